@@ -14,8 +14,8 @@ type Applied struct {
 	Removed                    []string // in the old order
 }
 
-// Apply puts another Config in the place of the one that the Hub was made of
-// (H6). Where the error is not nil nothing has changed. It may be called while
+// Apply puts another Config in the place of the one that the Hub was made of.
+// Where the error is not nil nothing has changed. It may be called while
 // Run runs, by several goroutines: one after the other.
 //
 // What was sent under the old Config ends under it; what still waits begins anew. A child whose Spec is Equal

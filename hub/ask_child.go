@@ -10,7 +10,7 @@ import (
 	"mcphub/internal/jsonrpc"
 )
 
-// This file takes what a child asks to the one client that it belongs to (H4).
+// This file takes what a child asks to the one client that it belongs to.
 
 // ChildRequest asks the client of the session that the instance belongs to.
 // roots/list and ping never come here: the child's own instance answers them.

@@ -240,7 +240,7 @@ func (c *Call) consider(ctx context.Context) (*judgement, error) {
 // directory of the instance that would run it.
 func (c *Call) attempt(ctx context.Context) (*judgement, error) {
 	s, t, from := c.s, c.target, c.s.clientOf(ctx)
-	var patience *rootsmgr.Wait
+	var wait *rootsmgr.Wait
 	var view rootsmgr.View
 	var err error
 	g, child := t.owner()
@@ -249,8 +249,8 @@ func (c *Call) attempt(ctx context.Context) (*judgement, error) {
 		if c.nowait {
 			return nil, errWouldBlock
 		}
-		patience = s.roots.Begin()
-		if view, err = from.Boundary(ctx, patience); err != nil {
+		wait = s.roots.Begin()
+		if view, err = from.Boundary(ctx, wait); err != nil {
 			return nil, err
 		}
 		if err = t.renew(ctx, s); err != nil {
@@ -271,13 +271,13 @@ func (c *Call) attempt(ctx context.Context) (*judgement, error) {
 	}
 	switch {
 	case !j.scan.NeedsBoundary():
-		patience = nil
+		wait = nil
 	case byRoots:
 		j.view = view
 	default:
-		patience = s.roots.Begin()
+		wait = s.roots.Begin()
 		from.Scanned(j.scan)
-		if j.view, err = from.Boundary(ctx, patience); err != nil {
+		if j.view, err = from.Boundary(ctx, wait); err != nil {
 			return nil, err
 		}
 	}
@@ -285,7 +285,7 @@ func (c *Call) attempt(ctx context.Context) (*judgement, error) {
 		return nil, err
 	}
 	if j.lease = s.ready(j.gen, j.child); j.lease == nil && !c.nowait {
-		if over, err := s.foretell(ctx, patience, j); err != nil {
+		if over, err := s.foretell(ctx, wait, j); err != nil {
 			return nil, err
 		} else if over {
 			return s.upToDate(ctx, j)
@@ -298,7 +298,7 @@ func (c *Call) attempt(ctx context.Context) (*judgement, error) {
 		return nil, err
 	}
 	before := j.lease.Key()
-	if err = s.judge(ctx, patience, j); err == nil && j.lease.Key() != before {
+	if err = s.judge(ctx, wait, j); err == nil && j.lease.Key() != before {
 		t.anew() // asking again has moved the session to another instance
 		err = errRestless
 	}
@@ -311,19 +311,19 @@ func (c *Call) attempt(ctx context.Context) (*judgement, error) {
 
 // judge decides; a denial that a newer answer of the client might lift, or a
 // question to a human that it might spare, is decided once more after asking
-// (R11). Then the child is acquired anew: it has
-// to apply the new roots first, and may be another process in another place.
-func (s *Session) judge(ctx context.Context, patience *rootsmgr.Wait, j *judgement) error {
+// for roots. Then the child is acquired anew: it has to apply the new roots first, and
+// may be another process in another place.
+func (s *Session) judge(ctx context.Context, wait *rootsmgr.Wait, j *judgement) error {
 	s.decide(j)
 	from := s.clientOf(ctx)
 	if err := from.Judged(j.verdict); err != nil {
 		return err
 	}
-	if patience == nil || !j.verdict.RootsMatter() {
+	if wait == nil || !j.verdict.RootsMatter() {
 		return nil
 	}
 	back := from.Lend()
-	again, newer, err := s.lookAgain(ctx, patience, j)
+	again, newer, err := s.lookAgain(ctx, wait, j)
 	back()
 	if err != nil || !newer {
 		return err

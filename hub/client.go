@@ -72,7 +72,7 @@ type client interface {
 
 	// Boundary waits for the roots that the request is judged by, and until the
 	// children have been given them.
-	Boundary(ctx context.Context, patience *rootsmgr.Wait) (rootsmgr.View, error)
+	Boundary(ctx context.Context, wait *rootsmgr.Wait) (rootsmgr.View, error)
 	// Standing is how the roots stand, and a word for it.
 	Standing(ctx context.Context) (rootsmgr.View, string, error)
 	// Scanned is told what will be judged, before Boundary.
@@ -82,7 +82,7 @@ type client interface {
 	// Reconsider asks once more about roots by which a request would be denied; newer
 	// is false where there is nothing else. limit bounds how long it waits until the
 	// children have been given them.
-	Reconsider(ctx context.Context, patience *rootsmgr.Wait, limit time.Duration) (view rootsmgr.View, newer bool, err error)
+	Reconsider(ctx context.Context, wait *rootsmgr.Wait, limit time.Duration) (view rootsmgr.View, newer bool, err error)
 	// RootsBefore sees to it that roots were given before a request goes to a child
 	// that needs them without a path in it, and RootsAfter to what is known of a
 	// child only when it runs. With an error of that the lease was released.
@@ -158,10 +158,10 @@ func (c *handshakeClient) Behalf() children.Client {
 
 func (c *handshakeClient) Suits(children.Share, bool, *children.Lease) bool { return true }
 
-func (c *handshakeClient) Boundary(ctx context.Context, patience *rootsmgr.Wait) (rootsmgr.View, error) {
+func (c *handshakeClient) Boundary(ctx context.Context, wait *rootsmgr.Wait) (rootsmgr.View, error) {
 	s, began := c.s, time.Now()
 	defer c.Lend()()
-	view, err := patience.Await(ctx)
+	view, err := wait.Await(ctx)
 	if err != nil {
 		return view, err
 	}
@@ -178,8 +178,8 @@ func (c *handshakeClient) Standing(context.Context) (rootsmgr.View, string, erro
 func (c *handshakeClient) Scanned(*validate.Scan)         {}
 func (c *handshakeClient) Judged(*validate.Verdict) error { return nil }
 
-func (c *handshakeClient) Reconsider(ctx context.Context, patience *rootsmgr.Wait, limit time.Duration) (rootsmgr.View, bool, error) {
-	view, newer, err := patience.Reconsider(ctx)
+func (c *handshakeClient) Reconsider(ctx context.Context, wait *rootsmgr.Wait, limit time.Duration) (rootsmgr.View, bool, error) {
+	view, newer, err := wait.Reconsider(ctx)
 	if newer && err == nil {
 		err = c.s.awaitServed(ctx, view, limit)
 	}

@@ -30,7 +30,7 @@ type Explanation struct {
 	Roots      []string           `json:"roots"`
 	Origin     string             `json:"origin,omitempty"` // who vouched for the roots; "inline": they came with this call
 	Era        string             `json:"era"`              // of the protocol: handshake or modern
-	Case       string             `json:"case,omitempty"`   // which case of R11 held; absent where no path was found
+	Case       string             `json:"case,omitempty"`   // how the roots stood (rootsmgr.Case); absent where no path was found
 	Generation uint64             `json:"generation,omitempty"`
 	Stale      bool               `json:"stale,omitempty"`
 	Profile    string             `json:"profile,omitempty"`

@@ -20,11 +20,11 @@ func (j *judgement) place() (cwd string, served []string) {
 
 // foretell judges a request for a child that does not run by how it would be
 // started: what is not allowed so starts nothing. over: the request ends here.
-func (s *Session) foretell(ctx context.Context, patience *rootsmgr.Wait, j *judgement) (over bool, err error) {
+func (s *Session) foretell(ctx context.Context, wait *rootsmgr.Wait, j *judgement) (over bool, err error) {
 	if !s.foresee(j) {
 		return false, nil
 	}
-	if err := s.judge(ctx, patience, j); err != nil {
+	if err := s.judge(ctx, wait, j); err != nil {
 		return true, err
 	}
 	return j.verdict.Decision != validate.Allow, nil

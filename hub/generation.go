@@ -136,7 +136,7 @@ func (s *Session) upToDate(ctx context.Context, j *judgement) (*judgement, error
 	return nil, errSuperseded
 }
 
-// A ConfigState is what is told of the configuration's source (H6). JSON.
+// A ConfigState is what is told of the configuration's source. JSON.
 type ConfigState struct {
 	File      string     `json:"file,omitempty"` // "" where none was found
 	LoadedAt  time.Time  `json:"loadedAt"`       // of what is in force

@@ -87,7 +87,7 @@ func (h *Hub) listener(k children.Key) *Session {
 }
 
 // logged passes a log message on to the session that it belongs to, unless the
-// session does not want to know. What several share is nobody's (R14). A flood
+// session does not want to know. What several share is nobody's. A flood
 // leaves room for what matters more, and what does not fit is counted.
 func (h *Hub) logged(ctx context.Context, k children.Key, m *jsonrpc.Message) {
 	s := h.listener(k)

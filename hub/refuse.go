@@ -44,7 +44,7 @@ func schemaText(tool *catalog.Tool, err error) string {
 	return fmt.Sprintf("Invalid arguments for the tool %s of the server %s: %s", quotedName(tool.Remote), quotedName(tool.Child), what)
 }
 
-// mostRoots is how many roots a denial names (V8).
+// mostRoots is how many roots a denial names.
 const mostRoots = 20
 
 // refuseJudged answers a call that was denied; at is where its arguments stand
@@ -59,7 +59,7 @@ func (j *judgement) denial(at string) string {
 	return denial(j.verdict, at)
 }
 
-// denial is the text of V8, then where the path stands in the arguments and
+// denial is the text that a model reads, then where the path stands in the arguments and
 // where it leads, which case without a boundary holds, and what would change it.
 func denial(v *validate.Verdict, at string) string {
 	first := v.First
@@ -115,7 +115,7 @@ func pointerText(p string) string {
 	return "argument " + shown(p, 200)
 }
 
-// rootList is the list of V8: canonical URIs, at most mostRoots of them.
+// rootList lists the roots in it: canonical URIs, at most mostRoots of them.
 func rootList(uris []string) string {
 	var b strings.Builder
 	b.WriteByte('[')
@@ -140,7 +140,7 @@ func refuseBroken(b Broken) jsonrpc.Answer {
 }
 
 // downText tells of a child that has not come up; what it wrote, where it is the
-// session's own (A2).
+// session's own.
 func (s *Session) downText(st children.Status) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "The server %q is not available (%s)", st.Child, st.State)
@@ -154,7 +154,7 @@ func (s *Session) downText(st children.Status) string {
 }
 
 // stderrOf is what the session may see of a child's stderr: of one that is shared
-// nothing (A2).
+// nothing.
 func (s *Session) stderrOf(st children.Status) string {
 	if st.Instance != s.id {
 		return ""

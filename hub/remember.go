@@ -11,7 +11,7 @@ import (
 	"mcphub/hub/catalog"
 )
 
-// This file is about what children offered last (C6): a session is shown it
+// This file is about what children offered last: a session is shown it
 // before any of them has started, and no call is made by it alone.
 
 // read returns a child's offer as the hub sees it under g, from the last reading

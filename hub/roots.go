@@ -11,15 +11,15 @@ import (
 
 // lookAgain returns what a call is judged by that would be denied: what the client
 // answers when it is asked once more, else the roots with those that have come
-// into being meanwhile (R11, R13). newer is false where there is nothing else.
-func (s *Session) lookAgain(ctx context.Context, patience *rootsmgr.Wait, j *judgement) (view rootsmgr.View, newer bool, err error) {
+// into being meanwhile. newer is false where there is nothing else.
+func (s *Session) lookAgain(ctx context.Context, wait *rootsmgr.Wait, j *judgement) (view rootsmgr.View, newer bool, err error) {
 	c := s.clientOf(ctx)
-	view, newer, err = c.Reconsider(ctx, patience, j.gen.cfg.Roots.Timeout)
+	view, newer, err = c.Reconsider(ctx, wait, j.gen.cfg.Roots.Timeout)
 	if err != nil || newer || !s.roots.LookAgain(ctx, j.view, j.verdict.Refused()...) {
 		view.Client = c.Claims().Name
 		return view, newer, err
 	}
-	view, err = c.Boundary(ctx, patience)
+	view, err = c.Boundary(ctx, wait)
 	return view, true, err
 }
 
@@ -41,7 +41,7 @@ func (h *Hub) noRoots(k children.Key) string {
 }
 
 // places are the directories beside the session's roots that its children may
-// write in: a root that is a link in one is not followed out of it (R13).
+// write in: a root that is a link in one is not followed out of it.
 func (s *Session) places() []string {
 	return append(s.hub.now().cfg.Checker.Places(), s.approvals.Directories()...)
 }

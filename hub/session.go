@@ -26,7 +26,7 @@ import (
 )
 
 // startAfter is how long after notifications/initialized a child may be started
-// before the first roots are known (C4).
+// before the first roots are known.
 const startAfter = time.Second
 
 // A Session is one client's stay: its connection, its roots, its view of what
@@ -272,7 +272,7 @@ func poke(c chan struct{}) {
 }
 
 // setCaps records what the client declared. Roots that are no object count as
-// not declared (R1).
+// not declared.
 func (s *Session) setCaps(params []byte) {
 	c := declaration.Client{Known: true}
 	c.Read(jsonrpc.Get(params, "capabilities"))

@@ -32,8 +32,8 @@ func (s *Session) keyFor(c *Child, roots []rootsmgr.Root) children.Key {
 }
 
 // rootsFor returns the roots that a child is served: those of the session, and
-// after them the directories of the policy and of grants (P2); but for a child
-// that serves everybody nothing of any one session (C5, R14).
+// after them the directories of the policy and of grants; but for a child
+// that serves everybody nothing of any one session.
 func (s *Session) rootsFor(g *generation, c *Child, view rootsmgr.View) []rootsmgr.Root {
 	if c.Spec.Share == children.ShareAll {
 		return g.common()[c.Spec.Name]
@@ -41,7 +41,7 @@ func (s *Session) rootsFor(g *generation, c *Child, view rootsmgr.View) []rootsm
 	return c.suited(view.Snapshot.With(g.cfg.FS, view.Ceiling, g.beside(c.Spec.Name, s.approvals.Served(&c.Spec))))
 }
 
-// suited are those of some roots that a child can do with (R13).
+// suited are those of some roots that a child can do with.
 func (c *Child) suited(roots []rootsmgr.Root) []rootsmgr.Root {
 	if c.Spec.TakesDirectories() {
 		return rootsmgr.Directories(roots)
@@ -85,7 +85,7 @@ func (s *Session) serveAll() {
 	}
 }
 
-// prestart starts the session's own children before its roots are known (C4).
+// prestart starts the session's own children before its roots are known.
 // One that is shared by roots has to wait: they name its instance.
 func (s *Session) prestart() {
 	g := s.hub.inForce()

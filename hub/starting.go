@@ -110,7 +110,7 @@ func (s *Session) await(ctx context.Context, owners []string, found func() bool)
 }
 
 // awaitStart waits until these children have listed their tools or failed, but
-// not longer than the slowest of them may take to start (V2).
+// not longer than the slowest of them may take to start.
 func (s *Session) awaitStart(ctx context.Context, names []string) {
 	var limit time.Duration
 	g := s.hub.now()

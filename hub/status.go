@@ -33,7 +33,7 @@ type skippedReport struct {
 	Reason string `json:"reason"`
 }
 
-// rootsReport is the answer of get-roots (H2). The first five members are the
+// rootsReport is the answer of get-roots. The first five members are the
 // ones that its first users know; the others came later.
 type rootsReport struct {
 	SupportsRoots    bool                   `json:"supportsRoots"`
@@ -250,7 +250,7 @@ type childLaunch struct {
 	Command     string   `json:"command"`
 	Args        []string `json:"args"` // what looks like a secret is left out
 	Cwd         string   `json:"cwd,omitempty"`
-	Environment []string `json:"environment"` // names of the variables passed; never their values (C7)
+	Environment []string `json:"environment"` // names of the variables passed; never their values
 }
 
 // childServed is how an instance stands to the roots.
@@ -278,7 +278,7 @@ type SessionStatus struct {
 	approval.Report
 }
 
-// sessionRoots is what is known of a session's roots (R6).
+// sessionRoots is what is known of a session's roots.
 type sessionRoots struct {
 	RootsState   string `json:"rootsState"`  // see rootsmgr.Manager.State
 	RootsOrigin  string `json:"rootsOrigin"` // who vouched for them

@@ -65,7 +65,7 @@ func (s *Session) ServeRequest(ctx context.Context, m *jsonrpc.Message) jsonrpc.
 
 // initialize answers the handshake through mcp-go, which negotiates the
 // version. What the client sent of itself is read here, from the raw bytes: a
-// capability of an odd shape counts as undeclared and spoils nothing (R1).
+// capability of an odd shape counts as undeclared and spoils nothing.
 func (s *Session) initialize(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
 	if s.capabilities().Known {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidRequest, "initialize was already called on this connection")
@@ -104,7 +104,7 @@ func (s *Session) ServeNotification(m *jsonrpc.Message) {
 	case tasks.MethodStatus:
 		s.clientTold(m)
 	case "notifications/roots/list_changed":
-		// Whatever roots its params may hold: they are asked for, never told (R7).
+		// Whatever roots its params may hold: they are asked for, never told.
 		s.roots.Changed()
 	default:
 		if !children.OfProtocol(m.Method) {

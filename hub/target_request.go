@@ -16,7 +16,7 @@ import (
 )
 
 // A requestTarget is a request for one child that is no call of a tool: it is
-// refused with an error instead of a result (V7).
+// refused with an error instead of a result.
 type requestTarget struct {
 	gen   *generation
 	child string

@@ -68,8 +68,8 @@ func (t *turns) enter(ctx context.Context, set string, hurry func()) error {
 		return nil
 	default:
 	}
-	patience := time.NewTimer(GivesWayAfter)
-	defer patience.Stop()
+	wait := time.NewTimer(GivesWayAfter)
+	defer wait.Stop()
 	for {
 		select {
 		case <-k.turn:
@@ -77,11 +77,11 @@ func (t *turns) enter(ctx context.Context, set string, hurry func()) error {
 		case <-ctx.Done():
 			t.quit(k)
 			return context.Cause(ctx)
-		case <-patience.C:
+		case <-wait.C:
 			if hurry != nil {
 				hurry()
 			}
-			patience.Reset(GivesWayAfter / 10)
+			wait.Reset(GivesWayAfter / 10)
 		}
 	}
 }
