@@ -13,6 +13,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/godbus/dbus/v5"
 	"time"
 
 	"mcphub/e2e/ide"
@@ -47,6 +49,27 @@ func startKeyring(t *testing.T) (env []string) {
 		t.Fatal("the bus did not start")
 	}
 	daemon("password of the keyring", "gnome-keyring-daemon", "--foreground", "--unlock", "--components=secrets")
+	// To ask it anything before it is there would have the bus start another one.
+	conn, err := dbus.Connect("unix:path=" + bus)
+	must(t, err)
+	defer conn.Close()
+	const name = "org.freedesktop.secrets"
+	unlocked := func() bool {
+		var there bool
+		if conn.BusObject().Call("org.freedesktop.DBus.NameHasOwner", 0, name).Store(&there) != nil || !there {
+			return false
+		}
+		var collection dbus.ObjectPath
+		service := conn.Object(name, "/org/freedesktop/secrets")
+		if service.Call("org.freedesktop.Secret.Service.ReadAlias", 0, "default").Store(&collection) != nil || collection == "/" {
+			return false
+		}
+		locked, err := conn.Object(name, collection).GetProperty("org.freedesktop.Secret.Collection.Locked")
+		return err == nil && locked.Value() == false
+	}
+	if !within(patience, unlocked) {
+		t.Fatal("the keyring did not unlock")
+	}
 	return []string{"DBUS_SESSION_BUS_ADDRESS=unix:path=" + bus}
 }
 
