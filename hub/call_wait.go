@@ -17,10 +17,10 @@ const quickFrame = 16 << 10
 
 // A waiter takes the answer to a call for a goroutine that waits for it.
 type waiter struct {
-	end    *jsonrpc.Cancellation
-	spent  atomic.Bool
-	answer jsonrpc.Answer
-	done   chan struct{} // gets a token with the answer
+	*jsonrpc.Cancellation // of the request
+	spent                 atomic.Bool
+	answer                jsonrpc.Answer
+	done                  chan struct{} // gets a token with the answer
 }
 
 // dones are channels that can be used again: each has had its token taken.
@@ -46,12 +46,6 @@ func (w *waiter) Answer(a jsonrpc.Answer) {
 	w.done <- struct{}{}
 }
 
-// OnCancel has the end of the request end the call.
-func (w *waiter) OnCancel(stop jsonrpc.Stopper) { w.end.OnEnd(stop) }
-
-// Cause is why the request has ended, nil while it has not.
-func (w *waiter) Cause() error { return w.end.Cause() }
-
 // Batch is nil: each request comes by itself.
 func (w *waiter) Batch() *jsonrpc.Batch { return nil }
 
@@ -60,7 +54,7 @@ func (s *Session) serveAndWait(r Reply, end *jsonrpc.Cancellation, m *jsonrpc.Me
 	c := &struct {
 		handshakeClient
 		waiter
-	}{handshakeClient{r, s}, waiter{end: end}}
+	}{handshakeClient{r, s}, waiter{Cancellation: end}}
 	if a, ok := s.callAndWait(&c.handshakeClient, &c.waiter, m); ok {
 		return a
 	}

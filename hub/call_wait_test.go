@@ -45,7 +45,7 @@ func TestHTTPShortWay(t *testing.T) {
 			if err := jsonrpc.Split([]byte(`{"jsonrpc":"2.0","id":7,"method":`+tc.frame+`}`), tc.want, &m); err != nil {
 				t.Fatal(err)
 			}
-			a, ok := one.callAndWait(one.main, &waiter{end: &jsonrpc.Cancellation{}}, &m)
+			a, ok := one.callAndWait(one.main, &waiter{Cancellation: &jsonrpc.Cancellation{}}, &m)
 			if ok != tc.want {
 				t.Errorf("taken: %v, want %v", ok, tc.want)
 			}

@@ -116,7 +116,7 @@ func (s *Session) serveRead(ctx context.Context, m *jsonrpc.Message, meta inline
 			if level != 0 {
 				s.hear(end.Context(), level)
 			}
-			if a, ok := s.callAndWait(c, &waiter{end: end}, request); ok {
+			if a, ok := s.callAndWait(c, &waiter{Cancellation: end}, request); ok {
 				return a
 			}
 		}

@@ -290,7 +290,7 @@ func TestAGroupThatPanics(t *testing.T) {
 	var batch jsonrpc.Batch
 	batch.Together(func(b *jsonrpc.Batch) {
 		for range 3 {
-			w := &waiter{end: &jsonrpc.Cancellation{}, done: make(chan struct{}, 1)}
+			w := &waiter{Cancellation: &jsonrpc.Cancellation{}, done: make(chan struct{}, 1)}
 			c := &toolCall{s: s, tool: tool, reply: w, attempt: &toolAttempt{}} // without a lease
 			s.inFlight.Begin(&c.inFlight)
 			s.records.Plain(audit.Call{Form: audit.NewForm(&audit.Record{})}, c, b, 0)

@@ -2,67 +2,75 @@ package jsonrpc
 
 import (
 	"context"
-	"errors"
 	"sync"
 )
 
-// A Cancellation ends one request before it is answered: its client cancels it, or
-// the connection of that client ends. End may be called by any goroutine, the other
-// methods by the one that serves the request, but where they say otherwise. The zero value is ready for use. The
-// mutex is a leaf.
-type Cancellation struct {
-	Base context.Context // whose values Context has; nil: none
+// A Stopper can be told that nobody waits for what it does.
+type Stopper interface {
+	Abandon(cause error)
+}
 
+// ending is whether the answer to one request is still wanted, and who is told when
+// it is not. Any goroutine may call its methods. The mutex is a leaf.
+type ending struct {
 	mu    sync.Mutex
 	stop  Stopper
 	cause error // why nobody waits for the answer any more
+}
 
+// end says that the answer is not wanted. Only the first cause counts.
+func (e *ending) end(cause error) {
+	e.mu.Lock()
+	first := e.cause == nil
+	stop := e.stop
+	if first {
+		e.cause = cause
+	}
+	e.mu.Unlock()
+	if first && stop != nil {
+		stop.Abandon(cause)
+	}
+}
+
+// Cause is why nobody waits for the answer any more, nil while somebody does.
+func (e *ending) Cause() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.cause
+}
+
+// OnCancel sets what is told that the request was cancelled, or that the connection
+// of its client has ended; at once where that came first.
+func (e *ending) OnCancel(stop Stopper) {
+	e.mu.Lock()
+	e.stop = stop
+	cause := e.cause
+	e.mu.Unlock()
+	if cause != nil {
+		stop.Abandon(cause)
+	}
+}
+
+// A Cancellation ends one request before it is answered: its client cancels it, or
+// the connection of that client ends. Any goroutine may call End, Cause and OnCancel,
+// the one that serves the request the other methods. The zero value is ready for use.
+type Cancellation struct {
+	Base context.Context // whose values Context has; nil: none
+
+	ending
 	ctx    context.Context // nil until somebody needs it
 	cancel context.CancelCauseFunc
 }
 
 // End ends the request. Only the first cause counts; nil does nothing.
 func (c *Cancellation) End(cause error) {
-	if cause == nil {
-		return
-	}
-	c.mu.Lock()
-	first := c.cause == nil
-	stop := c.stop
-	if first {
-		c.cause = cause
-	}
-	c.mu.Unlock()
-	if first && stop != nil {
-		stop.Abandon(cause)
-	}
-}
-
-// Cause is why the request has ended, nil while it has not. Any goroutine may call it.
-func (c *Cancellation) Cause() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.cause
-}
-
-// OnEnd sets what is told of the end, at once where the end came first.
-func (c *Cancellation) OnEnd(stop Stopper) {
-	c.mu.Lock()
-	c.stop = stop
-	cause := c.cause
-	c.mu.Unlock()
 	if cause != nil {
-		stop.Abandon(cause)
+		c.end(cause)
 	}
 }
 
 // ByClient reports whether the client has said that it does not want an answer.
-func (c *Cancellation) ByClient() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	var cancelled *CancelledError
-	return errors.As(c.cause, &cancelled)
-}
+func (c *Cancellation) ByClient() bool { return isCancelled(c.Cause()) }
 
 // Context ends with the request. It is made at the first call: most requests need
 // none, and it costs more than the rest of a Cancellation.
@@ -73,7 +81,7 @@ func (c *Cancellation) Context() context.Context {
 			base = context.Background()
 		}
 		c.ctx, c.cancel = context.WithCancelCause(base)
-		c.OnEnd(stopContext(c.cancel))
+		c.OnCancel(stopContext(c.cancel))
 	}
 	return c.ctx
 }

@@ -4,7 +4,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"sync"
 )
 
 // This file is the fast path of a small request: taken on the read loop of one
@@ -23,15 +22,8 @@ type Reply struct {
 	id   string
 	size int
 
-	mu      sync.Mutex
-	stop    Stopper
-	cause   error // why nobody waits for the answer any more
-	claimed bool  // answered, or left to the slow path
-}
-
-// A Stopper can be told that nobody waits for what it does.
-type Stopper interface {
-	Abandon(cause error)
+	ending
+	claimed bool // answered, or left to the slow path; guarded by mu
 }
 
 // claim reports whether the answer is still to be given, and by whom: once.
@@ -43,41 +35,10 @@ func (r *Reply) claim() (cause error, first bool) {
 	return r.cause, first
 }
 
-// Cause is why nobody waits for the answer any more, nil while somebody does.
-func (r *Reply) Cause() error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.cause
-}
-
-// OnCancel sets what is called when the peer cancels the request or its Conn
-// ends. Answer must be called all the same.
-func (r *Reply) OnCancel(stop Stopper) {
-	r.mu.Lock()
-	r.stop = stop
-	cause := r.cause
-	r.mu.Unlock()
-	if cause != nil { // it came first
-		stop.Abandon(cause)
-	}
-}
-
-func (r *Reply) end(cause error) {
-	r.mu.Lock()
-	first := r.cause == nil
-	stop := r.stop
-	if first {
-		r.cause = cause
-	}
-	r.mu.Unlock()
-	if first && stop != nil {
-		stop.Abandon(cause)
-	}
-}
-
 // Answer sends the answer and never blocks: one that there is no room for, or
 // that is large and not taken by the peer at once, is left to a goroutine. A
-// cancelled request is not answered, and a second answer is dropped.
+// cancelled request is not answered, but Answer has to be called all the same. A
+// second answer is dropped.
 func (r *Reply) Answer(a Answer) {
 	cause, first := r.claim()
 	if !first {
