@@ -9,6 +9,7 @@ import (
 
 	"mcphub/hub/approval"
 	"mcphub/hub/assignment"
+	"mcphub/hub/declaration"
 	"mcphub/hub/record"
 	"mcphub/internal/audit"
 	"mcphub/validate"
@@ -130,7 +131,7 @@ type clientAsker struct{ to peer }
 func (clientAsker) Who() string { return approval.AskedClient }
 
 func (a clientAsker) Ask(ctx context.Context, q *approval.Question) approval.Answer {
-	resp, err := a.to.Call(ctx, methodElicit, q.Form())
+	resp, err := a.to.Call(ctx, declaration.MethodElicit, q.Form())
 	switch {
 	case errors.Is(err, approval.ErrUnanswered), errors.Is(context.Cause(ctx), approval.ErrUnanswered):
 		return approval.Unanswered()

@@ -8,6 +8,7 @@ import (
 
 	"mcphub/children"
 	"mcphub/children/childtest"
+	"mcphub/hub/declaration"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -23,7 +24,7 @@ func TestApprovalOverHTTP(t *testing.T) {
 		roots := c.answering(a.at("root"))
 		got := c.frames(c.request("tools/call", call("kid__echo", fmt.Sprintf(`{"tag":%q,"path":%q}`, tag, a.at("data", "one", "1.txt")))), func(m *jsonrpc.Message, event string) {
 			roots(m, event)
-			if m.Method != methodElicit {
+			if m.Method != declaration.MethodElicit {
 				return
 			}
 			asked++
@@ -55,7 +56,7 @@ func TestApprovalOverHTTP(t *testing.T) {
 	roots := third.answering(a.at("root"))
 	got := third.frames(third.request("tools/call", call("kid__echo", fmt.Sprintf(`{"tag":"foreign","path":%q}`, a.at("data", "one", "1.txt")))), func(m *jsonrpc.Message, event string) {
 		roots(m, event)
-		if m.Method == methodElicit {
+		if m.Method == declaration.MethodElicit {
 			c.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, yes))
 			other.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, yes))
 			third.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, no))

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"mcphub/hub/declaration"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
 	"mcphub/validate"
@@ -183,7 +184,7 @@ func (c *modernWay) until(ctx context.Context, params string) (q asked, result s
 		}
 		given := map[string]string{}
 		for key, of := range q.methods {
-			if of == methodElicit {
+			if of == declaration.MethodElicit {
 				return q, result, true
 			}
 			given[key] = c.rootsResult()
@@ -206,7 +207,7 @@ func (c *modernWay) question(params string) asked {
 
 func (q asked) text() string {
 	for key, of := range q.methods {
-		if of == methodElicit {
+		if of == declaration.MethodElicit {
 			message, _ := jsonrpc.String(jsonrpc.Get([]byte(q.params[key]), "message"))
 			return message
 		}

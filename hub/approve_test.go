@@ -16,6 +16,7 @@ import (
 	"mcphub/children"
 	"mcphub/children/childtest"
 	"mcphub/hub/approval"
+	"mcphub/hub/declaration"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
 	"mcphub/validate"
@@ -119,7 +120,7 @@ func saying(answer string) *person {
 }
 
 func (p *person) ask(ctx context.Context, _ *testClient, m *jsonrpc.Message) jsonrpc.Answer {
-	if m.Method != methodElicit {
+	if m.Method != declaration.MethodElicit {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, m.Method)
 	}
 	message, _ := jsonrpc.String(m.Param("message"))

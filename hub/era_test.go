@@ -9,6 +9,7 @@ import (
 
 	"mcphub/children"
 	"mcphub/children/childtest"
+	"mcphub/hub/declaration"
 	"mcphub/hub/inline"
 	"mcphub/internal/jsonrpc"
 )
@@ -34,17 +35,17 @@ func TestAChildOfBothErasIsSpokenToInThatOfItsClient(t *testing.T) {
 	play(t, []children.Spec{played("kid", children.ShareSession, twoEras)}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
 		c, _ := enter(t, h, t.TempDir())
 		c.asks = func(_ context.Context, _ *testClient, m *jsonrpc.Message) jsonrpc.Answer {
-			if m.Method == methodRootsList {
+			if m.Method == declaration.MethodRootsList {
 				return jsonrpc.ResultAnswer([]byte(`{"roots":[]}`))
 			}
 			return jsonrpc.ResultAnswer([]byte(accepted))
 		}
 		c.handshake(everything)
-		if got := answerOf(c.raw("tools/call", asking("kid", methodElicit, someForm))); got != accepted {
+		if got := answerOf(c.raw("tools/call", asking("kid", declaration.MethodElicit, someForm))); got != accepted {
 			t.Errorf("the child was answered %s", got)
 		}
 		m, _ := enterModern(t, h, `{"elicitation":{}}`)
-		if a := m.mustAsk("tools/call", call("kid__input", `{"ask":{"who":{"method":"elicitation/create","params":`+strings.Replace(someForm, `,"_meta":{"progressToken":7}`, "", 1)+`}}}`)); a.methods["who"] != methodElicit {
+		if a := m.mustAsk("tools/call", call("kid__input", `{"ask":{"who":{"method":"elicitation/create","params":`+strings.Replace(someForm, `,"_meta":{"progressToken":7}`, "", 1)+`}}}`)); a.methods["who"] != declaration.MethodElicit {
 			t.Errorf("asked %+v", a)
 		}
 		if got := erasOf(h, "kid"); got[eraHandshake] != 1 || got[eraModern] != 1 || len(got) != 2 {

@@ -6,7 +6,6 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"mcphub/children"
-	"mcphub/hub/declaration"
 	"mcphub/hub/inline"
 	"mcphub/hub/subscribe"
 	"mcphub/hub/tasks"
@@ -97,13 +96,6 @@ func (how *method) serve(s *Session, ctx context.Context, m *jsonrpc.Message, by
 	}
 	return by(s, ctx, m)
 }
-
-// Methods that a child may send its client.
-const (
-	methodRootsList = declaration.MethodRootsList
-	methodSample    = declaration.MethodSample
-	methodElicit    = declaration.MethodElicit
-)
 
 func (s *Session) pong(context.Context, *jsonrpc.Message) jsonrpc.Answer {
 	return jsonrpc.ResultAnswer([]byte(`{}`))

@@ -8,6 +8,7 @@ import (
 
 	"mcphub/children"
 	"mcphub/children/childtest"
+	"mcphub/hub/declaration"
 	"mcphub/hub/inline"
 	"mcphub/internal/jsonrpc"
 )
@@ -120,7 +121,7 @@ func TestNoApprovalWithoutAState(t *testing.T) {
 			a.Errorf("without a state: asked %+v", b)
 		}
 		d := c.mustAsk("tools/call", with(params, `"inputResponses":{`+forged+`,"`+inline.RootsKey+`":`+c.roots+`}`, `"requestState":`+b.state))
-		if len(d.keys) != 1 || d.keys[0] != "mcphub-1" || d.methods[d.keys[0]] != methodElicit || a.s.who("it") != nil {
+		if len(d.keys) != 1 || d.keys[0] != "mcphub-1" || d.methods[d.keys[0]] != declaration.MethodElicit || a.s.who("it") != nil {
 			a.Errorf("with the state of the question for roots: asked %+v, the child saw the call: %t", d, a.s.who("it") != nil)
 		}
 		// The control: the question that was asked, answered with its state.

@@ -143,12 +143,5 @@ func renamedContents(a jsonrpc.Answer, remote, uri string) jsonrpc.Answer {
 		}
 		return true
 	})
-	if len(edits) == 0 {
-		return a
-	}
-	renamed := jsonrpc.ResultAnswer(jsonrpc.Join(jsonrpc.Splice(a.Result, edits...)))
-	if a.Release != nil {
-		a.Release()
-	}
-	return renamed
+	return a.Edited(edits...)
 }

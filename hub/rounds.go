@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"mcphub/children"
+	"mcphub/hub/declaration"
 	"mcphub/hub/inline"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
@@ -184,7 +185,7 @@ func (d *dialogue) answer(ctx context.Context, asked demand, idle int) (*retry, 
 	given := make([][]byte, len(asked.inputs))
 	for i := range asked.inputs {
 		in := &asked.inputs[i]
-		if in.method == methodRootsList {
+		if in.method == declaration.MethodRootsList {
 			roots, ok := d.j.lease.Roots()
 			if !ok {
 				return nil, nil, badInput("it asks for the roots, which are not served to it (\"roots\": \"none\")")

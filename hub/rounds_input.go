@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"mcphub/children"
+	"mcphub/hub/declaration"
 	"mcphub/hub/inline"
 	"mcphub/internal/jsonrpc"
 )
@@ -64,11 +65,11 @@ func readInput(result []byte) (demand, error) {
 			failed = badInput("it asks for two things under the same key %s", quotedName(key))
 		case len(a.inputs) == mostInputs:
 			failed = badInput("it asks for more than %d things at a time", mostInputs)
-		case !ok || in.method != methodRootsList && in.method != methodElicit && in.method != methodSample:
+		case !ok || in.method != declaration.MethodRootsList && in.method != declaration.MethodElicit && in.method != declaration.MethodSample:
 			failed = badInput("it asks for %s, which is not for a server to ask", quotedName(in.method))
 		case in.params != nil && !jsonrpc.IsObject(in.params):
 			failed = badInput("what it asks for under %s has params that are no object", quotedName(key))
-		case in.params == nil && in.method != methodRootsList:
+		case in.params == nil && in.method != declaration.MethodRootsList:
 			failed = badInput("what it asks for under %s has no params", quotedName(key))
 		case jsonrpc.Get(in.params, "task") != nil:
 			failed = badInput("what it asks for under %s is to be a task, which this protocol version does not have", quotedName(key))
@@ -96,7 +97,7 @@ func (in *input) message() *jsonrpc.Message {
 // pushed makes a question one of 2025-11-25: there a URL has an id, by which its
 // end could be told.
 func pushed(m *jsonrpc.Message) error {
-	if mode, _ := jsonrpc.String(m.Param("mode")); m.Method != methodElicit || mode != "url" || m.Param("elicitationId") != nil {
+	if mode, _ := jsonrpc.String(m.Param("mode")); m.Method != declaration.MethodElicit || mode != "url" || m.Param("elicitationId") != nil {
 		return nil
 	}
 	id, err := uuid.NewRandom()
@@ -122,7 +123,7 @@ func passed(asked demand, others []input) []byte {
 	}
 	b = append(b, asked.state...)
 	for _, in := range asked.inputs {
-		if in.method == methodRootsList {
+		if in.method == declaration.MethodRootsList {
 			b = jsonrpc.AppendString(append(b, ','), in.key)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 
 	"mcphub/children"
 	"mcphub/children/childtest"
+	"mcphub/hub/declaration"
 	"mcphub/internal/jsonrpc"
 	"mcphub/validate"
 )
@@ -30,7 +31,7 @@ func answering(c *testClient) *atomic.Int32 {
 	n := new(atomic.Int32)
 	c.asks = func(_ context.Context, _ *testClient, m *jsonrpc.Message) jsonrpc.Answer {
 		n.Add(1)
-		if m.Method == methodElicit {
+		if m.Method == declaration.MethodElicit {
 			return jsonrpc.ResultAnswer([]byte(`{"action":"accept","content":{"z":1.0,"n":12345678901234567890}}`))
 		}
 		return jsonrpc.ResultAnswer([]byte(`{"model":"m","role":"assistant","content":{"type":"text","text":"hi"}}`))
@@ -307,7 +308,7 @@ func TestModernQuestionsAreCancelledBothWays(t *testing.T) {
 		c := enter(t.TempDir())
 		there, ended := make(chan struct{}, 2), make(chan error, 2)
 		c.asks = func(ctx context.Context, _ *testClient, m *jsonrpc.Message) jsonrpc.Answer {
-			if m.Method == methodSample {
+			if m.Method == declaration.MethodSample {
 				<-there // the other one is being asked
 				return jsonrpc.ErrorAnswer(-1, "the person said no")
 			}
@@ -453,10 +454,10 @@ func TestModernChildAsksWhoDidNotWait(t *testing.T) {
 			asked := 0
 			answer := s.frames(s.request("tools/call", strings.Replace(call("kid__input", `{"ask":`+inputs+`,"state":"s","rounds":2}`), "kid__input", name, 1)), func(m *jsonrpc.Message, event string) {
 				switch m.Method {
-				case methodElicit:
+				case declaration.MethodElicit:
 					asked++
 					s.send(`{"jsonrpc":"2.0","id":` + string(m.ID) + `,"result":{"action":"accept","content":{"z":1.0}}}`)
-				case methodSample:
+				case declaration.MethodSample:
 					asked++
 					s.send(`{"jsonrpc":"2.0","id":` + string(m.ID) + `,"result":{"model":"m","role":"assistant","content":{"type":"text","text":"hi"}}}`)
 				default:

@@ -9,6 +9,7 @@ import (
 
 	"mcphub/children"
 	"mcphub/children/childtest"
+	"mcphub/hub/declaration"
 	"mcphub/hub/inline"
 )
 
@@ -27,7 +28,7 @@ func TestParkedCallsGiveWay(t *testing.T) {
 		park := func() (retry string) {
 			first, _ := holder.outcome(holder.once("tools/call", params), nil)
 			m, _ := holder.outcome(holder.once("tools/call", holder.again(params, first.Result)), nil)
-			if a, ok := askedBy(string(m.Result)); !ok || len(a.keys) != 1 || a.methods[a.keys[0]] != methodElicit {
+			if a, ok := askedBy(string(m.Result)); !ok || len(a.keys) != 1 || a.methods[a.keys[0]] != declaration.MethodElicit {
 				t.Fatalf("%s%s", m.Result, m.Error)
 			}
 			return holder.again(params, m.Result)

@@ -158,14 +158,7 @@ func (c *Catalog) WithApps(child string, said jsonrpc.Answer) jsonrpc.Answer {
 		edits = append(edits, a.edit(child, jsonrpc.Get(jsonrpc.Get(block, "resource"), "uri"))...)
 		return true
 	})
-	if len(edits) == 0 {
-		return said
-	}
-	renamed := jsonrpc.ResultAnswer(jsonrpc.Join(jsonrpc.Splice(said.Result, edits...)))
-	if said.Release != nil {
-		said.Release()
-	}
-	return renamed
+	return said.Edited(edits...)
 }
 
 // AppTools finds tools by their children's own name for them, as an app calls them:

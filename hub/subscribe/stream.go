@@ -11,6 +11,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"mcphub/children"
+	"mcphub/hub/inline"
 	"mcphub/hub/tasks"
 	"mcphub/internal/jsonrpc"
 )
@@ -380,13 +381,8 @@ func (l *stream) acknowledge(ctx context.Context, honoured, ids []string) {
 // tagged are params with the id of the stream in their _meta. What a child said
 // there of its own hop is left out.
 func (l *stream) tagged(params []byte) []byte {
-	b := append(jsonrpc.AppendMembers(l.meta(), jsonrpc.Get(params, "_meta"), notOfHop), '}')
+	b := append(jsonrpc.AppendMembers(l.meta(), jsonrpc.Get(params, "_meta"), inline.OtherHop), '}')
 	return append(jsonrpc.AppendMembers(b, params, func(name string) bool { return name != "_meta" }), '}')
-}
-
-// notOfHop passes what a child says in _meta that is not of its own hop.
-func notOfHop(name string) bool {
-	return name != mcp.MetaKeyServerInfo && name != mcp.MetaKeyProtocolVersion && name != mcp.MetaKeySubscriptionID
 }
 
 // tell passes on a notification where there is room. It never blocks on the

@@ -71,7 +71,7 @@ var allowed = map[string][]string{
 	"hub/assignment":        {"children", "rootsmgr"},
 	"hub/inflight":          {"children", "internal/jsonrpc"},
 	"hub/tasks":             {"children", "internal/jsonrpc", "internal/printable"},
-	"hub/subscribe":         {"children", "hub/tasks", "internal/jsonrpc", "internal/printable", "internal/worker"},
+	"hub/subscribe":         {"children", "hub/inline", "hub/tasks", "internal/jsonrpc", "internal/printable", "internal/worker"},
 	"hub/httpfront":         {"rootsmgr", "internal/jsonrpc", "internal/mirror", "internal/printable"},
 	"hub/catalog":           {"hub/declaration", "hub/search", "children", "hub/tasks", "rootsmgr", "validate", "internal/audit", "internal/jsonrpc", "internal/mirror", "internal/printable"},
 	"hub/search":            {},

@@ -69,6 +69,17 @@ func (a *Answer) Own() {
 // ResultAnswer answers with a raw JSON value.
 func ResultAnswer(raw []byte) Answer { return Answer{Result: raw} }
 
+// Edited is the answer with parts of its result replaced. What it was made of is given
+// back.
+func (a Answer) Edited(edits ...Edit) Answer {
+	if len(edits) == 0 {
+		return a
+	}
+	edited := ResultAnswer(Join(Splice(a.Result, edits...)))
+	a.release()
+	return edited
+}
+
 // ErrorAnswer answers with an error object that has no data.
 func ErrorAnswer(code int64, message string) Answer {
 	return Answer{Error: (&Error{Code: code, Message: message}).Raw()}
