@@ -24,6 +24,7 @@ import (
 	"mcphub/internal/printable"
 	"mcphub/internal/redact"
 	"mcphub/internal/setup"
+	"mcphub/internal/spelling"
 	"mcphub/internal/stdio"
 )
 
@@ -312,7 +313,7 @@ func clientNamed(name string) (*clients.Client, error) {
 	for i := range clients.All {
 		names[i] = clients.All[i].Name
 	}
-	if best := config.Suggest(name, names); best != "" {
+	if best := spelling.Suggest(name, names); best != "" {
 		return nil, exit.Errorf(exit.NotFound, "there is no client %q; did you mean %q?", name, best)
 	}
 	return nil, exit.Errorf(exit.NotFound, "there is no client %q; there are %s", name, strings.Join(names, ", "))

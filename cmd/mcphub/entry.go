@@ -18,6 +18,7 @@ import (
 	"mcphub/internal/exit"
 	"mcphub/internal/layout"
 	"mcphub/internal/printable"
+	"mcphub/internal/spelling"
 )
 
 // entryWork is what add, remove, enable and disable have in common: they change
@@ -244,7 +245,7 @@ func isAmong(path, name string, have []string) error {
 	if contains(have, name) {
 		return nil
 	}
-	if best := config.Suggest(name, have); best != "" {
+	if best := spelling.Suggest(name, have); best != "" {
 		return exit.Errorf(exit.NotFound, "%s has no server %q; did you mean %q?", path, name, best)
 	}
 	return exit.Errorf(exit.NotFound, "%s has no server %q; 'mcphub list' shows those that it has", path, name)

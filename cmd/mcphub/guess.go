@@ -5,8 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"mcphub/internal/config"
 	"mcphub/internal/exit"
+	"mcphub/internal/spelling"
 )
 
 // guesses are words that people try and that are no command here, with what
@@ -43,7 +43,7 @@ func guessed(root *cobra.Command, word string) error {
 		}
 	}
 	slices.Sort(words)
-	if best := config.Suggest(word, words); best != "" {
+	if best := spelling.Suggest(word, words); best != "" {
 		return exit.Errorf(exit.Usage, "unknown command %q; did you mean mcphub %s?", word, best)
 	}
 	return exit.Errorf(exit.Usage, "unknown command %q", word)

@@ -3,6 +3,8 @@ package search
 import (
 	"strings"
 	"unicode"
+
+	"mcphub/internal/spelling"
 )
 
 // words calls yield with the words of a text in lower case, split at capitals
@@ -94,31 +96,7 @@ func near(a, b string) bool {
 	if len(a)-len(b) > most || len(b)-len(a) > most || a[0] != b[0] {
 		return false
 	}
-	return distance(a, b) <= most
-}
-
-// distance is how many slips lie between two words (optimal string alignment).
-func distance(a, b string) int {
-	var rows [3][longestWord + 1]int
-	two, one, row := &rows[0], &rows[1], &rows[2]
-	for j := range len(b) + 1 {
-		one[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := 1
-			if a[i-1] == b[j-1] {
-				cost = 0
-			}
-			row[j] = min(one[j]+1, row[j-1]+1, one[j-1]+cost)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				row[j] = min(row[j], two[j-2]+1)
-			}
-		}
-		two, one, row = one, row, two
-	}
-	return one[len(b)]
+	return spelling.Distance([]byte(a), []byte(b)) <= most
 }
 
 var stopWords = set(`a an the of to in on for with and or my me i is are am was were be been it its that this these those

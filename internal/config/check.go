@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"mcphub/internal/reference"
+	"mcphub/internal/spelling"
 )
 
 // maxProblems bounds what one file can make us say.
@@ -255,7 +256,7 @@ func (s *spec) meant(m member) (string, *key) {
 	case table:
 		names = append(names, containers[1:]...)
 	}
-	best := Suggest(m.name, names)
+	best := spelling.Suggest(m.name, names)
 	if best == "" {
 		return "", nil
 	}
@@ -346,7 +347,7 @@ func (c *checker) choice(at []string, n *node, s *spec) (any, bool) {
 	values := s.values()
 	if !slices.Contains(values, n.text) {
 		hint := ""
-		if best := Suggest(n.text, values); best != "" {
+		if best := spelling.Suggest(n.text, values); best != "" {
 			hint = fmt.Sprintf("did you mean %q?", best)
 		}
 		c.fail(at, n.off, fmt.Sprintf("found %s, want %s", quote(n.text), oneOf(values)), hint)

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"mcphub/internal/spelling"
 )
 
 // A Setting is one key of hub.json that was given outside of the file.
@@ -33,7 +35,7 @@ func Environment(environ []string) []Setting {
 			continue
 		}
 		path, known := matched(strings.Split(rest, "__"))
-		if !known && Suggest(path[0], table.names()) == "" {
+		if !known && spelling.Suggest(path[0], table.names()) == "" {
 			continue
 		}
 		s := Setting{From: name, path: path, text: text}

@@ -18,6 +18,7 @@ import (
 	"github.com/knadh/koanf/v2"
 
 	"mcphub/internal/reference"
+	"mcphub/internal/spelling"
 )
 
 // maxFile bounds a configuration, in bytes.
@@ -315,7 +316,7 @@ func (p *parser) inputs(f *File) {
 			}
 			at := f.At(ref.At...)
 			at.Severity, at.Text = SeverityWarning, ref.String()+" is none of inputs"
-			if best := Suggest(ref.Name, ids); best != "" {
+			if best := spelling.Suggest(ref.Name, ids); best != "" {
 				at.Hint = fmt.Sprintf("did you mean %q?", best)
 			}
 			p.problems = append(p.problems, at)
@@ -361,7 +362,7 @@ func (p *parser) ruleServers(f *File, at []string, r *Rule, n *node) {
 		if strings.ContainsAny(pattern, `*?[\`) {
 			text = "no server is called like " + quote(pattern)
 		}
-		if best := Suggest(pattern, names); best != "" {
+		if best := spelling.Suggest(pattern, names); best != "" {
 			hint = fmt.Sprintf("did you mean %q?", best)
 		}
 		p.report(SeverityWarning, append(at[:len(at):len(at)], "if", "servers", index(i)), n.elems[i].off, text, hint)

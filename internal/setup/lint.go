@@ -20,6 +20,7 @@ import (
 	"mcphub/internal/config"
 	"mcphub/internal/reference"
 	"mcphub/internal/secrets"
+	"mcphub/internal/spelling"
 	"mcphub/rootsmgr"
 )
 
@@ -139,7 +140,7 @@ func (l *linter) known(servers []string, pattern string, path ...string) {
 		return
 	}
 	hint := ""
-	if best := config.Suggest(pattern, all); best != "" {
+	if best := spelling.Suggest(pattern, all); best != "" {
 		hint = fmt.Sprintf("did you mean %q?", best)
 	}
 	whose := "no server that this is about has"
