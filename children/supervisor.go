@@ -269,13 +269,19 @@ func (s *Supervisor) Settled(k Key) <-chan struct{} {
 	return closed
 }
 
+// specOf returns what the configuration says of a child.
+func (s *Supervisor) specOf(k Key) (Spec, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	spec, ok := s.specs[k.Child]
+	return spec, ok
+}
+
 // Home returns the Key of the instance that serves those who would be served by
 // k: k itself, but where an instance is shared and the child is known to have
 // only the other era, that of the other one.
 func (s *Supervisor) Home(k Key) Key {
-	s.mu.Lock()
-	spec, ok := s.specs[k.Child]
-	s.mu.Unlock()
+	spec, ok := s.specOf(k)
 	if !ok {
 		return k
 	}
@@ -287,9 +293,7 @@ func (s *Supervisor) Home(k Key) Key {
 // capabilities; nil where that is not known. It reads at most one small file and starts
 // nothing. What comes from it may be shown; a Lease tells what the server offers now.
 func (s *Supervisor) Recall(k Key) *offers.Offer {
-	s.mu.Lock()
-	spec, ok := s.specs[k.Child]
-	s.mu.Unlock()
+	spec, ok := s.specOf(k)
 	if !ok {
 		return nil
 	}

@@ -128,6 +128,9 @@ func (d *detector) whole(id int32, s string, member bool) string {
 	return ""
 }
 
+// isPartEdge reports what may stand around a part of a list.
+func isPartEdge(r rune) bool { return chars.IsEdge(r) || strings.ContainsRune("()[]{}", r) }
+
 // partLinks keeps the relative parts of a list that a symlink may lead out.
 func (d *detector) partLinks(id int32, s string, p place, member bool, separators string) {
 	cut := func(r rune) bool { return chars.IsBlank(r) || strings.ContainsRune(separators, r) }
@@ -167,7 +170,7 @@ func (d *detector) positions(id int32, s string, p place, member, bare bool) {
 
 // name keeps a relative name, with or without a slash, for the judge.
 func (d *detector) name(id int32, s string, p place, member bool) {
-	v := strings.TrimFunc(s, func(r rune) bool { return chars.IsEdge(r) || strings.ContainsRune("()[]{}", r) })
+	v := strings.TrimFunc(s, isPartEdge)
 	switch {
 	case v == "." && d.cmd.Role == access.Delete:
 		d.add(Finding{Value: v, How: HowLink, Form: FormName, Member: member, Node: id}, p) // with all that is in it
@@ -359,7 +362,7 @@ func (d *detector) parts(id int32, s string, p place, member bool, separators st
 		if !d.work.Spend(1) {
 			return
 		}
-		v := strings.TrimFunc(part, func(r rune) bool { return chars.IsEdge(r) || strings.ContainsRune("()[]{}", r) })
+		v := strings.TrimFunc(part, isPartEdge)
 		if v == "" || v == s {
 			continue
 		}
