@@ -4,76 +4,25 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"strings"
 	"testing"
 	"testing/synctest"
 
 	"mcphub/hub/declaration"
+	"mcphub/hub/httpfront/fronttest"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
 	"mcphub/validate"
 )
 
-// A memoryListener takes connections that never leave the process, so that HTTP
-// too can be served in a time of a test's own.
-type memoryListener struct {
-	conns chan net.Conn
-	done  chan struct{}
-}
-
-func (l *memoryListener) Accept() (net.Conn, error) {
-	select {
-	case c := <-l.conns:
-		return c, nil
-	case <-l.done:
-		return nil, net.ErrClosed
-	}
-}
-
-func (l *memoryListener) Close() error {
-	select {
-	case <-l.done:
-	default:
-		close(l.done)
-	}
-	return nil
-}
-
-func (l *memoryListener) Addr() net.Addr {
-	return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 80}
-}
-
-func (l *memoryListener) dial(ctx context.Context, _, _ string) (net.Conn, error) {
-	here, there := net.Pipe()
-	select {
-	case l.conns <- there:
-		return here, nil
-	case <-l.done:
-		return nil, net.ErrClosed
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
 // serveWebInMemory is serveWeb for the time of a test's own.
 func serveWebInMemory(t testing.TB, h *Hub, o HTTPOptions) *web {
 	t.Helper()
 	o.Hosts = append(o.Hosts, "127.0.0.1")
-	ln := &memoryListener{conns: make(chan net.Conn), done: make(chan struct{})}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- h.ServeStreamableHTTP(ctx, ln, o) }()
-	tr := &http.Transport{DialContext: ln.dial, DisableKeepAlives: true}
-	t.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Errorf("ServeStreamableHTTP: %v", err)
-		}
-		tr.CloseIdleConnections()
-	})
-	return &web{t, "http://127.0.0.1/mcp", &http.Client{Transport: tr}}
+	m := fronttest.NewMemory()
+	c, _ := fronttest.Run(t, &http.Transport{DialContext: m.Dial, DisableKeepAlives: true}, func(ctx context.Context) error { return h.ServeStreamableHTTP(ctx, m, o) })
+	return &web{t, "http://127.0.0.1/mcp", c}
 }
 
 // A modernWay is a client of the modern era on one of its transports. once says

@@ -4,8 +4,6 @@ import (
 	"bufio"
 	"context"
 	"fmt"
-	"io"
-	"net"
 	"net/http"
 	"path/filepath"
 	"strings"
@@ -13,6 +11,7 @@ import (
 	"testing"
 
 	"mcphub/children/childtest"
+	"mcphub/hub/httpfront/fronttest"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
 )
@@ -33,59 +32,18 @@ type web struct {
 
 func serveWeb(t testing.TB, h *Hub, o HTTPOptions) *web {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- h.ServeStreamableHTTP(ctx, ln, o) }()
-	tr := &http.Transport{}
-	t.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Errorf("ServeStreamableHTTP: %v", err)
-		}
-		tr.CloseIdleConnections()
-	})
-	return &web{t, "http://" + ln.Addr().String() + "/mcp", &http.Client{Transport: tr}}
+	ln := fronttest.Listen(t)
+	c, _ := fronttest.Run(t, &http.Transport{}, func(ctx context.Context) error { return h.ServeStreamableHTTP(ctx, ln, o) })
+	return &web{t, "http://" + ln.Addr().String() + "/mcp", c}
 }
 
 // do makes one request; header pairs are name, value.
 func (w *web) do(method, body string, header ...string) *http.Response {
 	w.t.Helper()
-	req, err := http.NewRequest(method, w.url, strings.NewReader(body))
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	req.Header.Set("Accept", "application/json, text/event-stream")
-	if method == http.MethodPost {
-		req.Header.Set("Content-Type", "application/json")
-	}
-	for i := 0; i+1 < len(header); i += 2 {
-		if header[i] == "Host" {
-			req.Host = header[i+1]
-			continue
-		}
-		req.Header.Set(header[i], header[i+1])
-	}
-	resp, err := w.c.Do(req)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	w.t.Cleanup(func() { _ = resp.Body.Close() })
-	return resp
+	return fronttest.Do(w.t, w.c, method, w.url, body, header...)
 }
 
-func body(t testing.TB, r *http.Response) string {
-	t.Helper()
-	b, err := io.ReadAll(r.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = r.Body.Close()
-	return string(b)
-}
+func body(t testing.TB, r *http.Response) string { return fronttest.Body(t, r) }
 
 // webClient is one session over HTTP.
 type webClient struct {
@@ -135,46 +93,7 @@ func (c *webClient) request(method, params string, header ...string) *http.Respo
 // frames reads the messages of an answer of either kind until a response.
 func (c *webClient) frames(r *http.Response, each func(m *jsonrpc.Message, event string)) *jsonrpc.Message {
 	c.t.Helper()
-	if r.StatusCode != 200 {
-		c.t.Fatalf("%d %s", r.StatusCode, body(c.t, r))
-	}
-	var m jsonrpc.Message
-	if r.Header.Get("Content-Type") == "application/json" {
-		if err := jsonrpc.Split([]byte(body(c.t, r)), false, &m); err != nil {
-			c.t.Fatal(err)
-		}
-		return &m
-	}
-	sc := bufio.NewScanner(r.Body)
-	sc.Buffer(nil, 1<<26)
-	var data []string
-	event := ""
-	for sc.Scan() {
-		line := sc.Text()
-		switch {
-		case strings.HasPrefix(line, "id: "):
-			event = line[4:]
-		case strings.HasPrefix(line, "data: "):
-			data = append(data, line[6:])
-		case line == "" && len(data) > 0:
-			text := strings.Join(data, "\n")
-			data = nil
-			if text == "" {
-				continue
-			}
-			var m jsonrpc.Message
-			if err := jsonrpc.Split([]byte(text), false, &m); err != nil {
-				c.t.Fatalf("%v: %s", err, text)
-			}
-			if m.IsResponse() {
-				return &m
-			}
-			if each != nil {
-				each(&m, event)
-			}
-		}
-	}
-	return nil
+	return fronttest.Messages(c.t, r, each)
 }
 
 // rootsAnswer is the frame that answers a roots/list.

@@ -7,12 +7,14 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"mcphub/hub/httpfront/fronttest"
 )
 
 // TestHTTPSessionsEnd: by being idle, by making room, and not while somebody
 // listens.
 func TestHTTPSessionsEnd(t *testing.T) {
-	hostile(t, Options{Sessions: 2, Idle: 10 * time.Minute}, func(t *testing.T, h *fakeHub, w *web, _ *memory) {
+	hostile(t, Options{Sessions: 2, Idle: 10 * time.Minute}, func(t *testing.T, h *fakeHub, w *web, _ *fronttest.Memory) {
 		idle, listens := w.initialize(`{}`).initialized(), w.initialize(`{}`).initialized()
 		r := listens.do("GET", "", headerSession, listens.session)
 		go func() { _, _ = io.Copy(io.Discard, r.Body) }()
@@ -77,7 +79,7 @@ func TestHTTPDrains(t *testing.T) {
 		if got := <-heard; strings.Contains(got, "jsonrpc") {
 			t.Errorf("the stream: %s", got)
 		}
-		if _, err := m.dial(t.Context(), "", ""); err == nil {
+		if _, err := m.Dial(t.Context(), "", ""); err == nil {
 			t.Error("somebody listens still")
 		}
 		if n := len(h.open()); n != 0 {

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+
+	"mcphub/hub/httpfront/fronttest"
 )
 
 // TestHTTPBodiesOfManySessionsAreBounded: what many sessions send at once, none
@@ -46,7 +48,7 @@ func TestHTTPNoTokenTakesAllSessions(t *testing.T) {
 	hello := `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{}}}`
 	greedy, modest := []string{"Authorization", "Bearer a"}, []string{"Authorization", "Bearer b"}
 	for _, tokens := range [][]Token{{{Name: "greedy", Secret: "a"}, {Name: "modest", Secret: "b"}}, {{Name: "greedy", Secret: "a"}}} {
-		hostile(t, Options{Sessions: 8, Tokens: tokens}, func(t *testing.T, _ *fakeHub, w *web, _ *memory) {
+		hostile(t, Options{Sessions: 8, Tokens: tokens}, func(t *testing.T, _ *fakeHub, w *web, _ *fronttest.Memory) {
 			got := 0
 			for range 20 {
 				if w.do("POST", hello, greedy...).StatusCode == http.StatusOK {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"mcphub/hub/httpfront/fronttest"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/mirror"
 )
@@ -151,7 +152,7 @@ func (r fakeRequest) Serve(ctx context.Context, to *InlineReply) jsonrpc.Answer 
 func call(name, args string) string { return fmt.Sprintf(`{"name":%q,"arguments":%s}`, name, args) }
 
 // hostile runs a test in a bubble, against a front of a fakeHub.
-func hostile(t *testing.T, o Options, test func(t *testing.T, h *fakeHub, w *web, m *memory)) {
+func hostile(t *testing.T, o Options, test func(t *testing.T, h *fakeHub, w *web, m *fronttest.Memory)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		h := newFakeHub()

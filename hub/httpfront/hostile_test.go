@@ -15,13 +15,14 @@ import (
 	"testing/synctest"
 	"time"
 
+	"mcphub/hub/httpfront/fronttest"
 	"mcphub/internal/jsonrpc"
 )
 
 // raw opens a connection and writes to it, as far as it is read.
-func raw(t *testing.T, m *memory, text string) net.Conn {
+func raw(t *testing.T, m *fronttest.Memory, text string) net.Conn {
 	t.Helper()
-	c, err := m.dial(t.Context(), "", "")
+	c, err := m.Dial(t.Context(), "", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +57,7 @@ func TestHTTPSlowClientsAreLetGo(t *testing.T) {
 		"kept alive":   {"GET /healthz HTTP/1.1\r\nHost: hub.test\r\n\r\n", keepAlive},
 	} {
 		t.Run(name, func(t *testing.T) {
-			hostile(t, Options{}, func(t *testing.T, _ *fakeHub, w *web, m *memory) {
+			hostile(t, Options{}, func(t *testing.T, _ *fakeHub, w *web, m *fronttest.Memory) {
 				c := raw(t, m, tc.head)
 				done := make(chan time.Duration, 1)
 				go func() { done <- until(c) }()
@@ -77,7 +78,7 @@ func TestHTTPSlowClientsAreLetGo(t *testing.T) {
 func TestHTTPAnswerThatNobodyReads(t *testing.T) {
 	for name, size := range map[string]int{"small": 10, "large": 1 << 20} {
 		t.Run(name, func(t *testing.T) {
-			hostile(t, Options{}, func(t *testing.T, h *fakeHub, w *web, m *memory) {
+			hostile(t, Options{}, func(t *testing.T, h *fakeHub, w *web, m *fronttest.Memory) {
 				s := w.initialize(`{}`).initialized()
 				text := `{"jsonrpc":"2.0","id":"x","method":"tools/call","params":` + call("echo", `{"text":"`+strings.Repeat("x", size)+`"}`) + `}`
 				c := raw(t, m, plainHead+"Content-Type: application/json\r\n"+headerSession+": "+s.session+
@@ -97,7 +98,7 @@ func TestHTTPAnswerThatNobodyReads(t *testing.T) {
 // TestHTTPConnectionOutlivesALargeAnswer: the time allowed for writing one
 // answer is not held against a later one on the same connection.
 func TestHTTPConnectionOutlivesALargeAnswer(t *testing.T) {
-	hostile(t, Options{}, func(t *testing.T, _ *fakeHub, w *web, _ *memory) {
+	hostile(t, Options{}, func(t *testing.T, _ *fakeHub, w *web, _ *fronttest.Memory) {
 		s := w.initialize(`{}`).initialized()
 		for range 3 {
 			m := s.frames(s.request("tools/call", call("echo", `{"text":"`+strings.Repeat("x", 1<<20)+`"}`)), nil)
@@ -116,7 +117,7 @@ func TestHTTPConnectionOutlivesALargeAnswer(t *testing.T) {
 // reading and writing.
 func TestHTTPLongCall(t *testing.T) {
 	for _, accept := range []string{"application/json", "application/json, text/event-stream"} {
-		hostile(t, Options{}, func(t *testing.T, _ *fakeHub, w *web, _ *memory) {
+		hostile(t, Options{}, func(t *testing.T, _ *fakeHub, w *web, _ *fronttest.Memory) {
 			s := w.initialize(`{}`).initialized()
 			m := s.frames(s.request("tools/call", `{"name":"progress","arguments":{"steps":5,"every":60000000000},"_meta":{"progressToken":1}}`, "Accept", accept), nil)
 			if m == nil || m.Result == nil {
@@ -129,7 +130,7 @@ func TestHTTPLongCall(t *testing.T) {
 // TestHTTPStreamThatNobodyReads: what waits for a client that does not read its
 // own stream is bounded, the stream is given up, and the next one works.
 func TestHTTPStreamThatNobodyReads(t *testing.T) {
-	hostile(t, Options{}, func(t *testing.T, h *fakeHub, w *web, m *memory) {
+	hostile(t, Options{}, func(t *testing.T, h *fakeHub, w *web, m *fronttest.Memory) {
 		s := w.initialize(`{}`).initialized()
 		c := clientOf(t, h, s)
 		note := []byte(`{"text":"` + strings.Repeat("x", 1<<16) + `"}`)
@@ -210,7 +211,7 @@ func TestHTTPQuestionsOfOneThatDoesNotRead(t *testing.T) {
 // TestHTTPStreamIsTakenOver: a second stream of a session takes the place of
 // the first, which ends; nothing is said on both.
 func TestHTTPStreamIsTakenOver(t *testing.T) {
-	hostile(t, Options{}, func(t *testing.T, h *fakeHub, w *web, _ *memory) {
+	hostile(t, Options{}, func(t *testing.T, h *fakeHub, w *web, _ *fronttest.Memory) {
 		s := w.initialize(`{}`).initialized()
 		c := clientOf(t, h, s)
 		var mu sync.Mutex
@@ -251,7 +252,7 @@ func TestHTTPStreamIsTakenOver(t *testing.T) {
 
 // TestHTTPEventsOfAnotherSession: an event id names nothing beyond its session.
 func TestHTTPEventsOfAnotherSession(t *testing.T) {
-	hostile(t, Options{}, func(t *testing.T, h *fakeHub, w *web, _ *memory) {
+	hostile(t, Options{}, func(t *testing.T, h *fakeHub, w *web, _ *fronttest.Memory) {
 		mine, theirs := w.initialize(`{}`).initialized(), w.initialize(`{}`).initialized()
 		// A stream of mine that has ended, and something on my own stream.
 		r := mine.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"progress","arguments":{"steps":3},"_meta":{"progressToken":"secret"}}}`)

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"mcphub/hub/httpfront/fronttest"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -175,7 +176,7 @@ func TestHTTPAnswersAreBounded(t *testing.T) {
 // that it has cancelled is told that nothing comes there any more; one that has
 // not everything gets the rest.
 func TestHTTPNothingIsLeftOfAStream(t *testing.T) {
-	hostile(t, Options{}, func(t *testing.T, _ *fakeHub, w *web, _ *memory) {
+	hostile(t, Options{}, func(t *testing.T, _ *fakeHub, w *web, _ *fronttest.Memory) {
 		s := w.initialize(`{}`).initialized()
 		progress := `{"name":"progress","arguments":{"steps":3},"_meta":{"progressToken":1}}`
 		var seen []string
