@@ -68,11 +68,11 @@ func (r *release) installed(p platform) (files.Contents, error) {
 	if changes, err = squeeze(changes); err != nil {
 		return nil, err
 	}
-	for name, content := range map[string][]byte{
-		"mcphub.1.gz": manual, "changelog.gz": changes,
-		"mcphub.bash": r.shells["bash"], "_mcphub": r.shells["zsh"], "mcphub.fish": r.shells["fish"],
+	for _, f := range []file{
+		{name: "mcphub.1.gz", content: manual}, {name: "changelog.gz", content: changes},
+		{name: "mcphub.bash", content: r.shells["bash"]}, {name: "_mcphub", content: r.shells["zsh"]}, {name: "mcphub.fish", content: r.shells["fish"]},
 	} {
-		if err := os.WriteFile(filepath.Join(r.work, name), content, 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(r.work, f.name), f.content, 0o644); err != nil {
 			return nil, err
 		}
 	}
