@@ -249,7 +249,7 @@ func (c *Call) attempt(ctx context.Context) (*judgement, error) {
 		if c.nowait {
 			return nil, errWouldBlock
 		}
-		wait = s.roots.Begin()
+		wait = s.roots.NewWait()
 		if view, err = from.Boundary(ctx, wait); err != nil {
 			return nil, err
 		}
@@ -275,7 +275,7 @@ func (c *Call) attempt(ctx context.Context) (*judgement, error) {
 	case byRoots:
 		j.view = view
 	default:
-		wait = s.roots.Begin()
+		wait = s.roots.NewWait()
 		from.Scanned(j.scan)
 		if j.view, err = from.Boundary(ctx, wait); err != nil {
 			return nil, err

@@ -154,7 +154,7 @@ func suits(c client, tool listedTool, lease *children.Lease) bool {
 // depart has a call recorded and sent that was let through.
 func (c *toolCall) depart(m *jsonrpc.Message) {
 	s := c.s
-	s.inFlight.Begin(&c.inFlight)
+	s.inFlight.Start(&c.inFlight)
 	defer func() {
 		if p := recover(); p != nil {
 			c.end(errBroken)

@@ -292,7 +292,7 @@ func TestAGroupThatPanics(t *testing.T) {
 		for range 3 {
 			w := &waiter{Cancellation: &jsonrpc.Cancellation{}, done: make(chan struct{}, 1)}
 			c := &toolCall{s: s, tool: tool, reply: w, attempt: &toolAttempt{}} // without a lease
-			s.inFlight.Begin(&c.inFlight)
+			s.inFlight.Start(&c.inFlight)
 			s.records.Plain(audit.Call{Form: audit.NewForm(&audit.Record{})}, c, b, 0)
 			some = append(some, w)
 		}

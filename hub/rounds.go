@@ -338,7 +338,7 @@ func (d *dialogue) again(ctx context.Context) error {
 	if j.scan == nil || !j.scan.NeedsBoundary() {
 		return nil
 	}
-	view, err := d.s.clientOf(ctx).Boundary(ctx, d.s.roots.Begin())
+	view, err := d.s.clientOf(ctx).Boundary(ctx, d.s.roots.NewWait())
 	if err != nil {
 		return err
 	}
