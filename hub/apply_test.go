@@ -14,6 +14,7 @@ import (
 	"mcphub/children"
 	"mcphub/children/childtest"
 	"mcphub/hub/catalog"
+	"mcphub/hub/configuration"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
 	"mcphub/validate"
@@ -216,7 +217,7 @@ func TestACallIsNeverJudgedByOneAndRunByAnother(t *testing.T) {
 			s: s, target: &toolTarget{listed: tool, args: fmt.Appendf(nil, `{"path":%q}`, outside)},
 			build: func([]byte, []jsonrpc.Edit) [][]byte { return [][]byte{[]byte(`{"name":"echo","arguments":{}}`)} },
 		}).run(t.Context())
-		if !errors.Is(err, errSuperseded) { // also where its child has stayed: what judges it has not
+		if !errors.Is(err, configuration.ErrSuperseded) { // also where its child has stayed: what judges it has not
 			t.Errorf("replaced %t: judged by what was in force before, answer %s", replaced, a.Result)
 		}
 		if a.Release != nil {
@@ -279,7 +280,7 @@ func TestRootsChangeAmidApply(t *testing.T) {
 	c.handshake(`{"roots":{"listChanged":true}}`)
 	c.raw("tools/list", `{}`)
 	old := h.now()
-	g, err := newGeneration(testConfig(t, kid, scripted("late", childtest.Script{})), h.own, old)
+	g, err := configuration.New(testConfig(t, kid, scripted("late", childtest.Script{})), h.own, old)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -293,9 +294,8 @@ func TestRootsChangeAmidApply(t *testing.T) {
 	for range 50 {
 		c.raw("ping", `{}`)
 	}
-	h.sup.Apply(g.specs())
-	close(g.applied)
-	close(old.next)
+	h.sup.Apply(g.Specs())
+	g.Followed(old)
 	if got := c.raw("tools/call", call("late__echo", `{"a":1}`)); !strings.Contains(got, `{"a":1}`) {
 		t.Error(got)
 	}

@@ -148,7 +148,7 @@ func (s *Session) tryCall(m *jsonrpc.Message, from client, r replier, briefly bo
 
 // suits asks a client whether a call of tool may be made without waiting.
 func suits(c client, tool listedTool, lease *children.Lease) bool {
-	return c.Suits(tool.gen.byName[tool.Child].Spec.Share, len(tool.Mirrors) > 0, lease)
+	return c.Suits(tool.gen.Child(tool.Child).Spec.Share, len(tool.Mirrors) > 0, lease)
 }
 
 // depart has a call recorded and sent that was let through.

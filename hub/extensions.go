@@ -9,6 +9,7 @@ import (
 
 	"mcphub/children"
 	"mcphub/hub/catalog"
+	"mcphub/hub/configuration"
 	"mcphub/internal/jsonrpc"
 	"mcphub/validate"
 )
@@ -21,7 +22,7 @@ import (
 func (s *Session) withExtensions(result []byte) []byte {
 	caps := jsonrpc.Get(result, "capabilities")
 	g, offers := s.offersNow()
-	all := g.offers.Extensions(offers)
+	all := g.Offers.Extensions(offers)
 	if !jsonrpc.IsObject(caps) || len(all) == 0 {
 		return result
 	}
@@ -38,7 +39,7 @@ func (s *Session) expects(k children.Key, method string) bool {
 		return true
 	}
 	g, offers := s.offersNow()
-	among := g.offers.Extensions(offers).Speakers(method)
+	among := g.Offers.Extensions(offers).Speakers(method)
 	return slices.Contains(among, k.Child) && (len(among) == 1 || offers[k.Child].Extends(method))
 }
 
@@ -76,7 +77,7 @@ func (s *Session) extend(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "the params of "+quotedName(m.Method)+" are to be an object")
 	}
 	a, err := s.extendTo(ctx, c.gen, among[0], m, edits)
-	if errors.Is(err, errSuperseded) && ctx.Err() == nil {
+	if errors.Is(err, configuration.ErrSuperseded) && ctx.Err() == nil {
 		return s.extend(ctx, m)
 	}
 	if ownType(a.Result) {
@@ -95,7 +96,7 @@ func ownType(result []byte) bool {
 }
 
 // extendTo sends a request or notification to one child, with edits of its params.
-func (s *Session) extendTo(ctx context.Context, g *generation, child string, m *jsonrpc.Message, edits []jsonrpc.Edit) (jsonrpc.Answer, error) {
+func (s *Session) extendTo(ctx context.Context, g *configuration.Configuration, child string, m *jsonrpc.Message, edits []jsonrpc.Edit) (jsonrpc.Answer, error) {
 	judged := jsonrpc.Without(m.Params, "_meta")
 	if len(edits) > 0 { // what the child gets is what is judged
 		judged = jsonrpc.Without(jsonrpc.Join(jsonrpc.Splice(m.Params, edits...)), "_meta")
@@ -103,7 +104,7 @@ func (s *Session) extendTo(ctx context.Context, g *generation, child string, m *
 	t := &requestTarget{
 		gen: g, child: child, name: m.Method, follows: true, templates: s.tools().TemplatesOf(child),
 		look: func(templates []string) (*validate.Scan, error) {
-			return g.cfg.Checker.ScanParams(child, m.Method, judged, templates...)
+			return g.Checker.ScanParams(child, m.Method, judged, templates...)
 		},
 	}
 	token := tokenOf(m)

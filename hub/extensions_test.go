@@ -222,7 +222,7 @@ func TestUnknownMethodsPassAsBytes(t *testing.T) {
 func TestParamsOfUnknownMethodsAreJudged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg := testConfig(t, offering("kid", skills, ""), offering("lax", chartsOnly, ""))
-		cfg.launcher = newStage()
+		cfg.Launcher = newStage()
 		checker, err := validate.NewChecker(validate.Config{Home: t.TempDir(), Children: []validate.ChildConfig{
 			{Name: "kid", Command: "kid"}, {Name: "lax", Command: "lax", Mode: validate.ModeOff, ModeSet: true},
 		}})
@@ -313,7 +313,7 @@ func TestWhoGetsAnUnknownMethod(t *testing.T) {
 	}
 	who := func(c *testClient, method string) (got []string) {
 		for _, child := range []string{"one", "two", "plain", "charts"} {
-			if c.hub.now().byName[child] != nil && c.heardOf(child, method) != nil {
+			if c.hub.now().Child(child) != nil && c.heardOf(child, method) != nil {
 				got = append(got, child)
 			}
 		}
@@ -464,7 +464,7 @@ func TestExtensionsFollowAReload(t *testing.T) {
 		c.raw("tools/list", `{}`)
 		c.raw("skills/list", `{}`)
 		cfg := testConfig(t, offering("new", chartsOnly, ""))
-		cfg.launcher = s
+		cfg.Launcher = s
 		apply(t, h, cfg)
 		c.raw("charts/list", `{}`)
 		if caps := string(jsonrpc.Get([]byte(c.raw("server/discover", `{}`)), "capabilities")); strings.Contains(caps, "skills") || !strings.Contains(caps, `"com.example/charts":{}`) {

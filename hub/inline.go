@@ -23,8 +23,8 @@ func (s inlineHost) Guard(m *jsonrpc.Message, serve func() jsonrpc.Answer) jsonr
 }
 
 func (s inlineHost) Roots() *rootsmgr.Manager    { return s.roots }
-func (s inlineHost) RootsTimeout() time.Duration { return s.hub.now().cfg.Roots.Timeout }
-func (s inlineHost) FS() rootsmgr.FS             { return s.hub.now().cfg.FS }
+func (s inlineHost) RootsTimeout() time.Duration { return s.hub.now().Roots.Timeout }
+func (s inlineHost) FS() rootsmgr.FS             { return s.hub.now().FS }
 func (s inlineHost) DeclaredRoots() bool         { return s.capabilities().Roots }
 
 func (s inlineHost) AwaitServed(ctx context.Context, view rootsmgr.View) error {
@@ -165,7 +165,7 @@ const listTTL = time.Minute
 func (s *Session) keeping(k catalog.Kind) inline.Caching {
 	g := s.hub.now()
 	ttl, parts, public := listTTL, 0, true
-	for _, name := range g.names() {
+	for _, name := range g.ChildNames() {
 		st, o := s.ownOffer(name)
 		if o == nil {
 			return inline.Caching{}

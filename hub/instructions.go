@@ -14,7 +14,7 @@ func (s *Session) withInstructions(result []byte) []byte {
 		return result
 	}
 	g, offers := s.offersNow()
-	for _, name := range g.names() {
+	for _, name := range g.ChildNames() {
 		offer := offers[name]
 		if offer == nil || offer.Raw.Instructions == "" {
 			continue

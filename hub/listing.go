@@ -6,6 +6,7 @@ import (
 
 	"mcphub/children"
 	"mcphub/hub/catalog"
+	"mcphub/hub/configuration"
 	"mcphub/internal/audit"
 	"mcphub/internal/printable"
 )
@@ -16,13 +17,13 @@ import (
 // A listing is the catalogue of a session.
 type listing struct {
 	*catalog.Catalog
-	gen *generation
+	gen *configuration.Configuration
 }
 
 // A listedTool is a tool of a listing. Tool is nil where there is none.
 type listedTool struct {
 	*catalog.Tool
-	gen *generation
+	gen *configuration.Configuration
 }
 
 // tool finds a tool by its name towards the client.
@@ -37,26 +38,14 @@ func (l *listing) toolOf(child, remote string) listedTool {
 // there is none.
 type listedItem struct {
 	*catalog.Item
-	gen *generation
+	gen *configuration.Configuration
 }
 
 // A source is one child of a configuration that may have a resource, under the
 // child's own URI.
 type source struct {
 	catalog.Source
-	gen *generation
-}
-
-// builder makes the Builder of what is on offer under g.
-func (g *generation) builder(own []catalog.Own) *catalog.Builder {
-	offered := make([]catalog.Child, len(g.cfg.Children))
-	for i := range g.cfg.Children {
-		c := &g.cfg.Children[i]
-		offered[i] = catalog.Child{Name: c.Spec.Name, Prefix: c.Prefix, Include: c.Include, Exclude: c.Exclude, Always: c.Always, Revision: c.Spec.Revision}
-	}
-	return catalog.NewBuilder(catalog.Config{
-		Names: g.cfg.Names, Limit: g.cfg.Limits.Definitions, Checker: g.cfg.Checker, Own: own, Expose: g.cfg.Expose, Children: offered,
-	})
+	gen *configuration.Configuration
 }
 
 // toldRedefined logs, records and keeps what a child has redefined. It is called by the
@@ -64,14 +53,14 @@ func (g *generation) builder(own []catalog.Own) *catalog.Builder {
 func (h *Hub) toldRedefined(k children.Key, tools []children.Redefinition) {
 	g := h.now()
 	for _, t := range tools {
-		if !g.offers.Wants(k.Child, t.Tool) {
+		if !g.Offers.Wants(k.Child, t.Tool) {
 			continue
 		}
 		name := printable.Escape(t.Tool, 200)
-		g.cfg.Log.Warn().Str("child", k.Child).Str("tool", name).Strs("parts", t.Parts).
+		g.Log.Warn().Str("child", k.Child).Str("tool", name).Strs("parts", t.Parts).
 			Msg("the server defines this tool otherwise than when it was offered before; look at it before you go on trusting it")
 		h.redefined.Add(k.Child, name, t.Parts, time.Now())
-		if to := g.cfg.Audit.To; to != nil {
+		if to := g.Audit.To; to != nil {
 			to.Definition(&audit.Record{Child: k.Child, Tool: name, Code: strings.Join(t.Parts, ", ")})
 		}
 	}

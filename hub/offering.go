@@ -9,27 +9,28 @@ import (
 
 	"mcphub/children"
 	"mcphub/hub/catalog"
+	"mcphub/hub/configuration"
 )
 
 // An onOffer is what one session is offered: what is known of its children, what they
 // offer, and the catalogue of that, made under one configuration. It knows of the
 // session only what its functions tell. Its methods may be called by any goroutine.
 type onOffer struct {
-	latest func() *generation      // of the hub
-	moved  func(child string) bool // another instance serves the session, which has not listed its tools yet
+	latest func() *configuration.Configuration // of the hub
+	moved  func(child string) bool             // another instance serves the session, which has not listed its tools yet
 
 	catalog  atomic.Pointer[listing] // nil when an offer has come: see tools
 	recalled chan struct{}           // closed when what is remembered is in the catalogue
 
 	mu      sync.Mutex
-	gen     *generation // that the session goes by: its catalogue is made under it
+	gen     *configuration.Configuration // that the session goes by: its catalogue is made under it
 	offers  map[string]*catalog.Offer
 	told    map[string]children.Status
 	changed chan struct{} // told or offers; closed and replaced at each change
 	until   time.Time     // until when lists wait for starting children; zero before the first
 }
 
-func newOnOffer(g *generation, latest func() *generation, moved func(child string) bool) *onOffer {
+func newOnOffer(g *configuration.Configuration, latest func() *configuration.Configuration, moved func(child string) bool) *onOffer {
 	return &onOffer{
 		latest: latest, moved: moved, recalled: make(chan struct{}), changed: make(chan struct{}),
 		gen: g, offers: map[string]*catalog.Offer{}, told: map[string]children.Status{},
@@ -37,7 +38,7 @@ func newOnOffer(g *generation, latest func() *generation, moved func(child strin
 }
 
 // configuration is the one that the session goes by.
-func (o *onOffer) configuration() *generation {
+func (o *onOffer) configuration() *configuration.Configuration {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.gen
@@ -45,7 +46,7 @@ func (o *onOffer) configuration() *generation {
 
 // offersNow returns what the children offer, and the configuration that the session
 // goes by.
-func (o *onOffer) offersNow() (*generation, map[string]*catalog.Offer) {
+func (o *onOffer) offersNow() (*configuration.Configuration, map[string]*catalog.Offer) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.gen, maps.Clone(o.offers)
@@ -82,22 +83,22 @@ func (o *onOffer) wake() {
 
 // adopt makes g what the session goes by. Offers that g reads otherwise are in
 // renewed. replaced are the children of which nothing is known any more.
-func (o *onOffer) adopt(g *generation, renewed map[*children.Offer]*catalog.Offer) (replaced []string) {
+func (o *onOffer) adopt(g *configuration.Configuration, renewed map[*children.Offer]*catalog.Offer) (replaced []string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for name, of := range o.offers {
-		c := g.byName[name]
+		c := g.Child(name)
 		switch {
 		case c == nil:
 			delete(o.offers, name)
 		case c.Spec.Revision == of.Revision() && renewed[of.Raw] != nil:
 			o.offers[name] = renewed[of.Raw]
-		case !of.NamesAlike(g.offers):
+		case !of.NamesAlike(g.Offers):
 			delete(o.offers, name)
 		}
 	}
 	for name, st := range o.told {
-		if c := g.byName[name]; c == nil || c.Spec.Revision != st.Revision {
+		if c := g.Child(name); c == nil || c.Spec.Revision != st.Revision {
 			delete(o.told, name)
 			replaced = append(replaced, name)
 		}
@@ -126,13 +127,13 @@ func (o *onOffer) toolsNow() *listing {
 	if c := o.catalog.Load(); c != nil {
 		return c
 	}
-	l := &listing{o.gen.offers.Catalog(o.offers), o.gen}
+	l := &listing{o.gen.Offers.Catalog(o.offers), o.gen}
 	o.catalog.Store(l)
 	return l
 }
 
 // replacing reports an offer of a child that is being replaced. mu is held.
-func (o *onOffer) replacing(of *catalog.Offer) bool { return !of.By(o.gen.offers) }
+func (o *onOffer) replacing(of *catalog.Offer) bool { return !of.By(o.gen.Offers) }
 
 // childStatus is one child as this session sees it. offered: the instance that
 // serves the session now has listed its tools, or what it offers is remembered.
@@ -177,9 +178,9 @@ func started(st children.Status, known, offered bool) bool {
 // time that a list has.
 func (o *onOffer) awaitStarted(ctx context.Context) {
 	g := o.latest()
-	ctx, cancel := context.WithTimeout(ctx, g.cfg.Limits.ListWait)
+	ctx, cancel := context.WithTimeout(ctx, g.Limits.ListWait)
 	defer cancel()
-	o.awaitChildren(ctx, g.names(), started)
+	o.awaitChildren(ctx, g.ChildNames(), started)
 }
 
 // awaitChildren waits until every named child is as wanted, or ctx ends. A
@@ -188,7 +189,7 @@ func (o *onOffer) awaitChildren(ctx context.Context, names []string, wanted func
 	for _, name := range names {
 		for {
 			st, known, offered, changed := o.childStatus(name)
-			if wanted(st, known, offered) || o.latest().byName[name] == nil {
+			if wanted(st, known, offered) || o.latest().Child(name) == nil {
 				break
 			}
 			select {
@@ -204,10 +205,10 @@ func (o *onOffer) awaitChildren(ctx context.Context, names []string, wanted func
 // more: a list is answered with what there is by then.
 func (o *onOffer) awaitOffers(ctx context.Context) {
 	g := o.latest()
-	ctx, cancel := context.WithDeadline(ctx, o.listsBy(g.cfg.Limits.ListWait))
+	ctx, cancel := context.WithDeadline(ctx, o.listsBy(g.Limits.ListWait))
 	defer cancel()
 	o.awaitRecalled(ctx)
-	o.awaitChildren(ctx, g.names(), settled)
+	o.awaitChildren(ctx, g.ChildNames(), settled)
 }
 
 // listsBy is when the session's lists have waited for starting children for long
@@ -223,14 +224,14 @@ func (o *onOffer) listsBy(wait time.Duration) time.Time {
 
 // takeRecalled offers what was found of children that have told nothing yet;
 // false where the session goes by another configuration than g.
-func (o *onOffer) takeRecalled(g *generation, found []*catalog.Offer) bool {
+func (o *onOffer) takeRecalled(g *configuration.Configuration, found []*catalog.Offer) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.gen != g {
 		return false
 	}
 	for i, of := range found {
-		name := g.cfg.Children[i].Spec.Name
+		name := g.Children[i].Spec.Name
 		if had := o.offers[name]; of != nil && (had == nil || o.replacing(had)) {
 			o.offers[name] = of
 			o.catalog.Store(nil)

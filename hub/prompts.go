@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"mcphub/hub/catalog"
+	"mcphub/hub/configuration"
 	"mcphub/internal/jsonrpc"
 	"mcphub/validate"
 )
@@ -14,7 +15,7 @@ import (
 func (s *Session) list(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
 	k := catalog.KindOf(m.Method)
 	s.awaitOffers(ctx)
-	if s.hub.now().cfg.Inspect {
+	if s.hub.now().Inspect {
 		s.awaitStarted(ctx) // a command asks what there is, and not for the quickest answer
 	}
 	var p *catalog.Pages
@@ -42,11 +43,11 @@ func (s *Session) getPrompt(ctx context.Context, m *jsonrpc.Message) jsonrpc.Ans
 	c := &Call{s: s, token: tokenOf(m), request: splicingOf(m, quoted, it.Remote), target: &requestTarget{
 		gen: it.gen, child: it.Child, name: m.Method,
 		look: func([]string) (*validate.Scan, error) {
-			return it.gen.cfg.Checker.ScanPrompt(it.Child, it.Remote, m.Param("arguments"))
+			return it.gen.Checker.ScanPrompt(it.Child, it.Remote, m.Param("arguments"))
 		},
 	}}
 	a, err := c.run(ctx)
-	if errors.Is(err, errSuperseded) {
+	if errors.Is(err, configuration.ErrSuperseded) {
 		return s.getPrompt(ctx, m)
 	}
 	return a
@@ -63,7 +64,7 @@ func (s *Session) findPrompt(ctx context.Context, name string) (it listedItem, r
 	if find() {
 		return it, jsonrpc.Answer{}
 	}
-	found, down := s.await(ctx, s.hub.now().offers.Owners(name), find)
+	found, down := s.await(ctx, s.hub.now().Offers.Owners(name), find)
 	switch {
 	case found:
 		return it, jsonrpc.Answer{}
@@ -114,11 +115,11 @@ func (s *Session) complete(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answ
 	c := &Call{s: s, token: tokenOf(m), request: splicingOf(m, quoted, it.Remote), target: &requestTarget{
 		gen: it.gen, child: it.Child, name: m.Method, unaskable: "nobody is asked while something is typed",
 		look: func([]string) (*validate.Scan, error) {
-			return it.gen.cfg.Checker.ScanCompletion(it.Child, template, name, value, jsonrpc.Get(m.Param("context"), "arguments"))
+			return it.gen.Checker.ScanCompletion(it.Child, template, name, value, jsonrpc.Get(m.Param("context"), "arguments"))
 		},
 	}}
 	a, err := c.run(ctx)
-	if errors.Is(err, errSuperseded) {
+	if errors.Is(err, configuration.ErrSuperseded) {
 		return s.complete(ctx, m)
 	}
 	return a

@@ -5,54 +5,12 @@ import (
 	"runtime"
 	"sync"
 
-	"github.com/rs/zerolog"
-
-	"mcphub/children"
 	"mcphub/hub/catalog"
+	"mcphub/hub/configuration"
 )
 
 // This file is about what children offered last: a session is shown it
 // before any of them has started, and no call is made by it alone.
-
-// read returns a child's offer as the hub sees it under g, from the last reading
-// where it is the same one.
-func (h *Hub) read(g *generation, child *Child, raw *children.Offer) *catalog.Offer {
-	h.mu.Lock()
-	last := g.lastRead[child]
-	h.mu.Unlock()
-	if last != nil && last.Raw == raw {
-		return last
-	}
-	return g.offers.Read(child.Spec.Name, raw)
-}
-
-// readAndKeep is read, for an offer that others will want too.
-func (h *Hub) readAndKeep(g *generation, child *Child, raw *children.Offer) *catalog.Offer {
-	o := h.read(g, child, raw)
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if last := g.lastRead[child]; last != nil && last.Raw == raw {
-		return last // of two readings at a time the first counts
-	}
-	g.lastRead[child] = o
-	warnOmitted(o, g.cfg.Log)
-	return o
-}
-
-// mostNamed is how much of what is not offered one warning names.
-const mostNamed = 10
-
-// warnOmitted logs what a child defines and is not offered.
-func warnOmitted(o *catalog.Offer, log zerolog.Logger) {
-	if len(o.Omitted) == 0 {
-		return
-	}
-	what := zerolog.Arr()
-	for _, left := range o.Omitted[:min(len(o.Omitted), mostNamed)] {
-		what = what.Str(shown(left.Name, 100) + ": " + shown(left.Reason, 300))
-	}
-	log.Warn().Str("child", o.Child()).Int("count", len(o.Omitted)).Array("what", what).Msg("not everything that the server defines is offered")
-}
 
 // recall fills the catalogue with what is remembered. Lists and names that are
 // not known wait for it: it takes milliseconds. Where a reload comes in between,
@@ -68,7 +26,7 @@ func (s *Session) recall(ctx context.Context) {
 		return
 	}
 	for {
-		g := s.hub.inForce()
+		g := s.hub.current.Followed()
 		if s.takeRecalled(g, s.recallAll(g)) {
 			return
 		}
@@ -77,8 +35,8 @@ func (s *Session) recall(ctx context.Context) {
 
 // recallAll reads what is remembered of the children of g, in their order; nil
 // where nothing is.
-func (s *Session) recallAll(g *generation) []*catalog.Offer {
-	all := g.cfg.Children
+func (s *Session) recallAll(g *configuration.Configuration) []*catalog.Offer {
+	all := g.Children
 	found := make([]*catalog.Offer, len(all))
 	next := make(chan int)
 	var readers sync.WaitGroup
@@ -86,7 +44,7 @@ func (s *Session) recallAll(g *generation) []*catalog.Offer {
 		readers.Go(func() {
 			for i := range next {
 				if raw := s.hub.sup.Recall(s.keyFor(&all[i], nil)); raw != nil {
-					found[i] = s.hub.readAndKeep(g, &all[i], raw)
+					found[i] = g.KeepOffer(&all[i], raw)
 				}
 			}
 		})

@@ -10,6 +10,7 @@ import (
 
 	"mcphub/children"
 	"mcphub/hub/catalog"
+	"mcphub/hub/configuration"
 	"mcphub/internal/jsonrpc"
 	"mcphub/validate"
 )
@@ -61,7 +62,7 @@ func (s *Session) readResource(ctx context.Context, m *jsonrpc.Message) jsonrpc.
 		return s.aboutResource(ctx, m, from, quoted, nil)
 	})
 	switch {
-	case errors.Is(err, errSuperseded):
+	case errors.Is(err, configuration.ErrSuperseded):
 		return s.readResource(ctx, m)
 	case a.Error == nil && from.URI != uri:
 		return renamedContents(a, from.URI, uri)
@@ -80,7 +81,7 @@ func (s *Session) inTurn(ctx context.Context, uri string, list []source, sure bo
 		}
 		a, err := ask(from)
 		switch {
-		case errors.Is(err, errSuperseded):
+		case errors.Is(err, configuration.ErrSuperseded):
 			return a, from, err
 		case errors.Is(err, errDenied):
 			return a, from, nil
@@ -106,11 +107,11 @@ func (s *Session) aboutResource(ctx context.Context, m *jsonrpc.Message, from so
 		c := &Call{s: s, token: tokenOf(m), request: splicingOf(m, quoted, from.URI), target: &requestTarget{
 			gen: g, child: from.Child, name: m.Method, before: before, follows: true, templates: s.tools().TemplatesOf(from.Child),
 			look: func(templates []string) (*validate.Scan, error) {
-				return g.cfg.Checker.ScanURI(from.Child, from.URI, templates...)
+				return g.Checker.ScanURI(from.Child, from.URI, templates...)
 			},
 		}}
 		a, err := c.run(ctx)
-		if from.gen = s.hub.now(); !errors.Is(err, errSuperseded) || from.gen == g || s.hub.superseded(g.byName[from.Child]) {
+		if from.gen = s.hub.now(); !errors.Is(err, configuration.ErrSuperseded) || from.gen == g || s.hub.current.Superseded(g.Child(from.Child)) {
 			return a, err
 		}
 	}

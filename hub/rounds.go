@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"mcphub/children"
+	"mcphub/hub/configuration"
 	"mcphub/hub/declaration"
 	"mcphub/hub/inline"
 	"mcphub/internal/jsonrpc"
@@ -361,7 +362,7 @@ func (d *dialogue) move(ctx context.Context) error {
 		return nil
 	case err == nil:
 		lease.Release()
-	case !errors.Is(err, errSuperseded):
+	case !errors.Is(err, configuration.ErrSuperseded):
 		return err
 	}
 	if j.lease.Ended() {

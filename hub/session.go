@@ -101,7 +101,7 @@ func (h *Hub) newSession(o sessionOptions) *Session {
 	}
 	s := &Session{
 		id: id, sessionOptions: o, hub: h, since: time.Now(), started: make(chan struct{}), clientKnown: make(chan struct{}),
-		yielded: make(chan struct{}, 1), served: assignment.NewServed(), log: g.cfg.Log.With().Str("session", id[:8]).Logger(),
+		yielded: make(chan struct{}, 1), served: assignment.NewServed(), log: g.Log.With().Str("session", id[:8]).Logger(),
 	}
 	s.onOffer = newOnOffer(g, h.now, func(child string) bool { return s.assigned.Load().Moved(child) })
 	s.outbox.passing.Do = s.outbox.empty
@@ -109,7 +109,7 @@ func (h *Hub) newSession(o sessionOptions) *Session {
 		Host: inlineHost{s}, Info: h.serverInfo, Seal: o.seal, Bearer: o.bearer, Stateless: o.stateless, Suspended: &h.suspended, Log: s.log,
 	})
 	s.notifier = subscribe.NewNotifier(subscribeSession{s}, &h.subs, s.log)
-	s.records = record.New(id, func() *Audit { return &h.now().cfg.Audit }, s.log)
+	s.records = record.New(id, func() *Audit { return &h.now().Audit }, s.log)
 	s.approvals = s.newApprovals()
 	s.assigned.Store(assignment.None())
 	return s
@@ -118,7 +118,7 @@ func (h *Hub) newSession(o sessionOptions) *Session {
 // asksForRoots has the session ask its client for its roots, which stay under a
 // ceiling where that is not nil.
 func (s *Session) asksForRoots(ceiling []rootsmgr.Entry) {
-	cfg := &s.hub.now().cfg
+	cfg := &s.hub.now().Settings
 	settings := cfg.Roots
 	settings.Ceiling, settings.Places = ceiling, s.places
 	s.roots = rootsmgr.NewManager(askRoots{s.client}, cfg.Fallback, settings, cfg.FS, s.log)
@@ -209,18 +209,18 @@ func (s *Session) serveRoots(ctx context.Context) {
 //
 //go:noinline
 func (s *Session) serveRootsNow(ctx context.Context, first bool) (updates, grants, next <-chan struct{}) {
-	g := s.hub.inForce()
+	g := s.hub.current.Followed()
 	updates = s.roots.Updates()
 	view := s.roots.View()
 	if ctx.Err() != nil {
 		return // what a session knows when it has ended is no change of its roots
 	}
-	s.approvals.Prune(g.rules())
+	s.approvals.Prune(g.ApprovalRules())
 	brought := s.served.LastBrought()
 	granted, grants := s.approvals.Version()
 	s.serve(g, view, first)
-	s.served.Set(assignment.State{Given: true, Configuration: g.number, Roots: view.Snapshot.Generation(), Grants: granted, Brought: brought})
-	return updates, grants, g.next
+	s.served.Set(assignment.State{Given: true, Configuration: g.Number, Roots: view.Snapshot.Generation(), Grants: granted, Brought: brought})
+	return updates, grants, g.Replaced()
 }
 
 // awaitServed waits until the children have been given the roots of a view, or
@@ -236,7 +236,7 @@ func (s *Session) awaitServed(ctx context.Context, view rootsmgr.View, limit tim
 // the directories of that are served too.
 func (s *Session) awaitGiven(ctx context.Context, limit time.Duration, enough func(assignment.State) bool) error {
 	return s.served.Await(ctx, limit, func(now assignment.State) bool {
-		return enough(now) && now.Configuration == s.configuration().number
+		return enough(now) && now.Configuration == s.configuration().Number
 	})
 }
 

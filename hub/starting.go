@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"mcphub/children"
+	"mcphub/hub/configuration"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -115,7 +116,7 @@ func (s *Session) awaitStart(ctx context.Context, names []string) {
 	var limit time.Duration
 	g := s.hub.now()
 	for _, name := range names {
-		limit = max(limit, g.startLimit(name))
+		limit = max(limit, g.StartLimit(name))
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -123,16 +124,6 @@ func (s *Session) awaitStart(ctx context.Context, names []string) {
 		defer waiting(ctx, names[0])()
 	}
 	s.awaitChildren(ctx, names, listed)
-}
-
-// startLimit is how long a child may take from being wanted to being ready: it
-// may have to wait for the roots first.
-func (g *generation) startLimit(name string) time.Duration {
-	start := children.DefaultStartTimeout
-	if c := g.byName[name]; c != nil && c.Spec.StartTimeout > 0 {
-		start = c.Spec.StartTimeout
-	}
-	return start + g.cfg.Roots.Timeout
 }
 
 // revive sees to it that a child which has not listed its tools in this
@@ -150,7 +141,7 @@ func (s *Session) revive(ctx context.Context, name string) (down string) {
 		lease.Release()
 	case ctx.Err() != nil:
 		return ""
-	case errors.Is(err, errSuperseded): // the one that takes its place may list it
+	case errors.Is(err, configuration.ErrSuperseded): // the one that takes its place may list it
 	case errors.As(err, &gone):
 		return gone.Error()
 	default:

@@ -8,6 +8,7 @@ import (
 
 	"mcphub/children"
 	"mcphub/hub/catalog"
+	"mcphub/hub/configuration"
 	"mcphub/hub/subscribe"
 	"mcphub/internal/jsonrpc"
 )
@@ -46,7 +47,7 @@ func (s subscribeSession) InTurn(ctx context.Context, uri string, ask func(subsc
 			return refusal
 		}
 		a, _, err := s.inTurn(ctx, uri, list, sure, func(from source) (jsonrpc.Answer, error) { return ask(place{s.Session, from}) })
-		if !errors.Is(err, errSuperseded) || ctx.Err() != nil {
+		if !errors.Is(err, configuration.ErrSuperseded) || ctx.Err() != nil {
 			return a
 		}
 	}
@@ -62,7 +63,7 @@ func (s subscribeSession) First(ctx context.Context, uri string) (subscribe.Plac
 
 func (s subscribeSession) At(child, uri string) subscribe.Place {
 	g := s.hub.now()
-	if g.byName[child] == nil {
+	if g.Child(child) == nil {
 		return nil
 	}
 	return place{s.Session, source{catalog.Source{Child: child, URI: uri}, g}}
@@ -104,7 +105,7 @@ func (p place) Ask(ctx context.Context, m *jsonrpc.Message, before func(children
 		leased = func(lease *children.Lease) error { return before(lease.Key(), lease.Term()) }
 	}
 	a, err := p.s.aboutResource(ctx, m, p.from, m.Param("uri"), leased)
-	if errors.Is(err, errSuperseded) {
+	if errors.Is(err, configuration.ErrSuperseded) {
 		err = fmt.Errorf("%w: %w", subscribe.ErrReplaced, err)
 	}
 	return a, err
@@ -127,7 +128,7 @@ func (s *Session) subscribe(ctx context.Context, m *jsonrpc.Message) jsonrpc.Ans
 
 // listen answers subscriptions/listen, when the client or the session ends it.
 func (s *Session) listen(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
-	c, limits := inlineOf(ctx), &s.hub.now().cfg.Limits
+	c, limits := inlineOf(ctx), &s.hub.now().Limits
 	// A stream takes the place of a request for as long as it lasts.
 	most := max(1, min(maxStreams, limits.Calls/2))
 	if s.streams > 0 {

@@ -11,6 +11,7 @@ import (
 	"mcphub/children"
 	"mcphub/hub/approval"
 	"mcphub/hub/catalog"
+	"mcphub/hub/configuration"
 	"mcphub/hub/record"
 	"mcphub/hub/tasks"
 	"mcphub/internal/jsonrpc"
@@ -57,7 +58,7 @@ func (s *Session) callTool(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answ
 	}
 	c.read(s, m, quoted, tool)
 	a, err := c.run(ctx)
-	if errors.Is(err, errSuperseded) {
+	if errors.Is(err, configuration.ErrSuperseded) {
 		return s.callTool(ctx, m)
 	}
 	return a
@@ -104,7 +105,7 @@ func (s *Session) lookup(ctx context.Context, name string) (t listedTool, refusa
 	if find() {
 		return t, jsonrpc.Answer{}
 	}
-	owners := s.hub.now().offers.Owners(name)
+	owners := s.hub.now().Offers.Owners(name)
 	found, down := s.await(ctx, owners, find)
 	switch {
 	case found:
@@ -126,7 +127,7 @@ func (s *Session) lookup(ctx context.Context, name string) (t listedTool, refusa
 	case down != "":
 		return listedTool{}, toolError(down)
 	}
-	for _, b := range s.hub.now().cfg.Broken {
+	for _, b := range s.hub.now().Broken {
 		if b.Prefix != "" && strings.HasPrefix(name, b.Prefix) {
 			return listedTool{}, refuseBroken(b)
 		}
@@ -134,7 +135,7 @@ func (s *Session) lookup(ctx context.Context, name string) (t listedTool, refusa
 	return listedTool{}, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, unknownTool(name, s.tools(), owners))
 }
 
-func (t *toolTarget) owner() (*generation, string) { return t.tool.gen, t.tool.Child }
+func (t *toolTarget) owner() (*configuration.Configuration, string) { return t.tool.gen, t.tool.Child }
 
 func (t *toolTarget) method() string { return methodCall }
 
@@ -167,7 +168,7 @@ func (t *toolTarget) scan(ctx context.Context, c *Call) (*validate.Scan, error) 
 	if c.scanned.scan != nil && c.scanned.tool == t.tool.Checked {
 		return c.scanned.scan, nil
 	}
-	scan, err := t.tool.gen.cfg.Checker.Scan(t.tool.Checked, t.args)
+	scan, err := t.tool.gen.Checker.Scan(t.tool.Checked, t.args)
 	switch {
 	case err != nil && c.nowait: // the refusal has to be recorded
 		return nil, errWouldBlock
@@ -241,7 +242,7 @@ func (t *toolTarget) fits(c *Call, lease *children.Lease) error {
 	case c.nowait: // reading it may take a while
 		return errWouldBlock
 	}
-	now := s.hub.read(tool.gen, tool.gen.byName[tool.Child], raw)
+	now := tool.gen.ReadOffer(tool.gen.Child(tool.Child), raw)
 	for _, o := range now.Tools {
 		switch {
 		case o.Remote != tool.Remote:
@@ -266,15 +267,15 @@ func (t *toolTarget) fits(c *Call, lease *children.Lease) error {
 // It returns the refusal, the error of fits, or errSuperseded.
 func (t *toolTarget) confirm(ctx context.Context, c *Call, refusal error) error {
 	s, tool := c.s, t.tool
-	if s.hub.superseded(tool.gen.byName[tool.Child]) {
-		return errSuperseded
+	if s.hub.current.Superseded(tool.gen.Child(tool.Child)) {
+		return configuration.ErrSuperseded
 	}
 	if st, _, _, _ := s.childStatus(tool.Child); st.Listed || !errors.As(refusal, new(*validate.SchemaError)) {
 		return refusal
 	}
 	lease, err := s.acquire(ctx, tool.gen, tool.Child)
 	switch {
-	case errors.Is(err, errSuperseded):
+	case errors.Is(err, configuration.ErrSuperseded):
 		return err
 	case err != nil:
 		return refusal

@@ -12,6 +12,7 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 
 	"mcphub/hub/catalog"
+	"mcphub/hub/configuration"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -84,14 +85,14 @@ func (s *Session) callOwn(ctx context.Context, tool listedTool, m *jsonrpc.Messa
 	args := m.Param("arguments")
 	child, ok := jsonrpc.String(jsonrpc.Get(args, "serverName"))
 	if !ok {
-		return toolError(`call-tool needs "serverName", the name of a server (a string). Servers: ` + quotedList(s.hub.now().names()))
+		return toolError(`call-tool needs "serverName", the name of a server (a string). Servers: ` + quotedList(s.hub.now().ChildNames()))
 	}
 	remote, ok := jsonrpc.String(jsonrpc.Get(args, "toolName"))
 	if !ok {
 		return toolError(`call-tool needs "toolName", the tool's own name (a string)`)
 	}
 	inner := jsonrpc.Get(args, "toolArgs")
-	if c := s.hub.now().byName[child]; c == nil {
+	if c := s.hub.now().Child(child); c == nil {
 		return s.noServer(child)
 	}
 	target, refusal := s.lookupRemote(ctx, child, remote)
@@ -115,7 +116,7 @@ func (s *Session) callOwn(ctx context.Context, tool listedTool, m *jsonrpc.Messa
 		return append(parts, []byte(`}`))
 	}}
 	a, err := c.run(ctx)
-	if errors.Is(err, errSuperseded) {
+	if errors.Is(err, configuration.ErrSuperseded) {
 		return s.callOwn(ctx, tool, m)
 	}
 	return a
@@ -123,10 +124,10 @@ func (s *Session) callOwn(ctx context.Context, tool listedTool, m *jsonrpc.Messa
 
 // noServer says why a name is not a server that can be called.
 func (s *Session) noServer(name string) jsonrpc.Answer {
-	if b := s.hub.now().broken(name); b != nil {
+	if b := s.hub.now().BrokenEntry(name); b != nil {
 		return refuseBroken(*b)
 	}
-	return toolError(fmt.Sprintf("There is no server %q. Servers: %s", shown(name, 100), quotedList(s.hub.now().names())))
+	return toolError(fmt.Sprintf("There is no server %q. Servers: %s", shown(name, 100), quotedList(s.hub.now().ChildNames())))
 }
 
 // lookupRemote finds a tool by its child and its own name.
@@ -211,8 +212,8 @@ func (h *Hub) listServers(ctx context.Context, req mcp.CallToolRequest) (*mcp.Ca
 	}
 	only := req.GetString("serverName", "")
 	g := h.now()
-	if only != "" && g.byName[only] == nil && g.broken(only) == nil {
-		return mcp.NewToolResultError(fmt.Sprintf("There is no server %q. Servers: %s", shown(only, 100), quotedList(g.names()))), nil
+	if only != "" && g.Child(only) == nil && g.BrokenEntry(only) == nil {
+		return mcp.NewToolResultError(fmt.Sprintf("There is no server %q. Servers: %s", shown(only, 100), quotedList(g.ChildNames()))), nil
 	}
 	s.awaitStarted(ctx)
 	return structured(s.serversReport(only))
