@@ -91,7 +91,7 @@ func (h *Hub) unread(g *configuration.Configuration, renewed map[*children.Offer
 		note(k.Child, c.status.Revision, c.offer)
 	}
 	for _, s := range h.sessions {
-		_, offers := s.offersNow()
+		_, offers := s.Offers()
 		for name, o := range offers {
 			note(name, o.Revision(), o)
 		}
@@ -102,7 +102,7 @@ func (h *Hub) unread(g *configuration.Configuration, renewed map[*children.Offer
 // adopt makes g what the session goes by. h.mu is held.
 func (s *Session) adopt(g *configuration.Configuration, renewed map[*children.Offer]*catalog.Offer) {
 	s.roots.Reconfigure(g.Fallback, g.Roots)
-	s.notifier.Restarted(s.onOffer.adopt(g, renewed)...)
+	s.notifier.Restarted(s.Offering.Adopt(g, renewed)...)
 }
 
 // since tells g and old apart.

@@ -15,6 +15,7 @@ import (
 	"mcphub/children/childtest"
 	"mcphub/hub/catalog"
 	"mcphub/hub/configuration"
+	"mcphub/hub/offering"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
 	"mcphub/validate"
@@ -203,8 +204,9 @@ func TestACallIsNeverJudgedByOneAndRunByAnother(t *testing.T) {
 		c := connect(t, h, root)
 		c.handshake(`{"roots":{}}`)
 		c.raw("tools/list", `{}`)
-		list := sessionOfTest(h).tools()
-		tool := list.tool("kid__echo")
+		list := sessionOfTest(h).Catalog()
+		_, offered := sessionOfTest(h).OwnOffer("kid")
+		tool := list.Named("kid__echo")
 		next := kid
 		if replaced {
 			next = other(kid, "x")
@@ -224,14 +226,15 @@ func TestACallIsNeverJudgedByOneAndRunByAnother(t *testing.T) {
 			a.Release()
 		}
 		if replaced {
-			now := s.tools()
-			s.catalog.Store(list)
+			now, before := s.Offering, offering.New(list.By, &h.current, func(string) bool { return false })
+			before.Take(children.Status{Key: children.Key{Child: "kid"}, State: children.Ready}, offered)
+			s.Offering = before
 			m := &jsonrpc.Message{Method: "tools/call", Params: []byte(call("kid__echo", `{}`)), Members: []jsonrpc.Member{
 				{Name: "name", Value: []byte(`"kid__echo"`)}, {Name: "arguments", Value: []byte(`{}`)}}}
 			if s.tryServe(m, nil) {
 				t.Error("the short way sent it to the new one")
 			}
-			s.catalog.Store(now)
+			s.Offering = now
 		}
 		if msg, bad := text(c.raw("tools/call", call("kid__echo", fmt.Sprintf(`{"path":%q}`, outside)))); !bad {
 			t.Errorf("a call made afterwards is judged by what was: %s", msg)
@@ -257,7 +260,7 @@ func TestListedWhileItIsReplaced(t *testing.T) {
 	c.raw("tools/list", `{}`)
 	slow := scripted("kid", childtest.Script{StartDelay: 400 * time.Millisecond, Pages: 1})
 	apply(t, h, testConfig(t, slow))
-	list := sessionOfTest(h).tools()
+	list := sessionOfTest(h).Catalog()
 	if list.Tool("kid__echo") != nil || list.ToolOf("kid", "echo") != nil || !strings.Contains(string(list.Pages(catalog.Tools).At(nil).Result), "kid__echo") {
 		t.Error("not listed, or a call would not wait")
 	}

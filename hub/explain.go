@@ -105,7 +105,7 @@ func (s *Session) explain(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answe
 		if j.verdict.Decision == validate.Escalate {
 			e.Refusal = unapproved(j.verdict, "", cmp.Or(e.Unasked, approval.WhyDeclined))
 		}
-		e.Share = tool.gen.Child(tool.Child).Spec.Share.String()
+		e.Share = tool.By.Child(tool.Child).Spec.Share.String()
 	case errors.As(err, &args):
 		e.Decision, e.Rule, e.Refusal = validate.Deny.String(), "arguments", err.Error()
 	case errors.As(err, &schema):

@@ -10,6 +10,7 @@ import (
 	"mcphub/children"
 	"mcphub/hub/catalog"
 	"mcphub/hub/configuration"
+	"mcphub/hub/offering"
 	"mcphub/internal/jsonrpc"
 	"mcphub/validate"
 )
@@ -21,7 +22,7 @@ import (
 // known by now, to the result of initialize.
 func (s *Session) withExtensions(result []byte) []byte {
 	caps := jsonrpc.Get(result, "capabilities")
-	g, offers := s.offersNow()
+	g, offers := s.Offers()
 	all := g.Offers.Extensions(offers)
 	if !jsonrpc.IsObject(caps) || len(all) == 0 {
 		return result
@@ -38,7 +39,7 @@ func (s *Session) expects(k children.Key, method string) bool {
 	if able.Extends(method) {
 		return true
 	}
-	g, offers := s.offersNow()
+	g, offers := s.Offers()
 	among := g.Offers.Extensions(offers).Speakers(method)
 	return slices.Contains(among, k.Child) && (len(among) == 1 || offers[k.Child].Extends(method))
 }
@@ -58,8 +59,8 @@ func (s *Session) extension(ctx context.Context, m *jsonrpc.Message) jsonrpc.Ans
 // notification: the child that it belongs to gets it, where the params are
 // allowed as arguments of a tool without a schema would be.
 func (s *Session) extend(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
-	s.awaitOffers(ctx)
-	c := s.tools()
+	s.AwaitOffers(ctx)
+	c := s.Catalog()
 	among := c.Extensions().Speakers(m.Method)
 	named, edits := s.named(c, m, among)
 	switch {
@@ -76,7 +77,7 @@ func (s *Session) extend(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer
 	if m.Params != nil && !jsonrpc.IsObject(m.Params) {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "the params of "+quotedName(m.Method)+" are to be an object")
 	}
-	a, err := s.extendTo(ctx, c.gen, among[0], m, edits)
+	a, err := s.extendTo(ctx, c.By, among[0], m, edits)
 	if errors.Is(err, configuration.ErrSuperseded) && ctx.Err() == nil {
 		return s.extend(ctx, m)
 	}
@@ -102,7 +103,7 @@ func (s *Session) extendTo(ctx context.Context, g *configuration.Configuration, 
 		judged = jsonrpc.Without(jsonrpc.Join(jsonrpc.Splice(m.Params, edits...)), "_meta")
 	}
 	t := &requestTarget{
-		gen: g, child: child, name: m.Method, follows: true, templates: s.tools().TemplatesOf(child),
+		gen: g, child: child, name: m.Method, follows: true, templates: s.Catalog().TemplatesOf(child),
 		look: func(templates []string) (*validate.Scan, error) {
 			return g.Checker.ScanParams(child, m.Method, judged, templates...)
 		},
@@ -127,7 +128,7 @@ func (s *Session) extendTo(ctx context.Context, g *configuration.Configuration, 
 // named finds the child that the thing belongs to which the params name, and the
 // edits that put the child's own name for it in the place of the client's. ""
 // where they name nothing that is known.
-func (s *Session) named(c *listing, m *jsonrpc.Message, among []string) (child string, edits []jsonrpc.Edit) {
+func (s *Session) named(c *offering.Catalog, m *jsonrpc.Message, among []string) (child string, edits []jsonrpc.Edit) {
 	if id, ok := jsonrpc.String(m.Param("taskId")); ok {
 		if k, ok := s.tasks.Find(id); ok {
 			return k.Child, nil

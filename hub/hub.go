@@ -93,7 +93,7 @@ func (h *Hub) Run(ctx context.Context) error { return h.sup.Run(ctx) }
 func (h *Hub) add(s *Session) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if g := h.now(); s.configuration() != g { // it was made under an older one
+	if g := h.now(); s.Configuration() != g { // it was made under an older one
 		s.adopt(g, nil)
 	}
 	h.sessions[s.id] = s

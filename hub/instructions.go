@@ -13,7 +13,7 @@ func (s *Session) withInstructions(result []byte) []byte {
 	if !ok {
 		return result
 	}
-	g, offers := s.offersNow()
+	g, offers := s.Offers()
 	for _, name := range g.ChildNames() {
 		offer := offers[name]
 		if offer == nil || offer.Raw.Instructions == "" {

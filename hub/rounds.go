@@ -71,7 +71,7 @@ func (s *Session) exchange(ctx context.Context, j *judgement, method string, par
 		if err != nil {
 			return jsonrpc.Answer{}, err
 		}
-		return s.tools().WithApps(j.child, resp.Answer()), nil
+		return s.Catalog().WithApps(j.child, resp.Answer()), nil
 	}
 	d := &dialogue{s: s, j: j, method: method, key: j.lease.Key(), params: params}
 	add, err := d.brought(s.clientOf(ctx))
@@ -99,7 +99,7 @@ func (d *dialogue) run(ctx context.Context, add *retry, first []byte) (jsonrpc.A
 				return jsonrpc.Answer{}, err
 			}
 			if resp.Error != nil || !asksForInput(resp.Result) {
-				return d.s.tools().WithApps(d.j.child, c.Answer(d.j.lease, d.method, resp)), nil
+				return d.s.Catalog().WithApps(d.j.child, c.Answer(d.j.lease, d.method, resp)), nil
 			}
 			result = bytes.Clone(resp.Result)
 			resp.Release()

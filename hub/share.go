@@ -8,6 +8,7 @@ import (
 	"mcphub/children"
 	"mcphub/hub/assignment"
 	"mcphub/hub/configuration"
+	"mcphub/hub/offering"
 	"mcphub/rootsmgr"
 )
 
@@ -315,18 +316,18 @@ func (s *Session) byRoots(c *Child) bool {
 
 // toolNow finds a tool as the instance has it that serves the session now: the
 // session may have moved since its name was looked up.
-func (s *Session) toolNow(ctx context.Context, tool listedTool) (listedTool, error) {
+func (s *Session) toolNow(ctx context.Context, tool offering.Tool) (offering.Tool, error) {
 	if s.assigned.Load().Moved(tool.Child) {
 		s.awaitStart(ctx, []string{tool.Child})
 		if err := context.Cause(ctx); err != nil {
-			return listedTool{}, err
+			return offering.Tool{}, err
 		}
 	}
-	if now := s.tools().toolOf(tool.Child, tool.Remote); now.Tool != nil {
+	if now := s.Catalog().OfChild(tool.Child, tool.Remote); now.Tool != nil {
 		return now, nil
 	}
-	if s.hub.current.Superseded(tool.gen.Child(tool.Child)) {
-		return listedTool{}, configuration.ErrSuperseded
+	if s.hub.current.Superseded(tool.By.Child(tool.Child)) {
+		return offering.Tool{}, configuration.ErrSuperseded
 	}
-	return listedTool{}, &children.UnavailableError{Child: tool.Child, Reason: "the process that serves the new roots has no tool " + strconv.Quote(shown(tool.Remote, 100))}
+	return offering.Tool{}, &children.UnavailableError{Child: tool.Child, Reason: "the process that serves the new roots has no tool " + strconv.Quote(shown(tool.Remote, 100))}
 }

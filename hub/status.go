@@ -115,12 +115,12 @@ func (s *Session) rootsReport(ctx context.Context) rootsReport {
 	for _, name := range g.ChildNames() {
 		r.Children = append(r.Children, s.childRoots(g, name, view))
 	}
-	r.extensionsReport = reportExtensions(s.tools().Extensions())
+	r.extensionsReport = reportExtensions(s.Catalog().Extensions())
 	return r
 }
 
 func (s *Session) childRoots(g *configuration.Configuration, name string, view rootsmgr.View) childRoots {
-	st, _, _, _ := s.childStatus(name)
+	st, _, _, _ := s.ChildStatus(name)
 	share := g.Child(name).Spec.Share
 	r := childRoots{
 		Server: name, State: st.State.String(), Error: st.Err, Asked: st.AskedRoots, Cwd: st.Cwd,
@@ -170,14 +170,14 @@ type serversReport struct {
 }
 
 func (s *Session) serversReport(only string) serversReport {
-	c := s.tools()
+	c := s.Catalog()
 	out := serversReport{Servers: []serverReport{}, extensionsReport: reportExtensions(c.Extensions())}
-	g := c.gen
+	g := c.By
 	for _, name := range g.ChildNames() {
 		if only != "" && only != name {
 			continue
 		}
-		st, _, _, _ := s.childStatus(name)
+		st, _, _, _ := s.ChildStatus(name)
 		r := serverReport{Name: name, State: st.State.String(), Share: g.Child(name).Spec.Share.String(), Error: printable.Clean(st.Err), Restarts: st.Restarts, Tools: []toolReport{}}
 		if st.State != children.Ready {
 			r.Stderr = s.stderrOf(st)

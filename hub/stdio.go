@@ -82,7 +82,7 @@ func (s *Session) initialize(ctx context.Context, m *jsonrpc.Message) jsonrpc.An
 	b = jsonrpc.AppendString(append(b, `,"version":`...), c.Version)
 	a := s.control(ctx, append(b, `}}}`...))
 	if a.Result != nil {
-		s.awaitRecalled(ctx)
+		s.AwaitRecalled(ctx)
 		a.Result = s.withExtensions(s.withInstructions(a.Result))
 	}
 	return a

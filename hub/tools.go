@@ -13,6 +13,7 @@ import (
 
 	"mcphub/hub/catalog"
 	"mcphub/hub/configuration"
+	"mcphub/hub/offering"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -73,7 +74,7 @@ func notHere(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) 
 
 // callOwn serves one of the hub's own tools. call-tool carries another call
 // inside it, whose bytes stay raw; the others are answered by mcp-go's server.
-func (s *Session) callOwn(ctx context.Context, tool listedTool, m *jsonrpc.Message) jsonrpc.Answer {
+func (s *Session) callOwn(ctx context.Context, tool offering.Tool, m *jsonrpc.Message) jsonrpc.Answer {
 	if tool.Remote == toolGetRoots {
 		if _, _, err := s.clientOf(ctx).Standing(ctx); err != nil {
 			return gone(ctx, err) // the client is asked for them first
@@ -131,8 +132,8 @@ func (s *Session) noServer(name string) jsonrpc.Answer {
 }
 
 // lookupRemote finds a tool by its child and its own name.
-func (s *Session) lookupRemote(ctx context.Context, child, remote string) (t listedTool, refusal jsonrpc.Answer) {
-	find := func() bool { t = s.tools().toolOf(child, remote); return t.Tool != nil }
+func (s *Session) lookupRemote(ctx context.Context, child, remote string) (t offering.Tool, refusal jsonrpc.Answer) {
+	find := func() bool { t = s.Catalog().OfChild(child, remote); return t.Tool != nil }
 	if find() {
 		return t, jsonrpc.Answer{}
 	}
@@ -141,14 +142,14 @@ func (s *Session) lookupRemote(ctx context.Context, child, remote string) (t lis
 	case found:
 		return t, jsonrpc.Answer{}
 	case ctx.Err() != nil:
-		return listedTool{}, gone(ctx, nil)
+		return offering.Tool{}, gone(ctx, nil)
 	case down != "":
-		return listedTool{}, toolError(down)
+		return offering.Tool{}, toolError(down)
 	}
-	c := s.tools()
+	c := s.Catalog()
 	for _, left := range c.Omitted(child) {
 		if left.Name == remote {
-			return listedTool{}, toolError(fmt.Sprintf("The tool %q of server %q is not offered: %s", remote, child, left.Reason))
+			return offering.Tool{}, toolError(fmt.Sprintf("The tool %q of server %q is not offered: %s", remote, child, left.Reason))
 		}
 	}
 	var known []string
@@ -158,7 +159,7 @@ func (s *Session) lookupRemote(ctx context.Context, child, remote string) (t lis
 		}
 	}
 	sort.Strings(known)
-	return listedTool{}, toolError(fmt.Sprintf("The server %q has no tool %q. Its tools: %s", child, shown(remote, 100), quotedList(known)))
+	return offering.Tool{}, toolError(fmt.Sprintf("The server %q has no tool %q. Its tools: %s", child, shown(remote, 100), quotedList(known)))
 }
 
 func quotedList(names []string) string {
@@ -215,7 +216,7 @@ func (h *Hub) listServers(ctx context.Context, req mcp.CallToolRequest) (*mcp.Ca
 	if only != "" && g.Child(only) == nil && g.BrokenEntry(only) == nil {
 		return mcp.NewToolResultError(fmt.Sprintf("There is no server %q. Servers: %s", shown(only, 100), quotedList(g.ChildNames()))), nil
 	}
-	s.awaitStarted(ctx)
+	s.AwaitStarted(ctx)
 	return structured(s.serversReport(only))
 }
 
@@ -244,11 +245,11 @@ func (h *Hub) findTools(ctx context.Context, req mcp.CallToolRequest) (*mcp.Call
 	if limit < 1 || limit > mostFound {
 		return mcp.NewToolResultError(fmt.Sprintf(`"limit" must be from 1 to %d`, mostFound)), nil
 	}
-	s.awaitStarted(ctx)
+	s.AwaitStarted(ctx)
 	found := struct {
 		Tools []foundTool `json:"tools"`
 	}{Tools: []foundTool{}}
-	for _, t := range s.tools().Find(query, limit) {
+	for _, t := range s.Catalog().Find(query, limit) {
 		found.Tools = append(found.Tools, foundTool{
 			Name: t.Name, ServerName: t.Child, ToolName: t.Remote,
 			Description: jsonrpc.Get(t.Def, "description"), InputSchema: jsonrpc.Get(t.Def, "inputSchema"),

@@ -1,4 +1,4 @@
-package hub
+package offering
 
 import (
 	"context"
@@ -12,62 +12,64 @@ import (
 	"mcphub/hub/configuration"
 )
 
-// An onOffer is what one session is offered: what is known of its children, what they
-// offer, and the catalogue of that, made under one configuration. It knows of the
-// session only what its functions tell. Its methods may be called by any goroutine.
-type onOffer struct {
-	latest func() *configuration.Configuration // of the hub
-	moved  func(child string) bool             // another instance serves the session, which has not listed its tools yet
+// An Offering is what one session is offered: what is known of its children, what they
+// offer, and the catalogue of that, made under one configuration. Its methods may be
+// called by any goroutine.
+type Offering struct {
+	current *configuration.Current
+	moved   func(child string) bool // another instance serves the session, which has not listed its tools yet
 
-	catalog  atomic.Pointer[listing] // nil when an offer has come: see tools
+	catalog  atomic.Pointer[Catalog] // nil when an offer has come: see Catalog
 	recalled chan struct{}           // closed when what is remembered is in the catalogue
 
 	mu      sync.Mutex
-	gen     *configuration.Configuration // that the session goes by: its catalogue is made under it
-	offers  map[string]*catalog.Offer
+	by      *configuration.Configuration // that the session goes by: its catalogue is made under it
+	byChild map[string]*catalog.Offer
 	told    map[string]children.Status
 	changed chan struct{} // told or offers; closed and replaced at each change
 	until   time.Time     // until when lists wait for starting children; zero before the first
 }
 
-func newOnOffer(g *configuration.Configuration, latest func() *configuration.Configuration, moved func(child string) bool) *onOffer {
-	return &onOffer{
-		latest: latest, moved: moved, recalled: make(chan struct{}), changed: make(chan struct{}),
-		gen: g, offers: map[string]*catalog.Offer{}, told: map[string]children.Status{},
+// New makes the Offering of a session under g. moved reports whether another
+// instance of a child serves the session by now, which has not listed its tools yet.
+func New(g *configuration.Configuration, current *configuration.Current, moved func(child string) bool) *Offering {
+	return &Offering{
+		current: current, moved: moved, recalled: make(chan struct{}), changed: make(chan struct{}),
+		by: g, byChild: map[string]*catalog.Offer{}, told: map[string]children.Status{},
 	}
 }
 
-// configuration is the one that the session goes by.
-func (o *onOffer) configuration() *configuration.Configuration {
+// Configuration is the one that the session goes by.
+func (o *Offering) Configuration() *configuration.Configuration {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.gen
+	return o.by
 }
 
-// offersNow returns what the children offer, and the configuration that the session
+// Offers returns what the children offer, and the configuration that the session
 // goes by.
-func (o *onOffer) offersNow() (*configuration.Configuration, map[string]*catalog.Offer) {
+func (o *Offering) Offers() (*configuration.Configuration, map[string]*catalog.Offer) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.gen, maps.Clone(o.offers)
+	return o.by, maps.Clone(o.byChild)
 }
 
-// take takes in what is told of the instance that serves the session. restarted: it is
+// Take takes in what is told of the instance that serves the session. restarted: it is
 // ready anew; changed: it offers something else.
-func (o *onOffer) take(st children.Status, offer *catalog.Offer) (restarted, changed bool) {
+func (o *Offering) Take(st children.Status, offer *catalog.Offer) (restarted, changed bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	before := o.told[st.Child]
 	restarted = st.State == children.Ready && (before.State != children.Ready || st.Renewed != before.Renewed)
 	o.told[st.Child] = st
-	had := o.offers[st.Child]
+	had := o.byChild[st.Child]
 	switch {
 	case offer != nil && had != offer:
-		o.offers[st.Child] = offer
+		o.byChild[st.Child] = offer
 		o.catalog.Store(nil)
 		changed = true
 	case offer == nil && had != nil && o.replacing(had) && settled(st, true, false):
-		delete(o.offers, st.Child) // the one that was to take its place has failed
+		delete(o.byChild, st.Child) // the one that was to take its place has failed
 		o.catalog.Store(nil)
 		changed = true
 	}
@@ -76,25 +78,25 @@ func (o *onOffer) take(st children.Status, offer *catalog.Offer) (restarted, cha
 }
 
 // wake has whoever waits look again. mu is held.
-func (o *onOffer) wake() {
+func (o *Offering) wake() {
 	close(o.changed)
 	o.changed = make(chan struct{})
 }
 
-// adopt makes g what the session goes by. Offers that g reads otherwise are in
+// Adopt makes g what the session goes by. Offers that g reads otherwise are in
 // renewed. replaced are the children of which nothing is known any more.
-func (o *onOffer) adopt(g *configuration.Configuration, renewed map[*children.Offer]*catalog.Offer) (replaced []string) {
+func (o *Offering) Adopt(g *configuration.Configuration, renewed map[*children.Offer]*catalog.Offer) (replaced []string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for name, of := range o.offers {
+	for name, of := range o.byChild {
 		c := g.Child(name)
 		switch {
 		case c == nil:
-			delete(o.offers, name)
+			delete(o.byChild, name)
 		case c.Spec.Revision == of.Revision() && renewed[of.Raw] != nil:
-			o.offers[name] = renewed[of.Raw]
+			o.byChild[name] = renewed[of.Raw]
 		case !of.NamesAlike(g.Offers):
-			delete(o.offers, name)
+			delete(o.byChild, name)
 		}
 	}
 	for name, st := range o.told {
@@ -103,54 +105,54 @@ func (o *onOffer) adopt(g *configuration.Configuration, renewed map[*children.Of
 			replaced = append(replaced, name)
 		}
 	}
-	o.gen = g
+	o.by = g
 	o.until = time.Time{} // what is new has its time, too
 	o.catalog.Store(nil)
 	o.wake()
 	return replaced
 }
 
-// tools returns the session's catalogue, made anew where an offer has come since:
+// Catalog returns the session's catalogue, made anew where an offer has come since:
 // when many children start, their offers come in one after the other, and nobody
 // looks at what is between.
-func (o *onOffer) tools() *listing {
+func (o *Offering) Catalog() *Catalog {
 	if c := o.catalog.Load(); c != nil {
 		return c
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.toolsNow()
+	return o.catalogNow()
 }
 
-// toolsNow is tools for callers that hold mu.
-func (o *onOffer) toolsNow() *listing {
+// catalogNow is Catalog for callers that hold mu.
+func (o *Offering) catalogNow() *Catalog {
 	if c := o.catalog.Load(); c != nil {
 		return c
 	}
-	l := &listing{o.gen.Offers.Catalog(o.offers), o.gen}
+	l := &Catalog{o.by.Offers.Catalog(o.byChild), o.by}
 	o.catalog.Store(l)
 	return l
 }
 
 // replacing reports an offer of a child that is being replaced. mu is held.
-func (o *onOffer) replacing(of *catalog.Offer) bool { return !of.By(o.gen.Offers) }
+func (o *Offering) replacing(of *catalog.Offer) bool { return !of.By(o.by.Offers) }
 
-// childStatus is one child as this session sees it. offered: the instance that
+// ChildStatus is one child as this session sees it. offered: the instance that
 // serves the session now has listed its tools, or what it offers is remembered.
-func (o *onOffer) childStatus(name string) (st children.Status, known, offered bool, changed <-chan struct{}) {
+func (o *Offering) ChildStatus(name string) (st children.Status, known, offered bool, changed <-chan struct{}) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	st, known = o.told[name]
-	offer := o.offers[name]
+	offer := o.byChild[name]
 	return st, known, offer != nil && !o.replacing(offer) && !o.moved(name), o.changed
 }
 
-// ownOffer is one child as this session sees it, with the offer of the instance that
+// OwnOffer is one child as this session sees it, with the offer of the instance that
 // serves the session now or what is remembered of it; nil where there is none.
-func (o *onOffer) ownOffer(name string) (children.Status, *catalog.Offer) {
+func (o *Offering) OwnOffer(name string) (children.Status, *catalog.Offer) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	of := o.offers[name]
+	of := o.byChild[name]
 	if of == nil || o.replacing(of) || o.moved(name) {
 		return o.told[name], nil
 	}
@@ -174,10 +176,10 @@ func started(st children.Status, known, offered bool) bool {
 	return known && st.State != children.Configured && settled(st, known, offered)
 }
 
-// awaitStarted waits until there is something to tell of every child, within the
+// AwaitStarted waits until there is something to tell of every child, within the
 // time that a list has.
-func (o *onOffer) awaitStarted(ctx context.Context) {
-	g := o.latest()
+func (o *Offering) AwaitStarted(ctx context.Context) {
+	g := o.current.Now()
 	ctx, cancel := context.WithTimeout(ctx, g.Limits.ListWait)
 	defer cancel()
 	o.awaitChildren(ctx, g.ChildNames(), started)
@@ -185,11 +187,11 @@ func (o *onOffer) awaitStarted(ctx context.Context) {
 
 // awaitChildren waits until every named child is as wanted, or ctx ends. A
 // child that is not yet configured to run counts as one to wait for.
-func (o *onOffer) awaitChildren(ctx context.Context, names []string, wanted func(st children.Status, known, offered bool) bool) {
+func (o *Offering) awaitChildren(ctx context.Context, names []string, wanted func(st children.Status, known, offered bool) bool) {
 	for _, name := range names {
 		for {
-			st, known, offered, changed := o.childStatus(name)
-			if wanted(st, known, offered) || o.latest().Child(name) == nil {
+			st, known, offered, changed := o.ChildStatus(name)
+			if wanted(st, known, offered) || o.current.Now().Child(name) == nil {
 				break
 			}
 			select {
@@ -201,19 +203,19 @@ func (o *onOffer) awaitChildren(ctx context.Context, names []string, wanted func
 	}
 }
 
-// awaitOffers gives the children that are still starting their time, and no
+// AwaitOffers gives the children that are still starting their time, and no
 // more: a list is answered with what there is by then.
-func (o *onOffer) awaitOffers(ctx context.Context) {
-	g := o.latest()
+func (o *Offering) AwaitOffers(ctx context.Context) {
+	g := o.current.Now()
 	ctx, cancel := context.WithDeadline(ctx, o.listsBy(g.Limits.ListWait))
 	defer cancel()
-	o.awaitRecalled(ctx)
+	o.AwaitRecalled(ctx)
 	o.awaitChildren(ctx, g.ChildNames(), settled)
 }
 
 // listsBy is when the session's lists have waited for starting children for long
 // enough: a child that hangs delays the first of them, and not every one.
-func (o *onOffer) listsBy(wait time.Duration) time.Time {
+func (o *Offering) listsBy(wait time.Duration) time.Time {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.until.IsZero() {
@@ -222,28 +224,7 @@ func (o *onOffer) listsBy(wait time.Duration) time.Time {
 	return o.until
 }
 
-// takeRecalled offers what was found of children that have told nothing yet;
-// false where the session goes by another configuration than g.
-func (o *onOffer) takeRecalled(g *configuration.Configuration, found []*catalog.Offer) bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.gen != g {
-		return false
-	}
-	for i, of := range found {
-		name := g.Children[i].Spec.Name
-		if had := o.offers[name]; of != nil && (had == nil || o.replacing(had)) {
-			o.offers[name] = of
-			o.catalog.Store(nil)
-		}
-	}
-	return true
-}
-
-// awaitRecalled waits until what is remembered is in the catalogue.
-func (o *onOffer) awaitRecalled(ctx context.Context) {
-	select {
-	case <-o.recalled:
-	case <-ctx.Done():
-	}
+// AwaitListed waits until these children have listed their tools, or will not soon.
+func (o *Offering) AwaitListed(ctx context.Context, names []string) {
+	o.awaitChildren(ctx, names, listed)
 }
