@@ -77,17 +77,18 @@ func place() *spec                        { return &spec{kind: kindString, valid
 const day = 24 * time.Hour
 
 var (
-	flagSpec    = &spec{kind: kindBool}
-	allowSpec   = &spec{kind: kindAllow}
-	nameSpec    = str(notEmpty)
-	patternSpec = str(isPattern)
-	pointerSpec = str(isPointer)
-	argSpec     = &spec{kind: kindString, expand: expandLater, secrets: true}
-	envSpec     = &spec{kind: kindScalar, expand: expandLater, secrets: true}
-	headerSpec  = &spec{kind: kindScalar, expand: expandNow, secrets: true, valid: noBreak}
-	urlSpec     = &spec{kind: kindString, expand: expandNow, secrets: true, valid: notEmpty}
-	secretSpec  = str(reference.CheckName)
-	commandSpec = &spec{kind: kindString, expand: expandNow, valid: notEmpty}
+	flagSpec     = &spec{kind: kindBool}
+	allowSpec    = &spec{kind: kindAllow}
+	nameSpec     = str(notEmpty)
+	patternSpec  = str(isPattern)
+	pointerSpec  = str(isPointer)
+	argSpec      = &spec{kind: kindString, expand: expandLater, secrets: true}
+	envSpec      = &spec{kind: kindScalar, expand: expandLater, secrets: true}
+	headerSpec   = &spec{kind: kindScalar, expand: expandNow, secrets: true, valid: noBreak}
+	urlSpec      = &spec{kind: kindString, expand: expandNow, secrets: true, valid: notEmpty}
+	endpointSpec = &spec{kind: kindString, expand: expandNow, valid: isEndpoint}
+	secretSpec   = str(reference.CheckName)
+	commandSpec  = &spec{kind: kindString, expand: expandNow, valid: notEmpty}
 )
 
 // table is hub.json: every key, once.
@@ -234,6 +235,18 @@ var httpTable = object(
 		key{name: "env", guard: true, spec: str(isVariable), text: "The variable of the hub's environment that holds the token; this or `file`."},
 		key{name: "file", guard: true, spec: place(), text: "A file that holds the token and that its owner alone can read; this or `env`."},
 		key{name: "roots", guard: true, note: "no ceiling", spec: someOf(place()), text: "Directories that its client never leaves, whatever else allows it. Patterns too: see [roots.md](roots.md)."},
+	))},
+	key{name: "resource", restart: true, guard: true, note: "none", spec: endpointSpec, text: "The address of this hub as clients know it, such as `https://hub.example/mcp`; needed with `issuers`. See [http.md](http.md#tokens-of-an-authorization-server)."},
+	key{name: "issuers", restart: true, guard: true, text: "Authorization servers whose access tokens (JWT) count beside `tokens`.", spec: listOf(guarding(
+		key{name: "issuer", required: true, guard: true, spec: str(isIssuer), text: "What it calls itself: the claim `iss`, to the byte."},
+		key{name: "audience", guard: true, note: "`http.resource`", spec: nameSpec, text: "What the claim `aud` must name."},
+		key{name: "principal", guard: true, def: `"sub"`, spec: nameSpec, text: "The claim that says whose the token is."},
+		key{name: "scopes", guard: true, spec: someOf(nameSpec), text: "Scopes that a token must have, all of them."},
+		key{name: "roots", guard: true, note: "no ceiling", text: "Directories that a client never leaves, by what its token says.", spec: guarding(
+			key{name: "claim", required: true, guard: true, spec: nameSpec, text: "The claim, such as `groups`: a text or a list of texts."},
+			key{name: "values", required: true, guard: true, text: "Directories for each value. A token with several values has all of theirs, one with none of them no directory at all. Patterns too: see [roots.md](roots.md).",
+				spec: &spec{kind: kindMap, named: notEmpty, elem: someOf(place())}},
+		)},
 	))},
 )
 
