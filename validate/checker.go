@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
 	"mcphub/validate/chars"
 	"mcphub/validate/declare"
 	"mcphub/validate/detect"
@@ -33,9 +34,9 @@ type ChildConfig struct {
 // Config is all a Checker is made of.
 type Config struct {
 	Children  []ChildConfig
-	Protected []string    // absolute paths, or ~/...: hub.json, the hub's own folders
-	FS        rootsmgr.FS // nil: this machine
-	Home      string      // "": that of the user
+	Protected []string // absolute paths, or ~/...: hub.json, the hub's own folders
+	FS        guard.FS // nil: this machine
+	Home      string   // "": that of the user
 	Policy    Policy
 	Getenv    func(string) string
 	Depth     int // limits.depth, 0: DefaultDepth

@@ -6,7 +6,8 @@ import (
 	"regexp"
 	"strings"
 
-	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
+	"mcphub/rootsmgr/platform"
 	"mcphub/validate/access"
 	"mcphub/validate/chars"
 	"mcphub/validate/detect"
@@ -14,12 +15,12 @@ import (
 )
 
 // applies decides whether a conditional finding that does not lie inside counts at all.
-func (j *judge) applies(f *Finding, s meaning, where *rootsmgr.Place, err error) bool {
-	var stuck *rootsmgr.UnresolvableError
+func (j *judge) applies(f *Finding, s meaning, where *guard.Place, err error) bool {
+	var stuck *guard.UnresolvableError
 	if errors.As(err, &stuck) {
 		switch stuck.Cause {
-		case rootsmgr.CauseMagic, rootsmgr.CausePermission, rootsmgr.CauseNUL, rootsmgr.CauseDevice, rootsmgr.CauseIO:
-			return !f.Relative() || stuck.Cause == rootsmgr.CauseMagic
+		case platform.CauseMagic, platform.CausePermission, platform.CauseNUL, platform.CauseDevice, platform.CauseIO:
+			return !f.Relative() || stuck.Cause == platform.CauseMagic
 		}
 		return false // nothing can be opened there
 	}
@@ -79,7 +80,7 @@ func (j *judge) strays(base string) bool {
 	out, ok := j.strayDirs[base]
 	if !ok {
 		_, err := j.guard.Check(base)
-		var escape *rootsmgr.EscapeError
+		var escape *guard.EscapeError
 		out = errors.As(err, &escape)
 		if j.strayDirs == nil {
 			j.strayDirs = make(map[string]bool)
@@ -100,14 +101,14 @@ func (j *judge) isLink(p string) bool {
 
 // linkLeads reports that a relative name leaves the directory it starts from through a symlink, unless it ends at an
 // executable regular file (.venv/bin/python).
-func (j *judge) linkLeads(f *Finding, s meaning, where *rootsmgr.Place, why error) bool {
+func (j *judge) linkLeads(f *Finding, s meaning, where *guard.Place, why error) bool {
 	if s.base == "" {
 		// An absolute one counts where its text is inside and the link is what leads out.
-		var escape *rootsmgr.EscapeError
-		if !errors.As(why, &escape) || escape.Reading != rootsmgr.ReadingPhysical && escape.Reading != rootsmgr.ReadingCleaned {
+		var escape *guard.EscapeError
+		if !errors.As(why, &escape) || escape.Reading != guard.ReadingPhysical && escape.Reading != guard.ReadingCleaned {
 			return false
 		}
-	} else if base, err := rootsmgr.Resolve(j.m.FS, s.base); err == nil {
+	} else if base, err := guard.Resolve(j.m.FS, s.base); err == nil {
 		if _, in := machine.Below(base.Path, where.Path); in && !((where.Exists || f.Makes) && j.strays(s.base)) {
 			return false
 		}
@@ -123,7 +124,7 @@ func (j *judge) linkLeads(f *Finding, s meaning, where *rootsmgr.Place, why erro
 
 // runs reports that an executable outside is merely run (.venv/bin/python), not read or written: it stands where a
 // program does, or it is a link straight into a directory in which this user can change nothing (/usr/bin).
-func (j *judge) runs(f *Finding, s meaning, where *rootsmgr.Place) bool {
+func (j *judge) runs(f *Finding, s meaning, where *guard.Place) bool {
 	return f.Runs || !f.Written && f.Role != access.Delete && j.isLink(s.path) && !j.m.MayWrite(j.m.Parent(where.Path))
 }
 

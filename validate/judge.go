@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
+	"mcphub/rootsmgr/platform"
 	"mcphub/validate/access"
 	"mcphub/validate/budget"
 	"mcphub/validate/chars"
@@ -22,7 +24,7 @@ type judge struct {
 	view       machine.View
 	w          Where
 	v          rootsmgr.View
-	guard      *rootsmgr.Guard
+	guard      *guard.Guard
 	container  *machine.Container
 	first      bool              // of the directories that the child is served, the first is where its relative paths start
 	ownDirs    []string          // directories among the call's own arguments
@@ -180,7 +182,7 @@ func (j *judge) beginsRoot(f *Finding) bool {
 	if !ok || rest == "" || !j.m.Platform.IsAbs(part) || chars.IsSlash(rest[0]) && f.Form != detect.FormText || strings.Contains(rest, part) {
 		return false
 	}
-	return slices.ContainsFunc(j.v.Snapshot.Roots(), func(r rootsmgr.Root) bool {
+	return slices.ContainsFunc(j.v.Snapshot.Roots(), func(r guard.Root) bool {
 		return slices.ContainsFunc([]string{r.Path, r.Given}, func(dir string) bool {
 			_, within := machine.Below(dir, whole)
 			return within && len(dir) > len(part)
@@ -263,7 +265,7 @@ func (j *judge) unread(f *Finding, s meaning, u *policy.Candidate, r *Reading) (
 	if dev := j.m.Platform.Clean(s.path); !j.m.Windows && harmless(f, dev) {
 		r.Code, r.Leads, r.Exists = CodeNullDevice, dev, true
 		u.Hard, u.Known = false, true
-		u.Place = rootsmgr.Place{Path: dev, Exists: true, Readings: rootsmgr.Readings{Lexical: dev, Physical: dev, Cleaned: dev}}
+		u.Place = guard.Place{Path: dev, Exists: true, Readings: guard.Readings{Lexical: dev, Physical: dev, Cleaned: dev}}
 		return Allow, !f.Relative(), true
 	}
 	return Deny, true, false
@@ -324,7 +326,7 @@ func (j *judge) reading(f *Finding, s meaning, u *policy.Candidate) (r Reading, 
 }
 
 // describe writes down where a path leads, and by what code it lies there.
-func (j *judge) describe(r *Reading, where *rootsmgr.Place, err error) (escape *rootsmgr.EscapeError) {
+func (j *judge) describe(r *Reading, where *guard.Place, err error) (escape *guard.EscapeError) {
 	r.Leads, r.Exists, r.Root, r.dir, r.given = where.Path, where.Exists, where.Root.Path, where.Dir, where.Root.Given
 	r.Linked = where.Readings.Lexical != where.Readings.Physical || where.Readings.Cleaned != where.Readings.Physical
 	switch {
@@ -335,7 +337,7 @@ func (j *judge) describe(r *Reading, where *rootsmgr.Place, err error) (escape *
 		if escape.Resolved != "" {
 			r.Leads = escape.Resolved
 		}
-		if escape.Reading == rootsmgr.ReadingPhysical || escape.Reading == rootsmgr.ReadingCleaned {
+		if escape.Reading == guard.ReadingPhysical || escape.Reading == guard.ReadingCleaned {
 			r.Code = CodeOutsideLink
 		}
 		if j.boundless() {
@@ -348,28 +350,28 @@ func (j *judge) describe(r *Reading, where *rootsmgr.Place, err error) (escape *
 }
 
 // resolve asks the guard; without any boundary the path is still followed, for what is protected.
-func (j *judge) resolve(p string) (rootsmgr.Place, error) {
+func (j *judge) resolve(p string) (guard.Place, error) {
 	if j.guard != nil {
 		return j.guard.Check(p)
 	}
-	where, err := rootsmgr.Resolve(j.m.FS, p)
+	where, err := guard.Resolve(j.m.FS, p)
 	if err != nil {
 		return where, err
 	}
-	return where, &rootsmgr.EscapeError{Path: p, Resolved: where.Path}
+	return where, &guard.EscapeError{Path: p, Resolved: where.Path}
 }
 
 func codeOf(err error) string {
-	var stuck *rootsmgr.UnresolvableError
+	var stuck *guard.UnresolvableError
 	if !errors.As(err, &stuck) {
 		return CodeUnresolvable
 	}
 	switch stuck.Cause {
-	case rootsmgr.CauseNUL:
+	case platform.CauseNUL:
 		return CodeNUL
-	case rootsmgr.CausePermission:
+	case platform.CausePermission:
 		return CodePermission
-	case rootsmgr.CauseMagic, rootsmgr.CauseDevice:
+	case platform.CauseMagic, platform.CauseDevice:
 		return CodeMagic
 	}
 	return CodeUnresolvable

@@ -6,7 +6,7 @@ import (
 	"path"
 	"strings"
 
-	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
 	"mcphub/validate/access"
 	"mcphub/validate/chars"
 	"mcphub/validate/detect"
@@ -66,7 +66,7 @@ func isOneWay(s string) bool { return machine.IsPlainText(s) && !strings.Contain
 
 // newOddRoot looks at the other readings of a root's text with a tail behind it.
 func (j *judge) newOddRoot(dir, tail string) *oddRoot {
-	own, err := rootsmgr.Resolve(j.m.FS, dir)
+	own, err := guard.Resolve(j.m.FS, dir)
 	if err != nil {
 		return nil
 	}
@@ -102,12 +102,12 @@ func (j *judge) newOddRoot(dir, tail string) *oddRoot {
 // otherThan reports whether something else than a directory is at a path, or is matched by it.
 func (j *judge) otherThan(own, text string) bool {
 	if !shell.HasMeta(text) {
-		place, err := rootsmgr.Resolve(j.m.FS, text)
+		place, err := guard.Resolve(j.m.FS, text)
 		return err != nil || place.Exists && place.Path != own
 	}
 	found, sure := j.matched(nil, strings.Split(j.m.Platform.Clean(text), "/"), "/")
 	for _, p := range found {
-		if place, err := rootsmgr.Resolve(j.m.FS, p); err != nil || place.Path != own {
+		if place, err := guard.Resolve(j.m.FS, p); err != nil || place.Path != own {
 			return true
 		}
 	}
@@ -177,7 +177,7 @@ func (j *judge) withinRootName(f *Finding) bool {
 	texts, free := j.m.Variants(f.Value, f.Alts...)
 	for _, text := range texts {
 		j.absolutes(f, text, func(s meaning) {
-			place, err := rootsmgr.Resolve(j.m.FS, s.path)
+			place, err := guard.Resolve(j.m.FS, s.path)
 			free = free && err == nil && !place.Exists && (f.Role == access.Read || !j.m.Creatable(place.Path, true))
 		})
 		free = free && !shell.HasMeta(text)
@@ -203,7 +203,7 @@ func (j *judge) quotedRoot(f *Finding) bool {
 		}
 		at += len(dir)
 	}
-	place, err := rootsmgr.Resolve(j.m.FS, f.Value)
+	place, err := guard.Resolve(j.m.FS, f.Value)
 	return err == nil && !place.Exists && strings.Contains(f.Raw, f.Value)
 }
 

@@ -3,7 +3,7 @@ package validate
 import (
 	"slices"
 
-	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
 	"mcphub/validate/access"
 	"mcphub/validate/budget"
 	"mcphub/validate/policy"
@@ -25,7 +25,7 @@ func (c *Checker) TooWide(dir string, others []string) bool {
 		if holds(c.m.Home) {
 			return true
 		}
-		if home, err := rootsmgr.Resolve(c.m.FS, c.m.Home); err == nil && holds(home.Path) {
+		if home, err := guard.Resolve(c.m.FS, c.m.Home); err == nil && holds(home.Path) {
 			return true
 		}
 	}
@@ -40,7 +40,7 @@ func (c *Checker) Upholds(child, tool string, g Grant) bool {
 	if c == nil || c.policy == nil || g.Roles == 0 {
 		return false
 	}
-	place, err := rootsmgr.Resolve(c.m.FS, g.Path)
+	place, err := guard.Resolve(c.m.FS, g.Path)
 	if err != nil || place.Path != g.Path {
 		return false
 	}

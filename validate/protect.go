@@ -5,7 +5,7 @@ import (
 	"io/fs"
 	"slices"
 
-	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
 	"mcphub/validate/access"
 	"mcphub/validate/chars"
 	"mcphub/validate/detect"
@@ -19,7 +19,7 @@ type watched struct {
 }
 
 // protected denies everything at or below a protected path, and writing to or deleting a directory above one.
-func (j *judge) protected(f *Finding, where *rootsmgr.Place) string {
+func (j *judge) protected(f *Finding, where *guard.Place) string {
 	var mine fs.FileInfo
 	for i := range j.watched {
 		w := &j.watched[i]
@@ -94,7 +94,7 @@ func (c *Checker) protect(p string) (protectedPath, error) {
 		}
 	}
 	add(c.m.Platform.Clean(p))
-	place, err := rootsmgr.Resolve(c.m.FS, p)
+	place, err := guard.Resolve(c.m.FS, p)
 	if err == nil {
 		add(place.Path)
 		add(place.Readings.Cleaned)

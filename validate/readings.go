@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
 	"mcphub/validate/budget"
 	"mcphub/validate/chars"
 	"mcphub/validate/detect"
@@ -162,7 +162,7 @@ func (j *judge) moved(f *Finding) []string {
 		}
 	}
 	return slices.DeleteFunc(list, func(dir string) bool {
-		where, err := rootsmgr.Resolve(j.m.FS, dir)
+		where, err := guard.Resolve(j.m.FS, dir)
 		return err != nil || !where.Dir
 	})
 }
@@ -192,7 +192,7 @@ func (j *judge) certainly(f *Finding, base string) (dir string, ok bool) {
 		if dir = to; !j.m.Platform.IsAbs(to) {
 			dir = j.m.Platform.Join(base, to)
 		}
-		where, err := rootsmgr.Resolve(j.m.FS, dir)
+		where, err := guard.Resolve(j.m.FS, dir)
 		if err != nil || !where.Dir && (f.Course.Sure != shell.SureDone || where.Exists || i < len(list)-1) {
 			return "", false
 		}

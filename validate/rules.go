@@ -3,7 +3,7 @@ package validate
 import (
 	"slices"
 
-	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
 	"mcphub/validate/access"
 	"mcphub/validate/machine"
 )
@@ -56,7 +56,7 @@ func (out *Judged) join(more *Judged) {
 func (j *judge) boundless() bool { return j.v.Snapshot == nil || j.v.Snapshot.Guard().Empty() }
 
 // capped reports a path outside the ceiling of the session, which neither a rule nor a grant nor the sandbox opens.
-func (j *judge) capped(p *rootsmgr.Place) bool {
+func (j *judge) capped(p *guard.Place) bool {
 	if j.v.Ceiling == nil || j.c.policy == nil || machine.IsDevice(p.Path) {
 		return false // the roots are below it already
 	}
@@ -69,7 +69,7 @@ func (j *judge) touchesName(f *Finding, s meaning) bool {
 	if !f.Operand || !j.rules.Confined(f.Role) {
 		return false
 	}
-	place, err := rootsmgr.Resolve(j.m.FS, s.path)
+	place, err := guard.Resolve(j.m.FS, s.path)
 	return err == nil && j.rules.Touches(f.Role, &place)
 }
 
@@ -84,7 +84,7 @@ func (j *judge) beside(base string) bool {
 	if !j.c.policy.Serves(base, j.w.Grants) {
 		return false
 	}
-	_, inside, _ := j.guard.Inside(&rootsmgr.Readings{Lexical: base, Physical: base, Cleaned: base})
+	_, inside, _ := j.guard.Inside(&guard.Readings{Lexical: base, Physical: base, Cleaned: base})
 	return !inside
 }
 
@@ -100,7 +100,7 @@ func (j *judge) passesBy(s meaning) bool {
 
 // idle reports a reading of a relative path from a directory beside the roots at which there is nothing, or which the
 // server never comes to.
-func (j *judge) idle(f *Finding, s meaning, p *rootsmgr.Place) bool {
+func (j *judge) idle(f *Finding, s meaning, p *guard.Place) bool {
 	if s.glob != "" || s.led || !j.beside(s.base) || j.hasOwnBase(f) || !slices.ContainsFunc(j.bases(), func(b string) bool { return !j.beside(b) }) {
 		return false
 	}
