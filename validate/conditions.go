@@ -42,8 +42,8 @@ func (j *judge) applies(f *Finding, s meaning, where *guard.Place, err error) bo
 	return !strings.ContainsAny(f.Value, "*?%") && j.m.Creatable(where.Path, f.Written)
 }
 
-// begins reports that the text before a glued path is, or ends in, the name of something where the child works: then it
-// is the beginning of a relative path. -Lbuild/lib is -L build/lib where there is a build.
+// begins reports that the text before an absolute part names something that exists where the child works, or ends in such a
+// name. Then the whole is a relative path: -Lbuild/lib is -L build/lib if there is a directory build.
 func (j *judge) begins(head string) bool {
 	for i := range min(len(head), 4) {
 		for _, base := range j.bases() {
@@ -55,8 +55,8 @@ func (j *judge) begins(head string) bool {
 	return false
 }
 
-// counts reports whether a name without a slash is worth a look: it is a symlink, a file where the child works outside
-// the boundary, or what a command deletes.
+// counts reports whether a name without a slash has to be judged: it is a symlink, or a file while the child works outside the
+// boundary, or something that a command deletes.
 func (j *judge) counts(f *Finding, s meaning) bool {
 	if s.path == "" || strings.IndexByte(s.path, 0) >= 0 {
 		return false
@@ -72,7 +72,7 @@ func (j *judge) counts(f *Finding, s meaning) bool {
 	return info.Mode()&fs.ModeSymlink != 0 || f.Operand && j.strays(s.base) || j.touchesName(f, s)
 }
 
-// strays reports a directory that relative names start from and that lies outside the boundary: the operator's cwd.
+// strays reports that relative names start outside the boundary, as with a cwd that the operator set.
 func (j *judge) strays(base string) bool {
 	if base == "" || j.v.Open || j.guard.Empty() {
 		return false
@@ -103,7 +103,7 @@ func (j *judge) isLink(p string) bool {
 // executable regular file (.venv/bin/python).
 func (j *judge) linkLeads(f *Finding, s meaning, where *guard.Place, why error) bool {
 	if s.base == "" {
-		// An absolute one counts where its text is inside and the link is what leads out.
+		// An absolute path counts if its text lies inside and only a link leads out.
 		var escape *guard.EscapeError
 		if !errors.As(why, &escape) || escape.Reading != guard.ReadingPhysical && escape.Reading != guard.ReadingCleaned {
 			return false
@@ -122,15 +122,15 @@ func (j *judge) linkLeads(f *Finding, s meaning, where *guard.Place, why error) 
 	return true
 }
 
-// runs reports that an executable outside is merely run (.venv/bin/python), not read or written: it stands where a
-// program does, or it is a link straight into a directory in which this user can change nothing (/usr/bin).
+// runs reports that an executable outside is only run (.venv/bin/python), not read or written. Either it stands where a
+// command has its program, or it is a link straight into a directory in which this user can change nothing (/usr/bin).
 func (j *judge) runs(f *Finding, s meaning, where *guard.Place) bool {
 	return f.Runs || !f.Written && f.Role != access.Delete && j.isLink(s.path) && !j.m.MayWrite(j.m.Parent(where.Path))
 }
 
-// names decides whether a word of a longer string names a place outside: something is there, or could be made because its directory is there,
-// may be written to, and is the home folder or at least two components deep. What lies below the directories of programs
-// and libraries is nobody's, and no device is a file.
+// names decides whether a word of a longer string names a place outside. It does if something exists there. It also does if
+// something could be created there: its directory exists, may be written to, and is the home folder or at least two
+// components deep. Devices, and what lies below the directories of programs and libraries, do not count.
 func (j *judge) names(f *Finding, s meaning, place string, exists bool) bool {
 	if systemPlace.MatchString(place) {
 		return false

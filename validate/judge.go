@@ -30,13 +30,13 @@ type judge struct {
 	ownDirs    []string          // directories among the call's own arguments
 	starts     []string          // memo of bases
 	again      bool              // bases are directories that the call itself names
-	elsewhere  bool              // the call says itself which directory inside the boundary it works in
+	elsewhere  bool              // the call names the directory inside the boundary that it works in
 	givenRoots map[string]string // memo of rootAbove: given spelling -> resolved root, resolved root -> ""
 	longest    int               // bytes of a root in it
 	watched    []watched         // protected files as they are now
 	lists      map[string][]listed
 	strayDirs  map[string]bool // memo of strays
-	secret     bool            // a variable was written out whose value is nobody's business
+	secret     bool            // a variable was expanded whose value must not be shown
 	hintedDirs []string        // directories among the names that count only under a condition
 
 	rules     policy.Call         // of the policy, as they are asked about this call
@@ -167,9 +167,9 @@ func (j *judge) meanings(f *Finding, yield func(meaning)) {
 	}
 }
 
-// beginsRoot reports the first part of a list that is none: the beginning of a root with a blank, a comma or the like in
-// its name (/home/me/My Project), in which the whole lies. The whole is a finding of its own, as is every part behind it that is
-// a path; one that is named again further on counts.
+// beginsRoot reports the first part of what looks like a list but is one path: a root has a blank, a comma or the like in its
+// name (/home/me/My Project), and the whole text lies in that root. The whole is a finding of its own, as is every later part
+// that is a path. A part that occurs again later counts.
 func (j *judge) beginsRoot(f *Finding) bool {
 	if f.How != detect.HowLiteral && (f.How != detect.HowList || f.Form != detect.FormPath) || j.v.Snapshot == nil {
 		return false
@@ -220,8 +220,8 @@ func (j *judge) note(out *Judged, r Reading, d Decision) {
 	}
 }
 
-// uri yields every path a file URI may mean. What is decoded once is the path; decoded further it must not escape
-// either.
+// uri yields every path that a file URI may mean. Decoded once, it is the path. Decoded again, it must lie inside too, because
+// some programs do that.
 func (j *judge) uri(f *Finding, yield func(meaning)) {
 	paths, err := j.m.Platform.ReadURI(f.Value)
 	if err != nil {
@@ -247,7 +247,7 @@ func (j *judge) uri(f *Finding, yield func(meaning)) {
 	}
 }
 
-// unread decides what needs no look at where a path leads: done.
+// unread decides a reading without looking where its path leads, if it can; then done is true.
 func (j *judge) unread(f *Finding, s meaning, u *policy.Candidate, r *Reading) (d Decision, counts, done bool) {
 	if f.Form == detect.FormName {
 		if !j.counts(f, s) {
@@ -289,7 +289,7 @@ func (j *judge) reading(f *Finding, s meaning, u *policy.Candidate) (r Reading, 
 	if where.Path != "" {
 		code := j.protected(f, &where)
 		if code == CodeProtectedAbove && f.Assumed && !conditional && escape != nil && !j.v.Open {
-			code = "" // denied in any case: say what can be cured
+			code = "" // it is denied in any case; the other reason is one that a person can act upon
 			u.Hard = true
 		}
 		if code == CodeProtectedAbove && f.Assumed && f.Relative() && f.Role != access.Delete && !f.Operand {
@@ -325,7 +325,7 @@ func (j *judge) reading(f *Finding, s meaning, u *policy.Candidate) (r Reading, 
 	return r, Deny, true
 }
 
-// describe writes down where a path leads, and by what code it lies there.
+// describe notes where a path leads, and the code for that.
 func (j *judge) describe(r *Reading, where *guard.Place, err error) (escape *guard.EscapeError) {
 	r.Leads, r.Exists, r.Root, r.dir, r.given = where.Path, where.Exists, where.Root.Path, where.Dir, where.Root.Given
 	r.Linked = where.Readings.Lexical != where.Readings.Physical || where.Readings.Cleaned != where.Readings.Physical
@@ -499,10 +499,10 @@ func (j *judge) overspent(f *Finding) Judged {
 	return Judged{Finding: *f, Decision: Deny, Code: CodeBudget}
 }
 
-// maxHinted bounds the directories that are kept only because a name happens to be one.
+// maxHinted bounds how many directories keepDir notes.
 const maxHinted = 16
 
-// keepDir notes a directory that a name under a key that says nothing leads to.
+// keepDir notes a directory that an argument leads to, although the argument's name does not say that it is a path.
 func (j *judge) keepDir(f *Finding, dir string) {
 	if dir = j.m.Platform.Clean(dir); f.Form != detect.FormGlob && len(j.hintedDirs) < maxHinted && !slices.Contains(j.hintedDirs, dir) {
 		j.hintedDirs = append(j.hintedDirs, dir)

@@ -49,8 +49,8 @@ func (j *judge) protected(f *Finding, where *guard.Place) string {
 	return ""
 }
 
-// reaches reports whether the role takes everything below a directory with it. A directory that merely says where a
-// tool works (cwd, projectRoot) and a word of a longer string do so only where something is deleted.
+// reaches reports whether the role concerns everything below a directory, as writing and deleting do. For a directory that only
+// says where a tool works (cwd, projectRoot), and for a word of a longer string, only deleting does.
 func (j *judge) reaches(f *Finding) bool {
 	if f.Context || f.Form == detect.FormWord || f.Form == detect.FormLiteral || f.Form == detect.FormText || f.Operand && f.Relative() {
 		return f.Role == access.Delete
@@ -58,8 +58,8 @@ func (j *judge) reaches(f *Finding) bool {
 	return f.Role >= access.Write
 }
 
-// harmless reports a device that is used so. Where the role is only guessed, and for a word of a command, it is what the
-// word is: a target of a redirection or a file to make is written, any other is read.
+// harmless reports a device that may be used in this role. If the role is only guessed, and for a word of a command, the target
+// of a redirection or a file to make is written, and any other is read.
 func harmless(f *Finding, dev string) bool {
 	role, ok := machine.DeviceRole(dev)
 	if !ok || role == access.None {
