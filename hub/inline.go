@@ -23,8 +23,8 @@ func (s inlineHost) Guard(m *jsonrpc.Message, serve func() jsonrpc.Answer) jsonr
 }
 
 func (s inlineHost) Roots() *rootsmgr.Manager    { return s.roots }
-func (s inlineHost) RootsTimeout() time.Duration { return s.hub.now().cfg.Roots.Timeout }
-func (s inlineHost) FS() rootsmgr.FS             { return s.hub.now().cfg.FS }
+func (s inlineHost) RootsTimeout() time.Duration { return s.hub.now().Roots.Timeout }
+func (s inlineHost) FS() rootsmgr.FS             { return s.hub.now().FS }
 func (s inlineHost) DeclaredRoots() bool         { return s.capabilities().Roots }
 
 func (s inlineHost) AwaitServed(ctx context.Context, view rootsmgr.View) error {
@@ -126,7 +126,7 @@ func (s *Session) serveRead(ctx context.Context, m *jsonrpc.Message, meta inline
 
 // discover answers server/discover.
 func (s *Session) discover(ctx context.Context, _ *jsonrpc.Message) jsonrpc.Answer {
-	s.awaitRecalled(ctx)
+	s.AwaitRecalled(ctx)
 	b := []byte(`{"supportedVersions":[`)
 	for i, v := range inline.Versions() {
 		if i > 0 {
@@ -136,10 +136,10 @@ func (s *Session) discover(ctx context.Context, _ *jsonrpc.Message) jsonrpc.Answ
 	}
 	b = append(b, `],"capabilities":{`+modernCapabilities...)
 	known := ""
-	if s.tools().Tasks() {
+	if s.Catalog().Tasks() {
 		known = `"` + tasks.Extension + `":{}`
 	}
-	b = append(s.tools().Extensions().Append(b, known), `},"instructions":`...)
+	b = append(s.Catalog().Extensions().Append(b, known), `},"instructions":`...)
 	result := s.withInstructions(append(jsonrpc.AppendString(b, instructions), '}'))
 	return s.inline.Result(jsonrpc.ResultAnswer(result), &inline.Caching{TTL: s.keeping(catalog.Kinds).TTL}, false)
 }
@@ -149,9 +149,9 @@ const modernCapabilities = `"tools":{"listChanged":true},"prompts":{"listChanged
 // listModern answers one of the lists.
 func (s *Session) listModern(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
 	k := catalog.KindOf(m.Method)
-	s.awaitOffers(ctx)
+	s.AwaitOffers(ctx)
 	keep := s.keeping(k) // before the list is taken: what comes in between makes it shorter, not wrong
-	return s.inline.Result(s.tools().Pages(k).At(m.Param("cursor")), &keep, false)
+	return s.inline.Result(s.Catalog().Pages(k).At(m.Param("cursor")), &keep, false)
 }
 
 // listTTL is how long a list of children that do not say for how long may be kept
@@ -165,8 +165,8 @@ const listTTL = time.Minute
 func (s *Session) keeping(k catalog.Kind) inline.Caching {
 	g := s.hub.now()
 	ttl, parts, public := listTTL, 0, true
-	for _, name := range g.names() {
-		st, o := s.ownOffer(name)
+	for _, name := range g.ChildNames() {
+		st, o := s.OwnOffer(name)
 		if o == nil {
 			return inline.Caching{}
 		}

@@ -285,7 +285,7 @@ func TestGoneWhileItIsRecorded(t *testing.T) {
 func TestAGroupThatPanics(t *testing.T) {
 	r := newRecordedWeb(t, Audit{Required: true})
 	s := onlySession(r.h)
-	tool := s.tools().Tool("kid__echo")
+	tool := s.Catalog().Tool("kid__echo")
 	var some []*waiter
 	var batch jsonrpc.Batch
 	batch.Together(func(b *jsonrpc.Batch) {
