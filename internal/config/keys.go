@@ -176,7 +176,7 @@ var entryTable = object(
 	key{name: "era", def: `"auto"`, spec: choice("auto", "legacy", "modern"), text: "The era of the protocol it is spoken to in: `legacy` has the handshake (up to 2025-11-25), `modern` has none (2026-07-28). `auto` takes the era of the client if the server has it, else the other one; see [protocol.md](protocol.md#servers-without-a-handshake)."},
 	key{name: "timeout", text: "How long things may take. A bare number or duration instead of the object: per call.", spec: &spec{kind: kindObject, short: "call", keys: []key{
 		{name: "start", def: `"60s"`, spec: span(time.Millisecond, day), text: "Until it has started and listed its tools."},
-		{name: "call", def: `"10m"`, spec: span(time.Millisecond, day), text: "One call; progress begins it anew."},
+		{name: "call", def: `"10m"`, spec: span(time.Millisecond, day), text: "One call. Progress starts it again, and it stands still while the server asks the client something."},
 		{name: "idle", note: "never for a session's own process, 15m for shared ones and over HTTP", spec: span(0, 365*day), text: "Stop it after so long without a call; `0`: never."},
 		{name: "stop", def: `"2500ms"`, spec: span(time.Millisecond, time.Hour), text: "The whole way from closing its input to killing it."},
 	}}},
