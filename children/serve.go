@@ -186,6 +186,7 @@ func (s *serving) review() (why string) {
 	next, err := c.spec.Plan(w.Roots, c.machine)
 	return s.follow(s.r.Roots.Review(w.Wanted, served.Change{
 		SameLaunch:  err != nil || next.Same(was),
+		SamePlace:   err != nil || next.SamePlace(was),
 		SameArgs:    err == nil && slices.Equal(next.Args, was.Args),
 		Placeholder: c.spec.Program().ArgsNameRoots(),
 		Rewritten:   was.Rewrote || next.Rewrote,
