@@ -8,10 +8,12 @@ import (
 	"strings"
 
 	"mcphub/children"
+	"mcphub/hub/call"
 	"mcphub/hub/catalog"
 	"mcphub/hub/configuration"
 	"mcphub/hub/offering"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/printable"
 	"mcphub/validate"
 )
 
@@ -35,7 +37,7 @@ func (s *Session) withExtensions(result []byte) []byte {
 // the client: it declared such an extension, or the child that sends it offers
 // one.
 func (s *Session) expects(k children.Key, method string) bool {
-	able := s.able(k, nil)
+	able := s.calls.Able(k, nil)
 	if able.Extends(method) {
 		return true
 	}
@@ -65,24 +67,24 @@ func (s *Session) extend(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer
 	named, edits := s.named(c, m, among)
 	switch {
 	case len(among) == 0 || strings.HasPrefix(m.Method, ownMethods) || strings.HasPrefix(m.Method, "rpc."):
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, "no server behind this hub offers an extension that "+quotedName(m.Method)+" could belong to")
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, "no server behind this hub offers an extension that "+printable.Quote(m.Method)+" could belong to")
 	case slices.Contains(among, named):
 		among = []string{named}
 	case len(among) > 1:
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, fmt.Sprintf(
-			"%s may belong to several servers (%s), and nothing in its params (a uri, name or taskId of one of them) tells to which", quotedName(m.Method), quotedList(among)))
+			"%s may belong to several servers (%s), and nothing in its params (a uri, name or taskId of one of them) tells to which", printable.Quote(m.Method), printable.List(among)))
 	default:
 		edits = nil
 	}
 	if m.Params != nil && !jsonrpc.IsObject(m.Params) {
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "the params of "+quotedName(m.Method)+" are to be an object")
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "the params of "+printable.Quote(m.Method)+" are to be an object")
 	}
 	a, err := s.extendTo(ctx, c.By, among[0], m, edits)
 	if errors.Is(err, configuration.ErrSuperseded) && ctx.Err() == nil {
 		return s.extend(ctx, m)
 	}
 	if ownType(a.Result) {
-		s.clientOf(ctx).Typed()
+		s.calls.ClientOf(ctx).Typed()
 	}
 	return a
 }
@@ -102,14 +104,14 @@ func (s *Session) extendTo(ctx context.Context, g *configuration.Configuration, 
 	if len(edits) > 0 { // what the child gets is what is judged
 		judged = jsonrpc.Without(jsonrpc.Join(jsonrpc.Splice(m.Params, edits...)), "_meta")
 	}
-	t := &requestTarget{
-		gen: g, child: child, name: m.Method, follows: true, templates: s.Catalog().TemplatesOf(child),
-		look: func(templates []string) (*validate.Scan, error) {
+	t := &call.RequestTarget{
+		By: g, Child: child, Method: m.Method, Follows: true, Templates: s.Catalog().TemplatesOf(child),
+		Scan: func(templates []string) (*validate.Scan, error) {
 			return g.Checker.ScanParams(child, m.Method, judged, templates...)
 		},
 	}
-	token := tokenOf(m)
-	c := &Call{s: s, target: t, token: token, told: m.IsNotification(), build: func(own []byte, _ []jsonrpc.Edit) [][]byte {
+	token := call.TokenOf(m)
+	c := &call.Call{Session: &s.calls, Target: t, Token: token, Notification: m.IsNotification(), Build: func(own []byte, _ []jsonrpc.Edit) [][]byte {
 		if m.Params == nil {
 			return nil
 		}
@@ -119,10 +121,10 @@ func (s *Session) extendTo(ctx context.Context, g *configuration.Configuration, 
 		}
 		return jsonrpc.Splice(m.Params, all...)
 	}}
-	if c.told {
-		c.token, t.unaskable = nil, "nobody is asked about a notification"
+	if c.Notification {
+		c.Token, t.Unaskable = nil, "nobody is asked about a notification"
 	}
-	return c.run(ctx)
+	return c.Run(ctx)
 }
 
 // named finds the child that the thing belongs to which the params name, and the
@@ -172,7 +174,7 @@ type ExtensionReport struct {
 
 func reportExtensions(all catalog.Extensions) (r extensionsReport) {
 	for _, x := range all {
-		r.Extensions = append(r.Extensions, ExtensionReport{shown(x.Key, 200), x.Experimental, x.Owners[0], x.Owners[1:]})
+		r.Extensions = append(r.Extensions, ExtensionReport{printable.Escape(x.Key, 200), x.Experimental, x.Owners[0], x.Owners[1:]})
 	}
 	return r
 }

@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"time"
 
+	"mcphub/hub/call"
 	"mcphub/hub/catalog"
 	"mcphub/hub/declaration"
 	"mcphub/hub/inline"
 	"mcphub/hub/tasks"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/printable"
 	"mcphub/rootsmgr"
 )
 
@@ -42,7 +44,7 @@ func (s inlineHost) Served(child string) (set string, view rootsmgr.View) {
 
 // inlineOf returns the client of a request that only this era has.
 func inlineOf(ctx context.Context) *inline.Client {
-	c, _ := ctx.Value(clientKey{}).(*inline.Client)
+	c, _ := call.ClientOf(ctx).(*inline.Client)
 	return c
 }
 
@@ -104,11 +106,11 @@ func (s *Session) serveRead(ctx context.Context, m *jsonrpc.Message, meta inline
 	}
 	switch {
 	case how.modern == nil:
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, fmt.Sprintf("%s is no method of %s here", shown(m.Method, 100), inline.Version))
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, fmt.Sprintf("%s is no method of %s here", printable.Escape(m.Method, 100), inline.Version))
 	case how.purpose == forHub, how.purpose == forList:
 		return how.modern(s, ctx, m)
 	case how.purpose == forStream:
-		return how.modern(s, withClient(ctx, s.inline.Client(meta, out)), m)
+		return how.modern(s, call.WithClient(ctx, s.inline.Client(meta, out)), m)
 	}
 	level := meta.Level
 	return s.inline.Serve(ctx, inline.Request{Message: m, Meta: meta, Out: out, Asks: how.asks}, func(c *inline.Client, end *jsonrpc.Cancellation, request *jsonrpc.Message) jsonrpc.Answer {
@@ -116,11 +118,11 @@ func (s *Session) serveRead(ctx context.Context, m *jsonrpc.Message, meta inline
 			if level != 0 {
 				s.hear(end.Context(), level)
 			}
-			if a, ok := s.callAndWait(c, &waiter{Cancellation: end}, request); ok {
+			if a, ok := s.calls.ToolAndWait(c, &call.Waiter{Cancellation: end}, request); ok {
 				return a
 			}
 		}
-		return how.serve(s, withClient(end.Context(), c), request, how.modern)
+		return how.serve(s, call.WithClient(end.Context(), c), request, how.modern)
 	})
 }
 

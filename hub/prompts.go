@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 
+	"mcphub/hub/call"
 	"mcphub/hub/catalog"
 	"mcphub/hub/configuration"
 	"mcphub/hub/offering"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/printable"
 	"mcphub/validate"
 )
 
@@ -29,25 +31,25 @@ func (s *Session) list(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
 
 // getPrompt answers prompts/get.
 func (s *Session) getPrompt(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
-	if err := checkParams(m); err != nil {
+	if err := call.CheckParams(m); err != nil {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
 	}
-	quoted, name, err := stringAt(m, "name", "the name of a prompt")
+	quoted, name, err := call.StringAt(m, "name", "the name of a prompt")
 	if err != nil {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
 	}
-	ctx = s.withNotice(ctx, tokenOf(m))
+	ctx = s.calls.WithNotice(ctx, call.TokenOf(m))
 	it, refusal := s.findPrompt(ctx, name)
 	if it.Item == nil {
 		return refusal
 	}
-	c := &Call{s: s, token: tokenOf(m), request: splicingOf(m, quoted, it.Remote), target: &requestTarget{
-		gen: it.By, child: it.Child, name: m.Method,
-		look: func([]string) (*validate.Scan, error) {
+	c := &call.Call{Session: &s.calls, Token: call.TokenOf(m), Splicing: call.SplicingOf(m, quoted, it.Remote), Target: &call.RequestTarget{
+		By: it.By, Child: it.Child, Method: m.Method,
+		Scan: func([]string) (*validate.Scan, error) {
 			return it.By.Checker.ScanPrompt(it.Child, it.Remote, m.Param("arguments"))
 		},
 	}}
-	a, err := c.run(ctx)
+	a, err := c.Run(ctx)
 	if errors.Is(err, configuration.ErrSuperseded) {
 		return s.getPrompt(ctx, m)
 	}
@@ -70,21 +72,19 @@ func (s *Session) findPrompt(ctx context.Context, name string) (it offering.Item
 	case found:
 		return it, jsonrpc.Answer{}
 	case ctx.Err() != nil:
-		return offering.Item{}, gone(ctx, nil)
+		return offering.Item{}, call.Gone(ctx, nil)
 	case down != "":
 		return offering.Item{}, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, down)
 	}
-	return offering.Item{}, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "there is no prompt "+quotedName(name)+"; prompts/list tells what there is")
+	return offering.Item{}, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "there is no prompt "+printable.Quote(name)+"; prompts/list tells what there is")
 }
-
-func quotedName(s string) string { return `"` + shown(s, 100) + `"` }
 
 // complete answers completion/complete.
 func (s *Session) complete(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
-	if err := checkParams(m); err != nil {
+	if err := call.CheckParams(m); err != nil {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
 	}
-	ctx = s.withNotice(ctx, tokenOf(m))
+	ctx = s.calls.WithNotice(ctx, call.TokenOf(m))
 	ref, argument := m.Param("ref"), m.Param("argument")
 	refType, _ := jsonrpc.String(jsonrpc.Get(ref, "type"))
 	name, named := jsonrpc.String(jsonrpc.Get(argument, "name"))
@@ -107,19 +107,19 @@ func (s *Session) complete(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answ
 		quoted = jsonrpc.Get(ref, "uri")
 		text, _ := jsonrpc.String(quoted)
 		if it = s.findTemplate(ctx, text); it.Item == nil {
-			return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "there is no resource template "+quotedName(text)+"; resources/templates/list tells what there is")
+			return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "there is no resource template "+printable.Quote(text)+"; resources/templates/list tells what there is")
 		}
 		template = it.Remote
 	default:
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, `completion/complete needs a ref of type "ref/prompt" or "ref/resource" at /params/ref`)
 	}
-	c := &Call{s: s, token: tokenOf(m), request: splicingOf(m, quoted, it.Remote), target: &requestTarget{
-		gen: it.By, child: it.Child, name: m.Method, unaskable: "nobody is asked while something is typed",
-		look: func([]string) (*validate.Scan, error) {
+	c := &call.Call{Session: &s.calls, Token: call.TokenOf(m), Splicing: call.SplicingOf(m, quoted, it.Remote), Target: &call.RequestTarget{
+		By: it.By, Child: it.Child, Method: m.Method, Unaskable: "nobody is asked while something is typed",
+		Scan: func([]string) (*validate.Scan, error) {
 			return it.By.Checker.ScanCompletion(it.Child, template, name, value, jsonrpc.Get(m.Param("context"), "arguments"))
 		},
 	}}
-	a, err := c.run(ctx)
+	a, err := c.Run(ctx)
 	if errors.Is(err, configuration.ErrSuperseded) {
 		return s.complete(ctx, m)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"mcphub/children"
+	"mcphub/hub/call"
 	"mcphub/hub/catalog"
 	"mcphub/hub/configuration"
 	"mcphub/hub/offering"
@@ -50,14 +51,14 @@ const mostSources = 16
 // readResource answers resources/read. Where it is not known whose a resource
 // is, the children are asked in turn until one has it: each is judged first.
 func (s *Session) readResource(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
-	if err := checkParams(m); err != nil {
+	if err := call.CheckParams(m); err != nil {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
 	}
-	quoted, uri, err := stringAt(m, "uri", "a URI")
+	quoted, uri, err := call.StringAt(m, "uri", "a URI")
 	if err != nil {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
 	}
-	ctx = s.withNotice(ctx, tokenOf(m))
+	ctx = s.calls.WithNotice(ctx, call.TokenOf(m))
 	list, sure := s.sources(ctx, uri)
 	a, from, err := s.inTurn(ctx, uri, list, sure, func(from offering.Source) (jsonrpc.Answer, error) {
 		return s.aboutResource(ctx, m, from, quoted, nil)
@@ -84,7 +85,7 @@ func (s *Session) inTurn(ctx context.Context, uri string, list []offering.Source
 		switch {
 		case errors.Is(err, configuration.ErrSuperseded):
 			return a, from, err
-		case errors.Is(err, errDenied):
+		case errors.Is(err, call.ErrDenied):
 			return a, from, nil
 		case a.Error == nil || sure || !notFound(a):
 			return a, from, nil
@@ -105,13 +106,13 @@ func (s *Session) inTurn(ctx context.Context, uri string, list []offering.Source
 func (s *Session) aboutResource(ctx context.Context, m *jsonrpc.Message, from offering.Source, quoted []byte, before func(*children.Lease) error) (jsonrpc.Answer, error) {
 	for {
 		g := from.By
-		c := &Call{s: s, token: tokenOf(m), request: splicingOf(m, quoted, from.URI), target: &requestTarget{
-			gen: g, child: from.Child, name: m.Method, before: before, follows: true, templates: s.Catalog().TemplatesOf(from.Child),
-			look: func(templates []string) (*validate.Scan, error) {
+		c := &call.Call{Session: &s.calls, Token: call.TokenOf(m), Splicing: call.SplicingOf(m, quoted, from.URI), Target: &call.RequestTarget{
+			By: g, Child: from.Child, Method: m.Method, Before: before, Follows: true, Templates: s.Catalog().TemplatesOf(from.Child),
+			Scan: func(templates []string) (*validate.Scan, error) {
 				return g.Checker.ScanURI(from.Child, from.URI, templates...)
 			},
 		}}
-		a, err := c.run(ctx)
+		a, err := c.Run(ctx)
 		if from.By = s.hub.now(); !errors.Is(err, configuration.ErrSuperseded) || from.By == g || s.hub.current.Superseded(g.Child(from.Child)) {
 			return a, err
 		}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"mcphub/children"
+	"mcphub/hub/call"
 	"mcphub/hub/catalog"
 	"mcphub/hub/configuration"
 	"mcphub/hub/offering"
@@ -114,10 +115,10 @@ func (p place) Ask(ctx context.Context, m *jsonrpc.Message, before func(children
 
 // subscribe answers resources/subscribe and resources/unsubscribe.
 func (s *Session) subscribe(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
-	if err := checkParams(m); err != nil {
+	if err := call.CheckParams(m); err != nil {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
 	}
-	_, uri, err := stringAt(m, "uri", "a URI")
+	_, uri, err := call.StringAt(m, "uri", "a URI")
 	if err != nil {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
 	}

@@ -11,10 +11,12 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 
+	"mcphub/hub/call"
 	"mcphub/hub/catalog"
 	"mcphub/hub/configuration"
 	"mcphub/hub/offering"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/printable"
 )
 
 // The hub's own tools.
@@ -76,8 +78,8 @@ func notHere(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) 
 // inside it, whose bytes stay raw; the others are answered by mcp-go's server.
 func (s *Session) callOwn(ctx context.Context, tool offering.Tool, m *jsonrpc.Message) jsonrpc.Answer {
 	if tool.Remote == toolGetRoots {
-		if _, _, err := s.clientOf(ctx).Standing(ctx); err != nil {
-			return gone(ctx, err) // the client is asked for them first
+		if _, _, err := s.calls.ClientOf(ctx).Standing(ctx); err != nil {
+			return call.Gone(ctx, err) // the client is asked for them first
 		}
 	}
 	if tool.Remote != toolCallTool {
@@ -86,11 +88,11 @@ func (s *Session) callOwn(ctx context.Context, tool offering.Tool, m *jsonrpc.Me
 	args := m.Param("arguments")
 	child, ok := jsonrpc.String(jsonrpc.Get(args, "serverName"))
 	if !ok {
-		return toolError(`call-tool needs "serverName", the name of a server (a string). Servers: ` + quotedList(s.hub.now().ChildNames()))
+		return call.ToolError(`call-tool needs "serverName", the name of a server (a string). Servers: ` + printable.List(s.hub.now().ChildNames()))
 	}
 	remote, ok := jsonrpc.String(jsonrpc.Get(args, "toolName"))
 	if !ok {
-		return toolError(`call-tool needs "toolName", the tool's own name (a string)`)
+		return call.ToolError(`call-tool needs "toolName", the tool's own name (a string)`)
 	}
 	inner := jsonrpc.Get(args, "toolArgs")
 	if c := s.hub.now().Child(child); c == nil {
@@ -100,8 +102,8 @@ func (s *Session) callOwn(ctx context.Context, tool offering.Tool, m *jsonrpc.Me
 	if target.Tool == nil {
 		return refusal
 	}
-	meta, token := m.Param("_meta"), tokenOf(m)
-	c := &Call{s: s, target: &toolTarget{listed: target, args: inner, at: "/toolArgs"}, token: token, build: func(own []byte, edits []jsonrpc.Edit) [][]byte {
+	meta, token := m.Param("_meta"), call.TokenOf(m)
+	c := &call.Call{Session: &s.calls, Target: &call.ToolTarget{Listed: target, Args: inner, At: "/toolArgs"}, Token: token, Build: func(own []byte, edits []jsonrpc.Edit) [][]byte {
 		parts := [][]byte{jsonrpc.AppendString([]byte(`{"name":`), target.Remote)}
 		if inner != nil {
 			parts = append(append(parts, []byte(`,"arguments":`)), jsonrpc.Splice(inner, edits...)...)
@@ -116,7 +118,7 @@ func (s *Session) callOwn(ctx context.Context, tool offering.Tool, m *jsonrpc.Me
 		}
 		return append(parts, []byte(`}`))
 	}}
-	a, err := c.run(ctx)
+	a, err := c.Run(ctx)
 	if errors.Is(err, configuration.ErrSuperseded) {
 		return s.callOwn(ctx, tool, m)
 	}
@@ -128,7 +130,7 @@ func (s *Session) noServer(name string) jsonrpc.Answer {
 	if b := s.hub.now().BrokenEntry(name); b != nil {
 		return refuseBroken(*b)
 	}
-	return toolError(fmt.Sprintf("There is no server %q. Servers: %s", shown(name, 100), quotedList(s.hub.now().ChildNames())))
+	return call.ToolError(fmt.Sprintf("There is no server %q. Servers: %s", printable.Escape(name, 100), printable.List(s.hub.now().ChildNames())))
 }
 
 // lookupRemote finds a tool by its child and its own name.
@@ -142,14 +144,14 @@ func (s *Session) lookupRemote(ctx context.Context, child, remote string) (t off
 	case found:
 		return t, jsonrpc.Answer{}
 	case ctx.Err() != nil:
-		return offering.Tool{}, gone(ctx, nil)
+		return offering.Tool{}, call.Gone(ctx, nil)
 	case down != "":
-		return offering.Tool{}, toolError(down)
+		return offering.Tool{}, call.ToolError(down)
 	}
 	c := s.Catalog()
 	for _, left := range c.Omitted(child) {
 		if left.Name == remote {
-			return offering.Tool{}, toolError(fmt.Sprintf("The tool %q of server %q is not offered: %s", remote, child, left.Reason))
+			return offering.Tool{}, call.ToolError(fmt.Sprintf("The tool %q of server %q is not offered: %s", remote, child, left.Reason))
 		}
 	}
 	var known []string
@@ -159,26 +161,7 @@ func (s *Session) lookupRemote(ctx context.Context, child, remote string) (t off
 		}
 	}
 	sort.Strings(known)
-	return offering.Tool{}, toolError(fmt.Sprintf("The server %q has no tool %q. Its tools: %s", child, shown(remote, 100), quotedList(known)))
-}
-
-func quotedList(names []string) string {
-	const most = 40
-	var b strings.Builder
-	for i, n := range names {
-		if i == most {
-			fmt.Fprintf(&b, " and %d more", len(names)-most)
-			break
-		}
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		fmt.Fprintf(&b, "%q", n)
-	}
-	if len(names) == 0 {
-		return "none"
-	}
-	return b.String()
+	return offering.Tool{}, call.ToolError(fmt.Sprintf("The server %q has no tool %q. Its tools: %s", child, printable.Escape(remote, 100), printable.List(known)))
 }
 
 // sessionOf returns the session that a control-plane request came in on.
@@ -214,7 +197,7 @@ func (h *Hub) listServers(ctx context.Context, req mcp.CallToolRequest) (*mcp.Ca
 	only := req.GetString("serverName", "")
 	g := h.now()
 	if only != "" && g.Child(only) == nil && g.BrokenEntry(only) == nil {
-		return mcp.NewToolResultError(fmt.Sprintf("There is no server %q. Servers: %s", shown(only, 100), quotedList(g.ChildNames()))), nil
+		return mcp.NewToolResultError(fmt.Sprintf("There is no server %q. Servers: %s", printable.Escape(only, 100), printable.List(g.ChildNames()))), nil
 	}
 	s.AwaitStarted(ctx)
 	return structured(s.serversReport(only))
