@@ -89,7 +89,7 @@ func (s *Session) handshaken() bool { return s.capabilities().Known }
 // serveModern answers one request of 2026-07-28. What has to be said before
 // the answer goes to out. m and its parts belong to the hub from now on. ctx
 // ends when the client no longer wants an answer, and then nobody reads it.
-func (s *Session) serveModern(ctx context.Context, m *jsonrpc.Message, out inline.Outlet) jsonrpc.Answer {
+func (s *Session) serveModern(ctx context.Context, m *jsonrpc.Message, out inline.Reply) jsonrpc.Answer {
 	meta, refusal, ok := inline.ReadMeta(m)
 	if !ok {
 		return refusal
@@ -98,7 +98,7 @@ func (s *Session) serveModern(ctx context.Context, m *jsonrpc.Message, out inlin
 }
 
 // serveRead is serveModern for a request whose _meta was read already.
-func (s *Session) serveRead(ctx context.Context, m *jsonrpc.Message, meta inline.Meta, out inline.Outlet) jsonrpc.Answer {
+func (s *Session) serveRead(ctx context.Context, m *jsonrpc.Message, meta inline.Meta, out inline.Reply) jsonrpc.Answer {
 	s.startInline(&meta.Client)
 	how := s.methodOf(m.Method)
 	if !how.early {
@@ -113,7 +113,7 @@ func (s *Session) serveRead(ctx context.Context, m *jsonrpc.Message, meta inline
 		return how.modern(s, call.WithClient(ctx, s.inline.Client(meta, out)), m)
 	}
 	level := meta.Level
-	return s.inline.Serve(ctx, inline.Request{Message: m, Meta: meta, Out: out, Asks: how.asks}, func(c *inline.Client, end *jsonrpc.Cancellation, request *jsonrpc.Message) jsonrpc.Answer {
+	return s.inline.Serve(ctx, inline.Request{Message: m, Meta: meta, Reply: out, Asks: how.asks}, func(c *inline.Client, end *jsonrpc.Cancellation, request *jsonrpc.Message) jsonrpc.Answer {
 		if how.asks {
 			if level != 0 {
 				s.hear(end.Context(), level)

@@ -387,7 +387,7 @@ func list(all []string) []string { return append([]string{}, all...) }
 func (s *Session) status() SessionStatus {
 	view, roots, caps := s.roots.View(), s.roots.State(), s.capabilities()
 	st := SessionStatus{
-		ID: s.id, Since: s.since, Client: caps.String(), Protocol: caps.Protocol, Calls: s.client.Serving(), Passed: s.calls.InFlight.Begun(),
+		ID: s.id, Since: s.since, Client: caps.String(), Protocol: caps.Protocol, Calls: s.client.Serving(), Passed: s.calls.InFlight.Started(),
 		sessionRoots: sessionRoots{
 			RootsState: roots.Word, RootsOrigin: roots.Origin.String(), Generation: roots.Generation,
 			RootsCount: view.Snapshot.Len(), RootsSkipped: len(view.Snapshot.Skipped()),

@@ -60,7 +60,7 @@ func (c *Call) try(ctx context.Context) (*attempt, error) {
 		if c.nowait {
 			return nil, errWouldBlock
 		}
-		wait = s.Roots.Begin()
+		wait = s.Roots.NewWait()
 		if view, err = from.Boundary(ctx, wait); err != nil {
 			return nil, err
 		}
@@ -86,7 +86,7 @@ func (c *Call) try(ctx context.Context) (*attempt, error) {
 	case byRoots:
 		j.view = view
 	default:
-		wait = s.Roots.Begin()
+		wait = s.Roots.NewWait()
 		from.Scanned(j.scan)
 		if j.view, err = from.Boundary(ctx, wait); err != nil {
 			return nil, err

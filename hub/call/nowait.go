@@ -166,7 +166,7 @@ func suits(c Client, tool offering.Tool, lease *children.Lease) bool {
 // depart has a call recorded and sent that was let through.
 func (c *asyncCall) depart(m *jsonrpc.Message) {
 	s := c.s
-	s.InFlight.Begin(&c.inFlight)
+	s.InFlight.Start(&c.inFlight)
 	defer func() {
 		if p := recover(); p != nil {
 			c.end(errBroken)

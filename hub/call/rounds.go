@@ -339,7 +339,7 @@ func (d *dialogue) again(ctx context.Context) error {
 	if j.scan == nil || !j.scan.NeedsBoundary() {
 		return nil
 	}
-	view, err := d.s.ClientOf(ctx).Boundary(ctx, d.s.Roots.Begin())
+	view, err := d.s.ClientOf(ctx).Boundary(ctx, d.s.Roots.NewWait())
 	if err != nil {
 		return err
 	}
