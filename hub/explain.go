@@ -75,7 +75,7 @@ func (s *Session) explain(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answe
 	if !ok {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "explain needs the name of a tool")
 	}
-	tool, refusal := s.lookup(ctx, name)
+	tool, refusal := s.lookups.FindTool(ctx, name)
 	if tool.Tool == nil {
 		return refusal
 	}

@@ -339,7 +339,7 @@ func TestWhoGetsAnUnknownMethod(t *testing.T) {
 		{[]children.Spec{one, two}, "skills/run", `{"name":"plain"}`, `-32601`, "[]"},
 		{[]children.Spec{one}, "mcphub/secret", `{}`, `-32601`, "[]"},
 		{[]children.Spec{one}, "rpc.discover", `{}`, `-32601`, "[]"},
-		{[]children.Spec{one}, "skills/" + strings.Repeat("x", longestMethod), `{}`, `-32601`, "[]"},
+		{[]children.Spec{one}, "skills/" + strings.Repeat("x", 256), `{}`, `-32601`, "[]"},
 		{[]children.Spec{one}, "sampling/createMessage", `{}`, `-32601`, "[]"},
 		{[]children.Spec{one}, "tasks/update", `{}`, `-32601`, "[]"},
 	} {

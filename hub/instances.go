@@ -37,10 +37,6 @@ func (s callInstances) Foresee(by *configuration.Configuration, child string) (c
 
 func (s callInstances) Moved(child string) bool { return s.assigned.Load().Moved(child) }
 
-func (s callInstances) AwaitMoved(ctx context.Context, child string) {
-	s.awaitStart(ctx, []string{child})
-}
-
 func (s callInstances) RootsFor(by *configuration.Configuration, c *Child, view rootsmgr.View) []rootsmgr.Root {
 	return s.rootsFor(by, c, view)
 }

@@ -18,6 +18,7 @@ import (
 	"mcphub/hub/catalog"
 	"mcphub/hub/declaration"
 	"mcphub/hub/inline"
+	"mcphub/hub/lookup"
 	"mcphub/hub/offering"
 	"mcphub/hub/record"
 	"mcphub/hub/subscribe"
@@ -60,6 +61,7 @@ type Session struct {
 	clientKnown chan struct{} // closed when it is known what the client can do
 
 	calls     call.Session
+	lookups   lookup.Session // of what the client asks of children
 	tasks     tasks.Table
 	approvals *approval.Queue // what a person has allowed, or is asked
 	records   *record.Recorder
@@ -117,6 +119,7 @@ func (h *Hub) newSession(o sessionOptions) *Session {
 		ID: id, Principal: o.principal, Current: &h.current, Offering: s.Offering, Instances: callInstances{s}, Approvals: s.approvals, Terminal: &h.terminal,
 		Records: s.records, Tasks: &s.tasks, Progress: &h.progress, Log: s.log,
 	}
+	s.lookups = lookup.Session{Session: &s.calls, Own: s.ownTool}
 	return s
 }
 

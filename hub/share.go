@@ -234,7 +234,7 @@ func (s *Session) awaitAssignment(ctx context.Context, g *configuration.Configur
 
 // acquire waits for the right to call a child as g describes it, within its time
 // to start. Where the session moves meanwhile, it is that to call the instance
-// it moved to. The error is errSuperseded where a reload has replaced the child.
+// it moved to. The error is ErrSuperseded where a reload has replaced the child.
 func (s *Session) acquire(ctx context.Context, g *configuration.Configuration, name string) (*children.Lease, error) {
 	c := g.Child(name)
 	if c == nil {

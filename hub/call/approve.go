@@ -18,7 +18,7 @@ import (
 // This file has a person asked about a Call that a rule escalates.
 
 // approve asks a person about a call that a rule escalates. What comes back is as
-// from consider: where the call was allowed, it was judged again with the
+// from prepare: where the call was allowed, it was judged again with the
 // approval, which is used up; else it has the reason that it was not allowed. The
 // caller ends the approval with the call.
 func (c *Call) approve(ctx context.Context, j *attempt) (*attempt, error) {
@@ -130,7 +130,7 @@ func (a clientAsker) Ask(ctx context.Context, q *approval.Question) approval.Ans
 	return q.Read(resp.Result)
 }
 
-// unapproved is the text for a call that a rule escalates and nobody allowed.
+// unapprovedText is the text for a call that a rule escalates and nobody allowed.
 func unapprovedText(v *validate.Verdict, at, why string) string {
 	var b strings.Builder
 	rule := ""

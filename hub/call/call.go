@@ -28,7 +28,7 @@ type Call struct {
 	Target       Target
 	Token        []byte // the client's progress token, raw; nil when it gave none
 	Notification bool   // it is a notification: nothing is answered
-	// build, where set, builds what the child is sent in the place of request: see
+	// Build, where set, builds what the child is sent in the place of request: see
 	// params.
 	Build    func(own []byte, edits []jsonrpc.Edit) [][]byte
 	Splicing Splicing
@@ -47,7 +47,7 @@ type scanned struct {
 	scan *validate.Scan
 }
 
-// A target is what a Call is for. It is looked up before; finding out more about
+// A Target is what a Call is for. It is looked up before; finding out more about
 // it may replace what it holds.
 type Target interface {
 	// owner is the child that it is for, and by which configuration it is judged.
@@ -78,7 +78,7 @@ type Target interface {
 	fail(ctx context.Context, err error) jsonrpc.Answer
 }
 
-// splicing makes params of those of the client: what quoted is, the client's name
+// Splicing makes params of those of the client: what quoted is, the client's name
 // for something, becomes the child's own, and token the hub's.
 type Splicing struct {
 	raw, quoted, token []byte
@@ -105,7 +105,7 @@ func (c *Call) params(own []byte, edits []jsonrpc.Edit) [][]byte {
 	return jsonrpc.Splice(r.raw, edits...)
 }
 
-// tokenOf is the progress token of a request, raw; nil where it has none.
+// TokenOf is the progress token of a request, raw; nil where it has none.
 func TokenOf(m *jsonrpc.Message) []byte { return jsonrpc.Get(m.Param("_meta"), "progressToken") }
 
 var (
@@ -113,7 +113,7 @@ var (
 	errAnew = errors.New("it has changed since it was looked at")
 	// errRestless is an errAnew of a target that goes on changing.
 	errRestless error = restlessError{}
-	// errDenied comes with the answer to a request that no other child may have either.
+	// ErrDenied comes with the answer to a request that no other child may have either.
 	ErrDenied = errors.New("the request was denied")
 )
 
@@ -122,9 +122,9 @@ type restlessError struct{}
 func (restlessError) Error() string        { return "it changes what it offers again and again" }
 func (restlessError) Is(target error) bool { return target == errAnew }
 
-// run judges a call and, where it is allowed, has the child do it. There is an
-// answer always. errSuperseded: a reload came between, nothing was sent, and the
-// call has to begin anew with what it named. errDenied: see there.
+// Run judges a call and, where it is allowed, has the child do it. There is an
+// answer always. ErrSuperseded: a reload came between, nothing was sent, and the
+// call & with what it named. errDenied: see there.
 func (c *Call) Run(ctx context.Context) (jsonrpc.Answer, error) {
 	s, t := c.Session, c.Target
 	ctx = s.WithNotice(ctx, c.Token)

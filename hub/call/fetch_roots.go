@@ -55,8 +55,8 @@ func (s *Session) bringing(k children.Key, came *Request) []*Request {
 	return all
 }
 
-// judgeAgain judges a request that is with its child by other roots; the error is a
-// denial. The request goes on meanwhile, so its own judgement is not touched.
+// judgeBy judges a request that is with its child by other roots; the error is a
+// denial. The request goes on meanwhile, so its own attempt is not touched.
 func (s *Session) judgeBy(j *attempt, view rootsmgr.View) error {
 	if j == nil || j.scan == nil || !j.scan.NeedsBoundary() {
 		return nil

@@ -15,7 +15,8 @@ import (
 	"strconv"
 )
 
-// A judgement is what became of one call, and the right to make it.
+// An attempt is one pass of a Call through the steps up to the verdict: what they found,
+// and the right to call the child.
 type attempt struct {
 	by       *configuration.Configuration
 	child    string
@@ -34,7 +35,7 @@ type attempt struct {
 // has other definitions than were known or another process serves the session.
 const mostAttempts = 4
 
-// consider judges a call as the child that would run it has its target now. The
+// prepare judges a call as the child that would run it has its target now. The
 // caller releases the lease. An error of validate is what is wrong with the
 // arguments; others say why the call could not be judged or made.
 func (c *Call) prepare(ctx context.Context) (*attempt, error) {
@@ -46,7 +47,7 @@ func (c *Call) prepare(ctx context.Context) (*attempt, error) {
 	}
 }
 
-// attempt is consider by what is known of the target: strict JSON, schema,
+// try is prepare by what is known of the target: strict JSON, schema,
 // findings, and where there are any, the boundary of this session and the working
 // directory of the instance that would run it.
 func (c *Call) try(ctx context.Context) (*attempt, error) {
@@ -149,7 +150,7 @@ func (s *Session) judge(ctx context.Context, wait *rootsmgr.Wait, j *attempt) er
 	return nil
 }
 
-// decide has a call judged as it stands. Where there is nothing to judge in a call
+// judgeOnce has a call judged as it stands. Where there is nothing to judge in a call
 // of a tool, what was decided of the first such call holds for all.
 func (s *Session) judgeOnce(j *attempt) {
 	if t, ok := j.call.Target.(*ToolTarget); ok && !j.scan.NeedsJudge() {
@@ -171,9 +172,9 @@ func (s *Session) where(j *attempt) validate.Where {
 	}
 }
 
-// upToDate is a judgement that was reached by the policy in force. What waited, for
+// upToDate is an attempt that was judged by the policy in force. What waited, for
 // roots, for its child or for a person, and was overtaken by a reload meanwhile has
-// to begin anew: its error is errSuperseded, and the lease was released.
+// to begin anew: its error is ErrSuperseded, and the lease was released.
 func (s *Session) upToDate(ctx context.Context, j *attempt) (*attempt, error) {
 	if s.Current.Now() == j.by {
 		return j, nil
@@ -214,7 +215,7 @@ func (s *Session) acquireFor(ctx context.Context, c *Call, lease *children.Lease
 // session may have moved since its name was looked up.
 func (s *Session) toolNow(ctx context.Context, tool offering.Tool) (offering.Tool, error) {
 	if s.Instances.Moved(tool.Child) {
-		s.Instances.AwaitMoved(ctx, tool.Child)
+		s.AwaitStart(ctx, []string{tool.Child})
 		if err := context.Cause(ctx); err != nil {
 			return offering.Tool{}, err
 		}
@@ -239,7 +240,7 @@ func (j *attempt) place() (cwd string, served []string) {
 	return j.lease.Where()
 }
 
-// foretell judges a request for a child that does not run by how it would be
+// judgeBeforeStart judges a request for a child that does not run by how it would be
 // started: what is not allowed so starts nothing. over: the request ends here.
 func (s *Session) judgeBeforeStart(ctx context.Context, wait *rootsmgr.Wait, j *attempt) (over bool, err error) {
 	if !s.foresee(j) {
@@ -275,7 +276,7 @@ func (s *Session) lookAgain(ctx context.Context, wait *rootsmgr.Wait, j *attempt
 // allowed reports whether a request may be sent.
 func (j *attempt) allowed() bool { return j.verdict.Decision == validate.Allow && j.refusal == "" }
 
-// decision is a judgement as it is recorded.
+// decision is an attempt as it is recorded.
 func (j *attempt) decision() record.Decision {
 	d := record.Decision{Verdict: j.verdict, View: &j.view, Declined: j.refusal != ""}
 	if j.approval != nil {

@@ -14,7 +14,7 @@ import (
 // knownMembers are the members of tools/call params that servers read.
 var knownMembers = []string{"name", "arguments", "_meta", "task", inline.MemberResponses, inline.MemberState}
 
-// checkMembers refuses a member of tools/call params that is a look-alike of a
+// CheckMembers refuses a member of tools/call params that is a look-alike of a
 // known one.
 func CheckMembers(members []jsonrpc.Member) error { return lookAlike("params", members, knownMembers) }
 
@@ -45,7 +45,7 @@ func bare(name string) string {
 	return name
 }
 
-// checkParams is checkMembers for the params of another request: those that
+// CheckParams is CheckMembers for the params of another request: those that
 // servers read there, and what is in the objects among them.
 func CheckParams(m *jsonrpc.Message) error {
 	known := []string{"_meta", "name", "uri", "arguments", "ref", "argument", "context", "cursor", "level", inline.MemberResponses, inline.MemberState}
@@ -66,7 +66,7 @@ func CheckParams(m *jsonrpc.Message) error {
 	return nil
 }
 
-// stringAt is the member of params that names what a request is about: as it was
+// StringAt is the member of params that names what a request is about: as it was
 // sent, and read. The error says what it should be.
 func StringAt(m *jsonrpc.Message, key, what string) (quoted []byte, value string, err error) {
 	quoted = m.Param(key)

@@ -26,7 +26,7 @@ type notice struct {
 
 type noticeKey struct{}
 
-// withNotice returns a context of one call whose waiting for servers is told
+// WithNotice returns a context of one call whose waiting for servers is told
 // to the client. What waits must do so one after the other.
 func (s *Session) WithNotice(ctx context.Context, token []byte) context.Context {
 	if token == nil {
@@ -35,13 +35,13 @@ func (s *Session) WithNotice(ctx context.Context, token []byte) context.Context 
 	return context.WithValue(ctx, noticeKey{}, &notice{to: s.ClientOf(ctx), token: token})
 }
 
-// waiting says that the call of ctx waits for a server until over is called,
+// Waiting says that the call of ctx waits for a server until over is called,
 // after which nothing is sent any more.
 func Waiting(ctx context.Context, server string) (over func()) {
 	return WaitingFor(ctx, "starting "+server)
 }
 
-// waitingFor is waiting for something else.
+// WaitingFor is waiting for something else.
 func WaitingFor(ctx context.Context, what string) (over func()) {
 	n, ok := ctx.Value(noticeKey{}).(*notice)
 	if !ok {

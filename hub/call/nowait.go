@@ -43,7 +43,7 @@ type replier interface {
 	Batch() *jsonrpc.Batch
 }
 
-// A toolCall is a call of a tool that was let through without waiting: what is needed
+// An asyncCall is a call of a tool that was let through without waiting: what is needed
 // of it while no goroutine is with it.
 type asyncCall struct {
 	s        *Session
@@ -72,7 +72,7 @@ type talk struct {
 	ctx    context.Context
 }
 
-// A toolAttempt is a Call of a tool in one piece, with the buffers that what the child
+// A pooledCall is a Call of a tool in one piece, with the buffers that what the child
 // is sent is put together in. Where the call was sent without waiting it is used again.
 type pooledCall struct {
 	Call
@@ -107,7 +107,7 @@ func (a *pooledCall) read(s *Session, m *jsonrpc.Message, quoted []byte, tool of
 	a.tool = ToolTarget{Listed: tool, tool: tool, Args: m.Param("arguments"), task: m.Param("task") != nil}
 }
 
-// tryCall makes a tools/call that takes no waiting: small, of a tool that is known,
+// TryTool makes a tools/call that takes no waiting: small, of a tool that is known,
 // with nothing in it to judge, to a child that is ready. false: nothing was done for
 // it, but its Scan may be kept in m for who makes it again. briefly: what may take
 // its time is not begun either.
@@ -150,7 +150,7 @@ func (s *Session) TryTool(m *jsonrpc.Message, from Client, r replier, briefly bo
 // Tool makes the call of a tool that was looked up by its quoted name. Its answer and
 // error are those of Call.run.
 func (s *Session) Tool(ctx context.Context, m *jsonrpc.Message, quoted []byte, tool offering.Tool) (jsonrpc.Answer, error) {
-	c, tried := m.Prepared.(*pooledCall) // by tryCall
+	c, tried := m.Prepared.(*pooledCall) // by TryTool
 	if !tried {
 		c = &pooledCall{}
 	}

@@ -49,7 +49,7 @@ func (s *Session) track(ctx context.Context, t *Request, k children.Key, j *atte
 	return s.InFlight.Track(ctx, t)
 }
 
-// asked brings one request of a child to the client and the answer back, both
+// Ask brings one request of a child to the client and the answer back, both
 // as they are. How long that takes is the client's business: people are asked.
 func (s *Session) Ask(ctx context.Context, k children.Key, m *jsonrpc.Message) jsonrpc.Answer {
 	came := inflight.From[OnBehalf](ctx)
@@ -73,7 +73,7 @@ func (s *Session) Ask(ctx context.Context, k children.Key, m *jsonrpc.Message) j
 	return s.Tasks.Answered(k, m, resp.Answer())
 }
 
-// able is what the client can be asked for on the way that a question of a
+// Able is what the client can be asked for on the way that a question of a
 // child would take: a modern one says so with each request.
 func (s *Session) Able(k children.Key, came *Request) declaration.Abilities {
 	if _, to, ok := s.InFlight.Find(k, came); ok {

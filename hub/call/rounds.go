@@ -51,7 +51,7 @@ func (e *deniedError) Error() string { return ErrDenied.Error() }
 // Is makes it an errDenied.
 func (e *deniedError) Is(target error) bool { return target == ErrDenied }
 
-// settle makes it what became of the request.
+// applyTo makes it what became of the request.
 func (e *deniedError) applyTo(j *attempt) { j.verdict, j.view = e.verdict, e.view }
 
 // A dialogue is one judged request and its rounds.

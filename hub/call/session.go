@@ -53,9 +53,8 @@ type Instances interface {
 	// false where it runs, or that cannot be told.
 	Foresee(by *configuration.Configuration, child string) (cwd string, served []string, ok bool)
 	// Moved reports whether another process has come to serve the session, which has not
-	// listed its tools yet, and AwaitMoved waits until it has.
+	// listed its tools yet.
 	Moved(child string) bool
-	AwaitMoved(ctx context.Context, child string)
 	// RootsFor returns the roots that a child is served.
 	RootsFor(by *configuration.Configuration, child *configuration.Child, view rootsmgr.View) []rootsmgr.Root
 	// AwaitGrants waits until the children have been given what people have granted up
@@ -68,4 +67,20 @@ type Instances interface {
 	// AdoptTask makes a task of a child one of the session. drop ends the progress of
 	// the call that made it.
 	AdoptTask(ctx context.Context, lease *children.Lease, a jsonrpc.Answer, drop func()) jsonrpc.Answer
+}
+
+// AwaitStart waits until these children have listed their tools or failed, but
+// not longer than the slowest of them may take to start.
+func (s *Session) AwaitStart(ctx context.Context, names []string) {
+	var limit time.Duration
+	g := s.Current.Now()
+	for _, name := range names {
+		limit = max(limit, g.StartLimit(name))
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	if len(names) > 0 {
+		defer Waiting(ctx, names[0])()
+	}
+	s.Offering.AwaitListed(ctx, names)
 }

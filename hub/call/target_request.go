@@ -16,20 +16,20 @@ import (
 	"mcphub/validate"
 )
 
-// A requestTarget is a request for one child that is no call of a tool: it is
+// A RequestTarget is a request for one child that is no call of a tool: it is
 // refused with an error instead of a result.
 type RequestTarget struct {
 	By     *configuration.Configuration
 	Child  string
 	Method string // the method
-	// look finds what is to be judged, by these templates of the child.
+	// Scan finds what is to be judged, by these templates of the child.
 	Scan      func(templates []string) (*validate.Scan, error)
 	Templates []string
 	Follows   bool // look depends on them
-	// before, where set, is called with the right to call the instance that is sent
+	// Before, where set, is called with the right to call the instance that is sent
 	// the request, and then nothing is sent where it returns an error.
 	Before func(*children.Lease) error
-	// unaskable says why nobody is asked where a rule escalates the request; "" where
+	// Unaskable says why nobody is asked where a rule escalates the request; "" where
 	// a person is.
 	Unaskable string
 }
@@ -91,7 +91,7 @@ func (t *RequestTarget) fail(ctx context.Context, err error) jsonrpc.Answer {
 
 func (t *RequestTarget) edits(*Session, *validate.Verdict) []jsonrpc.Edit { return nil }
 
-// noAnswer answers a request that was not judged, or that the child did not
+// RequestFailed answers a request that was not judged, or that the child did not
 // answer.
 func RequestFailed(ctx context.Context, child, method string, err error) jsonrpc.Answer {
 	var args *validate.ArgumentsError

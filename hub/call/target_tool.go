@@ -20,7 +20,7 @@ import (
 
 // This file is about calls of tools.
 
-// A toolTarget is a tool that is called, and its arguments.
+// A ToolTarget is a tool that is called, and its arguments.
 type ToolTarget struct {
 	Listed  offering.Tool // as it was looked up
 	tool    offering.Tool // as it is judged
@@ -115,7 +115,7 @@ func (e *changedToolError) Error() string {
 // Is makes it an errAnew.
 func (e *changedToolError) Is(target error) bool { return target == errAnew }
 
-// A missingToolError says that the running child does not offer a tool that it
+// A MissingToolError says that the running child does not offer a tool that it
 // offered before.
 type MissingToolError struct{ server, tool, reason string }
 
@@ -159,7 +159,7 @@ func (t *ToolTarget) fits(c *Call, lease *children.Lease) error {
 
 // confirm is asked before a call is refused by a tool's schema: while the child
 // has not listed its tools in this session, that may be one of an earlier time.
-// It returns the refusal, the error of fits, or errSuperseded.
+// It returns the refusal, the error of fits, or ErrSuperseded.
 func (t *ToolTarget) confirm(ctx context.Context, c *Call, refusal error) error {
 	s, tool := c.Session, t.tool
 	if s.Current.Superseded(tool.By.Child(tool.Child)) {
@@ -182,7 +182,7 @@ func (t *ToolTarget) confirm(ctx context.Context, c *Call, refusal error) error 
 	return refusal
 }
 
-// gone answers a call whose time is over before it could be judged. Where the
+// Gone answers a call whose time is over before it could be judged. Where the
 // client cancelled it, nobody reads this.
 func Gone(ctx context.Context, err error) jsonrpc.Answer {
 	if cause := context.Cause(ctx); cause != nil {
@@ -191,7 +191,7 @@ func Gone(ctx context.Context, err error) jsonrpc.Answer {
 	return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, err.Error())
 }
 
-// refuse answers a call that was not judged, or that the child did not answer.
+// failed answers a call that was not judged, or that the child did not answer.
 func failed(ctx context.Context, tool *catalog.Tool, err error) jsonrpc.Answer {
 	var args *validate.ArgumentsError
 	var schema *validate.SchemaError

@@ -20,13 +20,13 @@ import (
 // This file makes the text that a model and its user read when a call does not
 // go through: what happened, where, and what to do next.
 
-// toolError is a tool result that says that the call failed.
+// ToolError is a tool result that says that the call failed.
 func ToolError(text string) jsonrpc.Answer {
 	b := jsonrpc.AppendString([]byte(`{"content":[{"type":"text","text":`), text)
 	return jsonrpc.ResultAnswer(append(b, `}],"isError":true}`...))
 }
 
-// refuseArguments answers arguments that cannot be judged, or do not fit the
+// argumentsAnswer answers arguments that cannot be judged, or do not fit the
 // tool's own schema.
 func argumentsAnswer(tool *catalog.Tool, err error) jsonrpc.Answer {
 	var args *validate.ArgumentsError
@@ -36,7 +36,7 @@ func argumentsAnswer(tool *catalog.Tool, err error) jsonrpc.Answer {
 	return ToolError(SchemaText(tool, err))
 }
 
-// schemaText says which argument of which tool does not fit its schema.
+// SchemaText says which argument of which tool does not fit its schema.
 func SchemaText(tool *catalog.Tool, err error) string {
 	what := err.Error()
 	var schema *validate.SchemaError
@@ -56,7 +56,7 @@ const mostRoots = 20
 // within those that the client sent.
 func refuseJudged(j *attempt, at string) jsonrpc.Answer { return ToolError(j.text(at)) }
 
-// denial is the text for a call that was denied, or not approved.
+// text is the text for a call that was denied, or not approved.
 func (j *attempt) text(at string) string {
 	if j.refusal != "" {
 		return unapprovedText(j.verdict, at, j.refusal)
@@ -64,7 +64,7 @@ func (j *attempt) text(at string) string {
 	return denialText(j.verdict, at)
 }
 
-// denial is the text that a model reads, then where the path stands in the arguments and
+// denialText is the text that a model reads, then where the path stands in the arguments and
 // where it leads, which case without a boundary holds, and what would change it.
 func denialText(v *validate.Verdict, at string) string {
 	first := v.First
@@ -173,7 +173,7 @@ func ruleCure(v *validate.Verdict) string {
 	return b.String()
 }
 
-// refusedFor records a request that did not come to a judgement, with the reason
+// recordRefused records a request that was not judged, with the reason
 // that an error gives.
 func (s *Session) recordRefused(ctx context.Context, what record.Subject, err error) {
 	if errors.Is(err, inline.ErrRootsFirst) { // no refusal: it comes again with them
@@ -183,7 +183,7 @@ func (s *Session) recordRefused(ctx context.Context, what record.Subject, err er
 	s.Records.Refused(ctx, what, refusalCode(ctx, err))
 }
 
-// refusalCode is the record's word for an error of consider.
+// refusalCode is the record's word for an error of prepare.
 func refusalCode(ctx context.Context, err error) string {
 	var args *validate.ArgumentsError
 	var schema *validate.SchemaError

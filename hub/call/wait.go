@@ -15,7 +15,7 @@ import (
 // the child's pipe.
 const quickFrame = 16 << 10
 
-// A waiter takes the answer to a call for a goroutine that waits for it.
+// A Waiter takes the answer to a call for a goroutine that waits for it.
 type Waiter struct {
 	*jsonrpc.Cancellation // of the request
 	spent                 atomic.Bool
@@ -49,7 +49,7 @@ func (w *Waiter) Answer(a jsonrpc.Answer) {
 // Batch is nil: each request comes by itself.
 func (w *Waiter) Batch() *jsonrpc.Batch { return nil }
 
-// callAndWait answers a call that waits for nothing but its answer; false: nothing
+// ToolAndWait answers a call that waits for nothing but its answer; false: nothing
 // was done for it.
 func (s *Session) ToolAndWait(from Client, w *Waiter, m *jsonrpc.Message) (jsonrpc.Answer, bool) {
 	if len(m.Frame) > quickFrame {

@@ -1,4 +1,4 @@
-package hub
+package lookup
 
 import (
 	"context"
@@ -16,8 +16,8 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-// callTool answers a tools/call of the client.
-func (s *Session) callTool(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
+// ServeTool answers a tools/call of the client.
+func (s *Session) ServeTool(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
 	if err := call.CheckMembers(m.Members); err != nil {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
 	}
@@ -25,20 +25,20 @@ func (s *Session) callTool(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answ
 	if err != nil {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
 	}
-	ctx = s.calls.WithNotice(ctx, call.TokenOf(m))
-	tool, refusal := s.lookup(ctx, name)
+	ctx = s.WithNotice(ctx, call.TokenOf(m))
+	tool, refusal := s.FindTool(ctx, name)
 	if tool.Tool == nil {
 		return refusal
 	}
 	if tool.Child == "" {
-		return s.callOwn(ctx, tool, m)
+		return s.serveOwn(ctx, tool, m)
 	}
 	if refusal, ok := fitsHeaders(ctx, tool.Tool, m.Param("arguments")); !ok {
 		return refusal
 	}
-	a, err := s.calls.Tool(ctx, m, quoted, tool)
+	a, err := s.Tool(ctx, m, quoted, tool)
 	if errors.Is(err, configuration.ErrSuperseded) {
-		return s.callTool(ctx, m)
+		return s.ServeTool(ctx, m)
 	}
 	return a
 }
@@ -52,8 +52,8 @@ type headers interface {
 
 type headersKey struct{}
 
-// withHeaders marks the context of a request with its headers.
-func withHeaders(ctx context.Context, h headers) context.Context {
+// WithHeaders marks the context of a request with its headers.
+func WithHeaders(ctx context.Context, h headers) context.Context {
 	return context.WithValue(ctx, headersKey{}, h)
 }
 
@@ -67,24 +67,24 @@ func fitsHeaders(ctx context.Context, tool *catalog.Tool, args []byte) (refusal 
 	return h.Fits(tool.Mirrors, args)
 }
 
-// known returns the tool that a call is of, nil where it is none, or the
+// Known returns the tool that a call is of, nil where it is none, or the
 // server has not listed it yet.
-func (s *Session) known(m *jsonrpc.Message) *catalog.Tool {
+func (s *Session) Known(m *jsonrpc.Message) *catalog.Tool {
 	if m.Method != string(mcp.MethodToolsCall) {
 		return nil
 	}
 	name, _ := jsonrpc.String(m.Param("name"))
-	return s.Catalog().Tool(name)
+	return s.Offering.Catalog().Tool(name)
 }
 
-// lookup finds a tool by its name towards the client. A name that may belong
+// FindTool finds a tool by its name towards the client. A name that may belong
 // to a child which has not listed its tools yet waits for that child.
-func (s *Session) lookup(ctx context.Context, name string) (t offering.Tool, refusal jsonrpc.Answer) {
-	find := func() bool { t = s.Catalog().Named(name); return t.Tool != nil }
+func (s *Session) FindTool(ctx context.Context, name string) (t offering.Tool, refusal jsonrpc.Answer) {
+	find := func() bool { t = s.Offering.Catalog().Named(name); return t.Tool != nil }
 	if find() {
 		return t, jsonrpc.Answer{}
 	}
-	owners := s.hub.now().Offers.Owners(name)
+	owners := s.Current.Now().Offers.Owners(name)
 	found, down := s.await(ctx, owners, find)
 	switch {
 	case found:
@@ -92,7 +92,7 @@ func (s *Session) lookup(ctx context.Context, name string) (t offering.Tool, ref
 	case ctx.Err() != nil:
 		return offering.Tool{}, call.Gone(ctx, nil)
 	}
-	l := s.Catalog()
+	l := s.Offering.Catalog()
 	switch of := l.AppTools(name); {
 	case len(of) == 1:
 		return offering.Tool{Tool: of[0], By: l.By}, jsonrpc.Answer{}
@@ -106,10 +106,10 @@ func (s *Session) lookup(ctx context.Context, name string) (t offering.Tool, ref
 	case down != "":
 		return offering.Tool{}, call.ToolError(down)
 	}
-	for _, b := range s.hub.now().Broken {
+	for _, b := range s.Current.Now().Broken {
 		if b.Prefix != "" && strings.HasPrefix(name, b.Prefix) {
 			return offering.Tool{}, refuseBroken(b)
 		}
 	}
-	return offering.Tool{}, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, unknownTool(name, s.Catalog(), owners))
+	return offering.Tool{}, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, unknownTool(name, s.Offering.Catalog(), owners))
 }

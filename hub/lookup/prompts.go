@@ -1,4 +1,4 @@
-package hub
+package lookup
 
 import (
 	"context"
@@ -13,24 +13,8 @@ import (
 	"mcphub/validate"
 )
 
-// list answers one of the lists, after the children that are still starting
-// have had their time.
-func (s *Session) list(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
-	k := catalog.KindOf(m.Method)
-	s.AwaitOffers(ctx)
-	if s.hub.now().Inspect {
-		s.AwaitStarted(ctx) // a command asks what there is, and not for the quickest answer
-	}
-	var p *catalog.Pages
-	s.notifier.Seen(int(k), func() string {
-		p = s.Catalog().Pages(k)
-		return p.Digest
-	})
-	return p.At(m.Param("cursor"))
-}
-
-// getPrompt answers prompts/get.
-func (s *Session) getPrompt(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
+// ServePrompt answers prompts/get.
+func (s *Session) ServePrompt(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
 	if err := call.CheckParams(m); err != nil {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
 	}
@@ -38,12 +22,12 @@ func (s *Session) getPrompt(ctx context.Context, m *jsonrpc.Message) jsonrpc.Ans
 	if err != nil {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
 	}
-	ctx = s.calls.WithNotice(ctx, call.TokenOf(m))
+	ctx = s.WithNotice(ctx, call.TokenOf(m))
 	it, refusal := s.findPrompt(ctx, name)
 	if it.Item == nil {
 		return refusal
 	}
-	c := &call.Call{Session: &s.calls, Token: call.TokenOf(m), Splicing: call.SplicingOf(m, quoted, it.Remote), Target: &call.RequestTarget{
+	c := &call.Call{Session: s.Session, Token: call.TokenOf(m), Splicing: call.SplicingOf(m, quoted, it.Remote), Target: &call.RequestTarget{
 		By: it.By, Child: it.Child, Method: m.Method,
 		Scan: func([]string) (*validate.Scan, error) {
 			return it.By.Checker.ScanPrompt(it.Child, it.Remote, m.Param("arguments"))
@@ -51,7 +35,7 @@ func (s *Session) getPrompt(ctx context.Context, m *jsonrpc.Message) jsonrpc.Ans
 	}}
 	a, err := c.Run(ctx)
 	if errors.Is(err, configuration.ErrSuperseded) {
-		return s.getPrompt(ctx, m)
+		return s.ServePrompt(ctx, m)
 	}
 	return a
 }
@@ -60,14 +44,14 @@ func (s *Session) getPrompt(ctx context.Context, m *jsonrpc.Message) jsonrpc.Ans
 // that it may belong to have had their time to start.
 func (s *Session) findPrompt(ctx context.Context, name string) (it offering.Item, refusal jsonrpc.Answer) {
 	find := func() bool {
-		l := s.Catalog()
+		l := s.Offering.Catalog()
 		it = offering.Item{Item: l.Item(catalog.Prompts, name), By: l.By}
 		return it.Item != nil
 	}
 	if find() {
 		return it, jsonrpc.Answer{}
 	}
-	found, down := s.await(ctx, s.hub.now().Offers.Owners(name), find)
+	found, down := s.await(ctx, s.Current.Now().Offers.Owners(name), find)
 	switch {
 	case found:
 		return it, jsonrpc.Answer{}
@@ -79,12 +63,12 @@ func (s *Session) findPrompt(ctx context.Context, name string) (it offering.Item
 	return offering.Item{}, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "there is no prompt "+printable.Quote(name)+"; prompts/list tells what there is")
 }
 
-// complete answers completion/complete.
-func (s *Session) complete(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
+// ServeCompletion answers completion/complete.
+func (s *Session) ServeCompletion(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
 	if err := call.CheckParams(m); err != nil {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
 	}
-	ctx = s.calls.WithNotice(ctx, call.TokenOf(m))
+	ctx = s.WithNotice(ctx, call.TokenOf(m))
 	ref, argument := m.Param("ref"), m.Param("argument")
 	refType, _ := jsonrpc.String(jsonrpc.Get(ref, "type"))
 	name, named := jsonrpc.String(jsonrpc.Get(argument, "name"))
@@ -113,7 +97,7 @@ func (s *Session) complete(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answ
 	default:
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, `completion/complete needs a ref of type "ref/prompt" or "ref/resource" at /params/ref`)
 	}
-	c := &call.Call{Session: &s.calls, Token: call.TokenOf(m), Splicing: call.SplicingOf(m, quoted, it.Remote), Target: &call.RequestTarget{
+	c := &call.Call{Session: s.Session, Token: call.TokenOf(m), Splicing: call.SplicingOf(m, quoted, it.Remote), Target: &call.RequestTarget{
 		By: it.By, Child: it.Child, Method: m.Method, Unaskable: "nobody is asked while something is typed",
 		Scan: func([]string) (*validate.Scan, error) {
 			return it.By.Checker.ScanCompletion(it.Child, template, name, value, jsonrpc.Get(m.Param("context"), "arguments"))
@@ -121,7 +105,7 @@ func (s *Session) complete(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answ
 	}}
 	a, err := c.Run(ctx)
 	if errors.Is(err, configuration.ErrSuperseded) {
-		return s.complete(ctx, m)
+		return s.ServeCompletion(ctx, m)
 	}
 	return a
 }

@@ -1,9 +1,10 @@
-package hub
+package lookup
 
 import (
 	"fmt"
 	"mcphub/children"
 	"mcphub/hub/call"
+	"mcphub/hub/configuration"
 	"mcphub/hub/offering"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/printable"
@@ -18,19 +19,10 @@ func (s *Session) downText(st children.Status) string {
 	if st.Err != "" {
 		fmt.Fprintf(&b, ": %s", st.Err)
 	}
-	if tail := strings.TrimSpace(s.stderrOf(st)); tail != "" && !strings.Contains(st.Err, tail) {
+	if tail := strings.TrimSpace(s.StderrOf(st)); tail != "" && !strings.Contains(st.Err, tail) {
 		fmt.Fprintf(&b, "\nIt last wrote:\n%s", tail)
 	}
 	return b.String()
-}
-
-// stderrOf is what the session may see of a child's stderr: of one that is shared
-// nothing.
-func (s *Session) stderrOf(st children.Status) string {
-	if st.Instance != s.id {
-		return ""
-	}
-	return st.Stderr
 }
 
 // unknownTool says that a name is no tool, with the nearest ones.
@@ -46,6 +38,15 @@ func unknownTool(name string, c *offering.Catalog, owners []string) string {
 }
 
 // refuseBroken answers a call of a server that hub.json describes wrongly.
-func refuseBroken(b Broken) jsonrpc.Answer {
+func refuseBroken(b configuration.Broken) jsonrpc.Answer {
 	return call.ToolError(fmt.Sprintf("The server %q cannot be run: %s", b.Name, b.Reason))
+}
+
+// StderrOf is what the session may see of a child's stderr: of one that is shared
+// nothing.
+func (s *Session) StderrOf(st children.Status) string {
+	if st.Instance != s.ID {
+		return ""
+	}
+	return st.Stderr
 }
