@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -28,8 +29,9 @@ type generation struct {
 }
 
 // newGeneration makes what cfg describes. Specs that are as in old keep their
-// Revision. Nothing is changed before it is put in place.
-func newGeneration(cfg Config, own []catalog.Own, old *generation) (*generation, error) {
+// Revision, but for those that are to start anew. Nothing is changed before it is
+// put in place.
+func newGeneration(cfg Config, own []catalog.Own, old *generation, anew ...string) (*generation, error) {
 	if cfg.Checker == nil {
 		return nil, errors.New("hub: a Checker is needed: without one nothing may be dispatched")
 	}
@@ -54,7 +56,7 @@ func newGeneration(cfg Config, own []catalog.Own, old *generation) (*generation,
 		if old == nil {
 			continue
 		}
-		if was := old.byName[c.Spec.Name]; was != nil && was.Spec.Equal(c.Spec) {
+		if was := old.byName[c.Spec.Name]; was != nil && was.Spec.Equal(c.Spec) && !slices.Contains(anew, c.Spec.Name) {
 			c.Spec.Revision = was.Spec.Revision
 		}
 	}
