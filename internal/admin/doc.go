@@ -6,6 +6,11 @@
 //	POST /reload         reads hub.json again; ?force=true also where it lies inside
 //	                     a boundary. {"ok":true}, or {"error":"why not"} with status
 //	                     422; 501 where this hub cannot reload
+//	POST /restart        ?server=: starts a server anew. {"processes":1}, or an error
+//	POST /plan           ?file=: a [Plan], what a reload would do if hub.json read as
+//	                     that file does; without it as it reads now
+//
+// On Linux these three are refused to a process that descends from the hub.
 //
 //	GET  /approvals        the questions that wait for a terminal
 //	POST /approvals/code   ?id=: a code for one of them
@@ -35,9 +40,9 @@
 //
 // That keeps other users out, not the children of the hub, nor any program
 // that the same user runs: they could open the socket by themselves, as they
-// could trace the hub or edit hub.json. What there is to have is what [Report]
-// says, no secret among it but what stands in a child's arguments or stderr,
-// and a reload of the file as it is. The hub's own calls cannot be pointed
+// could trace the hub, send it SIGHUP or edit hub.json. What there is to have is
+// what [Report] says, no secret among it but what stands in a child's arguments
+// or stderr. The hub's own calls cannot be pointed
 // at the folder: it is protected whatever the policy says (see internal/setup).
 //
 // # Concurrency
@@ -50,5 +55,6 @@
 // # What it refuses to do
 //
 // It listens on no network address, shows no value of a variable, decides
-// nothing about calls, and changes nothing but through Config.Reload.
+// nothing about calls, and changes nothing but through Config.Reload and
+// Config.Restart.
 package admin
