@@ -1,17 +1,13 @@
 package e2e
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"runtime"
 	"slices"
 	"strings"
 	"testing"
-
-	"mcphub/e2e/ide"
 )
 
 // planned is what plan --json prints.
@@ -129,26 +125,12 @@ func TestPlanSaysWhatAReloadDoes(t *testing.T) {
 }
 
 // planner is a hub that is edited, and its client.
-type planner struct {
-	w    *world
-	s    *session
-	env  []string
-	path string
-}
+type planner struct{ *operated }
 
 func newPlanner(w *world) *planner {
 	w.t.Helper()
-	base := "/tmp" // paths of sockets may not be long
-	if runtime.GOOS == "windows" {
-		base = ""
-	}
-	dir, err := os.MkdirTemp(base, "mh")
-	must(w.t, err)
-	w.t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	p := &planner{w: w, env: w.env("XDG_RUNTIME_DIR="+dir, "LOCALAPPDATA="+dir)}
-	p.path = w.write("conf/hub.json", raw(w.t, p.base()))
-	p.s = w.start(ide.Options{Command: mcphub(w.t), Args: []string{"serve", "--config", p.path}, Env: p.env})
-	p.s.initialize()
+	p := &planner{&operated{w: w}}
+	p.serve(p.base())
 	return p
 }
 
@@ -160,19 +142,6 @@ func (p *planner) base() obj {
 		"roots":      obj{"fallback": []string{p.w.project}},
 		"mcpServers": obj{"a": p.w.recorder("a"), "b": p.w.recorder("b"), "placed": placed, "shared": shared},
 	}
-}
-
-// run runs a command of the program and gives its exit status.
-func (p *planner) run(args ...string) (status int, stdout, stderr string) {
-	p.w.t.Helper()
-	cmd := exec.Command(mcphub(p.w.t), args...)
-	var out, errs bytes.Buffer
-	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = p.env, p.w.home, &out, &errs
-	err := cmd.Run()
-	if _, ended := err.(*exec.ExitError); err != nil && !ended {
-		must(p.w.t, err)
-	}
-	return cmd.ProcessState.ExitCode(), out.String(), errs.String()
 }
 
 // seen is what a client sees of the servers.
