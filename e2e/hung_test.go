@@ -59,7 +59,7 @@ func TestHungServersAreShownAndRestarted(t *testing.T) {
 		first := p.s.send(name+"__hang", `{"kind":"`+name+`"}`)
 		second := p.s.send(name+"__echo", `{"text":"hi"}`)
 		calls.Go(func() {
-			a, b := p.patient(first), p.patient(second)
+			a, b := p.awaitLong(first), p.awaitLong(second)
 			mu.Lock()
 			defer mu.Unlock()
 			ended[name] = [2]ide.ToolResult{a, b}
@@ -89,7 +89,7 @@ func TestHungServersAreShownAndRestarted(t *testing.T) {
 
 	// Meanwhile those with long calls are shown as hung, and nobody else is.
 	shown := map[string]bool{}
-	if !within(2*patience+patience, func() bool {
+	if !within(3*waitLimit, func() bool {
 		for name, st := range p.standing() {
 			if st.State == "hung" && strings.Contains(st.Error, "answers neither its calls nor whether it is there") {
 				shown[name] = true
@@ -127,9 +127,9 @@ func TestHungServersAreShownAndRestarted(t *testing.T) {
 	}
 }
 
-// patient is await for a call that takes longer than anything else does.
-func (p *operated) patient(id string) ide.ToolResult {
-	deadline := time.Now().Add(3 * patience)
+// awaitLong is await for a call that takes longer than anything else does.
+func (p *operated) awaitLong(id string) ide.ToolResult {
+	deadline := time.Now().Add(3 * waitLimit)
 	for {
 		r, err := p.s.ToolAnswer(p.s.ctx(), id)
 		if err == nil || time.Now().After(deadline) {

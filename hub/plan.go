@@ -7,6 +7,7 @@ import (
 
 	"mcphub/children"
 	"mcphub/hub/catalog"
+	"mcphub/hub/configuration"
 )
 
 // What a reload would do with the entry of a server.
@@ -32,7 +33,7 @@ type PlannedServer struct {
 // Plan tells what Apply would do with this Config. It changes and starts nothing.
 func (h *Hub) Plan(cfg Config) ([]PlannedServer, error) {
 	old := h.now()
-	g, err := newGeneration(cfg, h.own, old)
+	g, err := configuration.New(cfg, h.own, old)
 	if err != nil {
 		return nil, err
 	}
@@ -43,7 +44,7 @@ func (h *Hub) Plan(cfg Config) ([]PlannedServer, error) {
 // planner compares what is in force with what would be.
 type planner struct {
 	h        *Hub
-	old, g   *generation
+	old, g   *configuration.Configuration
 	sessions []*Session
 }
 
@@ -54,15 +55,15 @@ func (h *Hub) everySession() []*Session {
 }
 
 func (p *planner) servers() []PlannedServer {
-	changes, processes := p.g.since(p.old), p.h.processes()
+	changes, processes := since(p.g, p.old), p.h.processes()
 	before, after := p.listed(p.old), p.listed(p.g)
 	var out []PlannedServer
-	for _, name := range slices.Concat(p.g.names(), changes.Removed) {
+	for _, name := range slices.Concat(p.g.ChildNames(), changes.Removed) {
 		s := PlannedServer{Server: name, Change: PlanStays}
 		switch {
 		case slices.Contains(changes.Removed, name):
 			s.Change = PlanStops
-			if why := p.g.unserved(name); why != noEntry {
+			if why := unserved(p.g, name); why != noEntry {
 				s.Why = why
 			}
 		case slices.Contains(changes.Added, name):
@@ -70,7 +71,7 @@ func (p *planner) servers() []PlannedServer {
 		case slices.Contains(changes.Replaced, name):
 			s.Change = PlanRestarts
 		default:
-			if s.Why = p.moved(p.g.byName[name]); s.Why != "" {
+			if s.Why = p.moved(p.g.Child(name)); s.Why != "" {
 				s.Change = PlanRestarts
 			}
 		}
@@ -103,7 +104,7 @@ func (p *planner) moved(c *Child) string {
 		if !assigned {
 			continue
 		}
-		view := s.roots.Foretell(p.g.cfg.Fallback, p.g.cfg.Roots)
+		view := s.roots.Foretell(p.g.Fallback, p.g.Roots)
 		if b, ok := s.broughtTo(c); ok {
 			view = b.View
 		}
@@ -119,20 +120,20 @@ func (p *planner) moved(c *Child) string {
 }
 
 // listed are the names of the tools of each server that are on the list under a
-// generation, in its order, as far as their offers are known.
-func (p *planner) listed(g *generation) map[string][]string {
+// configuration, in its order, as far as their offers are known.
+func (p *planner) listed(g *configuration.Configuration) map[string][]string {
 	offers := map[string]*catalog.Offer{}
-	for i := range g.cfg.Children {
-		c := &g.cfg.Children[i]
+	for i := range g.Children {
+		c := &g.Children[i]
 		if raw := p.offerOf(c); raw != nil {
-			offers[c.Spec.Name] = g.offers.Read(c.Spec.Name, raw)
+			offers[c.Spec.Name] = g.Offers.Read(c.Spec.Name, raw)
 		}
 	}
 	out := map[string][]string{}
 	for name := range offers {
 		out[name] = nil
 	}
-	for _, t := range g.offers.Catalog(offers).Listed() {
+	for _, t := range g.Offers.Catalog(offers).Listed() {
 		if t.Child != "" {
 			out[t.Child] = append(out[t.Child], t.Name)
 		}
@@ -143,7 +144,7 @@ func (p *planner) listed(g *generation) map[string][]string {
 // offerOf is what a child offers: to a session of now where it is the one that runs,
 // else what is remembered of this very entry.
 func (p *planner) offerOf(c *Child) *children.Offer {
-	if was := p.old.byName[c.Spec.Name]; was != nil && was.Spec.Revision == c.Spec.Revision {
+	if was := p.old.Child(c.Spec.Name); was != nil && was.Spec.Revision == c.Spec.Revision {
 		if raw := p.h.offeredBy(c.Spec.Name); raw != nil {
 			return raw
 		}
@@ -173,17 +174,4 @@ func (h *Hub) offeredBy(child string) *children.Offer {
 		}
 	}
 	return nil
-}
-
-// Wanted returns which tools of which servers are offered under a Config, as far as
-// hub.json says that. Tool "" asks for the server alone.
-func Wanted(cfg Config) func(child, tool string) bool {
-	g := generation{cfg: cfg}
-	by := g.builder(nil)
-	return func(child, tool string) bool {
-		if tool == "" {
-			return slices.Contains(g.names(), child)
-		}
-		return by.Wants(child, tool)
-	}
 }

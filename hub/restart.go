@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"mcphub/children"
+	"mcphub/hub/configuration"
 )
 
 // A NotServedError says why there is no child that could be started anew.
@@ -28,10 +29,10 @@ func (h *Hub) Restart(ctx context.Context, name string) (processes int, err erro
 	}
 	defer done()
 	old := h.now()
-	if old.byName[name] == nil {
-		return 0, &NotServedError{name, old.unserved(name)}
+	if old.Child(name) == nil {
+		return 0, &NotServedError{name, unserved(old, name)}
 	}
-	g, err := newGeneration(old.cfg, h.own, old, name)
+	g, err := configuration.New(old.Settings, h.own, old, name)
 	if err != nil {
 		return 0, err
 	}
@@ -41,11 +42,11 @@ func (h *Hub) Restart(ctx context.Context, name string) (processes int, err erro
 }
 
 // unserved says why there is no child of this name.
-func (g *generation) unserved(name string) string {
-	if b := g.broken(name); b != nil {
+func unserved(g *configuration.Configuration, name string) string {
+	if b := g.BrokenEntry(name); b != nil {
 		return b.Reason
 	}
-	for _, disabled := range g.cfg.Disabled {
+	for _, disabled := range g.Disabled {
 		if disabled == name {
 			return "disabled"
 		}

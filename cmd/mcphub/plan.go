@@ -171,10 +171,10 @@ func (p *planWork) calls(was, then *setup.Result) error {
 		return nil
 	}
 	now, _ := then.Hub.Checker.Policy()
-	c := replay.Comparison{Now: &now, Served: hub.Wanted(then.Hub)}
+	c := replay.Comparison{Now: &now, Served: then.Hub.Wanted()}
 	if was.Hub.Checker != nil {
 		info, _ := was.Hub.Checker.Policy()
-		c.Was, c.WasServed = &info, hub.Wanted(was.Hub)
+		c.Was, c.WasServed = &info, was.Hub.Wanted()
 	}
 	done, err := c.Run(then.Audit, time.Now().AddDate(0, 0, -p.days))
 	if err != nil && !os.IsNotExist(err) {

@@ -114,7 +114,7 @@ func (s *server) line(raw []byte) {
 		s.notified(method, m)
 	case method == "tools/call":
 		s.heed(m["params"])
-		done := s.begin(string(id))
+		done := s.startCall(string(id))
 		go func() {
 			defer s.end(string(id))
 			s.call(id, m["params"], done)
@@ -242,7 +242,7 @@ func (s *server) answered(id string, raw []byte) {
 	}
 }
 
-func (s *server) begin(id string) <-chan struct{} {
+func (s *server) startCall(id string) <-chan struct{} {
 	done := make(chan struct{})
 	s.mu.Lock()
 	defer s.mu.Unlock()
