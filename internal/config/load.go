@@ -39,15 +39,21 @@ const delimiter = "\x00"
 //     reading gave (errors.Is fs.ErrNotExist), or lists the errors. The
 //     Problems, in the order of the file, hold them too, beside the warnings.
 func Load(path string, env func(string) (string, bool), above ...Setting) (*File, []Problem, error) {
+	return LoadAs(path, path, env, above...)
+}
+
+// LoadAs is Load as it would be if the file at path, which need not be there, read as
+// the one at text does. Problems name the latter.
+func LoadAs(path, text string, env func(string) (string, bool), above ...Setting) (*File, []Problem, error) {
 	trail, err := Follow(path) // before it is read: what changes later is a Watcher's to see
 	if err != nil {
 		return nil, nil, &LoadError{Path: path, Err: err}
 	}
-	data, err := read(path)
+	data, err := read(text)
 	if err != nil {
-		return nil, nil, &LoadError{Path: path, Err: err}
+		return nil, nil, &LoadError{Path: text, Err: err}
 	}
-	f, problems, err := Parse(path, data, env, above...)
+	f, problems, err := Parse(text, data, env, above...)
 	if f != nil {
 		// The hub protects this path, and the working directory may change.
 		if abs, err := filepath.Abs(path); err == nil {
