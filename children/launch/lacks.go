@@ -18,12 +18,12 @@ type Lack struct {
 func (prog Program) Lacks(h Machine) []Lack {
 	var out []Lack
 	if prog.Cwd != "" && !namesRoots(prog.Cwd) && !h.isDir(prog.Cwd) {
-		out = append(out, Lack{[]string{"cwd"}, "there is no folder " + prog.Cwd})
+		out = append(out, Lack{[]string{"cwd"}, "there is no folder " + prog.Cwd + "; make it, or correct the path"})
 	}
 	if file, err := envFile(prog, nil); err != nil && !isMissingRoot(err) {
 		out = append(out, Lack{[]string{"envFile"}, strings.TrimPrefix(err.Error(), "envFile: ")})
 	} else if err == nil && file != "" && fileMark(file)[1] == "none" {
-		out = append(out, Lack{[]string{"envFile"}, "there is no file " + file})
+		out = append(out, Lack{[]string{"envFile"}, "there is no file " + file + "; make it, or correct the path"})
 	}
 	env, _, err := childEnv(prog, nil, h)
 	if err != nil {
@@ -34,7 +34,7 @@ func (prog Program) Lacks(h Machine) []Lack {
 	}
 	if at := programAt(prog.Command, prog.Args); at >= 0 && at < len(prog.Args) {
 		if script := prog.Args[at]; filepath.IsAbs(script) && fileMark(script)[1] == "none" {
-			out = append(out, Lack{[]string{"args", strconv.Itoa(at)}, "there is no file " + script})
+			out = append(out, Lack{[]string{"args", strconv.Itoa(at)}, "there is no file " + script + "; correct the path"})
 		}
 	}
 	return out

@@ -3,6 +3,7 @@ package launch
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -249,7 +250,7 @@ func findProgram(prog Program, env *environment, dir string, h Machine) (string,
 		if found := withExtensions(c, env, h); found != "" {
 			return found, nil
 		}
-		return "", fmt.Errorf("command %s is not an executable file", c)
+		return "", noProgram(c, h)
 	case strings.ContainsAny(c, `/`+string(filepath.Separator)):
 		if !prog.Local && (prog.Cwd == "" || namesRoots(prog.Cwd)) {
 			return "", fmt.Errorf("command %q would be taken from the working directory, which may be a project somebody else wrote; write an absolute path, set \"cwd\", or allow it with \"local\": true", c)
@@ -257,7 +258,7 @@ func findProgram(prog Program, env *environment, dir string, h Machine) (string,
 		if found := withExtensions(filepath.Join(dir, c), env, h); found != "" {
 			return found, nil
 		}
-		return "", fmt.Errorf("command %s is not an executable file below %s", c, dir)
+		return "", noProgram(filepath.Join(dir, c), h)
 	}
 	list, _ := env.get("PATH")
 	for _, p := range filepath.SplitList(list) {
@@ -272,6 +273,17 @@ func findProgram(prog Program, env *environment, dir string, h Machine) (string,
 		}
 	}
 	return "", fmt.Errorf("command %q was not found in PATH; install it, or write its absolute path", prog.Command)
+}
+
+// noProgram says why a file cannot be started, and what helps.
+func noProgram(path string, h Machine) error {
+	help := "make it one with chmod +x " + path
+	if _, err := os.Stat(path); err != nil {
+		help = "nothing is there: correct the path, or write the name alone to have it looked up in PATH"
+	} else if h.isDir(path) {
+		help = "it is a folder: name the program in it"
+	}
+	return fmt.Errorf("command %s is not an executable file; %s", path, help)
 }
 
 // withExtensions returns path, or on Windows path with an ending of PATHEXT,

@@ -1,7 +1,9 @@
 package config
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"regexp"
 	"strconv"
 	"strings"
@@ -88,6 +90,10 @@ type LoadError struct {
 // Error gives the first error in full and the number of the others.
 func (e *LoadError) Error() string {
 	switch {
+	case errors.Is(e.Err, fs.ErrNotExist):
+		return fmt.Sprintf("configuration %s: there is no such file; `mcphub init` makes hub.json, --config names another", e.Path)
+	case errors.Is(e.Err, fs.ErrPermission):
+		return fmt.Sprintf("configuration %s: this user may not read it; chmod u+r %s", e.Path, e.Path)
 	case e.Err != nil:
 		return fmt.Sprintf("configuration %s: %v", e.Path, e.Err)
 	case len(e.Errors) == 0:

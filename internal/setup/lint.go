@@ -139,7 +139,10 @@ func (l *linter) known(servers []string, pattern string, path ...string) {
 	}) {
 		return
 	}
-	hint := ""
+	hint := "mcphub tools lists what there is"
+	if len(servers) == 1 {
+		hint = fmt.Sprintf("mcphub tools %s lists what there is", servers[0])
+	}
 	if best := spelling.Suggest(pattern, all); best != "" {
 		hint = fmt.Sprintf("did you mean %q?", best)
 	}
@@ -175,9 +178,15 @@ func (l *linter) prefixes() {
 // methods are what rules know requests other than calls of tools by.
 var methods = []string{"prompts/get", "resources/read", "resources/subscribe", "resources/unsubscribe", "completion/complete"}
 
-// rules warns of rules for tools that none of their servers has. That there is
-// no such server config has said.
+// rules warns of rules about folders that are not there, and for tools that none
+// of their servers has. That there is no such server config has said.
 func (l *linter) rules() {
+	info, _ := l.cfg.Checker.Policy()
+	for i := range info.Rules {
+		if r := &info.Rules[i]; r.Dir != "" && !r.Found {
+			l.report(config.SeverityWarning, "there is no folder "+r.Dir+", or it may not be looked at", "make the folder, or correct the path", "policy", "rules", strconv.Itoa(i), "if", "paths", "within")
+		}
+	}
 	for i := range l.file.Policy.Rules {
 		r := &l.file.Policy.Rules[i]
 		var servers []string
@@ -203,7 +212,7 @@ func (l *linter) roots() {
 		in.Config = []rootsmgr.Entry{{URI: r.Path, Name: r.Name}}
 		_, skipped, err := rootsmgr.BuildFallback(in)
 		for _, sk := range skipped {
-			l.report(config.SeverityWarning, "it is no root: "+sk.Reason, "", "roots", "fallback", strconv.Itoa(i))
+			l.report(config.SeverityWarning, "it is no root: "+sk.Reason, "make the folder, or take it out of the list", "roots", "fallback", strconv.Itoa(i))
 		}
 		if err != nil {
 			l.report(config.SeverityWarning, err.Error(), "", "roots", "fallback", strconv.Itoa(i))
@@ -227,7 +236,7 @@ func (l *linter) http() {
 	for i, t := range l.file.HTTP.Tokens {
 		for k, dir := range t.Roots {
 			for _, sk := range unopened(rootsmgr.SettingEntry(rootsmgr.OS{}, dir, l.file.Dir())) {
-				l.report(config.SeverityWarning, "it opens nothing: "+sk.Reason, "", "http", "tokens", strconv.Itoa(i), "roots", strconv.Itoa(k))
+				l.report(config.SeverityWarning, "it opens nothing: "+sk.Reason, "make the folder, or take it out of the list", "http", "tokens", strconv.Itoa(i), "roots", strconv.Itoa(k))
 			}
 		}
 	}
