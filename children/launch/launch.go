@@ -275,15 +275,27 @@ func findProgram(prog Program, env *environment, dir string, h Machine) (string,
 	return "", fmt.Errorf("command %q was not found in PATH; install it, or write its absolute path", prog.Command)
 }
 
-// noProgram says why a file cannot be started, and what helps.
+// A NotProgramError says that a file cannot be started, and what helps.
+type NotProgramError struct {
+	Path string
+	Hint string
+	Run  []string // a program and its arguments that help; may be empty
+}
+
+func (e *NotProgramError) what() string {
+	return "command " + e.Path + " is not an executable file"
+}
+
+func (e *NotProgramError) Error() string { return e.what() + "; " + e.Hint }
+
 func noProgram(path string, h Machine) error {
-	help := "make it one with chmod +x " + path
+	e := &NotProgramError{Path: path, Hint: "make it one", Run: []string{"chmod", "+x", path}}
 	if _, err := os.Stat(path); err != nil {
-		help = "nothing is there: correct the path, or write the name alone to have it looked up in PATH"
+		e.Hint, e.Run = "nothing is there: correct the path, or write the name alone to have it looked up in PATH", nil
 	} else if h.isDir(path) {
-		help = "it is a folder: name the program in it"
+		e.Hint, e.Run = "it is a folder: name the program in it", nil
 	}
-	return fmt.Errorf("command %s is not an executable file; %s", path, help)
+	return e
 }
 
 // withExtensions returns path, or on Windows path with an ending of PATHEXT,

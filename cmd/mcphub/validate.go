@@ -90,7 +90,8 @@ type problem struct {
 	Key      string `json:"key,omitempty"`
 	Severity string `json:"severity"` // error, warning or note
 	Text     string `json:"text"`
-	Hint     string `json:"hint,omitempty"` // what to do
+	Hint     string `json:"hint,omitempty"`    // what to do
+	Command  string `json:"command,omitempty"` // that does it
 }
 
 func validateAsJSON(src *setup.Source, out io.Writer) error {
@@ -100,7 +101,7 @@ func validateAsJSON(src *setup.Source, out io.Writer) error {
 	}
 	result := validation{OK: true, Config: src.Path(), Problems: []problem{}}
 	for _, p := range found.Problems {
-		result.Problems = append(result.Problems, problem{p.File, p.Line, p.Col, p.Key, p.Severity.String(), p.Text, p.Hint})
+		result.Problems = append(result.Problems, problem{p.File, p.Line, p.Col, p.Key, p.Severity.String(), p.Text, p.Hint, config.CommandLine(p.Run)})
 	}
 	wrong := outcome(&found)
 	result.OK = wrong == nil

@@ -39,7 +39,7 @@ func (s *Store) text(path string) (string, error) {
 		return "", fmt.Errorf("${file:%s}: %w; %s", path, err, fileHelp)
 	}
 	if OpenToOthers(info) && s.o.Warn != nil {
-		s.o.Warn(fmt.Sprintf("%s holds a secret and others can read it (mode %04o); chmod 600 it", path, info.Mode().Perm()))
+		s.o.Warn(fmt.Sprintf("%s holds a secret and others can read it (mode %04o); chmod 600 %s", path, info.Mode().Perm(), path))
 	}
 	text := string(raw)
 	if cut, ok := strings.CutSuffix(text, "\n"); ok {

@@ -92,7 +92,7 @@ func readSecret(f *config.File, what string, at config.Secret, home string, env 
 		return "", fmt.Errorf("%s, which is to hold %s, is no regular file", path, what)
 	}
 	if runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
-		return "", fmt.Errorf("%s holds %s and others may read or change it (mode %04o); chmod 600 it", path, what, info.Mode().Perm())
+		return "", fmt.Errorf("%s holds %s and others may read or change it (mode %04o); chmod 600 %s", path, what, info.Mode().Perm(), path)
 	}
 	in, err := os.Open(path)
 	if err != nil {
