@@ -245,9 +245,8 @@ func (e *examination) hubs() {
 		}
 		for i := range r.Children {
 			if c := &r.Children[i]; c.CircuitOpen && c.State != "ready" {
-				name := config.CommandLine([]string{c.Server})
 				report(bad, fmt.Sprintf("has given up the server %s after %d failures: %s", c.Server, c.Failures, firstLine(c.LastFailure)), "mend what it says, and have it started again",
-					fmt.Sprintf("mcphub disable %s && mcphub enable %s", name, name))
+					e.mcphub("restart", c.Server))
 			}
 		}
 	}
