@@ -24,7 +24,7 @@ var guesses = map[string]string{
 	"show":   "mcphub list shows the servers, mcphub status the hubs that run",
 	"start":  "mcphub serve runs the hub; mcphub enable NAME serves a server again",
 	"stop":   "a hub ends with its client; mcphub disable NAME stops a server",
-	"test":   "mcphub validate checks hub.json, mcphub call TOOL calls a tool, mcphub demo shows the hub at work",
+	"test":   "mcphub doctor tries the servers, mcphub call TOOL calls a tool, mcphub demo shows the hub at work",
 	"up":     "mcphub serve runs the hub",
 	"down":   "a hub ends with its client; mcphub disable NAME stops a server",
 	"update": "mcphub add, remove, enable and disable change hub.json",
