@@ -42,6 +42,8 @@ var allowed = map[string][]string{
 	"internal/config":         {"internal/spelling", "internal/nesting", "internal/reference", "internal/resource"},
 	"internal/reference":      {},
 	"internal/secrets":        {"internal/reference"},
+	"internal/oauth":          {"internal/printable"},
+	"internal/oauth/logins":   {"internal/oauth", "internal/printable", "internal/secrets"},
 	"internal/files":          {"internal/jsonrpc", "internal/printable"},
 	"internal/mirror":         {"internal/jsonrpc"},
 	"children/link":           {"internal/jsonrpc"},
@@ -94,6 +96,9 @@ var fenced = []struct {
 	{"github.com/knadh/koanf", []string{"internal/config"}, "configuration stops at one package"},
 	{"github.com/zalando/go-keyring", []string{"internal/secrets"}, "one package keeps secrets"},
 	{"filippo.io/age", []string{"internal/secrets"}, "one package keeps secrets"},
+	{"golang.org/x/oauth2", []string{"internal/oauth"}, "one package asks for tokens"},
+	{"github.com/modelcontextprotocol/go-sdk", []string{"internal/oauth"}, "the Go SDK serves the logins only"},
+	{"github.com/go-jose/go-jose", []string{"internal/oauth"}, "one package asks for tokens"},
 	{"os/exec", []string{"children/process", "children/childtest"}, "only one package starts programs"},
 }
 
