@@ -43,10 +43,11 @@ type Config struct {
 	Inspect  bool                                           // serve MethodExplain: for the program's own commands only
 	Audit    Audit
 
-	Secret    func(ctx context.Context, r reference.Ref) (string, error) // gives what a reference to a secret stands for; nil: nothing
-	Environ   []string                                                   // the hub's own environment, for the children's allow-list
-	Home, Dir string                                                     // home folder and working directory of the hub
-	Cache     string                                                     // folder for what children offered last; "": it is not kept
+	Login     func(k children.Key, s children.Spec) (children.Login, error) // gives the login of a child; nil: none has any
+	Secret    func(ctx context.Context, r reference.Ref) (string, error)    // gives what a reference to a secret stands for; nil: nothing
+	Environ   []string                                                      // the hub's own environment, for the children's allow-list
+	Home, Dir string                                                        // home folder and working directory of the hub
+	Cache     string                                                        // folder for what children offered last; "": it is not kept
 
 	launcher children.Launcher // nil: processes; tests run children on goroutines
 }
@@ -151,7 +152,7 @@ func New(cfg Config) (*Hub, error) {
 	limits := &g.cfg.Limits
 	h.sup = children.NewSupervisor(children.Options{
 		Specs: g.specs(), Observer: observer{h}, Client: h.clientOf, Roots: h.fetchRoots, NoRoots: h.noRoots, Log: cfg.Log, Version: cfg.Version, Said: cfg.Said, Redefined: h.toldRedefined, Launcher: cfg.launcher,
-		MaxStarting: limits.Starting, MaxChildren: limits.Children, Environ: cfg.Environ, Home: cfg.Home, Dir: cfg.Dir, Cache: cfg.Cache, Secret: cfg.Secret,
+		MaxStarting: limits.Starting, MaxChildren: limits.Children, Environ: cfg.Environ, Home: cfg.Home, Dir: cfg.Dir, Cache: cfg.Cache, Secret: cfg.Secret, Login: cfg.Login,
 	})
 	return h, nil
 }

@@ -14,6 +14,9 @@
 // others wait; the Handler is told by SessionRenewed. Without a handshake there is
 // no session: closing the answer cancels, and an answer that broke off is lost.
 //
+// Where a [Login] gives a token, each request carries it. One that the server refuses
+// is sent again with another token, if the Login has one.
+//
 // The package sends credentials to no other host than the one that is written in
 // hub.json, shows addresses in no error, and bounds answers, events, the requests of
 // a server at a time, and the pauses that one may ask for. It judges nothing, and

@@ -61,14 +61,14 @@ var allowed = map[string][]string{
 	"children":                {"children/handshake", "children/health", "children/launch", "children/limits", "children/link", "children/modern", "children/offers", "children/process", "children/remote", "children/run", "children/served", "children/spec", "internal/jsonrpc", "internal/reference", "rootsmgr"},
 	"hub":                     {"validate", "children", "rootsmgr", "internal/jsonrpc", "internal/printable", "internal/mirror", "internal/reference", "internal/seal", "internal/audit", "internal/redact", "hub/approval", "hub/assignment", "hub/inflight", "hub/subscribe", "hub/tasks", "internal/worker", "hub/httpfront", "hub/catalog", "hub/record", "hub/declaration", "hub/inline"},
 	"internal/admin":          {"hub", "internal/proctree", "hub/approval"},
-	"internal/setup":          {"internal/spelling", "hub", "validate", "children", "children/launch", "rootsmgr", "internal/config", "internal/admin", "internal/exit", "internal/reference", "internal/secrets", "hub/approval", "hub/catalog"},
+	"internal/setup":          {"internal/spelling", "hub", "validate", "children", "children/launch", "rootsmgr", "internal/config", "internal/admin", "internal/exit", "internal/oauth", "internal/oauth/logins", "internal/reference", "internal/secrets", "hub/approval", "hub/catalog"},
 	"hub/approval":            {"validate", "children", "rootsmgr", "internal/jsonrpc", "internal/printable"},
 	"internal/service":        {"hub", "children", "children/process", "internal/setup", "internal/admin", "internal/audit", "internal/childlog", "internal/config", "internal/exit", "internal/guardian", "internal/rawio", "internal/stdio"},
 	"internal/replay":         {"validate", "internal/audit", "internal/redact"},
 	"internal/client":         {"hub", "rootsmgr", "internal/service", "internal/exit", "internal/jsonrpc"},
 	"internal/clients/edit":   {"internal/nesting"},
 	"internal/clients":        {"internal/clients/edit", "internal/config", "internal/redact"},
-	"cmd/mcphub":              {"internal/spelling", "hub", "hub/approval", "validate", "children", "rootsmgr", "internal/setup", "internal/service", "internal/client", "internal/replay", "internal/admin", "internal/audit", "internal/clients", "internal/config", "internal/exit", "internal/files", "internal/guardian", "internal/jsonrpc", "internal/layout", "internal/printable", "internal/redact", "internal/reference", "internal/secrets", "internal/stdio", "internal/clients/edit"},
+	"cmd/mcphub":              {"internal/spelling", "hub", "hub/approval", "validate", "children", "rootsmgr", "internal/setup", "internal/service", "internal/client", "internal/replay", "internal/admin", "internal/audit", "internal/clients", "internal/config", "internal/exit", "internal/files", "internal/guardian", "internal/jsonrpc", "internal/layout", "internal/oauth", "internal/oauth/logins", "internal/browser", "internal/printable", "internal/redact", "internal/reference", "internal/secrets", "internal/stdio", "internal/clients/edit"},
 	"rootsmgr/rootstest":      {"rootsmgr"},
 	"hub/httpfront/fronttest": {"internal/jsonrpc"},
 	"children/childtest":      {"children", "rootsmgr", "internal/jsonrpc"},
@@ -99,7 +99,7 @@ var fenced = []struct {
 	{"golang.org/x/oauth2", []string{"internal/oauth"}, "one package asks for tokens"},
 	{"github.com/modelcontextprotocol/go-sdk", []string{"internal/oauth"}, "the Go SDK serves the logins only"},
 	{"github.com/go-jose/go-jose", []string{"internal/oauth"}, "one package asks for tokens"},
-	{"os/exec", []string{"children/process", "children/childtest"}, "only one package starts programs"},
+	{"os/exec", []string{"children/process", "children/childtest", "internal/browser"}, "one package starts programs, and another the browser of a person"},
 }
 
 type pkg struct {

@@ -141,6 +141,13 @@ func isURL(s string) string {
 // duration reads text such as "1m30s", or a bare number. That is milliseconds, as
 // clients write them, or seconds where it is below 1,000, as people do: a time-out
 // of 30 ms is nobody's wish. millis: it is milliseconds always.
+func isIssuer(s string) string {
+	if s == "" {
+		return ""
+	}
+	return isURL(s) // http is for this machine, which the login looks at
+}
+
 func duration(n *node, millis bool) (time.Duration, string, string) {
 	if n.kind == '0' {
 		v, err := strconv.ParseFloat(n.text, 64)

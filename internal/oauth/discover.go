@@ -87,6 +87,27 @@ func ChallengeOf(h http.Header) Challenge {
 	return c
 }
 
+// Probe asks the server without a token, and returns what it says. headers are those of
+// hub.json. asked is false where it does not mind.
+func (c *Client) Probe(ctx context.Context, headers map[string]string) (ch Challenge, asked bool, err error) {
+	const hello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"mcphub","version":"1"}}}`
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.set.Server, strings.NewReader(hello))
+	if err != nil {
+		return ch, false, errors.New("url: it is no address")
+	}
+	for name, value := range headers {
+		req.Header.Set(name, value)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json, text/event-stream")
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return ch, false, fmt.Errorf("the server cannot be asked: %w", bare(err))
+	}
+	defer func() { _ = resp.Body.Close() }()
+	return ChallengeOf(resp.Header), resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden, nil
+}
+
 // Discover finds out where to log in. ch is what the server said when it was asked
 // without a token.
 func (c *Client) Discover(ctx context.Context, ch Challenge) (*Place, error) {

@@ -49,69 +49,54 @@ func (s *Store) Source(o Options) (*Source, error) {
 func (s *Source) name() string { return nameOf(s.set.Server, s.principal) }
 
 // Token is that of the next request; "" where it goes without. It costs nothing where
-// the server has not asked for one.
-func (s *Source) Token(ctx context.Context) (string, error) {
+// the server has not asked for one. What goes wrong here, Refused says: the server
+// decides whether it needs a token.
+func (s *Source) Token(ctx context.Context) string {
 	have := s.have.Load()
 	if have == nil {
 		if !s.asked || s.machine || s.looked.Load() {
-			return "", nil // the server says what it wants as it refuses
+			return "" // the server says what it wants as it refuses
 		}
 		l, err := s.store.Find(ctx, s.set.Server, s.principal)
-		if err != nil && !errors.Is(err, ErrNone) {
-			return "", fmt.Errorf("the login for it cannot be read: %w", err)
-		}
 		s.looked.Store(true)
 		if err != nil || l.Lost != "" || l.Access == "" {
-			return "", nil
+			return ""
 		}
 		have = &l.Grant
 		s.have.Store(have)
 	}
 	if !have.Expired() || have.Refresh == "" {
-		return have.Access, nil
+		return have.Access
 	}
-	g, err := s.renew(ctx, have.Access, oauth.Challenge{})
-	var help *helpError
-	switch {
-	case errors.As(err, &help):
-		return have.Access, nil // the server says no, and then it is said what helps
-	case err != nil:
-		return "", err
+	if g, err := s.renew(ctx, have.Access, oauth.Challenge{}); err == nil {
+		return g.Access
 	}
-	return g.Access, nil
+	return have.Access
 }
 
 // Refused is told of an answer with status 401 or 403 to a request that carried the
 // token used, or "". It returns another token, with which the request is to be sent
 // once more, or advice for a person; both may be "".
-func (s *Source) Refused(ctx context.Context, used string, status int, header http.Header) (token, advice string, err error) {
+func (s *Source) Refused(ctx context.Context, used string, status int, header http.Header) (token, advice string) {
 	ch := oauth.ChallengeOf(header)
 	if status == http.StatusForbidden {
 		if ch.Error != "insufficient_scope" || s.machine {
-			return "", "", nil
+			return "", ""
 		}
-		return "", s.lacks(ctx, ch.Scopes), nil
+		return "", s.lacks(ctx, ch.Scopes)
 	}
 	if !ch.Bearer && !s.asked && used == "" && header.Get("WWW-Authenticate") != "" {
-		return "", "", nil // it asks for something else
+		return "", "" // it asks for something else
 	}
 	g, err := s.renew(ctx, used, ch)
-	var help *helpError
 	switch {
-	case errors.As(err, &help):
-		return "", help.text, nil
 	case err != nil:
-		return "", "", err
+		return "", err.Error()
 	case g.Access == used:
-		return "", "", nil
+		return "", ""
 	}
-	return g.Access, "", nil
+	return g.Access, ""
 }
-
-// A helpError says what a person can do.
-type helpError struct{ text string }
-
-func (e *helpError) Error() string { return e.text }
 
 // command is how a person logs in.
 func (s *Source) command() string {
@@ -245,15 +230,15 @@ func (s *Source) renewLocked(ctx context.Context, used string) (*oauth.Grant, er
 	l, err := st.Find(ctx, s.set.Server, s.principal)
 	switch {
 	case errors.Is(err, ErrNone):
-		return nil, &helpError{"the server asks for a login, and " + err.Error() + "; run: " + s.command()}
+		return nil, fmt.Errorf("the server asks for a login, and %w; run: %s", err, s.command())
 	case err != nil:
 		return nil, fmt.Errorf("the login for it cannot be read: %w", err)
 	case l.Lost != "":
-		return nil, &helpError{"the login is over: " + l.Lost + "; run: " + s.command()}
+		return nil, fmt.Errorf("the login is over: %s; run: %s", l.Lost, s.command())
 	case l.Access != used && l.Access != "" && !l.Expired():
 		return &l.Grant, nil
 	case l.Refresh == "":
-		return nil, &helpError{"the login is over, and the authorization server gave nothing to renew it with; run: " + s.command()}
+		return nil, fmt.Errorf("the login is over, and the authorization server gave nothing to renew it with; run: %s", s.command())
 	}
 	cut := !l.Began.IsZero()
 	l.Began = time.Now().UTC()
@@ -271,7 +256,7 @@ func (s *Source) renewLocked(ctx context.Context, used string) (*oauth.Grant, er
 		if err := st.write(ctx, l); err != nil {
 			return nil, err
 		}
-		return nil, &helpError{"the login is over: " + l.Lost + "; run: " + s.command()}
+		return nil, fmt.Errorf("the login is over: %s; run: %s", l.Lost, s.command())
 	case err != nil:
 		return nil, fmt.Errorf("the login cannot be renewed now, at %s: %w", printable.Escape(l.Issuer, 200), err)
 	}
