@@ -8,6 +8,7 @@ import { once } from 'node:events';
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { setTimeout } from 'node:timers/promises';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { ElicitRequestSchema, ResultSchema } from '@modelcontextprotocol/sdk/types.js';
@@ -40,6 +41,8 @@ async function logIn() {
   }
   const [code] = await ended;
   if (code !== 0) throw new Error(`the login ended with status ${code}`);
+  const until = Date.now() + patience; // the hub starts the server again after a pause
+  while (JSON.stringify(await call('list-tools')).includes('backing off') && Date.now() < until) await setTimeout(100);
 }
 
 const client = new Client({ name: 'suite', version: '1' }, { capabilities: { elicitation: { form: { applyDefaults: true } } } });

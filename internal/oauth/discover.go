@@ -88,24 +88,54 @@ func ChallengeOf(h http.Header) Challenge {
 }
 
 // Probe asks the server without a token, and returns what it says. headers are those of
-// hub.json. asked is false where it does not mind.
+// hub.json. asked is false where it does not mind. Some servers let everybody say
+// hello, and ask for a login afterwards.
 func (c *Client) Probe(ctx context.Context, headers map[string]string) (ch Challenge, asked bool, err error) {
-	const hello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"mcphub","version":"1"}}}`
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.set.Server, strings.NewReader(hello))
+	const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"mcphub","version":"1"}}`
+	hello, err := c.probe(ctx, headers, nil, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"mcphub","version":"1"}}}`)
 	if err != nil {
-		return ch, false, errors.New("url: it is no address")
+		return ch, false, fmt.Errorf("the server cannot be asked: %w", err)
 	}
-	for name, value := range headers {
-		req.Header.Set(name, value)
+	resp := hello
+	switch {
+	case refused(hello):
+	case hello.StatusCode == http.StatusOK:
+		session := map[string]string{"Mcp-Session-Id": hello.Header.Get("Mcp-Session-Id"), "MCP-Protocol-Version": "2025-11-25"}
+		resp, err = c.probe(ctx, headers, session, `{"jsonrpc":"2.0","id":2,"method":"tools/list"}`)
+	default:
+		modern := map[string]string{"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "server/discover"}
+		resp, err = c.probe(ctx, headers, modern, `{"jsonrpc":"2.0","id":2,"method":"server/discover","params":{`+meta+`}}`)
+	}
+	if err != nil { // it has answered once
+		return ch, false, nil
+	}
+	return ChallengeOf(resp.Header), refused(resp), nil
+}
+
+func refused(resp *http.Response) bool {
+	return resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden
+}
+
+// probe sends one message to the server, and reads no more than the head of the answer.
+func (c *Client) probe(ctx context.Context, headers, more map[string]string, body string) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.set.Server, strings.NewReader(body))
+	if err != nil {
+		return nil, errors.New("url: it is no address")
+	}
+	for _, all := range []map[string]string{headers, more} {
+		for name, value := range all {
+			if value != "" {
+				req.Header.Set(name, value)
+			}
+		}
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json, text/event-stream")
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return ch, false, fmt.Errorf("the server cannot be asked: %w", bare(err))
+		return nil, bare(err)
 	}
-	defer func() { _ = resp.Body.Close() }()
-	return ChallengeOf(resp.Header), resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden, nil
+	return resp, resp.Body.Close()
 }
 
 // Discover finds out where to log in. ch is what the server said when it was asked

@@ -83,7 +83,7 @@ func (s *Source) Refused(ctx context.Context, used string, status int, header ht
 		if ch.Error != "insufficient_scope" || s.machine {
 			return "", ""
 		}
-		return "", s.lacks(ctx, ch.Scopes)
+		return s.lacks(ctx, used, ch.Scopes)
 	}
 	if !ch.Bearer && !s.asked && used == "" && header.Get("WWW-Authenticate") != "" {
 		return "", "" // it asks for something else
@@ -107,8 +107,9 @@ func (s *Source) command() string {
 	return text
 }
 
-// lacks notes which scopes are missing, so that the next login asks for them.
-func (s *Source) lacks(ctx context.Context, scopes []string) string {
+// lacks notes which scopes are missing, so that the next login asks for them. Where
+// there has been one since, its token is returned.
+func (s *Source) lacks(ctx context.Context, used string, scopes []string) (token, advice string) {
 	text := "the server asks for a login that may do more"
 	if len(scopes) > 0 {
 		text = fmt.Sprintf("the server asks for a login with the scopes %s", printable.Escape(strings.Join(scopes, " "), 300))
@@ -118,6 +119,11 @@ func (s *Source) lacks(ctx context.Context, scopes []string) string {
 		l, err := s.store.Find(ctx, s.set.Server, s.principal)
 		if err != nil {
 			return err
+		}
+		if l.Access != used && l.Access != "" && !l.Expired() {
+			token = l.Access
+			s.have.Store(&l.Grant)
+			return nil
 		}
 		more := l.Wanted
 		for _, scope := range scopes[:min(len(scopes), mostScopes)] {
@@ -131,10 +137,13 @@ func (s *Source) lacks(ctx context.Context, scopes []string) string {
 		l.Wanted = more
 		return s.store.write(ctx, l)
 	})
-	if err != nil && len(scopes) > 0 {
-		text += " --scope " + quoted(strings.Join(scopes, " "))
+	if token != "" {
+		return token, ""
 	}
-	return text
+	if err != nil && len(scopes) > 0 {
+		text += " --scope " + quoted(strings.Join(scopes, ","))
+	}
+	return "", text
 }
 
 // Bounds of what a server may ask for.
@@ -146,7 +155,7 @@ const (
 // quoted is a text for a shell, as far as it is harmless there.
 func quoted(s string) string {
 	plain := strings.Map(func(r rune) rune {
-		if r == ' ' || r == '.' || r == ':' || r == '/' || r == '_' || r == '-' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
+		if r == ',' || r == '.' || r == ':' || r == '/' || r == '_' || r == '-' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
 			return r
 		}
 		return -1
