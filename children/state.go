@@ -9,7 +9,28 @@ import (
 	"mcphub/internal/jsonrpc"
 )
 
-// State is where one instance is in its life; doc.go draws the ways between.
+// State is where one instance is in its life:
+//
+//	Configured --asked for--> Waiting     for its turn to start, or for roots that it
+//	                                      cannot start without
+//	Configured --known------> Cold        it is lazy, and what it offers is remembered
+//	Cold -------called------> Waiting
+//	Waiting ----its turn----> Starting    process, handshake, tools/list, first roots
+//	Starting ---in time-----> Ready       leases are given
+//	Starting ---failed------> BackingOff
+//	Ready ------died--------> BackingOff  calls under way fail and quote its stderr
+//	Ready ------no answer---> Hung        neither to calls nor to a ping
+//	Hung -------any message-> Ready
+//	Hung -------too long----> BackingOff  and started again; calls under way fail
+//	Ready ------replaced----> Draining    by a process with other roots
+//	Ready ------idle--------> Draining
+//	Ready ------evicted-----> Draining    another needs its place
+//	Ready ------dropped-----> Draining    its session, or the hub, has ended
+//	Ready ------retired-----> Draining    its Spec has changed or is gone
+//	Draining ---replaced----> Waiting     started again at once
+//	Draining ---idle--------> Stopped     started by the next call; so if evicted
+//	Draining ---dropped-----> Stopped     for good; so if retired
+//	BackingOff -its delay---> Waiting
 type State uint8
 
 const (
@@ -72,7 +93,7 @@ type Status struct {
 	Served   []string // root paths that it has applied, or was started with
 	Tools    int
 	Skipped  uint64       // lines on stdout that were no message
-	Listed   bool         // its tools were listed by this instance; else they are what is remembered
+	Listed   bool         // its tools were listed by this instance; otherwise they are remembered ones
 	Lives    offers.Lives // of the offer, as it was read last in this instance
 	Revision uint64       // of the Spec that it runs by
 	Renewed  uint64       // sessions started with a server that had forgotten the one before; subscriptions ended with that
@@ -87,9 +108,9 @@ type Status struct {
 	ByItself     bool      // when backing off: it is started then without a call
 }
 
-// A Term is the time for which what was said to a child holds: from its start, or
-// from when a server had forgotten the session before, until that happens again.
-// The zero Term is none.
+// A Term is the time for which a child remembers what it was told, such as a
+// subscription: from its start, or from a new session with a server, until the next
+// of these. The zero Term is none.
 type Term struct {
 	serial   uint64
 	restarts int
@@ -118,14 +139,15 @@ type Observer interface {
 	// until it returns. tools/list_changed is followed up here and comes as
 	// ChildChanged. Told says what ctx is.
 	ChildNotification(ctx context.Context, k Key, m *jsonrpc.Message)
-	// ChildRequest answers what is not answered here (roots/list and ping are).
-	// While it does, no call of the run times out. ctx ends when the child cancels
-	// the request or goes; where the transport says which call the request came
-	// on, ctx has the values of that call's context. Tell notifies who asked.
+	// ChildRequest answers requests of a child other than roots/list and ping, which
+	// are answered here. While it does, no call of the run times out. ctx ends when
+	// the child cancels the request or ends. If the transport says which call the
+	// request belongs to, ctx has the values of that call's context. Tell(ctx, ...)
+	// notifies the child that asked.
 	ChildRequest(ctx context.Context, k Key, m *jsonrpc.Message) jsonrpc.Answer
 }
 
-// deaf is the Observer of a Supervisor that was given none.
+// deaf is the Observer of a Supervisor that was given none: it ignores everything.
 type deaf struct{}
 
 func (deaf) ChildChanged(Status, *offers.Offer)                       {}

@@ -116,7 +116,7 @@ func play(t *testing.T, specs []children.Spec, configured string, limit int, tes
 	synctest.Test(t, func(t *testing.T) {
 		s := newStage()
 		cfg := testConfig(t, specs...)
-		cfg.launcher, cfg.Limits.Children = s, limit
+		cfg.Launcher, cfg.Limits.Children = s, limit
 		if configured != "" {
 			cfg.Fallback = rootsmgr.Fallback{Origin: rootsmgr.OriginConfig, Entries: []rootsmgr.Entry{{URI: configured}}}
 		}
@@ -158,7 +158,7 @@ func (c *testClient) change(dirs ...string) {
 // tagged makes a call without a path and returns the run that got it.
 func (c *testClient) tagged(s *stage, child, tag string) *actor {
 	c.t.Helper()
-	if msg, bad := text(c.raw("tools/call", call(child+"__echo", fmt.Sprintf(`{"tag":%q}`, tag)))); bad {
+	if msg, bad := text(c.raw("tools/call", toolCall(child+"__echo", fmt.Sprintf(`{"tag":%q}`, tag)))); bad {
 		c.t.Fatalf("%s: %s", tag, msg)
 	}
 	a := s.who(tag)

@@ -21,8 +21,8 @@ func TestStatus(t *testing.T) {
 	shared := scripted("shared", childtest.Script{})
 	shared.Share = children.ShareAll
 	h := newTestHub(t, kid, bad, shared)
-	h.now().cfg.Broken = []Broken{{Name: "broken", Reason: "no command"}}
-	h.now().cfg.Disabled = []string{"off"}
+	h.now().Broken = []Broken{{Name: "broken", Reason: "no command"}}
+	h.now().Disabled = []string{"off"}
 
 	before := h.Status()
 	if len(before.Sessions) != 0 || len(before.Children) != 3 || before.Children[0].Server != "bad" || before.Children[0].State != "configured" {
@@ -33,7 +33,7 @@ func TestStatus(t *testing.T) {
 	c := connect(t, h, root)
 	c.handshake(`{"roots":{}}`)
 	c.raw("tools/list", `{}`)
-	if msg, failed := text(c.raw("tools/call", call("bad__x", `{}`))); !failed {
+	if msg, failed := text(c.raw("tools/call", toolCall("bad__x", `{}`))); !failed {
 		t.Fatalf("control: bad answered %s", msg)
 	}
 	done := make(chan string, 1)
@@ -46,8 +46,8 @@ func TestStatus(t *testing.T) {
 	if now := h.Status().Sessions[0]; now.Passed != st.Sessions[0].Passed || st.Sessions[0].Passed != 1 || now.Calls != 0 {
 		t.Errorf("one call went on: %d then, %d now, %d under way", st.Sessions[0].Passed, now.Passed, now.Calls)
 	}
-	c.raw("tools/call", call("kid__echo", `{"short":"way"}`))
-	c.raw("tools/call", call("kid__echo", `{"path":"/etc/passwd"}`)) // which goes nowhere
+	c.raw("tools/call", toolCall("kid__echo", `{"short":"way"}`))
+	c.raw("tools/call", toolCall("kid__echo", `{"path":"/etc/passwd"}`)) // which goes nowhere
 	if now := h.Status().Sessions[0].Passed; now != 2 {
 		t.Errorf("%d calls went on, want 2", now)
 	}

@@ -10,6 +10,7 @@ import (
 	"mcphub/hub/inline"
 	"mcphub/hub/tasks"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/printable"
 )
 
 // ServeStdio serves one client over a pair of streams, which it closes, until
@@ -17,7 +18,7 @@ import (
 // its children have been told to stop. Run must be running.
 func (h *Hub) ServeStdio(ctx context.Context, in io.ReadCloser, out io.Writer) error {
 	s := h.newSession(sessionOptions{})
-	cfg := &h.now().cfg
+	cfg := &h.now().Settings
 	conn := jsonrpc.NewConn(in, out, s, jsonrpc.Options{
 		Strict: true, FrameLimit: cfg.Limits.Frame, IDLimit: cfg.Limits.ID, MaxRequests: cfg.Limits.Calls, Grace: cfg.Limits.Grace,
 		Inline: inOrder, Fast: s.tryServe, Batches: s.batches, Ended: s.notifier.HangUp, Log: s.log,
@@ -45,7 +46,7 @@ func inOrder(method string) bool { return method == string(mcp.MethodInitialize)
 
 // tryServe takes a request that needs no waiting, on the read loop.
 func (s *Session) tryServe(m *jsonrpc.Message, r *jsonrpc.Reply) bool {
-	return !inline.Is(m) && s.tryCall(m, s.main, r, true)
+	return !inline.Is(m) && s.calls.TryTool(m, s.main, r, true)
 }
 
 // ServeRequest answers one request of the client.
@@ -82,7 +83,7 @@ func (s *Session) initialize(ctx context.Context, m *jsonrpc.Message) jsonrpc.An
 	b = jsonrpc.AppendString(append(b, `,"version":`...), c.Version)
 	a := s.control(ctx, append(b, `}}}`...))
 	if a.Result != nil {
-		s.awaitRecalled(ctx)
+		s.AwaitRecalled(ctx)
 		a.Result = s.withExtensions(s.withInstructions(a.Result))
 	}
 	return a
@@ -100,7 +101,7 @@ func (s *Session) ServeNotification(m *jsonrpc.Message) {
 			s.start()
 		}
 	case "notifications/progress":
-		s.inFlight.Progress(m)
+		s.calls.InFlight.Progress(m)
 	case tasks.MethodStatus:
 		s.clientTold(m)
 	case "notifications/roots/list_changed":
@@ -111,6 +112,6 @@ func (s *Session) ServeNotification(m *jsonrpc.Message) {
 			s.carry(m)
 			return
 		}
-		s.log.Debug().Str("method", shown(m.Method, 100)).Msg("notification of the client ignored")
+		s.log.Debug().Str("method", printable.Escape(m.Method, 100)).Msg("notification of the client ignored")
 	}
 }

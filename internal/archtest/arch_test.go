@@ -28,13 +28,13 @@ var allowed = map[string][]string{
 	"validate/schema":         {"validate/budget", "validate/chars", "validate/strictjson"},
 	"validate/access":         {"validate/chars"},
 	"validate/shell":          {"validate/access", "validate/budget", "validate/chars"},
-	"validate/machine":        {"rootsmgr", "validate/access", "validate/budget", "validate/chars", "validate/shell"},
+	"validate/machine":        {"rootsmgr/guard", "rootsmgr/platform", "validate/access", "validate/budget", "validate/chars", "validate/shell"},
 	"validate/declare":        {"validate/access", "validate/chars", "validate/machine", "validate/shell", "validate/strictjson"},
 	"validate/names":          {"validate/access", "validate/chars"},
 	"validate/uri":            {"validate/chars"},
 	"validate/detect":         {"internal/resource", "validate/access", "validate/budget", "validate/chars", "validate/declare", "validate/machine", "validate/names", "validate/schema", "validate/shell", "validate/strictjson", "validate/uri"},
-	"validate/policy":         {"rootsmgr", "validate/access", "validate/chars", "validate/machine"},
-	"validate":                {"internal/resource", "rootsmgr", "validate/access", "validate/budget", "validate/chars", "validate/declare", "validate/detect", "validate/machine", "validate/names", "validate/policy", "validate/schema", "validate/shell", "validate/strictjson", "validate/uri"},
+	"validate/policy":         {"rootsmgr", "rootsmgr/guard", "rootsmgr/platform", "validate/access", "validate/chars", "validate/machine"},
+	"validate":                {"internal/resource", "rootsmgr", "rootsmgr/guard", "rootsmgr/platform", "validate/access", "validate/budget", "validate/chars", "validate/declare", "validate/detect", "validate/machine", "validate/names", "validate/policy", "validate/schema", "validate/shell", "validate/strictjson", "validate/uri"},
 	"internal/spelling":       {},
 	"internal/guardian":       {"internal/proctree"},
 	"internal/jsonrpc":        {"internal/rawio", "internal/printable"},
@@ -59,9 +59,10 @@ var allowed = map[string][]string{
 	"children/spec":           {"children/launch", "children/offers", "children/remote", "internal/jsonrpc", "rootsmgr"},
 	"children/run":            {"children/handshake", "children/health", "children/launch", "children/link", "children/modern", "children/offers", "children/served", "children/spec", "internal/jsonrpc"},
 	"children":                {"children/handshake", "children/health", "children/launch", "children/limits", "children/link", "children/modern", "children/offers", "children/process", "children/remote", "children/run", "children/served", "children/spec", "internal/jsonrpc", "internal/reference", "rootsmgr"},
-	"hub":                     {"validate", "children", "rootsmgr", "internal/jsonrpc", "internal/printable", "internal/mirror", "internal/reference", "internal/seal", "internal/audit", "internal/redact", "hub/approval", "hub/assignment", "hub/inflight", "hub/subscribe", "hub/tasks", "internal/worker", "hub/httpfront", "hub/catalog", "hub/record", "hub/declaration", "hub/inline"},
+	"hub":                     {"hub/call", "hub/lookup", "hub/configuration", "hub/offering", "validate", "children", "rootsmgr", "internal/jsonrpc", "internal/printable", "internal/mirror", "internal/reference", "internal/seal", "internal/audit", "internal/redact", "hub/approval", "hub/assignment", "hub/inflight", "hub/subscribe", "hub/tasks", "internal/worker", "hub/httpfront", "hub/catalog", "hub/record", "hub/declaration", "hub/inline"},
 	"internal/admin":          {"hub", "internal/proctree", "hub/approval"},
-	"internal/setup":          {"internal/spelling", "hub", "validate", "children", "children/launch", "rootsmgr", "internal/config", "internal/admin", "internal/exit", "internal/oauth", "internal/oauth/logins", "internal/reference", "internal/secrets", "hub/approval", "hub/catalog"},
+	"internal/issuers":        {"internal/nesting", "rootsmgr"},
+	"internal/setup":          {"internal/issuers", "internal/spelling", "hub", "validate", "children", "children/launch", "rootsmgr", "internal/config", "internal/admin", "internal/exit", "internal/oauth", "internal/oauth/logins", "internal/reference", "internal/secrets", "hub/approval", "hub/catalog"},
 	"hub/approval":            {"validate", "children", "rootsmgr", "internal/jsonrpc", "internal/printable"},
 	"internal/service":        {"hub", "children", "children/process", "internal/setup", "internal/admin", "internal/audit", "internal/childlog", "internal/config", "internal/exit", "internal/guardian", "internal/rawio", "internal/stdio"},
 	"internal/replay":         {"validate", "internal/audit", "internal/redact"},
@@ -80,11 +81,15 @@ var allowed = map[string][]string{
 	"hub/catalog":             {"hub/declaration", "hub/search", "children", "hub/tasks", "rootsmgr", "validate", "internal/audit", "internal/jsonrpc", "internal/mirror", "internal/printable"},
 	"hub/search":              {"internal/spelling"},
 	"hub/record":              {"children", "internal/audit", "internal/jsonrpc", "internal/printable", "internal/redact", "rootsmgr", "validate"},
+	"hub/configuration":       {"children", "hub/approval", "hub/catalog", "hub/record", "internal/jsonrpc", "internal/printable", "internal/reference", "rootsmgr", "validate"},
+	"hub/offering":            {"children", "hub/catalog", "hub/configuration"},
+	"hub/call":                {"children", "hub/approval", "hub/catalog", "hub/configuration", "hub/declaration", "hub/inflight", "hub/inline", "hub/offering", "hub/record", "hub/tasks", "internal/audit", "internal/jsonrpc", "internal/mirror", "internal/printable", "rootsmgr", "validate"},
+	"hub/lookup":              {"children", "hub/call", "hub/catalog", "hub/configuration", "hub/offering", "internal/jsonrpc", "internal/mirror", "internal/printable", "validate"},
 	"hub/declaration":         {"children", "hub/tasks", "internal/jsonrpc", "internal/printable", "rootsmgr"},
 	"hub/inline":              {"children", "hub/declaration", "hub/tasks", "internal/jsonrpc", "internal/printable", "internal/seal", "rootsmgr", "validate"},
 }
 
-// fenced lists packages from outside that only some rooms may import, and why.
+// fenced lists packages from outside that only some packages may import, and why.
 var fenced = []struct {
 	path string
 	only []string
@@ -97,7 +102,7 @@ var fenced = []struct {
 	{"github.com/zalando/go-keyring", []string{"internal/secrets"}, "one package keeps secrets"},
 	{"filippo.io/age", []string{"internal/secrets"}, "one package keeps secrets"},
 	{"golang.org/x/oauth2", []string{"internal/oauth"}, "one package asks for tokens"},
-	{"github.com/modelcontextprotocol/go-sdk", []string{"internal/oauth"}, "the Go SDK serves the logins only"},
+	{"github.com/modelcontextprotocol/go-sdk", []string{"internal/oauth", "hub/httpfront"}, "the Go SDK has the formats of authorization, and nothing else here"},
 	{"github.com/go-jose/go-jose", []string{"internal/oauth"}, "one package asks for tokens"},
 	{"os/exec", []string{"children/process", "children/childtest", "internal/browser"}, "one package starts programs, and another the browser of a person"},
 }
@@ -139,12 +144,12 @@ func packages(t *testing.T, goos string) []pkg {
 	}
 }
 
-func room(importPath string) string { return strings.TrimPrefix(importPath, module+"/") }
+func relative(importPath string) string { return strings.TrimPrefix(importPath, module+"/") }
 
 func TestImports(t *testing.T) {
 	for _, goos := range []string{"linux", "darwin", "windows"} {
 		for _, p := range packages(t, goos) {
-			name := room(p.ImportPath)
+			name := relative(p.ImportPath)
 			if strings.HasPrefix(name, "e2e") {
 				continue
 			}
@@ -158,8 +163,8 @@ func TestImports(t *testing.T) {
 func checkImport(t *testing.T, goos, name, imp string) {
 	t.Helper()
 	if strings.HasPrefix(imp, module+"/") {
-		if !contains(allowed[name], room(imp)) {
-			t.Errorf("%s: %s imports %s: the import graph only points down (docs/architecture.md)", goos, name, room(imp))
+		if !contains(allowed[name], relative(imp)) {
+			t.Errorf("%s: %s imports %s: the import graph only points down (docs/architecture.md)", goos, name, relative(imp))
 		}
 		return
 	}
@@ -189,15 +194,15 @@ func TestDocs(t *testing.T) {
 		}
 		file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(p.Dir, "doc.go"), nil, parser.ParseComments|parser.PackageClauseOnly)
 		if errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("%s has no doc.go", room(p.ImportPath))
+			t.Errorf("%s has no doc.go", relative(p.ImportPath))
 			continue
 		}
 		if err != nil {
-			t.Errorf("%s: %v", room(p.ImportPath), err)
+			t.Errorf("%s: %v", relative(p.ImportPath), err)
 			continue
 		}
 		if len(docText(file)) < 200 {
-			t.Errorf("%s: doc.go must tell purpose, concurrency and what the package refuses to do", room(p.ImportPath))
+			t.Errorf("%s: doc.go must tell purpose, concurrency and what the package refuses to do", relative(p.ImportPath))
 		}
 	}
 }
@@ -209,7 +214,7 @@ func docText(f *ast.File) string {
 	return f.Doc.Text()
 }
 
-// TestNames keeps the shelves without labels out of the house.
+// TestNames refuses package names that say nothing about what is inside.
 func TestNames(t *testing.T) {
 	for _, p := range packages(t, "linux") {
 		switch base := filepath.Base(p.ImportPath); base {

@@ -50,7 +50,7 @@ func TestProblems(t *testing.T) {
 		// Values
 		{"choice", in(`{"command": "x", "share": "sesion"}`), `1:48: error: mcpServers.a.share: found "sesion", want "session", "roots" or "all"; did you mean "session"?`},
 		{"flow", in(`{"url": "https://h/", "auth": {"flow": "browse"}}`), `1:61: error: mcpServers.a.auth.flow: found "browse", want "browser", "device" or "client"; did you mean "browser"?`},
-		{"issuer", in(`{"url": "https://h/", "auth": {"issuer": "login.example"}}`), `1:63: error: mcpServers.a.auth.issuer: is no http or https URL`},
+		{"issuer", in(`{"url": "https://h/", "auth": {"issuer": "login.example"}}`), `1:63: error: mcpServers.a.auth.issuer: is no URL`},
 		{"port of a login", in(`{"url": "https://h/", "auth": {"callbackPort": 70000}}`), `1:69: error: mcpServers.a.auth.callbackPort: "70000" is out of range; want 1 to 65535`},
 		{"a login of a program", in(`{"command": "x", "auth": {"clientId": "i"}}`), `1:47: warning: mcpServers.a.auth: has no effect with "command"`},
 		{"unknown in a login", in(`{"url": "https://h/", "auth": {"clientID": "i"}}`), `1:53: warning: mcpServers.a.auth.clientID: unknown key "clientID"; did you mean "clientId"?`},
