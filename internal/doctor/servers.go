@@ -31,6 +31,8 @@ const (
 	// longestName is how long the name of a tool may be: clients put their own prefix
 	// before it and cut at 60 to 64.
 	longestName = 50
+	// closingTime is what the questions may take beyond the start of the servers.
+	closingTime = 10 * time.Second
 	// mostDetails is how many lines are shown of what a server wrote.
 	mostDetails = 5
 )
@@ -51,20 +53,15 @@ func (e *examination) servers(ctx context.Context) error {
 	cfg := e.found.Hub
 	cfg.Children = slices.Clone(cfg.Children)
 	cfg.Cache = "" // what a server offered before is not what it offers now
-	var wait time.Duration
 	cfg.Children = slices.DeleteFunc(cfg.Children, func(c hub.Child) bool { return !e.wanted(c.Spec.Name) || e.found.Bad[c.Spec.Name] })
 	for i := range cfg.Children {
 		spec := &cfg.Children[i].Spec
 		spec.Start = children.StartEager
 		spec.Share = children.ShareSession // whomever it serves otherwise, here it is this client
-		wait = max(wait, spec.WithDefaults().StartTimeout)
 	}
 	cfg.Log = e.Log
-	cfg.Limits.ListWait = min(wait+time.Second, e.Timeout)
-	if cfg.Limits.Starting == 0 || cfg.Limits.Starting < len(cfg.Children) {
-		cfg.Limits.ListWait = e.Timeout // some wait for others
-	}
-	ctx, cancel := context.WithTimeout(ctx, e.Timeout+10*time.Second)
+	cfg.Limits.ListWait = e.Timeout // a list is answered sooner where all have started or failed
+	ctx, cancel := context.WithTimeout(ctx, e.Timeout+closingTime)
 	defer cancel()
 	t := tried{tools: map[string][]tool{}}
 	audit := e.found.Audit
@@ -212,19 +209,19 @@ func (e *examination) at(name string) string { return place(e.found.File.At("mcp
 // failure says why a server did not start, and what helps.
 func (e *examination) failure(s children.Spec, st *hub.ChildStatus, in *Interpreter) Finding {
 	text := printable.Clean(cmp.Or(st.LastFailure, st.Error))
-	if text == "" {
-		text = "it was not ready in time; it is " + st.State
-	}
 	f := Finding{Group: Servers, Subject: s.Name, Severity: bad, At: e.at(s.Name), Text: firstLine(reference.Show(text))}
 	for line := range strings.Lines(st.Stderr) {
 		if line = strings.TrimSpace(printable.Clean(line)); line != "" {
 			f.Details = append(f.Details, printable.Clip(line, 300))
 		}
 	}
-	if old, wrong := e.outdated(s, in); wrong {
-		f.Text += "; " + old.Text
-		f.Cure = old.Cure
-	} else {
+	switch old, wrong := e.outdated(s, in); {
+	case text == "":
+		f.Text = fmt.Sprintf("it is not ready after %s: it is %s", e.Timeout, st.State)
+		f.Cure = "give all of them more time with --timeout"
+	case wrong:
+		f.Text, f.Cure = f.Text+"; "+old.Text, old.Cure
+	default:
 		diagnose(&f, s, st, e)
 	}
 	f.Details = f.Details[max(0, len(f.Details)-mostDetails):]

@@ -34,8 +34,8 @@ func (e *examination) system(ctx context.Context) {
 		e.listen()
 	}
 	if m.State == "" {
-		e.report.add(Finding{Group: System, Severity: bad, Text: "the hub has no folder of its own: neither HOME nor XDG_STATE_HOME names one, so nothing is recorded and no client can be changed",
-			Cure: "name your home folder where the hub is started", Command: "export HOME=~" + userName()})
+		e.report.add(Finding{Group: System, Severity: bad, Text: "the hub has no folder of its own, so nothing is recorded and no client can be changed",
+			Cure: "set HOME where the hub is started; on Windows LOCALAPPDATA"})
 		return
 	}
 	seen := map[string]bool{}
@@ -136,6 +136,10 @@ func (e *examination) folder(what, dir, why string) {
 		info, err := os.Stat(blocked)
 		if err == nil && !info.IsDir() {
 			f.Cure, f.Command = "a file is in its place: take it away", config.CommandLine([]string{"mv", blocked, blocked + ".old"})
+			break
+		}
+		if err == nil && info.Mode().Perm()&0o700 == 0o700 {
+			f.Cure = "it belongs to another user, or its disk is full or read-only: give it to yours, or make room"
 			break
 		}
 		if err == nil {
