@@ -11,6 +11,7 @@ import (
 	"mcphub/children/launch"
 	"mcphub/children/run"
 	"mcphub/children/served"
+	"mcphub/rootsmgr"
 )
 
 // serving is one run while it is Ready, seen from the instance's goroutine.
@@ -38,7 +39,7 @@ func (c *child) serve(r *run.Run) {
 	s := &serving{c: c, r: r, since: time.Now()}
 	s.ready()
 	offer := c.offer
-	s.wg.Go(func() { r.TellLevel(ctx, offer) }) // who changed it meanwhile could not call yet
+	s.wg.Go(func() { r.TellLevel(ctx, offer) }) // the level may have changed during the start
 	c.keep()
 	c.settle.Do(func() { close(c.settled) })
 	why := s.loop()
@@ -81,9 +82,9 @@ func (c *child) end(r *run.Run, why string) {
 	c.publish(func(v *view) { v.status.Stderr = r.Facts().Stderr })
 }
 
-// drain waits until calls under way have ended, but not longer than may be:
-// where the same instance is to start again, drainWait; a retired one, which
-// stands in nobody's way, until its life ends.
+// drain waits until the calls under way have ended. If the instance is to start
+// again, it waits drainWait at most. A retired instance, for which nobody waits, has
+// until its life ends.
 func (c *child) drain(r *run.Run) {
 	t := time.NewTimer(drainWait)
 	defer t.Stop()
@@ -160,7 +161,7 @@ func (s *serving) ready() {
 	w := s.c.wanted()
 	gen := w.Gen
 	if !served.Same(w.Roots, s.r.Roots.Last()) {
-		gen = 0 // changed since; review comes next
+		gen = 0 // the roots have changed since then; review is called next
 	}
 	s.publish(gen, true, "")
 }
@@ -177,25 +178,32 @@ func (s *serving) publish(gen uint64, applied bool, why string) {
 // review compares what is wanted with what the run has, and acts. It returns
 // why the run must be replaced, if it must.
 func (s *serving) review() (why string) {
-	c, was := s.c, s.r.Launch
+	c := s.c
 	w := c.wanted()
 	c.ask(func(now *want) bool { now.demand, now.wish = false, false; return false })
 	if !s.r.Roots.Due(w.Wanted, c.view.Load().gen) {
 		return ""
 	}
-	next, err := c.spec.Plan(w.Roots, c.machine)
-	return s.follow(s.r.Roots.Review(w.Wanted, served.Change{
+	return s.follow(s.r.Roots.Review(w.Wanted, c.rootsChange(s.r, w.Roots, c.machine)))
+}
+
+// rootsChange is what other roots would change in how a run was started.
+func (c *child) rootsChange(r *run.Run, roots []rootsmgr.Root, m launch.Machine) served.Change {
+	was := r.Launch
+	next, err := c.spec.Plan(roots, m)
+	return served.Change{
 		SameLaunch:  err != nil || next.Same(was),
+		SamePlace:   err != nil || next.SamePlace(was),
 		SameArgs:    err == nil && slices.Equal(next.Args, was.Args),
 		Placeholder: c.spec.Program().ArgsNameRoots(),
 		Rewritten:   was.Rewrote || next.Rewrote,
-		CwdGone:     was.CwdRoot != "" && !slices.Contains(launch.RootPaths(w.Roots), was.CwdRoot),
+		CwdGone:     was.CwdRoot != "" && !slices.Contains(launch.RootPaths(roots), was.CwdRoot),
 		List:        c.spec.Roots != RootsNone,
-		Modern:      s.r.Modern(),
-	}))
+		Modern:      r.Modern(),
+	}
 }
 
-// follow makes known what has become of the run's roots. It returns why the run must
+// follow publishes what a Step says about the run's roots. It returns why the run must
 // be replaced, if it must.
 func (s *serving) follow(step served.Step) (why string) {
 	switch step.News {

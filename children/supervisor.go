@@ -15,6 +15,7 @@ import (
 	"mcphub/children/launch"
 	"mcphub/children/limits"
 	"mcphub/children/offers"
+	"mcphub/children/served"
 	"mcphub/rootsmgr"
 )
 
@@ -110,18 +111,18 @@ func (s *Supervisor) close() []*child {
 	return all
 }
 
-// Ensure sees to it that the instance runs, with these roots, which are known:
-// none is an answer too. One that starts lazily, and whose offer is known, waits
-// for a call. It returns at once; a Key without a Spec is ignored.
+// Ensure sees to it that the instance runs with these roots, of which there may be
+// none. An instance that starts lazily, and whose offer is known, waits for a call. It
+// returns at once. A Key without a Spec is ignored.
 func (s *Supervisor) Ensure(k Key, roots []rootsmgr.Root) {
 	if c := s.instance(k); c != nil {
 		c.setRoots(roots, true)
 	}
 }
 
-// Assume sees to it that the instance runs, with roots that stand in for those
-// that are not known yet: one that needs roots to start is started too. With the
-// first that are known it is as after Prestart.
+// Assume sees to it that the instance runs with these roots until the first ones are
+// known. An instance that needs roots to start is started too. What happens when the
+// first roots are known is the same as after Prestart.
 func (s *Supervisor) Assume(k Key, roots []rootsmgr.Root) {
 	if c := s.instance(k); c != nil {
 		c.assume(roots)
@@ -215,9 +216,8 @@ func (s *Supervisor) unknown(k Key) error {
 	return &UnavailableError{Child: k.Child, Reason: reason}
 }
 
-// Foresee tells where an instance that does not run would work, and with which root
-// paths, if it were started now: what Lease.Where would say. ok is false where it
-// runs, or could not be started so.
+// Foresee tells what Lease.Where would say if the instance were started now. ok is
+// false if it runs, or could not be started.
 func (s *Supervisor) Foresee(k Key) (cwd string, served []string, ok bool) {
 	c := s.child(k)
 	if c == nil {
@@ -226,10 +226,32 @@ func (s *Supervisor) Foresee(k Key) (cwd string, served []string, ok bool) {
 	if v := c.view.Load(); v.run != nil || v.final {
 		return "", nil, false
 	}
-	m := s.common.machine.For(c.spec.Program(), zerolog.Nop()).WithOwn(filepath.Join(launch.RealPath(os.TempDir()), ownFolder))
 	roots := c.wanted().Roots
-	l, err := c.spec.Plan(roots, m)
+	l, err := c.spec.Plan(roots, s.machineFor(c))
 	return l.Dir, launch.RootPaths(roots), err == nil
+}
+
+// machineFor is what a start of c would be planned with, but for the name of the
+// folder of its own.
+func (s *Supervisor) machineFor(c *child) launch.Machine {
+	return s.common.machine.For(c.spec.Program(), zerolog.Nop()).WithOwn(filepath.Join(launch.RealPath(os.TempDir()), ownFolder))
+}
+
+// Replaces reports whether the run of an instance would be replaced if it were given
+// these roots by SetRoots, as far as that shows from outside.
+func (s *Supervisor) Replaces(k Key, roots []rootsmgr.Root) bool {
+	c := s.child(k)
+	if c == nil {
+		return false
+	}
+	r := c.view.Load().run
+	if r == nil {
+		return false
+	}
+	change := c.rootsChange(r, roots, s.machineFor(c))
+	change.SameRoots, change.Empty = served.Same(roots, c.wanted().Roots), len(roots) == 0
+	change.Probe, change.Asked = r.Roots.Probed(), r.Roots.Asked()
+	return change.Decide() == served.Replace
 }
 
 // Drop stops the instances of a session that has ended. It returns at once.
@@ -277,9 +299,9 @@ func (s *Supervisor) specOf(k Key) (Spec, bool) {
 	return spec, ok
 }
 
-// Home returns the Key of the instance that serves those who would be served by
-// k: k itself, but where an instance is shared and the child is known to have
-// only the other era, that of the other one.
+// Home returns the Key of the instance that serves the clients of k. That is k itself,
+// with one exception: if the instance is shared and the child is known to have only
+// the other era, it is the Key with that era.
 func (s *Supervisor) Home(k Key) Key {
 	spec, ok := s.specOf(k)
 	if !ok {
@@ -298,4 +320,9 @@ func (s *Supervisor) Recall(k Key) *offers.Offer {
 		return nil
 	}
 	return s.common.recall(spec, k)
+}
+
+// RecallAs is Recall for an entry that is not configured yet, or otherwise.
+func (s *Supervisor) RecallAs(spec Spec, k Key) *offers.Offer {
+	return s.common.recall(spec.WithDefaults(), k)
 }

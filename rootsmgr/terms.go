@@ -14,11 +14,11 @@ func (t *terms) equal(o *terms) bool {
 	return a.Timeout == b.Timeout && a.Debounce == b.Debounce && a.Stale == b.Stale && a.When == b.When && t.fallback.Origin == o.fallback.Origin && slices.Equal(t.fallback.Entries, o.fallback.Entries)
 }
 
-// Reconfigure changes what the operator says while the session lives. It
-// returns at once; a call that starts afterwards is judged by it, whatever was
-// asked before: a fallback and roots.when at once, timeouts from the next
-// question and the next call on. The client is not asked again for it. The
-// ceiling that the session started with stays, and its Places, whatever s says.
+// Reconfigure replaces the operator's settings while the session lives. It
+// returns at once, and calls that start afterwards are judged by the new ones. A
+// fallback and roots.when take effect at once, timeouts with the next question and
+// the next call. The client is not asked again. The ceiling and Places that the
+// session started with stay, whatever s says.
 func (m *Manager) Reconfigure(fallback Fallback, s Settings) {
 	own := m.terms.Load().settings
 	s.Ceiling, s.Places = own.Ceiling, own.Places
@@ -28,6 +28,18 @@ func (m *Manager) Reconfigure(fallback Fallback, s Settings) {
 	}
 	m.terms.Store(next)
 	signal(m.amended)
+}
+
+// Foretell returns the view that there would be after Reconfigure with these. It
+// changes nothing.
+func (m *Manager) Foretell(fallback Fallback, s Settings) View {
+	now := m.View()
+	if !m.pub.Load().settled || now.Snapshot.Origin().fromClient() {
+		return now
+	}
+	own := m.terms.Load().settings
+	s.Ceiling, s.Places = own.Ceiling, own.Places
+	return s.withDefaults().fallbackView(m.fsys, now.Snapshot.Generation(), fallback, now.Case, now.Err)
 }
 
 // amend makes the view anew by the terms that hold now.

@@ -94,6 +94,10 @@ const (
 // Last are the roots that the run was told last, or started with.
 func (r *Roots) Last() []rootsmgr.Root { return r.last }
 
+// Probed reports whether a tool of the child shows what it has applied. It is known
+// once the run has been made known.
+func (r *Roots) Probed() bool { return r.tool != "" }
+
 // Start takes in which tool shows the roots that the child has applied, "" for none,
 // and waits until it shows those that the child started with.
 func (r *Roots) Start(ctx context.Context, tool string) error {
@@ -117,7 +121,8 @@ func (r *Roots) Due(w Wanted, gen uint64) bool {
 // Review compares what is wanted with what the run has. c tells what a start would
 // change; what the run itself shows is added here.
 func (r *Roots) Review(w Wanted, c Change) Step {
-	c.Early = r.early && w.Known && !r.waited.Load() // or the call that asked would be ended
+	c.Early = r.early && w.Known
+	c.Waited = r.waited.Load()
 	c.SameRoots = Same(w.Roots, r.last)
 	c.Empty = len(w.Roots) == 0
 	c.Probe = r.tool != ""

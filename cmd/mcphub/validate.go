@@ -83,6 +83,7 @@ type validation struct {
 	Problems []problem `json:"problems"` // in the order of the file
 }
 
+// problem is one problem of hub.json, in the JSON of validate and plan.
 type problem struct {
 	File     string `json:"file,omitempty"`
 	Line     int    `json:"line,omitempty"` // from 1; absent where the problem has no place in the file
@@ -94,6 +95,10 @@ type problem struct {
 	Command  string `json:"command,omitempty"` // that does it
 }
 
+func toProblem(p config.Problem) problem {
+	return problem{p.File, p.Line, p.Col, p.Key, p.Severity.String(), p.Text, p.Hint, config.CommandLine(p.Run)}
+}
+
 func validateAsJSON(src *setup.Source, out io.Writer) error {
 	found, err := src.Check(io.Discard)
 	if err != nil {
@@ -101,7 +106,7 @@ func validateAsJSON(src *setup.Source, out io.Writer) error {
 	}
 	result := validation{OK: true, Config: src.Path(), Problems: []problem{}}
 	for _, p := range found.Problems {
-		result.Problems = append(result.Problems, problem{p.File, p.Line, p.Col, p.Key, p.Severity.String(), p.Text, p.Hint, config.CommandLine(p.Run)})
+		result.Problems = append(result.Problems, toProblem(p))
 	}
 	wrong := outcome(&found)
 	result.OK = wrong == nil

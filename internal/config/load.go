@@ -39,15 +39,21 @@ const delimiter = "\x00"
 //     reading gave (errors.Is fs.ErrNotExist), or lists the errors. The
 //     Problems, in the order of the file, hold them too, beside the warnings.
 func Load(path string, env func(string) (string, bool), above ...Setting) (*File, []Problem, error) {
+	return LoadAs(path, path, env, above...)
+}
+
+// LoadAs is Load as it would be if the file at path, which need not be there, read as
+// the one at text does. Problems name the latter.
+func LoadAs(path, text string, env func(string) (string, bool), above ...Setting) (*File, []Problem, error) {
 	trail, err := Follow(path) // before it is read: what changes later is a Watcher's to see
 	if err != nil {
 		return nil, nil, &LoadError{Path: path, Err: err}
 	}
-	data, err := read(path)
+	data, err := read(text)
 	if err != nil {
-		return nil, nil, &LoadError{Path: path, Err: err}
+		return nil, nil, &LoadError{Path: text, Err: err}
 	}
-	f, problems, err := Parse(path, data, env, above...)
+	f, problems, err := Parse(text, data, env, above...)
 	if f != nil {
 		// The hub protects this path, and the working directory may change.
 		if abs, err := filepath.Abs(path); err == nil {
@@ -289,6 +295,7 @@ func (p *parser) finish(f *File, servers map[string]*Server) {
 		p.policy(f, n)
 	}
 	p.tokens(f)
+	p.issuers(f)
 	p.inputs(f)
 }
 
@@ -380,6 +387,24 @@ func (p *parser) ruleServers(f *File, at []string, r *Rule, n *node) {
 			hint = "the servers are " + strings.Join(names[:min(len(names), mostNamed)], ", ") + more(len(names)-mostNamed)
 		}
 		p.report(SeverityWarning, append(at[:len(at):len(at)], "if", "servers", index(i)), n.elems[i].off, text, hint)
+	}
+}
+
+func (p *parser) issuers(f *File) {
+	n := p.tree.get("http").get("issuers")
+	if n == nil || len(n.elems) != len(f.HTTP.Issuers) {
+		return
+	}
+	if len(f.HTTP.Issuers) > 0 && f.HTTP.Resource == "" {
+		p.fail([]string{"http", "issuers"}, n.off, "clients find an authorization server by the address of this hub, which is not said", `add "resource": "https://hub.example/mcp" with its own name`)
+	}
+	seen := map[string]int{}
+	for i, one := range f.HTTP.Issuers {
+		if line, again := seen[one.Issuer]; again {
+			p.fail([]string{"http", "issuers", index(i), "issuer"}, n.elems[i].off, fmt.Sprintf("line %d has this issuer too", line), "remove one of them")
+			continue
+		}
+		seen[one.Issuer], _ = p.src.at(n.elems[i].off)
 	}
 }
 
