@@ -239,7 +239,7 @@ func (e *examination) hubs() {
 			report(bad, "goes on with an older hub.json, for it cannot read that of now: "+text, "correct what mcphub validate finds in it", "")
 		}
 		if r.Config.Waiting != "" {
-			report(doubt, "waits with a change of hub.json: "+r.Config.Waiting, "look at the change; if it is yours, have it read", "mcphub reload")
+			report(doubt, "waits with a change of hub.json: "+r.Config.Waiting, "look at what mcphub plan says of it; if it is yours, have it read", "mcphub reload")
 		}
 		if len(r.Config.AfterRestart) > 0 {
 			report(doubt, "takes these after a restart alone: "+strings.Join(r.Config.AfterRestart, ", "), restart, "")
