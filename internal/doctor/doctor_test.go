@@ -67,6 +67,10 @@ func TestSatisfies(t *testing.T) {
 
 // TestDiagnose: what servers say when they fail, and what helps.
 func TestDiagnose(t *testing.T) {
+	pkg := t.TempDir()
+	if err := os.WriteFile(filepath.Join(pkg, "package.json"), []byte(`{}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	t.Setenv("HUB_HAS_THIS", "x")
 	for _, tc := range []struct {
 		name, why, stderr string
@@ -77,9 +81,11 @@ func TestDiagnose(t *testing.T) {
 		{"offline", "exited with status 1 while starting", "npm error code ENOTCACHED\nnpm error request failed", "connect to the network once", "mcphub warm"},
 		{"offline uv", "exited with status 1 while starting", "error: Network connectivity is disabled, but the requested data was not found", "connect to the network once", "mcphub warm"},
 		{"no such package", "exited with status 1 while starting", "npm ERR! code E404\nnpm ERR! 404 Not Found", `correct it in "args"`, ""},
-		{"module of node", "exited with status 1 while starting", "Error: Cannot find module 'zod'", "install zod where the server is", "npm install --prefix /srv/pkg"},
+		{"module of node", "exited with status 1 while starting", "Error: Cannot find module 'zod'", "install zod where the server is", "npm install --prefix " + pkg},
 		{"file of node", "exited with status 1 while starting", "Error: Cannot find module '/srv/pkg/gone.js'", "there is no file /srv/pkg/gone.js", ""},
 		{"module of python", "exited with status 1 while starting", "ModuleNotFoundError: No module named 'mcp'", "install mcp where the server is", ""},
+		{"module of python -m", "exited with status 1 while starting", "/usr/bin/python3: No module named mcp_server", "install mcp_server where the server is", ""},
+		{"a name that would be a flag", "exited with status 1 while starting", `the secret "--config=/tmp/x" is not set`, "correct its entry by what it says", "mcphub disable my-srv"},
 		{"token", "401 Unauthorized", "", `"Bearer ${keyring:MY_SRV_TOKEN}"`, "mcphub secret set MY_SRV_TOKEN"},
 		{"nobody there", `Post "http://127.0.0.1:1/": dial tcp 127.0.0.1:1: connect: connection refused`, "", "start that server", ""},
 		{"variable", "exited with status 1 while starting", "Error: BRAVE_API_KEY environment variable is required", `write "env": {"BRAVE_API_KEY": "..."}`, ""},
@@ -90,7 +96,7 @@ func TestDiagnose(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			e := &examination{Options: Options{Source: &setup.Source{}}}
 			f := Finding{Text: tc.why}
-			diagnose(&f, children.Spec{Name: "my-srv", Args: []string{"/srv/pkg/index.js"}}, &hub.ChildStatus{Stderr: tc.stderr}, e)
+			diagnose(&f, children.Spec{Name: "my-srv", Args: []string{filepath.Join(pkg, "index.js")}}, &hub.ChildStatus{Stderr: tc.stderr}, e)
 			if !strings.Contains(f.Cure, tc.cure) || f.Command != tc.command {
 				t.Errorf("cure  %q\nrun   %q\nwant  %q\n      %q", f.Cure, f.Command, tc.cure, tc.command)
 			}
@@ -100,6 +106,22 @@ func TestDiagnose(t *testing.T) {
 	e := &examination{Options: Options{Source: &setup.Source{Config: "/my hub.json"}}}
 	if got, want := e.mcphub("warm"), "mcphub warm --config '/my hub.json'"; got != want {
 		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// TestLastWords: the error comes before the trace that follows it.
+func TestLastWords(t *testing.T) {
+	for _, tc := range []struct{ stderr, said, want string }{
+		{"", "", ""},
+		{"one\n\n two \x1b[31m\n", "", "one|two"},
+		{"gone\n", "gone", ""},
+		{"1\n2\n3\n4\n5\n6\n", "", "2|3|4|5|6"},
+		{"TypeError: x\n2\n3\n4\n5\n6\n", "", "TypeError: x|3|4|5|6"},
+		{"start\nError: Cannot find module 'zod'\n at a\n at b\n at c\n at d\n at e\nNode.js v20\n", "", "Error: Cannot find module 'zod'|at c|at d|at e|Node.js v20"},
+	} {
+		if got := strings.Join(lastWords(tc.stderr, tc.said), "|"); got != tc.want {
+			t.Errorf("of %q: %q, want %q", tc.stderr, got, tc.want)
+		}
 	}
 }
 

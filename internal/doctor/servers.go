@@ -210,11 +210,7 @@ func (e *examination) at(name string) string { return place(e.found.File.At("mcp
 func (e *examination) failure(s children.Spec, st *hub.ChildStatus, in *Interpreter) Finding {
 	text := printable.Clean(cmp.Or(st.LastFailure, st.Error))
 	f := Finding{Group: Servers, Subject: s.Name, Severity: bad, At: e.at(s.Name), Text: firstLine(reference.Show(text))}
-	for line := range strings.Lines(st.Stderr) {
-		if line = strings.TrimSpace(printable.Clean(line)); line != "" {
-			f.Details = append(f.Details, printable.Clip(line, 300))
-		}
-	}
+	f.Details = lastWords(st.Stderr, f.Text)
 	switch old, wrong := e.outdated(s, in); {
 	case text == "":
 		f.Text = fmt.Sprintf("it is not ready after %s: it is %s", e.Timeout, st.State)
@@ -224,8 +220,28 @@ func (e *examination) failure(s children.Spec, st *hub.ChildStatus, in *Interpre
 	default:
 		diagnose(&f, s, st, e)
 	}
-	f.Details = f.Details[max(0, len(f.Details)-mostDetails):]
 	return f
+}
+
+var anError = regexp.MustCompile(`(?i)\b(?:\w*error|exception|fatal|panic)\b`)
+
+// lastWords are the last lines that a server wrote, but for what is said already.
+// Where an error stands before them, that comes first: a trace may follow it.
+func lastWords(stderr, said string) []string {
+	var all []string
+	for line := range strings.Lines(stderr) {
+		if line = strings.TrimSpace(printable.Clean(line)); line != "" && line != said {
+			all = append(all, printable.Clip(line, 300))
+		}
+	}
+	if len(all) <= mostDetails {
+		return all
+	}
+	last := all[len(all)-mostDetails:]
+	if first := slices.IndexFunc(all, anError.MatchString); first >= 0 && first < len(all)-mostDetails {
+		return append([]string{all[first]}, last[1:]...)
+	}
+	return last
 }
 
 func firstLine(text string) string {
@@ -245,7 +261,7 @@ var ailments = []ailment{
 		f.Text, _, _ = strings.Cut(f.Text, "; raise ")
 		f.Cure = fmt.Sprintf(`give it more time if it is slow: write "timeout": {"start": %q} into its entry; else see what it wrote, and correct its command line`, (2 * start).String())
 	}},
-	{regexp.MustCompile(`the secret "([^"]+)" is not set`), func(f *Finding, _ children.Spec, said []string, e *examination) {
+	{regexp.MustCompile(`the secret "([A-Za-z0-9_][A-Za-z0-9_./-]*)" is not set`), func(f *Finding, _ children.Spec, said []string, e *examination) {
 		f.Text, _, _ = strings.Cut(f.Text, "; mcphub secret set")
 		f.Cure, f.Command = "set it", e.mcphub("secret", "set", said[1])
 	}},
@@ -258,14 +274,14 @@ var ailments = []ailment{
 	{regexp.MustCompile(`npm (?:error|ERR!) (?:code )?E404|(?i:was not found in the package registry|no matching distribution found)`), func(f *Finding, _ children.Spec, _ []string, _ *examination) {
 		f.Cure = `there is no package of that name: correct it in "args"`
 	}},
-	{regexp.MustCompile(`Cannot find (?:module|package) '([^']+)'|ModuleNotFoundError: No module named '([^']+)'`), func(f *Finding, s children.Spec, said []string, _ *examination) {
+	{regexp.MustCompile(`Cannot find (?:module|package) '([^']+)'|No module named '?([A-Za-z0-9_.]+)'?`), func(f *Finding, s children.Spec, said []string, _ *examination) {
 		name := cmp.Or(said[1], said[2])
 		if filepath.IsAbs(name) {
 			f.Cure = "there is no file " + name + ": correct the path in its entry"
 			return
 		}
 		f.Cure = fmt.Sprintf("install %s where the server is", name)
-		if dir := scriptDir(s); dir != "" && said[1] != "" {
+		if dir := packageDir(s); dir != "" && said[1] != "" {
 			f.Command = config.CommandLine([]string{"npm", "install", "--prefix", dir})
 		}
 	}},
@@ -303,14 +319,15 @@ func diagnose(f *Finding, s children.Spec, st *hub.ChildStatus, e *examination) 
 	f.Command = e.mcphub("disable", s.Name)
 }
 
-// scriptDir is the folder of the package that a server's script belongs to.
-func scriptDir(s children.Spec) string {
+// packageDir is the folder of the npm package that a server's script belongs to; ""
+// where there is none. Its package.json says what is installed, not the server.
+func packageDir(s children.Spec) string {
 	for _, a := range s.Args {
-		if filepath.IsAbs(a) {
-			if file := above(filepath.Dir(a), "package.json"); file != "" {
-				return filepath.Dir(file)
-			}
-			return filepath.Dir(a)
+		if !filepath.IsAbs(a) {
+			continue
+		}
+		if file := above(filepath.Dir(a), "package.json"); file != "" {
+			return filepath.Dir(file)
 		}
 	}
 	return ""
