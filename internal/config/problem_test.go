@@ -49,6 +49,11 @@ func TestProblems(t *testing.T) {
 
 		// Values
 		{"choice", in(`{"command": "x", "share": "sesion"}`), `1:48: error: mcpServers.a.share: found "sesion", want "session", "roots" or "all"; did you mean "session"?`},
+		{"flow", in(`{"url": "https://h/", "auth": {"flow": "browse"}}`), `1:61: error: mcpServers.a.auth.flow: found "browse", want "browser", "device" or "client"; did you mean "browser"?`},
+		{"issuer", in(`{"url": "https://h/", "auth": {"issuer": "login.example"}}`), `1:63: error: mcpServers.a.auth.issuer: is no URL`},
+		{"port of a login", in(`{"url": "https://h/", "auth": {"callbackPort": 70000}}`), `1:69: error: mcpServers.a.auth.callbackPort: "70000" is out of range; want 1 to 65535`},
+		{"a login of a program", in(`{"command": "x", "auth": {"clientId": "i"}}`), `1:47: warning: mcpServers.a.auth: has no effect with "command"; leave it out`},
+		{"unknown in a login", in(`{"url": "https://h/", "auth": {"clientID": "i"}}`), `1:53: warning: mcpServers.a.auth.clientID: unknown key "clientID"; did you mean "clientId"?`},
 		{"allow", `{"mcpServers": {"f": {"builtin": "files"}}, "roots": {"when": {"empty": "yes"}}}`, `1:73: error: roots.when.empty: found "yes", want "allow" or "deny"`},
 		{"no prefix of URIs", `{"mcpServers": {"f": {"builtin": "files"}}, "roots": {"resources": ["https://x.example/", "file:///x"]}}`, `1:91: error: roots.resources[1]: is no prefix of URIs: directories are roots, not resources`},
 		{"duration without unit", `{"mcpServers": {"f": {"builtin": "files"}}, "roots": {"timeout": "10"}}`, `1:66: error: roots.timeout: "10" is no duration; write "10s" or "10ms"`},

@@ -168,6 +168,14 @@ func isIssuer(s string) string {
 	return "is not https"
 }
 
+// isIssuerOrNone is isIssuer where none need be named.
+func isIssuerOrNone(s string) string {
+	if s == "" {
+		return ""
+	}
+	return isIssuer(s)
+}
+
 // duration reads text such as "1m30s", or a bare number. That is milliseconds, as
 // clients write them, or seconds where it is below 1,000, as people do: a time-out
 // of 30 ms is nobody's wish. millis: it is milliseconds always.

@@ -125,16 +125,16 @@ func TestLastWords(t *testing.T) {
 	}
 }
 
-// TestExamineHTTP: a server elsewhere that wants a token, and the shape of JSON.
+// TestExamineHTTP: servers elsewhere that want a login or a token, and the shape of JSON.
 func TestExamineHTTP(t *testing.T) {
 	asked := make(chan struct{}, 100)
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked <- struct{}{}
-		w.Header().Set("WWW-Authenticate", "Bearer")
+		w.Header().Set("WWW-Authenticate", r.URL.Query().Get("by"))
 		w.WriteHeader(http.StatusUnauthorized)
 	}))
 	defer server.Close()
-	o := options(t, `{"mcpServers": {"far": {"url": "`+server.URL+`/mcp?key=hidden-value"}, "off": {"command": "x", "disabled": true}}}`)
+	o := options(t, `{"mcpServers": {"far": {"url": "`+server.URL+`/mcp?by=Bearer&key=hidden-value"}, "key": {"url": "`+server.URL+`/mcp?by=Basic"}, "off": {"command": "x", "disabled": true}}}`)
 	r, err := Examine(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
@@ -142,12 +142,14 @@ func TestExamineHTTP(t *testing.T) {
 	if len(asked) == 0 {
 		t.Error("the server was not asked")
 	}
-	i := slices.IndexFunc(r.Findings, func(f Finding) bool { return f.Group == Servers && f.Subject == "far" })
-	if i < 0 || r.OK {
-		t.Fatalf("it is not found: %+v", r)
-	}
-	if f := r.Findings[i]; f.Severity != "error" || f.Command != "mcphub secret set FAR_TOKEN --config "+o.Source.Config || !strings.HasSuffix(f.At, "hub.json:1:17") {
-		t.Errorf("it says %+v", f)
+	for name, command := range map[string]string{"far": "mcphub auth login far", "key": "mcphub secret set KEY_TOKEN"} {
+		i := slices.IndexFunc(r.Findings, func(f Finding) bool { return f.Group == Servers && f.Subject == name })
+		if i < 0 || r.OK {
+			t.Fatalf("%s is not found: %+v", name, r)
+		}
+		if f := r.Findings[i]; f.Severity != "error" || f.Command != command+" --config "+o.Source.Config || !strings.Contains(f.At, "hub.json:1:") {
+			t.Errorf("of %s it says %+v", name, f)
+		}
 	}
 	text, err := json.Marshal(r)
 	if err != nil {
@@ -165,7 +167,7 @@ func TestExamineHTTP(t *testing.T) {
 			t.Errorf("%s is missing in %s", member, text)
 		}
 	}
-	if len(r.Servers) != 2 || r.Servers[0].State != "failed" || r.Servers[1].State != "disabled" {
+	if len(r.Servers) != 3 || r.Servers[0].State != "failed" || r.Servers[2].State != "disabled" {
 		t.Errorf("the servers are %+v", r.Servers)
 	}
 }

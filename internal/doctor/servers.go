@@ -68,6 +68,7 @@ func (e *examination) servers(ctx context.Context) error {
 	if len(e.Servers) > 0 {
 		audit = ""
 	}
+	defer e.found.Settle()
 	err := service.WithRecord(&cfg, audit, func() error {
 		return client.With(ctx, cfg, e.Log, "mcphub-doctor", e.given(), t.ask)
 	})
@@ -265,7 +266,7 @@ var ailments = []ailment{
 		f.Text, _, _ = strings.Cut(f.Text, "; mcphub secret set")
 		f.Cure, f.Command = "set it", e.mcphub("secret", "set", said[1])
 	}},
-	{regexp.MustCompile(`\b401\b|(?i:unauthorized)`), func(f *Finding, s children.Spec, _ []string, e *examination) {
+	{regexp.MustCompile(`; run: mcphub auth login |\b401\b|(?i:unauthorized)`), func(f *Finding, s children.Spec, _ []string, e *examination) {
 		e.unauthorized(f, s)
 	}},
 	{regexp.MustCompile(`npm (?:error|ERR!) (?:code )?(?:E?NOTCACHED|ENOTCACHED|ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ENETUNREACH|ETIMEDOUT)\b|(?i:failed to fetch|network connectivity is disabled)`), func(f *Finding, _ children.Spec, _ []string, e *examination) {
@@ -301,6 +302,10 @@ var ailments = []ailment{
 // unauthorized says what to do about a server that wants to know who calls.
 // It is the one place for that.
 func (e *examination) unauthorized(f *Finding, s children.Spec) {
+	if text, login, _ := strings.Cut(f.Text, "; run: "); strings.HasPrefix(login, "mcphub auth login ") {
+		f.Text, f.Cure, f.Command = text, "log in at it", e.mcphub("auth", "login", s.Name)
+		return
+	}
 	name := strings.ToUpper(regexp.MustCompile(`[^A-Za-z0-9]+`).ReplaceAllString(s.Name, "_")) + "_TOKEN"
 	f.Cure = fmt.Sprintf(`it wants a token: write "headers": {"Authorization": "Bearer ${keyring:%s}"} into its entry, and set it`, name)
 	f.Command = e.mcphub("secret", "set", name)

@@ -102,6 +102,36 @@ func (s *Store) find(ctx context.Context, name string) (string, Place, error) {
 	return value, InFile, nil
 }
 
+// Copies returns what is kept under a name in all places: more than one where a place
+// could not be reached as the secret was set elsewhere. Whoever asks can tell which is
+// the newest. The error is a *NotSetError where there is none.
+func (s *Store) Copies(ctx context.Context, name string) ([]string, error) {
+	if bad := reference.CheckName(name); bad != "" {
+		return nil, fmt.Errorf("%q %s", name, bad)
+	}
+	var copies []string
+	why := ""
+	if !s.o.FileOnly {
+		switch value, err := s.keyring.get(ctx, name); {
+		case err == nil:
+			copies = append(copies, value)
+		case !errors.Is(err, errNone):
+			why = err.Error()
+		}
+	}
+	all, err := s.readFile()
+	if err != nil && len(copies) == 0 {
+		return nil, err
+	}
+	if value, ok := all[name]; ok {
+		copies = append(copies, value)
+	}
+	if len(copies) == 0 {
+		return nil, &NotSetError{name, why}
+	}
+	return copies, nil
+}
+
 // Set keeps a secret. It returns where, and why not in the keyring.
 func (s *Store) Set(ctx context.Context, name, value string) (at Place, why string, err error) {
 	if bad := reference.CheckName(name); bad != "" {
