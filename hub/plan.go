@@ -175,3 +175,15 @@ func (h *Hub) offeredBy(child string) *children.Offer {
 	}
 	return nil
 }
+
+// processes counts, by name, the instances that run and may be called, or will be.
+func (h *Hub) processes() map[string]int {
+	out := map[string]int{}
+	for _, st := range h.sup.Status() {
+		switch st.State {
+		case children.Starting, children.Ready, children.Hung:
+			out[st.Child]++
+		}
+	}
+	return out
+}
