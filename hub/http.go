@@ -8,6 +8,7 @@ import (
 	"mcphub/children"
 	"mcphub/hub/httpfront"
 	"mcphub/hub/inline"
+	"mcphub/hub/lookup"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/mirror"
 	"mcphub/internal/seal"
@@ -20,6 +21,18 @@ type HTTPOptions = httpfront.Options
 
 // A Token admits one client of the Streamable HTTP front.
 type Token = httpfront.Token
+
+// A Resource is the hub as a protected resource of OAuth, a Caller whom it admits.
+type (
+	Resource = httpfront.Resource
+	Caller   = httpfront.Caller
+)
+
+// ErrScope is why a valid token is not enough.
+var ErrScope = httpfront.ErrScope
+
+// PrincipalOf is the name of whom an issuer vouches for.
+func PrincipalOf(name, issuer string) string { return httpfront.PrincipalOf(name, issuer) }
 
 // ServeStreamableHTTP serves clients on a listener, which it closes, until ctx
 // ends. Calls under way then get Limits.Grace. It returns when every session
@@ -122,7 +135,7 @@ type inlineRequest struct {
 }
 
 func (r *inlineRequest) Mirrors() []mirror.Mark {
-	if tool := r.s.known(r.m); tool != nil {
+	if tool := r.s.lookups.Known(r.m); tool != nil {
 		return tool.Mirrors
 	}
 	return nil
@@ -134,7 +147,7 @@ func (r *inlineRequest) HasMethod() bool {
 }
 
 func (r *inlineRequest) Serve(ctx context.Context, reply *httpfront.InlineReply) jsonrpc.Answer {
-	return r.s.answer(r.m, func() jsonrpc.Answer { return r.s.serveRead(withHeaders(ctx, reply), r.m, r.meta, reply) })
+	return r.s.answer(r.m, func() jsonrpc.Answer { return r.s.serveRead(lookup.WithHeaders(ctx, reply), r.m, r.meta, reply) })
 }
 
 // nobody is the peer of what belongs to no request, where there is no session:

@@ -29,7 +29,7 @@ func TestPlan(t *testing.T) {
 	c.handshake(`{}`)
 	c.raw("tools/list", `{}`)
 	for _, name := range []string{"kid", "goes", "placed", "shared"} {
-		c.raw("tools/call", call(name+"__echo", `{}`))
+		c.raw("tools/call", toolCall(name+"__echo", `{}`))
 	}
 	before := map[string]int{}
 	for _, name := range []string{"kid", "placed", "shared"} {
@@ -63,9 +63,9 @@ goes stops 1 unknown=false disabled`
 	}
 
 	apply(t, h, next)
-	c.raw("tools/call", call("kid__echo", `{}`))
-	c.raw("tools/call", call("placed__progress", `{"Steps":1}`))
-	c.raw("tools/call", call("shared__echo", `{}`))
+	c.raw("tools/call", toolCall("kid__echo", `{}`))
+	c.raw("tools/call", toolCall("placed__progress", `{"Steps":1}`))
+	c.raw("tools/call", toolCall("shared__echo", `{}`))
 	for name, restarts := range map[string]bool{"kid": true, "placed": true, "shared": false} {
 		if now := pid(t, h, name); (now != before[name]) != restarts {
 			t.Errorf("%s: %d became %d", name, before[name], now)

@@ -22,14 +22,14 @@ func TestRestart(t *testing.T) {
 	c := connect(t, h)
 	c.handshake(`{}`)
 	c.raw("tools/list", `{}`)
-	c.raw("tools/call", call("kid__echo", `{}`))
-	c.raw("tools/call", call("other__echo", `{}`))
+	c.raw("tools/call", toolCall("kid__echo", `{}`))
+	c.raw("tools/call", toolCall("other__echo", `{}`))
 	was, beside := pid(t, h, "kid"), pid(t, h, "other")
 
 	if r, err := h.Restart(t.Context(), "kid"); err != nil || r != (Restarted{Processes: 1, Ready: 1}) {
 		t.Fatalf("%+v, %v", r, err)
 	}
-	c.raw("tools/call", call("kid__echo", `{}`))
+	c.raw("tools/call", toolCall("kid__echo", `{}`))
 	if now := pid(t, h, "kid"); now == was {
 		t.Error("the same process answers")
 	}
@@ -55,7 +55,7 @@ func TestRestartDuringACall(t *testing.T) {
 		c.handshake(`{}`)
 		c.tagged(s, "kid", "before")
 		done := make(chan string)
-		go func() { done <- c.raw("tools/call", call("kid__progress", `{"Steps":1,"Every":60000000000}`)) }()
+		go func() { done <- c.raw("tools/call", toolCall("kid__progress", `{"Steps":1,"Every":60000000000}`)) }()
 		synctest.Wait()
 		if r, err := h.Restart(context.Background(), "kid"); r != (Restarted{Processes: 1, Ready: 1}) || err != nil {
 			t.Errorf("%+v, %v", r, err)

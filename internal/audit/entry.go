@@ -47,9 +47,9 @@ var (
 	errTwoSenses = errors.New("its hash is right, and it is nothing that mcphub writes: no JSON, or a name stands in it twice, or it is not UTF-8")
 )
 
-// readLine reads a line and checks its own hash. What the chain depends on is
-// taken from where the format has it, and from nowhere else: a line has one
-// sense for every reader, or it is none.
+// readLine reads a line and checks its own hash. What the chain depends on must
+// stand exactly where the format has it. So every reader reads the same, or refuses
+// the line.
 func readLine(b []byte) (Entry, error) {
 	e, err := wholeLine(b)
 	if err != nil {
@@ -130,8 +130,7 @@ func (e *Entry) head(b []byte) (err error) {
 	return nil
 }
 
-// scan takes a text apart from its beginning on, until something is not as it
-// has to be.
+// scan reads a text from its beginning, until something is not as it must be.
 type scan struct {
 	b  []byte
 	ok bool

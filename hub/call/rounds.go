@@ -1,4 +1,4 @@
-package hub
+package call
 
 import (
 	"bytes"
@@ -46,18 +46,18 @@ type deniedError struct {
 	view    rootsmgr.View // that it was judged by then
 }
 
-func (e *deniedError) Error() string { return errDenied.Error() }
+func (e *deniedError) Error() string { return ErrDenied.Error() }
 
 // Is makes it an errDenied.
-func (e *deniedError) Is(target error) bool { return target == errDenied }
+func (e *deniedError) Is(target error) bool { return target == ErrDenied }
 
-// settle makes it what became of the request.
-func (e *deniedError) settle(j *judgement) { j.verdict, j.view = e.verdict, e.view }
+// applyTo makes it what became of the request.
+func (e *deniedError) applyTo(j *attempt) { j.verdict, j.view = e.verdict, e.view }
 
 // A dialogue is one judged request and its rounds.
 type dialogue struct {
 	s      *Session
-	j      *judgement
+	j      *attempt
 	method string
 	key    children.Key                       // of the instance that has the request
 	params func(v *validate.Verdict) [][]byte // the judged bytes
@@ -65,16 +65,16 @@ type dialogue struct {
 
 // exchange sends a judged request and sees it through. The error is one of
 // Lease.Call, an inputError or a deniedError.
-func (s *Session) exchange(ctx context.Context, j *judgement, method string, params func(v *validate.Verdict) [][]byte) (jsonrpc.Answer, error) {
+func (s *Session) exchange(ctx context.Context, j *attempt, method string, params func(v *validate.Verdict) [][]byte) (jsonrpc.Answer, error) {
 	if !j.lease.Modern() {
 		resp, err := j.lease.Call(ctx, method, params(j.verdict)...)
 		if err != nil {
 			return jsonrpc.Answer{}, err
 		}
-		return s.Catalog().WithApps(j.child, resp.Answer()), nil
+		return s.Offering.Catalog().WithApps(j.child, s.ClientOf(ctx).Answer(j.lease, method, resp)), nil
 	}
 	d := &dialogue{s: s, j: j, method: method, key: j.lease.Key(), params: params}
-	add, err := d.brought(s.clientOf(ctx))
+	add, err := d.brought(s.ClientOf(ctx))
 	if err != nil {
 		return jsonrpc.Answer{}, err
 	}
@@ -84,7 +84,7 @@ func (s *Session) exchange(ctx context.Context, j *judgement, method string, par
 // run sends the request, with what a retry adds, until the child does not ask
 // any more. first, where set, is a result that asks already.
 func (d *dialogue) run(ctx context.Context, add *retry, first []byte) (jsonrpc.Answer, error) {
-	c := d.s.clientOf(ctx)
+	c := d.s.ClientOf(ctx)
 	ctx = children.WithClient(ctx, c.Behalf())
 	idle := 0
 	for round := 0; ; round++ {
@@ -99,7 +99,7 @@ func (d *dialogue) run(ctx context.Context, add *retry, first []byte) (jsonrpc.A
 				return jsonrpc.Answer{}, err
 			}
 			if resp.Error != nil || !asksForInput(resp.Result) {
-				return d.s.Catalog().WithApps(d.j.child, c.Answer(d.j.lease, d.method, resp)), nil
+				return d.s.Offering.Catalog().WithApps(d.j.child, c.Answer(d.j.lease, d.method, resp)), nil
 			}
 			result = bytes.Clone(resp.Result)
 			resp.Release()
@@ -179,7 +179,7 @@ func (d *dialogue) with(add *retry) ([]byte, error) {
 // answer gathers what a child asks for. An Answer is what its client gets now:
 // it brings the rest with another request.
 func (d *dialogue) answer(ctx context.Context, asked demand, idle int) (*retry, *jsonrpc.Answer, error) {
-	c := d.s.clientOf(ctx)
+	c := d.s.ClientOf(ctx)
 	able := c.Claims().Can
 	var others []input
 	lacking := false // the roots that it asks for are still to come
@@ -258,7 +258,7 @@ func (d *dialogue) ask(ctx context.Context, inputs []input, given [][]byte) erro
 				cancel(err)
 				return
 			}
-			a := d.s.asked(ctx, d.key, m)
+			a := d.s.Ask(ctx, d.key, m)
 			if a.Release != nil {
 				defer a.Release()
 			}
@@ -294,7 +294,7 @@ func (d *dialogue) ask(ctx context.Context, inputs []input, given [][]byte) erro
 
 // brought is what a client of the child's own era brings for it, and the
 // roots as they are now; nil for a request that brings nothing.
-func (d *dialogue) brought(c client) (*retry, error) {
+func (d *dialogue) brought(c Client) (*retry, error) {
 	state, responses, ok := c.Brought(d.j.child)
 	if !ok {
 		return nil, nil
@@ -339,12 +339,12 @@ func (d *dialogue) again(ctx context.Context) error {
 	if j.scan == nil || !j.scan.NeedsBoundary() {
 		return nil
 	}
-	view, err := d.s.clientOf(ctx).Boundary(ctx, d.s.roots.NewWait())
+	view, err := d.s.ClientOf(ctx).Boundary(ctx, d.s.Roots.NewWait())
 	if err != nil {
 		return err
 	}
 	j.view = view
-	if d.s.decide(j); j.verdict.Decision != validate.Allow {
+	if d.s.judgeOnce(j); j.verdict.Decision != validate.Allow {
 		return &deniedError{j.verdict, view}
 	}
 	return nil

@@ -1,4 +1,4 @@
-package hub
+package lookup
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"mcphub/children"
+	"mcphub/hub/call"
 	"mcphub/hub/catalog"
 	"mcphub/hub/configuration"
 	"mcphub/hub/offering"
@@ -16,13 +17,13 @@ import (
 	"mcphub/validate"
 )
 
-// sources returns the children that may have a resource, the likeliest first, once
+// Sources returns the children that may have a resource, the likeliest first, once
 // it is known what they offer. sure: no other child can have it.
-func (s *Session) sources(ctx context.Context, uri string) (list []offering.Source, sure bool) {
-	if s.Catalog().Item(catalog.Resources, uri) == nil {
-		s.AwaitOffers(ctx)
+func (s *Session) Sources(ctx context.Context, uri string) (list []offering.Source, sure bool) {
+	if s.Offering.Catalog().Item(catalog.Resources, uri) == nil {
+		s.Offering.AwaitOffers(ctx)
 	}
-	l := s.Catalog()
+	l := s.Offering.Catalog()
 	w := l.Sources(uri)
 	for _, at := range slices.Concat(w.Likely, w.Alike, w.Others) {
 		list = append(list, offering.Source{Source: at, By: l.By})
@@ -32,12 +33,12 @@ func (s *Session) sources(ctx context.Context, uri string) (list []offering.Sour
 
 // findTemplate finds a template, or a resource, by what the client knows it by.
 func (s *Session) findTemplate(ctx context.Context, uri string) offering.Item {
-	l := s.Catalog()
+	l := s.Offering.Catalog()
 	if it := l.Reference(uri); it != nil {
 		return offering.Item{Item: it, By: l.By}
 	}
-	s.AwaitOffers(ctx)
-	l = s.Catalog()
+	s.Offering.AwaitOffers(ctx)
+	l = s.Offering.Catalog()
 	if it := l.Reference(uri); it != nil {
 		return offering.Item{Item: it, By: l.By}
 	}
@@ -47,35 +48,35 @@ func (s *Session) findTemplate(ctx context.Context, uri string) offering.Item {
 // mostSources bounds how many children are asked for one resource.
 const mostSources = 16
 
-// readResource answers resources/read. Where it is not known whose a resource
+// ServeResource answers resources/read. Where it is not known whose a resource
 // is, the children are asked in turn until one has it: each is judged first.
-func (s *Session) readResource(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
-	if err := checkParams(m); err != nil {
+func (s *Session) ServeResource(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
+	if err := call.CheckParams(m); err != nil {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
 	}
-	quoted, uri, err := stringAt(m, "uri", "a URI")
+	quoted, uri, err := call.StringAt(m, "uri", "a URI")
 	if err != nil {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
 	}
-	ctx = s.withNotice(ctx, tokenOf(m))
-	list, sure := s.sources(ctx, uri)
-	a, from, err := s.inTurn(ctx, uri, list, sure, func(from offering.Source) (jsonrpc.Answer, error) {
-		return s.aboutResource(ctx, m, from, quoted, nil)
+	ctx = s.WithNotice(ctx, call.TokenOf(m))
+	list, sure := s.Sources(ctx, uri)
+	a, from, err := s.InTurn(ctx, uri, list, sure, func(from offering.Source) (jsonrpc.Answer, error) {
+		return s.AboutResource(ctx, m, from, quoted, nil)
 	})
 	switch {
 	case errors.Is(err, configuration.ErrSuperseded):
-		return s.readResource(ctx, m)
+		return s.ServeResource(ctx, m)
 	case a.Error == nil && from.URI != uri:
 		return renamedContents(a, from.URI, uri)
 	}
 	return a
 }
 
-// inTurn asks the children that may have a resource, the likeliest first, until
+// InTurn asks the children that may have a resource, the likeliest first, until
 // one has it. Where none does the answer is what the likeliest said that knows the
-// request at all. errSuperseded: it has to begin anew.
-func (s *Session) inTurn(ctx context.Context, uri string, list []offering.Source, sure bool, ask func(offering.Source) (jsonrpc.Answer, error)) (jsonrpc.Answer, offering.Source, error) {
-	said := noResource(uri)
+// request at all. ErrSuperseded: it &.
+func (s *Session) InTurn(ctx context.Context, uri string, list []offering.Source, sure bool, ask func(offering.Source) (jsonrpc.Answer, error)) (jsonrpc.Answer, offering.Source, error) {
+	said := NoResource(uri)
 	for i, from := range list {
 		if i == mostSources || ctx.Err() != nil {
 			break
@@ -84,7 +85,7 @@ func (s *Session) inTurn(ctx context.Context, uri string, list []offering.Source
 		switch {
 		case errors.Is(err, configuration.ErrSuperseded):
 			return a, from, err
-		case errors.Is(err, errDenied):
+		case errors.Is(err, call.ErrDenied):
 			return a, from, nil
 		case a.Error == nil || sure || !notFound(a):
 			return a, from, nil
@@ -99,20 +100,20 @@ func (s *Session) inTurn(ctx context.Context, uri string, list []offering.Source
 	return said, offering.Source{}, nil
 }
 
-// aboutResource makes a request about one resource of one child. Its answer and
+// AboutResource makes a request about one resource of one child. Its answer and
 // error are those of Call.run; what a reload came between is made anew here, as long
 // as the child is the same.
-func (s *Session) aboutResource(ctx context.Context, m *jsonrpc.Message, from offering.Source, quoted []byte, before func(*children.Lease) error) (jsonrpc.Answer, error) {
+func (s *Session) AboutResource(ctx context.Context, m *jsonrpc.Message, from offering.Source, quoted []byte, before func(*children.Lease) error) (jsonrpc.Answer, error) {
 	for {
 		g := from.By
-		c := &Call{s: s, token: tokenOf(m), request: splicingOf(m, quoted, from.URI), target: &requestTarget{
-			gen: g, child: from.Child, name: m.Method, before: before, follows: true, templates: s.Catalog().TemplatesOf(from.Child),
-			look: func(templates []string) (*validate.Scan, error) {
+		c := &call.Call{Session: s.Session, Token: call.TokenOf(m), Splicing: call.SplicingOf(m, quoted, from.URI), Target: &call.RequestTarget{
+			By: g, Child: from.Child, Method: m.Method, Before: before, Follows: true, Templates: s.Offering.Catalog().TemplatesOf(from.Child),
+			Scan: func(templates []string) (*validate.Scan, error) {
 				return g.Checker.ScanURI(from.Child, from.URI, templates...)
 			},
 		}}
-		a, err := c.run(ctx)
-		if from.By = s.hub.now(); !errors.Is(err, configuration.ErrSuperseded) || from.By == g || s.hub.current.Superseded(g.Child(from.Child)) {
+		a, err := c.Run(ctx)
+		if from.By = s.Current.Now(); !errors.Is(err, configuration.ErrSuperseded) || from.By == g || s.Current.Superseded(g.Child(from.Child)) {
 			return a, err
 		}
 	}
@@ -128,7 +129,8 @@ func notFound(a jsonrpc.Answer) bool {
 	return false
 }
 
-func noResource(uri string) jsonrpc.Answer {
+// NoResource says that no child has a resource.
+func NoResource(uri string) jsonrpc.Answer {
 	data, _ := json.Marshal(map[string]string{"uri": uri})
 	e := &jsonrpc.Error{Code: mcp.RESOURCE_NOT_FOUND, Message: "Resource not found: no server behind this hub has it", Data: data}
 	return jsonrpc.Answer{Error: e.Raw()}

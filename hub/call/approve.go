@@ -1,4 +1,4 @@
-package hub
+package call
 
 import (
 	"context"
@@ -8,27 +8,22 @@ import (
 	"time"
 
 	"mcphub/hub/approval"
-	"mcphub/hub/assignment"
 	"mcphub/hub/declaration"
 	"mcphub/hub/record"
 	"mcphub/internal/audit"
+	"mcphub/internal/printable"
 	"mcphub/validate"
 )
 
 // This file has a person asked about a Call that a rule escalates.
 
-// newApprovals makes the approval queue of a session.
-func (s *Session) newApprovals() *approval.Queue {
-	return approval.New(s.hub.now().FS, s.log, func() approval.Rules { return s.hub.now().ApprovalRules() })
-}
-
 // approve asks a person about a call that a rule escalates. What comes back is as
-// from consider: where the call was allowed, it was judged again with the
+// from prepare: where the call was allowed, it was judged again with the
 // approval, which is used up; else it has the reason that it was not allowed. The
 // caller ends the approval with the call.
-func (c *Call) approve(ctx context.Context, j *judgement) (*judgement, error) {
+func (c *Call) approve(ctx context.Context, j *attempt) (*attempt, error) {
 	e := &escalated{c, j}
-	refusal, err := c.s.approvals.Ask(ctx, c.approvalRequest(), e.j.forApproval(), e)
+	refusal, err := c.Session.Approvals.Ask(ctx, c.approvalRequest(), e.j.forApproval(), e)
 	if err != nil {
 		return nil, err
 	}
@@ -43,29 +38,29 @@ func (c *Call) approve(ctx context.Context, j *judgement) (*judgement, error) {
 
 // approvalRequest is the call as a person is asked about it.
 func (c *Call) approvalRequest() *approval.Request {
-	_, child := c.target.owner()
-	r := c.target.asked(c)
-	r.Digest = approval.DigestOf([]byte(c.s.id), []byte(child), r.Digest[:])
+	_, child := c.Target.owner()
+	r := c.Target.asked(c)
+	r.Digest = approval.DigestOf([]byte(c.Session.ID), []byte(child), r.Digest[:])
 	return &r
 }
 
 // escalated is the Caller of a call.
 type escalated struct {
 	c *Call
-	j *judgement // the last one
+	j *attempt // the last one
 }
 
 // forApproval is what a question goes by.
-func (j *judgement) forApproval() *approval.Judgement {
+func (j *attempt) forApproval() *approval.Judgement {
 	return &approval.Judgement{
-		Child: &j.gen.Child(j.child).Spec, Checker: j.gen.Checker, Verdict: j.verdict, View: j.view, StartLimit: j.gen.StartLimit(j.child),
+		Child: &j.by.Child(j.child).Spec, Checker: j.by.Checker, Verdict: j.verdict, View: j.view, StartLimit: j.by.StartLimit(j.child),
 	}
 }
 
 func (e *escalated) Judge(ctx context.Context, a *approval.Approval) (*approval.Judgement, error) {
 	e.c.approval = a
-	e.c.target.anew()
-	j, err := e.c.consider(ctx)
+	e.c.Target.anew()
+	j, err := e.c.prepare(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -75,26 +70,26 @@ func (e *escalated) Judge(ctx context.Context, a *approval.Approval) (*approval.
 
 func (e *escalated) Release(ctx context.Context) {
 	e.j.lease.Release()
-	e.c.s.clientOf(ctx).Yield()
+	e.c.Session.ClientOf(ctx).Yield()
 }
 
 func (e *escalated) Waiting(ctx context.Context, what string) (over func()) {
-	return waitingFor(ctx, what)
+	return WaitingFor(ctx, what)
 }
 
 // Asker chooses by what the client can do: one that can show a form is asked, and
 // nobody else.
 func (e *escalated) Asker(ctx context.Context) approval.Asker {
-	s := e.c.s
-	c := s.clientOf(ctx)
+	s := e.c.Session
+	c := s.ClientOf(ctx)
 	switch {
 	case c.Claims().Can.Form:
 		return clientAsker{c}
-	case s.hub.now().Approval.Terminal:
-		caps := s.capabilities()
-		return s.hub.terminal.Asker(approval.Pending{
-			Session: s.id[:8], Client: shown(strings.TrimSpace(caps.Name+" "+caps.Version), 60), Token: s.principal,
-		}, s.log)
+	case s.Current.Now().Approval.Terminal:
+		caps := s.Main.Claims()
+		return s.Terminal.Asker(approval.Pending{
+			Session: s.ID[:8], Client: printable.Escape(strings.TrimSpace(caps.Name+" "+caps.Version), 60), Token: s.Principal,
+		}, s.Log)
 	}
 	return approval.Nobody{}
 }
@@ -103,7 +98,7 @@ func (e *escalated) Asker(ctx context.Context) approval.Asker {
 // version, or newer ones. Being given is not having applied them, which acquire
 // waits for. After the timeout of the roots the hub alone judges.
 func (e *escalated) AwaitServed(ctx context.Context, version uint64) error {
-	return e.c.s.awaitGiven(ctx, max(e.j.gen.Roots.Timeout, 0), func(now assignment.State) bool { return now.Grants >= version })
+	return e.c.Session.Instances.AwaitGrants(ctx, max(e.j.by.Roots.Timeout, 0), version)
 }
 
 // Record writes a line of its own about a question.
@@ -112,11 +107,11 @@ func (e *escalated) Record(ctx context.Context, ev *approval.Event) {
 	for _, g := range ev.Granted {
 		q.Granted = append(q.Granted, audit.Grant{Path: g.Path, File: g.File, Roles: g.Roles.String()})
 	}
-	e.c.s.records.Question(ctx, e.c.target.subject(), e.j.decision(), q)
+	e.c.Session.Records.Question(ctx, e.c.Target.subject(), e.j.decision(), q)
 }
 
 // A clientAsker asks through the client, by an elicitation on the way of the call.
-type clientAsker struct{ to peer }
+type clientAsker struct{ to Peer }
 
 func (clientAsker) Who() string { return approval.AskedClient }
 
@@ -126,31 +121,27 @@ func (a clientAsker) Ask(ctx context.Context, q *approval.Question) approval.Ans
 	case errors.Is(err, approval.ErrUnanswered), errors.Is(context.Cause(ctx), approval.ErrUnanswered):
 		return approval.Unanswered()
 	case err != nil:
-		return approval.NotAsked("the client could not be asked: " + shown(err.Error(), 200))
+		return approval.NotAsked("the client could not be asked: " + printable.Escape(err.Error(), 200))
 	}
 	defer resp.Release()
 	if e := resp.Err(); e != nil {
-		return approval.NotAsked(fmt.Sprintf("the client did not ask: %s", shown(e.Message, 200)))
+		return approval.NotAsked(fmt.Sprintf("the client did not ask: %s", printable.Escape(e.Message, 200)))
 	}
 	return q.Read(resp.Result)
 }
 
-// Terminal is where a person at a terminal of the hub's user answers what clients
-// cannot ask.
-func (h *Hub) Terminal() *approval.Terminal { return &h.terminal }
-
-// unapproved is the text for a call that a rule escalates and nobody allowed.
-func unapproved(v *validate.Verdict, at, why string) string {
+// unapprovedText is the text for a call that a rule escalates and nobody allowed.
+func unapprovedText(v *validate.Verdict, at, why string) string {
 	var b strings.Builder
 	rule := ""
 	if v.Fired != nil {
 		rule = " by " + ruleText(v.Fired)
 	}
 	if f := v.First; f != nil {
-		fmt.Fprintf(&b, "Access denied: Path '%s' needs the approval of a person%s, and it was not given: %s.", shown(f.Raw, 200), rule, why)
+		fmt.Fprintf(&b, "Access denied: Path '%s' needs the approval of a person%s, and it was not given: %s.", printable.Escape(f.Raw, 200), rule, why)
 		fmt.Fprintf(&b, "\nFound at %s (to %s; %s).", pointerText(at+f.Pointer), f.Role, f.Code)
 		if f.Leads != "" && f.Leads != f.Raw {
-			fmt.Fprintf(&b, " It leads to '%s'.", shown(f.Leads, 200))
+			fmt.Fprintf(&b, " It leads to '%s'.", printable.Escape(f.Leads, 200))
 		}
 	} else {
 		fmt.Fprintf(&b, "Access denied: This call needs the approval of a person%s, and it was not given: %s.", rule, why)

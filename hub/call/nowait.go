@@ -1,4 +1,4 @@
-package hub
+package call
 
 import (
 	"bytes"
@@ -43,20 +43,20 @@ type replier interface {
 	Batch() *jsonrpc.Batch
 }
 
-// A toolCall is a call of a tool that was let through without waiting: what is needed
+// An asyncCall is a call of a tool that was let through without waiting: what is needed
 // of it while no goroutine is with it.
-type toolCall struct {
+type asyncCall struct {
 	s        *Session
 	tool     *catalog.Tool
 	lease    *children.Lease
-	inFlight inFlight
+	inFlight Request
 
 	reply   replier
 	own     []byte // the hub's progress token; nil for none
 	ticket  audit.Ticket
 	call    children.Call
-	attempt *toolAttempt // nil once it was sent, unless the child may ask for more
-	talk    *talk        // nil: the child cannot ask for more by its result
+	attempt *pooledCall // nil once it was sent, unless the child may ask for more
+	talk    *talk       // nil: the child cannot ask for more by its result
 
 	// Of who sends it, and read by who gives it up.
 	sent   bool
@@ -72,12 +72,12 @@ type talk struct {
 	ctx    context.Context
 }
 
-// A toolAttempt is a Call of a tool in one piece, with the buffers that what the child
+// A pooledCall is a Call of a tool in one piece, with the buffers that what the child
 // is sent is put together in. Where the call was sent without waiting it is used again.
-type toolAttempt struct {
+type pooledCall struct {
 	Call
-	tool  toolTarget
-	first judgement // of the first attempt; it holds the lease
+	tool  ToolTarget
+	first attempt // of the first attempt; it holds the lease
 
 	name  []byte
 	edits [2]jsonrpc.Edit
@@ -88,10 +88,10 @@ type toolAttempt struct {
 // mostHeld is how large a buffer is kept for the next call.
 const mostHeld = 64 << 10
 
-var attempts = sync.Pool{New: func() any { return new(toolAttempt) }}
+var attempts = sync.Pool{New: func() any { return new(pooledCall) }}
 
-func (a *toolAttempt) free() {
-	a.Call, a.tool, a.first = Call{}, toolTarget{}, judgement{}
+func (a *pooledCall) free() {
+	a.Call, a.tool, a.first = Call{}, ToolTarget{}, attempt{}
 	clear(a.edits[:])
 	clear(a.parts[:])
 	if cap(a.held) > mostHeld {
@@ -101,33 +101,33 @@ func (a *toolAttempt) free() {
 }
 
 // read makes it a call of the request m, of a tool that was looked up.
-func (a *toolAttempt) read(s *Session, m *jsonrpc.Message, quoted []byte, tool offering.Tool) {
-	a.s, a.target, a.token, a.spare = s, &a.tool, tokenOf(m), &a.first
-	a.request = splicing{m.Params, quoted, a.token, tool.Remote}
-	a.tool = toolTarget{listed: tool, tool: tool, args: m.Param("arguments"), task: m.Param("task") != nil}
+func (a *pooledCall) read(s *Session, m *jsonrpc.Message, quoted []byte, tool offering.Tool) {
+	a.Session, a.Target, a.Token, a.spare = s, &a.tool, TokenOf(m), &a.first
+	a.Splicing = Splicing{m.Params, quoted, a.Token, tool.Remote}
+	a.tool = ToolTarget{Listed: tool, tool: tool, Args: m.Param("arguments"), task: m.Param("task") != nil}
 }
 
-// tryCall makes a tools/call that takes no waiting: small, of a tool that is known,
+// TryTool makes a tools/call that takes no waiting: small, of a tool that is known,
 // with nothing in it to judge, to a child that is ready. false: nothing was done for
 // it, but its Scan may be kept in m for who makes it again. briefly: what may take
 // its time is not begun either.
-func (s *Session) tryCall(m *jsonrpc.Message, from client, r replier, briefly bool) bool {
-	if m.Method != string(mcp.MethodToolsCall) || inline.Resembles(m) || checkMembers(m.Members) != nil {
+func (s *Session) TryTool(m *jsonrpc.Message, from Client, r replier, briefly bool) bool {
+	if m.Method != string(mcp.MethodToolsCall) || inline.Resembles(m) || CheckMembers(m.Members) != nil {
 		return false
 	}
 	quoted := m.Param("name")
 	if len(quoted) < 2 || quoted[0] != '"' || bytes.IndexByte(quoted, '\\') >= 0 {
 		return false
 	}
-	list := s.Catalog()
+	list := s.Offering.Catalog()
 	tool := offering.Tool{Tool: list.ToolNamed(quoted[1 : len(quoted)-1]), By: list.By}
 	if tool.Tool == nil || tool.Child == "" || m.Param("task") != nil || !suits(from, tool, nil) || briefly && tool.Costly || list.RenamesApps(tool.Child) {
 		return false
 	}
-	a := attempts.Get().(*toolAttempt)
+	a := attempts.Get().(*pooledCall)
 	a.read(s, m, quoted, tool)
 	a.nowait = true
-	j, err := a.attempt(context.Background()) // whoever may have to be asked for something does not suit
+	j, err := a.try(context.Background()) // whoever may have to be asked for something does not suit
 	a.nowait, m.Prepared = false, a
 	if err != nil {
 		return false
@@ -136,26 +136,37 @@ func (s *Session) tryCall(m *jsonrpc.Message, from client, r replier, briefly bo
 	switch {
 	case !j.allowed(), !suits(from, tool, j.lease), !j.lease.CanStart(),
 		modern && (m.Param(inline.MemberResponses) != nil || m.Param(inline.MemberState) != nil), // refused, by who makes it again
-		s.records.Missing() != nil:
+		s.Records.Missing() != nil:
 		j.lease.Release()
 		return false
 	}
 	m.Prepared = nil
-	c := &toolCall{s: s, tool: a.tool.tool.Tool, lease: j.lease, reply: r, attempt: a}
-	c.inFlight.Key, c.inFlight.Client = j.lease.Key(), onBehalf{client: from}
+	c := &asyncCall{s: s, tool: a.tool.tool.Tool, lease: j.lease, reply: r, attempt: a}
+	c.inFlight.Key, c.inFlight.Client = j.lease.Key(), OnBehalf{Client: from}
 	c.depart(m)
 	return true
 }
 
+// Tool makes the call of a tool that was looked up by its quoted name. Its answer and
+// error are those of Call.run.
+func (s *Session) Tool(ctx context.Context, m *jsonrpc.Message, quoted []byte, tool offering.Tool) (jsonrpc.Answer, error) {
+	c, tried := m.Prepared.(*pooledCall) // by TryTool
+	if !tried {
+		c = &pooledCall{}
+	}
+	c.read(s, m, quoted, tool)
+	return c.Run(ctx)
+}
+
 // suits asks a client whether a call of tool may be made without waiting.
-func suits(c client, tool offering.Tool, lease *children.Lease) bool {
+func suits(c Client, tool offering.Tool, lease *children.Lease) bool {
 	return c.Suits(tool.By.Child(tool.Child).Spec.Share, len(tool.Mirrors) > 0, lease)
 }
 
 // depart has a call recorded and sent that was let through.
-func (c *toolCall) depart(m *jsonrpc.Message) {
+func (c *asyncCall) depart(m *jsonrpc.Message) {
 	s := c.s
-	s.inFlight.Start(&c.inFlight)
+	s.InFlight.Start(&c.inFlight)
 	defer func() {
 		if p := recover(); p != nil {
 			c.end(errBroken)
@@ -163,46 +174,46 @@ func (c *toolCall) depart(m *jsonrpc.Message) {
 		}
 	}()
 	a := c.attempt
-	a.name = jsonrpc.AppendString(a.name[:0], a.request.remote)
+	a.name = jsonrpc.AppendString(a.name[:0], a.Splicing.remote)
 	edits := a.edits[:]
-	edits[0] = jsonrpc.Edit{Old: a.request.quoted, With: a.name}
-	if a.token != nil {
-		c.own = s.hub.progress.Add(c.inFlight.Key, c.inFlight.Client.client, bytes.Clone(a.token))
-		edits[1] = jsonrpc.Edit{Old: a.token, With: c.own}
+	edits[0] = jsonrpc.Edit{Old: a.Splicing.quoted, With: a.name}
+	if a.Token != nil {
+		c.own = s.Progress.Add(c.inFlight.Key, c.inFlight.Client.Client, bytes.Clone(a.Token))
+		edits[1] = jsonrpc.Edit{Old: a.Token, With: c.own}
 	}
 	params := jsonrpc.AppendSplice(a.parts[:0], m.Params, edits)
 	if c.lease.Modern() {
-		ctx := withClient(context.Background(), c.inFlight.Client.client)
+		ctx := WithClient(context.Background(), c.inFlight.Client.Client)
 		c.talk = &talk{judged: jsonrpc.Join(params)}
 		params = append(a.parts[:0], c.talk.judged)
-		c.call.For(c.inFlight.Client.client.Behalf())
+		c.call.For(c.inFlight.Client.Client.Behalf())
 		c.talk.ctx, c.cancel = context.WithCancelCause(inflight.With(ctx, &c.inFlight))
 	}
 	// What m holds may be used again soon.
-	a.request, a.token, a.tool.args = splicing{}, nil, nil
+	a.Splicing, a.Token, a.tool.Args = Splicing{}, nil, nil
 	batch := c.reply.Batch()
-	if !s.records.Kept() {
+	if !s.Records.Kept() {
 		c.leave(batch, params)
 		return
 	}
 	a.held = jsonrpc.AppendAll(a.held[:0], params)
 	line := audit.Call{Request: m.ID, Form: c.tool.Plain(a.first.scan).Form, Arguments: m.Param("arguments")}
-	s.records.Plain(line, c, batch, len(a.held))
+	s.Records.Plain(line, c, batch, len(a.held))
 }
 
 // Recorded sends the call, unless it may not be.
-func (c *toolCall) Recorded(t audit.Ticket, err error) {
-	if c.ticket, err = c.s.records.May(t, err); err != nil {
+func (c *asyncCall) Recorded(t audit.Ticket, err error) {
+	if c.ticket, err = c.s.Records.May(t, err); err != nil {
 		c.fail(err)
 		return
 	}
-	c.leave(c.s.records.Batch(), append(c.attempt.parts[:0], c.attempt.held))
+	c.leave(c.s.Records.Batch(), append(c.attempt.parts[:0], c.attempt.held))
 }
 
 // leave sends the call, unless nobody waits for it any more. Where there is no room
 // for it at once, that is waited for on a goroutine. Who gives it up while it is sent
 // is told of at once by OnCancel.
-func (c *toolCall) leave(b *jsonrpc.Batch, params [][]byte) {
+func (c *asyncCall) leave(b *jsonrpc.Batch, params [][]byte) {
 	cause := c.reply.Cause()
 	if cause == nil {
 		c.sent = c.lease.Start(&c.call, c, b, methodCall, c.own, params...)
@@ -225,7 +236,7 @@ func (c *toolCall) leave(b *jsonrpc.Batch, params [][]byte) {
 }
 
 // free gives the attempt back.
-func (c *toolCall) free() {
+func (c *asyncCall) free() {
 	c.mu.Lock()
 	a := c.attempt
 	c.attempt = nil
@@ -236,17 +247,17 @@ func (c *toolCall) free() {
 }
 
 // context is for what can only be ended by one.
-func (c *toolCall) context() context.Context {
+func (c *asyncCall) context() context.Context {
 	if c.talk != nil {
-		return children.WithClient(c.talk.ctx, c.inFlight.Client.client.Behalf())
+		return children.WithClient(c.talk.ctx, c.inFlight.Client.Client.Behalf())
 	}
-	ctx := inflight.With(withClient(context.Background(), c.inFlight.Client.client), &c.inFlight)
+	ctx := inflight.With(WithClient(context.Background(), c.inFlight.Client.Client), &c.inFlight)
 	ctx, c.cancel = context.WithCancelCause(ctx)
 	return ctx
 }
 
 // Abandon gives up a call that is with the child, or waits to be.
-func (c *toolCall) Abandon(cause error) {
+func (c *asyncCall) Abandon(cause error) {
 	if c.cancel != nil {
 		c.cancel(cause)
 	}
@@ -257,7 +268,7 @@ func (c *toolCall) Abandon(cause error) {
 
 // Answered takes the answer of the child, on its read loop, behind all progress of
 // the call.
-func (c *toolCall) Answered(res *jsonrpc.Response, err error) {
+func (c *asyncCall) Answered(res *jsonrpc.Response, err error) {
 	switch {
 	case err != nil:
 		c.fail(err)
@@ -266,12 +277,12 @@ func (c *toolCall) Answered(res *jsonrpc.Response, err error) {
 		res.Release()
 		go c.converse(result)
 	default:
-		c.answered(settle(c.lease, methodCall, res))
+		c.answered(c.inFlight.Client.Answer(c.lease, methodCall, res))
 	}
 }
 
 // answered ends the call with the answer that the child gave.
-func (c *toolCall) answered(a jsonrpc.Answer) {
+func (c *asyncCall) answered(a jsonrpc.Answer) {
 	ticket, reply := c.ticket, c.reply
 	ticket.Outcome(record.Result(a.Result, a.Error))
 	if _, first := c.end(nil); first {
@@ -280,14 +291,14 @@ func (c *toolCall) answered(a jsonrpc.Answer) {
 }
 
 // fail ends the call where there is no such answer.
-func (c *toolCall) fail(err error) {
+func (c *asyncCall) fail(err error) {
 	gone := c.reply.Cause()
 	questions, first := c.end(err)
 	if !first {
 		return
 	}
 	c.ticket.Outcome(record.Failure(err))
-	a := refuse(context.Background(), c.tool, err)
+	a := failed(context.Background(), c.tool, err)
 	if gone != nil {
 		a = jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, gone.Error())
 	}
@@ -308,7 +319,7 @@ var errBroken = errors.New("internal error")
 
 // end gives back what the call holds; first is false where that has been done.
 // Where there is an error that ends what was asked on account of the call.
-func (c *toolCall) end(err error) (ending []<-chan struct{}, first bool) {
+func (c *asyncCall) end(err error) (ending []<-chan struct{}, first bool) {
 	c.mu.Lock()
 	first = !c.over
 	c.over = true
@@ -321,29 +332,29 @@ func (c *toolCall) end(err error) (ending []<-chan struct{}, first bool) {
 	if a != nil {
 		a.free()
 	}
-	ending = c.s.inFlight.End(&c.inFlight, err != nil)
+	ending = c.s.InFlight.End(&c.inFlight, err != nil)
 	if c.cancel != nil {
 		c.cancel(nil)
 	}
 	if c.own != nil {
-		c.s.hub.progress.Remove(c.own)
+		c.s.Progress.Remove(c.own)
 	}
 	c.lease.Release()
 	return ending, true
 }
 
 // converse goes on where the child has asked for something, or made a task.
-func (c *toolCall) converse(result []byte) {
-	if !jsonrpc.Guard(c.s.log, &jsonrpc.Message{Method: methodCall, ID: []byte{'0'}}, func() { c.goOn(result) }) {
+func (c *asyncCall) converse(result []byte) {
+	if !jsonrpc.Guard(c.s.Log, &jsonrpc.Message{Method: methodCall, ID: []byte{'0'}}, func() { c.goOn(result) }) {
 		c.fail(errBroken)
 	}
 }
 
-func (c *toolCall) goOn(result []byte) {
+func (c *asyncCall) goOn(result []byte) {
 	ctx := c.talk.ctx
 	if tasks.Is(result) {
 		c.ticket.Outcome(record.Result(result, nil))
-		a := c.s.tasks.Adopt(ctx, taskSession{c.s}, c.lease, jsonrpc.ResultAnswer(result), func() {})
+		a := c.s.Instances.AdoptTask(ctx, c.lease, jsonrpc.ResultAnswer(result), func() {})
 		if _, first := c.end(nil); first {
 			c.reply.Answer(a)
 		}

@@ -1,4 +1,4 @@
-package hub
+package call
 
 import (
 	"fmt"
@@ -14,9 +14,9 @@ import (
 // knownMembers are the members of tools/call params that servers read.
 var knownMembers = []string{"name", "arguments", "_meta", "task", inline.MemberResponses, inline.MemberState}
 
-// checkMembers refuses a member of tools/call params that is a look-alike of a
+// CheckMembers refuses a member of tools/call params that is a look-alike of a
 // known one.
-func checkMembers(members []jsonrpc.Member) error { return lookAlike("params", members, knownMembers) }
+func CheckMembers(members []jsonrpc.Member) error { return lookAlike("params", members, knownMembers) }
 
 // lookAlike refuses a member that is a known one but for letter case or a NUL
 // in it: a child with a lax parser would read it in place of the one that was
@@ -45,9 +45,9 @@ func bare(name string) string {
 	return name
 }
 
-// checkParams is checkMembers for the params of another request: those that
+// CheckParams is CheckMembers for the params of another request: those that
 // servers read there, and what is in the objects among them.
-func checkParams(m *jsonrpc.Message) error {
+func CheckParams(m *jsonrpc.Message) error {
 	known := []string{"_meta", "name", "uri", "arguments", "ref", "argument", "context", "cursor", "level", inline.MemberResponses, inline.MemberState}
 	if err := lookAlike("params", m.Members, known); err != nil {
 		return err
@@ -66,9 +66,9 @@ func checkParams(m *jsonrpc.Message) error {
 	return nil
 }
 
-// stringAt is the member of params that names what a request is about: as it was
+// StringAt is the member of params that names what a request is about: as it was
 // sent, and read. The error says what it should be.
-func stringAt(m *jsonrpc.Message, key, what string) (quoted []byte, value string, err error) {
+func StringAt(m *jsonrpc.Message, key, what string) (quoted []byte, value string, err error) {
 	quoted = m.Param(key)
 	value, ok := jsonrpc.String(quoted)
 	if !ok {

@@ -1,4 +1,4 @@
-package hub
+package call
 
 import (
 	"sync"
@@ -15,8 +15,8 @@ import (
 // the child's pipe.
 const quickFrame = 16 << 10
 
-// A waiter takes the answer to a call for a goroutine that waits for it.
-type waiter struct {
+// A Waiter takes the answer to a call for a goroutine that waits for it.
+type Waiter struct {
 	*jsonrpc.Cancellation // of the request
 	spent                 atomic.Bool
 	answer                jsonrpc.Answer
@@ -34,7 +34,7 @@ func (d *dones) take() chan struct{} {
 }
 
 // Answer takes the first answer.
-func (w *waiter) Answer(a jsonrpc.Answer) {
+func (w *Waiter) Answer(a jsonrpc.Answer) {
 	if w.spent.Swap(true) {
 		if a.Release != nil {
 			a.Release()
@@ -47,37 +47,16 @@ func (w *waiter) Answer(a jsonrpc.Answer) {
 }
 
 // Batch is nil: each request comes by itself.
-func (w *waiter) Batch() *jsonrpc.Batch { return nil }
+func (w *Waiter) Batch() *jsonrpc.Batch { return nil }
 
-// serveAndWait answers a request on a goroutine that waits for the answer.
-func (s *Session) serveAndWait(r Reply, end *jsonrpc.Cancellation, m *jsonrpc.Message) jsonrpc.Answer {
-	c := &struct {
-		handshakeClient
-		waiter
-	}{handshakeClient{r, s}, waiter{Cancellation: end}}
-	if a, ok := s.callAndWait(&c.handshakeClient, &c.waiter, m); ok {
-		return a
-	}
-	return s.ServeRequest(withClient(end.Context(), &c.handshakeClient), m)
-}
-
-// answer has a request served; see jsonrpc.Guard.
-func (s *Session) answer(m *jsonrpc.Message, serve func() jsonrpc.Answer) (a jsonrpc.Answer) {
-	if !jsonrpc.Guard(s.log, m, func() { a = serve() }) {
-		return jsonrpc.Panicked()
-	}
-	return a
-}
-
-// callAndWait answers a call that waits for nothing but its answer; false: nothing
+// ToolAndWait answers a call that waits for nothing but its answer; false: nothing
 // was done for it.
-func (s *Session) callAndWait(from client, w *waiter, m *jsonrpc.Message) (jsonrpc.Answer, bool) {
+func (s *Session) ToolAndWait(from Client, w *Waiter, m *jsonrpc.Message) (jsonrpc.Answer, bool) {
 	if len(m.Frame) > quickFrame {
 		return jsonrpc.Answer{}, false
 	}
-	s.start()
 	w.done = s.dones.take()
-	ok := s.tryCall(m, from, w, false)
+	ok := s.TryTool(m, from, w, false)
 	if ok {
 		<-w.done
 	}

@@ -1,4 +1,4 @@
-package hub
+package call
 
 import (
 	"context"
@@ -11,10 +11,10 @@ import (
 	"mcphub/validate"
 )
 
-// A peer is a way to one client, whatever the transport. Over stdio there is
+// A Peer is a way to one client, whatever the transport. Over stdio there is
 // one for everything; over HTTP each request of the client has its own, and
 // what belongs to none has another.
-type peer interface {
+type Peer interface {
 	// Call asks the client and waits for its answer, as jsonrpc.Conn.Call does.
 	Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error)
 	// Notify tells the client, waiting for room as long as ctx lasts.
@@ -26,18 +26,10 @@ type peer interface {
 	TrySpare(method string, params ...[]byte) bool
 }
 
-// A mainPeer is the peer of what belongs to no request of the client.
-type mainPeer interface {
-	peer
-	Serving() int                    // requests of the client under way
-	Connected() bool                 // the client takes what belongs to no request now
-	Ready(ctx context.Context) error // waits until the client can be asked
-}
-
 // A Reply is what a front gives a request: the client is told and asked on it,
 // before the answer, what belongs to the request.
 type Reply interface {
-	peer
+	Peer
 	// Lend lets the hub's own questions go on this reply, where there is no other way,
 	// until back is called.
 	Lend() (back func())
@@ -46,17 +38,11 @@ type Reply interface {
 	Reaches() bool
 }
 
-// mainReply is that of a request which has none of its own.
-type mainReply struct{ mainPeer }
-
-func (mainReply) Lend() (back func()) { return func() {} }
-func (mainReply) Reaches() bool       { return true }
-
-// A client is whoever made one request, as a Call sees it. There are two: a
-// handshakeClient has said once what it can do, and is asked and told at any time;
+// A Client is whoever made one request, as a Call sees it. There are two: one of the
+// handshake has said once what it can do, and is asked and told at any time;
 // an *inline.Client says all that with the request, and is asked by its answer
 // (2026-07-28). Nothing that a Call does depends on which it is.
-type client interface {
+type Client interface {
 	Reply
 	// Era is the word for its era, for reports alone.
 	Era() string
@@ -121,93 +107,22 @@ type client interface {
 
 type clientKey struct{}
 
-// withClient marks the context of a request with its client.
-func withClient(ctx context.Context, c client) context.Context {
+// WithClient marks the context of a request with its client.
+func WithClient(ctx context.Context, c Client) context.Context {
 	return context.WithValue(ctx, clientKey{}, c)
 }
 
-// clientOf returns the client of the request of ctx: whatever is said because of
+// ClientOf returns the client of the request of ctx, nil where it has none of its own.
+func ClientOf(ctx context.Context) Client {
+	c, _ := ctx.Value(clientKey{}).(Client)
+	return c
+}
+
+// ClientOf returns the client of the request of ctx: whatever is said because of
 // that request goes there.
-func (s *Session) clientOf(ctx context.Context) client {
-	if c, ok := ctx.Value(clientKey{}).(client); ok {
+func (s *Session) ClientOf(ctx context.Context) Client {
+	if c := ClientOf(ctx); c != nil {
 		return c
 	}
-	return s.main
-}
-
-// speaksOn sets what belongs to no request of the client.
-func (s *Session) speaksOn(main mainPeer) {
-	s.client, s.main = main, &handshakeClient{mainReply{main}, s}
-}
-
-// A handshakeClient is a client of the era of the handshake.
-type handshakeClient struct {
-	Reply
-	s *Session
-}
-
-func (c *handshakeClient) Era() string                { return eraHandshake }
-func (c *handshakeClient) Claims() declaration.Client { return c.s.capabilities() }
-
-func (c *handshakeClient) Behalf() children.Client {
-	s := c.s
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return children.Client{Capabilities: s.tab.caps.Shown, Level: s.tab.level.String()}
-}
-
-func (c *handshakeClient) Suits(children.Share, bool, *children.Lease) bool { return true }
-
-func (c *handshakeClient) Boundary(ctx context.Context, wait *rootsmgr.Wait) (rootsmgr.View, error) {
-	s, began := c.s, time.Now()
-	defer c.Lend()()
-	view, err := wait.Await(ctx)
-	if err != nil {
-		return view, err
-	}
-	view.Client = c.Claims().Name
-	return view, s.awaitServed(ctx, view, s.hub.now().Roots.Timeout-time.Since(began))
-}
-
-func (c *handshakeClient) Standing(context.Context) (rootsmgr.View, string, error) {
-	view := c.s.roots.View()
-	view.Client = c.Claims().Name
-	return view, c.s.roots.State().Word, nil
-}
-
-func (c *handshakeClient) Scanned(*validate.Scan)         {}
-func (c *handshakeClient) Judged(*validate.Verdict) error { return nil }
-
-func (c *handshakeClient) Reconsider(ctx context.Context, wait *rootsmgr.Wait, limit time.Duration) (rootsmgr.View, bool, error) {
-	view, newer, err := wait.Reconsider(ctx)
-	if newer && err == nil {
-		err = c.s.awaitServed(ctx, view, limit)
-	}
-	return view, newer, err
-}
-
-func (c *handshakeClient) RootsBefore(context.Context, *children.Spec) error             { return nil }
-func (c *handshakeClient) RootsAfter(*children.Lease) error                              { return nil }
-func (c *handshakeClient) Rootless() bool                                                { return false }
-func (c *handshakeClient) BringsRoots() bool                                             { return false }
-func (c *handshakeClient) CanFetchRoots(string) bool                                     { return false }
-func (c *handshakeClient) FetchRoots(context.Context, string, func(rootsmgr.View) error) {}
-func (c *handshakeClient) Yield()                                                        {}
-
-func (c *handshakeClient) Brought(string) (state, responses []byte, ok bool) { return nil, nil, false }
-
-func (c *handshakeClient) Pass(string, func() []byte, bool) (jsonrpc.Answer, bool) {
-	return jsonrpc.Answer{}, false
-}
-
-func (c *handshakeClient) Answer(lease *children.Lease, method string, resp *jsonrpc.Response) jsonrpc.Answer {
-	return settle(lease, method, resp)
-}
-
-func (c *handshakeClient) Typed() {}
-
-// Wants goes by the level that the session has set.
-func (c *handshakeClient) Wants(m *jsonrpc.Message) bool {
-	level, ok := declaration.ReadLevel(m.Param("level"))
-	return !ok || level >= c.s.logLevel()
+	return s.Main
 }

@@ -1,55 +1,41 @@
-package hub
+package lookup
 
 import (
 	"context"
 	"errors"
 
+	"mcphub/hub/call"
 	"mcphub/hub/catalog"
 	"mcphub/hub/configuration"
 	"mcphub/hub/offering"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/printable"
 	"mcphub/validate"
 )
 
-// list answers one of the lists, after the children that are still starting
-// have had their time.
-func (s *Session) list(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
-	k := catalog.KindOf(m.Method)
-	s.AwaitOffers(ctx)
-	if s.hub.now().Inspect {
-		s.AwaitStarted(ctx) // a command asks what there is, and not for the quickest answer
-	}
-	var p *catalog.Pages
-	s.notifier.Seen(int(k), func() string {
-		p = s.Catalog().Pages(k)
-		return p.Digest
-	})
-	return p.At(m.Param("cursor"))
-}
-
-// getPrompt answers prompts/get.
-func (s *Session) getPrompt(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
-	if err := checkParams(m); err != nil {
+// ServePrompt answers prompts/get.
+func (s *Session) ServePrompt(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
+	if err := call.CheckParams(m); err != nil {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
 	}
-	quoted, name, err := stringAt(m, "name", "the name of a prompt")
+	quoted, name, err := call.StringAt(m, "name", "the name of a prompt")
 	if err != nil {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
 	}
-	ctx = s.withNotice(ctx, tokenOf(m))
+	ctx = s.WithNotice(ctx, call.TokenOf(m))
 	it, refusal := s.findPrompt(ctx, name)
 	if it.Item == nil {
 		return refusal
 	}
-	c := &Call{s: s, token: tokenOf(m), request: splicingOf(m, quoted, it.Remote), target: &requestTarget{
-		gen: it.By, child: it.Child, name: m.Method,
-		look: func([]string) (*validate.Scan, error) {
+	c := &call.Call{Session: s.Session, Token: call.TokenOf(m), Splicing: call.SplicingOf(m, quoted, it.Remote), Target: &call.RequestTarget{
+		By: it.By, Child: it.Child, Method: m.Method,
+		Scan: func([]string) (*validate.Scan, error) {
 			return it.By.Checker.ScanPrompt(it.Child, it.Remote, m.Param("arguments"))
 		},
 	}}
-	a, err := c.run(ctx)
+	a, err := c.Run(ctx)
 	if errors.Is(err, configuration.ErrSuperseded) {
-		return s.getPrompt(ctx, m)
+		return s.ServePrompt(ctx, m)
 	}
 	return a
 }
@@ -58,33 +44,31 @@ func (s *Session) getPrompt(ctx context.Context, m *jsonrpc.Message) jsonrpc.Ans
 // that it may belong to have had their time to start.
 func (s *Session) findPrompt(ctx context.Context, name string) (it offering.Item, refusal jsonrpc.Answer) {
 	find := func() bool {
-		l := s.Catalog()
+		l := s.Offering.Catalog()
 		it = offering.Item{Item: l.Item(catalog.Prompts, name), By: l.By}
 		return it.Item != nil
 	}
 	if find() {
 		return it, jsonrpc.Answer{}
 	}
-	found, down := s.await(ctx, s.hub.now().Offers.Owners(name), find)
+	found, down := s.await(ctx, s.Current.Now().Offers.Owners(name), find)
 	switch {
 	case found:
 		return it, jsonrpc.Answer{}
 	case ctx.Err() != nil:
-		return offering.Item{}, gone(ctx, nil)
+		return offering.Item{}, call.Gone(ctx, nil)
 	case down != "":
 		return offering.Item{}, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, down)
 	}
-	return offering.Item{}, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "there is no prompt "+quotedName(name)+"; prompts/list tells what there is")
+	return offering.Item{}, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "there is no prompt "+printable.Quote(name)+"; prompts/list tells what there is")
 }
 
-func quotedName(s string) string { return `"` + shown(s, 100) + `"` }
-
-// complete answers completion/complete.
-func (s *Session) complete(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
-	if err := checkParams(m); err != nil {
+// ServeCompletion answers completion/complete.
+func (s *Session) ServeCompletion(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
+	if err := call.CheckParams(m); err != nil {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
 	}
-	ctx = s.withNotice(ctx, tokenOf(m))
+	ctx = s.WithNotice(ctx, call.TokenOf(m))
 	ref, argument := m.Param("ref"), m.Param("argument")
 	refType, _ := jsonrpc.String(jsonrpc.Get(ref, "type"))
 	name, named := jsonrpc.String(jsonrpc.Get(argument, "name"))
@@ -107,21 +91,21 @@ func (s *Session) complete(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answ
 		quoted = jsonrpc.Get(ref, "uri")
 		text, _ := jsonrpc.String(quoted)
 		if it = s.findTemplate(ctx, text); it.Item == nil {
-			return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "there is no resource template "+quotedName(text)+"; resources/templates/list tells what there is")
+			return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "there is no resource template "+printable.Quote(text)+"; resources/templates/list tells what there is")
 		}
 		template = it.Remote
 	default:
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, `completion/complete needs a ref of type "ref/prompt" or "ref/resource" at /params/ref`)
 	}
-	c := &Call{s: s, token: tokenOf(m), request: splicingOf(m, quoted, it.Remote), target: &requestTarget{
-		gen: it.By, child: it.Child, name: m.Method, unaskable: "nobody is asked while something is typed",
-		look: func([]string) (*validate.Scan, error) {
+	c := &call.Call{Session: s.Session, Token: call.TokenOf(m), Splicing: call.SplicingOf(m, quoted, it.Remote), Target: &call.RequestTarget{
+		By: it.By, Child: it.Child, Method: m.Method, Unaskable: "nobody is asked while something is typed",
+		Scan: func([]string) (*validate.Scan, error) {
 			return it.By.Checker.ScanCompletion(it.Child, template, name, value, jsonrpc.Get(m.Param("context"), "arguments"))
 		},
 	}}
-	a, err := c.run(ctx)
+	a, err := c.Run(ctx)
 	if errors.Is(err, configuration.ErrSuperseded) {
-		return s.complete(ctx, m)
+		return s.ServeCompletion(ctx, m)
 	}
 	return a
 }

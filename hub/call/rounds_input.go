@@ -1,4 +1,4 @@
-package hub
+package call
 
 import (
 	"bytes"
@@ -10,6 +10,7 @@ import (
 	"mcphub/hub/declaration"
 	"mcphub/hub/inline"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/printable"
 )
 
 // This file reads what a child asks for by its result, and puts it as its client
@@ -62,17 +63,17 @@ func readInput(result []byte) (demand, error) {
 		in.method, ok = jsonrpc.String(jsonrpc.Get(value, "method"))
 		switch {
 		case seen[key]:
-			failed = badInput("it asks for two things under the same key %s", quotedName(key))
+			failed = badInput("it asks for two things under the same key %s", printable.Quote(key))
 		case len(a.inputs) == mostInputs:
 			failed = badInput("it asks for more than %d things at a time", mostInputs)
 		case !ok || in.method != declaration.MethodRootsList && in.method != declaration.MethodElicit && in.method != declaration.MethodSample:
-			failed = badInput("it asks for %s, which is not for a server to ask", quotedName(in.method))
+			failed = badInput("it asks for %s, which is not for a server to ask", printable.Quote(in.method))
 		case in.params != nil && !jsonrpc.IsObject(in.params):
-			failed = badInput("what it asks for under %s has params that are no object", quotedName(key))
+			failed = badInput("what it asks for under %s has params that are no object", printable.Quote(key))
 		case in.params == nil && in.method != declaration.MethodRootsList:
-			failed = badInput("what it asks for under %s has no params", quotedName(key))
+			failed = badInput("what it asks for under %s has no params", printable.Quote(key))
 		case jsonrpc.Get(in.params, "task") != nil:
-			failed = badInput("what it asks for under %s is to be a task, which this protocol version does not have", quotedName(key))
+			failed = badInput("what it asks for under %s is to be a task, which this protocol version does not have", printable.Quote(key))
 		}
 		seen[key] = true
 		a.inputs = append(a.inputs, in)
