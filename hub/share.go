@@ -21,6 +21,9 @@ func (s *Session) keyFor(c *Child, roots []rootsmgr.Root) children.Key {
 	if c.Spec.Era == children.EraAuto && s.inlineFirst.Load() {
 		k.Era = children.EraModern
 	}
+	if c.Spec.Personal() {
+		k.Principal = s.principal
+	}
 	switch {
 	case c.Spec.Share == children.ShareAll:
 	case s.byRoots(c):

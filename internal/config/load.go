@@ -349,10 +349,21 @@ func (p *parser) policy(f *File, n *node) {
 			seen[r.Name], _ = p.src.at(e.off)
 		}
 		if r.Serve && r.Then != ThenEscalate {
-			p.report(SeverityWarning, under(at, "serve"), e.get("serve").off, fmt.Sprintf("has no effect with %q", r.Then), "")
+			p.report(SeverityWarning, under(at, "serve"), e.get("serve").off, fmt.Sprintf("has no effect with %q", r.Then), "leave it out")
 		}
 		p.ruleServers(f, at, r, e.get("if").get("servers"))
 	}
+}
+
+// mostNamed is how many servers a message names.
+const mostNamed = 8
+
+// more says that n others are not named.
+func more(n int) string {
+	if n <= 0 {
+		return ""
+	}
+	return fmt.Sprintf(" and %d more", n)
 }
 
 // ruleServers warns of a rule for a server that is not there.
@@ -369,8 +380,11 @@ func (p *parser) ruleServers(f *File, at []string, r *Rule, n *node) {
 		if strings.ContainsAny(pattern, `*?[\`) {
 			text = "no server is called like " + quote(pattern)
 		}
-		if best := spelling.Suggest(pattern, names); best != "" {
+		switch best := spelling.Suggest(pattern, names); {
+		case best != "":
 			hint = fmt.Sprintf("did you mean %q?", best)
+		case len(names) > 0:
+			hint = "the servers are " + strings.Join(names[:min(len(names), mostNamed)], ", ") + more(len(names)-mostNamed)
 		}
 		p.report(SeverityWarning, append(at[:len(at):len(at)], "if", "servers", index(i)), n.elems[i].off, text, hint)
 	}

@@ -62,6 +62,15 @@ func (s *Source) Load(w io.Writer) (*config.File, error) {
 	return file, nil
 }
 
+// Path is the hub.json that is read; "" for the default.
+func (s *Source) Path() string {
+	if s.BuiltinOnly {
+		return ""
+	}
+	path, _ := config.Find(s.Config, os.LookupEnv, exists)
+	return path
+}
+
 func (s *Source) tell(w io.Writer, p config.Problem) {
 	if s.problem != nil {
 		s.problem(p)
