@@ -4,8 +4,6 @@ import (
 	"context"
 	"time"
 
-	"mcphub/children"
-	"mcphub/hub/catalog"
 	"mcphub/hub/configuration"
 )
 
@@ -38,71 +36,10 @@ func (h *Hub) Apply(ctx context.Context, cfg Config) (Applied, error) {
 	if err != nil {
 		return Applied{}, err
 	}
-	h.replace(g)
+	h.sessions.Replace(g)
 	h.sup.Apply(g.Specs())
 	g.Followed(old)
 	return since(g, old), nil
-}
-
-// replace puts g in place and shows every session what follows. Offers are read
-// anew, for g may judge or name them otherwise; that takes time, and is done
-// without the lock until none is missing.
-func (h *Hub) replace(g *configuration.Configuration) {
-	renewed := map[*children.Offer]*catalog.Offer{}
-	for {
-		h.mu.Lock()
-		missing := h.unread(g, renewed)
-		if len(missing) == 0 {
-			break
-		}
-		h.mu.Unlock()
-		for raw, name := range missing {
-			renewed[raw] = g.KeepOffer(g.Child(name), raw)
-		}
-	}
-	defer h.mu.Unlock()
-	h.current.Set(g)
-	for k, c := range h.known {
-		if now := g.Child(k.Child); now == nil || now.Spec.Revision != c.status.Revision {
-			delete(h.known, k)
-		} else if c.offer != nil {
-			c.offer = renewed[c.offer.Raw]
-			h.known[k] = c
-		}
-	}
-	for _, s := range h.sessions {
-		s.adopt(g, renewed)
-	}
-}
-
-// unread returns the offers of children that go on which were not read by g
-// yet, with the child's name. h.mu is held.
-func (h *Hub) unread(g *configuration.Configuration, renewed map[*children.Offer]*catalog.Offer) map[*children.Offer]string {
-	missing := map[*children.Offer]string{}
-	note := func(name string, revision uint64, o *catalog.Offer) {
-		if o == nil || renewed[o.Raw] != nil {
-			return
-		}
-		if now := g.Child(name); now != nil && now.Spec.Revision == revision {
-			missing[o.Raw] = name
-		}
-	}
-	for k, c := range h.known {
-		note(k.Child, c.status.Revision, c.offer)
-	}
-	for _, s := range h.sessions {
-		_, offers := s.Offers()
-		for name, o := range offers {
-			note(name, o.Revision(), o)
-		}
-	}
-	return missing
-}
-
-// adopt makes g what the session goes by. h.mu is held.
-func (s *Session) adopt(g *configuration.Configuration, renewed map[*children.Offer]*catalog.Offer) {
-	s.roots.Reconfigure(g.Fallback, g.Roots)
-	s.notifier.Restarted(s.Offering.Adopt(g, renewed)...)
 }
 
 // since tells g and old apart.

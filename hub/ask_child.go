@@ -13,8 +13,8 @@ import (
 // ChildRequest asks the client of the session that the instance belongs to.
 // roots/list and ping never come here: the child's own instance answers them.
 func (o observer) ChildRequest(ctx context.Context, k children.Key, m *jsonrpc.Message) jsonrpc.Answer {
-	s := o.h.owner(k)
-	if s == nil {
+	s, ok := o.h.sessions.Owner(k)
+	if !ok {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, "no client can be asked for "+printable.Escape(m.Method, 100)+": several sessions may share this server, so it cannot be told which it belongs to")
 	}
 	return s.calls.Ask(ctx, k, m)

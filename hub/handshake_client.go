@@ -57,7 +57,7 @@ func (c *handshakeClient) Boundary(ctx context.Context, wait *rootsmgr.Wait) (ro
 		return view, err
 	}
 	view.Client = c.Claims().Name
-	return view, s.awaitServed(ctx, view, s.hub.now().Roots.Timeout-time.Since(began))
+	return view, s.member.AwaitServed(ctx, view, s.hub.now().Roots.Timeout-time.Since(began))
 }
 
 func (c *handshakeClient) Standing(context.Context) (rootsmgr.View, string, error) {
@@ -72,7 +72,7 @@ func (c *handshakeClient) Judged(*validate.Verdict) error { return nil }
 func (c *handshakeClient) Reconsider(ctx context.Context, wait *rootsmgr.Wait, limit time.Duration) (rootsmgr.View, bool, error) {
 	view, newer, err := wait.Reconsider(ctx)
 	if newer && err == nil {
-		err = c.s.awaitServed(ctx, view, limit)
+		err = c.s.member.AwaitServed(ctx, view, limit)
 	}
 	return view, newer, err
 }

@@ -38,7 +38,7 @@ func (s *Session) setLevel(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answ
 // tellLevels tells the children that serve the session what it wants to hear.
 func (s *Session) tellLevels(ctx context.Context) {
 	var told sync.WaitGroup
-	for _, at := range s.assigned.Load().All() {
+	for _, at := range s.member.Assigned().All() {
 		told.Go(func() { s.hub.tellLevel(ctx, at.Key) })
 	}
 	told.Wait()
@@ -73,29 +73,13 @@ func (h *Hub) tellLevel(ctx context.Context, k children.Key) {
 	}
 }
 
-// listener returns the one session that an instance serves; nil where there are
-// several or none.
-func (h *Hub) listener(k children.Key) *Session {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if len(h.holders[k]) > 1 {
-		return nil
-	}
-	for s := range h.holders[k] {
-		return s
-	}
-	return h.sessions[k.Instance] // its own, which is only being assigned to it
-}
-
 // logged passes a log message on to the session that it belongs to, unless the
 // session does not want to know. What several share is nobody's. A flood
 // leaves room for what matters more, and what does not fit is counted.
 func (h *Hub) logged(ctx context.Context, k children.Key, m *jsonrpc.Message) {
-	s := h.listener(k)
-	if s == nil {
-		return
+	if s, ok := h.sessions.Only(k); ok {
+		s.pass(ctx, k, m)
 	}
-	s.pass(ctx, k, m)
 }
 
 // pass hands the client a notification of a child as it is, where there is room

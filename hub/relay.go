@@ -14,7 +14,7 @@ type observer struct{ h *Hub }
 // ChildChanged hands a change of state or a new offer to the sessions that the
 // instance belongs to.
 func (o observer) ChildChanged(st children.Status, offer *children.Offer) {
-	o.h.told(st, offer)
+	o.h.sessions.Told(st, offer)
 }
 
 // ChildNotification passes on what a child tells beside its answers. What
@@ -36,7 +36,7 @@ func (o observer) ChildNotification(ctx context.Context, k children.Key, m *json
 	default:
 		// A server may have things to say that this program does not know; those of
 		// one that several share are nobody's.
-		if s := o.h.owner(k); s != nil && (children.OfProtocol(m.Method) || s.expects(k, m.Method)) {
+		if s, ok := o.h.sessions.Owner(k); ok && (children.OfProtocol(m.Method) || s.expects(k, m.Method)) {
 			s.pass(ctx, k, m)
 		}
 	}

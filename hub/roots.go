@@ -9,12 +9,12 @@ import (
 // noRoots says why an instance is served no roots, for the answer to its
 // roots/list. One that several sessions share is told of none of them.
 func (h *Hub) noRoots(k children.Key) string {
-	if s := h.owner(k); s != nil {
+	if s, ok := h.sessions.Owner(k); ok {
 		view := s.roots.View()
 		view.Client = s.capabilities().Name
 		return view.Meaning()
 	}
-	for _, s := range h.holding(k) {
+	for _, s := range h.sessions.Served(k) {
 		if k.Instance != "" {
 			return s.roots.View().Meaning()
 		}

@@ -3,7 +3,6 @@ package hub
 import (
 	"cmp"
 	"context"
-	"maps"
 	"slices"
 	"time"
 
@@ -124,10 +123,10 @@ func (s *Session) childRoots(g *configuration.Configuration, name string, view r
 	share := g.Child(name).Spec.Share
 	r := childRoots{
 		Server: name, State: st.State.String(), Error: st.Err, Asked: st.AskedRoots, Cwd: st.Cwd,
-		Share: share.String(), Sessions: s.hub.sharing(s.assigned.Load().Key(name)),
+		Share: share.String(), Sessions: s.hub.sessions.Sharing(s.member.Assigned().Key(name)),
 	}
 	if share == children.ShareAll || len(g.Beside(name, nil)) > 0 {
-		for _, root := range s.rootsFor(g, g.Child(name), view) {
+		for _, root := range s.member.RootsFor(g, g.Child(name), view) {
 			r.Served = append(r.Served, root.URI)
 		}
 	}
@@ -300,15 +299,7 @@ func (h *Hub) Status() Status {
 	for _, name := range cfg.Disabled {
 		st.NotServed = append(st.NotServed, NotServed{name, "disabled"})
 	}
-	h.mu.Lock()
-	sessions := slices.Collect(maps.Values(h.sessions))
-	offers := map[string]*catalog.Offer{}
-	for k, known := range h.known {
-		if known.offer != nil {
-			offers[k.Child] = known.offer
-		}
-	}
-	h.mu.Unlock()
+	sessions, offers := h.sessions.Sessions(), h.sessions.Offers()
 	st.extensionsReport = reportExtensions(g.Offers.Extensions(offers))
 	for i := range st.Children {
 		if o := offers[st.Children[i].Server]; o != nil {

@@ -54,8 +54,9 @@ func (s taskSession) Failed(ctx context.Context, child, method string, err error
 func (s taskSession) Children() []string { return s.hub.now().ChildNames() }
 
 func (s taskSession) Serving(child string) (k children.Key, own, ok bool) {
-	at, ok := s.assigned.Load().Of(child)
-	return at.Key, ok && s.hub.owner(at.Key) == s.Session, ok
+	at, ok := s.member.Assigned().Of(child)
+	owner, owned := s.hub.sessions.Owner(at.Key)
+	return at.Key, ok && owned && owner == s.Session, ok
 }
 
 // aboutTask answers tasks/get, tasks/result and tasks/cancel.
@@ -79,7 +80,7 @@ func (s *Session) listTasks(ctx context.Context, m *jsonrpc.Message) jsonrpc.Ans
 // taskNews tells the streams that asked for it what has become of a task of a
 // child without a handshake, as it stands. It runs on the child's read loop.
 func (h *Hub) taskNews(k children.Key, m *jsonrpc.Message) {
-	for _, s := range h.holding(k) {
+	for _, s := range h.sessions.Served(k) {
 		s.notifier.Task(k, m)
 		s.tasks.Told(k, m)
 	}
@@ -87,8 +88,8 @@ func (h *Hub) taskNews(k children.Key, m *jsonrpc.Message) {
 
 // taskTold passes on what a child tells of a task to the session that it is for.
 func (h *Hub) taskTold(k children.Key, m *jsonrpc.Message) {
-	own := h.owner(k)
-	for _, s := range h.holding(k) {
+	own, _ := h.sessions.Owner(k)
+	for _, s := range h.sessions.Served(k) {
 		mine, known := s.tasks.Told(k, m)
 		// Of a task that is not known yet, the answer that made it is on its way.
 		if mine || !known && s == own && s.handshaken() {

@@ -200,7 +200,7 @@ func (s *Session) acquireFor(ctx context.Context, c *Call, lease *children.Lease
 	default:
 		g, child := c.Target.owner()
 		var err error
-		if lease, err = s.Instances.Acquire(ctx, g, child); err != nil {
+		if lease, err = s.Acquire(ctx, g, child); err != nil {
 			return nil, err
 		}
 	}

@@ -354,7 +354,7 @@ func (c *asyncCall) goOn(result []byte) {
 	ctx := c.talk.ctx
 	if tasks.Is(result) {
 		c.ticket.Outcome(record.Result(result, nil))
-		a := c.s.Instances.AdoptTask(ctx, c.lease, jsonrpc.ResultAnswer(result), func() {})
+		a := c.s.AdoptTask(ctx, c.lease, jsonrpc.ResultAnswer(result), func() {})
 		if _, first := c.end(nil); first {
 			c.reply.Answer(a)
 		}

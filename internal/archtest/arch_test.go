@@ -70,7 +70,7 @@ var allowed = map[string][]string{
 	"rootsmgr/rootstest":      {"rootsmgr"},
 	"hub/httpfront/fronttest": {"internal/jsonrpc"},
 	"children/childtest":      {"children", "rootsmgr", "internal/jsonrpc"},
-	"hub/assignment":          {"children", "rootsmgr"},
+	"hub/assignment":          {"children", "hub/approval", "hub/catalog", "hub/configuration", "hub/offering", "rootsmgr"},
 	"hub/inflight":            {"children", "internal/jsonrpc"},
 	"hub/tasks":               {"children", "internal/jsonrpc", "internal/printable"},
 	"hub/subscribe":           {"children", "hub/inline", "hub/tasks", "internal/jsonrpc", "internal/printable", "internal/worker"},
