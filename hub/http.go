@@ -6,6 +6,7 @@ import (
 	"net"
 
 	"mcphub/children"
+	"mcphub/hub/handshake"
 	"mcphub/hub/httpfront"
 	"mcphub/hub/inline"
 	"mcphub/hub/lookup"
@@ -75,7 +76,7 @@ func (f httpSessions) OpenInline(who httpfront.Caller, listeners int) httpfront.
 }
 
 // session makes a Session of a caller, whose roots are under that one's ceiling.
-func (f httpSessions) session(who httpfront.Caller, main mainPeer, o sessionOptions) *Session {
+func (f httpSessions) session(who httpfront.Caller, main handshake.MainPeer, o sessionOptions) *Session {
 	o.principal, o.seal = who.Name, f.seal
 	s := f.hub.newSession(o)
 	s.speaksOn(main)

@@ -16,6 +16,7 @@ import (
 	"mcphub/hub/assignment"
 	"mcphub/hub/call"
 	"mcphub/hub/declaration"
+	"mcphub/hub/handshake"
 	"mcphub/hub/inline"
 	"mcphub/hub/lookup"
 	"mcphub/hub/offering"
@@ -34,8 +35,8 @@ type Session struct {
 	sessionOptions
 	*offering.Offering // what it is offered
 	hub                *Hub
-	client             mainPeer         // whatever belongs to none of its requests goes there
-	main               *handshakeClient // of requests that have no way of their own
+	client             handshake.MainPeer // whatever belongs to none of its requests goes there
+	main               *handshake.Client  // of requests that have no way of their own
 	roots              *rootsmgr.Manager
 	member             *assignment.Member[*Session] // which instances serve it, with which roots
 	log                zerolog.Logger
@@ -123,7 +124,7 @@ func (s *Session) asksForRoots(ceiling []rootsmgr.Entry) {
 	cfg := &s.hub.now().Settings
 	settings := cfg.Roots
 	settings.Ceiling, settings.Places = ceiling, s.places
-	s.roots = rootsmgr.NewManager(askRoots{s.client}, cfg.Fallback, settings, cfg.FS, s.log)
+	s.roots = rootsmgr.NewManager(handshake.Source{Client: s.client}, cfg.Fallback, settings, cfg.FS, s.log)
 	s.calls.Roots, s.member.Roots = s.roots, s.roots
 }
 

@@ -10,6 +10,7 @@ import (
 	"mcphub/hub/approval"
 	"mcphub/hub/catalog"
 	"mcphub/hub/configuration"
+	"mcphub/hub/handshake"
 	"mcphub/hub/inline"
 	"mcphub/internal/printable"
 	"mcphub/internal/redact"
@@ -76,7 +77,7 @@ type childRoots struct {
 
 // Words for the two eras of the protocol.
 const (
-	eraHandshake = "handshake"
+	eraHandshake = handshake.Era
 	eraModern    = inline.Era
 )
 
