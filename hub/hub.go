@@ -3,6 +3,7 @@ package hub
 import (
 	"context"
 	"sync/atomic"
+	"time"
 
 	"github.com/mark3labs/mcp-go/server"
 
@@ -11,9 +12,8 @@ import (
 	"mcphub/hub/assignment"
 	"mcphub/hub/catalog"
 	"mcphub/hub/configuration"
-	"mcphub/hub/declaration"
 	"mcphub/hub/inflight"
-	"mcphub/hub/inline"
+	"mcphub/hub/record"
 	"mcphub/hub/subscribe"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/seal"
@@ -80,29 +80,86 @@ func (h *Hub) now() *configuration.Configuration { return h.current.Now() }
 // Run keeps the children until ctx ends, and returns when all have stopped.
 func (h *Hub) Run(ctx context.Context) error { return h.sup.Run(ctx) }
 
-// clientOf tells an instance whom it serves: a session's own child that
-// session's client, a shared one nobody in particular.
-func (h *Hub) clientOf(k children.Key) children.Client {
-	if s, ok := h.sessions.Owner(k); ok {
-		level := s.heard().String()
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		return children.Client{Capabilities: s.tab.caps.Shown, Level: level}
-	}
-	var most declaration.Level
-	for _, s := range h.sessions.Served(k) {
-		most = most.MoreVerbose(s.heard())
-	}
-	return children.Client{Level: most.String()}
+// Audit says how decisions are recorded, and AuditStatus how that stands.
+type (
+	Audit       = record.Settings
+	AuditStatus = record.Status
+)
+
+// Terminal is where a person at a terminal of the hub's user answers what clients
+// cannot ask.
+func (h *Hub) Terminal() *approval.Terminal { return &h.terminal }
+
+// An Applied says what Apply did to children, by name, in the order of hub.json.
+type Applied struct {
+	Generation                 uint64
+	Added, Replaced, Untouched []string
+	Removed                    []string // in the old order
 }
 
-// rootsQuery says what roots/list of a child has to wait for: nil for nothing.
-func (h *Hub) rootsQuery(ctx context.Context, k children.Key) func(ctx context.Context) {
-	if s, ok := h.sessions.Owner(k); ok {
-		return s.calls.FetchRoots(ctx, k)
+// Apply puts another Config in the place of the one that the Hub was made of.
+// Where the error is not nil nothing has changed. It may be called while
+// Run runs, by several goroutines: one after the other.
+//
+// What was sent under the old Config ends under it; what still waits begins anew. A child whose Spec is Equal
+// keeps its process; another one is retired, and its calls under way end well.
+// Sessions that live get new roots settings and are told of other tools.
+//
+// Version, FS, Log, Inspect, Environ, Home, Dir, Cache, Audit.To and Limits.Starting
+// stay those of New; Limits.Frame and Limits.Calls hold for the sessions that begin later.
+func (h *Hub) Apply(ctx context.Context, cfg Config) (Applied, error) {
+	select {
+	case h.turn <- struct{}{}:
+		defer func() { <-h.turn }()
+	case <-ctx.Done():
+		return Applied{}, context.Cause(ctx)
 	}
-	return nil
+	old := h.now()
+	g, err := configuration.New(cfg, h.own, old)
+	if err != nil {
+		return Applied{}, err
+	}
+	h.sessions.Replace(g)
+	h.sup.Apply(g.Specs())
+	g.Followed(old)
+	return since(g, old), nil
 }
 
-// ProtocolVersions are all versions that a hub speaks, the newest first.
-func ProtocolVersions() []string { return inline.Versions() }
+// since tells g and old apart.
+func since(g, old *configuration.Configuration) Applied {
+	a := Applied{Generation: g.Number}
+	for _, name := range g.ChildNames() {
+		was := old.Child(name)
+		switch {
+		case was == nil:
+			a.Added = append(a.Added, name)
+		case was.Spec.Revision != g.Child(name).Spec.Revision:
+			a.Replaced = append(a.Replaced, name)
+		default:
+			a.Untouched = append(a.Untouched, name)
+		}
+	}
+	for _, name := range old.ChildNames() {
+		if g.Child(name) == nil {
+			a.Removed = append(a.Removed, name)
+		}
+	}
+	return a
+}
+
+// A ConfigState is what is told of the configuration's source. JSON.
+type ConfigState struct {
+	File      string     `json:"file,omitempty"` // "" where none was found
+	LoadedAt  time.Time  `json:"loadedAt"`       // of what is in force
+	LastError string     `json:"lastError,omitempty"`
+	ErrorAt   *time.Time `json:"errorAt,omitempty"`
+	Waiting   string     `json:"waiting,omitempty"`      // why a change is not read yet
+	Restart   []string   `json:"afterRestart,omitempty"` // keys whose change takes effect after a restart
+}
+
+// ConfigState returns what SetConfigState was given last; nil where nobody
+// tells. It must not be changed.
+func (h *Hub) ConfigState() *ConfigState { return h.source.Load() }
+
+// SetConfigState is for whoever loads the configuration.
+func (h *Hub) SetConfigState(c ConfigState) { h.source.Store(&c) }

@@ -147,3 +147,6 @@ func (s *Session) discover(ctx context.Context, _ *jsonrpc.Message) jsonrpc.Answ
 }
 
 const modernCapabilities = `"tools":{"listChanged":true},"prompts":{"listChanged":true},"resources":{"listChanged":true,"subscribe":true},"completions":{},"logging":{}`
+
+// ProtocolVersions are all versions that a hub speaks, the newest first.
+func ProtocolVersions() []string { return inline.Versions() }

@@ -227,3 +227,99 @@ func marshalled(v any) jsonrpc.Answer {
 	}
 	return jsonrpc.ResultAnswer(raw)
 }
+
+// newApprovals makes the approval queue of a session.
+func (s *Session) newApprovals() *approval.Queue {
+	return approval.New(s.hub.now().FS, s.log, func() approval.Rules { return s.hub.now().ApprovalRules() })
+}
+
+// places are the directories beside the session's roots that its children may
+// write in: a root that is a link in one is not followed out of it.
+func (s *Session) places() []string {
+	return append(s.hub.now().Checker.Places(), s.approvals.Directories()...)
+}
+
+// speaksOn sets what belongs to no request of the client.
+func (s *Session) speaksOn(main handshake.MainPeer) {
+	s.client, s.main = main, handshake.NewMain(main, handshakeHost{s})
+	s.calls.Main = s.main
+}
+
+// A handshakeHost is a Session as package handshake knows it.
+type handshakeHost struct{ *Session }
+
+func (s handshakeHost) Capabilities() declaration.Client { return s.capabilities() }
+func (s handshakeHost) Level() declaration.Level         { return s.logLevel() }
+func (s handshakeHost) Roots() *rootsmgr.Manager         { return s.roots }
+func (s handshakeHost) RootsTimeout() time.Duration      { return s.hub.now().Roots.Timeout }
+
+func (s handshakeHost) AwaitServed(ctx context.Context, view rootsmgr.View, limit time.Duration) error {
+	return s.member.AwaitServed(ctx, view, limit)
+}
+
+// answer has a request served; see jsonrpc.Guard.
+func (s *Session) answer(m *jsonrpc.Message, serve func() jsonrpc.Answer) (a jsonrpc.Answer) {
+	if !jsonrpc.Guard(s.log, m, func() { a = serve() }) {
+		return jsonrpc.Panicked()
+	}
+	return a
+}
+
+func (s *Session) logLevel() declaration.Level {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.tab.level
+}
+
+// setLevel answers logging/setLevel: the session's messages are held to it from
+// now on, and the children that serve it are told; those that start later are
+// told then.
+func (s *Session) setLevel(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
+	level, ok := declaration.ReadLevel(m.Param("level"))
+	if !ok {
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "logging/setLevel needs one of debug, info, notice, warning, error, critical, alert and emergency at /params/level")
+	}
+	s.mu.Lock()
+	s.tab.level = level
+	s.mu.Unlock()
+	s.tellLevels(ctx)
+	return jsonrpc.ResultAnswer([]byte(`{}`))
+}
+
+// tellLevels tells the children that serve the session what it wants to hear.
+func (s *Session) tellLevels(ctx context.Context) {
+	var told sync.WaitGroup
+	for _, at := range s.member.Assigned().All() {
+		told.Go(func() { s.hub.tellLevel(ctx, at.Key) })
+	}
+	told.Wait()
+}
+
+// hear sees to it that children log what a modern request wants to hear: those
+// of the other era have one level for everything. The others go by the request.
+func (s *Session) hear(ctx context.Context, level declaration.Level) {
+	s.mu.Lock()
+	more := s.tab.modernLevel.MoreVerbose(level) != s.tab.modernLevel
+	if more {
+		s.tab.modernLevel = level
+	}
+	s.mu.Unlock()
+	if more {
+		s.tellLevels(ctx)
+	}
+}
+
+// heard is the most verbose level that anybody of the session wants.
+func (s *Session) heard() declaration.Level {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.tab.level.MoreVerbose(s.tab.modernLevel)
+}
+
+// tellLevel tells an instance that runs the level that its sessions want.
+func (h *Hub) tellLevel(ctx context.Context, k children.Key) {
+	if lease, ok := h.sup.TryAcquire(k); ok {
+		defer lease.Release()
+		lease.TellLevel(ctx)
+	}
+}

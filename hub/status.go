@@ -15,6 +15,7 @@ import (
 	"mcphub/internal/printable"
 	"mcphub/internal/redact"
 	"mcphub/rootsmgr"
+	"mcphub/validate"
 )
 
 // This file says how things stand: what get-roots and list-tools answer, and
@@ -390,4 +391,66 @@ func (s *Session) status() SessionStatus {
 	}
 	st.Report = s.approvals.Report()
 	return st
+}
+
+// extensionsReport is what children offer beyond the protocol.
+type extensionsReport struct {
+	Extensions []ExtensionReport `json:"extensions,omitempty"`
+}
+
+// An ExtensionReport is one extension or experimental capability that clients are
+// offered.
+type ExtensionReport struct {
+	Key          string   `json:"key"`
+	Experimental bool     `json:"experimental,omitempty"`
+	Server       string   `json:"server"`              // whose settings of it clients are shown
+	Contested    []string `json:"contested,omitempty"` // other servers that have it too
+}
+
+func reportExtensions(all catalog.Extensions) (r extensionsReport) {
+	for _, x := range all {
+		r.Extensions = append(r.Extensions, ExtensionReport{printable.Escape(x.Key, 200), x.Experimental, x.Owners[0], x.Owners[1:]})
+	}
+	return r
+}
+
+// A PolicyReport is the policy in force as get-roots and status show it. It is
+// JSON; members are added, never changed.
+type PolicyReport struct {
+	Sandbox string       `json:"sandbox,omitempty"` // inside every boundary
+	Rules   []RuleReport `json:"rules"`             // in order: the first that matches a path decides
+}
+
+// RuleReport is one rule of the policy.
+type RuleReport struct {
+	Name  string `json:"name"`
+	Then  string `json:"then"` // allow, deny or escalate
+	If    string `json:"if"`   // what it asks for, in words
+	Dir   string `json:"directory,omitempty"`
+	Serve bool   `json:"served,omitempty"` // to the servers it matches, from the start
+	At    string `json:"at,omitempty"`     // where it stands: file and line
+	Note  string `json:"note,omitempty"`
+}
+
+// reportPolicy reports a policy, nil for none.
+func reportPolicy(by *validate.Checker) *PolicyReport {
+	info, ok := by.Policy()
+	if !ok {
+		return nil
+	}
+	out := &PolicyReport{Sandbox: info.Sandbox, Rules: []RuleReport{}}
+	for i := range info.Rules {
+		out.Rules = append(out.Rules, NewRuleReport(&info.Rules[i]))
+	}
+	return out
+}
+
+// NewRuleReport puts a rule into words.
+func NewRuleReport(r *validate.RuleInfo) RuleReport {
+	out := RuleReport{Name: printable.Escape(r.Name, 100), Then: r.Then.String(), If: r.Condition(), Dir: r.Dir, At: r.At}
+	out.Serve = r.Dir != "" && (r.Then == validate.Allow || r.Then == validate.Escalate && r.Serve)
+	if r.Dir != "" && !r.Found {
+		out.Note = "the directory is not there, or may not be looked at"
+	}
+	return out
 }
