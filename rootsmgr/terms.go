@@ -30,6 +30,18 @@ func (m *Manager) Reconfigure(fallback Fallback, s Settings) {
 	signal(m.amended)
 }
 
+// Foretell returns the view that there would be after Reconfigure with these. It
+// changes nothing.
+func (m *Manager) Foretell(fallback Fallback, s Settings) View {
+	now := m.View()
+	if !m.pub.Load().settled || now.Snapshot.Origin().fromClient() {
+		return now
+	}
+	own := m.terms.Load().settings
+	s.Ceiling, s.Places = own.Ceiling, own.Places
+	return s.withDefaults().fallbackView(m.fsys, now.Snapshot.Generation(), fallback, now.Case, now.Err)
+}
+
 // amend makes the view anew by the terms that hold now.
 func (l *loop) amend() {
 	l.terms = l.m.terms.Load()

@@ -12,23 +12,21 @@ import (
 // guesses are words that people try and that are no command here, with what
 // does the thing.
 var guesses = map[string]string{
-	"config":  "mcphub validate checks hub.json and shows what would be served; mcphub schema describes its keys",
-	"edit":    "mcphub add, remove, enable and disable change hub.json; so does any editor",
-	"find":    "mcphub tools lists the tools",
-	"info":    "mcphub list shows the servers, mcphub status the hubs that run",
-	"login":   "mcphub secret set NAME keeps a key or token for a server",
-	"logout":  "mcphub secret remove NAME takes a secret away",
-	"auth":    "mcphub secret set NAME keeps a key or token for a server",
-	"restart": "mcphub disable NAME and mcphub enable NAME stop a server and start it again; mcphub reload reads hub.json again",
-	"run":     "mcphub serve runs the hub, mcphub call TOOL one tool",
-	"search":  "mcphub tools lists the tools",
-	"show":    "mcphub list shows the servers, mcphub status the hubs that run",
-	"start":   "mcphub serve runs the hub; mcphub enable NAME serves a server again",
-	"stop":    "a hub ends with its client; mcphub disable NAME stops a server",
-	"test":    "mcphub validate checks hub.json, mcphub call TOOL calls a tool, mcphub demo shows the hub at work",
-	"up":      "mcphub serve runs the hub",
-	"down":    "a hub ends with its client; mcphub disable NAME stops a server",
-	"update":  "mcphub add, remove, enable and disable change hub.json",
+	"config": "mcphub validate checks hub.json and shows what would be served; mcphub schema describes its keys",
+	"edit":   "mcphub add, remove, enable and disable change hub.json; so does any editor",
+	"find":   "mcphub tools lists the tools",
+	"info":   "mcphub list shows the servers, mcphub status the hubs that run",
+	"login":  "mcphub auth login NAME logs in at a server, mcphub secret set NAME keeps a key or token for one",
+	"logout": "mcphub auth logout NAME logs out, mcphub secret rm NAME takes a secret away",
+	"run":    "mcphub serve runs the hub, mcphub call TOOL one tool",
+	"search": "mcphub tools lists the tools",
+	"show":   "mcphub list shows the servers, mcphub status the hubs that run",
+	"start":  "mcphub serve runs the hub; mcphub enable NAME serves a server again",
+	"stop":   "a hub ends with its client; mcphub disable NAME stops a server",
+	"test":   "mcphub doctor tries the servers, mcphub call TOOL calls a tool, mcphub demo shows the hub at work",
+	"up":     "mcphub serve runs the hub",
+	"down":   "a hub ends with its client; mcphub disable NAME stops a server",
+	"update": "mcphub add, remove, enable and disable change hub.json",
 }
 
 // guessed says what to do instead of a command that is not there.

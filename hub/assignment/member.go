@@ -105,6 +105,9 @@ func (m *Member[S]) KeyFor(c *configuration.Child, roots []rootsmgr.Root) childr
 	if c.Spec.Era == children.EraAuto && m.inlineFirst.Load() {
 		k.Era = children.EraModern
 	}
+	if c.Spec.Personal() {
+		k.Principal = m.Principal
+	}
 	switch {
 	case c.Spec.Share == children.ShareAll:
 	case m.ByRoots(c):

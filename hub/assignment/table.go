@@ -1,9 +1,12 @@
 package assignment
 
 import (
+	"cmp"
+	"maps"
 	"mcphub/children"
 	"mcphub/hub/catalog"
 	"mcphub/hub/configuration"
+	"slices"
 	"sync"
 )
 
@@ -252,14 +255,15 @@ func (t *Table[S]) Sessions() []S {
 	return all
 }
 
-// Offers returns what each child offers, by its name.
+// Offers returns what each child offers, by its name: of several instances the first by
+// their keys.
 func (t *Table[S]) Offers() map[string]*catalog.Offer {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	offers := map[string]*catalog.Offer{}
-	for k, known := range t.known {
-		if known.offer != nil {
-			offers[k.Child] = known.offer
+	for _, k := range slices.SortedFunc(maps.Keys(t.known), func(a, b children.Key) int { return cmp.Compare(a.String(), b.String()) }) {
+		if of := t.known[k].offer; of != nil && offers[k.Child] == nil {
+			offers[k.Child] = of
 		}
 	}
 	return offers

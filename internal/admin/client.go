@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -114,6 +115,24 @@ func (h Hub) Reload(ctx context.Context, force bool) error {
 	ctx, cancel := context.WithTimeout(ctx, writeTime)
 	defer cancel()
 	return h.do(ctx, http.MethodPost, fmt.Sprintf("/reload?force=%t", force), nil, &outcome{})
+}
+
+// Restart has the hub start a server anew. processes is how many stop for it.
+func (h Hub) Restart(ctx context.Context, server string) (processes int, err error) {
+	ctx, cancel := context.WithTimeout(ctx, writeTime)
+	defer cancel()
+	var r restarted
+	err = h.do(ctx, http.MethodPost, "/restart?server="+url.QueryEscape(server), nil, &r)
+	return r.Processes, err
+}
+
+// Plan asks what a reload would do if hub.json read as a file does; "": as it does now.
+func (h Hub) Plan(ctx context.Context, file string) (Plan, error) {
+	ctx, cancel := context.WithTimeout(ctx, writeTime)
+	defer cancel()
+	var p Plan
+	err := h.do(ctx, http.MethodPost, "/plan?file="+url.QueryEscape(file), nil, &p)
+	return p, err
 }
 
 func (h Hub) do(ctx context.Context, method, path string, body []byte, into any) error {

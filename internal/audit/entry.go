@@ -51,6 +51,20 @@ var (
 // stand exactly where the format has it. So every reader reads the same, or refuses
 // the line.
 func readLine(b []byte) (Entry, error) {
+	e, err := wholeLine(b)
+	if err != nil {
+		return e, err
+	}
+	// Escaped halves of surrogates are let pass: an id of a client may hold one.
+	if !utf8.Valid(b) || !jsontext.Value(b).IsValid(jsontext.AllowInvalidUTF8(true)) {
+		return e, errTwoSenses
+	}
+	e.Raw = b
+	return e, nil
+}
+
+// wholeLine is readLine, but for the JSON of what the chain does not depend on.
+func wholeLine(b []byte) (Entry, error) {
 	var e Entry
 	if len(b) < tailLen {
 		return e, errNoLine
@@ -70,11 +84,6 @@ func readLine(b []byte) (Entry, error) {
 	if nesting.TooDeep(b, mostLevels) >= 0 {
 		return e, errTooDeep
 	}
-	// Escaped halves of surrogates are valid here, because an id of a client may hold one.
-	if !utf8.Valid(b) || !jsontext.Value(b).IsValid(jsontext.AllowInvalidUTF8(true)) {
-		return e, errTwoSenses
-	}
-	e.Raw = b
 	return e, nil
 }
 

@@ -1,0 +1,163 @@
+package hub
+
+import (
+	"cmp"
+	"slices"
+
+	"mcphub/children"
+	"mcphub/hub/catalog"
+	"mcphub/hub/configuration"
+)
+
+// What a reload would do with the entry of a server.
+const (
+	PlanStarts   = "starts"   // it is served from then on
+	PlanRestarts = "restarts" // what runs of it ends, and it starts anew
+	PlanStops    = "stops"    // it is served no more
+	PlanStays    = "stays"    // what runs of it goes on
+)
+
+// A PlannedServer is what a reload would do with one server. JSON.
+type PlannedServer struct {
+	Server    string   `json:"server"`
+	Change    string   `json:"change"`                 // starts, restarts, stops or stays
+	Why       string   `json:"why,omitempty"`          // it restarts or stops, where the entry alone does not say that
+	Processes int      `json:"processes"`              // that run now and end
+	Tools     int      `json:"tools"`                  // of those that are listed then, as far as known
+	Unknown   bool     `json:"toolsUnknown,omitempty"` // which tools it will offer is known once it has started
+	Appear    []string `json:"appear,omitempty"`       // tools that are listed then and are not now, by their names towards clients
+	Vanish    []string `json:"vanish,omitempty"`       // and the other way round; of a server whose tools are unknown: those that may
+}
+
+// Plan tells what Apply would do with this Config. It changes and starts nothing.
+func (h *Hub) Plan(cfg Config) ([]PlannedServer, error) {
+	old := h.now()
+	g, err := configuration.New(cfg, h.own, old)
+	if err != nil {
+		return nil, err
+	}
+	p := planner{h: h, old: old, g: g, sessions: h.everySession(), offers: h.sessions.Offers()}
+	return p.servers(), nil
+}
+
+// planner compares what is in force with what would be.
+type planner struct {
+	h        *Hub
+	old, g   *configuration.Configuration
+	sessions []*Session
+	offers   map[string]*catalog.Offer // of the children that run, by name
+}
+
+func (h *Hub) everySession() []*Session {
+	return slices.SortedFunc(slices.Values(h.sessions.Sessions()), func(a, b *Session) int { return cmp.Compare(a.id, b.id) })
+}
+
+func (p *planner) servers() []PlannedServer {
+	changes, processes := since(p.g, p.old), p.h.processes()
+	before, after := p.listed(p.old), p.listed(p.g)
+	var out []PlannedServer
+	for _, name := range slices.Concat(p.g.ChildNames(), changes.Removed) {
+		s := PlannedServer{Server: name, Change: PlanStays}
+		switch {
+		case slices.Contains(changes.Removed, name):
+			s.Change = PlanStops
+			if why := unserved(p.g, name); why != noEntry {
+				s.Why = why
+			}
+		case slices.Contains(changes.Added, name):
+			s.Change = PlanStarts
+		case slices.Contains(changes.Replaced, name):
+			s.Change = PlanRestarts
+		default:
+			if s.Why = p.moved(p.g.Child(name)); s.Why != "" {
+				s.Change = PlanRestarts
+			}
+		}
+		if s.Change == PlanRestarts || s.Change == PlanStops {
+			s.Processes = processes[name]
+		}
+		then, known := after[name]
+		s.Tools, s.Unknown = len(then), !known && s.Change != PlanStops
+		s.Appear, s.Vanish = missing(then, before[name]), missing(before[name], then)
+		out = append(out, s)
+	}
+	return out
+}
+
+// missing are the names of all that are not among have.
+func missing(all, have []string) (out []string) {
+	for _, name := range all {
+		if !slices.Contains(have, name) {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// moved says why a child whose entry stays as it is starts anew for some session;
+// "" where it does not.
+func (p *planner) moved(c *Child) string {
+	for _, s := range p.sessions {
+		at, assigned := s.member.Assigned().Of(c.Spec.Name)
+		if !assigned {
+			continue
+		}
+		view := s.roots.Foretell(p.g.Fallback, p.g.Roots)
+		if b, ok := s.member.FromCalls(c.Spec.Name); ok {
+			view = b.View
+		}
+		roots := s.member.RootsFor(p.g, c, view)
+		switch k := s.member.KeyFor(c, roots); {
+		case k != at.Key:
+			return "another process serves the other roots"
+		case p.h.sup.Replaces(k, roots):
+			return "it is started with the roots, which are others"
+		}
+	}
+	return ""
+}
+
+// listed are the names of the tools of each server that are on the list under a
+// configuration, in its order, as far as their offers are known.
+func (p *planner) listed(g *configuration.Configuration) map[string][]string {
+	offers := map[string]*catalog.Offer{}
+	for i := range g.Children {
+		c := &g.Children[i]
+		if raw := p.offerOf(c); raw != nil {
+			offers[c.Spec.Name] = g.Offers.Read(c.Spec.Name, raw)
+		}
+	}
+	out := map[string][]string{}
+	for name := range offers {
+		out[name] = nil
+	}
+	for _, t := range g.Offers.Catalog(offers).Listed() {
+		if t.Child != "" {
+			out[t.Child] = append(out[t.Child], t.Name)
+		}
+	}
+	return out
+}
+
+// offerOf is what a child offers: to a session of now where it is the one that runs,
+// else what is remembered of this very entry.
+func (p *planner) offerOf(c *Child) *children.Offer {
+	if was := p.old.Child(c.Spec.Name); was != nil && was.Spec.Revision == c.Spec.Revision {
+		if o := p.offers[c.Spec.Name]; o != nil {
+			return o.Raw
+		}
+	}
+	var keys []children.Key
+	for _, s := range p.sessions {
+		keys = append(keys, s.member.KeyFor(c, nil))
+	}
+	for _, era := range []children.Era{children.EraAuto, children.EraModern} {
+		keys = append(keys, children.Key{Child: c.Spec.Name, Era: era})
+	}
+	for _, k := range keys {
+		if raw := p.h.sup.RecallAs(c.Spec, k); raw != nil {
+			return raw
+		}
+	}
+	return nil
+}
