@@ -139,6 +139,10 @@ func (p *planner) listed(g *configuration.Configuration) map[string][]string {
 	return out
 }
 
+// mostAsked bounds for how many sessions it is looked what is remembered: most have
+// clients of the same kind.
+const mostAsked = 16
+
 // offerOf is what a child offers: to a session of now where it is the one that runs,
 // else what is remembered of this very entry.
 func (p *planner) offerOf(c *Child) *children.Offer {
@@ -148,7 +152,7 @@ func (p *planner) offerOf(c *Child) *children.Offer {
 		}
 	}
 	var keys []children.Key
-	for _, s := range p.sessions {
+	for _, s := range p.sessions[:min(len(p.sessions), mostAsked)] {
 		keys = append(keys, s.member.KeyFor(c, nil))
 	}
 	for _, era := range []children.Era{children.EraAuto, children.EraModern} {
@@ -160,4 +164,16 @@ func (p *planner) offerOf(c *Child) *children.Offer {
 		}
 	}
 	return nil
+}
+
+// processes counts, by name, the instances that run and may be called, or will be.
+func (h *Hub) processes() map[string]int {
+	out := map[string]int{}
+	for _, st := range h.sup.Status() {
+		switch st.State {
+		case children.Starting, children.Ready, children.Hung:
+			out[st.Child]++
+		}
+	}
+	return out
 }

@@ -103,7 +103,10 @@ var fenced = []struct {
 	{"github.com/knadh/koanf", []string{"internal/config"}, "configuration stops at one package"},
 	{"github.com/zalando/go-keyring", []string{"internal/secrets"}, "one package keeps secrets"},
 	{"filippo.io/age", []string{"internal/secrets"}, "one package keeps secrets"},
-	{"os/exec", []string{"children/process", "children/childtest"}, "only one package starts programs"},
+	{"golang.org/x/oauth2", []string{"internal/oauth"}, "one package asks for tokens"},
+	{"github.com/modelcontextprotocol/go-sdk", []string{"internal/oauth", "hub/httpfront"}, "the Go SDK has the formats of authorization, and nothing else here"},
+	{"github.com/coreos/go-oidc", []string{"internal/issuers"}, "one package verifies tokens"},
+	{"os/exec", []string{"children/process", "children/childtest", "internal/browser"}, "one package starts programs, and another the browser of a person"},
 }
 
 type pkg struct {
