@@ -42,7 +42,7 @@ func (h *Hub) Restart(ctx context.Context, name string) (Restarted, error) {
 	failed := make(chan error, len(start))
 	for _, s := range start {
 		go func() {
-			lease, err := s.acquire(ctx, g, name)
+			lease, err := s.calls.Acquire(ctx, g, name)
 			if err == nil {
 				lease.Release()
 			}
@@ -90,7 +90,7 @@ func (h *Hub) servedBy(name string) (sessions []*Session) {
 		}
 	}
 	for _, s := range h.everySession() {
-		if at, ok := s.assigned.Load().Of(name); ok && busy[at.Key] {
+		if at, ok := s.member.Assigned().Of(name); ok && busy[at.Key] {
 			busy[at.Key] = false
 			sessions = append(sessions, s)
 		}
