@@ -106,7 +106,7 @@ func TestLogin(t *testing.T) {
 	expect := func(want string) {
 		t.Helper()
 		var got string
-		if !within(patience, func() bool { got = s.whoami(); return strings.Contains(got, want) }) {
+		if !within(waitLimit, func() bool { got = s.whoami(); return strings.Contains(got, want) }) {
 			t.Errorf("got %q, want %q", got, want)
 		}
 		fmt.Fprintln(&said, got)
