@@ -11,6 +11,7 @@ import (
 	"mcphub/children/launch"
 	"mcphub/children/run"
 	"mcphub/children/served"
+	"mcphub/rootsmgr"
 )
 
 // serving is one run while it is Ready, seen from the instance's goroutine.
@@ -177,23 +178,29 @@ func (s *serving) publish(gen uint64, applied bool, why string) {
 // review compares what is wanted with what the run has, and acts. It returns
 // why the run must be replaced, if it must.
 func (s *serving) review() (why string) {
-	c, was := s.c, s.r.Launch
+	c := s.c
 	w := c.wanted()
 	c.ask(func(now *want) bool { now.demand, now.wish = false, false; return false })
 	if !s.r.Roots.Due(w.Wanted, c.view.Load().gen) {
 		return ""
 	}
-	next, err := c.spec.Plan(w.Roots, c.machine)
-	return s.follow(s.r.Roots.Review(w.Wanted, served.Change{
+	return s.follow(s.r.Roots.Review(w.Wanted, c.rootsChange(s.r, w.Roots, c.machine)))
+}
+
+// rootsChange is what other roots would change in how a run was started.
+func (c *child) rootsChange(r *run.Run, roots []rootsmgr.Root, m launch.Machine) served.Change {
+	was := r.Launch
+	next, err := c.spec.Plan(roots, m)
+	return served.Change{
 		SameLaunch:  err != nil || next.Same(was),
 		SamePlace:   err != nil || next.SamePlace(was),
 		SameArgs:    err == nil && slices.Equal(next.Args, was.Args),
 		Placeholder: c.spec.Program().ArgsNameRoots(),
 		Rewritten:   was.Rewrote || next.Rewrote,
-		CwdGone:     was.CwdRoot != "" && !slices.Contains(launch.RootPaths(w.Roots), was.CwdRoot),
+		CwdGone:     was.CwdRoot != "" && !slices.Contains(launch.RootPaths(roots), was.CwdRoot),
 		List:        c.spec.Roots != RootsNone,
-		Modern:      s.r.Modern(),
-	}))
+		Modern:      r.Modern(),
+	}
 }
 
 // follow publishes what a Step says about the run's roots. It returns why the run must

@@ -15,6 +15,7 @@ import (
 	"mcphub/children/launch"
 	"mcphub/children/limits"
 	"mcphub/children/offers"
+	"mcphub/children/served"
 	"mcphub/rootsmgr"
 )
 
@@ -225,10 +226,32 @@ func (s *Supervisor) Foresee(k Key) (cwd string, served []string, ok bool) {
 	if v := c.view.Load(); v.run != nil || v.final {
 		return "", nil, false
 	}
-	m := s.common.machine.For(c.spec.Program(), zerolog.Nop()).WithOwn(filepath.Join(launch.RealPath(os.TempDir()), ownFolder))
 	roots := c.wanted().Roots
-	l, err := c.spec.Plan(roots, m)
+	l, err := c.spec.Plan(roots, s.machineFor(c))
 	return l.Dir, launch.RootPaths(roots), err == nil
+}
+
+// machineFor is what a start of c would be planned with, but for the name of the
+// folder of its own.
+func (s *Supervisor) machineFor(c *child) launch.Machine {
+	return s.common.machine.For(c.spec.Program(), zerolog.Nop()).WithOwn(filepath.Join(launch.RealPath(os.TempDir()), ownFolder))
+}
+
+// Replaces reports whether the run of an instance would be replaced if it were given
+// these roots by SetRoots, as far as that shows from outside.
+func (s *Supervisor) Replaces(k Key, roots []rootsmgr.Root) bool {
+	c := s.child(k)
+	if c == nil {
+		return false
+	}
+	r := c.view.Load().run
+	if r == nil {
+		return false
+	}
+	change := c.rootsChange(r, roots, s.machineFor(c))
+	change.SameRoots, change.Empty = served.Same(roots, c.wanted().Roots), len(roots) == 0
+	change.Probe, change.Asked = r.Roots.Probed(), r.Roots.Asked()
+	return change.Decide() == served.Replace
 }
 
 // Drop stops the instances of a session that has ended. It returns at once.
@@ -297,4 +320,9 @@ func (s *Supervisor) Recall(k Key) *offers.Offer {
 		return nil
 	}
 	return s.common.recall(spec, k)
+}
+
+// RecallAs is Recall for an entry that is not configured yet, or otherwise.
+func (s *Supervisor) RecallAs(spec Spec, k Key) *offers.Offer {
+	return s.common.recall(spec.WithDefaults(), k)
 }

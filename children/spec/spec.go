@@ -60,8 +60,8 @@ type Spec struct {
 	Probe string
 
 	// Revision tells two configurations of one name apart. Equal does not look at
-	// it: who makes Specs keeps it for as long as they are equal. Status and Lease
-	// carry it.
+	// it: who makes Specs keeps it for as long as they are equal, and gives a child
+	// that is to start anew another one. Status and Lease carry it.
 	Revision uint64
 }
 

@@ -190,7 +190,7 @@ func (c *checker) fits(at []string, s *Server, n *node, kind string) {
 	}
 	for _, k := range useless {
 		if v := n.get(k); v != nil && len(v.members)+len(v.elems)+len(v.text) > 0 && v.kind != 'f' {
-			c.report(SeverityWarning, under(at, k), v.off, fmt.Sprintf("has no effect with %q", kind), "")
+			c.report(SeverityWarning, under(at, k), v.off, fmt.Sprintf("has no effect with %q", kind), "leave it out")
 		}
 	}
 	if kind == "command" {

@@ -218,7 +218,7 @@ func OpenToOthers(info fs.FileInfo) bool {
 func readPrivate(path string, most int) ([]byte, error) {
 	raw, info, err := readRegular(path, most)
 	if err == nil && OpenToOthers(info) {
-		return nil, fmt.Errorf("%s can be read or changed by others (mode %04o); chmod 600 it", path, info.Mode().Perm())
+		return nil, fmt.Errorf("%s can be read or changed by others (mode %04o); chmod 600 %s", path, info.Mode().Perm(), path)
 	}
 	return raw, err
 }

@@ -60,13 +60,16 @@ type NotSetError struct {
 	Why  string // why the keyring could not be asked; "": it was, or was not to be
 }
 
-func (e *NotSetError) Error() string {
+// What is Error without what to do.
+func (e *NotSetError) What() string {
 	text := fmt.Sprintf("the secret %q is not set", e.Name)
 	if e.Why != "" {
 		text += " (" + e.Why + ")"
 	}
-	return text + "; mcphub secret set " + e.Name
+	return text
 }
+
+func (e *NotSetError) Error() string { return e.What() + "; mcphub secret set " + e.Name }
 
 // Get returns a secret. The error is a *NotSetError where there is none.
 func (s *Store) Get(ctx context.Context, name string) (string, error) {
