@@ -183,8 +183,13 @@ func (s *serving) review() (why string) {
 	if !s.r.Roots.Due(w.Wanted, c.view.Load().gen) {
 		return ""
 	}
-	next, err := c.spec.Plan(w.Roots, c.machine)
+	next, err := c.plan(w, c.machine)
+	rules, beyond := s.newRules(next, err)
+	if beyond {
+		next.Sandbox = was.Sandbox
+	}
 	return s.follow(s.r.Roots.Review(w.Wanted, served.Change{
+		Rules:       rules,
 		SameLaunch:  err != nil || next.Same(was),
 		SameArgs:    err == nil && slices.Equal(next.Args, was.Args),
 		Placeholder: c.spec.Program().ArgsNameRoots(),

@@ -15,6 +15,7 @@ import (
 	"mcphub/children/launch"
 	"mcphub/children/limits"
 	"mcphub/children/offers"
+	"mcphub/children/sandbox"
 	"mcphub/rootsmgr"
 )
 
@@ -112,20 +113,17 @@ func (s *Supervisor) close() []*child {
 
 // Ensure sees to it that the instance runs, with these roots, which are known:
 // none is an answer too. One that starts lazily, and whose offer is known, waits
-// for a call. It returns at once; a Key without a Spec is ignored.
+// for a call. It returns at once; a Key without a Spec is ignored. A confined
+// instance may open no root by this: see Within.
 func (s *Supervisor) Ensure(k Key, roots []rootsmgr.Root) {
-	if c := s.instance(k); c != nil {
-		c.setRoots(roots, true)
-	}
+	s.Within(sandbox.Boundary{}).Ensure(k, roots)
 }
 
 // Assume sees to it that the instance runs, with roots that stand in for those
 // that are not known yet: one that needs roots to start is started too. With the
 // first that are known it is as after Prestart.
 func (s *Supervisor) Assume(k Key, roots []rootsmgr.Root) {
-	if c := s.instance(k); c != nil {
-		c.assume(roots)
-	}
+	s.Within(sandbox.Boundary{}).Assume(k, roots)
 }
 
 // Prestart starts the instance although the first roots are not known
@@ -173,9 +171,7 @@ func (s *Supervisor) child(k Key) *child {
 // SetRoots tells an instance of a change of roots. Calls acquired
 // from now on wait, bounded, until the child has applied it.
 func (s *Supervisor) SetRoots(k Key, roots []rootsmgr.Root) {
-	if c := s.child(k); c != nil {
-		c.setRoots(roots, false)
-	}
+	s.Within(sandbox.Boundary{}).SetRoots(k, roots)
 }
 
 // Acquire waits until the instance is ready and has applied the roots last
@@ -227,9 +223,9 @@ func (s *Supervisor) Foresee(k Key) (cwd string, served []string, ok bool) {
 		return "", nil, false
 	}
 	m := s.common.machine.For(c.spec.Program(), zerolog.Nop()).WithOwn(filepath.Join(launch.RealPath(os.TempDir()), ownFolder))
-	roots := c.wanted().Roots
-	l, err := c.spec.Plan(roots, m)
-	return l.Dir, launch.RootPaths(roots), err == nil
+	w := c.wanted()
+	l, err := c.plan(w, m)
+	return l.Dir, launch.RootPaths(w.Roots), err == nil
 }
 
 // Drop stops the instances of a session that has ended. It returns at once.
