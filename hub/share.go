@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"mcphub/children"
+	"mcphub/children/sandbox"
 	"mcphub/hub/assignment"
 	"mcphub/rootsmgr"
 	"mcphub/validate"
@@ -64,7 +65,7 @@ func (g *generation) beside(child string, grants []validate.Grant) []rootsmgr.En
 // policy. They are read once for a configuration: no session has a say in when
 // a child that serves all of them is given others.
 func (g *generation) configuredRoots() map[string][]rootsmgr.Root {
-	snap := g.cfg.Fallback.Snapshot(g.cfg.FS, 0, g.cfg.Checker.Places())
+	snap := g.fallbackRoots()
 	out := map[string][]rootsmgr.Root{}
 	for i := range g.cfg.Children {
 		c := &g.cfg.Children[i]
@@ -75,12 +76,17 @@ func (g *generation) configuredRoots() map[string][]rootsmgr.Root {
 	return out
 }
 
+// fallbackRoots are the configured roots, as they are now.
+func (g *generation) fallbackRoots() *rootsmgr.Snapshot {
+	return g.cfg.Fallback.Snapshot(g.cfg.FS, 0, g.cfg.Checker.Places())
+}
+
 // serveAll starts the children that serve everybody: their roots are known.
 func (s *Session) serveAll() {
 	g := s.hub.inForce()
 	for i := range g.cfg.Children {
 		if c := &g.cfg.Children[i]; c.Spec.Share == children.ShareAll {
-			s.serveChild(c, g.common()[c.Spec.Name], true, false)
+			s.serveChild(c, g.common()[c.Spec.Name], g.boundaryOfAll(c), true, false)
 		}
 	}
 }
@@ -106,7 +112,12 @@ func (s *Session) serve(g *generation, view rootsmgr.View, first bool) {
 		if b, ok := s.broughtTo(c); ok {
 			its = b.View
 		}
-		s.serveChild(c, s.rootsFor(g, c, its), first, its.Assumed && c.Spec.Share != children.ShareAll)
+		roots := s.rootsFor(g, c, its)
+		if c.Spec.Share == children.ShareAll {
+			s.serveChild(c, roots, g.boundaryOfAll(c), first, false)
+			continue
+		}
+		s.serveChild(c, roots, s.boundaryOf(g, c, its, roots), first, its.Assumed)
 	}
 	for name, at := range s.assigned.Load().All() {
 		if g.byName[name] == nil {
@@ -118,18 +129,19 @@ func (s *Session) serve(g *generation, view rootsmgr.View, first bool) {
 
 // serveChild gives a child new roots; where other roots mean another instance,
 // it moves the session there. assumed: the roots stand in for those to come.
-func (s *Session) serveChild(c *Child, roots []rootsmgr.Root, first, assumed bool) {
+func (s *Session) serveChild(c *Child, roots []rootsmgr.Root, boundary sandbox.Boundary, first, assumed bool) {
+	sup := s.hub.sup.Within(boundary)
 	k := s.keyFor(c, roots)
 	at, assigned := s.assigned.Load().Of(k.Child)
 	if assumed {
-		s.attach(c, k, func() { s.hub.sup.Assume(k, roots) })
+		s.attach(c, k, func() { sup.Assume(k, roots) })
 		return
 	}
 	if first || !assigned || at.Key != k || at.Revision != c.Spec.Revision {
-		s.attach(c, k, func() { s.hub.sup.Ensure(k, roots) })
+		s.attach(c, k, func() { sup.Ensure(k, roots) })
 		return
 	}
-	s.hub.sup.SetRoots(k, roots)
+	sup.SetRoots(k, roots)
 }
 
 // attach moves the session to an instance: calls that look for it from now on go
