@@ -1,5 +1,5 @@
 # What people do here; each line calls what README.md names, or a script in .ci.
-.PHONY: build test lint demo long
+.PHONY: build test lint demo packages long
 
 build:
 	go build -o bin/ ./cmd/mcphub
@@ -12,6 +12,9 @@ lint:
 
 demo:
 	go run ./cmd/mcphub demo
+
+packages: # everything that mcphub is installed from, into dist/
+	go -C packaging run . $(if $(VERSION),-version $(VERSION))
 
 long:
 	.ci/long

@@ -10,7 +10,28 @@ import (
 	"mcphub/internal/jsonrpc"
 )
 
-// State is where one instance is in its life; doc.go draws the ways between.
+// State is where one instance is in its life:
+//
+//	Configured --asked for--> Waiting     for its turn to start, or for roots that it
+//	                                      cannot start without
+//	Configured --known------> Cold        it is lazy, and what it offers is remembered
+//	Cold -------called------> Waiting
+//	Waiting ----its turn----> Starting    process, handshake, tools/list, first roots
+//	Starting ---in time-----> Ready       leases are given
+//	Starting ---failed------> BackingOff
+//	Ready ------died--------> BackingOff  calls under way fail and quote its stderr
+//	Ready ------no answer---> Hung        neither to calls nor to a ping
+//	Hung -------any message-> Ready
+//	Hung -------too long----> BackingOff  and started again; calls under way fail
+//	Ready ------replaced----> Draining    by a process with other roots
+//	Ready ------idle--------> Draining
+//	Ready ------evicted-----> Draining    another needs its place
+//	Ready ------dropped-----> Draining    its session, or the hub, has ended
+//	Ready ------retired-----> Draining    its Spec has changed or is gone
+//	Draining ---replaced----> Waiting     started again at once
+//	Draining ---idle--------> Stopped     started by the next call; so if evicted
+//	Draining ---dropped-----> Stopped     for good; so if retired
+//	BackingOff -its delay---> Waiting
 type State uint8
 
 const (

@@ -16,8 +16,8 @@ import (
 	"mcphub/e2e/ide"
 )
 
-// A sitting is a real client with a person behind it, the hub, and the official filesystem server.
-type sitting struct {
+// An askedClient is a real client with a person behind it, the hub, and the official filesystem server.
+type askedClient struct {
 	*world
 	s       *gosdk.ClientSession
 	leave   func()
@@ -27,12 +27,12 @@ type sitting struct {
 	does    func(ctx context.Context) *gosdk.ElicitResult
 }
 
-func (w *world) sitDown(n node, era struct{ name, version string }, way, patience string) *sitting {
+func (w *world) newAskedClient(n node, era struct{ name, version string }, way, timeout string) *askedClient {
 	w.t.Helper()
 	policy := w.approvalPolicy()
-	policy["approval"] = obj{"timeout": patience}
+	policy["approval"] = obj{"timeout": timeout}
 	config := w.config(obj{"fs": w.wrapped("fs", "mcp-server-filesystem", []string{n.program, n.script("mcp-server-filesystem")}, nil)}, policy)
-	p := &sitting{world: w, entered: make(chan struct{}, 100)}
+	p := &askedClient{world: w, entered: make(chan struct{}, 100)}
 	p.answers(declining)
 	options := &gosdk.ClientOptions{ElicitationHandler: func(ctx context.Context, r *gosdk.ElicitRequest) (*gosdk.ElicitResult, error) {
 		p.mu.Lock()
@@ -55,18 +55,18 @@ func (w *world) sitDown(n node, era struct{ name, version string }, way, patienc
 	return p
 }
 
-func (p *sitting) behaves(does func(ctx context.Context) *gosdk.ElicitResult) {
+func (p *askedClient) behaves(does func(ctx context.Context) *gosdk.ElicitResult) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.does = does
 }
 
-func (p *sitting) answers(r *gosdk.ElicitResult) {
+func (p *askedClient) answers(r *gosdk.ElicitResult) {
 	p.behaves(func(context.Context) *gosdk.ElicitResult { return r })
 }
 
 // waits lets the person say nothing, until let go.
-func (p *sitting) waits(says *gosdk.ElicitResult) (letGo func()) {
+func (p *askedClient) waits(says *gosdk.ElicitResult) (letGo func()) {
 	ch := make(chan struct{})
 	p.behaves(func(ctx context.Context) *gosdk.ElicitResult {
 		select {
@@ -78,7 +78,7 @@ func (p *sitting) waits(says *gosdk.ElicitResult) (letGo func()) {
 	return sync.OnceFunc(func() { close(ch) })
 }
 
-func (p *sitting) questions() int {
+func (p *askedClient) questions() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return len(p.asked)
@@ -91,7 +91,7 @@ type readAnswer struct {
 }
 
 // begin reads a file and does not wait for it.
-func (p *sitting) begin(ctx context.Context, path string) <-chan readAnswer {
+func (p *askedClient) begin(ctx context.Context, path string) <-chan readAnswer {
 	out := make(chan readAnswer, 1)
 	go func() {
 		r, err := p.s.CallTool(ctx, &gosdk.CallToolParams{Name: "fs__read_text_file", Arguments: obj{"path": path}})
@@ -109,9 +109,9 @@ func (p *sitting) begin(ctx context.Context, path string) <-chan readAnswer {
 	return out
 }
 
-func (p *sitting) read(path string, denied bool, want string) {
+func (p *askedClient) read(path string, denied bool, want string) {
 	p.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 4*patience)
+	ctx, cancel := context.WithTimeout(context.Background(), 4*waitLimit)
 	defer cancel()
 	o := <-p.begin(ctx, path)
 	if o.err != nil || o.bad != denied || !strings.Contains(o.text, want) {
@@ -120,14 +120,14 @@ func (p *sitting) read(path string, denied bool, want string) {
 }
 
 // unseen wants the server never to have been sent a name.
-func (p *sitting) unseen(name string) {
+func (p *askedClient) unseen(name string) {
 	p.t.Helper()
 	if seen := p.recorded("fs"); strings.Contains(seen, name) {
 		p.t.Errorf("the server was sent %s:\n%s", name, seen)
 	}
 }
 
-type consented struct {
+type granted struct {
 	Grants []struct {
 		URI      string `json:"uri"`
 		File     bool   `json:"file"`
@@ -140,14 +140,14 @@ type consented struct {
 }
 
 // until waits for what get-roots shows.
-func (p *sitting) until(what string, ok func(c consented) bool) {
+func (p *askedClient) until(what string, ok func(c granted) bool) {
 	p.t.Helper()
-	for end := time.Now().Add(patience); ; {
+	for end := time.Now().Add(waitLimit); ; {
 		r, err := p.s.CallTool(context.Background(), &gosdk.CallToolParams{Name: "get-roots", Arguments: obj{}})
 		must(p.t, err)
 		raw, err := json.Marshal(r.StructuredContent)
 		must(p.t, err)
-		var c consented
+		var c granted
 		decode(p.t, raw, &c)
 		if ok(c) {
 			return
@@ -179,11 +179,11 @@ func eachApprovalWay(t *testing.T, test func(t *testing.T, n node, w *world, era
 func TestApprovalThatDoesNotCome(t *testing.T) {
 	t.Parallel()
 	eachApprovalWay(t, func(t *testing.T, n node, w *world, era struct{ name, version string }, way string) {
-		p := w.sitDown(n, era, way, "3s")
+		p := w.newAskedClient(n, era, way, "3s")
 		letGo := p.waits(allowing)
 		answer := p.begin(t.Context(), w.path("far", "one", "1.txt"))
 		<-p.entered
-		p.until("shown as waiting no more", func(c consented) bool { return len(c.Questions) == 0 })
+		p.until("shown as waiting no more", func(c granted) bool { return len(c.Questions) == 0 })
 		letGo() // too late
 		if o := <-answer; o.err != nil || !o.bad || !strings.Contains(o.text, "nobody has answered in time") {
 			t.Errorf("unanswered: %+v", o)
@@ -197,7 +197,7 @@ func TestApprovalThatDoesNotCome(t *testing.T) {
 		if o := <-answer; o.err == nil {
 			t.Errorf("cancelled: %+v", o)
 		}
-		p.until("withdrawn", func(c consented) bool { return len(c.Questions) == 0 && len(c.Grants) == 0 })
+		p.until("withdrawn", func(c granted) bool { return len(c.Questions) == 0 && len(c.Grants) == 0 })
 		letGo() // too late again: over HTTP a yes may overtake the cancelling
 		p.answers(allowing)
 		p.read(w.path("far", "three", "3.txt"), false, "text of far/three/3.txt") // the control
@@ -223,12 +223,12 @@ func TestApprovalThatDoesNotCome(t *testing.T) {
 func TestApprovalOfExactlyOneThing(t *testing.T) {
 	t.Parallel()
 	eachApprovalWay(t, func(t *testing.T, n node, w *world, era struct{ name, version string }, way string) {
-		p := w.sitDown(n, era, way, "60s")
+		p := w.newAskedClient(n, era, way, "60s")
 		once := era.name == "modern" && way == "http" // each request stands alone there
 		letGo := p.waits(allowing)
 		one, same := p.begin(t.Context(), w.path("far", "one", "1.txt")), p.begin(t.Context(), w.path("far", "one", "1.txt"))
 		<-p.entered
-		p.until("both waiting", func(c consented) bool {
+		p.until("both waiting", func(c granted) bool {
 			return len(c.Questions) == 1 && c.Questions[0].Calls == 2 || once && len(c.Questions) == 2
 		})
 		letGo()

@@ -20,8 +20,8 @@ import (
 	"mcphub/e2e/ide"
 )
 
-// seat is a terminal of its own, with a program on it.
-type seat struct {
+// console is a terminal of its own, with a program on it.
+type console struct {
 	t      testing.TB
 	master *os.File
 	cmd    *exec.Cmd
@@ -30,8 +30,8 @@ type seat struct {
 	ended  chan struct{}
 }
 
-// sit runs mcphub approve on a terminal.
-func (w *world) sit(env []string, prepare ...func(*exec.Cmd)) *seat {
+// approver runs mcphub approve on a terminal.
+func (w *world) approver(env []string, prepare ...func(*exec.Cmd)) *console {
 	w.t.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
 	must(w.t, err)
@@ -40,7 +40,7 @@ func (w *world) sit(env []string, prepare ...func(*exec.Cmd)) *seat {
 	must(w.t, err)
 	slave, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
 	must(w.t, err)
-	s := &seat{t: w.t, master: master, cmd: exec.Command(mcphub(w.t), "approve"), ended: make(chan struct{})}
+	s := &console{t: w.t, master: master, cmd: exec.Command(mcphub(w.t), "approve"), ended: make(chan struct{})}
 	s.cmd.Env, s.cmd.Dir = env, w.home
 	s.cmd.Stdin, s.cmd.Stdout, s.cmd.Stderr = slave, slave, slave
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 0}
@@ -74,24 +74,24 @@ type writerFunc func(p []byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
-func (s *seat) shown() string {
+func (s *console) shown() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.text.String()
 }
 
 // sees waits until the terminal shows a pattern for the nth time, and returns what its first group is there.
-func (s *seat) sees(n int, pattern string) string {
+func (s *console) sees(n int, pattern string) string {
 	s.t.Helper()
 	re := regexp.MustCompile(pattern)
 	var found [][]string
-	if !within(patience, func() bool { found = re.FindAllStringSubmatch(s.shown(), -1); return len(found) >= n }) {
+	if !within(waitLimit, func() bool { found = re.FindAllStringSubmatch(s.shown(), -1); return len(found) >= n }) {
 		s.t.Fatalf("%q is not shown %d times:\n%s", pattern, n, s.shown())
 	}
 	return found[n-1][len(found[n-1])-1]
 }
 
-func (s *seat) types(line string) {
+func (s *console) types(line string) {
 	s.t.Helper()
 	_, err := s.master.WriteString(line + "\n")
 	must(s.t, err)
@@ -158,7 +158,7 @@ func TestApproveAtATerminal(t *testing.T) {
 	}
 	waiting := func() {
 		t.Helper()
-		if !within(patience, func() bool {
+		if !within(waitLimit, func() bool {
 			cmd := exec.Command(mcphub(t), "status")
 			cmd.Env = env
 			out, _ := cmd.CombinedOutput()
@@ -169,12 +169,12 @@ func TestApproveAtATerminal(t *testing.T) {
 	}
 
 	// Nothing waits.
-	idle := w.sit(env)
+	idle := w.approver(env)
 	idle.sees(1, `no call waits for approval`)
 
 	first := call(0)
 	waiting()
-	s := w.sit(env)
+	s := w.approver(env)
 	s.sees(1, regexp.QuoteMeta(w.path("far", "0"))+`", at any depth`)
 	code := s.sees(1, codeShown)
 	s.types(strings.ToLower(code))
@@ -186,7 +186,7 @@ func TestApproveAtATerminal(t *testing.T) {
 	// A wrong code voids itself; after three the call is denied.
 	second := call(1)
 	waiting()
-	s = w.sit(env)
+	s = w.approver(env)
 	for i := range 3 {
 		s.sees(i+1, codeShown)
 		s.types("AAAAAAAA")
@@ -208,13 +208,13 @@ func TestApproveAtATerminal(t *testing.T) {
 		"no terminal at all":  func(c *exec.Cmd) { c.Stdin, c.Stdout = nil, nil; c.SysProcAttr = &syscall.SysProcAttr{Setsid: true} },
 		"somebody else's one": func(c *exec.Cmd) { c.SysProcAttr = &syscall.SysProcAttr{Setsid: true} },
 	} {
-		refused := w.sit(env, prepare)
+		refused := w.approver(env, prepare)
 		<-refused.ended
 		if refused.cmd.ProcessState.Success() || regexp.MustCompile(codeShown).MatchString(refused.shown()) {
 			t.Errorf("%s: it was let in:\n%s", name, refused.shown())
 		}
 	}
-	s = w.sit(env)
+	s = w.approver(env)
 	s.sees(1, codeShown)
 	s.types("n")
 	s.sees(1, `It is denied`)
@@ -232,15 +232,15 @@ func TestApproveIsNotForWhatTheClientStarts(t *testing.T) {
 	sockets := socketsIn(t)
 	c, err := ide.Start(ide.Options{Command: mcphub(t), Args: []string{"serve", "--config", w.ttyConfig()}, Dir: w.home, Env: w.env(sockets...), Roots: ide.Folders(w.project)})
 	must(t, err)
-	t.Cleanup(func() { c.Close(patience) })
+	t.Cleanup(func() { c.Close(waitLimit) })
 	_, err = c.Initialize(t.Context())
 	must(t, err)
 	id, err := c.StartTool("files__read_text_file", pathArgs(t, w.path("far", "f.txt")))
 	must(t, err)
-	if !within(patience, func() bool { return strings.Contains(c.Stderr(), "run mcphub approve") }) {
+	if !within(waitLimit, func() bool { return strings.Contains(c.Stderr(), "run mcphub approve") }) {
 		t.Fatalf("no question waits:\n%s", c.Stderr())
 	}
-	s := w.sit(w.env(sockets...))
+	s := w.approver(w.env(sockets...))
 	s.sees(1, `what the hub's client starts may not approve`)
 	<-s.ended
 	if regexp.MustCompile(codeShown).MatchString(s.shown()) {

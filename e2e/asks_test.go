@@ -22,7 +22,7 @@ type asked struct {
 
 func (w *world) asks(n node, prefix, command string, args ...string) asked {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 3*patience)
+	ctx, cancel := context.WithTimeout(context.Background(), 3*waitLimit)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, n.program, filepath.Join("clients", "asks.mjs"))
 	cmd.Env = w.env()

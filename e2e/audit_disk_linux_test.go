@@ -117,14 +117,14 @@ func TestADiskThatIsFull(t *testing.T) {
 						}
 					}
 				}
-				if !within(patience, func() bool { return strings.Contains(s.Stderr(), "THE AUDIT LOG CANNOT BE WRITTEN") }) || !strings.Contains(s.Stderr(), d.dir) {
+				if !within(waitLimit, func() bool { return strings.Contains(s.Stderr(), "THE AUDIT LOG CANNOT BE WRITTEN") }) || !strings.Contains(s.Stderr(), d.dir) {
 					t.Errorf("nobody was warned: %s", s.Stderr())
 				}
 				if text := s.call("get-roots", `{}`).Text; !strings.Contains(text, d.dir) || !strings.Contains(text, `"unrecorded"`) {
 					t.Errorf("get-roots does not say it: %s", text)
 				}
 				d.room()
-				if !within(patience, func() bool { return !try().IsError && strings.Contains(s.Stderr(), "written again") }) {
+				if !within(waitLimit, func() bool { return !try().IsError && strings.Contains(s.Stderr(), "written again") }) {
 					t.Fatalf("it is not written again: %s", s.Stderr())
 				}
 				s.end(stopBound)
@@ -191,7 +191,7 @@ func TestAHubThatStartsOnAFullDisk(t *testing.T) {
 		}
 	}
 	d.room()
-	if !within(patience, func() bool { return !s.await(s.send("rec__echo", `{"text":"call-2-2-"}`)).IsError }) {
+	if !within(waitLimit, func() bool { return !s.await(s.send("rec__echo", `{"text":"call-2-2-"}`)).IsError }) {
 		t.Fatalf("it is not written: %s", s.Stderr())
 	}
 	s.end(stopBound)

@@ -129,7 +129,7 @@ func killUnderLoad(t *testing.T, w *world, config string, round int) {
 	<-answered
 	_ = in.Close()
 	_ = cmd.Wait()
-	if !within(patience, func() bool { return len(marked(t, mark)) == 0 }) {
+	if !within(waitLimit, func() bool { return len(marked(t, mark)) == 0 }) {
 		t.Fatalf("left over: %v", marked(t, mark))
 	}
 }

@@ -172,7 +172,7 @@ func (w *world) claude(n node, model *standIn, negotiation string, server obj) {
 	api := httptest.NewServer(model)
 	defer api.Close()
 	servers := w.write("servers.json", raw(w.t, obj{"mcpServers": obj{"hub": server}}))
-	ctx, cancel := context.WithTimeout(context.Background(), 3*patience)
+	ctx, cancel := context.WithTimeout(context.Background(), 3*waitLimit)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, n.claude(w.t), "-p", "go", "--mcp-config", servers, "--strict-mcp-config", "--allowedTools", "mcp__hub", "--model", "claude-stand-in",
 		"--output-format", "json")

@@ -36,9 +36,9 @@ func (l leg) inapplicable(scenario string) (string, bool) {
 }
 
 const (
-	whyNull    = "the null of the scenario is refused, naming /verbose: the tool's own schema has a boolean there; called again without it, as one that is told so does, there is no header"
-	whyNoTasks = "an extension that the Go SDK, and so the fixture, does not carry"
-	whyNoOAuth = "the hub gets no tokens by itself: a child's credentials stand in its headers in hub.json"
+	whyNull    = "the scenario sends null for /verbose, which the tool's schema does not allow, so the hub refuses it; called again without it, the request has no header"
+	whyNoTasks = "an extension that the Go SDK, and so the fixture, does not have"
+	whyNoOAuth = "the hub fetches no tokens (a server's credentials are in its headers in hub.json)"
 )
 
 var legs = []leg{
@@ -84,21 +84,25 @@ func table(legs []leg, required map[string][]string) string {
 	var b strings.Builder
 	b.WriteString(`# Conformance
 
-What the official suite (` + "`@modelcontextprotocol/conformance`" + `, the version that e2e/package.json pins) says of mcphub, for each
-scenario that it lists as a requirement of a revision of the specification. This file is written by
-` + "`go test ./e2e -run TestConformance -update`" + ` and checked by every run of that test; the exceptions and their reasons
-stand in e2e/conformance_list_test.go. An exception that passes after all fails the test.
+What the official suite (` + "`@modelcontextprotocol/conformance`" + `, the version that e2e/package.json pins) says of mcphub. It lists
+every scenario that the suite requires for a revision of the specification. This file is written by
+` + "`go test ./e2e -run TestConformance -update`" + `, and each run of that test checks it. The exceptions and their reasons are in
+e2e/conformance_list_test.go. An exception that passes fails the test.
 
-As a server: the suite calls e2e/fixture, a child of both eras that offers all that the suite asks for, and in each era only
-what belongs to it (` + "`-era apart`" + `): tools that ask while they are called and subscriptions by request in the older one. So what
-passes shows that the hub speaks to it in the era of its client. The suite calls it first directly over HTTP and then through
-` + "`mcphub serve --http`" + ` with the fixture as its child, whose names have no prefix: once on stdio and once over HTTP.
-"passes" through the hub means that every check that succeeds directly succeeds there, both times. The hub has ` + "`http.poll`" + ` set to
-` + poll + `, so that it ends the connection of a call and has the client come back, which is what server-sse-polling is about; and the suite
-names text/event-stream first among what it accepts, so its answers are streams: see [http.md](http.md#streams-and-polling).
+**As a server.** The suite calls e2e/fixture, a server of both eras that offers everything the suite asks for. With
+` + "`-era apart`" + ` it offers in each era only what belongs there: tools that ask during a call, and subscriptions by request, exist
+in the older one. So a scenario that passes shows that the hub speaks to the server in the era of its client.
 
-As a client: the suite's server is the only child of the hub, and the official TypeScript SDK client in front of the hub does
-what the scenario wants. That client is one of the handshake, so for 2026-07-28 the entry of the server has ` + "`\"era\": \"modern\"`" + `.
+The suite first calls the fixture directly over HTTP. Then it calls it through ` + "`mcphub serve --http`" + `, where the fixture's names
+have no prefix: once with the fixture on stdio, and once over HTTP. "passes" through the hub means that every check that
+succeeds directly succeeds there, both times.
+
+The hub's ` + "`http.poll`" + ` is ` + poll + `. So the hub ends the connection of a call, and the client comes back for the answer, as
+server-sse-polling wants. The suite names text/event-stream first among what it accepts, so its answers are streams
+([http.md](http.md#streams-and-polling)).
+
+**As a client.** The suite's server is the only server of the hub. The official TypeScript SDK client in front of the hub does
+what the scenario wants. That client has a handshake, so for 2026-07-28 the server's entry has ` + "`\"era\": \"modern\"`" + `.
 `)
 	for _, l := range legs {
 		fmt.Fprintf(&b, "\n## %s\n\n", l.title())
@@ -119,7 +123,7 @@ what the scenario wants. That client is one of the handshake, so for 2026-07-28 
 					names = append(names, scenario)
 				}
 			}
-			fmt.Fprintf(&b, "\nDoes not apply, because %s: %s.\n", e.why, strings.Join(names, ", "))
+			fmt.Fprintf(&b, "\nThese do not apply, because %s: `%s`\n", e.why, strings.Join(names, ", "))
 		}
 	}
 	return b.String()

@@ -157,7 +157,7 @@ func (w *world) suite(n node, role string, args ...string) map[string]checks {
 	w.t.Helper()
 	out, err := os.MkdirTemp(w.dir, "suite-")
 	must(w.t, err)
-	ctx, cancel := context.WithTimeout(context.Background(), 8*patience)
+	ctx, cancel := context.WithTimeout(context.Background(), 8*waitLimit)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, n.program, append([]string{n.script("conformance"), role, "-o", out}, args...)...)
 	cmd.Env, cmd.Dir, cmd.WaitDelay = w.env("MCPHUB="+mcphub(w.t)), w.dir, time.Second
@@ -321,7 +321,7 @@ func (w *world) listen(name, program string, args ...string) string {
 	select {
 	case at := <-address:
 		return at
-	case <-time.After(patience):
+	case <-time.After(waitLimit):
 		w.t.Fatalf("%s does not say where it serves", name)
 	}
 	return ""

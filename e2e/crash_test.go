@@ -57,7 +57,7 @@ func TestAKilledChildFailsItsCallAndNothingElse(t *testing.T) {
 	s.pid("other")
 	doomed := s.send("victim__sleep", `{"ms":60000}`)
 	spared := s.send("other__sleep", `{"ms":700}`)
-	if !within(patience, func() bool { return calls(w.recorded("victim"), "sleep") == 1 }) {
+	if !within(waitLimit, func() bool { return calls(w.recorded("victim"), "sleep") == 1 }) {
 		t.Fatal("the call did not reach the child")
 	}
 	p, err := os.FindProcess(first)

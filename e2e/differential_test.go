@@ -296,7 +296,7 @@ func converse(w *world, hub side, p plan) *conversation {
 
 // settle waits until the roots are known: whether the first call finds them so is a matter of time.
 func (c *conversation) settle() {
-	if !within(patience, func() bool {
+	if !within(waitLimit, func() bool {
 		text, _ := c.tool("get-roots", obj{})
 		return strings.Contains(text, `"state": "known"`)
 	}) {
@@ -364,7 +364,7 @@ func (c *conversation) line(s step, params string) (id, line string, header http
 
 // ask sends a request and gives its answer, and how it came.
 func (c *conversation) ask(ctx context.Context, id, line string, header http.Header) (ide.Message, string) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, waitLimit)
 	defer cancel()
 	if c.web != nil {
 		return c.post(ctx, line, header)
@@ -430,7 +430,7 @@ func (c *conversation) again(m ide.Message) (members string, ok bool) {
 
 // tell sends what may have an answer or none. Over a pipe an answer to a ping behind it says that there will be none.
 func (c *conversation) tell(line string, header http.Header) []string {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), waitLimit)
 	defer cancel()
 	if c.web != nil {
 		m, how := c.post(ctx, line, header)
@@ -478,7 +478,7 @@ func (c *conversation) end(s step, id, line string, header http.Header) (m ide.M
 		m, answer = c.ask(ctx, id, line, header)
 	}()
 	early := false
-	there := within(patience, func() bool {
+	there := within(waitLimit, func() bool {
 		select {
 		case <-answered:
 			early = true
@@ -496,7 +496,7 @@ func (c *conversation) end(s step, id, line string, header http.Header) (m ide.M
 	}
 	cancel()
 	<-answered
-	if !there || s.how == cancels && !within(patience, func() bool { return told() > before }) {
+	if !there || s.how == cancels && !within(waitLimit, func() bool { return told() > before }) {
 		return ide.Message{}, "not ended"
 	}
 	return ide.Message{}, "ended"

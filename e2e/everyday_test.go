@@ -30,7 +30,7 @@ type honest struct {
 // every core, and other tests measure time.
 func TestAnEverydaySession(t *testing.T) {
 	n := requireNode(t)
-	d := newDesk(t, n)
+	d := newWorkplace(t, n)
 	d.open(d.project, d.other)
 	made := map[string]int{}
 	for _, server := range names(d.calls) {
@@ -68,15 +68,15 @@ func noChromium(t *testing.T) {
 // A path is the same path in another spelling: by the link that the client gave as its root, or as a file URI.
 func TestAnotherSpellingOfAPathInTheRoots(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t, requireNode(t), "filesystem")
+	d := newWorkplace(t, requireNode(t), "filesystem")
 	d.open(d.project, d.path("alias"))
 	for i, c := range everydaySpellings {
 		d.honest(t, fmt.Sprint("spelling ", i+1), "filesystem__"+c.tool, c)
 	}
 }
 
-// desk is one session with the hub in front of everything a developer has at hand.
-type desk struct {
+// workplace is one session with the hub in front of everything a developer has at hand.
+type workplace struct {
 	*world
 	session  *session
 	fill     *strings.Replacer // the placeholders, for raw JSON
@@ -86,8 +86,8 @@ type desk struct {
 	chromium string
 }
 
-// newDesk gets everything ready, with these servers or with all.
-func newDesk(t *testing.T, n node, only ...string) *desk {
+// newWorkplace gets everything ready, with these servers or with all.
+func newWorkplace(t *testing.T, n node, only ...string) *workplace {
 	t.Helper()
 	w := newWorld(t)
 	for name, text := range everydayFiles {
@@ -102,7 +102,7 @@ func newDesk(t *testing.T, n node, only ...string) *desk {
 	site := httptest.NewServer(http.HandlerFunc(everydayPage))
 	t.Cleanup(site.Close)
 
-	d := &desk{world: w, calls: map[string][]honest{"filesystem": everydayFilesystem, "everything": everydayEverything,
+	d := &workplace{world: w, calls: map[string][]honest{"filesystem": everydayFilesystem, "everything": everydayEverything,
 		"memory": everydayMemory, "thinking": everydayThinking, "playwright": everydayPlaywright}}
 	inner := func(path string) string { return strings.Trim(raw(t, path), `"`) }
 	d.fill = strings.NewReplacer("{project}", inner(w.project), "{other}", inner(w.other), "{alias}", inner(w.path("alias")),
@@ -142,14 +142,14 @@ func chromium() string {
 }
 
 // open begins the session, with these roots.
-func (d *desk) open(roots ...string) {
+func (d *workplace) open(roots ...string) {
 	d.t.Helper()
 	d.session = d.serve(d.config(d.children), ide.Folders(roots...))
 	d.session.initialize()
 }
 
 // honest makes one call that must pass.
-func (d *desk) honest(t *testing.T, where, tool string, c honest) {
+func (d *workplace) honest(t *testing.T, where, tool string, c honest) {
 	t.Helper()
 	arguments, want := d.fill.Replace(c.arguments), d.plain.Replace(c.want)
 	r, err := d.session.Tool(d.session.ctx(), tool, arguments)
@@ -166,7 +166,7 @@ func (d *desk) honest(t *testing.T, where, tool string, c honest) {
 }
 
 // The control: in the very same session what leaves the roots is refused, by the hub and not by the server behind it.
-func (d *desk) dishonest(t *testing.T) {
+func (d *workplace) dishonest(t *testing.T) {
 	dishonest := []struct{ tool, arguments, path string }{
 		{"filesystem__read_text_file", `{"path":"/etc/passwd"}`, "/etc/passwd"},
 		{"filesystem__read_multiple_files", `{"paths":["{project}/hello.txt","../outside/secret.txt"]}`, "../outside/secret.txt"},
@@ -203,7 +203,7 @@ func (d *desk) dishonest(t *testing.T) {
 	}
 }
 
-func (d *desk) outsideNames(t *testing.T) string {
+func (d *workplace) outsideNames(t *testing.T) string {
 	t.Helper()
 	entries, err := os.ReadDir(d.outside)
 	must(t, err)

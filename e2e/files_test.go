@@ -76,7 +76,7 @@ func TestTheEmbeddedChildFollowsTheRoots(t *testing.T) {
 	s.SetRoots(ide.Folders(w.other))
 	must(t, s.RootsChanged())
 	must(t, s.AwaitAsked(s.ctx(), 2))
-	if !within(patience, func() bool {
+	if !within(waitLimit, func() bool {
 		return !s.await(s.send("read_text_file", pathArgs(t, w.path("other", "other.txt")))).IsError
 	}) {
 		t.Error("the new root never held")

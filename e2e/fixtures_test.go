@@ -76,7 +76,7 @@ func TestRecorderBreaksLines(t *testing.T) {
 			s.await(id) // the good answer comes behind the broken line
 		}
 		s.request("ping", "")
-		if !within(patience, func() bool { return len(s.Violations()) > before }) {
+		if !within(waitLimit, func() bool { return len(s.Violations()) > before }) {
 			t.Errorf("%s: no broken line", kind)
 		} else if after := s.Violations(); len(after) != before+1 || !strings.Contains(after[before], "not a JSON object") {
 			t.Errorf("%s: violations %q", kind, after[before:])
@@ -112,7 +112,7 @@ func TestLeftOverProcessesAreFound(t *testing.T) {
 	c, err := ide.Start(ide.Options{Command: bin.recorder, Args: []string{"-ignore-term", "-grandchild"}, Dir: w.dir,
 		Env: append(w.recorderEnv("rec"), mark)})
 	must(t, err)
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), waitLimit)
 	defer cancel()
 	_, err = c.Initialize(ctx)
 	must(t, err)

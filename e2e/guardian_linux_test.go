@@ -95,7 +95,7 @@ func (v *victim) gone(heir int) time.Duration {
 	v.t.Helper()
 	begun := time.Now()
 	_ = v.in.Close()
-	if !within(patience, func() bool { return len(marked(v.t, v.mark)) == 0 }) {
+	if !within(waitLimit, func() bool { return len(marked(v.t, v.mark)) == 0 }) {
 		v.t.Errorf("left over: %v", marked(v.t, v.mark))
 		for _, p := range marked(v.t, v.mark) {
 			_ = syscall.Kill(p.pid, syscall.SIGKILL)
@@ -167,11 +167,11 @@ func TestKilledAtAnyMoment(t *testing.T) {
 					}
 					return hub != 0
 				}
-				if !within(patience, find) {
+				if !within(waitLimit, find) {
 					t.Fatal("no hub below its guardian")
 				}
 				if i%3 == 0 { // all are there
-					if !within(patience, func() bool { return v.settled(c.more) }) {
+					if !within(waitLimit, func() bool { return v.settled(c.more) }) {
 						t.Fatalf("not all have started: %v", marked(t, v.mark))
 					}
 				} else { // any moment: the start takes about as long
@@ -203,19 +203,19 @@ func TestAHubWithoutAGuardianLeavesOrphans(t *testing.T) {
 	adoptAll(t)
 	w := newWorld(t)
 	v := startVictim(t, w, nil, []string{mcphub(t), "serve", "--config", rogues(w)}, fmt.Sprintf("MCPHUB_GUARDIAN=%d", os.Getpid()))
-	if !within(patience, func() bool { return v.settled(-1) }) {
+	if !within(waitLimit, func() bool { return v.settled(-1) }) {
 		t.Fatalf("not all have started: %v", marked(t, v.mark))
 	}
 	must(t, v.cmd.Process.Kill())
 	_ = v.cmd.Wait()
-	if !within(patience, func() bool { return len(marked(t, v.mark)) == familySize }) {
+	if !within(waitLimit, func() bool { return len(marked(t, v.mark)) == familySize }) {
 		t.Errorf("left over are %v, want the family of the rogue", marked(t, v.mark))
 	}
 	for _, p := range marked(t, v.mark) {
 		must(t, syscall.Kill(p.pid, syscall.SIGKILL))
 	}
 	_ = v.in.Close()
-	if !within(patience, func() bool { return len(marked(t, v.mark)) == 0 }) {
+	if !within(waitLimit, func() bool { return len(marked(t, v.mark)) == 0 }) {
 		t.Errorf("left over: %v", marked(t, v.mark))
 	}
 	v.out.Wait()
@@ -285,7 +285,7 @@ func TestAChildsDescendantsEndWithIt(t *testing.T) {
 	}
 	const named = familySize // with the child itself, and without the one that bears no name
 	var before, spared []process
-	if !within(patience, func() bool {
+	if !within(waitLimit, func() bool {
 		before, spared = of("victim"), of("other")
 		return len(before) == named && complete(before, 1) && len(spared) == named && complete(spared, 1)
 	}) {
@@ -296,14 +296,14 @@ func TestAChildsDescendantsEndWithIt(t *testing.T) {
 		return func(p process) bool { return slices.ContainsFunc(all, func(q process) bool { return q.pid == p.pid }) }
 	}
 	gone := func() bool { return !slices.ContainsFunc(of("victim"), among(before)) }
-	if !within(patience, gone) {
+	if !within(waitLimit, gone) {
 		t.Errorf("before the child was killed %v, now %v", before, of("victim"))
 	}
 	now := of("other")
 	if still := among(now); slices.ContainsFunc(spared, func(p process) bool { return !still(p) }) {
 		t.Errorf("of the other child %v, before %v", now, spared)
 	}
-	if !within(patience, func() bool { return len(zombies(t, s.PID())) == 0 }) {
+	if !within(waitLimit, func() bool { return len(zombies(t, s.PID())) == 0 }) {
 		t.Errorf("zombies: %v", zombies(t, s.PID()))
 	}
 }
@@ -326,17 +326,17 @@ func TestAHopperIsCaught(t *testing.T) {
 		}
 		return all
 	}
-	if !within(patience, func() bool { return slices.ContainsFunc(hops(), func(p process) bool { return p.pid != first }) }) {
+	if !within(waitLimit, func() bool { return slices.ContainsFunc(hops(), func(p process) bool { return p.pid != first }) }) {
 		t.Fatal("nobody hops")
 	}
 	// It cannot be started again: it has nowhere to write that down.
 	must(t, os.Rename(w.path("hopper.state"), w.path("hopper.was")))
 	must(t, os.Mkdir(w.path("hopper.state"), 0o700))
 	must(t, syscall.Kill(first, syscall.SIGKILL))
-	if !within(patience, func() bool { return len(hops()) == 0 }) {
+	if !within(waitLimit, func() bool { return len(hops()) == 0 }) {
 		t.Errorf("still there: %v", hops())
 	}
-	if !within(patience, func() bool { return len(zombies(t, s.PID())) == 0 }) {
+	if !within(waitLimit, func() bool { return len(zombies(t, s.PID())) == 0 }) {
 		t.Errorf("zombies: %v", zombies(t, s.PID()))
 	}
 	s.pid("plain")

@@ -73,7 +73,7 @@ func startHostile(t *testing.T, overWeb, modernChild bool) *hostile {
 // one makes one request, as it is.
 func (h *hostile) one(p *party, method string, params obj) ide.Message {
 	h.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), waitLimit)
 	defer cancel()
 	m, err := p.exchange(ctx, method, params)
 	must(h.t, err)

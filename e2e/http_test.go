@@ -74,7 +74,7 @@ func (w *world) listeningIn(dir string, cmd *exec.Cmd, where *regexp.Regexp, env
 		if err := stop(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 			w.t.Error(err)
 		}
-		late := time.AfterFunc(patience, func() {
+		late := time.AfterFunc(waitLimit, func() {
 			w.t.Errorf("%s does not end", cmd.Path)
 			_ = cmd.Process.Kill()
 		})
@@ -88,7 +88,7 @@ func (w *world) listeningIn(dir string, cmd *exec.Cmd, where *regexp.Regexp, env
 	select {
 	case at := <-found:
 		return at
-	case <-time.After(patience):
+	case <-time.After(waitLimit):
 		w.t.Fatalf("%s does not listen", cmd.Path)
 		return ""
 	}
@@ -133,7 +133,7 @@ func dialGoSDKAt(t testing.TB, url string, o *gosdk.ClientOptions, version strin
 
 func callGoSDK(t testing.TB, s *gosdk.ClientSession, tool string, args obj, token any) (string, bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 4*patience)
+	ctx, cancel := context.WithTimeout(context.Background(), 4*waitLimit)
 	defer cancel()
 	p := &gosdk.CallToolParams{Name: tool, Arguments: args}
 	if token != nil {
@@ -175,7 +175,7 @@ func dialMCPGo(t testing.TB, url string, listens bool, dirs ...string) caller {
 	tr, err := transport.NewStreamableHTTP(url, options...)
 	must(t, err)
 	c := mcpclient.NewClient(tr, mcpclient.WithRootsHandler(fixedRoots(dirs)))
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), waitLimit)
 	defer cancel()
 	must(t, c.Start(context.WithoutCancel(ctx)))
 	_, err = c.Initialize(ctx, mcp.InitializeRequest{Params: mcp.InitializeParams{
@@ -193,7 +193,7 @@ func dialMCPGo(t testing.TB, url string, listens bool, dirs ...string) caller {
 func callMCPGo(c *mcpclient.Client) caller {
 	return func(t *testing.T, tool string, args obj) (string, bool) {
 		t.Helper()
-		ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
+		ctx, cancel := context.WithTimeout(context.Background(), 2*waitLimit)
 		defer cancel()
 		r, err := c.CallTool(ctx, mcp.CallToolRequest{Params: mcp.CallToolParams{Name: tool, Arguments: args}})
 		if err != nil {
@@ -245,7 +245,7 @@ func TestHTTPRealClients(t *testing.T) {
 		n.forInspector(t)
 		config := w.write("inspector.json", raw(t, obj{"mcpServers": obj{"hub": obj{"type": "streamable-http", "url": url, "roots": rootsOf(w.project)}}}))
 		// It calls what it sees listed, and a list waits for a server that starts 5 s and no longer: for the first one longer.
-		if !within(patience, func() bool {
+		if !within(waitLimit, func() bool {
 			return strings.Contains(string(w.inspect(n, config, "--method", "tools/list")), "filesystem__read_text_file")
 		}) {
 			t.Fatal("the filesystem server is never listed")

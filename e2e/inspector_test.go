@@ -17,7 +17,7 @@ import (
 // inspect runs the CLI of MCP Inspector, whose roots stand in its own configuration file, and gives the result it prints.
 func (w *world) inspect(n node, config string, args ...string) json.RawMessage {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*waitLimit)
 	defer cancel()
 	args = append([]string{n.script("mcp-inspector"), "--cli", "--config", config, "--server", "hub", "--format", "json"}, args...)
 	cmd := exec.CommandContext(ctx, n.program, args...)

@@ -18,7 +18,7 @@ import (
 // says runs a program in the project, and gives what it wrote.
 func (w *world) says(env []string, program string, args ...string) string {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 3*patience)
+	ctx, cancel := context.WithTimeout(context.Background(), 3*waitLimit)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Dir, cmd.Env = w.project, append(w.env("CI=1"), env...)

@@ -94,7 +94,7 @@ func TestMatrixWithoutAHub(t *testing.T) {
 					method, params = "initialize", obj{"protocolVersion": "2025-11-25", "capabilities": obj{}, "clientInfo": p.info}
 				}
 				other.ids.Add(1000)
-				ctx, cancel := context.WithTimeout(context.Background(), patience)
+				ctx, cancel := context.WithTimeout(context.Background(), waitLimit)
 				defer cancel()
 				m, err := other.exchange(ctx, method, params)
 				must(t, err)

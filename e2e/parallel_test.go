@@ -108,7 +108,7 @@ func TestACancelledCallIsCancelledAtTheChild(t *testing.T) {
 	s.initialize()
 	s.awaitTool("rec__sleep")
 	must(t, s.RequestAs(`"mine"`, "tools/call", ide.ToolParams("rec__sleep", `{"ms":60000}`)))
-	if !within(patience, func() bool { return calls(w.recorded("rec"), "sleep") == 1 }) {
+	if !within(waitLimit, func() bool { return calls(w.recorded("rec"), "sleep") == 1 }) {
 		t.Fatal("the call did not reach the child")
 	}
 	must(t, s.Notify("notifications/cancelled", `{"requestId":"mine","reason":"enough"}`))

@@ -245,7 +245,7 @@ func (p *party) tried(ctx context.Context, method string, params obj) (ide.Messa
 // call is tried, and wants a result.
 func (p *party) call(method string, params obj) ide.Message {
 	p.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), waitLimit)
 	defer cancel()
 	m, err := p.tried(ctx, method, params)
 	must(p.t, err)
@@ -285,7 +285,7 @@ func (p *party) works(name string, arguments obj, want string, meta ...obj) {
 // await waits for the first message since the start that match accepts.
 func (p *party) await(what string, match func(ide.Message) bool) ide.Message {
 	p.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), waitLimit)
 	defer cancel()
 	get := p.pipeAwait
 	if p.web != nil {

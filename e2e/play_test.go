@@ -105,7 +105,7 @@ func typeScript(sdk string, mode any) func(*world, *hubBefore, bool, string) pla
 			}
 			scenario["command"], scenario["args"], scenario["env"], scenario["cwd"] = entry["command"], entry["args"], env, w.home
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
+		ctx, cancel := context.WithTimeout(context.Background(), 2*waitLimit)
 		defer cancel()
 		cmd := exec.CommandContext(ctx, n.program, filepath.Join("clients", "play.mjs"))
 		cmd.Env, cmd.Stdin = w.env(), strings.NewReader(raw(w.t, scenario))
@@ -198,7 +198,7 @@ func (h *heard) until(ctx context.Context, ok func() bool) error {
 // play goes through the steps of wantPlayed.
 func (h *heard) play(w *world, p player) played {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*waitLimit)
 	defer cancel()
 	step := func(name, tool string, args obj, token string) {
 		text, failed, err := p.call(ctx, "kid__"+tool, args, token)
@@ -429,7 +429,7 @@ func playMCPGo(w *world, hub *hubBefore, overWeb bool, version string) played {
 			p.progressed(n.Params.AdditionalFields["progressToken"], progress)
 		}
 	})
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), waitLimit)
 	defer cancel()
 	_, err := p.Initialize(ctx, mcp.InitializeRequest{Params: mcp.InitializeParams{ProtocolVersion: version, ClientInfo: mcp.Implementation{Name: "mcp-go", Version: "1"}}})
 	must(w.t, err)

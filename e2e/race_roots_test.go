@@ -224,7 +224,7 @@ func (r *race) call() {
 	}
 	id, err := r.session.StartTool(r.prefix+c.tool, c.arguments)
 	must(r.t, err)
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), waitLimit)
 	r.inFlight = append(r.inFlight, c)
 	go func() {
 		defer cancel()

@@ -202,7 +202,7 @@ func (s *session) configState() configState {
 func (s *session) awaitConfig(what string, ok func(c configState) bool) configState {
 	s.t.Helper()
 	var c configState
-	if !within(patience, func() bool { c = s.configState(); return ok(c) }) {
+	if !within(waitLimit, func() bool { c = s.configState(); return ok(c) }) {
 		s.t.Fatalf("waited in vain until %s: %+v\nstderr:\n%s", what, c, s.Stderr())
 	}
 	return c
@@ -255,7 +255,7 @@ func (s *session) startLoad(w *world, rng *rand.Rand) *load {
 					tool, want = "call-tool", fmt.Sprintf(`"n":%d`, n)
 					args = fmt.Sprintf(`{"serverName":"b","toolName":"echo","toolArgs":{"path":%q,%s}}`, file, want)
 				}
-				ctx, cancel := context.WithTimeout(context.Background(), patience)
+				ctx, cancel := context.WithTimeout(context.Background(), waitLimit)
 				r, err := s.Tool(ctx, tool, args)
 				cancel()
 				l.mu.Lock()

@@ -34,8 +34,8 @@ func scriptHubs() map[string]func(ts *testscript.TestScript, neg bool, args []st
 			c, err := ide.Start(ide.Options{Command: bin.mcphub, Args: append([]string{"serve"}, args...), Dir: ts.MkAbs("."), Env: env, Roots: ide.Folders(ts.MkAbs("project"))})
 			ts.Check(err)
 			hubs[ts] = c
-			ts.Defer(func() { c.Close(patience) })
-			ctx, cancel := context.WithTimeout(context.Background(), patience)
+			ts.Defer(func() { c.Close(waitLimit) })
+			ctx, cancel := context.WithTimeout(context.Background(), waitLimit)
 			defer cancel()
 			_, err = c.Initialize(ctx)
 			ts.Check(err)
@@ -46,10 +46,10 @@ func scriptHubs() map[string]func(ts *testscript.TestScript, neg bool, args []st
 			}
 			pattern, err := regexp.Compile(args[0])
 			ts.Check(err)
-			ctx, cancel := context.WithTimeout(context.Background(), patience)
+			ctx, cancel := context.WithTimeout(context.Background(), waitLimit)
 			defer cancel()
 			last := ""
-			if !within(patience, func() bool {
+			if !within(waitLimit, func() bool {
 				r, err := hub(ts).Tool(ctx, args[1], args[2])
 				last = r.Text
 				if err != nil {
@@ -74,12 +74,12 @@ func scriptHubs() map[string]func(ts *testscript.TestScript, neg bool, args []st
 			if neg {
 				return
 			}
-			if !within(patience, func() bool { return pattern.MatchString(hub(ts).Stderr()) }) {
+			if !within(waitLimit, func() bool { return pattern.MatchString(hub(ts).Stderr()) }) {
 				ts.Fatalf("logged %q: in vain:\n%s", args[0], hub(ts).Stderr())
 			}
 		},
 		"finishes": func(ts *testscript.TestScript, neg bool, args []string) {
-			if e := hub(ts).Close(patience); e.Killed || e.Code != 0 || e.Held {
+			if e := hub(ts).Close(waitLimit); e.Killed || e.Code != 0 || e.Held {
 				ts.Fatalf("the hub ended with %+v:\n%s", e, hub(ts).Stderr())
 			}
 		},

@@ -51,7 +51,7 @@ func (w *world) sdk(n node, command string, args, env []string, roots []obj, ste
 
 func (w *world) runSDK(n node, scenario string, steps int) sdkReport {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*waitLimit)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, n.program, filepath.Join("clients", "session.mjs"))
 	cmd.Env = w.env()

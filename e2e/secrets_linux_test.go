@@ -45,7 +45,7 @@ func startKeyring(t *testing.T) (env []string) {
 		})
 	}
 	daemon("", "dbus-daemon", "--session", "--nofork", "--nopidfile", "--address=unix:path="+bus)
-	if !within(patience, func() bool { _, err := os.Stat(bus); return err == nil }) {
+	if !within(waitLimit, func() bool { _, err := os.Stat(bus); return err == nil }) {
 		t.Fatal("the bus did not start")
 	}
 	daemon("password of the keyring", "gnome-keyring-daemon", "--foreground", "--unlock", "--components=secrets")
@@ -67,7 +67,7 @@ func startKeyring(t *testing.T) (env []string) {
 		locked, err := conn.Object(name, collection).GetProperty("org.freedesktop.Secret.Collection.Locked")
 		return err == nil && locked.Value() == false
 	}
-	if !within(patience, unlocked) {
+	if !within(waitLimit, unlocked) {
 		t.Fatal("the keyring did not unlock")
 	}
 	return []string{"DBUS_SESSION_BUS_ADDRESS=unix:path=" + bus}
@@ -149,7 +149,7 @@ func TestSecretsAreSeenByTheirServerAlone(t *testing.T) {
 		m, err := s.Call(s.ctx(), "tools/call", ide.ToolParams(name+"__echo", `{}`))
 		must(t, err)
 		fmt.Fprintf(&said, "--- %s\n%s\n", name, m.Raw)
-		if !within(patience, func() bool { return strings.Contains(s.Stderr(), want) }) {
+		if !within(waitLimit, func() bool { return strings.Contains(s.Stderr(), want) }) {
 			t.Errorf("%s: nowhere %q", name, want)
 		}
 	}
@@ -250,7 +250,7 @@ func TestAKeyringThatHangs(t *testing.T) {
 		}
 		return string(out)
 	}
-	run(bus, patience, "secret", "set", "aged")
+	run(bus, waitLimit, "secret", "set", "aged")
 	out := run(l, 8*time.Second, "validate")
 	if !strings.Contains(out, `the secret "none" is not set (the keyring does not answer`) || strings.Contains(out, `"aged" is not set`) {
 		t.Error(out)
@@ -275,8 +275,8 @@ func TestSecretsAreAskedForAtATerminal(t *testing.T) {
 	w := newWorld(t)
 	config := w.config(obj{"rec": obj{"command": bin.recorder, "env": obj{"A": "${input:key}", "B": "${input:user}", "C": "${keyring:other}"}}},
 		obj{"secrets": obj{"store": "file"}, "inputs": []obj{{"id": "key", "description": "Key of the service", "password": true}, {"id": "user"}}})
-	set := func(args ...string) *seat {
-		return w.sit(w.env(), func(c *exec.Cmd) {
+	set := func(args ...string) *console {
+		return w.approver(w.env(), func(c *exec.Cmd) {
 			c.Args = append([]string{c.Path, "secret", "set", "--config", config}, args...)
 		})
 	}
@@ -313,7 +313,7 @@ func TestSecretsAreAskedForAtATerminal(t *testing.T) {
 	_, err := hub.Call(hub.ctx(), "tools/list", `{}`)
 	must(t, err)
 	var environ string
-	if !within(patience, func() bool {
+	if !within(waitLimit, func() bool {
 		for _, p := range tree(t, hub.PID()) {
 			text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", p.pid))
 			if strings.HasPrefix(p.command, bin.recorder) {

@@ -84,7 +84,7 @@ func (w *world) runMCPGo(config string, dirs ...string) caller {
 			w.t.Errorf("closing the session: %v", err)
 		}
 	})
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), waitLimit)
 	defer cancel()
 	_, err := c.Initialize(ctx, mcp.InitializeRequest{Params: mcp.InitializeParams{
 		ProtocolVersion: "2025-11-25", ClientInfo: mcp.Implementation{Name: "mcp-go", Version: "1"}}})

@@ -54,7 +54,7 @@ func serves(ts *testscript.TestScript, neg bool, args []string) {
 	c, err := ide.Start(ide.Options{Command: bin.mcphub, Args: []string{"serve", "--config", args[0]}, Dir: ts.MkAbs("."), Env: env, Roots: ide.Folders(args[1:]...)})
 	ts.Check(err)
 	h.all = append(h.all, c)
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), waitLimit)
 	defer cancel()
 	_, err = c.Initialize(ctx)
 	ts.Check(err)
@@ -92,7 +92,7 @@ func until(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	pattern, err := regexp.Compile("(?m)" + args[0])
 	ts.Check(err)
-	end := time.After(patience)
+	end := time.After(waitLimit)
 	tick := time.NewTicker(100 * time.Millisecond) // a process each time: not as often as within looks
 	defer tick.Stop()
 	for {

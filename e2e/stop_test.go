@@ -93,7 +93,7 @@ func TestTheEndDuringAStart(t *testing.T) {
 	s := w.serve(w.config(obj{"rec": w.recorder("rec", "-slow-start", "60s", "-ignore-term")}), ide.Folders(w.project))
 	s.initialize()
 	s.send("rec__echo", `{}`)
-	if !within(patience, func() bool { return len(w.starts("rec")) == 1 }) {
+	if !within(waitLimit, func() bool { return len(w.starts("rec")) == 1 }) {
 		t.Fatal("the child did not start")
 	}
 	s.end(stopBound)

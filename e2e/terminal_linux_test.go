@@ -31,7 +31,7 @@ func TestTheInterruptKey(t *testing.T) {
 	}()
 	_, err := terminal.WriteString(firstLines)
 	must(t, err)
-	if !within(patience, func() bool { return len(w.starts("worst")) >= 1 }) {
+	if !within(waitLimit, func() bool { return len(w.starts("worst")) >= 1 }) {
 		_ = cmd.Process.Kill()
 		t.Fatal("the child did not start")
 	}

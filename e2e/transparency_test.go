@@ -21,12 +21,12 @@ import (
 // same number is one with the same digits, and a string one with the same escapes. MCPHUB_LONG_CASES says how many of each.
 func TestTransparencyProperty(t *testing.T) {
 	must(t, flag.Set("rapid.checks", cmp.Or(os.Getenv("MCPHUB_LONG_CASES"), "500")))
-	for name, open := range map[string]func(*world) carrier{
-		"stdio": func(w *world) carrier {
+	for name, open := range map[string]func(*world) sender{
+		"stdio": func(w *world) sender {
 			return w.talking(w.config(obj{"rec": w.recorder("rec", "-offers")}), "rec__")
 		},
-		"http": func(w *world) carrier { return w.posts(w.web(), "rec__") },
-		"stdio, a hub over http": func(w *world) carrier {
+		"http": func(w *world) sender { return w.posts(w.web(), "rec__") },
+		"stdio, a hub over http": func(w *world) sender {
 			return w.talking(w.config(obj{"far": obj{"url": w.web(), "era": "legacy"}}), "far__rec__")
 		},
 	} {
@@ -49,7 +49,7 @@ func TestTransparencyProperty(t *testing.T) {
 
 // exchanges are what the property is about.
 type exchanges struct {
-	c      carrier
+	c      sender
 	taken  map[string]bool // ids
 	listed int             // how often
 }
@@ -180,7 +180,7 @@ func (x *exchanges) lists(t *testing.T) {
 		must(t, err)
 		last := fmt.Sprintf("%smade_up_%d_%d", x.c.prefix(), seed, each-1)
 		var listed map[string]json.RawMessage
-		if !within(patience, func() bool { listed = x.list(t); return listed[last] != nil }) {
+		if !within(waitLimit, func() bool { listed = x.list(t); return listed[last] != nil }) {
 			t.Fatalf("seed %d: %s is never listed", seed, last)
 		}
 		for i, e := range entries {

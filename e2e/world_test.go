@@ -17,8 +17,8 @@ import (
 	"mcphub/internal/spectest"
 )
 
-// patience bounds every single wait of a test. It is long: a busy machine must not fail a test, only a hub that hangs.
-const patience = 30 * time.Second
+// waitLimit bounds every single wait of a test. It is long: a busy machine must not fail a test, only a hub that hangs.
+const waitLimit = 30 * time.Second
 
 // obj is a JSON object.
 type obj = map[string]any
@@ -256,7 +256,7 @@ func (w *world) direct(name string, roots ide.Roots, flags ...string) *session {
 }
 
 func (s *session) ctx() context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), waitLimit)
 	s.t.Cleanup(cancel)
 	return ctx
 }

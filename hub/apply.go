@@ -2,9 +2,11 @@ package hub
 
 import (
 	"context"
+	"time"
 
 	"mcphub/children"
 	"mcphub/hub/catalog"
+	"mcphub/hub/configuration"
 )
 
 // An Applied says what Apply did to children, by name, in the order of hub.json.
@@ -32,21 +34,20 @@ func (h *Hub) Apply(ctx context.Context, cfg Config) (Applied, error) {
 		return Applied{}, context.Cause(ctx)
 	}
 	old := h.now()
-	g, err := newGeneration(cfg, h.own, old)
+	g, err := configuration.New(cfg, h.own, old)
 	if err != nil {
 		return Applied{}, err
 	}
 	h.replace(g)
-	h.sup.Apply(g.specs())
-	close(g.applied)
-	close(old.next)
-	return g.since(old), nil
+	h.sup.Apply(g.Specs())
+	g.Followed(old)
+	return since(g, old), nil
 }
 
 // replace puts g in place and shows every session what follows. Offers are read
 // anew, for g may judge or name them otherwise; that takes time, and is done
 // without the lock until none is missing.
-func (h *Hub) replace(g *generation) {
+func (h *Hub) replace(g *configuration.Configuration) {
 	renewed := map[*children.Offer]*catalog.Offer{}
 	for {
 		h.mu.Lock()
@@ -56,13 +57,13 @@ func (h *Hub) replace(g *generation) {
 		}
 		h.mu.Unlock()
 		for raw, name := range missing {
-			renewed[raw] = h.readAndKeep(g, g.byName[name], raw)
+			renewed[raw] = g.KeepOffer(g.Child(name), raw)
 		}
 	}
 	defer h.mu.Unlock()
-	h.gen.Store(g)
+	h.current.Set(g)
 	for k, c := range h.known {
-		if now := g.byName[k.Child]; now == nil || now.Spec.Revision != c.status.Revision {
+		if now := g.Child(k.Child); now == nil || now.Spec.Revision != c.status.Revision {
 			delete(h.known, k)
 		} else if c.offer != nil {
 			c.offer = renewed[c.offer.Raw]
@@ -76,13 +77,13 @@ func (h *Hub) replace(g *generation) {
 
 // unread returns the offers of children that go on which were not read by g
 // yet, with the child's name. h.mu is held.
-func (h *Hub) unread(g *generation, renewed map[*children.Offer]*catalog.Offer) map[*children.Offer]string {
+func (h *Hub) unread(g *configuration.Configuration, renewed map[*children.Offer]*catalog.Offer) map[*children.Offer]string {
 	missing := map[*children.Offer]string{}
 	note := func(name string, revision uint64, o *catalog.Offer) {
 		if o == nil || renewed[o.Raw] != nil {
 			return
 		}
-		if now := g.byName[name]; now != nil && now.Spec.Revision == revision {
+		if now := g.Child(name); now != nil && now.Spec.Revision == revision {
 			missing[o.Raw] = name
 		}
 	}
@@ -90,7 +91,7 @@ func (h *Hub) unread(g *generation, renewed map[*children.Offer]*catalog.Offer) 
 		note(k.Child, c.status.Revision, c.offer)
 	}
 	for _, s := range h.sessions {
-		_, offers := s.offersNow()
+		_, offers := s.Offers()
 		for name, o := range offers {
 			note(name, o.Revision(), o)
 		}
@@ -99,29 +100,46 @@ func (h *Hub) unread(g *generation, renewed map[*children.Offer]*catalog.Offer) 
 }
 
 // adopt makes g what the session goes by. h.mu is held.
-func (s *Session) adopt(g *generation, renewed map[*children.Offer]*catalog.Offer) {
-	s.roots.Reconfigure(g.cfg.Fallback, g.cfg.Roots)
-	s.notifier.Restarted(s.onOffer.adopt(g, renewed)...)
+func (s *Session) adopt(g *configuration.Configuration, renewed map[*children.Offer]*catalog.Offer) {
+	s.roots.Reconfigure(g.Fallback, g.Roots)
+	s.notifier.Restarted(s.Offering.Adopt(g, renewed)...)
 }
 
 // since tells g and old apart.
-func (g *generation) since(old *generation) Applied {
-	a := Applied{Generation: g.number}
-	for _, name := range g.names() {
-		was := old.byName[name]
+func since(g, old *configuration.Configuration) Applied {
+	a := Applied{Generation: g.Number}
+	for _, name := range g.ChildNames() {
+		was := old.Child(name)
 		switch {
 		case was == nil:
 			a.Added = append(a.Added, name)
-		case was.Spec.Revision != g.byName[name].Spec.Revision:
+		case was.Spec.Revision != g.Child(name).Spec.Revision:
 			a.Replaced = append(a.Replaced, name)
 		default:
 			a.Untouched = append(a.Untouched, name)
 		}
 	}
-	for _, name := range old.names() {
-		if g.byName[name] == nil {
+	for _, name := range old.ChildNames() {
+		if g.Child(name) == nil {
 			a.Removed = append(a.Removed, name)
 		}
 	}
 	return a
 }
+
+// A ConfigState is what is told of the configuration's source. JSON.
+type ConfigState struct {
+	File      string     `json:"file,omitempty"` // "" where none was found
+	LoadedAt  time.Time  `json:"loadedAt"`       // of what is in force
+	LastError string     `json:"lastError,omitempty"`
+	ErrorAt   *time.Time `json:"errorAt,omitempty"`
+	Waiting   string     `json:"waiting,omitempty"`      // why a change is not read yet
+	Restart   []string   `json:"afterRestart,omitempty"` // keys whose change takes effect after a restart
+}
+
+// ConfigState returns what SetConfigState was given last; nil where nobody
+// tells. It must not be changed.
+func (h *Hub) ConfigState() *ConfigState { return h.source.Load() }
+
+// SetConfigState is for whoever loads the configuration.
+func (h *Hub) SetConfigState(c ConfigState) { h.source.Store(&c) }

@@ -7,6 +7,7 @@ import (
 
 	"mcphub/children"
 	"mcphub/children/childtest"
+	"mcphub/hub/configuration"
 	"mcphub/internal/jsonrpc"
 	"mcphub/validate"
 )
@@ -127,10 +128,10 @@ func TestARequestIsJudgedAndRunByOneConfiguration(t *testing.T) {
 		a, err := (&Call{
 			s: s, build: func([]byte, []jsonrpc.Edit) [][]byte { return [][]byte{[]byte(`{"name":"greet"}`)} },
 			target: &requestTarget{gen: former, child: "kid", name: "prompts/get", look: func([]string) (*validate.Scan, error) {
-				return former.cfg.Checker.ScanPrompt("kid", "greet", nil)
+				return former.Checker.ScanPrompt("kid", "greet", nil)
 			}},
 		}).run(t.Context())
-		if !errors.Is(err, errSuperseded) || a.Error == nil {
+		if !errors.Is(err, configuration.ErrSuperseded) || a.Error == nil {
 			t.Errorf("replaced %t: %v, %s", replaced, err, a.Result)
 		}
 		if a.Release != nil {

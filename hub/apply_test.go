@@ -14,6 +14,8 @@ import (
 	"mcphub/children"
 	"mcphub/children/childtest"
 	"mcphub/hub/catalog"
+	"mcphub/hub/configuration"
+	"mcphub/hub/offering"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
 	"mcphub/validate"
@@ -202,8 +204,9 @@ func TestACallIsNeverJudgedByOneAndRunByAnother(t *testing.T) {
 		c := connect(t, h, root)
 		c.handshake(`{"roots":{}}`)
 		c.raw("tools/list", `{}`)
-		list := sessionOfTest(h).tools()
-		tool := list.tool("kid__echo")
+		list := sessionOfTest(h).Catalog()
+		_, offered := sessionOfTest(h).OwnOffer("kid")
+		tool := list.Named("kid__echo")
 		next := kid
 		if replaced {
 			next = other(kid, "x")
@@ -216,21 +219,22 @@ func TestACallIsNeverJudgedByOneAndRunByAnother(t *testing.T) {
 			s: s, target: &toolTarget{listed: tool, args: fmt.Appendf(nil, `{"path":%q}`, outside)},
 			build: func([]byte, []jsonrpc.Edit) [][]byte { return [][]byte{[]byte(`{"name":"echo","arguments":{}}`)} },
 		}).run(t.Context())
-		if !errors.Is(err, errSuperseded) { // also where its child has stayed: what judges it has not
+		if !errors.Is(err, configuration.ErrSuperseded) { // also where its child has stayed: what judges it has not
 			t.Errorf("replaced %t: judged by what was in force before, answer %s", replaced, a.Result)
 		}
 		if a.Release != nil {
 			a.Release()
 		}
 		if replaced {
-			now := s.tools()
-			s.catalog.Store(list)
+			now, before := s.Offering, offering.New(list.By, &h.current, func(string) bool { return false })
+			before.Take(children.Status{Key: children.Key{Child: "kid"}, State: children.Ready}, offered)
+			s.Offering = before
 			m := &jsonrpc.Message{Method: "tools/call", Params: []byte(call("kid__echo", `{}`)), Members: []jsonrpc.Member{
 				{Name: "name", Value: []byte(`"kid__echo"`)}, {Name: "arguments", Value: []byte(`{}`)}}}
 			if s.tryServe(m, nil) {
 				t.Error("the short way sent it to the new one")
 			}
-			s.catalog.Store(now)
+			s.Offering = now
 		}
 		if msg, bad := text(c.raw("tools/call", call("kid__echo", fmt.Sprintf(`{"path":%q}`, outside)))); !bad {
 			t.Errorf("a call made afterwards is judged by what was: %s", msg)
@@ -256,7 +260,7 @@ func TestListedWhileItIsReplaced(t *testing.T) {
 	c.raw("tools/list", `{}`)
 	slow := scripted("kid", childtest.Script{StartDelay: 400 * time.Millisecond, Pages: 1})
 	apply(t, h, testConfig(t, slow))
-	list := sessionOfTest(h).tools()
+	list := sessionOfTest(h).Catalog()
 	if list.Tool("kid__echo") != nil || list.ToolOf("kid", "echo") != nil || !strings.Contains(string(list.Pages(catalog.Tools).At(nil).Result), "kid__echo") {
 		t.Error("not listed, or a call would not wait")
 	}
@@ -279,7 +283,7 @@ func TestRootsChangeAmidApply(t *testing.T) {
 	c.handshake(`{"roots":{"listChanged":true}}`)
 	c.raw("tools/list", `{}`)
 	old := h.now()
-	g, err := newGeneration(testConfig(t, kid, scripted("late", childtest.Script{})), h.own, old)
+	g, err := configuration.New(testConfig(t, kid, scripted("late", childtest.Script{})), h.own, old)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -293,9 +297,8 @@ func TestRootsChangeAmidApply(t *testing.T) {
 	for range 50 {
 		c.raw("ping", `{}`)
 	}
-	h.sup.Apply(g.specs())
-	close(g.applied)
-	close(old.next)
+	h.sup.Apply(g.Specs())
+	g.Followed(old)
 	if got := c.raw("tools/call", call("late__echo", `{"a":1}`)); !strings.Contains(got, `{"a":1}`) {
 		t.Error(got)
 	}

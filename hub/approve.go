@@ -19,17 +19,7 @@ import (
 
 // newApprovals makes the approval queue of a session.
 func (s *Session) newApprovals() *approval.Queue {
-	return approval.New(s.hub.now().cfg.FS, s.log, func() approval.Rules { return s.hub.now().rules() })
-}
-
-// rules are what an approval queue goes by.
-func (g *generation) rules() approval.Rules {
-	return approval.Rules{Timeout: g.cfg.Approval.Timeout, Checker: g.cfg.Checker, Revision: func(child string) (uint64, bool) {
-		if c := g.byName[child]; c != nil {
-			return c.Spec.Revision, true
-		}
-		return 0, false
-	}}
+	return approval.New(s.hub.now().FS, s.log, func() approval.Rules { return s.hub.now().ApprovalRules() })
 }
 
 // approve asks a person about a call that a rule escalates. What comes back is as
@@ -68,7 +58,7 @@ type escalated struct {
 // forApproval is what a question goes by.
 func (j *judgement) forApproval() *approval.Judgement {
 	return &approval.Judgement{
-		Child: &j.gen.byName[j.child].Spec, Checker: j.gen.cfg.Checker, Verdict: j.verdict, View: j.view, StartLimit: j.gen.startLimit(j.child),
+		Child: &j.gen.Child(j.child).Spec, Checker: j.gen.Checker, Verdict: j.verdict, View: j.view, StartLimit: j.gen.StartLimit(j.child),
 	}
 }
 
@@ -100,7 +90,7 @@ func (e *escalated) Asker(ctx context.Context) approval.Asker {
 	switch {
 	case c.Claims().Can.Form:
 		return clientAsker{c}
-	case s.hub.now().cfg.Approval.Terminal:
+	case s.hub.now().Approval.Terminal:
 		caps := s.capabilities()
 		return s.hub.terminal.Asker(approval.Pending{
 			Session: s.id[:8], Client: shown(strings.TrimSpace(caps.Name+" "+caps.Version), 60), Token: s.principal,
@@ -113,7 +103,7 @@ func (e *escalated) Asker(ctx context.Context) approval.Asker {
 // version, or newer ones. Being given is not having applied them, which acquire
 // waits for. After the timeout of the roots the hub alone judges.
 func (e *escalated) AwaitServed(ctx context.Context, version uint64) error {
-	return e.c.s.awaitGiven(ctx, max(e.j.gen.cfg.Roots.Timeout, 0), func(now assignment.State) bool { return now.Grants >= version })
+	return e.c.s.awaitGiven(ctx, max(e.j.gen.Roots.Timeout, 0), func(now assignment.State) bool { return now.Grants >= version })
 }
 
 // Record writes a line of its own about a question.

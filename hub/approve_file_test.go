@@ -212,7 +212,7 @@ func TestTheRuleThatAllowsItAlways(t *testing.T) {
 				t.Errorf("the rule holds %q: %s", r, line)
 			}
 		}
-		cfg := a.h.now().cfg
+		cfg := a.h.now().Settings
 		judged.Policy.Rules = slices.Insert(slices.Clone(judged.Policy.Rules), 3, ruleOf(t, line))
 		var err error
 		if cfg.Checker, err = validate.NewChecker(judged); err != nil {
@@ -275,7 +275,7 @@ func TestTheRecordSaysWhatWasGranted(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				a := &askedHub{T: t, s: newStage()}
 				cfg := a.config([]children.Spec{played("kid", children.ShareSession, childtest.Script{AskRoots: true})})
-				cfg.launcher = a.s
+				cfg.Launcher = a.s
 				cfg.Audit.To = audit.NewRecorder(audit.Options{Dir: dir}, nil)
 				if err := cfg.Audit.To.Open(); err != nil {
 					t.Fatal(err)

@@ -17,7 +17,7 @@ import (
 func TestApprovalOverHTTP(t *testing.T) {
 	a := &askedHub{T: t, s: newStage()}
 	cfg := a.config([]children.Spec{played("kid", children.ShareSession, childtest.Script{AskRoots: true})})
-	cfg.launcher = a.s
+	cfg.Launcher = a.s
 	a.h = runHub(t, cfg)
 	w := serveWeb(t, a.h, HTTPOptions{})
 	try := func(c *webClient, tag, answer string) (msg string, denied bool, asked int) {

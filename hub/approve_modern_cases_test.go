@@ -327,7 +327,7 @@ func TestModernWhatChangesBetweenQuestionAndAnswer(t *testing.T) {
 					}
 				case name == "denied by now":
 					want = "is refused by the rule"
-					cfg := a.h.now().cfg
+					cfg := a.h.now().Settings
 					judged.Policy.Rules = slices.Insert(slices.Clone(judged.Policy.Rules), 0, validate.Rule{Name: "new", Then: validate.Deny, Paths: &validate.PathRule{Within: a.at("data")}})
 					var err error
 					if cfg.Checker, err = validate.NewChecker(judged); err != nil {

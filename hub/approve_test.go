@@ -93,7 +93,7 @@ func approving(t *testing.T, specs []children.Spec, test func(a *askedHub), chan
 	synctest.Test(t, func(t *testing.T) {
 		a := &askedHub{T: t, s: newStage()}
 		cfg := a.config(specs, change...)
-		cfg.launcher = a.s
+		cfg.Launcher = a.s
 		a.h = runHub(t, cfg)
 		test(a)
 	})

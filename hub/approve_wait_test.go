@@ -354,7 +354,7 @@ func TestAReloadOfTheChildEndsItsGrants(t *testing.T) {
 		p := saying(yes)
 		c, _ := a.client(p)
 		a.passes(c, "kid__echo", reading(a.at("data", "one", "1.txt")))
-		cfg := a.h.now().cfg
+		cfg := a.h.now().Settings
 		cfg.Approval.Timeout = 2 * time.Minute
 		apply(a.T, a.h, cfg)
 		a.passes(c, "kid__echo", reading(a.at("data", "one", "1.txt")))
@@ -389,7 +389,7 @@ func TestAReloadBetweenQuestionAndAnswer(t *testing.T) {
 					a.passes(c, "kid__echo", reading(a.at("root", "in.txt"))) // from then on calls are tried without waiting first
 					answer := a.begin(a.Context(), c, tool, args)
 					synctest.Wait()
-					cfg := a.h.now().cfg
+					cfg := a.h.now().Settings
 					rules := slices.Clone(judged.Policy.Rules)
 					rules[3].Then, rules[4].Then = then, then
 					judged.Policy.Rules = rules

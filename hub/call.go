@@ -8,6 +8,7 @@ import (
 
 	"mcphub/children"
 	"mcphub/hub/approval"
+	"mcphub/hub/configuration"
 	"mcphub/hub/record"
 	"mcphub/internal/audit"
 	"mcphub/internal/jsonrpc"
@@ -52,7 +53,7 @@ type scanned struct {
 // it may replace what it holds.
 type target interface {
 	// owner is the child that it is for, and by which configuration it is judged.
-	owner() (*generation, string)
+	owner() (*configuration.Configuration, string)
 	method() string
 	subject() record.Subject
 	// asked is how a person is asked about it. Its digest is of all that would be
@@ -134,8 +135,8 @@ func (c *Call) run(ctx context.Context) (jsonrpc.Answer, error) {
 		j, err = c.approve(ctx, j)
 	}
 	switch {
-	case errors.Is(err, errSuperseded) && ctx.Err() == nil:
-		return t.refuse(ctx, err), errSuperseded
+	case errors.Is(err, configuration.ErrSuperseded) && ctx.Err() == nil:
+		return t.refuse(ctx, err), configuration.ErrSuperseded
 	case errors.As(err, new(*validate.ArgumentsError)):
 		s.refusedFor(ctx, t.subject(), err)
 		return t.refuse(ctx, err), errDenied
@@ -206,7 +207,7 @@ func (c *Call) send(ctx context.Context, j *judgement, ticket audit.Ticket) (jso
 
 // A judgement is what became of one call, and the right to make it.
 type judgement struct {
-	gen      *generation
+	gen      *configuration.Configuration
 	child    string
 	call     *Call // that was judged
 	scan     *validate.Scan
@@ -244,12 +245,12 @@ func (c *Call) attempt(ctx context.Context) (*judgement, error) {
 	var view rootsmgr.View
 	var err error
 	g, child := t.owner()
-	byRoots := s.byRoots(g.byName[child])
+	byRoots := s.byRoots(g.Child(child))
 	if byRoots { // they choose the process, and with it what its tools are
 		if c.nowait {
 			return nil, errWouldBlock
 		}
-		wait = s.roots.Begin()
+		wait = s.roots.NewWait()
 		if view, err = from.Boundary(ctx, wait); err != nil {
 			return nil, err
 		}
@@ -275,13 +276,13 @@ func (c *Call) attempt(ctx context.Context) (*judgement, error) {
 	case byRoots:
 		j.view = view
 	default:
-		wait = s.roots.Begin()
+		wait = s.roots.NewWait()
 		from.Scanned(j.scan)
 		if j.view, err = from.Boundary(ctx, wait); err != nil {
 			return nil, err
 		}
 	}
-	if err = from.RootsBefore(ctx, &j.gen.byName[j.child].Spec); err != nil {
+	if err = from.RootsBefore(ctx, &j.gen.Child(j.child).Spec); err != nil {
 		return nil, err
 	}
 	if j.lease = s.ready(j.gen, j.child); j.lease == nil && !c.nowait {
@@ -345,7 +346,7 @@ func (s *Session) decide(j *judgement) {
 		j.verdict = t.tool.Plain(j.scan).Verdict
 		return
 	}
-	j.verdict = j.gen.cfg.Checker.Judge(j.scan, s.where(j), j.view)
+	j.verdict = j.gen.Checker.Judge(j.scan, s.where(j), j.view)
 }
 
 // where tells what the instance that would run a request can reach, and what a
@@ -356,6 +357,24 @@ func (s *Session) where(j *judgement) validate.Where {
 		served = slices.DeleteFunc(slices.Clone(served), func(path string) bool { return slices.Contains(files, path) })
 	}
 	return validate.Where{
-		Cwd: cwd, Served: served, Grants: s.approvals.Grants(&j.gen.byName[j.child].Spec, j.approval), Approved: j.approval.Rule(),
+		Cwd: cwd, Served: served, Grants: s.approvals.Grants(&j.gen.Child(j.child).Spec, j.approval), Approved: j.approval.Rule(),
 	}
+}
+
+// upToDate is a judgement that was reached by the policy in force. What waited, for
+// roots, for its child or for a person, and was overtaken by a reload meanwhile has
+// to begin anew: its error is errSuperseded, and the lease was released.
+func (s *Session) upToDate(ctx context.Context, j *judgement) (*judgement, error) {
+	if s.hub.now() == j.gen {
+		return j, nil
+	}
+	j.lease.Release()
+	if j.call.nowait {
+		return nil, errWouldBlock
+	}
+	select {
+	case <-j.gen.Replaced(): // every session goes by the other one
+	case <-ctx.Done():
+	}
+	return nil, configuration.ErrSuperseded
 }

@@ -12,6 +12,7 @@ import (
 	"mcphub/hub/catalog"
 	"mcphub/hub/inflight"
 	"mcphub/hub/inline"
+	"mcphub/hub/offering"
 	"mcphub/hub/record"
 	"mcphub/hub/tasks"
 	"mcphub/internal/audit"
@@ -100,7 +101,7 @@ func (a *toolAttempt) free() {
 }
 
 // read makes it a call of the request m, of a tool that was looked up.
-func (a *toolAttempt) read(s *Session, m *jsonrpc.Message, quoted []byte, tool listedTool) {
+func (a *toolAttempt) read(s *Session, m *jsonrpc.Message, quoted []byte, tool offering.Tool) {
 	a.s, a.target, a.token, a.spare = s, &a.tool, tokenOf(m), &a.first
 	a.request = splicing{m.Params, quoted, a.token, tool.Remote}
 	a.tool = toolTarget{listed: tool, tool: tool, args: m.Param("arguments"), task: m.Param("task") != nil}
@@ -118,8 +119,8 @@ func (s *Session) tryCall(m *jsonrpc.Message, from client, r replier, briefly bo
 	if len(quoted) < 2 || quoted[0] != '"' || bytes.IndexByte(quoted, '\\') >= 0 {
 		return false
 	}
-	list := s.tools()
-	tool := listedTool{list.ToolNamed(quoted[1 : len(quoted)-1]), list.gen}
+	list := s.Catalog()
+	tool := offering.Tool{Tool: list.ToolNamed(quoted[1 : len(quoted)-1]), By: list.By}
 	if tool.Tool == nil || tool.Child == "" || m.Param("task") != nil || !suits(from, tool, nil) || briefly && tool.Costly || list.RenamesApps(tool.Child) {
 		return false
 	}
@@ -147,14 +148,14 @@ func (s *Session) tryCall(m *jsonrpc.Message, from client, r replier, briefly bo
 }
 
 // suits asks a client whether a call of tool may be made without waiting.
-func suits(c client, tool listedTool, lease *children.Lease) bool {
-	return c.Suits(tool.gen.byName[tool.Child].Spec.Share, len(tool.Mirrors) > 0, lease)
+func suits(c client, tool offering.Tool, lease *children.Lease) bool {
+	return c.Suits(tool.By.Child(tool.Child).Spec.Share, len(tool.Mirrors) > 0, lease)
 }
 
 // depart has a call recorded and sent that was let through.
 func (c *toolCall) depart(m *jsonrpc.Message) {
 	s := c.s
-	s.inFlight.Begin(&c.inFlight)
+	s.inFlight.Start(&c.inFlight)
 	defer func() {
 		if p := recover(); p != nil {
 			c.end(errBroken)

@@ -20,7 +20,7 @@ func TestSessionsShareTheirCatalog(t *testing.T) {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		for _, s := range h.sessions {
-			seen[s.catalog.Load().Catalog] = true
+			seen[s.Catalog().Catalog] = true
 		}
 		if len(seen) != 1 {
 			t.Errorf("3 sessions hold %d catalogues", len(seen))

@@ -166,7 +166,7 @@ func (c *handshakeClient) Boundary(ctx context.Context, wait *rootsmgr.Wait) (ro
 		return view, err
 	}
 	view.Client = c.Claims().Name
-	return view, s.awaitServed(ctx, view, s.hub.now().cfg.Roots.Timeout-time.Since(began))
+	return view, s.awaitServed(ctx, view, s.hub.now().Roots.Timeout-time.Since(began))
 }
 
 func (c *handshakeClient) Standing(context.Context) (rootsmgr.View, string, error) {

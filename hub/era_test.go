@@ -152,7 +152,7 @@ func TestReloadChangesTheEra(t *testing.T) {
 		c.raw("tools/call", call("kid__echo", `{"a":1}`))
 		spec.Era = children.EraLegacy
 		cfg := testConfig(t, spec)
-		cfg.launcher = s
+		cfg.Launcher = s
 		apply(t, h, cfg)
 		m.raw("tools/call", call("kid__echo", `{"a":1}`))
 		c.raw("tools/call", call("kid__echo", `{"a":1}`))

@@ -8,6 +8,7 @@ import (
 
 	"mcphub/children"
 	"mcphub/hub/approval"
+	"mcphub/hub/configuration"
 	"mcphub/internal/jsonrpc"
 	"mcphub/validate"
 )
@@ -88,7 +89,7 @@ func (s *Session) explain(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answe
 	t := &toolTarget{listed: tool, tool: tool, args: m.Param("arguments")}
 	c := &Call{s: s, target: t}
 	j, err := c.consider(ctx)
-	if errors.Is(err, errSuperseded) && ctx.Err() == nil {
+	if errors.Is(err, configuration.ErrSuperseded) && ctx.Err() == nil {
 		return s.explain(ctx, m)
 	}
 	var args *validate.ArgumentsError
@@ -104,7 +105,7 @@ func (s *Session) explain(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answe
 		if j.verdict.Decision == validate.Escalate {
 			e.Refusal = unapproved(j.verdict, "", cmp.Or(e.Unasked, approval.WhyDeclined))
 		}
-		e.Share = tool.gen.byName[tool.Child].Spec.Share.String()
+		e.Share = tool.By.Child(tool.Child).Spec.Share.String()
 	case errors.As(err, &args):
 		e.Decision, e.Rule, e.Refusal = validate.Deny.String(), "arguments", err.Error()
 	case errors.As(err, &schema):

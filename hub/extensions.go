@@ -9,6 +9,8 @@ import (
 
 	"mcphub/children"
 	"mcphub/hub/catalog"
+	"mcphub/hub/configuration"
+	"mcphub/hub/offering"
 	"mcphub/internal/jsonrpc"
 	"mcphub/validate"
 )
@@ -20,8 +22,8 @@ import (
 // known by now, to the result of initialize.
 func (s *Session) withExtensions(result []byte) []byte {
 	caps := jsonrpc.Get(result, "capabilities")
-	g, offers := s.offersNow()
-	all := g.offers.Extensions(offers)
+	g, offers := s.Offers()
+	all := g.Offers.Extensions(offers)
 	if !jsonrpc.IsObject(caps) || len(all) == 0 {
 		return result
 	}
@@ -37,8 +39,8 @@ func (s *Session) expects(k children.Key, method string) bool {
 	if able.Extends(method) {
 		return true
 	}
-	g, offers := s.offersNow()
-	among := g.offers.Extensions(offers).Speakers(method)
+	g, offers := s.Offers()
+	among := g.Offers.Extensions(offers).Speakers(method)
 	return slices.Contains(among, k.Child) && (len(among) == 1 || offers[k.Child].Extends(method))
 }
 
@@ -57,8 +59,8 @@ func (s *Session) extension(ctx context.Context, m *jsonrpc.Message) jsonrpc.Ans
 // notification: the child that it belongs to gets it, where the params are
 // allowed as arguments of a tool without a schema would be.
 func (s *Session) extend(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
-	s.awaitOffers(ctx)
-	c := s.tools()
+	s.AwaitOffers(ctx)
+	c := s.Catalog()
 	among := c.Extensions().Speakers(m.Method)
 	named, edits := s.named(c, m, among)
 	switch {
@@ -75,8 +77,8 @@ func (s *Session) extend(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer
 	if m.Params != nil && !jsonrpc.IsObject(m.Params) {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "the params of "+quotedName(m.Method)+" are to be an object")
 	}
-	a, err := s.extendTo(ctx, c.gen, among[0], m, edits)
-	if errors.Is(err, errSuperseded) && ctx.Err() == nil {
+	a, err := s.extendTo(ctx, c.By, among[0], m, edits)
+	if errors.Is(err, configuration.ErrSuperseded) && ctx.Err() == nil {
 		return s.extend(ctx, m)
 	}
 	if ownType(a.Result) {
@@ -95,15 +97,15 @@ func ownType(result []byte) bool {
 }
 
 // extendTo sends a request or notification to one child, with edits of its params.
-func (s *Session) extendTo(ctx context.Context, g *generation, child string, m *jsonrpc.Message, edits []jsonrpc.Edit) (jsonrpc.Answer, error) {
+func (s *Session) extendTo(ctx context.Context, g *configuration.Configuration, child string, m *jsonrpc.Message, edits []jsonrpc.Edit) (jsonrpc.Answer, error) {
 	judged := jsonrpc.Without(m.Params, "_meta")
 	if len(edits) > 0 { // what the child gets is what is judged
 		judged = jsonrpc.Without(jsonrpc.Join(jsonrpc.Splice(m.Params, edits...)), "_meta")
 	}
 	t := &requestTarget{
-		gen: g, child: child, name: m.Method, follows: true, templates: s.tools().TemplatesOf(child),
+		gen: g, child: child, name: m.Method, follows: true, templates: s.Catalog().TemplatesOf(child),
 		look: func(templates []string) (*validate.Scan, error) {
-			return g.cfg.Checker.ScanParams(child, m.Method, judged, templates...)
+			return g.Checker.ScanParams(child, m.Method, judged, templates...)
 		},
 	}
 	token := tokenOf(m)
@@ -126,7 +128,7 @@ func (s *Session) extendTo(ctx context.Context, g *generation, child string, m *
 // named finds the child that the thing belongs to which the params name, and the
 // edits that put the child's own name for it in the place of the client's. ""
 // where they name nothing that is known.
-func (s *Session) named(c *listing, m *jsonrpc.Message, among []string) (child string, edits []jsonrpc.Edit) {
+func (s *Session) named(c *offering.Catalog, m *jsonrpc.Message, among []string) (child string, edits []jsonrpc.Edit) {
 	if id, ok := jsonrpc.String(m.Param("taskId")); ok {
 		if k, ok := s.tasks.Find(id); ok {
 			return k.Child, nil

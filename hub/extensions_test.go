@@ -27,8 +27,8 @@ const (
 	chartsOnly = `{"extensions":{"com.example/charts":{}}}`
 )
 
-// offering is a child that offers more than the protocol.
-func offering(name, offers, era string) children.Spec {
+// extended is a child that offers more than the protocol.
+func extended(name, offers, era string) children.Spec {
 	return played(name, children.ShareSession, childtest.Script{Offers: offers, Era: era, Asks: era == "", Library: true})
 }
 
@@ -60,7 +60,7 @@ func TestExtensionsPass(t *testing.T) {
 	for _, era := range []string{"", "modern"} {
 		for _, front := range []string{"stdio", "stdio modern", "http", "http modern"} {
 			t.Run("child "+era+", "+front, func(t *testing.T) {
-				play(t, []children.Spec{offering("kid", skills, era)}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+				play(t, []children.Spec{extended("kid", skills, era)}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
 					first, _ := enter(t, h) // learns what there is
 					first.handshake(`{}`)
 					first.raw("tools/list", `{}`)
@@ -221,8 +221,8 @@ func TestUnknownMethodsPassAsBytes(t *testing.T) {
 // arguments are not looked at.
 func TestParamsOfUnknownMethodsAreJudged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		cfg := testConfig(t, offering("kid", skills, ""), offering("lax", chartsOnly, ""))
-		cfg.launcher = newStage()
+		cfg := testConfig(t, extended("kid", skills, ""), extended("lax", chartsOnly, ""))
+		cfg.Launcher = newStage()
 		checker, err := validate.NewChecker(validate.Config{Home: t.TempDir(), Children: []validate.ChildConfig{
 			{Name: "kid", Command: "kid"}, {Name: "lax", Command: "lax", Mode: validate.ModeOff, ModeSet: true},
 		}})
@@ -295,12 +295,12 @@ func TestUnknownMethodsAreRecorded(t *testing.T) {
 // TestWhoGetsAnUnknownMethod: the only owner, or that of what the params name;
 // nobody where it cannot be told.
 func TestWhoGetsAnUnknownMethod(t *testing.T) {
-	one := offering("one", skillsOnly, "")
+	one := extended("one", skillsOnly, "")
 	two := played("two", children.ShareSession, childtest.Script{Offers: strings.Replace(skills, "{", `{"resources":{},`, 1), Replies: map[string]string{
 		"resources/list": `{"resources":[{"uri":"skill://two/SKILL.md","name":"s"},{"uri":"note://1","name":"n"}]}`,
 	}})
 	plain := played("plain", children.ShareSession, childtest.Script{Library: true})
-	charts := offering("charts", chartsOnly, "")
+	charts := extended("charts", chartsOnly, "")
 	ask := func(c *testClient, method, params string) string {
 		resp, err := c.conn.Call(context.Background(), method, []byte(params))
 		if err != nil {
@@ -313,7 +313,7 @@ func TestWhoGetsAnUnknownMethod(t *testing.T) {
 	}
 	who := func(c *testClient, method string) (got []string) {
 		for _, child := range []string{"one", "two", "plain", "charts"} {
-			if c.hub.now().byName[child] != nil && c.heardOf(child, method) != nil {
+			if c.hub.now().Child(child) != nil && c.heardOf(child, method) != nil {
 				got = append(got, child)
 			}
 		}
@@ -359,7 +359,7 @@ func TestWhoGetsAnUnknownMethod(t *testing.T) {
 // TestContestedExtensions: of several with one key the first is offered, and the
 // others are named wherever the hub tells how things stand.
 func TestContestedExtensions(t *testing.T) {
-	specs := []children.Spec{offering("one", skillsOnly, ""), offering("two", skills, ""), offering("odd", `{"extensions":{"com.example/bad":7}}`, "")}
+	specs := []children.Spec{extended("one", skillsOnly, ""), extended("two", skills, ""), extended("odd", `{"extensions":{"com.example/bad":7}}`, "")}
 	play(t, specs, "", 0, func(t *testing.T, h *Hub, _ *stage) {
 		c, _ := enter(t, h)
 		c.handshake(`{}`)
@@ -390,7 +390,7 @@ func TestContestedExtensions(t *testing.T) {
 // declare is refused to the child and does not reach the client. The control is
 // a client that declared it.
 func TestAChildReachesTheClientByDeclaredExtensionsOnly(t *testing.T) {
-	specs := []children.Spec{offering("kid", chartsOnly, ""), offering("other", skillsOnly, "")}
+	specs := []children.Spec{extended("kid", chartsOnly, ""), extended("other", skillsOnly, "")}
 	play(t, specs, "", 0, func(t *testing.T, h *Hub, _ *stage) {
 		for _, test := range []struct {
 			declared, method string
@@ -424,7 +424,7 @@ func TestAChildReachesTheClientByDeclaredExtensionsOnly(t *testing.T) {
 // TestUnknownNotificationsOfAChild: those of an extension that the client declared
 // or the child itself offers pass, others do not.
 func TestUnknownNotificationsOfAChild(t *testing.T) {
-	specs := []children.Spec{offering("kid", chartsOnly, ""), offering("other", skillsOnly, ""), offering("plain", `{}`, "")}
+	specs := []children.Spec{extended("kid", chartsOnly, ""), extended("other", skillsOnly, ""), extended("plain", `{}`, "")}
 	play(t, specs, "", 0, func(t *testing.T, h *Hub, _ *stage) {
 		for _, test := range []struct {
 			declared, child, method string
@@ -459,12 +459,12 @@ func TestUnknownNotificationsOfAChild(t *testing.T) {
 
 // TestExtensionsFollowAReload: other capabilities count from then on.
 func TestExtensionsFollowAReload(t *testing.T) {
-	play(t, []children.Spec{offering("kid", skillsOnly, "")}, "", 0, func(t *testing.T, h *Hub, s *stage) {
+	play(t, []children.Spec{extended("kid", skillsOnly, "")}, "", 0, func(t *testing.T, h *Hub, s *stage) {
 		c, _ := enterModern(t, h, `{}`)
 		c.raw("tools/list", `{}`)
 		c.raw("skills/list", `{}`)
-		cfg := testConfig(t, offering("new", chartsOnly, ""))
-		cfg.launcher = s
+		cfg := testConfig(t, extended("new", chartsOnly, ""))
+		cfg.Launcher = s
 		apply(t, h, cfg)
 		c.raw("charts/list", `{}`)
 		if caps := string(jsonrpc.Get([]byte(c.raw("server/discover", `{}`)), "capabilities")); strings.Contains(caps, "skills") || !strings.Contains(caps, `"com.example/charts":{}`) {
@@ -476,7 +476,7 @@ func TestExtensionsFollowAReload(t *testing.T) {
 // TestExtensionsOfALazyChild: what is remembered is offered, and the first method
 // of it starts the child.
 func TestExtensionsOfALazyChild(t *testing.T) {
-	spec := offering("kid", skills, "")
+	spec := extended("kid", skills, "")
 	spec.Start = children.StartLazy
 	play(t, []children.Spec{spec}, "", 0, func(t *testing.T, h *Hub, s *stage) {
 		first, leave := enter(t, h)

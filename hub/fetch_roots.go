@@ -26,7 +26,7 @@ func (h *Hub) fetchRoots(ctx context.Context, k children.Key) func(ctx context.C
 		return nil
 	}
 	return func(ctx context.Context) {
-		ctx, cancel := context.WithTimeout(ctx, 2*h.now().cfg.Roots.Timeout)
+		ctx, cancel := context.WithTimeout(ctx, 2*h.now().Roots.Timeout)
 		defer cancel()
 		for t := s.lacking(k, came); t != nil && ctx.Err() == nil; t = s.lacking(k, came) {
 			t.Client.FetchRoots(ctx, k.Child, func(view rootsmgr.View) error { return s.judgeAgain(t.Client.judged, view) })
@@ -98,7 +98,7 @@ func (s *Session) judgeAgain(j *judgement, view rootsmgr.View) error {
 	}
 	again := judgement{gen: j.gen, child: j.child, call: j.call, scan: j.scan, view: view, approval: j.approval}
 	again.cwd, _ = j.place()
-	for _, r := range rootsmgr.Directories(s.rootsFor(j.gen, j.gen.byName[j.child], view)) {
+	for _, r := range rootsmgr.Directories(s.rootsFor(j.gen, j.gen.Child(j.child), view)) {
 		again.served = append(again.served, r.Path)
 	}
 	if s.decide(&again); again.verdict.Decision != validate.Allow {

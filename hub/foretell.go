@@ -34,7 +34,7 @@ func (s *Session) foretell(ctx context.Context, wait *rootsmgr.Wait, j *judgemen
 // cannot be told.
 func (s *Session) foresee(j *judgement) (ok bool) {
 	at, assigned := s.assigned.Load().Of(j.child)
-	if !assigned || at.Revision != j.gen.byName[j.child].Spec.Revision {
+	if !assigned || at.Revision != j.gen.Child(j.child).Spec.Revision {
 		return false
 	}
 	j.cwd, j.served, ok = s.hub.sup.Foresee(at.Key)

@@ -32,7 +32,7 @@ func (h *Hub) ServeStreamableHTTP(ctx context.Context, ln net.Listener, o HTTPOp
 			return errors.Join(err, ln.Close())
 		}
 	}
-	o.Log = h.now().cfg.Log
+	o.Log = h.now().Log
 	return httpfront.Serve(ctx, ln, httpSessions{h, sealer}, o)
 }
 
@@ -45,7 +45,7 @@ type httpSessions struct {
 var _ httpfront.Hub = httpSessions{}
 
 func (f httpSessions) Limits() httpfront.Limits {
-	l := &f.hub.now().cfg.Limits
+	l := &f.hub.now().Limits
 	return httpfront.Limits{Frame: l.Frame, ID: l.ID, Calls: l.Calls, Grace: l.Grace}
 }
 

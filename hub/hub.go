@@ -4,107 +4,35 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/mark3labs/mcp-go/server"
-	"github.com/rs/zerolog"
 
 	"mcphub/children"
 	"mcphub/hub/approval"
 	"mcphub/hub/catalog"
+	"mcphub/hub/configuration"
 	"mcphub/hub/declaration"
 	"mcphub/hub/inflight"
 	"mcphub/hub/inline"
 	"mcphub/hub/subscribe"
 	"mcphub/internal/jsonrpc"
-	"mcphub/internal/reference"
 	"mcphub/internal/seal"
 	"mcphub/rootsmgr"
-	"mcphub/validate"
 )
 
-// Config is everything a Hub is built from, by New or anew by Apply. It is not
-// changed afterwards.
-type Config struct {
-	Version  string
-	Children []Child // in the order of hub.json
-	Broken   []Broken
-	Disabled []string // entries that are left out on purpose: shown by Status
-	Checker  *validate.Checker
-	Names    catalog.Names
-	Expose   catalog.Exposure
-	Roots    rootsmgr.Settings
-	Fallback rootsmgr.Fallback
-	Limits   Limits
-	Approval approval.Options
-	FS       rootsmgr.FS // nil: this machine's
-	Log      zerolog.Logger
-	Said     func(child children.Key, pid int, line string) // takes each line of a child's stderr; must not block; may be nil
-	Inspect  bool                                           // serve MethodExplain: for the program's own commands only
-	Audit    Audit
-
-	Secret    func(ctx context.Context, r reference.Ref) (string, error) // gives what a reference to a secret stands for; nil: nothing
-	Environ   []string                                                   // the hub's own environment, for the children's allow-list
-	Home, Dir string                                                     // home folder and working directory of the hub
-	Cache     string                                                     // folder for what children offered last; "": it is not kept
-
-	launcher children.Launcher // nil: processes; tests run children on goroutines
-}
-
-// A Child is one entry of mcpServers that can be run.
-type Child struct {
-	Spec    children.Spec
-	Prefix  string   // before each tool's name, separator included; "" = unprefixed
-	Include []string // globs of tool names; empty: all
-	Exclude []string // globs of tool names, after Include
-	Always  []string // globs of tools that are listed whatever Config.Expose says
-}
-
-// A Broken entry of hub.json cannot be run; it is shown with its reason.
-type Broken struct {
-	Name   string
-	Prefix string // that its tools would have had
-	Reason string
-}
-
-// Limits bound what one client can make the hub hold. Zero means the default.
-type Limits struct {
-	Frame       int           // bytes of one message, 64 MiB
-	ID          int           // bytes of the id of a client's request, 1 KiB
-	Definitions int           // bytes of what one child offers of each kind, 64 MiB
-	Calls       int           // requests of one client served at a time, 256
-	Starting    int           // children starting at a time, 8
-	Children    int           // children running at a time, 256
-	ListWait    time.Duration // how long the lists of a session wait, together, for starting children, 5 s
-	Grace       time.Duration // for calls already read when a client's input ends, 800 ms
-}
-
-func (l Limits) withDefaults() Limits {
-	def := func(v *int, d int) {
-		if *v <= 0 {
-			*v = d
-		}
-	}
-	def(&l.Frame, 64<<20)
-	def(&l.ID, jsonrpc.DefaultIDLimit)
-	def(&l.Definitions, 64<<20)
-	def(&l.Calls, 256)
-	def(&l.Starting, 8)
-	def(&l.Children, children.DefaultMaxChildren)
-	if l.ListWait <= 0 {
-		l.ListWait = 5 * time.Second
-	}
-	if l.Grace <= 0 {
-		l.Grace = 800 * time.Millisecond
-	}
-	return l
-}
+// What a Hub is built from, by New or anew by Apply.
+type (
+	Config = configuration.Settings
+	Child  = configuration.Child
+	Broken = configuration.Broken
+	Limits = configuration.Limits
+)
 
 // A Hub serves any number of clients with one set of child servers.
 type Hub struct {
-	gen        atomic.Pointer[generation] // what a reload replaces
-	turn       chan struct{}              // holds the token of whoever replaces it
-	config     atomic.Pointer[ConfigState]
+	current    configuration.Current // what a reload replaces
+	turn       chan struct{}         // holds the token of whoever replaces it
+	source     atomic.Pointer[ConfigState]
 	sup        *children.Supervisor
 	control    *server.MCPServer // initialize, ping, the hub's own tools
 	own        []catalog.Own     // definitions of the hub's own tools
@@ -142,19 +70,22 @@ func New(cfg Config) (*Hub, error) {
 	if err := h.buildControl(cfg.Version); err != nil {
 		return nil, err
 	}
-	g, err := newGeneration(cfg, h.own, nil)
+	g, err := configuration.New(cfg, h.own, nil)
 	if err != nil {
 		return nil, err
 	}
-	close(g.applied)
-	h.gen.Store(g)
-	limits := &g.cfg.Limits
+	g.Followed(nil)
+	h.current.Set(g)
+	limits := &g.Limits
 	h.sup = children.NewSupervisor(children.Options{
-		Specs: g.specs(), Observer: observer{h}, Client: h.clientOf, Roots: h.fetchRoots, NoRoots: h.noRoots, Log: cfg.Log, Version: cfg.Version, Said: cfg.Said, Redefined: h.toldRedefined, Launcher: cfg.launcher,
+		Specs: g.Specs(), Observer: observer{h}, Client: h.clientOf, Roots: h.fetchRoots, NoRoots: h.noRoots, Log: cfg.Log, Version: cfg.Version, Said: cfg.Said, Redefined: h.toldRedefined, Launcher: cfg.Launcher,
 		MaxStarting: limits.Starting, MaxChildren: limits.Children, Environ: cfg.Environ, Home: cfg.Home, Dir: cfg.Dir, Cache: cfg.Cache, Secret: cfg.Secret,
 	})
 	return h, nil
 }
+
+// now is the configuration that counts for what starts now.
+func (h *Hub) now() *configuration.Configuration { return h.current.Now() }
 
 // Run keeps the children until ctx ends, and returns when all have stopped.
 func (h *Hub) Run(ctx context.Context) error { return h.sup.Run(ctx) }
@@ -162,7 +93,7 @@ func (h *Hub) Run(ctx context.Context) error { return h.sup.Run(ctx) }
 func (h *Hub) add(s *Session) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if g := h.now(); s.configuration() != g { // it was made under an older one
+	if g := h.now(); s.Configuration() != g { // it was made under an older one
 		s.adopt(g, nil)
 	}
 	h.sessions[s.id] = s
@@ -178,7 +109,7 @@ func (h *Hub) told(st children.Status, raw *children.Offer) {
 	offer := h.known[st.Key].offer
 	for {
 		g := h.now()
-		c := g.byName[st.Child]
+		c := g.Child(st.Child)
 		if c == nil || c.Spec.Revision != st.Revision {
 			return
 		}
@@ -186,11 +117,11 @@ func (h *Hub) told(st children.Status, raw *children.Offer) {
 			offer = nil
 			break
 		}
-		if offer != nil && offer.By(g.offers) && offer.Raw == raw {
+		if offer != nil && offer.By(g.Offers) && offer.Raw == raw {
 			break
 		}
 		h.mu.Unlock()
-		offer = h.readAndKeep(g, c, raw)
+		offer = g.KeepOffer(c, raw)
 		h.mu.Lock()
 	}
 	switch {

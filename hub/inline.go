@@ -23,8 +23,8 @@ func (s inlineHost) Guard(m *jsonrpc.Message, serve func() jsonrpc.Answer) jsonr
 }
 
 func (s inlineHost) Roots() *rootsmgr.Manager    { return s.roots }
-func (s inlineHost) RootsTimeout() time.Duration { return s.hub.now().cfg.Roots.Timeout }
-func (s inlineHost) FS() rootsmgr.FS             { return s.hub.now().cfg.FS }
+func (s inlineHost) RootsTimeout() time.Duration { return s.hub.now().Roots.Timeout }
+func (s inlineHost) FS() rootsmgr.FS             { return s.hub.now().FS }
 func (s inlineHost) DeclaredRoots() bool         { return s.capabilities().Roots }
 
 func (s inlineHost) AwaitServed(ctx context.Context, view rootsmgr.View) error {
@@ -87,7 +87,7 @@ func (s *Session) handshaken() bool { return s.capabilities().Known }
 // serveModern answers one request of 2026-07-28. What has to be said before
 // the answer goes to out. m and its parts belong to the hub from now on. ctx
 // ends when the client no longer wants an answer, and then nobody reads it.
-func (s *Session) serveModern(ctx context.Context, m *jsonrpc.Message, out inline.Outlet) jsonrpc.Answer {
+func (s *Session) serveModern(ctx context.Context, m *jsonrpc.Message, out inline.Reply) jsonrpc.Answer {
 	meta, refusal, ok := inline.ReadMeta(m)
 	if !ok {
 		return refusal
@@ -96,7 +96,7 @@ func (s *Session) serveModern(ctx context.Context, m *jsonrpc.Message, out inlin
 }
 
 // serveRead is serveModern for a request whose _meta was read already.
-func (s *Session) serveRead(ctx context.Context, m *jsonrpc.Message, meta inline.Meta, out inline.Outlet) jsonrpc.Answer {
+func (s *Session) serveRead(ctx context.Context, m *jsonrpc.Message, meta inline.Meta, out inline.Reply) jsonrpc.Answer {
 	s.startInline(&meta.Client)
 	how := s.methodOf(m.Method)
 	if !how.early {
@@ -111,7 +111,7 @@ func (s *Session) serveRead(ctx context.Context, m *jsonrpc.Message, meta inline
 		return how.modern(s, withClient(ctx, s.inline.Client(meta, out)), m)
 	}
 	level := meta.Level
-	return s.inline.Serve(ctx, inline.Request{Message: m, Meta: meta, Out: out, Asks: how.asks}, func(c *inline.Client, end *jsonrpc.Cancellation, request *jsonrpc.Message) jsonrpc.Answer {
+	return s.inline.Serve(ctx, inline.Request{Message: m, Meta: meta, Reply: out, Asks: how.asks}, func(c *inline.Client, end *jsonrpc.Cancellation, request *jsonrpc.Message) jsonrpc.Answer {
 		if how.asks {
 			if level != 0 {
 				s.hear(end.Context(), level)
@@ -126,7 +126,7 @@ func (s *Session) serveRead(ctx context.Context, m *jsonrpc.Message, meta inline
 
 // discover answers server/discover.
 func (s *Session) discover(ctx context.Context, _ *jsonrpc.Message) jsonrpc.Answer {
-	s.awaitRecalled(ctx)
+	s.AwaitRecalled(ctx)
 	b := []byte(`{"supportedVersions":[`)
 	for i, v := range inline.Versions() {
 		if i > 0 {
@@ -136,10 +136,10 @@ func (s *Session) discover(ctx context.Context, _ *jsonrpc.Message) jsonrpc.Answ
 	}
 	b = append(b, `],"capabilities":{`+modernCapabilities...)
 	known := ""
-	if s.tools().Tasks() {
+	if s.Catalog().Tasks() {
 		known = `"` + tasks.Extension + `":{}`
 	}
-	b = append(s.tools().Extensions().Append(b, known), `},"instructions":`...)
+	b = append(s.Catalog().Extensions().Append(b, known), `},"instructions":`...)
 	result := s.withInstructions(append(jsonrpc.AppendString(b, instructions), '}'))
 	return s.inline.Result(jsonrpc.ResultAnswer(result), &inline.Caching{TTL: s.keeping(catalog.Kinds).TTL}, false)
 }
@@ -149,9 +149,9 @@ const modernCapabilities = `"tools":{"listChanged":true},"prompts":{"listChanged
 // listModern answers one of the lists.
 func (s *Session) listModern(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
 	k := catalog.KindOf(m.Method)
-	s.awaitOffers(ctx)
+	s.AwaitOffers(ctx)
 	keep := s.keeping(k) // before the list is taken: what comes in between makes it shorter, not wrong
-	return s.inline.Result(s.tools().Pages(k).At(m.Param("cursor")), &keep, false)
+	return s.inline.Result(s.Catalog().Pages(k).At(m.Param("cursor")), &keep, false)
 }
 
 // listTTL is how long a list of children that do not say for how long may be kept
@@ -165,8 +165,8 @@ const listTTL = time.Minute
 func (s *Session) keeping(k catalog.Kind) inline.Caching {
 	g := s.hub.now()
 	ttl, parts, public := listTTL, 0, true
-	for _, name := range g.names() {
-		st, o := s.ownOffer(name)
+	for _, name := range g.ChildNames() {
+		st, o := s.OwnOffer(name)
 		if o == nil {
 			return inline.Caching{}
 		}

@@ -22,7 +22,7 @@ func (h *Hub) Inside(paths ...string) (root string, inside bool) {
 		snaps = append(snaps, s.roots.View().Snapshot)
 	}
 	h.mu.Unlock()
-	checker := h.now().cfg.Checker
+	checker := h.now().Checker
 	for _, path := range names {
 		if dir := checker.Opens(path); dir != "" {
 			return rootsmgr.FormatURI(dir), true

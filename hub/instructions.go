@@ -13,8 +13,8 @@ func (s *Session) withInstructions(result []byte) []byte {
 	if !ok {
 		return result
 	}
-	g, offers := s.offersNow()
-	for _, name := range g.names() {
+	g, offers := s.Offers()
+	for _, name := range g.ChildNames() {
 		offer := offers[name]
 		if offer == nil || offer.Raw.Instructions == "" {
 			continue

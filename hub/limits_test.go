@@ -37,12 +37,12 @@ func TestLimitOfDefinitions(t *testing.T) {
 		offer.Tools = append(offer.Tools, definition(fmt.Sprint("t", i), 1<<20))
 	}
 	offer.Tools = append(offer.Tools, definition("large", 19<<20))
-	if o := h.readAndKeep(g, g.byName["kid"], offer); len(o.Tools) != 46 || o.Omitted != nil || log.Len() != 0 {
+	if o := g.KeepOffer(g.Child("kid"), offer); len(o.Tools) != 46 || o.Omitted != nil || log.Len() != 0 {
 		t.Fatalf("%d tools of 64 MiB are offered, and %v not", len(o.Tools), o.Omitted)
 	}
 	more := *offer
 	more.Tools = append(more.Tools, definition("one-more", 100), definition("two-more", 100))
-	o := h.readAndKeep(g, g.byName["kid"], &more)
+	o := g.KeepOffer(g.Child("kid"), &more)
 	if len(o.Tools) != 46 || len(o.Omitted) != 2 || o.Omitted[0].Name != "one-more" || !strings.Contains(o.Omitted[0].Reason, "67108864 bytes") || !strings.Contains(o.Omitted[0].Reason, `"definitions"`) {
 		t.Errorf("%d tools, %v", len(o.Tools), o.Omitted)
 	}
@@ -58,7 +58,7 @@ func TestWhatIsNotOfferedIsShown(t *testing.T) {
 	}})
 	play(t, []children.Spec{spec}, "", 0, func(t *testing.T, h *Hub, s *stage) {
 		cfg := testConfig(t, spec)
-		cfg.launcher, cfg.Limits.Definitions = s, 64<<10
+		cfg.Launcher, cfg.Limits.Definitions = s, 64<<10
 		apply(t, h, cfg)
 		c, _ := enter(t, h)
 		c.handshake(`{}`)

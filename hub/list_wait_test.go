@@ -35,7 +35,7 @@ func TestAChildThatHangsDelaysTheFirstListAlone(t *testing.T) {
 			}
 		}
 		cfg := testConfig(t, hangs, good, played("late", children.ShareSession, childtest.Script{}))
-		cfg.launcher = h.now().cfg.launcher
+		cfg.Launcher = h.now().Launcher
 		apply(t, h, cfg)
 		took("tools/list", `{}`)
 		if !c.listed("late__echo") {

@@ -78,7 +78,7 @@ func (s *Session) methodOf(name string) method {
 	case tasks.MethodList:
 		return method{purpose: forTask, handshake: (*Session).listTasks, early: true}
 	case MethodExplain:
-		if s.hub.now().cfg.Inspect {
+		if s.hub.now().Inspect {
 			return method{purpose: forInspection, handshake: (*Session).explain, modern: (*Session).explain}
 		}
 	}

@@ -74,7 +74,7 @@ func (s *Session) carry(m *jsonrpc.Message) {
 		return
 	}
 	ok := s.outbox.put(len(own.Frame), func(ctx context.Context) {
-		ctx, cancel := context.WithTimeout(ctx, s.hub.now().startLimit(""))
+		ctx, cancel := context.WithTimeout(ctx, s.hub.now().StartLimit(""))
 		defer cancel()
 		if a := s.extension(ctx, own); a.Error != nil {
 			s.log.Debug().Str("method", shown(own.Method, 100)).Str("reason", jsonrpc.ParseError(a.Error).Message).Msg("notification of the client not passed on")

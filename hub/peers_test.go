@@ -107,7 +107,7 @@ func TestCancelledBehindTheBoundNeverRuns(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newStage()
 				cfg := testConfig(t, played("kid", children.ShareSession, childtest.Script{}))
-				cfg.launcher, cfg.Limits.Calls = s, 1
+				cfg.Launcher, cfg.Limits.Calls = s, 1
 				h := runHub(t, cfg)
 				var all sync.WaitGroup
 				var begin func(params string) (cancel func())

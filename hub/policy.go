@@ -28,9 +28,9 @@ type RuleReport struct {
 	Note  string `json:"note,omitempty"`
 }
 
-// policy reports the policy of a generation, nil for none.
-func (g *generation) policy() *PolicyReport {
-	info, ok := g.cfg.Checker.Policy()
+// reportPolicy reports a policy, nil for none.
+func reportPolicy(by *validate.Checker) *PolicyReport {
+	info, ok := by.Policy()
 	if !ok {
 		return nil
 	}

@@ -5,6 +5,8 @@ import (
 	"errors"
 
 	"mcphub/hub/catalog"
+	"mcphub/hub/configuration"
+	"mcphub/hub/offering"
 	"mcphub/internal/jsonrpc"
 	"mcphub/validate"
 )
@@ -13,13 +15,13 @@ import (
 // have had their time.
 func (s *Session) list(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
 	k := catalog.KindOf(m.Method)
-	s.awaitOffers(ctx)
-	if s.hub.now().cfg.Inspect {
-		s.awaitStarted(ctx) // a command asks what there is, and not for the quickest answer
+	s.AwaitOffers(ctx)
+	if s.hub.now().Inspect {
+		s.AwaitStarted(ctx) // a command asks what there is, and not for the quickest answer
 	}
 	var p *catalog.Pages
 	s.notifier.Seen(int(k), func() string {
-		p = s.tools().Pages(k)
+		p = s.Catalog().Pages(k)
 		return p.Digest
 	})
 	return p.At(m.Param("cursor"))
@@ -40,13 +42,13 @@ func (s *Session) getPrompt(ctx context.Context, m *jsonrpc.Message) jsonrpc.Ans
 		return refusal
 	}
 	c := &Call{s: s, token: tokenOf(m), request: splicingOf(m, quoted, it.Remote), target: &requestTarget{
-		gen: it.gen, child: it.Child, name: m.Method,
+		gen: it.By, child: it.Child, name: m.Method,
 		look: func([]string) (*validate.Scan, error) {
-			return it.gen.cfg.Checker.ScanPrompt(it.Child, it.Remote, m.Param("arguments"))
+			return it.By.Checker.ScanPrompt(it.Child, it.Remote, m.Param("arguments"))
 		},
 	}}
 	a, err := c.run(ctx)
-	if errors.Is(err, errSuperseded) {
+	if errors.Is(err, configuration.ErrSuperseded) {
 		return s.getPrompt(ctx, m)
 	}
 	return a
@@ -54,25 +56,25 @@ func (s *Session) getPrompt(ctx context.Context, m *jsonrpc.Message) jsonrpc.Ans
 
 // findPrompt finds a prompt by its name towards the client, after the children
 // that it may belong to have had their time to start.
-func (s *Session) findPrompt(ctx context.Context, name string) (it listedItem, refusal jsonrpc.Answer) {
+func (s *Session) findPrompt(ctx context.Context, name string) (it offering.Item, refusal jsonrpc.Answer) {
 	find := func() bool {
-		l := s.tools()
-		it = listedItem{l.Item(catalog.Prompts, name), l.gen}
+		l := s.Catalog()
+		it = offering.Item{Item: l.Item(catalog.Prompts, name), By: l.By}
 		return it.Item != nil
 	}
 	if find() {
 		return it, jsonrpc.Answer{}
 	}
-	found, down := s.await(ctx, s.hub.now().offers.Owners(name), find)
+	found, down := s.await(ctx, s.hub.now().Offers.Owners(name), find)
 	switch {
 	case found:
 		return it, jsonrpc.Answer{}
 	case ctx.Err() != nil:
-		return listedItem{}, gone(ctx, nil)
+		return offering.Item{}, gone(ctx, nil)
 	case down != "":
-		return listedItem{}, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, down)
+		return offering.Item{}, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, down)
 	}
-	return listedItem{}, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "there is no prompt "+quotedName(name)+"; prompts/list tells what there is")
+	return offering.Item{}, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "there is no prompt "+quotedName(name)+"; prompts/list tells what there is")
 }
 
 func quotedName(s string) string { return `"` + shown(s, 100) + `"` }
@@ -90,7 +92,7 @@ func (s *Session) complete(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answ
 	if !named || !valued {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "completion/complete needs an argument with name and value (strings) at /params/argument")
 	}
-	var it listedItem
+	var it offering.Item
 	var quoted []byte
 	template := ""
 	switch refType {
@@ -112,13 +114,13 @@ func (s *Session) complete(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answ
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, `completion/complete needs a ref of type "ref/prompt" or "ref/resource" at /params/ref`)
 	}
 	c := &Call{s: s, token: tokenOf(m), request: splicingOf(m, quoted, it.Remote), target: &requestTarget{
-		gen: it.gen, child: it.Child, name: m.Method, unaskable: "nobody is asked while something is typed",
+		gen: it.By, child: it.Child, name: m.Method, unaskable: "nobody is asked while something is typed",
 		look: func([]string) (*validate.Scan, error) {
-			return it.gen.cfg.Checker.ScanCompletion(it.Child, template, name, value, jsonrpc.Get(m.Param("context"), "arguments"))
+			return it.By.Checker.ScanCompletion(it.Child, template, name, value, jsonrpc.Get(m.Param("context"), "arguments"))
 		},
 	}}
 	a, err := c.run(ctx)
-	if errors.Is(err, errSuperseded) {
+	if errors.Is(err, configuration.ErrSuperseded) {
 		return s.complete(ctx, m)
 	}
 	return a

@@ -285,14 +285,14 @@ func TestGoneWhileItIsRecorded(t *testing.T) {
 func TestAGroupThatPanics(t *testing.T) {
 	r := newRecordedWeb(t, Audit{Required: true})
 	s := onlySession(r.h)
-	tool := s.tools().Tool("kid__echo")
+	tool := s.Catalog().Tool("kid__echo")
 	var some []*waiter
 	var batch jsonrpc.Batch
 	batch.Together(func(b *jsonrpc.Batch) {
 		for range 3 {
 			w := &waiter{Cancellation: &jsonrpc.Cancellation{}, done: make(chan struct{}, 1)}
 			c := &toolCall{s: s, tool: tool, reply: w, attempt: &toolAttempt{}} // without a lease
-			s.inFlight.Begin(&c.inFlight)
+			s.inFlight.Start(&c.inFlight)
 			s.records.Plain(audit.Call{Form: audit.NewForm(&audit.Record{})}, c, b, 0)
 			some = append(some, w)
 		}

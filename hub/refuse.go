@@ -7,6 +7,7 @@ import (
 
 	"mcphub/children"
 	"mcphub/hub/catalog"
+	"mcphub/hub/offering"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/printable"
 	"mcphub/validate"
@@ -163,7 +164,7 @@ func (s *Session) stderrOf(st children.Status) string {
 }
 
 // unknownTool says that a name is no tool, with the nearest ones.
-func unknownTool(name string, c *listing, owners []string) string {
+func unknownTool(name string, c *offering.Catalog, owners []string) string {
 	for _, owner := range owners {
 		for _, left := range c.Omitted(owner) {
 			if strings.HasSuffix(name, left.Name) {

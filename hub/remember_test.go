@@ -14,7 +14,6 @@ import (
 
 	"mcphub/children"
 	"mcphub/children/childtest"
-	"mcphub/hub/catalog"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
 	"mcphub/validate"
@@ -227,11 +226,12 @@ func TestShortWayNeedsTheCurrentDefinition(t *testing.T) {
 	}
 	c.hub.mu.Unlock()
 	g := c.hub.now()
-	current := s.tools().Tool("kid__echo").Offer
+	current := s.Catalog().Tool("kid__echo").Offer
 	for _, from := range []*children.Offer{current, {ServerName: "scripted", Tools: [][]byte{[]byte(wideTool)}}} {
-		stale := g.offers.Read("kid", &children.Offer{ServerName: "scripted", Tools: [][]byte{[]byte(wideTool)}})
+		stale := g.Offers.Read("kid", &children.Offer{ServerName: "scripted", Tools: [][]byte{[]byte(wideTool)}})
 		stale.Tools[0].Offer = from
-		s.catalog.Store(&listing{g.offers.Catalog(map[string]*catalog.Offer{"kid": stale}), g})
+		status, _, _, _ := s.ChildStatus("kid")
+		s.Take(status, stale)
 		msg, bad := text(c.raw("tools/call", call("kid__echo", `{"mode":"wild"}`)))
 		if claims := from == current; bad == claims {
 			t.Errorf("claims to be current %t: refused %t: %s", claims, bad, msg)

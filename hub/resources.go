@@ -10,36 +10,38 @@ import (
 
 	"mcphub/children"
 	"mcphub/hub/catalog"
+	"mcphub/hub/configuration"
+	"mcphub/hub/offering"
 	"mcphub/internal/jsonrpc"
 	"mcphub/validate"
 )
 
 // sources returns the children that may have a resource, the likeliest first, once
 // it is known what they offer. sure: no other child can have it.
-func (s *Session) sources(ctx context.Context, uri string) (list []source, sure bool) {
-	if s.tools().Item(catalog.Resources, uri) == nil {
-		s.awaitOffers(ctx)
+func (s *Session) sources(ctx context.Context, uri string) (list []offering.Source, sure bool) {
+	if s.Catalog().Item(catalog.Resources, uri) == nil {
+		s.AwaitOffers(ctx)
 	}
-	l := s.tools()
+	l := s.Catalog()
 	w := l.Sources(uri)
 	for _, at := range slices.Concat(w.Likely, w.Alike, w.Others) {
-		list = append(list, source{at, l.gen})
+		list = append(list, offering.Source{Source: at, By: l.By})
 	}
 	return list, w.Sure
 }
 
 // findTemplate finds a template, or a resource, by what the client knows it by.
-func (s *Session) findTemplate(ctx context.Context, uri string) listedItem {
-	l := s.tools()
+func (s *Session) findTemplate(ctx context.Context, uri string) offering.Item {
+	l := s.Catalog()
 	if it := l.Reference(uri); it != nil {
-		return listedItem{it, l.gen}
+		return offering.Item{Item: it, By: l.By}
 	}
-	s.awaitOffers(ctx)
-	l = s.tools()
+	s.AwaitOffers(ctx)
+	l = s.Catalog()
 	if it := l.Reference(uri); it != nil {
-		return listedItem{it, l.gen}
+		return offering.Item{Item: it, By: l.By}
 	}
-	return listedItem{l.Addressed(uri), l.gen}
+	return offering.Item{Item: l.Addressed(uri), By: l.By}
 }
 
 // mostSources bounds how many children are asked for one resource.
@@ -57,11 +59,11 @@ func (s *Session) readResource(ctx context.Context, m *jsonrpc.Message) jsonrpc.
 	}
 	ctx = s.withNotice(ctx, tokenOf(m))
 	list, sure := s.sources(ctx, uri)
-	a, from, err := s.inTurn(ctx, uri, list, sure, func(from source) (jsonrpc.Answer, error) {
+	a, from, err := s.inTurn(ctx, uri, list, sure, func(from offering.Source) (jsonrpc.Answer, error) {
 		return s.aboutResource(ctx, m, from, quoted, nil)
 	})
 	switch {
-	case errors.Is(err, errSuperseded):
+	case errors.Is(err, configuration.ErrSuperseded):
 		return s.readResource(ctx, m)
 	case a.Error == nil && from.URI != uri:
 		return renamedContents(a, from.URI, uri)
@@ -72,7 +74,7 @@ func (s *Session) readResource(ctx context.Context, m *jsonrpc.Message) jsonrpc.
 // inTurn asks the children that may have a resource, the likeliest first, until
 // one has it. Where none does the answer is what the likeliest said that knows the
 // request at all. errSuperseded: it has to begin anew.
-func (s *Session) inTurn(ctx context.Context, uri string, list []source, sure bool, ask func(source) (jsonrpc.Answer, error)) (jsonrpc.Answer, source, error) {
+func (s *Session) inTurn(ctx context.Context, uri string, list []offering.Source, sure bool, ask func(offering.Source) (jsonrpc.Answer, error)) (jsonrpc.Answer, offering.Source, error) {
 	said := noResource(uri)
 	for i, from := range list {
 		if i == mostSources || ctx.Err() != nil {
@@ -80,7 +82,7 @@ func (s *Session) inTurn(ctx context.Context, uri string, list []source, sure bo
 		}
 		a, err := ask(from)
 		switch {
-		case errors.Is(err, errSuperseded):
+		case errors.Is(err, configuration.ErrSuperseded):
 			return a, from, err
 		case errors.Is(err, errDenied):
 			return a, from, nil
@@ -94,23 +96,23 @@ func (s *Session) inTurn(ctx context.Context, uri string, list []source, sure bo
 			a.Release()
 		}
 	}
-	return said, source{}, nil
+	return said, offering.Source{}, nil
 }
 
 // aboutResource makes a request about one resource of one child. Its answer and
 // error are those of Call.run; what a reload came between is made anew here, as long
 // as the child is the same.
-func (s *Session) aboutResource(ctx context.Context, m *jsonrpc.Message, from source, quoted []byte, before func(*children.Lease) error) (jsonrpc.Answer, error) {
+func (s *Session) aboutResource(ctx context.Context, m *jsonrpc.Message, from offering.Source, quoted []byte, before func(*children.Lease) error) (jsonrpc.Answer, error) {
 	for {
-		g := from.gen
+		g := from.By
 		c := &Call{s: s, token: tokenOf(m), request: splicingOf(m, quoted, from.URI), target: &requestTarget{
-			gen: g, child: from.Child, name: m.Method, before: before, follows: true, templates: s.tools().TemplatesOf(from.Child),
+			gen: g, child: from.Child, name: m.Method, before: before, follows: true, templates: s.Catalog().TemplatesOf(from.Child),
 			look: func(templates []string) (*validate.Scan, error) {
-				return g.cfg.Checker.ScanURI(from.Child, from.URI, templates...)
+				return g.Checker.ScanURI(from.Child, from.URI, templates...)
 			},
 		}}
 		a, err := c.run(ctx)
-		if from.gen = s.hub.now(); !errors.Is(err, errSuperseded) || from.gen == g || s.hub.superseded(g.byName[from.Child]) {
+		if from.By = s.hub.now(); !errors.Is(err, configuration.ErrSuperseded) || from.By == g || s.hub.current.Superseded(g.Child(from.Child)) {
 			return a, err
 		}
 	}

@@ -14,7 +14,7 @@ import (
 // into being meanwhile. newer is false where there is nothing else.
 func (s *Session) lookAgain(ctx context.Context, wait *rootsmgr.Wait, j *judgement) (view rootsmgr.View, newer bool, err error) {
 	c := s.clientOf(ctx)
-	view, newer, err = c.Reconsider(ctx, wait, j.gen.cfg.Roots.Timeout)
+	view, newer, err = c.Reconsider(ctx, wait, j.gen.Roots.Timeout)
 	if err != nil || newer || !s.roots.LookAgain(ctx, j.view, j.verdict.Refused()...) {
 		view.Client = c.Claims().Name
 		return view, newer, err
@@ -43,5 +43,5 @@ func (h *Hub) noRoots(k children.Key) string {
 // places are the directories beside the session's roots that its children may
 // write in: a root that is a link in one is not followed out of it.
 func (s *Session) places() []string {
-	return append(s.hub.now().cfg.Checker.Places(), s.approvals.Directories()...)
+	return append(s.hub.now().Checker.Places(), s.approvals.Directories()...)
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"mcphub/children"
+	"mcphub/hub/configuration"
 	"mcphub/hub/declaration"
 	"mcphub/hub/inline"
 	"mcphub/internal/jsonrpc"
@@ -70,7 +71,7 @@ func (s *Session) exchange(ctx context.Context, j *judgement, method string, par
 		if err != nil {
 			return jsonrpc.Answer{}, err
 		}
-		return s.tools().WithApps(j.child, resp.Answer()), nil
+		return s.Catalog().WithApps(j.child, resp.Answer()), nil
 	}
 	d := &dialogue{s: s, j: j, method: method, key: j.lease.Key(), params: params}
 	add, err := d.brought(s.clientOf(ctx))
@@ -98,7 +99,7 @@ func (d *dialogue) run(ctx context.Context, add *retry, first []byte) (jsonrpc.A
 				return jsonrpc.Answer{}, err
 			}
 			if resp.Error != nil || !asksForInput(resp.Result) {
-				return d.s.tools().WithApps(d.j.child, c.Answer(d.j.lease, d.method, resp)), nil
+				return d.s.Catalog().WithApps(d.j.child, c.Answer(d.j.lease, d.method, resp)), nil
 			}
 			result = bytes.Clone(resp.Result)
 			resp.Release()
@@ -338,7 +339,7 @@ func (d *dialogue) again(ctx context.Context) error {
 	if j.scan == nil || !j.scan.NeedsBoundary() {
 		return nil
 	}
-	view, err := d.s.clientOf(ctx).Boundary(ctx, d.s.roots.Begin())
+	view, err := d.s.clientOf(ctx).Boundary(ctx, d.s.roots.NewWait())
 	if err != nil {
 		return err
 	}
@@ -361,7 +362,7 @@ func (d *dialogue) move(ctx context.Context) error {
 		return nil
 	case err == nil:
 		lease.Release()
-	case !errors.Is(err, errSuperseded):
+	case !errors.Is(err, configuration.ErrSuperseded):
 		return err
 	}
 	if j.lease.Ended() {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"mcphub/children/childtest"
+	"mcphub/hub/configuration"
 	"mcphub/validate"
 )
 
@@ -32,7 +33,7 @@ func TestServedByThePolicyInForce(t *testing.T) {
 
 	// A reload that has come as far as the sessions, and no further.
 	old := h.now()
-	g, err := newGeneration(under(t, cfg, validate.Policy{Rules: []validate.Rule{
+	g, err := configuration.New(under(t, cfg, validate.Policy{Rules: []validate.Rule{
 		{Name: "docs", Then: validate.Allow, Paths: &validate.PathRule{Within: d["docs"]}},
 	}}), h.own, old)
 	if err != nil {
@@ -42,13 +43,12 @@ func TestServedByThePolicyInForce(t *testing.T) {
 	if err := given(); !errors.Is(err, context.Canceled) {
 		t.Errorf("a call does not wait for the directories of the policy that it is judged by: %v", err)
 	}
-	h.sup.Apply(g.specs())
-	close(g.applied)
-	close(old.next)
+	h.sup.Apply(g.Specs())
+	g.Followed(old)
 	if err := s.awaitServed(t.Context(), s.roots.View(), cfg.Roots.Timeout); err != nil {
 		t.Fatal(err)
 	}
-	if n := len(s.rootsFor(g, g.byName["kid"], s.roots.View())); n != 2 {
+	if n := len(s.rootsFor(g, g.Child("kid"), s.roots.View())); n != 2 {
 		t.Fatalf("%d roots, want 2", n)
 	}
 	if err := given(); err != nil {

@@ -17,6 +17,7 @@ import (
 	"mcphub/hub/catalog"
 	"mcphub/hub/declaration"
 	"mcphub/hub/inline"
+	"mcphub/hub/offering"
 	"mcphub/hub/record"
 	"mcphub/hub/subscribe"
 	"mcphub/hub/tasks"
@@ -34,15 +35,15 @@ const startAfter = time.Second
 type Session struct {
 	id string
 	sessionOptions
-	*onOffer // what it is offered
-	hub      *Hub
-	client   mainPeer         // whatever belongs to none of its requests goes there
-	main     *handshakeClient // of requests that have no way of their own
-	roots    *rootsmgr.Manager
-	assigned atomic.Pointer[assignment.Assignments] // which instances serve it; stored under Hub.mu
-	served   *assignment.Served                     // which roots they were given
-	log      zerolog.Logger
-	since    time.Time
+	*offering.Offering // what it is offered
+	hub                *Hub
+	client             mainPeer         // whatever belongs to none of its requests goes there
+	main               *handshakeClient // of requests that have no way of their own
+	roots              *rootsmgr.Manager
+	assigned           atomic.Pointer[assignment.Assignments] // which instances serve it; stored under Hub.mu
+	served             *assignment.Served                     // which roots they were given
+	log                zerolog.Logger
+	since              time.Time
 
 	startOnce sync.Once
 	started   chan struct{} // closed when the client is there: its children may be started
@@ -101,15 +102,15 @@ func (h *Hub) newSession(o sessionOptions) *Session {
 	}
 	s := &Session{
 		id: id, sessionOptions: o, hub: h, since: time.Now(), started: make(chan struct{}), clientKnown: make(chan struct{}),
-		yielded: make(chan struct{}, 1), served: assignment.NewServed(), log: g.cfg.Log.With().Str("session", id[:8]).Logger(),
+		yielded: make(chan struct{}, 1), served: assignment.NewServed(), log: g.Log.With().Str("session", id[:8]).Logger(),
 	}
-	s.onOffer = newOnOffer(g, h.now, func(child string) bool { return s.assigned.Load().Moved(child) })
+	s.Offering = offering.New(g, &h.current, func(child string) bool { return s.assigned.Load().Moved(child) })
 	s.outbox.passing.Do = s.outbox.empty
 	s.inline = inline.NewServer(inline.Options{
 		Host: inlineHost{s}, Info: h.serverInfo, Seal: o.seal, Bearer: o.bearer, Stateless: o.stateless, Suspended: &h.suspended, Log: s.log,
 	})
 	s.notifier = subscribe.NewNotifier(subscribeSession{s}, &h.subs, s.log)
-	s.records = record.New(id, func() *Audit { return &h.now().cfg.Audit }, s.log)
+	s.records = record.New(id, func() *Audit { return &h.now().Audit }, s.log)
 	s.approvals = s.newApprovals()
 	s.assigned.Store(assignment.None())
 	return s
@@ -118,7 +119,7 @@ func (h *Hub) newSession(o sessionOptions) *Session {
 // asksForRoots has the session ask its client for its roots, which stay under a
 // ceiling where that is not nil.
 func (s *Session) asksForRoots(ceiling []rootsmgr.Entry) {
-	cfg := &s.hub.now().cfg
+	cfg := &s.hub.now().Settings
 	settings := cfg.Roots
 	settings.Ceiling, settings.Places = ceiling, s.places
 	s.roots = rootsmgr.NewManager(askRoots{s.client}, cfg.Fallback, settings, cfg.FS, s.log)
@@ -131,7 +132,9 @@ func (s *Session) run(ctx context.Context, front func(context.Context) error) (e
 	defer s.hub.remove(s)
 	ctx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
-	wg.Go(func() { s.recall(ctx) })
+	wg.Go(func() {
+		s.Recall(ctx, s.clientKnown, func(c *Child) *children.Offer { return s.hub.sup.Recall(s.keyFor(c, nil)) })
+	})
 	wg.Go(func() { _ = s.roots.Run(ctx) })
 	s.notifier.Start(ctx)
 	s.outbox.passing.Start(ctx)
@@ -173,7 +176,7 @@ func (s *Session) serveRoots(ctx context.Context) {
 	case <-ctx.Done():
 		return
 	}
-	s.awaitRecalled(ctx) // or the first thing they tell would be read twice
+	s.AwaitRecalled(ctx) // or the first thing they tell would be read twice
 	s.serveAll()
 	timer := time.NewTimer(startAfter)
 	defer timer.Stop()
@@ -209,18 +212,18 @@ func (s *Session) serveRoots(ctx context.Context) {
 //
 //go:noinline
 func (s *Session) serveRootsNow(ctx context.Context, first bool) (updates, grants, next <-chan struct{}) {
-	g := s.hub.inForce()
+	g := s.hub.current.Followed()
 	updates = s.roots.Updates()
 	view := s.roots.View()
 	if ctx.Err() != nil {
 		return // what a session knows when it has ended is no change of its roots
 	}
-	s.approvals.Prune(g.rules())
+	s.approvals.Prune(g.ApprovalRules())
 	brought := s.served.LastBrought()
 	granted, grants := s.approvals.Version()
 	s.serve(g, view, first)
-	s.served.Set(assignment.State{Given: true, Configuration: g.number, Roots: view.Snapshot.Generation(), Grants: granted, Brought: brought})
-	return updates, grants, g.next
+	s.served.Set(assignment.State{Given: true, Configuration: g.Number, Roots: view.Snapshot.Generation(), Grants: granted, Brought: brought})
+	return updates, grants, g.Replaced()
 }
 
 // awaitServed waits until the children have been given the roots of a view, or
@@ -236,7 +239,7 @@ func (s *Session) awaitServed(ctx context.Context, view rootsmgr.View, limit tim
 // the directories of that are served too.
 func (s *Session) awaitGiven(ctx context.Context, limit time.Duration, enough func(assignment.State) bool) error {
 	return s.served.Await(ctx, limit, func(now assignment.State) bool {
-		return enough(now) && now.Configuration == s.configuration().number
+		return enough(now) && now.Configuration == s.Configuration().Number
 	})
 }
 
@@ -251,7 +254,7 @@ func (s *Session) childChanged(st children.Status, offer *catalog.Offer) {
 		at.Moved = false
 		s.reassign(at)
 	}
-	restarted, changed := s.take(st, offer)
+	restarted, changed := s.Take(st, offer)
 	if st.Yields {
 		poke(s.yielded)
 	}

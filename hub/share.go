@@ -8,8 +8,9 @@ import (
 	"mcphub/children"
 	"mcphub/children/sandbox"
 	"mcphub/hub/assignment"
+	"mcphub/hub/configuration"
+	"mcphub/hub/offering"
 	"mcphub/rootsmgr"
-	"mcphub/validate"
 )
 
 // This file says which instance of a child serves which session, and
@@ -35,58 +36,19 @@ func (s *Session) keyFor(c *Child, roots []rootsmgr.Root) children.Key {
 // rootsFor returns the roots that a child is served: those of the session, and
 // after them the directories of the policy and of grants; but for a child
 // that serves everybody nothing of any one session.
-func (s *Session) rootsFor(g *generation, c *Child, view rootsmgr.View) []rootsmgr.Root {
+func (s *Session) rootsFor(g *configuration.Configuration, c *Child, view rootsmgr.View) []rootsmgr.Root {
 	if c.Spec.Share == children.ShareAll {
-		return g.common()[c.Spec.Name]
+		return g.CommonRoots()[c.Spec.Name]
 	}
-	return c.suited(view.Snapshot.With(g.cfg.FS, view.Ceiling, g.beside(c.Spec.Name, s.approvals.Served(&c.Spec))))
-}
-
-// suited are those of some roots that a child can do with.
-func (c *Child) suited(roots []rootsmgr.Root) []rootsmgr.Root {
-	if c.Spec.TakesDirectories() {
-		return rootsmgr.Directories(roots)
-	}
-	return roots
-}
-
-// beside are the directories that a child is served beside roots: those that the
-// policy names, and what a human has granted.
-func (g *generation) beside(child string, grants []validate.Grant) []rootsmgr.Entry {
-	var out []rootsmgr.Entry
-	for _, d := range g.cfg.Checker.Directories(child, grants) {
-		out = append(out, rootsmgr.Entry{URI: d.Path, Name: d.Name})
-	}
-	return out
-}
-
-// configuredRoots reads what the children are served that serve everybody: the
-// configured roots, which belong to no session, and the directories of the
-// policy. They are read once for a configuration: no session has a say in when
-// a child that serves all of them is given others.
-func (g *generation) configuredRoots() map[string][]rootsmgr.Root {
-	snap := g.fallbackRoots()
-	out := map[string][]rootsmgr.Root{}
-	for i := range g.cfg.Children {
-		c := &g.cfg.Children[i]
-		if spec := &c.Spec; spec.Share == children.ShareAll {
-			out[spec.Name] = c.suited(snap.With(g.cfg.FS, nil, g.beside(spec.Name, nil)))
-		}
-	}
-	return out
-}
-
-// fallbackRoots are the configured roots, as they are now.
-func (g *generation) fallbackRoots() *rootsmgr.Snapshot {
-	return g.cfg.Fallback.Snapshot(g.cfg.FS, 0, g.cfg.Checker.Places())
+	return c.Suited(view.Snapshot.With(g.FS, view.Ceiling, g.Beside(c.Spec.Name, s.approvals.Served(&c.Spec))))
 }
 
 // serveAll starts the children that serve everybody: their roots are known.
 func (s *Session) serveAll() {
-	g := s.hub.inForce()
-	for i := range g.cfg.Children {
-		if c := &g.cfg.Children[i]; c.Spec.Share == children.ShareAll {
-			s.serveChild(c, g.common()[c.Spec.Name], g.boundaryOfAll(c), true, false)
+	g := s.hub.current.Followed()
+	for i := range g.Children {
+		if c := &g.Children[i]; c.Spec.Share == children.ShareAll {
+			s.serveChild(c, g.CommonRoots()[c.Spec.Name], g.CommonBoundary(c), true, false)
 		}
 	}
 }
@@ -94,9 +56,9 @@ func (s *Session) serveAll() {
 // prestart starts the session's own children before its roots are known.
 // One that is shared by roots has to wait: they name its instance.
 func (s *Session) prestart() {
-	g := s.hub.inForce()
-	for i := range g.cfg.Children {
-		if c := &g.cfg.Children[i]; c.Spec.Share == children.ShareSession {
+	g := s.hub.current.Followed()
+	for i := range g.Children {
+		if c := &g.Children[i]; c.Spec.Share == children.ShareSession {
 			k := s.keyFor(c, nil)
 			s.attach(c, k, func() { s.hub.sup.Prestart(k) })
 		}
@@ -105,22 +67,22 @@ func (s *Session) prestart() {
 
 // serve has every child of g serve the session with the roots of a view, and no
 // other.
-func (s *Session) serve(g *generation, view rootsmgr.View, first bool) {
-	for i := range g.cfg.Children {
-		c := &g.cfg.Children[i]
+func (s *Session) serve(g *configuration.Configuration, view rootsmgr.View, first bool) {
+	for i := range g.Children {
+		c := &g.Children[i]
 		its := view
 		if b, ok := s.broughtTo(c); ok {
 			its = b.View
 		}
 		roots := s.rootsFor(g, c, its)
 		if c.Spec.Share == children.ShareAll {
-			s.serveChild(c, roots, g.boundaryOfAll(c), first, false)
+			s.serveChild(c, roots, g.CommonBoundary(c), first, false)
 			continue
 		}
 		s.serveChild(c, roots, s.boundaryOf(g, c, its, roots), first, its.Assumed)
 	}
 	for name, at := range s.assigned.Load().All() {
-		if g.byName[name] == nil {
+		if g.Child(name) == nil {
 			s.hub.detach(s, at.Key)
 			s.hub.sup.Leave(at.Key)
 		}
@@ -252,8 +214,8 @@ func (s *Session) acquireFor(ctx context.Context, c *Call, lease *children.Lease
 
 // ready is the right to call a child as g describes it where that takes no
 // waiting; nil where it does.
-func (s *Session) ready(g *generation, name string) *children.Lease {
-	c := g.byName[name]
+func (s *Session) ready(g *configuration.Configuration, name string) *children.Lease {
+	c := g.Child(name)
 	at, _ := s.assigned.Load().Of(name)
 	if c == nil || at.Revision != c.Spec.Revision {
 		return nil
@@ -271,21 +233,21 @@ func (s *Session) ready(g *generation, name string) *children.Lease {
 
 // awaitAssignment returns the instance that serves the session now. A child that is
 // shared by roots has none before the roots are known.
-func (s *Session) awaitAssignment(ctx context.Context, g *generation, name string) (children.Key, error) {
-	c := g.byName[name]
+func (s *Session) awaitAssignment(ctx context.Context, g *configuration.Configuration, name string) (children.Key, error) {
+	c := g.Child(name)
 	if p, ok := s.assigned.Load().Of(name); ok && p.Revision == c.Spec.Revision {
 		return p.Key, nil
 	}
-	over := time.NewTimer(g.cfg.Roots.Timeout)
+	over := time.NewTimer(g.Roots.Timeout)
 	defer over.Stop()
-	replaced := g.next
+	replaced := g.Replaced()
 	for {
 		now := s.assigned.Load()
 		if p, ok := now.Of(name); ok && p.Revision == c.Spec.Revision {
 			return p.Key, nil
 		}
-		if s.hub.superseded(c) {
-			return children.Key{}, errSuperseded
+		if s.hub.current.Superseded(c) {
+			return children.Key{}, configuration.ErrSuperseded
 		}
 		select {
 		case <-now.Next():
@@ -302,31 +264,31 @@ func (s *Session) awaitAssignment(ctx context.Context, g *generation, name strin
 // acquire waits for the right to call a child as g describes it, within its time
 // to start. Where the session moves meanwhile, it is that to call the instance
 // it moved to. The error is errSuperseded where a reload has replaced the child.
-func (s *Session) acquire(ctx context.Context, g *generation, name string) (*children.Lease, error) {
-	c := g.byName[name]
+func (s *Session) acquire(ctx context.Context, g *configuration.Configuration, name string) (*children.Lease, error) {
+	c := g.Child(name)
 	if c == nil {
-		return nil, errSuperseded
+		return nil, configuration.ErrSuperseded
 	}
 	lease, err := s.acquireAssigned(ctx, g, name)
 	switch {
-	case err != nil && s.hub.superseded(c):
-		return nil, errSuperseded
+	case err != nil && s.hub.current.Superseded(c):
+		return nil, configuration.ErrSuperseded
 	case err != nil:
 		return nil, err
 	case lease.Revision() != c.Spec.Revision:
 		lease.Release()
-		return nil, errSuperseded
+		return nil, configuration.ErrSuperseded
 	}
 	return lease, nil
 }
 
-func (s *Session) acquireAssigned(ctx context.Context, g *generation, name string) (*children.Lease, error) {
+func (s *Session) acquireAssigned(ctx context.Context, g *configuration.Configuration, name string) (*children.Lease, error) {
 	if lease := s.ready(g, name); lease != nil {
 		return lease, nil
 	}
 	defer waiting(ctx, name)()
 	defer s.clientOf(ctx).Lend()() // which process it is, and its start, may wait for the roots
-	ctx, cancel := context.WithTimeout(ctx, g.startLimit(name))
+	ctx, cancel := context.WithTimeout(ctx, g.StartLimit(name))
 	defer cancel()
 	for {
 		key, err := s.awaitAssignment(ctx, g, name)
@@ -361,18 +323,18 @@ func (s *Session) byRoots(c *Child) bool {
 
 // toolNow finds a tool as the instance has it that serves the session now: the
 // session may have moved since its name was looked up.
-func (s *Session) toolNow(ctx context.Context, tool listedTool) (listedTool, error) {
+func (s *Session) toolNow(ctx context.Context, tool offering.Tool) (offering.Tool, error) {
 	if s.assigned.Load().Moved(tool.Child) {
 		s.awaitStart(ctx, []string{tool.Child})
 		if err := context.Cause(ctx); err != nil {
-			return listedTool{}, err
+			return offering.Tool{}, err
 		}
 	}
-	if now := s.tools().toolOf(tool.Child, tool.Remote); now.Tool != nil {
+	if now := s.Catalog().OfChild(tool.Child, tool.Remote); now.Tool != nil {
 		return now, nil
 	}
-	if s.hub.superseded(tool.gen.byName[tool.Child]) {
-		return listedTool{}, errSuperseded
+	if s.hub.current.Superseded(tool.By.Child(tool.Child)) {
+		return offering.Tool{}, configuration.ErrSuperseded
 	}
-	return listedTool{}, &children.UnavailableError{Child: tool.Child, Reason: "the process that serves the new roots has no tool " + strconv.Quote(shown(tool.Remote, 100))}
+	return offering.Tool{}, &children.UnavailableError{Child: tool.Child, Reason: "the process that serves the new roots has no tool " + strconv.Quote(shown(tool.Remote, 100))}
 }

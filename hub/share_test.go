@@ -418,7 +418,7 @@ func TestReportsSayWhoShares(t *testing.T) {
 		played("own", children.ShareSession, childtest.Script{}), played("roots", children.ShareRoots, childtest.Script{}), played("all", children.ShareAll, childtest.Script{}),
 	}
 	play(t, specs, configured, 0, func(t *testing.T, h *Hub, s *stage) {
-		h.now().cfg.Inspect = true
+		h.now().Inspect = true
 		var c *testClient
 		for _, dir := range []string{mine, mine, t.TempDir()} { // the third shares with nobody by its roots
 			other, _ := enter(t, h, dir)

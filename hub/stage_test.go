@@ -116,7 +116,7 @@ func play(t *testing.T, specs []children.Spec, configured string, limit int, tes
 	synctest.Test(t, func(t *testing.T) {
 		s := newStage()
 		cfg := testConfig(t, specs...)
-		cfg.launcher, cfg.Limits.Children = s, limit
+		cfg.Launcher, cfg.Limits.Children = s, limit
 		if configured != "" {
 			cfg.Fallback = rootsmgr.Fallback{Origin: rootsmgr.OriginConfig, Entries: []rootsmgr.Entry{{URI: configured}}}
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"mcphub/children"
+	"mcphub/hub/configuration"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -83,14 +84,14 @@ func (n *notice) tell(what string, stop <-chan struct{}) {
 // quick ways first, until it is found. down says of a child that cannot be asked
 // why; "" where none is. ctx tells whether the caller still waits.
 func (s *Session) await(ctx context.Context, owners []string, found func() bool) (ok bool, down string) {
-	s.awaitRecalled(ctx)
+	s.AwaitRecalled(ctx)
 	if found() {
 		return true, ""
 	}
 	back := s.clientOf(ctx).Lend() // what the children wait for may be the roots
 	failures := map[string]int{}
 	for _, owner := range owners {
-		st, _, _, _ := s.childStatus(owner)
+		st, _, _, _ := s.ChildStatus(owner)
 		failures[owner] = st.Failures
 	}
 	s.awaitStart(ctx, owners)
@@ -99,7 +100,7 @@ func (s *Session) await(ctx context.Context, owners []string, found func() bool)
 		return true, ""
 	}
 	for _, owner := range owners {
-		if st, _, _, _ := s.childStatus(owner); !st.Listed && st.Failures > failures[owner] {
+		if st, _, _, _ := s.ChildStatus(owner); !st.Listed && st.Failures > failures[owner] {
 			return false, s.downText(st) // it has had its time to start
 		}
 		if down := s.revive(ctx, owner); down != "" || ctx.Err() != nil {
@@ -115,31 +116,21 @@ func (s *Session) awaitStart(ctx context.Context, names []string) {
 	var limit time.Duration
 	g := s.hub.now()
 	for _, name := range names {
-		limit = max(limit, g.startLimit(name))
+		limit = max(limit, g.StartLimit(name))
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	if len(names) > 0 {
 		defer waiting(ctx, names[0])()
 	}
-	s.awaitChildren(ctx, names, listed)
-}
-
-// startLimit is how long a child may take from being wanted to being ready: it
-// may have to wait for the roots first.
-func (g *generation) startLimit(name string) time.Duration {
-	start := children.DefaultStartTimeout
-	if c := g.byName[name]; c != nil && c.Spec.StartTimeout > 0 {
-		start = c.Spec.StartTimeout
-	}
-	return start + g.cfg.Roots.Timeout
+	s.AwaitListed(ctx, names)
 }
 
 // revive sees to it that a child which has not listed its tools in this
 // session is started, or tried again, now that somebody wants something that is
 // not known; down says why that did not help.
 func (s *Session) revive(ctx context.Context, name string) (down string) {
-	st, _, _, _ := s.childStatus(name)
+	st, _, _, _ := s.ChildStatus(name)
 	if st.Listed {
 		return ""
 	}
@@ -150,7 +141,7 @@ func (s *Session) revive(ctx context.Context, name string) (down string) {
 		lease.Release()
 	case ctx.Err() != nil:
 		return ""
-	case errors.Is(err, errSuperseded): // the one that takes its place may list it
+	case errors.Is(err, configuration.ErrSuperseded): // the one that takes its place may list it
 	case errors.As(err, &gone):
 		return gone.Error()
 	default:

@@ -10,6 +10,7 @@ import (
 	"mcphub/children"
 	"mcphub/hub/approval"
 	"mcphub/hub/catalog"
+	"mcphub/hub/configuration"
 	"mcphub/hub/inline"
 	"mcphub/internal/printable"
 	"mcphub/internal/redact"
@@ -108,25 +109,25 @@ func (s *Session) rootsReport(ctx context.Context) rootsReport {
 	r.Config = s.hub.ConfigState()
 	r.Report = s.approvals.Report()
 	g := s.hub.now()
-	r.Policy, r.Resources = g.policy(), g.cfg.Checker.Resources(view)
-	r.Audit = g.cfg.Audit.Status()
+	r.Policy, r.Resources = reportPolicy(g.Checker), g.Checker.Resources(view)
+	r.Audit = g.Audit.Status()
 	r.Redefined = s.hub.redefined.List()
-	for _, name := range g.names() {
+	for _, name := range g.ChildNames() {
 		r.Children = append(r.Children, s.childRoots(g, name, view))
 	}
-	r.extensionsReport = reportExtensions(s.tools().Extensions())
+	r.extensionsReport = reportExtensions(s.Catalog().Extensions())
 	return r
 }
 
-func (s *Session) childRoots(g *generation, name string, view rootsmgr.View) childRoots {
-	st, _, _, _ := s.childStatus(name)
-	share := g.byName[name].Spec.Share
+func (s *Session) childRoots(g *configuration.Configuration, name string, view rootsmgr.View) childRoots {
+	st, _, _, _ := s.ChildStatus(name)
+	share := g.Child(name).Spec.Share
 	r := childRoots{
 		Server: name, State: st.State.String(), Error: st.Err, Asked: st.AskedRoots, Cwd: st.Cwd,
 		Share: share.String(), Sessions: s.hub.sharing(s.assigned.Load().Key(name)),
 	}
-	if share == children.ShareAll || len(g.beside(name, nil)) > 0 {
-		for _, root := range s.rootsFor(g, g.byName[name], view) {
+	if share == children.ShareAll || len(g.Beside(name, nil)) > 0 {
+		for _, root := range s.rootsFor(g, g.Child(name), view) {
 			r.Served = append(r.Served, root.URI)
 		}
 	}
@@ -169,15 +170,15 @@ type serversReport struct {
 }
 
 func (s *Session) serversReport(only string) serversReport {
-	c := s.tools()
+	c := s.Catalog()
 	out := serversReport{Servers: []serverReport{}, extensionsReport: reportExtensions(c.Extensions())}
-	g := c.gen
-	for _, name := range g.names() {
+	g := c.By
+	for _, name := range g.ChildNames() {
 		if only != "" && only != name {
 			continue
 		}
-		st, _, _, _ := s.childStatus(name)
-		r := serverReport{Name: name, State: st.State.String(), Share: g.byName[name].Spec.Share.String(), Error: printable.Clean(st.Err), Restarts: st.Restarts, Tools: []toolReport{}}
+		st, _, _, _ := s.ChildStatus(name)
+		r := serverReport{Name: name, State: st.State.String(), Share: g.Child(name).Spec.Share.String(), Error: printable.Clean(st.Err), Restarts: st.Restarts, Tools: []toolReport{}}
 		if st.State != children.Ready {
 			r.Stderr = s.stderrOf(st)
 		}
@@ -189,7 +190,7 @@ func (s *Session) serversReport(only string) serversReport {
 		r.NotOffered = reportOmitted(c.Omitted(name))
 		out.Servers = append(out.Servers, r)
 	}
-	for _, b := range g.cfg.Broken {
+	for _, b := range g.Broken {
 		if only == "" || only == b.Name {
 			out.Servers = append(out.Servers, serverReport{Name: b.Name, State: "not configured", Error: b.Reason, Tools: []toolReport{}})
 		}
@@ -291,8 +292,8 @@ type sessionRoots struct {
 // Status tells how the hub stands. It may be called at any time.
 func (h *Hub) Status() Status {
 	g := h.now()
-	cfg := &g.cfg
-	st := Status{Policy: g.policy(), Children: cfg.childrenStatus(h.sup.Status()), NotServed: []NotServed{}, Sessions: []SessionStatus{}, Audit: cfg.Audit.Status(), Redefined: h.redefined.List()}
+	cfg := &g.Settings
+	st := Status{Policy: reportPolicy(g.Checker), Children: childrenStatus(cfg, h.sup.Status()), NotServed: []NotServed{}, Sessions: []SessionStatus{}, Audit: cfg.Audit.Status(), Redefined: h.redefined.List()}
 	for _, b := range cfg.Broken {
 		st.NotServed = append(st.NotServed, NotServed{b.Name, b.Reason})
 	}
@@ -308,7 +309,7 @@ func (h *Hub) Status() Status {
 		}
 	}
 	h.mu.Unlock()
-	st.extensionsReport = reportExtensions(g.offers.Extensions(offers))
+	st.extensionsReport = reportExtensions(g.Offers.Extensions(offers))
 	for i := range st.Children {
 		if o := offers[st.Children[i].Server]; o != nil {
 			st.Children[i].NotOffered = reportOmitted(o.Omitted)
@@ -322,24 +323,24 @@ func (h *Hub) Status() Status {
 }
 
 // childrenStatus lists every instance, and the children that have none.
-func (c *Config) childrenStatus(instances []children.Status) []ChildStatus {
+func childrenStatus(c *Config, instances []children.Status) []ChildStatus {
 	out := []ChildStatus{}
 	for i := range c.Children {
 		spec, before := c.Children[i].Spec, len(out)
 		for _, st := range instances {
 			if st.Child == spec.Name {
-				out = append(out, c.childStatus(spec, st))
+				out = append(out, childStatus(c, spec, st))
 			}
 		}
 		if len(out) == before {
-			out = append(out, c.childStatus(spec, children.Status{Key: children.Key{Child: spec.Name}, Command: spec.Command, Args: spec.Args}))
+			out = append(out, childStatus(c, spec, children.Status{Key: children.Key{Child: spec.Name}, Command: spec.Command, Args: spec.Args}))
 		}
 	}
 	slices.SortStableFunc(out, func(a, b ChildStatus) int { return cmp.Compare(a.Server, b.Server) })
 	return out
 }
 
-func (c *Config) childStatus(spec children.Spec, st children.Status) ChildStatus {
+func childStatus(c *Config, spec children.Spec, st children.Status) ChildStatus {
 	return ChildStatus{
 		Server: st.Child, Instance: st.Instance, Share: spec.Share.String(), Era: eraOf(st.Protocol), State: st.State.String(), Since: moment(st.Since), PID: st.PID,
 		Tools: st.Tools, Error: printable.Clean(st.Err), Stderr: st.Stderr, Skipped: st.Skipped,
@@ -386,7 +387,7 @@ func list(all []string) []string { return append([]string{}, all...) }
 func (s *Session) status() SessionStatus {
 	view, roots, caps := s.roots.View(), s.roots.State(), s.capabilities()
 	st := SessionStatus{
-		ID: s.id, Since: s.since, Client: caps.String(), Protocol: caps.Protocol, Calls: s.client.Serving(), Passed: s.inFlight.Begun(),
+		ID: s.id, Since: s.since, Client: caps.String(), Protocol: caps.Protocol, Calls: s.client.Serving(), Passed: s.inFlight.Started(),
 		sessionRoots: sessionRoots{
 			RootsState: roots.Word, RootsOrigin: roots.Origin.String(), Generation: roots.Generation,
 			RootsCount: view.Snapshot.Len(), RootsSkipped: len(view.Snapshot.Skipped()),

@@ -21,8 +21,8 @@ func TestStatus(t *testing.T) {
 	shared := scripted("shared", childtest.Script{})
 	shared.Share = children.ShareAll
 	h := newTestHub(t, kid, bad, shared)
-	h.now().cfg.Broken = []Broken{{Name: "broken", Reason: "no command"}}
-	h.now().cfg.Disabled = []string{"off"}
+	h.now().Broken = []Broken{{Name: "broken", Reason: "no command"}}
+	h.now().Disabled = []string{"off"}
 
 	before := h.Status()
 	if len(before.Sessions) != 0 || len(before.Children) != 3 || before.Children[0].Server != "bad" || before.Children[0].State != "configured" {

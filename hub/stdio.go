@@ -17,7 +17,7 @@ import (
 // its children have been told to stop. Run must be running.
 func (h *Hub) ServeStdio(ctx context.Context, in io.ReadCloser, out io.Writer) error {
 	s := h.newSession(sessionOptions{})
-	cfg := &h.now().cfg
+	cfg := &h.now().Settings
 	conn := jsonrpc.NewConn(in, out, s, jsonrpc.Options{
 		Strict: true, FrameLimit: cfg.Limits.Frame, IDLimit: cfg.Limits.ID, MaxRequests: cfg.Limits.Calls, Grace: cfg.Limits.Grace,
 		Inline: inOrder, Fast: s.tryServe, Batches: s.batches, Ended: s.notifier.HangUp, Log: s.log,
@@ -82,7 +82,7 @@ func (s *Session) initialize(ctx context.Context, m *jsonrpc.Message) jsonrpc.An
 	b = jsonrpc.AppendString(append(b, `,"version":`...), c.Version)
 	a := s.control(ctx, append(b, `}}}`...))
 	if a.Result != nil {
-		s.awaitRecalled(ctx)
+		s.AwaitRecalled(ctx)
 		a.Result = s.withExtensions(s.withInstructions(a.Result))
 	}
 	return a

@@ -8,6 +8,8 @@ import (
 
 	"mcphub/children"
 	"mcphub/hub/catalog"
+	"mcphub/hub/configuration"
+	"mcphub/hub/offering"
 	"mcphub/hub/subscribe"
 	"mcphub/internal/jsonrpc"
 )
@@ -31,7 +33,7 @@ func (s subscribeSession) TryNotify(method string, params ...[]byte) bool {
 }
 
 func (s subscribeSession) Lists() []subscribe.List {
-	c := s.tools()
+	c := s.Catalog()
 	all := make([]subscribe.List, catalog.Kinds)
 	for k := catalog.Tools; k < catalog.Kinds; k++ {
 		all[k] = subscribe.List{Changed: k.Changed(), Digest: func() string { return c.Pages(k).Digest }}
@@ -45,8 +47,8 @@ func (s subscribeSession) InTurn(ctx context.Context, uri string, ask func(subsc
 		if len(list) == 0 {
 			return refusal
 		}
-		a, _, err := s.inTurn(ctx, uri, list, sure, func(from source) (jsonrpc.Answer, error) { return ask(place{s.Session, from}) })
-		if !errors.Is(err, errSuperseded) || ctx.Err() != nil {
+		a, _, err := s.inTurn(ctx, uri, list, sure, func(from offering.Source) (jsonrpc.Answer, error) { return ask(place{s.Session, from}) })
+		if !errors.Is(err, configuration.ErrSuperseded) || ctx.Err() != nil {
 			return a
 		}
 	}
@@ -62,14 +64,14 @@ func (s subscribeSession) First(ctx context.Context, uri string) (subscribe.Plac
 
 func (s subscribeSession) At(child, uri string) subscribe.Place {
 	g := s.hub.now()
-	if g.byName[child] == nil {
+	if g.Child(child) == nil {
 		return nil
 	}
-	return place{s.Session, source{catalog.Source{Child: child, URI: uri}, g}}
+	return place{s.Session, offering.Source{Source: catalog.Source{Child: child, URI: uri}, By: g}}
 }
 
 func (s subscribeSession) Serving(child string) (children.Key, children.Term) {
-	st, _, _, _ := s.childStatus(child)
+	st, _, _, _ := s.ChildStatus(child)
 	return st.Key, st.Term()
 }
 
@@ -79,20 +81,20 @@ func (s subscribeSession) TryAcquire(k children.Key) (*children.Lease, bool) {
 
 // telling returns the children that may have a resource and tell of changes, the
 // likeliest first. Where there are none the answer says why.
-func (s *Session) telling(ctx context.Context, uri string) (list []source, sure bool, refusal jsonrpc.Answer) {
+func (s *Session) telling(ctx context.Context, uri string) (list []offering.Source, sure bool, refusal jsonrpc.Answer) {
 	list, sure = s.sources(ctx, uri)
 	if len(list) == 0 {
 		return nil, false, noResource(uri)
 	}
-	tells := s.tools()
-	list = slices.DeleteFunc(list, func(from source) bool { return !tells.Subscribable(from.Child) })
+	tells := s.Catalog()
+	list = slices.DeleteFunc(list, func(from offering.Source) bool { return !tells.Subscribable(from.Child) })
 	return list, sure, jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, "the server of this resource does not tell of changes")
 }
 
 // A place is a source as package subscribe knows it.
 type place struct {
 	s    *Session
-	from source
+	from offering.Source
 }
 
 func (p place) Key() children.Key { return p.s.assigned.Load().Key(p.from.Child) }
@@ -104,7 +106,7 @@ func (p place) Ask(ctx context.Context, m *jsonrpc.Message, before func(children
 		leased = func(lease *children.Lease) error { return before(lease.Key(), lease.Term()) }
 	}
 	a, err := p.s.aboutResource(ctx, m, p.from, m.Param("uri"), leased)
-	if errors.Is(err, errSuperseded) {
+	if errors.Is(err, configuration.ErrSuperseded) {
 		err = fmt.Errorf("%w: %w", subscribe.ErrReplaced, err)
 	}
 	return a, err
@@ -127,7 +129,7 @@ func (s *Session) subscribe(ctx context.Context, m *jsonrpc.Message) jsonrpc.Ans
 
 // listen answers subscriptions/listen, when the client or the session ends it.
 func (s *Session) listen(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
-	c, limits := inlineOf(ctx), &s.hub.now().cfg.Limits
+	c, limits := inlineOf(ctx), &s.hub.now().Limits
 	// A stream takes the place of a request for as long as it lasts.
 	most := max(1, min(maxStreams, limits.Calls/2))
 	if s.streams > 0 {

@@ -9,6 +9,7 @@ import (
 	"mcphub/children"
 	"mcphub/hub/approval"
 	"mcphub/hub/catalog"
+	"mcphub/hub/configuration"
 	"mcphub/hub/record"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
@@ -18,7 +19,7 @@ import (
 // A requestTarget is a request for one child that is no call of a tool: it is
 // refused with an error instead of a result.
 type requestTarget struct {
-	gen   *generation
+	gen   *configuration.Configuration
 	child string
 	name  string // the method
 	// look finds what is to be judged, by these templates of the child.
@@ -33,7 +34,7 @@ type requestTarget struct {
 	unaskable string
 }
 
-func (t *requestTarget) owner() (*generation, string) { return t.gen, t.child }
+func (t *requestTarget) owner() (*configuration.Configuration, string) { return t.gen, t.child }
 
 func (t *requestTarget) method() string { return t.name }
 

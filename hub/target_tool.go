@@ -11,6 +11,8 @@ import (
 	"mcphub/children"
 	"mcphub/hub/approval"
 	"mcphub/hub/catalog"
+	"mcphub/hub/configuration"
+	"mcphub/hub/offering"
 	"mcphub/hub/record"
 	"mcphub/hub/tasks"
 	"mcphub/internal/jsonrpc"
@@ -23,12 +25,12 @@ import (
 
 // A toolTarget is a tool that is called, and its arguments.
 type toolTarget struct {
-	listed  listedTool // as it was looked up
-	tool    listedTool // as it is judged
-	args    []byte     // raw; nil when absent
-	at      string     // pointer of args within the arguments that the client sent
-	task    bool       // the client asks for a task in place of the result
-	current bool       // tool is what the child's instance defines, and not the catalogue
+	listed  offering.Tool // as it was looked up
+	tool    offering.Tool // as it is judged
+	args    []byte        // raw; nil when absent
+	at      string        // pointer of args within the arguments that the client sent
+	task    bool          // the client asks for a task in place of the result
+	current bool          // tool is what the child's instance defines, and not the catalogue
 }
 
 // callTool answers a tools/call of the client.
@@ -57,7 +59,7 @@ func (s *Session) callTool(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answ
 	}
 	c.read(s, m, quoted, tool)
 	a, err := c.run(ctx)
-	if errors.Is(err, errSuperseded) {
+	if errors.Is(err, configuration.ErrSuperseded) {
 		return s.callTool(ctx, m)
 	}
 	return a
@@ -94,47 +96,47 @@ func (s *Session) known(m *jsonrpc.Message) *catalog.Tool {
 		return nil
 	}
 	name, _ := jsonrpc.String(m.Param("name"))
-	return s.tools().Tool(name)
+	return s.Catalog().Tool(name)
 }
 
 // lookup finds a tool by its name towards the client. A name that may belong
 // to a child which has not listed its tools yet waits for that child.
-func (s *Session) lookup(ctx context.Context, name string) (t listedTool, refusal jsonrpc.Answer) {
-	find := func() bool { t = s.tools().tool(name); return t.Tool != nil }
+func (s *Session) lookup(ctx context.Context, name string) (t offering.Tool, refusal jsonrpc.Answer) {
+	find := func() bool { t = s.Catalog().Named(name); return t.Tool != nil }
 	if find() {
 		return t, jsonrpc.Answer{}
 	}
-	owners := s.hub.now().offers.Owners(name)
+	owners := s.hub.now().Offers.Owners(name)
 	found, down := s.await(ctx, owners, find)
 	switch {
 	case found:
 		return t, jsonrpc.Answer{}
 	case ctx.Err() != nil:
-		return listedTool{}, gone(ctx, nil)
+		return offering.Tool{}, gone(ctx, nil)
 	}
-	l := s.tools()
+	l := s.Catalog()
 	switch of := l.AppTools(name); {
 	case len(of) == 1:
-		return listedTool{of[0], l.gen}, jsonrpc.Answer{}
+		return offering.Tool{Tool: of[0], By: l.By}, jsonrpc.Answer{}
 	case len(of) > 1:
 		names := make([]string, len(of))
 		for i, t := range of {
 			names[i] = t.Name
 		}
-		return listedTool{}, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, fmt.Sprintf(
+		return offering.Tool{}, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, fmt.Sprintf(
 			"several servers have apps and a tool %s: call it by one of its names here: %s", quotedName(name), quotedList(names)))
 	case down != "":
-		return listedTool{}, toolError(down)
+		return offering.Tool{}, toolError(down)
 	}
-	for _, b := range s.hub.now().cfg.Broken {
+	for _, b := range s.hub.now().Broken {
 		if b.Prefix != "" && strings.HasPrefix(name, b.Prefix) {
-			return listedTool{}, refuseBroken(b)
+			return offering.Tool{}, refuseBroken(b)
 		}
 	}
-	return listedTool{}, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, unknownTool(name, s.tools(), owners))
+	return offering.Tool{}, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, unknownTool(name, s.Catalog(), owners))
 }
 
-func (t *toolTarget) owner() (*generation, string) { return t.tool.gen, t.tool.Child }
+func (t *toolTarget) owner() (*configuration.Configuration, string) { return t.tool.By, t.tool.Child }
 
 func (t *toolTarget) method() string { return methodCall }
 
@@ -167,7 +169,7 @@ func (t *toolTarget) scan(ctx context.Context, c *Call) (*validate.Scan, error) 
 	if c.scanned.scan != nil && c.scanned.tool == t.tool.Checked {
 		return c.scanned.scan, nil
 	}
-	scan, err := t.tool.gen.cfg.Checker.Scan(t.tool.Checked, t.args)
+	scan, err := t.tool.By.Checker.Scan(t.tool.Checked, t.args)
 	switch {
 	case err != nil && c.nowait: // the refusal has to be recorded
 		return nil, errWouldBlock
@@ -241,7 +243,7 @@ func (t *toolTarget) fits(c *Call, lease *children.Lease) error {
 	case c.nowait: // reading it may take a while
 		return errWouldBlock
 	}
-	now := s.hub.read(tool.gen, tool.gen.byName[tool.Child], raw)
+	now := tool.By.ReadOffer(tool.By.Child(tool.Child), raw)
 	for _, o := range now.Tools {
 		switch {
 		case o.Remote != tool.Remote:
@@ -249,7 +251,7 @@ func (t *toolTarget) fits(c *Call, lease *children.Lease) error {
 			return nil
 		default:
 			s.log.Info().Str("child", tool.Child).Str("tool", tool.Remote).Msg("the tool is defined otherwise than it was listed; the call is judged anew")
-			t.tool, t.current = listedTool{o, tool.gen}, true
+			t.tool, t.current = offering.Tool{Tool: o, By: tool.By}, true
 			return &changedToolError{o}
 		}
 	}
@@ -266,15 +268,15 @@ func (t *toolTarget) fits(c *Call, lease *children.Lease) error {
 // It returns the refusal, the error of fits, or errSuperseded.
 func (t *toolTarget) confirm(ctx context.Context, c *Call, refusal error) error {
 	s, tool := c.s, t.tool
-	if s.hub.superseded(tool.gen.byName[tool.Child]) {
-		return errSuperseded
+	if s.hub.current.Superseded(tool.By.Child(tool.Child)) {
+		return configuration.ErrSuperseded
 	}
-	if st, _, _, _ := s.childStatus(tool.Child); st.Listed || !errors.As(refusal, new(*validate.SchemaError)) {
+	if st, _, _, _ := s.ChildStatus(tool.Child); st.Listed || !errors.As(refusal, new(*validate.SchemaError)) {
 		return refusal
 	}
-	lease, err := s.acquire(ctx, tool.gen, tool.Child)
+	lease, err := s.acquire(ctx, tool.By, tool.Child)
 	switch {
-	case errors.Is(err, errSuperseded):
+	case errors.Is(err, configuration.ErrSuperseded):
 		return err
 	case err != nil:
 		return refusal

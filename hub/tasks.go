@@ -27,7 +27,7 @@ func (s taskSession) Acquire(ctx context.Context, k children.Key) (*children.Lea
 		return lease, nil
 	}
 	defer s.clientOf(ctx).Lend()()
-	ctx, cancel := context.WithTimeout(ctx, s.hub.now().startLimit(k.Child))
+	ctx, cancel := context.WithTimeout(ctx, s.hub.now().StartLimit(k.Child))
 	defer cancel()
 	return s.hub.sup.Acquire(ctx, k)
 }
@@ -62,7 +62,7 @@ func (s taskSession) Failed(ctx context.Context, child, method string, err error
 	return noAnswer(ctx, child, method, err)
 }
 
-func (s taskSession) Children() []string { return s.hub.now().names() }
+func (s taskSession) Children() []string { return s.hub.now().ChildNames() }
 
 func (s taskSession) Serving(child string) (k children.Key, own, ok bool) {
 	at, ok := s.assigned.Load().Of(child)

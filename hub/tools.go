@@ -12,6 +12,8 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 
 	"mcphub/hub/catalog"
+	"mcphub/hub/configuration"
+	"mcphub/hub/offering"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -72,7 +74,7 @@ func notHere(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) 
 
 // callOwn serves one of the hub's own tools. call-tool carries another call
 // inside it, whose bytes stay raw; the others are answered by mcp-go's server.
-func (s *Session) callOwn(ctx context.Context, tool listedTool, m *jsonrpc.Message) jsonrpc.Answer {
+func (s *Session) callOwn(ctx context.Context, tool offering.Tool, m *jsonrpc.Message) jsonrpc.Answer {
 	if tool.Remote == toolGetRoots {
 		if _, _, err := s.clientOf(ctx).Standing(ctx); err != nil {
 			return gone(ctx, err) // the client is asked for them first
@@ -84,14 +86,14 @@ func (s *Session) callOwn(ctx context.Context, tool listedTool, m *jsonrpc.Messa
 	args := m.Param("arguments")
 	child, ok := jsonrpc.String(jsonrpc.Get(args, "serverName"))
 	if !ok {
-		return toolError(`call-tool needs "serverName", the name of a server (a string). Servers: ` + quotedList(s.hub.now().names()))
+		return toolError(`call-tool needs "serverName", the name of a server (a string). Servers: ` + quotedList(s.hub.now().ChildNames()))
 	}
 	remote, ok := jsonrpc.String(jsonrpc.Get(args, "toolName"))
 	if !ok {
 		return toolError(`call-tool needs "toolName", the tool's own name (a string)`)
 	}
 	inner := jsonrpc.Get(args, "toolArgs")
-	if c := s.hub.now().byName[child]; c == nil {
+	if c := s.hub.now().Child(child); c == nil {
 		return s.noServer(child)
 	}
 	target, refusal := s.lookupRemote(ctx, child, remote)
@@ -115,7 +117,7 @@ func (s *Session) callOwn(ctx context.Context, tool listedTool, m *jsonrpc.Messa
 		return append(parts, []byte(`}`))
 	}}
 	a, err := c.run(ctx)
-	if errors.Is(err, errSuperseded) {
+	if errors.Is(err, configuration.ErrSuperseded) {
 		return s.callOwn(ctx, tool, m)
 	}
 	return a
@@ -123,15 +125,15 @@ func (s *Session) callOwn(ctx context.Context, tool listedTool, m *jsonrpc.Messa
 
 // noServer says why a name is not a server that can be called.
 func (s *Session) noServer(name string) jsonrpc.Answer {
-	if b := s.hub.now().broken(name); b != nil {
+	if b := s.hub.now().BrokenEntry(name); b != nil {
 		return refuseBroken(*b)
 	}
-	return toolError(fmt.Sprintf("There is no server %q. Servers: %s", shown(name, 100), quotedList(s.hub.now().names())))
+	return toolError(fmt.Sprintf("There is no server %q. Servers: %s", shown(name, 100), quotedList(s.hub.now().ChildNames())))
 }
 
 // lookupRemote finds a tool by its child and its own name.
-func (s *Session) lookupRemote(ctx context.Context, child, remote string) (t listedTool, refusal jsonrpc.Answer) {
-	find := func() bool { t = s.tools().toolOf(child, remote); return t.Tool != nil }
+func (s *Session) lookupRemote(ctx context.Context, child, remote string) (t offering.Tool, refusal jsonrpc.Answer) {
+	find := func() bool { t = s.Catalog().OfChild(child, remote); return t.Tool != nil }
 	if find() {
 		return t, jsonrpc.Answer{}
 	}
@@ -140,14 +142,14 @@ func (s *Session) lookupRemote(ctx context.Context, child, remote string) (t lis
 	case found:
 		return t, jsonrpc.Answer{}
 	case ctx.Err() != nil:
-		return listedTool{}, gone(ctx, nil)
+		return offering.Tool{}, gone(ctx, nil)
 	case down != "":
-		return listedTool{}, toolError(down)
+		return offering.Tool{}, toolError(down)
 	}
-	c := s.tools()
+	c := s.Catalog()
 	for _, left := range c.Omitted(child) {
 		if left.Name == remote {
-			return listedTool{}, toolError(fmt.Sprintf("The tool %q of server %q is not offered: %s", remote, child, left.Reason))
+			return offering.Tool{}, toolError(fmt.Sprintf("The tool %q of server %q is not offered: %s", remote, child, left.Reason))
 		}
 	}
 	var known []string
@@ -157,7 +159,7 @@ func (s *Session) lookupRemote(ctx context.Context, child, remote string) (t lis
 		}
 	}
 	sort.Strings(known)
-	return listedTool{}, toolError(fmt.Sprintf("The server %q has no tool %q. Its tools: %s", child, shown(remote, 100), quotedList(known)))
+	return offering.Tool{}, toolError(fmt.Sprintf("The server %q has no tool %q. Its tools: %s", child, shown(remote, 100), quotedList(known)))
 }
 
 func quotedList(names []string) string {
@@ -211,10 +213,10 @@ func (h *Hub) listServers(ctx context.Context, req mcp.CallToolRequest) (*mcp.Ca
 	}
 	only := req.GetString("serverName", "")
 	g := h.now()
-	if only != "" && g.byName[only] == nil && g.broken(only) == nil {
-		return mcp.NewToolResultError(fmt.Sprintf("There is no server %q. Servers: %s", shown(only, 100), quotedList(g.names()))), nil
+	if only != "" && g.Child(only) == nil && g.BrokenEntry(only) == nil {
+		return mcp.NewToolResultError(fmt.Sprintf("There is no server %q. Servers: %s", shown(only, 100), quotedList(g.ChildNames()))), nil
 	}
-	s.awaitStarted(ctx)
+	s.AwaitStarted(ctx)
 	return structured(s.serversReport(only))
 }
 
@@ -243,11 +245,11 @@ func (h *Hub) findTools(ctx context.Context, req mcp.CallToolRequest) (*mcp.Call
 	if limit < 1 || limit > mostFound {
 		return mcp.NewToolResultError(fmt.Sprintf(`"limit" must be from 1 to %d`, mostFound)), nil
 	}
-	s.awaitStarted(ctx)
+	s.AwaitStarted(ctx)
 	found := struct {
 		Tools []foundTool `json:"tools"`
 	}{Tools: []foundTool{}}
-	for _, t := range s.tools().Find(query, limit) {
+	for _, t := range s.Catalog().Find(query, limit) {
 		found.Tools = append(found.Tools, foundTool{
 			Name: t.Name, ServerName: t.Child, ToolName: t.Remote,
 			Description: jsonrpc.Get(t.Def, "description"), InputSchema: jsonrpc.Get(t.Def, "inputSchema"),

@@ -1,44 +1,42 @@
 // Package rootsmgr answers one question: which directories may this session
-// touch, right now? It keeps the roots of one client current. Where a path leads under
-// them, package guard tells; what a path and a file URI are, package platform; which
-// directories a pattern stands for, package pattern.
+// touch, right now? It keeps the roots of one client current. Package guard
+// tells where a path leads under these roots, package platform how systems
+// spell paths, and package pattern which directories a pattern stands for.
 //
-// Most readers want two calls: [Manager.Await], which gives the [View] that one
-// call is judged by, and Guard.Check, which says where a path leads and
-// refuses what lies outside.
+// Most readers want two calls. [Manager.Await] gives the [View] that one call
+// is judged by. Guard.Check says where a path leads, and refuses what lies
+// outside.
 //
 // # Values
 //
-// A [Snapshot] is the canonical set of roots as of one generation. It never
-// changes and holds no descriptors, so one decision uses one Snapshot from
-// beginning to end. A [Manager] owns the sequence of Snapshots of one session:
-// it asks the client through a [Source], debounces, retries, keeps what it had
-// when an answer fails, and publishes. Two sessions have two Managers and share
-// nothing.
+// A [Snapshot] is the canonical set of roots of one generation. It never
+// changes, so a decision uses one Snapshot from beginning to end. A [Manager]
+// owns the Snapshots of one session, one after the other. It asks the client
+// through a [Source], waits for a quiet moment after a change, tries again, and
+// keeps the roots that it has if an answer fails. Two sessions share nothing.
 //
-// # Concurrency
+// # Who owns its state
 //
-// [NewManager] starts nothing. [Manager.Run] is the only writer of a Manager's
-// state and returns when every goroutine that it started has ended. All other
-// methods may be called from any goroutine at any time, before and after Run
-// too; only Await and Reconsider wait, and never longer than Settings.Timeout.
-// Snapshot and View are immutable and safe to share.
+// [NewManager] starts nothing. Only [Manager.Run] changes a Manager's state. It
+// returns when every goroutine that it started has ended. All other methods may
+// be called from any goroutine, before and after Run too. Only Await and
+// Reconsider wait, at most Settings.Timeout.
 //
 // # What may be a root
 //
-// A root exists, is a directory or a single file, and can be read. Whoever may
-// write in one directory may put a link in the place of a root that lies in it;
-// so a link on the way to a root counts only while the root lies in the same
-// place as the link: another entry of the list, the ceiling, a directory of
-// [Settings].Places, a folder that another user may write in. An entry is such a
-// place whether it turns out to be a root itself or not.
+// A root exists, is a directory or a file, and can be read. A root that is
+// missing is reported and never created. [Manager.LookAgain] looks at it once
+// more before a path is denied because of it. A configured root may be a
+// pattern ([SettingEntry]). Its matches are looked up with each Snapshot.
+// Beyond its bounds a pattern opens nothing.
 //
-// A root that is missing is reported, and never made. Nothing watches for it:
-// [Manager.LookAgain], asked about a path that would be denied, looks at it once
-// more. In settings a path may be a pattern ([SettingEntry]); what it matches is
-// looked up with each Snapshot, within bounds beyond which it opens nothing.
+// Somebody who may write in a directory can replace a root in it by a link. So
+// a root counts only while links on the way to it stay inside such a directory:
+// another entry of the list, the ceiling, one of [Settings].Places, or a folder
+// that other users may write in.
 //
-// What else is not promised says package guard: a Guard is a check, not confinement.
+// # What it refuses to do
 //
-// The package knows no MCP: it imports no protocol and writes no messages.
+// It imports no protocol and writes no messages. It promises no confinement:
+// package guard says what a check cannot see.
 package rootsmgr

@@ -189,14 +189,14 @@ func (m *Manager) Updates() <-chan struct{} { return m.pub.Load().changed }
 // now. After Settings.Timeout it returns what there is: kept roots marked
 // stale, else the fallback, else the failed case. The error is the cause of
 // ctx's end, or ErrClosed; the View beside it denies or is as old as it says.
-func (m *Manager) Await(ctx context.Context) (View, error) { return m.Begin().Await(ctx) }
+func (m *Manager) Await(ctx context.Context) (View, error) { return m.NewWait().Await(ctx) }
 
 // Reconsider asks once more before a denial: where the client answered
 // that nothing usable is open, or where it does not announce changes, and not
 // more often than every 5 s. The bool says whether a question was asked whose
 // answer the View takes account of; without it the View is the present one.
 func (m *Manager) Reconsider(ctx context.Context) (View, bool, error) {
-	return m.Begin().Reconsider(ctx)
+	return m.NewWait().Reconsider(ctx)
 }
 
 // Wait is the time that one call may wait: all its waiting together takes at most
@@ -206,9 +206,9 @@ type Wait struct {
 	until time.Time
 }
 
-// Begin starts the clock for one call. Use it where a call may both Await and
+// NewWait starts the clock for one call. Use it where a call may both Await and
 // Reconsider.
-func (m *Manager) Begin() *Wait {
+func (m *Manager) NewWait() *Wait {
 	return &Wait{m: m, until: time.Now().Add(m.terms.Load().settings.Timeout)}
 }
 

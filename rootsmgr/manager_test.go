@@ -89,7 +89,7 @@ func TestPatienceIsOneBudget(t *testing.T) {
 		q.Roots("file:///a")
 		<-d.First()
 		time.Sleep(5 * time.Second)
-		w := d.Begin()
+		w := d.NewWait()
 		time.Sleep(7 * time.Second)
 		start := time.Now()
 		v, asked, err := w.Reconsider(t.Context())

@@ -1,44 +1,42 @@
 // Package validate answers one question: may this call be dispatched?
 //
-// # The stages
+// A call passes these stages. Each relies on the one before.
 //
-// A call passes them in this order, and each exists because the next one relies on it.
-//
-//  1. [Checker.Scan]: strict parse, schema, search (package detect). It needs no roots, so a call without paths never
-//     waits for them. The bytes that were walked are the bytes to send.
-//  2. [Checker.Judge]: each finding is read in every way that the child or the kernel might read it. What is protected (the
-//     hub's own configuration and records) is denied first. Then every reading must lie inside the boundary.
-//  3. The rules of the policy (package policy) are asked about what the boundary has judged.
-//  4. One finding outside denies the call. The zero value of everything that decides denies.
+//  1. [Checker.Scan] parses the arguments strictly, checks them against the tool's schema, and finds the strings that may be
+//     paths (package detect). It needs no roots, so a call without paths never waits for them. The bytes that were scanned
+//     are the bytes to send.
+//  2. [Checker.Judge] takes each finding in every reading that the child or the kernel may give it. Protected paths (the hub's
+//     own configuration and records) are denied first. Every reading must then lie inside the boundary.
+//  3. The rules of the policy (package policy) are applied to the result.
+//  4. One path that is denied denies the call. The zero value of everything that decides means deny.
 //  5. An allowed call gets the rewrites that its server needs (below).
 //
-// # Odd names
+// # Names that look like patterns
 //
-// A root may be called [x], $HOME or My Project. Its text at the beginning of a path is read as itself, where the filesystem
-// holds nothing by any other reading of it; what follows it is read in every way. On POSIX a backslash is an ordinary
-// character of a file name, and a separator to programs that were written for both systems: both readings must lie inside.
+// A directory may be called [x], $HOME or My Project. At the start of a path, the name of a root is read as it stands,
+// unless the filesystem holds something by another reading. The rest of the path is read in every way. On POSIX a backslash
+// is part of a name for some programs and a separator for others: both readings must lie inside.
 //
 // # Rewriting
 //
-// What is sent is what was judged. A server that cannot take a path as it was sent has a profile that says so, and
-// [Verdict.Rewrites] names the strings to replace: a file URI with exactly one reading becomes a plain path, and the
-// spelling in which a root was given becomes its resolved path. Only whole strings that a declaration or a name makes paths
-// are rewritten, and nothing where no boundary is known. The call with its new strings is searched, judged and held against
-// the schema again as a whole. Where that fails for a root, the call goes out as it came; where it fails for a file URI, it
-// is denied, because the server would open the URI as a relative name.
+// Some servers cannot take a path as the client wrote it; a built-in profile says so. [Verdict.Rewrites] then names the
+// strings to replace: a file URI with one reading becomes a plain path, and the spelling of a root its resolved path. Only
+// whole strings are replaced, only those that a declaration or their name makes paths, and only under a known boundary. The
+// call is then scanned and judged again with the new strings. If that fails for a root, the call is sent as it came. If it
+// fails for a file URI, the call is denied, because the server would take the URI for a relative name.
 //
 // # Concurrency
 //
-// A [Checker], a [Tool] and a [Scan] are immutable and may be used by any number of goroutines; there are no locks and no
-// goroutines here. One budget, of work and not of time, pays for a call. Within a call each place on disk is looked at once,
-// and nothing is kept for the next: a symbolic link may be swapped between two of them.
+// A [Checker], a [Tool] and a [Scan] are immutable and safe for concurrent use. There are no goroutines. One budget bounds the
+// work for a call. Within a call each place on disk is looked at once; nothing is kept for the next call, because a link may
+// have been replaced.
 //
-// # What no check can promise
+// # What it refuses to do
 //
-// A shell has a whole language to build a path from, which nobody can read out of its text: scanning its words stops
-// accidents and the plain attempts. The effect of a tool is not in its arguments: one that runs the project's tests runs
-// whatever the project says. A path is judged now and opened later by another process. Hard links and bind mounts cannot be
-// seen (a hard link to a protected file is). Where the kernel can enforce a boundary, give it the same one.
+// It does not guess that something is harmless: what cannot be resolved is denied.
 //
-// It refuses to guess in the other direction: what cannot be resolved is denied, never taken for harmless.
+// It cannot promise that a shell script stays inside: a script can compute any path, and only the words in its text are
+// checked. Nor does a call say what its tool does: a tool that runs a project's tests runs whatever the project holds. A path
+// is judged now and opened later by another process. Hard links and bind mounts cannot be seen, but a hard link to a protected
+// file is. Where the kernel can enforce a boundary, give it the same one.
 package validate

@@ -1,21 +1,23 @@
 // Package handshake starts to speak to a child server, and finds out in which era of
-// the protocol: by the handshake (2024-11-05 to 2025-11-25), or without one
+// the protocol: with a handshake (2024-11-05 to 2025-11-25), or without one
 // (2026-07-28).
 //
-// Of a child that has both, [Start] takes the one that its caller names first: what
-// comes first on a connection is of that era, for servers of both eras take it for a
-// choice that lasts. For clients of the handshake a child is sent initialize, and
-// asked for server/discover only where it refuses that. For the others it is asked
-// for server/discover first. A result that names a version of ours, or an error of the
-// modern era, settles it; any other answer has initialize follow at once on the same
-// connection, and so has no answer within two seconds. Nothing is taken back
-// meanwhile: a server that is still loading finds both. One that was only too slow for
-// the question is marked (Offer.Both), and may be spoken to without a handshake from
-// its next start on.
+// The caller of [Start] names the era that it prefers. A child that has both is spoken
+// to in that one. The first message decides, because servers of both eras take it as a
+// choice for the whole connection:
 //
-// Versions and their negotiation are mcp-go's; what the child said of itself stays
-// raw beside what mcp-go made of it.
+//   - Handshake preferred: the child is sent initialize. Only if it refuses, it is asked
+//     for server/discover.
+//   - No handshake preferred: the child is asked for server/discover. It has no handshake
+//     if the result names a version of ours, or if it answers with an error of that era.
+//     After any other answer initialize follows at once; without an answer it follows
+//     after two seconds. The question stays open meanwhile, so a slow server finds both.
 //
-// The package has no state and starts no child. It does not remember what it found
-// out, and lists nothing.
+// A server that only answered server/discover too late is marked (Offer.Both). At its
+// next start it may be spoken to without a handshake.
+//
+// mcp-go negotiates the version. What the child said of itself is also kept as raw bytes.
+//
+// The package has no state. It starts no child, does not remember what it found out, and
+// lists nothing.
 package handshake

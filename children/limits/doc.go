@@ -1,11 +1,13 @@
 // Package limits bounds how many child servers start and run at a time.
 //
-// A [Turn] is the right to start: so many start at a time, and of them only as many
-// load their programs as the processors can do. It ends early for a child that takes
-// long. A place is the right to run: where all of the [Places] are taken, the longest
-// idle [Tenant] that may be evicted is asked to leave, and where there is none the
-// start fails with [ErrBusy].
+// A [Turn] is the right to start. Only so many children start at a time, and fewer of
+// them load their programs at once: as many as there are processors. A child that takes
+// long gives its turn back early.
 //
-// Turns are channels and Places a mutex that is a leaf: no Tenant is asked under it.
-// The package starts and stops nobody itself, and does not know what a child is.
+// A place is the right to run. If all [Places] are taken, the [Tenant] that has been idle
+// longest and may be evicted is asked to leave. If there is none, the start fails with
+// [ErrBusy].
+//
+// Turns are channels. Places are guarded by a leaf mutex, and no Tenant is called under
+// it. The package starts and stops nobody itself, and does not know what a child is.
 package limits

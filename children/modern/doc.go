@@ -1,22 +1,23 @@
 // Package modern speaks to child servers without a handshake (2026-07-28).
 //
-// [New] puts a [Link] on top of one that carries messages. It puts the version, this
-// program and what the client can do into the _meta of each request, by splicing the
-// raw params: that of [WithClient], else that of the [Owner]. Members of _meta that
-// are of one hop give way, all other bytes stay. A result of an unknown resultType is
-// a broken answer, but to a method of an extension; one that asks for input comes raw
-// from Call. [Link.Discover] asks what the child is, and sorts what it answers.
+// [New] puts a [Link] on top of one that carries messages. The Link writes the _meta of
+// each request: the version, this program, and what the client can do. The latter is that
+// of [WithClient], otherwise that of the [Owner]. All other bytes of the params stay. A
+// result that asks for input is returned as it came. A result of an unknown resultType is
+// a broken answer, except to a method of an extension. [Link.Discover] asks what the child
+// is.
 //
-// What exists only in the era of the handshake is emulated, so that to the rest of the
-// program the two differ little. resources/subscribe and logging/setLevel are answered
-// here: the resources go, with the tasks of [Link.WatchTask], into
-// subscriptions/listen, which is kept open for the lists as well and opened again when
-// it breaks, with everything looked at that may have changed meanwhile; the level goes
-// with each request. Notifications come as in the other era.
+// The Link also answers what exists only in the era of the handshake, so that the rest of
+// the program sees little difference:
 //
-// Each stream of subscriptions is kept by a goroutine of its own; a mutex guards what
-// they share. All end with [Link.End].
+//   - resources/subscribe adds to what is asked for by subscriptions/listen, as does
+//     [Link.WatchTask]. That stream is kept open for list changes too. When it breaks it is
+//     opened again, and everything that may have changed meanwhile is read again.
+//   - logging/setLevel is kept, and the level goes with each request.
 //
-// The package does not choose the era, and tells of no change of roots: such a child
-// keeps none, and asks with the call that needs them.
+// Each stream is read by a goroutine of its own; a mutex guards what they share. All end
+// with [Link.End].
+//
+// The package does not choose the era. It tells the child of no change of roots: such a
+// child keeps none, and asks for them in the calls that need them.
 package modern

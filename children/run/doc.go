@@ -1,19 +1,20 @@
 // Package run is one start of a child server, from its launch to its end.
 //
-// [Start] opens the [link.Link]; [Run.Connect] does the handshake, lists what the child
-// offers and sees the first roots applied. From then on the run may be called:
-// [Run.Call] waits for the answer, [Run.StartCall] does not. A call ends with its
-// context, with the idle timeout of its server, or with the child, and its error then
-// says what became of the child. [Run.Follow] lists anew what the child says has
-// changed. What the child asks is answered here where it is ping or roots/list, and
-// goes to the [Instance] otherwise; while it waits for that no call times out.
+// [Start] opens the connection. [Run.Connect] does the handshake, lists what the child
+// offers, and waits until the child has applied its first roots. Then the run may be
+// called: [Run.Call] waits for the answer, [Run.StartCall] does not. A call ends with its
+// context, by its idle timeout, or with the child. In the last case its error says what
+// became of the child.
 //
-// A run belongs to the goroutine of its instance. Calls, requests and notifications
-// come from any: what they touch is a channel, an atomic, or under a mutex that is a
-// leaf. [Start] starts one goroutine, which ends with the child; [Run.Stop] waits for
-// it.
+// [Run.Follow] reads a list again when the child says that it has changed. A child may ask
+// something too. The run answers ping and roots/list itself and passes other requests to
+// the [Instance]. Calls of the run do not time out while such a request is open.
 //
-// The package decides nothing about the life of an instance: it does not restart,
-// replace or evict, and does not choose roots. It quotes what a child that others share
-// wrote to stderr in no error.
+// A run belongs to the goroutine of its instance. Its exported methods for calls,
+// requests and notifications may be called from any goroutine: what they share is a
+// channel, an atomic, or guarded by a leaf mutex. [Start] starts one goroutine, which
+// ends with the child. [Run.Stop] waits for it.
+//
+// The package does not restart, replace or evict a child, and does not choose its roots.
+// No error quotes what a shared child wrote to stderr.
 package run

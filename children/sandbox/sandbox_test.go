@@ -2,6 +2,9 @@ package sandbox_test
 
 import (
 	"errors"
+	"flag"
+	"fmt"
+	"os"
 	"runtime"
 	"strings"
 	"testing"
@@ -98,5 +101,39 @@ func TestProfiles(t *testing.T) {
 	}
 	if narrow.Allows("/b/c") != rw || narrow.Allows("/bc") != 0 {
 		t.Error("a rule is about what lies below its path")
+	}
+}
+
+var update = flag.Bool("update", false, "write docs/sandbox.md anew")
+
+// TestBaseIsDocumented: the page has the list that is enforced.
+//
+//	go test ./children/sandbox -run Documented -update
+func TestBaseIsDocumented(t *testing.T) {
+	const page = "../../docs/sandbox.md"
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	have := strings.ReplaceAll(string(text), "\r\n", "\n")
+	before, rest, ok := strings.Cut(have, "<!-- generated: base -->\n")
+	_, after, more := strings.Cut(rest, "<!-- end -->")
+	if !ok || !more {
+		t.Fatal(page, "has no generated part")
+	}
+	var b strings.Builder
+	b.WriteString("\n| for | allowed | paths |\n|---|---|---|\n")
+	for _, need := range sandbox.Base() {
+		fmt.Fprintf(&b, "| %s | %s | `%s` |\n", need.For, need.Access, strings.Join(need.Paths, "`, `"))
+	}
+	want := before + "<!-- generated: base -->\n" + b.String() + "\n<!-- end -->" + after
+	switch {
+	case have == want:
+	case !*update:
+		t.Errorf("%s is not what the code says: go test ./children/sandbox -run Documented -update", page)
+	default:
+		if err := os.WriteFile(page, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
 	}
 }

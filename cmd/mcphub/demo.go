@@ -113,8 +113,8 @@ func demo(ctx context.Context, s *screen) error {
 		return exit.Errorf(exit.Failure, "%d of %d steps did not come out as promised", failed, len(steps))
 	}
 	s.say("%s Two calls passed, three never reached the server.", s.paint("1;32", "All as promised."))
-	s.say("\nNext: register `mcphub serve` in your IDE, and ask your agent to call get-roots.")
-	s.say("hub.json.example shows how to put more servers behind it.")
+	s.say("\nNext: `mcphub init` takes over the servers of your clients and registers the hub in them.")
+	s.say("Then ask your agent to call get-roots.")
 	return nil
 }
 

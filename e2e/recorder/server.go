@@ -85,7 +85,7 @@ func (s *server) line(raw []byte) {
 	case !hasID:
 		s.notified(method, m)
 	case method == "tools/call":
-		done := s.begin(string(id))
+		done := s.startCall(string(id))
 		go func() {
 			defer s.end(string(id))
 			s.call(id, m["params"], done)
@@ -213,7 +213,7 @@ func (s *server) answered(id string, raw []byte) {
 	}
 }
 
-func (s *server) begin(id string) <-chan struct{} {
+func (s *server) startCall(id string) <-chan struct{} {
 	done := make(chan struct{})
 	s.mu.Lock()
 	defer s.mu.Unlock()

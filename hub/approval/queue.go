@@ -150,7 +150,7 @@ func (q *Queue) put(ctx context.Context, r *Request, asked *Question, e *entry, 
 	}
 	asker := c.Asker(ctx)
 	defer c.Waiting(ctx, waitsFor)()
-	q.begin(e, asker.Who(), time.Now())
+	q.start(e, asker.Who(), time.Now())
 	q.log.Info().Str("child", e.child).Str("what", r.Name).Str("asked", asker.Who()).Strs("rules", asked.proposal.rules).Msg("a person is asked to approve a call")
 	until, cancel := context.WithTimeoutCause(ctx, q.inForce().Timeout, ErrUnanswered)
 	defer cancel()

@@ -89,8 +89,8 @@ func (q *Queue) await(ctx context.Context, e *entry, c Caller) (*outcome, error)
 	}
 }
 
-// begin notes that a question is with a person now.
-func (q *Queue) begin(e *entry, by string, now time.Time) {
+// start notes that a question is with a person now.
+func (q *Queue) start(e *entry, by string, now time.Time) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	e.by, e.since = by, now

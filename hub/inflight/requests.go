@@ -18,21 +18,21 @@ type Client interface {
 type Requests[C Client] struct {
 	mu    sync.Mutex
 	last  *Request[C] // the newest; a list by older and newer
-	count uint64      // of all that began
+	count uint64      // of all that were started
 
 	asked map[*question[C]]struct{}
 	by    map[string]*question[C] // by the progress token that the client was given
 	token uint64                  // the last one given
 }
 
-// A Request is one that is with a child. Key and Client are set before Begin. The
+// A Request is one that is with a child. Key and Client are set before Start. The
 // rest belongs to Requests.
 type Request[C Client] struct {
 	Key    children.Key
 	Client C
 
 	older, newer *Request[C]
-	begun        bool
+	started      bool
 }
 
 type contextKey[C Client] struct{}
@@ -51,7 +51,7 @@ func From[C Client](ctx context.Context) *Request[C] {
 // Track notes that a request is with a child until back is called with what became
 // of it. The context is for Lease.Call.
 func (rs *Requests[C]) Track(ctx context.Context, r *Request[C]) (_ context.Context, back func(err error)) {
-	rs.Begin(r)
+	rs.Start(r)
 	return With(ctx, r), func(err error) {
 		for _, told := range rs.End(r, err != nil) {
 			<-told
@@ -59,11 +59,11 @@ func (rs *Requests[C]) Track(ctx context.Context, r *Request[C]) (_ context.Cont
 	}
 }
 
-// Begin enters a request.
-func (rs *Requests[C]) Begin(r *Request[C]) {
+// Start enters a request.
+func (rs *Requests[C]) Start(r *Request[C]) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
-	r.begun = true
+	r.started = true
 	rs.count++
 	if r.older = rs.last; r.older != nil {
 		r.older.newer = r
@@ -85,7 +85,7 @@ func (rs *Requests[C]) End(r *Request[C], givenUp bool) (ending []<-chan struct{
 	if r.older != nil {
 		r.older.newer = r.newer
 	}
-	r.older, r.newer, r.begun = nil, nil, false
+	r.older, r.newer, r.started = nil, nil, false
 	var over []*question[C]
 	for q := range rs.asked {
 		if q.on != r {
@@ -104,8 +104,8 @@ func (rs *Requests[C]) End(r *Request[C], givenUp bool) (ending []<-chan struct{
 	return ending
 }
 
-// Begun is how many requests have gone on to children.
-func (rs *Requests[C]) Begun() uint64 {
+// Started is how many requests have gone on to children.
+func (rs *Requests[C]) Started() uint64 {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	return rs.count
@@ -123,7 +123,7 @@ func (rs *Requests[C]) Find(k children.Key, came *Request[C]) (on *Request[C], t
 
 // find is Find for callers that hold mu.
 func (rs *Requests[C]) find(k children.Key, came *Request[C]) (on *Request[C], to C, ok bool) {
-	if came != nil && came.Key == k && came.begun {
+	if came != nil && came.Key == k && came.started {
 		return came, came.Client, true
 	}
 	n := 0
@@ -148,7 +148,7 @@ func (rs *Requests[C]) find(k children.Key, came *Request[C]) (on *Request[C], t
 func (rs *Requests[C]) Candidates(k children.Key, came *Request[C]) (all []*Request[C]) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
-	if came != nil && came.Key == k && came.begun {
+	if came != nil && came.Key == k && came.started {
 		return []*Request[C]{came}
 	}
 	for r := rs.last; r != nil; r = r.older {

@@ -32,12 +32,12 @@ func TestWhoseWordsTheyAre(t *testing.T) {
 			t.Errorf("it belongs to %v, %q, %v", gotOn, gotTo.name, gotOK)
 		}
 	}
-	rs.Begin(far)
+	rs.Start(far)
 	check(nil, nil, "", false)
 	check(far, nil, "", false) // which is with another child
-	rs.Begin(deaf)
+	rs.Start(deaf)
 	check(nil, deaf, "deaf", true)
-	rs.Begin(near)
+	rs.Start(near)
 	check(nil, nil, "near", true)
 	check(deaf, deaf, "deaf", true)
 	if got := rs.Candidates(kid, nil); len(got) != 2 || got[0] != near || got[1] != deaf {
@@ -47,8 +47,8 @@ func TestWhoseWordsTheyAre(t *testing.T) {
 	check(near, deaf, "deaf", true) // it is over
 	rs.End(deaf, false)
 	check(nil, nil, "", false)
-	if rs.Begun() != 3 {
-		t.Errorf("%d have begun", rs.Begun())
+	if rs.Started() != 3 {
+		t.Errorf("%d were started", rs.Started())
 	}
 }
 
@@ -58,7 +58,7 @@ func TestQuestionsEndWithTheirRequest(t *testing.T) {
 	for _, givenUp := range []bool{true, false} {
 		var rs Requests[someone]
 		r := &Request[someone]{Key: children.Key{Child: "kid"}, Client: someone{"near", true}}
-		rs.Begin(r)
+		rs.Start(r)
 		there, end := make(chan struct{}), make(chan struct{})
 		ended := make(chan error)
 		go func() {

@@ -32,15 +32,15 @@ var (
 	errOver      = errors.New("the request is over")
 )
 
-// A trip is one request of a client: the first one, or a retry.
-type trip struct {
-	meta Meta
-	out  Outlet
+// A roundTrip is one request of a client: the first one, or a retry.
+type roundTrip struct {
+	meta  Meta
+	reply Reply
 }
 
 // given is what came with the request that the work is on.
 type given struct {
-	meta    Meta           // of the first trip
+	meta    Meta           // of the first round trip
 	roots   *rootsmgr.View // that the client gave with it; nil where it gave none
 	child   *childState    // that the client brings back; nil for none
 	answers []byte         // for a child, raw, an object; nil for none
@@ -48,7 +48,7 @@ type given struct {
 
 // A Client is whoever made one request, over all round trips that it takes. The
 // work on the request goes through it: what the client is told goes out with the
-// trip under way, and what it is asked is the answer to that trip.
+// round trip under way, and what it is asked is the answer to that round trip.
 type Client struct {
 	v       *Server
 	subject []byte // that a requestState is bound to; made when first needed
@@ -71,15 +71,15 @@ type Client struct {
 
 // clientState is what Client.mu guards.
 type clientState struct {
-	trip  *trip // nil while the client is not there: suspended, or over
-	open  []*question
-	keys  int         // given so far
-	turn  turn        // set by the work, and by a roots query while that is with a child
-	left  bool        // the client does not come again
-	over  bool        // the work has ended
-	typed bool        // what it ended with says of itself what it is, and may
-	roots bool        // it ended because the client has to say first what its roots are
-	query *rootsQuery // on account of a child; nil: none yet
+	current *roundTrip // nil while the client is not there: suspended, or over
+	open    []*question
+	keys    int         // given so far
+	turn    turn        // set by the work, and by a roots query while that is with a child
+	left    bool        // the client does not come again
+	over    bool        // the work has ended
+	typed   bool        // what it ended with says of itself what it is, and may
+	roots   bool        // it ended because the client has to say first what its roots are
+	query   *rootsQuery // on account of a child; nil: none yet
 }
 
 // A question is one thing that the client is asked.
@@ -121,7 +121,7 @@ func (c *Client) Wants(*jsonrpc.Message) bool { return true }
 // meanwhile.
 func (c *Client) Yield() { c.leaveTurn() }
 
-// meta is what the trip under way says of its client; the first one while there is
+// meta is what the round trip under way says of its client; the first one while there is
 // none.
 func (c *Client) meta() Meta {
 	if t := c.now(); t != nil {
@@ -130,16 +130,16 @@ func (c *Client) meta() Meta {
 	return c.given.meta
 }
 
-func (c *Client) now() *trip {
+func (c *Client) now() *roundTrip {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.state.trip
+	return c.state.current
 }
 
 // say picks the way of a notification. Only what belongs to a request may go out
-// with it: its progress, by the token of the trip, and the log as far as the trip
+// with it: its progress, by the token of the round trip, and the log as far as the round trip
 // asked for it.
-func (c *Client) say(method string, params [][]byte) (Outlet, [][]byte) {
+func (c *Client) say(method string, params [][]byte) (Reply, [][]byte) {
 	t := c.now()
 	if t == nil {
 		return nil, nil
@@ -161,38 +161,38 @@ func (c *Client) say(method string, params [][]byte) (Outlet, [][]byte) {
 	default:
 		return nil, nil
 	}
-	return t.out, params
+	return t.reply, params
 }
 
-// Notify tells the client with the trip under way; what it is not to be told is
+// Notify tells the client with the round trip under way; what it is not to be told is
 // dropped.
 func (c *Client) Notify(ctx context.Context, method string, params ...[]byte) error {
-	if out, params := c.say(method, params); out != nil {
-		return out.Notify(ctx, method, params...)
+	if reply, params := c.say(method, params); reply != nil {
+		return reply.Notify(ctx, method, params...)
 	}
 	return nil
 }
 
 // TryNotify is Notify that never blocks.
 func (c *Client) TryNotify(method string, params ...[]byte) bool {
-	out, params := c.say(method, params)
-	return out == nil || out.TryNotify(method, params...)
+	reply, params := c.say(method, params)
+	return reply == nil || reply.TryNotify(method, params...)
 }
 
 // TrySpare is TryNotify that leaves room to others.
 func (c *Client) TrySpare(method string, params ...[]byte) bool {
-	out, params := c.say(method, params)
-	return out == nil || out.TrySpare(method, params...)
+	reply, params := c.say(method, params)
+	return reply == nil || reply.TrySpare(method, params...)
 }
 
-// Detach hands over the way of the trip under way: the Client says nothing on it
+// Detach hands over the way of the round trip under way: the Client says nothing on it
 // from then on.
-func (c *Client) Detach() Outlet {
+func (c *Client) Detach() Reply {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	t := c.state.trip
-	c.state.trip = nil
-	return t.out
+	t := c.state.current
+	c.state.current = nil
+	return t.reply
 }
 
 // Call asks the client, in place of the answer to its request, and waits until it
@@ -268,7 +268,7 @@ func questionParams(method string, params []byte) []byte {
 	return append(b, '}')
 }
 
-// start does the work on a goroutine of its own, which may outlive the trip; false
+// start does the work on a goroutine of its own, which may outlive the round trip; false
 // once the Server was closed.
 func (c *Client) start(serve func() jsonrpc.Answer) bool {
 	return c.v.calls.start(c, func() {
@@ -288,7 +288,7 @@ func (c *Client) start(serve func() jsonrpc.Answer) bool {
 	})
 }
 
-// attend waits with the client of a trip for what becomes of its request: the
+// attend waits with the client of a round trip for what becomes of its request: the
 // answer, or what it is asked first.
 func (c *Client) attend(ctx context.Context) jsonrpc.Answer {
 	for {
@@ -309,11 +309,11 @@ func (c *Client) attend(ctx context.Context) jsonrpc.Answer {
 	}
 }
 
-// leave ends the trip under way: nothing is said on it any more.
+// leave ends the round trip under way: nothing is said on it any more.
 func (c *Client) leave() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.state.trip = nil
+	c.state.current = nil
 }
 
 // gather waits for more questions, but not long.
@@ -330,7 +330,7 @@ func (c *Client) gather(ctx context.Context) {
 func (c *Client) finish(a jsonrpc.Answer) jsonrpc.Answer {
 	c.mu.Lock()
 	typed, roots := c.state.typed, c.state.roots
-	c.state.trip = nil
+	c.state.current = nil
 	c.mu.Unlock()
 	if roots {
 		discard(a)
@@ -343,7 +343,7 @@ func (c *Client) finish(a jsonrpc.Answer) jsonrpc.Answer {
 	return c.v.Result(a, keep, typed)
 }
 
-// suspend answers the trip with the questions that are open. false: there are none
+// suspend answers the round trip with the questions that are open. false: there are none
 // any more, or the work has ended.
 func (c *Client) suspend() (jsonrpc.Answer, bool) {
 	questions, ok := c.questions()
@@ -365,16 +365,16 @@ func (c *Client) suspend() (jsonrpc.Answer, bool) {
 	return c.v.Result(jsonrpc.ResultAnswer(append(b, '}')), nil, true), true
 }
 
-// questions ends the trip with the questions that are open, as inputRequests. What
+// questions ends the round trip with the questions that are open, as inputRequests. What
 // the client did not declare is refused to whoever asks. false: there is nothing
 // to ask.
 func (c *Client) questions() (requests []byte, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.state.over || c.state.trip == nil {
+	if c.state.over || c.state.current == nil {
 		return nil, false
 	}
-	claims := &c.state.trip.meta.Client
+	claims := &c.state.current.meta.Client
 	var open []*question
 	for _, q := range c.state.open {
 		if q.method == declaration.MethodRootsList && claims.Roots {
@@ -406,7 +406,7 @@ func (c *Client) questions() (requests []byte, ok bool) {
 		b = jsonrpc.AppendString(append(jsonrpc.AppendString(b, q.key), `:{"method":`...), q.method)
 		b = append(append(append(b, `,"params":`...), q.params...), '}')
 	}
-	c.state.trip = nil
+	c.state.current = nil
 	return append(b, '}'), true
 }
 

@@ -73,11 +73,11 @@ func (v *Server) Close() { v.calls.close() }
 // Busy reports whether any work is under way, or waits for its client.
 func (v *Server) Busy() bool { return v.calls.busy() }
 
-// An Outlet is what a transport lets the hub say on account of one request before
+// A Reply is what a transport lets the hub say on account of one request before
 // its answer: over stdio the connection, over HTTP the response of that request.
 // It may be used by any number of goroutines. Once the request was answered it
 // says nothing any more, without an error.
-type Outlet interface {
+type Reply interface {
 	Notify(ctx context.Context, method string, params ...[]byte) error
 	TryNotify(method string, params ...[]byte) bool
 	TrySpare(method string, params ...[]byte) bool
@@ -87,7 +87,7 @@ type Outlet interface {
 type Request struct {
 	Message *jsonrpc.Message // the Server may keep parts of it
 	Meta    Meta
-	Out     Outlet
+	Reply   Reply
 	Asks    bool // it may be answered with a question
 }
 
@@ -104,7 +104,7 @@ func (v *Server) Serve(ctx context.Context, r Request, work Work) jsonrpc.Answer
 	if err != nil {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
 	}
-	c := v.Client(r.Meta, r.Out)
+	c := v.Client(r.Meta, r.Reply)
 	c.request, c.asks, c.token, c.end.Base = request, r.Asks, slices.Clone(r.Meta.Token), ctx
 	if !c.asks {
 		defer c.end.Free()
@@ -122,7 +122,7 @@ func (v *Server) Serve(ctx context.Context, r Request, work Work) jsonrpc.Answer
 		case refusal.Error != nil:
 			return refusal
 		case kind == stateSuspended:
-			if a, ok := v.resume(ctx, string(payload), responses, c.state.trip); ok {
+			if a, ok := v.resume(ctx, string(payload), responses, c.state.current); ok {
 				return a
 			}
 			c.given.answers = nil // to questions that will be asked once more
@@ -143,13 +143,13 @@ func (v *Server) Serve(ctx context.Context, r Request, work Work) jsonrpc.Answer
 
 // Client is the client of a request that is answered by none of Serve's work. It
 // can be told things, and says of itself what came with the request.
-func (v *Server) Client(meta Meta, out Outlet) *Client {
-	return &Client{v: v, given: given{meta: meta}, state: clientState{trip: &trip{meta, out}}}
+func (v *Server) Client(meta Meta, reply Reply) *Client {
+	return &Client{v: v, given: given{meta: meta}, state: clientState{current: &roundTrip{meta, reply}}}
 }
 
 // resume goes on with a suspended request: its client has come again. ok is false
 // for one that gave way to others meanwhile: it is made anew.
-func (v *Server) resume(ctx context.Context, id string, responses []byte, t *trip) (a jsonrpc.Answer, ok bool) {
+func (v *Server) resume(ctx context.Context, id string, responses []byte, t *roundTrip) (a jsonrpc.Answer, ok bool) {
 	c := v.calls.find(id)
 	if c != nil {
 		if err := c.check(responses); err != nil {
@@ -200,10 +200,10 @@ func fitting(method string, a []byte) error {
 }
 
 // proceed hands over what the client answered; what it left out is asked again.
-func (c *Client) proceed(responses []byte, t *trip) {
+func (c *Client) proceed(responses []byte, t *roundTrip) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.state.trip = t
+	c.state.current = t
 	var open []*question
 	for _, q := range c.state.open {
 		if a := jsonrpc.Get(responses, q.key); a != nil {

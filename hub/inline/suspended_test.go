@@ -37,7 +37,7 @@ func (testHost) AwaitServed(context.Context, rootsmgr.View) error           { re
 func (testHost) Served(string) (set string, view rootsmgr.View)             { return "", rootsmgr.View{} }
 func (testHost) Serve(context.Context, string, string, rootsmgr.View) error { return nil }
 
-// quiet is an outlet that nobody listens at.
+// quiet is a Reply that nobody reads.
 type quiet struct{}
 
 func (quiet) Notify(context.Context, string, ...[]byte) error { return nil }
@@ -56,7 +56,7 @@ func serve(t *testing.T, v *Server, members string, do func(ctx context.Context,
 		t.Fatal(err)
 	}
 	meta := Meta{Client: declaration.Client{Known: true, Can: declaration.Abilities{Form: true}}}
-	return v.Serve(t.Context(), Request{Message: m, Meta: meta, Out: quiet{}, Asks: true}, func(c *Client, end *jsonrpc.Cancellation, _ *jsonrpc.Message) jsonrpc.Answer {
+	return v.Serve(t.Context(), Request{Message: m, Meta: meta, Reply: quiet{}, Asks: true}, func(c *Client, end *jsonrpc.Cancellation, _ *jsonrpc.Message) jsonrpc.Answer {
 		return do(end.Context(), c)
 	})
 }

@@ -86,7 +86,7 @@ func undouble(w string) string {
 	return w
 }
 
-// near reports whether one or two slips of the pen make b of a: a letter too many,
+// near reports whether one or two typing errors make b of a: a letter too many,
 // too few, another one, or two exchanged. Short words must begin alike.
 func near(a, b string) bool {
 	most := 1

@@ -6,19 +6,19 @@
 //
 // # Ownership
 //
-// A [Table] has the subscriptions of all sessions of a hub, by instance and
-// resource: a shared instance is asked to stop when nobody wants the resource any
-// more. A [Notifier] belongs to one session and knows its streams, and the lists
-// that its client has seen. What it tells of lists it tells on its own goroutine,
+// A [Table] has the subscriptions of all sessions of a hub, by instance and resource.
+// A shared instance is told to unsubscribe when no session wants the resource any more.
+// A [Notifier] belongs to one session. It knows the session's streams, and the lists
+// that its client has seen. It announces changed lists on a goroutine of its own,
 // which runs between Start and Stop.
 //
 // The mutex of a Table and that of a stream are leaves. The mutex of a Notifier is
-// held while the session makes its lists, so a session must not hold a lock of its
-// own that this takes when it calls a Notifier.
+// held while the session makes its lists. So a session must not call a Notifier while
+// it holds a lock that making lists takes.
 //
 // # What it refuses to do
 //
 // It judges nothing: whether a resource may be subscribed to is for the [Place]
-// that is asked. It never blocks a child's read loop. What a client does not take
-// of a resource's updates is dropped, but a changed list is told surely.
+// that is asked. It never blocks a child's read loop. Updates of a resource are
+// dropped if the client does not read, but a changed list is always announced.
 package subscribe

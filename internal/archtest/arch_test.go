@@ -58,7 +58,7 @@ var allowed = map[string][]string{
 	"children/spec":           {"children/launch", "children/offers", "children/remote", "children/sandbox", "internal/jsonrpc", "rootsmgr"},
 	"children/run":            {"children/handshake", "children/health", "children/launch", "children/link", "children/modern", "children/offers", "children/served", "children/spec", "internal/jsonrpc"},
 	"children":                {"children/handshake", "children/health", "children/launch", "children/limits", "children/link", "children/modern", "children/offers", "children/process", "children/remote", "children/run", "children/sandbox", "children/served", "children/spec", "internal/jsonrpc", "internal/reference", "rootsmgr"},
-	"hub":                     {"validate", "children", "children/sandbox", "rootsmgr", "internal/jsonrpc", "internal/printable", "internal/mirror", "internal/reference", "internal/seal", "internal/audit", "internal/redact", "hub/approval", "hub/assignment", "hub/inflight", "hub/subscribe", "hub/tasks", "internal/worker", "hub/httpfront", "hub/catalog", "hub/record", "hub/declaration", "hub/inline"},
+	"hub":                     {"hub/configuration", "hub/offering", "validate", "children", "children/sandbox", "rootsmgr", "internal/jsonrpc", "internal/printable", "internal/mirror", "internal/reference", "internal/seal", "internal/audit", "internal/redact", "hub/approval", "hub/assignment", "hub/inflight", "hub/subscribe", "hub/tasks", "internal/worker", "hub/httpfront", "hub/catalog", "hub/record", "hub/declaration", "hub/inline"},
 	"internal/admin":          {"hub", "internal/proctree", "hub/approval"},
 	"internal/setup":          {"internal/spelling", "hub", "validate", "children", "children/launch", "children/sandbox", "rootsmgr", "internal/config", "internal/admin", "internal/exit", "internal/reference", "internal/secrets", "hub/approval", "hub/catalog"},
 	"hub/approval":            {"validate", "children", "rootsmgr", "internal/jsonrpc", "internal/printable"},
@@ -79,11 +79,13 @@ var allowed = map[string][]string{
 	"hub/catalog":             {"hub/declaration", "hub/search", "children", "hub/tasks", "rootsmgr", "validate", "internal/audit", "internal/jsonrpc", "internal/mirror", "internal/printable"},
 	"hub/search":              {"internal/spelling"},
 	"hub/record":              {"children", "internal/audit", "internal/jsonrpc", "internal/printable", "internal/redact", "rootsmgr", "validate"},
+	"hub/configuration":       {"children", "children/sandbox", "hub/approval", "hub/catalog", "hub/record", "internal/jsonrpc", "internal/printable", "internal/reference", "rootsmgr", "validate"},
+	"hub/offering":            {"children", "hub/catalog", "hub/configuration"},
 	"hub/declaration":         {"children", "hub/tasks", "internal/jsonrpc", "internal/printable", "rootsmgr"},
 	"hub/inline":              {"children", "hub/declaration", "hub/tasks", "internal/jsonrpc", "internal/printable", "internal/seal", "rootsmgr", "validate"},
 }
 
-// fenced lists packages from outside that only some rooms may import, and why.
+// fenced lists packages from outside that only some packages may import, and why.
 var fenced = []struct {
 	path string
 	only []string
@@ -135,12 +137,12 @@ func packages(t *testing.T, goos string) []pkg {
 	}
 }
 
-func room(importPath string) string { return strings.TrimPrefix(importPath, module+"/") }
+func relative(importPath string) string { return strings.TrimPrefix(importPath, module+"/") }
 
 func TestImports(t *testing.T) {
 	for _, goos := range []string{"linux", "darwin", "windows"} {
 		for _, p := range packages(t, goos) {
-			name := room(p.ImportPath)
+			name := relative(p.ImportPath)
 			if strings.HasPrefix(name, "e2e") {
 				continue
 			}
@@ -154,8 +156,8 @@ func TestImports(t *testing.T) {
 func checkImport(t *testing.T, goos, name, imp string) {
 	t.Helper()
 	if strings.HasPrefix(imp, module+"/") {
-		if !contains(allowed[name], room(imp)) {
-			t.Errorf("%s: %s imports %s: the import graph only points down (docs/architecture.md)", goos, name, room(imp))
+		if !contains(allowed[name], relative(imp)) {
+			t.Errorf("%s: %s imports %s: the import graph only points down (docs/architecture.md)", goos, name, relative(imp))
 		}
 		return
 	}
@@ -185,15 +187,15 @@ func TestDocs(t *testing.T) {
 		}
 		file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(p.Dir, "doc.go"), nil, parser.ParseComments|parser.PackageClauseOnly)
 		if errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("%s has no doc.go", room(p.ImportPath))
+			t.Errorf("%s has no doc.go", relative(p.ImportPath))
 			continue
 		}
 		if err != nil {
-			t.Errorf("%s: %v", room(p.ImportPath), err)
+			t.Errorf("%s: %v", relative(p.ImportPath), err)
 			continue
 		}
 		if len(docText(file)) < 200 {
-			t.Errorf("%s: doc.go must tell purpose, concurrency and what the package refuses to do", room(p.ImportPath))
+			t.Errorf("%s: doc.go must tell purpose, concurrency and what the package refuses to do", relative(p.ImportPath))
 		}
 	}
 }
@@ -205,7 +207,7 @@ func docText(f *ast.File) string {
 	return f.Doc.Text()
 }
 
-// TestNames keeps the shelves without labels out of the house.
+// TestNames refuses package names that say nothing about what is inside.
 func TestNames(t *testing.T) {
 	for _, p := range packages(t, "linux") {
 		switch base := filepath.Base(p.ImportPath); base {

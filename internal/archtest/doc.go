@@ -1,4 +1,4 @@
-// Package archtest holds the rules of the house as tests: which package may
+// Package archtest holds the structure of the program as tests: which package may
 // import which, and that every package has its doc.go. It has no code of its
 // own and is imported by nobody.
 //

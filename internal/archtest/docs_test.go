@@ -31,12 +31,12 @@ func TestNamedTestsExist(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, m := range namedTest.FindAllStringSubmatch(string(text), -1) {
-			room, name := m[1], m[2]
-			if have[room] == nil {
-				have[room] = testsIn(t, filepath.Join(root, filepath.FromSlash(room)))
+			pkg, name := m[1], m[2]
+			if have[pkg] == nil {
+				have[pkg] = testsIn(t, filepath.Join(root, filepath.FromSlash(pkg)))
 			}
-			if named++; !have[room][name] {
-				t.Errorf("%s names %s.%s, which does not exist", filepath.Base(doc), room, name)
+			if named++; !have[pkg][name] {
+				t.Errorf("%s names %s.%s, which does not exist", filepath.Base(doc), pkg, name)
 			}
 		}
 	}
@@ -192,7 +192,7 @@ func elsewhere(name string) bool {
 func TestEveryPackageIsNamed(t *testing.T) {
 	text := fileText(t, "docs/architecture.md")
 	for _, p := range packages(t, "linux") {
-		name := room(p.ImportPath)
+		name := relative(p.ImportPath)
 		if !strings.Contains(text, "`"+name+"`") && !strings.Contains(name, "e2e/") && !strings.HasSuffix(name, "test") {
 			t.Errorf("docs/architecture.md does not name %s", name)
 		}

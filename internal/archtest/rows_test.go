@@ -9,7 +9,7 @@ import (
 // rowNumber is the number of a row of docs/conformance.md and its forerunners. C0 and C1 are sets of control characters.
 var rowNumber = regexp.MustCompile(`\b(?:[RVPHKUOAW][1-9][0-9]?|C(?:[2-9]|[1-9][0-9]))\b`)
 
-// withRows are rooms whose comments still have some.
+// withRows are packages whose comments still have some.
 var withRows []string
 
 // TestNoRowNumbers holds that a comment says the thing itself: a reader has no table at hand. Tests may name rows.

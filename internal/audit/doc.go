@@ -1,49 +1,42 @@
-// Package audit is the record of every decision: lines of JSON, each bound to
-// the one before it by a hash, written before what they tell of happens.
+// Package audit is the record of every decision: lines of JSON, each bound to the one
+// before it by a hash. The line of a decision is written before the call is sent.
 //
 // # The folder
 //
-// Every process writes a log of its own, LOG.jsonl and what was rotated out of
-// it (LOG-TIME-size.jsonl), because an editor starts one hub for each window.
-// Short ones go on with the log that another has ended (Options.Continue), so
-// that there are no more of those than run at the same time.
-// chain.jsonl is common to all: a line for each log that was opened, for each
-// checkpoint of it, and for its end, chained in the same way. So a log that is
-// missing, or lost its end, is noticed as well as a line that was changed.
-// docs/audit-format.md says how to check all that with another program.
+// An editor starts one hub for each window, so each process writes a log of its own:
+// LOG.jsonl, and LOG-TIME-size.jsonl for what was rotated out of it. Short processes may go
+// on with a log that has ended (Options.Continue). chain.jsonl is common to all logs. It has
+// a line for each log that was opened, for its checkpoints and for its end, chained in the
+// same way. So a log that is missing or cut short is noticed. docs/audit-format.md has the
+// format, and how to check it with another program.
 //
 // # What is promised
 //
-// [Log.Append] returns when the line is with the operating system, so it
-// outlives the process, however that ends; checkpoints are also synced to the
-// disk, every minute while there is news. A line that a crash has cut off is
-// recognised, and closed by a line that says so when the next log is opened.
-// [Log.Put] and [Log.Commit] are Append in two steps, for many decisions with
-// one write; what they hold meanwhile must not be acted upon. [Log.PutCalls] is
-// Put for many that share a line too. A [Group] gathers those, and lets each be
-// acted upon once the line is written, not before. An outcome is written within 200 ms, with
-// others in one line.
+// [Log.Append] returns when the line is with the operating system, so the line outlives the
+// process. Checkpoints are also synced to the disk, each minute with news. A line that a
+// crash cut off is recognised, and the next process to open the log adds a line that says so.
 //
-// Lines that cannot be written keep their places and are tried again; where too
-// many wait, those that follow are counted and the count is a line of its own.
-// What closes a log of somebody else, and lines of chain.jsonl, are written whole
-// or not at all. [Recorder] keeps a Log at work, opens another where its file was taken away,
-// and tells how that stands. Nothing is ever deleted.
+// [Log.Put] and [Log.Commit] are Append in two steps, for several decisions with one write.
+// Nothing may be done upon a decision before Commit has returned. [Log.PutCalls] puts several
+// calls into one line. A [Group] gathers decisions, writes them, and then lets each take
+// effect. Outcomes are written within 200 ms, several in one line.
 //
-// # Concurrency
+// Lines that cannot be written keep their places in the chain and are tried again. If too
+// many wait, further ones are counted, and the count becomes a line. [Recorder] keeps a Log
+// open, and opens another if its file was taken away. Nothing is ever deleted.
 //
-// [Open] starts nothing. [Log.Run] writes checkpoints and what was left to it;
-// it returns when the log is closed, or its file is gone. [Recorder.Run] runs one
-// Log after the other. Append may be called from any goroutine: whoever comes
-// first writes for all who came by then, so that many callers share one write.
-// The mutexes of Log and Recorder are leaves but for the file itself. Locks of
-// logs are taken and removed by whoever has the lock of chain.jsonl.
+// # Who owns its state
+//
+// [Open] starts nothing. [Log.Run] writes checkpoints and outcomes, and returns when the log
+// is closed or its file is gone. [Recorder.Run] runs one Log after the other. Append may be
+// called from any goroutine: whoever comes first writes for all who wait. Under the mutexes
+// of Log and Recorder only the file is written, and nothing is called. Whoever has the lock of
+// chain.jsonl may take and remove the locks of logs.
 //
 // # What it refuses to do
 //
-// It decides nothing and hides no failure: where a line cannot be written the
-// caller is told, every time, and decides itself. It proves nothing against
-// somebody who can rewrite the whole folder and had no copy of its head taken
-// elsewhere; [Verify] takes such a head. What package redact leaves out of
-// the lines is a net of names and forms, no promise.
+// It decides nothing and hides no failure: if a line cannot be written, each caller is told
+// and decides for itself. It proves nothing against somebody who can rewrite the whole
+// folder, unless a hash was kept elsewhere; [Verify] takes it. Package redact leaves
+// secrets out by name and form, which is no promise.
 package audit

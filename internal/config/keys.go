@@ -195,7 +195,7 @@ var rootsTable = object(
 	key{name: "timeout", def: `"10s"`, spec: span(time.Millisecond, time.Hour), text: "How long a client may take to list its roots; all waiting of one call together."},
 	key{name: "debounce", def: `"250ms"`, spec: &spec{kind: kindDuration, max: int64(time.Minute), millis: true}, text: "Quiet time after a change before the client is asked again. A bare number is milliseconds, however small."},
 	key{name: "stale", def: `"10m"`, spec: span(time.Millisecond, 30*day), text: "How long roots hold that could not be refreshed."},
-	key{name: "fallback", text: "Roots for clients that give none: paths, or objects with path and name. Relative ones start at `MCPHUB_PROJECT_ROOT`, else at the folder of this file. Patterns too: see *Roots*.",
+	key{name: "fallback", text: "Roots for clients that give none: paths, or objects with path and name. Relative ones start at `MCPHUB_PROJECT_ROOT`, else at the folder of this file. Patterns too: see [roots.md](roots.md).",
 		spec: &spec{kind: kindList, skip: true, elem: &spec{kind: kindObject, short: "path", keys: []key{
 			{name: "path", required: true, spec: place(), text: "The directory or file, or a pattern of directories."},
 			{name: "name", spec: nameSpec, text: "What it is called."},
@@ -242,7 +242,7 @@ var httpTable = object(
 		key{name: "name", required: true, spec: nameSpec, text: "Whose it is; no two alike."},
 		key{name: "env", guard: true, spec: str(isVariable), text: "The variable of the hub's environment that holds the token; this or `file`."},
 		key{name: "file", guard: true, spec: place(), text: "A file that holds the token and that its owner alone can read; this or `env`."},
-		key{name: "roots", guard: true, note: "no ceiling", spec: someOf(place()), text: "Directories that its client never leaves, whatever else allows it. Patterns too: see *Roots*."},
+		key{name: "roots", guard: true, note: "no ceiling", spec: someOf(place()), text: "Directories that its client never leaves, whatever else allows it. Patterns too: see [roots.md](roots.md)."},
 	))},
 )
 

@@ -172,7 +172,7 @@ func TestRaces(t *testing.T) {
 				if data, _ := os.ReadFile(at(tt.path)); string(data) == secret {
 					break
 				}
-				if time.Since(begin) > patience {
+				if time.Since(begin) > waitLimit {
 					t.Fatalf("control: check-then-open never lost the race in %d rounds", rounds)
 				}
 			}

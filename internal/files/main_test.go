@@ -22,8 +22,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// patience bounds what a test waits for that should come at once.
-const patience = time.Minute
+// waitLimit bounds what a test waits for that should come at once.
+const waitLimit = time.Minute
 
 // rootList is a client's answer to roots/list.
 type rootList struct {
@@ -74,7 +74,7 @@ func connect(t *testing.T, srv *Server, roots *rootList) *client.Client {
 			if err != nil {
 				t.Errorf("Serve: %v", err)
 			}
-		case <-time.After(patience):
+		case <-time.After(waitLimit):
 			t.Error("Serve did not end after its input")
 		}
 	})
@@ -92,7 +92,7 @@ type args = map[string]any
 // ask calls a tool and returns its result with all text joined.
 func ask(t *testing.T, c *client.Client, tool string, a args) (*mcp.CallToolResult, string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), waitLimit)
 	defer cancel()
 	req := mcp.CallToolRequest{}
 	req.Params.Name, req.Params.Arguments = tool, a
@@ -248,7 +248,7 @@ func (p *peer) line() string {
 			p.t.Fatal("the server has ended")
 		}
 		return line
-	case <-time.After(patience):
+	case <-time.After(waitLimit):
 		p.t.Fatal("no message came")
 	}
 	return ""
@@ -260,7 +260,7 @@ func (p *peer) end() error {
 	select {
 	case err := <-p.served:
 		return err
-	case <-time.After(patience):
+	case <-time.After(waitLimit):
 		p.t.Fatal("Serve did not return")
 		return nil
 	}

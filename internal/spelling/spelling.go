@@ -20,7 +20,7 @@ func Suggest(word string, candidates []string) string {
 // short is the longest word that is compared without allocating.
 const short = 40
 
-// Distance counts the slips of the pen between two words: a letter too many, too few,
+// Distance counts the typing errors between two words: a letter too many, too few,
 // another one, or two neighbours exchanged (optimal string alignment).
 func Distance[E comparable](a, b []E) int {
 	var rows [3][short + 1]int

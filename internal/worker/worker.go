@@ -25,21 +25,21 @@ func (w *Worker) Wake() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.due = true
-	w.begin()
+	w.run()
 }
 
-// Start lets the work begin; ctx is what it is given.
+// Start lets the work start; ctx is what it is given.
 func (w *Worker) Start(ctx context.Context) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.ctx = ctx
-	w.begin()
+	w.run()
 }
 
 // Go does something beside the work. It is for Do alone.
 func (w *Worker) Go(beside func()) { w.ended.Go(beside) }
 
-// Stop returns when the work under way has ended, and lets none begin any more.
+// Stop returns when the work under way has ended, and lets none start any more.
 // End the context given to Start first.
 func (w *Worker) Stop() {
 	w.mu.Lock()
@@ -48,8 +48,8 @@ func (w *Worker) Stop() {
 	w.ended.Wait()
 }
 
-// begin is for callers that hold mu.
-func (w *Worker) begin() {
+// run is for callers that hold mu.
+func (w *Worker) run() {
 	if w.due && !w.working && !w.stopped && w.ctx != nil {
 		w.working = true
 		w.ended.Go(w.work)

@@ -1,7 +1,7 @@
 // Package declare holds what is declared about the arguments of tools: by the operator in hub.json, and by the built-in
-// profiles of well-known servers (profiles/*.json). It says which argument is a path in which role, which is none, and how
-// a server needs its paths written. The operator's word wins over a profile's, argument by argument.
+// profiles of well-known servers (profiles/*.json). A declaration says which argument is a path in which role, which is
+// none, and how a server needs its paths written. For each argument the operator's declaration wins over a profile's.
 //
-// [Rules] and [Profile] are immutable once they are made. What nothing but a server's own name speaks for may make an
-// argument a path, and exempts none. A declaration that cannot be read is an error, never taken for one that says nothing.
+// [Rules] and [Profile] are immutable. If only the name of a server says which profile it has, that profile may make an
+// argument a path, but exempts none. A declaration that cannot be read is an error, never an empty one.
 package declare

@@ -1,24 +1,24 @@
-// Package detect finds the strings of a call that a server may take for paths: every string, element and member name, at
-// any depth, in JSON inside strings and in shell commands. For each it says where it stands, in which role and why it was
-// taken for one. It needs no roots, and it never decides: most findings count only under a condition (something is there,
-// a link leads out) that the judge looks up.
+// Package detect finds the strings of a call that a server may take for paths. It looks at every string, list element and
+// member name, at any depth, also in JSON inside strings and in shell commands. For each finding it says where it stands, in
+// which role (read, write, delete), and why it was taken for a path.
 //
-// The order is that of the arguments' way: a strict parse, so that no two programs read two calls from the same bytes; the
-// tool's own schema, so that a search may believe it; the search. What is prose, a query, a shell string or a path is told
-// by the name of the argument, by declarations and by the schema. Two names that differ by letter case only are refused
-// where the tool declares one of them.
+// It needs no roots and never decides. Most findings count only under a condition, such as that something exists there. The
+// judge looks that up.
+//
+// The steps are: a strict parse, so that no two programs read two calls from the same bytes; the tool's own schema; the
+// search. The name of an argument, declarations in hub.json and the schema tell whether a string is prose, a query, a shell
+// command or a path. Two names that differ only in letter case are refused if the tool declares one of them.
 //
 // # Words inside other strings
 //
-// Every string that is neither prose nor one path is read for words that name something outside, whatever its language: no
-// statement, verb or dialect is recognised. A word ends at quotes, brackets, commas and blanks. The strings of content keys
-// are exempt, but for whole file: URIs, "@" and a path, and the headers of patches.
+// A string that is neither prose nor a path is read for words that name something outside. The search knows no language and
+// no verbs: a word ends at quotes, brackets, commas and blanks. Arguments that hold content, such as the text of a file, are
+// exempt, except for whole file: URIs, "@" before a path, and the headers of patches.
 //
-// # Depth and work
+// # Bounds
 //
-// Whatever recurses here reads only what was counted before by something that does not. One budget, of work and not of
-// time, pays for every string that is kept and every schema applied; where it is spent the call is refused.
+// Nesting is counted before anything recursive reads the arguments. One budget, counted in work and not in time, pays for
+// every string that is kept and every schema that is applied. If it is spent, the call is refused.
 //
-// A [Searcher] and a [Tool] are immutable and may be used by any number of goroutines. A Result keeps nothing of the bytes
-// that were searched.
+// A [Searcher] and a [Tool] are immutable and safe for concurrent use. A Result keeps nothing of the bytes that were searched.
 package detect

@@ -1,20 +1,20 @@
-// Package policy holds the rules by which calls are decided otherwise than by the boundary. It compiles them, finds those
-// that are about a tool, and applies them to the candidates of a finding.
+// Package policy holds the rules that decide calls otherwise than the boundary does. It compiles them, finds those that
+// are about a tool, and applies them to the candidates of a finding.
 //
-// Rules stand in order. A finding takes the first that matches it, a call without any the first rule that asks nothing of
-// paths. Rules are asked about candidates: the absolute paths that a finding may stand for, each with its three readings
-// (as written, as the kernel follows it, cleaned and then followed). One that denies or escalates matches where any
-// reading of any candidate does, one that allows where all of all do.
+// A candidate is an absolute path that a finding may stand for. It has three readings: as written, as the kernel follows
+// it, and cleaned and then followed. Rules stand in order. A finding takes the first rule that matches it. A call without
+// findings takes the first rule without a condition on paths. A rule that denies or escalates matches if any reading of any
+// candidate does. A rule that allows matches if all readings of all candidates do.
 //
-//   - What is protected, outside a token's ceiling or cannot be resolved is denied before any rule.
-//   - What a rule that escalates does not match is decided without it, and where that is denied so is the finding. So no
-//     [Grant] lifts a denial, and nobody is asked in vain.
-//   - Where no rule matches, each candidate has to be inside the boundary or what some rule allows.
-//   - Deleting or moving a directory that holds that of a rule which denies or escalates counts as touching it.
+//   - What is protected, outside a token's ceiling, or cannot be resolved is denied before any rule is asked.
+//   - A rule that escalates may match only some candidates. The others are then decided without it. If they are denied, so
+//     is the finding. So no [Grant] lifts a denial, and nobody is asked in vain.
+//   - If no rule matches, each candidate must be inside the boundary or matched by some rule that allows.
+//   - A rule that denies or escalates also matches when a directory above its own is deleted or moved.
 //
-// A rule's directory is looked up when the policy is read, as a root is, and compared by the same index: twenty rules cost
-// one look. One that was not there then is looked up again at each call by rules that deny or escalate.
+// A rule's directory is looked up when the policy is read, as a root is. All are compared through one index. Rules that deny
+// or escalate look again at each call if their directory did not exist then.
 //
-// A [Compiled] policy and a [Ruling] are immutable and may be used by any number of goroutines; a [Call] belongs to one. The
-// zero Decision and the zero Rule deny, and the zero Grant opens nothing.
+// A [Compiled] policy and a [Ruling] are immutable and safe for concurrent use; a [Call] belongs to one goroutine. The zero
+// Decision and the zero Rule deny, and the zero Grant opens nothing.
 package policy

@@ -15,8 +15,8 @@ import (
 	"mcphub/e2e/ide"
 )
 
-// carrier carries requests to the recorder and answers back.
-type carrier interface {
+// sender sends requests to the recorder and returns its answers.
+type sender interface {
 	prefix() string // of the recorder's tools
 	// request sends one and gives what came for it: progress, then the answer.
 	request(id, method, params string) ([]ide.Message, error)
@@ -44,7 +44,7 @@ func (l *lines) request(id, method, params string) ([]ide.Message, error) {
 	if err := l.RequestAs(id, method, params); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), waitLimit)
 	defer cancel()
 	if _, err := l.Answer(ctx, id); err != nil {
 		return nil, err
@@ -100,7 +100,7 @@ type posts struct {
 
 func (w *world) posts(url, names string) *posts {
 	w.t.Helper()
-	p := &posts{url: url, names: names, client: &http.Client{Transport: &http.Transport{}, Timeout: patience}}
+	p := &posts{url: url, names: names, client: &http.Client{Transport: &http.Transport{}, Timeout: waitLimit}}
 	w.t.Cleanup(p.client.CloseIdleConnections)
 	_, err := p.request("0", "initialize", `{"protocolVersion":"2025-11-25","capabilities":`+canBeAsked+`,"clientInfo":{"name":"posts","version":"1"}}`)
 	must(w.t, err)

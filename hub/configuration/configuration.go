@@ -1,0 +1,142 @@
+package configuration
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"mcphub/children"
+	"mcphub/hub/approval"
+	"mcphub/hub/catalog"
+	"mcphub/rootsmgr"
+)
+
+// A Configuration is all of a hub that a reload replaces.
+type Configuration struct {
+	Number uint64 // the first is 1
+	Settings
+	Offers *catalog.Builder // reads what children offer, and makes catalogues of it
+	// CommonRoots gives by its name what each child is served that serves everybody.
+	CommonRoots func() map[string][]rootsmgr.Root
+
+	children map[string]*Child // by name
+	followed chan struct{}     // closed once the children are run by it
+	replaced chan struct{}     // closed once they are run by a newer one
+
+	mu   sync.Mutex
+	read map[*Child]*catalog.Offer // the last that was read of each; guarded by mu
+}
+
+// New makes the Configuration that takes the place of old, nil for the first one. own
+// are the hub's own tools. Children that are described as in old keep their revision.
+func New(set Settings, own []catalog.Own, old *Configuration) (*Configuration, error) {
+	if set.Checker == nil {
+		return nil, errors.New("hub: a Checker is needed: without one nothing may be dispatched")
+	}
+	c := &Configuration{
+		Number: 1, children: map[string]*Child{}, followed: make(chan struct{}), replaced: make(chan struct{}), read: map[*Child]*catalog.Offer{},
+	}
+	if old != nil {
+		c.Number = old.Number + 1
+		set = set.keep(&old.Settings)
+	}
+	set.Limits = set.Limits.withDefaults()
+	set.Names = set.Names.WithDefaults()
+	set.Approval = set.Approval.WithDefaults()
+	set.Children = append([]Child(nil), set.Children...)
+	c.Settings = set
+	c.CommonRoots = sync.OnceValue(c.readCommonRoots)
+	for i := range c.Children {
+		child := &c.Children[i]
+		name := child.Spec.Name
+		if c.children[name] != nil {
+			return nil, fmt.Errorf("hub: two children are called %q", name)
+		}
+		c.children[name] = child
+		child.Spec.Revision = c.Number
+		if old == nil {
+			continue
+		}
+		if was := old.Child(name); was != nil && was.Spec.Equal(child.Spec) {
+			child.Spec.Revision = was.Spec.Revision
+		}
+	}
+	c.Offers = c.builder(own)
+	return c, nil
+}
+
+// builder makes the Builder of what is on offer.
+func (c *Configuration) builder(own []catalog.Own) *catalog.Builder {
+	offered := make([]catalog.Child, len(c.Children))
+	for i := range c.Children {
+		child := &c.Children[i]
+		offered[i] = catalog.Child{Name: child.Spec.Name, Prefix: child.Prefix, Include: child.Include, Exclude: child.Exclude, Always: child.Always, Revision: child.Spec.Revision}
+	}
+	return catalog.NewBuilder(catalog.Config{
+		Names: c.Names, Limit: c.Limits.Definitions, Checker: c.Checker, Own: own, Expose: c.Expose, Children: offered,
+	})
+}
+
+// Followed says that the children are run by it from now on, and by old no more; nil
+// for none.
+func (c *Configuration) Followed(old *Configuration) {
+	close(c.followed)
+	if old != nil {
+		close(old.replaced)
+	}
+}
+
+// Replaced is closed once the children are run by a newer one.
+func (c *Configuration) Replaced() <-chan struct{} { return c.replaced }
+
+// Child returns how a child is run, nil where there is none of this name.
+func (c *Configuration) Child(name string) *Child { return c.children[name] }
+
+// Specs returns how the children are run, in the order of hub.json.
+func (c *Configuration) Specs() []children.Spec {
+	specs := make([]children.Spec, 0, len(c.Children))
+	for i := range c.Children {
+		specs = append(specs, c.Children[i].Spec)
+	}
+	return specs
+}
+
+// ChildNames returns the children's names in the order of hub.json.
+func (c *Configuration) ChildNames() []string {
+	out := make([]string, 0, len(c.Children))
+	for i := range c.Children {
+		out = append(out, c.Children[i].Spec.Name)
+	}
+	return out
+}
+
+// BrokenEntry returns the entry of this name that cannot be run, nil for none.
+func (c *Configuration) BrokenEntry(name string) *Broken {
+	for i := range c.Broken {
+		if c.Broken[i].Name == name {
+			return &c.Broken[i]
+		}
+	}
+	return nil
+}
+
+// StartLimit is how long a child may take from being wanted to being ready: it
+// may have to wait for the roots first.
+func (c *Configuration) StartLimit(name string) time.Duration {
+	start := children.DefaultStartTimeout
+	if child := c.Child(name); child != nil && child.Spec.StartTimeout > 0 {
+		start = child.Spec.StartTimeout
+	}
+	return start + c.Roots.Timeout
+}
+
+// ApprovalRules are what an approval queue goes by.
+func (c *Configuration) ApprovalRules() approval.Rules {
+	return approval.Rules{Timeout: c.Approval.Timeout, Checker: c.Checker, Revision: func(child string) (uint64, bool) {
+		if child := c.Child(child); child != nil {
+			return child.Spec.Revision, true
+		}
+		return 0, false
+	}}
+}

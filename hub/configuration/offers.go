@@ -1,0 +1,49 @@
+package configuration
+
+import (
+	"mcphub/children"
+	"mcphub/hub/catalog"
+	"mcphub/internal/printable"
+
+	"github.com/rs/zerolog"
+)
+
+// ReadOffer returns a child's offer as it is read by this Configuration: the last reading where it
+// is the same offer.
+func (c *Configuration) ReadOffer(child *Child, raw *children.Offer) *catalog.Offer {
+	c.mu.Lock()
+	last := c.read[child]
+	c.mu.Unlock()
+	if last != nil && last.Raw == raw {
+		return last
+	}
+	return c.Offers.Read(child.Spec.Name, raw)
+}
+
+// KeepOffer is ReadOffer for an offer that others will want too.
+func (c *Configuration) KeepOffer(child *Child, raw *children.Offer) *catalog.Offer {
+	o := c.ReadOffer(child, raw)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if last := c.read[child]; last != nil && last.Raw == raw {
+		return last // of two readings at a time the first counts
+	}
+	c.read[child] = o
+	c.warnOmitted(o)
+	return o
+}
+
+// mostNamed is how much of what is not offered one warning names.
+const mostNamed = 10
+
+// warnOmitted logs what a child defines and is not offered.
+func (c *Configuration) warnOmitted(o *catalog.Offer) {
+	if len(o.Omitted) == 0 {
+		return
+	}
+	what := zerolog.Arr()
+	for _, left := range o.Omitted[:min(len(o.Omitted), mostNamed)] {
+		what = what.Str(printable.Escape(left.Name, 100) + ": " + printable.Escape(left.Reason, 300))
+	}
+	c.Log.Warn().Str("child", o.Child()).Int("count", len(o.Omitted)).Array("what", what).Msg("not everything that the server defines is offered")
+}

@@ -1,0 +1,46 @@
+package configuration
+
+import (
+	"mcphub/children"
+	"mcphub/rootsmgr"
+	"mcphub/validate"
+)
+
+// Suited are those of some roots that a child can do with.
+func (c *Child) Suited(roots []rootsmgr.Root) []rootsmgr.Root {
+	if c.Spec.TakesDirectories() {
+		return rootsmgr.Directories(roots)
+	}
+	return roots
+}
+
+// Beside are the directories that a child is served beside roots: those that the
+// policy names, and what a human has granted.
+func (c *Configuration) Beside(child string, grants []validate.Grant) []rootsmgr.Entry {
+	var out []rootsmgr.Entry
+	for _, d := range c.Checker.Directories(child, grants) {
+		out = append(out, rootsmgr.Entry{URI: d.Path, Name: d.Name})
+	}
+	return out
+}
+
+// commonSnapshot are the configured roots, as they are now.
+func (c *Configuration) commonSnapshot() *rootsmgr.Snapshot {
+	return c.Fallback.Snapshot(c.FS, 0, c.Checker.Places())
+}
+
+// readCommonRoots reads what the children are served that serve everybody: the
+// configured roots, which belong to no session, and the directories of the
+// policy. They are read once for a Configuration: no session has a say in when
+// a child that serves all of them is given others.
+func (c *Configuration) readCommonRoots() map[string][]rootsmgr.Root {
+	snap := c.commonSnapshot()
+	out := map[string][]rootsmgr.Root{}
+	for i := range c.Children {
+		child := &c.Children[i]
+		if spec := &child.Spec; spec.Share == children.ShareAll {
+			out[spec.Name] = child.Suited(snap.With(c.FS, nil, c.Beside(spec.Name, nil)))
+		}
+	}
+	return out
+}

@@ -1,0 +1,101 @@
+package configuration
+
+import (
+	"context"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"mcphub/children"
+	"mcphub/hub/approval"
+	"mcphub/hub/catalog"
+	"mcphub/hub/record"
+	"mcphub/internal/jsonrpc"
+	"mcphub/internal/reference"
+	"mcphub/rootsmgr"
+	"mcphub/validate"
+)
+
+// Settings are everything that a hub is built from. They are not changed afterwards.
+type Settings struct {
+	Version  string
+	Children []Child // in the order of hub.json
+	Broken   []Broken
+	Disabled []string // entries that are left out on purpose: shown by Status
+	Checker  *validate.Checker
+	Names    catalog.Names
+	Expose   catalog.Exposure
+	Roots    rootsmgr.Settings
+	Fallback rootsmgr.Fallback
+	Limits   Limits
+	Approval approval.Options
+	FS       rootsmgr.FS // nil: this machine's
+	Log      zerolog.Logger
+	Said     func(child children.Key, pid int, line string) // takes each line of a child's stderr; must not block; may be nil
+	Inspect  bool                                           // serve the method that explains a call: for the program's own commands only
+	Audit    record.Settings
+
+	Secret    func(ctx context.Context, r reference.Ref) (string, error) // gives what a reference to a secret stands for; nil: nothing
+	Environ   []string                                                   // the hub's own environment, for the children's allow-list
+	Home, Dir string                                                     // home folder and working directory of the hub
+	Cache     string                                                     // folder for what children offered last; "": it is not kept
+
+	Launcher children.Launcher // runs the children; nil: as processes
+}
+
+// A Child is one entry of mcpServers that can be run.
+type Child struct {
+	Spec    children.Spec
+	Prefix  string   // before each tool's name, separator included; "" = unprefixed
+	Include []string // globs of tool names; empty: all
+	Exclude []string // globs of tool names, after Include
+	Always  []string // globs of tools that are listed whatever Settings.Expose says
+}
+
+// A Broken entry of hub.json cannot be run; it is shown with its reason.
+type Broken struct {
+	Name   string
+	Prefix string // that its tools would have had
+	Reason string
+}
+
+// Limits bound what one client can make the hub hold. Zero means the default.
+type Limits struct {
+	Frame       int           // bytes of one message, 64 MiB
+	ID          int           // bytes of the id of a client's request, 1 KiB
+	Definitions int           // bytes of what one child offers of each kind, 64 MiB
+	Calls       int           // requests of one client served at a time, 256
+	Starting    int           // children starting at a time, 8
+	Children    int           // children running at a time, 256
+	ListWait    time.Duration // how long the lists of a session wait, together, for starting children, 5 s
+	Grace       time.Duration // for calls already read when a client's input ends, 800 ms
+}
+
+func (l Limits) withDefaults() Limits {
+	def := func(v *int, d int) {
+		if *v <= 0 {
+			*v = d
+		}
+	}
+	def(&l.Frame, 64<<20)
+	def(&l.ID, jsonrpc.DefaultIDLimit)
+	def(&l.Definitions, 64<<20)
+	def(&l.Calls, 256)
+	def(&l.Starting, 8)
+	def(&l.Children, children.DefaultMaxChildren)
+	if l.ListWait <= 0 {
+		l.ListWait = 5 * time.Second
+	}
+	if l.Grace <= 0 {
+		l.Grace = 800 * time.Millisecond
+	}
+	return l
+}
+
+// keep takes from old what holds for as long as a hub lives.
+func (c Settings) keep(old *Settings) Settings {
+	c.Version, c.FS, c.Log, c.Said, c.Inspect, c.Launcher = old.Version, old.FS, old.Log, old.Said, old.Inspect, old.Launcher
+	c.Environ, c.Home, c.Dir, c.Cache = old.Environ, old.Home, old.Dir, old.Cache
+	c.Audit.To = old.Audit.To
+	return c
+}

@@ -1,0 +1,19 @@
+// Package offering knows what one session is offered: how its children stand, what they
+// offer, and the catalogue that is made of it under one configuration.
+//
+// What children offered in an earlier run is shown before any of them has started
+// ([Offering.Recall]). No call is made by that alone: the running child's own list
+// decides.
+//
+// # Who owns the state
+//
+// An [Offering] has one leaf mutex. Its catalogue is an immutable value behind an atomic
+// pointer, made anew when somebody looks at it after a change. The hub tells it of
+// changes of the one instance that serves the session; whoever waits here is woken then.
+//
+// # What it refuses to do
+//
+// It starts no child and asks none. It does not tell the client of changes: it says
+// whether there is one. Nobody waits here longer than their context or the bounds
+// of the configuration say.
+package offering

@@ -1,0 +1,230 @@
+package offering
+
+import (
+	"context"
+	"maps"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"mcphub/children"
+	"mcphub/hub/catalog"
+	"mcphub/hub/configuration"
+)
+
+// An Offering is what one session is offered: what is known of its children, what they
+// offer, and the catalogue of that, made under one configuration. Its methods may be
+// called by any goroutine.
+type Offering struct {
+	current *configuration.Current
+	moved   func(child string) bool // another instance serves the session, which has not listed its tools yet
+
+	catalog  atomic.Pointer[Catalog] // nil when an offer has come: see Catalog
+	recalled chan struct{}           // closed when what is remembered is in the catalogue
+
+	mu      sync.Mutex
+	by      *configuration.Configuration // that the session goes by: its catalogue is made under it
+	byChild map[string]*catalog.Offer
+	told    map[string]children.Status
+	changed chan struct{} // told or offers; closed and replaced at each change
+	until   time.Time     // until when lists wait for starting children; zero before the first
+}
+
+// New makes the Offering of a session under g. moved reports whether another
+// instance of a child serves the session by now, which has not listed its tools yet.
+func New(g *configuration.Configuration, current *configuration.Current, moved func(child string) bool) *Offering {
+	return &Offering{
+		current: current, moved: moved, recalled: make(chan struct{}), changed: make(chan struct{}),
+		by: g, byChild: map[string]*catalog.Offer{}, told: map[string]children.Status{},
+	}
+}
+
+// Configuration is the one that the session goes by.
+func (o *Offering) Configuration() *configuration.Configuration {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.by
+}
+
+// Offers returns what the children offer, and the configuration that the session
+// goes by.
+func (o *Offering) Offers() (*configuration.Configuration, map[string]*catalog.Offer) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.by, maps.Clone(o.byChild)
+}
+
+// Take takes in what is told of the instance that serves the session. restarted: it is
+// ready anew; changed: it offers something else.
+func (o *Offering) Take(st children.Status, offer *catalog.Offer) (restarted, changed bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	before := o.told[st.Child]
+	restarted = st.State == children.Ready && (before.State != children.Ready || st.Renewed != before.Renewed)
+	o.told[st.Child] = st
+	had := o.byChild[st.Child]
+	switch {
+	case offer != nil && had != offer:
+		o.byChild[st.Child] = offer
+		o.catalog.Store(nil)
+		changed = true
+	case offer == nil && had != nil && o.replacing(had) && settled(st, true, false):
+		delete(o.byChild, st.Child) // the one that was to take its place has failed
+		o.catalog.Store(nil)
+		changed = true
+	}
+	o.wake()
+	return restarted, changed
+}
+
+// wake has whoever waits look again. mu is held.
+func (o *Offering) wake() {
+	close(o.changed)
+	o.changed = make(chan struct{})
+}
+
+// Adopt makes g what the session goes by. Offers that g reads otherwise are in
+// renewed. replaced are the children of which nothing is known any more.
+func (o *Offering) Adopt(g *configuration.Configuration, renewed map[*children.Offer]*catalog.Offer) (replaced []string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for name, of := range o.byChild {
+		c := g.Child(name)
+		switch {
+		case c == nil:
+			delete(o.byChild, name)
+		case c.Spec.Revision == of.Revision() && renewed[of.Raw] != nil:
+			o.byChild[name] = renewed[of.Raw]
+		case !of.NamesAlike(g.Offers):
+			delete(o.byChild, name)
+		}
+	}
+	for name, st := range o.told {
+		if c := g.Child(name); c == nil || c.Spec.Revision != st.Revision {
+			delete(o.told, name)
+			replaced = append(replaced, name)
+		}
+	}
+	o.by = g
+	o.until = time.Time{} // what is new has its time, too
+	o.catalog.Store(nil)
+	o.wake()
+	return replaced
+}
+
+// Catalog returns the session's catalogue, made anew where an offer has come since:
+// when many children start, their offers come in one after the other, and nobody
+// looks at what is between.
+func (o *Offering) Catalog() *Catalog {
+	if c := o.catalog.Load(); c != nil {
+		return c
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.catalogNow()
+}
+
+// catalogNow is Catalog for callers that hold mu.
+func (o *Offering) catalogNow() *Catalog {
+	if c := o.catalog.Load(); c != nil {
+		return c
+	}
+	l := &Catalog{o.by.Offers.Catalog(o.byChild), o.by}
+	o.catalog.Store(l)
+	return l
+}
+
+// replacing reports an offer of a child that is being replaced. mu is held.
+func (o *Offering) replacing(of *catalog.Offer) bool { return !of.By(o.by.Offers) }
+
+// ChildStatus is one child as this session sees it. offered: the instance that
+// serves the session now has listed its tools, or what it offers is remembered.
+func (o *Offering) ChildStatus(name string) (st children.Status, known, offered bool, changed <-chan struct{}) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	st, known = o.told[name]
+	offer := o.byChild[name]
+	return st, known, offer != nil && !o.replacing(offer) && !o.moved(name), o.changed
+}
+
+// OwnOffer is one child as this session sees it, with the offer of the instance that
+// serves the session now or what is remembered of it; nil where there is none.
+func (o *Offering) OwnOffer(name string) (children.Status, *catalog.Offer) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	of := o.byChild[name]
+	if of == nil || o.replacing(of) || o.moved(name) {
+		return o.told[name], nil
+	}
+	return o.told[name], of
+}
+
+// settled reports whether it is known what a child offers, or will not be soon.
+func settled(st children.Status, known, offered bool) bool {
+	return offered || known && (st.State == children.BackingOff || st.State == children.Stopped)
+}
+
+// listed reports whether a child has listed its tools since it was started for
+// this session, or will not soon.
+func listed(st children.Status, known, offered bool) bool {
+	return st.Listed && offered || known && (st.State == children.BackingOff || st.State == children.Stopped || st.State == children.Cold)
+}
+
+// started reports whether there is anything to tell of a child: its life has
+// begun, and it is settled.
+func started(st children.Status, known, offered bool) bool {
+	return known && st.State != children.Configured && settled(st, known, offered)
+}
+
+// AwaitStarted waits until there is something to tell of every child, within the
+// time that a list has.
+func (o *Offering) AwaitStarted(ctx context.Context) {
+	g := o.current.Now()
+	ctx, cancel := context.WithTimeout(ctx, g.Limits.ListWait)
+	defer cancel()
+	o.awaitChildren(ctx, g.ChildNames(), started)
+}
+
+// awaitChildren waits until every named child is as wanted, or ctx ends. A
+// child that is not yet configured to run counts as one to wait for.
+func (o *Offering) awaitChildren(ctx context.Context, names []string, wanted func(st children.Status, known, offered bool) bool) {
+	for _, name := range names {
+		for {
+			st, known, offered, changed := o.ChildStatus(name)
+			if wanted(st, known, offered) || o.current.Now().Child(name) == nil {
+				break
+			}
+			select {
+			case <-changed:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}
+}
+
+// AwaitOffers gives the children that are still starting their time, and no
+// more: a list is answered with what there is by then.
+func (o *Offering) AwaitOffers(ctx context.Context) {
+	g := o.current.Now()
+	ctx, cancel := context.WithDeadline(ctx, o.listsBy(g.Limits.ListWait))
+	defer cancel()
+	o.AwaitRecalled(ctx)
+	o.awaitChildren(ctx, g.ChildNames(), settled)
+}
+
+// listsBy is when the session's lists have waited for starting children for long
+// enough: a child that hangs delays the first of them, and not every one.
+func (o *Offering) listsBy(wait time.Duration) time.Time {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.until.IsZero() {
+		o.until = time.Now().Add(wait)
+	}
+	return o.until
+}
+
+// AwaitListed waits until these children have listed their tools, or will not soon.
+func (o *Offering) AwaitListed(ctx context.Context, names []string) {
+	o.awaitChildren(ctx, names, listed)
+}

@@ -1,0 +1,82 @@
+package offering
+
+import (
+	"context"
+	"runtime"
+	"sync"
+
+	"mcphub/children"
+	"mcphub/hub/catalog"
+	"mcphub/hub/configuration"
+)
+
+// Recall fills the catalogue with what is remembered. Lists and names that are
+// not known wait for it: it takes milliseconds. Where a reload comes in between,
+// it begins anew: what is remembered of a child that has changed is of no use.
+//
+// What a server offers depends on what the client can do, so that has to be
+// known first. remembered is what a child offered last, nil where that is not known.
+func (o *Offering) Recall(ctx context.Context, clientKnown <-chan struct{}, remembered func(*configuration.Child) *children.Offer) {
+	defer close(o.recalled)
+	select {
+	case <-clientKnown:
+	case <-ctx.Done():
+		return
+	}
+	for {
+		g := o.current.Followed()
+		if o.takeRecalled(g, recallAll(g, remembered)) {
+			return
+		}
+	}
+}
+
+// recallAll reads what is remembered of the children of g, in their order; nil
+// where nothing is.
+func recallAll(g *configuration.Configuration, remembered func(*configuration.Child) *children.Offer) []*catalog.Offer {
+	all := g.Children
+	found := make([]*catalog.Offer, len(all))
+	next := make(chan int)
+	var readers sync.WaitGroup
+	for range min(len(all), runtime.GOMAXPROCS(0)) {
+		readers.Go(func() {
+			for i := range next {
+				if raw := remembered(&all[i]); raw != nil {
+					found[i] = g.KeepOffer(&all[i], raw)
+				}
+			}
+		})
+	}
+	for i := range all {
+		next <- i
+	}
+	close(next)
+	readers.Wait()
+	return found
+}
+
+// takeRecalled offers what was found of children that have told nothing yet;
+// false where the session goes by another configuration than g.
+func (o *Offering) takeRecalled(g *configuration.Configuration, found []*catalog.Offer) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.by != g {
+		return false
+	}
+	for i, of := range found {
+		name := g.Children[i].Spec.Name
+		if had := o.byChild[name]; of != nil && (had == nil || o.replacing(had)) {
+			o.byChild[name] = of
+			o.catalog.Store(nil)
+		}
+	}
+	return true
+}
+
+// awaitRecalled waits until what is remembered is in the catalogue.
+func (o *Offering) AwaitRecalled(ctx context.Context) {
+	select {
+	case <-o.recalled:
+	case <-ctx.Done():
+	}
+}
