@@ -55,7 +55,7 @@ func confine(prog Program, env *environment, l *Launch, h Machine) (*Confinement
 	if s.Mode == sandbox.Off {
 		return nil, nil
 	}
-	c := &Confinement{Report: sandbox.Report{Mode: s.Mode}}
+	c := &Confinement{Kernel: h.kernel(), Report: sandbox.Report{Mode: s.Mode}}
 	p := &sandbox.Profile{Network: s.Network, Sockets: s.Sockets}
 	var serious []string
 	switch {
@@ -64,22 +64,18 @@ func confine(prog Program, env *environment, l *Launch, h Machine) (*Confinement
 	case h.boundary.Open != "":
 		serious, p.Unbounded = append(serious, "files are not confined: "+h.boundary.Open), true
 	default:
-		own := privateFolders(prog, env, h)
-		var conflicts []string
-		p.Rules, conflicts = rules(prog, env, l, own, h)
-		serious = append(serious, conflicts...)
-		if len(own) > 0 {
-			c.Temp = h.temp
+		var own []sandbox.Rule
+		if c.Kernel.ABI > 0 {
+			own, c.Temp = privateFolders(prog, env, h), h.temp
 		}
+		p.Rules, serious = rules(prog, env, l, own, h)
 	}
-	c.Kernel = h.kernel()
 	lacks, missing := c.Kernel.Lacks(p)
 	c.Report.Lacks = append(serious, lacks...)
 	if s.Mode == sandbox.Required && (missing || len(serious) > 0) {
 		return nil, fmt.Errorf("its sandbox is \"required\", and the kernel cannot hold it: %s", c.Report.Text()[len("none: "):])
 	}
 	if prog.containers() || c.Kernel.ABI == 0 {
-		c.Temp = ""
 		return c, nil
 	}
 	c.Profile = p
@@ -126,6 +122,20 @@ func privateFolders(prog Program, env *environment, h Machine) (rules []sandbox.
 
 // rules are all that the child may open. conflicts says what cannot be held so.
 func rules(prog Program, env *environment, l *Launch, own []sandbox.Rule, h Machine) (all []sandbox.Rule, conflicts []string) {
+	const whole = sandbox.Read | sandbox.Write | sandbox.Execute
+	withheld := func(key, path string) bool {
+		kept := h.boundary.Keeps(path) || h.boundary.Keeps(RealPath(path))
+		if kept {
+			conflicts = append(conflicts, fmt.Sprintf("sandbox.%s: %s is withheld by the policy, or is the hub's own", key, path))
+		}
+		return kept
+	}
+	h.boundary.Areas = slices.Clip(h.boundary.Areas)
+	for _, path := range prog.Sandbox.Write {
+		if !withheld("write", path) {
+			h.boundary.Areas = append(h.boundary.Areas, sandbox.Rule{Path: RealPath(path), Access: whole})
+		}
+	}
 	b := h.boundary
 	all = slices.Concat(b.Areas, own)
 	if l.Enter != "" || l.Dir == h.scratch { // what launchers start in and with
@@ -151,21 +161,17 @@ func rules(prog Program, env *environment, l *Launch, own []sandbox.Rule, h Mach
 		}
 	}
 	for _, file := range programs(prog, env, l, h) {
+		if b.Writable(file) { // children could put there what makes more of it
+			add(file, sandbox.Read|sandbox.Execute)
+			continue
+		}
 		for _, path := range h.installation(file) {
 			add(path, sandbox.Read|sandbox.Execute)
 		}
 	}
-	for _, given := range []struct {
-		key    string
-		paths  []string
-		access sandbox.Access
-	}{{"read", prog.Sandbox.Read, sandbox.Read | sandbox.Execute}, {"write", prog.Sandbox.Write, sandbox.Read | sandbox.Write | sandbox.Execute}} {
-		for _, path := range given.paths {
-			if b.Keeps(path) || b.Keeps(RealPath(path)) {
-				conflicts = append(conflicts, fmt.Sprintf("sandbox.%s: %s is withheld by the policy, or is the hub's own", given.key, path))
-				continue
-			}
-			add(path, given.access)
+	for _, path := range prog.Sandbox.Read {
+		if !withheld("read", path) {
+			add(path, sandbox.Read|sandbox.Execute)
 		}
 	}
 	all = sandbox.Sorted(all)
@@ -209,20 +215,24 @@ func programs(prog Program, env *environment, l *Launch, h Machine) (files []str
 		}
 	}
 	for i := 0; i < len(files) && i < 32; i++ {
+		planted := h.boundary.Writable(files[i]) // by a child, perhaps
 		for _, word := range interpreter(files[i]) {
-			if filepath.IsAbs(word) {
-				add(word)
-			} else {
+			switch {
+			case !filepath.IsAbs(word):
 				add(lookUp(word))
+			case !planted || lookUp(filepath.Base(word)) == word:
+				add(word)
 			}
 		}
-		add(lexicalTarget(files[i]))
+		if !planted {
+			add(linkTarget(files[i]))
+		}
 	}
 	return files
 }
 
-// lexicalTarget is where a link leads to in one step; "" for what is none.
-func lexicalTarget(path string) string {
+// linkTarget is where a link leads to in one step; "" for what is none.
+func linkTarget(path string) string {
 	to, err := os.Readlink(path)
 	switch {
 	case err != nil:

@@ -52,9 +52,13 @@ func (b Boundary) Keeps(path string) bool {
 // directory that children write in, a link could be planted: it is not followed out of
 // what is open already.
 func (b Boundary) Leads(path, real string) bool {
-	writable := func(r Rule) bool { return r.Access&Write != 0 && Holds(r.Path, path) }
-	return path == real || !slices.ContainsFunc(b.Areas, writable) ||
+	return path == real || !b.Writable(path) ||
 		slices.ContainsFunc(b.Areas, func(r Rule) bool { return Holds(r.Path, real) })
+}
+
+// Writable reports whether children may write what is at a path, by its spelling.
+func (b Boundary) Writable(path string) bool {
+	return slices.ContainsFunc(b.Areas, func(r Rule) bool { return r.Access&Write != 0 && Holds(r.Path, path) })
 }
 
 // Mode says whether a child is confined. The zero Mode confines nothing.
