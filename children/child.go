@@ -37,12 +37,12 @@ var (
 	errDropped  = errors.New("the session has ended")
 )
 
-// ErrReplaced is why an instance cannot be called any more whose Spec has
-// changed or gone. Whoever gets it looks up anew what there is now.
+// ErrReplaced is the error of an instance whose Spec has changed or is gone.
+// Whoever gets it looks the child up again.
 var ErrReplaced = errors.New("the configuration has changed")
 
-// common is what all children of a Supervisor share; nothing in it but memory
-// changes once Run runs.
+// common is what all children of a Supervisor share. Only memory changes once Run
+// runs.
 type common struct {
 	launcher   Launcher
 	secret     func(ctx context.Context, r reference.Ref) (string, error)
@@ -54,8 +54,8 @@ type common struct {
 	forms      *offers.Definitions
 	places     *limits.Places
 	dropUnheld func(*child) bool // take out an instance that nobody holds
-	resume     func(*child)      // let the life of one go on that rests
-	giveUp     func(*child)      // take out an instance that takes itself out
+	resume     func(*child)      // start the goroutine of an instance that rests
+	giveUp     func(*child)      // take out an instance that ends by itself
 	jitter     func() float64
 	pace       health.Pace
 	said       func(k Key, pid int, line string)                                  // may be nil
@@ -73,10 +73,10 @@ func (n *common) client(k Key) modern.Client {
 	return n.asks(k)
 }
 
-// child is one instance. live runs on one goroutine at a time, the owner of
-// past and offer; the rest is a snapshot (view), a channel, or under mu. While an
-// instance waits for others alone it rests, without a goroutine: a hub may hold
-// thousands for sessions that call none of them.
+// child is one instance. live runs on one goroutine at a time, which owns past and
+// offer. The rest is an immutable view, a channel, or guarded by mu. While an
+// instance only waits for others it rests and has no goroutine, because a hub may
+// hold thousands of instances that nobody calls.
 type child struct {
 	key    Key
 	serial uint64
@@ -118,8 +118,8 @@ type past struct {
 	listed   bool         // it has been ready and listed in this instance
 	lives    offers.Lives // of the offer, as it was read last
 	news     bool         // the offer is not cached as it is
-	diedOf   Era          // it has died of the first question of this era, which is not asked again first; EraAuto: of none
-	doubted  bool         // it was started once more for that, and will not be again
+	diedOf   Era          // it exited when it was first spoken to in this era, so the other is tried first; EraAuto: in none
+	doubted  bool         // it was started once more because of diedOf, which happens once only
 	lacks    []string     // what the kernel does not hold, as it was told last
 	spoke    Era          // in which it was spoken to when it was listed last for this Key; EraAuto: not known
 }
@@ -129,7 +129,7 @@ type want struct {
 	served.Wanted
 	boundary sandbox.Boundary // of whom it serves; for one that is confined
 
-	assumed bool // roots stand in for the first ones
+	assumed bool // roots are in use until the first ones are known
 	demand  bool // somebody waits for it
 	wish    bool // it should run, unless it is to wait for a call
 	evict   bool // another child waits for its place
@@ -182,8 +182,8 @@ func (c *child) wake() {
 	}
 }
 
-// rest is for the owner, where only others can bring news: true ends its
-// goroutine, false says that there is news already.
+// rest is called by the owner when nothing is due. true: its goroutine is to end,
+// and starts again when somebody asks for something. false: somebody has already.
 func (c *child) rest() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -227,7 +227,7 @@ func (c *child) setRoots(roots []rootsmgr.Root, b sandbox.Boundary, wish bool) {
 	})
 }
 
-// assume notes roots that stand in for those to come.
+// assume notes roots that are used until the first ones are known.
 func (c *child) assume(roots []rootsmgr.Root, b sandbox.Boundary) {
 	roots = slices.Clone(roots)
 	c.ask(func(w *want) bool {
@@ -290,7 +290,8 @@ func (c *child) acquire(ctx context.Context) (*Lease, error) {
 	}
 }
 
-// refuses says why somebody who came at first need not wait at v.
+// refuses says why a caller that came when the view was first need not wait any
+// longer, now that it is v; nil if it should.
 func (v *view) refuses(first *view) error {
 	switch {
 	case v.final:
@@ -334,7 +335,7 @@ func (c *child) said(pid int, line string) {
 	}
 }
 
-// status is the view's, with what changes without notice read now.
+// status is that of the view, with those values read now that change unannounced.
 func (c *child) status() Status {
 	v := c.view.Load()
 	st := v.status
@@ -435,9 +436,9 @@ func (c *child) once() {
 // ownFolder begins the names of the folders that makeFolder makes.
 const ownFolder = "mcphub-shared"
 
-// makeFolder makes the empty folder in which a child that many share starts where it
-// is served no roots: no session's project is for the others. It is removed when
-// the run is over.
+// makeFolder makes the empty folder in which a shared child starts if it is served
+// no roots, because it must not work in the project of one of its sessions. The
+// folder is removed when the run is over.
 func (c *child) makeFolder() (remove func()) {
 	c.machine = c.machine.WithOwn("")
 	if c.spec.Share == ShareSession || c.spec.Cwd != "" || c.spec.URL != "" {
@@ -487,7 +488,7 @@ type next int
 
 const (
 	toStart next = iota
-	toRest       // nothing is due until there is news
+	toRest       // nothing is due until somebody asks for something
 	toEnd
 )
 
@@ -524,7 +525,7 @@ func (c *child) awaitStart() next {
 	}
 }
 
-// pause waits for news, but not longer than that.
+// pause waits until somebody asks for something, most at most.
 func (c *child) pause(most time.Duration) {
 	timer := time.NewTimer(most)
 	defer timer.Stop()
@@ -535,8 +536,8 @@ func (c *child) pause(most time.Duration) {
 	}
 }
 
-// backOff counts a failure and says so. s is the run that was ready and
-// died; nil for a start that failed, which is news to everybody who waits.
+// backOff counts a failure and publishes it. s is the run that was ready and
+// died; nil for a start that failed, which ends the wait of all callers.
 func (c *child) backOff(err *UnavailableError, s *serving) {
 	lived := time.Duration(0)
 	if s != nil {

@@ -24,9 +24,9 @@ func eraOf(o *offers.Offer) Era {
 // instance for the other one (Supervisor.Home).
 var errOtherEra = errors.New("it speaks only the other era of the protocol: the instance for that serves all")
 
-// first is the era that a child is tried in first: that which it is told to have,
-// or had when it was started for the same clients before, else that of the clients;
-// but not one whose first question it has died of.
+// first is the era that a child is tried in first: the one that hub.json names, else
+// the one it had when it was last started for the same clients, else that of the
+// clients. If the child exited when it was spoken to in that era, it is the other.
 func (c *child) first() Era {
 	era := c.key.Era
 	switch {
@@ -57,8 +57,8 @@ func (n *common) lacks(s Spec, k Key) bool {
 	return o != nil && !o.Both && o.Modern() != (k.Era == EraModern)
 }
 
-// yield ends an instance whose clients another one serves. Its Key is free then:
-// a child that has changed is asked anew.
+// yield ends an instance whose clients are served by another one. Its Key is free
+// then, so a child that has changed meanwhile is asked again.
 func (c *child) yield(r *run.Run) {
 	c.common.giveUp(c)
 	c.retire(errOtherEra)

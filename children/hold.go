@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// This file counts who is served by an instance. What nobody holds any
-// more ends: a session's own process at once, a shared one after its idle time.
+// This file counts the sessions that an instance serves. When there are none left,
+// a session's own instance ends at once, and a shared one after its idle time.
 
 // errUnheld ends an instance that no session holds.
 var errUnheld = errors.New("no session needs it any more")
@@ -29,9 +29,8 @@ func (s *Supervisor) Join(k Key) (serial uint64) {
 }
 
 // Leave takes one holder away. With the last one a session's own instance is
-// stopped, calls under way included; a shared one lets them end, takes no part
-// in anything new, and stops once it was idle for its time. Who still waits in
-// Acquire may be refused.
+// stopped, and its calls with it. A shared one finishes its calls, and stops when
+// it has been idle for its time. Callers that still wait in Acquire may be refused.
 func (s *Supervisor) Leave(k Key) {
 	s.mu.Lock()
 	if s.held[k] == 0 {
@@ -57,8 +56,8 @@ func (s *Supervisor) Leave(k Key) {
 	}
 }
 
-// dropUnheld takes an instance out that nobody holds; false where somebody came
-// back meanwhile. Only the instance's own goroutine calls it.
+// dropUnheld takes an instance out that nobody holds; false if a session has joined
+// meanwhile. Only the instance's own goroutine calls it.
 func (s *Supervisor) dropUnheld(c *child) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -70,8 +69,8 @@ func (s *Supervisor) dropUnheld(c *child) bool {
 	return true
 }
 
-// giveUp takes an instance out that ends by itself; what is asked for under its
-// Key from now on is another one. Only the instance's own goroutine calls it.
+// giveUp takes an instance out that ends by itself. From now on its Key names a new
+// one. Only the instance's own goroutine calls it.
 func (s *Supervisor) giveUp(c *child) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

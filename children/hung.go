@@ -8,15 +8,16 @@ import (
 	"mcphub/children/link"
 )
 
-// This file tells a child that is hung from one that is slow. While a call
-// waits and nothing is heard of the child it is asked whether it is there: by ping,
-// or without a handshake by server/discover. What answers that, or says anything
-// else, is slow, and its calls are left alone. What does not is shown as hung, and
-// where that lasts it is stopped and started again, and all its calls end.
+// This file tells a hung child from a slow one. If a call waits and nothing is heard
+// of the child, it is asked whether it is there: by ping, or without a handshake by
+// server/discover. A child that sends any message is slow, and its calls go on. A
+// child that sends none is shown as hung. If that lasts, it is stopped and started
+// again, and all its calls end.
 
 const hung = "hung"
 
-// checkPulse takes the child's pulse. It returns why the run must end, if it must.
+// checkPulse looks whether the child is hung. It returns why the run must end, if it
+// must.
 func (s *serving) checkPulse() (why string) {
 	now, p := time.Now(), &s.pulse
 	waited, inVain := s.r.Idle.Waited(now)
@@ -49,7 +50,7 @@ func (s *serving) ask(now time.Time) {
 	})
 }
 
-// shows says of a child that it is hung, before it is stopped for that.
+// shows publishes that the child is hung, before it is stopped for that.
 func (s *serving) shows(now time.Time) {
 	left := s.pulse.Left(now)
 	if s.c.view.Load().status.State == Hung {
@@ -60,7 +61,7 @@ func (s *serving) shows(now time.Time) {
 	s.c.publish(func(v *view) { s.before, v.status.State, v.status.Err = v.status.Err, Hung, text })
 }
 
-// hangTimeout is the time of a call by which it is judged whether a child is hung.
+// hangTimeout is the call timeout from which it follows when a child counts as hung.
 func hangTimeout(s Spec) time.Duration {
 	if s.CallTimeout > 0 {
 		return s.CallTimeout

@@ -2,8 +2,8 @@ package children
 
 import "time"
 
-// keepWarm is how long a shared instance that nobody holds is kept where its
-// Spec says that it never idles.
+// keepWarm is how long a shared instance that nobody holds is kept if its Spec sets
+// no idle timeout.
 const keepWarm = 15 * time.Minute
 
 // idleLimit is how long a run may go without a call; 0: for ever.
@@ -27,7 +27,7 @@ func (s *serving) checkIdle() (why string) {
 		if r.Leases.CloseUnused() {
 			return evicted
 		}
-		c.common.places.Stir() // whoever waits must find another
+		c.common.places.Stir() // whoever waits for this place must find another
 	}
 	limit := c.idleLimit()
 	if limit <= 0 {

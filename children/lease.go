@@ -50,8 +50,8 @@ func (l *Lease) Revision() uint64 { return l.v.status.Revision }
 // (ResultInput) or names a task of the extension (ResultTask).
 func (l *Lease) Modern() bool { return l.r.Modern() }
 
-// Roots is the result of roots/list for the child, as it is now, raw; false
-// where roots are not served to it. It counts as asked for.
+// Roots is what roots/list answers the child now, raw; false if no roots are served
+// to it. Calling it counts as a roots/list of the child.
 func (l *Lease) Roots() ([]byte, bool) { return l.r.ListRoots() }
 
 // WatchTask has a child without a handshake tell of one of its tasks
@@ -61,8 +61,8 @@ func (l *Lease) WatchTask(ctx context.Context, id string) (end func(), ok bool) 
 	return l.r.WatchTask(ctx, id)
 }
 
-// Open reports whether the run is there to stay: false once it ends, or is to end
-// when the calls under way have.
+// Open reports whether the run goes on: false once it ends, or will end with its
+// last call.
 func (l *Lease) Open() bool { return !l.r.HasEnded() && !l.r.Leases.Closed() }
 
 // Ended reports whether the run of the lease has ended.

@@ -5,9 +5,8 @@ import (
 	"mcphub/children/offers"
 )
 
-// Lacks says what a server of this Spec cannot be started for, as far as that can be
-// told by looking. It starts nothing. What only the roots of a session tell is left
-// out.
+// Lacks says what is missing to start a server of this Spec, such as its program. It
+// starts nothing. It leaves out what depends on the roots of a session.
 func Lacks(s Spec, o Options) []launch.Lack {
 	if s.URL != "" {
 		return nil

@@ -40,22 +40,21 @@ type Options struct {
 	// text. It is called by many goroutines and must not block.
 	Said func(k Key, pid int, line string)
 
-	// Redefined, where set, is given the tools of a server that are defined as they
-	// never were before. It is called by many goroutines and must not block.
+	// Redefined, where set, is given the tools of a server that have a definition which
+	// they never had before. It is called by many goroutines and must not block.
 	Redefined func(k Key, tools []offers.Redefinition)
 
 	// Client, where set, tells what the instance is shown of whom it serves. It is
 	// called at each start, by the instance's goroutine, and must not block.
 	Client func(k Key) modern.Client
 
-	// Roots, where set, is told of each roots/list of a legacy child before that is
-	// answered. ctx is that question's; what it returns, if anything, is called with
-	// it, and may take its time to Ensure or SetRoots what the answer is to be. It is
-	// called by many goroutines and must not block itself.
+	// Roots, where set, is called for each roots/list of a child with a handshake,
+	// before it is answered. ctx is that of the request. It may return a function,
+	// which is called with ctx and may take its time to Ensure or SetRoots the roots
+	// of the answer. Roots itself is called by many goroutines and must not block.
 	Roots func(ctx context.Context, k Key) (fetch func(ctx context.Context))
 
-	// NoRoots, where set, says why an instance is served no roots: the answer to its
-	// roots/list says so too, for whoever reads it there. It is called by many
-	// goroutines and must not block.
+	// NoRoots, where set, says why an instance is served no roots. The answer to its
+	// roots/list says so too. It is called by many goroutines and must not block.
 	NoRoots func(k Key) string
 }

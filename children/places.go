@@ -28,8 +28,9 @@ func (c *child) Use(now time.Time) limits.Use {
 // Evict has the instance stop once it is idle.
 func (c *child) Evict() { c.ask(func(w *want) bool { w.evict = true; return true }) }
 
-// evictable reports whether the state of an idle run may be lost: a session's
-// own process holds what is the user's, unless its Spec lets it idle out.
+// evictable reports whether an idle run may be stopped to make room. A session's own
+// process may hold state of the user, so it may not, unless its Spec sets an idle
+// timeout.
 func (c *child) evictable() bool {
 	return c.spec.Share != ShareSession || c.spec.IdleTimeout > 0 || c.unheld.Load()
 }

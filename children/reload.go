@@ -2,11 +2,11 @@ package children
 
 import "slices"
 
-// Apply makes specs the ones that count. An instance whose Spec is Equal to
-// what it was is left alone: same process, same Revision. Any other is retired:
-// it takes no new call, and stops when the last call under way has ended, or
-// when its session or the hub does. Nothing is started: Ensure and Prestart, as
-// for any instance, make the ones that take their place. It returns at once.
+// Apply replaces the Specs. An instance whose Spec is Equal to what it was is left
+// alone: same process, same Revision. Any other is retired: it takes no new call,
+// and stops when its last call has ended, or when its session or the hub ends.
+// Nothing is started: Ensure and Prestart make the instances that take their place.
+// It returns at once.
 func (s *Supervisor) Apply(specs []Spec) {
 	s.mu.Lock()
 	if s.closed {

@@ -4,11 +4,9 @@ import (
 	"mcphub/children/offers"
 )
 
-// recall returns what a child of this Spec offered last to whom an instance
-// with this Key serves, nil where that is not known. For clients without a
-// handshake that is, as long as it was not listed for them, what it offers to
-// nobody in particular by the handshake: such a child is told nothing of its
-// clients before they ask.
+// recall returns what a child of this Spec offered last to the clients of this Key,
+// nil if that is not known. If it was never listed for clients without a handshake,
+// they get what it offers, by the handshake, to a client without capabilities.
 func (n *common) recall(s Spec, k Key) *offers.Offer {
 	o := n.known(s, k)
 	if o == nil && s.Era == EraAuto && k.Era == EraModern {
@@ -20,14 +18,13 @@ func (n *common) recall(s Spec, k Key) *offers.Offer {
 // known is recall for the very Key.
 func (n *common) known(s Spec, k Key) *offers.Offer { return n.memory.Recall(s.Name, n.digest(s, k)) }
 
-// digest names what a child of this Spec offers to whom an instance with this
-// Key serves.
+// digest names what a child of this Spec offers to the clients of this Key.
 func (n *common) digest(s Spec, k Key) string {
 	return s.Digest(n.machine, n.version, k.Era, s.Capabilities(n.client(k).Capabilities))
 }
 
-// recall is how an instance's life begins: what the child offered last is told.
-// One that may wait for a call does so from here on.
+// recall starts the life of an instance: it publishes what the child offered last.
+// An instance that may wait for a call does so from here on.
 func (c *child) recall() {
 	if c.offer = c.common.recall(c.spec, c.key); c.offer == nil {
 		return
@@ -43,10 +40,10 @@ func (c *child) recall() {
 // lazy reports whether the child is started by a call only.
 func (c *child) lazy() bool { return c.spec.Start == StartLazy && c.offer != nil }
 
-// offers takes in what the child was seen to offer. The former offer stays
-// where that is the same. One that is cut is nobody else's, and not kept; nor is
-// that of a child that is spoken to without a handshake because it ended during
-// one, for that may have been by chance.
+// offers takes in what the child offers. The former offer stays if the two are
+// equal. An offer that was cut is not remembered for others. Nor is that of a child
+// that is spoken to without a handshake because it exited during one, since that may
+// have been an accident.
 func (c *child) offers(o *offers.Offer) {
 	c.past.listed, c.past.spoke, c.past.lives = true, eraOf(o), o.Lives
 	c.compare(o)
@@ -61,7 +58,7 @@ func (c *child) offers(o *offers.Offer) {
 	c.past.news = news
 }
 
-// compare tells of tools that this offer defines as they never were before.
+// compare reports tools to which this offer gives a definition that they never had.
 func (c *child) compare(o *offers.Offer) {
 	changed := c.common.forms.Compare(c.spec.Entry(), o)
 	if len(changed) > 0 && c.common.changed != nil {

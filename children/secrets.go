@@ -11,9 +11,8 @@ import (
 	"mcphub/internal/reference"
 )
 
-// withSecrets returns the Launch and the Spec as they are started: the only ones in
-// which a value stands where a reference stood. They go to the Launcher, and nowhere
-// else.
+// withSecrets returns the Launch and the Spec with the values of secrets in place of
+// the references. They go to the Launcher and nowhere else.
 func (c *child) withSecrets(ctx context.Context, l launch.Launch, w want) (launch.Launch, Spec, error) {
 	value := func(r reference.Ref) (string, error) {
 		if c.common.secret == nil {
@@ -27,7 +26,7 @@ func (c *child) withSecrets(ctx context.Context, l launch.Launch, w want) (launc
 		return l, s, err
 	}
 	l, err := s.Program().WithSecrets(l, w.Roots, c.machine, value)
-	return l, s, err // of s the Launcher takes the limits
+	return l, s, err // the Launcher uses the limits of s
 }
 
 // remoteWithSecrets puts the values into the address and the headers of a server that

@@ -38,7 +38,7 @@ func (c *child) serve(r *run.Run) {
 	s := &serving{c: c, r: r, since: time.Now()}
 	s.ready()
 	offer := c.offer
-	s.wg.Go(func() { r.TellLevel(ctx, offer) }) // who changed it meanwhile could not call yet
+	s.wg.Go(func() { r.TellLevel(ctx, offer) }) // the level may have changed during the start
 	c.keep()
 	c.settle.Do(func() { close(c.settled) })
 	why := s.loop()
@@ -81,9 +81,9 @@ func (c *child) end(r *run.Run, why string) {
 	c.publish(func(v *view) { v.status.Stderr = r.Facts().Stderr })
 }
 
-// drain waits until calls under way have ended, but not longer than may be:
-// where the same instance is to start again, drainWait; a retired one, which
-// stands in nobody's way, until its life ends.
+// drain waits until the calls under way have ended. If the instance is to start
+// again, it waits drainWait at most. A retired instance, for which nobody waits, has
+// until its life ends.
 func (c *child) drain(r *run.Run) {
 	t := time.NewTimer(drainWait)
 	defer t.Stop()
@@ -160,7 +160,7 @@ func (s *serving) ready() {
 	w := s.c.wanted()
 	gen := w.Gen
 	if !served.Same(w.Roots, s.r.Roots.Last()) {
-		gen = 0 // changed since; review comes next
+		gen = 0 // the roots have changed since then; review is called next
 	}
 	s.publish(gen, true, "")
 }
@@ -191,6 +191,7 @@ func (s *serving) review() (why string) {
 	return s.follow(s.r.Roots.Review(w.Wanted, served.Change{
 		Rules:       rules,
 		SameLaunch:  err != nil || next.Same(was),
+		SamePlace:   err != nil || next.SamePlace(was),
 		SameArgs:    err == nil && slices.Equal(next.Args, was.Args),
 		Placeholder: c.spec.Program().ArgsNameRoots(),
 		Rewritten:   was.Rewrote || next.Rewrote,
@@ -200,7 +201,7 @@ func (s *serving) review() (why string) {
 	}))
 }
 
-// follow makes known what has become of the run's roots. It returns why the run must
+// follow publishes what a Step says about the run's roots. It returns why the run must
 // be replaced, if it must.
 func (s *serving) follow(step served.Step) (why string) {
 	switch step.News {

@@ -44,7 +44,7 @@ func (c *child) start() (*run.Run, *UnavailableError) {
 		r, err := c.launch(l, w)
 		var offer *Offer
 		if err == nil {
-			offer, err = r.Connect(c.ctx, run.Try{Modern: c.first() == EraModern, Patient: c.spec.Era == EraModern || c.past.spoke == EraModern}, turn.End)
+			offer, err = r.Connect(c.ctx, run.Try{Modern: c.first() == EraModern, Long: c.spec.Era == EraModern || c.past.spoke == EraModern}, turn.End)
 		}
 		switch {
 		case err == nil:
@@ -56,7 +56,7 @@ func (c *child) start() (*run.Run, *UnavailableError) {
 		down := r.Abort(err)
 		if !errors.Is(err, handshake.ErrProbed) || c.past.doubted || c.ctx.Err() != nil {
 			if !c.past.wasReady {
-				c.past.diedOf = EraAuto // it dies of anything
+				c.past.diedOf = EraAuto // it exits in either era
 			}
 			return r, down
 		}

@@ -95,7 +95,7 @@ type Status struct {
 	Served   []string // root paths that it has applied, or was started with
 	Tools    int
 	Skipped  uint64       // lines on stdout that were no message
-	Listed   bool         // its tools were listed by this instance; else they are what is remembered
+	Listed   bool         // its tools were listed by this instance; otherwise they are remembered ones
 	Lives    offers.Lives // of the offer, as it was read last in this instance
 	Revision uint64       // of the Spec that it runs by
 	Renewed  uint64       // sessions started with a server that had forgotten the one before; subscriptions ended with that
@@ -110,9 +110,9 @@ type Status struct {
 	ByItself     bool      // when backing off: it is started then without a call
 }
 
-// A Term is the time for which what was said to a child holds: from its start, or
-// from when a server had forgotten the session before, until that happens again.
-// The zero Term is none.
+// A Term is the time for which a child remembers what it was told, such as a
+// subscription: from its start, or from a new session with a server, until the next
+// of these. The zero Term is none.
 type Term struct {
 	serial   uint64
 	restarts int
@@ -141,14 +141,15 @@ type Observer interface {
 	// until it returns. tools/list_changed is followed up here and comes as
 	// ChildChanged. Told says what ctx is.
 	ChildNotification(ctx context.Context, k Key, m *jsonrpc.Message)
-	// ChildRequest answers what is not answered here (roots/list and ping are).
-	// While it does, no call of the run times out. ctx ends when the child cancels
-	// the request or goes; where the transport says which call the request came
-	// on, ctx has the values of that call's context. Tell notifies who asked.
+	// ChildRequest answers requests of a child other than roots/list and ping, which
+	// are answered here. While it does, no call of the run times out. ctx ends when
+	// the child cancels the request or ends. If the transport says which call the
+	// request belongs to, ctx has the values of that call's context. Tell(ctx, ...)
+	// notifies the child that asked.
 	ChildRequest(ctx context.Context, k Key, m *jsonrpc.Message) jsonrpc.Answer
 }
 
-// deaf is the Observer of a Supervisor that was given none.
+// deaf is the Observer of a Supervisor that was given none: it ignores everything.
 type deaf struct{}
 
 func (deaf) ChildChanged(Status, *offers.Offer)                       {}

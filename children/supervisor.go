@@ -111,17 +111,17 @@ func (s *Supervisor) close() []*child {
 	return all
 }
 
-// Ensure sees to it that the instance runs, with these roots, which are known:
-// none is an answer too. One that starts lazily, and whose offer is known, waits
-// for a call. It returns at once; a Key without a Spec is ignored. A confined
-// instance may open no root by this: see Within.
+// Ensure sees to it that the instance runs with these roots, of which there may be
+// none. An instance that starts lazily, and whose offer is known, waits for a call. It
+// returns at once. A Key without a Spec is ignored. A confined instance may open no
+// root by this: see Within.
 func (s *Supervisor) Ensure(k Key, roots []rootsmgr.Root) {
 	s.Within(sandbox.Boundary{}).Ensure(k, roots)
 }
 
-// Assume sees to it that the instance runs, with roots that stand in for those
-// that are not known yet: one that needs roots to start is started too. With the
-// first that are known it is as after Prestart.
+// Assume sees to it that the instance runs with these roots until the first ones are
+// known. An instance that needs roots to start is started too. What happens when the
+// first roots are known is the same as after Prestart.
 func (s *Supervisor) Assume(k Key, roots []rootsmgr.Root) {
 	s.Within(sandbox.Boundary{}).Assume(k, roots)
 }
@@ -211,9 +211,8 @@ func (s *Supervisor) unknown(k Key) error {
 	return &UnavailableError{Child: k.Child, Reason: reason}
 }
 
-// Foresee tells where an instance that does not run would work, and with which root
-// paths, if it were started now: what Lease.Where would say. ok is false where it
-// runs, or could not be started so.
+// Foresee tells what Lease.Where would say if the instance were started now. ok is
+// false if it runs, or could not be started.
 func (s *Supervisor) Foresee(k Key) (cwd string, served []string, ok bool) {
 	c := s.child(k)
 	if c == nil {
@@ -273,9 +272,9 @@ func (s *Supervisor) specOf(k Key) (Spec, bool) {
 	return spec, ok
 }
 
-// Home returns the Key of the instance that serves those who would be served by
-// k: k itself, but where an instance is shared and the child is known to have
-// only the other era, that of the other one.
+// Home returns the Key of the instance that serves the clients of k. That is k itself,
+// with one exception: if the instance is shared and the child is known to have only
+// the other era, it is the Key with that era.
 func (s *Supervisor) Home(k Key) Key {
 	spec, ok := s.specOf(k)
 	if !ok {

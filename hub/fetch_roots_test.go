@@ -205,6 +205,37 @@ func TestRootsInACallOverHTTP(t *testing.T) {
 	}
 }
 
+// A child that asks for the first time in a call works where it was started until that
+// call has ended. It works in the root before the next call is judged.
+func TestRootsInACallMoveTheChild(t *testing.T) {
+	root := t.TempDir()
+	if err := os.WriteFile(filepath.Join(root, "hello.txt"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := serveWeb(t, newTestHub(t, scripted("kid", childtest.Script{LazyRoots: true})), HTTPOptions{}).modern("", root)
+	before := placeOf(t, c, `{}`)
+	if before == root {
+		t.Fatal("the child is in the root before anybody has said that there is one")
+	}
+	if got, bad := c.call("kid__roots", `{}`); bad || got != served(root) {
+		t.Errorf("in the call the child was given %s", got)
+	}
+	if got := placeOf(t, c, `{"path":"hello.txt"}`); got != root {
+		t.Errorf("the child works in %s, not in the root", got)
+	}
+}
+
+// placeOf is where the child works that a call of kid__env goes to.
+func placeOf(t *testing.T, c *modernWeb, args string) string {
+	t.Helper()
+	m := c.request("tools/call", call("kid__env", args), nil)
+	cwd, ok := jsonrpc.String(jsonrpc.Get(jsonrpc.Get(m.Result, "structuredContent"), "cwd"))
+	if !ok {
+		t.Fatalf("it did not say where it works: %s%s", m.Result, m.Error)
+	}
+	return cwd
+}
+
 // A name that may be a path has a turn from the start, which changes with the roots.
 func TestRootsInACallThatHasATurn(t *testing.T) {
 	w := serveWeb(t, newTestHub(t, lazyKid(t)), HTTPOptions{})

@@ -21,6 +21,18 @@ type HTTPOptions = httpfront.Options
 // A Token admits one client of the Streamable HTTP front.
 type Token = httpfront.Token
 
+// A Resource is the hub as a protected resource of OAuth, a Caller whom it admits.
+type (
+	Resource = httpfront.Resource
+	Caller   = httpfront.Caller
+)
+
+// ErrScope is why a valid token is not enough.
+var ErrScope = httpfront.ErrScope
+
+// PrincipalOf is the name of whom an issuer vouches for.
+func PrincipalOf(name, issuer string) string { return httpfront.PrincipalOf(name, issuer) }
+
 // ServeStreamableHTTP serves clients on a listener, which it closes, until ctx
 // ends. Calls under way then get Limits.Grace. It returns when every session
 // has ended. Run must be running.

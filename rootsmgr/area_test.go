@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	. "mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
 	"mcphub/rootsmgr/rootstest"
 )
 
@@ -35,7 +36,7 @@ func TestAreas(t *testing.T) {
 		{folding, "/u/None", "/u/NONE/x", true, false}, // it is not there: nobody can say that they are one
 		{folding, "/u/Docs", "/u/docs2/s", false, false},
 	} {
-		a, list, errs := NewAreas(e.fs, []string{e.dir})
+		a, list, errs := guard.NewAreas(e.fs, []string{e.dir})
 		if errs[0] != nil || list[0].Number != 0 {
 			t.Fatalf("%s: %v %v", e.dir, list, errs)
 		}
@@ -49,7 +50,7 @@ func TestAreas(t *testing.T) {
 			t.Errorf("%s in %s: some %t every %t, want %t %t (%+v)", e.path, e.dir, some, every, e.some, e.every, place.Readings)
 		}
 	}
-	_, list, errs := NewAreas(exact, []string{"/u/Docs", "/u/file", "/loop", "/short", "/u/none", "rel", "/u/Docs/out/../x"})
+	_, list, errs := guard.NewAreas(exact, []string{"/u/Docs", "/u/file", "/loop", "/short", "/u/none", "rel", "/u/Docs/out/../x"})
 	bad := make([]bool, len(errs))
 	for i := range errs {
 		bad[i] = errs[i] != nil

@@ -7,9 +7,8 @@ import (
 )
 
 // This file holds roots to a ceiling: directories that a session never leaves,
-// whoever vouches for its roots. What is open is the intersection of both,
-// so that everything made of a Snapshot, the Guard, the roots that children are
-// served, what get-roots shows, is the same.
+// wherever its roots come from. A Snapshot has the intersection of both. So the
+// Guard, the roots that children are served and what get-roots shows agree.
 
 const reasonAbove = "it lies outside the directories of the client's token (http.tokens in hub.json)"
 
@@ -27,8 +26,9 @@ func (s *Snapshot) contains(f guard.Found) bool {
 	return ok && (f.File || !in.File)
 }
 
-// narrow opens what of the ceiling lies below a directory that is not within
-// it, and reports either way that the directory itself is not open.
+// narrow handles a root that is not within the ceiling. It opens those
+// directories of the ceiling that lie below the root, and reports that the root
+// itself is not open.
 func (b *builder) narrow(c candidate) {
 	p, above := b.disk.Platform, guard.NewIndex()
 	above.Add(p, c.Path, 0, true)
@@ -53,10 +53,9 @@ func (b *builder) narrow(c candidate) {
 	b.skip(Skipped{Raw: c.entry.URI, Name: c.entry.Name, Reason: reason, Path: c.Given})
 }
 
-// under puts a View under a ceiling: where paths would pass for want of a
-// boundary, and where the client cannot give roots and nothing was configured
-// in their place, the ceiling is the boundary. Roots of the View are within it
-// already.
+// under applies a ceiling to a View, whose roots are within it already. The
+// ceiling becomes the boundary if there would be none: if roots.when lets paths
+// pass, or if the client cannot give roots and none are configured.
 func (v View) under(top *Snapshot) View {
 	if top == nil {
 		return v

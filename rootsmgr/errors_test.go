@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	. "mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
+	"mcphub/rootsmgr/platform"
 	"mcphub/rootsmgr/rootstest"
 )
 
@@ -33,7 +35,7 @@ func TestErrorTexts(t *testing.T) {
 		t.Error(err)
 	}
 	seen := map[string]bool{}
-	for c := CauseNone; c <= CauseIO; c++ {
+	for c := platform.CauseNone; c <= platform.CauseIO; c++ {
 		if seen[c.String()] {
 			t.Errorf("cause %d: %q again", c, c)
 		}
@@ -94,19 +96,19 @@ func TestWhySaysWhatToDo(t *testing.T) {
 func TestResolve(t *testing.T) {
 	dir := rootstest.Tree(t, "a/l => ../b/c", "b/c/", "b/f", "a/f")
 	place, err := Resolve(OS{}, dir+"/a/l/../f")
-	want := Place{Path: dir + "/b/f", Exists: true, File: true, Readings: Readings{
+	want := Place{Path: dir + "/b/f", Exists: true, File: true, Readings: guard.Readings{
 		Lexical: dir + "/a/f", Physical: dir + "/b/f", Cleaned: dir + "/a/f"}}
 	if err != nil || place != want {
 		t.Errorf("%+v, %v", place, err)
 	}
-	var u *UnresolvableError
+	var u *guard.UnresolvableError
 	if _, err := Resolve(nil, "/"); !errors.As(err, &u) {
 		t.Error(err)
 	}
 	// A Place outside is described all the same, for policy rules.
 	place, err = guardOf(t, OS{}, dir+"/a").Check(dir + "/b/f")
 	var e *EscapeError
-	if !errors.As(err, &e) || e.Reading != ReadingLexical || !place.Exists || place.Readings.Physical != dir+"/b/f" {
+	if !errors.As(err, &e) || e.Reading != guard.ReadingLexical || !place.Exists || place.Readings.Physical != dir+"/b/f" {
 		t.Errorf("%+v, %v", place, err)
 	}
 	if (OS{}).Home() != os.Getenv("HOME") && Host() == Linux {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	. "mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
 	"mcphub/rootsmgr/rootstest"
 )
 
@@ -82,7 +83,7 @@ func TestFileRootAmongOthers(t *testing.T) {
 			t.Errorf("%s under %s: %q, want %q", tc[1], tc[0], got, tc[2])
 		}
 	}
-	if _, _, errs := NewAreas(f, []string{"/d/f"}); errs[0] == nil {
+	if _, _, errs := guard.NewAreas(f, []string{"/d/f"}); errs[0] == nil {
 		t.Error("a file is the directory of a rule")
 	}
 }

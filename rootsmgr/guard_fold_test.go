@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	. "mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
+	"mcphub/rootsmgr/platform"
 	"mcphub/rootsmgr/rootstest"
 )
 
@@ -64,7 +66,7 @@ func TestGuardSystemAliases(t *testing.T) {
 }
 
 func TestGuardWindows(t *testing.T) {
-	const allowed Cause = 255
+	const allowed platform.Cause = 255
 	f := rootstest.NewFS(t, Windows, []string{
 		"C:/proj/src/f", "C:/proj/out => ..\\secret", "C:/secret/s", "C:/project/s", "C:/proj/abs => C:\\secret",
 		"C:/proj/ext => \\??\\C:\\secret", "C:/proj/rooted => \\secret", "C:/proj/dev => \\\\.\\PhysicalDrive0", "C:/proj/rel => C:secret",
@@ -92,48 +94,48 @@ func TestGuardWindows(t *testing.T) {
 			t.Errorf("Check(%q) = %q, %v; want %q", path, place.Path, err, leads)
 		}
 	}
-	for path, cause := range map[string]Cause{
-		`C:\secret\s`:                 CauseNone,
-		`C:\project\s`:                CauseNone,
-		`D:\x\s`:                      CauseNone,
-		`D:\proj\src\f`:               CauseNone,
-		`C:\proj\out\s`:               CauseNone,
-		`C:\proj\abs\s`:               CauseNone,
-		`C:\proj\ext\s`:               CauseNone,
-		`C:\proj\rooted\s`:            CauseNone,
-		`C:\proj\junction\s`:          CauseNone,
-		`C:\proj\src\..\..\secret\s`:  CauseNone,
-		`C:/proj/src/../../secret/s`:  CauseNone,
-		`\\server\share\q\s`:          CauseNone,
-		`\\server\other\p\f`:          CauseNone,
-		`\\server\share\p\..\q\s`:     CauseNone,
-		`C:\proj\cloud`:               CauseLink,
-		`C:\proj\dev`:                 CauseLink,
-		`C:\proj\rel`:                 CauseLink,
-		`\\?\C:\proj\src\f`:           CauseDevice,
-		`\\.\C:\proj\src\f`:           CauseDevice,
-		`//?/C:/proj/src/f`:           CauseDevice,
-		`\??\C:\proj`:                 CauseDevice,
-		`C:proj\src`:                  CauseNotAbsolute,
-		`\proj\src`:                   CauseNotAbsolute,
-		`/c/proj/src`:                 CauseNotAbsolute,
-		`proj`:                        CauseNotAbsolute,
-		`C:\proj\f:stream`:            CauseStream,
-		`C:\proj::$INDEX_ALLOCATION`:  CauseStream,
-		`C:\proj\src.`:                CauseTrailing,
-		`C:\proj\src \f`:              CauseTrailing,
-		`C:\proj\...\..\..\secret`:    CauseTrailing,
-		`C:\proj\NUL`:                 CauseReserved,
-		`C:\proj\con.txt`:             CauseReserved,
-		`C:\proj\Com1 .log`:           CauseReserved,
-		`C:\proj\LPT¹`:                CauseReserved,
-		`C:\proj\a?b`:                 CauseReserved,
-		"C:\\proj\\a\nb":              CauseReserved,
-		"C:\\proj\\a\x00b":            CauseNUL,
+	for path, cause := range map[string]platform.Cause{
+		`C:\secret\s`:                 platform.CauseNone,
+		`C:\project\s`:                platform.CauseNone,
+		`D:\x\s`:                      platform.CauseNone,
+		`D:\proj\src\f`:               platform.CauseNone,
+		`C:\proj\out\s`:               platform.CauseNone,
+		`C:\proj\abs\s`:               platform.CauseNone,
+		`C:\proj\ext\s`:               platform.CauseNone,
+		`C:\proj\rooted\s`:            platform.CauseNone,
+		`C:\proj\junction\s`:          platform.CauseNone,
+		`C:\proj\src\..\..\secret\s`:  platform.CauseNone,
+		`C:/proj/src/../../secret/s`:  platform.CauseNone,
+		`\\server\share\q\s`:          platform.CauseNone,
+		`\\server\other\p\f`:          platform.CauseNone,
+		`\\server\share\p\..\q\s`:     platform.CauseNone,
+		`C:\proj\cloud`:               platform.CauseLink,
+		`C:\proj\dev`:                 platform.CauseLink,
+		`C:\proj\rel`:                 platform.CauseLink,
+		`\\?\C:\proj\src\f`:           platform.CauseDevice,
+		`\\.\C:\proj\src\f`:           platform.CauseDevice,
+		`//?/C:/proj/src/f`:           platform.CauseDevice,
+		`\??\C:\proj`:                 platform.CauseDevice,
+		`C:proj\src`:                  platform.CauseNotAbsolute,
+		`\proj\src`:                   platform.CauseNotAbsolute,
+		`/c/proj/src`:                 platform.CauseNotAbsolute,
+		`proj`:                        platform.CauseNotAbsolute,
+		`C:\proj\f:stream`:            platform.CauseStream,
+		`C:\proj::$INDEX_ALLOCATION`:  platform.CauseStream,
+		`C:\proj\src.`:                platform.CauseTrailing,
+		`C:\proj\src \f`:              platform.CauseTrailing,
+		`C:\proj\...\..\..\secret`:    platform.CauseTrailing,
+		`C:\proj\NUL`:                 platform.CauseReserved,
+		`C:\proj\con.txt`:             platform.CauseReserved,
+		`C:\proj\Com1 .log`:           platform.CauseReserved,
+		`C:\proj\LPT¹`:                platform.CauseReserved,
+		`C:\proj\a?b`:                 platform.CauseReserved,
+		"C:\\proj\\a\nb":              platform.CauseReserved,
+		"C:\\proj\\a\x00b":            platform.CauseNUL,
 		`C:\proj\COMMON\CONSOLE\AUXI`: allowed,
 	} {
 		_, err := g.Check(path)
-		var u *UnresolvableError
+		var u *guard.UnresolvableError
 		switch {
 		case cause == allowed:
 			if err != nil {
@@ -141,7 +143,7 @@ func TestGuardWindows(t *testing.T) {
 			}
 		case err == nil:
 			t.Errorf("Check(%q) allows", path)
-		case errors.As(err, &u) != (cause != CauseNone) || u != nil && u.Cause != cause:
+		case errors.As(err, &u) != (cause != platform.CauseNone) || u != nil && u.Cause != cause:
 			t.Errorf("Check(%q): %v, want %v", path, err, cause)
 		}
 	}

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	. "mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
+	"mcphub/rootsmgr/platform"
 	"mcphub/rootsmgr/rootstest"
 )
 
@@ -158,7 +160,7 @@ func deny(t testing.TB, g *Guard, path string) {
 		return
 	}
 	var esc *EscapeError
-	var unr *UnresolvableError
+	var unr *guard.UnresolvableError
 	if !errors.As(err, &esc) && !errors.As(err, &unr) {
 		t.Errorf("Check(%q): %T %v", path, err, err)
 	}
@@ -263,8 +265,8 @@ func TestGuardLinks(t *testing.T) {
 		if (err == nil) != ok {
 			t.Errorf("Check(%s): %v", name, err)
 		}
-		var u *UnresolvableError
-		if !ok && (!errors.As(err, &u) || u.Cause != CauseLoop) {
+		var u *guard.UnresolvableError
+		if !ok && (!errors.As(err, &u) || u.Cause != platform.CauseLoop) {
 			t.Errorf("Check(%s): %v, want a loop", name, err)
 		}
 	}
@@ -277,7 +279,7 @@ func TestGuardZero(t *testing.T) {
 	for name, g := range map[string]*Guard{
 		"zero": {}, "nil": nilGuard, "nil snapshot": nilSnapshot.Guard(), "zero snapshot": new(Snapshot).Guard(),
 		"no roots": NewSnapshot(OS{}, 1, OriginAsked, nil).Guard(), "no fs": NewSnapshot(nil, 1, OriginConfig, []Entry{{URI: dir}}).Guard(),
-		"union of nothing": Union(), "union of zero": Union(nil, &Guard{}),
+		"union of nothing": guard.Union(), "union of zero": guard.Union(nil, &Guard{}),
 	} {
 		for _, path := range []string{dir, "/", ""} {
 			if place, err := g.Check(path); err == nil {
@@ -296,7 +298,7 @@ func TestGuardZero(t *testing.T) {
 func TestUnion(t *testing.T) {
 	dir := rootstest.Tree(t, "a/to => ../b", "b/f", "c/f", "a/toc => ../c")
 	a, b := guardOf(t, OS{}, dir+"/a"), guardOf(t, OS{}, dir+"/b")
-	u := Union(a, nil, b, &Guard{})
+	u := guard.Union(a, nil, b, &Guard{})
 	if _, err := a.Check(dir + "/a/to/f"); err == nil {
 		t.Error("control: one root alone holds the link")
 	}
@@ -332,8 +334,8 @@ func TestGuardMagicLinks(t *testing.T) {
 			dir + "/r/../../../../../../../../proc/self/cwd/f", "/nope/../proc/self/cwd/f",
 		} {
 			_, err := g.Check(path)
-			var u *UnresolvableError
-			if !errors.As(err, &u) || u.Cause != CauseMagic {
+			var u *guard.UnresolvableError
+			if !errors.As(err, &u) || u.Cause != platform.CauseMagic {
 				t.Errorf("Check(%q): %v, want magic", path, err)
 			}
 		}
@@ -359,18 +361,18 @@ func TestGuardErrors(t *testing.T) {
 		at    string
 		err   error
 		path  string
-		cause Cause
+		cause platform.Cause
 	}{
-		{"/r/a", syscall.EACCES, "/r/a/b", CausePermission},
-		{"/r/a", fs.ErrPermission, "/r/a", CausePermission},
-		{"/r/a/b", syscall.EIO, "/r/a/b", CauseIO},
-		{"/r/a/b", syscall.ESTALE, "/r/a/b/c", CauseIO},
-		{"/r/a/b", syscall.ENOTDIR, "/r/a/b", CauseIO},
-		{"/r/a/b", syscall.ENAMETOOLONG, "/r/a/b", CauseTooLong},
-		{"/r", syscall.EPERM, "/r/a", CausePermission},
-		{"/r/l", syscall.ELOOP, "/r/l/b", CauseIO},
-		{"/r/a", syscall.EACCES, "/r/a/../f", CausePermission},
-		{"/r/a", syscall.EACCES, "/r/l/b", CausePermission},
+		{"/r/a", syscall.EACCES, "/r/a/b", platform.CausePermission},
+		{"/r/a", fs.ErrPermission, "/r/a", platform.CausePermission},
+		{"/r/a/b", syscall.EIO, "/r/a/b", platform.CauseIO},
+		{"/r/a/b", syscall.ESTALE, "/r/a/b/c", platform.CauseIO},
+		{"/r/a/b", syscall.ENOTDIR, "/r/a/b", platform.CauseIO},
+		{"/r/a/b", syscall.ENAMETOOLONG, "/r/a/b", platform.CauseTooLong},
+		{"/r", syscall.EPERM, "/r/a", platform.CausePermission},
+		{"/r/l", syscall.ELOOP, "/r/l/b", platform.CauseIO},
+		{"/r/a", syscall.EACCES, "/r/a/../f", platform.CausePermission},
+		{"/r/a", syscall.EACCES, "/r/l/b", platform.CausePermission},
 	} {
 		f := rootstest.NewFS(t, Linux, lines)
 		g := guardOf(t, f, "/r")
@@ -379,7 +381,7 @@ func TestGuardErrors(t *testing.T) {
 		}
 		f.Fail(tt.at, tt.err)
 		_, err := g.Check(tt.path)
-		var u *UnresolvableError
+		var u *guard.UnresolvableError
 		if !errors.As(err, &u) || u.Cause != tt.cause || !errors.Is(err, tt.err) {
 			t.Errorf("%s fails with %v: Check(%q): %v", tt.at, tt.err, tt.path, err)
 		}

@@ -14,10 +14,10 @@ import (
 // errInline is why nothing is known of such a client before its first roots.
 var errInline = errors.New("the client gives its roots with its calls, and has given none yet")
 
-// Stateless tells that the client is one that gives its roots with its calls.
-// What was configured stands in for them until then; with nothing configured
-// nothing is known, which is the failed case. A client that says Initialized
-// afterwards is asked all the same. Only the first call counts.
+// Stateless tells the Manager that the client gives its roots with its calls.
+// Until it does, the configured roots hold. If there are none, nothing is known,
+// which is the failed case. A client that says Initialized afterwards is asked
+// nevertheless. Only the first call counts.
 func (m *Manager) Stateless() {
 	m.calls.declared.Do(func() {
 		m.calls.known.Store(true)
@@ -39,9 +39,9 @@ type inlined struct {
 	view          View
 }
 
-// Inline takes in the roots that came with a call and returns what that call
-// is judged by. From now on they are also what the session goes by, unless
-// newer ones have come. It waits for nothing but the filesystem.
+// Inline takes the roots that came with a call and returns what that call is
+// judged by. They also become the roots of the session, unless newer ones have
+// come. It waits for the filesystem only.
 func (m *Manager) Inline(p Page) View {
 	t := m.terms.Load()
 	in := m.read(t, p)
@@ -54,8 +54,8 @@ func (m *Manager) Inline(p Page) View {
 	return in.view
 }
 
-// InlineOnce is Inline for a call whose roots are nobody else's: the session goes
-// by what it had.
+// InlineOnce is Inline for roots that hold for one call only. The roots of the
+// session do not change.
 func (m *Manager) InlineOnce(p Page) View {
 	t := m.terms.Load()
 	in := m.read(t, p)
@@ -74,7 +74,7 @@ func (m *Manager) makeView(t *terms, in *inlined) {
 	in.view, _ = t.reckon(m.fsys, in.snapshot, in.top, func() uint64 { return m.generation.Add(1) })
 }
 
-// hand gives roots to Run. Of several that wait for it the newest counts.
+// hand gives roots to Run. If several wait for it, the newest count.
 func (m *Manager) hand(in *inlined) {
 	for {
 		select {
@@ -98,10 +98,10 @@ func (m *Manager) Given() bool { return m.pub.Load().inline != nil || len(m.call
 // Undeclared is the View for a call whose client does not declare roots.
 func (m *Manager) Undeclared() View { return m.standIn().undeclared }
 
-// StandIn is the View for what cannot ask for roots and has none.
+// StandIn is the View for a request that can neither bring roots nor ask for them.
 func (m *Manager) StandIn() View { return m.standIn().waiting }
 
-// standIns are views that need no client; they are made once for each terms.
+// standIns are Views that need no client. They are made once for each set of terms.
 type standIns struct {
 	terms               *terms
 	undeclared, waiting View
@@ -148,8 +148,8 @@ func (l *loop) heardInline(in *inlined) {
 	l.publish()
 }
 
-// reckon makes the view of an answer: where none of its roots can be used, what
-// was configured counts. unusable is how many there were then.
+// reckon makes the View of an answer. If none of its roots can be used, the
+// configured ones count, and unusable is how many the answer had.
 func (t *terms) reckon(fsys FS, s, top *Snapshot, next func() uint64) (v View, unusable int) {
 	v = answeredView(s, t.settings.When).under(top)
 	if unusable = v.unusable; unusable > 0 && !t.fallback.None() {
@@ -160,7 +160,7 @@ func (t *terms) reckon(fsys FS, s, top *Snapshot, next func() uint64) (v View, u
 	return v, unusable
 }
 
-// same reports whether two snapshots tell the same, but for when they were made.
+// same reports whether two Snapshots are equal, except for when they were made.
 func (s *Snapshot) same(o *Snapshot) bool {
 	return s != nil && o != nil && s.origin == o.origin && s.entries == o.entries && slices.Equal(s.roots, o.roots) && slices.Equal(s.skipped, o.skipped) && slices.Equal(s.others, o.others)
 }

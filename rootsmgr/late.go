@@ -10,18 +10,18 @@ import (
 	"mcphub/rootsmgr/pattern"
 )
 
-// This file is about roots that come into being after their list was read.
-// Nothing watches for them: a path that would be denied is what asks
-// whether the root that it lies in is there by now.
+// This file is about roots that are created after their list was read. Nothing
+// watches for them. Before a path is denied, the Manager looks whether the root
+// that contains it exists by now.
 
-// late is what of a Snapshot was not there when it was made.
+// late holds the roots that did not exist when a Snapshot was made.
 type late struct {
 	missing *guard.Index // nil: nothing
 	raw     []string     // how each missing root was spelled
 	globs   []lateGlob
 }
 
-// lateGlob is a pattern, which more may match later.
+// lateGlob is a pattern. More directories may match it later.
 type lateGlob struct {
 	pattern.Pattern
 	base        string // its directory, as it was given
@@ -29,7 +29,7 @@ type lateGlob struct {
 	skipped     int    // its number among those skipped, -1 where it has matched
 }
 
-// miss notes a root that is not there: as it was spelled, and where it would be.
+// miss notes a root that does not exist: how it was spelled, and where it would be.
 func (l *late) miss(p Platform, raw string, f guard.Found) {
 	if len(l.raw) >= maxRoots {
 		return
@@ -57,9 +57,9 @@ func (g *lateGlob) above(p Platform, path string) (string, bool) {
 	return g.Matched(p, g.path, path)
 }
 
-// Appeared reports whether one of these paths lies at or below a root that was
-// missing when the Snapshot was made, or that a pattern would match, and that is
-// there now. The paths are absolute. It looks at the disk for those only.
+// Appeared reports whether one of these absolute paths lies at or below a root
+// that was missing when the Snapshot was made, or that a pattern would match, and
+// that exists now. It looks at the disk for such roots only.
 func (s *Snapshot) Appeared(paths ...string) bool {
 	if s == nil {
 		return false
@@ -104,9 +104,9 @@ func (s *Snapshot) appeared(path string) bool {
 	})
 }
 
-// SkippedAbove returns the entry that gave no root and that names one of these
-// paths, or the nearest directory above: why a path is outside that somebody
-// meant to be inside. The paths are absolute.
+// SkippedAbove returns the entry without a root that names one of these absolute
+// paths, or the nearest directory above one. It explains why a path is outside
+// that somebody meant to be inside.
 func (s *Snapshot) SkippedAbove(paths ...string) (Skipped, bool) {
 	if s == nil {
 		return Skipped{}, false
@@ -154,10 +154,9 @@ type relook struct {
 	done chan struct{}
 }
 
-// LookAgain takes in roots that have come into being since the View was made,
-// where one of these paths lies in one. It reports whether there is another
-// View now, and does nothing for paths that wait for no root. The paths are
-// absolute.
+// LookAgain takes in roots that were created since the View was made, if one of
+// these absolute paths lies in one. It reports whether there is a new View. It
+// does nothing for paths that no missing root contains.
 func (m *Manager) LookAgain(ctx context.Context, v View, paths ...string) bool {
 	if !v.Snapshot.Appeared(paths...) {
 		return false
@@ -179,8 +178,8 @@ func (m *Manager) LookAgain(ctx context.Context, v View, paths ...string) bool {
 	}
 }
 
-// relook looks at all roots anew, for one may lie in another. Where that changes
-// nothing it is not done again for a while.
+// relook looks at all roots anew, because one may lie in another. If nothing has
+// changed, it is not done again for a while.
 func (l *loop) relook(r *relook, now time.Time) {
 	defer close(r.done)
 	stands := l.m.calls.stands.Load()

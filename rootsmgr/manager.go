@@ -21,13 +21,13 @@ type Settings struct {
 	Debounce time.Duration // quiet after list_changed before asking again
 	Stale    time.Duration // how long roots that cannot be refreshed are kept
 	When     When
-	// Ceiling are directories that the session never leaves, whoever vouches for
-	// its roots: absolute paths. nil is no ceiling; one of which nothing can be
-	// used leaves nothing open.
+	// Ceiling are directories that the session never leaves, wherever its roots
+	// come from: absolute paths. nil is no ceiling. A ceiling of which nothing can
+	// be used leaves nothing open.
 	Ceiling []Entry
-	// Places names the directories beside the roots that servers may write in now:
-	// a sandbox, those of a policy, those that were granted. A root that is a link
-	// in one of them is not followed out of it. nil is none.
+	// Places returns the directories, other than roots, that servers may write in
+	// now: a sandbox, those of a policy, those that were granted. If a root is a
+	// link in one of them, it is not followed out of it. nil is none.
 	Places func() []string
 }
 
@@ -144,22 +144,22 @@ func NewManager(src Source, fallback Fallback, s Settings, fsys FS, log zerolog.
 	return m
 }
 
-// Initialized tells that the client has finished its handshake, and what it
-// declared. It starts the first question; a client that did not declare roots
-// is never asked. Only the first call counts.
+// Initialized tells the Manager that the client has finished its handshake, and
+// what it declared. It starts the first question. A client that did not declare
+// roots is never asked. Only the first call counts.
 func (m *Manager) Initialized(supported, listChanged bool) {
 	m.greet.Do(func() {
 		if m.calls.known.Load() {
-			// What stood in for the answer, or came with a call, is no answer to this:
-			// calls from now on wait for one.
+			// Configured roots, or roots that came with a call, are no answer to this
+			// question: calls from now on wait for one.
 			m.announced.Add(1)
 		}
 		m.hello <- greeting{supported: supported, listChanged: listChanged}
 	})
 }
 
-// Changed tells that the client announced other roots. It never blocks. What
-// the notification carried besides is none of the Manager's business.
+// Changed tells the Manager that the client announced other roots. It never
+// blocks.
 func (m *Manager) Changed() {
 	m.announced.Add(1)
 	signal(m.kick)
@@ -183,18 +183,18 @@ func (m *Manager) First() <-chan struct{} { return m.first }
 // View, and again after it was closed; what comes between is not lost then.
 func (m *Manager) Updates() <-chan struct{} { return m.pub.Load().changed }
 
-// Await returns what a call is judged by that arrives now. It
-// waits for the first answer and for one at least as new as the last Changed,
-// cuts a debounce short, and asks again after a failure unless that was just
-// now. After Settings.Timeout it returns what there is: kept roots marked
-// stale, else the fallback, else the failed case. The error is the cause of
-// ctx's end, or ErrClosed; the View beside it denies or is as old as it says.
+// Await returns what a call that arrives now is judged by. It waits for the first
+// answer, and for one at least as new as the last Changed. It does not wait for
+// the debounce, and asks again after a failure unless that was just now. After
+// Settings.Timeout it returns what there is: kept roots marked stale, else the
+// fallback, else the failed case. The error is the cause of ctx's end, or
+// ErrClosed. The View returned with an error denies, or says how old it is.
 func (m *Manager) Await(ctx context.Context) (View, error) { return m.NewWait().Await(ctx) }
 
-// Reconsider asks once more before a denial: where the client answered
-// that nothing usable is open, or where it does not announce changes, and not
-// more often than every 5 s. The bool says whether a question was asked whose
-// answer the View takes account of; without it the View is the present one.
+// Reconsider asks the client once more before a denial. It does so if the client
+// answered that nothing usable is open, or does not announce changes, and at most
+// every 5 s. The bool says whether a question was asked that the View takes
+// account of. If not, the View is the present one.
 func (m *Manager) Reconsider(ctx context.Context) (View, bool, error) {
 	return m.NewWait().Reconsider(ctx)
 }
@@ -246,7 +246,7 @@ func (w *Wait) await(ctx context.Context, want uint64) (View, error) {
 	}
 }
 
-// impatient is what a call is judged by that will wait no longer.
+// impatient returns what a call is judged by when its time to wait is over.
 func (m *Manager) impatient(s *state, now time.Time) View {
 	v := s.at(now)
 	if !s.settled {
@@ -306,5 +306,5 @@ func (s *state) at(now time.Time) View {
 	return v
 }
 
-// never is the count that no number of announcements reaches.
+// never is a count that the number of announcements does not reach.
 const never = math.MaxUint64

@@ -8,17 +8,17 @@ import (
 	"mcphub/rootsmgr/platform"
 )
 
-// This file keeps roots from being followed out of the places that servers may
-// write in. Whoever may write in one root may put a link in the place of
-// another that lies in it; a list of roots that is looked at after that would
-// open whatever the link leads to. So a link counts only while what it leads to
-// lies in the same place. The places are the roots themselves, the ceiling, the
-// directories of Settings.Places, and folders that another user may write.
+// This file is about links in directories that servers may write in. If one root
+// lies in another, a server may replace it by a link. When the roots are looked up
+// again, they would open whatever the link leads to. So a link counts only if its
+// target lies in the same writable directory. Such directories are the roots
+// themselves, the ceiling, Settings.Places, and folders that other users may
+// write in.
 
-// settled returns the candidates that may be roots, in their order, and skips
-// the others. A candidate is a place in this whether it turns out to be a root or
-// not, so that another entry, or a ceiling, never makes a root of what is none
-// without it.
+// settled returns the candidates that may be roots, in their order, and skips the
+// others. Each candidate counts as a writable directory here, whether it becomes a
+// root or not. So adding an entry or a ceiling never makes a root of a candidate
+// that would be none without it.
 func (b *builder) settled() []candidate {
 	linked := func(c candidate) bool { return len(c.Links) > 0 }
 	if !slices.ContainsFunc(b.candidates, linked) {
@@ -69,9 +69,9 @@ func (g *ground) add(e *guard.Disk, dir string) {
 	g.dirs = append(g.dirs, dir)
 }
 
-// left is the innermost directory that a link on the way to what was found lies
-// in and that it leads out of; "" where there is none. What lies in the
-// innermost one lies in those around it too.
+// left returns a directory that a link leads out of: the innermost one that has
+// the link in it. "" is none. It is enough to look at the innermost, because what
+// stays in it also stays in those around it.
 func (g *ground) left(e *guard.Disk, f *guard.Found) string {
 	for _, link := range f.Links {
 		at := e.Platform.Parent(link)
@@ -93,8 +93,8 @@ type sharer interface {
 	Shared(dir string) (shared, sticky bool, err error)
 }
 
-// leavesShared says why a path may not be followed out of a folder that another
-// user may write; "" where it may.
+// leavesShared says why a link may not be followed out of a folder that another
+// user may write in; "" if it may.
 func (b *builder) leavesShared(f *guard.Found) string {
 	look, ok := b.disk.FS.(sharer)
 	if !ok {

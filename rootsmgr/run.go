@@ -8,9 +8,9 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// Run keeps the roots current until ctx ends. It returns nil once the question
-// under way, if any, has ended as well; a Source that does not heed its context
-// holds it up. A second call is an error.
+// Run keeps the roots current until ctx ends. It returns nil when the question
+// under way, if any, has ended too, so a Source that ignores its context delays
+// it. A second call is an error.
 func (m *Manager) Run(ctx context.Context) error {
 	if !m.started.CompareAndSwap(false, true) {
 		return errors.New("rootsmgr: Run was called twice")
@@ -90,8 +90,8 @@ func (l *loop) due() time.Time {
 // step does what time alone makes due.
 func (l *loop) step(ctx context.Context, now time.Time) {
 	if f := l.query; f != nil && !f.late && !f.sent.IsZero() && !now.Before(f.sent.Add(l.terms.settings.Timeout)) {
-		// The Source should have returned by now. Whether it has or not, nobody
-		// waits for it any longer, and what it brings is late.
+		// The Source should have returned by now. Nobody waits for it any longer,
+		// and an answer that still comes is dropped.
 		f.late = true
 		f.cancel()
 		l.failed(now, f.asOf, ErrNoAnswer)
@@ -156,8 +156,7 @@ func (l *loop) unsupported() {
 	}
 }
 
-// settle lets everybody go on who waits for the first answer, once it is
-// published.
+// settle ends the wait for the first answer, as soon as it is published.
 func (l *loop) settle() { l.settled = true }
 
 // ask starts a question. There is none under way.
@@ -255,7 +254,7 @@ func (l *loop) fallBack(err error) {
 	l.view = l.terms.settings.fallbackView(l.m.fsys, l.m.generation.Add(1), l.terms.fallback, CaseFailed, err)
 }
 
-// publish replaces what everybody sees and wakes who waits for that.
+// publish replaces the state that readers see, and wakes those who wait for it.
 func (l *loop) publish() {
 	s := l.state
 	s.changed = make(chan struct{})
@@ -263,11 +262,11 @@ func (l *loop) publish() {
 	old := l.m.pub.Swap(&s)
 	close(old.changed)
 	if s.settled && !old.settled {
-		close(l.m.first) // whoever comes through finds the answer
+		close(l.m.first) // the answer is published already
 	}
 }
 
-// refresh replaces what State tells, without news for anybody.
+// refresh replaces what State tells, and wakes nobody.
 func (l *loop) refresh() {
 	s := l.state
 	l.m.pub.Store(&s)

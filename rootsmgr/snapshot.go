@@ -45,18 +45,18 @@ type Skipped struct {
 	Path              string // the absolute path that it names; "" where that cannot be said
 }
 
-// Origin is who vouched for a Snapshot.
+// Origin is where the roots of a Snapshot come from.
 type Origin uint8
 
 const (
 	OriginNone        Origin = iota // nobody: no roots are known
 	OriginAsked                     // the client, asked
-	OriginInline                    // the client, beside the call itself
+	OriginInline                    // the client, with the call itself
 	OriginFlag                      // --roots
 	OriginEnvironment               // MCPHUB_ROOTS
 	OriginConfig                    // roots.fallback in hub.json
 	OriginProject                   // MCPHUB_PROJECT_ROOT
-	OriginCeiling                   // nobody but Settings.Ceiling, which is then all there is
+	OriginCeiling                   // Settings.Ceiling alone
 )
 
 func (o Origin) String() string {
@@ -95,7 +95,7 @@ type Snapshot struct {
 	reasons    map[string]int // by path: which of skipped names it
 	late       late
 	made       blueprint
-	behind     []*Snapshot // those that it was made of: of an answer that gave nothing, of a ceiling
+	behind     []*Snapshot // those that it was made of: that of an answer without a usable root, that of a ceiling
 	entries    int
 	guard      *Guard
 }
@@ -313,7 +313,7 @@ func (s *Snapshot) Generation() uint64 {
 	return s.generation
 }
 
-// Origin is who vouched for the roots.
+// Origin is where the roots come from.
 func (s *Snapshot) Origin() Origin {
 	if s == nil {
 		return OriginNone
@@ -370,7 +370,7 @@ func (s *Snapshot) Others() []Entry {
 		return nil
 	}
 	out := slices.Clone(s.others)
-	for _, b := range s.behind { // what stands in for the client's directories is no word on its other roots
+	for _, b := range s.behind { // configured directories replace the client's, but not its roots of other schemes
 		out = append(out, b.Others()...)
 	}
 	return out

@@ -12,16 +12,16 @@ import (
 	"mcphub/rootsmgr/platform"
 )
 
-// Page is one answer of a client. Skipped holds what was in the list but was no
-// entry at all: not an object, or without a uri that is a string.
+// Page is one answer of a client. Skipped holds elements of the list that are no
+// entries: not an object, or without a uri that is a string.
 type Page struct {
 	Entries    []Entry
 	Skipped    []Skipped
 	NextCursor string // "" on the last page
 }
 
-// Err is an error where this is a whole answer that is malformed: it holds
-// entries, and none of them is one. An empty list is an answer.
+// Err reports a malformed answer: a list whose elements are all no entries. An
+// empty list is a valid answer.
 func (p Page) Err() error {
 	if len(p.Entries) > 0 || len(p.Skipped) == 0 {
 		return nil
@@ -29,7 +29,7 @@ func (p Page) Err() error {
 	return fmt.Errorf("%w: none of its %d entries is an object with a string uri", ErrMalformed, len(p.Skipped))
 }
 
-// A Source wraps these, so that a Manager knows what an error means.
+// A Source wraps these errors, so that a Manager knows what they mean.
 var (
 	// ErrBadCursor: the client no longer knows the cursor (-32602 on one).
 	ErrBadCursor = errors.New("the client rejected the cursor")
@@ -106,7 +106,7 @@ func BuildFallback(in FallbackInput) (Fallback, []Skipped, error) {
 	if list, ok := c.env(EnvRoots); ok {
 		return c.strict(OriginEnvironment, EnvRoots, strings.Split(list, c.disk.Platform.ListSep()), base)
 	}
-	config, usable, warnings := c.lenient(base)
+	config, usable, warnings := c.tolerant(base)
 	if usable {
 		return config, warnings, nil
 	}
@@ -155,8 +155,8 @@ type chain struct {
 	disk guard.Disk
 }
 
-// env is a variable that is set to something. One of blanks is: what was meant
-// to be a boundary must not be taken for none.
+// env returns a variable that is set and not empty. Blanks count as a value:
+// what was meant to be a boundary must not be taken for none.
 func (c *chain) env(name string) (string, bool) {
 	if c.in.Env == nil {
 		return "", false
@@ -193,8 +193,8 @@ func SettingEntry(fsys FS, path, base string) Entry {
 	return entry(base, path)
 }
 
-// strict is a level on which every directory must be usable. A pattern that
-// matches none is warned about: it may later.
+// strict reads a level on which every directory must be usable. A pattern without
+// a match is only warned about, because it may match later.
 func (c *chain) strict(origin Origin, setting string, paths []string, base string) (Fallback, []Skipped, error) {
 	f := Fallback{Origin: origin}
 	var bad []error
@@ -230,8 +230,8 @@ func (c *chain) strict(origin Origin, setting string, paths []string, base strin
 	return f, warnings, nil
 }
 
-// lenient is the level of hub.json, on which a bad entry is warned about.
-func (c *chain) lenient(base string) (f Fallback, usable bool, warnings []Skipped) {
+// tolerant reads the level of hub.json, on which a bad entry is warned about.
+func (c *chain) tolerant(base string) (f Fallback, usable bool, warnings []Skipped) {
 	if len(c.in.Config) == 0 {
 		return Fallback{}, false, nil
 	}
@@ -252,8 +252,7 @@ func (c *chain) lenient(base string) (f Fallback, usable bool, warnings []Skippe
 	return f, usable, warnings
 }
 
-// usable returns the roots that an entry gives by itself, and where there are
-// none why.
+// usable returns the roots that an entry gives by itself, or why there are none.
 func (c *chain) usable(entry Entry) ([]Root, error) {
 	if c.in.FS == nil {
 		return nil, errors.New("it cannot be read: there is no filesystem")
@@ -282,8 +281,8 @@ func (e *SettingError) Error() string {
 
 func (e *SettingError) Unwrap() error { return e.Err }
 
-// Snapshot is the Fallback as the filesystem is now, where servers may write in
-// places besides.
+// Snapshot is the Fallback as the filesystem is now. places are directories that
+// servers may write in besides (see Settings.Places).
 func (f Fallback) Snapshot(fsys FS, generation uint64, places []string) *Snapshot {
 	return f.snapshot(fsys, generation, blueprint{places: places})
 }

@@ -10,8 +10,8 @@ import (
 	"mcphub/rootsmgr/platform"
 )
 
-// This file opens the directories that match a pattern and exist. A directory that is
-// really called so is no pattern.
+// This file opens the directories that match a pattern. If a directory has the very
+// name of the pattern, it is not read as a pattern.
 
 // spread makes candidates of the directories that match a pattern, or reports
 // why there are none.

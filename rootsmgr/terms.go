@@ -14,11 +14,11 @@ func (t *terms) equal(o *terms) bool {
 	return a.Timeout == b.Timeout && a.Debounce == b.Debounce && a.Stale == b.Stale && a.When == b.When && t.fallback.Origin == o.fallback.Origin && slices.Equal(t.fallback.Entries, o.fallback.Entries)
 }
 
-// Reconfigure changes what the operator says while the session lives. It
-// returns at once; a call that starts afterwards is judged by it, whatever was
-// asked before: a fallback and roots.when at once, timeouts from the next
-// question and the next call on. The client is not asked again for it. The
-// ceiling that the session started with stays, and its Places, whatever s says.
+// Reconfigure replaces the operator's settings while the session lives. It
+// returns at once, and calls that start afterwards are judged by the new ones. A
+// fallback and roots.when take effect at once, timeouts with the next question and
+// the next call. The client is not asked again. The ceiling and Places that the
+// session started with stay, whatever s says.
 func (m *Manager) Reconfigure(fallback Fallback, s Settings) {
 	own := m.terms.Load().settings
 	s.Ceiling, s.Places = own.Ceiling, own.Places

@@ -54,9 +54,9 @@ type View struct {
 	Open     bool  // no boundary is known, and the operator lets that pass
 	Stale    bool  // the roots are kept ones: the last refresh failed
 	Err      error // why the last question failed; nil after an answer
-	Assumed  bool  // what was configured stands in for roots that come with a later call
-	// Ceiling is what the session never leaves, and Snapshot is within: whatever
-	// else may open a directory has to ask it first. nil is no ceiling.
+	Assumed  bool  // these are configured roots, until a later call brings the client's
+	// Ceiling is what the session never leaves; Snapshot is within it. Whatever else
+	// opens a directory must check it against Ceiling. nil is no ceiling.
 	Ceiling *Guard
 	Client  string // what the client calls itself, for Why; set by whoever knows it
 

@@ -2,12 +2,12 @@ package rootsmgr
 
 import "slices"
 
-// With returns the roots and, after them, the directories of entries, in their
-// order: what a child is served that is to have more than the session's roots.
-// A directory that is among them already comes once, under its first name; one
-// that is not there is left out; of one that reaches beyond the ceiling what of
-// the ceiling lies below it is served, and nothing of one outside. A nil
-// ceiling is none. Entries are paths. Only they are looked up.
+// With returns the roots and, after them, the directories of entries in their
+// order. It is for a child that is served more than the session's roots. A
+// directory that is among them already comes once, under its first name. One that
+// does not exist is left out. Of one that reaches beyond the ceiling, only the
+// directories of the ceiling below it are served. A nil ceiling is none. Entries
+// are paths. Only they are looked up.
 func (s *Snapshot) With(fsys FS, ceiling *Guard, entries []Entry) []Root {
 	if len(entries) == 0 {
 		return s.Roots()

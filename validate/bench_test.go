@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
 	"mcphub/validate/access"
 )
 
@@ -70,7 +71,7 @@ func benchUnder(b *testing.B, roots int, rules []Rule) {
 		entries = append(entries, rootsmgr.Entry{URI: rootsmgr.FormatURI(dir)})
 	}
 	entries = append(entries, rootsmgr.Entry{URI: rootsmgr.FormatURI(w.project)})
-	v := rootsmgr.View{Snapshot: rootsmgr.NewSnapshot(rootsmgr.OS{}, 1, rootsmgr.OriginAsked, entries), Case: rootsmgr.CaseKnown}
+	v := rootsmgr.View{Snapshot: rootsmgr.NewSnapshot(guard.OS{}, 1, rootsmgr.OriginAsked, entries), Case: rootsmgr.CaseKnown}
 	where := Where{Cwd: w.project, Served: v.Snapshot.Paths()}
 	b.ReportAllocs()
 	for b.Loop() {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
 	"mcphub/validate/chars"
 	"mcphub/validate/declare"
 	"mcphub/validate/detect"
@@ -33,9 +34,9 @@ type ChildConfig struct {
 // Config is all a Checker is made of.
 type Config struct {
 	Children  []ChildConfig
-	Protected []string    // absolute paths, or ~/...: hub.json, the hub's own folders
-	FS        rootsmgr.FS // nil: this machine
-	Home      string      // "": that of the user
+	Protected []string // absolute paths, or ~/...: hub.json, the hub's own folders
+	FS        guard.FS // nil: this machine
+	Home      string   // "": that of the user
 	Policy    Policy
 	Getenv    func(string) string
 	Depth     int // limits.depth, 0: DefaultDepth
@@ -172,7 +173,7 @@ func isLoopback(raw string) bool {
 type Scan struct {
 	tool     *Tool
 	found    detect.Result
-	byClient bool // the client has a say in which URIs are bound
+	byClient bool // the client's own roots may bind URIs
 }
 
 // Findings are the paths found, conditional ones included.
@@ -188,8 +189,8 @@ func (s *Scan) NeedsBoundary() bool {
 	return s == nil || len(s.found.Findings) > 0 || s.byClient && len(s.found.Resources) > 0
 }
 
-// Certain reports whether any finding is a path whatever the disk looks like. Where it is false and NeedsBoundary is
-// true, only words of shell strings and relative names are left, which Judge looks up.
+// Certain reports whether any finding is a path whatever the disk looks like. If it is false and NeedsBoundary is true, all
+// findings are conditional, such as words of shell strings and relative names. Judge looks those up.
 func (s *Scan) Certain() bool {
 	return s == nil || s.byClient && len(s.found.Resources) > 0 || slices.ContainsFunc(s.found.Findings, func(f Finding) bool { return !f.Conditional() })
 }

@@ -9,7 +9,7 @@ import (
 	"mcphub/validate/strictjson"
 )
 
-// What callers of this package meet of those below it. They import no other.
+// Types of the packages below that stand in the API of this one. Callers import this package only.
 type (
 	ArgumentsError = strictjson.Error // why arguments were refused before anything looked at their meaning
 	SchemaError    = schema.Error     // a violation of the tool's own inputSchema

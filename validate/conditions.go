@@ -6,7 +6,8 @@ import (
 	"regexp"
 	"strings"
 
-	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
+	"mcphub/rootsmgr/platform"
 	"mcphub/validate/access"
 	"mcphub/validate/chars"
 	"mcphub/validate/detect"
@@ -14,12 +15,12 @@ import (
 )
 
 // applies decides whether a conditional finding that does not lie inside counts at all.
-func (j *judge) applies(f *Finding, s meaning, where *rootsmgr.Place, err error) bool {
-	var stuck *rootsmgr.UnresolvableError
+func (j *judge) applies(f *Finding, s meaning, where *guard.Place, err error) bool {
+	var stuck *guard.UnresolvableError
 	if errors.As(err, &stuck) {
 		switch stuck.Cause {
-		case rootsmgr.CauseMagic, rootsmgr.CausePermission, rootsmgr.CauseNUL, rootsmgr.CauseDevice, rootsmgr.CauseIO:
-			return !f.Relative() || stuck.Cause == rootsmgr.CauseMagic
+		case platform.CauseMagic, platform.CausePermission, platform.CauseNUL, platform.CauseDevice, platform.CauseIO:
+			return !f.Relative() || stuck.Cause == platform.CauseMagic
 		}
 		return false // nothing can be opened there
 	}
@@ -41,8 +42,8 @@ func (j *judge) applies(f *Finding, s meaning, where *rootsmgr.Place, err error)
 	return !strings.ContainsAny(f.Value, "*?%") && j.m.Creatable(where.Path, f.Written)
 }
 
-// begins reports that the text before a glued path is, or ends in, the name of something where the child works: then it
-// is the beginning of a relative path. -Lbuild/lib is -L build/lib where there is a build.
+// begins reports that the text before an absolute part names something that exists where the child works, or ends in such a
+// name. Then the whole is a relative path: -Lbuild/lib is -L build/lib if there is a directory build.
 func (j *judge) begins(head string) bool {
 	for i := range min(len(head), 4) {
 		for _, base := range j.bases() {
@@ -54,8 +55,8 @@ func (j *judge) begins(head string) bool {
 	return false
 }
 
-// counts reports whether a name without a slash is worth a look: it is a symlink, a file where the child works outside
-// the boundary, or what a command deletes.
+// counts reports whether a name without a slash has to be judged: it is a symlink, or a file while the child works outside the
+// boundary, or something that a command deletes.
 func (j *judge) counts(f *Finding, s meaning) bool {
 	if s.path == "" || strings.IndexByte(s.path, 0) >= 0 {
 		return false
@@ -71,7 +72,7 @@ func (j *judge) counts(f *Finding, s meaning) bool {
 	return info.Mode()&fs.ModeSymlink != 0 || f.Operand && j.strays(s.base) || j.touchesName(f, s)
 }
 
-// strays reports a directory that relative names start from and that lies outside the boundary: the operator's cwd.
+// strays reports that relative names start outside the boundary, as with a cwd that the operator set.
 func (j *judge) strays(base string) bool {
 	if base == "" || j.v.Open || j.guard.Empty() {
 		return false
@@ -79,7 +80,7 @@ func (j *judge) strays(base string) bool {
 	out, ok := j.strayDirs[base]
 	if !ok {
 		_, err := j.guard.Check(base)
-		var escape *rootsmgr.EscapeError
+		var escape *guard.EscapeError
 		out = errors.As(err, &escape)
 		if j.strayDirs == nil {
 			j.strayDirs = make(map[string]bool)
@@ -100,14 +101,14 @@ func (j *judge) isLink(p string) bool {
 
 // linkLeads reports that a relative name leaves the directory it starts from through a symlink, unless it ends at an
 // executable regular file (.venv/bin/python).
-func (j *judge) linkLeads(f *Finding, s meaning, where *rootsmgr.Place, why error) bool {
+func (j *judge) linkLeads(f *Finding, s meaning, where *guard.Place, why error) bool {
 	if s.base == "" {
-		// An absolute one counts where its text is inside and the link is what leads out.
-		var escape *rootsmgr.EscapeError
-		if !errors.As(why, &escape) || escape.Reading != rootsmgr.ReadingPhysical && escape.Reading != rootsmgr.ReadingCleaned {
+		// An absolute path counts if its text lies inside and only a link leads out.
+		var escape *guard.EscapeError
+		if !errors.As(why, &escape) || escape.Reading != guard.ReadingPhysical && escape.Reading != guard.ReadingCleaned {
 			return false
 		}
-	} else if base, err := rootsmgr.Resolve(j.m.FS, s.base); err == nil {
+	} else if base, err := guard.Resolve(j.m.FS, s.base); err == nil {
 		if _, in := machine.Below(base.Path, where.Path); in && !((where.Exists || f.Makes) && j.strays(s.base)) {
 			return false
 		}
@@ -121,15 +122,15 @@ func (j *judge) linkLeads(f *Finding, s meaning, where *rootsmgr.Place, why erro
 	return true
 }
 
-// runs reports that an executable outside is merely run (.venv/bin/python), not read or written: it stands where a
-// program does, or it is a link straight into a directory in which this user can change nothing (/usr/bin).
-func (j *judge) runs(f *Finding, s meaning, where *rootsmgr.Place) bool {
+// runs reports that an executable outside is only run (.venv/bin/python), not read or written. Either it stands where a
+// command has its program, or it is a link straight into a directory in which this user can change nothing (/usr/bin).
+func (j *judge) runs(f *Finding, s meaning, where *guard.Place) bool {
 	return f.Runs || !f.Written && f.Role != access.Delete && j.isLink(s.path) && !j.m.MayWrite(j.m.Parent(where.Path))
 }
 
-// names decides whether a word of a longer string names a place outside: something is there, or could be made because its directory is there,
-// may be written to, and is the home folder or at least two components deep. What lies below the directories of programs
-// and libraries is nobody's, and no device is a file.
+// names decides whether a word of a longer string names a place outside. It does if something exists there. It also does if
+// something could be created there: its directory exists, may be written to, and is the home folder or at least two
+// components deep. Devices, and what lies below the directories of programs and libraries, do not count.
 func (j *judge) names(f *Finding, s meaning, place string, exists bool) bool {
 	if systemPlace.MatchString(place) {
 		return false

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/platform"
 	"mcphub/validate/machine"
 )
 
@@ -242,7 +242,7 @@ func (d everydayDisk) Writable(dir string) bool {
 	_, ok := machine.Below(d.home, dir)
 	return ok || dir == "/tmp"
 }
-func (d everydayDisk) Platform() rootsmgr.Platform { return rootsmgr.Linux }
+func (d everydayDisk) Platform() platform.Platform { return platform.Linux }
 func (d everydayDisk) SameFile(a, b fs.FileInfo) bool {
 	return os.SameFile(a, b)
 }

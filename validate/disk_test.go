@@ -7,16 +7,17 @@ import (
 	"testing/fstest"
 
 	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/platform"
 	"mcphub/validate/chars"
 )
 
 // foldingDisk is a disk whose names are found in any letter case, as on macOS and Windows.
 type foldingDisk struct {
-	platform rootsmgr.Platform
+	platform platform.Platform
 	files    fstest.MapFS
 }
 
-func (d foldingDisk) Platform() rootsmgr.Platform { return d.platform }
+func (d foldingDisk) Platform() platform.Platform { return d.platform }
 
 func (d foldingDisk) Lstat(name string) (fs.FileInfo, error) {
 	want := strings.Trim(strings.ToLower(chars.Slashed(name)), "/")
@@ -48,7 +49,7 @@ func (d foldingDisk) ReadDir(name string) ([]fs.DirEntry, error) {
 // TestFirstComponent: rule 3, on a disk that tells letter case apart and on one that does not.
 func TestFirstComponent(t *testing.T) {
 	files := fstest.MapFS{"Users/bob/a.txt": {}, "etc/passwd": {}, "private/x": {}}
-	c, err := NewChecker(Config{FS: foldingDisk{rootsmgr.Darwin, files}, Home: "/Users/bob"})
+	c, err := NewChecker(Config{FS: foldingDisk{platform.Darwin, files}, Home: "/Users/bob"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +74,7 @@ func TestFirstComponent(t *testing.T) {
 // TestWindowsForms: drives and shares are paths there, not foreign forms.
 func TestWindowsForms(t *testing.T) {
 	files := fstest.MapFS{"C:/p/a.txt": {}, "C:/other/b.txt": {}}
-	disk := foldingDisk{rootsmgr.Windows, files}
+	disk := foldingDisk{platform.Windows, files}
 	c, err := NewChecker(Config{Children: []ChildConfig{{Name: "child", Command: "x"}}, FS: disk, Home: `C:\Users\me`})
 	if err != nil {
 		t.Fatal(err)

@@ -13,13 +13,13 @@ import (
 	"mcphub/validate/shell"
 )
 
-// A shell writes its globs out before the program sees them, so that a pattern may be the name of a symlink. The word
-// as it stands is judged like any other; this file judges what it matches. Links matter, and what is protected or in the
-// directory of a rule: what else a pattern matches lies in the directory that it is matched in.
+// A shell expands its globs before the program sees them, so a pattern may match a symlink that leads out. The word itself is
+// judged like any other. This file judges what the pattern matches: links, protected paths, and paths in the directory of a
+// rule. Everything else that it matches lies in the directory in which it is matched, which the word was judged by.
 
 const (
 	maxMatched = 1 << 12 // what one pattern may match
-	entrySteps = 1       // what it costs to read a directory entry, or to hold it against a pattern
+	entrySteps = 1       // what it costs to read a directory entry, or to match it against a pattern
 )
 
 // globWord yields what a glob word of a shell string matches now.
@@ -61,7 +61,7 @@ func (j *judge) matches(f *Finding, base, pattern string, yield func(meaning)) {
 	}
 }
 
-// globber writes out one pattern.
+// globber expands one pattern.
 type globber struct {
 	j       *judge
 	f       *Finding
@@ -69,8 +69,8 @@ type globber struct {
 	matched int
 }
 
-// walk matches parts below dir. linked says that what has been matched so far went through a link or up. It is false
-// where there is more than can be looked at.
+// walk matches parts below dir. linked says that the match so far went through a link or up. The result is false if there is
+// more than the budget allows.
 func (g *globber) walk(dir string, parts []string, linked bool) bool {
 	for len(parts) > 0 && !shell.HasMeta(parts[0]) {
 		if !g.j.work.Spend(budget.LookSteps + len(dir)/budget.ByteSteps) {
@@ -131,7 +131,7 @@ func (g *globber) walk(dir string, parts []string, linked bool) bool {
 	return true
 }
 
-// guarded reports a protected path, or one above it that would be deleted, and likewise the directory of a rule.
+// guarded reports a path that is protected or in the directory of a rule, and a directory above one that would be deleted.
 func (g *globber) guarded(p string) bool {
 	if g.j.rules.MatchesArea(g.f.Role, p) {
 		return true
@@ -149,7 +149,7 @@ func (g *globber) guarded(p string) bool {
 	return false
 }
 
-// errSpentGlob is that a pattern matches more than anybody looks at.
+// errSpentGlob says that a pattern matches more than the budget allows.
 var errSpentGlob = errors.New("budget spent")
 
 // listed is one directory entry that a pattern may lead through: a link, a directory, or a file.

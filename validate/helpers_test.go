@@ -10,6 +10,7 @@ import (
 	"go.uber.org/goleak"
 
 	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
 )
 
 func TestMain(m *testing.M) {
@@ -114,7 +115,7 @@ func (w *world) view() rootsmgr.View {
 	for _, r := range w.roots {
 		entries = append(entries, rootsmgr.Entry{URI: rootsmgr.FormatURI(r)})
 	}
-	snap := rootsmgr.NewSnapshot(rootsmgr.OS{}, 1, rootsmgr.OriginAsked, entries)
+	snap := rootsmgr.NewSnapshot(guard.OS{}, 1, rootsmgr.OriginAsked, entries)
 	return rootsmgr.View{Snapshot: snap, Case: rootsmgr.CaseKnown}
 }
 

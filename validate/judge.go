@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
+	"mcphub/rootsmgr/platform"
 	"mcphub/validate/access"
 	"mcphub/validate/budget"
 	"mcphub/validate/chars"
@@ -22,19 +24,19 @@ type judge struct {
 	view       machine.View
 	w          Where
 	v          rootsmgr.View
-	guard      *rootsmgr.Guard
+	guard      *guard.Guard
 	container  *machine.Container
 	first      bool              // of the directories that the child is served, the first is where its relative paths start
 	ownDirs    []string          // directories among the call's own arguments
 	starts     []string          // memo of bases
 	again      bool              // bases are directories that the call itself names
-	elsewhere  bool              // the call says itself which directory inside the boundary it works in
+	elsewhere  bool              // the call names the directory inside the boundary that it works in
 	givenRoots map[string]string // memo of rootAbove: given spelling -> resolved root, resolved root -> ""
 	longest    int               // bytes of a root in it
 	watched    []watched         // protected files as they are now
 	lists      map[string][]listed
 	strayDirs  map[string]bool // memo of strays
-	secret     bool            // a variable was written out whose value is nobody's business
+	secret     bool            // a variable was expanded whose value must not be shown
 	hintedDirs []string        // directories among the names that count only under a condition
 
 	rules     policy.Call         // of the policy, as they are asked about this call
@@ -165,9 +167,9 @@ func (j *judge) meanings(f *Finding, yield func(meaning)) {
 	}
 }
 
-// beginsRoot reports the first part of a list that is none: the beginning of a root with a blank, a comma or the like in
-// its name (/home/me/My Project), in which the whole lies. The whole is a finding of its own, as is every part behind it that is
-// a path; one that is named again further on counts.
+// beginsRoot reports the first part of what looks like a list but is one path: a root has a blank, a comma or the like in its
+// name (/home/me/My Project), and the whole text lies in that root. The whole is a finding of its own, as is every later part
+// that is a path. A part that occurs again later counts.
 func (j *judge) beginsRoot(f *Finding) bool {
 	if f.How != detect.HowLiteral && (f.How != detect.HowList || f.Form != detect.FormPath) || j.v.Snapshot == nil {
 		return false
@@ -180,7 +182,7 @@ func (j *judge) beginsRoot(f *Finding) bool {
 	if !ok || rest == "" || !j.m.Platform.IsAbs(part) || chars.IsSlash(rest[0]) && f.Form != detect.FormText || strings.Contains(rest, part) {
 		return false
 	}
-	return slices.ContainsFunc(j.v.Snapshot.Roots(), func(r rootsmgr.Root) bool {
+	return slices.ContainsFunc(j.v.Snapshot.Roots(), func(r guard.Root) bool {
 		return slices.ContainsFunc([]string{r.Path, r.Given}, func(dir string) bool {
 			_, within := machine.Below(dir, whole)
 			return within && len(dir) > len(part)
@@ -218,8 +220,8 @@ func (j *judge) note(out *Judged, r Reading, d Decision) {
 	}
 }
 
-// uri yields every path a file URI may mean. What is decoded once is the path; decoded further it must not escape
-// either.
+// uri yields every path that a file URI may mean. Decoded once, it is the path. Decoded again, it must lie inside too, because
+// some programs do that.
 func (j *judge) uri(f *Finding, yield func(meaning)) {
 	paths, err := j.m.Platform.ReadURI(f.Value)
 	if err != nil {
@@ -245,7 +247,7 @@ func (j *judge) uri(f *Finding, yield func(meaning)) {
 	}
 }
 
-// unread decides what needs no look at where a path leads: done.
+// unread decides a reading without looking where its path leads, if it can; then done is true.
 func (j *judge) unread(f *Finding, s meaning, u *policy.Candidate, r *Reading) (d Decision, counts, done bool) {
 	if f.Form == detect.FormName {
 		if !j.counts(f, s) {
@@ -263,7 +265,7 @@ func (j *judge) unread(f *Finding, s meaning, u *policy.Candidate, r *Reading) (
 	if dev := j.m.Platform.Clean(s.path); !j.m.Windows && harmless(f, dev) {
 		r.Code, r.Leads, r.Exists = CodeNullDevice, dev, true
 		u.Hard, u.Known = false, true
-		u.Place = rootsmgr.Place{Path: dev, Exists: true, Readings: rootsmgr.Readings{Lexical: dev, Physical: dev, Cleaned: dev}}
+		u.Place = guard.Place{Path: dev, Exists: true, Readings: guard.Readings{Lexical: dev, Physical: dev, Cleaned: dev}}
 		return Allow, !f.Relative(), true
 	}
 	return Deny, true, false
@@ -287,7 +289,7 @@ func (j *judge) reading(f *Finding, s meaning, u *policy.Candidate) (r Reading, 
 	if where.Path != "" {
 		code := j.protected(f, &where)
 		if code == CodeProtectedAbove && f.Assumed && !conditional && escape != nil && !j.v.Open {
-			code = "" // denied in any case: say what can be cured
+			code = "" // it is denied in any case; the other reason is one that a person can act upon
 			u.Hard = true
 		}
 		if code == CodeProtectedAbove && f.Assumed && f.Relative() && f.Role != access.Delete && !f.Operand {
@@ -323,8 +325,8 @@ func (j *judge) reading(f *Finding, s meaning, u *policy.Candidate) (r Reading, 
 	return r, Deny, true
 }
 
-// describe writes down where a path leads, and by what code it lies there.
-func (j *judge) describe(r *Reading, where *rootsmgr.Place, err error) (escape *rootsmgr.EscapeError) {
+// describe notes where a path leads, and the code for that.
+func (j *judge) describe(r *Reading, where *guard.Place, err error) (escape *guard.EscapeError) {
 	r.Leads, r.Exists, r.Root, r.dir, r.given = where.Path, where.Exists, where.Root.Path, where.Dir, where.Root.Given
 	r.Linked = where.Readings.Lexical != where.Readings.Physical || where.Readings.Cleaned != where.Readings.Physical
 	switch {
@@ -335,7 +337,7 @@ func (j *judge) describe(r *Reading, where *rootsmgr.Place, err error) (escape *
 		if escape.Resolved != "" {
 			r.Leads = escape.Resolved
 		}
-		if escape.Reading == rootsmgr.ReadingPhysical || escape.Reading == rootsmgr.ReadingCleaned {
+		if escape.Reading == guard.ReadingPhysical || escape.Reading == guard.ReadingCleaned {
 			r.Code = CodeOutsideLink
 		}
 		if j.boundless() {
@@ -348,28 +350,28 @@ func (j *judge) describe(r *Reading, where *rootsmgr.Place, err error) (escape *
 }
 
 // resolve asks the guard; without any boundary the path is still followed, for what is protected.
-func (j *judge) resolve(p string) (rootsmgr.Place, error) {
+func (j *judge) resolve(p string) (guard.Place, error) {
 	if j.guard != nil {
 		return j.guard.Check(p)
 	}
-	where, err := rootsmgr.Resolve(j.m.FS, p)
+	where, err := guard.Resolve(j.m.FS, p)
 	if err != nil {
 		return where, err
 	}
-	return where, &rootsmgr.EscapeError{Path: p, Resolved: where.Path}
+	return where, &guard.EscapeError{Path: p, Resolved: where.Path}
 }
 
 func codeOf(err error) string {
-	var stuck *rootsmgr.UnresolvableError
+	var stuck *guard.UnresolvableError
 	if !errors.As(err, &stuck) {
 		return CodeUnresolvable
 	}
 	switch stuck.Cause {
-	case rootsmgr.CauseNUL:
+	case platform.CauseNUL:
 		return CodeNUL
-	case rootsmgr.CausePermission:
+	case platform.CausePermission:
 		return CodePermission
-	case rootsmgr.CauseMagic, rootsmgr.CauseDevice:
+	case platform.CauseMagic, platform.CauseDevice:
 		return CodeMagic
 	}
 	return CodeUnresolvable
@@ -497,10 +499,10 @@ func (j *judge) overspent(f *Finding) Judged {
 	return Judged{Finding: *f, Decision: Deny, Code: CodeBudget}
 }
 
-// maxHinted bounds the directories that are kept only because a name happens to be one.
+// maxHinted bounds how many directories keepDir notes.
 const maxHinted = 16
 
-// keepDir notes a directory that a name under a key that says nothing leads to.
+// keepDir notes a directory that an argument leads to, although the argument's name does not say that it is a path.
 func (j *judge) keepDir(f *Finding, dir string) {
 	if dir = j.m.Platform.Clean(dir); f.Form != detect.FormGlob && len(j.hintedDirs) < maxHinted && !slices.Contains(j.hintedDirs, dir) {
 		j.hintedDirs = append(j.hintedDirs, dir)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
 	"mcphub/validate/access"
 	"mcphub/validate/detect"
 	"mcphub/validate/machine"
@@ -202,7 +203,7 @@ func TestWithoutBoundary(t *testing.T) {
 	w.must(err)
 	nul, err := c.Scan(tool, []byte(`{"path":"/etc/ho\u0000sts"}`))
 	w.must(err)
-	none := rootsmgr.NewSnapshot(rootsmgr.OS{}, 7, rootsmgr.OriginNone, nil)
+	none := rootsmgr.NewSnapshot(guard.OS{}, 7, rootsmgr.OriginNone, nil)
 	for _, e := range []struct {
 		View rootsmgr.View
 		want Decision

@@ -6,7 +6,7 @@ import (
 	"path"
 	"strings"
 
-	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
 	"mcphub/validate/access"
 	"mcphub/validate/chars"
 	"mcphub/validate/detect"
@@ -14,15 +14,15 @@ import (
 	"mcphub/validate/shell"
 )
 
-// A root may be called [x], $HOME, %41 or {a,b}: names that some child reads as a pattern, a variable or an escape. Every
-// path below it then has readings that lie outside, and none could be sent. So the text of such a root at the beginning of
-// a path is read as itself, as long as nothing else is there by any other reading of it; what follows it is read in every
-// way, as always. Words of shell strings and SQL are not read so: there the other reading is the likely one.
+// A root may be called [x], $HOME, %41 or {a,b}: names that some children read as a pattern, a variable or an escape. Every path
+// below such a root has readings that lie outside, so none could be sent. Therefore the root's text at the beginning of a path
+// is read only as it stands, as long as nothing exists at any other reading of it. The rest of the path is read in every way,
+// as always. Words of shell strings and SQL are excepted: there the other reading is the likely one.
 
 // oddRoot is a root whose name can be read otherwise.
 type oddRoot struct {
 	dir    string
-	others []string // the other readings, at which nothing is
+	others []string // the other readings; nothing exists there
 }
 
 // oddRootOf returns the root that a text begins with, nil where there is none, its name can be read in one way only, or
@@ -66,7 +66,7 @@ func isOneWay(s string) bool { return machine.IsPlainText(s) && !strings.Contain
 
 // newOddRoot looks at the other readings of a root's text with a tail behind it.
 func (j *judge) newOddRoot(dir, tail string) *oddRoot {
-	own, err := rootsmgr.Resolve(j.m.FS, dir)
+	own, err := guard.Resolve(j.m.FS, dir)
 	if err != nil {
 		return nil
 	}
@@ -99,15 +99,15 @@ func (j *judge) newOddRoot(dir, tail string) *oddRoot {
 	return o
 }
 
-// otherThan reports whether something else than a directory is at a path, or is matched by it.
+// otherThan reports whether something other than the directory own is at a path, or is matched by it.
 func (j *judge) otherThan(own, text string) bool {
 	if !shell.HasMeta(text) {
-		place, err := rootsmgr.Resolve(j.m.FS, text)
+		place, err := guard.Resolve(j.m.FS, text)
 		return err != nil || place.Exists && place.Path != own
 	}
 	found, sure := j.matched(nil, strings.Split(j.m.Platform.Clean(text), "/"), "/")
 	for _, p := range found {
-		if place, err := rootsmgr.Resolve(j.m.FS, p); err != nil || place.Path != own {
+		if place, err := guard.Resolve(j.m.FS, p); err != nil || place.Path != own {
 			return true
 		}
 	}
@@ -164,8 +164,9 @@ func (j *judge) atRoot(f *Finding, text string) (dir, rest string, ok bool) {
 	return "", "", false
 }
 
-// withinRootName reports a part of a list, or the tail behind a sign, that is none: the list is one path below a root that has a separator at the end
-// of its name (/home/me/c:), the part begins in that name or with what follows it, and nowhere else, and nothing is there.
+// withinRootName reports a finding that is no part of a list and no tail behind a sign, but the end of one path. A root has a
+// separator at the end of its name (/home/me/c:), and the finding begins in that name or directly behind it, and nowhere else in
+// the text. Nothing exists at the finding itself.
 func (j *judge) withinRootName(f *Finding) bool {
 	if f.How != detect.HowLiteral && (f.How != detect.HowList && f.How != detect.HowTail || f.Form != detect.FormPath) || j.v.Snapshot == nil || chars.Climbs(f.Value) {
 		return false
@@ -177,7 +178,7 @@ func (j *judge) withinRootName(f *Finding) bool {
 	texts, free := j.m.Variants(f.Value, f.Alts...)
 	for _, text := range texts {
 		j.absolutes(f, text, func(s meaning) {
-			place, err := rootsmgr.Resolve(j.m.FS, s.path)
+			place, err := guard.Resolve(j.m.FS, s.path)
 			free = free && err == nil && !place.Exists && (f.Role == access.Read || !j.m.Creatable(place.Path, true))
 		})
 		free = free && !shell.HasMeta(text)
@@ -185,8 +186,9 @@ func (j *judge) withinRootName(f *Finding) bool {
 	return free
 }
 
-// quotedRoot reports a piece of a word of a shell string that is none: the beginning of a root with a blank or another
-// sign in its name ("/home/me/My Project/x"), which stands in quotes wherever the piece does, and nothing is at the piece.
+// quotedRoot reports a piece of a quoted word of a shell string that is no path by itself: it is the beginning of a root with a
+// blank or another sign in its name ("/home/me/My Project/x"). The whole root stands in quotes wherever the piece occurs, and
+// nothing exists at the piece.
 func (j *judge) quotedRoot(f *Finding) bool {
 	if f.How != detect.HowShell || f.Written || j.v.Snapshot == nil || len(f.Raw) >= detect.MaxRaw || !j.m.Platform.IsAbs(f.Value) || chars.Climbs(f.Value) {
 		return false
@@ -203,11 +205,11 @@ func (j *judge) quotedRoot(f *Finding) bool {
 		}
 		at += len(dir)
 	}
-	place, err := rootsmgr.Resolve(j.m.FS, f.Value)
+	place, err := guard.Resolve(j.m.FS, f.Value)
 	return err == nil && !place.Exists && strings.Contains(f.Raw, f.Value)
 }
 
-// firstRoot is a root that a text begins with and that reaches to a place in it or further, "" for none.
+// firstRoot is a root that a text begins with and that is at least at bytes long, "" for none.
 func (j *judge) firstRoot(text string, at int) (dir string) {
 	for _, r := range j.v.Snapshot.Roots() {
 		for _, d := range []string{r.Path, r.Given} {

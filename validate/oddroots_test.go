@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
 )
 
 // An oddWorld has one root with a name of a test's choice, alone in its folder but for what the test puts there.
@@ -47,7 +48,7 @@ func newOddWorld(t testing.TB, top, name string) *oddWorld {
 	if err != nil {
 		t.Fatal(err)
 	}
-	snap := rootsmgr.NewSnapshot(rootsmgr.OS{}, 1, rootsmgr.OriginConfig, []rootsmgr.Entry{{URI: w.root}})
+	snap := rootsmgr.NewSnapshot(guard.OS{}, 1, rootsmgr.OriginConfig, []rootsmgr.Entry{{URI: w.root}})
 	if len(snap.Roots()) != 1 {
 		t.Fatalf("%q is no root: %v", w.root, snap.Skipped())
 	}

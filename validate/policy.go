@@ -3,7 +3,7 @@ package validate
 import (
 	"slices"
 
-	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
 	"mcphub/validate/access"
 	"mcphub/validate/budget"
 	"mcphub/validate/policy"
@@ -25,7 +25,7 @@ func (c *Checker) TooWide(dir string, others []string) bool {
 		if holds(c.m.Home) {
 			return true
 		}
-		if home, err := rootsmgr.Resolve(c.m.FS, c.m.Home); err == nil && holds(home.Path) {
+		if home, err := guard.Resolve(c.m.FS, c.m.Home); err == nil && holds(home.Path) {
 			return true
 		}
 	}
@@ -33,14 +33,14 @@ func (c *Checker) TooWide(dir string, others []string) bool {
 		slices.ContainsFunc(c.protected, func(s protectedPath) bool { return slices.ContainsFunc(s.spellings, holds) })
 }
 
-// Upholds reports whether a grant, given under another policy to a tool of a child (or to another request, by its method),
-// would still be asked about, or needs no asking any more: nothing protects what it opens, and of the rules that are about
-// it the first does not deny. Where no rule is about it there was nothing to ask, and the boundary has the say.
+// Upholds reports whether a grant that was given under another policy still holds under this one. It holds if nothing protects
+// what it opens, and the first rule about it does not deny. A grant that no rule is about holds too: then the boundary decides.
+// The grant was given to a tool of a child, or to another request, which is named by its method.
 func (c *Checker) Upholds(child, tool string, g Grant) bool {
 	if c == nil || c.policy == nil || g.Roles == 0 {
 		return false
 	}
-	place, err := rootsmgr.Resolve(c.m.FS, g.Path)
+	place, err := guard.Resolve(c.m.FS, g.Path)
 	if err != nil || place.Path != g.Path {
 		return false
 	}
@@ -100,7 +100,7 @@ func (c *Checker) Unlimited(child string) string {
 	return c.policy.Unlimited(child)
 }
 
-// Opens returns the directory that the policy opens to some call and in which a path lies in some reading; "" for none.
+// Opens returns a directory that the policy opens to some call, and that some reading of path lies in; "" for none.
 func (c *Checker) Opens(path string) string {
 	if c == nil {
 		return ""

@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
 	"mcphub/validate/access"
 )
 
@@ -140,7 +141,7 @@ func (d refDraw) world() *refWorld {
 // usable leaves out the roots that are links inside others: rootsmgr does not
 // follow them out of those, and has tests of its own for that.
 func usable(dirs []string) []string {
-	skipped := rootsmgr.NewSnapshot(rootsmgr.OS{}, 1, rootsmgr.OriginConfig, entries(dirs)).Skipped()
+	skipped := rootsmgr.NewSnapshot(guard.OS{}, 1, rootsmgr.OriginConfig, entries(dirs)).Skipped()
 	return slices.DeleteFunc(dirs, func(dir string) bool {
 		return slices.ContainsFunc(skipped, func(s rootsmgr.Skipped) bool { return s.Raw == dir && strings.Contains(s.Reason, "link inside") })
 	})
@@ -239,10 +240,10 @@ func TestPolicyReference(t *testing.T) {
 		}
 		judge := func(grants []Grant, approved string) (*Verdict, Decision) {
 			ref.grants, ref.approved = grants, approved
-			snap := rootsmgr.NewSnapshot(rootsmgr.OS{}, 1, rootsmgr.OriginConfig, entries(ref.roots))
+			snap := rootsmgr.NewSnapshot(guard.OS{}, 1, rootsmgr.OriginConfig, entries(ref.roots))
 			view := rootsmgr.View{Snapshot: snap, Case: rootsmgr.CaseKnown, Open: ref.open}
 			if ref.ceiling != nil {
-				view.Ceiling = rootsmgr.NewSnapshot(rootsmgr.OS{}, 1, rootsmgr.OriginCeiling, entries(ref.ceiling)).Guard()
+				view.Ceiling = rootsmgr.NewSnapshot(guard.OS{}, 1, rootsmgr.OriginCeiling, entries(ref.ceiling)).Guard()
 			}
 			ref.served = snap.Paths()
 			for _, dir := range c.Directories("child", grants) {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
 	"mcphub/validate/access"
 )
 
@@ -198,7 +199,7 @@ func TestRuleRoles(t *testing.T) {
 func TestRulesWithoutBoundary(t *testing.T) {
 	w := newWorld(t)
 	w.must(os.MkdirAll(w.home+"/sandbox", 0o700))
-	none := rootsmgr.NewSnapshot(rootsmgr.OS{}, 1, rootsmgr.OriginNone, nil)
+	none := rootsmgr.NewSnapshot(guard.OS{}, 1, rootsmgr.OriginNone, nil)
 	open := rootsmgr.View{Snapshot: none, Case: rootsmgr.CaseUnsupported, Open: true}
 	shut := rootsmgr.View{Snapshot: none, Case: rootsmgr.CaseEmpty}
 	no, ask, out := Rule{Then: Deny, Paths: within("{outside}")}, Rule{Then: Escalate, Paths: within("{outside}")}, Rule{Then: Deny, Paths: &PathRule{Outside: true}}
@@ -391,7 +392,7 @@ func TestCeilingBeforeRules(t *testing.T) {
 	w.must(os.MkdirAll(w.home+"/sandbox", 0o700))
 	c := w.rules("{home}/sandbox", Rule{Name: "ask", Then: Escalate, Paths: within("{outside}/sub")}, Rule{Name: "all", Then: Allow})
 	tool := w.tool(c, "", anyTool)
-	ceiling := rootsmgr.NewSnapshot(rootsmgr.OS{}, 1, rootsmgr.OriginCeiling, []rootsmgr.Entry{{URI: w.project}, {URI: w.home + "/projects"}}).Guard()
+	ceiling := rootsmgr.NewSnapshot(guard.OS{}, 1, rootsmgr.OriginCeiling, []rootsmgr.Entry{{URI: w.project}, {URI: w.home + "/projects"}}).Guard()
 	for _, path := range []string{"{outside}/x", "{outside}/sub/x", "{home}/sandbox/x", "{project}/link/x", "/etc/passwd"} {
 		s, err := c.Scan(tool, []byte(w.fill(`{"path":"`+path+`"}`)))
 		w.must(err)

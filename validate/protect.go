@@ -5,7 +5,7 @@ import (
 	"io/fs"
 	"slices"
 
-	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
 	"mcphub/validate/access"
 	"mcphub/validate/chars"
 	"mcphub/validate/detect"
@@ -19,7 +19,7 @@ type watched struct {
 }
 
 // protected denies everything at or below a protected path, and writing to or deleting a directory above one.
-func (j *judge) protected(f *Finding, where *rootsmgr.Place) string {
+func (j *judge) protected(f *Finding, where *guard.Place) string {
 	var mine fs.FileInfo
 	for i := range j.watched {
 		w := &j.watched[i]
@@ -49,8 +49,8 @@ func (j *judge) protected(f *Finding, where *rootsmgr.Place) string {
 	return ""
 }
 
-// reaches reports whether the role takes everything below a directory with it. A directory that merely says where a
-// tool works (cwd, projectRoot) and a word of a longer string do so only where something is deleted.
+// reaches reports whether the role concerns everything below a directory, as writing and deleting do. For a directory that only
+// says where a tool works (cwd, projectRoot), and for a word of a longer string, only deleting does.
 func (j *judge) reaches(f *Finding) bool {
 	if f.Context || f.Form == detect.FormWord || f.Form == detect.FormLiteral || f.Form == detect.FormText || f.Operand && f.Relative() {
 		return f.Role == access.Delete
@@ -58,8 +58,8 @@ func (j *judge) reaches(f *Finding) bool {
 	return f.Role >= access.Write
 }
 
-// harmless reports a device that is used so. Where the role is only guessed, and for a word of a command, it is what the
-// word is: a target of a redirection or a file to make is written, any other is read.
+// harmless reports a device that may be used in this role. If the role is only guessed, and for a word of a command, the target
+// of a redirection or a file to make is written, and any other is read.
 func harmless(f *Finding, dev string) bool {
 	role, ok := machine.DeviceRole(dev)
 	if !ok || role == access.None {
@@ -94,7 +94,7 @@ func (c *Checker) protect(p string) (protectedPath, error) {
 		}
 	}
 	add(c.m.Platform.Clean(p))
-	place, err := rootsmgr.Resolve(c.m.FS, p)
+	place, err := guard.Resolve(c.m.FS, p)
 	if err == nil {
 		add(place.Path)
 		add(place.Readings.Cleaned)

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
 	"mcphub/validate/budget"
 	"mcphub/validate/chars"
 	"mcphub/validate/detect"
@@ -22,8 +22,8 @@ type meaning struct {
 	code string // where path is "": why
 	err  string
 	glob string // the component to match below path, for a glob's fixed prefix
-	weak bool   // the child has gone elsewhere before it looks: it counts only for what is there
-	led  bool   // base is where the child has gone
+	weak bool   // the child works in another directory by then: it counts only if something exists there
+	led  bool   // base is the directory that a cd led to
 }
 
 // absolutes turns one spelling into every absolute path it may mean.
@@ -118,8 +118,8 @@ func (j *judge) relative(f *Finding, text string, yield func(meaning)) {
 	}
 }
 
-// fromBelow yields what a climbing text means to who starts from some directory below a base: the rest of it, in every
-// directory above the base that it can climb to.
+// fromBelow yields what a text with ".." means if it starts in an unknown directory below a base: the rest of the text, in the
+// base and in every directory above that it can climb to.
 func (j *judge) fromBelow(f *Finding, bases []string, text string, yield func(meaning)) {
 	rest := path.Clean(chars.Slashed(text))
 	ups := 0
@@ -162,7 +162,7 @@ func (j *judge) moved(f *Finding) []string {
 		}
 	}
 	return slices.DeleteFunc(list, func(dir string) bool {
-		where, err := rootsmgr.Resolve(j.m.FS, dir)
+		where, err := guard.Resolve(j.m.FS, dir)
 		return err != nil || !where.Dir
 	})
 }
@@ -182,7 +182,7 @@ func (j *judge) worksElsewhere(findings []Finding) bool {
 	return false
 }
 
-// certainly is where a cd led from base, where nothing else can have happened.
+// certainly is where a cd led from base; ok is false if anything else may have happened.
 func (j *judge) certainly(f *Finding, base string) (dir string, ok bool) {
 	if f.Course.Sure == shell.SureNot || j.container != nil || j.m.Getenv("CDPATH") != "" {
 		return "", false
@@ -192,7 +192,7 @@ func (j *judge) certainly(f *Finding, base string) (dir string, ok bool) {
 		if dir = to; !j.m.Platform.IsAbs(to) {
 			dir = j.m.Platform.Join(base, to)
 		}
-		where, err := rootsmgr.Resolve(j.m.FS, dir)
+		where, err := guard.Resolve(j.m.FS, dir)
 		if err != nil || !where.Dir && (f.Course.Sure != shell.SureDone || where.Exists || i < len(list)-1) {
 			return "", false
 		}
@@ -235,7 +235,7 @@ func (j *judge) globs(f *Finding, text string, yield func(meaning)) {
 // globsBelow is globs for a text behind a directory, whose own name is no pattern.
 func (j *judge) globsBelow(f *Finding, dir, text string, yield func(meaning)) {
 	if !shell.HasMeta(text) || len(text) > chars.MaxPath {
-		return // what is too long to be opened is refused as it stands
+		return // it is too long to be opened, and refused as it stands
 	}
 	list, ok := shell.ExpandBraces(text)
 	if !ok {

@@ -74,7 +74,7 @@ const (
 	methodComplete = "completion/complete"
 )
 
-// other stands for what is asked of a child that is no tool. It reads.
+// other is a Tool that stands for a request that calls no tool. Its role is reading.
 func (c *Checker) other(child, name, method string) (*Tool, error) {
 	if c == nil || c.children[child] == nil {
 		return nil, &strictjson.Error{Code: strictjson.CodeSyntax, Message: "no such server is configured"}

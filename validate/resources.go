@@ -10,8 +10,8 @@ import (
 	"mcphub/validate/detect"
 )
 
-// This file bounds what calls may name beyond files: URIs of the schemes for which the operator, or where they say so
-// the client, has given prefixes. What such a URI is and where it lies is for package resource to say.
+// This file bounds what calls may name beyond files: URIs of schemes for which prefixes are given. The operator gives them, or
+// the client if the operator allows that. Package resource says whether a URI lies below a prefix.
 
 // bind reads the prefixes of hub.json.
 func (c *Checker) bind(cfg Config) error {
@@ -49,7 +49,7 @@ func (c *Checker) Resources(v rootsmgr.View) []string {
 	return c.bounds(v).List("")
 }
 
-// judgeResources judges the URIs of a call. What no prefix is about is no finding.
+// judgeResources judges the URIs of a call. A URI whose scheme has no prefix is no finding.
 func (c *Checker) judgeResources(findings []Finding, v rootsmgr.View) (list []Judged) {
 	if len(findings) == 0 {
 		return nil

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
 	"mcphub/validate/access"
 	"mcphub/validate/detect"
 )
@@ -114,7 +115,7 @@ func TestResourcesThatAreRead(t *testing.T) {
 // A client's roots of other schemes bind and open where hub.json says so, and nothing where it does not.
 func TestResourcesOfTheClient(t *testing.T) {
 	w := newWorld(t)
-	snap := rootsmgr.NewSnapshot(rootsmgr.OS{}, 1, rootsmgr.OriginAsked, []rootsmgr.Entry{{URI: rootsmgr.FormatURI(w.project)}, {URI: "https://client.example/x/"}, {URI: "note://mine"}, {URI: "urn:x"}})
+	snap := rootsmgr.NewSnapshot(guard.OS{}, 1, rootsmgr.OriginAsked, []rootsmgr.Entry{{URI: rootsmgr.FormatURI(w.project)}, {URI: "https://client.example/x/"}, {URI: "note://mine"}, {URI: "urn:x"}})
 	view := rootsmgr.View{Snapshot: snap, Case: rootsmgr.CaseKnown}
 	for _, e := range []struct {
 		byClient bool

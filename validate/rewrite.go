@@ -28,9 +28,9 @@ type replacement struct {
 	to    string // plain, or the path it was, with the root resolved
 }
 
-// rewrite finds what an allowed call has to be sent with. The call that results is judged as a whole, and held against
-// the tool's schema. Where that is denied, the roots are left as they are spelled, which was judged before; where it is denied still, or where a file
-// URI is not one plain path, so is the call.
+// rewrite finds which strings of an allowed call must be sent in another spelling. The call that results is judged as a whole,
+// and checked against the tool's schema. If it is denied, it is tried again with the roots left as they are spelled, and only
+// the file URIs replaced. If that is denied too, or if a file URI does not mean one plain path, the call is denied.
 func (j *judge) rewrite(s *Scan, out *Verdict) {
 	if s.tool.rewrite == 0 || out.Decision != Allow || j.v.Open || j.guard.Empty() {
 		return
@@ -98,7 +98,7 @@ func (r *replacement) why() string {
 	return declare.RewriteFileURI + ", " + declare.RewriteResolvedRoot
 }
 
-// withoutRoots leaves only what became of file URIs, with their roots as spelled.
+// withoutRoots keeps only the replacements of file URIs, with their roots as spelled.
 func withoutRoots(list []replacement) []replacement {
 	var rest []replacement
 	for _, r := range list {
@@ -158,9 +158,9 @@ func (j *judge) plainPath(f *Judged) string {
 	return p
 }
 
-// resolveRoot writes a root's resolved path over the spelling in which it was given, "" where there is nothing to do.
-// The result must lead to the same place, with links followed before ".." and after it: a link that was swapped since
-// the roots were read, or a ".." that climbs out of the root's spelling, is left alone.
+// resolveRoot replaces the spelling in which a root was given by its resolved path; "" if there is nothing to do. The result must
+// lead to the same place, whether links are followed before ".." or after it. Otherwise the text is left alone: a link was
+// replaced since the roots were read, or a ".." climbs out of the root's spelling.
 func (j *judge) resolveRoot(f *Judged, text string) string {
 	if j.container != nil || !f.Rewritable.Single || len(f.Readings) == 0 || !j.m.Platform.IsAbs(text) {
 		return "" // a list is rewritten in all its parts or in none, and a container has paths of its own
@@ -170,7 +170,7 @@ func (j *judge) resolveRoot(f *Judged, text string) string {
 		return ""
 	}
 	if j.m.Holds(first.Root, text) {
-		return "" // spelled as the server has it
+		return "" // it has the server's spelling already
 	}
 	root, rest := first.Root, ""
 	var ok bool
@@ -239,8 +239,7 @@ func (j *judge) rootAbove(text string) (root, rest string) {
 	return root, rest
 }
 
-// asSent judges the call with these strings in it. What was found inside a string that changes is found anew, by the
-// rules that made it a path.
+// asSent judges the call with these strings in it. The new strings are searched again, in the same way as the old ones.
 func (j *judge) asSent(s *Scan, list []replacement) *Verdict {
 	out := &Verdict{Rule: RuleUnjudged}
 	changed := make(map[int32]*replacement, len(list))

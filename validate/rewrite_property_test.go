@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
 )
 
 // encode writes a string as JSON with some of its characters escaped.
@@ -111,8 +112,8 @@ func TestRewriteProperty(t *testing.T) {
 			if p, err := rootsmgr.ParseURI(from); err == nil {
 				from = p
 			}
-			is, err1 := rootsmgr.Resolve(rootsmgr.OS{}, r.To)
-			was, err2 := rootsmgr.Resolve(rootsmgr.OS{}, from)
+			is, err1 := guard.Resolve(guard.OS{}, r.To)
+			was, err2 := guard.Resolve(guard.OS{}, from)
 			if err1 != nil || err2 != nil || is.Path != was.Path || is.Readings.Cleaned != was.Readings.Cleaned {
 				t.Fatalf("%q leads to %s, %q to %s", r.From, was.Path, r.To, is.Path)
 			}

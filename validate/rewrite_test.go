@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
+	"mcphub/rootsmgr/platform"
 	"mcphub/rootsmgr/rootstest"
 	"mcphub/validate/access"
 	"mcphub/validate/declare"
@@ -294,7 +296,7 @@ func TestRewriteWho(t *testing.T) {
 	operator := map[string]map[string]ArgRule{"*": {"/target": {Role: access.Write}, "/path": {Role: access.None}}}
 	package_ := []string{"-y", "@modelcontextprotocol/server-filesystem", "/x"}
 	open := w.view()
-	open.Snapshot, open.Case, open.Open = rootsmgr.NewSnapshot(rootsmgr.OS{}, 1, rootsmgr.OriginAsked, nil), rootsmgr.CaseUnsupported, true
+	open.Snapshot, open.Case, open.Open = rootsmgr.NewSnapshot(guard.OS{}, 1, rootsmgr.OriginAsked, nil), rootsmgr.CaseUnsupported, true
 	args := `{"path":"file://{project}/a.txt","target":"{home}/given/a.txt"}`
 	for _, e := range []struct {
 		name   string
@@ -371,18 +373,18 @@ func TestRewriteBase(t *testing.T) {
 // TestRewritePlatforms: names in another letter case, drives and shares.
 func TestRewritePlatforms(t *testing.T) {
 	for _, e := range []struct {
-		platform rootsmgr.Platform
+		platform platform.Platform
 		root     string
 		lines    []string
 		args, to string
 	}{
-		{rootsmgr.Darwin, "/short", []string{"/Users/Me/Proj/f", "/short => /Users/Me/Proj"}, `{"path":"/short/f"}`, "/Users/Me/Proj/f"},
-		{rootsmgr.Darwin, "/short", []string{"/Users/Me/Proj/f", "/short => /Users/Me/Proj"}, `{"path":"/SHORT/f"}`, "/Users/Me/Proj/f"},
-		{rootsmgr.Darwin, "/short", []string{"/Users/Me/Proj/f", "/short => /Users/Me/Proj"}, `{"path":"/users/me/proj/f"}`, ""},
-		{rootsmgr.Windows, `C:\short`, []string{`C:\Users\Me\Proj\f`, `C:\short => C:\Users\Me\Proj`}, `{"path":"C:\\short\\f"}`, `C:\Users\Me\Proj\f`},
-		{rootsmgr.Windows, `C:\short`, []string{`C:\Users\Me\Proj\f`, `C:\short => C:\Users\Me\Proj`}, `{"path":"c:/Short/f"}`, `C:\Users\Me\Proj/f`},
-		{rootsmgr.Windows, `C:\short`, []string{`C:\Users\Me\Proj\f`, `C:\short => C:\Users\Me\Proj`}, `{"path":"file:///c%3A/short/f"}`, `C:\Users\Me\Proj\f`},
-		{rootsmgr.Windows, `C:\p`, []string{`C:\p\f g`}, `{"path":"file:///C:/p/f%20g"}`, `C:\p\f g`},
+		{platform.Darwin, "/short", []string{"/Users/Me/Proj/f", "/short => /Users/Me/Proj"}, `{"path":"/short/f"}`, "/Users/Me/Proj/f"},
+		{platform.Darwin, "/short", []string{"/Users/Me/Proj/f", "/short => /Users/Me/Proj"}, `{"path":"/SHORT/f"}`, "/Users/Me/Proj/f"},
+		{platform.Darwin, "/short", []string{"/Users/Me/Proj/f", "/short => /Users/Me/Proj"}, `{"path":"/users/me/proj/f"}`, ""},
+		{platform.Windows, `C:\short`, []string{`C:\Users\Me\Proj\f`, `C:\short => C:\Users\Me\Proj`}, `{"path":"C:\\short\\f"}`, `C:\Users\Me\Proj\f`},
+		{platform.Windows, `C:\short`, []string{`C:\Users\Me\Proj\f`, `C:\short => C:\Users\Me\Proj`}, `{"path":"c:/Short/f"}`, `C:\Users\Me\Proj/f`},
+		{platform.Windows, `C:\short`, []string{`C:\Users\Me\Proj\f`, `C:\short => C:\Users\Me\Proj`}, `{"path":"file:///c%3A/short/f"}`, `C:\Users\Me\Proj\f`},
+		{platform.Windows, `C:\p`, []string{`C:\p\f g`}, `{"path":"file:///C:/p/f%20g"}`, `C:\p\f g`},
 	} {
 		disk := rootstest.NewFS(t, e.platform, e.lines, rootstest.Folding())
 		c, err := NewChecker(Config{Children: []ChildConfig{{Name: "child", Command: "x"}}, FS: disk, Home: "/none", Getenv: func(string) string { return "" }})

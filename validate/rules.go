@@ -3,12 +3,12 @@ package validate
 import (
 	"slices"
 
-	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
 	"mcphub/validate/access"
 	"mcphub/validate/machine"
 )
 
-// rule decides a finding by the rules of the policy; where none is about it, it stays as the boundary has it.
+// rule decides a finding by the rules of the policy. Without a rule about it, what the boundary decided stays.
 func (j *judge) rule(out *Judged) {
 	if out.candidates == nil || out.candidates.Hard {
 		return
@@ -52,11 +52,11 @@ func (out *Judged) join(more *Judged) {
 	out.candidates.Join(more.candidates) // of readings that were not kept
 }
 
-// boundless reports that no boundary is known: a sandbox alone makes none.
+// boundless reports that no boundary is known. A sandbox alone is no boundary.
 func (j *judge) boundless() bool { return j.v.Snapshot == nil || j.v.Snapshot.Guard().Empty() }
 
 // capped reports a path outside the ceiling of the session, which neither a rule nor a grant nor the sandbox opens.
-func (j *judge) capped(p *rootsmgr.Place) bool {
+func (j *judge) capped(p *guard.Place) bool {
 	if j.v.Ceiling == nil || j.c.policy == nil || machine.IsDevice(p.Path) {
 		return false // the roots are below it already
 	}
@@ -69,14 +69,13 @@ func (j *judge) touchesName(f *Finding, s meaning) bool {
 	if !f.Operand || !j.rules.Confined(f.Role) {
 		return false
 	}
-	place, err := rootsmgr.Resolve(j.m.FS, s.path)
+	place, err := guard.Resolve(j.m.FS, s.path)
 	return err == nil && j.rules.Touches(f.Role, &place)
 }
 
-// beside reports a directory that is served beside the roots: outside the boundary, not where the child works, and not
-// named by the call. A relative path is read from there only where something is there to be opened, or the directory to make it in is: a
-// child that tries its directories one after the other finds nothing else, and otherwise every relative path would be
-// asked about.
+// beside reports a directory that is served in addition to the roots: outside the boundary, not where the child works, and not
+// named by the call. A child may try its directories one after the other. So a relative path is read from there only if
+// something exists there, or the directory to create it in does. Otherwise a person would be asked about every relative path.
 func (j *judge) beside(base string) bool {
 	if base == "" || base == j.w.Cwd || j.namedDirs[base] {
 		return false
@@ -84,12 +83,12 @@ func (j *judge) beside(base string) bool {
 	if !j.c.policy.Serves(base, j.w.Grants) {
 		return false
 	}
-	_, inside, _ := j.guard.Inside(&rootsmgr.Readings{Lexical: base, Physical: base, Cleaned: base})
+	_, inside, _ := j.guard.Inside(&guard.Readings{Lexical: base, Physical: base, Cleaned: base})
 	return !inside
 }
 
-// passesBy reports a directory that the server does not come to, for it is known to take a relative path from the first one
-// that it is served. One that climbs out of that is looked for in the others.
+// passesBy reports a directory that the server does not try: it is known to start relative paths in the first directory that it
+// is served. Only a path that climbs out of that one is tried in the others.
 func (j *judge) passesBy(s meaning) bool {
 	if !j.first || len(j.w.Served) == 0 || s.base == j.w.Served[0] {
 		return false
@@ -98,9 +97,9 @@ func (j *judge) passesBy(s meaning) bool {
 	return stays
 }
 
-// idle reports a reading of a relative path from a directory beside the roots at which there is nothing, or which the
-// server never comes to.
-func (j *judge) idle(f *Finding, s meaning, p *rootsmgr.Place) bool {
+// idle reports a reading of a relative path from a directory beside the roots that does not count: nothing exists there, or the
+// server does not try that directory.
+func (j *judge) idle(f *Finding, s meaning, p *guard.Place) bool {
 	if s.glob != "" || s.led || !j.beside(s.base) || j.hasOwnBase(f) || !slices.ContainsFunc(j.bases(), func(b string) bool { return !j.beside(b) }) {
 		return false
 	}

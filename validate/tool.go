@@ -71,7 +71,7 @@ func (c *Checker) prepare(ch *child, serverName, name string, readOnly, destruct
 	t := &Tool{name: name, child: ch, profile: ch.profile, ruling: c.policy.Ruling(ch.Name, name)}
 	t.args = detect.Tool{Mode: ch.mode, Traits: names.TraitsOf(name, readOnly, destructive), Boxed: ch.container != nil}
 	byName := t.profile == nil
-	t.first = !byName && t.profile.First // a claim of the server's own would take readings away
+	t.first = !byName && t.profile.First // a server must not reduce the readings by what it calls itself
 	if byName {
 		t.profile = declare.ByServer(serverName)
 	}

@@ -18,8 +18,8 @@ type Where struct {
 	Served    []string           // paths of the roots served to it
 	Container *machine.Container // nil: what the child's configured command says
 	Grants    []Grant            // what a human has allowed this child in this session: opens what a rule escalates, nothing else
-	// Approved names the rule under which a human has allowed this very call: it opens what a rule about calls (one that
-	// asks nothing of paths) escalates, whatever paths the call has. Grants open nothing of such a rule.
+	// Approved names the rule about calls (one without a condition on paths) under which a human has allowed this very call.
+	// It opens what that rule escalates, whatever paths the call has. Grants open nothing of such a rule.
 	Approved string
 }
 
@@ -33,7 +33,7 @@ type Reading struct {
 	Code   string // of Codes
 	Err    string // why, where it could not be resolved
 	Asks   bool   // a rule escalates it, and no grant covers it
-	Linked bool   // it leads elsewhere by its text than by the links on the way
+	Linked bool   // links on the way make it lead elsewhere than its text says
 
 	dir   bool
 	given string // how Root was spelled
@@ -55,7 +55,7 @@ type Judged struct {
 	fired      *Rule
 	candidates *policy.Candidates // nil where no rule is about the tool
 	bounds     []string           // of a URI that is outside: the prefixes of its scheme
-	byClient   bool               // a URI, and the client has a say in them
+	byClient   bool               // a URI, and the client's roots are among the prefixes
 }
 
 const maxReadings = 16
@@ -90,7 +90,7 @@ const (
 	RuleCeiling      = "ceiling"
 )
 
-// ownRules are the names by which the hub says what decided where no rule did.
+// ownRules are the names that the hub gives as the rule if no rule of the policy decided.
 var ownRules = []string{RuleNoPath, RuleInside, RuleProtected, RuleBoundary, RuleNoBoundary, RuleUnresolvable, RuleUnjudged, RuleCeiling, "arguments", "schema"}
 
 // Refused are the paths of a call that was not allowed, as they stand and where
@@ -105,7 +105,7 @@ func (v *Verdict) Refused() []string {
 	return out
 }
 
-// whyNot is what the view says to the finding that denied the call.
+// whyNot is the View's sentence about the finding that denied the call.
 func (f *Judged) whyNot(view rootsmgr.View) string { return view.WhyNot(f.paths()...) }
 
 func (f *Judged) paths() []string {
@@ -122,7 +122,7 @@ func (f *Judged) paths() []string {
 	return out
 }
 
-// hush takes the value of a variable out of what a denial shows; the readings keep it, for the operator's eyes.
+// hush removes the value of a variable from what a denial shows. The readings keep it, for the operator.
 func hush(out *Judged) {
 	out.Leads = ""
 	for i := range out.Readings {
@@ -224,7 +224,7 @@ func hintFor(t *Tool, f *Judged) string {
 	return fmt.Sprintf(`"mcpServers": { %s: { "paths": { "args": { %s: { %s: "none" } } } } }`, quoteJSON(t.child.Name), quoteJSON(t.name), quoteJSON(f.Declare))
 }
 
-// RootsMatter reports whether other roots of the client could turn a verdict that is not Allow.
+// RootsMatter reports whether other roots of the client could change a verdict that is not Allow.
 func (v *Verdict) RootsMatter() bool {
 	switch {
 	case v.Decision == Allow:

@@ -46,7 +46,7 @@ type Child struct {
 
 	Eras        Eras
 	ModernFirst bool // of both, the one without a handshake is tried first
-	Patient     bool // server/discover is waited for as long as a start may take
+	Long        bool // server/discover is waited for as long as a start may take
 
 	// Speak is called before the first request without a handshake that counts: from
 	// then on what the child says is for Modern.
@@ -93,14 +93,14 @@ func (c Child) initializeFirst(ctx context.Context) (*offers.Offer, error) {
 }
 
 // discover asks for server/discover and falls back to the handshake where that
-// gives nothing: at once, or after a while where there is no answer. Patient waits for as long as a start may take.
+// gives nothing: at once, or after a while where there is no answer. Long waits for as long as a start may take.
 func (c Child) discover(ctx context.Context) (*offers.Offer, error) {
 	asked := make(chan modern.Discovery, 1)
 	// It is not taken back when the wait is over: a child that cannot answer it
 	// would not know what it is that is being cancelled.
 	go func() { asked <- c.Modern.Discover(context.WithoutCancel(ctx)) }()
 	var late <-chan time.Time
-	if !c.Patient {
+	if !c.Long {
 		t := time.NewTimer(probeWait)
 		defer t.Stop()
 		late = t.C

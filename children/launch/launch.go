@@ -36,10 +36,16 @@ type Launch struct {
 	Rewrote bool   // directory arguments were replaced by roots
 }
 
-// Same reports whether starting o instead of l would make a difference.
+// Same reports whether starting o instead of l would make no difference.
 func (l Launch) Same(o Launch) bool {
-	return l.Command == o.Command && l.Dir == o.Dir && l.Enter == o.Enter && l.EnvFile == o.EnvFile && slices.Equal(l.Args, o.Args) &&
-		slices.Equal(l.Env, o.Env) && string(l.RootsFile) == string(o.RootsFile) && l.Sandbox.Same(o.Sandbox)
+	return l.SamePlace(o) && l.EnvFile == o.EnvFile && slices.Equal(l.Env, o.Env) && string(l.RootsFile) == string(o.RootsFile) &&
+		l.Sandbox.Same(o.Sandbox)
+}
+
+// SamePlace reports whether o starts the same program, with the same arguments and in
+// the same directory. The environment may differ.
+func (l Launch) SamePlace(o Launch) bool {
+	return l.Command == o.Command && l.Dir == o.Dir && l.Enter == o.Enter && slices.Equal(l.Args, o.Args)
 }
 
 // Plan computes how a child starts with these roots. Its error says what the

@@ -43,7 +43,7 @@ func (r *Run) Call(ctx context.Context, method string, params ...[]byte) (*jsonr
 	if err != nil {
 		return nil, r.failed(ctx, err)
 	}
-	if ctx.Err() != nil { // given up before the answer came: which of the two is seen first is no chance
+	if ctx.Err() != nil { // cancelled before the answer came: the result must not depend on which is seen first
 		res.Release()
 		return nil, context.Cause(ctx)
 	}
@@ -58,7 +58,7 @@ func (r *Run) failed(ctx context.Context, err error) error {
 		return err
 	}
 	if ctx.Err() != nil {
-		// The caller's end, and not the child's: its cause may well be a closed
+		// The call was cancelled; the child has not ended. The cause may be a closed
 		// connection too, but that of a client.
 		return context.Cause(ctx)
 	}
@@ -68,20 +68,20 @@ func (r *Run) failed(ctx context.Context, err error) error {
 	case errors.As(err, &refused):
 		return err
 	case errors.As(err, &lost):
-		// What is left of the connection is of no use: the next call makes another.
+		// The connection is of no use any more. The next call makes another.
 		r.cancel(err)
 		r.endedWithin(r.spec.StopTimeout)
 		return &UnavailableError{Child: r.spec.Name, Reason: err.Error() + "; the next call connects again", Err: err}
 	}
 	if !r.hung.Load() && !r.endedWithin(time.Second) {
-		// It lives on without its pipes: this run serves nobody any more.
+		// The process lives on without its pipes, so this run is of no use any more.
 		r.cancel(errDeafInput)
 		r.endedWithin(r.spec.StopTimeout)
 	}
 	return r.gone(err)
 }
 
-// gone is what a call gets when its run has ended under it.
+// gone is the error of a call whose run has ended.
 func (r *Run) gone(cause error) *UnavailableError {
 	e := Unavailable(r.spec, cause.Error(), r.Facts().Stderr, cause)
 	switch {
@@ -99,8 +99,8 @@ func (r *Run) gone(cause error) *UnavailableError {
 
 type endlessKey struct{}
 
-// WithoutTimeout lets Call wait for as long as ctx lasts: for what a child
-// answers when something else has ended.
+// WithoutTimeout lets Call wait as long as ctx lasts. It is for requests that are
+// answered when something else has ended, such as tasks/result.
 func WithoutTimeout(ctx context.Context) context.Context {
 	return context.WithValue(ctx, endlessKey{}, true)
 }

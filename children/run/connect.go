@@ -17,8 +17,8 @@ var errStartTimeout = errors.New("start timeout")
 
 // A Try says in which era a child is tried first.
 type Try struct {
-	Modern  bool // without a handshake
-	Patient bool // its answer to that is waited for as long as a start may take
+	Modern bool // without a handshake
+	Long   bool // the first answer is waited for as long as a start may take
 }
 
 // Connect does the handshake, lists what the child offers and sees the first roots
@@ -40,7 +40,7 @@ func (r *Run) Connect(life context.Context, try Try, greeted func()) (*offers.Of
 	r.TellLevel(ctx, base)
 	offer, notes, err := offers.Read(ctx, r.Link(), base, offers.AllLists)
 	if err == nil {
-		err = context.Cause(life) // what is left of its lists when it is not wanted any more is no offer
+		err = context.Cause(life) // the run was ended meanwhile, so its lists may be incomplete
 	}
 	if err != nil {
 		return nil, err
@@ -60,13 +60,13 @@ func (r *Run) Connect(life context.Context, try Try, greeted func()) (*offers.Of
 	return offer, nil
 }
 
-// greet starts to speak to a child. A run that speaks to it without a handshake is
-// marked.
+// greet does the handshake, or finds out that the child has none. It notes the Link of
+// a child without a handshake.
 func (r *Run) greet(ctx context.Context, try Try) (*offers.Offer, error) {
 	m := modern.New(r.link, modern.Options{Version: r.version, Roots: r.spec.Roots != spec.RootsNone, Log: r.log}, modernRun{r})
 	return handshake.Start(ctx, handshake.Child{
 		Link: r.link, Modern: m, Version: r.version, Shown: func() []byte { return r.spec.Capabilities(r.instance.Client().Capabilities) },
-		Eras: erasOf(r.spec.Era), ModernFirst: try.Modern, Patient: try.Patient,
+		Eras: erasOf(r.spec.Era), ModernFirst: try.Modern, Long: try.Long,
 		Speak: func() { r.modern.Store(m) },
 	})
 }
@@ -85,7 +85,7 @@ func erasOf(e spec.Era) handshake.Eras {
 // Abort ends a run that did not become ready, and says why it did not.
 func (r *Run) Abort(cause error) *UnavailableError {
 	if errors.Is(cause, jsonrpc.ErrClosed) {
-		// Its end, rather than that of its pipe, is what people want to know.
+		// How the process ended says more than how its pipe did.
 		r.endedWithin(time.Second)
 	}
 	early := r.endedWithin(0)
@@ -100,8 +100,8 @@ func (r *Run) Abort(cause error) *UnavailableError {
 	return e
 }
 
-// stage says how far a run has come that is too slow, and what it says instead
-// of what it is asked for.
+// stage says how far a run has come that is too slow, and what it wrote instead of
+// messages.
 func (r *Run) stage() string {
 	text := ": it has not answered the handshake"
 	if r.greeted {

@@ -13,7 +13,7 @@ import (
 var ErrHung = errors.New("hung: it answered neither its calls nor the question whether it is there, and was stopped")
 
 // An UnavailableError says why a child cannot be called, or did not answer:
-// what happened, its last words, and when to try again.
+// what happened, the end of its stderr, and when to try again.
 type UnavailableError struct {
 	Child      string
 	Reason     string        // "exited with status 1", "did not start within 60s", ...
@@ -30,15 +30,15 @@ func (e *UnavailableError) Error() string {
 	if e.RetryAfter > 0 {
 		fmt.Fprintf(&b, "; it is not started again for %s, a call after that starts it", e.RetryAfter.Round(time.Second/10))
 	}
-	// What went wrong with a connection is its last word too.
+	// The reason may hold this text already.
 	if said := strings.TrimSpace(e.Stderr); e.own && said != "" && !strings.Contains(e.Reason, said) {
 		fmt.Fprintf(&b, "; the end of its stderr:\n%s", lastLines(e.Stderr, 10))
 	}
 	return b.String()
 }
 
-// Unavailable says why a child cannot be called. What it wrote to stderr is quoted to
-// the session whose own child it is, and to nobody else.
+// Unavailable says why a child cannot be called. Its stderr is quoted only if the child
+// belongs to one session.
 func Unavailable(s spec.Spec, reason, stderr string, cause error) *UnavailableError {
 	return &UnavailableError{Child: s.Name, Reason: reason, Stderr: stderr, Err: cause, own: s.Share == spec.ShareSession}
 }

@@ -59,8 +59,8 @@ func (l *Leases) Closed() bool {
 	return l.closing
 }
 
-// Unused returns how long none has been held, since started at the most; 0
-// while one is.
+// Unused returns how long none has been held, counted from started at the earliest; 0
+// while one is held.
 func (l *Leases) Unused(now, started time.Time) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()

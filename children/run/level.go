@@ -22,8 +22,8 @@ type leveller struct {
 	told   string        // belongs to who has the token
 }
 
-// tell sets the level where it is another than the run was told last. It reads
-// what is wanted once it has its turn, so the last to come sets the newest.
+// tell sets the level if it differs from the one that the run was told last. It reads
+// the wanted level once it has its turn, so the last caller sets the newest level.
 func (l *leveller) tell(ctx context.Context, conn link.Link, o *offers.Offer) {
 	if !offers.Declares(o.Capabilities, "logging") || o.Modern() { // which is told with each request
 		return
@@ -50,7 +50,7 @@ func (l *leveller) tell(ctx context.Context, conn link.Link, o *offers.Offer) {
 	res.Release()
 }
 
-// tellAgain is tell for a child that has forgotten what it was told.
+// tellAgain is tell for a child that started a new session and forgot the level.
 func (l *leveller) tellAgain(ctx context.Context, conn link.Link, o *offers.Offer) {
 	if !l.take(ctx) {
 		return

@@ -13,26 +13,26 @@ const (
 	// relistPause is the least time between two lists: a child that announces
 	// changes without end is listed ten times a second, not more.
 	relistPause = 100 * time.Millisecond
-	// leastFresh is the least time between two looks at lists that are only said to
-	// grow old.
+	// leastFresh is the least time between two reads of lists that have a time to live
+	// and are not announced.
 	leastFresh = time.Minute
 )
 
-// relistAll has every list looked at anew.
+// relistAll has every list read again.
 func (r *Run) relistAll() {
 	r.stale.Or(uint32(offers.AllLists))
 	wake(r.relist)
 }
 
-// SessionRenewed is called when the server has forgotten the session that this run had
-// with it, and another was started: what was said in the first one is forgotten too,
-// and the server may have been replaced by a newer one.
+// SessionRenewed is called when the server has forgotten the session of this run, and
+// a new one was started. The server has also forgotten what it was told in the old
+// one, and may be a newer program.
 func (r *Run) SessionRenewed() {
 	r.stale.sessions.Add(1)
 	r.relistAll()
 }
 
-// Offers delivers what the child offers now, where that was listed anew; of several the
+// Offers delivers what the child offers after its lists were read again; of several the
 // latest.
 func (r *Run) Offers() <-chan *offers.Offer { return r.offers }
 
@@ -53,8 +53,8 @@ func (s *staleLists) note(method string) (is bool) {
 	return which != 0
 }
 
-// Follow lists again what the child says has changed, each time, until ctx ends. base
-// is what it offered first. What it offers now comes by Offers.
+// Follow reads a list again each time the child says that it has changed, until ctx
+// ends. base is what it offered first. New offers come by Offers.
 func (r *Run) Follow(ctx context.Context, base *offers.Offer) {
 	pause := time.NewTimer(0)
 	defer pause.Stop()
@@ -99,8 +99,8 @@ func (r *Run) Follow(ctx context.Context, base *offers.Offer) {
 	}
 }
 
-// outlived tells when what a child offers has grown old by its own word. A child
-// that announces changes is taken by that word instead.
+// outlived tells when the time to live that a child gave its lists is over. It never is
+// for a child that announces changes.
 func outlived(o *offers.Offer) (<-chan time.Time, func()) {
 	announces := string(jsonrpc.Get(jsonrpc.Get(o.Capabilities, "tools"), "listChanged")) == "true"
 	if o.Fresh <= 0 || announces {

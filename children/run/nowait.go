@@ -10,8 +10,8 @@ import (
 	"mcphub/internal/jsonrpc"
 )
 
-// This file is for callers that must not wait: the read loop of a client's connection.
-// What cannot be had at once is had by Call.
+// This file is for callers that must not wait, such as the read loop of a client's
+// connection. If a call cannot be sent at once, they use Call.
 
 // starter is a Link that can send a request without waiting.
 type starter interface {
@@ -39,12 +39,12 @@ func (r *Run) CanStart() bool {
 	return can
 }
 
-// StartCall is Call without waiting. false: nothing was sent, and asker will not
-// be told. Otherwise it is told once, what Call would return: an answer on the
-// goroutine that reads what the child sends, which it must not hold up, and an
-// error on any. b is the Batch of the read loop that calls, nil elsewhere.
-// token is the raw progress token that the params hold, nil for none.
-// The lease must not be given back before asker is told.
+// StartCall is Call without waiting. false: nothing was sent, and asker is not called.
+// Otherwise asker is called once with what Call would return. An answer comes on the
+// goroutine that reads what the child sends, which asker must not block; an error
+// comes on any. b is the Batch of the calling read loop, nil elsewhere. token is the
+// raw progress token in the params, nil for none. The lease must not be given back
+// before asker is called.
 func (r *Run) StartCall(c *Call, asker jsonrpc.Asker, b *jsonrpc.Batch, method string, token []byte, params ...[]byte) bool {
 	m, base := r.modern.Load(), r.link
 	if m != nil {
@@ -80,7 +80,7 @@ func (r *Run) StartCall(c *Call, asker jsonrpc.Asker, b *jsonrpc.Batch, method s
 // Abandon ends the call with a cause, and tells the child.
 func (c *Call) Abandon(cause error) { c.started.Abandon(&abandoned{cause}) }
 
-// startedCall is a Call as those see it who report on it.
+// startedCall is a Call as an Asker and an Expirer.
 type startedCall Call
 
 func (c *startedCall) Expired() {
@@ -96,7 +96,7 @@ func (a *abandoned) Error() string { return a.cause.Error() }
 // Unwrap returns the cause.
 func (a *abandoned) Unwrap() error { return a.cause }
 
-// Answered hands on what the link tells.
+// Answered passes the result of the link on.
 func (c *startedCall) Answered(res *jsonrpc.Response, err error) {
 	c.run.Idle.End(&c.waiting)
 	if err == nil && c.meta != nil {

@@ -45,7 +45,7 @@ type Options struct {
 	Launch  launch.Launch
 	Wanted  served.Wanted // the roots that Launch was planned with
 	Version string        // of the hub
-	Look    time.Duration // how often a child is looked at that leaves calls waiting
+	Look    time.Duration // how often a child with waiting calls is checked for being hung
 	Log     zerolog.Logger
 }
 

@@ -51,8 +51,8 @@ func Tell(ctx context.Context, method string, params ...[]byte) error {
 	return asker.Notify(ctx, method, params...)
 }
 
-// fetchRoots lets a question for the roots wait while somebody gets them. The call
-// that it is asked on is waited for no less than one that asks a client.
+// fetchRoots lets a roots/list wait while the Instance gets the roots. Meanwhile no
+// call times out, as with any other request of the child.
 func (r *Run) fetchRoots(ctx context.Context) {
 	fetch := r.instance.FetchRoots(ctx)
 	if fetch == nil {
@@ -64,8 +64,8 @@ func (r *Run) fetchRoots(ctx context.Context) {
 	fetch(ctx)
 }
 
-// ListRoots is the result of roots/list for the child, as it is now, raw; false where
-// roots are not served to it. It counts as asked for.
+// ListRoots is what roots/list answers the child now, raw; false if no roots are served
+// to it. Calling it counts as a roots/list of the child.
 func (r *Run) ListRoots() ([]byte, bool) {
 	if r.spec.Roots == spec.RootsNone {
 		return nil, false
@@ -75,8 +75,8 @@ func (r *Run) ListRoots() ([]byte, bool) {
 	return served.Result(w.Roots, r.instance.NoRoots), true
 }
 
-// ServeNotification follows up list_changed and puts off timeouts; it is
-// called on the read loop and hands on what is not the hub's own business.
+// ServeNotification handles list_changed and progress, and passes other notifications
+// to the Instance. It is called on the read loop.
 func (r *Run) ServeNotification(m *jsonrpc.Message) { r.noticed(context.Background(), m) }
 
 type toldKey struct{}
@@ -87,9 +87,9 @@ func (r *Run) ServeNotificationOn(on context.Context, m *jsonrpc.Message) {
 	r.noticed(context.WithValue(on, toldKey{}, true), m)
 }
 
-// Told reports whether the transport of a child tells which call something that
-// the child says belongs to: ctx is what an Instance was given. Then ctx has the
-// values of that call's context, or there is no such call.
+// Told reports whether the transport says which call a message of the child belongs
+// to. ctx is what an Instance was given with the message. If Told is true, ctx has the
+// values of that call's context, or the message belongs to no call.
 func Told(ctx context.Context) bool { return ctx.Value(toldKey{}) != nil }
 
 func (r *Run) noticed(ctx context.Context, m *jsonrpc.Message) {
@@ -116,18 +116,18 @@ type modernRun struct{ *Run }
 // Client is whom the run serves.
 func (r modernRun) Client() modern.Client { return r.instance.Client() }
 
-// Relist has every list looked at anew.
+// Relist has every list read again.
 func (r modernRun) Relist() { r.relistAll() }
 
-// Outdated ends a run whose child serves its version no longer, but not while it is
-// only being asked which it serves.
+// Outdated ends a run whose child no longer serves its version. It does nothing while
+// the version is still being negotiated.
 func (r modernRun) Outdated(why error) {
 	if r.instance.Current(r.Run) {
 		r.cancel(why)
 	}
 }
 
-// Missed tells what the child may have announced unheard.
+// Missed passes on a notification that the child may have sent while no stream was open.
 func (r modernRun) Missed(ctx context.Context, m *jsonrpc.Message) {
 	r.instance.Notification(ctx, m)
 }

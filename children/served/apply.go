@@ -117,7 +117,8 @@ func (r *Roots) Due(w Wanted, gen uint64) bool {
 // Review compares what is wanted with what the run has. c tells what a start would
 // change; what the run itself shows is added here.
 func (r *Roots) Review(w Wanted, c Change) Step {
-	c.Early = r.early && w.Known && !r.waited.Load() // or the call that asked would be ended
+	c.Early = r.early && w.Known
+	c.Waited = r.waited.Load()
 	c.SameRoots = Same(w.Roots, r.last)
 	c.Empty = len(w.Roots) == 0
 	c.Probe = r.tool != ""

@@ -60,9 +60,11 @@ func Result(roots []rootsmgr.Root, note func() string) []byte {
 
 // Change is all that decides what a change of roots means to a run.
 type Change struct {
-	Early       bool // the run started before the first roots were known, and has not waited for them in a call
+	Early       bool // the run started before the first roots were known
+	Waited      bool // and has asked for them in a call, and waited: it knows them by the answer
 	SameLaunch  bool // started now, it would start the same way
-	SameArgs    bool // with the same command and arguments
+	SamePlace   bool // with the same command and arguments, in the same directory
+	SameArgs    bool // with the same arguments
 	SameRoots   bool // what it was last served is what it would be served
 	Placeholder bool // its arguments name ${roots}
 	Rewritten   bool // its directory arguments are root paths, then or now
@@ -89,7 +91,9 @@ func (c Change) Decide() Action {
 	switch {
 	case c.Rules: // which can only be made narrower while it runs
 		return Replace
-	case c.Early && !c.SameLaunch:
+	case c.Early && !c.SamePlace:
+		return Replace // no answer tells a process where it works
+	case c.Early && !c.Waited && !c.SameLaunch:
 		return Replace
 	case c.CwdGone:
 		return Replace

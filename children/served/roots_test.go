@@ -5,7 +5,7 @@ import (
 )
 
 func TestRootsDecision(t *testing.T) {
-	base := Change{List: true}
+	base := Change{List: true, SamePlace: true}
 	for _, c := range []struct {
 		name string
 		set  func(*Change)
@@ -27,6 +27,10 @@ func TestRootsDecision(t *testing.T) {
 		{"placeholder, same arguments", func(c *Change) { c.Placeholder, c.SameArgs = true, true }, Keep},
 		{"working directory gone", func(c *Change) { c.CwdGone, c.Asked, c.SameArgs = true, true, true }, Replace},
 		{"early, other launch", func(c *Change) { c.Early, c.SameArgs, c.SameRoots = true, true, true }, Replace},
+		{"early, has waited, another environment", func(c *Change) { c.Early, c.Waited, c.SameArgs, c.SameRoots = true, true, true, true }, Keep},
+		{"early, has waited, another directory", func(c *Change) {
+			c.Early, c.Waited, c.SameArgs, c.SamePlace, c.SameRoots = true, true, true, false, true
+		}, Replace},
 		{"early, same launch", func(c *Change) { c.Early, c.SameLaunch, c.SameRoots = true, true, true }, Keep},
 	} {
 		x := base

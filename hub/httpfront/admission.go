@@ -16,27 +16,25 @@ import (
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/mirror"
 	"mcphub/internal/printable"
-	"mcphub/rootsmgr"
 )
 
 // An admission decides who may speak to the HTTP front at all: by the name the
 // request was sent to, by the page it comes from, by its token.
 type admission struct {
-	hosts   map[string]bool // lower case, as listed
-	origins map[string]bool
-	cross   *http.CrossOriginProtection
-	tokens  []digest
-	// ceilings of the tokens that have one, by name
-	ceilings map[string][]rootsmgr.Entry
+	hosts    map[string]bool // lower case, as listed
+	origins  map[string]bool
+	cross    *http.CrossOriginProtection
+	tokens   []digest
+	resource *resource // nil: none
 }
 
 type digest struct {
-	name string
-	sum  [sha256.Size]byte
+	caller Caller
+	sum    [sha256.Size]byte
 }
 
 func newAdmission(o Options) (*admission, error) {
-	g := &admission{hosts: map[string]bool{}, origins: map[string]bool{}, cross: http.NewCrossOriginProtection(), ceilings: map[string][]rootsmgr.Entry{}}
+	g := &admission{hosts: map[string]bool{}, origins: map[string]bool{}, cross: http.NewCrossOriginProtection()}
 	for _, h := range o.Hosts {
 		g.hosts[strings.ToLower(h)] = true
 	}
@@ -50,30 +48,31 @@ func newAdmission(o Options) (*admission, error) {
 		if t.Secret == "" || t.Name == "" {
 			return nil, fmt.Errorf("http.tokens: the token of %q is empty, or nobody's", t.Name)
 		}
-		if t.Roots != nil {
-			g.ceilings[t.Name] = append([]rootsmgr.Entry{}, t.Roots...)
-		}
 		sum := sha256.Sum256([]byte(t.Secret))
 		for _, other := range g.tokens {
-			if other.sum == sum || other.name == t.Name {
-				return nil, fmt.Errorf("http.tokens: %q and %q have one name or one secret: whose a request is could not be told", other.name, t.Name)
+			if other.sum == sum || other.caller.Name == t.Name {
+				return nil, fmt.Errorf("http.tokens: %q and %q have one name or one secret: whose a request is could not be told", other.caller.Name, t.Name)
 			}
 		}
-		g.tokens = append(g.tokens, digest{t.Name, sum})
+		g.tokens = append(g.tokens, digest{Caller{Name: t.Name, Ceiling: t.Roots}, sum})
 	}
-	return g, nil
+	var err error
+	if o.Resource != nil {
+		g.resource, err = newResource(*o.Resource, o.Tokens)
+	}
+	return g, err
 }
 
-// admit checks one request and names whose it is. Where it returns false the
+// admit checks one request and tells whose it is. Where it returns false the
 // request is answered.
-func (g *admission) admit(w http.ResponseWriter, r *http.Request) (owner string, ok bool) {
+func (g *admission) admit(w http.ResponseWriter, r *http.Request) (who Caller, ok bool) {
 	if err := g.host(r); err != nil {
 		refuse(w, http.StatusForbidden, jsonrpc.CodeInvalidRequest, err.Error())
-		return "", false
+		return Caller{}, false
 	}
 	if err := g.origin(r); err != nil {
 		refuse(w, http.StatusForbidden, jsonrpc.CodeInvalidRequest, err.Error())
-		return "", false
+		return Caller{}, false
 	}
 	if origin := r.Header.Get("Origin"); origin != "" && g.origins[strings.ToLower(origin)] {
 		h := w.Header()
@@ -85,17 +84,17 @@ func (g *admission) admit(w http.ResponseWriter, r *http.Request) (owner string,
 			h.Set("Access-Control-Allow-Headers", strings.Join(allowedHeaders(r.Header), ", "))
 			h.Set("Access-Control-Max-Age", "600")
 			w.WriteHeader(http.StatusNoContent)
-			return "", false
+			return Caller{}, false
 		}
 	}
-	if owner, ok = g.token(w, r); !ok {
-		return "", false
+	if who, ok = g.token(w, r); !ok {
+		return Caller{}, false
 	}
 	if key := twice(r.Header); key != "" {
 		refuse(w, http.StatusBadRequest, jsonrpc.CodeInvalidRequest, "the header "+key+" is there more than once")
-		return "", false
+		return Caller{}, false
 	}
-	return owner, true
+	return who, true
 }
 
 // allowedHeaders are the headers that a listed page may send: those of the
@@ -116,23 +115,31 @@ func allowedHeaders(h http.Header) []string {
 
 // token finds whose bearer token a request carries. All tokens are compared,
 // each in constant time, so that the time taken tells nothing.
-func (g *admission) token(w http.ResponseWriter, r *http.Request) (owner string, ok bool) {
-	if len(g.tokens) == 0 {
-		return "", true
+func (g *admission) token(w http.ResponseWriter, r *http.Request) (who Caller, ok bool) {
+	if len(g.tokens) == 0 && g.resource == nil {
+		return Caller{}, true
 	}
 	scheme, secret, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	sum := sha256.Sum256([]byte(strings.TrimSpace(secret)))
+	secret = strings.TrimSpace(secret)
+	bearer := strings.EqualFold(scheme, "Bearer")
+	sum := sha256.Sum256([]byte(secret))
 	for _, t := range g.tokens {
 		if subtle.ConstantTimeCompare(sum[:], t.sum[:]) == 1 {
-			owner, ok = t.name, true
+			who, ok = t.caller, bearer
 		}
 	}
-	if !ok || !strings.EqualFold(scheme, "Bearer") {
-		w.Header().Set("WWW-Authenticate", `Bearer realm="mcphub"`)
-		refuse(w, http.StatusUnauthorized, jsonrpc.CodeInvalidRequest, "a bearer token is needed that this hub knows")
-		return "", false
+	if ok {
+		return who, true
 	}
-	return owner, true
+	if g.resource != nil {
+		if !bearer {
+			secret = ""
+		}
+		return g.resource.caller(w, r, secret)
+	}
+	w.Header().Set("WWW-Authenticate", `Bearer realm="mcphub"`)
+	refuse(w, http.StatusUnauthorized, jsonrpc.CodeInvalidRequest, "a bearer token is needed that this hub knows")
+	return Caller{}, false
 }
 
 // host refuses a name that the hub is not known by: a web page whose name was

@@ -56,13 +56,15 @@ type clientTables struct {
 	changed  chan struct{} // closed and replaced when there is another way to the client
 	asked    map[string]chan *jsonrpc.Response
 	serving  map[string]*underway
-	ended    bool      // no request is taken any more
-	lastID   uint64    // of the hub's own requests
-	lastFlow uint64    // of streams
-	open     int       // connections
-	listens  int       // of them that listen, inline
-	busy     bool      // there is a connection, a request or a listener
-	used     time.Time // when there was one last
+	ended    bool        // no request is taken any more
+	lastID   uint64      // of the hub's own requests
+	lastFlow uint64      // of streams
+	open     int         // connections
+	listens  int         // of them that listen, inline
+	busy     bool        // there is a connection, a request or a listener
+	used     time.Time   // when there was one last
+	until    time.Time   // the session ends then: its client's tokens have expired; zero: never
+	expiry   *time.Timer // ends it; nil: nothing does
 }
 
 func newClient(id, owner string, limit int, slow *slowReplies) *Client {
@@ -76,6 +78,22 @@ func newClient(id, owner string, limit int, slow *slowReplies) *Client {
 	}
 	context.AfterFunc(c.ctx, c.endServing)
 	return c
+}
+
+// validUntil notes that the client has shown a token that expires then. The session
+// ends with the last of its tokens.
+func (c *Client) validUntil(t time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !t.After(c.tab.until) {
+		return
+	}
+	c.tab.until = t
+	if c.tab.expiry == nil {
+		c.tab.expiry = time.AfterFunc(time.Until(t), func() { c.cancel(errExpired) })
+		return
+	}
+	c.tab.expiry.Reset(time.Until(t))
 }
 
 // batches reports whether the client may send several messages in one array: only
@@ -189,6 +207,7 @@ func (c *Client) Call(ctx context.Context, method string, params ...[]byte) (*js
 
 var (
 	errSessionOver = &jsonrpc.ClosedError{Reason: errors.New("the session has ended")}
+	errExpired     = &jsonrpc.ClosedError{Reason: errors.New("the token of the session has expired")}
 	errNoStream    = errors.New("the client has no stream open on which it could be asked")
 	errNotReading  = errors.New("the client does not read what it is sent")
 )
@@ -377,6 +396,9 @@ func (c *Client) stream(id string) *stream {
 func (c *Client) close() {
 	c.cancel(errSessionOver)
 	c.mu.Lock()
+	if c.tab.expiry != nil {
+		c.tab.expiry.Stop()
+	}
 	streams := c.tab.streams
 	c.tab.streams, c.tab.finished = map[string]*stream{}, nil
 	c.mu.Unlock()

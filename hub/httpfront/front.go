@@ -103,6 +103,8 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch look := r.Method == http.MethodGet || r.Method == http.MethodHead; {
 	case r.URL.Path == endpoint:
 		f.serve(w, r)
+	case f.admission.resource != nil && (r.URL.Path == f.admission.resource.path || r.URL.Path == wellKnown):
+		f.admission.resource.metadata.ServeHTTP(w, r) // for everybody: who has no token finds out here where to get one
 	case r.URL.Path == "/healthz" && look, r.URL.Path == "/readyz" && look && !f.draining():
 		_, _ = io.WriteString(w, "ok\n")
 	case r.URL.Path == "/readyz" && look:
@@ -119,7 +121,7 @@ func (f *front) serve(w http.ResponseWriter, r *http.Request) {
 		// lies behind it may be no request of this client (RFC 9112, 6.1).
 		w.Header().Set("Connection", "close")
 	}
-	owner, ok := f.admission.admit(w, r)
+	who, ok := f.admission.admit(w, r)
 	if !ok {
 		return
 	}
@@ -128,18 +130,18 @@ func (f *front) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer f.running.Done()
-	if r.Method != http.MethodPost && f.isInline(r.Header, owner) {
+	if r.Method != http.MethodPost && f.isInline(r.Header, who) {
 		w.Header().Set("Allow", http.MethodPost)
 		http.Error(w, "use POST: this version of the protocol has nothing else", http.StatusMethodNotAllowed)
 		return
 	}
 	switch r.Method {
 	case http.MethodPost:
-		f.post(w, r, owner)
+		f.post(w, r, who)
 	case http.MethodGet:
-		f.get(w, r, owner)
+		f.get(w, r, who)
 	case http.MethodDelete:
-		f.delete(w, r, owner)
+		f.delete(w, r, who)
 	default:
 		w.Header().Set("Allow", "GET, POST, DELETE")
 		http.Error(w, "use POST, GET or DELETE", http.StatusMethodNotAllowed)
@@ -149,7 +151,7 @@ func (f *front) serve(w http.ResponseWriter, r *http.Request) {
 // isInline reports whether the headers of a request make it one of the era without
 // a handshake. A version that is not served is taken for a later one of that era,
 // but in a session: whoever has one has said initialize.
-func (f *front) isInline(h http.Header, owner string) bool {
+func (f *front) isInline(h http.Header, who Caller) bool {
 	if !headerInline(h) {
 		return false
 	}
@@ -160,24 +162,24 @@ func (f *front) isInline(h http.Header, owner string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	c := f.sessions[id]
-	return c == nil || c.owner != owner
+	return c == nil || c.owner != who.owner()
 }
 
 // post takes one message of the client.
-func (f *front) post(w http.ResponseWriter, r *http.Request, owner string) {
+func (f *front) post(w http.ResponseWriter, r *http.Request, who Caller) {
 	plain, events := accepts(r.Header)
 	if !plain && !events {
 		refuse(w, http.StatusNotAcceptable, jsonrpc.CodeInvalidRequest, "accept application/json and text/event-stream")
 		return
 	}
-	if f.isInline(r.Header, owner) {
-		f.postInline(w, r, owner, events)
+	if f.isInline(r.Header, who) {
+		f.postInline(w, r, who, events)
 		return
 	}
 	// Whoever is of no session has nothing long to say.
 	var c *Client
 	if sessionNamed(r.Header) != "" {
-		if c = f.find(w, r, owner); c == nil {
+		if c = f.find(w, r, who); c == nil {
 			return
 		}
 		if !c.enter() {
@@ -209,10 +211,10 @@ func (f *front) post(w http.ResponseWriter, r *http.Request, owner string) {
 		f.batch(w, r, c, m, plain)
 		return
 	case m.IsRequest() && m.Method == string(mcp.MethodInitialize):
-		f.initialize(w, r, m, owner)
+		f.initialize(w, r, m, who)
 		return
 	case c == nil:
-		f.find(w, r, owner) // says what is missing
+		f.find(w, r, who) // says what is missing
 		return
 	case m.IsRequest():
 		detached = f.request(w, r, c, m, events, held)
@@ -243,7 +245,7 @@ func (f *front) told(c *Client, m *jsonrpc.Message) bool {
 
 // find returns the session that a request names, if it is the caller's.
 // Somebody else's is no different from one that does not exist.
-func (f *front) find(w http.ResponseWriter, r *http.Request, owner string) *Client {
+func (f *front) find(w http.ResponseWriter, r *http.Request, who Caller) *Client {
 	for _, v := range r.Header[keyProtocol] {
 		if v != "" && !slices.Contains(handshakeVersions, v) {
 			refuse(w, http.StatusBadRequest, jsonrpc.CodeInvalidRequest, fmt.Sprintf("the protocol version %q is not served", printable.Escape(v, 40)))
@@ -258,26 +260,28 @@ func (f *front) find(w http.ResponseWriter, r *http.Request, owner string) *Clie
 	f.mu.Lock()
 	c := f.sessions[id]
 	f.mu.Unlock()
-	if c == nil || c.owner != owner || c.ctx.Err() != nil {
+	if c == nil || c.owner != who.owner() || c.ctx.Err() != nil {
 		refuse(w, http.StatusNotFound, jsonrpc.CodeInvalidRequest, "there is no such session: send initialize again")
 		return nil
 	}
+	c.validUntil(who.Expires)
 	return c
 }
 
 // initialize opens a session.
-func (f *front) initialize(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message, owner string) {
+func (f *front) initialize(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message, who Caller) {
 	if sessionNamed(r.Header) != "" {
 		refuseRequest(w, http.StatusBadRequest, m.ID, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidRequest, "initialize was already called in this session"))
 		return
 	}
-	c := newClient(rand.Text(), owner, f.hub.Limits().Calls, &f.slow)
+	c := newClient(rand.Text(), who.owner(), f.hub.Limits().Calls, &f.slow)
 	if !f.enter(c) {
 		w.Header().Set("Retry-After", "10")
 		refuseRequest(w, http.StatusServiceUnavailable, m.ID, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, fmt.Sprintf("there are as many sessions already as may be, of %d; try again later", f.o.Sessions)))
 		return
 	}
-	c.session = f.hub.Open(f.caller(owner), c)
+	c.validUntil(who.Expires)
+	c.session = f.hub.Open(who, c)
 	f.run(c)
 	a := c.session.Initialize(c.ctx, m)
 	if a.Result == nil {

@@ -11,12 +11,12 @@ import (
 )
 
 // get opens the client's own stream, or goes on with one that broke.
-func (f *front) get(w http.ResponseWriter, r *http.Request, owner string) {
+func (f *front) get(w http.ResponseWriter, r *http.Request, who Caller) {
 	if _, events := accepts(r.Header); !events {
 		refuse(w, http.StatusNotAcceptable, jsonrpc.CodeInvalidRequest, "accept text/event-stream")
 		return
 	}
-	c := f.find(w, r, owner)
+	c := f.find(w, r, who)
 	if c == nil {
 		return
 	}
@@ -57,8 +57,8 @@ func (f *front) get(w http.ResponseWriter, r *http.Request, owner string) {
 }
 
 // delete ends a session.
-func (f *front) delete(w http.ResponseWriter, r *http.Request, owner string) {
-	c := f.find(w, r, owner)
+func (f *front) delete(w http.ResponseWriter, r *http.Request, who Caller) {
+	c := f.find(w, r, who)
 	if c == nil {
 		return
 	}

@@ -2,6 +2,7 @@ package httpfront
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"mcphub/internal/jsonrpc"
@@ -31,10 +32,21 @@ type Limits struct {
 	Grace time.Duration // for calls under way when the front ends
 }
 
-// A Caller is whom a request belongs to.
+// A Caller is whom a request belongs to. Two requests are of one caller if all but
+// Expires is the same.
 type Caller struct {
-	Name    string           // of the token; "" where none is asked for
+	Name    string           // of the token, or of whom an issuer vouches for; "" where none is asked for
 	Ceiling []rootsmgr.Entry // of everything that the caller may touch; nil: none
+	Groups  []string         // what an issuer says that the ceiling comes from; nil where it says nothing of it
+	Expires time.Time        // of the token; zero: never
+}
+
+// owner tells callers apart: no session of one is found by another.
+func (c Caller) owner() string {
+	if c.Groups == nil {
+		return c.Name
+	}
+	return c.Name + "\x00" + strings.Join(c.Groups, "\x00")
 }
 
 // A Session serves one client after its handshake. Its methods may be called by any

@@ -21,7 +21,8 @@ const methodListen = "subscriptions/listen"
 
 // inlineClient finds what serves the inline requests of a token, and enters it;
 // nil where there is none and the front is closing, or no room in it.
-func (f *front) inlineClient(owner string) *Client {
+func (f *front) inlineClient(who Caller) *Client {
+	owner := who.owner()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	c := f.inline[owner]
@@ -30,7 +31,7 @@ func (f *front) inlineClient(owner string) *Client {
 			return nil
 		}
 		c = newClient("", owner, f.hub.Limits().Calls, &f.slow)
-		c.inline = f.hub.OpenInline(f.caller(owner), f.o.Sessions)
+		c.inline = f.hub.OpenInline(who, f.o.Sessions)
 		f.inline[owner] = c
 		f.run(c)
 	}
@@ -41,8 +42,8 @@ func (f *front) inlineClient(owner string) *Client {
 }
 
 // postInline takes one message of a client without a session.
-func (f *front) postInline(w http.ResponseWriter, r *http.Request, owner string, events bool) {
-	c := f.inlineClient(owner)
+func (f *front) postInline(w http.ResponseWriter, r *http.Request, who Caller, events bool) {
+	c := f.inlineClient(who)
 	if c == nil {
 		refuseBusy(w, "too many requests of this token are open at once, or the hub is stopping")
 		return
@@ -84,7 +85,7 @@ func (f *front) postInline(w http.ResponseWriter, r *http.Request, owner string,
 		defer c.unlisten()
 		leave()
 	}
-	f.requestInline(w, r, c, m, request, events)
+	f.requestInline(w, r, c, m, request, who.Expires, events)
 }
 
 // examine looks at a request before anything is done for it: the headers against
@@ -111,9 +112,12 @@ func examine(h http.Header, m *jsonrpc.Message, s InlineSession, events bool) (I
 }
 
 // requestInline serves one request. The end of its connection is the end of it.
-func (f *front) requestInline(w http.ResponseWriter, r *http.Request, c *Client, m *jsonrpc.Message, request InlineRequest, events bool) {
+func (f *front) requestInline(w http.ResponseWriter, r *http.Request, c *Client, m *jsonrpc.Message, request InlineRequest, expires time.Time, events bool) {
 	ctx, cancel := context.WithCancelCause(c.ctx)
 	defer cancel(nil)
+	if !expires.IsZero() {
+		defer time.AfterFunc(time.Until(expires), func() { cancel(errExpired) }).Stop()
+	}
 	defer context.AfterFunc(r.Context(), func() {
 		cancel(&jsonrpc.CancelledError{Reason: "the client has closed the response"})
 	})()

@@ -1,6 +1,8 @@
 package httpfront
 
 import (
+	"context"
+	"errors"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -13,7 +15,8 @@ import (
 type Options struct {
 	Hosts    []string      // more names by which clients may call, with or without a port
 	Origins  []string      // web pages that may call
-	Tokens   []Token       // who may call; none: whoever reaches the address
+	Tokens   []Token       // who may call; with none, and no Resource: whoever reaches the address
+	Resource *Resource     // whose signed tokens count beside Tokens; nil: nobody's
 	Sessions int           // at a time; 0: 1000
 	StateKey []byte        // what the hub seals requestState with, 32 bytes or more, so that several hubs may serve one client; nil: a random one
 	Idle     time.Duration // a session without connection and request ends after it; 0: 30 min
@@ -29,3 +32,17 @@ type Token struct {
 	Secret string
 	Roots  []rootsmgr.Entry
 }
+
+// A Resource is the hub as a protected resource of OAuth: clients get their tokens
+// from an authorization server, and find that by the resource's metadata (RFC 9728).
+type Resource struct {
+	URL     string   // of the endpoint, as clients know it
+	Issuers []string // authorization servers whose tokens count
+	Scopes  []string // that tokens have to have
+	// Verify tells whose a token is. An error says why it counts for nothing; it wraps
+	// [ErrScope] where the token only lacks a scope. Any number of goroutines may call it.
+	Verify func(ctx context.Context, token string) (Caller, error)
+}
+
+// ErrScope is why a valid token is not enough.
+var ErrScope = errors.New("the token lacks a scope")

@@ -7,11 +7,6 @@ import (
 	"time"
 )
 
-// caller is whom the requests of a token belong to.
-func (f *front) caller(owner string) Caller {
-	return Caller{Name: owner, Ceiling: f.admission.ceilings[owner]}
-}
-
 // run runs the session of a client until that is cancelled. The caller is one of
 // f.running, so nobody has waited for them yet.
 func (f *front) run(c *Client) {
@@ -36,7 +31,7 @@ func (f *front) enter(c *Client) bool {
 		return false
 	}
 	now := time.Now()
-	greedy := len(f.o.Tokens) > 1 && f.owned[c.owner] >= max(f.o.Sessions*3/4, 1)
+	greedy := (len(f.o.Tokens) > 1 || f.o.Resource != nil) && f.owned[c.owner] >= max(f.o.Sessions*3/4, 1)
 	if greedy || len(f.sessions) >= f.o.Sessions {
 		oldest := f.idle.longest(c.owner, !greedy, now.Add(-time.Minute))
 		if oldest == nil {

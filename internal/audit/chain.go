@@ -32,7 +32,7 @@ type chain struct {
 	stamp stamp
 }
 
-// withChain runs f with the chain of a folder to itself.
+// withChain runs f while no other process may use the chain of the folder.
 func withChain(dir string, f func(*chain) error) error {
 	lock := flock.New(filepath.Join(dir, "chain"+lockEnding), flock.SetPermissions(0o600))
 	ctx, cancel := context.WithTimeoutCause(context.Background(), chainWait, errors.New("another process holds it"))
@@ -98,8 +98,8 @@ func (c *chain) write(b line, from int) error {
 	return nil
 }
 
-// recover closes the logs of processes that are gone: a lock that nobody holds
-// is left of one that had no time to close its log.
+// recover closes the logs of processes that ended without closing them. Such a
+// process leaves a lock that nobody holds.
 func (c *chain) recover() error {
 	locks, err := filepath.Glob(filepath.Join(escapeGlob(c.dir), "*"+lockEnding))
 	if err != nil {
@@ -117,7 +117,7 @@ func (c *chain) recover() error {
 		err := c.closeLog(id)
 		err = errors.Join(err, lock.Unlock()) // before it is removed: no system but Unix removes an open file
 		if errors.Is(err, errUnreadable) {
-			continue // Verify names it; that one log was spoilt must not keep others from being written
+			continue // Verify reports it. One spoilt log must not keep others from being written
 		}
 		if err == nil {
 			err = os.Remove(path)
@@ -129,7 +129,7 @@ func (c *chain) recover() error {
 	return nil
 }
 
-// escapeGlob makes a path one that means itself.
+// escapeGlob makes a pattern that matches exactly this path.
 func escapeGlob(path string) string {
 	return strings.NewReplacer(`*`, `\*`, `?`, `\?`, `[`, `\[`, `\`, `\\`).Replace(path)
 }
@@ -137,9 +137,9 @@ func escapeGlob(path string) string {
 // errUnreadable is the reason why a log cannot be closed.
 var errUnreadable = errors.New("its end cannot be read")
 
-// closeLog notes the end of a log whose process is gone, after closing a line
-// that it was cut off in. One without a whole line never was: nothing was done
-// upon it.
+// closeLog notes the end of a log whose process is gone. Before that it closes a
+// line that was cut off. A log without a whole line is removed: no decision rests
+// on it.
 func (c *chain) closeLog(id string) error {
 	file, err := os.OpenFile(filepath.Join(c.dir, id+logEnding), os.O_RDWR|os.O_APPEND, 0)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -207,16 +207,16 @@ type ending struct {
 	open bool   // the last line lacks nothing but that
 }
 
-// complete makes what stands behind the last line end a line where that is all
-// it lacks.
+// complete takes the bytes behind the last line end as a line, if only its line end
+// is missing.
 func (e *ending) complete() {
 	if entry, err := readLine(e.torn); err == nil {
 		e.place, e.torn, e.open = place{entry.Number, [64]byte([]byte(entry.Hash))}, nil, true
 	}
 }
 
-// closing is the line that closes a torn one: it begins with the line end that
-// was missing, which is no part of what its hash covers.
+// closing is the line that closes a torn one. It begins with the line end that was
+// missing, which its hash does not cover.
 func (e *ending) closing(at []byte) line {
 	sum := sha256.Sum256(e.torn)
 	b := line("\n").start(e.number+1, &e.head, at, KindTorn)

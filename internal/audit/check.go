@@ -12,7 +12,7 @@ type checkedChain struct {
 	file    string
 	number  uint64
 	head    string
-	torn    []byte // a line that is none, and has to be accounted for by the next
+	torn    []byte // a line that cannot be read; the next line must account for it
 	tornAt  int
 	cut     bool // it is the last of the file, and has no line end
 	broken  bool
@@ -25,13 +25,13 @@ func (c *checkedChain) problem(line int, text string) {
 	c.r.Problems = append(c.r.Problems, Problem{c.file, line, text})
 }
 
-// next checks one line. ok is false for one that is no entry; after the first
-// problem nothing that follows can be told.
+// next checks one line. ok is false if it cannot be read. After the first problem
+// the following lines cannot be checked.
 func (c *checkedChain) next(n int, b []byte, whole bool, log string) (Entry, bool) {
 	e, err := readLine(b)
 	switch {
 	case err != nil && c.torn == nil:
-		// Cut off, perhaps: the next line, or that there is none, tells.
+		// It may have been cut off. The next line tells, or that there is none.
 		c.torn, c.tornAt, c.cut = slices.Clone(b), n, !whole
 		if c.torn == nil {
 			c.torn = []byte{}
@@ -67,8 +67,8 @@ func (c *checkedChain) next(n int, b []byte, whole bool, log string) (Entry, boo
 	return e, false
 }
 
-// done checks what the end of the file leaves open: a last line without its
-// line end was cut off by a crash, or is being written.
+// done is called at the end of the file. A last line without a line end was cut off
+// by a crash, or is being written.
 func (c *checkedChain) done() {
 	switch {
 	case c.torn == nil || c.broken:

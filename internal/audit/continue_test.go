@@ -97,7 +97,7 @@ func TestShortRunThatWasKilled(t *testing.T) {
 	if err != nil || l.ID() != id {
 		t.Fatalf("%v, %v", l, err)
 	}
-	if err := l.let(); err != nil { // as if it were killed
+	if err := l.release(); err != nil { // as if it were killed
 		t.Fatal(err)
 	}
 	if r := whole(t, dir); r.Open != 1 {
@@ -174,7 +174,7 @@ func TestASpoiltLogStopsNobody(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := l.let(); err != nil { // as if it were killed
+	if err := l.release(); err != nil { // as if it were killed
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(l.path, []byte("spoilt\n"), 0o600); err != nil {

@@ -21,7 +21,7 @@ func BenchmarkGroup(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			defer func() { _ = l.let() }()
+			defer func() { _ = l.release() }()
 			form := NewForm(&Record{Child: "files", Tool: "read_file", Decision: "allow", Rule: "no path"})
 			calls := slices.Repeat([]Call{{Request: []byte("123456"), Form: form}}, group)
 			b.ReportAllocs()

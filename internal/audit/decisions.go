@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// A Decision is one decision with what became of it, or what belongs beside
-// decisions: a question, a tool that is defined otherwise.
+// A Decision is one decision with its outcome, or a line that belongs to none: a
+// question, or a tool that was defined anew.
 type Decision struct {
 	Event
 	Outcome *Result // nil where none is recorded: refused, under way, or lost with the process

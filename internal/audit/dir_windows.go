@@ -2,5 +2,5 @@ package audit
 
 import "os"
 
-// othersWrite: the folder inherits the rights of the user's own.
+// othersWrite is false: the folder inherits the rights of the user's own folder.
 func othersWrite(os.FileInfo) bool { return false }

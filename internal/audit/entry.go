@@ -47,9 +47,9 @@ var (
 	errTwoSenses = errors.New("its hash is right, and it is nothing that mcphub writes: no JSON, or a name stands in it twice, or it is not UTF-8")
 )
 
-// readLine reads a line and checks its own hash. What the chain depends on is
-// taken from where the format has it, and from nowhere else: a line has one
-// sense for every reader, or it is none.
+// readLine reads a line and checks its own hash. What the chain depends on must
+// stand exactly where the format has it. So every reader reads the same, or refuses
+// the line.
 func readLine(b []byte) (Entry, error) {
 	var e Entry
 	if len(b) < tailLen {
@@ -70,7 +70,7 @@ func readLine(b []byte) (Entry, error) {
 	if nesting.TooDeep(b, mostLevels) >= 0 {
 		return e, errTooDeep
 	}
-	// Escaped halves of surrogates are let pass: an id of a client may hold one.
+	// Escaped halves of surrogates are valid here, because an id of a client may hold one.
 	if !utf8.Valid(b) || !jsontext.Value(b).IsValid(jsontext.AllowInvalidUTF8(true)) {
 		return e, errTwoSenses
 	}
@@ -121,8 +121,7 @@ func (e *Entry) head(b []byte) (err error) {
 	return nil
 }
 
-// scan takes a text apart from its beginning on, until something is not as it
-// has to be.
+// scan reads a text from its beginning, until something is not as it must be.
 type scan struct {
 	b  []byte
 	ok bool

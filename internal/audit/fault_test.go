@@ -191,7 +191,7 @@ func TestALineThatLacksItsEnd(t *testing.T) {
 	if _, err := l.Append(context.Background(), sample(1)); !errors.Is(err, syscall.ENOSPC) {
 		t.Fatal(err)
 	}
-	if err := l.let(); err != nil { // as if it were killed
+	if err := l.release(); err != nil { // as if it were killed
 		t.Fatal(err)
 	}
 	whole(t, dir)

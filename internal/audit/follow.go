@@ -49,14 +49,14 @@ type follower struct {
 // followed is one log that is being read.
 type followed struct {
 	file *os.File
-	rest []byte // of a line that is not whole yet
+	rest []byte // the first part of a line that is not complete yet
 }
 
-// look reads what is new; the first time it passes over what there is.
+// look reads what is new. The first time it skips what is there already.
 func (f *follower) look(first bool) error {
 	files, err := logFiles(f.dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // a hub may make it
+		return nil // a hub may create it later
 	}
 	if err != nil {
 		return err
@@ -95,7 +95,7 @@ func (f *follower) read(id string, files []string, first bool) error {
 		}
 	}
 	for {
-		now, err := os.Stat(path) // before the rest is read: a rotation after it is for the next time
+		now, err := os.Stat(path) // before the rest is read: the next look notices a rotation after it
 		if err != nil {
 			return err
 		}

@@ -9,19 +9,19 @@ import (
 	"time"
 )
 
-// A Group records decisions of one session that are there at the same time: one
-// line and one write for all of them. Whoever finds nobody at it writes, and then
-// tells every member; the others wait for nothing here. A member is told once: that
-// its line is with the operating system, or why it is not. So what a member
-// does when it is told happens after its line was written.
+// A Group records decisions of one session that come at the same time: one line and
+// one write for all of them. Whoever calls Flush while nobody writes is the leader:
+// it writes, and then tells every member. The others do not wait. A member is told
+// once: that its line is with the operating system, or why it is not. So what it
+// does then happens after its line was written.
 //
 // The fields are set before the first Add. Its methods may be called from any
 // goroutine.
 type Group struct {
 	To      *Recorder
 	Session string
-	// Together, where set, is called by who writes, and calls tell once: what the
-	// members send then can leave together.
+	// Together, where set, is called by the leader, and calls tell once. What the
+	// members send then can leave in one write.
 	Together func(tell func())
 	// Panicked, where set, is told of a member that panicked, or of what panicked
 	// while the line was written. It is called with the stack of the panic.
@@ -35,9 +35,9 @@ type Group struct {
 
 // A Member is one decision in a Group.
 type Member interface {
-	// Recorded is told what became of the line. It must not block. Where there is
-	// an error there is a ticket if the line is with the next that can be written.
-	// One that panics is told of that by another call with ErrGroup.
+	// Recorded is called when the line was written, or could not be. It must not
+	// block. With an error there is a ticket if the line will be written with the next
+	// one that can be. If Recorded panics, it is called again with ErrGroup.
 	Recorded(t Ticket, err error)
 }
 
@@ -45,8 +45,8 @@ type Member interface {
 type groupTables struct {
 	waiting gathered
 	spare   gathered
-	led     bool // somebody writes
-	company int  // others came meanwhile, not long ago
+	led     bool // there is a leader
+	company int  // how often the leader still yields to others, since some came lately
 }
 
 // gathered are decisions to be recorded.
@@ -56,7 +56,7 @@ type gathered struct {
 	buf     []byte // what the lines are made of
 }
 
-// written belongs to who writes.
+// written belongs to the leader.
 type written struct {
 	all     gathered
 	tickets []Ticket
@@ -67,10 +67,10 @@ type written struct {
 
 const (
 	mostTogether = 64 // decisions of one line
-	// sociable is how many times one who is alone looks around for others, once there
-	// were some.
-	sociable = 8
-	// mostLed is how often one writes for others that came later.
+	// yields is how many times a leader that is alone yields the processor for others
+	// to join, after some have joined.
+	yields = 8
+	// mostLed is how many lines a leader writes for others that came later.
 	mostLed = 4
 	// mostGathered is how much room is kept for the next decisions.
 	mostGathered = 64 << 10
@@ -79,8 +79,8 @@ const (
 // ErrGroup says that recording a decision panicked.
 var ErrGroup = errors.New("internal error: recording this request made the hub panic; the log has the details")
 
-// Add lets m wait to be recorded until somebody calls Flush. What line refers to may
-// be used again when Add returns, but for its Form.
+// Add takes m in. It is recorded when somebody calls Flush. The bytes that line
+// refers to, except its Form, may be used again when Add returns.
 func (g *Group) Add(line Call, m Member) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -106,20 +106,20 @@ func (g *Group) Waiting() int {
 	return len(g.tab.waiting.members)
 }
 
-// Flush has all recorded who wait: it does so itself, or leaves it to who writes.
+// Flush has all members recorded: it leads, or leaves it to the present leader.
 func (g *Group) Flush() {
 	g.mu.Lock()
 	if g.tab.led {
-		g.tab.company = sociable
+		g.tab.company = yields
 		g.mu.Unlock()
 		return
 	}
 	g.tab.led = true
 	alone := len(g.tab.waiting.members) == 1
-	social := alone && g.tab.company > 0
+	yield := alone && g.tab.company > 0
 	g.mu.Unlock()
-	if social {
-		// On a busy machine whoever runs would write at once, one after the other.
+	if yield {
+		// On a busy machine each caller would otherwise write its own line at once.
 		runtime.Gosched()
 		g.mu.Lock()
 		if len(g.tab.waiting.members) == 1 {
@@ -132,8 +132,8 @@ func (g *Group) Flush() {
 	}
 }
 
-// lead records who waits, line after line; false: there are more, and nobody else
-// to do it yet.
+// lead records the members that wait, line after line, most lines at most. false:
+// there are more, and no other leader yet.
 func (g *Group) lead(most int) bool {
 	for range most {
 		if !g.take() {
@@ -144,7 +144,7 @@ func (g *Group) lead(most int) bool {
 	return false
 }
 
-// take takes those who wait; false: there are none, and nobody writes any more.
+// take takes the members that wait. false: there are none, and no leader any more.
 func (g *Group) take() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -211,7 +211,7 @@ func (g *Group) guarded(f func()) (ok bool) {
 	return true
 }
 
-// done leaves the room of a line to the next.
+// done frees the memory of a line for the next one.
 func (g *Group) done() {
 	w := &g.writing
 	clear(w.all.members)

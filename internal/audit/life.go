@@ -7,9 +7,8 @@ import (
 	"time"
 )
 
-// Run writes what was left to it, and checkpoints, until ctx ends; then it
-// closes the log. Later Appends fail. It returns ErrGone, before that, when the
-// file was taken away.
+// Run writes outcomes and checkpoints until ctx ends. Then it closes the log, and
+// later Appends fail. It returns ErrGone before that if the file was taken away.
 func (l *Log) Run(ctx context.Context) error {
 	tick := time.NewTicker(l.o.Checkpoint)
 	defer tick.Stop()
@@ -29,18 +28,18 @@ func (l *Log) Run(ctx context.Context) error {
 			l.tab.overdue = true
 			l.mu.Unlock()
 			l.sweep()
-			// The next one tries again where it fails; who appends is told of the file itself.
+			// If it fails, the next one tries again. Whoever appends learns of the file itself.
 			_ = l.checkpoint()
 		case <-l.gone:
-			_ = l.testify() // the folder may be gone as well
-			return errors.Join(ErrGone, l.let())
+			_ = l.noteGone() // the folder may be gone as well
+			return errors.Join(ErrGone, l.release())
 		case <-ctx.Done():
 			return l.close()
 		}
 	}
 }
 
-// sweep writes what nobody waits for.
+// sweep writes lines that no caller waits for.
 func (l *Log) sweep() {
 	if l.turn.TryLock() {
 		_ = l.flush()
@@ -59,9 +58,9 @@ func (l *Log) checkpoint() error {
 	return l.mark(KindCheckpoint, nil)
 }
 
-// testify notes in the folder's chain how far a log went whose file was taken
-// away, where that chain is still the one that knows it.
-func (l *Log) testify() error {
+// noteGone notes in the folder's chain how far a log went whose file was taken
+// away, if that chain still knows the log.
+func (l *Log) noteGone() error {
 	l.mu.Lock()
 	at := l.tab.written
 	l.mu.Unlock()
@@ -76,14 +75,13 @@ func (l *Log) testify() error {
 	})
 }
 
-// mark writes a line about this log to the folder's chain, after what it tells
-// of is on the disk. then, where there is one, is done before anybody else has
-// the chain.
+// mark syncs the log to the disk, and then writes a line about it to the folder's
+// chain. then, if not nil, is called while the chain is still locked.
 func (l *Log) mark(kind string, then func() error) error {
 	l.mu.Lock()
 	at := l.tab.written
 	l.mu.Unlock()
-	if kind != KindOpen { // opening holds up nobody: there is nothing to lose yet
+	if kind != KindOpen { // a log that is just opened has nothing to lose yet
 		if err := syncFile(l.path); err != nil {
 			return err
 		}
@@ -107,8 +105,7 @@ func (l *Log) mark(kind string, then func() error) error {
 	return nil
 }
 
-// syncFile puts on the disk what was written to a file, by a descriptor of its
-// own: nobody who writes has to wait for it.
+// syncFile syncs a file by a descriptor of its own, so that no write waits for it.
 func syncFile(path string) error {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
@@ -128,16 +125,16 @@ func (l *Log) close() error {
 		released := false
 		err = l.mark(KindClose, func() error {
 			released = true
-			return errors.Join(l.let(), os.Remove(l.lock.Path()))
+			return errors.Join(l.release(), os.Remove(l.lock.Path()))
 		})
 		if released {
 			return err
 		}
 	}
-	return errors.Join(err, l.let()) // the lock stays, so that the next hub closes it
+	return errors.Join(err, l.release()) // the lock stays, so that the next hub closes it
 }
 
-// end lets nobody append any more, and tells who waits.
+// end refuses further appends, and wakes those who wait.
 func (l *Log) end(why error) {
 	l.turn.Lock()
 	l.mu.Lock()
@@ -149,5 +146,5 @@ func (l *Log) end(why error) {
 	_ = told(waiting, why)
 }
 
-// let lets go of the file and its lock.
-func (l *Log) let() error { return errors.Join(l.file.Close(), l.lock.Unlock()) }
+// release closes the file and unlocks the log.
+func (l *Log) release() error { return errors.Join(l.file.Close(), l.lock.Unlock()) }

@@ -29,7 +29,7 @@ const (
 // maxPending bounds what waits for a file that cannot be written, in bytes.
 const maxPending = 8 << 20
 
-// lateness is how long what was left to Run waits to be written.
+// lateness is how long outcomes wait at most until Run writes them.
 const lateness = 200 * time.Millisecond
 
 // retryAfter is how long a file that could not be written is left alone.
@@ -41,8 +41,8 @@ type Options struct {
 	MaxSize    int           // MiB of one file before it is rotated; 0: DefaultMaxSize
 	Checkpoint time.Duration // between checkpoints while there is news; 0: DefaultCheckpoint
 	Program    string        // name and version, for the first line
-	Continue   bool          // go on with a log that such a process has ended: for short ones, which are many
-	// Write, where set, stands in the place of the file: for faults.
+	Continue   bool          // continue a log that such a process has ended: for short processes, of which there are many
+	// Write, where set, writes to the file: for tests of faults.
 	Write func(file io.Writer, b []byte) (int, error)
 
 	retry time.Duration // between attempts to write a file that cannot be; 0: retryAfter
@@ -67,7 +67,7 @@ type Log struct {
 
 	mu   sync.Mutex
 	tab  logTables
-	turn sync.Mutex // held by who writes; taken before mu, never under it but by TryLock
+	turn sync.Mutex // held by the writer; taken before mu, under mu only by TryLock
 }
 
 // logTables is what Log.mu guards: the chain as far as it was made, which is
@@ -82,7 +82,7 @@ type logTables struct {
 	outcomes []Outcome // that no line holds yet
 	soon     bool      // Run knows that there are some
 	overdue  bool      // they have waited for long enough
-	lost     uint64    // lines that there was no room for
+	lost     uint64    // lines dropped because too many waited
 	looked   time.Time // when the file was seen to be there
 	seen     os.FileInfo
 	failure  error // of the last write; nil: it went well
@@ -101,8 +101,8 @@ type place struct {
 func (l *Log) ID() string { return l.id }
 
 // Append writes a decision and returns the number of its line. When it returns
-// without an error the line is with the operating system. It waits for the
-// writes of others, as long as ctx lasts.
+// without an error the line is with the operating system. If another caller is
+// writing, it waits for that one, as long as ctx lasts.
 func (l *Log) Append(ctx context.Context, r *Record) (uint64, error) {
 	return l.append(ctx, KindDecision, r)
 }
@@ -112,8 +112,8 @@ func (l *Log) Question(ctx context.Context, r *Record) (uint64, error) {
 	return l.append(ctx, KindQuestion, r)
 }
 
-// Definition notes that the tool of a Record is defined otherwise than before;
-// Code says what of it. It does not wait: the line is written soon.
+// Definition notes that the tool of a Record was defined anew; Code says which part
+// of it. It does not wait: the line is written soon.
 func (l *Log) Definition(r *Record) error {
 	if err := l.enter(); err != nil {
 		return err
@@ -133,7 +133,8 @@ func (l *Log) append(ctx context.Context, kind string, r *Record) (uint64, error
 	return n, err
 }
 
-// Put makes the line of a decision of now, which Commit writes: many with one write.
+// Put makes the line of a decision that is taken now. Commit writes it, with others in
+// one write.
 func (l *Log) Put(r *Record, form Form, now time.Time) (uint64, error) {
 	return l.put(KindDecision, r, form, now)
 }
@@ -225,7 +226,7 @@ func (l *Log) Outcome(o Outcome) {
 	l.hurry()
 }
 
-// hurry has what is pending written soon. The caller holds mu.
+// hurry has Run write what is pending soon. The caller holds mu.
 func (l *Log) hurry() {
 	if l.tab.soon {
 		return
@@ -240,7 +241,7 @@ func (l *Log) hurry() {
 // mostOutcomes is how many outcomes are in one line.
 const mostOutcomes = 128
 
-// tell makes the line of the outcomes that there are. The caller holds mu.
+// tell makes the line of the outcomes that wait. The caller holds mu.
 func (l *Log) tell() {
 	if len(l.tab.outcomes) == 0 {
 		return
@@ -250,8 +251,8 @@ func (l *Log) tell() {
 	l.tab.outcomes, l.tab.overdue = l.tab.outcomes[:0], false
 }
 
-// Commit returns when every line that was put before is with the operating
-// system, or could not be written: then it will be with the next that can.
+// Commit returns when every line that was put before is with the operating system,
+// or could not be written. Lines that could not are written with the next that can.
 func (l *Log) Commit(ctx context.Context) error {
 	l.mu.Lock()
 	if l.tab.written.number == l.tab.made.number && !l.tab.overdue {
@@ -292,11 +293,11 @@ func (l *Log) write(kind string, body func(line) line) error {
 	return l.Commit(context.Background())
 }
 
-// flush writes what is pending, round after round, until nobody waits, and ends
-// the turn: who holds it writes for all who came meanwhile. The error is that
-// of the first round, which holds the caller's own line.
+// flush writes what is pending until nobody waits, and unlocks turn, whose holder
+// writes for all who came meanwhile. The error is that of the first write, which has
+// the caller's own line.
 func (l *Log) flush() error {
-	own := l.round()
+	own := l.writePending()
 	for {
 		l.mu.Lock()
 		if len(l.tab.waiting) == 0 {
@@ -305,17 +306,17 @@ func (l *Log) flush() error {
 			return own
 		}
 		l.mu.Unlock()
-		_ = l.round() // told to those who wait
+		_ = l.writePending() // those who wait learn of an error
 	}
 }
 
-// lookEvery is how often it is looked, at most, whether the file is still there:
-// what is written to one that was removed is written to nobody.
+// lookEvery is the least time between two looks whether the file is still there. What
+// is written to a removed file is lost.
 const lookEvery = 250 * time.Millisecond
 
-// round writes what is pending, and tells who waits for it. While the file
-// cannot be written it is tried now and then only.
-func (l *Log) round() error {
+// writePending writes what is pending, and wakes those who wait for it. While the
+// file cannot be written, it tries only every retry.
+func (l *Log) writePending() error {
 	now := time.Now()
 	l.mu.Lock()
 	waiting := l.tab.waiting
@@ -377,7 +378,7 @@ func (l *Log) out(b []byte) (int, error) {
 	return n, err
 }
 
-// look sees whether the file is where it was, and what it was. The caller holds the turn.
+// look checks that the file is where it was, and the same file. The caller holds turn.
 func (l *Log) look(now time.Time) error {
 	fi, err := os.Lstat(l.path)
 	l.mu.Lock()

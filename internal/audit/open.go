@@ -49,14 +49,14 @@ func Open(o Options) (*Log, error) {
 		err = l.mark(KindOpen, nil)
 	}
 	if err != nil {
-		// The lock stays: whoever opens a log next closes what there is of this one.
-		return nil, errors.Join(err, l.let())
+		// The lock stays, so that the next process to open a log closes this one.
+		return nil, errors.Join(err, l.release())
 	}
 	return l, nil
 }
 
-// mostShared bounds how many logs short runs keep between them: as many as run
-// at the same time, and those that cannot be gone on with.
+// mostShared bounds how many logs short processes keep: as many as run at the same
+// time, and those that cannot be continued.
 const mostShared = 256
 
 // shared names the logs of short runs. They are the same in every folder, so
@@ -65,9 +65,8 @@ func shared(i int) string {
 	return uuid.NewSHA1(uuid.NameSpaceURL, []byte("mcphub:audit:shared:"+strconv.Itoa(i))).String()
 }
 
-// claim takes the lock of a log: of one that is not there yet, or of the first
-// that may be gone on with. Locks are taken and removed by whoever has the chain
-// to itself.
+// claim takes the lock of a log: of a new one, or of the first that may be continued.
+// Locks are taken and removed only while the chain is locked.
 func (l *Log) claim(c *chain) error {
 	if l.o.Continue {
 		for i := range mostShared {
@@ -80,7 +79,7 @@ func (l *Log) claim(c *chain) error {
 				return nil
 			}
 			err := l.lock.Unlock()
-			if !left { // else it is of a log that could not be closed
+			if !left { // otherwise the log could not be closed
 				err = errors.Join(err, os.Remove(l.lock.Path()))
 			}
 			if err != nil {
@@ -105,9 +104,9 @@ func (l *Log) hold(id string) error {
 	return nil
 }
 
-// resumable reports whether a log may be gone on with, and where it ends: it is
-// not there yet, or ends where chain.jsonl says that it was ended. One that was
-// tampered with is left as it is, for Verify.
+// resumable reports whether a log may be continued, and where it ends. Either it does
+// not exist yet, or it ends where chain.jsonl says. A log that was tampered with is
+// left as it is, for Verify.
 func (c *chain) resumable(id string) (place, bool) {
 	known, err := c.lastOf(id)
 	if err != nil {

@@ -75,16 +75,16 @@ type Result struct {
 // Took is how long it was until the answer.
 func (r *Result) Took() time.Duration { return time.Duration(r.US) * time.Microsecond }
 
-// A Place is that of a decision in its log.
+// A Place says where a decision stands in its log.
 type Place struct {
 	Line uint64
 	Call int // from 1, of a line that tells of several; else 0
 }
 
-// Place returns where the decision stands that r became of.
+// Place returns the place of the decision that r is the outcome of.
 func (r *Result) Place() Place { return Place{r.Of, r.Call} }
 
-// Place returns where a decision stands, of those that Each hands out.
+// Place returns the place of a decision. e is one that Each returned.
 func (e *Event) Place() Place { return Place{e.Number, e.Call} }
 
 // Each returns one event for each call that a line tells of; a line that tells
@@ -98,7 +98,7 @@ func (e *Event) Each() []Event {
 		one := *e
 		one.Calls, one.Call = nil, i+1
 		one.Request, one.Arguments = c.Request, c.Arguments
-		if e.Decision == "" { // else all are calls of one tool
+		if e.Decision == "" { // otherwise all are calls of one tool
 			one.Child, one.Tool, one.Decision, one.Rule = c.Child, c.Tool, c.Decision, c.Rule
 		}
 		all[i] = one
@@ -124,15 +124,15 @@ func ParseEvent(log string, raw []byte) (Event, error) {
 		return Event{}, err
 	}
 	var e Event
-	// Names as they are written: a reader that takes another case for the same
-	// would see what a line does not say.
+	// Names count as they are written: a reader that ignores case would read another
+	// line.
 	err = json.Unmarshal(raw, &e, jsontext.AllowInvalidUTF8(true))
 	e.Entry, e.LogID = entry, log
 	return e, err
 }
 
 // Read hands out every entry of a folder's logs, log by log, until each
-// returns false. Lines that are none are left out; Verify tells of them.
+// returns false. Lines that cannot be read are left out; Verify reports them.
 func Read(dir string, each func(Event) bool) error {
 	files, err := logFiles(dir)
 	if err != nil {

@@ -36,7 +36,7 @@ const (
 	ResultToolError   = "tool-error" // isError
 	ResultError       = "error"      // a JSON-RPC error of the server
 	ResultCancelled   = "cancelled"  // by the client, or it has gone
-	ResultTimeout     = "timeout"    // the server was silent for too long
+	ResultTimeout     = "timeout"    // nothing was heard of the server for too long
 	ResultUnavailable = "unavailable"
 	ResultNotSent     = "not-sent" // the record of the decision could not be written, or the server was gone before
 )
@@ -57,13 +57,13 @@ type Finding struct {
 	Role    string // read, write, delete
 	Path    string // where it leads, canonical; "" where that could not be told
 	Inside  bool   // of the boundary
-	Ways    int    // how many places it may stand for, links followed and not, where it is more than that one
+	Ways    int    // how many places it may stand for, with links followed or not; 0 if Path is the only one
 }
 
 // A Grant is what the answer to a question has opened.
 type Grant struct {
 	Path  string
-	File  bool // that file alone; else the directory and what is below it
+	File  bool // that file alone; otherwise the directory and what is below it
 	Roles string
 }
 
@@ -95,8 +95,8 @@ type Record struct {
 	Took      time.Duration
 }
 
-// A Form is what the lines of many records have alike, made once: it stands in
-// the place of Child, Tool, Decision and Rule.
+// A Form is the part that the lines of many records have in common, made once: Child,
+// Tool, Decision and Rule.
 type Form []byte
 
 // NewForm makes the Form of r.
@@ -106,8 +106,8 @@ func (r *Record) common(b line) line {
 	return b.text("child", r.Child).text("tool", r.Tool).text("decision", r.Decision).text("rule", r.Rule)
 }
 
-// A Call is what one of several records of a session has for itself, where they
-// were decided at the same time and share a line.
+// A Call is what differs between several records of a session that were decided at
+// the same time and share a line.
 type Call struct {
 	Request   []byte // as in a Record
 	Form      Form
@@ -122,8 +122,8 @@ type Outcome struct {
 	Duration time.Duration // from the decision to the answer
 }
 
-// line is a line in the making. Its parts are appended in place: this runs for
-// every call.
+// line is a line that is being written. Its parts are appended in place, because this
+// runs for every call.
 type line []byte
 
 // start writes what every line begins with: its number, the hash of the line
@@ -146,7 +146,7 @@ func (b line) seal(from int, head *[64]byte) line {
 
 const timeFormat = "2006-01-02T15:04:05.000000Z"
 
-// A stamp writes times. Within one second only what is behind the point is new.
+// A stamp writes times. Within one second it formats only the digits behind the point.
 type stamp struct {
 	second int64
 	text   [len(timeFormat) + 8]byte // AppendFormat writes more digits than it leaves
@@ -189,7 +189,7 @@ func clip(s string, most int) string {
 	return s[:most] + "…"
 }
 
-// plain reports whether a text means itself in JSON.
+// plain reports whether a text needs no escapes in JSON.
 func plain(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; c < 0x20 || c >= 0x7f || c == '"' || c == '\\' {
@@ -265,8 +265,8 @@ func (b line) arguments(raw []byte) line {
 	return b
 }
 
-// together writes the members of a line about several calls of one session. A
-// Form that all of them have is the line's.
+// together writes the members of a line about several calls of one session. If all
+// have the same Form, it is written once, for the line.
 func together(b line, session string, calls []Call) line {
 	b = b.text("session", session)
 	alike := true

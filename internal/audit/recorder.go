@@ -18,13 +18,13 @@ const (
 
 var errNotOpen = errors.New("no audit log is open")
 
-// A Recorder keeps one Log at work: it opens it, and another one where that
-// could not be done or its file was taken away, and knows how that stands.
+// A Recorder keeps a Log open. It opens another one if that failed, or if the file
+// was taken away. Its State says whether decisions can be recorded.
 type Recorder struct {
 	o    Options
-	tell func(State) // when that has changed, and now and then while nothing can be recorded
+	tell func(State) // called when the State has changed, and every warnEvery while nothing can be recorded
 	log  atomic.Pointer[Log]
-	ill  atomic.Bool // tab.err != nil: what goes well need not look
+	ill  atomic.Bool // tab.err != nil, so that success need not take mu
 
 	mu  sync.Mutex
 	tab recorderTables
@@ -38,7 +38,7 @@ type recorderTables struct {
 	unrecorded uint64
 }
 
-// A State is how the record stands. JSON.
+// A State says whether decisions can be recorded. It is written as JSON.
 type State struct {
 	Dir        string     `json:"dir"`             // "" where none is kept
 	Log        string     `json:"log,omitempty"`   // id of this process's log
@@ -84,7 +84,7 @@ func (r *Recorder) unopened(err error) {
 	_ = r.failed(err, 0) // which the record keeps
 }
 
-// notOpen says so to who would append.
+// notOpen is the error of an append while no log is open.
 func (r *Recorder) notOpen() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -123,9 +123,9 @@ func (r *Recorder) Run(ctx context.Context) error {
 	}
 }
 
-// Append records a decision: when it returns without an error the line is with
-// the operating system. With an error there is a ticket where the line is with
-// the next that can be written.
+// Append records a decision. When it returns without an error the line is with the
+// operating system. With an error there is a ticket if the line will be written with
+// the next that can be.
 func (r *Recorder) Append(ctx context.Context, rec *Record) (Ticket, error) {
 	l := r.log.Load()
 	if l == nil {
@@ -203,7 +203,7 @@ func (t Ticket) Outcome(result string) {
 	}
 }
 
-// State tells how the record stands.
+// State says whether decisions can be recorded.
 func (r *Recorder) State() State {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -246,7 +246,7 @@ func (r *Recorder) failed(err error, of int) error {
 	return err
 }
 
-// well notes that lines can be written.
+// well notes that lines can be written again.
 func (r *Recorder) well() {
 	if !r.ill.Load() {
 		return

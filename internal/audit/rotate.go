@@ -5,9 +5,9 @@ import (
 	"path/filepath"
 )
 
-// unrotated reports whether a write has failed because the file is full and
-// cannot be put aside. Then it grows for as much again: a record in one large
-// file is better than none.
+// unrotated reports whether a write has failed because the file has its full size and
+// cannot be rotated. Then the file may grow by the same size again: a record in one
+// large file is better than none.
 func (l *Log) unrotated(more int) bool {
 	fi, err := os.Lstat(l.path)
 	if err != nil || fi.Size()+int64(more) < l.file.most {
@@ -24,13 +24,13 @@ func (l *Log) same(fi os.FileInfo) bool {
 	was := l.tab.seen
 	ok := fi.Mode().IsRegular() && (was == nil || os.SameFile(was, fi) && was.Size() <= fi.Size() || !os.SameFile(was, fi) && l.rotated(was))
 	l.tab.seen = fi
-	os.SameFile(fi, fi) // on Windows it is found out now what file that is, and not when it is compared
+	os.SameFile(fi, fi) // on Windows this looks up the file's identity now, and not at a later comparison
 	return ok
 }
 
 // rotated reports whether a file is one that was rotated out of the log.
 func (l *Log) rotated(was os.FileInfo) bool {
-	names, _ := filepath.Glob(filepath.Join(escapeGlob(l.o.Dir), l.id+"-*"+logEnding)) // a pattern that is well made
+	names, _ := filepath.Glob(filepath.Join(escapeGlob(l.o.Dir), l.id+"-*"+logEnding)) // the pattern is valid
 	for _, name := range names {
 		if fi, err := os.Lstat(name); err == nil && os.SameFile(was, fi) && was.Size() <= fi.Size() {
 			return true

@@ -43,7 +43,7 @@ func (r *Report) OK() bool { return len(r.Problems) == 0 }
 // that cannot be read at all.
 func Verify(dir string, heads ...string) (*Report, error) {
 	r := &Report{}
-	// The chain first: what is written after it was read is not missed in it.
+	// The chain is read first: the logs may be longer than it says, never shorter.
 	marks, seen, err := verifyChain(dir, r)
 	if errors.Is(err, fs.ErrNotExist) {
 		return r.chainless(dir, err)
@@ -76,8 +76,8 @@ func Verify(dir string, heads ...string) (*Report, error) {
 	return r, nil
 }
 
-// chainless is the report on a folder that has logs and no chain.jsonl; where
-// it has none either, nothing was recorded in it, and that is err.
+// chainless is the report on a folder without chain.jsonl. If it has no logs either,
+// nothing was recorded in it, and the error is err.
 func (r *Report) chainless(dir string, err error) (*Report, error) {
 	files, e := logFiles(dir)
 	if e != nil {
@@ -86,7 +86,7 @@ func (r *Report) chainless(dir string, err error) (*Report, error) {
 	if err2 := r.irregular(dir); err2 != nil {
 		return nil, err2
 	}
-	locks, _ := filepath.Glob(filepath.Join(escapeGlob(dir), "*"+lockEnding)) // the pattern is sound
+	locks, _ := filepath.Glob(filepath.Join(escapeGlob(dir), "*"+lockEnding)) // the pattern is valid
 	if len(files)+len(locks)+len(r.Problems) == 0 {
 		return nil, err
 	}
@@ -96,7 +96,7 @@ func (r *Report) chainless(dir string, err error) (*Report, error) {
 	return r, nil
 }
 
-// irregular finds what has the name of a log and is no file.
+// irregular finds entries with the name of a log that are no regular files.
 func (r *Report) irregular(dir string) error {
 	all, err := os.ReadDir(dir)
 	for _, f := range all {
@@ -114,9 +114,8 @@ type logState struct {
 	held  bool
 }
 
-// verifySettled checks a log. Where something is wrong it looks again, as long
-// as the log has started, ended or been rotated meanwhile: then what was read does
-// not belong together.
+// verifySettled checks a log. If something is wrong, but the log was started, ended
+// or rotated meanwhile, it checks again: then the parts were read at different states.
 func verifySettled(dir, id string, st logState, r *Report) error {
 	for range 20 {
 		own := &Report{}

@@ -103,8 +103,8 @@ func (c *checkedLog) end() {
 	if len(c.marks) > 0 {
 		final = c.marks[len(c.marks)-1]
 	}
-	// Of a process that begins, or goes on with a log, chain.jsonl learns after
-	// its first line and before its second.
+	// A process that starts or continues a log notes that in chain.jsonl after its
+	// first line and before its second.
 	beginning := c.held && c.last.Number == final.at+1 && c.last.Kind == KindOpen
 	switch {
 	case beginning, len(c.marks) == 0 && c.last.Number == 0:

@@ -257,6 +257,9 @@ type HTTP struct {
 	Poll    time.Duration `koanf:"poll"` // 0 = never
 	Tokens  []Token       `koanf:"tokens"`
 
+	Resource string   `koanf:"resource"` // "" = none; never "" where there are Issuers
+	Issuers  []Issuer `koanf:"issuers"`
+
 	StateKey Secret `koanf:"stateKey"` // the zero Secret: none is given
 }
 
@@ -272,6 +275,21 @@ type Token struct {
 	Env   string   `koanf:"env"`   // name of the variable that holds it, not looked up here; "" with File
 	File  string   `koanf:"file"`  // path of the file that holds it, not read here; "" with Env
 	Roots []string `koanf:"roots"` // nil = no ceiling; never empty otherwise
+}
+
+// Issuer is an authorization server whose tokens count.
+type Issuer struct {
+	Issuer    string        `koanf:"issuer"`
+	Audience  string        `koanf:"audience"` // "" = HTTP.Resource
+	Principal string        `koanf:"principal"`
+	Scopes    []string      `koanf:"scopes"`
+	Roots     *IssuerValues `koanf:"roots"` // nil = no ceiling
+}
+
+// IssuerValues maps what a token says to directories.
+type IssuerValues struct {
+	Claim  string              `koanf:"claim"`
+	Values map[string][]string `koanf:"values"`
 }
 
 // Limits is what the hub holds at most.

@@ -78,17 +78,18 @@ func place() *spec                        { return &spec{kind: kindString, valid
 const day = 24 * time.Hour
 
 var (
-	flagSpec    = &spec{kind: kindBool}
-	allowSpec   = &spec{kind: kindAllow}
-	nameSpec    = str(notEmpty)
-	patternSpec = str(isPattern)
-	pointerSpec = str(isPointer)
-	argSpec     = &spec{kind: kindString, expand: expandLater, secrets: true}
-	envSpec     = &spec{kind: kindScalar, expand: expandLater, secrets: true}
-	headerSpec  = &spec{kind: kindScalar, expand: expandNow, secrets: true, valid: noBreak}
-	urlSpec     = &spec{kind: kindString, expand: expandNow, secrets: true, valid: notEmpty}
-	secretSpec  = str(reference.CheckName)
-	commandSpec = &spec{kind: kindString, expand: expandNow, valid: notEmpty}
+	flagSpec     = &spec{kind: kindBool}
+	allowSpec    = &spec{kind: kindAllow}
+	nameSpec     = str(notEmpty)
+	patternSpec  = str(isPattern)
+	pointerSpec  = str(isPointer)
+	argSpec      = &spec{kind: kindString, expand: expandLater, secrets: true}
+	envSpec      = &spec{kind: kindScalar, expand: expandLater, secrets: true}
+	headerSpec   = &spec{kind: kindScalar, expand: expandNow, secrets: true, valid: noBreak}
+	urlSpec      = &spec{kind: kindString, expand: expandNow, secrets: true, valid: notEmpty}
+	endpointSpec = &spec{kind: kindString, expand: expandNow, valid: isEndpoint}
+	secretSpec   = str(reference.CheckName)
+	commandSpec  = &spec{kind: kindString, expand: expandNow, valid: notEmpty}
 )
 
 // table is hub.json: every key, once.
@@ -176,7 +177,7 @@ var entryTable = object(
 	key{name: "era", def: `"auto"`, spec: choice("auto", "legacy", "modern"), text: "The era of the protocol it is spoken to in: `legacy` has the handshake (up to 2025-11-25), `modern` has none (2026-07-28). `auto` takes the era of the client if the server has it, else the other one; see [protocol.md](protocol.md#servers-without-a-handshake)."},
 	key{name: "timeout", text: "How long things may take. A bare number or duration instead of the object: per call.", spec: &spec{kind: kindObject, short: "call", keys: []key{
 		{name: "start", def: `"60s"`, spec: span(time.Millisecond, day), text: "Until it has started and listed its tools."},
-		{name: "call", def: `"10m"`, spec: span(time.Millisecond, day), text: "One call; progress begins it anew."},
+		{name: "call", def: `"10m"`, spec: span(time.Millisecond, day), text: "One call. Progress starts it again, and it stands still while the server asks the client something."},
 		{name: "idle", note: "never for a session's own process, 15m for shared ones and over HTTP", spec: span(0, 365*day), text: "Stop it after so long without a call; `0`: never."},
 		{name: "stop", def: `"2500ms"`, spec: span(time.Millisecond, time.Hour), text: "The whole way from closing its input to killing it."},
 	}}},
@@ -243,6 +244,18 @@ var httpTable = object(
 		key{name: "env", guard: true, spec: str(isVariable), text: "The variable of the hub's environment that holds the token; this or `file`."},
 		key{name: "file", guard: true, spec: place(), text: "A file that holds the token and that its owner alone can read; this or `env`."},
 		key{name: "roots", guard: true, note: "no ceiling", spec: someOf(place()), text: "Directories that its client never leaves, whatever else allows it. Patterns too: see [roots.md](roots.md)."},
+	))},
+	key{name: "resource", restart: true, guard: true, note: "none", spec: endpointSpec, text: "The address of this hub as clients know it, such as `https://hub.example/mcp`; needed with `issuers`. See [http.md](http.md#tokens-of-an-authorization-server)."},
+	key{name: "issuers", restart: true, guard: true, text: "Authorization servers whose access tokens (JWT) count beside `tokens`.", spec: listOf(guarding(
+		key{name: "issuer", required: true, guard: true, spec: str(isIssuer), text: "What it calls itself: the claim `iss`, to the byte."},
+		key{name: "audience", guard: true, note: "`http.resource`", spec: nameSpec, text: "What the claim `aud` must name."},
+		key{name: "principal", guard: true, def: `"sub"`, spec: nameSpec, text: "The claim that says whose the token is."},
+		key{name: "scopes", guard: true, spec: someOf(nameSpec), text: "Scopes that a token must have, all of them."},
+		key{name: "roots", guard: true, note: "no ceiling", text: "Directories that a client never leaves, by what its token says.", spec: guarding(
+			key{name: "claim", required: true, guard: true, spec: nameSpec, text: "The claim, such as `groups`: a text or a list of texts."},
+			key{name: "values", required: true, guard: true, text: "Directories for each value. A token with several values has all of theirs, one with none of them no directory at all. Patterns too: see [roots.md](roots.md).",
+				spec: &spec{kind: kindMap, named: notEmpty, elem: someOf(place())}},
+		)},
 	))},
 )
 

@@ -115,7 +115,7 @@ func readKey(text string) (path []string, value string, ok bool) {
 
 // fileOnly are the keys that only the file may give: what they open must stand
 // where the operator reads it.
-var fileOnly = [][]string{{"policy"}, {"http", "tokens"}}
+var fileOnly = [][]string{{"policy"}, {"http", "tokens"}, {"http", "issuers"}}
 
 // overlay puts the settings over the tree of the file, the later ones on top.
 // What an object does not name stays as it was below.

@@ -289,6 +289,7 @@ func (p *parser) finish(f *File, servers map[string]*Server) {
 		p.policy(f, n)
 	}
 	p.tokens(f)
+	p.issuers(f)
 	p.inputs(f)
 }
 
@@ -366,6 +367,24 @@ func (p *parser) ruleServers(f *File, at []string, r *Rule, n *node) {
 			hint = fmt.Sprintf("did you mean %q?", best)
 		}
 		p.report(SeverityWarning, append(at[:len(at):len(at)], "if", "servers", index(i)), n.elems[i].off, text, hint)
+	}
+}
+
+func (p *parser) issuers(f *File) {
+	n := p.tree.get("http").get("issuers")
+	if n == nil || len(n.elems) != len(f.HTTP.Issuers) {
+		return
+	}
+	if len(f.HTTP.Issuers) > 0 && f.HTTP.Resource == "" {
+		p.fail([]string{"http", "issuers"}, n.off, "clients find an authorization server by the address of this hub, which is not said", `add "resource": "https://hub.example/mcp" with its own name`)
+	}
+	seen := map[string]int{}
+	for i, one := range f.HTTP.Issuers {
+		if line, again := seen[one.Issuer]; again {
+			p.fail([]string{"http", "issuers", index(i), "issuer"}, n.elems[i].off, fmt.Sprintf("line %d has this issuer too", line), "remove one of them")
+			continue
+		}
+		seen[one.Issuer], _ = p.src.at(n.elems[i].off)
 	}
 }
 

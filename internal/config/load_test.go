@@ -65,7 +65,9 @@ func TestEveryKeyIsRead(t *testing.T) {
 		Audit:    Audit{"off", true, true},
 		Logs:     Logs{"off"},
 		HTTP: HTTP{"[::1]:8080", []string{"hub.local"}, []string{"https://hub.local"}, 20 * time.Second,
-			[]Token{{Name: "alice", Env: "ALICE_TOKEN", Roots: []string{"/srv/alice"}}, {Name: "bob", File: "~/bob.token"}}, Secret{Env: "STATE_KEY"}},
+			[]Token{{Name: "alice", Env: "ALICE_TOKEN", Roots: []string{"/srv/alice"}}, {Name: "bob", File: "~/bob.token"}},
+			"https://hub.example/mcp", []Issuer{{"https://login.example/realm", "hub", "email", []string{"mcp"}, &IssuerValues{"groups", map[string][]string{"team-a": {"/srv/team-a"}}}}},
+			Secret{Env: "STATE_KEY"}},
 		Limits: Limits{1 << 20, 2 << 10, 1 << 20, 1, 2, 3, 4, 8},
 	}
 	if diff := cmp.Diff(want, f, cmpopts.IgnoreUnexported(File{}), cmpopts.IgnoreFields(Policy{}, "Raw"), cmpopts.IgnoreFields(File{}, "Sum"), cmpopts.IgnoreFields(Server{}, "Key")); diff != "" {

@@ -41,7 +41,10 @@ const everyKey = `{
   "audit": { "dir": "off", "required": true, "arguments": true },
   "logs": { "dir": "off" },
   "http": { "listen": "[::1]:8080", "hosts": ["hub.local"], "origins": ["https://hub.local"], "poll": "20s", "stateKey": { "env": "STATE_KEY" },
-            "tokens": [ { "name": "alice", "env": "ALICE_TOKEN", "roots": ["/srv/alice"] }, { "name": "bob", "file": "~/bob.token" } ] },
+            "tokens": [ { "name": "alice", "env": "ALICE_TOKEN", "roots": ["/srv/alice"] }, { "name": "bob", "file": "~/bob.token" } ],
+            "resource": "https://hub.example/mcp",
+            "issuers": [ { "issuer": "https://login.example/realm", "audience": "hub", "principal": "email", "scopes": ["mcp"],
+                           "roots": { "claim": "groups", "values": { "team-a": ["/srv/team-a"] } } } ] },
   "limits": { "frame": "1MiB", "id": "2KiB", "definitions": "1MiB", "sessions": 1, "calls": 2, "children": 3, "starting": 4, "depth": 8 }, // a comment
 }`
 

@@ -17,6 +17,8 @@ var fixed = map[string]func(*File) any{
 	"http.poll":        func(f *File) any { return f.HTTP.Poll },
 	"http.stateKey":    func(f *File) any { return f.HTTP.StateKey },
 	"http.tokens":      func(f *File) any { return f.HTTP.Tokens },
+	"http.resource":    func(f *File) any { return f.HTTP.Resource },
+	"http.issuers":     func(f *File) any { return f.HTTP.Issuers },
 	"limits.frame":     func(f *File) any { return f.Limits.Frame },
 	"limits.id":        func(f *File) any { return f.Limits.ID },
 	"limits.sessions":  func(f *File) any { return f.Limits.Sessions },

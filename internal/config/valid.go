@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"net"
+	"net/netip"
 	"net/url"
 	"path"
 	"regexp"
@@ -136,6 +137,35 @@ func isURL(s string) string {
 		return "has no host"
 	}
 	return ""
+}
+
+// isEndpoint looks at the address of the hub itself: tokens are made out to it.
+func isEndpoint(s string) string {
+	if wrong := isIssuer(s); wrong != "" {
+		return wrong
+	}
+	if u, err := url.Parse(s); err != nil || strings.TrimSuffix(u.Path, "/") != "/mcp" {
+		return "does not end in /mcp, where the hub answers"
+	}
+	return ""
+}
+
+// isIssuer looks at an address that is also a name: what it serves decides who may
+// call, so it is https, or on this machine.
+func isIssuer(s string) string {
+	u, err := url.Parse(s)
+	switch {
+	case err != nil || u.Host == "" || u.User != nil:
+		return "is no URL"
+	case u.RawQuery != "" || u.Fragment != "" || strings.HasSuffix(s, "#") || strings.HasSuffix(s, "?"):
+		return "has a query or a fragment"
+	case u.Scheme == "https":
+		return ""
+	}
+	if ip, err := netip.ParseAddr(u.Hostname()); u.Scheme == "http" && (u.Hostname() == "localhost" || err == nil && ip.IsLoopback()) {
+		return ""
+	}
+	return "is not https"
 }
 
 // duration reads text such as "1m30s", or a bare number. That is milliseconds, as

@@ -13,8 +13,8 @@ type Response struct {
 	lent  bool   // it is in the memory of that read loop
 }
 
-// Answer passes r on as it is. Where an Asker was given r, the Answer must go
-// to a Reply before Answered returns.
+// Answer passes r on as it is. If r was given to an Asker, the Answer must go to a
+// Reply before Answered returns.
 func (r *Response) Answer() Answer {
 	a := Answer{Result: r.Result, Error: r.Error, batch: r.batch, lent: r.lent}
 	if r.buf != nil {
@@ -23,8 +23,8 @@ func (r *Response) Answer() Answer {
 	return a
 }
 
-// Lent reports whether r is in the memory of the read loop that an Asker is told
-// on. Where it is not it may be kept: it stays valid until it is released.
+// Lent reports whether r is in the memory of the read loop that called an Asker. If
+// it is not, it may be kept: it stays valid until it is released.
 func (r *Response) Lent() bool { return r.lent }
 
 // Err returns the error object of r, nil for a result.
@@ -58,8 +58,8 @@ type Answer struct {
 	lent  bool   // Result and Error are in the memory of that read loop
 }
 
-// Own copies what is in the memory of a read loop, so that a outlives the turn
-// of that loop.
+// Own copies what is in the memory of a read loop, so that a stays valid after the
+// loop goes on.
 func (a *Answer) Own() {
 	if a.lent {
 		a.Result, a.Error, a.lent = bytes.Clone(a.Result), bytes.Clone(a.Error), false
@@ -69,8 +69,8 @@ func (a *Answer) Own() {
 // ResultAnswer answers with a raw JSON value.
 func ResultAnswer(raw []byte) Answer { return Answer{Result: raw} }
 
-// Edited is the answer with parts of its result replaced. What it was made of is given
-// back.
+// Edited is the answer with parts of its result replaced. The memory of the original is
+// released.
 func (a Answer) Edited(edits ...Edit) Answer {
 	if len(edits) == 0 {
 		return a

@@ -108,8 +108,8 @@ func (g *answers) reply(ctx context.Context, id string, a Answer) {
 	g.end(false)
 }
 
-// add puts an answer into the array, as far as that stays within one frame: a
-// batch is no way to have the hub hold more than single requests could.
+// add puts an answer into the array, unless that exceeds one frame: a batch must not
+// make the hub hold more than single requests could.
 func (g *answers) add(id string, a Answer) {
 	member, body := a.parts()
 	g.mu.Lock()

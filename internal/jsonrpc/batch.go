@@ -1,13 +1,13 @@
 package jsonrpc
 
-// A Batch gathers the small frames that one read loop has others send while
-// lines that it has read already wait for it: what came in one read leaves in
-// one write. It belongs to that read loop, which sends what is held before it
-// reads again or does anything but the fast path, and at the latest when the
-// bounds below are reached. A nil Batch holds nothing back.
+// A Batch gathers small frames, so that what came in one read leaves in one write.
+// It belongs to a read loop. While that has further lines in its buffer, the frames
+// that the fast path sends are held back. They are sent before the loop reads again
+// or does anything but the fast path, and when the bounds below are reached. A nil
+// Batch holds nothing back.
 type Batch struct {
 	on      bool      // another line waits
-	later   []Later   // asked for by Defer
+	later   []Later   // given to Defer
 	writers []*Writer // that hold frames
 	frames  int
 	bytes   int
@@ -44,9 +44,9 @@ type Later interface {
 	Leave(b *Batch)
 }
 
-// Defer has l.Leave called, once, before the batch is sent, for a frame of so
-// many bytes that l sends then. It is for Options.Fast: what it wants to send
-// must not be seen by the peer before something has been done for all of them.
+// Defer has l.Leave called once, before the batch is sent. l then sends a frame of so
+// many bytes. It is for an Options.Fast that must do something for all frames of the
+// batch, such as recording them, before the peer may see any.
 func (b *Batch) Defer(l Later, bytes int) {
 	b.frames++
 	b.bytes += bytes
@@ -58,8 +58,8 @@ func (b *Batch) Defer(l Later, bytes int) {
 	b.later = append(b.later, l)
 }
 
-// Together calls f and then sends what it has sent with b: for who has no read
-// loop, but many frames at once.
+// Together calls f and then sends what f has sent with b. It is for callers without a
+// read loop that send many frames at once.
 func (b *Batch) Together(f func(b *Batch)) {
 	b.on = true
 	defer func() {
@@ -69,7 +69,7 @@ func (b *Batch) Together(f func(b *Batch)) {
 	f(b)
 }
 
-// full reports whether what is held has waited for long enough.
+// full reports whether the bounds of a batch are reached.
 func (b *Batch) full() bool { return b.frames >= batchFrames || b.bytes >= batchBytes }
 
 // flush sends what is held.

@@ -121,10 +121,9 @@ func (c *Conn) forget(n uint64) *call {
 	return p
 }
 
-// forgetRaw is forget for the id of an answer. Ours are whole numbers; a child
-// that keeps all its numbers as floating point may write them its own way, a
-// strict peer gives them back as they were: with its answers people decide. A
-// string is never the same.
+// forgetRaw is forget for the id of an answer. Our ids are whole numbers. A strict peer
+// must return them as they were, because its answers may be decisions of people. A
+// lenient peer may write them as floating point. A string is never the same id.
 func (c *Conn) forgetRaw(id string) *call {
 	n, err := strconv.ParseUint(id, 10, 64)
 	if err != nil {

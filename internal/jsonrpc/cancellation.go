@@ -5,13 +5,13 @@ import (
 	"sync"
 )
 
-// A Stopper can be told that nobody waits for what it does.
+// A Stopper can be told that its result is not wanted any more.
 type Stopper interface {
 	Abandon(cause error)
 }
 
-// ending is whether the answer to one request is still wanted, and who is told when
-// it is not. Any goroutine may call its methods. The mutex is a leaf.
+// ending says whether the answer to one request is still wanted, and has the Stopper
+// that is told when it is not. Any goroutine may call its methods. The mutex is a leaf.
 type ending struct {
 	mu    sync.Mutex
 	stop  Stopper
@@ -39,8 +39,8 @@ func (e *ending) Cause() error {
 	return e.cause
 }
 
-// OnCancel sets what is told that the request was cancelled, or that the connection
-// of its client has ended; at once where that came first.
+// OnCancel sets the Stopper that is told when the request is cancelled, or the
+// connection of its client ends. If that has happened already, it is told at once.
 func (e *ending) OnCancel(stop Stopper) {
 	e.mu.Lock()
 	e.stop = stop
@@ -58,7 +58,7 @@ type Cancellation struct {
 	Base context.Context // whose values Context has; nil: none
 
 	ending
-	ctx    context.Context // nil until somebody needs it
+	ctx    context.Context // nil until Context is called
 	cancel context.CancelCauseFunc
 }
 

@@ -24,9 +24,9 @@ const (
 	// heldFrames is how many frames of the greatest length the requests of a
 	// peer may fill, all together.
 	heldFrames = 4
-	// lastWords is how long a peer that cannot be written to may still be heard:
-	// answers that it gave before it went are in its pipe.
-	lastWords = time.Second
+	// lastReads is how long a peer that cannot be written to is still read: answers
+	// that it gave before it ended are in its pipe.
+	lastReads = time.Second
 )
 
 // A Handler serves what the peer sends.
@@ -58,11 +58,11 @@ type Options struct {
 	// Where it returns false it has done nothing but perhaps set m.Prepared, and
 	// ServeRequest is called.
 	Fast func(m *Message, r *Reply) bool
-	// Batches, where set, is asked on the read loop whether an array of messages is
-	// taken as a batch just now. Else it is refused, or skipped.
+	// Batches, where set, says whether an array of messages is a batch now. Otherwise it
+	// is refused, or skipped. It is called on the read loop.
 	Batches func() bool
-	// Ended, where set, is called once, when nothing more will be read: requests
-	// that wait for something without end are to end now. It must not block.
+	// Ended, where set, is called once, when nothing more will be read. Requests that
+	// would wait without end must end then. It must not block.
 	Ended func()
 	// OnSkip, where set, is told of each line of a lenient peer that was skipped.
 	// It is called on the read loop and must not block; line may be nil.
@@ -76,7 +76,7 @@ type Stats struct {
 	Broken    uint64 // lines that ended a call with a BrokenError
 	Dropped   uint64 // notifications that TryNotify had no room for
 	Cancelled uint64 // calls that ended by their context
-	Heard     uint64 // reads that brought something: it grows while the peer is heard of
+	Heard     uint64 // reads that brought something
 }
 
 // A Conn speaks JSON-RPC with one peer over a pair of streams.
@@ -179,8 +179,8 @@ func (c *Conn) Run(ctx context.Context) error {
 	return err
 }
 
-// watch ends the read loop when ctx ends, or some time after the peer could
-// not be written to: what was not written would be waited for in vain.
+// watch ends the read loop when ctx ends, or lastReads after the peer could not be
+// written to, because it will not answer what it did not get.
 func (c *Conn) watch(ctx context.Context, over <-chan struct{}) {
 	select {
 	case <-over:
@@ -196,7 +196,7 @@ func (c *Conn) watch(ctx context.Context, over <-chan struct{}) {
 		case <-over:
 			return
 		case <-ctx.Done():
-		case <-time.After(lastWords):
+		case <-time.After(lastReads):
 		}
 	}
 	if ctx.Err() != nil {

@@ -12,8 +12,8 @@ import (
 // Whatever would have to wait takes the slow path instead: a goroutine of its
 // own and Call.
 
-// fastFrame is the longest request, in bytes, that is offered the fast path:
-// what is done with it delays what lies behind it on the stream.
+// fastFrame is the longest request, in bytes, that is offered the fast path, because
+// serving it delays what follows on the stream.
 const fastFrame = 16 << 10
 
 // A Reply answers, once, a request that Options.Fast has taken.
@@ -35,10 +35,9 @@ func (r *Reply) claim() (cause error, first bool) {
 	return r.cause, first
 }
 
-// Answer sends the answer and never blocks: one that there is no room for, or
-// that is large and not taken by the peer at once, is left to a goroutine. A
-// cancelled request is not answered, but Answer has to be called all the same. A
-// second answer is dropped.
+// Answer sends the answer and never blocks. A goroutine sends it if the queue is full,
+// or if it is large and the peer does not take it at once. A cancelled request is not
+// answered, but Answer must be called nevertheless. A second answer is dropped.
 func (r *Reply) Answer(a Answer) {
 	cause, first := r.claim()
 	if !first {
@@ -73,8 +72,8 @@ func (r *Reply) Answer(a Answer) {
 	go r.later(f, pending, a)
 }
 
-// later sends an answer that there was no room for, or waits until one that
-// was taken in part has left.
+// later sends an answer for which the queue was full, or waits until an answer that
+// the peer took in part has left.
 func (r *Reply) later(f *frame, s *completion, a Answer) {
 	defer r.over()
 	if s == nil {
@@ -89,7 +88,7 @@ func (r *Reply) later(f *frame, s *completion, a Answer) {
 // before Options.Fast returns.
 func (r *Reply) Batch() *Batch { return &r.c.batch }
 
-// over gives the request's turn back.
+// over frees the request's place among those that are served.
 func (r *Reply) over() {
 	r.c.over(r.size)
 	r.c.busy.Done()
@@ -109,14 +108,14 @@ func (c *Conn) fast(m *Message) bool {
 		return true
 	}
 	if _, first := r.claim(); !first {
-		return true // by a handler that says no and answers all the same
+		return true // the handler returned false although it has answered
 	}
 	c.free(r.id)
 	r.over()
 	return false
 }
 
-// taken calls Options.Fast. One that panics has had its turn.
+// taken calls Options.Fast. If that panics, the request counts as taken.
 func (c *Conn) taken(m *Message, r *Reply) (ok bool) {
 	if !Guard(c.o.Log, m, func() { ok = c.o.Fast(m, r) }) {
 		r.Answer(Panicked())
@@ -178,7 +177,7 @@ func (s *Started) Start(b *Batch, method string, params ...[]byte) bool {
 		return true
 	}
 	if c.forget(s.n) == nil {
-		return true // the Conn ended meanwhile, and has said so
+		return true // the Conn ended meanwhile, and has told the Asker
 	}
 	return false
 }

@@ -148,7 +148,7 @@ func ParseError(raw []byte) *Error {
 
 // AppendString appends s to b as a JSON string; invalid UTF-8 becomes U+FFFD.
 func AppendString(b []byte, s string) []byte {
-	b, _ = jsontext.AppendQuote(b, s) // its only error is the invalid UTF-8, mended all the same
+	b, _ = jsontext.AppendQuote(b, s) // its only error is invalid UTF-8, which is replaced
 	return b
 }
 

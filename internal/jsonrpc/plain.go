@@ -6,14 +6,14 @@ import (
 	"math/bits"
 )
 
-// This file reads frames that have nothing odd about them, which is nearly all of
-// them: the requests of a strict peer, the answers of a lenient one. It accepts
-// less than jsontext does, and whatever it does not accept is read again by that:
-// it can refuse nothing, and its reading is tested to be the same.
+// This file reads plain frames fast, which are nearly all: the requests of a strict
+// peer, the answers of a lenient one. It accepts less than jsontext does. What it
+// does not accept is read by jsontext, so it refuses nothing. A fuzz test compares the
+// two readings.
 //
-// Of a strict peer only ASCII is plain, no escape of a code point is, names have
-// no escapes at all, and in every object they are told apart byte by byte. So
-// there is one reading of what is plain.
+// From a strict peer only ASCII is plain, without escapes of code points. Names have
+// no escapes at all, and those of an object are compared byte by byte. So a plain
+// frame has only one reading.
 
 const (
 	strictDepth  = 16 // levels of nesting up to which a frame is plain

@@ -2,9 +2,9 @@ package jsonrpc
 
 import "io"
 
-// class tells apart what waits as a copy, which costs memory, from what waits
-// in the hands of its sender. Each has the Writer's limit to itself, so that a
-// large frame that takes its time does not cost others their notifications.
+// class tells apart frames that wait as copies, which cost memory, from frames that
+// stay in their sender's memory. Each class has the Writer's limit to itself, so that
+// a large frame that takes long does not cause notifications to be dropped.
 type class int
 
 const (
@@ -214,9 +214,9 @@ func (w *Writer) admit() {
 	}
 }
 
-// fail ends the Writer: what waits is dropped, who waits is told. Parts that
-// are being written stay in use until that has ended. It is called with mu
-// held; broken tells that it was the peer's side.
+// fail ends the Writer. Queued frames are dropped, and senders that wait get the
+// error. Parts that are being written stay in use until the write has ended. broken:
+// the peer's side failed. It is called with mu held.
 func (w *Writer) fail(err error, broken bool) {
 	if w.err == nil {
 		w.err = err

@@ -50,7 +50,7 @@ type envelope struct {
 	hasID, method, params, answer bool
 }
 
-// finds is what a line may have been.
+// finds is what a broken line may have been.
 type finds struct {
 	answers  []string // ids of calls that it answered
 	requests []string // ids of requests that it made
@@ -170,8 +170,8 @@ func (s *idScanner) endToken() {
 	s.text = s.text[:0]
 }
 
-// restart takes the member that was just seen for the first of an envelope
-// which the broken text before it has hidden.
+// restart takes the member that was just seen as the first of an envelope that the
+// broken text before it has hidden.
 func (s *idScanner) restart(name string) {
 	s.closeEnvelope(false)
 	s.depth, s.inStr, s.escaped = 1, false, false

@@ -73,7 +73,7 @@ func (c *Conn) dispatch(rd *Reader, m *Message) {
 		c.response(rd, m)
 		return
 	}
-	c.batch.flush() // whatever comes now may take its time
+	c.batch.flush() // what follows may take a while
 	switch {
 	case m.IsRequest():
 		c.request(rd, m)
@@ -104,8 +104,8 @@ func (c *Conn) request(rd *Reader, m *Message) {
 		c.refuse(m.ID, CodeInvalidRequest, refusal)
 		return
 	}
-	// The buffer of a large request is left to the collector: a call further
-	// down that was given up may still be writing from it.
+	// The buffer of a large request is left to the collector: a call to a child that
+	// was cancelled may still be writing from it.
 	frame, _ := rd.Take()
 	q.m = m.rebase(frame)
 	c.spawn(q)
@@ -163,8 +163,8 @@ func (c *Conn) worker(q *request) {
 	}
 }
 
-// admit enters a request of so many bytes into the table, as one of so many; the
-// text tells why it is refused.
+// admit enters a request of size bytes into the table, if there are fewer than most;
+// the text says why it is refused.
 func (c *Conn) admit(id string, r served, size, most int) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -206,8 +206,8 @@ func (c *Conn) Serving() int {
 	return c.tabs.active
 }
 
-// serve answers one request. It keeps its turn until the Writer has taken the
-// answer: a peer that asks and does not read fills no memory.
+// serve answers one request. The request keeps its place until the Writer has taken
+// the answer, so a peer that asks and does not read cannot fill the memory.
 func (c *Conn) serve(q *request) {
 	ctx, m := q.ctx, q.m
 	defer c.busy.Done()
@@ -246,8 +246,8 @@ func (c *Conn) notification(m *Message) {
 	Guard(c.o.Log, m, func() { c.h.ServeNotification(m) })
 }
 
-// Guard calls what serves m and reports whether it returned. A panic is logged:
-// what is broken in one message must not end the others.
+// Guard calls serve, which serves m, and reports whether it returned. A panic is
+// logged, and does not end the program: other messages go on.
 func Guard(log zerolog.Logger, m *Message, serve func()) (ok bool) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -282,7 +282,7 @@ func (c *Conn) reply(ctx context.Context, id string, a Answer) {
 	if err != nil {
 		c.o.Log.Debug().Err(err).Msg("an answer could not be written")
 		if queued {
-			return // it may still be in the hands of the Writer
+			return // the Writer may still use it
 		}
 	}
 	f.free()
@@ -306,8 +306,8 @@ func (c *Conn) replyInline(id string, a Answer) {
 	})
 }
 
-// refuse answers with an error from the read loop, which must not block: a
-// peer that floods us with nonsense and does not read loses answers.
+// refuse answers with an error from the read loop, which must not block. A peer that
+// sends many bad messages and does not read loses answers.
 func (c *Conn) refuse(id []byte, code int64, text string) {
 	if id == nil {
 		id = []byte("null")
@@ -364,9 +364,9 @@ func (c *Conn) response(rd *Reader, m *Message) {
 	p.finish(answered{resp: res})
 }
 
-// bad deals with a line that is no message. What is known to be an answer is
-// never answered: two peers that cannot read each other would do it for ever.
-// refuse is how others are.
+// bad deals with a line that is no message. A line that is known to be an answer is
+// never answered, because two peers that cannot read each other would go on for ever.
+// Other lines are refused by refuse.
 func (c *Conn) bad(line []byte, err error, refuse func(id []byte, code int64, text string)) {
 	code, reason := int64(CodeParse), err.Error()
 	var se *SyntaxError
@@ -442,7 +442,7 @@ func (c *Conn) tooLong(e *TooLongError) {
 	}
 }
 
-// endBroken ends the calls that a line without sense may have answered.
+// endBroken ends the calls that a broken line may have answered.
 func (c *Conn) endBroken(ids []string, reason string, line []byte) {
 	ended := false
 	for _, id := range ids {

@@ -74,8 +74,7 @@ func (s *splitter) value(b []byte) ([]byte, error) {
 	return b[end-len(v) : end], nil
 }
 
-// name reads the name of a member. Those that are met all the time cost no
-// memory.
+// name reads the name of a member. Frequent names cost no memory.
 func (s *splitter) name() (string, error) {
 	v, err := s.dec.ReadValue()
 	if err != nil {
@@ -85,7 +84,7 @@ func (s *splitter) name() (string, error) {
 		return "", errors.New("object member name must be a string")
 	}
 	if bytes.IndexByte(v, '\\') >= 0 || !utf8.Valid(v) {
-		b, _ := jsontext.AppendUnquote(nil, v) // its only error is bad UTF-8, mended all the same
+		b, _ := jsontext.AppendUnquote(nil, v) // its only error is bad UTF-8, which is replaced
 		return string(b), nil
 	}
 	return knownName(v[1 : len(v)-1]), nil
@@ -121,7 +120,7 @@ func Split(frame []byte, strict bool, m *Message) error {
 	var se *SyntaxError
 	if !errors.As(err, &se) {
 		se = &SyntaxError{reason(err), CodeParse}
-		// The decoder's own complaints: JSON after all, read less strictly?
+		// Is it JSON when read less strictly?
 		if tooDeep(err) || strict && wellFormed(frame) {
 			se.Code = CodeInvalidParams
 		}
@@ -130,7 +129,7 @@ func Split(frame []byte, strict bool, m *Message) error {
 	return se
 }
 
-// wellFormed reports whether line is one JSON value, whatever it says.
+// wellFormed reports whether line is one JSON value of any kind.
 func wellFormed(line []byte) bool {
 	return jsontext.Value(line).IsValid(lenientOptions...)
 }
@@ -183,8 +182,8 @@ func (s *splitter) end() error {
 	return nil
 }
 
-// dropNull takes the null out of an answer that has both members, as peers of
-// JSON-RPC 1.0 habits send it.
+// dropNull removes the null from an answer that has both result and error, as in
+// JSON-RPC 1.0.
 func dropNull(m *Message) {
 	switch {
 	case string(m.Error) == "null":
@@ -366,9 +365,9 @@ func recoverable(id string) bool { return len(id) <= DefaultIDLimit && checkID([
 
 // Members calls yield for each member of the JSON object raw, in order, with
 // its decoded name and raw value (a part of raw), until yield returns false.
-// The object is read leniently. raw that is no object is an error.
+// Duplicate names and invalid UTF-8 are tolerated. raw that is no object is an error.
 func Members(raw []byte, yield func(name string, value []byte) bool) error {
-	if len(raw) == 0 { // there is no such member, as often as not
+	if len(raw) == 0 { // often there is no such member
 		return errNoObject
 	}
 	s := splitters.Get().(*splitter)

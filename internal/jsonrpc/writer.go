@@ -15,15 +15,14 @@ const (
 	gathered       = 8 << 10  // parts up to here are copied to be written in one go
 	piece          = 64 << 10 // small parts are gathered into pieces of this size
 	batch          = 8        // chunks handed to the peer at a time
-	contentionLast = 8        // times that a lone sender looks around for others, once there were some
+	contentionLast = 8        // times that a lone sender yields to others, after there were some
 	controlGap     = 1 << 20  // how far refusals and cancellations may go over the limit
 )
 
-// A Writer writes frames to one peer: in the order of Send, one at a time,
-// each whole. At most its limit of bytes waits; who comes then waits for its
-// turn, first come first served, or for the end of its context. Where the peer
-// can take a frame at once it is written by the sender itself, without waking
-// anybody; only what does not fit is left to a goroutine, which ends when
+// A Writer writes frames to one peer: in the order of Send, one at a time, each
+// whole. At most limit bytes are queued. Further senders wait in order, or until their
+// context ends. If the peer can take a frame at once, the sender writes it itself,
+// without waking a goroutine. Only the rest is left to a goroutine, which ends when
 // nothing is left to write.
 type Writer struct {
 	w      io.Writer
@@ -44,13 +43,13 @@ type Writer struct {
 	scratch    []byte        // of who is writing
 	group      [batch][]byte // of who is writing
 	spare      []byte        // a piece to be used again
-	contention int           // others have come while somebody wrote, not long ago
+	contention int           // how often a lone sender still yields, since others came lately
 	wide       bool          // w has been widened
 	wg         sync.WaitGroup
 }
 
-// waiter is a frame without a place. Its turn is closed when it has got one,
-// or never will.
+// waiter is a frame that waits for a place in the queue. turn is closed when it has
+// one, or never will.
 type waiter struct {
 	parts      [][]byte
 	class      class
@@ -239,8 +238,8 @@ func (w *Writer) accept(parts [][]byte, total int, borrow bool) (*completion, er
 	return s, nil
 }
 
-// coalesce writes a small frame with those that others have ready: where many
-// send, one lets the others come first and writes for all of them. It is
+// coalesce writes a small frame together with those of other senders. If there are
+// many, one yields until the others have queued theirs, and writes for all. It is
 // called as accept is.
 func (w *Writer) coalesce(parts [][]byte) error {
 	w.enqueue(parts, 0, false)
@@ -254,8 +253,8 @@ func (w *Writer) coalesce(parts [][]byte) error {
 	return w.push()
 }
 
-// offer is send for who must not wait. false: the frame has no place, and must
-// be sent as others are. Where there is a completion, large parts are still in use.
+// offer is send for callers that must not wait. false: the queue is full, and the frame
+// must be sent otherwise. With a completion, large parts are still in use.
 func (w *Writer) offer(parts [][]byte) (*completion, bool) {
 	total, c := measure(parts)
 	w.mu.Lock()
@@ -289,10 +288,10 @@ func (w *Writer) kick() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.writing || w.err != nil || len(w.queue) == 0 {
-		return // somebody has seen to it
+		return // another sender has written it
 	}
 	w.writing = true
-	_ = w.push() // whoever sends next is told
+	_ = w.push() // the next sender gets the error
 }
 
 // push writes the front of the queue as far as that needs no waiting, and

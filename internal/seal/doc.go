@@ -1,14 +1,14 @@
-// Package seal makes tokens that whoever carries them can neither read nor
-// alter: the state of a request that is answered with a question (2026-07-28,
-// basic/patterns/mrtr) goes through the client, who may be anybody.
+// Package seal makes tokens that their carrier can neither read nor alter. They are
+// for the state of a request that is answered with a question (2026-07-28,
+// basic/patterns/mrtr): it goes through the client, who may be anybody.
 //
 // # What a token holds to
 //
-// A token opens for the purpose that it was sealed for, with the binding it was
-// sealed with (who may bring it, with which request), by a hub that has the
-// same key, and until it expires. Purpose and binding are not in it: who opens it says what
-// they have to be. Of what is wrong with a token nothing is told but whether it
-// has expired, which only its maker can have written.
+// A token opens only for the purpose and the binding that it was sealed with, by a
+// hub with the same key, and until it expires. The binding says who may bring the
+// token, with which request. Purpose and binding are not in the token: whoever opens
+// it says what they must be. The error says only whether a token has expired, or is
+// wrong in another way, so that it helps nobody to forge one.
 //
 // # How
 //
@@ -19,7 +19,7 @@
 //
 // # What it refuses to do
 //
-// It does not make a token single-use: who needs that keeps count of what was
+// It does not make a token single-use: callers that need that must remember what was
 // opened. It keeps no clock, no list of tokens, and no key but its own; it
 // never logs. The zero Sealer opens nothing.
 //

@@ -30,7 +30,7 @@ func serveHTTP(ctx context.Context, h *hub.Hub, file *config.File, log zerolog.L
 	if err != nil {
 		return exit.Errorf(exit.Failure, "cannot serve HTTP on %s: %w", address, err)
 	}
-	if addr := ln.Addr().String(); len(opts.Tokens) == 0 && !isLoopback(addr) {
+	if addr := ln.Addr().String(); len(opts.Tokens) == 0 && opts.Resource == nil && !isLoopback(addr) {
 		return errors.Join(exit.Errorf(exit.Config, "%s can be reached from other machines, so clients must show a token: add http.tokens to hub.json, or listen on 127.0.0.1", addr), ln.Close())
 	}
 	fmt.Fprintf(os.Stderr, "mcphub: serving http://%s/mcp\n", ln.Addr())

@@ -1,10 +1,15 @@
 package setup
 
 import (
+	"cmp"
+	"context"
+	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/rs/zerolog"
@@ -12,6 +17,7 @@ import (
 	"mcphub/hub"
 	"mcphub/internal/config"
 	"mcphub/internal/exit"
+	"mcphub/internal/issuers"
 	"mcphub/rootsmgr"
 )
 
@@ -44,18 +50,63 @@ func HTTPOptions(f *config.File, env func(string) (string, bool), log zerolog.Lo
 				return o, &exit.Error{Code: exit.Config, Err: at}
 			}
 		}
-		token := hub.Token{Name: t.Name, Secret: secret}
-		for j, dir := range t.Roots {
-			entry := rootsmgr.SettingEntry(rootsmgr.OS{}, dir, f.Dir())
-			token.Roots = append(token.Roots, entry)
-			for _, sk := range unopened(entry) {
-				p := f.At("http", "tokens", fmt.Sprint(i), "roots", fmt.Sprint(j))
-				log.Warn().Str("at", fmt.Sprintf("%s:%d", p.File, p.Line)).Str("token", t.Name).Str("root", dir).Str("reason", sk.Reason).Msg("a directory of a token opens nothing")
+		o.Tokens = append(o.Tokens, hub.Token{Name: t.Name, Secret: secret, Roots: ceiling(f, t.Roots, log, "http", "tokens", fmt.Sprint(i), "roots")})
+	}
+	o.Resource = resource(f, log)
+	return o, nil
+}
+
+// ceiling makes roots of directories that somebody never leaves; at is their place in
+// hub.json.
+func ceiling(f *config.File, dirs []string, log zerolog.Logger, at ...string) []rootsmgr.Entry {
+	var all []rootsmgr.Entry
+	for j, dir := range dirs {
+		entry := rootsmgr.SettingEntry(rootsmgr.OS{}, dir, f.Dir())
+		all = append(all, entry)
+		for _, sk := range unopened(entry) {
+			p := f.At(append(slices.Clone(at), fmt.Sprint(j))...)
+			log.Warn().Str("at", fmt.Sprintf("%s:%d", p.File, p.Line)).Str("root", dir).Str("reason", sk.Reason).Msg("a directory of a ceiling opens nothing")
+		}
+	}
+	return all
+}
+
+// resource makes the hub a protected resource, where hub.json has issuers; else nil.
+func resource(f *config.File, log zerolog.Logger) *hub.Resource {
+	if len(f.HTTP.Issuers) == 0 {
+		return nil
+	}
+	r := &hub.Resource{URL: f.HTTP.Resource}
+	var all []issuers.Issuer
+	for i, one := range f.HTTP.Issuers {
+		made := issuers.Issuer{URL: one.Issuer, Audience: cmp.Or(one.Audience, f.HTTP.Resource), Principal: one.Principal, Scopes: one.Scopes}
+		if one.Roots != nil {
+			made.Ceiling = &issuers.Ceiling{Claim: one.Roots.Claim, Values: map[string][]rootsmgr.Entry{}}
+			for value, dirs := range one.Roots.Values {
+				made.Ceiling.Values[value] = ceiling(f, dirs, log, "http", "issuers", fmt.Sprint(i), "roots", "values", value)
 			}
 		}
-		o.Tokens = append(o.Tokens, token)
+		all = append(all, made)
+		r.Issuers = append(r.Issuers, one.Issuer)
+		for _, scope := range one.Scopes {
+			if !slices.Contains(r.Scopes, scope) {
+				r.Scopes = append(r.Scopes, scope)
+			}
+		}
 	}
-	return o, nil
+	verifier := issuers.New(all, http.DefaultClient)
+	r.Verify = func(ctx context.Context, token string) (hub.Caller, error) {
+		id, err := verifier.Verify(ctx, token)
+		var lacks *issuers.ScopeError
+		switch {
+		case errors.As(err, &lacks):
+			return hub.Caller{}, fmt.Errorf("%w: %q", hub.ErrScope, lacks.Scope)
+		case err != nil:
+			return hub.Caller{}, err
+		}
+		return hub.Caller{Name: hub.PrincipalOf(id.Principal, id.Issuer), Ceiling: id.Ceiling, Groups: id.Groups, Expires: id.Expires}, nil
+	}
+	return r
 }
 
 // unopened says why a directory of a token opens nothing.

@@ -214,7 +214,7 @@ func (l *linter) roots() {
 // http finds what serve --http would refuse to begin with, where the file has
 // an http block at all.
 func (l *linter) http() {
-	if len(l.file.HTTP.Tokens) == 0 && !isLocalAddress(l.file.HTTP.Listen) {
+	if len(l.file.HTTP.Tokens)+len(l.file.HTTP.Issuers) == 0 && !isLocalAddress(l.file.HTTP.Listen) {
 		l.report(config.SeverityError, fmt.Sprintf("%s can be reached from other machines, so serve --http refuses it without tokens", l.file.HTTP.Listen),
 			`add "http.tokens", or listen on 127.0.0.1`, "http", "listen")
 	}

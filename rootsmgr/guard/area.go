@@ -63,8 +63,7 @@ func (a *Areas) known(path string) int {
 	return at.Root
 }
 
-// area is canonical for a directory that need not exist, and that this process
-// need not be allowed to read.
+// area is Canonical for a directory that need not exist or be readable.
 func (d *Disk) area(raw string) (Area, error) {
 	p := d.Platform
 	f, err := d.Canonical(raw)
@@ -94,10 +93,11 @@ func (a *Areas) Words() int { return (a.count + 63) / 64 }
 
 // AreaSets are sets of areas, bit n for the Area with Number n.
 type AreaSets struct {
-	// Of each reading by itself, generously: an area in any spelling, and in any
-	// letter case where the system ignores it. For what must not be missed.
+	// For each reading: areas that it lies in by any spelling, and by any letter case
+	// if the system ignores case. Use them for what must not be missed.
 	Lexical, Physical, Cleaned []uint64
-	// Of all readings at once, exactly as a Guard decides. For what may be opened.
+	// Areas that all readings lie in, exactly as a Guard decides. Use it for what may
+	// be opened.
 	Every []uint64
 }
 

@@ -9,7 +9,7 @@ import (
 	"mcphub/rootsmgr/platform"
 )
 
-// Found is what is to be a root, as the filesystem is now.
+// Found is a directory or file that is to be a root, as the filesystem is now.
 type Found struct {
 	Given string   // absolute, cleaned as text; "" where that cannot be said
 	Path  string   // every symlink resolved, spelled as the filesystem has it; "" where that cannot be said
@@ -23,9 +23,9 @@ var (
 	ErrNoDir   = errors.New("it is not a directory")
 )
 
-// Canonical looks at a directory or file that is to be a root. The error says in
-// plain words why it can be none, and is ErrMissing where there is nothing: what
-// was found tells then where it would be.
+// Canonical looks at a directory or file that is to be a root. The error says why
+// it cannot be one. If nothing exists there, the error is ErrMissing, and Found
+// says where it would be.
 func (d *Disk) Canonical(raw string) (Found, error) {
 	p := d.Platform
 	raw = p.Slashed(p.FromMSYS(raw))
@@ -89,9 +89,8 @@ func (d *Disk) HomeFolder() Found {
 	return Found{}
 }
 
-// reaches reports whether the spelling itself exists: one that enters what does
-// not exist and climbs out again names nothing, whatever is left once it is
-// cleaned.
+// reaches reports whether the path exists as it is spelled. "/missing/../etc" does
+// not, although its cleaned form does.
 func (d *Disk) reaches(raw string) bool {
 	end, why := d.walk(raw)
 	return why == nil && !end.void
@@ -110,10 +109,10 @@ func plain(err error) error {
 }
 
 // Aliases returns further spellings of a canonical root that the system itself
-// makes: /tmp of macOS is a link to /private/tmp, and a home folder may be
-// reached by a link (/home to /var/home). A client that asked the kernel for
-// its directory and a user who wrote the short form mean the same one. Only the
-// reading as text is widened by these: the physical ones still decide.
+// makes: on macOS /tmp is a link to /private/tmp, and /home may be a link to
+// /var/home. A client may send one spelling as its root and the other in a call.
+// Aliases count only for the reading as text. The physical readings must lie
+// inside as well.
 func (d *Disk) Aliases(path string, home Found) []string {
 	var out []string
 	p := d.Platform
@@ -132,7 +131,7 @@ func (d *Disk) Aliases(path string, home Found) []string {
 	return out
 }
 
-// Nothing reports that there is no such path, or can be none.
+// Nothing reports that no such path exists, or can exist.
 func (d *Disk) Nothing(raw string) bool {
 	end, why := d.walk(raw)
 	return why == nil && (end.missing > 0 || end.void) || why != nil && why.cause == platform.CauseTooLong

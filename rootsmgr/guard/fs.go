@@ -69,7 +69,7 @@ func (OS) Home() string {
 // Platform is that of this process.
 func (OS) Platform() platform.Platform { return platform.Host() }
 
-// Disk is an FS with its optional abilities looked up once.
+// Disk is an FS and its optional interfaces, looked up once.
 type Disk struct {
 	FS
 	Platform platform.Platform
@@ -79,7 +79,7 @@ type Disk struct {
 	links    *[]string // where set, every symlink that is followed is noted here
 }
 
-// NewDisk looks up what an FS is able to do; nil is one that has nothing.
+// NewDisk looks up the optional interfaces of an FS. nil is an empty FS.
 func NewDisk(fsys FS) Disk {
 	if fsys == nil {
 		fsys = noFS{}
@@ -119,7 +119,7 @@ func (d *Disk) Mode(name string) (fs.FileMode, error) {
 	return info.Mode(), nil
 }
 
-// noFS has nothing and knows nothing: what is asked of it is refused.
+// noFS is empty and refuses every request.
 type noFS struct{}
 
 func (noFS) Lstat(string) (fs.FileInfo, error) { return nil, fs.ErrInvalid }

@@ -30,8 +30,8 @@ func (g *Guard) Roots() []Root {
 	return all
 }
 
-// Above is the innermost root that is a clean path, or lies above it: by every
-// spelling, or by canonical paths only. It resolves nothing.
+// Above is the innermost root at or above a clean path. physical: only canonical
+// paths of roots count, otherwise every spelling. It resolves nothing.
 func (g *Guard) Above(path string, physical bool) (Root, bool) {
 	set, at, ok := g.find(path, physical)
 	if !ok {
@@ -120,10 +120,10 @@ func (g *Guard) find(path string, physical bool) (*Index, Hit, bool) {
 	return in, best, in != nil
 }
 
-// Union is the Guard of all roots of several Guards together: what is in one
-// reading inside a root of the first, in another inside one of the second, is
-// inside. Nil and zero Guards add nothing. All must look at the same FS; the
-// first one's is used.
+// Union is the Guard of all roots of several Guards together. A path is inside
+// even if one reading lies in a root of the first, and another in a root of the
+// second. Nil and zero Guards add nothing. All must look at the same FS; the first
+// one's is used.
 func Union(guards ...*Guard) *Guard {
 	u := &Guard{}
 	for _, g := range guards {

@@ -35,7 +35,7 @@ type folded struct {
 	physical bool
 }
 
-// NewIndex returns one without roots.
+// NewIndex returns an Index without roots.
 func NewIndex() *Index {
 	return &Index{byText: map[string]spelled{}, byFold: map[string][]folded{}}
 }
@@ -58,8 +58,8 @@ func (x *Index) Add(p platform.Platform, spelling string, i int32, physical bool
 	}
 	x.byText[spelling] = at
 	x.depths |= depthBit(depthOf(p, spelling))
-	// A client may list one directory in thousands of spellings; what is not
-	// kept here only denies.
+	// A client may list one directory in thousands of spellings. A spelling that
+	// is not kept only causes denials.
 	if key := foldKey(spelling); len(x.byFold[key]) < maxFolded {
 		x.byFold[key] = append(x.byFold[key], folded{spelling, i, physical})
 	}
@@ -97,8 +97,8 @@ func depthOf(p platform.Platform, path string) int {
 // Hit is the root found and the length of the part of the path that names it.
 type Hit struct{ Root, End int }
 
-// Find returns the innermost root at or above a clean absolute path: by every
-// spelling, or by canonical paths only.
+// Find returns the innermost root at or above a clean absolute path. physical:
+// only canonical paths of roots count, otherwise every spelling.
 func (x *Index) Find(p platform.Platform, path string, physical bool) (Hit, bool) {
 	best, ok := Hit{}, false
 	x.prefixes(p, path, func(end int) {
@@ -117,9 +117,9 @@ func (x *Index) Find(p platform.Platform, path string, physical bool) (Hit, bool
 	return best, ok
 }
 
-// FindFolded is find for filesystems on which several spellings name one
-// directory. The filesystem has the last word: only a prefix that is the very
-// directory of the root counts.
+// FindFolded is Find for filesystems on which several spellings name one
+// directory. A prefix counts only if the filesystem says that it is the very
+// directory of the root.
 func (x *Index) FindFolded(e *Disk, path string, physical bool) (Hit, bool) {
 	if e.same == nil || len(x.byFold) == 0 {
 		return Hit{}, false

@@ -63,7 +63,7 @@ type trail struct {
 	mode    fs.FileMode // of the last component that exists
 	missing int         // components of path and tail beyond that one
 	links   int         // symlinks followed
-	void    bool        // ".." left what is no directory, or not there: to the kernel the path names nothing
+	void    bool        // ".." followed something that is no directory, or does not exist: the kernel finds nothing
 }
 
 // magicDepth is more components than isMagic ever looks at.
@@ -80,10 +80,10 @@ func (r *refusal) of(path string) *UnresolvableError {
 	return &UnresolvableError{Path: path, At: r.at, Cause: r.cause, Err: r.err}
 }
 
-// walk resolves an absolute path as the kernel does, one component at a time.
-// It differs in what does not exist: a missing component, and one below a
-// regular file, is kept as text, and ".." after it takes it away again, from
-// where the walk looks at the disk once more.
+// walk resolves an absolute path as the kernel does, one component at a time. It
+// differs in components that do not exist, or lie below a regular file. They are
+// kept as text, and a ".." after them removes them again. From there the walk
+// looks at the disk once more.
 func (d *Disk) walk(path string) (trail, *refusal) {
 	p, sep := d.Platform, d.Platform.Sep()
 	n := p.RootLen(path)

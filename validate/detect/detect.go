@@ -18,7 +18,7 @@ import (
 const (
 	MaxValue = 1 << 16 // no spelling of a longer value fits a path, whatever is decoded or trimmed
 	MaxRaw   = 4 << 10 // of a string, kept for the report
-	maxCheap = 4 << 20 // a longer string that may be a list is refused: nobody reads it to its end in reasonable time
+	maxCheap = 4 << 20 // a longer string that may be a list is refused: reading it would take too long
 )
 
 // detector finds the paths of one call. It belongs to one goroutine.
@@ -33,7 +33,7 @@ type detector struct {
 	roleKey   int32 // memo of role
 	roleSeen  access.Role
 	at        source
-	course    shell.Course     // where cd went before the word that is looked at
+	course    shell.Course     // where cd went before the present word
 	variables *shell.Variables // of the shell string that it stands in, nil in none
 	inWords   bool             // the words of a shell string are looked at
 	argv      vector           // the latest array of words
@@ -52,14 +52,14 @@ type source struct {
 	seen                  map[seen]bool
 }
 
-// place is what holds for a value because of where it stands.
+// place is what the position of a value in the arguments says about it.
 type place struct {
 	class names.Class
 	key   int32         // member whose name governs, -1 none
 	rule  *declare.Rule // declaration that governs
 	at    declare.At    // in the tool's declarations
 	names bool          // member names directly below are paths
-	bare  bool          // a name without a slash may be a file's: it stands beside a path, or below one
+	bare  bool          // a name without a slash may be a file: it stands beside a path, or below one
 	level int           // of JSON in strings
 	after elementAfter
 	under bool // below an object that was declared as a path
@@ -157,7 +157,7 @@ func (d *detector) object(id int32, p place) error {
 			q.class = d.editClass(id, c, &edit)
 		}
 		if q.class == names.Path && q.rule == nil && d.isRoute(c) {
-			q.class = names.Other // what begins with nothing on this machine is no path; anything else is
+			q.class = names.Other // a value counts as a path only if its first component exists on this machine
 		}
 		isPath := q.class == names.Path || q.class == names.Source || q.rule != nil && q.rule.Role != access.None
 		q.names = isPath && t.Nodes[c].Kind == strictjson.Object
@@ -210,10 +210,9 @@ func (d *detector) segments(id int32, p place) {
 	}
 }
 
-// checkTwins refuses two names that a parser which ignores case takes for one, where one of them is an argument that
-// the tool or a declaration names and the other is not: such a child reads whichever comes last, a strict one reads the
-// declared one, and only one of them was searched as what it is. Names of which neither is declared (environment
-// variables, headers, files) are searched like any other.
+// checkTwins refuses two names that differ in letter case only, if the tool or a declaration names one of them and not the
+// other. A child that ignores case reads whichever comes last, a strict one reads the declared one, and only one of them was
+// searched as what it is. If neither is declared (environment variables, headers, files), both are searched like any other.
 func (d *detector) checkTwins(a, b int32, p place) error {
 	declared := func(id int32) bool {
 		return d.tool.schema.HintsAt(d.t, id).Declared || p.at.Names(d.t.Name(id))
@@ -242,7 +241,7 @@ func (d *detector) classOf(id int32) names.Class {
 	if class != names.Other && class != names.Content && class != names.Query {
 		return class
 	}
-	// A child that ignores case reads pAth as path: it is searched as such, never exempted as such.
+	// A child that ignores case reads pAth as path. So pAth is searched like path, but gets no exemption from its name.
 	folded := chars.FoldName(name)
 	switch declared := d.tool.folded[folded]; declared {
 	case names.Other, names.Content, names.Query, names.Edit:
@@ -278,7 +277,7 @@ func (d *detector) member(id int32, p place, own *declare.Rule) {
 		return
 	}
 	if d.tool.schema.HintsAt(d.t, id).Declared {
-		return // an argument's own name is the server's word, not the caller's
+		return // the server chose the argument's name, not the caller
 	}
 	q := p
 	q.key = id
@@ -360,10 +359,10 @@ func looksNested(raw []byte) bool {
 	return false
 }
 
-// isStripped reports what a child may strip off a text before it parses it: edges, but for quotes and brackets.
+// isStripped reports a character that a child may strip off a text before it parses it: an edge, but no quote or bracket.
 func isStripped(r rune) bool { return chars.IsEdge(r) && !strings.ContainsRune("\"'`<>", r) }
 
-// value searches one string by what governs it.
+// value searches one string in the way that its name, declaration or schema asks for.
 func (d *detector) value(id int32, s string, p place) {
 	if r := p.rule; r != nil {
 		if r.Role != access.None {
@@ -436,7 +435,7 @@ func (d *detector) value(id int32, s string, p place) {
 	}
 }
 
-// isFlagged reports a string that begins with an option and goes on, by a blank or as code.
+// isFlagged reports a string that begins with an option, followed by a blank or by code.
 func isFlagged(s string) bool {
 	return len(s) > 2 && s[0] == '-' && (chars.IsLetter(s[1]) || s[1] == '-' && chars.IsLetter(s[2])) && (chars.HasBlank(s) || strings.ContainsAny(s, "'\"("))
 }
@@ -460,9 +459,8 @@ var (
 	httpMethods = chars.WordSet("GET HEAD POST PUT PATCH DELETE OPTIONS")
 )
 
-// isRoute reports a "path" that is a JSON pointer or an HTTP route: it is absolute, begins with the name of nothing on
-// this machine, and beside it stands the operation of a JSON patch (RFC 6902) or an HTTP method. Whatever begins with
-// something that is there stays a path.
+// isRoute reports a "path" that is a JSON pointer or an HTTP route. It is absolute, nothing on this machine has the name of its
+// first component, and beside it stands the operation of a JSON patch (RFC 6902) or an HTTP method.
 func (d *detector) isRoute(id int32) bool {
 	t := d.t
 	if t.Nodes[id].Kind != strictjson.String || d.tool.Boxed || t.Name(id) != "path" && t.Name(id) != "from" {

@@ -55,14 +55,14 @@ type Finding struct {
 	Context    bool         // the argument says where a tool works, not on what (cwd, projectRoot)
 	Assumed    bool         // the role is only guessed
 	Written    bool         // it stands after a redirection
-	Weak       bool         // it counts only for what is there
+	Weak       bool         // it counts only if something exists there
 	InShell    bool         // it is a word of a command
-	Operand    bool         // it is a word that a program is given: of a command, a vector or SQL
-	Makes      bool         // it names what need not be there yet
-	Runs       bool         // it stands where a program does: it is run, not read or written
+	Operand    bool         // it is a word that a program gets: of a command, an argument vector or SQL
+	Makes      bool         // it names something that need not exist yet
+	Runs       bool         // it stands where a command has its program: it is run, not read or written
 	Course     shell.Course // where cd went before it, in a shell string
 	Glob       string       // the pattern, where it is one of a shell
-	Instead    string       // the relative name that the text before an absolute tail may begin: it counts where there is none
+	Instead    string       // the text before an absolute tail; the tail counts only if no relative path begins with that text
 	Declare    string       // pointer with stars, for the line that would declare it
 }
 
@@ -80,8 +80,8 @@ const (
 	FormGlob         // a pattern of a shell string: counts only where it matches such a symlink
 )
 
-// Does is what the call does with the path, for people: a word of a command that is neither written to nor made is read,
-// and where nothing says what a tool does it may be either.
+// Does says in words what the call does with the path. A word of a command that is neither written to nor made is read. If
+// nothing says what a tool does, it may read or write.
 func (f *Finding) Does() string {
 	switch {
 	case f.Role != access.Write || f.Written || f.Makes:
@@ -99,7 +99,7 @@ func (f *Finding) Conditional() bool { return f.Form >= FormWord }
 // Relative reports a finding that counts only for the symlink on its way.
 func (f *Finding) Relative() bool { return f.Form >= FormLink }
 
-// Plausible reports whether the string may be something else than a path, so that a declaration is worth suggesting.
+// Plausible reports whether the string may be no path after all, so that a declaration is worth suggesting.
 func (f *Finding) Plausible() bool {
 	switch f.How {
 	case HowDeclared, HowProfile, HowFileURI, HowURI, HowScheme, HowDefault:
@@ -134,7 +134,7 @@ func (d *detector) single(at int) {
 	}
 }
 
-// seen is what two findings of one string are the same by.
+// seen is the key by which two findings of one string count as the same.
 type seen struct {
 	value               string
 	written, weak, runs bool
@@ -194,7 +194,7 @@ func (d *detector) add(f Finding, p place) {
 // unless the program stands beside it, or a key that says so. The elements of args are what a program is given.
 func (d *detector) isProgram(id int32, p place) bool {
 	if d.inWords {
-		return false // of a command line; its command word says so itself
+		return false // it is part of a command line, whose first word is the program
 	}
 	n := &d.t.Nodes[id]
 	if !d.t.IsMember(id) && d.t.Nodes[n.Parent].Kind == strictjson.Array {

@@ -12,8 +12,8 @@ import (
 	"mcphub/validate/uri"
 )
 
-// This file finds paths inside longer strings of any language. No statement, verb or dialect is recognised. A word
-// is kept wherever it may begin in one of them, and counts where it names something outside, which the judge finds out.
+// This file finds paths inside longer strings of any language. It knows no statements, verbs or dialects. A word may begin behind
+// any sign that separates words in some language. It counts only if it names something outside, which the judge looks up.
 
 // literals keeps the words of a text, as it stands and with its escapes read.
 func (d *detector) literals(id int32, s string, p place) {
@@ -21,7 +21,7 @@ func (d *detector) literals(id int32, s string, p place) {
 		return // one URI
 	}
 	if p.key >= 0 && urlWords[d.lastWord(p.key)] && dataURI.MatchString(s) {
-		return // likewise; under any other key it might be code that begins with a label
+		return // the same; under any other key it might be code that begins with a label
 	}
 	d.quotedSpans(id, s, p)
 	d.lines(id, s, p)
@@ -36,7 +36,7 @@ var dataURI = regexp.MustCompile(`(?i)^\s*data:[a-z]+/[a-z0-9.+-]+[;,]`)
 
 const quotes = "'\"`"
 
-// wordEnds end a word, and the next one begins behind them; "$" does where it is of a tag, $x$.
+// wordEnds end a word, and the next one begins behind them. So does the "$" of a tag ($x$).
 var wordEnds = byteSet("'\"`()[]{}<>,;|")
 
 // wordSigns are what a word may begin behind, and that may stand in one.
@@ -49,8 +49,8 @@ func byteSet(s string) (set [256]bool) {
 	return set
 }
 
-// quotedSpans keeps what stands between quotes of one kind, or between tags of dollar signs, blanks included. Which of
-// two quotes opens is not asked: every one may.
+// quotedSpans keeps the text between quotes of one kind, or between tags of dollar signs, blanks included. Every quote may be an
+// opening one.
 func (d *detector) quotedSpans(id int32, s string, p place) {
 	var last [256]int // where the latest span of each quote begins, 0 none
 	for i := 0; i < len(s) && !d.work.Spent(); i++ {
@@ -136,7 +136,7 @@ func tagLength(s string) int {
 	return 0
 }
 
-// lines keeps the words of each line that stand in no quotes, or in part of them.
+// lines keeps those words of each line that are not quoted as a whole.
 func (d *detector) lines(id int32, s string, p place) {
 	first := true
 	for line := range strings.FieldsFuncSeq(s, isLineEnd) {
@@ -156,11 +156,12 @@ func isLineEnd(r rune) bool {
 	return false
 }
 
-// lineSigns begin a line of which one word more may stand before a path: - name: /x, @import /x, {% include /x.
+// lineSigns begin lines in which one word more may stand before a path: - name: /x, @import /x, {% include /x.
 const lineSigns = ".\\!@#{<%:$-"
 
-// line keeps the words of one line. A word behind a blank counts only where few stand before it and none behind, so that
-// prose is none; a comment is no word. A line that begins as a client's own command (.read, \copy) is all words.
+// line keeps the words of one line. A word behind a blank counts only if few words stand before it and none behind, because
+// otherwise the line is prose. A comment is no word. In a line that begins like a command of a database client (.read, \copy)
+// every word counts.
 func (d *detector) line(id int32, line string, p place, first bool) {
 	text := strings.TrimLeftFunc(line, chars.IsBlank)
 	if text == "" {
@@ -218,8 +219,8 @@ func isComment(token string) bool {
 	return token[0] == '#' || strings.HasPrefix(token, "--") && strings.Trim(token, "-") == "" || strings.HasPrefix(token, "//") && strings.Trim(token, "/") == ""
 }
 
-// assigned keeps what stands behind the first sign of a line as one path, blanks and all: path: /My Files/x, - /My Files.
-// It counts only where it is there.
+// assigned keeps all that stands behind the first sign of a line as one path, with its blanks: path: /My Files/x, - /My Files.
+// It counts only if it exists.
 func (d *detector) assigned(id int32, line string, p place) {
 	for i := 0; i+1 < min(len(line), 256); i++ {
 		if line[i] != '=' && (line[i] != ':' && line[i] != '-' || line[i+1] != ' ') {
@@ -290,8 +291,8 @@ func (d *detector) signs(id int32, s string, p place) {
 	}
 }
 
-// literal keeps one word for the judge: it has two components or more, and is absolute, from a home folder or climbing, a URI
-// that carries a path, or a relative name that a link may lead out. weak lets it count only where it is there.
+// literal keeps one word for the judge. The word has two components or more, and is absolute, starts from a home folder, climbs,
+// is a URI that carries a path, or is a relative name that a link may lead out. weak: it counts only if it exists.
 func (d *detector) literal(id int32, v string, p place, weak bool) {
 	if v = chars.TrimEdges(v); len(v) < 3 || strings.IndexByte(v, 0) >= 0 {
 		return
@@ -323,7 +324,7 @@ func (d *detector) literal(id int32, v string, p place, weak bool) {
 	d.add(f, p)
 }
 
-// cleaned is a long path as a child writes it that cleans paths before it opens them.
+// cleaned is a long path after a child has cleaned it, as some do before they open a path.
 func cleaned(v string) string {
 	if strings.IndexByte(v, '/') < 0 {
 		return v

@@ -43,8 +43,8 @@ func (d *detector) asPath(id int32, s string, p place, how string, member bool) 
 		d.add(f, p)
 		return
 	case uri.Other:
-		// Never a path, but a child that takes no URIs would open it as one: only ".." makes a difference then. A list
-		// may begin with a URL.
+		// It is a URL, but a child that knows no URLs would open it as a path. That matters only if it has "..". A list may
+		// begin with a URL.
 		if chars.Climbs(s) {
 			f.How = HowClimbs
 			d.add(f, p)
@@ -70,7 +70,7 @@ func (d *detector) asPath(id int32, s string, p place, how string, member bool) 
 	}
 	d.inner(id, s, p, member, false)
 	if d.single(before); before < len(d.findings) && d.onlyRelative(before+1) {
-		d.findings[before].Rewritable.Single = true // names that only a link makes count are no second path
+		d.findings[before].Rewritable.Single = true // names that count only as links are no second path
 	}
 }
 
@@ -111,7 +111,7 @@ func (d *detector) inner(id int32, s string, p place, member, isURI bool) {
 	d.uris(id, s, p, member)
 }
 
-// whole trims s and refuses what is too long to be read to its end, unless it is one long word that nothing opens.
+// whole trims s. It refuses the call if s is too long to be searched, unless s is one long word that cannot be opened.
 func (d *detector) whole(id int32, s string, member bool) string {
 	if len(s) <= maxCheap {
 		return s
@@ -123,7 +123,7 @@ func (d *detector) whole(id int32, s string, member bool) string {
 	word := strings.TrimRight(s, "=") // of base64
 	if strings.ContainsAny(word, " \t\n\r,;:|=@\"'`<>()") {
 		d.from(id, member)
-		d.work.Spend(-1) // a list that nobody reads to its end in reasonable time
+		d.work.Spend(-1) // a list that would take too long to search
 	}
 	return ""
 }
@@ -185,10 +185,10 @@ func (d *detector) name(id int32, s string, p place, member bool) {
 // evidence decides whether one part or tail is a path, and says why.
 type evidence func(v string) (how string, ok bool)
 
-// plainly is the evidence where the string is a path already: absolute, home or climbing, whether or not it exists.
+// plainly is the evidence if the string is a path anyway: absolute, home or climbing, whether or not it exists.
 func (d *detector) plainly(v string) (string, bool) { return d.look(v, false) }
 
-// broadly is the evidence where nothing but the string speaks for a path: one from the root has to begin with what is there.
+// broadly is the evidence if only the string itself suggests a path: the first component of an absolute one must exist.
 func (d *detector) broadly(v string) (string, bool) { return d.look(v, true) }
 
 func (d *detector) look(v string, exempt bool) (string, bool) {
@@ -228,7 +228,7 @@ func (d *detector) look(v string, exempt bool) (string, bool) {
 	return "", false
 }
 
-// variable reports a value that begins with $NAME or ${...} and is a path once that is written out.
+// variable reports a value that begins with $NAME or ${...} and is a path once that is expanded.
 func (d *detector) variable(v string) (string, bool) {
 	name, _, n := shell.DollarName(v)
 	if n == 0 {
@@ -251,7 +251,7 @@ func (d *detector) variable(v string) (string, bool) {
 	return "", false
 }
 
-// broad looks at a string under a name that says nothing.
+// broad searches a string whose name does not say what it is.
 func (d *detector) broad(id int32, s string, p place, member bool) {
 	before := len(d.findings)
 	kind, texts := uri.Read(s)
@@ -285,7 +285,7 @@ func (d *detector) broad(id int32, s string, p place, member bool) {
 		d.cutAtNUL(id, chars.DecodePercent(v), p, member)
 	}
 	if how, ok := d.broadly(v); ok && how == HowClimbs && isText(v) {
-		d.literal(id, v, p, false) // mostly no path, and its words are looked at by themselves
+		d.literal(id, v, p, false) // it is hardly a path, and its words are searched by themselves
 	} else if ok {
 		f := Finding{Value: v, How: how, Member: member, Node: id}
 		if v != s {
@@ -316,8 +316,8 @@ func isText(v string) bool {
 	return strings.IndexByte("./~\\$", v[0]) < 0 && (chars.HasBlank(v) || strings.ContainsAny(v, quotes))
 }
 
-// cutAtNUL searches what a child that cuts a string at NUL would read, and what stands behind it. Where either is a path,
-// so is the whole, and that cannot be resolved.
+// cutAtNUL searches the text before a NUL, which is all that some children read, and the text behind it. If either is a path, the
+// whole is kept as a path, which cannot be resolved and so is denied.
 func (d *detector) cutAtNUL(id int32, v string, p place, member bool) {
 	before := len(d.findings)
 	for piece := range strings.SplitSeq(v, "\x00") {
@@ -340,8 +340,8 @@ func (d *detector) onlyRelative(from int) bool {
 	return true
 }
 
-// broadList reads a joined list under a key that says nothing: a part must be a path by itself. A text with blanks is
-// read by its words.
+// broadList searches a joined list whose key does not say what it is: each part must be a path by itself. A text with blanks is
+// searched by words.
 func (d *detector) broadList(id int32, s string, p place, member bool) {
 	if chars.HasBlank(s) {
 		return
@@ -385,7 +385,7 @@ func (d *detector) link(id int32, s string, p place, member bool) {
 	}
 }
 
-// exempted is what a declaration of "none" leaves: file URIs, and options that carry a path.
+// exempted searches a string that is declared as no path: only file URIs, and options that carry a path, count.
 func (d *detector) exempted(id int32, s string, p place) {
 	if p.class == names.Content {
 		d.prose(id, s, p)

@@ -11,7 +11,7 @@ import (
 	"mcphub/validate/uri"
 )
 
-// This file finds what free text holds that is a path all the same.
+// This file finds the few things in free text that count as paths.
 
 // prose searches a string that is free text: a whole value that is a file: URI, "@" and a path where nothing else of the
 // call is one, and the headers of a patch.
@@ -42,7 +42,7 @@ type mention struct {
 	p    place
 }
 
-// flush keeps the mentions of a call in which nothing else is a path: curl and its kin send the file then.
+// flush keeps the mentions ("@" and a path) of a call in which nothing else is a path: curl and similar programs send that file.
 func (d *detector) flush() {
 	if d.tool.takesPaths {
 		return
@@ -58,7 +58,7 @@ func (d *detector) flush() {
 	}
 }
 
-// edited is whether an object says what is replaced by what.
+// edited says whether an object names a text and its replacement.
 type edited uint8
 
 const (

@@ -28,7 +28,7 @@ type Searcher struct {
 // Result is what the arguments of one call hold. It keeps nothing of their bytes.
 type Result struct {
 	Findings  []Finding
-	Resources []Finding     // URIs of bound schemes; where the client has a say, of any
+	Resources []Finding     // URIs of schemes with prefixes; of any scheme if the client may give prefixes
 	Work      budget.Budget // what judging them may cost
 	tool      *Tool
 	value     any // the arguments, decoded, where a string may have to be rewritten and the tool has a schema
@@ -187,7 +187,7 @@ func (s *Searcher) Again(r *Result, seen *machine.Machine, work *budget.Budget, 
 	return d.findings, nil
 }
 
-// Misfit says why the arguments, with other strings at some pointers, do not fit the tool's schema.
+// Misfit says why the arguments do not fit the tool's schema once the strings at some pointers are replaced.
 func (r *Result) Misfit(texts map[string]string, work *budget.Budget) error {
 	if r.value == nil {
 		return nil

@@ -34,8 +34,8 @@ func (d *detector) shell(id int32, s string, p place) {
 	}
 }
 
-// fed gives a shell string with what the call pipes into it as a here-document, which is what it comes to; "" where there is
-// none. A shell would else be handed a script that nobody has read as one.
+// fed joins a shell string and the text that the call gives it as standard input, as a here-document; "" if there is none.
+// Otherwise a shell could be given a script that was not searched as one.
 func (d *detector) fed(id int32, s string) string {
 	n := &d.t.Nodes[id]
 	if !d.t.IsMember(id) || d.t.Nodes[n.Parent].Kind != strictjson.Object {
@@ -50,7 +50,7 @@ func (d *detector) fed(id int32, s string) string {
 			end += "D"
 		}
 		if strings.ContainsAny(s, ";&|()<>#\\\n") {
-			s = "{\n" + s + "\n}" // whoever of them reads it
+			s = "{\n" + s + "\n}" // any of the commands may read it
 		}
 		return s + " <<'" + end + "'\n" + input + "\n" + end + "\n"
 	}
@@ -87,7 +87,7 @@ func (d *detector) refuse(id int32, why string) {
 	}
 }
 
-// item searches one word of a command line by what a program makes of it. Where nobody can rely on that it is a path.
+// item searches one word of a command line by what its program makes of it. Without rely that is uncertain, and the word is a path.
 func (d *detector) item(id int32, item *shell.Item, rely bool, p place) {
 	u := item.Use
 	if !rely && u.Kind != shell.UseAssign && u.Kind != shell.UseCommand && u.Kind != shell.UseCode {
@@ -138,8 +138,8 @@ func (d *detector) wordPieces(id int32, s string, p place) {
 	})
 }
 
-// words searches the words of a text that is no shell string: of another language, or of nobody knows what. In code a slash
-// divides, and begins a pattern.
+// words searches the words of a text that is no shell string: of another or an unknown language. In code a slash may divide, or
+// begin a pattern.
 func (d *detector) words(id int32, s string, code bool, p place) {
 	if code {
 		d.word(id, s, shell.Plain, p, HowShell)
@@ -172,7 +172,7 @@ func (d *detector) named(id int32, s string, u shell.Use, p place) {
 	}
 }
 
-// sedFiles searches what may follow a command of sed that opens a file, or runs what stands behind it or in its replacement.
+// sedFiles searches a script of sed for commands that open a file or run a command, and for what they name.
 func (d *detector) sedFiles(id int32, s string, p place) {
 	for line := range strings.Lines(s) {
 		line = strings.TrimRight(line, "\n")
@@ -217,7 +217,7 @@ func (d *detector) assignment(id int32, s string, p place) bool {
 	return false
 }
 
-// word keeps one word of a shell string as a candidate: the judge decides whether it exists, and where it leads.
+// word keeps one word of a shell string for the judge, which looks whether it exists and where it leads.
 func (d *detector) word(id int32, w string, at shell.Position, p place, how string) {
 	written := at == shell.Written
 	if len(w) > MaxRaw {
@@ -302,7 +302,7 @@ func (d *detector) word(id int32, w string, at shell.Position, p place, how stri
 	d.wordNames(id, w, at, p)
 }
 
-// wordNames keeps what a word may be where only a link leads it out.
+// wordNames keeps the names in a word that count only if a link leads them out.
 func (d *detector) wordNames(id int32, w string, at shell.Position, p place) {
 	if at == shell.Command {
 		if strings.IndexByte(w, '/') > 0 && len(w) <= MaxRaw { // to run what a link leads to is fine, to name a document is not
@@ -321,12 +321,12 @@ func (d *detector) wordNames(id int32, w string, at shell.Position, p place) {
 	d.vectorNames(id, w, p)
 }
 
-// isProgramWord reports a program that is run or read: nobody but the administrator can have put it there.
+// isProgramWord reports a word that names a program of the system, where only the administrator can put files.
 func (d *detector) isProgramWord(w string, at shell.Position) bool {
 	return at != shell.Written && d.cmd.Role != access.Write && d.cmd.Role != access.Delete && d.m.IsCommand(w)
 }
 
-// bareWord searches a word as it is where its variables hold the working directory, or nothing.
+// bareWord searches a word as it reads if its variables hold the working directory, or nothing.
 func (d *detector) bareWord(id int32, w string, at shell.Position, p place, how string) {
 	if strings.IndexByte(w, '$') >= 0 && !d.work.Spend(budget.WordSteps+machine.DollarWork(w)) {
 		return
@@ -363,7 +363,7 @@ func (d *detector) urlWord(id int32, w string, p place, how string) {
 	d.urlLink(id, w, p, false)
 }
 
-// longWord searches a word that the kernel would not open as it stands, but a child that cleans it first would.
+// longWord searches a word that is too long for the kernel, but that a child could open after cleaning it.
 func (d *detector) longWord(id int32, w string, p place, how string) {
 	if chars.HasBlank(w) {
 		return // a text; its words are looked at by themselves

@@ -91,12 +91,12 @@ func bundle(s string) int {
 	return i
 }
 
-// gluedLetters are what stands before a path without a blank and is no directory: commands of sed (1r/etc/passwd),
-// bundled letters of tar (cf/etc/x.tar).
+// gluedLetters may stand directly before a path and are no directory: commands of sed (1r/etc/passwd), bundled letters of tar
+// (cf/etc/x.tar).
 var gluedLetters = regexp.MustCompile(`^(?:[$0-9,]*[rRwW]|[cxtru][zjJvpkahS]{0,4}f)$`)
 
-// glued keeps an absolute path behind an option that nobody knows (--outputdir/etc/x, -output/etc/passwd) or behind one
-// of gluedLetters, for the judge: it counts where it exists, or could be made, and the text is not rather a relative path.
+// glued keeps an absolute path directly behind an unknown option (--outputdir/etc/x, -output/etc/passwd) or behind one of
+// gluedLetters. It counts if it exists or could be created, and the whole text is not a relative path.
 func (d *detector) glued(id int32, w string, p place, how string, member bool) {
 	i := strings.IndexByte(w, '/')
 	if i < 1 || len(w) > MaxRaw || i > 64 || i+1 == len(w) || w[i+1] == '/' {
@@ -199,7 +199,7 @@ func (d *detector) tail(id int32, s string, p place, member bool) {
 	}
 }
 
-// patterns searches what a value stands for as a glob: its alternatives, written out.
+// patterns searches a value that may be a glob: each of its alternatives, expanded.
 func (d *detector) patterns(id int32, s string, p place, member bool) {
 	if chars.HasBlank(s) || !strings.ContainsAny(s, `[{(\`) || d.m.Windows {
 		return

@@ -109,7 +109,7 @@ func (t *Tool) compile(doc any) error {
 // A server takes the default of its schema for an argument that is absent, so a default that is a path is searched like
 // one that was sent.
 
-// takeDefaults keeps the defaults of the arguments that their names, a declaration or the schema make paths.
+// takeDefaults keeps the defaults of arguments that are paths by name, declaration or schema.
 func (t *Tool) takeDefaults(s *schema.Schema) {
 	t.defaults = make(map[string]any)
 	at := map[*jsonschema.Schema]bool{s.Root: true}

@@ -13,14 +13,13 @@ import (
 
 const maxEnds = 4 // components that a server may cut off the path of a URI
 
-// sliced searches what follows the scheme of a URI as what a server without templates would open, which slices the URI by
-// hand: from each of its slashes on. That a URI holds no path is the rule, so
-// every slice counts only where something is there. The schemes of the web count only where the child itself says by a
-// template that it serves them.
+// sliced searches the end of a URI from each of its slashes on, because servers without templates cut URIs apart by hand and
+// open what they get. Most URIs hold no path, so a slice counts only if something exists there. URIs of web schemes are
+// searched only if a template of the child says that it serves them.
 func (d *detector) sliced(id int32, spellings, templates []string) {
 	p := place{key: -1}
 	if len(spellings[0]) > uri.MaxLength && len(templates) > 0 {
-		d.add(Finding{Value: spellings[0], How: HowURI, Node: id}, p) // longer than what templates are held against
+		d.add(Finding{Value: spellings[0], How: HowURI, Node: id}, p) // too long to be matched against templates
 		return
 	}
 	for _, s := range spellings {
@@ -36,7 +35,7 @@ func (d *detector) sliced(id int32, spellings, templates []string) {
 					d.slice(id, "/"+rest[begin:], p)
 				}
 			}
-			// What climbs within the path is part of the slices before it; behind the host it is not.
+			// A slice that begins with ".." is part of the slices before it, except directly behind the host.
 			if n < 2 || !strings.HasPrefix(chars.DecodePercent(rest[begin:]), "..") {
 				d.slice(id, rest[begin:], p)
 			}
@@ -106,7 +105,7 @@ func (d *detector) uris(id int32, s string, p place, member bool) {
 	if len(s) > chars.MaxPath {
 		return
 	}
-	// A child that decodes or normalises before it looks for a scheme: file%3A///etc, full-width letters.
+	// Some children decode or normalise before they look for a scheme: file%3A///etc, full-width letters.
 	for _, other := range []string{chars.DecodePercent(s), chars.Compatible(s)} {
 		if other == s || chars.IndexFold(other, "file:") < 0 || chars.IndexFold(s, "file:") >= 0 {
 			continue
@@ -117,7 +116,7 @@ func (d *detector) uris(id int32, s string, p place, member bool) {
 	}
 }
 
-// urlWords, as the last word of a key, say that a URL is what it looks like.
+// urlWords, as the last word of a key, say that a value that looks like a URL is one.
 var urlWords = chars.WordSet("url urls uri uris href hrefs link links endpoint endpoints homepage website webhook")
 
 // urlLink keeps a URL that a child without URLs would open as a name: a repository may hold a link called "https:".

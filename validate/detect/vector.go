@@ -153,10 +153,10 @@ type elementAfter uint8
 
 const (
 	afterOther elementAfter = iota
-	afterCode               // a program: -c, -e
+	afterCode               // code, as behind -c and -e
 )
 
-// codeFlags say that the next element of an array is a program.
+// codeFlags say that the next element of an array is code.
 var codeFlags = chars.WordSet("-c -lc -ic -ec -xc -cl -ce -cx -lic -ilc -e -E -S -p -r -x --command --eval --exec --execute --print eval")
 
 // after reads the element before one.
@@ -183,8 +183,8 @@ func (d *detector) programBeside(p place) string {
 	return ""
 }
 
-// vectorNames keeps the relative names that an element of an argument vector, or a word of a command, may mean: itself,
-// what stands behind a sign, and the value of a short option.
+// vectorNames keeps the relative names in an element of an argument vector, or in a word of a command: the whole, the text behind
+// a sign, and the value of a short option.
 func (d *detector) vectorNames(id int32, s string, p place) {
 	v := chars.TrimEdges(s)
 	if len(v) > MaxRaw || chars.HasBlank(v) {

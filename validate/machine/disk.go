@@ -11,26 +11,27 @@ import (
 	"slices"
 	"strings"
 
-	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
+	"mcphub/rootsmgr/platform"
 	"mcphub/validate/access"
 	"mcphub/validate/chars"
 	"mcphub/validate/shell"
 )
 
-// A rootsmgr.FS may offer more than resolving needs; OS is known to.
+// A guard.FS may offer more than resolving needs; OS is known to.
 type (
 	lister interface {
 		ReadDir(name string) ([]fs.DirEntry, error)
 	}
 	writer     interface{ Writable(dir string) bool }
-	platformer interface{ Platform() rootsmgr.Platform }
+	platformer interface{ Platform() platform.Platform }
 )
 
-func platformOf(fsys rootsmgr.FS) rootsmgr.Platform {
+func platformOf(fsys guard.FS) platform.Platform {
 	if p, ok := fsys.(platformer); ok {
 		return p.Platform()
 	}
-	return rootsmgr.Host()
+	return platform.Host()
 }
 
 // FirstExists answers: does the first component of an absolute value, after lexical cleaning and before any colon,
@@ -98,11 +99,11 @@ func (m *Machine) spelledSo(first string) bool {
 }
 
 // ReadDir lists a directory, where the filesystem can.
-func ReadDir(fsys rootsmgr.FS, dir string) ([]fs.DirEntry, error) {
+func ReadDir(fsys guard.FS, dir string) ([]fs.DirEntry, error) {
 	if l, ok := fsys.(lister); ok {
 		return l.ReadDir(dir)
 	}
-	if _, ok := fsys.(rootsmgr.OS); ok {
+	if _, ok := fsys.(guard.OS); ok {
 		return os.ReadDir(dir)
 	}
 	return nil, errors.ErrUnsupported
@@ -184,7 +185,7 @@ func (m *Machine) HoldsPrograms(dir string) bool {
 // isAdministered reports a directory that is there and in which this user cannot put anything; for the administrator, one
 // in which nobody else can.
 func (m *Machine) isAdministered(dir string) bool {
-	place, err := rootsmgr.Resolve(m.FS, dir)
+	place, err := guard.Resolve(m.FS, dir)
 	if err != nil || !place.Dir {
 		return false
 	}
@@ -220,11 +221,11 @@ func (m *Machine) Parent(p string) string {
 // MayWrite reports whether this user may add names to a directory.
 func (m *Machine) MayWrite(dir string) bool { return writable(m.FS, dir) }
 
-func writable(fsys rootsmgr.FS, dir string) bool {
+func writable(fsys guard.FS, dir string) bool {
 	if w, ok := fsys.(writer); ok {
 		return w.Writable(dir)
 	}
-	if _, ok := fsys.(rootsmgr.OS); ok {
+	if _, ok := fsys.(guard.OS); ok {
 		return mayWrite(dir)
 	}
 	return true

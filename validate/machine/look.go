@@ -5,7 +5,8 @@ import (
 	"io/fs"
 	"os"
 
-	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
+	"mcphub/rootsmgr/platform"
 	"mcphub/validate/budget"
 )
 
@@ -13,7 +14,7 @@ import (
 // once, so that what lies above many paths costs one look. Nothing is kept for the next call. A look that the budget does
 // not cover fails, which denies.
 type callFS struct {
-	fs    rootsmgr.FS
+	fs    guard.FS
 	work  *budget.Budget
 	seen  map[string]entry
 	users map[string]home
@@ -115,7 +116,7 @@ func (c *callFS) SameFile(a, b fs.FileInfo) bool {
 	return os.SameFile(a, b)
 }
 
-func (c *callFS) Platform() rootsmgr.Platform { return platformOf(c.fs) }
+func (c *callFS) Platform() platform.Platform { return platformOf(c.fs) }
 
 // ReadDir costs a step for each name, after it was read: how many there are is not the caller's doing.
 func (c *callFS) ReadDir(name string) ([]fs.DirEntry, error) {

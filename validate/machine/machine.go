@@ -6,15 +6,16 @@ import (
 	"slices"
 	"strings"
 
-	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
+	"mcphub/rootsmgr/platform"
 	"mcphub/validate/budget"
 	"mcphub/validate/chars"
 )
 
 // Machine is the filesystem and the environment that a call is judged by.
 type Machine struct {
-	FS        rootsmgr.FS
-	Platform  rootsmgr.Platform
+	FS        guard.FS
+	Platform  platform.Platform
 	Home      string // "" where it is not known
 	Windows   bool
 	Folds     bool     // names that differ by letter case only are one
@@ -27,9 +28,9 @@ type Machine struct {
 
 // New is a Machine of this process: with its disk, home folder and environment where none are given. inherited
 // are the variables that some child gets beyond those that all get.
-func New(fsys rootsmgr.FS, home string, getenv func(string) string, inherited []string) Machine {
+func New(fsys guard.FS, home string, getenv func(string) string, inherited []string) Machine {
 	if fsys == nil {
-		fsys = rootsmgr.OS{}
+		fsys = guard.OS{}
 	}
 	if getenv == nil {
 		getenv = os.Getenv
@@ -38,7 +39,7 @@ func New(fsys rootsmgr.FS, home string, getenv func(string) string, inherited []
 		home, _ = os.UserHomeDir()
 	}
 	m := Machine{FS: fsys, Home: home, users: lookupUser, Platform: platformOf(fsys)}
-	m.Windows, m.Folds = m.Platform == rootsmgr.Windows, m.Platform != rootsmgr.Linux
+	m.Windows, m.Folds = m.Platform == platform.Windows, m.Platform != platform.Linux
 	m.Getenv = passing(getenv, inherited, m.Windows)
 	m.path = filepath.SplitList(m.Getenv("PATH"))
 	return m

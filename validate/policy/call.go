@@ -3,7 +3,7 @@ package policy
 import (
 	"slices"
 
-	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
 	"mcphub/validate/access"
 	"mcphub/validate/machine"
 )
@@ -13,12 +13,12 @@ import (
 type Call struct {
 	Ruling    *Ruling          // nil: no rule is about the tool, and nothing but Confined, Touches and their kin may be asked
 	Machine   *machine.Machine // as the call sees it
-	Guard     *rootsmgr.Guard  // the boundary
+	Guard     *guard.Guard     // the boundary
 	Unbounded bool             // no boundary is known and none is asked for: nothing is outside
 	Grants    []Grant
 	Approved  string // the rule under which a human has allowed this very call
 
-	sets *rootsmgr.AreaSets
+	sets *guard.AreaSets
 	hits []bool               // room for those of one candidate
 	late map[*compiled]string // memo of lateArea
 }
@@ -26,7 +26,7 @@ type Call struct {
 // A Candidate is one absolute path that a finding may stand for, with the three readings of that path: as written, as the
 // kernel follows it, and cleaned before it is followed.
 type Candidate struct {
-	Place rootsmgr.Place
+	Place guard.Place
 	Known bool     // the path could be resolved
 	Hard  bool     // denied before any rule
 	Alone Decision // by the boundary
@@ -190,13 +190,13 @@ func (c *Call) decideEach(candidates []candidateKind) Outcome {
 
 // pathFacts is what rules ask of one path.
 type pathFacts struct {
-	readings *rootsmgr.Readings
-	sets     *rootsmgr.AreaSets
+	readings *guard.Readings
+	sets     *guard.AreaSets
 	outside  [3]bool // as written, physical, cleaned; all false where there is no boundary to be outside of
 }
 
 // facts looks up in which directories of the policy a path lies. What it returns holds until the next call.
-func (c *Call) facts(p *rootsmgr.Place) pathFacts {
+func (c *Call) facts(p *guard.Place) pathFacts {
 	if c.sets == nil {
 		c.sets = c.Ruling.policy.areas.NewSets()
 	}
@@ -237,11 +237,11 @@ func (c *Call) isAbout(r *compiled, f *pathFacts, known bool) bool {
 }
 
 // lateArea compares with a rule's directory that was not there when the rule was read: it may be a link by now.
-func (c *Call) lateArea(r *compiled, readings *rootsmgr.Readings) [3]bool {
+func (c *Call) lateArea(r *compiled, readings *guard.Readings) [3]bool {
 	now, ok := c.late[r]
 	if !ok {
 		now = r.dir.Path
-		if place, err := rootsmgr.Resolve(c.Machine.FS, r.dir.Given); err == nil {
+		if place, err := guard.Resolve(c.Machine.FS, r.dir.Given); err == nil {
 			now = place.Path
 		}
 		if c.late == nil {
@@ -254,13 +254,13 @@ func (c *Call) lateArea(r *compiled, readings *rootsmgr.Readings) [3]bool {
 
 // takesAlong reports that a call removes or moves a directory which holds that of a rule that denies or escalates: what
 // the rule is about would be gone, or somewhere else, where no rule is about it.
-func (c *Call) takesAlong(r *compiled, role access.Role, p *rootsmgr.Place) bool {
+func (c *Call) takesAlong(r *compiled, role access.Role, p *guard.Place) bool {
 	return role == access.Delete && p.Dir && r.area >= 0 && r.Then != Allow && !r.Paths.Outside &&
 		(c.Machine.Holds(p.Readings.Physical, r.dir.Path) || c.Machine.Holds(p.Readings.Cleaned, r.dir.Path))
 }
 
 // TakesAny is takesAlong for the rules about a tool.
-func (c *Call) TakesAny(role access.Role, p *rootsmgr.Place) bool {
+func (c *Call) TakesAny(role access.Role, p *guard.Place) bool {
 	return role == access.Delete && c.Confined(role) && slices.ContainsFunc(c.Ruling.rules, func(at int32) bool {
 		r := c.Ruling.rule(at)
 		return r.roles.Has(role) && c.takesAlong(r, role, p)
@@ -280,7 +280,7 @@ func (c *Call) MatchesArea(role access.Role, p string) bool {
 }
 
 // granted reports whether what a human has allowed covers where a path leads, exactly and for its role.
-func (c *Call) granted(role access.Role, p *rootsmgr.Place) bool {
+func (c *Call) granted(role access.Role, p *guard.Place) bool {
 	return slices.ContainsFunc(c.Grants, func(g Grant) bool {
 		return g.Roles.Has(role) && g.Path != "" && !(g.File && p.Dir) && covers(&g, p.Readings.Physical) && covers(&g, p.Readings.Cleaned)
 	})
@@ -304,7 +304,7 @@ func (c *Call) Confined(role access.Role) bool {
 
 // Touches reports that a place lies in the directory of a rule that denies or escalates: then a name counts that would
 // not count inside the boundary, where everything else is allowed.
-func (c *Call) Touches(role access.Role, p *rootsmgr.Place) bool {
+func (c *Call) Touches(role access.Role, p *guard.Place) bool {
 	if !c.Confined(role) || p.Path == "" {
 		return false
 	}
@@ -318,7 +318,7 @@ func (c *Call) Touches(role access.Role, p *rootsmgr.Place) bool {
 // StillAsks reports whether a grant for a place, given under another policy, would still be asked about, or needs no asking
 // any more: of the rules about it the first does not deny. Rules about what lies outside are taken to be about it: it did
 // when the grant was given.
-func (c *Call) StillAsks(role access.Role, place *rootsmgr.Place) bool {
+func (c *Call) StillAsks(role access.Role, place *guard.Place) bool {
 	facts := c.facts(place)
 	facts.outside = [3]bool{true, true, true}
 	for _, at := range c.Ruling.rules {

@@ -9,6 +9,8 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 
 	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
+	"mcphub/rootsmgr/platform"
 	"mcphub/validate/access"
 	"mcphub/validate/chars"
 	"mcphub/validate/machine"
@@ -40,7 +42,7 @@ func (e *Error) Error() string {
 type Compiled struct {
 	m       *machine.Machine
 	rules   []compiled
-	areas   *rootsmgr.Areas
+	areas   *guard.Areas
 	sandbox *sandbox
 	dirs    map[string]bool // canonical directories that may be served beside the roots
 }
@@ -49,7 +51,7 @@ type Compiled struct {
 type compiled struct {
 	*Rule
 	roles RoleSet
-	dir   rootsmgr.Area
+	dir   guard.Area
 	area  int // its number, -1 where the rule names no directory
 }
 
@@ -107,9 +109,9 @@ func Compile(m *machine.Machine, p Policy, reserved []string) (*Compiled, error)
 		}
 		out.rules = append(out.rules, rule)
 	}
-	var list []rootsmgr.Area
+	var list []guard.Area
 	var why []error
-	out.areas, list, why = rootsmgr.NewAreas(m.FS, dirs)
+	out.areas, list, why = guard.NewAreas(m.FS, dirs)
 	for i, at := range of {
 		r := &out.rules[at]
 		if why[i] == nil && !list[i].Exists && strings.ContainsAny(r.Paths.Within, "*?") {
@@ -147,7 +149,7 @@ func AbsoluteDir(m *machine.Machine, dir string) (path, hint string) {
 		dir = m.Home + dir[1:]
 	}
 	switch {
-	case rootsmgr.IsFileURI(dir):
+	case platform.IsFileURI(dir):
 		return "", "write a plain path, not a URI"
 	case strings.HasPrefix(dir, "~"):
 		return "", "of home folders only your own is known, as ~/; write others from the root, and ./~ for what is called so"
@@ -217,7 +219,7 @@ func (r *Ruling) Call() *Rule {
 // sandbox is the directory that is inside every boundary.
 type sandbox struct {
 	path  string
-	guard *rootsmgr.Guard
+	guard *guard.Guard
 }
 
 // openSandbox looks at the sandbox as it is now.
@@ -239,18 +241,18 @@ func openSandbox(m *machine.Machine, given string) (*sandbox, error) {
 		return nil, fmt.Errorf("%s cannot be the sandbox: %s", chars.Quote(given), reason)
 	}
 	path := roots[0].Path
-	if home, err := rootsmgr.Resolve(m.FS, m.Home); m.Parent(path) == path || err == nil && m.Holds(path, home.Path) {
+	if home, err := guard.Resolve(m.FS, m.Home); m.Parent(path) == path || err == nil && m.Holds(path, home.Path) {
 		return nil, fmt.Errorf("%s cannot be the sandbox: it is or holds the home folder", chars.Quote(given))
 	}
 	return &sandbox{path, snap.Guard()}, nil
 }
 
 // WithSandbox adds the sandbox to a boundary, as long as it is what it was when the policy was read.
-func (p *Compiled) WithSandbox(m *machine.Machine, boundary *rootsmgr.Guard) *rootsmgr.Guard {
+func (p *Compiled) WithSandbox(m *machine.Machine, boundary *guard.Guard) *guard.Guard {
 	if p == nil || p.sandbox == nil || m.OwnDir(p.sandbox.path) != nil {
 		return boundary
 	}
-	return rootsmgr.Union(boundary, p.sandbox.guard)
+	return guard.Union(boundary, p.sandbox.guard)
 }
 
 const sandboxName = "sandbox"
@@ -402,7 +404,7 @@ func (p *Compiled) Opens(path string) string {
 	if p == nil {
 		return ""
 	}
-	place, err := rootsmgr.Resolve(p.m.FS, path)
+	place, err := guard.Resolve(p.m.FS, path)
 	if err != nil {
 		return ""
 	}

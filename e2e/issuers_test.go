@@ -1,0 +1,162 @@
+package e2e
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+	gosdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"mcphub/e2e/ide"
+)
+
+// anIssuer is an authorization server as far as a protected resource sees it: its metadata, its keys, and the tokens that it
+// signs.
+func anIssuer(t *testing.T) (url string, token func(claims obj) string) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	must(t, err)
+	var server *httptest.Server
+	server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/.well-known/oauth-authorization-server":
+			_ = json.NewEncoder(w).Encode(obj{"issuer": server.URL, "jwks_uri": server.URL + "/keys"})
+		case "/keys":
+			_ = json.NewEncoder(w).Encode(jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: &key.PublicKey, KeyID: "k", Algorithm: "ES256"}}})
+		default:
+			http.NotFound(w, r)
+		}
+	}))
+	t.Cleanup(server.Close)
+	return server.URL, func(claims obj) string {
+		signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: jose.JSONWebKey{Key: key, KeyID: "k"}}, nil)
+		must(t, err)
+		signed, err := signer.Sign([]byte(raw(t, claims)))
+		must(t, err)
+		text, err := signed.CompactSerialize()
+		must(t, err)
+		return text
+	}
+}
+
+// TestHTTPTokensOfAnIssuer: two people of one authorization server share a hub. Each is held to the directories of their
+// group; tokens of others, for others or of yesterday count for nothing; and no server sees a token.
+func TestHTTPTokensOfAnIssuer(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	issuer, token := anIssuer(t)
+	var mu sync.Mutex
+	var heard []string // by the server elsewhere
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		mu.Lock()
+		heard = append(heard, fmt.Sprint(r.Header, r.URL), string(body))
+		mu.Unlock()
+		rw.WriteHeader(http.StatusInternalServerError)
+	}))
+	defer elsewhere.Close()
+	const resource = "https://hub.example/mcp"
+	config := w.config(obj{"files": obj{"builtin": "files"}, "elsewhere": obj{"url": elsewhere.URL}}, obj{"http": obj{
+		"resource": resource,
+		"issuers": []obj{{"issuer": issuer, "scopes": []string{"mcp"}, "roots": obj{"claim": "groups", "values": obj{
+			"team": []string{"project"}, "others": []string{w.outside}}}}},
+	}})
+	url := w.serveHTTP(config)
+	claims := func(who string, groups ...string) obj {
+		return obj{"iss": issuer, "aud": resource, "sub": who, "groups": groups, "scope": "mcp", "exp": time.Now().Add(time.Hour).Unix()}
+	}
+	inside, outside := w.path("project", "hello.txt"), w.path("outside", "secret.txt")
+
+	for _, tc := range []struct {
+		who          string
+		groups       []string
+		opens, fails string
+	}{
+		{"alice", []string{"team"}, inside, outside},
+		{"bob", []string{"others"}, outside, inside}, // the control: the same call of somebody else
+		{"carol", nil, "", inside},
+		{"carol", nil, "", outside},
+	} {
+		secret := token(claims(tc.who, tc.groups...))
+		c := gosdk.NewClient(&gosdk.Implementation{Name: "go-sdk", Version: "1"}, nil)
+		c.AddRoots(&gosdk.Root{URI: ide.FileURI("/")}) // says that the whole disk is open
+		web := &http.Client{Transport: bearer{secret, &http.Transport{}}}
+		s, err := c.Connect(t.Context(), &gosdk.StreamableClientTransport{Endpoint: url, HTTPClient: web}, nil)
+		must(t, err)
+		if tc.opens != "" {
+			if got, bad := callGoSDK(t, s, "files__read_text_file", obj{"path": tc.opens}, nil); bad {
+				t.Errorf("%s: inside: %s", tc.who, got)
+			}
+		}
+		if got, bad := callGoSDK(t, s, "files__read_text_file", obj{"path": tc.fails}, nil); !bad || !strings.HasPrefix(got, "Access denied") {
+			t.Errorf("%s: outside: %s", tc.who, got)
+		}
+		if got, _ := callGoSDK(t, s, "get-roots", obj{}, nil); strings.Contains(got, secret) {
+			t.Errorf("get-roots has the token")
+		}
+		must(t, s.Close())
+		web.CloseIdleConnections()
+		mu.Lock()
+		for _, text := range heard {
+			if strings.Contains(text, secret) || strings.Contains(text, "Bearer") {
+				t.Errorf("the server elsewhere has seen the token of %s", tc.who)
+			}
+		}
+		mu.Unlock()
+	}
+	mu.Lock()
+	if len(heard) == 0 {
+		t.Error("the server elsewhere has heard nothing, so it proves nothing")
+	}
+	mu.Unlock()
+
+	wrong := claims("mallory", "team")
+	for _, tc := range []struct {
+		name   string
+		change obj
+		status int
+		says   string
+	}{
+		{"another issuer", obj{"iss": "https://evil.example"}, 401, "invalid_token"},
+		{"another audience", obj{"aud": "https://other.example/mcp"}, 401, "invalid_token"},
+		{"expired", obj{"exp": time.Now().Add(-time.Hour).Unix()}, 401, "invalid_token"},
+		{"without the scope", obj{"scope": "other"}, 403, "insufficient_scope"},
+		{"as it should be", obj{}, 400, ""},
+	} {
+		all := obj{}
+		for _, m := range []obj{wrong, tc.change} {
+			for k, v := range m {
+				all[k] = v
+			}
+		}
+		r, err := (&http.Client{Transport: bearer{token(all), http.DefaultTransport.(*http.Transport)}}).Post(url, "application/json", strings.NewReader(`{}`))
+		must(t, err)
+		_ = r.Body.Close()
+		challenge := r.Header.Get("WWW-Authenticate")
+		if tc.status != r.StatusCode && !(tc.status == 400 && r.StatusCode != 401 && r.StatusCode != 403) || !strings.Contains(challenge, tc.says) {
+			t.Errorf("%s: %d %s", tc.name, r.StatusCode, challenge)
+		}
+		if tc.says != "" && !strings.Contains(challenge, `resource_metadata="https://hub.example/.well-known/oauth-protected-resource/mcp"`) {
+			t.Errorf("%s: %s", tc.name, challenge)
+		}
+	}
+	r, err := http.Get(strings.TrimSuffix(url, "/mcp") + "/.well-known/oauth-protected-resource/mcp")
+	must(t, err)
+	text, err := io.ReadAll(r.Body)
+	must(t, err)
+	_ = r.Body.Close()
+	if !strings.Contains(string(text), issuer) || !strings.Contains(string(text), resource) {
+		t.Errorf("metadata: %s", text)
+	}
+	http.DefaultClient.CloseIdleConnections()
+}

@@ -1,0 +1,92 @@
+package httpfront
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/oauthex"
+
+	"mcphub/internal/jsonrpc"
+	"mcphub/internal/printable"
+)
+
+// This file makes the hub a protected resource of OAuth (MCP specification, basic,
+// Authorization): it says which authorization servers it trusts, and what is wrong
+// with a token.
+
+// wellKnown is where a resource's metadata is, before the path of the resource
+// (RFC 9728, 3.1).
+const wellKnown = "/.well-known/oauth-protected-resource"
+
+// A resource is a Resource that the front serves.
+type resource struct {
+	Resource
+	path     string // of its metadata
+	address  string // the same with its origin, for clients
+	metadata http.Handler
+}
+
+func newResource(o Resource, tokens []Token) (*resource, error) {
+	u, err := url.Parse(o.URL)
+	if err != nil || u.Host == "" || u.Fragment != "" || u.RawQuery != "" {
+		return nil, fmt.Errorf("http.resource: %q is not the URL of this hub", o.URL)
+	}
+	for _, t := range tokens {
+		for _, issuer := range o.Issuers {
+			if strings.HasSuffix(t.Name, PrincipalOf("", issuer)) {
+				return nil, fmt.Errorf("http.tokens: %q is called like those that %s vouches for", t.Name, issuer)
+			}
+		}
+	}
+	path := wellKnown + strings.TrimSuffix(u.EscapedPath(), "/")
+	return &resource{o, path, u.Scheme + "://" + u.Host + path, auth.ProtectedResourceMetadataHandler(&oauthex.ProtectedResourceMetadata{
+		Resource: o.URL, AuthorizationServers: o.Issuers, ScopesSupported: o.Scopes,
+		BearerMethodsSupported: []string{"header"}, ResourceName: "mcphub",
+	})}, nil
+}
+
+// PrincipalOf is the name of whom an issuer vouches for, as get-roots, the record and
+// status show it: two issuers may know two people by one name.
+func PrincipalOf(name, issuer string) string {
+	return name + "@" + strings.TrimPrefix(issuer, "https://")
+}
+
+// caller tells whose a request with this token is; token may be empty. Where it
+// returns false the request is answered.
+func (p *resource) caller(w http.ResponseWriter, r *http.Request, token string) (Caller, bool) {
+	challenge := []string{`realm="mcphub"`, "resource_metadata=" + quoted(p.address)}
+	if len(p.Scopes) > 0 {
+		challenge = append(challenge, "scope="+quoted(strings.Join(p.Scopes, " ")))
+	}
+	status, text := http.StatusUnauthorized, "a token is needed: "+p.address+" says which authorization servers give one"
+	if token != "" {
+		who, err := p.Verify(r.Context(), token)
+		if err == nil {
+			return who, true
+		}
+		text = printable.Escape(err.Error(), 300)
+		code := "invalid_token"
+		if errors.Is(err, ErrScope) {
+			status, code = http.StatusForbidden, "insufficient_scope"
+		}
+		challenge = append(challenge, "error="+quoted(code), "error_description="+quoted(text))
+	}
+	w.Header().Set("WWW-Authenticate", "Bearer "+strings.Join(challenge, ", "))
+	refuse(w, status, jsonrpc.CodeInvalidRequest, text)
+	return Caller{}, false
+}
+
+// quoted is a text as a quoted-string (RFC 9110, 5.6.4), in ASCII.
+func quoted(text string) string {
+	text = strings.Map(func(r rune) rune {
+		if r < ' ' || r > '~' {
+			return '?'
+		}
+		return r
+	}, text)
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(text) + `"`
+}

@@ -1,0 +1,151 @@
+package httpfront
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/oauthex"
+
+	"mcphub/hub/httpfront/fronttest"
+	"mcphub/rootsmgr"
+)
+
+const initializeMessage = `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`
+
+// vouched is a resource whose tokens are "NAME" or "NAME until SECONDS", counted from the time it was made.
+func vouched() *Resource {
+	start := time.Now()
+	return &Resource{
+		URL: "https://hub.example/mcp", Issuers: []string{"https://login.example"}, Scopes: []string{"mcp"},
+		Verify: func(_ context.Context, token string) (Caller, error) {
+			var name, group string
+			var seconds int
+			_, _ = fmt.Sscanf(token, "%s of %s until %d", &name, &group, &seconds)
+			switch {
+			case name == "bad":
+				return Caller{}, errors.New(`the token is not valid: "quoted" é`)
+			case name == "small":
+				return Caller{}, fmt.Errorf("%w: %q", ErrScope, "mcp")
+			}
+			return Caller{Name: name + "@login.example", Groups: []string{group}, Ceiling: []rootsmgr.Entry{{URI: "/srv/" + group}}, Expires: start.Add(time.Duration(seconds) * time.Second)}, nil
+		},
+	}
+}
+
+// TestChallenges: what a client without a good token is told (RFC 6750, RFC 9728).
+func TestChallenges(t *testing.T) {
+	w := serveWeb(t, newFakeHub(), Options{Tokens: []Token{{Name: "static", Secret: "s3cret"}}, Resource: vouched()})
+	where := `resource_metadata="https://hub.example/.well-known/oauth-protected-resource/mcp"`
+	for _, tc := range []struct {
+		name, header string
+		status       int
+		want         []string
+	}{
+		{"none", "", 401, []string{"Bearer realm=", where, `scope="mcp"`}},
+		{"another scheme", "Basic Z29vZA==", 401, []string{where}},
+		{"bad", "Bearer bad", 401, []string{where, `error="invalid_token"`, `error_description="the token is not valid: \"quoted\" ?"`}},
+		{"small", "Bearer small", 403, []string{where, `error="insufficient_scope"`, `scope="mcp"`}},
+		{"good", "Bearer alice of a until 60", 200, nil},
+		{"static", "Bearer s3cret", 200, nil},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			r := w.do(http.MethodPost, initializeMessage, "Authorization", tc.header)
+			got := r.Header.Get("WWW-Authenticate")
+			if r.StatusCode != tc.status || (tc.want == nil) != (got == "") {
+				t.Fatalf("%d, %q", r.StatusCode, got)
+			}
+			for _, part := range tc.want {
+				if !strings.Contains(got, part) {
+					t.Errorf("%q lacks %q", got, part)
+				}
+			}
+			if tc.want == nil {
+				return
+			}
+			all, err := oauthex.ParseWWWAuthenticate([]string{got})
+			if err != nil || len(all) != 1 || all[0].Params["resource_metadata"] == "" {
+				t.Errorf("a client reads %+v, %v", all, err)
+			}
+		})
+	}
+}
+
+func TestResourceMetadata(t *testing.T) {
+	w := serveWeb(t, newFakeHub(), Options{Resource: vouched()})
+	for _, path := range []string{wellKnown + "/mcp", wellKnown} {
+		r := fronttest.Do(t, w.c, http.MethodGet, strings.TrimSuffix(w.url, endpoint)+path, "")
+		var m oauthex.ProtectedResourceMetadata
+		if err := json.Unmarshal([]byte(fronttest.Body(t, r)), &m); err != nil {
+			t.Fatal(err)
+		}
+		if m.Resource != "https://hub.example/mcp" || len(m.AuthorizationServers) != 1 || m.ScopesSupported[0] != "mcp" {
+			t.Errorf("%+v", m)
+		}
+	}
+	plain := serveWeb(t, newFakeHub(), Options{})
+	if r := fronttest.Do(t, plain.c, http.MethodGet, strings.TrimSuffix(plain.url, endpoint)+wellKnown, ""); r.StatusCode != http.StatusNotFound {
+		t.Errorf("without a resource: %d", r.StatusCode)
+	}
+}
+
+// TestWhoseSession: a session belongs to one principal with one ceiling.
+func TestWhoseSession(t *testing.T) {
+	w := serveWeb(t, newFakeHub(), Options{Resource: vouched()})
+	opened := w.do(http.MethodPost, initializeMessage, "Authorization", "Bearer alice of a until 60")
+	id := opened.Header.Get(headerSession)
+	for token, want := range map[string]int{
+		"alice of a until 60": http.StatusAccepted, "alice of a until 90": http.StatusAccepted,
+		"alice of b until 60": http.StatusNotFound, "bob of a until 60": http.StatusNotFound,
+	} {
+		r := w.do(http.MethodPost, `{"jsonrpc":"2.0","method":"notifications/initialized"}`, "Authorization", "Bearer "+token, headerSession, id)
+		if r.StatusCode != want {
+			t.Errorf("%s: %d, want %d", token, r.StatusCode, want)
+		}
+	}
+}
+
+// TestExpiry: a session ends with its token, unless its client has shown a later one.
+func TestExpiry(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		later bool
+		lives time.Duration
+	}{{"one token", false, 60 * time.Second}, {"a later one", true, 90 * time.Second}} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newClient("id", "alice", 1, nil)
+				start := time.Now()
+				c.validUntil(start.Add(60 * time.Second))
+				if tc.later {
+					c.validUntil(start.Add(90 * time.Second))
+					c.validUntil(start.Add(30 * time.Second)) // the older of two that are shown in turn
+				}
+				<-c.ctx.Done()
+				if got := time.Since(start); got != tc.lives {
+					t.Errorf("it lived %s", got)
+				}
+				if context.Cause(c.ctx) != errExpired {
+					t.Error(context.Cause(c.ctx))
+				}
+				c.close()
+			})
+		})
+	}
+}
+
+// TestNamesOfTokens: no token may be called like a principal of an issuer.
+func TestNamesOfTokens(t *testing.T) {
+	if _, err := newAdmission(Options{Tokens: []Token{{Name: "alice@login.example", Secret: "x"}}, Resource: vouched()}); err == nil {
+		t.Error("a token is called like a principal")
+	}
+	if _, err := newAdmission(Options{Tokens: []Token{{Name: "alice", Secret: "x"}}, Resource: vouched()}); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,210 @@
+package issuers
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/coreos/go-oidc/v3/oidc"
+
+	"mcphub/internal/nesting"
+	"mcphub/rootsmgr"
+)
+
+// An Issuer is one authorization server whose tokens count.
+type Issuer struct {
+	URL       string   // as it calls itself: the claim iss, to the byte
+	Audience  string   // which the claim aud must name
+	Principal string   // the claim that names the principal; "": sub
+	Scopes    []string // that a token must have, all of them
+	Ceiling   *Ceiling // nil: its principals have no ceiling
+}
+
+// A Ceiling maps the values of one claim to directories. A token with several of the
+// values has all of their directories, one with none has no directory at all.
+type Ceiling struct {
+	Claim  string
+	Values map[string][]rootsmgr.Entry
+}
+
+// An Identity is whose a token is.
+type Identity struct {
+	Issuer    string
+	Principal string
+	Groups    []string         // the values of the ceiling's claim that count, in order; nil where there is no ceiling
+	Ceiling   []rootsmgr.Entry // nil: none. Without any directory it is empty, and not nil
+	Expires   time.Time
+}
+
+// A ScopeError is why a token is not enough that is right otherwise.
+type ScopeError struct{ Scope string }
+
+func (e *ScopeError) Error() string { return fmt.Sprintf("the token lacks the scope %q", e.Scope) }
+
+const (
+	mostToken = 16 << 10 // bytes of a token
+	mostDepth = 32       // of its claims
+	mostKept  = 1024     // verified tokens that are remembered
+	mostName  = 256      // bytes of a principal
+)
+
+// algorithms are those by which an issuer signs with a key that only it has.
+var algorithms = []string{
+	oidc.RS256, oidc.RS384, oidc.RS512, oidc.ES256, oidc.ES384, oidc.ES512, oidc.PS256, oidc.PS384, oidc.PS512, oidc.EdDSA,
+}
+
+// A Verifier verifies tokens of its issuers.
+type Verifier struct {
+	issuers []*issuer
+
+	mu   sync.Mutex
+	kept map[[sha256.Size]byte]Identity // tokens that were verified, by their digest
+}
+
+// New makes a Verifier that fetches what it needs of the issuers with client. It
+// fetches nothing yet.
+func New(all []Issuer, client *http.Client) *Verifier {
+	v := &Verifier{kept: map[[sha256.Size]byte]Identity{}}
+	for _, one := range all {
+		v.issuers = append(v.issuers, newIssuer(one, client))
+	}
+	return v
+}
+
+// Verify tells whose a token is. An error says in a sentence why it counts for nothing, and never
+// holds the token; it is a [*ScopeError] where only a scope is missing.
+func (v *Verifier) Verify(ctx context.Context, token string) (Identity, error) {
+	if len(token) > mostToken {
+		return Identity{}, errors.New("the token is too long")
+	}
+	sum := sha256.Sum256([]byte(token))
+	v.mu.Lock()
+	id, known := v.kept[sum]
+	v.mu.Unlock()
+	if known && time.Now().Before(id.Expires) {
+		return id, nil
+	}
+	id, err := v.verify(ctx, token)
+	if err != nil {
+		return Identity{}, err
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if len(v.kept) >= mostKept {
+		clear(v.kept)
+	}
+	v.kept[sum] = id
+	return id, nil
+}
+
+func (v *Verifier) verify(ctx context.Context, token string) (Identity, error) {
+	name, err := claimedIssuer(token)
+	if err != nil {
+		return Identity{}, err
+	}
+	at := slices.IndexFunc(v.issuers, func(i *issuer) bool { return i.URL == name })
+	if at < 0 {
+		return Identity{}, errors.New("the token is of an issuer that this hub does not know")
+	}
+	i := v.issuers[at]
+	verifier, err := i.verifier(ctx)
+	if err != nil {
+		return Identity{}, fmt.Errorf("the issuer %s cannot be asked for its keys: %w", i.URL, err)
+	}
+	verified, err := verifier.Verify(ctx, token)
+	var expired *oidc.TokenExpiredError
+	switch {
+	case errors.As(err, &expired):
+		return Identity{}, errors.New("the token has expired")
+	case err != nil:
+		return Identity{}, fmt.Errorf("the token is not valid: %s", strings.TrimPrefix(err.Error(), "oidc: "))
+	}
+	claims := map[string]any{}
+	if err := verified.Claims(&claims); err != nil {
+		return Identity{}, fmt.Errorf("the claims of the token cannot be read: %w", err)
+	}
+	return i.identity(claims, verified.Expiry)
+}
+
+// claimedIssuer reads the claim iss of a token that nobody has verified yet: only to
+// know whose keys to verify it with.
+func claimedIssuer(token string) (string, error) {
+	parts := strings.Split(token, ".")
+	if len(parts) != 3 {
+		return "", errors.New("the token is no JWT")
+	}
+	for _, part := range parts[:2] {
+		text, err := base64.RawURLEncoding.DecodeString(part)
+		if err != nil || nesting.TooDeep(text, mostDepth) >= 0 {
+			return "", errors.New("the token is no JWT")
+		}
+	}
+	payload, _ := base64.RawURLEncoding.DecodeString(parts[1])
+	var claims struct {
+		Issuer string `json:"iss"`
+	}
+	if err := json.Unmarshal(payload, &claims); err != nil || claims.Issuer == "" {
+		return "", errors.New("the token is no JWT that names its issuer")
+	}
+	return claims.Issuer, nil
+}
+
+// identity maps the claims of a verified token.
+func (i *issuer) identity(claims map[string]any, expires time.Time) (Identity, error) {
+	id := Identity{Issuer: i.URL, Expires: expires}
+	claim := i.Principal
+	if claim == "" {
+		claim = "sub"
+	}
+	id.Principal, _ = claims[claim].(string)
+	if id.Principal == "" || len(id.Principal) > mostName || strings.ContainsFunc(id.Principal, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+		return Identity{}, fmt.Errorf("the claim %q of the token names nobody", claim)
+	}
+	has := append(texts(claims["scope"], true), texts(claims["scp"], true)...)
+	for _, scope := range i.Scopes {
+		if !slices.Contains(has, scope) {
+			return Identity{}, &ScopeError{scope}
+		}
+	}
+	if i.Ceiling == nil {
+		return id, nil
+	}
+	id.Ceiling, id.Groups = []rootsmgr.Entry{}, []string{}
+	for _, value := range texts(claims[i.Ceiling.Claim], false) {
+		dirs, counts := i.Ceiling.Values[value]
+		if counts && !slices.Contains(id.Groups, value) {
+			id.Groups = append(id.Groups, value)
+			id.Ceiling = append(id.Ceiling, dirs...)
+		}
+	}
+	return id, nil
+}
+
+// texts are the values of a claim: a string, or a list of strings. split takes a
+// string for several words.
+func texts(claim any, split bool) []string {
+	switch claim := claim.(type) {
+	case string:
+		if split {
+			return strings.Fields(claim)
+		}
+		return []string{claim}
+	case []any:
+		var all []string
+		for _, one := range claim {
+			if text, ok := one.(string); ok {
+				all = append(all, text)
+			}
+		}
+		return all
+	}
+	return nil
+}

@@ -1,0 +1,253 @@
+package issuers
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+	"github.com/google/go-cmp/cmp"
+
+	"mcphub/rootsmgr"
+)
+
+// An authority is an authorization server that publishes its keys, and signs what it is told.
+type authority struct {
+	*httptest.Server
+	key     *ecdsa.PrivateKey
+	id      string // of the key that is published
+	at      string // path of the metadata
+	issuer  string // that the metadata names; "": its own address
+	fetched atomic.Int32
+}
+
+func newAuthority(t *testing.T) *authority {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &authority{key: key, id: "k1", at: "/.well-known/oauth-authorization-server"}
+	a.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case a.at:
+			issuer := a.issuer
+			if issuer == "" {
+				issuer = a.URL
+			}
+			_ = json.NewEncoder(w).Encode(map[string]string{"issuer": issuer, "jwks_uri": a.URL + "/keys"})
+		case "/keys":
+			a.fetched.Add(1)
+			_ = json.NewEncoder(w).Encode(jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: &a.key.PublicKey, KeyID: a.id, Algorithm: "ES256", Use: "sig"}}})
+		default:
+			http.NotFound(w, r)
+		}
+	}))
+	t.Cleanup(a.Close)
+	return a
+}
+
+// claims are those of a token that is right in all respects.
+func (a *authority) claims(more map[string]any) map[string]any {
+	c := map[string]any{"iss": a.URL, "aud": []string{"https://hub.example/mcp"}, "sub": "alice", "exp": time.Now().Add(time.Hour).Unix(), "iat": time.Now().Unix(), "scope": "mcp files"}
+	maps.Copy(c, more)
+	maps.DeleteFunc(c, func(_ string, v any) bool { return v == nil }) // nil: the claim is not there
+	return c
+}
+
+func sign(t *testing.T, alg jose.SignatureAlgorithm, key any, id string, claims map[string]any) string {
+	t.Helper()
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: alg, Key: jose.JSONWebKey{Key: key, KeyID: id}}, (&jose.SignerOptions{}).WithType("at+jwt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	payload, err := json.Marshal(claims)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signed, err := signer.Sign(payload)
+	if err != nil {
+		t.Fatal(err)
+	}
+	token, err := signed.CompactSerialize()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return token
+}
+
+func (a *authority) token(t *testing.T, more map[string]any) string {
+	return sign(t, jose.ES256, a.key, a.id, a.claims(more))
+}
+
+func (a *authority) verifier(also ...Issuer) *Verifier {
+	return New(append([]Issuer{{URL: a.URL, Audience: "https://hub.example/mcp", Scopes: []string{"mcp"}}}, also...), a.Client())
+}
+
+func TestVerify(t *testing.T) {
+	a, other := newAuthority(t), newAuthority(t)
+	v := a.verifier(Issuer{URL: other.URL, Audience: "https://hub.example/mcp"})
+	ecKey := a.key
+	none := func() string {
+		payload, _ := json.Marshal(a.claims(nil))
+		return base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"none"}`)) + "." + base64.RawURLEncoding.EncodeToString(payload) + "."
+	}
+	for _, tc := range []struct{ name, token, want string }{
+		{"right", a.token(t, nil), ""},
+		{"one audience as a text", a.token(t, map[string]any{"aud": "https://hub.example/mcp"}), ""},
+		{"scopes as a list", a.token(t, map[string]any{"scope": nil, "scp": []string{"mcp"}}), ""},
+		{"empty", "", "no JWT"},
+		{"opaque", "s3cret", "no JWT"},
+		{"deep", base64.RawURLEncoding.EncodeToString([]byte("{}")) + "." + base64.RawURLEncoding.EncodeToString([]byte(strings.Repeat("[", 5000))) + ".x", "no JWT"},
+		{"long", strings.Repeat("a", 20<<10), "too long"},
+		{"another issuer", a.token(t, map[string]any{"iss": "https://evil.example"}), "does not know"},
+		{"signed by another issuer that counts", sign(t, jose.ES256, other.key, "k1", a.claims(nil)), "not valid"},
+		{"another audience", a.token(t, map[string]any{"aud": "https://other.example/mcp"}), "audience"},
+		{"an audience that only begins alike", a.token(t, map[string]any{"aud": "https://hub.example/mcp2"}), "audience"},
+		{"no audience", a.token(t, map[string]any{"aud": nil}), "audience"},
+		{"expired", a.token(t, map[string]any{"exp": time.Now().Add(-time.Minute).Unix()}), "expired"},
+		{"without an end", a.token(t, map[string]any{"exp": nil}), "expired"},
+		{"not yet", a.token(t, map[string]any{"nbf": time.Now().Add(time.Hour).Unix()}), "not valid"},
+		{"unsigned", none(), "not valid"},
+		{"signed by the public key as a secret", sign(t, jose.HS256, elliptic.Marshal(ecKey.Curve, ecKey.X, ecKey.Y), "k1", a.claims(nil)), "not valid"}, //nolint:staticcheck // what an attacker has
+		{"changed", a.token(t, nil)[:40] + "A" + a.token(t, nil)[41:], ""},
+		{"nobody", a.token(t, map[string]any{"sub": ""}), "names nobody"},
+		{"a number for a name", a.token(t, map[string]any{"sub": 7}), "not valid"},
+		{"a name of several lines", a.token(t, map[string]any{"sub": "alice\nbob"}), "names nobody"},
+		{"too small a scope", a.token(t, map[string]any{"scope": "mcpx"}), `lacks the scope "mcp"`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			id, err := v.Verify(t.Context(), tc.token)
+			switch {
+			case tc.name == "changed":
+				if err == nil {
+					t.Error("a changed token counts")
+				}
+			case tc.want == "":
+				if err != nil || id.Principal != "alice" || id.Issuer != a.URL || id.Ceiling != nil {
+					t.Errorf("%+v, %v", id, err)
+				}
+			case err == nil || !strings.Contains(err.Error(), tc.want):
+				t.Errorf("%+v, %v; want %q", id, err, tc.want)
+			case len(tc.token) > 20 && strings.Contains(err.Error(), tc.token[:20]):
+				t.Errorf("the error has the token: %v", err)
+			}
+			var lacks *ScopeError
+			if errors.As(err, &lacks) != strings.Contains(tc.want, "scope") {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}
+
+func TestCeiling(t *testing.T) {
+	a := newAuthority(t)
+	dirs := func(paths ...string) []rootsmgr.Entry {
+		all := []rootsmgr.Entry{}
+		for _, p := range paths {
+			all = append(all, rootsmgr.Entry{URI: p})
+		}
+		return all
+	}
+	v := New([]Issuer{{URL: a.URL, Audience: "https://hub.example/mcp", Principal: "email", Ceiling: &Ceiling{"groups", map[string][]rootsmgr.Entry{
+		"a": dirs("/srv/a"), "b": dirs("/srv/b", "/srv/shared"),
+	}}}}, a.Client())
+	for _, tc := range []struct {
+		name   string
+		claim  any
+		groups []string
+		want   []rootsmgr.Entry
+	}{
+		{"one", "a", []string{"a"}, dirs("/srv/a")},
+		{"several", []string{"b", "x", "a", "a"}, []string{"b", "a"}, dirs("/srv/b", "/srv/shared", "/srv/a")},
+		{"none that counts", []string{"x"}, []string{}, dirs()},
+		{"no claim", nil, []string{}, dirs()},
+		{"two in one text", "a b", []string{}, dirs()},
+		{"an object", map[string]any{"a": true}, []string{}, dirs()},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			id, err := v.Verify(t.Context(), a.token(t, map[string]any{"groups": tc.claim, "email": "alice@example.com"}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if id.Principal != "alice@example.com" || id.Ceiling == nil {
+				t.Errorf("%+v", id)
+			}
+			if diff := cmp.Diff(tc.groups, id.Groups); diff != "" {
+				t.Error(diff)
+			}
+			if diff := cmp.Diff(tc.want, id.Ceiling); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// TestMetadata: where the metadata may be, and what it may not say.
+func TestMetadata(t *testing.T) {
+	for _, at := range []string{"/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"} {
+		a := newAuthority(t)
+		a.at = at
+		if _, err := a.verifier().Verify(t.Context(), a.token(t, nil)); err != nil {
+			t.Errorf("%s: %v", at, err)
+		}
+	}
+	a := newAuthority(t)
+	a.issuer = "https://other.example"
+	if _, err := a.verifier().Verify(t.Context(), a.token(t, nil)); err == nil || !strings.Contains(err.Error(), "is of the issuer") {
+		t.Errorf("metadata of another issuer: %v", err)
+	}
+	b := newAuthority(t)
+	token := b.token(t, nil)
+	b.Close()
+	if _, err := b.verifier().Verify(t.Context(), token); err == nil || !strings.Contains(err.Error(), "cannot be asked") {
+		t.Errorf("an issuer that is away: %v", err)
+	}
+}
+
+// TestFloodOfKeys: tokens that name unknown keys do not make the hub ask the issuer each time, and a known token does
+// not need it at all.
+func TestFloodOfKeys(t *testing.T) {
+	a := newAuthority(t)
+	v := a.verifier()
+	good := a.token(t, nil)
+	if _, err := v.Verify(t.Context(), good); err != nil {
+		t.Fatal(err)
+	}
+	for range 100 {
+		if _, err := v.Verify(t.Context(), sign(t, jose.ES256, a.key, rand.Text(), a.claims(nil))); err == nil {
+			t.Fatal("an unknown key counts")
+		}
+	}
+	if n := a.fetched.Load(); n > 2 {
+		t.Errorf("the keys were fetched %d times", n)
+	}
+	a.Close()
+	if _, err := v.Verify(t.Context(), good); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestManyTokens: what is kept of verified tokens is bounded.
+func TestManyTokens(t *testing.T) {
+	a := newAuthority(t)
+	v := a.verifier()
+	for i := range 2*mostKept + 10 {
+		if _, err := v.Verify(t.Context(), a.token(t, map[string]any{"n": i})); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(v.kept) > mostKept {
+		t.Errorf("%d tokens are kept", len(v.kept))
+	}
+}
