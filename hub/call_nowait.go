@@ -186,7 +186,7 @@ func (c *toolCall) depart(m *jsonrpc.Message) {
 		return
 	}
 	a.held = jsonrpc.AppendAll(a.held[:0], params)
-	line := audit.Call{Request: m.ID, Form: c.tool.Plain(a.first.scan).Form, Arguments: m.Param("arguments")}
+	line := audit.Call{Request: m.ID, Form: c.tool.Plain(a.first.scan).Form(kernelWord(c.lease)), Arguments: m.Param("arguments")}
 	s.records.Plain(line, c, batch, len(a.held))
 }
 

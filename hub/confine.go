@@ -1,10 +1,36 @@
 package hub
 
 import (
+	"mcphub/children"
 	"mcphub/children/sandbox"
 	"mcphub/hub/configuration"
 	"mcphub/rootsmgr"
 )
+
+// This file is about the kernel, which holds a child to the boundary of its calls.
+
+// kernelReport says how far the kernel holds a child. It is JSON; both are left out of a
+// child that is not to be confined.
+type kernelReport struct {
+	Kernel string   `json:"kernel,omitempty"`      // held, partial or none
+	Lacks  []string `json:"kernelLacks,omitempty"` // what it does not hold, and why
+}
+
+func reportKernel(r sandbox.Report) kernelReport {
+	if r.Mode == sandbox.Off {
+		return kernelReport{}
+	}
+	return kernelReport{Kernel: r.State.String(), Lacks: r.Lacks}
+}
+
+// kernelWord is the word of a record for what the kernel holds of whom a lease is for;
+// "" where nobody runs, or it is not to be confined.
+func kernelWord(l *children.Lease) string {
+	if l == nil {
+		return ""
+	}
+	return reportKernel(l.Kernel()).Kernel
+}
 
 // boundaryOf is what the kernel is to hold a child to that is served roots from a view:
 // the boundary by which its calls are judged. roots are what it is served.

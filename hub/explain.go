@@ -41,6 +41,7 @@ type Explanation struct {
 	Served     []string           `json:"served,omitempty"` // the directories that it works with, as far as that is known
 	Findings   []ExplainedFinding `json:"findings"`
 	approval.Explanation
+	kernelReport
 }
 
 // ExplainedFinding is one path that was found in the arguments.
@@ -128,6 +129,9 @@ func (e *Explanation) judged(j *judgement) {
 	v := j.verdict
 	e.Decision, e.Rule, e.Generation, e.Stale = v.Decision.String(), v.Rule, v.Generation, v.Stale
 	e.Cwd, e.Served = j.place()
+	if j.lease != nil {
+		e.kernelReport = reportKernel(j.lease.Kernel())
+	}
 	if v.Decision != validate.Allow {
 		e.Refusal = denial(v, "")
 	}

@@ -34,7 +34,7 @@ func (j *judgement) allowed() bool { return j.verdict.Decision == validate.Allow
 
 // decision is a judgement as it is recorded.
 func (j *judgement) decision() record.Decision {
-	d := record.Decision{Verdict: j.verdict, View: &j.view, Declined: j.refusal != ""}
+	d := record.Decision{Verdict: j.verdict, View: &j.view, Declined: j.refusal != "", Kernel: kernelWord(j.lease)}
 	if j.approval != nil {
 		d.By = j.approval.By()
 	}

@@ -77,7 +77,7 @@ var allowed = map[string][]string{
 	"hub/tasks":               {"children", "internal/jsonrpc", "internal/printable"},
 	"hub/subscribe":           {"children", "hub/inline", "hub/tasks", "internal/jsonrpc", "internal/printable", "internal/worker"},
 	"hub/httpfront":           {"rootsmgr", "internal/jsonrpc", "internal/mirror", "internal/printable"},
-	"hub/catalog":             {"hub/declaration", "hub/search", "children", "hub/tasks", "rootsmgr", "validate", "internal/audit", "internal/jsonrpc", "internal/mirror", "internal/printable"},
+	"hub/catalog":             {"children/sandbox", "hub/declaration", "hub/search", "children", "hub/tasks", "rootsmgr", "validate", "internal/audit", "internal/jsonrpc", "internal/mirror", "internal/printable"},
 	"hub/search":              {"internal/spelling"},
 	"hub/record":              {"children", "internal/audit", "internal/jsonrpc", "internal/printable", "internal/redact", "rootsmgr", "validate"},
 	"hub/configuration":       {"children", "children/sandbox", "hub/approval", "hub/catalog", "hub/record", "internal/jsonrpc", "internal/printable", "internal/reference", "rootsmgr", "validate"},
