@@ -258,6 +258,10 @@ func (c *Call) attempt(ctx context.Context) (*judgement, error) {
 			return nil, err
 		}
 	}
+	held := s.heldToRoots(g.Child(child), from)
+	if held && c.nowait && !s.rootsGiven() {
+		return nil, errWouldBlock
+	}
 	j := c.spare
 	if c.spare = nil; j == nil {
 		j = &judgement{}
@@ -273,6 +277,11 @@ func (c *Call) attempt(ctx context.Context) (*judgement, error) {
 	switch {
 	case !j.scan.NeedsBoundary():
 		wait = nil
+		if held && !c.nowait && !byRoots {
+			if _, err = from.Boundary(ctx, s.roots.NewWait()); err != nil {
+				return nil, err
+			}
+		}
 	case byRoots:
 		j.view = view
 	default:

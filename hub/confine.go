@@ -23,6 +23,20 @@ func reportKernel(r sandbox.Report) kernelReport {
 	return kernelReport{Kernel: r.State.String(), Lacks: r.Lacks}
 }
 
+// heldToRoots reports whether every call of a child has to wait for the roots that the
+// client has announced, one without a path too: the kernel holds the child to them.
+func (s *Session) heldToRoots(c *Child, from client) bool {
+	return c.Spec.Sandbox.Mode != sandbox.Off && !from.BringsRoots()
+}
+
+// rootsGiven reports whether the children have been given the roots that the client has
+// announced last.
+func (s *Session) rootsGiven() bool {
+	view, ok := s.roots.Ready()
+	now, _ := s.served.Now()
+	return ok && now.Given && now.Roots >= view.Snapshot.Generation() && now.Configuration == s.Configuration().Number
+}
+
 // kernelWord is the word of a record for what the kernel holds of whom a lease is for;
 // "" where nobody runs, or it is not to be confined.
 func kernelWord(l *children.Lease) string {
