@@ -38,6 +38,13 @@ func (l *Lease) Kernel() sandbox.Report {
 	return sandbox.Report{}
 }
 
+// Opens reports whether the process that serves the lease may do this at a path, as far
+// as the kernel holds it.
+func (l *Lease) Opens(path string, a sandbox.Access) bool {
+	c := l.r.Launch.Sandbox
+	return c == nil || c.Profile == nil || c.Profile.Unbounded || a&^c.Profile.Allows(path) == 0
+}
+
 // Key names the instance that serves the lease.
 func (l *Lease) Key() Key { return l.v.status.Key }
 

@@ -312,6 +312,9 @@ func (c *Call) attempt(ctx context.Context) (*judgement, error) {
 		t.anew() // asking again has moved the session to another instance
 		err = errRestless
 	}
+	if err == nil {
+		err = j.tooNarrow()
+	}
 	if err != nil {
 		j.lease.Release()
 		return nil, err

@@ -1,10 +1,13 @@
 package hub
 
 import (
+	"fmt"
+
 	"mcphub/children"
 	"mcphub/children/sandbox"
 	"mcphub/hub/configuration"
 	"mcphub/rootsmgr"
+	"mcphub/validate"
 )
 
 // This file is about the kernel, which holds a child to the boundary of its calls.
@@ -35,6 +38,23 @@ func (s *Session) rootsGiven() bool {
 	view, ok := s.roots.Ready()
 	now, _ := s.served.Now()
 	return ok && now.Given && now.Roots >= view.Snapshot.Generation() && now.Configuration == s.Configuration().Number
+}
+
+// tooNarrow is the error of a call that is allowed, and needs what its running server
+// was not started for: its entry says that it is not ended for that.
+func (j *judgement) tooNarrow() error {
+	spec := &j.gen.Child(j.child).Spec
+	if !spec.Sandbox.Refuse || j.lease == nil || j.verdict.Decision != validate.Allow {
+		return nil
+	}
+	for i := range j.verdict.Findings {
+		f := &j.verdict.Findings[i]
+		if f.Leads == "" || j.lease.Opens(f.Leads, configuration.AccessOf(validate.Roles(f.Role))) {
+			continue
+		}
+		return &children.UnavailableError{Child: j.child, Reason: fmt.Sprintf("it was started when %s was not open, and its entry says \"widen\": \"refuse\". To have it opened run: mcphub restart %s. To have it started anew each time write \"sandbox\": {\"widen\": \"restart\"}", shown(f.Leads, 200), j.child)}
+	}
+	return nil
 }
 
 // kernelWord is the word of a record for what the kernel holds of whom a lease is for;

@@ -201,3 +201,29 @@ func TestConfinedRootsChangeUnderLoad(t *testing.T) {
 		t.Errorf("calls were lost: %q", lost)
 	}
 }
+
+// TestACallBeyondWhatRuns: a server that is not started anew for a wider boundary is
+// not sent what it could not open, and the answer says what helps.
+func TestACallBeyondWhatRuns(t *testing.T) {
+	c, d := confinedHub(t, sandbox.Required, func(v *validate.Config, _ map[string]string) {
+		v.Children[0].Mode = validate.ModeStrict
+	})
+	cfg := c.hub.now().Settings
+	cfg.Children = append([]Child(nil), cfg.Children...)
+	cfg.Children[0].Spec.Sandbox.Refuse = true
+	apply(t, c.hub, cfg)
+	c.handshake(`{"roots":{"listChanged":true}}`)
+	if out, failed := c.callText("kid__echo", `{"path":"`+d["a"]+`/file"}`); failed {
+		t.Fatal(out)
+	}
+	c.setRoots(d["a"], d["b"])
+	if err := c.conn.Notify(context.Background(), "notifications/roots/list_changed"); err != nil {
+		t.Fatal(err)
+	}
+	if out, failed := c.callText("kid__echo", `{"path":"`+d["a"]+`/file"}`); failed {
+		t.Error(out)
+	}
+	if out, failed := c.callText("kid__echo", `{"path":"`+d["b"]+`/file"}`); !failed || !strings.Contains(out, "mcphub restart kid") || !strings.Contains(out, `"widen": "restart"`) {
+		t.Errorf("it was sent: %s", out)
+	}
+}

@@ -26,13 +26,13 @@ func (c *Configuration) Boundary(child *Child, roots, served []rootsmgr.Root, gr
 		}
 		for _, d := range beside {
 			if sandbox.Holds(d.Path, r.Path) { // of one that reaches beyond a ceiling, a part
-				b.Areas = append(b.Areas, sandbox.Rule{Path: r.Path, Access: accessOf(d.Roles)})
+				b.Areas = append(b.Areas, sandbox.Rule{Path: r.Path, Access: AccessOf(d.Roles)})
 			}
 		}
 	}
 	for _, grant := range grants {
 		if grant.File {
-			b.Areas = append(b.Areas, sandbox.Rule{Path: grant.Path, Access: accessOf(grant.Roles)})
+			b.Areas = append(b.Areas, sandbox.Rule{Path: grant.Path, Access: AccessOf(grant.Roles)})
 		}
 	}
 	b.Areas = sandbox.Sorted(b.Areas)
@@ -51,8 +51,8 @@ func (c *Configuration) CommonBoundary(child *Child) sandbox.Boundary {
 	return c.Boundary(child, roots, c.CommonRoots()[child.Spec.Name], nil)
 }
 
-// accessOf is what roles come to in the kernel.
-func accessOf(roles validate.RoleSet) (a sandbox.Access) {
+// AccessOf is what roles come to in the kernel.
+func AccessOf(roles validate.RoleSet) (a sandbox.Access) {
 	if roles.Has(validate.RoleRead) {
 		a |= sandbox.Read | sandbox.Execute
 	}

@@ -62,7 +62,7 @@ var allowed = map[string][]string{
 	"internal/admin":          {"hub", "internal/proctree", "hub/approval"},
 	"internal/issuers":        {"internal/nesting", "rootsmgr"},
 	"internal/setup":          {"internal/issuers", "internal/spelling", "hub", "validate", "children", "children/launch", "children/sandbox", "rootsmgr", "internal/config", "internal/admin", "internal/exit", "internal/reference", "internal/secrets", "hub/approval", "hub/catalog"},
-	"hub/approval":            {"validate", "children", "rootsmgr", "internal/jsonrpc", "internal/printable"},
+	"hub/approval":            {"validate", "children", "children/sandbox", "rootsmgr", "internal/jsonrpc", "internal/printable"},
 	"internal/service":        {"hub", "children", "children/process", "internal/setup", "internal/admin", "internal/audit", "internal/childlog", "internal/config", "internal/exit", "internal/guardian", "internal/rawio", "internal/stdio"},
 	"internal/replay":         {"validate", "internal/audit", "internal/redact"},
 	"internal/client":         {"hub", "rootsmgr", "internal/service", "internal/exit", "internal/jsonrpc"},
