@@ -59,7 +59,7 @@ func confine(prog Program, env *environment, l *Launch, h Machine) (*Confinement
 	p := &sandbox.Profile{Network: s.Network, Sockets: s.Sockets}
 	var serious []string
 	switch {
-	case prog.containers():
+	case prog.Containers():
 		serious = append(serious, "a container is started by another process, which no sandbox of this one holds")
 	case h.boundary.Open != "":
 		serious, p.Unbounded = append(serious, "files are not confined: "+h.boundary.Open), true
@@ -75,7 +75,7 @@ func confine(prog Program, env *environment, l *Launch, h Machine) (*Confinement
 	if s.Mode == sandbox.Required && (missing || len(serious) > 0) {
 		return nil, fmt.Errorf("its sandbox is \"required\", and the kernel cannot hold it: %s", c.Report.Text()[len("none: "):])
 	}
-	if prog.containers() || c.Kernel.ABI == 0 {
+	if prog.Containers() || c.Kernel.ABI == 0 {
 		return c, nil
 	}
 	c.Profile = p
@@ -89,8 +89,8 @@ func confine(prog Program, env *environment, l *Launch, h Machine) (*Confinement
 	return c, nil
 }
 
-// containers reports a client of containers: what it runs is no descendant of it.
-func (prog Program) containers() bool {
+// Containers reports a client of containers: what it runs is no descendant of it.
+func (prog Program) Containers() bool {
 	command, args := prog.Command, prog.Args
 	for at := unwrap(command, args); at > 0; at = unwrap(command, args) {
 		command, args = args[at-1], args[at:]

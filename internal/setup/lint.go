@@ -93,6 +93,9 @@ func (l *linter) sandbox(c *hub.Child) {
 		return
 	}
 	lacks, serious := sandbox.System().Lacks(&sandbox.Profile{Network: set.Network, Sockets: set.Sockets})
+	if c.Spec.Program().Containers() {
+		lacks, serious = append(lacks, "a container is started by another process, which no sandbox of this one holds"), true
+	}
 	sev := config.SeverityNote
 	if serious && set.Mode == sandbox.Required {
 		sev = config.SeverityError
