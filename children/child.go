@@ -46,6 +46,7 @@ var ErrReplaced = errors.New("the configuration has changed")
 type common struct {
 	launcher   Launcher
 	secret     func(ctx context.Context, r reference.Ref) (string, error)
+	login      func(k Key, s Spec) (Login, error)
 	observer   Observer
 	version    string
 	machine    launch.Machine

@@ -102,16 +102,15 @@ func (c *child) tellLacks(l launch.Launch) {
 // newRules reports that the kernel is to hold a run otherwise than it does. What can
 // be planned no more is not what runs. beyond: the run stays, although it may open
 // less than it should, because its entry says so.
-func (s *serving) newRules(next launch.Launch, err error) (replace, beyond bool) {
-	was := s.r.Launch.Sandbox
+func (c *child) newRules(was *launch.Confinement, next launch.Launch, err error) (replace, beyond bool) {
 	switch {
-	case s.c.spec.Sandbox.Mode == sandbox.Off:
+	case c.spec.Sandbox.Mode == sandbox.Off:
 		return false, false
 	case err != nil:
 		return true, false
 	case was.Same(next.Sandbox):
 		return false, false
-	case s.c.spec.Sandbox.Refuse && was.Profile != nil && next.Sandbox.Profile != nil && next.Sandbox.Profile.Covers(was.Profile):
+	case c.spec.Sandbox.Refuse && was.Profile != nil && next.Sandbox.Profile != nil && next.Sandbox.Profile.Covers(was.Profile):
 		return false, true
 	}
 	return true, false

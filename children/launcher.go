@@ -45,5 +45,5 @@ type Remote struct{}
 // Launch prepares the connection; nothing is sent before the first Call.
 func (Remote) Launch(_ launch.Launch, s Spec, h jsonrpc.Handler, log zerolog.Logger) (link.Link, error) {
 	s = s.WithDefaults()
-	return remote.Open(remote.Server{URL: s.URL, Headers: s.Headers, Transport: s.Transport, FrameLimit: s.FrameLimit, IDLimit: s.IDLimit}, h, log)
+	return remote.Open(remote.Server{URL: s.URL, Headers: s.Headers, Login: s.Login, Transport: s.Transport, FrameLimit: s.FrameLimit, IDLimit: s.IDLimit}, h, log)
 }

@@ -82,6 +82,12 @@ func OfProtocol(method string) bool { return link.OfProtocol(method) }
 // Transport is how a server with a URL is spoken to.
 type Transport = remote.Transport
 
+// Auth says how to log in at a server that asks for it.
+type Auth = spec.Auth
+
+// Login gives the tokens of requests to a server.
+type Login = remote.Login
+
 // The transports over HTTP.
 const (
 	TransportHTTP = remote.HTTP // Streamable HTTP

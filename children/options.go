@@ -36,6 +36,11 @@ type Options struct {
 	// stands in that of the child, and says what to do.
 	Secret func(ctx context.Context, r reference.Ref) (string, error)
 
+	// Login, where set, gives the login of an instance whose server may ask for one;
+	// nil where it is to have none. s is the Spec as it is started. It is called when a
+	// child starts, by the instance's goroutine, and must not block.
+	Login func(k Key, s Spec) (Login, error)
+
 	// Said, where set, is given each line that a child writes to stderr, as plain
 	// text. It is called by many goroutines and must not block.
 	Said func(k Key, pid int, line string)

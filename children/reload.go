@@ -3,7 +3,7 @@ package children
 import "slices"
 
 // Apply replaces the Specs. An instance whose Spec is Equal to what it was is left
-// alone: same process, same Revision. Any other is retired: it takes no new call,
+// alone: same process, with the same Revision. Any other is retired: it takes no new call,
 // and stops when its last call has ended, or when its session or the hub ends.
 // Nothing is started: Ensure and Prestart make the instances that take their place.
 // It returns at once.
@@ -16,7 +16,7 @@ func (s *Supervisor) Apply(specs []Spec) {
 	s.specs = byName(specs)
 	var gone []*child
 	for k, c := range s.children {
-		if now, ok := s.specs[k.Child]; !ok || !now.Equal(c.spec) {
+		if now, ok := s.specs[k.Child]; !ok || !now.Equal(c.spec) || now.Revision != c.spec.Revision {
 			delete(s.children, k)
 			gone = append(gone, c)
 		}

@@ -10,7 +10,7 @@ import (
 func (n *common) recall(s Spec, k Key) *offers.Offer {
 	o := n.known(s, k)
 	if o == nil && s.Era == EraAuto && k.Era == EraModern {
-		o = n.memory.Recall(s.Name, s.Digest(n.machine, n.version, EraAuto, s.Capabilities(nil)))
+		o = n.memory.Recall(s.Name, s.Digest(n.machine, n.version, EraAuto, append(s.Capabilities(nil), k.Principal...)))
 	}
 	return o
 }
@@ -20,7 +20,7 @@ func (n *common) known(s Spec, k Key) *offers.Offer { return n.memory.Recall(s.N
 
 // digest names what a child of this Spec offers to the clients of this Key.
 func (n *common) digest(s Spec, k Key) string {
-	return s.Digest(n.machine, n.version, k.Era, s.Capabilities(n.client(k).Capabilities))
+	return s.Digest(n.machine, n.version, k.Era, append(s.Capabilities(n.client(k).Capabilities), k.Principal...))
 }
 
 // recall starts the life of an instance: it publishes what the child offered last.

@@ -22,16 +22,19 @@ func (c *child) withSecrets(ctx context.Context, l launch.Launch, w want) (launc
 	}
 	s := c.spec
 	if s.URL != "" {
-		s, err := remoteWithSecrets(s, value)
+		s, err := Resolved(s, value)
+		if err == nil && c.common.login != nil && s.LogsIn() {
+			s.Login, err = c.common.login(c.key, s)
+		}
 		return l, s, err
 	}
 	l, err := s.Program().WithSecrets(l, w.Roots, c.machine, value)
 	return l, s, err // the Launcher uses the limits of s
 }
 
-// remoteWithSecrets puts the values into the address and the headers of a server that
-// is reached by URL.
-func remoteWithSecrets(s Spec, value func(reference.Ref) (string, error)) (Spec, error) {
+// Resolved is a Spec of a server that is reached by URL with the values of its secrets
+// in the address, the headers and the login.
+func Resolved(s Spec, value func(reference.Ref) (string, error)) (Spec, error) {
 	text, err := reference.Replace(s.URL, value)
 	if err != nil {
 		return s, fmt.Errorf("url: %w", err)
@@ -54,5 +57,8 @@ func remoteWithSecrets(s Spec, value func(reference.Ref) (string, error)) (Spec,
 		}
 	}
 	s.Headers = headers
+	if s.Auth.ClientSecret, err = reference.Replace(s.Auth.ClientSecret, value); err != nil {
+		return s, fmt.Errorf("auth.clientSecret: %w", err)
+	}
 	return s, nil
 }

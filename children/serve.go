@@ -177,18 +177,24 @@ func (s *serving) publish(gen uint64, applied bool, why string) {
 // review compares what is wanted with what the run has, and acts. It returns
 // why the run must be replaced, if it must.
 func (s *serving) review() (why string) {
-	c, was := s.c, s.r.Launch
+	c := s.c
 	w := c.wanted()
 	c.ask(func(now *want) bool { now.demand, now.wish = false, false; return false })
 	if !s.r.Roots.Due(w.Wanted, c.view.Load().gen) {
 		return ""
 	}
-	next, err := c.plan(w, c.machine)
-	rules, beyond := s.newRules(next, err)
+	return s.follow(s.r.Roots.Review(w.Wanted, c.rootsChange(s.r, w, c.machine)))
+}
+
+// rootsChange is what other roots would change in how a run was started.
+func (c *child) rootsChange(r *run.Run, w want, m launch.Machine) served.Change {
+	was := r.Launch
+	next, err := c.plan(w, m)
+	rules, beyond := c.newRules(was.Sandbox, next, err)
 	if beyond {
 		next.Sandbox = was.Sandbox
 	}
-	return s.follow(s.r.Roots.Review(w.Wanted, served.Change{
+	return served.Change{
 		Rules:       rules,
 		SameLaunch:  err != nil || next.Same(was),
 		SamePlace:   err != nil || next.SamePlace(was),
@@ -197,8 +203,8 @@ func (s *serving) review() (why string) {
 		Rewritten:   was.Rewrote || next.Rewrote,
 		CwdGone:     was.CwdRoot != "" && !slices.Contains(launch.RootPaths(w.Roots), was.CwdRoot),
 		List:        c.spec.Roots != RootsNone,
-		Modern:      s.r.Modern(),
-	}))
+		Modern:      r.Modern(),
+	}
 }
 
 // follow publishes what a Step says about the run's roots. It returns why the run must

@@ -16,6 +16,7 @@ import (
 	"mcphub/children/limits"
 	"mcphub/children/offers"
 	"mcphub/children/sandbox"
+	"mcphub/children/served"
 	"mcphub/rootsmgr"
 )
 
@@ -43,7 +44,7 @@ type Supervisor struct {
 func NewSupervisor(o Options) *Supervisor {
 	s := &Supervisor{
 		log: o.Log, fresh: make(chan struct{}, 1), children: map[Key]*child{}, retired: map[*child]struct{}{}, bySession: map[string][]*child{}, held: map[Key]int{},
-		common: common{launcher: o.Launcher, secret: o.Secret, observer: o.Observer, version: o.Version, machine: launch.NewMachine(o.Environ, o.Home, o.Dir), jitter: rand.Float64, pace: health.UsualPace, said: o.Said, changed: o.Redefined, asks: o.Client, roots: o.Roots, noRoots: o.NoRoots},
+		common: common{launcher: o.Launcher, secret: o.Secret, login: o.Login, observer: o.Observer, version: o.Version, machine: launch.NewMachine(o.Environ, o.Home, o.Dir), jitter: rand.Float64, pace: health.UsualPace, said: o.Said, changed: o.Redefined, asks: o.Client, roots: o.Roots, noRoots: o.NoRoots},
 	}
 	if s.common.launcher == nil {
 		s.common.launcher = byURL{}
@@ -221,10 +222,35 @@ func (s *Supervisor) Foresee(k Key) (cwd string, served []string, ok bool) {
 	if v := c.view.Load(); v.run != nil || v.final {
 		return "", nil, false
 	}
-	m := s.common.machine.For(c.spec.Program(), zerolog.Nop()).WithOwn(filepath.Join(launch.RealPath(os.TempDir()), ownFolder))
 	w := c.wanted()
-	l, err := c.plan(w, m)
+	l, err := c.plan(w, s.machineFor(c))
 	return l.Dir, launch.RootPaths(w.Roots), err == nil
+}
+
+// machineFor is what a start of c would be planned with, but for the name of the
+// folder of its own.
+func (s *Supervisor) machineFor(c *child) launch.Machine {
+	return s.common.machine.For(c.spec.Program(), zerolog.Nop()).WithOwn(filepath.Join(launch.RealPath(os.TempDir()), ownFolder))
+}
+
+// Replaces reports whether the run of an instance would be replaced if it were given
+// these roots by SetRoots, as far as that shows from outside.
+func (s *Supervisor) Replaces(k Key, roots []rootsmgr.Root) bool {
+	c := s.child(k)
+	if c == nil {
+		return false
+	}
+	r := c.view.Load().run
+	if r == nil {
+		return false
+	}
+	w := c.wanted()
+	w.Roots = roots
+	change := c.rootsChange(r, w, s.machineFor(c))
+	change.SameRoots, change.Empty = served.Same(roots, c.wanted().Roots), len(roots) == 0
+	change.Rules = c.spec.Sandbox.Mode != sandbox.Off && !change.SameRoots
+	change.Probe, change.Asked = r.Roots.Probed(), r.Roots.Asked()
+	return change.Decide() == served.Replace
 }
 
 // Drop stops the instances of a session that has ended. It returns at once.
@@ -293,4 +319,9 @@ func (s *Supervisor) Recall(k Key) *offers.Offer {
 		return nil
 	}
 	return s.common.recall(spec, k)
+}
+
+// RecallAs is Recall for an entry that is not configured yet, or otherwise.
+func (s *Supervisor) RecallAs(spec Spec, k Key) *offers.Offer {
+	return s.common.recall(spec.WithDefaults(), k)
 }

@@ -18,28 +18,17 @@ type leg struct {
 	direct         []exception // against the fixture; only for a server
 	through        []exception // with the hub
 	noted          []exception // pass, and there is something to say of it
-	never          []exception // does not concern the hub; what ends with * is the beginning of a name
 }
 
 func (l leg) title() string { return l.revision + " as a " + l.role }
 
-// inapplicable tells whether and why a scenario does not concern the hub.
-func (l leg) inapplicable(scenario string) (string, bool) {
-	for _, e := range l.never {
-		for _, what := range e.what {
-			if begin, some := strings.CutSuffix(what, "*"); what == scenario || some && strings.HasPrefix(scenario, begin) {
-				return e.why, true
-			}
-		}
-	}
-	return "", false
-}
-
 const (
 	whyNull    = "the scenario sends null for /verbose, which the tool's schema does not allow, so the hub refuses it; called again without it, the request has no header"
 	whyNoTasks = "an extension that the Go SDK, and so the fixture, does not have"
-	whyNoOAuth = "the hub fetches no tokens (a server's credentials are in its headers in hub.json)"
+	whyNoProof = "an extension of authorization that the hub does not have"
 )
+
+var noProofs = []exception{{[]string{"auth/enterprise-managed-authorization", "auth/dpop", "auth/dpop-nonce", "auth/wif-jwt-bearer"}, whyNoProof}}
 
 var legs = []leg{
 	{role: "server", revision: "2025-11-25"},
@@ -47,8 +36,8 @@ var legs = []leg{
 		{[]string{"tasks-lifecycle", "tasks-capability-negotiation", "tasks-wire-fields", "tasks-request-state-removal", "tasks-mrtr-input",
 			"tasks-request-headers", "tasks-dispatch-and-envelope", "tasks-required-task-error", "tasks-mrtr-composition"}, whyNoTasks},
 	}},
-	{role: "client", revision: "2025-11-25", never: []exception{{[]string{"auth/*"}, whyNoOAuth}}},
-	{role: "client", revision: "2026-07-28", noted: []exception{{[]string{"http-custom-headers"}, whyNull}}, never: []exception{{[]string{"auth/*"}, whyNoOAuth}}},
+	{role: "client", revision: "2025-11-25", through: noProofs},
+	{role: "client", revision: "2026-07-28", through: noProofs, noted: []exception{{[]string{"http-custom-headers"}, whyNull}}},
 }
 
 // reason gives what a list of exceptions says about a scenario: all of it, or single checks.
@@ -102,7 +91,8 @@ server-sse-polling wants. The suite names text/event-stream first among what it 
 ([http.md](http.md#streams-and-polling)).
 
 **As a client.** The suite's server is the only server of the hub. The official TypeScript SDK client in front of the hub does
-what the scenario wants. That client has a handshake, so for 2026-07-28 the server's entry has ` + "`\"era\": \"modern\"`" + `.
+what the scenario wants. If a scenario needs a login, the client runs ` + "`mcphub auth login`" + ` each time the hub's answer names it, and
+opens the page that it prints. That client has a handshake, so for 2026-07-28 the server's entry has ` + "`\"era\": \"modern\"`" + `.
 `)
 	for _, l := range legs {
 		fmt.Fprintf(&b, "\n## %s\n\n", l.title())
@@ -112,18 +102,7 @@ what the scenario wants. That client has a handshake, so for 2026-07-28 the serv
 			b.WriteString("| scenario | mcphub | remark |\n|---|---|---|\n")
 		}
 		for _, scenario := range required[l.title()] {
-			if _, out := l.inapplicable(scenario); !out {
-				b.WriteString(l.row(scenario))
-			}
-		}
-		for _, e := range l.never {
-			var names []string
-			for _, scenario := range required[l.title()] {
-				if why, out := l.inapplicable(scenario); out && why == e.why {
-					names = append(names, scenario)
-				}
-			}
-			fmt.Fprintf(&b, "\nThese do not apply, because %s: `%s`\n", e.why, strings.Join(names, ", "))
+			b.WriteString(l.row(scenario))
 		}
 	}
 	return b.String()

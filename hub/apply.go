@@ -27,21 +27,35 @@ type Applied struct {
 // Version, FS, Log, Inspect, Environ, Home, Dir, Cache, Audit.To and Limits.Starting
 // stay those of New; Limits.Frame and Limits.Calls hold for the sessions that begin later.
 func (h *Hub) Apply(ctx context.Context, cfg Config) (Applied, error) {
-	select {
-	case h.turn <- struct{}{}:
-		defer func() { <-h.turn }()
-	case <-ctx.Done():
-		return Applied{}, context.Cause(ctx)
+	done, err := h.takeTurn(ctx)
+	if err != nil {
+		return Applied{}, err
 	}
+	defer done()
 	old := h.now()
 	g, err := configuration.New(cfg, h.own, old)
 	if err != nil {
 		return Applied{}, err
 	}
+	h.follow(g, old)
+	return since(g, old), nil
+}
+
+// takeTurn waits until nobody else replaces the configuration. done gives the turn back.
+func (h *Hub) takeTurn(ctx context.Context) (done func(), err error) {
+	select {
+	case h.turn <- struct{}{}:
+		return func() { <-h.turn }, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// follow puts g in the place of old, for sessions and supervisor alike.
+func (h *Hub) follow(g, old *configuration.Configuration) {
 	h.replace(g)
 	h.sup.Apply(g.Specs())
 	g.Followed(old)
-	return since(g, old), nil
 }
 
 // replace puts g in place and shows every session what follows. Offers are read

@@ -7,6 +7,7 @@ import (
 
 	"mcphub/children"
 	"mcphub/children/childtest"
+	"mcphub/hub/call"
 	"mcphub/hub/configuration"
 	"mcphub/internal/jsonrpc"
 	"mcphub/validate"
@@ -41,7 +42,7 @@ func TestColdThroughAReload(t *testing.T) {
 	if now := instances(c.hub); now[children.Cold] != before[children.Cold] || len(now) != 1 {
 		t.Errorf("%v, before %v", now, before)
 	}
-	if msg, bad := text(c.raw("tools/call", call("new__echo", `{"mode":"wild"}`))); bad {
+	if msg, bad := text(c.raw("tools/call", toolCall("new__echo", `{"mode":"wild"}`))); bad {
 		t.Error(msg)
 	}
 }
@@ -58,10 +59,10 @@ func TestWhatIsRememberedOfAChangedChild(t *testing.T) {
 
 	p.define(otherTool)
 	apply(t, c.hub, p.config(other(p.spec, "x")))
-	if msg, bad := text(c.raw("tools/call", call("kid__roots", `{}`))); bad {
+	if msg, bad := text(c.raw("tools/call", toolCall("kid__roots", `{}`))); bad {
 		t.Errorf("what the new one offers: %s", msg)
 	}
-	if got := c.refused("tools/call", call("kid__echo", `{"mode":"wild"}`)); !strings.Contains(got.Message, "unknown tool") {
+	if got := c.refused("tools/call", toolCall("kid__echo", `{"mode":"wild"}`)); !strings.Contains(got.Message, "unknown tool") {
 		t.Errorf("what the former one offered: %s", got.Message)
 	}
 	if c.listed("kid__echo") {
@@ -76,10 +77,10 @@ func TestWhatIsRememberedOfAChangedChild(t *testing.T) {
 	if now := instances(c.hub); now[children.Cold] <= now[children.Ready] { // the former one may still be ending
 		t.Errorf("the entry of before is not recalled: %v", c.hub.sup.Status())
 	}
-	if msg, bad := text(c.raw("tools/call", call("kid__echo", `{"mode":"wild"}`))); !bad {
+	if msg, bad := text(c.raw("tools/call", toolCall("kid__echo", `{"mode":"wild"}`))); !bad {
 		t.Errorf("judged by what is remembered: %s", msg)
 	}
-	if msg, bad := text(c.raw("tools/call", call("kid__echo", `{"mode":"safe"}`))); bad {
+	if msg, bad := text(c.raw("tools/call", toolCall("kid__echo", `{"mode":"safe"}`))); bad {
 		t.Error(msg)
 	}
 }
@@ -125,12 +126,12 @@ func TestARequestIsJudgedAndRunByOneConfiguration(t *testing.T) {
 		}
 		apply(t, h, testConfig(t, next))
 		c.raw("prompts/get", `{"name":"kid__greet"}`) // the new one is there
-		a, err := (&Call{
-			s: s, build: func([]byte, []jsonrpc.Edit) [][]byte { return [][]byte{[]byte(`{"name":"greet"}`)} },
-			target: &requestTarget{gen: former, child: "kid", name: "prompts/get", look: func([]string) (*validate.Scan, error) {
+		a, err := (&call.Call{
+			Session: &s.calls, Build: func([]byte, []jsonrpc.Edit) [][]byte { return [][]byte{[]byte(`{"name":"greet"}`)} },
+			Target: &call.RequestTarget{By: former, Child: "kid", Method: "prompts/get", Scan: func([]string) (*validate.Scan, error) {
 				return former.Checker.ScanPrompt("kid", "greet", nil)
 			}},
-		}).run(t.Context())
+		}).Run(t.Context())
 		if !errors.Is(err, configuration.ErrSuperseded) || a.Error == nil {
 			t.Errorf("replaced %t: %v, %s", replaced, err, a.Result)
 		}

@@ -47,7 +47,7 @@ func TestApplyAndSharing(t *testing.T) {
 	} {
 		apply(t, h, testConfig(t, kid(step.share, step.args...)))
 		for _, c := range clients {
-			if got := c.raw("tools/call", call("kid__echo", `{"a":1}`)); string(jsonrpc.Get([]byte(got), "structuredContent")) != `{"a":1}` {
+			if got := c.raw("tools/call", toolCall("kid__echo", `{"a":1}`)); string(jsonrpc.Get([]byte(got), "structuredContent")) != `{"a":1}` {
 				t.Errorf("step %d: %s", i, got)
 			}
 		}
@@ -57,13 +57,13 @@ func TestApplyAndSharing(t *testing.T) {
 	}
 	apply(t, h, testConfig(t))
 	for _, c := range clients {
-		if e := c.refused("tools/call", call("kid__echo", `{}`)); e.Code != jsonrpc.CodeInvalidParams {
+		if e := c.refused("tools/call", toolCall("kid__echo", `{}`)); e.Code != jsonrpc.CodeInvalidParams {
 			t.Error(e)
 		}
 	}
 	apply(t, h, testConfig(t, kid(children.ShareAll)))
 	for _, c := range clients {
-		c.raw("tools/call", call("kid__echo", `{}`))
+		c.raw("tools/call", toolCall("kid__echo", `{}`))
 	}
 	if n := ready(); n != 1 {
 		t.Errorf("%d processes after it came back", n)

@@ -13,6 +13,7 @@ import (
 
 	"mcphub/children"
 	"mcphub/children/childtest"
+	"mcphub/hub/call"
 	"mcphub/hub/catalog"
 	"mcphub/hub/configuration"
 	"mcphub/hub/offering"
@@ -82,9 +83,9 @@ func TestApplyAddsReplacesRemovesAndLeavesAlone(t *testing.T) {
 			t.Errorf("%s listed: %t", name, got)
 		}
 	}
-	c.raw("tools/call", call("comes__echo", `{}`))
-	c.raw("tools/call", call("changes__echo", `{}`))
-	if e := c.refused("tools/call", call("goes__echo", `{}`)); e.Code != jsonrpc.CodeInvalidParams {
+	c.raw("tools/call", toolCall("comes__echo", `{}`))
+	c.raw("tools/call", toolCall("changes__echo", `{}`))
+	if e := c.refused("tools/call", toolCall("goes__echo", `{}`)); e.Code != jsonrpc.CodeInvalidParams {
 		t.Error(e)
 	}
 	if now := pid(t, h, "same"); now != before {
@@ -114,7 +115,7 @@ func TestApplyThatFailsChangesNothing(t *testing.T) {
 	if h.now() != g || pid(t, h, "kid") != before {
 		t.Error("something changed all the same")
 	}
-	c.raw("tools/call", call("kid__echo", `{}`))
+	c.raw("tools/call", toolCall("kid__echo", `{}`))
 	ctx, cancel := context.WithCancelCause(context.Background())
 	stop := errors.New("no time")
 	cancel(stop)
@@ -133,7 +134,7 @@ func TestApplyJudgesAnew(t *testing.T) {
 	c := connect(t, h, root)
 	c.handshake(`{"roots":{}}`)
 	try := func(tool string) bool {
-		_, bad := text(c.raw("tools/call", call(tool, fmt.Sprintf(`{"path":%q}`, outside))))
+		_, bad := text(c.raw("tools/call", toolCall(tool, fmt.Sprintf(`{"path":%q}`, outside))))
 		return !bad
 	}
 	if try("kid__echo") {
@@ -173,11 +174,11 @@ func TestApplyLetsCallsUnderWayEnd(t *testing.T) {
 	c.handshake(`{"roots":{}}`)
 	for i, args := range []string{`{"Steps":1,"Every":700000000}`, fmt.Sprintf(`{"Steps":1,"Every":700000000,"path":%q}`, root)} {
 		done := make(chan string, 1)
-		go func() { done <- c.raw("tools/call", call("kid__progress", args)) }()
-		c.raw("tools/call", call("kid__echo", args)) // behind it on the stream
+		go func() { done <- c.raw("tools/call", toolCall("kid__progress", args)) }()
+		c.raw("tools/call", toolCall("kid__echo", args)) // behind it on the stream
 		before := pid(t, h, "kid")
 		apply(t, h, testConfig(t, other(kid, fmt.Sprint(i))))
-		c.raw("tools/call", call("kid__echo", args))
+		c.raw("tools/call", toolCall("kid__echo", args))
 		if now := pid(t, h, "kid"); now == before {
 			t.Error("a new call went to the old process")
 		}
@@ -212,13 +213,13 @@ func TestACallIsNeverJudgedByOneAndRunByAnother(t *testing.T) {
 			next = other(kid, "x")
 		}
 		apply(t, h, testConfig(t, next))
-		c.raw("tools/call", call("kid__echo", `{}`)) // the new one is there
+		c.raw("tools/call", toolCall("kid__echo", `{}`)) // the new one is there
 		// What a call does that looked its tool up a moment before Apply.
 		s := sessionOfTest(h)
-		a, err := (&Call{
-			s: s, target: &toolTarget{listed: tool, args: fmt.Appendf(nil, `{"path":%q}`, outside)},
-			build: func([]byte, []jsonrpc.Edit) [][]byte { return [][]byte{[]byte(`{"name":"echo","arguments":{}}`)} },
-		}).run(t.Context())
+		a, err := (&call.Call{
+			Session: &s.calls, Target: &call.ToolTarget{Listed: tool, Args: fmt.Appendf(nil, `{"path":%q}`, outside)},
+			Build: func([]byte, []jsonrpc.Edit) [][]byte { return [][]byte{[]byte(`{"name":"echo","arguments":{}}`)} },
+		}).Run(t.Context())
 		if !errors.Is(err, configuration.ErrSuperseded) { // also where its child has stayed: what judges it has not
 			t.Errorf("replaced %t: judged by what was in force before, answer %s", replaced, a.Result)
 		}
@@ -228,15 +229,15 @@ func TestACallIsNeverJudgedByOneAndRunByAnother(t *testing.T) {
 		if replaced {
 			now, before := s.Offering, offering.New(list.By, &h.current, func(string) bool { return false })
 			before.Take(children.Status{Key: children.Key{Child: "kid"}, State: children.Ready}, offered)
-			s.Offering = before
-			m := &jsonrpc.Message{Method: "tools/call", Params: []byte(call("kid__echo", `{}`)), Members: []jsonrpc.Member{
+			s.Offering, s.calls.Offering = before, before
+			m := &jsonrpc.Message{Method: "tools/call", Params: []byte(toolCall("kid__echo", `{}`)), Members: []jsonrpc.Member{
 				{Name: "name", Value: []byte(`"kid__echo"`)}, {Name: "arguments", Value: []byte(`{}`)}}}
 			if s.tryServe(m, nil) {
 				t.Error("the short way sent it to the new one")
 			}
-			s.Offering = now
+			s.Offering, s.calls.Offering = now, now
 		}
-		if msg, bad := text(c.raw("tools/call", call("kid__echo", fmt.Sprintf(`{"path":%q}`, outside)))); !bad {
+		if msg, bad := text(c.raw("tools/call", toolCall("kid__echo", fmt.Sprintf(`{"path":%q}`, outside)))); !bad {
 			t.Errorf("a call made afterwards is judged by what was: %s", msg)
 		}
 	}
@@ -264,7 +265,7 @@ func TestListedWhileItIsReplaced(t *testing.T) {
 	if list.Tool("kid__echo") != nil || list.ToolOf("kid", "echo") != nil || !strings.Contains(string(list.Pages(catalog.Tools).At(nil).Result), "kid__echo") {
 		t.Error("not listed, or a call would not wait")
 	}
-	if got := c.raw("tools/call", call("kid__echo", `{"a":1}`)); !strings.Contains(got, `{"a":1}`) {
+	if got := c.raw("tools/call", toolCall("kid__echo", `{"a":1}`)); !strings.Contains(got, `{"a":1}`) {
 		t.Error(got)
 	}
 	c.awaitNote(listChanged)
@@ -299,7 +300,7 @@ func TestRootsChangeAmidApply(t *testing.T) {
 	}
 	h.sup.Apply(g.Specs())
 	g.Followed(old)
-	if got := c.raw("tools/call", call("late__echo", `{"a":1}`)); !strings.Contains(got, `{"a":1}`) {
+	if got := c.raw("tools/call", toolCall("late__echo", `{"a":1}`)); !strings.Contains(got, `{"a":1}`) {
 		t.Error(got)
 	}
 }
@@ -318,16 +319,16 @@ func TestReplacedButFailing(t *testing.T) {
 	if c.listed("kid__echo") {
 		t.Error("listed although its child cannot be started any more")
 	}
-	if msg, bad := text(c.raw("tools/call", call("kid__echo", `{}`))); !bad || !strings.Contains(msg, "status 4") {
+	if msg, bad := text(c.raw("tools/call", toolCall("kid__echo", `{}`))); !bad || !strings.Contains(msg, "status 4") {
 		t.Errorf("%t %s", bad, msg)
 	}
 	apply(t, h, testConfig(t, kid))
-	c.raw("tools/call", call("kid__echo", `{}`)) // waits for it
+	c.raw("tools/call", toolCall("kid__echo", `{}`)) // waits for it
 	c.awaitNote(listChanged)
 	cfg := testConfig(t)
 	cfg.Broken = []Broken{{Name: "kid", Prefix: "kid__", Reason: "hub.json:3:1: error: it is odd"}}
 	apply(t, h, cfg)
-	if msg, bad := text(c.raw("tools/call", call("kid__echo", `{}`))); !bad || !strings.Contains(msg, "it is odd") {
+	if msg, bad := text(c.raw("tools/call", toolCall("kid__echo", `{}`))); !bad || !strings.Contains(msg, "it is odd") {
 		t.Errorf("%t %s", bad, msg)
 	}
 }
@@ -340,7 +341,7 @@ func TestSameToolsAreNoNews(t *testing.T) {
 	c.handshake(`{}`)
 	list := c.raw("tools/list", `{}`)
 	apply(t, h, testConfig(t, other(kid, "x")))
-	c.raw("tools/call", call("kid__echo", `{}`))
+	c.raw("tools/call", toolCall("kid__echo", `{}`))
 	if got := c.raw("tools/list", `{}`); got != list {
 		t.Errorf("the list became %s", got)
 	}
@@ -358,7 +359,7 @@ func TestApplyChangesTheTermsOfLivingSessions(t *testing.T) {
 	c := connect(t, h)
 	c.handshake(`{}`)
 	try := func(dir string) bool {
-		_, bad := text(c.raw("tools/call", call("kid__echo", fmt.Sprintf(`{"path":%q}`, filepath.Join(dir, "f")))))
+		_, bad := text(c.raw("tools/call", toolCall("kid__echo", fmt.Sprintf(`{"path":%q}`, filepath.Join(dir, "f")))))
 		return !bad
 	}
 	if try(root) {
@@ -374,7 +375,7 @@ func TestApplyChangesTheTermsOfLivingSessions(t *testing.T) {
 	if !try(root) || try(outside) {
 		t.Error("roots.fallback does not count for a session that lives")
 	}
-	if served, _ := text(c.raw("tools/call", call("kid__roots", `{}`))); !strings.Contains(served, root) {
+	if served, _ := text(c.raw("tools/call", toolCall("kid__roots", `{}`))); !strings.Contains(served, root) {
 		t.Errorf("the child is served %s", served)
 	}
 }
@@ -405,7 +406,7 @@ func TestNoCallIsLost(t *testing.T) {
 					args = fmt.Sprintf(`{"n":%d,"path":%q}`, n, root)
 				}
 				name := []string{"same__echo", "kid__echo"}[(n+i)%2]
-				got := c.raw("tools/call", call(name, args))
+				got := c.raw("tools/call", toolCall(name, args))
 				if s := string(jsonrpc.Get([]byte(got), "structuredContent")); s != args {
 					mu.Lock()
 					bad = append(bad, name+" "+args+": "+got)
@@ -425,7 +426,7 @@ func TestNoCallIsLost(t *testing.T) {
 		}
 		apply(t, h, cfg)
 		if i%4 == 0 {
-			c.raw("tools/call", call("kid__echo", `{}`))
+			c.raw("tools/call", toolCall("kid__echo", `{}`))
 		}
 	}
 	close(stop)
@@ -442,11 +443,11 @@ func TestConfigStateIsShown(t *testing.T) {
 	h := newTestHub(t)
 	c := connect(t, h)
 	c.handshake(`{}`)
-	if got := c.raw("tools/call", call("get-roots", `{}`)); strings.Contains(got, "loadedAt") {
+	if got := c.raw("tools/call", toolCall("get-roots", `{}`)); strings.Contains(got, "loadedAt") {
 		t.Error(got)
 	}
 	h.SetConfigState(ConfigState{File: "/etc/hub.json", LastError: "hub.json:3:1: error: odd"})
-	got := jsonrpc.Get(jsonrpc.Get([]byte(c.raw("tools/call", call("get-roots", `{}`))), "structuredContent"), "config")
+	got := jsonrpc.Get(jsonrpc.Get([]byte(c.raw("tools/call", toolCall("get-roots", `{}`))), "structuredContent"), "config")
 	if s, _ := jsonrpc.String(jsonrpc.Get(got, "lastError")); s != "hub.json:3:1: error: odd" {
 		t.Errorf("%s", got)
 	}

@@ -51,7 +51,7 @@ func TestAFileOpensItselfAlone(t *testing.T) {
 				if got := c.grants(t); fmt.Sprint(got) != fmt.Sprint([]approval.GrantReport{want}) {
 					t.Errorf("grants %+v, want %+v", got, want)
 				}
-				served, _ := text(c.raw("tools/call", call("kid__roots", `{}`)))
+				served, _ := text(c.raw("tools/call", toolCall("kid__roots", `{}`)))
 				if strings.Contains(served, "ssh") != (name == "directory") {
 					t.Errorf("the child has the roots %s", served)
 				}

@@ -22,7 +22,7 @@ func TestApprovalOverHTTP(t *testing.T) {
 	w := serveWeb(t, a.h, HTTPOptions{})
 	try := func(c *webClient, tag, answer string) (msg string, denied bool, asked int) {
 		roots := c.answering(a.at("root"))
-		got := c.frames(c.request("tools/call", call("kid__echo", fmt.Sprintf(`{"tag":%q,"path":%q}`, tag, a.at("data", "one", "1.txt")))), func(m *jsonrpc.Message, event string) {
+		got := c.frames(c.request("tools/call", toolCall("kid__echo", fmt.Sprintf(`{"tag":%q,"path":%q}`, tag, a.at("data", "one", "1.txt")))), func(m *jsonrpc.Message, event string) {
 			roots(m, event)
 			if m.Method != declaration.MethodElicit {
 				return
@@ -54,7 +54,7 @@ func TestApprovalOverHTTP(t *testing.T) {
 	// Another session cannot answer.
 	third := w.initialize(canAsk).initialized()
 	roots := third.answering(a.at("root"))
-	got := third.frames(third.request("tools/call", call("kid__echo", fmt.Sprintf(`{"tag":"foreign","path":%q}`, a.at("data", "one", "1.txt")))), func(m *jsonrpc.Message, event string) {
+	got := third.frames(third.request("tools/call", toolCall("kid__echo", fmt.Sprintf(`{"tag":"foreign","path":%q}`, a.at("data", "one", "1.txt")))), func(m *jsonrpc.Message, event string) {
 		roots(m, event)
 		if m.Method == declaration.MethodElicit {
 			c.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, yes))

@@ -184,7 +184,7 @@ func echoing(args string) (params, tag string) {
 	defer tags.Unlock()
 	tags.n++
 	tag = fmt.Sprintf("m%d", tags.n)
-	return call("kid__echo", tagged(tag, args)), tag
+	return toolCall("kid__echo", tagged(tag, args)), tag
 }
 
 // says wants a call to be asked about, and what becomes of it after an answer.

@@ -44,7 +44,7 @@ func TestAPersonAtATerminalAnswers(t *testing.T) {
 		}
 		code := a.code(q.ID)
 		// What a client can see tells neither.
-		seen := c.raw("tools/call", call("get-roots", `{}`)) + c.raw("tools/call", call("list-tools", `{}`))
+		seen := c.raw("tools/call", toolCall("get-roots", `{}`)) + c.raw("tools/call", toolCall("list-tools", `{}`))
 		status := a.h.Status()
 		for _, s := range status.Sessions {
 			for _, r := range s.Questions {

@@ -173,7 +173,7 @@ func (a *askedHub) try(c *testClient, tool, args string) (msg string, denied, re
 	tag := fmt.Sprintf("t%d", tags.n)
 	tags.Unlock()
 	args = fmt.Sprintf(`{"tag":%q,%s`, tag, strings.TrimPrefix(args, "{"))
-	msg, denied = text(c.raw("tools/call", call(tool, args)))
+	msg, denied = text(c.raw("tools/call", toolCall(tool, args)))
 	return msg, denied, a.s.who(tag) != nil
 }
 
@@ -208,7 +208,7 @@ func (a *askedHub) asks(p *person, n int) {
 func (c *testClient) grants(t testing.TB) []approval.GrantReport {
 	t.Helper()
 	var list []approval.GrantReport
-	_ = jsonrpc.Elements(jsonrpc.Get(jsonrpc.Get([]byte(c.raw("tools/call", call("get-roots", `{}`))), "structuredContent"), "grants"), func(raw []byte) bool {
+	_ = jsonrpc.Elements(jsonrpc.Get(jsonrpc.Get([]byte(c.raw("tools/call", toolCall("get-roots", `{}`))), "structuredContent"), "grants"), func(raw []byte) bool {
 		uri, _ := jsonrpc.String(jsonrpc.Get(raw, "uri"))
 		server, _ := jsonrpc.String(jsonrpc.Get(raw, "server"))
 		lifetime, _ := jsonrpc.String(jsonrpc.Get(raw, "lifetime"))
@@ -240,7 +240,7 @@ func TestApprovalFlows(t *testing.T) {
 		if got := c.grants(t); len(got) != 1 || fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Errorf("grants %+v, want %+v", got, want)
 		}
-		if msg, _ := text(c.raw("tools/call", call("kid__roots", `{}`))); !strings.Contains(msg, a.at("data", "one")) {
+		if msg, _ := text(c.raw("tools/call", toolCall("kid__roots", `{}`))); !strings.Contains(msg, a.at("data", "one")) {
 			t.Errorf("the child has the roots %s", msg)
 		}
 		a.passes(c, "kid__echo", reading(a.at("data", "one", "1.txt")))
@@ -253,7 +253,7 @@ func TestApprovalFlows(t *testing.T) {
 		if got := d.grants(t); len(got) != 0 {
 			t.Errorf("grants after a no: %+v", got)
 		}
-		if msg, _ := text(d.raw("tools/call", call("kid__roots", `{}`))); strings.Contains(msg, "data") {
+		if msg, _ := text(d.raw("tools/call", toolCall("kid__roots", `{}`))); strings.Contains(msg, "data") {
 			t.Errorf("the child has the roots %s", msg)
 		}
 	})
@@ -398,7 +398,7 @@ func TestWhatChangesBetweenQuestionAndAnswer(t *testing.T) {
 					t.Errorf("open: %+v", got)
 				}
 				synctest.Wait() // it is told at once, and may be a moment in applying it
-				if msg, _ := text(c.raw("tools/call", call("kid__roots", `{}`))); strings.Contains(msg, "data") {
+				if msg, _ := text(c.raw("tools/call", toolCall("kid__roots", `{}`))); strings.Contains(msg, "data") {
 					t.Errorf("the child has the roots %s", msg)
 				}
 			})

@@ -23,7 +23,7 @@ import (
 func (a *askedHub) begin(ctx context.Context, c *testClient, tool, args string) (answer <-chan string) {
 	out := make(chan string, 1)
 	go func() {
-		resp, err := c.conn.Call(ctx, "tools/call", []byte(call(tool, args)))
+		resp, err := c.conn.Call(ctx, "tools/call", []byte(toolCall(tool, args)))
 		if err != nil {
 			out <- "!" + err.Error()
 			return
@@ -329,7 +329,7 @@ func TestAGrantForOneCall(t *testing.T) {
 			t.Errorf("asked %s", p.asked()[0])
 		}
 		synctest.Wait()
-		if msg, _ := text(c.raw("tools/call", call("kid__roots", `{}`))); strings.Contains(msg, "data") {
+		if msg, _ := text(c.raw("tools/call", toolCall("kid__roots", `{}`))); strings.Contains(msg, "data") {
 			t.Errorf("the child has the roots %s", msg)
 		}
 		q, letGo := silent()

@@ -68,7 +68,7 @@ func TestAppsOfTwoServersWithOneURI(t *testing.T) {
 		}
 		for child, uri := range map[string]string{"one": "ui://app/main.html", "two": taken} {
 			want := strings.ReplaceAll(fmt.Sprintf(shownResult, child), `"ui://app/main.html"`, `"`+uri+`"`)
-			if got := c.raw("tools/call", call(child+"__view", `{}`)); got != want {
+			if got := c.raw("tools/call", toolCall(child+"__view", `{}`)); got != want {
 				t.Errorf("%s: %s\nwant %s", child, got, want)
 			}
 		}
@@ -94,7 +94,7 @@ func TestAppsOnTheShortWay(t *testing.T) {
 	for child, uri := range map[string]string{"one": "ui://app/main.html", "two": "ui://two/app/main.html"} {
 		want := strings.ReplaceAll(fmt.Sprintf(shownResult, child), `"ui://app/main.html"`, `"`+uri+`"`)
 		for range 3 {
-			if got := c.raw("tools/call", call(child+"__view", `{}`)); got != want {
+			if got := c.raw("tools/call", toolCall(child+"__view", `{}`)); got != want {
 				t.Errorf("%s: %s\nwant %s", child, got, want)
 			}
 		}
@@ -110,7 +110,7 @@ func TestAppsThatNobodyElseHas(t *testing.T) {
 			t.Error(list)
 		}
 		for range 2 {
-			if got := c.raw("tools/call", call("one__view", `{}`)); got != fmt.Sprintf(shownResult, "one") {
+			if got := c.raw("tools/call", toolCall("one__view", `{}`)); got != fmt.Sprintf(shownResult, "one") {
 				t.Error(got)
 			}
 		}
@@ -136,15 +136,15 @@ func TestAppsCallToolsByTheirOwnNames(t *testing.T) {
 		c.raw("tools/list", `{}`) // an app is there once its tool was listed
 		modern.raw("tools/list", `{}`)
 		for name, want := range map[string]string{"first": "one", "second": "two", "beside": "one", "shared": "two"} {
-			if got, bad := text(c.raw("tools/call", call(name, `{}`))); got != want || bad {
+			if got, bad := text(c.raw("tools/call", toolCall(name, `{}`))); got != want || bad {
 				t.Errorf("%s went to %s", name, got)
 			}
-			if got, bad := text(modern.raw("tools/call", call(name, `{}`))); got != want || bad {
+			if got, bad := text(modern.raw("tools/call", toolCall(name, `{}`))); got != want || bad {
 				t.Errorf("modern: %s went to %s", name, got)
 			}
 		}
 		for name, says := range map[string]string{"both": `"one__both", "two__both"`, "view": `"one__view", "two__view"`, "lonely": "lonely", "nothing": "nothing"} {
-			if e := c.refused("tools/call", call(name, `{}`)); e.Code != jsonrpc.CodeInvalidParams || !strings.Contains(e.Message, says) {
+			if e := c.refused("tools/call", toolCall(name, `{}`)); e.Code != jsonrpc.CodeInvalidParams || !strings.Contains(e.Message, says) {
 				t.Errorf("%s: %v", name, e)
 			}
 		}
@@ -166,11 +166,11 @@ func TestAppsOfModernClients(t *testing.T) {
 				var noticed string
 				if front == "stdio" {
 					c, _ := enterModern(t, h, declared)
-					noticed, _ = text(c.raw("tools/call", call("kid__noticed", `{}`)))
+					noticed, _ = text(c.raw("tools/call", toolCall("kid__noticed", `{}`)))
 				} else {
 					c := bubble(t, h).modern("")
 					c.caps = declared
-					noticed, _ = text(string(c.request("tools/call", call("kid__noticed", `{}`), nil).Result))
+					noticed, _ = text(string(c.request("tools/call", toolCall("kid__noticed", `{}`), nil).Result))
 				}
 				_, params, _ := strings.Cut("\n"+noticed, "\ninitialize ")
 				params, _, _ = strings.Cut(params, "\n")

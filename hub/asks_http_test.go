@@ -111,7 +111,7 @@ func TestQuestionsGoOnThePOSTOfTheirOwnCall(t *testing.T) {
 			all.Go(func() {
 				tag := fmt.Sprintf(`"%d-%d"`, n, i)
 				var seen []string
-				got := c.frames(c.request("tools/call", call("far__ask", `{"tag":`+tag+`}`)), func(m *jsonrpc.Message, _ string) {
+				got := c.frames(c.request("tools/call", toolCall("far__ask", `{"tag":`+tag+`}`)), func(m *jsonrpc.Message, _ string) {
 					seen = append(seen, m.Method+" "+string(m.Params))
 					c.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"action":"accept","of":%s}}`, m.ID, tag))
 				})
@@ -136,7 +136,7 @@ func TestHTTPQuestionEndsWithItsCall(t *testing.T) {
 	c := w.initialize(`{"elicitation":{}}`).initialized()
 	c.frames(c.request("tools/list", `{}`), nil)
 	var seen []string
-	c.frames(c.request("tools/call", call("far__ask", `{"tag":"x"}`)), func(m *jsonrpc.Message, _ string) {
+	c.frames(c.request("tools/call", toolCall("far__ask", `{"tag":"x"}`)), func(m *jsonrpc.Message, _ string) {
 		seen = append(seen, m.Method)
 		if m.Method == "elicitation/create" {
 			c.mu.Lock()

@@ -19,7 +19,7 @@ const everything = `{"roots":{},"sampling":{"tools":{},"x":1.0},"elicitation":{"
 
 // asking is a call of the tool that asks the client.
 func asking(child, method, params string, more ...string) string {
-	return call(child+"__ask", fmt.Sprintf(`{"method":%q,"params":%s%s}`, method, params, strings.Join(more, "")))
+	return toolCall(child+"__ask", fmt.Sprintf(`{"method":%q,"params":%s%s}`, method, params, strings.Join(more, "")))
 }
 
 // answerOf is what the child was answered, as its tool tells it.
@@ -30,7 +30,7 @@ func answerOf(result string) string {
 // noticed returns what a child was told, by the beginning of it.
 func (c *testClient) noticed(child, prefix string) (found []string) {
 	c.t.Helper()
-	all, _ := text(c.raw("tools/call", call(child+"__noticed", `{}`)))
+	all, _ := text(c.raw("tools/call", toolCall(child+"__noticed", `{}`)))
 	for line := range strings.Lines(all) {
 		if rest, ok := strings.CutPrefix(strings.TrimSuffix(line, "\n"), prefix+" "); ok {
 			found = append(found, rest)
@@ -152,7 +152,7 @@ func TestAQuestionMayTakeAsLongAsItTakes(t *testing.T) {
 			t.Errorf("answered %s", got)
 		}
 		began := time.Now()
-		if msg, bad := text(c.raw("tools/call", call("kid__sleep", `{}`))); !bad || time.Since(began) != time.Minute {
+		if msg, bad := text(c.raw("tools/call", toolCall("kid__sleep", `{}`))); !bad || time.Since(began) != time.Minute {
 			t.Errorf("the control, a call that is silent: %s after %s", msg, time.Since(began))
 		}
 	})
@@ -198,7 +198,7 @@ func TestQuestionsAreCancelledBothWays(t *testing.T) {
 		}
 		// A second call at the same time, so that the end of the first is not what ends the question.
 		wg.Go(func() {
-			_, _ = c.conn.Call(context.Background(), "tools/call", []byte(call("kid__progress", `{"Steps":1,"Every":1000000000}`)))
+			_, _ = c.conn.Call(context.Background(), "tools/call", []byte(toolCall("kid__progress", `{"Steps":1,"Every":1000000000}`)))
 		})
 		synced := c.raw("tools/call", asking("kid", "elicitation/create", `{}`, `,"cancel":"changed my mind"`))
 		if msg, _ := text(synced); msg != "cancelled" {

@@ -111,7 +111,7 @@ func TestHTTPWhatAServerSaysBeside(t *testing.T) {
 	for _, tag := range []string{"one", "two"} {
 		go func() {
 			var post []string
-			c.frames(c.request("tools/call", call("far__go", `{"tag":"`+tag+`"}`)), func(m *jsonrpc.Message, _ string) {
+			c.frames(c.request("tools/call", toolCall("far__go", `{"tag":"`+tag+`"}`)), func(m *jsonrpc.Message, _ string) {
 				text, _ := jsonrpc.String(m.Param("data"))
 				post = append(post, text)
 			})

@@ -10,6 +10,7 @@ import (
 
 	"mcphub/children"
 	"mcphub/children/childtest"
+	"mcphub/hub/call"
 	"mcphub/internal/audit"
 	"mcphub/internal/jsonrpc"
 )
@@ -20,32 +21,32 @@ func TestHTTPShortWay(t *testing.T) {
 	h := newTestHub(t, scripted("kid", childtest.Script{}))
 	w := serveWeb(t, h, HTTPOptions{})
 	s := w.initialize(`{}`).initialized()
-	s.frames(s.request("tools/call", call("kid__echo", `{"n":0}`)), nil)
+	s.frames(s.request("tools/call", toolCall("kid__echo", `{"n":0}`)), nil)
 	one := onlySession(h)
 	for name, tc := range map[string]struct {
 		frame string
 		want  bool
 	}{
-		"plain":               {`"tools/call","params":` + call("kid__echo", `{"n":1}`), true},
+		"plain":               {`"tools/call","params":` + toolCall("kid__echo", `{"n":1}`), true},
 		"with progress":       {`"tools/call","params":{"name":"kid__progress","arguments":{"steps":2},"_meta":{"progressToken":"p"}}`, true},
 		"no arguments":        {`"tools/call","params":{"name":"kid__echo"}`, true},
-		"a path":              {`"tools/call","params":` + call("kid__echo", `{"path":"/etc/passwd"}`), false},
-		"an escape":           {`"tools/call","params":` + strings.Replace(call("kid__echo", `{"n":1}`), "kid", `\u006bid`, 1), false},
+		"a path":              {`"tools/call","params":` + toolCall("kid__echo", `{"path":"/etc/passwd"}`), false},
+		"an escape":           {`"tools/call","params":` + strings.Replace(toolCall("kid__echo", `{"n":1}`), "kid", `\u006bid`, 1), false},
 		"a task":              {`"tools/call","params":{"name":"kid__echo","arguments":{},"task":{}}`, false},
-		"unknown":             {`"tools/call","params":` + call("kid__nothing", `{}`), false},
+		"unknown":             {`"tools/call","params":` + toolCall("kid__nothing", `{}`), false},
 		"no arguments object": {`"tools/call","params":{"name":"kid__echo","arguments":[]}`, false},
 		"look-alike":          {`"tools/call","params":{"name":"kid__echo","Arguments":{"path":"/etc/passwd"}}`, false},
 		"twice":               {`"tools/call","params":{"name":"kid__echo","arguments":{"n":1,"n":2}}`, false},
-		"the hub's own":       {`"tools/call","params":` + call("get-roots", `{}`), false},
+		"the hub's own":       {`"tools/call","params":` + toolCall("get-roots", `{}`), false},
 		"another":             {`"ping"`, false},
-		"long":                {`"tools/call","params":` + call("kid__echo", `{"text":"`+strings.Repeat("x", quickFrame)+`"}`), false},
+		"long":                {`"tools/call","params":` + toolCall("kid__echo", `{"text":"`+strings.Repeat("x", 16<<10)+`"}`), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var m jsonrpc.Message
 			if err := jsonrpc.Split([]byte(`{"jsonrpc":"2.0","id":7,"method":`+tc.frame+`}`), tc.want, &m); err != nil {
 				t.Fatal(err)
 			}
-			a, ok := one.callAndWait(one.main, &waiter{Cancellation: &jsonrpc.Cancellation{}}, &m)
+			a, ok := one.calls.ToolAndWait(one.main, &call.Waiter{Cancellation: &jsonrpc.Cancellation{}}, &m)
 			if ok != tc.want {
 				t.Errorf("taken: %v, want %v", ok, tc.want)
 			}
@@ -62,7 +63,7 @@ func TestHTTPShortWayEndsAsTheLongOne(t *testing.T) {
 	const sleeper = `{"name":"kid__sleep","arguments":{}}`
 	until := func(t *testing.T, s *webClient, note string) {
 		t.Helper()
-		for !strings.Contains(body(t, s.request("tools/call", call("kid__noticed", `{}`))), note) {
+		for !strings.Contains(body(t, s.request("tools/call", toolCall("kid__noticed", `{}`))), note) {
 			if t.Context().Err() != nil {
 				t.Fatal("the test is over")
 			}
@@ -75,7 +76,7 @@ func TestHTTPShortWayEndsAsTheLongOne(t *testing.T) {
 		want   string // in the answer; "": there is none
 		result string // in the record
 	}{
-		"answered": {params: call("kid__echo", `{"n":12345678901234567890}`), want: `"n":12345678901234567890`, result: audit.ResultOK},
+		"answered": {params: toolCall("kid__echo", `{"n":12345678901234567890}`), want: `"n":12345678901234567890`, result: audit.ResultOK},
 		"cancelled": {params: sleeper, result: audit.ResultCancelled, during: func(t *testing.T, s, other *webClient) {
 			until(t, other, "sleeping")
 			s.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"x","reason":"enough"}}`)
@@ -88,8 +89,8 @@ func TestHTTPShortWayEndsAsTheLongOne(t *testing.T) {
 			}
 			until(t, other, "cancelled")
 		}},
-		"child dies": {params: call("kid__exit", `{"code":3}`), want: "exited with status 3", result: audit.ResultUnavailable},
-		"broken":     {params: call("kid__broken", `{}`), want: `"code":-32603`, result: audit.ResultError},
+		"child dies": {params: toolCall("kid__exit", `{"code":3}`), want: "exited with status 3", result: audit.ResultUnavailable},
+		"broken":     {params: toolCall("kid__broken", `{}`), want: `"code":-32603`, result: audit.ResultError},
 		"timeout":    {params: sleeper, limit: 200 * time.Millisecond, want: "200ms", result: audit.ResultTimeout},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -109,7 +110,7 @@ func TestHTTPShortWayEndsAsTheLongOne(t *testing.T) {
 				cfg.Audit = Audit{To: rec, Required: true, Arguments: true}
 				w := serveWeb(t, runHub(t, cfg), HTTPOptions{})
 				s, other := w.initialize(`{}`).initialized(), w.initialize(`{}`).initialized()
-				s.frames(s.request("tools/call", call("kid__noticed", `{}`)), nil)
+				s.frames(s.request("tools/call", toolCall("kid__noticed", `{}`)), nil)
 				params := tc.params
 				if way == "long" {
 					params = strings.Replace(params, "kid", `\u006bid`, 1)

@@ -17,7 +17,7 @@ func TestWhatChildrenWriteIsClean(t *testing.T) {
 	p := newPast(t, hidden)
 	c, end := p.client()
 	defer end()
-	list, servers := c.raw("tools/list", `{}`), c.raw("tools/call", call("list-tools", `{}`))
+	list, servers := c.raw("tools/list", `{}`), c.raw("tools/call", toolCall("list-tools", `{}`))
 	var decoded, report any
 	if json.Unmarshal([]byte(list), &decoded) != nil || json.Unmarshal([]byte(servers), &report) != nil {
 		t.Fatal(list, servers)
@@ -30,7 +30,7 @@ func TestWhatChildrenWriteIsClean(t *testing.T) {
 	if !strings.Contains(list, `"description":"what to say"`) || !strings.Contains(list, `"title":"Echo"`) || !strings.Contains(list, `"annotations":{"title":"E"}`) {
 		t.Error(list)
 	}
-	if got := c.raw("tools/call", call("kid__echo", `{"text":"`+evil+`"}`)); !strings.Contains(got, evil) {
+	if got := c.raw("tools/call", toolCall("kid__echo", `{"text":"`+evil+`"}`)); !strings.Contains(got, evil) {
 		t.Errorf("the control: a result was changed: %q", got)
 	}
 }

@@ -167,7 +167,7 @@ func TestConfinedRootsChangeUnderLoad(t *testing.T) {
 	for range 2 {
 		wg.Go(func() {
 			for i := 0; ctx.Err() == nil; i++ {
-				resp, err := c.conn.Call(context.Background(), "tools/call", []byte(call("kid__echo", fmt.Sprintf(`{"i":%d}`, i))))
+				resp, err := c.conn.Call(context.Background(), "tools/call", []byte(toolCall("kid__echo", fmt.Sprintf(`{"i":%d}`, i))))
 				if err != nil || resp.Err() != nil || strings.Contains(string(resp.Result), `"isError":true`) {
 					lost = append(lost, fmt.Sprint(err, resp))
 					return

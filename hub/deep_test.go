@@ -34,7 +34,7 @@ func TestDeepDefinitionsHarmNobody(t *testing.T) {
 		t.Errorf("%.300s", list)
 	}
 	for _, name := range []string{"fine", "default", "properties", "allof", "items"} {
-		resp, err := c.conn.Call(t.Context(), "tools/call", []byte(call("kid__"+name, `{"a":{"a":"/etc/x"}}`)))
+		resp, err := c.conn.Call(t.Context(), "tools/call", []byte(toolCall("kid__"+name, `{"a":{"a":"/etc/x"}}`)))
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue

@@ -45,7 +45,7 @@ func TestAChildOfBothErasIsSpokenToInThatOfItsClient(t *testing.T) {
 			t.Errorf("the child was answered %s", got)
 		}
 		m, _ := enterModern(t, h, `{"elicitation":{}}`)
-		if a := m.mustAsk("tools/call", call("kid__input", `{"ask":{"who":{"method":"elicitation/create","params":`+strings.Replace(someForm, `,"_meta":{"progressToken":7}`, "", 1)+`}}}`)); a.methods["who"] != declaration.MethodElicit {
+		if a := m.mustAsk("tools/call", toolCall("kid__input", `{"ask":{"who":{"method":"elicitation/create","params":`+strings.Replace(someForm, `,"_meta":{"progressToken":7}`, "", 1)+`}}}`)); a.methods["who"] != declaration.MethodElicit {
 			t.Errorf("asked %+v", a)
 		}
 		if got := erasOf(h, "kid"); got[eraHandshake] != 1 || got[eraModern] != 1 || len(got) != 2 {
@@ -66,16 +66,16 @@ func TestTheFirstRequestThatNeedsAChildDecides(t *testing.T) {
 			t.Errorf("server/discover has started %d children", n)
 		}
 		c.testClient.handshake(`{}`)
-		if msg, bad := text(c.testClient.raw("tools/call", call("kid__echo", `{"a":1}`))); bad {
+		if msg, bad := text(c.testClient.raw("tools/call", toolCall("kid__echo", `{"a":1}`))); bad {
 			t.Error(msg)
 		}
-		c.raw("tools/call", call("kid__echo", `{"a":1}`))
+		c.raw("tools/call", toolCall("kid__echo", `{"a":1}`))
 		if got := erasOf(h, "kid"); got[eraHandshake] != 1 || len(got) != 1 {
 			t.Errorf("instances: %v", got)
 		}
 		other, _ := enterModern(t, h, `{}`)
 		other.raw(inline.MethodDiscover, `{}`)
-		other.raw("tools/call", call("kid__echo", `{"a":1}`))
+		other.raw("tools/call", toolCall("kid__echo", `{"a":1}`))
 		if got := erasOf(h, "kid"); got[eraModern] != 1 {
 			t.Errorf("instances: %v", got)
 		}
@@ -107,7 +107,7 @@ func TestErasOfASharedChild(t *testing.T) {
 								for range 2 {
 									c, _ := enter(t, h)
 									c.handshake(`{}`)
-									if msg, bad := text(c.raw("tools/call", call("kid__echo", `{"a":1}`))); bad {
+									if msg, bad := text(c.raw("tools/call", toolCall("kid__echo", `{"a":1}`))); bad {
 										t.Error(msg)
 									}
 								}
@@ -115,7 +115,7 @@ func TestErasOfASharedChild(t *testing.T) {
 							eraModern: func() {
 								for range 2 {
 									c, _ := enterModern(t, h, `{}`)
-									if msg, bad := text(c.raw("tools/call", call("kid__echo", `{"a":1}`))); bad {
+									if msg, bad := text(c.raw("tools/call", toolCall("kid__echo", `{"a":1}`))); bad {
 										t.Error(msg)
 									}
 								}
@@ -146,16 +146,16 @@ func TestReloadChangesTheEra(t *testing.T) {
 	spec := played("kid", children.ShareAll, twoEras)
 	play(t, []children.Spec{spec}, "", 0, func(t *testing.T, h *Hub, s *stage) {
 		m, _ := enterModern(t, h, `{}`)
-		m.raw("tools/call", call("kid__echo", `{"a":1}`))
+		m.raw("tools/call", toolCall("kid__echo", `{"a":1}`))
 		c, _ := enter(t, h)
 		c.handshake(`{}`)
-		c.raw("tools/call", call("kid__echo", `{"a":1}`))
+		c.raw("tools/call", toolCall("kid__echo", `{"a":1}`))
 		spec.Era = children.EraLegacy
 		cfg := testConfig(t, spec)
 		cfg.Launcher = s
 		apply(t, h, cfg)
-		m.raw("tools/call", call("kid__echo", `{"a":1}`))
-		c.raw("tools/call", call("kid__echo", `{"a":1}`))
+		m.raw("tools/call", toolCall("kid__echo", `{"a":1}`))
+		c.raw("tools/call", toolCall("kid__echo", `{"a":1}`))
 		synctest.Wait()
 		if got := erasOf(h, "kid"); got[eraHandshake] != 1 || len(got) != 1 {
 			t.Errorf("instances: %v", got)

@@ -1,13 +1,13 @@
 package hub
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 
 	"mcphub/children"
 	"mcphub/hub/approval"
+	"mcphub/hub/call"
 	"mcphub/hub/configuration"
 	"mcphub/internal/jsonrpc"
 	"mcphub/validate"
@@ -76,7 +76,7 @@ func (s *Session) explain(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answe
 	if !ok {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "explain needs the name of a tool")
 	}
-	tool, refusal := s.lookup(ctx, name)
+	tool, refusal := s.lookups.FindTool(ctx, name)
 	if tool.Tool == nil {
 		return refusal
 	}
@@ -85,38 +85,30 @@ func (s *Session) explain(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answe
 	}
 	e := Explanation{
 		Tool: name, Server: tool.Child, ToolName: tool.Remote, Profile: tool.Checked.ProfileName(), Mode: tool.Checked.Mode().String(),
-		Roots: []string{}, Findings: []ExplainedFinding{}, Era: s.clientOf(ctx).Era(),
+		Roots: []string{}, Findings: []ExplainedFinding{}, Era: s.calls.ClientOf(ctx).Era(),
 	}
-	t := &toolTarget{listed: tool, tool: tool, args: m.Param("arguments")}
-	c := &Call{s: s, target: t}
-	j, err := c.consider(ctx)
+	f, err := s.calls.Forecast(ctx, tool, m.Param("arguments"))
 	if errors.Is(err, configuration.ErrSuperseded) && ctx.Err() == nil {
 		return s.explain(ctx, m)
 	}
 	var args *validate.ArgumentsError
 	var schema *validate.SchemaError
 	var down *children.UnavailableError
-	var missing *missingToolError
+	var missing *call.MissingToolError
 	switch {
 	case err == nil:
-		defer j.lease.Release()
-		e.Profile, e.Mode = t.tool.Checked.ProfileName(), t.tool.Checked.Mode().String()
-		e.judged(j)
-		e.Explanation = s.approvals.Explain(c.approvalRequest(), j.forApproval())
-		if j.verdict.Decision == validate.Escalate {
-			e.Refusal = unapproved(j.verdict, "", cmp.Or(e.Unasked, approval.WhyDeclined))
-		}
+		e.judged(f)
 		e.Share = tool.By.Child(tool.Child).Spec.Share.String()
 	case errors.As(err, &args):
 		e.Decision, e.Rule, e.Refusal = validate.Deny.String(), "arguments", err.Error()
 	case errors.As(err, &schema):
-		e.Decision, e.Rule, e.Refusal = validate.Deny.String(), "schema", schemaText(tool.Tool, err)
+		e.Decision, e.Rule, e.Refusal = validate.Deny.String(), "schema", call.SchemaText(tool.Tool, err)
 	case errors.As(err, &missing):
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, missing.Error())
 	case errors.As(err, &down):
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, down.Error())
 	default:
-		return gone(ctx, err)
+		return call.Gone(ctx, err)
 	}
 	raw, err := json.Marshal(e)
 	if err != nil {
@@ -125,22 +117,19 @@ func (s *Session) explain(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answe
 	return jsonrpc.ResultAnswer(raw)
 }
 
-func (e *Explanation) judged(j *judgement) {
-	v := j.verdict
+// judged takes in what would become of the call.
+func (e *Explanation) judged(f *call.Forecast) {
+	v := f.Verdict
+	e.Profile, e.Mode = f.Tool.Checked.ProfileName(), f.Tool.Checked.Mode().String()
+	e.Explanation, e.Refusal, e.Cwd, e.Served = f.Approval, f.Refusal, f.Cwd, f.Served
+	e.kernelReport = reportKernel(f.Kernel)
 	e.Decision, e.Rule, e.Generation, e.Stale = v.Decision.String(), v.Rule, v.Generation, v.Stale
-	e.Cwd, e.Served = j.place()
-	if j.lease != nil {
-		e.kernelReport = reportKernel(j.lease.Kernel())
-	}
-	if v.Decision != validate.Allow {
-		e.Refusal = denial(v, "")
-	}
 	if v.Fired != nil {
 		r := NewRuleReport(&validate.RuleInfo{Rule: *v.Fired, Found: true})
 		e.Policy = &r
 	}
-	if snap := j.view.Snapshot; snap != nil {
-		e.Roots, e.Origin, e.Case = snap.URIs(), snap.Origin().String(), j.view.Case.String()
+	if snap := f.View.Snapshot; snap != nil {
+		e.Roots, e.Origin, e.Case = snap.URIs(), snap.Origin().String(), f.View.Case.String()
 	}
 	sent := map[string]string{}
 	for _, r := range v.Rewrites {

@@ -87,7 +87,7 @@ func TestExtensionsPass(t *testing.T) {
 						told = func() {
 							_ = c.conn.Notify(t.Context(), "notifications/skills/changed", []byte(params))
 							synctest.Wait()
-							if got, _ := text(c.raw("tools/call", call("kid__noticed", `{}`))); !strings.Contains(got, "notifications/skills/changed "+params) {
+							if got, _ := text(c.raw("tools/call", toolCall("kid__noticed", `{}`))); !strings.Contains(got, "notifications/skills/changed "+params) {
 								t.Errorf("told %q", got)
 							}
 						}
@@ -100,7 +100,7 @@ func TestExtensionsPass(t *testing.T) {
 						told = func() {
 							c.send(note)
 							synctest.Wait()
-							if got := string(c.frames(c.request("tools/call", call("kid__noticed", `{}`)), nil).Result); !strings.Contains(got, "notifications/skills/changed") {
+							if got := string(c.frames(c.request("tools/call", toolCall("kid__noticed", `{}`)), nil).Result); !strings.Contains(got, "notifications/skills/changed") {
 								t.Errorf("told %q", got)
 							}
 							c.do("DELETE", "", headerSession, c.session)
@@ -120,7 +120,7 @@ func TestExtensionsPass(t *testing.T) {
 						told = func() {
 							c.do("POST", note, "MCP-Protocol-Version", "2026-07-28", "Mcp-Method", "notifications/skills/changed")
 							synctest.Wait()
-							if got := string(c.request("tools/call", call("kid__noticed", `{}`), nil).Result); !strings.Contains(got, "notifications/skills/changed") {
+							if got := string(c.request("tools/call", toolCall("kid__noticed", `{}`), nil).Result); !strings.Contains(got, "notifications/skills/changed") {
 								t.Errorf("told %q", got)
 							}
 						}
@@ -339,7 +339,7 @@ func TestWhoGetsAnUnknownMethod(t *testing.T) {
 		{[]children.Spec{one, two}, "skills/run", `{"name":"plain"}`, `-32601`, "[]"},
 		{[]children.Spec{one}, "mcphub/secret", `{}`, `-32601`, "[]"},
 		{[]children.Spec{one}, "rpc.discover", `{}`, `-32601`, "[]"},
-		{[]children.Spec{one}, "skills/" + strings.Repeat("x", longestMethod), `{}`, `-32601`, "[]"},
+		{[]children.Spec{one}, "skills/" + strings.Repeat("x", 256), `{}`, `-32601`, "[]"},
 		{[]children.Spec{one}, "sampling/createMessage", `{}`, `-32601`, "[]"},
 		{[]children.Spec{one}, "tasks/update", `{}`, `-32601`, "[]"},
 	} {
@@ -367,8 +367,8 @@ func TestContestedExtensions(t *testing.T) {
 		want := `[{"key":"io.modelcontextprotocol/skills","server":"one","contested":["two"]},{"key":"odd/channel","experimental":true,"server":"two"}]`
 		status, _ := json.Marshal(h.Status())
 		for where, report := range map[string]string{
-			"get-roots":  string(jsonrpc.Get([]byte(c.raw("tools/call", call("get-roots", `{}`))), "structuredContent")),
-			"list-tools": string(jsonrpc.Get([]byte(c.raw("tools/call", call("list-tools", `{}`))), "structuredContent")),
+			"get-roots":  string(jsonrpc.Get([]byte(c.raw("tools/call", toolCall("get-roots", `{}`))), "structuredContent")),
+			"list-tools": string(jsonrpc.Get([]byte(c.raw("tools/call", toolCall("list-tools", `{}`))), "structuredContent")),
 			"status":     string(status),
 		} {
 			if got := string(jsonrpc.Get([]byte(report), "extensions")); got != want {
@@ -447,7 +447,7 @@ func TestUnknownNotificationsOfAChild(t *testing.T) {
 			}
 			c.handshake(test.declared)
 			c.raw("tools/list", `{}`)
-			c.raw("tools/call", call(test.child+"__say", fmt.Sprintf(`{"method":%q,"times":1,"params":{"z":1.0}}`, test.method)))
+			c.raw("tools/call", toolCall(test.child+"__say", fmt.Sprintf(`{"method":%q,"times":1,"params":{"z":1.0}}`, test.method)))
 			synctest.Wait()
 			if passes := len(got) == 1; passes != test.passes || passes && <-got != `{"z":1.0}` {
 				t.Errorf("%+v: %d came", test, len(got))

@@ -159,7 +159,7 @@ func TestRootsInACallAreJudgedBefore(t *testing.T) {
 	for name, allowed := range map[string]bool{"way-in": true, "way-out": false} {
 		play(t, []children.Spec{lazyKid(t)}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
 			c, _ := enterModern(t, h, rootsCaps, in)
-			params := call("kid__roots", fmt.Sprintf(`{"tag":"a/%s"}`, name))
+			params := toolCall("kid__roots", fmt.Sprintf(`{"tag":"a/%s"}`, name))
 			a := c.mustAsk("tools/call", params)
 			if a.methods[a.keys[0]] != "roots/list" || h.suspended.Load() != 1 {
 				t.Fatalf("asked %+v before the child did: this is to be about a name that is no path yet", a)
@@ -192,7 +192,7 @@ func TestRootsInACallOverHTTP(t *testing.T) {
 	if got, _ := w.modern("", other).call("kid__roots", fmt.Sprintf(`{"path":%q}`, other)); got != served(other) {
 		t.Errorf("a call that brings roots: the child was given %s", got)
 	}
-	again, status := c.outcome(c.once("tools/call", c.again(call("kid__roots", `{}`), m.Result)), nil)
+	again, status := c.outcome(c.once("tools/call", c.again(toolCall("kid__roots", `{}`), m.Result)), nil)
 	if got, _ := text(string(again.Result)); status != 200 || got != served(mine) {
 		t.Errorf("%d: the child was given %s", status, got)
 	}
@@ -228,7 +228,7 @@ func TestRootsInACallMoveTheChild(t *testing.T) {
 // placeOf is where the child works that a call of kid__env goes to.
 func placeOf(t *testing.T, c *modernWeb, args string) string {
 	t.Helper()
-	m := c.request("tools/call", call("kid__env", args), nil)
+	m := c.request("tools/call", toolCall("kid__env", args), nil)
 	cwd, ok := jsonrpc.String(jsonrpc.Get(jsonrpc.Get(m.Result, "structuredContent"), "cwd"))
 	if !ok {
 		t.Fatalf("it did not say where it works: %s%s", m.Result, m.Error)
@@ -286,7 +286,7 @@ func TestRootsInACallBesideAHandshake(t *testing.T) {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			_, _ = c.testClient.conn.Call(ctx, "tools/call", []byte(call("kid__sleep", `{}`)))
+			_, _ = c.testClient.conn.Call(ctx, "tools/call", []byte(toolCall("kid__sleep", `{}`)))
 		}()
 		synctest.Wait()
 		if got, _ := text(c.raw("tools/call", lazily)); got != served(asked) {

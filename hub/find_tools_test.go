@@ -19,7 +19,7 @@ func (c *testClient) found(args string) (names []string) {
 			InputSchema                json.RawMessage
 		}
 	}
-	if err := json.Unmarshal(jsonrpc.Get([]byte(c.raw("tools/call", call("find-tools", args))), "structuredContent"), &got); err != nil {
+	if err := json.Unmarshal(jsonrpc.Get([]byte(c.raw("tools/call", toolCall("find-tools", args))), "structuredContent"), &got); err != nil {
 		c.t.Fatal(err)
 	}
 	for _, t := range got.Tools {
@@ -43,7 +43,7 @@ func TestFindTools(t *testing.T) {
 	if strings.Contains(strings.Join(got, " "), "held__echo") {
 		t.Errorf("an excluded tool is found: %q", got)
 	}
-	if _, bad := text(c.raw("tools/call", call(got[0], `{}`))); bad {
+	if _, bad := text(c.raw("tools/call", toolCall(got[0], `{}`))); bad {
 		t.Errorf("%s is found and cannot be called", got[0])
 	}
 	if got := c.found(`{"query":"bitcoin exchange rate"}`); len(got) != 0 {
@@ -53,7 +53,7 @@ func TestFindTools(t *testing.T) {
 		t.Errorf("limit 1: %q", got)
 	}
 	for _, wrong := range []string{`{}`, `{"query":" "}`, `{"query":"echo","limit":0}`, `{"query":"echo","limit":21}`} {
-		if msg, bad := text(c.raw("tools/call", call("find-tools", wrong))); !bad || !strings.Contains(msg, "query") && !strings.Contains(msg, "limit") {
+		if msg, bad := text(c.raw("tools/call", toolCall("find-tools", wrong))); !bad || !strings.Contains(msg, "query") && !strings.Contains(msg, "limit") {
 			t.Errorf("%s: %v %s", wrong, bad, msg)
 		}
 	}
@@ -84,12 +84,12 @@ func TestExpose(t *testing.T) {
 			if found := client.found(`{"query":"kid echo"}`); len(found) == 0 || found[0] != "kid__echo" {
 				t.Errorf("found %q, want kid__echo first", found)
 			}
-			for _, args := range []string{call("kid__echo", `{}`), call("call-tool", `{"serverName":"kid","toolName":"echo"}`)} {
+			for _, args := range []string{toolCall("kid__echo", `{}`), toolCall("call-tool", `{"serverName":"kid","toolName":"echo"}`)} {
 				if msg, bad := text(client.raw("tools/call", args)); bad {
 					t.Errorf("%s: %s", args, msg)
 				}
 			}
-			if msg, bad := text(client.raw("tools/call", call("kid__echo", `{"path":"/etc/passwd"}`))); !bad || !strings.HasPrefix(msg, "Access denied") {
+			if msg, bad := text(client.raw("tools/call", toolCall("kid__echo", `{"path":"/etc/passwd"}`))); !bad || !strings.HasPrefix(msg, "Access denied") {
 				t.Errorf("a tool that is not listed is not judged: %s", msg)
 			}
 		})
@@ -113,7 +113,7 @@ func TestExposeIsApplied(t *testing.T) {
 	if c.listed("kid__echo") || !c.listed("find-tools") {
 		t.Error("search lists kid__echo, or not find-tools")
 	}
-	if msg, bad := text(c.raw("tools/call", call("kid__echo", `{}`))); bad {
+	if msg, bad := text(c.raw("tools/call", toolCall("kid__echo", `{}`))); bad {
 		t.Error(msg)
 	}
 }

@@ -95,7 +95,7 @@ func TestWhatAForgottenSessionKnewIsSaidAgain(t *testing.T) {
 	c.raw("resources/subscribe", `{"uri":"note://1"}`)
 	f.await(`s1 resources/subscribe {"uri":"note://1"}`)
 	f.forget()
-	if msg, bad := text(c.raw("tools/call", call("kid__t", `{}`))); bad {
+	if msg, bad := text(c.raw("tools/call", toolCall("kid__t", `{}`))); bad {
 		t.Fatal(msg)
 	}
 	f.await(`s2 logging/setLevel {"level":"debug"}`)

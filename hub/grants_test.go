@@ -54,7 +54,7 @@ func TestAReloadEndsWhatItsPolicyDenies(t *testing.T) {
 				}
 				apply(a.T, a.h, cfg)
 				synctest.Wait()
-				served, _ := text(c.raw("tools/call", call("kid__roots", `{}`)))
+				served, _ := text(c.raw("tools/call", toolCall("kid__roots", `{}`)))
 				if n := len(c.grants(t)); n != 0 == tc.ends || strings.Contains(served, a.at("data", "one")) == tc.ends {
 					t.Errorf("%d grants, the child has the roots %s", n, served)
 				}

@@ -18,7 +18,7 @@ func TestResultsAreOfTheEraOfTheClient(t *testing.T) {
 		dir := t.TempDir()
 		c, _ := enter(t, h, dir)
 		c.handshake(declared)
-		kind := call("kid__kind", `{"Type":"","Result":`+result+`}`)
+		kind := toolCall("kid__kind", `{"Type":"","Result":`+result+`}`)
 		want := `{"content":[],` + odd + `,"_meta":{"k":1.0}}`
 		for way, params := range map[string]string{"the short way": kind, "the long way": strings.Replace(kind, `"Type":""`, `"path":"`+dir+`"`, 1)} {
 			if got := c.raw("tools/call", params); got != want {

@@ -8,6 +8,7 @@ import (
 	"mcphub/children"
 	"mcphub/hub/httpfront"
 	"mcphub/hub/inline"
+	"mcphub/hub/lookup"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/mirror"
 	"mcphub/internal/seal"
@@ -134,7 +135,7 @@ type inlineRequest struct {
 }
 
 func (r *inlineRequest) Mirrors() []mirror.Mark {
-	if tool := r.s.known(r.m); tool != nil {
+	if tool := r.s.lookups.Known(r.m); tool != nil {
 		return tool.Mirrors
 	}
 	return nil
@@ -146,7 +147,7 @@ func (r *inlineRequest) HasMethod() bool {
 }
 
 func (r *inlineRequest) Serve(ctx context.Context, reply *httpfront.InlineReply) jsonrpc.Answer {
-	return r.s.answer(r.m, func() jsonrpc.Answer { return r.s.serveRead(withHeaders(ctx, reply), r.m, r.meta, reply) })
+	return r.s.answer(r.m, func() jsonrpc.Answer { return r.s.serveRead(lookup.WithHeaders(ctx, reply), r.m, r.meta, reply) })
 }
 
 // nobody is the peer of what belongs to no request, where there is no session:

@@ -33,7 +33,7 @@ func BenchmarkHTTPCall(b *testing.B) {
 		w := benchFront(b)
 		c := w.modern("")
 		c.call("kid__echo", `{"text":"hello"}`)
-		frame := c.frame("tools/call", call("kid__echo", `{"text":"hello hello hello"}`))
+		frame := c.frame("tools/call", toolCall("kid__echo", `{"text":"hello hello hello"}`))
 		header := c.headersOf(frame)
 		b.ReportAllocs()
 		for b.Loop() {
@@ -75,7 +75,7 @@ func (w *web) post(b *testing.B, frame string, header []string) []byte {
 // request.
 func BenchmarkHTTPInlineRoots(b *testing.B) {
 	dir := b.TempDir()
-	params := call("kid__echo", fmt.Sprintf(`{"path":%q}`, dir))
+	params := toolCall("kid__echo", fmt.Sprintf(`{"path":%q}`, dir))
 	b.Run("handshake", func(b *testing.B) {
 		w := benchFront(b)
 		s := w.initialize(`{"roots":{}}`).initialized()

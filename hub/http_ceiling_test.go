@@ -40,7 +40,7 @@ func TestHTTPCeilingOfAToken(t *testing.T) {
 	}
 	allowed := func(c *webClient, child, path string, roots ...string) bool {
 		t.Helper()
-		m := c.frames(c.request("tools/call", call(child+"__echo", fmt.Sprintf(`{"path":%q}`, path))), c.answering(roots...))
+		m := c.frames(c.request("tools/call", toolCall(child+"__echo", fmt.Sprintf(`{"path":%q}`, path))), c.answering(roots...))
 		msg, bad := text(string(m.Result))
 		if bad && !strings.HasPrefix(msg, "Access denied") {
 			t.Fatalf("%s: %s", child, m.Result)
@@ -74,12 +74,12 @@ func TestHTTPCeilingOfAToken(t *testing.T) {
 	c := as("a", `{"roots":{}}`)
 	allowed(c, "own", mine, "/")
 	for child, want := range map[string]string{"own": rootsmgr.FormatURI(mine), "same": rootsmgr.FormatURI(mine), "common": rootsmgr.FormatURI(theirs)} {
-		m := c.frames(c.request("tools/call", call(child+"__roots", `{}`)), c.answering("/"))
+		m := c.frames(c.request("tools/call", toolCall(child+"__roots", `{}`)), c.answering("/"))
 		if got, _ := text(string(m.Result)); !strings.Contains(got, `"`+want+`"`) || strings.Count(got, "uri") != 1 {
 			t.Errorf("%s is served %s, want %s", child, got, want)
 		}
 	}
-	report := jsonrpc.Get(c.frames(c.request("tools/call", call("get-roots", `{}`)), nil).Result, "structuredContent")
+	report := jsonrpc.Get(c.frames(c.request("tools/call", toolCall("get-roots", `{}`)), nil).Result, "structuredContent")
 	if got := string(jsonrpc.Get(report, "filePaths")); got != fmt.Sprintf("[%q]", mine) || !strings.Contains(string(report), "was narrowed") {
 		t.Errorf("get-roots: %s", report)
 	}
@@ -92,7 +92,7 @@ func TestHTTPCeilingIsTheBoundaryWithoutRoots(t *testing.T) {
 	for who, open := range map[string][]string{"a": {mine}, "b": {mine, theirs}} {
 		c := w.initialize(`{}`, "Authorization", "Bearer "+who).initialized()
 		for _, path := range []string{mine, theirs} {
-			m := c.frames(c.request("tools/call", call("kid__echo", fmt.Sprintf(`{"path":%q}`, path))), nil)
+			m := c.frames(c.request("tools/call", toolCall("kid__echo", fmt.Sprintf(`{"path":%q}`, path))), nil)
 			if msg, bad := text(string(m.Result)); bad == slices.Contains(open, path) {
 				t.Errorf("%s, %s: %s", who, path, msg)
 			}

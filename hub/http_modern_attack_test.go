@@ -26,7 +26,7 @@ func TestModernHTTPStateIsItsCallsAlone(t *testing.T) {
 		c.caps = `{"elicitation":{"form":{}}}`
 		c.answer = func(string, []byte) string { return `{"action":"accept","content":{}}` }
 	}
-	params := call("kid__ask", elicits)
+	params := toolCall("kid__ask", elicits)
 	m := alice.parked("kid__ask", elicits)
 	retry := alice.again(params, m.Result)
 	state, _ := jsonrpc.String(jsonrpc.Get(m.Result, "requestState"))
@@ -113,11 +113,11 @@ func TestModernHTTPUndeclaredIsNotAsked(t *testing.T) {
 		t.Errorf("%s\n%s", a, b)
 	}
 	got, _ := cannot.call("kid__ask", elicits)
-	m, _ := cannot.outcome(cannot.once("tools/call", call("kid__ask", elicits)), nil)
+	m, _ := cannot.outcome(cannot.once("tools/call", toolCall("kid__ask", elicits)), nil)
 	if kind := string(jsonrpc.Get(m.Result, "resultType")); kind != `"complete"` || !strings.Contains(string(m.Result)+string(m.Error), "did not declare elicitation") {
 		t.Errorf("%s %s%s", got, m.Result, m.Error)
 	}
-	if m := can.request("tools/call", call("kid__ask", elicits), nil); !strings.Contains(string(m.Result), `"decline"`) {
+	if m := can.request("tools/call", toolCall("kid__ask", elicits), nil); !strings.Contains(string(m.Result), `"decline"`) {
 		t.Errorf("control: %s%s", m.Result, m.Error)
 	}
 }
@@ -152,9 +152,9 @@ func TestModernHTTPClosedResponseIsACancel(t *testing.T) {
 		c.outcome(c.once("tools/list", `{}`), nil)
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := [2]chan error{make(chan error, 1), make(chan error, 1)}
-		go func() { ended[0] <- c.aborted(ctx, "tools/call", call("kid__sleep", `{}`)) }()
+		go func() { ended[0] <- c.aborted(ctx, "tools/call", toolCall("kid__sleep", `{}`)) }()
 		go func() {
-			ended[1] <- c.aborted(t.Context(), "tools/call", call("kid__progress", `{"steps":2,"every":60000000000}`))
+			ended[1] <- c.aborted(t.Context(), "tools/call", toolCall("kid__progress", `{"steps":2,"every":60000000000}`))
 		}()
 		synctest.Wait()
 		if got := c.noticed("kid"); !strings.Contains(got, "sleeping") || strings.Contains(got, "cancelled") {
@@ -216,13 +216,13 @@ func TestModernHTTPBesideHandshakes(t *testing.T) {
 			}
 			c := w.initialize(`{"roots":{}}`).initialized()
 			for _, dir := range []string{mine, other} {
-				m := c.frames(c.request("tools/call", call("kid__echo", fmt.Sprintf(`{"path":%q}`, dir))), c.answering(mine))
+				m := c.frames(c.request("tools/call", toolCall("kid__echo", fmt.Sprintf(`{"path":%q}`, dir))), c.answering(mine))
 				if msg, bad := text(string(m.Result)); bad != (dir == other) {
 					t.Errorf("handshake, %s: %s", dir, msg)
 				}
 			}
 			// A modern request does not become one of the session that it names.
-			if m, status := w.modern("").outcome(w.modern("").once("tools/call", call("kid__echo", `{}`), headerSession, c.session), nil); status != 200 || m.Error != nil {
+			if m, status := w.modern("").outcome(w.modern("").once("tools/call", toolCall("kid__echo", `{}`), headerSession, c.session), nil); status != 200 || m.Error != nil {
 				t.Errorf("%d %s", status, m.Error)
 			}
 		})

@@ -44,7 +44,7 @@ func elicitor(w *web) *modernWeb {
 func TestModernHTTPParkedCallEnds(t *testing.T) {
 	modernStage(t, HTTPOptions{Idle: time.Minute}, childtest.Script{Asks: true}, func(t *testing.T, h *Hub, w *web, _ func()) {
 		c := elicitor(w)
-		params := call("kid__ask", elicits)
+		params := toolCall("kid__ask", elicits)
 		late, inTime := c.parked("kid__ask", elicits), c.parked("kid__ask", elicits)
 		w.c.CloseIdleConnections() // it goes while its call is parked
 		time.Sleep(inline.StateTime - time.Second)
@@ -108,7 +108,7 @@ func TestModernHTTPAbandonedCallsAreBounded(t *testing.T) {
 		if got := strings.Count(c.noticed("kid"), "notifications/cancelled"); got != calls-inline.MostSuspended {
 			t.Errorf("the child was told of %d, want %d", got, calls-inline.MostSuspended)
 		}
-		if m, _ := c.outcome(c.once("tools/call", c.again(call("kid__ask", elicits), last.Result)), nil); m.Error != nil {
+		if m, _ := c.outcome(c.once("tools/call", c.again(toolCall("kid__ask", elicits), last.Result)), nil); m.Error != nil {
 			t.Errorf("the newest: %s", m.Error)
 		}
 	})
@@ -287,7 +287,7 @@ func TestModernHTTPTurnsHaveTheirTime(t *testing.T) {
 		holder, same, waits := w.modern("", mine), w.modern("", mine), w.modern("", other)
 		ctx, cancel := context.WithCancel(t.Context())
 		retry := func(c *modernWeb, tool, dir string) string {
-			params := call(tool, fmt.Sprintf(`{"path":%q}`, dir))
+			params := toolCall(tool, fmt.Sprintf(`{"path":%q}`, dir))
 			m, _ := c.outcome(c.once("tools/call", params), nil)
 			return c.again(params, m.Result)
 		}

@@ -139,7 +139,7 @@ func (c *modernWeb) again(params string, result []byte) string {
 // call calls a tool until it is answered; an error object fails the test.
 func (c *modernWeb) call(name, args string) (string, bool) {
 	c.t.Helper()
-	m := c.request("tools/call", call(name, args), nil)
+	m := c.request("tools/call", toolCall(name, args), nil)
 	if m.Error != nil {
 		c.t.Fatalf("%s %s: %s", name, args, m.Error)
 	}
@@ -167,7 +167,7 @@ func TestModernHTTPNeedsNoSession(t *testing.T) {
 		if !strings.Contains(string(list.Result), `"kid__echo"`) || !strings.Contains(string(list.Result), `"ttlMs"`) {
 			t.Fatalf("%s %s", list.Result, list.Error)
 		}
-		got, _ := c.outcome(c.once("tools/call", call("kid__echo", `{"n":12345678901234567890}`), header...), nil)
+		got, _ := c.outcome(c.once("tools/call", toolCall("kid__echo", `{"n":12345678901234567890}`), header...), nil)
 		if !strings.Contains(string(got.Result), `"n":12345678901234567890`) || !strings.Contains(string(got.Result), `"resultType":"complete"`) {
 			t.Fatalf("%s %s", got.Result, got.Error)
 		}
@@ -197,7 +197,7 @@ func TestModernHTTPHeadersAreChecked(t *testing.T) {
 		}
 		return h
 	}
-	frame := c.frame("tools/call", call("kid__echo", `{"region":"eu"}`))
+	frame := c.frame("tools/call", toolCall("kid__echo", `{"region":"eu"}`))
 	for what, tc := range map[string]struct {
 		header []string
 		frame  string
@@ -218,12 +218,12 @@ func TestModernHTTPHeadersAreChecked(t *testing.T) {
 		"no parameter":        {all(version, method, name), frame, 400, -32020},
 		"other parameter":     {all(version, method, name, []string{"Mcp-Param-Region", "us"}), frame, 400, -32020},
 		"parameter, case":     {all(version, method, name, []string{"Mcp-Param-Region", "EU"}), frame, 400, -32020},
-		"parameter not there": {all(version, method, name, region), c.frame("tools/call", call("kid__echo", `{}`)), 400, -32020},
+		"parameter not there": {all(version, method, name, region), c.frame("tools/call", toolCall("kid__echo", `{}`)), 400, -32020},
 		"version not served":  {all([]string{"MCP-Protocol-Version", "2027-01-01"}, method, name), strings.ReplaceAll(frame, "2026-07-28", "2027-01-01"), 400, -32022},
 		"versions differ":     {all(version, method, name), strings.ReplaceAll(frame, "2026-07-28", "2027-01-01"), 400, -32020},
-		"no _meta":            {all(version, method, name), `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":` + call("kid__echo", `{}`) + `}`, 400, -32602},
+		"no _meta":            {all(version, method, name), `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":` + toolCall("kid__echo", `{}`) + `}`, 400, -32602},
 		"no capabilities":     {all(version, method, name), `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"kid__echo","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}`, 400, -32602},
-		"invalid annotation":  {all(version, method, []string{"Mcp-Name", "kid__noticed"}), c.frame("tools/call", call("kid__noticed", `{"region":1.5}`)), 200, 0},
+		"invalid annotation":  {all(version, method, []string{"Mcp-Name", "kid__noticed"}), c.frame("tools/call", toolCall("kid__noticed", `{"region":1.5}`)), 200, 0},
 		"discover, bare":      {nil, `{"jsonrpc":"2.0","id":7,"method":"server/discover"}`, 400, -32020},
 		"removed: initialize": {all(version, []string{"Mcp-Method", "initialize"}), c.frame("initialize", `{}`), 404, -32601},
 		"removed: ping":       {all(version, []string{"Mcp-Method", "ping"}), c.frame("ping", `{}`), 404, -32601},
@@ -264,7 +264,7 @@ func TestModernHTTPIsJudgedByTheRootsOfTheCall(t *testing.T) {
 	mine, other := t.TempDir(), t.TempDir()
 	w := serveWeb(t, newTestHub(t, scripted("kid", childtest.Script{AskRoots: true})), HTTPOptions{})
 	c := w.modern("", mine)
-	m, status := c.outcome(c.once("tools/call", call("kid__echo", fmt.Sprintf(`{"path":%q}`, mine))), nil)
+	m, status := c.outcome(c.once("tools/call", toolCall("kid__echo", fmt.Sprintf(`{"path":%q}`, mine))), nil)
 	if status != 200 || string(jsonrpc.Get(m.Result, "resultType")) != `"input_required"` || !strings.Contains(string(m.Result), `"roots/list"`) {
 		t.Fatalf("%d %s %s", status, m.Result, m.Error)
 	}
@@ -326,7 +326,7 @@ const elicits = `{"method":"elicitation/create","params":{"mode":"form","message
 // that asks the client.
 func (c *modernWeb) parked(tool, args string) *jsonrpc.Message {
 	c.t.Helper()
-	m, status := c.outcome(c.once("tools/call", call(tool, args)), nil)
+	m, status := c.outcome(c.once("tools/call", toolCall(tool, args)), nil)
 	if status != 200 || string(jsonrpc.Get(m.Result, "resultType")) != `"input_required"` {
 		c.t.Fatalf("%d %s%s", status, m.Result, m.Error)
 	}

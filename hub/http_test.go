@@ -120,11 +120,11 @@ func TestHTTPCallIsJudgedByRootsAskedOnItsOwnPOST(t *testing.T) {
 	root, outside := t.TempDir(), t.TempDir()
 	w := serveWeb(t, newTestHub(t, scripted("kid", childtest.Script{})), HTTPOptions{})
 	c := w.initialize(`{"roots":{"listChanged":true}}`).initialized()
-	in := c.frames(c.request("tools/call", call("kid__echo", fmt.Sprintf(`{"path":%q,"n":12345678901234567890}`, filepath.Join(root, "x")))), c.answering(root))
+	in := c.frames(c.request("tools/call", toolCall("kid__echo", fmt.Sprintf(`{"path":%q,"n":12345678901234567890}`, filepath.Join(root, "x")))), c.answering(root))
 	if in == nil || !strings.Contains(string(in.Result), `"n":12345678901234567890`) {
 		t.Fatalf("inside: %+v", in)
 	}
-	out := c.frames(c.request("tools/call", call("kid__echo", fmt.Sprintf(`{"path":%q}`, outside))), c.answering(root))
+	out := c.frames(c.request("tools/call", toolCall("kid__echo", fmt.Sprintf(`{"path":%q}`, outside))), c.answering(root))
 	if msg, bad := text(string(out.Result)); !bad || !strings.HasPrefix(msg, "Access denied: Path '"+outside+"'") {
 		t.Fatalf("outside: %s", out.Result)
 	}
@@ -145,7 +145,7 @@ func TestHTTPRootsAreAskedOnTheGETStream(t *testing.T) {
 		})
 	}()
 	<-asked
-	got := c.frames(c.request("tools/call", call("kid__echo", fmt.Sprintf(`{"path":%q}`, root))), nil)
+	got := c.frames(c.request("tools/call", toolCall("kid__echo", fmt.Sprintf(`{"path":%q}`, root))), nil)
 	if _, bad := text(string(got.Result)); bad {
 		t.Fatalf("%s", got.Result)
 	}
@@ -162,7 +162,7 @@ func TestHTTPBrokenStreamGoesOnWhereItWas(t *testing.T) {
 	c := w.initialize(`{"roots":{}}`).initialized()
 	root := t.TempDir()
 	// The call waits for the roots, which are asked on its stream; then its connection breaks.
-	r := c.request("tools/call", call("kid__echo", fmt.Sprintf(`{"path":%q}`, root)))
+	r := c.request("tools/call", toolCall("kid__echo", fmt.Sprintf(`{"path":%q}`, root)))
 	var asked []byte
 	last := ""
 	sc := bufio.NewScanner(r.Body)
@@ -198,7 +198,7 @@ func TestHTTPSessionsDoNotMix(t *testing.T) {
 			c := w.initialize(`{"roots":{}}`).initialized()
 			for n := range 20 {
 				path := dirs[n%len(dirs)]
-				m := c.frames(c.request("tools/call", call("kid__echo", fmt.Sprintf(`{"path":%q}`, path))), c.answering(dir))
+				m := c.frames(c.request("tools/call", toolCall("kid__echo", fmt.Sprintf(`{"path":%q}`, path))), c.answering(dir))
 				if _, bad := text(string(m.Result)); bad == (path == dir) {
 					t.Errorf("session %d, %s: %s", i, path, m.Result)
 				}

@@ -78,8 +78,8 @@ func New(cfg Config) (*Hub, error) {
 	h.current.Set(g)
 	limits := &g.Limits
 	h.sup = children.NewSupervisor(children.Options{
-		Specs: g.Specs(), Observer: observer{h}, Client: h.clientOf, Roots: h.fetchRoots, NoRoots: h.noRoots, Log: cfg.Log, Version: cfg.Version, Said: cfg.Said, Redefined: h.toldRedefined, Launcher: cfg.Launcher,
-		MaxStarting: limits.Starting, MaxChildren: limits.Children, Environ: cfg.Environ, Home: cfg.Home, Dir: cfg.Dir, Cache: cfg.Cache, Secret: cfg.Secret,
+		Specs: g.Specs(), Observer: observer{h}, Client: h.clientOf, Roots: h.rootsQuery, NoRoots: h.noRoots, Log: cfg.Log, Version: cfg.Version, Said: cfg.Said, Redefined: h.toldRedefined, Launcher: cfg.Launcher,
+		MaxStarting: limits.Starting, MaxChildren: limits.Children, Environ: cfg.Environ, Home: cfg.Home, Dir: cfg.Dir, Cache: cfg.Cache, Secret: cfg.Secret, Login: cfg.Login,
 	})
 	return h, nil
 }
@@ -151,6 +151,14 @@ func (h *Hub) clientOf(k children.Key) children.Client {
 		most = most.MoreVerbose(s.heard())
 	}
 	return children.Client{Level: most.String()}
+}
+
+// rootsQuery says what roots/list of a child has to wait for: nil for nothing.
+func (h *Hub) rootsQuery(ctx context.Context, k children.Key) func(ctx context.Context) {
+	if s := h.owner(k); s != nil {
+		return s.calls.FetchRoots(ctx, k)
+	}
+	return nil
 }
 
 // owner returns the session that an instance belongs to alone; nil for a shared

@@ -18,12 +18,12 @@ func TestHungChildIsShown(t *testing.T) {
 		c.tagged(s, "kid", "before")
 		done := make(chan string)
 		go func() {
-			msg, _ := text(c.raw("tools/call", call("kid__echo", `{"name":"hang"}`)))
+			msg, _ := text(c.raw("tools/call", toolCall("kid__echo", `{"name":"hang"}`)))
 			done <- msg
 		}()
 		time.Sleep(time.Minute)
 		for _, tool := range []string{"get-roots", "list-tools"} {
-			if got := c.raw("tools/call", call(tool, `{}`)); !strings.Contains(got, `"state":"hung"`) {
+			if got := c.raw("tools/call", toolCall(tool, `{}`)); !strings.Contains(got, `"state":"hung"`) {
 				t.Errorf("%s: %s", tool, got)
 			}
 		}

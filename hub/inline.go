@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"time"
 
+	"mcphub/hub/call"
 	"mcphub/hub/catalog"
 	"mcphub/hub/declaration"
 	"mcphub/hub/inline"
 	"mcphub/hub/tasks"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/printable"
 	"mcphub/rootsmgr"
 )
 
@@ -42,7 +44,7 @@ func (s inlineHost) Served(child string) (set string, view rootsmgr.View) {
 
 // inlineOf returns the client of a request that only this era has.
 func inlineOf(ctx context.Context) *inline.Client {
-	c, _ := ctx.Value(clientKey{}).(*inline.Client)
+	c, _ := call.ClientOf(ctx).(*inline.Client)
 	return c
 }
 
@@ -104,11 +106,11 @@ func (s *Session) serveRead(ctx context.Context, m *jsonrpc.Message, meta inline
 	}
 	switch {
 	case how.modern == nil:
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, fmt.Sprintf("%s is no method of %s here", shown(m.Method, 100), inline.Version))
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, fmt.Sprintf("%s is no method of %s here", printable.Escape(m.Method, 100), inline.Version))
 	case how.purpose == forHub, how.purpose == forList:
 		return how.modern(s, ctx, m)
 	case how.purpose == forStream:
-		return how.modern(s, withClient(ctx, s.inline.Client(meta, out)), m)
+		return how.modern(s, call.WithClient(ctx, s.inline.Client(meta, out)), m)
 	}
 	level := meta.Level
 	return s.inline.Serve(ctx, inline.Request{Message: m, Meta: meta, Reply: out, Asks: how.asks}, func(c *inline.Client, end *jsonrpc.Cancellation, request *jsonrpc.Message) jsonrpc.Answer {
@@ -116,11 +118,11 @@ func (s *Session) serveRead(ctx context.Context, m *jsonrpc.Message, meta inline
 			if level != 0 {
 				s.hear(end.Context(), level)
 			}
-			if a, ok := s.callAndWait(c, &waiter{Cancellation: end}, request); ok {
+			if a, ok := s.calls.ToolAndWait(c, &call.Waiter{Cancellation: end}, request); ok {
 				return a
 			}
 		}
-		return how.serve(s, withClient(end.Context(), c), request, how.modern)
+		return how.serve(s, call.WithClient(end.Context(), c), request, how.modern)
 	})
 }
 
@@ -145,53 +147,3 @@ func (s *Session) discover(ctx context.Context, _ *jsonrpc.Message) jsonrpc.Answ
 }
 
 const modernCapabilities = `"tools":{"listChanged":true},"prompts":{"listChanged":true},"resources":{"listChanged":true,"subscribe":true},"completions":{},"logging":{}`
-
-// listModern answers one of the lists.
-func (s *Session) listModern(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
-	k := catalog.KindOf(m.Method)
-	s.AwaitOffers(ctx)
-	keep := s.keeping(k) // before the list is taken: what comes in between makes it shorter, not wrong
-	return s.inline.Result(s.Catalog().Pages(k).At(m.Param("cursor")), &keep, false)
-}
-
-// listTTL is how long a list of children that do not say for how long may be kept
-// without asking again: a client that listens is told of changes anyway.
-const listTTL = time.Minute
-
-// keeping tells how long a list of now may be kept: the shortest of what the
-// children that have a part in it say, and not at all where one is missing that may
-// still come. It is for everybody only where they all say so. k is Kinds for what
-// the hub says of itself, which is made of what they say of themselves.
-func (s *Session) keeping(k catalog.Kind) inline.Caching {
-	g := s.hub.now()
-	ttl, parts, public := listTTL, 0, true
-	for _, name := range g.ChildNames() {
-		st, o := s.OwnOffer(name)
-		if o == nil {
-			return inline.Caching{}
-		}
-		life, announces := st.Lives.Self, true // another process says it anew
-		if k != catalog.Kinds {
-			capability := jsonrpc.Get(o.Raw.Capabilities, k.Capability())
-			if capability == nil || string(capability) == "null" {
-				continue
-			}
-			life, announces = st.Lives.Lists[k], string(jsonrpc.Get(capability, "listChanged")) == "true"
-		}
-		left := listTTL
-		switch {
-		case life.Told && announces:
-			left = life.Fresh
-		case life.Told:
-			left = life.Fresh - time.Since(life.At)
-		case o.Raw.Modern() && !st.Listed:
-			left = 0 // what it says of that is not remembered
-		}
-		if parts == 0 && life.Told {
-			ttl = left
-		}
-		ttl, public = min(ttl, left), public && life.Public
-		parts++
-	}
-	return inline.Caching{TTL: max(0, ttl.Milliseconds()), Public: public && parts > 0}
-}

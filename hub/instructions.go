@@ -23,7 +23,7 @@ func (s *Session) withInstructions(result []byte) []byte {
 		if len(text)+len(said) > maxAllInstructions {
 			break
 		}
-		text += "\n\n## " + shown(name, 100) + "\n\n" + said
+		text += "\n\n## " + printable.Escape(name, 100) + "\n\n" + said
 	}
 	return jsonrpc.Join(jsonrpc.Splice(result, jsonrpc.Edit{Old: own, With: jsonrpc.AppendString(nil, text)}))
 }

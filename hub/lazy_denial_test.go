@@ -28,21 +28,21 @@ func TestDenialStartsNothing(t *testing.T) {
 	end()
 	c := enter()
 	for _, outside := range []string{"/etc/passwd", "../x", root + "/../x"} {
-		if msg, denied := text(c.raw("tools/call", call("kid__echo", `{"path":"`+outside+`"}`))); !denied || !strings.Contains(msg, "Access denied") {
+		if msg, denied := text(c.raw("tools/call", toolCall("kid__echo", `{"path":"`+outside+`"}`))); !denied || !strings.Contains(msg, "Access denied") {
 			t.Errorf("%s: %s", outside, msg)
 		}
 	}
 	if e := c.refused("prompts/get", `{"name":"kid__greet","arguments":{"path":"/etc/passwd"}}`); !strings.Contains(e.Message, "Access denied") {
 		t.Errorf("prompts/get: %v", e)
 	}
-	if got := c.raw(MethodExplain, call("kid__echo", `{"path":"../x"}`)); !strings.Contains(got, `"decision":"deny"`) || !strings.Contains(got, filepath.Dir(root)) {
+	if got := c.raw(MethodExplain, toolCall("kid__echo", `{"path":"../x"}`)); !strings.Contains(got, `"decision":"deny"`) || !strings.Contains(got, filepath.Dir(root)) {
 		t.Errorf("explain: %s", got)
 	}
 	if got := c.state(t); got != "cold" {
 		t.Errorf("after denials the child is %s", got)
 	}
 	for _, inside := range []string{"x", root + "/x"} { // control: relative to where it would work, and does
-		if msg, denied := text(c.raw("tools/call", call("kid__echo", `{"path":"`+inside+`"}`))); denied {
+		if msg, denied := text(c.raw("tools/call", toolCall("kid__echo", `{"path":"`+inside+`"}`))); denied {
 			t.Errorf("%s: %s", inside, msg)
 		}
 	}
@@ -60,7 +60,7 @@ func TestAFirstCallWaitsForOneStart(t *testing.T) {
 		c.handshake(`{}`)
 		for i := range 2 {
 			began := time.Now()
-			msg, failed := text(c.raw("tools/call", call("hangs__x", `{}`)))
+			msg, failed := text(c.raw("tools/call", toolCall("hangs__x", `{}`)))
 			if !failed || !strings.Contains(msg, "did not start within 1m0s") && !strings.Contains(msg, "did not start within 60s") {
 				t.Errorf("%s", msg)
 			}

@@ -32,14 +32,14 @@ func TestCallsLeaveNoGoroutine(t *testing.T) {
 		for i := range callers {
 			wg.Go(func() {
 				for k := range n / callers {
-					params := call("kid__echo", `{"text":"hello"}`)
+					params := toolCall("kid__echo", `{"text":"hello"}`)
 					switch k % 4 {
 					case 1:
-						params = call("kid__echo", `{"path":"/etc/passwd"}`)
+						params = toolCall("kid__echo", `{"path":"/etc/passwd"}`)
 					case 2:
 						params = fmt.Sprintf(`{"name":"kid__echo","arguments":{},"_meta":{"progressToken":"%d-%d"}}`, i, k)
 					case 3:
-						params = call("kid__nobody", `{}`)
+						params = toolCall("kid__nobody", `{}`)
 					}
 					resp, err := c.conn.Call(context.Background(), "tools/call", []byte(params))
 					if err != nil {

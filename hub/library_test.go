@@ -30,7 +30,7 @@ func TestEverythingOnOfferIsListedAsItIs(t *testing.T) {
 			t.Errorf("%s: %s", tc.method, got)
 		}
 	}
-	report := c.raw("tools/call", call("list-tools", `{"serverName":"one"}`))
+	report := c.raw("tools/call", toolCall("list-tools", `{"serverName":"one"}`))
 	if !strings.Contains(report, "prompt 2") {
 		t.Errorf("the odd prompt is not shown: %s", report)
 	}

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"mcphub/children"
+	"mcphub/hub/call"
 	"mcphub/hub/declaration"
 	"mcphub/hub/inflight"
 	"mcphub/internal/jsonrpc"
@@ -118,10 +119,10 @@ func (s *Session) pass(ctx context.Context, k children.Key, m *jsonrpc.Message) 
 // message is taken to belong to the only request that is with the child; other
 // words of its own belong to none. A client that follows no stream of its own is
 // told on one of its requests.
-func (s *Session) wayOf(ctx context.Context, k children.Key, m *jsonrpc.Message) client {
-	came := inflight.From[onBehalf](ctx)
-	on, behalf, _ := s.inFlight.Find(k, came)
-	to := behalf.client
+func (s *Session) wayOf(ctx context.Context, k children.Key, m *jsonrpc.Message) call.Client {
+	came := inflight.From[call.OnBehalf](ctx)
+	on, behalf, _ := s.calls.InFlight.Find(k, came)
+	to := behalf.Client
 	switch {
 	case !s.handshaken():
 		return to

@@ -30,7 +30,7 @@ func (c *testClient) hearing() (heard func() []string) {
 }
 
 func say(child, method, params string, times int) string {
-	return call(child+"__say", fmt.Sprintf(`{"method":%q,"params":%s,"times":%d}`, method, params, times))
+	return toolCall(child+"__say", fmt.Sprintf(`{"method":%q,"params":%s,"times":%d}`, method, params, times))
 }
 
 func count(all []string, prefix string) (n int) {
@@ -168,7 +168,7 @@ func TestAFloodLosesNothingThatMatters(t *testing.T) {
 		go do(say("kid", "notifications/message", fmt.Sprintf(`{"level":"info","data":["#",%q]}`, big), 5000))
 		synctest.Wait()
 		go func() {
-			do(call("kid__change", `{"name":"news"}`))
+			do(toolCall("kid__change", `{"name":"news"}`))
 			do(`{"name":"kid__progress","arguments":{"Steps":2000},"_meta":{"progressToken":"p"}}`)
 		}()
 		time.Sleep(time.Second) // of the bubble: changes are told together

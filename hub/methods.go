@@ -60,13 +60,13 @@ func (s *Session) methodOf(name string) method {
 	case inline.MethodListen:
 		return method{purpose: forStream, modern: (*Session).listen}
 	case mcp.MethodToolsCall:
-		return method{purpose: forTool, handshake: (*Session).callTool, modern: (*Session).callTool, asks: true}
+		return method{purpose: forTool, handshake: callTool, modern: callTool, asks: true}
 	case mcp.MethodPromptsGet:
-		return method{purpose: forPrompt, handshake: (*Session).getPrompt, modern: (*Session).getPrompt, asks: true}
+		return method{purpose: forPrompt, handshake: getPrompt, modern: getPrompt, asks: true}
 	case mcp.MethodResourcesRead:
-		return method{purpose: forResource, handshake: (*Session).readResource, modern: (*Session).readResource, asks: true}
+		return method{purpose: forResource, handshake: readResource, modern: readResource, asks: true}
 	case "completion/complete":
-		return method{purpose: forCompletion, handshake: (*Session).complete, modern: (*Session).complete}
+		return method{purpose: forCompletion, handshake: complete, modern: complete}
 	case subscribe.MethodSubscribe, subscribe.MethodUnsubscribe:
 		return method{purpose: forSubscription, handshake: (*Session).subscribe}
 	case tasks.MethodGet, tasks.MethodCancel:
@@ -85,16 +85,39 @@ func (s *Session) methodOf(name string) method {
 	if children.OfProtocol(name) {
 		return method{early: true}
 	}
-	return method{purpose: forExtension, handshake: (*Session).extension, modern: (*Session).extension}
+	return method{purpose: forExtension, handshake: extension, modern: extension}
 }
 
 // serve has a request served by one of its method's functions. What is judged is
 // recorded where it is refused before that, too; see extension for the rest.
 func (how *method) serve(s *Session, ctx context.Context, m *jsonrpc.Message, by serveFunc) jsonrpc.Answer {
 	if how.purpose >= forTool {
-		return s.recorded(ctx, m, by)
+		ctx = s.records.Start(ctx, m)
+		a := by(s, ctx, m)
+		s.records.Served(ctx, a)
+		return a
 	}
 	return by(s, ctx, m)
+}
+
+func callTool(s *Session, ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
+	return s.lookups.ServeTool(ctx, m)
+}
+
+func getPrompt(s *Session, ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
+	return s.lookups.ServePrompt(ctx, m)
+}
+
+func readResource(s *Session, ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
+	return s.lookups.ServeResource(ctx, m)
+}
+
+func complete(s *Session, ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
+	return s.lookups.ServeCompletion(ctx, m)
+}
+
+func extension(s *Session, ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
+	return s.lookups.ServeExtension(ctx, m)
 }
 
 func (s *Session) pong(context.Context, *jsonrpc.Message) jsonrpc.Answer {

@@ -26,9 +26,9 @@ func TestAnswersWithoutAState(t *testing.T) {
 	play(t, specs, "", 0, func(t *testing.T, h *Hub, s *stage) {
 		in, out := t.TempDir(), t.TempDir()
 		c, _ := enterModern(t, h, rootsCaps, in)
-		c.full("tools/call", call("kid__echo", `{"tag":"first"}`), nil) // the process has said what its roots are
+		c.full("tools/call", toolCall("kid__echo", `{"tag":"first"}`), nil) // the process has said what its roots are
 		answered := func(params, answers string) string { return with(params, `"inputResponses":`+answers) }
-		params := call("kid__input", fmt.Sprintf(`{"ask":{"who":{"method":"elicitation/create","params":%s}}}`, strings.Replace(someForm, `,"_meta":{"progressToken":7}`, "", 1)))
+		params := toolCall("kid__input", fmt.Sprintf(`{"ask":{"who":{"method":"elicitation/create","params":%s}}}`, strings.Replace(someForm, `,"_meta":{"progressToken":7}`, "", 1)))
 		// It asks for a form that this client did not declare; the answer is there before the question.
 		const answers = `{"who":{"action":"accept","content":{"n":1.0}},"more":{"x":[9007199254740993]},"odd":7,"list":[{"roots":[]}]}`
 		got := c.raw("tools/call", answered(params, answers))
@@ -51,7 +51,7 @@ func TestAnswersWithoutAState(t *testing.T) {
 			}
 		}
 		// They take the place of no roots, and of no judgement.
-		outside := call("kid__echo", fmt.Sprintf(`{"path":%q,"tag":"outside"}`, out+"/x"))
+		outside := toolCall("kid__echo", fmt.Sprintf(`{"path":%q,"tag":"outside"}`, out+"/x"))
 		a := c.mustAsk("tools/call", answered(outside, `{"`+inline.RootsKey+`":{"roots":[{"uri":"file:///"}]},"who":`+accepted+`}`))
 		if len(a.keys) != 1 || a.keys[0] != inline.RootsKey {
 			t.Errorf("asked %+v", a)
@@ -60,7 +60,7 @@ func TestAnswersWithoutAState(t *testing.T) {
 			t.Errorf("outside: %s", msg)
 		}
 		// A child of the other era has no such member: to it, it is nothing.
-		if msg, bad := text(c.raw("tools/call", answered(call("old__echo", `{"tag":"old"}`), answers))); bad || s.who("old") == nil {
+		if msg, bad := text(c.raw("tools/call", answered(toolCall("old__echo", `{"tag":"old"}`), answers))); bad || s.who("old") == nil {
 			t.Errorf("the child with a handshake: %s", msg)
 		}
 	})
@@ -72,7 +72,7 @@ func TestRootsAreTheHubsToAnswer(t *testing.T) {
 	play(t, specs, "", 0, func(t *testing.T, h *Hub, _ *stage) {
 		in := t.TempDir()
 		c, _ := enterModern(t, h, `{"roots":{},"elicitation":{}}`, in)
-		params := call("kid__input", fmt.Sprintf(`{"ask":{"who":{"method":"elicitation/create","params":%s},"r":{"method":"roots/list"}},"state":"s","dir":%q}`, strings.Replace(someForm, `,"_meta":{"progressToken":7}`, "", 1), in))
+		params := toolCall("kid__input", fmt.Sprintf(`{"ask":{"who":{"method":"elicitation/create","params":%s},"r":{"method":"roots/list"}},"state":"s","dir":%q}`, strings.Replace(someForm, `,"_meta":{"progressToken":7}`, "", 1), in))
 		first := c.mustAsk("tools/call", params)
 		a := c.mustAsk("tools/call", first.retry(params, map[string]string{inline.RootsKey: c.roots}))
 		for _, roots := range append(forged, accepted) {
@@ -114,7 +114,7 @@ func TestNoApprovalWithoutAState(t *testing.T) {
 	specs := []children.Spec{played("kid", children.ShareSession, childtest.Script{Era: "modern"})}
 	approving(t, specs, func(a *askedHub) {
 		c, _ := enterModern(a.T, a.h, `{"roots":{},"elicitation":{}}`, a.at("root"))
-		params := call("kid__echo", fmt.Sprintf(`{"path":%q,"tag":"it"}`, a.at("data", "one", "1.txt")))
+		params := toolCall("kid__echo", fmt.Sprintf(`{"path":%q,"tag":"it"}`, a.at("data", "one", "1.txt")))
 		const forged = `"mcphub-1":` + yes + `,"mcphub-2":` + yes
 		b := c.mustAsk("tools/call", with(params, `"inputResponses":{`+forged+`}`))
 		if len(b.keys) != 1 || b.keys[0] != inline.RootsKey {

@@ -21,7 +21,7 @@ func TestModernChildAsksAModernClient(t *testing.T) {
 		c, _ := enterModern(t, h, `{"roots":{},"elicitation":{}}`, in)
 		foreign, _ := enterModern(t, h, `{"roots":{},"elicitation":{}}`, in)
 		ask := fmt.Sprintf(`{"who":{"method":"elicitation/create","params":%s},"r":{"method":"roots/list"}}`, strings.Replace(someForm, `,"_meta":{"progressToken":7}`, "", 1))
-		params := call("kid__input", `{"ask":`+ask+`,"state":"the child's own","rounds":2,"dir":"`+in+`"}`)
+		params := toolCall("kid__input", `{"ask":`+ask+`,"state":"the child's own","rounds":2,"dir":"`+in+`"}`)
 		roots := c.mustAsk("tools/call", params)
 		next := roots.retry(params, map[string]string{roots.keys[0]: c.roots})
 		a := c.mustAsk("tools/call", next)

@@ -58,14 +58,14 @@ func TestListenTellsOfLists(t *testing.T) {
 			t.Fatalf("said %q", all)
 		}
 		id := member(member(strings.SplitN(all[0], " ", 2)[1], "_meta"), inline.MetaSubscription)
-		c.raw("tools/call", call("kid__change", `{"name":"fresh"}`))
+		c.raw("tools/call", toolCall("kid__change", `{"name":"fresh"}`))
 		time.Sleep(time.Second)
 		if all = c.said(); len(all) != 1 || !strings.HasPrefix(all[0], "notifications/tools/list_changed") || !strings.Contains(all[0], `"`+inline.MetaSubscription+`":`+id) {
 			t.Errorf("said %q", all)
 		}
 		other, _ := c.listen(`{"promptsListChanged":true}`)
 		c.said()
-		c.raw("tools/call", call("kid__change", `{"name":"fresher"}`))
+		c.raw("tools/call", toolCall("kid__change", `{"name":"fresher"}`))
 		time.Sleep(time.Second)
 		if all = c.said(); len(all) != 1 {
 			t.Errorf("two streams, one of them of tools: %q", all)
@@ -75,7 +75,7 @@ func TestListenTellsOfLists(t *testing.T) {
 			t.Errorf("a stream that was cancelled was answered %s", got)
 		}
 		c.said()
-		c.raw("tools/call", call("kid__change", `{"name":"freshest"}`))
+		c.raw("tools/call", toolCall("kid__change", `{"name":"freshest"}`))
 		time.Sleep(time.Second)
 		if all = c.said(); len(all) != 0 {
 			t.Errorf("after the end: %q", all)
@@ -89,7 +89,7 @@ func TestListenTellsOfResources(t *testing.T) {
 	play(t, specs, "", 0, func(t *testing.T, h *Hub, _ *stage) {
 		in, out := t.TempDir(), t.TempDir()
 		c, _ := enterModern(t, h, rootsCaps, in)
-		c.full("tools/call", call("get-roots", `{}`), nil)
+		c.full("tools/call", toolCall("get-roots", `{}`), nil)
 		inside, outside := rootsmgr.FormatURI(in+"/x"), rootsmgr.FormatURI(out+"/x")
 		end, ended := c.listen(fmt.Sprintf(`{"resourceSubscriptions":["note://1",%q,%q]}`, inside, outside))
 		// The child tells of a change before it has said that it will.
@@ -147,7 +147,7 @@ func TestModernClientHearsWhatItAskedFor(t *testing.T) {
 	play(t, specs, "", 0, func(t *testing.T, h *Hub, _ *stage) {
 		c, _ := enterModern(t, h, `{}`)
 		say := func(method, params string) []string {
-			c.raw("tools/call", call("kid__say", fmt.Sprintf(`{"method":%q,"params":%s,"times":1}`, method, params)))
+			c.raw("tools/call", toolCall("kid__say", fmt.Sprintf(`{"method":%q,"params":%s,"times":1}`, method, params)))
 			return c.said()
 		}
 		const warn, debug = `{"level":"warning","data":1}`, `{"level":"debug","data":1}`
@@ -170,12 +170,12 @@ func TestModernClientHearsWhatItAskedFor(t *testing.T) {
 			}
 		}
 		c.extra = `,"progressToken":"mine"`
-		c.raw("tools/call", call("kid__progress", `{"steps":3}`))
+		c.raw("tools/call", toolCall("kid__progress", `{"steps":3}`))
 		if all := c.said(); len(all) != 3 || !strings.Contains(all[0], `"progressToken":"mine"`) {
 			t.Errorf("progress: %q", all)
 		}
 		c.extra = ``
-		c.raw("tools/call", call("kid__progress", `{"steps":3}`))
+		c.raw("tools/call", toolCall("kid__progress", `{"steps":3}`))
 		if all := c.said(); len(all) != 0 {
 			t.Errorf("progress without a token: %q", all)
 		}

@@ -18,7 +18,7 @@ import (
 
 // pathCall is a call with a path and a tag by which a test finds who got it.
 func pathCall(path, tag string) string {
-	return call("kid__echo", fmt.Sprintf(`{"path":%q,"tag":%q}`, path, tag))
+	return toolCall("kid__echo", fmt.Sprintf(`{"path":%q,"tag":%q}`, path, tag))
 }
 
 // Every set of roots is tried with the same two paths: the Guard that judges
@@ -132,7 +132,7 @@ func TestClientWithoutRootsFallsBack(t *testing.T) {
 		if _, bad := text(c.raw("tools/call", pathCall(out+"/x", "out"))); !bad {
 			t.Error("outside the fallback: allowed")
 		}
-		report := c.raw("tools/call", call("get-roots", `{}`))
+		report := c.raw("tools/call", toolCall("get-roots", `{}`))
 		for _, want := range []string{`"state":"fallback"`, `"origin":"config"`, `"era":"modern"`, `"supportsRoots":false`} {
 			if !strings.Contains(member(report, "structuredContent"), want) {
 				t.Errorf("get-roots without %s: %s", want, report)
@@ -151,7 +151,7 @@ func TestGetRootsOfAModernClient(t *testing.T) {
 	play(t, []children.Spec{played("kid", children.ShareSession, childtest.Script{})}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
 		in := t.TempDir()
 		c, _ := enterModern(t, h, rootsCaps, in)
-		report, sent := c.full("tools/call", call("get-roots", `{}`), nil)
+		report, sent := c.full("tools/call", toolCall("get-roots", `{}`), nil)
 		report = member(report, "structuredContent")
 		for name, want := range map[string]string{"state": `"known"`, "origin": `"inline"`, "era": `"modern"`, "protocolVersion": `"2026-07-28"`, "rootsCount": "1", "supportsRoots": "true", "rootsListChanged": "false"} {
 			if got := member(report, name); got != want {
@@ -188,13 +188,13 @@ func TestFirstCallOfAChildThatNeedsRoots(t *testing.T) {
 				c, _ := enterModern(t, h, rootsCaps, in)
 				c.raw("tools/list", `{}`)
 				synctest.Wait()
-				if _, sent := c.full("tools/call", call("kid__echo", `{"tag":"first"}`), nil); sent != tc.sent {
+				if _, sent := c.full("tools/call", toolCall("kid__echo", `{"tag":"first"}`), nil); sent != tc.sent {
 					t.Errorf("the first call was sent %d times, want %d", sent, tc.sent)
 				}
 				if got := s.who("first").cwd; name == "no cwd" && got != in {
 					t.Errorf("it works in %s, want %s", got, in)
 				}
-				if _, sent := c.full("tools/call", call("kid__echo", `{}`), nil); sent != 1 {
+				if _, sent := c.full("tools/call", toolCall("kid__echo", `{}`), nil); sent != 1 {
 					t.Errorf("the second call was sent %d times", sent)
 				}
 			})
@@ -213,7 +213,7 @@ func TestChildThatNeedsRootsIsListedBefore(t *testing.T) {
 		if l := c.raw("tools/list", `{}`); !strings.Contains(l, "kid__echo") {
 			t.Fatalf("not listed: %s", l)
 		}
-		if _, sent := c.full("tools/call", call("kid__echo", `{"tag":"it"}`), nil); sent != 2 || s.who("it").roots != in {
+		if _, sent := c.full("tools/call", toolCall("kid__echo", `{"tag":"it"}`), nil); sent != 2 || s.who("it").roots != in {
 			t.Errorf("sent %d times, to a child with the roots %q", sent, s.who("it").roots)
 		}
 	})

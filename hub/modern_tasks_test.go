@@ -16,11 +16,11 @@ import (
 const taskCaps = `{"roots":{},"extensions":{"io.modelcontextprotocol/tasks":{}}}`
 
 func taskCall(id string) string {
-	return call("kid__kind", fmt.Sprintf(`{"result":{"resultType":"task","taskId":%q,"status":"working","createdAt":"2026-07-28T00:00:00Z","lastUpdatedAt":"2026-07-28T00:00:00Z","ttlMs":null}}`, id))
+	return toolCall("kid__kind", fmt.Sprintf(`{"result":{"resultType":"task","taskId":%q,"status":"working","createdAt":"2026-07-28T00:00:00Z","lastUpdatedAt":"2026-07-28T00:00:00Z","ttlMs":null}}`, id))
 }
 
 func news(id, status string) string {
-	return call("kid__news", fmt.Sprintf(`{"taskId":%q,"status":%q}`, id, status))
+	return toolCall("kid__news", fmt.Sprintf(`{"taskId":%q,"status":%q}`, id, status))
 }
 
 // What becomes of a task is told on the streams that named it, of the client that it was made for.

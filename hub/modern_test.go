@@ -75,7 +75,7 @@ func TestModernMetaIsNeeded(t *testing.T) {
 				t.Errorf("%s: %v", method, e)
 			}
 		}
-		if result := c.raw("tools/call", call("kid__echo", `{"n":12345678901234567890}`)); !strings.Contains(result, "12345678901234567890") || member(result, "resultType") != `"complete"` {
+		if result := c.raw("tools/call", toolCall("kid__echo", `{"n":12345678901234567890}`)); !strings.Contains(result, "12345678901234567890") || member(result, "resultType") != `"complete"` {
 			t.Errorf("control: %s", result)
 		}
 	})
@@ -85,7 +85,7 @@ func TestModernRootsComeWithTheCall(t *testing.T) {
 	play(t, []children.Spec{played("kid", children.ShareSession, childtest.Script{})}, "", 0, func(t *testing.T, h *Hub, s *stage) {
 		in, out := t.TempDir(), t.TempDir()
 		c, _ := enterModern(t, h, rootsCaps, in)
-		params := call("kid__echo", `{"path":"`+in+`/x","tag":"in"}`)
+		params := toolCall("kid__echo", `{"path":"`+in+`/x","tag":"in"}`)
 		a := c.mustAsk("tools/call", params)
 		if len(a.keys) != 1 || a.methods[a.keys[0]] != "roots/list" || a.state == "" {
 			t.Fatalf("asked %+v", a)
@@ -100,14 +100,14 @@ func TestModernRootsComeWithTheCall(t *testing.T) {
 		if got := s.who("in").roots; got != in {
 			t.Errorf("the child was started with %q, want %q", got, in)
 		}
-		result, sent := c.full("tools/call", call("kid__echo", `{"path":"`+out+`/x","tag":"out"}`), nil)
+		result, sent := c.full("tools/call", toolCall("kid__echo", `{"path":"`+out+`/x","tag":"out"}`), nil)
 		if msg, bad := text(result); !bad || !strings.HasPrefix(msg, "Access denied: Path '"+out+"/x' is outside") {
 			t.Errorf("outside: %s", result)
 		}
 		if sent != 2 || s.who("out") != nil {
 			t.Errorf("outside: sent %d times, the child got it: %t", sent, s.who("out") != nil)
 		}
-		if _, sent = c.full("tools/call", call("kid__echo", `{"n":1}`), nil); sent != 1 {
+		if _, sent = c.full("tools/call", toolCall("kid__echo", `{"n":1}`), nil); sent != 1 {
 			t.Errorf("a call without a path was sent %d times", sent)
 		}
 	})

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/printable"
 	"mcphub/internal/worker"
 )
 
@@ -76,11 +77,11 @@ func (s *Session) carry(m *jsonrpc.Message) {
 	ok := s.outbox.put(len(own.Frame), func(ctx context.Context) {
 		ctx, cancel := context.WithTimeout(ctx, s.hub.now().StartLimit(""))
 		defer cancel()
-		if a := s.extension(ctx, own); a.Error != nil {
-			s.log.Debug().Str("method", shown(own.Method, 100)).Str("reason", jsonrpc.ParseError(a.Error).Message).Msg("notification of the client not passed on")
+		if a := s.lookups.ServeExtension(ctx, own); a.Error != nil {
+			s.log.Debug().Str("method", printable.Escape(own.Method, 100)).Str("reason", jsonrpc.ParseError(a.Error).Message).Msg("notification of the client not passed on")
 		}
 	})
 	if !ok {
-		s.log.Warn().Str("method", shown(own.Method, 100)).Int("bytes", len(own.Frame)).Msg("notification of the client dropped: too many wait to be passed on")
+		s.log.Warn().Str("method", printable.Escape(own.Method, 100)).Int("bytes", len(own.Frame)).Msg("notification of the client dropped: too many wait to be passed on")
 	}
 }

@@ -136,13 +136,13 @@ func TestCancelledBehindTheBoundNeverRuns(t *testing.T) {
 						}
 					}
 				}
-				begin(call("kid__echo", `{"tag":"warm"}`))
+				begin(toolCall("kid__echo", `{"tag":"warm"}`))
 				all.Wait()
-				first := begin(call("kid__sleep", `{"ms":3600000,"tag":"first"}`))
+				first := begin(toolCall("kid__sleep", `{"ms":3600000,"tag":"first"}`))
 				synctest.Wait()
-				second := begin(call("kid__echo", `{"tag":"second"}`))
+				second := begin(toolCall("kid__echo", `{"tag":"second"}`))
 				synctest.Wait()
-				begin(call("kid__echo", `{"tag":"third"}`))
+				begin(toolCall("kid__echo", `{"tag":"third"}`))
 				synctest.Wait()
 				second()
 				synctest.Wait()
@@ -168,8 +168,8 @@ func TestCancelledBehindTheBoundNeverRuns(t *testing.T) {
 func TestIDsThatLookAlike(t *testing.T) {
 	w := serveWeb(t, newTestHub(t, scripted("kid", childtest.Script{})), HTTPOptions{})
 	c := w.initialize(`{}`).initialized()
-	c.frames(c.request("tools/call", call("kid__echo", `{}`)), nil) // it has started
-	slow := func(id string) *http.Response {                        // its progress shows that it runs
+	c.frames(c.request("tools/call", toolCall("kid__echo", `{}`)), nil) // it has started
+	slow := func(id string) *http.Response {                            // its progress shows that it runs
 		return c.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":"kid__progress","arguments":{"steps":20,"every":50000000},"_meta":{"progressToken":%s}}}`, id, id))
 	}
 	number, text := slow(`1`), slow(`"1"`)
@@ -200,14 +200,14 @@ func TestIDsThatLookAlike(t *testing.T) {
 func TestHTTPOneStreamMakesNoOther(t *testing.T) {
 	w := serveWeb(t, newTestHub(t, scripted("kid", childtest.Script{})), HTTPOptions{})
 	c := w.initialize(`{}`).initialized()
-	c.frames(c.request("tools/call", call("kid__echo", `{}`)), nil) // it has started
+	c.frames(c.request("tools/call", toolCall("kid__echo", `{}`)), nil) // it has started
 	for range 3 {
 		r := c.request("tools/call", `{"name":"kid__progress","arguments":{"steps":3},"_meta":{"progressToken":1}}`)
 		if got := r.Header.Get("Content-Type"); got != "text/event-stream" {
 			t.Fatalf("with progress: %s", got)
 		}
 		c.frames(r, nil)
-		r = c.request("tools/call", call("kid__echo", `{}`))
+		r = c.request("tools/call", toolCall("kid__echo", `{}`))
 		if got := r.Header.Get("Content-Type"); got != "application/json" {
 			t.Fatalf("without: %s", got)
 		}
@@ -237,7 +237,7 @@ func TestOddDefinitionsHarmNothing(t *testing.T) {
 			t.Errorf("not listed: %s", want)
 		}
 	}
-	if got := c.raw("tools/call", call("good__echo", `{"x":1}`)); !strings.Contains(got, `{"x":1}`) {
+	if got := c.raw("tools/call", toolCall("good__echo", `{"x":1}`)); !strings.Contains(got, `{"x":1}`) {
 		t.Error(got)
 	}
 }
@@ -250,7 +250,7 @@ func TestAChildOutlivesTheCallThatStartedIt(t *testing.T) {
 		c.handshake(`{}`)
 		ctx, cancel := context.WithTimeoutCause(t.Context(), 500*time.Millisecond, errors.New("too slow for me"))
 		defer cancel()
-		if _, err := c.conn.Call(ctx, "tools/call", []byte(call("kid__echo", `{"tag":"impatient"}`))); err == nil {
+		if _, err := c.conn.Call(ctx, "tools/call", []byte(toolCall("kid__echo", `{"tag":"impatient"}`))); err == nil {
 			t.Fatal("the call was answered")
 		}
 		c.tagged(s, "kid", "patient")

@@ -1,10 +1,7 @@
 package hub
 
 import (
-	"fmt"
-	"path/filepath"
-	"strings"
-
+	"mcphub/internal/printable"
 	"mcphub/validate"
 )
 
@@ -43,44 +40,10 @@ func reportPolicy(by *validate.Checker) *PolicyReport {
 
 // NewRuleReport puts a rule into words.
 func NewRuleReport(r *validate.RuleInfo) RuleReport {
-	out := RuleReport{Name: shown(r.Name, 100), Then: r.Then.String(), If: r.Condition(), Dir: r.Dir, At: r.At}
+	out := RuleReport{Name: printable.Escape(r.Name, 100), Then: r.Then.String(), If: r.Condition(), Dir: r.Dir, At: r.At}
 	out.Serve = r.Dir != "" && (r.Then == validate.Allow || r.Then == validate.Escalate && r.Serve)
 	if r.Dir != "" && !r.Found {
 		out.Note = "the directory is not there, or may not be looked at"
 	}
 	return out
-}
-
-// ruleText names a rule in a denial: by its name, and the line of hub.json
-// without the folder, which is nobody's business there.
-func ruleText(r *validate.Rule) string {
-	name := fmt.Sprintf("the rule %q of the policy", shown(r.Name, 100))
-	if r.At == "" {
-		return name
-	}
-	return name + " (" + shown(filepath.Base(r.At), 100) + ")"
-}
-
-// ruleDenial is the first line of a denial that a rule made; path is "" where
-// the call itself was denied.
-func ruleDenial(v *validate.Verdict, path string) string {
-	subject := fmt.Sprintf("Path '%s'", shown(path, 200))
-	if v.First == nil {
-		subject = "This call"
-	}
-	if v.Decision == validate.Escalate {
-		return fmt.Sprintf("Access denied: %s needs the approval of a human by %s, and nobody has given it.", subject, ruleText(v.Fired))
-	}
-	return fmt.Sprintf("Access denied: %s is refused by %s.", subject, ruleText(v.Fired))
-}
-
-// ruleCure says what would change a decision that a rule made.
-func ruleCure(v *validate.Verdict) string {
-	r := v.Fired
-	var b strings.Builder
-	fmt.Fprintf(&b, "The rule matches %s.", (&validate.RuleInfo{Rule: *r}).Condition())
-	if v.Decision == validate.Deny {
-		b.WriteString(" No approval lifts it: it would have to be changed in hub.json, or a rule that allows be put before it.")
-	}
-	return b.String()
 }

@@ -50,7 +50,7 @@ func places(t testing.TB, names ...string) map[string]string {
 
 func (c *testClient) callText(tool, args string) (string, bool) {
 	c.t.Helper()
-	return text(c.raw("tools/call", call(tool, args)))
+	return text(c.raw("tools/call", toolCall(tool, args)))
 }
 
 // TestPolicyDirectoriesAreServed is P2: which directories, in which order, to which children, however they learn of them.
@@ -92,11 +92,11 @@ func TestPolicyDirectoriesAreServed(t *testing.T) {
 			t.Errorf("%s is served %q, want %q: %s", child, got, want, msg)
 		}
 	}
-	env := c.raw("tools/call", call("own__env", `{}`))
+	env := c.raw("tools/call", toolCall("own__env", `{}`))
 	if want := strings.Join([]string{d["project"], d["box"], d["docs"], d["served"]}, `\n`); !strings.Contains(env, want) {
 		t.Errorf("MCP_ROOTS_PATHS of own: want %s in %s", want, env)
 	}
-	report := c.raw("tools/call", call("get-roots", `{}`))
+	report := c.raw("tools/call", toolCall("get-roots", `{}`))
 	got := jsonrpc.Get([]byte(report), "structuredContent")
 	if string(jsonrpc.Get(got, "filePaths")) != fmt.Sprintf("[%q]", d["project"]) {
 		t.Errorf("the boundary took in what is only served: %s", jsonrpc.Get(got, "filePaths"))
@@ -124,13 +124,13 @@ func TestPolicyDirectoriesUnderACeiling(t *testing.T) {
 	w := serveWeb(t, h, HTTPOptions{Tokens: []Token{{Name: "alice", Secret: "a", Roots: directories(d["mine"], inner)}, {Name: "bob", Secret: "b"}}})
 	for who, want := range map[string][]string{"a": {d["mine"], inner}, "b": {d["mine"], d["box"], d["docs"]}} {
 		c := w.initialize(`{"roots":{}}`, "Authorization", "Bearer "+who).initialized()
-		m := c.frames(c.request("tools/call", call("own__roots", `{}`)), c.answering(d["mine"]))
+		m := c.frames(c.request("tools/call", toolCall("own__roots", `{}`)), c.answering(d["mine"]))
 		msg, _ := text(string(m.Result))
 		if strings.Count(msg, "uri") != len(want) || slices.ContainsFunc(want, func(p string) bool { return !strings.Contains(msg, `"`+rootsmgr.FormatURI(p)+`"`) }) {
 			t.Errorf("%s: served %s, want %v", who, msg, want)
 		}
 		for _, path := range []string{d["mine"], inner, d["docs"], d["box"]} {
-			m := c.frames(c.request("tools/call", call("own__echo", fmt.Sprintf(`{"path":%q}`, path+"/x"))), c.answering(d["mine"]))
+			m := c.frames(c.request("tools/call", toolCall("own__echo", fmt.Sprintf(`{"path":%q}`, path+"/x"))), c.answering(d["mine"]))
 			_, bad := text(string(m.Result))
 			if want := who == "b" || path == d["mine"] || path == inner; bad == want {
 				t.Errorf("%s: %s passes: %t: %s", who, path, !bad, m.Result)
@@ -155,7 +155,7 @@ func TestRulesAboutCalls(t *testing.T) {
 		c := connect(t, h, d["project"])
 		c.handshake(declared)
 		c.callText("kid__roots", `{}`) // it is ready, so that the short way is open
-		for _, tool := range []string{call("kid__echo", `{"text":"x"}`), call("call-tool", `{"serverName":"kid","toolName":"echo","toolArgs":{"text":"x"}}`)} {
+		for _, tool := range []string{toolCall("kid__echo", `{"text":"x"}`), toolCall("call-tool", `{"serverName":"kid","toolName":"echo","toolArgs":{"text":"x"}}`)} {
 			msg, bad := text(c.raw("tools/call", tool))
 			if bad != (want != "") || !strings.HasPrefix(msg, want) {
 				t.Errorf("%v: %s: %t %s", then, tool, bad, msg)
@@ -207,7 +207,7 @@ func TestPolicyReload(t *testing.T) {
 	c.handshake(declared)
 	pid := func() string {
 		t.Helper()
-		return string(jsonrpc.Get(jsonrpc.Get([]byte(c.raw("tools/call", call("kid__env", `{}`))), "structuredContent"), "pid"))
+		return string(jsonrpc.Get(jsonrpc.Get([]byte(c.raw("tools/call", toolCall("kid__env", `{}`))), "structuredContent"), "pid"))
 	}
 	first := pid()
 	look := func(open bool, served int) {

@@ -19,7 +19,6 @@ import (
 	"mcphub/children"
 	"mcphub/children/childtest"
 	"mcphub/internal/audit"
-	"mcphub/internal/jsonrpc"
 )
 
 // recordedWeb is a session over HTTP whose calls are recorded in a folder that a
@@ -61,7 +60,7 @@ func newRecordedWeb(t *testing.T, cfg Audit) *recordedWeb {
 	w := serveWeb(t, r.h, HTTPOptions{})
 	w.c.Transport.(*http.Transport).MaxIdleConnsPerHost = 64
 	r.webClient = w.initialize(`{}`).initialized()
-	r.frames(r.request("tools/call", call("kid__echo", `{"n":"first"}`)), nil)
+	r.frames(r.request("tools/call", toolCall("kid__echo", `{"n":"first"}`)), nil)
 	return r
 }
 
@@ -116,7 +115,7 @@ func TestAGroupIsRecordedFirst(t *testing.T) {
 		wg.Go(func() {
 			for k := range times {
 				mark := fmt.Sprintf("(%d.%d)", i, k)
-				got := body(t, r.request("tools/call", call("kid__echo", `{"n":"`+mark+`"}`)))
+				got := body(t, r.request("tools/call", toolCall("kid__echo", `{"n":"`+mark+`"}`)))
 				b, err := os.ReadFile(path)
 				if err != nil || !strings.Contains(got, mark) || !strings.Contains(string(b), mark) {
 					t.Errorf("%s: %v: %s", mark, err, got)
@@ -144,7 +143,7 @@ func TestAFullDiskAndAGroup(t *testing.T) {
 		var sent, denied atomic.Int32
 		for range callers {
 			wg.Go(func() {
-				switch got := body(t, r.request("tools/call", call("kid__echo", `{"n":"mark"}`))); {
+				switch got := body(t, r.request("tools/call", toolCall("kid__echo", `{"n":"mark"}`))); {
 				case strings.Contains(got, "audit.required"):
 					denied.Add(1)
 				case strings.Contains(got, "mark"):
@@ -182,7 +181,7 @@ func TestCancelledInAGroup(t *testing.T) {
 	r.gate.Lock()
 	answers := make(chan string, 3)
 	send := func(id, tool string) {
-		answers <- body(t, r.send(`{"jsonrpc":"2.0","id":"`+id+`","method":"tools/call","params":`+call("kid__"+tool, `{"n":"`+id+`"}`)+`}`))
+		answers <- body(t, r.send(`{"jsonrpc":"2.0","id":"`+id+`","method":"tools/call","params":`+toolCall("kid__"+tool, `{"n":"`+id+`"}`)+`}`))
 	}
 	go send("leader", "echo")
 	<-r.seen // it is being written
@@ -198,7 +197,7 @@ func TestCancelledInAGroup(t *testing.T) {
 	if !strings.Contains(all, `"id":"leader"`) || !strings.Contains(all, `"id":"other"`) || strings.Contains(all, `"id":"unwanted","result"`) {
 		t.Error(all)
 	}
-	if noticed := body(t, r.request("tools/call", call("kid__noticed", `{}`))); strings.Contains(noticed, "sleeping") {
+	if noticed := body(t, r.request("tools/call", toolCall("kid__noticed", `{}`))); strings.Contains(noticed, "sleeping") {
 		t.Errorf("the child was sent it: %s", noticed)
 	}
 	if got, want := r.results(t), (map[string]int{audit.ResultOK: 4, audit.ResultCancelled: 1}); !maps.Equal(got, want) {
@@ -248,13 +247,13 @@ func TestGoneWhileItIsRecorded(t *testing.T) {
 		}
 		write(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"n","version":"1"}}}`)
 		write(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
-		write(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":` + call("kid__echo", `{}`) + `}`)
+		write(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":` + toolCall("kid__echo", `{}`) + `}`)
 		<-answered // so that its line holds up nothing
 		r.gate.Lock()
 		for len(r.seen) > 0 {
 			<-r.seen
 		}
-		write(`{"jsonrpc":"2.0","id":"x","method":"tools/call","params":` + call("kid__sleep", `{}`) + `}`)
+		write(`{"jsonrpc":"2.0","id":"x","method":"tools/call","params":` + toolCall("kid__sleep", `{}`) + `}`)
 		<-r.seen // the line is being written
 		if gone {
 			cancel()
@@ -265,7 +264,7 @@ func TestGoneWhileItIsRecorded(t *testing.T) {
 			all.Wait()
 		}
 		noticed := func() bool {
-			return strings.Contains(body(t, r.request("tools/call", call("kid__noticed", `{}`))), "sleeping")
+			return strings.Contains(body(t, r.request("tools/call", toolCall("kid__noticed", `{}`))), "sleeping")
 		}
 		if gone && noticed() {
 			t.Error("the child was sent it")
@@ -278,31 +277,5 @@ func TestGoneWhileItIsRecorded(t *testing.T) {
 		cancel()
 		_ = fromClient.Close()
 		all.Wait()
-	}
-}
-
-// What panics in one call that is recorded leaves no other waiting.
-func TestAGroupThatPanics(t *testing.T) {
-	r := newRecordedWeb(t, Audit{Required: true})
-	s := onlySession(r.h)
-	tool := s.Catalog().Tool("kid__echo")
-	var some []*waiter
-	var batch jsonrpc.Batch
-	batch.Together(func(b *jsonrpc.Batch) {
-		for range 3 {
-			w := &waiter{Cancellation: &jsonrpc.Cancellation{}, done: make(chan struct{}, 1)}
-			c := &toolCall{s: s, tool: tool, reply: w, attempt: &toolAttempt{}} // without a lease
-			s.inFlight.Start(&c.inFlight)
-			s.records.Plain(audit.Call{Form: audit.NewForm(&audit.Record{})}, c, b, 0)
-			some = append(some, w)
-		}
-	})
-	for _, w := range some {
-		if <-w.done; !strings.Contains(string(w.answer.Result), audit.ErrGroup.Error()) {
-			t.Errorf("it is not told of it: %s", w.answer.Result)
-		}
-	}
-	if got := body(t, r.request("tools/call", call("kid__echo", `{"n":"after"}`))); !strings.Contains(got, "after") {
-		t.Error(got)
 	}
 }

@@ -99,12 +99,12 @@ func TestEveryDecisionIsRecorded(t *testing.T) {
 		method, params string
 		want           want
 	}{
-		{"tools/call", call("kid__echo", `{"text":"short way"}`), want{"", "echo", "allow", "", "ok", ""}},
-		{"tools/call", call("kid__echo", `{"path":`+quote(inside)+`}`), want{"", "echo", "allow", "", "ok", inside}},
-		{"tools/call", call("kid__echo", `{"path":"/etc/passwd"}`), want{"", "echo", "deny", "outside", "", "/etc/passwd"}},
-		{"tools/call", call("call-tool", `{"serverName":"kid","toolName":"echo","toolArgs":{"path":"/etc/passwd"}}`), want{"", "echo", "deny", "outside", "", "/etc/passwd"}},
-		{"tools/call", call("kid__echo", `[1]`), want{"", "echo", "refuse", "arguments", "", ""}},
-		{"tools/call", call("kid__nobody", `{}`), want{"", "kid__nobody", "refuse", "request", "", ""}},
+		{"tools/call", toolCall("kid__echo", `{"text":"short way"}`), want{"", "echo", "allow", "", "ok", ""}},
+		{"tools/call", toolCall("kid__echo", `{"path":`+quote(inside)+`}`), want{"", "echo", "allow", "", "ok", inside}},
+		{"tools/call", toolCall("kid__echo", `{"path":"/etc/passwd"}`), want{"", "echo", "deny", "outside", "", "/etc/passwd"}},
+		{"tools/call", toolCall("call-tool", `{"serverName":"kid","toolName":"echo","toolArgs":{"path":"/etc/passwd"}}`), want{"", "echo", "deny", "outside", "", "/etc/passwd"}},
+		{"tools/call", toolCall("kid__echo", `[1]`), want{"", "echo", "refuse", "arguments", "", ""}},
+		{"tools/call", toolCall("kid__nobody", `{}`), want{"", "kid__nobody", "refuse", "request", "", ""}},
 		{"tools/call", `{"name":"kid__echo","Arguments":{}}`, want{"", "kid__echo", "refuse", "request", "", ""}},
 		{"prompts/get", `{"name":"kid__greet","arguments":{"path":` + quote(inside) + `}}`, want{"prompts/get", "kid__greet", "allow", "", "ok", inside}},
 		{"prompts/get", `{"name":"kid__greet","arguments":{"path":"/etc/passwd"}}`, want{"prompts/get", "kid__greet", "deny", "outside", "", "/etc/passwd"}},
@@ -118,7 +118,7 @@ func TestEveryDecisionIsRecorded(t *testing.T) {
 		try(tc.method, tc.params)
 		wants = append(wants, tc.want)
 	}
-	try("tools/call", call("get-roots", `{}`)) // the hub's own: no decision
+	try("tools/call", toolCall("get-roots", `{}`)) // the hub's own: no decision
 	try("tools/list", `{}`)
 	all := r.decisions(t)
 	if len(all) != len(wants) {
@@ -156,9 +156,9 @@ func TestEveryDecisionIsRecorded(t *testing.T) {
 // in the record.
 func TestAFullDisk(t *testing.T) {
 	kinds := []struct{ method, params string }{
-		{"tools/call", call("kid__echo", `{"text":"short way"}`)},
-		{"tools/call", call("kid__echo", `{"path":"."}`)},
-		{"tools/call", call("call-tool", `{"serverName":"kid","toolName":"echo","toolArgs":{}}`)},
+		{"tools/call", toolCall("kid__echo", `{"text":"short way"}`)},
+		{"tools/call", toolCall("kid__echo", `{"path":"."}`)},
+		{"tools/call", toolCall("call-tool", `{"serverName":"kid","toolName":"echo","toolArgs":{}}`)},
 		{"prompts/get", `{"name":"kid__greet","arguments":{}}`},
 		{"resources/read", `{"uri":"note://1"}`},
 	}
@@ -187,7 +187,7 @@ func TestAFullDisk(t *testing.T) {
 			if st := r.hub.Status().Audit; (st.Error != "") != full || full && st.Unrecorded == 0 {
 				t.Errorf("required %v, full %v: status %+v", required, full, st)
 			}
-			if report := r.raw("tools/call", call("get-roots", `{}`)); strings.Contains(report, "no space left") != full {
+			if report := r.raw("tools/call", toolCall("get-roots", `{}`)); strings.Contains(report, "no space left") != full {
 				t.Errorf("required %v, full %v: %s", required, full, report)
 			}
 		}
@@ -206,13 +206,13 @@ func TestARequiredRecordThatIsNotKept(t *testing.T) {
 	h := runHub(t, cfg)
 	c := connect(t, h, t.TempDir())
 	c.handshake(`{"roots":{}}`)
-	c.raw("tools/call", call("kid__echo", `{}`))
+	c.raw("tools/call", toolCall("kid__echo", `{}`))
 	cfg.Audit.Required = true
 	if _, err := h.Apply(context.Background(), cfg); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if got := c.raw("tools/call", call("kid__echo", `{}`)); !strings.Contains(got, "audit.required") {
+		if got := c.raw("tools/call", toolCall("kid__echo", `{}`)); !strings.Contains(got, "audit.required") {
 			t.Errorf("%s", got)
 		}
 	}
@@ -220,8 +220,8 @@ func TestARequiredRecordThatIsNotKept(t *testing.T) {
 
 func TestArgumentsAreRecordedWhereAskedFor(t *testing.T) {
 	r := newRecorded(t, Audit{Arguments: true})
-	r.raw("tools/call", call("kid__echo", `{"text":"a word","token":"hunter2"}`))
-	r.raw("tools/call", call("kid__echo", `{"text":"a word","token":"hunter2","path":"/etc/passwd"}`))
+	r.raw("tools/call", toolCall("kid__echo", `{"text":"a word","token":"hunter2"}`))
+	r.raw("tools/call", toolCall("kid__echo", `{"text":"a word","token":"hunter2","path":"/etc/passwd"}`))
 	r.raw("prompts/get", `{"name":"kid__greet","arguments":{"password":"hunter2"}}`)
 	for _, d := range r.decisions(t) {
 		if strings.Contains(string(d.Raw), "hunter2") || !strings.Contains(string(d.Arguments), redact.Mark) {
@@ -238,7 +238,7 @@ func TestTheShortWayWritesFirst(t *testing.T) {
 	for range 64 {
 		wg.Go(func() {
 			for range 20 {
-				resp, err := r.conn.Call(context.Background(), "tools/call", []byte(call("kid__echo", `{"text":"x"}`)))
+				resp, err := r.conn.Call(context.Background(), "tools/call", []byte(toolCall("kid__echo", `{"text":"x"}`)))
 				if err != nil || resp.Err() != nil {
 					t.Error(err, resp.Err())
 					return
@@ -279,7 +279,7 @@ func TestAFullDiskDeniesCallsThatComeTogether(t *testing.T) {
 		var n, no atomic.Int32
 		for range callers {
 			wg.Go(func() {
-				resp, err := r.conn.Call(context.Background(), "tools/call", []byte(call("kid__echo", `{"text":"x"}`)))
+				resp, err := r.conn.Call(context.Background(), "tools/call", []byte(toolCall("kid__echo", `{"text":"x"}`)))
 				if err != nil {
 					t.Error(err)
 					return
@@ -325,9 +325,9 @@ func TestModernRequestsAreRecorded(t *testing.T) {
 	r := newRecorded(t, Audit{Required: true})
 	c, leave := enterModern(t, r.hub, `{"roots":{}}`, r.root)
 	for params, want := range map[string]string{
-		call("kid__echo", `{"text":"x"}`):           "x",
-		call("kid__echo", `{"path":"."}`):           `"."`,
-		call("kid__echo", `{"path":"/etc/passwd"}`): "Access denied",
+		toolCall("kid__echo", `{"text":"x"}`):           "x",
+		toolCall("kid__echo", `{"path":"."}`):           `"."`,
+		toolCall("kid__echo", `{"path":"/etc/passwd"}`): "Access denied",
 	} {
 		if got, _ := c.full("tools/call", params, nil); !strings.Contains(got, want) {
 			t.Errorf("%s: %s", params, got)

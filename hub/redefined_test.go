@@ -93,7 +93,7 @@ func (r *rug) recorded() (out []string) {
 // shownRedefined is what get-roots and status tell.
 func shownRedefined(t *testing.T, c *testClient) string {
 	t.Helper()
-	roots := string(jsonrpc.Get(jsonrpc.Get([]byte(c.raw("tools/call", call("get-roots", `{}`))), "structuredContent"), "redefinedTools"))
+	roots := string(jsonrpc.Get(jsonrpc.Get([]byte(c.raw("tools/call", toolCall("get-roots", `{}`))), "structuredContent"), "redefinedTools"))
 	status, err := json.Marshal(c.hub.Status().Redefined)
 	if err != nil {
 		t.Fatal(err)
@@ -111,7 +111,7 @@ func TestRedefinedToolsAreTold(t *testing.T) {
 	r.spec = scripted("kid", childtest.Script{Defs: r.defs})
 	const logged = "defines this tool otherwise"
 	again := func(c *testClient) {
-		c.raw("tools/call", call("kid__change", `{"name":"x"}`))
+		c.raw("tools/call", toolCall("kid__change", `{"name":"x"}`))
 		for n := range c.notes {
 			if n == "notifications/tools/list_changed" {
 				return
@@ -141,7 +141,7 @@ func TestRedefinedToolsAreTold(t *testing.T) {
 	}
 
 	// Between runs: nothing, then the schema and the annotations.
-	wake := func(c *testClient) { c.raw("tools/call", call("kid__echo", `{}`)) }
+	wake := func(c *testClient) { c.raw("tools/call", toolCall("kid__echo", `{}`)) }
 	log = r.run(func(c *testClient) {
 		wake(c)
 		if got := shownRedefined(t, c); got != "" {
@@ -175,7 +175,7 @@ func TestRedefinedToolsAreTold(t *testing.T) {
 	go func() { done <- h.Run(ctx) }()
 	c := connect(t, h)
 	c.handshake(`{}`)
-	c.raw("tools/call", call("kid__change", `{"name":"x"}`))
+	c.raw("tools/call", toolCall("kid__change", `{"name":"x"}`))
 	if got := shownRedefined(t, c); got != "" {
 		t.Errorf("told of a tool that is held back: %s", got)
 	}

@@ -32,10 +32,10 @@ If tools may name it, say so in hub.json: "roots": { "resources": ["https://evil
 		if resp, err := c.conn.Call(a.Context(), "resources/read", []byte(`{"uri":"note://1"}`)); err != nil || resp.Err() != nil {
 			t.Errorf("the control: %v %v", err, resp.Err())
 		}
-		if got := c.raw("tools/call", call("get-roots", `{}`)); !strings.Contains(got, `"resources":["https://api.example.com/v1/","note://1/"]`) {
+		if got := c.raw("tools/call", toolCall("get-roots", `{}`)); !strings.Contains(got, `"resources":["https://api.example.com/v1/","note://1/"]`) {
 			t.Errorf("get-roots: %s", got)
 		}
-		got := c.raw(MethodExplain, call("kid__echo", `{"url":"https://api.example.com/v1/%2e%2e/x"}`))
+		got := c.raw(MethodExplain, toolCall("kid__echo", `{"url":"https://api.example.com/v1/%2e%2e/x"}`))
 		for _, want := range []string{`"decision":"deny"`, `"how":"resource"`, `"code":"outside-resources"`, `some way to read its path leads out of https://api.example.com/v1/`} {
 			if !strings.Contains(got, want) {
 				t.Errorf("explain: %q is missing in %s", want, got)

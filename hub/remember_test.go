@@ -107,7 +107,7 @@ func (c *testClient) announced() bool {
 
 func (c *testClient) state(t *testing.T) string {
 	t.Helper()
-	list := c.raw("tools/call", call("list-tools", `{}`))
+	list := c.raw("tools/call", toolCall("list-tools", `{}`))
 	servers := jsonrpc.Get(jsonrpc.Get([]byte(list), "structuredContent"), "servers")
 	state := ""
 	if err := jsonrpc.Elements(servers, func(v []byte) bool { state, _ = jsonrpc.String(jsonrpc.Get(v, "state")); return false }); err != nil {
@@ -127,7 +127,7 @@ func TestListedFromTheCache(t *testing.T) {
 	if got := c.state(t); got != "cold" {
 		t.Errorf("list-tools: state %q", got)
 	}
-	got := c.raw("tools/call", call("kid__echo", `{"mode":"any"}`))
+	got := c.raw("tools/call", toolCall("kid__echo", `{"mode":"any"}`))
 	if string(jsonrpc.Get([]byte(got), "structuredContent")) != `{"mode":"any"}` {
 		t.Error(got)
 	}
@@ -200,7 +200,7 @@ func TestJudgedByWhatTheChildHasNow(t *testing.T) {
 			p.define(w.now)
 			c, end := p.client()
 			defer end()
-			got := c.raw("tools/call", call("kid__echo", w.args))
+			got := c.raw("tools/call", toolCall("kid__echo", w.args))
 			msg, bad := text(got)
 			switch {
 			case w.want == "" && (bad || string(jsonrpc.Get([]byte(got), "structuredContent")) != w.args):
@@ -219,7 +219,7 @@ func TestShortWayNeedsTheCurrentDefinition(t *testing.T) {
 	p := newPast(t, narrowTool)
 	c, end := p.client()
 	defer end()
-	c.raw("tools/call", call("kid__echo", `{"mode":"safe"}`))
+	c.raw("tools/call", toolCall("kid__echo", `{"mode":"safe"}`))
 	var s *Session
 	c.hub.mu.Lock()
 	for _, s = range c.hub.sessions {
@@ -232,7 +232,7 @@ func TestShortWayNeedsTheCurrentDefinition(t *testing.T) {
 		stale.Tools[0].Offer = from
 		status, _, _, _ := s.ChildStatus("kid")
 		s.Take(status, stale)
-		msg, bad := text(c.raw("tools/call", call("kid__echo", `{"mode":"wild"}`)))
+		msg, bad := text(c.raw("tools/call", toolCall("kid__echo", `{"mode":"wild"}`)))
 		if claims := from == current; bad == claims {
 			t.Errorf("claims to be current %t: refused %t: %s", claims, bad, msg)
 		}
@@ -246,7 +246,7 @@ func TestQuarantineIsRemembered(t *testing.T) {
 	if list := c.raw("tools/list", `{}`); strings.Contains(list, "kid__echo") || !strings.Contains(list, "kid__roots") {
 		t.Error(list)
 	}
-	if report, _ := text(c.raw("tools/call", call("list-tools", `{}`))); !strings.Contains(report, "does not compile") {
+	if report, _ := text(c.raw("tools/call", toolCall("list-tools", `{}`))); !strings.Contains(report, "does not compile") {
 		t.Error(report)
 	}
 	if st := c.hub.sup.Status(); len(st) > 0 && st[0].State == children.Ready {
@@ -260,18 +260,18 @@ func TestUnknownNameStartsTheChild(t *testing.T) {
 	p.define(otherTool, wideTool)
 	c, end := p.client()
 	defer end()
-	if got := c.raw("tools/call", call("kid__echo", `{"mode":"x"}`)); string(jsonrpc.Get([]byte(got), "structuredContent")) != `{"mode":"x"}` {
+	if got := c.raw("tools/call", toolCall("kid__echo", `{"mode":"x"}`)); string(jsonrpc.Get([]byte(got), "structuredContent")) != `{"mode":"x"}` {
 		t.Error(got)
 	}
-	if e := c.refused("tools/call", call("kid__nothing", `{}`)); e.Code != jsonrpc.CodeInvalidParams {
+	if e := c.refused("tools/call", toolCall("kid__nothing", `{}`)); e.Code != jsonrpc.CodeInvalidParams {
 		t.Error(e)
 	}
 }
 
 // TestProgressWhileStarting: the hub's own notices come first, below zero, and
-// every value is above the one before. A child that is ready is the control.
+// every value is above the one before. The first comes after 300 ms. A child that is ready is the control.
 func TestProgressWhileStarting(t *testing.T) {
-	c := connect(t, newTestHub(t, scripted("kid", childtest.Script{StartDelay: noticeAfter + 500*time.Millisecond})))
+	c := connect(t, newTestHub(t, scripted("kid", childtest.Script{StartDelay: 800 * time.Millisecond})))
 	c.handshake(`{}`)
 	for _, starting := range []bool{true, false} {
 		c.raw("tools/call", `{"_meta":{"progressToken":"mine"},"name":"kid__progress","arguments":{"Steps":3}}`)
@@ -310,7 +310,7 @@ func TestAMixedHouse(t *testing.T) {
 	c.handshake(`{}`)
 	works := func(name string) {
 		t.Helper()
-		if got := c.raw("tools/call", call(name+"__echo", `{"x":1}`)); string(jsonrpc.Get([]byte(got), "structuredContent")) != `{"x":1}` {
+		if got := c.raw("tools/call", toolCall(name+"__echo", `{"x":1}`)); string(jsonrpc.Get([]byte(got), "structuredContent")) != `{"x":1}` {
 			t.Errorf("%s: %s", name, got)
 		}
 	}
@@ -329,14 +329,14 @@ func TestAMixedHouse(t *testing.T) {
 		}
 		works(name)
 	}
-	report, _ := text(c.raw("tools/call", call("list-tools", `{}`)))
+	report, _ := text(c.raw("tools/call", toolCall("list-tools", `{}`)))
 	for _, want := range []string{"status 3", "exiting as told", "not found in PATH", "did not start within 1.5s"} {
 		if !strings.Contains(report, want) {
 			t.Errorf("list-tools does not say %q", want)
 		}
 	}
 	for name, want := range map[string]string{"silent": "did not start", "dead": "status 3", "missing": "not found in PATH"} {
-		if msg, bad := text(c.raw("tools/call", call(name+"__echo", `{}`))); !bad || !strings.Contains(msg, want) {
+		if msg, bad := text(c.raw("tools/call", toolCall(name+"__echo", `{}`))); !bad || !strings.Contains(msg, want) {
 			t.Errorf("%s: %v %s", name, bad, msg)
 		}
 	}

@@ -42,7 +42,7 @@ func TestASubscriptionThatStartsAChildReachesItOnce(t *testing.T) {
 		if st := childOf(t, h, "kid"); st.State != "stopped" {
 			t.Fatalf("control: the child is %s", st.State)
 		}
-		c.raw("tools/call", call("kid__echo", `{}`))
+		c.raw("tools/call", toolCall("kid__echo", `{}`))
 		time.Sleep(time.Minute)
 		if n := updates.Load(); n != 2 {
 			t.Errorf("with the second process it was asked %d times", n)

@@ -1,27 +1,10 @@
 package hub
 
 import (
-	"context"
-
 	"mcphub/children"
-	"mcphub/rootsmgr"
 )
 
 // This file gets the roots that a call is judged by, and says whose they are.
-
-// lookAgain returns what a call is judged by that would be denied: what the client
-// answers when it is asked once more, else the roots with those that have come
-// into being meanwhile. newer is false where there is nothing else.
-func (s *Session) lookAgain(ctx context.Context, wait *rootsmgr.Wait, j *judgement) (view rootsmgr.View, newer bool, err error) {
-	c := s.clientOf(ctx)
-	view, newer, err = c.Reconsider(ctx, wait, j.gen.Roots.Timeout)
-	if err != nil || newer || !s.roots.LookAgain(ctx, j.view, j.verdict.Refused()...) {
-		view.Client = c.Claims().Name
-		return view, newer, err
-	}
-	view, err = c.Boundary(ctx, wait)
-	return view, true, err
-}
 
 // noRoots says why an instance is served no roots, for the answer to its
 // roots/list. One that several sessions share is told of none of them.

@@ -113,7 +113,7 @@ func TestRootIsNotFollowedOut(t *testing.T) {
 			if served := c.servedTo("kid"); strings.Contains(served, dir+"/out") != control {
 				t.Errorf("served: %s", served)
 			}
-			report := c.raw("tools/call", call("get-roots", `{}`))
+			report := c.raw("tools/call", toolCall("get-roots", `{}`))
 			if strings.Contains(report, "is a link inside") == control {
 				t.Errorf("get-roots: %s", report)
 			}
@@ -169,7 +169,7 @@ func TestPolicyDirectoryIsNotFollowed(t *testing.T) {
 }
 
 func echoed(c *modernClient, path string) (string, bool) {
-	result, _ := c.full("tools/call", call("kid__echo", fmt.Sprintf(`{"path":%q}`, path)), nil)
+	result, _ := c.full("tools/call", toolCall("kid__echo", fmt.Sprintf(`{"path":%q}`, path)), nil)
 	return text(result)
 }
 
@@ -258,14 +258,14 @@ func TestFileRoot(t *testing.T) {
 	if served := c.servedTo("dirs"); strings.Contains(served, "todo.md") || !strings.Contains(served, dir+"/p") {
 		t.Errorf("a child that takes directories is served %s", served)
 	}
-	env := c.raw("tools/call", call("dirs__env", `{}`))
+	env := c.raw("tools/call", toolCall("dirs__env", `{}`))
 	if strings.Contains(env, "todo.md") || !strings.Contains(env, dir+"/p") {
 		t.Errorf("and has %s", env)
 	}
 	if st, _, _, _ := onlySession(h).ChildStatus("kid"); st.Cwd != dir+"/p" {
 		t.Errorf("the working directory is %q", st.Cwd)
 	}
-	report := c.raw("tools/call", call("get-roots", `{}`))
+	report := c.raw("tools/call", toolCall("get-roots", `{}`))
 	if !strings.Contains(report, `"file":true`) {
 		t.Errorf("get-roots: %s", report)
 	}
@@ -297,7 +297,7 @@ func TestTextsWithoutRoots(t *testing.T) {
 			if bad == tc.when.Unsupported {
 				t.Fatalf("%v: %s", bad, msg)
 			}
-			report := jsonrpc.Get([]byte(c.raw("tools/call", call("get-roots", `{}`))), "structuredContent")
+			report := jsonrpc.Get([]byte(c.raw("tools/call", toolCall("get-roots", `{}`))), "structuredContent")
 			meaning, _ := jsonrpc.String(jsonrpc.Get(report, "meaning"))
 			texts := []string{meaning}
 			if bad {

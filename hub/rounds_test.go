@@ -74,7 +74,7 @@ func TestModernChildIsGivenWhatItAsksFor(t *testing.T) {
 		c.raw("tools/list", `{}`)
 		elicited, sampled := `"q 1":{"action":"accept","content":{"z":1.0,"n":12345678901234567890}}`, `"q2":{"model":"m","role":"assistant","content":{"type":"text","text":"hi"}}`
 		for range 3 { // the last ones with everything there, so that a call may go the short way
-			got := c.raw("tools/call", call("kid__input", `{"ask":`+inputs+`,"state":"s \"1\" ","rounds":3}`))
+			got := c.raw("tools/call", toolCall("kid__input", `{"ask":`+inputs+`,"state":"s \"1\" ","rounds":3}`))
 			responses := wasGiven(got, "given")
 			for _, want := range []string{elicited, sampled, `"r":{"roots":[{"uri":"file://` + root + `"`} {
 				if !strings.Contains(responses, want) {
@@ -106,7 +106,7 @@ func TestModernChildIsGivenWhatItAsksFor(t *testing.T) {
 func TestModernChildThatAsksTooMuch(t *testing.T) {
 	const form = `{"q":{"method":"elicitation/create","params":{"message":"?"}}}`
 	many := "{"
-	for i := range mostInputs + 1 {
+	for i := range 32 + 1 {
 		many += fmt.Sprintf(`"k%d":{"method":"roots/list"},`, i)
 	}
 	for name, test := range map[string]struct {
@@ -130,12 +130,12 @@ func TestModernChildThatAsksTooMuch(t *testing.T) {
 		"many":                             {everything, `{"ask":` + strings.TrimSuffix(many, ",") + `}}`, "more than 32 things", 0, 1},
 		"a state that is none":             {everything, `{"instead":` + strconv.Quote(`{"resultType":"input_required","requestState":{"a":1}}`) + `}`, "no string", 0, 1},
 		"a long state":                     {everything, `{"ask":{"r":{"method":"roots/list"}},"state":"` + strings.Repeat("s", 10<<10) + `"}`, "", 0, 2},
-		"a state that is too long":         {everything, `{"ask":{"r":{"method":"roots/list"}},"state":"` + strings.Repeat("s", maxState) + `"}`, "more than 262144", 0, 1},
+		"a state that is too long":         {everything, `{"ask":{"r":{"method":"roots/list"}},"state":"` + strings.Repeat("s", 256<<10) + `"}`, "more than 262144", 0, 1},
 		"many rounds":                      {everything, `{"ask":{"r":{"method":"roots/list"}},"state":"s","rounds":20}`, "", 0, 21},
-		"endless rounds":                   {everything, `{"ask":{"r":{"method":"roots/list"}},"state":"s","rounds":-1}`, "given up", 0, mostRounds + 1},
+		"endless rounds":                   {everything, `{"ask":{"r":{"method":"roots/list"}},"state":"s","rounds":-1}`, "given up", 0, 32 + 1},
 		"come again":                       {everything, `{"state":"s","rounds":5}`, "", 0, 6},
-		"come again, for ever":             {everything, `{"state":"s","rounds":-1}`, "come again", 0, mostIdle + 1},
-		"come again, for ever, and a form": {everything, `{"ask":` + form + `,"state":"s","rounds":-1}`, "given up", mostRounds, mostRounds + 1},
+		"come again, for ever":             {everything, `{"state":"s","rounds":-1}`, "come again", 0, 8 + 1},
+		"come again, for ever, and a form": {everything, `{"ask":` + form + `,"state":"s","rounds":-1}`, "given up", 32, 32 + 1},
 		"input for a list":                 {everything, `{"instead":` + strconv.Quote(`{"resultType":"odd"}`) + `}`, "resultType", 0, 1},
 		"a task without the extension":     {everything, `{"instead":` + strconv.Quote(`{"resultType":"task","taskId":"t"}`) + `}`, "was not to be expected", 0, 1},
 		"two types":                        {everything, `{"instead":` + strconv.Quote(`{"resultType":"complete","content":[],"resultType":"input_required"}`) + `}`, "two members resultType", 0, 1},
@@ -146,7 +146,7 @@ func TestModernChildThatAsksTooMuch(t *testing.T) {
 				c, _ := enter(t, h, t.TempDir())
 				asked := answering(c)
 				c.handshake(test.declared)
-				resp, err := c.conn.Call(t.Context(), "tools/call", []byte(call("kid__input", test.args)))
+				resp, err := c.conn.Call(t.Context(), "tools/call", []byte(toolCall("kid__input", test.args)))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -164,7 +164,7 @@ func TestModernChildThatAsksTooMuch(t *testing.T) {
 				if n := c.rounds("kid"); n != test.rounds {
 					t.Errorf("%d rounds, want %d", n, test.rounds)
 				}
-				if msg, bad := text(c.raw("tools/call", call("kid__echo", `{}`))); bad {
+				if msg, bad := text(c.raw("tools/call", toolCall("kid__echo", `{}`))); bad {
 					t.Errorf("the next call: %s", msg)
 				}
 			})
@@ -194,7 +194,7 @@ func TestAnswersOfCallsDoNotCross(t *testing.T) {
 					for i := range 20 {
 						all.Go(func() {
 							of := fmt.Sprintf("%d.%d %s", who, i, strings.Repeat("x", i%7))
-							got := c.raw("tools/call", call("kid__input", fmt.Sprintf(`{"ask":{"q":{"method":"elicitation/create","params":{"message":%q}},"r":{"method":"roots/list"}},"state":%q,"rounds":3}`, of, of)))
+							got := c.raw("tools/call", toolCall("kid__input", fmt.Sprintf(`{"ask":{"q":{"method":"elicitation/create","params":{"message":%q}},"r":{"method":"roots/list"}},"state":%q,"rounds":3}`, of, of)))
 							want := fmt.Sprintf(`"q":{"action":"accept","content":{"who":%d,"of":%q}}`, who, of)
 							if responses := wasGiven(got, "given"); !strings.Contains(responses, want) || !strings.Contains(responses, `"file://`+root+`"`) {
 								t.Errorf("given %s, want %s and %s", responses, want, root)
@@ -234,7 +234,7 @@ func TestForgedInputIsRefused(t *testing.T) {
 		if n := c.rounds("kid"); n != 0 {
 			t.Errorf("%d requests reached the child", n)
 		}
-		if got := c.raw("tools/call", call("kid__input", `{"state":"s","rounds":1}`)); wasGiven(got, "state") != `"s+"` {
+		if got := c.raw("tools/call", toolCall("kid__input", `{"state":"s","rounds":1}`)); wasGiven(got, "state") != `"s+"` {
 			t.Errorf("the control: %s", got)
 		}
 	})
@@ -256,7 +256,7 @@ func TestARetryIsJudgedAgain(t *testing.T) {
 				}
 				c.handshake(`{"roots":{"listChanged":true},"elicitation":{}}`)
 				args := fmt.Sprintf(`{"path":%q,"ask":{"q":{"method":"elicitation/create","params":{"message":"?"}},"r":{"method":"roots/list"}},"state":"s"}`, filepath.Join(root, "f"))
-				got := c.raw("tools/call", call("kid__input", args))
+				got := c.raw("tools/call", toolCall("kid__input", args))
 				msg, bad := text(got)
 				if bad != shrinks || shrinks && !strings.HasPrefix(msg, "Access denied") {
 					t.Errorf("answered %s", got)
@@ -280,7 +280,7 @@ func TestARetryGoesToTheSameChild(t *testing.T) {
 			c := connect(t, h, t.TempDir())
 			c.asks = func(context.Context, *testClient, *jsonrpc.Message) jsonrpc.Answer {
 				if strings.HasPrefix(how, "dies") {
-					_, _ = c.conn.Call(t.Context(), "tools/call", []byte(call("kid__exit", `{"Code":3}`)))
+					_, _ = c.conn.Call(t.Context(), "tools/call", []byte(toolCall("kid__exit", `{"Code":3}`)))
 				}
 				switch {
 				case strings.HasSuffix(how, "another"):
@@ -291,7 +291,7 @@ func TestARetryGoesToTheSameChild(t *testing.T) {
 				return jsonrpc.ResultAnswer([]byte(`{"action":"accept"}`))
 			}
 			c.handshake(everything)
-			got := c.raw("tools/call", call("kid__input", `{"ask":{"q":{"method":"elicitation/create","params":{"message":"?"}}},"state":"the state"}`))
+			got := c.raw("tools/call", toolCall("kid__input", `{"ask":{"q":{"method":"elicitation/create","params":{"message":"?"}}},"state":"the state"}`))
 			msg, bad := text(got)
 			if end && (bad || wasGiven(got, "state") != `"the state+"` || wasGiven(got, "given") != `{"q":{"action":"accept"}}`) {
 				t.Errorf("answered %s", got)
@@ -319,11 +319,11 @@ func TestModernQuestionsAreCancelledBothWays(t *testing.T) {
 		}
 		c.handshake(everything)
 		c.raw("tools/list", `{}`)
-		c.raw("tools/call", call("kid__echo", `{}`))
+		c.raw("tools/call", toolCall("kid__echo", `{}`))
 		ctx, cancel := context.WithCancelCause(context.Background())
 		var wg sync.WaitGroup
 		wg.Go(func() {
-			_, err := c.conn.Call(ctx, "tools/call", []byte(call("kid__input", `{"ask":{"q":{"method":"elicitation/create","params":{"message":"?"}}},"state":"s"}`)))
+			_, err := c.conn.Call(ctx, "tools/call", []byte(toolCall("kid__input", `{"ask":{"q":{"method":"elicitation/create","params":{"message":"?"}}},"state":"s"}`)))
 			if err == nil {
 				t.Error("a call that was cancelled was answered")
 			}
@@ -339,7 +339,7 @@ func TestModernQuestionsAreCancelledBothWays(t *testing.T) {
 			t.Errorf("%d rounds", n)
 		}
 		// One question of two fails: the other is taken back, and the call says why.
-		msg, bad := text(c.raw("tools/call", call("kid__input", `{"ask":`+inputs+`,"state":"s"}`)))
+		msg, bad := text(c.raw("tools/call", toolCall("kid__input", `{"ask":`+inputs+`,"state":"s"}`)))
 		if !bad || !strings.Contains(msg, "the person said no") || !strings.Contains(msg, "sampling/createMessage") {
 			t.Errorf("answered %s", msg)
 		}
@@ -368,7 +368,7 @@ func TestModernChildTellsOfChanges(t *testing.T) {
 		c.raw("tools/list", `{}`)
 		change := func(name string) {
 			t.Helper()
-			c.raw("tools/call", call("kid__change", fmt.Sprintf(`{"Name":%q}`, name)))
+			c.raw("tools/call", toolCall("kid__change", fmt.Sprintf(`{"Name":%q}`, name)))
 			<-lists
 			if got := c.raw("tools/list", `{}`); !strings.Contains(got, "kid__"+name) {
 				t.Errorf("%s is not listed", name)
@@ -379,7 +379,7 @@ func TestModernChildTellsOfChanges(t *testing.T) {
 		c.raw("resources/subscribe", `{"uri":"note://2"}`)
 		touch := func(uri string, want bool) {
 			t.Helper()
-			if told := wasGiven(c.raw("tools/call", call("kid__touch", fmt.Sprintf(`{"URI":%q}`, uri))), "told"); told != fmt.Sprint(want) {
+			if told := wasGiven(c.raw("tools/call", toolCall("kid__touch", fmt.Sprintf(`{"URI":%q}`, uri))), "told"); told != fmt.Sprint(want) {
 				t.Errorf("%s: told %s", uri, told)
 			}
 			if !want {
@@ -395,7 +395,7 @@ func TestModernChildTellsOfChanges(t *testing.T) {
 		c.raw("resources/unsubscribe", `{"uri":"note://1"}`)
 		time.Sleep(time.Second)
 		touch("note://1", false)
-		c.raw("tools/call", call("kid__hangup", `{}`))
+		c.raw("tools/call", toolCall("kid__hangup", `{}`))
 		if got := <-updates; got != `{"uri":"note://2"}` { // it may have changed while nobody listened
 			t.Errorf("the client was told %s", got)
 		}
@@ -441,7 +441,7 @@ func TestModernChildAsksWhoDidNotWait(t *testing.T) {
 	c.handshake(everything)
 	c.raw("tools/list", `{}`)
 	for range 2 { // the second with everything there
-		got := c.raw("tools/call", call("kid__input", `{"ask":`+inputs+`,"state":"s","rounds":2}`))
+		got := c.raw("tools/call", toolCall("kid__input", `{"ask":`+inputs+`,"state":"s","rounds":2}`))
 		if given := wasGiven(got, "given"); asked.Swap(0) != 4 || !strings.Contains(given, `"text":"hi"`) || wasGiven(got, "state") != `"s++"` {
 			t.Errorf("answered %s", got)
 		}
@@ -452,7 +452,7 @@ func TestModernChildAsksWhoDidNotWait(t *testing.T) {
 	for range 2 { // the second with everything there
 		for _, name := range []string{"kid__input", `\u006bid__input`} { // an escape in the name: it has to wait
 			asked := 0
-			answer := s.frames(s.request("tools/call", strings.Replace(call("kid__input", `{"ask":`+inputs+`,"state":"s","rounds":2}`), "kid__input", name, 1)), func(m *jsonrpc.Message, event string) {
+			answer := s.frames(s.request("tools/call", strings.Replace(toolCall("kid__input", `{"ask":`+inputs+`,"state":"s","rounds":2}`), "kid__input", name, 1)), func(m *jsonrpc.Message, event string) {
 				switch m.Method {
 				case declaration.MethodElicit:
 					asked++

@@ -14,9 +14,11 @@ import (
 	"mcphub/children"
 	"mcphub/hub/approval"
 	"mcphub/hub/assignment"
+	"mcphub/hub/call"
 	"mcphub/hub/catalog"
 	"mcphub/hub/declaration"
 	"mcphub/hub/inline"
+	"mcphub/hub/lookup"
 	"mcphub/hub/offering"
 	"mcphub/hub/record"
 	"mcphub/hub/subscribe"
@@ -58,11 +60,11 @@ type Session struct {
 	knownOnce   sync.Once
 	clientKnown chan struct{} // closed when it is known what the client can do
 
-	inFlight  inFlights
+	calls     call.Session
+	lookups   lookup.Session // of what the client asks of children
 	tasks     tasks.Table
 	approvals *approval.Queue // what a person has allowed, or is asked
 	records   *record.Recorder
-	dones     dones
 
 	dropped atomic.Uint64 // notifications of children that there was no room for
 
@@ -113,6 +115,11 @@ func (h *Hub) newSession(o sessionOptions) *Session {
 	s.records = record.New(id, func() *Audit { return &h.now().Audit }, s.log)
 	s.approvals = s.newApprovals()
 	s.assigned.Store(assignment.None())
+	s.calls = call.Session{
+		ID: id, Principal: o.principal, Current: &h.current, Offering: s.Offering, Instances: callInstances{s}, Approvals: s.approvals, Terminal: &h.terminal,
+		Records: s.records, Tasks: &s.tasks, Progress: &h.progress, Log: s.log,
+	}
+	s.lookups = lookup.Session{Session: &s.calls, Own: s.ownTool}
 	return s
 }
 
@@ -123,6 +130,7 @@ func (s *Session) asksForRoots(ceiling []rootsmgr.Entry) {
 	settings := cfg.Roots
 	settings.Ceiling, settings.Places = ceiling, s.places
 	s.roots = rootsmgr.NewManager(askRoots{s.client}, cfg.Fallback, settings, cfg.FS, s.log)
+	s.calls.Roots = s.roots
 }
 
 // run serves the session for as long as front does, then lets its children go.

@@ -14,7 +14,7 @@ import (
 	"mcphub/internal/jsonrpc"
 )
 
-func call(name, args string) string {
+func toolCall(name, args string) string {
 	return fmt.Sprintf(`{"name":%q,"arguments":%s}`, name, args)
 }
 
@@ -34,13 +34,13 @@ func TestCallIsJudgedBeforeItReachesTheChild(t *testing.T) {
 	c := connect(t, newTestHub(t, scripted("kid", childtest.Script{})), root)
 	c.handshake(`{"roots":{"listChanged":true}}`)
 
-	in := c.raw("tools/call", call("kid__echo", fmt.Sprintf(`{"path":%q,"n":12345678901234567890}`, filepath.Join(root, "new.txt"))))
+	in := c.raw("tools/call", toolCall("kid__echo", fmt.Sprintf(`{"path":%q,"n":12345678901234567890}`, filepath.Join(root, "new.txt"))))
 	want := fmt.Sprintf(`{"path":%q,"n":12345678901234567890}`, filepath.Join(root, "new.txt"))
 	if got := string(jsonrpc.Get([]byte(in), "structuredContent")); got != want {
 		t.Errorf("the child got %s, want %s", got, want)
 	}
 	for _, path := range []string{outside, root + "/../x", root + "x", "file://" + outside, "../../../../etc/passwd"} {
-		msg, bad := text(c.raw("tools/call", call("kid__echo", fmt.Sprintf(`{"path":%q}`, path))))
+		msg, bad := text(c.raw("tools/call", toolCall("kid__echo", fmt.Sprintf(`{"path":%q}`, path))))
 		prefix := fmt.Sprintf("Access denied: Path '%s' is outside the allowed roots boundaries. Current roots: [\"file://%s\"]", path, root)
 		if !bad || !strings.HasPrefix(msg, prefix) {
 			t.Errorf("%s: %v %s", path, bad, msg)
@@ -53,7 +53,7 @@ func TestCallToolGoesTheSameWay(t *testing.T) {
 	c := connect(t, newTestHub(t, scripted("kid", childtest.Script{})), root)
 	c.handshake(`{"roots":{}}`)
 	wrap := func(server, tool, args string) string {
-		return call("call-tool", fmt.Sprintf(`{"serverName":%q,"toolName":%q,"toolArgs":%s}`, server, tool, args))
+		return toolCall("call-tool", fmt.Sprintf(`{"serverName":%q,"toolName":%q,"toolArgs":%s}`, server, tool, args))
 	}
 	ok := c.raw("tools/call", wrap("kid", "echo", `{"a":[1.0,1e2]}`))
 	if got := string(jsonrpc.Get([]byte(ok), "structuredContent")); got != `{"a":[1.0,1e2]}` {
@@ -62,7 +62,7 @@ func TestCallToolGoesTheSameWay(t *testing.T) {
 	if msg, bad := text(c.raw("tools/call", wrap("kid", "echo", fmt.Sprintf(`{"path":%q}`, outside)))); !bad || !strings.HasPrefix(msg, "Access denied") {
 		t.Errorf("%v %s", bad, msg)
 	}
-	for _, wrong := range []string{wrap("nobody", "echo", "{}"), wrap("kid", "nothing", "{}"), call("call-tool", `{}`), call("call-tool", `{"serverName":"kid"}`)} {
+	for _, wrong := range []string{wrap("nobody", "echo", "{}"), wrap("kid", "nothing", "{}"), toolCall("call-tool", `{}`), toolCall("call-tool", `{"serverName":"kid"}`)} {
 		if msg, bad := text(c.raw("tools/call", wrong)); !bad || msg == "" {
 			t.Errorf("%s: %v %q", wrong, bad, msg)
 		}
@@ -73,7 +73,9 @@ func TestRootsChangeBetweenTwoCalls(t *testing.T) {
 	one, two := t.TempDir(), t.TempDir()
 	c := connect(t, newTestHub(t, scripted("kid", childtest.Script{AskRoots: true})), one)
 	c.handshake(`{"roots":{"listChanged":true}}`)
-	file := func(dir string) string { return call("kid__echo", fmt.Sprintf(`{"path":%q}`, filepath.Join(dir, "f"))) }
+	file := func(dir string) string {
+		return toolCall("kid__echo", fmt.Sprintf(`{"path":%q}`, filepath.Join(dir, "f")))
+	}
 	if msg, bad := text(c.raw("tools/call", file(one))); bad {
 		t.Fatal(msg)
 	}
@@ -91,7 +93,7 @@ func TestRootsChangeBetweenTwoCalls(t *testing.T) {
 	if msg, bad := text(c.raw("tools/call", file(two))); bad {
 		t.Error(msg)
 	}
-	if served, _ := text(c.raw("tools/call", call("kid__roots", `{}`))); !strings.Contains(served, two) || strings.Contains(served, one) {
+	if served, _ := text(c.raw("tools/call", toolCall("kid__roots", `{}`))); !strings.Contains(served, two) || strings.Contains(served, one) {
 		t.Errorf("the child is served %s", served)
 	}
 }
@@ -105,11 +107,11 @@ func TestTwoSessionsNeverMix(t *testing.T) {
 		c.handshake(`{"roots":{}}`)
 		wg.Go(func() {
 			for range 20 {
-				mine, bad := text(c.raw("tools/call", call("kid__roots", `{}`)))
+				mine, bad := text(c.raw("tools/call", toolCall("kid__roots", `{}`)))
 				if bad || !strings.Contains(mine, dirs[i]) || strings.Contains(mine, dirs[1-i]) {
 					t.Errorf("session %d sees %s", i, mine)
 				}
-				if _, bad := text(c.raw("tools/call", call("kid__echo", fmt.Sprintf(`{"path":%q}`, dirs[1-i])))); !bad {
+				if _, bad := text(c.raw("tools/call", toolCall("kid__echo", fmt.Sprintf(`{"path":%q}`, dirs[1-i])))); !bad {
 					t.Errorf("session %d reached the root of the other", i)
 				}
 			}
@@ -129,11 +131,11 @@ func TestCancelledWhileWaitingNeverRuns(t *testing.T) {
 	stop := errors.New("changed my mind")
 	done := make(chan error, 1)
 	go func() {
-		_, err := c.conn.Call(ctx, "tools/call", []byte(call("kid__change", fmt.Sprintf(`{"name":"ran","path":%q}`, root))))
+		_, err := c.conn.Call(ctx, "tools/call", []byte(toolCall("kid__change", fmt.Sprintf(`{"name":"ran","path":%q}`, root))))
 		done <- err
 	}()
 	// Calls without paths are answered meanwhile.
-	if got := c.raw("tools/call", call("kid__echo", `{"x":1}`)); string(jsonrpc.Get([]byte(got), "structuredContent")) != `{"x":1}` {
+	if got := c.raw("tools/call", toolCall("kid__echo", `{"x":1}`)); string(jsonrpc.Get([]byte(got), "structuredContent")) != `{"x":1}` {
 		t.Error(got)
 	}
 	cancel(stop)
@@ -162,7 +164,7 @@ func TestCancelOfARunningCall(t *testing.T) {
 			done <- err
 		}()
 		for { // until the call is with the child
-			noticed, _ := text(c.raw("tools/call", call("kid__noticed", `{}`)))
+			noticed, _ := text(c.raw("tools/call", toolCall("kid__noticed", `{}`)))
 			if strings.Count(noticed, "sleeping") == i+1 {
 				break
 			}
@@ -173,7 +175,7 @@ func TestCancelOfARunningCall(t *testing.T) {
 			t.Errorf("%s: ended with %v", args, err)
 		}
 		for {
-			noticed, _ := text(c.raw("tools/call", call("kid__noticed", `{}`)))
+			noticed, _ := text(c.raw("tools/call", toolCall("kid__noticed", `{}`)))
 			if strings.Count(noticed, "cancelled") == i+1 {
 				break
 			}
@@ -188,7 +190,7 @@ func TestParallelCallsThatAskBack(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 120 {
 		wg.Go(func() {
-			if got, bad := text(c.raw("tools/call", call("kid__roots", `{}`))); bad || !strings.Contains(got, root) {
+			if got, bad := text(c.raw("tools/call", toolCall("kid__roots", `{}`))); bad || !strings.Contains(got, root) {
 				t.Errorf("%v %s", bad, got)
 			}
 		})
@@ -217,14 +219,14 @@ func TestChildThatDiesMidCallHarmsNobody(t *testing.T) {
 	h := newTestHub(t, scripted("bad", childtest.Script{}), scripted("good", childtest.Script{}))
 	c := connect(t, h)
 	c.handshake(`{}`)
-	msg, bad := text(c.raw("tools/call", call("bad__exit", `{"Code":3}`)))
+	msg, bad := text(c.raw("tools/call", toolCall("bad__exit", `{"Code":3}`)))
 	if !bad || !strings.Contains(msg, "status 3") || !strings.Contains(msg, "exiting in the middle of a call") {
 		t.Errorf("%v %s", bad, msg)
 	}
-	if got := c.raw("tools/call", call("good__echo", `{"x":1}`)); string(jsonrpc.Get([]byte(got), "structuredContent")) != `{"x":1}` {
+	if got := c.raw("tools/call", toolCall("good__echo", `{"x":1}`)); string(jsonrpc.Get([]byte(got), "structuredContent")) != `{"x":1}` {
 		t.Error(got)
 	}
-	if got := c.raw("tools/call", call("bad__echo", `{"x":2}`)); string(jsonrpc.Get([]byte(got), "structuredContent")) != `{"x":2}` {
+	if got := c.raw("tools/call", toolCall("bad__echo", `{"x":2}`)); string(jsonrpc.Get([]byte(got), "structuredContent")) != `{"x":2}` {
 		t.Errorf("not started again: %s", got)
 	}
 }
@@ -232,10 +234,10 @@ func TestChildThatDiesMidCallHarmsNobody(t *testing.T) {
 func TestBrokenAnswerEndsItsCall(t *testing.T) {
 	c := connect(t, newTestHub(t, scripted("kid", childtest.Script{})))
 	c.handshake(`{}`)
-	if e := c.refused("tools/call", call("kid__broken", `{}`)); e.Code != jsonrpc.CodeInternal {
+	if e := c.refused("tools/call", toolCall("kid__broken", `{}`)); e.Code != jsonrpc.CodeInternal {
 		t.Error(e)
 	}
-	c.raw("tools/call", call("kid__echo", `{}`))
+	c.raw("tools/call", toolCall("kid__echo", `{}`))
 }
 
 func TestOddEntriesDoNotSpoilTheList(t *testing.T) {
@@ -258,16 +260,16 @@ func TestOddEntriesDoNotSpoilTheList(t *testing.T) {
 			t.Errorf("%s is not listed", want)
 		}
 	}
-	report, _ := text(c.raw("tools/call", call("list-tools", `{}`)))
+	report, _ := text(c.raw("tools/call", toolCall("list-tools", `{}`)))
 	for _, want := range []string{`"dead"`, "status 4", "no tool definition with a name"} {
 		if !strings.Contains(report, want) {
 			t.Errorf("list-tools does not say %q:\n%s", want, report)
 		}
 	}
-	if msg, bad := text(c.raw("tools/call", call("dead__x", `{}`))); !bad || !strings.Contains(msg, "status 4") {
+	if msg, bad := text(c.raw("tools/call", toolCall("dead__x", `{}`))); !bad || !strings.Contains(msg, "status 4") {
 		t.Errorf("a tool of a child that is down: %v %s", bad, msg)
 	}
-	if e := c.refused("tools/call", call("kid__nothing", `{}`)); e.Code != jsonrpc.CodeInvalidParams {
+	if e := c.refused("tools/call", toolCall("kid__nothing", `{}`)); e.Code != jsonrpc.CodeInvalidParams {
 		t.Error(e)
 	}
 }
@@ -281,7 +283,7 @@ func TestWrongRequests(t *testing.T) {
 	if e := c.refused("initialize", `{"protocolVersion":"2025-06-18","capabilities":{}}`); e.Code != jsonrpc.CodeInvalidRequest {
 		t.Error(e)
 	}
-	report := c.raw("tools/call", call("get-roots", `{}`))
+	report := c.raw("tools/call", toolCall("get-roots", `{}`))
 	if got := jsonrpc.Get(jsonrpc.Get([]byte(report), "structuredContent"), "supportsRoots"); string(got) != "false" {
 		t.Errorf("roots of an odd shape count as declared: %s", report)
 	}
@@ -316,7 +318,7 @@ func TestListChangedIsAnnounced(t *testing.T) {
 	if list := c.raw("tools/list", `{}`); strings.Contains(list, "kid__fresh") {
 		t.Fatal(list)
 	}
-	c.raw("tools/call", call("kid__change", `{"Name":"fresh"}`))
+	c.raw("tools/call", toolCall("kid__change", `{"Name":"fresh"}`))
 	for note := range c.notes {
 		if note == "notifications/tools/list_changed" {
 			break
@@ -335,11 +337,11 @@ func TestSharedChildServesNobodysRoots(t *testing.T) {
 	for i, dir := range []string{one, two} {
 		c := connect(t, h, dir)
 		c.handshake(`{"roots":{}}`)
-		got, bad := text(c.raw("tools/call", call("kid__roots", `{}`)))
+		got, bad := text(c.raw("tools/call", toolCall("kid__roots", `{}`)))
 		if bad || strings.Contains(got, one) || strings.Contains(got, two) {
 			t.Errorf("session %d: a child shared by all sees %s", i, got)
 		}
-		if msg, bad := text(c.raw("tools/call", call("kid__echo", fmt.Sprintf(`{"path":%q}`, dir)))); bad {
+		if msg, bad := text(c.raw("tools/call", toolCall("kid__echo", fmt.Sprintf(`{"path":%q}`, dir)))); bad {
 			t.Errorf("session %d: %s", i, msg)
 		}
 	}
@@ -357,8 +359,8 @@ func BenchmarkCall(b *testing.B) {
 	c := connect(b, newTestHub(b, scripted("kid", childtest.Script{})), root)
 	c.handshake(`{"roots":{}}`)
 	for name, params := range map[string]string{
-		"no-path":  call("kid__echo", `{"text":"seventy-one bytes of text that are no path and mean nothing at all"}`),
-		"one-path": call("kid__echo", fmt.Sprintf(`{"path":%q}`, file)),
+		"no-path":  toolCall("kid__echo", `{"text":"seventy-one bytes of text that are no path and mean nothing at all"}`),
+		"one-path": toolCall("kid__echo", fmt.Sprintf(`{"path":%q}`, file)),
 	} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()

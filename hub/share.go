@@ -2,14 +2,13 @@ package hub
 
 import (
 	"context"
-	"strconv"
 	"time"
 
 	"mcphub/children"
 	"mcphub/children/sandbox"
 	"mcphub/hub/assignment"
+	"mcphub/hub/call"
 	"mcphub/hub/configuration"
-	"mcphub/hub/offering"
 	"mcphub/rootsmgr"
 )
 
@@ -22,6 +21,9 @@ func (s *Session) keyFor(c *Child, roots []rootsmgr.Root) children.Key {
 	k := children.Key{Child: c.Spec.Name}
 	if c.Spec.Era == children.EraAuto && s.inlineFirst.Load() {
 		k.Era = children.EraModern
+	}
+	if c.Spec.Personal() {
+		k.Principal = s.principal
 	}
 	switch {
 	case c.Spec.Share == children.ShareAll:
@@ -191,27 +193,6 @@ func (s *Session) reassign(to assignment.Assignment) {
 	old.Replaced()
 }
 
-// acquireFor is acquire for a call, which may hold a lease already; what fits says
-// of it is its error too.
-func (s *Session) acquireFor(ctx context.Context, c *Call, lease *children.Lease) (*children.Lease, error) {
-	switch {
-	case lease != nil:
-	case c.nowait:
-		return nil, errWouldBlock
-	default:
-		g, child := c.target.owner()
-		var err error
-		if lease, err = s.acquire(ctx, g, child); err != nil {
-			return nil, err
-		}
-	}
-	if err := c.target.fits(c, lease); err != nil {
-		lease.Release()
-		return nil, err
-	}
-	return lease, nil
-}
-
 // ready is the right to call a child as g describes it where that takes no
 // waiting; nil where it does.
 func (s *Session) ready(g *configuration.Configuration, name string) *children.Lease {
@@ -263,7 +244,7 @@ func (s *Session) awaitAssignment(ctx context.Context, g *configuration.Configur
 
 // acquire waits for the right to call a child as g describes it, within its time
 // to start. Where the session moves meanwhile, it is that to call the instance
-// it moved to. The error is errSuperseded where a reload has replaced the child.
+// it moved to. The error is ErrSuperseded where a reload has replaced the child.
 func (s *Session) acquire(ctx context.Context, g *configuration.Configuration, name string) (*children.Lease, error) {
 	c := g.Child(name)
 	if c == nil {
@@ -286,8 +267,8 @@ func (s *Session) acquireAssigned(ctx context.Context, g *configuration.Configur
 	if lease := s.ready(g, name); lease != nil {
 		return lease, nil
 	}
-	defer waiting(ctx, name)()
-	defer s.clientOf(ctx).Lend()() // which process it is, and its start, may wait for the roots
+	defer call.Waiting(ctx, name)()
+	defer s.calls.ClientOf(ctx).Lend()() // which process it is, and its start, may wait for the roots
 	ctx, cancel := context.WithTimeout(ctx, g.StartLimit(name))
 	defer cancel()
 	for {
@@ -319,22 +300,4 @@ func (s *Session) acquireAssigned(ctx context.Context, g *configuration.Configur
 // stateless session has no roots of its own, so it has a process of its own.
 func (s *Session) byRoots(c *Child) bool {
 	return c.Spec.Share == children.ShareRoots && !s.stateless
-}
-
-// toolNow finds a tool as the instance has it that serves the session now: the
-// session may have moved since its name was looked up.
-func (s *Session) toolNow(ctx context.Context, tool offering.Tool) (offering.Tool, error) {
-	if s.assigned.Load().Moved(tool.Child) {
-		s.awaitStart(ctx, []string{tool.Child})
-		if err := context.Cause(ctx); err != nil {
-			return offering.Tool{}, err
-		}
-	}
-	if now := s.Catalog().OfChild(tool.Child, tool.Remote); now.Tool != nil {
-		return now, nil
-	}
-	if s.hub.current.Superseded(tool.By.Child(tool.Child)) {
-		return offering.Tool{}, configuration.ErrSuperseded
-	}
-	return offering.Tool{}, &children.UnavailableError{Child: tool.Child, Reason: "the process that serves the new roots has no tool " + strconv.Quote(shown(tool.Remote, 100))}
 }

@@ -77,7 +77,7 @@ func (m *theater) do(st step) {
 // checks by whom it was served.
 func (m *theater) call(a *actress, child string) {
 	tag := strconv.Itoa(m.called)
-	msg, bad := text(a.c.raw("tools/call", call(child+"__echo", fmt.Sprintf(`{"tag":%q}`, tag))))
+	msg, bad := text(a.c.raw("tools/call", toolCall(child+"__echo", fmt.Sprintf(`{"tag":%q}`, tag))))
 	got := m.s.who(tag)
 	if bad || got == nil {
 		m.fail("%s: not served: %s", child, msg)

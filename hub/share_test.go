@@ -49,7 +49,7 @@ func TestWhoSharesAProcess(t *testing.T) {
 					t.Errorf("in one process: %t", got)
 				}
 				for i, client := range []*testClient{a, b} {
-					msg, bad := text(client.raw("tools/call", call("kid__roots", `{}`)))
+					msg, bad := text(client.raw("tools/call", toolCall("kid__roots", `{}`)))
 					want := rootsmgr.FormatURI(c.served(dirs[i]))
 					if bad || strings.Count(msg, "file://") != 1 || !strings.Contains(msg, `"`+want+`"`) {
 						t.Errorf("session %d: served %s, want %s alone", i, msg, want)
@@ -57,7 +57,7 @@ func TestWhoSharesAProcess(t *testing.T) {
 				}
 				// What one session does to its process the other sees only where it is
 				// the same one.
-				a.raw("tools/call", call("kid__change", `{"Name":"from_a"}`))
+				a.raw("tools/call", toolCall("kid__change", `{"Name":"from_a"}`))
 				time.Sleep(time.Second)
 				if got := strings.Contains(b.raw("tools/list", `{}`), "kid__from_a"); got != c.together {
 					t.Errorf("the other session sees its state: %t", got)
@@ -76,7 +76,7 @@ func TestSharedByRootsWithProcesses(t *testing.T) {
 	h := newTestHub(t, spec)
 	where := func(c *testClient) (pid, cwd string) {
 		t.Helper()
-		got := jsonrpc.Get([]byte(c.raw("tools/call", call("kid__env", `{}`))), "structuredContent")
+		got := jsonrpc.Get([]byte(c.raw("tools/call", toolCall("kid__env", `{}`))), "structuredContent")
 		cwd, _ = jsonrpc.String(jsonrpc.Get(got, "cwd"))
 		return string(jsonrpc.Get(got, "pid")), cwd
 	}
@@ -188,7 +188,7 @@ func TestNewsOfTheInstanceThatServes(t *testing.T) {
 				t.Errorf("the same tools in another process are announced: %s", n)
 			}
 		}
-		stays.raw("tools/call", call("kid__change", `{"Name":"only_here"}`))
+		stays.raw("tools/call", toolCall("kid__change", `{"Name":"only_here"}`))
 		time.Sleep(time.Second)
 		if len(moves.notes) > 0 || strings.Contains(moves.raw("tools/list", `{}`), "only_here") {
 			t.Error("the session that moved is told of the instance that it left")
@@ -198,7 +198,7 @@ func TestNewsOfTheInstanceThatServes(t *testing.T) {
 		}
 		// Back at the first instance, it is offered what that one offers.
 		moves.change(one)
-		if msg, bad := text(moves.raw("tools/call", call("kid__echo", `{"tag":"back"}`))); bad {
+		if msg, bad := text(moves.raw("tools/call", toolCall("kid__echo", `{"tag":"back"}`))); bad {
 			t.Fatal(msg)
 		}
 		time.Sleep(time.Second) // of the bubble: news is held back for more of it
@@ -217,7 +217,7 @@ func TestLateNewsOfAFormerInstance(t *testing.T) {
 		c.tagged(s, "kid", "x")
 		now := h.sup.Status()[0]
 		state := func() string {
-			report := c.raw("tools/call", call("list-tools", `{}`))
+			report := c.raw("tools/call", toolCall("list-tools", `{}`))
 			servers := jsonrpc.Get(jsonrpc.Get([]byte(report), "structuredContent"), "servers")
 			word := ""
 			_ = jsonrpc.Elements(servers, func(v []byte) bool { word, _ = jsonrpc.String(jsonrpc.Get(v, "state")); return true })
@@ -319,7 +319,7 @@ func TestClientThatNeverSaysItsRoots(t *testing.T) {
 		c, _ := enter(t, h)
 		c.raw("tools/list", `{}`) // and never initialized
 		c.tagged(s, "own", "x")
-		if msg, bad := text(c.raw("tools/call", call("call-tool", `{"serverName":"roots","toolName":"echo"}`))); !bad || !strings.Contains(msg, "which folders are open") {
+		if msg, bad := text(c.raw("tools/call", toolCall("call-tool", `{"serverName":"roots","toolName":"echo"}`))); !bad || !strings.Contains(msg, "which folders are open") {
 			t.Errorf("%t %s", bad, msg)
 		}
 		if n, _ := s.count("roots"); n != 0 {
@@ -400,7 +400,7 @@ func TestBusyReachesTheClient(t *testing.T) {
 		a.tagged(s, "own", "a")
 		b, _ := enter(t, h)
 		b.handshake(`{}`)
-		msg, bad := text(b.raw("tools/call", call("own__echo", `{}`)))
+		msg, bad := text(b.raw("tools/call", toolCall("own__echo", `{}`)))
 		if !bad || !strings.Contains(msg, "busy") || !strings.Contains(msg, "limits.children") {
 			t.Errorf("%t %s", bad, msg)
 		}
@@ -428,7 +428,7 @@ func TestReportsSayWhoShares(t *testing.T) {
 				c = other
 			}
 		}
-		report := c.raw("tools/call", call("get-roots", `{}`))
+		report := c.raw("tools/call", toolCall("get-roots", `{}`))
 		got := map[string]string{}
 		_ = jsonrpc.Elements(jsonrpc.Get(jsonrpc.Get([]byte(report), "structuredContent"), "children"), func(v []byte) bool {
 			name, _ := jsonrpc.String(jsonrpc.Get(v, "server"))
@@ -443,13 +443,13 @@ func TestReportsSayWhoShares(t *testing.T) {
 				t.Errorf("get-roots of %s: %q, want %q", name, got[name], want)
 			}
 		}
-		if list, _ := text(c.raw("tools/call", call("list-tools", `{}`))); strings.Count(list, `"share": "`) != 3 || !strings.Contains(list, `"share": "roots"`) {
+		if list, _ := text(c.raw("tools/call", toolCall("list-tools", `{}`))); strings.Count(list, `"share": "`) != 3 || !strings.Contains(list, `"share": "roots"`) {
 			t.Errorf("list-tools: %s", list)
 		}
 		for child, dir := range map[string]string{"own": mine, "roots": mine, "all": configured} {
 			// The boundary is that of the session, whoever runs the call.
 			for path, decision := range map[string]string{mine + "/x": "allow", configured + "/x": "deny"} {
-				e := []byte(c.raw(MethodExplain, call(child+"__echo", fmt.Sprintf(`{"path":%q}`, path))))
+				e := []byte(c.raw(MethodExplain, toolCall(child+"__echo", fmt.Sprintf(`{"path":%q}`, path))))
 				if got := string(jsonrpc.Get(e, "decision")); got != strconv.Quote(decision) {
 					t.Errorf("%s of %s: %s, want %s", child, path, got, decision)
 				}

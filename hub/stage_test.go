@@ -158,7 +158,7 @@ func (c *testClient) change(dirs ...string) {
 // tagged makes a call without a path and returns the run that got it.
 func (c *testClient) tagged(s *stage, child, tag string) *actor {
 	c.t.Helper()
-	if msg, bad := text(c.raw("tools/call", call(child+"__echo", fmt.Sprintf(`{"tag":%q}`, tag)))); bad {
+	if msg, bad := text(c.raw("tools/call", toolCall(child+"__echo", fmt.Sprintf(`{"tag":%q}`, tag)))); bad {
 		c.t.Fatalf("%s: %s", tag, msg)
 	}
 	a := s.who(tag)

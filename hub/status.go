@@ -85,7 +85,7 @@ const (
 // rootsReport tells how the roots stand for the request of ctx: in the modern era
 // those that came with it.
 func (s *Session) rootsReport(ctx context.Context) rootsReport {
-	c := s.clientOf(ctx)
+	c := s.calls.ClientOf(ctx)
 	view, word, _ := c.Standing(ctx) // callOwn has seen to it that there is one
 	caps, era := c.Claims(), c.Era()
 	snap := view.Snapshot
@@ -102,7 +102,7 @@ func (s *Session) rootsReport(ctx context.Context) rootsReport {
 	}
 	r.RootsCount = len(r.Roots)
 	for _, sk := range snap.Skipped() {
-		r.Skipped = append(r.Skipped, skippedReport{shown(sk.Raw, 200), shown(sk.Name, 100), sk.Reason})
+		r.Skipped = append(r.Skipped, skippedReport{printable.Escape(sk.Raw, 200), printable.Escape(sk.Name, 100), sk.Reason})
 	}
 	if view.Err != nil {
 		r.LastError = printable.Clean(view.Err.Error())
@@ -160,7 +160,7 @@ type omissionReport struct {
 
 func reportOmitted(all []catalog.Omission) (r []omissionReport) {
 	for _, left := range all {
-		r = append(r, omissionReport{shown(left.Name, 100), left.Reason})
+		r = append(r, omissionReport{printable.Escape(left.Name, 100), left.Reason})
 	}
 	return r
 }
@@ -181,7 +181,7 @@ func (s *Session) serversReport(only string) serversReport {
 		st, _, _, _ := s.ChildStatus(name)
 		r := serverReport{Name: name, State: st.State.String(), Share: g.Child(name).Spec.Share.String(), Error: printable.Clean(st.Err), Restarts: st.Restarts, Tools: []toolReport{}}
 		if st.State != children.Ready {
-			r.Stderr = s.stderrOf(st)
+			r.Stderr = s.lookups.StderrOf(st)
 		}
 		for _, o := range c.Tools() {
 			if o.Child == name {
@@ -389,7 +389,7 @@ func list(all []string) []string { return append([]string{}, all...) }
 func (s *Session) status() SessionStatus {
 	view, roots, caps := s.roots.View(), s.roots.State(), s.capabilities()
 	st := SessionStatus{
-		ID: s.id, Since: s.since, Client: caps.String(), Protocol: caps.Protocol, Calls: s.client.Serving(), Passed: s.inFlight.Started(),
+		ID: s.id, Since: s.since, Client: caps.String(), Protocol: caps.Protocol, Calls: s.client.Serving(), Passed: s.calls.InFlight.Started(),
 		sessionRoots: sessionRoots{
 			RootsState: roots.Word, RootsOrigin: roots.Origin.String(), Generation: roots.Generation,
 			RootsCount: view.Snapshot.Len(), RootsSkipped: len(view.Snapshot.Skipped()),

@@ -33,7 +33,7 @@ func TestStatus(t *testing.T) {
 	c := connect(t, h, root)
 	c.handshake(`{"roots":{}}`)
 	c.raw("tools/list", `{}`)
-	if msg, failed := text(c.raw("tools/call", call("bad__x", `{}`))); !failed {
+	if msg, failed := text(c.raw("tools/call", toolCall("bad__x", `{}`))); !failed {
 		t.Fatalf("control: bad answered %s", msg)
 	}
 	done := make(chan string, 1)
@@ -46,8 +46,8 @@ func TestStatus(t *testing.T) {
 	if now := h.Status().Sessions[0]; now.Passed != st.Sessions[0].Passed || st.Sessions[0].Passed != 1 || now.Calls != 0 {
 		t.Errorf("one call went on: %d then, %d now, %d under way", st.Sessions[0].Passed, now.Passed, now.Calls)
 	}
-	c.raw("tools/call", call("kid__echo", `{"short":"way"}`))
-	c.raw("tools/call", call("kid__echo", `{"path":"/etc/passwd"}`)) // which goes nowhere
+	c.raw("tools/call", toolCall("kid__echo", `{"short":"way"}`))
+	c.raw("tools/call", toolCall("kid__echo", `{"path":"/etc/passwd"}`)) // which goes nowhere
 	if now := h.Status().Sessions[0].Passed; now != 2 {
 		t.Errorf("%d calls went on, want 2", now)
 	}

@@ -19,7 +19,7 @@ func TestSharedStderrReachesNoSession(t *testing.T) {
 	const said = "exiting as told"
 	for _, server := range []string{"own", "shared"} {
 		for range 2 { // while it starts, and when it is down
-			answer, failed := text(c.raw("tools/call", call(server+"__x", `{}`)))
+			answer, failed := text(c.raw("tools/call", toolCall(server+"__x", `{}`)))
 			if !failed || strings.Contains(answer, said) != (server == "own") {
 				t.Errorf("%s: %s", server, answer)
 			}

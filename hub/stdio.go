@@ -10,6 +10,7 @@ import (
 	"mcphub/hub/inline"
 	"mcphub/hub/tasks"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/printable"
 )
 
 // ServeStdio serves one client over a pair of streams, which it closes, until
@@ -45,7 +46,7 @@ func inOrder(method string) bool { return method == string(mcp.MethodInitialize)
 
 // tryServe takes a request that needs no waiting, on the read loop.
 func (s *Session) tryServe(m *jsonrpc.Message, r *jsonrpc.Reply) bool {
-	return !inline.Is(m) && s.tryCall(m, s.main, r, true)
+	return !inline.Is(m) && s.calls.TryTool(m, s.main, r, true)
 }
 
 // ServeRequest answers one request of the client.
@@ -100,7 +101,7 @@ func (s *Session) ServeNotification(m *jsonrpc.Message) {
 			s.start()
 		}
 	case "notifications/progress":
-		s.inFlight.Progress(m)
+		s.calls.InFlight.Progress(m)
 	case tasks.MethodStatus:
 		s.clientTold(m)
 	case "notifications/roots/list_changed":
@@ -111,6 +112,6 @@ func (s *Session) ServeNotification(m *jsonrpc.Message) {
 			s.carry(m)
 			return
 		}
-		s.log.Debug().Str("method", shown(m.Method, 100)).Msg("notification of the client ignored")
+		s.log.Debug().Str("method", printable.Escape(m.Method, 100)).Msg("notification of the client ignored")
 	}
 }

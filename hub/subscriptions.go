@@ -7,8 +7,10 @@ import (
 	"slices"
 
 	"mcphub/children"
+	"mcphub/hub/call"
 	"mcphub/hub/catalog"
 	"mcphub/hub/configuration"
+	"mcphub/hub/lookup"
 	"mcphub/hub/offering"
 	"mcphub/hub/subscribe"
 	"mcphub/internal/jsonrpc"
@@ -47,7 +49,7 @@ func (s subscribeSession) InTurn(ctx context.Context, uri string, ask func(subsc
 		if len(list) == 0 {
 			return refusal
 		}
-		a, _, err := s.inTurn(ctx, uri, list, sure, func(from offering.Source) (jsonrpc.Answer, error) { return ask(place{s.Session, from}) })
+		a, _, err := s.lookups.InTurn(ctx, uri, list, sure, func(from offering.Source) (jsonrpc.Answer, error) { return ask(place{s.Session, from}) })
 		if !errors.Is(err, configuration.ErrSuperseded) || ctx.Err() != nil {
 			return a
 		}
@@ -82,9 +84,9 @@ func (s subscribeSession) TryAcquire(k children.Key) (*children.Lease, bool) {
 // telling returns the children that may have a resource and tell of changes, the
 // likeliest first. Where there are none the answer says why.
 func (s *Session) telling(ctx context.Context, uri string) (list []offering.Source, sure bool, refusal jsonrpc.Answer) {
-	list, sure = s.sources(ctx, uri)
+	list, sure = s.lookups.Sources(ctx, uri)
 	if len(list) == 0 {
-		return nil, false, noResource(uri)
+		return nil, false, lookup.NoResource(uri)
 	}
 	tells := s.Catalog()
 	list = slices.DeleteFunc(list, func(from offering.Source) bool { return !tells.Subscribable(from.Child) })
@@ -105,7 +107,7 @@ func (p place) Ask(ctx context.Context, m *jsonrpc.Message, before func(children
 	if before != nil {
 		leased = func(lease *children.Lease) error { return before(lease.Key(), lease.Term()) }
 	}
-	a, err := p.s.aboutResource(ctx, m, p.from, m.Param("uri"), leased)
+	a, err := p.s.lookups.AboutResource(ctx, m, p.from, m.Param("uri"), leased)
 	if errors.Is(err, configuration.ErrSuperseded) {
 		err = fmt.Errorf("%w: %w", subscribe.ErrReplaced, err)
 	}
@@ -114,10 +116,10 @@ func (p place) Ask(ctx context.Context, m *jsonrpc.Message, before func(children
 
 // subscribe answers resources/subscribe and resources/unsubscribe.
 func (s *Session) subscribe(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
-	if err := checkParams(m); err != nil {
+	if err := call.CheckParams(m); err != nil {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
 	}
-	_, uri, err := stringAt(m, "uri", "a URI")
+	_, uri, err := call.StringAt(m, "uri", "a URI")
 	if err != nil {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
 	}

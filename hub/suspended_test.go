@@ -194,7 +194,7 @@ func TestCancelEndsWhatIsUnderWay(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(context.Background())
 		ended := make(chan error, 1)
 		go func() {
-			_, err := c.conn.Call(ctx, "tools/call", []byte(with(call("kid__sleep", `{}`), c.meta())))
+			_, err := c.conn.Call(ctx, "tools/call", []byte(with(toolCall("kid__sleep", `{}`), c.meta())))
 			ended <- err
 		}()
 		synctest.Wait()

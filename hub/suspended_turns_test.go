@@ -24,7 +24,7 @@ func TestParkedCallsGiveWay(t *testing.T) {
 		holder, same, waits := w.modern("", mine), w.modern("", mine), w.modern("", other)
 		holder.caps = `{"roots":{},"elicitation":{}}`
 		holder.answer = func(string, []byte) string { return `{"action":"accept","content":{}}` }
-		params := call("kid__ask", strings.Replace(elicits, "{", fmt.Sprintf(`{"path":%q,`, mine), 1))
+		params := toolCall("kid__ask", strings.Replace(elicits, "{", fmt.Sprintf(`{"path":%q,`, mine), 1))
 		park := func() (retry string) {
 			first, _ := holder.outcome(holder.once("tools/call", params), nil)
 			m, _ := holder.outcome(holder.once("tools/call", holder.again(params, first.Result)), nil)

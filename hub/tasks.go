@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"mcphub/children"
+	"mcphub/hub/call"
 	"mcphub/hub/inline"
 	"mcphub/hub/tasks"
 	"mcphub/internal/jsonrpc"
@@ -26,7 +27,7 @@ func (s taskSession) Acquire(ctx context.Context, k children.Key) (*children.Lea
 	if lease, ok := s.hub.sup.TryAcquire(k); ok {
 		return lease, nil
 	}
-	defer s.clientOf(ctx).Lend()()
+	defer s.calls.ClientOf(ctx).Lend()()
 	ctx, cancel := context.WithTimeout(ctx, s.hub.now().StartLimit(k.Child))
 	defer cancel()
 	return s.hub.sup.Acquire(ctx, k)
@@ -35,31 +36,19 @@ func (s taskSession) Acquire(ctx context.Context, k children.Key) (*children.Lea
 // Send puts the roots that the child is served in the place of those that the
 // client may have given in an answer.
 func (s taskSession) Send(ctx context.Context, lease *children.Lease, m *jsonrpc.Message) (jsonrpc.Answer, error) {
-	k, token := lease.Key(), tokenOf(m)
-	var own []byte
-	if token != nil {
-		own = s.hub.progress.Add(k, s.clientOf(ctx), bytes.Clone(token))
-		defer s.hub.progress.Remove(own)
-	}
-	edits := []jsonrpc.Edit{{Old: token, With: own}}
+	var edits []jsonrpc.Edit
 	if responses := m.Param(inline.MemberResponses); m.Method == tasks.MethodUpdate && inline.AnswersRoots(responses) {
 		roots, served := lease.Roots()
 		edits = append(edits, jsonrpc.Edit{Old: responses, With: inline.WithRoots(responses, roots, served)})
 	}
-	away, back := s.track(children.WithProgressToken(ctx, own), &inFlight{}, k, nil)
 	if m.Method == tasks.MethodResult {
-		away = children.WithoutTimeout(away) // it is answered when the task has ended
+		ctx = children.WithoutTimeout(ctx) // it is answered when the task has ended
 	}
-	resp, err := lease.Call(away, m.Method, jsonrpc.Splice(m.Params, edits...)...)
-	back(err)
-	if err != nil {
-		return noAnswer(ctx, k.Child, m.Method, err), err
-	}
-	return s.clientOf(ctx).Answer(lease, m.Method, resp), nil
+	return s.calls.Relay(ctx, lease, m, edits)
 }
 
 func (s taskSession) Failed(ctx context.Context, child, method string, err error) jsonrpc.Answer {
-	return noAnswer(ctx, child, method, err)
+	return call.RequestFailed(ctx, child, method, err)
 }
 
 func (s taskSession) Children() []string { return s.hub.now().ChildNames() }
@@ -76,7 +65,7 @@ func (s *Session) aboutTask(ctx context.Context, m *jsonrpc.Message) jsonrpc.Ans
 
 // aboutModernTask answers what the extension of the modern era asks of a task.
 func (s *Session) aboutModernTask(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
-	if refusal, ok := tasks.Declared(s.clientOf(ctx).Claims().Shown); !ok {
+	if refusal, ok := tasks.Declared(s.calls.ClientOf(ctx).Claims().Shown); !ok {
 		return refusal
 	}
 	return s.tasks.AboutModern(ctx, taskSession{s}, m)

@@ -3,24 +3,22 @@ package hub
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"sort"
 	"strings"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 
+	"mcphub/hub/call"
 	"mcphub/hub/catalog"
-	"mcphub/hub/configuration"
-	"mcphub/hub/offering"
+	"mcphub/hub/lookup"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/printable"
 )
 
 // The hub's own tools.
 const (
 	toolGetRoots  = "get-roots"
-	toolCallTool  = "call-tool"
 	toolListTools = "list-tools"
 	toolFindTools = "find-tools"
 )
@@ -45,7 +43,7 @@ func (h *Hub) buildControl(version string) error {
 			mcp.WithInteger("limit", mcp.Description("How many tools at most; 5 when left out"), mcp.Min(1), mcp.Max(mostFound)),
 			mcp.WithReadOnlyHintAnnotation(true), mcp.WithDestructiveHintAnnotation(false), mcp.WithIdempotentHintAnnotation(true), mcp.WithOpenWorldHintAnnotation(false),
 		), Handler: h.findTools},
-		{Tool: mcp.NewTool(toolCallTool,
+		{Tool: mcp.NewTool(lookup.CallTool,
 			mcp.WithDescription("Calls a tool of a server behind this hub by the server's name and the tool's own name. The call is judged like any other. find-tools and list-tools tell the names."),
 			mcp.WithString("serverName", mcp.Required(), mcp.Description("Name of the server in hub.json")),
 			mcp.WithString("toolName", mcp.Required(), mcp.Description("The tool's own name, without prefix")),
@@ -67,118 +65,19 @@ func (h *Hub) buildControl(version string) error {
 const instructions = "This hub joins several MCP servers. Their tools are called server__tool. " +
 	"Calls are held to the directories that the client has put in scope; get-roots shows them, list-tools shows the servers, find-tools finds tools by what they do."
 
+// ownTool has mcp-go's server answer a call of one of the hub's own tools.
+func (s *Session) ownTool(ctx context.Context, tool string, m *jsonrpc.Message) jsonrpc.Answer {
+	if tool == toolGetRoots {
+		if _, _, err := s.calls.ClientOf(ctx).Standing(ctx); err != nil {
+			return call.Gone(ctx, err) // the client is asked for them first
+		}
+	}
+	return s.control(ctx, m.Frame)
+}
+
 // notHere stands where a tool is served on the data plane and never arrives.
 func notHere(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	return mcp.NewToolResultError("call-tool cannot be reached this way"), nil
-}
-
-// callOwn serves one of the hub's own tools. call-tool carries another call
-// inside it, whose bytes stay raw; the others are answered by mcp-go's server.
-func (s *Session) callOwn(ctx context.Context, tool offering.Tool, m *jsonrpc.Message) jsonrpc.Answer {
-	if tool.Remote == toolGetRoots {
-		if _, _, err := s.clientOf(ctx).Standing(ctx); err != nil {
-			return gone(ctx, err) // the client is asked for them first
-		}
-	}
-	if tool.Remote != toolCallTool {
-		return s.control(ctx, m.Frame)
-	}
-	args := m.Param("arguments")
-	child, ok := jsonrpc.String(jsonrpc.Get(args, "serverName"))
-	if !ok {
-		return toolError(`call-tool needs "serverName", the name of a server (a string). Servers: ` + quotedList(s.hub.now().ChildNames()))
-	}
-	remote, ok := jsonrpc.String(jsonrpc.Get(args, "toolName"))
-	if !ok {
-		return toolError(`call-tool needs "toolName", the tool's own name (a string)`)
-	}
-	inner := jsonrpc.Get(args, "toolArgs")
-	if c := s.hub.now().Child(child); c == nil {
-		return s.noServer(child)
-	}
-	target, refusal := s.lookupRemote(ctx, child, remote)
-	if target.Tool == nil {
-		return refusal
-	}
-	meta, token := m.Param("_meta"), tokenOf(m)
-	c := &Call{s: s, target: &toolTarget{listed: target, args: inner, at: "/toolArgs"}, token: token, build: func(own []byte, edits []jsonrpc.Edit) [][]byte {
-		parts := [][]byte{jsonrpc.AppendString([]byte(`{"name":`), target.Remote)}
-		if inner != nil {
-			parts = append(append(parts, []byte(`,"arguments":`)), jsonrpc.Splice(inner, edits...)...)
-		}
-		if meta != nil {
-			parts = append(parts, []byte(`,"_meta":`))
-			if own != nil {
-				parts = append(parts, jsonrpc.Splice(meta, jsonrpc.Edit{Old: token, With: own})...)
-			} else {
-				parts = append(parts, meta)
-			}
-		}
-		return append(parts, []byte(`}`))
-	}}
-	a, err := c.run(ctx)
-	if errors.Is(err, configuration.ErrSuperseded) {
-		return s.callOwn(ctx, tool, m)
-	}
-	return a
-}
-
-// noServer says why a name is not a server that can be called.
-func (s *Session) noServer(name string) jsonrpc.Answer {
-	if b := s.hub.now().BrokenEntry(name); b != nil {
-		return refuseBroken(*b)
-	}
-	return toolError(fmt.Sprintf("There is no server %q. Servers: %s", shown(name, 100), quotedList(s.hub.now().ChildNames())))
-}
-
-// lookupRemote finds a tool by its child and its own name.
-func (s *Session) lookupRemote(ctx context.Context, child, remote string) (t offering.Tool, refusal jsonrpc.Answer) {
-	find := func() bool { t = s.Catalog().OfChild(child, remote); return t.Tool != nil }
-	if find() {
-		return t, jsonrpc.Answer{}
-	}
-	found, down := s.await(ctx, []string{child}, find)
-	switch {
-	case found:
-		return t, jsonrpc.Answer{}
-	case ctx.Err() != nil:
-		return offering.Tool{}, gone(ctx, nil)
-	case down != "":
-		return offering.Tool{}, toolError(down)
-	}
-	c := s.Catalog()
-	for _, left := range c.Omitted(child) {
-		if left.Name == remote {
-			return offering.Tool{}, toolError(fmt.Sprintf("The tool %q of server %q is not offered: %s", remote, child, left.Reason))
-		}
-	}
-	var known []string
-	for _, t := range c.Tools() {
-		if t.Child == child {
-			known = append(known, t.Remote)
-		}
-	}
-	sort.Strings(known)
-	return offering.Tool{}, toolError(fmt.Sprintf("The server %q has no tool %q. Its tools: %s", child, shown(remote, 100), quotedList(known)))
-}
-
-func quotedList(names []string) string {
-	const most = 40
-	var b strings.Builder
-	for i, n := range names {
-		if i == most {
-			fmt.Fprintf(&b, " and %d more", len(names)-most)
-			break
-		}
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		fmt.Fprintf(&b, "%q", n)
-	}
-	if len(names) == 0 {
-		return "none"
-	}
-	return b.String()
 }
 
 // sessionOf returns the session that a control-plane request came in on.
@@ -214,7 +113,7 @@ func (h *Hub) listServers(ctx context.Context, req mcp.CallToolRequest) (*mcp.Ca
 	only := req.GetString("serverName", "")
 	g := h.now()
 	if only != "" && g.Child(only) == nil && g.BrokenEntry(only) == nil {
-		return mcp.NewToolResultError(fmt.Sprintf("There is no server %q. Servers: %s", shown(only, 100), quotedList(g.ChildNames()))), nil
+		return mcp.NewToolResultError(fmt.Sprintf("There is no server %q. Servers: %s", printable.Escape(only, 100), printable.List(g.ChildNames()))), nil
 	}
 	s.AwaitStarted(ctx)
 	return structured(s.serversReport(only))

@@ -80,12 +80,15 @@ func Start(ctx context.Context, c Child) (*offers.Offer, error) {
 // initializeFirst does the handshake, and does without where that is refused.
 func (c Child) initializeFirst(ctx context.Context) (*offers.Offer, error) {
 	o, err := c.initialize(ctx)
-	if err == nil || ctx.Err() != nil || errors.Is(err, jsonrpc.ErrClosed) {
+	var status *link.StatusError
+	if err == nil || ctx.Err() != nil || errors.Is(err, jsonrpc.ErrClosed) || errors.As(err, &status) && status.Advice != "" {
 		return o, err
 	}
 	switch d := c.Modern.Discover(ctx); d.Verdict {
 	case modern.SpeaksModern:
 		return c.speak(d.Offer), nil
+	case modern.SpeaksNotYet:
+		return nil, d.Err
 	case modern.SpeaksForeign:
 		return nil, errors.Join(err, d.Err)
 	}
@@ -110,7 +113,7 @@ func (c Child) discover(ctx context.Context) (*offers.Offer, error) {
 		switch d.Verdict {
 		case modern.SpeaksModern:
 			return c.speak(d.Offer), nil
-		case modern.SpeaksForeign, modern.SpeaksNoMore:
+		case modern.SpeaksForeign, modern.SpeaksNoMore, modern.SpeaksNotYet:
 			return nil, d.Err
 		}
 		if c.Eras == OnlyModern {

@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"errors"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -10,6 +11,8 @@ import (
 type Lack struct {
 	Key  []string // of its entry in hub.json: command, cwd, or args and a number
 	Text string
+	Hint string   // what to do; "": Text says so
+	Run  []string // a program and its arguments that do it; may be empty
 }
 
 // Lacks says what the program cannot be started for, as far as that
@@ -18,23 +21,28 @@ type Lack struct {
 func (prog Program) Lacks(h Machine) []Lack {
 	var out []Lack
 	if prog.Cwd != "" && !namesRoots(prog.Cwd) && !h.isDir(prog.Cwd) {
-		out = append(out, Lack{[]string{"cwd"}, "there is no folder " + prog.Cwd})
+		out = append(out, Lack{Key: []string{"cwd"}, Text: "there is no folder " + prog.Cwd, Hint: "correct the path, or make it", Run: []string{"mkdir", "-p", prog.Cwd}})
 	}
 	if file, err := envFile(prog, nil); err != nil && !isMissingRoot(err) {
-		out = append(out, Lack{[]string{"envFile"}, strings.TrimPrefix(err.Error(), "envFile: ")})
+		out = append(out, Lack{Key: []string{"envFile"}, Text: strings.TrimPrefix(err.Error(), "envFile: ")})
 	} else if err == nil && file != "" && fileMark(file)[1] == "none" {
-		out = append(out, Lack{[]string{"envFile"}, "there is no file " + file})
+		out = append(out, Lack{Key: []string{"envFile"}, Text: "there is no file " + file, Hint: "make it, or correct the path"})
 	}
 	env, _, err := childEnv(prog, nil, h)
 	if err != nil {
-		return append(out, Lack{[]string{"env"}, err.Error()})
+		return append(out, Lack{Key: []string{"env"}, Text: err.Error()})
 	}
 	if _, err := findProgram(prog, env, prog.Cwd, h); err != nil {
-		return append(out, Lack{[]string{"command"}, err.Error()})
+		lack := Lack{Key: []string{"command"}, Text: err.Error()}
+		var no *NotProgramError
+		if errors.As(err, &no) {
+			lack.Text, lack.Hint, lack.Run = no.what(), no.Hint, no.Run
+		}
+		return append(out, lack)
 	}
 	if at := programAt(prog.Command, prog.Args); at >= 0 && at < len(prog.Args) {
 		if script := prog.Args[at]; filepath.IsAbs(script) && fileMark(script)[1] == "none" {
-			out = append(out, Lack{[]string{"args", strconv.Itoa(at)}, "there is no file " + script})
+			out = append(out, Lack{Key: []string{"args", strconv.Itoa(at)}, Text: "there is no file " + script, Hint: "correct the path"})
 		}
 	}
 	return out

@@ -3,6 +3,7 @@ package launch
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -260,7 +261,7 @@ func findProgram(prog Program, env *environment, dir string, h Machine) (string,
 		if found := withExtensions(c, env, h); found != "" {
 			return found, nil
 		}
-		return "", fmt.Errorf("command %s is not an executable file", c)
+		return "", noProgram(c, h)
 	case strings.ContainsAny(c, `/`+string(filepath.Separator)):
 		if !prog.Local && (prog.Cwd == "" || namesRoots(prog.Cwd)) {
 			return "", fmt.Errorf("command %q would be taken from the working directory, which may be a project somebody else wrote; write an absolute path, set \"cwd\", or allow it with \"local\": true", c)
@@ -268,7 +269,7 @@ func findProgram(prog Program, env *environment, dir string, h Machine) (string,
 		if found := withExtensions(filepath.Join(dir, c), env, h); found != "" {
 			return found, nil
 		}
-		return "", fmt.Errorf("command %s is not an executable file below %s", c, dir)
+		return "", noProgram(filepath.Join(dir, c), h)
 	}
 	list, _ := env.get("PATH")
 	for _, p := range filepath.SplitList(list) {
@@ -283,6 +284,29 @@ func findProgram(prog Program, env *environment, dir string, h Machine) (string,
 		}
 	}
 	return "", fmt.Errorf("command %q was not found in PATH; install it, or write its absolute path", prog.Command)
+}
+
+// A NotProgramError says that a file cannot be started, and what helps.
+type NotProgramError struct {
+	Path string
+	Hint string
+	Run  []string // a program and its arguments that help; may be empty
+}
+
+func (e *NotProgramError) what() string {
+	return "command " + e.Path + " is not an executable file"
+}
+
+func (e *NotProgramError) Error() string { return e.what() + "; " + e.Hint }
+
+func noProgram(path string, h Machine) error {
+	e := &NotProgramError{Path: path, Hint: "make it one", Run: []string{"chmod", "+x", path}}
+	if _, err := os.Stat(path); err != nil {
+		e.Hint, e.Run = "nothing is there: correct the path, or write the name alone to have it looked up in PATH", nil
+	} else if h.isDir(path) {
+		e.Hint, e.Run = "it is a folder: name the program in it", nil
+	}
+	return e
 }
 
 // withExtensions returns path, or on Windows path with an ending of PATHEXT,

@@ -37,8 +37,9 @@ func BareURL(err error) error {
 // A StatusError is an HTTP status that is no success, with the beginning of
 // what the server said.
 type StatusError struct {
-	Code int
-	Text string
+	Code   int
+	Text   string
+	Advice string // what a person can do where the server asks for a login; ""
 }
 
 // SessionForgotten reports whether the server says that it does not know the session of
@@ -57,6 +58,9 @@ func (e *StatusError) Error() string {
 	text := fmt.Sprintf("answered with HTTP status %d (%s)", e.Code, http.StatusText(e.Code))
 	switch e.Code {
 	case http.StatusUnauthorized, http.StatusForbidden:
+		if e.Advice != "" {
+			return text + "; " + e.Advice
+		}
 		text += "; check \"headers\" of this server in hub.json"
 	}
 	if e.Text != "" {

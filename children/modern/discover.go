@@ -43,13 +43,14 @@ const (
 	SpeaksModern                 // it serves a version that we speak
 	SpeaksForeign                // it is modern and serves no version that we speak
 	SpeaksNoMore                 // its connection has ended
+	SpeaksNotYet                 // it asks for a login before it says anything
 )
 
 // A Discovery is an answer to server/discover.
 type Discovery struct {
 	Verdict Verdict
 	Offer   *offers.Offer // of SpeaksModern
-	Err     error         // of SpeaksForeign and SpeaksNoMore
+	Err     error         // of SpeaksForeign, SpeaksNoMore and SpeaksNotYet
 }
 
 // sortDiscovery reads an answer to server/discover (2026-07-28, basic/versioning
@@ -57,7 +58,10 @@ type Discovery struct {
 // recognisably modern is legacy.
 func sortDiscovery(version string, res *jsonrpc.Response, err error) Discovery {
 	var lost *link.LostError
+	var status *link.StatusError
 	switch {
+	case errors.As(err, &status) && status.Advice != "":
+		return Discovery{Verdict: SpeaksNotYet, Err: err}
 	case err != nil && (errors.Is(err, jsonrpc.ErrClosed) || errors.As(err, &lost)):
 		return Discovery{Verdict: SpeaksNoMore, Err: err}
 	case err != nil:

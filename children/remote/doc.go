@@ -13,6 +13,9 @@
 // is told by SessionRenewed. Without a handshake there is no session: closing the answer
 // cancels the request, and an answer that broke off is lost.
 //
+// If a [Login] gives a token, each request carries it. A request that the server refuses
+// is sent again with another token, if the Login has one.
+//
 // The package sends credentials only to the host that is written in hub.json. It shows
 // addresses in no error. It bounds answers, events, requests of the server, and the pauses
 // that the server may ask for. It judges nothing, and knows neither instances nor roots.

@@ -23,6 +23,7 @@ const (
 type Server struct {
 	URL        string
 	Headers    map[string]string // sent with each request
+	Login      Login             // gives the tokens of requests; nil: they carry none but those of Headers
 	Transport  Transport         // "": Streamable HTTP, and the older SSE where the server knows only that
 	FrameLimit int               // bytes of one message of the server
 	IDLimit    int               // bytes of the id of a request of the server

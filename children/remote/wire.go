@@ -73,6 +73,9 @@ func newWire(u *url.URL, s Server, h jsonrpc.Handler, log zerolog.Logger) *wire 
 			ReadBufferSize: 32 << 10, WriteBufferSize: 32 << 10,
 		}},
 	}
+	if s.Login != nil {
+		w.client.Transport = &loggedIn{s.Login, w.client.Transport}
+	}
 	return w
 }
 
@@ -202,7 +205,7 @@ func (w *wire) deliver(req *http.Request) error {
 // status turns an answer that is no success into an error.
 func status(resp *http.Response) error {
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorText))
-	e := &link.StatusError{Code: resp.StatusCode, Text: strings.Join(strings.Fields(printable.Clean(string(text))), " ")}
+	e := &link.StatusError{Code: resp.StatusCode, Advice: adviceOn(resp), Text: strings.Join(strings.Fields(printable.Clean(string(text))), " ")}
 	if m := errorIn(text); m != nil {
 		e.Text = jsonrpc.ParseError(m.Error).Error()
 	}

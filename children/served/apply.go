@@ -94,6 +94,10 @@ const (
 // Last are the roots that the run was told last, or started with.
 func (r *Roots) Last() []rootsmgr.Root { return r.last }
 
+// Probed reports whether a tool of the child shows what it has applied. It is known
+// once the run has been made known.
+func (r *Roots) Probed() bool { return r.tool != "" }
+
 // Start takes in which tool shows the roots that the child has applied, "" for none,
 // and waits until it shows those that the child started with.
 func (r *Roots) Start(ctx context.Context, tool string) error {

@@ -44,6 +44,8 @@ func (s Spec) Digest(m launch.Machine, version string, clients Era, shown []byte
 	for _, variable := range traces.Inherited {
 		put(variable...)
 	}
+	put(s.Auth.ClientID, s.Auth.Issuer)
+	put(s.Auth.Scopes...)
 	put(s.URL, string(s.Transport), s.Era.String(), clients.String())
 	for _, name := range slices.Sorted(maps.Keys(s.Headers)) {
 		put(name, s.Headers[name])

@@ -4,15 +4,21 @@ package spec
 // ShareSession, a digest of the root set for ShareRoots, "" for ShareAll. Era is
 // EraModern for clients without a handshake and EraAuto for all others, so that a
 // child that speaks both eras is spoken to in that of its client.
+// Principal is whose login the instance uses, where its server may ask for one: nobody
+// else is served by it.
 type Key struct {
 	Child, Instance string
 	Era             Era
+	Principal       string
 }
 
 func (k Key) String() string {
 	name := k.Child
 	if k.Instance != "" {
 		name += "/" + k.Instance
+	}
+	if k.Principal != "" {
+		name += " of " + k.Principal
 	}
 	if k.Era == EraModern {
 		name += " (modern)"

@@ -3,6 +3,7 @@ package spec
 import (
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"mcphub/children/launch"
@@ -28,6 +29,8 @@ type Spec struct {
 	Name    string            // the entry's name in hub.json
 	URL     string            // of a server that is reached over HTTP; then Command and what follows it up to Roots is not used
 	Headers map[string]string // sent with each request to URL
+	Auth    Auth              // of the login at URL
+	Login   remote.Login      // the login of an instance, set as it is started; Equal does not look at it
 
 	Era       Era              // which family of protocol versions it is spoken to in
 	Transport remote.Transport // to URL; "": Streamable HTTP, and the older SSE where the server knows only that
@@ -60,8 +63,8 @@ type Spec struct {
 	Probe string
 
 	// Revision tells two configurations of one name apart. Equal does not look at
-	// it: who makes Specs keeps it for as long as they are equal. Status and Lease
-	// carry it.
+	// it: who makes Specs keeps it for as long as they are equal, and gives a child
+	// that is to start anew another one. Status and Lease carry it.
 	Revision uint64
 }
 
@@ -95,12 +98,46 @@ func (s Spec) WithDefaults() Spec {
 func (s Spec) Equal(o Spec) bool {
 	a, b := s.WithDefaults(), o.WithDefaults()
 	return a.Name == b.Name && a.Command == b.Command && a.Cwd == b.Cwd &&
-		a.URL == b.URL && a.Era == b.Era && a.Transport == b.Transport && maps.Equal(a.Headers, b.Headers) &&
+		a.URL == b.URL && a.Auth.equal(b.Auth) && a.Era == b.Era && a.Transport == b.Transport && maps.Equal(a.Headers, b.Headers) &&
 		slices.Equal(a.Args, b.Args) && maps.Equal(a.Env, b.Env) && a.EnvFile == b.EnvFile && slices.Equal(a.Inherit, b.Inherit) &&
 		a.Roots == b.Roots && a.Directories == b.Directories && a.Share == b.Share && a.Local == b.Local && a.Sandbox.Equal(b.Sandbox) &&
 		a.StartTimeout == b.StartTimeout && a.CallTimeout == b.CallTimeout && a.IdleTimeout == b.IdleTimeout &&
 		a.StopTimeout == b.StopTimeout && a.FrameLimit == b.FrameLimit && a.IDLimit == b.IDLimit && a.Probe == b.Probe
 }
+
+// Auth says how to log in at a server that asks for it. ClientSecret may hold marks of
+// secrets.
+type Auth struct {
+	Asked        bool // the configuration says that the server asks
+	Machine      bool // the client itself logs in, for no person
+	ClientID     string
+	ClientSecret string
+	Issuer       string
+	Scopes       []string
+	CallbackPort int
+}
+
+func (a Auth) equal(b Auth) bool {
+	return a.Asked == b.Asked && a.Machine == b.Machine && a.ClientID == b.ClientID && a.ClientSecret == b.ClientSecret &&
+		a.Issuer == b.Issuer && slices.Equal(a.Scopes, b.Scopes) && a.CallbackPort == b.CallbackPort
+}
+
+// LogsIn reports whether the server may ask for a login: it is reached by URL, and the
+// configuration holds no credentials for it.
+func (s Spec) LogsIn() bool {
+	if s.URL == "" {
+		return false
+	}
+	for name := range s.Headers {
+		if strings.EqualFold(name, "Authorization") {
+			return false
+		}
+	}
+	return true
+}
+
+// Personal reports whether the login is that of whom an instance serves.
+func (s Spec) Personal() bool { return s.LogsIn() && !s.Auth.Machine }
 
 // Program is what the Spec says of the process to start.
 func (s Spec) Program() launch.Program {

@@ -98,6 +98,7 @@ func (f *callFlags) run(cmd *cobra.Command, src *setup.Source, logs *logFlags, d
 	if err != nil {
 		return err
 	}
+	defer made.Settle()
 	cfg := &made.Hub
 	cfg.Inspect = true
 	ctx, cancel := context.WithTimeout(cmd.Context(), f.timeout)

@@ -49,20 +49,30 @@ func (w *clientWork) flags(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&w.asJSON, "json", false, "print JSON, and ask nothing")
 }
 
-// start looks at the system. Nothing is asked where the result is JSON, or where
-// standard input or output is no terminal.
-func (w *clientWork) start(cmd *cobra.Command) error {
+// look finds out what concerns clients on this system. The store is nil where there
+// is no folder for it.
+func (w *clientWork) look(cmd *cobra.Command) error {
 	home, err := os.UserHomeDir()
 	if err != nil || !filepath.IsAbs(home) {
 		return exit.Errorf(exit.Failure, "the home folder is not known: set HOME")
 	}
 	w.ctx = cmd.Context()
 	w.env = clients.Env{OS: runtime.GOOS, Home: home, Get: os.Getenv}
-	dir := setup.ClientFolder(os.Getenv)
-	if dir == "" {
+	if dir := setup.ClientFolder(os.Getenv); dir != "" {
+		w.store = &clients.Store{Dir: dir}
+	}
+	return nil
+}
+
+// start looks at the system. Nothing is asked where the result is JSON, or where
+// standard input or output is no terminal.
+func (w *clientWork) start(cmd *cobra.Command) error {
+	if err := w.look(cmd); err != nil {
+		return err
+	}
+	if w.store == nil {
 		return exit.Errorf(exit.Failure, "there is no folder for copies of what is changed: set HOME")
 	}
-	w.store = &clients.Store{Dir: dir}
 	w.out = printable.Writer(cmd.OutOrStdout())
 	w.say = w.out
 	if w.asJSON {

@@ -52,7 +52,7 @@ func rootCommand() *cobra.Command {
 		Version:       buildVersion(),
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.AddCommand(serveCommand(), initCommand(), importCommand(), installCommand(), uninstallCommand(), addCommand(), removeCommand(), enableCommand(), disableCommand(), listCommand(), toolsCommand(), logsCommand(), schemaCommand(), manCommand(), callCommand(), explainCommand(), rootsCommand(), demoCommand(), warmCommand(), validateCommand(), statusCommand(), approveCommand(), auditCommand(), reloadCommand(), secretCommand(), filesCommand(), versionCommand())
+	root.AddCommand(serveCommand(), initCommand(), importCommand(), installCommand(), uninstallCommand(), addCommand(), removeCommand(), enableCommand(), disableCommand(), listCommand(), toolsCommand(), logsCommand(), schemaCommand(), manCommand(), callCommand(), explainCommand(), rootsCommand(), demoCommand(), warmCommand(), validateCommand(), doctorCommand(), statusCommand(), approveCommand(), auditCommand(), reloadCommand(), restartCommand(), planCommand(), secretCommand(), authCommand(), filesCommand(), versionCommand())
 	root.InitDefaultCompletionCmd()
 	catchGuesses(root)
 	return root

@@ -17,6 +17,7 @@ import (
 	"mcphub/internal/config"
 	"mcphub/internal/exit"
 	"mcphub/internal/layout"
+	"mcphub/internal/oauth/logins"
 	"mcphub/internal/printable"
 	"mcphub/internal/reference"
 	"mcphub/internal/secrets"
@@ -312,6 +313,9 @@ func (k *secretKeeper) list(ctx context.Context) ([]listedSecret, string, error)
 	kept, why, err := k.store.Names(ctx)
 	all := []listedSecret{}
 	for _, s := range kept {
+		if strings.HasPrefix(s.Name, logins.Prefix) {
+			continue // mcphub auth list shows them
+		}
 		all = append(all, listedSecret{s.Name, string(s.Place), k.namedBy(s.Name)})
 	}
 	for _, name := range k.referred() {

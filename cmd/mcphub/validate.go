@@ -23,6 +23,7 @@ import (
 
 func validateCommand() *cobra.Command {
 	src := newSource()
+	var asJSON bool
 	cmd := &cobra.Command{
 		Use:     "validate",
 		Aliases: []string{"check"},
@@ -33,9 +34,13 @@ func validateCommand() *cobra.Command {
 			"status is 3 where there is an error, 0 where there are warnings at the most.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if asJSON {
+				return validateAsJSON(src, cmd.OutOrStdout())
+			}
 			return validateConfig(src, printable.Writer(cmd.OutOrStdout()), printable.Writer(os.Stderr))
 		},
 	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON object; its shape is stable")
 	configFlags(cmd, src)
 	return cmd
 }
@@ -43,9 +48,7 @@ func validateCommand() *cobra.Command {
 // validateConfig writes what is wrong to w, and what there is to out.
 func validateConfig(src *setup.Source, out, w io.Writer) error {
 	found, err := src.Check(w)
-	count := map[config.Severity]int{}
 	for _, p := range found.Problems {
-		count[p.Severity]++
 		fmt.Fprintln(w, p.String())
 	}
 	if err != nil {
@@ -54,17 +57,63 @@ func validateConfig(src *setup.Source, out, w io.Writer) error {
 	if found.Whole {
 		listServed(out, &found)
 	}
-	switch {
+	if err := outcome(&found); err != nil {
+		return err
+	}
+	warnings := found.Count(config.SeverityWarning)
+	fmt.Fprintln(out, layout.When(warnings == 0, "ok")+layout.When(warnings > 0, several(warnings, "warning")))
+	return nil
+}
+
+// outcome is an error where the configuration has one.
+func outcome(found *setup.Checked) error {
+	switch errs := found.Count(config.SeverityError); {
 	case found.Whole && len(found.Bad) > 0:
 		return exit.Errorf(exit.Config, "%d of %d servers cannot be served", len(found.Bad), len(found.Hub.Broken)+len(found.Hub.Children))
-	case count[config.SeverityError] > 0:
-		return exit.Errorf(exit.Config, "%s", several(count[config.SeverityError], "error"))
-	case count[config.SeverityWarning] > 0:
-		fmt.Fprintln(out, several(count[config.SeverityWarning], "warning"))
-	default:
-		fmt.Fprintln(out, "ok")
+	case errs > 0:
+		return exit.Errorf(exit.Config, "%s", several(errs, "error"))
 	}
 	return nil
+}
+
+// validation is the result of validate; the shape of --json.
+type validation struct {
+	OK       bool      `json:"ok"` // there is no error
+	Config   string    `json:"config"`
+	Problems []problem `json:"problems"` // in the order of the file
+}
+
+// problem is one problem of hub.json, in the JSON of validate and plan.
+type problem struct {
+	Severity string `json:"severity"` // error, warning or note
+	Text     string `json:"text"`
+	Hint     string `json:"hint,omitempty"`    // what to do
+	Command  string `json:"command,omitempty"` // that does it
+	Key      string `json:"key,omitempty"`
+	File     string `json:"file,omitempty"`
+	Line     int    `json:"line,omitempty"` // from 1; absent where the problem has no place in the file
+	Column   int    `json:"column,omitempty"`
+}
+
+func toProblem(p config.Problem) problem {
+	return problem{p.Severity.String(), p.Text, p.Hint, config.CommandLine(p.Run), p.Key, p.File, p.Line, p.Col}
+}
+
+func validateAsJSON(src *setup.Source, out io.Writer) error {
+	found, err := src.Check(io.Discard)
+	if err != nil {
+		return err
+	}
+	result := validation{OK: true, Config: src.Path(), Problems: []problem{}}
+	for _, p := range found.Problems {
+		result.Problems = append(result.Problems, toProblem(p))
+	}
+	wrong := outcome(&found)
+	result.OK = wrong == nil
+	if err := layout.JSON(out, result); err != nil {
+		return exit.Failed(err)
+	}
+	return wrong
 }
 
 // listServed says what would be served.

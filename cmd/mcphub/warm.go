@@ -43,6 +43,7 @@ func warmCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			defer made.Settle()
 			given, err := warmRoots(made.Hub, roots)
 			if err != nil {
 				return err
@@ -80,7 +81,7 @@ func warm(ctx context.Context, out io.Writer, cfg hub.Config, roots []rootsmgr.R
 	started := &startTimes{took: map[string]time.Duration{}, since: map[string]time.Time{}}
 	options := children.Options{
 		Observer: started, Log: cfg.Log, Version: cfg.Version, MaxStarting: cfg.Limits.Starting,
-		Environ: cfg.Environ, Home: cfg.Home, Dir: cfg.Dir, Cache: cfg.Cache, Secret: cfg.Secret,
+		Environ: cfg.Environ, Home: cfg.Home, Dir: cfg.Dir, Cache: cfg.Cache, Secret: cfg.Secret, Login: cfg.Login,
 	}
 	for i := range cfg.Children {
 		spec := cfg.Children[i].Spec

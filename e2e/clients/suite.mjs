@@ -3,8 +3,12 @@
 //
 // node suite.mjs URL; MCPHUB names the hub's binary, MCP_CONFORMANCE_SCENARIO the scenario, and MCP_CONFORMANCE_CONTEXT what it
 // brings. It fails when the scenario cannot be played; the suite judges what reached its server.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { setTimeout } from 'node:timers/promises';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { ElicitRequestSchema, ResultSchema } from '@modelcontextprotocol/sdk/types.js';
@@ -14,7 +18,32 @@ const url = process.argv.at(-1);
 const config = join(mkdtempSync(join(process.env.HOME, 'suite-')), 'hub.json');
 // The client here is one of the handshake, and a server of both eras would be spoken to as it is.
 const era = process.env.MCP_CONFORMANCE_PROTOCOL_VERSION >= '2026' ? 'modern' : 'auto';
-writeFileSync(config, JSON.stringify({ mcpServers: { suite: { url, prefix: '', era } } }));
+const brings = JSON.parse(process.env.MCP_CONFORMANCE_CONTEXT || '{}');
+const login = process.env.MCP_CONFORMANCE_SCENARIO.startsWith('auth/');
+writeFileSync(config, JSON.stringify({ mcpServers: { suite: { url, prefix: '', era, ...(login && { auth: account() }) } }, secrets: { store: 'file' } }));
+
+// account is what the scenario has registered: a client, one that logs in itself, or nothing.
+function account() {
+  const { client_id: clientId, client_secret, private_key_pem } = brings;
+  const clientSecret = client_secret ?? private_key_pem;
+  if (process.env.MCP_CONFORMANCE_SCENARIO.startsWith('auth/client-credentials')) return { clientId, clientSecret, flow: 'client' };
+  if (process.env.MCP_CONFORMANCE_SCENARIO === 'auth/basic-cimd') return { clientId: 'https://conformance-test.local/client-metadata.json' };
+  return clientId ? { clientId, clientSecret } : {};
+}
+
+// logIn is a person who logs in by a browser: it opens the page that the hub names, and follows it to its end.
+async function logIn() {
+  const hub = spawn(process.env.MCPHUB, ['auth', 'login', 'suite', '--no-browser', '--config', config], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const ended = once(hub, 'exit');
+  for await (const line of createInterface(hub.stdout)) {
+    console.error(line);
+    if (line.startsWith('http')) await (await fetch(line)).text();
+  }
+  const [code] = await ended;
+  if (code !== 0) throw new Error(`the login ended with status ${code}`);
+  const until = Date.now() + patience; // the hub starts the server again after a pause
+  while (JSON.stringify(await call('list-tools')).includes('backing off') && Date.now() < until) await setTimeout(100);
+}
 
 const client = new Client({ name: 'suite', version: '1' }, { capabilities: { elicitation: { form: { applyDefaults: true } } } });
 const answer = { confirmed: true }; // to the forms that have no defaults
@@ -23,7 +52,7 @@ client.setRequestHandler(ElicitRequestSchema, ({ params }) => {
   return { action: 'accept', content: Object.fromEntries(known.map((name) => [name, answer[name]])) };
 });
 
-const own = new Set(['get-roots', 'call-tool', 'list-tools']);
+const own = new Set(['get-roots', 'call-tool', 'list-tools', 'find-tools']);
 async function tools() {
   const { tools } = await client.request({ method: 'tools/list', params: {} }, ResultSchema);
   return tools.filter(({ name }) => !own.has(name));
@@ -90,11 +119,27 @@ const plays = {
   },
 };
 
+// withLogins calls the server's tool, logs in as often as the hub says that it helps, and gives up in the end.
+async function withLogins() {
+  for (let logins = 0; ; logins++) {
+    let said;
+    try {
+      const { content, isError } = await call((await tool('*')).name);
+      if (!isError) return;
+      said = content[0].text;
+    } catch (err) {
+      said = `${err.message} ${JSON.stringify(await call('list-tools').catch(() => ''))}`;
+    }
+    if (logins === 3 || !said.includes('mcphub auth login suite')) throw new Error(said);
+    await logIn();
+  }
+}
+
 await client.connect(
   new StdioClientTransport({ command: process.env.MCPHUB, args: ['serve', '--config', config], env: { ...process.env } }),
 );
 try {
-  await plays[process.env.MCP_CONFORMANCE_SCENARIO]();
+  await (login ? withLogins : plays[process.env.MCP_CONFORMANCE_SCENARIO])();
 } finally {
   await client.close();
 }

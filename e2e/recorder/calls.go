@@ -80,6 +80,7 @@ func (s *server) call(id, params json.RawMessage, done <-chan struct{}) {
 		s.result(id, text("set"))
 	case "broken_line":
 		s.broken(id, args.Kind)
+	case "hang": // it was heeded, and is not answered
 	case "flood":
 		flood(os.Stderr, args.Bytes)
 		s.result(id, text("flooded"))

@@ -34,6 +34,7 @@ type habits struct {
 	ansi           bool          // offers a tool whose description holds terminal escapes
 	offers         bool          // offers prompts, resources and completion, too
 	tasks          bool          // makes a task of a call that asks for one
+	hangs          bool          // offers a tool from whose call on it is hung
 	hold           bool          // is the grandchild: does nothing, for ever
 }
 
@@ -57,6 +58,7 @@ func main() {
 	flag.BoolVar(&h.ansi, "ansi", false, "offer a tool whose description holds terminal escapes")
 	flag.BoolVar(&h.offers, "offers", false, "offer prompts, resources and completion, too")
 	flag.BoolVar(&h.tasks, "tasks", false, "make a task of a call that asks for one")
+	flag.BoolVar(&h.hangs, "hangs", false, "offer a tool from whose call on it is hung")
 	flag.BoolVar(&h.hold, "hold", false, "do nothing, for ever")
 	if wrap := os.Getenv("RECORDER_WRAP"); wrap != "" {
 		os.Exit(runWrapped(wrap, os.Args[1:]))

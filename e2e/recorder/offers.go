@@ -39,7 +39,7 @@ func (s *server) offered(id json.RawMessage, method string, params json.RawMessa
 	default:
 		return false
 	}
-	if said := unhex(digits); said != "" {
+	if said := unhex(digits); strings.HasPrefix(said, `"`) { // a member; other digits are digits, and the line would be none
 		s.send(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,%s}`, id, said))
 	} else {
 		s.fail(id, -32602, "told nothing")

@@ -37,6 +37,9 @@ func (c *Catalog) ToolNamed(name []byte) *Tool { return c.byName[string(name)] }
 // Tools returns all tools in the order listed. The list must not be changed.
 func (c *Catalog) Tools() []*Tool { return c.tools }
 
+// Listed returns the tools that stand on the list of tools. It must not be changed.
+func (c *Catalog) Listed() []*Tool { return c.by.listed(c.tools) }
+
 // ToolOf returns the tool that a child calls so, nil for none.
 func (c *Catalog) ToolOf(child, remote string) *Tool { return c.byChild[child][remote] }
 

@@ -3,6 +3,7 @@ package configuration
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -29,8 +30,9 @@ type Configuration struct {
 }
 
 // New makes the Configuration that takes the place of old, nil for the first one. own
-// are the hub's own tools. Children that are described as in old keep their revision.
-func New(set Settings, own []catalog.Own, old *Configuration) (*Configuration, error) {
+// are the hub's own tools. Children that are described as in old keep their revision,
+// but for those that are to start anew.
+func New(set Settings, own []catalog.Own, old *Configuration, anew ...string) (*Configuration, error) {
 	if set.Checker == nil {
 		return nil, errors.New("hub: a Checker is needed: without one nothing may be dispatched")
 	}
@@ -58,7 +60,7 @@ func New(set Settings, own []catalog.Own, old *Configuration) (*Configuration, e
 		if old == nil {
 			continue
 		}
-		if was := old.Child(name); was != nil && was.Spec.Equal(child.Spec) {
+		if was := old.Child(name); was != nil && was.Spec.Equal(child.Spec) && !slices.Contains(anew, name) {
 			child.Spec.Revision = was.Spec.Revision
 		}
 	}
@@ -76,6 +78,19 @@ func (c *Configuration) builder(own []catalog.Own) *catalog.Builder {
 	return catalog.NewBuilder(catalog.Config{
 		Names: c.Names, Limit: c.Limits.Definitions, Checker: c.Checker, Own: own, Expose: c.Expose, Children: offered,
 	})
+}
+
+// Wanted returns which tools of which servers these settings offer, as far as hub.json
+// says that. Tool "" asks for the server alone.
+func (s Settings) Wanted() func(child, tool string) bool {
+	c := Configuration{Settings: s}
+	by := c.builder(nil)
+	return func(child, tool string) bool {
+		if tool == "" {
+			return slices.Contains(c.ChildNames(), child)
+		}
+		return by.Wants(child, tool)
+	}
 }
 
 // Followed says that the children are run by it from now on, and by old no more; nil

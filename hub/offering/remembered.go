@@ -73,7 +73,7 @@ func (o *Offering) takeRecalled(g *configuration.Configuration, found []*catalog
 	return true
 }
 
-// awaitRecalled waits until what is remembered is in the catalogue.
+// AwaitRecalled waits until what is remembered is in the catalogue.
 func (o *Offering) AwaitRecalled(ctx context.Context) {
 	select {
 	case <-o.recalled:

@@ -190,7 +190,7 @@ func (r *Recorder) Decide(ctx context.Context, what Subject, d Decision) (audit.
 	return r.May(t, err)
 }
 
-// Refused writes the line of a request that did not come to a judgement.
+// Refused writes the line of a request that was not judged.
 func (r *Recorder) Refused(ctx context.Context, what Subject, code string) {
 	set := r.now()
 	if set.To == nil {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"net/url"
 
@@ -23,8 +22,6 @@ type Approvals interface {
 	Code(id string) (string, error)
 	Answer(id, code, choice string) error
 }
-
-type connKey struct{}
 
 // An approvalAnswer is the body of POST /approvals/answer.
 type approvalAnswer struct {
@@ -48,21 +45,7 @@ func (s *Server) person(serve http.HandlerFunc) http.HandlerFunc {
 			answer(w, http.StatusNotImplemented, outcome{Error: "this hub asks nobody at a terminal"})
 			return
 		}
-		c, ok := r.Context().Value(connKey{}).(*net.UnixConn)
-		if !ok {
-			answer(w, http.StatusForbidden, outcome{Error: "who asks cannot be told"})
-			return
-		}
-		pid, known, err := s.speaker(c)
-		if err == nil && known {
-			err = mayApprove(pid, s.pid, s.cfg.Client)
-		}
-		if err != nil {
-			s.cfg.Log.Warn().Err(err).Int("process", pid).Msg("a process may not approve calls")
-			answer(w, http.StatusForbidden, outcome{Error: err.Error()})
-			return
-		}
-		serve(w, r)
+		s.only(func(pid int) error { return mayApprove(pid, s.pid, s.cfg.Client) }, "a process may not approve calls", serve)(w, r)
 	}
 }
 

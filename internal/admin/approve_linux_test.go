@@ -50,3 +50,34 @@ func TestWhoMayApprove(t *testing.T) {
 		}
 	}
 }
+
+// Whoever a server of the hub has started may not administer it; the same table.
+func TestWhoMayAdminister(t *testing.T) {
+	table := map[int]proctree.Process{}
+	for _, p := range []proctree.Process{{PID: 1}, {PID: 10, Parent: 1}, {PID: 11, Parent: 10}, {PID: 12, Parent: 11}, {PID: 13, Parent: 12}, {PID: 20, Parent: 10}, {PID: 15, Parent: 99999999}} {
+		table[p.PID] = p
+	}
+	find := func(pid int) (proctree.Process, error) {
+		p, ok := table[pid]
+		if !ok {
+			return p, errors.New("no such process")
+		}
+		return p, nil
+	}
+	for _, c := range []struct {
+		name string
+		pid  int
+		want string
+	}{
+		{"a server", 12, "hub's servers"},
+		{"below a server", 13, "hub's servers"},
+		{"below the client, without a terminal", 20, ""},
+		{"unknown", 4, "cannot be told"},
+		{"whose parent is gone", 15, "cannot be told"},
+	} {
+		err := stranger(find, c.pid, 11)
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", c.name, err, c.want)
+		}
+	}
+}

@@ -9,11 +9,14 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
+
+	"mcphub/hub"
 )
 
 const (
@@ -114,6 +117,23 @@ func (h Hub) Reload(ctx context.Context, force bool) error {
 	ctx, cancel := context.WithTimeout(ctx, writeTime)
 	defer cancel()
 	return h.do(ctx, http.MethodPost, fmt.Sprintf("/reload?force=%t", force), nil, &outcome{})
+}
+
+// Restart has the hub start a server anew, and waits until it has.
+func (h Hub) Restart(ctx context.Context, server string) (r hub.Restarted, err error) {
+	ctx, cancel := context.WithTimeout(ctx, writeTime)
+	defer cancel()
+	err = h.do(ctx, http.MethodPost, "/restart?server="+url.QueryEscape(server), nil, &r)
+	return r, err
+}
+
+// Plan asks what a reload would do if hub.json read as a file does; "": as it does now.
+func (h Hub) Plan(ctx context.Context, file string) (Plan, error) {
+	ctx, cancel := context.WithTimeout(ctx, writeTime)
+	defer cancel()
+	var p Plan
+	err := h.do(ctx, http.MethodPost, "/plan?file="+url.QueryEscape(file), nil, &p)
+	return p, err
 }
 
 func (h Hub) do(ctx context.Context, method, path string, body []byte, into any) error {

@@ -5,12 +5,16 @@
 //	POST /reload           reads hub.json again; with ?force=true also if it lies inside a
 //	                       boundary. {"ok":true}, or {"error":"why not"} with status 422;
 //	                       501 if this hub cannot reload
+//	POST /restart          ?server=: starts a server anew, and answers when it has
+//	POST /plan             ?file=: a [Plan], what a reload would do if hub.json read as
+//	                       that file does; without it, as it reads now
 //	GET  /approvals        the questions that wait for a terminal
 //	POST /approvals/code   ?id=: a code for one of them
 //	POST /approvals/answer {"id","code","decision"}; to allow takes the code
 //
-// On Linux the approvals are refused to a process without a controlling terminal, and to
-// one that descends from the hub or, over stdio, from the hub's client.
+// On Linux all but the status is refused to a process that descends from the hub. The
+// approvals are also refused to one without a controlling terminal and, over stdio, to one
+// that descends from the hub's client.
 //
 // # Where the socket is
 //
@@ -40,5 +44,6 @@
 // # What it refuses to do
 //
 // It listens on no network address, shows no value of a variable, decides nothing about
-// calls, and changes nothing except by Config.Reload and by answers to approvals.
+// calls, and changes nothing except by Config.Reload, by Config.Restart and by answers to
+// approvals.
 package admin

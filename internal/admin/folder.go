@@ -81,5 +81,5 @@ type wideError struct {
 }
 
 func (e *wideError) Error() string {
-	return fmt.Sprintf("%s is open to other users (mode %v); chmod 700 it", e.dir, e.mode)
+	return fmt.Sprintf("%s is open to other users (mode %v); chmod 700 %s", e.dir, e.mode, e.dir)
 }

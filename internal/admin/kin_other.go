@@ -9,3 +9,6 @@ func peerProcess(*net.UnixConn) (pid int, known bool, err error) { return 0, fal
 
 // mayApprove refuses nobody where the process is not known.
 func mayApprove(_, _, _ int) error { return nil }
+
+// mayAdminister likewise.
+func mayAdminister(_, _ int) error { return nil }

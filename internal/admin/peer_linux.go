@@ -64,22 +64,55 @@ func kin(find func(pid int) (proctree.Process, error), pid, hub, client int) err
 	if p.TTY == 0 {
 		return errors.New("only a person at a terminal may approve, and this process has none")
 	}
-	for range mostAncestors {
+	return ancestors(find, p, func(p proctree.Process) error {
 		switch {
 		case p.PID == hub:
 			return errors.New("what the hub's servers start may not approve; open a terminal of your own")
 		case client > 1 && p.PID == client:
 			return errors.New("what the hub's client starts may not approve; open a terminal that it did not start")
-		case p.Parent <= 0:
+		}
+		return nil
+	})
+}
+
+// mayAdminister refuses a process that a server of the hub has started. One of
+// another namespace has no number here: those of the servers have one.
+func mayAdminister(pid, hub int) error {
+	if pid == 0 || pid == hub {
+		return nil
+	}
+	return stranger(proctree.Find, pid, hub)
+}
+
+func stranger(find func(pid int) (proctree.Process, error), pid, hub int) error {
+	p, err := find(pid)
+	if err != nil {
+		return fmt.Errorf("what process it is that asks cannot be told: %w", err)
+	}
+	return ancestors(find, p, func(p proctree.Process) error {
+		if p.PID == hub {
+			return errors.New("what the hub's servers start may not do that; use a terminal of your own")
+		}
+		return nil
+	})
+}
+
+// ancestors hands a process and those above it to refuse, until that gives an error.
+func ancestors(find func(pid int) (proctree.Process, error), p proctree.Process, refuse func(proctree.Process) error) error {
+	for range mostAncestors {
+		if err := refuse(p); err != nil {
+			return err
+		}
+		if p.Parent <= 0 {
 			return nil
 		}
-		parent := p.Parent
+		parent, err := p.Parent, error(nil)
 		if p, err = find(parent); err != nil {
 			if errors.Is(unix.Kill(parent, 0), unix.EPERM) {
 				return nil // another user's, which /proc may hide: a login
 			}
-			return fmt.Errorf("who started the process that would approve cannot be told: %w", err)
+			return fmt.Errorf("who started the process cannot be told: %w", err)
 		}
 	}
-	return errors.New("who started the process that would approve cannot be told")
+	return errors.New("who started the process cannot be told")
 }

@@ -32,3 +32,9 @@ type ConfigReport struct {
 	Waiting      string   `json:"waiting,omitempty"`      // why a change is not read before a person asks for it
 	AfterRestart []string `json:"afterRestart,omitempty"` // keys whose change takes effect after a restart
 }
+
+// A Plan is what a reload would do to one hub.
+type Plan struct {
+	Servers      []hub.PlannedServer `json:"servers"`                // in the order of hub.json, then those that go
+	AfterRestart []string            `json:"afterRestart,omitempty"` // keys whose change takes effect after a restart of the hub
+}

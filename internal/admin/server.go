@@ -42,6 +42,11 @@ type Config struct {
 	// Reload reads hub.json again. force takes it also where a tool could have
 	// written it. nil: this hub cannot.
 	Reload func(ctx context.Context, force bool) error
+	// Restart starts a server anew. nil: this hub cannot.
+	Restart func(ctx context.Context, server string) (hub.Restarted, error)
+	// Plan tells what a reload would do if hub.json read as this file does; "": as it
+	// does now. nil: this hub cannot.
+	Plan func(ctx context.Context, file string) (Plan, error)
 	// Approvals are the questions that wait for a terminal; nil: there are none.
 	Approvals Approvals
 	// Client is the process that the hub serves over stdio: what it starts may not
@@ -172,10 +177,40 @@ func sameUser(c *net.UnixConn, peer func(*net.UnixConn) (int, bool, error)) erro
 	return nil
 }
 
+type connKey struct{}
+
+// only lets a process in that may does not refuse, where it is known which one asks.
+func (s *Server) only(may func(pid int) error, refused string, serve http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		c, ok := r.Context().Value(connKey{}).(*net.UnixConn)
+		if !ok {
+			answer(w, http.StatusForbidden, outcome{Error: "who asks cannot be told"})
+			return
+		}
+		pid, known, err := s.speaker(c)
+		if err == nil && known {
+			err = may(pid)
+		}
+		if err != nil {
+			s.cfg.Log.Warn().Err(err).Int("process", pid).Msg(refused)
+			answer(w, http.StatusForbidden, outcome{Error: err.Error()})
+			return
+		}
+		serve(w, r)
+	}
+}
+
+// own lets in whom no server of the hub has started.
+func (s *Server) own(serve http.HandlerFunc) http.HandlerFunc {
+	return s.only(func(pid int) error { return mayAdminister(pid, s.pid) }, "a process that a server has started may not administer the hub", serve)
+}
+
 func (s *Server) routes(busy *sync.WaitGroup) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /status", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, s.report()) })
-	mux.HandleFunc("POST /reload", s.reload)
+	mux.HandleFunc("POST /reload", s.own(s.reload))
+	mux.HandleFunc("POST /restart", s.own(s.restart))
+	mux.HandleFunc("POST /plan", s.own(s.plan))
 	mux.HandleFunc("GET /approvals", s.person(s.listApprovals))
 	mux.HandleFunc("POST /approvals/code", s.person(s.approvalCode))
 	mux.HandleFunc("POST /approvals/answer", s.person(s.answerApproval))
@@ -222,6 +257,37 @@ func (s *Server) reload(w http.ResponseWriter, r *http.Request) {
 		}
 		answer(w, http.StatusOK, outcome{OK: true})
 	}
+}
+
+func (s *Server) restart(w http.ResponseWriter, r *http.Request) {
+	name := r.URL.Query().Get("server")
+	switch {
+	case name == "":
+		answer(w, http.StatusBadRequest, outcome{Error: "server names the one to start anew"})
+	case s.cfg.Restart == nil:
+		answer(w, http.StatusNotImplemented, outcome{Error: "this hub cannot start a server anew; restart the hub"})
+	default:
+		done, err := s.cfg.Restart(r.Context(), name)
+		respond(w, done, err)
+	}
+}
+
+func (s *Server) plan(w http.ResponseWriter, r *http.Request) {
+	if s.cfg.Plan == nil {
+		answer(w, http.StatusNotImplemented, outcome{Error: "this hub cannot say what a reload would do"})
+		return
+	}
+	p, err := s.cfg.Plan(r.Context(), r.URL.Query().Get("file"))
+	respond(w, p, err)
+}
+
+// respond answers with v, or with the error.
+func respond(w http.ResponseWriter, v any, err error) {
+	if err != nil {
+		answer(w, http.StatusUnprocessableEntity, outcome{Error: err.Error()})
+		return
+	}
+	answer(w, http.StatusOK, v)
 }
 
 func answer(w http.ResponseWriter, status int, v any) {

@@ -58,17 +58,18 @@ var allowed = map[string][]string{
 	"children/spec":           {"children/launch", "children/offers", "children/remote", "children/sandbox", "internal/jsonrpc", "rootsmgr"},
 	"children/run":            {"children/handshake", "children/health", "children/launch", "children/link", "children/modern", "children/offers", "children/served", "children/spec", "internal/jsonrpc"},
 	"children":                {"children/handshake", "children/health", "children/launch", "children/limits", "children/link", "children/modern", "children/offers", "children/process", "children/remote", "children/run", "children/sandbox", "children/served", "children/spec", "internal/jsonrpc", "internal/reference", "rootsmgr"},
-	"hub":                     {"hub/configuration", "hub/offering", "validate", "children", "children/sandbox", "rootsmgr", "internal/jsonrpc", "internal/printable", "internal/mirror", "internal/reference", "internal/seal", "internal/audit", "internal/redact", "hub/approval", "hub/assignment", "hub/inflight", "hub/subscribe", "hub/tasks", "internal/worker", "hub/httpfront", "hub/catalog", "hub/record", "hub/declaration", "hub/inline"},
+	"hub":                     {"hub/call", "hub/lookup", "hub/configuration", "hub/offering", "validate", "children", "children/sandbox", "rootsmgr", "internal/jsonrpc", "internal/printable", "internal/mirror", "internal/reference", "internal/seal", "internal/audit", "internal/redact", "hub/approval", "hub/assignment", "hub/inflight", "hub/subscribe", "hub/tasks", "internal/worker", "hub/httpfront", "hub/catalog", "hub/record", "hub/declaration", "hub/inline"},
 	"internal/admin":          {"hub", "internal/proctree", "hub/approval"},
 	"internal/issuers":        {"internal/nesting", "rootsmgr"},
-	"internal/setup":          {"internal/issuers", "internal/spelling", "hub", "validate", "children", "children/launch", "children/sandbox", "rootsmgr", "internal/config", "internal/admin", "internal/exit", "internal/reference", "internal/secrets", "hub/approval", "hub/catalog"},
+	"internal/setup":          {"internal/issuers", "internal/spelling", "hub", "validate", "children", "children/launch", "children/sandbox", "rootsmgr", "internal/config", "internal/admin", "internal/exit", "internal/reference", "internal/secrets", "hub/approval", "hub/catalog", "internal/oauth", "internal/oauth/logins"},
 	"hub/approval":            {"validate", "children", "children/sandbox", "rootsmgr", "internal/jsonrpc", "internal/printable"},
 	"internal/service":        {"hub", "children", "children/process", "internal/setup", "internal/admin", "internal/audit", "internal/childlog", "internal/config", "internal/exit", "internal/guardian", "internal/rawio", "internal/stdio"},
 	"internal/replay":         {"validate", "internal/audit", "internal/redact"},
 	"internal/client":         {"hub", "rootsmgr", "internal/service", "internal/exit", "internal/jsonrpc"},
+	"internal/doctor":         {"children", "children/launch", "children/process", "hub", "internal/admin", "internal/client", "internal/clients", "internal/config", "internal/exit", "internal/guardian", "internal/jsonrpc", "internal/printable", "internal/reference", "internal/secrets", "internal/service", "internal/setup", "rootsmgr"},
 	"internal/clients/edit":   {"internal/nesting"},
 	"internal/clients":        {"internal/clients/edit", "internal/config", "internal/redact"},
-	"cmd/mcphub":              {"internal/spelling", "hub", "hub/approval", "validate", "children", "rootsmgr", "internal/setup", "internal/service", "internal/client", "internal/replay", "internal/admin", "internal/audit", "internal/clients", "internal/config", "internal/exit", "internal/files", "internal/guardian", "internal/jsonrpc", "internal/layout", "internal/printable", "internal/redact", "internal/reference", "internal/secrets", "internal/stdio", "internal/clients/edit"},
+	"cmd/mcphub":              {"internal/spelling", "hub", "hub/approval", "validate", "children", "rootsmgr", "internal/setup", "internal/service", "internal/client", "internal/doctor", "internal/replay", "internal/admin", "internal/audit", "internal/clients", "internal/config", "internal/exit", "internal/files", "internal/guardian", "internal/jsonrpc", "internal/layout", "internal/printable", "internal/redact", "internal/reference", "internal/secrets", "internal/stdio", "internal/clients/edit", "internal/oauth", "internal/oauth/logins", "internal/browser"},
 	"rootsmgr/rootstest":      {"rootsmgr"},
 	"hub/httpfront/fronttest": {"internal/jsonrpc"},
 	"children/childtest":      {"children", "rootsmgr", "internal/jsonrpc"},
@@ -82,8 +83,12 @@ var allowed = map[string][]string{
 	"hub/record":              {"children", "internal/audit", "internal/jsonrpc", "internal/printable", "internal/redact", "rootsmgr", "validate"},
 	"hub/configuration":       {"children", "children/sandbox", "hub/approval", "hub/catalog", "hub/record", "internal/jsonrpc", "internal/printable", "internal/reference", "rootsmgr", "validate"},
 	"hub/offering":            {"children", "hub/catalog", "hub/configuration"},
+	"hub/call":                {"children", "children/sandbox", "hub/approval", "hub/catalog", "hub/configuration", "hub/declaration", "hub/inflight", "hub/inline", "hub/offering", "hub/record", "hub/tasks", "internal/audit", "internal/jsonrpc", "internal/mirror", "internal/printable", "rootsmgr", "validate"},
+	"hub/lookup":              {"children", "hub/call", "hub/catalog", "hub/configuration", "hub/offering", "internal/jsonrpc", "internal/mirror", "internal/printable", "validate"},
 	"hub/declaration":         {"children", "hub/tasks", "internal/jsonrpc", "internal/printable", "rootsmgr"},
 	"hub/inline":              {"children", "hub/declaration", "hub/tasks", "internal/jsonrpc", "internal/printable", "internal/seal", "rootsmgr", "validate"},
+	"internal/oauth":          {"internal/printable"},
+	"internal/oauth/logins":   {"internal/oauth", "internal/printable", "internal/secrets"},
 }
 
 // fenced lists packages from outside that only some packages may import, and why.
@@ -98,7 +103,10 @@ var fenced = []struct {
 	{"github.com/knadh/koanf", []string{"internal/config"}, "configuration stops at one package"},
 	{"github.com/zalando/go-keyring", []string{"internal/secrets"}, "one package keeps secrets"},
 	{"filippo.io/age", []string{"internal/secrets"}, "one package keeps secrets"},
-	{"os/exec", []string{"children/process", "children/childtest"}, "only one package starts programs"},
+	{"golang.org/x/oauth2", []string{"internal/oauth"}, "one package asks for tokens"},
+	{"github.com/modelcontextprotocol/go-sdk", []string{"internal/oauth", "hub/httpfront"}, "the Go SDK has the formats of authorization, and nothing else here"},
+	{"github.com/coreos/go-oidc", []string{"internal/issuers"}, "one package verifies tokens"},
+	{"os/exec", []string{"children/process", "children/childtest", "internal/browser"}, "one package starts programs, and another the browser of a person"},
 }
 
 type pkg struct {

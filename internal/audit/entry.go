@@ -51,6 +51,20 @@ var (
 // stand exactly where the format has it. So every reader reads the same, or refuses
 // the line.
 func readLine(b []byte) (Entry, error) {
+	e, err := wholeLine(b)
+	if err != nil {
+		return e, err
+	}
+	// Escaped halves of surrogates are let pass: an id of a client may hold one.
+	if !utf8.Valid(b) || !jsontext.Value(b).IsValid(jsontext.AllowInvalidUTF8(true)) {
+		return e, errTwoSenses
+	}
+	e.Raw = b
+	return e, nil
+}
+
+// wholeLine is readLine, but for the JSON of what the chain does not depend on.
+func wholeLine(b []byte) (Entry, error) {
 	var e Entry
 	if len(b) < tailLen {
 		return e, errNoLine
@@ -61,7 +75,9 @@ func readLine(b []byte) (Entry, error) {
 		return e, errNoLine
 	}
 	sum := sha256.Sum256(b[:len(b)-tailLen])
-	if e.Hash != hex.EncodeToString(sum[:]) {
+	var text [hashLen]byte
+	hex.Encode(text[:], sum[:])
+	if e.Hash != string(text[:]) {
 		return e, errHash
 	}
 	if err := e.head(b); err != nil {
@@ -70,11 +86,6 @@ func readLine(b []byte) (Entry, error) {
 	if nesting.TooDeep(b, mostLevels) >= 0 {
 		return e, errTooDeep
 	}
-	// Escaped halves of surrogates are valid here, because an id of a client may hold one.
-	if !utf8.Valid(b) || !jsontext.Value(b).IsValid(jsontext.AllowInvalidUTF8(true)) {
-		return e, errTwoSenses
-	}
-	e.Raw = b
 	return e, nil
 }
 
@@ -165,9 +176,15 @@ func (s *scan) number() uint64 {
 func (s *scan) hex() string {
 	text := s.take(hashLen)
 	for i := range len(text) {
-		if c := text[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') {
-			s.ok = false
-		}
+		s.ok = s.ok && hexDigit[text[i]]
 	}
 	return text
 }
+
+// hexDigit holds for the digits that hashes are written with.
+var hexDigit = func() (all [256]bool) {
+	for _, c := range "0123456789abcdef" {
+		all[c] = true
+	}
+	return all
+}()

@@ -35,28 +35,34 @@ type Event struct {
 	Generation uint64             `json:"generation"`
 	Stale      bool               `json:"stale"`
 	Rewritten  int                `json:"rewritten"`
-	Findings   []struct {
-		At     string `json:"at"`
-		Role   string `json:"role"`
-		Path   string `json:"path"`
-		Inside bool   `json:"inside"`
-		Ways   int    `json:"ways,omitempty"`
-	} `json:"findings"`
-	More      uint64             `json:"more"`
-	Arguments stdjson.RawMessage `json:"arguments"`
-	Lines     uint64             `json:"lines"` // of KindLost
+	Findings   []Found            `json:"findings"`
+	More       uint64             `json:"more"`
+	Arguments  stdjson.RawMessage `json:"arguments"`
+	Lines      uint64             `json:"lines"` // of KindLost
 
 	Result
-	Outcomes []Result `json:"outcomes"`
-	Calls    []struct {
-		Request   stdjson.RawMessage `json:"request"`
-		Child     string             `json:"child"`
-		Tool      string             `json:"tool"`
-		Decision  string             `json:"decision"`
-		Rule      string             `json:"rule"`
-		Kernel    string             `json:"kernel"`
-		Arguments stdjson.RawMessage `json:"arguments"`
-	} `json:"calls"`
+	Outcomes []Result  `json:"outcomes"`
+	Calls    []oneCall `json:"calls"`
+}
+
+// Found is a path that was found in the arguments of a call.
+type Found struct {
+	At     string `json:"at"`
+	Role   string `json:"role"`
+	Path   string `json:"path"`
+	Inside bool   `json:"inside"`
+	Ways   int    `json:"ways,omitempty"`
+}
+
+// oneCall is one of several calls that share a line.
+type oneCall struct {
+	Request   stdjson.RawMessage `json:"request"`
+	Child     string             `json:"child"`
+	Tool      string             `json:"tool"`
+	Decision  string             `json:"decision"`
+	Rule      string             `json:"rule"`
+	Kernel    string             `json:"kernel"`
+	Arguments stdjson.RawMessage `json:"arguments"`
 }
 
 // Granted is a file or a directory that the answer to a question has opened.

@@ -68,7 +68,7 @@ func Open(dir string, log zerolog.Logger) (*Book, error) {
 	case !fi.IsDir():
 		return nil, fmt.Errorf("%s is not a folder, so the children's logs cannot be kept there", dir)
 	case openToOthers(fi):
-		return nil, fmt.Errorf("%s may be written to by others (mode %v), so the children's logs are not kept there; chmod 700 it", dir, fi.Mode().Perm())
+		return nil, fmt.Errorf("%s may be written to by others (mode %v), so the children's logs are not kept there; chmod 700 %s", dir, fi.Mode().Perm(), dir)
 	}
 	for place := 1; place <= places; place++ {
 		lock, err := takeLock(filepath.Join(dir, fmt.Sprintf(".place-%d", place)))

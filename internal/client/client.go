@@ -21,7 +21,11 @@ import (
 type Client struct {
 	conn  *jsonrpc.Conn
 	roots []string // directories in scope
+	hub   *hub.Hub
 }
+
+// Status tells how the Hub and its servers stand now.
+func (c *Client) Status() hub.Status { return c.hub.Status() }
 
 // ServeRequest answers the hub's own questions: roots/list and ping.
 func (c *Client) ServeRequest(_ context.Context, m *jsonrpc.Message) jsonrpc.Answer {
@@ -100,7 +104,7 @@ func With(ctx context.Context, cfg hub.Config, log zerolog.Logger, name string, 
 		_, _ = toHub.Close(), fromClient.Close()
 		return fmt.Errorf("pipe from the hub: %w", err)
 	}
-	c := &Client{roots: roots}
+	c := &Client{roots: roots, hub: h}
 	c.conn = jsonrpc.NewConn(toClient, fromClient, c, jsonrpc.Options{})
 	outcome := make(chan error, 1) // of do; the front may be left behind
 	err = service.Run(ctx, h, log, func(ctx context.Context) error {

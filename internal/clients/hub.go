@@ -146,3 +146,19 @@ func PlainSecrets(server string, entry edit.Table) []PlainSecret {
 	}
 	return out
 }
+
+// HoldsSecrets reports whether an entry of a hub.json has what looks like a secret
+// in plain text.
+func HoldsSecrets(text []byte) bool {
+	whole, err := edit.Decode(edit.JSON, text)
+	if err != nil {
+		return false
+	}
+	entries, _ := whole.Get(hubContainer(whole).Path[0]).(edit.Table)
+	for _, m := range entries {
+		if entry, ok := m.Value.(edit.Table); ok && len(PlainSecrets(m.Name, entry)) > 0 {
+			return true
+		}
+	}
+	return false
+}

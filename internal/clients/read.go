@@ -46,6 +46,7 @@ type Found struct {
 	Skipped    []Skipped
 	Registered string       // the name under which the hub is in it
 	HubRoots   []string     // the folders that it is registered with there
+	HubProgram []string     // the program that it starts as the hub, and its arguments
 	Inputs     []edit.Table // questions of VS Code that entries refer to
 	Err        error        // why it could not be read, where several are read
 }
@@ -185,7 +186,7 @@ func (f *Found) addEntry(name string, entry edit.Table, p Place, at kept) {
 	}
 	if isHub(s.Entry) {
 		if f.Registered == "" {
-			f.Registered, f.HubRoots = name, rootsIn(s.Entry)
+			f.Registered, f.HubRoots, f.HubProgram = name, rootsIn(s.Entry), wordsOf(s.Entry)
 		}
 		return
 	}
@@ -238,6 +239,16 @@ func rootsIn(t edit.Table) []string {
 
 // isHub reports an entry that starts mcphub.
 func isHub(t edit.Table) bool {
+	words := wordsOf(t)
+	program := slices.ContainsFunc(words, func(w string) bool {
+		base := w[strings.LastIndexAny(w, `/\`)+1:]
+		return base == HubName || base == HubName+".exe"
+	})
+	return program && slices.Contains(words, "serve")
+}
+
+// wordsOf are the program of an entry and its arguments.
+func wordsOf(t edit.Table) []string {
 	words := []string{}
 	if s, ok := t.Get("command").(string); ok {
 		words = append(words, s)
@@ -248,9 +259,5 @@ func isHub(t edit.Table) bool {
 			words = append(words, s)
 		}
 	}
-	program := slices.ContainsFunc(words, func(w string) bool {
-		base := w[strings.LastIndexAny(w, `/\`)+1:]
-		return base == HubName || base == HubName+".exe"
-	})
-	return program && slices.Contains(words, "serve")
+	return words
 }

@@ -68,6 +68,13 @@ func moveSecrets(server string, entry edit.Table) (out edit.Table, all []secret,
 		}
 		out = out.With(box, with)
 	}
+	for _, name := range []string{"clientSecret"} {
+		if t, ok := entry.Get("auth").(edit.Table); ok {
+			if s, ok := t.Get(name).(string); ok && s != "" {
+				out = out.With("auth", t.With(name, swap("auth."+name, name, s)))
+			}
+		}
+	}
 	if args, ok := entry.Get("args").([]any); ok {
 		out = out.With("args", moveArgs(args, swap))
 	}

@@ -38,6 +38,7 @@ var aliases = []alias{
 	{from: "bearerTokenEnv", to: "headers.Authorization", conv: fromVariable("Bearer ")},
 	{from: "bearer_token_env", to: "headers.Authorization", conv: fromVariable("Bearer ")},
 	{from: "bearer_token_env_var", to: "headers.Authorization", conv: fromVariable("Bearer ")},
+	{from: "oauth", to: "auth", conv: authOf},
 	{from: "enabled", to: "disabled", conv: not},
 	{from: "timeoutMs", to: "timeout.call", conv: unit("ms")},
 	{from: "requestTimeout", to: "timeout.call", conv: unit("ms")},
@@ -90,8 +91,6 @@ var lost = map[string]struct {
 	"alwaysAllow":                 {SeverityNote, "has no effect in a hub", "your client decides what it asks about"},
 	"trust":                       {SeverityNote, "has no effect in a hub", "your client decides what it asks about"},
 	"default_tools_approval_mode": {SeverityNote, "has no effect in a hub", "your client decides what it asks about"},
-	"oauth":                       {SeverityWarning, "has no effect in a hub yet", `put a token under "headers"`},
-	"auth":                        {SeverityWarning, "has no effect in a hub yet", `put a token under "headers"`},
 	"sandboxEnabled":              {SeverityWarning, otherSandbox, sandboxHint},
 }
 
@@ -123,7 +122,7 @@ func (c *checker) normalise(at []string, raw *node) *node {
 	}
 	out := &node{kind: '{', off: raw.off}
 	for _, m := range raw.members {
-		if entryTable.find(m.name) == nil || m.value.kind == 'n' || out.get(m.name) != nil {
+		if entryTable.find(m.name) == nil || m.value.kind == 'n' || out.get(m.name) != nil || noLogin(m) {
 			continue
 		}
 		if m.name == "roots" && m.value.kind == '[' {
@@ -141,7 +140,7 @@ func (c *checker) normalise(at []string, raw *node) *node {
 		switch known := entryTable.find(m.name) != nil; {
 		case known || slices.Contains(clientKeys, m.name):
 		case a != nil:
-			if m.value.kind != 'n' {
+			if m.value.kind != 'n' && !noLogin(m) {
 				c.apply(at, out, a, m)
 			}
 		default:
@@ -161,6 +160,9 @@ func (c *checker) normalise(at []string, raw *node) *node {
 // client's spelling of one part can stand beside them.
 func opened(name string, v *node) *node {
 	k := entryTable.find(name)
+	if name == "auth" {
+		return authOf(v)
+	}
 	if name != "timeout" && name != "tools" {
 		return v
 	}
@@ -177,6 +179,47 @@ func opened(name string, v *node) *node {
 		return v
 	}
 	return &node{kind: '{', off: v.off, members: []member{{k.spec.short, v.off, v}}}
+}
+
+// noLogin reports that a client's file turns logins off for a server.
+func noLogin(m member) bool {
+	return (m.name == "auth" || m.name == "oauth") && (m.value.kind == 'f' || m.value.get("enabled") != nil && m.value.get("enabled").kind == 'f')
+}
+
+// inAuth are the spellings inside the object auth. Those that stand for nothing are
+// what the authorization server says itself.
+var inAuth = map[string]string{
+	"CLIENT_ID": "clientId", "client_id": "clientId", "CLIENT_SECRET": "clientSecret", "client_secret": "clientSecret", "scope": "scopes", "callback_port": "callbackPort",
+	"enabled": "", "authorizationUrl": "", "tokenUrl": "", "registrationUrl": "", "authServerMetadataUrl": "", "redirectUri": "", "audiences": "", "tokenParamName": "",
+}
+
+// authOf writes a client's settings of logins as ours. Some only say that there are to
+// be logins.
+func authOf(v *node) *node {
+	if v.kind == 't' || v.kind == '"' && strings.EqualFold(v.text, "oauth") {
+		return &node{kind: '{', off: v.off}
+	}
+	if v.kind != '{' {
+		return v
+	}
+	out := &node{kind: '{', off: v.off}
+	for _, m := range v.members {
+		if to, other := inAuth[m.name]; other {
+			if to == "" || v.get(to) != nil {
+				continue
+			}
+			m.name = to
+		}
+		if m.name == "scopes" && m.value.kind == '"' {
+			list := &node{kind: '[', off: m.value.off}
+			for _, scope := range strings.Fields(m.value.text) {
+				list.elems = append(list.elems, &node{kind: '"', off: m.value.off, text: scope})
+			}
+			m.value = list
+		}
+		out.members = append(out.members, m)
+	}
+	return out
 }
 
 // apply puts the value of a client's key where ours has it.

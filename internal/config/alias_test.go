@@ -82,6 +82,12 @@ var aliasRows = []struct{ theirs, ours string }{
 	{`{"command": "x", "disabled_tools": []}`, `{"command": "x", "tools": {"exclude": []}}`},
 	{`{"command": "x", "blockedTools": ["a"]}`, `{"command": "x", "tools": {"exclude": ["a"]}}`},
 	{`{"command": "x", "blocked_tools": ["a"]}`, `{"command": "x", "tools": {"exclude": ["a"]}}`},
+	{`{"url": "http://h/", "auth": "oauth"}`, `{"url": "http://h/", "auth": {}}`},
+	{`{"url": "http://h/", "auth": {"CLIENT_ID": "i", "CLIENT_SECRET": "s", "scopes": ["a"]}}`, `{"url": "http://h/", "auth": {"clientId": "i", "clientSecret": "s", "scopes": ["a"]}}`},
+	{`{"url": "http://h/", "oauth": {"enabled": true, "clientId": "i", "scope": "a b", "tokenUrl": "https://h/t"}}`, `{"url": "http://h/", "auth": {"clientId": "i", "scopes": ["a", "b"]}}`},
+	{`{"url": "http://h/", "oauth": {"client_id": "i", "callbackPort": 8080}}`, `{"url": "http://h/", "auth": {"clientId": "i", "callbackPort": 8080}}`},
+	{`{"url": "http://h/", "oauth": false}`, `{"url": "http://h/"}`},
+	{`{"url": "http://h/", "oauth": {"enabled": false, "clientId": "i"}}`, `{"url": "http://h/"}`},
 	{`{"command": "x", "args": null, "env": null, "cwd": null, "disabled": null, "timeoutMs": null}`, `{"command": "x"}`},
 	{`{"command": "x", "description": "d", "icon": {}, "dev": {"watch": "*"}, "lifecycle": "keep-alive", "// c": 1}`, `{"command": "x"}`},
 }

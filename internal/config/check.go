@@ -431,7 +431,7 @@ func (c *checker) text(at []string, n *node, s *spec) (any, bool) {
 	}
 	v := n.text
 	if strings.ContainsRune(v, 0) { // and so it cannot hold the mark of a reference
-		c.fail(at, n.off, "holds a NUL character, which no program, path or name can", "")
+		c.fail(at, n.off, "holds a NUL character, which no program, path or name can", `take \u0000 out of it`)
 		return nil, false
 	}
 	if s.expand == expandNone && reference.Written(v) {

@@ -14,6 +14,13 @@ const (
 	TransportSSE   = "sse"
 )
 
+// Values of Auth.Flow.
+const (
+	FlowBrowser = "browser"
+	FlowDevice  = "device"
+	FlowClient  = "client"
+)
+
 // Values of Rule.Then.
 const (
 	ThenAllow    = "allow"
@@ -120,6 +127,17 @@ type Process struct {
 type Remote struct {
 	URL     string            `koanf:"url"` // absolute, http or https
 	Headers map[string]string `koanf:"headers"`
+	Auth    *Auth             `koanf:"auth"` // nil = not said
+}
+
+// Auth says how to log in at a server. References to secrets are marks.
+type Auth struct {
+	ClientID     string   `koanf:"clientId"` // "" = registered by itself
+	ClientSecret string   `koanf:"clientSecret"`
+	Scopes       []string `koanf:"scopes"`
+	Issuer       string   `koanf:"issuer"`       // "" = the first that the server names
+	Flow         string   `koanf:"flow"`         // a Flow constant; "" = browser
+	CallbackPort int      `koanf:"callbackPort"` // 0 = any
 }
 
 // Paths says how paths are found in the arguments of a server's tools.

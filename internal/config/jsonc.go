@@ -121,7 +121,7 @@ func (s *source) parse() (*node, *Problem) {
 		return nil, p
 	}
 	if off := nesting.TooDeep(s.data, maxDepth); off >= 0 {
-		return nil, s.problem(off, fmt.Sprintf("more than %d levels of nesting", maxDepth), "")
+		return nil, s.problem(off, fmt.Sprintf("more than %d levels of nesting", maxDepth), "no key of hub.json lies deeper than 7: take the brackets out that are too many")
 	}
 	// The parser wants a line comment to end in a newline, the last line of a
 	// file often has none.

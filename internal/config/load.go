@@ -39,15 +39,21 @@ const delimiter = "\x00"
 //     reading gave (errors.Is fs.ErrNotExist), or lists the errors. The
 //     Problems, in the order of the file, hold them too, beside the warnings.
 func Load(path string, env func(string) (string, bool), above ...Setting) (*File, []Problem, error) {
+	return LoadAs(path, path, env, above...)
+}
+
+// LoadAs is Load as it would be if the file at path, which need not be there, read as
+// the one at text does. Problems name the latter.
+func LoadAs(path, text string, env func(string) (string, bool), above ...Setting) (*File, []Problem, error) {
 	trail, err := Follow(path) // before it is read: what changes later is a Watcher's to see
 	if err != nil {
 		return nil, nil, &LoadError{Path: path, Err: err}
 	}
-	data, err := read(path)
+	data, err := read(text)
 	if err != nil {
-		return nil, nil, &LoadError{Path: path, Err: err}
+		return nil, nil, &LoadError{Path: text, Err: err}
 	}
-	f, problems, err := Parse(path, data, env, above...)
+	f, problems, err := Parse(text, data, env, above...)
 	if f != nil {
 		// The hub protects this path, and the working directory may change.
 		if abs, err := filepath.Abs(path); err == nil {
@@ -343,10 +349,21 @@ func (p *parser) policy(f *File, n *node) {
 			seen[r.Name], _ = p.src.at(e.off)
 		}
 		if r.Serve && r.Then != ThenEscalate {
-			p.report(SeverityWarning, under(at, "serve"), e.get("serve").off, fmt.Sprintf("has no effect with %q", r.Then), "")
+			p.report(SeverityWarning, under(at, "serve"), e.get("serve").off, fmt.Sprintf("has no effect with %q", r.Then), "leave it out")
 		}
 		p.ruleServers(f, at, r, e.get("if").get("servers"))
 	}
+}
+
+// mostNamed is how many servers a message names.
+const mostNamed = 8
+
+// more says that n others are not named.
+func more(n int) string {
+	if n <= 0 {
+		return ""
+	}
+	return fmt.Sprintf(" and %d more", n)
 }
 
 // ruleServers warns of a rule for a server that is not there.
@@ -363,8 +380,11 @@ func (p *parser) ruleServers(f *File, at []string, r *Rule, n *node) {
 		if strings.ContainsAny(pattern, `*?[\`) {
 			text = "no server is called like " + quote(pattern)
 		}
-		if best := spelling.Suggest(pattern, names); best != "" {
+		switch best := spelling.Suggest(pattern, names); {
+		case best != "":
 			hint = fmt.Sprintf("did you mean %q?", best)
+		case len(names) > 0:
+			hint = "the servers are " + strings.Join(names[:min(len(names), mostNamed)], ", ") + more(len(names)-mostNamed)
 		}
 		p.report(SeverityWarning, append(at[:len(at):len(at)], "if", "servers", index(i)), n.elems[i].off, text, hint)
 	}

@@ -297,3 +297,33 @@ func TestNamesOfServers(t *testing.T) {
 		t.Errorf("at %d, %s", at.Line, at.Key)
 	}
 }
+
+// LoadAs gives what Load would if the text stood in the file: its path counts, and
+// problems name where the text is.
+func TestLoadAs(t *testing.T) {
+	dir := t.TempDir()
+	path, other := filepath.Join(dir, "here", "hub.json"), filepath.Join(dir, "there", "new.json")
+	for file, text := range map[string]string{path: `{"mcpServers": {}}`, other: `{"mcpServers": {"a": {"command": "x"}, "b": {"command": 7}}}`} {
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 {
+		f, problems, err := LoadAs(path, other, nil)
+		if err != nil || f.Path != path || f.Dir() != filepath.Dir(path) || f.Trail.Names[0] != path || len(f.Servers) != 2 {
+			t.Fatalf("%+v, %v", f, err)
+		}
+		if len(problems) != 1 || problems[0].File != other {
+			t.Errorf("%+v", problems)
+		}
+		if err := os.Remove(path); err != nil && !os.IsNotExist(err) { // it need not be there
+			t.Fatal(err)
+		}
+	}
+	if _, _, err := LoadAs(other, path, nil); err == nil || !strings.Contains(err.Error(), path) {
+		t.Errorf("a text that is not there: %v", err)
+	}
+}

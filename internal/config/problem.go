@@ -1,7 +1,9 @@
 package config
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"regexp"
 	"strconv"
 	"strings"
@@ -41,6 +43,7 @@ type Problem struct {
 	Severity Severity // what it costs
 	Text     string   // what is wrong; never holds the value of a variable
 	Hint     string   // what to do; may be empty
+	Run      []string // a program and its arguments that do it; may be empty
 }
 
 // String formats the problem on one line, as compilers do:
@@ -69,7 +72,25 @@ func (p Problem) String() string {
 		b.WriteString("; ")
 		b.WriteString(p.Hint)
 	}
+	if len(p.Run) > 0 {
+		b.WriteString("; ")
+		b.WriteString(CommandLine(p.Run))
+	}
 	return b.String()
+}
+
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./~-]+$`)
+
+// CommandLine writes a program and its arguments as a shell reads them.
+func CommandLine(words []string) string {
+	out := make([]string, len(words))
+	for i, w := range words {
+		out[i] = w
+		if !plainWord.MatchString(w) || strings.HasPrefix(w, "~") {
+			out[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(out, " ")
 }
 
 // Error makes a Problem usable as an error; it is String.
@@ -88,6 +109,10 @@ type LoadError struct {
 // Error gives the first error in full and the number of the others.
 func (e *LoadError) Error() string {
 	switch {
+	case errors.Is(e.Err, fs.ErrNotExist):
+		return fmt.Sprintf("configuration %s: there is no such file; `mcphub init` makes hub.json, --config names another", e.Path)
+	case errors.Is(e.Err, fs.ErrPermission):
+		return fmt.Sprintf("configuration %s: this user may not read it; chmod u+r %s", e.Path, e.Path)
 	case e.Err != nil:
 		return fmt.Sprintf("configuration %s: %v", e.Path, e.Err)
 	case len(e.Errors) == 0:

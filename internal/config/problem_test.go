@@ -29,7 +29,7 @@ func TestProblems(t *testing.T) {
 		{"broken JSON", "[ }", `1:3: error: invalid character '}' at start of value; names and strings stand in double quotes, a backslash is written twice`},
 		{"not UTF-8", "{\n \"a\": \"\xff\"}", `2:8: error: byte 0xff is not UTF-8; save the file as UTF-8`},
 		{"UTF-16", "\xff\xfe{\x00", `1:1: error: the file is UTF-16; save it as UTF-8`},
-		{"too deep", deep, `1:101: error: more than 100 levels of nesting`},
+		{"too deep", deep, `1:101: error: more than 100 levels of nesting; no key of hub.json lies deeper than 7: take the brackets out that are too many`},
 		{"no server", "{}", `1:1: warning: mcpServers: no server is named; add one: "files": { "builtin": "files" }`},
 
 		// Types
@@ -49,22 +49,27 @@ func TestProblems(t *testing.T) {
 
 		// Values
 		{"choice", in(`{"command": "x", "share": "sesion"}`), `1:48: error: mcpServers.a.share: found "sesion", want "session", "roots" or "all"; did you mean "session"?`},
+		{"flow", in(`{"url": "https://h/", "auth": {"flow": "browse"}}`), `1:61: error: mcpServers.a.auth.flow: found "browse", want "browser", "device" or "client"; did you mean "browser"?`},
+		{"issuer", in(`{"url": "https://h/", "auth": {"issuer": "login.example"}}`), `1:63: error: mcpServers.a.auth.issuer: is no URL`},
+		{"port of a login", in(`{"url": "https://h/", "auth": {"callbackPort": 70000}}`), `1:69: error: mcpServers.a.auth.callbackPort: "70000" is out of range; want 1 to 65535`},
+		{"a login of a program", in(`{"command": "x", "auth": {"clientId": "i"}}`), `1:47: warning: mcpServers.a.auth: has no effect with "command"; leave it out`},
+		{"unknown in a login", in(`{"url": "https://h/", "auth": {"clientID": "i"}}`), `1:53: warning: mcpServers.a.auth.clientID: unknown key "clientID"; did you mean "clientId"?`},
 		{"allow", `{"mcpServers": {"f": {"builtin": "files"}}, "roots": {"when": {"empty": "yes"}}}`, `1:73: error: roots.when.empty: found "yes", want "allow" or "deny"`},
 		{"no prefix of URIs", `{"mcpServers": {"f": {"builtin": "files"}}, "roots": {"resources": ["https://x.example/", "file:///x"]}}`, `1:91: error: roots.resources[1]: is no prefix of URIs: directories are roots, not resources`},
 		{"duration without unit", `{"mcpServers": {"f": {"builtin": "files"}}, "roots": {"timeout": "10"}}`, `1:66: error: roots.timeout: "10" is no duration; write "10s" or "10ms"`},
 		{"duration out of range", `{"mcpServers": {"f": {"builtin": "files"}}, "roots": {"timeout": "2h"}}`, `1:66: error: roots.timeout: "2h" is out of range; want 1ms to 1h0m0s`},
 		{"negative", in(`{"command": "x", "timeout": {"call": -1}}`), `1:59: error: mcpServers.a.timeout.call: "-1" is out of range; want 1ms to 24h0m0s`},
 		{"huge", in(`{"command": "x", "timeout": 1e300}`), `1:50: error: mcpServers.a.timeout.call: number out of range`},
-		{"size", `{"mcpServers": {"f": {"builtin": "files"}}, "limits": {"frame": "64M"}}`, `1:65: error: limits.frame: unit "M" is not one of B, KiB, MiB, GiB, kB, MB, GB`},
+		{"size", `{"mcpServers": {"f": {"builtin": "files"}}, "limits": {"frame": "64M"}}`, `1:65: error: limits.frame: there is no unit "M"; write B, KiB, MiB, GiB, kB, MB or GB`},
 		{"size out of range", `{"mcpServers": {"f": {"builtin": "files"}}, "limits": {"frame": 1}}`, `1:65: error: limits.frame: "1" is out of range; want 64KiB to 1GiB`},
-		{"pointer", in(`{"command": "x", "paths": {"args": {"t": {"files": "read"}}}}`), `1:64: error: mcpServers.a.paths.args.t.files: "files" is no JSON pointer: it starts with "/"`},
+		{"pointer", in(`{"command": "x", "paths": {"args": {"t": {"files": "read"}}}}`), `1:64: error: mcpServers.a.paths.args.t.files: "files" is no JSON pointer; write "/" before it`},
 		{"role missing", in(`{"command": "x", "paths": {"args": {"t": {"/f": {"base": "/g"}}}}}`), `1:70: error: mcpServers.a.paths.args.t["/f"]: "role" is missing; want "read", "write", "delete" or "none"`},
-		{"pattern", in(`{"command": "x", "tools": {"exclude": ["["]}}`), `1:61: error: mcpServers.a.tools.exclude[0]: "[" is no pattern`},
+		{"pattern", in(`{"command": "x", "tools": {"exclude": ["["]}}`), `1:61: error: mcpServers.a.tools.exclude[0]: "[" is no pattern; close the [ or take the \ at the end out`},
 		{"nothing included", in(`{"command": "x", "tools": []}`), `1:48: error: mcpServers.a.tools.include: the list is empty; leave the key out where everything is meant`},
-		{"NUL", in(`{"command": "x", "args": ["a\u0000b"]}`), `1:48: error: mcpServers.a.args[0]: holds a NUL character, which no program, path or name can`},
-		{"line break in header", in(`{"url": "http://h/", "headers": {"A": "b\r\nc"}}`), `1:60: error: mcpServers.a.headers.A: holds a line break, which no HTTP header can`},
-		{"variable name", in(`{"command": "x", "env": {"A=B": "c"}}`), `1:47: error: mcpServers.a.env["A=B"]: "A=B" is no name of a variable`},
-		{"listen", `{"mcpServers": {"f": {"builtin": "files"}}, "http": {"listen": "8080"}}`, `1:64: error: http.listen: is no address: want HOST:PORT`},
+		{"NUL", in(`{"command": "x", "args": ["a\u0000b"]}`), `1:48: error: mcpServers.a.args[0]: holds a NUL character, which no program, path or name can; take \u0000 out of it`},
+		{"line break in header", in(`{"url": "http://h/", "headers": {"A": "b\r\nc"}}`), `1:60: error: mcpServers.a.headers.A: holds a line break, which no HTTP header can; take it out`},
+		{"variable name", in(`{"command": "x", "env": {"A=B": "c"}}`), `1:47: error: mcpServers.a.env["A=B"]: "A=B" is no name of a variable; write letters, digits and _`},
+		{"listen", `{"mcpServers": {"f": {"builtin": "files"}}, "http": {"listen": "8080"}}`, `1:64: error: http.listen: is no address; want HOST:PORT, such as 127.0.0.1:8080`},
 		{"prefix", in(`{"command": "x", "prefix": "a/b"}`), `1:49: error: mcpServers.a.prefix: "a/b" must be at most 64 of A-Z a-z 0-9 _ . -`},
 
 		// Unknown keys
@@ -123,11 +128,11 @@ func TestProblems(t *testing.T) {
 		{"type and url", in(`{"url": "http://h/", "type": "stdio"}`), `1:51: error: mcpServers.a.type: "stdio" does not go with "url"; leave it out`},
 		{"url scheme", in(`{"url": "unix:///s"}`), `1:30: error: mcpServers.a.url: the text is no http or https URL; want "https://HOST/PATH"`},
 		{"url without host", in(`{"url": "https:///mcp"}`), `1:30: error: mcpServers.a.url: the text has no host; want "https://HOST/PATH"`},
-		{"no effect", in(`{"url": "http://h/", "args": ["x"], "env": {}}`), `1:51: warning: mcpServers.a.args: has no effect with "url"`},
+		{"no effect", in(`{"url": "http://h/", "args": ["x"], "env": {}}`), `1:51: warning: mcpServers.a.args: has no effect with "url"; leave it out`},
 		{"roots and url", in(`{"url": "http://h/", "roots": "args"}`), `1:52: error: mcpServers.a.roots: "args" does not go with "url"; a server on the network can be told by "list" only`},
-		{"rule for nobody by a pattern", `{"mcpServers": {"files": {"builtin": "files"}}, "policy": {"rules": [{"then": "deny", "if": {"servers": ["git*", "f*"]}}]}}`, `1:106: warning: policy.rules[0].if.servers[0]: no server is called like "git*"`},
+		{"rule for nobody by a pattern", `{"mcpServers": {"files": {"builtin": "files"}}, "policy": {"rules": [{"then": "deny", "if": {"servers": ["git*", "f*"]}}]}}`, `1:106: warning: policy.rules[0].if.servers[0]: no server is called like "git*"; the servers are files`},
 		{"rule for nobody", `{"mcpServers": {"files": {"builtin": "files"}}, "policy": {"rules": [{"then": "deny", "if": {"servers": ["file"]}}]}}`, `1:106: warning: policy.rules[0].if.servers[0]: there is no server "file"; did you mean "files"?`},
-		{"serve", `{"mcpServers": {"f": {"builtin": "files"}}, "policy": {"rules": [{"then": "deny", "serve": true}]}}`, `1:92: warning: policy.rules[0].serve: has no effect with "deny"`},
+		{"serve", `{"mcpServers": {"f": {"builtin": "files"}}, "policy": {"rules": [{"then": "deny", "serve": true}]}}`, `1:92: warning: policy.rules[0].serve: has no effect with "deny"; leave it out`},
 
 		// All at once
 		{"several", "{\n \"mcpServers\": {\n  \"a\": { \"command\": 1, \"local\": 2 },\n  \"b\": { \"comand\": \"x\" } },\n \"names\": { \"max\": 1 }\n}",

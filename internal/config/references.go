@@ -32,5 +32,8 @@ func (s *Server) References() []Reference {
 	for _, name := range slices.Sorted(maps.Keys(s.Headers)) {
 		look(s.Headers[name], "headers", name)
 	}
+	if s.Auth != nil {
+		look(s.Auth.ClientSecret, "auth", "clientSecret")
+	}
 	return out
 }

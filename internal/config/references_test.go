@@ -10,7 +10,7 @@ import (
 func TestReferences(t *testing.T) {
 	f := must(t, `{"mcpServers": {
   "p": { "command": "x", "args": ["--key=${keyring:K}", "${NOPE:-${input:I}}"], "env": { "A": "${file:${HOME}/a b}", "B": "$${keyring:K}" } },
-  "u": { "url": "https://h/${keyring:K}?k=${input:I}", "headers": { "A": "Bearer ${file:t}" } } },
+  "u": { "url": "https://h/${keyring:K}?k=${input:I}", "headers": { "A": "Bearer ${file:t}" }, "auth": { "clientSecret": "${keyring:S}" } } },
   "inputs": [{ "id": "I" }]}`, map[string]string{"HOME": "/home/u", "USERPROFILE": "/home/u"})
 	p, u := f.Servers[0], f.Servers[1]
 	mark := func(k reference.Kind, name string) string { return reference.Ref{Kind: k, Name: name}.Mark() }
@@ -30,7 +30,7 @@ func TestReferences(t *testing.T) {
 		}
 	}
 	want := "mcpServers.p.args[\"0\"] ${keyring:K}|mcpServers.p.args[\"1\"] ${input:I}|mcpServers.p.env.A ${file:/home/u/a b}|" +
-		"mcpServers.u.url ${keyring:K}|mcpServers.u.url ${input:I}|mcpServers.u.headers.A ${file:t}"
+		"mcpServers.u.url ${keyring:K}|mcpServers.u.url ${input:I}|mcpServers.u.headers.A ${file:t}|mcpServers.u.auth.clientSecret ${keyring:S}"
 	if got := strings.Join(all, "|"); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}

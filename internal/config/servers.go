@@ -178,7 +178,7 @@ func (c *checker) fits(at []string, s *Server, n *node, kind string) {
 	if t := n.get("type"); t != nil && s.Type != "" && (s.Type == TransportStdio) != (kind == "command") {
 		c.fail(under(at, "type"), t.off, fmt.Sprintf("%q does not go with %q", s.Type, kind), "leave it out")
 	}
-	useless := []string{"url", "headers"}
+	useless := []string{"url", "headers", "auth"}
 	if kind == "url" {
 		useless = []string{"args", "env", "envFile", "inherit", "cwd", "local"}
 		if v := n.get("roots"); v != nil && s.Roots == "args" {
@@ -197,7 +197,7 @@ func (c *checker) fits(at []string, s *Server, n *node, kind string) {
 	}
 	for _, k := range useless {
 		if v := n.get(k); v != nil && len(v.members)+len(v.elems)+len(v.text) > 0 && v.kind != 'f' {
-			c.report(SeverityWarning, under(at, k), v.off, fmt.Sprintf("has no effect with %q", kind), "")
+			c.report(SeverityWarning, under(at, k), v.off, fmt.Sprintf("has no effect with %q", kind), "leave it out")
 		}
 	}
 	if kind == "command" {

@@ -8,7 +8,7 @@ import (
 
 // keptKeys are keys of an entry that hub.json has a place for, though this
 // version does nothing with them: a translation keeps them.
-var keptKeys = map[string]string{"envFile": "envFile", "env_file": "envFile", "auth": "auth", "oauth": "auth"}
+var keptKeys = map[string]string{"envFile": "envFile", "env_file": "envFile"}
 
 // Translate turns one entry of a client's configuration, as JSON, into the
 // spelling of hub.json. It knows every spelling that hub.json takes and no

@@ -35,21 +35,21 @@ func notEmpty(s string) string {
 // isVariable leaves other systems their names, ProgramFiles(x86) among them.
 func isVariable(s string) string {
 	if s == "" || strings.ContainsAny(s, "=\x00") {
-		return "is no name of a variable"
+		return "is no name of a variable; write letters, digits and _"
 	}
 	return ""
 }
 
 func isHeader(s string) string {
 	if !headerName.MatchString(s) {
-		return "is no name of an HTTP header"
+		return "is no name of an HTTP header; write letters, digits and -"
 	}
 	return ""
 }
 
 func noBreak(s string) string {
 	if strings.ContainsAny(s, "\r\n") {
-		return "holds a line break, which no HTTP header can"
+		return "holds a line break, which no HTTP header can; take it out"
 	}
 	return ""
 }
@@ -67,7 +67,7 @@ func isPattern(s string) string {
 		return "must not be empty"
 	}
 	if _, err := path.Match(s, ""); err != nil {
-		return "is no pattern"
+		return "is no pattern; close the [ or take the \\ at the end out"
 	}
 	return ""
 }
@@ -82,7 +82,7 @@ func isPatternName(s string) string {
 // isPointer checks a JSON pointer (RFC 6901) to something inside the arguments.
 func isPointer(s string) string {
 	if !strings.HasPrefix(s, "/") {
-		return `is no JSON pointer: it starts with "/"`
+		return `is no JSON pointer; write "/" before it`
 	}
 	for i := range len(s) {
 		if s[i] == 0 {
@@ -112,10 +112,10 @@ func isPrefix(s string) string {
 func isListen(s string) string {
 	_, port, err := net.SplitHostPort(s)
 	if err != nil {
-		return "is no address: want HOST:PORT"
+		return "is no address; want HOST:PORT, such as 127.0.0.1:8080"
 	}
 	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n > math.MaxUint16 {
-		return "has no port from 0 to 65535"
+		return "has no port from 0 to 65535; want HOST:PORT, such as 127.0.0.1:8080"
 	}
 	return ""
 }
@@ -168,6 +168,14 @@ func isIssuer(s string) string {
 	return "is not https"
 }
 
+// isIssuerOrNone is isIssuer where none need be named.
+func isIssuerOrNone(s string) string {
+	if s == "" {
+		return ""
+	}
+	return isIssuer(s)
+}
+
 // duration reads text such as "1m30s", or a bare number. That is milliseconds, as
 // clients write them, or seconds where it is below 1,000, as people do: a time-out
 // of 30 ms is nobody's wish. millis: it is milliseconds always.
@@ -202,11 +210,11 @@ var (
 func size(n *node) (int64, string) {
 	m := sizeText.FindStringSubmatch(strings.TrimSpace(n.text))
 	if m == nil {
-		return 0, quote(n.text) + " is no size"
+		return 0, quote(n.text) + " is no size; write it as 64MiB"
 	}
 	unit, known := sizeUnits[strings.ToLower(m[2])]
 	if !known {
-		return 0, fmt.Sprintf("unit %q is not one of B, KiB, MiB, GiB, kB, MB, GB", m[2])
+		return 0, fmt.Sprintf("there is no unit %q; write B, KiB, MiB, GiB, kB, MB or GB", m[2])
 	}
 	v, err := strconv.ParseInt(m[1], 10, 64)
 	if err != nil || v > math.MaxInt64/unit {

@@ -41,6 +41,9 @@ func init() {
 	os.Exit(status)
 }
 
+// Running reports whether this process has a guardian.
+func Running() bool { return own != 0 }
+
 // Client returns the process that has started this hub, its guardian left out;
 // -1 where that cannot be told.
 func Client() int {
@@ -66,7 +69,7 @@ func guarded(args []string) bool {
 	}
 	for _, a := range args[1:] {
 		switch a {
-		case "serve", "call", "explain", "demo", "warm":
+		case "serve", "call", "explain", "demo", "warm", "doctor":
 			return true
 		case "-h", "--help", "--":
 			return false

@@ -4,5 +4,8 @@ package guardian
 
 import "os"
 
+// Running reports whether this process has a guardian.
+func Running() bool { return false }
+
 // Client returns the process that has started this hub.
 func Client() int { return os.Getppid() }

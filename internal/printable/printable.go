@@ -174,6 +174,31 @@ func Escape(s string, most int) string {
 	return b.String()
 }
 
+// Quote is a name from outside in quotes, escaped, of at most 100 characters.
+func Quote(name string) string { return `"` + Escape(name, 100) + `"` }
+
+// mostListed is how many names List has.
+const mostListed = 40
+
+// List is names in quotes, "none" where there are none.
+func List(names []string) string {
+	var b strings.Builder
+	for i, n := range names {
+		if i == mostListed {
+			fmt.Fprintf(&b, " and %d more", len(names)-mostListed)
+			break
+		}
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		fmt.Fprintf(&b, "%q", n)
+	}
+	if len(names) == 0 {
+		return "none"
+	}
+	return b.String()
+}
+
 // Hidden reports a character that does not print, or prints and leaves no mark.
 func Hidden(r rune) bool { return !unicode.IsPrint(r) || r == '\u2800' || invisible(r) }
 

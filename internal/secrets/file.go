@@ -172,7 +172,8 @@ func (s *Store) makeKey() (age.Recipient, error) {
 	return key.Recipient(), nil
 }
 
-// replace writes a file beside and renames it, so that nobody ever reads a part.
+// replace writes a file beside and renames it, so that nobody ever reads a part. When
+// it returns, the file is on the disk.
 func replace(path string, text []byte) (err error) {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real
@@ -193,7 +194,19 @@ func replace(path string, text []byte) (err error) {
 	if err = errors.Join(err, f.Close()); err != nil {
 		return err
 	}
-	return os.Rename(f.Name(), path)
+	if err = os.Rename(f.Name(), path); err == nil {
+		syncFolder(filepath.Dir(path))
+	}
+	return err
+}
+
+// syncFolder has the name of a file survive a crash. Not all systems can: Windows opens
+// no folders, and needs none of it.
+func syncFolder(dir string) {
+	if d, err := os.Open(dir); err == nil {
+		_ = d.Sync()
+		_ = d.Close()
+	}
 }
 
 // OpenToOthers reports whether others than its owner can read or change a file.
@@ -205,7 +218,7 @@ func OpenToOthers(info fs.FileInfo) bool {
 func readPrivate(path string, most int) ([]byte, error) {
 	raw, info, err := readRegular(path, most)
 	if err == nil && OpenToOthers(info) {
-		return nil, fmt.Errorf("%s can be read or changed by others (mode %04o); chmod 600 it", path, info.Mode().Perm())
+		return nil, fmt.Errorf("%s can be read or changed by others (mode %04o); chmod 600 %s", path, info.Mode().Perm(), path)
 	}
 	return raw, err
 }

@@ -26,6 +26,9 @@ func (s *Store) Resolve(ctx context.Context, r reference.Ref) (string, error) {
 	return "", fmt.Errorf("%s is no reference to a secret", r)
 }
 
+// fileHelp is what to do where the file of a reference cannot be used.
+const fileHelp = "put the secret into that file, or correct the path"
+
 // text is the value of ${file:PATH}.
 func (s *Store) text(path string) (string, error) {
 	if !filepath.IsAbs(path) {
@@ -33,10 +36,10 @@ func (s *Store) text(path string) (string, error) {
 	}
 	raw, info, err := readRegular(path, MostValue)
 	if err != nil {
-		return "", fmt.Errorf("${file:%s}: %w", path, err)
+		return "", fmt.Errorf("${file:%s}: %w; %s", path, err, fileHelp)
 	}
 	if OpenToOthers(info) && s.o.Warn != nil {
-		s.o.Warn(fmt.Sprintf("%s holds a secret and others can read it (mode %04o); chmod 600 it", path, info.Mode().Perm()))
+		s.o.Warn(fmt.Sprintf("%s holds a secret and others can read it (mode %04o); chmod 600 %s", path, info.Mode().Perm(), path))
 	}
 	text := string(raw)
 	if cut, ok := strings.CutSuffix(text, "\n"); ok {
@@ -44,7 +47,7 @@ func (s *Store) text(path string) (string, error) {
 	}
 	switch {
 	case text == "":
-		return "", fmt.Errorf("${file:%s}: the file is empty", path)
+		return "", fmt.Errorf("${file:%s}: the file is empty; %s", path, fileHelp)
 	case strings.ContainsRune(text, 0):
 		return "", fmt.Errorf("${file:%s}: the file holds a NUL character, which no program can be given", path)
 	}

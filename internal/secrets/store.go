@@ -60,13 +60,16 @@ type NotSetError struct {
 	Why  string // why the keyring could not be asked; "": it was, or was not to be
 }
 
-func (e *NotSetError) Error() string {
+// What is Error without what to do.
+func (e *NotSetError) What() string {
 	text := fmt.Sprintf("the secret %q is not set", e.Name)
 	if e.Why != "" {
 		text += " (" + e.Why + ")"
 	}
-	return text + "; mcphub secret set " + e.Name
+	return text
 }
+
+func (e *NotSetError) Error() string { return e.What() + "; mcphub secret set " + e.Name }
 
 // Get returns a secret. The error is a *NotSetError where there is none.
 func (s *Store) Get(ctx context.Context, name string) (string, error) {
@@ -97,6 +100,36 @@ func (s *Store) find(ctx context.Context, name string) (string, Place, error) {
 		return "", "", &NotSetError{name, why}
 	}
 	return value, InFile, nil
+}
+
+// Copies returns what is kept under a name in all places: more than one where a place
+// could not be reached as the secret was set elsewhere. Whoever asks can tell which is
+// the newest. The error is a *NotSetError where there is none.
+func (s *Store) Copies(ctx context.Context, name string) ([]string, error) {
+	if bad := reference.CheckName(name); bad != "" {
+		return nil, fmt.Errorf("%q %s", name, bad)
+	}
+	var copies []string
+	why := ""
+	if !s.o.FileOnly {
+		switch value, err := s.keyring.get(ctx, name); {
+		case err == nil:
+			copies = append(copies, value)
+		case !errors.Is(err, errNone):
+			why = err.Error()
+		}
+	}
+	all, err := s.readFile()
+	if err != nil && len(copies) == 0 {
+		return nil, err
+	}
+	if value, ok := all[name]; ok {
+		copies = append(copies, value)
+	}
+	if len(copies) == 0 {
+		return nil, &NotSetError{name, why}
+	}
+	return copies, nil
 }
 
 // Set keeps a secret. It returns where, and why not in the keyring.

@@ -14,6 +14,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"mcphub/hub"
+	"mcphub/internal/admin"
 	"mcphub/internal/config"
 	"mcphub/internal/setup"
 )
@@ -27,6 +28,7 @@ type reloader struct {
 	log     zerolog.Logger
 	signals <-chan os.Signal // each forces a reload
 	asks    chan reloadAsk
+	plans   chan planAsk
 	ended   chan struct{} // closed when Run has returned
 
 	started *config.File // what cannot change while the hub runs is as in it
@@ -42,10 +44,21 @@ type reloadAsk struct {
 	answer chan error // capacity 1
 }
 
+// planAsk is a plan that somebody waits for.
+type planAsk struct {
+	text   string // the file that is read in the place of hub.json; "": hub.json itself
+	answer chan planned
+}
+
+type planned struct {
+	plan admin.Plan
+	err  error
+}
+
 // newReloader makes the reloader of a Hub that was made of file. It starts
 // nothing.
 func newReloader(src setup.Source, file *config.File, h *hub.Hub, signals <-chan os.Signal, log zerolog.Logger) *reloader {
-	r := &reloader{src: src, hub: h, log: log, signals: signals, asks: make(chan reloadAsk), ended: make(chan struct{}), started: file, loaded: file}
+	r := &reloader{src: src, hub: h, log: log, signals: signals, asks: make(chan reloadAsk), plans: make(chan planAsk), ended: make(chan struct{}), started: file, loaded: file}
 	r.state = hub.ConfigState{File: file.Path, LoadedAt: time.Now()}
 	h.SetConfigState(r.state)
 	return r
@@ -66,6 +79,9 @@ func (r *reloader) Run(ctx context.Context) {
 			_ = r.reload(ctx, true) // told by log and status
 		case a := <-r.asks:
 			a.answer <- r.reload(ctx, a.force)
+		case a := <-r.plans:
+			plan, err := r.plan(a.text)
+			a.answer <- planned{plan, err}
 		}
 	}
 }
@@ -157,34 +173,83 @@ func (r *reloader) attempt(ctx context.Context) (*config.File, hub.Applied, erro
 		r.src.Config = r.loaded.Path
 	}
 	warnings := lineLog{r.log}
-	file, err := r.src.Load(warnings)
-	if err != nil {
-		return nil, hub.Applied{}, err
-	}
-	made, err := r.src.Build(file, warnings, r.log)
+	made, err := r.read(r.src, warnings, r.log)
 	if err != nil {
 		return nil, hub.Applied{}, err
 	}
 	applied, err := r.hub.Apply(ctx, made.Hub)
-	return file, applied, err
+	return made.File, applied, err
+}
+
+// read is what a reload makes of a source.
+func (r *reloader) read(src setup.Source, warnings io.Writer, log zerolog.Logger) (setup.Result, error) {
+	file, err := src.Load(warnings)
+	if err != nil {
+		return setup.Result{}, err
+	}
+	return src.Build(file, warnings, log)
+}
+
+// plan tells what a reload would do, by its own steps up to the last.
+func (r *reloader) plan(text string) (admin.Plan, error) {
+	src := r.src
+	if r.loaded.Path != "" {
+		src.Config = r.loaded.Path
+	}
+	src.Text = text
+	made, err := r.read(src, io.Discard, zerolog.Nop())
+	if err != nil {
+		return admin.Plan{}, errors.New(strings.Join(errorLines(err), "\n"))
+	}
+	plan := admin.Plan{}
+	for _, p := range made.File.AfterRestart(r.started) {
+		plan.AfterRestart = append(plan.AfterRestart, p.Key)
+	}
+	plan.Servers, err = r.hub.Plan(made.Hub)
+	return plan, err
+}
+
+// Plan tells what a reload would do if hub.json read as another file does; "": as it
+// does now.
+func (r *reloader) Plan(ctx context.Context, text string) (admin.Plan, error) {
+	a := planAsk{text, make(chan planned, 1)}
+	select {
+	case r.plans <- a:
+	case <-ctx.Done():
+		return admin.Plan{}, context.Cause(ctx)
+	case <-r.ended:
+		return admin.Plan{}, errReloaderEnded
+	}
+	select {
+	case p := <-a.answer:
+		return p.plan, p.err
+	case <-ctx.Done():
+		return admin.Plan{}, context.Cause(ctx)
+	}
 }
 
 // refused says that the former configuration goes on, and all that is wrong.
 func (r *reloader) refused(err error) error {
-	lines := []string{err.Error()}
-	var le *config.LoadError
-	if errors.As(err, &le) && len(le.Errors) > 0 {
-		lines = lines[:0]
-		for _, p := range le.Errors {
-			lines = append(lines, p.String())
-		}
-	}
+	lines := errorLines(err)
 	for _, line := range lines {
 		r.log.Error().Str("error", line).Msg("hub.json was not taken; the former configuration stays in force")
 	}
 	now, text := time.Now(), strings.Join(lines, "\n")
 	r.tell(func(s *hub.ConfigState) { s.LastError, s.ErrorAt, s.Waiting = text, &now, "" })
 	return errors.New(text)
+}
+
+// errorLines is all that is wrong, a line each.
+func errorLines(err error) []string {
+	var le *config.LoadError
+	if !errors.As(err, &le) || len(le.Errors) == 0 {
+		return []string{err.Error()}
+	}
+	var lines []string
+	for _, p := range le.Errors {
+		lines = append(lines, p.String())
+	}
+	return lines
 }
 
 func (r *reloader) tell(change func(s *hub.ConfigState)) {

@@ -25,6 +25,7 @@ func Serve(ctx context.Context, src *setup.Source, log zerolog.Logger, address s
 	if err != nil {
 		return err
 	}
+	defer made.Settle()
 	side := openSidecar(&made)
 	defer side.stop()
 	h, err := hub.New(made.Hub)
@@ -32,7 +33,7 @@ func Serve(ctx context.Context, src *setup.Source, log zerolog.Logger, address s
 		return exit.Errorf(exit.Config, "%w", err)
 	}
 	reload := newReloader(*src, made.File, h, hangUps, log)
-	side.reload = reload.Reload
+	side.reload = reload
 	if address == "" {
 		side.client = guardian.Client() // what it starts may not approve calls in its place
 	}

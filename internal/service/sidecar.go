@@ -19,11 +19,11 @@ import (
 // logs and the socket of mcphub status. The Hub runs as well without the last two.
 type sidecar struct {
 	log     zerolog.Logger
-	version string                                      // of this program
-	record  func(context.Context) error                 // keeps the audit log
-	book    *childlog.Book                              // nil: no logs are kept
-	reload  func(ctx context.Context, force bool) error // nil: not served
-	client  int                                         // process that is served over stdio; 0: none
+	version string                      // of this program
+	record  func(context.Context) error // keeps the audit log
+	book    *childlog.Book              // nil: no logs are kept
+	reload  *reloader                   // nil: not served
+	client  int                         // process that is served over stdio; 0: none
 	wg      sync.WaitGroup
 	cancel  context.CancelFunc
 }
@@ -58,11 +58,15 @@ func (a *sidecar) start(h *hub.Hub) {
 	if a.book != nil {
 		a.wg.Go(func() { _ = a.book.Run(ctx) })
 	}
-	server := admin.New(admin.Config{
+	cfg := admin.Config{
 		Folders: setup.SocketFolders(os.Getenv), Version: a.version, Log: a.log,
-		Status: func() hub.Status { return a.status(h) }, Loaded: func() admin.ConfigReport { return configReport(h.ConfigState()) }, Reload: a.reload,
+		Status: func() hub.Status { return a.status(h) }, Loaded: func() admin.ConfigReport { return configReport(h.ConfigState()) }, Restart: h.Restart,
 		Approvals: h.Terminal(), Client: a.client,
-	})
+	}
+	if a.reload != nil {
+		cfg.Reload, cfg.Plan = a.reload.Reload, a.reload.Plan
+	}
+	server := admin.New(cfg)
 	a.wg.Go(func() {
 		if err := server.Run(ctx); err != nil && !errors.Is(err, context.Canceled) {
 			a.log.Warn().Err(err).Msg("mcphub status will not see this hub")

@@ -15,16 +15,18 @@ import (
 	"mcphub/hub/catalog"
 	"mcphub/internal/config"
 	"mcphub/internal/exit"
+	"mcphub/internal/oauth/logins"
 	"mcphub/internal/secrets"
 	"mcphub/rootsmgr"
 )
 
 // A Result is what one reading of hub.json came to.
 type Result struct {
-	Hub   hub.Config
-	File  *config.File
-	Logs  string // folder where the children's stderr is kept; "" where it is not
-	Audit string // folder where decisions are recorded; "" where they are not
+	Hub    hub.Config
+	Logins *logins.Store
+	File   *config.File
+	Logs   string // folder where the children's stderr is kept; "" where it is not
+	Audit  string // folder where decisions are recorded; "" where they are not
 }
 
 // Read reads the configuration and builds everything a Hub needs. What is
@@ -52,7 +54,10 @@ func (s *Source) Build(file *config.File, w io.Writer, log zerolog.Logger) (Resu
 	cfg := &r.Hub
 	kept := Secrets(file, home)
 	kept.Warn = func(text string) { log.Warn().Msg(text) }
-	cfg.Secret = secrets.New(kept).Resolve
+	store := secrets.New(kept)
+	cfg.Secret = store.Resolve
+	r.Logins = Logins(store, kept)
+	cfg.Login = r.login
 	if err := entries(file, cfg); err != nil {
 		return r, err
 	}

@@ -20,6 +20,16 @@ type Checked struct {
 	Bad      map[string]bool  // servers that cannot be served
 }
 
+// Count is how many problems are as severe as that.
+func (c *Checked) Count(sev config.Severity) (n int) {
+	for _, p := range c.Problems {
+		if p.Severity == sev {
+			n++
+		}
+	}
+	return n
+}
+
 // Check reads the configuration and looks, without starting anything, for all
 // that is wrong with it. The error is for what is no problem of the file.
 func (s *Source) Check(w io.Writer) (Checked, error) {

@@ -44,6 +44,10 @@ func stateFolder(env func(string) string) string {
 	return ""
 }
 
+// StateFolder is where the hub keeps what it writes for itself; "" where the user
+// has no such folder.
+func StateFolder(env func(string) string) string { return stateFolder(env) }
+
 // ClientFolder is where copies of clients' configurations are kept, and what was
 // put into them; "" where the user has no state folder.
 func ClientFolder(env func(string) string) string {

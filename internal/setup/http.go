@@ -137,13 +137,13 @@ func readSecret(f *config.File, what string, at config.Secret, home string, env 
 	path := fromFile(f, at.File, home, false)
 	info, err := os.Stat(path)
 	if err != nil {
-		return "", fmt.Errorf("%s cannot be read: %w", what, err)
+		return "", fmt.Errorf("%s cannot be read: %w; write it into that file, or correct the path", what, err)
 	}
 	if !info.Mode().IsRegular() { // a pipe would wait for somebody to write
 		return "", fmt.Errorf("%s, which is to hold %s, is no regular file", path, what)
 	}
 	if runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
-		return "", fmt.Errorf("%s holds %s and others may read or change it (mode %04o); chmod 600 it", path, what, info.Mode().Perm())
+		return "", fmt.Errorf("%s holds %s and others may read or change it (mode %04o); chmod 600 %s", path, what, info.Mode().Perm(), path)
 	}
 	in, err := os.Open(path)
 	if err != nil {

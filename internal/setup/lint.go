@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/netip"
 	"os"
@@ -62,11 +63,15 @@ func (l *linter) report(sev config.Severity, text, hint string, path ...string) 
 	l.found = append(l.found, p)
 }
 
+// cure adds to what was reported last the command line that mends it.
+func (l *linter) cure(run ...string) { l.found[len(l.found)-1].Run = run }
+
 // entry finds what a server lacks, and tools that it is not known to have.
 func (l *linter) entry(c *hub.Child) {
 	name := c.Spec.Name
 	for _, lack := range children.Lacks(c.Spec, children.Options{Environ: l.cfg.Environ, Home: l.cfg.Home, Dir: l.cfg.Dir}) {
-		l.report(config.SeverityError, reference.Show(lack.Text), "", append([]string{"mcpServers", name}, lack.Key...)...)
+		l.report(config.SeverityError, reference.Show(lack.Text), lack.Hint, append([]string{"mcpServers", name}, lack.Key...)...)
+		l.cure(lack.Run...)
 	}
 	if doubt := c.Spec.Doubt(); doubt != "" {
 		l.report(config.SeverityWarning, reference.Show(doubt), "", "mcpServers", name, "command")
@@ -142,7 +147,12 @@ func (l *linter) secrets() {
 			}
 			seen[r.Ref] = true
 			warned = ""
-			if _, err := store.Resolve(ctx, r.Ref); err != nil {
+			_, err := store.Resolve(ctx, r.Ref)
+			var unset *secrets.NotSetError
+			if errors.As(err, &unset) {
+				l.report(config.SeverityWarning, unset.What(), "", r.At...)
+				l.cure("mcphub", "secret", "set", unset.Name)
+			} else if err != nil {
 				l.report(config.SeverityWarning, err.Error(), "", r.At...)
 			} else if warned != "" {
 				l.report(config.SeverityWarning, warned, "", r.At...)
@@ -168,7 +178,10 @@ func (l *linter) known(servers []string, pattern string, path ...string) {
 	}) {
 		return
 	}
-	hint := ""
+	hint := "mcphub tools lists what there is"
+	if len(servers) == 1 {
+		hint = fmt.Sprintf("mcphub tools %s lists what there is", servers[0])
+	}
 	if best := spelling.Suggest(pattern, all); best != "" {
 		hint = fmt.Sprintf("did you mean %q?", best)
 	}
@@ -204,9 +217,15 @@ func (l *linter) prefixes() {
 // methods are what rules know requests other than calls of tools by.
 var methods = []string{"prompts/get", "resources/read", "resources/subscribe", "resources/unsubscribe", "completion/complete"}
 
-// rules warns of rules for tools that none of their servers has. That there is
-// no such server config has said.
+// rules warns of rules about folders that are not there, and for tools that none
+// of their servers has. That there is no such server config has said.
 func (l *linter) rules() {
+	info, _ := l.cfg.Checker.Policy()
+	for i := range info.Rules {
+		if r := &info.Rules[i]; r.Dir != "" && !r.Found {
+			l.report(config.SeverityWarning, "there is no folder "+r.Dir+", or it may not be looked at", "make the folder, or correct the path", "policy", "rules", strconv.Itoa(i), "if", "paths", "within")
+		}
+	}
 	for i := range l.file.Policy.Rules {
 		r := &l.file.Policy.Rules[i]
 		var servers []string
@@ -232,11 +251,24 @@ func (l *linter) roots() {
 		in.Config = []rootsmgr.Entry{{URI: r.Path, Name: r.Name}}
 		_, skipped, err := rootsmgr.BuildFallback(in)
 		for _, sk := range skipped {
-			l.report(config.SeverityWarning, "it is no root: "+sk.Reason, "", "roots", "fallback", strconv.Itoa(i))
+			l.missing("it is no root: ", sk.Reason, r.Path, "roots", "fallback", strconv.Itoa(i))
 		}
 		if err != nil {
 			l.report(config.SeverityWarning, err.Error(), "", "roots", "fallback", strconv.Itoa(i))
 		}
+	}
+}
+
+// missing warns of a directory of a list that cannot be used.
+func (l *linter) missing(what, why, dir string, path ...string) {
+	l.report(config.SeverityWarning, what+why, "correct it, or take it out of the list", path...)
+	if rootsmgr.IsFileURI(dir) || strings.Contains(dir, "://") || strings.ContainsAny(dir, "*?[{") {
+		return
+	}
+	full := fromFile(l.file, dir, l.cfg.Home, false)
+	if _, err := os.Stat(full); errors.Is(err, fs.ErrNotExist) {
+		l.found[len(l.found)-1].Hint = "make the folder, or take it out of the list"
+		l.cure("mkdir", "-p", full)
 	}
 }
 
@@ -256,7 +288,7 @@ func (l *linter) http() {
 	for i, t := range l.file.HTTP.Tokens {
 		for k, dir := range t.Roots {
 			for _, sk := range unopened(rootsmgr.SettingEntry(rootsmgr.OS{}, dir, l.file.Dir())) {
-				l.report(config.SeverityWarning, "it opens nothing: "+sk.Reason, "", "http", "tokens", strconv.Itoa(i), "roots", strconv.Itoa(k))
+				l.missing("it opens nothing: ", sk.Reason, dir, "http", "tokens", strconv.Itoa(i), "roots", strconv.Itoa(k))
 			}
 		}
 	}

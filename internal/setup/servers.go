@@ -75,6 +75,12 @@ func addServer(cfg *hub.Config, file *config.File, s *config.Server) error {
 	if s.URL != "" {
 		spec.Transport = children.Transport(s.Type)
 	}
+	if a := s.Auth; a != nil {
+		spec.Auth = children.Auth{
+			Asked: true, Machine: a.Flow == config.FlowClient, ClientID: a.ClientID, ClientSecret: absolute(a.ClientSecret),
+			Issuer: a.Issuer, Scopes: a.Scopes, CallbackPort: a.CallbackPort,
+		}
+	}
 	if s.Builtin != "" {
 		exe, err := os.Executable()
 		if err != nil {

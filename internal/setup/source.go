@@ -13,6 +13,7 @@ import (
 type Source struct {
 	Version     string      // of this program
 	Config      string      // --config: the file to read; "" for the one that is found
+	Text        string      // a file that is read in the place of Config, as if it stood there; "": Config itself
 	Roots       string      // --roots: directories separated by commas
 	RootsGiven  func() bool // --roots was on the command line, empty or not
 	Set         []string    // --set: keys of hub.json that count for more than the file, "roots.timeout=5s"
@@ -38,9 +39,15 @@ func (s *Source) Load(w io.Writer) (*config.File, error) {
 	above := append(config.Environment(os.Environ()), flags...)
 	var file *config.File
 	var problems []config.Problem
-	if path == "" {
+	switch {
+	case s.Text != "":
+		if fi, err := os.Stat(s.Text); err == nil && !fi.Mode().IsRegular() { // a pipe would be read but once, or never
+			return nil, exit.Errorf(exit.Usage, "%s is no regular file; name one that can be read again", s.Text)
+		}
+		file, problems, err = config.LoadAs(path, s.Text, os.LookupEnv, above...)
+	case path == "":
 		file, problems, err = config.WithoutFile(os.LookupEnv, above...)
-	} else {
+	default:
 		file, problems, err = config.Load(path, os.LookupEnv, above...)
 	}
 	for _, p := range problems {
@@ -53,6 +60,15 @@ func (s *Source) Load(w io.Writer) (*config.File, error) {
 		return nil, &exit.Error{Code: exit.Config, Err: alsoWrong(err, home)}
 	}
 	return file, nil
+}
+
+// Path is the hub.json that is read; "" for the default.
+func (s *Source) Path() string {
+	if s.BuiltinOnly {
+		return ""
+	}
+	path, _ := config.Find(s.Config, os.LookupEnv, exists)
+	return path
 }
 
 func (s *Source) tell(w io.Writer, p config.Problem) {

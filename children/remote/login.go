@@ -1,0 +1,75 @@
+package remote
+
+import (
+	"context"
+	"net/http"
+)
+
+// A Login gives the tokens of requests to a server. It is used by many goroutines.
+type Login interface {
+	// Token is that of the next request; "" sends it without.
+	Token(ctx context.Context) string
+	// Refused is told that the server answered a request that carried the token used, or
+	// "", with this status, 401 or 403. It returns another token, with which the request
+	// is sent again; else advice for a person. Both may be "".
+	Refused(ctx context.Context, used string, status int, header http.Header) (token, advice string)
+}
+
+// mostTries is how often one request is sent: without a token, with one that was at
+// hand, with one that is new.
+const mostTries = 3
+
+// loggedIn adds tokens to requests.
+type loggedIn struct {
+	login Login
+	next  http.RoundTripper
+}
+
+// RoundTrip sends one request, again where the server refuses it and there is another
+// token. The client follows redirects only to the same host, so the token goes nowhere
+// else.
+func (l *loggedIn) RoundTrip(r *http.Request) (*http.Response, error) {
+	ctx := r.Context()
+	token := l.login.Token(ctx)
+	for try := 1; ; try++ {
+		resp, err := l.next.RoundTrip(withToken(r, token))
+		if err != nil || resp.StatusCode != http.StatusUnauthorized && resp.StatusCode != http.StatusForbidden {
+			return resp, err
+		}
+		next, advice := l.login.Refused(ctx, token, resp.StatusCode, resp.Header)
+		if next == "" || try == mostTries {
+			resp.Request = r.WithContext(context.WithValue(ctx, adviceKey{}, advice))
+			return resp, nil
+		}
+		if r.GetBody != nil {
+			body, err := r.GetBody()
+			if err != nil {
+				return resp, nil
+			}
+			r = r.Clone(ctx)
+			r.Body = body
+		}
+		drain(resp.Body)
+		token = next
+	}
+}
+
+func withToken(r *http.Request, token string) *http.Request {
+	if token == "" {
+		return r
+	}
+	r = r.Clone(r.Context())
+	r.Header.Set("Authorization", "Bearer "+token)
+	return r
+}
+
+type adviceKey struct{}
+
+// adviceOn is what a Login said of an answer; "" where it said nothing.
+func adviceOn(resp *http.Response) string {
+	if resp.Request == nil {
+		return ""
+	}
+	advice, _ := resp.Request.Context().Value(adviceKey{}).(string)
+	return advice
+}

@@ -1,0 +1,112 @@
+package remote_test
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"mcphub/children/remote"
+	"mcphub/internal/oauth/oauthtest"
+)
+
+// login has tokens in order, and goes to the next where one is refused.
+type login struct {
+	mu     sync.Mutex
+	tokens []string
+	advice string
+	status []int
+}
+
+func (l *login) Token(context.Context) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.tokens[0]
+}
+
+func (l *login) Refused(_ context.Context, used string, status int, _ http.Header) (token, advice string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.status = append(l.status, status)
+	if used == l.tokens[0] && len(l.tokens) > 1 {
+		l.tokens = l.tokens[1:]
+	}
+	if l.tokens[0] == used {
+		return "", l.advice
+	}
+	return l.tokens[0], ""
+}
+
+// guarded answers the token "good" only, and tells what it has seen.
+func guarded(t *testing.T) (address string, seen func() []string) {
+	t.Helper()
+	var mu sync.Mutex
+	var tokens []string
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		token := r.Header.Get("Authorization")
+		mu.Lock()
+		tokens = append(tokens, token)
+		mu.Unlock()
+		if token != "Bearer good" {
+			http.Error(w, "who are you", http.StatusUnauthorized)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte(`{"jsonrpc":"2.0","id":1,"result":{}}`))
+	}))
+	t.Cleanup(s.Close)
+	return s.URL, func() []string { mu.Lock(); defer mu.Unlock(); return tokens }
+}
+
+func TestLogin(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		tokens []string
+		sent   string
+		want   string // of the error; "": none
+	}{
+		{"at once", []string{"good"}, "Bearer good", ""},
+		{"renewed", []string{"old", "good"}, "Bearer old,Bearer good", ""},
+		{"at hand, and renewed", []string{"", "old", "good"}, ",Bearer old,Bearer good", ""},
+		{"none", []string{""}, "", "401 (Unauthorized); run: this"},
+		{"no end of tokens", []string{"1", "2", "3", "4", "good"}, "Bearer 1,Bearer 2,Bearer 3", "401"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			at, seen := guarded(t)
+			l, _, stop := open(t, remote.Server{URL: at, Transport: remote.HTTP, Login: &login{tokens: test.tokens, advice: "run: this"}})
+			_, err := l.Call(t.Context(), "tools/list", []byte(`{"a":1}`))
+			if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
+				t.Errorf("%v, want %q", err, test.want)
+			}
+			if sent := strings.Join(seen(), ","); sent != test.sent {
+				t.Errorf("sent %q, want %q", sent, test.sent)
+			}
+			_ = stop()
+		})
+	}
+}
+
+// The token goes to the host of the server, and to none that it names.
+func TestTokenStays(t *testing.T) {
+	elsewhere, seen := guarded(t)
+	s := httptest.NewServer(http.RedirectHandler(elsewhere, http.StatusTemporaryRedirect))
+	defer s.Close()
+	l, _, _ := open(t, remote.Server{URL: s.URL, Transport: remote.HTTP, Login: &login{tokens: []string{"good"}}})
+	if _, err := l.Call(t.Context(), "tools/list"); err == nil || !strings.Contains(err.Error(), "redirects to") {
+		t.Error(err)
+	}
+	if len(seen()) != 0 {
+		t.Error("the other host was asked")
+	}
+}
+
+// Without a login nothing is added, and nothing is asked.
+func TestNoLogin(t *testing.T) {
+	s := oauthtest.New(t)
+	l, _, _ := open(t, remote.Server{URL: s.Resource, Transport: remote.HTTP})
+	if _, err := l.Call(t.Context(), "tools/list"); err == nil || !strings.Contains(err.Error(), `check "headers"`) {
+		t.Error(err)
+	}
+}

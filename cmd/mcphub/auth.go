@@ -1,0 +1,447 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
+
+	"mcphub/internal/browser"
+	"mcphub/internal/config"
+	"mcphub/internal/exit"
+	"mcphub/internal/layout"
+	"mcphub/internal/oauth"
+	"mcphub/internal/oauth/logins"
+	"mcphub/internal/printable"
+	"mcphub/internal/setup"
+)
+
+// loginTime is how long a person has to log in.
+const loginTime = 10 * time.Minute
+
+func authCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "auth",
+		Short: "Log in at the servers that ask for it",
+		Long: "Logs in at servers that ask for OAuth, and keeps the logins among the secrets: in the\n" +
+			"keyring of the system, or where there is none in a file encrypted by age. The hubs that\n" +
+			"run use them at once, and renew them.",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(authLoginCommand(), authListCommand(), authStatusCommand(), authLogoutCommand())
+	return cmd
+}
+
+// accounts is what the commands about logins work with.
+type accounts struct {
+	setup.Result
+	principal string
+}
+
+func readAccounts(src *setup.Source, principal string) (*accounts, error) {
+	made, err := src.Read(io.Discard, zerolog.Nop()) // what else is wrong with it, validate says
+	if err != nil {
+		return nil, err
+	}
+	known := func(t config.Token) bool { return t.Name == principal }
+	if principal != "" && !slices.ContainsFunc(made.File.HTTP.Tokens, known) {
+		return nil, exit.Errorf(exit.Usage, "--principal: no token of \"http\" in hub.json is called %q", principal)
+	}
+	return &accounts{made, principal}, nil
+}
+
+func principalFlag(cmd *cobra.Command, principal *string) {
+	cmd.Flags().StringVar(principal, "principal", "", "the name of a token of \"http\" whose client the login is for (default: the client on standard input)")
+}
+
+// login is the shape of --json.
+type login struct {
+	Name      string     `json:"name,omitempty"` // of the server in hub.json; none: it is there no more
+	Server    string     `json:"server"`
+	Principal string     `json:"principal,omitempty"`
+	State     string     `json:"state"` // good, expired, over, none
+	Why       string     `json:"why,omitempty"`
+	Advice    string     `json:"advice,omitempty"`
+	Issuer    string     `json:"issuer,omitempty"`
+	Resource  string     `json:"resource,omitempty"`
+	Scopes    []string   `json:"scopes,omitempty"`
+	Missing   []string   `json:"missing,omitempty"` // scopes that the server asked for
+	Made      *time.Time `json:"made,omitempty"`
+	Renewed   *time.Time `json:"renewed,omitempty"`
+	Expires   *time.Time `json:"expires,omitempty"` // the token; it is renewed where Renewable
+	Renewable bool       `json:"renewable"`
+}
+
+// shownLogin tells of a login, and no token.
+func shownLogin(name string, l *logins.Login) login {
+	out := login{
+		Name: name, Server: bareAddress(l.Server), Principal: l.Principal, State: "good", Issuer: l.Issuer, Resource: bareAddress(l.Resource), Scopes: l.Scopes, Missing: l.Wanted,
+		Made: orNone(l.Made), Renewed: orNone(l.Renewed), Expires: orNone(l.Expiry), Renewable: l.Refresh != "" && l.Lost == "",
+	}
+	help := "mcphub auth login " + name + layout.Suffix(" --principal ", l.Principal)
+	switch {
+	case l.Lost != "":
+		out.State, out.Why, out.Advice = "over", l.Lost, help
+	case !l.Expiry.IsZero() && time.Now().After(l.Expiry) && l.Refresh == "":
+		out.State, out.Why, out.Advice = "over", "it has ended, and nothing was given to renew it with", help
+	case !l.Began.IsZero():
+		out.Why = "a renewal was sent, and its answer is not known: it is under way, or was cut off"
+	case len(l.Wanted) > 0:
+		out.Why, out.Advice = "the server asked for more scopes: "+strings.Join(l.Wanted, " "), help
+	case !l.Expiry.IsZero() && time.Now().After(l.Expiry):
+		out.State, out.Why = "expired", "it is renewed with the next call"
+	}
+	if name == "" {
+		out.Advice = ""
+	}
+	return out
+}
+
+func orNone(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &t
+}
+
+// bareAddress leaves out of an address what may be a secret.
+func bareAddress(text string) string {
+	u, err := url.Parse(text)
+	if err != nil {
+		return ""
+	}
+	u.User, u.RawQuery, u.Fragment = nil, "", ""
+	return u.String()
+}
+
+func authLoginCommand() *cobra.Command {
+	src := newSource()
+	var principal string
+	var scopes []string
+	var device, noBrowser, asJSON bool
+	var port int
+	cmd := &cobra.Command{
+		Use:   "login NAME",
+		Short: "Log in at a server",
+		Long: "Finds out where the server has its logins, opens that page in the browser, and keeps what\n" +
+			"comes back. With --device a code is shown, to be entered on any device. A server with\n" +
+			"\"auth\": {\"flow\": \"client\"} needs no person: this tries it, and keeps nothing.",
+		Example: "  mcphub auth login linear\n  mcphub auth login linear --no-browser --port 8976   # over ssh -L 8976:127.0.0.1:8976",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			all, err := readAccounts(src, principal)
+			if err != nil {
+				return err
+			}
+			ctx, cancel := context.WithTimeout(cmd.Context(), loginTime)
+			defer cancel()
+			say := printable.Writer(cmd.OutOrStdout())
+			if asJSON {
+				say = printable.Writer(os.Stderr)
+			}
+			p := person{out: say, opens: !noBrowser}
+			l, err := all.logIn(ctx, args[0], device, oauth.Request{Scopes: scopes, Port: port}, p)
+			switch {
+			case errors.As(err, new(*exit.Error)):
+				return err
+			case err != nil:
+				return exit.Errorf(exit.Failure, "%s: no login: %w", args[0], err)
+			case asJSON:
+				return layout.JSON(cmd.OutOrStdout(), shownLogin(args[0], l))
+			case l.Server == "":
+				fmt.Fprintf(say, "%s takes the client of hub.json. Nothing is kept.\n", args[0])
+			default:
+				fmt.Fprintf(say, "Logged in at %s%s.\n", args[0], printable.Clean(layout.Suffix(" with the scopes ", strings.Join(l.Scopes, " "))))
+			}
+			return nil
+		},
+	}
+	configFlags(cmd, src)
+	principalFlag(cmd, &principal)
+	cmd.Flags().StringSliceVar(&scopes, "scope", nil, "ask for this scope too; repeatable")
+	cmd.Flags().BoolVar(&device, "device", false, "show a code, to be entered on any device")
+	cmd.Flags().BoolVar(&noBrowser, "no-browser", false, "print the address and open no browser")
+	cmd.Flags().IntVar(&port, "port", 0, "the port of this machine to which the browser comes back (default: any)")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the login as JSON, and all else to standard error")
+	return cmd
+}
+
+// person is whoever logs in, at a terminal.
+type person struct {
+	out   io.Writer
+	opens bool // the browser may be opened
+}
+
+func (p person) page(address string) error {
+	if p.opens {
+		err := browser.Open(address)
+		if err == nil {
+			fmt.Fprintf(p.out, "The login is open in your browser. If it is not, open this page there:\n%s\n", address)
+			return nil
+		}
+		fmt.Fprintf(p.out, "No browser was opened: %v.\n", err)
+	}
+	fmt.Fprintf(p.out, "Open this page in a browser on this machine:\n%s\n", address)
+	return nil
+}
+
+func (p person) code(d oauth.DeviceCode) {
+	fmt.Fprintf(p.out, "Open this page on any device, and enter the code %s:\n%s\n", d.Code, d.Address)
+	if d.Full != "" {
+		fmt.Fprintf(p.out, "Or open this one, which has it already:\n%s\n", d.Full)
+	}
+}
+
+// logIn logs in, and keeps the login. One of the client itself is not kept, and has no
+// Server.
+func (a *accounts) logIn(ctx context.Context, name string, device bool, r oauth.Request, p person) (*logins.Login, error) {
+	account, err := a.Account(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	c, err := oauth.New(setup.LoginSettings(&account.Spec))
+	if err != nil {
+		return nil, err
+	}
+	ch, asked, err := c.Probe(ctx, account.Headers)
+	if err != nil {
+		return nil, err
+	}
+	at, err := c.Discover(ctx, ch)
+	if err != nil {
+		if !asked {
+			err = fmt.Errorf("the server does not ask for one, and %w", err)
+		}
+		return nil, err
+	}
+	if account.Auth.Machine {
+		g, err := c.Machine(ctx, at)
+		if err != nil {
+			return nil, err
+		}
+		return &logins.Login{Grant: *g}, nil
+	}
+	if was, err := a.Logins.Find(ctx, account.URL, a.principal); err == nil && was.Issuer == at.Meta.Issuer {
+		r.Earlier = &was.Identity
+		if r.Scopes = append(r.Scopes, was.Wanted...); len(r.Scopes) > 0 {
+			r.Scopes = append(r.Scopes, was.Scopes...) // more, and not others
+		}
+	}
+	var g *oauth.Grant
+	if device || account.Flow == config.FlowDevice {
+		g, err = c.Device(ctx, at, r, p.code)
+	} else {
+		g, err = c.Browser(ctx, at, r, p.page)
+	}
+	if err != nil {
+		return nil, err
+	}
+	l := &logins.Login{Grant: *g, Server: account.URL, Principal: a.principal, Made: time.Now().UTC()}
+	return l, a.Logins.Keep(context.WithoutCancel(ctx), l)
+}
+
+// all are the logins that are kept, by name where hub.json has their servers.
+func (a *accounts) all(ctx context.Context) ([]login, error) {
+	names := map[string]string{}
+	for i := range a.Hub.Children {
+		if account, err := a.Account(ctx, a.Hub.Children[i].Spec.Name); err == nil {
+			names[account.URL] = account.Name
+		}
+	}
+	kept, why, err := a.Logins.List(ctx)
+	if err != nil {
+		return nil, exit.Errorf(exit.Failure, "%w", err)
+	}
+	if why != "" {
+		fmt.Fprintln(os.Stderr, printable.Clean("the encrypted file alone is read: "+why))
+	}
+	out := []login{}
+	for i := range kept {
+		out = append(out, shownLogin(names[kept[i].Server], &kept[i]))
+	}
+	return out, nil
+}
+
+func authListCommand() *cobra.Command {
+	src := newSource()
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List the logins that are kept",
+		Long:  "Lists the logins that are kept, also those of servers that hub.json names no more. Asks nobody.",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			a, err := readAccounts(src, "")
+			if err != nil {
+				return err
+			}
+			all, err := a.all(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return showLogins(cmd.OutOrStdout(), all, asJSON)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	configFlags(cmd, src)
+	return cmd
+}
+
+func showLogins(out io.Writer, all []login, asJSON bool) error {
+	if asJSON {
+		return layout.JSON(out, all)
+	}
+	t := layout.Table(printable.Writer(out))
+	for _, l := range all {
+		name := l.Name
+		if name == "" {
+			name = l.Server
+		}
+		why := l.Why
+		if l.Advice != "" {
+			why += "; run: " + l.Advice
+		}
+		layout.Row(t, name, l.Principal, l.State, l.Issuer, strings.TrimPrefix(why, "; "))
+	}
+	return t.Flush()
+}
+
+func authStatusCommand() *cobra.Command {
+	src := newSource()
+	var asJSON bool
+	var principal string
+	cmd := &cobra.Command{
+		Use:   "status [NAME]",
+		Short: "Show which servers have a login, and what to do about those that have none",
+		Long: "Shows the servers of hub.json that say \"auth\" or have a login. Asks nobody. With a name the\n" +
+			"exit status is 5 where the server has no login, and 1 where its login is over.",
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			a, err := readAccounts(src, principal)
+			if err != nil {
+				return err
+			}
+			only := ""
+			if len(args) == 1 {
+				only = args[0]
+				if _, err := a.Account(cmd.Context(), only); err != nil {
+					return err
+				}
+			}
+			all, err := a.status(cmd.Context(), only)
+			if err != nil {
+				return err
+			}
+			if err := showLogins(cmd.OutOrStdout(), all, asJSON); err != nil || only == "" {
+				return err
+			}
+			switch all[0].State {
+			case "none":
+				return &exit.Error{Code: exit.NotFound}
+			case "over":
+				return &exit.Error{Code: exit.Failure}
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	configFlags(cmd, src)
+	principalFlag(cmd, &principal)
+	return cmd
+}
+
+// status is one line for each server of hub.json that has to do with logins; for only
+// one of them, where it is named.
+func (a *accounts) status(ctx context.Context, only string) ([]login, error) {
+	kept, err := a.all(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := []login{}
+	for i := range a.Hub.Children {
+		spec := &a.Hub.Children[i].Spec
+		if spec.URL == "" || only != "" && spec.Name != only {
+			continue
+		}
+		found := false
+		for _, l := range kept {
+			if l.Name == spec.Name && l.Principal == a.principal {
+				out, found = append(out, l), true
+			}
+		}
+		switch {
+		case found:
+		case spec.Auth.Machine:
+			out = append(out, login{Name: spec.Name, Server: bareAddress(spec.URL), State: "good", Why: "the client of hub.json logs in itself"})
+		case spec.Auth.Asked || only != "":
+			out = append(out, login{Name: spec.Name, Server: bareAddress(spec.URL), Principal: a.principal, State: "none", Advice: "mcphub auth login " + spec.Name + layout.Suffix(" --principal ", a.principal)})
+		}
+	}
+	return out, nil
+}
+
+func authLogoutCommand() *cobra.Command {
+	src := newSource()
+	var principal string
+	cmd := &cobra.Command{
+		Use:   "logout NAME",
+		Short: "Give a login back and forget it",
+		Long: "Tells the authorization server that the login is not needed any more, where it takes such\n" +
+			"requests, and forgets it. NAME may be the address of a server that hub.json names no more,\n" +
+			"as auth list shows it.",
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			a, err := readAccounts(src, principal)
+			if err != nil {
+				return err
+			}
+			return a.logOut(cmd.Context(), cmd.OutOrStdout(), args[0])
+		},
+	}
+	configFlags(cmd, src)
+	principalFlag(cmd, &principal)
+	return cmd
+}
+
+func (a *accounts) logOut(ctx context.Context, out io.Writer, name string) error {
+	server, set := name, oauth.Settings{Server: name, Name: name}
+	if !strings.Contains(name, "://") {
+		account, err := a.Account(ctx, name)
+		if err != nil {
+			return err
+		}
+		server, set = account.URL, setup.LoginSettings(&account.Spec)
+	}
+	l, err := a.Logins.Forget(ctx, server, a.principal)
+	switch {
+	case errors.Is(err, logins.ErrNone):
+		return exit.Errorf(exit.NotFound, "%s has no login", name)
+	case err != nil:
+		return exit.Errorf(exit.Failure, "%w", err)
+	}
+	told := "the authorization server was not told: it takes no such requests"
+	if l != nil {
+		c, err := oauth.New(set)
+		done := false
+		if err == nil {
+			done, err = c.Revoke(ctx, &l.Grant)
+		}
+		switch {
+		case err != nil:
+			told = "the authorization server was not told: " + err.Error()
+		case done:
+			told = "the authorization server has ended it"
+		}
+	}
+	fmt.Fprintf(out, "The login of %s is forgotten; %s.\n", name, printable.Clean(told))
+	return nil
+}

@@ -1,0 +1,216 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"mcphub/internal/config"
+	"mcphub/internal/doctor"
+	"mcphub/internal/exit"
+	"mcphub/internal/layout"
+	"mcphub/internal/printable"
+	"mcphub/internal/setup"
+)
+
+func doctorCommand() *cobra.Command {
+	src := setup.Source{}
+	var logs logFlags
+	var roots []string
+	var timeout time.Duration
+	var asJSON, verbose bool
+	cmd := &cobra.Command{
+		Use:   "doctor [SERVER...]",
+		Short: "Try everything, and say what is wrong and what mends it",
+		Long: "Starts each server as serve does and asks it for its tools, then looks at hub.json, the\n" +
+			"clients on this machine, the system and the hubs that run. Says for each finding what\n" +
+			"mends it, as a command where there is one, and changes nothing. All that it starts has\n" +
+			"ended when it returns. With names it tries those servers alone.\n\n" +
+			"Prints one line where all is well. The exit status is 3 where hub.json has an error, 1\n" +
+			"where there is another error, 0 where there are warnings at the most.",
+		Example:           "  mcphub doctor\n  mcphub doctor github -v\n  mcphub doctor --json",
+		ValidArgsFunction: completeServers,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			src.Version = buildVersion()
+			log, err := logs.logger(os.Stderr)
+			if err != nil {
+				return err
+			}
+			var w clientWork
+			w.config = src.Config
+			if err := w.look(cmd); err != nil {
+				return err
+			}
+			given, err := absolute(roots)
+			if err != nil {
+				return err
+			}
+			o := doctor.Options{Source: &src, Servers: args, Roots: given, Timeout: timeout, Log: log, Clients: w.env}
+			if o.Own, err = w.hub(false); err != nil {
+				return err
+			}
+			if w.store != nil {
+				if o.Changed, err = w.store.Known(); err != nil {
+					o.Changed = nil // what is recorded of no client was changed by none
+				}
+			}
+			found, err := doctor.Examine(cmd.Context(), o)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				if err := layout.JSON(cmd.OutOrStdout(), found); err != nil {
+					return exit.Failed(err)
+				}
+			} else {
+				diagnosis{printable.Writer(cmd.OutOrStdout()), verbose}.show(found)
+			}
+			return diagnosed(found)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON object; its shape is stable")
+	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "notes too, and what was looked at")
+	cmd.Flags().StringArrayVar(&roots, "root", nil, "a directory in scope while the servers run; may be repeated. Without one those of hub.json count, else the working directory")
+	cmd.Flags().DurationVar(&timeout, "timeout", 2*time.Minute, "for all servers together")
+	configFlags(cmd, &src)
+	logs.register(cmd, "error")
+	return cmd
+}
+
+// diagnosed is the exit status.
+func diagnosed(r *doctor.Report) error {
+	errs := r.Count(config.SeverityError)
+	if errs == 0 {
+		return nil
+	}
+	text := several(errs, "error")
+	if n := r.Count(config.SeverityWarning); n > 0 {
+		text += ", " + several(n, "warning")
+	}
+	inFile := slices.ContainsFunc(r.Findings, func(f doctor.Finding) bool {
+		return f.Group == doctor.Configuration && f.Severity == config.SeverityError.String()
+	})
+	if inFile {
+		return exit.Errorf(exit.Config, "%s", text)
+	}
+	return exit.Errorf(exit.Failure, "%s", text)
+}
+
+// diagnosis writes a report for people.
+type diagnosis struct {
+	w       io.Writer
+	verbose bool
+}
+
+func (d diagnosis) show(r *doctor.Report) {
+	if d.verbose {
+		d.looked(r)
+	}
+	for _, group := range doctor.Groups {
+		headed := false
+		for i := range r.Findings {
+			f := &r.Findings[i]
+			if f.Group != group || f.Severity == config.SeverityNote.String() && !d.verbose {
+				continue
+			}
+			if !headed {
+				fmt.Fprintln(d.w, group)
+				headed = true
+			}
+			d.finding(f)
+		}
+	}
+	if r.Count(config.SeverityError) > 0 {
+		return // the error says how many
+	}
+	tools := 0
+	for i := range r.Servers {
+		tools += r.Servers[i].Tools
+	}
+	text := "ok"
+	if n := r.Count(config.SeverityWarning); n > 0 {
+		text = several(n, "warning")
+	}
+	text += fmt.Sprintf(": %s with %s", several(len(r.Servers), "server"), several(tools, "tool"))
+	if r.System != nil {
+		text += ", " + several(len(r.Clients), "client")
+	}
+	if n := r.Count(config.SeverityNote); n > 0 && !d.verbose {
+		text += fmt.Sprintf("; %s, which -v shows", several(n, "note"))
+	}
+	fmt.Fprintln(d.w, text)
+}
+
+// finding writes one: what, where, what was said, what to do.
+func (d diagnosis) finding(f *doctor.Finding) {
+	line := func(mark, text string) {
+		if text != "" {
+			fmt.Fprintf(d.w, "           %s%s\n", mark, printable.Escape(text, 1000))
+		}
+	}
+	fmt.Fprintf(d.w, "  %-7s  %s%s\n", f.Severity, printable.Escape(layout.When(f.Subject != "" && f.Group != doctor.Hubs, f.Subject+": ")+f.Text, 1000), layout.When(f.At != "", " ("+printable.Escape(f.At, 300)+")"))
+	for _, said := range f.Details {
+		line("| ", said)
+	}
+	line("cure: ", f.Cure)
+	line("run:  ", f.Command)
+}
+
+// looked writes what was looked at.
+func (d diagnosis) looked(r *doctor.Report) {
+	t := layout.Table(d.w)
+	layout.Row(t, "SERVER", "STATE", "TOOLS", "TOKENS", "RUNS ON", "COMMAND")
+	for i := range r.Servers {
+		s := &r.Servers[i]
+		on := "-"
+		if s.Interpreter != nil {
+			on = s.Interpreter.Name + " " + cmp.Or(s.Interpreter.Version, "?") + layout.Suffix(", wants ", s.Interpreter.Wants)
+		}
+		layout.Row(t, printable.Escape(s.Name, 30), s.State, number(s.Tools), number(s.Tokens), printable.Escape(on, 60), printable.Escape(cmp.Or(s.URL, s.Command), 80))
+	}
+	_ = t.Flush()
+	for i := range r.Servers {
+		if s := &r.Servers[i]; len(s.Environment) > 0 {
+			fmt.Fprintf(d.w, "%s gets the variables %s\n", printable.Escape(s.Name, 30), printable.Escape(strings.Join(s.Environment, " "), 2000))
+		}
+	}
+	if r.System == nil {
+		return
+	}
+	fmt.Fprintln(d.w)
+	t = layout.Table(d.w)
+	layout.Row(t, "CLIENT", "HUB", "ROOTS", "FILE")
+	for i := range r.Clients {
+		c := &r.Clients[i]
+		roots := "none"
+		if c.GivesRoots {
+			roots = "it gives them"
+		} else if len(c.Roots) > 0 {
+			roots = strings.Join(c.Roots, ", ")
+		}
+		layout.Row(t, c.Title, cmp.Or(printable.Escape(c.Registered, 30), "-"), printable.Escape(roots, 100), printable.Escape(cmp.Or(c.File, "-"), 200))
+	}
+	_ = t.Flush()
+	m := r.System
+	fmt.Fprintln(d.w)
+	t = layout.Table(d.w)
+	layout.Row(t, "hub.json", cmp.Or(r.Config, "none: the embedded filesystem server is served"))
+	layout.Row(t, "workspace roots", cmp.Or(strings.Join(m.Roots, ", "), "none: they come from the client"))
+	layout.Row(t, "secrets", m.Secrets+layout.Suffix(": ", m.Why))
+	layout.Row(t, "Landlock", layout.When(m.Landlock > 0, fmt.Sprintf("ABI %d", m.Landlock))+layout.When(m.Landlock == 0, "not there"))
+	layout.Row(t, "guardian", layout.When(m.Guardian, "yes")+layout.When(!m.Guardian, "no"))
+	for _, f := range [][2]string{{"state", m.State}, {"audit", m.Audit}, {"logs", m.Logs}, {"cache", m.Cache}} {
+		layout.Row(t, f[0], cmp.Or(printable.Escape(f[1], 200), "-"))
+	}
+	for _, h := range r.Hubs {
+		layout.Row(t, "hub", fmt.Sprintf("%d, version %s, %s", h.PID, printable.Escape(h.Version, 40), cmp.Or(printable.Escape(h.Config, 200), "no hub.json")))
+	}
+	_ = t.Flush()
+	fmt.Fprintln(d.w)
+}

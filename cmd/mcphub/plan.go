@@ -1,0 +1,282 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
+
+	"mcphub/hub"
+	"mcphub/internal/admin"
+	"mcphub/internal/config"
+	"mcphub/internal/exit"
+	"mcphub/internal/layout"
+	"mcphub/internal/printable"
+	"mcphub/internal/replay"
+	"mcphub/internal/setup"
+)
+
+func planCommand() *cobra.Command {
+	src := newSource()
+	var asJSON bool
+	var days int
+	cmd := &cobra.Command{
+		Use:   "plan [FILE]",
+		Short: "Say what a changed hub.json would start, stop, restart, allow and refuse",
+		Long: "Says what would happen if hub.json read as FILE does: which servers the hubs that run would\n" +
+			"start, stop and restart, which tools would appear and vanish, and which calls of the last\n" +
+			"days would be decided otherwise. Nothing is changed or started. Without FILE it looks at\n" +
+			"hub.json itself, where the hubs have not read it again yet. Where no hub runs, FILE is\n" +
+			"compared with hub.json. The exit status is 3 where a reload would refuse the file.",
+		Example: "  cp ~/.config/mcphub/hub.json new.json && $EDITOR new.json\n" +
+			"  mcphub plan new.json\n" +
+			"  mcphub plan --days 30 --json new.json",
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if days < 0 {
+				return exit.Errorf(exit.Usage, "--days: %d is less than none", days)
+			}
+			p := planWork{src: src, say: printable.Writer(cmd.ErrOrStderr()), days: days, out: planReport{Plans: []hubPlan{}, Problems: []problem{}}}
+			if len(args) == 1 {
+				var err error
+				if p.out.File, err = filepath.Abs(args[0]); err != nil {
+					return exit.Failed(err)
+				}
+			}
+			if err := p.make(cmd.Context()); err != nil {
+				return err
+			}
+			out := cmd.OutOrStdout()
+			if asJSON {
+				if err := layout.JSON(out, p.out); err != nil {
+					return exit.Failed(err)
+				}
+			} else {
+				p.out.show(printable.Writer(out))
+			}
+			return p.out.outcome()
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON object; its shape is stable")
+	cmd.Flags().IntVar(&days, "days", 7, "how many days of recorded calls are asked about; 0: none")
+	configFlags(cmd, src)
+	return cmd
+}
+
+// planReport is the result of plan; the shape of --json.
+type planReport struct {
+	Config   string        `json:"config"`
+	File     string        `json:"file,omitempty"` // that would stand in its place; "": it itself
+	Plans    []hubPlan     `json:"plans"`          // one for each hub that runs on it; one without a pid where none does
+	Calls    *plannedCalls `json:"calls,omitempty"`
+	Problems []problem     `json:"problems"`
+}
+
+type hubPlan struct {
+	PID int `json:"pid,omitempty"`
+	admin.Plan
+	Error string `json:"error,omitempty"` // why this hub would keep what it has
+}
+
+type plannedCalls struct {
+	Days    int             `json:"days"`
+	Judged  int             `json:"judged"`
+	Changed int             `json:"changed"`
+	Unsure  int             `json:"unsure"`
+	Groups  []replay.Change `json:"groups"`
+}
+
+type planWork struct {
+	src  *setup.Source
+	say  io.Writer
+	days int
+	out  planReport
+}
+
+func (p *planWork) make(ctx context.Context) error {
+	path, _, err := (&clientWork{config: p.src.Config}).hubFile()
+	if err != nil {
+		return err
+	}
+	p.out.Config = path
+	then := *p.src
+	then.Config, then.Text = path, p.out.File
+	found, err := then.Check(p.say)
+	if err != nil {
+		return err
+	}
+	for _, problem := range found.Problems {
+		p.out.Problems = append(p.out.Problems, toProblem(problem))
+	}
+	if !found.Whole {
+		return nil // outcome says it
+	}
+	on, err := hubsOn(ctx, p.say, path)
+	if err != nil && p.out.File == "" {
+		return exit.Errorf(exit.NoHub, "%w. Where none runs, name the changed file: mcphub plan FILE", err)
+	}
+	for _, h := range on {
+		plan := hubPlan{PID: h.report.PID}
+		if plan.Plan, err = h.Plan(ctx, p.out.File); err != nil {
+			plan.Error = err.Error()
+		}
+		p.out.Plans = append(p.out.Plans, plan)
+	}
+	was, err := p.src.Read(io.Discard, zerolog.Nop())
+	switch {
+	case len(on) > 0 && (err != nil || p.out.File == "" || !allGoBy(on)):
+		was = setup.Result{} // nobody but the hubs knows what is in force
+	case err != nil:
+		return exit.Errorf(exit.Config, "%s cannot be read, so there is nothing to compare with: %w", path, err)
+	case len(on) == 0:
+		h, err := hub.New(was.Hub)
+		if err != nil {
+			return exit.Failed(err)
+		}
+		plan := hubPlan{}
+		if plan.Servers, err = h.Plan(found.Hub); err != nil {
+			return exit.Failed(err)
+		}
+		p.out.Plans = append(p.out.Plans, plan)
+	}
+	return p.calls(&was, &found.Result)
+}
+
+// allGoBy reports whether all hubs go by their hub.json as it reads now.
+func allGoBy(on []runningHub) bool {
+	return !slices.ContainsFunc(on, func(h runningHub) bool { return h.report.Config.Error != "" || h.report.Config.Waiting != "" })
+}
+
+// calls asks about the recorded calls. Where it is not known what is in force, what
+// was recorded is compared with what would be.
+func (p *planWork) calls(was, then *setup.Result) error {
+	if p.days == 0 || then.Audit == "" {
+		return nil
+	}
+	now, _ := then.Hub.Checker.Policy()
+	c := replay.Comparison{Now: &now, Served: then.Hub.Wanted()}
+	if was.Hub.Checker != nil {
+		info, _ := was.Hub.Checker.Policy()
+		c.Was, c.WasServed = &info, was.Hub.Wanted()
+	}
+	done, err := c.Run(then.Audit, time.Now().AddDate(0, 0, -p.days))
+	if err != nil && !os.IsNotExist(err) {
+		return exit.Failed(err)
+	}
+	p.out.Calls = &plannedCalls{Days: p.days, Judged: done.Judged, Changed: done.Changed, Unsure: done.Unsure, Groups: append([]replay.Change{}, done.Groups...)}
+	return nil
+}
+
+func (p *planReport) outcome() error {
+	if len(p.Plans) == 0 {
+		return exit.Errorf(exit.Config, "a reload would refuse this; what is in force would stay")
+	}
+	for _, h := range p.Plans {
+		if h.Error != "" {
+			return exit.Errorf(exit.Config, "hub %d would refuse this; what is in force there would stay", h.PID)
+		}
+	}
+	return nil
+}
+
+// mostShown is how many kinds of calls, and how many tools of a server, are shown to
+// people.
+const mostShown = 10
+
+func (p *planReport) show(w io.Writer) {
+	for i, h := range p.Plans {
+		if h.Error != "" {
+			fmt.Fprintf(w, "hub %d would refuse it:\n  %s\n", h.PID, strings.ReplaceAll(h.Error, "\n", "\n  "))
+			continue
+		}
+		if i > 0 && reflect.DeepEqual(h.Plan, p.Plans[i-1].Plan) {
+			fmt.Fprintf(w, "hub %d: the same\n", h.PID)
+			continue
+		}
+		if h.PID != 0 {
+			fmt.Fprintf(w, "hub %d:\n", h.PID)
+		}
+		showPlan(w, h.Plan)
+	}
+	if c := p.Calls; c != nil {
+		c.show(w)
+	}
+	for _, problem := range p.Problems {
+		if problem.Severity == config.SeverityNote.String() {
+			continue
+		}
+		where := problem.File
+		if problem.Line > 0 {
+			where = fmt.Sprintf("%s:%d", where, problem.Line)
+		}
+		fmt.Fprintf(w, "%s: %s: %s%s\n", problem.Severity, where, problem.Text, layout.Suffix("; ", problem.Hint)+layout.Suffix("; ", problem.Command))
+	}
+}
+
+func showPlan(w io.Writer, plan admin.Plan) {
+	stays := 0
+	for i := range plan.Servers {
+		s := &plan.Servers[i]
+		if s.Change == hub.PlanStays {
+			stays++
+			continue
+		}
+		fmt.Fprintf(w, "  %-9s %s%s%s%s\n", s.Change, s.Server, layout.Suffix(": ", s.Why),
+			ending(s.Processes),
+			layout.When(s.Unknown, "; its tools are known once it has started"))
+	}
+	if stays == len(plan.Servers) {
+		fmt.Fprintln(w, "  no server starts, stops or restarts")
+	}
+	for i := range plan.Servers {
+		s := &plan.Servers[i]
+		showTools(w, "+", s.Appear)
+		if !s.Unknown {
+			showTools(w, "-", s.Vanish)
+		}
+	}
+	for _, key := range plan.AfterRestart {
+		fmt.Fprintf(w, "  %s takes effect when the hub is started anew\n", key)
+	}
+}
+
+// ending says how many processes end.
+func ending(n int) string {
+	switch n {
+	case 0:
+		return ""
+	case 1:
+		return "; 1 process ends once its calls have"
+	}
+	return fmt.Sprintf("; %d processes end once their calls have", n)
+}
+
+func showTools(w io.Writer, sign string, names []string) {
+	for _, name := range names[:min(len(names), mostShown)] {
+		fmt.Fprintf(w, "  %s tool %s\n", sign, printable.Escape(name, 200))
+	}
+	if more := len(names) - mostShown; more > 0 {
+		fmt.Fprintf(w, "  %s %s more\n", sign, several(more, "tool"))
+	}
+}
+
+func (c *plannedCalls) show(w io.Writer) {
+	fmt.Fprintf(w, "  of %s in %s, %d would be decided otherwise%s\n", several(c.Judged, "recorded call"), several(c.Days, "day"), c.Changed,
+		layout.When(c.Unsure > 0, fmt.Sprintf(", %d may be", c.Unsure)))
+	for i := range c.Groups[:min(len(c.Groups), mostShown)] {
+		g := &c.Groups[i]
+		fmt.Fprintf(w, "    %6d  %s %s: %s becomes %s (%s)%s%s\n", g.Count, printable.Escape(g.Server, 100), printable.Escape(g.Tool, 100), g.Was, g.Now, printable.Escape(g.By, 100),
+			layout.Suffix(", such as ", printable.Escape(strings.Join(g.Example.Paths, " "), 200)), layout.Suffix("; not known: ", printable.Escape(g.Unsure, 200)))
+	}
+	if more := len(c.Groups) - mostShown; more > 0 {
+		fmt.Fprintf(w, "    and %s more; --json shows all\n", several(more, "kind"))
+	}
+}

@@ -1,0 +1,150 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"mcphub/hub"
+	"mcphub/internal/admin"
+	"mcphub/internal/exit"
+	"mcphub/internal/layout"
+	"mcphub/internal/printable"
+	"mcphub/internal/setup"
+)
+
+func restartCommand() *cobra.Command {
+	var config string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "restart NAME",
+		Short: "Start a server anew in the hubs that run",
+		Long: "Stops a server in every hub that runs on this hub.json, and starts it anew where it ran.\n" +
+			"Calls under way end in the old process, those that come go to the new one. Failures before\n" +
+			"count no longer. The exit status is 9 where no hub runs on the file, 5 where none of them\n" +
+			"serves the server, 1 where it does not start.",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: completeServers,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			path, _, err := (&clientWork{config: config}).hubFile()
+			if err != nil {
+				return err
+			}
+			done, err := restartServer(cmd.Context(), printable.Writer(cmd.ErrOrStderr()), path, args[0])
+			if err != nil {
+				return err
+			}
+			out := cmd.OutOrStdout()
+			if asJSON {
+				if err := layout.JSON(out, done); err != nil {
+					return exit.Failed(err)
+				}
+			} else {
+				done.show(printable.Writer(out))
+			}
+			return done.outcome()
+		},
+	}
+	cmd.Flags().StringVarP(&config, "config", "c", "", "hub.json that the hubs run on (default: $MCPHUB_CONFIG, then mcphub/hub.json in the user's configuration folder)")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON object; its shape is stable")
+	return cmd
+}
+
+// restarts is the result of restart; the shape of --json.
+type restarts struct {
+	Config string       `json:"config"`
+	Server string       `json:"server"`
+	Hubs   []restartHub `json:"hubs"`
+}
+
+type restartHub struct {
+	PID int `json:"pid"`
+	hub.Restarted
+}
+
+// runningHub is a hub that can be asked, with what it said of itself.
+type runningHub struct {
+	admin.Hub
+	report admin.Report
+}
+
+// hubsOn finds the hubs that run on a hub.json. Those that do not answer are told of
+// on w: they may run on it too.
+func hubsOn(ctx context.Context, w io.Writer, path string) (on []runningHub, err error) {
+	for _, h := range findHubs(w, setup.SocketFolders(os.Getenv)) {
+		r, err := h.Status(ctx)
+		switch {
+		case err != nil:
+			fmt.Fprintf(w, "mcphub: no answer from %s: %s\n", h.Socket, err)
+		case r.Config.Path == path:
+			on = append(on, runningHub{h, r})
+		}
+	}
+	if len(on) == 0 {
+		return nil, exit.Errorf(exit.NoHub, "no hub runs on %s; mcphub status shows those that run", path)
+	}
+	slices.SortFunc(on, func(a, b runningHub) int { return a.report.Started.Compare(b.report.Started) })
+	return on, nil
+}
+
+func restartServer(ctx context.Context, say io.Writer, path, name string) (restarts, error) {
+	done := restarts{Config: path, Server: name, Hubs: []restartHub{}}
+	on, err := hubsOn(ctx, say, path)
+	if err != nil {
+		return done, err
+	}
+	var served []string
+	for _, h := range on {
+		for _, c := range h.report.Children {
+			served = append(served, c.Server)
+		}
+	}
+	if !contains(served, name) {
+		for _, s := range on[0].report.NotServed {
+			if s.Server == name {
+				return done, exit.Errorf(exit.NotFound, "%s is not served: %s; mcphub validate says what to do", name, s.Reason)
+			}
+		}
+		return done, isAmong("the hub on "+path, name, served)
+	}
+	for _, h := range on {
+		r := restartHub{PID: h.report.PID}
+		if r.Restarted, err = h.Restart(ctx, name); err != nil {
+			r.Error = err.Error()
+		}
+		done.Hubs = append(done.Hubs, r)
+	}
+	return done, nil
+}
+
+func (r *restarts) show(w io.Writer) {
+	for _, h := range r.Hubs {
+		switch {
+		case h.Error != "":
+			fmt.Fprintf(w, "hub %d: %s is not ready: %s\n", h.PID, r.Server, h.Error)
+		case h.Processes == 0:
+			fmt.Fprintf(w, "hub %d: %s did not run; the next call starts it\n", h.PID, r.Server)
+		case h.Processes == 1:
+			fmt.Fprintf(w, "hub %d: %s restarted\n", h.PID, r.Server)
+		default:
+			fmt.Fprintf(w, "hub %d: %s restarted, %d processes\n", h.PID, r.Server, h.Processes)
+		}
+	}
+}
+
+func (r *restarts) outcome() error {
+	failed := 0
+	for _, h := range r.Hubs {
+		if h.Error != "" {
+			failed++
+		}
+	}
+	if failed > 0 {
+		return exit.Errorf(exit.Failure, "%s is not ready in %d of %d hubs; mcphub logs %s shows what it wrote", r.Server, failed, len(r.Hubs), r.Server)
+	}
+	return nil
+}

@@ -1,0 +1,238 @@
+package e2e
+
+import (
+	"bufio"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	gosdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"mcphub/e2e/ide"
+	"mcphub/internal/oauth/oauthtest"
+)
+
+var page = regexp.MustCompile(`^https?://\S+$`)
+
+// auth runs one command of mcphub. visit is given each address that it prints alone on a line.
+func (w *world) auth(visit func(address string), args ...string) (said string, err error) {
+	w.t.Helper()
+	cmd := exec.Command(mcphub(w.t), append([]string{"auth"}, args...)...)
+	cmd.Env, cmd.Dir = w.env("DBUS_SESSION_BUS_ADDRESS=unix:path="+w.path("no-bus")), w.home
+	out, err := cmd.StdoutPipe()
+	must(w.t, err)
+	cmd.Stderr = cmd.Stdout
+	must(w.t, cmd.Start())
+	var b strings.Builder
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		b.WriteString(lines.Text() + "\n")
+		if page.MatchString(lines.Text()) && visit != nil {
+			visit(lines.Text())
+		}
+	}
+	err = cmd.Wait()
+	return b.String(), err
+}
+
+// visitor opens what a login prints, as a browser does.
+func visitor(t testing.TB) func(address string) {
+	return func(address string) {
+		if err := oauthtest.Visit(t.Context(), address); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// whoami calls the server's tool, which says whose token it saw; what is wrong instead where it cannot.
+func (s *session) whoami() string {
+	s.t.Helper()
+	r, err := s.Tool(s.ctx(), "protected__whoami", "{}")
+	if err != nil {
+		return err.Error() + " " + s.call("list-tools", "{}").Text
+	}
+	return r.Text
+}
+
+// whoamiOver is whoami over HTTP, for who has this token.
+func whoamiOver(t *testing.T, hub, token string) func() string {
+	t.Helper()
+	web := &http.Client{Transport: bearer{token, &http.Transport{}}}
+	s, err := gosdk.NewClient(&gosdk.Implementation{Name: "go-sdk", Version: "1"}, nil).Connect(t.Context(), &gosdk.StreamableClientTransport{Endpoint: hub, HTTPClient: web}, nil)
+	must(t, err)
+	t.Cleanup(func() {
+		_ = s.Close()
+		web.CloseIdleConnections()
+	})
+	return func() string {
+		r, err := s.CallTool(t.Context(), &gosdk.CallToolParams{Name: "whoami", Arguments: obj{}})
+		if err != nil {
+			if r, err = s.CallTool(t.Context(), &gosdk.CallToolParams{Name: "list-tools", Arguments: obj{}}); err != nil {
+				return err.Error()
+			}
+		}
+		if text, ok := r.Content[0].(*gosdk.TextContent); ok {
+			return text.Text
+		}
+		return ""
+	}
+}
+
+// A server asks for a login: the hub says the command, the command logs in, the hub goes on. The token is renewed when it
+// ends, more rights are asked for by the command, and no token is seen anywhere but where it belongs.
+func TestLogin(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	as := oauthtest.New(t)
+	config := w.config(obj{"protected": obj{"url": as.Resource, "type": "http"}}, obj{"audit": obj{"arguments": true}, "secrets": obj{"store": "file"}})
+	var said strings.Builder
+	auth := func(args ...string) string {
+		t.Helper()
+		out, err := w.auth(visitor(t), append(args, "--config", config)...)
+		fmt.Fprintf(&said, "%q: %v\n%s", args, err, out)
+		return out
+	}
+	s := w.start(ide.Options{Command: mcphub(t), Args: []string{"serve", "--config", config, "--log-level", "trace"},
+		Env: w.env("DBUS_SESSION_BUS_ADDRESS=unix:path=" + w.path("no-bus")), Roots: ide.Folders(w.project)})
+	s.initialize()
+	expect := func(want string) {
+		t.Helper()
+		var got string
+		if !within(waitLimit, func() bool { got = s.whoami(); return strings.Contains(got, want) }) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+		fmt.Fprintln(&said, got)
+	}
+	expect("run: mcphub auth login protected")
+	if out := auth("status", "protected"); !strings.Contains(out, "run: mcphub auth login protected") {
+		t.Error(out)
+	}
+	if out := auth("login", "protected", "--no-browser"); !strings.Contains(out, "Logged in at protected") {
+		t.Fatal(out)
+	}
+	expect("alice")
+	as.Expire()
+	expect("alice")
+	if n := as.Rotations(); n != 1 {
+		t.Errorf("the login was renewed %d times", n)
+	}
+	as.Scope = "more"
+	expect("scopes more; run: mcphub auth login protected")
+	if out := auth("list"); !strings.Contains(out, "the server asked for more scopes: more") {
+		t.Error(out)
+	}
+	auth("login", "protected", "--no-browser")
+	expect("alice")
+	if out := auth("status", "--json"); !strings.Contains(out, `"state": "good"`) || !strings.Contains(out, `"more"`) {
+		t.Error(out)
+	}
+	status := exec.Command(mcphub(t), "status", "--json")
+	status.Env = w.env()
+	out, _ := status.CombinedOutput()
+	said.Write(out)
+	for _, name := range []string{"cmdline", "environ"} {
+		if raw, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(s.PID()), name)); err == nil {
+			said.Write(raw)
+		}
+	}
+	if out := auth("logout", "protected"); !strings.Contains(out, "has ended it") || as.Revoked() != 1 {
+		t.Error(out)
+	}
+	expect("run: mcphub auth login protected")
+	if as.Twice() != 0 {
+		t.Error("a token was used twice")
+	}
+	// The control: the canary is in the tokens of the calls that were seen, so they are what is searched for.
+	if len(as.Calls()) == 0 || strings.Contains(said.String(), oauthtest.Canary) {
+		t.Errorf("a token was shown:\n%s", said.String())
+	}
+	must(t, filepath.WalkDir(w.dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		raw, err := os.ReadFile(path)
+		if strings.Contains(string(raw), oauthtest.Canary) {
+			t.Errorf("%s holds a token", path)
+		}
+		return err
+	}))
+}
+
+// Two persons share a hub, and a server that is shared by all: each is served with their own login.
+func TestLoginsOfTwo(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	as := oauthtest.New(t)
+	config := w.config(obj{"protected": obj{"url": as.Resource, "type": "http", "share": "all", "prefix": ""}}, obj{
+		"secrets": obj{"store": "file"},
+		"http":    obj{"tokens": []obj{{"name": "ann", "env": "ANN"}, {"name": "bob", "env": "BOB"}, {"name": "eve", "env": "EVE"}}},
+	})
+	for _, name := range []string{"ann", "bob"} {
+		as.Consent = name
+		if out, err := w.auth(visitor(t), "login", "protected", "--no-browser", "--principal", name, "--config", config); err != nil {
+			t.Fatal(err, out)
+		}
+	}
+	hub := w.serveHTTP(config, "ANN=token-of-ann-0123456789", "BOB=token-of-bob-0123456789", "EVE=token-of-eve-0123456789", "DBUS_SESSION_BUS_ADDRESS=unix:path="+w.path("no-bus"))
+	calls := 200
+	if n, err := strconv.Atoi(os.Getenv("MCPHUB_LONG_CASES")); err == nil {
+		calls = n
+	}
+	var wg sync.WaitGroup
+	for i := range 4 {
+		name := []string{"ann", "bob"}[i%2]
+		wg.Go(func() {
+			ask := whoamiOver(t, hub, "token-of-"+name+"-0123456789")
+			for n := range calls / 4 {
+				if n%50 == 25 && i == 0 {
+					as.Expire()
+				}
+				if got := ask(); got != name {
+					t.Errorf("%s is served as %q", name, got)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if got := whoamiOver(t, hub, "token-of-eve-0123456789")(); !strings.Contains(got, "mcphub auth login protected --principal eve") {
+		t.Errorf("who has no login is served: %q", got)
+	}
+}
+
+// login by a code on another device, and a consent that is refused.
+func TestLoginOtherwise(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	as := oauthtest.New(t)
+	config := w.config(obj{"protected": obj{"url": as.Resource}, "machine": obj{"url": as.Resource, "auth": obj{"clientId": "confidential", "clientSecret": "${file:key}", "flow": "client"}},
+		"files": obj{"builtin": "files"}, "keyed": obj{"url": as.Resource, "headers": obj{"Authorization": "Bearer x"}}}, obj{"secrets": obj{"store": "file"}})
+	w.write("key", as.Secret+"\n")
+	for _, test := range []struct {
+		args []string
+		with func(q url.Values)
+		want string
+	}{
+		{[]string{"login", "protected", "--device"}, nil, "Logged in at protected"},
+		{[]string{"login", "machine"}, nil, "machine takes the client of hub.json"},
+		{[]string{"login", "protected", "--no-browser"}, func(q url.Values) { delete(q, "code"); q["error"] = []string{"access_denied"} }, "the login was refused"},
+		{[]string{"login", "protected", "--no-browser"}, func(q url.Values) { q["iss"] = []string{"https://evil.example"} }, "another authorization server"},
+		{[]string{"login", "files"}, nil, "is a program on this machine"},
+		{[]string{"login", "keyed"}, nil, "credentials in \"headers\""},
+		{[]string{"login", "nobody"}, nil, "there is no server"},
+		{[]string{"login", "protected", "--principal", "nobody"}, nil, "no token of \"http\""},
+	} {
+		as.Answer = test.with
+		if out, _ := w.auth(visitor(t), append(test.args, "--config", config)...); !strings.Contains(out, test.want) || strings.Contains(out, oauthtest.Canary) {
+			t.Errorf("%q: %s\nwant %q", test.args, out, test.want)
+		}
+	}
+}

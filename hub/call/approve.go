@@ -1,0 +1,151 @@
+package call
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"mcphub/hub/approval"
+	"mcphub/hub/declaration"
+	"mcphub/hub/record"
+	"mcphub/internal/audit"
+	"mcphub/internal/printable"
+	"mcphub/validate"
+)
+
+// This file has a person asked about a Call that a rule escalates.
+
+// approve asks a person about a call that a rule escalates. What comes back is as
+// from prepare: where the call was allowed, it was judged again with the
+// approval, which is used up; else it has the reason that it was not allowed. The
+// caller ends the approval with the call.
+func (c *Call) approve(ctx context.Context, j *attempt) (*attempt, error) {
+	e := &escalated{c, j}
+	refusal, err := c.Session.Approvals.Ask(ctx, c.approvalRequest(), e.j.forApproval(), e)
+	if err != nil {
+		return nil, err
+	}
+	if e.j.refusal = refusal; refusal == "" && e.j.approval != nil {
+		// The digest is made again, of what is sent.
+		if err := e.j.approval.Spend(c.approvalRequest().Digest, time.Now()); err != nil {
+			e.j.refusal = err.Error()
+		}
+	}
+	return e.j, nil
+}
+
+// approvalRequest is the call as a person is asked about it.
+func (c *Call) approvalRequest() *approval.Request {
+	_, child := c.Target.owner()
+	r := c.Target.asked(c)
+	r.Digest = approval.DigestOf([]byte(c.Session.ID), []byte(child), r.Digest[:])
+	return &r
+}
+
+// escalated is the Caller of a call.
+type escalated struct {
+	c *Call
+	j *attempt // the last one
+}
+
+// forApproval is what a question goes by.
+func (j *attempt) forApproval() *approval.Judgement {
+	return &approval.Judgement{
+		Child: &j.by.Child(j.child).Spec, Checker: j.by.Checker, Verdict: j.verdict, View: j.view, StartLimit: j.by.StartLimit(j.child),
+	}
+}
+
+func (e *escalated) Judge(ctx context.Context, a *approval.Approval) (*approval.Judgement, error) {
+	e.c.approval = a
+	e.c.Target.anew()
+	j, err := e.c.prepare(ctx)
+	if err != nil {
+		return nil, err
+	}
+	e.j = j
+	return e.j.forApproval(), nil
+}
+
+func (e *escalated) Release(ctx context.Context) {
+	e.j.lease.Release()
+	e.c.Session.ClientOf(ctx).Yield()
+}
+
+func (e *escalated) Waiting(ctx context.Context, what string) (over func()) {
+	return WaitingFor(ctx, what)
+}
+
+// Asker chooses by what the client can do: one that can show a form is asked, and
+// nobody else.
+func (e *escalated) Asker(ctx context.Context) approval.Asker {
+	s := e.c.Session
+	c := s.ClientOf(ctx)
+	switch {
+	case c.Claims().Can.Form:
+		return clientAsker{c}
+	case s.Current.Now().Approval.Terminal:
+		caps := s.Main.Claims()
+		return s.Terminal.Asker(approval.Pending{
+			Session: s.ID[:8], Client: printable.Escape(strings.TrimSpace(caps.Name+" "+caps.Version), 60), Token: s.Principal,
+		}, s.Log)
+	}
+	return approval.Nobody{}
+}
+
+// AwaitServed waits until the session's children have been given the grants of a
+// version, or newer ones. Being given is not having applied them, which acquire
+// waits for. After the timeout of the roots the hub alone judges.
+func (e *escalated) AwaitServed(ctx context.Context, version uint64) error {
+	return e.c.Session.Instances.AwaitGrants(ctx, max(e.j.by.Roots.Timeout, 0), version)
+}
+
+// Record writes a line of its own about a question.
+func (e *escalated) Record(ctx context.Context, ev *approval.Event) {
+	q := record.Question{What: ev.What, Why: ev.Why, By: ev.By}
+	for _, g := range ev.Granted {
+		q.Granted = append(q.Granted, audit.Grant{Path: g.Path, File: g.File, Roles: g.Roles.String()})
+	}
+	e.c.Session.Records.Question(ctx, e.c.Target.subject(), e.j.decision(), q)
+}
+
+// A clientAsker asks through the client, by an elicitation on the way of the call.
+type clientAsker struct{ to Peer }
+
+func (clientAsker) Who() string { return approval.AskedClient }
+
+func (a clientAsker) Ask(ctx context.Context, q *approval.Question) approval.Answer {
+	resp, err := a.to.Call(ctx, declaration.MethodElicit, q.Form())
+	switch {
+	case errors.Is(err, approval.ErrUnanswered), errors.Is(context.Cause(ctx), approval.ErrUnanswered):
+		return approval.Unanswered()
+	case err != nil:
+		return approval.NotAsked("the client could not be asked: " + printable.Escape(err.Error(), 200))
+	}
+	defer resp.Release()
+	if e := resp.Err(); e != nil {
+		return approval.NotAsked(fmt.Sprintf("the client did not ask: %s", printable.Escape(e.Message, 200)))
+	}
+	return q.Read(resp.Result)
+}
+
+// unapprovedText is the text for a call that a rule escalates and nobody allowed.
+func unapprovedText(v *validate.Verdict, at, why string) string {
+	var b strings.Builder
+	rule := ""
+	if v.Fired != nil {
+		rule = " by " + ruleText(v.Fired)
+	}
+	if f := v.First; f != nil {
+		fmt.Fprintf(&b, "Access denied: Path '%s' needs the approval of a person%s, and it was not given: %s.", printable.Escape(f.Raw, 200), rule, why)
+		fmt.Fprintf(&b, "\nFound at %s (to %s; %s).", pointerText(at+f.Pointer), f.Role, f.Code)
+		if f.Leads != "" && f.Leads != f.Raw {
+			fmt.Fprintf(&b, " It leads to '%s'.", printable.Escape(f.Leads, 200))
+		}
+	} else {
+		fmt.Fprintf(&b, "Access denied: This call needs the approval of a person%s, and it was not given: %s.", rule, why)
+	}
+	b.WriteString("\nThe server was not called.")
+	return b.String()
+}

@@ -1,0 +1,206 @@
+package call
+
+import (
+	"bytes"
+	"context"
+	"errors"
+
+	"mcphub/children"
+	"mcphub/hub/approval"
+	"mcphub/hub/configuration"
+	"mcphub/hub/record"
+	"mcphub/internal/audit"
+	"mcphub/internal/jsonrpc"
+	"mcphub/validate"
+)
+
+// A Call is one thing that a client asks of a child: a tool, a prompt, a resource,
+// a completion, a subscription, something of an extension. Whatever it is, it takes
+// the same steps, each of which has one body:
+//
+//	scan -> roots -> lease -> judge -> approve -> record -> send -> settle
+//
+// What was scanned by another definition than the child has, or would go to another
+// process by now, is scanned again; what was judged by a configuration that is in
+// force no more begins anew with the lookup of what it names.
+type Call struct {
+	Session      *Session
+	Target       Target
+	Token        []byte // the client's progress token, raw; nil when it gave none
+	Notification bool   // it is a notification: nothing is answered
+	// Build, where set, builds what the child is sent in the place of request: see
+	// params.
+	Build    func(own []byte, edits []jsonrpc.Edit) [][]byte
+	Splicing Splicing
+	scanned  scanned            // by an earlier attempt
+	approval *approval.Approval // a person's, of this very call; nil: none
+
+	nowait bool     // an attempt ends with errWouldBlock where it would have to wait
+	spare  *attempt // for the next attempt; nil: none
+
+	inFlight Request
+}
+
+// scanned is what an attempt found. It is of the very bytes that the call has.
+type scanned struct {
+	tool *validate.Tool
+	scan *validate.Scan
+}
+
+// A Target is what a Call is for. It is looked up before; finding out more about
+// it may replace what it holds.
+type Target interface {
+	// owner is the child that it is for, and by which configuration it is judged.
+	owner() (*configuration.Configuration, string)
+	method() string
+	subject() record.Subject
+	// asked is how a person is asked about it. Its digest is of all that would be
+	// sent.
+	asked(c *Call) approval.Request
+	// anew goes back to what was looked up.
+	anew()
+	// renew finds it as the instance has it that serves the session now.
+	renew(ctx context.Context, s *Session) error
+	// scan finds what is to be judged.
+	scan(ctx context.Context, c *Call) (*validate.Scan, error)
+	// fits reports whether the child of a lease has it as it was scanned. Where
+	// scanning once more may help, the error is an errAnew.
+	fits(c *Call, lease *children.Lease) error
+	// mayGo is asked just before it is sent.
+	mayGo(lease *children.Lease) error
+	// edits are what the verdict makes of the params.
+	edits(s *Session, v *validate.Verdict) []jsonrpc.Edit
+	// settle takes in the answer; drop ends its progress.
+	settle(ctx context.Context, s *Session, lease *children.Lease, a jsonrpc.Answer, drop func()) jsonrpc.Answer
+	// deny is the answer where it was judged, and refuse where it was not, or the
+	// child did not answer.
+	deny(j *attempt) jsonrpc.Answer
+	fail(ctx context.Context, err error) jsonrpc.Answer
+}
+
+// Splicing makes params of those of the client: what quoted is, the client's name
+// for something, becomes the child's own, and token the hub's.
+type Splicing struct {
+	raw, quoted, token []byte
+	remote             string
+}
+
+// SplicingOf makes a Splicing of a request, in which quoted is the client's name for what
+// the child calls remote.
+func SplicingOf(m *jsonrpc.Message, quoted []byte, remote string) Splicing {
+	return Splicing{m.Params, quoted, TokenOf(m), remote}
+}
+
+// params are what the child is sent: the judged bytes, with the edits that the
+// verdict made of them, and the hub's own progress token.
+func (c *Call) params(own []byte, edits []jsonrpc.Edit) [][]byte {
+	if c.Build != nil {
+		return c.Build(own, edits)
+	}
+	r := &c.Splicing
+	edits = append(edits, jsonrpc.Edit{Old: r.quoted, With: jsonrpc.AppendString(nil, r.remote)})
+	if own != nil {
+		edits = append(edits, jsonrpc.Edit{Old: r.token, With: own})
+	}
+	return jsonrpc.Splice(r.raw, edits...)
+}
+
+// TokenOf is the progress token of a request, raw; nil where it has none.
+func TokenOf(m *jsonrpc.Message) []byte { return jsonrpc.Get(m.Param("_meta"), "progressToken") }
+
+var (
+	// errAnew: nothing was sent, and the target is to be scanned once more.
+	errAnew = errors.New("it has changed since it was looked at")
+	// errRestless is an errAnew of a target that goes on changing.
+	errRestless error = restlessError{}
+	// ErrDenied comes with the answer to a request that no other child may have either.
+	ErrDenied = errors.New("the request was denied")
+)
+
+type restlessError struct{}
+
+func (restlessError) Error() string        { return "it changes what it offers again and again" }
+func (restlessError) Is(target error) bool { return target == errAnew }
+
+// Run judges a call and, where it is allowed, has the child do it. There is an
+// answer always. ErrSuperseded: a reload came between, nothing was sent, and the
+// call & with what it named. errDenied: see there.
+func (c *Call) Run(ctx context.Context) (jsonrpc.Answer, error) {
+	s, t := c.Session, c.Target
+	ctx = s.WithNotice(ctx, c.Token)
+	t.anew()
+	c.approval = nil // one that a reload has overtaken was of other rules
+	j, err := c.prepare(ctx)
+	if err == nil && j.verdict.Decision == validate.Escalate {
+		j, err = c.approve(ctx, j)
+	}
+	switch {
+	case errors.Is(err, configuration.ErrSuperseded) && ctx.Err() == nil:
+		return t.fail(ctx, err), configuration.ErrSuperseded
+	case errors.As(err, new(*validate.ArgumentsError)):
+		s.recordRefused(ctx, t.subject(), err)
+		return t.fail(ctx, err), ErrDenied
+	case err != nil:
+		s.recordRefused(ctx, t.subject(), err)
+		return t.fail(ctx, err), nil
+	}
+	defer s.Approvals.Done(j.approval)
+	defer func() { j.lease.Release() }() // another one by then, perhaps
+	ticket, err := s.Records.Decide(ctx, t.subject(), j.decision())
+	switch {
+	case !j.allowed():
+		return c.deny(j)
+	case err != nil:
+		return t.fail(ctx, err), nil
+	}
+	if err := t.mayGo(j.lease); err != nil {
+		ticket.Outcome(audit.ResultNotSent)
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error()), nil
+	}
+	if c.Notification {
+		if err := j.lease.Notify(ctx, t.method(), c.params(nil, nil)...); err != nil {
+			ticket.Outcome(record.Failure(err))
+			return t.fail(ctx, err), nil
+		}
+		ticket.Outcome(audit.ResultOK)
+		return jsonrpc.Answer{}, nil
+	}
+	return c.send(ctx, j, ticket)
+}
+
+func (c *Call) deny(j *attempt) (jsonrpc.Answer, error) {
+	what := c.Target.subject()
+	c.Session.Log.Info().Str("child", what.Child).Str("tool", what.Tool).Str("method", c.Target.method()).
+		Str("rule", j.verdict.Rule).Uint64("generation", j.verdict.Generation).Msg("call denied")
+	return c.Target.deny(j), ErrDenied
+}
+
+// send has the child do what was let through and recorded, and brings its answer
+// back as it is.
+func (c *Call) send(ctx context.Context, j *attempt, ticket audit.Ticket) (jsonrpc.Answer, error) {
+	s, t := c.Session, c.Target
+	var own []byte
+	drop := func() {}
+	if c.Token != nil {
+		own = s.Progress.Add(j.lease.Key(), s.ClientOf(ctx), bytes.Clone(c.Token))
+		drop = func() { s.Progress.Remove(own) }
+	}
+	away, back := s.track(children.WithProgressToken(ctx, own), &c.inFlight, j.lease.Key(), j)
+	a, err := s.exchange(away, j, t.method(), func(v *validate.Verdict) [][]byte { return c.params(own, t.edits(s, v)) })
+	back(err)
+	var late *deniedError
+	switch {
+	case errors.As(err, &late):
+		drop()
+		late.applyTo(j)
+		ticket.Outcome(audit.ResultError) // the child has it, and did not get what it asked for
+		_, _ = s.Records.Decide(context.WithoutCancel(ctx), t.subject(), j.decision())
+		return c.deny(j)
+	case err != nil:
+		drop()
+		ticket.Outcome(record.Failure(err))
+		return t.fail(ctx, err), nil
+	}
+	ticket.Outcome(record.Result(a.Result, a.Error))
+	return t.settle(ctx, s, j.lease, a, drop), nil
+}

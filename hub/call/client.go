@@ -1,0 +1,128 @@
+package call
+
+import (
+	"context"
+	"time"
+
+	"mcphub/children"
+	"mcphub/hub/declaration"
+	"mcphub/internal/jsonrpc"
+	"mcphub/rootsmgr"
+	"mcphub/validate"
+)
+
+// A Peer is a way to one client, whatever the transport. Over stdio there is
+// one for everything; over HTTP each request of the client has its own, and
+// what belongs to none has another.
+type Peer interface {
+	// Call asks the client and waits for its answer, as jsonrpc.Conn.Call does.
+	Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error)
+	// Notify tells the client, waiting for room as long as ctx lasts.
+	Notify(ctx context.Context, method string, params ...[]byte) error
+	// TryNotify tells the client if there is room; it never blocks.
+	TryNotify(method string, params ...[]byte) bool
+	// TrySpare is TryNotify that leaves half of the room to whatever else there is
+	// to say.
+	TrySpare(method string, params ...[]byte) bool
+}
+
+// A Reply is what a front gives a request: the client is told and asked on it,
+// before the answer, what belongs to the request.
+type Reply interface {
+	Peer
+	// Lend lets the hub's own questions go on this reply, where there is no other way,
+	// until back is called.
+	Lend() (back func())
+	// Reaches reports whether the client can be told anything on it before its
+	// request is answered.
+	Reaches() bool
+}
+
+// A Client is whoever made one request, as a Call sees it. There are two: one of the
+// handshake has said once what it can do, and is asked and told at any time;
+// an *inline.Client says all that with the request, and is asked by its answer
+// (2026-07-28). Nothing that a Call does depends on which it is.
+type Client interface {
+	Reply
+	// Era is the word for its era, for reports alone.
+	Era() string
+	// Claims is what the client says of itself.
+	Claims() declaration.Client
+	// Behalf is what a child without a handshake is shown of it. Such a child may be
+	// shared and still ask the right one.
+	Behalf() children.Client
+	// Suits reports whether nothing has to be asked, waited for or compared before a
+	// tool of a child is called by a lease; nil: not known yet. mirrored: HTTP headers
+	// repeat parts of the call.
+	Suits(share children.Share, mirrored bool, lease *children.Lease) bool
+
+	// Boundary waits for the roots that the request is judged by, and until the
+	// children have been given them.
+	Boundary(ctx context.Context, wait *rootsmgr.Wait) (rootsmgr.View, error)
+	// Standing is how the roots stand, and a word for it.
+	Standing(ctx context.Context) (rootsmgr.View, string, error)
+	// Scanned is told what will be judged, before Boundary.
+	Scanned(scan *validate.Scan)
+	// Judged is told of the verdict; an error: roots are needed first.
+	Judged(v *validate.Verdict) error
+	// Reconsider asks once more about roots by which a request would be denied; newer
+	// is false where there is nothing else. limit bounds how long it waits until the
+	// children have been given them.
+	Reconsider(ctx context.Context, wait *rootsmgr.Wait, limit time.Duration) (view rootsmgr.View, newer bool, err error)
+	// RootsBefore sees to it that roots were given before a request goes to a child
+	// that needs them without a path in it, and RootsAfter to what is known of a
+	// child only when it runs. With an error of that the lease was released.
+	RootsBefore(ctx context.Context, spec *children.Spec) error
+	RootsAfter(lease *children.Lease) error
+	// Rootless reports whether roots could be given and none were that hold for this
+	// request.
+	Rootless() bool
+	// BringsRoots reports whether roots come with the client's requests. A child that
+	// asks for them in the middle of one waits for those of that request.
+	BringsRoots() bool
+	// CanFetchRoots reports whether the client is to be asked for roots on account of
+	// a child that asks for them.
+	CanFetchRoots(child string) bool
+	// FetchRoots asks, and has the child served what the client gives. What was
+	// allowed without these roots is judged by them first: an error of judge ends the
+	// request.
+	FetchRoots(ctx context.Context, child string, judge func(rootsmgr.View) error)
+	// Yield lets other requests have the child while a person is asked.
+	Yield()
+
+	// Brought is what came with the request for a child: the requestState that was
+	// passed, raw, nil for none, and the answers, a raw object or nil.
+	Brought(child string) (state, responses []byte, ok bool)
+	// Pass makes what a child asks the answer to the request; false: the client is to
+	// be asked now. The requestState in result may be any JSON. roots: it is asked for
+	// them along with it.
+	Pass(child string, result func() []byte, roots bool) (jsonrpc.Answer, bool)
+	// Answer is the child's as it is meant for this client.
+	Answer(lease *children.Lease, method string, resp *jsonrpc.Response) jsonrpc.Answer
+	// Typed is told that the answer says of itself what it is, and may.
+	Typed()
+	// Wants reports whether the client wants a log message of a child.
+	Wants(m *jsonrpc.Message) bool
+}
+
+type clientKey struct{}
+
+// WithClient marks the context of a request with its client.
+func WithClient(ctx context.Context, c Client) context.Context {
+	return context.WithValue(ctx, clientKey{}, c)
+}
+
+// ClientOf returns the client of the request of ctx, nil where it has none of its own.
+func ClientOf(ctx context.Context) Client {
+	c, _ := ctx.Value(clientKey{}).(Client)
+	return c
+}
+
+// ClientOf returns the client of the request of ctx: whatever is said because of
+// that request goes there.
+func (s *Session) ClientOf(ctx context.Context) Client {
+	if c := ClientOf(ctx); c != nil {
+		return c
+	}
+	return s.Main
+}

@@ -1,0 +1,45 @@
+// Package call takes what a client asks of a child through its steps, from the scan of
+// its arguments to the answer.
+//
+// # The life of a call
+//
+// A [Call] is a tool, a prompt, a resource, a completion, a subscription, or something of
+// an extension. What differs is its [Target]. It was looked up before.
+//
+//  1. Scan: the raw argument bytes as strict JSON, the tool's own schema, which
+//     strings are paths. Where nothing is found no roots are needed.
+//  2. Roots: the boundary of this session, no older than the last change that the
+//     client announced before this call.
+//  3. Lease: the right to call the instance, started if need be, with these roots
+//     served and applied. A child that does not run is not started for a call that
+//     would be denied: it is judged first by how it would be started. Should the child
+//     define the target otherwise than the catalogue, again from step 1.
+//  4. Judge, with the instance's own working directory. A denial becomes the text of
+//     texts.go and never reaches the child.
+//  5. Approve: a call that a rule escalates is put to a person (package approval);
+//     what they allow is granted and served to the child, and the call judged again
+//     with the bytes it had.
+//  6. Record: the decision, whatever it is, is with the operating system before
+//     anything is sent; what cannot be recorded is denied where hub.json says so.
+//  7. Send: the judged bytes go out with only the name and the progress token
+//     replaced. A child without a handshake may ask for more by its result; the
+//     request is sent again with the answers (rounds.go).
+//  8. Settle: the child's answer comes back as it was sent.
+//
+// What a reload overtakes before it is sent starts anew with the lookup. A call of a
+// tool is tried without waiting first (nowait.go): the same steps, which end where one
+// would have to wait.
+//
+// # Who owns the state
+//
+// A [Session] holds what the calls of one client share; its parts guard themselves. A Call belongs to
+// the goroutine that runs it. One that was sent without waiting belongs to whoever
+// writes its line, and then to the child's read loop.
+//
+// # What it refuses to do
+//
+// It knows no era and no transport: a Call sees its client as a [Client], and the
+// adapters of the eras are elsewhere. It decides nothing itself, never decodes what
+// passes through, never forwards a call that was not allowed and recorded, and never
+// lets a request of a child reach a client it does not belong to.
+package call

@@ -1,0 +1,49 @@
+package call
+
+import (
+	"cmp"
+	"context"
+
+	"mcphub/children/sandbox"
+	"mcphub/hub/approval"
+	"mcphub/hub/offering"
+	"mcphub/rootsmgr"
+	"mcphub/validate"
+)
+
+// A Forecast is what would become of a call of a tool.
+type Forecast struct {
+	Tool     offering.Tool // as it is judged
+	Verdict  *validate.Verdict
+	View     rootsmgr.View
+	Cwd      string   // of the child
+	Served   []string // the directories that it works with, as far as that is known
+	Approval approval.Explanation
+	Kernel   sandbox.Report // what it holds of the child; the zero Report where that does not run
+	Refusal  string         // what the client would be told; "" where the call would be made
+}
+
+// Forecast judges a call of a tool as Call.run does, and does not make it. An error is
+// one of validate, or says why the call could not be judged.
+func (s *Session) Forecast(ctx context.Context, tool offering.Tool, args []byte) (*Forecast, error) {
+	t := &ToolTarget{Listed: tool, tool: tool, Args: args}
+	c := &Call{Session: s, Target: t}
+	j, err := c.prepare(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer j.lease.Release()
+	f := &Forecast{Tool: t.tool, Verdict: j.verdict, View: j.view, Approval: s.Approvals.Explain(c.approvalRequest(), j.forApproval())}
+	f.Cwd, f.Served = j.place()
+	if j.lease != nil {
+		f.Kernel = j.lease.Kernel()
+	}
+	switch j.verdict.Decision {
+	case validate.Allow:
+	case validate.Escalate:
+		f.Refusal = unapprovedText(j.verdict, "", cmp.Or(f.Approval.Unasked, approval.WhyDeclined))
+	default:
+		f.Refusal = denialText(j.verdict, "")
+	}
+	return f, nil
+}

@@ -1,0 +1,298 @@
+package call
+
+import (
+	"context"
+	"errors"
+	"mcphub/children"
+	"mcphub/hub/approval"
+	"mcphub/hub/configuration"
+	"mcphub/hub/offering"
+	"mcphub/hub/record"
+	"mcphub/internal/printable"
+	"mcphub/rootsmgr"
+	"mcphub/validate"
+	"slices"
+	"strconv"
+)
+
+// An attempt is one pass of a Call through the steps up to the verdict: what they found,
+// and the right to call the child.
+type attempt struct {
+	by       *configuration.Configuration
+	child    string
+	call     *Call // that was judged
+	scan     *validate.Scan
+	verdict  *validate.Verdict
+	view     rootsmgr.View      // zero where the call holds no path
+	lease    *children.Lease    // nil: nothing was started for it, and it is not allowed
+	approval *approval.Approval // a person's, of it; nil: none
+	refusal  string             // why a call that a rule escalates was not approved
+	cwd      string             // without a lease, where the child would work
+	served   []string           // and with which roots
+}
+
+// mostAttempts bounds how often one call is scanned and judged, because its child
+// has other definitions than were known or another process serves the session.
+const mostAttempts = 4
+
+// prepare judges a call as the child that would run it has its target now. The
+// caller releases the lease. An error of validate is what is wrong with the
+// arguments; others say why the call could not be judged or made.
+func (c *Call) prepare(ctx context.Context) (*attempt, error) {
+	for n := 1; ; n++ {
+		j, err := c.try(ctx)
+		if err == nil || n == mostAttempts || !errors.Is(err, errAnew) {
+			return j, err
+		}
+	}
+}
+
+// try is prepare by what is known of the target: strict JSON, schema,
+// findings, and where there are any, the boundary of this session and the working
+// directory of the instance that would run it.
+func (c *Call) try(ctx context.Context) (*attempt, error) {
+	s, t, from := c.Session, c.Target, c.Session.ClientOf(ctx)
+	var wait *rootsmgr.Wait
+	var view rootsmgr.View
+	var err error
+	g, child := t.owner()
+	byRoots := s.Instances.ByRoots(g.Child(child))
+	if byRoots { // they choose the process, and with it what its tools are
+		if c.nowait {
+			return nil, errWouldBlock
+		}
+		wait = s.Roots.NewWait()
+		if view, err = from.Boundary(ctx, wait); err != nil {
+			return nil, err
+		}
+		if err = t.renew(ctx, s); err != nil {
+			return nil, err
+		}
+	}
+	held := heldToRoots(g.Child(child), from)
+	if held && c.nowait && !s.Instances.RootsAreCurrent() {
+		return nil, errWouldBlock
+	}
+	j := c.spare
+	if c.spare = nil; j == nil {
+		j = &attempt{}
+	}
+	*j = attempt{call: c, approval: c.approval}
+	if j.scan, err = t.scan(ctx, c); err != nil {
+		return nil, err
+	}
+	j.by, j.child = t.owner()
+	if c.nowait && j.scan.NeedsJudge() { // roots are asked for, and the file system
+		return nil, errWouldBlock
+	}
+	switch {
+	case !j.scan.NeedsBoundary():
+		wait = nil
+		if held && !c.nowait && !byRoots {
+			if _, err = from.Boundary(ctx, s.Roots.NewWait()); err != nil {
+				return nil, err
+			}
+		}
+	case byRoots:
+		j.view = view
+	default:
+		wait = s.Roots.NewWait()
+		from.Scanned(j.scan)
+		if j.view, err = from.Boundary(ctx, wait); err != nil {
+			return nil, err
+		}
+	}
+	if err = from.RootsBefore(ctx, &j.by.Child(j.child).Spec); err != nil {
+		return nil, err
+	}
+	if j.lease = s.Instances.Ready(j.by, j.child); j.lease == nil && !c.nowait {
+		if over, err := s.judgeBeforeStart(ctx, wait, j); err != nil {
+			return nil, err
+		} else if over {
+			return s.upToDate(ctx, j)
+		}
+	}
+	if j.lease, err = s.acquireFor(ctx, c, j.lease); err != nil {
+		return nil, err
+	}
+	if err = from.RootsAfter(j.lease); err != nil {
+		return nil, err
+	}
+	before := j.lease.Key()
+	if err = s.judge(ctx, wait, j); err == nil && j.lease.Key() != before {
+		t.anew() // asking again has moved the session to another instance
+		err = errRestless
+	}
+	if err == nil {
+		err = j.tooNarrow()
+	}
+	if err != nil {
+		j.lease.Release()
+		return nil, err
+	}
+	return s.upToDate(ctx, j)
+}
+
+// judge decides; a denial that a newer answer of the client might lift, or a
+// question to a human that it might spare, is decided once more after asking
+// for roots. Then the child is acquired anew: it has to apply the new roots first, and
+// may be another process in another place.
+func (s *Session) judge(ctx context.Context, wait *rootsmgr.Wait, j *attempt) error {
+	s.judgeOnce(j)
+	from := s.ClientOf(ctx)
+	if err := from.Judged(j.verdict); err != nil {
+		return err
+	}
+	if wait == nil || !j.verdict.RootsMatter() {
+		return nil
+	}
+	back := from.Lend()
+	again, newer, err := s.lookAgain(ctx, wait, j)
+	back()
+	if err != nil || !newer {
+		return err
+	}
+	if j.lease.Release(); j.lease == nil {
+		s.foresee(j) // where it runs by now, as it would have been started
+	} else if j.lease, err = s.acquireFor(ctx, j.call, nil); err != nil {
+		return err
+	}
+	j.view = again
+	s.judgeOnce(j)
+	return nil
+}
+
+// judgeOnce has a call judged as it stands. Where there is nothing to judge in a call
+// of a tool, what was decided of the first such call holds for all.
+func (s *Session) judgeOnce(j *attempt) {
+	if t, ok := j.call.Target.(*ToolTarget); ok && !j.scan.NeedsJudge() {
+		j.verdict = t.tool.Plain(j.scan).Verdict
+		return
+	}
+	j.verdict = j.by.Checker.Judge(j.scan, s.where(j), j.view)
+}
+
+// where tells what the instance that would run a request can reach, and what a
+// person has opened for it.
+func (s *Session) where(j *attempt) validate.Where {
+	cwd, served := j.place()
+	if files := j.view.Snapshot.Files(); len(files) > 0 { // nothing starts from a file
+		served = slices.DeleteFunc(slices.Clone(served), func(path string) bool { return slices.Contains(files, path) })
+	}
+	return validate.Where{
+		Cwd: cwd, Served: served, Grants: s.Approvals.Grants(&j.by.Child(j.child).Spec, j.approval), Approved: j.approval.Rule(),
+	}
+}
+
+// upToDate is an attempt that was judged by the policy in force. What waited, for
+// roots, for its child or for a person, and was overtaken by a reload meanwhile has
+// to begin anew: its error is ErrSuperseded, and the lease was released.
+func (s *Session) upToDate(ctx context.Context, j *attempt) (*attempt, error) {
+	if s.Current.Now() == j.by {
+		return j, nil
+	}
+	j.lease.Release()
+	if j.call.nowait {
+		return nil, errWouldBlock
+	}
+	select {
+	case <-j.by.Replaced(): // every session goes by the other one
+	case <-ctx.Done():
+	}
+	return nil, configuration.ErrSuperseded
+}
+
+// acquireFor is acquire for a call, which may hold a lease already; what fits says
+// of it is its error too.
+func (s *Session) acquireFor(ctx context.Context, c *Call, lease *children.Lease) (*children.Lease, error) {
+	switch {
+	case lease != nil:
+	case c.nowait:
+		return nil, errWouldBlock
+	default:
+		g, child := c.Target.owner()
+		var err error
+		if lease, err = s.Instances.Acquire(ctx, g, child); err != nil {
+			return nil, err
+		}
+	}
+	if err := c.Target.fits(c, lease); err != nil {
+		lease.Release()
+		return nil, err
+	}
+	return lease, nil
+}
+
+// toolNow finds a tool as the instance has it that serves the session now: the
+// session may have moved since its name was looked up.
+func (s *Session) toolNow(ctx context.Context, tool offering.Tool) (offering.Tool, error) {
+	if s.Instances.Moved(tool.Child) {
+		s.AwaitStart(ctx, []string{tool.Child})
+		if err := context.Cause(ctx); err != nil {
+			return offering.Tool{}, err
+		}
+	}
+	if now := s.Offering.Catalog().OfChild(tool.Child, tool.Remote); now.Tool != nil {
+		return now, nil
+	}
+	if s.Current.Superseded(tool.By.Child(tool.Child)) {
+		return offering.Tool{}, configuration.ErrSuperseded
+	}
+	return offering.Tool{}, &children.UnavailableError{Child: tool.Child, Reason: "the process that serves the new roots has no tool " + strconv.Quote(printable.Escape(tool.Remote, 100))}
+}
+
+// This file judges requests for children that do not run, so that one that is not
+// allowed starts nothing.
+
+// place is where the child works that would run the request, and with which roots.
+func (j *attempt) place() (cwd string, served []string) {
+	if j.lease == nil {
+		return j.cwd, j.served
+	}
+	return j.lease.Where()
+}
+
+// judgeBeforeStart judges a request for a child that does not run by how it would be
+// started: what is not allowed so starts nothing. over: the request ends here.
+func (s *Session) judgeBeforeStart(ctx context.Context, wait *rootsmgr.Wait, j *attempt) (over bool, err error) {
+	if !s.foresee(j) {
+		return false, nil
+	}
+	if err := s.judge(ctx, wait, j); err != nil {
+		return true, err
+	}
+	return j.verdict.Decision != validate.Allow, nil
+}
+
+// foresee notes how the child would be started; false where it runs, or that
+// cannot be told.
+func (s *Session) foresee(j *attempt) (ok bool) {
+	j.cwd, j.served, ok = s.Instances.Foresee(j.by, j.child)
+	return ok
+}
+
+// lookAgain returns what a call is judged by that would be denied: what the client
+// answers when it is asked once more, else the roots with those that have come
+// into being meanwhile. newer is false where there is nothing else.
+func (s *Session) lookAgain(ctx context.Context, wait *rootsmgr.Wait, j *attempt) (view rootsmgr.View, newer bool, err error) {
+	c := s.ClientOf(ctx)
+	view, newer, err = c.Reconsider(ctx, wait, j.by.Roots.Timeout)
+	if err != nil || newer || !s.Roots.LookAgain(ctx, j.view, j.verdict.Refused()...) {
+		view.Client = c.Claims().Name
+		return view, newer, err
+	}
+	view, err = c.Boundary(ctx, wait)
+	return view, true, err
+}
+
+// allowed reports whether a request may be sent.
+func (j *attempt) allowed() bool { return j.verdict.Decision == validate.Allow && j.refusal == "" }
+
+// decision is an attempt as it is recorded.
+func (j *attempt) decision() record.Decision {
+	d := record.Decision{Verdict: j.verdict, View: &j.view, Declined: j.refusal != "", Kernel: kernelWord(j.lease)}
+	if j.approval != nil {
+		d.By = j.approval.By()
+	}
+	return d
+}

@@ -1,0 +1,78 @@
+package call
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"mcphub/hub/inline"
+	"mcphub/internal/jsonrpc"
+)
+
+// This file reads members of params, and refuses those that look like others.
+
+// knownMembers are the members of tools/call params that servers read.
+var knownMembers = []string{"name", "arguments", "_meta", "task", inline.MemberResponses, inline.MemberState}
+
+// CheckMembers refuses a member of tools/call params that is a look-alike of a
+// known one.
+func CheckMembers(members []jsonrpc.Member) error { return lookAlike("params", members, knownMembers) }
+
+// lookAlike refuses a member that is a known one but for letter case or a NUL
+// in it: a child with a lax parser would read it in place of the one that was
+// judged.
+func lookAlike(where string, members []jsonrpc.Member, knowns []string) error {
+	for i := range members {
+		m := &members[i]
+		if slices.Contains(knowns, m.Name) {
+			continue // and like no other: they differ by more than that
+		}
+		for _, known := range knowns {
+			if strings.EqualFold(bare(m.Name), known) {
+				return fmt.Errorf("the member %q of %s is spelled almost like %q; send it exactly so or leave it out", m.Name, where, known)
+			}
+		}
+	}
+	return nil
+}
+
+// bare is a name without NUL, and with the letters i that have a dot too many
+// or too few, which EqualFold keeps apart and some lower-casing does not.
+func bare(name string) string {
+	if strings.ContainsAny(name, "\x00\u0131\u0130") {
+		return strings.NewReplacer("\x00", "", "\u0131", "i", "\u0130", "i").Replace(name)
+	}
+	return name
+}
+
+// CheckParams is CheckMembers for the params of another request: those that
+// servers read there, and what is in the objects among them.
+func CheckParams(m *jsonrpc.Message) error {
+	known := []string{"_meta", "name", "uri", "arguments", "ref", "argument", "context", "cursor", "level", inline.MemberResponses, inline.MemberState}
+	if err := lookAlike("params", m.Members, known); err != nil {
+		return err
+	}
+	for _, object := range [][]string{{"ref", "type", "name", "uri"}, {"argument", "name", "value"}, {"context", "arguments"}} {
+		name, inner := object[0], object[1:]
+		var members []jsonrpc.Member
+		_ = jsonrpc.Members(m.Param(name), func(name string, value []byte) bool {
+			members = append(members, jsonrpc.Member{Name: name, Value: value})
+			return true
+		})
+		if err := lookAlike("params."+name, members, inner); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// StringAt is the member of params that names what a request is about: as it was
+// sent, and read. The error says what it should be.
+func StringAt(m *jsonrpc.Message, key, what string) (quoted []byte, value string, err error) {
+	quoted = m.Param(key)
+	value, ok := jsonrpc.String(quoted)
+	if !ok {
+		return nil, "", fmt.Errorf("%s needs %s (a string) at /params/%s", m.Method, what, key)
+	}
+	return quoted, value, nil
+}

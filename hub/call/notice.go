@@ -1,0 +1,77 @@
+package call
+
+import (
+	"context"
+	"mcphub/internal/jsonrpc"
+	"strconv"
+	"time"
+)
+
+const (
+	// noticeAfter is how long a call waits for a server before its client is told.
+	noticeAfter = 300 * time.Millisecond
+	// noticeEvery is the pause between two notices of one call.
+	noticeEvery = 5 * time.Second
+)
+
+// A notice tells a client by progress that its call waits for a server to
+// start, or for a person, where it gave a token. The values must increase from one notification
+// to the next, and the server's own, which begin at zero or above, follow: so
+// those of the hub are below zero, -1/n for the n-th.
+type notice struct {
+	to    Peer
+	token []byte // the client's, raw
+	sent  int    // belongs to the goroutine of the wait
+}
+
+type noticeKey struct{}
+
+// WithNotice returns a context of one call whose waiting for servers is told
+// to the client. What waits must do so one after the other.
+func (s *Session) WithNotice(ctx context.Context, token []byte) context.Context {
+	if token == nil {
+		return ctx
+	}
+	return context.WithValue(ctx, noticeKey{}, &notice{to: s.ClientOf(ctx), token: token})
+}
+
+// Waiting says that the call of ctx waits for a server until over is called,
+// after which nothing is sent any more.
+func Waiting(ctx context.Context, server string) (over func()) {
+	return WaitingFor(ctx, "starting "+server)
+}
+
+// WaitingFor is waiting for something else.
+func WaitingFor(ctx context.Context, what string) (over func()) {
+	n, ok := ctx.Value(noticeKey{}).(*notice)
+	if !ok {
+		return func() {}
+	}
+	stop, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		n.tell(what, stop)
+	}()
+	return func() {
+		close(stop)
+		<-done
+	}
+}
+
+func (n *notice) tell(what string, stop <-chan struct{}) {
+	timer := time.NewTimer(noticeAfter)
+	defer timer.Stop()
+	for {
+		select {
+		case <-stop:
+			return
+		case <-timer.C:
+		}
+		n.sent++
+		b := append([]byte(`{"progressToken":`), n.token...)
+		b = strconv.AppendFloat(append(b, `,"progress":`...), -1/float64(n.sent), 'g', 6, 64)
+		b = jsonrpc.AppendString(append(b, `,"message":`...), what)
+		n.to.TryNotify("notifications/progress", append(b, '}'))
+		timer.Reset(noticeEvery)
+	}
+}

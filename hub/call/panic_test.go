@@ -1,0 +1,48 @@
+package call
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rs/zerolog"
+
+	"mcphub/hub/catalog"
+	"mcphub/hub/record"
+	"mcphub/internal/audit"
+	"mcphub/internal/jsonrpc"
+)
+
+// What panics in one call that is recorded leaves no other waiting, nor those that come later.
+func TestAGroupThatPanics(t *testing.T) {
+	to := audit.NewRecorder(audit.Options{Dir: filepath.Join(t.TempDir(), "audit")}, nil)
+	if err := to.Open(); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- to.Run(ctx) }()
+	defer func() { stop(); <-done }()
+	set := &record.Settings{To: to, Required: true}
+	s := &Session{Records: record.New("s", func() *record.Settings { return set }, zerolog.Nop())}
+	tool := &catalog.Tool{Child: "kid", Remote: "echo"}
+	for range 2 {
+		var some []*Waiter
+		var batch jsonrpc.Batch
+		batch.Together(func(b *jsonrpc.Batch) {
+			for range 3 {
+				w := &Waiter{Cancellation: &jsonrpc.Cancellation{}, done: make(chan struct{}, 1)}
+				c := &asyncCall{s: s, tool: tool, reply: w, attempt: &pooledCall{}} // without a lease
+				s.InFlight.Start(&c.inFlight)
+				s.Records.Plain(audit.Call{Form: audit.NewForm(&audit.Record{})}, c, b, 0)
+				some = append(some, w)
+			}
+		})
+		for _, w := range some {
+			if <-w.done; !strings.Contains(string(w.answer.Result), audit.ErrGroup.Error()) {
+				t.Errorf("it is not told of it: %s", w.answer.Result)
+			}
+		}
+	}
+}

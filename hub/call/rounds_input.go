@@ -1,0 +1,136 @@
+package call
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"mcphub/children"
+	"mcphub/hub/declaration"
+	"mcphub/hub/inline"
+	"mcphub/internal/jsonrpc"
+	"mcphub/internal/printable"
+)
+
+// This file reads what a child asks for by its result, and puts it as its client
+// is asked.
+
+// asksForInput reports whether a result asks for input.
+func asksForInput(result []byte) bool {
+	if !bytes.Contains(result, []byte(children.ResultInput)) && !bytes.Contains(result, []byte(`\u`)) {
+		return false // as mostly; a name or value may be spelled in escapes
+	}
+	kind, _ := jsonrpc.String(jsonrpc.Get(result, "resultType"))
+	return kind == children.ResultInput
+}
+
+// An input is one thing that a child asks for.
+type input struct {
+	key    string
+	method string
+	params []byte // raw, nil where there are none
+	raw    []byte // the request as it stands
+}
+
+// A demand is a result that asks for input.
+type demand struct {
+	inputs []input
+	state  []byte // requestState, a raw string; nil for none
+	meta   []byte // _meta, raw; nil for none
+}
+
+// readInput reads a result that asks for input.
+func readInput(result []byte) (demand, error) {
+	var a demand
+	seen := map[string]bool{}
+	var failed error
+	a.state, a.meta = jsonrpc.Get(result, inline.MemberState), jsonrpc.Get(result, "_meta")
+	requests := jsonrpc.Get(result, inline.MemberRequests)
+	switch {
+	case a.state == nil && requests == nil:
+		return a, badInput("it asks for input without saying what for: a result of this kind needs inputRequests or requestState")
+	case a.state != nil && a.state[0] != '"':
+		return a, badInput("its requestState is no string")
+	case len(a.state) > maxState:
+		return a, badInput("its requestState has %d bytes, more than %d", len(a.state), maxState)
+	case requests == nil:
+		return a, nil
+	}
+	err := jsonrpc.Members(requests, func(key string, value []byte) bool {
+		in := input{key: key, raw: value, params: jsonrpc.Get(value, "params")}
+		var ok bool
+		in.method, ok = jsonrpc.String(jsonrpc.Get(value, "method"))
+		switch {
+		case seen[key]:
+			failed = badInput("it asks for two things under the same key %s", printable.Quote(key))
+		case len(a.inputs) == mostInputs:
+			failed = badInput("it asks for more than %d things at a time", mostInputs)
+		case !ok || in.method != declaration.MethodRootsList && in.method != declaration.MethodElicit && in.method != declaration.MethodSample:
+			failed = badInput("it asks for %s, which is not for a server to ask", printable.Quote(in.method))
+		case in.params != nil && !jsonrpc.IsObject(in.params):
+			failed = badInput("what it asks for under %s has params that are no object", printable.Quote(key))
+		case in.params == nil && in.method != declaration.MethodRootsList:
+			failed = badInput("what it asks for under %s has no params", printable.Quote(key))
+		case jsonrpc.Get(in.params, "task") != nil:
+			failed = badInput("what it asks for under %s is to be a task, which this protocol version does not have", printable.Quote(key))
+		}
+		seen[key] = true
+		a.inputs = append(a.inputs, in)
+		return failed == nil
+	})
+	if err != nil {
+		return a, badInput("its inputRequests are no object")
+	}
+	return a, failed
+}
+
+// message is the question as a child of the other era would ask it.
+func (in *input) message() *jsonrpc.Message {
+	m := &jsonrpc.Message{Method: in.method, Params: in.params}
+	_ = jsonrpc.Members(in.params, func(name string, value []byte) bool {
+		m.Members = append(m.Members, jsonrpc.Member{Name: name, Value: value})
+		return true
+	})
+	return m
+}
+
+// pushed makes a question one of 2025-11-25: there a URL has an id, by which its
+// end could be told.
+func pushed(m *jsonrpc.Message) error {
+	if mode, _ := jsonrpc.String(m.Param("mode")); m.Method != declaration.MethodElicit || mode != "url" || m.Param("elicitationId") != nil {
+		return nil
+	}
+	id, err := uuid.NewRandom()
+	if err != nil {
+		return fmt.Errorf("no id for a question: %w", err)
+	}
+	rest := bytes.TrimSpace(m.Params[1:]) // not empty: mode is there
+	m.Params = append(append(jsonrpc.AppendString([]byte(`{"elicitationId":`), id.String()), ','), rest...)
+	m.Members = (&input{method: m.Method, params: m.Params}).message().Members
+	return nil
+}
+
+// passed is what a client of the child's own era is asked: what the hub does not
+// answer itself. The state has the child's, and under which keys the roots go.
+func passed(asked demand, others []input) []byte {
+	b := []byte(`{"resultType":"input_required","inputRequests":{`)
+	for _, in := range others {
+		b = jsonrpc.AppendMember(b, in.key, in.raw)
+	}
+	b = append(b, `},"requestState":[`...)
+	if asked.state == nil {
+		b = append(b, "null"...)
+	}
+	b = append(b, asked.state...)
+	for _, in := range asked.inputs {
+		if in.method == declaration.MethodRootsList {
+			b = jsonrpc.AppendString(append(b, ','), in.key)
+		}
+	}
+	b = append(b, ']')
+	if jsonrpc.IsObject(asked.meta) {
+		b = append(append(b, `,"_meta":`...), asked.meta...)
+	}
+	return append(b, '}')
+}

@@ -1,0 +1,89 @@
+package call
+
+import (
+	"context"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"mcphub/children"
+	"mcphub/hub/approval"
+	"mcphub/hub/configuration"
+	"mcphub/hub/inflight"
+	"mcphub/hub/offering"
+	"mcphub/hub/record"
+	"mcphub/hub/tasks"
+	"mcphub/internal/jsonrpc"
+	"mcphub/rootsmgr"
+)
+
+// A Session is what the calls of one client share. It is filled in before the first
+// of them, and not changed then. Its methods may be called by any goroutine.
+type Session struct {
+	ID        string
+	Principal string // whom the client belongs to; "" is the user that stdio serves
+	Main      Client // of requests that have no way of their own, and of what belongs to none
+	Current   *configuration.Current
+	Offering  *offering.Offering
+	Instances Instances
+	Roots     *rootsmgr.Manager
+	Approvals *approval.Queue
+	Terminal  *approval.Terminal // answers what the client cannot ask
+	Records   *record.Recorder
+	Tasks     *tasks.Table
+	Progress  *inflight.Progress
+	InFlight  Requests
+	Log       zerolog.Logger
+
+	dones dones
+}
+
+// Instances say which process of each child serves the session, and hand out the right
+// to call it.
+type Instances interface {
+	// ByRoots reports whether the roots of the session decide which process serves it.
+	ByRoots(child *configuration.Child) bool
+	// RootsAreCurrent reports whether the children have been given the roots that the
+	// client has announced last.
+	RootsAreCurrent() bool
+	// Ready is the right to call a child as a configuration describes it, where that
+	// takes no waiting; nil where it does.
+	Ready(by *configuration.Configuration, child string) *children.Lease
+	// Acquire waits for that right. The error is configuration.ErrSuperseded where a
+	// reload has replaced the child.
+	Acquire(ctx context.Context, by *configuration.Configuration, child string) (*children.Lease, error)
+	// Foresee says where a child would work that does not run, and with which roots;
+	// false where it runs, or that cannot be told.
+	Foresee(by *configuration.Configuration, child string) (cwd string, served []string, ok bool)
+	// Moved reports whether another process has come to serve the session, which has not
+	// listed its tools yet.
+	Moved(child string) bool
+	// RootsFor returns the roots that a child is served.
+	RootsFor(by *configuration.Configuration, child *configuration.Child, view rootsmgr.View) []rootsmgr.Root
+	// AwaitGrants waits until the children have been given what people have granted up
+	// to a version, at most as long as limit.
+	AwaitGrants(ctx context.Context, limit time.Duration, version uint64) error
+	// RootsGiven reports whether a child was given the roots that came with calls, and
+	// AwaitRootsGiven waits until it was.
+	RootsGiven(child string) bool
+	AwaitRootsGiven(ctx context.Context, child string)
+	// AdoptTask makes a task of a child one of the session. drop ends the progress of
+	// the call that made it.
+	AdoptTask(ctx context.Context, lease *children.Lease, a jsonrpc.Answer, drop func()) jsonrpc.Answer
+}
+
+// AwaitStart waits until these children have listed their tools or failed, but
+// not longer than the slowest of them may take to start.
+func (s *Session) AwaitStart(ctx context.Context, names []string) {
+	var limit time.Duration
+	g := s.Current.Now()
+	for _, name := range names {
+		limit = max(limit, g.StartLimit(name))
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	if len(names) > 0 {
+		defer Waiting(ctx, names[0])()
+	}
+	s.Offering.AwaitListed(ctx, names)
+}

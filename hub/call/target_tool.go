@@ -1,0 +1,218 @@
+package call
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"mcphub/children"
+	"mcphub/hub/approval"
+	"mcphub/hub/catalog"
+	"mcphub/hub/configuration"
+	"mcphub/hub/offering"
+	"mcphub/hub/record"
+	"mcphub/hub/tasks"
+	"mcphub/internal/jsonrpc"
+	"mcphub/internal/printable"
+	"mcphub/rootsmgr"
+	"mcphub/validate"
+)
+
+// This file is about calls of tools.
+
+// A ToolTarget is a tool that is called, and its arguments.
+type ToolTarget struct {
+	Listed  offering.Tool // as it was looked up
+	tool    offering.Tool // as it is judged
+	Args    []byte        // raw; nil when absent
+	At      string        // pointer of args within the arguments that the client sent
+	task    bool          // the client asks for a task in place of the result
+	current bool          // tool is what the child's instance defines, and not the catalogue
+}
+
+func (t *ToolTarget) owner() (*configuration.Configuration, string) { return t.tool.By, t.tool.Child }
+
+func (t *ToolTarget) method() string { return methodCall }
+
+func (t *ToolTarget) subject() record.Subject {
+	return record.Subject{Child: t.tool.Child, Tool: t.tool.Remote, Arguments: t.Args, At: t.At}
+}
+
+func (t *ToolTarget) asked(*Call) approval.Request {
+	task := []byte{}
+	if t.task {
+		task = []byte("task")
+	}
+	return approval.Request{
+		Tool: true, Name: t.tool.Remote, Args: t.Args, Digest: approval.DigestOf([]byte(methodCall), []byte(t.tool.Remote), t.Args, task),
+	}
+}
+
+func (t *ToolTarget) anew() { t.tool, t.current = t.Listed, false }
+
+// renew finds the tool as the instance has it that serves the session now.
+func (t *ToolTarget) renew(ctx context.Context, s *Session) (err error) {
+	if !t.current {
+		t.tool, err = s.toolNow(ctx, t.tool)
+	}
+	return err
+}
+
+// scan looks for paths by the tool's definition.
+func (t *ToolTarget) scan(ctx context.Context, c *Call) (*validate.Scan, error) {
+	if c.scanned.scan != nil && c.scanned.tool == t.tool.Checked {
+		return c.scanned.scan, nil
+	}
+	scan, err := t.tool.By.Checker.Scan(t.tool.Checked, t.Args)
+	switch {
+	case err != nil && c.nowait: // the refusal has to be recorded
+		return nil, errWouldBlock
+	case err != nil:
+		return nil, t.confirm(ctx, c, err)
+	}
+	c.scanned = scanned{t.tool.Checked, scan}
+	return scan, nil
+}
+
+func (t *ToolTarget) mayGo(*children.Lease) error { return nil }
+
+// settle takes in a task that a child made of the call.
+func (t *ToolTarget) settle(ctx context.Context, s *Session, lease *children.Lease, a jsonrpc.Answer, drop func()) jsonrpc.Answer {
+	if t.task || lease.Modern() && tasks.Is(a.Result) {
+		s.ClientOf(ctx).Typed()
+		return s.Instances.AdoptTask(ctx, lease, a, drop)
+	}
+	drop()
+	return a
+}
+
+func (t *ToolTarget) deny(j *attempt) jsonrpc.Answer { return refuseJudged(j, t.At) }
+
+func (t *ToolTarget) fail(ctx context.Context, err error) jsonrpc.Answer {
+	return failed(ctx, t.tool.Tool, err)
+}
+
+// edits are other spellings of paths that were judged, for a server that does not
+// take the ones given.
+func (t *ToolTarget) edits(s *Session, v *validate.Verdict) []jsonrpc.Edit {
+	edits := make([]jsonrpc.Edit, 0, len(v.Rewrites)+2)
+	for _, r := range v.Rewrites {
+		edits = append(edits, jsonrpc.Edit{Old: t.Args[r.Start:r.End], With: r.With})
+		s.Log.Info().Str("child", t.tool.Child).Str("tool", t.tool.Remote).Str("argument", printable.Escape(r.Pointer, 200)).
+			Str("from", printable.Escape(r.From, 400)).Str("to", printable.Escape(r.To, 400)).Str("why", r.Why).Msg("argument rewritten")
+	}
+	return edits
+}
+
+// A changedToolError says that the running child defines a tool otherwise than
+// the catalogue by which a call was judged.
+type changedToolError struct{ now *catalog.Tool }
+
+func (e *changedToolError) Error() string {
+	return fmt.Sprintf("the server %q changes the definition of %q again and again; ask tools/list and try once more", e.now.Child, e.now.Remote)
+}
+
+// Is makes it an errAnew.
+func (e *changedToolError) Is(target error) bool { return target == errAnew }
+
+// A MissingToolError says that the running child does not offer a tool that it
+// offered before.
+type MissingToolError struct{ server, tool, reason string }
+
+func (e *MissingToolError) Error() string {
+	if e.reason != "" {
+		return fmt.Sprintf("The tool %q of server %q is not offered any more: %s", e.tool, e.server, e.reason)
+	}
+	return fmt.Sprintf("The server %q does not offer the tool %q any more: it did when it was listed before. tools/list shows what it has now.", e.server, e.tool)
+}
+
+// fits reports whether the tool is as the child of the lease defines it. A call
+// that was scanned by another definition must not be made: the error is a
+// *changedToolError, and the tool the one to judge by, or a *missingToolError.
+func (t *ToolTarget) fits(c *Call, lease *children.Lease) error {
+	s, raw, tool := c.Session, lease.Offer(), t.tool
+	switch {
+	case raw == tool.Offer:
+		return nil
+	case c.nowait: // reading it may take a while
+		return errWouldBlock
+	}
+	now := tool.By.ReadOffer(tool.By.Child(tool.Child), raw)
+	for _, o := range now.Tools {
+		switch {
+		case o.Remote != tool.Remote:
+		case o.SameDefinition(tool.Tool):
+			return nil
+		default:
+			s.Log.Info().Str("child", tool.Child).Str("tool", tool.Remote).Msg("the tool is defined otherwise than it was listed; the call is judged anew")
+			t.tool, t.current = offering.Tool{Tool: o, By: tool.By}, true
+			return &changedToolError{o}
+		}
+	}
+	for _, left := range now.Omitted {
+		if left.Name == tool.Remote {
+			return &MissingToolError{tool.Child, tool.Remote, left.Reason}
+		}
+	}
+	return &MissingToolError{server: tool.Child, tool: tool.Remote}
+}
+
+// confirm is asked before a call is refused by a tool's schema: while the child
+// has not listed its tools in this session, that may be one of an earlier time.
+// It returns the refusal, the error of fits, or ErrSuperseded.
+func (t *ToolTarget) confirm(ctx context.Context, c *Call, refusal error) error {
+	s, tool := c.Session, t.tool
+	if s.Current.Superseded(tool.By.Child(tool.Child)) {
+		return configuration.ErrSuperseded
+	}
+	if st, _, _, _ := s.Offering.ChildStatus(tool.Child); st.Listed || !errors.As(refusal, new(*validate.SchemaError)) {
+		return refusal
+	}
+	lease, err := s.Instances.Acquire(ctx, tool.By, tool.Child)
+	switch {
+	case errors.Is(err, configuration.ErrSuperseded):
+		return err
+	case err != nil:
+		return refusal
+	}
+	defer lease.Release()
+	if err := t.fits(c, lease); err != nil {
+		return err
+	}
+	return refusal
+}
+
+// Gone answers a call whose time is over before it could be judged. Where the
+// client cancelled it, nobody reads this.
+func Gone(ctx context.Context, err error) jsonrpc.Answer {
+	if cause := context.Cause(ctx); cause != nil {
+		err = cause
+	}
+	return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, err.Error())
+}
+
+// failed answers a call that was not judged, or that the child did not answer.
+func failed(ctx context.Context, tool *catalog.Tool, err error) jsonrpc.Answer {
+	var args *validate.ArgumentsError
+	var schema *validate.SchemaError
+	var broken *jsonrpc.BrokenError
+	var down *children.UnavailableError
+	var missing *MissingToolError
+	var changed *changedToolError
+	var unrecorded *record.UnrecordedError
+	switch {
+	case errors.As(err, &unrecorded):
+		return ToolError(err.Error())
+	case errors.As(err, &args), errors.As(err, &schema):
+		return argumentsAnswer(tool, err)
+	case errors.As(err, &missing), errors.As(err, &changed):
+		return ToolError(err.Error())
+	case errors.As(err, &broken):
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, fmt.Sprintf("%s: %s", tool.Child, err))
+	case ctx.Err() != nil, errors.Is(err, rootsmgr.ErrClosed):
+		return Gone(ctx, err)
+	case errors.As(err, &down):
+		return ToolError(down.Error())
+	}
+	return ToolError(fmt.Sprintf("The server %q did not answer %q: %s", tool.Child, tool.Remote, err))
+}

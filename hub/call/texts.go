@@ -1,0 +1,210 @@
+package call
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"mcphub/children"
+	"mcphub/hub/catalog"
+	"mcphub/hub/inline"
+	"mcphub/hub/record"
+	"mcphub/internal/jsonrpc"
+	"mcphub/internal/printable"
+	"mcphub/rootsmgr"
+	"mcphub/validate"
+)
+
+// This file makes the text that a model and its user read when a call does not
+// go through: what happened, where, and what to do next.
+
+// ToolError is a tool result that says that the call failed.
+func ToolError(text string) jsonrpc.Answer {
+	b := jsonrpc.AppendString([]byte(`{"content":[{"type":"text","text":`), text)
+	return jsonrpc.ResultAnswer(append(b, `}],"isError":true}`...))
+}
+
+// argumentsAnswer answers arguments that cannot be judged, or do not fit the
+// tool's own schema.
+func argumentsAnswer(tool *catalog.Tool, err error) jsonrpc.Answer {
+	var args *validate.ArgumentsError
+	if errors.As(err, &args) {
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "refused: "+err.Error())
+	}
+	return ToolError(SchemaText(tool, err))
+}
+
+// SchemaText says which argument of which tool does not fit its schema.
+func SchemaText(tool *catalog.Tool, err error) string {
+	what := err.Error()
+	var schema *validate.SchemaError
+	if errors.As(err, &schema) {
+		what = schema.Message
+		if schema.Pointer != "" {
+			what = "argument " + printable.Escape(schema.Pointer, 200) + ": " + what
+		}
+	}
+	return fmt.Sprintf("Invalid arguments for the tool %s of the server %s: %s", printable.Quote(tool.Remote), printable.Quote(tool.Child), what)
+}
+
+// mostRoots is how many roots a denial names.
+const mostRoots = 20
+
+// refuseJudged answers a call that was denied; at is where its arguments stand
+// within those that the client sent.
+func refuseJudged(j *attempt, at string) jsonrpc.Answer { return ToolError(j.text(at)) }
+
+// text is the text for a call that was denied, or not approved.
+func (j *attempt) text(at string) string {
+	if j.refusal != "" {
+		return unapprovedText(j.verdict, at, j.refusal)
+	}
+	return denialText(j.verdict, at)
+}
+
+// denialText is the text that a model reads, then where the path stands in the arguments and
+// where it leads, which case without a boundary holds, and what would change it.
+func denialText(v *validate.Verdict, at string) string {
+	first := v.First
+	if first == nil {
+		first = &validate.Judged{} // a verdict that nobody reached denies all the same
+	}
+	path := first.Raw
+	switch first.How {
+	case validate.HowShell, validate.HowLiteral, validate.HowList, validate.HowTail:
+		path = first.Value // a word of a longer text
+	}
+	var b strings.Builder
+	switch {
+	case v.Fired != nil:
+		b.WriteString(ruleDenial(v, path))
+	case v.Rule == validate.RuleProtected:
+		fmt.Fprintf(&b, "Access denied: Path '%s' belongs to what the hub protects whatever the roots are (hub.json, its own folders, policy.protected).", printable.Escape(path, 200))
+	default:
+		fmt.Fprintf(&b, "Access denied: Path '%s' is outside the allowed roots boundaries. Current roots: %s", printable.Escape(path, 200), rootList(v.Roots))
+	}
+	if first.Code != "" {
+		fmt.Fprintf(&b, "\nFound at %s (to %s; %s).", pointerText(at+first.Pointer), first.Does(), first.Code)
+	}
+	if leads := first.Leads; leads != "" && leads != path {
+		fmt.Fprintf(&b, " It leads to '%s'.", printable.Escape(leads, 200))
+	}
+	for _, r := range first.Readings {
+		if r.Err != "" && r.Code == first.Code {
+			fmt.Fprintf(&b, " %s.", strings.TrimSuffix(printable.Escape(r.Err, 300), "."))
+			break
+		}
+	}
+	if v.Fired != nil {
+		fmt.Fprintf(&b, "\n%s", ruleCure(v))
+	}
+	if v.Why != "" {
+		fmt.Fprintf(&b, "\n%s", v.Why)
+	}
+	switch {
+	case first.Hint == "":
+	case first.How == validate.HowResource:
+		fmt.Fprintf(&b, "\nIf tools may name it, say so in hub.json: %s", first.Hint)
+	default:
+		fmt.Fprintf(&b, "\nIf this is no path of this machine, declare it in hub.json: %s", first.Hint)
+	}
+	return b.String()
+}
+
+func pointerText(p string) string {
+	if p == "" {
+		return "the arguments themselves"
+	}
+	return "argument " + printable.Escape(p, 200)
+}
+
+// rootList lists the roots in it: canonical URIs, at most mostRoots of them.
+func rootList(uris []string) string {
+	var b strings.Builder
+	b.WriteByte('[')
+	for i, u := range uris {
+		if i == mostRoots {
+			fmt.Fprintf(&b, ", and %d more", len(uris)-mostRoots)
+			break
+		}
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteByte('"')
+		b.WriteString(u)
+		b.WriteByte('"')
+	}
+	return b.String() + "]"
+}
+
+// ruleText names a rule in a denial: by its name, and the line of hub.json
+// without the folder, which is nobody's business there.
+func ruleText(r *validate.Rule) string {
+	name := fmt.Sprintf("the rule %q of the policy", printable.Escape(r.Name, 100))
+	if r.At == "" {
+		return name
+	}
+	return name + " (" + printable.Escape(filepath.Base(r.At), 100) + ")"
+}
+
+// ruleDenial is the first line of a denial that a rule made; path is "" where
+// the call itself was denied.
+func ruleDenial(v *validate.Verdict, path string) string {
+	subject := fmt.Sprintf("Path '%s'", printable.Escape(path, 200))
+	if v.First == nil {
+		subject = "This call"
+	}
+	if v.Decision == validate.Escalate {
+		return fmt.Sprintf("Access denied: %s needs the approval of a human by %s, and nobody has given it.", subject, ruleText(v.Fired))
+	}
+	return fmt.Sprintf("Access denied: %s is refused by %s.", subject, ruleText(v.Fired))
+}
+
+// ruleCure says what would change a decision that a rule made.
+func ruleCure(v *validate.Verdict) string {
+	r := v.Fired
+	var b strings.Builder
+	fmt.Fprintf(&b, "The rule matches %s.", (&validate.RuleInfo{Rule: *r}).Condition())
+	if v.Decision == validate.Deny {
+		b.WriteString(" No approval lifts it: it would have to be changed in hub.json, or a rule that allows be put before it.")
+	}
+	return b.String()
+}
+
+// recordRefused records a request that was not judged, with the reason
+// that an error gives.
+func (s *Session) recordRefused(ctx context.Context, what record.Subject, err error) {
+	if errors.Is(err, inline.ErrRootsFirst) { // no refusal: it comes again with them
+		record.Later(ctx)
+		return
+	}
+	s.Records.Refused(ctx, what, refusalCode(ctx, err))
+}
+
+// refusalCode is the record's word for an error of prepare.
+func refusalCode(ctx context.Context, err error) string {
+	var args *validate.ArgumentsError
+	var schema *validate.SchemaError
+	var down *children.UnavailableError
+	var missing *MissingToolError
+	var changed *changedToolError
+	switch {
+	case errors.As(err, &args):
+		return record.CodeArguments
+	case errors.As(err, &schema):
+		return record.CodeSchema
+	case errors.As(err, &missing), errors.As(err, &changed):
+		return record.CodeDefinition
+	case ctx.Err() != nil:
+		return record.CodeCancelled
+	case errors.Is(err, rootsmgr.ErrClosed):
+		return record.CodeRoots
+	case errors.As(err, &down):
+		return record.CodeUnavailable
+	}
+	return record.CodeUnjudged
+}
+
+const methodCall = "tools/call"

@@ -1,0 +1,64 @@
+package lookup
+
+import (
+	"context"
+	"errors"
+
+	"mcphub/children"
+	"mcphub/hub/configuration"
+)
+
+// await has the children to which something may belong tell what they offer, the
+// quick ways first, until it is found. down says of a child that cannot be asked
+// why; "" where none is. ctx tells whether the caller still waits.
+func (s *Session) await(ctx context.Context, owners []string, found func() bool) (ok bool, down string) {
+	s.Offering.AwaitRecalled(ctx)
+	if found() {
+		return true, ""
+	}
+	back := s.ClientOf(ctx).Lend() // what the children wait for may be the roots
+	failures := map[string]int{}
+	for _, owner := range owners {
+		st, _, _, _ := s.Offering.ChildStatus(owner)
+		failures[owner] = st.Failures
+	}
+	s.AwaitStart(ctx, owners)
+	back()
+	if found() {
+		return true, ""
+	}
+	for _, owner := range owners {
+		if st, _, _, _ := s.Offering.ChildStatus(owner); !st.Listed && st.Failures > failures[owner] {
+			return false, s.downText(st) // it has had its time to start
+		}
+		if down := s.revive(ctx, owner); down != "" || ctx.Err() != nil {
+			return false, down
+		}
+	}
+	return found(), ""
+}
+
+// revive sees to it that a child which has not listed its tools in this
+// session is started, or tried again, now that somebody wants something that is
+// not known; down says why that did not help.
+func (s *Session) revive(ctx context.Context, name string) (down string) {
+	st, _, _, _ := s.Offering.ChildStatus(name)
+	if st.Listed {
+		return ""
+	}
+	lease, err := s.Instances.Acquire(ctx, s.Current.Now(), name)
+	var gone *children.UnavailableError
+	switch {
+	case err == nil:
+		lease.Release()
+	case ctx.Err() != nil:
+		return ""
+	case errors.Is(err, configuration.ErrSuperseded): // the one that takes its place may list it
+	case errors.As(err, &gone):
+		return gone.Error()
+	default:
+		return s.downText(st)
+	}
+	s.AwaitStart(ctx, []string{name})
+	return ""
+}

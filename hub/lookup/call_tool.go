@@ -1,0 +1,101 @@
+package lookup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"mcphub/hub/call"
+	"mcphub/hub/configuration"
+	"mcphub/hub/offering"
+	"mcphub/internal/jsonrpc"
+	"mcphub/internal/printable"
+	"sort"
+)
+
+// CallTool is the hub's own tool that calls another tool.
+const CallTool = "call-tool"
+
+// serveOwn serves one of the hub's own tools. call-tool carries another call
+// inside it, whose bytes stay raw.
+func (s *Session) serveOwn(ctx context.Context, tool offering.Tool, m *jsonrpc.Message) jsonrpc.Answer {
+	if tool.Remote != CallTool {
+		return s.Own(ctx, tool.Remote, m)
+	}
+	args := m.Param("arguments")
+	child, ok := jsonrpc.String(jsonrpc.Get(args, "serverName"))
+	if !ok {
+		return call.ToolError(`call-tool needs "serverName", the name of a server (a string). Servers: ` + printable.List(s.Current.Now().ChildNames()))
+	}
+	remote, ok := jsonrpc.String(jsonrpc.Get(args, "toolName"))
+	if !ok {
+		return call.ToolError(`call-tool needs "toolName", the tool's own name (a string)`)
+	}
+	inner := jsonrpc.Get(args, "toolArgs")
+	if c := s.Current.Now().Child(child); c == nil {
+		return s.noServer(child)
+	}
+	target, refusal := s.findRemote(ctx, child, remote)
+	if target.Tool == nil {
+		return refusal
+	}
+	meta, token := m.Param("_meta"), call.TokenOf(m)
+	c := &call.Call{Session: s.Session, Target: &call.ToolTarget{Listed: target, Args: inner, At: "/toolArgs"}, Token: token, Build: func(own []byte, edits []jsonrpc.Edit) [][]byte {
+		parts := [][]byte{jsonrpc.AppendString([]byte(`{"name":`), target.Remote)}
+		if inner != nil {
+			parts = append(append(parts, []byte(`,"arguments":`)), jsonrpc.Splice(inner, edits...)...)
+		}
+		if meta != nil {
+			parts = append(parts, []byte(`,"_meta":`))
+			if own != nil {
+				parts = append(parts, jsonrpc.Splice(meta, jsonrpc.Edit{Old: token, With: own})...)
+			} else {
+				parts = append(parts, meta)
+			}
+		}
+		return append(parts, []byte(`}`))
+	}}
+	a, err := c.Run(ctx)
+	if errors.Is(err, configuration.ErrSuperseded) {
+		return s.serveOwn(ctx, tool, m)
+	}
+	return a
+}
+
+// noServer says why a name is not a server that can be called.
+func (s *Session) noServer(name string) jsonrpc.Answer {
+	if b := s.Current.Now().BrokenEntry(name); b != nil {
+		return refuseBroken(*b)
+	}
+	return call.ToolError(fmt.Sprintf("There is no server %q. Servers: %s", printable.Escape(name, 100), printable.List(s.Current.Now().ChildNames())))
+}
+
+// findRemote finds a tool by its child and its own name.
+func (s *Session) findRemote(ctx context.Context, child, remote string) (t offering.Tool, refusal jsonrpc.Answer) {
+	find := func() bool { t = s.Offering.Catalog().OfChild(child, remote); return t.Tool != nil }
+	if find() {
+		return t, jsonrpc.Answer{}
+	}
+	found, down := s.await(ctx, []string{child}, find)
+	switch {
+	case found:
+		return t, jsonrpc.Answer{}
+	case ctx.Err() != nil:
+		return offering.Tool{}, call.Gone(ctx, nil)
+	case down != "":
+		return offering.Tool{}, call.ToolError(down)
+	}
+	c := s.Offering.Catalog()
+	for _, left := range c.Omitted(child) {
+		if left.Name == remote {
+			return offering.Tool{}, call.ToolError(fmt.Sprintf("The tool %q of server %q is not offered: %s", remote, child, left.Reason))
+		}
+	}
+	var known []string
+	for _, t := range c.Tools() {
+		if t.Child == child {
+			known = append(known, t.Remote)
+		}
+	}
+	sort.Strings(known)
+	return offering.Tool{}, call.ToolError(fmt.Sprintf("The server %q has no tool %q. Its tools: %s", child, printable.Escape(remote, 100), printable.List(known)))
+}

@@ -1,0 +1,135 @@
+package lookup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"mcphub/children"
+	"mcphub/hub/call"
+	"mcphub/hub/catalog"
+	"mcphub/hub/configuration"
+	"mcphub/hub/offering"
+	"mcphub/internal/jsonrpc"
+	"mcphub/internal/printable"
+	"mcphub/validate"
+	"slices"
+	"strings"
+)
+
+// This file passes on what the protocol does not know: requests and notifications that
+// belong to an extension of a child.
+
+// longestMethod bounds the name of a method that anything is looked up for, in bytes.
+const longestMethod = 256
+
+// ServeExtension serves what the protocol does not know, and records it.
+func (s *Session) ServeExtension(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
+	if len(m.Method) > longestMethod {
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, fmt.Sprintf("no method has a name of more than %d bytes", longestMethod))
+	}
+	ctx = s.Records.Start(ctx, m)
+	a := s.extend(ctx, m)
+	s.Records.Served(ctx, a)
+	return a
+}
+
+// extend answers a request that the protocol does not know, and passes on such a
+// notification: the child that it belongs to gets it, where the params are
+// allowed as arguments of a tool without a schema would be.
+func (s *Session) extend(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
+	s.Offering.AwaitOffers(ctx)
+	c := s.Offering.Catalog()
+	among := c.Extensions().Speakers(m.Method)
+	named, edits := s.namedBy(c, m, among)
+	switch {
+	case len(among) == 0 || strings.HasPrefix(m.Method, ownMethods) || strings.HasPrefix(m.Method, "rpc."):
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, "no server behind this hub offers an extension that "+printable.Quote(m.Method)+" could belong to")
+	case slices.Contains(among, named):
+		among = []string{named}
+	case len(among) > 1:
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, fmt.Sprintf(
+			"%s may belong to several servers (%s), and nothing in its params (a uri, name or taskId of one of them) tells to which", printable.Quote(m.Method), printable.List(among)))
+	default:
+		edits = nil
+	}
+	if m.Params != nil && !jsonrpc.IsObject(m.Params) {
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "the params of "+printable.Quote(m.Method)+" are to be an object")
+	}
+	a, err := s.extendTo(ctx, c.By, among[0], m, edits)
+	if errors.Is(err, configuration.ErrSuperseded) && ctx.Err() == nil {
+		return s.extend(ctx, m)
+	}
+	if ownType(a.Result) {
+		s.ClientOf(ctx).Typed()
+	}
+	return a
+}
+
+// ownMethods begins the names of the hub's own methods.
+const ownMethods = "mcphub/"
+
+// ownType reports whether a result has a type of an extension's own.
+func ownType(result []byte) bool {
+	kind, ok := jsonrpc.String(jsonrpc.Get(result, "resultType"))
+	return ok && kind != children.ResultInput && kind != children.ResultTask
+}
+
+// extendTo sends a request or notification to one child, with edits of its params.
+func (s *Session) extendTo(ctx context.Context, g *configuration.Configuration, child string, m *jsonrpc.Message, edits []jsonrpc.Edit) (jsonrpc.Answer, error) {
+	judged := jsonrpc.Without(m.Params, "_meta")
+	if len(edits) > 0 { // what the child gets is what is judged
+		judged = jsonrpc.Without(jsonrpc.Join(jsonrpc.Splice(m.Params, edits...)), "_meta")
+	}
+	t := &call.RequestTarget{
+		By: g, Child: child, Method: m.Method, Follows: true, Templates: s.Offering.Catalog().TemplatesOf(child),
+		Scan: func(templates []string) (*validate.Scan, error) {
+			return g.Checker.ScanParams(child, m.Method, judged, templates...)
+		},
+	}
+	token := call.TokenOf(m)
+	c := &call.Call{Session: s.Session, Target: t, Token: token, Notification: m.IsNotification(), Build: func(own []byte, _ []jsonrpc.Edit) [][]byte {
+		if m.Params == nil {
+			return nil
+		}
+		all := slices.Clone(edits)
+		if own != nil {
+			all = append(all, jsonrpc.Edit{Old: token, With: own})
+		}
+		return jsonrpc.Splice(m.Params, all...)
+	}}
+	if c.Notification {
+		c.Token, t.Unaskable = nil, "nobody is asked about a notification"
+	}
+	return c.Run(ctx)
+}
+
+// namedBy finds the child that the thing belongs to which the params name, and the
+// edits that put the child's own name for it in the place of the client's. ""
+// where they name nothing that is known.
+func (s *Session) namedBy(c *offering.Catalog, m *jsonrpc.Message, among []string) (child string, edits []jsonrpc.Edit) {
+	if id, ok := jsonrpc.String(m.Param("taskId")); ok {
+		if k, ok := s.Tasks.Find(id); ok {
+			return k.Child, nil
+		}
+	}
+	own := func(quoted []byte, was, is string) []jsonrpc.Edit {
+		if was == is {
+			return nil
+		}
+		return []jsonrpc.Edit{{Old: quoted, With: jsonrpc.AppendString(nil, is)}}
+	}
+	if uri, ok := jsonrpc.String(m.Param("uri")); ok {
+		if at, ok := c.OwnerOf(uri, among); ok {
+			return at.Child, own(m.Param("uri"), uri, at.URI)
+		}
+	}
+	if name, ok := jsonrpc.String(m.Param("name")); ok {
+		if t := c.Tool(name); t != nil && t.Child != "" {
+			return t.Child, own(m.Param("name"), name, t.Remote)
+		}
+		if it := c.Item(catalog.Prompts, name); it != nil {
+			return it.Child, own(m.Param("name"), name, it.Remote)
+		}
+	}
+	return "", nil
+}

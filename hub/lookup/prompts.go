@@ -1,0 +1,111 @@
+package lookup
+
+import (
+	"context"
+	"errors"
+
+	"mcphub/hub/call"
+	"mcphub/hub/catalog"
+	"mcphub/hub/configuration"
+	"mcphub/hub/offering"
+	"mcphub/internal/jsonrpc"
+	"mcphub/internal/printable"
+	"mcphub/validate"
+)
+
+// ServePrompt answers prompts/get.
+func (s *Session) ServePrompt(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
+	if err := call.CheckParams(m); err != nil {
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
+	}
+	quoted, name, err := call.StringAt(m, "name", "the name of a prompt")
+	if err != nil {
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
+	}
+	ctx = s.WithNotice(ctx, call.TokenOf(m))
+	it, refusal := s.findPrompt(ctx, name)
+	if it.Item == nil {
+		return refusal
+	}
+	c := &call.Call{Session: s.Session, Token: call.TokenOf(m), Splicing: call.SplicingOf(m, quoted, it.Remote), Target: &call.RequestTarget{
+		By: it.By, Child: it.Child, Method: m.Method,
+		Scan: func([]string) (*validate.Scan, error) {
+			return it.By.Checker.ScanPrompt(it.Child, it.Remote, m.Param("arguments"))
+		},
+	}}
+	a, err := c.Run(ctx)
+	if errors.Is(err, configuration.ErrSuperseded) {
+		return s.ServePrompt(ctx, m)
+	}
+	return a
+}
+
+// findPrompt finds a prompt by its name towards the client, after the children
+// that it may belong to have had their time to start.
+func (s *Session) findPrompt(ctx context.Context, name string) (it offering.Item, refusal jsonrpc.Answer) {
+	find := func() bool {
+		l := s.Offering.Catalog()
+		it = offering.Item{Item: l.Item(catalog.Prompts, name), By: l.By}
+		return it.Item != nil
+	}
+	if find() {
+		return it, jsonrpc.Answer{}
+	}
+	found, down := s.await(ctx, s.Current.Now().Offers.Owners(name), find)
+	switch {
+	case found:
+		return it, jsonrpc.Answer{}
+	case ctx.Err() != nil:
+		return offering.Item{}, call.Gone(ctx, nil)
+	case down != "":
+		return offering.Item{}, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, down)
+	}
+	return offering.Item{}, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "there is no prompt "+printable.Quote(name)+"; prompts/list tells what there is")
+}
+
+// ServeCompletion answers completion/complete.
+func (s *Session) ServeCompletion(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
+	if err := call.CheckParams(m); err != nil {
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
+	}
+	ctx = s.WithNotice(ctx, call.TokenOf(m))
+	ref, argument := m.Param("ref"), m.Param("argument")
+	refType, _ := jsonrpc.String(jsonrpc.Get(ref, "type"))
+	name, named := jsonrpc.String(jsonrpc.Get(argument, "name"))
+	value, valued := jsonrpc.String(jsonrpc.Get(argument, "value"))
+	if !named || !valued {
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "completion/complete needs an argument with name and value (strings) at /params/argument")
+	}
+	var it offering.Item
+	var quoted []byte
+	template := ""
+	switch refType {
+	case "ref/prompt":
+		quoted = jsonrpc.Get(ref, "name")
+		text, _ := jsonrpc.String(quoted)
+		var refusal jsonrpc.Answer
+		if it, refusal = s.findPrompt(ctx, text); it.Item == nil {
+			return refusal
+		}
+	case "ref/resource":
+		quoted = jsonrpc.Get(ref, "uri")
+		text, _ := jsonrpc.String(quoted)
+		if it = s.findTemplate(ctx, text); it.Item == nil {
+			return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "there is no resource template "+printable.Quote(text)+"; resources/templates/list tells what there is")
+		}
+		template = it.Remote
+	default:
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, `completion/complete needs a ref of type "ref/prompt" or "ref/resource" at /params/ref`)
+	}
+	c := &call.Call{Session: s.Session, Token: call.TokenOf(m), Splicing: call.SplicingOf(m, quoted, it.Remote), Target: &call.RequestTarget{
+		By: it.By, Child: it.Child, Method: m.Method, Unaskable: "nobody is asked while something is typed",
+		Scan: func([]string) (*validate.Scan, error) {
+			return it.By.Checker.ScanCompletion(it.Child, template, name, value, jsonrpc.Get(m.Param("context"), "arguments"))
+		},
+	}}
+	a, err := c.Run(ctx)
+	if errors.Is(err, configuration.ErrSuperseded) {
+		return s.ServeCompletion(ctx, m)
+	}
+	return a
+}

@@ -1,0 +1,151 @@
+package lookup
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"mcphub/children"
+	"mcphub/hub/call"
+	"mcphub/hub/catalog"
+	"mcphub/hub/configuration"
+	"mcphub/hub/offering"
+	"mcphub/internal/jsonrpc"
+	"mcphub/validate"
+)
+
+// Sources returns the children that may have a resource, the likeliest first, once
+// it is known what they offer. sure: no other child can have it.
+func (s *Session) Sources(ctx context.Context, uri string) (list []offering.Source, sure bool) {
+	if s.Offering.Catalog().Item(catalog.Resources, uri) == nil {
+		s.Offering.AwaitOffers(ctx)
+	}
+	l := s.Offering.Catalog()
+	w := l.Sources(uri)
+	for _, at := range slices.Concat(w.Likely, w.Alike, w.Others) {
+		list = append(list, offering.Source{Source: at, By: l.By})
+	}
+	return list, w.Sure
+}
+
+// findTemplate finds a template, or a resource, by what the client knows it by.
+func (s *Session) findTemplate(ctx context.Context, uri string) offering.Item {
+	l := s.Offering.Catalog()
+	if it := l.Reference(uri); it != nil {
+		return offering.Item{Item: it, By: l.By}
+	}
+	s.Offering.AwaitOffers(ctx)
+	l = s.Offering.Catalog()
+	if it := l.Reference(uri); it != nil {
+		return offering.Item{Item: it, By: l.By}
+	}
+	return offering.Item{Item: l.Addressed(uri), By: l.By}
+}
+
+// mostSources bounds how many children are asked for one resource.
+const mostSources = 16
+
+// ServeResource answers resources/read. Where it is not known whose a resource
+// is, the children are asked in turn until one has it: each is judged first.
+func (s *Session) ServeResource(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
+	if err := call.CheckParams(m); err != nil {
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
+	}
+	quoted, uri, err := call.StringAt(m, "uri", "a URI")
+	if err != nil {
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
+	}
+	ctx = s.WithNotice(ctx, call.TokenOf(m))
+	list, sure := s.Sources(ctx, uri)
+	a, from, err := s.InTurn(ctx, uri, list, sure, func(from offering.Source) (jsonrpc.Answer, error) {
+		return s.AboutResource(ctx, m, from, quoted, nil)
+	})
+	switch {
+	case errors.Is(err, configuration.ErrSuperseded):
+		return s.ServeResource(ctx, m)
+	case a.Error == nil && from.URI != uri:
+		return renamedContents(a, from.URI, uri)
+	}
+	return a
+}
+
+// InTurn asks the children that may have a resource, the likeliest first, until
+// one has it. Where none does the answer is what the likeliest said that knows the
+// request at all. ErrSuperseded: it &.
+func (s *Session) InTurn(ctx context.Context, uri string, list []offering.Source, sure bool, ask func(offering.Source) (jsonrpc.Answer, error)) (jsonrpc.Answer, offering.Source, error) {
+	said := NoResource(uri)
+	for i, from := range list {
+		if i == mostSources || ctx.Err() != nil {
+			break
+		}
+		a, err := ask(from)
+		switch {
+		case errors.Is(err, configuration.ErrSuperseded):
+			return a, from, err
+		case errors.Is(err, call.ErrDenied):
+			return a, from, nil
+		case a.Error == nil || sure || !notFound(a):
+			return a, from, nil
+		}
+		if i == 0 || jsonrpc.ParseError(said.Error).Code == jsonrpc.CodeMethodNotFound {
+			said, a = a, said
+		}
+		if a.Release != nil {
+			a.Release()
+		}
+	}
+	return said, offering.Source{}, nil
+}
+
+// AboutResource makes a request about one resource of one child. Its answer and
+// error are those of Call.run; what a reload came between is made anew here, as long
+// as the child is the same.
+func (s *Session) AboutResource(ctx context.Context, m *jsonrpc.Message, from offering.Source, quoted []byte, before func(*children.Lease) error) (jsonrpc.Answer, error) {
+	for {
+		g := from.By
+		c := &call.Call{Session: s.Session, Token: call.TokenOf(m), Splicing: call.SplicingOf(m, quoted, from.URI), Target: &call.RequestTarget{
+			By: g, Child: from.Child, Method: m.Method, Before: before, Follows: true, Templates: s.Offering.Catalog().TemplatesOf(from.Child),
+			Scan: func(templates []string) (*validate.Scan, error) {
+				return g.Checker.ScanURI(from.Child, from.URI, templates...)
+			},
+		}}
+		a, err := c.Run(ctx)
+		if from.By = s.Current.Now(); !errors.Is(err, configuration.ErrSuperseded) || from.By == g || s.Current.Superseded(g.Child(from.Child)) {
+			return a, err
+		}
+	}
+}
+
+// notFound reports whether an error says that a child does not have a resource.
+// Before 2026-07-28 it is -32002; servers also say -32602, and some -32603.
+func notFound(a jsonrpc.Answer) bool {
+	switch jsonrpc.ParseError(a.Error).Code {
+	case mcp.RESOURCE_NOT_FOUND, jsonrpc.CodeInvalidParams, jsonrpc.CodeInternal, jsonrpc.CodeMethodNotFound:
+		return true
+	}
+	return false
+}
+
+// NoResource says that no child has a resource.
+func NoResource(uri string) jsonrpc.Answer {
+	data, _ := json.Marshal(map[string]string{"uri": uri})
+	e := &jsonrpc.Error{Code: mcp.RESOURCE_NOT_FOUND, Message: "Resource not found: no server behind this hub has it", Data: data}
+	return jsonrpc.Answer{Error: e.Raw()}
+}
+
+// renamedContents puts the client's URI in the place of the child's own.
+func renamedContents(a jsonrpc.Answer, remote, uri string) jsonrpc.Answer {
+	var edits []jsonrpc.Edit
+	with := jsonrpc.AppendString(nil, uri)
+	_ = jsonrpc.Elements(jsonrpc.Get(a.Result, "contents"), func(content []byte) bool {
+		at := jsonrpc.Get(content, "uri")
+		if text, ok := jsonrpc.String(at); ok && text == remote {
+			edits = append(edits, jsonrpc.Edit{Old: at, With: with})
+		}
+		return true
+	})
+	return a.Edited(edits...)
+}

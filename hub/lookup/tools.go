@@ -1,0 +1,115 @@
+package lookup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"mcphub/hub/call"
+	"mcphub/hub/catalog"
+	"mcphub/hub/configuration"
+	"mcphub/hub/offering"
+	"mcphub/internal/jsonrpc"
+	"mcphub/internal/mirror"
+	"mcphub/internal/printable"
+	"strings"
+
+	"github.com/mark3labs/mcp-go/mcp"
+)
+
+// ServeTool answers a tools/call of the client.
+func (s *Session) ServeTool(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
+	if err := call.CheckMembers(m.Members); err != nil {
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
+	}
+	quoted, name, err := call.StringAt(m, "name", "the name of a tool")
+	if err != nil {
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
+	}
+	ctx = s.WithNotice(ctx, call.TokenOf(m))
+	tool, refusal := s.FindTool(ctx, name)
+	if tool.Tool == nil {
+		return refusal
+	}
+	if tool.Child == "" {
+		return s.serveOwn(ctx, tool, m)
+	}
+	if refusal, ok := fitsHeaders(ctx, tool.Tool, m.Param("arguments")); !ok {
+		return refusal
+	}
+	a, err := s.Tool(ctx, m, quoted, tool)
+	if errors.Is(err, configuration.ErrSuperseded) {
+		return s.ServeTool(ctx, m)
+	}
+	return a
+}
+
+// headers are those of a request that repeat parts of it.
+type headers interface {
+	// Fits compares them with the arguments of a call, once it is known which
+	// parameters they repeat. ok false: refusal is the answer.
+	Fits(mirrors []mirror.Mark, args []byte) (refusal jsonrpc.Answer, ok bool)
+}
+
+type headersKey struct{}
+
+// WithHeaders marks the context of a request with its headers.
+func WithHeaders(ctx context.Context, h headers) context.Context {
+	return context.WithValue(ctx, headersKey{}, h)
+}
+
+// fitsHeaders compares the arguments of a call with the headers that came with it,
+// if any. A tool that the front knew was compared by that already.
+func fitsHeaders(ctx context.Context, tool *catalog.Tool, args []byte) (refusal jsonrpc.Answer, ok bool) {
+	h, there := ctx.Value(headersKey{}).(headers)
+	if !there {
+		return jsonrpc.Answer{}, true
+	}
+	return h.Fits(tool.Mirrors, args)
+}
+
+// Known returns the tool that a call is of, nil where it is none, or the
+// server has not listed it yet.
+func (s *Session) Known(m *jsonrpc.Message) *catalog.Tool {
+	if m.Method != string(mcp.MethodToolsCall) {
+		return nil
+	}
+	name, _ := jsonrpc.String(m.Param("name"))
+	return s.Offering.Catalog().Tool(name)
+}
+
+// FindTool finds a tool by its name towards the client. A name that may belong
+// to a child which has not listed its tools yet waits for that child.
+func (s *Session) FindTool(ctx context.Context, name string) (t offering.Tool, refusal jsonrpc.Answer) {
+	find := func() bool { t = s.Offering.Catalog().Named(name); return t.Tool != nil }
+	if find() {
+		return t, jsonrpc.Answer{}
+	}
+	owners := s.Current.Now().Offers.Owners(name)
+	found, down := s.await(ctx, owners, find)
+	switch {
+	case found:
+		return t, jsonrpc.Answer{}
+	case ctx.Err() != nil:
+		return offering.Tool{}, call.Gone(ctx, nil)
+	}
+	l := s.Offering.Catalog()
+	switch of := l.AppTools(name); {
+	case len(of) == 1:
+		return offering.Tool{Tool: of[0], By: l.By}, jsonrpc.Answer{}
+	case len(of) > 1:
+		names := make([]string, len(of))
+		for i, t := range of {
+			names[i] = t.Name
+		}
+		return offering.Tool{}, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, fmt.Sprintf(
+			"several servers have apps and a tool %s: call it by one of its names here: %s", printable.Quote(name), printable.List(names)))
+	case down != "":
+		return offering.Tool{}, call.ToolError(down)
+	}
+	for _, b := range s.Current.Now().Broken {
+		if b.Prefix != "" && strings.HasPrefix(name, b.Prefix) {
+			return offering.Tool{}, refuseBroken(b)
+		}
+	}
+	return offering.Tool{}, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, unknownTool(name, s.Offering.Catalog(), owners))
+}

@@ -1,0 +1,193 @@
+package hub
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"mcphub/children"
+	"mcphub/hub/catalog"
+	"mcphub/hub/configuration"
+)
+
+// What a reload would do with the entry of a server.
+const (
+	PlanStarts   = "starts"   // it is served from then on
+	PlanRestarts = "restarts" // what runs of it ends, and it starts anew
+	PlanStops    = "stops"    // it is served no more
+	PlanStays    = "stays"    // what runs of it goes on
+)
+
+// A PlannedServer is what a reload would do with one server. JSON.
+type PlannedServer struct {
+	Server    string   `json:"server"`
+	Change    string   `json:"change"`                 // starts, restarts, stops or stays
+	Why       string   `json:"why,omitempty"`          // it restarts or stops, where the entry alone does not say that
+	Processes int      `json:"processes"`              // that run now and end
+	Tools     int      `json:"tools"`                  // of those that are listed then, as far as known
+	Unknown   bool     `json:"toolsUnknown,omitempty"` // which tools it will offer is known once it has started
+	Appear    []string `json:"appear,omitempty"`       // tools that are listed then and are not now, by their names towards clients
+	Vanish    []string `json:"vanish,omitempty"`       // and the other way round; of a server whose tools are unknown: those that may
+}
+
+// Plan tells what Apply would do with this Config. It changes and starts nothing.
+func (h *Hub) Plan(cfg Config) ([]PlannedServer, error) {
+	old := h.now()
+	g, err := configuration.New(cfg, h.own, old)
+	if err != nil {
+		return nil, err
+	}
+	p := planner{h: h, old: old, g: g, sessions: h.everySession()}
+	return p.servers(), nil
+}
+
+// planner compares what is in force with what would be.
+type planner struct {
+	h        *Hub
+	old, g   *configuration.Configuration
+	sessions []*Session
+}
+
+func (h *Hub) everySession() []*Session {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.SortedFunc(maps.Values(h.sessions), func(a, b *Session) int { return cmp.Compare(a.id, b.id) })
+}
+
+func (p *planner) servers() []PlannedServer {
+	changes, processes := since(p.g, p.old), p.h.processes()
+	before, after := p.listed(p.old), p.listed(p.g)
+	var out []PlannedServer
+	for _, name := range slices.Concat(p.g.ChildNames(), changes.Removed) {
+		s := PlannedServer{Server: name, Change: PlanStays}
+		switch {
+		case slices.Contains(changes.Removed, name):
+			s.Change = PlanStops
+			if why := unserved(p.g, name); why != noEntry {
+				s.Why = why
+			}
+		case slices.Contains(changes.Added, name):
+			s.Change = PlanStarts
+		case slices.Contains(changes.Replaced, name):
+			s.Change = PlanRestarts
+		default:
+			if s.Why = p.moved(p.g.Child(name)); s.Why != "" {
+				s.Change = PlanRestarts
+			}
+		}
+		if s.Change == PlanRestarts || s.Change == PlanStops {
+			s.Processes = processes[name]
+		}
+		then, known := after[name]
+		s.Tools, s.Unknown = len(then), !known && s.Change != PlanStops
+		s.Appear, s.Vanish = missing(then, before[name]), missing(before[name], then)
+		out = append(out, s)
+	}
+	return out
+}
+
+// missing are the names of all that are not among have.
+func missing(all, have []string) (out []string) {
+	for _, name := range all {
+		if !slices.Contains(have, name) {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// moved says why a child whose entry stays as it is starts anew for some session;
+// "" where it does not.
+func (p *planner) moved(c *Child) string {
+	for _, s := range p.sessions {
+		at, assigned := s.assigned.Load().Of(c.Spec.Name)
+		if !assigned {
+			continue
+		}
+		view := s.roots.Foretell(p.g.Fallback, p.g.Roots)
+		if b, ok := s.broughtTo(c); ok {
+			view = b.View
+		}
+		roots := s.rootsFor(p.g, c, view)
+		switch k := s.keyFor(c, roots); {
+		case k != at.Key:
+			return "another process serves the other roots"
+		case p.h.sup.Replaces(k, roots):
+			return "it is started with the roots, which are others"
+		}
+	}
+	return ""
+}
+
+// listed are the names of the tools of each server that are on the list under a
+// configuration, in its order, as far as their offers are known.
+func (p *planner) listed(g *configuration.Configuration) map[string][]string {
+	offers := map[string]*catalog.Offer{}
+	for i := range g.Children {
+		c := &g.Children[i]
+		if raw := p.offerOf(c); raw != nil {
+			offers[c.Spec.Name] = g.Offers.Read(c.Spec.Name, raw)
+		}
+	}
+	out := map[string][]string{}
+	for name := range offers {
+		out[name] = nil
+	}
+	for _, t := range g.Offers.Catalog(offers).Listed() {
+		if t.Child != "" {
+			out[t.Child] = append(out[t.Child], t.Name)
+		}
+	}
+	return out
+}
+
+// mostAsked bounds for how many sessions it is looked what is remembered: most have
+// clients of the same kind.
+const mostAsked = 16
+
+// offerOf is what a child offers: to a session of now where it is the one that runs,
+// else what is remembered of this very entry.
+func (p *planner) offerOf(c *Child) *children.Offer {
+	if was := p.old.Child(c.Spec.Name); was != nil && was.Spec.Revision == c.Spec.Revision {
+		if raw := p.h.offeredBy(c.Spec.Name); raw != nil {
+			return raw
+		}
+	}
+	var keys []children.Key
+	for _, s := range p.sessions[:min(len(p.sessions), mostAsked)] {
+		keys = append(keys, s.keyFor(c, nil))
+	}
+	for _, era := range []children.Era{children.EraAuto, children.EraModern} {
+		keys = append(keys, children.Key{Child: c.Spec.Name, Era: era})
+	}
+	for _, k := range keys {
+		if raw := p.h.sup.RecallAs(c.Spec, k); raw != nil {
+			return raw
+		}
+	}
+	return nil
+}
+
+// offeredBy is what some instance of a child has told that it offers; nil where none has.
+func (h *Hub) offeredBy(child string) *children.Offer {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, k := range slices.SortedFunc(maps.Keys(h.known), func(a, b children.Key) int { return cmp.Compare(a.String(), b.String()) }) {
+		if o := h.known[k].offer; k.Child == child && o != nil {
+			return o.Raw
+		}
+	}
+	return nil
+}
+
+// processes counts, by name, the instances that run and may be called, or will be.
+func (h *Hub) processes() map[string]int {
+	out := map[string]int{}
+	for _, st := range h.sup.Status() {
+		switch st.State {
+		case children.Starting, children.Ready, children.Hung:
+			out[st.Child]++
+		}
+	}
+	return out
+}

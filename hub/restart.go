@@ -1,0 +1,114 @@
+package hub
+
+import (
+	"context"
+	"fmt"
+
+	"mcphub/children"
+	"mcphub/hub/configuration"
+	"mcphub/internal/printable"
+)
+
+// A NotServedError says why there is no child that could be started anew.
+type NotServedError struct {
+	Server string
+	Reason string
+}
+
+func (e *NotServedError) Error() string {
+	return fmt.Sprintf("%s is not served: %s", e.Server, e.Reason)
+}
+
+// Restarted is what Restart has done. JSON.
+type Restarted struct {
+	Processes int    `json:"processes"`       // that ran, or were to, and have ended or end with their calls
+	Ready     int    `json:"ready"`           // that run in their place
+	Error     string `json:"error,omitempty"` // why others do not
+}
+
+// Restart starts a child anew, for all sessions. It is as if the entry had changed:
+// calls under way end in the old process, calls that come go to the new one, and
+// failures before count no longer. It waits until there is a new process for each that
+// there was, or it is known why there is none. Where there was none, the next call
+// starts it.
+func (h *Hub) Restart(ctx context.Context, name string) (Restarted, error) {
+	var r Restarted
+	start, err := h.replaceChild(ctx, name)
+	if err != nil {
+		return r, err
+	}
+	r.Processes = len(start)
+	g := h.current.Followed()
+	failed := make(chan error, len(start))
+	for _, s := range start {
+		go func() {
+			lease, err := s.acquire(ctx, g, name)
+			if err == nil {
+				lease.Release()
+			}
+			failed <- err
+		}()
+	}
+	for range start {
+		if err := <-failed; err == nil {
+			r.Ready++
+		} else if r.Error == "" {
+			r.Error = printable.Clean(err.Error())
+		}
+	}
+	return r, nil
+}
+
+// replaceChild retires every instance of a child. It returns a session for each that
+// ran, or was to run.
+func (h *Hub) replaceChild(ctx context.Context, name string) ([]*Session, error) {
+	done, err := h.takeTurn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	old := h.now()
+	if old.Child(name) == nil {
+		return nil, &NotServedError{name, unserved(old, name)}
+	}
+	g, err := configuration.New(old.Settings, h.own, old, name)
+	if err != nil {
+		return nil, err
+	}
+	served := h.servedBy(name)
+	h.follow(g, old)
+	return served, nil
+}
+
+// servedBy returns a session for each instance of a child that runs, or is to run.
+func (h *Hub) servedBy(name string) (sessions []*Session) {
+	busy := map[children.Key]bool{}
+	for _, st := range h.sup.Status() {
+		switch st.State {
+		case children.Starting, children.Ready, children.Hung, children.BackingOff:
+			busy[st.Key] = st.Child == name
+		}
+	}
+	for _, s := range h.everySession() {
+		if at, ok := s.assigned.Load().Of(name); ok && busy[at.Key] {
+			busy[at.Key] = false
+			sessions = append(sessions, s)
+		}
+	}
+	return sessions
+}
+
+// unserved says why there is no child of this name.
+func unserved(g *configuration.Configuration, name string) string {
+	if b := g.BrokenEntry(name); b != nil {
+		return b.Reason
+	}
+	for _, disabled := range g.Disabled {
+		if disabled == name {
+			return "disabled"
+		}
+	}
+	return noEntry
+}
+
+const noEntry = "the configuration in force has no such entry"

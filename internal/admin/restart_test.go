@@ -1,0 +1,56 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/rs/zerolog"
+
+	"mcphub/hub"
+)
+
+func TestRestartAndPlan(t *testing.T) {
+	dir := folder(t)
+	var asked []string
+	serve(t, New(Config{
+		Folders: []string{dir}, Log: zerolog.Nop(), Status: aHub,
+		Restart: func(_ context.Context, server string) (hub.Restarted, error) {
+			asked = append(asked, server)
+			if server == "gone & away" {
+				return hub.Restarted{}, errors.New("it is not served")
+			}
+			return hub.Restarted{Processes: 2, Ready: 1}, nil
+		},
+		Plan: func(_ context.Context, file string) (Plan, error) {
+			asked = append(asked, file)
+			return Plan{Servers: []hub.PlannedServer{{Server: "kid", Change: hub.PlanStays}}}, nil
+		},
+	}))
+	h := await(t, 1, dir)[0]
+	if r, err := h.Restart(t.Context(), "kid"); r.Processes != 2 || r.Ready != 1 || err != nil {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if _, err := h.Restart(t.Context(), "gone & away"); err == nil || err.Error() != "it is not served" {
+		t.Error(err)
+	}
+	if _, err := h.Restart(t.Context(), ""); err == nil {
+		t.Error("no server was named")
+	}
+	if p, err := h.Plan(t.Context(), "/a b"); err != nil || len(p.Servers) != 1 || p.Servers[0].Server != "kid" {
+		t.Errorf("%+v, %v", p, err)
+	}
+	if got := strings.Join(asked, "|"); got != "kid|gone & away|/a b" {
+		t.Errorf("asked: %s", got)
+	}
+	other := folder(t)
+	serve(t, New(Config{Folders: []string{other}, Log: zerolog.Nop(), Status: aHub}))
+	h = await(t, 1, other)[0]
+	if _, err := h.Restart(t.Context(), "kid"); err == nil || !strings.Contains(err.Error(), "restart the hub") {
+		t.Error(err)
+	}
+	if _, err := h.Plan(t.Context(), ""); err == nil {
+		t.Error("it planned")
+	}
+}

@@ -1,0 +1,140 @@
+package audit
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// scanBlock is how many bytes of lines a worker of Scan gets at a time.
+const scanBlock = 256 << 10
+
+// block is whole lines, one behind the other.
+type block struct {
+	log   string
+	bytes []byte
+	ends  []int // of the lines
+}
+
+// Scan hands every decision of a folder's logs since a moment to workers, in no
+// order. worker is called for each of them and returns what takes its decisions; that
+// owns the event until it returns. Lines that are none are left out, as by Read.
+func Scan(dir string, since time.Time, worker func() func(*Event)) error {
+	files, err := logFiles(dir)
+	if err != nil {
+		return err
+	}
+	blocks := make(chan block, runtime.GOMAXPROCS(0))
+	spare := sync.Pool{New: func() any { return new(block) }}
+	var workers sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		take := worker()
+		workers.Go(func() {
+			for b := range blocks {
+				b.scan(since, take)
+				spare.Put(&block{bytes: b.bytes[:0], ends: b.ends[:0]})
+			}
+		})
+	}
+	defer workers.Wait()
+	defer close(blocks)
+	for id, names := range files {
+		b := spare.Get().(*block)
+		err := eachLine(newer(dir, names, since), func(_ string, _ int, line []byte, _ bool) bool {
+			b.bytes = append(b.bytes, line...)
+			b.ends = append(b.ends, len(b.bytes))
+			if len(b.bytes) >= scanBlock {
+				b.log = id
+				blocks <- *b
+				b = spare.Get().(*block)
+			}
+			return true
+		})
+		b.log = id
+		blocks <- *b
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// newer are the paths of those files that were written to since a moment.
+func newer(dir string, names []string, since time.Time) []string {
+	var out []string
+	for _, name := range names {
+		path := filepath.Join(dir, name)
+		if fi, err := os.Stat(path); err == nil && fi.ModTime().Before(since) {
+			continue
+		}
+		out = append(out, path)
+	}
+	return out
+}
+
+// scanned is what Scan reads of a line: what a decision was about. The rest of an
+// Event is passed over.
+type scanned struct {
+	Session  string    `json:"session"`
+	Method   string    `json:"method"`
+	Child    string    `json:"child"`
+	Tool     string    `json:"tool"`
+	Decision string    `json:"decision"`
+	Rule     string    `json:"rule"`
+	Code     string    `json:"code"`
+	By       string    `json:"by"`
+	Findings []Found   `json:"findings"`
+	More     uint64    `json:"more"`
+	Calls    []oneCall `json:"calls"`
+}
+
+func (b *block) scan(since time.Time, take func(*Event)) {
+	at, after := 0, []byte(since.UTC().Format(timeFormat))
+	for _, end := range b.ends {
+		line := b.bytes[at:end]
+		at = end
+		// What a line is about is looked at before its hash is: most are not asked for.
+		if !decides(line, after) {
+			continue
+		}
+		entry, err := wholeLine(line)
+		if err != nil || entry.Kind != KindDecision || entry.Time.Before(since) || !utf8.Valid(line) {
+			continue
+		}
+		var s scanned
+		if json.Unmarshal(line, &s, jsontext.AllowInvalidUTF8(true)) != nil {
+			continue
+		}
+		e := Event{
+			Entry: entry, LogID: b.log, Session: s.Session, Method: s.Method, Child: s.Child, Tool: s.Tool, Decision: s.Decision,
+			Rule: s.Rule, Code: s.Code, By: s.By, Findings: s.Findings, More: s.More, Calls: s.Calls,
+		}
+		if len(s.Calls) == 0 {
+			take(&e)
+			continue
+		}
+		for _, one := range e.Each() {
+			take(&one)
+		}
+	}
+}
+
+// decides tells of a line, without reading all of it, that it is no decision, or one
+// from before a moment. What it lets pass has yet to be read.
+func decides(line, after []byte) bool {
+	const member, kind = `","time":"`, `","kind":"` + KindDecision + `"`
+	head := line[:min(len(line), 200)]
+	i := bytes.Index(head, []byte(member))
+	if i < 0 {
+		return false
+	}
+	rest := head[i+len(member):]
+	return len(rest) > len(timeFormat) && bytes.HasPrefix(rest[len(timeFormat):], []byte(kind)) && bytes.Compare(rest[:len(timeFormat)], after) >= 0
+}

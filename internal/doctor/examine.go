@@ -1,0 +1,268 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"mcphub/internal/admin"
+	"mcphub/internal/clients"
+	"mcphub/internal/config"
+	"mcphub/internal/exit"
+	"mcphub/internal/setup"
+	"mcphub/rootsmgr"
+)
+
+// Options say what to examine.
+type Options struct {
+	Source  *setup.Source
+	Servers []string // to try; none: all servers, and all else too
+	Roots   []string // in scope while the servers run; none: those of hub.json, else the working directory
+	Timeout time.Duration
+	Log     zerolog.Logger
+
+	Clients clients.Env
+	Own     clients.Hub // how a client starts this program
+	Changed []string    // clients that this program has changed before
+}
+
+// Examine looks at everything. The error is for what keeps it from looking.
+func Examine(ctx context.Context, o Options) (*Report, error) {
+	e := examination{Options: o, ctx: ctx, report: &Report{Findings: []Finding{}, Servers: []Server{}, Clients: []Client{}, Hubs: []Hub{}}}
+	r := e.report
+	r.Config = o.Source.Path()
+	found, err := o.Source.Check(io.Discard)
+	e.found = found
+	if err != nil {
+		e.unreadable(err)
+	}
+	if found.File != nil {
+		for _, name := range o.Servers {
+			if found.File.Server(name) == nil {
+				return nil, exit.Errorf(exit.NotFound, "hub.json has no server %q; mcphub list shows those that there are", name)
+			}
+		}
+	}
+	e.configuration()
+	if found.Whole {
+		if err := e.servers(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if len(o.Servers) == 0 {
+		e.clients()
+		e.system(ctx)
+		e.hubs()
+	}
+	r.finish()
+	return r, nil
+}
+
+// examination is one at work.
+type examination struct {
+	Options
+	ctx    context.Context // of Examine
+	found  setup.Checked
+	report *Report
+
+	hubsKnown bool
+	answers   []admin.Report // of the hubs that run
+}
+
+// unreadable is why hub.json could not be read at all.
+func (e *examination) unreadable(err error) {
+	text, cure, _ := strings.Cut(err.Error(), "; ")
+	f := Finding{Group: Configuration, Severity: bad, Text: text, Cure: cure}
+	var le *config.LoadError
+	switch {
+	case !errors.As(err, &le):
+	case errors.Is(le.Err, os.ErrNotExist):
+		f.Command = e.mcphub("init")
+	case errors.Is(le.Err, os.ErrPermission):
+		f.Cure, f.Command = "let your user read it", config.CommandLine([]string{"chmod", "u+r", le.Path})
+	}
+	e.report.add(f)
+}
+
+// about reports whether a problem is about what is examined.
+func (e *examination) about(p config.Problem) bool {
+	if len(e.Servers) == 0 {
+		return true
+	}
+	return slices.ContainsFunc(e.Servers, func(name string) bool {
+		return e.subject(p) == name
+	})
+}
+
+// subject is the server that a problem is about.
+func (e *examination) subject(p config.Problem) string {
+	if e.found.File == nil {
+		return ""
+	}
+	for i := range e.found.File.Servers {
+		s := &e.found.File.Servers[i]
+		key := e.found.File.At("mcpServers", s.Name).Key
+		if p.Key == key || strings.HasPrefix(p.Key, key+".") || strings.HasPrefix(p.Key, key+"[") {
+			return s.Name
+		}
+	}
+	return ""
+}
+
+// configuration adds what validate finds, and who else can change or read hub.json.
+func (e *examination) configuration() {
+	for _, p := range e.found.Problems {
+		if !e.about(p) {
+			continue
+		}
+		f := Finding{Group: Configuration, Subject: e.subject(p), Severity: p.Severity.String(), At: place(p), Text: p.Text, Cure: p.Hint, Command: config.CommandLine(p.Run)}
+		if f.Cure == "" {
+			f.Text, f.Cure, _ = strings.Cut(p.Text, "; ")
+		}
+		if strings.HasPrefix(f.Cure, "chmod ") {
+			f.Command, f.Cure = f.Cure, "let nobody else read it"
+		}
+		if f.Subject != "" {
+			f.Text = strings.TrimPrefix(strings.TrimPrefix(p.Key, e.found.File.At("mcpServers", f.Subject).Key), ".") + ": " + f.Text
+			f.Text = strings.TrimPrefix(f.Text, ": ")
+		} else if p.Key != "" {
+			f.Text = p.Key + ": " + f.Text
+		}
+		if len(p.Run) > 0 && p.Run[0] == "mcphub" {
+			f.Command = e.mcphub(p.Run[1:]...)
+		}
+		if strings.HasSuffix(p.Key, ".command") && p.Severity == config.SeverityError {
+			e.elsewhere(&f)
+		}
+		e.report.add(f)
+	}
+	if len(e.Servers) == 0 {
+		e.access()
+	}
+}
+
+// mcphub is a command line of this program, about the hub.json that is examined.
+func (e *examination) mcphub(words ...string) string {
+	words = append([]string{"mcphub"}, words...)
+	if e.Source.Config != "" {
+		words = append(words, "--config", e.Source.Config)
+	}
+	return config.CommandLine(words)
+}
+
+func place(p config.Problem) string {
+	if p.Line == 0 {
+		return p.File
+	}
+	return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Col)
+}
+
+// access finds who else can change hub.json, which starts programs, or read the
+// secrets in it.
+func (e *examination) access() {
+	path := e.report.Config
+	if path == "" || e.Clients.OS == "windows" {
+		return
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return
+	}
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		abs = path
+	}
+	mode := info.Mode().Perm()
+	switch {
+	case mode&0o022 != 0:
+		e.report.add(Finding{Group: Configuration, Severity: bad, Text: fmt.Sprintf("others may change %s (mode %04o), and it says which programs run", abs, mode),
+			Cure: "let nobody else change it", Command: config.CommandLine([]string{"chmod", "go-w", abs})})
+	case mode&0o044 != 0 && e.holdsSecrets(path):
+		e.report.add(Finding{Group: Configuration, Severity: doubt, Text: fmt.Sprintf("others may read %s (mode %04o), and it holds what looks like a secret", abs, mode),
+			Cure: "let nobody else read it; better, keep the secret with mcphub secret set", Command: config.CommandLine([]string{"chmod", "600", abs})})
+	}
+}
+
+func (e *examination) holdsSecrets(path string) bool {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return false
+	}
+	return clients.HoldsSecrets(text)
+}
+
+// elsewhere looks for a program that PATH does not have where programs usually are.
+func (e *examination) elsewhere(f *Finding) {
+	s := e.found.File.Server(f.Subject)
+	if s == nil || s.Command == "" {
+		return
+	}
+	name := filepath.Base(s.Command)
+	dirs := filepath.SplitList(os.Getenv("PATH"))
+	if !strings.ContainsAny(s.Command, `/\`) {
+		dirs = usual(e.Clients)
+	}
+	for _, dir := range dirs {
+		p := filepath.Join(dir, name)
+		if info, err := os.Stat(p); err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o111 != 0 && filepath.IsAbs(p) {
+			f.Cure = fmt.Sprintf(`%s is there: write "command": %q`, p, p)
+			return
+		}
+	}
+	if where := publishers[name]; where != "" && !strings.ContainsAny(s.Command, `/\`) {
+		f.Cure = "install " + where + ", or write the program's absolute path"
+	}
+}
+
+// publishers say what brings well-known programs.
+var publishers = map[string]string{
+	"npx": "Node.js (https://nodejs.org)", "node": "Node.js (https://nodejs.org)", "npm": "Node.js (https://nodejs.org)",
+	"uvx": "uv (https://docs.astral.sh/uv)", "uv": "uv (https://docs.astral.sh/uv)", "docker": "Docker (https://docs.docker.com/get-docker)",
+	"deno": "Deno (https://deno.com)", "bunx": "Bun (https://bun.sh)", "bun": "Bun (https://bun.sh)", "python3": "Python (https://www.python.org)", "python": "Python (https://www.python.org)",
+}
+
+// usual are the folders into which programs are installed that PATH may lack.
+func usual(env clients.Env) []string {
+	dirs := []string{
+		filepath.Join(env.Home, ".local", "bin"), filepath.Join(env.Home, "bin"), filepath.Join(env.Home, ".cargo", "bin"), filepath.Join(env.Home, ".bun", "bin"),
+		filepath.Join(env.Home, ".deno", "bin"), filepath.Join(env.Home, "go", "bin"), filepath.Join(env.Home, ".volta", "bin"),
+		"/opt/homebrew/bin", "/usr/local/bin", "/usr/bin", "/snap/bin",
+	}
+	for _, pattern := range []string{".nvm/versions/node/*/bin", ".local/share/fnm/node-versions/*/installation/bin", ".asdf/shims", ".local/share/mise/shims"} {
+		more, _ := filepath.Glob(filepath.Join(env.Home, filepath.FromSlash(pattern))) // the pattern is well formed
+		slices.Reverse(more)                                                           // the latest first
+		dirs = append(dirs, more...)
+	}
+	return dirs
+}
+
+// given are the roots that the servers are tried with.
+func (e *examination) given() []string {
+	if len(e.Roots) > 0 {
+		return e.Roots
+	}
+	cfg := &e.found.Hub
+	if !cfg.Fallback.None() {
+		return nil
+	}
+	return []string{cfg.Dir}
+}
+
+// fallback are the roots of clients that give none.
+func (e *examination) fallback() []string {
+	out := []string{}
+	if e.found.Whole && !e.found.Hub.Fallback.None() {
+		for _, r := range e.found.Hub.Fallback.Snapshot(rootsmgr.OS{}, 1, e.found.Hub.Checker.Places()).Roots() {
+			out = append(out, r.Path)
+		}
+	}
+	return out
+}

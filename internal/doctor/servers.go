@@ -1,0 +1,349 @@
+package doctor
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"mcphub/children"
+	"mcphub/hub"
+	"mcphub/internal/client"
+	"mcphub/internal/config"
+	"mcphub/internal/jsonrpc"
+	"mcphub/internal/printable"
+	"mcphub/internal/reference"
+	"mcphub/internal/service"
+)
+
+const (
+	// tokenBytes is how many bytes of a definition are counted as one token.
+	tokenBytes = 4
+	// manyTokens is what the definitions of all tools may take of a model's context
+	// before that is worth a note.
+	manyTokens = 20_000
+	// longestName is how long the name of a tool may be: clients put their own prefix
+	// before it and cut at 60 to 64.
+	longestName = 50
+	// closingTime is what the questions may take beyond the start of the servers.
+	closingTime = 10 * time.Second
+	// mostDetails is how many lines are shown of what a server wrote.
+	mostDetails = 5
+)
+
+// tried is what a Hub in this process tells of the servers.
+type tried struct {
+	status hub.Status
+	tools  map[string][]tool // of each server
+}
+
+type tool struct {
+	name, own string // as clients call it, and as its server does
+	tokens    int
+}
+
+// servers starts those that are to be tried, and says what became of them.
+func (e *examination) servers(ctx context.Context) error {
+	cfg := e.found.Hub
+	cfg.Children = slices.Clone(cfg.Children)
+	cfg.Cache = "" // what a server offered before is not what it offers now
+	cfg.Children = slices.DeleteFunc(cfg.Children, func(c hub.Child) bool { return !e.wanted(c.Spec.Name) || e.found.Bad[c.Spec.Name] })
+	for i := range cfg.Children {
+		spec := &cfg.Children[i].Spec
+		spec.Start = children.StartEager
+		spec.Share = children.ShareSession // whomever it serves otherwise, here it is this client
+	}
+	cfg.Log = e.Log
+	cfg.Limits.ListWait = e.Timeout // a list is answered sooner where all have started or failed
+	ctx, cancel := context.WithTimeout(ctx, e.Timeout+closingTime)
+	defer cancel()
+	t := tried{tools: map[string][]tool{}}
+	audit := e.found.Audit
+	if len(e.Servers) > 0 {
+		audit = ""
+	}
+	defer e.found.Settle()
+	err := service.WithRecord(&cfg, audit, func() error {
+		return client.With(ctx, cfg, e.Log, "mcphub-doctor", e.given(), t.ask)
+	})
+	if err != nil {
+		return err
+	}
+	e.tell(ctx, &cfg, &t)
+	return nil
+}
+
+func (e *examination) wanted(name string) bool {
+	return len(e.Servers) == 0 || slices.Contains(e.Servers, name)
+}
+
+// ask waits for the servers and takes in what they offer.
+func (t *tried) ask(ctx context.Context, c *client.Client) error {
+	list, err := c.Request(ctx, "tools/list")
+	if err != nil {
+		return err
+	}
+	tokens := map[string]int{}
+	if err := jsonrpc.Elements(jsonrpc.Get(list, "tools"), func(def []byte) bool {
+		name, _ := jsonrpc.String(jsonrpc.Get(def, "name"))
+		tokens[name] = (len(def) + tokenBytes - 1) / tokenBytes
+		return true
+	}); err != nil {
+		return err
+	}
+	result, err := c.CallTool(ctx, "list-tools", []byte(`{}`))
+	if err != nil {
+		return err
+	}
+	err = jsonrpc.Elements(jsonrpc.Get(jsonrpc.Get(result, "structuredContent"), "servers"), func(s []byte) bool {
+		server, _ := jsonrpc.String(jsonrpc.Get(s, "name"))
+		_ = jsonrpc.Elements(jsonrpc.Get(s, "tools"), func(def []byte) bool {
+			name, _ := jsonrpc.String(jsonrpc.Get(def, "name"))
+			own, _ := jsonrpc.String(jsonrpc.Get(def, "toolName"))
+			t.tools[server] = append(t.tools[server], tool{name, own, tokens[name]})
+			return true
+		})
+		return true
+	})
+	t.status = c.Status()
+	return err
+}
+
+// tell says what became of each server, in the order of hub.json.
+func (e *examination) tell(ctx context.Context, cfg *hub.Config, t *tried) {
+	total := 0
+	for i := range e.found.File.Servers {
+		s := &e.found.File.Servers[i]
+		if !e.wanted(s.Name) {
+			continue
+		}
+		out := Server{Name: s.Name, State: "unusable", Command: s.Command, URL: showURL(s.URL), Environment: []string{}, Roots: []string{}}
+		if s.Disabled {
+			out.State = "disabled"
+		}
+		k := slices.IndexFunc(cfg.Children, func(c hub.Child) bool { return c.Spec.Name == s.Name })
+		if k >= 0 {
+			for j := range t.status.Children {
+				if st := &t.status.Children[j]; st.Server == s.Name {
+					e.server(ctx, &out, &cfg.Children[k], st, t.tools[s.Name])
+				}
+			}
+		}
+		total += out.Tokens
+		e.report.Servers = append(e.report.Servers, out)
+	}
+	if st := t.status.Audit; st.Dir != "" && st.Error != "" {
+		e.folder("the audit log", st.Dir, st.Error)
+	}
+	if total > manyTokens && !cfg.Expose.Search && cfg.Expose.Above == 0 {
+		e.report.add(Finding{Group: Servers, Severity: note, At: place(e.found.File.At("expose")),
+			Text: fmt.Sprintf("the definitions of all tools take about %d tokens of a model's context", total),
+			Cure: `write "expose": "auto", and clients find tools by searching; or hold tools back with "tools": {"exclude": [...]}`})
+	}
+}
+
+// server says what became of one.
+func (e *examination) server(ctx context.Context, out *Server, c *hub.Child, st *hub.ChildStatus, tools []tool) {
+	out.Environment, out.Roots, out.Era, out.State = st.Environment, st.RootsServed, st.Era, st.State
+	out.Command = cmp.Or(st.Command, out.Command)
+	for _, t := range tools {
+		out.Tokens += t.tokens
+	}
+	out.Tools = len(tools)
+	out.Interpreter = e.interpreter(ctx, c.Spec, st.Command)
+	if st.State != children.Ready.String() {
+		out.State = "failed"
+		e.report.add(e.failure(c.Spec, st, out.Interpreter))
+		return
+	}
+	at := e.at(c.Spec.Name)
+	warn := func(severity, text, cure string) {
+		e.report.add(Finding{Group: Servers, Subject: c.Spec.Name, Severity: severity, At: at, Text: text, Cure: cure})
+	}
+	if f, wrong := e.outdated(c.Spec, out.Interpreter); wrong {
+		f.Severity = doubt
+		e.report.add(f)
+	}
+	if st.Error != "" {
+		warn(doubt, st.Error, "it runs all the same; what it wrote, mcphub logs "+c.Spec.Name+" shows")
+	}
+	if st.Skipped > 0 {
+		warn(doubt, fmt.Sprintf("it wrote %d lines to stdout that are no messages; the hub passes over them, other programs may not", st.Skipped),
+			"have it log to stderr: only messages belong on stdout")
+	}
+	for _, left := range st.NotOffered {
+		warn(doubt, fmt.Sprintf("its tool %q is not offered: %s", left.Tool, left.Reason), fmt.Sprintf(`have its maker mend the definition, or leave the tool out: "tools": {"exclude": [%q]}`, left.Tool))
+	}
+	e.names(c, tools, warn)
+}
+
+// names finds tools whose names are cut by the hub, or would be by a client.
+func (e *examination) names(c *hub.Child, tools []tool, warn func(severity, text, cure string)) {
+	var long, cut []string
+	for _, t := range tools {
+		switch {
+		case len(t.name) > longestName:
+			long = append(long, t.name)
+		case t.name != c.Prefix+t.own:
+			cut = append(cut, t.name)
+		}
+	}
+	if len(long) > 0 {
+		e.report.add(Finding{Group: Servers, Subject: c.Spec.Name, Severity: doubt, At: place(e.found.File.At("names", "max")),
+			Text: fmt.Sprintf("the names of %d tools are longer than %d bytes, such as %s: clients put a prefix before them and cut or refuse them", len(long), longestName, long[0]),
+			Cure: fmt.Sprintf(`write "max": %d under "names", and the hub shortens them in a way that stays`, longestName)})
+	}
+	if len(cut) > 0 {
+		warn(note, fmt.Sprintf("the names of %d tools are shortened, such as %s", len(cut), cut[0]), `give the server a shorter "prefix" if the names should be readable`)
+	}
+}
+
+// at is the place of a server's entry.
+func (e *examination) at(name string) string { return place(e.found.File.At("mcpServers", name)) }
+
+// failure says why a server did not start, and what helps.
+func (e *examination) failure(s children.Spec, st *hub.ChildStatus, in *Interpreter) Finding {
+	text := printable.Clean(cmp.Or(st.LastFailure, st.Error))
+	f := Finding{Group: Servers, Subject: s.Name, Severity: bad, At: e.at(s.Name), Text: firstLine(reference.Show(text))}
+	f.Details = lastWords(st.Stderr, f.Text)
+	switch old, wrong := e.outdated(s, in); {
+	case text == "":
+		f.Text = fmt.Sprintf("it is not ready after %s: it is %s", e.Timeout, st.State)
+		f.Cure = "give all of them more time with --timeout"
+	case wrong:
+		f.Text, f.Cure = f.Text+"; "+old.Text, old.Cure
+	default:
+		diagnose(&f, s, st, e)
+	}
+	return f
+}
+
+var anError = regexp.MustCompile(`(?i)\b(?:\w*error|exception|fatal|panic)\b`)
+
+// lastWords are the last lines that a server wrote, but for what is said already.
+// Where an error stands before them, that comes first: a trace may follow it.
+func lastWords(stderr, said string) []string {
+	var all []string
+	for line := range strings.Lines(stderr) {
+		if line = strings.TrimSpace(printable.Clean(line)); line != "" && line != said {
+			all = append(all, printable.Clip(line, 300))
+		}
+	}
+	if len(all) <= mostDetails {
+		return all
+	}
+	last := all[len(all)-mostDetails:]
+	if first := slices.IndexFunc(all, anError.MatchString); first >= 0 && first < len(all)-mostDetails {
+		return append([]string{all[first]}, last[1:]...)
+	}
+	return last
+}
+
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(text, "\n")
+	return line
+}
+
+// An ailment is a way to fail that is known by what is said, and what helps.
+type ailment struct {
+	said *regexp.Regexp // in why it failed, or in what it wrote
+	cure func(f *Finding, s children.Spec, said []string, e *examination)
+}
+
+var ailments = []ailment{
+	{regexp.MustCompile(`did not start within (\S+):`), func(f *Finding, s children.Spec, said []string, _ *examination) {
+		start := s.WithDefaults().StartTimeout
+		f.Text, _, _ = strings.Cut(f.Text, "; raise ")
+		f.Cure = fmt.Sprintf(`give it more time if it is slow: write "timeout": {"start": %q} into its entry; else see what it wrote, and correct its command line`, (2 * start).String())
+	}},
+	{regexp.MustCompile(`the secret "([A-Za-z0-9_][A-Za-z0-9_./-]*)" is not set`), func(f *Finding, _ children.Spec, said []string, e *examination) {
+		f.Text, _, _ = strings.Cut(f.Text, "; mcphub secret set")
+		f.Cure, f.Command = "set it", e.mcphub("secret", "set", said[1])
+	}},
+	{regexp.MustCompile(`; run: mcphub auth login |\b401\b|(?i:unauthorized)`), func(f *Finding, s children.Spec, _ []string, e *examination) {
+		e.unauthorized(f, s)
+	}},
+	{regexp.MustCompile(`npm (?:error|ERR!) (?:code )?(?:E?NOTCACHED|ENOTCACHED|ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ENETUNREACH|ETIMEDOUT)\b|(?i:failed to fetch|network connectivity is disabled)`), func(f *Finding, _ children.Spec, _ []string, e *examination) {
+		f.Cure, f.Command = "its package is not on this machine and could not be downloaded: connect to the network once, and run this, which fetches it", e.mcphub("warm")
+	}},
+	{regexp.MustCompile(`npm (?:error|ERR!) (?:code )?E404|(?i:was not found in the package registry|no matching distribution found)`), func(f *Finding, _ children.Spec, _ []string, _ *examination) {
+		f.Cure = `there is no package of that name: correct it in "args"`
+	}},
+	{regexp.MustCompile(`Cannot find (?:module|package) '([^']+)'|No module named '?([A-Za-z0-9_.]+)'?`), func(f *Finding, s children.Spec, said []string, _ *examination) {
+		name := cmp.Or(said[1], said[2])
+		if filepath.IsAbs(name) {
+			f.Cure = "there is no file " + name + ": correct the path in its entry"
+			return
+		}
+		f.Cure = fmt.Sprintf("install %s where the server is", name)
+		if dir := packageDir(s); dir != "" && said[1] != "" {
+			f.Command = config.CommandLine([]string{"npm", "install", "--prefix", dir})
+		}
+	}},
+	{regexp.MustCompile(`connection refused|no such host|dial tcp`), func(f *Finding, s children.Spec, _ []string, _ *examination) {
+		f.Cure = `nothing answers at its address: start that server, or correct "url"`
+	}},
+	{regexp.MustCompile(`(?i)\b([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)\b[^\n]{0,60}\b(?:required|not set|missing|must be set|undefined|not provided|not found|is empty)|(?:missing|required|set|provide|KeyError:)[^\n]{0,40}?\b([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)\b`), func(f *Finding, s children.Spec, said []string, e *examination) {
+		name := cmp.Or(said[1], said[2])
+		if os.Getenv(name) != "" {
+			f.Cure = fmt.Sprintf(`it wants the variable %s, which the hub has and does not pass on: write "inherit": [%q] into its entry`, name, name)
+			return
+		}
+		f.Cure = fmt.Sprintf(`it wants the variable %s: write "env": {%q: "..."} into its entry; a secret as "${keyring:%s}", and set that with mcphub secret set %s`, name, name, name, name)
+	}},
+}
+
+// unauthorized says what to do about a server that wants to know who calls.
+// It is the one place for that.
+func (e *examination) unauthorized(f *Finding, s children.Spec) {
+	if text, login, _ := strings.Cut(f.Text, "; run: "); strings.HasPrefix(login, "mcphub auth login ") {
+		f.Text, f.Cure, f.Command = text, "log in at it", e.mcphub("auth", "login", s.Name)
+		return
+	}
+	name := strings.ToUpper(regexp.MustCompile(`[^A-Za-z0-9]+`).ReplaceAllString(s.Name, "_")) + "_TOKEN"
+	f.Cure = fmt.Sprintf(`it wants a token: write "headers": {"Authorization": "Bearer ${keyring:%s}"} into its entry, and set it`, name)
+	f.Command = e.mcphub("secret", "set", name)
+}
+
+// diagnose finds what helps against a failure.
+func diagnose(f *Finding, s children.Spec, st *hub.ChildStatus, e *examination) {
+	text := f.Text + "\n" + st.Error + "\n" + st.Stderr
+	for _, a := range ailments {
+		if said := a.said.FindStringSubmatch(text); said != nil {
+			a.cure(f, s, said, e)
+			return
+		}
+	}
+	f.Cure = "correct its entry by what it says; until then, leave it out"
+	f.Command = e.mcphub("disable", s.Name)
+}
+
+// packageDir is the folder of the npm package that a server's script belongs to; ""
+// where there is none. Its package.json says what is installed, not the server.
+func packageDir(s children.Spec) string {
+	for _, a := range s.Args {
+		if !filepath.IsAbs(a) {
+			continue
+		}
+		if file := above(filepath.Dir(a), "package.json"); file != "" {
+			return filepath.Dir(file)
+		}
+	}
+	return ""
+}
+
+// showURL is an address without what may be a secret.
+func showURL(text string) string {
+	u, err := url.Parse(reference.Blank(text, "SECRET"))
+	if text == "" || err != nil {
+		return ""
+	}
+	u.User, u.RawQuery, u.Fragment = nil, "", ""
+	return u.Scheme + "://" + u.Host
+}

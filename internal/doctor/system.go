@@ -1,0 +1,257 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"mcphub/internal/admin"
+	"mcphub/internal/config"
+	"mcphub/internal/guardian"
+	"mcphub/internal/printable"
+	"mcphub/internal/secrets"
+	"mcphub/internal/setup"
+)
+
+// keyringTime is how long the keyring may take to answer.
+const keyringTime = 5 * time.Second
+
+// system says what this machine gives, and what the hub cannot write.
+func (e *examination) system(ctx context.Context) {
+	m := &Machine{
+		Landlock: landlock(), Guardian: guardian.Running(), Roots: e.fallback(), State: setup.StateFolder(os.Getenv),
+		Audit: e.found.Audit, Logs: e.found.Logs, Cache: e.found.Hub.Cache,
+	}
+	e.report.System = m
+	if e.found.File != nil {
+		e.secrets(ctx, m)
+		e.listen()
+	}
+	if m.State == "" {
+		e.report.add(Finding{Group: System, Severity: bad, Text: "the hub has no folder of its own, so nothing is recorded and no client can be changed",
+			Cure: "set HOME where the hub is started; on Windows LOCALAPPDATA"})
+		return
+	}
+	seen := map[string]bool{}
+	for _, f := range []struct{ what, dir string }{{"its state", m.State}, {"the audit log", m.Audit}, {"what the servers write", m.Logs}, {"what the servers offer", m.Cache}} {
+		if f.dir == "" || seen[f.dir] {
+			continue
+		}
+		seen[f.dir] = true
+		if err := writable(f.dir); err != nil {
+			e.folder(f.what, f.dir, err.Error())
+		}
+	}
+	if e.Clients.OS == "linux" && !m.Guardian {
+		e.report.add(Finding{Group: System, Severity: note, Text: "there is no guardian: what the servers start may outlive a hub that is killed", Cure: "see why on standard error; /proc must be there"})
+	}
+}
+
+// secrets says where secrets are kept.
+func (e *examination) secrets(ctx context.Context, m *Machine) {
+	kept := setup.Secrets(e.found.File, e.found.Hub.Home)
+	kept.Wait = keyringTime
+	_, why, err := secrets.New(kept).Names(ctx)
+	m.Secrets, m.Why = string(secrets.InKeyring), why
+	switch {
+	case kept.FileOnly:
+		m.Secrets = string(secrets.InFile)
+	case why != "":
+		m.Secrets = string(secrets.InFile)
+		e.report.add(Finding{Group: System, Severity: note, Text: "secrets are kept in an encrypted file, for there is no keyring: " + strings.TrimPrefix(why, "no keyring: "),
+			Cure: `nothing needs to be done; "secrets": {"store": "file"} says that it is meant`})
+	}
+	if err == nil {
+		return
+	}
+	f := Finding{Group: System, Severity: bad, Text: printable.Clean(err.Error()), Cure: "mend the file of the secrets, or set them anew"}
+	if text, cure, cut := strings.Cut(f.Text, "; "); cut {
+		f.Text, f.Cure = text, cure
+	}
+	if strings.HasPrefix(f.Cure, "chmod ") {
+		f.Command, f.Cure = f.Cure, "let nobody else read it"
+	}
+	e.report.add(f)
+}
+
+// listen finds an address for HTTP that somebody else has. A hub of this file may
+// have it, and then all is well.
+func (e *examination) listen() {
+	address := e.found.File.HTTP.Listen
+	at := e.found.File.At("http", "listen")
+	if around := e.found.File.At("http"); at.Line == around.Line && at.Col == around.Col {
+		return // it is not written, so nobody means to use it
+	}
+	l, err := net.Listen("tcp", address)
+	if err == nil {
+		_ = l.Close()
+		return
+	}
+	if !errors.Is(err, syscall.EADDRINUSE) {
+		e.report.add(Finding{Group: System, Severity: doubt, At: place(at), Text: fmt.Sprintf("serve --http cannot listen on %s: %v", address, err), Cure: "name another address"})
+		return
+	}
+	f := Finding{Group: System, Severity: doubt, At: place(at), Text: fmt.Sprintf("another program listens on %s, so serve --http cannot", address), Cure: "end that program, or name another port"}
+	for _, h := range e.running() {
+		if h.Config.Path == e.absoluteConfig() {
+			f.Severity, f.Text, f.Cure = note, fmt.Sprintf("somebody listens on %s: the hub that runs on this hub.json may be it", address), "nothing needs to be done if it is"
+			e.report.add(f)
+			return
+		}
+	}
+	host, _, _ := net.SplitHostPort(address)
+	if free, err := net.Listen("tcp", net.JoinHostPort(host, "0")); err == nil {
+		f.Cure = fmt.Sprintf(`end that program, or take a port that is free: write "listen": %q`, free.Addr().String())
+		_ = free.Close()
+	}
+	e.report.add(f)
+}
+
+func (e *examination) absoluteConfig() string {
+	if e.report.Config == "" {
+		return ""
+	}
+	if abs, err := filepath.Abs(e.report.Config); err == nil {
+		return abs
+	}
+	return e.report.Config
+}
+
+// folder says that the hub cannot write to one of its folders.
+func (e *examination) folder(what, dir, why string) {
+	for i := range e.report.Findings {
+		if e.report.Findings[i].Group == System && strings.Contains(e.report.Findings[i].Text, " "+dir+" ") {
+			return // said already
+		}
+	}
+	f := Finding{Group: System, Severity: bad, Text: fmt.Sprintf("the folder %s of %s cannot be written: %s", dir, what, printable.Clean(why))}
+	blocked := dir
+	for {
+		info, err := os.Stat(blocked)
+		if err == nil && !info.IsDir() {
+			f.Cure, f.Command = "a file is in its place: take it away", config.CommandLine([]string{"mv", blocked, blocked + ".old"})
+			break
+		}
+		if err == nil && info.Mode().Perm()&0o700 == 0o700 {
+			f.Cure = "it belongs to another user, or its disk is full or read-only: give it to yours, or make room"
+			break
+		}
+		if err == nil {
+			f.Cure, f.Command = "let your user write to it", config.CommandLine([]string{"chmod", "u+rwx", blocked})
+			break
+		}
+		if parent := filepath.Dir(blocked); parent != blocked {
+			blocked = parent
+			continue
+		}
+		f.Cure = "make it"
+		break
+	}
+	e.report.add(f)
+}
+
+// writable makes a file in a folder and takes it away again. Of a folder that is
+// not there it looks at the one in which it would be made.
+func writable(dir string) error {
+	for {
+		info, err := os.Stat(dir)
+		if err == nil && !info.IsDir() {
+			return fmt.Errorf("%s is no folder", dir)
+		}
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, os.ErrNotExist) || dir == filepath.Dir(dir) {
+			return err
+		}
+		dir = filepath.Dir(dir)
+	}
+	f, err := os.CreateTemp(dir, ".mcphub-doctor-*")
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
+}
+
+// running are the hubs that answer. It reports those that do not, and folders of
+// sockets that cannot be used, when it is first called.
+func (e *examination) running() []admin.Report {
+	if e.hubsKnown {
+		return e.answers
+	}
+	e.hubsKnown = true
+	all, err := admin.Find(setup.SocketFolders(os.Getenv))
+	if err != nil {
+		for _, one := range apart(err) {
+			text, cure, _ := strings.Cut(printable.Clean(one.Error()), "; ")
+			f := Finding{Group: Hubs, Severity: doubt, Text: text + ": hubs that have their sockets there are not seen", Cure: cure}
+			if strings.HasPrefix(cure, "chmod ") {
+				f.Command, f.Cure = cure, "let nobody else look into it"
+			}
+			e.report.add(f)
+		}
+	}
+	for _, h := range all {
+		r, err := h.Status(e.ctx)
+		if err != nil {
+			e.report.add(Finding{Group: Hubs, Severity: doubt, Text: printable.Clean(err.Error()), Cure: "end that process, and start its client anew"})
+			continue
+		}
+		e.answers = append(e.answers, r)
+	}
+	return e.answers
+}
+
+// apart are the errors that were joined to one.
+func apart(err error) []error {
+	if many, ok := err.(interface{ Unwrap() []error }); ok {
+		return many.Unwrap()
+	}
+	return []error{err}
+}
+
+// hubs says which hubs are not as they should be.
+func (e *examination) hubs() {
+	for _, r := range e.running() {
+		e.report.Hubs = append(e.report.Hubs, Hub{r.PID, r.Version, r.Config.Path})
+		who := fmt.Sprintf("the hub %d", r.PID)
+		if r.Config.Path != "" {
+			who += " of " + r.Config.Path
+		}
+		report := func(severity, text, cure, command string) {
+			e.report.add(Finding{Group: Hubs, Subject: fmt.Sprint(r.PID), Severity: severity, Text: who + " " + printable.Clean(text), Cure: cure, Command: command})
+		}
+		restart := "start its client anew"
+		if len(r.Sessions) > 0 && r.Sessions[0].Client != "" {
+			restart = "start its client anew: " + printable.Clean(r.Sessions[0].Client)
+		}
+		if r.Version != e.Source.Version {
+			report(doubt, fmt.Sprintf("is version %s, and this is %s", r.Version, e.Source.Version), restart, "")
+		}
+		if r.Config.Error != "" {
+			text, _, _ := strings.Cut(r.Config.Error, "\n")
+			report(bad, "goes on with an older hub.json, for it cannot read that of now: "+text, "correct what mcphub validate finds in it", "")
+		}
+		if r.Config.Waiting != "" {
+			report(doubt, "waits with a change of hub.json: "+r.Config.Waiting, "look at what mcphub plan says of it; if it is yours, have it read", "mcphub reload")
+		}
+		if len(r.Config.AfterRestart) > 0 {
+			report(doubt, "takes these after a restart alone: "+strings.Join(r.Config.AfterRestart, ", "), restart, "")
+		}
+		if r.Audit.Error != "" {
+			report(bad, "cannot write its audit log: "+r.Audit.Error, "mend the folder that is named", "")
+		}
+		for i := range r.Children {
+			if c := &r.Children[i]; c.CircuitOpen && c.State != "ready" {
+				report(bad, fmt.Sprintf("has given up the server %s after %d failures: %s", c.Server, c.Failures, firstLine(c.LastFailure)), "mend what it says, and have it started again",
+					e.mcphub("restart", c.Server))
+			}
+		}
+	}
+}

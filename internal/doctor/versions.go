@@ -1,0 +1,268 @@
+package doctor
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"mcphub/children"
+	"mcphub/children/launch"
+	"mcphub/children/process"
+)
+
+// versionTime is how long an interpreter may take to tell its version.
+const versionTime = 5 * time.Second
+
+// interpreter finds what runs a server, and which version the package wants; nil
+// where it is neither node nor python.
+func (e *examination) interpreter(ctx context.Context, s children.Spec, program string) *Interpreter {
+	if s.URL != "" || !filepath.IsAbs(program) {
+		return nil
+	}
+	base := strings.TrimSuffix(strings.ToLower(filepath.Base(program)), ".exe")
+	in := &Interpreter{Path: program}
+	switch {
+	case base == "node" || base == "nodejs":
+		in.Name = "node"
+		in.Package, in.Wants = wantedByScript(s.Args, "package.json")
+	case base == "npx" || base == "npx.cmd":
+		in.Name, in.Path = "node", besides(program, "node")
+		in.Package, in.Wants = e.wantedByNpx(s.Args)
+	case strings.HasPrefix(base, "python"):
+		in.Name = "python"
+		in.Package, in.Wants = wantedByScript(s.Args, "pyproject.toml")
+	default:
+		return nil
+	}
+	if in.Path == "" {
+		return in
+	}
+	ctx, cancel := context.WithTimeout(ctx, versionTime)
+	defer cancel()
+	said, err := process.Output(ctx, launch.Launch{Command: in.Path, Args: []string{"--version"}, Env: plainEnvironment(), Dir: e.found.Hub.Home}, e.Log)
+	if err == nil {
+		in.Version = number.FindString(said)
+	}
+	return in
+}
+
+// plainEnvironment is what an interpreter needs to tell its version, and nothing
+// that would have it load anything.
+func plainEnvironment() []string {
+	var out []string
+	for _, name := range []string{"PATH", "HOME", "SYSTEMROOT"} {
+		if v, set := os.LookupEnv(name); set {
+			out = append(out, name+"="+v)
+		}
+	}
+	return out
+}
+
+// besides is a program in the folder of another, or in PATH.
+func besides(program, name string) string {
+	for _, dir := range append([]string{filepath.Dir(program)}, filepath.SplitList(os.Getenv("PATH"))...) {
+		p := filepath.Join(dir, name+filepath.Ext(filepath.Base(program)))
+		if info, err := os.Stat(p); err == nil && info.Mode().IsRegular() && filepath.IsAbs(p) {
+			return p
+		}
+	}
+	return ""
+}
+
+// above is a file of that name in a folder or in one around it.
+func above(dir, name string) string {
+	for range 12 {
+		p := filepath.Join(dir, name)
+		if info, err := os.Stat(p); err == nil && info.Mode().IsRegular() {
+			return p
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			break
+		}
+		dir = parent
+	}
+	return ""
+}
+
+// wantedByScript reads what the package of a script says of its interpreter.
+func wantedByScript(args []string, manifest string) (file, wants string) {
+	for _, a := range args {
+		if !filepath.IsAbs(a) {
+			continue
+		}
+		if real, err := filepath.EvalSymlinks(a); err == nil {
+			a = real // a program in node_modules/.bin is a link to its package
+		}
+		if file = above(filepath.Dir(a), manifest); file != "" {
+			return file, wantedBy(file)
+		}
+	}
+	return "", ""
+}
+
+// wantedByNpx looks for the package where npx keeps those that it has installed.
+func (e *examination) wantedByNpx(args []string) (file, wants string) {
+	name := ""
+	for _, a := range args {
+		if !strings.HasPrefix(a, "-") {
+			name = a
+			break
+		}
+	}
+	if at := strings.LastIndexByte(name, '@'); at > 0 {
+		name = name[:at]
+	}
+	if name == "" || strings.ContainsAny(name, `*?[\:`) || strings.Contains(name, "..") {
+		return "", ""
+	}
+	cache := os.Getenv("npm_config_cache")
+	if cache == "" {
+		cache = filepath.Join(e.found.Hub.Home, ".npm")
+	}
+	all, _ := filepath.Glob(filepath.Join(cache, "_npx", "*", "node_modules", filepath.FromSlash(name), "package.json"))
+	if len(all) == 0 {
+		return "", ""
+	}
+	newest := slices.MaxFunc(all, func(a, b string) int {
+		one, err := os.Stat(a)
+		two, err2 := os.Stat(b)
+		if err != nil || err2 != nil {
+			return 0
+		}
+		return one.ModTime().Compare(two.ModTime())
+	})
+	return newest, wantedBy(newest)
+}
+
+var requiresPython = regexp.MustCompile(`(?m)^\s*requires-python\s*=\s*["']([^"']+)["']`)
+
+// mostManifest bounds what is read of a package's file.
+const mostManifest = 1 << 20
+
+func wantedBy(file string) string {
+	info, err := os.Stat(file)
+	if err != nil || info.Size() > mostManifest {
+		return ""
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return ""
+	}
+	if filepath.Base(file) == "pyproject.toml" {
+		if m := requiresPython.FindSubmatch(text); m != nil {
+			return string(m[1])
+		}
+		return ""
+	}
+	var manifest struct {
+		Engines struct {
+			Node string `json:"node"`
+		} `json:"engines"`
+	}
+	if json.Unmarshal(text, &manifest) != nil { // engines is a list in some old packages
+		return ""
+	}
+	return manifest.Engines.Node
+}
+
+// outdated finds an interpreter that the package does not want.
+func (e *examination) outdated(s children.Spec, in *Interpreter) (Finding, bool) {
+	if in == nil || in.Version == "" || in.Wants == "" {
+		return Finding{}, false
+	}
+	if fits, known := satisfies(in.Version, in.Wants); fits || !known {
+		return Finding{}, false
+	}
+	return Finding{
+		Group: Servers, Subject: s.Name, Severity: bad, At: e.at(s.Name),
+		Text: fmt.Sprintf("%s is %s %s, and %s wants %s", in.Path, in.Name, in.Version, in.Package, in.Wants),
+		Cure: fmt.Sprintf(`install %s %s, and write its absolute path as "command"`, in.Name, in.Wants),
+	}, true
+}
+
+var (
+	number = regexp.MustCompile(`\d+(?:\.\d+)*`)
+	clause = regexp.MustCompile(`(>=|<=|==|!=|~=|=|>|<|\^|~)?\s*v?(\d+(?:\.(?:\d+|[xX*]))*(?:\.[xX*])?|[xX*])(?:[-+][0-9A-Za-z.-]+)?`)
+)
+
+// satisfies reports whether a version is in a range as npm or Python write it;
+// known is false for what is written otherwise.
+func satisfies(version, wants string) (fits, known bool) {
+	have := parts(version)
+	for alternative := range strings.SplitSeq(wants, "||") {
+		rest := strings.TrimSpace(strings.ReplaceAll(alternative, ",", " "))
+		if strings.Contains(rest, " - ") {
+			return false, false
+		}
+		all := clause.FindAllStringSubmatch(rest, -1)
+		if left := strings.TrimSpace(clause.ReplaceAllString(rest, "")); left != "" {
+			return false, false
+		}
+		ok := true
+		for _, c := range all {
+			ok = ok && holds(have, c[1], strings.ToLower(c[2]))
+		}
+		if ok {
+			return true, true
+		}
+	}
+	return false, true
+}
+
+// holds reports whether one condition holds. A version that is not written out
+// stands for all that begin with it.
+func holds(have []int, op, text string) bool {
+	text = strings.TrimSuffix(strings.TrimSuffix(strings.NewReplacer("*", "x").Replace(text), ".x"), ".x")
+	if text == "x" {
+		return true
+	}
+	want := parts(text)
+	c := slices.Compare(pad(have), pad(want))
+	begins := func(n int) bool { return slices.Equal(pad(have)[:n], pad(want)[:n]) }
+	switch op {
+	case ">=":
+		return c >= 0
+	case "<=":
+		return c <= 0 || begins(min(len(want), 3))
+	case ">":
+		return c > 0 && !begins(min(len(want), 3))
+	case "<":
+		return c < 0
+	case "!=":
+		return !begins(min(len(want), 3))
+	case "^":
+		return c >= 0 && begins(1)
+	case "~":
+		return c >= 0 && begins(min(len(want), 2))
+	case "~=":
+		return c >= 0 && begins(max(1, min(len(want)-1, 3)))
+	}
+	return begins(min(len(want), 3))
+}
+
+func parts(version string) []int {
+	var out []int
+	for p := range strings.SplitSeq(version, ".") {
+		n, err := strconv.Atoi(p)
+		if err != nil {
+			break
+		}
+		out = append(out, n)
+	}
+	return out
+}
+
+// pad gives a version three parts.
+func pad(v []int) []int {
+	out := make([]int, 3)
+	copy(out, v)
+	return out
+}

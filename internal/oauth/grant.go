@@ -1,0 +1,213 @@
+package oauth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/oauthex"
+	"golang.org/x/oauth2"
+	"golang.org/x/oauth2/clientcredentials"
+)
+
+// A Grant is what a login came to, with all that is needed to renew it.
+type Grant struct {
+	Issuer    string    `json:"issuer"`
+	Resource  string    `json:"resource"`
+	TokenURL  string    `json:"tokenUrl"`
+	RevokeURL string    `json:"revokeUrl,omitempty"`
+	Identity  Identity  `json:"identity"`
+	Access    string    `json:"access"`
+	Refresh   string    `json:"refresh,omitempty"`
+	Expiry    time.Time `json:"expiry,omitzero"` // of Access; zero: not known
+	Scopes    []string  `json:"scopes,omitempty"`
+}
+
+// Expired reports whether the token is not good for one more request.
+func (g *Grant) Expired() bool { return !g.Expiry.IsZero() && time.Until(g.Expiry) < early }
+
+// early is how long before its end a token is not used any more: a request takes time,
+// and clocks differ.
+const early = 15 * time.Second
+
+// grantAt is a Grant of a place that holds no token yet.
+func grantAt(p *Place, i *Identity) *Grant {
+	return &Grant{Issuer: p.Meta.Issuer, Resource: p.Resource, TokenURL: p.Meta.TokenEndpoint, RevokeURL: p.Meta.RevocationEndpoint, Identity: *i}
+}
+
+// ask asks for a token, and returns the Grant with it.
+func (c *Client) ask(ctx context.Context, g *Grant, scopes []string, kind string, params url.Values) (*Grant, error) {
+	if err := c.reach.checkText(g.TokenURL); err != nil {
+		return nil, err
+	}
+	proof, err := c.proofOf(&g.Identity, g.Issuer)
+	if err != nil {
+		return nil, err
+	}
+	all := url.Values{"grant_type": {kind}, "resource": {g.Resource}}
+	for _, more := range []url.Values{params, proof.params} {
+		for name, value := range more {
+			all[name] = value
+		}
+	}
+	// It sends any kind of request for a token, and once.
+	conf := clientcredentials.Config{ClientID: proof.id, ClientSecret: proof.secret, TokenURL: g.TokenURL, AuthStyle: proof.style, Scopes: scopes, EndpointParams: all}
+	token, err := conf.Token(context.WithValue(ctx, oauth2.HTTPClient, c.http))
+	if err != nil {
+		return nil, said(err, proof.secret, all.Get("refresh_token"), all.Get("code"), all.Get("code_verifier"), all.Get("client_assertion"))
+	}
+	return g.with(token, scopes)
+}
+
+// with is the Grant with what the authorization server answered.
+func (g *Grant) with(token *oauth2.Token, asked []string) (*Grant, error) {
+	if kind := token.Type(); kind != "Bearer" {
+		return nil, fmt.Errorf("the token is of the type %s, which this program cannot send", shown(kind))
+	}
+	if token.AccessToken == "" || strings.ContainsFunc(token.AccessToken, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return nil, errors.New("the answer holds no token that can be sent in a header")
+	}
+	next := *g
+	next.Access, next.Refresh, next.Expiry = token.AccessToken, first(token.RefreshToken, g.Refresh), token.Expiry
+	if len(asked) > 0 {
+		next.Scopes = slices.Clone(asked)
+	}
+	if text, ok := token.Extra("scope").(string); ok && text != "" {
+		next.Scopes = strings.Fields(text)
+	}
+	return &next, nil
+}
+
+// ErrRefused is the error of a renewal that the authorization server does not do, and
+// will not do later either: the login is over.
+var ErrRefused = errors.New("the authorization server does not renew the login")
+
+// Refresh renews a Grant. The error is ErrRefused where only a new login helps.
+func (c *Client) Refresh(ctx context.Context, g *Grant) (*Grant, error) {
+	if g.Refresh == "" {
+		return nil, fmt.Errorf("%w: it gave nothing to renew it with", ErrRefused)
+	}
+	next, err := c.ask(ctx, g, nil, "refresh_token", url.Values{"refresh_token": {g.Refresh}})
+	var no *ServerError
+	if errors.As(err, &no) && slices.Contains([]string{"invalid_grant", "invalid_client", "unauthorized_client", "access_denied"}, no.Code) {
+		return nil, fmt.Errorf("%w: %w", ErrRefused, err)
+	}
+	return next, err
+}
+
+// Machine logs in as the client itself, for which no person is asked.
+func (c *Client) Machine(ctx context.Context, p *Place) (*Grant, error) {
+	if c.set.ClientID == "" || c.set.ClientSecret == "" {
+		return nil, errors.New("\"flow\": \"client\" needs \"clientId\" and \"clientSecret\" beside it in hub.json")
+	}
+	return c.ask(ctx, grantAt(p, c.configured(p)), c.scopes(p, nil), "client_credentials", nil)
+}
+
+// Revoke tells the authorization server that a Grant is not needed any more (RFC 7009).
+// done is false where the server takes no such requests.
+func (c *Client) Revoke(ctx context.Context, g *Grant) (done bool, err error) {
+	if g.RevokeURL == "" {
+		return false, nil
+	}
+	proof, err := c.proofOf(&g.Identity, g.Issuer)
+	if err != nil {
+		return false, err
+	}
+	form := url.Values{"token": {g.Access}, "token_type_hint": {"access_token"}}
+	if g.Refresh != "" {
+		form = url.Values{"token": {g.Refresh}, "token_type_hint": {"refresh_token"}}
+	}
+	for name, value := range proof.params {
+		form[name] = value
+	}
+	if proof.style == oauth2.AuthStyleInParams {
+		form.Set("client_id", proof.id)
+		if proof.secret != "" {
+			form.Set("client_secret", proof.secret)
+		}
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, g.RevokeURL, strings.NewReader(form.Encode()))
+	if err != nil {
+		return false, errors.New("the address for that is none")
+	}
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	if proof.style == oauth2.AuthStyleInHeader {
+		req.SetBasicAuth(url.QueryEscape(proof.id), url.QueryEscape(proof.secret))
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return false, bare(err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	_, _ = io.Copy(io.Discard, resp.Body)
+	if resp.StatusCode != http.StatusOK {
+		return false, fmt.Errorf("it answers with HTTP status %d", resp.StatusCode)
+	}
+	return true, nil
+}
+
+// A ServerError is what an authorization server says of a request that it refuses.
+type ServerError struct {
+	Code string // of RFC 6749, such as invalid_grant
+	Text string // for people, clean; ""
+}
+
+func (e *ServerError) Error() string {
+	text := "the authorization server answers " + e.Code
+	if e.Text != "" {
+		text += ": " + e.Text
+	}
+	return text
+}
+
+// Code, and words for people, that an error may have. Anything longer than words are
+// could be a token that is quoted.
+var (
+	errorCode = regexp.MustCompile(`^[A-Za-z0-9_.:-]{1,64}$`)
+	longWord  = regexp.MustCompile(`[^\s]{25,}`)
+)
+
+func serverError(code, text string, secrets ...string) *ServerError {
+	for _, secret := range secrets {
+		if secret == "" {
+			continue
+		}
+		if strings.Contains(code, secret) {
+			code = ""
+		}
+		text = strings.ReplaceAll(text, secret, "…")
+	}
+	if !errorCode.MatchString(code) {
+		code = "an error"
+	}
+	return &ServerError{code, longWord.ReplaceAllString(shown(text), "…")}
+}
+
+// said keeps of an error what may be shown: the libraries quote whole answers, which
+// may hold tokens, and servers quote what they were sent.
+func said(err error, secrets ...string) error {
+	var token *oauth2.RetrieveError
+	var made *oauthex.ClientRegistrationError
+	var u *url.Error
+	switch {
+	case errors.As(err, &token):
+		if token.ErrorCode == "" {
+			return fmt.Errorf("the authorization server answers with HTTP status %d", token.Response.StatusCode)
+		}
+		return serverError(token.ErrorCode, token.ErrorDescription, secrets...)
+	case errors.As(err, &made):
+		return serverError(made.ErrorCode, made.ErrorDescription)
+	case errors.As(err, &u):
+		return u.Err
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return err
+	}
+	return errors.New("the answer of the authorization server is not what was asked for")
+}

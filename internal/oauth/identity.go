@@ -1,0 +1,201 @@
+package oauth
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+	"github.com/go-jose/go-jose/v4/jwt"
+	"github.com/modelcontextprotocol/go-sdk/oauthex"
+	"golang.org/x/oauth2"
+)
+
+// How a client proves to be the one whose id it gives (RFC 7591,
+// token_endpoint_auth_method).
+const (
+	byNothing = "none"
+	byBasic   = "client_secret_basic"
+	byPost    = "client_secret_post"
+	byKey     = "private_key_jwt"
+)
+
+// clientName is what people read when they are asked for their consent.
+const clientName = "mcphub"
+
+// An Identity is what this program is to one authorization server.
+type Identity struct {
+	ID       string    `json:"id"`
+	Secret   string    `json:"secret,omitempty"` // "" where there is none, and where hub.json has it
+	Method   string    `json:"method"`           // how it is proved
+	Redirect string    `json:"redirect,omitempty"`
+	Until    time.Time `json:"until,omitzero"` // that the secret is good for
+	Own      bool      `json:"own,omitempty"`  // hub.json names it
+}
+
+// usable reports whether a registration can be used again.
+func (i *Identity) usable(redirect string) bool {
+	return i != nil && !i.Own && i.ID != "" && i.Redirect == redirect && (i.Until.IsZero() || time.Now().Before(i.Until))
+}
+
+// identity decides what this program is at a place. earlier is what it was there
+// before, where that is known. grants are what it is going to ask for.
+func (c *Client) identity(ctx context.Context, p *Place, redirect string, earlier *Identity, grants ...string) (*Identity, error) {
+	document := isDocument(c.set.ClientID)
+	switch {
+	case document && p.Meta.ClientIDMetadataDocumentSupported, c.set.ClientID != "" && !document:
+		return c.configured(p), nil
+	case earlier.usable(redirect):
+		return earlier, nil
+	case p.Meta.RegistrationEndpoint != "":
+		return c.register(ctx, p, redirect, grants)
+	}
+	return nil, fmt.Errorf("the authorization server %s lets no program register itself; register one there, with the redirect %s, and write \"auth\": {\"clientId\": ...} of the server in hub.json", shown(p.Meta.Issuer), redirect)
+}
+
+// isDocument reports whether an id is the address of a client id metadata document.
+func isDocument(id string) bool {
+	u, err := url.Parse(id)
+	return err == nil && u.Scheme == "https" && u.Host != "" && len(u.Path) > 1
+}
+
+// configured is the client that hub.json names. Its secret stays there.
+func (c *Client) configured(p *Place) *Identity {
+	i := &Identity{ID: c.set.ClientID, Own: true, Method: byNothing}
+	known := p.Meta.TokenEndpointAuthMethodsSupported
+	switch {
+	case isKey(c.set.ClientSecret):
+		i.Method = byKey
+	case c.set.ClientSecret == "":
+	case slices.Contains(known, byPost) && !slices.Contains(known, byBasic):
+		i.Method = byPost
+	default: // that of a server which does not say (RFC 8414)
+		i.Method = byBasic
+	}
+	return i
+}
+
+// register has the authorization server make a client for this program (RFC 7591).
+func (c *Client) register(ctx context.Context, p *Place, redirect string, grants []string) (*Identity, error) {
+	known, method := p.Meta.TokenEndpointAuthMethodsSupported, byNothing
+	if len(known) > 0 && !slices.Contains(known, byNothing) {
+		method = byBasic
+		if !slices.Contains(known, byBasic) && slices.Contains(known, byPost) {
+			method = byPost
+		}
+	}
+	made, err := oauthex.RegisterClient(ctx, p.Meta.RegistrationEndpoint, &oauthex.ClientRegistrationMetadata{
+		ClientName: clientName, RedirectURIs: []string{redirect}, ApplicationType: "native",
+		TokenEndpointAuthMethod: method, GrantTypes: append(slices.Clone(grants), "refresh_token"), ResponseTypes: []string{"code"},
+		Scope: strings.Join(c.scopes(p, nil), " "),
+	}, c.http)
+	if err != nil {
+		return nil, fmt.Errorf("this program cannot register itself at %s: %w", shown(p.Meta.Issuer), said(err))
+	}
+	i := &Identity{ID: made.ClientID, Secret: made.ClientSecret, Method: first(made.TokenEndpointAuthMethod, method), Redirect: redirect, Until: made.ClientSecretExpiresAt}
+	if i.Secret == "" {
+		i.Method = byNothing
+	}
+	return i, nil
+}
+
+// scopes are those that a login asks for: those of hub.json, else those that the
+// server asks for; and those that an earlier login has, or was found to lack.
+func (c *Client) scopes(p *Place, more []string) []string {
+	all := slices.Clone(c.set.Scopes)
+	if len(all) == 0 {
+		all = slices.Clone(p.Scopes)
+	}
+	for _, s := range more {
+		if !slices.Contains(all, s) {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// offline asks for a token that outlasts the login, where there is a scope for that.
+func offline(p *Place, scopes []string) []string {
+	const scope = "offline_access"
+	if slices.Contains(p.Meta.ScopesSupported, scope) && !slices.Contains(scopes, scope) {
+		return append(scopes, scope)
+	}
+	return scopes
+}
+
+// A proof is how requests for tokens show who makes them.
+type proof struct {
+	id, secret string
+	style      oauth2.AuthStyle
+	params     url.Values
+}
+
+// proofOf makes the proof of an identity for the authorization server at issuer.
+func (c *Client) proofOf(i *Identity, issuer string) (proof, error) {
+	secret := i.Secret
+	if i.Own {
+		if i.ID != c.set.ClientID {
+			return proof{}, fmt.Errorf("the login was made by the client %s, and \"clientId\" in hub.json is another one now", shown(i.ID))
+		}
+		secret = c.set.ClientSecret
+	}
+	switch i.Method {
+	case byBasic:
+		return proof{i.ID, secret, oauth2.AuthStyleInHeader, nil}, nil
+	case byPost:
+		return proof{i.ID, secret, oauth2.AuthStyleInParams, nil}, nil
+	case byKey:
+		text, err := assertion(secret, i.ID, issuer)
+		return proof{i.ID, "", oauth2.AuthStyleInParams, url.Values{
+			"client_assertion_type": {"urn:ietf:params:oauth:client-assertion-type:jwt-bearer"}, "client_assertion": {text},
+		}}, err
+	}
+	return proof{i.ID, "", oauth2.AuthStyleInParams, nil}, nil
+}
+
+// isKey reports whether a secret is a private key.
+func isKey(secret string) bool { return strings.HasPrefix(strings.TrimSpace(secret), "-----BEGIN ") }
+
+var errKey = errors.New("\"clientSecret\" is no private key that can sign: it must be one in PEM, PKCS #8, of RSA, P-256, P-384 or Ed25519") // more would quote it
+
+// assertion is a signed statement of who asks (RFC 7523). Its audience is the issuer.
+func assertion(key, id, issuer string) (string, error) {
+	block, _ := pem.Decode([]byte(strings.TrimSpace(key)))
+	if block == nil {
+		return "", errKey
+	}
+	private, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+	if err != nil {
+		return "", errKey
+	}
+	var signer jose.Signer
+	for _, alg := range []jose.SignatureAlgorithm{jose.ES256, jose.ES384, jose.RS256, jose.EdDSA} {
+		s, err := jose.NewSigner(jose.SigningKey{Algorithm: alg, Key: private}, (&jose.SignerOptions{}).WithType("JWT"))
+		if err != nil {
+			continue
+		}
+		if _, err := s.Sign([]byte("{}")); err == nil {
+			signer = s
+			break
+		}
+	}
+	if signer == nil {
+		return "", errKey
+	}
+	now := time.Now()
+	text, err := jwt.Signed(signer).Claims(jwt.Claims{
+		Issuer: id, Subject: id, Audience: jwt.Audience{issuer}, ID: rand.Text(),
+		IssuedAt: jwt.NewNumericDate(now), Expiry: jwt.NewNumericDate(now.Add(time.Minute)),
+	}).Serialize()
+	if err != nil {
+		return "", errKey
+	}
+	return text, nil
+}

@@ -1,0 +1,367 @@
+package oauthtest
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// Canary is in every secret that a Server gives out.
+const Canary = "c4n4ry"
+
+// A Server is an authorization server with a server that it protects.
+type Server struct {
+	Issuer   string
+	Resource string // the address of the protected server
+
+	// Faults and ways, to be set before they are needed.
+	Life      time.Duration                                  // of an access token; 0: an hour
+	Resources func(m map[string]any)                         // changes the metadata of the protected server
+	Metadata  func(m map[string]any)                         // changes the metadata of the authorization server
+	Answer    func(q url.Values)                             // changes what the browser brings back
+	Token     func(w http.ResponseWriter, f url.Values) bool // answers in place of the token endpoint where it returns true
+	Scope     string                                         // a scope that the protected server wants of tools/call; "": none
+	Consent   string                                         // the user whose consent is given; "": alice
+	Secret    string                                         // of the client "confidential"
+
+	t   testing.TB
+	mu  sync.Mutex
+	now state
+}
+
+type state struct {
+	serial  int
+	codes   map[string]url.Values
+	access  map[string]Seen
+	refresh map[string]Seen
+	spent   map[string]bool
+	ended   map[int]bool // logins that are over
+	devices map[string]string
+
+	Twice      int // refresh tokens that came a second time
+	Rotations  int
+	Logins     int
+	Registered int
+	Revoked    int
+	Calls      []Seen // of the protected server, with a good token
+}
+
+// Seen says what a token is.
+type Seen struct {
+	Login  int
+	User   string
+	Scopes []string
+	Until  time.Time
+}
+
+// New starts a Server for the length of a test.
+func New(t testing.TB) *Server {
+	s := &Server{t: t, Secret: Canary + "-secret", now: state{
+		codes: map[string]url.Values{}, access: map[string]Seen{}, refresh: map[string]Seen{}, spent: map[string]bool{}, ended: map[int]bool{}, devices: map[string]string{},
+	}}
+	auth := httptest.NewServer(http.HandlerFunc(s.authorize))
+	t.Cleanup(auth.Close)
+	res := httptest.NewServer(http.HandlerFunc(s.protected))
+	t.Cleanup(res.Close)
+	s.Issuer, s.Resource = auth.URL, res.URL+"/mcp"
+	return s
+}
+
+// Twice is how many refresh tokens came a second time.
+func (s *Server) Twice() int { s.mu.Lock(); defer s.mu.Unlock(); return s.now.Twice }
+
+// Rotations is how many refresh tokens were exchanged for others.
+func (s *Server) Rotations() int { s.mu.Lock(); defer s.mu.Unlock(); return s.now.Rotations }
+
+// Registered is how many clients registered themselves.
+func (s *Server) Registered() int { s.mu.Lock(); defer s.mu.Unlock(); return s.now.Registered }
+
+// Revoked is how many logins were given back.
+func (s *Server) Revoked() int { s.mu.Lock(); defer s.mu.Unlock(); return s.now.Revoked }
+
+// Calls is what the protected server has seen.
+func (s *Server) Calls() []Seen { s.mu.Lock(); defer s.mu.Unlock(); return slices.Clone(s.now.Calls) }
+
+// Expire ends all access tokens.
+func (s *Server) Expire() { s.mu.Lock(); defer s.mu.Unlock(); clear(s.now.access) }
+
+// EndLogins ends everything that anybody was given.
+func (s *Server) EndLogins() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.now.access)
+	clear(s.now.refresh)
+}
+
+// Accepts reports whether an access token is good.
+func (s *Server) Accepts(token string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	seen, ok := s.now.access[token]
+	return ok && time.Now().Before(seen.Until)
+}
+
+// User is whose an access token is; "" where it is nobody's.
+func (s *Server) User(token string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.now.access[token].User
+}
+
+// Spend takes a refresh token as it is taken by a renewal whose answer gets lost.
+func (s *Server) Spend(token string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.now.spent[token] = true
+}
+
+func reply(w http.ResponseWriter, status int, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(v)
+}
+
+func (s *Server) authorize(w http.ResponseWriter, r *http.Request) {
+	_ = r.ParseForm()
+	switch r.URL.Path {
+	case "/.well-known/oauth-authorization-server":
+		m := map[string]any{
+			"issuer": s.Issuer, "authorization_endpoint": s.Issuer + "/authorize", "token_endpoint": s.Issuer + "/token",
+			"registration_endpoint": s.Issuer + "/register", "revocation_endpoint": s.Issuer + "/revoke", "device_authorization_endpoint": s.Issuer + "/device",
+			"code_challenge_methods_supported": []string{"S256"}, "authorization_response_iss_parameter_supported": true,
+			"scopes_supported": []string{"tools", "more", "offline_access"},
+		}
+		if s.Metadata != nil {
+			s.Metadata(m)
+		}
+		maps.DeleteFunc(m, func(_ string, v any) bool { return v == nil })
+		reply(w, http.StatusOK, m)
+	case "/register":
+		var asked map[string]any
+		_ = json.NewDecoder(r.Body).Decode(&asked)
+		s.mu.Lock()
+		s.now.Registered++
+		asked["client_id"] = fmt.Sprintf("registered-%d", s.now.Registered)
+		s.mu.Unlock()
+		reply(w, http.StatusCreated, asked)
+	case "/authorize":
+		q := r.Form
+		s.mu.Lock()
+		s.now.serial++
+		code := fmt.Sprintf("%s-code-%d", Canary, s.now.serial)
+		s.now.codes[code] = q
+		s.mu.Unlock()
+		back := url.Values{"code": {code}, "state": {q.Get("state")}, "iss": {s.Issuer}}
+		if s.Answer != nil {
+			s.Answer(back)
+		}
+		http.Redirect(w, r, q.Get("redirect_uri")+"?"+back.Encode(), http.StatusFound)
+	case "/device":
+		s.mu.Lock()
+		s.now.serial++
+		code := fmt.Sprintf("%s-device-%d", Canary, s.now.serial)
+		s.now.devices[code] = "" // until somebody enters the code
+		s.mu.Unlock()
+		reply(w, http.StatusOK, map[string]any{"device_code": code, "user_code": "WDJB-MJHT", "verification_uri": s.Issuer + "/code", "expires_in": 60, "interval": 1})
+	case "/code":
+		s.mu.Lock()
+		for code := range s.now.devices {
+			s.now.devices[code] = "alice"
+		}
+		s.mu.Unlock()
+	case "/revoke":
+		s.mu.Lock()
+		if seen, ok := s.now.refresh[r.Form.Get("token")]; ok {
+			s.end(seen.Login)
+			s.now.Revoked++
+		}
+		s.mu.Unlock()
+	case "/token":
+		if s.Token == nil || !s.Token(w, r.Form) {
+			s.token(w, r)
+		}
+	default:
+		http.NotFound(w, r)
+	}
+}
+
+func refuse(w http.ResponseWriter, code, text string) {
+	reply(w, http.StatusBadRequest, map[string]any{"error": code, "error_description": text})
+}
+
+// end ends a login. The caller holds the lock.
+func (s *Server) end(login int) {
+	s.now.ended[login] = true
+	for _, all := range []map[string]Seen{s.now.access, s.now.refresh} {
+		maps.DeleteFunc(all, func(_ string, seen Seen) bool { return seen.Login == login })
+	}
+}
+
+func (s *Server) token(w http.ResponseWriter, r *http.Request) {
+	f := r.Form
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	user := s.Consent
+	if user == "" {
+		user = "alice"
+	}
+	if f.Get("resource") != s.Resource {
+		refuse(w, "invalid_target", "the resource is not "+s.Resource)
+		return
+	}
+	switch f.Get("grant_type") {
+	case "authorization_code":
+		q, ok := s.now.codes[f.Get("code")]
+		delete(s.now.codes, f.Get("code"))
+		sum := sha256.Sum256([]byte(f.Get("code_verifier")))
+		if !ok || q.Get("redirect_uri") != f.Get("redirect_uri") || q.Get("client_id") != f.Get("client_id") || q.Get("resource") != s.Resource ||
+			q.Get("code_challenge_method") != "S256" || base64.RawURLEncoding.EncodeToString(sum[:]) != q.Get("code_challenge") {
+			refuse(w, "invalid_grant", "the code "+f.Get("code")+" is not that of this client") // quotes a secret, as some do
+			return
+		}
+		s.now.Logins++
+		s.give(w, Seen{s.now.Logins, user, strings.Fields(q.Get("scope")), time.Time{}}, true)
+	case "urn:ietf:params:oauth:grant-type:device_code":
+		by, ok := s.now.devices[f.Get("device_code")]
+		switch {
+		case !ok:
+			refuse(w, "expired_token", "")
+		case by == "":
+			refuse(w, "authorization_pending", "")
+		default:
+			s.now.Logins++
+			s.give(w, Seen{s.now.Logins, by, nil, time.Time{}}, true)
+		}
+	case "refresh_token":
+		token := f.Get("refresh_token")
+		seen, ok := s.now.refresh[token]
+		if s.now.spent[token] {
+			s.now.Twice++
+			s.end(seen.Login)
+		}
+		if !ok || s.now.ended[seen.Login] {
+			refuse(w, "invalid_grant", "no such token: "+token)
+			return
+		}
+		s.now.spent[token] = true
+		s.now.Rotations++
+		maps.DeleteFunc(s.now.access, func(_ string, old Seen) bool { return old.Login == seen.Login })
+		s.give(w, seen, true)
+	case "client_credentials":
+		id, secret, _ := r.BasicAuth()
+		if id != "confidential" || secret != s.Secret {
+			refuse(w, "invalid_client", "the secret "+secret+" is wrong")
+			return
+		}
+		s.now.Logins++
+		s.give(w, Seen{s.now.Logins, id, nil, time.Time{}}, false)
+	default:
+		refuse(w, "unsupported_grant_type", "")
+	}
+}
+
+// give gives out tokens. The caller holds the lock.
+func (s *Server) give(w http.ResponseWriter, seen Seen, refresh bool) {
+	life := s.Life
+	if life == 0 {
+		life = time.Hour
+	}
+	s.now.serial++
+	seen.Until = time.Now().Add(life)
+	access := fmt.Sprintf("%s-access-%d", Canary, s.now.serial)
+	s.now.access[access] = seen
+	out := map[string]any{"access_token": access, "token_type": "bearer", "expires_in": int(life / time.Second)}
+	if len(seen.Scopes) > 0 {
+		out["scope"] = strings.Join(seen.Scopes, " ")
+	}
+	if refresh {
+		token := fmt.Sprintf("%s-refresh-%d", Canary, s.now.serial)
+		s.now.refresh[token] = seen
+		out["refresh_token"] = token
+	}
+	reply(w, http.StatusOK, out)
+}
+
+// protected is an MCP server that answers everything, and says who called.
+func (s *Server) protected(w http.ResponseWriter, r *http.Request) {
+	base := strings.TrimSuffix(s.Resource, "/mcp")
+	if r.URL.Path == "/.well-known/oauth-protected-resource/mcp" {
+		m := map[string]any{"resource": s.Resource, "authorization_servers": []string{s.Issuer}, "scopes_supported": []string{"tools"}}
+		if s.Resources != nil {
+			s.Resources(m)
+		}
+		reply(w, http.StatusOK, m)
+		return
+	}
+	if r.URL.Path != "/mcp" {
+		http.NotFound(w, r)
+		return
+	}
+	body, _ := io.ReadAll(r.Body)
+	var m struct {
+		ID     json.RawMessage
+		Method string
+	}
+	_ = json.Unmarshal(body, &m)
+	token := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
+	meta := `resource_metadata="` + base + `/.well-known/oauth-protected-resource/mcp"`
+	s.mu.Lock()
+	seen, ok := s.now.access[token]
+	ok = ok && time.Now().Before(seen.Until)
+	if ok {
+		s.now.Calls = append(s.now.Calls, seen)
+	}
+	s.mu.Unlock()
+	switch {
+	case !ok:
+		w.Header().Set("WWW-Authenticate", "Bearer "+meta)
+		http.Error(w, "no token", http.StatusUnauthorized)
+		return
+	case s.Scope != "" && m.Method == "tools/call" && !slices.Contains(seen.Scopes, s.Scope):
+		w.Header().Set("WWW-Authenticate", `Bearer error="insufficient_scope", scope="`+s.Scope+`", `+meta)
+		http.Error(w, "more", http.StatusForbidden)
+		return
+	case r.Method != http.MethodPost:
+		http.Error(w, "no stream", http.StatusMethodNotAllowed)
+		return
+	case m.ID == nil:
+		w.WriteHeader(http.StatusAccepted)
+		return
+	}
+	result := map[string]any{}
+	switch m.Method {
+	case "initialize":
+		result = map[string]any{"protocolVersion": "2025-11-25", "capabilities": map[string]any{"tools": map[string]any{}}, "serverInfo": map[string]any{"name": "protected", "version": "1"}}
+	case "tools/list":
+		result = map[string]any{"tools": []any{map[string]any{"name": "whoami", "inputSchema": map[string]any{"type": "object"}}}}
+	case "tools/call":
+		result = map[string]any{"content": []any{map[string]any{"type": "text", "text": seen.User}}}
+	}
+	reply(w, http.StatusOK, map[string]any{"jsonrpc": "2.0", "id": m.ID, "result": result})
+}
+
+// Visit opens an address as a browser does: it follows redirects to the end.
+func Visit(ctx context.Context, address string) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
+	if err != nil {
+		return err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	_, _ = io.Copy(io.Discard, resp.Body)
+	return resp.Body.Close()
+}

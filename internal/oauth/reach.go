@@ -1,0 +1,182 @@
+package oauth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Bounds of one request.
+const (
+	requestTime = 30 * time.Second
+	dialTime    = 10 * time.Second
+	mostAnswer  = 1 << 20 // bytes
+	mostHops    = 5
+)
+
+// reach says which addresses may be spoken to: public ones, and the hosts that
+// hub.json names.
+type reach map[string]bool
+
+// loopback stands for all names and addresses of this machine.
+const loopback = "localhost"
+
+func reachOf(addresses ...string) reach {
+	r := reach{}
+	for _, text := range addresses {
+		if u, err := url.Parse(text); err == nil && u.Host != "" {
+			r[hostOf(u.Hostname())] = true
+		}
+	}
+	return r
+}
+
+// hostOf is how a host is compared.
+func hostOf(name string) string {
+	name = strings.ToLower(strings.TrimSuffix(name, "."))
+	if ip, err := netip.ParseAddr(name); err == nil && ip.Unmap().IsLoopback() || strings.HasSuffix(name, ".localhost") {
+		return loopback
+	}
+	return name
+}
+
+// check says what is wrong with an address that somebody else has named.
+func (r reach) check(u *url.URL) error {
+	host := hostOf(u.Hostname())
+	switch {
+	case host == "" || u.Opaque != "":
+		return errors.New("it is no address")
+	case u.User != nil:
+		return errors.New("it holds a user name or a password")
+	case u.Scheme == "http" && host == loopback && r[loopback]:
+	case u.Scheme != "https":
+		return fmt.Errorf("it is not https: %s://%s", u.Scheme, u.Host)
+	}
+	if ip, err := netip.ParseAddr(u.Hostname()); err == nil && !r[host] && !public(ip) {
+		return private(u.Hostname())
+	}
+	if host == loopback && !r[loopback] {
+		return private(u.Hostname())
+	}
+	return nil
+}
+
+func (r reach) checkText(text string) error {
+	u, err := url.Parse(text)
+	if err != nil {
+		return errors.New("it is no address")
+	}
+	return r.check(u)
+}
+
+func private(host string) error {
+	return fmt.Errorf("%s is a private address, which a server may not send this program to; if it is meant, name its authorization server in \"auth\": {\"issuer\": ...} of the server in hub.json", host)
+}
+
+// reserved are the blocks that are not, or not only, public addresses of hosts
+// (IANA special-purpose registries), beside those that netip knows.
+var reserved = func() (all []netip.Prefix) {
+	for _, text := range []string{
+		"0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "240.0.0.0/4",
+		"::/96", "64:ff9b::/96", "64:ff9b:1::/48", "100::/64", "2001::/23", "2001:db8::/32", "2002::/16", "fec0::/10",
+	} {
+		all = append(all, netip.MustParsePrefix(text))
+	}
+	return all
+}()
+
+// public reports whether an address is one of the public network.
+func public(ip netip.Addr) bool {
+	ip = ip.Unmap().WithZone("")
+	if !ip.IsGlobalUnicast() || ip.IsPrivate() {
+		return false
+	}
+	for _, block := range reserved {
+		if block.Contains(ip) {
+			return false
+		}
+	}
+	return true
+}
+
+// client makes the HTTP client for the addresses in reach.
+func (r reach) client() *http.Client {
+	direct := &http.Transport{
+		DialContext: r.dial, TLSHandshakeTimeout: dialTime, ForceAttemptHTTP2: true,
+		DisableKeepAlives: true, // requests are few, and nothing is to be closed
+	}
+	proxied := &http.Transport{
+		Proxy: http.ProxyFromEnvironment, TLSHandshakeTimeout: dialTime, ForceAttemptHTTP2: true, DisableKeepAlives: true,
+		DialContext: (&net.Dialer{Timeout: dialTime}).DialContext,
+	}
+	return &http.Client{Timeout: requestTime, CheckRedirect: follow, Transport: &within{r, direct, proxied}}
+}
+
+// follow lets what was only asked for be found elsewhere.
+func follow(req *http.Request, via []*http.Request) error {
+	switch {
+	case via[0].Method != http.MethodGet:
+		return fmt.Errorf("it redirects to %s, and what is sent holds secrets", req.URL.Host)
+	case len(via) > mostHops:
+		return errors.New("it redirects too often")
+	}
+	return nil
+}
+
+// within sends each request, those after a redirect too, only where it may go.
+type within struct {
+	reach           reach
+	direct, proxied *http.Transport
+}
+
+// RoundTrip sends one request.
+func (w *within) RoundTrip(req *http.Request) (*http.Response, error) {
+	if err := w.reach.check(req.URL); err != nil {
+		return nil, err
+	}
+	send := w.direct
+	if proxy, err := http.ProxyFromEnvironment(req); err == nil && proxy != nil {
+		// The proxy dials, so a name can only be looked up beforehand. One that is not
+		// known here is left to the proxy.
+		if ips, err := net.DefaultResolver.LookupNetIP(req.Context(), "ip", req.URL.Hostname()); err == nil {
+			for _, ip := range ips {
+				if !w.reach[hostOf(req.URL.Hostname())] && !public(ip) {
+					return nil, private(req.URL.Hostname())
+				}
+			}
+		}
+		send = w.proxied
+	}
+	resp, err := send.RoundTrip(req)
+	if err == nil {
+		resp.Body = bounded{io.LimitReader(resp.Body, mostAnswer), resp.Body}
+	}
+	return resp, err
+}
+
+type bounded struct {
+	io.Reader
+	io.Closer
+}
+
+// dial connects, unless the name leads to an address that it may not lead to.
+func (r reach) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	d := &net.Dialer{Timeout: dialTime}
+	if host, _, err := net.SplitHostPort(address); err != nil || !r[hostOf(host)] {
+		d.Control = func(_, to string, _ syscall.RawConn) error {
+			if at, err := netip.ParseAddrPort(to); err != nil || !public(at.Addr()) {
+				return private(host)
+			}
+			return nil
+		}
+	}
+	return d.DialContext(ctx, network, address)
+}
