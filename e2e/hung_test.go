@@ -52,6 +52,7 @@ func TestHungServersAreShownAndRestarted(t *testing.T) {
 
 	// Each of those with long calls has two under way, the second since a moment later.
 	var calls sync.WaitGroup
+	t.Cleanup(calls.Wait) // they report to the test
 	start := time.Now()
 	ended := map[string][2]ide.ToolResult{}
 	var mu sync.Mutex

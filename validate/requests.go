@@ -85,7 +85,6 @@ func (c *Checker) other(child, name, method string) (*Tool, error) {
 	return t, nil
 }
 
-// broadURI judges a whole URI: only schemes that carry a path matter.
 // MatchesTemplate reports whether a URI may come from an RFC 6570 template.
 func MatchesTemplate(template, text string) bool {
 	_, ok := uri.Match(template, text)

@@ -48,7 +48,7 @@ type deniedError struct {
 
 func (e *deniedError) Error() string { return ErrDenied.Error() }
 
-// Is makes it an errDenied.
+// Is makes it an ErrDenied.
 func (e *deniedError) Is(target error) bool { return target == ErrDenied }
 
 // applyTo makes it what became of the request.

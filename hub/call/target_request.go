@@ -25,7 +25,7 @@ type RequestTarget struct {
 	// Scan finds what is to be judged, by these templates of the child.
 	Scan      func(templates []string) (*validate.Scan, error)
 	Templates []string
-	Follows   bool // look depends on them
+	Follows   bool // what Scan finds depends on the roots
 	// Before, where set, is called with the right to call the instance that is sent
 	// the request, and then nothing is sent where it returns an error.
 	Before func(*children.Lease) error

@@ -128,7 +128,7 @@ func (e *MissingToolError) Error() string {
 
 // fits reports whether the tool is as the child of the lease defines it. A call
 // that was scanned by another definition must not be made: the error is a
-// *changedToolError, and the tool the one to judge by, or a *missingToolError.
+// *changedToolError, and the tool the one to judge by, or a *MissingToolError.
 func (t *ToolTarget) fits(c *Call, lease *children.Lease) error {
 	s, raw, tool := c.Session, lease.Offer(), t.tool
 	switch {

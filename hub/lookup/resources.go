@@ -74,7 +74,7 @@ func (s *Session) ServeResource(ctx context.Context, m *jsonrpc.Message) jsonrpc
 
 // InTurn asks the children that may have a resource, the likeliest first, until
 // one has it. Where none does the answer is what the likeliest said that knows the
-// request at all. ErrSuperseded: it &.
+// request at all. ErrSuperseded: a reload came between, and it is to be looked up anew.
 func (s *Session) InTurn(ctx context.Context, uri string, list []offering.Source, sure bool, ask func(offering.Source) (jsonrpc.Answer, error)) (jsonrpc.Answer, offering.Source, error) {
 	said := NoResource(uri)
 	for i, from := range list {
