@@ -13,6 +13,8 @@ import (
 	"unicode"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"mcphub/internal/layout"
 )
 
 // prints is a command of scripts: "prints STATUS GOLDEN PROGRAM ARGS..." runs a program and compares what it writes to standard
@@ -105,7 +107,27 @@ func steady(text string, named ...string) string {
 		text = u.what.ReplaceAllString(text, u.by)
 	}
 	if moved && !strings.HasPrefix(text, "{") {
-		text = regexp.MustCompile(`([^\s]) {2,}`).ReplaceAllString(text, "$1  ")
+		text = realigned(text)
 	}
 	return text
+}
+
+var betweenColumns = regexp.MustCompile(` {2,}`)
+
+// realigned lays tables out anew.
+func realigned(text string) string {
+	var b strings.Builder
+	table := layout.NewTable(&b)
+	for line := range strings.Lines(text) {
+		cells := betweenColumns.Split(strings.TrimSuffix(line, "\n"), -1)
+		if len(cells) > 1 && cells[0] != "" {
+			table.Row(cells...)
+			continue
+		}
+		_ = table.Flush() // a builder takes everything
+		table = layout.NewTable(&b)
+		b.WriteString(line)
+	}
+	_ = table.Flush()
+	return b.String()
 }

@@ -291,7 +291,7 @@ func (p page) sessions(all []hub.SessionStatus) {
 	}
 	fmt.Fprintln(p.w)
 	t := layout.NewTable(p.w)
-	t.Head("SESSION", "CLIENT", "FOR", "PROTOCOL", "ROOTS", "", "CALLS")
+	t.Head("SESSION", "CLIENT", "FOR", "PROTOCOL", "ROOTS", "FROM", "CALLS")
 	for _, s := range all {
 		t.Row(printable.Escape(s.ID[:min(8, len(s.ID))], 8), cmp.Or(printable.Escape(s.Client, 24), "-"), p.ago(&s.Since), cmp.Or(printable.Escape(s.Protocol, 12), "-"),
 			fmt.Sprintf("%d %s", s.RootsCount, printable.Escape(s.RootsState, 12)), fmt.Sprintf("%s, #%d", printable.Escape(s.RootsOrigin, 12), s.Generation), calls(s))
