@@ -68,9 +68,7 @@ func TestApplyAndSharing(t *testing.T) {
 	if n := ready(); n != 1 {
 		t.Errorf("%d processes after it came back", n)
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if len(h.holders) != 1 {
-		t.Errorf("held: %v", h.holders)
+	if _, serving, _ := h.sessions.Size(); serving != 1 {
+		t.Errorf("%d instances serve sessions", serving)
 	}
 }

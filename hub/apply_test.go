@@ -244,9 +244,7 @@ func TestACallIsNeverJudgedByOneAndRunByAnother(t *testing.T) {
 }
 
 func sessionOfTest(h *Hub) *Session {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for _, s := range h.sessions {
+	for _, s := range h.sessions.Sessions() {
 		return s
 	}
 	return nil
@@ -288,7 +286,7 @@ func TestRootsChangeAmidApply(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.replace(g)
+	h.sessions.Replace(g)
 	updates := sessionOfTest(h).roots.Updates()
 	c.setRoots(two)
 	if err := c.conn.Notify(context.Background(), "notifications/roots/list_changed"); err != nil {

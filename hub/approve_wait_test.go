@@ -313,11 +313,9 @@ func TestAGrantForOneCall(t *testing.T) {
 	approving(t, nil, func(a *askedHub) {
 		p := saying(yes)
 		c, _ := a.client(p)
-		a.h.mu.Lock()
-		for _, s := range a.h.sessions {
+		for _, s := range a.h.sessions.Sessions() {
 			s.approvals.PerCall()
 		}
-		a.h.mu.Unlock()
 		for n := range 3 {
 			a.passes(c, "kid__echo", reading(a.at("data", "one", "1.txt")))
 			a.asks(p, n+1)

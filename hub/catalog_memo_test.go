@@ -17,9 +17,7 @@ func TestSessionsShareTheirCatalog(t *testing.T) {
 			c.raw("tools/list", `{}`)
 		}
 		seen := map[*catalog.Catalog]bool{}
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		for _, s := range h.sessions {
+		for _, s := range h.sessions.Sessions() {
 			seen[s.Catalog().Catalog] = true
 		}
 		if len(seen) != 1 {

@@ -133,9 +133,8 @@ func TestRootsAskedForOutsideACall(t *testing.T) {
 
 // only is the one instance of a child.
 func (h *Hub) only(child string) children.Key {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for k := range h.known {
+	for _, st := range h.sup.Status() {
+		k := st.Key
 		if k.Child == child {
 			return k
 		}

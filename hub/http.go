@@ -6,6 +6,8 @@ import (
 	"net"
 
 	"mcphub/children"
+	"mcphub/hub/call"
+	"mcphub/hub/handshake"
 	"mcphub/hub/httpfront"
 	"mcphub/hub/inline"
 	"mcphub/hub/lookup"
@@ -75,7 +77,7 @@ func (f httpSessions) OpenInline(who httpfront.Caller, listeners int) httpfront.
 }
 
 // session makes a Session of a caller, whose roots are under that one's ceiling.
-func (f httpSessions) session(who httpfront.Caller, main mainPeer, o sessionOptions) *Session {
+func (f httpSessions) session(who httpfront.Caller, main handshake.MainPeer, o sessionOptions) *Session {
 	o.principal, o.seal = who.Name, f.seal
 	s := f.hub.newSession(o)
 	s.speaksOn(main)
@@ -165,3 +167,18 @@ func (nobody) TrySpare(string, ...[]byte) bool                 { return true }
 func (nobody) Serving() int                                    { return 0 }
 func (nobody) Connected() bool                                 { return true }
 func (nobody) Ready(context.Context) error                     { return nil }
+
+// serveAndWait answers a request on a goroutine that waits for the answer.
+func (s *Session) serveAndWait(r call.Reply, end *jsonrpc.Cancellation, m *jsonrpc.Message) jsonrpc.Answer {
+	c := &struct {
+		handshake.Client
+		call.Waiter
+	}{handshake.Client{Reply: r, Host: handshakeHost{s}}, call.Waiter{Cancellation: end}}
+	s.start()
+	if !inline.Resembles(m) {
+		if a, ok := s.calls.ToolAndWait(&c.Client, &c.Waiter, m); ok {
+			return a
+		}
+	}
+	return s.ServeRequest(call.WithClient(end.Context(), &c.Client), m)
+}

@@ -224,9 +224,7 @@ func TestModernHTTPListens(t *testing.T) {
 
 // listening counts the streams of all sessions.
 func listening(h *Hub) (n int) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for _, s := range h.sessions {
+	for _, s := range h.sessions.Sessions() {
 		n += s.notifier.Streams()
 	}
 	return n

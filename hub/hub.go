@@ -2,18 +2,18 @@ package hub
 
 import (
 	"context"
-	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/mark3labs/mcp-go/server"
 
 	"mcphub/children"
 	"mcphub/hub/approval"
+	"mcphub/hub/assignment"
 	"mcphub/hub/catalog"
 	"mcphub/hub/configuration"
-	"mcphub/hub/declaration"
 	"mcphub/hub/inflight"
-	"mcphub/hub/inline"
+	"mcphub/hub/record"
 	"mcphub/hub/subscribe"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/seal"
@@ -44,16 +44,7 @@ type Hub struct {
 	terminal   approval.Terminal // answers what clients cannot ask
 	redefined  catalog.Redefinitions
 
-	mu       sync.Mutex
-	sessions map[string]*Session
-	holders  map[children.Key]map[*Session]struct{} // whom an instance serves
-	known    map[children.Key]knownChild
-}
-
-// knownChild is the last that was told of an instance.
-type knownChild struct {
-	status children.Status
-	offer  *catalog.Offer // nil until it was listed
+	sessions *assignment.Table[*Session]
 }
 
 // New builds a Hub. Nothing runs before Run.
@@ -61,10 +52,8 @@ func New(cfg Config) (*Hub, error) {
 	if cfg.FS == nil {
 		cfg.FS = rootsmgr.OS{}
 	}
-	h := &Hub{
-		turn: make(chan struct{}, 1), sessions: map[string]*Session{},
-		holders: map[children.Key]map[*Session]struct{}{}, known: map[children.Key]knownChild{},
-	}
+	h := &Hub{turn: make(chan struct{}, 1)}
+	h.sessions = assignment.NewTable[*Session](&h.current)
 	h.serverInfo = append(jsonrpc.AppendString([]byte(`{"name":"mcphub","version":`), cfg.Version), '}')
 	h.seal = seal.NewRandom()
 	if err := h.buildControl(cfg.Version); err != nil {
@@ -81,6 +70,7 @@ func New(cfg Config) (*Hub, error) {
 		Specs: g.Specs(), Observer: observer{h}, Client: h.clientOf, Roots: h.rootsQuery, NoRoots: h.noRoots, Log: cfg.Log, Version: cfg.Version, Said: cfg.Said, Redefined: h.toldRedefined, Launcher: cfg.Launcher,
 		MaxStarting: limits.Starting, MaxChildren: limits.Children, Environ: cfg.Environ, Home: cfg.Home, Dir: cfg.Dir, Cache: cfg.Cache, Secret: cfg.Secret, Login: cfg.Login,
 	})
+	h.sessions.Supervisor = h.sup
 	return h, nil
 }
 
@@ -90,95 +80,100 @@ func (h *Hub) now() *configuration.Configuration { return h.current.Now() }
 // Run keeps the children until ctx ends, and returns when all have stopped.
 func (h *Hub) Run(ctx context.Context) error { return h.sup.Run(ctx) }
 
-func (h *Hub) add(s *Session) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if g := h.now(); s.Configuration() != g { // it was made under an older one
-		s.adopt(g, nil)
-	}
-	h.sessions[s.id] = s
+// Audit says how decisions are recorded, and AuditStatus how that stands.
+type (
+	Audit       = record.Settings
+	AuditStatus = record.Status
+)
+
+// Terminal is where a person at a terminal of the hub's user answers what clients
+// cannot ask.
+func (h *Hub) Terminal() *approval.Terminal { return &h.terminal }
+
+// An Applied says what Apply did to children, by name, in the order of hub.json.
+type Applied struct {
+	Generation                 uint64
+	Added, Replaced, Untouched []string
+	Removed                    []string // in the old order
 }
 
-// told hands a change of one instance to the sessions that it serves. It is
-// called by one goroutine for each instance; what takes time, reading a new
-// offer, is done without the lock and once for each offer, and again where a
-// reload came in between. News of an instance that was replaced end here.
-func (h *Hub) told(st children.Status, raw *children.Offer) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	offer := h.known[st.Key].offer
-	for {
-		g := h.now()
-		c := g.Child(st.Child)
-		if c == nil || c.Spec.Revision != st.Revision {
-			return
+// Apply puts another Config in the place of the one that the Hub was made of.
+// Where the error is not nil nothing has changed. It may be called while
+// Run runs, by several goroutines: one after the other.
+//
+// What was sent under the old Config ends under it; what still waits begins anew. A child whose Spec is Equal
+// keeps its process; another one is retired, and its calls under way end well.
+// Sessions that live get new roots settings and are told of other tools.
+//
+// Version, FS, Log, Inspect, Environ, Home, Dir, Cache, Audit.To and Limits.Starting
+// stay those of New; Limits.Frame and Limits.Calls hold for the sessions that begin later.
+func (h *Hub) Apply(ctx context.Context, cfg Config) (Applied, error) {
+	done, err := h.takeTurn(ctx)
+	if err != nil {
+		return Applied{}, err
+	}
+	defer done()
+	old := h.now()
+	g, err := configuration.New(cfg, h.own, old)
+	if err != nil {
+		return Applied{}, err
+	}
+	h.follow(g, old)
+	return since(g, old), nil
+}
+
+// takeTurn waits until nobody else replaces the configuration. done gives the turn back.
+func (h *Hub) takeTurn(ctx context.Context) (done func(), err error) {
+	select {
+	case h.turn <- struct{}{}:
+		return func() { <-h.turn }, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// follow puts g in the place of old, for sessions and supervisor alike.
+func (h *Hub) follow(g, old *configuration.Configuration) {
+	h.sessions.Replace(g)
+	h.sup.Apply(g.Specs())
+	g.Followed(old)
+}
+
+// since tells g and old apart.
+func since(g, old *configuration.Configuration) Applied {
+	a := Applied{Generation: g.Number}
+	for _, name := range g.ChildNames() {
+		was := old.Child(name)
+		switch {
+		case was == nil:
+			a.Added = append(a.Added, name)
+		case was.Spec.Revision != g.Child(name).Spec.Revision:
+			a.Replaced = append(a.Replaced, name)
+		default:
+			a.Untouched = append(a.Untouched, name)
 		}
-		if raw == nil {
-			offer = nil
-			break
+	}
+	for _, name := range old.ChildNames() {
+		if g.Child(name) == nil {
+			a.Removed = append(a.Removed, name)
 		}
-		if offer != nil && offer.By(g.Offers) && offer.Raw == raw {
-			break
-		}
-		h.mu.Unlock()
-		offer = g.KeepOffer(c, raw)
-		h.mu.Lock()
 	}
-	switch {
-	case h.known[st.Key].status.Serial > st.Serial:
-		return // of an instance that another one has followed
-	case st.Final:
-		delete(h.known, st.Key)
-	default:
-		h.known[st.Key] = knownChild{st, offer}
-	}
-	for s := range h.holders[st.Key] {
-		s.childChanged(st, offer)
-	}
+	return a
 }
 
-// clientOf tells an instance whom it serves: a session's own child that
-// session's client, a shared one nobody in particular.
-func (h *Hub) clientOf(k children.Key) children.Client {
-	if s := h.owner(k); s != nil {
-		level := s.heard().String()
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		return children.Client{Capabilities: s.tab.caps.Shown, Level: level}
-	}
-	var most declaration.Level
-	for _, s := range h.holding(k) {
-		most = most.MoreVerbose(s.heard())
-	}
-	return children.Client{Level: most.String()}
+// A ConfigState is what is told of the configuration's source. JSON.
+type ConfigState struct {
+	File      string     `json:"file,omitempty"` // "" where none was found
+	LoadedAt  time.Time  `json:"loadedAt"`       // of what is in force
+	LastError string     `json:"lastError,omitempty"`
+	ErrorAt   *time.Time `json:"errorAt,omitempty"`
+	Waiting   string     `json:"waiting,omitempty"`      // why a change is not read yet
+	Restart   []string   `json:"afterRestart,omitempty"` // keys whose change takes effect after a restart
 }
 
-// rootsQuery says what roots/list of a child has to wait for: nil for nothing.
-func (h *Hub) rootsQuery(ctx context.Context, k children.Key) func(ctx context.Context) {
-	if s := h.owner(k); s != nil {
-		return s.calls.FetchRoots(ctx, k)
-	}
-	return nil
-}
+// ConfigState returns what SetConfigState was given last; nil where nobody
+// tells. It must not be changed.
+func (h *Hub) ConfigState() *ConfigState { return h.source.Load() }
 
-// owner returns the session that an instance belongs to alone; nil for a shared
-// one, and once the session has ended.
-func (h *Hub) owner(k children.Key) *Session {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.sessions[k.Instance]
-}
-
-// holding returns the sessions that an instance serves.
-func (h *Hub) holding(k children.Key) []*Session {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	all := make([]*Session, 0, len(h.holders[k]))
-	for s := range h.holders[k] {
-		all = append(all, s)
-	}
-	return all
-}
-
-// ProtocolVersions are all versions that a hub speaks, the newest first.
-func ProtocolVersions() []string { return inline.Versions() }
+// SetConfigState is for whoever loads the configuration.
+func (h *Hub) SetConfigState(c ConfigState) { h.source.Store(&c) }

@@ -30,15 +30,15 @@ func (s inlineHost) FS() rootsmgr.FS             { return s.hub.now().FS }
 func (s inlineHost) DeclaredRoots() bool         { return s.capabilities().Roots }
 
 func (s inlineHost) AwaitServed(ctx context.Context, view rootsmgr.View) error {
-	return s.awaitServed(ctx, view, s.RootsTimeout())
+	return s.member.AwaitServed(ctx, view, s.RootsTimeout())
 }
 
 func (s inlineHost) Serve(ctx context.Context, child, set string, view rootsmgr.View) error {
-	return s.serveBrought(ctx, child, set, view)
+	return s.member.ServeFromCall(ctx, child, set, view)
 }
 
 func (s inlineHost) Served(child string) (set string, view rootsmgr.View) {
-	b, _ := s.served.Brought(child)
+	b, _ := s.member.FromCalls(child)
 	return b.Set, b.View
 }
 
@@ -74,7 +74,7 @@ func (s *Session) startInline(first *declaration.Client) {
 		s.mu.Lock()
 		if !s.tab.caps.Known {
 			s.tab.caps.Shown = bridged(first)
-			s.inlineFirst.Store(!s.tab.started)
+			s.member.InlineFirst(!s.tab.started)
 		}
 		s.mu.Unlock()
 		s.roots.Stateless()
@@ -147,3 +147,6 @@ func (s *Session) discover(ctx context.Context, _ *jsonrpc.Message) jsonrpc.Answ
 }
 
 const modernCapabilities = `"tools":{"listChanged":true},"prompts":{"listChanged":true},"resources":{"listChanged":true,"subscribe":true},"completions":{},"logging":{}`
+
+// ProtocolVersions are all versions that a hub speaks, the newest first.
+func ProtocolVersions() []string { return inline.Versions() }

@@ -16,12 +16,10 @@ func (h *Hub) Inside(paths ...string) (root string, inside bool) {
 	for _, path := range paths {
 		names = append(names, path, filepath.Dir(path)) // a link may lie inside and lead outside
 	}
-	h.mu.Lock()
-	snaps := make([]*rootsmgr.Snapshot, 0, len(h.sessions))
-	for _, s := range h.sessions {
+	var snaps []*rootsmgr.Snapshot
+	for _, s := range h.sessions.Sessions() {
 		snaps = append(snaps, s.roots.View().Snapshot)
 	}
-	h.mu.Unlock()
 	checker := h.now().Checker
 	for _, path := range names {
 		if dir := checker.Opens(path); dir != "" {

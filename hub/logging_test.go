@@ -184,10 +184,8 @@ func TestAFloodLosesNothingThatMatters(t *testing.T) {
 			t.Errorf("%d progress notifications, of 2000", len(progress))
 		}
 		var s *Session
-		h.mu.Lock()
-		for _, s = range h.sessions {
+		for _, s = range h.sessions.Sessions() {
 		}
-		h.mu.Unlock()
 		if lost := s.dropped.Load(); lost == 0 || len(messages)+int(lost) != 5000 {
 			t.Errorf("%d messages came, %d were counted as dropped", len(messages), lost)
 		}

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"sync"
+	"time"
 
+	"mcphub/hub/tasks"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/printable"
 	"mcphub/internal/worker"
@@ -84,4 +86,23 @@ func (s *Session) carry(m *jsonrpc.Message) {
 	if !ok {
 		s.log.Warn().Str("method", printable.Escape(own.Method, 100)).Int("bytes", len(own.Frame)).Msg("notification of the client dropped: too many wait to be passed on")
 	}
+}
+
+// clientTold passes on what the client tells of a task that it made for a child.
+// News that there is no room for are dropped: nobody may rely on them.
+func (s *Session) clientTold(m *jsonrpc.Message) {
+	id, _ := jsonrpc.String(m.Param("taskId"))
+	k, ok := s.tasks.MadeFor(id)
+	if !ok {
+		return
+	}
+	params := bytes.Clone(m.Params)
+	s.outbox.put(len(params), func(ctx context.Context) {
+		if lease, ok := s.hub.sup.TryAcquire(k); ok {
+			soon, cancel := context.WithTimeout(ctx, time.Second)
+			_ = lease.Notify(soon, tasks.MethodStatus, params)
+			cancel()
+			lease.Release()
+		}
+	})
 }

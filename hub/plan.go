@@ -2,7 +2,6 @@ package hub
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 
 	"mcphub/children"
@@ -37,7 +36,7 @@ func (h *Hub) Plan(cfg Config) ([]PlannedServer, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := planner{h: h, old: old, g: g, sessions: h.everySession()}
+	p := planner{h: h, old: old, g: g, sessions: h.everySession(), offers: h.sessions.Offers()}
 	return p.servers(), nil
 }
 
@@ -46,12 +45,11 @@ type planner struct {
 	h        *Hub
 	old, g   *configuration.Configuration
 	sessions []*Session
+	offers   map[string]*catalog.Offer // of the children that run, by name
 }
 
 func (h *Hub) everySession() []*Session {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return slices.SortedFunc(maps.Values(h.sessions), func(a, b *Session) int { return cmp.Compare(a.id, b.id) })
+	return slices.SortedFunc(slices.Values(h.sessions.Sessions()), func(a, b *Session) int { return cmp.Compare(a.id, b.id) })
 }
 
 func (p *planner) servers() []PlannedServer {
@@ -100,16 +98,16 @@ func missing(all, have []string) (out []string) {
 // "" where it does not.
 func (p *planner) moved(c *Child) string {
 	for _, s := range p.sessions {
-		at, assigned := s.assigned.Load().Of(c.Spec.Name)
+		at, assigned := s.member.Assigned().Of(c.Spec.Name)
 		if !assigned {
 			continue
 		}
 		view := s.roots.Foretell(p.g.Fallback, p.g.Roots)
-		if b, ok := s.broughtTo(c); ok {
+		if b, ok := s.member.FromCalls(c.Spec.Name); ok {
 			view = b.View
 		}
-		roots := s.rootsFor(p.g, c, view)
-		switch k := s.keyFor(c, roots); {
+		roots := s.member.RootsFor(p.g, c, view)
+		switch k := s.member.KeyFor(c, roots); {
 		case k != at.Key:
 			return "another process serves the other roots"
 		case p.h.sup.Replaces(k, roots):
@@ -141,17 +139,21 @@ func (p *planner) listed(g *configuration.Configuration) map[string][]string {
 	return out
 }
 
+// mostAsked bounds for how many sessions it is looked what is remembered: most have
+// clients of the same kind.
+const mostAsked = 16
+
 // offerOf is what a child offers: to a session of now where it is the one that runs,
 // else what is remembered of this very entry.
 func (p *planner) offerOf(c *Child) *children.Offer {
 	if was := p.old.Child(c.Spec.Name); was != nil && was.Spec.Revision == c.Spec.Revision {
-		if raw := p.h.offeredBy(c.Spec.Name); raw != nil {
-			return raw
+		if o := p.offers[c.Spec.Name]; o != nil {
+			return o.Raw
 		}
 	}
 	var keys []children.Key
-	for _, s := range p.sessions {
-		keys = append(keys, s.keyFor(c, nil))
+	for _, s := range p.sessions[:min(len(p.sessions), mostAsked)] {
+		keys = append(keys, s.member.KeyFor(c, nil))
 	}
 	for _, era := range []children.Era{children.EraAuto, children.EraModern} {
 		keys = append(keys, children.Key{Child: c.Spec.Name, Era: era})
@@ -164,14 +166,14 @@ func (p *planner) offerOf(c *Child) *children.Offer {
 	return nil
 }
 
-// offeredBy is what some instance of a child has told that it offers; nil where none has.
-func (h *Hub) offeredBy(child string) *children.Offer {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for _, k := range slices.SortedFunc(maps.Keys(h.known), func(a, b children.Key) int { return cmp.Compare(a.String(), b.String()) }) {
-		if o := h.known[k].offer; k.Child == child && o != nil {
-			return o.Raw
+// processes counts, by name, the instances that run and may be called, or will be.
+func (h *Hub) processes() map[string]int {
+	out := map[string]int{}
+	for _, st := range h.sup.Status() {
+		switch st.State {
+		case children.Starting, children.Ready, children.Hung:
+			out[st.Child]++
 		}
 	}
-	return nil
+	return out
 }

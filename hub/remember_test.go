@@ -221,10 +221,8 @@ func TestShortWayNeedsTheCurrentDefinition(t *testing.T) {
 	defer end()
 	c.raw("tools/call", toolCall("kid__echo", `{"mode":"safe"}`))
 	var s *Session
-	c.hub.mu.Lock()
-	for _, s = range c.hub.sessions {
+	for _, s = range c.hub.sessions.Sessions() {
 	}
-	c.hub.mu.Unlock()
 	g := c.hub.now()
 	current := s.Catalog().Tool("kid__echo").Offer
 	for _, from := range []*children.Offer{current, {ServerName: "scripted", Tools: [][]byte{[]byte(wideTool)}}} {

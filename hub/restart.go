@@ -6,6 +6,7 @@ import (
 
 	"mcphub/children"
 	"mcphub/hub/configuration"
+	"mcphub/internal/printable"
 )
 
 // A NotServedError says why there is no child that could be started anew.
@@ -18,27 +19,83 @@ func (e *NotServedError) Error() string {
 	return fmt.Sprintf("%s is not served: %s", e.Server, e.Reason)
 }
 
+// Restarted is what Restart has done. JSON.
+type Restarted struct {
+	Processes int    `json:"processes"`       // that ran, or were to, and have ended or end with their calls
+	Ready     int    `json:"ready"`           // that run in their place
+	Error     string `json:"error,omitempty"` // why others do not
+}
+
 // Restart starts a child anew, for all sessions. It is as if the entry had changed:
 // calls under way end in the old process, calls that come go to the new one, and
-// failures before count no longer. processes is how many run that stop for it. The
-// new one is started as any other: by the next call where what it offers is remembered.
-func (h *Hub) Restart(ctx context.Context, name string) (processes int, err error) {
+// failures before count no longer. It waits until there is a new process for each that
+// there was, or it is known why there is none. Where there was none, the next call
+// starts it.
+func (h *Hub) Restart(ctx context.Context, name string) (Restarted, error) {
+	var r Restarted
+	start, err := h.replaceChild(ctx, name)
+	if err != nil {
+		return r, err
+	}
+	r.Processes = len(start)
+	g := h.current.Followed()
+	failed := make(chan error, len(start))
+	for _, s := range start {
+		go func() {
+			lease, err := s.calls.Acquire(ctx, g, name)
+			if err == nil {
+				lease.Release()
+			}
+			failed <- err
+		}()
+	}
+	for range start {
+		if err := <-failed; err == nil {
+			r.Ready++
+		} else if r.Error == "" {
+			r.Error = printable.Clean(err.Error())
+		}
+	}
+	return r, nil
+}
+
+// replaceChild retires every instance of a child. It returns a session for each that
+// ran, or was to run.
+func (h *Hub) replaceChild(ctx context.Context, name string) ([]*Session, error) {
 	done, err := h.takeTurn(ctx)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	defer done()
 	old := h.now()
 	if old.Child(name) == nil {
-		return 0, &NotServedError{name, unserved(old, name)}
+		return nil, &NotServedError{name, unserved(old, name)}
 	}
 	g, err := configuration.New(old.Settings, h.own, old, name)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	processes = h.processes()[name]
+	served := h.servedBy(name)
 	h.follow(g, old)
-	return processes, nil
+	return served, nil
+}
+
+// servedBy returns a session for each instance of a child that runs, or is to run.
+func (h *Hub) servedBy(name string) (sessions []*Session) {
+	busy := map[children.Key]bool{}
+	for _, st := range h.sup.Status() {
+		switch st.State {
+		case children.Starting, children.Ready, children.Hung, children.BackingOff:
+			busy[st.Key] = st.Child == name
+		}
+	}
+	for _, s := range h.everySession() {
+		if at, ok := s.member.Assigned().Of(name); ok && busy[at.Key] {
+			busy[at.Key] = false
+			sessions = append(sessions, s)
+		}
+	}
+	return sessions
 }
 
 // unserved says why there is no child of this name.
@@ -55,15 +112,3 @@ func unserved(g *configuration.Configuration, name string) string {
 }
 
 const noEntry = "the configuration in force has no such entry"
-
-// processes counts, by name, the instances that run and may be called, or will be.
-func (h *Hub) processes() map[string]int {
-	out := map[string]int{}
-	for _, st := range h.sup.Status() {
-		switch st.State {
-		case children.Starting, children.Ready, children.Hung:
-			out[st.Child]++
-		}
-	}
-	return out
-}

@@ -323,9 +323,7 @@ func TestTextsWithoutRoots(t *testing.T) {
 }
 
 func onlySession(h *Hub) (s *Session) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for _, s = range h.sessions {
+	for _, s = range h.sessions.Sessions() {
 	}
 	return s
 }

@@ -19,14 +19,12 @@ func TestServedByThePolicyInForce(t *testing.T) {
 	c := connect(t, h, d["project"])
 	c.handshake(declared)
 	c.callText("kid__roots", `{"path":"`+d["project"]+`/x"}`)
-	h.mu.Lock()
 	var s *Session
-	for _, s = range h.sessions {
+	for _, s = range h.sessions.Sessions() {
 	}
-	h.mu.Unlock()
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
-	given := func() error { return s.awaitServed(over, s.roots.View(), cfg.Roots.Timeout) }
+	given := func() error { return s.member.AwaitServed(over, s.roots.View(), cfg.Roots.Timeout) }
 	if err := given(); err != nil {
 		t.Fatalf("what was served already is waited for: %v", err)
 	}
@@ -39,16 +37,16 @@ func TestServedByThePolicyInForce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.replace(g)
+	h.sessions.Replace(g)
 	if err := given(); !errors.Is(err, context.Canceled) {
 		t.Errorf("a call does not wait for the directories of the policy that it is judged by: %v", err)
 	}
 	h.sup.Apply(g.Specs())
 	g.Followed(old)
-	if err := s.awaitServed(t.Context(), s.roots.View(), cfg.Roots.Timeout); err != nil {
+	if err := s.member.AwaitServed(t.Context(), s.roots.View(), cfg.Roots.Timeout); err != nil {
 		t.Fatal(err)
 	}
-	if n := len(s.rootsFor(g, g.Child("kid"), s.roots.View())); n != 2 {
+	if n := len(s.member.RootsFor(g, g.Child("kid"), s.roots.View())); n != 2 {
 		t.Fatalf("%d roots, want 2", n)
 	}
 	if err := given(); err != nil {

@@ -15,8 +15,8 @@ import (
 	"mcphub/hub/approval"
 	"mcphub/hub/assignment"
 	"mcphub/hub/call"
-	"mcphub/hub/catalog"
 	"mcphub/hub/declaration"
+	"mcphub/hub/handshake"
 	"mcphub/hub/inline"
 	"mcphub/hub/lookup"
 	"mcphub/hub/offering"
@@ -28,10 +28,6 @@ import (
 	"mcphub/rootsmgr"
 )
 
-// startAfter is how long after notifications/initialized a child may be started
-// before the first roots are known.
-const startAfter = time.Second
-
 // A Session is one client's stay: its connection, its roots, its view of what
 // is on offer, its private children.
 type Session struct {
@@ -39,23 +35,18 @@ type Session struct {
 	sessionOptions
 	*offering.Offering // what it is offered
 	hub                *Hub
-	client             mainPeer         // whatever belongs to none of its requests goes there
-	main               *handshakeClient // of requests that have no way of their own
+	client             handshake.MainPeer // whatever belongs to none of its requests goes there
+	main               *handshake.Client  // of requests that have no way of their own
 	roots              *rootsmgr.Manager
-	assigned           atomic.Pointer[assignment.Assignments] // which instances serve it; stored under Hub.mu
-	served             *assignment.Served                     // which roots they were given
+	member             *assignment.Member[*Session] // which instances serve it, with which roots
 	log                zerolog.Logger
 	since              time.Time
 
 	startOnce sync.Once
 	started   chan struct{} // closed when the client is there: its children may be started
 
-	inline *inline.Server // its requests of 2026-07-28
-	// inlineFirst: what came first that needs children was of 2026-07-28, and a child
-	// that has both eras is spoken to in that one. It is settled when the session
-	// begins, and written with the session's lock held.
-	inlineFirst atomic.Bool
-	inlineOnce  sync.Once
+	inline     *inline.Server // its requests of 2026-07-28
+	inlineOnce sync.Once
 
 	knownOnce   sync.Once
 	clientKnown chan struct{} // closed when it is known what the client can do
@@ -70,8 +61,6 @@ type Session struct {
 
 	notifier *subscribe.Notifier // tells the client what changes
 	outbox   outbox              // what the client tells children
-
-	yielded chan struct{} // an instance has ended that another one stands in for
 
 	mu  sync.Mutex
 	tab sessionTables
@@ -104,9 +93,9 @@ func (h *Hub) newSession(o sessionOptions) *Session {
 	}
 	s := &Session{
 		id: id, sessionOptions: o, hub: h, since: time.Now(), started: make(chan struct{}), clientKnown: make(chan struct{}),
-		yielded: make(chan struct{}, 1), served: assignment.NewServed(), log: g.Log.With().Str("session", id[:8]).Logger(),
+		log: g.Log.With().Str("session", id[:8]).Logger(),
 	}
-	s.Offering = offering.New(g, &h.current, func(child string) bool { return s.assigned.Load().Moved(child) })
+	s.Offering = offering.New(g, &h.current, func(child string) bool { return s.member.Moved(child) })
 	s.outbox.passing.Do = s.outbox.empty
 	s.inline = inline.NewServer(inline.Options{
 		Host: inlineHost{s}, Info: h.serverInfo, Seal: o.seal, Bearer: o.bearer, Stateless: o.stateless, Suspended: &h.suspended, Log: s.log,
@@ -114,10 +103,16 @@ func (h *Hub) newSession(o sessionOptions) *Session {
 	s.notifier = subscribe.NewNotifier(subscribeSession{s}, &h.subs, s.log)
 	s.records = record.New(id, func() *Audit { return &h.now().Audit }, s.log)
 	s.approvals = s.newApprovals()
-	s.assigned.Store(assignment.None())
+	s.member = h.sessions.NewMember(assignment.Options[*Session]{
+		Session: s, ID: id, Principal: o.principal, Stateless: o.stateless, Offering: s.Offering, Approvals: s.approvals,
+		Restarted: s.notifier.Restarted, Changed: s.notifier.Changed,
+	})
 	s.calls = call.Session{
-		ID: id, Principal: o.principal, Current: &h.current, Offering: s.Offering, Instances: callInstances{s}, Approvals: s.approvals, Terminal: &h.terminal,
+		ID: id, Principal: o.principal, Current: &h.current, Offering: s.Offering, Instances: s.member, Approvals: s.approvals, Terminal: &h.terminal,
 		Records: s.records, Tasks: &s.tasks, Progress: &h.progress, Log: s.log,
+		AdoptTask: func(ctx context.Context, lease *children.Lease, a jsonrpc.Answer, drop func()) jsonrpc.Answer {
+			return s.tasks.Adopt(ctx, taskSession{s}, lease, a, drop)
+		},
 	}
 	s.lookups = lookup.Session{Session: &s.calls, Own: s.ownTool}
 	return s
@@ -129,27 +124,28 @@ func (s *Session) asksForRoots(ceiling []rootsmgr.Entry) {
 	cfg := &s.hub.now().Settings
 	settings := cfg.Roots
 	settings.Ceiling, settings.Places = ceiling, s.places
-	s.roots = rootsmgr.NewManager(askRoots{s.client}, cfg.Fallback, settings, cfg.FS, s.log)
-	s.calls.Roots = s.roots
+	s.roots = rootsmgr.NewManager(handshake.Source{Client: s.client}, cfg.Fallback, settings, cfg.FS, s.log)
+	s.calls.Roots, s.member.Roots = s.roots, s.roots
 }
 
 // run serves the session for as long as front does, then lets its children go.
 // A nil front serves until ctx ends: others bring what the client says.
 func (s *Session) run(ctx context.Context, front func(context.Context) error) (err error) {
-	s.hub.add(s)
-	defer s.hub.remove(s)
+	s.hub.sessions.Enter(s.member)
+	defer s.hub.sessions.Leave(s.member)
+	defer s.notifier.Leave()
 	ctx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		s.Recall(ctx, s.clientKnown, func(c *Child) *children.Offer { return s.hub.sup.Recall(s.keyFor(c, nil)) })
+		s.Recall(ctx, s.clientKnown, func(c *Child) *children.Offer { return s.hub.sup.Recall(s.member.KeyFor(c, nil)) })
 	})
 	wg.Go(func() { _ = s.roots.Run(ctx) })
 	s.notifier.Start(ctx)
 	s.outbox.passing.Start(ctx)
 	if front == nil {
-		s.serveRoots(ctx) // on this goroutine: a session that rests has few
+		s.member.Run(ctx, s.started) // on this goroutine: a session that rests has few
 	} else {
-		wg.Go(func() { s.serveRoots(ctx) })
+		wg.Go(func() { s.member.Run(ctx, s.started) })
 		err = front(ctx)
 	}
 	s.inline.Close()
@@ -175,113 +171,6 @@ func (s *Session) start() {
 // knowClient says that the client has told what it can do, or will not.
 func (s *Session) knowClient() { s.knownOnce.Do(func() { close(s.clientKnown) }) }
 
-// serveRoots starts the children once their roots are known, or after a second
-// those that need none to start, and serves every later change down. It
-// alone assigns the session to instances and sets roots for it, so all that comes in order.
-func (s *Session) serveRoots(ctx context.Context) {
-	select {
-	case <-s.started:
-	case <-ctx.Done():
-		return
-	}
-	s.AwaitRecalled(ctx) // or the first thing they tell would be read twice
-	s.serveAll()
-	timer := time.NewTimer(startAfter)
-	defer timer.Stop()
-	for known := false; !known; {
-		select {
-		case <-s.roots.First():
-			known = true
-		case <-timer.C:
-			s.prestart()
-		case <-s.yielded:
-			s.serveAll()
-		case <-ctx.Done():
-			return
-		}
-	}
-	for first := true; ; first = false {
-		updates, grants, next := s.serveRootsNow(ctx, first)
-		select {
-		case <-updates:
-		case <-s.served.Wanted():
-		case <-s.yielded:
-		case <-grants:
-		case <-next:
-		case <-ctx.Done():
-			return
-		}
-	}
-}
-
-// serveRootsNow serves the roots as they stand. The channels tell when to do so
-// again. It is a function of its own because a session waits without its variables:
-// the stack of an idle session stays small.
-//
-//go:noinline
-func (s *Session) serveRootsNow(ctx context.Context, first bool) (updates, grants, next <-chan struct{}) {
-	g := s.hub.current.Followed()
-	updates = s.roots.Updates()
-	view := s.roots.View()
-	if ctx.Err() != nil {
-		return // what a session knows when it has ended is no change of its roots
-	}
-	s.approvals.Prune(g.ApprovalRules())
-	brought := s.served.LastBrought()
-	granted, grants := s.approvals.Version()
-	s.serve(g, view, first)
-	s.served.Set(assignment.State{Given: true, Configuration: g.Number, Roots: view.Snapshot.Generation(), Grants: granted, Brought: brought})
-	return updates, grants, g.Replaced()
-}
-
-// awaitServed waits until the children have been given the roots of a view, or
-// newer ones. Where limit ends first, as it does for a client that never said that it
-// is initialized, the hub alone judges.
-func (s *Session) awaitServed(ctx context.Context, view rootsmgr.View, limit time.Duration) error {
-	generation := view.Snapshot.Generation()
-	return s.awaitGiven(ctx, max(limit, 0), func(now assignment.State) bool { return now.Given && now.Roots >= generation })
-}
-
-// awaitGiven waits until the children were given what enough looks for, by the
-// configuration that the session goes by now: a call is judged by its policy, and
-// the directories of that are served too.
-func (s *Session) awaitGiven(ctx context.Context, limit time.Duration, enough func(assignment.State) bool) error {
-	return s.served.Await(ctx, limit, func(now assignment.State) bool {
-		return enough(now) && now.Configuration == s.Configuration().Number
-	})
-}
-
-// childChanged takes in what is told of one instance. The
-// caller holds Hub.mu.
-func (s *Session) childChanged(st children.Status, offer *catalog.Offer) {
-	at, assigned := s.assigned.Load().Of(st.Child)
-	if !assigned || at.Key != st.Key || st.Serial < at.Serial {
-		return // another instance serves the session now
-	}
-	if at.Moved && offer != nil {
-		at.Moved = false
-		s.reassign(at)
-	}
-	restarted, changed := s.Take(st, offer)
-	if st.Yields {
-		poke(s.yielded)
-	}
-	switch {
-	case restarted:
-		s.notifier.Restarted(st.Child)
-	case changed:
-		s.notifier.Changed()
-	}
-}
-
-// poke makes sure that c holds a token.
-func poke(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
-}
-
 // setCaps records what the client declared. Roots that are no object count as
 // not declared.
 func (s *Session) setCaps(params []byte) {
@@ -294,7 +183,7 @@ func (s *Session) setCaps(params []byte) {
 	s.mu.Lock()
 	s.tab.caps = c
 	if !s.tab.started {
-		s.inlineFirst.Store(false)
+		s.member.InlineFirst(false)
 	}
 	s.mu.Unlock()
 	s.knowClient()
@@ -337,4 +226,100 @@ func marshalled(v any) jsonrpc.Answer {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, err.Error())
 	}
 	return jsonrpc.ResultAnswer(raw)
+}
+
+// newApprovals makes the approval queue of a session.
+func (s *Session) newApprovals() *approval.Queue {
+	return approval.New(s.hub.now().FS, s.log, func() approval.Rules { return s.hub.now().ApprovalRules() })
+}
+
+// places are the directories beside the session's roots that its children may
+// write in: a root that is a link in one is not followed out of it.
+func (s *Session) places() []string {
+	return append(s.hub.now().Checker.Places(), s.approvals.Directories()...)
+}
+
+// speaksOn sets what belongs to no request of the client.
+func (s *Session) speaksOn(main handshake.MainPeer) {
+	s.client, s.main = main, handshake.NewMain(main, handshakeHost{s})
+	s.calls.Main = s.main
+}
+
+// A handshakeHost is a Session as package handshake knows it.
+type handshakeHost struct{ *Session }
+
+func (s handshakeHost) Capabilities() declaration.Client { return s.capabilities() }
+func (s handshakeHost) Level() declaration.Level         { return s.logLevel() }
+func (s handshakeHost) Roots() *rootsmgr.Manager         { return s.roots }
+func (s handshakeHost) RootsTimeout() time.Duration      { return s.hub.now().Roots.Timeout }
+
+func (s handshakeHost) AwaitServed(ctx context.Context, view rootsmgr.View, limit time.Duration) error {
+	return s.member.AwaitServed(ctx, view, limit)
+}
+
+// answer has a request served; see jsonrpc.Guard.
+func (s *Session) answer(m *jsonrpc.Message, serve func() jsonrpc.Answer) (a jsonrpc.Answer) {
+	if !jsonrpc.Guard(s.log, m, func() { a = serve() }) {
+		return jsonrpc.Panicked()
+	}
+	return a
+}
+
+func (s *Session) logLevel() declaration.Level {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.tab.level
+}
+
+// setLevel answers logging/setLevel: the session's messages are held to it from
+// now on, and the children that serve it are told; those that start later are
+// told then.
+func (s *Session) setLevel(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
+	level, ok := declaration.ReadLevel(m.Param("level"))
+	if !ok {
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "logging/setLevel needs one of debug, info, notice, warning, error, critical, alert and emergency at /params/level")
+	}
+	s.mu.Lock()
+	s.tab.level = level
+	s.mu.Unlock()
+	s.tellLevels(ctx)
+	return jsonrpc.ResultAnswer([]byte(`{}`))
+}
+
+// tellLevels tells the children that serve the session what it wants to hear.
+func (s *Session) tellLevels(ctx context.Context) {
+	var told sync.WaitGroup
+	for _, at := range s.member.Assigned().All() {
+		told.Go(func() { s.hub.tellLevel(ctx, at.Key) })
+	}
+	told.Wait()
+}
+
+// hear sees to it that children log what a modern request wants to hear: those
+// of the other era have one level for everything. The others go by the request.
+func (s *Session) hear(ctx context.Context, level declaration.Level) {
+	s.mu.Lock()
+	more := s.tab.modernLevel.MoreVerbose(level) != s.tab.modernLevel
+	if more {
+		s.tab.modernLevel = level
+	}
+	s.mu.Unlock()
+	if more {
+		s.tellLevels(ctx)
+	}
+}
+
+// heard is the most verbose level that anybody of the session wants.
+func (s *Session) heard() declaration.Level {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.tab.level.MoreVerbose(s.tab.modernLevel)
+}
+
+// tellLevel tells an instance that runs the level that its sessions want.
+func (h *Hub) tellLevel(ctx context.Context, k children.Key) {
+	if lease, ok := h.sup.TryAcquire(k); ok {
+		defer lease.Release()
+		lease.TellLevel(ctx)
+	}
 }

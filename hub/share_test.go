@@ -229,7 +229,7 @@ func TestLateNewsOfAFormerInstance(t *testing.T) {
 		}{{now.Serial - 1, "ready"}, {now.Serial, "stopped"}} { // the second is the control
 			st := now
 			st.Serial, st.State, st.Final = w.serial, children.Stopped, true
-			h.told(st, nil)
+			h.sessions.Told(st, nil)
 			if got := state(); got != w.want {
 				t.Errorf("news of instance %d where %d serves: %s, want %s", w.serial, now.Serial, got, w.want)
 			}
@@ -372,11 +372,10 @@ func TestSessionsLeaveNothing(t *testing.T) {
 // anything is kept warm.
 func nothingLeft(t *testing.T, h *Hub, s *stage) {
 	t.Helper()
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	_, live := s.count("")
-	if st := h.sup.Status(); live != 0 || len(st) != 0 || len(h.known) != 0 || len(h.holders) != 0 || len(h.sessions) != 0 {
-		t.Errorf("left: %d processes, %v, known %v, holders %v, %d sessions", live, st, h.known, h.holders, len(h.sessions))
+	sessions, serving, known := h.sessions.Size()
+	if st := h.sup.Status(); live != 0 || len(st) != 0 || known != 0 || serving != 0 || sessions != 0 {
+		t.Errorf("left: %d processes, %v, %d instances known, %d serve, %d sessions", live, st, known, serving, sessions)
 	}
 }
 

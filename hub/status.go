@@ -3,7 +3,6 @@ package hub
 import (
 	"cmp"
 	"context"
-	"maps"
 	"slices"
 	"time"
 
@@ -11,10 +10,12 @@ import (
 	"mcphub/hub/approval"
 	"mcphub/hub/catalog"
 	"mcphub/hub/configuration"
+	"mcphub/hub/handshake"
 	"mcphub/hub/inline"
 	"mcphub/internal/printable"
 	"mcphub/internal/redact"
 	"mcphub/rootsmgr"
+	"mcphub/validate"
 )
 
 // This file says how things stand: what get-roots and list-tools answer, and
@@ -77,7 +78,7 @@ type childRoots struct {
 
 // Words for the two eras of the protocol.
 const (
-	eraHandshake = "handshake"
+	eraHandshake = handshake.Era
 	eraModern    = inline.Era
 )
 
@@ -124,10 +125,10 @@ func (s *Session) childRoots(g *configuration.Configuration, name string, view r
 	share := g.Child(name).Spec.Share
 	r := childRoots{
 		Server: name, State: st.State.String(), Error: st.Err, Asked: st.AskedRoots, Cwd: st.Cwd,
-		Share: share.String(), Sessions: s.hub.sharing(s.assigned.Load().Key(name)),
+		Share: share.String(), Sessions: s.hub.sessions.Sharing(s.member.Assigned().Key(name)),
 	}
 	if share == children.ShareAll || len(g.Beside(name, nil)) > 0 {
-		for _, root := range s.rootsFor(g, g.Child(name), view) {
+		for _, root := range s.member.RootsFor(g, g.Child(name), view) {
 			r.Served = append(r.Served, root.URI)
 		}
 	}
@@ -300,15 +301,7 @@ func (h *Hub) Status() Status {
 	for _, name := range cfg.Disabled {
 		st.NotServed = append(st.NotServed, NotServed{name, "disabled"})
 	}
-	h.mu.Lock()
-	sessions := slices.Collect(maps.Values(h.sessions))
-	offers := map[string]*catalog.Offer{}
-	for k, known := range h.known {
-		if known.offer != nil {
-			offers[k.Child] = known.offer
-		}
-	}
-	h.mu.Unlock()
+	sessions, offers := h.sessions.Sessions(), h.sessions.Offers()
 	st.extensionsReport = reportExtensions(g.Offers.Extensions(offers))
 	for i := range st.Children {
 		if o := offers[st.Children[i].Server]; o != nil {
@@ -398,4 +391,66 @@ func (s *Session) status() SessionStatus {
 	}
 	st.Report = s.approvals.Report()
 	return st
+}
+
+// extensionsReport is what children offer beyond the protocol.
+type extensionsReport struct {
+	Extensions []ExtensionReport `json:"extensions,omitempty"`
+}
+
+// An ExtensionReport is one extension or experimental capability that clients are
+// offered.
+type ExtensionReport struct {
+	Key          string   `json:"key"`
+	Experimental bool     `json:"experimental,omitempty"`
+	Server       string   `json:"server"`              // whose settings of it clients are shown
+	Contested    []string `json:"contested,omitempty"` // other servers that have it too
+}
+
+func reportExtensions(all catalog.Extensions) (r extensionsReport) {
+	for _, x := range all {
+		r.Extensions = append(r.Extensions, ExtensionReport{printable.Escape(x.Key, 200), x.Experimental, x.Owners[0], x.Owners[1:]})
+	}
+	return r
+}
+
+// A PolicyReport is the policy in force as get-roots and status show it. It is
+// JSON; members are added, never changed.
+type PolicyReport struct {
+	Sandbox string       `json:"sandbox,omitempty"` // inside every boundary
+	Rules   []RuleReport `json:"rules"`             // in order: the first that matches a path decides
+}
+
+// RuleReport is one rule of the policy.
+type RuleReport struct {
+	Name  string `json:"name"`
+	Then  string `json:"then"` // allow, deny or escalate
+	If    string `json:"if"`   // what it asks for, in words
+	Dir   string `json:"directory,omitempty"`
+	Serve bool   `json:"served,omitempty"` // to the servers it matches, from the start
+	At    string `json:"at,omitempty"`     // where it stands: file and line
+	Note  string `json:"note,omitempty"`
+}
+
+// reportPolicy reports a policy, nil for none.
+func reportPolicy(by *validate.Checker) *PolicyReport {
+	info, ok := by.Policy()
+	if !ok {
+		return nil
+	}
+	out := &PolicyReport{Sandbox: info.Sandbox, Rules: []RuleReport{}}
+	for i := range info.Rules {
+		out.Rules = append(out.Rules, NewRuleReport(&info.Rules[i]))
+	}
+	return out
+}
+
+// NewRuleReport puts a rule into words.
+func NewRuleReport(r *validate.RuleInfo) RuleReport {
+	out := RuleReport{Name: printable.Escape(r.Name, 100), Then: r.Then.String(), If: r.Condition(), Dir: r.Dir, At: r.At}
+	out.Serve = r.Dir != "" && (r.Then == validate.Allow || r.Then == validate.Escalate && r.Serve)
+	if r.Dir != "" && !r.Found {
+		out.Note = "the directory is not there, or may not be looked at"
+	}
+	return out
 }

@@ -46,7 +46,7 @@ func inOrder(method string) bool { return method == string(mcp.MethodInitialize)
 
 // tryServe takes a request that needs no waiting, on the read loop.
 func (s *Session) tryServe(m *jsonrpc.Message, r *jsonrpc.Reply) bool {
-	return !inline.Is(m) && s.calls.TryTool(m, s.main, r, true)
+	return !inline.Is(m) && !inline.Resembles(m) && s.calls.TryTool(m, s.main, r, true)
 }
 
 // ServeRequest answers one request of the client.

@@ -99,7 +99,7 @@ type place struct {
 	from offering.Source
 }
 
-func (p place) Key() children.Key { return p.s.assigned.Load().Key(p.from.Child) }
+func (p place) Key() children.Key { return p.s.member.Assigned().Key(p.from.Child) }
 func (p place) URI() string       { return p.from.URI }
 
 func (p place) Ask(ctx context.Context, m *jsonrpc.Message, before func(children.Key, children.Term) error) (jsonrpc.Answer, error) {

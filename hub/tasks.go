@@ -1,9 +1,7 @@
 package hub
 
 import (
-	"bytes"
 	"context"
-	"time"
 
 	"mcphub/children"
 	"mcphub/hub/call"
@@ -54,8 +52,9 @@ func (s taskSession) Failed(ctx context.Context, child, method string, err error
 func (s taskSession) Children() []string { return s.hub.now().ChildNames() }
 
 func (s taskSession) Serving(child string) (k children.Key, own, ok bool) {
-	at, ok := s.assigned.Load().Of(child)
-	return at.Key, ok && s.hub.owner(at.Key) == s.Session, ok
+	at, ok := s.member.Assigned().Of(child)
+	owner, owned := s.hub.sessions.Owner(at.Key)
+	return at.Key, ok && owned && owner == s.Session, ok
 }
 
 // aboutTask answers tasks/get, tasks/result and tasks/cancel.
@@ -74,44 +73,4 @@ func (s *Session) aboutModernTask(ctx context.Context, m *jsonrpc.Message) jsonr
 // listTasks answers tasks/list.
 func (s *Session) listTasks(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
 	return s.tasks.List(ctx, taskSession{s}, m)
-}
-
-// taskNews tells the streams that asked for it what has become of a task of a
-// child without a handshake, as it stands. It runs on the child's read loop.
-func (h *Hub) taskNews(k children.Key, m *jsonrpc.Message) {
-	for _, s := range h.holding(k) {
-		s.notifier.Task(k, m)
-		s.tasks.Told(k, m)
-	}
-}
-
-// taskTold passes on what a child tells of a task to the session that it is for.
-func (h *Hub) taskTold(k children.Key, m *jsonrpc.Message) {
-	own := h.owner(k)
-	for _, s := range h.holding(k) {
-		mine, known := s.tasks.Told(k, m)
-		// Of a task that is not known yet, the answer that made it is on its way.
-		if mine || !known && s == own && s.handshaken() {
-			s.client.TryNotify(m.Method, m.Params)
-		}
-	}
-}
-
-// clientTold passes on what the client tells of a task that it made for a child.
-// News that there is no room for are dropped: nobody may rely on them.
-func (s *Session) clientTold(m *jsonrpc.Message) {
-	id, _ := jsonrpc.String(m.Param("taskId"))
-	k, ok := s.tasks.MadeFor(id)
-	if !ok {
-		return
-	}
-	params := bytes.Clone(m.Params)
-	s.outbox.put(len(params), func(ctx context.Context) {
-		if lease, ok := s.hub.sup.TryAcquire(k); ok {
-			soon, cancel := context.WithTimeout(ctx, time.Second)
-			_ = lease.Notify(soon, tasks.MethodStatus, params)
-			cancel()
-			lease.Release()
-		}
-	})
 }

@@ -103,21 +103,23 @@ type greeting struct{ supported, listChanged, inline bool }
 // state is what Run has published. Immutable but for changed, which is closed
 // when the next state replaces it.
 type state struct {
-	terms     *terms // by which view was made
-	view      View
-	greeting  greeting
-	greeted   bool
-	settled   bool     // the first question has ended, or there is none to ask
-	inline    *inlined // the last that came with a call; nil before
-	closed    bool     // Run has ended
-	asking    bool     // a question is on its way
-	attempted uint64   // announcements that an ended question took account of
-	failures  int      // questions failed in a row
-	queries   uint64
-	askedAt   time.Time
-	retryAt   time.Time // end of the back-off after a failure
-	keptSince time.Time // first failure since the roots in view were answered
-	changed   chan struct{}
+	terms      *terms // by which view was made
+	view       View
+	greeting   greeting
+	greeted    bool
+	settled    bool      // the first question has ended, or there is none to ask
+	inline     *inlined  // the last that came with a call; nil before
+	asked      *Snapshot // the last answer, while it counts
+	askedUnder *Snapshot // the ceiling that it is under, nil for none
+	closed     bool      // Run has ended
+	asking     bool      // a question is on its way
+	attempted  uint64    // announcements that an ended question took account of
+	failures   int       // questions failed in a row
+	queries    uint64
+	askedAt    time.Time
+	retryAt    time.Time // end of the back-off after a failure
+	keptSince  time.Time // first failure since the roots in view were answered
+	changed    chan struct{}
 }
 
 // NewManager makes the Manager of one session. It starts nothing: until Run

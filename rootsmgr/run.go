@@ -25,12 +25,10 @@ func (m *Manager) Run(ctx context.Context) error {
 type loop struct {
 	m *Manager
 	state
-	debounce   debounce
-	query      *query
-	asOf       uint64    // of the last question sent
-	asked      *Snapshot // the last answer, while it counts
-	askedUnder *Snapshot // the ceiling that it is under, nil for none
-	inVain     time.Time // when roots were last looked at again and nothing had changed
+	debounce debounce
+	query    *query
+	asOf     uint64    // of the last question sent
+	inVain   time.Time // when roots were last looked at again and nothing had changed
 }
 
 func (l *loop) run(ctx context.Context) {

@@ -1,6 +1,9 @@
 package rootsmgr
 
-import "slices"
+import (
+	"slices"
+	"time"
+)
 
 // terms is what an operator says about roots. Immutable.
 type terms struct {
@@ -33,13 +36,27 @@ func (m *Manager) Reconfigure(fallback Fallback, s Settings) {
 // Foretell returns the view that there would be after Reconfigure with these. It
 // changes nothing.
 func (m *Manager) Foretell(fallback Fallback, s Settings) View {
-	now := m.View()
-	if !m.pub.Load().settled || now.Snapshot.Origin().fromClient() {
-		return now
-	}
 	own := m.terms.Load().settings
 	s.Ceiling, s.Places = own.Ceiling, own.Places
-	return s.withDefaults().fallbackView(m.fsys, now.Snapshot.Generation(), fallback, now.Case, now.Err)
+	t, now := &terms{fallback, s.withDefaults()}, m.pub.Load()
+	view := now.at(time.Now())
+	if now.terms.equal(t) || !now.settled {
+		return view
+	}
+	generation := view.Snapshot.Generation()
+	switch {
+	case now.greeting.inline && now.asked == nil:
+		return t.settings.fallbackView(m.fsys, generation, fallback, CaseFailed, errInline)
+	case !now.greeting.inline && !now.greeting.supported:
+		return t.settings.fallbackView(m.fsys, generation, fallback, CaseUnsupported, nil)
+	case now.asked == nil:
+		return t.settings.fallbackView(m.fsys, generation, fallback, CaseFailed, view.Err)
+	}
+	next, _ := t.reckon(m.fsys, now.asked, now.askedUnder, func() uint64 { return generation })
+	if view.Stale && !now.greeting.inline {
+		next.Stale, next.Err = true, view.Err
+	}
+	return next
 }
 
 // amend makes the view anew by the terms that hold now.

@@ -6,7 +6,7 @@
 // flags.go and log.go for what several have in common. What hub.json becomes is
 // in internal/setup, the process around a hub in internal/service, and the
 // client of call, explain and demo in internal/client. On Linux the process
-// that runs main for serve, call, explain, demo and warm is the second: the
+// that runs main for serve, call, explain, demo, warm and doctor is the second: the
 // first has become its guardian before that (internal/guardian).
 //
 // Concurrency: a command runs on the main goroutine. Standard output belongs to

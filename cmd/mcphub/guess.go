@@ -12,6 +12,8 @@ import (
 // guesses are words that people try and that are no command here, with what
 // does the thing.
 var guesses = map[string]string{
+	"apply":  "hubs read hub.json when it is saved; mcphub plan FILE says what a change would do, mcphub reload has it read again",
+	"diff":   "mcphub plan FILE says what a changed hub.json would do",
 	"config": "mcphub validate checks hub.json and shows what would be served; mcphub schema describes its keys",
 	"edit":   "mcphub add, remove, enable and disable change hub.json; so does any editor",
 	"find":   "mcphub tools lists the tools",
@@ -21,8 +23,8 @@ var guesses = map[string]string{
 	"run":    "mcphub serve runs the hub, mcphub call TOOL one tool",
 	"search": "mcphub tools lists the tools",
 	"show":   "mcphub list shows the servers, mcphub status the hubs that run",
-	"start":  "mcphub serve runs the hub; mcphub enable NAME serves a server again",
-	"stop":   "a hub ends with its client; mcphub disable NAME stops a server",
+	"start":  "mcphub serve runs the hub; mcphub enable NAME serves a server again, mcphub restart NAME starts it anew",
+	"stop":   "a hub ends with its client; mcphub disable NAME stops a server, mcphub restart NAME starts it anew",
 	"test":   "mcphub doctor tries the servers, mcphub call TOOL calls a tool, mcphub demo shows the hub at work",
 	"up":     "mcphub serve runs the hub",
 	"down":   "a hub ends with its client; mcphub disable NAME stops a server",

@@ -44,7 +44,7 @@ func planCommand() *cobra.Command {
 			if days < 0 {
 				return exit.Errorf(exit.Usage, "--days: %d is less than none", days)
 			}
-			p := planWork{src: src, say: printable.Writer(cmd.ErrOrStderr()), days: days, out: planReport{Plans: []hubPlan{}, Problems: []plannedProblem{}}}
+			p := planWork{src: src, say: printable.Writer(cmd.ErrOrStderr()), days: days, out: planReport{Plans: []hubPlan{}, Problems: []problem{}}}
 			if len(args) == 1 {
 				var err error
 				if p.out.File, err = filepath.Abs(args[0]); err != nil {
@@ -73,11 +73,11 @@ func planCommand() *cobra.Command {
 
 // planReport is the result of plan; the shape of --json.
 type planReport struct {
-	Config   string           `json:"config"`
-	File     string           `json:"file,omitempty"` // that would stand in its place; "": it itself
-	Plans    []hubPlan        `json:"plans"`          // one for each hub that runs on it; one without a pid where none does
-	Calls    *plannedCalls    `json:"calls,omitempty"`
-	Problems []plannedProblem `json:"problems"`
+	Config   string        `json:"config"`
+	File     string        `json:"file,omitempty"` // that would stand in its place; "": it itself
+	Plans    []hubPlan     `json:"plans"`          // one for each hub that runs on it; one without a pid where none does
+	Calls    *plannedCalls `json:"calls,omitempty"`
+	Problems []problem     `json:"problems"`
 }
 
 type hubPlan struct {
@@ -92,15 +92,6 @@ type plannedCalls struct {
 	Changed int             `json:"changed"`
 	Unsure  int             `json:"unsure"`
 	Groups  []replay.Change `json:"groups"`
-}
-
-type plannedProblem struct {
-	Severity string `json:"severity"`
-	Text     string `json:"text"`
-	Hint     string `json:"hint,omitempty"`
-	Key      string `json:"key,omitempty"`
-	File     string `json:"file,omitempty"`
-	Line     int    `json:"line,omitempty"`
 }
 
 type planWork struct {
@@ -123,7 +114,7 @@ func (p *planWork) make(ctx context.Context) error {
 		return err
 	}
 	for _, problem := range found.Problems {
-		p.out.Problems = append(p.out.Problems, plannedProblem{problem.Severity.String(), problem.Text, problem.Hint, problem.Key, problem.File, problem.Line})
+		p.out.Problems = append(p.out.Problems, toProblem(problem))
 	}
 	if !found.Whole {
 		return nil // outcome says it
@@ -226,7 +217,7 @@ func (p *planReport) show(w io.Writer) {
 		if problem.Line > 0 {
 			where = fmt.Sprintf("%s:%d", where, problem.Line)
 		}
-		fmt.Fprintf(w, "%s: %s: %s%s\n", problem.Severity, where, problem.Text, layout.Suffix("; ", problem.Hint))
+		fmt.Fprintf(w, "%s: %s: %s%s\n", problem.Severity, where, problem.Text, layout.Suffix("; ", problem.Hint)+layout.Suffix("; ", problem.Command))
 	}
 }
 

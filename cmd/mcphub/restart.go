@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"mcphub/hub"
 	"mcphub/internal/admin"
 	"mcphub/internal/exit"
 	"mcphub/internal/layout"
@@ -22,10 +23,10 @@ func restartCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "restart NAME",
 		Short: "Start a server anew in the hubs that run",
-		Long: "Stops a server in every hub that runs on this hub.json, and starts it anew: at once, or\n" +
-			"with the next call where the hub remembers what it offers. Calls under way end first, in\n" +
-			"the old process. Failures before count no longer. The exit status is 9 where no hub runs\n" +
-			"on the file, 5 where none of them serves the server.",
+		Long: "Stops a server in every hub that runs on this hub.json, and starts it anew where it ran.\n" +
+			"Calls under way end in the old process, those that come go to the new one. Failures before\n" +
+			"count no longer. The exit status is 9 where no hub runs on the file, 5 where none of them\n" +
+			"serves the server, 1 where it does not start.",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeServers,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -61,9 +62,8 @@ type restarts struct {
 }
 
 type restartHub struct {
-	PID       int    `json:"pid"`
-	Processes int    `json:"processes"` // that stop for it
-	Error     string `json:"error,omitempty"`
+	PID int `json:"pid"`
+	hub.Restarted
 }
 
 // runningHub is a hub that can be asked, with what it said of itself.
@@ -113,7 +113,7 @@ func restartServer(ctx context.Context, say io.Writer, path, name string) (resta
 	}
 	for _, h := range on {
 		r := restartHub{PID: h.report.PID}
-		if r.Processes, err = h.Restart(ctx, name); err != nil {
+		if r.Restarted, err = h.Restart(ctx, name); err != nil {
 			r.Error = err.Error()
 		}
 		done.Hubs = append(done.Hubs, r)
@@ -125,7 +125,7 @@ func (r *restarts) show(w io.Writer) {
 	for _, h := range r.Hubs {
 		switch {
 		case h.Error != "":
-			fmt.Fprintf(w, "hub %d: %s was not restarted: %s\n", h.PID, r.Server, h.Error)
+			fmt.Fprintf(w, "hub %d: %s is not ready: %s\n", h.PID, r.Server, h.Error)
 		case h.Processes == 0:
 			fmt.Fprintf(w, "hub %d: %s did not run; the next call starts it\n", h.PID, r.Server)
 		case h.Processes == 1:
@@ -144,7 +144,7 @@ func (r *restarts) outcome() error {
 		}
 	}
 	if failed > 0 {
-		return exit.Errorf(exit.Failure, "%d of %d hubs did not restart it", failed, len(r.Hubs))
+		return exit.Errorf(exit.Failure, "%s is not ready in %d of %d hubs; mcphub logs %s shows what it wrote", r.Server, failed, len(r.Hubs), r.Server)
 	}
 	return nil
 }

@@ -83,15 +83,20 @@ type validation struct {
 	Problems []problem `json:"problems"` // in the order of the file
 }
 
+// problem is one problem of hub.json, in the JSON of validate and plan.
 type problem struct {
-	File     string `json:"file,omitempty"`
-	Line     int    `json:"line,omitempty"` // from 1; absent where the problem has no place in the file
-	Column   int    `json:"column,omitempty"`
-	Key      string `json:"key,omitempty"`
 	Severity string `json:"severity"` // error, warning or note
 	Text     string `json:"text"`
 	Hint     string `json:"hint,omitempty"`    // what to do
 	Command  string `json:"command,omitempty"` // that does it
+	Key      string `json:"key,omitempty"`
+	File     string `json:"file,omitempty"`
+	Line     int    `json:"line,omitempty"` // from 1; absent where the problem has no place in the file
+	Column   int    `json:"column,omitempty"`
+}
+
+func toProblem(p config.Problem) problem {
+	return problem{p.Severity.String(), p.Text, p.Hint, config.CommandLine(p.Run), p.Key, p.File, p.Line, p.Col}
 }
 
 func validateAsJSON(src *setup.Source, out io.Writer) error {
@@ -101,7 +106,7 @@ func validateAsJSON(src *setup.Source, out io.Writer) error {
 	}
 	result := validation{OK: true, Config: src.Path(), Problems: []problem{}}
 	for _, p := range found.Problems {
-		result.Problems = append(result.Problems, problem{p.File, p.Line, p.Col, p.Key, p.Severity.String(), p.Text, p.Hint, config.CommandLine(p.Run)})
+		result.Problems = append(result.Problems, toProblem(p))
 	}
 	wrong := outcome(&found)
 	result.OK = wrong == nil

@@ -79,16 +79,16 @@ func TestAwait(t *testing.T) {
 
 func TestBring(t *testing.T) {
 	s := NewServed()
-	if !s.GivenBrought("kid") {
+	if !s.GivenFromCalls("kid") {
 		t.Error("a child for which nothing was brought waits for it")
 	}
-	first := s.Bring("kid", "a", rootsmgr.View{})
+	first := s.Want("kid", "a", rootsmgr.View{})
 	select {
 	case <-s.Wanted():
 	default:
 		t.Error("nobody is told that roots are to be given")
 	}
-	if again := s.Bring("kid", "a", rootsmgr.View{}); again != first {
+	if again := s.Want("kid", "a", rootsmgr.View{}); again != first {
 		t.Errorf("the same roots count as others: %d, %d", first, again)
 	}
 	select {
@@ -96,16 +96,16 @@ func TestBring(t *testing.T) {
 		t.Error("the same roots are to be given again")
 	default:
 	}
-	second := s.Bring("kid", "b", rootsmgr.View{})
-	if b, ok := s.Brought("kid"); !ok || b.Set != "b" || b.Number != second || s.LastBrought() != second {
-		t.Errorf("brought %v, the last is %d", b, s.LastBrought())
+	second := s.Want("kid", "b", rootsmgr.View{})
+	if b, ok := s.FromCalls("kid"); !ok || b.Set != "b" || b.Number != second || s.LastFromCalls() != second {
+		t.Errorf("brought %v, the last is %d", b, s.LastFromCalls())
 	}
-	s.Set(State{Given: true, Brought: first})
-	if s.GivenBrought("kid") {
+	s.Set(State{Given: true, FromCalls: first})
+	if s.GivenFromCalls("kid") {
 		t.Error("the roots before count as these")
 	}
-	s.Set(State{Given: true, Brought: second})
-	if !s.GivenBrought("kid") {
+	s.Set(State{Given: true, FromCalls: second})
+	if !s.GivenFromCalls("kid") {
 		t.Error("the roots were given and do not count")
 	}
 }

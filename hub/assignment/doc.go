@@ -1,15 +1,26 @@
-// Package assignment knows which instance of each child serves a session, and which
-// roots the children of that session were given.
+// Package assignment knows which instance of each child serves a session, and gives the
+// children of that session their roots.
+//
+// # Sharing
+//
+// A session is served by its own instance of a child, by the one of its root set, or by
+// everybody's. A root set is a digest of URIs, paths and names in their order, so the roots of
+// such an instance never change: other roots move the session to another instance. It
+// joins the new one, then looks for it in every new call, then leaves the old one, where
+// calls under way end. A child that serves everybody is served the configured roots.
+// What is told of an instance goes to the sessions that it serves now.
 //
 // # Who owns the state
 //
-// One goroutine of the session assigns it to instances and gives them roots. It
-// tells [Served] afterwards; calls wait there until their roots were given. An
-// [Assignments] is an immutable value, so one load of it gives answers that belong
-// together.
+// A [Table] has one mutex. Under it stand which sessions there are, which instance
+// serves which of them, and what each instance said last; a reload replaces the configuration under it too.
+// [Member.Run] is the one goroutine of a session that assigns it to instances and gives
+// them roots. It tells [Served] afterwards; calls wait there until their roots were
+// given. An [Assignments] is an immutable value, so one load of it gives answers that
+// belong together.
 //
 // # What it refuses to do
 //
-// It starts no child and gives no child roots: the session does, by the supervisor of
-// the children. It judges nothing. Nothing counts as given before [Served.Set] says so.
+// It judges nothing and asks no client. Nothing counts as given before [Served.Set] says
+// so. Its goroutines are those of its callers.
 package assignment

@@ -15,11 +15,11 @@ type State struct {
 	Configuration uint64 // number of the one that they were given it by
 	Roots         uint64 // generation of the roots
 	Grants        uint64 // version of what people have granted
-	Brought       uint64 // of what calls have brought the last; see Brought.Number
+	FromCalls     uint64 // of what calls have brought the last; see Brought.Number
 }
 
-// Brought are the roots that a call has brought for one child.
-type Brought struct {
+// CallRoots are the roots that a call has brought for one child.
+type CallRoots struct {
 	Set    string // digest
 	View   rootsmgr.View
 	Number uint64 // counts what calls have brought
@@ -30,11 +30,11 @@ type Brought struct {
 type Served struct {
 	wanted chan struct{} // capacity 1
 
-	mu      sync.Mutex
-	state   State
-	next    chan struct{} // closed and replaced by Set
-	brought map[string]Brought
-	count   uint64 // Number of the last in brought
+	mu        sync.Mutex
+	state     State
+	next      chan struct{} // closed and replaced by Set
+	fromCalls map[string]CallRoots
+	count     uint64 // Number of the last in brought
 }
 
 // NewServed returns a Served of children that were given nothing.
@@ -87,19 +87,19 @@ func (s *Served) Await(ctx context.Context, limit time.Duration, enough func(Sta
 	}
 }
 
-// Bring asks that a child be given the roots that a call has brought. They are given
+// Want asks that a child be given the roots that a call has brought. They are given
 // once State.Brought has reached the number.
-func (s *Served) Bring(child, set string, view rootsmgr.View) (number uint64) {
+func (s *Served) Want(child, set string, view rootsmgr.View) (number uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if last, ok := s.brought[child]; ok && last.Set == set {
+	if last, ok := s.fromCalls[child]; ok && last.Set == set {
 		return last.Number
 	}
-	if s.brought == nil {
-		s.brought = map[string]Brought{}
+	if s.fromCalls == nil {
+		s.fromCalls = map[string]CallRoots{}
 	}
 	s.count++
-	s.brought[child] = Brought{set, view, s.count}
+	s.fromCalls[child] = CallRoots{set, view, s.count}
 	select {
 	case s.wanted <- struct{}{}:
 	default:
@@ -107,25 +107,25 @@ func (s *Served) Bring(child, set string, view rootsmgr.View) (number uint64) {
 	return s.count
 }
 
-// Brought returns what calls have brought last for a child; false where they have
+// FromCalls returns what calls have brought last for a child; false where they have
 // brought nothing.
-func (s *Served) Brought(child string) (Brought, bool) {
+func (s *Served) FromCalls(child string) (CallRoots, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	b, ok := s.brought[child]
+	b, ok := s.fromCalls[child]
 	return b, ok
 }
 
-// GivenBrought reports whether a child was given the roots that calls have brought last for
+// GivenFromCalls reports whether a child was given the roots that calls have brought last for
 // it, if any.
-func (s *Served) GivenBrought(child string) bool {
+func (s *Served) GivenFromCalls(child string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.state.Brought >= s.brought[child].Number
+	return s.state.FromCalls >= s.fromCalls[child].Number
 }
 
-// LastBrought is the Number of the newest roots that calls have brought for any child.
-func (s *Served) LastBrought() uint64 {
+// LastFromCalls is the Number of the newest roots that calls have brought for any child.
+func (s *Served) LastFromCalls() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.count

@@ -124,7 +124,7 @@ func (restlessError) Is(target error) bool { return target == errAnew }
 
 // Run judges a call and, where it is allowed, has the child do it. There is an
 // answer always. ErrSuperseded: a reload came between, nothing was sent, and the
-// call & with what it named. errDenied: see there.
+// call has to start anew with what it named. ErrDenied: see there.
 func (c *Call) Run(ctx context.Context) (jsonrpc.Answer, error) {
 	s, t := c.Session, c.Target
 	ctx = s.WithNotice(ctx, c.Token)
@@ -146,7 +146,7 @@ func (c *Call) Run(ctx context.Context) (jsonrpc.Answer, error) {
 	}
 	defer s.Approvals.Done(j.approval)
 	defer func() { j.lease.Release() }() // another one by then, perhaps
-	ticket, err := s.Records.Decide(ctx, t.subject(), j.decision())
+	ticket, err := c.record(ctx, j)
 	switch {
 	case !j.allowed():
 		return c.deny(j)
@@ -175,6 +175,11 @@ func (c *Call) deny(j *attempt) (jsonrpc.Answer, error) {
 	return c.Target.deny(j), ErrDenied
 }
 
+// record writes the decision. Where there is an error, nothing may be sent.
+func (c *Call) record(ctx context.Context, j *attempt) (audit.Ticket, error) {
+	return c.Session.Records.Decide(ctx, c.Target.subject(), j.decision())
+}
+
 // send has the child do what was let through and recorded, and brings its answer
 // back as it is.
 func (c *Call) send(ctx context.Context, j *attempt, ticket audit.Ticket) (jsonrpc.Answer, error) {
@@ -193,8 +198,8 @@ func (c *Call) send(ctx context.Context, j *attempt, ticket audit.Ticket) (jsonr
 	case errors.As(err, &late):
 		drop()
 		late.applyTo(j)
-		ticket.Outcome(audit.ResultError) // the child has it, and did not get what it asked for
-		_, _ = s.Records.Decide(context.WithoutCancel(ctx), t.subject(), j.decision())
+		ticket.Outcome(audit.ResultError)              // the child has it, and did not get what it asked for
+		_, _ = c.record(context.WithoutCancel(ctx), j) // a second line: what was sent had one
 		return c.deny(j)
 	case err != nil:
 		drop()

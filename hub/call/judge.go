@@ -200,7 +200,7 @@ func (s *Session) acquireFor(ctx context.Context, c *Call, lease *children.Lease
 	default:
 		g, child := c.Target.owner()
 		var err error
-		if lease, err = s.Instances.Acquire(ctx, g, child); err != nil {
+		if lease, err = s.Acquire(ctx, g, child); err != nil {
 			return nil, err
 		}
 	}
@@ -228,9 +228,6 @@ func (s *Session) toolNow(ctx context.Context, tool offering.Tool) (offering.Too
 	}
 	return offering.Tool{}, &children.UnavailableError{Child: tool.Child, Reason: "the process that serves the new roots has no tool " + strconv.Quote(printable.Escape(tool.Remote, 100))}
 }
-
-// This file judges requests for children that do not run, so that one that is not
-// allowed starts nothing.
 
 // place is where the child works that would run the request, and with which roots.
 func (j *attempt) place() (cwd string, served []string) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
@@ -112,7 +113,7 @@ func (a *pooledCall) read(s *Session, m *jsonrpc.Message, quoted []byte, tool of
 // it, but its Scan may be kept in m for who makes it again. briefly: what may take
 // its time is not begun either.
 func (s *Session) TryTool(m *jsonrpc.Message, from Client, r replier, briefly bool) bool {
-	if m.Method != string(mcp.MethodToolsCall) || inline.Resembles(m) || CheckMembers(m.Members) != nil {
+	if m.Method != string(mcp.MethodToolsCall) || CheckMembers(m.Members) != nil {
 		return false
 	}
 	quoted := m.Param("name")
@@ -354,7 +355,7 @@ func (c *asyncCall) goOn(result []byte) {
 	ctx := c.talk.ctx
 	if tasks.Is(result) {
 		c.ticket.Outcome(record.Result(result, nil))
-		a := c.s.Instances.AdoptTask(ctx, c.lease, jsonrpc.ResultAnswer(result), func() {})
+		a := c.s.AdoptTask(ctx, c.lease, jsonrpc.ResultAnswer(result), func() {})
 		if _, first := c.end(nil); first {
 			c.reply.Answer(a)
 		}
@@ -367,4 +368,57 @@ func (c *asyncCall) goOn(result []byte) {
 		return
 	}
 	c.answered(a)
+}
+
+// quickFrame is the longest request, in bytes, that is made so: it is copied into
+// the child's pipe.
+const quickFrame = 16 << 10
+
+// A Waiter takes the answer to a call for a goroutine that waits for it.
+type Waiter struct {
+	*jsonrpc.Cancellation // of the request
+	spent                 atomic.Bool
+	answer                jsonrpc.Answer
+	done                  chan struct{} // gets a token with the answer
+}
+
+// dones are channels that can be used again: each has had its token taken.
+type dones struct{ pool sync.Pool }
+
+func (d *dones) take() chan struct{} {
+	if c, ok := d.pool.Get().(chan struct{}); ok {
+		return c
+	}
+	return make(chan struct{}, 1)
+}
+
+// Answer takes the first answer.
+func (w *Waiter) Answer(a jsonrpc.Answer) {
+	if w.spent.Swap(true) {
+		if a.Release != nil {
+			a.Release()
+		}
+		return
+	}
+	a.Own()
+	w.answer = a
+	w.done <- struct{}{}
+}
+
+// Batch is nil: each request comes by itself.
+func (w *Waiter) Batch() *jsonrpc.Batch { return nil }
+
+// ToolAndWait answers a call that waits for nothing but its answer; false: nothing
+// was done for it.
+func (s *Session) ToolAndWait(from Client, w *Waiter, m *jsonrpc.Message) (jsonrpc.Answer, bool) {
+	if len(m.Frame) > quickFrame {
+		return jsonrpc.Answer{}, false
+	}
+	w.done = s.dones.take()
+	ok := s.TryTool(m, from, w, false)
+	if ok {
+		<-w.done
+	}
+	s.dones.pool.Put(w.done)
+	return w.answer, ok
 }

@@ -33,6 +33,9 @@ type Session struct {
 	Tasks     *tasks.Table
 	Progress  *inflight.Progress
 	InFlight  Requests
+	// AdoptTask makes a task of a child one of the session. drop ends the progress of
+	// the call that made it.
+	AdoptTask func(ctx context.Context, lease *children.Lease, a jsonrpc.Answer, drop func()) jsonrpc.Answer
 	Log       zerolog.Logger
 
 	dones dones
@@ -64,9 +67,6 @@ type Instances interface {
 	// AwaitRootsGiven waits until it was.
 	RootsGiven(child string) bool
 	AwaitRootsGiven(ctx context.Context, child string)
-	// AdoptTask makes a task of a child one of the session. drop ends the progress of
-	// the call that made it.
-	AdoptTask(ctx context.Context, lease *children.Lease, a jsonrpc.Answer, drop func()) jsonrpc.Answer
 }
 
 // AwaitStart waits until these children have listed their tools or failed, but
@@ -83,4 +83,16 @@ func (s *Session) AwaitStart(ctx context.Context, names []string) {
 		defer Waiting(ctx, names[0])()
 	}
 	s.Offering.AwaitListed(ctx, names)
+}
+
+// Acquire waits for the right to call a child, where it has to start or to move with
+// notices to the client. The error is configuration.ErrSuperseded where a reload has
+// replaced the child.
+func (s *Session) Acquire(ctx context.Context, by *configuration.Configuration, child string) (*children.Lease, error) {
+	if lease := s.Instances.Ready(by, child); lease != nil {
+		return lease, nil
+	}
+	defer Waiting(ctx, child)()
+	defer s.ClientOf(ctx).Lend()() // which process it is, and its start, may wait for the roots
+	return s.Instances.Acquire(ctx, by, child)
 }

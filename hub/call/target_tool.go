@@ -80,7 +80,7 @@ func (t *ToolTarget) mayGo(*children.Lease) error { return nil }
 func (t *ToolTarget) settle(ctx context.Context, s *Session, lease *children.Lease, a jsonrpc.Answer, drop func()) jsonrpc.Answer {
 	if t.task || lease.Modern() && tasks.Is(a.Result) {
 		s.ClientOf(ctx).Typed()
-		return s.Instances.AdoptTask(ctx, lease, a, drop)
+		return s.AdoptTask(ctx, lease, a, drop)
 	}
 	drop()
 	return a
@@ -168,7 +168,7 @@ func (t *ToolTarget) confirm(ctx context.Context, c *Call, refusal error) error 
 	if st, _, _, _ := s.Offering.ChildStatus(tool.Child); st.Listed || !errors.As(refusal, new(*validate.SchemaError)) {
 		return refusal
 	}
-	lease, err := s.Instances.Acquire(ctx, tool.By, tool.Child)
+	lease, err := s.Acquire(ctx, tool.By, tool.Child)
 	switch {
 	case errors.Is(err, configuration.ErrSuperseded):
 		return err

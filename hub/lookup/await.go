@@ -46,7 +46,7 @@ func (s *Session) revive(ctx context.Context, name string) (down string) {
 	if st.Listed {
 		return ""
 	}
-	lease, err := s.Instances.Acquire(ctx, s.Current.Now(), name)
+	lease, err := s.Acquire(ctx, s.Current.Now(), name)
 	var gone *children.UnavailableError
 	switch {
 	case err == nil:

@@ -15,6 +15,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"mcphub/hub"
 )
 
 const (
@@ -117,13 +119,12 @@ func (h Hub) Reload(ctx context.Context, force bool) error {
 	return h.do(ctx, http.MethodPost, fmt.Sprintf("/reload?force=%t", force), nil, &outcome{})
 }
 
-// Restart has the hub start a server anew. processes is how many stop for it.
-func (h Hub) Restart(ctx context.Context, server string) (processes int, err error) {
+// Restart has the hub start a server anew, and waits until it has.
+func (h Hub) Restart(ctx context.Context, server string) (r hub.Restarted, err error) {
 	ctx, cancel := context.WithTimeout(ctx, writeTime)
 	defer cancel()
-	var r restarted
 	err = h.do(ctx, http.MethodPost, "/restart?server="+url.QueryEscape(server), nil, &r)
-	return r.Processes, err
+	return r, err
 }
 
 // Plan asks what a reload would do if hub.json read as a file does; "": as it does now.

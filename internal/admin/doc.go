@@ -5,7 +5,7 @@
 //	POST /reload           reads hub.json again; with ?force=true also if it lies inside a
 //	                       boundary. {"ok":true}, or {"error":"why not"} with status 422;
 //	                       501 if this hub cannot reload
-//	POST /restart          ?server=: starts a server anew. {"processes":1}, or an error
+//	POST /restart          ?server=: starts a server anew, and answers when it has
 //	POST /plan             ?file=: a [Plan], what a reload would do if hub.json read as
 //	                       that file does; without it, as it reads now
 //	GET  /approvals        the questions that wait for a terminal

@@ -16,12 +16,12 @@ func TestRestartAndPlan(t *testing.T) {
 	var asked []string
 	serve(t, New(Config{
 		Folders: []string{dir}, Log: zerolog.Nop(), Status: aHub,
-		Restart: func(_ context.Context, server string) (int, error) {
+		Restart: func(_ context.Context, server string) (hub.Restarted, error) {
 			asked = append(asked, server)
 			if server == "gone & away" {
-				return 0, errors.New("it is not served")
+				return hub.Restarted{}, errors.New("it is not served")
 			}
-			return 2, nil
+			return hub.Restarted{Processes: 2, Ready: 1}, nil
 		},
 		Plan: func(_ context.Context, file string) (Plan, error) {
 			asked = append(asked, file)
@@ -29,8 +29,8 @@ func TestRestartAndPlan(t *testing.T) {
 		},
 	}))
 	h := await(t, 1, dir)[0]
-	if n, err := h.Restart(t.Context(), "kid"); n != 2 || err != nil {
-		t.Errorf("%d, %v", n, err)
+	if r, err := h.Restart(t.Context(), "kid"); r.Processes != 2 || r.Ready != 1 || err != nil {
+		t.Errorf("%+v, %v", r, err)
 	}
 	if _, err := h.Restart(t.Context(), "gone & away"); err == nil || err.Error() != "it is not served" {
 		t.Error(err)

@@ -42,9 +42,8 @@ type Config struct {
 	// Reload reads hub.json again. force takes it also where a tool could have
 	// written it. nil: this hub cannot.
 	Reload func(ctx context.Context, force bool) error
-	// Restart starts a server anew and tells how many processes stop for it. nil:
-	// this hub cannot.
-	Restart func(ctx context.Context, server string) (processes int, err error)
+	// Restart starts a server anew. nil: this hub cannot.
+	Restart func(ctx context.Context, server string) (hub.Restarted, error)
 	// Plan tells what a reload would do if hub.json read as this file does; "": as it
 	// does now. nil: this hub cannot.
 	Plan func(ctx context.Context, file string) (Plan, error)
@@ -260,11 +259,6 @@ func (s *Server) reload(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// restarted is the answer of POST /restart.
-type restarted struct {
-	Processes int `json:"processes"` // that stop for it
-}
-
 func (s *Server) restart(w http.ResponseWriter, r *http.Request) {
 	name := r.URL.Query().Get("server")
 	switch {
@@ -273,8 +267,8 @@ func (s *Server) restart(w http.ResponseWriter, r *http.Request) {
 	case s.cfg.Restart == nil:
 		answer(w, http.StatusNotImplemented, outcome{Error: "this hub cannot start a server anew; restart the hub"})
 	default:
-		n, err := s.cfg.Restart(r.Context(), name)
-		respond(w, restarted{n}, err)
+		done, err := s.cfg.Restart(r.Context(), name)
+		respond(w, done, err)
 	}
 }
 

@@ -57,7 +57,7 @@ var allowed = map[string][]string{
 	"children/spec":           {"children/launch", "children/offers", "children/remote", "internal/jsonrpc", "rootsmgr"},
 	"children/run":            {"children/handshake", "children/health", "children/launch", "children/link", "children/modern", "children/offers", "children/served", "children/spec", "internal/jsonrpc"},
 	"children":                {"children/handshake", "children/health", "children/launch", "children/limits", "children/link", "children/modern", "children/offers", "children/process", "children/remote", "children/run", "children/served", "children/spec", "internal/jsonrpc", "internal/reference", "rootsmgr"},
-	"hub":                     {"hub/call", "hub/lookup", "hub/configuration", "hub/offering", "validate", "children", "rootsmgr", "internal/jsonrpc", "internal/printable", "internal/mirror", "internal/reference", "internal/seal", "internal/audit", "internal/redact", "hub/approval", "hub/assignment", "hub/inflight", "hub/subscribe", "hub/tasks", "internal/worker", "hub/httpfront", "hub/catalog", "hub/record", "hub/declaration", "hub/inline"},
+	"hub":                     {"hub/call", "hub/handshake", "hub/lookup", "hub/configuration", "hub/offering", "validate", "children", "rootsmgr", "internal/jsonrpc", "internal/printable", "internal/mirror", "internal/reference", "internal/seal", "internal/audit", "internal/redact", "hub/approval", "hub/assignment", "hub/inflight", "hub/subscribe", "hub/tasks", "internal/worker", "hub/httpfront", "hub/catalog", "hub/record", "hub/declaration", "hub/inline"},
 	"internal/admin":          {"hub", "internal/proctree", "hub/approval"},
 	"internal/issuers":        {"internal/nesting", "rootsmgr"},
 	"internal/setup":          {"internal/issuers", "internal/spelling", "hub", "validate", "children", "children/launch", "rootsmgr", "internal/config", "internal/admin", "internal/exit", "internal/reference", "internal/secrets", "hub/approval", "hub/catalog", "internal/oauth", "internal/oauth/logins"},
@@ -72,7 +72,7 @@ var allowed = map[string][]string{
 	"rootsmgr/rootstest":      {"rootsmgr"},
 	"hub/httpfront/fronttest": {"internal/jsonrpc"},
 	"children/childtest":      {"children", "rootsmgr", "internal/jsonrpc"},
-	"hub/assignment":          {"children", "rootsmgr"},
+	"hub/assignment":          {"children", "hub/approval", "hub/catalog", "hub/configuration", "hub/offering", "rootsmgr"},
 	"hub/inflight":            {"children", "internal/jsonrpc"},
 	"hub/tasks":               {"children", "internal/jsonrpc", "internal/printable"},
 	"hub/subscribe":           {"children", "hub/inline", "hub/tasks", "internal/jsonrpc", "internal/printable", "internal/worker"},
@@ -84,6 +84,7 @@ var allowed = map[string][]string{
 	"hub/offering":            {"children", "hub/catalog", "hub/configuration"},
 	"hub/call":                {"children", "hub/approval", "hub/catalog", "hub/configuration", "hub/declaration", "hub/inflight", "hub/inline", "hub/offering", "hub/record", "hub/tasks", "internal/audit", "internal/jsonrpc", "internal/mirror", "internal/printable", "rootsmgr", "validate"},
 	"hub/lookup":              {"children", "hub/call", "hub/catalog", "hub/configuration", "hub/offering", "internal/jsonrpc", "internal/mirror", "internal/printable", "validate"},
+	"hub/handshake":           {"children", "hub/call", "hub/declaration", "hub/inline", "internal/jsonrpc", "rootsmgr", "validate"},
 	"hub/declaration":         {"children", "hub/tasks", "internal/jsonrpc", "internal/printable", "rootsmgr"},
 	"hub/inline":              {"children", "hub/declaration", "hub/tasks", "internal/jsonrpc", "internal/printable", "internal/seal", "rootsmgr", "validate"},
 	"internal/oauth":          {"internal/printable"},
@@ -102,7 +103,10 @@ var fenced = []struct {
 	{"github.com/knadh/koanf", []string{"internal/config"}, "configuration stops at one package"},
 	{"github.com/zalando/go-keyring", []string{"internal/secrets"}, "one package keeps secrets"},
 	{"filippo.io/age", []string{"internal/secrets"}, "one package keeps secrets"},
-	{"os/exec", []string{"children/process", "children/childtest"}, "only one package starts programs"},
+	{"golang.org/x/oauth2", []string{"internal/oauth"}, "one package asks for tokens"},
+	{"github.com/modelcontextprotocol/go-sdk", []string{"internal/oauth", "hub/httpfront"}, "the Go SDK has the formats of authorization, and nothing else here"},
+	{"github.com/coreos/go-oidc", []string{"internal/issuers"}, "one package verifies tokens"},
+	{"os/exec", []string{"children/process", "children/childtest", "internal/browser"}, "one package starts programs, and another the browser of a person"},
 }
 
 type pkg struct {

@@ -75,7 +75,9 @@ func wholeLine(b []byte) (Entry, error) {
 		return e, errNoLine
 	}
 	sum := sha256.Sum256(b[:len(b)-tailLen])
-	if e.Hash != hex.EncodeToString(sum[:]) {
+	var text [hashLen]byte
+	hex.Encode(text[:], sum[:])
+	if e.Hash != string(text[:]) {
 		return e, errHash
 	}
 	if err := e.head(b); err != nil {
@@ -174,9 +176,15 @@ func (s *scan) number() uint64 {
 func (s *scan) hex() string {
 	text := s.take(hashLen)
 	for i := range len(text) {
-		if c := text[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') {
-			s.ok = false
-		}
+		s.ok = s.ok && hexDigit[text[i]]
 	}
 	return text
 }
+
+// hexDigit holds for the digits that hashes are written with.
+var hexDigit = func() (all [256]bool) {
+	for _, c := range "0123456789abcdef" {
+		all[c] = true
+	}
+	return all
+}()

@@ -46,7 +46,7 @@ type File struct {
 	Path     string   `koanf:"-"` // absolute where Load read it, as named where Parse did; "" for Default
 	Servers  []Server `koanf:"-"` // in the order of the file, disabled and failed ones too
 	Names    Names    `koanf:"names"`
-	Expose   string   `koanf:"expose"` // direct, search or auto
+	Expose   Expose   `koanf:"expose"`
 	Inputs   []Input  `koanf:"inputs"`
 	Secrets  Secrets  `koanf:"secrets"`
 	Roots    Roots    `koanf:"roots"`
@@ -142,6 +142,12 @@ type Timeout struct {
 	Call  time.Duration  `koanf:"call"`
 	Idle  *time.Duration `koanf:"idle"` // nil = not said, which depends on sharing; 0 = never
 	Stop  time.Duration  `koanf:"stop"`
+}
+
+// Expose says which tools of the children are listed.
+type Expose struct {
+	Mode   string `koanf:"mode"`   // direct, search or auto
+	Tokens int    `koanf:"tokens"` // what auto lists at most, at four bytes a token
 }
 
 // An Input says what to ask for a secret.

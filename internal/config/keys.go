@@ -99,8 +99,11 @@ var table = object(
 		key{name: "separator", def: `"__"`, spec: str(isSeparator), text: "Stands between the name of the server and that of its tool."},
 		key{name: "max", def: `50`, spec: whole(16, 128), text: "Longest tool name offered. Clients put a prefix of their own before it and cut at 60 to 64."},
 	)},
-	key{name: "expose", def: `"direct"`, spec: choice("direct", "search", "auto"),
-		text: "`direct` lists every tool of every child. `search` lists the hub's own tools and those of `tools.always`; `find-tools` finds the others, and all can be called. `auto` is `search` where all definitions have more than 80,000 bytes, about 20,000 tokens, and `direct` otherwise."},
+	key{name: "expose", text: "Which tools of the children are listed. A plain string is short for `mode`.", spec: &spec{kind: kindObject, short: "mode", keys: []key{
+		{name: "mode", def: `"direct"`, spec: choice("direct", "search", "auto"),
+			text: "`direct` lists every tool of every child. `search` lists the hub's own tools and those of `tools.always`; `find-tools` finds the others, and all can be called. `auto` is `search` where all definitions take more than `tokens`, and `direct` otherwise."},
+		{name: "tokens", def: `20000`, spec: whole(1, 100_000_000), text: "What `auto` lists at most: tokens of a model's context, at four bytes a token."},
+	}}},
 	key{name: "inputs", text: "What `mcphub secret set` asks for, for each `${input:ID}`.", spec: listOf(object(
 		key{name: "id", required: true, spec: secretSpec, text: "The name of the secret; no two alike."},
 		key{name: "description", spec: &spec{kind: kindString}, text: "What the person is asked for."},

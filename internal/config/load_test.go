@@ -50,7 +50,7 @@ func TestEveryKeyIsRead(t *testing.T) {
 				Timeout: Timeout{30 * time.Second, 90 * time.Second, ptr(time.Duration(0)), time.Second}},
 		},
 		Names:   Names{"--", 40},
-		Expose:  "search",
+		Expose:  Expose{"search", 12000},
 		Inputs:  []Input{{"key", "The key", true, "promptString"}},
 		Secrets: Secrets{"file", "~/id"},
 		Roots: Roots{5 * time.Second, 100 * time.Millisecond, time.Minute,
@@ -103,7 +103,7 @@ func TestDefaults(t *testing.T) {
 	want := &File{
 		Servers: []Server{{Name: "files", Builtin: "files", Start: "lazy", Era: "auto",
 			Timeout: Timeout{Start: time.Minute, Call: 10 * time.Minute, Stop: 2500 * time.Millisecond}}},
-		Names: Names{"__", 50}, Expose: "direct", Secrets: Secrets{Store: "keyring"},
+		Names: Names{"__", 50}, Expose: Expose{"direct", 20000}, Secrets: Secrets{Store: "keyring"},
 		Roots:    Roots{Timeout: 10 * time.Second, Debounce: 250 * time.Millisecond, Stale: 10 * time.Minute, When: When{Unsupported: true}},
 		Approval: Approval{2 * time.Minute, "off"},
 		HTTP:     HTTP{Listen: "127.0.0.1:0"},
@@ -168,7 +168,7 @@ func TestLoadErrors(t *testing.T) {
 	if f != nil || !errors.As(err, &le) || len(le.Errors) != 2 || len(problems) != 3 {
 		t.Errorf("%v %v %v", f, problems, err)
 	}
-	if want := "hub.json:1:12: error: expose: found a number, want \"direct\", \"search\" or \"auto\" (and 1 more)"; err.Error() != want {
+	if want := "hub.json:1:12: error: expose: found a number, want \"direct\", \"search\" or \"auto\" or an object (and 1 more)"; err.Error() != want {
 		t.Errorf("got  %s\nwant %s", err, want)
 	}
 }
@@ -292,5 +292,35 @@ func TestNamesOfServers(t *testing.T) {
 	}
 	if at := f.At("mcpServers", "server3", "cwd"); at.Line != 3 || at.Key != `mcpServers["  "].cwd` {
 		t.Errorf("at %d, %s", at.Line, at.Key)
+	}
+}
+
+// LoadAs gives what Load would if the text stood in the file: its path counts, and
+// problems name where the text is.
+func TestLoadAs(t *testing.T) {
+	dir := t.TempDir()
+	path, other := filepath.Join(dir, "here", "hub.json"), filepath.Join(dir, "there", "new.json")
+	for file, text := range map[string]string{path: `{"mcpServers": {}}`, other: `{"mcpServers": {"a": {"command": "x"}, "b": {"command": 7}}}`} {
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 {
+		f, problems, err := LoadAs(path, other, nil)
+		if err != nil || f.Path != path || f.Dir() != filepath.Dir(path) || f.Trail.Names[0] != path || len(f.Servers) != 2 {
+			t.Fatalf("%+v, %v", f, err)
+		}
+		if len(problems) != 1 || problems[0].File != other {
+			t.Errorf("%+v", problems)
+		}
+		if err := os.Remove(path); err != nil && !os.IsNotExist(err) { // it need not be there
+			t.Fatal(err)
+		}
+	}
+	if _, _, err := LoadAs(other, path, nil); err == nil || !strings.Contains(err.Error(), path) {
+		t.Errorf("a text that is not there: %v", err)
 	}
 }

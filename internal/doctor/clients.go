@@ -3,7 +3,6 @@ package doctor
 import (
 	"fmt"
 	"os"
-	"os/user"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -105,12 +104,4 @@ func (e *examination) registered(c *clients.Client, out *Client) {
 	if !out.GivesRoots && len(out.Roots) == 0 && e.found.Whole && e.found.Hub.Fallback.None() {
 		report(doubt, c.Title+" does not tell which folders are open, and the hub is registered with none: no boundary holds", "name the folders; this takes the one in which it is run", e.mcphub("install", c.Name, "--roots", "."))
 	}
-}
-
-// userName is who runs this.
-func userName() string {
-	if u, err := user.Current(); err == nil {
-		return u.Username
-	}
-	return "$USER"
 }

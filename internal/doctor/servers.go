@@ -31,6 +31,8 @@ const (
 	// longestName is how long the name of a tool may be: clients put their own prefix
 	// before it and cut at 60 to 64.
 	longestName = 50
+	// closingTime is what the questions may take beyond the start of the servers.
+	closingTime = 10 * time.Second
 	// mostDetails is how many lines are shown of what a server wrote.
 	mostDetails = 5
 )
@@ -51,26 +53,22 @@ func (e *examination) servers(ctx context.Context) error {
 	cfg := e.found.Hub
 	cfg.Children = slices.Clone(cfg.Children)
 	cfg.Cache = "" // what a server offered before is not what it offers now
-	var wait time.Duration
 	cfg.Children = slices.DeleteFunc(cfg.Children, func(c hub.Child) bool { return !e.wanted(c.Spec.Name) || e.found.Bad[c.Spec.Name] })
 	for i := range cfg.Children {
 		spec := &cfg.Children[i].Spec
 		spec.Start = children.StartEager
 		spec.Share = children.ShareSession // whomever it serves otherwise, here it is this client
-		wait = max(wait, spec.WithDefaults().StartTimeout)
 	}
 	cfg.Log = e.Log
-	cfg.Limits.ListWait = min(wait+time.Second, e.Timeout)
-	if cfg.Limits.Starting == 0 || cfg.Limits.Starting < len(cfg.Children) {
-		cfg.Limits.ListWait = e.Timeout // some wait for others
-	}
-	ctx, cancel := context.WithTimeout(ctx, e.Timeout+10*time.Second)
+	cfg.Limits.ListWait = e.Timeout // a list is answered sooner where all have started or failed
+	ctx, cancel := context.WithTimeout(ctx, e.Timeout+closingTime)
 	defer cancel()
 	t := tried{tools: map[string][]tool{}}
 	audit := e.found.Audit
 	if len(e.Servers) > 0 {
 		audit = ""
 	}
+	defer e.found.Settle()
 	err := service.WithRecord(&cfg, audit, func() error {
 		return client.With(ctx, cfg, e.Log, "mcphub-doctor", e.given(), t.ask)
 	})
@@ -212,23 +210,39 @@ func (e *examination) at(name string) string { return place(e.found.File.At("mcp
 // failure says why a server did not start, and what helps.
 func (e *examination) failure(s children.Spec, st *hub.ChildStatus, in *Interpreter) Finding {
 	text := printable.Clean(cmp.Or(st.LastFailure, st.Error))
-	if text == "" {
-		text = "it was not ready in time; it is " + st.State
-	}
 	f := Finding{Group: Servers, Subject: s.Name, Severity: bad, At: e.at(s.Name), Text: firstLine(reference.Show(text))}
-	for line := range strings.Lines(st.Stderr) {
-		if line = strings.TrimSpace(printable.Clean(line)); line != "" {
-			f.Details = append(f.Details, printable.Clip(line, 300))
-		}
-	}
-	if old, wrong := e.outdated(s, in); wrong {
-		f.Text += "; " + old.Text
-		f.Cure = old.Cure
-	} else {
+	f.Details = lastWords(st.Stderr, f.Text)
+	switch old, wrong := e.outdated(s, in); {
+	case text == "":
+		f.Text = fmt.Sprintf("it is not ready after %s: it is %s", e.Timeout, st.State)
+		f.Cure = "give all of them more time with --timeout"
+	case wrong:
+		f.Text, f.Cure = f.Text+"; "+old.Text, old.Cure
+	default:
 		diagnose(&f, s, st, e)
 	}
-	f.Details = f.Details[max(0, len(f.Details)-mostDetails):]
 	return f
+}
+
+var anError = regexp.MustCompile(`(?i)\b(?:\w*error|exception|fatal|panic)\b`)
+
+// lastWords are the last lines that a server wrote, but for what is said already.
+// Where an error stands before them, that comes first: a trace may follow it.
+func lastWords(stderr, said string) []string {
+	var all []string
+	for line := range strings.Lines(stderr) {
+		if line = strings.TrimSpace(printable.Clean(line)); line != "" && line != said {
+			all = append(all, printable.Clip(line, 300))
+		}
+	}
+	if len(all) <= mostDetails {
+		return all
+	}
+	last := all[len(all)-mostDetails:]
+	if first := slices.IndexFunc(all, anError.MatchString); first >= 0 && first < len(all)-mostDetails {
+		return append([]string{all[first]}, last[1:]...)
+	}
+	return last
 }
 
 func firstLine(text string) string {
@@ -248,11 +262,11 @@ var ailments = []ailment{
 		f.Text, _, _ = strings.Cut(f.Text, "; raise ")
 		f.Cure = fmt.Sprintf(`give it more time if it is slow: write "timeout": {"start": %q} into its entry; else see what it wrote, and correct its command line`, (2 * start).String())
 	}},
-	{regexp.MustCompile(`the secret "([^"]+)" is not set`), func(f *Finding, _ children.Spec, said []string, e *examination) {
+	{regexp.MustCompile(`the secret "([A-Za-z0-9_][A-Za-z0-9_./-]*)" is not set`), func(f *Finding, _ children.Spec, said []string, e *examination) {
 		f.Text, _, _ = strings.Cut(f.Text, "; mcphub secret set")
 		f.Cure, f.Command = "set it", e.mcphub("secret", "set", said[1])
 	}},
-	{regexp.MustCompile(`\b401\b|(?i:unauthorized)`), func(f *Finding, s children.Spec, _ []string, e *examination) {
+	{regexp.MustCompile(`; run: mcphub auth login |\b401\b|(?i:unauthorized)`), func(f *Finding, s children.Spec, _ []string, e *examination) {
 		e.unauthorized(f, s)
 	}},
 	{regexp.MustCompile(`npm (?:error|ERR!) (?:code )?(?:E?NOTCACHED|ENOTCACHED|ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ENETUNREACH|ETIMEDOUT)\b|(?i:failed to fetch|network connectivity is disabled)`), func(f *Finding, _ children.Spec, _ []string, e *examination) {
@@ -261,14 +275,14 @@ var ailments = []ailment{
 	{regexp.MustCompile(`npm (?:error|ERR!) (?:code )?E404|(?i:was not found in the package registry|no matching distribution found)`), func(f *Finding, _ children.Spec, _ []string, _ *examination) {
 		f.Cure = `there is no package of that name: correct it in "args"`
 	}},
-	{regexp.MustCompile(`Cannot find (?:module|package) '([^']+)'|ModuleNotFoundError: No module named '([^']+)'`), func(f *Finding, s children.Spec, said []string, _ *examination) {
+	{regexp.MustCompile(`Cannot find (?:module|package) '([^']+)'|No module named '?([A-Za-z0-9_.]+)'?`), func(f *Finding, s children.Spec, said []string, _ *examination) {
 		name := cmp.Or(said[1], said[2])
 		if filepath.IsAbs(name) {
 			f.Cure = "there is no file " + name + ": correct the path in its entry"
 			return
 		}
 		f.Cure = fmt.Sprintf("install %s where the server is", name)
-		if dir := scriptDir(s); dir != "" && said[1] != "" {
+		if dir := packageDir(s); dir != "" && said[1] != "" {
 			f.Command = config.CommandLine([]string{"npm", "install", "--prefix", dir})
 		}
 	}},
@@ -288,6 +302,10 @@ var ailments = []ailment{
 // unauthorized says what to do about a server that wants to know who calls.
 // It is the one place for that.
 func (e *examination) unauthorized(f *Finding, s children.Spec) {
+	if text, login, _ := strings.Cut(f.Text, "; run: "); strings.HasPrefix(login, "mcphub auth login ") {
+		f.Text, f.Cure, f.Command = text, "log in at it", e.mcphub("auth", "login", s.Name)
+		return
+	}
 	name := strings.ToUpper(regexp.MustCompile(`[^A-Za-z0-9]+`).ReplaceAllString(s.Name, "_")) + "_TOKEN"
 	f.Cure = fmt.Sprintf(`it wants a token: write "headers": {"Authorization": "Bearer ${keyring:%s}"} into its entry, and set it`, name)
 	f.Command = e.mcphub("secret", "set", name)
@@ -306,14 +324,15 @@ func diagnose(f *Finding, s children.Spec, st *hub.ChildStatus, e *examination) 
 	f.Command = e.mcphub("disable", s.Name)
 }
 
-// scriptDir is the folder of the package that a server's script belongs to.
-func scriptDir(s children.Spec) string {
+// packageDir is the folder of the npm package that a server's script belongs to; ""
+// where there is none. Its package.json says what is installed, not the server.
+func packageDir(s children.Spec) string {
 	for _, a := range s.Args {
-		if filepath.IsAbs(a) {
-			if file := above(filepath.Dir(a), "package.json"); file != "" {
-				return filepath.Dir(file)
-			}
-			return filepath.Dir(a)
+		if !filepath.IsAbs(a) {
+			continue
+		}
+		if file := above(filepath.Dir(a), "package.json"); file != "" {
+			return filepath.Dir(file)
 		}
 	}
 	return ""

@@ -34,8 +34,8 @@ func (e *examination) system(ctx context.Context) {
 		e.listen()
 	}
 	if m.State == "" {
-		e.report.add(Finding{Group: System, Severity: bad, Text: "the hub has no folder of its own: neither HOME nor XDG_STATE_HOME names one, so nothing is recorded and no client can be changed",
-			Cure: "name your home folder where the hub is started", Command: "export HOME=~" + userName()})
+		e.report.add(Finding{Group: System, Severity: bad, Text: "the hub has no folder of its own, so nothing is recorded and no client can be changed",
+			Cure: "set HOME where the hub is started; on Windows LOCALAPPDATA"})
 		return
 	}
 	seen := map[string]bool{}
@@ -138,6 +138,10 @@ func (e *examination) folder(what, dir, why string) {
 			f.Cure, f.Command = "a file is in its place: take it away", config.CommandLine([]string{"mv", blocked, blocked + ".old"})
 			break
 		}
+		if err == nil && info.Mode().Perm()&0o700 == 0o700 {
+			f.Cure = "it belongs to another user, or its disk is full or read-only: give it to yours, or make room"
+			break
+		}
 		if err == nil {
 			f.Cure, f.Command = "let your user write to it", config.CommandLine([]string{"chmod", "u+rwx", blocked})
 			break
@@ -235,7 +239,7 @@ func (e *examination) hubs() {
 			report(bad, "goes on with an older hub.json, for it cannot read that of now: "+text, "correct what mcphub validate finds in it", "")
 		}
 		if r.Config.Waiting != "" {
-			report(doubt, "waits with a change of hub.json: "+r.Config.Waiting, "look at the change; if it is yours, have it read", "mcphub reload")
+			report(doubt, "waits with a change of hub.json: "+r.Config.Waiting, "look at what mcphub plan says of it; if it is yours, have it read", "mcphub reload")
 		}
 		if len(r.Config.AfterRestart) > 0 {
 			report(doubt, "takes these after a restart alone: "+strings.Join(r.Config.AfterRestart, ", "), restart, "")

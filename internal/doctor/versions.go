@@ -46,11 +46,23 @@ func (e *examination) interpreter(ctx context.Context, s children.Spec, program 
 	}
 	ctx, cancel := context.WithTimeout(ctx, versionTime)
 	defer cancel()
-	said, err := process.Output(ctx, launch.Launch{Command: in.Path, Args: []string{"--version"}, Env: e.found.Hub.Environ, Dir: e.found.Hub.Home}, e.Log)
+	said, err := process.Output(ctx, launch.Launch{Command: in.Path, Args: []string{"--version"}, Env: plainEnvironment(), Dir: e.found.Hub.Home}, e.Log)
 	if err == nil {
 		in.Version = number.FindString(said)
 	}
 	return in
+}
+
+// plainEnvironment is what an interpreter needs to tell its version, and nothing
+// that would have it load anything.
+func plainEnvironment() []string {
+	var out []string
+	for _, name := range []string{"PATH", "HOME", "SYSTEMROOT"} {
+		if v, set := os.LookupEnv(name); set {
+			out = append(out, name+"="+v)
+		}
+	}
+	return out
 }
 
 // besides is a program in the folder of another, or in PATH.

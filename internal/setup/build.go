@@ -93,16 +93,15 @@ func (s *Source) settings(file *config.File, log zerolog.Logger) hub.Config {
 	}
 }
 
-// autoBytes is what definitions of tools may have before auto lists them no longer:
-// 20,000 tokens of 4 bytes.
-const autoBytes = 20_000 * 4
+// tokenBytes is how many bytes of a definition count as one token.
+const tokenBytes = 4
 
-func exposure(mode string) catalog.Exposure {
-	switch mode {
+func exposure(e config.Expose) catalog.Exposure {
+	switch e.Mode {
 	case "search":
 		return catalog.Exposure{Search: true}
 	case "auto":
-		return catalog.Exposure{Above: autoBytes}
+		return catalog.Exposure{Above: e.Tokens * tokenBytes}
 	}
 	return catalog.Exposure{}
 }

@@ -41,6 +41,9 @@ func (s *Source) Load(w io.Writer) (*config.File, error) {
 	var problems []config.Problem
 	switch {
 	case s.Text != "":
+		if fi, err := os.Stat(s.Text); err == nil && !fi.Mode().IsRegular() { // a pipe would be read but once, or never
+			return nil, exit.Errorf(exit.Usage, "%s is no regular file; name one that can be read again", s.Text)
+		}
 		file, problems, err = config.LoadAs(path, s.Text, os.LookupEnv, above...)
 	case path == "":
 		file, problems, err = config.WithoutFile(os.LookupEnv, above...)

@@ -1,4 +1,4 @@
-package hub
+package handshake
 
 import (
 	"mcphub/children"
@@ -13,9 +13,9 @@ import (
 // be kept; the lists are put together by the hub itself.
 var cachedMethods = map[string]bool{"resources/read": true}
 
-// settle gives the answer of a child to a request the shape of its client's era,
+// answer gives the answer of a child to a request the shape of its client's era,
 // as far as the child's may be another.
-func settle(lease *children.Lease, method string, resp *jsonrpc.Response) jsonrpc.Answer {
+func answer(lease *children.Lease, method string, resp *jsonrpc.Response) jsonrpc.Answer {
 	a := resp.Answer()
 	if !lease.Modern() || a.Error != nil {
 		return a

@@ -1,28 +1,27 @@
-package hub
+package handshake
 
 import (
 	"context"
 	"fmt"
-
 	"mcphub/hub/declaration"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
 )
 
-// askRoots is the rootsmgr.Source of a handshake client: it sends roots/list
+// A Source is the rootsmgr.Source of a client: it sends roots/list
 // to the client itself.
-type askRoots struct{ client mainPeer }
+type Source struct{ Client MainPeer }
 
 // Ready returns once the client can be asked.
-func (a askRoots) Ready(ctx context.Context) error { return a.client.Ready(ctx) }
+func (a Source) Ready(ctx context.Context) error { return a.Client.Ready(ctx) }
 
 // ListRoots asks once, for one page.
-func (a askRoots) ListRoots(ctx context.Context, cursor string) (rootsmgr.Page, error) {
+func (a Source) ListRoots(ctx context.Context, cursor string) (rootsmgr.Page, error) {
 	var params [][]byte
 	if cursor != "" {
 		params = append(params, append(jsonrpc.AppendString([]byte(`{"cursor":`), cursor), '}'))
 	}
-	resp, err := a.client.Call(ctx, "roots/list", params...)
+	resp, err := a.Client.Call(ctx, "roots/list", params...)
 	if err != nil {
 		return rootsmgr.Page{}, err
 	}

@@ -2,11 +2,17 @@ package hub
 
 import (
 	"context"
+	"mcphub/children"
 	"mcphub/hub/catalog"
 	"mcphub/hub/inline"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/printable"
+	"slices"
 	"time"
 )
+
+// This file tells clients what the children offer: the lists, for how long they may be
+// kept, and what the children say of themselves.
 
 // list answers one of the lists, after the children that are still starting
 // have had their time.
@@ -72,4 +78,70 @@ func (s *Session) keeping(k catalog.Kind) inline.Caching {
 		parts++
 	}
 	return inline.Caching{TTL: max(0, ttl.Milliseconds()), Public: public && parts > 0}
+}
+
+// withExtensions adds what the children offer beyond the protocol, as far as it is
+// known by now, to the result of initialize.
+func (s *Session) withExtensions(result []byte) []byte {
+	caps := jsonrpc.Get(result, "capabilities")
+	g, offers := s.Offers()
+	all := g.Offers.Extensions(offers)
+	if !jsonrpc.IsObject(caps) || len(all) == 0 {
+		return result
+	}
+	b := jsonrpc.AppendMembers([]byte{'{'}, caps, func(string) bool { return true })
+	return jsonrpc.Join(jsonrpc.Splice(result, jsonrpc.Edit{Old: caps, With: append(all.Append(b, ""), '}')}))
+}
+
+// expects reports whether a notification that the protocol does not know may go to
+// the client: it declared such an extension, or the child that sends it offers
+// one.
+func (s *Session) expects(k children.Key, method string) bool {
+	able := s.calls.Able(k, nil)
+	if able.Extends(method) {
+		return true
+	}
+	g, offers := s.Offers()
+	among := g.Offers.Extensions(offers).Speakers(method)
+	return slices.Contains(among, k.Child) && (len(among) == 1 || offers[k.Child].Extends(method))
+}
+
+// withInstructions adds what the children say of themselves, as far as it is
+// known by now, each under its name.
+func (s *Session) withInstructions(result []byte) []byte {
+	own := jsonrpc.Get(result, "instructions")
+	text, ok := jsonrpc.String(own)
+	if !ok {
+		return result
+	}
+	g, offers := s.Offers()
+	for _, name := range g.ChildNames() {
+		offer := offers[name]
+		if offer == nil || offer.Raw.Instructions == "" {
+			continue
+		}
+		said := clipText(printable.Clean(offer.Raw.Instructions), maxInstructions)
+		if len(text)+len(said) > maxAllInstructions {
+			break
+		}
+		text += "\n\n## " + printable.Escape(name, 100) + "\n\n" + said
+	}
+	return jsonrpc.Join(jsonrpc.Splice(result, jsonrpc.Edit{Old: own, With: jsonrpc.AppendString(nil, text)}))
+}
+
+// Bounds of one child's instructions and of all together, in bytes.
+const (
+	maxInstructions    = 8 << 10
+	maxAllInstructions = 64 << 10
+)
+
+// clipText cuts a text at a bound, at the end of a rune.
+func clipText(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	for most > 0 && s[most]&0xc0 == 0x80 {
+		most--
+	}
+	return s[:most] + " ..."
 }

@@ -1,0 +1,83 @@
+package assignment
+
+import (
+	"context"
+	"mcphub/children"
+	"mcphub/hub/configuration"
+	"mcphub/rootsmgr"
+	"time"
+)
+
+// This file is for those who wait until the children were given something.
+
+// AwaitServed waits until the children have been given the roots of a view, or
+// newer ones. Where limit ends first, as it does for a client that never said that it
+// is initialized, the hub alone judges.
+func (m *Member[S]) AwaitServed(ctx context.Context, view rootsmgr.View, limit time.Duration) error {
+	generation := view.Snapshot.Generation()
+	return m.awaitGiven(ctx, max(limit, 0), func(now State) bool { return now.Given && now.Roots >= generation })
+}
+
+// awaitGiven waits until the children were given what enough looks for, by the
+// configuration that the session goes by now: a call is judged by its policy, and
+// the directories of that are served too.
+func (m *Member[S]) awaitGiven(ctx context.Context, limit time.Duration, enough func(State) bool) error {
+	return m.served.Await(ctx, limit, func(now State) bool {
+		return enough(now) && now.Configuration == m.Offering.Configuration().Number
+	})
+}
+
+// AwaitGrants waits until the children have been given what people have granted up to a
+// version, at most as long as limit.
+func (m *Member[S]) AwaitGrants(ctx context.Context, limit time.Duration, version uint64) error {
+	return m.awaitGiven(ctx, limit, func(now State) bool { return now.Grants >= version })
+}
+
+// FromCalls is what a child was last to be served that came with calls.
+func (m *Member[S]) FromCalls(child string) (CallRoots, bool) { return m.served.FromCalls(child) }
+
+// ServeFromCall has Run give a child roots that came with a call, and
+// waits until it has. Acquire waits until the child has applied them.
+func (m *Member[S]) ServeFromCall(ctx context.Context, child, set string, view rootsmgr.View) error {
+	number := m.served.Want(child, set, view)
+	return m.awaitGiven(ctx, -1, func(now State) bool { return now.FromCalls >= number })
+}
+
+// fromCalls returns what a child is to be served that came with calls, if anything.
+func (m *Member[S]) fromCalls(c *configuration.Child) (CallRoots, bool) {
+	if c.Spec.Share == children.ShareAll {
+		return CallRoots{}, false
+	}
+	return m.served.FromCalls(c.Spec.Name)
+}
+
+// RootsGiven reports whether a child is served the roots that came with calls: those
+// of another call may be on their way to it.
+func (m *Member[S]) RootsGiven(child string) bool {
+	if !m.Stateless {
+		if !m.Roots.Given() {
+			return true
+		}
+		view := m.Roots.View()
+		now, _ := m.served.Now()
+		return !view.Assumed && now.Given && now.Roots >= view.Snapshot.Generation()
+	}
+	return m.served.GivenFromCalls(child)
+}
+
+// AwaitRootsGiven waits until that is so.
+func (m *Member[S]) AwaitRootsGiven(ctx context.Context, child string) {
+	for {
+		news := m.Roots.Updates()
+		_, again := m.served.Now()
+		if m.RootsGiven(child) {
+			return
+		}
+		select {
+		case <-news:
+		case <-again:
+		case <-ctx.Done():
+			return
+		}
+	}
+}

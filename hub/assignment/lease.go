@@ -1,0 +1,115 @@
+package assignment
+
+import (
+	"context"
+	"mcphub/children"
+	"mcphub/hub/configuration"
+	"time"
+)
+
+// Ready is the right to call a child as g describes it where that takes no
+// waiting; nil where it does.
+func (m *Member[S]) Ready(g *configuration.Configuration, name string) *children.Lease {
+	c := g.Child(name)
+	at, _ := m.assigned.Load().Of(name)
+	if c == nil || at.Revision != c.Spec.Revision {
+		return nil
+	}
+	lease, ok := m.table.Supervisor.TryAcquire(at.Key)
+	switch {
+	case !ok:
+		return nil
+	case lease.Revision() != c.Spec.Revision:
+		lease.Release()
+		return nil
+	}
+	return lease
+}
+
+// awaitAssignment returns the instance that serves the session now. A child that is
+// shared by roots has none before the roots are known.
+func (m *Member[S]) awaitAssignment(ctx context.Context, g *configuration.Configuration, name string) (children.Key, error) {
+	c := g.Child(name)
+	if p, ok := m.assigned.Load().Of(name); ok && p.Revision == c.Spec.Revision {
+		return p.Key, nil
+	}
+	over := time.NewTimer(g.Roots.Timeout)
+	defer over.Stop()
+	replaced := g.Replaced()
+	for {
+		now := m.assigned.Load()
+		if p, ok := now.Of(name); ok && p.Revision == c.Spec.Revision {
+			return p.Key, nil
+		}
+		if m.table.current.Superseded(c) {
+			return children.Key{}, configuration.ErrSuperseded
+		}
+		select {
+		case <-now.Next():
+		case <-replaced:
+			replaced = nil // by one in which this child is the same
+		case <-over.C:
+			return children.Key{}, &children.UnavailableError{Child: name, Reason: "the client has not said which folders are open, and they decide which process serves it; call again in a moment"}
+		case <-ctx.Done():
+			return children.Key{}, &children.UnavailableError{Child: name, Reason: "it is not started for this session yet", Err: context.Cause(ctx)}
+		}
+	}
+}
+
+// Acquire waits for the right to call a child as g describes it, within its time
+// to start. Where the session moves meanwhile, it is that to call the instance
+// it moved to. The error is ErrSuperseded where a reload has replaced the child.
+func (m *Member[S]) Acquire(ctx context.Context, g *configuration.Configuration, name string) (*children.Lease, error) {
+	c := g.Child(name)
+	if c == nil {
+		return nil, configuration.ErrSuperseded
+	}
+	lease, err := m.acquireAssigned(ctx, g, name)
+	switch {
+	case err != nil && m.table.current.Superseded(c):
+		return nil, configuration.ErrSuperseded
+	case err != nil:
+		return nil, err
+	case lease.Revision() != c.Spec.Revision:
+		lease.Release()
+		return nil, configuration.ErrSuperseded
+	}
+	return lease, nil
+}
+
+func (m *Member[S]) acquireAssigned(ctx context.Context, g *configuration.Configuration, name string) (*children.Lease, error) {
+	ctx, cancel := context.WithTimeout(ctx, g.StartLimit(name))
+	defer cancel()
+	for {
+		key, err := m.awaitAssignment(ctx, g, name)
+		if err != nil {
+			return nil, err
+		}
+		lease, err := m.table.Supervisor.Acquire(ctx, key)
+		at := m.assigned.Load()
+		p, ok := at.Of(name)
+		switch {
+		case !ok, ctx.Err() != nil, p.Key == key && (err == nil || m.table.Supervisor.Home(key) == key):
+			return lease, err
+		case p.Key == key: // the session is about to move from there
+			select {
+			case <-at.Next():
+			case <-ctx.Done():
+				return nil, err
+			}
+		}
+		if err == nil {
+			lease.Release()
+		}
+	}
+}
+
+// Foresee says where a child would work that does not run, and with which roots; false
+// where it runs, or that cannot be told.
+func (m *Member[S]) Foresee(by *configuration.Configuration, child string) (cwd string, served []string, ok bool) {
+	at, assigned := m.assigned.Load().Of(child)
+	if !assigned || at.Revision != by.Child(child).Spec.Revision {
+		return "", nil, false
+	}
+	return m.table.Supervisor.Foresee(at.Key)
+}

@@ -1,0 +1,136 @@
+package assignment
+
+import (
+	"mcphub/children"
+	"mcphub/hub/approval"
+	"mcphub/hub/catalog"
+	"mcphub/hub/configuration"
+	"mcphub/hub/offering"
+	"mcphub/rootsmgr"
+	"sync/atomic"
+	"time"
+)
+
+// startAfter is how long after notifications/initialized a child may be started
+// before the first roots are known.
+const startAfter = time.Second
+
+// Options say whose a Member is.
+type Options[S any] struct {
+	Session   S
+	ID        string
+	Principal string // whom the session belongs to; "" is the user that stdio serves
+	Stateless bool   // it serves requests that have nothing in common but their token
+	Offering  *offering.Offering
+	Approvals *approval.Queue
+	Restarted func(children ...string) // is told that children are ready anew; must not block
+	Changed   func()                   // is told that something else is on offer; must not block
+}
+
+// A Member is one session, as instances are assigned to it. Its methods may be called by
+// any goroutine.
+type Member[S any] struct {
+	Options[S]
+	Roots *rootsmgr.Manager // set before Run
+
+	table    *Table[S]
+	assigned atomic.Pointer[Assignments] // stored under Table.mu
+	served   *Served
+	yielded  chan struct{} // an instance has ended that another one stands in for
+	// inlineFirst: what came first that needs children was of 2026-07-28, and a child
+	// that has both eras is spoken to in that one.
+	inlineFirst atomic.Bool
+}
+
+// NewMember makes the Member of a session, which no instance serves yet.
+func (t *Table[S]) NewMember(o Options[S]) *Member[S] {
+	m := &Member[S]{Options: o, table: t, served: NewServed(), yielded: make(chan struct{}, 1)}
+	m.assigned.Store(None())
+	return m
+}
+
+// InlineFirst says whether a child that has both eras is spoken to in that of
+// 2026-07-28. It is settled when the session starts.
+func (m *Member[S]) InlineFirst(first bool) { m.inlineFirst.Store(first) }
+
+// Assigned returns which instances serve the session.
+func (m *Member[S]) Assigned() *Assignments { return m.assigned.Load() }
+
+// reassign replaces one assignment; the caller holds Table.mu.
+func (m *Member[S]) reassign(to Assignment) {
+	old := m.assigned.Load()
+	m.assigned.Store(old.With(to))
+	old.Replaced()
+}
+
+// changed takes in what is told of one instance. The
+// caller holds Table.mu.
+func (m *Member[S]) changed(st children.Status, offer *catalog.Offer) {
+	at, assigned := m.assigned.Load().Of(st.Child)
+	if !assigned || at.Key != st.Key || st.Serial < at.Serial {
+		return // another instance serves the session now
+	}
+	if at.Moved && offer != nil {
+		at.Moved = false
+		m.reassign(at)
+	}
+	restarted, changed := m.Offering.Take(st, offer)
+	if st.Yields {
+		signal(m.yielded)
+	}
+	switch {
+	case restarted:
+		m.Restarted(st.Child)
+	case changed:
+		m.Changed()
+	}
+}
+
+// signal makes sure that c holds a token.
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// Moved reports whether another instance has come to serve the session, which has not
+// listed its tools yet.
+func (m *Member[S]) Moved(child string) bool { return m.assigned.Load().Moved(child) }
+
+// KeyFor names the instance that a session with these roots is served by. A child
+// that is to have both eras, by hub.json, is ssignaln to in that of the session.
+func (m *Member[S]) KeyFor(c *configuration.Child, roots []rootsmgr.Root) children.Key {
+	k := children.Key{Child: c.Spec.Name}
+	if c.Spec.Era == children.EraAuto && m.inlineFirst.Load() {
+		k.Era = children.EraModern
+	}
+	if c.Spec.Personal() {
+		k.Principal = m.Principal
+	}
+	switch {
+	case c.Spec.Share == children.ShareAll:
+	case m.ByRoots(c):
+		k.Instance = rootsmgr.SetID(m.Principal, roots)
+	default:
+		k.Instance = m.ID
+	}
+	return m.table.Supervisor.Home(k)
+}
+
+// RootsFor returns the roots that a child is served: those of the session, and
+// after them the directories of the policy and of grants; but for a child
+// that serves everybody nothing of any one session.
+func (m *Member[S]) RootsFor(g *configuration.Configuration, c *configuration.Child, view rootsmgr.View) []rootsmgr.Root {
+	if c.Spec.Share == children.ShareAll {
+		return g.CommonRoots()[c.Spec.Name]
+	}
+	return c.Suited(view.Snapshot.With(g.FS, view.Ceiling, g.Beside(c.Spec.Name, m.Approvals.Served(&c.Spec))))
+}
+
+// ByRoots reports whether the session's roots decide which process serves it:
+// then every call of the child has to know them, one without a path as well. A
+// stateless session has no roots of its own, so it has a process of its own.
+func (m *Member[S]) ByRoots(c *configuration.Child) bool {
+	return c.Spec.Share == children.ShareRoots && !m.Stateless
+}

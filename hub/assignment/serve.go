@@ -1,0 +1,145 @@
+package assignment
+
+import (
+	"context"
+	"mcphub/children"
+	"mcphub/hub/configuration"
+	"mcphub/rootsmgr"
+	"time"
+)
+
+// This file starts the children of a session, gives them roots, and moves the session to
+// another instance when its roots change.
+
+// Run starts the children once their roots are known, or after a second
+// those that need none to start, and serves every later change down. It
+// alone assigns the session to instances and sets roots for it, so all that comes in order.
+func (m *Member[S]) Run(ctx context.Context, started <-chan struct{}) {
+	select {
+	case <-started:
+	case <-ctx.Done():
+		return
+	}
+	m.Offering.AwaitRecalled(ctx) // or the first thing they tell would be read twice
+	m.serveAll()
+	timer := time.NewTimer(startAfter)
+	defer timer.Stop()
+	for known := false; !known; {
+		select {
+		case <-m.Roots.First():
+			known = true
+		case <-timer.C:
+			m.prestart()
+		case <-m.yielded:
+			m.serveAll()
+		case <-ctx.Done():
+			return
+		}
+	}
+	for first := true; ; first = false {
+		updates, grants, next := m.serveRootsNow(ctx, first)
+		select {
+		case <-updates:
+		case <-m.served.Wanted():
+		case <-m.yielded:
+		case <-grants:
+		case <-next:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// serveRootsNow serves the roots as they stand. The channels tell when to do so
+// again. It is a function of its own because a session waits without its variables:
+// the stack of an idle session stays small.
+//
+//go:noinline
+func (m *Member[S]) serveRootsNow(ctx context.Context, first bool) (updates, grants, next <-chan struct{}) {
+	g := m.table.current.Followed()
+	updates = m.Roots.Updates()
+	view := m.Roots.View()
+	if ctx.Err() != nil {
+		return // what a session knows when it has ended is no change of its roots
+	}
+	m.Approvals.Prune(g.ApprovalRules())
+	fromCalls := m.served.LastFromCalls()
+	granted, grants := m.Approvals.Version()
+	m.serve(g, view, first)
+	m.served.Set(State{Given: true, Configuration: g.Number, Roots: view.Snapshot.Generation(), Grants: granted, FromCalls: fromCalls})
+	return updates, grants, g.Replaced()
+}
+
+// serveAll starts the children that serve everybody: their roots are known.
+func (m *Member[S]) serveAll() {
+	g := m.table.current.Followed()
+	for i := range g.Children {
+		if c := &g.Children[i]; c.Spec.Share == children.ShareAll {
+			m.serveChild(c, g.CommonRoots()[c.Spec.Name], true, false)
+		}
+	}
+}
+
+// prestart starts the session's own children before its roots are known.
+// One that is shared by roots has to wait: they name its instance.
+func (m *Member[S]) prestart() {
+	g := m.table.current.Followed()
+	for i := range g.Children {
+		if c := &g.Children[i]; c.Spec.Share == children.ShareSession {
+			k := m.KeyFor(c, nil)
+			m.attach(c, k, func() { m.table.Supervisor.Prestart(k) })
+		}
+	}
+}
+
+// serve has every child of g serve the session with the roots of a view, and no
+// other.
+func (m *Member[S]) serve(g *configuration.Configuration, view rootsmgr.View, first bool) {
+	for i := range g.Children {
+		c := &g.Children[i]
+		its := view
+		if b, ok := m.fromCalls(c); ok {
+			its = b.View
+		}
+		m.serveChild(c, m.RootsFor(g, c, its), first, its.Assumed && c.Spec.Share != children.ShareAll)
+	}
+	for name, at := range m.assigned.Load().All() {
+		if g.Child(name) == nil {
+			m.table.detach(m, at.Key)
+			m.table.Supervisor.Leave(at.Key)
+		}
+	}
+}
+
+// serveChild gives a child new roots; where other roots mean another instance,
+// it moves the session there. assumed: the roots stand in for those to come.
+func (m *Member[S]) serveChild(c *configuration.Child, roots []rootsmgr.Root, first, assumed bool) {
+	k := m.KeyFor(c, roots)
+	at, assigned := m.assigned.Load().Of(k.Child)
+	if assumed {
+		m.attach(c, k, func() { m.table.Supervisor.Assume(k, roots) })
+		return
+	}
+	if first || !assigned || at.Key != k || at.Revision != c.Spec.Revision {
+		m.attach(c, k, func() { m.table.Supervisor.Ensure(k, roots) })
+		return
+	}
+	m.table.Supervisor.SetRoots(k, roots)
+}
+
+// attach moves the session to an instance: calls that look for it from now on go
+// there, those under way end where they are. start is called while the instance
+// is held and before any call reaches it.
+func (m *Member[S]) attach(c *configuration.Child, k children.Key, start func()) {
+	old, assigned := m.assigned.Load().Of(k.Child)
+	if assigned && old.Key == k && old.Revision == c.Spec.Revision {
+		start()
+		return
+	}
+	serial := m.table.Supervisor.Join(k)
+	start()
+	m.table.move(m, Assignment{Key: k, Serial: serial, Revision: c.Spec.Revision, Moved: assigned && old.Key != k}, old.Key)
+	if assigned {
+		m.table.Supervisor.Leave(old.Key)
+	}
+}

@@ -1,0 +1,130 @@
+package handshake
+
+import (
+	"context"
+	"mcphub/children"
+	"mcphub/hub/call"
+	"mcphub/hub/declaration"
+	"mcphub/internal/jsonrpc"
+	"mcphub/rootsmgr"
+	"mcphub/validate"
+	"time"
+)
+
+// Era is the word for the era of the handshake, for reports.
+const Era = "handshake"
+
+// A Host is the session of a client.
+type Host interface {
+	// Capabilities are what the client declared in its handshake.
+	Capabilities() declaration.Client
+	// Level is how verbose log messages the client wants.
+	Level() declaration.Level
+	// Roots are those of the client.
+	Roots() *rootsmgr.Manager
+	// RootsTimeout is how long a client may take to say what its roots are.
+	RootsTimeout() time.Duration
+	// AwaitServed waits until the children have been given the roots of a view, or newer
+	// ones, at most as long as limit.
+	AwaitServed(ctx context.Context, view rootsmgr.View, limit time.Duration) error
+}
+
+// A Client is whoever made one request after a handshake.
+type Client struct {
+	call.Reply
+	Host Host
+}
+
+var _ call.Client = (*Client)(nil)
+
+// Era is the word for the era of the handshake.
+func (c *Client) Era() string { return Era }
+
+// Claims is what the client declared in its handshake.
+func (c *Client) Claims() declaration.Client { return c.Host.Capabilities() }
+
+// Behalf is what a child without a handshake is shown of the client.
+func (c *Client) Behalf() children.Client {
+	return children.Client{Capabilities: c.Host.Capabilities().Shown, Level: c.Host.Level().String()}
+}
+
+// Suits is true: nothing has to be asked with the request.
+func (c *Client) Suits(children.Share, bool, *children.Lease) bool { return true }
+
+// Boundary waits for the roots of the session, and until the children have been given
+// them.
+func (c *Client) Boundary(ctx context.Context, wait *rootsmgr.Wait) (rootsmgr.View, error) {
+	start := time.Now()
+	defer c.Lend()()
+	view, err := wait.Await(ctx)
+	if err != nil {
+		return view, err
+	}
+	view.Client = c.Claims().Name
+	return view, c.Host.AwaitServed(ctx, view, c.Host.RootsTimeout()-time.Since(start))
+}
+
+// Standing is how the roots of the session stand.
+func (c *Client) Standing(context.Context) (rootsmgr.View, string, error) {
+	view := c.Host.Roots().View()
+	view.Client = c.Claims().Name
+	return view, c.Host.Roots().State().Word, nil
+}
+
+// Scanned does nothing: the client is asked at any time.
+func (c *Client) Scanned(*validate.Scan) {}
+
+// Judged is nil: no roots come with the request.
+func (c *Client) Judged(*validate.Verdict) error { return nil }
+
+// Reconsider asks the client once more for its roots.
+func (c *Client) Reconsider(ctx context.Context, wait *rootsmgr.Wait, limit time.Duration) (rootsmgr.View, bool, error) {
+	view, newer, err := wait.Reconsider(ctx)
+	if newer && err == nil {
+		err = c.Host.AwaitServed(ctx, view, limit)
+	}
+	return view, newer, err
+}
+
+// RootsBefore is nil: no roots come with the request.
+func (c *Client) RootsBefore(context.Context, *children.Spec) error { return nil }
+
+// RootsAfter is nil: no roots come with the request.
+func (c *Client) RootsAfter(*children.Lease) error { return nil }
+
+// Rootless is false: no roots come with the request.
+func (c *Client) Rootless() bool { return false }
+
+// BringsRoots is false: the client is asked for its roots at any time.
+func (c *Client) BringsRoots() bool { return false }
+
+// CanFetchRoots is false: the client was asked for its roots already.
+func (c *Client) CanFetchRoots(string) bool { return false }
+
+// FetchRoots does nothing.
+func (c *Client) FetchRoots(context.Context, string, func(rootsmgr.View) error) {}
+
+// Yield does nothing: no request of such a client keeps others from a child.
+func (c *Client) Yield() {}
+
+// Brought is nothing: a request of such a client is no retry.
+func (c *Client) Brought(string) (state, responses []byte, ok bool) { return nil, nil, false }
+
+// Pass is false: the client is to be asked now.
+func (c *Client) Pass(string, func() []byte, bool) (jsonrpc.Answer, bool) {
+	return jsonrpc.Answer{}, false
+}
+
+// Answer gives the answer of a child the shape of the handshake's era.
+func (c *Client) Answer(lease *children.Lease, method string, resp *jsonrpc.Response) jsonrpc.Answer {
+	return answer(lease, method, resp)
+}
+
+// Typed does nothing: answers of this era do not say what they are.
+func (c *Client) Typed() {}
+
+// Wants goes by the level that the session has set.
+func (c *Client) Wants(m *jsonrpc.Message) bool {
+	level, ok := declaration.ReadLevel(m.Param("level"))
+	return !ok || level >= c.Host.Level()
+}

@@ -1,0 +1,188 @@
+package hub
+
+import (
+	"context"
+	"mcphub/children"
+	"mcphub/hub/call"
+	"mcphub/hub/declaration"
+	"mcphub/hub/inflight"
+	"mcphub/hub/tasks"
+	"mcphub/internal/audit"
+	"mcphub/internal/jsonrpc"
+	"mcphub/internal/printable"
+	"strings"
+	"time"
+)
+
+// This file is what the children see of the hub: whom they serve, and where what they
+// tell and ask beside their answers goes.
+
+// observer is the Hub as the supervisor sees it.
+type observer struct{ h *Hub }
+
+// ChildChanged hands a change of state or a new offer to the sessions that the
+// instance belongs to.
+func (o observer) ChildChanged(st children.Status, offer *children.Offer) {
+	o.h.sessions.Told(st, offer)
+}
+
+// ChildNotification passes on what a child tells beside its answers. What
+// belongs to no call and no client ends here.
+func (o observer) ChildNotification(ctx context.Context, k children.Key, m *jsonrpc.Message) {
+	switch m.Method {
+	case "notifications/progress":
+		o.h.progress.Relay(k, m)
+	case "notifications/resources/updated":
+		o.h.subs.Updated(k, m)
+	case "notifications/message":
+		o.h.logged(ctx, k, m)
+	case tasks.MethodStatus:
+		o.h.taskTold(k, m)
+	case children.MethodTaskNews:
+		o.h.taskNews(k, m)
+	case "notifications/cancelled", "notifications/initialized", "notifications/roots/list_changed":
+		// Ids are those of one connection; the others are a client's to say.
+	default:
+		// A server may have things to say that this program does not know; those of
+		// one that several share are nobody's.
+		if s, ok := o.h.sessions.Owner(k); ok && (children.OfProtocol(m.Method) || s.expects(k, m.Method)) {
+			s.pass(ctx, k, m)
+		}
+	}
+}
+
+// clientOf tells an instance whom it serves: a session's own child that
+// session's client, a shared one nobody in particular.
+func (h *Hub) clientOf(k children.Key) children.Client {
+	if s, ok := h.sessions.Owner(k); ok {
+		level := s.heard().String()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return children.Client{Capabilities: s.tab.caps.Shown, Level: level}
+	}
+	var most declaration.Level
+	for _, s := range h.sessions.Served(k) {
+		most = most.MoreVerbose(s.heard())
+	}
+	return children.Client{Level: most.String()}
+}
+
+// rootsQuery says what roots/list of a child has to wait for: nil for nothing.
+func (h *Hub) rootsQuery(ctx context.Context, k children.Key) func(ctx context.Context) {
+	if s, ok := h.sessions.Owner(k); ok {
+		return s.calls.FetchRoots(ctx, k)
+	}
+	return nil
+}
+
+// noRoots says why an instance is served no roots, for the answer to its
+// roots/list. One that several sessions share is told of none of them.
+func (h *Hub) noRoots(k children.Key) string {
+	if s, ok := h.sessions.Owner(k); ok {
+		view := s.roots.View()
+		view.Client = s.capabilities().Name
+		return view.Meaning()
+	}
+	for _, s := range h.sessions.Served(k) {
+		if k.Instance != "" {
+			return s.roots.View().Meaning()
+		}
+	}
+	return "This server is shared by all clients, and no roots are configured for it: " +
+		"start mcphub with --roots DIR, set MCPHUB_ROOTS or roots.fallback in hub.json, or leave out \"share\"."
+}
+
+// ChildRequest asks the client of the session that the instance belongs to.
+// roots/list and ping never come here: the child's own instance answers them.
+func (o observer) ChildRequest(ctx context.Context, k children.Key, m *jsonrpc.Message) jsonrpc.Answer {
+	s, ok := o.h.sessions.Owner(k)
+	if !ok {
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, "no client can be asked for "+printable.Escape(m.Method, 100)+": several sessions may share this server, so it cannot be told which it belongs to")
+	}
+	return s.calls.Ask(ctx, k, m)
+}
+
+// logged passes a log message on to the session that it belongs to, unless the
+// session does not want to know. What several share is nobody's. A flood
+// leaves room for what matters more, and what does not fit is counted.
+func (h *Hub) logged(ctx context.Context, k children.Key, m *jsonrpc.Message) {
+	if s, ok := h.sessions.Only(k); ok {
+		s.pass(ctx, k, m)
+	}
+}
+
+// pass hands the client a notification of a child as it is, where there is room
+// to spare.
+func (s *Session) pass(ctx context.Context, k children.Key, m *jsonrpc.Message) {
+	to := s.wayOf(ctx, k, m)
+	if to == nil {
+		return // a modern client is told nothing that belongs to no request
+	}
+	if m.Method == "notifications/message" && !to.Wants(m) {
+		return
+	}
+	if !to.TrySpare(m.Method, m.Params) {
+		s.dropped.Add(1)
+	}
+}
+
+// wayOf is where a notification of a child goes: with the request that it belongs
+// to, so that it comes before the answer, or on the client's own stream. A
+// transport that has a stream for each call tells which it is. Over pipes a log
+// message is taken to belong to the only request that is with the child; other
+// words of its own belong to none. A client that follows no stream of its own is
+// told on one of its requests.
+func (s *Session) wayOf(ctx context.Context, k children.Key, m *jsonrpc.Message) call.Client {
+	came := inflight.From[call.OnBehalf](ctx)
+	on, behalf, _ := s.calls.InFlight.Find(k, came)
+	to := behalf.Client
+	switch {
+	case !s.handshaken():
+		return to
+	case on != nil && (on == came || !children.Told(ctx) && m.Method == "notifications/message"):
+		return to
+	}
+	if to != nil && !s.client.Connected() {
+		return to
+	}
+	return s.main
+}
+
+// taskNews tells the streams that asked for it what has become of a task of a
+// child without a handshake, as it stands. It runs on the child's read loop.
+func (h *Hub) taskNews(k children.Key, m *jsonrpc.Message) {
+	for _, s := range h.sessions.Served(k) {
+		s.notifier.Task(k, m)
+		s.tasks.Told(k, m)
+	}
+}
+
+// taskTold passes on what a child tells of a task to the session that it is for.
+func (h *Hub) taskTold(k children.Key, m *jsonrpc.Message) {
+	own, _ := h.sessions.Owner(k)
+	for _, s := range h.sessions.Served(k) {
+		mine, known := s.tasks.Told(k, m)
+		// Of a task that is not known yet, the answer that made it is on its way.
+		if mine || !known && s == own && s.handshaken() {
+			s.client.TryNotify(m.Method, m.Params)
+		}
+	}
+}
+
+// toldRedefined logs, records and keeps what a child has redefined. It is called by the
+// goroutines of the children and waits for nothing.
+func (h *Hub) toldRedefined(k children.Key, tools []children.Redefinition) {
+	g := h.now()
+	for _, t := range tools {
+		if !g.Offers.Wants(k.Child, t.Tool) {
+			continue
+		}
+		name := printable.Escape(t.Tool, 200)
+		g.Log.Warn().Str("child", k.Child).Str("tool", name).Strs("parts", t.Parts).
+			Msg("the server defines this tool otherwise than when it was offered before; look at it before you go on trusting it")
+		h.redefined.Add(k.Child, name, t.Parts, time.Now())
+		if to := g.Audit.To; to != nil {
+			to.Definition(&audit.Record{Child: k.Child, Tool: name, Code: strings.Join(t.Parts, ", ")})
+		}
+	}
+}

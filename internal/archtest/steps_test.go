@@ -1,0 +1,167 @@
+package archtest
+
+import (
+	"go/ast"
+	"go/types"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// A step of a call is taken where the call of its function stands in the hub.
+var steps = []struct {
+	step string
+	name []string // of the functions
+	on   string   // how what they are called on ends, in lower case
+	at   map[string]string
+}{
+	{"scan", []string{"Scan"}, "checker", map[string]string{"hub/call ToolTarget.scan": ""}},
+	{"scan", []string{"ScanURI"}, "checker", map[string]string{"hub/lookup Session.AboutResource": ""}},
+	{"scan", []string{"ScanPrompt"}, "checker", map[string]string{"hub/lookup Session.ServePrompt": ""}},
+	{"scan", []string{"ScanCompletion"}, "checker", map[string]string{"hub/lookup Session.ServeCompletion": ""}},
+	{"scan", []string{"ScanParams"}, "checker", map[string]string{"hub/lookup Session.extendTo": ""}},
+	{"scan", []string{"scan"}, "t", map[string]string{"hub/call Call.try": "whatever the target"}},
+	{"judge", []string{"Judge"}, "checker", map[string]string{
+		"hub/call Session.judgeOnce": "",
+		"hub/catalog Tool.Plain":     "the verdict of every call of a tool in which there is nothing to judge, made once",
+	}},
+	{"judge", []string{"judgeOnce"}, "", map[string]string{
+		"hub/call Session.judge":   "twice: again by what the client has said when it was asked once more",
+		"hub/call Session.judgeBy": "a request that is with its child, by roots that the child asks for now",
+		"hub/call dialogue.again":  "before a request is sent once more: the answers may have taken long",
+	}},
+	{"record", []string{"Decide"}, "records", map[string]string{"hub/call Call.record": ""}},
+	{"record", []string{"record"}, "", map[string]string{
+		"hub/call Call.Run":  "",
+		"hub/call Call.send": "a denial after it was sent, when the child asked for more: the decision to send it has its line, and this is another one",
+	}},
+	{"record", []string{"Plain"}, "records", map[string]string{"hub/call asyncCall.depart": "in a group with others: what is sent without waiting"}},
+	{"send", []string{"Call", "Notify", "Start"}, "lease", map[string]string{
+		"hub/call Session.exchange":        "",
+		"hub/call dialogue.run":            "each round with a child without a handshake, judged again",
+		"hub/call Call.Run":                "a notification",
+		"hub/call asyncCall.leave":         "once, without waiting or where the pipe is full",
+		"hub/call Session.Relay":           "about a task, which its owner may ask about: there is nothing to judge in an id",
+		"hub Session.clientTold":           "news of a task that the client made for the child",
+		"hub/tasks Table.Adopt":            "ends a task that nobody wants",
+		"hub/tasks Table.page":             "the list of tasks",
+		"hub/subscribe stream.unsubscribe": "nobody follows the resource any more",
+	}},
+}
+
+// twice are functions that take a step in one of two ways, or once more.
+var twice = []string{"hub/call Session.judge", "hub/call asyncCall.leave"}
+
+// TestStepsAreTakenInOnePlace: a call is scanned, judged, recorded and sent by one body of
+// code. Whoever adds another place has to say here why it is one.
+func TestStepsAreTakenInOnePlace(t *testing.T) {
+	found := make([]map[string]int, len(steps))
+	for i := range found {
+		found[i] = map[string]int{}
+	}
+	eachCall(t, "hub", func(at string, s *ast.SelectorExpr) {
+		on := strings.ToLower(types.ExprString(s.X))
+		for i, step := range steps {
+			if slices.Contains(step.name, s.Sel.Name) && strings.HasSuffix(on, step.on) && (step.on != "t" || on == "t") {
+				found[i][at]++
+			}
+		}
+	})
+	for i, step := range steps {
+		for at, n := range found[i] {
+			if n > 1 && !slices.Contains(twice, at) {
+				t.Errorf("%s: %s calls %v %d times", step.step, at, step.name, n)
+			}
+		}
+		want := slices.Sorted(maps.Keys(step.at))
+		if got := slices.Sorted(maps.Keys(found[i])); !slices.Equal(got, want) {
+			t.Errorf("%s: %v is called in\n%q, want\n%q", step.step, step.name, got, want)
+		}
+	}
+}
+
+// eachCall gives each call of a method or of another package's function below a folder,
+// tests aside, with the function that it stands in.
+func eachCall(t *testing.T, below string, each func(at string, s *ast.SelectorExpr)) {
+	t.Helper()
+	eachSource(t, func(s source) {
+		folder := s.path[:max(0, strings.LastIndexByte(s.path, '/'))]
+		if strings.HasSuffix(s.path, "_test.go") || folder != below && !strings.HasPrefix(folder, below+"/") || strings.HasSuffix(folder, "test") {
+			return
+		}
+		for _, d := range s.file.Decls {
+			fn, ok := d.(*ast.FuncDecl)
+			if !ok || fn.Body == nil {
+				continue
+			}
+			at := folder + " "
+			if fn.Recv != nil {
+				at += receiver(fn) + "."
+			}
+			ast.Inspect(fn.Body, func(n ast.Node) bool {
+				if c, ok := n.(*ast.CallExpr); ok {
+					if sel, ok := c.Fun.(*ast.SelectorExpr); ok {
+						each(at+fn.Name.Name, sel)
+					}
+				}
+				return true
+			})
+		}
+	})
+}
+
+// eras are the expressions that tell the era of a client, or a request of one era.
+var eras = []string{"inline.Is(", "inline.Resembles(", "inline.ReadMeta(", "inline.Version", "*inline.Client", "inlineOf(", ".Era()", "inline.Era", "handshake.Era", "handshaken()", ".(*handshake."}
+
+// adapters are the files of the hub that may know the era of a client, and why. What knows
+// the era of a child is another matter.
+var adapters = map[string]string{
+	"hub/inline.go":        "serves requests of 2026-07-28",
+	"hub/stdio.go":         "a front: takes requests of both eras from one stream",
+	"hub/http.go":          "a front: tells requests of both eras apart",
+	"hub/subscriptions.go": "subscriptions/listen, which only one era has",
+	"hub/observer.go":      "what belongs to no request goes only to a client that has said initialize",
+	"hub/status.go":        "reports: the word for the era",
+	"hub/explain.go":       "reports: the word for the era",
+}
+
+// TestOnlyAdaptersKnowTheEra: between the fronts and the children nothing asks for the era
+// of a client, nor for the transport that a request came on.
+func TestOnlyAdaptersKnowTheEra(t *testing.T) {
+	found := map[string]bool{}
+	eachSource(t, func(s source) {
+		if !strings.HasPrefix(s.path, "hub/") || strings.HasSuffix(s.path, "_test.go") || strings.HasPrefix(s.path, "hub/inline/") || strings.HasPrefix(s.path, "hub/handshake/") {
+			return
+		}
+		if containsAny(code(s), eras) {
+			found[s.path] = true
+		}
+		for _, i := range s.file.Imports {
+			if i.Path.Value == `"`+module+`/hub/httpfront"` && s.path != "hub/http.go" {
+				t.Errorf("%s imports the HTTP front: only hub/http.go opens sessions for it", s.path)
+			}
+		}
+	})
+	for path := range found {
+		if adapters[path] == "" {
+			t.Errorf("%s asks for the era of a client: the adapters answer that (hub/inline, hub/handshake)", path)
+		}
+	}
+	for path := range adapters {
+		if !found[path] {
+			t.Errorf("%s does not ask for the era of a client any more: take it out of the list", path)
+		}
+	}
+}
+
+// code is a source without its comments.
+func code(s source) string {
+	text := []byte(s.text)
+	for _, g := range s.file.Comments {
+		for i := s.set.Position(g.Pos()).Offset; i < s.set.Position(g.End()).Offset; i++ {
+			text[i] = ' '
+		}
+	}
+	return string(text)
+}
