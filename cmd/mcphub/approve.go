@@ -51,7 +51,9 @@ func approveListCommand() *cobra.Command {
 		Use:   "list",
 		Short: "List the calls that wait for approval at a terminal",
 		Long: "Lists the calls that wait for mcphub approve, with what is asked about each. It makes no\n" +
-			"code and answers nothing, so it needs no terminal. The exit status is 0 where nothing waits.",
+			"code and answers nothing. Its output may go to a file, but as with approve it is for a\n" +
+			"person: on Linux, hubs tell a process that has a terminal, and none that their client has\n" +
+			"started. The exit status is 0 where nothing waits.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			list, failed := waitingCalls(cmd.Context(), cmd.ErrOrStderr(), setup.SocketFolders(os.Getenv))
