@@ -19,6 +19,7 @@ import (
 	"mcphub/children/modern"
 	"mcphub/children/offers"
 	"mcphub/children/run"
+	"mcphub/children/sandbox"
 	"mcphub/children/served"
 	"mcphub/internal/reference"
 	"mcphub/rootsmgr"
@@ -121,12 +122,15 @@ type past struct {
 	news     bool         // the offer is not cached as it is
 	diedOf   Era          // it exited when it was first spoken to in this era, so the other is tried first; EraAuto: in none
 	doubted  bool         // it was started once more because of diedOf, which happens once only
+	lacks    []string     // what the kernel does not hold, as it was told last
 	spoke    Era          // in which it was spoken to when it was listed last for this Key; EraAuto: not known
 }
 
 // want is what others ask of an instance.
 type want struct {
 	served.Wanted
+	boundary sandbox.Boundary // of whom it serves; for one that is confined
+
 	assumed bool // roots are in use until the first ones are known
 	demand  bool // somebody waits for it
 	wish    bool // it should run, unless it is to wait for a call
@@ -212,13 +216,13 @@ func (c *child) wanted() want {
 }
 
 // setRoots notes new roots; the owner applies them.
-func (c *child) setRoots(roots []rootsmgr.Root, wish bool) {
+func (c *child) setRoots(roots []rootsmgr.Root, b sandbox.Boundary, wish bool) {
 	roots = slices.Clone(roots)
 	c.ask(func(w *want) bool {
 		news := wish && !w.wish
 		w.wish = w.wish || wish
-		if !w.Known || !served.Same(w.Roots, roots) {
-			w.Roots, w.Known, news = roots, true, true
+		if !w.Known || !served.Same(w.Roots, roots) || c.heldTo(w.boundary, b) {
+			w.Roots, w.boundary, w.Known, news = roots, b, true, true
 			w.Gen++
 		}
 		return news
@@ -226,17 +230,22 @@ func (c *child) setRoots(roots []rootsmgr.Root, wish bool) {
 }
 
 // assume notes roots that are used until the first ones are known.
-func (c *child) assume(roots []rootsmgr.Root) {
+func (c *child) assume(roots []rootsmgr.Root, b sandbox.Boundary) {
 	roots = slices.Clone(roots)
 	c.ask(func(w *want) bool {
 		news := !w.wish || !w.assumed
 		w.wish, w.assumed = true, true
-		if !w.Known && !served.Same(w.Roots, roots) {
-			w.Roots, news = roots, true
+		if !w.Known && (!served.Same(w.Roots, roots) || c.heldTo(w.boundary, b)) {
+			w.Roots, w.boundary, news = roots, b, true
 			w.Gen++
 		}
 		return news
 	})
+}
+
+// heldTo reports whether another boundary makes a difference to the child.
+func (c *child) heldTo(was, now sandbox.Boundary) bool {
+	return c.spec.Sandbox.Mode != sandbox.Off && !was.Equal(now)
 }
 
 func (c *child) wish() {
@@ -407,6 +416,7 @@ func (c *child) live() (over bool) {
 func (c *child) once() {
 	defer c.common.places.Leave(c)
 	defer c.makeFolder()()
+	defer c.makePrivate()()
 	r, err := c.start()
 	switch {
 	case c.ctx.Err() != nil:

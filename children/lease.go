@@ -6,6 +6,7 @@ import (
 
 	"mcphub/children/offers"
 	"mcphub/children/run"
+	"mcphub/children/sandbox"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -28,6 +29,21 @@ func (l *Lease) Release() {
 // the root paths that it is known to have applied, or was started with. The
 // slice must not be changed.
 func (l *Lease) Where() (cwd string, served []string) { return l.r.Launch.Dir, l.v.served }
+
+// Kernel tells what the kernel holds of the process that serves the lease.
+func (l *Lease) Kernel() sandbox.Report {
+	if c := l.r.Launch.Sandbox; c != nil {
+		return c.Report
+	}
+	return sandbox.Report{}
+}
+
+// Opens reports whether the process that serves the lease may do this at a path, as far
+// as the kernel holds it.
+func (l *Lease) Opens(path string, a sandbox.Access) bool {
+	c := l.r.Launch.Sandbox
+	return c == nil || c.Profile == nil || c.Profile.Unbounded || a&^c.Profile.Allows(path) == 0
+}
 
 // Key names the instance that serves the lease.
 func (l *Lease) Key() Key { return l.v.status.Key }

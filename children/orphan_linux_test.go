@@ -13,6 +13,7 @@ import (
 
 	"mcphub/children"
 	"mcphub/children/childtest"
+	"mcphub/children/sandbox"
 )
 
 const envHub = "CHILDREN_TEST_HUB"
@@ -32,6 +33,9 @@ func init() {
 func hub() {
 	spec := childtest.Spec("kid", childtest.Script{IgnoreTERM: true, IgnoreEOF: true})
 	spec.Env["MCPHUB_TEST_MARK"] = os.Getenv(envHub)
+	if strings.HasPrefix(os.Getenv(envHub), "confined") {
+		spec.Sandbox = sandbox.Settings{Mode: sandbox.Required, Network: sandbox.Network{On: true}}
+	}
 	s := children.NewSupervisor(children.Options{Specs: []children.Spec{spec}})
 	go func() { _ = s.Run(context.Background()) }()
 	for i := range 3 {
@@ -46,9 +50,17 @@ func hub() {
 	time.Sleep(time.Hour)
 }
 
-// A hub that is killed leaves no child of its own behind.
+// A hub that is killed leaves no child of its own behind, confined or not.
 func TestHubKilled(t *testing.T) {
-	value := fmt.Sprintf("killed-%d-%d", os.Getpid(), time.Now().UnixNano())
+	t.Run("free", func(t *testing.T) { killHub(t, "killed") })
+	t.Run("confined", func(t *testing.T) {
+		landlocked(t)
+		killHub(t, "confined")
+	})
+}
+
+func killHub(t *testing.T, name string) {
+	value := fmt.Sprintf("%s-%d-%d", name, os.Getpid(), time.Now().UnixNano())
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), envHub+"="+value)
 	out, err := cmd.StdoutPipe()

@@ -212,6 +212,8 @@ func fieldCounts(t *testing.T, base children.Spec, field []int, name string) {
 		f.SetUint(1)
 	case reflect.Int, reflect.Int64:
 		f.SetInt(12345)
+	case reflect.Struct:
+		f.Field(0).SetBool(true) // Sandbox.Network.On
 	case reflect.Interface: // Login, which is set where the child starts
 		return
 	default:

@@ -11,7 +11,6 @@ import (
 	"mcphub/children/launch"
 	"mcphub/children/run"
 	"mcphub/children/served"
-	"mcphub/rootsmgr"
 )
 
 // serving is one run while it is Ready, seen from the instance's goroutine.
@@ -184,20 +183,25 @@ func (s *serving) review() (why string) {
 	if !s.r.Roots.Due(w.Wanted, c.view.Load().gen) {
 		return ""
 	}
-	return s.follow(s.r.Roots.Review(w.Wanted, c.rootsChange(s.r, w.Roots, c.machine)))
+	return s.follow(s.r.Roots.Review(w.Wanted, c.rootsChange(s.r, w, c.machine)))
 }
 
 // rootsChange is what other roots would change in how a run was started.
-func (c *child) rootsChange(r *run.Run, roots []rootsmgr.Root, m launch.Machine) served.Change {
+func (c *child) rootsChange(r *run.Run, w want, m launch.Machine) served.Change {
 	was := r.Launch
-	next, err := c.spec.Plan(roots, m)
+	next, err := c.plan(w, m)
+	rules, beyond := c.newRules(was.Sandbox, next, err)
+	if beyond {
+		next.Sandbox = was.Sandbox
+	}
 	return served.Change{
+		Rules:       rules,
 		SameLaunch:  err != nil || next.Same(was),
 		SamePlace:   err != nil || next.SamePlace(was),
 		SameArgs:    err == nil && slices.Equal(next.Args, was.Args),
 		Placeholder: c.spec.Program().ArgsNameRoots(),
 		Rewritten:   was.Rewrote || next.Rewrote,
-		CwdGone:     was.CwdRoot != "" && !slices.Contains(launch.RootPaths(roots), was.CwdRoot),
+		CwdGone:     was.CwdRoot != "" && !slices.Contains(launch.RootPaths(w.Roots), was.CwdRoot),
 		List:        c.spec.Roots != RootsNone,
 		Modern:      r.Modern(),
 	}

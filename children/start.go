@@ -9,6 +9,7 @@ import (
 	"mcphub/children/launch"
 	"mcphub/children/link"
 	"mcphub/children/run"
+	"mcphub/children/sandbox"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/reference"
 )
@@ -28,7 +29,7 @@ func (c *child) start() (*run.Run, *UnavailableError) {
 	c.past.digest = c.common.digest(c.spec, c.key)
 	c.past.starts++
 	c.state(Starting, c.past.last)
-	l, err := c.spec.Plan(w.Roots, c.machine)
+	l, err := c.plan(w, c.machine)
 	var missing *launch.MissingRootError
 	if errors.As(err, &missing) && missing.NoRoot() {
 		err = fmt.Errorf("%w. %s", err, cmp.Or(c.noRoots(), "Open a folder in the client, or set roots.fallback in hub.json."))
@@ -38,6 +39,7 @@ func (c *child) start() (*run.Run, *UnavailableError) {
 		return nil, &UnavailableError{Child: c.key.Child, Reason: reference.Show(err.Error()), Err: err}
 	}
 	l.Said = c.said
+	c.tellLacks(l)
 	for {
 		r, err := c.launch(l, w)
 		var offer *Offer
@@ -81,6 +83,10 @@ func (c *child) launch(l launch.Launch, w want) (*run.Run, error) {
 	c.publish(func(v *view) {
 		v.status.PID = r.Facts().PID
 		v.status.Command, v.status.Args, v.status.Cwd, v.status.EnvNames = l.Command, l.Args, l.Dir, names
+		v.status.Sandbox = sandbox.Report{}
+		if l.Sandbox != nil {
+			v.status.Sandbox = l.Sandbox.Report
+		}
 	})
 	return r, nil
 }

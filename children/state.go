@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"mcphub/children/offers"
+	"mcphub/children/sandbox"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -90,6 +91,7 @@ type Status struct {
 	Args     []string  // as started: rewritten
 	Cwd      string
 	EnvNames []string // names of all variables passed, sorted
+	Sandbox  sandbox.Report
 	Served   []string // root paths that it has applied, or was started with
 	Tools    int
 	Skipped  uint64       // lines on stdout that were no message

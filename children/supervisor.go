@@ -15,6 +15,7 @@ import (
 	"mcphub/children/launch"
 	"mcphub/children/limits"
 	"mcphub/children/offers"
+	"mcphub/children/sandbox"
 	"mcphub/children/served"
 	"mcphub/rootsmgr"
 )
@@ -113,20 +114,17 @@ func (s *Supervisor) close() []*child {
 
 // Ensure sees to it that the instance runs with these roots, of which there may be
 // none. An instance that starts lazily, and whose offer is known, waits for a call. It
-// returns at once. A Key without a Spec is ignored.
+// returns at once. A Key without a Spec is ignored. A confined instance may open no
+// root by this: see Within.
 func (s *Supervisor) Ensure(k Key, roots []rootsmgr.Root) {
-	if c := s.instance(k); c != nil {
-		c.setRoots(roots, true)
-	}
+	s.Within(sandbox.Boundary{}).Ensure(k, roots)
 }
 
 // Assume sees to it that the instance runs with these roots until the first ones are
 // known. An instance that needs roots to start is started too. What happens when the
 // first roots are known is the same as after Prestart.
 func (s *Supervisor) Assume(k Key, roots []rootsmgr.Root) {
-	if c := s.instance(k); c != nil {
-		c.assume(roots)
-	}
+	s.Within(sandbox.Boundary{}).Assume(k, roots)
 }
 
 // Prestart starts the instance although the first roots are not known
@@ -174,9 +172,7 @@ func (s *Supervisor) child(k Key) *child {
 // SetRoots tells an instance of a change of roots. Calls acquired
 // from now on wait, bounded, until the child has applied it.
 func (s *Supervisor) SetRoots(k Key, roots []rootsmgr.Root) {
-	if c := s.child(k); c != nil {
-		c.setRoots(roots, false)
-	}
+	s.Within(sandbox.Boundary{}).SetRoots(k, roots)
 }
 
 // Acquire waits until the instance is ready and has applied the roots last
@@ -226,9 +222,9 @@ func (s *Supervisor) Foresee(k Key) (cwd string, served []string, ok bool) {
 	if v := c.view.Load(); v.run != nil || v.final {
 		return "", nil, false
 	}
-	roots := c.wanted().Roots
-	l, err := c.spec.Plan(roots, s.machineFor(c))
-	return l.Dir, launch.RootPaths(roots), err == nil
+	w := c.wanted()
+	l, err := c.plan(w, s.machineFor(c))
+	return l.Dir, launch.RootPaths(w.Roots), err == nil
 }
 
 // machineFor is what a start of c would be planned with, but for the name of the
@@ -248,8 +244,11 @@ func (s *Supervisor) Replaces(k Key, roots []rootsmgr.Root) bool {
 	if r == nil {
 		return false
 	}
-	change := c.rootsChange(r, roots, s.machineFor(c))
+	w := c.wanted()
+	w.Roots = roots
+	change := c.rootsChange(r, w, s.machineFor(c))
 	change.SameRoots, change.Empty = served.Same(roots, c.wanted().Roots), len(roots) == 0
+	change.Rules = c.spec.Sandbox.Mode != sandbox.Off && !change.SameRoots
 	change.Probe, change.Asked = r.Roots.Probed(), r.Roots.Asked()
 	return change.Decide() == served.Replace
 }

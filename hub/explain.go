@@ -41,6 +41,7 @@ type Explanation struct {
 	Served     []string           `json:"served,omitempty"` // the directories that it works with, as far as that is known
 	Findings   []ExplainedFinding `json:"findings"`
 	approval.Explanation
+	kernelReport
 }
 
 // ExplainedFinding is one path that was found in the arguments.
@@ -121,6 +122,7 @@ func (e *Explanation) judged(f *call.Forecast) {
 	v := f.Verdict
 	e.Profile, e.Mode = f.Tool.Checked.ProfileName(), f.Tool.Checked.Mode().String()
 	e.Explanation, e.Refusal, e.Cwd, e.Served = f.Approval, f.Refusal, f.Cwd, f.Served
+	e.kernelReport = reportKernel(f.Kernel)
 	e.Decision, e.Rule, e.Generation, e.Stale = v.Decision.String(), v.Rule, v.Generation, v.Stale
 	if v.Fired != nil {
 		r := NewRuleReport(&validate.RuleInfo{Rule: *v.Fired, Found: true})

@@ -74,6 +74,7 @@ type childRoots struct {
 	Share    string   `json:"share"`            // session, roots or all
 	Sessions int      `json:"sessions"`         // that this process serves, this one among them
 	Served   []string `json:"served,omitempty"` // the roots that it is served where they are not the session's
+	kernelReport
 }
 
 // Words for the two eras of the protocol.
@@ -125,7 +126,7 @@ func (s *Session) childRoots(g *configuration.Configuration, name string, view r
 	share := g.Child(name).Spec.Share
 	r := childRoots{
 		Server: name, State: st.State.String(), Error: st.Err, Asked: st.AskedRoots, Cwd: st.Cwd,
-		Share: share.String(), Sessions: s.hub.sessions.Sharing(s.member.Assigned().Key(name)),
+		Share: share.String(), Sessions: s.hub.sessions.Sharing(s.member.Assigned().Key(name)), kernelReport: reportKernel(st.Sandbox),
 	}
 	if share == children.ShareAll || len(g.Beside(name, nil)) > 0 {
 		for _, root := range s.member.RootsFor(g, g.Child(name), view) {
@@ -260,6 +261,7 @@ type childServed struct {
 	RootsServed  []string `json:"rootsServed"`  // paths that it has applied, or was started with
 	RootsApplied bool     `json:"rootsApplied"` // it is known, or must be assumed, to work with those of now
 	RootsAsked   bool     `json:"rootsAsked"`   // it has asked roots/list in this run
+	kernelReport
 }
 
 // NotServed is an entry of hub.json that has no child.
@@ -342,7 +344,7 @@ func childStatus(c *Config, spec children.Spec, st children.Status) ChildStatus 
 			LastFailure: printable.Clean(st.LastFailure), FailedAt: moment(st.FailedAt),
 		},
 		childLaunch: childLaunch{Command: st.Command, Args: redact.Args(st.Args, c.Environ), Cwd: st.Cwd, Environment: list(st.EnvNames)},
-		childServed: childServed{RootsServed: list(st.Served), RootsApplied: st.RootsApplied, RootsAsked: st.AskedRoots},
+		childServed: childServed{RootsServed: list(st.Served), RootsApplied: st.RootsApplied, RootsAsked: st.AskedRoots, kernelReport: reportKernel(st.Sandbox)},
 	}
 }
 

@@ -248,6 +248,12 @@ func (w *Wait) await(ctx context.Context, want uint64) (View, error) {
 	}
 }
 
+// Ready reports whether Await would return at once, and what.
+func (m *Manager) Ready() (View, bool) {
+	s, now := m.pub.Load(), time.Now()
+	return s.at(now), !s.closed && s.terms == m.terms.Load() && s.covers(m.announced.Load(), now)
+}
+
 // impatient returns what a call is judged by when its time to wait is over.
 func (m *Manager) impatient(s *state, now time.Time) View {
 	v := s.at(now)

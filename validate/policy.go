@@ -75,6 +75,31 @@ func (c *Checker) Directories(child string, grants []Grant) []policy.Directory {
 	return c.policy.Directories(child, grants)
 }
 
+// Withheld are the paths that one child may not open, whatever is around them: what is protected, in every spelling, and the
+// directories that the policy denies it something in.
+func (c *Checker) Withheld(child string) (list []string) {
+	if c == nil {
+		return nil
+	}
+	for i := range c.protected {
+		list = append(list, c.protected[i].spellings...)
+	}
+	for _, dir := range c.policy.Denied(child) {
+		if !slices.Contains(list, dir) {
+			list = append(list, dir)
+		}
+	}
+	return list
+}
+
+// Unlimited is the name of a rule that allows some call of a child to name paths anywhere; "" where none does.
+func (c *Checker) Unlimited(child string) string {
+	if c == nil {
+		return ""
+	}
+	return c.policy.Unlimited(child)
+}
+
 // Opens returns a directory that the policy opens to some call, and that some reading of path lies in; "" for none.
 func (c *Checker) Opens(path string) string {
 	if c == nil {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
 	"strings"
 	"time"
 )
@@ -50,6 +51,9 @@ func (p *player) call(m message, cancelled chan struct{}) {
 		p.notes = append(p.notes, "sleeping")
 		p.mu.Unlock()
 		<-cancelled
+	case "shell": // runs what it is given, as servers with a shell do
+		out, err := exec.Command("bash", "-c", args.Name).CombinedOutput()
+		p.answer(m.ID, text(fmt.Sprintf("%s%v", out, err)))
 	case "exit":
 		fmt.Fprintln(os.Stderr, "exiting in the middle of a call")
 		os.Exit(args.Code)

@@ -21,6 +21,7 @@ const envScript = "MCPHUB_CHILDTEST"
 // Script says how a child behaves. The zero Script is a well-behaved server
 // with the tools of [serveTool] on one page.
 type Script struct {
+	Shell       bool          // it lists the tool "shell", which runs a line of bash
 	StartDelay  time.Duration // before it reads anything
 	Exit        int           // ends at once with this status, unless 0
 	Mute        bool          // never answers anything
@@ -443,6 +444,9 @@ func (p *player) list(m message) {
 	} else if page == 1 {
 		p.mu.Lock()
 		names := append([]string{"echo", "allowed", "roots", "sleep", "exit", "progress", "change", "broken", "env", "noticed"}, p.extra...)
+		if p.s.Shell {
+			names = append(names, "shell")
+		}
 		p.mu.Unlock()
 		if p.s.Asks {
 			names = append(names, askTools...)

@@ -31,13 +31,16 @@ type Launch struct {
 	// must not block: the child waits for it. It decides nothing.
 	Said func(pid int, line string)
 
+	Sandbox *Confinement // how the kernel holds it; nil: not at all
+
 	CwdRoot string // the root that Dir comes from; "" where it comes from none
 	Rewrote bool   // directory arguments were replaced by roots
 }
 
 // Same reports whether starting o instead of l would make no difference.
 func (l Launch) Same(o Launch) bool {
-	return l.SamePlace(o) && l.EnvFile == o.EnvFile && slices.Equal(l.Env, o.Env) && string(l.RootsFile) == string(o.RootsFile)
+	return l.SamePlace(o) && l.EnvFile == o.EnvFile && slices.Equal(l.Env, o.Env) && string(l.RootsFile) == string(o.RootsFile) &&
+		l.Sandbox.Same(o.Sandbox)
 }
 
 // SamePlace reports whether o starts the same program, with the same arguments and in
@@ -90,8 +93,11 @@ func Plan(prog Program, roots []rootsmgr.Root, h Machine) (Launch, error) {
 	if err != nil {
 		return Launch{}, err
 	}
-	l.Env = env.list()
-	if l.Command, err = findProgram(prog, env, l.Dir, h); err != nil {
+	l.Command, err = findProgram(prog, env, l.Dir, h)
+	if err == nil {
+		l.Sandbox, err = confine(prog, env, &l, h)
+	}
+	if l.Env = env.list(); err != nil {
 		for _, dir := range skipped {
 			if found := withExtensions(filepath.Join(dir, prog.Command), env, h); found != "" && !strings.ContainsAny(prog.Command, `/`+string(filepath.Separator)) {
 				return l, fmt.Errorf("command %q was found only as %s, inside a root, where whoever wrote the project could have put it; write its absolute path, or allow it with \"local\": true", prog.Command, found)

@@ -9,6 +9,8 @@ import (
 	"sync"
 
 	"github.com/rs/zerolog"
+
+	"mcphub/children/sandbox"
 )
 
 // A Machine is what a Launch is computed from besides Program and roots.
@@ -21,15 +23,20 @@ type Machine struct {
 	shell   string                  // npmShell as a file; "" where there is none
 	own     string                  // an empty directory of the child's own, for one that many share; "" where it has none
 	shelter func() (shelter, error) // makes scratch and shell when first asked
-	isDir   func(path string) bool
-	isProg  func(path string) bool   // an executable regular file
-	real    func(path string) string // without links; path itself where it leads nowhere
+	temp    string                  // a confined child's own temporary folder; "" where it has none
+	cache   string                  // likewise, for what it keeps from run to run
+	kernel  func() sandbox.Kernel   // what it can hold
+
+	boundary sandbox.Boundary // what whom the child serves opens to it
+	isDir    func(path string) bool
+	isProg   func(path string) bool   // an executable regular file
+	real     func(path string) string // without links; path itself where it leads nowhere
 }
 
 // NewMachine is this machine. environ nil, home "" and dir "" mean the environment,
 // the user's home folder and the working directory of this process.
 func NewMachine(environ []string, home, dir string) Machine {
-	h := Machine{environ: environ, home: home, dir: dir, goos: runtime.GOOS, isDir: isDir, isProg: isProgram, real: RealPath}
+	h := Machine{environ: environ, home: home, dir: dir, goos: runtime.GOOS, isDir: isDir, isProg: isProgram, real: RealPath, kernel: sandbox.System}
 	if h.environ == nil {
 		h.environ = os.Environ()
 	}

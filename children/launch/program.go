@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+
+	"mcphub/children/sandbox"
 )
 
 // Rewrite says when directories among the arguments of a program are replaced by
@@ -35,19 +37,24 @@ type Program struct {
 	Local   bool // the program may come from the working directory
 
 	Directories bool // it can do with directories only, where a root is a file
+
+	Sandbox sandbox.Settings
 }
 
 // TakesDirectories reports whether the child takes every root for a directory: it
 // is given roots in its arguments, cwd or environment, or is a filesystem-like
 // server that is told of them.
 func (prog Program) TakesDirectories() bool {
-	return prog.Directories || prog.NeedsRoots() || prog.Official()
+	return prog.Directories || prog.givenRoots() || prog.Official()
 }
 
 // NeedsRoots reports whether the child cannot be started sensibly before the
-// first roots are known: its arguments, cwd or environment name them, or its
-// directory arguments are rewritten.
-func (prog Program) NeedsRoots() bool {
+// first roots are known: its arguments, cwd or environment name them, its
+// directory arguments are rewritten, or the kernel is to hold it to them.
+func (prog Program) NeedsRoots() bool { return prog.Sandbox.Mode != sandbox.Off || prog.givenRoots() }
+
+// givenRoots reports whether its arguments, cwd or environment are given root paths.
+func (prog Program) givenRoots() bool {
 	if rewritesArgs(prog) || namesRoots(prog.Cwd) || namesRoots(prog.EnvFile) || prog.ArgsNameRoots() {
 		return true
 	}

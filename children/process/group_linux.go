@@ -1,33 +1,73 @@
 package process
 
 import (
+	"errors"
+	"fmt"
 	"os/exec"
 	"runtime"
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"mcphub/children/sandbox"
 )
 
 // sysProcAttr puts the child into a group of its own, and has the kernel kill
 // it when the thread that forked it ends: with the hub, that is, even when
-// the hub is killed, because holdThread keeps the thread for as long.
+// the hub is killed, because fork keeps the thread for as long.
 func sysProcAttr() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// holdThread keeps the calling goroutine on its thread: were the thread to
-// end, Pdeathsig would take a healthy child with it.
-func holdThread() (release func()) {
-	runtime.LockOSThread()
-	return runtime.UnlockOSThread
+// fork starts cmd on a thread that is kept until the process has exited: were the
+// thread to end, Pdeathsig would take a healthy child with it. A thread that box has
+// confined does nothing else, neither before nor afterwards: it ends with the child.
+func fork(cmd *exec.Cmd, box *sandbox.Ruleset) (<-chan struct{}, error) {
+	started, exited := make(chan error, 1), make(chan struct{})
+	go onThread(box != nil, func() {
+		if box != nil {
+			if err := box.Enter(); err != nil {
+				started <- fmt.Errorf("it could not be confined: %w", err)
+				return
+			}
+		}
+		defer close(exited)
+		err := cmd.Start()
+		if started <- err; err != nil {
+			return
+		}
+		for again := true; again; { // the process is left to be reaped
+			again = errors.Is(unix.Waitid(unix.P_PID, cmd.Process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil), unix.EINTR)
+		}
+	})
+	return exited, <-started
 }
 
-// awaitExit returns when the process has ended, and leaves it to be reaped.
-func awaitExit(cmd *exec.Cmd) (waited bool, err error) {
-	for {
-		err := unix.Waitid(unix.P_PID, cmd.Process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
-		if err != unix.EINTR {
-			return false, nil
-		}
+// onThread calls f on a thread of its own. spent: the thread is of no use to others
+// afterwards and ends; the main thread, which cannot end, is spared.
+func onThread(spent bool, f func()) {
+	runtime.LockOSThread()
+	switch {
+	case !spent:
+		defer runtime.UnlockOSThread()
+		f()
+	case unix.Gettid() != unix.Getpid():
+		f()
+	default:
+		// While this goroutine holds the main thread, no other one can be on it.
+		locked := make(chan struct{})
+		go func() {
+			runtime.LockOSThread()
+			close(locked)
+			f()
+		}()
+		<-locked
+		runtime.UnlockOSThread()
 	}
+}
+
+// awaitExit returns when the process has exited.
+func awaitExit(_ *exec.Cmd, exited <-chan struct{}) (waited bool, err error) {
+	<-exited
+	return false, nil
 }

@@ -22,10 +22,10 @@ type group struct {
 	pgid int // 0 before the start and once the leader has been reaped
 }
 
-// start starts cmd as the leader of a group of its own.
-func (g *group) start(cmd *exec.Cmd) error {
+// start starts cmd, by fork, as the leader of a group of its own.
+func (g *group) start(cmd *exec.Cmd, fork func() error) error {
 	cmd.SysProcAttr = sysProcAttr()
-	if err := g.kin.start(cmd); err != nil {
+	if err := g.kin.start(cmd, fork); err != nil {
 		return err
 	}
 	g.mu.Lock()
@@ -34,13 +34,13 @@ func (g *group) start(cmd *exec.Cmd) error {
 	return nil
 }
 
-// reap waits for the leader, ends who is left of its group and kin (TERM, then
-// rest, which waits a moment, then KILL), and takes the leader's status. Where
-// the system can wait without reaping, the leader's id names its group and
+// reap waits for the leader, whose exit exited may tell, ends who is left of its group and kin
+// (TERM, then rest, which waits a moment, then KILL), and takes the leader's status.
+// Where the system can wait without reaping, the leader's id names its group and
 // nothing else until all this is done.
-func (g *group) reap(rest func()) error {
+func (g *group) reap(exited <-chan struct{}, rest func()) error {
 	defer g.kin.forget()
-	waited, err := awaitExit(g.cmd)
+	waited, err := awaitExit(g.cmd, exited)
 	since := time.Now()
 	g.terminate()
 	rest()

@@ -9,6 +9,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/windows"
+
+	"mcphub/children/sandbox"
 )
 
 var ntResumeProcess = windows.NewLazySystemDLL("ntdll.dll").NewProc("NtResumeProcess")
@@ -23,8 +25,13 @@ type group struct {
 	job windows.Handle // 0 before the start and after the end
 }
 
-// start starts cmd suspended, so that nothing it does escapes the job.
-func (g *group) start(cmd *exec.Cmd) error {
+// fork starts cmd. Nothing is confined here.
+func fork(cmd *exec.Cmd, _ *sandbox.Ruleset) (exited <-chan struct{}, err error) {
+	return nil, cmd.Start()
+}
+
+// start starts cmd, by fork, suspended, so that nothing it does escapes the job.
+func (g *group) start(cmd *exec.Cmd, fork func() error) error {
 	job, err := windows.CreateJobObject(nil, nil)
 	if err != nil {
 		return fmt.Errorf("job object: %w", err)
@@ -37,7 +44,7 @@ func (g *group) start(cmd *exec.Cmd) error {
 		return fmt.Errorf("job object: %w", err)
 	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: windows.CREATE_NEW_PROCESS_GROUP | windows.CREATE_SUSPENDED, HideWindow: true}
-	if err := cmd.Start(); err != nil {
+	if err := fork(); err != nil {
 		_ = windows.CloseHandle(job)
 		return err
 	}
@@ -87,7 +94,7 @@ func (g *group) kill() {
 }
 
 // reap waits for the child, then ends who is left in the job.
-func (g *group) reap(rest func()) error {
+func (g *group) reap(_ <-chan struct{}, rest func()) error {
 	err := g.cmd.Wait()
 	rest()
 	g.kill()
@@ -97,8 +104,6 @@ func (g *group) reap(rest func()) error {
 	g.job = 0
 	return err
 }
-
-func holdThread() (release func()) { return func() {} }
 
 func describeExit(s *os.ProcessState) string {
 	return fmt.Sprintf("exited with status %d", s.ExitCode())

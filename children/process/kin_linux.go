@@ -29,11 +29,11 @@ type kin struct {
 	asked []proctree.Process // were sent TERM
 }
 
-// start starts the leader.
-func (k *kin) start(cmd *exec.Cmd) (err error) {
+// start starts the leader, by fork.
+func (k *kin) start(cmd *exec.Cmd, fork func() error) (err error) {
 	k.mark = rand.Text()
 	cmd.Env = append(slices.Clip(cmd.Env), instanceVariable+"="+k.mark)
-	if err := home.start(cmd, k.mark); err != nil {
+	if err := home.start(cmd, fork, k.mark); err != nil {
 		return err
 	}
 	if k.leader, err = proctree.Find(cmd.Process.Pid); err != nil {

@@ -49,10 +49,10 @@ func (h *household) endFamily(members func(t *proctree.Table) []proctree.Process
 
 // start starts a process that is its own. The lock is held meanwhile: a child
 // that is not yet known would be taken for an inherited one.
-func (h *household) start(cmd *exec.Cmd, mark string) error {
+func (h *household) start(cmd *exec.Cmd, fork func() error, mark string) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if err := cmd.Start(); err != nil {
+	if err := fork(); err != nil {
 		return err
 	}
 	h.own[cmd.Process.Pid] = mark

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"mcphub/children/launch"
+	"mcphub/children/sandbox"
 
 	"github.com/rs/zerolog"
 )
@@ -26,8 +27,8 @@ const (
 )
 
 // A process is one running child: its pipes, its stderr and its end. It is
-// started and waited for by one goroutine of its own, which on Linux also
-// holds the thread that forked (see startSteps).
+// started and waited for by one goroutine of its own; another one forks it and, on
+// Linux, keeps the thread that did (see fork).
 type process struct {
 	stdin  *os.File // writing end, non-blocking
 	stdout *os.File // reading end, non-blocking
@@ -52,7 +53,7 @@ func startProcess(l launch.Launch, log zerolog.Logger) (*process, error) {
 		cmd.Dir = l.Enter
 	}
 	if l.RootsFile != nil {
-		name, err := writeRootsFile(l.RootsFile)
+		name, err := writeRootsFile(l)
 		if err != nil {
 			return nil, fmt.Errorf("the file for MCP_ROOTS_FILE could not be written: %w", err)
 		}
@@ -65,8 +66,17 @@ func startProcess(l launch.Launch, log zerolog.Logger) (*process, error) {
 		return nil, fmt.Errorf("no pipes for the child: %w", err)
 	}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = theirs[0], theirs[1], theirs[2]
+	box, err := ruleset(l.Sandbox)
+	if err != nil {
+		p.closePipes()
+		p.removeRootsFile()
+		for _, f := range theirs {
+			_ = f.Close()
+		}
+		return nil, fmt.Errorf("could not be confined: %w", err)
+	}
 	started := make(chan error, 1)
-	go p.live(cmd, started)
+	go p.live(cmd, box, started)
 	err = <-started
 	for _, f := range theirs {
 		_ = f.Close()
@@ -111,17 +121,26 @@ func (p *process) pipes() (theirs [3]*os.File, err error) {
 	return theirs, err
 }
 
-// live starts the process and waits for it, on one goroutine.
-func (p *process) live(cmd *exec.Cmd, started chan<- error) {
-	release := holdThread()
-	defer release()
-	if err := p.group.start(cmd); err != nil {
+// ruleset is what the kernel is to hold a child to; nil where that is nothing.
+func ruleset(c *launch.Confinement) (*sandbox.Ruleset, error) {
+	if c == nil || c.Profile == nil {
+		return nil, nil
+	}
+	return sandbox.Prepare(c.Kernel, c.Profile)
+}
+
+// live has the process started and waits for it.
+func (p *process) live(cmd *exec.Cmd, box *sandbox.Ruleset, started chan<- error) {
+	var exited <-chan struct{}
+	err := p.group.start(cmd, func() (err error) { exited, err = fork(cmd, box); return err })
+	box.Close()
+	if err != nil {
 		started <- err
 		return
 	}
 	p.pid = cmd.Process.Pid
 	started <- nil
-	p.waitErr = p.group.reap(p.restGone)
+	p.waitErr = p.group.reap(exited, p.restGone)
 	p.removeRootsFile()
 	close(p.ended)
 }
@@ -206,12 +225,16 @@ func (p *process) removeRootsFile() {
 }
 
 // writeRootsFile writes a file that only the hub's own user can read.
-func writeRootsFile(text []byte) (name string, err error) {
-	f, err := os.CreateTemp("", "mcphub-roots-*.json") // mode 0600
+func writeRootsFile(l launch.Launch) (name string, err error) {
+	dir := ""
+	if l.Sandbox != nil {
+		dir = l.Sandbox.Temp
+	}
+	f, err := os.CreateTemp(dir, "mcphub-roots-*.json") // mode 0600
 	if err != nil {
 		return "", err
 	}
-	_, err = f.Write(text)
+	_, err = f.Write(l.RootsFile)
 	if err = errors.Join(err, f.Close()); err != nil {
 		_ = os.Remove(f.Name())
 		return "", err

@@ -74,6 +74,7 @@ type Change struct {
 	Asked       bool // it has asked roots/list
 	List        bool // it is served roots/list at all
 	Modern      bool // it asks for roots with each call that needs them
+	Rules       bool // the kernel holds it to something else
 }
 
 // Action is what follows from a Change.
@@ -88,6 +89,8 @@ const (
 // Decide tells what a running child does about one change of roots.
 func (c Change) Decide() Action {
 	switch {
+	case c.Rules: // which can only be made narrower while it runs
+		return Replace
 	case c.Early && !c.SamePlace:
 		return Replace // no answer tells a process where it works
 	case c.Early && !c.Waited && !c.SameLaunch:

@@ -8,6 +8,7 @@ import (
 
 	"mcphub/children/launch"
 	"mcphub/children/remote"
+	"mcphub/children/sandbox"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
 )
@@ -46,6 +47,8 @@ type Spec struct {
 	Local   bool // the program may come from the working directory
 
 	Directories bool // it can do with directories only, where a root is a file
+
+	Sandbox sandbox.Settings // how the kernel holds it
 
 	StartTimeout time.Duration // start, handshake and first list; 0: 60 s
 	CallTimeout  time.Duration // of one call without progress; 0: 10 min, negative: none
@@ -97,7 +100,7 @@ func (s Spec) Equal(o Spec) bool {
 	return a.Name == b.Name && a.Command == b.Command && a.Cwd == b.Cwd &&
 		a.URL == b.URL && a.Auth.equal(b.Auth) && a.Era == b.Era && a.Transport == b.Transport && maps.Equal(a.Headers, b.Headers) &&
 		slices.Equal(a.Args, b.Args) && maps.Equal(a.Env, b.Env) && a.EnvFile == b.EnvFile && slices.Equal(a.Inherit, b.Inherit) &&
-		a.Roots == b.Roots && a.Directories == b.Directories && a.Share == b.Share && a.Local == b.Local &&
+		a.Roots == b.Roots && a.Directories == b.Directories && a.Share == b.Share && a.Local == b.Local && a.Sandbox.Equal(b.Sandbox) &&
 		a.StartTimeout == b.StartTimeout && a.CallTimeout == b.CallTimeout && a.IdleTimeout == b.IdleTimeout &&
 		a.StopTimeout == b.StopTimeout && a.FrameLimit == b.FrameLimit && a.IDLimit == b.IDLimit && a.Probe == b.Probe
 }
@@ -140,7 +143,7 @@ func (s Spec) Personal() bool { return s.LogsIn() && !s.Auth.Machine }
 func (s Spec) Program() launch.Program {
 	return launch.Program{
 		Command: s.Command, Args: s.Args, Env: s.Env, EnvFile: s.EnvFile, Inherit: s.Inherit, Cwd: s.Cwd, Rewrite: s.Roots.rewrite(),
-		Shared: s.Share != ShareSession, Local: s.Local, Directories: s.Directories,
+		Shared: s.Share != ShareSession, Local: s.Local, Directories: s.Directories, Sandbox: s.Sandbox,
 	}
 }
 

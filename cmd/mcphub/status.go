@@ -242,6 +242,7 @@ func (p page) details(c hub.ChildStatus) {
 		line("directory", "%s", printable.Escape(cmp.Or(c.Cwd, "-"), 500))
 		line("environment", "%s", printable.Escape(strings.Join(c.Environment, " "), 4000))
 		line("roots", "%s", printable.Escape(cmp.Or(strings.Join(c.RootsServed, " "), "-"), 2000))
+		line("kernel", "%s", kernelText(c.Kernel, c.Lacks))
 		line("share", "%s", printable.Escape(c.Share, 20))
 		line("era", "%s", printable.Escape(cmp.Or(c.Era, "-"), 20))
 		if c.Skipped > 0 {
@@ -260,6 +261,15 @@ func (p page) details(c hub.ChildStatus) {
 			fmt.Fprintf(p.w, "  | %s\n", printable.Escape(s, 300))
 		}
 	}
+}
+
+// kernelText says how far the kernel holds a server, and what is lacking.
+func kernelText(state string, lacks []string) string {
+	text := printable.Escape(cmp.Or(state, "off"), 20)
+	if len(lacks) > 0 {
+		text += ": " + printable.Escape(strings.Join(lacks, "; "), 2000)
+	}
+	return text
 }
 
 // nextStart says when a server that failed is started again, and what has to

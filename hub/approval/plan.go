@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"mcphub/children"
+	"mcphub/children/sandbox"
 	"mcphub/rootsmgr"
 	"mcphub/validate"
 )
@@ -79,7 +80,10 @@ type planner struct {
 
 // uselessFile says why a child could do nothing with a grant of a single file;
 // "" where it can.
-func uselessFile(spec *children.Spec, _ validate.Role) string {
+func uselessFile(spec *children.Spec, role validate.Role) string {
+	if spec.Sandbox.Mode != sandbox.Off && role != validate.RoleRead {
+		return fmt.Sprintf("the kernel holds the server %q, and to replace a file takes its directory", spec.Name)
+	}
 	if spec.TakesDirectories() {
 		return fmt.Sprintf("the server %q takes directories only", spec.Name)
 	}

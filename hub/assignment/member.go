@@ -99,7 +99,7 @@ func signal(c chan struct{}) {
 func (m *Member[S]) Moved(child string) bool { return m.assigned.Load().Moved(child) }
 
 // KeyFor names the instance that a session with these roots is served by. A child
-// that is to have both eras, by hub.json, is ssignaln to in that of the session.
+// that is to have both eras, by hub.json, is spoken to in that of the session.
 func (m *Member[S]) KeyFor(c *configuration.Child, roots []rootsmgr.Root) children.Key {
 	k := children.Key{Child: c.Spec.Name}
 	if c.Spec.Era == children.EraAuto && m.inlineFirst.Load() {

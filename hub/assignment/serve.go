@@ -3,6 +3,7 @@ package assignment
 import (
 	"context"
 	"mcphub/children"
+	"mcphub/children/sandbox"
 	"mcphub/hub/configuration"
 	"mcphub/rootsmgr"
 	"time"
@@ -75,7 +76,7 @@ func (m *Member[S]) serveAll() {
 	g := m.table.current.Followed()
 	for i := range g.Children {
 		if c := &g.Children[i]; c.Spec.Share == children.ShareAll {
-			m.serveChild(c, g.CommonRoots()[c.Spec.Name], true, false)
+			m.serveChild(c, g.CommonRoots()[c.Spec.Name], g.CommonBoundary(c), true, false)
 		}
 	}
 }
@@ -101,7 +102,12 @@ func (m *Member[S]) serve(g *configuration.Configuration, view rootsmgr.View, fi
 		if b, ok := m.fromCalls(c); ok {
 			its = b.View
 		}
-		m.serveChild(c, m.RootsFor(g, c, its), first, its.Assumed && c.Spec.Share != children.ShareAll)
+		roots := m.RootsFor(g, c, its)
+		if c.Spec.Share == children.ShareAll {
+			m.serveChild(c, roots, g.CommonBoundary(c), first, false)
+			continue
+		}
+		m.serveChild(c, roots, m.boundaryOf(g, c, its, roots), first, its.Assumed)
 	}
 	for name, at := range m.assigned.Load().All() {
 		if g.Child(name) == nil {
@@ -113,18 +119,19 @@ func (m *Member[S]) serve(g *configuration.Configuration, view rootsmgr.View, fi
 
 // serveChild gives a child new roots; where other roots mean another instance,
 // it moves the session there. assumed: the roots stand in for those to come.
-func (m *Member[S]) serveChild(c *configuration.Child, roots []rootsmgr.Root, first, assumed bool) {
+func (m *Member[S]) serveChild(c *configuration.Child, roots []rootsmgr.Root, boundary sandbox.Boundary, first, assumed bool) {
+	sup := m.table.Supervisor.Within(boundary)
 	k := m.KeyFor(c, roots)
 	at, assigned := m.assigned.Load().Of(k.Child)
 	if assumed {
-		m.attach(c, k, func() { m.table.Supervisor.Assume(k, roots) })
+		m.attach(c, k, func() { sup.Assume(k, roots) })
 		return
 	}
 	if first || !assigned || at.Key != k || at.Revision != c.Spec.Revision {
-		m.attach(c, k, func() { m.table.Supervisor.Ensure(k, roots) })
+		m.attach(c, k, func() { sup.Ensure(k, roots) })
 		return
 	}
-	m.table.Supervisor.SetRoots(k, roots)
+	sup.SetRoots(k, roots)
 }
 
 // attach moves the session to an instance: calls that look for it from now on go

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 
+	"mcphub/children/sandbox"
 	"mcphub/hub/approval"
 	"mcphub/hub/offering"
 	"mcphub/rootsmgr"
@@ -18,7 +19,8 @@ type Forecast struct {
 	Cwd      string   // of the child
 	Served   []string // the directories that it works with, as far as that is known
 	Approval approval.Explanation
-	Refusal  string // what the client would be told; "" where the call would be made
+	Kernel   sandbox.Report // what it holds of the child; the zero Report where that does not run
+	Refusal  string         // what the client would be told; "" where the call would be made
 }
 
 // Forecast judges a call of a tool as Call.run does, and does not make it. An error is
@@ -33,6 +35,9 @@ func (s *Session) Forecast(ctx context.Context, tool offering.Tool, args []byte)
 	defer j.lease.Release()
 	f := &Forecast{Tool: t.tool, Verdict: j.verdict, View: j.view, Approval: s.Approvals.Explain(c.approvalRequest(), j.forApproval())}
 	f.Cwd, f.Served = j.place()
+	if j.lease != nil {
+		f.Kernel = j.lease.Kernel()
+	}
 	switch j.verdict.Decision {
 	case validate.Allow:
 	case validate.Escalate:

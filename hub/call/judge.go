@@ -69,6 +69,10 @@ func (c *Call) try(ctx context.Context) (*attempt, error) {
 			return nil, err
 		}
 	}
+	held := heldToRoots(g.Child(child), from)
+	if held && c.nowait && !s.Instances.RootsAreCurrent() {
+		return nil, errWouldBlock
+	}
 	j := c.spare
 	if c.spare = nil; j == nil {
 		j = &attempt{}
@@ -84,6 +88,11 @@ func (c *Call) try(ctx context.Context) (*attempt, error) {
 	switch {
 	case !j.scan.NeedsBoundary():
 		wait = nil
+		if held && !c.nowait && !byRoots {
+			if _, err = from.Boundary(ctx, s.Roots.NewWait()); err != nil {
+				return nil, err
+			}
+		}
 	case byRoots:
 		j.view = view
 	default:
@@ -113,6 +122,9 @@ func (c *Call) try(ctx context.Context) (*attempt, error) {
 	if err = s.judge(ctx, wait, j); err == nil && j.lease.Key() != before {
 		t.anew() // asking again has moved the session to another instance
 		err = errRestless
+	}
+	if err == nil {
+		err = j.tooNarrow()
 	}
 	if err != nil {
 		j.lease.Release()
@@ -275,7 +287,7 @@ func (j *attempt) allowed() bool { return j.verdict.Decision == validate.Allow &
 
 // decision is an attempt as it is recorded.
 func (j *attempt) decision() record.Decision {
-	d := record.Decision{Verdict: j.verdict, View: &j.view, Declined: j.refusal != ""}
+	d := record.Decision{Verdict: j.verdict, View: &j.view, Declined: j.refusal != "", Kernel: kernelWord(j.lease)}
 	if j.approval != nil {
 		d.By = j.approval.By()
 	}

@@ -198,7 +198,7 @@ func (c *asyncCall) depart(m *jsonrpc.Message) {
 		return
 	}
 	a.held = jsonrpc.AppendAll(a.held[:0], params)
-	line := audit.Call{Request: m.ID, Form: c.tool.Plain(a.first.scan).Form, Arguments: m.Param("arguments")}
+	line := audit.Call{Request: m.ID, Form: c.tool.Plain(a.first.scan).Form(kernelWord(c.lease)), Arguments: m.Param("arguments")}
 	s.Records.Plain(line, c, batch, len(a.held))
 }
 

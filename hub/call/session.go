@@ -46,6 +46,9 @@ type Session struct {
 type Instances interface {
 	// ByRoots reports whether the roots of the session decide which process serves it.
 	ByRoots(child *configuration.Child) bool
+	// RootsAreCurrent reports whether the children have been given the roots that the
+	// client has announced last.
+	RootsAreCurrent() bool
 	// Ready is the right to call a child as a configuration describes it, where that
 	// takes no waiting; nil where it does.
 	Ready(by *configuration.Configuration, child string) *children.Lease

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"mcphub/children"
+	"mcphub/children/sandbox"
 	"mcphub/internal/audit"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/mirror"
@@ -94,13 +95,16 @@ func (t *Tool) Description() string {
 }
 
 // Plain is what all calls of a tool have in common in which there is nothing to
-// judge: the verdict, and the form of their audit line.
+// judge: the verdict, and the forms of their audit line.
 type Plain struct {
 	Verdict *validate.Verdict
-	Form    audit.Form
 
-	once sync.Once
+	once  sync.Once
+	forms map[string]audit.Form // by what the kernel holds; not changed once it is made
 }
+
+// Form is the form of the line of a call to a child that the kernel holds so far.
+func (p *Plain) Form(kernel string) audit.Form { return p.forms[kernel] }
 
 // Plain returns what holds for a call in which there is nothing to judge. The first
 // such call makes it, for all that follow. The tool must not be one of the hub's own.
@@ -108,7 +112,10 @@ func (t *Tool) Plain(scan *validate.Scan) *Plain {
 	p := t.plain
 	p.once.Do(func() {
 		p.Verdict = t.by.cfg.Checker.Judge(scan, validate.Where{}, rootsmgr.View{})
-		p.Form = audit.NewForm(&audit.Record{Child: p.Verdict.Child, Tool: p.Verdict.Tool, Decision: p.Verdict.Decision.String(), Rule: p.Verdict.Rule})
+		p.forms = map[string]audit.Form{}
+		for _, kernel := range []string{"", sandbox.None.String(), sandbox.Partial.String(), sandbox.Held.String()} {
+			p.forms[kernel] = audit.NewForm(&audit.Record{Child: p.Verdict.Child, Tool: p.Verdict.Tool, Decision: p.Verdict.Decision.String(), Rule: p.Verdict.Rule, Kernel: kernel})
+		}
 	})
 	return p
 }

@@ -24,12 +24,17 @@ func (c *Configuration) Beside(child string, grants []validate.Grant) []rootsmgr
 	return out
 }
 
+// commonSnapshot are the configured roots, as they are now.
+func (c *Configuration) commonSnapshot() *rootsmgr.Snapshot {
+	return c.Fallback.Snapshot(c.FS, 0, c.Checker.Places())
+}
+
 // readCommonRoots reads what the children are served that serve everybody: the
 // configured roots, which belong to no session, and the directories of the
 // policy. They are read once for a Configuration: no session has a say in when
 // a child that serves all of them is given others.
 func (c *Configuration) readCommonRoots() map[string][]rootsmgr.Root {
-	snap := c.Fallback.Snapshot(c.FS, 0, c.Checker.Places())
+	snap := c.commonSnapshot()
 	out := map[string][]rootsmgr.Root{}
 	for i := range c.Children {
 		child := &c.Children[i]

@@ -138,6 +138,7 @@ type Decision struct {
 	View     *rootsmgr.View // that it was decided by
 	Declined bool           // a person did not approve it, or was not asked
 	By       string         // who approved it; "" for nobody
+	Kernel   string         // how far the kernel holds the child
 }
 
 // Allowed reports whether the request may be sent.
@@ -169,7 +170,7 @@ func (r *Recorder) Decide(ctx context.Context, what Subject, d Decision) (audit.
 	}
 	rec := r.line(ctx, set, what)
 	rec.Decision, rec.Rule, rec.Rewritten = v.Decision.String(), v.Rule, len(v.Rewrites)
-	rec.Boundary = boundaryOf(v, d.View)
+	rec.Boundary, rec.Kernel = boundaryOf(v, d.View), d.Kernel
 	rec.Findings, rec.Unnamed = findingsOf(v, what.At)
 	switch {
 	case d.Allowed():

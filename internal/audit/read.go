@@ -27,6 +27,7 @@ type Event struct {
 	Tool       string             `json:"tool"`
 	Decision   string             `json:"decision"`
 	Rule       string             `json:"rule"`
+	Kernel     string             `json:"kernel"`
 	Code       string             `json:"code"`
 	By         string             `json:"by"`
 	Granted    []Granted          `json:"granted"`
@@ -60,6 +61,7 @@ type oneCall struct {
 	Tool      string             `json:"tool"`
 	Decision  string             `json:"decision"`
 	Rule      string             `json:"rule"`
+	Kernel    string             `json:"kernel"`
 	Arguments stdjson.RawMessage `json:"arguments"`
 }
 
@@ -105,7 +107,7 @@ func (e *Event) Each() []Event {
 		one.Calls, one.Call = nil, i+1
 		one.Request, one.Arguments = c.Request, c.Arguments
 		if e.Decision == "" { // otherwise all are calls of one tool
-			one.Child, one.Tool, one.Decision, one.Rule = c.Child, c.Tool, c.Decision, c.Rule
+			one.Child, one.Tool, one.Decision, one.Rule, one.Kernel = c.Child, c.Tool, c.Decision, c.Rule, c.Kernel
 		}
 		all[i] = one
 	}

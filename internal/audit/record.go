@@ -86,6 +86,7 @@ type Record struct {
 	Unnamed   int // findings beyond those
 	Boundary  Boundary
 	Rule      string // what decided
+	Kernel    string // how far the kernel holds the child: held, partial, none; "" where it is not to be confined
 	Decision  string // allow, deny, escalate; refuse: it could not be judged, or not be made
 	Code      string // why, where it was not let through
 	By        string // who approved it
@@ -96,14 +97,14 @@ type Record struct {
 }
 
 // A Form is the part that the lines of many records have in common, made once: Child,
-// Tool, Decision and Rule.
+// Tool, Decision, Rule and Kernel.
 type Form []byte
 
 // NewForm makes the Form of r.
 func NewForm(r *Record) Form { return Form(r.common(nil)) }
 
 func (r *Record) common(b line) line {
-	return b.text("child", r.Child).text("tool", r.Tool).text("decision", r.Decision).text("rule", r.Rule)
+	return b.text("child", r.Child).text("tool", r.Tool).text("decision", r.Decision).text("rule", r.Rule).text("kernel", r.Kernel)
 }
 
 // A Call is what differs between several records of a session that were decided at

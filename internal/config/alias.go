@@ -91,8 +91,18 @@ var lost = map[string]struct {
 	"alwaysAllow":                 {SeverityNote, "has no effect in a hub", "your client decides what it asks about"},
 	"trust":                       {SeverityNote, "has no effect in a hub", "your client decides what it asks about"},
 	"default_tools_approval_mode": {SeverityNote, "has no effect in a hub", "your client decides what it asks about"},
-	"sandbox":                     {SeverityWarning, "has no effect in a hub: the server runs without this sandbox", ""},
-	"sandboxEnabled":              {SeverityWarning, "has no effect in a hub: the server runs without this sandbox", ""},
+	"sandboxEnabled":              {SeverityWarning, otherSandbox, sandboxHint},
+}
+
+const (
+	otherSandbox = "has no effect in a hub: the server runs without this sandbox"
+	sandboxHint  = `write "sandbox": "required", and see docs/sandbox.md`
+)
+
+// isOtherSandbox reports the object of that name which VS Code has.
+func isOtherSandbox(m member) bool {
+	network := m.value.get("network")
+	return m.name == "sandbox" && (m.value.get("filesystem") != nil || network != nil && network.kind == '{')
 }
 
 func aliasOf(name string) *alias {
@@ -117,6 +127,10 @@ func (c *checker) normalise(at []string, raw *node) *node {
 		}
 		if m.name == "roots" && m.value.kind == '[' {
 			c.report(SeverityNote, under(at, m.name), m.off, "a list of roots has no effect in an entry", `roots come from the client; name others under "roots.fallback"`)
+			continue
+		}
+		if isOtherSandbox(m) {
+			c.report(SeverityWarning, under(at, m.name), m.off, otherSandbox, sandboxHint)
 			continue
 		}
 		out.members = append(out.members, member{m.name, m.off, opened(m.name, m.value)})

@@ -100,7 +100,7 @@ func TestAliases(t *testing.T) {
 		if len(problems) > 0 {
 			t.Errorf("%s: %v", r.theirs, problems)
 		}
-		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty(), cmpopts.IgnoreFields(Server{}, "Key")); diff != "" {
+		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty(), cmpopts.IgnoreFields(Server{}, "Key", "Sandbox")); diff != "" {
 			t.Errorf("%s (-want +got)\n%s", r.theirs, diff)
 		}
 		for _, a := range aliases {
@@ -208,7 +208,7 @@ func TestPastedFiles(t *testing.T) {
 				tc.want[i].Start, tc.want[i].Era = "lazy", "auto"
 				tc.want[i].Timeout = Timeout{Start: time.Minute, Call: 10 * time.Minute, Stop: 2500 * time.Millisecond}
 			}
-			if diff := cmp.Diff(tc.want, f.Servers, cmpopts.EquateEmpty(), cmpopts.IgnoreFields(Server{}, "Key")); diff != "" {
+			if diff := cmp.Diff(tc.want, f.Servers, cmpopts.EquateEmpty(), cmpopts.IgnoreFields(Server{}, "Key", "Sandbox")); diff != "" {
 				t.Error("(-want +got)", diff)
 			}
 		})

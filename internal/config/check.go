@@ -79,6 +79,8 @@ func (c *checker) value(at []string, n *node, s *spec) (any, bool) {
 		if n.kind == '"' {
 			return c.choice(at, n, s)
 		}
+	case kindPorts:
+		return c.ports(at, n, s)
 	default:
 		if n.kind == '0' || n.kind == '"' && s.kind != kindInt {
 			return c.quantity(at, n, s)
@@ -133,6 +135,8 @@ func (s *spec) want() string {
 		return `a duration such as "10s"`
 	case kindSize:
 		return `a size such as "64MiB", or a number of bytes`
+	case kindPorts:
+		return oneOf(s.choices) + ", or a list of TCP ports"
 	}
 	return oneOf(s.values())
 }
@@ -357,6 +361,22 @@ func (c *checker) choice(at []string, n *node, s *spec) (any, bool) {
 		return n.text == "allow", true
 	}
 	return n.text, true
+}
+
+// ports checks a word or a list of ports.
+func (c *checker) ports(at []string, n *node, s *spec) (any, bool) {
+	switch n.kind {
+	case '"':
+		v, ok := c.choice(at, n, s)
+		return map[string]any{"word": v}, ok
+	case '[':
+		v, ok := c.list(at, n, s)
+		if ports, _ := v.([]any); ok && len(ports) != len(n.elems) { // the others were reported
+			return nil, false
+		}
+		return map[string]any{"word": "", "ports": v}, ok
+	}
+	return c.wrong(at, n, s)
 }
 
 func (c *checker) quantity(at []string, n *node, s *spec) (any, bool) {

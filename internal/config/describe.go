@@ -67,6 +67,8 @@ func (s *spec) describe() string {
 		return "duration"
 	case kindSize:
 		return "size"
+	case kindPorts:
+		return oneOf(s.choices) + ", or list of " + s.elem.describe()
 	}
 	return oneOf(s.values())
 }

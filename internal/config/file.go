@@ -81,8 +81,32 @@ type Server struct {
 	Start    string   `koanf:"start"` // lazy or eager
 	Era      string   `koanf:"era"`   // auto, legacy or modern
 	Timeout  Timeout  `koanf:"timeout"`
+	Sandbox  Sandbox  `koanf:"sandbox"`
 	Disabled bool     `koanf:"disabled"`
 	Err      *Problem `koanf:"-"` // why it must not be started; the first of its errors
+}
+
+// Values of Sandbox.Mode.
+const (
+	SandboxOff      = "off"
+	SandboxAuto     = "auto"
+	SandboxRequired = "required"
+)
+
+// Sandbox says what the kernel holds a server's process to.
+type Sandbox struct {
+	Mode    string   `koanf:"mode"` // a Sandbox constant
+	Read    []string `koanf:"read"`
+	Write   []string `koanf:"write"`
+	Network Network  `koanf:"network"`
+	Sockets string   `koanf:"sockets"` // on or off
+	Widen   string   `koanf:"widen"`   // restart or refuse
+}
+
+// Network is a word, or some ports.
+type Network struct {
+	Word  string `koanf:"word"`  // on or off; "" with Ports
+	Ports []int  `koanf:"ports"` // of TCP
 }
 
 // Process says how to start a child. In Args, Env and Cwd the placeholders

@@ -146,6 +146,8 @@ func schemaFor(s *spec) map[string]any {
 		return map[string]any{"type": []string{"string", "number"}, "description": about}
 	case kindSize:
 		return map[string]any{"type": []string{"string", "number"}}
+	case kindPorts:
+		return map[string]any{"anyOf": []any{map[string]any{"enum": s.choices}, map[string]any{"type": "array", "items": schemaFor(s.elem), "minItems": s.min}}}
 	}
 	return map[string]any{"enum": s.values()}
 }

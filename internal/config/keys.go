@@ -21,14 +21,15 @@ const (
 	kindSize                     // "64MiB" or bytes; becomes int64
 	kindChoice                   // one of a few strings
 	kindAllow                    // "allow" or "deny"; becomes bool
+	kindPorts                    // one of a few strings, or a list of TCP ports; becomes Network
 )
 
 // spec describes one value. Which fields mean anything depends on kind.
 type spec struct {
 	kind    kind
 	keys    []key               // object
-	elem    *spec               // map, list
-	choices []string            // choice
+	elem    *spec               // map, list, ports
+	choices []string            // choice, ports
 	min     int64               // int; duration in ns; size in bytes; list: number of elements
 	max     int64               // the same; 0 = none
 	valid   func(string) string // string: what is wrong with it, or ""
@@ -190,6 +191,14 @@ var entryTable = object(
 		{name: "call", def: `"10m"`, spec: span(time.Millisecond, day), text: "One call. Progress starts it again, and it stands still while the server asks the client something."},
 		{name: "idle", note: "never for a session's own process, 15m for shared ones and over HTTP", spec: span(0, 365*day), text: "Stop it after so long without a call; `0`: never."},
 		{name: "stop", def: `"2500ms"`, spec: span(time.Millisecond, time.Hour), text: "The whole way from closing its input to killing it."},
+	}}},
+	key{name: "sandbox", guard: true, text: "What the kernel holds its process to; see [sandbox.md](sandbox.md). A plain string is short for `mode`.", spec: &spec{kind: kindObject, closed: true, short: "mode", keys: []key{
+		{name: "mode", guard: true, def: `"off"`, spec: choice(SandboxOff, SandboxAuto, SandboxRequired), text: "`auto`: as far as the system can, and what it cannot is said. `required`: it does not start where the system cannot. `off`: it opens what its user may."},
+		{name: "read", guard: true, spec: listOf(place()), text: "Paths that it may read beside the boundary; relative ones start at the folder of this file."},
+		{name: "write", guard: true, spec: listOf(place()), text: "Paths that it may read and write beside the boundary."},
+		{name: "network", guard: true, def: `"on"`, spec: &spec{kind: kindPorts, choices: []string{"on", "off"}, elem: whole(1, 65535), min: 1}, text: "`off`, or the TCP ports that it may use; UDP is not held to ports."},
+		{name: "sockets", guard: true, def: `"off"`, spec: choice("on", "off"), text: "Unix sockets. `on`: it can reach D-Bus, docker and ssh-agent, and through them everything."},
+		{name: "widen", def: `"restart"`, spec: choice("restart", "refuse"), text: "What happens when the boundary becomes wider: a running process can only be held to less, so it is started anew, or stays as it is."},
 	}}},
 	key{name: "disabled", guard: true, def: `false`, spec: flagSpec, text: "Leave it out."},
 )

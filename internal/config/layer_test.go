@@ -58,6 +58,8 @@ func samples(t *testing.T, s *spec) (a, b any) {
 	case kindChoice, kindAllow:
 		v := s.values()
 		return v[0], v[1]
+	case kindPorts:
+		return s.choices[1], []any{443}
 	case kindInt:
 		return s.min + 1, s.min + 2
 	case kindDuration:

@@ -33,20 +33,22 @@ func must(t *testing.T, text string, env map[string]string) *File {
 func TestEveryKeyIsRead(t *testing.T) {
 	f := must(t, everyKey, map[string]string{"GITHUB_TOKEN": "s3cret"})
 	usual := Timeout{Start: time.Minute, Call: 10 * time.Minute, Stop: 2500 * time.Millisecond}
+	free := Sandbox{Mode: "off", Network: Network{Word: "on"}, Sockets: "off", Widen: "restart"}
 	want := &File{
 		Path: "hub.json",
 		Servers: []Server{
-			{Name: "files", Builtin: "files", Start: "lazy", Era: "auto", Timeout: usual},
+			{Name: "files", Builtin: "files", Start: "lazy", Era: "auto", Timeout: usual, Sandbox: free},
 			{Name: "filesystem", Process: Process{Command: "npx", Args: []string{"-y", "@modelcontextprotocol/server-filesystem"}},
-				Roots: "args", Start: "lazy", Era: "auto", Timeout: usual},
+				Roots: "args", Start: "lazy", Era: "auto", Timeout: usual, Sandbox: free},
 			{Name: "git.hub", Remote: Remote{URL: "https://example.com/mcp", Headers: map[string]string{"Authorization": "Bearer s3cret"}},
-				Type: "http", Paths: Paths{Mode: "declared"}, Start: "lazy", Era: "auto", Timeout: usual},
+				Type: "http", Paths: Paths{Mode: "declared"}, Start: "lazy", Era: "auto", Timeout: usual, Sandbox: free},
 			{Name: "git", Process: Process{Command: "uvx", Args: []string{"mcp-server-git"}, Cwd: "${root}",
 				Env: map[string]string{"LANG": "C.UTF-8", "a.b": "1"}, EnvFile: ".env", Inherit: []string{"GIT_SSH_COMMAND"}, Local: true},
 				Paths: Paths{Mode: "strict", Args: map[string]map[string]ArgRule{
 					"git_add": {"/files/*": {"write", "/repo_path"}}, "git_diff": {"/target": {Role: "none"}}}},
 				Prefix: ptr(""), Tools: Tools{Include: []string{"*"}, Exclude: []string{"git_reset"}},
 				Share: "roots", Start: "eager", Era: "legacy", Disabled: true,
+				Sandbox: Sandbox{"required", []string{"~/a"}, []string{"b"}, Network{Ports: []int{443, 80}}, "on", "refuse"},
 				Timeout: Timeout{30 * time.Second, 90 * time.Second, ptr(time.Duration(0)), time.Second}},
 		},
 		Names:   Names{"--", 40},
@@ -102,7 +104,8 @@ func TestDefaults(t *testing.T) {
 	f := Default()
 	want := &File{
 		Servers: []Server{{Name: "files", Builtin: "files", Start: "lazy", Era: "auto",
-			Timeout: Timeout{Start: time.Minute, Call: 10 * time.Minute, Stop: 2500 * time.Millisecond}}},
+			Timeout: Timeout{Start: time.Minute, Call: 10 * time.Minute, Stop: 2500 * time.Millisecond},
+			Sandbox: Sandbox{Mode: "off", Network: Network{Word: "on"}, Sockets: "off", Widen: "restart"}}},
 		Names: Names{"__", 50}, Expose: Expose{"direct", 20000}, Secrets: Secrets{Store: "keyring"},
 		Roots:    Roots{Timeout: 10 * time.Second, Debounce: 250 * time.Millisecond, Stale: 10 * time.Minute, When: When{Unsupported: true}},
 		Approval: Approval{2 * time.Minute, "off"},

@@ -188,6 +188,13 @@ func (c *checker) fits(at []string, s *Server, n *node, kind string) {
 			c.fail(under(at, "url"), n.get("url").off, "the text "+bad, `want "https://HOST/PATH"`)
 		}
 	}
+	if v := n.get("sandbox"); v != nil && kind == "url" && s.Sandbox.Mode != SandboxOff {
+		sev := SeverityWarning
+		if s.Sandbox.Mode == SandboxRequired {
+			sev = SeverityError
+		}
+		c.report(sev, under(at, "sandbox"), v.off, `has no effect with "url": the server runs elsewhere, and nothing here holds it`, "leave it out")
+	}
 	for _, k := range useless {
 		if v := n.get(k); v != nil && len(v.members)+len(v.elems)+len(v.text) > 0 && v.kind != 'f' {
 			c.report(SeverityWarning, under(at, k), v.off, fmt.Sprintf("has no effect with %q", kind), "leave it out")

@@ -17,6 +17,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"mcphub/children"
+	"mcphub/children/sandbox"
 	"mcphub/hub"
 	"mcphub/internal/config"
 	"mcphub/internal/reference"
@@ -75,6 +76,7 @@ func (l *linter) entry(c *hub.Child) {
 	if doubt := c.Spec.Doubt(); doubt != "" {
 		l.report(config.SeverityWarning, reference.Show(doubt), "", "mcpServers", name, "command")
 	}
+	l.sandbox(c)
 	for k, patterns := range [][]string{c.Include, c.Exclude, c.Always} {
 		key := []string{"include", "exclude", "always"}[k]
 		for i, pattern := range patterns {
@@ -84,6 +86,33 @@ func (l *linter) entry(c *hub.Child) {
 	if s := l.file.Server(name); s != nil {
 		for tool := range s.Paths.Args {
 			l.known([]string{name}, tool, "mcpServers", name, "paths", "args", tool)
+		}
+	}
+}
+
+// sandbox finds what a server asks of the kernel that this system cannot hold, and
+// paths of it that are not there.
+func (l *linter) sandbox(c *hub.Child) {
+	set, name := c.Spec.Sandbox, c.Spec.Name
+	if set.Mode == sandbox.Off {
+		return
+	}
+	lacks, serious := sandbox.System().Lacks(&sandbox.Profile{Network: set.Network, Sockets: set.Sockets})
+	if c.Spec.Program().Containers() {
+		lacks, serious = append(lacks, "a container is started by another process, which no sandbox of this one holds"), true
+	}
+	sev := config.SeverityNote
+	if serious && set.Mode == sandbox.Required {
+		sev = config.SeverityError
+	}
+	if len(lacks) > 0 {
+		l.report(sev, strings.Join(lacks, "; "), "", "mcpServers", name, "sandbox")
+	}
+	for key, paths := range [][]string{set.Read, set.Write} {
+		for i, path := range paths {
+			if _, err := os.Stat(path); err != nil {
+				l.report(config.SeverityWarning, "there is no "+path, "", "mcpServers", name, "sandbox", []string{"read", "write"}[key], strconv.Itoa(i))
+			}
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"mcphub/children"
 	"mcphub/children/launch"
+	"mcphub/children/sandbox"
 	"mcphub/hub"
 	"mcphub/internal/config"
 	"mcphub/internal/exit"
@@ -95,19 +96,44 @@ func addServer(cfg *hub.Config, file *config.File, s *config.Server) error {
 	case spec.Share != children.ShareSession:
 		spec.IdleTimeout = sharedIdle
 	}
+	spec.Sandbox = sandboxSettings(file, s, cfg.Home)
 	spec.Probe = validate.RootsProbe(s.Command, s.Args)
 	cfg.Children = append(cfg.Children, hub.Child{Spec: spec, Prefix: prefix, Include: s.Tools.Include, Exclude: s.Tools.Exclude, Always: s.Tools.Always})
 	return nil
+}
+
+// sandboxSettings are what the kernel is to hold a server to; nothing where it runs
+// elsewhere.
+func sandboxSettings(file *config.File, s *config.Server, home string) sandbox.Settings {
+	from := &s.Sandbox
+	out := sandbox.Settings{
+		Mode: sandboxModes[from.Mode], Sockets: from.Sockets == "on", Refuse: from.Widen == "refuse",
+		Network: sandbox.Network{On: from.Network.Word == "on"},
+	}
+	if out.Mode == sandbox.Off || s.URL != "" {
+		return sandbox.Settings{}
+	}
+	for _, port := range slices.Sorted(slices.Values(from.Network.Ports)) {
+		out.Network.Ports = append(out.Network.Ports, uint16(port))
+	}
+	for _, path := range from.Read {
+		out.Read = append(out.Read, fromFile(file, path, home, false))
+	}
+	for _, path := range from.Write {
+		out.Write = append(out.Write, fromFile(file, path, home, false))
+	}
+	return out
 }
 
 // sharedIdle is how long a shared server may be idle unless hub.json says
 // otherwise; a session's own is never stopped, its state is the user's.
 const sharedIdle = 15 * time.Minute
 
-// rootsModes, shares, starts and eras translate hub.json's words; config has refused others.
+// rootsModes, shares, starts, sandboxModes and eras translate hub.json's words; config has refused others.
 var (
-	rootsModes = map[string]children.RootsMode{"args": children.RootsArgs, "list": children.RootsList, "none": children.RootsNone}
-	shares     = map[string]children.Share{"roots": children.ShareRoots, "all": children.ShareAll}
-	starts     = map[string]children.StartMode{"eager": children.StartEager}
-	eras       = map[string]children.Era{"legacy": children.EraLegacy, "modern": children.EraModern}
+	rootsModes   = map[string]children.RootsMode{"args": children.RootsArgs, "list": children.RootsList, "none": children.RootsNone}
+	shares       = map[string]children.Share{"roots": children.ShareRoots, "all": children.ShareAll}
+	starts       = map[string]children.StartMode{"eager": children.StartEager}
+	sandboxModes = map[string]sandbox.Mode{config.SandboxAuto: sandbox.Auto, config.SandboxRequired: sandbox.Required}
+	eras         = map[string]children.Era{"legacy": children.EraLegacy, "modern": children.EraModern}
 )

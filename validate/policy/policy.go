@@ -260,6 +260,7 @@ const sandboxName = "sandbox"
 // Directory is one that a child is served beside the roots of the client.
 type Directory struct {
 	Path, Name string
+	Roles      RoleSet // for which it is opened
 }
 
 // grantName is what a directory is called that a human has opened.
@@ -271,34 +272,69 @@ const grantName = "escalation-approved"
 // for the sandbox, and not yet held to any ceiling: see rootsmgr.Snapshot.With.
 func (p *Compiled) Directories(child string, grants []Grant) []Directory {
 	var list []Directory
-	add := func(path, name string) {
-		if !slices.ContainsFunc(list, func(d Directory) bool { return d.Path == path }) {
-			list = append(list, Directory{path, name})
+	add := func(path, name string, roles RoleSet) {
+		if i := slices.IndexFunc(list, func(d Directory) bool { return d.Path == path }); i >= 0 {
+			list[i].Roles |= roles
+			return
 		}
+		list = append(list, Directory{path, name, roles})
 	}
-	granted := func(dir string) bool {
-		return slices.ContainsFunc(grants, func(g Grant) bool { return !g.File && g.Roles != 0 && p.m.Holds(g.Path, dir) })
+	granted := func(dir string) (roles RoleSet) {
+		for _, g := range grants {
+			if !g.File && p.m.Holds(g.Path, dir) {
+				roles |= g.Roles
+			}
+		}
+		return roles
 	}
 	if p != nil {
 		if p.sandbox != nil {
-			add(p.sandbox.path, sandboxName)
+			add(p.sandbox.path, sandboxName, AnyRole)
 		}
 		for i := range p.rules {
 			r := &p.rules[i]
 			if r.area < 0 || !matchesName(r.Servers, child) {
 				continue
 			}
-			if r.Then == Allow || r.Then == Escalate && (r.Serve || granted(r.dir.Path)) {
-				add(r.dir.Path, r.Name)
+			if r.Then == Allow || r.Then == Escalate && r.Serve {
+				add(r.dir.Path, r.Name, r.roles)
+			} else if roles := granted(r.dir.Path); r.Then == Escalate && roles != 0 {
+				add(r.dir.Path, r.Name, roles)
 			}
 		}
 	}
 	for _, g := range grants {
 		if !g.File && g.Roles != 0 {
-			add(g.Path, grantName)
+			add(g.Path, grantName, g.Roles)
 		}
 	}
 	return list
+}
+
+// Denied are the directories that a rule denies one child something in.
+func (p *Compiled) Denied(child string) (list []string) {
+	if p == nil {
+		return nil
+	}
+	for i := range p.rules {
+		if r := &p.rules[i]; r.Then == Deny && r.area >= 0 && matchesName(r.Servers, child) && !slices.Contains(list, r.dir.Path) {
+			list = append(list, r.dir.Path)
+		}
+	}
+	return list
+}
+
+// Unlimited is the name of a rule that allows one child paths anywhere, "" for none.
+func (p *Compiled) Unlimited(child string) string {
+	if p == nil {
+		return ""
+	}
+	for i := range p.rules {
+		if r := &p.rules[i]; r.Then == Allow && r.area < 0 && matchesName(r.Servers, child) {
+			return r.Name
+		}
+	}
+	return ""
 }
 
 // RuleInfo is one rule as it is shown to people.

@@ -1,0 +1,117 @@
+package children
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"mcphub/children/launch"
+	"mcphub/children/sandbox"
+	"mcphub/rootsmgr"
+)
+
+// Within is the Supervisor for whoever has this boundary: what it says of roots says
+// with them what the kernel is to hold a confined instance to.
+func (s *Supervisor) Within(b sandbox.Boundary) Bounded { return Bounded{s, b} }
+
+// Bounded is a Supervisor and a boundary.
+type Bounded struct {
+	s        *Supervisor
+	boundary sandbox.Boundary
+}
+
+// Ensure is that of the Supervisor.
+func (b Bounded) Ensure(k Key, roots []rootsmgr.Root) {
+	if c := b.s.instance(k); c != nil {
+		c.setRoots(roots, b.boundary, true)
+	}
+}
+
+// Assume is that of the Supervisor.
+func (b Bounded) Assume(k Key, roots []rootsmgr.Root) {
+	if c := b.s.instance(k); c != nil {
+		c.assume(roots, b.boundary)
+	}
+}
+
+// SetRoots is that of the Supervisor.
+func (b Bounded) SetRoots(k Key, roots []rootsmgr.Root) {
+	if c := b.s.child(k); c != nil {
+		c.setRoots(roots, b.boundary, false)
+	}
+}
+
+// plan computes how the instance starts with what is wanted.
+func (c *child) plan(w want, m launch.Machine) (launch.Launch, error) {
+	return c.spec.Plan(w.Roots, m.Within(w.boundary))
+}
+
+// makePrivate makes the folders of a confined child's own: one for this run, which is
+// removed when that is over, and one for what it keeps.
+func (c *child) makePrivate() (remove func()) {
+	c.machine = c.machine.WithPrivate("", "")
+	if c.spec.Sandbox.Mode == sandbox.Off || c.spec.URL != "" {
+		return func() {}
+	}
+	temp, err := launch.PrivateTemp()
+	if err != nil {
+		c.log.Warn().Err(err).Msg("a confined child has no temporary folder")
+	}
+	c.machine = c.machine.WithPrivate(temp, c.keptFolder())
+	return func() {
+		if temp == "" {
+			return
+		}
+		if err := os.RemoveAll(temp); err != nil {
+			c.log.Warn().Err(err).Msg("the temporary folder of a confined child could not be removed")
+		}
+	}
+}
+
+// keptFolder makes the folder in which a confined child keeps what is costly to make
+// again. It belongs to the entry: another one of the same name has another; "" where
+// there is none.
+func (c *child) keptFolder() string {
+	base := c.common.machine.CacheFolder()
+	if base == "" {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(strings.Join(c.spec.Entry(), "\x00")))
+	dir := filepath.Join(base, "children", hex.EncodeToString(sum[:8]))
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		c.log.Warn().Err(err).Msg("a confined child has no folder to keep things in")
+		return ""
+	}
+	return launch.RealPath(dir)
+}
+
+// tellLacks says once what the kernel does not hold of a child that it should.
+func (c *child) tellLacks(l launch.Launch) {
+	if l.Sandbox == nil || slices.Equal(c.past.lacks, l.Sandbox.Report.Lacks) {
+		return
+	}
+	c.past.lacks = l.Sandbox.Report.Lacks
+	if len(c.past.lacks) > 0 {
+		c.log.Warn().Stringer("kernel", l.Sandbox.Report.State).Strs("lacks", c.past.lacks).Msg("the kernel does not hold all of the boundary of this server")
+	}
+}
+
+// newRules reports that the kernel is to hold a run otherwise than it does. What can
+// be planned no more is not what runs. beyond: the run stays, although it may open
+// less than it should, because its entry says so.
+func (c *child) newRules(was *launch.Confinement, next launch.Launch, err error) (replace, beyond bool) {
+	switch {
+	case c.spec.Sandbox.Mode == sandbox.Off:
+		return false, false
+	case err != nil:
+		return true, false
+	case was.Same(next.Sandbox):
+		return false, false
+	case c.spec.Sandbox.Refuse && was.Profile != nil && next.Sandbox.Profile != nil && next.Sandbox.Profile.Covers(was.Profile):
+		return false, true
+	}
+	return true, false
+}

@@ -1,0 +1,337 @@
+package launch
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"mcphub/children/sandbox"
+)
+
+// A Confinement is how the kernel holds one run of a child.
+type Confinement struct {
+	Profile *sandbox.Profile // nil: it is not confined
+	Kernel  sandbox.Kernel   // that Profile is for
+	Report  sandbox.Report
+	Temp    string // the child's own temporary folder; "": it has the system's
+}
+
+// Same reports whether two Confinements hold a child alike.
+func (c *Confinement) Same(o *Confinement) bool {
+	if c == nil || o == nil {
+		return c == o
+	}
+	return c.Profile.Equal(o.Profile) && c.Temp == o.Temp
+}
+
+// Within is the machine with the boundary of whom the child serves.
+func (h Machine) Within(b sandbox.Boundary) Machine {
+	h.boundary = b
+	return h
+}
+
+// WithPrivate is the machine with folders of the child's own, for what it keeps for a
+// run and for longer.
+func (h Machine) WithPrivate(temp, cache string) Machine {
+	h.temp, h.cache = temp, cache
+	return h
+}
+
+// WithKernel is the machine with another kernel.
+func (h Machine) WithKernel(k sandbox.Kernel) Machine {
+	h.kernel = func() sandbox.Kernel { return k }
+	return h
+}
+
+// confine says how the kernel is to hold what l starts, and gives the child folders of
+// its own in place of the user's. It is nil where the entry wants none of that. The
+// error is that of one that must be confined and cannot.
+func confine(prog Program, env *environment, l *Launch, h Machine) (*Confinement, error) {
+	s := prog.Sandbox
+	if s.Mode == sandbox.Off {
+		return nil, nil
+	}
+	c := &Confinement{Kernel: h.kernel(), Report: sandbox.Report{Mode: s.Mode}}
+	p := &sandbox.Profile{Network: s.Network, Sockets: s.Sockets}
+	var serious []string
+	switch {
+	case prog.Containers():
+		serious = append(serious, "a container is started by another process, which no sandbox of this one holds")
+	case h.boundary.Open != "":
+		serious, p.Unbounded = append(serious, "files are not confined: "+h.boundary.Open), true
+	default:
+		var own []sandbox.Rule
+		if c.Kernel.ABI > 0 {
+			own, c.Temp = privateFolders(prog, env, h), h.temp
+		}
+		p.Rules, serious = rules(prog, env, l, own, h)
+	}
+	lacks, missing := c.Kernel.Lacks(p)
+	c.Report.Lacks = append(serious, lacks...)
+	if s.Mode == sandbox.Required && (missing || len(serious) > 0) {
+		return nil, fmt.Errorf("its sandbox is \"required\", and the kernel cannot hold it: %s", c.Report.Text()[len("none: "):])
+	}
+	if prog.Containers() || c.Kernel.ABI == 0 {
+		return c, nil
+	}
+	c.Profile = p
+	switch {
+	case p.Unbounded:
+	case len(c.Report.Lacks) > 0:
+		c.Report.State = sandbox.Partial
+	default:
+		c.Report.State = sandbox.Held
+	}
+	return c, nil
+}
+
+// Containers reports a client of containers: what it runs is no descendant of it.
+func (prog Program) Containers() bool {
+	command, args := prog.Command, prog.Args
+	for at := unwrap(command, args); at > 0; at = unwrap(command, args) {
+		command, args = args[at-1], args[at:]
+	}
+	name, _, _ := launcherOf(command)
+	return name == "docker"
+}
+
+// privateFolders puts the child's own folders into its environment, where there are
+// any and its entry does not say otherwise.
+func privateFolders(prog Program, env *environment, h Machine) (rules []sandbox.Rule) {
+	set := func(name, value string) {
+		if _, said := prog.Env[name]; !said {
+			env.set(name, value)
+		}
+	}
+	const all = sandbox.Read | sandbox.Write | sandbox.Execute
+	if h.temp != "" {
+		rules = append(rules, sandbox.Rule{Path: h.temp, Access: all})
+		set("TMPDIR", h.temp)
+	}
+	if h.cache != "" {
+		rules = append(rules, sandbox.Rule{Path: h.cache, Access: all})
+		set("XDG_CACHE_HOME", h.cache)
+		set("npm_config_cache", filepath.Join(h.cache, "npm"))
+	}
+	return rules
+}
+
+// rules are all that the child may open. conflicts says what cannot be held so.
+func rules(prog Program, env *environment, l *Launch, own []sandbox.Rule, h Machine) (all []sandbox.Rule, conflicts []string) {
+	const whole = sandbox.Read | sandbox.Write | sandbox.Execute
+	withheld := func(key, path string) bool {
+		kept := h.boundary.Keeps(path) || h.boundary.Keeps(RealPath(path))
+		if kept {
+			conflicts = append(conflicts, fmt.Sprintf("sandbox.%s: %s is withheld by the policy, or is the hub's own", key, path))
+		}
+		return kept
+	}
+	h.boundary.Areas = slices.Clip(h.boundary.Areas)
+	for _, path := range prog.Sandbox.Write {
+		if !withheld("write", path) {
+			h.boundary.Areas = append(h.boundary.Areas, sandbox.Rule{Path: RealPath(path), Access: whole})
+		}
+	}
+	b := h.boundary
+	all = slices.Concat(b.Areas, own)
+	if l.Enter != "" || l.Dir == h.scratch { // what launchers start in and with
+		all = append(all, sandbox.Rule{Path: RealPath(h.scratch), Access: sandbox.Read})
+		if h.shell != "" {
+			all = append(all, sandbox.Rule{Path: RealPath(h.shell), Access: sandbox.Read | sandbox.Execute})
+		}
+	}
+	add := func(path string, a sandbox.Access) {
+		real, err := filepath.EvalSymlinks(path)
+		if err == nil && b.Leads(path, real) && !b.Keeps(path) && !b.Keeps(real) {
+			all = append(all, sandbox.Rule{Path: real, Access: a})
+		}
+	}
+	for _, need := range sandbox.Base() {
+		for _, path := range need.Paths {
+			if below, home := strings.CutPrefix(path, "~/"); home {
+				if path = filepath.Join(h.home, below); h.home == "" {
+					continue
+				}
+			}
+			add(path, need.Access)
+		}
+	}
+	for _, file := range programs(prog, env, l, h) {
+		if b.Writable(file) { // children could put there what makes more of it
+			add(file, sandbox.Read|sandbox.Execute)
+			continue
+		}
+		for _, path := range h.installation(file) {
+			add(path, sandbox.Read|sandbox.Execute)
+		}
+	}
+	for _, path := range prog.Sandbox.Read {
+		if !withheld("read", path) {
+			add(path, sandbox.Read|sandbox.Execute)
+		}
+	}
+	all = sandbox.Sorted(all)
+	for _, c := range b.Conflicts(all) {
+		conflicts = append(conflicts, c.String())
+	}
+	return all, conflicts
+}
+
+// programs are the files that the child is made of: its program, what wraps it, its
+// script, and the interpreters that these name.
+func programs(prog Program, env *environment, l *Launch, h Machine) (files []string) {
+	add := func(path string) {
+		if path != "" && !slices.Contains(files, path) {
+			files = append(files, path)
+		}
+	}
+	lookUp := func(name string) string {
+		list, _ := env.get("PATH")
+		for _, dir := range filepath.SplitList(list) {
+			if found := filepath.Join(dir, name); filepath.IsAbs(dir) && h.isProg(found) {
+				return found
+			}
+		}
+		return ""
+	}
+	add(l.Command)
+	at := programAt(prog.Command, l.Args)
+	for i := 0; i <= at && i < len(l.Args); i++ {
+		switch word := l.Args[i]; {
+		case filepath.IsAbs(word):
+			add(word)
+		case strings.HasPrefix(word, "-"):
+		case i == at && filepath.Base(word) != word:
+			add(filepath.Join(l.Dir, word))
+		default:
+			if i == at && isFile(filepath.Join(l.Dir, word)) && prog.Cwd != "" {
+				add(filepath.Join(l.Dir, word))
+			}
+			add(lookUp(word))
+		}
+	}
+	for i := 0; i < len(files) && i < 32; i++ {
+		planted := h.boundary.Writable(files[i]) // by a child, perhaps
+		for _, word := range interpreter(files[i]) {
+			switch {
+			case !filepath.IsAbs(word):
+				add(lookUp(word))
+			case !planted || lookUp(filepath.Base(word)) == word:
+				add(word)
+			}
+		}
+		if !planted {
+			add(linkTarget(files[i]))
+		}
+	}
+	return files
+}
+
+// linkTarget is where a link leads to in one step; "" for what is none.
+func linkTarget(path string) string {
+	to, err := os.Readlink(path)
+	switch {
+	case err != nil:
+		return ""
+	case filepath.IsAbs(to):
+		return filepath.Clean(to)
+	}
+	return filepath.Join(filepath.Dir(path), to)
+}
+
+// interpreter are the words of the first line of a script: #! and what follows.
+func interpreter(path string) []string {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = f.Close() }()
+	line, _ := bufio.NewReaderSize(f, 256).ReadSlice('\n')
+	words, ok := strings.CutPrefix(string(line), "#!")
+	if !ok {
+		return nil
+	}
+	return slices.DeleteFunc(strings.Fields(words), func(w string) bool {
+		return strings.HasPrefix(w, "-") || strings.Contains(w, "=")
+	})
+}
+
+func isFile(path string) bool {
+	fi, err := os.Stat(path)
+	return err == nil && fi.Mode().IsRegular()
+}
+
+// packageFiles are those by which the top folder of a package is told.
+var packageFiles = []string{"package.json", "node_modules", "pyvenv.cfg", "pyproject.toml", "setup.py", "deno.json", "Cargo.toml", "go.mod", "Gemfile", "composer.json"}
+
+// keptByUsers are folders of the home folder that hold more than one installation, or
+// what is secret: what lies there is opened no wider than its own folder.
+var keptByUsers = []string{".local", ".config", ".cache", ".cargo", ".docker", ".ssh", ".gnupg", ".aws", ".kube", ".mozilla", ".password-store"}
+
+// installation is what must be open for a file of a program to run: the top folder of
+// its installation, or the file alone where none can be told. Links on the way are the
+// caller's.
+func (h Machine) installation(file string) []string {
+	out := []string{file}
+	for _, path := range []string{file, h.real(file)} {
+		if top := h.topOf(path); top != "" && !slices.Contains(out, top) {
+			out = append(out, top)
+		}
+	}
+	return out
+}
+
+func (h Machine) topOf(path string) string {
+	if before, _, ok := strings.Cut(path, "/node_modules/"); ok && h.narrow(before) {
+		return before + "/node_modules"
+	}
+	if rel, err := filepath.Rel(h.home, path); err == nil && h.home != "" && filepath.IsLocal(rel) {
+		parts := strings.Split(rel, string(filepath.Separator))
+		if len(parts) > 1 && strings.HasPrefix(parts[0], ".") && !slices.Contains(keptByUsers, parts[0]) {
+			return filepath.Join(h.home, parts[0])
+		}
+		if len(parts) > 3 && parts[0] == ".local" && parts[1] == "share" {
+			return filepath.Join(h.home, parts[0], parts[1], parts[2])
+		}
+	}
+	dir := filepath.Dir(path)
+	for at := dir; h.narrow(at); at = filepath.Dir(at) {
+		for _, name := range packageFiles {
+			if _, err := os.Lstat(filepath.Join(at, name)); err == nil {
+				return at
+			}
+		}
+	}
+	if prefix := filepath.Dir(dir); filepath.Base(dir) == "bin" && h.narrow(prefix) && filepath.Base(prefix) != ".local" && filepath.Base(prefix) != ".cargo" {
+		return prefix
+	}
+	if h.narrow(dir) {
+		return dir
+	}
+	return ""
+}
+
+// narrow reports a directory that can be one installation: it does not hold the home
+// folder, the hub's temporary folder or a folder of the system's top.
+func (h Machine) narrow(dir string) bool {
+	return !isTop(dir) && !isTop(filepath.Dir(dir)) && (h.home == "" || !within(h.home, dir)) && !within(os.TempDir(), dir)
+}
+
+var errNoTemp = errors.New("no temporary folder of its own")
+
+// PrivateTemp makes an empty folder for a run of a confined child. Its path is short,
+// for the names of sockets may have 108 bytes.
+func PrivateTemp() (dir string, err error) {
+	base := os.TempDir()
+	if len(base) > 40 {
+		base = "/tmp"
+	}
+	if dir, err = os.MkdirTemp(base, "mcp-*"); err != nil { // mode 0700
+		return "", fmt.Errorf("%w: %w", errNoTemp, err)
+	}
+	return RealPath(dir), nil
+}

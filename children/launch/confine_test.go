@@ -1,0 +1,220 @@
+package launch
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"mcphub/children/sandbox"
+)
+
+// confinedMachine is a machine with a home folder and programs in it, and all of a
+// kernel.
+func confinedMachine(t *testing.T) (h Machine, home string) {
+	t.Helper()
+	if runtime.GOOS == "windows" {
+		t.Skip("nothing is confined on Windows")
+	}
+	top := RealPath(t.TempDir())
+	home = filepath.Join(top, "home", "u")
+	for path, text := range map[string]string{
+		".nvm/versions/node/v20/bin/node":               "",
+		".nvm/versions/node/v20/lib/x.js":               "",
+		".cargo/bin/tool":                               "",
+		".cargo/credentials.toml":                       "",
+		".local/bin/uvx":                                "",
+		".local/share/uv/tools/x/bin/x":                 "#!/usr/bin/env node",
+		"work/server/package.json":                      "{}",
+		"work/server/dist/index.js":                     "",
+		"work/venv/pyvenv.cfg":                          "",
+		"work/venv/bin/python":                          "",
+		"work/app/node_modules/pkg/index.js":            "",
+		"work/app/node_modules/.bin/other":              "",
+		"work/app/secret":                               "",
+		"script.sh":                                     "",
+		"work/bare/run.py":                              "",
+		"work/rooted/node_modules/evil/index.js":        "",
+		".gitconfig":                                    "",
+		".ssh/config":                                   "",
+		".ssh/id_ed25519":                               "",
+		"elsewhere/node_modules/evil/index.js":          "",
+		"elsewhere/node_modules/evil/also/package.json": "{}",
+	} {
+		path = filepath.Join(home, path)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("TMPDIR", filepath.Join(top, "tmp"))
+	path := strings.Join([]string{filepath.Join(home, ".nvm/versions/node/v20/bin"), filepath.Join(home, ".local/bin"), "/usr/bin", "/bin"}, ":")
+	h = NewMachine([]string{"HOME=" + home, "PATH=" + path, "XDG_CACHE_HOME=" + filepath.Join(home, ".cache")}, home, "/")
+	h = h.WithKernel(sandbox.Kernel{ABI: 7, Filters: true, Drops: true})
+	return h, home
+}
+
+func confinedProgram(command string, args ...string) Program {
+	return Program{Command: command, Args: args, Sandbox: sandbox.Settings{Mode: sandbox.Auto, Network: sandbox.Network{On: true}}}
+}
+
+// TestInstallations: what a program needs is open, and no more of the home folder.
+func TestInstallations(t *testing.T) {
+	h, home := confinedMachine(t)
+	at := func(p string) string { return filepath.Join(home, p) }
+	for _, tc := range []struct {
+		name         string
+		prog         Program
+		open, closed []string // below the home folder
+	}{
+		{"an interpreter below home", confinedProgram("node", at("work/server/dist/index.js")),
+			[]string{".nvm/versions/node/v20/lib/x.js", "work/server/package.json"}, []string{"work/app/secret", "script.sh", ".cargo/credentials.toml"}},
+		{"a package among others", confinedProgram("node", at("work/app/node_modules/pkg/index.js")),
+			[]string{"work/app/node_modules/.bin/other"}, []string{"work/app/secret", "work/server/package.json"}},
+		{"what a script names", confinedProgram(at(".local/share/uv/tools/x/bin/x")),
+			[]string{".local/share/uv/tools/x/bin/x", ".nvm/versions/node/v20/bin/node"}, []string{".local/bin/uvx", ".cargo/bin/tool"}},
+		{"a folder with credentials", confinedProgram(at(".cargo/bin/tool")),
+			[]string{".cargo/bin/tool"}, []string{".cargo/credentials.toml"}},
+		{"a virtual environment", confinedProgram(at("work/venv/bin/python"), at("work/bare/run.py")),
+			[]string{"work/venv/pyvenv.cfg", "work/bare/run.py"}, []string{"work/server/package.json"}},
+		{"a script in the home folder", confinedProgram("sh", at("script.sh")),
+			[]string{"script.sh"}, []string{".gitconfigx", "work/app/secret", ".ssh/id_ed25519"}},
+		{"behind env", confinedProgram("env", "A=b", "node", at("work/server/dist/index.js")),
+			[]string{".nvm/versions/node/v20/bin/node", "work/server/package.json"}, []string{"work/app/secret"}},
+		{"settings of git and ssh", confinedProgram("sh"),
+			[]string{".gitconfig", ".ssh/config"}, []string{".ssh/id_ed25519", ".ssh"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			l, err := Plan(tc.prog, nil, h)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, p := range tc.open {
+				if l.Sandbox.Profile.Allows(at(p))&sandbox.Read == 0 {
+					t.Errorf("%s is closed: %v", p, l.Sandbox.Profile.Rules)
+				}
+			}
+			for _, p := range tc.closed {
+				if a := l.Sandbox.Profile.Allows(at(p)); a != 0 {
+					t.Errorf("%s is open: %s", p, a)
+				}
+			}
+			if a := l.Sandbox.Profile.Allows(home); a != 0 {
+				t.Errorf("the home folder is open: %s", a)
+			}
+		})
+	}
+}
+
+// TestAPlantedLinkOpensNothing: a server that may write in a root puts a link in the
+// place of its own package.
+func TestAPlantedLinkOpensNothing(t *testing.T) {
+	h, home := confinedMachine(t)
+	root := filepath.Join(home, "work/rooted")
+	prog := confinedProgram("node", filepath.Join(root, "node_modules/evil/index.js"))
+	prog.Sandbox.Read = []string{filepath.Join(root, "data")}
+	bounded := h.Within(sandbox.Boundary{Areas: []sandbox.Rule{{Path: root, Access: sandbox.Read | sandbox.Write}}})
+	plant := func(link, to string) {
+		t.Helper()
+		if err := os.RemoveAll(link); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(to, link); err != nil {
+			t.Fatal(err)
+		}
+	}
+	plant(filepath.Join(root, "node_modules"), filepath.Join(home, "elsewhere/node_modules"))
+	plant(filepath.Join(root, "data"), filepath.Join(home, ".ssh"))
+	secrets := []string{filepath.Join(home, "elsewhere/node_modules/evil/also"), filepath.Join(home, ".ssh/id_ed25519")}
+	written := prog
+	written.Sandbox.Write = []string{root}
+	for name, m := range map[string]Machine{"free": h, "in a root": bounded, "where it may write": h} {
+		prog := prog
+		if name == "where it may write" {
+			prog = written
+		}
+		l, err := Plan(prog, nil, m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, secret := range secrets {
+			if open := l.Sandbox.Profile.Allows(secret) != 0; open != (name == "free") {
+				t.Errorf("%s: %s is open: %t", name, secret, open)
+			}
+		}
+	}
+}
+
+// TestAPlantedScriptOpensNothing: a server that may write its own script names an
+// interpreter that opens something, or takes away what bounds its package.
+func TestAPlantedScriptOpensNothing(t *testing.T) {
+	h, home := confinedMachine(t)
+	script := filepath.Join(home, "work/server/dist/run")
+	if err := os.WriteFile(script, []byte("#!"+home+"/work/bare/run.py\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(home, "work/go.mod"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(filepath.Join(home, "work/server/package.json")); err != nil {
+		t.Fatal(err)
+	}
+	bounded := h.Within(sandbox.Boundary{Areas: []sandbox.Rule{{Path: filepath.Join(home, "work/server"), Access: sandbox.Read | sandbox.Write}}})
+	for name, m := range map[string]Machine{"free": h, "in a root": bounded} {
+		l, err := Plan(confinedProgram(script), nil, m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range []string{"work/bare/run.py", "work/app/secret"} {
+			if open := l.Sandbox.Profile.Allows(filepath.Join(home, p)) != 0; open != (name == "free") {
+				t.Errorf("%s: %s is open: %t", name, p, open)
+			}
+		}
+	}
+}
+
+// TestWhatTheKernelLacks: required refuses and says why, auto goes on.
+func TestWhatTheKernelLacks(t *testing.T) {
+	h, _ := confinedMachine(t)
+	for name, tc := range map[string]struct {
+		kernel   sandbox.Kernel
+		prog     Program
+		boundary sandbox.Boundary
+		want     string
+		refuses  bool
+		state    sandbox.State
+		runs     bool // confined, under auto
+	}{
+		"all is there": {h.kernel(), confinedProgram("sh"), sandbox.Boundary{}, "", false, sandbox.Held, true},
+		"no Landlock":  {sandbox.Kernel{Why: "it is not there"}, confinedProgram("sh"), sandbox.Boundary{}, "no kernel enforcement here: it is not there", true, sandbox.None, false},
+		"an old one":   {sandbox.Kernel{ABI: 2, Filters: true, Drops: true}, confinedProgram("sh"), sandbox.Boundary{}, "can be truncated", true, sandbox.Partial, true},
+		"no scopes":    {sandbox.Kernel{ABI: 5, Filters: true, Drops: true}, confinedProgram("sh"), sandbox.Boundary{}, "signals", false, sandbox.Partial, true},
+		"no boundary":  {h.kernel(), confinedProgram("sh"), sandbox.Boundary{Open: "nobody said"}, "files are not confined: nobody said", true, sandbox.None, true},
+		"a container":  {h.kernel(), confinedProgram("env", "docker", "run", "x"), sandbox.Boundary{}, "a container", true, sandbox.None, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := h.Within(tc.boundary).WithKernel(tc.kernel).WithPrivate("/t", "/c")
+			tc.prog.Sandbox.Mode = sandbox.Required
+			_, err := Plan(tc.prog, nil, m)
+			if (err != nil) != tc.refuses || tc.refuses && !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("required: %v", err)
+			}
+			tc.prog.Sandbox.Mode = sandbox.Auto
+			l, err := Plan(tc.prog, nil, m)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := l.Sandbox.Report
+			if r.State != tc.state || !strings.Contains(r.Text(), tc.want) || (l.Sandbox.Profile != nil) != tc.runs {
+				t.Errorf("auto: %s, confined %t", r.Text(), l.Sandbox.Profile != nil)
+			}
+			if held := r.State != sandbox.None; held != slices.Contains(l.Env, "TMPDIR=/t") {
+				t.Errorf("what is held has folders of its own, and nothing else has: %v", l.Env)
+			}
+		})
+	}
+}

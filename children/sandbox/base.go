@@ -1,0 +1,27 @@
+package sandbox
+
+// A Need is something that programs need whatever they do.
+type Need struct {
+	For    string   // what it is, for documents
+	Paths  []string // absolute, or below the home folder with ~/
+	Access Access
+}
+
+// Base is what every confined child may open beside its own program and the boundary.
+// It holds no keys, no credential files and no folder of the user's.
+func Base() []Need {
+	return []Need{
+		{"Programs and shared libraries of the system", []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store", "/run/current-system/sw", "/etc/alternatives"}, Read | Execute},
+		{"How libraries are found", []string{"/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/ld.so.preload"}, Read},
+		{"Certificates of authorities", []string{"/etc/ssl/certs", "/etc/ssl/cert.pem", "/etc/ssl/openssl.cnf", "/etc/ca-certificates", "/etc/ca-certificates.conf", "/etc/pki/tls/certs", "/etc/pki/tls/cert.pem", "/etc/pki/tls/openssl.cnf", "/etc/pki/ca-trust/extracted", "/etc/crypto-policies", "/var/lib/ca-certificates"}, Read},
+		{"Time zone and language", []string{"/etc/localtime", "/etc/timezone", "/etc/locale.alias", "/etc/locale.conf", "/etc/default/locale"}, Read},
+		{"Names of users, hosts and services", []string{"/etc/passwd", "/etc/group", "/etc/nsswitch.conf", "/etc/hosts", "/etc/host.conf", "/etc/hostname", "/etc/resolv.conf", "/etc/gai.conf", "/etc/services", "/etc/protocols", "/run/systemd/resolve"}, Read},
+		{"What the system is", []string{"/etc/os-release", "/etc/lsb-release", "/etc/debian_version", "/etc/machine-id", "/etc/mime.types", "/etc/magic", "/etc/shells"}, Read},
+		{"Settings of shells, terminals, fonts, git and ssh", []string{"/etc/profile", "/etc/profile.d", "/etc/bash.bashrc", "/etc/bashrc", "/etc/inputrc", "/etc/terminfo", "/etc/fonts", "/var/cache/fontconfig", "/etc/gitconfig", "/etc/ssh/ssh_config", "/etc/ssh/ssh_config.d"}, Read},
+		{"Settings of interpreters", []string{"/etc/python3", "/etc/perl", "/etc/java", "/etc/node"}, Read},
+		{"Processes and the machine", []string{"/proc", "/sys"}, Read},
+		{"Harmless devices", []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"}, Read | Write | Device},
+		{"Terminals and shared memory", []string{"/dev/ptmx", "/dev/pts", "/dev/shm"}, Read | Write | Device},
+		{"The user's settings of git, and the hosts that ssh knows", []string{"~/.gitconfig", "~/.config/git/config", "~/.config/git/ignore", "~/.config/git/attributes", "~/.ssh/config", "~/.ssh/known_hosts"}, Read},
+	}
+}

@@ -1,0 +1,132 @@
+package sandbox
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A Boundary is what a session opens to a child. The zero Boundary opens nothing.
+type Boundary struct {
+	Areas    []Rule   // roots, directories of the policy and grants; canonical paths
+	Open     string   // why there is no boundary; "" where there is one
+	Withheld []string // paths that no child may open, whatever is around them
+}
+
+// Equal reports whether two Boundaries are the same.
+func (b Boundary) Equal(o Boundary) bool {
+	return b.Open == o.Open && slices.Equal(b.Areas, o.Areas) && slices.Equal(b.Withheld, o.Withheld)
+}
+
+// A Conflict is an allowed path that has a withheld one in it, which the kernel cannot
+// except.
+type Conflict struct{ Allowed, Withheld string }
+
+// String names both.
+func (c Conflict) String() string {
+	if c.Allowed == c.Withheld {
+		return c.Allowed + " is allowed and is withheld"
+	}
+	return fmt.Sprintf("%s is allowed, and %s in it cannot be excepted", c.Allowed, c.Withheld)
+}
+
+// Conflicts are those of rules with what is withheld.
+func (b Boundary) Conflicts(rules []Rule) (list []Conflict) {
+	for _, r := range rules {
+		for _, w := range b.Withheld {
+			c := Conflict{r.Path, w}
+			if Holds(r.Path, w) && !slices.Contains(list, c) {
+				list = append(list, c)
+			}
+		}
+	}
+	return list
+}
+
+// Keeps reports whether a path lies at or below a withheld one.
+func (b Boundary) Keeps(path string) bool {
+	return slices.ContainsFunc(b.Withheld, func(w string) bool { return Holds(w, path) })
+}
+
+// Leads reports whether a path, whose links lead to real, may be opened as that. In a
+// directory that children write in, a link could be planted: it is not followed out of
+// what is open already.
+func (b Boundary) Leads(path, real string) bool {
+	return path == real || !b.Writable(path) ||
+		slices.ContainsFunc(b.Areas, func(r Rule) bool { return Holds(r.Path, real) })
+}
+
+// Writable reports whether children may write what is at a path, by its spelling.
+func (b Boundary) Writable(path string) bool {
+	return slices.ContainsFunc(b.Areas, func(r Rule) bool { return r.Access&Write != 0 && Holds(r.Path, path) })
+}
+
+// Mode says whether a child is confined. The zero Mode confines nothing.
+type Mode uint8
+
+const (
+	Off      Mode = iota // it is not
+	Auto                 // as far as the system can, and what it cannot is said
+	Required             // it is, or it does not start
+)
+
+func (m Mode) String() string {
+	switch m {
+	case Auto:
+		return "auto"
+	case Required:
+		return "required"
+	}
+	return "off"
+}
+
+// State is how far the kernel holds the boundary of a child.
+type State uint8
+
+const (
+	None    State = iota // nothing holds it
+	Partial              // some of it
+	Held                 // all of it
+)
+
+func (s State) String() string {
+	switch s {
+	case Held:
+		return "held"
+	case Partial:
+		return "partial"
+	}
+	return "none"
+}
+
+// A Report says what the kernel holds of one child.
+type Report struct {
+	Mode  Mode
+	State State
+	Lacks []string // what it does not hold, and why
+}
+
+// Text is the report in a line.
+func (r Report) Text() string {
+	if len(r.Lacks) == 0 {
+		return r.State.String()
+	}
+	return r.State.String() + ": " + strings.Join(r.Lacks, "; ")
+}
+
+// Settings are what an entry of hub.json says of its confinement. The zero Settings
+// confine nothing.
+type Settings struct {
+	Mode    Mode
+	Read    []string // absolute paths beside the boundary
+	Write   []string // likewise
+	Network Network
+	Sockets bool
+	Refuse  bool // a running child is not started anew for a wider boundary
+}
+
+// Equal reports whether two Settings are the same.
+func (s Settings) Equal(o Settings) bool {
+	return s.Mode == o.Mode && slices.Equal(s.Read, o.Read) && slices.Equal(s.Write, o.Write) &&
+		s.Network.Equal(o.Network) && s.Sockets == o.Sockets && s.Refuse == o.Refuse
+}

@@ -1,0 +1,30 @@
+// Package sandbox has the kernel hold a child to what it may open.
+//
+// A [Profile] says what a confined process and all that it starts may do: paths with
+// an [Access], the network, unix sockets. [Base] is what every program needs. A
+// [Kernel] tells what this system can enforce, and [Kernel.Lacks] what it cannot.
+// [Prepare] makes a [Ruleset] of a Profile, and [Ruleset.Enter] confines the calling
+// thread: whoever starts a process there has confined it. There is no other program in
+// between, no setuid and no container.
+//
+// # How it is enforced
+//
+// On Linux by Landlock (files, TCP ports, signals, abstract sockets, tracing), by
+// NO_NEW_PRIVS, by a seccomp filter (unix sockets, and what passes by Landlock's rules
+// on ports), and by giving up every capability. Elsewhere nothing is enforced, and
+// Kernel says so.
+//
+// Rules are added and never taken away: Landlock cannot except a directory from one
+// that is allowed ([Boundary.Conflicts]). They sit on inodes and on opening: what is open
+// stays open, and modes, times, names and sizes of files are not held.
+//
+// # What it refuses to do
+//
+// The zero Profile opens nothing. A path of a Profile is opened without following any
+// link, so whoever makes one resolves it first; what is a link by then is left out. The
+// package chooses no program, starts nothing, and reads no configuration.
+//
+// A Profile, a Kernel and a Boundary are values that nobody changes. A Ruleset belongs
+// to the goroutine that has it. Enter cannot be undone: its thread must end, and must
+// not be the main one.
+package sandbox

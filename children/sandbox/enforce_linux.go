@@ -1,0 +1,254 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	landlock "github.com/landlock-lsm/go-landlock/landlock/syscall"
+	"golang.org/x/sys/unix"
+)
+
+func landlockVersion() (int, error) { return landlock.LandlockGetABIVersion() }
+
+// Look asks for the version of Landlock, and looks at what else is needed.
+func Look(version func() (int, error)) Kernel {
+	k := Kernel{Filters: canFilter(), Drops: canDrop()}
+	abi, err := version()
+	switch {
+	case err == nil && abi > 0:
+		k.ABI = abi
+	case errors.Is(err, unix.ENOSYS):
+		k.Why = "this kernel has no Landlock (it came with Linux 5.13)"
+	case errors.Is(err, unix.EOPNOTSUPP):
+		k.Why = "Landlock is turned off (start the kernel with lsm=landlock,...)"
+	case err != nil:
+		k.Why = fmt.Sprintf("Landlock cannot be used: %v (a container may forbid it)", err)
+	default:
+		k.Why = "this kernel has no Landlock"
+	}
+	return k
+}
+
+const (
+	onFiles = landlock.AccessFSExecute | landlock.AccessFSWriteFile | landlock.AccessFSReadFile | landlock.AccessFSTruncate | landlock.AccessFSIoctlDev
+	first   = landlock.AccessFSMakeSym<<1 - 1 // all rights of the first version
+	changes = landlock.AccessFSWriteFile | landlock.AccessFSTruncate | landlock.AccessFSRefer | landlock.AccessFSRemoveDir | landlock.AccessFSRemoveFile |
+		landlock.AccessFSMakeDir | landlock.AccessFSMakeReg | landlock.AccessFSMakeSym | landlock.AccessFSMakeFifo | landlock.AccessFSMakeSock
+)
+
+// handled are the rights on files that this kernel takes from whoever has no rule.
+func (k Kernel) handled() uint64 {
+	rights := uint64(first)
+	if k.ABI >= abiRefer {
+		rights |= landlock.AccessFSRefer
+	}
+	if k.ABI >= abiTruncate {
+		rights |= landlock.AccessFSTruncate
+	}
+	if k.ABI >= abiIoctl {
+		rights |= landlock.AccessFSIoctlDev
+	}
+	return rights
+}
+
+// rights are those of Landlock that make up an Access.
+func (a Access) rights() (rights uint64) {
+	if a&Read != 0 {
+		rights |= landlock.AccessFSReadFile | landlock.AccessFSReadDir
+	}
+	if a&Execute != 0 {
+		rights |= landlock.AccessFSExecute
+	}
+	if a&Write != 0 {
+		rights |= changes
+	}
+	if a&Device != 0 {
+		rights |= landlock.AccessFSIoctlDev
+	}
+	return rights
+}
+
+// A Ruleset is a Profile in the form that the kernel takes.
+type Ruleset struct {
+	fd     int // of Landlock's ruleset; -1 where it has nothing to hold
+	filter []unix.SockFilter
+	drops  bool
+}
+
+// Prepare makes the Ruleset of a Profile. What is not there, or a link by now, is left
+// out.
+func Prepare(k Kernel, p *Profile) (r *Ruleset, err error) {
+	r = &Ruleset{fd: -1, drops: k.Drops}
+	if k.Filters {
+		if r.filter, err = filterFor(p); err != nil {
+			return nil, err
+		}
+	}
+	// Files, ports and scopes are one ruleset: two in a row would forbid every move
+	// between directories.
+	attr := landlock.RulesetAttr{}
+	if !p.Unbounded {
+		attr.HandledAccessFS = k.handled()
+	}
+	if k.ABI >= abiPorts && !p.Network.On {
+		attr.HandledAccessNet = landlock.AccessNetBindTCP | landlock.AccessNetConnectTCP
+	}
+	if k.ABI >= abiScopes {
+		attr.Scoped = landlock.ScopeSignal
+		if !p.Sockets {
+			attr.Scoped |= landlock.ScopeAbstractUnixSocket
+		}
+	}
+	if k.ABI == 0 || attr == (landlock.RulesetAttr{}) {
+		return r, nil
+	}
+	if r.fd, err = landlock.LandlockCreateRuleset(&attr, 0); err != nil {
+		return nil, fmt.Errorf("landlock_create_ruleset: %w", err)
+	}
+	if err := r.add(&attr, p); err != nil {
+		r.Close()
+		return nil, err
+	}
+	return r, nil
+}
+
+func (r *Ruleset) add(attr *landlock.RulesetAttr, p *Profile) error {
+	if attr.HandledAccessFS != 0 {
+		for _, rule := range p.Rules {
+			if err := r.allow(rule, attr.HandledAccessFS); err != nil {
+				return fmt.Errorf("%s: %w", rule.Path, err)
+			}
+		}
+	}
+	if attr.HandledAccessNet != 0 {
+		for _, port := range p.Network.Ports {
+			err := landlock.LandlockAddNetPortRule(r.fd, &landlock.NetPortAttr{AllowedAccess: attr.HandledAccessNet, Port: uint64(port)}, 0)
+			if err != nil {
+				return fmt.Errorf("port %d: %w", port, err)
+			}
+		}
+	}
+	return nil
+}
+
+// allow adds the rule of one path.
+func (r *Ruleset) allow(rule Rule, handled uint64) error {
+	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS}
+	fd, err := unix.Openat2(unix.AT_FDCWD, rule.Path, &how)
+	if err != nil {
+		return nil // who may not open it here may not open it there
+	}
+	defer func() { _ = unix.Close(fd) }()
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return err
+	}
+	rights := rule.Access.rights() & handled
+	if st.Mode&unix.S_IFMT != unix.S_IFDIR {
+		rights &= onFiles
+	}
+	if rights == 0 {
+		return nil
+	}
+	return landlock.LandlockAddPathBeneathRule(r.fd, &landlock.PathBeneathAttr{AllowedAccess: rights, ParentFd: fd}, 0)
+}
+
+// Enter confines the calling thread, and every process that is started on it, for good.
+// The goroutine must be locked to the thread, must end locked, and must not be on the
+// main thread. Where it fails the thread may be confined in part, and must end too.
+func (r *Ruleset) Enter() error {
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("no_new_privs: %w", err)
+	}
+	// Whoever started the hub may have left descriptors open that a child would inherit.
+	if err := unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC); err != nil {
+		return fmt.Errorf("close_range: %w", err)
+	}
+	if r.fd >= 0 {
+		if err := landlock.LandlockRestrictSelf(r.fd, 0); err != nil {
+			return fmt.Errorf("landlock_restrict_self: %w", err)
+		}
+	}
+	if r.drops {
+		if err := dropCapabilities(); err != nil {
+			return err
+		}
+	}
+	if r.filter != nil {
+		return install(r.filter)
+	}
+	return nil
+}
+
+// Close gives up what Prepare opened; of a nil Ruleset nothing. Threads that have entered stay confined.
+func (r *Ruleset) Close() {
+	if r != nil && r.fd >= 0 {
+		_ = unix.Close(r.fd)
+		r.fd = -1
+	}
+}
+
+// Bits of securebits, each followed by the one that locks it: no user id brings
+// capabilities, and none are kept.
+const secureBits = 1<<0 | 1<<1 | 1<<2 | 1<<3 | 1<<5 | 1<<6 | 1<<7
+
+// canDrop reports whether a thread of this process can give up all capabilities.
+func canDrop() bool {
+	have, err := capabilities()
+	return err == nil && (have == 0 || have&(1<<unix.CAP_SETPCAP) != 0)
+}
+
+// capabilities are those that the calling thread may have.
+func capabilities() (uint64, error) {
+	var data [2]unix.CapUserData
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	if err := unix.Capget(&header, &data[0]); err != nil {
+		return 0, err
+	}
+	return uint64(data[1].Permitted)<<32 | uint64(data[0].Permitted), nil
+}
+
+// dropCapabilities gives up all capabilities of the calling thread, and every way back
+// to them.
+func dropCapabilities() error {
+	have, err := capabilities()
+	if err != nil {
+		return fmt.Errorf("capget: %w", err)
+	}
+	if have != 0 {
+		for c := uintptr(0); c < 64; c++ {
+			if err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0); errors.Is(err, unix.EINVAL) {
+				break // there are no more
+			} else if err != nil {
+				return fmt.Errorf("capability %d cannot be given up: %w", c, err)
+			}
+		}
+		if err := unix.Prctl(unix.PR_SET_SECUREBITS, secureBits, 0, 0, 0); err != nil {
+			return fmt.Errorf("securebits: %w", err)
+		}
+	}
+	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil && !errors.Is(err, unix.EINVAL) {
+		return fmt.Errorf("ambient capabilities: %w", err)
+	}
+	var none [2]unix.CapUserData
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	if err := unix.Capset(&header, &none[0]); err != nil {
+		return fmt.Errorf("capset: %w", err)
+	}
+	return nil
+}
+
+// canFilter reports whether the kernel has seccomp filters, and this architecture is one
+// that filterFor knows.
+func canFilter() bool {
+	if architecture() == 0 {
+		return false
+	}
+	if err := unix.Prctl(unix.PR_GET_SECCOMP, 0, 0, 0, 0); err != nil {
+		return false
+	}
+	text, err := os.ReadFile("/proc/sys/kernel/seccomp/actions_avail")
+	return err != nil || strings.Contains(string(text), "errno")
+}

@@ -1,0 +1,64 @@
+package sandbox
+
+import (
+	"fmt"
+	"sync"
+)
+
+// A Kernel tells what this system can enforce.
+type Kernel struct {
+	ABI     int    // version of Landlock; 0: none
+	Why     string // why there is none
+	Filters bool   // system calls can be filtered (seccomp)
+	Drops   bool   // this process has no capabilities, or can give them all up
+}
+
+// System is the kernel that this process runs on. It is looked at once.
+var System = sync.OnceValue(func() Kernel { return Look(landlockVersion) })
+
+// versions of Landlock from which something is enforced
+const (
+	abiRefer    = 2 // moves and links between directories can be allowed
+	abiTruncate = 3 // truncate(2)
+	abiPorts    = 4 // TCP ports
+	abiIoctl    = 5 // control of devices
+	abiScopes   = 6 // signals and abstract sockets
+)
+
+// Lacks says what of a Profile this kernel does not enforce. required: it is too
+// little for a child that must be confined.
+func (k Kernel) Lacks(p *Profile) (lacks []string, required bool) {
+	lack := func(serious bool, format string, args ...any) {
+		lacks, required = append(lacks, fmt.Sprintf(format, args...)), required || serious
+	}
+	if k.ABI == 0 {
+		lack(true, "no kernel enforcement here: %s", k.Why)
+		return lacks, required
+	}
+	if !k.Drops {
+		lack(true, "the hub runs as root and cannot give up all capabilities")
+	}
+	if k.ABI < abiTruncate {
+		lack(true, "files outside can be truncated: Landlock has ABI %d here, and holds that from %d", k.ABI, abiTruncate)
+	}
+	if k.ABI < abiIoctl {
+		lack(false, "control of open devices is not held: Landlock has ABI %d here, and holds that from %d", k.ABI, abiIoctl)
+	}
+	if k.ABI < abiScopes {
+		lack(false, "signals to other processes are not held: Landlock has ABI %d here, and holds that from %d", k.ABI, abiScopes)
+	}
+	ports := !p.Network.On && len(p.Network.Ports) > 0
+	if ports && k.ABI < abiPorts {
+		lack(true, "TCP ports are not held: Landlock has ABI %d here, and holds that from %d", k.ABI, abiPorts)
+	}
+	if ports {
+		lack(false, "UDP and which host is spoken to are not held")
+	}
+	if !k.Filters && (!p.Sockets || !p.Network.On) {
+		lack(true, "sockets are not held: system calls cannot be filtered (seccomp)")
+	}
+	if p.Sockets {
+		lack(false, "unix sockets are on: it can reach D-Bus, docker and ssh-agent, and through them everything")
+	}
+	return lacks, required
+}

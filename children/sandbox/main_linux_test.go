@@ -1,0 +1,144 @@
+package sandbox_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"mcphub/children/sandbox"
+)
+
+// childVariable makes the test binary a child that does what its arguments say, and
+// prints what came of it.
+const childVariable = "SANDBOX_TEST_CHILD"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(childVariable) == "" {
+		os.Exit(m.Run())
+	}
+	os.Args = os.Args[1:]
+	if os.Args[0] == "victim" {
+		victim(os.Args[1:])
+		return
+	}
+	attack, ok := attacks[os.Args[0]]
+	if !ok {
+		fmt.Println("no such attack:", os.Args[0])
+		os.Exit(3)
+	}
+	out, err := attack(os.Args[1:])
+	if err != nil {
+		fmt.Println("refused:", err)
+		os.Exit(1)
+	}
+	fmt.Println("done:", out)
+}
+
+// landlocked is the kernel, where it has all that is tested. In CI it must.
+func landlocked(t *testing.T) sandbox.Kernel {
+	t.Helper()
+	k := sandbox.System()
+	if k.ABI >= 6 {
+		return k
+	}
+	if os.Getenv("CI") != "" {
+		t.Fatalf("Landlock has ABI %d here, and 6 is needed: %s", k.ABI, k.Why)
+	}
+	t.Skipf("Landlock has ABI %d here, and 6 is needed: %s", k.ABI, k.Why)
+	return k
+}
+
+// installed skips a test of a program that is not here. In CI it must be.
+func installed(t *testing.T, program string) {
+	t.Helper()
+	if _, err := exec.LookPath(program); err != nil && os.Getenv("CI") != "" {
+		t.Fatal(err)
+	} else if err != nil {
+		t.Skip(err)
+	}
+}
+
+// confined runs cmd as a child is run: on a thread that enters the sandbox first. A
+// nil Profile runs it as it is.
+func confined(t *testing.T, p *sandbox.Profile, cmd *exec.Cmd) string {
+	t.Helper()
+	if p == nil {
+		out, _ := cmd.CombinedOutput()
+		return string(out)
+	}
+	box, err := sandbox.Prepare(landlocked(t), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer box.Close()
+	type result struct {
+		out []byte
+		err error
+	}
+	done := make(chan result, 1)
+	go func() { // ends locked, and its thread with it
+		runtime.LockOSThread()
+		if err := box.Enter(); err != nil {
+			done <- result{nil, err}
+			return
+		}
+		out, err := cmd.CombinedOutput()
+		done <- result{out, err}
+	}()
+	r := <-done
+	var exit *exec.ExitError
+	if r.err != nil && !errors.As(r.err, &exit) {
+		return "refused: " + r.err.Error()
+	}
+	return string(r.out)
+}
+
+// child is the command of an attack.
+func child(t *testing.T, dir string, args ...string) *exec.Cmd {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), exe, args...)
+	cmd.Env = append(os.Environ(), childVariable+"=1")
+	cmd.Dir = dir
+	cmd.WaitDelay = 5 * time.Second
+	return cmd
+}
+
+// profileFor is the Profile of a child whose only root is root: what the base has, and
+// the test binary.
+func profileFor(t *testing.T, root string) *sandbox.Profile {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules := []sandbox.Rule{
+		{Path: root, Access: sandbox.Read | sandbox.Write | sandbox.Execute},
+		{Path: real(exe), Access: sandbox.Read | sandbox.Execute},
+	}
+	for _, need := range sandbox.Base() {
+		for _, path := range need.Paths {
+			if below, home := strings.CutPrefix(path, "~/"); home {
+				path = filepath.Join(os.Getenv("HOME"), below)
+			}
+			rules = append(rules, sandbox.Rule{Path: real(path), Access: need.Access})
+		}
+	}
+	return &sandbox.Profile{Rules: sandbox.Sorted(rules), Network: sandbox.Network{On: true}}
+}
+
+func real(path string) string {
+	if p, err := filepath.EvalSymlinks(path); err == nil {
+		return p
+	}
+	return path
+}

@@ -1,0 +1,124 @@
+package sandbox
+
+import (
+	"cmp"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Access is what may be done below a path. The zero Access is nothing.
+type Access uint8
+
+const (
+	Read    Access = 1 << iota // open files and list directories
+	Execute                    // run files
+	Write                      // change, make, move and remove files and directories
+	Device                     // control a device (ioctl)
+)
+
+// String names what is allowed, as documents and reports have it.
+func (a Access) String() string {
+	var words []string
+	for i, word := range []string{"read", "execute", "write", "control"} {
+		if a&(1<<i) != 0 {
+			words = append(words, word)
+		}
+	}
+	if words == nil {
+		return "nothing"
+	}
+	return strings.Join(words, ", ")
+}
+
+// A Rule allows something at a path, and below it where it is a directory.
+type Rule struct {
+	Path   string // absolute and clean, without a link on the way
+	Access Access
+}
+
+// A Profile is what a confined process may do. The zero Profile lets nothing be
+// opened.
+type Profile struct {
+	Rules     []Rule // sorted by path, one for each: see Sorted
+	Unbounded bool   // files are not confined; then Rules mean nothing
+	Network   Network
+	Sockets   bool // unix sockets other than connected pairs
+}
+
+// Equal reports whether two Profiles allow the same.
+func (p *Profile) Equal(o *Profile) bool {
+	if p == nil || o == nil {
+		return p == o
+	}
+	return p.Unbounded == o.Unbounded && p.Sockets == o.Sockets && p.Network.Equal(o.Network) && slices.Equal(p.Rules, o.Rules)
+}
+
+// Sorted joins the rules of one path, and sorts them.
+func Sorted(rules []Rule) []Rule {
+	out := slices.Clone(rules)
+	slices.SortFunc(out, func(a, b Rule) int { return cmp.Compare(a.Path, b.Path) })
+	n := 0
+	for _, r := range out {
+		switch {
+		case n > 0 && out[n-1].Path == r.Path:
+			out[n-1].Access |= r.Access
+		default:
+			out[n] = r
+			n++
+		}
+	}
+	return out[:n]
+}
+
+// Allows is what the rules allow at a path.
+func (p *Profile) Allows(path string) (a Access) {
+	for _, r := range p.Rules {
+		if Holds(r.Path, path) {
+			a |= r.Access
+		}
+	}
+	return a
+}
+
+// Covers reports whether p allows whatever o allows.
+func (p *Profile) Covers(o *Profile) bool {
+	switch {
+	case !p.Network.On && (o.Network.On || !slices.Equal(p.Network.Ports, o.Network.Ports)), o.Sockets && !p.Sockets:
+		return false
+	case p.Unbounded || o.Unbounded:
+		return p.Unbounded
+	}
+	return !slices.ContainsFunc(o.Rules, func(r Rule) bool { return r.Access&^p.Allows(r.Path) != 0 })
+}
+
+// Network says which connections are allowed. The zero value is none.
+type Network struct {
+	On    bool     // all
+	Ports []uint16 // of TCP, sorted; where On is not set
+}
+
+// Equal reports whether two Networks are the same.
+func (n Network) Equal(o Network) bool { return n.On == o.On && slices.Equal(n.Ports, o.Ports) }
+
+// String is the value in words.
+func (n Network) String() string {
+	switch {
+	case n.On:
+		return "on"
+	case len(n.Ports) == 0:
+		return "off"
+	}
+	words := make([]string, len(n.Ports))
+	for i, p := range n.Ports {
+		words[i] = strconv.Itoa(int(p))
+	}
+	return "TCP ports " + strings.Join(words, ", ")
+}
+
+// Holds reports whether path is dir or lies below it, as they are written.
+func Holds(dir, path string) bool {
+	rel, err := filepath.Rel(dir, path)
+	return err == nil && filepath.IsLocal(rel)
+}

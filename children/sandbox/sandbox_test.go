@@ -1,0 +1,139 @@
+package sandbox_test
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+
+	"mcphub/children/sandbox"
+)
+
+func TestLacks(t *testing.T) {
+	on, ports, off := sandbox.Network{On: true}, sandbox.Network{Ports: []uint16{443}}, sandbox.Network{}
+	for _, tc := range []struct {
+		name     string
+		kernel   sandbox.Kernel
+		profile  sandbox.Profile
+		lacks    string // a part of each, with | between
+		required bool   // too little for it
+	}{
+		{"all is there", sandbox.Kernel{ABI: 7, Filters: true, Drops: true}, sandbox.Profile{Network: on}, "", false},
+		{"off needs no ports", sandbox.Kernel{ABI: 3, Filters: true, Drops: true}, sandbox.Profile{Network: off}, "control of open devices|signals", false},
+		{"no Landlock", sandbox.Kernel{Why: "none"}, sandbox.Profile{Network: on}, "no kernel enforcement here: none", true},
+		{"before truncate", sandbox.Kernel{ABI: 2, Filters: true, Drops: true}, sandbox.Profile{Network: on}, "truncated|control|signals", true},
+		{"before scopes", sandbox.Kernel{ABI: 5, Filters: true, Drops: true}, sandbox.Profile{Network: on}, "signals", false},
+		{"before ports", sandbox.Kernel{ABI: 3, Filters: true, Drops: true}, sandbox.Profile{Network: ports}, "control|signals|TCP ports|UDP", true},
+		{"ports", sandbox.Kernel{ABI: 7, Filters: true, Drops: true}, sandbox.Profile{Network: ports}, "UDP", false},
+		{"no filters", sandbox.Kernel{ABI: 7, Drops: true}, sandbox.Profile{Network: on}, "sockets are not held", true},
+		{"no filters, and none needed", sandbox.Kernel{ABI: 7, Drops: true}, sandbox.Profile{Network: on, Sockets: true}, "unix sockets are on", false},
+		{"capabilities that stay", sandbox.Kernel{ABI: 7, Filters: true}, sandbox.Profile{Network: on}, "capabilities", true},
+	} {
+		lacks, required := tc.kernel.Lacks(&tc.profile)
+		want := strings.Split(tc.lacks, "|")
+		if tc.lacks == "" {
+			want = nil
+		}
+		ok := len(lacks) == len(want) && required == tc.required
+		for i := range min(len(lacks), len(want)) {
+			ok = ok && strings.Contains(lacks[i], want[i])
+		}
+		if !ok {
+			t.Errorf("%s: %q, too little %t", tc.name, lacks, required)
+		}
+	}
+}
+
+func TestLookWithoutLandlock(t *testing.T) {
+	if k := sandbox.Look(func() (int, error) { return 0, errors.New("no such thing") }); k.ABI != 0 || k.Why == "" {
+		t.Errorf("%+v", k)
+	}
+	if runtime.GOOS != "linux" {
+		if k := sandbox.System(); k.ABI != 0 || k.Why == "" {
+			t.Errorf("%+v", k)
+		}
+	}
+}
+
+func TestBoundary(t *testing.T) {
+	b := sandbox.Boundary{
+		Areas:    []sandbox.Rule{{Path: "/w/root", Access: sandbox.Read | sandbox.Write}, {Path: "/w/docs", Access: sandbox.Read}},
+		Withheld: []string{"/w/root/.keys", "/home/u/.ssh"},
+	}
+	if got := b.Conflicts(b.Areas); len(got) != 1 || got[0] != (sandbox.Conflict{Allowed: "/w/root", Withheld: "/w/root/.keys"}) {
+		t.Errorf("conflicts: %v", got)
+	}
+	if !b.Keeps("/home/u/.ssh/config") || b.Keeps("/home/u/.sshx") {
+		t.Error("what is at or below a withheld path is kept")
+	}
+	for _, tc := range []struct {
+		path, real string
+		leads      bool
+	}{
+		{"/etc/x", "/usr/x", true},
+		{"/w/root/node_modules", "/w/root/node_modules", true},
+		{"/w/root/node_modules", "/w/docs/x", true},
+		{"/w/root/node_modules", "/home/u", false},
+		{"/w/docs/x", "/home/u", true}, // no child can have put it there
+	} {
+		if b.Leads(tc.path, tc.real) != tc.leads {
+			t.Errorf("%s -> %s: %t", tc.path, tc.real, !tc.leads)
+		}
+	}
+}
+
+func TestProfiles(t *testing.T) {
+	const rw = sandbox.Read | sandbox.Write
+	narrow := &sandbox.Profile{Rules: sandbox.Sorted([]sandbox.Rule{{Path: "/b", Access: sandbox.Read}, {Path: "/a", Access: sandbox.Read}, {Path: "/b", Access: sandbox.Write}})}
+	if len(narrow.Rules) != 2 || narrow.Rules[1] != (sandbox.Rule{Path: "/b", Access: rw}) {
+		t.Errorf("sorted: %v", narrow.Rules)
+	}
+	wide := &sandbox.Profile{Rules: []sandbox.Rule{{Path: "/", Access: sandbox.Read}, {Path: "/b", Access: sandbox.Write}}}
+	if !wide.Covers(narrow) || narrow.Covers(wide) || !narrow.Covers(narrow) {
+		t.Error("what allows more covers, and what allows less does not")
+	}
+	open := &sandbox.Profile{Unbounded: true, Network: sandbox.Network{On: true}, Sockets: true}
+	if !open.Covers(wide) || wide.Covers(open) || wide.Covers(&sandbox.Profile{Rules: wide.Rules, Sockets: true}) {
+		t.Error("what is not confined covers what is")
+	}
+	if narrow.Allows("/b/c") != rw || narrow.Allows("/bc") != 0 {
+		t.Error("a rule is about what lies below its path")
+	}
+}
+
+var update = flag.Bool("update", false, "write docs/sandbox.md anew")
+
+// TestBaseIsDocumented: the page has the list that is enforced.
+//
+//	go test ./children/sandbox -run Documented -update
+func TestBaseIsDocumented(t *testing.T) {
+	const page = "../../docs/sandbox.md"
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	have := strings.ReplaceAll(string(text), "\r\n", "\n")
+	before, rest, ok := strings.Cut(have, "<!-- generated: base -->\n")
+	_, after, more := strings.Cut(rest, "<!-- end -->")
+	if !ok || !more {
+		t.Fatal(page, "has no generated part")
+	}
+	var b strings.Builder
+	b.WriteString("\n| for | allowed | paths |\n|---|---|---|\n")
+	for _, need := range sandbox.Base() {
+		fmt.Fprintf(&b, "| %s | %s | `%s` |\n", need.For, need.Access, strings.Join(need.Paths, "`, `"))
+	}
+	want := before + "<!-- generated: base -->\n" + b.String() + "\n<!-- end -->" + after
+	switch {
+	case have == want:
+	case !*update:
+		t.Errorf("%s is not what the code says: go test ./children/sandbox -run Documented -update", page)
+	default:
+		if err := os.WriteFile(page, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

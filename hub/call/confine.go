@@ -1,0 +1,48 @@
+package call
+
+import (
+	"fmt"
+
+	"mcphub/children"
+	"mcphub/children/sandbox"
+	"mcphub/hub/configuration"
+	"mcphub/internal/printable"
+	"mcphub/validate"
+)
+
+// This file is about children that the kernel holds to the boundary of their calls.
+
+// heldToRoots reports whether every call of a child has to wait for the roots that the
+// client has announced, one without a path too: the kernel holds the child to them.
+func heldToRoots(c *configuration.Child, from Client) bool {
+	return c.Spec.Sandbox.Mode != sandbox.Off && !from.BringsRoots()
+}
+
+// tooNarrow is the error of a call that is allowed, and needs what its running server
+// was not started for: its entry says that it is not ended for that.
+func (j *attempt) tooNarrow() error {
+	spec := &j.by.Child(j.child).Spec
+	if !spec.Sandbox.Refuse || j.lease == nil || j.verdict.Decision != validate.Allow {
+		return nil
+	}
+	for i := range j.verdict.Findings {
+		f := &j.verdict.Findings[i]
+		if f.Leads == "" || j.lease.Opens(f.Leads, configuration.AccessOf(validate.Roles(f.Role))) {
+			continue
+		}
+		return &children.UnavailableError{Child: j.child, Reason: fmt.Sprintf("it was started when %s was not open, and its entry says \"widen\": \"refuse\". To have it opened run: mcphub restart %s. To have it started anew each time write \"sandbox\": {\"widen\": \"restart\"}", printable.Escape(f.Leads, 200), j.child)}
+	}
+	return nil
+}
+
+// kernelWord is the word of a record for what the kernel holds of whom a lease is for;
+// "" where nobody runs, or it is not to be confined.
+func kernelWord(l *children.Lease) string {
+	if l == nil {
+		return ""
+	}
+	if r := l.Kernel(); r.Mode != sandbox.Off {
+		return r.State.String()
+	}
+	return ""
+}

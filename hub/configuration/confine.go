@@ -1,0 +1,63 @@
+package configuration
+
+import (
+	"slices"
+
+	"mcphub/children/sandbox"
+	"mcphub/rootsmgr"
+	"mcphub/validate"
+)
+
+// Boundary is what the kernel is to hold a child to whose clients have these roots.
+// served is what the child is served: roots, directories of the policy, and grants.
+func (c *Configuration) Boundary(child *Child, roots, served []rootsmgr.Root, grants []validate.Grant) sandbox.Boundary {
+	name := child.Spec.Name
+	if rule := c.Checker.Unlimited(name); rule != "" {
+		return sandbox.Boundary{Open: "the rule " + rule + " of the policy allows paths anywhere"}
+	}
+	b := sandbox.Boundary{Withheld: c.Checker.Withheld(name)}
+	for _, r := range roots {
+		b.Areas = append(b.Areas, sandbox.Rule{Path: r.Path, Access: sandbox.Read | sandbox.Write | sandbox.Execute})
+	}
+	beside := c.Checker.Directories(name, grants)
+	for _, r := range served {
+		if slices.ContainsFunc(roots, func(o rootsmgr.Root) bool { return o.Path == r.Path }) {
+			continue
+		}
+		for _, d := range beside {
+			if sandbox.Holds(d.Path, r.Path) { // of one that reaches beyond a ceiling, a part
+				b.Areas = append(b.Areas, sandbox.Rule{Path: r.Path, Access: AccessOf(d.Roles)})
+			}
+		}
+	}
+	for _, grant := range grants {
+		if grant.File {
+			b.Areas = append(b.Areas, sandbox.Rule{Path: grant.Path, Access: AccessOf(grant.Roles)})
+		}
+	}
+	b.Areas = sandbox.Sorted(b.Areas)
+	return b
+}
+
+// CommonBoundary is that of a child that serves everybody.
+func (c *Configuration) CommonBoundary(child *Child) sandbox.Boundary {
+	if child.Spec.Sandbox.Mode == sandbox.Off {
+		return sandbox.Boundary{}
+	}
+	roots := c.commonSnapshot().Roots()
+	if len(roots) == 0 {
+		return sandbox.Boundary{Open: "it is shared by all clients, and no roots are configured for it (roots.fallback)"}
+	}
+	return c.Boundary(child, roots, c.CommonRoots()[child.Spec.Name], nil)
+}
+
+// AccessOf is what roles come to in the kernel.
+func AccessOf(roles validate.RoleSet) (a sandbox.Access) {
+	if roles.Has(validate.RoleRead) {
+		a |= sandbox.Read | sandbox.Execute
+	}
+	if roles.Has(validate.RoleWrite) || roles.Has(validate.RoleDelete) {
+		a |= sandbox.Write
+	}
+	return a
+}
