@@ -174,6 +174,12 @@ func TestApproveAtATerminal(t *testing.T) {
 
 	first := call(0)
 	waiting()
+	list := w.approver(env, func(c *exec.Cmd) { c.Args = append(c.Args, "list", "--json") })
+	list.sees(1, `"choices": \[`)
+	<-list.ended
+	if regexp.MustCompile(`"id"|"code"|` + codeShown).MatchString(list.shown()) {
+		t.Errorf("more than may be listed:\n%s", list.shown())
+	}
 	s := w.approver(env)
 	s.sees(1, regexp.QuoteMeta(w.path("far", "0"))+`", at any depth`)
 	code := s.sees(1, codeShown)

@@ -19,7 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var update = flag.Bool("update", false, "write docs/conformance.md as the tests see it")
+var update = flag.Bool("update", false, "write docs/conformance.md, docs/session.md and testdata/printed as the tests see them")
 
 // The official conformance suite, directly against a fixture of both eras and through the hub: whatever passes there passes
 // here, but for the exceptions, which conformance_list_test.go names with their reasons. One that passes after all is an error too, so that

@@ -143,7 +143,7 @@ func TestLogin(t *testing.T) {
 			said.Write(raw)
 		}
 	}
-	if out := auth("logout", "protected"); !strings.Contains(out, "has ended it") || as.Revoked() != 1 {
+	if out := auth("logout", "protected", "--json"); !strings.Contains(out, `"revoked": true`) || as.Revoked() != 1 {
 		t.Error(out)
 	}
 	expect("run: mcphub auth login protected")

@@ -23,7 +23,7 @@ func TestScripts(t *testing.T) {
 	t.Parallel()
 	mcphub(t)
 	cmds := scriptHubs()
-	cmds["shows"], cmds["exits"] = shows, exits
+	cmds["shows"], cmds["exits"], cmds["prints"] = shows, exits, prints
 	cmds["serves"], cmds["ends"], cmds["kills"], cmds["until"] = serves, ends, kills, until
 	testscript.Run(t, testscript.Params{
 		Dir:                 filepath.Join("testdata", "script"),

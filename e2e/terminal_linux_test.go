@@ -63,7 +63,7 @@ func TestTheInterruptKey(t *testing.T) {
 }
 
 // pseudoTerminal gives the two sides of a new terminal.
-func pseudoTerminal(t *testing.T) (master, slave *os.File) {
+func pseudoTerminal(t testing.TB) (master, slave *os.File) {
 	t.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 )
 
 func approveCommand() *cobra.Command {
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use:   "approve",
 		Short: "Answer, at a terminal, what the hubs ask a person",
 		Long: "Shows the calls that wait for the approval of a person because a rule of the policy\n" +
@@ -41,6 +41,64 @@ func approveCommand() *cobra.Command {
 			return approve(cmd.Context(), t, setup.SocketFolders(os.Getenv))
 		},
 	}
+	cmd.AddCommand(approveListCommand())
+	return cmd
+}
+
+func approveListCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List the calls that wait for approval at a terminal",
+		Long: "Lists the calls that wait for mcphub approve, with what is asked about each. It makes no\n" +
+			"code and answers nothing. Its output may go to a file, but as with approve it is for a\n" +
+			"person: on Linux, hubs tell a process that has a terminal, and none that their client has\n" +
+			"started. The exit status is 0 where nothing waits.",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			list, failed := waitingCalls(cmd.Context(), cmd.ErrOrStderr(), setup.SocketFolders(os.Getenv))
+			out := cmd.OutOrStdout()
+			if asJSON {
+				shown := waitingReport{Calls: []waitingReportCall{}, Unreachable: failed}
+				for _, w := range list {
+					shown.Calls = append(shown.Calls, waitingReportCall{w.Session, w.Client, w.Token, w.Text, w.Choices, w.Since, w.Until})
+				}
+				if err := layout.JSON(out, shown); err != nil {
+					return exit.Failed(err)
+				}
+			} else {
+				for i, w := range list {
+					w.show(out, i+1, len(list))
+				}
+				if len(list) == 0 && failed == 0 {
+					fmt.Fprintln(out, "no call waits for approval at a terminal")
+				}
+			}
+			if failed > 0 {
+				return exit.Errorf(exit.Failure, "%d hubs could not be asked", failed)
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON object; its shape is stable")
+	return cmd
+}
+
+// waitingReport is the result of approve list; the shape of --json. It holds no id and
+// no code: those are for a terminal.
+type waitingReport struct {
+	Calls       []waitingReportCall `json:"calls"`
+	Unreachable int                 `json:"unreachable"` // hubs that could not be asked
+}
+
+type waitingReportCall struct {
+	Session string    `json:"session"` // the beginning of its id
+	Client  string    `json:"client,omitempty"`
+	Token   string    `json:"token,omitempty"` // name of the token that the client came with
+	Text    string    `json:"text"`            // what is asked
+	Choices []string  `json:"choices"`         // that allow the call, the narrower first
+	Since   time.Time `json:"since"`
+	Until   time.Time `json:"until"`
 }
 
 // A console is the terminal that approve speaks to.
@@ -68,13 +126,18 @@ func approve(ctx context.Context, t console, folders []string) error {
 	}
 	in := bufio.NewReader(t)
 	for i, w := range list {
-		fmt.Fprintf(t, "\n%d of %d, session %s%s, waiting for %s, until %s\n\n%s\n", i+1, len(list), printable.Escape(w.Session, 8),
-			layout.Suffix(" of ", printable.Escape(w.Client, 60))+layout.Suffix(", token ", printable.Escape(w.Token, 60)), layout.Span(time.Since(w.Since)), w.Until.Local().Format(time.TimeOnly), printableLines(w.Text))
+		w.show(t, i+1, len(list))
 		if err := decide(ctx, t, in, w); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// show writes the question, as one of several.
+func (w *waitingCall) show(out io.Writer, n, of int) {
+	fmt.Fprintf(out, "\n%d of %d, session %s%s, waiting for %s, until %s\n\n%s\n", n, of, printable.Escape(w.Session, 8),
+		layout.Suffix(" of ", printable.Escape(w.Client, 60))+layout.Suffix(", token ", printable.Escape(w.Token, 60)), layout.Span(time.Since(w.Since)), w.Until.Local().Format(time.TimeOnly), printableLines(w.Text))
 }
 
 func waitingCalls(ctx context.Context, t io.Writer, folders []string) (list []waitingCall, failed int) {

@@ -300,7 +300,7 @@ func showLogins(out io.Writer, all []login, asJSON bool) error {
 	if asJSON {
 		return layout.JSON(out, all)
 	}
-	t := layout.Table(printable.Writer(out))
+	t := layout.NewTable(printable.Writer(out))
 	for _, l := range all {
 		name := l.Name
 		if name == "" {
@@ -310,7 +310,7 @@ func showLogins(out io.Writer, all []login, asJSON bool) error {
 		if l.Advice != "" {
 			why += "; run: " + l.Advice
 		}
-		layout.Row(t, name, l.Principal, l.State, l.Issuer, strings.TrimPrefix(why, "; "))
+		t.Row(name, l.Principal, l.State, l.Issuer, strings.TrimPrefix(why, "; "))
 	}
 	return t.Flush()
 }
@@ -392,6 +392,7 @@ func (a *accounts) status(ctx context.Context, only string) ([]login, error) {
 func authLogoutCommand() *cobra.Command {
 	src := newSource()
 	var principal string
+	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "logout NAME",
 		Short: "Give a login back and forget it",
@@ -404,15 +405,16 @@ func authLogoutCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.logOut(cmd.Context(), cmd.OutOrStdout(), args[0])
+			return a.logOut(cmd.Context(), cmd.OutOrStdout(), args[0], asJSON)
 		},
 	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	configFlags(cmd, src)
 	principalFlag(cmd, &principal)
 	return cmd
 }
 
-func (a *accounts) logOut(ctx context.Context, out io.Writer, name string) error {
+func (a *accounts) logOut(ctx context.Context, out io.Writer, name string, asJSON bool) error {
 	server, set := name, oauth.Settings{Server: name, Name: name}
 	if !strings.Contains(name, "://") {
 		account, err := a.Account(ctx, name)
@@ -428,10 +430,9 @@ func (a *accounts) logOut(ctx context.Context, out io.Writer, name string) error
 	case err != nil:
 		return exit.Errorf(exit.Failure, "%w", err)
 	}
-	told := "the authorization server was not told: it takes no such requests"
+	told, done := "the authorization server was not told: it takes no such requests", false
 	if l != nil {
 		c, err := oauth.New(set)
-		done := false
 		if err == nil {
 			done, err = c.Revoke(ctx, &l.Grant)
 		}
@@ -441,6 +442,9 @@ func (a *accounts) logOut(ctx context.Context, out io.Writer, name string) error
 		case done:
 			told = "the authorization server has ended it"
 		}
+	}
+	if asJSON {
+		return exit.Failed(layout.JSON(out, map[string]any{"name": name, "server": bareAddress(server), "revoked": done, "text": printable.Clean(told)}))
 	}
 	fmt.Fprintf(out, "The login of %s is forgotten; %s.\n", name, printable.Clean(told))
 	return nil

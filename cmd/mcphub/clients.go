@@ -373,9 +373,9 @@ func summary(t edit.Table) string {
 
 // table writes rows under a two-blank indentation.
 func (w *clientWork) table(rows [][]string) {
-	t := layout.Table(w.say)
+	t := layout.NewTable(w.say)
 	for _, r := range rows {
-		layout.Row(t, append([]string{"  " + r[0]}, r[1:]...)...)
+		t.Row(append([]string{"  " + r[0]}, r[1:]...)...)
 	}
 	_ = t.Flush()
 }

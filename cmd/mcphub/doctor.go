@@ -164,15 +164,15 @@ func (d diagnosis) finding(f *doctor.Finding) {
 
 // looked writes what was looked at.
 func (d diagnosis) looked(r *doctor.Report) {
-	t := layout.Table(d.w)
-	layout.Row(t, "SERVER", "STATE", "TOOLS", "TOKENS", "RUNS ON", "COMMAND")
+	t := layout.NewTable(d.w)
+	t.Head("SERVER", "STATE", "TOOLS", "TOKENS", "RUNS ON", "COMMAND")
 	for i := range r.Servers {
 		s := &r.Servers[i]
 		on := "-"
 		if s.Interpreter != nil {
 			on = s.Interpreter.Name + " " + cmp.Or(s.Interpreter.Version, "?") + layout.Suffix(", wants ", s.Interpreter.Wants)
 		}
-		layout.Row(t, printable.Escape(s.Name, 30), s.State, number(s.Tools), number(s.Tokens), printable.Escape(on, 60), printable.Escape(cmp.Or(s.URL, s.Command), 80))
+		t.Row(printable.Escape(s.Name, 30), s.State, number(s.Tools), number(s.Tokens), printable.Escape(on, 60), printable.Escape(cmp.Or(s.URL, s.Command), 80))
 	}
 	_ = t.Flush()
 	for i := range r.Servers {
@@ -184,8 +184,8 @@ func (d diagnosis) looked(r *doctor.Report) {
 		return
 	}
 	fmt.Fprintln(d.w)
-	t = layout.Table(d.w)
-	layout.Row(t, "CLIENT", "HUB", "ROOTS", "FILE")
+	t = layout.NewTable(d.w)
+	t.Head("CLIENT", "HUB", "ROOTS", "FILE")
 	for i := range r.Clients {
 		c := &r.Clients[i]
 		roots := "none"
@@ -194,22 +194,22 @@ func (d diagnosis) looked(r *doctor.Report) {
 		} else if len(c.Roots) > 0 {
 			roots = strings.Join(c.Roots, ", ")
 		}
-		layout.Row(t, c.Title, cmp.Or(printable.Escape(c.Registered, 30), "-"), printable.Escape(roots, 100), printable.Escape(cmp.Or(c.File, "-"), 200))
+		t.Row(c.Title, cmp.Or(printable.Escape(c.Registered, 30), "-"), printable.Escape(roots, 100), printable.Escape(cmp.Or(c.File, "-"), 200))
 	}
 	_ = t.Flush()
 	m := r.System
 	fmt.Fprintln(d.w)
-	t = layout.Table(d.w)
-	layout.Row(t, "hub.json", cmp.Or(r.Config, "none: the embedded filesystem server is served"))
-	layout.Row(t, "workspace roots", cmp.Or(strings.Join(m.Roots, ", "), "none: they come from the client"))
-	layout.Row(t, "secrets", m.Secrets+layout.Suffix(": ", m.Why))
-	layout.Row(t, "Landlock", layout.When(m.Landlock > 0, fmt.Sprintf("ABI %d", m.Landlock))+layout.When(m.Landlock == 0, "not there"))
-	layout.Row(t, "guardian", layout.When(m.Guardian, "yes")+layout.When(!m.Guardian, "no"))
+	t = layout.NewTable(d.w)
+	t.Row("hub.json", cmp.Or(r.Config, "none: the embedded filesystem server is served"))
+	t.Row("workspace roots", cmp.Or(strings.Join(m.Roots, ", "), "none: they come from the client"))
+	t.Row("secrets", m.Secrets+layout.Suffix(": ", m.Why))
+	t.Row("Landlock", layout.When(m.Landlock > 0, fmt.Sprintf("ABI %d", m.Landlock))+layout.When(m.Landlock == 0, "not there"))
+	t.Row("guardian", layout.When(m.Guardian, "yes")+layout.When(!m.Guardian, "no"))
 	for _, f := range [][2]string{{"state", m.State}, {"audit", m.Audit}, {"logs", m.Logs}, {"cache", m.Cache}} {
-		layout.Row(t, f[0], cmp.Or(printable.Escape(f[1], 200), "-"))
+		t.Row(f[0], cmp.Or(printable.Escape(f[1], 200), "-"))
 	}
 	for _, h := range r.Hubs {
-		layout.Row(t, "hub", fmt.Sprintf("%d, version %s, %s", h.PID, printable.Escape(h.Version, 40), cmp.Or(printable.Escape(h.Config, 200), "no hub.json")))
+		t.Row("hub", fmt.Sprintf("%d, version %s, %s", h.PID, printable.Escape(h.Version, 40), cmp.Or(printable.Escape(h.Config, 200), "no hub.json")))
 	}
 	_ = t.Flush()
 	fmt.Fprintln(d.w)

@@ -118,14 +118,14 @@ func (l listed) show(w io.Writer) {
 		fmt.Fprintln(w, "no servers; mcphub add NAME -- COMMAND adds one")
 		return
 	}
-	t := layout.Table(w)
-	layout.Row(t, "SERVER", "KIND", "STATE", "TOOLS", "")
+	t := layout.NewTable(w)
+	t.Head("SERVER", "KIND", "STATE", "TOOLS", "")
 	for _, s := range l.Servers {
 		state := s.State
 		if state == "" {
 			state = "-"
 		}
-		layout.Row(t, s.Name, s.Kind, state, number(s.Tools), printable.Escape(s.Error, 200))
+		t.Row(s.Name, s.Kind, state, number(s.Tools), printable.Escape(s.Error, 200))
 	}
 	_ = t.Flush()
 }

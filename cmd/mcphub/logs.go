@@ -4,12 +4,15 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -24,7 +27,7 @@ const followEvery = 200 * time.Millisecond
 
 func logsCommand() *cobra.Command {
 	src := newSource()
-	var follow bool
+	var follow, asJSON bool
 	var lines int
 	cmd := &cobra.Command{
 		Use:     "logs NAME",
@@ -53,7 +56,7 @@ func logsCommand() *cobra.Command {
 			if err := isAmong("hub.json", args[0], names); err != nil {
 				return err
 			}
-			l := serverLog{dir: dir, name: args[0], out: printable.Writer(cmd.OutOrStdout()), read: map[string]*logEnd{}}
+			l := serverLog{dir: dir, name: args[0], out: printable.Writer(cmd.OutOrStdout()), json: asJSON, read: map[string]*logEnd{}}
 			defer l.close()
 			found, err := l.last(lines)
 			if err != nil {
@@ -70,6 +73,7 @@ func logsCommand() *cobra.Command {
 	}
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on with what it writes from now on")
 	cmd.Flags().IntVarP(&lines, "lines", "n", 100, "how many lines of the past to show")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON object a line; its shape is stable")
 	configFlags(cmd, src)
 	return cmd
 }
@@ -78,6 +82,7 @@ func logsCommand() *cobra.Command {
 type serverLog struct {
 	dir, name string
 	out       io.Writer
+	json      bool
 	read      map[string]*logEnd // by path
 }
 
@@ -85,6 +90,38 @@ type serverLog struct {
 type logEnd struct {
 	file *os.File
 	rest []byte // of a line that is not whole yet
+}
+
+// loggedLine is one line of logs --json.
+type loggedLine struct {
+	Time    string `json:"time,omitempty"`
+	Server  string `json:"server"`
+	PID     int    `json:"pid,omitempty"`     // of the process that wrote it
+	Session string `json:"session,omitempty"` // the beginning of its id; absent where several share the process
+	Text    string `json:"text"`
+}
+
+// linePattern takes a line of a log apart: time, server, process, session, text. The
+// process is absent where lines were left out.
+var linePattern = regexp.MustCompile(`^(\S+Z) (\S+?)(?:\[(\d+)\] (\S+?))?(\*|:) (.*)$`)
+
+// newLoggedLine reads a line; what has another form is all text.
+func (l *serverLog) newLoggedLine(line string) loggedLine {
+	line = strings.TrimRight(line, "\n")
+	m := linePattern.FindStringSubmatch(line)
+	if m == nil {
+		return loggedLine{Server: l.name, Text: line}
+	}
+	pid, _ := strconv.Atoi(m[3]) // none: 0
+	return loggedLine{Time: m[1], Server: m[2], PID: pid, Session: strings.Trim(m[4], "-"), Text: m[6]}
+}
+
+func (l *serverLog) print(line string) error {
+	if l.json {
+		return json.NewEncoder(l.out).Encode(l.newLoggedLine(line))
+	}
+	_, err := io.WriteString(l.out, line)
+	return err
 }
 
 // files are those that hubs write to now, not what was set aside.
@@ -117,7 +154,7 @@ func (l *serverLog) last(n int) (found bool, err error) {
 		return strings.Compare(x, y)
 	})
 	for _, line := range lines[max(0, len(lines)-max(0, n)):] {
-		if _, err := io.WriteString(l.out, line); err != nil {
+		if err := l.print(line); err != nil {
 			return false, err
 		}
 	}
@@ -182,7 +219,7 @@ func (l *serverLog) follow(ctx context.Context) error {
 		}
 		for _, path := range l.files() {
 			if err := l.news(path, func(line []byte) {
-				if _, err := l.out.Write(line); err != nil {
+				if err := l.print(string(line)); err != nil {
 					failed = err
 				}
 			}); err != nil {

@@ -41,8 +41,43 @@ func secretCommand() *cobra.Command {
 
 // secretKeeper is what the commands about secrets work with.
 type secretKeeper struct {
-	file  *config.File
-	store *secrets.Store
+	file    *config.File
+	store   *secrets.Store
+	changes *secretChanges // of this command, where they are printed as JSON; else nil
+}
+
+// secretChanges is the result of secret set and secret rm; the shape of --json.
+type secretChanges struct {
+	Secrets []secretChange `json:"secrets"`
+}
+
+type secretChange struct {
+	Name  string   `json:"name"`
+	State string   `json:"state"`           // set, left out, removed
+	Place string   `json:"place,omitempty"` // where it is kept: keyring, file
+	Why   string   `json:"why,omitempty"`   // why not in the keyring
+	Used  []string `json:"used"`            // by entries of hub.json
+}
+
+// tell says what became of a secret: at once in words, or at the end as JSON.
+func (k *secretKeeper) tell(out io.Writer, text string, c secretChange) {
+	if k.changes == nil {
+		fmt.Fprintln(out, text)
+		return
+	}
+	c.Used = k.namedBy(c.Name)
+	k.changes.Secrets = append(k.changes.Secrets, c)
+}
+
+// told ends a command: with what it changed, also where it failed later.
+func (k *secretKeeper) told(out io.Writer, failed error) error {
+	if k.changes == nil || failed != nil && len(k.changes.Secrets) == 0 {
+		return failed
+	}
+	if err := layout.JSON(out, k.changes); failed == nil {
+		return exit.Failed(err)
+	}
+	return failed
 }
 
 // unlockTime is how long a person has to unlock the keyring.
@@ -56,11 +91,12 @@ func newSecretKeeper(src *setup.Source) (*secretKeeper, error) {
 	home, _ := os.UserHomeDir() // without one, what needs it stays relative and is refused
 	kept := setup.Secrets(file, home)
 	kept.Wait = unlockTime
-	return &secretKeeper{file, secrets.New(kept)}, nil
+	return &secretKeeper{file: file, store: secrets.New(kept)}, nil
 }
 
 func secretSetCommand() *cobra.Command {
 	src := newSource()
+	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "set [NAME]",
 		Short: "Keep a secret; without a name, ask for each that hub.json refers to and that is not set",
@@ -74,12 +110,18 @@ func secretSetCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if len(args) == 1 {
-				return k.setOne(cmd.Context(), cmd.OutOrStdout(), args[0])
+			if asJSON {
+				k.changes = &secretChanges{Secrets: []secretChange{}}
 			}
-			return k.setMissing(cmd.Context(), cmd.OutOrStdout())
+			if len(args) == 1 {
+				err = k.setOne(cmd.Context(), cmd.OutOrStdout(), args[0])
+			} else {
+				err = k.setMissing(cmd.Context(), cmd.OutOrStdout())
+			}
+			return k.told(cmd.OutOrStdout(), err)
 		},
 	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON object; its shape is stable")
 	configFlags(cmd, src)
 	return cmd
 }
@@ -115,7 +157,9 @@ func (k *secretKeeper) setMissing(ctx context.Context, out io.Writer) error {
 	}
 	switch {
 	case len(missing) == 0:
-		fmt.Fprintln(out, "Nothing is missing.")
+		if k.changes == nil {
+			fmt.Fprintln(out, "Nothing is missing.")
+		}
 		return nil
 	case !term.IsTerminal(int(os.Stdin.Fd())):
 		return exit.Errorf(exit.Usage, "not set: %s; without a name this asks at a terminal, and standard input is none: mcphub secret set NAME", strings.Join(missing, ", "))
@@ -126,7 +170,7 @@ func (k *secretKeeper) setMissing(ctx context.Context, out io.Writer) error {
 			return err
 		}
 		if value == "" {
-			fmt.Fprintf(out, "%s is left out.\n", name)
+			k.tell(out, name+" is left out.", secretChange{Name: name, State: "left out"})
 			continue
 		}
 		if err := k.set(ctx, out, name, value); err != nil {
@@ -144,7 +188,8 @@ func (k *secretKeeper) set(ctx context.Context, out io.Writer, name, value strin
 		}
 		return exit.Errorf(exit.Failure, "%s is not set: %w", name, err)
 	}
-	fmt.Fprintf(out, "%s is kept in %s%s.\n", name, k.where(at), printable.Clean(layout.Suffix(": ", why)))
+	why = printable.Clean(why)
+	k.tell(out, fmt.Sprintf("%s is kept in %s%s.", name, k.where(at), layout.Suffix(": ", why)), secretChange{Name: name, State: "set", Place: string(at), Why: why})
 	return nil
 }
 
@@ -297,9 +342,9 @@ func secretListCommand() *cobra.Command {
 			if asJSON {
 				return layout.JSON(cmd.OutOrStdout(), all)
 			}
-			t := layout.Table(cmd.OutOrStdout())
+			t := layout.NewTable(printable.Writer(cmd.OutOrStdout()))
 			for _, s := range all {
-				layout.Row(t, s.Name, cmp.Or(s.Place, "not set"), strings.Join(s.Used, ", "))
+				t.Row(s.Name, cmp.Or(s.Place, "not set"), strings.Join(s.Used, ", "))
 			}
 			return t.Flush()
 		},
@@ -329,6 +374,7 @@ func (k *secretKeeper) list(ctx context.Context) ([]listedSecret, string, error)
 
 func secretRemoveCommand() *cobra.Command {
 	src := newSource()
+	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "rm NAME",
 		Short: "Forget a secret",
@@ -345,10 +391,15 @@ func secretRemoveCommand() *cobra.Command {
 			case err != nil:
 				return exit.Errorf(exit.Failure, "%w", err)
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "%s is forgotten%s.\n", args[0], layout.Suffix("; still named by ", strings.Join(k.namedBy(args[0]), ", ")))
-			return nil
+			if asJSON {
+				k.changes = &secretChanges{}
+			}
+			out := cmd.OutOrStdout()
+			k.tell(out, fmt.Sprintf("%s is forgotten%s.", args[0], layout.Suffix("; still named by ", strings.Join(k.namedBy(args[0]), ", "))), secretChange{Name: args[0], State: "removed"})
+			return k.told(out, nil)
 		},
 	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON object; its shape is stable")
 	configFlags(cmd, src)
 	return cmd
 }

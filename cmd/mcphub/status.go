@@ -191,8 +191,8 @@ func (p page) children(r admin.Report) {
 	}
 	several := len(r.Sessions) > 1
 	fmt.Fprintln(p.w)
-	t := layout.Table(p.w)
-	layout.Row(t, "SERVER", "STATE", "FOR", "PID", "RESTARTS", "TOOLS", "ROOTS", layout.When(several, "FOR SESSION"))
+	t := layout.NewTable(p.w)
+	t.Head("SERVER", "STATE", "FOR", "PID", "RESTARTS", "TOOLS", "ROOTS", layout.When(several, "FOR SESSION"))
 	for _, c := range r.Children {
 		state := c.State
 		if c.CircuitOpen && state != "ready" {
@@ -201,7 +201,7 @@ func (p page) children(r admin.Report) {
 		if c.Era == "modern" && state == "ready" {
 			state += ", modern" // two instances may differ by nothing else
 		}
-		layout.Row(t, printable.Escape(c.Server, 22), printable.Escape(state, 14), p.ago(c.Since), number(c.PID), strconv.Itoa(c.Restarts), strconv.Itoa(c.Tools),
+		t.Row(printable.Escape(c.Server, 22), printable.Escape(state, 14), p.ago(c.Since), number(c.PID), strconv.Itoa(c.Restarts), strconv.Itoa(c.Tools),
 			served(c), layout.When(several, cmp.Or(printable.Escape(c.Instance[:min(8, len(c.Instance))], 8), "all")))
 	}
 	_ = t.Flush() // as any other write here: nobody to tell
@@ -300,10 +300,10 @@ func (p page) sessions(all []hub.SessionStatus) {
 		return
 	}
 	fmt.Fprintln(p.w)
-	t := layout.Table(p.w)
-	layout.Row(t, "SESSION", "CLIENT", "FOR", "PROTOCOL", "ROOTS", "", "CALLS")
+	t := layout.NewTable(p.w)
+	t.Head("SESSION", "CLIENT", "FOR", "PROTOCOL", "ROOTS", "FROM", "CALLS")
 	for _, s := range all {
-		layout.Row(t, printable.Escape(s.ID[:min(8, len(s.ID))], 8), cmp.Or(printable.Escape(s.Client, 24), "-"), p.ago(&s.Since), cmp.Or(printable.Escape(s.Protocol, 12), "-"),
+		t.Row(printable.Escape(s.ID[:min(8, len(s.ID))], 8), cmp.Or(printable.Escape(s.Client, 24), "-"), p.ago(&s.Since), cmp.Or(printable.Escape(s.Protocol, 12), "-"),
 			fmt.Sprintf("%d %s", s.RootsCount, printable.Escape(s.RootsState, 12)), fmt.Sprintf("%s, #%d", printable.Escape(s.RootsOrigin, 12), s.Generation), calls(s))
 	}
 	_ = t.Flush()

@@ -134,12 +134,12 @@ func (o *offered) only(args []string) error {
 const describedMost = 60
 
 func (o *offered) show(w, say io.Writer, cost bool) {
-	t := layout.Table(w)
+	t := layout.NewTable(w)
 	head := []string{"TOOL", "SERVER", "DESCRIPTION"}
 	if cost {
 		head = []string{"TOOL", "SERVER", "TOKENS", "DESCRIPTION"}
 	}
-	layout.Row(t, head...)
+	t.Head(head...)
 	for i := range o.Servers {
 		s := &o.Servers[i]
 		if s.Error != "" {
@@ -151,11 +151,11 @@ func (o *offered) show(w, say io.Writer, cost bool) {
 			if cost {
 				cells = slices.Insert(cells, 2, number(tool.Tokens))
 			}
-			layout.Row(t, cells...)
+			t.Row(cells...)
 		}
 	}
 	if cost {
-		layout.Row(t, "all", "", strconv.Itoa(o.Tokens), "")
+		t.Row("all", "", strconv.Itoa(o.Tokens), "")
 	}
 	_ = t.Flush()
 }

@@ -26,6 +26,7 @@ func warmCommand() *cobra.Command {
 	src := newSource()
 	var logs logFlags
 	var roots []string
+	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "warm",
 		Short: "Start every server once, so that later lists need not wait for them",
@@ -48,10 +49,11 @@ func warmCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return warm(cmd.Context(), cmd.OutOrStdout(), made.Hub, given)
+			return warm(cmd.Context(), cmd.OutOrStdout(), made.Hub, given, asJSON)
 		},
 	}
 	cmd.Flags().StringArrayVar(&roots, "root", nil, "a directory in scope while they start; may be repeated. Without one the fallbacks count")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON object; its shape is stable")
 	configFlags(cmd, src)
 	logs.register(cmd, "error")
 	return cmd
@@ -76,7 +78,7 @@ func warmRoots(cfg hub.Config, given []string) ([]rootsmgr.Root, error) {
 }
 
 // warm starts every child once and says what became of it.
-func warm(ctx context.Context, out io.Writer, cfg hub.Config, roots []rootsmgr.Root) error {
+func warm(ctx context.Context, out io.Writer, cfg hub.Config, roots []rootsmgr.Root, asJSON bool) error {
 	defer service.Adopt(cfg.Log)()
 	started := &startTimes{took: map[string]time.Duration{}, since: map[string]time.Time{}}
 	options := children.Options{
@@ -114,33 +116,62 @@ func warm(ctx context.Context, out io.Writer, cfg hub.Config, roots []rootsmgr.R
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return reportWarm(out, cfg, became, started)
+	return newWarmed(&cfg, became, started).print(out, asJSON)
 }
 
-// reportWarm prints one line for each server of hub.json, and is an error
-// where one did not start.
-func reportWarm(out io.Writer, cfg hub.Config, became map[string]children.Status, started *startTimes) error {
-	w := layout.Table(out)
-	failed := 0
+// warmed is the result of warm; the shape of --json.
+type warmed struct {
+	Servers []warmedServer `json:"servers"` // in the order of hub.json, those that cannot be started last
+}
+
+type warmedServer struct {
+	Name         string `json:"name"`
+	Tools        int    `json:"tools"`
+	Milliseconds int64  `json:"milliseconds"`    // from its turn to being ready
+	Error        string `json:"error,omitempty"` // why it did not start
+}
+
+// newWarmed says what became of each server of hub.json.
+func newWarmed(cfg *hub.Config, became map[string]children.Status, started *startTimes) warmed {
+	w := warmed{Servers: []warmedServer{}}
 	for i := range cfg.Children {
-		name := cfg.Children[i].Spec.Name
-		st := became[name]
-		if st.Listed {
-			fmt.Fprintf(w, "%s\t%d tools\t%s\n", printable.Clean(name), st.Tools, started.of(name).Round(time.Millisecond))
-			continue
+		s := warmedServer{Name: printable.Clean(cfg.Children[i].Spec.Name)}
+		if st := became[cfg.Children[i].Spec.Name]; st.Listed {
+			s.Tools, s.Milliseconds = st.Tools, started.of(st.Child).Round(time.Millisecond).Milliseconds()
+		} else {
+			s.Error = warmReason(st)
 		}
-		failed++
-		fmt.Fprintf(w, "%s\tfailed\t%s\n", printable.Clean(name), warmReason(st))
+		w.Servers = append(w.Servers, s)
 	}
 	for _, b := range cfg.Broken {
-		failed++
-		fmt.Fprintf(w, "%s\tfailed\t%s\n", printable.Clean(b.Name), oneLine(b.Reason))
+		w.Servers = append(w.Servers, warmedServer{Name: printable.Clean(b.Name), Error: oneLine(b.Reason)})
 	}
-	if err := w.Flush(); err != nil {
-		return &exit.Error{Code: exit.Failure, Err: err}
+	return w
+}
+
+// print writes it, and is an error where a server did not start.
+func (w warmed) print(out io.Writer, asJSON bool) error {
+	failed := 0
+	t := layout.NewTable(out)
+	for _, s := range w.Servers {
+		if s.Error != "" {
+			failed++
+			t.Row(s.Name, "failed", s.Error)
+			continue
+		}
+		t.Row(s.Name, fmt.Sprintf("%d tools", s.Tools), (time.Duration(s.Milliseconds) * time.Millisecond).String())
+	}
+	var err error
+	if asJSON {
+		err = layout.JSON(out, w)
+	} else {
+		err = t.Flush()
+	}
+	if err != nil {
+		return exit.Failed(err)
 	}
 	if failed > 0 {
-		return exit.Errorf(exit.Failure, "%d of %d servers did not start", failed, len(cfg.Children)+len(cfg.Broken))
+		return exit.Errorf(exit.Failure, "%d of %d servers did not start", failed, len(w.Servers))
 	}
 	return nil
 }

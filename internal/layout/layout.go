@@ -4,21 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"strings"
-	"text/tabwriter"
 	"time"
 )
-
-// Table is a table of columns two spaces apart. It is written by Flush.
-func Table(w io.Writer) *tabwriter.Writer { return tabwriter.NewWriter(w, 0, 0, 2, ' ', 0) }
-
-// Row writes the cells of a table. An empty last one is left out.
-func Row(w io.Writer, cells ...string) {
-	if cells[len(cells)-1] == "" {
-		cells = cells[:len(cells)-1]
-	}
-	fmt.Fprintln(w, strings.Join(cells, "\t"))
-}
 
 // JSON writes a value as indented JSON.
 func JSON(w io.Writer, v any) error {

@@ -225,3 +225,6 @@ func (c cleaning) Write(b []byte) (int, error) {
 	}
 	return len(b), nil
 }
+
+// Unwrap returns the writer behind, by which a terminal is known.
+func (c cleaning) Unwrap() io.Writer { return c.to }

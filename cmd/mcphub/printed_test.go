@@ -1,0 +1,66 @@
+package main
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+)
+
+// withoutJSON are the commands that print no data of their own, and why.
+var withoutJSON = map[string]string{
+	"approve":      "asks at a terminal; approve list prints",
+	"audit export": "prints JSON lines, or CSV",
+	"call":         "prints what the tool said; --raw prints its whole result as JSON",
+	"demo":         "shows something to a person",
+	"files":        "speaks MCP",
+	"man":          "prints a manual page",
+	"schema":       "prints JSON",
+	"serve":        "speaks MCP",
+}
+
+// notGolden print what is about the machine, or what a server elsewhere says. Tests of their own hold the shape.
+var notGolden = []string{"doctor", "auth login", "auth logout"}
+
+// TestEveryCommandPrintsJSON holds that each command takes --json, and that testdata/printed of e2e has a golden file of its JSON
+// and one of its text.
+func TestEveryCommandPrintsJSON(t *testing.T) {
+	golden := func(name string) bool {
+		found, err := filepath.Glob("../../e2e/testdata/printed/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(found) > 0
+	}
+	seen := 0
+	var walk func(c *cobra.Command, path string)
+	walk = func(c *cobra.Command, path string) {
+		for _, sub := range c.Commands() {
+			if !sub.IsAvailableCommand() || sub.Name() == "help" || sub.Name() == "completion" {
+				continue
+			}
+			name := strings.TrimSpace(path + " " + sub.Name())
+			walk(sub, name)
+			flag := sub.Flags().Lookup("json")
+			asJSON := flag != nil && !flag.Hidden
+			switch _, excused := withoutJSON[name]; {
+			case sub.HasSubCommands() && !excused:
+				continue // it prints its help
+			case asJSON == excused:
+				t.Errorf("mcphub %s: --json is there: %v; withoutJSON says otherwise", name, asJSON)
+			case asJSON && !slices.Contains(notGolden, name):
+				seen++
+				file := strings.ReplaceAll(name, " ", "-")
+				if !golden(file+".json") && !golden(file+".jsonl") || !golden(file+".txt") {
+					t.Errorf("mcphub %s: e2e/testdata/printed has not both its JSON and its text; e2e/testdata/script/printed.txtar makes them", name)
+				}
+			}
+		}
+	}
+	walk(rootCommand(), "")
+	if seen < 25 {
+		t.Errorf("%d commands were found", seen)
+	}
+}

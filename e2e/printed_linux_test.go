@@ -1,0 +1,87 @@
+package e2e
+
+import (
+	"bytes"
+	"io"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/sys/unix"
+)
+
+// atTerminal runs mcphub with a terminal of so many columns as its standard output, and gives what arrived there.
+func (w *world) atTerminal(columns uint16, env []string, args ...string) string {
+	w.t.Helper()
+	terminal, side := pseudoTerminal(w.t)
+	must(w.t, unix.IoctlSetWinsize(int(side.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: columns}))
+	var said bytes.Buffer
+	cmd := exec.Command(mcphub(w.t), args...)
+	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = w.env(env...), w.project, side, &said
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	must(w.t, cmd.Start())
+	must(w.t, side.Close())
+	out, _ := io.ReadAll(terminal) // it ends with an error, once nobody has the other side
+	if err := cmd.Wait(); err != nil {
+		w.t.Fatalf("mcphub %s: %v\n%s%s", strings.Join(args, " "), err, out, said.Bytes())
+	}
+	return strings.ReplaceAll(string(out), "\r\n", "\n")
+}
+
+// TestNarrowTerminals holds that no line of a table is wider than the terminal, unless it is one word that would have to be cut,
+// and that nothing is left out for it.
+func TestNarrowTerminals(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	config := w.config(obj{"files": obj{"builtin": "files"}, "notes-of-the-house": w.recorder("notes"), "gone": obj{"command": "no-such-program", "disabled": true}})
+	for _, args := range [][]string{{"list"}, {"tools"}, {"tools", "--cost"}, {"warm"}} {
+		args = append(args, "--config", config)
+		plain := w.atTerminal(1000, nil, args...)
+		for _, columns := range []int{40, 80} {
+			out := w.atTerminal(uint16(columns), nil, args...)
+			for line := range strings.SplitSeq(out, "\n") {
+				if n := utf8.RuneCountInString(line); n > columns && strings.Contains(strings.TrimSpace(line), "  ") {
+					t.Errorf("%d columns, mcphub %s: a line of %d: %q", columns, args[0], n, line)
+				}
+			}
+			if strings.ContainsFunc(strings.ReplaceAll(out, "\n", ""), unicode.IsControl) {
+				t.Errorf("mcphub %s: control characters: %q", args[0], out)
+			}
+			if args[0] == "warm" {
+				continue // it tells of times
+			}
+			for _, word := range strings.Fields(plain)[1:] { // a block does not name its first cell
+				if !strings.Contains(out, word) {
+					t.Errorf("%d columns, mcphub %s: %q is left out:\n%s", columns, args[0], word, out)
+				}
+			}
+		}
+		if args[0] == "tools" && strings.HasPrefix(w.atTerminal(40, nil, args...), "TOOL ") {
+			t.Errorf("the control: at 40 columns the table of %v stands as it is", args)
+		}
+	}
+}
+
+// TestColour holds that the one command with colours has them on a terminal only, and there not where a person says no.
+func TestColour(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	if out := w.atTerminal(80, []string{"TERM=xterm", "NO_COLOR="}, "demo"); !strings.Contains(out, "\x1b[") {
+		t.Errorf("the control: no colour on a terminal:\n%s", out)
+	}
+	for _, env := range []string{"NO_COLOR=1", "TERM=dumb"} {
+		if out := w.atTerminal(80, []string{"TERM=xterm", "NO_COLOR=", env}, "demo"); strings.Contains(out, "\x1b") {
+			t.Errorf("colour, though %s:\n%q", env, out)
+		}
+	}
+	cmd := exec.Command(mcphub(t), "demo")
+	cmd.Env, cmd.Dir = w.env("TERM=xterm", "NO_COLOR="), w.project
+	out, err := cmd.Output()
+	must(t, err)
+	if bytes.ContainsRune(out, '\x1b') || len(out) == 0 {
+		t.Errorf("colour where there is no terminal:\n%q", out)
+	}
+}

@@ -1,0 +1,198 @@
+package layout
+
+import (
+	"io"
+	"os"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/term"
+	"golang.org/x/text/width"
+)
+
+const (
+	gap          = 2  // between columns
+	leastWrapped = 24 // narrower than that, a wrapped column is no help
+)
+
+// Table collects rows and writes them by Flush, in columns two spaces apart.
+// On a terminal that is too narrow the last column is wrapped below itself.
+// Where that does not help, each row becomes a block of lines, one for each
+// cell. Nothing is cut off. Elsewhere there is no limit, because programs read
+// it line by line.
+type Table struct {
+	w    io.Writer
+	room int // of the terminal; 0: no limit
+	head []string
+	rows [][]string
+}
+
+// NewTable returns an empty table for a writer.
+func NewTable(w io.Writer) *Table { return &Table{w: w, room: Columns(w)} }
+
+// Columns is how wide the terminal behind a writer is: 0 where there is none,
+// or it does not say. It looks behind writers that have an Unwrap method.
+func Columns(w io.Writer) int {
+	switch w := w.(type) {
+	case *os.File:
+		columns, _, err := term.GetSize(int(w.Fd()))
+		if err != nil {
+			return 0
+		}
+		return columns
+	case interface{ Unwrap() io.Writer }:
+		return Columns(w.Unwrap())
+	}
+	return 0
+}
+
+// Head names the columns.
+func (t *Table) Head(cells ...string) { t.head = cells }
+
+// Row adds a row.
+func (t *Table) Row(cells ...string) { t.rows = append(t.rows, cells) }
+
+// Flush writes the table.
+func (t *Table) Flush() error {
+	all := t.rows
+	if t.head != nil {
+		all = append([][]string{t.head}, t.rows...)
+	}
+	var widths []int
+	for _, row := range all {
+		for i, cell := range row {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], Width(cell))
+		}
+	}
+	for len(widths) > 0 && widths[len(widths)-1] == 0 {
+		widths = widths[:len(widths)-1] // a column that nobody has
+	}
+	if len(widths) == 0 {
+		return nil
+	}
+	last := len(widths) - 1
+	before := gap * last
+	for _, n := range widths[:last] {
+		before += n
+	}
+	var b strings.Builder
+	switch left := t.room - before; {
+	case t.room == 0 || left >= widths[last]:
+		columns(&b, all, widths, 0)
+	case left >= leastWrapped && left >= longestWord(all, last):
+		columns(&b, all, widths, left)
+	default:
+		t.blocks(&b)
+	}
+	_, err := io.WriteString(t.w, b.String())
+	return err
+}
+
+// columns writes one line for each row, and more where the last column is
+// wrapped at a width.
+func columns(b *strings.Builder, rows [][]string, widths []int, wrapAt int) {
+	last := len(widths) - 1
+	for _, row := range rows {
+		var line strings.Builder
+		for i, cell := range row[:min(len(row), len(widths))] {
+			if i > 0 {
+				line.WriteString(strings.Repeat(" ", gap))
+			}
+			if i < last {
+				line.WriteString(cell + strings.Repeat(" ", widths[i]-Width(cell)))
+				continue
+			}
+			indent := 0
+			for _, n := range widths[:last] {
+				indent += n + gap
+			}
+			line.WriteString(hang(cell, indent, wrapAt))
+		}
+		b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
+	}
+}
+
+// blocks writes each row as its first cell and, indented below it, the others
+// with the names of their columns.
+func (t *Table) blocks(b *strings.Builder) {
+	names := 0
+	for _, name := range t.head[min(1, len(t.head)):] {
+		names = max(names, Width(name))
+	}
+	indent := gap
+	if names > 0 {
+		indent += names + gap
+	}
+	for _, row := range t.rows {
+		for i, cell := range row {
+			switch {
+			case i == 0:
+				b.WriteString(cell + "\n")
+			case cell != "":
+				name := ""
+				if i < len(t.head) {
+					name = t.head[i]
+				}
+				b.WriteString(strings.Repeat(" ", gap) + name + strings.Repeat(" ", indent-gap-Width(name)) + hang(cell, indent, max(1, t.room-indent)) + "\n")
+			}
+		}
+	}
+}
+
+// hang wraps a text between words. A word that is too long stays whole. Further
+// lines are indented. At a width of 0 it is left as it is.
+func hang(text string, indent, at int) string {
+	if at == 0 || Width(text) <= at {
+		return text
+	}
+	var b strings.Builder
+	used := 0
+	for _, word := range strings.Fields(text) {
+		n := Width(word)
+		switch {
+		case used == 0:
+		case used+1+n > at:
+			b.WriteString("\n" + strings.Repeat(" ", indent))
+			used = 0
+		default:
+			b.WriteByte(' ')
+			used++
+		}
+		b.WriteString(word)
+		used += n
+	}
+	return b.String()
+}
+
+func longestWord(rows [][]string, column int) int {
+	longest := 0
+	for _, row := range rows {
+		if column < len(row) {
+			for _, word := range strings.Fields(row[column]) {
+				longest = max(longest, Width(word))
+			}
+		}
+	}
+	return longest
+}
+
+// Width is how many columns of a terminal a text takes.
+func Width(text string) int {
+	n := 0
+	for _, r := range text {
+		switch kind := width.LookupRune(r).Kind(); {
+		case r < utf8.RuneSelf:
+			n++
+		case unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf):
+		case kind == width.EastAsianWide || kind == width.EastAsianFullwidth:
+			n += 2
+		default:
+			n++
+		}
+	}
+	return n
+}
