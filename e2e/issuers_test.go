@@ -1,3 +1,5 @@
+//lint:file-ignore SA1019 roots are what is tested; the SDK calls them deprecated since 2026-07-28
+
 package e2e
 
 import (

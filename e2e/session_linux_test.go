@@ -59,7 +59,7 @@ var sessionSteps = []sessionStep{
 const sessionHead = `# A session
 
 What the commands print, from the first one on. A test makes this page with a home of its own, so that it stays true; times,
-process ids and sessions are made up.
+process ids, sessions and the name of the client are made up.
 `
 
 // TestSession makes docs/session.md: it runs its commands in a scratch home, and fails where the page says something else.
