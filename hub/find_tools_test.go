@@ -2,6 +2,9 @@ package hub
 
 import (
 	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -115,5 +118,46 @@ func TestExposeIsApplied(t *testing.T) {
 	}
 	if msg, bad := text(c.raw("tools/call", toolCall("kid__echo", `{}`))); bad {
 		t.Error(msg)
+	}
+}
+
+// TestCostOfExposure holds what docs/search.md says that the definitions of 27 real servers take of a model's context,
+// listed and found.
+func TestCostOfExposure(t *testing.T) {
+	const bytesOfAToken = 4
+	files, err := filepath.Glob("search/testdata/tools/*.json")
+	if err != nil || len(files) != 27 {
+		t.Fatalf("%d servers, %v", len(files), err)
+	}
+	tools, direct := 0, 0
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var server struct {
+			Server string
+			Tools  []json.RawMessage
+		}
+		if err := json.Unmarshal(text, &server); err != nil {
+			t.Fatal(err)
+		}
+		for _, tool := range server.Tools {
+			tools++
+			direct += len(tool) + len(server.Server) + len("__")
+		}
+	}
+	cfg := testConfig(t, scripted("kid", childtest.Script{}))
+	cfg.Expose = catalog.Exposure{Search: true}
+	c := connect(t, runHub(t, cfg), t.TempDir())
+	c.handshake(`{"roots":{}}`)
+	search := len(jsonrpc.Get([]byte(c.raw("tools/list", `{}`)), "tools"))
+	row := fmt.Sprintf("| %d tools of 27 servers | %d | %d |", tools, direct/bytesOfAToken, search/bytesOfAToken)
+	page, err := os.ReadFile("../docs/search.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(page), row) {
+		t.Errorf("docs/search.md has no row %q", row)
 	}
 }
