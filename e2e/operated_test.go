@@ -27,7 +27,7 @@ func (p *operated) serve(config obj) {
 	dir, err := os.MkdirTemp(base, "mh")
 	must(p.w.t, err)
 	p.w.t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	p.env = p.w.env("XDG_RUNTIME_DIR="+dir, "LOCALAPPDATA="+dir)
+	p.env = p.w.env("XDG_RUNTIME_DIR="+dir, "TMPDIR="+dir, "LOCALAPPDATA="+dir) // or status would show the hubs of other tests
 	p.path = p.w.write("conf/hub.json", raw(p.w.t, config))
 	p.s = p.w.start(ide.Options{Command: mcphub(p.w.t), Args: []string{"serve", "--config", p.path}, Env: p.env})
 	p.s.initialize()

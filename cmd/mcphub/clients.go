@@ -139,7 +139,7 @@ func (w *clientWork) chosen(question string, n int) ([]bool, error) {
 		return out, nil
 	}
 	for {
-		answer, err := w.ask(question + " [all, none, or numbers such as 1,3] ")
+		answer, err := w.ask(question + " [all (Enter), none, or numbers such as 1,3] ")
 		if err != nil {
 			return nil, err
 		}

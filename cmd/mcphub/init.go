@@ -93,7 +93,10 @@ func (w *clientWork) init(given []string) error {
 	} else {
 		again := ""
 		if n := len(m.imports) - m.added(); n > 0 {
-			again = fmt.Sprintf(", %d were there already", n)
+			again = fmt.Sprintf(", %d not again, since hub.json has it", n)
+			if n > 1 {
+				again = fmt.Sprintf(", %d not again, since hub.json has them", n)
+			}
 		}
 		fmt.Fprintf(w.out, "%s: %s imported%s\n", w.short(m.path), several(m.added(), "server"), again)
 		w.tell(all)

@@ -310,6 +310,7 @@ func uninstallCommand() *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&w.asJSON, "json", false, "print JSON")
 	cmd.Flags().BoolVar(&all, "all", false, "every client that the hub is registered in")
+	cmd.Flags().BoolVarP(&w.yes, "yes", "y", false, "for scripts that say it everywhere; uninstall asks nothing")
 	return cmd
 }
 

@@ -35,7 +35,7 @@ func logsCommand() *cobra.Command {
 		Short:   "Show what a server wrote to standard error",
 		Long: "Shows the last lines that a server wrote to standard error, of every hub that runs or ran,\n" +
 			"by time. -f goes on with what it writes from now on, until it is interrupted.",
-		Args:              cobra.ExactArgs(1),
+		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: completeServers,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			file, err := src.Load(io.Discard) // what is wrong with it, validate says
@@ -52,6 +52,9 @@ func logsCommand() *cobra.Command {
 			var names []string
 			for i := range file.Servers {
 				names = append(names, file.Servers[i].Name)
+			}
+			if len(args) == 0 {
+				return exit.Errorf(exit.Usage, "of which server? There are %s", strings.Join(names, ", "))
 			}
 			if err := isAmong("hub.json", args[0], names); err != nil {
 				return err

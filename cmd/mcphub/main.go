@@ -24,7 +24,7 @@ func run(args []string) int {
 	stdio.CatchBrokenPipe(func(sig ...os.Signal) { signal.Notify(pipe, sig...) })
 	root := rootCommand()
 	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
+	used, err := root.ExecuteContextC(ctx)
 	switch {
 	case err == nil:
 		return exit.OK
@@ -37,7 +37,7 @@ func run(args []string) int {
 		fmt.Fprintln(os.Stderr, "mcphub: "+printable.Clean(text))
 	}
 	if code == exit.Usage {
-		fmt.Fprintln(os.Stderr, "Run 'mcphub --help' to see what there is.")
+		fmt.Fprintf(os.Stderr, "Run '%s --help' to see what there is.\n", used.CommandPath())
 	}
 	return code
 }
@@ -52,7 +52,24 @@ func rootCommand() *cobra.Command {
 		Version:       buildVersion(),
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.AddCommand(serveCommand(), initCommand(), importCommand(), installCommand(), uninstallCommand(), addCommand(), removeCommand(), enableCommand(), disableCommand(), listCommand(), toolsCommand(), logsCommand(), schemaCommand(), manCommand(), callCommand(), explainCommand(), rootsCommand(), demoCommand(), warmCommand(), validateCommand(), doctorCommand(), statusCommand(), approveCommand(), auditCommand(), reloadCommand(), restartCommand(), planCommand(), secretCommand(), authCommand(), filesCommand(), versionCommand())
+	for _, group := range []struct {
+		id, title string
+		commands  []*cobra.Command
+	}{
+		{"set-up", "Set up:", []*cobra.Command{demoCommand(), initCommand(), importCommand(), installCommand(), uninstallCommand(), doctorCommand()}},
+		{"servers", "Servers:", []*cobra.Command{addCommand(), removeCommand(), enableCommand(), disableCommand(), listCommand(), toolsCommand(), authCommand(), secretCommand()}},
+		{"run", "Run:", []*cobra.Command{serveCommand(), statusCommand(), logsCommand(), restartCommand(), reloadCommand(), warmCommand(), approveCommand()}},
+		{"check", "Look and check:", []*cobra.Command{validateCommand(), planCommand(), callCommand(), explainCommand(), rootsCommand(), auditCommand()}},
+		{"", "", []*cobra.Command{filesCommand(), schemaCommand(), manCommand(), versionCommand()}},
+	} {
+		if group.id != "" {
+			root.AddGroup(&cobra.Group{ID: group.id, Title: group.title})
+		}
+		for _, cmd := range group.commands {
+			cmd.GroupID = group.id
+			root.AddCommand(cmd)
+		}
+	}
 	root.InitDefaultCompletionCmd()
 	catchGuesses(root)
 	return root

@@ -56,7 +56,7 @@ func toolsCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&cost, "cost", false, "how many tokens each definition takes")
 	f.register(cmd, 2*time.Minute)
 	configFlags(cmd, src)
-	logs.register(cmd, "warn")
+	logs.register(cmd, "error")
 	return cmd
 }
 

@@ -25,15 +25,21 @@ func validateCommand() *cobra.Command {
 	src := newSource()
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:     "validate",
+		Use:     "validate [FILE]",
 		Aliases: []string{"check"},
 		Short:   "Check hub.json and say what is wrong with it",
 		Long: "Reads hub.json and looks, without starting anything, for what would not work: programs\n" +
 			"and folders that are not there, an address that serve would refuse, rules that are about\n" +
 			"nobody, servers that cannot be told apart. Says ok where there is nothing. The exit\n" +
 			"status is 3 where there is an error, 0 where there are warnings at the most.",
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				if src.Config != "" {
+					return exit.Errorf(exit.Usage, "a file, and --config: which is meant?")
+				}
+				src.Config = args[0]
+			}
 			if asJSON {
 				return validateAsJSON(src, cmd.OutOrStdout())
 			}

@@ -14,6 +14,9 @@ import (
 // FirstHub is a hub.json that serves what a hub without any serves.
 const FirstHub = "{\n  \"mcpServers\": {\n    \"files\": { \"builtin\": \"files\" }\n  }\n}\n"
 
+// emptyHub is a hub.json without servers.
+const emptyHub = "{\n  \"mcpServers\": {\n  }\n}\n"
+
 // ErrDisabledOtherwise says that another key decides whether a
 // server is served.
 var ErrDisabledOtherwise = errors.New("another key than \"disabled\" and \"enabled\" says whether it is served; change that one by hand")

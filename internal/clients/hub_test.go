@@ -188,3 +188,27 @@ func TestHubEditsRefuse(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestFirstHub: a new hub.json has the embedded filesystem server, unless a server like it comes along: its tools would be
+// there twice.
+func TestFirstHub(t *testing.T) {
+	for _, c := range []struct {
+		entry edit.Table
+		want  bool
+	}{
+		{edit.Table{{Name: "command", Value: "git-server"}}, true},
+		{edit.Table{{Name: "command", Value: "npx"}, {Name: "args", Value: []any{"-y", "@modelcontextprotocol/server-filesystem@2025.8.21", "/home/me"}}}, false},
+		{edit.Table{{Name: "command", Value: "/usr/bin/mcp-server-filesystem"}}, false},
+	} {
+		text, _, err := Merge("hub.json", nil, []Server{{Name: "x", Entry: c.entry}}, nil, false, os.LookupEnv)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(string(text), `"builtin"`); got != c.want || !strings.Contains(string(text), `"x"`) {
+			t.Errorf("%v: embedded %v\n%s", c.entry, got, text)
+		}
+		if _, _, err := config.Parse("hub.json", text, os.LookupEnv); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -132,6 +132,18 @@ func formatOf(path string, data []byte) edit.Format {
 	return edit.JSON
 }
 
+// opensFiles reports whether a server is the official filesystem server, or is called
+// like it.
+func opensFiles(s Server) bool {
+	words, _ := s.Entry.Get("args").([]any)
+	for _, word := range append([]any{s.Entry.Get("command")}, words...) {
+		if text, _ := word.(string); strings.Contains(text, "server-filesystem") || strings.HasSuffix(text, "filesystem-server") {
+			return true
+		}
+	}
+	return false
+}
+
 // Merge adds servers to the text of hub.json, which may be empty. A server that
 // is there already is not added again; one with the name of another server gets
 // the name of its client behind its own. env looks up variables.
@@ -144,7 +156,11 @@ func Merge(file string, text []byte, servers []Server, inputs []edit.Table, move
 		return nil, nil, fmt.Errorf("%s: %w", file, err)
 	}
 	where := hubContainer(whole)
-	if len(whole) == 0 {
+	switch {
+	case len(whole) > 0:
+	case slices.ContainsFunc(servers, opensFiles): // its tools would be there twice
+		text = []byte(emptyHub)
+	default:
 		text = []byte(FirstHub)
 	}
 	there, err := edit.Entries(edit.JSON, text, where)

@@ -129,7 +129,7 @@ func TestAliasProblems(t *testing.T) {
 		{`{"command": "x", "disabled": true, "enabled": true}`, `1:57: error: mcpServers.a.disabled: "enabled" says the same as a key on line 1, with another value; keep one of them`},
 		{`{"url": "http://h/", "headers": {"authorization": "x"}, "bearerToken": "t"}`, `1:78: error: mcpServers.a.headers.Authorization: "bearerToken" says the same as a key on line 1, with another value; keep one of them`},
 		{`{"url": "http://h/", "bearerToken": "t", "http_headers": {"authorization": "x"}}`, `1:80: error: mcpServers.a.headers.authorization: "authorization" says the same as a key on line 1, with another value; keep one of them`},
-		{`{"command": "x", "disabledTools": "a"}`, `1:56: error: mcpServers.a.tools.exclude: found a string, want a list; put it in brackets: [ ... ]`},
+		{`{"command": "x", "disabledTools": "a"}`, `1:56: error: mcpServers.a.tools.exclude: found a string, want a list; put it in brackets, each word for itself: ["one", "two"]`},
 		{`{"command": "x", "tool_timeout_sec": "abc"}`, `1:59: error: mcpServers.a.timeout.call: "abc" is no duration; write it as "90s", "2m" or "1h30m"`},
 		{`{"command": ["x", 1]}`, `1:40: error: mcpServers.a.args[0]: found a number, want a string; write it in quotes: "1"`},
 		{`{"command": []}`, `1:34: error: mcpServers.a.command: found a list, want a string`},
@@ -137,7 +137,7 @@ func TestAliasProblems(t *testing.T) {
 		{`{"url": "http://h/", "bearer_token_env_var": "NOPE"}`, `1:67: error: mcpServers.a.headers.Authorization: the variable NOPE is not set; set it for the hub, or give a default: ${NOPE:-...}`},
 		{`{"command": "x", "alwaysAllow": []}`, `1:39: note: mcpServers.a.alwaysAllow: has no effect in a hub; your client decides what it asks about`},
 		{`{"command": "x", "roots": [{"uri": "file:///a"}]}`, `1:39: note: mcpServers.a.roots: a list of roots has no effect in an entry; roots come from the client; name others under "roots.fallback"`},
-		{`{"command": "x", "env_vars": "A"}`, `1:51: error: mcpServers.a.inherit: found a string, want a list; put it in brackets: [ ... ]`},
+		{`{"command": "x", "env_vars": "A"}`, `1:51: error: mcpServers.a.inherit: found a string, want a list; put it in brackets, each word for itself: ["one", "two"]`},
 		{`{"url": "http://h/", "env_http_headers": []}`, `1:63: error: mcpServers.a.headers: found a list, want an object`},
 		{`{"command": "x", "timeout": false, "timeoutMs": 5000}`, `1:50: error: mcpServers.a.timeout.call: found false, want a duration such as "10s"
 1:57: error: mcpServers.a.timeout.call: "timeoutMs" says the same as a key on line 1, with another value; keep one of them`},

@@ -100,7 +100,7 @@ func (c *checker) wrong(at []string, n *node, s *spec) (any, bool) {
 	case (n.kind == '0' || n.kind == 't' || n.kind == 'f') && s.kind == kindString:
 		hint = fmt.Sprintf("write it in quotes: %q", n.text)
 	case n.kind != '[' && n.kind != '{' && n.kind != 'n' && s.kind == kindList:
-		hint = "put it in brackets: [ ... ]"
+		hint = `put it in brackets, each word for itself: ["one", "two"]`
 	}
 	c.fail(at, n.off, fmt.Sprintf("found %s, want %s", n.what(), s.want()), hint)
 	return nil, false

@@ -35,7 +35,7 @@ func TestProblems(t *testing.T) {
 		// Types
 		{"servers a list", `{"mcpServers": []}`, `1:16: error: mcpServers: found a list, want an object of servers by name`},
 		{"entry a string", in(`"npx"`), `1:22: error: mcpServers.a: found a string, want an object`},
-		{"string for list", in(`{"command": "x", "args": "y"}`), `1:47: error: mcpServers.a.args: found a string, want a list; put it in brackets: [ ... ]`},
+		{"string for list", in(`{"command": "x", "args": "y"}`), `1:47: error: mcpServers.a.args: found a string, want a list; put it in brackets, each word for itself: ["one", "two"]`},
 		{"number in list", in(`{"command": "x", "args": ["-p", 80]}`), `1:54: error: mcpServers.a.args[1]: found a number, want a string; write it in quotes: "80"`},
 		{"null in list", in(`{"command": "x", "args": [null]}`), `1:48: error: mcpServers.a.args[0]: found null, want a string`},
 		{"string for boolean", in(`{"command": "x", "local": "true"}`), `1:48: error: mcpServers.a.local: found a string, want true or false; write true without quotes`},
