@@ -124,7 +124,9 @@ func TestExposeToRealClients(t *testing.T) {
 			// A server goes of which nothing was listed: nobody is told, but it is not found any more.
 			before := e.told.Load()
 			change("search", "everything")
-			if !within(waitLimit, func() bool { return len(e.finds("add two numbers")) == 0 || e.finds("add two numbers")[0] != "everything__get-sum" }) {
+			if !within(waitLimit, func() bool {
+				return len(e.finds("add two numbers")) == 0 || e.finds("add two numbers")[0] != "everything__get-sum"
+			}) {
 				t.Errorf("still found: %q", e.finds("add two numbers"))
 			}
 			if got := e.told.Load(); got != before {
