@@ -333,6 +333,9 @@ func TestModernRequestsAreRecorded(t *testing.T) {
 			t.Errorf("%s: %s", params, got)
 		}
 	}
+	if got, _ := c.full("tools/call", toolCall("get-roots", `{}`), nil); !strings.Contains(got, "inline") { // asks for the roots, too
+		t.Errorf("get-roots: %s", got)
+	}
 	c.raw("resources/read", `{"uri":"note://1"}`)
 	leave()
 	count := map[string]int{}
