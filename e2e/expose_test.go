@@ -121,38 +121,45 @@ func TestExposeToRealClients(t *testing.T) {
 				t.Errorf("outside: %s", text)
 			}
 
-			// A server goes of which nothing was listed: nobody is told, but it is not found any more.
+			// told waits for news of the list, and gives how often there was any since.
+			told := func(since int32) int32 {
+				t.Helper()
+				if !within(waitLimit, func() bool { return e.told.Load() > since }) {
+					t.Error("nobody was told that the list has changed")
+				}
+				return e.told.Load()
+			}
+
+			// A server goes of which nothing was listed: it is not found any more, and nobody is told.
 			before := e.told.Load()
 			change("search", "everything")
-			if !within(waitLimit, func() bool {
-				return len(e.finds("add two numbers")) == 0 || e.finds("add two numbers")[0] != "everything__get-sum"
-			}) {
+			if !within(waitLimit, func() bool { return !slices.Contains(e.finds("add two numbers"), "everything__get-sum") }) {
 				t.Errorf("still found: %q", e.finds("add two numbers"))
 			}
-			if got := e.told.Load(); got != before {
-				t.Errorf("told of %d changes of a list that is the same", got-before)
+			// The server of the pinned tool goes: that is the first news.
+			change("search", "everything", "memory")
+			if now := told(before); now != before+1 || !is(own) {
+				t.Errorf("lists %q, told %d times", e.lists(), now-before)
 			}
-			// The server of the pinned tool goes, and comes back.
-			change("search", "memory")
-			if !within(waitLimit, func() bool { return e.told.Load() > before }) || !is(own) {
-				t.Errorf("lists %q, told %d", e.lists(), e.told.Load()-before)
-			}
+			before = e.told.Load()
 			change("search")
-			if !is(pinned) {
+			if told(before); !is(pinned) {
 				t.Errorf("lists %q", e.lists())
 			}
 			// Both sides of the limit of auto, and all.
 			before = e.told.Load()
 			change(obj{"mode": "auto", "tokens": 1_000_000})
-			if !within(waitLimit, func() bool { return e.told.Load() > before }) || !within(waitLimit, func() bool { return len(e.lists()) > 25 }) {
-				t.Errorf("below the limit of auto it lists %q, told %d", e.lists(), e.told.Load()-before)
+			if told(before); !within(waitLimit, func() bool { return len(e.lists()) > 25 }) {
+				t.Errorf("below the limit of auto it lists %q", e.lists())
 			}
+			before = e.told.Load()
 			change(obj{"mode": "auto", "tokens": 100})
-			if !is(pinned) {
+			if told(before); !is(pinned) {
 				t.Errorf("above the limit of auto it lists %q", e.lists())
 			}
+			before = e.told.Load()
 			change("direct")
-			if !within(waitLimit, func() bool { return slices.Contains(e.lists(), "everything__get-sum") }) {
+			if told(before); !within(waitLimit, func() bool { return slices.Contains(e.lists(), "everything__get-sum") }) {
 				t.Errorf("under direct it lists %q", e.lists())
 			}
 		})
