@@ -15,6 +15,7 @@ import (
 	"mcphub/children/health"
 	"mcphub/children/launch"
 	"mcphub/children/limits"
+	"mcphub/children/link"
 	"mcphub/children/modern"
 	"mcphub/children/offers"
 	"mcphub/children/run"
@@ -527,6 +528,9 @@ func (c *child) pause(most time.Duration) {
 	}
 }
 
+// loginDelay is the longest pause before a server that asks for a login is started again.
+const loginDelay = 2 * time.Second
+
 // backOff counts a failure and publishes it. s is the run that was ready and
 // died; nil for a start that failed, which ends the wait of all callers.
 func (c *child) backOff(err *UnavailableError, s *serving) {
@@ -536,10 +540,15 @@ func (c *child) backOff(err *UnavailableError, s *serving) {
 	}
 	c.past.hist.Failed(lived)
 	delay := c.past.hist.Delay(c.common.jitter())
+	var refused *link.StatusError
+	login := errors.As(err, &refused) && refused.Advice != ""
+	if login { // a person may log in at any time, and then calls at once
+		delay = min(delay, loginDelay)
+	}
 	c.past.next = time.Now().Add(delay)
 	c.ask(func(w *want) bool { w.demand, w.wish = false, false; return false })
 	why := err.Reason
-	if c.past.hist.Open() {
+	if c.past.hist.Open() && !login {
 		why = fmt.Sprintf("crash loop, %d failures in a row: %s", c.past.hist.Failures, why)
 	}
 	c.past.last = "failed before: " + err.Reason

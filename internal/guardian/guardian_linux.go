@@ -69,7 +69,7 @@ func guarded(args []string) bool {
 	}
 	for _, a := range args[1:] {
 		switch a {
-		case "serve", "call", "explain", "demo", "warm", "doctor":
+		case "serve", "call", "explain", "demo", "warm", "tools", "doctor":
 			return true
 		case "-h", "--help", "--":
 			return false

@@ -16,6 +16,7 @@ func TestGuarded(t *testing.T) {
 		{[]string{"call", "get-roots"}, true},
 		{[]string{"explain", "x"}, true},
 		{[]string{"demo"}, true},
+		{[]string{"tools", "git"}, true},
 		{[]string{"warm", "--root", "."}, true},
 		{nil, false},
 		{[]string{"files"}, false},

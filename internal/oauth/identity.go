@@ -94,7 +94,6 @@ func (c *Client) register(ctx context.Context, p *Place, redirect string, grants
 	made, err := oauthex.RegisterClient(ctx, p.Meta.RegistrationEndpoint, &oauthex.ClientRegistrationMetadata{
 		ClientName: clientName, RedirectURIs: []string{redirect}, ApplicationType: "native",
 		TokenEndpointAuthMethod: method, GrantTypes: append(slices.Clone(grants), "refresh_token"), ResponseTypes: []string{"code"},
-		Scope: strings.Join(c.scopes(p, nil), " "),
 	}, c.http)
 	if err != nil {
 		return nil, fmt.Errorf("this program cannot register itself at %s: %w", shown(p.Meta.Issuer), said(err))
@@ -121,11 +120,12 @@ func (c *Client) scopes(p *Place, more []string) []string {
 	return all
 }
 
+const offlineAccess = "offline_access"
+
 // offline asks for a token that outlasts the login, where there is a scope for that.
 func offline(p *Place, scopes []string) []string {
-	const scope = "offline_access"
-	if slices.Contains(p.Meta.ScopesSupported, scope) && !slices.Contains(scopes, scope) {
-		return append(scopes, scope)
+	if slices.Contains(p.Meta.ScopesSupported, offlineAccess) && !slices.Contains(scopes, offlineAccess) {
+		return append(scopes, offlineAccess)
 	}
 	return scopes
 }

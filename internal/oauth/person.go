@@ -48,7 +48,11 @@ func (c *Client) Browser(ctx context.Context, p *Place, r Request, open func(add
 	state, verifier := rand.Text(), oauth2.GenerateVerifier()
 	scopes := offline(p, c.scopes(p, r.Scopes))
 	conf := &oauth2.Config{ClientID: id.ID, Endpoint: oauth2.Endpoint{AuthURL: p.Meta.AuthorizationEndpoint}, RedirectURL: redirect, Scopes: scopes}
-	address := conf.AuthCodeURL(state, oauth2.S256ChallengeOption(verifier), oauth2.SetAuthURLParam("resource", p.Resource))
+	params := []oauth2.AuthCodeOption{oauth2.S256ChallengeOption(verifier), oauth2.SetAuthURLParam("resource", p.Resource)}
+	if slices.Contains(scopes, offlineAccess) { // OpenID Connect Core, 11: without it the scope is passed over
+		params = append(params, oauth2.SetAuthURLParam("prompt", "consent"))
+	}
+	address := conf.AuthCodeURL(state, params...)
 	answers := make(chan url.Values, 1)
 	web := &http.Server{Handler: callback(state, answers), ReadHeaderTimeout: requestTime, ErrorLog: nil}
 	served := make(chan error, 1)

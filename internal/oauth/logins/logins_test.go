@@ -168,24 +168,28 @@ func TestRenewalFails(t *testing.T) {
 	logIn(t, st, s, "")
 	src := source(t, st, s, logins.Options{})
 	s.Expire()
-	s.Token = func(w http.ResponseWriter, _ url.Values) bool {
-		http.Error(w, oauthtest.Canary, http.StatusServiceUnavailable)
-		return true
-	}
+	s.Change(func() {
+		s.Token = func(w http.ResponseWriter, _ url.Values) bool {
+			http.Error(w, oauthtest.Canary, http.StatusServiceUnavailable)
+			return true
+		}
+	})
 	expect(t, src, s, http.StatusUnauthorized, "cannot be renewed now")
-	s.Token = nil
+	s.Change(func() { s.Token = nil })
 	expect(t, src, s, http.StatusOK, "") // nothing was lost
 	// An answer that nobody reads: the login is gone, and that is said.
 	s.Expire()
-	s.Token = func(w http.ResponseWriter, f url.Values) bool {
-		s.Spend(f.Get("refresh_token"))
-		panic(http.ErrAbortHandler)
-	}
+	s.Change(func() {
+		s.Token = func(_ http.ResponseWriter, f url.Values) bool {
+			s.Spend(f.Get("refresh_token"))
+			panic(http.ErrAbortHandler)
+		}
+	})
 	expect(t, src, s, http.StatusUnauthorized, "cannot be renewed now")
 	if l, err := st.Find(t.Context(), s.Resource, ""); err != nil || l.Began.IsZero() {
 		t.Errorf("no mark: %+v %v", l, err)
 	}
-	s.Token = nil
+	s.Change(func() { s.Token = nil })
 	expect(t, src, s, http.StatusUnauthorized, "cut off before its answer was read")
 }
 

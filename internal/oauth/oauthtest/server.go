@@ -79,6 +79,13 @@ func New(t testing.TB) *Server {
 	return s
 }
 
+// Change changes the ways of a Server that is in use.
+func (s *Server) Change(change func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	change()
+}
+
 // Twice is how many refresh tokens came a second time.
 func (s *Server) Twice() int { s.mu.Lock(); defer s.mu.Unlock(); return s.now.Twice }
 
@@ -189,7 +196,10 @@ func (s *Server) authorize(w http.ResponseWriter, r *http.Request) {
 		}
 		s.mu.Unlock()
 	case "/token":
-		if s.Token == nil || !s.Token(w, r.Form) {
+		s.mu.Lock()
+		instead := s.Token
+		s.mu.Unlock()
+		if instead == nil || !instead(w, r.Form) {
 			s.token(w, r)
 		}
 	default:
