@@ -101,7 +101,7 @@ type Applied struct {
 // Where the error is not nil nothing has changed. It may be called while
 // Run runs, by several goroutines: one after the other.
 //
-// What was sent under the old Config ends under it; what still waits begins anew. A child whose Spec is Equal
+// What was sent under the old Config ends under it; what still waits starts again. A child whose Spec is Equal
 // keeps its process; another one is retired, and its calls under way end well.
 // Sessions that live get new roots settings and are told of other tools.
 //

@@ -19,28 +19,28 @@ type outbox struct {
 	passing worker.Worker // empties it
 
 	mu      sync.Mutex
-	letters []letter
+	pending []notification
 	bytes   int
 }
 
-// A letter is one notification, and how it is passed on.
-type letter struct {
+// A notification is one of the client, and how it is passed on.
+type notification struct {
 	size int
 	pass func(ctx context.Context)
 }
 
 // Bounds of what waits in one outbox.
 const (
-	mostLetters    = 64
-	maxLetterBytes = 4 << 20
+	mostPending     = 64
+	maxPendingBytes = 4 << 20
 )
 
-// put takes a letter in; false where there is no room.
+// put takes a notification in; false where there is no room.
 func (o *outbox) put(size int, pass func(ctx context.Context)) bool {
 	o.mu.Lock()
-	room := len(o.letters) < mostLetters && o.bytes+size <= maxLetterBytes
+	room := len(o.pending) < mostPending && o.bytes+size <= maxPendingBytes
 	if room {
-		o.letters = append(o.letters, letter{size, pass})
+		o.pending = append(o.pending, notification{size, pass})
 		o.bytes += size
 	}
 	o.mu.Unlock()
@@ -54,17 +54,17 @@ func (o *outbox) put(size int, pass func(ctx context.Context)) bool {
 func (o *outbox) empty(ctx context.Context) {
 	for ctx.Err() == nil {
 		o.mu.Lock()
-		if len(o.letters) == 0 {
-			o.letters = nil
+		if len(o.pending) == 0 {
+			o.pending = nil
 			o.mu.Unlock()
 			return
 		}
-		l := o.letters[0]
-		o.letters = o.letters[1:]
+		n := o.pending[0]
+		o.pending = o.pending[1:]
 		o.mu.Unlock()
-		l.pass(ctx)
+		n.pass(ctx)
 		o.mu.Lock()
-		o.bytes -= l.size
+		o.bytes -= n.size
 		o.mu.Unlock()
 	}
 }

@@ -15,14 +15,14 @@ type State struct {
 	Configuration uint64 // number of the one that they were given it by
 	Roots         uint64 // generation of the roots
 	Grants        uint64 // version of what people have granted
-	FromCalls     uint64 // of what calls have brought the last; see Brought.Number
+	FromCalls     uint64 // of what came with calls the last; see CallRoots.Number
 }
 
-// CallRoots are the roots that a call has brought for one child.
+// CallRoots are the roots that came with a call for one child.
 type CallRoots struct {
 	Set    string // digest
 	View   rootsmgr.View
-	Number uint64 // counts what calls have brought
+	Number uint64 // counts what came with calls
 }
 
 // Served says which roots the children of one session were given. The session's
@@ -34,7 +34,7 @@ type Served struct {
 	state     State
 	next      chan struct{} // closed and replaced by Set
 	fromCalls map[string]CallRoots
-	count     uint64 // Number of the last in brought
+	count     uint64 // Number of the last in fromCalls
 }
 
 // NewServed returns a Served of children that were given nothing.
@@ -42,7 +42,7 @@ func NewServed() *Served {
 	return &Served{wanted: make(chan struct{}, 1), next: make(chan struct{})}
 }
 
-// Wanted holds a token while roots that a call has brought are to be given.
+// Wanted holds a token while roots that came with a call are to be given.
 func (s *Served) Wanted() <-chan struct{} { return s.wanted }
 
 // Set says what the children have been given now.
@@ -87,8 +87,8 @@ func (s *Served) Await(ctx context.Context, limit time.Duration, enough func(Sta
 	}
 }
 
-// Want asks that a child be given the roots that a call has brought. They are given
-// once State.Brought has reached the number.
+// Want asks that a child be given the roots that came with a call. They are given
+// once State.FromCalls has reached the number.
 func (s *Served) Want(child, set string, view rootsmgr.View) (number uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -107,8 +107,8 @@ func (s *Served) Want(child, set string, view rootsmgr.View) (number uint64) {
 	return s.count
 }
 
-// FromCalls returns what calls have brought last for a child; false where they have
-// brought nothing.
+// FromCalls returns what came with calls last for a child; false where
+// nothing did.
 func (s *Served) FromCalls(child string) (CallRoots, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -116,7 +116,7 @@ func (s *Served) FromCalls(child string) (CallRoots, bool) {
 	return b, ok
 }
 
-// GivenFromCalls reports whether a child was given the roots that calls have brought last for
+// GivenFromCalls reports whether a child was given the roots that came with calls last for
 // it, if any.
 func (s *Served) GivenFromCalls(child string) bool {
 	s.mu.Lock()
@@ -124,7 +124,7 @@ func (s *Served) GivenFromCalls(child string) bool {
 	return s.state.FromCalls >= s.fromCalls[child].Number
 }
 
-// LastFromCalls is the Number of the newest roots that calls have brought for any child.
+// LastFromCalls is the Number of the newest roots that came with calls for any child.
 func (s *Served) LastFromCalls() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()

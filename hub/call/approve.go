@@ -59,7 +59,7 @@ func (j *attempt) forApproval() *approval.Judgement {
 
 func (e *escalated) Judge(ctx context.Context, a *approval.Approval) (*approval.Judgement, error) {
 	e.c.approval = a
-	e.c.Target.anew()
+	e.c.Target.reset()
 	j, err := e.c.prepare(ctx)
 	if err != nil {
 		return nil, err

@@ -22,7 +22,7 @@ import (
 //
 // What was scanned by another definition than the child has, or would go to another
 // process by now, is scanned again; what was judged by a configuration that is in
-// force no more begins anew with the lookup of what it names.
+// force no more starts again with the lookup of what it names.
 type Call struct {
 	Session      *Session
 	Target       Target
@@ -57,8 +57,8 @@ type Target interface {
 	// asked is how a person is asked about it. Its digest is of all that would be
 	// sent.
 	asked(c *Call) approval.Request
-	// anew goes back to what was looked up.
-	anew()
+	// reset goes back to what was looked up.
+	reset()
 	// renew finds it as the instance has it that serves the session now.
 	renew(ctx context.Context, s *Session) error
 	// scan finds what is to be judged.
@@ -124,11 +124,11 @@ func (restlessError) Is(target error) bool { return target == errAnew }
 
 // Run judges a call and, where it is allowed, has the child do it. There is an
 // answer always. ErrSuperseded: a reload came between, nothing was sent, and the
-// call has to start anew with what it named. ErrDenied: see there.
+// call has to start again with what it named. ErrDenied: see there.
 func (c *Call) Run(ctx context.Context) (jsonrpc.Answer, error) {
 	s, t := c.Session, c.Target
 	ctx = s.WithNotice(ctx, c.Token)
-	t.anew()
+	t.reset()
 	c.approval = nil // one that a reload has overtaken was of other rules
 	j, err := c.prepare(ctx)
 	if err == nil && j.verdict.Decision == validate.Escalate {

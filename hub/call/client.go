@@ -77,9 +77,9 @@ type Client interface {
 	// Rootless reports whether roots could be given and none were that hold for this
 	// request.
 	Rootless() bool
-	// BringsRoots reports whether roots come with the client's requests. A child that
+	// SendsRoots reports whether roots come with the client's requests. A child that
 	// asks for them in the middle of one waits for those of that request.
-	BringsRoots() bool
+	SendsRoots() bool
 	// CanFetchRoots reports whether the client is to be asked for roots on account of
 	// a child that asks for them.
 	CanFetchRoots(child string) bool
@@ -90,9 +90,9 @@ type Client interface {
 	// Yield lets other requests have the child while a person is asked.
 	Yield()
 
-	// Brought is what came with the request for a child: the requestState that was
+	// Retried is what came with the request for a child: the requestState that was
 	// passed, raw, nil for none, and the answers, a raw object or nil.
-	Brought(child string) (state, responses []byte, ok bool)
+	Retried(child string) (state, responses []byte, ok bool)
 	// Pass makes what a child asks the answer to the request; false: the client is to
 	// be asked now. The requestState in result may be any JSON. roots: it is asked for
 	// them along with it.

@@ -26,7 +26,7 @@
 //     request is sent again with the answers (rounds.go).
 //  8. Settle: the child's answer comes back as it was sent.
 //
-// What a reload overtakes before it is sent starts anew with the lookup. A call of a
+// What a reload overtakes before it is sent starts again with the lookup. A call of a
 // tool is tried without waiting first (nowait.go): the same steps, which end where one
 // would have to wait.
 //

@@ -120,7 +120,7 @@ func (c *Call) try(ctx context.Context) (*attempt, error) {
 	}
 	before := j.lease.Key()
 	if err = s.judge(ctx, wait, j); err == nil && j.lease.Key() != before {
-		t.anew() // asking again has moved the session to another instance
+		t.reset() // asking again has moved the session to another instance
 		err = errRestless
 	}
 	if err == nil {
@@ -135,7 +135,7 @@ func (c *Call) try(ctx context.Context) (*attempt, error) {
 
 // judge decides; a denial that a newer answer of the client might lift, or a
 // question to a human that it might spare, is decided once more after asking
-// for roots. Then the child is acquired anew: it has to apply the new roots first, and
+// for roots. Then the child is acquired again: it has to apply the new roots first, and
 // may be another process in another place.
 func (s *Session) judge(ctx context.Context, wait *rootsmgr.Wait, j *attempt) error {
 	s.judgeOnce(j)
@@ -186,7 +186,7 @@ func (s *Session) where(j *attempt) validate.Where {
 
 // upToDate is an attempt that was judged by the policy in force. What waited, for
 // roots, for its child or for a person, and was overtaken by a reload meanwhile has
-// to begin anew: its error is ErrSuperseded, and the lease was released.
+// to start again: its error is ErrSuperseded, and the lease was released.
 func (s *Session) upToDate(ctx context.Context, j *attempt) (*attempt, error) {
 	if s.Current.Now() == j.by {
 		return j, nil

@@ -105,11 +105,11 @@ func (s *Session) unanswered(ctx context.Context, err error) string {
 }
 
 // FetchRoots says what roots/list of a child has to wait for: nil for nothing,
-// because it belongs to no call of a client that could bring roots and has brought
+// because it belongs to no call of a client that could send roots with it and has sent
 // none. The wait ends after twice roots.timeout, whoever is asked meanwhile.
 func (s *Session) FetchRoots(ctx context.Context, k children.Key) func(ctx context.Context) {
 	came := inflight.From[OnBehalf](ctx)
-	if s.lacking(k, came) == nil && (s.Instances.RootsGiven(k.Child) || len(s.bringing(k, came)) == 0) {
+	if s.lacking(k, came) == nil && (s.Instances.RootsGiven(k.Child) || len(s.sendingRoots(k, came)) == 0) {
 		return nil
 	}
 	return func(ctx context.Context) {
@@ -125,7 +125,7 @@ func (s *Session) FetchRoots(ctx context.Context, k children.Key) func(ctx conte
 // lacking returns the request that a child's question for roots belongs to and
 // whose client is to be asked; where that cannot be told the newest one that may be.
 func (s *Session) lacking(k children.Key, came *Request) *Request {
-	for _, t := range s.bringing(k, came) {
+	for _, t := range s.sendingRoots(k, came) {
 		if t.Client.CanFetchRoots(k.Child) {
 			return t
 		}
@@ -133,13 +133,13 @@ func (s *Session) lacking(k children.Key, came *Request) *Request {
 	return nil
 }
 
-// bringing returns the requests that something of a child may belong to, the
+// sendingRoots returns the requests that something of a child may belong to, the
 // likeliest first, of clients that bring roots with their requests. There are none
 // where it may belong to one of another client.
-func (s *Session) bringing(k children.Key, came *Request) []*Request {
+func (s *Session) sendingRoots(k children.Key, came *Request) []*Request {
 	all := s.InFlight.Candidates(k, came)
 	for _, t := range all {
-		if !t.Client.BringsRoots() {
+		if !t.Client.SendsRoots() {
 			return nil
 		}
 	}

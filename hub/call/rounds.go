@@ -74,7 +74,7 @@ func (s *Session) exchange(ctx context.Context, j *attempt, method string, param
 		return s.Offering.Catalog().WithApps(j.child, s.ClientOf(ctx).Answer(j.lease, method, resp)), nil
 	}
 	d := &dialogue{s: s, j: j, method: method, key: j.lease.Key(), params: params}
-	add, err := d.brought(s.ClientOf(ctx))
+	add, err := d.retried(s.ClientOf(ctx))
 	if err != nil {
 		return jsonrpc.Answer{}, err
 	}
@@ -292,10 +292,10 @@ func (d *dialogue) ask(ctx context.Context, inputs []input, given [][]byte) erro
 	return errors.Join(errs...)
 }
 
-// brought is what a client of the child's own era brings for it, and the
+// retried is what a client of the child's own era has sent for it with a retry, and the
 // roots as they are now; nil for a request that brings nothing.
-func (d *dialogue) brought(c Client) (*retry, error) {
-	state, responses, ok := c.Brought(d.j.child)
+func (d *dialogue) retried(c Client) (*retry, error) {
+	state, responses, ok := c.Retried(d.j.child)
 	if !ok {
 		return nil, nil
 	}

@@ -47,7 +47,7 @@ func (t *RequestTarget) asked(c *Call) approval.Request {
 	return approval.Request{Name: t.Method, Args: params, Digest: approval.DigestOf([]byte(t.Method), nil, params), Unaskable: t.Unaskable}
 }
 
-func (t *RequestTarget) anew() {}
+func (t *RequestTarget) reset() {}
 
 func (t *RequestTarget) renew(context.Context, *Session) error { return nil }
 

@@ -48,7 +48,7 @@ func (t *ToolTarget) asked(*Call) approval.Request {
 	}
 }
 
-func (t *ToolTarget) anew() { t.tool, t.current = t.Listed, false }
+func (t *ToolTarget) reset() { t.tool, t.current = t.Listed, false }
 
 // renew finds the tool as the instance has it that serves the session now.
 func (t *ToolTarget) renew(ctx context.Context, s *Session) (err error) {

@@ -23,7 +23,7 @@ func (c *Current) Followed() *Configuration {
 }
 
 // ErrSuperseded says that a reload has replaced a child between the lookup of
-// its tool and the call: nothing was sent, and the tool must be looked up anew.
+// its tool and the call: nothing was sent, and the tool must be looked up again.
 var ErrSuperseded = errors.New("the configuration of this server has just changed; call again")
 
 // Superseded reports whether this is no longer how the child is run.

@@ -95,8 +95,8 @@ func (c *Client) RootsAfter(*children.Lease) error { return nil }
 // Rootless is false: no roots come with the request.
 func (c *Client) Rootless() bool { return false }
 
-// BringsRoots is false: the client is asked for its roots at any time.
-func (c *Client) BringsRoots() bool { return false }
+// SendsRoots is false: the client is asked for its roots at any time.
+func (c *Client) SendsRoots() bool { return false }
 
 // CanFetchRoots is false: the client was asked for its roots already.
 func (c *Client) CanFetchRoots(string) bool { return false }
@@ -107,8 +107,8 @@ func (c *Client) FetchRoots(context.Context, string, func(rootsmgr.View) error) 
 // Yield does nothing: no request of such a client keeps others from a child.
 func (c *Client) Yield() {}
 
-// Brought is nothing: a request of such a client is no retry.
-func (c *Client) Brought(string) (state, responses []byte, ok bool) { return nil, nil, false }
+// Retried is nothing: a request of such a client is no retry.
+func (c *Client) Retried(string) (state, responses []byte, ok bool) { return nil, nil, false }
 
 // Pass is false: the client is to be asked now.
 func (c *Client) Pass(string, func() []byte, bool) (jsonrpc.Answer, bool) {

@@ -127,12 +127,12 @@ func WithRoots(responses, roots []byte, served bool) []byte {
 	return append(b, '}')
 }
 
-// Brought is what the client brings for a child: what that wants to have back,
+// Retried is what the client brings for a child: what that wants to have back,
 // raw, nil for nothing, and the answers, a raw object or nil. ok is false where
 // it brings nothing, or for another child. Answers without a requestState are
 // those of a client that knew the questions before, or was told them by a server that
 // had no state: the request was judged as any other, and they bind nobody.
-func (c *Client) Brought(child string) (state, responses []byte, ok bool) {
+func (c *Client) Retried(child string) (state, responses []byte, ok bool) {
 	of := c.given.child
 	if of == nil {
 		return nil, c.given.answers, c.given.answers != nil

@@ -60,9 +60,9 @@ func (a *queries) end(child string) {
 	delete(a.by, child)
 }
 
-// BringsRoots is true: roots come with the request, or because it is asked for
+// SendsRoots is true: roots come with the request, or because it is asked for
 // them.
-func (c *Client) BringsRoots() bool { return true }
+func (c *Client) SendsRoots() bool { return true }
 
 // CanFetchRoots reports whether FetchRoots may get roots for a child: it has been
 // served none of the client, which could give them and has not been asked.

@@ -6,7 +6,7 @@
 // child which has not listed its tools yet waits for that child. A resource whose owner
 // is not known is asked of the children in turn; each request is judged first. What the
 // protocol does not know goes to the child that has the extension. What a reload
-// overtakes before it is sent is looked up anew.
+// overtakes before it is sent is looked up again.
 //
 // # Who owns the state
 //

@@ -12,7 +12,7 @@ import (
 
 // Recall fills the catalogue with what is remembered. Lists and names that are
 // not known wait for it: it takes milliseconds. Where a reload comes in between,
-// it begins anew: what is remembered of a child that has changed is of no use.
+// it starts again: what is remembered of a child that has changed is of no use.
 //
 // What a server offers depends on what the client can do, so that has to be
 // known first. remembered is what a child offered last, nil where that is not known.
