@@ -59,7 +59,7 @@ var allowed = map[string][]string{
 	"children":                {"children/handshake", "children/health", "children/launch", "children/limits", "children/link", "children/modern", "children/offers", "children/process", "children/remote", "children/run", "children/served", "children/spec", "internal/jsonrpc", "internal/reference", "rootsmgr", "children/sandbox"},
 	"hub":                     {"hub/call", "hub/handshake", "hub/lookup", "hub/configuration", "hub/offering", "validate", "children", "rootsmgr", "internal/jsonrpc", "internal/printable", "internal/mirror", "internal/reference", "internal/seal", "internal/audit", "internal/redact", "hub/approval", "hub/assignment", "hub/inflight", "hub/subscribe", "hub/tasks", "internal/worker", "hub/httpfront", "hub/catalog", "hub/record", "hub/declaration", "hub/inline", "children/sandbox"},
 	"internal/admin":          {"hub", "internal/proctree", "hub/approval"},
-	"internal/issuers":        {"internal/nesting", "rootsmgr"},
+	"internal/issuers":        {"internal/nesting", "internal/oauth", "rootsmgr"},
 	"internal/setup":          {"internal/issuers", "internal/spelling", "hub", "validate", "children", "children/launch", "rootsmgr", "internal/config", "internal/admin", "internal/exit", "internal/reference", "internal/secrets", "hub/approval", "hub/catalog", "internal/oauth", "internal/oauth/logins", "children/sandbox"},
 	"hub/approval":            {"validate", "children", "rootsmgr", "internal/jsonrpc", "internal/printable", "children/sandbox"},
 	"internal/service":        {"hub", "children", "children/process", "internal/setup", "internal/admin", "internal/audit", "internal/childlog", "internal/config", "internal/exit", "internal/guardian", "internal/rawio", "internal/stdio"},

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/coreos/go-oidc/v3/oidc"
+
+	"mcphub/internal/oauth"
 )
 
 const (
@@ -65,8 +67,12 @@ func (i *issuer) verifier(ctx context.Context) (*oidc.IDTokenVerifier, error) {
 // keysAddress finds where the issuer publishes its keys: by RFC 8414, else by OpenID
 // Connect Discovery.
 func (i *issuer) keysAddress(ctx context.Context) (string, error) {
+	at, err := url.Parse(i.URL)
+	if err != nil {
+		return "", err
+	}
 	var failed error
-	for _, address := range metadataAddresses(i.URL) {
+	for _, address := range oauth.MetadataAddresses(at) {
 		var metadata struct {
 			Issuer string `json:"issuer"`
 			Keys   string `json:"jwks_uri"`
@@ -85,21 +91,6 @@ func (i *issuer) keysAddress(ctx context.Context) (string, error) {
 		return metadata.Keys, nil
 	}
 	return "", failed
-}
-
-// metadataAddresses are the places of an issuer's metadata, in the order of the MCP
-// specification (authorization, Authorization Server Metadata Discovery).
-func metadataAddresses(issuer string) []string {
-	u, err := url.Parse(issuer)
-	if err != nil {
-		return nil
-	}
-	origin, path := u.Scheme+"://"+u.Host, strings.TrimSuffix(u.EscapedPath(), "/")
-	all := []string{origin + "/.well-known/oauth-authorization-server" + path, origin + "/.well-known/openid-configuration" + path}
-	if path != "" {
-		all = append(all, origin+path+"/.well-known/openid-configuration")
-	}
-	return all
 }
 
 func (i *issuer) fetch(ctx context.Context, address string, into any) error {

@@ -1,6 +1,7 @@
 package oauth
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -150,7 +151,7 @@ func (c *Client) Discover(ctx context.Context, ch Challenge) (*Place, error) {
 	origin := (&url.URL{Scheme: server.Scheme, Host: server.Host}).String()
 	switch {
 	case !named: // 2025-03-26: the server is its own authorization server
-		issuer = first(c.set.Issuer, origin)
+		issuer = cmp.Or(c.set.Issuer, origin)
 		plain := *server
 		plain.RawQuery, plain.Fragment, plain.User = "", "", nil
 		resource = &oauthex.ProtectedResourceMetadata{Resource: plain.String()}
@@ -185,15 +186,6 @@ func (c *Client) Discover(ctx context.Context, ch Challenge) (*Place, error) {
 	}
 	p.Meta = *meta
 	return p, c.checkMetadata(meta)
-}
-
-func first(all ...string) string {
-	for _, s := range all {
-		if s != "" {
-			return s
-		}
-	}
-	return ""
 }
 
 func shown(s string) string { return printable.Escape(s, 200) }
@@ -258,6 +250,18 @@ func hostPort(u *url.URL) string {
 	return u.Hostname() + ":" + port
 }
 
+// MetadataAddresses are the places of an authorization server's metadata, in the order
+// of the MCP specification (authorization, Authorization Server Metadata Discovery).
+func MetadataAddresses(issuer *url.URL) []string {
+	path := strings.TrimSuffix(issuer.EscapedPath(), "/")
+	root := (&url.URL{Scheme: issuer.Scheme, User: issuer.User, Host: issuer.Host}).String()
+	places := []string{root + wellKnownServer + path, root + wellKnownOpenID + path}
+	if path != "" {
+		places = append(places, root+path+wellKnownOpenID)
+	}
+	return places
+}
+
 // metadata reads what an authorization server says of itself; nil where it says
 // nothing.
 func (c *Client) metadata(ctx context.Context, issuer string) (*Metadata, error) {
@@ -265,13 +269,7 @@ func (c *Client) metadata(ctx context.Context, issuer string) (*Metadata, error)
 	if err != nil || u.RawQuery != "" || u.Fragment != "" {
 		return nil, errors.New("it is no address of an issuer")
 	}
-	path := strings.TrimSuffix(u.EscapedPath(), "/")
-	root := (&url.URL{Scheme: u.Scheme, User: u.User, Host: u.Host}).String()
-	places := []string{root + wellKnownServer + path, root + wellKnownOpenID + path}
-	if path != "" {
-		places = append(places, root+path+wellKnownOpenID)
-	}
-	for _, at := range places {
+	for _, at := range MetadataAddresses(u) {
 		var m Metadata
 		found, err := c.get(ctx, at, &m)
 		if err != nil {

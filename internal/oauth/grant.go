@@ -1,6 +1,7 @@
 package oauth
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -75,7 +76,7 @@ func (g *Grant) with(token *oauth2.Token, asked []string) (*Grant, error) {
 		return nil, errors.New("the answer holds no token that can be sent in a header")
 	}
 	next := *g
-	next.Access, next.Refresh, next.Expiry = token.AccessToken, first(token.RefreshToken, g.Refresh), token.Expiry
+	next.Access, next.Refresh, next.Expiry = token.AccessToken, cmp.Or(token.RefreshToken, g.Refresh), token.Expiry
 	if len(asked) > 0 {
 		next.Scopes = slices.Clone(asked)
 	}

@@ -1,6 +1,7 @@
 package oauth
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/x509"
@@ -98,7 +99,7 @@ func (c *Client) register(ctx context.Context, p *Place, redirect string, grants
 	if err != nil {
 		return nil, fmt.Errorf("this program cannot register itself at %s: %w", shown(p.Meta.Issuer), said(err))
 	}
-	i := &Identity{ID: made.ClientID, Secret: made.ClientSecret, Method: first(made.TokenEndpointAuthMethod, method), Redirect: redirect, Until: made.ClientSecretExpiresAt}
+	i := &Identity{ID: made.ClientID, Secret: made.ClientSecret, Method: cmp.Or(made.TokenEndpointAuthMethod, method), Redirect: redirect, Until: made.ClientSecretExpiresAt}
 	if i.Secret == "" {
 		i.Method = byNothing
 	}
