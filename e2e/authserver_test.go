@@ -53,13 +53,7 @@ func TestLoginAtRealServer(t *testing.T) {
 	s := w.start(ide.Options{Command: mcphub(t), Args: []string{"serve", "--config", config},
 		Env: w.env("DBUS_SESSION_BUS_ADDRESS=unix:path=" + w.path("no-bus")), Roots: ide.Folders(w.project)})
 	s.initialize()
-	expect := func(want string) {
-		t.Helper()
-		var got string
-		if !within(waitLimit, func() bool { got = s.whoami(); return strings.Contains(got, want) }) {
-			t.Errorf("got %q, want %q", got, want)
-		}
-	}
+	expect := func(want string) { t.Helper(); s.isSeenAs(want) }
 	expect("run: mcphub auth login protected")
 	login("the login was refused", person("no", 0), "login", "protected", "--no-browser")
 	login("Logged in at protected", person("yes", 0), "login", "protected", "--no-browser")

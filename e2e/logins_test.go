@@ -62,6 +62,15 @@ func (s *session) whoami() string {
 	return r.Text
 }
 
+// isSeenAs waits until whoami says want, and returns what it said last.
+func (s *session) isSeenAs(want string) (got string) {
+	s.t.Helper()
+	if !within(waitLimit, func() bool { got = s.whoami(); return strings.Contains(got, want) }) {
+		s.t.Errorf("got %q, want %q", got, want)
+	}
+	return got
+}
+
 // whoamiOver is whoami over HTTP, for who has this token.
 func whoamiOver(t *testing.T, hub, token string) func() string {
 	t.Helper()
@@ -103,14 +112,7 @@ func TestLogin(t *testing.T) {
 	s := w.start(ide.Options{Command: mcphub(t), Args: []string{"serve", "--config", config, "--log-level", "trace"},
 		Env: w.env("DBUS_SESSION_BUS_ADDRESS=unix:path=" + w.path("no-bus")), Roots: ide.Folders(w.project)})
 	s.initialize()
-	expect := func(want string) {
-		t.Helper()
-		var got string
-		if !within(waitLimit, func() bool { got = s.whoami(); return strings.Contains(got, want) }) {
-			t.Errorf("got %q, want %q", got, want)
-		}
-		fmt.Fprintln(&said, got)
-	}
+	expect := func(want string) { t.Helper(); fmt.Fprintln(&said, s.isSeenAs(want)) }
 	expect("run: mcphub auth login protected")
 	if out := auth("status", "protected"); !strings.Contains(out, "run: mcphub auth login protected") {
 		t.Error(out)

@@ -8,25 +8,30 @@ import (
 	"mcphub/internal/proctree"
 )
 
-// Who may approve, by where they come from. 1 is init, 10 the client, 11 the
-// hub, 12 a server of it, 20 a shell.
-func TestWhoMayApprove(t *testing.T) {
+// among finds the processes of a table.
+func among(all []proctree.Process) func(pid int) (proctree.Process, error) {
 	table := map[int]proctree.Process{}
-	for _, p := range []proctree.Process{
-		{PID: 1}, {PID: 10, Parent: 1, TTY: 5}, {PID: 11, Parent: 10}, {PID: 12, Parent: 11},
-		{PID: 20, Parent: 1, TTY: 5}, {PID: 21, Parent: 20, TTY: 5}, {PID: 22, Parent: 20},
-		{PID: 13, Parent: 12, TTY: 7}, {PID: 14, Parent: 10, TTY: 5}, {PID: 15, Parent: 99999999, TTY: 5},
-		{PID: 30, Parent: 31, TTY: 5}, {PID: 31, Parent: 30, TTY: 5},
-	} {
+	for _, p := range all {
 		table[p.PID] = p
 	}
-	find := func(pid int) (proctree.Process, error) {
+	return func(pid int) (proctree.Process, error) {
 		p, ok := table[pid]
 		if !ok {
 			return p, errors.New("no such process")
 		}
 		return p, nil
 	}
+}
+
+// Who may approve, by where they come from. 1 is init, 10 the client, 11 the
+// hub, 12 a server of it, 20 a shell.
+func TestWhoMayApprove(t *testing.T) {
+	find := among([]proctree.Process{
+		{PID: 1}, {PID: 10, Parent: 1, TTY: 5}, {PID: 11, Parent: 10}, {PID: 12, Parent: 11},
+		{PID: 20, Parent: 1, TTY: 5}, {PID: 21, Parent: 20, TTY: 5}, {PID: 22, Parent: 20},
+		{PID: 13, Parent: 12, TTY: 7}, {PID: 14, Parent: 10, TTY: 5}, {PID: 15, Parent: 99999999, TTY: 5},
+		{PID: 30, Parent: 31, TTY: 5}, {PID: 31, Parent: 30, TTY: 5},
+	})
 	for _, c := range []struct {
 		name             string
 		pid, hub, client int
@@ -53,17 +58,7 @@ func TestWhoMayApprove(t *testing.T) {
 
 // Whoever a server of the hub has started may not administer it; the same table.
 func TestWhoMayAdminister(t *testing.T) {
-	table := map[int]proctree.Process{}
-	for _, p := range []proctree.Process{{PID: 1}, {PID: 10, Parent: 1}, {PID: 11, Parent: 10}, {PID: 12, Parent: 11}, {PID: 13, Parent: 12}, {PID: 20, Parent: 10}, {PID: 15, Parent: 99999999}} {
-		table[p.PID] = p
-	}
-	find := func(pid int) (proctree.Process, error) {
-		p, ok := table[pid]
-		if !ok {
-			return p, errors.New("no such process")
-		}
-		return p, nil
-	}
+	find := among([]proctree.Process{{PID: 1}, {PID: 10, Parent: 1}, {PID: 11, Parent: 10}, {PID: 12, Parent: 11}, {PID: 13, Parent: 12}, {PID: 20, Parent: 10}, {PID: 15, Parent: 99999999}})
 	for _, c := range []struct {
 		name string
 		pid  int
