@@ -82,7 +82,7 @@ type login struct {
 }
 
 // shownLogin tells of a login, and no token.
-func shownLogin(name string, l *logins.Login) login {
+func shownLogin(name string, l *logins.Login, cutOff bool) login {
 	out := login{
 		Name: name, Server: bareAddress(l.Server), Principal: l.Principal, State: "good", Issuer: l.Issuer, Resource: bareAddress(l.Resource), Scopes: l.Scopes, Missing: l.Wanted,
 		Made: orNone(l.Made), Renewed: orNone(l.Renewed), Expires: orNone(l.Expiry), Renewable: l.Refresh != "" && l.Lost == "",
@@ -93,8 +93,10 @@ func shownLogin(name string, l *logins.Login) login {
 		out.State, out.Why, out.Advice = "over", l.Lost, help
 	case !l.Expiry.IsZero() && time.Now().After(l.Expiry) && l.Refresh == "":
 		out.State, out.Why, out.Advice = "over", "it has ended, and nothing was given to renew it with", help
+	case cutOff:
+		out.Why, out.Advice = "a renewal was cut off before its answer was read: the next call tries once more, and says if the login is over", help
 	case !l.Began.IsZero():
-		out.Why = "a renewal was sent, and its answer is not known: it is under way, or was cut off"
+		out.Why = "it is being renewed"
 	case len(l.Wanted) > 0:
 		out.Why, out.Advice = "the server asked for more scopes: "+strings.Join(l.Wanted, " "), help
 	case !l.Expiry.IsZero() && time.Now().After(l.Expiry):
@@ -156,7 +158,7 @@ func authLoginCommand() *cobra.Command {
 			case err != nil:
 				return exit.Errorf(exit.Failure, "%s: no login: %w", args[0], err)
 			case asJSON:
-				return layout.JSON(cmd.OutOrStdout(), shownLogin(args[0], l))
+				return layout.JSON(cmd.OutOrStdout(), shownLogin(args[0], l, false))
 			case l.Server == "":
 				fmt.Fprintf(say, "%s takes the client of hub.json. Nothing is kept.\n", args[0])
 			default:
@@ -266,7 +268,7 @@ func (a *accounts) all(ctx context.Context) ([]login, error) {
 	}
 	out := []login{}
 	for i := range kept {
-		out = append(out, shownLogin(names[kept[i].Server], &kept[i]))
+		out = append(out, shownLogin(names[kept[i].Server], &kept[i], a.Logins.CutOff(ctx, &kept[i])))
 	}
 	return out, nil
 }

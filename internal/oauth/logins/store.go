@@ -162,6 +162,26 @@ func (s *Store) List(ctx context.Context) (all []Login, why string, err error) {
 	return all, why, err
 }
 
+// CutOff reports whether nobody does the renewal of a login any more that was begun, and
+// whose answer is not known. Who renews holds the lock.
+func (s *Store) CutOff(ctx context.Context, l *Login) bool {
+	if l.Began.IsZero() || s.dir == "" {
+		return false
+	}
+	name := nameOf(l.Server, l.Principal)
+	lock := s.lockOf(name)
+	if free, err := lock.TryRLock(); err != nil || !free {
+		return false
+	}
+	defer func() { _ = lock.Unlock() }()
+	now, err := s.read(ctx, name) // it may have ended meanwhile
+	return err == nil && now.Began.Equal(l.Began)
+}
+
+func (s *Store) lockOf(name string) *flock.Flock {
+	return flock.New(filepath.Join(s.dir, strings.TrimPrefix(name, Prefix)+".lock"), flock.SetPermissions(0o600))
+}
+
 // locked does something while no other process does anything with a login.
 func (s *Store) locked(ctx context.Context, name string, do func() error) error {
 	if s.dir == "" {
@@ -172,7 +192,7 @@ func (s *Store) locked(ctx context.Context, name string, do func() error) error 
 	}
 	ctx, cancel := context.WithTimeout(ctx, lockWait)
 	defer cancel()
-	l := flock.New(filepath.Join(s.dir, strings.TrimPrefix(name, Prefix)+".lock"), flock.SetPermissions(0o600))
+	l := s.lockOf(name)
 	if ok, err := l.TryLockContext(ctx, 20*time.Millisecond); err != nil || !ok {
 		return fmt.Errorf("another program holds the login (%s): %w", l.Path(), err)
 	}
