@@ -566,7 +566,7 @@ func (c *child) backOff(err *UnavailableError, s *serving) {
 	c.publish(func(v *view) {
 		v.status.State, v.status.Err, v.status.PID = BackingOff, why, 0
 		v.status.Stderr, v.status.NextStart, v.status.ByItself = err.Stderr, c.past.next, c.again()
-		v.status.LastFailure, v.status.FailedAt = err.Reason, time.Now()
+		v.status.LastFailure, v.status.FailedAt, v.status.AsksLogin = err.Reason, time.Now(), AsksForLogin(err)
 		v.run, v.err = nil, err
 		if s == nil {
 			v.failed++

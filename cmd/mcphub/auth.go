@@ -151,7 +151,7 @@ func authLoginCommand() *cobra.Command {
 				say = printable.Writer(os.Stderr)
 			}
 			p := person{out: say, opens: !noBrowser}
-			l, err := all.logIn(ctx, args[0], device, oauth.Request{Scopes: scopes, Port: port}, p)
+			l, err := all.LogIn(ctx, args[0], principal, setup.Way{Device: device, Request: oauth.Request{Scopes: scopes, Port: port}, Page: p.page, Code: p.code})
 			switch {
 			case errors.As(err, new(*exit.Error)):
 				return err
@@ -201,54 +201,6 @@ func (p person) code(d oauth.DeviceCode) {
 	if d.Full != "" {
 		fmt.Fprintf(p.out, "Or open this one, which has it already:\n%s\n", d.Full)
 	}
-}
-
-// logIn logs in, and keeps the login. One of the client itself is not kept, and has no
-// Server.
-func (a *accounts) logIn(ctx context.Context, name string, device bool, r oauth.Request, p person) (*logins.Login, error) {
-	account, err := a.Account(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	c, err := oauth.New(setup.LoginSettings(&account.Spec))
-	if err != nil {
-		return nil, err
-	}
-	ch, asked, err := c.Probe(ctx, account.Headers)
-	if err != nil {
-		return nil, err
-	}
-	at, err := c.Discover(ctx, ch)
-	if err != nil {
-		if !asked {
-			err = fmt.Errorf("the server does not ask for one, and %w", err)
-		}
-		return nil, err
-	}
-	if account.Auth.Machine {
-		g, err := c.Machine(ctx, at)
-		if err != nil {
-			return nil, err
-		}
-		return &logins.Login{Grant: *g}, nil
-	}
-	if was, err := a.Logins.Find(ctx, account.URL, a.principal); err == nil && was.Issuer == at.Meta.Issuer {
-		r.Earlier = &was.Identity
-		if r.Scopes = append(r.Scopes, was.Wanted...); len(r.Scopes) > 0 {
-			r.Scopes = append(r.Scopes, was.Scopes...) // more, and not others
-		}
-	}
-	var g *oauth.Grant
-	if device || account.Flow == config.FlowDevice {
-		g, err = c.Device(ctx, at, r, p.code)
-	} else {
-		g, err = c.Browser(ctx, at, r, p.page)
-	}
-	if err != nil {
-		return nil, err
-	}
-	l := &logins.Login{Grant: *g, Server: account.URL, Principal: a.principal, Made: time.Now().UTC()}
-	return l, a.Logins.Keep(context.WithoutCancel(ctx), l)
 }
 
 // all are the logins that are kept, by name where hub.json has their servers.

@@ -92,7 +92,7 @@ func call(ctx context.Context, src *logins.Source, to string) (status int, advic
 		if status != http.StatusUnauthorized && status != http.StatusForbidden {
 			return status, "", nil
 		}
-		if token, advice = src.Refused(ctx, token, status, resp.Header); token == "" {
+		if token, advice, _ = src.Refused(ctx, token, status, resp.Header); token == "" {
 			return status, advice, nil
 		}
 	}
@@ -228,7 +228,7 @@ func TestGivenUp(t *testing.T) {
 	src := source(t, st, s, logins.Options{})
 	done := make(chan string)
 	go func() {
-		token, _ := src.Refused(ctx, was.Access, http.StatusUnauthorized, http.Header{})
+		token, _, _ := src.Refused(ctx, was.Access, http.StatusUnauthorized, http.Header{})
 		done <- token
 	}()
 	<-asked
@@ -268,7 +268,7 @@ func TestMachineAndPrincipals(t *testing.T) {
 			for range 25 {
 				token := src.Token(context.Background())
 				if token == "" {
-					token, _ = src.Refused(context.Background(), "", http.StatusUnauthorized, http.Header{})
+					token, _, _ = src.Refused(context.Background(), "", http.StatusUnauthorized, http.Header{})
 				}
 				if got := s.User(token); got != user {
 					t.Errorf("%s has the token of %q", principal, got)
@@ -295,7 +295,7 @@ func renewer(dir string) {
 			fmt.Println("error", err)
 			continue
 		}
-		token, advice := src.Refused(ctx, l.Access, http.StatusUnauthorized, http.Header{"Www-Authenticate": {"Bearer"}})
+		token, advice, _ := src.Refused(ctx, l.Access, http.StatusUnauthorized, http.Header{"Www-Authenticate": {"Bearer"}})
 		switch {
 		case advice != "":
 			fmt.Println("advice", advice)
@@ -390,7 +390,7 @@ func TestKilledAtAnyMoment(t *testing.T) {
 		t.Errorf("%d rotations of %d in the time", s.Rotations(), cases)
 	}
 	if l, err := st.Find(t.Context(), s.Resource, ""); err == nil { // the last renewal may have been cut off
-		_, _ = source(t, st, s, logins.Options{}).Refused(t.Context(), l.Access, http.StatusUnauthorized, http.Header{})
+		_, _, _ = source(t, st, s, logins.Options{}).Refused(t.Context(), l.Access, http.StatusUnauthorized, http.Header{})
 	}
 	settle()
 	if s.Twice() != lost {

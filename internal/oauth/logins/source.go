@@ -76,27 +76,39 @@ func (s *Source) Token(ctx context.Context) string {
 
 // Refused is told of an answer with status 401 or 403 to a request that carried the
 // token used, or "". It returns another token, with which the request is to be sent
-// once more, or advice for a person; both may be "".
-func (s *Source) Refused(ctx context.Context, used string, status int, header http.Header) (token, advice string) {
+// once more, or advice for a person; both may be "". logIn: the advice is to log in.
+func (s *Source) Refused(ctx context.Context, used string, status int, header http.Header) (token, advice string, logIn bool) {
 	ch := oauth.ChallengeOf(header)
 	if status == http.StatusForbidden {
 		if ch.Error != "insufficient_scope" || s.machine {
-			return "", ""
+			return "", "", false
 		}
-		return s.lacks(ctx, used, ch.Scopes)
+		token, advice = s.lacks(ctx, used, ch.Scopes)
+		return token, advice, token == ""
 	}
 	if !ch.Bearer && !s.asked && used == "" && header.Get("WWW-Authenticate") != "" {
-		return "", "" // it asks for something else
+		return "", "", false // it asks for something else
 	}
 	g, err := s.renew(ctx, used, ch)
 	switch {
 	case err != nil:
-		return "", err.Error()
+		return "", err.Error(), errors.As(err, new(*loginError))
 	case g.Access == used:
-		return "", ""
+		return "", "", false
 	}
-	return g.Access, ""
+	return g.Access, "", false
 }
+
+// A loginError says that only a new login helps, and how a person makes it.
+type loginError struct {
+	why     string
+	command string
+}
+
+func (e *loginError) Error() string { return e.why + "; run: " + e.command }
+
+// over is the error where only a new login helps.
+func (s *Source) over(why string) error { return &loginError{why, s.command()} }
 
 // command is how a person logs in.
 func (s *Source) command() string {
@@ -239,15 +251,15 @@ func (s *Source) renewLocked(ctx context.Context, used string) (*oauth.Grant, er
 	l, err := st.Find(ctx, s.set.Server, s.principal)
 	switch {
 	case errors.Is(err, ErrNone):
-		return nil, fmt.Errorf("the server asks for a login, and %w; run: %s", err, s.command())
+		return nil, s.over("the server asks for a login, and " + err.Error())
 	case err != nil:
 		return nil, fmt.Errorf("the login for it cannot be read: %w", err)
 	case l.Lost != "":
-		return nil, fmt.Errorf("the login is over: %s; run: %s", l.Lost, s.command())
+		return nil, s.over("the login is over: " + l.Lost)
 	case l.Access != used && l.Access != "" && !l.Expired():
 		return &l.Grant, nil
 	case l.Refresh == "":
-		return nil, fmt.Errorf("the login is over, and the authorization server gave nothing to renew it with; run: %s", s.command())
+		return nil, s.over("the login is over, and the authorization server gave nothing to renew it with")
 	}
 	cut := !l.Began.IsZero()
 	l.Began = time.Now().UTC()
@@ -265,7 +277,7 @@ func (s *Source) renewLocked(ctx context.Context, used string) (*oauth.Grant, er
 		if err := st.write(ctx, l); err != nil {
 			return nil, err
 		}
-		return nil, fmt.Errorf("the login is over: %s; run: %s", l.Lost, s.command())
+		return nil, s.over("the login is over: " + l.Lost)
 	case err != nil:
 		return nil, fmt.Errorf("the login cannot be renewed now, at %s: %w", printable.Escape(l.Issuer, 200), err)
 	}

@@ -340,6 +340,7 @@ func (s *Server) protected(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	seen, ok := s.now.access[token]
 	ok = ok && time.Now().Before(seen.Until)
+	scope := s.Scope
 	if ok {
 		s.now.Calls = append(s.now.Calls, seen)
 	}
@@ -349,8 +350,8 @@ func (s *Server) protected(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("WWW-Authenticate", "Bearer "+meta)
 		http.Error(w, "no token", http.StatusUnauthorized)
 		return
-	case s.Scope != "" && m.Method == "tools/call" && !slices.Contains(seen.Scopes, s.Scope):
-		w.Header().Set("WWW-Authenticate", `Bearer error="insufficient_scope", scope="`+s.Scope+`", `+meta)
+	case scope != "" && m.Method == "tools/call" && !slices.Contains(seen.Scopes, scope):
+		w.Header().Set("WWW-Authenticate", `Bearer error="insufficient_scope", scope="`+scope+`", `+meta)
 		http.Error(w, "more", http.StatusForbidden)
 		return
 	case r.Method != http.MethodPost:
