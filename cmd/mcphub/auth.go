@@ -14,6 +14,7 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
+	"mcphub/hub"
 	"mcphub/internal/browser"
 	"mcphub/internal/config"
 	"mcphub/internal/exit"
@@ -52,15 +53,20 @@ func readAccounts(src *setup.Source, principal string) (*accounts, error) {
 	if err != nil {
 		return nil, err
 	}
-	known := func(t config.Token) bool { return t.Name == principal }
-	if principal != "" && !slices.ContainsFunc(made.File.HTTP.Tokens, known) {
-		return nil, exit.Errorf(exit.Usage, "--principal: no token of \"http\" in hub.json is called %q", principal)
+	http := &made.File.HTTP
+	known := slices.ContainsFunc(http.Tokens, func(t config.Token) bool { return t.Name == principal }) ||
+		slices.ContainsFunc(http.Issuers, func(i config.Issuer) bool {
+			suffix := hub.PrincipalOf("", i.Issuer)
+			return strings.HasSuffix(principal, suffix) && principal != suffix
+		})
+	if principal != "" && !known {
+		return nil, exit.Errorf(exit.Usage, "--principal: no token of \"http\" in hub.json is called %q, nor is that NAME@ISSUER of one of its issuers", principal)
 	}
 	return &accounts{made, principal}, nil
 }
 
 func principalFlag(cmd *cobra.Command, principal *string) {
-	cmd.Flags().StringVar(principal, "principal", "", "the name of a token of \"http\" whose client the login is for (default: the client on standard input)")
+	cmd.Flags().StringVar(principal, "principal", "", "the token of \"http\" whose client the login is for: its name, or NAME@ISSUER (default: the client on standard input)")
 }
 
 // login is the shape of --json.
@@ -87,7 +93,7 @@ func shownLogin(name string, l *logins.Login, cutOff bool) login {
 		Name: name, Server: bareAddress(l.Server), Principal: l.Principal, State: "good", Issuer: l.Issuer, Resource: bareAddress(l.Resource), Scopes: l.Scopes, Missing: l.Wanted,
 		Made: orNone(l.Made), Renewed: orNone(l.Renewed), Expires: orNone(l.Expiry), Renewable: l.Refresh != "" && l.Lost == "",
 	}
-	help := "mcphub auth login " + name + layout.Suffix(" --principal ", l.Principal)
+	help := logins.Command(name, l.Principal)
 	switch {
 	case l.Lost != "":
 		out.State, out.Why, out.Advice = "over", l.Lost, help
@@ -337,7 +343,7 @@ func (a *accounts) status(ctx context.Context, only string) ([]login, error) {
 		case spec.Auth.Machine:
 			out = append(out, login{Name: spec.Name, Server: bareAddress(spec.URL), State: "good", Why: "the client of hub.json logs in itself"})
 		case spec.Auth.Asked || only != "":
-			out = append(out, login{Name: spec.Name, Server: bareAddress(spec.URL), Principal: a.principal, State: "none", Advice: "mcphub auth login " + spec.Name + layout.Suffix(" --principal ", a.principal)})
+			out = append(out, login{Name: spec.Name, Server: bareAddress(spec.URL), Principal: a.principal, State: "none", Advice: logins.Command(spec.Name, a.principal)})
 		}
 	}
 	return out, nil

@@ -49,6 +49,7 @@ type File struct {
 	Expose   Expose   `koanf:"expose"`
 	Inputs   []Input  `koanf:"inputs"`
 	Secrets  Secrets  `koanf:"secrets"`
+	Auth     Client   `koanf:"auth"`
 	Roots    Roots    `koanf:"roots"`
 	Policy   Policy   `koanf:"policy"`
 	Approval Approval `koanf:"approval"`
@@ -138,6 +139,11 @@ type Auth struct {
 	Issuer       string   `koanf:"issuer"`       // "" = the first that the server names
 	Flow         string   `koanf:"flow"`         // a Flow constant; "" = browser
 	CallbackPort int      `koanf:"callbackPort"` // 0 = any
+}
+
+// Client is what this program is to authorization servers.
+type Client struct {
+	ClientID string `koanf:"clientId"` // the https address of a client id metadata document; "" = none
 }
 
 // Paths says how paths are found in the arguments of a server's tools.

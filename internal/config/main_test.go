@@ -28,7 +28,7 @@ const everyKey = `{
   "names": { "separator": "--", "max": 40 },
   "expose": { "mode": "search", "tokens": 12000 },
   "inputs": [ { "id": "key", "description": "The key", "password": true, "type": "promptString" } ],
-  "secrets": { "store": "file", "identity": "~/id" },
+  "secrets": { "store": "file", "identity": "~/id" }, "auth": { "clientId": "https://client.example/mcphub.json" },
   "roots": { "timeout": "5s", "debounce": 100, "stale": "1m",
              "fallback": [".", { "path": "/shared/media", "name": "Media" }],
              "when": { "unsupported": "deny", "empty": "allow", "failed": "allow" }, "resources": ["https://api.example.com/v1/"], "clientResources": true },

@@ -29,7 +29,7 @@ func Logins(store *secrets.Store, kept secrets.Options) *logins.Store {
 // put in.
 func LoginSettings(s *children.Spec) oauth.Settings {
 	return oauth.Settings{
-		Server: s.URL, Name: s.Name, Issuer: s.Auth.Issuer, ClientID: s.Auth.ClientID, ClientSecret: s.Auth.ClientSecret,
+		Server: s.URL, Name: s.Name, Issuer: s.Auth.Issuer, ClientID: s.Auth.ClientID, Document: s.Auth.Document, ClientSecret: s.Auth.ClientSecret,
 		Scopes: s.Auth.Scopes, CallbackPort: s.Auth.CallbackPort,
 	}
 }

@@ -75,10 +75,13 @@ func addServer(cfg *hub.Config, file *config.File, s *config.Server) error {
 	if s.URL != "" {
 		spec.Transport = children.Transport(s.Type)
 	}
+	if s.URL != "" {
+		spec.Auth.Document = file.Auth.ClientID
+	}
 	if a := s.Auth; a != nil {
 		spec.Auth = children.Auth{
 			Asked: true, Machine: a.Flow == config.FlowClient, ClientID: a.ClientID, ClientSecret: absolute(a.ClientSecret),
-			Issuer: a.Issuer, Scopes: a.Scopes, CallbackPort: a.CallbackPort,
+			Document: spec.Auth.Document, Issuer: a.Issuer, Scopes: a.Scopes, CallbackPort: a.CallbackPort,
 		}
 	}
 	if s.Builtin != "" {

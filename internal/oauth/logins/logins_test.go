@@ -108,7 +108,8 @@ func expect(t *testing.T, src *logins.Source, s *oauthtest.Server, status int, a
 }
 
 func TestSource(t *testing.T) {
-	s, st := oauthtest.New(t), store(t.TempDir())
+	dir := t.TempDir()
+	s, st := oauthtest.New(t), store(dir)
 	src := source(t, st, s, logins.Options{})
 	expect(t, src, s, http.StatusUnauthorized, "run: mcphub auth login protected")
 	logIn(t, st, s, "")
@@ -138,11 +139,22 @@ func TestSource(t *testing.T) {
 	}
 	logIn(t, st, s, "")
 	expect(t, src, s, http.StatusOK, "")
+	s.Consent = "bob" // at once, although the former token is good
+	logIn(t, store(dir), s, "")
+	expect(t, src, s, http.StatusOK, "")
+	if calls := s.Calls(); calls[len(calls)-1].User != "bob" {
+		t.Errorf("the server saw %+v after somebody else had logged in", calls[len(calls)-1])
+	}
 	if _, err := st.Forget(t.Context(), s.Resource, ""); err != nil {
 		t.Error(err)
 	}
 	if _, err := st.Find(t.Context(), s.Resource, ""); !errors.Is(err, logins.ErrNone) {
 		t.Error(err)
+	}
+	before := len(s.Calls())
+	expect(t, src, s, http.StatusUnauthorized, "run: mcphub auth login protected") // nothing was revoked, and it is not used
+	if len(s.Calls()) != before {
+		t.Error("a token was used after the logout")
 	}
 	if s.Twice() != 0 {
 		t.Error("a token was used twice")

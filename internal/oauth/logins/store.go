@@ -127,8 +127,26 @@ func (s *Store) Keep(ctx context.Context, l *Login) error {
 		if was, err := s.read(ctx, name); err == nil {
 			l.Serial = max(l.Serial, was.Serial)
 		}
-		return s.write(ctx, l)
+		if err := s.write(ctx, l); err != nil {
+			return err
+		}
+		return s.tell(name)
 	})
+}
+
+// tell has every process that uses a login read it again. The caller holds its lock.
+func (s *Store) tell(name string) error {
+	now := time.Now()
+	return os.Chtimes(s.lockOf(name).Path(), now, now)
+}
+
+// changed is when a person has logged in or out last; zero where nobody has.
+func (s *Store) changed(name string) time.Time {
+	info, err := os.Stat(s.lockOf(name).Path())
+	if err != nil {
+		return time.Time{}
+	}
+	return info.ModTime()
 }
 
 // Forget forgets a login and returns it. The error is ErrNone where there is none.
@@ -140,7 +158,7 @@ func (s *Store) Forget(ctx context.Context, server, principal string) (*Login, e
 		if l, err = s.read(ctx, name); errors.Is(err, ErrNone) {
 			return err
 		}
-		return s.kept.Delete(ctx, name) // also of what cannot be read
+		return errors.Join(s.kept.Delete(ctx, name), s.tell(name)) // also of what cannot be read
 	})
 	return l, err
 }
