@@ -79,7 +79,7 @@ var allowed = map[string][]string{
 	"hub/httpfront":           {"rootsmgr", "internal/jsonrpc", "internal/mirror", "internal/printable"},
 	"hub/catalog":             {"hub/declaration", "hub/search", "children", "hub/tasks", "rootsmgr", "validate", "internal/audit", "internal/jsonrpc", "internal/mirror", "internal/printable", "children/sandbox"},
 	"hub/search":              {"internal/spelling"},
-	"hub/record":              {"children", "internal/audit", "internal/jsonrpc", "internal/printable", "internal/redact", "rootsmgr", "validate"},
+	"hub/record":              {"children", "hub/inline", "internal/audit", "internal/jsonrpc", "internal/printable", "internal/redact", "rootsmgr", "validate"},
 	"hub/configuration":       {"children", "hub/approval", "hub/catalog", "hub/record", "internal/jsonrpc", "internal/printable", "internal/reference", "rootsmgr", "validate", "children/sandbox"},
 	"hub/offering":            {"children", "hub/catalog", "hub/configuration"},
 	"hub/call":                {"children", "hub/approval", "hub/catalog", "hub/configuration", "hub/declaration", "hub/inflight", "hub/inline", "hub/offering", "hub/record", "hub/tasks", "internal/audit", "internal/jsonrpc", "internal/mirror", "internal/printable", "rootsmgr", "validate", "children/sandbox"},

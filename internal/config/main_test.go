@@ -26,7 +26,7 @@ const everyKey = `{
              "disabled": true },
   },
   "names": { "separator": "--", "max": 40 },
-  "expose": { "mode": "search", "tokens": 12000 },
+  "expose": { "mode": "auto", "tokens": 12000 },
   "inputs": [ { "id": "key", "description": "The key", "password": true, "type": "promptString" } ],
   "secrets": { "store": "file", "identity": "~/id" }, "auth": { "clientId": "https://client.example/mcphub.json" },
   "roots": { "timeout": "5s", "debounce": 100, "stale": "1m",
