@@ -264,13 +264,25 @@ func (c *child) demand() {
 	})
 }
 
-// acquire waits until the child is ready with the roots set last.
+// mostMoves bounds how often one call has a child started anew because files are
+// replaced while it starts.
+const mostMoves = 3
+
+// acquire waits until the child is ready with the roots set last, as they are on the
+// disk.
 func (c *child) acquire(ctx context.Context) (*Lease, error) {
 	gen, over := c.wanted().Gen, c.ctx.Done()
 	first := c.view.Load()
+	var seen *run.Run // that was told of what has moved, and is what serves all the same
+	moves := 0
 	for v := first; ; {
 		if v.run != nil && v.gen >= gen && v.run.Enter() {
-			return &Lease{r: v.run, v: v}, nil
+			if v.run == seen || moves == mostMoves || !v.run.Moved() {
+				return &Lease{r: v.run, v: v}, nil
+			}
+			v.run.Leases.Leave()
+			seen, gen = v.run, c.moved(v.gen)
+			moves++
 		}
 		if err := v.refuses(first); err != nil {
 			return nil, err
@@ -290,6 +302,20 @@ func (c *child) acquire(ctx context.Context) (*Lease, error) {
 			return nil, c.notYet(ctx)
 		}
 	}
+}
+
+// moved has the owner look once more at what a run is held to that has these roots
+// applied. It returns the generation to wait for.
+func (c *child) moved(applied uint64) (gen uint64) {
+	c.ask(func(w *want) bool {
+		news := w.Gen == applied // else somebody has told already
+		if news {
+			w.Gen++
+		}
+		gen = w.Gen
+		return news
+	})
+	return gen
 }
 
 // refuses says why a caller that came when the view was first need not wait any

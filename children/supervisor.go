@@ -186,14 +186,14 @@ func (s *Supervisor) Acquire(ctx context.Context, k Key) (*Lease, error) {
 	return c.acquire(ctx)
 }
 
-// TryAcquire is Acquire where that takes no waiting.
+// TryAcquire is Acquire where that takes no waiting, and no look at the disk.
 func (s *Supervisor) TryAcquire(k Key) (*Lease, bool) {
 	c := s.child(k)
 	if c == nil {
 		return nil, false
 	}
 	v := c.view.Load()
-	if v.run == nil || v.gen < c.wanted().Gen || !v.run.Enter() {
+	if v.run == nil || v.gen < c.wanted().Gen || v.run.LookDue() || !v.run.Enter() {
 		return nil, false
 	}
 	return &Lease{r: v.run, v: v}, true
