@@ -60,6 +60,7 @@ type common struct {
 	giveUp     func(*child)      // take out an instance that ends by itself
 	jitter     func() float64
 	pace       health.Pace
+	record     *sandbox.Recorder                                                  // may be nil
 	said       func(k Key, pid int, line string)                                  // may be nil
 	changed    func(k Key, tools []offers.Redefinition)                           // may be nil
 	asks       func(k Key) modern.Client                                          // may be nil
