@@ -346,6 +346,9 @@ func (c *child) status() Status {
 		st.Served = v.served
 		f := v.run.Facts()
 		st.Stderr, st.Skipped, st.AskedRoots = f.Stderr, f.Skipped, v.run.Roots.Asked()
+		if held := v.run.Launch.Sandbox; held != nil {
+			st.Sandbox.Refused, st.Sandbox.Last = held.Refusals.Known()
+		}
 	}
 	return st
 }
