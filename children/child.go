@@ -60,6 +60,7 @@ type common struct {
 	giveUp     func(*child)      // take out an instance that ends by itself
 	jitter     func() float64
 	pace       health.Pace
+	record     *sandbox.Recorder                                                  // may be nil
 	said       func(k Key, pid int, line string)                                  // may be nil
 	changed    func(k Key, tools []offers.Redefinition)                           // may be nil
 	asks       func(k Key) modern.Client                                          // may be nil
@@ -371,6 +372,9 @@ func (c *child) status() Status {
 		st.Served = v.served
 		f := v.run.Facts()
 		st.Stderr, st.Skipped, st.AskedRoots = f.Stderr, f.Skipped, v.run.Roots.Asked()
+		if held := v.run.Launch.Sandbox; held != nil {
+			st.Sandbox.Refused, st.Sandbox.Last = held.Refusals.Known()
+		}
 	}
 	return st
 }

@@ -18,6 +18,8 @@ type Confinement struct {
 	Kernel  sandbox.Kernel   // that Profile is for
 	Report  sandbox.Report
 	Temp    string // the child's own temporary folder; "": it has the system's
+
+	Refusals sandbox.Refusals // that are known of
 }
 
 // Same reports whether two Confinements hold a child alike.
@@ -80,7 +82,7 @@ func confine(prog Program, env *environment, l *Launch, h Machine) (*Confinement
 	if prog.Containers() || c.Kernel.ABI == 0 {
 		return c, nil
 	}
-	c.Profile = p
+	c.Profile, c.Report.Profile = p, p
 	switch {
 	case p.Unbounded:
 	case len(c.Report.Lacks) > 0:

@@ -55,7 +55,7 @@ var allowed = map[string][]string{
 	"children/limits":         {},
 	"children/served":         {"children/launch", "children/link", "internal/jsonrpc", "rootsmgr"},
 	"children/spec":           {"children/launch", "children/offers", "children/remote", "internal/jsonrpc", "rootsmgr", "children/sandbox"},
-	"children/run":            {"children/handshake", "children/health", "children/launch", "children/link", "children/modern", "children/offers", "children/served", "children/spec", "internal/jsonrpc"},
+	"children/run":            {"internal/printable", "children/handshake", "children/health", "children/launch", "children/link", "children/modern", "children/offers", "children/served", "children/spec", "internal/jsonrpc"},
 	"children":                {"children/handshake", "children/health", "children/launch", "children/limits", "children/link", "children/modern", "children/offers", "children/process", "children/remote", "children/run", "children/served", "children/spec", "internal/jsonrpc", "internal/reference", "rootsmgr", "children/sandbox"},
 	"hub":                     {"hub/call", "hub/handshake", "hub/lookup", "hub/configuration", "hub/offering", "validate", "children", "rootsmgr", "internal/jsonrpc", "internal/printable", "internal/mirror", "internal/reference", "internal/seal", "internal/audit", "internal/redact", "hub/approval", "hub/assignment", "hub/inflight", "hub/subscribe", "hub/tasks", "internal/worker", "hub/httpfront", "hub/catalog", "hub/record", "hub/declaration", "hub/inline", "children/sandbox"},
 	"internal/admin":          {"hub", "internal/proctree", "hub/approval"},

@@ -116,6 +116,8 @@ func sandboxSettings(file *config.File, s *config.Server, home string) sandbox.S
 	if out.Mode == sandbox.Off || s.URL != "" {
 		return sandbox.Settings{}
 	}
+	at := file.At("mcpServers", s.Name, "sandbox")
+	out.At = fmt.Sprintf("%s:%d", at.File, at.Line)
 	for _, port := range slices.Sorted(slices.Values(from.Network.Ports)) {
 		out.Network.Ports = append(out.Network.Ports, uint16(port))
 	}
