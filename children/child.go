@@ -61,6 +61,7 @@ type common struct {
 	jitter     func() float64
 	pace       health.Pace
 	record     *sandbox.Recorder                                                  // may be nil
+	lacking    told                                                               // what the kernel does not hold
 	said       func(k Key, pid int, line string)                                  // may be nil
 	changed    func(k Key, tools []offers.Redefinition)                           // may be nil
 	asks       func(k Key) modern.Client                                          // may be nil
@@ -246,7 +247,7 @@ func (c *child) assume(roots []rootsmgr.Root, b sandbox.Boundary) {
 
 // heldTo reports whether another boundary makes a difference to the child.
 func (c *child) heldTo(was, now sandbox.Boundary) bool {
-	return c.spec.Sandbox.Mode != sandbox.Off && !was.Equal(now)
+	return c.spec.Sandbox.Confines() && !was.Equal(now)
 }
 
 func (c *child) wish() {

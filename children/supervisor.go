@@ -248,7 +248,7 @@ func (s *Supervisor) Replaces(k Key, roots []rootsmgr.Root) bool {
 	w.Roots = roots
 	change := c.rootsChange(r, w, s.machineFor(c))
 	change.SameRoots, change.Empty = served.Same(roots, c.wanted().Roots), len(roots) == 0
-	change.Rules = c.spec.Sandbox.Mode != sandbox.Off && !change.SameRoots
+	change.Rules = c.spec.Sandbox.Confines() && !change.SameRoots
 	change.Probe, change.Asked = r.Roots.Probed(), r.Roots.Asked()
 	return change.Decide() == served.Replace
 }

@@ -59,27 +59,29 @@ func confine(prog Program, env *environment, l *Launch, h Machine) (*Confinement
 	}
 	c := &Confinement{Kernel: h.kernel(), Report: sandbox.Report{Mode: s.Mode}}
 	p := &sandbox.Profile{Network: s.Network, Sockets: s.Sockets}
-	var serious []string
+	var serious, lacks []string
+	missing, cannot := false, prog.Unheld(c.Kernel)
 	switch {
-	case prog.Containers():
-		serious = append(serious, "a container is started by another process, which no sandbox of this one holds")
+	case cannot != "":
+		serious = []string{cannot}
 	case h.boundary.Open != "":
-		serious, p.Unbounded = append(serious, "files are not confined: "+h.boundary.Open), true
+		serious, p.Unbounded = []string{"files are not confined: " + h.boundary.Open}, true
 	default:
-		var own []sandbox.Rule
-		if c.Kernel.ABI > 0 {
-			own, c.Temp = privateFolders(prog, env, h), h.temp
-		}
+		own := privateFolders(prog, env, h)
+		c.Temp = h.temp
 		var watched []string
 		p.Rules, watched, serious = rules(prog, env, l, own, h)
 		p.Watch(watched)
 	}
-	lacks, missing := c.Kernel.Lacks(p)
+	free := cannot != "" || p.Unbounded && s.Default
+	if !free {
+		lacks, missing = c.Kernel.Lacks(p)
+	}
 	c.Report.Lacks = append(serious, lacks...)
 	if s.Mode == sandbox.Required && (missing || len(serious) > 0) {
-		return nil, fmt.Errorf("its sandbox is \"required\", and the kernel cannot hold it: %s", c.Report.Text()[len("none: "):])
+		return nil, fmt.Errorf("its sandbox is \"required\", and the kernel cannot hold it: %s", strings.Join(c.Report.Lacks, "; "))
 	}
-	if prog.Containers() || c.Kernel.ABI == 0 {
+	if free {
 		return c, nil
 	}
 	c.Profile, c.Report.Profile = p, p
@@ -93,8 +95,19 @@ func confine(prog Program, env *environment, l *Launch, h Machine) (*Confinement
 	return c, nil
 }
 
-// Containers reports a client of containers: what it runs is no descendant of it.
-func (prog Program) Containers() bool {
+// Unheld says why a kernel can hold nothing of what the program does; "" where it can.
+func (prog Program) Unheld(k sandbox.Kernel) string {
+	switch {
+	case prog.containers():
+		return "a container is started by another process, which no sandbox of this one holds"
+	case k.ABI == 0:
+		return "no kernel enforcement here: " + k.Why
+	}
+	return ""
+}
+
+// containers reports a client of containers: what it runs is no descendant of it.
+func (prog Program) containers() bool {
 	command, args := prog.Command, prog.Args
 	for at := unwrap(command, args); at > 0; at = unwrap(command, args) {
 		command, args = args[at-1], args[at:]

@@ -242,7 +242,9 @@ func (p page) details(c hub.ChildStatus) {
 		line("directory", "%s", printable.Escape(cmp.Or(c.Cwd, "-"), 500))
 		line("environment", "%s", printable.Escape(strings.Join(c.Environment, " "), 4000))
 		line("roots", "%s", printable.Escape(cmp.Or(strings.Join(c.RootsServed, " "), "-"), 2000))
-		line("kernel", "%s", kernelText(c.Kernel, c.Lacks))
+		if c.Kernel != "" || c.PID > 0 { // of one that does not run nothing is known
+			line("kernel", "%s", kernelText(c.Kernel, c.Lacks))
+		}
 		line("share", "%s", printable.Escape(c.Share, 20))
 		line("era", "%s", printable.Escape(cmp.Or(c.Era, "-"), 20))
 		if c.Skipped > 0 {
