@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -61,5 +62,20 @@ func TestCommandsInTheDocuments(t *testing.T) {
 		if parses(wrong) == nil {
 			t.Errorf("the control: mcphub %s passes", wrong)
 		}
+	}
+}
+
+// TestStatusesInTheDocuments holds that docs/commands.md has every exit status, as the manual says it.
+func TestStatusesInTheDocuments(t *testing.T) {
+	text, err := os.ReadFile("../../docs/commands.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "| status | meaning |\n|---|---|\n"
+	for _, s := range statuses {
+		want += fmt.Sprintf("| %d | %s |\n", s.code, s.text)
+	}
+	if !strings.Contains(string(text), want) {
+		t.Errorf("docs/commands.md has no table:\n%s", want)
 	}
 }
