@@ -117,12 +117,12 @@ func (w *world) config(children obj, more ...obj) string {
 // recorder is the entry of a recording child in hub.json; its files bear its name.
 func (w *world) recorder(name string, flags ...string) obj {
 	return obj{"command": bin.recorder, "args": append([]string{}, flags...), "sandbox": w.recording(),
-		"env": obj{"RECORDER_FILE": w.record(name), "RECORDER_STATE": w.state(name)}}
+		"env": obj{"RECORDER_FILE": w.record(name), "RECORDER_STATE": w.stateOf(name)}}
 }
 
-// record and state are the files of a recorder.
+// record and stateOf are the files of a recorder.
 func (w *world) record(name string) string { return w.path("records", name+".record") }
-func (w *world) state(name string) string  { return w.path("records", name+".state") }
+func (w *world) stateOf(name string) string  { return w.path("records", name+".state") }
 
 // recording has a recorder write its files, which lie in no root, and start a server that does.
 func (w *world) recording(servers ...string) obj {
@@ -131,7 +131,7 @@ func (w *world) recording(servers ...string) obj {
 
 // recorderEnv is that environment for a recorder which a test starts itself.
 func (w *world) recorderEnv(name string) []string {
-	return w.env("RECORDER_FILE="+w.record(name), "RECORDER_STATE="+w.state(name))
+	return w.env("RECORDER_FILE="+w.record(name), "RECORDER_STATE="+w.stateOf(name))
 }
 
 // wrapped is the entry of a real server with the recorder in front of it. The command is called program, which is how a hub
@@ -144,7 +144,7 @@ func (w *world) wrapped(name, program string, command, args []string) obj {
 	must(w.t, os.MkdirAll(filepath.Dir(link), 0o700))
 	symlink(w.t, bin.recorder, link)
 	return obj{"command": link, "args": append([]string{}, args...), "sandbox": w.recording(behind(command)...),
-		"env": obj{"RECORDER_FILE": w.record(name), "RECORDER_STATE": w.state(name), "RECORDER_WRAP": string(wrap)}}
+		"env": obj{"RECORDER_FILE": w.record(name), "RECORDER_STATE": w.stateOf(name), "RECORDER_WRAP": string(wrap)}}
 }
 
 // behind is what must be open for a command that a recorder starts, which the hub does not know of.
@@ -181,7 +181,7 @@ type started struct {
 
 func (w *world) starts(name string) []started {
 	w.t.Helper()
-	b, err := os.ReadFile(w.state(name))
+	b, err := os.ReadFile(w.stateOf(name))
 	if os.IsNotExist(err) {
 		return nil
 	}
