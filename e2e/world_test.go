@@ -121,8 +121,8 @@ func (w *world) recorder(name string, flags ...string) obj {
 }
 
 // record and stateOf are the files of a recorder.
-func (w *world) record(name string) string { return w.path("records", name+".record") }
-func (w *world) stateOf(name string) string  { return w.path("records", name+".state") }
+func (w *world) record(name string) string  { return w.path("records", name+".record") }
+func (w *world) stateOf(name string) string { return w.path("records", name+".state") }
 
 // recording has a recorder write its files, which lie in no root, and start a server that does.
 func (w *world) recording(servers ...string) obj {
