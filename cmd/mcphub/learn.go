@@ -162,7 +162,7 @@ func (l *lesson) run() (*learned, error) {
 		l.under(l.own, sandbox.Auto, &l.rec)
 		err := l.record()
 		if err == nil {
-			return l.result("recorded")
+			return l.result(recordedOnce)
 		}
 		if l.rec.Refused() == nil {
 			return nil, err
@@ -175,7 +175,7 @@ func (l *lesson) run() (*learned, error) {
 	if err := l.repeat(); err != nil {
 		return nil, err
 	}
-	return l.result("repeated")
+	return l.result(repeated)
 }
 
 // record runs the server once.
@@ -221,6 +221,9 @@ func (l *lesson) once(calls bool) error {
 		defer func() { l.look(c.Status()) }()
 		if _, err := c.Request(ctx, "tools/list"); err != nil || !calls {
 			return err
+		}
+		if l.look(c.Status()); l.made.Hub.Record == nil && l.seen.State != "ready" {
+			return nil // it has said what it lacks
 		}
 		for _, call := range l.calls {
 			if err := l.call(ctx, c, call); err != nil {
@@ -366,6 +369,12 @@ func (l *lesson) propose() learn.Proposal {
 	})
 }
 
+// How it was learned.
+const (
+	recordedOnce = "recorded"
+	repeated     = "repeated"
+)
+
 // learned is the result of learn; the shape of --json.
 type learned struct {
 	Server  string          `json:"server"`
@@ -509,7 +518,7 @@ func (r *learned) show(w io.Writer) error {
 	}
 	if len(r.Ports) > 0 {
 		fmt.Fprintf(w, "// it was connected to the ports %s\n", strings.Trim(fmt.Sprint(r.Ports), "[]"))
-	} else if r.Sandbox.Network == nil {
+	} else if r.Sandbox.Network == nil && r.How == recordedOnce {
 		fmt.Fprintln(w, "// it did not use the network; \"network\": \"off\" holds it to that")
 	}
 	switch {
