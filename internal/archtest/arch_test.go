@@ -68,7 +68,7 @@ var allowed = map[string][]string{
 	"internal/doctor":         {"children", "children/launch", "children/process", "children/sandbox", "hub", "internal/admin", "internal/client", "internal/clients", "internal/config", "internal/exit", "internal/guardian", "internal/jsonrpc", "internal/printable", "internal/reference", "internal/secrets", "internal/service", "internal/setup", "rootsmgr"},
 	"internal/clients/edit":   {"internal/nesting"},
 	"internal/clients":        {"internal/clients/edit", "internal/config", "internal/redact"},
-	"cmd/mcphub":              {"internal/spelling", "hub", "hub/approval", "validate", "children", "rootsmgr", "internal/setup", "internal/service", "internal/client", "internal/doctor", "internal/replay", "internal/admin", "internal/audit", "internal/clients", "internal/config", "internal/exit", "internal/files", "internal/guardian", "internal/jsonrpc", "internal/layout", "internal/printable", "internal/redact", "internal/reference", "internal/secrets", "internal/stdio", "internal/clients/edit", "internal/oauth", "internal/oauth/logins", "internal/browser"},
+	"cmd/mcphub":              {"children/learn", "children/sandbox", "internal/spelling", "hub", "hub/approval", "validate", "children", "rootsmgr", "internal/setup", "internal/service", "internal/client", "internal/doctor", "internal/replay", "internal/admin", "internal/audit", "internal/clients", "internal/config", "internal/exit", "internal/files", "internal/guardian", "internal/jsonrpc", "internal/layout", "internal/printable", "internal/redact", "internal/reference", "internal/secrets", "internal/stdio", "internal/clients/edit", "internal/oauth", "internal/oauth/logins", "internal/browser"},
 	"rootsmgr/rootstest":      {"rootsmgr"},
 	"hub/httpfront/fronttest": {"internal/jsonrpc"},
 	"children/childtest":      {"children", "rootsmgr", "internal/jsonrpc"},
@@ -90,6 +90,7 @@ var allowed = map[string][]string{
 	"internal/oauth":          {"internal/printable"},
 	"internal/oauth/logins":   {"internal/oauth", "internal/printable", "internal/secrets"},
 	"children/sandbox":        {},
+	"children/learn":          {"children/sandbox"},
 }
 
 // fenced lists packages from outside that only some packages may import, and why.
