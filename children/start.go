@@ -29,6 +29,9 @@ func (c *child) start() (*run.Run, *UnavailableError) {
 	c.past.digest = c.common.digest(c.spec, c.key)
 	c.past.starts++
 	c.state(Starting, c.past.last)
+	if err := c.install(w); err != nil {
+		return nil, err
+	}
 	l, err := c.plan(w, c.machine)
 	var missing *launch.MissingRootError
 	if errors.As(err, &missing) && missing.NoRoot() {
