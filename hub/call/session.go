@@ -83,7 +83,7 @@ func (s *Session) AwaitStart(ctx context.Context, names []string) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	if len(names) > 0 {
-		defer Waiting(ctx, names[0])()
+		defer s.Waiting(ctx, names[0])()
 	}
 	s.Offering.AwaitListed(ctx, names)
 }
@@ -95,7 +95,7 @@ func (s *Session) Acquire(ctx context.Context, by *configuration.Configuration, 
 	if lease := s.Instances.Ready(by, child); lease != nil {
 		return lease, nil
 	}
-	defer Waiting(ctx, child)()
+	defer s.Waiting(ctx, child)()
 	defer s.ClientOf(ctx).Lend()() // which process it is, and its start, may wait for the roots
 	return s.Instances.Acquire(ctx, by, child)
 }
