@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -69,13 +70,16 @@ func exists(path string) bool {
 	return err == nil
 }
 
+// asides are lines of npm that say nothing of what went wrong.
+var asides = []string{"A complete log of this run", "Note that you can also install", "tarball, folder, http url"}
+
 // lastWords is the end of a text in one line.
 func lastWords(text string) string {
 	lines := strings.FieldsFunc(text, func(r rune) bool { return r == '\n' })
 	out := ""
 	for i := len(lines) - 1; i >= 0; i-- {
-		line := strings.Join(strings.Fields(strings.TrimPrefix(lines[i], "npm error")), " ")
-		if line == "" || strings.HasPrefix(line, "A complete log of this run") {
+		line := strings.TrimPrefix(strings.Join(strings.Fields(strings.TrimPrefix(lines[i], "npm error")), " "), "404 ")
+		if len(line) < 4 || slices.ContainsFunc(asides, func(a string) bool { return strings.HasPrefix(line, a) }) {
 			continue
 		}
 		if len(line)+len(out) > mostSaid {

@@ -73,7 +73,7 @@ func (m manager) plan(p *launch.Package, prog launch.Program, home, fresh, cache
 	}
 	// Settings in the home folder are not read, unless the entry opens them.
 	in.Env["XDG_CACHE_HOME"], in.Env["npm_config_cache"] = cache, filepath.Join(cache, "npm")
-	in.Env["XDG_DATA_HOME"], in.Env["XDG_STATE_HOME"] = cache+"/data", cache+"/state"
+	in.Env["XDG_DATA_HOME"], in.Env["XDG_STATE_HOME"], in.Env["XDG_RUNTIME_DIR"] = cache+"/data", cache+"/state", cache+"/run"
 	if !slices.ContainsFunc(prog.Sandbox.Read, func(path string) bool { return sandbox.Holds(filepath.Join(home, ".config"), path) }) {
 		in.Env["XDG_CONFIG_HOME"] = cache + "/config"
 	}

@@ -321,7 +321,7 @@ func (s *Store) fill(ctx context.Context, at place, r *Request) (rec *record, er
 	}
 	defer func() { _ = os.RemoveAll(temp) }()
 	m := managers[r.Package.Manager]
-	if err := errors.Join(os.Mkdir(dir, 0o700), os.MkdirAll(at.cache(), 0o700)); err != nil {
+	if err := errors.Join(os.Mkdir(dir, 0o700), os.MkdirAll(filepath.Join(at.cache(), "run"), 0o700)); err != nil {
 		return nil, err
 	}
 	for name, text := range m.files {
