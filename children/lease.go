@@ -59,8 +59,13 @@ func (l *Lease) Refused(text string) (sandbox.Refusal, bool) {
 // as the kernel holds it.
 func (l *Lease) Opens(path string, a sandbox.Access) bool {
 	c := l.r.Launch.Sandbox
-	return c == nil || c.Profile == nil || c.Profile.Unbounded || a&^c.Profile.Allows(path) == 0
+	return c == nil || c.Profile == nil || c.Profile.Opens(path, a)
 }
+
+// Moved reports whether the process that serves the lease is held to what has left its
+// place: something else has the name of a root, or of another path that it may open.
+// Another lease is for a process that is held to what is there now. It looks at the disk.
+func (l *Lease) Moved() bool { return l.r.Moved() }
 
 // Key names the instance that serves the lease.
 func (l *Lease) Key() Key { return l.v.status.Key }

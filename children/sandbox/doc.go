@@ -15,7 +15,7 @@
 // Kernel says so.
 //
 // Rules are added and never taken away: Landlock cannot except a directory from one
-// that is allowed ([Boundary.Conflicts]). They sit on inodes and on opening: what is open
+// that is allowed ([Boundary.Conflicts]). They sit on inodes ([Place]) and on opening: what is open
 // stays open, and modes, times, names and sizes of files are not held.
 //
 // # What is recorded

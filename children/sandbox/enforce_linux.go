@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"unsafe"
 
 	landlock "github.com/landlock-lsm/go-landlock/landlock/syscall"
 	"golang.org/x/sys/unix"
@@ -120,7 +121,7 @@ func Prepare(k Kernel, p *Profile) (r *Ruleset, err error) {
 func (r *Ruleset) add(attr *landlock.RulesetAttr, p *Profile) error {
 	if attr.HandledAccessFS != 0 {
 		for _, rule := range p.Rules {
-			if err := r.allow(rule, attr.HandledAccessFS); err != nil {
+			if err := r.allow(rule, p.place(rule.Path), attr.HandledAccessFS); err != nil {
 				return fmt.Errorf("%s: %w", rule.Path, err)
 			}
 		}
@@ -136,8 +137,21 @@ func (r *Ruleset) add(attr *landlock.RulesetAttr, p *Profile) error {
 	return nil
 }
 
-// allow adds the rule of one path.
-func (r *Ruleset) allow(rule Rule, handled uint64) error {
+// lookAt is what has a name, which ends with NUL.
+func lookAt(name []byte) inode {
+	var st unix.Statx_t
+	_, _, errno := unix.Syscall6(unix.SYS_STATX, at(unix.AT_FDCWD), uintptr(unsafe.Pointer(&name[0])), unix.AT_SYMLINK_NOFOLLOW, unix.STATX_INO, uintptr(unsafe.Pointer(&st)), 0)
+	if errno != 0 {
+		return inode{}
+	}
+	return inode{unix.Mkdev(st.Dev_major, st.Dev_minor), st.Ino}
+}
+
+// at is a descriptor as system calls take it.
+func at(fd int) uintptr { return uintptr(fd) }
+
+// allow adds the rule of one path. place is what it is to sit on; nil: whatever is there.
+func (r *Ruleset) allow(rule Rule, place *Place, handled uint64) error {
 	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS}
 	fd, err := unix.Openat2(unix.AT_FDCWD, rule.Path, &how)
 	if err != nil {
@@ -147,6 +161,9 @@ func (r *Ruleset) allow(rule Rule, handled uint64) error {
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
 		return err
+	}
+	if place != nil && place.inode != (inode{uint64(st.Dev), st.Ino}) {
+		return nil // replaced since, which Moved tells
 	}
 	rights := rule.Access.rights() & handled
 	if st.Mode&unix.S_IFMT != unix.S_IFDIR {

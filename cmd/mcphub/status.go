@@ -242,7 +242,9 @@ func (p page) details(c hub.ChildStatus) {
 		line("directory", "%s", printable.Escape(cmp.Or(c.Cwd, "-"), 500))
 		line("environment", "%s", printable.Escape(strings.Join(c.Environment, " "), 4000))
 		line("roots", "%s", printable.Escape(cmp.Or(strings.Join(c.RootsServed, " "), "-"), 2000))
-		line("kernel", "%s", kernelText(c.Kernel, c.Lacks))
+		if c.Kernel != "" || c.PID > 0 { // of one that does not run nothing is known
+			line("kernel", "%s", kernelText(c.Kernel, c.Lacks))
+		}
 		if c.Opens != nil {
 			line("opens", "%s", printable.Escape(c.Opens.Text(), 4000))
 		}

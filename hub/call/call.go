@@ -34,6 +34,7 @@ type Call struct {
 	Splicing Splicing
 	scanned  scanned            // by an earlier attempt
 	approval *approval.Approval // a person's, of this very call; nil: none
+	offered  bool               // a login was offered on account of what its server answered
 
 	nowait bool     // an attempt ends with errWouldBlock where it would have to wait
 	spare  *attempt // for the next attempt; nil: none
@@ -204,6 +205,11 @@ func (c *Call) send(ctx context.Context, j *attempt, ticket audit.Ticket) (jsonr
 	case err != nil:
 		drop()
 		ticket.Outcome(record.Failure(err))
+		j.lease.Release() // a person may take long
+		if !c.offered && s.logIn(ctx, j.by, j.child, err) {
+			c.offered = true
+			return c.Run(ctx) // its server has refused it without looking at it
+		}
 		return t.fail(ctx, err), nil
 	}
 	word := record.Result(a.Result, a.Error)

@@ -37,11 +37,15 @@ type Settings struct {
 	Inspect  bool                                           // serve the method that explains a call: for the program's own commands only
 	Audit    record.Settings
 
-	Login     func(k children.Key, s children.Spec) (children.Login, error) // gives the login of a child; nil: none has any
-	Secret    func(ctx context.Context, r reference.Ref) (string, error)    // gives what a reference to a secret stands for; nil: nothing
-	Environ   []string                                                      // the hub's own environment, for the children's allow-list
-	Home, Dir string                                                        // home folder and working directory of the hub
-	Cache     string                                                        // folder for what children offered last; "": it is not kept
+	Login func(k children.Key, s children.Spec) (children.Login, error) // gives the login of a child; nil: none has any
+	// LogIn logs in at the server of a child for a principal. page is given the address that
+	// a person is to open, and the code to enter there, if any; it returns once the person
+	// has agreed. nil: nobody can log in this way.
+	LogIn     func(ctx context.Context, child, principal string, page func(address, code string) error) error
+	Secret    func(ctx context.Context, r reference.Ref) (string, error) // gives what a reference to a secret stands for; nil: nothing
+	Environ   []string                                                   // the hub's own environment, for the children's allow-list
+	Home, Dir string                                                     // home folder and working directory of the hub
+	Cache     string                                                     // folder for what children offered last; "": it is not kept
 
 	Launcher children.Launcher // runs the children; nil: as processes
 }
