@@ -152,7 +152,7 @@ func (l *lesson) only() error {
 
 // under is how the server is held in the next run.
 func (l *lesson) under(s sandbox.Settings, mode sandbox.Mode, rec *sandbox.Recorder) {
-	s.Mode = mode
+	s.Mode, s.Default = mode, false // it is asked for here
 	l.made.Hub.Children[0].Spec.Sandbox, l.made.Hub.Record = s, rec
 }
 
