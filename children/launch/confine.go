@@ -72,7 +72,7 @@ func confine(prog Program, env *environment, l *Launch, h Machine) (*Confinement
 		p.Rules, watched, serious = rules(prog, env, l, own, h)
 		p.Watch(watched)
 	}
-	lacks, missing := c.Kernel.Lacks(p)
+	lacks, missing := c.Kernel.Lacks(p, func() []string { return sandbox.Reach(h.environ, h.home) })
 	c.Report.Lacks = append(serious, lacks...)
 	if s.Mode == sandbox.Required && (missing || len(serious) > 0) {
 		return nil, fmt.Errorf("its sandbox is \"required\", and the kernel cannot hold it: %s", c.Report.Text()[len("none: "):])

@@ -97,7 +97,7 @@ func (l *linter) sandbox(c *hub.Child) {
 	if set.Mode == sandbox.Off {
 		return
 	}
-	lacks, serious := sandbox.System().Lacks(&sandbox.Profile{Network: set.Network, Sockets: set.Sockets})
+	lacks, serious := sandbox.System().Lacks(&sandbox.Profile{Network: set.Network, Sockets: set.Sockets}, func() []string { return sandbox.Reach(l.cfg.Environ, l.cfg.Home) })
 	if c.Spec.Program().Containers() {
 		lacks, serious = append(lacks, "a container is started by another process, which no sandbox of this one holds"), true
 	}
