@@ -75,7 +75,7 @@ func confine(prog Program, env *environment, l *Launch, h Machine) (*Confinement
 	}
 	free := cannot != "" || p.Unbounded && s.Default
 	if !free {
-		lacks, missing = c.Kernel.Lacks(p)
+		lacks, missing = c.Kernel.Lacks(p, func() []string { return sandbox.Reach(h.environ, h.home) })
 	}
 	c.Report.Lacks = append(serious, lacks...)
 	if s.Mode == sandbox.Required && (missing || len(serious) > 0) {
