@@ -223,7 +223,7 @@ func TestLoginOtherwise(t *testing.T) {
 	as := oauthtest.New(t)
 	config := w.config(obj{"protected": obj{"url": as.Resource}, "machine": obj{"url": as.Resource, "auth": obj{"clientId": "confidential", "clientSecret": "${file:key}", "flow": "client"}},
 		"files": obj{"builtin": "files"}, "keyed": obj{"url": as.Resource, "headers": obj{"Authorization": "Bearer x"}}}, obj{"secrets": obj{"store": "file"},
-			"http": obj{"resource": "https://hub.example/mcp", "issuers": []obj{{"issuer": "https://login.example"}}}})
+		"http": obj{"resource": "https://hub.example/mcp", "issuers": []obj{{"issuer": "https://login.example"}}}})
 	w.write("key", as.Secret+"\n")
 	for _, test := range []struct {
 		args []string
