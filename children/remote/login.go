@@ -11,13 +11,17 @@ type Login interface {
 	Token(ctx context.Context) string
 	// Refused is told that the server answered a request that carried the token used, or
 	// "", with this status, 401 or 403. It returns another token, with which the request
-	// is sent again; else advice for a person. Both may be "".
-	Refused(ctx context.Context, used string, status int, header http.Header) (token, advice string)
+	// is sent again; else advice for a person. Both may be "". logIn: the advice is to log
+	// in.
+	Refused(ctx context.Context, used string, status int, header http.Header) (token, advice string, logIn bool)
 }
 
 // mostTries is how often one request is sent: without a token, with one that was at
 // hand, with one that is new.
 const mostTries = 3
+
+// refusesAll is the advice where a server refuses what its authorization server gives.
+const refusesAll = "it refuses the token of the login, and new ones too: they are for another server, or the account may not use this one"
 
 // loggedIn adds tokens to requests.
 type loggedIn struct {
@@ -36,9 +40,12 @@ func (l *loggedIn) RoundTrip(r *http.Request) (*http.Response, error) {
 		if err != nil || resp.StatusCode != http.StatusUnauthorized && resp.StatusCode != http.StatusForbidden {
 			return resp, err
 		}
-		next, advice := l.login.Refused(ctx, token, resp.StatusCode, resp.Header)
+		next, text, logIn := l.login.Refused(ctx, token, resp.StatusCode, resp.Header)
+		if next != "" && try == mostTries {
+			text, logIn = refusesAll, false
+		}
 		if next == "" || try == mostTries {
-			resp.Request = r.WithContext(context.WithValue(ctx, adviceKey{}, advice))
+			resp.Request = r.WithContext(context.WithValue(ctx, adviceKey{}, advice{text, logIn}))
 			return resp, nil
 		}
 		if r.GetBody != nil {
@@ -65,11 +72,17 @@ func withToken(r *http.Request, token string) *http.Request {
 
 type adviceKey struct{}
 
-// adviceOn is what a Login said of an answer; "" where it said nothing.
-func adviceOn(resp *http.Response) string {
+// advice is what a Login says of an answer.
+type advice struct {
+	text  string
+	logIn bool
+}
+
+// adviceOn is what a Login said of an answer; the zero advice where it said nothing.
+func adviceOn(resp *http.Response) advice {
 	if resp.Request == nil {
-		return ""
+		return advice{}
 	}
-	advice, _ := resp.Request.Context().Value(adviceKey{}).(string)
-	return advice
+	a, _ := resp.Request.Context().Value(adviceKey{}).(advice)
+	return a
 }

@@ -13,14 +13,14 @@ import (
 func (m *Member[S]) RootsAreCurrent() bool {
 	view, ok := m.Roots.Ready()
 	now, _ := m.served.Now()
-	return ok && now.Given && now.Roots >= view.Snapshot.Generation() && now.Configuration == m.table.current.Now().Number
+	return ok && now.Given && now.Roots.Covers(view) && now.Configuration == m.table.current.Now().Number
 }
 
 // boundaryOf is what the kernel is to hold a child to that is served roots from a view:
 // the boundary by which its calls are judged. roots are what it is served.
 func (m *Member[S]) boundaryOf(g *configuration.Configuration, c *configuration.Child, view rootsmgr.View, roots []rootsmgr.Root) sandbox.Boundary {
 	switch {
-	case c.Spec.Sandbox.Mode == sandbox.Off:
+	case !c.Spec.Sandbox.Confines():
 		return sandbox.Boundary{}
 	case m.Stateless && view.Ceiling == nil:
 		return sandbox.Boundary{Open: "each request of this client brings roots of its own, and its token has no ceiling (http.tokens)"}
