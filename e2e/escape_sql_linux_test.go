@@ -105,8 +105,8 @@ var sqlSpellings = []func(w *world, path string) string{
 }
 
 // SQL goes to two real engines behind a server. Held by the kernel they show nothing of what lies outside, and change nothing
-// there. The control is the same server free. MCPHUB_LONG_CASES says how many times each statement is tried, at most 20, with
-// the path spelt otherwise; DuckDB is only tried then.
+// there. The control is the same server free. MCPHUB_LONG_CASES says how many times each statement is tried, each time with
+// the path spelt otherwise, until all spellings have been; DuckDB is only tried then.
 func TestSQLAtTheConfinedServer(t *testing.T) {
 	t.Parallel()
 	n := requireNode(t)
@@ -117,7 +117,7 @@ func TestSQLAtTheConfinedServer(t *testing.T) {
 	} else if major < 24 {
 		t.Skipf("NOT PROVED HERE: Node %d has no SQLite", major)
 	}
-	times, seed := longCases(t, 1, 20), drawn(t)
+	times, seed := longCases(t, 1, len(sqlSpellings)), drawn(t)
 	engines := []string{"sqlite"}
 	if times > 1 {
 		n.of(t, "engines")
