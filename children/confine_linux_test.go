@@ -178,7 +178,7 @@ func TestConfinedRootsChange(t *testing.T) {
 // less it is.
 func TestConfinedWidenRefused(t *testing.T) {
 	settings := required()
-	settings.Refuse = true
+	settings.Refuse = sandbox.Yes
 	g := newGrounds(t, settings)
 	g.s.Within(boundary(g.a)).Ensure(one, rootsAt(g.a))
 	pid := strings.TrimSpace(g.shell("echo $PPID"))

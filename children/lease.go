@@ -45,6 +45,13 @@ func (l *Lease) Opens(path string, a sandbox.Access) bool {
 	return c == nil || c.Profile == nil || c.Profile.Unbounded || a&^c.Profile.Allows(path) == 0
 }
 
+// Stays reports whether the process that serves the lease is not started anew for a
+// wider boundary.
+func (l *Lease) Stays() bool {
+	c := l.r.Launch.Sandbox
+	return c != nil && c.Refuse
+}
+
 // Key names the instance that serves the lease.
 func (l *Lease) Key() Key { return l.v.status.Key }
 

@@ -255,7 +255,7 @@ func (w *shop) servers() map[string]obj {
 		return obj{"command": n.program, "args": append([]string{from.script(name)}, args...)}
 	}
 	memory := server(n, "mcp-server-memory")
-	memory["env"] = obj{"MEMORY_FILE_PATH": w.path("home", "memory.jsonl")}
+	memory["env"] = obj{"MEMORY_FILE_PATH": w.path("home", "memory", "memory.jsonl")}
 	// What a browser leaves in its temporary folder goes with the test. Its path is short: it is to hold a socket.
 	tmp := w.path("t")
 	must(w.t, os.MkdirAll(tmp, 0o700))

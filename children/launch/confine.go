@@ -2,6 +2,7 @@ package launch
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -18,6 +19,9 @@ type Confinement struct {
 	Kernel  sandbox.Kernel   // that Profile is for
 	Report  sandbox.Report
 	Temp    string // the child's own temporary folder; "": it has the system's
+
+	Makes  []Making // see Make
+	Refuse bool     // it is not started anew for a wider boundary
 }
 
 // Same reports whether two Confinements hold a child alike.
@@ -56,8 +60,18 @@ func confine(prog Program, env *environment, l *Launch, h Machine) (*Confinement
 		return nil, nil
 	}
 	c := &Confinement{Kernel: h.kernel(), Report: sandbox.Report{Mode: s.Mode}}
-	p := &sandbox.Profile{Network: s.Network, Sockets: s.Sockets}
 	var serious []string
+	h.boundary.Areas = slices.Clip(h.boundary.Areas)
+	for _, path := range s.Write {
+		if why := h.withheld("write", path); why != "" {
+			serious = append(serious, why)
+			continue
+		}
+		h.boundary.Areas = append(h.boundary.Areas, sandbox.Rule{Path: RealPath(path), Access: sandbox.Read | sandbox.Write | sandbox.Execute})
+	}
+	k := h.knownAs(prog, env, l.Command, cmp.Or(l.Enter, l.Dir))
+	p := &sandbox.Profile{Network: s.Network, Sockets: s.Sockets.Or(k != nil && k.sockets)}
+	c.Refuse = s.Refuse.Or(k != nil && k.state)
 	switch {
 	case prog.Containers():
 		serious = append(serious, "a container is started by another process, which no sandbox of this one holds")
@@ -65,10 +79,22 @@ func confine(prog Program, env *environment, l *Launch, h Machine) (*Confinement
 		serious, p.Unbounded = append(serious, "files are not confined: "+h.boundary.Open), true
 	default:
 		var own []sandbox.Rule
+		var more *given
 		if c.Kernel.ABI > 0 {
-			own, c.Temp = privateFolders(prog, env, h), h.temp
+			cache := cacheDir(env, h)
+			own, c.Temp = privateFolders(prog, env, k != nil && k.cache, h), h.temp
+			if k != nil {
+				more = k.give(prog, env, cache, h)
+				own, c.Makes = append(own, more.rules...), more.makes
+			}
 		}
-		p.Rules, serious = rules(prog, env, l, own, h)
+		var conflicts []string
+		p.Rules, conflicts = rules(prog, env, l, own, h)
+		serious = append(serious, conflicts...)
+		c.Report.Gives = k.words(more, p.Sockets && s.Sockets == sandbox.Unsaid, c.Refuse && s.Refuse == sandbox.Unsaid)
+		if more != nil {
+			serious = append(serious, more.lacks...)
+		}
 	}
 	lacks, missing := c.Kernel.Lacks(p)
 	c.Report.Lacks = append(serious, lacks...)
@@ -100,8 +126,9 @@ func (prog Program) Containers() bool {
 }
 
 // privateFolders puts the child's own folders into its environment, where there are
-// any and its entry does not say otherwise.
-func privateFolders(prog Program, env *environment, h Machine) (rules []sandbox.Rule) {
+// any and its entry does not say otherwise. users: the cache of the user stays its own
+// too.
+func privateFolders(prog Program, env *environment, users bool, h Machine) (rules []sandbox.Rule) {
 	set := func(name, value string) {
 		if _, said := prog.Env[name]; !said {
 			env.set(name, value)
@@ -114,7 +141,9 @@ func privateFolders(prog Program, env *environment, h Machine) (rules []sandbox.
 	}
 	if h.cache != "" {
 		rules = append(rules, sandbox.Rule{Path: h.cache, Access: all})
-		set("XDG_CACHE_HOME", h.cache)
+		if !users {
+			set("XDG_CACHE_HOME", h.cache)
+		}
 		set("npm_config_cache", filepath.Join(h.cache, "npm"))
 	}
 	return rules
@@ -122,20 +151,6 @@ func privateFolders(prog Program, env *environment, h Machine) (rules []sandbox.
 
 // rules are all that the child may open. conflicts says what cannot be held so.
 func rules(prog Program, env *environment, l *Launch, own []sandbox.Rule, h Machine) (all []sandbox.Rule, conflicts []string) {
-	const whole = sandbox.Read | sandbox.Write | sandbox.Execute
-	withheld := func(key, path string) bool {
-		kept := h.boundary.Keeps(path) || h.boundary.Keeps(RealPath(path))
-		if kept {
-			conflicts = append(conflicts, fmt.Sprintf("sandbox.%s: %s is withheld by the policy, or is the hub's own", key, path))
-		}
-		return kept
-	}
-	h.boundary.Areas = slices.Clip(h.boundary.Areas)
-	for _, path := range prog.Sandbox.Write {
-		if !withheld("write", path) {
-			h.boundary.Areas = append(h.boundary.Areas, sandbox.Rule{Path: RealPath(path), Access: whole})
-		}
-	}
 	b := h.boundary
 	all = slices.Concat(b.Areas, own)
 	if l.Enter != "" || l.Dir == h.scratch { // what launchers start in and with
@@ -170,15 +185,25 @@ func rules(prog Program, env *environment, l *Launch, own []sandbox.Rule, h Mach
 		}
 	}
 	for _, path := range prog.Sandbox.Read {
-		if !withheld("read", path) {
-			add(path, sandbox.Read|sandbox.Execute)
+		if why := h.withheld("read", path); why != "" {
+			conflicts = append(conflicts, why)
+			continue
 		}
+		add(path, sandbox.Read|sandbox.Execute)
 	}
 	all = sandbox.Sorted(all)
 	for _, c := range b.Conflicts(all) {
 		conflicts = append(conflicts, c.String())
 	}
 	return all, conflicts
+}
+
+// withheld says why a path of the entry's sandbox cannot be opened; "" where it can.
+func (h Machine) withheld(key, path string) string {
+	if h.boundary.Keeps(path) || h.boundary.Keeps(RealPath(path)) {
+		return fmt.Sprintf("sandbox.%s: %s is withheld by the policy, or is the hub's own", key, path)
+	}
+	return ""
 }
 
 // programs are the files that the child is made of: its program, what wraps it, its
@@ -189,15 +214,7 @@ func programs(prog Program, env *environment, l *Launch, h Machine) (files []str
 			files = append(files, path)
 		}
 	}
-	lookUp := func(name string) string {
-		list, _ := env.get("PATH")
-		for _, dir := range filepath.SplitList(list) {
-			if found := filepath.Join(dir, name); filepath.IsAbs(dir) && h.isProg(found) {
-				return found
-			}
-		}
-		return ""
-	}
+	lookUp := func(name string) string { return h.lookUp(env, name) }
 	add(l.Command)
 	at := programAt(prog.Command, l.Args)
 	for i := 0; i <= at && i < len(l.Args); i++ {
@@ -229,6 +246,17 @@ func programs(prog Program, env *environment, l *Launch, h Machine) (files []str
 		}
 	}
 	return files
+}
+
+// lookUp finds a program on the PATH of a child; "" where there is none.
+func (h Machine) lookUp(env *environment, name string) string {
+	list, _ := env.get("PATH")
+	for _, dir := range filepath.SplitList(list) {
+		if found := filepath.Join(dir, name); filepath.IsAbs(dir) && h.isProg(found) {
+			return found
+		}
+	}
+	return ""
 }
 
 // linkTarget is where a link leads to in one step; "" for what is none.
@@ -270,7 +298,10 @@ var packageFiles = []string{"package.json", "node_modules", "pyvenv.cfg", "pypro
 
 // keptByUsers are folders of the home folder that hold more than one installation, or
 // what is secret: what lies there is opened no wider than its own folder.
-var keptByUsers = []string{".local", ".config", ".cache", ".cargo", ".docker", ".ssh", ".gnupg", ".aws", ".kube", ".mozilla", ".password-store"}
+var keptByUsers = slices.Concat([]string{".local", ".config", ".cache", ".cargo", ".mozilla"}, keepSecrets)
+
+// keepSecrets are those in which no program keeps anything else.
+var keepSecrets = []string{".docker", ".ssh", ".gnupg", ".aws", ".kube", ".password-store"}
 
 // installation is what must be open for a file of a program to run: the top folder of
 // its installation, or the file alone where none can be told. Links on the way are the

@@ -26,6 +26,7 @@ type Machine struct {
 	temp    string                  // a confined child's own temporary folder; "" where it has none
 	cache   string                  // likewise, for what it keeps from run to run
 	kernel  func() sandbox.Kernel   // what it can hold
+	root    bool                    // the hub is
 
 	boundary sandbox.Boundary // what whom the child serves opens to it
 	isDir    func(path string) bool
@@ -36,7 +37,7 @@ type Machine struct {
 // NewMachine is this machine. environ nil, home "" and dir "" mean the environment,
 // the user's home folder and the working directory of this process.
 func NewMachine(environ []string, home, dir string) Machine {
-	h := Machine{environ: environ, home: home, dir: dir, goos: runtime.GOOS, isDir: isDir, isProg: isProgram, real: RealPath, kernel: sandbox.System}
+	h := Machine{environ: environ, home: home, dir: dir, goos: runtime.GOOS, isDir: isDir, isProg: isProgram, real: RealPath, kernel: sandbox.System, root: os.Geteuid() == 0}
 	if h.environ == nil {
 		h.environ = os.Environ()
 	}

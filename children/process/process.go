@@ -126,6 +126,9 @@ func ruleset(c *launch.Confinement) (*sandbox.Ruleset, error) {
 	if c == nil || c.Profile == nil {
 		return nil, nil
 	}
+	if err := c.Make(); err != nil {
+		return nil, err
+	}
 	return sandbox.Prepare(c.Kernel, c.Profile)
 }
 

@@ -104,6 +104,7 @@ type Report struct {
 	Mode  Mode
 	State State
 	Lacks []string // what it does not hold, and why
+	Gives []string // what its profile opens beside what every child has; in words
 }
 
 // Text is the report in a line.
@@ -121,9 +122,22 @@ type Settings struct {
 	Read    []string // absolute paths beside the boundary
 	Write   []string // likewise
 	Network Network
-	Sockets bool
-	Refuse  bool // a running child is not started anew for a wider boundary
+	Sockets Choice
+	Refuse  Choice // a running child is not started anew for a wider boundary
 }
+
+// A Choice is a setting that an entry may leave to the profile of its program. The zero
+// Choice does.
+type Choice uint8
+
+const (
+	Unsaid Choice = iota
+	No
+	Yes
+)
+
+// Or is the choice, or what a profile says where there is none.
+func (c Choice) Or(profile bool) bool { return c == Yes || c == Unsaid && profile }
 
 // Equal reports whether two Settings are the same.
 func (s Settings) Equal(o Settings) bool {

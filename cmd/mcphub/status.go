@@ -243,6 +243,9 @@ func (p page) details(c hub.ChildStatus) {
 		line("environment", "%s", printable.Escape(strings.Join(c.Environment, " "), 4000))
 		line("roots", "%s", printable.Escape(cmp.Or(strings.Join(c.RootsServed, " "), "-"), 2000))
 		line("kernel", "%s", kernelText(c.Kernel, c.Lacks))
+		if len(c.Gives) > 0 {
+			line("profile", "%s", printable.Escape(strings.Join(c.Gives, "; "), 1000))
+		}
 		line("share", "%s", printable.Escape(c.Share, 20))
 		line("era", "%s", printable.Escape(cmp.Or(c.Era, "-"), 20))
 		if c.Skipped > 0 {

@@ -97,7 +97,7 @@ func (l *linter) sandbox(c *hub.Child) {
 	if set.Mode == sandbox.Off {
 		return
 	}
-	lacks, serious := sandbox.System().Lacks(&sandbox.Profile{Network: set.Network, Sockets: set.Sockets})
+	lacks, serious := sandbox.System().Lacks(&sandbox.Profile{Network: set.Network, Sockets: set.Sockets == sandbox.Yes})
 	if c.Spec.Program().Containers() {
 		lacks, serious = append(lacks, "a container is started by another process, which no sandbox of this one holds"), true
 	}
