@@ -20,8 +20,9 @@ type Confinement struct {
 	Report  sandbox.Report
 	Temp    string // the child's own temporary folder; "": it has the system's
 
-	Makes  []Making // see Make
-	Refuse bool     // it is not started anew for a wider boundary
+	Makes    []Making         // see Make
+	Refuse   bool             // it is not started anew for a wider boundary
+	Refusals sandbox.Refusals // that are known of
 }
 
 // Same reports whether two Confinements hold a child alike.
@@ -61,6 +62,7 @@ func confine(prog Program, env *environment, l *Launch, h Machine) (*Confinement
 	}
 	c := &Confinement{Kernel: h.kernel(), Report: sandbox.Report{Mode: s.Mode}}
 	var serious []string
+	var more *given
 	h.boundary.Areas = slices.Clip(h.boundary.Areas)
 	for _, path := range s.Write {
 		if why := h.withheld("write", path); why != "" {
@@ -79,7 +81,6 @@ func confine(prog Program, env *environment, l *Launch, h Machine) (*Confinement
 		serious, p.Unbounded = append(serious, "files are not confined: "+h.boundary.Open), true
 	default:
 		var own []sandbox.Rule
-		var more *given
 		if c.Kernel.ABI > 0 {
 			cache := cacheDir(env, h)
 			own, c.Temp = privateFolders(prog, env, k != nil && k.cache, h), h.temp
@@ -88,10 +89,10 @@ func confine(prog Program, env *environment, l *Launch, h Machine) (*Confinement
 				own, c.Makes = append(own, more.rules...), more.makes
 			}
 		}
-		var conflicts []string
-		p.Rules, conflicts = rules(prog, env, l, own, h)
+		var watched, conflicts []string
+		p.Rules, watched, conflicts = rules(prog, env, l, own, h)
+		p.Watch(watched)
 		serious = append(serious, conflicts...)
-		c.Report.Gives = k.words(more, p.Sockets && s.Sockets == sandbox.Unsaid, c.Refuse && s.Refuse == sandbox.Unsaid)
 		if more != nil {
 			serious = append(serious, more.lacks...)
 		}
@@ -104,7 +105,8 @@ func confine(prog Program, env *environment, l *Launch, h Machine) (*Confinement
 	if prog.Containers() || c.Kernel.ABI == 0 {
 		return c, nil
 	}
-	c.Profile = p
+	c.Profile, c.Report.Profile = p, p
+	c.Report.Gives = k.words(more, p.Sockets && s.Sockets == sandbox.Unsaid, c.Refuse && s.Refuse == sandbox.Unsaid)
 	switch {
 	case p.Unbounded:
 	case len(c.Report.Lacks) > 0:
@@ -149,39 +151,48 @@ func privateFolders(prog Program, env *environment, users bool, h Machine) (rule
 	return rules
 }
 
-// rules are all that the child may open. conflicts says what cannot be held so.
-func rules(prog Program, env *environment, l *Launch, own []sandbox.Rule, h Machine) (all []sandbox.Rule, conflicts []string) {
+// rules are all that the child may open. watched are the paths of the user's, where
+// something may come to be in the place of something else while the child runs.
+// conflicts says what cannot be held so.
+func rules(prog Program, env *environment, l *Launch, own []sandbox.Rule, h Machine) (all []sandbox.Rule, watched, conflicts []string) {
 	b := h.boundary
 	all = slices.Concat(b.Areas, own)
+	for _, r := range b.Areas {
+		watched = append(watched, r.Path)
+	}
 	if l.Enter != "" || l.Dir == h.scratch { // what launchers start in and with
 		all = append(all, sandbox.Rule{Path: RealPath(h.scratch), Access: sandbox.Read})
 		if h.shell != "" {
 			all = append(all, sandbox.Rule{Path: RealPath(h.shell), Access: sandbox.Read | sandbox.Execute})
 		}
 	}
-	add := func(path string, a sandbox.Access) {
+	add := func(path string, a sandbox.Access, watch bool) {
 		real, err := filepath.EvalSymlinks(path)
 		if err == nil && b.Leads(path, real) && !b.Keeps(path) && !b.Keeps(real) {
 			all = append(all, sandbox.Rule{Path: real, Access: a})
+			if watch {
+				watched = append(watched, real)
+			}
 		}
 	}
 	for _, need := range sandbox.Base() {
 		for _, path := range need.Paths {
-			if below, home := strings.CutPrefix(path, "~/"); home {
+			below, home := strings.CutPrefix(path, "~/")
+			if home {
 				if path = filepath.Join(h.home, below); h.home == "" {
 					continue
 				}
 			}
-			add(path, need.Access)
+			add(path, need.Access, home)
 		}
 	}
 	for _, file := range programs(prog, env, l, h) {
 		if b.Writable(file) { // children could put there what makes more of it
-			add(file, sandbox.Read|sandbox.Execute)
+			add(file, sandbox.Read|sandbox.Execute, false)
 			continue
 		}
 		for _, path := range h.installation(file) {
-			add(path, sandbox.Read|sandbox.Execute)
+			add(path, sandbox.Read|sandbox.Execute, false)
 		}
 	}
 	for _, path := range prog.Sandbox.Read {
@@ -189,13 +200,13 @@ func rules(prog Program, env *environment, l *Launch, own []sandbox.Rule, h Mach
 			conflicts = append(conflicts, why)
 			continue
 		}
-		add(path, sandbox.Read|sandbox.Execute)
+		add(path, sandbox.Read|sandbox.Execute, true)
 	}
 	all = sandbox.Sorted(all)
 	for _, c := range b.Conflicts(all) {
 		conflicts = append(conflicts, c.String())
 	}
-	return all, conflicts
+	return all, watched, conflicts
 }
 
 // withheld says why a path of the entry's sandbox cannot be opened; "" where it can.

@@ -105,6 +105,10 @@ type Report struct {
 	State State
 	Lacks []string // what it does not hold, and why
 	Gives []string // what its profile opens beside what every child has; in words
+
+	Profile *Profile // what the child may do; nil where it is not confined
+	Refused int      // how often the kernel is known to have refused it something
+	Last    string   // what that was last, where an error has named it
 }
 
 // Text is the report in a line.
@@ -124,6 +128,8 @@ type Settings struct {
 	Network Network
 	Sockets Choice
 	Refuse  Choice // a running child is not started anew for a wider boundary
+
+	At string // file:line of the entry, for messages; Equal does not look at it
 }
 
 // A Choice is a setting that an entry may leave to the profile of its program. The zero
