@@ -128,15 +128,18 @@ func (prog Program) Containers() bool {
 }
 
 // privateFolders puts the child's own folders into its environment, where there are
-// any and its entry does not say otherwise. users: the cache of the user stays its own
-// too.
+// any. One that its entry names instead is opened. users: the cache of the user stays
+// its own too.
 func privateFolders(prog Program, env *environment, users bool, h Machine) (rules []sandbox.Rule) {
+	const all = sandbox.Read | sandbox.Write | sandbox.Execute
 	set := func(name, value string) {
-		if _, said := prog.Env[name]; !said {
+		switch named, said := prog.Env[name]; {
+		case !said:
 			env.set(name, value)
+		case filepath.IsAbs(named) && h.ownFolder(named) && !h.boundary.Keeps(h.ahead(named)):
+			rules = append(rules, sandbox.Rule{Path: h.ahead(named), Access: all})
 		}
 	}
-	const all = sandbox.Read | sandbox.Write | sandbox.Execute
 	if h.temp != "" {
 		rules = append(rules, sandbox.Rule{Path: h.temp, Access: all})
 		set("TMPDIR", h.temp)

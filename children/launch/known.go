@@ -12,23 +12,24 @@ import (
 // gives no file that a program outside the sandbox would run.
 //
 // A path is absolute or begins with ~/, with $CACHE/ (the user's cache folder) or with
-// $NAME (a variable of the child, which may hold a list).
+// $NAME (a variable of the child, which may hold a list). Of several with a bar between them the
+// first counts that is set.
 type known struct {
-	name     string            // for status and documents
-	packages []string          // of npm or PyPI, without a version
-	programs []string          // found on PATH
-	tools    []string          // programs on PATH that it runs: their installations
-	read     []string          // to read, and to execute
-	write    []string          // folders for what it keeps; one that is missing is made
-	env      map[string]string // what it is started with, unless its entry says otherwise
-	cache    bool              // XDG_CACHE_HOME stays the user's: it looks there for what it has installed
-	sockets  bool              // it needs unix sockets
-	proc     bool              // it writes below /proc; not where the hub runs as root
-	state    bool              // it keeps state in its process: it is not started anew for a wider boundary
-	memory   bool              // it keeps one file, of MEMORY_FILE_PATH, beside its program unless told otherwise
-	cannot   string            // what it cannot do so, for documents
+	name     string   // for status and documents
+	packages []string // of npm or PyPI, without a version
+	programs []string // found on PATH
+	tools    []string // programs on PATH that it runs: their installations
+	read     []string // to read, and to execute
+	write    []string // folders for what it keeps; one that is missing is made
+	cache    bool     // XDG_CACHE_HOME stays the user's: it looks there for what it has installed
+	sockets  bool     // it needs unix sockets
+	proc     bool     // it writes below /proc; not where the hub runs as root
+	state    bool     // it keeps state in its process: it is not started anew for a wider boundary
+	memory   bool     // it keeps one file, of MEMORY_FILE_PATH, beside its program unless told otherwise
+	cannot   string   // what it cannot do so, for documents
 }
 
+// browserFiles are read by Chromium and its kin.
 var browserFiles = []string{
 	"/opt/google", "/opt/microsoft", "/opt/chromium.org", "/etc/chromium", "/etc/chromium.d", "/etc/opt", "~/.fonts", "~/.local/share/fonts", "~/.config/fontconfig", "~/.pki/nssdb",
 }
@@ -45,7 +46,7 @@ var knownServers = []known{
 		name: "chrome-devtools", packages: []string{"chrome-devtools-mcp"},
 		read: slices.Concat([]string{"$CACHE/puppeteer"}, browserFiles), write: []string{"~/.cache/chrome-devtools-mcp"},
 		cache: true, sockets: true, proc: true, state: true,
-		cannot: "connect to a browser that you started yourself by its profile folder",
+		cannot: "find a browser that you have started (`--autoConnect`): name its port with `--browserUrl`",
 	},
 	{
 		name: "puppeteer", packages: []string{"@modelcontextprotocol/server-puppeteer"},
@@ -60,17 +61,21 @@ var knownServers = []known{
 	{
 		name: "desktop-commander", packages: []string{"@wonderwhy-er/desktop-commander"},
 		write: []string{"~/.claude-server-commander", "~/.claude-server-commander-logs"}, state: true,
-		cannot: "programs, keys and settings in your home folder are closed to its shell",
+		cannot: "use programs, keys and settings of your home folder",
 	},
 	{
 		name: "mcp-remote", packages: []string{"mcp-remote"},
-		write:  []string{"$MCP_REMOTE_CONFIG_DIR", "~/.mcp-auth"},
+		write:  []string{"$MCP_REMOTE_CONFIG_DIR|~/.mcp-auth"},
 		cannot: "open a browser for a login: its log has the address",
 	},
 	{
 		name: "kubernetes", packages: []string{"mcp-server-kubernetes"},
 		read: []string{"~/.kube", "$KUBECONFIG"}, tools: []string{"kubectl", "helm"},
 		cannot: "change the contexts of `~/.kube/config`",
+	},
+	{
+		name: "git", packages: []string{"@cyanheads/git-mcp-server", "mcp-server-git"},
+		cannot: "sign, or reach a remote with a key: keys and ssh-agent are closed",
 	},
 	{
 		name: "gopls", programs: []string{"gopls"},

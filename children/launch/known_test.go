@@ -1,6 +1,9 @@
 package launch
 
 import (
+	"cmp"
+	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -230,4 +233,60 @@ func TestMemoryStays(t *testing.T) {
 	putFile(t, at(".npm/_npx/1234/node_modules/@modelcontextprotocol/server-memory/dist/memory.jsonl"), "what npx knew")
 	start()
 	reads(kept, "what npx knew")
+}
+
+var update = flag.Bool("update", false, "write docs/sandbox.md anew")
+
+// TestProfilesAreDocumented: the page has the profiles that are given.
+//
+//	go test ./children/launch -run Documented -update
+func TestProfilesAreDocumented(t *testing.T) {
+	const page = "../../docs/sandbox.md"
+	const begin, end = "<!-- generated: profiles -->\n", "\n<!-- end -->"
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	have := strings.ReplaceAll(string(text), "\r\n", "\n")
+	before, rest, ok := strings.Cut(have, begin)
+	_, after, more := strings.Cut(rest, end)
+	if !ok || !more {
+		t.Fatal(page, "has no part for the profiles")
+	}
+	code := func(list ...[]string) string {
+		if all := slices.Concat(list...); len(all) > 0 {
+			return strings.ReplaceAll("`"+strings.Join(all, "`, `")+"`", "|", "` or `")
+		}
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString("\n| profile | reads | writes | has also | cannot |\n|---|---|---|---|---|\n")
+	for _, k := range knownServers {
+		var also []string
+		for what, has := range map[string]bool{"unix sockets": k.sockets, "`/proc` to write, not as root": k.proc, "`widen`: `refuse`": k.state} {
+			if has {
+				also = append(also, what)
+			}
+		}
+		slices.Sort(also)
+		writes := code(k.write)
+		if k.memory {
+			writes = "the folder of `" + memoryVariable + "`"
+		}
+		tools := ""
+		if len(k.tools) > 0 {
+			tools = cmp.Or(map[bool]string{true: ", "}[len(k.read) > 0], "") + "the installation of " + code(k.tools)
+		}
+		fmt.Fprintf(&b, "| %s: %s | %s%s | %s | %s | %s |\n", k.name, code(k.packages, k.programs), code(k.read), tools, writes, strings.Join(also, ", "), k.cannot)
+	}
+	want := before + begin + b.String() + end + after
+	switch {
+	case have == want:
+	case !*update:
+		t.Errorf("%s is not what the code says: go test ./children/launch -run Documented -update", page)
+	default:
+		if err := os.WriteFile(page, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
