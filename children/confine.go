@@ -141,7 +141,7 @@ func (c *child) newRules(was *launch.Confinement, next launch.Launch, err error)
 		return true, false
 	case was.Same(next.Sandbox):
 		return false, false
-	case c.spec.Sandbox.Refuse && was.Profile != nil && next.Sandbox.Profile != nil && next.Sandbox.Profile.Covers(was.Profile):
+	case next.Sandbox.Refuse && was.Profile != nil && next.Sandbox.Profile != nil && next.Sandbox.Profile.Covers(was.Profile):
 		return false, true
 	}
 	return true, false

@@ -188,7 +188,7 @@ func TestACallBeyondWhatRuns(t *testing.T) {
 	})
 	cfg := c.hub.now().Settings
 	cfg.Children = append([]Child(nil), cfg.Children...)
-	cfg.Children[0].Spec.Sandbox.Refuse = true
+	cfg.Children[0].Spec.Sandbox.Refuse = sandbox.Yes
 	apply(t, c.hub, cfg)
 	c.handshake(`{"roots":{"listChanged":true}}`)
 	if out, failed := c.callText("kid__echo", `{"path":"`+d["a"]+`/file"}`); failed {
