@@ -26,8 +26,14 @@ var page = regexp.MustCompile(`^https?://\S+$`)
 // auth runs one command of mcphub. visit is given each address that it prints alone on a line.
 func (w *world) auth(visit func(address string), args ...string) (said string, err error) {
 	w.t.Helper()
+	return w.authWith([]string{"DBUS_SESSION_BUS_ADDRESS=unix:path=" + w.path("no-bus")}, visit, args...)
+}
+
+// authWith is auth with more in the environment.
+func (w *world) authWith(env []string, visit func(address string), args ...string) (said string, err error) {
+	w.t.Helper()
 	cmd := exec.Command(mcphub(w.t), append([]string{"auth"}, args...)...)
-	cmd.Env, cmd.Dir = w.env("DBUS_SESSION_BUS_ADDRESS=unix:path="+w.path("no-bus")), w.home
+	cmd.Env, cmd.Dir = w.env(env...), w.home
 	out, err := cmd.StdoutPipe()
 	must(w.t, err)
 	cmd.Stderr = cmd.Stdout

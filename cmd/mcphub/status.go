@@ -239,6 +239,9 @@ func (p page) details(c hub.ChildStatus) {
 	}
 	if p.verbose {
 		line("command", "%s", printable.Escape(strings.Join(append([]string{c.Command}, c.Args...), " "), 2000))
+		if p := c.Package; p != nil {
+			line("package", "%s, installed %s%s", printable.Escape(p.Name+"@"+p.Version, 300), p.Installed.Local().Format(time.DateTime), layout.Suffix("; ", printable.Escape(p.Error, 1000)))
+		}
 		line("directory", "%s", printable.Escape(cmp.Or(c.Cwd, "-"), 500))
 		line("environment", "%s", printable.Escape(strings.Join(c.Environment, " "), 4000))
 		line("roots", "%s", printable.Escape(cmp.Or(strings.Join(c.RootsServed, " "), "-"), 2000))

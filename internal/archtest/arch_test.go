@@ -56,7 +56,7 @@ var allowed = map[string][]string{
 	"children/served":         {"children/launch", "children/link", "internal/jsonrpc", "rootsmgr"},
 	"children/spec":           {"children/launch", "children/offers", "children/remote", "internal/jsonrpc", "rootsmgr", "children/sandbox"},
 	"children/run":            {"internal/printable", "children/handshake", "children/health", "children/launch", "children/link", "children/modern", "children/offers", "children/served", "children/spec", "internal/jsonrpc"},
-	"children":                {"children/handshake", "children/health", "children/launch", "children/limits", "children/link", "children/modern", "children/offers", "children/process", "children/remote", "children/run", "children/served", "children/spec", "internal/jsonrpc", "internal/reference", "rootsmgr", "children/sandbox"},
+	"children":                {"children/handshake", "children/health", "children/launch", "children/limits", "children/link", "children/modern", "children/offers", "children/process", "children/remote", "children/run", "children/served", "children/spec", "internal/jsonrpc", "internal/reference", "rootsmgr", "children/sandbox", "children/packages"},
 	"hub":                     {"hub/call", "hub/handshake", "hub/lookup", "hub/configuration", "hub/offering", "validate", "children", "rootsmgr", "internal/jsonrpc", "internal/printable", "internal/mirror", "internal/reference", "internal/seal", "internal/audit", "internal/redact", "hub/approval", "hub/assignment", "hub/inflight", "hub/subscribe", "hub/tasks", "internal/worker", "hub/httpfront", "hub/catalog", "hub/record", "hub/declaration", "hub/inline", "children/sandbox"},
 	"internal/admin":          {"hub", "internal/proctree", "hub/approval"},
 	"internal/issuers":        {"internal/nesting", "internal/oauth", "rootsmgr"},
@@ -91,6 +91,7 @@ var allowed = map[string][]string{
 	"internal/oauth/logins":   {"internal/oauth", "internal/printable", "internal/secrets"},
 	"children/sandbox":        {},
 	"children/learn":          {"children/sandbox"},
+	"children/packages":       {"children/launch", "children/process", "children/sandbox", "rootsmgr"},
 }
 
 // fenced lists packages from outside that only some packages may import, and why.
