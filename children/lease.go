@@ -32,10 +32,27 @@ func (l *Lease) Where() (cwd string, served []string) { return l.r.Launch.Dir, l
 
 // Kernel tells what the kernel holds of the process that serves the lease.
 func (l *Lease) Kernel() sandbox.Report {
-	if c := l.r.Launch.Sandbox; c != nil {
-		return c.Report
+	c := l.r.Launch.Sandbox
+	if c == nil {
+		return sandbox.Report{}
 	}
-	return sandbox.Report{}
+	r := c.Report
+	r.Refused, r.Last = c.Refusals.Known()
+	return r
+}
+
+// Refused reads the text of an error of the child, and counts what the kernel has
+// refused by it. It looks at the file system.
+func (l *Lease) Refused(text string) (sandbox.Refusal, bool) {
+	c := l.r.Launch.Sandbox
+	if c == nil {
+		return sandbox.Refusal{}, false
+	}
+	r, ok := c.Profile.Refused(text)
+	if ok {
+		c.Refusals.Add(r)
+	}
+	return r, ok
 }
 
 // Opens reports whether the process that serves the lease may do this at a path, as far

@@ -26,8 +26,14 @@ var page = regexp.MustCompile(`^https?://\S+$`)
 // auth runs one command of mcphub. visit is given each address that it prints alone on a line.
 func (w *world) auth(visit func(address string), args ...string) (said string, err error) {
 	w.t.Helper()
+	return w.authWith([]string{"DBUS_SESSION_BUS_ADDRESS=unix:path=" + w.path("no-bus")}, visit, args...)
+}
+
+// authWith is auth with more in the environment.
+func (w *world) authWith(env []string, visit func(address string), args ...string) (said string, err error) {
+	w.t.Helper()
 	cmd := exec.Command(mcphub(w.t), append([]string{"auth"}, args...)...)
-	cmd.Env, cmd.Dir = w.env("DBUS_SESSION_BUS_ADDRESS=unix:path="+w.path("no-bus")), w.home
+	cmd.Env, cmd.Dir = w.env(env...), w.home
 	out, err := cmd.StdoutPipe()
 	must(w.t, err)
 	cmd.Stderr = cmd.Stdout
@@ -216,7 +222,8 @@ func TestLoginOtherwise(t *testing.T) {
 	w := newWorld(t)
 	as := oauthtest.New(t)
 	config := w.config(obj{"protected": obj{"url": as.Resource}, "machine": obj{"url": as.Resource, "auth": obj{"clientId": "confidential", "clientSecret": "${file:key}", "flow": "client"}},
-		"files": obj{"builtin": "files"}, "keyed": obj{"url": as.Resource, "headers": obj{"Authorization": "Bearer x"}}}, obj{"secrets": obj{"store": "file"}})
+		"files": obj{"builtin": "files"}, "keyed": obj{"url": as.Resource, "headers": obj{"Authorization": "Bearer x"}}}, obj{"secrets": obj{"store": "file"},
+		"http": obj{"resource": "https://hub.example/mcp", "issuers": []obj{{"issuer": "https://login.example"}}}})
 	w.write("key", as.Secret+"\n")
 	for _, test := range []struct {
 		args []string
@@ -231,6 +238,9 @@ func TestLoginOtherwise(t *testing.T) {
 		{[]string{"login", "keyed"}, nil, "credentials in \"headers\""},
 		{[]string{"login", "nobody"}, nil, "there is no server"},
 		{[]string{"login", "protected", "--principal", "nobody"}, nil, "no token of \"http\""},
+		{[]string{"login", "protected", "--principal", "@login.example"}, nil, "no token of \"http\""},
+		{[]string{"login", "protected", "--no-browser", "--principal", "ann@login.example"}, nil, "Logged in at protected"},
+		{[]string{"status", "protected", "--principal", "ann@login.example"}, nil, "good"},
 	} {
 		as.Answer = test.with
 		if out, _ := w.auth(visitor(t), append(test.args, "--config", config)...); !strings.Contains(out, test.want) || strings.Contains(out, oauthtest.Canary) {

@@ -18,6 +18,12 @@
 // that is allowed ([Boundary.Conflicts]). They sit on inodes ([Place]) and on opening: what is open
 // stays open, and modes, times, names and sizes of files are not held.
 //
+// # What is recorded
+//
+// A [Recorder] notes what a process uses beyond its Profile, and confines nothing: on
+// Linux the kernel tells of system calls before it makes them (seccomp). The notes are for
+// a person. Between note and call a process can change what the call is about.
+//
 // # What it refuses to do
 //
 // The zero Profile opens nothing. A path of a Profile is opened without following any

@@ -80,6 +80,9 @@ type Ruleset struct {
 	fd     int // of Landlock's ruleset; -1 where it has nothing to hold
 	filter []unix.SockFilter
 	drops  bool
+
+	record func(fd int)      // of a Recorder: it is told of calls on the descriptor, and nothing is confined
+	failed func(error) error // it is told that it will not be
 }
 
 // Prepare makes the Ruleset of a Profile. What is not there, or a link by now, is left
@@ -186,6 +189,14 @@ func (r *Ruleset) allow(rule Rule, place *Place, handled uint64) error {
 func (r *Ruleset) Enter() error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("no_new_privs: %w", err)
+	}
+	if r.record != nil {
+		fd, err := listen(r.filter)
+		if err != nil {
+			return r.failed(err)
+		}
+		go r.record(fd)
+		return nil
 	}
 	// Whoever started the hub may have left descriptors open that a child would inherit.
 	if err := unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC); err != nil {

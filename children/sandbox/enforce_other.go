@@ -36,3 +36,6 @@ func (*Ruleset) Enter() error { return errNone }
 
 // Close does nothing.
 func (*Ruleset) Close() {}
+
+// Ruleset refuses.
+func (r *Recorder) Ruleset(*Profile) (*Ruleset, error) { return nil, r.refuse(errNone) }

@@ -282,6 +282,7 @@ func (p *parser) finish(f *File, servers map[string]*Server) {
 				s = &Server{}
 			}
 			s.Key, s.Name = m.name, called[m.name]
+			s.sandbox(f.Sandbox, m.value)
 			p.server(s, m.value, m.off)
 			s.Err = p.failed[m.name]
 			f.Servers = append(f.Servers, *s)
@@ -293,6 +294,9 @@ func (p *parser) finish(f *File, servers map[string]*Server) {
 	if n := p.tree.get("policy"); n != nil && n.kind == '{' {
 		f.Policy.Raw = n.canonical()
 		p.policy(f, n)
+	}
+	if n := p.tree.get("expose").get("tokens"); n != nil && f.Expose.Mode != "auto" {
+		p.report(SeverityWarning, []string{"expose", "tokens"}, n.off, fmt.Sprintf("has no effect with %q", f.Expose.Mode), `write "mode": "auto"`)
 	}
 	p.tokens(f)
 	p.issuers(f)
