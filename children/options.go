@@ -8,6 +8,7 @@ import (
 	"mcphub/children/limits"
 	"mcphub/children/modern"
 	"mcphub/children/offers"
+	"mcphub/children/sandbox"
 	"mcphub/internal/reference"
 )
 
@@ -31,6 +32,11 @@ type Options struct {
 	Launcher    Launcher // nil: Stdio, and Remote for a Spec with a URL
 	Cache       string   // folder for what children offered last, made when needed; "": nothing is kept
 
+	// Renew has packages of confined children that are not pinned looked up before they
+	// are started. Otherwise the copy that is installed is started at once, and it is
+	// looked for a newer one in the background.
+	Renew bool
+
 	// Secret, where set, gives the value of a reference to a secret. It is called when
 	// a child starts, by the instance's goroutine, and may take its time. Its error
 	// stands in that of the child, and says what to do.
@@ -44,6 +50,10 @@ type Options struct {
 	// Said, where set, is given each line that a child writes to stderr, as plain
 	// text. It is called by many goroutines and must not block.
 	Said func(k Key, pid int, line string)
+
+	// Record, where set, notes what confined children use beyond what they may, and has
+	// nothing held.
+	Record *sandbox.Recorder
 
 	// Redefined, where set, is given the tools of a server that have a definition which
 	// they never had before. It is called by many goroutines and must not block.

@@ -28,7 +28,11 @@ func (c *child) start() (*run.Run, *UnavailableError) {
 	c.ask(func(now *want) bool { now.demand, now.wish, now.evict = false, false, false; w = *now; return false })
 	c.past.digest = c.common.digest(c.spec, c.key)
 	c.past.starts++
+	c.past.planned = w.Gen
 	c.state(Starting, c.past.last)
+	if err := c.install(w); err != nil {
+		return nil, err
+	}
 	l, err := c.plan(w, c.machine)
 	var missing *launch.MissingRootError
 	if errors.As(err, &missing) && missing.NoRoot() {
@@ -38,7 +42,7 @@ func (c *child) start() (*run.Run, *UnavailableError) {
 	if err != nil {
 		return nil, &UnavailableError{Child: c.key.Child, Reason: reference.Show(err.Error()), Err: err}
 	}
-	l.Said = c.said
+	l.Said, l.Record = c.said, c.common.record
 	c.tellLacks(l)
 	for {
 		r, err := c.launch(l, w)

@@ -242,7 +242,7 @@ func TestCanary(t *testing.T) {
 		}
 		who := "the hub"
 		for _, name := range []string{"holder", "other", "argued"} {
-			if strings.Contains(string(environ), "RECORDER_FILE="+w.path(name+".record")) {
+			if strings.Contains(string(environ), "RECORDER_FILE="+w.record(name)) {
 				who = name
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"mcphub/children/sandbox"
 	"mcphub/internal/reference"
 	"mcphub/rootsmgr"
 )
@@ -32,6 +33,10 @@ type Launch struct {
 	Said func(pid int, line string)
 
 	Sandbox *Confinement // how the kernel holds it; nil: not at all
+
+	// Record, where set, notes what the child uses beyond Sandbox, which does not hold it
+	// then.
+	Record *sandbox.Recorder
 
 	CwdRoot string // the root that Dir comes from; "" where it comes from none
 	Rewrote bool   // directory arguments were replaced by roots
@@ -75,6 +80,10 @@ func Plan(prog Program, roots []rootsmgr.Root, h Machine) (Launch, error) {
 	if err != nil {
 		return Launch{}, err
 	}
+	if h.installed != nil {
+		prog, t.args = prog.instead(args, h.installed)
+		t.enter, t.neutral = false, t.neutral && h.installed.Neutral
+	}
 	l.Args = t.args
 	if t.neutral && h.scratch == "" {
 		return Launch{}, errors.New("no private directory to start the launcher in: the cache folder cannot be written; set XDG_CACHE_HOME, or allow the project's own tools with \"local\": true")
@@ -92,6 +101,10 @@ func Plan(prog Program, roots []rootsmgr.Root, h Machine) (Launch, error) {
 	skipped, err := trimSearch(prog, env, roots, h)
 	if err != nil {
 		return Launch{}, err
+	}
+	if h.installed != nil && h.installed.Command == "" {
+		l.Env = env.list()
+		return l, nil // it can be told where it will work, and no more
 	}
 	l.Command, err = findProgram(prog, env, l.Dir, h)
 	if err == nil {

@@ -4,8 +4,11 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"net"
 	"os"
+	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -28,11 +31,13 @@ func TestLacks(t *testing.T) {
 		{"before scopes", sandbox.Kernel{ABI: 5, Filters: true, Drops: true}, sandbox.Profile{Network: on}, "signals", false},
 		{"before ports", sandbox.Kernel{ABI: 3, Filters: true, Drops: true}, sandbox.Profile{Network: ports}, "control|signals|TCP ports|UDP", true},
 		{"ports", sandbox.Kernel{ABI: 7, Filters: true, Drops: true}, sandbox.Profile{Network: ports}, "UDP", false},
-		{"no filters", sandbox.Kernel{ABI: 7, Drops: true}, sandbox.Profile{Network: on}, "sockets are not held", true},
+		{"no filters", sandbox.Kernel{ABI: 7, Drops: true}, sandbox.Profile{Network: on}, "sockets are not held|it can reach D-Bus, docker and ssh-agent, and through them everything", true},
+		{"no filters, and a kernel that needs none", sandbox.Kernel{ABI: 9, Drops: true}, sandbox.Profile{Network: on}, "", false},
+		{"newer than is known", sandbox.Kernel{ABI: 99, Filters: true, Drops: true}, sandbox.Profile{Network: on}, "", false},
 		{"no filters, and none needed", sandbox.Kernel{ABI: 7, Drops: true}, sandbox.Profile{Network: on, Sockets: true}, "unix sockets are on", false},
 		{"capabilities that stay", sandbox.Kernel{ABI: 7, Filters: true}, sandbox.Profile{Network: on}, "capabilities", true},
 	} {
-		lacks, required := tc.kernel.Lacks(&tc.profile)
+		lacks, required := tc.kernel.Lacks(&tc.profile, func() []string { return []string{"D-Bus", "docker", "ssh-agent"} })
 		want := strings.Split(tc.lacks, "|")
 		if tc.lacks == "" {
 			want = nil
@@ -43,6 +48,52 @@ func TestLacks(t *testing.T) {
 		}
 		if !ok {
 			t.Errorf("%s: %q, too little %t", tc.name, lacks, required)
+		}
+	}
+}
+
+// TestReach: only what is there, and can be connected to, is named.
+func TestReach(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("these are sockets of Unix")
+	}
+	dir, err := os.MkdirTemp("", "s") // the names of sockets are short
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	listen := func(name string) string {
+		t.Helper()
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = l.Close() })
+		return path
+	}
+	if err := os.WriteFile(filepath.Join(dir, "file"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	others := sandbox.Reach(nil, "") // of the machine that the test runs on
+	if got := sandbox.Reach([]string{"SSH_AUTH_SOCK=" + dir + "/file", "DOCKER_HOST=tcp://localhost", "XDG_RUNTIME_DIR=" + dir}, dir); !slices.Equal(got, others) {
+		t.Errorf("where there is no socket %q are named, and %q otherwise", got, others)
+	}
+	env := []string{
+		"DBUS_SESSION_BUS_ADDRESS=unix:path=" + listen("bus") + ",guid=1", "DOCKER_HOST=unix://" + listen("d"), "SSH_AUTH_SOCK=" + listen("agent"),
+		"XDG_RUNTIME_DIR=" + dir,
+	}
+	listen(".gnupg/S.gpg-agent")
+	listen("keyring/control")
+	listen("wayland-0")
+	listen("mcphub/1-2.sock")
+	got := sandbox.Reach(env, dir)
+	for _, name := range []string{"D-Bus", "docker", "ssh-agent", "gpg-agent", "the keyring", "Wayland", "the hub"} {
+		if !slices.Contains(got, name) {
+			t.Errorf("%s is not named: %q", name, got)
 		}
 	}
 }
@@ -101,6 +152,59 @@ func TestProfiles(t *testing.T) {
 	}
 	if narrow.Allows("/b/c") != rw || narrow.Allows("/bc") != 0 {
 		t.Error("a rule is about what lies below its path")
+	}
+}
+
+// TestPlaces: what takes the place of something is noticed, and looking costs no memory.
+func TestPlaces(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"a", "b"} {
+		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a, b, none := filepath.Join(dir, "a"), filepath.Join(dir, "b"), filepath.Join(dir, "none")
+	plan := func() *sandbox.Profile {
+		p := &sandbox.Profile{Rules: sandbox.Sorted([]sandbox.Rule{{Path: a, Access: sandbox.Read}, {Path: a + "/x", Access: sandbox.Read}, {Path: none, Access: sandbox.Read}})}
+		p.Watch([]string{none, a, a + "/x", a})
+		return p
+	}
+	p := plan()
+	if len(p.Rules) != 1 || len(p.Places) != 2 || p.Moved() || !p.Equal(plan()) || !p.Opens(a+"/x", sandbox.Read) || p.Opens(none, sandbox.Read) {
+		t.Errorf("%+v", p)
+	}
+	if n := testing.AllocsPerRun(100, func() { p.Moved() }); n > 0 && runtime.GOOS == "linux" {
+		t.Errorf("a look takes memory %v times", n)
+	}
+	if err := os.Mkdir(none, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if now := plan(); !p.Moved() || p.Equal(now) || !now.Covers(p) || p.Covers(now) || p.Opens(none, sandbox.Read) {
+		t.Error("what was made there is not noticed, or takes something away")
+	}
+	if runtime.GOOS != "linux" {
+		return // it is told only that something is there
+	}
+	p = plan()
+	if err := errors.Join(os.Rename(a, filepath.Join(dir, "moved")), os.Rename(b, a)); err != nil {
+		t.Fatal(err)
+	}
+	if now := plan(); !p.Moved() || p.Equal(now) || now.Covers(p) || p.Opens(a, sandbox.Read) || !now.Opens(a, sandbox.Read) {
+		t.Error("what was replaced is not noticed, or still counts as open")
+	}
+}
+
+// BenchmarkMoved is a look at one root and what is the user's of the base.
+func BenchmarkMoved(b *testing.B) {
+	p := &sandbox.Profile{}
+	for _, path := range []string{b.TempDir(), "/etc/passwd", "/etc/group"} {
+		p.Places = append(p.Places, sandbox.PlaceAt(path))
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if p.Moved() {
+			b.Fatal("it has moved")
+		}
 	}
 }
 

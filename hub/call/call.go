@@ -212,6 +212,10 @@ func (c *Call) send(ctx context.Context, j *attempt, ticket audit.Ticket) (jsonr
 		}
 		return t.fail(ctx, err), nil
 	}
-	ticket.Outcome(record.Result(a.Result, a.Error))
+	word := record.Result(a.Result, a.Error)
+	ticket.Outcome(word)
+	if mayBeKernels(j.lease, word, a) {
+		a = refusedByKernel(j.by, j.child, j.lease, a)
+	}
 	return t.settle(ctx, s, j.lease, a, drop), nil
 }
