@@ -12,8 +12,8 @@ import (
 // gives no file that a program outside the sandbox would run.
 //
 // A path is absolute or begins with ~/, with $CACHE/ (the user's cache folder) or with
-// $NAME (a variable of the child, which may hold a list). Of several with a bar between them the
-// first counts that is set.
+// $NAME (a variable of the child, which may hold a list). Of several with a bar between
+// them the first counts that is set.
 type known struct {
 	name     string   // for status and documents
 	packages []string // of npm or PyPI, without a version
@@ -21,6 +21,7 @@ type known struct {
 	tools    []string // programs on PATH that it runs: their installations
 	read     []string // to read, and to execute
 	write    []string // folders for what it keeps; one that is missing is made
+	keeps    []string // its flags that name such a folder
 	cache    bool     // XDG_CACHE_HOME stays the user's: it looks there for what it has installed
 	sockets  bool     // it needs unix sockets
 	proc     bool     // it writes below /proc; not where the hub runs as root
@@ -39,12 +40,14 @@ var knownServers = []known{
 	{
 		name: "playwright", packages: []string{"@playwright/mcp"},
 		read: slices.Concat([]string{"$PLAYWRIGHT_BROWSERS_PATH", "$CACHE/ms-playwright"}, browserFiles), write: []string{"$CACHE/ms-playwright-mcp", "$CACHE/ms-playwright/b"},
+		keeps: []string{"--user-data-dir", "--output-dir"},
 		cache: true, sockets: true, proc: true, state: true,
 		cannot: "install a browser: run `npx playwright install` yourself",
 	},
 	{
 		name: "chrome-devtools", packages: []string{"chrome-devtools-mcp"},
 		read: slices.Concat([]string{"$CACHE/puppeteer"}, browserFiles), write: []string{"~/.cache/chrome-devtools-mcp"},
+		keeps: []string{"--userDataDir", "--user-data-dir"},
 		cache: true, sockets: true, proc: true, state: true,
 		cannot: "find a browser that you have started (`--autoConnect`): name its port with `--browserUrl`",
 	},

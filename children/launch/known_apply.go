@@ -64,6 +64,9 @@ func (k *known) give(prog Program, env *environment, cache string, h Machine) *g
 			g.keep(folder, h)
 		}
 	}
+	for _, folder := range flagValues(prog.Args, k.keeps) {
+		g.keep(folder, h)
+	}
 	for _, place := range k.read {
 		for _, path := range h.places(place, env, cache) {
 			if _, err := os.Stat(path); err == nil {
@@ -87,6 +90,20 @@ func (k *known) give(prog Program, env *environment, cache string, h Machine) *g
 		g.rules, g.words = append(g.rules, sandbox.Rule{Path: "/proc", Access: sandbox.Write}), append(g.words, "write /proc")
 	}
 	return g
+}
+
+// flagValues are the absolute paths that follow one of these flags.
+func flagValues(args, flags []string) (paths []string) {
+	for i, arg := range args {
+		flag, value, joined := strings.Cut(arg, "=")
+		if !joined && i+1 < len(args) {
+			value = args[i+1]
+		}
+		if slices.Contains(flags, flag) && filepath.IsAbs(value) {
+			paths = append(paths, value)
+		}
+	}
+	return paths
 }
 
 // open opens a path, which need not be there yet.

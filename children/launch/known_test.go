@@ -132,6 +132,31 @@ func TestAnEntrySaysMore(t *testing.T) {
 	}
 }
 
+// TestFoldersOfFlags: a browser is told by its arguments where to keep what it keeps.
+func TestFoldersOfFlags(t *testing.T) {
+	h, home := confinedMachine(t)
+	at := func(p string) string { return filepath.Join(home, p) }
+	cli := putFile(t, at("tools/node_modules/@playwright/mcp/cli.js"), "")
+	l, err := Plan(confinedProgram("node", cli, "--user-data-dir", at("browser"), "--output-dir="+at("shots"), "--output-dir", home, "--config", at("settings")), nil, h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]bool{at("browser"): true, at("shots"): true, home: false, at("settings"): false} {
+		if open := l.Sandbox.Profile.Allows(path)&sandbox.Write != 0; open != want {
+			t.Errorf("%s is open: %t", path, open)
+		}
+	}
+	if said := strings.Join(l.Sandbox.Report.Lacks, "; "); !strings.Contains(said, home+" is not opened") {
+		t.Errorf("it says %q", said)
+	}
+	if err := l.Sandbox.Make(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(at("browser")); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestAProfileOpensNoMore: a folder that is too wide, or that the policy withholds, is
 // not opened for a profile either.
 func TestAProfileOpensNoMore(t *testing.T) {
@@ -270,6 +295,9 @@ func TestProfilesAreDocumented(t *testing.T) {
 		}
 		slices.Sort(also)
 		writes := code(k.write)
+		if len(k.keeps) > 0 {
+			writes += ", what " + code(k.keeps) + " names"
+		}
 		if k.memory {
 			writes = "the folder of `" + memoryVariable + "`"
 		}
