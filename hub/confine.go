@@ -1,6 +1,9 @@
 package hub
 
-import "mcphub/children/sandbox"
+import (
+	"mcphub/children/sandbox"
+	"mcphub/internal/printable"
+)
 
 // This file is about the kernel, which holds a child to the boundary of its calls.
 
@@ -16,4 +19,39 @@ func reportKernel(r sandbox.Report) kernelReport {
 		return kernelReport{}
 	}
 	return kernelReport{Kernel: r.State.String(), Lacks: r.Lacks}
+}
+
+// kernelDetails say more of the same to who runs the hub.
+type kernelDetails struct {
+	Opens   *openReport `json:"opens,omitempty"`             // what the child may open, beside what every program needs
+	Refused int         `json:"kernelRefused,omitempty"`     // how often the kernel is known to have refused this run something
+	Last    string      `json:"kernelRefusedLast,omitempty"` // what that was last, where it was named
+}
+
+type openReport struct {
+	Read    []string `json:"read"`
+	Write   []string `json:"write"` // which it may read as well
+	Network string   `json:"network"`
+	Sockets string   `json:"sockets"`
+	All     bool     `json:"all,omitempty"` // files are not confined
+}
+
+func detailKernel(r sandbox.Report) kernelDetails {
+	d := kernelDetails{Refused: r.Refused, Last: printable.Clean(r.Last)}
+	if r.Profile == nil {
+		return d
+	}
+	o := &openReport{Read: []string{}, Write: []string{}, Network: r.Profile.Network.String(), Sockets: "off", All: r.Profile.Unbounded}
+	if r.Profile.Sockets {
+		o.Sockets = "on"
+	}
+	for _, rule := range r.Profile.Beside() {
+		if rule.Access&sandbox.Write != 0 {
+			o.Write = append(o.Write, rule.Path)
+		} else {
+			o.Read = append(o.Read, rule.Path)
+		}
+	}
+	d.Opens = o
+	return d
 }

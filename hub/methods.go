@@ -2,13 +2,11 @@ package hub
 
 import (
 	"context"
-	"errors"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"mcphub/children"
 	"mcphub/hub/inline"
-	"mcphub/hub/record"
 	"mcphub/hub/subscribe"
 	"mcphub/hub/tasks"
 	"mcphub/internal/jsonrpc"
@@ -96,9 +94,6 @@ func (how *method) serve(s *Session, ctx context.Context, m *jsonrpc.Message, by
 	if how.purpose >= forTool {
 		ctx = s.records.Start(ctx, m)
 		a := by(s, ctx, m)
-		if errors.Is(context.Cause(ctx), inline.ErrRootsFirst) { // no refusal: it comes again with them
-			record.Later(ctx)
-		}
 		s.records.Served(ctx, a)
 		return a
 	}

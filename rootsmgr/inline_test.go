@@ -169,3 +169,23 @@ func TestHandshakeAfterInline(t *testing.T) {
 type sourceFunc func(ctx context.Context) (Page, error)
 
 func (f sourceFunc) ListRoots(ctx context.Context, _ string) (Page, error) { return f(ctx) }
+
+// What stands in for roots that come with a call can be made after them and be known
+// before: whoever waits until they are served must not take it for them.
+func TestMarksFollowWhatIsKnown(t *testing.T) {
+	m := NewManager(neverAsked{t}, Fallback{}, DefaultSettings(), OS{}, zerolog.Nop())
+	given := m.Inline(page(real(t))) // by the goroutine of a call, before Run hears anything
+	run := &loop{m: m, state: *m.pub.Load()}
+	run.greet(greeting{inline: true})
+	standIn := m.View()
+	if standIn.Snapshot.Generation() < given.Snapshot.Generation() {
+		t.Fatal("nothing was overtaken: the test shows nothing")
+	}
+	if standIn.Mark().Covers(given) || !standIn.Mark().Covers(standIn) {
+		t.Error("a stand-in counts as the roots that came")
+	}
+	run.heardInline(<-m.calls.roots)
+	if now := m.View(); now.Snapshot != given.Snapshot || !now.Mark().Covers(given) || !now.Mark().Covers(standIn) || standIn.Mark().Covers(now) {
+		t.Errorf("%+v", now)
+	}
+}

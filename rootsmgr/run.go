@@ -28,6 +28,8 @@ type loop struct {
 	debounce debounce
 	query    *query
 	asOf     uint64    // of the last question sent
+	mark     Mark      // of what was made known last
+	marked   *Snapshot // that it counts
 	inVain   time.Time // when roots were last looked at again and nothing had changed
 }
 
@@ -254,6 +256,14 @@ func (l *loop) fallBack(err error) {
 
 // publish replaces the state that readers see, and wakes those who wait for it.
 func (l *loop) publish() {
+	if l.view.Snapshot != l.marked {
+		l.marked = l.view.Snapshot
+		l.mark.number++
+	}
+	if l.inline != nil {
+		l.mark.inline = l.inline.snapshot.generation
+	}
+	l.view.mark = l.mark
 	s := l.state
 	s.changed = make(chan struct{})
 	l.state.changed = s.changed

@@ -60,8 +60,29 @@ type View struct {
 	Ceiling *Guard
 	Client  string // what the client calls itself, for Why; set by whoever knows it
 
+	mark     Mark
 	waiting  bool // the client has not answered yet, or not said initialized
 	unusable int  // entries of an answer of which none could be used
+}
+
+// A Mark is a place in the order in which a Manager makes its Views known. Generations
+// do not tell that: a stand-in is made after the roots that came with a call, and may be
+// known before them. The zero Mark comes before all.
+type Mark struct {
+	number uint64 // counts the Snapshots that were made known; 0 for none
+	inline uint64 // generation of the newest roots by then that came with a call
+}
+
+// Mark is where the View was made known.
+func (v View) Mark() Mark { return v.mark }
+
+// Covers reports whether a View was known at the Mark, or what replaced it. Roots that
+// come with a call, as Inline returns them, are known once Run has taken them in.
+func (m Mark) Covers(v View) bool {
+	if v.mark.number > 0 {
+		return m.number >= v.mark.number
+	}
+	return m.inline >= v.Snapshot.Generation()
 }
 
 // InlineView is the View of roots that came with the call.

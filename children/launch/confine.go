@@ -18,6 +18,8 @@ type Confinement struct {
 	Kernel  sandbox.Kernel   // that Profile is for
 	Report  sandbox.Report
 	Temp    string // the child's own temporary folder; "": it has the system's
+
+	Refusals sandbox.Refusals // that are known of
 }
 
 // Same reports whether two Confinements hold a child alike.
@@ -67,7 +69,9 @@ func confine(prog Program, env *environment, l *Launch, h Machine) (*Confinement
 	default:
 		own := privateFolders(prog, env, h)
 		c.Temp = h.temp
-		p.Rules, serious = rules(prog, env, l, own, h)
+		var watched []string
+		p.Rules, watched, serious = rules(prog, env, l, own, h)
+		p.Watch(watched)
 	}
 	free := cannot != "" || p.Unbounded && s.Default
 	if !free {
@@ -80,7 +84,7 @@ func confine(prog Program, env *environment, l *Launch, h Machine) (*Confinement
 	if free {
 		return c, nil
 	}
-	c.Profile = p
+	c.Profile, c.Report.Profile = p, p
 	switch {
 	case p.Unbounded:
 	case len(c.Report.Lacks) > 0:
@@ -133,8 +137,10 @@ func privateFolders(prog Program, env *environment, h Machine) (rules []sandbox.
 	return rules
 }
 
-// rules are all that the child may open. conflicts says what cannot be held so.
-func rules(prog Program, env *environment, l *Launch, own []sandbox.Rule, h Machine) (all []sandbox.Rule, conflicts []string) {
+// rules are all that the child may open. watched are the paths of the user's, where
+// something may come to be in the place of something else while the child runs.
+// conflicts says what cannot be held so.
+func rules(prog Program, env *environment, l *Launch, own []sandbox.Rule, h Machine) (all []sandbox.Rule, watched, conflicts []string) {
 	const whole = sandbox.Read | sandbox.Write | sandbox.Execute
 	withheld := func(key, path string) bool {
 		kept := h.boundary.Keeps(path) || h.boundary.Keeps(RealPath(path))
@@ -151,47 +157,54 @@ func rules(prog Program, env *environment, l *Launch, own []sandbox.Rule, h Mach
 	}
 	b := h.boundary
 	all = slices.Concat(b.Areas, own)
+	for _, r := range b.Areas {
+		watched = append(watched, r.Path)
+	}
 	if l.Enter != "" || l.Dir == h.scratch { // what launchers start in and with
 		all = append(all, sandbox.Rule{Path: RealPath(h.scratch), Access: sandbox.Read})
 		if h.shell != "" {
 			all = append(all, sandbox.Rule{Path: RealPath(h.shell), Access: sandbox.Read | sandbox.Execute})
 		}
 	}
-	add := func(path string, a sandbox.Access) {
+	add := func(path string, a sandbox.Access, watch bool) {
 		real, err := filepath.EvalSymlinks(path)
 		if err == nil && b.Leads(path, real) && !b.Keeps(path) && !b.Keeps(real) {
 			all = append(all, sandbox.Rule{Path: real, Access: a})
+			if watch {
+				watched = append(watched, real)
+			}
 		}
 	}
 	for _, need := range sandbox.Base() {
 		for _, path := range need.Paths {
-			if below, home := strings.CutPrefix(path, "~/"); home {
+			below, home := strings.CutPrefix(path, "~/")
+			if home {
 				if path = filepath.Join(h.home, below); h.home == "" {
 					continue
 				}
 			}
-			add(path, need.Access)
+			add(path, need.Access, home)
 		}
 	}
 	for _, file := range programs(prog, env, l, h) {
 		if b.Writable(file) { // children could put there what makes more of it
-			add(file, sandbox.Read|sandbox.Execute)
+			add(file, sandbox.Read|sandbox.Execute, false)
 			continue
 		}
 		for _, path := range h.installation(file) {
-			add(path, sandbox.Read|sandbox.Execute)
+			add(path, sandbox.Read|sandbox.Execute, false)
 		}
 	}
 	for _, path := range prog.Sandbox.Read {
 		if !withheld("read", path) {
-			add(path, sandbox.Read|sandbox.Execute)
+			add(path, sandbox.Read|sandbox.Execute, true)
 		}
 	}
 	all = sandbox.Sorted(all)
 	for _, c := range b.Conflicts(all) {
 		conflicts = append(conflicts, c.String())
 	}
-	return all, conflicts
+	return all, watched, conflicts
 }
 
 // programs are the files that the child is made of: its program, what wraps it, its

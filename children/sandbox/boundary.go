@@ -104,6 +104,10 @@ type Report struct {
 	Mode  Mode
 	State State
 	Lacks []string // what it does not hold, and why
+
+	Profile *Profile // what the child may do; nil where it is not confined
+	Refused int      // how often the kernel is known to have refused it something
+	Last    string   // what that was last, where an error has named it
 }
 
 // Text is the report in a line.
@@ -125,6 +129,8 @@ type Settings struct {
 	Network Network
 	Sockets bool
 	Refuse  bool // a running child is not started anew for a wider boundary
+
+	At string // file:line of the entry, for messages; Equal does not look at it
 }
 
 // Confines reports whether anything is to be held.

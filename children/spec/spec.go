@@ -111,6 +111,7 @@ type Auth struct {
 	Asked        bool // the configuration says that the server asks
 	Machine      bool // the client itself logs in, for no person
 	ClientID     string
+	Document     string // the address of a client id metadata document, where ClientID is "" and the authorization server takes one
 	ClientSecret string
 	Issuer       string
 	Scopes       []string
@@ -118,7 +119,7 @@ type Auth struct {
 }
 
 func (a Auth) equal(b Auth) bool {
-	return a.Asked == b.Asked && a.Machine == b.Machine && a.ClientID == b.ClientID && a.ClientSecret == b.ClientSecret &&
+	return a.Asked == b.Asked && a.Machine == b.Machine && a.ClientID == b.ClientID && a.Document == b.Document && a.ClientSecret == b.ClientSecret &&
 		a.Issuer == b.Issuer && slices.Equal(a.Scopes, b.Scopes) && a.CallbackPort == b.CallbackPort
 }
 

@@ -13,15 +13,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"mcphub/internal/client"
+	"mcphub/internal/config"
 	"mcphub/internal/exit"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/layout"
 	"mcphub/internal/printable"
 )
-
-// tokenBytes is how many bytes of a definition are counted as one token. Models
-// differ; it is a measure for comparing servers.
-const tokenBytes = 4
 
 func toolsCommand() *cobra.Command {
 	src := newSource()
@@ -90,7 +87,7 @@ func askTools(ctx context.Context, c *client.Client) (*offered, error) {
 	tokens := map[string]int{}
 	if err := jsonrpc.Elements(jsonrpc.Get(list, "tools"), func(def []byte) bool {
 		name, _ := jsonrpc.String(jsonrpc.Get(def, "name"))
-		tokens[name] = (len(def) + tokenBytes - 1) / tokenBytes
+		tokens[name] = (len(def) + config.TokenBytes - 1) / config.TokenBytes
 		return true
 	}); err != nil {
 		return nil, err

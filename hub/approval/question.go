@@ -32,6 +32,7 @@ func (q *Queue) question(r *Request, j *Judgement) (asked *Question, why string)
 		fs: q.fs, ceiling: j.View.Ceiling,
 		wide:    func(dir string) bool { return j.Checker.TooWide(dir, open) },
 		useless: func(role validate.Role) string { return uselessFile(j.Child, role) },
+		held:    j.Child.Sandbox.Confines(),
 	}
 	proposal, why := plans.propose(j.Verdict, r.Args)
 	if why != "" {

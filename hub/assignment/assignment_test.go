@@ -41,7 +41,7 @@ func TestAssignmentsAreValues(t *testing.T) {
 }
 
 func TestAwait(t *testing.T) {
-	given := func(now State) bool { return now.Given && now.Roots >= 2 }
+	given := func(now State) bool { return now.Given && now.Grants >= 2 }
 	t.Run("nothing counts as given before it is", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s, start := NewServed(), time.Now()
@@ -50,18 +50,18 @@ func TestAwait(t *testing.T) {
 			}
 		})
 	})
-	t.Run("older roots do not end it", func(t *testing.T) {
+	t.Run("older grants do not end it", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s, done := NewServed(), make(chan error, 1)
 			go func() { done <- s.Await(t.Context(), -1, given) }()
-			s.Set(State{Given: true, Roots: 1})
+			s.Set(State{Given: true, Grants: 1})
 			synctest.Wait()
 			select {
 			case <-done:
-				t.Fatal("it ended with older roots")
+				t.Fatal("it ended with older grants")
 			default:
 			}
-			s.Set(State{Given: true, Roots: 2})
+			s.Set(State{Given: true, Grants: 2})
 			if err := <-done; err != nil {
 				t.Error(err)
 			}

@@ -14,8 +14,7 @@ import (
 // newer ones. Where limit ends first, as it does for a client that never said that it
 // is initialized, the hub alone judges.
 func (m *Member[S]) AwaitServed(ctx context.Context, view rootsmgr.View, limit time.Duration) error {
-	generation := view.Snapshot.Generation()
-	return m.awaitGiven(ctx, max(limit, 0), func(now State) bool { return now.Given && now.Roots >= generation })
+	return m.awaitGiven(ctx, max(limit, 0), func(now State) bool { return now.Given && now.Roots.Covers(view) })
 }
 
 // awaitGiven waits until the children were given what enough looks for, by the
@@ -60,7 +59,7 @@ func (m *Member[S]) RootsGiven(child string) bool {
 		}
 		view := m.Roots.View()
 		now, _ := m.served.Now()
-		return !view.Assumed && now.Given && now.Roots >= view.Snapshot.Generation()
+		return !view.Assumed && now.Given && now.Roots.Covers(view)
 	}
 	return m.served.GivenFromCalls(child)
 }

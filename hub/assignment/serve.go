@@ -67,7 +67,7 @@ func (m *Member[S]) serveRootsNow(ctx context.Context, first bool) (updates, gra
 	fromCalls := m.served.LastFromCalls()
 	granted, grants := m.Approvals.Version()
 	m.serve(g, view, first)
-	m.served.Set(State{Given: true, Configuration: g.Number, Roots: view.Snapshot.Generation(), Grants: granted, FromCalls: fromCalls})
+	m.served.Set(State{Given: true, Configuration: g.Number, Roots: view.Mark(), Grants: granted, FromCalls: fromCalls})
 	return updates, grants, g.Replaced()
 }
 

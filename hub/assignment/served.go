@@ -13,7 +13,7 @@ import (
 type State struct {
 	Given         bool
 	Configuration uint64 // number of the one that they were given it by
-	Roots         uint64 // generation of the roots
+	Roots         rootsmgr.Mark
 	Grants        uint64 // version of what people have granted
 	FromCalls     uint64 // of what came with calls the last; see CallRoots.Number
 }

@@ -18,6 +18,12 @@ func heldToRoots(c *configuration.Child, from Client) bool {
 	return c.Spec.Sandbox.Confines() && !from.SendsRoots()
 }
 
+// looksFirst reports whether every call of a child has to look whether its roots are
+// still what the kernel holds it to: it is not known which of them the call touches.
+func looksFirst(g *configuration.Configuration, child string) bool {
+	return g.Child(child).Spec.Sandbox.Confines() && !g.Checker.Searches(child)
+}
+
 // tooNarrow is the error of a call that is allowed, and needs what its running server
 // was not started for: its entry says that it is not ended for that.
 func (j *attempt) tooNarrow() error {

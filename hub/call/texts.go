@@ -9,7 +9,6 @@ import (
 
 	"mcphub/children"
 	"mcphub/hub/catalog"
-	"mcphub/hub/inline"
 	"mcphub/hub/record"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/printable"
@@ -176,10 +175,6 @@ func ruleCure(v *validate.Verdict) string {
 // recordRefused records a request that was not judged, with the reason
 // that an error gives.
 func (s *Session) recordRefused(ctx context.Context, what record.Subject, err error) {
-	if errors.Is(err, inline.ErrRootsFirst) { // no refusal: it comes again with them
-		record.Later(ctx)
-		return
-	}
 	s.Records.Refused(ctx, what, refusalCode(ctx, err))
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"mcphub/hub/inline"
 	"mcphub/internal/audit"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
@@ -193,7 +194,7 @@ func (r *Recorder) Decide(ctx context.Context, what Subject, d Decision) (audit.
 // Refused writes the line of a request that was not judged.
 func (r *Recorder) Refused(ctx context.Context, what Subject, code string) {
 	set := r.now()
-	if set.To == nil {
+	if set.To == nil || errors.Is(context.Cause(ctx), inline.ErrRootsFirst) { // no refusal: it comes again with them
 		return
 	}
 	rec := r.line(ctx, set, what)

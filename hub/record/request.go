@@ -55,13 +55,6 @@ func (r *Recorder) Served(ctx context.Context, a jsonrpc.Answer) {
 	}
 }
 
-// Later says that the request of ctx comes again, and is recorded then.
-func Later(ctx context.Context) {
-	if of, _ := ctx.Value(requestKey{}).(*request); of != nil {
-		of.told = true
-	}
-}
-
 // line begins a line: who asks for what. It is for the goroutine that serves the
 // request.
 func (r *Recorder) line(ctx context.Context, set *Settings, what Subject) audit.Record {

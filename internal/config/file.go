@@ -50,6 +50,7 @@ type File struct {
 	Expose   Expose   `koanf:"expose"`
 	Inputs   []Input  `koanf:"inputs"`
 	Secrets  Secrets  `koanf:"secrets"`
+	Auth     Client   `koanf:"auth"`
 	Roots    Roots    `koanf:"roots"`
 	Policy   Policy   `koanf:"policy"`
 	Approval Approval `koanf:"approval"`
@@ -144,6 +145,11 @@ type Auth struct {
 	CallbackPort int      `koanf:"callbackPort"` // 0 = any
 }
 
+// Client is what this program is to authorization servers.
+type Client struct {
+	ClientID string `koanf:"clientId"` // the https address of a client id metadata document; "" = none
+}
+
 // Paths says how paths are found in the arguments of a server's tools.
 type Paths struct {
 	Mode string                        `koanf:"mode"` // strict, declared, off; "" = not said
@@ -171,6 +177,10 @@ type Timeout struct {
 	Idle  *time.Duration `koanf:"idle"` // nil = not said, which depends on sharing; 0 = never
 	Stop  time.Duration  `koanf:"stop"`
 }
+
+// TokenBytes is how many bytes of a definition count as one token of a model's
+// context. Models differ; it is a measure for comparing servers.
+const TokenBytes = 4
 
 // Expose says which tools of the children are listed.
 type Expose struct {

@@ -116,6 +116,9 @@ var table = object(
 		key{name: "store", restart: true, def: `"keyring"`, spec: choice(StoreKeyring, StoreFile), text: "`keyring`: the system's, and a file encrypted by age where there is none. `file`: that file alone."},
 		key{name: "identity", restart: true, def: `""`, note: "`secrets.identity` beside the encrypted file", spec: &spec{kind: kindString, expand: expandNow}, text: "The file of the key of age, which its owner alone can read. `mcphub secret set` makes it."},
 	)},
+	key{name: "auth", text: "How this program logs in at servers, where they say nothing else; see [logins.md](logins.md).", spec: object(
+		key{name: "clientId", note: "registered by itself", spec: &spec{kind: kindString, expand: expandNow, valid: isDocumentOrNone}, text: "The https address of a client id metadata document of this program. Authorization servers that take no such document are left to register it, or to `auth.clientId` of the server."},
+	)},
 	key{name: "roots", guard: true, text: "The directories that clients put in scope.", spec: rootsTable},
 	key{name: "policy", guard: true, text: "What is decided otherwise than by the boundary.", spec: policyTable},
 	key{name: "approval", text: "How a human is asked.", spec: object(

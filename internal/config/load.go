@@ -295,6 +295,9 @@ func (p *parser) finish(f *File, servers map[string]*Server) {
 		f.Policy.Raw = n.canonical()
 		p.policy(f, n)
 	}
+	if n := p.tree.get("expose").get("tokens"); n != nil && f.Expose.Mode != "auto" {
+		p.report(SeverityWarning, []string{"expose", "tokens"}, n.off, fmt.Sprintf("has no effect with %q", f.Expose.Mode), `write "mode": "auto"`)
+	}
 	p.tokens(f)
 	p.issuers(f)
 	p.inputs(f)

@@ -23,11 +23,6 @@ import (
 )
 
 const (
-	// tokenBytes is how many bytes of a definition are counted as one token.
-	tokenBytes = 4
-	// manyTokens is what the definitions of all tools may take of a model's context
-	// before that is worth a note.
-	manyTokens = 20_000
 	// longestName is how long the name of a tool may be: clients put their own prefix
 	// before it and cut at 60 to 64.
 	longestName = 50
@@ -92,7 +87,7 @@ func (t *tried) ask(ctx context.Context, c *client.Client) error {
 	tokens := map[string]int{}
 	if err := jsonrpc.Elements(jsonrpc.Get(list, "tools"), func(def []byte) bool {
 		name, _ := jsonrpc.String(jsonrpc.Get(def, "name"))
-		tokens[name] = (len(def) + tokenBytes - 1) / tokenBytes
+		tokens[name] = (len(def) + config.TokenBytes - 1) / config.TokenBytes
 		return true
 	}); err != nil {
 		return err
@@ -141,7 +136,7 @@ func (e *examination) tell(ctx context.Context, cfg *hub.Config, t *tried) {
 	if st := t.status.Audit; st.Dir != "" && st.Error != "" {
 		e.folder("the audit log", st.Dir, st.Error)
 	}
-	if total > manyTokens && !cfg.Expose.Search && cfg.Expose.Above == 0 {
+	if expose := e.found.File.Expose; expose.Mode == "direct" && total > expose.Tokens {
 		e.report.add(Finding{Group: Servers, Severity: note, At: place(e.found.File.At("expose")),
 			Text: fmt.Sprintf("the definitions of all tools take about %d tokens of a model's context", total),
 			Cure: `write "expose": "auto", and clients find tools by searching; or hold tools back with "tools": {"exclude": [...]}`})

@@ -46,8 +46,8 @@ type idScanner struct {
 
 // envelope is what has been seen of one object.
 type envelope struct {
-	ids                           []string
-	hasID, method, params, answer bool
+	ids                                    []string
+	version, hasID, method, params, answer bool
 }
 
 // finds is what a broken line may have been.
@@ -188,7 +188,7 @@ func (s *idScanner) closeEnvelope(whole bool) {
 	case e.method:
 		s.found.asks = true
 		s.found.requests = atMost(append(s.found.requests, e.ids...))
-	case e.answer, !whole && !e.params:
+	case e.answer, !e.params && (!whole || e.version): // a line of a log has an end, and no version
 		s.found.answers = atMost(append(s.found.answers, e.ids...))
 	case whole:
 		s.found.other = true
@@ -199,6 +199,8 @@ func atMost(ids []string) []string { return ids[:min(len(ids), scanIDs)] }
 
 func (e *envelope) see(name string) {
 	switch name {
+	case "jsonrpc":
+		e.version = true
 	case "id":
 		e.hasID = true
 	case "method":

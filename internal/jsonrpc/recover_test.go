@@ -45,6 +45,7 @@ func TestScan(t *testing.T) {
 		{"end of a request", `b"c"},"method":"x","jsonrpc":"2.0","id":7}`, ``},
 		{"whole request and noise", `{"method":"x","jsonrpc":"2.0","id":7} oops`, ``},
 		{"id below", `{"jsonrpc":"2.0","result":{"id":7,"result":1},`, ``},
+		{"no result", `{"jsonrpc":"2.0","id":7,"reslut":tru}`, `7`},
 		{"log line", `{"level":"info","id":7}`, ``},
 		{"object id", `{"jsonrpc":"2.0","id":{"id":7},"result":1,}`, ``},
 	} {

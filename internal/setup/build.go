@@ -57,7 +57,7 @@ func (s *Source) Build(file *config.File, w io.Writer, log zerolog.Logger) (Resu
 	store := secrets.New(kept)
 	cfg.Secret = store.Resolve
 	r.Logins = Logins(store, kept)
-	cfg.Login = r.login
+	cfg.Login, cfg.LogIn = r.login, r.logInByClient
 	if err := entries(file, cfg); err != nil {
 		return r, err
 	}
@@ -93,15 +93,12 @@ func (s *Source) settings(file *config.File, log zerolog.Logger) hub.Config {
 	}
 }
 
-// tokenBytes is how many bytes of a definition count as one token.
-const tokenBytes = 4
-
 func exposure(e config.Expose) catalog.Exposure {
 	switch e.Mode {
 	case "search":
 		return catalog.Exposure{Search: true}
 	case "auto":
-		return catalog.Exposure{Above: e.Tokens * tokenBytes}
+		return catalog.Exposure{Above: e.Tokens * config.TokenBytes}
 	}
 	return catalog.Exposure{}
 }

@@ -75,10 +75,13 @@ func addServer(cfg *hub.Config, file *config.File, s *config.Server) error {
 	if s.URL != "" {
 		spec.Transport = children.Transport(s.Type)
 	}
+	if s.URL != "" {
+		spec.Auth.Document = file.Auth.ClientID
+	}
 	if a := s.Auth; a != nil {
 		spec.Auth = children.Auth{
 			Asked: true, Machine: a.Flow == config.FlowClient, ClientID: a.ClientID, ClientSecret: absolute(a.ClientSecret),
-			Issuer: a.Issuer, Scopes: a.Scopes, CallbackPort: a.CallbackPort,
+			Document: spec.Auth.Document, Issuer: a.Issuer, Scopes: a.Scopes, CallbackPort: a.CallbackPort,
 		}
 	}
 	if s.Builtin != "" {
@@ -116,6 +119,8 @@ func sandboxSettings(file *config.File, s *config.Server, home string) sandbox.S
 	if out.Mode == sandbox.Off || s.URL != "" {
 		return sandbox.Settings{}
 	}
+	at := file.At("mcpServers", s.Name, "sandbox")
+	out.At = fmt.Sprintf("%s:%d", at.File, at.Line)
 	for _, port := range slices.Sorted(slices.Values(from.Network.Ports)) {
 		out.Network.Ports = append(out.Network.Ports, uint16(port))
 	}
