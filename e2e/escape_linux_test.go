@@ -160,6 +160,7 @@ func (s *sandboxed) printed(t testing.TB) {
 	for _, dir := range strings.Fields(s.call("kid__shell", `{"command":"echo $TMPDIR $XDG_CACHE_HOME"}`).Text) {
 		s.reads, s.writes = append(s.reads, dir), append(s.writes, dir)
 	}
+	s.reads = append(s.reads, filepath.SplitList(strings.TrimSpace(s.call("kid__shell", `{"command":"echo $PATH"}`).Text))...)
 }
 
 // opened is what the opener answers with.
