@@ -98,7 +98,7 @@ func (w *world) tapped(name, command string, args ...string) obj {
 		}
 	})
 	return obj{"command": bin.recorder, "args": append([]string{}, args...), "sandbox": w.recording(behind([]string{command})...),
-		"env": obj{"RECORDER_TAP": file, "RECORDER_FILE": w.recordFile(name), "RECORDER_WRAP": raw(w.t, []string{command})}}
+		"env": obj{"RECORDER_TAP": file, "RECORDER_FILE": w.record(name), "RECORDER_WRAP": raw(w.t, []string{command})}}
 }
 
 // readTap gives what a tapped child and its client have said so far.

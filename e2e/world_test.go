@@ -117,7 +117,7 @@ func (w *world) config(children obj, more ...obj) string {
 // recorder is the entry of a recording child in hub.json; its files bear its name.
 func (w *world) recorder(name string, flags ...string) obj {
 	return obj{"command": bin.recorder, "args": append([]string{}, flags...), "sandbox": w.recording(),
-		"env": obj{"RECORDER_FILE": w.recordFile(name), "RECORDER_STATE": w.stateFile(name)}}
+		"env": obj{"RECORDER_FILE": w.record(name), "RECORDER_STATE": w.stateOf(name)}}
 }
 
 // free is an entry whose process the kernel does not hold: it starts before the roots are known, and is told of changes.
@@ -126,9 +126,9 @@ func free(entry obj) obj {
 	return entry
 }
 
-// recordFile and stateFile are the files of a recorder.
-func (w *world) recordFile(name string) string { return w.path("records", name+".record") }
-func (w *world) stateFile(name string) string  { return w.path("records", name+".state") }
+// record and stateOf are the files of a recorder.
+func (w *world) record(name string) string  { return w.path("records", name+".record") }
+func (w *world) stateOf(name string) string { return w.path("records", name+".state") }
 
 // recording has a recorder write its files, which lie in no root, and start a server that does.
 func (w *world) recording(servers ...string) obj {
@@ -137,7 +137,7 @@ func (w *world) recording(servers ...string) obj {
 
 // recorderEnv is that environment for a recorder which a test starts itself.
 func (w *world) recorderEnv(name string) []string {
-	return w.env("RECORDER_FILE="+w.recordFile(name), "RECORDER_STATE="+w.stateFile(name))
+	return w.env("RECORDER_FILE="+w.record(name), "RECORDER_STATE="+w.stateOf(name))
 }
 
 // wrapped is the entry of a real server with the recorder in front of it. The command is called program, which is how a hub
@@ -150,7 +150,7 @@ func (w *world) wrapped(name, program string, command, args []string) obj {
 	must(w.t, os.MkdirAll(filepath.Dir(link), 0o700))
 	symlink(w.t, bin.recorder, link)
 	return obj{"command": link, "args": append([]string{}, args...), "sandbox": w.recording(behind(command)...),
-		"env": obj{"RECORDER_FILE": w.recordFile(name), "RECORDER_STATE": w.stateFile(name), "RECORDER_WRAP": string(wrap)}}
+		"env": obj{"RECORDER_FILE": w.record(name), "RECORDER_STATE": w.stateOf(name), "RECORDER_WRAP": string(wrap)}}
 }
 
 // behind is what must be open for a command that a recorder starts, which the hub does not know of.
@@ -169,7 +169,7 @@ func behind(command []string) (open []string) {
 // recorded gives every line that reached a recording child so far.
 func (w *world) recorded(name string) string {
 	w.t.Helper()
-	b, err := os.ReadFile(w.recordFile(name))
+	b, err := os.ReadFile(w.record(name))
 	if !os.IsNotExist(err) {
 		must(w.t, err)
 	}
@@ -187,7 +187,7 @@ type started struct {
 
 func (w *world) starts(name string) []started {
 	w.t.Helper()
-	b, err := os.ReadFile(w.stateFile(name))
+	b, err := os.ReadFile(w.stateOf(name))
 	if os.IsNotExist(err) {
 		return nil
 	}

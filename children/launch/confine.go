@@ -76,7 +76,7 @@ func confine(prog Program, env *environment, l *Launch, h Machine) (*Confinement
 	}
 	free := cannot != "" || p.Unbounded && s.Default
 	if !free {
-		lacks, missing = c.Kernel.Lacks(p)
+		lacks, missing = c.Kernel.Lacks(p, func() []string { return sandbox.Reach(h.environ, h.home) })
 	}
 	c.Report.Lacks = append(serious, lacks...)
 	if s.Mode == sandbox.Required && (missing || len(serious) > 0) {
@@ -163,6 +163,9 @@ func privateFolders(prog Program, env *environment, h Machine) (rules []sandbox.
 		rules = append(rules, sandbox.Rule{Path: h.temp, Access: all})
 		set("TMPDIR", h.temp)
 	}
+	if h.fresh != "" {
+		rules = append(rules, sandbox.Rule{Path: h.fresh, Access: all})
+	}
 	if h.cache != "" {
 		rules = append(rules, sandbox.Rule{Path: h.cache, Access: all})
 		set("XDG_CACHE_HOME", h.cache)
@@ -200,6 +203,9 @@ func rules(prog Program, env *environment, l *Launch, own []sandbox.Rule, h Mach
 			all = append(all, sandbox.Rule{Path: RealPath(h.shell), Access: sandbox.Read | sandbox.Execute})
 		}
 	}
+	if h.installed != nil {
+		all = append(all, sandbox.Rule{Path: h.installed.Dir, Access: sandbox.Read | sandbox.Execute})
+	}
 	add := func(path string, a sandbox.Access, watch bool) {
 		real, err := filepath.EvalSymlinks(path)
 		if err == nil && b.Leads(path, real) && !b.Keeps(path) && !b.Keeps(real) {
@@ -221,6 +227,9 @@ func rules(prog Program, env *environment, l *Launch, own []sandbox.Rule, h Mach
 		}
 	}
 	for _, file := range programs(prog, env, l, h) {
+		if h.installed.holds(file) {
+			continue // no link that the package brought leads out of it
+		}
 		if b.Writable(file) { // children could put there what makes more of it
 			add(file, sandbox.Read|sandbox.Execute, false)
 			continue
@@ -280,11 +289,19 @@ func programs(prog Program, env *environment, l *Launch, h Machine) (files []str
 			add(lookUp(word))
 		}
 	}
-	if prog.Cwd != "" && !namesRoots(prog.Cwd) && l.Dir != h.scratch && prog.launched() {
+	if prog.Cwd != "" && !namesRoots(prog.Cwd) && l.Dir != h.scratch && h.installed == nil && prog.launched() {
 		add(l.Dir)
 	}
+	if h.installed != nil {
+		for _, name := range h.installed.Beside {
+			if !filepath.IsAbs(name) {
+				name = lookUp(name)
+			}
+			add(name)
+		}
+	}
 	for i := 0; i < len(files) && i < 32; i++ {
-		planted := h.boundary.Writable(files[i]) // by a child, perhaps
+		planted := h.boundary.Writable(files[i]) || h.installed.holds(files[i]) // by a child or a package, perhaps
 		for _, word := range interpreter(files[i]) {
 			switch {
 			case !filepath.IsAbs(word):
