@@ -91,7 +91,7 @@ var knownServers = []known{
 // where no child may write it: whoever made a project has not made its profile. command
 // is the file of the program's command, and dir where the process starts.
 func (h Machine) knownAs(prog Program, env *environment, command, dir string) *known {
-	if prog.containers() || h.planted(command) {
+	if slices.ContainsFunc(prog.commands(), func(c string) bool { return escapes(c) != "" }) || h.planted(command) {
 		return nil
 	}
 	name, args := prog.Command, prog.Args
