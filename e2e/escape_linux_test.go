@@ -170,6 +170,7 @@ func (s *sandboxed) printed(t testing.TB) {
 	if !s.free {
 		s.reads, s.writes = append(s.reads, own...), append(s.writes, own...)
 	}
+	s.reads = append(s.reads, filepath.SplitList(strings.TrimSpace(s.call("kid__shell", `{"command":"echo $PATH"}`).Text))...)
 }
 
 // opened is what the opener answers with.

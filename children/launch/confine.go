@@ -2,6 +2,7 @@ package launch
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -19,6 +20,8 @@ type Confinement struct {
 	Report  sandbox.Report
 	Temp    string // the child's own temporary folder; "": it has the system's
 
+	Makes    []Making         // see Make
+	Refuse   bool             // it is not started anew for a wider boundary
 	Refusals sandbox.Refusals // that are known of
 }
 
@@ -58,20 +61,40 @@ func confine(prog Program, env *environment, l *Launch, h Machine) (*Confinement
 		return nil, nil
 	}
 	c := &Confinement{Kernel: h.kernel(), Report: sandbox.Report{Mode: s.Mode}}
-	p := &sandbox.Profile{Network: s.Network, Sockets: s.Sockets}
 	var serious, lacks []string
-	missing, cannot := false, prog.Unheld(c.Kernel)
+	missing, cannot := false, cmp.Or(prog.Unheld(c.Kernel), unheldFile(l.Command))
+	var more *given
+	h.boundary.Areas = slices.Clip(h.boundary.Areas)
+	for _, path := range s.Write {
+		if why := h.withheld("write", path); why != "" {
+			serious = append(serious, why)
+			continue
+		}
+		h.boundary.Areas = append(h.boundary.Areas, sandbox.Rule{Path: RealPath(path), Access: sandbox.Read | sandbox.Write | sandbox.Execute})
+	}
+	k := h.knownAs(prog, env, l.Command, cmp.Or(l.Enter, l.Dir))
+	p := &sandbox.Profile{Network: s.Network, Sockets: s.Sockets.Or(k != nil && k.sockets)}
+	c.Refuse = s.Refuse.Or(k != nil && k.state)
 	switch {
 	case cannot != "":
 		serious = []string{cannot}
 	case h.boundary.Open != "":
 		serious, p.Unbounded = []string{"files are not confined: " + h.boundary.Open}, true
 	default:
-		own := privateFolders(prog, env, h)
+		cache := cacheDir(env, h)
+		own := privateFolders(prog, env, k != nil && k.cache, h)
 		c.Temp = h.temp
-		var watched []string
-		p.Rules, watched, serious = rules(prog, env, l, own, h)
+		if k != nil {
+			more = k.give(prog, env, cache, h)
+			own, c.Makes = append(own, more.rules...), more.makes
+		}
+		var watched, conflicts []string
+		p.Rules, watched, conflicts = rules(prog, env, l, own, h)
 		p.Watch(watched)
+		serious = append(serious, conflicts...)
+		if more != nil {
+			serious = append(serious, more.lacks...)
+		}
 	}
 	free := cannot != "" || p.Unbounded && s.Default
 	if !free {
@@ -85,6 +108,7 @@ func confine(prog Program, env *environment, l *Launch, h Machine) (*Confinement
 		return c, nil
 	}
 	c.Profile, c.Report.Profile = p, p
+	c.Report.Gives = k.words(more, p.Sockets && s.Sockets == sandbox.Unsaid, c.Refuse && s.Refuse == sandbox.Unsaid)
 	switch {
 	case p.Unbounded:
 	case len(c.Report.Lacks) > 0:
@@ -97,34 +121,71 @@ func confine(prog Program, env *environment, l *Launch, h Machine) (*Confinement
 
 // Unheld says why a kernel can hold nothing of what the program does; "" where it can.
 func (prog Program) Unheld(k sandbox.Kernel) string {
-	switch {
-	case prog.containers():
-		return "a container is started by another process, which no sandbox of this one holds"
-	case k.ABI == 0:
+	for _, command := range prog.commands() {
+		if why := escapes(command); why != "" {
+			return why
+		}
+	}
+	if k.ABI == 0 {
 		return "no kernel enforcement here: " + k.Why
 	}
 	return ""
 }
 
-// containers reports a client of containers: what it runs is no descendant of it.
-func (prog Program) containers() bool {
-	command, args := prog.Command, prog.Args
-	for at := unwrap(command, args); at > 0; at = unwrap(command, args) {
-		command, args = args[at-1], args[at:]
+// Why what a program starts is not held with it.
+const (
+	inContainer = "a container is started by another process, which no sandbox of this one holds"
+	byAnother   = "it has another process start the server, which no sandbox of this one holds"
+	onOther     = "it starts the server on another machine, where nothing here holds it"
+	asOther     = "it starts the server with the rights of another user, which nobody gets in a sandbox"
+	inItsOwn    = "it starts the server in a sandbox of its own, which does not work inside of another"
+)
+
+// escapes says why what a command starts cannot be held; "" where it can.
+func escapes(command string) string {
+	if strings.HasPrefix(command, "/snap/bin/") {
+		return inItsOwn
 	}
-	name, _, _ := launcherOf(command)
-	return name == "docker"
+	switch name, _, _ := launcherOf(command); name {
+	case "docker", "docker-compose", "podman-compose", "lxc", "incus", "toolbox", "distrobox", "distrobox-enter":
+		return inContainer
+	case "systemd-run", "machinectl", "run0":
+		return byAnother
+	case "ssh", "autossh", "mosh":
+		return onOther
+	case "sudo", "doas", "su", "runuser", "pkexec":
+		return asOther
+	case "snap", "flatpak", "bwrap":
+		return inItsOwn
+	}
+	return ""
+}
+
+// unheldFile is Unheld by the file that is started. A program below /snap/bin is a link
+// to the one that starts them all.
+func unheldFile(path string) string {
+	if to, err := filepath.EvalSymlinks(path); err == nil && filepath.Base(to) == "snap" {
+		return inItsOwn
+	}
+	if fi, err := os.Stat(path); err == nil && fi.Mode()&(os.ModeSetuid|os.ModeSetgid) != 0 {
+		return asOther
+	}
+	return ""
 }
 
 // privateFolders puts the child's own folders into its environment, where there are
-// any and its entry does not say otherwise.
-func privateFolders(prog Program, env *environment, h Machine) (rules []sandbox.Rule) {
+// any. One that its entry names instead is opened. users: the cache of the user stays
+// its own too.
+func privateFolders(prog Program, env *environment, users bool, h Machine) (rules []sandbox.Rule) {
+	const all = sandbox.Read | sandbox.Write | sandbox.Execute
 	set := func(name, value string) {
-		if _, said := prog.Env[name]; !said {
+		switch named, said := prog.Env[name]; {
+		case !said:
 			env.set(name, value)
+		case filepath.IsAbs(named) && h.ownFolder(named) && !h.boundary.Keeps(h.ahead(named)):
+			rules = append(rules, sandbox.Rule{Path: h.ahead(named), Access: all})
 		}
 	}
-	const all = sandbox.Read | sandbox.Write | sandbox.Execute
 	if h.temp != "" {
 		rules = append(rules, sandbox.Rule{Path: h.temp, Access: all})
 		set("TMPDIR", h.temp)
@@ -134,7 +195,9 @@ func privateFolders(prog Program, env *environment, h Machine) (rules []sandbox.
 	}
 	if h.cache != "" {
 		rules = append(rules, sandbox.Rule{Path: h.cache, Access: all})
-		set("XDG_CACHE_HOME", h.cache)
+		if !users {
+			set("XDG_CACHE_HOME", h.cache)
+		}
 		set("npm_config_cache", filepath.Join(h.cache, "npm"))
 	}
 	return rules
@@ -144,20 +207,6 @@ func privateFolders(prog Program, env *environment, h Machine) (rules []sandbox.
 // something may come to be in the place of something else while the child runs.
 // conflicts says what cannot be held so.
 func rules(prog Program, env *environment, l *Launch, own []sandbox.Rule, h Machine) (all []sandbox.Rule, watched, conflicts []string) {
-	const whole = sandbox.Read | sandbox.Write | sandbox.Execute
-	withheld := func(key, path string) bool {
-		kept := h.boundary.Keeps(path) || h.boundary.Keeps(RealPath(path))
-		if kept {
-			conflicts = append(conflicts, fmt.Sprintf("sandbox.%s: %s is withheld by the policy, or is the hub's own", key, path))
-		}
-		return kept
-	}
-	h.boundary.Areas = slices.Clip(h.boundary.Areas)
-	for _, path := range prog.Sandbox.Write {
-		if !withheld("write", path) {
-			h.boundary.Areas = append(h.boundary.Areas, sandbox.Rule{Path: RealPath(path), Access: whole})
-		}
-	}
 	b := h.boundary
 	all = slices.Concat(b.Areas, own)
 	for _, r := range b.Areas {
@@ -204,16 +253,29 @@ func rules(prog Program, env *environment, l *Launch, own []sandbox.Rule, h Mach
 			add(path, sandbox.Read|sandbox.Execute, false)
 		}
 	}
+	for _, path := range h.searched(env, b) {
+		add(path, sandbox.Read|sandbox.Execute, false)
+	}
 	for _, path := range prog.Sandbox.Read {
-		if !withheld("read", path) {
-			add(path, sandbox.Read|sandbox.Execute, true)
+		if why := h.withheld("read", path); why != "" {
+			conflicts = append(conflicts, why)
+			continue
 		}
+		add(path, sandbox.Read|sandbox.Execute, true)
 	}
 	all = sandbox.Sorted(all)
 	for _, c := range b.Conflicts(all) {
 		conflicts = append(conflicts, c.String())
 	}
 	return all, watched, conflicts
+}
+
+// withheld says why a path of the entry's sandbox cannot be opened; "" where it can.
+func (h Machine) withheld(key, path string) string {
+	if h.boundary.Keeps(path) || h.boundary.Keeps(RealPath(path)) {
+		return fmt.Sprintf("sandbox.%s: %s is withheld by the policy, or is the hub's own", key, path)
+	}
+	return ""
 }
 
 // programs are the files that the child is made of: its program, what wraps it, its
@@ -224,15 +286,7 @@ func programs(prog Program, env *environment, l *Launch, h Machine) (files []str
 			files = append(files, path)
 		}
 	}
-	lookUp := func(name string) string {
-		list, _ := env.get("PATH")
-		for _, dir := range filepath.SplitList(list) {
-			if found := filepath.Join(dir, name); filepath.IsAbs(dir) && h.isProg(found) {
-				return found
-			}
-		}
-		return ""
-	}
+	lookUp := func(name string) string { return h.lookUp(env, name) }
 	add(l.Command)
 	at := programAt(prog.Command, l.Args)
 	for i := 0; i <= at && i < len(l.Args); i++ {
@@ -240,6 +294,9 @@ func programs(prog Program, env *environment, l *Launch, h Machine) (files []str
 		case filepath.IsAbs(word):
 			add(word)
 		case strings.HasPrefix(word, "-"):
+			if _, value, _ := strings.Cut(word, "="); filepath.IsAbs(value) {
+				add(value) // uv --directory=/srv/app run x.py
+			}
 		case i == at && filepath.Base(word) != word:
 			add(filepath.Join(l.Dir, word))
 		default:
@@ -248,6 +305,9 @@ func programs(prog Program, env *environment, l *Launch, h Machine) (files []str
 			}
 			add(lookUp(word))
 		}
+	}
+	if prog.Cwd != "" && !namesRoots(prog.Cwd) && l.Dir != h.scratch && h.installed == nil && prog.launched() {
+		add(l.Dir)
 	}
 	if h.installed != nil {
 		for _, name := range h.installed.Beside {
@@ -272,6 +332,35 @@ func programs(prog Program, env *environment, l *Launch, h Machine) (files []str
 		}
 	}
 	return files
+}
+
+// lookUp finds a program on the PATH of a child; "" where there is none.
+func (h Machine) lookUp(env *environment, name string) string {
+	list, _ := env.get("PATH")
+	for _, dir := range filepath.SplitList(list) {
+		if found := filepath.Join(dir, name); filepath.IsAbs(dir) && h.isProg(found) {
+			return found
+		}
+	}
+	return ""
+}
+
+// commands are the command of the program, and those that wrap it: the innermost first.
+func (prog Program) commands() []string {
+	command, args := prog.Command, prog.Args
+	all := []string{command}
+	for at := unwrap(command, args); at > 0; at = unwrap(command, args) {
+		command, args = args[at-1], args[at:]
+		all = append([]string{command}, all...)
+	}
+	return all
+}
+
+// launched reports whether the command is a launcher, which may take its program from
+// the working directory (npm start, python -m server).
+func (prog Program) launched() bool {
+	_, _, known := launcherOf(prog.commands()[0])
+	return known
 }
 
 // linkTarget is where a link leads to in one step; "" for what is none.
@@ -313,12 +402,21 @@ var packageFiles = []string{"package.json", "node_modules", "pyvenv.cfg", "pypro
 
 // keptByUsers are folders of the home folder that hold more than one installation, or
 // what is secret: what lies there is opened no wider than its own folder.
-var keptByUsers = []string{".local", ".config", ".cache", ".cargo", ".docker", ".ssh", ".gnupg", ".aws", ".kube", ".mozilla", ".password-store"}
+var keptByUsers = slices.Concat([]string{".local", ".config", ".cache", ".cargo", ".mozilla"}, keepSecrets)
+
+// keepSecrets are those in which no program keeps anything else.
+var keepSecrets = []string{".docker", ".ssh", ".gnupg", ".aws", ".kube", ".password-store"}
 
 // installation is what must be open for a file of a program to run: the top folder of
 // its installation, or the file alone where none can be told. Links on the way are the
 // caller's.
 func (h Machine) installation(file string) []string {
+	if h.isDir(file) { // that the entry names
+		if real := h.real(file); !h.narrow(file) || !h.narrow(real) {
+			return nil
+		}
+		return []string{file}
+	}
 	out := []string{file}
 	for _, path := range []string{file, h.real(file)} {
 		if top := h.topOf(path); top != "" && !slices.Contains(out, top) {
@@ -338,7 +436,11 @@ func (h Machine) topOf(path string) string {
 			return filepath.Join(h.home, parts[0])
 		}
 		if len(parts) > 3 && parts[0] == ".local" && parts[1] == "share" {
-			return filepath.Join(h.home, parts[0], parts[1], parts[2])
+			top := parts[:3]
+			if parts[2] == "uv" { // which keeps credentials there too
+				top = parts[:4]
+			}
+			return filepath.Join(h.home, filepath.Join(top...))
 		}
 	}
 	dir := filepath.Dir(path)
@@ -356,6 +458,33 @@ func (h Machine) topOf(path string) string {
 		return dir
 	}
 	return ""
+}
+
+// managers are folders of the home folder in which programs are installed, and nothing
+// else is.
+var managers = []string{".nvm", ".pyenv", ".rbenv", ".nodenv", ".jenv", ".goenv", ".asdf", ".volta", ".bun", ".deno", ".sdkman", ".rustup", ".rvm", ".local/share/mise", ".local/share/fnm"}
+
+// searched are the folders that the child finds programs in by their names, and the
+// installations of which they are a part. What children write in is none of them.
+func (h Machine) searched(env *environment, b sandbox.Boundary) (dirs []string) {
+	list, _ := env.get("PATH")
+	for _, dir := range filepath.SplitList(list) {
+		if !filepath.IsAbs(dir) || within(dir, "/usr") || within(dir, "/bin") || within(dir, "/sbin") || b.Writable(dir) || !h.narrow(dir) || !h.narrow(h.real(dir)) {
+			continue
+		}
+		dirs = append(dirs, dir)
+		if packages := filepath.Join(filepath.Dir(dir), "lib", "node_modules"); filepath.Base(dir) == "bin" && h.isDir(packages) {
+			dirs = append(dirs, packages) // what npm has put into its prefix
+		}
+		for _, folder := range managers {
+			if top := filepath.Join(h.home, folder); h.home != "" && (within(dir, top) || within(h.real(dir), top)) {
+				dirs = append(dirs, top)
+			}
+		}
+	}
+	return slices.DeleteFunc(dirs, func(dir string) bool { // that is no reason to refuse
+		return len(b.Conflicts([]sandbox.Rule{{Path: h.real(dir)}})) > 0
+	})
 }
 
 // narrow reports a directory that can be one installation: it does not hold the home
