@@ -61,6 +61,8 @@ type common struct {
 	giveUp     func(*child)      // take out an instance that ends by itself
 	jitter     func() float64
 	pace       health.Pace
+	record     *sandbox.Recorder                                                  // may be nil
+	lacking    told                                                               // what the kernel does not hold
 	said       func(k Key, pid int, line string)                                  // may be nil
 	changed    func(k Key, tools []offers.Redefinition)                           // may be nil
 	asks       func(k Key) modern.Client                                          // may be nil
@@ -251,7 +253,7 @@ func (c *child) assume(roots []rootsmgr.Root, b sandbox.Boundary) {
 
 // heldTo reports whether another boundary makes a difference to the child.
 func (c *child) heldTo(was, now sandbox.Boundary) bool {
-	return c.spec.Sandbox.Mode != sandbox.Off && !was.Equal(now)
+	return c.spec.Sandbox.Confines() && !was.Equal(now)
 }
 
 func (c *child) wish() {
@@ -270,13 +272,25 @@ func (c *child) demand() {
 	})
 }
 
-// acquire waits until the child is ready with the roots set last.
+// mostMoves bounds how often one call has a child started anew because files are
+// replaced while it starts.
+const mostMoves = 3
+
+// acquire waits until the child is ready with the roots set last, as they are on the
+// disk.
 func (c *child) acquire(ctx context.Context) (*Lease, error) {
 	gen, over := c.wanted().Gen, c.ctx.Done()
 	first := c.view.Load()
+	var seen *run.Run // that was told of what has moved, and is what serves all the same
+	moves := 0
 	for v := first; ; {
 		if v.run != nil && v.gen >= gen && v.run.Enter() {
-			return &Lease{r: v.run, v: v}, nil
+			if v.run == seen || moves == mostMoves || !v.run.Moved() {
+				return &Lease{r: v.run, v: v}, nil
+			}
+			v.run.Leases.Leave()
+			seen, gen = v.run, c.moved(v.gen)
+			moves++
 		}
 		if err := v.refuses(first); err != nil {
 			return nil, err
@@ -296,6 +310,20 @@ func (c *child) acquire(ctx context.Context) (*Lease, error) {
 			return nil, c.notYet(ctx)
 		}
 	}
+}
+
+// moved has the owner look once more at what a run is held to that has these roots
+// applied. It returns the generation to wait for.
+func (c *child) moved(applied uint64) (gen uint64) {
+	c.ask(func(w *want) bool {
+		news := w.Gen == applied // else somebody has told already
+		if news {
+			w.Gen++
+		}
+		gen = w.Gen
+		return news
+	})
+	return gen
 }
 
 // refuses says why a caller that came when the view was first need not wait any
@@ -351,6 +379,9 @@ func (c *child) status() Status {
 		st.Served = v.served
 		f := v.run.Facts()
 		st.Stderr, st.Skipped, st.AskedRoots = f.Stderr, f.Skipped, v.run.Roots.Asked()
+		if held := v.run.Launch.Sandbox; held != nil {
+			st.Sandbox.Refused, st.Sandbox.Last = held.Refusals.Known()
+		}
 	}
 	return st
 }
@@ -574,7 +605,7 @@ func (c *child) backOff(err *UnavailableError, s *serving) {
 	c.publish(func(v *view) {
 		v.status.State, v.status.Err, v.status.PID = BackingOff, why, 0
 		v.status.Stderr, v.status.NextStart, v.status.ByItself = err.Stderr, c.past.next, c.again()
-		v.status.LastFailure, v.status.FailedAt = err.Reason, time.Now()
+		v.status.LastFailure, v.status.FailedAt, v.status.AsksLogin = err.Reason, time.Now(), AsksForLogin(err)
 		v.run, v.err = nil, err
 		if s == nil {
 			v.failed++

@@ -1,6 +1,7 @@
 package children_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/rs/zerolog"
 
 	"mcphub/children"
 	"mcphub/children/childtest"
@@ -172,6 +175,135 @@ func TestConfinedRootsChange(t *testing.T) {
 	}
 }
 
+// TestConfinedPlacesChange: the kernel's rules are on what was there when the child
+// started. The next call finds what is there now, and nothing of what was moved away.
+func TestConfinedPlacesChange(t *testing.T) {
+	file := func(g *grounds) string { return filepath.Join(g.out, "file") }
+	write := func(path, text string) error { return os.WriteFile(path, []byte(text), 0o600) }
+	for name, tc := range map[string]struct {
+		boundary func(g *grounds) sandbox.Boundary
+		change   func(g *grounds) error
+		open     func(g *grounds) string // is read after the change; "": nothing is
+		closed   func(g *grounds) string // is not
+		stays    bool                    // the process goes on
+	}{
+		"nothing": {
+			boundary: func(g *grounds) sandbox.Boundary { return boundary(g.a) },
+			change:   func(*grounds) error { return nil },
+			open:     func(g *grounds) string { return g.a + "/file" },
+			closed:   file, stays: true,
+		},
+		"another directory": {
+			boundary: func(g *grounds) sandbox.Boundary { return boundary(g.a) },
+			change:   func(g *grounds) error { return errors.Join(os.Rename(g.a, g.a+"-moved"), os.Rename(g.b, g.a)) },
+			open:     func(g *grounds) string { return g.a + "/file" },
+			closed:   func(g *grounds) string { return g.a + "-moved/file" },
+		},
+		"the directory is gone": {
+			boundary: func(g *grounds) sandbox.Boundary { return boundary(g.a, g.b) },
+			change:   func(g *grounds) error { return os.Rename(g.a, g.a+"-moved") },
+			open:     func(g *grounds) string { return g.b + "/file" },
+			closed:   func(g *grounds) string { return g.a + "-moved/file" },
+		},
+		"a link": {
+			boundary: func(g *grounds) sandbox.Boundary { return boundary(g.a, g.b) },
+			change:   func(g *grounds) error { return errors.Join(os.Rename(g.a, g.a+"-moved"), os.Symlink(g.out, g.a)) },
+			open:     func(g *grounds) string { return g.b + "/file" },
+			closed:   func(g *grounds) string { return g.a + "/file" },
+		},
+		"a file, as editors replace it": {
+			boundary: func(g *grounds) sandbox.Boundary { return boundary(g.a, file(g)) },
+			change: func(g *grounds) error {
+				return errors.Join(write(g.out+"/new", canary), os.Rename(g.out+"/new", file(g)))
+			},
+			open: file,
+		},
+		"a file that is made": {
+			boundary: func(g *grounds) sandbox.Boundary { return boundary(g.a, g.out+"/later") },
+			change:   func(g *grounds) error { return write(g.out+"/later", canary) },
+			open:     func(g *grounds) string { return g.out + "/later" },
+			closed:   file,
+		},
+		"a directory of a root": {
+			boundary: func(g *grounds) sandbox.Boundary { return boundary(g.a, g.a+"/inner") },
+			change: func(g *grounds) error {
+				return errors.Join(os.Mkdir(g.a+"/inner", 0o700), write(g.a+"/inner/file", canary))
+			},
+			open:   func(g *grounds) string { return g.a + "/inner/file" },
+			closed: file, stays: true,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := newGrounds(t, required())
+			g.s.Within(tc.boundary(g)).Ensure(one, rootsAt(g.b))
+			pid := strings.TrimSpace(g.shell("echo $PPID"))
+			if tc.open != nil && !tc.stays { // the control
+				l := acquire(t, g.s, one)
+				defer l.Release()
+				if l.Moved() {
+					t.Error("it counts as moved before the change")
+				}
+				defer func() {
+					if !l.Moved() {
+						t.Error("the change does not show in the lease that was there before")
+					}
+				}()
+				if err := tc.change(g); err != nil {
+					t.Fatal(err)
+				}
+				l.Release()
+			} else if err := tc.change(g); err != nil {
+				t.Fatal(err)
+			}
+			read := func(at func(g *grounds) string) bool { return strings.Contains(g.shell("cat "+at(g)), canary) }
+			if tc.open != nil && !read(tc.open) {
+				t.Errorf("it cannot read %s", tc.open(g))
+			}
+			if tc.closed != nil && read(tc.closed) {
+				t.Errorf("it reads %s", tc.closed(g))
+			}
+			if now := strings.TrimSpace(g.shell("echo $PPID")); (now == pid) != tc.stays {
+				t.Errorf("it was %s and is %s", pid, now)
+			}
+		})
+	}
+}
+
+// TestConfinedCallsEndFirst: a call under way goes on to its end before the child is
+// started anew, and what follows waits for that.
+func TestConfinedCallsEndFirst(t *testing.T) {
+	for name, change := range map[string]func(g *grounds) error{
+		"wider": func(g *grounds) error {
+			g.s.Within(boundary(g.a, g.b)).SetRoots(one, rootsAt(g.a, g.b))
+			return nil
+		},
+		"another directory": func(g *grounds) error { return errors.Join(os.Rename(g.a, g.out+"/a"), os.Rename(g.b, g.a)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := newGrounds(t, required())
+			g.s.Within(boundary(g.a)).Ensure(one, rootsAt(g.a))
+			l := acquire(t, g.s, one)
+			if err := change(g); err != nil {
+				t.Fatal(err)
+			}
+			next := make(chan bool, 1)
+			go func() { next <- g.reads(g.a) }()
+			if got, err := callErr(t.Context(), l, "shell", `{"Name":"echo done"}`); err != nil || !strings.Contains(got, "done") {
+				t.Errorf("the call under way was lost: %s, %v", got, err)
+			}
+			select {
+			case <-next:
+				t.Error("the call after the change did not wait for the one before")
+			default:
+			}
+			l.Release()
+			if !<-next {
+				t.Error("the call after the change cannot read the root")
+			}
+		})
+	}
+}
+
 // TestConfinedWidenRefused: a server that keeps a state is not ended for more, but for
 // less it is.
 func TestConfinedWidenRefused(t *testing.T) {
@@ -185,8 +317,70 @@ func TestConfinedWidenRefused(t *testing.T) {
 		t.Errorf("it was %s and is %s, reads b %t", pid, now, g.reads(g.b))
 	}
 	g.s.Within(boundary(g.b)).SetRoots(one, rootsAt(g.b))
-	if now := strings.TrimSpace(g.shell("echo $PPID")); now == pid || g.reads(g.a) || !g.reads(g.b) {
+	now := strings.TrimSpace(g.shell("echo $PPID"))
+	if now == pid || g.reads(g.a) || !g.reads(g.b) {
 		t.Errorf("narrower: it was %s and is %s, reads a %t, b %t", pid, now, g.reads(g.a), g.reads(g.b))
+	}
+	// What it may open has left its place, which is less.
+	if err := errors.Join(os.Rename(g.b, g.out+"/b"), os.Mkdir(g.b, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	if next := strings.TrimSpace(g.shell("echo $PPID")); next == now || g.reads(g.out+"/b") {
+		t.Errorf("moved: it was %s and is %s, reads what was moved %t", now, next, g.reads(g.out+"/b"))
+	}
+	// What comes to be there is more.
+	later := filepath.Join(g.out, "later")
+	g.s.Within(boundary(later)).SetRoots(one, rootsAt(later))
+	now = strings.TrimSpace(g.shell("echo $PPID"))
+	if err := errors.Join(os.Mkdir(later, 0o700), os.WriteFile(later+"/file", []byte(canary), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if next := strings.TrimSpace(g.shell("echo $PPID")); next != now || g.reads(later) {
+		t.Errorf("made later: it was %s and is %s, reads it %t", now, next, g.reads(later))
+	}
+	l := acquire(t, g.s, one)
+	defer l.Release()
+	if l.Opens(later+"/file", sandbox.Read) {
+		t.Error("what it was not started with counts as open to it")
+	}
+}
+
+// TestLacksAreSaidOnce: what is true of two servers that nobody has asked to hold is said
+// once, and of one that somebody has asked for it is a warning of its own.
+func TestLacksAreSaidOnce(t *testing.T) {
+	auto := sandbox.Settings{Mode: sandbox.Auto, Default: true, Network: sandbox.Network{On: true}}
+	var log bytes.Buffer
+	o := children.Options{Observer: newWatcher(), Log: zerolog.New(zerolog.SyncWriter(&log))}
+	for _, name := range []string{"kid", "other", "asked"} {
+		spec := childtest.Spec(name, childtest.Script{})
+		spec.Sandbox = auto
+		spec.Sandbox.Default = name != "asked"
+		o.Specs = append(o.Specs, spec)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	s, done := children.NewSupervisor(o), make(chan error, 1)
+	go func() { done <- s.Run(ctx) }()
+	for _, spec := range o.Specs {
+		k := children.Key{Child: spec.Name, Instance: one.Instance}
+		s.Within(sandbox.Boundary{Open: "nobody said"}).Ensure(k, nil)
+		l := acquire(t, s, k)
+		if r := l.Kernel(); r.Mode != sandbox.Auto || r.State != sandbox.None || len(r.Lacks) == 0 {
+			t.Errorf("%s: %+v", spec.Name, r)
+		}
+		l.Release()
+	}
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	var said []string
+	for line := range strings.Lines(log.String()) {
+		if strings.Contains(line, "the kernel does not hold") {
+			said = append(said, line)
+		}
+	}
+	if len(said) != 2 || !strings.Contains(said[0], `"level":"info"`) || !strings.Contains(said[1], `"level":"warn"`) {
+		t.Errorf("said %d times: %q", len(said), said)
 	}
 }
 

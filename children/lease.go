@@ -32,18 +32,40 @@ func (l *Lease) Where() (cwd string, served []string) { return l.r.Launch.Dir, l
 
 // Kernel tells what the kernel holds of the process that serves the lease.
 func (l *Lease) Kernel() sandbox.Report {
-	if c := l.r.Launch.Sandbox; c != nil {
-		return c.Report
+	c := l.r.Launch.Sandbox
+	if c == nil {
+		return sandbox.Report{}
 	}
-	return sandbox.Report{}
+	r := c.Report
+	r.Refused, r.Last = c.Refusals.Known()
+	return r
+}
+
+// Refused reads the text of an error of the child, and counts what the kernel has
+// refused by it. It looks at the file system.
+func (l *Lease) Refused(text string) (sandbox.Refusal, bool) {
+	c := l.r.Launch.Sandbox
+	if c == nil {
+		return sandbox.Refusal{}, false
+	}
+	r, ok := c.Profile.Refused(text)
+	if ok {
+		c.Refusals.Add(r)
+	}
+	return r, ok
 }
 
 // Opens reports whether the process that serves the lease may do this at a path, as far
 // as the kernel holds it.
 func (l *Lease) Opens(path string, a sandbox.Access) bool {
 	c := l.r.Launch.Sandbox
-	return c == nil || c.Profile == nil || c.Profile.Unbounded || a&^c.Profile.Allows(path) == 0
+	return c == nil || c.Profile == nil || c.Profile.Opens(path, a)
 }
+
+// Moved reports whether the process that serves the lease is held to what has left its
+// place: something else has the name of a root, or of another path that it may open.
+// Another lease is for a process that is held to what is there now. It looks at the disk.
+func (l *Lease) Moved() bool { return l.r.Moved() }
 
 // Key names the instance that serves the lease.
 func (l *Lease) Key() Key { return l.v.status.Key }

@@ -2,6 +2,7 @@ package children
 
 import (
 	"context"
+	"errors"
 
 	"mcphub/children/launch"
 	"mcphub/children/link"
@@ -84,6 +85,13 @@ type Transport = remote.Transport
 
 // Auth says how to log in at a server that asks for it.
 type Auth = spec.Auth
+
+// AsksForLogin reports whether a call failed, or a child did not start, because its
+// server asks for a login that a person has to make.
+func AsksForLogin(err error) bool {
+	var refused *link.StatusError
+	return errors.As(err, &refused) && refused.LogIn
+}
 
 // Login gives the tokens of requests to a server.
 type Login = remote.Login

@@ -8,6 +8,7 @@ import (
 	"mcphub/children/limits"
 	"mcphub/children/modern"
 	"mcphub/children/offers"
+	"mcphub/children/sandbox"
 	"mcphub/internal/reference"
 )
 
@@ -49,6 +50,10 @@ type Options struct {
 	// Said, where set, is given each line that a child writes to stderr, as plain
 	// text. It is called by many goroutines and must not block.
 	Said func(k Key, pid int, line string)
+
+	// Record, where set, notes what confined children use beyond what they may, and has
+	// nothing held.
+	Record *sandbox.Recorder
 
 	// Redefined, where set, is given the tools of a server that have a definition which
 	// they never had before. It is called by many goroutines and must not block.

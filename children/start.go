@@ -41,7 +41,7 @@ func (c *child) start() (*run.Run, *UnavailableError) {
 	if err != nil {
 		return nil, &UnavailableError{Child: c.key.Child, Reason: reference.Show(err.Error()), Err: err}
 	}
-	l.Said = c.said
+	l.Said, l.Record = c.said, c.common.record
 	c.tellLacks(l)
 	for {
 		r, err := c.launch(l, w)

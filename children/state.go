@@ -106,6 +106,7 @@ type Status struct {
 	Failures     int       // in a row
 	LastFailure  string    // how the last start or run that failed ended, exit status included; "" before the first
 	FailedAt     time.Time // when that was
+	AsksLogin    bool      // it was because its server asks for a login
 	CircuitOpen  bool      // too many in a row: started only when called
 	NextStart    time.Time // when backing off: not before
 	ByItself     bool      // when backing off: it is started then without a call

@@ -47,7 +47,7 @@ type Supervisor struct {
 func NewSupervisor(o Options) *Supervisor {
 	s := &Supervisor{
 		log: o.Log, fresh: make(chan struct{}, 1), children: map[Key]*child{}, retired: map[*child]struct{}{}, bySession: map[string][]*child{}, held: map[Key]int{},
-		common: common{launcher: o.Launcher, secret: o.Secret, login: o.Login, observer: o.Observer, version: o.Version, machine: launch.NewMachine(o.Environ, o.Home, o.Dir), jitter: rand.Float64, pace: health.UsualPace, said: o.Said, changed: o.Redefined, asks: o.Client, roots: o.Roots, noRoots: o.NoRoots},
+		common: common{launcher: o.Launcher, secret: o.Secret, login: o.Login, observer: o.Observer, version: o.Version, machine: launch.NewMachine(o.Environ, o.Home, o.Dir), jitter: rand.Float64, pace: health.UsualPace, said: o.Said, record: o.Record, changed: o.Redefined, asks: o.Client, roots: o.Roots, noRoots: o.NoRoots},
 	}
 	if s.common.launcher == nil {
 		s.common.launcher = byURL{}
@@ -193,14 +193,14 @@ func (s *Supervisor) Acquire(ctx context.Context, k Key) (*Lease, error) {
 	return c.acquire(ctx)
 }
 
-// TryAcquire is Acquire where that takes no waiting.
+// TryAcquire is Acquire where that takes no waiting, and no look at the disk.
 func (s *Supervisor) TryAcquire(k Key) (*Lease, bool) {
 	c := s.child(k)
 	if c == nil {
 		return nil, false
 	}
 	v := c.view.Load()
-	if v.run == nil || v.gen < c.wanted().Gen || !v.run.Enter() {
+	if v.run == nil || v.gen < c.wanted().Gen || v.run.LookDue() || !v.run.Enter() {
 		return nil, false
 	}
 	return &Lease{r: v.run, v: v}, true
@@ -256,7 +256,7 @@ func (s *Supervisor) Replaces(k Key, roots []rootsmgr.Root) bool {
 	w.Roots = roots
 	change := c.rootsChange(r, w, s.machineFor(c))
 	change.SameRoots, change.Empty = served.Same(roots, c.wanted().Roots), len(roots) == 0
-	change.Rules = c.spec.Sandbox.Mode != sandbox.Off && !change.SameRoots
+	change.Rules = c.spec.Sandbox.Confines() && !change.SameRoots
 	change.Probe, change.Asked = r.Roots.Probed(), r.Roots.Asked()
 	return change.Decide() == served.Replace
 }

@@ -216,7 +216,8 @@ func TestLoginOtherwise(t *testing.T) {
 	w := newWorld(t)
 	as := oauthtest.New(t)
 	config := w.config(obj{"protected": obj{"url": as.Resource}, "machine": obj{"url": as.Resource, "auth": obj{"clientId": "confidential", "clientSecret": "${file:key}", "flow": "client"}},
-		"files": obj{"builtin": "files"}, "keyed": obj{"url": as.Resource, "headers": obj{"Authorization": "Bearer x"}}}, obj{"secrets": obj{"store": "file"}})
+		"files": obj{"builtin": "files"}, "keyed": obj{"url": as.Resource, "headers": obj{"Authorization": "Bearer x"}}}, obj{"secrets": obj{"store": "file"},
+		"http": obj{"resource": "https://hub.example/mcp", "issuers": []obj{{"issuer": "https://login.example"}}}})
 	w.write("key", as.Secret+"\n")
 	for _, test := range []struct {
 		args []string
@@ -231,6 +232,9 @@ func TestLoginOtherwise(t *testing.T) {
 		{[]string{"login", "keyed"}, nil, "credentials in \"headers\""},
 		{[]string{"login", "nobody"}, nil, "there is no server"},
 		{[]string{"login", "protected", "--principal", "nobody"}, nil, "no token of \"http\""},
+		{[]string{"login", "protected", "--principal", "@login.example"}, nil, "no token of \"http\""},
+		{[]string{"login", "protected", "--no-browser", "--principal", "ann@login.example"}, nil, "Logged in at protected"},
+		{[]string{"status", "protected", "--principal", "ann@login.example"}, nil, "good"},
 	} {
 		as.Answer = test.with
 		if out, _ := w.auth(visitor(t), append(test.args, "--config", config)...); !strings.Contains(out, test.want) || strings.Contains(out, oauthtest.Canary) {

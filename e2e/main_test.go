@@ -27,6 +27,7 @@ var bin struct {
 	mcphub   string
 	recorder string
 	fixture  string
+	opener   string
 	hubError error // why there is no mcphub binary
 }
 
@@ -73,6 +74,10 @@ func testMain(m *testing.M) (code int) {
 		return 1
 	}
 	if bin.fixture, err = build("fixture", "./fixture", false); err != nil {
+		fmt.Fprintln(os.Stderr, "e2e:", err)
+		return 1
+	}
+	if bin.opener, err = build("opener", "./opener", false); err != nil {
 		fmt.Fprintln(os.Stderr, "e2e:", err)
 		return 1
 	}

@@ -193,7 +193,7 @@ func TestSecretsAreSeenByTheirServerAlone(t *testing.T) {
 		}
 		who := "the hub"
 		for _, name := range []string{"holder", "other", "argued"} {
-			if strings.Contains(string(environ), "RECORDER_FILE="+w.path(name+".record")) {
+			if strings.Contains(string(environ), "RECORDER_FILE="+w.record(name)) {
 				who = name
 			}
 		}

@@ -1,6 +1,11 @@
 package hub
 
-import "mcphub/children/sandbox"
+import (
+	"strings"
+
+	"mcphub/children/sandbox"
+	"mcphub/internal/printable"
+)
 
 // This file is about the kernel, which holds a child to the boundary of its calls.
 
@@ -16,4 +21,57 @@ func reportKernel(r sandbox.Report) kernelReport {
 		return kernelReport{}
 	}
 	return kernelReport{Kernel: r.State.String(), Lacks: r.Lacks}
+}
+
+// kernelDetails say more of the same to who runs the hub.
+type kernelDetails struct {
+	Opens       *openReport `json:"opens,omitempty"`             // what the child may open, beside what every program needs
+	Refused     int         `json:"kernelRefused,omitempty"`     // how often the kernel is known to have refused this run something
+	LastRefused string      `json:"kernelRefusedLast,omitempty"` // what that was last, where it was named
+}
+
+type openReport struct {
+	Read    []string `json:"read"`
+	Write   []string `json:"write"` // which it may read as well
+	Network string   `json:"network"`
+	Sockets string   `json:"sockets"`
+	All     bool     `json:"all,omitempty"` // files are not confined
+}
+
+// Text is what may be opened in a line.
+func (o *openReport) Text() string {
+	if o == nil {
+		return ""
+	}
+	text := "files are not confined"
+	if !o.All {
+		list := func(paths []string) string {
+			if len(paths) == 0 {
+				return "nothing"
+			}
+			return strings.Join(paths, " ")
+		}
+		text = "reads and writes " + list(o.Write) + "; reads " + list(o.Read) + "; and what every program needs (docs/sandbox.md)"
+	}
+	return text + "; network " + o.Network + ", unix sockets " + o.Sockets
+}
+
+func detailKernel(r sandbox.Report) kernelDetails {
+	d := kernelDetails{Refused: r.Refused, LastRefused: printable.Clean(r.Last)}
+	if r.Profile == nil {
+		return d
+	}
+	o := &openReport{Read: []string{}, Write: []string{}, Network: r.Profile.Network.String(), Sockets: "off", All: r.Profile.Unbounded}
+	if r.Profile.Sockets {
+		o.Sockets = "on"
+	}
+	for _, rule := range r.Profile.Beside() {
+		if rule.Access&sandbox.Write != 0 {
+			o.Write = append(o.Write, rule.Path)
+		} else {
+			o.Read = append(o.Read, rule.Path)
+		}
+	}
+	d.Opens = o
+	return d
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -24,6 +25,12 @@ import (
 // is a process that the kernel is to hold.
 func confinedHub(t *testing.T, mode sandbox.Mode, change func(v *validate.Config, d map[string]string)) (*testClient, map[string]string) {
 	t.Helper()
+	return confinedBy(t, sandbox.Settings{Mode: mode, Network: sandbox.Network{On: true}}, change)
+}
+
+// confinedBy is confinedHub with all settings.
+func confinedBy(t *testing.T, settings sandbox.Settings, change func(v *validate.Config, d map[string]string)) (*testClient, map[string]string) {
+	t.Helper()
 	if k := sandbox.System(); k.ABI < 6 && os.Getenv("CI") != "" {
 		t.Fatalf("Landlock has ABI %d here, and 6 is needed: %s", k.ABI, k.Why)
 	} else if k.ABI < 6 {
@@ -37,7 +44,7 @@ func confinedHub(t *testing.T, mode sandbox.Mode, change func(v *validate.Config
 		}
 	}
 	spec := scripted("kid", childtest.Script{Shell: true, AskRoots: true})
-	spec.Sandbox = sandbox.Settings{Mode: mode, Network: sandbox.Network{On: true}}
+	spec.Sandbox = settings
 	cfg := testConfig(t, spec)
 	judged := validate.Config{FS: rootsmgr.OS{}, Home: cfg.Home, Children: []validate.ChildConfig{{Name: "kid", Command: spec.Command, Mode: validate.ModeOff, ModeSet: true}}}
 	if change != nil {
@@ -80,6 +87,17 @@ func (c *testClient) writes(dir string) bool {
 	return strings.HasSuffix(out, "<nil>")
 }
 
+// unhindered reports whether the server's process has no filter of system calls that this one has not.
+func (c *testClient) unhindered() bool {
+	c.t.Helper()
+	own, err := exec.Command("grep", "Seccomp_filters", "/proc/self/status").Output()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	out, _ := c.shell("grep Seccomp_filters /proc/self/status")
+	return strings.Contains(out, strings.TrimSpace(string(own)))
+}
+
 // TestTheKernelHoldsTheBoundary: with the search for paths off, a server opens the roots,
 // and the directories of the policy for their roles. The control is the same one free.
 func TestTheKernelHoldsTheBoundary(t *testing.T) {
@@ -109,22 +127,24 @@ func TestTheKernelHoldsTheBoundary(t *testing.T) {
 }
 
 // TestTheKernelCannotHold: what has no boundary, or one with a hole, is refused where it
-// must be held, with the reason.
+// must be held, with the reason. Under auto the rest is held; where nobody has asked for
+// that, and there is no boundary, nothing is.
 func TestTheKernelCannotHold(t *testing.T) {
 	for name, tc := range map[string]struct {
 		caps   string
 		change func(v *validate.Config, d map[string]string)
 		want   string
+		free   bool // nothing of it is held where nobody asks for it
 	}{
-		"no roots": {`{}`, nil, "no boundary is enforced"},
+		"no roots": {`{}`, nil, "no boundary is enforced", true},
 		"a protected path": {`{"roots":{}}`, func(v *validate.Config, d map[string]string) { v.Protected = []string{d["a"] + "/hub.json"} },
-			"/a is allowed, and "},
+			"/a is allowed, and ", false},
 		"a denied directory": {`{"roots":{}}`, func(v *validate.Config, d map[string]string) {
 			v.Policy.Rules = []validate.Rule{{Name: "no", Then: validate.Deny, Paths: &validate.PathRule{Within: d["a"] + "/keys"}}}
-		}, "/a is allowed, and "},
+		}, "/a is allowed, and ", false},
 		"a rule without a directory": {`{"roots":{}}`, func(v *validate.Config, _ map[string]string) {
 			v.Policy.Rules = []validate.Rule{{Name: "anything", Then: validate.Allow, Tools: []string{"shell"}}}
-		}, "the rule anything of the policy allows paths anywhere"},
+		}, "the rule anything of the policy allows paths anywhere", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, d := confinedHub(t, sandbox.Required, tc.change)
@@ -145,6 +165,20 @@ func TestTheKernelCannotHold(t *testing.T) {
 			report := c.rootsReport()
 			if !strings.Contains(report, `"kernelLacks":[`) || !strings.Contains(report, tc.want) {
 				t.Errorf("under auto get-roots says %s", report)
+			}
+			if c.unhindered() {
+				t.Error("under auto nothing is held, not even what can be")
+			}
+			c, d = confinedBy(t, sandbox.Settings{Mode: sandbox.Auto, Default: true, Network: sandbox.Network{On: true}}, tc.change)
+			c.handshake(tc.caps)
+			if !c.reads(d["a"]) {
+				t.Error("by default it does not run")
+			}
+			if report := c.rootsReport(); !strings.Contains(report, `"kernelLacks":[`) || !strings.Contains(report, tc.want) {
+				t.Errorf("by default get-roots says %s", report)
+			}
+			if free := c.unhindered(); free != tc.free {
+				t.Errorf("by default it is free: %t", free)
 			}
 		})
 	}

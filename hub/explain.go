@@ -42,6 +42,7 @@ type Explanation struct {
 	Findings   []ExplainedFinding `json:"findings"`
 	approval.Explanation
 	kernelReport
+	kernelDetails
 }
 
 // ExplainedFinding is one path that was found in the arguments.
@@ -122,7 +123,7 @@ func (e *Explanation) judged(f *call.Forecast) {
 	v := f.Verdict
 	e.Profile, e.Mode = f.Tool.Checked.ProfileName(), f.Tool.Checked.Mode().String()
 	e.Explanation, e.Refusal, e.Cwd, e.Served = f.Approval, f.Refusal, f.Cwd, f.Served
-	e.kernelReport = reportKernel(f.Kernel)
+	e.kernelReport, e.kernelDetails = reportKernel(f.Kernel), detailKernel(f.Kernel)
 	e.Decision, e.Rule, e.Generation, e.Stale = v.Decision.String(), v.Rule, v.Generation, v.Stale
 	if v.Fired != nil {
 		r := NewRuleReport(&validate.RuleInfo{Rule: *v.Fired, Found: true})

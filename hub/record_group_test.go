@@ -110,6 +110,10 @@ func TestAGroupIsRecordedFirst(t *testing.T) {
 	const callers, times = 64, 8
 	r := newRecordedWeb(t, Audit{Required: true, Arguments: true})
 	path := filepath.Join(r.dir, r.rec.State().Log+".jsonl")
+	for len(r.seen) > 0 {
+		<-r.seen
+	}
+	r.gate.Lock() // the first line waits, so that the others come together
 	var wg sync.WaitGroup
 	for i := range callers {
 		wg.Go(func() {
@@ -123,6 +127,9 @@ func TestAGroupIsRecordedFirst(t *testing.T) {
 			}
 		})
 	}
+	<-r.seen
+	r.held(t, callers-1)
+	r.gate.Unlock()
 	wg.Wait()
 	if b, err := os.ReadFile(path); err != nil || !strings.Contains(string(b), `"calls":[`) {
 		t.Errorf("no calls share a line: %v", err)

@@ -66,9 +66,10 @@ type Session struct {
 	tab sessionTables
 }
 
-// sessionOptions say whose a session is. The zero value is for stdio.
+// sessionOptions say whose a session is. The zero value is for whom nothing is known of.
 type sessionOptions struct {
 	principal string       // whom the session belongs to; "" is the user that stdio serves
+	local     bool         // its client is a program of the user of this hub, on this machine
 	stateless bool         // it serves requests that have nothing in common but their token
 	bearer    string       // whom a requestState may come from; "": this session alone
 	seal      *seal.Sealer // of a requestState; nil: the hub's
@@ -142,12 +143,16 @@ func (s *Session) run(ctx context.Context, front func(context.Context) error) (e
 	wg.Go(func() { _ = s.roots.Run(ctx) })
 	s.notifier.Start(ctx)
 	s.outbox.passing.Start(ctx)
+	if s.local {
+		s.calls.OfferLogins(ctx)
+	}
 	if front == nil {
 		s.member.Run(ctx, s.started) // on this goroutine: a session that rests has few
 	} else {
 		wg.Go(func() { s.member.Run(ctx, s.started) })
 		err = front(ctx)
 	}
+	s.calls.StopLogins()
 	s.inline.Close()
 	s.tasks.Close()
 	cancel()

@@ -279,6 +279,7 @@ type childServed struct {
 	RootsApplied bool     `json:"rootsApplied"` // it is known, or must be assumed, to work with those of now
 	RootsAsked   bool     `json:"rootsAsked"`   // it has asked roots/list in this run
 	kernelReport
+	kernelDetails
 }
 
 // NotServed is an entry of hub.json that has no child.
@@ -361,7 +362,7 @@ func childStatus(c *Config, spec children.Spec, st children.Status) ChildStatus 
 			LastFailure: printable.Clean(st.LastFailure), FailedAt: moment(st.FailedAt),
 		},
 		childLaunch: childLaunch{Command: st.Command, Args: redact.Args(st.Args, c.Environ), Cwd: st.Cwd, Environment: list(st.EnvNames), Package: reportPackage(st.Package)},
-		childServed: childServed{RootsServed: list(st.Served), RootsApplied: st.RootsApplied, RootsAsked: st.AskedRoots, kernelReport: reportKernel(st.Sandbox)},
+		childServed: childServed{RootsServed: list(st.Served), RootsApplied: st.RootsApplied, RootsAsked: st.AskedRoots, kernelReport: reportKernel(st.Sandbox), kernelDetails: detailKernel(st.Sandbox)},
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 // in ends or ctx does. It returns when the session's goroutines have ended and
 // its children have been told to stop. Run must be running.
 func (h *Hub) ServeStdio(ctx context.Context, in io.ReadCloser, out io.Writer) error {
-	s := h.newSession(sessionOptions{})
+	s := h.newSession(sessionOptions{local: true})
 	cfg := &h.now().Settings
 	conn := jsonrpc.NewConn(in, out, s, jsonrpc.Options{
 		Strict: true, FrameLimit: cfg.Limits.Frame, IDLimit: cfg.Limits.ID, MaxRequests: cfg.Limits.Calls, Grace: cfg.Limits.Grace,

@@ -67,6 +67,15 @@ func (c *Checker) Policy() (info PolicyInfo, ok bool) {
 	return info, ok
 }
 
+// Searches reports whether paths are looked for in what a child is sent.
+func (c *Checker) Searches(child string) bool {
+	if c == nil {
+		return false
+	}
+	ch := c.children[child]
+	return ch != nil && ch.mode != ModeOff
+}
+
 // Directories are those that one child is served beside the client's roots: see [policy.Compiled.Directories].
 func (c *Checker) Directories(child string, grants []Grant) []policy.Directory {
 	if c == nil {

@@ -13,7 +13,7 @@ func tool(name string) any {
 	return map[string]any{"name": name, "description": "does " + name, "inputSchema": map[string]any{"type": "object"}, "x-kept": json.RawMessage("12345678901234567890")}
 }
 
-func text(s string) any {
+func text(s string) map[string]any {
 	return map[string]any{"content": []any{map[string]any{"type": "text", "text": s}}}
 }
 
@@ -53,7 +53,16 @@ func (p *player) call(m message, cancelled chan struct{}) {
 		<-cancelled
 	case "shell": // runs what it is given, as servers with a shell do
 		out, err := exec.Command("bash", "-c", args.Name).CombinedOutput()
-		p.answer(m.ID, text(fmt.Sprintf("%s%v", out, err)))
+		result := text(fmt.Sprintf("%s%v", out, err))
+		switch {
+		case err != nil && args.Code == 1: // as the result of a tool that failed
+			result["isError"] = true
+			p.answer(m.ID, result)
+		case err != nil && args.Code == 2: // as an error of the protocol
+			p.refuse(m.ID, -32000, string(out))
+		default:
+			p.answer(m.ID, result)
+		}
 	case "exit":
 		fmt.Fprintln(os.Stderr, "exiting in the middle of a call")
 		os.Exit(args.Code)

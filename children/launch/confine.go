@@ -18,6 +18,8 @@ type Confinement struct {
 	Kernel  sandbox.Kernel   // that Profile is for
 	Report  sandbox.Report
 	Temp    string // the child's own temporary folder; "": it has the system's
+
+	Refusals sandbox.Refusals // that are known of
 }
 
 // Same reports whether two Confinements hold a child alike.
@@ -57,28 +59,32 @@ func confine(prog Program, env *environment, l *Launch, h Machine) (*Confinement
 	}
 	c := &Confinement{Kernel: h.kernel(), Report: sandbox.Report{Mode: s.Mode}}
 	p := &sandbox.Profile{Network: s.Network, Sockets: s.Sockets}
-	var serious []string
+	var serious, lacks []string
+	missing, cannot := false, prog.Unheld(c.Kernel)
 	switch {
-	case prog.Containers():
-		serious = append(serious, "a container is started by another process, which no sandbox of this one holds")
+	case cannot != "":
+		serious = []string{cannot}
 	case h.boundary.Open != "":
-		serious, p.Unbounded = append(serious, "files are not confined: "+h.boundary.Open), true
+		serious, p.Unbounded = []string{"files are not confined: " + h.boundary.Open}, true
 	default:
-		var own []sandbox.Rule
-		if c.Kernel.ABI > 0 {
-			own, c.Temp = privateFolders(prog, env, h), h.temp
-		}
-		p.Rules, serious = rules(prog, env, l, own, h)
+		own := privateFolders(prog, env, h)
+		c.Temp = h.temp
+		var watched []string
+		p.Rules, watched, serious = rules(prog, env, l, own, h)
+		p.Watch(watched)
 	}
-	lacks, missing := c.Kernel.Lacks(p)
+	free := cannot != "" || p.Unbounded && s.Default
+	if !free {
+		lacks, missing = c.Kernel.Lacks(p)
+	}
 	c.Report.Lacks = append(serious, lacks...)
 	if s.Mode == sandbox.Required && (missing || len(serious) > 0) {
-		return nil, fmt.Errorf("its sandbox is \"required\", and the kernel cannot hold it: %s", c.Report.Text()[len("none: "):])
+		return nil, fmt.Errorf("its sandbox is \"required\", and the kernel cannot hold it: %s", strings.Join(c.Report.Lacks, "; "))
 	}
-	if prog.Containers() || c.Kernel.ABI == 0 {
+	if free {
 		return c, nil
 	}
-	c.Profile = p
+	c.Profile, c.Report.Profile = p, p
 	switch {
 	case p.Unbounded:
 	case len(c.Report.Lacks) > 0:
@@ -89,8 +95,19 @@ func confine(prog Program, env *environment, l *Launch, h Machine) (*Confinement
 	return c, nil
 }
 
-// Containers reports a client of containers: what it runs is no descendant of it.
-func (prog Program) Containers() bool {
+// Unheld says why a kernel can hold nothing of what the program does; "" where it can.
+func (prog Program) Unheld(k sandbox.Kernel) string {
+	switch {
+	case prog.containers():
+		return "a container is started by another process, which no sandbox of this one holds"
+	case k.ABI == 0:
+		return "no kernel enforcement here: " + k.Why
+	}
+	return ""
+}
+
+// containers reports a client of containers: what it runs is no descendant of it.
+func (prog Program) containers() bool {
 	command, args := prog.Command, prog.Args
 	for at := unwrap(command, args); at > 0; at = unwrap(command, args) {
 		command, args = args[at-1], args[at:]
@@ -123,8 +140,10 @@ func privateFolders(prog Program, env *environment, h Machine) (rules []sandbox.
 	return rules
 }
 
-// rules are all that the child may open. conflicts says what cannot be held so.
-func rules(prog Program, env *environment, l *Launch, own []sandbox.Rule, h Machine) (all []sandbox.Rule, conflicts []string) {
+// rules are all that the child may open. watched are the paths of the user's, where
+// something may come to be in the place of something else while the child runs.
+// conflicts says what cannot be held so.
+func rules(prog Program, env *environment, l *Launch, own []sandbox.Rule, h Machine) (all []sandbox.Rule, watched, conflicts []string) {
 	const whole = sandbox.Read | sandbox.Write | sandbox.Execute
 	withheld := func(key, path string) bool {
 		kept := h.boundary.Keeps(path) || h.boundary.Keeps(RealPath(path))
@@ -141,6 +160,9 @@ func rules(prog Program, env *environment, l *Launch, own []sandbox.Rule, h Mach
 	}
 	b := h.boundary
 	all = slices.Concat(b.Areas, own)
+	for _, r := range b.Areas {
+		watched = append(watched, r.Path)
+	}
 	if l.Enter != "" || l.Dir == h.scratch { // what launchers start in and with
 		all = append(all, sandbox.Rule{Path: RealPath(h.scratch), Access: sandbox.Read})
 		if h.shell != "" {
@@ -150,20 +172,24 @@ func rules(prog Program, env *environment, l *Launch, own []sandbox.Rule, h Mach
 	if h.installed != nil {
 		all = append(all, sandbox.Rule{Path: h.installed.Dir, Access: sandbox.Read | sandbox.Execute})
 	}
-	add := func(path string, a sandbox.Access) {
+	add := func(path string, a sandbox.Access, watch bool) {
 		real, err := filepath.EvalSymlinks(path)
 		if err == nil && b.Leads(path, real) && !b.Keeps(path) && !b.Keeps(real) {
 			all = append(all, sandbox.Rule{Path: real, Access: a})
+			if watch {
+				watched = append(watched, real)
+			}
 		}
 	}
 	for _, need := range sandbox.Base() {
 		for _, path := range need.Paths {
-			if below, home := strings.CutPrefix(path, "~/"); home {
+			below, home := strings.CutPrefix(path, "~/")
+			if home {
 				if path = filepath.Join(h.home, below); h.home == "" {
 					continue
 				}
 			}
-			add(path, need.Access)
+			add(path, need.Access, home)
 		}
 	}
 	for _, file := range programs(prog, env, l, h) {
@@ -171,23 +197,23 @@ func rules(prog Program, env *environment, l *Launch, own []sandbox.Rule, h Mach
 			continue // no link that the package brought leads out of it
 		}
 		if b.Writable(file) { // children could put there what makes more of it
-			add(file, sandbox.Read|sandbox.Execute)
+			add(file, sandbox.Read|sandbox.Execute, false)
 			continue
 		}
 		for _, path := range h.installation(file) {
-			add(path, sandbox.Read|sandbox.Execute)
+			add(path, sandbox.Read|sandbox.Execute, false)
 		}
 	}
 	for _, path := range prog.Sandbox.Read {
 		if !withheld("read", path) {
-			add(path, sandbox.Read|sandbox.Execute)
+			add(path, sandbox.Read|sandbox.Execute, true)
 		}
 	}
 	all = sandbox.Sorted(all)
 	for _, c := range b.Conflicts(all) {
 		conflicts = append(conflicts, c.String())
 	}
-	return all, conflicts
+	return all, watched, conflicts
 }
 
 // programs are the files that the child is made of: its program, what wraps it, its

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"mcphub/children/sandbox"
 	"mcphub/internal/reference"
 	"mcphub/rootsmgr"
 )
@@ -32,6 +33,10 @@ type Launch struct {
 	Said func(pid int, line string)
 
 	Sandbox *Confinement // how the kernel holds it; nil: not at all
+
+	// Record, where set, notes what the child uses beyond Sandbox, which does not hold it
+	// then.
+	Record *sandbox.Recorder
 
 	CwdRoot string // the root that Dir comes from; "" where it comes from none
 	Rewrote bool   // directory arguments were replaced by roots

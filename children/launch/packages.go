@@ -202,7 +202,7 @@ func (in *Installed) holds(path string) bool {
 // Fetches tells what is to be installed before the program starts here, because the
 // kernel confines it: of others the launcher does what it does.
 func (h Machine) Fetches(prog Program) (Package, bool) {
-	if prog.Sandbox.Mode == sandbox.Off || h.kernel().ABI == 0 {
+	if !prog.Sandbox.Confines() || prog.Unheld(h.kernel()) != "" || h.boundary.Open != "" && prog.Sandbox.Default {
 		return Package{}, false
 	}
 	return prog.Package()

@@ -40,6 +40,7 @@ type StatusError struct {
 	Code   int
 	Text   string
 	Advice string // what a person can do where the server asks for a login; ""
+	LogIn  bool   // that is to log in
 }
 
 // SessionForgotten reports whether the server says that it does not know the session of

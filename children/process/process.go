@@ -66,7 +66,7 @@ func startProcess(l launch.Launch, log zerolog.Logger) (*process, error) {
 		return nil, fmt.Errorf("no pipes for the child: %w", err)
 	}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = theirs[0], theirs[1], theirs[2]
-	box, err := ruleset(l.Sandbox)
+	box, err := ruleset(l)
 	if err != nil {
 		p.closePipes()
 		p.removeRootsFile()
@@ -121,10 +121,15 @@ func (p *process) pipes() (theirs [3]*os.File, err error) {
 	return theirs, err
 }
 
-// ruleset is what the kernel is to hold a child to; nil where that is nothing.
-func ruleset(c *launch.Confinement) (*sandbox.Ruleset, error) {
-	if c == nil || c.Profile == nil {
+// ruleset is what the kernel is to hold a child to, or to record of it; nil where that is
+// nothing.
+func ruleset(l launch.Launch) (*sandbox.Ruleset, error) {
+	c := l.Sandbox
+	switch {
+	case c == nil || c.Profile == nil:
 		return nil, nil
+	case l.Record != nil:
+		return l.Record.Ruleset(c.Profile)
 	}
 	return sandbox.Prepare(c.Kernel, c.Profile)
 }

@@ -11,8 +11,9 @@ type Login interface {
 	Token(ctx context.Context) string
 	// Refused is told that the server answered a request that carried the token used, or
 	// "", with this status, 401 or 403. It returns another token, with which the request
-	// is sent again; else advice for a person. Both may be "".
-	Refused(ctx context.Context, used string, status int, header http.Header) (token, advice string)
+	// is sent again; else advice for a person. Both may be "". logIn: the advice is to log
+	// in.
+	Refused(ctx context.Context, used string, status int, header http.Header) (token, advice string, logIn bool)
 }
 
 // mostTries is how often one request is sent: without a token, with one that was at
@@ -36,9 +37,9 @@ func (l *loggedIn) RoundTrip(r *http.Request) (*http.Response, error) {
 		if err != nil || resp.StatusCode != http.StatusUnauthorized && resp.StatusCode != http.StatusForbidden {
 			return resp, err
 		}
-		next, advice := l.login.Refused(ctx, token, resp.StatusCode, resp.Header)
+		next, text, logIn := l.login.Refused(ctx, token, resp.StatusCode, resp.Header)
 		if next == "" || try == mostTries {
-			resp.Request = r.WithContext(context.WithValue(ctx, adviceKey{}, advice))
+			resp.Request = r.WithContext(context.WithValue(ctx, adviceKey{}, advice{text, logIn}))
 			return resp, nil
 		}
 		if r.GetBody != nil {
@@ -65,11 +66,17 @@ func withToken(r *http.Request, token string) *http.Request {
 
 type adviceKey struct{}
 
-// adviceOn is what a Login said of an answer; "" where it said nothing.
-func adviceOn(resp *http.Response) string {
+// advice is what a Login says of an answer.
+type advice struct {
+	text  string
+	logIn bool
+}
+
+// adviceOn is what a Login said of an answer; the zero advice where it said nothing.
+func adviceOn(resp *http.Response) advice {
 	if resp.Request == nil {
-		return ""
+		return advice{}
 	}
-	advice, _ := resp.Request.Context().Value(adviceKey{}).(string)
-	return advice
+	a, _ := resp.Request.Context().Value(adviceKey{}).(advice)
+	return a
 }

@@ -26,7 +26,7 @@ func (l *login) Token(context.Context) string {
 	return l.tokens[0]
 }
 
-func (l *login) Refused(_ context.Context, used string, status int, _ http.Header) (token, advice string) {
+func (l *login) Refused(_ context.Context, used string, status int, _ http.Header) (token, advice string, logIn bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.status = append(l.status, status)
@@ -34,9 +34,9 @@ func (l *login) Refused(_ context.Context, used string, status int, _ http.Heade
 		l.tokens = l.tokens[1:]
 	}
 	if l.tokens[0] == used {
-		return "", l.advice
+		return "", l.advice, true
 	}
-	return l.tokens[0], ""
+	return l.tokens[0], "", false
 }
 
 // guarded answers the token "good" only, and tells what it has seen.

@@ -205,7 +205,8 @@ func (w *wire) deliver(req *http.Request) error {
 // status turns an answer that is no success into an error.
 func status(resp *http.Response) error {
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorText))
-	e := &link.StatusError{Code: resp.StatusCode, Advice: adviceOn(resp), Text: strings.Join(strings.Fields(printable.Clean(string(text))), " ")}
+	said := adviceOn(resp)
+	e := &link.StatusError{Code: resp.StatusCode, Advice: said.text, LogIn: said.logIn, Text: strings.Join(strings.Fields(printable.Clean(string(text))), " ")}
 	if m := errorIn(text); m != nil {
 		e.Text = jsonrpc.ParseError(m.Error).Error()
 	}

@@ -72,6 +72,7 @@ type Run struct {
 	stale  staleLists         // which
 	offers chan *offers.Offer // newer offers, the latest only
 	level  leveller
+	looked atomic.Int64                // when it was seen last that nothing has moved, in nanoseconds
 	hung   atomic.Bool                 // it was stopped because it answered nothing
 	modern atomic.Pointer[modern.Link] // set where the child is spoken to without a handshake
 }

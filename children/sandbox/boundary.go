@@ -104,6 +104,10 @@ type Report struct {
 	Mode  Mode
 	State State
 	Lacks []string // what it does not hold, and why
+
+	Profile *Profile // what the child may do; nil where it is not confined
+	Refused int      // how often the kernel is known to have refused it something
+	Last    string   // what that was last, where an error has named it
 }
 
 // Text is the report in a line.
@@ -118,15 +122,22 @@ func (r Report) Text() string {
 // confine nothing.
 type Settings struct {
 	Mode    Mode
+	Default bool     // nobody has written Mode: where no file can be held, nothing else is
+	Cannot  string   // why Auto holds nothing of this program on this system; "": it does
 	Read    []string // absolute paths beside the boundary
 	Write   []string // likewise
 	Network Network
 	Sockets bool
 	Refuse  bool // a running child is not started anew for a wider boundary
+
+	At string // file:line of the entry, for messages; Equal does not look at it
 }
+
+// Confines reports whether anything is to be held.
+func (s Settings) Confines() bool { return s.Mode == Required || s.Mode == Auto && s.Cannot == "" }
 
 // Equal reports whether two Settings are the same.
 func (s Settings) Equal(o Settings) bool {
-	return s.Mode == o.Mode && slices.Equal(s.Read, o.Read) && slices.Equal(s.Write, o.Write) &&
+	return s.Mode == o.Mode && s.Default == o.Default && s.Cannot == o.Cannot && slices.Equal(s.Read, o.Read) && slices.Equal(s.Write, o.Write) &&
 		s.Network.Equal(o.Network) && s.Sockets == o.Sockets && s.Refuse == o.Refuse
 }

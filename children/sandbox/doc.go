@@ -15,8 +15,14 @@
 // Kernel says so.
 //
 // Rules are added and never taken away: Landlock cannot except a directory from one
-// that is allowed ([Boundary.Conflicts]). They sit on inodes and on opening: what is open
+// that is allowed ([Boundary.Conflicts]). They sit on inodes ([Place]) and on opening: what is open
 // stays open, and modes, times, names and sizes of files are not held.
+//
+// # What is recorded
+//
+// A [Recorder] notes what a process uses beyond its Profile, and confines nothing: on
+// Linux the kernel tells of system calls before it makes them (seccomp). The notes are for
+// a person. Between note and call a process can change what the call is about.
 //
 // # What it refuses to do
 //

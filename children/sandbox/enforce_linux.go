@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"unsafe"
 
 	landlock "github.com/landlock-lsm/go-landlock/landlock/syscall"
 	"golang.org/x/sys/unix"
@@ -75,6 +76,9 @@ type Ruleset struct {
 	fd     int // of Landlock's ruleset; -1 where it has nothing to hold
 	filter []unix.SockFilter
 	drops  bool
+
+	record func(fd int)      // of a Recorder: it is told of calls on the descriptor, and nothing is confined
+	failed func(error) error // it is told that it will not be
 }
 
 // Prepare makes the Ruleset of a Profile. What is not there, or a link by now, is left
@@ -117,7 +121,7 @@ func Prepare(k Kernel, p *Profile) (r *Ruleset, err error) {
 func (r *Ruleset) add(attr *landlock.RulesetAttr, p *Profile) error {
 	if attr.HandledAccessFS != 0 {
 		for _, rule := range p.Rules {
-			if err := r.allow(rule, attr.HandledAccessFS); err != nil {
+			if err := r.allow(rule, p.place(rule.Path), attr.HandledAccessFS); err != nil {
 				return fmt.Errorf("%s: %w", rule.Path, err)
 			}
 		}
@@ -133,8 +137,21 @@ func (r *Ruleset) add(attr *landlock.RulesetAttr, p *Profile) error {
 	return nil
 }
 
-// allow adds the rule of one path.
-func (r *Ruleset) allow(rule Rule, handled uint64) error {
+// lookAt is what has a name, which ends with NUL.
+func lookAt(name []byte) inode {
+	var st unix.Statx_t
+	_, _, errno := unix.Syscall6(unix.SYS_STATX, at(unix.AT_FDCWD), uintptr(unsafe.Pointer(&name[0])), unix.AT_SYMLINK_NOFOLLOW, unix.STATX_INO, uintptr(unsafe.Pointer(&st)), 0)
+	if errno != 0 {
+		return inode{}
+	}
+	return inode{unix.Mkdev(st.Dev_major, st.Dev_minor), st.Ino}
+}
+
+// at is a descriptor as system calls take it.
+func at(fd int) uintptr { return uintptr(fd) }
+
+// allow adds the rule of one path. place is what it is to sit on; nil: whatever is there.
+func (r *Ruleset) allow(rule Rule, place *Place, handled uint64) error {
 	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS}
 	fd, err := unix.Openat2(unix.AT_FDCWD, rule.Path, &how)
 	if err != nil {
@@ -144,6 +161,9 @@ func (r *Ruleset) allow(rule Rule, handled uint64) error {
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
 		return err
+	}
+	if place != nil && place.inode != (inode{uint64(st.Dev), st.Ino}) {
+		return nil // replaced since, which Moved tells
 	}
 	rights := rule.Access.rights() & handled
 	if st.Mode&unix.S_IFMT != unix.S_IFDIR {
@@ -161,6 +181,14 @@ func (r *Ruleset) allow(rule Rule, handled uint64) error {
 func (r *Ruleset) Enter() error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("no_new_privs: %w", err)
+	}
+	if r.record != nil {
+		fd, err := listen(r.filter)
+		if err != nil {
+			return r.failed(err)
+		}
+		go r.record(fd)
+		return nil
 	}
 	// Whoever started the hub may have left descriptors open that a child would inherit.
 	if err := unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC); err != nil {

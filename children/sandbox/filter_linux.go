@@ -94,7 +94,12 @@ func filterFor(p *Profile) ([]unix.SockFilter, error) {
 			})
 		}
 	}
-	raw, err := bpf.Assemble(append(prog, allowed))
+	return assemble(append(prog, allowed))
+}
+
+// assemble is a filter in the form that the kernel takes.
+func assemble(prog []bpf.Instruction) ([]unix.SockFilter, error) {
+	raw, err := bpf.Assemble(prog)
 	if err != nil {
 		return nil, fmt.Errorf("the filter of system calls: %w", err)
 	}

@@ -76,6 +76,11 @@ func confined(t *testing.T, p *sandbox.Profile, cmd *exec.Cmd) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return entered(box, cmd)
+}
+
+// entered runs cmd on a thread that has entered box.
+func entered(box *sandbox.Ruleset, cmd *exec.Cmd) string {
 	defer box.Close()
 	type result struct {
 		out []byte

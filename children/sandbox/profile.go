@@ -41,8 +41,9 @@ type Rule struct {
 // A Profile is what a confined process may do. The zero Profile lets nothing be
 // opened.
 type Profile struct {
-	Rules     []Rule // sorted by path, one for each: see Sorted
-	Unbounded bool   // files are not confined; then Rules mean nothing
+	Rules     []Rule  // sorted by path, one for each: see Sorted
+	Places    []Place // sorted by path: see Watch
+	Unbounded bool    // files are not confined; then Rules mean nothing
 	Network   Network
 	Sockets   bool // unix sockets other than connected pairs
 }
@@ -52,10 +53,12 @@ func (p *Profile) Equal(o *Profile) bool {
 	if p == nil || o == nil {
 		return p == o
 	}
-	return p.Unbounded == o.Unbounded && p.Sockets == o.Sockets && p.Network.Equal(o.Network) && slices.Equal(p.Rules, o.Rules)
+	return p.Unbounded == o.Unbounded && p.Sockets == o.Sockets && p.Network.Equal(o.Network) && slices.Equal(p.Rules, o.Rules) &&
+		slices.EqualFunc(p.Places, o.Places, func(a, b Place) bool { return a.Path == b.Path && a.inode == b.inode })
 }
 
-// Sorted joins the rules of one path, and sorts them.
+// Sorted joins the rules of one path, sorts them, and leaves those out that the rules of
+// the directories above say already.
 func Sorted(rules []Rule) []Rule {
 	out := slices.Clone(rules)
 	slices.SortFunc(out, func(a, b Rule) int { return cmp.Compare(a.Path, b.Path) })
@@ -69,7 +72,16 @@ func Sorted(rules []Rule) []Rule {
 			n++
 		}
 	}
-	return out[:n]
+	by := make(map[string]Access, n)
+	for _, r := range out[:n] {
+		by[r.Path] = r.Access
+	}
+	return slices.DeleteFunc(out[:n], func(r Rule) bool {
+		for dir, up := r.Path, filepath.Dir(r.Path); up != dir; dir, up = up, filepath.Dir(up) {
+			r.Access &^= by[up]
+		}
+		return r.Access == 0
+	})
 }
 
 // Allows is what the rules allow at a path.
@@ -82,7 +94,8 @@ func (p *Profile) Allows(path string) (a Access) {
 	return a
 }
 
-// Covers reports whether p allows whatever o allows.
+// Covers reports whether p allows whatever o allows. What a rule of o sits on and is not
+// at its path any more may be anywhere, and p does not allow that.
 func (p *Profile) Covers(o *Profile) bool {
 	switch {
 	case !p.Network.On && (o.Network.On || !slices.Equal(p.Network.Ports, o.Network.Ports)), o.Sockets && !p.Sockets:
@@ -90,7 +103,7 @@ func (p *Profile) Covers(o *Profile) bool {
 	case p.Unbounded || o.Unbounded:
 		return p.Unbounded
 	}
-	return !slices.ContainsFunc(o.Rules, func(r Rule) bool { return r.Access&^p.Allows(r.Path) != 0 })
+	return !slices.ContainsFunc(o.Rules, func(r Rule) bool { return r.Access&^p.Allows(r.Path) != 0 || o.moved(r.Path) })
 }
 
 // Network says which connections are allowed. The zero value is none.

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
@@ -101,6 +102,59 @@ func TestProfiles(t *testing.T) {
 	}
 	if narrow.Allows("/b/c") != rw || narrow.Allows("/bc") != 0 {
 		t.Error("a rule is about what lies below its path")
+	}
+}
+
+// TestPlaces: what takes the place of something is noticed, and looking costs no memory.
+func TestPlaces(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"a", "b"} {
+		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a, b, none := filepath.Join(dir, "a"), filepath.Join(dir, "b"), filepath.Join(dir, "none")
+	plan := func() *sandbox.Profile {
+		p := &sandbox.Profile{Rules: sandbox.Sorted([]sandbox.Rule{{Path: a, Access: sandbox.Read}, {Path: a + "/x", Access: sandbox.Read}, {Path: none, Access: sandbox.Read}})}
+		p.Watch([]string{none, a, a + "/x", a})
+		return p
+	}
+	p := plan()
+	if len(p.Rules) != 1 || len(p.Places) != 2 || p.Moved() || !p.Equal(plan()) || !p.Opens(a+"/x", sandbox.Read) || p.Opens(none, sandbox.Read) {
+		t.Errorf("%+v", p)
+	}
+	if n := testing.AllocsPerRun(100, func() { p.Moved() }); n > 0 && runtime.GOOS == "linux" {
+		t.Errorf("a look takes memory %v times", n)
+	}
+	if err := os.Mkdir(none, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if now := plan(); !p.Moved() || p.Equal(now) || !now.Covers(p) || p.Covers(now) || p.Opens(none, sandbox.Read) {
+		t.Error("what was made there is not noticed, or takes something away")
+	}
+	if runtime.GOOS != "linux" {
+		return // it is told only that something is there
+	}
+	p = plan()
+	if err := errors.Join(os.Rename(a, filepath.Join(dir, "moved")), os.Rename(b, a)); err != nil {
+		t.Fatal(err)
+	}
+	if now := plan(); !p.Moved() || p.Equal(now) || now.Covers(p) || p.Opens(a, sandbox.Read) || !now.Opens(a, sandbox.Read) {
+		t.Error("what was replaced is not noticed, or still counts as open")
+	}
+}
+
+// BenchmarkMoved is a look at one root and what is the user's of the base.
+func BenchmarkMoved(b *testing.B) {
+	p := &sandbox.Profile{}
+	for _, path := range []string{b.TempDir(), "/etc/passwd", "/etc/group"} {
+		p.Places = append(p.Places, sandbox.PlaceAt(path))
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if p.Moved() {
+			b.Fatal("it has moved")
+		}
 	}
 }
 

@@ -111,6 +111,7 @@ type Auth struct {
 	Asked        bool // the configuration says that the server asks
 	Machine      bool // the client itself logs in, for no person
 	ClientID     string
+	Document     string // the address of a client id metadata document, where ClientID is "" and the authorization server takes one
 	ClientSecret string
 	Issuer       string
 	Scopes       []string
@@ -118,7 +119,7 @@ type Auth struct {
 }
 
 func (a Auth) equal(b Auth) bool {
-	return a.Asked == b.Asked && a.Machine == b.Machine && a.ClientID == b.ClientID && a.ClientSecret == b.ClientSecret &&
+	return a.Asked == b.Asked && a.Machine == b.Machine && a.ClientID == b.ClientID && a.Document == b.Document && a.ClientSecret == b.ClientSecret &&
 		a.Issuer == b.Issuer && slices.Equal(a.Scopes, b.Scopes) && a.CallbackPort == b.CallbackPort
 }
 
@@ -167,9 +168,11 @@ func (s Spec) TakesDirectories() bool {
 }
 
 // NeedsRoots reports whether the child cannot be started sensibly before the
-// first roots are known: its arguments, cwd or environment name them, or its
-// directory arguments are rewritten.
+// first roots are known: it is given them, or the kernel is to hold it to them.
 func (s Spec) NeedsRoots() bool { return s.URL == "" && s.Program().NeedsRoots() }
+
+// GivenRoots reports whether its arguments, cwd or environment are given root paths.
+func (s Spec) GivenRoots() bool { return s.URL == "" && s.Program().GivenRoots() }
 
 // Doubt says of an entry what it would, or may, take out of a working directory
 // that may be a project somebody else wrote, and what helps; "" where there is

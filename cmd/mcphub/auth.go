@@ -14,6 +14,7 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
+	"mcphub/hub"
 	"mcphub/internal/browser"
 	"mcphub/internal/config"
 	"mcphub/internal/exit"
@@ -52,15 +53,20 @@ func readAccounts(src *setup.Source, principal string) (*accounts, error) {
 	if err != nil {
 		return nil, err
 	}
-	known := func(t config.Token) bool { return t.Name == principal }
-	if principal != "" && !slices.ContainsFunc(made.File.HTTP.Tokens, known) {
-		return nil, exit.Errorf(exit.Usage, "--principal: no token of \"http\" in hub.json is called %q", principal)
+	http := &made.File.HTTP
+	known := slices.ContainsFunc(http.Tokens, func(t config.Token) bool { return t.Name == principal }) ||
+		slices.ContainsFunc(http.Issuers, func(i config.Issuer) bool {
+			suffix := hub.PrincipalOf("", i.Issuer)
+			return strings.HasSuffix(principal, suffix) && principal != suffix
+		})
+	if principal != "" && !known {
+		return nil, exit.Errorf(exit.Usage, "--principal: no token of \"http\" in hub.json is called %q, nor is that NAME@ISSUER of one of its issuers", principal)
 	}
 	return &accounts{made, principal}, nil
 }
 
 func principalFlag(cmd *cobra.Command, principal *string) {
-	cmd.Flags().StringVar(principal, "principal", "", "the name of a token of \"http\" whose client the login is for (default: the client on standard input)")
+	cmd.Flags().StringVar(principal, "principal", "", "the token of \"http\" whose client the login is for: its name, or NAME@ISSUER (default: the client on standard input)")
 }
 
 // login is the shape of --json.
@@ -82,19 +88,21 @@ type login struct {
 }
 
 // shownLogin tells of a login, and no token.
-func shownLogin(name string, l *logins.Login) login {
+func shownLogin(name string, l *logins.Login, cutOff bool) login {
 	out := login{
 		Name: name, Server: bareAddress(l.Server), Principal: l.Principal, State: "good", Issuer: l.Issuer, Resource: bareAddress(l.Resource), Scopes: l.Scopes, Missing: l.Wanted,
 		Made: orNone(l.Made), Renewed: orNone(l.Renewed), Expires: orNone(l.Expiry), Renewable: l.Refresh != "" && l.Lost == "",
 	}
-	help := "mcphub auth login " + name + layout.Suffix(" --principal ", l.Principal)
+	help := logins.Command(name, l.Principal)
 	switch {
 	case l.Lost != "":
 		out.State, out.Why, out.Advice = "over", l.Lost, help
 	case !l.Expiry.IsZero() && time.Now().After(l.Expiry) && l.Refresh == "":
 		out.State, out.Why, out.Advice = "over", "it has ended, and nothing was given to renew it with", help
+	case cutOff:
+		out.Why, out.Advice = "a renewal was cut off before its answer was read: the next call tries once more, and says if the login is over", help
 	case !l.Began.IsZero():
-		out.Why = "a renewal was sent, and its answer is not known: it is under way, or was cut off"
+		out.Why = "it is being renewed"
 	case len(l.Wanted) > 0:
 		out.Why, out.Advice = "the server asked for more scopes: "+strings.Join(l.Wanted, " "), help
 	case !l.Expiry.IsZero() && time.Now().After(l.Expiry):
@@ -149,14 +157,14 @@ func authLoginCommand() *cobra.Command {
 				say = printable.Writer(os.Stderr)
 			}
 			p := person{out: say, opens: !noBrowser}
-			l, err := all.logIn(ctx, args[0], device, oauth.Request{Scopes: scopes, Port: port}, p)
+			l, err := all.LogIn(ctx, args[0], principal, setup.Way{Device: device, Request: oauth.Request{Scopes: scopes, Port: port}, Page: p.page, Code: p.code})
 			switch {
 			case errors.As(err, new(*exit.Error)):
 				return err
 			case err != nil:
 				return exit.Errorf(exit.Failure, "%s: no login: %w", args[0], err)
 			case asJSON:
-				return layout.JSON(cmd.OutOrStdout(), shownLogin(args[0], l))
+				return layout.JSON(cmd.OutOrStdout(), shownLogin(args[0], l, false))
 			case l.Server == "":
 				fmt.Fprintf(say, "%s takes the client of hub.json. Nothing is kept.\n", args[0])
 			default:
@@ -201,54 +209,6 @@ func (p person) code(d oauth.DeviceCode) {
 	}
 }
 
-// logIn logs in, and keeps the login. One of the client itself is not kept, and has no
-// Server.
-func (a *accounts) logIn(ctx context.Context, name string, device bool, r oauth.Request, p person) (*logins.Login, error) {
-	account, err := a.Account(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	c, err := oauth.New(setup.LoginSettings(&account.Spec))
-	if err != nil {
-		return nil, err
-	}
-	ch, asked, err := c.Probe(ctx, account.Headers)
-	if err != nil {
-		return nil, err
-	}
-	at, err := c.Discover(ctx, ch)
-	if err != nil {
-		if !asked {
-			err = fmt.Errorf("the server does not ask for one, and %w", err)
-		}
-		return nil, err
-	}
-	if account.Auth.Machine {
-		g, err := c.Machine(ctx, at)
-		if err != nil {
-			return nil, err
-		}
-		return &logins.Login{Grant: *g}, nil
-	}
-	if was, err := a.Logins.Find(ctx, account.URL, a.principal); err == nil && was.Issuer == at.Meta.Issuer {
-		r.Earlier = &was.Identity
-		if r.Scopes = append(r.Scopes, was.Wanted...); len(r.Scopes) > 0 {
-			r.Scopes = append(r.Scopes, was.Scopes...) // more, and not others
-		}
-	}
-	var g *oauth.Grant
-	if device || account.Flow == config.FlowDevice {
-		g, err = c.Device(ctx, at, r, p.code)
-	} else {
-		g, err = c.Browser(ctx, at, r, p.page)
-	}
-	if err != nil {
-		return nil, err
-	}
-	l := &logins.Login{Grant: *g, Server: account.URL, Principal: a.principal, Made: time.Now().UTC()}
-	return l, a.Logins.Keep(context.WithoutCancel(ctx), l)
-}
-
 // all are the logins that are kept, by name where hub.json has their servers.
 func (a *accounts) all(ctx context.Context) ([]login, error) {
 	names := map[string]string{}
@@ -266,7 +226,7 @@ func (a *accounts) all(ctx context.Context) ([]login, error) {
 	}
 	out := []login{}
 	for i := range kept {
-		out = append(out, shownLogin(names[kept[i].Server], &kept[i]))
+		out = append(out, shownLogin(names[kept[i].Server], &kept[i], a.Logins.CutOff(ctx, &kept[i])))
 	}
 	return out, nil
 }
@@ -383,7 +343,7 @@ func (a *accounts) status(ctx context.Context, only string) ([]login, error) {
 		case spec.Auth.Machine:
 			out = append(out, login{Name: spec.Name, Server: bareAddress(spec.URL), State: "good", Why: "the client of hub.json logs in itself"})
 		case spec.Auth.Asked || only != "":
-			out = append(out, login{Name: spec.Name, Server: bareAddress(spec.URL), Principal: a.principal, State: "none", Advice: "mcphub auth login " + spec.Name + layout.Suffix(" --principal ", a.principal)})
+			out = append(out, login{Name: spec.Name, Server: bareAddress(spec.URL), Principal: a.principal, State: "none", Advice: logins.Command(spec.Name, a.principal)})
 		}
 	}
 	return out, nil

@@ -39,9 +39,9 @@ func (q *Queue) Grants(child *children.Spec, a *Approval) (list []validate.Grant
 	return list
 }
 
-// Served are the grants whose directories a child is served, whatever request
-// they were given for. A directory that is not what it was then is left out: a
-// link in its place would open what it leads to.
+// Served are the grants whose directories a child is served, and the files that the
+// kernel has to open to it, whatever request they were given for. What is a link by now
+// is left out: it would open what it leads to.
 func (q *Queue) Served(child *children.Spec) (list []validate.Grant) {
 	if child.Share != children.ShareSession {
 		return nil
@@ -50,7 +50,7 @@ func (q *Queue) Served(child *children.Spec) (list []validate.Grant) {
 	all := slices.Clone(q.tab.grants)
 	q.mu.Unlock()
 	for _, g := range all {
-		if g.offer.serves() && g.isFor(child) && g.offer.unchanged(q.fs) {
+		if g.offer.reaches() && g.isFor(child) && g.offer.stands(q.fs) {
 			list = append(list, g.offer.Grant)
 		}
 	}
@@ -84,7 +84,7 @@ func (q *Queue) give(list []*grant) (version uint64) {
 	q.tab.grants = append(q.tab.grants, list...)
 	close(q.tab.granted)
 	q.tab.granted = make(chan struct{})
-	if slices.ContainsFunc(list, func(g *grant) bool { return g.offer.serves() }) {
+	if slices.ContainsFunc(list, func(g *grant) bool { return g.offer.reaches() }) {
 		q.tab.change()
 	}
 	return q.tab.version
@@ -96,7 +96,7 @@ func (q *Queue) take(a *Approval) {
 	defer q.mu.Unlock()
 	serves := false
 	q.tab.grants = slices.DeleteFunc(q.tab.grants, func(g *grant) bool {
-		serves = serves || g.approval == a && g.offer.serves()
+		serves = serves || g.approval == a && g.offer.reaches()
 		return g.approval == a
 	})
 	if serves {
@@ -138,7 +138,7 @@ func (q *Queue) Prune(now Rules) {
 			left = append(left, &again)
 			continue
 		}
-		serves = serves || g.offer.serves()
+		serves = serves || g.offer.reaches()
 	}
 	q.tab.grants = left
 	if serves {

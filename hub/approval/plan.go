@@ -9,7 +9,6 @@ import (
 	"unicode/utf8"
 
 	"mcphub/children"
-	"mcphub/children/sandbox"
 	"mcphub/rootsmgr"
 	"mcphub/validate"
 )
@@ -65,10 +64,16 @@ type askedPlace struct {
 type offeredGrant struct {
 	validate.Grant
 	info fs.FileInfo // of Path when it was looked at; nil where nothing was there
+	held bool        // the kernel holds the child, and has to open it
 }
 
 // serves reports whether the child is told of it as a root.
 func (g *offeredGrant) serves() bool { return !g.File }
+
+// reaches reports whether it makes a difference to what the child is given: as a root,
+// or as something that the kernel opens. A file that is not there yet cannot be opened
+// so.
+func (g *offeredGrant) reaches() bool { return g.serves() || g.held && g.info != nil }
 
 // planner makes proposals of verdicts. It looks at the disk and changes nothing.
 type planner struct {
@@ -76,12 +81,13 @@ type planner struct {
 	wide    func(dir string) bool           // too wide to be granted as a whole
 	useless func(role validate.Role) string // why the child could do nothing with a single file; "" where it can
 	ceiling *rootsmgr.Guard                 // nil: none
+	held    bool                            // the kernel holds the child to its boundary
 }
 
 // uselessFile says why a child could do nothing with a grant of a single file;
 // "" where it can.
 func uselessFile(spec *children.Spec, role validate.Role) string {
-	if spec.Sandbox.Mode != sandbox.Off && role != validate.RoleRead {
+	if spec.Sandbox.Confines() && role != validate.RoleRead {
 		return fmt.Sprintf("the kernel holds the server %q, and to replace a file takes its directory", spec.Name)
 	}
 	if spec.TakesDirectories() {
@@ -251,14 +257,14 @@ func (p planner) file(a askedPlace) (g offeredGrant, why string) {
 	if why := p.useless(a.role); why != "" {
 		return g, why
 	}
-	return offeredGrant{validate.Grant{Path: a.leads, File: true}, a.info}, ""
+	return offeredGrant{validate.Grant{Path: a.leads, File: true}, a.info, p.held}, ""
 }
 
 // around is the grant of the directory that a place lies in; of a directory,
 // that of itself. Where nothing is there its directory is not needed.
 func (p planner) around(a askedPlace) (g offeredGrant, why string) {
 	if a.idle() {
-		return offeredGrant{validate.Grant{Path: a.leads, File: true}, nil}, ""
+		return offeredGrant{Grant: validate.Grant{Path: a.leads, File: true}}, ""
 	}
 	dir := a.leads
 	if a.info == nil || !a.info.IsDir() {
@@ -271,7 +277,7 @@ func (p planner) around(a askedPlace) (g offeredGrant, why string) {
 	if !ok {
 		return g, fmt.Sprintf("the directory %s does not exist", legible(clip(dir, 200)))
 	}
-	return offeredGrant{validate.Grant{Path: dir}, info}, ""
+	return offeredGrant{validate.Grant{Path: dir}, info, p.held}, ""
 }
 
 // always are the rules, as lines of hub.json, that would allow the call without
@@ -302,6 +308,17 @@ func (out *proposal) always(child, tool string) (lines []string) {
 		}
 	}
 	return lines
+}
+
+// stands reports whether what a grant names can be opened by it: no link is on the way
+// to it, and it is still a directory, or a file.
+func (g *offeredGrant) stands(fsys rootsmgr.FS) bool {
+	place, err := rootsmgr.Resolve(fsys, g.Path)
+	if err != nil || place.Path != g.Path {
+		return false
+	}
+	info, err := fsys.Lstat(g.Path)
+	return err == nil && info.IsDir() == !g.File
 }
 
 // unchanged reports whether what a grant names is still what it was when it was

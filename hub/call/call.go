@@ -34,6 +34,7 @@ type Call struct {
 	Splicing Splicing
 	scanned  scanned            // by an earlier attempt
 	approval *approval.Approval // a person's, of this very call; nil: none
+	offered  bool               // a login was offered on account of what its server answered
 
 	nowait bool     // an attempt ends with errWouldBlock where it would have to wait
 	spare  *attempt // for the next attempt; nil: none
@@ -204,8 +205,17 @@ func (c *Call) send(ctx context.Context, j *attempt, ticket audit.Ticket) (jsonr
 	case err != nil:
 		drop()
 		ticket.Outcome(record.Failure(err))
+		j.lease.Release() // a person may take long
+		if !c.offered && s.logIn(ctx, j.by, j.child, err) {
+			c.offered = true
+			return c.Run(ctx) // its server has refused it without looking at it
+		}
 		return t.fail(ctx, err), nil
 	}
-	ticket.Outcome(record.Result(a.Result, a.Error))
+	word := record.Result(a.Result, a.Error)
+	ticket.Outcome(word)
+	if mayBeKernels(j.lease, word, a) {
+		a = refusedByKernel(j.by, j.child, j.lease, a)
+	}
 	return t.settle(ctx, s, j.lease, a, drop), nil
 }

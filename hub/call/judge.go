@@ -70,7 +70,7 @@ func (c *Call) try(ctx context.Context) (*attempt, error) {
 		}
 	}
 	held := heldToRoots(g.Child(child), from)
-	if held && c.nowait && !s.Instances.RootsAreCurrent() {
+	if c.nowait && (held && !s.Instances.RootsAreCurrent() || looksFirst(g, child)) {
 		return nil, errWouldBlock
 	}
 	j := c.spare
@@ -206,6 +206,9 @@ func (s *Session) upToDate(ctx context.Context, j *attempt) (*attempt, error) {
 // of it is its error too.
 func (s *Session) acquireFor(ctx context.Context, c *Call, lease *children.Lease) (*children.Lease, error) {
 	switch {
+	case lease != nil && !c.nowait && lease.Moved():
+		lease.Release()
+		return s.acquireFor(ctx, c, nil)
 	case lease != nil:
 	case c.nowait:
 		return nil, errWouldBlock

@@ -11,6 +11,7 @@ import (
 
 	"mcphub/children"
 	"mcphub/hub/catalog"
+	"mcphub/hub/configuration"
 	"mcphub/hub/inflight"
 	"mcphub/hub/inline"
 	"mcphub/hub/offering"
@@ -48,6 +49,7 @@ type replier interface {
 // of it while no goroutine is with it.
 type asyncCall struct {
 	s        *Session
+	by       *configuration.Configuration
 	tool     *catalog.Tool
 	lease    *children.Lease
 	inFlight Request
@@ -142,7 +144,7 @@ func (s *Session) TryTool(m *jsonrpc.Message, from Client, r replier, briefly bo
 		return false
 	}
 	m.Prepared = nil
-	c := &asyncCall{s: s, tool: a.tool.tool.Tool, lease: j.lease, reply: r, attempt: a}
+	c := &asyncCall{s: s, by: a.tool.tool.By, tool: a.tool.tool.Tool, lease: j.lease, reply: r, attempt: a}
 	c.inFlight.Key, c.inFlight.Client = j.lease.Key(), OnBehalf{Client: from}
 	c.depart(m)
 	return true
@@ -284,8 +286,21 @@ func (c *asyncCall) Answered(res *jsonrpc.Response, err error) {
 
 // answered ends the call with the answer that the child gave.
 func (c *asyncCall) answered(a jsonrpc.Answer) {
-	ticket, reply := c.ticket, c.reply
-	ticket.Outcome(record.Result(a.Result, a.Error))
+	word := record.Result(a.Result, a.Error)
+	c.ticket.Outcome(word)
+	if !mayBeKernels(c.lease, word, a) {
+		c.finish(a)
+		return
+	}
+	a.Own()
+	go func() { // the file system is looked at, which may take its time
+		c.finish(refusedByKernel(c.by, c.tool.Child, c.lease, a))
+	}()
+}
+
+// finish gives back what the call holds, and answers it.
+func (c *asyncCall) finish(a jsonrpc.Answer) {
+	reply := c.reply
 	if _, first := c.end(nil); first {
 		reply.Answer(a)
 	}

@@ -38,7 +38,8 @@ type Session struct {
 	AdoptTask func(ctx context.Context, lease *children.Lease, a jsonrpc.Answer, drop func()) jsonrpc.Answer
 	Log       zerolog.Logger
 
-	dones dones
+	dones  dones
+	logins logins
 }
 
 // Instances say which process of each child serves the session, and hand out the right
@@ -95,6 +96,14 @@ func (s *Session) Acquire(ctx context.Context, by *configuration.Configuration, 
 	if lease := s.Instances.Ready(by, child); lease != nil {
 		return lease, nil
 	}
+	lease, err := s.acquire(ctx, by, child)
+	if err != nil && s.logIn(ctx, by, child, err) {
+		return s.acquire(ctx, by, child)
+	}
+	return lease, err
+}
+
+func (s *Session) acquire(ctx context.Context, by *configuration.Configuration, child string) (*children.Lease, error) {
 	defer s.Waiting(ctx, child)()
 	defer s.ClientOf(ctx).Lend()() // which process it is, and its start, may wait for the roots
 	return s.Instances.Acquire(ctx, by, child)

@@ -7,6 +7,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"mcphub/children"
+	"mcphub/children/sandbox"
 	"mcphub/hub/approval"
 	"mcphub/hub/catalog"
 	"mcphub/hub/record"
@@ -32,14 +33,19 @@ type Settings struct {
 	FS       rootsmgr.FS // nil: this machine's
 	Log      zerolog.Logger
 	Said     func(child children.Key, pid int, line string) // takes each line of a child's stderr; must not block; may be nil
+	Record   *sandbox.Recorder                              // notes what confined children use beyond what they may; nothing is held then; may be nil
 	Inspect  bool                                           // serve the method that explains a call: for the program's own commands only
 	Audit    record.Settings
 
-	Login     func(k children.Key, s children.Spec) (children.Login, error) // gives the login of a child; nil: none has any
-	Secret    func(ctx context.Context, r reference.Ref) (string, error)    // gives what a reference to a secret stands for; nil: nothing
-	Environ   []string                                                      // the hub's own environment, for the children's allow-list
-	Home, Dir string                                                        // home folder and working directory of the hub
-	Cache     string                                                        // folder for what children offered last; "": it is not kept
+	Login func(k children.Key, s children.Spec) (children.Login, error) // gives the login of a child; nil: none has any
+	// LogIn logs in at the server of a child for a principal. page is given the address that
+	// a person is to open, and the code to enter there, if any; it returns once the person
+	// has agreed. nil: nobody can log in this way.
+	LogIn     func(ctx context.Context, child, principal string, page func(address, code string) error) error
+	Secret    func(ctx context.Context, r reference.Ref) (string, error) // gives what a reference to a secret stands for; nil: nothing
+	Environ   []string                                                   // the hub's own environment, for the children's allow-list
+	Home, Dir string                                                     // home folder and working directory of the hub
+	Cache     string                                                     // folder for what children offered last; "": it is not kept
 
 	Launcher children.Launcher // runs the children; nil: as processes
 }
@@ -95,7 +101,7 @@ func (l Limits) withDefaults() Limits {
 
 // keep takes from old what holds for as long as a hub lives.
 func (c Settings) keep(old *Settings) Settings {
-	c.Version, c.FS, c.Log, c.Said, c.Inspect, c.Launcher = old.Version, old.FS, old.Log, old.Said, old.Inspect, old.Launcher
+	c.Version, c.FS, c.Log, c.Said, c.Record, c.Inspect, c.Launcher = old.Version, old.FS, old.Log, old.Said, old.Record, old.Inspect, old.Launcher
 	c.Environ, c.Home, c.Dir, c.Cache = old.Environ, old.Home, old.Dir, old.Cache
 	c.Audit.To = old.Audit.To
 	return c

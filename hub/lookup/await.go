@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"mcphub/children"
+	"mcphub/hub/call"
 	"mcphub/hub/configuration"
 )
 
@@ -28,7 +29,7 @@ func (s *Session) await(ctx context.Context, owners []string, found func() bool)
 		return true, ""
 	}
 	for _, owner := range owners {
-		if st, _, _, _ := s.Offering.ChildStatus(owner); !st.Listed && st.Failures > failures[owner] {
+		if st, _, _, _ := s.Offering.ChildStatus(owner); !st.Listed && st.Failures > failures[owner] && !(st.AsksLogin && call.OffersLogin(ctx)) {
 			return false, s.downText(st) // it has had its time to start
 		}
 		if down := s.revive(ctx, owner); down != "" || ctx.Err() != nil {

@@ -22,7 +22,7 @@ func (s *Session) ServePrompt(ctx context.Context, m *jsonrpc.Message) jsonrpc.A
 	if err != nil {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
 	}
-	ctx = s.WithNotice(ctx, call.TokenOf(m))
+	ctx = s.WithLogins(s.WithNotice(ctx, call.TokenOf(m)))
 	it, refusal := s.findPrompt(ctx, name)
 	if it.Item == nil {
 		return refusal

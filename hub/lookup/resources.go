@@ -58,7 +58,7 @@ func (s *Session) ServeResource(ctx context.Context, m *jsonrpc.Message) jsonrpc
 	if err != nil {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
 	}
-	ctx = s.WithNotice(ctx, call.TokenOf(m))
+	ctx = s.WithLogins(s.WithNotice(ctx, call.TokenOf(m)))
 	list, sure := s.Sources(ctx, uri)
 	a, from, err := s.InTurn(ctx, uri, list, sure, func(from offering.Source) (jsonrpc.Answer, error) {
 		return s.AboutResource(ctx, m, from, quoted, nil)

@@ -25,7 +25,7 @@ func (s *Session) ServeTool(ctx context.Context, m *jsonrpc.Message) jsonrpc.Ans
 	if err != nil {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
 	}
-	ctx = s.WithNotice(ctx, call.TokenOf(m))
+	ctx = s.WithLogins(s.WithNotice(ctx, call.TokenOf(m)))
 	tool, refusal := s.FindTool(ctx, name)
 	if tool.Tool == nil {
 		return refusal

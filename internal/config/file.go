@@ -43,12 +43,14 @@ func Builtins() []string { return []string{BuiltinFiles} }
 // File is one configuration, checked, with its defaults filled in. Paths are
 // as written once variables are replaced: "~" and relative ones are untouched.
 type File struct {
-	Path     string   `koanf:"-"` // absolute where Load read it, as named where Parse did; "" for Default
-	Servers  []Server `koanf:"-"` // in the order of the file, disabled and failed ones too
+	Path     string   `koanf:"-"`       // absolute where Load read it, as named where Parse did; "" for Default
+	Servers  []Server `koanf:"-"`       // in the order of the file, disabled and failed ones too
+	Sandbox  string   `koanf:"sandbox"` // the mode of processes whose entry says none
 	Names    Names    `koanf:"names"`
 	Expose   Expose   `koanf:"expose"`
 	Inputs   []Input  `koanf:"inputs"`
 	Secrets  Secrets  `koanf:"secrets"`
+	Auth     Client   `koanf:"auth"`
 	Roots    Roots    `koanf:"roots"`
 	Policy   Policy   `koanf:"policy"`
 	Approval Approval `koanf:"approval"`
@@ -91,11 +93,14 @@ const (
 	SandboxOff      = "off"
 	SandboxAuto     = "auto"
 	SandboxRequired = "required"
+
+	sandboxDefault = SandboxOff // of File.Sandbox
 )
 
 // Sandbox says what the kernel holds a server's process to.
 type Sandbox struct {
 	Mode    string   `koanf:"mode"` // a Sandbox constant
+	Default bool     `koanf:"-"`    // the entry says nothing of a sandbox
 	Read    []string `koanf:"read"`
 	Write   []string `koanf:"write"`
 	Network Network  `koanf:"network"`
@@ -138,6 +143,11 @@ type Auth struct {
 	Issuer       string   `koanf:"issuer"`       // "" = the first that the server names
 	Flow         string   `koanf:"flow"`         // a Flow constant; "" = browser
 	CallbackPort int      `koanf:"callbackPort"` // 0 = any
+}
+
+// Client is what this program is to authorization servers.
+type Client struct {
+	ClientID string `koanf:"clientId"` // the https address of a client id metadata document; "" = none
 }
 
 // Paths says how paths are found in the arguments of a server's tools.

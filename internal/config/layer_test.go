@@ -70,7 +70,7 @@ func samples(t *testing.T, s *spec) (a, b any) {
 		return "a", "b"
 	case kindString:
 		var sound []any
-		for _, v := range []string{"a", "b", "/a", "/b", "__", "--", "127.0.0.1:1", "127.0.0.1:2", "https://a.example/", "https://b.example/", "A", "B"} {
+		for _, v := range []string{"a", "b", "/a", "/b", "__", "--", "127.0.0.1:1", "127.0.0.1:2", "https://a.example/", "https://b.example/", "https://a.example/d", "https://b.example/d", "A", "B"} {
 			if s.valid == nil || s.valid(v) == "" {
 				sound = append(sound, v)
 			}

@@ -10,7 +10,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // everyKey uses every key of hub.json, in our own spelling.
 const everyKey = `{
-  "$schema": "./hub.schema.json",
+  "$schema": "./hub.schema.json", "sandbox": "auto",
   "mcpServers": {
     "files": { "builtin": "files" },
     "filesystem": { "command": "npx", "args": ["-y", "@modelcontextprotocol/server-filesystem"], "roots": "args" },
@@ -28,7 +28,7 @@ const everyKey = `{
   "names": { "separator": "--", "max": 40 },
   "expose": { "mode": "auto", "tokens": 12000 },
   "inputs": [ { "id": "key", "description": "The key", "password": true, "type": "promptString" } ],
-  "secrets": { "store": "file", "identity": "~/id" },
+  "secrets": { "store": "file", "identity": "~/id" }, "auth": { "clientId": "https://client.example/mcphub.json" },
   "roots": { "timeout": "5s", "debounce": 100, "stale": "1m",
              "fallback": [".", { "path": "/shared/media", "name": "Media" }],
              "when": { "unsupported": "deny", "empty": "allow", "failed": "allow" }, "resources": ["https://api.example.com/v1/"], "clientResources": true },

@@ -168,6 +168,21 @@ func isIssuer(s string) string {
 	return "is not https"
 }
 
+// isDocumentOrNone looks at the address of a client id metadata document, where one is
+// named.
+func isDocumentOrNone(s string) string {
+	u, err := url.Parse(s)
+	switch {
+	case s == "":
+		return ""
+	case err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil:
+		return "is no https address"
+	case len(u.Path) < 2 || u.Fragment != "":
+		return "is no address of a document: it needs a path, and no fragment"
+	}
+	return ""
+}
+
 // isIssuerOrNone is isIssuer where none need be named.
 func isIssuerOrNone(s string) string {
 	if s == "" {

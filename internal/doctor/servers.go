@@ -146,6 +146,7 @@ func (e *examination) tell(ctx context.Context, cfg *hub.Config, t *tried) {
 // server says what became of one.
 func (e *examination) server(ctx context.Context, out *Server, c *hub.Child, st *hub.ChildStatus, tools []tool) {
 	out.Environment, out.Roots, out.Era, out.State = st.Environment, st.RootsServed, st.Era, st.State
+	out.Kernel, out.Lacks = st.Kernel, st.Lacks
 	out.Command = cmp.Or(st.Command, out.Command)
 	for _, t := range tools {
 		out.Tokens += t.tokens

@@ -69,13 +69,18 @@ func (a *Answer) Own() {
 // ResultAnswer answers with a raw JSON value.
 func ResultAnswer(raw []byte) Answer { return Answer{Result: raw} }
 
-// Edited is the answer with parts of its result replaced. The memory of the original is
-// released.
+// Edited is the answer with parts of its result, or of its error, replaced. The memory of
+// the original is released.
 func (a Answer) Edited(edits ...Edit) Answer {
 	if len(edits) == 0 {
 		return a
 	}
-	edited := ResultAnswer(Join(Splice(a.Result, edits...)))
+	var edited Answer
+	if a.Result != nil {
+		edited.Result = Join(Splice(a.Result, edits...))
+	} else {
+		edited.Error = Join(Splice(a.Error, edits...))
+	}
 	a.release()
 	return edited
 }

@@ -22,6 +22,7 @@ type Settings struct {
 	Name         string // what it is called in the hub
 	Issuer       string // of the authorization server; "": the first that the server names
 	ClientID     string // "": this program registers itself; an https address: a client id metadata document
+	Document     string // the address of a client id metadata document, where ClientID is ""; "": none
 	ClientSecret string // a password, or a private key in PEM; "": none
 	Scopes       []string
 	CallbackPort int // of the redirect of the browser; 0: any

@@ -49,10 +49,14 @@ func (i *Identity) usable(redirect string) bool {
 // identity decides what this program is at a place. earlier is what it was there
 // before, where that is known. grants are what it is going to ask for.
 func (c *Client) identity(ctx context.Context, p *Place, redirect string, earlier *Identity, grants ...string) (*Identity, error) {
-	document := isDocument(c.set.ClientID)
+	document := c.document()
 	switch {
-	case document && p.Meta.ClientIDMetadataDocumentSupported, c.set.ClientID != "" && !document:
+	case c.set.ClientID != "" && c.set.ClientID != document:
 		return c.configured(p), nil
+	case document != "" && p.Meta.ClientIDMetadataDocumentSupported:
+		i := c.configured(p)
+		i.ID = document
+		return i, nil
 	case earlier.usable(redirect):
 		return earlier, nil
 	case p.Meta.RegistrationEndpoint != "":
@@ -65,6 +69,15 @@ func (c *Client) identity(ctx context.Context, p *Place, redirect string, earlie
 func isDocument(id string) bool {
 	u, err := url.Parse(id)
 	return err == nil && u.Scheme == "https" && u.Host != "" && len(u.Path) > 1
+}
+
+// document is the address of the client id metadata document of this program; "": it
+// has none.
+func (c *Client) document() string {
+	if isDocument(c.set.ClientID) {
+		return c.set.ClientID
+	}
+	return c.set.Document
 }
 
 // configured is the client that hub.json names. Its secret stays there.
@@ -142,7 +155,7 @@ type proof struct {
 func (c *Client) proofOf(i *Identity, issuer string) (proof, error) {
 	secret := i.Secret
 	if i.Own {
-		if i.ID != c.set.ClientID {
+		if i.ID != c.set.ClientID && i.ID != c.document() {
 			return proof{}, fmt.Errorf("the login was made by the client %s, and \"clientId\" in hub.json is another one now", shown(i.ID))
 		}
 		secret = c.set.ClientSecret

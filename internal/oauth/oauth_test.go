@@ -137,6 +137,13 @@ func TestFaults(t *testing.T) {
 				m["client_id_metadata_document_supported"] = true
 			}
 		}, oauth.Settings{ClientID: document}, ""},
+		{"a document for all, supported", func(s *oauthtest.Server) {
+			s.Metadata = func(m map[string]any) {
+				m["registration_endpoint"] = nil
+				m["client_id_metadata_document_supported"] = true
+			}
+		}, oauth.Settings{Document: document}, ""},
+		{"a document for all, not supported", func(*oauthtest.Server) {}, oauth.Settings{Document: document}, ""}, // it registers itself
 		{"another type of token", func(s *oauthtest.Server) {
 			s.Token = func(w http.ResponseWriter, _ url.Values) bool {
 				w.Header().Set("Content-Type", "application/json")

@@ -228,3 +228,14 @@ func (c cleaning) Write(b []byte) (int, error) {
 
 // Unwrap returns the writer behind, by which a terminal is known.
 func (c cleaning) Unwrap() io.Writer { return c.to }
+
+// Word is a name as one word of a POSIX shell, for command lines that people copy.
+func Word(name string) string {
+	plain := func(r rune) bool {
+		return r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || strings.ContainsRune("@%+=:,./_-", r)
+	}
+	if name != "" && !strings.HasPrefix(name, "-") && !strings.ContainsFunc(name, func(r rune) bool { return !plain(r) }) {
+		return name
+	}
+	return "'" + strings.ReplaceAll(Escape(name, 300), "'", `'\''`) + "'"
+}

@@ -129,3 +129,14 @@ func FuzzPrintable(f *testing.F) {
 func isVS(r rune) bool {
 	return r >= 0xfe00 && r <= 0xfe0f || r >= 0xe0100 && r <= 0xe01ef || r >= 0x180b && r <= 0x180f
 }
+
+func TestWord(t *testing.T) {
+	for name, want := range map[string]string{
+		"linear": "linear", "alice@login.example/realm": "alice@login.example/realm", "": "''", "my server": "'my server'",
+		"--config": "'--config'", "a; rm -rf b": "'a; rm -rf b'", "o'brien": `'o'\''brien'`, "$(x)": "'$(x)'",
+	} {
+		if got := Word(name); got != want {
+			t.Errorf("%q: %s, want %s", name, got, want)
+		}
+	}
+}

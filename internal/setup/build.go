@@ -57,7 +57,7 @@ func (s *Source) Build(file *config.File, w io.Writer, log zerolog.Logger) (Resu
 	store := secrets.New(kept)
 	cfg.Secret = store.Resolve
 	r.Logins = Logins(store, kept)
-	cfg.Login = r.login
+	cfg.Login, cfg.LogIn = r.login, r.logInByClient
 	if err := entries(file, cfg); err != nil {
 		return r, err
 	}

@@ -1,11 +1,14 @@
 package setup
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"path/filepath"
 	"time"
 
 	"mcphub/children"
+	"mcphub/internal/config"
 	"mcphub/internal/exit"
 	"mcphub/internal/oauth"
 	"mcphub/internal/oauth/logins"
@@ -26,7 +29,7 @@ func Logins(store *secrets.Store, kept secrets.Options) *logins.Store {
 // put in.
 func LoginSettings(s *children.Spec) oauth.Settings {
 	return oauth.Settings{
-		Server: s.URL, Name: s.Name, Issuer: s.Auth.Issuer, ClientID: s.Auth.ClientID, ClientSecret: s.Auth.ClientSecret,
+		Server: s.URL, Name: s.Name, Issuer: s.Auth.Issuer, ClientID: s.Auth.ClientID, Document: s.Auth.Document, ClientSecret: s.Auth.ClientSecret,
 		Scopes: s.Auth.Scopes, CallbackPort: s.Auth.CallbackPort,
 	}
 }
@@ -66,6 +69,80 @@ func (r *Result) Account(ctx context.Context, name string) (*Account, error) {
 		}
 	}
 	return nil, exit.Errorf(exit.NotFound, "there is no server %q in %s that is served", name, r.File.Path)
+}
+
+// A Way is how a person logs in.
+type Way struct {
+	oauth.Request
+	Device bool                       // by a code, on another device
+	Page   func(address string) error // shows the page to be opened
+	Code   func(oauth.DeviceCode)     // shows the code
+}
+
+// LogIn logs in at the server of that name for a principal, and keeps the login. One
+// of the client itself is not kept, and has no Server.
+func (r *Result) LogIn(ctx context.Context, name, principal string, by Way) (*logins.Login, error) {
+	account, err := r.Account(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	c, err := oauth.New(LoginSettings(&account.Spec))
+	if err != nil {
+		return nil, err
+	}
+	ch, asked, err := c.Probe(ctx, account.Headers)
+	if err != nil {
+		return nil, err
+	}
+	at, err := c.Discover(ctx, ch)
+	if err != nil {
+		if !asked {
+			err = fmt.Errorf("the server does not ask for one, and %w", err)
+		}
+		return nil, err
+	}
+	if account.Auth.Machine {
+		g, err := c.Machine(ctx, at)
+		if err != nil {
+			return nil, err
+		}
+		return &logins.Login{Grant: *g}, nil
+	}
+	if was, err := r.Logins.Find(ctx, account.URL, principal); err == nil && was.Issuer == at.Meta.Issuer {
+		by.Earlier = &was.Identity
+		if by.Scopes = append(by.Scopes, was.Wanted...); len(by.Scopes) > 0 {
+			by.Scopes = append(by.Scopes, was.Scopes...) // more, and not others
+		}
+	}
+	var g *oauth.Grant
+	if by.Device || account.Flow == config.FlowDevice {
+		g, err = c.Device(ctx, at, by.Request, by.Code)
+	} else {
+		g, err = c.Browser(ctx, at, by.Request, by.Page)
+	}
+	if err != nil {
+		return nil, err
+	}
+	l := &logins.Login{Grant: *g, Server: account.URL, Principal: principal, Made: time.Now().UTC()}
+	return l, r.Logins.Keep(context.WithoutCancel(ctx), l)
+}
+
+// logInByClient is LogIn for a person whom a client of the hub shows the page.
+func (r *Result) logInByClient(ctx context.Context, name, principal string, page func(address, code string) error) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	_, err := r.LogIn(ctx, name, principal, Way{
+		Page: func(address string) error { return page(address, "") },
+		Code: func(d oauth.DeviceCode) {
+			if err := page(cmp.Or(d.Full, d.Address), d.Code); err != nil {
+				stop(err)
+			}
+		},
+	})
+	if cause := context.Cause(ctx); err != nil && cause != nil {
+		return cause
+	}
+	return err
 }
 
 // settleTime is how long the end of a hub waits for a login that is being renewed: what

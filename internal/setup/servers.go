@@ -75,10 +75,13 @@ func addServer(cfg *hub.Config, file *config.File, s *config.Server) error {
 	if s.URL != "" {
 		spec.Transport = children.Transport(s.Type)
 	}
+	if s.URL != "" {
+		spec.Auth.Document = file.Auth.ClientID
+	}
 	if a := s.Auth; a != nil {
 		spec.Auth = children.Auth{
 			Asked: true, Machine: a.Flow == config.FlowClient, ClientID: a.ClientID, ClientSecret: absolute(a.ClientSecret),
-			Issuer: a.Issuer, Scopes: a.Scopes, CallbackPort: a.CallbackPort,
+			Document: spec.Auth.Document, Issuer: a.Issuer, Scopes: a.Scopes, CallbackPort: a.CallbackPort,
 		}
 	}
 	if s.Builtin != "" {
@@ -97,6 +100,9 @@ func addServer(cfg *hub.Config, file *config.File, s *config.Server) error {
 		spec.IdleTimeout = sharedIdle
 	}
 	spec.Sandbox = sandboxSettings(file, s, cfg.Home)
+	if spec.Sandbox.Mode == sandbox.Auto {
+		spec.Sandbox.Cannot = spec.Program().Unheld(sandbox.System())
+	}
 	spec.Probe = validate.RootsProbe(s.Command, s.Args)
 	cfg.Children = append(cfg.Children, hub.Child{Spec: spec, Prefix: prefix, Include: s.Tools.Include, Exclude: s.Tools.Exclude, Always: s.Tools.Always})
 	return nil
@@ -107,12 +113,14 @@ func addServer(cfg *hub.Config, file *config.File, s *config.Server) error {
 func sandboxSettings(file *config.File, s *config.Server, home string) sandbox.Settings {
 	from := &s.Sandbox
 	out := sandbox.Settings{
-		Mode: sandboxModes[from.Mode], Sockets: from.Sockets == "on", Refuse: from.Widen == "refuse",
+		Mode: sandboxModes[from.Mode], Default: from.Default, Sockets: from.Sockets == "on", Refuse: from.Widen == "refuse",
 		Network: sandbox.Network{On: from.Network.Word == "on"},
 	}
 	if out.Mode == sandbox.Off || s.URL != "" {
 		return sandbox.Settings{}
 	}
+	at := file.At("mcpServers", s.Name, "sandbox")
+	out.At = fmt.Sprintf("%s:%d", at.File, at.Line)
 	for _, port := range slices.Sorted(slices.Values(from.Network.Ports)) {
 		out.Network.Ports = append(out.Network.Ports, uint16(port))
 	}

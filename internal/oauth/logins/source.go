@@ -20,10 +20,17 @@ type Source struct {
 	set       oauth.Settings
 	client    *oauth.Client
 	principal string
-	asked     bool // hub.json says that the server needs a login
-	machine   bool // the client itself logs in, for no person
-	have      atomic.Pointer[oauth.Grant]
+	kept      string // the name under which the login is kept
+	asked     bool   // hub.json says that the server needs a login
+	machine   bool   // the client itself logs in, for no person
+	have      atomic.Pointer[held]
 	looked    atomic.Bool
+}
+
+// held is a Grant as it is used.
+type held struct {
+	*oauth.Grant
+	at time.Time // when a person had last logged in or out as it was read
 }
 
 // Options are what a Source is made of.
@@ -43,27 +50,27 @@ func (s *Store) Source(o Options) (*Source, error) {
 	if o.Machine {
 		o.Principal = ""
 	}
-	return &Source{store: s, set: o.Settings, client: c, principal: o.Principal, asked: o.Asked || o.Machine, machine: o.Machine}, nil
+	return &Source{store: s, set: o.Settings, client: c, principal: o.Principal, kept: nameOf(o.Settings.Server, o.Principal), asked: o.Asked || o.Machine, machine: o.Machine}, nil
 }
 
-func (s *Source) name() string { return nameOf(s.set.Server, s.principal) }
+func (s *Source) name() string { return s.kept }
 
 // Token is that of the next request; "" where it goes without. It costs nothing where
 // the server has not asked for one. What goes wrong here, Refused says: the server
 // decides whether it needs a token.
 func (s *Source) Token(ctx context.Context) string {
 	have := s.have.Load()
+	if have != nil && !s.machine && !s.store.changed(s.name()).Equal(have.at) {
+		s.looked.Store(false)
+		have = s.look(ctx) // a person has logged out, or in as somebody else
+	}
 	if have == nil {
 		if !s.asked || s.machine || s.looked.Load() {
 			return "" // the server says what it wants as it refuses
 		}
-		l, err := s.store.Find(ctx, s.set.Server, s.principal)
-		s.looked.Store(true)
-		if err != nil || l.Lost != "" || l.Access == "" {
+		if have = s.look(ctx); have == nil {
 			return ""
 		}
-		have = &l.Grant
-		s.have.Store(have)
 	}
 	if !have.Expired() || have.Refresh == "" {
 		return have.Access
@@ -74,37 +81,67 @@ func (s *Source) Token(ctx context.Context) string {
 	return have.Access
 }
 
+// look reads the login; nil where there is none to be used.
+func (s *Source) look(ctx context.Context) *held {
+	at := s.store.changed(s.name())
+	l, err := s.store.Find(ctx, s.set.Server, s.principal)
+	s.looked.Store(true)
+	var now *held
+	if err == nil && l.Lost == "" && l.Access != "" {
+		now = &held{&l.Grant, at}
+	}
+	s.have.Store(now)
+	return now
+}
+
 // Refused is told of an answer with status 401 or 403 to a request that carried the
 // token used, or "". It returns another token, with which the request is to be sent
-// once more, or advice for a person; both may be "".
-func (s *Source) Refused(ctx context.Context, used string, status int, header http.Header) (token, advice string) {
+// once more, or advice for a person; both may be "". logIn: the advice is to log in.
+func (s *Source) Refused(ctx context.Context, used string, status int, header http.Header) (token, advice string, logIn bool) {
 	ch := oauth.ChallengeOf(header)
 	if status == http.StatusForbidden {
 		if ch.Error != "insufficient_scope" || s.machine {
-			return "", ""
+			return "", "", false
 		}
-		return s.lacks(ctx, used, ch.Scopes)
+		token, advice = s.lacks(ctx, used, ch.Scopes)
+		return token, advice, token == ""
 	}
 	if !ch.Bearer && !s.asked && used == "" && header.Get("WWW-Authenticate") != "" {
-		return "", "" // it asks for something else
+		return "", "", false // it asks for something else
 	}
 	g, err := s.renew(ctx, used, ch)
 	switch {
 	case err != nil:
-		return "", err.Error()
+		return "", err.Error(), errors.As(err, new(*loginError))
 	case g.Access == used:
-		return "", ""
+		return "", "", false
 	}
-	return g.Access, ""
+	return g.Access, "", false
+}
+
+// A loginError says that only a new login helps, and how a person makes it.
+type loginError struct {
+	why     string
+	command string
+}
+
+func (e *loginError) Error() string { return e.why + "; run: " + e.command }
+
+// over is the error where only a new login helps.
+func (s *Source) over(why string) error { return &loginError{why, s.command()} }
+
+// Command is the command line by which a person logs in at a server for a principal.
+func Command(server, principal string) string {
+	text := "mcphub auth login " + printable.Word(server)
+	if principal != "" {
+		text += " --principal " + printable.Word(principal)
+	}
+	return text
 }
 
 // command is how a person logs in.
 func (s *Source) command() string {
-	text := "mcphub auth login " + s.set.Name
-	if s.principal != "" {
-		text += " --principal " + s.principal
-	}
-	return text
+	return Command(s.set.Name, s.principal)
 }
 
 // lacks notes which scopes are missing, so that the next login asks for them. Where
@@ -115,6 +152,7 @@ func (s *Source) lacks(ctx context.Context, used string, scopes []string) (token
 		text = fmt.Sprintf("the server asks for a login with the scopes %s", printable.Escape(strings.Join(scopes, " "), 300))
 	}
 	text += "; run: " + s.command()
+	at := s.store.changed(s.name())
 	err := s.store.locked(ctx, s.name(), func() error {
 		l, err := s.store.Find(ctx, s.set.Server, s.principal)
 		if err != nil {
@@ -122,7 +160,7 @@ func (s *Source) lacks(ctx context.Context, used string, scopes []string) (token
 		}
 		if l.Access != used && l.Access != "" && !l.Expired() {
 			token = l.Access
-			s.have.Store(&l.Grant)
+			s.have.Store(&held{&l.Grant, at})
 			return nil
 		}
 		more := l.Wanted
@@ -177,8 +215,9 @@ const renewTime = 2 * time.Minute
 // renew gives a Grant whose token is not used: one that another process has renewed,
 // or that is renewed now. One renewal serves all who wait.
 func (s *Source) renew(ctx context.Context, used string, ch oauth.Challenge) (*oauth.Grant, error) {
-	if g := s.have.Load(); g != nil && g.Access != used && !g.Expired() {
-		return g, nil
+	at := s.store.changed(s.name())
+	if g := s.have.Load(); g != nil && g.at.Equal(at) && g.Access != used && !g.Expired() {
+		return g.Grant, nil
 	}
 	for {
 		r := s.under(ctx, used, ch)
@@ -193,7 +232,7 @@ func (s *Source) renew(ctx context.Context, used string, ch oauth.Challenge) (*o
 		case r.got.Access == used && r.used != used:
 			continue // it served somebody who did not know yet that this token is refused
 		}
-		s.have.Store(r.got)
+		s.have.Store(&held{r.got, at})
 		return r.got, nil
 	}
 }
@@ -239,15 +278,15 @@ func (s *Source) renewLocked(ctx context.Context, used string) (*oauth.Grant, er
 	l, err := st.Find(ctx, s.set.Server, s.principal)
 	switch {
 	case errors.Is(err, ErrNone):
-		return nil, fmt.Errorf("the server asks for a login, and %w; run: %s", err, s.command())
+		return nil, s.over("the server asks for a login, and " + err.Error())
 	case err != nil:
 		return nil, fmt.Errorf("the login for it cannot be read: %w", err)
 	case l.Lost != "":
-		return nil, fmt.Errorf("the login is over: %s; run: %s", l.Lost, s.command())
+		return nil, s.over("the login is over: " + l.Lost)
 	case l.Access != used && l.Access != "" && !l.Expired():
 		return &l.Grant, nil
 	case l.Refresh == "":
-		return nil, fmt.Errorf("the login is over, and the authorization server gave nothing to renew it with; run: %s", s.command())
+		return nil, s.over("the login is over, and the authorization server gave nothing to renew it with")
 	}
 	cut := !l.Began.IsZero()
 	l.Began = time.Now().UTC()
@@ -265,7 +304,7 @@ func (s *Source) renewLocked(ctx context.Context, used string) (*oauth.Grant, er
 		if err := st.write(ctx, l); err != nil {
 			return nil, err
 		}
-		return nil, fmt.Errorf("the login is over: %s; run: %s", l.Lost, s.command())
+		return nil, s.over("the login is over: " + l.Lost)
 	case err != nil:
 		return nil, fmt.Errorf("the login cannot be renewed now, at %s: %w", printable.Escape(l.Issuer, 200), err)
 	}

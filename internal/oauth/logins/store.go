@@ -127,8 +127,26 @@ func (s *Store) Keep(ctx context.Context, l *Login) error {
 		if was, err := s.read(ctx, name); err == nil {
 			l.Serial = max(l.Serial, was.Serial)
 		}
-		return s.write(ctx, l)
+		if err := s.write(ctx, l); err != nil {
+			return err
+		}
+		return s.tell(name)
 	})
+}
+
+// tell has every process that uses a login read it again. The caller holds its lock.
+func (s *Store) tell(name string) error {
+	now := time.Now()
+	return os.Chtimes(s.lockOf(name).Path(), now, now)
+}
+
+// changed is when a person has logged in or out last; zero where nobody has.
+func (s *Store) changed(name string) time.Time {
+	info, err := os.Stat(s.lockOf(name).Path())
+	if err != nil {
+		return time.Time{}
+	}
+	return info.ModTime()
 }
 
 // Forget forgets a login and returns it. The error is ErrNone where there is none.
@@ -140,7 +158,7 @@ func (s *Store) Forget(ctx context.Context, server, principal string) (*Login, e
 		if l, err = s.read(ctx, name); errors.Is(err, ErrNone) {
 			return err
 		}
-		return s.kept.Delete(ctx, name) // also of what cannot be read
+		return errors.Join(s.kept.Delete(ctx, name), s.tell(name)) // also of what cannot be read
 	})
 	return l, err
 }
@@ -162,6 +180,26 @@ func (s *Store) List(ctx context.Context) (all []Login, why string, err error) {
 	return all, why, err
 }
 
+// CutOff reports whether nobody does the renewal of a login any more that was begun, and
+// whose answer is not known. Who renews holds the lock.
+func (s *Store) CutOff(ctx context.Context, l *Login) bool {
+	if l.Began.IsZero() || s.dir == "" {
+		return false
+	}
+	name := nameOf(l.Server, l.Principal)
+	lock := s.lockOf(name)
+	if free, err := lock.TryRLock(); err != nil || !free {
+		return false
+	}
+	defer func() { _ = lock.Unlock() }()
+	now, err := s.read(ctx, name) // it may have ended meanwhile
+	return err == nil && now.Began.Equal(l.Began)
+}
+
+func (s *Store) lockOf(name string) *flock.Flock {
+	return flock.New(filepath.Join(s.dir, strings.TrimPrefix(name, Prefix)+".lock"), flock.SetPermissions(0o600))
+}
+
 // locked does something while no other process does anything with a login.
 func (s *Store) locked(ctx context.Context, name string, do func() error) error {
 	if s.dir == "" {
@@ -172,7 +210,7 @@ func (s *Store) locked(ctx context.Context, name string, do func() error) error 
 	}
 	ctx, cancel := context.WithTimeout(ctx, lockWait)
 	defer cancel()
-	l := flock.New(filepath.Join(s.dir, strings.TrimPrefix(name, Prefix)+".lock"), flock.SetPermissions(0o600))
+	l := s.lockOf(name)
 	if ok, err := l.TryLockContext(ctx, 20*time.Millisecond); err != nil || !ok {
 		return fmt.Errorf("another program holds the login (%s): %w", l.Path(), err)
 	}

@@ -46,11 +46,10 @@ type state struct {
 	codes   map[string]url.Values
 	access  map[string]Seen
 	refresh map[string]Seen
-	spent   map[string]bool
-	ended   map[int]bool // logins that are over
+	spent   map[string]int // how often each refresh token came
+	ended   map[int]bool   // logins that are over
 	devices map[string]string
 
-	Twice      int // refresh tokens that came a second time
 	Rotations  int
 	Logins     int
 	Registered int
@@ -69,7 +68,7 @@ type Seen struct {
 // New starts a Server for the length of a test.
 func New(t testing.TB) *Server {
 	s := &Server{t: t, Secret: Canary + "-secret", now: state{
-		codes: map[string]url.Values{}, access: map[string]Seen{}, refresh: map[string]Seen{}, spent: map[string]bool{}, ended: map[int]bool{}, devices: map[string]string{},
+		codes: map[string]url.Values{}, access: map[string]Seen{}, refresh: map[string]Seen{}, spent: map[string]int{}, ended: map[int]bool{}, devices: map[string]string{},
 	}}
 	auth := httptest.NewServer(http.HandlerFunc(s.authorize))
 	t.Cleanup(auth.Close)
@@ -86,8 +85,18 @@ func (s *Server) Change(change func()) {
 	change()
 }
 
-// Twice is how many refresh tokens came a second time.
-func (s *Server) Twice() int { s.mu.Lock(); defer s.mu.Unlock(); return s.now.Twice }
+// Twice is how many refresh tokens came more than once.
+func (s *Server) Twice() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := 0
+	for _, times := range s.now.spent {
+		if times > 1 {
+			n++
+		}
+	}
+	return n
+}
 
 // Rotations is how many refresh tokens were exchanged for others.
 func (s *Server) Rotations() int { s.mu.Lock(); defer s.mu.Unlock(); return s.now.Rotations }
@@ -131,7 +140,7 @@ func (s *Server) User(token string) string {
 func (s *Server) Spend(token string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.now.spent[token] = true
+	s.now.spent[token]++
 }
 
 func reply(w http.ResponseWriter, status int, v any) {
@@ -257,15 +266,16 @@ func (s *Server) token(w http.ResponseWriter, r *http.Request) {
 	case "refresh_token":
 		token := f.Get("refresh_token")
 		seen, ok := s.now.refresh[token]
-		if s.now.spent[token] {
-			s.now.Twice++
-			s.end(seen.Login)
+		if before := s.now.spent[token]; ok || before > 0 {
+			s.now.spent[token]++
+			if before > 0 {
+				s.end(seen.Login)
+			}
 		}
 		if !ok || s.now.ended[seen.Login] {
 			refuse(w, "invalid_grant", "no such token: "+token)
 			return
 		}
-		s.now.spent[token] = true
 		s.now.Rotations++
 		maps.DeleteFunc(s.now.access, func(_ string, old Seen) bool { return old.Login == seen.Login })
 		s.give(w, seen, true)
@@ -330,6 +340,7 @@ func (s *Server) protected(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	seen, ok := s.now.access[token]
 	ok = ok && time.Now().Before(seen.Until)
+	scope := s.Scope
 	if ok {
 		s.now.Calls = append(s.now.Calls, seen)
 	}
@@ -339,8 +350,8 @@ func (s *Server) protected(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("WWW-Authenticate", "Bearer "+meta)
 		http.Error(w, "no token", http.StatusUnauthorized)
 		return
-	case s.Scope != "" && m.Method == "tools/call" && !slices.Contains(seen.Scopes, s.Scope):
-		w.Header().Set("WWW-Authenticate", `Bearer error="insufficient_scope", scope="`+s.Scope+`", `+meta)
+	case scope != "" && m.Method == "tools/call" && !slices.Contains(seen.Scopes, scope):
+		w.Header().Set("WWW-Authenticate", `Bearer error="insufficient_scope", scope="`+scope+`", `+meta)
 		http.Error(w, "more", http.StatusForbidden)
 		return
 	case r.Method != http.MethodPost:

@@ -1,0 +1,27 @@
+package run
+
+import "time"
+
+// lookEvery is how long what a look at the disk has shown is good enough for calls that
+// name no path.
+const lookEvery = time.Second
+
+// Moved reports whether the kernel holds the run to what has left its place. It looks at
+// the disk.
+func (r *Run) Moved() bool {
+	c := r.Launch.Sandbox
+	if c == nil || c.Profile == nil {
+		return false
+	}
+	if c.Profile.Moved() {
+		return true
+	}
+	r.looked.Store(time.Now().UnixNano())
+	return false
+}
+
+// LookDue reports whether Moved is to be asked before the next call, whatever that is.
+func (r *Run) LookDue() bool {
+	c := r.Launch.Sandbox
+	return c != nil && c.Profile != nil && len(c.Profile.Places) > 0 && time.Now().UnixNano()-r.looked.Load() > int64(lookEvery)
+}

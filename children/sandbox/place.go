@@ -1,0 +1,85 @@
+package sandbox
+
+import (
+	"slices"
+	"strings"
+)
+
+// A Place is a path, and what had it for its name when the Profile was made. A rule sits
+// on that: what has the name later is not opened, and what was moved away stays open.
+type Place struct {
+	Path  string
+	name  []byte // Path as the kernel takes it
+	inode inode
+}
+
+// An inode is a file or directory by whichever name. The zero inode is none.
+type inode struct{ device, number uint64 }
+
+// PlaceAt looks at a path. A link is not followed.
+func PlaceAt(path string) Place {
+	p := Place{Path: path, name: append([]byte(path), 0)}
+	p.inode = lookAt(p.name)
+	return p
+}
+
+// Moved reports whether something else has the name now.
+func (p *Place) Moved() bool { return lookAt(p.name) != p.inode }
+
+// Watch notes what is at those of the paths that have a rule. A rule about nothing is
+// left out: it would open what comes to be there to nobody.
+func (p *Profile) Watch(paths []string) {
+	paths = slices.Clone(paths)
+	slices.Sort(paths)
+	for _, path := range slices.Compact(paths) {
+		at, ok := slices.BinarySearchFunc(p.Rules, path, func(r Rule, path string) int { return strings.Compare(r.Path, path) })
+		if !ok {
+			continue // a directory above says it
+		}
+		place := PlaceAt(path)
+		if place.inode == (inode{}) {
+			p.Rules = slices.Delete(p.Rules, at, at+1)
+		}
+		p.Places = append(p.Places, place)
+	}
+}
+
+// Moved reports whether something else than a rule sits on has the name of its path, or
+// something has where nothing had. It looks at the disk, and takes no memory.
+func (p *Profile) Moved() bool {
+	for i := range p.Places {
+		if p.Places[i].Moved() {
+			return true
+		}
+	}
+	return false
+}
+
+// moved reports whether what the rule of a path sits on is there no more.
+func (p *Profile) moved(path string) bool {
+	place := p.place(path)
+	return place != nil && place.inode != (inode{}) && place.Moved()
+}
+
+// place is that of a path; nil where it is not watched.
+func (p *Profile) place(path string) *Place {
+	at, ok := slices.BinarySearchFunc(p.Places, path, func(pl Place, path string) int { return strings.Compare(pl.Path, path) })
+	if !ok {
+		return nil
+	}
+	return &p.Places[at]
+}
+
+// Opens reports whether this may be done at a path as the disk is now: a rule opens
+// nothing that has come to the place of what it sits on.
+func (p *Profile) Opens(path string, a Access) bool {
+	if p.Unbounded {
+		return true
+	}
+	for _, r := range p.Rules {
+		if Holds(r.Path, path) && !p.moved(r.Path) {
+			a &^= r.Access
+		}
+	}
+	return a == 0
+}

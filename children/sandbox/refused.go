@@ -1,0 +1,162 @@
+package sandbox
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"unicode/utf8"
+)
+
+// This file is about errors of a confined child that come from the kernel.
+
+// A Refusal is something that the kernel has not let a child do, as an error of the
+// child tells it.
+type Refusal struct {
+	Path   string // outside of what the child may open; "" where the error names none
+	Access Access // that it seems to have wanted there
+}
+
+var refusalWords = [][]byte{[]byte("EACCES"), []byte("EPERM"), []byte("ermission denied"), []byte("peration not permitted"), []byte("ccess is denied")}
+
+// SpeaksOfRefusal reports whether a text, of an error, may tell of a refusal.
+func SpeaksOfRefusal(text []byte) bool {
+	for _, word := range refusalWords {
+		if bytes.Contains(text, word) {
+			return true
+		}
+	}
+	return false
+}
+
+var writing = []string{"mkdir", "rmdir", "unlink", "rename", "write", "creat", "touch", "remove", "copyfile", "symlink", "truncate"}
+
+// Refused reads the text of an error of a child that is held to p. It is ok where the
+// kernel has refused what the error is about, or may have: what is named lies outside,
+// or nothing is named. It looks at the file system.
+func (p *Profile) Refused(text string) (r Refusal, ok bool) {
+	if p == nil || p.Unbounded || !SpeaksOfRefusal([]byte(text)) {
+		return Refusal{}, false
+	}
+	paths := pathsIn(text)
+	for _, path := range paths {
+		real, err := filepath.EvalSymlinks(path)
+		if err != nil {
+			real = path
+		}
+		switch a := p.Allows(path) & p.Allows(real); {
+		case a&Read == 0:
+			r = Refusal{path, Read}
+			if _, missing := os.Lstat(real); missing != nil { // it was to be made
+				r.Access = Write
+			}
+			for _, verb := range writing {
+				if strings.Contains(strings.ToLower(text), verb) {
+					r.Access = Write
+				}
+			}
+			return r, true
+		case a&Write == 0:
+			return Refusal{path, Write}, true
+		}
+	}
+	return Refusal{}, len(paths) == 0
+}
+
+// mostPaths bounds how many paths of one text are looked at.
+const mostPaths = 8
+
+// closing are the signs that end a path which begins behind another.
+var closing = map[rune]string{'\'': "'", '"': `"`, '`': "`", '‘': "’", '“': "”", '«': "»"}
+
+// pathsIn are absolute paths that stand in a text, clean.
+func pathsIn(text string) (paths []string) {
+	for i := 0; i < len(text) && len(paths) < mostPaths; i++ {
+		if text[i] != '/' || strings.HasPrefix(text[i:], "//") {
+			continue
+		}
+		before, _ := utf8.DecodeLastRuneInString(text[:i])
+		quote, quoted := closing[before]
+		if i > 0 && !quoted && !strings.ContainsRune(" \t\n(<[=:,", before) {
+			continue
+		}
+		end := strings.Index(text[i:], quote)
+		if !quoted || end < 0 {
+			end = strings.IndexAny(text[i:], " \t\n'\"`)>],;’”")
+		}
+		if end < 0 {
+			end = len(text) - i
+		}
+		if path := filepath.Clean(strings.TrimRight(text[i:i+end], ".:")); path != "/" {
+			paths = append(paths, path)
+		}
+		i += max(end-1, 0)
+	}
+	return paths
+}
+
+// Cure says what allows what was refused; at is where the entry of the server stands.
+func (r Refusal) Cure(server, at string) string {
+	if at != "" {
+		at = " (" + at + ")"
+	}
+	if r.Path == "" {
+		return fmt.Sprintf("To find out what it needs run: mcphub learn %s", server)
+	}
+	key := "read"
+	if r.Access&Write != 0 {
+		key = "write"
+	}
+	return fmt.Sprintf("To allow it, add it to sandbox.%s of %q in hub.json%s, or find out all that it needs with: mcphub learn %s", key, server, at, server)
+}
+
+// Refusals counts what the kernel is known to have refused to one run of a child. Its
+// methods may be called from any goroutine.
+type Refusals struct {
+	mu   sync.Mutex // guards the rest
+	n    int
+	last string
+}
+
+// Add counts one.
+func (s *Refusals) Add(r Refusal) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.n++; r.Path != "" {
+		s.last = r.Path
+	}
+}
+
+// Known are how many there were, and the last path that was named.
+func (s *Refusals) Known() (n int, last string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.n, s.last
+}
+
+// Beside are the rules of a Profile beside what every program needs.
+func (p *Profile) Beside() (rules []Rule) {
+	home, _ := os.UserHomeDir()
+	for _, r := range p.Rules {
+		if !inBase(r, home) {
+			rules = append(rules, r)
+		}
+	}
+	return rules
+}
+
+func inBase(r Rule, home string) bool {
+	for _, need := range Base() {
+		for _, path := range need.Paths {
+			if below, isHome := strings.CutPrefix(path, "~/"); isHome {
+				path = filepath.Join(home, below)
+			}
+			if r.Access&^need.Access == 0 && Holds(path, r.Path) {
+				return true
+			}
+		}
+	}
+	return false
+}

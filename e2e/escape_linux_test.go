@@ -1,0 +1,324 @@
+package e2e
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"mcphub/e2e/ide"
+)
+
+// callsPerSession bounds one session: what waits for an answer looks through all that came before.
+const callsPerSession = 1500
+
+// sandboxed is a hub with its monitor off and one server, and what of the disk the server may open.
+type sandboxed struct {
+	*session
+	w       *world
+	free    bool // the server is in no sandbox: this is the control
+	reads   []string
+	writes  []string
+	outside map[string]string // the state of all that lies outside
+}
+
+// newSandboxed starts the hub. The server's entry is given without its sandbox and its mode of paths.
+func newSandboxed(t *testing.T, free bool, entry func(w *world) obj) *sandboxed {
+	t.Helper()
+	requireLandlock(t)
+	w := newWorld(t)
+	furnish(w)
+	for _, name := range []string{"home/.ssh/id_ed25519", "home/.aws/credentials", "home/.netrc", "home/.bash_history"} {
+		w.write(name, secretText)
+	}
+	s := &sandboxed{w: w, free: free, reads: []string{w.project, bin.opener}, writes: []string{w.project}}
+	kid := entry(w)
+	kid["paths"] = obj{"mode": "off"}
+	if _, told := kid["sandbox"]; !told {
+		kid["sandbox"] = "required"
+	}
+	if free {
+		kid["sandbox"] = "off"
+	}
+	config := w.config(obj{"kid": kid})
+	s.session = w.start(ide.Options{Command: mcphub(t), Args: []string{"serve", "--config", config}, Roots: ide.Folders(w.project),
+		Env: w.env("THE_HUBS_SECRET=" + secretText)})
+	s.initialize()
+	if kid["command"] == bin.opener {
+		s.printed(t)
+	}
+	s.outside = w.state()
+	return s
+}
+
+func openerEntry(free bool) func(w *world) obj {
+	return func(w *world) obj {
+		env := obj{"OPENER_ZONE": strings.Join(w.zone(), ":"), "OPENER_NEEDLE": hex.EncodeToString([]byte(secretText))}
+		if free {
+			env["OPENER_FREE"] = "1"
+		}
+		return obj{"command": bin.opener, "args": []string{}, "env": env}
+	}
+}
+
+// zone is where a free server may change something.
+func (w *world) zone() []string {
+	return []string{w.outside, w.sibling, w.path("home", "outside"), w.path("home", ".ssh"), w.path("home", ".aws"), w.path("projects")}
+}
+
+// state tells all that is in the zone, so that a change of it is seen.
+func (w *world) state() map[string]string {
+	w.t.Helper()
+	all := map[string]string{}
+	for _, dir := range w.zone() {
+		must(w.t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+			if path == dir && errors.Is(err, fs.ErrNotExist) {
+				return nil // moved away
+			}
+			if err != nil {
+				return err
+			}
+			fi, err := d.Info()
+			must(w.t, err)
+			text := ""
+			switch fi.Mode().Type() {
+			case 0:
+				b, err := os.ReadFile(path)
+				must(w.t, err)
+				text = string(b)
+			case fs.ModeSymlink:
+				text, err = os.Readlink(path)
+				must(w.t, err)
+			}
+			all[path] = fmt.Sprint(fi.Mode(), " ", fi.ModTime().UnixNano(), "\n", text)
+			return nil
+		}))
+	}
+	return all
+}
+
+// changes names what is no longer as it was.
+func (s *sandboxed) changes() (list []string) {
+	now := s.w.state()
+	for path, was := range s.outside {
+		if now[path] != was {
+			list = append(list, fmt.Sprintf("%s was %q and is %q", path, was, now[path]))
+		}
+	}
+	for path := range now {
+		if _, was := s.outside[path]; !was {
+			list = append(list, path+" is new")
+		}
+	}
+	return list
+}
+
+var (
+	baseTable = regexp.MustCompile(`(?s)<!-- generated: base -->(.*?)<!-- end -->`)
+	baseRow   = regexp.MustCompile("(?m)^\\|[^|]*\\| ([a-z, ]+) \\| (.*`) \\|$")
+	codeSpan  = regexp.MustCompile("`([^`]+)`")
+)
+
+// basePaths are the paths that docs/sandbox.md prints for every server, with what is allowed there.
+func basePaths(t testing.TB, home string) map[string]string {
+	t.Helper()
+	page, err := os.ReadFile("../docs/sandbox.md")
+	must(t, err)
+	all := map[string]string{}
+	for _, row := range baseRow.FindAllStringSubmatch(string(baseTable.Find(page)), -1) {
+		for _, span := range codeSpan.FindAllStringSubmatch(row[2], -1) {
+			path := span[1]
+			if below, is := strings.CutPrefix(path, "~/"); is {
+				path = filepath.Join(home, below)
+			}
+			all[path] = row[1]
+		}
+	}
+	if len(all) < 50 {
+		t.Fatalf("docs/sandbox.md prints only %d paths", len(all))
+	}
+	return all
+}
+
+// printed takes what the documents say that a server may open: the base profile, and folders of its own.
+func (s *sandboxed) printed(t testing.TB) {
+	t.Helper()
+	for path, access := range basePaths(t, s.w.home) {
+		real, err := filepath.EvalSymlinks(path)
+		if err != nil {
+			continue
+		}
+		s.reads = append(s.reads, real)
+		if strings.Contains(access, "write") {
+			s.writes = append(s.writes, real)
+		}
+	}
+	s.awaitTool("kid__shell")
+	own := strings.Fields(s.call("kid__shell", `{"command":"echo $TMPDIR $XDG_CACHE_HOME"}`).Text)
+	if !s.free {
+		s.reads, s.writes = append(s.reads, own...), append(s.writes, own...)
+	}
+}
+
+// opened is what the opener answers with.
+type opened struct {
+	Path, Did, As string
+	Bytes         int
+	Needle        bool
+}
+
+// escapes reports whether something was opened that the server may not open.
+func (s *sandboxed) escapes(o opened) bool {
+	allowed := s.reads
+	if o.Did == "write" || o.Did == "make" {
+		allowed = s.writes
+	}
+	path := strings.TrimSuffix(o.Path, " (deleted)")
+	switch {
+	case o.Needle:
+		return true
+	case !strings.HasPrefix(path, "/"): // a pipe, which may be its own
+		return !strings.HasPrefix(o.As, "/dev/") && !strings.HasPrefix(o.As, "/proc/self/") && !strings.HasPrefix(o.As, "/proc/thread-self/")
+	}
+	return !slices.ContainsFunc(allowed, func(dir string) bool { return path == dir || strings.HasPrefix(path, dir+"/") })
+}
+
+// aimed gives a case as it is and, where it aims at a file that the base profile opens, one that aims outside instead.
+func aimed(w *world, base map[string]string, text string) []string {
+	text = fill(w, text)
+	other, target := text, w.path("outside", "secret.txt")
+	for path := range base {
+		if !strings.HasPrefix(path, "/etc/") {
+			continue
+		}
+		for _, spell := range []func(string) string{
+			func(p string) string { return p },
+			func(p string) string { return strings.ReplaceAll(p, "/", "%2f") },
+			func(p string) string { return strings.ReplaceAll(p, "/", "%2F") },
+			func(p string) string { return strings.ReplaceAll(p, "/", `\`) },
+		} {
+			other = strings.ReplaceAll(other, spell(path[1:]), spell(target[1:]))
+		}
+	}
+	if other == text {
+		return []string{text}
+	}
+	return []string{text, other}
+}
+
+// casesOfAll is every string of the project's tests of what is judged, and every example of its documents.
+func casesOfAll(t testing.TB) []string {
+	t.Helper()
+	seen := map[string]bool{}
+	for _, text := range corpusOf(t, "validate", "rootsmgr", "internal", "hub", "children", "e2e") {
+		seen[text] = true
+	}
+	pages, err := filepath.Glob("../docs/*.md")
+	must(t, err)
+	for _, page := range pages {
+		b, err := os.ReadFile(page)
+		must(t, err)
+		for _, span := range codeSpan.FindAllStringSubmatch(string(b), -1) {
+			seen[span[1]] = true
+		}
+	}
+	return names(seen)
+}
+
+// Every case of the project's corpora goes to a server that opens, reads and writes all that it can find in it, in every
+// spelling. Held by the kernel it opens nothing but its roots and what docs/sandbox.md prints, and changes nothing outside. The
+// control is the same server free. MCPHUB_LONG_CASES says how many cases; few are drawn by MCPHUB_SEED.
+func TestCorporaAtTheConfinedServer(t *testing.T) {
+	texts := casesOfAll(t)
+	seed := drawn(t)
+	rand.New(rand.NewPCG(seed, 3)).Shuffle(len(texts), func(i, j int) { texts[i], texts[j] = texts[j], texts[i] })
+	all := len(texts)
+	texts = texts[:min(all, longCases(t, 300, 1_000_000))]
+	for _, free := range []bool{true, false} {
+		cases, escaped, files := 0, 0, map[string]bool{}
+		for first := 0; first < len(texts); first += callsPerSession {
+			t.Run(fmt.Sprintf("free %t, from %d", free, first), func(t *testing.T) {
+				s := newSandboxed(t, free, openerEntry(free))
+				s.awaitTool("kid__open")
+				base := basePaths(t, s.w.home)
+				var calls []string
+				for _, text := range texts[first:min(first+callsPerSession, len(texts))] {
+					for _, text := range aimed(s.w, base, text) {
+						calls = append(calls, `{"path":`+quoted(strings.ToValidUTF8(text, "?"))+`}`)
+						if json.Valid([]byte(text)) && strings.HasPrefix(strings.TrimSpace(text), "{") {
+							calls = append(calls, oneLine(text))
+						}
+					}
+				}
+				var inFlight []string
+				for i := 0; i < len(calls) || len(inFlight) > 0; {
+					for ; i < len(calls) && len(inFlight) < 8; i++ {
+						inFlight = append(inFlight, s.send("kid__open", calls[i]))
+					}
+					m, err := s.Answer(s.ctx(), inFlight[0])
+					must(t, err)
+					inFlight = inFlight[1:]
+					if _, refused := m.RPCError(); refused {
+						continue // no JSON that may be passed on
+					}
+					cases++
+					found := s.opened(m)
+					one := false
+					for _, o := range found {
+						if s.escapes(o) {
+							one, files[o.Path] = true, true
+							if !free {
+								t.Errorf("escaped: %+v", o)
+							}
+						}
+					}
+					if one {
+						escaped++
+					}
+				}
+				if changed := s.changes(); !free && len(changed) > 0 {
+					t.Errorf("changed outside: %q", changed)
+				} else if free && len(changed) == 0 {
+					t.Error("the free server changes nothing outside: this shows nothing")
+				}
+			})
+		}
+		t.Logf("free %t: %d of %d strings, %d calls, of which %d led outside, to %d files and directories; MCPHUB_SEED=%d",
+			free, len(texts), all, cases, escaped, len(files), seed)
+		if free && escaped < cases/20 {
+			t.Error("too few lead outside where nothing holds them: this shows nothing")
+		}
+	}
+}
+
+// drawn is by what cases are drawn: MCPHUB_SEED, or the time.
+func drawn(t testing.TB) uint64 {
+	t.Helper()
+	s := os.Getenv("MCPHUB_SEED")
+	if s == "" {
+		return uint64(time.Now().UnixNano())
+	}
+	seed, err := strconv.ParseUint(s, 10, 64)
+	must(t, err)
+	return seed
+}
+
+func (s *sandboxed) opened(m ide.Message) (all []opened) {
+	s.t.Helper()
+	var r struct{ Content []struct{ Text string } }
+	must(s.t, json.Unmarshal(m.Result, &r))
+	if len(r.Content) != 1 || json.Unmarshal([]byte(r.Content[0].Text), &all) != nil {
+		s.t.Fatalf("the opener says %.500s", m.Raw)
+	}
+	return all
+}
