@@ -93,6 +93,13 @@ func installed(t *testing.T, launchers map[string][]string, more ...string) {
 	n := requireNode(t)
 	requireLandlock(t)
 	w := newWorld(t)
+	env := w.env()
+	for _, kv := range os.Environ() { // by which the registry is reached
+		name, _, _ := strings.Cut(strings.ToUpper(kv), "=")
+		if name == "NODE_EXTRA_CA_CERTS" || strings.HasSuffix(name, "_PROXY") || strings.HasPrefix(name, "SSL_CERT_") || strings.HasPrefix(name, "NPM_CONFIG_") {
+			env = append(env, kv)
+		}
+	}
 	path := "PATH=" + strings.Join(append(more, filepath.Dir(n.program), os.Getenv("PATH")), string(os.PathListSeparator))
 	children := obj{}
 	for name, line := range launchers {
@@ -102,7 +109,7 @@ func installed(t *testing.T, launchers map[string][]string, more ...string) {
 	mcphubRuns := func(args ...string) string {
 		t.Helper()
 		cmd := exec.Command(mcphub(t), args...)
-		cmd.Env, cmd.Dir = w.env(path), w.home
+		cmd.Env, cmd.Dir = append(env, path), w.home
 		out, err := cmd.CombinedOutput()
 		if err != nil {
 			t.Errorf("%v: %v", args, err)
