@@ -125,6 +125,7 @@ type past struct {
 	digest   string       // identity of what was started last
 	started  bool         // live was called before
 	gen      uint64       // of the roots, when it was last looked whether to start
+	planned  uint64       // of the roots, with which it was started last
 	listed   bool         // it has been ready and listed in this instance
 	lives    offers.Lives // of the offer, as it was read last
 	news     bool         // the offer is not cached as it is

@@ -154,7 +154,7 @@ func TestSQLAtTheConfinedServer(t *testing.T) {
 						s.restore(changed)
 					}
 				}
-				inside := s.callArgs("kid__sql", obj{"engine": engine, "database": "own.db", "statements": []string{"CREATE TABLE IF NOT EXISTS t(a VARCHAR)", "INSERT INTO t VALUES ('kept')", "SELECT * FROM t"}}).Text
+				inside := s.callArgs("kid__sql", obj{"engine": engine, "database": "own." + engine, "statements": []string{"CREATE TABLE IF NOT EXISTS t(a VARCHAR)", "INSERT INTO t VALUES ('kept')", "SELECT * FROM t"}}).Text
 				t.Logf("free %t: %s: of %d cases %d led outside; MCPHUB_SEED=%d", free, engine, count, escaped, seed)
 				if free && escaped < count/3 || !strings.Contains(inside, "kept") {
 					t.Errorf("too few do what they should, so this shows nothing: %s", inside)

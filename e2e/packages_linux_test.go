@@ -159,7 +159,7 @@ func TestLaunchersFromInstalledCopies(t *testing.T) {
 	server := theServer(t)
 	unpinned := server[:strings.LastIndexByte(server, '@')]
 	installed(t, map[string][]string{
-		"npm": {"npm", "exec", "-y", "--", server, "."}, "bunx": {"bunx", unpinned, "."}, "bun": {"bunx", "--bun", server, "."}, "bunsub": {"bun", "x", server, "."},
+		"npm": {"npm", "exec", "-y", "--", server, "."}, "bunx": {"bunx", unpinned, "."}, "bun": {"bunx", "--bun", server, "."},
 		"pnpm": {"pnpm", "dlx", unpinned, "."}, "pnpx": {"pnpx", server, "."}, "yarn": {"yarn", "dlx", "-q", server, "."},
 		"named": {"npx", "--package=" + server, "mcp-server-filesystem", "."},
 	}, filepath.Join(tools, "node_modules", ".bin"))

@@ -50,7 +50,9 @@ func Propose(f Facts) Proposal {
 	}
 	// One of the server's own needs them. Whoever else listens acts outside of any sandbox:
 	// a person has to choose that.
-	s.Sockets = s.Sockets || slices.ContainsFunc(f.Sockets, func(k sandbox.Socket) bool { return k.Bound })
+	if slices.ContainsFunc(f.Sockets, func(k sandbox.Socket) bool { return k.Bound }) {
+		s.Sockets = sandbox.Yes
+	}
 	slices.SortFunc(p.left, func(a, b Left) int { return cmp.Compare(a.Path, b.Path) })
 	return Proposal{Settings: s, Left: p.left}
 }
@@ -106,8 +108,8 @@ func (p *proposer) take(u sandbox.Use) {
 	}
 }
 
-// fold joins files to the folders that they fill. A folder of which as much was left alone
-// as was used stays closed.
+// fold joins files to the folders that they fill. A folder of which more was left alone
+// than was used stays closed.
 func (p *proposer) fold(f *files) []string {
 	writing := f == &p.write
 	paths := slices.Clone(f.paths)
@@ -119,23 +121,38 @@ func (p *proposer) fold(f *files) []string {
 		}
 	}
 	paths = outermost(slices.Concat(f.whole, paths), nil)
+	filled := map[string]bool{}
+	for _, path := range paths {
+		filled[path] = true
+	}
 	for again := true; again; {
 		again = false
-		in := map[string][]string{}
-		for _, path := range paths {
-			in[filepath.Dir(path)] = append(in[filepath.Dir(path)], path)
-		}
-		for dir, used := range in {
-			least := few
-			if slices.ContainsFunc(used, func(path string) bool { return slices.Contains(f.made, path) }) {
-				least = 1 // a rule for a file holds no longer than the file
+		for dir, used := range parents(filled) {
+			if filled[dir] || p.tooWide(dir, writing) != "" || 2*len(used) < entries(dir) && len(used) < many {
+				continue
 			}
-			if len(used) >= least && (2*len(used) >= entries(dir) || len(used) >= many) && p.tooWide(dir, writing) == "" {
-				paths, again = outermost(append(paths, dir), nil), true
-			}
+			filled[dir], again = true, true
 		}
 	}
-	return paths
+	for dir, used := range parents(filled) {
+		least := few
+		if slices.ContainsFunc(used, func(path string) bool { return slices.Contains(f.made, path) }) {
+			least = 1 // a rule for a file holds no longer than the file
+		}
+		if filled[dir] && len(used) >= least {
+			paths = append(paths, dir)
+		}
+	}
+	return outermost(paths, nil)
+}
+
+// parents are the folders of paths, with those of the paths that are in them.
+func parents(paths map[string]bool) map[string][]string {
+	in := map[string][]string{}
+	for path := range paths {
+		in[filepath.Dir(path)] = append(in[filepath.Dir(path)], path)
+	}
+	return in
 }
 
 const (
