@@ -21,20 +21,20 @@ func packagesFolder(m launch.Machine) string {
 }
 
 // fetches tells what is to be installed for the child.
-func (c *child) fetches() (launch.Package, bool) {
+func (c *child) fetches(w want) (launch.Package, bool) {
 	if c.spec.URL != "" {
 		return launch.Package{}, false
 	}
-	return c.common.machine.Fetches(c.spec.Program())
+	return c.common.machine.Within(w.boundary).Fetches(c.spec.Program())
 }
 
 // install opens the copy that a run is started from, installed first where there is
 // none.
 func (c *child) install(w want) *UnavailableError {
 	c.machine = c.machine.WithInstalled(nil)
-	pkg, ok := c.fetches()
-	if !ok || c.spec.Sandbox.Default && w.boundary.Open != "" && !c.common.renew {
-		return nil // where nothing is held without being asked for, the launcher does what it does
+	pkg, ok := c.fetches(w)
+	if !ok {
+		return nil
 	}
 	open := c.common.packages.Open
 	if c.common.renew {
@@ -80,8 +80,9 @@ func (c *child) renewLater() {
 	if c.copied == nil || c.common.renew {
 		return
 	}
-	pkg, ok := c.fetches()
-	r := c.request(c.ctx, pkg, c.wanted())
+	w := c.wanted()
+	pkg, ok := c.fetches(w)
+	r := c.request(c.ctx, pkg, w)
 	r.Tell, r.Said = nil, nil // the child runs meanwhile
 	if !ok || !c.common.packages.Due(r) {
 		return
@@ -101,11 +102,13 @@ func (c *child) renewLater() {
 
 // installedOn is a machine with the copy that the child runs from, or will.
 func (c *child) installedOn(m launch.Machine) launch.Machine {
-	if in := c.copyOf.Load(); in != nil {
-		return m.WithInstalled(in)
+	pkg, ok := c.fetches(c.wanted())
+	in := c.copyOf.Load()
+	switch {
+	case !ok:
+		return m
+	case in == nil:
+		in = &launch.Installed{Neutral: pkg.Bun} // it is not known yet
 	}
-	if pkg, ok := c.fetches(); ok {
-		return m.WithInstalled(&launch.Installed{Neutral: pkg.Bun})
-	}
-	return m
+	return m.WithInstalled(in)
 }

@@ -91,6 +91,9 @@ var knownServers = []known{
 // where no child may write it: whoever made a project has not made its profile. command
 // is the file of the program's command, and dir where the process starts.
 func (h Machine) knownAs(prog Program, env *environment, command, dir string) *known {
+	if h.fetched != "" { // the copy is what its entry names, whatever leads to where in it
+		return knownPackage(packageOf([]string{h.fetched}, 0))
+	}
 	if slices.ContainsFunc(prog.commands(), func(c string) bool { return escapes(c) != "" }) || h.planted(command) {
 		return nil
 	}

@@ -81,7 +81,7 @@ func Plan(prog Program, roots []rootsmgr.Root, h Machine) (Launch, error) {
 		return Launch{}, err
 	}
 	if h.installed != nil {
-		prog, t.args = prog.instead(args, h.installed)
+		prog, h.fetched, t.args = prog.instead(args, h.installed)
 		t.enter, t.neutral = false, t.neutral && h.installed.Neutral
 	}
 	l.Args = t.args

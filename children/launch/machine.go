@@ -29,6 +29,7 @@ type Machine struct {
 	fresh   string                  // a folder that the program is to fill; "": none
 
 	installed *Installed // runs in place of the launcher; nil where that runs
+	fetched   string     // the package that it is, as the entry names it
 	root      bool       // the hub is
 
 	boundary sandbox.Boundary // what whom the child serves opens to it

@@ -202,7 +202,7 @@ func (in *Installed) holds(path string) bool {
 // Fetches tells what is to be installed before the program starts here, because the
 // kernel confines it: of others the launcher does what it does.
 func (h Machine) Fetches(prog Program) (Package, bool) {
-	if prog.Sandbox.Mode == sandbox.Off || h.kernel().ABI == 0 {
+	if !prog.Sandbox.Confines() || prog.Unheld(h.kernel()) != "" || h.boundary.Open != "" && prog.Sandbox.Default {
 		return Package{}, false
 	}
 	return prog.Package()
@@ -222,20 +222,20 @@ func (h Machine) WithFresh(dir string) Machine {
 }
 
 // instead is the program and its arguments with the copy in place of the launcher, and
-// of all that the launcher is told.
-func (prog Program) instead(args []string, in *Installed) (Program, []string) {
+// of all that the launcher is told, and the package that it was told.
+func (prog Program) instead(args []string, in *Installed) (ran Program, fetched string, rest []string) {
 	p, ok := prog.Package()
 	if !ok {
-		return prog, args
+		return prog, "", args
 	}
 	line := slices.Concat([]string{prog.Command}, args)
-	rest := slices.Clone(line[p.to:])
+	rest = slices.Clone(line[p.to:])
 	if p.dashes > 0 {
 		rest = slices.Delete(rest, p.dashes-p.to, p.dashes-p.to+1)
 	}
 	line = slices.Concat(line[:p.from], []string{in.Command}, in.Args, rest)
 	prog.Command = line[0]
-	return prog, line[1:]
+	return prog, p.Specs[0], line[1:]
 }
 
 // Has reports whether programs that start here find one of this name.

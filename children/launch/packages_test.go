@@ -107,7 +107,7 @@ func TestPackage(t *testing.T) {
 		if got != c.specs || p.Pinned() != c.pinned {
 			t.Errorf("%s: %q, pinned %t", c.line, got, p.Pinned())
 		}
-		ran, args := prog.instead(prog.Args, &Installed{Command: "C"})
+		ran, _, args := prog.instead(prog.Args, &Installed{Command: "C"})
 		if line := strings.Join(append([]string{ran.Command}, args...), " "); line != c.run {
 			t.Errorf("%s: it runs %q, not %q", c.line, line, c.run)
 		}
@@ -126,6 +126,26 @@ func TestManagers(t *testing.T) {
 			if !slices.Contains(l.sub, sub) {
 				t.Errorf("%s has no subcommand %s", name, sub)
 			}
+		}
+	}
+}
+
+// TestKnownCopy: a copy has the profile of the package that its entry names, not of what
+// a link in it leads to.
+func TestKnownCopy(t *testing.T) {
+	for line, want := range map[string]string{"npx -y mcp-server-kubernetes@1.0.0": "kubernetes", "pnpm dlx mcp-server-kubernetes": "kubernetes", "uvx mcp-server-git": "git", "npx foo": ""} {
+		words := strings.Fields(line)
+		prog := Program{Command: words[0], Args: words[1:]}
+		in := &Installed{Dir: "/copy", Command: "/copy/node_modules/mcp-server-kubernetes/x"}
+		ran, fetched, _ := prog.instead(prog.Args, in)
+		m := NewMachine([]string{"PATH=/usr/bin"}, t.TempDir(), t.TempDir()).WithInstalled(in)
+		m.fetched = fetched
+		got := ""
+		if k := m.knownAs(ran, newEnvironment(m.goos), ran.Command, "/"); k != nil {
+			got = k.name
+		}
+		if got != want {
+			t.Errorf("%s: %q, not %q", line, got, want)
 		}
 	}
 }

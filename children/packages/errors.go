@@ -33,6 +33,7 @@ func (e *InstallError) Unwrap() error { return e.Err }
 var (
 	noNetwork = regexp.MustCompile(`ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ENETUNREACH|EHOSTUNREACH|ENOTCACHED|ERR_SOCKET_TIMEOUT|ConnectionRefused|FailedToOpenSocket|(?i)network|dns error|error sending request|failed to fetch|connection (?:refused|reset|timed)|name resolution`)
 	noPackage = regexp.MustCompile(`E404|ETARGET|404 Not Found|(?i)no matching version|not found in the package registry|no matching distribution|No solution found|no candidates found`)
+	noTrust   = regexp.MustCompile(`SELF_SIGNED_CERT|UNABLE_TO_(?:GET|VERIFY)|CERT_(?:HAS|UNTRUSTED)|(?i)UnknownIssuer|certificate verify failed|invalid peer certificate`)
 	noAccess  = regexp.MustCompile(`E401|E403|ENEEDAUTH|401 Unauthorized|403 Forbidden`)
 )
 
@@ -45,6 +46,8 @@ func (r *Request) failed(said string, err error) error {
 		e.Hint = "correct its name and version in hub.json; " + again
 	case noAccess.MatchString(said):
 		e.Hint = "the registry asks for a login: " + r.settings() + "; " + again
+	case noTrust.MatchString(said):
+		e.Hint = "the certificate of the registry is not trusted: name the file of its authority in NODE_EXTRA_CA_CERTS or SSL_CERT_FILE, in the hub's environment, and where the sandbox opens it (/etc/ssl/certs, or sandbox.read); " + again
 	case noNetwork.MatchString(said):
 		e.Hint = "it is downloaded once: connect to the network; " + again
 		if settings := filepath.Join(r.Machine.Home(), ".npmrc"); !r.Package.Python() && !r.Program.Reads(settings) && exists(settings) {

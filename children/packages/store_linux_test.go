@@ -206,7 +206,8 @@ func TestInstallIsConfined(t *testing.T) {
 	at, err := b.store.place(r)
 	must(t, err)
 	b.write("packages/"+filepath.Base(string(at))+"/current", "{}")
-	aims := []string{b.home + "/.npmrc", b.home + "/notes", b.project + "/file", at.current(), filepath.Join(other.Dir, "package.json"), "/etc/shadow"}
+	aims := []string{b.home + "/.npmrc", b.home + "/notes", b.project + "/file", at.current(), filepath.Join(other.Dir, "package.json"), filepath.Join(t.TempDir(), "other")}
+	must(t, os.WriteFile(aims[len(aims)-1], []byte("somebody else's"), 0o600))
 	b.write("managers/bin/aims", strings.Join(aims, "\n")+"\n")
 	b.open(r)
 	if opened := b.note(r, "note.opened"); opened != "" {

@@ -195,7 +195,7 @@ func (w warmed) print(out io.Writer, asJSON bool) error {
 			t.Row(s.Name, "failed", "", "", s.Error)
 			continue
 		}
-		t.Row(s.Name, fmt.Sprintf("%d tools", s.Tools), (time.Duration(s.Milliseconds) * time.Millisecond).String(), s.Package, s.Became+layout.Suffix(": ", s.Problem))
+		t.Row(s.Name, fmt.Sprintf("%d tools", s.Tools), (time.Duration(s.Milliseconds) * time.Millisecond).String(), s.Package, s.Became+layout.Suffix("; no newer version was found: ", s.Problem))
 	}
 	var err error
 	if asJSON {

@@ -1,0 +1,166 @@
+package e2e
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"mcphub/e2e/ide"
+)
+
+// slowNpm installs a package of one program, the recorder, once a file is there.
+const slowNpm = `#!/bin/sh
+here=$(dirname "$0")
+while [ ! -e "$here/go" ]; do sleep 0.05; done
+mkdir -p node_modules/.bin node_modules/kid
+echo '{"dependencies":{"kid":"1.2.3"}}' > package.json
+echo '{"version":"1.2.3","bin":"kid"}' > node_modules/kid/package.json
+cp "$here/recorder" node_modules/kid/kid
+ln -s ../kid/kid node_modules/.bin/kid
+`
+
+// A call of a server that is not installed yet is told that it is being installed, by progress, and is answered when that is
+// done. Two hubs install once. status tells what runs.
+func TestCallsWaitForAnInstall(t *testing.T) {
+	t.Parallel()
+	requireLandlock(t)
+	w := newWorld(t)
+	text, err := os.ReadFile(bin.recorder)
+	must(t, err)
+	w.write("fake/bin/recorder", string(text))
+	w.write("fake/bin/npm", slowNpm)
+	w.write("fake/bin/npx", "#!/bin/sh\nexit 9\n")
+	for _, name := range []string{"npm", "npx", "recorder"} {
+		must(t, os.Chmod(w.path("fake", "bin", name), 0o700))
+	}
+	kid := obj{"command": w.path("fake", "bin", "npx"), "args": []string{"-y", "kid"}, "sandbox": obj{"mode": "required", "network": "off"}}
+	p := &operated{w: w}
+	p.serve(obj{"mcpServers": obj{"kid": kid}})
+	second := w.start(ide.Options{Command: mcphub(t), Args: []string{"serve", "--config", p.path}, Env: p.env})
+	second.initialize()
+	for _, s := range []*session{p.s, second} {
+		id, err := s.Request("tools/call", `{"name":"kid__echo","arguments":{"text":"hi"},"_meta":{"progressToken":"tok"}}`)
+		must(t, err)
+		_, err = s.Await(s.ctx(), "a notice of the install", func(m ide.Message) bool {
+			return m.Method == "notifications/progress" && strings.Contains(string(m.Params), "kid for kid") &&
+				(strings.Contains(string(m.Params), "installing kid") || strings.Contains(string(m.Params), "another hub installs kid"))
+		})
+		must(t, err)
+		t.Cleanup(func() { _ = id })
+		if s == second {
+			w.write("fake/bin/go", "")
+			for _, s := range []*session{p.s, second} {
+				s.call("kid__echo", `{"text":"hi"}`)
+			}
+		}
+	}
+	_, out, errs := p.run("status", "--json")
+	var v struct {
+		Hubs []struct {
+			Children []struct {
+				Command string
+				Package struct{ Name, Version string }
+			}
+		}
+	}
+	must(t, json.Unmarshal([]byte(out), &v))
+	if len(v.Hubs) != 2 {
+		t.Fatalf("%d hubs\n%s%s", len(v.Hubs), out, errs)
+	}
+	ran := map[string]bool{}
+	for _, h := range v.Hubs {
+		c := h.Children[0]
+		if c.Package.Name != "kid" || c.Package.Version != "1.2.3" || filepath.Base(c.Command) != "kid" {
+			t.Errorf("status tells %+v", c)
+		}
+		ran[c.Command] = true
+	}
+	if len(ran) != 1 {
+		t.Errorf("two hubs run %v", ran)
+	}
+	if _, text, _ := p.run("status", "-v"); !strings.Contains(text, "kid@1.2.3, installed ") {
+		t.Errorf("status -v does not tell the package:\n%s", text)
+	}
+}
+
+// installed has a hub run servers from copies that it installs from the registry, without a network of their own. Each is
+// known by a tool and what that answers.
+func installed(t *testing.T, launchers map[string][]string, more ...string) {
+	t.Helper()
+	n := requireNode(t)
+	requireLandlock(t)
+	w := newWorld(t)
+	env := w.env()
+	for _, kv := range os.Environ() { // by which the registry is reached
+		name, _, _ := strings.Cut(strings.ToUpper(kv), "=")
+		if name == "NODE_EXTRA_CA_CERTS" || strings.HasSuffix(name, "_PROXY") || strings.HasPrefix(name, "SSL_CERT_") || strings.HasPrefix(name, "NPM_CONFIG_") {
+			env = append(env, kv)
+		}
+	}
+	path := "PATH=" + strings.Join(append(more, filepath.Dir(n.program), os.Getenv("PATH")), string(os.PathListSeparator))
+	children := obj{}
+	for name, line := range launchers {
+		children[name] = obj{"command": line[0], "args": line[1:], "sandbox": obj{"mode": "required", "network": "off"}}
+	}
+	config := w.config(children)
+	mcphubRuns := func(args ...string) string {
+		t.Helper()
+		cmd := exec.Command(mcphub(t), args...)
+		cmd.Env, cmd.Dir = append(env, path), w.home
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Errorf("%v: %v", args, err)
+		}
+		return string(out)
+	}
+	said := mcphubRuns("warm", "--config", config, "--root", w.project)
+	t.Log(said)
+	if got := strings.Count(said, " installed"); got != len(launchers) {
+		t.Errorf("%d of %d were installed", got, len(launchers))
+	}
+	for name := range launchers {
+		args, want := []string{name + "__read_text_file", "path=" + filepath.Join(w.project, "hello.txt")}, "hello from the project"
+		if got := mcphubRuns(append([]string{"call", "--config", config, "--root", w.project}, args...)...); !strings.Contains(got, want) {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+}
+
+// theServer is the official filesystem server, at the version that these tests are pinned to.
+func theServer(t *testing.T) string {
+	t.Helper()
+	var p struct{ Dependencies map[string]string }
+	text, err := os.ReadFile("package.json")
+	must(t, err)
+	must(t, json.Unmarshal(text, &p))
+	const name = "@modelcontextprotocol/server-filesystem"
+	return name + "@" + p.Dependencies[name]
+}
+
+// The real npx, and npm's registry.
+func TestNpxFromAnInstalledCopy(t *testing.T) {
+	t.Parallel()
+	installed(t, map[string][]string{"npx": {"npx", "-y", theServer(t), "."}})
+}
+
+// The other launchers of JavaScript, which npm has too.
+func TestLaunchersFromInstalledCopies(t *testing.T) {
+	if !long {
+		t.Skip("MCPHUB_E2E_LONG is not set: it downloads bun, pnpm and yarn")
+	}
+	tools := t.TempDir()
+	cmd := exec.Command("npm", "install", "--no-audit", "--no-fund", "--prefix", tools, "bun@1.4.5", "pnpm@12.21.0", "@yarnpkg/cli-dist@4.18.1")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	server := theServer(t)
+	unpinned := server[:strings.LastIndexByte(server, '@')]
+	installed(t, map[string][]string{
+		"npm": {"npm", "exec", "-y", "--", server, "."}, "bunx": {"bunx", unpinned, "."}, "bun": {"bunx", "--bun", server, "."},
+		"pnpm": {"pnpm", "dlx", unpinned, "."}, "pnpx": {"pnpx", server, "."}, "yarn": {"yarn", "dlx", "-q", server, "."},
+		"named": {"npx", "--package=" + server, "mcp-server-filesystem", "."},
+	}, filepath.Join(tools, "node_modules", ".bin"))
+}
