@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -140,6 +141,33 @@ func TestConfinedShell(t *testing.T) {
 	})
 	if _, err := os.Stat(temp); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("its temporary folder is left: %v", err)
+	}
+}
+
+// TestSocketsAreNamed: with sockets on the status names who can be reached by them.
+func TestSocketsAreNamed(t *testing.T) {
+	dir, err := os.MkdirTemp("", "s") // the names of sockets are short
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(dir, "agent")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	t.Setenv("SSH_AUTH_SOCK", filepath.Join(dir, "agent"))
+	for _, on := range []bool{true, false} {
+		settings := required()
+		if on {
+			settings.Sockets = sandbox.Yes
+		}
+		g := newGrounds(t, settings)
+		g.s.Within(boundary(g.a)).Ensure(one, rootsAt(g.a))
+		g.reads(g.a)
+		if got := statusOf(t, g.s, "kid").Sandbox.Text(); strings.Contains(got, "ssh-agent") != on || strings.Contains(got, "through them everything") != on {
+			t.Errorf("with sockets on %t: %s", on, got)
+		}
 	}
 }
 
@@ -308,7 +336,7 @@ func TestConfinedCallsEndFirst(t *testing.T) {
 // less it is.
 func TestConfinedWidenRefused(t *testing.T) {
 	settings := required()
-	settings.Refuse = true
+	settings.Refuse = sandbox.Yes
 	g := newGrounds(t, settings)
 	g.s.Within(boundary(g.a)).Ensure(one, rootsAt(g.a))
 	pid := strings.TrimSpace(g.shell("echo $PPID"))

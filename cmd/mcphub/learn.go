@@ -439,12 +439,8 @@ func (l *lesson) result(how string) (*learned, error) {
 	default:
 		out.Sandbox.Network = s.Network.Ports
 	}
-	if s.Sockets {
-		out.Sandbox.Sockets = "on"
-	}
-	if s.Refuse {
-		out.Sandbox.Widen = "refuse"
-	}
+	out.Sandbox.Sockets = map[sandbox.Choice]string{sandbox.No: "off", sandbox.Yes: "on"}[s.Sockets]
+	out.Sandbox.Widen = map[sandbox.Choice]string{sandbox.No: "restart", sandbox.Yes: "refuse"}[s.Refuse]
 	return out, nil
 }
 

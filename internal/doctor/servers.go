@@ -302,6 +302,10 @@ func (e *examination) unauthorized(f *Finding, s children.Spec) {
 		f.Text, f.Cure, f.Command = text, "log in at it", e.mcphub("auth", "login", s.Name)
 		return
 	}
+	if strings.Contains(f.Text, "it refuses the token of the login") {
+		f.Cure, f.Command = "log in with an account that may use it", e.mcphub("auth", "login", s.Name)
+		return
+	}
 	name := strings.ToUpper(regexp.MustCompile(`[^A-Za-z0-9]+`).ReplaceAllString(s.Name, "_")) + "_TOKEN"
 	f.Cure = fmt.Sprintf(`it wants a token: write "headers": {"Authorization": "Bearer ${keyring:%s}"} into its entry, and set it`, name)
 	f.Command = e.mcphub("secret", "set", name)
