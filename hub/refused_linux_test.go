@@ -43,10 +43,10 @@ func TestARefusalOfTheKernelIsExplained(t *testing.T) {
 	}
 	out, refused := d["out"]+"/file", "mcphub: the kernel holds this server"
 	for _, tc := range []struct{ command, says string }{
-		{"cat " + out, "'" + out + "' is outside of these. To allow it, add it to sandbox.read of \"kid\" in hub.json, or find out all that it needs with: mcphub learn kid"},
+		{"cat " + out, "'" + out + "' is outside of these. If it is to have that, add it to sandbox.read of \"kid\" in hub.json, or find out all that it needs with: mcphub learn kid"},
 		{"cat " + d["a"] + "/link/file", "'" + d["a"] + "/link/file' is outside of these. "},
-		{"mkdir " + d["out"] + "/new", "or may only be read. To allow it, add it to sandbox.write of"},
-		{"echo >" + d["docs"] + "/file", "'" + d["docs"] + "/file' is outside of these, or may only be read. To allow it, add it to sandbox.write of"},
+		{"mkdir " + d["out"] + "/new", "or may only be read. If it is to have that, add it to sandbox.write of"},
+		{"echo >" + d["docs"] + "/file", "'" + d["docs"] + "/file' is outside of these, or may only be read. If it is to have that, add it to sandbox.write of"},
 		{"cat " + kept["box"] + "/file", "it cannot be allowed"},
 		{"echo Permission denied; false", "which may be the reason. To find out what it needs run: mcphub learn kid"},
 		{"cat " + d["a"] + "/missing", ""},

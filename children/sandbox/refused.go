@@ -126,7 +126,7 @@ func (r Refusal) Cure(server, at string) string {
 	if r.Access&Write != 0 {
 		key = "write"
 	}
-	return fmt.Sprintf("To allow it, add it to sandbox.%s of %q in hub.json%s, or find out all that it needs with: mcphub learn %s", key, server, at, server)
+	return fmt.Sprintf("If it is to have that, add it to sandbox.%s of %q in hub.json%s, or find out all that it needs with: mcphub learn %s", key, server, at, server)
 }
 
 // Refusals counts what the kernel is known to have refused to one run of a child. Its

@@ -144,9 +144,7 @@ func (l *lesson) only() error {
 	spec.Start, spec.Share = children.StartEager, children.ShareSession
 	cfg.Broken, cfg.Cache = nil, "" // what it offered before would be listed without it
 	cfg.Limits.ListWait = l.timeout
-	if l.own = spec.Sandbox; l.own.Mode == sandbox.Off {
-		l.own.Network.On = true
-	}
+	l.own = spec.Sandbox
 	return nil
 }
 

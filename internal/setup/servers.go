@@ -116,7 +116,7 @@ func sandboxSettings(file *config.File, s *config.Server, home string) sandbox.S
 		Mode: sandboxModes[from.Mode], Default: from.Default, Sockets: choices[from.Sockets], Refuse: choices[from.Widen],
 		Network: sandbox.Network{On: from.Network.Word == "on"},
 	}
-	if out.Mode == sandbox.Off || s.URL != "" {
+	if s.URL != "" {
 		return sandbox.Settings{}
 	}
 	at := file.At("mcpServers", s.Name, "sandbox")
