@@ -18,6 +18,7 @@ import (
 	"mcphub/children/link"
 	"mcphub/children/modern"
 	"mcphub/children/offers"
+	"mcphub/children/packages"
 	"mcphub/children/run"
 	"mcphub/children/sandbox"
 	"mcphub/children/served"
@@ -61,11 +62,15 @@ type common struct {
 	jitter     func() float64
 	pace       health.Pace
 	record     *sandbox.Recorder                                                  // may be nil
+	lacking    told                                                               // what the kernel does not hold
 	said       func(k Key, pid int, line string)                                  // may be nil
 	changed    func(k Key, tools []offers.Redefinition)                           // may be nil
 	asks       func(k Key) modern.Client                                          // may be nil
 	roots      func(ctx context.Context, k Key) (fetch func(ctx context.Context)) // likewise
-	noRoots    func(k Key) string                                                 // likewise
+	packages   *packages.Store
+	renew      bool                              // packages are looked up again before they are started
+	background func(f func(ctx context.Context)) // runs f until the Supervisor ends
+	noRoots    func(k Key) string                // likewise
 }
 
 // client tells whom an instance serves.
@@ -96,13 +101,15 @@ type child struct {
 	life    context.Context         // ended by cancel
 	ctx     context.Context         // ended by either
 	machine launch.Machine
+	copyOf  atomic.Pointer[launch.Installed] // what machine has of copied; for other goroutines
 
 	mu      sync.Mutex
 	want    want
 	resting bool // live has returned and is to be called again when there is news
 
 	past   past
-	offer  *offers.Offer // what it offered last, be it in another instance
+	copied *packages.Copy // what this run is started from, in place of a launcher; nil: of nothing
+	offer  *offers.Offer  // what it offered last, be it in another instance
 	settle sync.Once
 }
 
@@ -118,6 +125,7 @@ type past struct {
 	digest   string       // identity of what was started last
 	started  bool         // live was called before
 	gen      uint64       // of the roots, when it was last looked whether to start
+	planned  uint64       // of the roots, with which it was started last
 	listed   bool         // it has been ready and listed in this instance
 	lives    offers.Lives // of the offer, as it was read last
 	news     bool         // the offer is not cached as it is
@@ -246,7 +254,7 @@ func (c *child) assume(roots []rootsmgr.Root, b sandbox.Boundary) {
 
 // heldTo reports whether another boundary makes a difference to the child.
 func (c *child) heldTo(was, now sandbox.Boundary) bool {
-	return c.spec.Sandbox.Mode != sandbox.Off && !was.Equal(now)
+	return c.spec.Sandbox.Confines() && !was.Equal(now)
 }
 
 func (c *child) wish() {
@@ -402,7 +410,7 @@ func (c *child) publish(change func(v *view)) {
 	}
 	c.view.Store(&v)
 	close(old.changed)
-	if v.status.State != old.status.State || v.status.Final || v.status.Renewed != old.status.Renewed || v.status.Lives != old.status.Lives || v.offer != old.offer {
+	if v.status.State != old.status.State || v.status.Final || v.status.Renewed != old.status.Renewed || v.status.Lives != old.status.Lives || v.status.Package != old.status.Package || v.offer != old.offer {
 		c.log.Debug().Stringer("state", v.status.State).Int("pid", v.status.PID).Msg("child")
 		c.common.observer.ChildChanged(v.status, v.offer)
 	}
@@ -447,6 +455,7 @@ func (c *child) once() {
 	defer c.common.places.Leave(c)
 	defer c.makeFolder()()
 	defer c.makePrivate()()
+	defer c.release()
 	r, err := c.start()
 	switch {
 	case c.ctx.Err() != nil:
@@ -461,6 +470,7 @@ func (c *child) once() {
 		c.yield(r)
 	default:
 		c.past.wasReady, c.past.last = true, ""
+		c.renewLater()
 		c.serve(r)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"mcphub/children/launch"
 	"mcphub/children/sandbox"
@@ -53,7 +54,7 @@ func (c *child) plan(w want, m launch.Machine) (launch.Launch, error) {
 // removed when that is over, and one for what it keeps.
 func (c *child) makePrivate() (remove func()) {
 	c.machine = c.machine.WithPrivate("", "")
-	if c.spec.Sandbox.Mode == sandbox.Off || c.spec.URL != "" {
+	if !c.spec.Sandbox.Confines() || c.spec.URL != "" {
 		return func() {}
 	}
 	temp, err := launch.PrivateTemp()
@@ -88,15 +89,45 @@ func (c *child) keptFolder() string {
 	return launch.RealPath(dir)
 }
 
-// tellLacks says once what the kernel does not hold of a child that it should.
+// tellLacks says once what the kernel does not hold of a child that it should. Where
+// nobody has asked for that, it is said once of all children of which it is true.
 func (c *child) tellLacks(l launch.Launch) {
 	if l.Sandbox == nil || slices.Equal(c.past.lacks, l.Sandbox.Report.Lacks) {
 		return
 	}
 	c.past.lacks = l.Sandbox.Report.Lacks
-	if len(c.past.lacks) > 0 {
+	switch {
+	case len(c.past.lacks) == 0:
+	case c.spec.Sandbox.Default && c.spec.Sandbox.Mode == sandbox.Auto:
+		if c.common.lacking.first(strings.Join(c.past.lacks, "\x00")) {
+			c.log.Info().Stringer("kernel", l.Sandbox.Report.State).Strs("lacks", c.past.lacks).Msg("the kernel does not hold all of the boundary of this server, and of others alike")
+		}
+	default:
 		c.log.Warn().Stringer("kernel", l.Sandbox.Report.State).Strs("lacks", c.past.lacks).Msg("the kernel does not hold all of the boundary of this server")
 	}
+}
+
+// told are texts that have been said. It may be used from any goroutine.
+type told struct {
+	mu   sync.Mutex
+	seen map[string]bool
+}
+
+// mostTold bounds what is remembered, and so what is said at all.
+const mostTold = 100
+
+// first reports whether text is to be said now, for the first time.
+func (t *told) first(text string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.seen[text] || len(t.seen) == mostTold {
+		return false
+	}
+	if t.seen == nil {
+		t.seen = map[string]bool{}
+	}
+	t.seen[text] = true
+	return true
 }
 
 // newRules reports that the kernel is to hold a run otherwise than it does. What can
@@ -104,7 +135,7 @@ func (c *child) tellLacks(l launch.Launch) {
 // less than it should, because its entry says so.
 func (c *child) newRules(was *launch.Confinement, next launch.Launch, err error) (replace, beyond bool) {
 	switch {
-	case c.spec.Sandbox.Mode == sandbox.Off:
+	case !c.spec.Sandbox.Confines():
 		return false, false
 	case err != nil:
 		return true, false

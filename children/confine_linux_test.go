@@ -1,14 +1,18 @@
 package children_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/rs/zerolog"
 
 	"mcphub/children"
 	"mcphub/children/childtest"
@@ -137,6 +141,33 @@ func TestConfinedShell(t *testing.T) {
 	})
 	if _, err := os.Stat(temp); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("its temporary folder is left: %v", err)
+	}
+}
+
+// TestSocketsAreNamed: with sockets on the status names who can be reached by them.
+func TestSocketsAreNamed(t *testing.T) {
+	dir, err := os.MkdirTemp("", "s") // the names of sockets are short
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(dir, "agent")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	t.Setenv("SSH_AUTH_SOCK", filepath.Join(dir, "agent"))
+	for _, on := range []bool{true, false} {
+		settings := required()
+		if on {
+			settings.Sockets = sandbox.Yes
+		}
+		g := newGrounds(t, settings)
+		g.s.Within(boundary(g.a)).Ensure(one, rootsAt(g.a))
+		g.reads(g.a)
+		if got := statusOf(t, g.s, "kid").Sandbox.Text(); strings.Contains(got, "ssh-agent") != on || strings.Contains(got, "through them everything") != on {
+			t.Errorf("with sockets on %t: %s", on, got)
+		}
 	}
 }
 
@@ -339,6 +370,45 @@ func TestConfinedWidenRefused(t *testing.T) {
 	defer l.Release()
 	if l.Opens(later+"/file", sandbox.Read) {
 		t.Error("what it was not started with counts as open to it")
+	}
+}
+
+// TestLacksAreSaidOnce: what is true of two servers that nobody has asked to hold is said
+// once, and of one that somebody has asked for it is a warning of its own.
+func TestLacksAreSaidOnce(t *testing.T) {
+	auto := sandbox.Settings{Mode: sandbox.Auto, Default: true, Network: sandbox.Network{On: true}}
+	var log bytes.Buffer
+	o := children.Options{Observer: newWatcher(), Log: zerolog.New(zerolog.SyncWriter(&log))}
+	for _, name := range []string{"kid", "other", "asked"} {
+		spec := childtest.Spec(name, childtest.Script{})
+		spec.Sandbox = auto
+		spec.Sandbox.Default = name != "asked"
+		o.Specs = append(o.Specs, spec)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	s, done := children.NewSupervisor(o), make(chan error, 1)
+	go func() { done <- s.Run(ctx) }()
+	for _, spec := range o.Specs {
+		k := children.Key{Child: spec.Name, Instance: one.Instance}
+		s.Within(sandbox.Boundary{Open: "nobody said"}).Ensure(k, nil)
+		l := acquire(t, s, k)
+		if r := l.Kernel(); r.Mode != sandbox.Auto || r.State != sandbox.None || len(r.Lacks) == 0 {
+			t.Errorf("%s: %+v", spec.Name, r)
+		}
+		l.Release()
+	}
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	var said []string
+	for line := range strings.Lines(log.String()) {
+		if strings.Contains(line, "the kernel does not hold") {
+			said = append(said, line)
+		}
+	}
+	if len(said) != 2 || !strings.Contains(said[0], `"level":"info"`) || !strings.Contains(said[1], `"level":"warn"`) {
+		t.Errorf("said %d times: %q", len(said), said)
 	}
 }
 

@@ -32,6 +32,11 @@ type Options struct {
 	Launcher    Launcher // nil: Stdio, and Remote for a Spec with a URL
 	Cache       string   // folder for what children offered last, made when needed; "": nothing is kept
 
+	// Renew has packages of confined children that are not pinned looked up before they
+	// are started. Otherwise the copy that is installed is started at once, and it is
+	// looked for a newer one in the background.
+	Renew bool
+
 	// Secret, where set, gives the value of a reference to a secret. It is called when
 	// a child starts, by the instance's goroutine, and may take its time. Its error
 	// stands in that of the child, and says what to do.

@@ -14,12 +14,7 @@ import (
 // withSecrets returns the Launch and the Spec with the values of secrets in place of
 // the references. They go to the Launcher and nowhere else.
 func (c *child) withSecrets(ctx context.Context, l launch.Launch, w want) (launch.Launch, Spec, error) {
-	value := func(r reference.Ref) (string, error) {
-		if c.common.secret == nil {
-			return "", fmt.Errorf("%s: there is nothing here that keeps secrets", r)
-		}
-		return c.common.secret(ctx, r)
-	}
+	value := c.valueOf(ctx)
 	s := c.spec
 	if s.URL != "" {
 		s, err := Resolved(s, value)
@@ -30,6 +25,16 @@ func (c *child) withSecrets(ctx context.Context, l launch.Launch, w want) (launc
 	}
 	l, err := s.Program().WithSecrets(l, w.Roots, c.machine, value)
 	return l, s, err // the Launcher uses the limits of s
+}
+
+// valueOf looks up secrets.
+func (c *child) valueOf(ctx context.Context) func(reference.Ref) (string, error) {
+	return func(r reference.Ref) (string, error) {
+		if c.common.secret == nil {
+			return "", fmt.Errorf("%s: there is nothing here that keeps secrets", r)
+		}
+		return c.common.secret(ctx, r)
+	}
 }
 
 // Resolved is a Spec of a server that is reached by URL with the values of its secrets

@@ -10,6 +10,7 @@ import (
 	"mcphub/children/health"
 	"mcphub/children/launch"
 	"mcphub/children/run"
+	"mcphub/children/sandbox"
 	"mcphub/children/served"
 )
 
@@ -159,8 +160,8 @@ func (s *serving) loop() string {
 func (s *serving) ready() {
 	w := s.c.wanted()
 	gen := w.Gen
-	if !served.Same(w.Roots, s.r.Roots.Last()) {
-		gen = 0 // the roots have changed since then; review is called next
+	if !served.Same(w.Roots, s.r.Roots.Last()) || s.c.spec.Sandbox.Mode != sandbox.Off && gen != s.c.past.planned {
+		gen = 0 // the roots, or the boundary, have changed since then; review is called next
 	}
 	s.publish(gen, true, "")
 }

@@ -28,7 +28,11 @@ func (c *child) start() (*run.Run, *UnavailableError) {
 	c.ask(func(now *want) bool { now.demand, now.wish, now.evict = false, false, false; w = *now; return false })
 	c.past.digest = c.common.digest(c.spec, c.key)
 	c.past.starts++
+	c.past.planned = w.Gen
 	c.state(Starting, c.past.last)
+	if err := c.install(w); err != nil {
+		return nil, err
+	}
 	l, err := c.plan(w, c.machine)
 	var missing *launch.MissingRootError
 	if errors.As(err, &missing) && missing.NoRoot() {

@@ -92,6 +92,7 @@ type Status struct {
 	Cwd      string
 	EnvNames []string // names of all variables passed, sorted
 	Sandbox  sandbox.Report
+	Package  Package  // what runs, or is being installed, in place of a launcher
 	Served   []string // root paths that it has applied, or was started with
 	Tools    int
 	Skipped  uint64       // lines on stdout that were no message
@@ -109,6 +110,17 @@ type Status struct {
 	CircuitOpen  bool      // too many in a row: started only when called
 	NextStart    time.Time // when backing off: not before
 	ByItself     bool      // when backing off: it is started then without a call
+}
+
+// A Package is what is installed for a confined child, in place of its launcher. The
+// zero Package is none.
+type Package struct {
+	Name    string // as it calls itself; "" before it is installed
+	Version string
+	At      time.Time // of the install
+	Became  string    // at the last start: see packages.Copy
+	Problem string    // why it was not looked for a newer version
+	Doing   string    // "installing ..." while the start waits for that
 }
 
 // A Term is the time for which a child remembers what it was told, such as a

@@ -15,6 +15,7 @@ import (
 	"mcphub/children/launch"
 	"mcphub/children/limits"
 	"mcphub/children/offers"
+	"mcphub/children/packages"
 	"mcphub/children/sandbox"
 	"mcphub/children/served"
 	"mcphub/rootsmgr"
@@ -27,7 +28,9 @@ type Supervisor struct {
 	common common
 	log    zerolog.Logger
 	fresh  chan struct{}  // there are children whose life has not started
-	lives  sync.WaitGroup // of children, those that rest included
+	lives  sync.WaitGroup // of children, those that rest included, and of what they have going
+	life   context.Context
+	end    context.CancelCauseFunc // of life
 
 	mu        sync.Mutex
 	specs     map[string]Spec
@@ -56,6 +59,9 @@ func NewSupervisor(o Options) *Supervisor {
 	s.common.turns = limits.NewTurns(o.MaxStarting)
 	s.common.places, s.common.dropUnheld, s.common.giveUp = limits.NewPlaces(o.MaxChildren), s.dropUnheld, s.giveUp
 	s.common.resume = func(c *child) { go s.live(c) }
+	s.common.renew, s.common.packages = o.Renew, packages.NewStore(packagesFolder(s.common.machine))
+	s.life, s.end = context.WithCancelCause(context.Background())
+	s.common.background = func(f func(ctx context.Context)) { s.lives.Go(func() { f(s.life) }) }
 	s.specs = byName(o.Specs)
 	return s
 }
@@ -71,6 +77,7 @@ func (s *Supervisor) Run(ctx context.Context) error {
 		select {
 		case <-s.fresh:
 		case <-ctx.Done():
+			s.end(errShutdown)
 			for _, c := range s.close() {
 				c.stop(errShutdown)
 			}
@@ -230,7 +237,8 @@ func (s *Supervisor) Foresee(k Key) (cwd string, served []string, ok bool) {
 // machineFor is what a start of c would be planned with, but for the name of the
 // folder of its own.
 func (s *Supervisor) machineFor(c *child) launch.Machine {
-	return s.common.machine.For(c.spec.Program(), zerolog.Nop()).WithOwn(filepath.Join(launch.RealPath(os.TempDir()), ownFolder))
+	m := s.common.machine.For(c.spec.Program(), zerolog.Nop()).WithOwn(filepath.Join(launch.RealPath(os.TempDir()), ownFolder))
+	return c.installedOn(m)
 }
 
 // Replaces reports whether the run of an instance would be replaced if it were given
@@ -248,7 +256,7 @@ func (s *Supervisor) Replaces(k Key, roots []rootsmgr.Root) bool {
 	w.Roots = roots
 	change := c.rootsChange(r, w, s.machineFor(c))
 	change.SameRoots, change.Empty = served.Same(roots, c.wanted().Roots), len(roots) == 0
-	change.Rules = c.spec.Sandbox.Mode != sandbox.Off && !change.SameRoots
+	change.Rules = c.spec.Sandbox.Confines() && !change.SameRoots
 	change.Probe, change.Asked = r.Roots.Probed(), r.Roots.Asked()
 	return change.Decide() == served.Replace
 }

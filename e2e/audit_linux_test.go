@@ -54,7 +54,7 @@ func TestKilledWhileItRecords(t *testing.T) {
 		if t.Failed() {
 			return
 		}
-		must(t, os.Remove(w.path("rec.record")))
+		must(t, os.Remove(w.record("rec")))
 		if round%20 == 19 { // each round reads all of it
 			must(t, os.RemoveAll(w.auditDir()))
 		}

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -12,8 +13,11 @@ import (
 )
 
 // A real authorization server and a real browser: oidc-provider, whose tokens are signed, good for one server, short, and
-// renewed by refresh tokens that are good once.
+// renewed by refresh tokens that are good once. Consent is refused and given, tokens are renewed, also one that ends amid a
+// call, a login is revoked behind the hub's back, a code is entered on another device; and of the servers with a fault each
+// is refused with its reason, before a token or a code has gone anywhere.
 func TestLoginAtRealServer(t *testing.T) {
+	t.Parallel()
 	n := requireNode(t)
 	chromium, err := exec.LookPath("chromium")
 	if err != nil && inCI() {
@@ -26,7 +30,10 @@ func TestLoginAtRealServer(t *testing.T) {
 	here, err := filepath.Abs(".")
 	must(t, err)
 	resource := w.listening(exec.Command(n.program, filepath.Join(here, "authserver", "server.mjs")), regexp.MustCompile(`^protected (http://\S+/mcp)$`), "LIFE=2")
-	config := w.config(obj{"protected": obj{"url": resource, "type": "http"}}, obj{"secrets": obj{"store": "file"}})
+	at := func(kind string) obj {
+		return obj{"url": strings.TrimSuffix(resource, "/mcp") + kind + "/mcp", "type": "http"}
+	}
+	config := w.config(obj{"protected": at(""), "audience": at("/audience"), "issuer": at("/issuer"), "mixed": at("/mixed"), "private": at("/private")}, obj{"secrets": obj{"store": "file"}})
 	// person logs in by the browser; some of the addresses that are printed are passed over.
 	person := func(answer string, skip int) func(address string) {
 		return func(address string) {
@@ -63,8 +70,39 @@ func TestLoginAtRealServer(t *testing.T) {
 			t.Errorf("got %q", got)
 		}
 	}
+	if got := s.call("protected__expires", `{}`).Text; got != "ann" {
+		t.Errorf("amid a call that outlasts its token: %q", got)
+	}
+
+	// Somebody else revokes the login.
+	elsewhere := w.path("elsewhere")
+	must(t, os.CopyFS(elsewhere, os.DirFS(w.path("home", "config"))))
+	must(t, os.Chmod(elsewhere+"/mcphub/secrets.age", 0o600))
+	must(t, os.Chmod(elsewhere+"/mcphub/secrets.identity", 0o600))
+	out, err := w.authWith([]string{"XDG_CONFIG_HOME=" + elsewhere, "DBUS_SESSION_BUS_ADDRESS=unix:path=" + w.path("no-bus")}, nil, "logout", "protected", "--config", config)
+	if err != nil || !strings.Contains(out, "has ended it") {
+		t.Fatal(err, out)
+	}
+	expect("the login is over: the authorization server does not renew the login: the authorization server answers invalid_grant")
+	login("over", nil, "status", "protected")
+	login("run: mcphub auth login protected", nil, "status", "protected")
+
+	login("Logged in at protected", person("yes", 0), "login", "protected", "--no-browser")
+	expect("ann")
 	login("has ended it", nil, "logout", "protected")
 	expect("run: mcphub auth login protected")
 	login("Logged in at protected", person("yes", 1), "login", "protected", "--device")
 	expect("ann")
+
+	login("another one", nil, "login", "issuer", "--no-browser")
+	login("10.1.2.3 is a private address, which a server may not send this program to", nil, "login", "private", "--no-browser")
+	login("the answer comes from another authorization server, http://127.0.0.1:", person("yes", 0), "login", "mixed", "--no-browser")
+	login("Logged in at audience", person("yes", 0), "login", "audience", "--no-browser")
+	got := ""
+	if !within(waitLimit, func() bool {
+		got = s.await(s.send("call-tool", `{"serverName":"audience","toolName":"whoami"}`)).Text
+		return strings.Contains(got, "HTTP status 401 (Unauthorized); it refuses the token of the login, and new ones too")
+	}) {
+		t.Errorf("a server that takes tokens for another one only: %q", got)
+	}
 }

@@ -157,7 +157,7 @@ func TestClaudeCode(t *testing.T) {
 			if strings.Contains(w.recorded("rec"), "passwd") {
 				t.Error("the call outside reached the child")
 			}
-			k := readTap(t, w.path("hub.tap"))
+			k := readTap(t, w.path("records", "hub.tap"))
 			other := map[string]string{"legacy": modernVersion, "auto": "2025-11-25"}[mode]
 			if got := k.judged(); got[version+" result of tools/call"] < len(model.script) || got[other+" tools/call"] > 0 {
 				t.Errorf("not all calls were of %s: %v", version, got)

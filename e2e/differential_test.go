@@ -539,7 +539,7 @@ func (c *conversation) trace(t *testing.T) trace {
 	for _, q := range c.answerer.asked {
 		add("asked "+q.method, q.params)
 	}
-	records, err := filepath.Glob(c.w.path("*.record"))
+	records, err := filepath.Glob(c.w.record("*"))
 	must(t, err)
 	for _, file := range records {
 		b, err := os.ReadFile(file)

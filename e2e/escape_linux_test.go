@@ -3,6 +3,7 @@ package e2e
 import (
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
@@ -53,7 +54,9 @@ func newSandboxed(t *testing.T, free bool, entry func(w *world) obj) *sandboxed 
 	s.session = w.start(ide.Options{Command: mcphub(t), Args: []string{"serve", "--config", config}, Roots: ide.Folders(w.project),
 		Env: w.env("THE_HUBS_SECRET=" + secretText)})
 	s.initialize()
-	s.printed(t)
+	if kid["command"] == bin.opener {
+		s.printed(t)
+	}
 	s.outside = w.state()
 	return s
 }
@@ -79,18 +82,25 @@ func (w *world) state() map[string]string {
 	all := map[string]string{}
 	for _, dir := range w.zone() {
 		must(w.t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+			if path == dir && errors.Is(err, fs.ErrNotExist) {
+				return nil // moved away
+			}
 			if err != nil {
 				return err
 			}
 			fi, err := d.Info()
 			must(w.t, err)
 			text := ""
-			if fi.Mode().IsRegular() {
+			switch fi.Mode().Type() {
+			case 0:
 				b, err := os.ReadFile(path)
 				must(w.t, err)
 				text = string(b)
+			case fs.ModeSymlink:
+				text, err = os.Readlink(path)
+				must(w.t, err)
 			}
-			all[path] = fmt.Sprint(fi.Mode(), " ", fi.ModTime().UnixNano(), " ", text)
+			all[path] = fmt.Sprint(fi.Mode(), " ", fi.ModTime().UnixNano(), "\n", text)
 			return nil
 		}))
 	}
@@ -153,12 +163,10 @@ func (s *sandboxed) printed(t testing.TB) {
 			s.writes = append(s.writes, real)
 		}
 	}
-	if s.free {
-		return
-	}
 	s.awaitTool("kid__shell")
-	for _, dir := range strings.Fields(s.call("kid__shell", `{"command":"echo $TMPDIR $XDG_CACHE_HOME"}`).Text) {
-		s.reads, s.writes = append(s.reads, dir), append(s.writes, dir)
+	own := strings.Fields(s.call("kid__shell", `{"command":"echo $TMPDIR $XDG_CACHE_HOME"}`).Text)
+	if !s.free {
+		s.reads, s.writes = append(s.reads, own...), append(s.writes, own...)
 	}
 }
 

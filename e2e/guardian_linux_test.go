@@ -330,8 +330,8 @@ func TestAHopperIsCaught(t *testing.T) {
 		t.Fatal("nobody hops")
 	}
 	// It cannot be started again: it has nowhere to write that down.
-	must(t, os.Rename(w.path("hopper.state"), w.path("hopper.was")))
-	must(t, os.Mkdir(w.path("hopper.state"), 0o700))
+	must(t, os.Rename(w.stateOf("hopper"), w.path("hopper.was")))
+	must(t, os.Mkdir(w.stateOf("hopper"), 0o700))
 	must(t, syscall.Kill(first, syscall.SIGKILL))
 	if !within(waitLimit, func() bool { return len(hops()) == 0 }) {
 		t.Errorf("still there: %v", hops())

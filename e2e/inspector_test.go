@@ -83,7 +83,7 @@ func TestInspectorOfEachEra(t *testing.T) {
 					env := envObject(w)
 					maps.Copy(env, entry["env"].(obj))
 					server["type"], server["command"], server["args"], server["env"] = "stdio", entry["command"], entry["args"], env
-					said = func() *talk { return readTap(t, w.path("hub.tap")) }
+					said = func() *talk { return readTap(t, w.path("records", "hub.tap")) }
 				}
 				inspectHub(t, n, w, w.write("inspector.json", raw(t, obj{"mcpServers": obj{"hub": server}})), "--protocol-era", era)
 				other := map[string]string{"2025-11-25": modernVersion, modernVersion: "2025-11-25"}[version]

@@ -15,6 +15,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	gosdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"mcphub/e2e/ide"
@@ -26,8 +27,14 @@ var page = regexp.MustCompile(`^https?://\S+$`)
 // auth runs one command of mcphub. visit is given each address that it prints alone on a line.
 func (w *world) auth(visit func(address string), args ...string) (said string, err error) {
 	w.t.Helper()
+	return w.authWith([]string{"DBUS_SESSION_BUS_ADDRESS=unix:path=" + w.path("no-bus")}, visit, args...)
+}
+
+// authWith is auth with more in the environment.
+func (w *world) authWith(env []string, visit func(address string), args ...string) (said string, err error) {
+	w.t.Helper()
 	cmd := exec.Command(mcphub(w.t), append([]string{"auth"}, args...)...)
-	cmd.Env, cmd.Dir = w.env("DBUS_SESSION_BUS_ADDRESS=unix:path="+w.path("no-bus")), w.home
+	cmd.Env, cmd.Dir = w.env(env...), w.home
 	out, err := cmd.StdoutPipe()
 	must(w.t, err)
 	cmd.Stderr = cmd.Stdout
@@ -217,7 +224,7 @@ func TestLoginOtherwise(t *testing.T) {
 	as := oauthtest.New(t)
 	config := w.config(obj{"protected": obj{"url": as.Resource}, "machine": obj{"url": as.Resource, "auth": obj{"clientId": "confidential", "clientSecret": "${file:key}", "flow": "client"}},
 		"files": obj{"builtin": "files"}, "keyed": obj{"url": as.Resource, "headers": obj{"Authorization": "Bearer x"}}}, obj{"secrets": obj{"store": "file"},
-			"http": obj{"resource": "https://hub.example/mcp", "issuers": []obj{{"issuer": "https://login.example"}}}})
+		"http": obj{"resource": "https://hub.example/mcp", "issuers": []obj{{"issuer": "https://login.example"}}}})
 	w.write("key", as.Secret+"\n")
 	for _, test := range []struct {
 		args []string
@@ -240,5 +247,66 @@ func TestLoginOtherwise(t *testing.T) {
 		if out, _ := w.auth(visitor(t), append(test.args, "--config", config)...); !strings.Contains(out, test.want) || strings.Contains(out, oauthtest.Canary) {
 			t.Errorf("%q: %s\nwant %q", test.args, out, test.want)
 		}
+	}
+}
+
+// What the commands about logins print, from the first look to the logout: testdata/printed/logins.txt has it word for word.
+func TestLoginPrinted(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	as := oauthtest.New(t)
+	config := w.config(obj{"linear": obj{"url": as.Resource, "type": "http"}}, obj{"secrets": obj{"store": "file"}})
+	var b strings.Builder
+	run := func(args ...string) {
+		t.Helper()
+		cmd := exec.Command(mcphub(t), append(args, "--config", config)...)
+		cmd.Env, cmd.Dir = w.env("DBUS_SESSION_BUS_ADDRESS=unix:path="+w.path("no-bus")), w.home
+		out, err := cmd.StdoutPipe()
+		must(t, err)
+		cmd.Stderr = cmd.Stdout
+		must(t, cmd.Start())
+		fmt.Fprintf(&b, "$ mcphub %s\n", strings.Join(args, " "))
+		for lines := bufio.NewScanner(out); lines.Scan(); {
+			b.WriteString(lines.Text() + "\n")
+			if page.MatchString(lines.Text()) {
+				visitor(t)(lines.Text())
+			}
+		}
+		_ = cmd.Wait()
+		fmt.Fprintf(&b, "exit status %d\n\n", cmd.ProcessState.ExitCode())
+	}
+	call := func() { run("call", "linear__whoami", "--root", w.project, "--log-level", "off") }
+	call()
+	run("doctor", "linear")
+	run("auth", "status", "linear")
+	run("auth", "login", "linear", "--no-browser")
+	call()
+	run("doctor", "linear")
+	run("auth", "status", "linear")
+	as.Change(func() { as.Scope = "more" })
+	call()
+	run("auth", "status", "linear")
+	as.Change(func() { as.Scope = "" })
+	as.EndLogins()
+	call()
+	run("doctor", "linear")
+	run("auth", "status", "linear")
+	run("auth", "login", "linear", "--device", "--json")
+	run("auth", "logout", "linear", "--json")
+	run("auth", "logout", "linear")
+	run("auth", "login", "linear", "--device")
+	run("auth", "logout", "linear")
+	got := steady(b.String(), "ISSUER", as.Issuer, "SERVER", strings.TrimSuffix(as.Resource, "/mcp"), "$HOME", w.home, "$DIR", w.dir)
+	got = regexp.MustCompile(`client_id=registered-\d+.*`).ReplaceAllString(got, "PARAMETERS")
+	got = regexp.MustCompile(`code_challenge=.*`).ReplaceAllString(got, "PARAMETERS")
+	got = regexp.MustCompile(`; it is not started again for SPAN, a call after that starts it`).ReplaceAllString(got, "")
+	golden := filepath.Join("testdata", "printed", "logins.txt")
+	if *update {
+		must(t, os.WriteFile(golden, []byte(got), 0o600))
+	}
+	kept, err := os.ReadFile(golden)
+	must(t, err)
+	if diff := cmp.Diff(string(kept), got); diff != "" {
+		t.Errorf("not as in %s (go test ./e2e -run TestLoginPrinted -update writes it): %s", golden, diff)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -265,7 +264,7 @@ func (h *hubBefore) meets(p *party, overWeb bool) {
 func (h *hubBefore) reached() string {
 	h.w.t.Helper()
 	if h.kid == nil {
-		b, err := os.ReadFile(filepath.Join(h.w.dir, "kid.record"))
+		b, err := os.ReadFile(h.w.record("kid"))
 		must(h.w.t, err)
 		return string(b)
 	}

@@ -9,15 +9,18 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
-
-	"github.com/godbus/dbus/v5"
 	"time"
 
+	"github.com/godbus/dbus/v5"
+
 	"mcphub/e2e/ide"
+	"mcphub/internal/oauth/oauthtest"
 )
 
 // startKeyring starts a bus and a keyring of the desktop on it, for this test alone. It returns what leads there.
@@ -76,9 +79,11 @@ func startKeyring(t *testing.T) (env []string) {
 // canary begins every secret of the tests below.
 const canary = "c4nary-"
 
-// A secret from each place where one may stand reaches the server that is to have it, and is found nowhere else: in no
-// answer, log, record, report, cache or command line, and not in the environment of hub, guardian or another server.
-func TestSecretsAreSeenByTheirServerAlone(t *testing.T) {
+// A secret from each place where one may stand (keyring, encrypted file, file, variables, header, address, a client's file, and
+// what an authorization server answers, kept in a real keyring) reaches the server that is to have it, and is found nowhere
+// else: in no answer, log, record, report, cache, command line, copy of an edited file or output of a crash, and not in the
+// environment or the memory of the guardian or another server.
+func TestCanary(t *testing.T) {
 	w := newWorld(t)
 	bus := startKeyring(t)
 	sockets := socketsIn(t)
@@ -112,7 +117,9 @@ func TestSecretsAreSeenByTheirServerAlone(t *testing.T) {
 	withKeys := func(base string) obj {
 		return obj{"url": base + "/mcp/${keyring:ring}?key=${keyring:aged}", "headers": obj{"Authorization": "Bearer ${input:asked}"}}
 	}
+	as := oauthtest.New(t)
 	config := w.config(obj{
+		"logged": obj{"url": as.Resource, "type": "http"},
 		"holder": holder, "other": w.recorder("other"), "argued": argued, "dies": dies, "missing": missing, "broken": broken,
 		"web": withKeys(web.URL), "gone": withKeys("http://127.0.0.1:1"),
 	}, obj{"audit": obj{"arguments": true}, "inputs": []obj{{"id": "asked", "description": "the key", "password": true}}})
@@ -134,7 +141,32 @@ func TestSecretsAreSeenByTheirServerAlone(t *testing.T) {
 		}
 	}
 
-	s := w.start(ide.Options{Command: mcphub(t), Args: []string{"serve", "--config", config, "--log-level", "trace"}, Env: w.env(slices.Concat(sockets, bus)...), Roots: ide.Folders(w.project)})
+	// Files are edited, and a client's file is read that holds a secret.
+	theirs := w.write("home/.cursor/mcp.json", `{"mcpServers": {"imported": {"command": "/bin/true", "env": {"API_KEY": "`+canary+`imported"}}}}`)
+	command(bus, "", "import", "cursor", "--yes", "--config", config)
+	command(bus, "", "add", "extra", "--config", config, "--env", "K=${keyring:ring}", "--", "/bin/true")
+	for _, verb := range []string{"disable", "enable", "remove"} {
+		command(bus, "", verb, "extra", "--config", config)
+	}
+	command(bus, canary+"again\n", "secret", "set", "extra", "--config", config)
+	command(bus, "", "secret", "rm", "extra", "--config", config)
+	login := func(env []string, args ...string) string {
+		t.Helper()
+		out, err := w.authWith(env, visitor(t), append(args, "--config", config)...)
+		fmt.Fprintf(&said, "--- auth %q: %v\n%s\n", args, err, out)
+		return out
+	}
+	if out := login(bus, "login", "logged", "--no-browser"); !strings.Contains(out, "Logged in at logged") {
+		t.Fatal(out)
+	}
+	if out := login(noBus, "status", "logged"); !strings.Contains(out, "none") {
+		t.Errorf("the login is not in the keyring alone: %s", out)
+	}
+	if text, err := os.ReadFile(config); err != nil || !strings.Contains(string(text), "${keyring:imported/API_KEY}") {
+		t.Errorf("the control: nothing was imported: %v\n%s\n%s", err, text, said.String())
+	}
+
+	s := w.start(ide.Options{Command: mcphub(t), Args: []string{"serve", "--config", config, "--log-level", "trace"}, Env: w.env(slices.Concat(sockets, bus, []string{"GOTRACEBACK=crash"})...), Roots: ide.Folders(w.project)})
 	s.initialize()
 	_, err := s.Call(s.ctx(), "tools/list", `{}`)
 	must(t, err)
@@ -144,6 +176,16 @@ func TestSecretsAreSeenByTheirServerAlone(t *testing.T) {
 	s.call("holder__echo", `{}`)
 	s.call("other__echo", `{}`)
 	s.call("get-roots", `{}`)
+	whoami := func() string { return s.call("call-tool", `{"serverName":"logged","toolName":"whoami"}`).Text }
+	for range 2 {
+		if got := whoami(); got != "alice" {
+			t.Errorf("logged in, the server sees %q", got)
+		}
+		as.Expire()
+	}
+	if n := as.Rotations(); n == 0 {
+		t.Error("the control: no token was renewed, in a real keyring")
+	}
 	refused := map[string]string{"dies": "", "missing": `env S_NONE: the secret \"none\" is not set`, "broken": "a quote is not closed", "web": "401", "gone": "refused"}
 	for name, want := range refused {
 		m, err := s.Call(s.ctx(), "tools/call", ide.ToolParams(name+"__echo", `{}`))
@@ -156,6 +198,7 @@ func TestSecretsAreSeenByTheirServerAlone(t *testing.T) {
 	for _, args := range [][]string{
 		{"status"}, {"status", "--json"}, {"validate", "--config", config}, {"secret", "list", "--config", config}, {"secret", "list", "--json", "--config", config},
 		{"explain", "holder__echo", "--config", config, "--root", w.project}, {"audit"}, {"warm", "--config", config},
+		{"doctor", "--config", config, "logged", "web"}, {"auth", "list"}, {"auth", "list", "--json"}, {"auth", "status", "--json", "--config", config}, {"logs", "dies"},
 	} {
 		command(bus, "", args...)
 	}
@@ -170,19 +213,25 @@ func TestSecretsAreSeenByTheirServerAlone(t *testing.T) {
 	for _, m := range s.Messages() {
 		wantNoCanary(t, "a message", string(m.Raw))
 	}
-	files := 0
-	must(t, filepath.WalkDir(w.home, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || !d.Type().IsRegular() {
+	wantNoFile := func() {
+		t.Helper()
+		files, with := 0, []string{}
+		must(t, filepath.WalkDir(w.home, func(path string, d fs.DirEntry, err error) error {
+			if err != nil || !d.Type().IsRegular() {
+				return err
+			}
+			text, err := os.ReadFile(path)
+			files++
+			if canaryIn(string(text)) >= 0 {
+				with = append(with, path)
+			}
 			return err
+		}))
+		if files < 4 || !slices.Equal(with, []string{theirs}) { // a log, a record, the cache, the encrypted file; the control is the client's own file
+			t.Errorf("of %d files these hold a secret: %q, want %s alone", files, with, theirs)
 		}
-		text, err := os.ReadFile(path)
-		files++
-		wantNoCanary(t, path, string(text))
-		return err
-	}))
-	if files < 4 { // a log, a record, the cache, the encrypted file
-		t.Errorf("%d files were looked at", files)
 	}
+	wantNoFile()
 
 	// Who has which in its environment and on its command line, as the system tells it.
 	seen := map[string]int{}
@@ -193,7 +242,7 @@ func TestSecretsAreSeenByTheirServerAlone(t *testing.T) {
 		}
 		who := "the hub"
 		for _, name := range []string{"holder", "other", "argued"} {
-			if strings.Contains(string(environ), "RECORDER_FILE="+w.path(name+".record")) {
+			if strings.Contains(string(environ), "RECORDER_FILE="+w.record(name)) {
 				who = name
 			}
 		}
@@ -207,6 +256,20 @@ func TestSecretsAreSeenByTheirServerAlone(t *testing.T) {
 			wantNoCanary(t, "the command line of "+who, p.command)
 		} else if !strings.Contains(p.command, "--label "+canary+"ring") {
 			t.Errorf("the control: the argument of its server is not on its command line: %s", p.command)
+		}
+	}
+	hub := hubProper(t, s.PID()) // which has to hold secrets
+	for _, p := range tree(t, s.PID()) {
+		if p.pid == hub || strings.HasPrefix(p.command, "(") {
+			continue
+		}
+		found, err := memoryHolds(p.pid)
+		holds := strings.HasPrefix(p.command, bin.recorder) && (strings.Contains(p.command, "positional") || p.pid == w.starts("holder")[0].PID)
+		switch {
+		case err != nil:
+			t.Logf("NOT PROVED HERE: the memory of %s: %v", p.command, err)
+		case found != holds: // that of the servers that are given secrets is the control
+			t.Errorf("a secret in the memory of process %d, %s: %v, want %v", p.pid, p.command, found, holds)
 		}
 	}
 	if seen["the hub"] != 2 || seen["holder"] != 1 || seen["other"] != 1 || seen["argued"] != 1 {
@@ -224,11 +287,60 @@ func TestSecretsAreSeenByTheirServerAlone(t *testing.T) {
 	if want := "/mcp/" + canary + "ring?key=" + canary + "aged Bearer " + canary + "asked"; !strings.Contains(got.String(), want) {
 		t.Errorf("the control: the server on the network was sent\n%s, want %s", got.String(), want)
 	}
+
+	// A crash: what it prints, and what it leaves on disk.
+	limits, err := os.ReadFile(fmt.Sprintf("/proc/%d/limits", hub))
+	must(t, err)
+	if !regexp.MustCompile(`(?m)^Max core file size +0 `).Match(limits) {
+		t.Errorf("the hub may write its memory to a core file:\n%s", limits)
+	}
+	s.exitStatus = 128 + int(syscall.SIGABRT)
+	must(t, syscall.Kill(hub, syscall.SIGABRT))
+	s.end(stopBound)
+	if text := s.Stderr(); !strings.Contains(text, "SIGABRT") || !strings.Contains(text, "goroutine ") {
+		t.Errorf("the control: it did not crash:\n%s", text)
+	}
+	wantNoCanary(t, "the output of the crash", s.Stderr())
+	wantNoFile()
+}
+
+// memoryHolds reports whether the memory that a process can write holds a secret.
+func memoryHolds(pid int) (bool, error) {
+	maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
+	if err != nil {
+		return false, err
+	}
+	mem, err := os.Open(fmt.Sprintf("/proc/%d/mem", pid))
+	if err != nil {
+		return false, err
+	}
+	defer mem.Close()
+	const step = 1 << 20
+	buf := make([]byte, step+64) // a secret may lie across two pieces
+	for line := range strings.Lines(string(maps)) {
+		var from, to int64
+		var may string
+		if n, _ := fmt.Sscanf(line, "%x-%x %s", &from, &to, &may); n != 3 || !strings.HasPrefix(may, "rw") {
+			continue
+		}
+		for at := from; at < to; at += step {
+			n, _ := mem.ReadAt(buf[:min(int64(len(buf)), to-at)], at)
+			if canaryIn(string(buf[:n])) >= 0 {
+				return true, nil
+			}
+		}
+	}
+	return false, nil
+}
+
+// canaryIn is where a text holds one of the secrets, -1 where it holds none.
+func canaryIn(text string) int {
+	return max(strings.Index(text, canary), strings.Index(text, oauthtest.Canary))
 }
 
 func wantNoCanary(t *testing.T, where, text string) {
 	t.Helper()
-	if at := strings.Index(text, canary); at >= 0 {
+	if at := canaryIn(text); at >= 0 {
 		t.Errorf("a secret is in %s: ...%s...", where, text[max(0, at-200):min(len(text), at+60)])
 	}
 }

@@ -86,7 +86,7 @@ func (k *talk) judged() map[string]int {
 // Both sides are judged then: the hub and the child.
 func (w *world) tapped(name, command string, args ...string) obj {
 	w.t.Helper()
-	file := w.path(name + ".tap")
+	file := w.path("records", name+".tap")
 	w.t.Cleanup(func() {
 		k := readTap(w.t, file)
 		if name != "hub" { // before which stands a client of somebody else
@@ -97,8 +97,8 @@ func (w *world) tapped(name, command string, args ...string) obj {
 			w.t.Logf("what the hub and %s have said in the end:\n%s", name, b[max(0, len(b)-4000):])
 		}
 	})
-	return obj{"command": bin.recorder, "args": append([]string{}, args...),
-		"env": obj{"RECORDER_TAP": file, "RECORDER_FILE": w.path(name + ".record"), "RECORDER_WRAP": raw(w.t, []string{command})}}
+	return obj{"command": bin.recorder, "args": append([]string{}, args...), "sandbox": w.recording(behind([]string{command})...),
+		"env": obj{"RECORDER_TAP": file, "RECORDER_FILE": w.record(name), "RECORDER_WRAP": raw(w.t, []string{command})}}
 }
 
 // readTap gives what a tapped child and its client have said so far.

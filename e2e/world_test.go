@@ -54,6 +54,7 @@ func newWorldIn(t testing.TB, dir string) *world {
 	w := &world{t: t, dir: dir, home: filepath.Join(dir, "home"), project: filepath.Join(dir, "project"),
 		other: filepath.Join(dir, "other"), outside: filepath.Join(dir, "outside"), sibling: filepath.Join(dir, "project-secret")}
 	w.write("home/.keep", "")
+	must(t, os.Mkdir(w.path("records"), 0o700))
 	w.write("project/hello.txt", "hello from the project\n")
 	w.write("project/sub/deep.txt", "deep\n")
 	w.write("other/other.txt", "hello from the other one\n")
@@ -115,13 +116,22 @@ func (w *world) config(children obj, more ...obj) string {
 
 // recorder is the entry of a recording child in hub.json; its files bear its name.
 func (w *world) recorder(name string, flags ...string) obj {
-	return obj{"command": bin.recorder, "args": append([]string{}, flags...),
-		"env": obj{"RECORDER_FILE": w.path(name + ".record"), "RECORDER_STATE": w.path(name + ".state")}}
+	return obj{"command": bin.recorder, "args": append([]string{}, flags...), "sandbox": w.recording(),
+		"env": obj{"RECORDER_FILE": w.record(name), "RECORDER_STATE": w.stateOf(name)}}
+}
+
+// record and stateOf are the files of a recorder.
+func (w *world) record(name string) string  { return w.path("records", name+".record") }
+func (w *world) stateOf(name string) string { return w.path("records", name+".state") }
+
+// recording has a recorder write its files, which lie in no root, and start a server that does.
+func (w *world) recording(servers ...string) obj {
+	return obj{"write": []string{w.path("records")}, "read": append([]string{}, servers...)}
 }
 
 // recorderEnv is that environment for a recorder which a test starts itself.
 func (w *world) recorderEnv(name string) []string {
-	return w.env("RECORDER_FILE="+w.path(name+".record"), "RECORDER_STATE="+w.path(name+".state"))
+	return w.env("RECORDER_FILE="+w.record(name), "RECORDER_STATE="+w.stateOf(name))
 }
 
 // wrapped is the entry of a real server with the recorder in front of it. The command is called program, which is how a hub
@@ -133,14 +143,27 @@ func (w *world) wrapped(name, program string, command, args []string) obj {
 	link := w.path("bin", program)
 	must(w.t, os.MkdirAll(filepath.Dir(link), 0o700))
 	symlink(w.t, bin.recorder, link)
-	return obj{"command": link, "args": append([]string{}, args...), "env": obj{"RECORDER_FILE": w.path(name + ".record"),
-		"RECORDER_STATE": w.path(name + ".state"), "RECORDER_WRAP": string(wrap)}}
+	return obj{"command": link, "args": append([]string{}, args...), "sandbox": w.recording(behind(command)...),
+		"env": obj{"RECORDER_FILE": w.record(name), "RECORDER_STATE": w.stateOf(name), "RECORDER_WRAP": string(wrap)}}
+}
+
+// behind is what must be open for a command that a recorder starts, which the hub does not know of.
+func behind(command []string) (open []string) {
+	for _, word := range command {
+		switch modules, _, installed := strings.Cut(word, "/node_modules/"); {
+		case installed:
+			open = append(open, modules+"/node_modules")
+		case filepath.IsAbs(word):
+			open = append(open, filepath.Dir(word))
+		}
+	}
+	return open
 }
 
 // recorded gives every line that reached a recording child so far.
 func (w *world) recorded(name string) string {
 	w.t.Helper()
-	b, err := os.ReadFile(w.path(name + ".record"))
+	b, err := os.ReadFile(w.record(name))
 	if !os.IsNotExist(err) {
 		must(w.t, err)
 	}
@@ -158,7 +181,7 @@ type started struct {
 
 func (w *world) starts(name string) []started {
 	w.t.Helper()
-	b, err := os.ReadFile(w.path(name + ".state"))
+	b, err := os.ReadFile(w.stateOf(name))
 	if os.IsNotExist(err) {
 		return nil
 	}

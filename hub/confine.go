@@ -1,6 +1,8 @@
 package hub
 
 import (
+	"strings"
+
 	"mcphub/children/sandbox"
 	"mcphub/internal/printable"
 )
@@ -24,9 +26,9 @@ func reportKernel(r sandbox.Report) kernelReport {
 
 // kernelDetails say more of the same to who runs the hub.
 type kernelDetails struct {
-	Opens   *openReport `json:"opens,omitempty"`             // what the child may open, beside what every program needs
-	Refused int         `json:"kernelRefused,omitempty"`     // how often the kernel is known to have refused this run something
-	Last    string      `json:"kernelRefusedLast,omitempty"` // what that was last, where it was named
+	Opens       *openReport `json:"opens,omitempty"`             // what the child may open, beside what every program needs
+	Refused     int         `json:"kernelRefused,omitempty"`     // how often the kernel is known to have refused this run something
+	LastRefused string      `json:"kernelRefusedLast,omitempty"` // what that was last, where it was named
 }
 
 type openReport struct {
@@ -37,8 +39,26 @@ type openReport struct {
 	All     bool     `json:"all,omitempty"` // files are not confined
 }
 
+// Text is what may be opened in a line.
+func (o *openReport) Text() string {
+	if o == nil {
+		return ""
+	}
+	text := "files are not confined"
+	if !o.All {
+		list := func(paths []string) string {
+			if len(paths) == 0 {
+				return "nothing"
+			}
+			return strings.Join(paths, " ")
+		}
+		text = "reads and writes " + list(o.Write) + "; reads " + list(o.Read) + "; and what every program needs (docs/sandbox.md)"
+	}
+	return text + "; network " + o.Network + ", unix sockets " + o.Sockets
+}
+
 func detailKernel(r sandbox.Report) kernelDetails {
-	d := kernelDetails{Refused: r.Refused, Last: printable.Clean(r.Last)}
+	d := kernelDetails{Refused: r.Refused, LastRefused: printable.Clean(r.Last)}
 	if r.Profile == nil {
 		return d
 	}

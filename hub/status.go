@@ -254,6 +254,23 @@ type childLaunch struct {
 	Args        []string `json:"args"` // what looks like a secret is left out
 	Cwd         string   `json:"cwd,omitempty"`
 	Environment []string `json:"environment"` // names of the variables passed; never their values
+
+	Package *PackageReport `json:"package,omitempty"` // that was installed and runs in place of a launcher
+}
+
+// A PackageReport tells which package a confined server runs from.
+type PackageReport struct {
+	Name      string    `json:"name"`
+	Version   string    `json:"version,omitempty"`
+	Installed time.Time `json:"installed"`
+	Error     string    `json:"error,omitempty"` // why it could not be looked for a newer version
+}
+
+func reportPackage(p children.Package) *PackageReport {
+	if p.Name == "" {
+		return nil
+	}
+	return &PackageReport{printable.Clean(p.Name), printable.Clean(p.Version), p.At, printable.Clean(p.Problem)}
 }
 
 // childServed is how an instance stands to the roots.
@@ -344,7 +361,7 @@ func childStatus(c *Config, spec children.Spec, st children.Status) ChildStatus 
 			Restarts: st.Restarts, Failures: st.Failures, CircuitOpen: st.CircuitOpen, NextStart: moment(st.NextStart), StartedBy: startedBy(st),
 			LastFailure: printable.Clean(st.LastFailure), FailedAt: moment(st.FailedAt),
 		},
-		childLaunch: childLaunch{Command: st.Command, Args: redact.Args(st.Args, c.Environ), Cwd: st.Cwd, Environment: list(st.EnvNames)},
+		childLaunch: childLaunch{Command: st.Command, Args: redact.Args(st.Args, c.Environ), Cwd: st.Cwd, Environment: list(st.EnvNames), Package: reportPackage(st.Package)},
 		childServed: childServed{RootsServed: list(st.Served), RootsApplied: st.RootsApplied, RootsAsked: st.AskedRoots, kernelReport: reportKernel(st.Sandbox), kernelDetails: detailKernel(st.Sandbox)},
 	}
 }

@@ -32,10 +32,11 @@ func (r *release) npmPackages() error {
 	if err != nil {
 		return err
 	}
-	readme, err := os.ReadFile("../README.md")
+	readme, err := os.ReadFile("files/npm.md") // npm shows it alone, without the repository's pictures and pages
 	if err != nil {
 		return err
 	}
+	readme = fmt.Appendf(readme, "\nGuides and reference: %s\n\n%s.\n", r.Homepage, r.License)
 	return r.npmPackage(r.Name, map[string]any{
 		"name": r.Name, "version": r.version, "description": r.Summary, "mcpName": r.RegistryName,
 		"license": r.License, "homepage": r.Homepage, "repository": r.Repository,

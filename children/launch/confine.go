@@ -2,7 +2,6 @@ package launch
 
 import (
 	"bufio"
-	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -61,48 +60,46 @@ func confine(prog Program, env *environment, l *Launch, h Machine) (*Confinement
 		return nil, nil
 	}
 	c := &Confinement{Kernel: h.kernel(), Report: sandbox.Report{Mode: s.Mode}}
-	var serious []string
+	var serious, lacks []string
 	var more *given
 	h.boundary.Areas = slices.Clip(h.boundary.Areas)
 	for _, path := range s.Write {
-		if why := h.withheld("write", path); why != "" {
-			serious = append(serious, why)
+		if h.withheld("write", path) != "" {
 			continue
 		}
 		h.boundary.Areas = append(h.boundary.Areas, sandbox.Rule{Path: RealPath(path), Access: sandbox.Read | sandbox.Write | sandbox.Execute})
 	}
-	k := h.knownAs(prog, env, l.Command, cmp.Or(l.Enter, l.Dir))
+	k := h.knownAs(prog, env, l)
 	p := &sandbox.Profile{Network: s.Network, Sockets: s.Sockets.Or(k != nil && k.sockets)}
 	c.Refuse = s.Refuse.Or(k != nil && k.state)
+	missing, cannot := false, prog.Unheld(c.Kernel)
 	switch {
-	case prog.Containers():
-		serious = append(serious, "a container is started by another process, which no sandbox of this one holds")
+	case cannot != "":
+		serious = []string{cannot}
 	case h.boundary.Open != "":
-		serious, p.Unbounded = append(serious, "files are not confined: "+h.boundary.Open), true
+		serious, p.Unbounded = []string{"files are not confined: " + h.boundary.Open}, true
 	default:
-		var own []sandbox.Rule
-		if c.Kernel.ABI > 0 {
-			cache := cacheDir(env, h)
-			own, c.Temp = privateFolders(prog, env, k != nil && k.cache, h), h.temp
-			if k != nil {
-				more = k.give(prog, env, cache, h)
-				own, c.Makes = append(own, more.rules...), more.makes
-			}
+		cache := cacheDir(env, h)
+		own := privateFolders(prog, env, k != nil && k.cache, h)
+		c.Temp = h.temp
+		if k != nil {
+			more = k.give(prog, env, l, cache, h)
+			own, c.Makes, serious = append(own, more.rules...), more.makes, more.lacks
 		}
 		var watched, conflicts []string
 		p.Rules, watched, conflicts = rules(prog, env, l, own, h)
 		p.Watch(watched)
 		serious = append(serious, conflicts...)
-		if more != nil {
-			serious = append(serious, more.lacks...)
-		}
 	}
-	lacks, missing := c.Kernel.Lacks(p)
+	free := cannot != "" || p.Unbounded && s.Default
+	if !free {
+		lacks, missing = c.Kernel.Lacks(p, func() []string { return sandbox.Reach(h.environ, h.home) })
+	}
 	c.Report.Lacks = append(serious, lacks...)
 	if s.Mode == sandbox.Required && (missing || len(serious) > 0) {
-		return nil, fmt.Errorf("its sandbox is \"required\", and the kernel cannot hold it: %s", c.Report.Text()[len("none: "):])
+		return nil, fmt.Errorf("its sandbox is \"required\", and the kernel cannot hold it: %s", strings.Join(c.Report.Lacks, "; "))
 	}
-	if prog.Containers() || c.Kernel.ABI == 0 {
+	if free {
 		return c, nil
 	}
 	c.Profile, c.Report.Profile = p, p
@@ -117,8 +114,19 @@ func confine(prog Program, env *environment, l *Launch, h Machine) (*Confinement
 	return c, nil
 }
 
-// Containers reports a client of containers: what it runs is no descendant of it.
-func (prog Program) Containers() bool {
+// Unheld says why a kernel can hold nothing of what the program does; "" where it can.
+func (prog Program) Unheld(k sandbox.Kernel) string {
+	switch {
+	case prog.containers():
+		return "a container is started by another process, which no sandbox of this one holds"
+	case k.ABI == 0:
+		return "no kernel enforcement here: " + k.Why
+	}
+	return ""
+}
+
+// containers reports a client of containers: what it runs is no descendant of it.
+func (prog Program) containers() bool {
 	command, args := prog.Command, prog.Args
 	for at := unwrap(command, args); at > 0; at = unwrap(command, args) {
 		command, args = args[at-1], args[at:]
@@ -143,6 +151,9 @@ func privateFolders(prog Program, env *environment, users bool, h Machine) (rule
 	if h.temp != "" {
 		rules = append(rules, sandbox.Rule{Path: h.temp, Access: all})
 		set("TMPDIR", h.temp)
+	}
+	if h.fresh != "" {
+		rules = append(rules, sandbox.Rule{Path: h.fresh, Access: all})
 	}
 	if h.cache != "" {
 		rules = append(rules, sandbox.Rule{Path: h.cache, Access: all})
@@ -169,6 +180,9 @@ func rules(prog Program, env *environment, l *Launch, own []sandbox.Rule, h Mach
 			all = append(all, sandbox.Rule{Path: RealPath(h.shell), Access: sandbox.Read | sandbox.Execute})
 		}
 	}
+	if h.installed != nil {
+		all = append(all, sandbox.Rule{Path: h.installed.Dir, Access: sandbox.Read | sandbox.Execute})
+	}
 	add := func(path string, a sandbox.Access, watch bool) {
 		real, err := filepath.EvalSymlinks(path)
 		if err == nil && b.Leads(path, real) && !b.Keeps(path) && !b.Keeps(real) {
@@ -190,12 +204,20 @@ func rules(prog Program, env *environment, l *Launch, own []sandbox.Rule, h Mach
 		}
 	}
 	for _, file := range programs(prog, env, l, h) {
+		if h.installed.holds(file) {
+			continue // no link that the package brought leads out of it
+		}
 		if b.Writable(file) { // children could put there what makes more of it
 			add(file, sandbox.Read|sandbox.Execute, false)
 			continue
 		}
 		for _, path := range h.installation(file) {
 			add(path, sandbox.Read|sandbox.Execute, false)
+		}
+	}
+	for _, path := range prog.Sandbox.Write {
+		if why := h.withheld("write", path); why != "" {
+			conflicts = append(conflicts, why)
 		}
 	}
 	for _, path := range prog.Sandbox.Read {
@@ -245,8 +267,16 @@ func programs(prog Program, env *environment, l *Launch, h Machine) (files []str
 			add(lookUp(word))
 		}
 	}
+	if h.installed != nil {
+		for _, name := range h.installed.Beside {
+			if !filepath.IsAbs(name) {
+				name = lookUp(name)
+			}
+			add(name)
+		}
+	}
 	for i := 0; i < len(files) && i < 32; i++ {
-		planted := h.boundary.Writable(files[i]) // by a child, perhaps
+		planted := h.boundary.Writable(files[i]) || h.installed.holds(files[i]) // by a child or a package, perhaps
 		for _, word := range interpreter(files[i]) {
 			switch {
 			case !filepath.IsAbs(word):

@@ -177,7 +177,8 @@ func TestAPlantedScriptOpensNothing(t *testing.T) {
 	}
 }
 
-// TestWhatTheKernelLacks: required refuses and says why, auto goes on.
+// TestWhatTheKernelLacks: required refuses and says why, auto goes on. Where nobody has
+// asked for it and no file can be held, nothing is.
 func TestWhatTheKernelLacks(t *testing.T) {
 	h, _ := confinedMachine(t)
 	for name, tc := range map[string]struct {
@@ -214,6 +215,13 @@ func TestWhatTheKernelLacks(t *testing.T) {
 			}
 			if held := r.State != sandbox.None; held != slices.Contains(l.Env, "TMPDIR=/t") {
 				t.Errorf("what is held has folders of its own, and nothing else has: %v", l.Env)
+			}
+			tc.prog.Sandbox.Default = true
+			if l, err = Plan(tc.prog, nil, m); err != nil {
+				t.Fatal(err)
+			}
+			if r = l.Sandbox.Report; r.State != tc.state || !strings.Contains(r.Text(), tc.want) || (l.Sandbox.Profile != nil) != (tc.state != sandbox.None) {
+				t.Errorf("by default: %s, confined %t", r.Text(), l.Sandbox.Profile != nil)
 			}
 		})
 	}

@@ -80,6 +80,10 @@ func Plan(prog Program, roots []rootsmgr.Root, h Machine) (Launch, error) {
 	if err != nil {
 		return Launch{}, err
 	}
+	if h.installed != nil {
+		prog, t.args = prog.instead(args, h.installed)
+		t.enter, t.neutral = false, t.neutral && h.installed.Neutral
+	}
 	l.Args = t.args
 	if t.neutral && h.scratch == "" {
 		return Launch{}, errors.New("no private directory to start the launcher in: the cache folder cannot be written; set XDG_CACHE_HOME, or allow the project's own tools with \"local\": true")
@@ -97,6 +101,10 @@ func Plan(prog Program, roots []rootsmgr.Root, h Machine) (Launch, error) {
 	skipped, err := trimSearch(prog, env, roots, h)
 	if err != nil {
 		return Launch{}, err
+	}
+	if h.installed != nil && h.installed.Command == "" {
+		l.Env = env.list()
+		return l, nil // it can be told where it will work, and no more
 	}
 	l.Command, err = findProgram(prog, env, l.Dir, h)
 	if err == nil {

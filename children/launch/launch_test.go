@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"mcphub/children/sandbox"
 	"mcphub/rootsmgr"
 )
 
@@ -245,6 +246,9 @@ func TestNeedsRoots(t *testing.T) {
 		{Program{Command: "filesystem-server"}, true},
 		{Program{Command: "kid", Rewrite: RewriteAlways}, true},
 		{Program{Command: "filesystem-server", Rewrite: RewriteNever}, false},
+		{Program{Command: "kid", Sandbox: sandbox.Settings{Mode: sandbox.Auto}}, true},
+		{Program{Command: "kid", Sandbox: sandbox.Settings{Mode: sandbox.Auto, Cannot: "no kernel"}}, false},
+		{Program{Command: "kid", Sandbox: sandbox.Settings{Mode: sandbox.Required, Cannot: "no kernel"}}, true},
 	} {
 		if got := c.prog.NeedsRoots(); got != c.want {
 			t.Errorf("%+v: %t", c.prog, got)

@@ -31,19 +31,21 @@ type launcher struct {
 	only    []string
 	given   []string
 	tied    bool // it is of no use elsewhere
+
+	fetch fetching // how the packages that it fetches are installed (packages.go)
 }
 
 var launchers = map[string]launcher{
-	"npx":     {implied: "node_modules", given: []string{"--prefix"}, values: []string{"-p", "--package", "-c", "--call", "--prefix", "-w", "--workspace", "--cache", "--registry", "--userconfig", "--script-shell", "--shell"}, files: []string{"--prefix"}},
-	"npm":     {sub: []string{"exec", "x"}, values: []string{"-p", "--package", "-c", "--call", "--prefix", "--cache", "--registry"}, implied: "package.json"},
-	"uvx":     {values: uvValues, files: uvFiles, specs: uvSpecs, python: true},
-	"uv":      {sub: []string{"run", "tool"}, values: uvValues, files: uvFiles, specs: uvSpecs, python: true, implied: "pyproject.toml", given: []string{"--directory", "--project"}},
-	"pipx":    {sub: []string{"run"}, values: []string{"--spec", "--python", "--index-url", "--pip-args"}, python: true, implied: "a script of that name"},
-	"bunx":    {values: []string{"-p", "--package"}, implied: "node_modules"},
-	"bun":     {sub: []string{"x", "run", ""}, values: []string{"-p", "--package"}, files: []string{"--cwd", "-r", "--preload", "--import", "-c", "--config", "--env-file"}, code: []string{"-e", "--eval"}, script: true, implied: "package.json and bunfig.toml"},
-	"pnpx":    {values: []string{"--package"}, implied: "package.json"},
-	"pnpm":    {sub: []string{"dlx", "exec", "run"}, values: []string{"--package"}, files: []string{"-C", "--dir"}, implied: "package.json"},
-	"yarn":    {sub: []string{"dlx", "exec", "run"}, values: []string{"-p", "--package"}, files: []string{"--cwd"}, implied: "package.json and .yarnrc.yml"},
+	"npx":     {fetch: npmFetch, implied: "node_modules", given: []string{"--prefix"}, values: []string{"-p", "--package", "-c", "--call", "--prefix", "-w", "--workspace", "--cache", "--registry", "--userconfig", "--script-shell", "--shell"}, files: []string{"--prefix"}},
+	"npm":     {fetch: npmFetch.only("exec", "x"), sub: []string{"exec", "x"}, values: []string{"-p", "--package", "-c", "--call", "--prefix", "--cache", "--registry"}, implied: "package.json"},
+	"uvx":     {fetch: uvFetch, values: uvValues, files: uvFiles, specs: uvSpecs, python: true},
+	"uv":      {fetch: uvFetch.only("tool"), sub: []string{"run", "tool"}, values: uvValues, files: uvFiles, specs: uvSpecs, python: true, implied: "pyproject.toml", given: []string{"--directory", "--project"}},
+	"pipx":    {fetch: pipxFetch, sub: []string{"run"}, values: []string{"--spec", "--python", "--index-url", "--pip-args"}, python: true, implied: "a script of that name"},
+	"bunx":    {fetch: bunFetch, values: []string{"-p", "--package"}, implied: "node_modules"},
+	"bun":     {fetch: bunFetch.only("x"), sub: []string{"x", "run", ""}, values: []string{"-p", "--package"}, files: []string{"--cwd", "-r", "--preload", "--import", "-c", "--config", "--env-file"}, code: []string{"-e", "--eval"}, script: true, implied: "package.json and bunfig.toml"},
+	"pnpx":    {fetch: pnpmFetch, values: []string{"--package"}, implied: "package.json"},
+	"pnpm":    {fetch: pnpmFetch.only("dlx"), sub: []string{"dlx", "exec", "run"}, values: []string{"--package"}, files: []string{"-C", "--dir"}, implied: "package.json"},
+	"yarn":    {fetch: yarnFetch, sub: []string{"dlx", "exec", "run"}, values: []string{"-p", "--package"}, files: []string{"--cwd"}, implied: "package.json and .yarnrc.yml"},
 	"deno":    {sub: []string{"run"}, values: []string{"-L", "--log-level"}, files: []string{"-c", "--config", "--import-map", "--env-file"}, script: true, implied: "deno.json"},
 	"poetry":  {sub: []string{"run"}, files: []string{"-C", "--directory", "-P", "--project"}, python: true, implied: "pyproject.toml"},
 	"pdm":     {sub: []string{"run"}, files: []string{"-p", "--project"}, python: true, implied: "pyproject.toml"},

@@ -27,6 +27,9 @@ type Machine struct {
 	cache   string                  // likewise, for what it keeps from run to run
 	kernel  func() sandbox.Kernel   // what it can hold
 	root    bool                    // the hub is
+	fresh   string                  // a folder that the program is to fill; "": none
+
+	installed *Installed // runs in place of the launcher; nil where that runs
 
 	boundary sandbox.Boundary // what whom the child serves opens to it
 	isDir    func(path string) bool
@@ -54,6 +57,9 @@ func NewMachine(environ []string, home, dir string) Machine {
 
 // System is the operating system, as runtime.GOOS names it.
 func (h Machine) System() string { return h.goos }
+
+// Home is the user's home folder; "" where there is none.
+func (h Machine) Home() string { return h.home }
 
 // IsDir reports whether path is a directory that can be looked into.
 func (h Machine) IsDir(path string) bool { return h.isDir(path) }

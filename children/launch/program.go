@@ -45,16 +45,16 @@ type Program struct {
 // is given roots in its arguments, cwd or environment, or is a filesystem-like
 // server that is told of them.
 func (prog Program) TakesDirectories() bool {
-	return prog.Directories || prog.givenRoots() || prog.Official()
+	return prog.Directories || prog.GivenRoots() || prog.Official()
 }
 
 // NeedsRoots reports whether the child cannot be started sensibly before the
 // first roots are known: its arguments, cwd or environment name them, its
 // directory arguments are rewritten, or the kernel is to hold it to them.
-func (prog Program) NeedsRoots() bool { return prog.Sandbox.Mode != sandbox.Off || prog.givenRoots() }
+func (prog Program) NeedsRoots() bool { return prog.Sandbox.Confines() || prog.GivenRoots() }
 
-// givenRoots reports whether its arguments, cwd or environment are given root paths.
-func (prog Program) givenRoots() bool {
+// GivenRoots reports whether its arguments, cwd or environment are given root paths.
+func (prog Program) GivenRoots() bool {
 	if rewritesArgs(prog) || namesRoots(prog.Cwd) || namesRoots(prog.EnvFile) || prog.ArgsNameRoots() {
 		return true
 	}

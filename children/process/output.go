@@ -3,6 +3,8 @@ package process
 import (
 	"context"
 	"io"
+	"strings"
+	"time"
 
 	"github.com/rs/zerolog"
 
@@ -34,4 +36,33 @@ func Output(ctx context.Context, l launch.Launch, log zerolog.Logger) (string, e
 		return "", err
 	}
 	return string(text), p.exit()
+}
+
+// Run runs what l says to its end, with nothing to read on its stdin. It returns the
+// last of what it wrote, on stdout and then on stderr. When ctx ends the program is
+// stopped, with all that it has started, within stop.
+func Run(ctx context.Context, l launch.Launch, stop time.Duration, log zerolog.Logger) (said string, err error) {
+	p, err := startProcess(l, log)
+	if err != nil {
+		return "", err
+	}
+	_ = p.stdin.Close()
+	out, read := newTail(log, l.Said), make(chan struct{})
+	out.pid = p.pid
+	go func() {
+		defer close(read)
+		out.readFrom(p.stdout)
+	}()
+	select {
+	case <-p.ended:
+		err = p.exit()
+	case <-ctx.Done():
+		if err = p.stop(stop); err == nil {
+			err = context.Cause(ctx)
+		}
+	}
+	within(read, drainGrace)
+	p.drainStderr()
+	<-read
+	return strings.TrimSpace(out.String() + "\n" + p.tail.String()), err
 }

@@ -20,6 +20,9 @@ type Login interface {
 // hand, with one that is new.
 const mostTries = 3
 
+// refusesAll is the advice where a server refuses what its authorization server gives.
+const refusesAll = "it refuses the token of the login, and new ones too: they are for another server, or the account may not use this one"
+
 // loggedIn adds tokens to requests.
 type loggedIn struct {
 	login Login
@@ -38,6 +41,9 @@ func (l *loggedIn) RoundTrip(r *http.Request) (*http.Response, error) {
 			return resp, err
 		}
 		next, text, logIn := l.login.Refused(ctx, token, resp.StatusCode, resp.Header)
+		if next != "" && try == mostTries {
+			text, logIn = refusesAll, false
+		}
 		if next == "" || try == mostTries {
 			resp.Request = r.WithContext(context.WithValue(ctx, adviceKey{}, advice{text, logIn}))
 			return resp, nil

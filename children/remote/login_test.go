@@ -71,7 +71,7 @@ func TestLogin(t *testing.T) {
 		{"renewed", []string{"old", "good"}, "Bearer old,Bearer good", ""},
 		{"at hand, and renewed", []string{"", "old", "good"}, ",Bearer old,Bearer good", ""},
 		{"none", []string{""}, "", "401 (Unauthorized); run: this"},
-		{"no end of tokens", []string{"1", "2", "3", "4", "good"}, "Bearer 1,Bearer 2,Bearer 3", "401"},
+		{"no end of tokens", []string{"1", "2", "3", "4", "good"}, "Bearer 1,Bearer 2,Bearer 3", "401 (Unauthorized); it refuses the token of the login, and new ones too"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			at, seen := guarded(t)

@@ -14,6 +14,7 @@ func (r *Run) Moved() bool {
 		return false
 	}
 	if c.Profile.Moved() {
+		r.looked.Store(0) // and nobody takes it for good enough
 		return true
 	}
 	r.looked.Store(time.Now().UnixNano())

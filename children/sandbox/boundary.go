@@ -123,6 +123,8 @@ func (r Report) Text() string {
 // confine nothing.
 type Settings struct {
 	Mode    Mode
+	Default bool     // nobody has written Mode: where no file can be held, nothing else is
+	Cannot  string   // why Auto holds nothing of this program on this system; "": it does
 	Read    []string // absolute paths beside the boundary
 	Write   []string // likewise
 	Network Network
@@ -145,8 +147,11 @@ const (
 // Or is the choice, or what a profile says where there is none.
 func (c Choice) Or(profile bool) bool { return c == Yes || c == Unsaid && profile }
 
+// Confines reports whether anything is to be held.
+func (s Settings) Confines() bool { return s.Mode == Required || s.Mode == Auto && s.Cannot == "" }
+
 // Equal reports whether two Settings are the same.
 func (s Settings) Equal(o Settings) bool {
-	return s.Mode == o.Mode && slices.Equal(s.Read, o.Read) && slices.Equal(s.Write, o.Write) &&
+	return s.Mode == o.Mode && s.Default == o.Default && s.Cannot == o.Cannot && slices.Equal(s.Read, o.Read) && slices.Equal(s.Write, o.Write) &&
 		s.Network.Equal(o.Network) && s.Sockets == o.Sockets && s.Refuse == o.Refuse
 }

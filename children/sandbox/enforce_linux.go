@@ -39,8 +39,9 @@ const (
 		landlock.AccessFSMakeDir | landlock.AccessFSMakeReg | landlock.AccessFSMakeSym | landlock.AccessFSMakeFifo | landlock.AccessFSMakeSock
 )
 
-// handled are the rights on files that this kernel takes from whoever has no rule.
-func (k Kernel) handled() uint64 {
+// handled are the rights on files that this kernel takes from whoever has no rule. A
+// kernel with a newer ABI than is known here has these, too.
+func (k Kernel) handled(sockets bool) uint64 {
 	rights := uint64(first)
 	if k.ABI >= abiRefer {
 		rights |= landlock.AccessFSRefer
@@ -50,6 +51,9 @@ func (k Kernel) handled() uint64 {
 	}
 	if k.ABI >= abiIoctl {
 		rights |= landlock.AccessFSIoctlDev
+	}
+	if k.ABI >= abiSockets && !sockets {
+		rights |= landlock.AccessFSResolveUnix
 	}
 	return rights
 }
@@ -94,7 +98,7 @@ func Prepare(k Kernel, p *Profile) (r *Ruleset, err error) {
 	// between directories.
 	attr := landlock.RulesetAttr{}
 	if !p.Unbounded {
-		attr.HandledAccessFS = k.handled()
+		attr.HandledAccessFS = k.handled(p.Sockets)
 	}
 	if k.ABI >= abiPorts && !p.Network.On {
 		attr.HandledAccessNet = landlock.AccessNetBindTCP | landlock.AccessNetConnectTCP
@@ -146,6 +150,10 @@ func lookAt(name []byte) inode {
 	}
 	return inode{unix.Mkdev(st.Dev_major, st.Dev_minor), st.Ino}
 }
+
+// mayWrite reports whether this user may write at a path, which it takes to connect to
+// a socket.
+func mayWrite(path string) bool { return unix.Access(path, unix.W_OK) == nil }
 
 // at is a descriptor as system calls take it.
 func at(fd int) uintptr { return uintptr(fd) }

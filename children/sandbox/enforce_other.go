@@ -23,6 +23,8 @@ func lookAt(name []byte) inode {
 	return inode{number: 1}
 }
 
+func mayWrite(string) bool { return true }
+
 // A Ruleset cannot be made here.
 type Ruleset struct{}
 

@@ -23,11 +23,13 @@ const (
 	abiPorts    = 4 // TCP ports
 	abiIoctl    = 5 // control of devices
 	abiScopes   = 6 // signals and abstract sockets
+	abiSockets  = 9 // sockets in the file system
 )
 
 // Lacks says what of a Profile this kernel does not enforce. required: it is too
-// little for a child that must be confined.
-func (k Kernel) Lacks(p *Profile) (lacks []string, required bool) {
+// little for a child that must be confined. reach tells which services listen on sockets
+// in the file system: see Reach. It is asked only where they are not held.
+func (k Kernel) Lacks(p *Profile, reach func() []string) (lacks []string, required bool) {
 	lack := func(serious bool, format string, args ...any) {
 		lacks, required = append(lacks, fmt.Sprintf(format, args...)), required || serious
 	}
@@ -54,11 +56,15 @@ func (k Kernel) Lacks(p *Profile) (lacks []string, required bool) {
 	if ports {
 		lack(false, "UDP and which host is spoken to are not held")
 	}
-	if !k.Filters && (!p.Sockets || !p.Network.On) {
+	if !k.Filters && (!p.Network.On || !p.Sockets && k.ABI < abiSockets) {
 		lack(true, "sockets are not held: system calls cannot be filtered (seccomp)")
 	}
-	if p.Sockets {
-		lack(false, "unix sockets are on: it can reach D-Bus, docker and ssh-agent, and through them everything")
+	if p.Sockets || !k.Filters && k.ABI < abiSockets {
+		what := "it can reach what listens on one, and nothing is known to"
+		if names := reach(); len(names) > 0 {
+			what = "it can reach " + listed(names) + ", and through them everything"
+		}
+		lack(false, "unix sockets are on: %s", what)
 	}
 	return lacks, required
 }

@@ -36,6 +36,7 @@ type Recorder struct {
 	ports   map[uint16]bool
 	last    time.Time
 	refused error
+	profile *Profile // of the last run
 }
 
 // Uses are what was noted, by path.
@@ -123,4 +124,17 @@ func (r *Recorder) beyond(p *Profile, u Use) {
 	if u.Access&^p.Allows(u.Path) != 0 && filepath.IsAbs(u.Path) {
 		r.Add(u)
 	}
+}
+
+// Profile is that of the run which was recorded last; nil before the first.
+func (r *Recorder) Profile() *Profile {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.profile
+}
+
+func (r *Recorder) begin(p *Profile) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.profile = p
 }

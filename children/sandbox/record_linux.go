@@ -25,6 +25,7 @@ func (r *Recorder) Ruleset(p *Profile) (*Ruleset, error) {
 	if architecture() == 0 {
 		return nil, r.refuse(errors.New("system calls of this architecture are not known here"))
 	}
+	r.begin(p)
 	filter, err := recordFilter()
 	if err != nil {
 		return nil, r.refuse(err)

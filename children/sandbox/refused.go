@@ -49,6 +49,9 @@ func (p *Profile) Refused(text string) (r Refusal, ok bool) {
 		switch a := p.Allows(path) & p.Allows(real); {
 		case a&Read == 0:
 			r = Refusal{path, Read}
+			if _, missing := os.Lstat(real); missing != nil { // it was to be made
+				r.Access = Write
+			}
 			for _, verb := range writing {
 				if strings.Contains(strings.ToLower(text), verb) {
 					r.Access = Write

@@ -1,9 +1,20 @@
 package sandbox
 
-import "testing"
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
 
 // TestRefused reads the errors of the usual languages.
 func TestRefused(t *testing.T) {
+	out := t.TempDir() // of files that are there
+	for _, name := range []string{"x", "a b.txt"} {
+		if err := os.WriteFile(filepath.Join(out, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
 	p := &Profile{Rules: Sorted([]Rule{{"/in", Read | Write | Execute}, {"/usr", Read | Execute}})}
 	for text, want := range map[string]Refusal{
 		"EACCES: permission denied, open '/out/a b.txt'":                        {"/out/a b.txt", Read},
@@ -16,6 +27,7 @@ func TestRefused(t *testing.T) {
 		"EACCES: permission denied, rename '/in/x' -> '/out/x'":                 {"/out/x", Write},
 		`failed (path="/out/x"): Access is denied`:                              {"/out/x", Read},
 		"could not open /in/../out/x: Operation not permitted (os error 1)":     {"/out/x", Read},
+		"EACCES: permission denied, open '/out/new'":                            {"/out/new", Write}, // it was to be made
 		"Permission denied":                         {},
 		"see https://example.org/in/x: EACCES":      {},
 		"Permission denied for '/out/x', and for '": {"/out/x", Read},
@@ -23,7 +35,8 @@ func TestRefused(t *testing.T) {
 		"EACCES //server/share":                     {},
 		"Permission denied: /":                      {},
 	} {
-		if got, ok := p.Refused(text); !ok || got != want {
+		want.Path = strings.ReplaceAll(want.Path, "/out", out)
+		if got, ok := p.Refused(strings.ReplaceAll(text, "/out", out)); !ok || got != want {
 			t.Errorf("%q: %+v, %t, want %+v", text, got, ok, want)
 		}
 	}

@@ -4,9 +4,11 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -29,11 +31,13 @@ func TestLacks(t *testing.T) {
 		{"before scopes", sandbox.Kernel{ABI: 5, Filters: true, Drops: true}, sandbox.Profile{Network: on}, "signals", false},
 		{"before ports", sandbox.Kernel{ABI: 3, Filters: true, Drops: true}, sandbox.Profile{Network: ports}, "control|signals|TCP ports|UDP", true},
 		{"ports", sandbox.Kernel{ABI: 7, Filters: true, Drops: true}, sandbox.Profile{Network: ports}, "UDP", false},
-		{"no filters", sandbox.Kernel{ABI: 7, Drops: true}, sandbox.Profile{Network: on}, "sockets are not held", true},
+		{"no filters", sandbox.Kernel{ABI: 7, Drops: true}, sandbox.Profile{Network: on}, "sockets are not held|it can reach D-Bus, docker and ssh-agent, and through them everything", true},
+		{"no filters, and a kernel that needs none", sandbox.Kernel{ABI: 9, Drops: true}, sandbox.Profile{Network: on}, "", false},
+		{"newer than is known", sandbox.Kernel{ABI: 99, Filters: true, Drops: true}, sandbox.Profile{Network: on}, "", false},
 		{"no filters, and none needed", sandbox.Kernel{ABI: 7, Drops: true}, sandbox.Profile{Network: on, Sockets: true}, "unix sockets are on", false},
 		{"capabilities that stay", sandbox.Kernel{ABI: 7, Filters: true}, sandbox.Profile{Network: on}, "capabilities", true},
 	} {
-		lacks, required := tc.kernel.Lacks(&tc.profile)
+		lacks, required := tc.kernel.Lacks(&tc.profile, func() []string { return []string{"D-Bus", "docker", "ssh-agent"} })
 		want := strings.Split(tc.lacks, "|")
 		if tc.lacks == "" {
 			want = nil
@@ -44,6 +48,52 @@ func TestLacks(t *testing.T) {
 		}
 		if !ok {
 			t.Errorf("%s: %q, too little %t", tc.name, lacks, required)
+		}
+	}
+}
+
+// TestReach: only what is there, and can be connected to, is named.
+func TestReach(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("these are sockets of Unix")
+	}
+	dir, err := os.MkdirTemp("", "s") // the names of sockets are short
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	listen := func(name string) string {
+		t.Helper()
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = l.Close() })
+		return path
+	}
+	if err := os.WriteFile(filepath.Join(dir, "file"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	others := sandbox.Reach(nil, "") // of the machine that the test runs on
+	if got := sandbox.Reach([]string{"SSH_AUTH_SOCK=" + dir + "/file", "DOCKER_HOST=tcp://localhost", "XDG_RUNTIME_DIR=" + dir}, dir); !slices.Equal(got, others) {
+		t.Errorf("where there is no socket %q are named, and %q otherwise", got, others)
+	}
+	env := []string{
+		"DBUS_SESSION_BUS_ADDRESS=unix:path=" + listen("bus") + ",guid=1", "DOCKER_HOST=unix://" + listen("d"), "SSH_AUTH_SOCK=" + listen("agent"),
+		"XDG_RUNTIME_DIR=" + dir,
+	}
+	listen(".gnupg/S.gpg-agent")
+	listen("keyring/control")
+	listen("wayland-0")
+	listen("mcphub/1-2.sock")
+	got := sandbox.Reach(env, dir)
+	for _, name := range []string{"D-Bus", "docker", "ssh-agent", "gpg-agent", "the keyring", "Wayland", "the hub"} {
+		if !slices.Contains(got, name) {
+			t.Errorf("%s is not named: %q", name, got)
 		}
 	}
 }

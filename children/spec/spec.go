@@ -168,9 +168,11 @@ func (s Spec) TakesDirectories() bool {
 }
 
 // NeedsRoots reports whether the child cannot be started sensibly before the
-// first roots are known: its arguments, cwd or environment name them, or its
-// directory arguments are rewritten.
+// first roots are known: it is given them, or the kernel is to hold it to them.
 func (s Spec) NeedsRoots() bool { return s.URL == "" && s.Program().NeedsRoots() }
+
+// GivenRoots reports whether its arguments, cwd or environment are given root paths.
+func (s Spec) GivenRoots() bool { return s.URL == "" && s.Program().GivenRoots() }
 
 // Doubt says of an entry what it would, or may, take out of a working directory
 // that may be a project somebody else wrote, and what helps; "" where there is

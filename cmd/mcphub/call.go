@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
 	"mcphub/internal/client"
@@ -81,24 +82,20 @@ func (f *callFlags) run(cmd *cobra.Command, src *setup.Source, logs *logFlags, d
 	if err != nil {
 		return err
 	}
-	dir, err := os.Getwd()
-	if err != nil {
-		return exit.Errorf(exit.Failure, "the working directory is gone: %w", err)
-	}
-	roots, err := givenRoots(dir, f.roots)
+	roots, err := f.rootsGiven()
 	if err != nil {
 		return err
-	}
-	for _, r := range roots {
-		if _, err := os.Stat(r); err != nil {
-			return exit.Errorf(exit.Usage, "--root: %w", err)
-		}
 	}
 	made, err := src.Read(os.Stderr, log)
 	if err != nil {
 		return err
 	}
 	defer made.Settle()
+	return f.with(cmd, &made, roots, log, do)
+}
+
+// with is run for a configuration that was read.
+func (f *callFlags) with(cmd *cobra.Command, made *setup.Result, roots []string, log zerolog.Logger, do func(context.Context, *client.Client) error) error {
 	cfg := &made.Hub
 	cfg.Inspect = true
 	ctx, cancel := context.WithTimeout(cmd.Context(), f.timeout)
@@ -107,7 +104,7 @@ func (f *callFlags) run(cmd *cobra.Command, src *setup.Source, logs *logFlags, d
 	if f.dry {
 		folder = ""
 	}
-	err = service.WithRecord(cfg, folder, func() error { return client.With(ctx, *cfg, log, "mcphub-"+cmd.Name(), roots, do) })
+	err := service.WithRecord(cfg, folder, func() error { return client.With(ctx, *cfg, log, "mcphub-"+cmd.Name(), roots, do) })
 	var refused *jsonrpc.Error
 	switch {
 	case err == nil:
@@ -118,6 +115,24 @@ func (f *callFlags) run(cmd *cobra.Command, src *setup.Source, logs *logFlags, d
 		return exit.Errorf(exit.NotFound, "%s; 'mcphub call list-tools' shows them", refused.Message)
 	}
 	return exit.Failed(err)
+}
+
+// rootsGiven are the directories of --root, which must be there.
+func (f *callFlags) rootsGiven() ([]string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return nil, exit.Errorf(exit.Failure, "the working directory is gone: %w", err)
+	}
+	roots, err := givenRoots(dir, f.roots)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range roots {
+		if _, err := os.Stat(r); err != nil {
+			return nil, exit.Errorf(exit.Usage, "--root: %w", err)
+		}
+	}
+	return roots, nil
 }
 
 // callArguments makes the arguments from --args or from key=value pairs. It

@@ -2,13 +2,12 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
-
-	"mcphub/internal/config"
 )
 
 // A command stands in a document in a line of its own, or between backquotes.
@@ -66,73 +65,17 @@ func TestCommandsInTheDocuments(t *testing.T) {
 	}
 }
 
-// A piece of hub.json stands in a document as an indented block, or between fences. A block that begins with a key
-// instead of a brace is the inside of the object.
-var (
-	fencedBlock   = regexp.MustCompile("(?ms)^```\\w*\n(.*?)^```$")
-	indentedBlock = regexp.MustCompile(`(?m)(?:^    .*\n)+`)
-)
-
-// pieces are the parts of hub.json in a page.
-func pieces(page string) []string {
-	var found []string
-	for _, m := range fencedBlock.FindAllStringSubmatch(page, -1) {
-		found = append(found, m[1])
-	}
-	page = fencedBlock.ReplaceAllString(page, "")
-	found = append(found, indentedBlock.FindAllString(page, -1)...)
-	var parts []string
-	for _, text := range found {
-		switch text = strings.TrimSpace(text); {
-		case strings.HasPrefix(text, `"`):
-			text = "{" + text + "\n}"
-		case !strings.HasPrefix(text, "{"):
-			continue
-		}
-		if strings.HasPrefix(text, `{"v":`) {
-			continue // a line of the record
-		}
-		if regexp.MustCompile(`^{\s*"name"`).MatchString(text) {
-			text = `{"policy":{"rules":[` + text + "\n]}}"
-		}
-		if !strings.Contains(text, `"mcpServers"`) {
-			text = `{"mcpServers":{"filesystem":{"builtin":"files"}},` + text[1:]
-		}
-		parts = append(parts, text)
-	}
-	return parts
-}
-
-// TestConfigurationsInTheDocuments holds that hub.json is read without a problem as the documents show it.
-func TestConfigurationsInTheDocuments(t *testing.T) {
-	pages, err := filepath.Glob("../../docs/*.md")
+// TestStatusesInTheDocuments holds that docs/commands.md has every exit status, as the manual says it.
+func TestStatusesInTheDocuments(t *testing.T) {
+	text, err := os.ReadFile("../../docs/commands.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	environment := func(string) (string, bool) { return "value", true }
-	found := 0
-	for _, page := range append(pages, "../../README.md") {
-		text, err := os.ReadFile(page)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, piece := range pieces(string(text)) {
-			found++
-			_, problems, err := config.Parse(filepath.Join(t.TempDir(), "hub.json"), []byte(piece), environment)
-			if err != nil {
-				t.Errorf("%s: %v in\n%s", filepath.Base(page), err, piece)
-			}
-			for _, p := range problems {
-				if p.Severity != config.SeverityNote {
-					t.Errorf("%s: %v in\n%s", filepath.Base(page), p, piece)
-				}
-			}
-		}
+	want := "| status | meaning |\n|---|---|\n"
+	for _, s := range statuses {
+		want += fmt.Sprintf("| %d | %s |\n", s.code, s.text)
 	}
-	if found < 9 {
-		t.Errorf("%d pieces of hub.json were found; have they another shape now?", found)
-	}
-	if _, problems, _ := config.Parse("hub.json", []byte(`{"polcy":{}}`), environment); len(problems) == 0 {
-		t.Error("the control: an unknown key passes")
+	if !strings.Contains(string(text), want) {
+		t.Errorf("docs/commands.md has no table:\n%s", want)
 	}
 }

@@ -165,19 +165,22 @@ func (d diagnosis) finding(f *doctor.Finding) {
 // looked writes what was looked at.
 func (d diagnosis) looked(r *doctor.Report) {
 	t := layout.NewTable(d.w)
-	t.Head("SERVER", "STATE", "TOOLS", "TOKENS", "RUNS ON", "COMMAND")
+	t.Head("SERVER", "STATE", "TOOLS", "TOKENS", "KERNEL", "RUNS ON", "COMMAND")
 	for i := range r.Servers {
 		s := &r.Servers[i]
 		on := "-"
 		if s.Interpreter != nil {
 			on = s.Interpreter.Name + " " + cmp.Or(s.Interpreter.Version, "?") + layout.Suffix(", wants ", s.Interpreter.Wants)
 		}
-		t.Row(printable.Escape(s.Name, 30), s.State, number(s.Tools), number(s.Tokens), printable.Escape(on, 60), printable.Escape(cmp.Or(s.URL, s.Command), 80))
+		t.Row(printable.Escape(s.Name, 30), s.State, number(s.Tools), number(s.Tokens), cmp.Or(s.Kernel, "-"), printable.Escape(on, 60), printable.Escape(cmp.Or(s.URL, s.Command), 80))
 	}
 	_ = t.Flush()
 	for i := range r.Servers {
 		if s := &r.Servers[i]; len(s.Environment) > 0 {
 			fmt.Fprintf(d.w, "%s gets the variables %s\n", printable.Escape(s.Name, 30), printable.Escape(strings.Join(s.Environment, " "), 2000))
+		}
+		if s := &r.Servers[i]; len(s.Lacks) > 0 {
+			fmt.Fprintf(d.w, "%s is not held by the kernel to all of its boundary: %s\n", printable.Escape(s.Name, 30), printable.Escape(strings.Join(s.Lacks, "; "), 2000))
 		}
 	}
 	if r.System == nil {

@@ -93,6 +93,15 @@ func explain(w io.Writer, e hub.Explanation) {
 	if e.Server != "" {
 		fmt.Fprintf(w, "  server      %s, tool %s, mode %s%s\n", e.Server, e.ToolName, e.Mode, layout.Suffix(", profile ", e.Profile))
 	}
+	if e.Kernel != "" {
+		fmt.Fprintf(w, "  kernel      %s\n", kernelText(e.Kernel, e.Lacks))
+	}
+	if e.Opens != nil {
+		fmt.Fprintf(w, "  opens       %s\n", printable.Escape(e.Opens.Text(), 4000))
+	}
+	if e.Refused > 0 {
+		fmt.Fprintf(w, "  refused     by the kernel, as far as its errors say: %s\n", refusedText(e.Refused, e.LastRefused))
+	}
 	if e.Cwd != "" {
 		fmt.Fprintf(w, "  runs in     %s\n", e.Cwd)
 	}

@@ -18,6 +18,7 @@ import (
 func main() { os.Exit(run(os.Args[1:])) }
 
 func run(args []string) int {
+	withoutCore()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	pipe := make(chan os.Signal, 1)
@@ -59,7 +60,7 @@ func rootCommand() *cobra.Command {
 		{"set-up", "Set up:", []*cobra.Command{demoCommand(), initCommand(), importCommand(), installCommand(), uninstallCommand(), doctorCommand()}},
 		{"servers", "Servers:", []*cobra.Command{addCommand(), removeCommand(), enableCommand(), disableCommand(), listCommand(), toolsCommand(), authCommand(), secretCommand()}},
 		{"run", "Run:", []*cobra.Command{serveCommand(), statusCommand(), logsCommand(), restartCommand(), reloadCommand(), warmCommand(), approveCommand()}},
-		{"check", "Look and check:", []*cobra.Command{validateCommand(), planCommand(), callCommand(), explainCommand(), rootsCommand(), auditCommand()}},
+		{"check", "Look and check:", []*cobra.Command{validateCommand(), planCommand(), callCommand(), explainCommand(), learnCommand(), rootsCommand(), auditCommand()}},
 		{"", "", []*cobra.Command{filesCommand(), schemaCommand(), manCommand(), versionCommand()}},
 	} {
 		if group.id != "" {

@@ -40,6 +40,22 @@ func manCommand() *cobra.Command {
 	}
 }
 
+// statuses are the exit statuses, as the manual and docs/commands.md have them.
+var statuses = []struct {
+	code int
+	text string
+}{
+	{exit.OK, "done"},
+	{exit.Failure, "failed"},
+	{exit.Usage, "wrong usage"},
+	{exit.Config, "hub.json cannot be used"},
+	{exit.NotFound, "there is no such server, tool or login"},
+	{exit.ToolError, "the tool answered with an error, or the call was refused"},
+	{exit.Timeout, "no answer in time"},
+	{exit.NoHub, "no hub runs, or nothing waits for an answer"},
+	{exit.Interrupt, "interrupted"},
+}
+
 // manual is one page in roff for all commands.
 func manual(root *cobra.Command) string {
 	var b strings.Builder
@@ -68,14 +84,7 @@ func manual(root *cobra.Command) string {
 	}
 	walk(root)
 	b.WriteString(".SH \"EXIT STATUS\"\n")
-	for _, s := range []struct {
-		code int
-		text string
-	}{
-		{exit.OK, "all went well"}, {exit.Failure, "a failure"}, {exit.Usage, "wrong usage"}, {exit.Config, "hub.json cannot be used"},
-		{exit.NotFound, "there is no such server or tool"}, {exit.ToolError, "the tool answered with an error"},
-		{exit.Timeout, "no answer in time"}, {exit.NoHub, "no hub runs"}, {exit.Interrupt, "interrupted"},
-	} {
+	for _, s := range statuses {
 		fmt.Fprintf(&b, ".TP\n%d\n%s\n", s.code, s.text)
 	}
 	return b.String()

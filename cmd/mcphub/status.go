@@ -223,7 +223,7 @@ const stderrLines = 5
 
 // details tells of a server that is not well, or of any where that is asked for.
 func (p page) details(c hub.ChildStatus) {
-	unwell := c.Error != "" && c.State != "stopped" || c.CircuitOpen
+	unwell := c.Error != "" && c.State != "stopped" || c.CircuitOpen || c.Refused > 0
 	if !unwell && !p.verbose {
 		return
 	}
@@ -239,18 +239,29 @@ func (p page) details(c hub.ChildStatus) {
 	}
 	if p.verbose {
 		line("command", "%s", printable.Escape(strings.Join(append([]string{c.Command}, c.Args...), " "), 2000))
+		if p := c.Package; p != nil {
+			line("package", "%s, installed %s%s", printable.Escape(p.Name+"@"+p.Version, 300), p.Installed.Local().Format(time.DateTime), layout.Suffix("; ", printable.Escape(p.Error, 1000)))
+		}
 		line("directory", "%s", printable.Escape(cmp.Or(c.Cwd, "-"), 500))
 		line("environment", "%s", printable.Escape(strings.Join(c.Environment, " "), 4000))
 		line("roots", "%s", printable.Escape(cmp.Or(strings.Join(c.RootsServed, " "), "-"), 2000))
-		line("kernel", "%s", kernelText(c.Kernel, c.Lacks))
+		if c.Kernel != "" || c.PID > 0 { // of one that does not run nothing is known
+			line("kernel", "%s", kernelText(c.Kernel, c.Lacks))
+		}
 		if len(c.Gives) > 0 {
-			line("profile", "%s", printable.Escape(strings.Join(c.Gives, "; "), 1000))
+			line("profile", "%s", printable.Escape(strings.Join(c.Gives, "; "), 2000))
+		}
+		if c.Opens != nil {
+			line("opens", "%s", printable.Escape(c.Opens.Text(), 4000))
 		}
 		line("share", "%s", printable.Escape(c.Share, 20))
 		line("era", "%s", printable.Escape(cmp.Or(c.Era, "-"), 20))
 		if c.Skipped > 0 {
 			line("skipped", "%d lines on stdout that were no message", c.Skipped)
 		}
+	}
+	if c.Refused > 0 {
+		line("refused", "by the kernel, as far as its errors say: %s", refusedText(c.Refused, c.LastRefused))
 	}
 	if c.Log != "" {
 		line("log", "%s", printable.Escape(c.Log, 500))
@@ -264,6 +275,11 @@ func (p page) details(c hub.ChildStatus) {
 			fmt.Fprintf(p.w, "  | %s\n", printable.Escape(s, 300))
 		}
 	}
+}
+
+// refusedText says how often the kernel has refused a server something, and what last.
+func refusedText(n int, last string) string {
+	return strconv.Itoa(n) + layout.When(n == 1, " time") + layout.When(n > 1, " times") + layout.Suffix(", last ", printable.Escape(last, 500))
 }
 
 // kernelText says how far the kernel holds a server, and what is lacking.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -28,14 +29,19 @@ func warmCommand() *cobra.Command {
 	var roots []string
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:   "warm",
-		Short: "Start every server once, so that later lists need not wait for them",
-		Long: "Starts every server of hub.json once, keeps what it offers in the cache and stops it\n" +
-			"again. From then on tools/list is answered at once, and a server is started when it is\n" +
-			"first called (unless hub.json says \"start\": \"eager\"). Prints for each server how many\n" +
-			"tools it has and how long it took, or why it does not start; then the exit status is 1.",
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		Use:   "warm [NAME...]",
+		Short: "Install and start servers once, so that later starts and lists need not wait",
+		Long: "Starts every server of hub.json, or those that are named, once, keeps what it offers in\n" +
+			"the cache and stops it again. From then on tools/list is answered at once, and a server\n" +
+			"is started when it is first called (unless hub.json says \"start\": \"eager\"). What a\n" +
+			"server with a sandbox runs by npx, uvx and the like is installed before, and looked up\n" +
+			"again where its version is not written out. Prints for each server how many tools it\n" +
+			"has, how long it took, and the package; or why it does not start: then the exit status\n" +
+			"is 1.",
+		ValidArgsFunction: func(cmd *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
+			return completeServers(cmd, nil, begun) // any number of them
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
 			log, err := logs.logger(os.Stderr)
 			if err != nil {
 				return err
@@ -47,6 +53,9 @@ func warmCommand() *cobra.Command {
 			defer made.Settle()
 			given, err := warmRoots(made.Hub, roots)
 			if err != nil {
+				return err
+			}
+			if err := keepNamed(&made.Hub, args); err != nil {
 				return err
 			}
 			return warm(cmd.Context(), cmd.OutOrStdout(), made.Hub, given, asJSON)
@@ -77,13 +86,34 @@ func warmRoots(cfg hub.Config, given []string) ([]rootsmgr.Root, error) {
 	return newRoots(rootsmgr.OriginAsked, paths).Roots(), nil
 }
 
+// keepNamed leaves only the servers of these names; without one, all.
+func keepNamed(cfg *hub.Config, names []string) error {
+	var all []string
+	for i := range cfg.Children {
+		all = append(all, cfg.Children[i].Spec.Name)
+	}
+	for _, b := range cfg.Broken {
+		all = append(all, b.Name)
+	}
+	for _, name := range names {
+		if err := isAmong("hub.json", name, all); err != nil {
+			return err
+		}
+	}
+	if len(names) > 0 {
+		cfg.Children = slices.DeleteFunc(slices.Clone(cfg.Children), func(c hub.Child) bool { return !contains(names, c.Spec.Name) })
+		cfg.Broken = slices.DeleteFunc(slices.Clone(cfg.Broken), func(b hub.Broken) bool { return !contains(names, b.Name) })
+	}
+	return nil
+}
+
 // warm starts every child once and says what became of it.
 func warm(ctx context.Context, out io.Writer, cfg hub.Config, roots []rootsmgr.Root, asJSON bool) error {
 	defer service.Adopt(cfg.Log)()
 	started := &startTimes{took: map[string]time.Duration{}, since: map[string]time.Time{}}
 	options := children.Options{
 		Observer: started, Log: cfg.Log, Version: cfg.Version, MaxStarting: cfg.Limits.Starting,
-		Environ: cfg.Environ, Home: cfg.Home, Dir: cfg.Dir, Cache: cfg.Cache, Secret: cfg.Secret, Login: cfg.Login,
+		Environ: cfg.Environ, Home: cfg.Home, Dir: cfg.Dir, Cache: cfg.Cache, Secret: cfg.Secret, Login: cfg.Login, Renew: true,
 	}
 	for i := range cfg.Children {
 		spec := cfg.Children[i].Spec
@@ -127,8 +157,11 @@ type warmed struct {
 type warmedServer struct {
 	Name         string `json:"name"`
 	Tools        int    `json:"tools"`
-	Milliseconds int64  `json:"milliseconds"`    // from its turn to being ready
-	Error        string `json:"error,omitempty"` // why it did not start
+	Milliseconds int64  `json:"milliseconds"`      // from its turn to being ready, an install included
+	Package      string `json:"package,omitempty"` // that runs in place of a launcher, with its version
+	Became       string `json:"became,omitempty"`  // installed, current or updated
+	Problem      string `json:"problem,omitempty"` // why it was not looked for a newer version
+	Error        string `json:"error,omitempty"`   // why it did not start
 }
 
 // newWarmed says what became of each server of hub.json.
@@ -138,6 +171,9 @@ func newWarmed(cfg *hub.Config, became map[string]children.Status, started *star
 		s := warmedServer{Name: printable.Clean(cfg.Children[i].Spec.Name)}
 		if st := became[cfg.Children[i].Spec.Name]; st.Listed {
 			s.Tools, s.Milliseconds = st.Tools, started.of(st.Child).Round(time.Millisecond).Milliseconds()
+			if p := st.Package; p.Name != "" {
+				s.Package, s.Became, s.Problem = printable.Clean(p.Name+layout.Suffix("@", p.Version)), p.Became, oneLine(p.Problem)
+			}
 		} else {
 			s.Error = warmReason(st)
 		}
@@ -156,10 +192,10 @@ func (w warmed) print(out io.Writer, asJSON bool) error {
 	for _, s := range w.Servers {
 		if s.Error != "" {
 			failed++
-			t.Row(s.Name, "failed", s.Error)
+			t.Row(s.Name, "failed", "", "", s.Error)
 			continue
 		}
-		t.Row(s.Name, fmt.Sprintf("%d tools", s.Tools), (time.Duration(s.Milliseconds) * time.Millisecond).String())
+		t.Row(s.Name, fmt.Sprintf("%d tools", s.Tools), (time.Duration(s.Milliseconds) * time.Millisecond).String(), s.Package, s.Became+layout.Suffix(": ", s.Problem))
 	}
 	var err error
 	if asJSON {

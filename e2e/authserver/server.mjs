@@ -1,6 +1,9 @@
 // A real authorization server, oidc-provider, and an MCP server that takes its tokens and says whose they are.
 //
 // node server.mjs: prints "protected http://.../mcp" once both listen. LIFE is how many seconds an access token lasts.
+// Beside /mcp there are servers with a fault: /audience/mcp takes tokens for another server only, /issuer/mcp names its
+// authorization server otherwise than that calls itself, /mixed/mcp names one that sends people to the login page of the other,
+// and /private/mcp names one at a private address.
 import { createServer } from 'node:http';
 import { once } from 'node:events';
 import { createRemoteJWKSet, jwtVerify } from 'jose';
@@ -11,11 +14,18 @@ const life = Number(process.env.LIFE ?? 3600);
 let provider;
 const auth = createServer((req, res) => provider.callback()(req, res)).listen(0, '127.0.0.1');
 const web = createServer(serve).listen(0, '127.0.0.1');
-await Promise.all([once(auth, 'listening'), once(web, 'listening')]);
+const mixed = createServer(mixUp).listen(0, '127.0.0.1');
+await Promise.all([auth, web, mixed].map((s) => once(s, 'listening')));
 const issuer = `http://127.0.0.1:${auth.address().port}`;
 const base = `http://127.0.0.1:${web.address().port}`;
-const resource = `${base}/mcp`;
-const metadata = `${base}/.well-known/oauth-protected-resource/mcp`;
+const wellKnown = '/.well-known/oauth-protected-resource';
+const servers = {
+  '/mcp': { issuer },
+  '/audience/mcp': { issuer, audience: 'https://elsewhere.example/mcp' },
+  '/issuer/mcp': { issuer: issuer.replace('127.0.0.1', 'localhost') },
+  '/mixed/mcp': { issuer: `http://127.0.0.1:${mixed.address().port}` },
+  '/private/mcp': { issuer: 'https://10.1.2.3' },
+};
 
 provider = new Provider(issuer, {
   cookies: { keys: ['of the tests'] },
@@ -34,38 +44,65 @@ provider = new Provider(issuer, {
       enabled: true,
       useGrantedResource: () => true,
       getResourceServerInfo: (_, indicator) => {
-        if (indicator !== resource) throw new Error(`what resource is ${indicator}`);
-        return { scope, audience: resource, accessTokenFormat: 'jwt', accessTokenTTL: life };
+        if (!servers[new URL(indicator).pathname]) throw new Error(`what resource is ${indicator}`);
+        return { scope, audience: indicator, accessTokenFormat: 'jwt', accessTokenTTL: life };
       },
     },
   },
 });
 const keys = createRemoteJWKSet(new URL(`${issuer}/jwks`));
 
+// mixUp is an authorization server of its own, whose page for people is that of the other one: it hopes for a code of that.
+function mixUp(req, res) {
+  const own = servers['/mixed/mcp'].issuer;
+  if (req.url !== '/.well-known/oauth-authorization-server') {
+    console.log(`mixed up: ${req.url}`);
+    return res.writeHead(404).end();
+  }
+  res.writeHead(200, { 'Content-Type': 'application/json' }).end(JSON.stringify({
+    issuer: own, authorization_endpoint: `${issuer}/auth`, registration_endpoint: `${issuer}/reg`, token_endpoint: `${own}/token`,
+    code_challenge_methods_supported: ['S256'], response_types_supported: ['code'],
+  }));
+}
+
+let waited = false; // a call of "expires" has waited for the end of its token
+const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
+
 async function serve(req, res) {
   const reply = (status, body, headers = {}) => res.writeHead(status, { 'Content-Type': 'application/json', ...headers }).end(body && JSON.stringify(body));
-  if (req.url === new URL(metadata).pathname) {
-    return reply(200, { resource, authorization_servers: [issuer], scopes_supported: [scope] });
+  const path = req.url.startsWith(wellKnown) ? req.url.slice(wellKnown.length) : req.url;
+  const server = servers[path];
+  if (!server) return reply(404);
+  const resource = `${base}${path}`;
+  if (path !== req.url) {
+    return reply(200, { resource, authorization_servers: [server.issuer], scopes_supported: [scope] });
   }
+  const refuse = () => reply(401, { error: 'invalid_token' }, { 'WWW-Authenticate': `Bearer resource_metadata="${base}${wellKnown}${path}", scope="${scope}"` });
   let who;
   try {
     const token = req.headers.authorization?.replace(/^Bearer /, '');
-    who = (await jwtVerify(token, keys, { issuer, audience: resource })).payload;
+    who = (await jwtVerify(token, keys, { issuer, audience: server.audience ?? resource })).payload;
   } catch (err) {
     console.log(`refused ${err.code}`);
-    return reply(401, { error: 'invalid_token' }, { 'WWW-Authenticate': `Bearer resource_metadata="${metadata}", scope="${scope}"` });
+    return refuse();
   }
   if (req.method !== 'POST') return reply(405);
   let text = '';
   for await (const part of req) text += part;
-  const { id, method } = JSON.parse(text);
+  const { id, method, params } = JSON.parse(text);
   if (id === undefined) return reply(202);
+  if (params?.name === 'expires' && !waited) {
+    waited = true;
+    await sleep(who.exp * 1000 - Date.now() + 100);
+    console.log('refused amid a call');
+    return refuse();
+  }
   const results = {
     initialize: { protocolVersion: '2025-11-25', capabilities: { tools: {} }, serverInfo: { name: 'protected', version: '1' } },
-    'tools/list': { tools: [{ name: 'whoami', inputSchema: { type: 'object' } }] },
+    'tools/list': { tools: ['whoami', 'expires'].map((name) => ({ name, inputSchema: { type: 'object' } })) },
     'tools/call': { content: [{ type: 'text', text: who.sub }] },
   };
   reply(200, results[method] ? { jsonrpc: '2.0', id, result: results[method] } : { jsonrpc: '2.0', id, error: { code: -32601, message: 'no such method' } });
 }
 
-console.log(`protected ${resource}`);
+console.log(`protected ${base}/mcp`);

@@ -3,11 +3,13 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
 	"strings"
+	"time"
 )
 
 const tools = `{"tools":[{"name":"open","description":"Opens whatever the arguments name.","inputSchema":{"type":"object"}},` +
@@ -70,18 +72,28 @@ func serve() {
 	}
 }
 
-// shell runs a command line, and waits for all that it has started and that still holds its output.
+// shell runs a command line, and waits for all that it has started and that still holds its output; not for ever.
 func shell(arguments []byte) string {
 	var a struct{ Command string }
 	if err := json.Unmarshal(arguments, &a); err != nil {
 		return err.Error()
 	}
-	var out bytes.Buffer
-	cmd := exec.Command("/bin/bash", "-c", a.Command)
-	cmd.Stdout, cmd.Stderr = &out, &out
+	var out limited
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "/bin/bash", "-c", a.Command)
+	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = &out, &out, 5*time.Second
 	if err := cmd.Run(); err != nil {
 		fmt.Fprintf(&out, "\n%v", err)
 	}
+	return out.String()
+}
+
+// limited keeps the begin of what is written.
+type limited struct{ bytes.Buffer }
+
+func (l *limited) Write(p []byte) (int, error) {
 	const most = 1 << 16
-	return string(out.Bytes()[:min(out.Len(), most)])
+	l.Buffer.Write(p[:min(len(p), most-min(l.Len(), most))])
+	return len(p), nil
 }

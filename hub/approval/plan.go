@@ -9,7 +9,6 @@ import (
 	"unicode/utf8"
 
 	"mcphub/children"
-	"mcphub/children/sandbox"
 	"mcphub/rootsmgr"
 	"mcphub/validate"
 )
@@ -88,7 +87,7 @@ type planner struct {
 // uselessFile says why a child could do nothing with a grant of a single file;
 // "" where it can.
 func uselessFile(spec *children.Spec, role validate.Role) string {
-	if spec.Sandbox.Mode != sandbox.Off && role != validate.RoleRead {
+	if spec.Sandbox.Confines() && role != validate.RoleRead {
 		return fmt.Sprintf("the kernel holds the server %q, and to replace a file takes its directory", spec.Name)
 	}
 	if spec.TakesDirectories() {

@@ -20,7 +20,7 @@ func (m *Member[S]) RootsAreCurrent() bool {
 // the boundary by which its calls are judged. roots are what it is served.
 func (m *Member[S]) boundaryOf(g *configuration.Configuration, c *configuration.Child, view rootsmgr.View, roots []rootsmgr.Root) sandbox.Boundary {
 	switch {
-	case c.Spec.Sandbox.Mode == sandbox.Off:
+	case !c.Spec.Sandbox.Confines():
 		return sandbox.Boundary{}
 	case m.Stateless && view.Ceiling == nil:
 		return sandbox.Boundary{Open: "each request of this client brings roots of its own, and its token has no ceiling (http.tokens)"}

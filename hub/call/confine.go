@@ -15,7 +15,7 @@ import (
 // heldToRoots reports whether every call of a child has to wait for the roots that the
 // client has announced, one without a path too: the kernel holds the child to them.
 func heldToRoots(c *configuration.Child, from Client) bool {
-	return c.Spec.Sandbox.Mode != sandbox.Off && !from.SendsRoots()
+	return c.Spec.Sandbox.Confines() && !from.SendsRoots()
 }
 
 // looksFirst reports whether every call of a child has to look whether its roots are

@@ -37,12 +37,21 @@ func (s *Session) WithNotice(ctx context.Context, token []byte) context.Context 
 
 // Waiting says that the call of ctx waits for a server until over is called,
 // after which nothing is sent any more.
-func Waiting(ctx context.Context, server string) (over func()) {
-	return WaitingFor(ctx, "starting "+server)
+func (s *Session) Waiting(ctx context.Context, server string) (over func()) {
+	return waitingFor(ctx, func() string {
+		if st, _, _, _ := s.Offering.ChildStatus(server); st.Package.Doing != "" {
+			return st.Package.Doing + " for " + server
+		}
+		return "starting " + server
+	})
 }
 
 // WaitingFor is waiting for something else.
 func WaitingFor(ctx context.Context, what string) (over func()) {
+	return waitingFor(ctx, func() string { return what })
+}
+
+func waitingFor(ctx context.Context, what func() string) (over func()) {
 	n, ok := ctx.Value(noticeKey{}).(*notice)
 	if !ok {
 		return func() {}
@@ -58,7 +67,7 @@ func WaitingFor(ctx context.Context, what string) (over func()) {
 	}
 }
 
-func (n *notice) tell(what string, stop <-chan struct{}) {
+func (n *notice) tell(what func() string, stop <-chan struct{}) {
 	timer := time.NewTimer(noticeAfter)
 	defer timer.Stop()
 	for {
@@ -70,7 +79,7 @@ func (n *notice) tell(what string, stop <-chan struct{}) {
 		n.sent++
 		b := append([]byte(`{"progressToken":`), n.token...)
 		b = strconv.AppendFloat(append(b, `,"progress":`...), -1/float64(n.sent), 'g', 6, 64)
-		b = jsonrpc.AppendString(append(b, `,"message":`...), what)
+		b = jsonrpc.AppendString(append(b, `,"message":`...), what())
 		n.to.TryNotify("notifications/progress", append(b, '}'))
 		timer.Reset(noticeEvery)
 	}

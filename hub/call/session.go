@@ -84,7 +84,7 @@ func (s *Session) AwaitStart(ctx context.Context, names []string) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	if len(names) > 0 {
-		defer Waiting(ctx, names[0])()
+		defer s.Waiting(ctx, names[0])()
 	}
 	s.Offering.AwaitListed(ctx, names)
 }
@@ -104,7 +104,7 @@ func (s *Session) Acquire(ctx context.Context, by *configuration.Configuration, 
 }
 
 func (s *Session) acquire(ctx context.Context, by *configuration.Configuration, child string) (*children.Lease, error) {
-	defer Waiting(ctx, child)()
+	defer s.Waiting(ctx, child)()
 	defer s.ClientOf(ctx).Lend()() // which process it is, and its start, may wait for the roots
 	return s.Instances.Acquire(ctx, by, child)
 }

@@ -41,7 +41,7 @@ func (c *Configuration) Boundary(child *Child, roots, served []rootsmgr.Root, gr
 
 // CommonBoundary is that of a child that serves everybody.
 func (c *Configuration) CommonBoundary(child *Child) sandbox.Boundary {
-	if child.Spec.Sandbox.Mode == sandbox.Off {
+	if !child.Spec.Sandbox.Confines() {
 		return sandbox.Boundary{}
 	}
 	roots := c.commonSnapshot().Roots()

@@ -141,7 +141,7 @@ func (c *Client) RootsBefore(ctx context.Context, spec *children.Spec) error {
 	if spec.Share == children.ShareAll {
 		return nil // it is served nobody's roots
 	}
-	if c.lacksRoots(spec.Name) && (spec.NeedsRoots() || !c.v.o.Stateless && spec.Command != "" && spec.Cwd == "") {
+	if c.lacksRoots(spec.Name) && (spec.GivenRoots() || !c.v.o.Stateless && (spec.NeedsRoots() || spec.Command != "" && spec.Cwd == "")) {
 		return c.wantRoots()
 	}
 	switch {

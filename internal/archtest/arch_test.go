@@ -56,7 +56,7 @@ var allowed = map[string][]string{
 	"children/served":         {"children/launch", "children/link", "internal/jsonrpc", "rootsmgr"},
 	"children/spec":           {"children/launch", "children/offers", "children/remote", "internal/jsonrpc", "rootsmgr", "children/sandbox"},
 	"children/run":            {"internal/printable", "children/handshake", "children/health", "children/launch", "children/link", "children/modern", "children/offers", "children/served", "children/spec", "internal/jsonrpc"},
-	"children":                {"children/handshake", "children/health", "children/launch", "children/limits", "children/link", "children/modern", "children/offers", "children/process", "children/remote", "children/run", "children/served", "children/spec", "internal/jsonrpc", "internal/reference", "rootsmgr", "children/sandbox"},
+	"children":                {"children/handshake", "children/health", "children/launch", "children/limits", "children/link", "children/modern", "children/offers", "children/process", "children/remote", "children/run", "children/served", "children/spec", "internal/jsonrpc", "internal/reference", "rootsmgr", "children/sandbox", "children/packages"},
 	"hub":                     {"hub/call", "hub/handshake", "hub/lookup", "hub/configuration", "hub/offering", "validate", "children", "rootsmgr", "internal/jsonrpc", "internal/printable", "internal/mirror", "internal/reference", "internal/seal", "internal/audit", "internal/redact", "hub/approval", "hub/assignment", "hub/inflight", "hub/subscribe", "hub/tasks", "internal/worker", "hub/httpfront", "hub/catalog", "hub/record", "hub/declaration", "hub/inline", "children/sandbox"},
 	"internal/admin":          {"hub", "internal/proctree", "hub/approval"},
 	"internal/issuers":        {"internal/nesting", "internal/oauth", "rootsmgr"},
@@ -65,10 +65,10 @@ var allowed = map[string][]string{
 	"internal/service":        {"hub", "children", "children/process", "internal/setup", "internal/admin", "internal/audit", "internal/childlog", "internal/config", "internal/exit", "internal/guardian", "internal/rawio", "internal/stdio"},
 	"internal/replay":         {"validate", "internal/audit", "internal/redact"},
 	"internal/client":         {"hub", "rootsmgr", "internal/service", "internal/exit", "internal/jsonrpc"},
-	"internal/doctor":         {"children", "children/launch", "children/process", "hub", "internal/admin", "internal/client", "internal/clients", "internal/config", "internal/exit", "internal/guardian", "internal/jsonrpc", "internal/printable", "internal/reference", "internal/secrets", "internal/service", "internal/setup", "rootsmgr"},
+	"internal/doctor":         {"children", "children/launch", "children/process", "children/sandbox", "hub", "internal/admin", "internal/client", "internal/clients", "internal/config", "internal/exit", "internal/guardian", "internal/jsonrpc", "internal/printable", "internal/reference", "internal/secrets", "internal/service", "internal/setup", "rootsmgr"},
 	"internal/clients/edit":   {"internal/nesting"},
 	"internal/clients":        {"internal/clients/edit", "internal/config", "internal/redact"},
-	"cmd/mcphub":              {"internal/spelling", "hub", "hub/approval", "validate", "children", "rootsmgr", "internal/setup", "internal/service", "internal/client", "internal/doctor", "internal/replay", "internal/admin", "internal/audit", "internal/clients", "internal/config", "internal/exit", "internal/files", "internal/guardian", "internal/jsonrpc", "internal/layout", "internal/printable", "internal/redact", "internal/reference", "internal/secrets", "internal/stdio", "internal/clients/edit", "internal/oauth", "internal/oauth/logins", "internal/browser"},
+	"cmd/mcphub":              {"children/learn", "children/sandbox", "internal/spelling", "hub", "hub/approval", "validate", "children", "rootsmgr", "internal/setup", "internal/service", "internal/client", "internal/doctor", "internal/replay", "internal/admin", "internal/audit", "internal/clients", "internal/config", "internal/exit", "internal/files", "internal/guardian", "internal/jsonrpc", "internal/layout", "internal/printable", "internal/redact", "internal/reference", "internal/secrets", "internal/stdio", "internal/clients/edit", "internal/oauth", "internal/oauth/logins", "internal/browser"},
 	"rootsmgr/rootstest":      {"rootsmgr"},
 	"hub/httpfront/fronttest": {"internal/jsonrpc"},
 	"children/childtest":      {"children", "rootsmgr", "internal/jsonrpc"},
@@ -90,6 +90,8 @@ var allowed = map[string][]string{
 	"internal/oauth":          {"internal/printable"},
 	"internal/oauth/logins":   {"internal/oauth", "internal/printable", "internal/secrets"},
 	"children/sandbox":        {},
+	"children/learn":          {"children/sandbox"},
+	"children/packages":       {"children/launch", "children/process", "children/sandbox", "rootsmgr"},
 }
 
 // fenced lists packages from outside that only some packages may import, and why.

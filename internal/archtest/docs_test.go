@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"go/types"
 	"os"
 	"path"
 	"path/filepath"
@@ -130,6 +131,79 @@ func TestNamedFilesExist(t *testing.T) {
 	if exists("hub/nobody.go") {
 		t.Error("the control: every file exists")
 	}
+}
+
+// TestEveryPageIsInTheIndex holds that a reader of docs/README.md finds each page. Those of a folder are found by its name.
+func TestEveryPageIsInTheIndex(t *testing.T) {
+	var linked []string
+	for _, m := range link.FindAllStringSubmatch(fileText(t, "docs/README.md"), -1) {
+		linked = append(linked, path.Join("docs", m[1]))
+	}
+	for _, doc := range documents(t) {
+		if path.Dir(doc) != "." && doc != "docs/README.md" && !slices.Contains(linked, doc) && !slices.Contains(linked, path.Dir(doc)) {
+			t.Errorf("docs/README.md does not link to %s", doc)
+		}
+	}
+	if len(linked) < 20 || slices.Contains(linked, "docs/nothing.md") {
+		t.Errorf("the control: the index links to %q", linked)
+	}
+}
+
+// limitRow is a row of docs/limits.md: the bound, and the constant that holds it.
+var limitRow = regexp.MustCompile("(?m)^\\|[^|]*\\| ([0-9][^|]*) \\|.*\\| `([a-z/]+)\\.([A-Za-z]+)` \\|$")
+
+// TestLimitsAreAsDocumented holds that docs/limits.md says what the constants are.
+func TestLimitsAreAsDocumented(t *testing.T) {
+	rows := limitRow.FindAllStringSubmatch(fileText(t, "docs/limits.md"), -1)
+	if len(rows) < 25 {
+		t.Errorf("%d limits are documented; have the rows another shape now?", len(rows))
+	}
+	for _, m := range rows {
+		if have := constantIn(t, m[2], m[3]); have != inUnits(t, m[1]) {
+			t.Errorf("docs/limits.md has %s.%s as %s, it is %s", m[2], m[3], m[1], have)
+		}
+	}
+}
+
+// inUnits is a documented bound as a constant of Go prints: bytes, nanoseconds, or a number.
+func inUnits(t *testing.T, text string) string {
+	t.Helper()
+	number, unit, _ := strings.Cut(strings.ReplaceAll(text, ",", ""), " ")
+	factor, ok := map[string]string{"": "1", "KiB": "1<<10", "MiB": "1<<20", "ms": "1_000_000", "s": "1_000_000_000", "min": "60_000_000_000"}[unit]
+	if !ok {
+		t.Fatalf("docs/limits.md: %q has a unit that is not known", text)
+	}
+	return evaluated(t, number+"*("+factor+")")
+}
+
+// constantIn is the value of a constant of a package, which is a number or a time.
+func constantIn(t *testing.T, pkg, name string) string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join("../..", filepath.FromSlash(pkg), "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	declared := regexp.MustCompile(`(?m)^\s*(?:const )?` + name + `\s*=\s*(.*?)(?:\s*//.*)?$`)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m := declared.FindSubmatch(text); m != nil && !strings.HasSuffix(file, "_test.go") {
+			return evaluated(t, strings.NewReplacer("time.Minute", "60_000_000_000", "time.Second", "1_000_000_000", "time.Millisecond", "1_000_000").Replace(string(m[1])))
+		}
+	}
+	t.Fatalf("docs/limits.md names %s.%s, which does not exist", pkg, name)
+	return ""
+}
+
+func evaluated(t *testing.T, expression string) string {
+	t.Helper()
+	value, err := types.Eval(token.NewFileSet(), nil, token.NoPos, expression)
+	if err != nil {
+		t.Fatalf("%s: %v", expression, err)
+	}
+	return value.Value.ExactString()
 }
 
 // anchors are what the headings of a page are linked to by.

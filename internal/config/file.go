@@ -43,8 +43,9 @@ func Builtins() []string { return []string{BuiltinFiles} }
 // File is one configuration, checked, with its defaults filled in. Paths are
 // as written once variables are replaced: "~" and relative ones are untouched.
 type File struct {
-	Path     string   `koanf:"-"` // absolute where Load read it, as named where Parse did; "" for Default
-	Servers  []Server `koanf:"-"` // in the order of the file, disabled and failed ones too
+	Path     string   `koanf:"-"`       // absolute where Load read it, as named where Parse did; "" for Default
+	Servers  []Server `koanf:"-"`       // in the order of the file, disabled and failed ones too
+	Sandbox  string   `koanf:"sandbox"` // the mode of processes whose entry says none
 	Names    Names    `koanf:"names"`
 	Expose   Expose   `koanf:"expose"`
 	Inputs   []Input  `koanf:"inputs"`
@@ -92,11 +93,14 @@ const (
 	SandboxOff      = "off"
 	SandboxAuto     = "auto"
 	SandboxRequired = "required"
+
+	sandboxDefault = SandboxOff // of File.Sandbox
 )
 
 // Sandbox says what the kernel holds a server's process to.
 type Sandbox struct {
 	Mode    string   `koanf:"mode"` // a Sandbox constant
+	Default bool     `koanf:"-"`    // the entry says nothing of a sandbox
 	Read    []string `koanf:"read"`
 	Write   []string `koanf:"write"`
 	Network Network  `koanf:"network"`

@@ -96,6 +96,7 @@ var (
 var table = object(
 	key{name: "mcpServers", guard: true, text: "The child servers by name. A name of other signs than `A-Z a-z 0-9 _ . -` is shortened to these, and `mcphub validate` says how it is called.",
 		spec: &spec{kind: kindMap, elem: entryTable}},
+	key{name: "sandbox", guard: true, def: `"` + sandboxDefault + `"`, spec: choice(SandboxOff, SandboxAuto, SandboxRequired), text: "The `sandbox.mode` of each server with `command` whose entry says none; see [sandbox.md](sandbox.md)."},
 	key{name: "names", text: "How the tools of the children are named.", spec: object(
 		key{name: "separator", def: `"__"`, spec: str(isSeparator), text: "Stands between the name of the server and that of its tool."},
 		key{name: "max", def: `50`, spec: whole(16, 128), text: "Longest tool name offered. Clients put a prefix of their own before it and cut at 60 to 64."},
@@ -196,7 +197,7 @@ var entryTable = object(
 		{name: "stop", def: `"2500ms"`, spec: span(time.Millisecond, time.Hour), text: "The whole way from closing its input to killing it."},
 	}}},
 	key{name: "sandbox", guard: true, text: "What the kernel holds its process to; see [sandbox.md](sandbox.md). A plain string is short for `mode`.", spec: &spec{kind: kindObject, closed: true, short: "mode", keys: []key{
-		{name: "mode", guard: true, def: `"off"`, spec: choice(SandboxOff, SandboxAuto, SandboxRequired), text: "`auto`: as far as the system can, and what it cannot is said. `required`: it does not start where the system cannot. `off`: it opens what its user may."},
+		{name: "mode", guard: true, note: "that of the top key `sandbox`; `off` for `builtin`", spec: choice(SandboxOff, SandboxAuto, SandboxRequired), text: "`auto`: as far as the system can, and what it cannot is said. `required`: it does not start where the system cannot. `off`: it opens what its user may."},
 		{name: "read", guard: true, spec: listOf(place()), text: "Paths that it may read beside the boundary; relative ones start at the folder of this file."},
 		{name: "write", guard: true, spec: listOf(place()), text: "Paths that it may read and write beside the boundary."},
 		{name: "network", guard: true, def: `"on"`, spec: &spec{kind: kindPorts, choices: []string{"on", "off"}, elem: whole(1, 65535), min: 1}, text: "`off`, or the TCP ports that it may use; UDP is not held to ports."},

@@ -282,6 +282,7 @@ func (p *parser) finish(f *File, servers map[string]*Server) {
 				s = &Server{}
 			}
 			s.Key, s.Name = m.name, called[m.name]
+			s.sandbox(f.Sandbox, m.value)
 			p.server(s, m.value, m.off)
 			s.Err = p.failed[m.name]
 			f.Servers = append(f.Servers, *s)

@@ -33,13 +33,15 @@ func must(t *testing.T, text string, env map[string]string) *File {
 func TestEveryKeyIsRead(t *testing.T) {
 	f := must(t, everyKey, map[string]string{"GITHUB_TOKEN": "s3cret"})
 	usual := Timeout{Start: time.Minute, Call: 10 * time.Minute, Stop: 2500 * time.Millisecond}
-	free := Sandbox{Mode: "off", Network: Network{Word: "on"}}
+	free := Sandbox{Mode: "off", Default: true, Network: Network{Word: "on"}}
+	held := free
+	held.Mode = "auto"
 	want := &File{
 		Path: "hub.json",
 		Servers: []Server{
 			{Name: "files", Builtin: "files", Start: "lazy", Era: "auto", Timeout: usual, Sandbox: free},
 			{Name: "filesystem", Process: Process{Command: "npx", Args: []string{"-y", "@modelcontextprotocol/server-filesystem"}},
-				Roots: "args", Start: "lazy", Era: "auto", Timeout: usual, Sandbox: free},
+				Roots: "args", Start: "lazy", Era: "auto", Timeout: usual, Sandbox: held},
 			{Name: "git.hub", Remote: Remote{URL: "https://example.com/mcp", Headers: map[string]string{"Authorization": "Bearer s3cret"}},
 				Type: "http", Paths: Paths{Mode: "declared"}, Start: "lazy", Era: "auto", Timeout: usual, Sandbox: free},
 			{Name: "git", Process: Process{Command: "uvx", Args: []string{"mcp-server-git"}, Cwd: "${root}",
@@ -48,9 +50,10 @@ func TestEveryKeyIsRead(t *testing.T) {
 					"git_add": {"/files/*": {"write", "/repo_path"}}, "git_diff": {"/target": {Role: "none"}}}},
 				Prefix: ptr(""), Tools: Tools{Include: []string{"*"}, Exclude: []string{"git_reset"}},
 				Share: "roots", Start: "eager", Era: "legacy", Disabled: true,
-				Sandbox: Sandbox{"required", []string{"~/a"}, []string{"b"}, Network{Ports: []int{443, 80}}, "on", "refuse"},
+				Sandbox: Sandbox{"required", false, []string{"~/a"}, []string{"b"}, Network{Ports: []int{443, 80}}, "on", "refuse"},
 				Timeout: Timeout{30 * time.Second, 90 * time.Second, ptr(time.Duration(0)), time.Second}},
 		},
+		Sandbox: "auto",
 		Names:   Names{"--", 40},
 		Expose:  Expose{"auto", 12000},
 		Inputs:  []Input{{"key", "The key", true, "promptString"}},
@@ -105,8 +108,9 @@ func TestDefaults(t *testing.T) {
 	want := &File{
 		Servers: []Server{{Name: "files", Builtin: "files", Start: "lazy", Era: "auto",
 			Timeout: Timeout{Start: time.Minute, Call: 10 * time.Minute, Stop: 2500 * time.Millisecond},
-			Sandbox: Sandbox{Mode: "off", Network: Network{Word: "on"}}}},
-		Names: Names{"__", 50}, Expose: Expose{"direct", 20000}, Secrets: Secrets{Store: "keyring"},
+			Sandbox: Sandbox{Mode: "off", Default: true, Network: Network{Word: "on"}}}},
+		Sandbox: sandboxDefault,
+		Names:   Names{"__", 50}, Expose: Expose{"direct", 20000}, Secrets: Secrets{Store: "keyring"},
 		Roots:    Roots{Timeout: 10 * time.Second, Debounce: 250 * time.Millisecond, Stale: 10 * time.Minute, When: When{Unsupported: true}},
 		Approval: Approval{2 * time.Minute, "off"},
 		HTTP:     HTTP{Listen: "127.0.0.1:0"},

@@ -18,20 +18,20 @@ func TestSandbox(t *testing.T) {
 	}{
 		{`"required"`, "", false, "required", Network{Word: "on"}},
 		{`"auto"`, "", false, "auto", Network{Word: "on"}},
-		{`{"read": ["a"]}`, "", false, "off", Network{Word: "on"}},
+		{`{"read": ["a"]}`, "", false, sandboxDefault, Network{Word: "on"}},
 		{`{"mode": "auto", "network": "off"}`, "", false, "auto", Network{Word: "off"}},
 		{`{"mode": "auto", "network": [443]}`, "", false, "auto", Network{Ports: []int{443}}},
-		{`"reqired"`, `found "reqired", want`, true, "off", Network{Word: "on"}},
-		{`true`, "want", true, "off", Network{Word: "on"}},
-		{`{"mod": "required"}`, `unknown key "mod"`, true, "off", Network{Word: "on"}},
-		{`{"network": "of"}`, "want", true, "off", Network{Word: "on"}},
-		{`{"network": []}`, "the list is empty", true, "off", Network{Word: "on"}},
-		{`{"network": [0]}`, "1 to 65535", true, "off", Network{Word: "on"}},
-		{`{"network": ["443"]}`, "want", true, "off", Network{Word: "on"}},
-		{`{"network": 443}`, "want", true, "off", Network{Word: "on"}},
-		{`{"sockets": true}`, "want", true, "off", Network{Word: "on"}},
-		{`{"widen": "no"}`, "want", true, "off", Network{Word: "on"}},
-		{`{"filesystem": {"allowWrite": ["."]}, "network": {"allowedDomains": ["x"]}}`, "runs without this sandbox", false, "off", Network{Word: "on"}},
+		{`"reqired"`, `found "reqired", want`, true, sandboxDefault, Network{Word: "on"}},
+		{`true`, "want", true, sandboxDefault, Network{Word: "on"}},
+		{`{"mod": "required"}`, `unknown key "mod"`, true, sandboxDefault, Network{Word: "on"}},
+		{`{"network": "of"}`, "want", true, sandboxDefault, Network{Word: "on"}},
+		{`{"network": []}`, "the list is empty", true, sandboxDefault, Network{Word: "on"}},
+		{`{"network": [0]}`, "1 to 65535", true, sandboxDefault, Network{Word: "on"}},
+		{`{"network": ["443"]}`, "want", true, sandboxDefault, Network{Word: "on"}},
+		{`{"network": 443}`, "want", true, sandboxDefault, Network{Word: "on"}},
+		{`{"sockets": true}`, "want", true, sandboxDefault, Network{Word: "on"}},
+		{`{"widen": "no"}`, "want", true, sandboxDefault, Network{Word: "on"}},
+		{`{"filesystem": {"allowWrite": ["."]}, "network": {"allowedDomains": ["x"]}}`, "runs without this sandbox", false, sandboxDefault, Network{Word: "on"}},
 	} {
 		f, problems, err := Parse("hub.json", []byte("{\"mcpServers\": {\"a\": {\"command\": \"x\",\n\"sandbox\": "+tc.sandbox+"}}}"), envOf(nil))
 		if err != nil {
@@ -51,5 +51,45 @@ func TestSandbox(t *testing.T) {
 		if err != nil || len(problems) != 1 || (f.Server("a").Err != nil) != bad {
 			t.Errorf("a server elsewhere, %s: %v %v", mode, problems, err)
 		}
+	}
+}
+
+// TestSandboxOfWhoSaysNone: an entry that says no mode has that of the whole file, if it
+// is a process that mcphub did not bring. Nothing is taken for something else.
+func TestSandboxOfWhoSaysNone(t *testing.T) {
+	for _, tc := range []struct {
+		top, entry string
+		mode       string
+		nothing    bool // the entry says nothing of a sandbox
+	}{
+		{``, `"command": "x"`, sandboxDefault, true},
+		{`"sandbox": "auto",`, `"command": "x"`, "auto", true},
+		{`"sandbox": "required",`, `"command": "x"`, "required", true},
+		{`"sandbox": "off",`, `"command": "x"`, "off", true},
+		{`"sandbox": "required",`, `"command": "x", "sandbox": null`, "required", true},
+		{`"sandbox": "required",`, `"command": "x", "sandbox": "off"`, "off", false},
+		{`"sandbox": "off",`, `"command": "x", "sandbox": "auto"`, "auto", false},
+		{`"sandbox": "auto",`, `"command": "x", "sandbox": {"read": ["a"]}`, "auto", false},
+		{`"sandbox": "required",`, `"builtin": "files"`, "off", true},
+		{`"sandbox": "off",`, `"builtin": "files", "sandbox": "auto"`, "auto", false},
+		{`"sandbox": "required",`, `"url": "https://a.example/"`, "off", true},
+	} {
+		f, problems, err := Parse("hub.json", []byte("{"+tc.top+`"mcpServers": {"a": {`+tc.entry+`}}}`), envOf(nil))
+		if err != nil || len(problems) > 0 {
+			t.Errorf("%s %s: %v %v", tc.top, tc.entry, problems, err)
+			continue
+		}
+		if s := f.Server("a"); s.Sandbox.Mode != tc.mode || s.Sandbox.Default != tc.nothing {
+			t.Errorf("%s %s: %+v", tc.top, tc.entry, s.Sandbox)
+		}
+	}
+	for _, text := range []string{`{"sandbx": "required"}`, `{"sandbox": "on"}`, `{"sandbox": {"mode": "required"}}`} {
+		if f, problems, err := Parse("hub.json", []byte(text), envOf(nil)); err == nil {
+			t.Errorf("%s is read, with %v: %+v", text, problems, f)
+		}
+	}
+	f, problems, err := Parse("hub.json", []byte(`{"sandbox": "required", "mcpServers": {"a": {"command": "x"}}}`), envOf(nil), Environment([]string{"MCPHUB_SANDBOX=auto"})...)
+	if err != nil || len(problems) > 0 || f.Server("a").Sandbox.Mode != "auto" {
+		t.Errorf("by the environment: %v %v", problems, err)
 	}
 }

@@ -173,6 +173,19 @@ func (c *checker) server(s *Server, n *node, nameOff int) {
 	}
 }
 
+// sandbox fills in the mode of an entry that says none. What is part of mcphub, and what
+// runs elsewhere, is held only where its entry says so.
+func (s *Server) sandbox(mode string, n *node) {
+	s.Sandbox.Default = n.get("sandbox") == nil
+	switch {
+	case s.Sandbox.Mode != "":
+	case s.Command != "":
+		s.Sandbox.Mode = mode
+	default:
+		s.Sandbox.Mode = SandboxOff
+	}
+}
+
 // fits checks that the rest of an entry goes with its kind.
 func (c *checker) fits(at []string, s *Server, n *node, kind string) {
 	if t := n.get("type"); t != nil && s.Type != "" && (s.Type == TransportStdio) != (kind == "command") {

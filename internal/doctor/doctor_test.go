@@ -18,6 +18,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"mcphub/children"
+	"mcphub/children/sandbox"
 	"mcphub/hub"
 	"mcphub/internal/clients"
 	"mcphub/internal/exit"
@@ -245,5 +246,31 @@ func options(t *testing.T, text string) Options {
 	return Options{
 		Source: &setup.Source{Config: file, Version: "test"}, Roots: []string{dir}, Timeout: time.Minute, Log: zerolog.Nop(),
 		Clients: clients.Env{OS: runtime.GOOS, Home: dir, Get: os.Getenv}, Own: clients.Hub{Command: file},
+	}
+}
+
+// TestKernelNote: what the kernel does not hold is a note, and only where a server is to
+// be held.
+func TestKernelNote(t *testing.T) {
+	confined := []hub.Child{{Spec: children.Spec{Name: "a", Sandbox: sandbox.Settings{Mode: sandbox.Auto, Default: true}}}}
+	for name, tc := range map[string]struct {
+		kernel   sandbox.Kernel
+		children []hub.Child
+		want     string // of the note; "" there is none
+	}{
+		"all of it":         {sandbox.Kernel{ABI: 7, Filters: true, Drops: true}, confined, ""},
+		"no Landlock":       {sandbox.Kernel{Why: "it is turned off"}, confined, "no kernel enforcement here: it is turned off"},
+		"an old one":        {sandbox.Kernel{ABI: 2, Filters: true, Drops: true}, confined, "files outside can be truncated"},
+		"nobody to be held": {sandbox.Kernel{Why: "it is turned off"}, []hub.Child{{Spec: children.Spec{Name: "a"}}}, ""},
+	} {
+		e := examination{report: &Report{}}
+		e.found.Hub.Children = tc.children
+		e.kernel(tc.kernel)
+		if tc.want == "" && len(e.report.Findings) == 0 {
+			continue
+		}
+		if f := e.report.Findings; len(f) != 1 || tc.want == "" || f[0].Severity != note || f[0].Group != System || !strings.Contains(f[0].Text, tc.want) {
+			t.Errorf("%s: %+v", name, f)
+		}
 	}
 }

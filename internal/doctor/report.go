@@ -55,6 +55,8 @@ type Server struct {
 	Tokens      int          `json:"tokens"` // that the definitions of its tools take of a model's context
 	Roots       []string     `json:"roots"`  // that it works with
 	Era         string       `json:"era,omitempty"`
+	Kernel      string       `json:"kernel,omitempty"`      // how far it is held to these roots: held, partial or none; absent: not at all
+	Lacks       []string     `json:"kernelLacks,omitempty"` // what is not held, and why
 }
 
 // An Interpreter is what runs a server, and which versions of it the package wants.

@@ -146,6 +146,7 @@ func (e *examination) tell(ctx context.Context, cfg *hub.Config, t *tried) {
 // server says what became of one.
 func (e *examination) server(ctx context.Context, out *Server, c *hub.Child, st *hub.ChildStatus, tools []tool) {
 	out.Environment, out.Roots, out.Era, out.State = st.Environment, st.RootsServed, st.Era, st.State
+	out.Kernel, out.Lacks = st.Kernel, st.Lacks
 	out.Command = cmp.Or(st.Command, out.Command)
 	for _, t := range tools {
 		out.Tokens += t.tokens
@@ -299,6 +300,10 @@ var ailments = []ailment{
 func (e *examination) unauthorized(f *Finding, s children.Spec) {
 	if text, login, _ := strings.Cut(f.Text, "; run: "); strings.HasPrefix(login, "mcphub auth login ") {
 		f.Text, f.Cure, f.Command = text, "log in at it", e.mcphub("auth", "login", s.Name)
+		return
+	}
+	if strings.Contains(f.Text, "it refuses the token of the login") {
+		f.Cure, f.Command = "log in with an account that may use it", e.mcphub("auth", "login", s.Name)
 		return
 	}
 	name := strings.ToUpper(regexp.MustCompile(`[^A-Za-z0-9]+`).ReplaceAllString(s.Name, "_")) + "_TOKEN"

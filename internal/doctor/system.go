@@ -7,10 +7,13 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
 
+	"mcphub/children/sandbox"
+	"mcphub/hub"
 	"mcphub/internal/admin"
 	"mcphub/internal/config"
 	"mcphub/internal/guardian"
@@ -25,10 +28,11 @@ const keyringTime = 5 * time.Second
 // system says what this machine gives, and what the hub cannot write.
 func (e *examination) system(ctx context.Context) {
 	m := &Machine{
-		Landlock: landlock(), Guardian: guardian.Running(), Roots: e.fallback(), State: setup.StateFolder(os.Getenv),
+		Landlock: sandbox.System().ABI, Guardian: guardian.Running(), Roots: e.fallback(), State: setup.StateFolder(os.Getenv),
 		Audit: e.found.Audit, Logs: e.found.Logs, Cache: e.found.Hub.Cache,
 	}
 	e.report.System = m
+	e.kernel(sandbox.System())
 	if e.found.File != nil {
 		e.secrets(ctx, m)
 		e.listen()
@@ -51,6 +55,20 @@ func (e *examination) system(ctx context.Context) {
 	if e.Clients.OS == "linux" && !m.Guardian {
 		e.report.add(Finding{Group: System, Severity: note, Text: "there is no guardian: what the servers start may outlive a hub that is killed", Cure: "see why on standard error; /proc must be there"})
 	}
+}
+
+// kernel says what this system holds of no server that is to be confined. A server that
+// must be is an error elsewhere.
+func (e *examination) kernel(k sandbox.Kernel) {
+	if !slices.ContainsFunc(e.found.Hub.Children, func(c hub.Child) bool { return c.Spec.Sandbox.Mode != sandbox.Off }) {
+		return
+	}
+	lacks, _ := k.Lacks(&sandbox.Profile{Network: sandbox.Network{On: true}}, nil) // sockets are off
+	if len(lacks) == 0 {
+		return
+	}
+	e.report.add(Finding{Group: System, Severity: note, Text: "the kernel does not hold all of the servers' boundary: " + strings.Join(lacks, "; "),
+		Cure: "nothing needs to be done: every call is judged all the same. Linux from 6.12 with Landlock holds all of it"})
 }
 
 // secrets says where secrets are kept.

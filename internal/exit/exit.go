@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// The exit statuses, as the README documents them.
+// The exit statuses, as docs/commands.md documents them.
 const (
 	OK        = 0
 	Failure   = 1

@@ -69,7 +69,7 @@ func guarded(args []string) bool {
 	}
 	for _, a := range args[1:] {
 		switch a {
-		case "serve", "call", "explain", "demo", "warm", "tools", "doctor":
+		case "serve", "call", "explain", "demo", "warm", "tools", "learn", "doctor":
 			return true
 		case "-h", "--help", "--":
 			return false

@@ -94,12 +94,12 @@ func (l *linter) entry(c *hub.Child) {
 // paths of it that are not there.
 func (l *linter) sandbox(c *hub.Child) {
 	set, name := c.Spec.Sandbox, c.Spec.Name
-	if set.Mode == sandbox.Off {
-		return
+	if set.Mode == sandbox.Off || set.Mode == sandbox.Auto && set.Default {
+		return // of what nobody has asked for mcphub doctor tells
 	}
-	lacks, serious := sandbox.System().Lacks(&sandbox.Profile{Network: set.Network, Sockets: set.Sockets == sandbox.Yes})
-	if c.Spec.Program().Containers() {
-		lacks, serious = append(lacks, "a container is started by another process, which no sandbox of this one holds"), true
+	lacks, serious := sandbox.System().Lacks(&sandbox.Profile{Network: set.Network, Sockets: set.Sockets == sandbox.Yes}, func() []string { return sandbox.Reach(l.cfg.Environ, l.cfg.Home) })
+	if cannot := c.Spec.Program().Unheld(sandbox.System()); cannot != "" {
+		lacks, serious = []string{cannot}, true
 	}
 	sev := config.SeverityNote
 	if serious && set.Mode == sandbox.Required {

@@ -19,7 +19,7 @@ func TestSandboxIsChecked(t *testing.T) {
 "must": {"command": "docker", "args": ["run", "x"], "sandbox": "required"},
 "may": {"command": "docker", "args": ["run", "x"], "sandbox": "auto"},
 "lost": {"command": "docker", "args": ["run", "x"], "sandbox": {"mode": "auto", "read": ["nowhere"]}},
-"free": {"command": "docker", "args": ["run", "x"], "sandbox": {"read": ["nowhere"]}}
+"free": {"command": "docker", "args": ["run", "x"], "sandbox": {"mode": "off", "read": ["nowhere"]}}
 }}`
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)

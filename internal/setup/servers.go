@@ -100,6 +100,9 @@ func addServer(cfg *hub.Config, file *config.File, s *config.Server) error {
 		spec.IdleTimeout = sharedIdle
 	}
 	spec.Sandbox = sandboxSettings(file, s, cfg.Home)
+	if spec.Sandbox.Mode == sandbox.Auto {
+		spec.Sandbox.Cannot = spec.Program().Unheld(sandbox.System())
+	}
 	spec.Probe = validate.RootsProbe(s.Command, s.Args)
 	cfg.Children = append(cfg.Children, hub.Child{Spec: spec, Prefix: prefix, Include: s.Tools.Include, Exclude: s.Tools.Exclude, Always: s.Tools.Always})
 	return nil
@@ -110,7 +113,7 @@ func addServer(cfg *hub.Config, file *config.File, s *config.Server) error {
 func sandboxSettings(file *config.File, s *config.Server, home string) sandbox.Settings {
 	from := &s.Sandbox
 	out := sandbox.Settings{
-		Mode: sandboxModes[from.Mode], Sockets: choices[from.Sockets], Refuse: choices[from.Widen],
+		Mode: sandboxModes[from.Mode], Default: from.Default, Sockets: choices[from.Sockets], Refuse: choices[from.Widen],
 		Network: sandbox.Network{On: from.Network.Word == "on"},
 	}
 	if out.Mode == sandbox.Off || s.URL != "" {

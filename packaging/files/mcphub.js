@@ -4,14 +4,21 @@
 
 const { spawn } = require("node:child_process");
 
+const { version, mcphub, optionalDependencies } = require("../package.json");
 const platform = `${process.platform}-${process.arch}`;
-const scope = require("../package.json").mcphub.scope;
+const name = `${mcphub.scope}/${platform}`;
 let program;
 try {
-  program = require.resolve(`${scope}/${platform}/bin/mcphub${process.platform === "win32" ? ".exe" : ""}`);
+  program = require.resolve(`${name}/bin/mcphub${process.platform === "win32" ? ".exe" : ""}`);
 } catch {
-  console.error(`mcphub: the package ${scope}/${platform} is not installed.`);
-  console.error("Either there is none for this platform, or npm was told to leave out optional packages: install without --omit=optional.");
+  console.error(`mcphub: the package ${name}, which holds the program, is not installed.`);
+  if (!(name in optionalDependencies)) {
+    console.error(`There is none for this platform. There are: ${Object.keys(optionalDependencies).join(", ")}`);
+  } else {
+    console.error("If npm was told to leave out optional packages, install mcphub again with --include=optional.");
+    console.error("If mcphub was installed from a file, install that of its platform in the same command:");
+    console.error(`  npm install -g ./mcphub-${version}.tgz ./${name.slice(1).replace("/", "-")}-${version}.tgz`);
+  }
   process.exit(1);
 }
 

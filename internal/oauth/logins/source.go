@@ -21,8 +21,8 @@ type Source struct {
 	client    *oauth.Client
 	principal string
 	kept      string // the name under which the login is kept
-	asked     bool // hub.json says that the server needs a login
-	machine   bool // the client itself logs in, for no person
+	asked     bool   // hub.json says that the server needs a login
+	machine   bool   // the client itself logs in, for no person
 	have      atomic.Pointer[held]
 	looked    atomic.Bool
 }

@@ -1,0 +1,111 @@
+package children
+
+import (
+	"context"
+	"path/filepath"
+
+	"mcphub/children/launch"
+	"mcphub/children/packages"
+	"mcphub/internal/reference"
+)
+
+// This file has confined children run from installed copies, in place of launchers such
+// as npx, which need the network and a folder to write in.
+
+// packagesFolder is where copies are kept; "" where there is no place.
+func packagesFolder(m launch.Machine) string {
+	if base := m.CacheFolder(); base != "" {
+		return filepath.Join(base, "packages")
+	}
+	return ""
+}
+
+// fetches tells what is to be installed for the child.
+func (c *child) fetches() (launch.Package, bool) {
+	if c.spec.URL != "" {
+		return launch.Package{}, false
+	}
+	return c.common.machine.Fetches(c.spec.Program())
+}
+
+// install opens the copy that a run is started from, installed first where there is
+// none.
+func (c *child) install(w want) *UnavailableError {
+	c.machine = c.machine.WithInstalled(nil)
+	pkg, ok := c.fetches()
+	if !ok {
+		return nil
+	}
+	open := c.common.packages.Open
+	if c.common.renew {
+		open = c.common.packages.Renew
+	}
+	copied, err := open(c.ctx, c.request(c.ctx, pkg, w))
+	if err != nil {
+		c.publish(func(v *view) { v.status.Package = Package{} })
+		return &UnavailableError{Child: c.key.Child, Reason: reference.Show(err.Error()), Err: err}
+	}
+	c.copied = copied
+	c.copyOf.Store(&copied.Installed)
+	c.machine = c.machine.WithInstalled(&copied.Installed)
+	c.publish(func(v *view) {
+		v.status.Package = Package{Name: copied.Package, Version: copied.Version, At: copied.At, Became: copied.Became, Problem: copied.Problem}
+		v.status.Err = c.past.last
+	})
+	return nil
+}
+
+// request asks for the packages of the child.
+func (c *child) request(ctx context.Context, pkg launch.Package, w want) *packages.Request {
+	prog := c.spec.Program()
+	return &packages.Request{
+		Name: c.key.Child, Program: prog, Package: pkg, Machine: c.common.machine, Roots: w.Roots, Within: w.boundary, Log: c.log, Said: c.said,
+		Tell: func(what string) {
+			c.publish(func(v *view) { v.status.Err, v.status.Package = what, Package{Doing: what} })
+		},
+		Values: func(l launch.Launch) (launch.Launch, error) {
+			return prog.WithSecrets(l, nil, c.common.machine, c.valueOf(ctx))
+		},
+	}
+}
+
+// release lets go of the copy of a run that is over.
+func (c *child) release() {
+	c.copied.Release()
+	c.copied = nil
+}
+
+// renewLater has it looked for a newer version, for the next start.
+func (c *child) renewLater() {
+	if c.copied == nil || c.common.renew {
+		return
+	}
+	pkg, ok := c.fetches()
+	r := c.request(c.ctx, pkg, c.wanted())
+	r.Tell, r.Said = nil, nil // the child runs meanwhile
+	if !ok || !c.common.packages.Due(r) {
+		return
+	}
+	c.common.background(func(ctx context.Context) {
+		r := *r
+		r.Values = func(l launch.Launch) (launch.Launch, error) {
+			return r.Program.WithSecrets(l, nil, r.Machine, c.valueOf(ctx))
+		}
+		copied, err := c.common.packages.RenewInBackground(ctx, &r)
+		if err != nil && ctx.Err() == nil {
+			c.log.Warn().Err(err).Msg("it could not be looked for a newer version of a package")
+		}
+		copied.Release()
+	})
+}
+
+// installedOn is a machine with the copy that the child runs from, or will.
+func (c *child) installedOn(m launch.Machine) launch.Machine {
+	if in := c.copyOf.Load(); in != nil {
+		return m.WithInstalled(in)
+	}
+	if pkg, ok := c.fetches(); ok {
+		return m.WithInstalled(&launch.Installed{Neutral: pkg.Bun})
+	}
+	return m
+}

@@ -1,0 +1,150 @@
+package learn
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"mcphub/children/sandbox"
+)
+
+// This file says what is not proposed.
+
+// keyFolders and keyFiles hold what opens other doors.
+var (
+	keyFolders = []string{".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".password-store", ".mozilla", ".thunderbird", "keyrings", "gcloud", "google-chrome", "chromium"}
+	keyFiles   = []string{".netrc", ".npmrc", ".pypirc", ".git-credentials", ".pgpass", ".my.cnf", ".env", ".vault-token", "credentials", "credentials.json", "credentials.toml", "shadow", "gshadow", "sudoers", "id_rsa", "id_dsa", "id_ecdsa", "id_ed25519"}
+	keyEnds    = []string{".p12", ".pfx", ".kdbx", ".keystore", ".jks", ".ppk"}
+	keyTexts   = []string{".pem", ".key", ".crt"} // where there is a private key in them
+)
+
+// own are folders of the home folder in which each program has one.
+var own = []string{".config", ".local", ".local/share", ".local/state", ".local/bin", ".local/lib", ".cache", "Documents", "Desktop", "Downloads", "Library"}
+
+// shared are folders of the system in which each program has one.
+var shared = []string{"/usr/local", "/usr/share", "/var/lib", "/var/log", "/var/cache", "/var/tmp", "/var/run", "/run/user", "/etc/ssl", "/etc/pki"}
+
+// never says why a path is not proposed, whatever is done there; "" where it may be.
+func (p *proposer) never(path string) string {
+	if slices.ContainsFunc(p.Withheld, func(w string) bool { return sandbox.Holds(w, path) }) {
+		return "the policy withholds it, or it is the hub's own"
+	}
+	for _, top := range []string{"/proc", "/sys", "/dev"} {
+		if sandbox.Holds(top, path) {
+			return "it belongs to the system"
+		}
+	}
+	for _, part := range strings.Split(path, "/") {
+		if slices.Contains(keyFolders, part) {
+			return "keys and credentials are kept in " + part
+		}
+	}
+	if isKey(path) {
+		return "it looks like a key or a credential"
+	}
+	return ""
+}
+
+func isKey(path string) bool {
+	name := filepath.Base(path)
+	switch {
+	case slices.Contains(keyFiles, name), strings.HasPrefix(name, ".env."), slices.Contains(keyEnds, filepath.Ext(name)):
+		return true
+	case !slices.Contains(keyTexts, filepath.Ext(name)):
+		return false
+	}
+	fi, err := os.Stat(path)
+	if err != nil || !fi.Mode().IsRegular() {
+		return false
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return true
+	}
+	defer func() { _ = f.Close() }()
+	text, _ := io.ReadAll(io.LimitReader(f, 64<<10))
+	return bytes.Contains(text, []byte("PRIVATE KEY"))
+}
+
+// tooWide says why a whole folder is not proposed; "" where it may be.
+func (p *proposer) tooWide(dir string, writing bool) string {
+	at := folder{dir, writing}
+	why, known := p.looked[at]
+	if !known {
+		why = p.lookAt(dir, writing)
+		p.looked[at] = why
+	}
+	return why
+}
+
+type folder struct {
+	path    string
+	writing bool
+}
+
+func (p *proposer) lookAt(dir string, writing bool) string {
+	temp := os.TempDir()
+	switch {
+	case filepath.Dir(dir) == dir, filepath.Dir(filepath.Dir(dir)) == filepath.Dir(dir), slices.Contains(shared, dir):
+		return "it is a folder of the system"
+	case p.Home != "" && sandbox.Holds(dir, p.Home), filepath.Dir(dir) == "/home":
+		return "it holds the home folder"
+	case sandbox.Holds(dir, temp):
+		return "it holds everybody's temporary files"
+	}
+	for _, name := range own {
+		if p.Home != "" && dir == filepath.Join(p.Home, name) {
+			return "many programs keep what is theirs there"
+		}
+	}
+	if why := p.never(dir); why != "" {
+		return why
+	}
+	for _, w := range p.Withheld {
+		if sandbox.Holds(dir, w) {
+			return w + " in it is withheld by the policy, or is the hub's own"
+		}
+	}
+	if writing && p.Profile != nil {
+		for _, r := range p.Profile.Rules {
+			if r.Access&(sandbox.Execute|sandbox.Write) == sandbox.Execute && (sandbox.Holds(dir, r.Path) || sandbox.Holds(r.Path, dir)) {
+				return "a program lies there, which the server could change; tell it to write somewhere else"
+			}
+		}
+	}
+	return keysIn(dir)
+}
+
+// mostSearched bounds how much of a folder is searched for keys.
+const mostSearched = 5000
+
+var errFound = errors.New("found")
+
+// keysIn says which key lies in a folder. Installed packages are not searched.
+func keysIn(dir string) (why string) {
+	n := 0
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		switch n++; {
+		case n > mostSearched:
+			why = "it holds too much to be searched for keys"
+			return errFound
+		case err != nil:
+			return nil //nolint:nilerr // what cannot be looked at cannot be opened by the server either
+		case d.IsDir() && path != dir && (d.Name() == "node_modules" || d.Name() == "site-packages" || d.Name() == ".git"):
+			return fs.SkipDir
+		case d.IsDir() && path != dir && slices.Contains(keyFolders, d.Name()), !d.IsDir() && isKey(path):
+			why = path + " in it looks like a key or a credential"
+			return errFound
+		}
+		return nil
+	})
+	if err != nil && why == "" {
+		why = err.Error()
+	}
+	return why
+}

@@ -1,0 +1,192 @@
+package learn
+
+import (
+	"cmp"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"mcphub/children/sandbox"
+)
+
+// Facts are what is known of a server and of a run.
+type Facts struct {
+	Settings sandbox.Settings // of its entry; what it allows stays in the proposal
+	Profile  *sandbox.Profile // by which the run was recorded
+	Withheld []string         // paths that no child may open
+	Home     string
+	Uses     []sandbox.Use
+	Sockets  []sandbox.Socket
+	Ports    []uint16
+}
+
+// A Proposal is what an entry needs. Paths are absolute.
+type Proposal struct {
+	Settings sandbox.Settings
+	Left     []Left // what was used and is not proposed
+}
+
+// A Left is a path that was used and is not proposed.
+type Left struct {
+	Path   string
+	Access sandbox.Access
+	Why    string
+}
+
+// Propose makes a Proposal.
+func Propose(f Facts) Proposal {
+	p := &proposer{Facts: f, looked: map[folder]string{}}
+	for _, u := range f.Uses {
+		p.take(u)
+	}
+	s := f.Settings
+	s.Write = slices.Concat(s.Write, p.fold(&p.write))
+	s.Read = slices.Concat(s.Read, p.fold(&p.read))
+	s.Write = outermost(s.Write, nil)
+	s.Read = outermost(s.Read, s.Write)
+	if !s.Network.On {
+		s.Network.Ports = slices.Compact(slices.Sorted(slices.Values(slices.Concat(s.Network.Ports, f.Ports))))
+	}
+	// One of the server's own needs them. Whoever else listens acts outside of any sandbox:
+	// a person has to choose that.
+	if slices.ContainsFunc(f.Sockets, func(k sandbox.Socket) bool { return k.Bound }) {
+		s.Sockets = sandbox.Yes
+	}
+	slices.SortFunc(p.left, func(a, b Left) int { return cmp.Compare(a.Path, b.Path) })
+	return Proposal{Settings: s, Left: p.left}
+}
+
+type proposer struct {
+	Facts
+	read, write files
+	left        []Left
+	looked      map[folder]string // what tooWide has said
+}
+
+// files are what is needed of one kind.
+type files struct {
+	paths []string
+	whole []string // directories, which it takes as such
+	made  []string // of paths, what was not there before
+}
+
+// take says by which path a use is allowed.
+func (p *proposer) take(u sandbox.Use) {
+	to := &p.read
+	if u.Access&sandbox.Write != 0 {
+		to = &p.write
+	}
+	leave := func(why string) { p.left = append(p.left, Left{u.Path, u.Access, why}) }
+	if why := p.never(u.Path); why != "" {
+		leave(why)
+		return
+	}
+	fi, err := os.Stat(u.Path)
+	switch {
+	case err != nil && u.Made: // and gone again: its directory has to be open
+		dir := filepath.Dir(u.Path)
+		if why := p.tooWide(dir, true); why != "" {
+			leave("it was made and removed, and " + dir + " cannot be opened for that: " + why)
+			return
+		}
+		to.whole = append(to.whole, dir)
+	case err != nil: // gone, and what is not there needs no rule
+	case fi.IsDir():
+		if why := p.tooWide(u.Path, to == &p.write); why != "" {
+			leave(why)
+			return
+		}
+		to.whole = append(to.whole, u.Path)
+	case !fi.Mode().IsRegular():
+		leave("it is no file and no folder")
+	default:
+		to.paths = append(to.paths, u.Path)
+		if u.Made {
+			to.made = append(to.made, u.Path)
+		}
+	}
+}
+
+// fold joins files to the folders that they fill. A folder of which more was left alone
+// than was used stays closed.
+func (p *proposer) fold(f *files) []string {
+	writing := f == &p.write
+	paths := slices.Clone(f.paths)
+	if !writing {
+		for i, path := range paths {
+			if top := p.packageOf(path); top != "" {
+				paths[i] = top
+			}
+		}
+	}
+	paths = outermost(slices.Concat(f.whole, paths), nil)
+	filled := map[string]bool{}
+	for _, path := range paths {
+		filled[path] = true
+	}
+	for again := true; again; {
+		again = false
+		for dir, used := range parents(filled) {
+			if filled[dir] || p.tooWide(dir, writing) != "" || 2*len(used) < entries(dir) && len(used) < many {
+				continue
+			}
+			filled[dir], again = true, true
+		}
+	}
+	for dir, used := range parents(filled) {
+		least := few
+		if slices.ContainsFunc(used, func(path string) bool { return slices.Contains(f.made, path) }) {
+			least = 1 // a rule for a file holds no longer than the file
+		}
+		if filled[dir] && len(used) >= least {
+			paths = append(paths, dir)
+		}
+	}
+	return outermost(paths, nil)
+}
+
+// parents are the folders of paths, with those of the paths that are in them.
+func parents(paths map[string]bool) map[string][]string {
+	in := map[string][]string{}
+	for path := range paths {
+		in[filepath.Dir(path)] = append(in[filepath.Dir(path)], path)
+	}
+	return in
+}
+
+const (
+	few  = 3 // in one folder may make it one
+	many = 8 // in one folder do, whatever else is in it
+)
+
+func entries(dir string) int {
+	list, _ := os.ReadDir(dir)
+	return len(list)
+}
+
+// packageOf is the folder of the package that a file belongs to; "" for none.
+func (p *proposer) packageOf(file string) string {
+	if before, _, ok := strings.Cut(file, "/node_modules/"); ok && p.tooWide(before, false) == "" {
+		return before + "/node_modules"
+	}
+	for dir := filepath.Dir(file); p.tooWide(dir, false) == ""; dir = filepath.Dir(dir) {
+		for _, name := range []string{"package.json", "pyvenv.cfg", "pyproject.toml", "setup.py", "deno.json", "Gemfile", "composer.json"} {
+			if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
+				return dir
+			}
+		}
+	}
+	return ""
+}
+
+// outermost are the paths that lie in no other one, and in none of beside. Sorted.
+func outermost(paths, beside []string) (out []string) {
+	for _, path := range slices.Compact(slices.Sorted(slices.Values(paths))) {
+		in := func(dir string) bool { return sandbox.Holds(dir, path) }
+		if !slices.ContainsFunc(out, in) && !slices.ContainsFunc(beside, in) {
+			out = append(out, path)
+		}
+	}
+	return out
+}

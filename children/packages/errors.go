@@ -1,0 +1,94 @@
+package packages
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// An InstallError says that a package could not be installed, and what helps.
+type InstallError struct {
+	Package string // as hub.json names it
+	Manager string
+	Said    string // the last of what the manager wrote; may be ""
+	Hint    string
+	Err     error
+}
+
+func (e *InstallError) Error() string {
+	text := fmt.Sprintf("%s could not be installed by %s: %v", e.Package, e.Manager, e.Err)
+	if e.Said != "" {
+		text += ": " + e.Said
+	}
+	return text + "; " + e.Hint
+}
+
+// Unwrap returns the cause.
+func (e *InstallError) Unwrap() error { return e.Err }
+
+// What a manager writes where there is no network, and where there is no such package.
+var (
+	noNetwork = regexp.MustCompile(`ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ENETUNREACH|EHOSTUNREACH|ENOTCACHED|ERR_SOCKET_TIMEOUT|ConnectionRefused|FailedToOpenSocket|(?i)network|dns error|error sending request|failed to fetch|connection (?:refused|reset|timed)|name resolution`)
+	noPackage = regexp.MustCompile(`E404|ETARGET|404 Not Found|(?i)no matching version|not found in the package registry|no matching distribution|No solution found|no candidates found`)
+	noAccess  = regexp.MustCompile(`E401|E403|ENEEDAUTH|401 Unauthorized|403 Forbidden`)
+)
+
+// failed is the error of an install.
+func (r *Request) failed(said string, err error) error {
+	e := &InstallError{Package: r.what(), Manager: r.Package.Manager, Said: lastWords(said), Err: err}
+	again := "mcphub warm " + r.Name + " tries again"
+	switch {
+	case noPackage.MatchString(said):
+		e.Hint = "correct its name and version in hub.json; " + again
+	case noAccess.MatchString(said):
+		e.Hint = "the registry asks for a login: " + r.settings() + "; " + again
+	case noNetwork.MatchString(said):
+		e.Hint = "it is downloaded once: connect to the network; " + again
+		if settings := filepath.Join(r.Machine.Home(), ".npmrc"); !r.Package.Python() && !r.Program.Reads(settings) && exists(settings) {
+			e.Hint += ". " + r.settings()
+		}
+	default:
+		e.Hint = "mcphub logs " + r.Name + " shows what it wrote; " + again
+	}
+	return e
+}
+
+// settings says how a manager is let read the user's.
+func (r *Request) settings() string {
+	file := "~/.npmrc"
+	if r.Package.Python() {
+		file = "~/.config/uv/uv.toml"
+	}
+	return fmt.Sprintf("the install does not read %s, where tokens are kept; \"sandbox\": {\"read\": [%q]} in its entry lets it, and the server too", file, file)
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// asides are lines of npm that say nothing of what went wrong.
+var asides = []string{"A complete log of this run", "Note that you can also install", "tarball, folder, http url"}
+
+// lastWords is the end of a text in one line.
+func lastWords(text string) string {
+	lines := strings.FieldsFunc(text, func(r rune) bool { return r == '\n' })
+	out := ""
+	for i := len(lines) - 1; i >= 0; i-- {
+		line := strings.TrimPrefix(strings.Join(strings.Fields(strings.TrimPrefix(lines[i], "npm error")), " "), "404 ")
+		if len(line) < 4 || slices.ContainsFunc(asides, func(a string) bool { return strings.HasPrefix(line, a) }) {
+			continue
+		}
+		if len(line)+len(out) > mostSaid {
+			break
+		}
+		if out != "" {
+			line += " / " + out
+		}
+		out = line
+	}
+	return out
+}

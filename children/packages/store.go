@@ -1,0 +1,409 @@
+package packages
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gofrs/flock"
+	"github.com/rs/zerolog"
+
+	"mcphub/children/launch"
+	"mcphub/children/process"
+	"mcphub/children/sandbox"
+	"mcphub/rootsmgr"
+)
+
+const (
+	// lookEvery is the least time between two looks for a newer version, unless asked for.
+	lookEvery = 24 * time.Hour
+	// installTime bounds one install.
+	installTime = 15 * time.Minute
+	stopTime    = 2 * time.Second
+	lockPause   = 100 * time.Millisecond
+	mostSaid    = 600 // bytes of what a manager wrote, in an error
+)
+
+// A Store keeps the copies of all entries.
+type Store struct {
+	dir string
+	now func() time.Time
+}
+
+// NewStore is the Store in a folder, which is made when needed; "" can keep nothing.
+func NewStore(dir string) *Store { return &Store{dir, time.Now} }
+
+// A Request says what is to be installed, and for whom.
+type Request struct {
+	Name    string // of the entry
+	Program launch.Program
+	Package launch.Package
+	Machine launch.Machine
+	Roots   []rootsmgr.Root  // none of them is opened; programs in them are not run
+	Within  sandbox.Boundary // of which only what is withheld counts
+	Log     zerolog.Logger
+
+	Tell   func(what string)                          // is told what is waited for; nil: nobody is
+	Said   func(pid int, line string)                 // is given what the manager writes to stderr; nil: nobody is
+	Values func(launch.Launch) (launch.Launch, error) // puts in the values of secrets; nil: there are none
+}
+
+// How a Copy came to be, for whoever asked for it.
+const (
+	Current   = "current"   // it was there
+	Fresh     = "installed" // there was none
+	Refreshed = "updated"   // it has another version than the one before
+)
+
+// A Copy is an installed package. Release lets it go.
+type Copy struct {
+	launch.Installed
+	Package string
+	Version string
+	At      time.Time // of its install
+	Became  string
+	Problem string // why it was not looked for a newer version, when that was last tried; "" where nothing failed
+
+	held *flock.Flock
+}
+
+// Release lets the copy be removed. It may be called once, and of a nil Copy.
+func (c *Copy) Release() {
+	if c != nil {
+		_ = c.held.Unlock()
+	}
+}
+
+// record is what is written of a copy.
+type record struct {
+	found
+	Copy string    `json:"copy"` // its folder
+	At   time.Time `json:"installed"`
+}
+
+// looked is what is written of a look for a newer version.
+type looked struct {
+	At      time.Time `json:"at"`
+	Problem string    `json:"problem,omitempty"`
+}
+
+// place is the folder of one entry.
+type place string
+
+func (p place) current() string       { return filepath.Join(string(p), "current") }
+func (p place) looked() string        { return filepath.Join(string(p), "looked") }
+func (p place) cache() string         { return filepath.Join(string(p), "cache") }
+func (p place) copies() string        { return filepath.Join(string(p), "copies") }
+func (p place) copy(id string) string { return filepath.Join(p.copies(), id) }
+func (p place) held(id string) string { return p.copy(id) + ".lock" }
+func (p place) lock() *flock.Flock    { return lockAt(filepath.Join(string(p), "lock")) }
+func lockAt(path string) *flock.Flock { return flock.New(path, flock.SetPermissions(0o600)) }
+
+// place makes the folder of an entry. Another package, or another setting of its
+// manager, has another.
+func (s *Store) place(r *Request) (place, error) {
+	if s.dir == "" {
+		return "", errors.New("there is no folder to install in: set XDG_CACHE_HOME or HOME")
+	}
+	d := sha256.New()
+	put := func(words ...string) {
+		d.Write(binary.AppendUvarint(nil, uint64(len(words))))
+		for _, w := range words {
+			d.Write(append(binary.AppendUvarint(nil, uint64(len(w))), w...))
+		}
+	}
+	p := &r.Package
+	put(r.Name, p.Manager, p.Command, p.Program, fmt.Sprint(p.Bun))
+	put(p.Specs...)
+	put(p.Extras...)
+	put(p.Flags...)
+	for _, set := range []map[string]string{r.Program.Env, p.Env} {
+		for _, name := range slices.Sorted(maps.Keys(set)) {
+			if launch.IsManagerVariable(name) {
+				put(name, set[name])
+			}
+		}
+	}
+	at := place(filepath.Join(s.dir, hex.EncodeToString(d.Sum(nil)[:8])))
+	if err := os.MkdirAll(at.copies(), 0o700); err != nil {
+		return "", err
+	}
+	return place(launch.RealPath(string(at))), nil
+}
+
+// Open gives the copy that runs, and installs one where there is none.
+func (s *Store) Open(ctx context.Context, r *Request) (*Copy, error) {
+	at, err := s.place(r)
+	if err != nil {
+		return nil, err
+	}
+	if c := s.open(at, &r.Package); c != nil {
+		return c, nil
+	}
+	unlock, err := s.lock(ctx, at, r)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	if c := s.open(at, &r.Package); c != nil {
+		return c, nil // another has installed it meanwhile
+	}
+	return s.install(ctx, at, r)
+}
+
+// Renew looks for a newer version of what is not pinned, and gives the copy that runs
+// from now on. Where that fails, and there is a copy, it is that one, with the reason.
+func (s *Store) Renew(ctx context.Context, r *Request) (*Copy, error) {
+	at, err := s.place(r)
+	if err != nil {
+		return nil, err
+	}
+	unlock, err := s.lock(ctx, at, r)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	was := s.open(at, &r.Package)
+	switch {
+	case was == nil:
+		return s.install(ctx, at, r)
+	case r.Package.Pinned():
+		return was, nil
+	}
+	return s.renew(ctx, at, r, was)
+}
+
+// Due reports whether it is time to look for a newer version in the background.
+func (s *Store) Due(r *Request) bool {
+	at, err := s.place(r)
+	return err == nil && !r.Package.Pinned() && s.now().Sub(at.lastLook().At).Abs() >= lookEvery
+}
+
+// RenewInBackground is Renew where that is due, and where nobody else is at it.
+func (s *Store) RenewInBackground(ctx context.Context, r *Request) (c *Copy, err error) {
+	at, err := s.place(r)
+	if err != nil || !s.Due(r) {
+		return nil, err
+	}
+	l := at.lock()
+	if ok, err := l.TryLock(); err != nil || !ok {
+		return nil, err
+	}
+	defer func() { _ = l.Unlock() }()
+	was := s.open(at, &r.Package)
+	if was == nil || !s.Due(r) {
+		was.Release()
+		return nil, nil
+	}
+	return s.renew(ctx, at, r, was)
+}
+
+// lock waits until nobody else installs for the entry.
+func (s *Store) lock(ctx context.Context, at place, r *Request) (unlock func(), err error) {
+	l := at.lock()
+	ok, err := l.TryLock()
+	if err == nil && !ok {
+		r.tell("another hub installs " + r.what())
+		ok, err = l.TryLockContext(ctx, lockPause)
+	}
+	if err != nil || !ok {
+		return nil, fmt.Errorf("%s could not be installed: its folder %s is locked by another hub: %w", r.what(), at, err)
+	}
+	return func() { _ = l.Unlock() }, nil
+}
+
+// open gives the copy that is named; nil where there is none that can run.
+func (s *Store) open(at place, p *launch.Package) *Copy {
+	for range 3 {
+		var rec record
+		if readJSON(at.current(), &rec) != nil || rec.Copy == "" || filepath.Base(rec.Copy) != rec.Copy {
+			return nil
+		}
+		c := &Copy{Installed: rec.installed(at), Package: rec.Package, Version: rec.Version, At: rec.At, Became: Current, Problem: at.lastLook().Problem, held: lockAt(at.held(rec.Copy))}
+		if c.held.RLock() != nil {
+			return nil
+		}
+		var now record // it may have been removed before it was held
+		if rec.check(c.Dir) == nil && readJSON(at.current(), &now) == nil && now.Copy == rec.Copy {
+			return c
+		}
+		c.Release()
+	}
+	return nil
+}
+
+func (rec *record) installed(at place) launch.Installed {
+	dir := at.copy(rec.Copy)
+	in := launch.Installed{Dir: dir, Command: filepath.Join(dir, rec.Command), Beside: rec.Beside}
+	if rec.Runtime != "" {
+		in.Command, in.Args, in.Neutral = rec.Runtime, []string{in.Command}, true
+	}
+	return in
+}
+
+// install makes the first copy, under lock.
+func (s *Store) install(ctx context.Context, at place, r *Request) (*Copy, error) {
+	r.tell("installing " + r.what())
+	since := s.now()
+	rec, err := s.fill(ctx, at, r)
+	if err != nil {
+		return nil, err
+	}
+	r.Log.Info().Str("package", rec.Package).Str("version", rec.Version).Dur("took", s.now().Sub(since)).Msg("installed")
+	return s.take(at, r, rec, Fresh)
+}
+
+// renew replaces a copy where there is a newer version, under lock.
+func (s *Store) renew(ctx context.Context, at place, r *Request, was *Copy) (*Copy, error) {
+	r.tell("looking for a newer version of " + r.what())
+	at.note(looked{At: s.now(), Problem: was.Problem}) // whatever becomes of it
+	rec, err := s.fill(ctx, at, r)
+	switch {
+	case ctx.Err() != nil:
+		was.Release()
+		return nil, context.Cause(ctx)
+	case err != nil:
+		was.Problem = err.Error()
+		at.note(looked{At: s.now(), Problem: was.Problem})
+		r.Log.Warn().Str("reason", was.Problem).Str("version", was.Version).Msg("it could not be looked for a newer version; the copy that is installed runs")
+		return was, nil
+	case rec.Version == was.Version && rec.Package == was.Package && rec.Version != "":
+		was.Problem = ""
+		at.note(looked{At: s.now()})
+		at.sweep(filepath.Base(was.Dir))
+		return was, nil
+	}
+	was.Release()
+	r.Log.Info().Str("package", rec.Package).Str("version", rec.Version).Str("before", was.Version).Msg("installed a newer version")
+	return s.take(at, r, rec, Refreshed)
+}
+
+// take makes a copy the one that runs.
+func (s *Store) take(at place, r *Request, rec *record, became string) (*Copy, error) {
+	if err := writeJSON(at.current(), rec); err != nil {
+		return nil, err
+	}
+	at.note(looked{At: s.now()})
+	c := s.open(at, &r.Package)
+	if c == nil {
+		return nil, fmt.Errorf("%s was installed in %s, and cannot be opened there", r.what(), at)
+	}
+	c.Became = became
+	at.sweep(rec.Copy)
+	return c, nil
+}
+
+// fill installs into a new folder. Where that fails nothing of it is left.
+func (s *Store) fill(ctx context.Context, at place, r *Request) (rec *record, err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, installTime, fmt.Errorf("it took longer than %s", installTime))
+	defer cancel()
+	rec = &record{Copy: strings.ToLower(rand.Text()), At: s.now().UTC().Truncate(time.Second)}
+	dir := at.copy(rec.Copy)
+	defer func() {
+		if err != nil {
+			_ = os.RemoveAll(dir)
+		}
+	}()
+	temp, err := launch.PrivateTemp()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = os.RemoveAll(temp) }()
+	m := managers[r.Package.Manager]
+	if err := errors.Join(os.Mkdir(dir, 0o700), os.MkdirAll(filepath.Join(at.cache(), "run"), 0o700)); err != nil {
+		return nil, err
+	}
+	for name, text := range m.files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			return nil, err
+		}
+	}
+	in := m.plan(&r.Package, r.Program, r.Machine.Home(), dir, at.cache())
+	in.Temp, in.Within = temp, r.Within
+	l, err := launch.PlanInstall(r.Program, &r.Package, in, r.Roots, r.Machine)
+	if err == nil && r.Values != nil {
+		l, err = r.Values(l)
+	}
+	if err != nil {
+		return nil, r.failed("", err)
+	}
+	l.Said = r.Said
+	said, err := process.Run(ctx, l, stopTime, r.Log.Level(zerolog.ErrorLevel))
+	if err != nil {
+		return nil, r.failed(said, err)
+	}
+	if rec.found, err = find(dir, &r.Package, r.Machine); err != nil {
+		return nil, r.failed("", err)
+	}
+	return rec, nil
+}
+
+// sweep removes the copies that nobody runs, but for one.
+func (p place) sweep(keep string) {
+	names, err := os.ReadDir(p.copies())
+	if err != nil {
+		return
+	}
+	for _, e := range names {
+		id := strings.TrimSuffix(e.Name(), ".lock")
+		if id == keep {
+			continue
+		}
+		l := lockAt(p.held(id))
+		if ok, err := l.TryLock(); err == nil && ok {
+			_ = os.RemoveAll(p.copy(id))
+			_ = os.Remove(p.held(id))
+			_ = l.Unlock()
+		}
+	}
+}
+
+func (p place) lastLook() (l looked) {
+	if readJSON(p.looked(), &l) != nil {
+		return looked{}
+	}
+	return l
+}
+
+func (p place) note(l looked) { _ = writeJSON(p.looked(), l) }
+
+// writeJSON writes a file as a whole.
+func writeJSON(path string, value any) error {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+"-*") // mode 0600
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(append(text, '\n'))
+	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+	}
+	return err
+}
+
+func (r *Request) tell(what string) {
+	if r.Tell != nil {
+		r.Tell(what)
+	}
+	r.Log.Info().Msg(what)
+}
+
+// what names the packages.
+func (r *Request) what() string { return strings.Join(r.Package.Specs, ", ") }

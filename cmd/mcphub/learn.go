@@ -1,0 +1,533 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
+
+	"mcphub/children"
+	"mcphub/children/learn"
+	"mcphub/children/sandbox"
+	"mcphub/hub"
+	"mcphub/internal/client"
+	"mcphub/internal/exit"
+	"mcphub/internal/jsonrpc"
+	"mcphub/internal/layout"
+	"mcphub/internal/printable"
+	"mcphub/internal/service"
+	"mcphub/internal/setup"
+)
+
+type learnFlags struct {
+	callFlags
+	calls    []string
+	span     time.Duration
+	serve    string
+	confined bool
+	asJSON   bool
+}
+
+func learnCommand() *cobra.Command {
+	src := newSource()
+	var logs logFlags
+	var f learnFlags
+	cmd := &cobra.Command{
+		Use:   "learn NAME",
+		Short: "Find out what a server opens, and print the smallest sandbox entry for it",
+		Long: "Runs one server and notes what it opens beside its roots and what every program needs,\n" +
+			"then prints the smallest \"sandbox\" of its entry in hub.json with which it does the same.\n" +
+			"Nothing is written. Meanwhile it runs WITHOUT a sandbox, unless --confined is given.\n\n" +
+			"The server is started and its tools are listed; nothing is called. What it opens for a\n" +
+			"call is seen if it is called: by --call, or by a client with --serve. What was opened\n" +
+			"and cannot be allowed by itself is said with the reason: keys, the home folder, what\n" +
+			"the policy protects. In the end the server is started once more under the proposal.",
+		Example: "  mcphub learn files --root .\n" +
+			"  mcphub learn notes --root . --call 'notes__search {\"text\":\"x\"}' --call notes__list\n" +
+			"  mcphub learn files --serve learned.json     as the command of a server in a client",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: completeServers,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return f.learn(cmd, src, &logs, args[0])
+		},
+	}
+	cmd.Flags().StringArrayVar(&f.calls, "call", nil, "a tool to call meanwhile, and its arguments: 'TOOL {\"key\":\"value\"}'; repeatable, made in order")
+	cmd.Flags().DurationVar(&f.span, "for", 0, "go on for so long, or until it is interrupted")
+	cmd.Flags().StringVar(&f.serve, "serve", "", "serve a client on standard input and output meanwhile, and write the result to this file")
+	cmd.Flags().BoolVar(&f.confined, "confined", false, "run it in its sandbox, again and again, and go by its own errors: slower, and finds less")
+	cmd.Flags().BoolVar(&f.asJSON, "json", false, "one JSON object; its shape is stable")
+	cmd.MarkFlagsMutuallyExclusive("serve", "call")
+	cmd.MarkFlagsMutuallyExclusive("serve", "for")
+	cmd.MarkFlagsMutuallyExclusive("serve", "confined")
+	f.register(cmd, 2*time.Minute)
+	configFlags(cmd, src)
+	logs.register(cmd, "error")
+	return cmd
+}
+
+// A lesson is one run of learn.
+type lesson struct {
+	*learnFlags
+	cmd   *cobra.Command
+	made  *setup.Result
+	log   zerolog.Logger
+	roots []string
+	say   io.Writer
+
+	name string
+	own  sandbox.Settings // of the entry; what it says of the mode is left aside
+	rec  sandbox.Recorder
+	seen hub.ChildStatus // how the server was at the end of the last run
+	said []string        // errors of calls, of the last run
+}
+
+func (f *learnFlags) learn(cmd *cobra.Command, src *setup.Source, logs *logFlags, name string) error {
+	log, err := logs.logger(os.Stderr)
+	if err != nil {
+		return err
+	}
+	roots, err := f.rootsGiven()
+	if err != nil {
+		return err
+	}
+	for _, call := range f.calls {
+		if _, args := callOf(call); !json.Valid([]byte(args)) {
+			return exit.Errorf(exit.Usage, "--call %q: after the name of the tool comes one JSON object", call)
+		}
+	}
+	made, err := src.Read(os.Stderr, log)
+	if err != nil {
+		return err
+	}
+	defer made.Settle()
+	l := &lesson{learnFlags: f, cmd: cmd, made: &made, log: log, roots: roots, say: printable.Writer(cmd.ErrOrStderr()), name: name}
+	if err := l.only(); err != nil {
+		return err
+	}
+	result, err := l.run()
+	if err != nil {
+		return err
+	}
+	return l.print(result)
+}
+
+// only leaves one server in the configuration.
+func (l *lesson) only() error {
+	cfg := &l.made.Hub
+	for _, b := range cfg.Broken {
+		if b.Name == l.name {
+			return exit.Errorf(exit.Config, "%s: %s", l.name, b.Reason)
+		}
+	}
+	var names []string
+	for i := range cfg.Children {
+		names = append(names, cfg.Children[i].Spec.Name)
+	}
+	if err := isAmong("hub.json", l.name, names); err != nil {
+		return err
+	}
+	cfg.Children = slices.DeleteFunc(slices.Clone(cfg.Children), func(c hub.Child) bool { return c.Spec.Name != l.name })
+	spec := &cfg.Children[0].Spec
+	if spec.URL != "" {
+		return exit.Errorf(exit.Usage, "%s runs elsewhere: nothing here could hold it", l.name)
+	}
+	spec.Start, spec.Share = children.StartEager, children.ShareSession
+	cfg.Broken, cfg.Cache = nil, "" // what it offered before would be listed without it
+	cfg.Limits.ListWait = l.timeout
+	if l.own = spec.Sandbox; l.own.Mode == sandbox.Off {
+		l.own.Network.On = true
+	}
+	return nil
+}
+
+// under is how the server is held in the next run.
+func (l *lesson) under(s sandbox.Settings, mode sandbox.Mode, rec *sandbox.Recorder) {
+	s.Mode, s.Default = mode, false // it is asked for here
+	l.made.Hub.Children[0].Spec.Sandbox, l.made.Hub.Record = s, rec
+}
+
+func (l *lesson) run() (*learned, error) {
+	if !l.confined {
+		fmt.Fprintf(l.say, "mcphub: runs %s without a sandbox, and notes what it opens\n", l.name)
+		l.under(l.own, sandbox.Auto, &l.rec)
+		err := l.record()
+		if err == nil {
+			return l.result(recordedOnce)
+		}
+		if l.rec.Refused() == nil {
+			return nil, err
+		}
+		fmt.Fprintf(l.say, "mcphub: nothing can be recorded here: %v\n", l.rec.Refused())
+		if l.serve != "" {
+			return nil, err
+		}
+	}
+	if err := l.repeat(); err != nil {
+		return nil, err
+	}
+	return l.result(repeated)
+}
+
+// record runs the server once.
+func (l *lesson) record() error {
+	var err error
+	if l.serve != "" {
+		err = l.serveClient()
+	} else {
+		err = l.once(true)
+	}
+	if l.cmd.Context().Err() != nil && l.rec.Profile() != nil {
+		return nil // interrupted: what was noted counts
+	}
+	if err == nil {
+		err = l.unheld()
+	}
+	return err
+}
+
+// unheld is an error where nothing would hold the files of the server.
+func (l *lesson) unheld() error {
+	switch o := l.seen.Opens; {
+	case l.seen.Server == "":
+		return nil
+	case o == nil && l.seen.PID == 0 && l.seen.State != "ready":
+		return exit.Errorf(exit.Failure, "%s did not start: %s", l.name, cmp.Or(l.seen.LastFailure, l.seen.Error, l.seen.State))
+	case o == nil || o.All:
+		why := strings.Join(l.seen.Lacks, "; ")
+		if len(l.roots) == 0 {
+			why += "; name the directories in scope with --root"
+		}
+		return exit.Errorf(exit.Failure, "no sandbox would hold the files of %s: %s", l.name, why)
+	}
+	return nil
+}
+
+// once starts the server, has its tools listed, and with calls makes these.
+func (l *lesson) once(calls bool) error {
+	l.said = nil
+	f := l.callFlags
+	f.timeout += l.span
+	return f.with(l.cmd, l.made, l.roots, l.log, func(ctx context.Context, c *client.Client) error {
+		defer func() { l.look(c.Status()) }()
+		if _, err := c.Request(ctx, "tools/list"); err != nil || !calls {
+			return err
+		}
+		if l.look(c.Status()); l.made.Hub.Record == nil && l.seen.State != "ready" {
+			return nil // it has said what it lacks
+		}
+		for _, call := range l.calls {
+			if err := l.call(ctx, c, call); err != nil {
+				return err
+			}
+		}
+		l.wait(ctx)
+		return nil
+	})
+}
+
+// look keeps how the server is.
+func (l *lesson) look(s hub.Status) {
+	for _, c := range s.Children {
+		if c.Server == l.name {
+			l.seen = c
+		}
+	}
+}
+
+func callOf(call string) (tool, args string) {
+	tool, args, _ = strings.Cut(strings.TrimSpace(call), " ")
+	return tool, cmp.Or(strings.TrimSpace(args), "{}")
+}
+
+func (l *lesson) call(ctx context.Context, c *client.Client, call string) error {
+	tool, args := callOf(call)
+	result, err := c.CallTool(ctx, tool, []byte(args))
+	var refused *jsonrpc.Error
+	switch {
+	case errors.As(err, &refused):
+		l.said = append(l.said, refused.Message)
+	case err != nil:
+		return err
+	case resultIsError(result):
+		text, _ := resultText(result)
+		l.said = append(l.said, text)
+	default:
+		return nil
+	}
+	if l.made.Hub.Record != nil { // else it is run again for what it says
+		fmt.Fprintf(l.say, "mcphub: %s: %s\n", tool, l.said[len(l.said)-1])
+	}
+	return nil
+}
+
+// How long a run is waited for until it opens nothing more.
+const (
+	quiet     = 300 * time.Millisecond
+	quietMost = 3 * time.Second
+)
+
+// wait goes on for as long as was asked for, and at least until nothing new is noted.
+func (l *lesson) wait(ctx context.Context) {
+	tick := time.NewTicker(quiet / 3)
+	defer tick.Stop()
+	for start := time.Now(); ; {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-tick.C:
+			ran := now.Sub(start)
+			if ran >= l.span && ran >= quiet && (now.Sub(l.rec.Last()) >= quiet || ran >= quietMost) {
+				return
+			}
+		}
+	}
+}
+
+// serveClient serves a client on standard input and output until it goes.
+func (l *lesson) serveClient() error {
+	cfg := &l.made.Hub
+	return service.WithRecord(cfg, l.made.Audit, func() error {
+		h, err := hub.New(*cfg)
+		if err != nil {
+			return exit.Errorf(exit.Config, "%w", err)
+		}
+		return service.Run(l.cmd.Context(), h, l.log, func(ctx context.Context) error {
+			defer func() { l.look(h.Status()) }()
+			return h.ServeStdio(ctx, os.Stdin, os.Stdout)
+		})
+	})
+}
+
+// mostRepeated bounds how often a server is run for what its errors say.
+const mostRepeated = 40
+
+// repeat runs the server in its sandbox until its errors name nothing more.
+func (l *lesson) repeat() error {
+	fmt.Fprintf(l.say, "mcphub: runs %s in its sandbox, until it names nothing more that it lacks\n", l.name)
+	for range mostRepeated {
+		l.under(l.propose().Settings, sandbox.Auto, nil)
+		if err := l.once(true); err != nil {
+			return err
+		}
+		if err := l.unheld(); err != nil {
+			return err
+		}
+		before := l.rec.Uses()
+		l.lacked()
+		if slices.Equal(l.rec.Uses(), before) || l.cmd.Context().Err() != nil {
+			break
+		}
+	}
+	for _, text := range l.said {
+		fmt.Fprintf(l.say, "mcphub: %s\n", text)
+	}
+	return nil
+}
+
+// lacked notes what the errors of the last run name.
+func (l *lesson) lacked() {
+	held := sandbox.Profile{}
+	for _, path := range l.seen.Opens.Read {
+		held.Rules = append(held.Rules, sandbox.Rule{Path: path, Access: sandbox.Read | sandbox.Execute})
+	}
+	for _, path := range l.seen.Opens.Write {
+		held.Rules = append(held.Rules, sandbox.Rule{Path: path, Access: sandbox.Read | sandbox.Write | sandbox.Execute})
+	}
+	for _, need := range sandbox.Base() {
+		for _, path := range need.Paths {
+			held.Rules = append(held.Rules, sandbox.Rule{Path: path, Access: need.Access})
+		}
+	}
+	texts := append([]string{l.seen.Stderr, l.seen.Error, l.seen.LastFailure}, l.said...)
+	for _, line := range strings.Split(strings.Join(texts, "\n"), "\n") {
+		r, ok := held.Refused(line)
+		if !ok || r.Path == "" {
+			continue
+		}
+		real, err := filepath.EvalSymlinks(r.Path)
+		if err != nil {
+			real = r.Path
+		}
+		l.rec.Add(sandbox.Use{Path: real, Access: r.Access, Made: err != nil && r.Access&sandbox.Write != 0})
+	}
+}
+
+func (l *lesson) propose() learn.Proposal {
+	return learn.Propose(learn.Facts{
+		Settings: l.own, Profile: l.rec.Profile(), Withheld: l.made.Hub.Checker.Withheld(l.name), Home: l.made.Hub.Home,
+		Uses: l.rec.Uses(), Sockets: l.rec.Sockets(), Ports: l.rec.Ports(),
+	})
+}
+
+// How it was learned.
+const (
+	recordedOnce = "recorded"
+	repeated     = "repeated"
+)
+
+// learned is the result of learn; the shape of --json.
+type learned struct {
+	Server  string          `json:"server"`
+	At      string          `json:"at"`      // file:line of what there is now
+	How     string          `json:"how"`     // recorded, or repeated
+	Sandbox learnedEntry    `json:"sandbox"` // as it goes into hub.json
+	Left    []learnedLeft   `json:"notProposed"`
+	Sockets []learnedSocket `json:"sockets"`
+	Ports   []uint16        `json:"ports"`
+	Checked bool            `json:"checked"` // it has started and listed its tools under it
+	Problem string          `json:"problem,omitempty"`
+}
+
+type learnedEntry struct {
+	Mode    string   `json:"mode"`
+	Read    []string `json:"read,omitempty"`
+	Write   []string `json:"write,omitempty"`
+	Network any      `json:"network,omitempty"`
+	Sockets string   `json:"sockets,omitempty"`
+	Widen   string   `json:"widen,omitempty"`
+}
+
+type learnedLeft struct {
+	Path   string `json:"path"`
+	Access string `json:"access"`
+	Why    string `json:"why"`
+}
+
+type learnedSocket struct {
+	Path  string `json:"path"`
+	Bound bool   `json:"bound"` // by the server itself
+}
+
+func (l *lesson) result(how string) (*learned, error) {
+	p := l.propose()
+	s, mode := p.Settings, "required"
+	at := l.made.File.At("mcpServers", l.name, "sandbox")
+	out := &learned{Server: l.name, At: fmt.Sprintf("%s:%d", at.File, at.Line), How: how, Left: []learnedLeft{}, Sockets: []learnedSocket{}, Ports: l.rec.Ports()}
+	if out.Ports == nil {
+		out.Ports = []uint16{}
+	}
+	for _, left := range p.Left {
+		out.Left = append(out.Left, learnedLeft{left.Path, left.Access.String(), left.Why})
+	}
+	for _, k := range l.rec.Sockets() {
+		out.Sockets = append(out.Sockets, learnedSocket{k.Path, k.Bound})
+	}
+	if l.serve == "" && l.cmd.Context().Err() == nil {
+		fmt.Fprintf(l.say, "mcphub: starts %s under the proposal\n", l.name)
+		if out.Problem = l.check(s, sandbox.Required); out.Problem == "" {
+			out.Checked = true
+		} else if l.check(s, sandbox.Auto) == "" {
+			out.Checked, mode = true, "auto"
+		}
+	}
+	out.Sandbox = learnedEntry{Mode: mode, Read: l.written(s.Read), Write: l.written(s.Write)}
+	switch {
+	case s.Network.On:
+	case len(s.Network.Ports) == 0:
+		out.Sandbox.Network = "off"
+	default:
+		out.Sandbox.Network = s.Network.Ports
+	}
+	if s.Sockets == sandbox.Yes {
+		out.Sandbox.Sockets = "on"
+	}
+	if s.Refuse == sandbox.Yes {
+		out.Sandbox.Widen = "refuse"
+	}
+	return out, nil
+}
+
+// check starts the server under the proposal, and says why it does not.
+func (l *lesson) check(s sandbox.Settings, mode sandbox.Mode) string {
+	l.under(s, mode, nil)
+	if err := l.once(false); err != nil {
+		return err.Error()
+	}
+	if l.seen.State != "ready" {
+		return cmp.Or(l.seen.LastFailure, l.seen.Error, l.seen.State)
+	}
+	return ""
+}
+
+// written are paths as they are written in hub.json.
+func (l *lesson) written(paths []string) (out []string) {
+	for _, path := range paths {
+		if rel, err := filepath.Rel(l.made.Hub.Home, path); err == nil && l.made.Hub.Home != "" && filepath.IsLocal(rel) {
+			path = "~/" + filepath.ToSlash(rel)
+		}
+		out = append(out, path)
+	}
+	return out
+}
+
+func (l *lesson) print(r *learned) error {
+	if l.serve != "" {
+		f, err := os.Create(l.serve)
+		if err != nil {
+			return exit.Failed(err)
+		}
+		return exit.Failed(errors.Join(layout.JSON(f, r), f.Close()))
+	}
+	out := l.cmd.OutOrStdout()
+	if l.asJSON {
+		return exit.Failed(layout.JSON(out, r))
+	}
+	return exit.Failed(r.show(printable.Writer(out)))
+}
+
+// show prints the entry as it goes into hub.json, and what is to be known of it as
+// comments.
+func (r *learned) show(w io.Writer) error {
+	var value any = r.Sandbox
+	if e := r.Sandbox; e.Read == nil && e.Write == nil && e.Network == nil && e.Sockets == "" && e.Widen == "" {
+		value = e.Mode // what is short for it
+	}
+	raw, err := json.MarshalIndent(value, "", "  ")
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "\"sandbox\": %s\n", raw)
+	if r.At != "" {
+		fmt.Fprintf(w, "// for %s, %s\n", r.Server, r.At)
+	}
+	if r.Sandbox.Sockets == "on" {
+		fmt.Fprintln(w, "// sockets: with these on it can reach D-Bus, docker and ssh-agent, and through them everything")
+	}
+	if len(r.Left) > 0 {
+		fmt.Fprintln(w, "// was opened, is not proposed:")
+	}
+	for _, left := range r.Left {
+		fmt.Fprintf(w, "//   %s (%s): %s\n", left.Path, left.Access, left.Why)
+	}
+	for _, k := range r.Sockets {
+		if k.Bound {
+			fmt.Fprintf(w, "// it listens on the unix socket %s\n", k.Path)
+		} else {
+			fmt.Fprintf(w, "// it was connected to the unix socket %s\n", k.Path)
+		}
+	}
+	if len(r.Ports) > 0 {
+		fmt.Fprintf(w, "// it was connected to the ports %s\n", strings.Trim(fmt.Sprint(r.Ports), "[]"))
+	} else if r.Sandbox.Network == nil && r.How == recordedOnce {
+		fmt.Fprintln(w, "// it did not use the network; \"network\": \"off\" holds it to that")
+	}
+	switch {
+	case r.Problem != "" && r.Checked:
+		fmt.Fprintf(w, "// \"required\" cannot be had: %s\n", oneLine(r.Problem))
+	case r.Problem != "":
+		fmt.Fprintf(w, "// IT DOES NOT START with this: %s\n", oneLine(r.Problem))
+	case !r.Checked:
+		fmt.Fprintln(w, "// it was not started with this")
+	}
+	return nil
+}

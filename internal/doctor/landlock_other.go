@@ -1,5 +1,0 @@
-//go:build !linux
-
-package doctor
-
-func landlock() int { return 0 }
