@@ -77,6 +77,9 @@ func (l *Lease) Moved() bool { return l.r.Moved() }
 // Key names the instance that serves the lease.
 func (l *Lease) Key() Key { return l.v.status.Key }
 
+// Instance is Key without a copy. It must not be changed.
+func (l *Lease) Instance() *Key { return &l.v.status.Key }
+
 // Term is the one in which the lease was given. What is sent by the lease reaches
 // the child in that one, or a later one.
 func (l *Lease) Term() Term { return l.v.status.Term() }

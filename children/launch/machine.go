@@ -26,10 +26,10 @@ type Machine struct {
 	temp    string                  // a confined child's own temporary folder; "" where it has none
 	cache   string                  // likewise, for what it keeps from run to run
 	kernel  func() sandbox.Kernel   // what it can hold
-	root    bool                    // the hub is
 	fresh   string                  // a folder that the program is to fill; "": none
 
 	installed *Installed // runs in place of the launcher; nil where that runs
+	root      bool       // the hub is
 
 	boundary sandbox.Boundary // what whom the child serves opens to it
 	isDir    func(path string) bool

@@ -140,7 +140,7 @@ func TestProposeKeepsWhatIsSaid(t *testing.T) {
 		t.Errorf("proposed is\n%s", got)
 	}
 	s := Propose(f).Settings
-	if s.Refuse != sandbox.Yes || s.Sockets == sandbox.Yes || !slices.Equal(s.Network.Ports, []uint16{80, 443}) {
+	if s.Refuse != sandbox.Yes || s.Sockets != sandbox.Unsaid || !slices.Equal(s.Network.Ports, []uint16{80, 443}) {
 		t.Errorf("proposed is %+v", s)
 	}
 	f.Settings.Network, f.Sockets = sandbox.Network{On: true}, []sandbox.Socket{{Path: "/tmp/own", Bound: true}}

@@ -134,6 +134,9 @@ type Settings struct {
 	At string // file:line of the entry, for messages; Equal does not look at it
 }
 
+// Confines reports whether anything is to be held.
+func (s Settings) Confines() bool { return s.Mode == Required || s.Mode == Auto && s.Cannot == "" }
+
 // A Choice is a setting that an entry may leave to the profile of its program. The zero
 // Choice does.
 type Choice uint8
@@ -146,9 +149,6 @@ const (
 
 // Or is the choice, or what a profile says where there is none.
 func (c Choice) Or(profile bool) bool { return c == Yes || c == Unsaid && profile }
-
-// Confines reports whether anything is to be held.
-func (s Settings) Confines() bool { return s.Mode == Required || s.Mode == Auto && s.Cannot == "" }
 
 // Equal reports whether two Settings are the same.
 func (s Settings) Equal(o Settings) bool {
