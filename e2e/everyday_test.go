@@ -144,7 +144,7 @@ func chromium() string {
 // open begins the session, with these roots.
 func (d *workplace) open(roots ...string) {
 	d.t.Helper()
-	d.session = d.serve(d.config(d.children), ide.Folders(roots...))
+	d.session = d.serve(d.config(d.children, obj{"sandbox": "auto"}), ide.Folders(roots...))
 	d.session.initialize()
 }
 

@@ -62,19 +62,18 @@ func confine(prog Program, env *environment, l *Launch, h Machine) (*Confinement
 	}
 	c := &Confinement{Kernel: h.kernel(), Report: sandbox.Report{Mode: s.Mode}}
 	var serious, lacks []string
-	missing, cannot := false, cmp.Or(prog.Unheld(c.Kernel), unheldFile(l.Command))
 	var more *given
 	h.boundary.Areas = slices.Clip(h.boundary.Areas)
 	for _, path := range s.Write {
-		if why := h.withheld("write", path); why != "" {
-			serious = append(serious, why)
+		if h.withheld("write", path) != "" {
 			continue
 		}
 		h.boundary.Areas = append(h.boundary.Areas, sandbox.Rule{Path: RealPath(path), Access: sandbox.Read | sandbox.Write | sandbox.Execute})
 	}
-	k := h.knownAs(prog, env, l.Command, cmp.Or(l.Enter, l.Dir))
+	k := h.knownAs(prog, env, l)
 	p := &sandbox.Profile{Network: s.Network, Sockets: s.Sockets.Or(k != nil && k.sockets)}
 	c.Refuse = s.Refuse.Or(k != nil && k.state)
+	missing, cannot := false, cmp.Or(prog.Unheld(c.Kernel), unheldFile(l.Command))
 	switch {
 	case cannot != "":
 		serious = []string{cannot}
@@ -85,16 +84,13 @@ func confine(prog Program, env *environment, l *Launch, h Machine) (*Confinement
 		own := privateFolders(prog, env, k != nil && k.cache, h)
 		c.Temp = h.temp
 		if k != nil {
-			more = k.give(prog, env, cache, h)
-			own, c.Makes = append(own, more.rules...), more.makes
+			more = k.give(prog, env, l, cache, h)
+			own, c.Makes, serious = append(own, more.rules...), more.makes, more.lacks
 		}
 		var watched, conflicts []string
 		p.Rules, watched, conflicts = rules(prog, env, l, own, h)
 		p.Watch(watched)
 		serious = append(serious, conflicts...)
-		if more != nil {
-			serious = append(serious, more.lacks...)
-		}
 	}
 	free := cannot != "" || p.Unbounded && s.Default
 	if !free {
@@ -255,6 +251,11 @@ func rules(prog Program, env *environment, l *Launch, own []sandbox.Rule, h Mach
 	}
 	for _, path := range h.searched(env, b) {
 		add(path, sandbox.Read|sandbox.Execute, false)
+	}
+	for _, path := range prog.Sandbox.Write {
+		if why := h.withheld("write", path); why != "" {
+			conflicts = append(conflicts, why)
+		}
 	}
 	for _, path := range prog.Sandbox.Read {
 		if why := h.withheld("read", path); why != "" {

@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"cmp"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -87,82 +88,51 @@ var knownServers = []known{
 	},
 }
 
-// knownAs finds what is known of a program. What its entry names counts, and that only
-// where no child may write it: whoever made a project has not made its profile. command
-// is the file of the program's command, and dir where the process starts.
-func (h Machine) knownAs(prog Program, env *environment, command, dir string) *known {
-	if h.fetched != "" { // the copy is what its entry names, whatever leads to where in it
-		return knownPackage(packageOf([]string{h.fetched}, 0))
-	}
-	if slices.ContainsFunc(prog.commands(), func(c string) bool { return escapes(c) != "" }) || h.planted(command) {
+// knownAs finds what is known of the program that l starts. What its entry names counts,
+// and that only where no child may write it: whoever made a project has not made its
+// profile.
+func (h Machine) knownAs(prog Program, env *environment, l *Launch) *known {
+	if h.fresh != "" { // what installs a server is not the server
 		return nil
 	}
-	name, args := prog.Command, prog.Args
+	if h.fetched != "" { // the copy is what its entry names, whatever leads to where in it
+		return knownPackage(withoutVersion(h.fetched))
+	}
+	if slices.ContainsFunc(prog.commands(), func(c string) bool { return escapes(c) != "" }) || h.planted(l.Command) {
+		return nil
+	}
+	if p, fetched := prog.Package(); fetched && h.installed == nil {
+		if prog.Local || h.planted(cmp.Or(l.Enter, l.Dir)) || len(p.Specs) != 1 { // it may take the package out of the project
+			return nil
+		}
+		return knownPackage(withoutVersion(p.Specs[0]))
+	}
+	name, args := prog.Command, l.Args
 	for at := unwrap(name, args); at > 0; at = unwrap(name, args) {
 		name, args = args[at-1], args[at:]
 	}
 	switch {
-	case len(args) == len(prog.Args):
-		name = command
+	case len(args) == len(l.Args):
+		name = l.Command
 	case !filepath.IsAbs(name): // behind env or timeout
 		name = h.lookUp(env, name)
 	}
-	at := programAt(name, args)
-	switch launcher := packageLauncher(name, args); {
+	switch at := programAt(name, args); {
 	case at < 0:
 		return h.knownFile(name)
-	case launcher && (prog.Local || h.planted(dir)): // it may take the package out of the project
-		return nil
-	case launcher:
-		return knownPackage(packageOf(args, at))
 	case at < len(args) && filepath.IsAbs(args[at]):
 		return h.knownFile(args[at])
 	}
 	return nil
 }
 
-// packageLauncher reports whether a command takes a package by its name.
-func packageLauncher(command string, args []string) bool {
-	name, _, _ := launcherOf(command)
-	switch name {
-	case "npx", "npm", "uvx", "pipx", "bunx", "pnpx":
-		return true
-	case "bun":
-		return len(args) > 0 && args[0] == "x"
-	case "pnpm", "yarn":
-		return len(args) > 0 && args[0] == "dlx"
-	case "uv":
-		return len(args) > 0 && args[0] == "tool"
+// withoutVersion is the name of a package of npm or PyPI.
+func withoutVersion(spec string) string {
+	spec = strings.TrimPrefix(spec, "npm:")
+	if i := strings.IndexAny(spec[min(1, len(spec)):], "@=<>~!["); i >= 0 {
+		return spec[:i+1]
 	}
-	return false
-}
-
-// packageOf is the package that a launcher is told to run: that of --package, else the
-// word of the program itself; without its version.
-func packageOf(args []string, at int) string {
-	word := ""
-	if at < len(args) {
-		word = args[at]
-	}
-	for i, a := range args[:min(at, len(args))] {
-		value, inOne := "", false
-		for _, flag := range []string{"--package", "-p", "--from", "--spec"} {
-			if v, ok := strings.CutPrefix(a, flag+"="); ok {
-				value, inOne = v, true
-			}
-			if a == flag && i+1 < len(args) {
-				value, inOne = args[i+1], true
-			}
-		}
-		if inOne {
-			word = value
-		}
-	}
-	word = strings.TrimPrefix(word, "npm:")
-	if i := strings.IndexAny(word[min(1, len(word)):], "@=<>~!["); i >= 0 {
-		word = word[:i+1]
-	}
-	return word
+	return spec
 }
 
 func knownPackage(name string) *known {

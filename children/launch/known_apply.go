@@ -57,14 +57,14 @@ type given struct {
 
 // give opens to a child what is known of its server, and sets variables of env. cache is
 // the user's cache folder.
-func (k *known) give(prog Program, env *environment, cache string, h Machine) *given {
+func (k *known) give(prog Program, env *environment, l *Launch, cache string, h Machine) *given {
 	g := &given{}
 	for _, place := range k.write {
 		for _, folder := range h.places(place, env, cache) {
 			g.keep(folder, h)
 		}
 	}
-	for _, folder := range flagValues(prog.Args, k.keeps) {
+	for _, folder := range flagValues(l.Args, k.keeps) {
 		g.keep(folder, h)
 	}
 	for _, place := range k.read {
@@ -84,7 +84,7 @@ func (k *known) give(prog Program, env *environment, cache string, h Machine) *g
 		}
 	}
 	if k.memory {
-		g.remember(prog, env, h)
+		g.remember(prog, env, l, h)
 	}
 	if k.proc && !h.root {
 		g.rules, g.words = append(g.rules, sandbox.Rule{Path: "/proc", Access: sandbox.Write}), append(g.words, "write /proc")
@@ -143,7 +143,7 @@ const (
 // remember opens the folder of the file that the memory server keeps. By itself it keeps
 // it beside its program, which no child may write: then it is kept in the hub's state
 // folder, and what is beside its program is copied there once.
-func (g *given) remember(prog Program, env *environment, h Machine) {
+func (g *given) remember(prog Program, env *environment, l *Launch, h Machine) {
 	if file, said := env.get(memoryVariable); said && file != "" {
 		switch {
 		case !filepath.IsAbs(file):
@@ -164,16 +164,16 @@ func (g *given) remember(prog Program, env *environment, h Machine) {
 	g.words = append(g.words, "read, write "+folder+" (its memory, as "+memoryVariable+" is not set)")
 	made := Making{Folder: folder, File: memoryFile}
 	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
-		made.From = h.memoryOf(prog, env)
+		made.From = h.memoryOf(l)
 	}
 	g.makes = append(g.makes, made)
 }
 
 // memoryOf is the file that the memory server has kept so far: beside its program, or
 // where npx has it, the newest; "" where there is none.
-func (h Machine) memoryOf(prog Program, env *environment) (newest string) {
+func (h Machine) memoryOf(l *Launch) (newest string) {
 	var dirs []string
-	for _, word := range prog.Args {
+	for _, word := range append([]string{l.Command}, l.Args...) {
 		if real := h.real(word); filepath.IsAbs(word) && strings.HasSuffix(filepath.Dir(real), memoryPlace) {
 			dirs = append(dirs, filepath.Dir(real))
 		}

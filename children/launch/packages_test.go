@@ -141,7 +141,7 @@ func TestKnownCopy(t *testing.T) {
 		m := NewMachine([]string{"PATH=/usr/bin"}, t.TempDir(), t.TempDir()).WithInstalled(in)
 		m.fetched = fetched
 		got := ""
-		if k := m.knownAs(ran, newEnvironment(m.goos), ran.Command, "/"); k != nil {
+		if k := m.knownAs(ran, newEnvironment(m.goos), &Launch{Command: ran.Command, Dir: "/", Args: ran.Args}); k != nil {
 			got = k.name
 		}
 		if got != want {

@@ -248,11 +248,11 @@ func (p page) details(c hub.ChildStatus) {
 		if c.Kernel != "" || c.PID > 0 { // of one that does not run nothing is known
 			line("kernel", "%s", kernelText(c.Kernel, c.Lacks))
 		}
+		if len(c.Gives) > 0 {
+			line("profile", "%s", printable.Escape(strings.Join(c.Gives, "; "), 2000))
+		}
 		if c.Opens != nil {
 			line("opens", "%s", printable.Escape(c.Opens.Text(), 4000))
-		}
-		if len(c.Gives) > 0 {
-			line("profile", "%s", printable.Escape(strings.Join(c.Gives, "; "), 1000))
 		}
 		line("share", "%s", printable.Escape(c.Share, 20))
 		line("era", "%s", printable.Escape(cmp.Or(c.Era, "-"), 20))
