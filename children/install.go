@@ -33,8 +33,8 @@ func (c *child) fetches() (launch.Package, bool) {
 func (c *child) install(w want) *UnavailableError {
 	c.machine = c.machine.WithInstalled(nil)
 	pkg, ok := c.fetches()
-	if !ok {
-		return nil
+	if !ok || c.spec.Sandbox.Default && w.boundary.Open != "" && !c.common.renew {
+		return nil // where nothing is held without being asked for, the launcher does what it does
 	}
 	open := c.common.packages.Open
 	if c.common.renew {

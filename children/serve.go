@@ -10,7 +10,6 @@ import (
 	"mcphub/children/health"
 	"mcphub/children/launch"
 	"mcphub/children/run"
-	"mcphub/children/sandbox"
 	"mcphub/children/served"
 )
 
@@ -160,7 +159,7 @@ func (s *serving) loop() string {
 func (s *serving) ready() {
 	w := s.c.wanted()
 	gen := w.Gen
-	if !served.Same(w.Roots, s.r.Roots.Last()) || s.c.spec.Sandbox.Mode != sandbox.Off && gen != s.c.past.planned {
+	if !served.Same(w.Roots, s.r.Roots.Last()) || s.c.spec.Sandbox.Confines() && gen != s.c.past.planned {
 		gen = 0 // the roots, or the boundary, have changed since then; review is called next
 	}
 	s.publish(gen, true, "")

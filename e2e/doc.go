@@ -4,7 +4,8 @@
 // in the npm packages that package.json pins; without Node the tests that need it are skipped, loudly, and with CI=true
 // they fail instead; so do the calls that need a browser, without the chromium that the Playwright server drives. Below it lie
 // ide, a fake editor that speaks raw JSON-RPC; recorder, a child that writes down every line that reaches it; fixture, a child
-// that offers what the official conformance suite asks of a server; clients, small programs around the official TypeScript SDKs;
+// that offers what the official conformance suite asks of a server; opener, a child that opens whatever a call names, and engines,
+// one that runs SQL, for what a sandbox must hold; clients, small programs around the official TypeScript SDKs;
 // testdata/script, testscript files for the command line.
 //
 // Concurrency: tests run in parallel, each in directories of its own with a home of its own. The name of that home is what

@@ -191,7 +191,7 @@ func TestDoctorFindsAndMends(t *testing.T) {
 			}
 			m.change(func(all obj) { all["mcpServers"].(obj)["old"].(obj)["command"] = m.path("new", "node") })
 		}},
-		{"a package that is not there, without a network", obj{"hello": obj{"command": "npx", "args": []any{"-y", "hello"}}}, nil, func(m *sick) {
+		{"a package that is not there, without a network", obj{"hello": obj{"command": "npx", "args": []any{"-y", "hello"}, "sandbox": "off"}}, nil, func(m *sick) {
 			m.program("npx", offlineNpx)
 		}, "servers", "hello", "exited with status 1", func(m *sick, a advice) {
 			if !strings.Contains(a.Cure, "connect to the network once") {

@@ -321,6 +321,7 @@ func (s *sandboxed) command(d *rand.Rand, i int, aims []aim) (line, needle strin
 // in processes that are started in 30 ways. Held by the kernel none shows what lies outside, and nothing outside changes. The
 // control is the same server free. MCPHUB_LONG_CASES says how many strings there are, at most 2,000; MCPHUB_SEED draws them.
 func TestShellStringsAtTheConfinedServer(t *testing.T) {
+	t.Parallel()
 	many, seed := longCases(t, 60, 2000), drawn(t)
 	for _, free := range []bool{true, false} {
 		escaped, inside := 0, 0

@@ -81,8 +81,6 @@ database={d}/new.duckdb;; CREATE TABLE t(a INT)
 SET log_query_path = '{d}/new.log';; SELECT 1
 PRAGMA enable_profiling = 'json';; PRAGMA profiling_output = '{d}/new.json';; SELECT 1
 SET temp_directory = '{d}/new';; SET memory_limit = '30MB';; CREATE TABLE t AS SELECT range, repeat('x', 200) FROM range(300000) ORDER BY hash(range)
-SET secret_directory = '{d}/new';; CREATE PERSISTENT SECRET s (TYPE s3, KEY_ID 'a', SECRET 'b')
-SET extension_directory = '{d}/new';; INSTALL httpfs
 `), "\n"),
 }
 
@@ -107,9 +105,10 @@ var sqlSpellings = []func(w *world, path string) string{
 }
 
 // SQL goes to two real engines behind a server. Held by the kernel they show nothing of what lies outside, and change nothing
-// there. The control is the same server free. MCPHUB_LONG_CASES says how many times each statement is tried, at most 20, with
-// the path spelt otherwise; DuckDB is only tried then.
+// there. The control is the same server free. MCPHUB_LONG_CASES says how many times each statement is tried, each time with
+// the path spelt otherwise, until all spellings have been; DuckDB is only tried then.
 func TestSQLAtTheConfinedServer(t *testing.T) {
+	t.Parallel()
 	n := requireNode(t)
 	if version, err := exec.Command(n.program, "-p", "process.versions.node.split('.')[0]").Output(); err != nil {
 		t.Fatal(err)
@@ -118,7 +117,7 @@ func TestSQLAtTheConfinedServer(t *testing.T) {
 	} else if major < 24 {
 		t.Skipf("NOT PROVED HERE: Node %d has no SQLite", major)
 	}
-	times, seed := longCases(t, 1, 20), drawn(t)
+	times, seed := longCases(t, 1, len(sqlSpellings)), drawn(t)
 	engines := []string{"sqlite"}
 	if times > 1 {
 		n.of(t, "engines")

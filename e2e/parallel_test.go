@@ -61,7 +61,7 @@ func TestACancelledCallThatWaitsForRootsNeverRuns(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	open := make(chan struct{})
-	s := w.serve(w.config(obj{"rec": w.recorder("rec")}), ide.After(open, ide.Folders(w.project)))
+	s := w.serve(w.config(obj{"rec": free(w.recorder("rec"))}), ide.After(open, ide.Folders(w.project)))
 	s.initialize()
 	s.call("rec__echo", `{"text":"the child is up"}`)
 	cancelled := s.send("rec__echo", raw(t, obj{"path": w.path("project", "hello.txt"), "text": "cancelled"}))

@@ -79,7 +79,7 @@ func TestARealServerHasTheNewRoots(t *testing.T) {
 	n := requireNode(t)
 	w := newWorld(t)
 	program := []string{n.program, n.script("mcp-server-filesystem")}
-	s := w.serve(w.config(obj{"fs": w.wrapped("fs", "mcp-server-filesystem", program, nil)}), ide.Folders(w.project))
+	s := w.serve(w.config(obj{"fs": free(w.wrapped("fs", "mcp-server-filesystem", program, nil))}), ide.Folders(w.project))
 	s.initialize()
 	first, second := pathArgs(t, w.path("project", "hello.txt")), pathArgs(t, w.path("other", "other.txt"))
 	s.call("fs__read_text_file", first)
@@ -156,7 +156,7 @@ func TestAClientThatNeverAnswers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	const timeout = 3 * time.Second
-	s := w.serve(w.config(obj{"rec": w.recorder("rec")}, obj{"roots": obj{"timeout": "3s"}}), ide.Never())
+	s := w.serve(w.config(obj{"rec": free(w.recorder("rec"))}, obj{"roots": obj{"timeout": "3s"}}), ide.Never())
 	begun := time.Now()
 	s.initialize()
 	path := s.send("rec__echo", pathArgs(t, w.path("project", "hello.txt")))

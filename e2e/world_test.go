@@ -120,6 +120,12 @@ func (w *world) recorder(name string, flags ...string) obj {
 		"env": obj{"RECORDER_FILE": w.record(name), "RECORDER_STATE": w.stateOf(name)}}
 }
 
+// free is an entry whose process the kernel does not hold: it starts before the roots are known, and is told of changes.
+func free(entry obj) obj {
+	entry["sandbox"] = "off"
+	return entry
+}
+
 // record and stateOf are the files of a recorder.
 func (w *world) record(name string) string  { return w.path("records", name+".record") }
 func (w *world) stateOf(name string) string { return w.path("records", name+".state") }

@@ -2,6 +2,7 @@ package launch
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -61,6 +62,7 @@ func confine(prog Program, env *environment, l *Launch, h Machine) (*Confinement
 	}
 	c := &Confinement{Kernel: h.kernel(), Report: sandbox.Report{Mode: s.Mode}}
 	var serious, lacks []string
+	missing, cannot := false, cmp.Or(prog.Unheld(c.Kernel), unheldFile(l.Command))
 	var more *given
 	h.boundary.Areas = slices.Clip(h.boundary.Areas)
 	for _, path := range s.Write {
@@ -72,7 +74,6 @@ func confine(prog Program, env *environment, l *Launch, h Machine) (*Confinement
 	k := h.knownAs(prog, env, l)
 	p := &sandbox.Profile{Network: s.Network, Sockets: s.Sockets.Or(k != nil && k.sockets)}
 	c.Refuse = s.Refuse.Or(k != nil && k.state)
-	missing, cannot := false, prog.Unheld(c.Kernel)
 	switch {
 	case cannot != "":
 		serious = []string{cannot}
@@ -116,23 +117,56 @@ func confine(prog Program, env *environment, l *Launch, h Machine) (*Confinement
 
 // Unheld says why a kernel can hold nothing of what the program does; "" where it can.
 func (prog Program) Unheld(k sandbox.Kernel) string {
-	switch {
-	case prog.containers():
-		return "a container is started by another process, which no sandbox of this one holds"
-	case k.ABI == 0:
+	for _, command := range prog.commands() {
+		if why := escapes(command); why != "" {
+			return why
+		}
+	}
+	if k.ABI == 0 {
 		return "no kernel enforcement here: " + k.Why
 	}
 	return ""
 }
 
-// containers reports a client of containers: what it runs is no descendant of it.
-func (prog Program) containers() bool {
-	command, args := prog.Command, prog.Args
-	for at := unwrap(command, args); at > 0; at = unwrap(command, args) {
-		command, args = args[at-1], args[at:]
+// Why what a program starts is not held with it.
+const (
+	inContainer = "a container is started by another process, which no sandbox of this one holds"
+	byAnother   = "it has another process start the server, which no sandbox of this one holds"
+	onOther     = "it starts the server on another machine, where nothing here holds it"
+	asOther     = "it starts the server with the rights of another user, which nobody gets in a sandbox"
+	inItsOwn    = "it starts the server in a sandbox of its own, which does not work inside of another"
+)
+
+// escapes says why what a command starts cannot be held; "" where it can.
+func escapes(command string) string {
+	if strings.HasPrefix(command, "/snap/bin/") {
+		return inItsOwn
 	}
-	name, _, _ := launcherOf(command)
-	return name == "docker"
+	switch name, _, _ := launcherOf(command); name {
+	case "docker", "docker-compose", "podman-compose", "lxc", "incus", "toolbox", "distrobox", "distrobox-enter":
+		return inContainer
+	case "systemd-run", "machinectl", "run0":
+		return byAnother
+	case "ssh", "autossh", "mosh":
+		return onOther
+	case "sudo", "doas", "su", "runuser", "pkexec":
+		return asOther
+	case "snap", "flatpak", "bwrap":
+		return inItsOwn
+	}
+	return ""
+}
+
+// unheldFile is Unheld by the file that is started. A program below /snap/bin is a link
+// to the one that starts them all.
+func unheldFile(path string) string {
+	if to, err := filepath.EvalSymlinks(path); err == nil && filepath.Base(to) == "snap" {
+		return inItsOwn
+	}
+	if fi, err := os.Stat(path); err == nil && fi.Mode()&(os.ModeSetuid|os.ModeSetgid) != 0 {
+		return asOther
+	}
+	return ""
 }
 
 // privateFolders puts the child's own folders into its environment, where there are
@@ -215,6 +249,9 @@ func rules(prog Program, env *environment, l *Launch, own []sandbox.Rule, h Mach
 			add(path, sandbox.Read|sandbox.Execute, false)
 		}
 	}
+	for _, path := range h.searched(env, b) {
+		add(path, sandbox.Read|sandbox.Execute, false)
+	}
 	for _, path := range prog.Sandbox.Write {
 		if why := h.withheld("write", path); why != "" {
 			conflicts = append(conflicts, why)
@@ -258,6 +295,9 @@ func programs(prog Program, env *environment, l *Launch, h Machine) (files []str
 		case filepath.IsAbs(word):
 			add(word)
 		case strings.HasPrefix(word, "-"):
+			if _, value, _ := strings.Cut(word, "="); filepath.IsAbs(value) {
+				add(value) // uv --directory=/srv/app run x.py
+			}
 		case i == at && filepath.Base(word) != word:
 			add(filepath.Join(l.Dir, word))
 		default:
@@ -266,6 +306,9 @@ func programs(prog Program, env *environment, l *Launch, h Machine) (files []str
 			}
 			add(lookUp(word))
 		}
+	}
+	if prog.Cwd != "" && !namesRoots(prog.Cwd) && l.Dir != h.scratch && h.installed == nil && prog.launched() {
+		add(l.Dir)
 	}
 	if h.installed != nil {
 		for _, name := range h.installed.Beside {
@@ -301,6 +344,24 @@ func (h Machine) lookUp(env *environment, name string) string {
 		}
 	}
 	return ""
+}
+
+// commands are the command of the program, and those that wrap it: the innermost first.
+func (prog Program) commands() []string {
+	command, args := prog.Command, prog.Args
+	all := []string{command}
+	for at := unwrap(command, args); at > 0; at = unwrap(command, args) {
+		command, args = args[at-1], args[at:]
+		all = append([]string{command}, all...)
+	}
+	return all
+}
+
+// launched reports whether the command is a launcher, which may take its program from
+// the working directory (npm start, python -m server).
+func (prog Program) launched() bool {
+	_, _, known := launcherOf(prog.commands()[0])
+	return known
 }
 
 // linkTarget is where a link leads to in one step; "" for what is none.
@@ -351,6 +412,12 @@ var keepSecrets = []string{".docker", ".ssh", ".gnupg", ".aws", ".kube", ".passw
 // its installation, or the file alone where none can be told. Links on the way are the
 // caller's.
 func (h Machine) installation(file string) []string {
+	if h.isDir(file) { // that the entry names
+		if real := h.real(file); !h.narrow(file) || !h.narrow(real) {
+			return nil
+		}
+		return []string{file}
+	}
 	out := []string{file}
 	for _, path := range []string{file, h.real(file)} {
 		if top := h.topOf(path); top != "" && !slices.Contains(out, top) {
@@ -370,7 +437,11 @@ func (h Machine) topOf(path string) string {
 			return filepath.Join(h.home, parts[0])
 		}
 		if len(parts) > 3 && parts[0] == ".local" && parts[1] == "share" {
-			return filepath.Join(h.home, parts[0], parts[1], parts[2])
+			top := parts[:3]
+			if parts[2] == "uv" { // which keeps credentials there too
+				top = parts[:4]
+			}
+			return filepath.Join(h.home, filepath.Join(top...))
 		}
 	}
 	dir := filepath.Dir(path)
@@ -388,6 +459,33 @@ func (h Machine) topOf(path string) string {
 		return dir
 	}
 	return ""
+}
+
+// managers are folders of the home folder in which programs are installed, and nothing
+// else is.
+var managers = []string{".nvm", ".pyenv", ".rbenv", ".nodenv", ".jenv", ".goenv", ".asdf", ".volta", ".bun", ".deno", ".sdkman", ".rustup", ".rvm", ".local/share/mise", ".local/share/fnm"}
+
+// searched are the folders that the child finds programs in by their names, and the
+// installations of which they are a part. What children write in is none of them.
+func (h Machine) searched(env *environment, b sandbox.Boundary) (dirs []string) {
+	list, _ := env.get("PATH")
+	for _, dir := range filepath.SplitList(list) {
+		if !filepath.IsAbs(dir) || within(dir, "/usr") || within(dir, "/bin") || within(dir, "/sbin") || b.Writable(dir) || !h.narrow(dir) || !h.narrow(h.real(dir)) {
+			continue
+		}
+		dirs = append(dirs, dir)
+		if packages := filepath.Join(filepath.Dir(dir), "lib", "node_modules"); filepath.Base(dir) == "bin" && h.isDir(packages) {
+			dirs = append(dirs, packages) // what npm has put into its prefix
+		}
+		for _, folder := range managers {
+			if top := filepath.Join(h.home, folder); h.home != "" && (within(dir, top) || within(h.real(dir), top)) {
+				dirs = append(dirs, top)
+			}
+		}
+	}
+	return slices.DeleteFunc(dirs, func(dir string) bool { // that is no reason to refuse
+		return len(b.Conflicts([]sandbox.Rule{{Path: h.real(dir)}})) > 0
+	})
 }
 
 // narrow reports a directory that can be one installation: it does not hold the home

@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -26,6 +27,13 @@ func confinedMachine(t *testing.T) (h Machine, home string) {
 		".cargo/bin/tool":                               "",
 		".cargo/credentials.toml":                       "",
 		".local/bin/uvx":                                "",
+		".local/bin/uv":                                 "",
+		".npm-global/bin/x":                             "",
+		".npm-global/lib/node_modules/x/x.js":           "",
+		".npm-global/.npmrc":                            "",
+		".local/share/uv/credentials/c.toml":            "",
+		".local/bin/npm":                                "",
+		".local/bin/python3":                            "",
 		".local/share/uv/tools/x/bin/x":                 "#!/usr/bin/env node",
 		"work/server/package.json":                      "{}",
 		"work/server/dist/index.js":                     "",
@@ -52,7 +60,7 @@ func confinedMachine(t *testing.T) (h Machine, home string) {
 		}
 	}
 	t.Setenv("TMPDIR", filepath.Join(top, "tmp"))
-	path := strings.Join([]string{filepath.Join(home, ".nvm/versions/node/v20/bin"), filepath.Join(home, ".local/bin"), "/usr/bin", "/bin"}, ":")
+	path := strings.Join([]string{filepath.Join(home, ".nvm/versions/node/v20/bin"), filepath.Join(home, ".local/bin"), filepath.Join(home, ".npm-global/bin"), "/usr/bin", "/bin"}, ":")
 	h = NewMachine([]string{"HOME=" + home, "PATH=" + path, "XDG_CACHE_HOME=" + filepath.Join(home, ".cache")}, home, "/")
 	h = h.WithKernel(sandbox.Kernel{ABI: 7, Filters: true, Drops: true})
 	return h, home
@@ -66,6 +74,11 @@ func confinedProgram(command string, args ...string) Program {
 func TestInstallations(t *testing.T) {
 	h, home := confinedMachine(t)
 	at := func(p string) string { return filepath.Join(home, p) }
+	in := func(dir, command string, args ...string) Program {
+		prog := confinedProgram(command, args...)
+		prog.Cwd = dir
+		return prog
+	}
 	for _, tc := range []struct {
 		name         string
 		prog         Program
@@ -76,7 +89,9 @@ func TestInstallations(t *testing.T) {
 		{"a package among others", confinedProgram("node", at("work/app/node_modules/pkg/index.js")),
 			[]string{"work/app/node_modules/.bin/other"}, []string{"work/app/secret", "work/server/package.json"}},
 		{"what a script names", confinedProgram(at(".local/share/uv/tools/x/bin/x")),
-			[]string{".local/share/uv/tools/x/bin/x", ".nvm/versions/node/v20/bin/node"}, []string{".local/bin/uvx", ".cargo/bin/tool"}},
+			[]string{".local/share/uv/tools/x/bin/x", ".nvm/versions/node/v20/bin/node"}, []string{".local/share/uv/credentials/c.toml", ".cargo/bin/tool"}},
+		{"what is found by its name", confinedProgram("sh"),
+			[]string{".nvm/versions/node/v20/lib/x.js", ".local/bin/uvx", ".local/share/uv/tools/x/bin/x"}, []string{".local/share/uv/credentials/c.toml", ".cargo/bin/tool"}},
 		{"a folder with credentials", confinedProgram(at(".cargo/bin/tool")),
 			[]string{".cargo/bin/tool"}, []string{".cargo/credentials.toml"}},
 		{"a virtual environment", confinedProgram(at("work/venv/bin/python"), at("work/bare/run.py")),
@@ -85,6 +100,20 @@ func TestInstallations(t *testing.T) {
 			[]string{"script.sh"}, []string{".gitconfigx", "work/app/secret", ".ssh/id_ed25519"}},
 		{"behind env", confinedProgram("env", "A=b", "node", at("work/server/dist/index.js")),
 			[]string{".nvm/versions/node/v20/bin/node", "work/server/package.json"}, []string{"work/app/secret"}},
+		{"a folder that a launcher is told of", confinedProgram("uv", "--directory", at("work/server"), "run", "server.py"),
+			[]string{"work/server/package.json", ".local/share/uv/tools/x/bin/x"}, []string{"work/app/secret", "work/bare/run.py"}},
+		{"the same in one word", confinedProgram("uv", "--directory="+at("work/server"), "run", "server.py"),
+			[]string{"work/server/package.json"}, []string{"work/app/secret"}},
+		{"the home folder", confinedProgram("uv", "--directory", home, "run", "server.py"),
+			nil, []string{"work/app/secret", "work/server/package.json", ".ssh/id_ed25519"}},
+		{"what is launched from its directory", in(at("work/server"), "npm", "start"),
+			[]string{"work/server/package.json"}, []string{"work/app/secret"}},
+		{"what is not", in(at("work/server"), at(".cargo/bin/tool")),
+			[]string{".cargo/bin/tool"}, []string{"work/server/package.json"}},
+		{"what is launched from home", in(home, "python3", "-m", "server"),
+			nil, []string{"work/app/secret", "script.sh"}},
+		{"what npm has put beside it", confinedProgram("sh"),
+			[]string{".npm-global/bin/x", ".npm-global/lib/node_modules/x/x.js"}, []string{".npm-global/.npmrc"}},
 		{"settings of git and ssh", confinedProgram("sh"),
 			[]string{".gitconfig", ".ssh/config"}, []string{".ssh/id_ed25519", ".ssh"}},
 	} {
@@ -180,7 +209,21 @@ func TestAPlantedScriptOpensNothing(t *testing.T) {
 // TestWhatTheKernelLacks: required refuses and says why, auto goes on. Where nobody has
 // asked for it and no file can be held, nothing is.
 func TestWhatTheKernelLacks(t *testing.T) {
-	h, _ := confinedMachine(t)
+	h, home := confinedMachine(t)
+	raised, snapped := filepath.Join(home, "raised"), filepath.Join(home, "snapped")
+	for path, mode := range map[string]os.FileMode{raised: 0o700 | os.ModeSetuid, filepath.Join(home, "snap"): 0o700} {
+		if err := errors.Join(os.WriteFile(path, nil, 0o700), os.Chmod(path, mode)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(filepath.Join(home, "snap"), snapped); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"ssh", "sudo", "docker"} {
+		if err := os.WriteFile(filepath.Join(home, ".local/bin", name), nil, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for name, tc := range map[string]struct {
 		kernel   sandbox.Kernel
 		prog     Program
@@ -196,6 +239,10 @@ func TestWhatTheKernelLacks(t *testing.T) {
 		"no scopes":    {sandbox.Kernel{ABI: 5, Filters: true, Drops: true}, confinedProgram("sh"), sandbox.Boundary{}, "signals", false, sandbox.Partial, true},
 		"no boundary":  {h.kernel(), confinedProgram("sh"), sandbox.Boundary{Open: "nobody said"}, "files are not confined: nobody said", true, sandbox.None, true},
 		"a container":  {h.kernel(), confinedProgram("env", "docker", "run", "x"), sandbox.Boundary{}, "a container", true, sandbox.None, false},
+		"a machine":    {h.kernel(), confinedProgram("ssh", "host", "x"), sandbox.Boundary{}, "on another machine", true, sandbox.None, false},
+		"another user": {h.kernel(), confinedProgram("sudo", "-u", "x", "sh"), sandbox.Boundary{}, "of another user", true, sandbox.None, false},
+		"set user id":  {h.kernel(), confinedProgram(raised), sandbox.Boundary{}, "of another user", true, sandbox.None, false},
+		"a snap":       {h.kernel(), confinedProgram(snapped), sandbox.Boundary{}, "sandbox of its own", true, sandbox.None, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := h.Within(tc.boundary).WithKernel(tc.kernel).WithPrivate("/t", "/c")

@@ -92,7 +92,7 @@ var knownServers = []known{
 // and that only where no child may write it: whoever made a project has not made its
 // profile.
 func (h Machine) knownAs(prog Program, env *environment, l *Launch) *known {
-	if h.fresh != "" || prog.containers() || h.planted(l.Command) { // what installs a server is not the server
+	if h.fresh != "" || slices.ContainsFunc(prog.commands(), func(c string) bool { return escapes(c) != "" }) || h.planted(l.Command) { // what installs a server is not the server
 		return nil
 	}
 	if p, fetched := prog.Package(); fetched && h.installed == nil {

@@ -8,10 +8,12 @@ type Need struct {
 }
 
 // Base is what every confined child may open beside its own program and the boundary.
-// It holds no keys, no credential files and no folder of the user's.
+// It holds no keys, no credential files, and of the user's folders those alone in which
+// programs are installed.
 func Base() []Need {
 	return []Need{
 		{"Programs and shared libraries of the system", []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store", "/run/current-system/sw", "/etc/alternatives"}, Read | Execute},
+		{"Programs and packages that the user has installed", []string{"~/.local/bin", "~/.local/lib", "~/.local/pipx", "~/.local/share/pipx", "~/.local/share/uv/python", "~/.local/share/uv/tools"}, Read | Execute},
 		{"How libraries are found", []string{"/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/ld.so.preload"}, Read},
 		{"Certificates of authorities", []string{"/etc/ssl/certs", "/etc/ssl/cert.pem", "/etc/ssl/openssl.cnf", "/etc/ca-certificates", "/etc/ca-certificates.conf", "/etc/pki/tls/certs", "/etc/pki/tls/cert.pem", "/etc/pki/tls/openssl.cnf", "/etc/pki/ca-trust/extracted", "/etc/crypto-policies", "/var/lib/ca-certificates"}, Read},
 		{"Time zone and language", []string{"/etc/localtime", "/etc/timezone", "/etc/locale.alias", "/etc/locale.conf", "/etc/default/locale"}, Read},

@@ -34,7 +34,7 @@ function attempt(f) {
 
 async function duckdb(database, statements) {
   const { DuckDBInstance } = await import('@duckdb/node-api')
-  const instance = await DuckDBInstance.create(database)
+  const instance = await DuckDBInstance.create(database, { autoinstall_known_extensions: 'false' }) // nothing from the network
   const connection = await instance.connect()
   const all = []
   for (const sql of statements) {

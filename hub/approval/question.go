@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"mcphub/children"
-	"mcphub/children/sandbox"
 	"mcphub/internal/jsonrpc"
 	"mcphub/validate"
 )
@@ -33,7 +32,7 @@ func (q *Queue) question(r *Request, j *Judgement) (asked *Question, why string)
 		fs: q.fs, ceiling: j.View.Ceiling,
 		wide:    func(dir string) bool { return j.Checker.TooWide(dir, open) },
 		useless: func(role validate.Role) string { return uselessFile(j.Child, role) },
-		held:    j.Child.Sandbox.Mode != sandbox.Off,
+		held:    j.Child.Sandbox.Confines(),
 	}
 	proposal, why := plans.propose(j.Verdict, r.Args)
 	if why != "" {
