@@ -459,3 +459,8 @@ func TestRequiredRefuses(t *testing.T) {
 		})
 	}
 }
+
+// TestConfinedAsAnotherUser runs what is here as a user without rights.
+func TestConfinedAsAnotherUser(t *testing.T) {
+	childtest.AsAnotherUser(t, "^(TestConfinedShell|TestConfinedRootsChange|TestConfinedPlacesChange|TestConfinedCallsEndFirst|TestConfinedWidenRefused|TestRequiredRefuses|TestSocketsAreNamed)$")
+}

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"mcphub/children/childtest"
 	"mcphub/children/sandbox"
 	"mcphub/internal/jsonrpc"
 	"mcphub/validate"
@@ -222,4 +223,9 @@ func TestConfinedChanges(t *testing.T) {
 		t.Errorf("seed %d: calls were lost: %q", seed, lost)
 	}
 	t.Log(slices.Sorted(maps.Keys(seen)), seen)
+}
+
+// TestConfinedHubAsAnotherUser runs a hub with confined servers as a user without rights.
+func TestConfinedHubAsAnotherUser(t *testing.T) {
+	childtest.AsAnotherUser(t, "^(TestTheKernelHoldsTheBoundary|TestTheKernelCannotHold|TestACallBeyondWhatRuns|TestAGrantedFileIsOpened|TestConfinedChanges|TestWithoutLandlock)$")
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"mcphub/children/childtest"
 	"mcphub/children/sandbox"
 )
 
@@ -146,4 +147,9 @@ func real(path string) string {
 		return p
 	}
 	return path
+}
+
+// TestAsAnotherUser makes the attacks as a user without rights.
+func TestAsAnotherUser(t *testing.T) {
+	childtest.AsAnotherUser(t, "^(TestAttacks|TestHonest|TestPrivileges|TestDescriptors|TestNetwork|TestTheProcessStaysFree|TestLandlockForbidden|TestZeroProfile|TestLinks.*|TestRecord.*|TestPlaces)$")
 }

@@ -1,0 +1,59 @@
+package childtest
+
+import (
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+)
+
+// nobody is a user without rights, and not the one that the tests run as.
+const nobody = 65534
+
+// AsAnotherUser runs tests of this binary once more, as a user without rights. It skips
+// where the tests have none to begin with: they were run so.
+func AsAnotherUser(t *testing.T, tests string) {
+	t.Helper()
+	if os.Getuid() != 0 {
+		t.Skip("the tests run as a user without rights")
+	}
+	dir, err := os.MkdirTemp("", "mcphub-user-*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	exe, home, temp := filepath.Join(dir, "tests"), filepath.Join(dir, "home"), filepath.Join(dir, "temp")
+	err = errors.Join(os.Chmod(dir, 0o755), copyOfSelf(exe))
+	for _, own := range []string{home, temp} {
+		err = errors.Join(err, os.Mkdir(own, 0o700), os.Chown(own, nobody, nobody))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), exe, "-test.run="+tests, "-test.v", "-test.timeout=5m")
+	cmd.Dir = home
+	cmd.Env = []string{"HOME=" + home, "TMPDIR=" + temp, "PATH=" + os.Getenv("PATH"), "CI=" + os.Getenv("CI")}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+	t.Logf("%s", out)
+}
+
+func copyOfSelf(to string) error {
+	from, err := os.Open("/proc/self/exe")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = from.Close() }()
+	f, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o755)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(f, from)
+	return errors.Join(err, f.Close())
+}
