@@ -2,6 +2,8 @@ module mcphub
 
 go 1.26.0
 
+ignore node_modules
+
 require (
 	filippo.io/age v1.3.2
 	github.com/DeRuina/timberjack v1.4.9

@@ -89,8 +89,9 @@ func (c *child) keptFolder() string {
 	return launch.RealPath(dir)
 }
 
-// tellLacks says once what the kernel does not hold of a child that it should. Where
-// nobody has asked for that, it is said once of all children of which it is true.
+// tellLacks says what the kernel does not hold of a child that it should: once, whatever
+// instances there are of it. Where nobody has asked for that, it is said once of all
+// children of which it is true.
 func (c *child) tellLacks(l launch.Launch) {
 	if l.Sandbox == nil || slices.Equal(c.past.lacks, l.Sandbox.Report.Lacks) {
 		return
@@ -102,7 +103,7 @@ func (c *child) tellLacks(l launch.Launch) {
 		if c.common.lacking.first(strings.Join(c.past.lacks, "\x00")) {
 			c.log.Info().Stringer("kernel", l.Sandbox.Report.State).Strs("lacks", c.past.lacks).Msg("the kernel does not hold all of the boundary of this server, and of others alike")
 		}
-	default:
+	case c.common.lacking.first(c.key.Child + "\x00" + strings.Join(c.past.lacks, "\x00")):
 		c.log.Warn().Stringer("kernel", l.Sandbox.Report.State).Strs("lacks", c.past.lacks).Msg("the kernel does not hold all of the boundary of this server")
 	}
 }
@@ -141,7 +142,7 @@ func (c *child) newRules(was *launch.Confinement, next launch.Launch, err error)
 		return true, false
 	case was.Same(next.Sandbox):
 		return false, false
-	case c.spec.Sandbox.Refuse && was.Profile != nil && next.Sandbox.Profile != nil && next.Sandbox.Profile.Covers(was.Profile):
+	case next.Sandbox.Refuse && was.Profile != nil && next.Sandbox.Profile != nil && next.Sandbox.Profile.Covers(was.Profile):
 		return false, true
 	}
 	return true, false

@@ -159,7 +159,9 @@ func TestSocketsAreNamed(t *testing.T) {
 	t.Setenv("SSH_AUTH_SOCK", filepath.Join(dir, "agent"))
 	for _, on := range []bool{true, false} {
 		settings := required()
-		settings.Sockets = on
+		if on {
+			settings.Sockets = sandbox.Yes
+		}
 		g := newGrounds(t, settings)
 		g.s.Within(boundary(g.a)).Ensure(one, rootsAt(g.a))
 		g.reads(g.a)
@@ -334,7 +336,7 @@ func TestConfinedCallsEndFirst(t *testing.T) {
 // less it is.
 func TestConfinedWidenRefused(t *testing.T) {
 	settings := required()
-	settings.Refuse = true
+	settings.Refuse = sandbox.Yes
 	g := newGrounds(t, settings)
 	g.s.Within(boundary(g.a)).Ensure(one, rootsAt(g.a))
 	pid := strings.TrimSpace(g.shell("echo $PPID"))

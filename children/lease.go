@@ -62,6 +62,13 @@ func (l *Lease) Opens(path string, a sandbox.Access) bool {
 	return c == nil || c.Profile == nil || c.Profile.Opens(path, a)
 }
 
+// Stays reports whether the process that serves the lease is not started anew for a
+// wider boundary.
+func (l *Lease) Stays() bool {
+	c := l.r.Launch.Sandbox
+	return c != nil && c.Refuse
+}
+
 // Moved reports whether the process that serves the lease is held to what has left its
 // place: something else has the name of a root, or of another path that it may open.
 // Another lease is for a process that is held to what is there now. It looks at the disk.
@@ -69,6 +76,9 @@ func (l *Lease) Moved() bool { return l.r.Moved() }
 
 // Key names the instance that serves the lease.
 func (l *Lease) Key() Key { return l.v.status.Key }
+
+// Instance is Key without a copy. It must not be changed.
+func (l *Lease) Instance() *Key { return &l.v.status.Key }
 
 // Term is the one in which the lease was given. What is sent by the lease reaches
 // the child in that one, or a later one.

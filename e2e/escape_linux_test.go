@@ -30,6 +30,7 @@ type sandboxed struct {
 	reads   []string
 	writes  []string
 	outside map[string]string // the state of all that lies outside
+	runtime string            // where the hub's socket is
 }
 
 // newSandboxed starts the hub. The server's entry is given without its sandbox and its mode of paths.
@@ -41,7 +42,8 @@ func newSandboxed(t *testing.T, free bool, entry func(w *world) obj) *sandboxed 
 	for _, name := range []string{"home/.ssh/id_ed25519", "home/.aws/credentials", "home/.netrc", "home/.bash_history"} {
 		w.write(name, secretText)
 	}
-	s := &sandboxed{w: w, free: free, reads: []string{w.project, bin.opener}, writes: []string{w.project}}
+	sockets := socketsIn(t)
+	s := &sandboxed{w: w, free: free, runtime: strings.TrimPrefix(sockets[0], "XDG_RUNTIME_DIR="), reads: []string{w.project, bin.opener}, writes: []string{w.project}}
 	kid := entry(w)
 	kid["paths"] = obj{"mode": "off"}
 	if _, told := kid["sandbox"]; !told {
@@ -52,7 +54,7 @@ func newSandboxed(t *testing.T, free bool, entry func(w *world) obj) *sandboxed 
 	}
 	config := w.config(obj{"kid": kid})
 	s.session = w.start(ide.Options{Command: mcphub(t), Args: []string{"serve", "--config", config}, Roots: ide.Folders(w.project),
-		Env: w.env("THE_HUBS_SECRET=" + secretText)})
+		Env: w.env(append(sockets, "THE_HUBS_SECRET="+secretText)...)})
 	s.initialize()
 	if kid["command"] == bin.opener {
 		s.printed(t)

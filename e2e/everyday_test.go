@@ -112,7 +112,7 @@ func newWorkplace(t *testing.T, n node, only ...string) *workplace {
 		return obj{"command": n.program, "args": append([]string{n.script(name)}, args...)}
 	}
 	memory := server("mcp-server-memory")
-	memory["env"] = obj{"MEMORY_FILE_PATH": w.path("home", "memory.jsonl")}
+	memory["env"] = obj{"MEMORY_FILE_PATH": w.path("home", "memory", "memory.jsonl")}
 	d.children = obj{"filesystem": server("mcp-server-filesystem"), "everything": server("mcp-server-everything"),
 		"memory": memory, "thinking": server("mcp-server-sequential-thinking")}
 	if d.chromium = chromium(); d.chromium != "" {

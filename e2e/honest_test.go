@@ -255,7 +255,7 @@ func (w *shop) servers() map[string]obj {
 		return obj{"command": n.program, "args": append([]string{from.script(name)}, args...)}
 	}
 	memory := server(n, "mcp-server-memory")
-	memory["env"] = obj{"MEMORY_FILE_PATH": w.path("home", "memory.jsonl")}
+	memory["env"] = obj{"MEMORY_FILE_PATH": w.path("home", "memory", "memory.jsonl")}
 	// What a browser leaves in its temporary folder goes with the test. Its path is short: it is to hold a socket.
 	tmp := w.path("t")
 	must(w.t, os.MkdirAll(tmp, 0o700))
@@ -284,14 +284,18 @@ func (w *shop) servers() map[string]obj {
 // visit begins a session with one server, in one repository or in both.
 func (w *shop) visit(name string, entry obj) *session {
 	w.t.Helper()
-	roots := []string{w.project, w.other}
-	switch name {
-	case "everything", "memory", "thinking", "playwright", "devtools", "eslint":
-		roots = roots[:1]
-	}
-	s := w.serve(w.config(obj{name: entry}), ide.Folders(roots...))
+	s := w.serve(w.config(obj{name: entry}), ide.Folders(w.opened(name)...))
 	s.initialize()
 	return s
+}
+
+// opened are the folders that are open in the editor.
+func (w *shop) opened(name string) []string {
+	switch name {
+	case "everything", "memory", "thinking", "playwright", "devtools", "eslint":
+		return []string{w.project}
+	}
+	return []string{w.project, w.other}
 }
 
 func (w *shop) outsideNames(t *testing.T) string {

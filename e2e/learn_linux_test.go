@@ -38,6 +38,7 @@ try { fs.readFileSync(__dirname + "/missing.json") } catch {}
 // them by its errors alone.
 func TestLearn(t *testing.T) {
 	t.Parallel()
+	requireLandlock(t)
 	n := requireNode(t)
 	type server struct {
 		name, script, tool, arguments, says string

@@ -212,6 +212,18 @@ func TestLoginsOfTwo(t *testing.T) {
 		})
 	}
 	wg.Wait()
+	seen, turns := map[string]int{}, 0
+	all := as.Calls()
+	for i, c := range all {
+		seen[c.User]++
+		if i > 0 && c.User != all[i-1].User {
+			turns++
+		}
+	}
+	t.Logf("the server saw %d requests with the tokens of %v, which took turns %d times; %d renewals", len(all), seen, turns, as.Rotations())
+	if seen["ann"] < calls/2 || seen["bob"] < calls/2 || turns < calls/20 || as.Rotations() == 0 {
+		t.Error("the two did not call the server beside each other")
+	}
 	if got := whoamiOver(t, hub, "token-of-eve-0123456789")(); !strings.Contains(got, "mcphub auth login protected --principal eve") {
 		t.Errorf("who has no login is served: %q", got)
 	}

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"mcphub/children/sandbox"
 )
 
 // TestScripts runs testdata/script: the command line, as a person types it. mcphub and recorder are on PATH; home, temporary
@@ -52,6 +55,12 @@ func TestScripts(t *testing.T) {
 			return shortFolder(e)
 		},
 		Cmds: cmds,
+		Condition: func(name string) (bool, error) {
+			if name != "landlock" {
+				return false, fmt.Errorf("no such condition: %s", name)
+			}
+			return sandbox.System().ABI >= 6 || inCI() && runtime.GOOS == "linux", nil // in CI it must be there
+		},
 	})
 }
 

@@ -45,7 +45,7 @@ func (w *world) walk(t *testing.T, call caller) {
 func (w *world) realStores(n node) obj {
 	return obj{
 		"filesystem": obj{"command": n.program, "args": []string{n.script("mcp-server-filesystem")}},
-		"memory":     obj{"command": n.program, "args": []string{n.script("mcp-server-memory")}, "env": obj{"MEMORY_FILE_PATH": w.path("home", "memory.jsonl")}},
+		"memory":     obj{"command": n.program, "args": []string{n.script("mcp-server-memory")}, "env": obj{"MEMORY_FILE_PATH": w.path("home", "memory", "memory.jsonl")}},
 	}
 }
 

@@ -32,6 +32,12 @@ func confinedBy(t *testing.T, settings sandbox.Settings, change func(v *validate
 	} else if k.ABI < 6 {
 		t.Skipf("Landlock has ABI %d here, and 6 is needed: %s", k.ABI, k.Why)
 	}
+	return shellHub(t, settings, change, nil)
+}
+
+// shellHub is confinedBy on whichever kernel.
+func shellHub(t *testing.T, settings sandbox.Settings, change func(v *validate.Config, d map[string]string), with func(*Config)) (*testClient, map[string]string) {
+	t.Helper()
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	d := places(t, "a", "b", "docs", "box", "out")
 	for _, dir := range d {
@@ -49,6 +55,9 @@ func confinedBy(t *testing.T, settings sandbox.Settings, change func(v *validate
 	var err error
 	if cfg.Checker, err = validate.NewChecker(judged); err != nil {
 		t.Fatal(err)
+	}
+	if with != nil {
+		with(&cfg)
 	}
 	c := connect(t, runHub(t, cfg), d["a"])
 	return c, d
@@ -188,7 +197,7 @@ func TestACallBeyondWhatRuns(t *testing.T) {
 	})
 	cfg := c.hub.now().Settings
 	cfg.Children = append([]Child(nil), cfg.Children...)
-	cfg.Children[0].Spec.Sandbox.Refuse = true
+	cfg.Children[0].Spec.Sandbox.Refuse = sandbox.Yes
 	apply(t, c.hub, cfg)
 	c.handshake(`{"roots":{"listChanged":true}}`)
 	if out, failed := c.callText("kid__echo", `{"path":"`+d["a"]+`/file"}`); failed {

@@ -2,6 +2,7 @@ package launch
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -19,6 +20,8 @@ type Confinement struct {
 	Report  sandbox.Report
 	Temp    string // the child's own temporary folder; "": it has the system's
 
+	Makes    []Making         // see Make
+	Refuse   bool             // it is not started anew for a wider boundary
 	Refusals sandbox.Refusals // that are known of
 }
 
@@ -58,20 +61,40 @@ func confine(prog Program, env *environment, l *Launch, h Machine) (*Confinement
 		return nil, nil
 	}
 	c := &Confinement{Kernel: h.kernel(), Report: sandbox.Report{Mode: s.Mode}}
-	p := &sandbox.Profile{Network: s.Network, Sockets: s.Sockets}
 	var serious, lacks []string
 	missing, cannot := false, prog.Unheld(c.Kernel)
+	var more *given
+	h.boundary.Areas = slices.Clip(h.boundary.Areas)
+	for _, path := range s.Write {
+		if why := h.withheld("write", path); why != "" {
+			serious = append(serious, why)
+			continue
+		}
+		h.boundary.Areas = append(h.boundary.Areas, sandbox.Rule{Path: RealPath(path), Access: sandbox.Read | sandbox.Write | sandbox.Execute})
+	}
+	k := h.knownAs(prog, env, l.Command, cmp.Or(l.Enter, l.Dir))
+	p := &sandbox.Profile{Network: s.Network, Sockets: s.Sockets.Or(k != nil && k.sockets)}
+	c.Refuse = s.Refuse.Or(k != nil && k.state)
 	switch {
 	case cannot != "":
 		serious = []string{cannot}
 	case h.boundary.Open != "":
 		serious, p.Unbounded = []string{"files are not confined: " + h.boundary.Open}, true
 	default:
-		own := privateFolders(prog, env, h)
+		cache := cacheDir(env, h)
+		own := privateFolders(prog, env, k != nil && k.cache, h)
 		c.Temp = h.temp
-		var watched []string
-		p.Rules, watched, serious = rules(prog, env, l, own, h)
+		if k != nil {
+			more = k.give(prog, env, cache, h)
+			own, c.Makes = append(own, more.rules...), more.makes
+		}
+		var watched, conflicts []string
+		p.Rules, watched, conflicts = rules(prog, env, l, own, h)
 		p.Watch(watched)
+		serious = append(serious, conflicts...)
+		if more != nil {
+			serious = append(serious, more.lacks...)
+		}
 	}
 	free := cannot != "" || p.Unbounded && s.Default
 	if !free {
@@ -85,6 +108,7 @@ func confine(prog Program, env *environment, l *Launch, h Machine) (*Confinement
 		return c, nil
 	}
 	c.Profile, c.Report.Profile = p, p
+	c.Report.Gives = k.words(more, p.Sockets && s.Sockets == sandbox.Unsaid, c.Refuse && s.Refuse == sandbox.Unsaid)
 	switch {
 	case p.Unbounded:
 	case len(c.Report.Lacks) > 0:
@@ -117,14 +141,18 @@ func (prog Program) containers() bool {
 }
 
 // privateFolders puts the child's own folders into its environment, where there are
-// any and its entry does not say otherwise.
-func privateFolders(prog Program, env *environment, h Machine) (rules []sandbox.Rule) {
+// any. One that its entry names instead is opened. users: the cache of the user stays
+// its own too.
+func privateFolders(prog Program, env *environment, users bool, h Machine) (rules []sandbox.Rule) {
+	const all = sandbox.Read | sandbox.Write | sandbox.Execute
 	set := func(name, value string) {
-		if _, said := prog.Env[name]; !said {
+		switch named, said := prog.Env[name]; {
+		case !said:
 			env.set(name, value)
+		case filepath.IsAbs(named) && h.ownFolder(named) && !h.boundary.Keeps(h.ahead(named)):
+			rules = append(rules, sandbox.Rule{Path: h.ahead(named), Access: all})
 		}
 	}
-	const all = sandbox.Read | sandbox.Write | sandbox.Execute
 	if h.temp != "" {
 		rules = append(rules, sandbox.Rule{Path: h.temp, Access: all})
 		set("TMPDIR", h.temp)
@@ -134,7 +162,9 @@ func privateFolders(prog Program, env *environment, h Machine) (rules []sandbox.
 	}
 	if h.cache != "" {
 		rules = append(rules, sandbox.Rule{Path: h.cache, Access: all})
-		set("XDG_CACHE_HOME", h.cache)
+		if !users {
+			set("XDG_CACHE_HOME", h.cache)
+		}
 		set("npm_config_cache", filepath.Join(h.cache, "npm"))
 	}
 	return rules
@@ -144,20 +174,6 @@ func privateFolders(prog Program, env *environment, h Machine) (rules []sandbox.
 // something may come to be in the place of something else while the child runs.
 // conflicts says what cannot be held so.
 func rules(prog Program, env *environment, l *Launch, own []sandbox.Rule, h Machine) (all []sandbox.Rule, watched, conflicts []string) {
-	const whole = sandbox.Read | sandbox.Write | sandbox.Execute
-	withheld := func(key, path string) bool {
-		kept := h.boundary.Keeps(path) || h.boundary.Keeps(RealPath(path))
-		if kept {
-			conflicts = append(conflicts, fmt.Sprintf("sandbox.%s: %s is withheld by the policy, or is the hub's own", key, path))
-		}
-		return kept
-	}
-	h.boundary.Areas = slices.Clip(h.boundary.Areas)
-	for _, path := range prog.Sandbox.Write {
-		if !withheld("write", path) {
-			h.boundary.Areas = append(h.boundary.Areas, sandbox.Rule{Path: RealPath(path), Access: whole})
-		}
-	}
 	b := h.boundary
 	all = slices.Concat(b.Areas, own)
 	for _, r := range b.Areas {
@@ -205,15 +221,25 @@ func rules(prog Program, env *environment, l *Launch, own []sandbox.Rule, h Mach
 		}
 	}
 	for _, path := range prog.Sandbox.Read {
-		if !withheld("read", path) {
-			add(path, sandbox.Read|sandbox.Execute, true)
+		if why := h.withheld("read", path); why != "" {
+			conflicts = append(conflicts, why)
+			continue
 		}
+		add(path, sandbox.Read|sandbox.Execute, true)
 	}
 	all = sandbox.Sorted(all)
 	for _, c := range b.Conflicts(all) {
 		conflicts = append(conflicts, c.String())
 	}
 	return all, watched, conflicts
+}
+
+// withheld says why a path of the entry's sandbox cannot be opened; "" where it can.
+func (h Machine) withheld(key, path string) string {
+	if h.boundary.Keeps(path) || h.boundary.Keeps(RealPath(path)) {
+		return fmt.Sprintf("sandbox.%s: %s is withheld by the policy, or is the hub's own", key, path)
+	}
+	return ""
 }
 
 // programs are the files that the child is made of: its program, what wraps it, its
@@ -224,15 +250,7 @@ func programs(prog Program, env *environment, l *Launch, h Machine) (files []str
 			files = append(files, path)
 		}
 	}
-	lookUp := func(name string) string {
-		list, _ := env.get("PATH")
-		for _, dir := range filepath.SplitList(list) {
-			if found := filepath.Join(dir, name); filepath.IsAbs(dir) && h.isProg(found) {
-				return found
-			}
-		}
-		return ""
-	}
+	lookUp := func(name string) string { return h.lookUp(env, name) }
 	add(l.Command)
 	at := programAt(prog.Command, l.Args)
 	for i := 0; i <= at && i < len(l.Args); i++ {
@@ -274,6 +292,17 @@ func programs(prog Program, env *environment, l *Launch, h Machine) (files []str
 	return files
 }
 
+// lookUp finds a program on the PATH of a child; "" where there is none.
+func (h Machine) lookUp(env *environment, name string) string {
+	list, _ := env.get("PATH")
+	for _, dir := range filepath.SplitList(list) {
+		if found := filepath.Join(dir, name); filepath.IsAbs(dir) && h.isProg(found) {
+			return found
+		}
+	}
+	return ""
+}
+
 // linkTarget is where a link leads to in one step; "" for what is none.
 func linkTarget(path string) string {
 	to, err := os.Readlink(path)
@@ -313,7 +342,10 @@ var packageFiles = []string{"package.json", "node_modules", "pyvenv.cfg", "pypro
 
 // keptByUsers are folders of the home folder that hold more than one installation, or
 // what is secret: what lies there is opened no wider than its own folder.
-var keptByUsers = []string{".local", ".config", ".cache", ".cargo", ".docker", ".ssh", ".gnupg", ".aws", ".kube", ".mozilla", ".password-store"}
+var keptByUsers = slices.Concat([]string{".local", ".config", ".cache", ".cargo", ".mozilla"}, keepSecrets)
+
+// keepSecrets are those in which no program keeps anything else.
+var keepSecrets = []string{".docker", ".ssh", ".gnupg", ".aws", ".kube", ".password-store"}
 
 // installation is what must be open for a file of a program to run: the top folder of
 // its installation, or the file alone where none can be told. Links on the way are the

@@ -29,6 +29,7 @@ type Machine struct {
 	fresh   string                  // a folder that the program is to fill; "": none
 
 	installed *Installed // runs in place of the launcher; nil where that runs
+	root      bool       // the hub is
 
 	boundary sandbox.Boundary // what whom the child serves opens to it
 	isDir    func(path string) bool
@@ -39,7 +40,7 @@ type Machine struct {
 // NewMachine is this machine. environ nil, home "" and dir "" mean the environment,
 // the user's home folder and the working directory of this process.
 func NewMachine(environ []string, home, dir string) Machine {
-	h := Machine{environ: environ, home: home, dir: dir, goos: runtime.GOOS, isDir: isDir, isProg: isProgram, real: RealPath, kernel: sandbox.System}
+	h := Machine{environ: environ, home: home, dir: dir, goos: runtime.GOOS, isDir: isDir, isProg: isProgram, real: RealPath, kernel: sandbox.System, root: os.Geteuid() == 0}
 	if h.environ == nil {
 		h.environ = os.Environ()
 	}

@@ -50,7 +50,9 @@ func Propose(f Facts) Proposal {
 	}
 	// One of the server's own needs them. Whoever else listens acts outside of any sandbox:
 	// a person has to choose that.
-	s.Sockets = s.Sockets || slices.ContainsFunc(f.Sockets, func(k sandbox.Socket) bool { return k.Bound })
+	if slices.ContainsFunc(f.Sockets, func(k sandbox.Socket) bool { return k.Bound }) {
+		s.Sockets = sandbox.Yes
+	}
 	slices.SortFunc(p.left, func(a, b Left) int { return cmp.Compare(a.Path, b.Path) })
 	return Proposal{Settings: s, Left: p.left}
 }

@@ -133,18 +133,18 @@ func TestPropose(t *testing.T) {
 func TestProposeKeepsWhatIsSaid(t *testing.T) {
 	d := newDisk(t, "old/x", "new/x")
 	f := Facts{
-		Settings: sandbox.Settings{Read: []string{filepath.Join(d.top, "old"), filepath.Join(d.top, "unused")}, Network: sandbox.Network{Ports: []uint16{443}}, Refuse: true},
+		Settings: sandbox.Settings{Read: []string{filepath.Join(d.top, "old"), filepath.Join(d.top, "unused")}, Network: sandbox.Network{Ports: []uint16{443}}, Refuse: sandbox.Yes},
 		Ports:    []uint16{80, 443}, Sockets: []sandbox.Socket{{Path: "/run/dbus"}},
 	}
 	if got := d.propose(f, []string{"old/x", "new/x"}, nil); got != "read new/x\nread old\nread unused\n" {
 		t.Errorf("proposed is\n%s", got)
 	}
 	s := Propose(f).Settings
-	if !s.Refuse || s.Sockets || !slices.Equal(s.Network.Ports, []uint16{80, 443}) {
+	if s.Refuse != sandbox.Yes || s.Sockets != sandbox.Unsaid || !slices.Equal(s.Network.Ports, []uint16{80, 443}) {
 		t.Errorf("proposed is %+v", s)
 	}
 	f.Settings.Network, f.Sockets = sandbox.Network{On: true}, []sandbox.Socket{{Path: "/tmp/own", Bound: true}}
-	if s := Propose(f).Settings; !s.Sockets || !s.Network.On || s.Network.Ports != nil {
+	if s := Propose(f).Settings; s.Sockets != sandbox.Yes || !s.Network.On || s.Network.Ports != nil {
 		t.Errorf("proposed is %+v", s)
 	}
 }

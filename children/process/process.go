@@ -131,6 +131,9 @@ func ruleset(l launch.Launch) (*sandbox.Ruleset, error) {
 	case l.Record != nil:
 		return l.Record.Ruleset(c.Profile)
 	}
+	if err := c.Make(); err != nil {
+		return nil, err
+	}
 	return sandbox.Prepare(c.Kernel, c.Profile)
 }
 

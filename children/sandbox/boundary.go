@@ -104,6 +104,7 @@ type Report struct {
 	Mode  Mode
 	State State
 	Lacks []string // what it does not hold, and why
+	Gives []string // what its profile opens beside what every child has; in words
 
 	Profile *Profile // what the child may do; nil where it is not confined
 	Refused int      // how often the kernel is known to have refused it something
@@ -127,14 +128,27 @@ type Settings struct {
 	Read    []string // absolute paths beside the boundary
 	Write   []string // likewise
 	Network Network
-	Sockets bool
-	Refuse  bool // a running child is not started anew for a wider boundary
+	Sockets Choice
+	Refuse  Choice // a running child is not started anew for a wider boundary
 
 	At string // file:line of the entry, for messages; Equal does not look at it
 }
 
 // Confines reports whether anything is to be held.
 func (s Settings) Confines() bool { return s.Mode == Required || s.Mode == Auto && s.Cannot == "" }
+
+// A Choice is a setting that an entry may leave to the profile of its program. The zero
+// Choice does.
+type Choice uint8
+
+const (
+	Unsaid Choice = iota
+	No
+	Yes
+)
+
+// Or is the choice, or what a profile says where there is none.
+func (c Choice) Or(profile bool) bool { return c == Yes || c == Unsaid && profile }
 
 // Equal reports whether two Settings are the same.
 func (s Settings) Equal(o Settings) bool {

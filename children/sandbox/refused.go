@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -33,36 +34,45 @@ func SpeaksOfRefusal(text []byte) bool {
 
 var writing = []string{"mkdir", "rmdir", "unlink", "rename", "write", "creat", "touch", "remove", "copyfile", "symlink", "truncate"}
 
-// Refused reads the text of an error of a child that is held to p. It is ok where the
-// kernel has refused what the error is about, or may have: what is named lies outside,
-// or nothing is named. It looks at the file system.
+// Refused reads the text of an error of a child that is held to p, line by line. It is ok
+// where the kernel has refused what a line is about, or may have: what is named lies
+// outside, or nothing is named. It looks at the file system.
 func (p *Profile) Refused(text string) (r Refusal, ok bool) {
-	if p == nil || p.Unbounded || !SpeaksOfRefusal([]byte(text)) {
+	if p == nil || p.Unbounded {
 		return Refusal{}, false
 	}
-	paths := pathsIn(text)
-	for _, path := range paths {
-		real, err := filepath.EvalSymlinks(path)
-		if err != nil {
-			real = path
+	for line := range strings.Lines(text) {
+		if !SpeaksOfRefusal([]byte(line)) {
+			continue
 		}
-		switch a := p.Allows(path) & p.Allows(real); {
-		case a&Read == 0:
-			r = Refusal{path, Read}
-			if _, missing := os.Lstat(real); missing != nil { // it was to be made
-				r.Access = Write
+		paths := pathsIn(line)
+		for _, path := range paths {
+			if a := p.lacks(path, line); a != 0 {
+				return Refusal{path, a}, true
 			}
-			for _, verb := range writing {
-				if strings.Contains(strings.ToLower(text), verb) {
-					r.Access = Write
-				}
-			}
-			return r, true
-		case a&Write == 0:
-			return Refusal{path, Write}, true
 		}
+		ok = ok || len(paths) == 0
 	}
-	return Refusal{}, len(paths) == 0
+	return Refusal{}, ok
+}
+
+// lacks is what was wanted at a path of an error, and is not allowed there.
+func (p *Profile) lacks(path, line string) Access {
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		real = path
+	}
+	switch a := p.Allows(path) & p.Allows(real); {
+	case a&(Read|Write) == Read|Write:
+		return 0
+	case a&Read != 0:
+		return Write
+	}
+	line = strings.ToLower(line)
+	if _, missing := os.Lstat(real); missing != nil || slices.ContainsFunc(writing, func(verb string) bool { return strings.Contains(line, verb) }) {
+		return Write // of what is not there, it was to be made
+	}
+	return Read
 }
 
 // mostPaths bounds how many paths of one text are looked at.
@@ -89,12 +99,19 @@ func pathsIn(text string) (paths []string) {
 		if end < 0 {
 			end = len(text) - i
 		}
-		if path := filepath.Clean(strings.TrimRight(text[i:i+end], ".:")); path != "/" {
+		if path := filepath.Clean(strings.TrimRight(text[i:i+end], ".:")); path != "/" && !(i == 0 && speaker(text[end:])) {
 			paths = append(paths, path)
 		}
 		i += max(end-1, 0)
 	}
 	return paths
+}
+
+// speaker reports whether what stands before rest is the program that says it, as in
+// "/bin/sh: 1: x: Permission denied".
+func speaker(rest string) bool {
+	first, _, more := strings.Cut(strings.TrimLeft(rest, ": "), ":")
+	return more && !SpeaksOfRefusal([]byte(first))
 }
 
 // Cure says what allows what was refused; at is where the entry of the server stands.

@@ -28,12 +28,16 @@ func TestRefused(t *testing.T) {
 		`failed (path="/out/x"): Access is denied`:                              {"/out/x", Read},
 		"could not open /in/../out/x: Operation not permitted (os error 1)":     {"/out/x", Read},
 		"EACCES: permission denied, open '/out/new'":                            {"/out/new", Write}, // it was to be made
-		"Permission denied":                         {},
-		"see https://example.org/in/x: EACCES":      {},
-		"Permission denied for '/out/x', and for '": {"/out/x", Read},
-		"read/write of a/b: EACCES":                 {},
-		"EACCES //server/share":                     {},
-		"Permission denied: /":                      {},
+		"Permission denied":                                                          {},
+		"see https://example.org/in/x: EACCES":                                       {},
+		"Permission denied for '/out/x', and for '":                                  {"/out/x", Read},
+		"read/write of a/b: EACCES":                                                  {},
+		"EACCES //server/share":                                                      {},
+		"/usr/bin/dash: 1: exec: tool: Permission denied":                            {},
+		"/usr/bin/dash: 1: cannot create /out/x: Permission denied":                  {"/out/x", Write},
+		"/out/x: Permission denied":                                                  {"/out/x", Read},
+		"cat: /nowhere/*: No such file or directory\ncat: /out/x: Permission denied": {"/out/x", Read},
+		"Permission denied: /":                                                       {},
 	} {
 		want.Path = strings.ReplaceAll(want.Path, "/out", out)
 		if got, ok := p.Refused(strings.ReplaceAll(text, "/out", out)); !ok || got != want {

@@ -29,6 +29,7 @@ type auditRow struct {
 	Code       string          `json:"code,omitempty"`
 	Rule       string          `json:"rule,omitempty"`
 	By         string          `json:"by,omitempty"`
+	Kernel     string          `json:"kernel,omitempty"`
 	Granted    any             `json:"granted,omitempty"`
 	Roots      string          `json:"roots,omitempty"`
 	Generation uint64          `json:"generation,omitempty"`
@@ -43,7 +44,7 @@ type auditRow struct {
 func rowOf(d *audit.Decision) auditRow {
 	r := auditRow{
 		Time: d.Time, Log: d.LogID, Line: d.Number, Call: d.Call, Kind: d.Kind, Session: d.Session, Request: d.Request, Method: methodOf(d), Child: d.Child, Tool: d.Tool,
-		Decision: d.Decision, Code: d.Code, Rule: d.Rule, By: d.By, Roots: d.Roots, Generation: d.Generation, Stale: d.Stale,
+		Decision: d.Decision, Code: d.Code, Rule: d.Rule, By: d.By, Kernel: d.Kernel, Roots: d.Roots, Generation: d.Generation, Stale: d.Stale,
 		More: d.More, Arguments: d.Arguments, US: d.US,
 	}
 	if len(d.Findings) > 0 {
@@ -93,6 +94,9 @@ func (p *auditPage) decision(d *audit.Decision) error {
 	}
 	if d.By != "" {
 		text += ", by " + d.By
+	}
+	if d.Kernel != "" {
+		text += ", kernel " + d.Kernel
 	}
 	if d.Stale {
 		text += ", roots stale"

@@ -180,12 +180,14 @@ func (l *lesson) run() (*learned, error) {
 
 // record runs the server once.
 func (l *lesson) record() error {
-	var err error
 	if l.serve != "" {
-		err = l.serveClient()
-	} else {
-		err = l.once(true)
+		err := l.serveClient()
+		if p := l.rec.Profile(); err == nil && (p == nil || p.Unbounded) {
+			err = exit.Errorf(exit.Failure, "%s was not started for directories that a sandbox could hold it to: its client gave none", l.name)
+		}
+		return err
 	}
+	err := l.once(true)
 	if l.cmd.Context().Err() != nil && l.rec.Profile() != nil {
 		return nil // interrupted: what was noted counts
 	}
@@ -200,8 +202,6 @@ func (l *lesson) unheld() error {
 	switch o := l.seen.Opens; {
 	case l.seen.Server == "":
 		return nil
-	case o == nil && l.seen.PID == 0 && l.seen.State != "ready":
-		return exit.Errorf(exit.Failure, "%s did not start: %s", l.name, cmp.Or(l.seen.LastFailure, l.seen.Error, l.seen.State))
 	case o == nil || o.All:
 		why := strings.Join(l.seen.Lacks, "; ")
 		if len(l.roots) == 0 {
@@ -222,8 +222,12 @@ func (l *lesson) once(calls bool) error {
 		if _, err := c.Request(ctx, "tools/list"); err != nil || !calls {
 			return err
 		}
-		if l.look(c.Status()); l.made.Hub.Record == nil && l.seen.State != "ready" {
+		switch l.look(c.Status()); {
+		case l.seen.State == "ready":
+		case l.made.Hub.Record == nil:
 			return nil // it has said what it lacks
+		default:
+			return exit.Errorf(exit.Failure, "%s does not start without a sandbox either: %s", l.name, l.why())
 		}
 		for _, call := range l.calls {
 			if err := l.call(ctx, c, call); err != nil {
@@ -302,7 +306,6 @@ func (l *lesson) serveClient() error {
 			return exit.Errorf(exit.Config, "%w", err)
 		}
 		return service.Run(l.cmd.Context(), h, l.log, func(ctx context.Context) error {
-			defer func() { l.look(h.Status()) }()
 			return h.ServeStdio(ctx, os.Stdin, os.Stdout)
 		})
 	})
@@ -438,12 +441,8 @@ func (l *lesson) result(how string) (*learned, error) {
 	default:
 		out.Sandbox.Network = s.Network.Ports
 	}
-	if s.Sockets {
-		out.Sandbox.Sockets = "on"
-	}
-	if s.Refuse {
-		out.Sandbox.Widen = "refuse"
-	}
+	out.Sandbox.Sockets = map[sandbox.Choice]string{sandbox.No: "off", sandbox.Yes: "on"}[s.Sockets]
+	out.Sandbox.Widen = map[sandbox.Choice]string{sandbox.No: "restart", sandbox.Yes: "refuse"}[s.Refuse]
 	return out, nil
 }
 
@@ -454,10 +453,13 @@ func (l *lesson) check(s sandbox.Settings, mode sandbox.Mode) string {
 		return err.Error()
 	}
 	if l.seen.State != "ready" {
-		return cmp.Or(l.seen.LastFailure, l.seen.Error, l.seen.State)
+		return l.why()
 	}
 	return ""
 }
+
+// why is why the server is not ready.
+func (l *lesson) why() string { return cmp.Or(l.seen.LastFailure, l.seen.Error, l.seen.State) }
 
 // written are paths as they are written in hub.json.
 func (l *lesson) written(paths []string) (out []string) {

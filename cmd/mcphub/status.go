@@ -251,6 +251,9 @@ func (p page) details(c hub.ChildStatus) {
 		if c.Opens != nil {
 			line("opens", "%s", printable.Escape(c.Opens.Text(), 4000))
 		}
+		if len(c.Gives) > 0 {
+			line("profile", "%s", printable.Escape(strings.Join(c.Gives, "; "), 1000))
+		}
 		line("share", "%s", printable.Escape(c.Share, 20))
 		line("era", "%s", printable.Escape(cmp.Or(c.Era, "-"), 20))
 		if c.Skipped > 0 {

@@ -32,9 +32,9 @@ func attack(what string, args []string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		return search(pid, needle, func(b []byte, at uint64) error { _, err := f.ReadAt(b, int64(at)); return err })
+		return search(pid, "", needle, func(b []byte, at uint64) error { _, err := f.ReadAt(b, int64(at)); return err })
 	case "vm":
-		return search(pid, needle, func(b []byte, at uint64) error {
+		return search(pid, "", needle, func(b []byte, at uint64) error {
 			_, err := unix.ProcessVMReadv(pid, []unix.Iovec{{Base: &b[0], Len: uint64(len(b))}}, []unix.RemoteIovec{{Base: uintptr(at), Len: len(b)}}, 0)
 			return err
 		})
@@ -58,8 +58,8 @@ func attack(what string, args []string) (string, error) {
 	return "", fmt.Errorf("no such attack: %s", what)
 }
 
-// search looks for the needle in all memory of a process that it may write itself.
-func search(pid int, needle []byte, read func(b []byte, at uint64) error) (string, error) {
+// search looks for the needle in the memory of a process that it may write itself, all of it or what has a name.
+func search(pid int, where string, needle []byte, read func(b []byte, at uint64) error) (string, error) {
 	maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
 	if err != nil {
 		return "", err
@@ -70,7 +70,7 @@ func search(pid int, needle []byte, read func(b []byte, at uint64) error) (strin
 		from, to, _ := strings.Cut(fields[0], "-")
 		at, err1 := strconv.ParseUint(from, 16, 64)
 		end, err2 := strconv.ParseUint(to, 16, 64)
-		if err1 != nil || err2 != nil || !strings.HasPrefix(fields[1], "rw") || end-at > 1<<28 {
+		if err1 != nil || err2 != nil || !strings.HasPrefix(fields[1], "rw") || !strings.HasSuffix(strings.TrimSpace(line), where) || end-at > 1<<28 {
 			continue
 		}
 		b := make([]byte, end-at)
@@ -94,7 +94,8 @@ func attach(pid int, needle []byte) (string, error) {
 		return "", err
 	}
 	defer func() { _ = unix.PtraceDetach(pid) }()
-	return search(pid, needle, func(b []byte, at uint64) error { _, err := unix.PtracePeekData(pid, uintptr(at), b); return err })
+	// Word by word: of all memory it is the stack that holds the environment.
+	return search(pid, "[stack]", needle, func(b []byte, at uint64) error { _, err := unix.PtracePeekData(pid, uintptr(at), b); return err })
 }
 
 func descriptors(pid int) (string, error) {

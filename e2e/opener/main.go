@@ -39,6 +39,7 @@ type request struct {
 }
 
 func serve() {
+	fmt.Fprintln(os.Stderr, "opener: a line of the log")
 	o := newOpener()
 	in := bufio.NewReaderSize(os.Stdin, 1<<20)
 	for {

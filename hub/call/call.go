@@ -191,7 +191,7 @@ func (c *Call) send(ctx context.Context, j *attempt, ticket audit.Ticket) (jsonr
 		own = s.Progress.Add(j.lease.Key(), s.ClientOf(ctx), bytes.Clone(c.Token))
 		drop = func() { s.Progress.Remove(own) }
 	}
-	away, back := s.track(children.WithProgressToken(ctx, own), &c.inFlight, j.lease.Key(), j)
+	away, back := s.track(children.WithProgressToken(ctx, own), &c.inFlight, j.lease, j)
 	a, err := s.exchange(away, j, t.method(), func(v *validate.Verdict) [][]byte { return c.params(own, t.edits(s, v)) })
 	back(err)
 	var late *deniedError

@@ -27,8 +27,7 @@ func looksFirst(g *configuration.Configuration, child string) bool {
 // tooNarrow is the error of a call that is allowed, and needs what its running server
 // was not started for: its entry says that it is not ended for that.
 func (j *attempt) tooNarrow() error {
-	spec := &j.by.Child(j.child).Spec
-	if !spec.Sandbox.Refuse || j.lease == nil || j.verdict.Decision != validate.Allow {
+	if j.lease == nil || !j.lease.Stays() || j.verdict.Decision != validate.Allow {
 		return nil
 	}
 	for i := range j.verdict.Findings {
@@ -36,7 +35,7 @@ func (j *attempt) tooNarrow() error {
 		if f.Leads == "" || j.lease.Opens(f.Leads, configuration.AccessOf(validate.Roles(f.Role))) {
 			continue
 		}
-		return &children.UnavailableError{Child: j.child, Reason: fmt.Sprintf("it was started when %s was not open, and its entry says \"widen\": \"refuse\". To have it opened run: mcphub restart %s. To have it started anew each time write \"sandbox\": {\"widen\": \"restart\"}", printable.Escape(f.Leads, 200), j.child)}
+		return &children.UnavailableError{Child: j.child, Reason: fmt.Sprintf("it was started when %s was not open, and it is not started anew for that (\"widen\": \"refuse\" of its entry, or of what is known of servers that keep state). To have it opened run: mcphub restart %s. To have it started anew each time write \"sandbox\": {\"widen\": \"restart\"}", printable.Escape(f.Leads, 200), j.child)}
 	}
 	return nil
 }

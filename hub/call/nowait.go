@@ -145,7 +145,7 @@ func (s *Session) TryTool(m *jsonrpc.Message, from Client, r replier, briefly bo
 	}
 	m.Prepared = nil
 	c := &asyncCall{s: s, by: a.tool.tool.By, tool: a.tool.tool.Tool, lease: j.lease, reply: r, attempt: a}
-	c.inFlight.Key, c.inFlight.Client = j.lease.Key(), OnBehalf{Client: from}
+	c.inFlight.Key, c.inFlight.Client = j.lease.Instance(), OnBehalf{Client: from}
 	c.depart(m)
 	return true
 }
@@ -181,7 +181,7 @@ func (c *asyncCall) depart(m *jsonrpc.Message) {
 	edits := a.edits[:]
 	edits[0] = jsonrpc.Edit{Old: a.Splicing.quoted, With: a.name}
 	if a.Token != nil {
-		c.own = s.Progress.Add(c.inFlight.Key, c.inFlight.Client.Client, bytes.Clone(a.Token))
+		c.own = s.Progress.Add(*c.inFlight.Key, c.inFlight.Client.Client, bytes.Clone(a.Token))
 		edits[1] = jsonrpc.Edit{Old: a.Token, With: c.own}
 	}
 	params := jsonrpc.AppendSplice(a.parts[:0], m.Params, edits)
@@ -376,7 +376,7 @@ func (c *asyncCall) goOn(result []byte) {
 		}
 		return
 	}
-	d := &dialogue{s: c.s, j: &c.attempt.first, method: methodCall, key: c.inFlight.Key, params: func(*validate.Verdict) [][]byte { return [][]byte{c.talk.judged} }}
+	d := &dialogue{s: c.s, j: &c.attempt.first, method: methodCall, key: *c.inFlight.Key, params: func(*validate.Verdict) [][]byte { return [][]byte{c.talk.judged} }}
 	a, err := d.run(children.WithProgressToken(ctx, c.own), nil, result)
 	if err != nil {
 		c.fail(err)

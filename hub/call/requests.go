@@ -35,7 +35,7 @@ func (s *Session) Relay(ctx context.Context, lease *children.Lease, m *jsonrpc.M
 		defer s.Progress.Remove(own)
 		edits = append(edits, jsonrpc.Edit{Old: token, With: own})
 	}
-	away, back := s.track(children.WithProgressToken(ctx, own), &Request{}, k, nil)
+	away, back := s.track(children.WithProgressToken(ctx, own), &Request{}, lease, nil)
 	resp, err := lease.Call(away, m.Method, jsonrpc.Splice(m.Params, edits...)...)
 	back(err)
 	if err != nil {
@@ -46,8 +46,8 @@ func (s *Session) Relay(ctx context.Context, lease *children.Lease, m *jsonrpc.M
 
 // track notes that a request, judged by j or not at all, is with a child until back
 // is called with what became of it. The context is for Lease.Call.
-func (s *Session) track(ctx context.Context, t *Request, k children.Key, j *attempt) (_ context.Context, back func(err error)) {
-	t.Key, t.Client = k, OnBehalf{s.ClientOf(ctx), j}
+func (s *Session) track(ctx context.Context, t *Request, lease *children.Lease, j *attempt) (_ context.Context, back func(err error)) {
+	t.Key, t.Client = lease.Instance(), OnBehalf{s.ClientOf(ctx), j}
 	return s.InFlight.Track(ctx, t)
 }
 

@@ -28,7 +28,7 @@ type Requests[C Client] struct {
 // A Request is one that is with a child. Key and Client are set before Start. The
 // rest belongs to Requests.
 type Request[C Client] struct {
-	Key    children.Key
+	Key    *children.Key // of the instance that has it; not changed
 	Client C
 
 	older, newer *Request[C]
@@ -123,12 +123,12 @@ func (rs *Requests[C]) Find(k children.Key, came *Request[C]) (on *Request[C], t
 
 // find is Find for callers that hold mu.
 func (rs *Requests[C]) find(k children.Key, came *Request[C]) (on *Request[C], to C, ok bool) {
-	if came != nil && came.Key == k && came.started {
+	if came != nil && came.started && *came.Key == k {
 		return came, came.Client, true
 	}
 	n := 0
 	for r := rs.last; r != nil; r = r.older {
-		if r.Key != k {
+		if *r.Key != k {
 			continue
 		}
 		n++
@@ -148,11 +148,11 @@ func (rs *Requests[C]) find(k children.Key, came *Request[C]) (on *Request[C], t
 func (rs *Requests[C]) Candidates(k children.Key, came *Request[C]) (all []*Request[C]) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
-	if came != nil && came.Key == k && came.started {
+	if came != nil && came.started && *came.Key == k {
 		return []*Request[C]{came}
 	}
 	for r := rs.last; r != nil; r = r.older {
-		if r.Key == k {
+		if *r.Key == k {
 			all = append(all, r)
 		}
 	}

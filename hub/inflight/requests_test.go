@@ -22,9 +22,9 @@ func (s someone) Reaches() bool { return s.reached }
 func TestWhoseWordsTheyAre(t *testing.T) {
 	var rs Requests[someone]
 	kid, other := children.Key{Child: "kid"}, children.Key{Child: "other"}
-	deaf := &Request[someone]{Key: kid, Client: someone{"deaf", false}}
-	near := &Request[someone]{Key: kid, Client: someone{"near", true}}
-	far := &Request[someone]{Key: other, Client: someone{"far", true}}
+	deaf := &Request[someone]{Key: &kid, Client: someone{"deaf", false}}
+	near := &Request[someone]{Key: &kid, Client: someone{"near", true}}
+	far := &Request[someone]{Key: &other, Client: someone{"far", true}}
 	check := func(came, on *Request[someone], to string, ok bool) {
 		t.Helper()
 		gotOn, gotTo, gotOK := rs.Find(kid, came)
@@ -57,12 +57,12 @@ func TestWhoseWordsTheyAre(t *testing.T) {
 func TestQuestionsEndWithTheirRequest(t *testing.T) {
 	for _, givenUp := range []bool{true, false} {
 		var rs Requests[someone]
-		r := &Request[someone]{Key: children.Key{Child: "kid"}, Client: someone{"near", true}}
+		r := &Request[someone]{Key: &children.Key{Child: "kid"}, Client: someone{"near", true}}
 		rs.Start(r)
 		there, end := make(chan struct{}), make(chan struct{})
 		ended := make(chan error)
 		go func() {
-			_, err := rs.Ask(t.Context(), r.Key, r, &jsonrpc.Message{Method: "ask"}, func(ctx context.Context, to someone, ok bool, _ []byte) (*jsonrpc.Response, error) {
+			_, err := rs.Ask(t.Context(), *r.Key, r, &jsonrpc.Message{Method: "ask"}, func(ctx context.Context, to someone, ok bool, _ []byte) (*jsonrpc.Response, error) {
 				if !ok || to.name != "near" {
 					t.Errorf("it goes to %q", to.name)
 				}

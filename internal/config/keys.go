@@ -201,8 +201,8 @@ var entryTable = object(
 		{name: "read", guard: true, spec: listOf(place()), text: "Paths that it may read beside the boundary; relative ones start at the folder of this file."},
 		{name: "write", guard: true, spec: listOf(place()), text: "Paths that it may read and write beside the boundary."},
 		{name: "network", guard: true, def: `"on"`, spec: &spec{kind: kindPorts, choices: []string{"on", "off"}, elem: whole(1, 65535), min: 1}, text: "`off`, or the TCP ports that it may use; UDP is not held to ports."},
-		{name: "sockets", guard: true, def: `"off"`, spec: choice("on", "off"), text: "Unix sockets. `on`: it can reach D-Bus, docker and ssh-agent, and through them everything."},
-		{name: "widen", def: `"restart"`, spec: choice("restart", "refuse"), text: "What happens when the boundary becomes wider: a running process can only be held to less, so it is started anew, or stays as it is."},
+		{name: "sockets", guard: true, note: "off, but for browsers", spec: choice("on", "off"), text: "Unix sockets. `on`: it can reach D-Bus, docker and ssh-agent, and through them everything."},
+		{name: "widen", note: "restart, but for servers that are known to keep state: refuse", spec: choice("restart", "refuse"), text: "What happens when the boundary becomes wider: a running process can only be held to less, so it is started anew, or stays as it is."},
 	}}},
 	key{name: "disabled", guard: true, def: `false`, spec: flagSpec, text: "Leave it out."},
 )

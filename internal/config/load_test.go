@@ -33,7 +33,7 @@ func must(t *testing.T, text string, env map[string]string) *File {
 func TestEveryKeyIsRead(t *testing.T) {
 	f := must(t, everyKey, map[string]string{"GITHUB_TOKEN": "s3cret"})
 	usual := Timeout{Start: time.Minute, Call: 10 * time.Minute, Stop: 2500 * time.Millisecond}
-	free := Sandbox{Mode: "off", Default: true, Network: Network{Word: "on"}, Sockets: "off", Widen: "restart"}
+	free := Sandbox{Mode: "off", Default: true, Network: Network{Word: "on"}}
 	held := free
 	held.Mode = "auto"
 	want := &File{
@@ -108,7 +108,7 @@ func TestDefaults(t *testing.T) {
 	want := &File{
 		Servers: []Server{{Name: "files", Builtin: "files", Start: "lazy", Era: "auto",
 			Timeout: Timeout{Start: time.Minute, Call: 10 * time.Minute, Stop: 2500 * time.Millisecond},
-			Sandbox: Sandbox{Mode: "off", Default: true, Network: Network{Word: "on"}, Sockets: "off", Widen: "restart"}}},
+			Sandbox: Sandbox{Mode: "off", Default: true, Network: Network{Word: "on"}}}},
 		Sandbox: sandboxDefault,
 		Names:   Names{"__", 50}, Expose: Expose{"direct", 20000}, Secrets: Secrets{Store: "keyring"},
 		Roots:    Roots{Timeout: 10 * time.Second, Debounce: 250 * time.Millisecond, Stale: 10 * time.Minute, When: When{Unsupported: true}},

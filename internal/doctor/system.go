@@ -63,7 +63,7 @@ func (e *examination) kernel(k sandbox.Kernel) {
 	if !slices.ContainsFunc(e.found.Hub.Children, func(c hub.Child) bool { return c.Spec.Sandbox.Mode != sandbox.Off }) {
 		return
 	}
-	lacks, _ := k.Lacks(&sandbox.Profile{Network: sandbox.Network{On: true}}, nil) // sockets are off
+	lacks, _ := k.Lacks(&sandbox.Profile{Network: sandbox.Network{On: true}}, func() []string { return sandbox.Reach(e.found.Hub.Environ, e.found.Hub.Home) })
 	if len(lacks) == 0 {
 		return
 	}

@@ -97,7 +97,7 @@ func (l *linter) sandbox(c *hub.Child) {
 	if set.Mode == sandbox.Off || set.Mode == sandbox.Auto && set.Default {
 		return // of what nobody has asked for mcphub doctor tells
 	}
-	lacks, serious := sandbox.System().Lacks(&sandbox.Profile{Network: set.Network, Sockets: set.Sockets}, func() []string { return sandbox.Reach(l.cfg.Environ, l.cfg.Home) })
+	lacks, serious := sandbox.System().Lacks(&sandbox.Profile{Network: set.Network, Sockets: set.Sockets == sandbox.Yes}, func() []string { return sandbox.Reach(l.cfg.Environ, l.cfg.Home) })
 	if cannot := c.Spec.Program().Unheld(sandbox.System()); cannot != "" {
 		lacks, serious = []string{cannot}, true
 	}

@@ -113,7 +113,7 @@ func addServer(cfg *hub.Config, file *config.File, s *config.Server) error {
 func sandboxSettings(file *config.File, s *config.Server, home string) sandbox.Settings {
 	from := &s.Sandbox
 	out := sandbox.Settings{
-		Mode: sandboxModes[from.Mode], Default: from.Default, Sockets: from.Sockets == "on", Refuse: from.Widen == "refuse",
+		Mode: sandboxModes[from.Mode], Default: from.Default, Sockets: choices[from.Sockets], Refuse: choices[from.Widen],
 		Network: sandbox.Network{On: from.Network.Word == "on"},
 	}
 	if out.Mode == sandbox.Off || s.URL != "" {
@@ -136,6 +136,9 @@ func sandboxSettings(file *config.File, s *config.Server, home string) sandbox.S
 // sharedIdle is how long a shared server may be idle unless hub.json says
 // otherwise; a session's own is never stopped, its state is the user's.
 const sharedIdle = 15 * time.Minute
+
+// choices are the words that leave nothing to the profile of a server.
+var choices = map[string]sandbox.Choice{"on": sandbox.Yes, "off": sandbox.No, "refuse": sandbox.Yes, "restart": sandbox.No}
 
 // rootsModes, shares, starts, sandboxModes and eras translate hub.json's words; config has refused others.
 var (

@@ -1,0 +1,222 @@
+package launch
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"mcphub/children/sandbox"
+)
+
+// A known is what a well-known server needs beside what every confined child has. It
+// gives no file that a program outside the sandbox would run.
+//
+// A path is absolute or begins with ~/, with $CACHE/ (the user's cache folder) or with
+// $NAME (a variable of the child, which may hold a list). Of several with a bar between
+// them the first counts that is set.
+type known struct {
+	name     string   // for status and documents
+	packages []string // of npm or PyPI, without a version
+	programs []string // found on PATH
+	tools    []string // programs on PATH that it runs: their installations
+	read     []string // to read, and to execute
+	write    []string // folders for what it keeps; one that is missing is made
+	keeps    []string // its flags that name such a folder
+	cache    bool     // XDG_CACHE_HOME stays the user's: it looks there for what it has installed
+	sockets  bool     // it needs unix sockets
+	proc     bool     // it writes below /proc; not where the hub runs as root
+	state    bool     // it keeps state in its process: it is not started anew for a wider boundary
+	memory   bool     // it keeps one file, of MEMORY_FILE_PATH, beside its program unless told otherwise
+	cannot   string   // what it cannot do so, for documents
+}
+
+// browserFiles are read by Chromium and its kin.
+var browserFiles = []string{
+	"/opt/google", "/opt/microsoft", "/opt/chromium.org", "/etc/chromium", "/etc/chromium.d", "/etc/opt", "~/.fonts", "~/.local/share/fonts", "~/.config/fontconfig", "~/.pki/nssdb",
+}
+
+// knownServers are the profiles that come with the program.
+var knownServers = []known{
+	{
+		name: "playwright", packages: []string{"@playwright/mcp"},
+		read: slices.Concat([]string{"$PLAYWRIGHT_BROWSERS_PATH", "$CACHE/ms-playwright"}, browserFiles), write: []string{"$CACHE/ms-playwright-mcp", "$CACHE/ms-playwright/b"},
+		keeps: []string{"--user-data-dir", "--output-dir"},
+		cache: true, sockets: true, proc: true, state: true,
+		cannot: "install a browser: run `npx playwright install` yourself",
+	},
+	{
+		name: "chrome-devtools", packages: []string{"chrome-devtools-mcp"},
+		read: slices.Concat([]string{"$CACHE/puppeteer"}, browserFiles), write: []string{"~/.cache/chrome-devtools-mcp"},
+		keeps: []string{"--userDataDir", "--user-data-dir"},
+		cache: true, sockets: true, proc: true, state: true,
+		cannot: "find a browser that you have started (`--autoConnect`): name its port with `--browserUrl`",
+	},
+	{
+		name: "puppeteer", packages: []string{"@modelcontextprotocol/server-puppeteer"},
+		read:  slices.Concat([]string{"$PUPPETEER_CACHE_DIR", "~/.cache/puppeteer"}, browserFiles),
+		cache: true, sockets: true, proc: true, state: true,
+		cannot: "install a browser: run `npx puppeteer browsers install` yourself",
+	},
+	{
+		name: "memory", packages: []string{"@modelcontextprotocol/server-memory"},
+		memory: true, state: true,
+	},
+	{
+		name: "desktop-commander", packages: []string{"@wonderwhy-er/desktop-commander"},
+		write: []string{"~/.claude-server-commander", "~/.claude-server-commander-logs"}, state: true,
+		cannot: "use programs, keys and settings of your home folder",
+	},
+	{
+		name: "mcp-remote", packages: []string{"mcp-remote"},
+		write:  []string{"$MCP_REMOTE_CONFIG_DIR|~/.mcp-auth"},
+		cannot: "open a browser for a login: its log has the address",
+	},
+	{
+		name: "kubernetes", packages: []string{"mcp-server-kubernetes"},
+		read: []string{"~/.kube", "$KUBECONFIG"}, tools: []string{"kubectl", "helm"},
+		cannot: "change the contexts of `~/.kube/config`",
+	},
+	{
+		name: "git", packages: []string{"@cyanheads/git-mcp-server", "mcp-server-git"},
+		cannot: "sign, or reach a remote with a key: keys and ssh-agent are closed",
+	},
+	{
+		name: "gopls", programs: []string{"gopls"},
+		read: []string{"$GOMODCACHE", "$GOPATH/pkg/mod", "~/go/pkg/mod", "$GOROOT", "~/.config/go/env"}, tools: []string{"go"},
+		cannot: "download modules: run `go mod download` yourself",
+	},
+}
+
+// knownAs finds what is known of a program. What its entry names counts, and that only
+// where no child may write it: whoever made a project has not made its profile. command
+// is the file of the program's command, and dir where the process starts.
+func (h Machine) knownAs(prog Program, env *environment, command, dir string) *known {
+	if prog.containers() || h.planted(command) {
+		return nil
+	}
+	name, args := prog.Command, prog.Args
+	for at := unwrap(name, args); at > 0; at = unwrap(name, args) {
+		name, args = args[at-1], args[at:]
+	}
+	switch {
+	case len(args) == len(prog.Args):
+		name = command
+	case !filepath.IsAbs(name): // behind env or timeout
+		name = h.lookUp(env, name)
+	}
+	at := programAt(name, args)
+	switch launcher := packageLauncher(name, args); {
+	case at < 0:
+		return h.knownFile(name)
+	case launcher && (prog.Local || h.planted(dir)): // it may take the package out of the project
+		return nil
+	case launcher:
+		return knownPackage(packageOf(args, at))
+	case at < len(args) && filepath.IsAbs(args[at]):
+		return h.knownFile(args[at])
+	}
+	return nil
+}
+
+// packageLauncher reports whether a command takes a package by its name.
+func packageLauncher(command string, args []string) bool {
+	name, _, _ := launcherOf(command)
+	switch name {
+	case "npx", "npm", "uvx", "pipx", "bunx", "pnpx":
+		return true
+	case "bun":
+		return len(args) > 0 && args[0] == "x"
+	case "pnpm", "yarn":
+		return len(args) > 0 && args[0] == "dlx"
+	case "uv":
+		return len(args) > 0 && args[0] == "tool"
+	}
+	return false
+}
+
+// packageOf is the package that a launcher is told to run: that of --package, else the
+// word of the program itself; without its version.
+func packageOf(args []string, at int) string {
+	word := ""
+	if at < len(args) {
+		word = args[at]
+	}
+	for i, a := range args[:min(at, len(args))] {
+		value, inOne := "", false
+		for _, flag := range []string{"--package", "-p", "--from", "--spec"} {
+			if v, ok := strings.CutPrefix(a, flag+"="); ok {
+				value, inOne = v, true
+			}
+			if a == flag && i+1 < len(args) {
+				value, inOne = args[i+1], true
+			}
+		}
+		if inOne {
+			word = value
+		}
+	}
+	word = strings.TrimPrefix(word, "npm:")
+	if i := strings.IndexAny(word[min(1, len(word)):], "@=<>~!["); i >= 0 {
+		word = word[:i+1]
+	}
+	return word
+}
+
+func knownPackage(name string) *known {
+	return findKnown(func(k *known) bool { return slices.Contains(k.packages, name) })
+}
+
+func findKnown(is func(*known) bool) *known {
+	if i := slices.IndexFunc(knownServers, func(k known) bool { return is(&k) }); i >= 0 {
+		return &knownServers[i]
+	}
+	return nil
+}
+
+// knownFile tells a server by the package that its file lies in, or by its name.
+func (h Machine) knownFile(file string) *known {
+	if file == "" || h.planted(file) {
+		return nil
+	}
+	real := filepath.ToSlash(h.real(file))
+	if i := strings.LastIndex(real, "/node_modules/"); i >= 0 {
+		parts := strings.SplitN(real[i+len("/node_modules/"):], "/", 3)
+		if strings.HasPrefix(parts[0], "@") && len(parts) > 1 {
+			return knownPackage(parts[0] + "/" + parts[1])
+		}
+		return knownPackage(parts[0])
+	}
+	return findKnown(func(k *known) bool { return slices.Contains(k.programs, baseName(file)) })
+}
+
+// planted reports whether children may have put there what is at a path. Where a root
+// holds the home folder they may write every program of the user's, and what starts
+// them; no profile gives them more.
+func (h Machine) planted(path string) bool {
+	for _, area := range h.boundary.Areas {
+		if area.Access&sandbox.Write != 0 && (h.home == "" || !within(h.home, area.Path)) &&
+			(sandbox.Holds(area.Path, path) || sandbox.Holds(area.Path, h.real(path))) {
+			return true
+		}
+	}
+	return false
+}
+
+// words are a profile for people: what it opens, whether it is that which has sockets on
+// and keeps a run as it is, and its name. Nothing is known of a nil one.
+func (k *known) words(g *given, sockets, stays bool) (words []string) {
+	if k == nil {
+		return nil
+	}
+	words = []string{"profile " + k.name}
+	if g != nil {
+		words = append(words, g.words...)
+	}
+	if sockets {
+		words = append(words, "unix sockets")
+	}
+	if stays {
+		words = append(words, "not started anew for a wider boundary")
+	}
+	return words
+}

@@ -1,0 +1,265 @@
+package launch
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"mcphub/children/sandbox"
+)
+
+// A Making is a folder that is made before a child starts, and what is copied into it
+// where it is missing.
+type Making struct {
+	Folder     string
+	File, From string // From "": nothing is copied
+}
+
+// Make makes what a confined child keeps things in, where it is not there yet.
+func (c *Confinement) Make() error {
+	for _, m := range c.Makes {
+		if err := os.MkdirAll(m.Folder, 0o700); err != nil {
+			return err
+		}
+		if m.From == "" {
+			continue
+		}
+		text, err := os.ReadFile(m.From)
+		if err != nil {
+			return err
+		}
+		f, err := os.OpenFile(filepath.Join(m.Folder, m.File), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		if errors.Is(err, fs.ErrExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		_, err = f.Write(text)
+		if err = errors.Join(err, f.Close()); err != nil {
+			return errors.Join(err, os.Remove(f.Name()))
+		}
+	}
+	return nil
+}
+
+// given is what a profile comes to for one child.
+type given struct {
+	rules []sandbox.Rule
+	makes []Making
+	words []string // for people
+	lacks []string // what it should have and has not
+}
+
+// give opens to a child what is known of its server, and sets variables of env. cache is
+// the user's cache folder.
+func (k *known) give(prog Program, env *environment, cache string, h Machine) *given {
+	g := &given{}
+	for _, place := range k.write {
+		for _, folder := range h.places(place, env, cache) {
+			g.keep(folder, h)
+		}
+	}
+	for _, folder := range flagValues(prog.Args, k.keeps) {
+		g.keep(folder, h)
+	}
+	for _, place := range k.read {
+		for _, path := range h.places(place, env, cache) {
+			if _, err := os.Stat(path); err == nil {
+				g.open(path, sandbox.Read|sandbox.Execute, h)
+			}
+		}
+	}
+	for _, tool := range k.tools {
+		file := h.lookUp(env, tool)
+		if file == "" || h.planted(file) {
+			continue
+		}
+		for _, path := range h.installation(file) {
+			g.open(path, sandbox.Read|sandbox.Execute, h)
+		}
+	}
+	if k.memory {
+		g.remember(prog, env, h)
+	}
+	if k.proc && !h.root {
+		g.rules, g.words = append(g.rules, sandbox.Rule{Path: "/proc", Access: sandbox.Write}), append(g.words, "write /proc")
+	}
+	return g
+}
+
+// flagValues are the absolute paths that follow one of these flags.
+func flagValues(args, flags []string) (paths []string) {
+	for i, arg := range args {
+		flag, value, joined := strings.Cut(arg, "=")
+		if !joined && i+1 < len(args) {
+			value = args[i+1]
+		}
+		if slices.Contains(flags, flag) && filepath.IsAbs(value) {
+			paths = append(paths, value)
+		}
+	}
+	return paths
+}
+
+// open opens a path, which need not be there yet.
+func (g *given) open(path string, a sandbox.Access, h Machine) bool {
+	real := h.ahead(path)
+	if h.boundary.Keeps(path) || h.boundary.Keeps(real) || !h.boundary.Leads(path, real) {
+		return false
+	}
+	rule := sandbox.Rule{Path: real, Access: a}
+	if !slices.Contains(g.rules, rule) {
+		g.rules, g.words = append(g.rules, rule), append(g.words, a.String()+" "+path)
+	}
+	return true
+}
+
+// keep opens a folder in which a server keeps something, and has it made.
+func (g *given) keep(folder string, h Machine) {
+	if h.boundary.Writable(folder) { // it can make it itself
+		return
+	}
+	if !h.ownFolder(folder) {
+		g.lacks = append(g.lacks, fmt.Sprintf("%s is not opened: it is no folder of one program; give it one of its own", folder))
+		return
+	}
+	if g.open(folder, sandbox.Read|sandbox.Write, h) {
+		g.makes = append(g.makes, Making{Folder: folder})
+	}
+}
+
+// Where the memory server keeps its file.
+const (
+	memoryVariable = "MEMORY_FILE_PATH"
+	memoryFile     = "memory.jsonl"
+	memoryPlace    = "node_modules/@modelcontextprotocol/server-memory/dist"
+)
+
+// remember opens the folder of the file that the memory server keeps. By itself it keeps
+// it beside its program, which no child may write: then it is kept in the hub's state
+// folder, and what is beside its program is copied there once.
+func (g *given) remember(prog Program, env *environment, h Machine) {
+	if file, said := env.get(memoryVariable); said && file != "" {
+		switch {
+		case !filepath.IsAbs(file):
+			g.lacks = append(g.lacks, fmt.Sprintf("%s is not opened: %s is relative to its program; write an absolute path", file, memoryVariable))
+		default:
+			g.keep(filepath.Dir(file), h)
+		}
+		return
+	}
+	base := h.stateFolder()
+	if base == "" || prog.EnvFile != "" { // which may say where
+		return
+	}
+	folder := filepath.Join(base, "servers", "memory")
+	file := filepath.Join(folder, memoryFile)
+	env.set(memoryVariable, file)
+	g.rules = append(g.rules, sandbox.Rule{Path: h.ahead(folder), Access: sandbox.Read | sandbox.Write})
+	g.words = append(g.words, "read, write "+folder+" (its memory, as "+memoryVariable+" is not set)")
+	made := Making{Folder: folder, File: memoryFile}
+	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
+		made.From = h.memoryOf(prog, env)
+	}
+	g.makes = append(g.makes, made)
+}
+
+// memoryOf is the file that the memory server has kept so far: beside its program, or
+// where npx has it, the newest; "" where there is none.
+func (h Machine) memoryOf(prog Program, env *environment) (newest string) {
+	var dirs []string
+	for _, word := range prog.Args {
+		if real := h.real(word); filepath.IsAbs(word) && strings.HasSuffix(filepath.Dir(real), memoryPlace) {
+			dirs = append(dirs, filepath.Dir(real))
+		}
+	}
+	npm := filepath.Join(h.home, ".npm")
+	for _, name := range []string{"npm_config_cache", "NPM_CONFIG_CACHE"} {
+		if v, ok := inherited(h.environ, []string{name}, h.goos).get(name); ok && filepath.IsAbs(v) {
+			npm = v
+		}
+	}
+	if found, err := filepath.Glob(filepath.Join(npm, "_npx", "*", memoryPlace)); err == nil && h.home != "" {
+		dirs = append(dirs, found...)
+	}
+	var latest int64
+	for _, dir := range dirs {
+		for _, name := range []string{memoryFile, "memory.json"} {
+			path := filepath.Join(dir, name)
+			if fi, err := os.Lstat(path); err == nil && fi.Mode().IsRegular() && !h.planted(path) && fi.ModTime().UnixNano() > latest {
+				newest, latest = path, fi.ModTime().UnixNano()
+			}
+		}
+	}
+	return newest
+}
+
+// places are the paths that a place of a profile stands for.
+func (h Machine) places(place string, env *environment, cache string) (paths []string) {
+	for either := range strings.SplitSeq(place, "|") {
+		head, rest, _ := strings.Cut(either, "/")
+		heads := []string{head}
+		switch {
+		case head == "":
+			heads = []string{"/"}
+		case head == "~":
+			heads = []string{h.home}
+		case head == "$CACHE":
+			heads = []string{cache}
+		case head[0] == '$':
+			value, _ := env.get(head[1:])
+			heads = filepath.SplitList(value)
+		}
+		for _, at := range heads {
+			if filepath.IsAbs(at) {
+				paths = append(paths, filepath.Join(at, rest))
+			}
+		}
+		if len(paths) > 0 {
+			return paths
+		}
+	}
+	return nil
+}
+
+// ownFolder reports whether a folder can be that of one program: it is not the home
+// folder or above it, none of the system's, and none that holds what is secret.
+func (h Machine) ownFolder(dir string) bool {
+	rel, err := filepath.Rel(h.home, h.ahead(dir))
+	if err != nil || h.home == "" || !filepath.IsLocal(rel) {
+		return h.narrow(h.ahead(dir))
+	}
+	parts := strings.Split(rel, string(filepath.Separator))
+	return rel != "." && (!slices.Contains(keptByUsers, parts[0]) || len(parts) > 1 && !slices.Contains(keepSecrets, parts[0]))
+}
+
+// ahead is a path without links, of which the end need not be there yet.
+func (h Machine) ahead(path string) string {
+	path = filepath.Clean(path)
+	for at, rest := path, ""; ; at, rest = filepath.Dir(at), filepath.Join(filepath.Base(at), rest) {
+		if real, err := filepath.EvalSymlinks(at); err == nil {
+			return filepath.Join(real, rest)
+		}
+		if at == filepath.Dir(at) {
+			return path
+		}
+	}
+}
+
+// stateFolder is the hub's own folder below the user's state folder; "" where there is
+// none.
+func (h Machine) stateFolder() string {
+	env := inherited(h.environ, nil, h.goos)
+	if v, ok := env.get("XDG_STATE_HOME"); ok && filepath.IsAbs(v) {
+		return filepath.Join(v, "mcphub")
+	}
+	if h.home == "" || !filepath.IsAbs(h.home) {
+		return ""
+	}
+	return filepath.Join(h.home, ".local", "state", "mcphub")
+}

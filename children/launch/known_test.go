@@ -1,0 +1,320 @@
+package launch
+
+import (
+	"cmp"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"mcphub/children/sandbox"
+)
+
+// writable is a machine whose children may write in these folders below home.
+func writable(h Machine, home string, dirs ...string) Machine {
+	var b sandbox.Boundary
+	for _, dir := range dirs {
+		b.Areas = append(b.Areas, sandbox.Rule{Path: filepath.Join(home, dir), Access: sandbox.Read | sandbox.Write | sandbox.Execute})
+	}
+	return h.Within(b)
+}
+
+func putFile(t *testing.T, path, text string) string {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// TestAProfileIsNotClaimed: a profile follows what an entry of hub.json names, where no
+// child may write it. What merely bears the name gets nothing.
+func TestAProfileIsNotClaimed(t *testing.T) {
+	h, home := confinedMachine(t)
+	at := func(p string) string { return filepath.Join(home, p) }
+	for _, p := range []string{
+		"tools/node_modules/@playwright/mcp/cli.js", "work/rooted/node_modules/@playwright/mcp/cli.js", "work/rooted/gopls", "work/rooted/node_modules/.bin/npx",
+		"tools/playwright-mcp/cli.js", "tools/node_modules/playwright/cli.js", "tools/node_modules/@evil/mcp/node_modules/x/cli.js", ".local/bin/gopls", ".local/bin/npx", ".local/bin/npm", ".local/bin/bunx",
+	} {
+		putFile(t, at(p), "")
+	}
+	link := func(name, to string) string {
+		t.Helper()
+		if err := os.Symlink(to, at(name)); err != nil {
+			t.Fatal(err)
+		}
+		return at(name)
+	}
+	global := link(".local/bin/playwright-mcp", at("tools/node_modules/@playwright/mcp/cli.js"))
+	planted := link(".local/bin/planted", at("work/rooted/node_modules/@playwright/mcp/cli.js"))
+	cli := at("tools/node_modules/@playwright/mcp/cli.js")
+	in := func(p Program, change func(*Program)) Program { change(&p); return p }
+	for _, tc := range []struct {
+		name string
+		prog Program
+		root string // below home, "": work/rooted
+		want string
+	}{
+		{"its file", confinedProgram("node", cli), "", "playwright"},
+		{"its file, behind env", confinedProgram("env", "A=b", "node", cli), "", "playwright"},
+		{"its command", confinedProgram(global), "", "playwright"},
+		{"its command, on PATH", confinedProgram("playwright-mcp", "--headless"), "", "playwright"},
+		{"npx", confinedProgram("npx", "-y", "@playwright/mcp@latest", "--headless"), "", "playwright"},
+		{"npx, another program of the package", confinedProgram("npx", "-y", "--package=@playwright/mcp@0.0.83", "playwright-mcp"), "", "playwright"},
+		{"npx, which starts elsewhere", in(confinedProgram("npx", "@playwright/mcp"), func(p *Program) { p.Cwd = at("work/rooted") }), "", "playwright"},
+		{"bunx", confinedProgram("bunx", "@playwright/mcp"), "", "playwright"},
+		{"npm exec", confinedProgram("npm", "exec", "@playwright/mcp"), "", "playwright"},
+		{"a program", confinedProgram("gopls", "mcp"), "", "gopls"},
+		{"a program behind env", confinedProgram("env", "A=b", "gopls", "mcp"), "", "gopls"},
+		{"a root that holds the home folder", confinedProgram("node", cli), ".", "playwright"},
+
+		{"a file in a root", confinedProgram("node", at("work/rooted/node_modules/@playwright/mcp/cli.js")), "", ""},
+		{"a link into a root", confinedProgram(planted), "", ""},
+		{"a program in a root", confinedProgram(at("work/rooted/gopls"), "mcp"), "", ""},
+		{"an interpreter in a root", confinedProgram(at("work/rooted/node_modules/.bin/npx"), "@playwright/mcp"), "", ""},
+		{"where it was opened for writing", in(confinedProgram("node", cli), func(p *Program) { p.Sandbox.Write = []string{at("tools")} }), "", ""},
+		{"npx of the project", in(confinedProgram("npx", "@playwright/mcp"), func(p *Program) { p.Local = true }), "", ""},
+		{"bunx in a project", in(confinedProgram("bunx", "@playwright/mcp"), func(p *Program) { p.Cwd = at("work/rooted") }), "", ""},
+		{"another package of that name", confinedProgram("npx", "-y", "playwright-mcp"), "", ""},
+		{"another package with its name as an argument", confinedProgram("npx", "-y", "evil", "@playwright/mcp"), "", ""},
+		{"another package, and a program of its name", confinedProgram("npx", "-y", "--package=evil", "@playwright/mcp"), "", ""},
+		{"a folder of that name", confinedProgram("node", at("tools/playwright-mcp/cli.js")), "", ""},
+		{"a package beside it", confinedProgram("node", at("tools/node_modules/playwright/cli.js")), "", ""},
+		{"its file as an argument", confinedProgram("node", at("work/server/dist/index.js"), cli), "", ""},
+		{"a module before another script", confinedProgram("node", "-r", cli, at("work/server/dist/index.js")), "", ""},
+		{"in a container", confinedProgram("docker", "run", "gopls"), "", ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			root := tc.root
+			if root == "" {
+				root = "work/rooted"
+			}
+			m := writable(h, home, root)
+			m.scratch, m.shell = at("scratch"), at("npm-shell")
+			l, err := Plan(tc.prog, rootsAt(at(root)), m)
+			if err != nil {
+				if tc.want != "" {
+					t.Fatal(err)
+				}
+				return
+			}
+			if tc.want == "" && (len(l.Sandbox.Report.Gives) > 0 || l.Sandbox.Profile != nil && l.Sandbox.Profile.Sockets || l.Sandbox.Refuse) {
+				t.Errorf("it is given %q", l.Sandbox.Report.Gives)
+			}
+			if tc.want != "" && !slices.Contains(l.Sandbox.Report.Gives, "profile "+tc.want) {
+				t.Errorf("it is given %q, want the profile %s", l.Sandbox.Report.Gives, tc.want)
+			}
+		})
+	}
+}
+
+// TestAnEntrySaysMore: what an entry says of sockets and of widening holds, whatever is
+// known of its server.
+func TestAnEntrySaysMore(t *testing.T) {
+	h, home := confinedMachine(t)
+	cli := putFile(t, filepath.Join(home, "tools/node_modules/@playwright/mcp/cli.js"), "")
+	for name, tc := range map[string]struct{ set, want sandbox.Choice }{"unsaid": {sandbox.Unsaid, sandbox.Yes}, "no": {sandbox.No, sandbox.No}, "yes": {sandbox.Yes, sandbox.Yes}} {
+		prog := confinedProgram("node", cli)
+		prog.Sandbox.Sockets, prog.Sandbox.Refuse = tc.set, tc.set
+		l, err := Plan(prog, nil, h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := tc.want == sandbox.Yes; l.Sandbox.Profile.Sockets != want || l.Sandbox.Refuse != want {
+			t.Errorf("%s: sockets %t, stays %t", name, l.Sandbox.Profile.Sockets, l.Sandbox.Refuse)
+		}
+	}
+}
+
+// TestFoldersOfFlags: a browser is told by its arguments where to keep what it keeps.
+func TestFoldersOfFlags(t *testing.T) {
+	h, home := confinedMachine(t)
+	at := func(p string) string { return filepath.Join(home, p) }
+	cli := putFile(t, at("tools/node_modules/@playwright/mcp/cli.js"), "")
+	l, err := Plan(confinedProgram("node", cli, "--user-data-dir", at("browser"), "--output-dir="+at("shots"), "--output-dir", home, "--config", at("settings")), nil, h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]bool{at("browser"): true, at("shots"): true, home: false, at("settings"): false} {
+		if open := l.Sandbox.Profile.Allows(path)&sandbox.Write != 0; open != want {
+			t.Errorf("%s is open: %t", path, open)
+		}
+	}
+	if said := strings.Join(l.Sandbox.Report.Lacks, "; "); !strings.Contains(said, home+" is not opened") {
+		t.Errorf("it says %q", said)
+	}
+	if err := l.Sandbox.Make(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(at("browser")); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestAProfileOpensNoMore: a folder that is too wide, or that the policy withholds, is
+// not opened for a profile either.
+func TestAProfileOpensNoMore(t *testing.T) {
+	h, home := confinedMachine(t)
+	at := func(p string) string { return filepath.Join(home, p) }
+	memory := func(file string) Program {
+		p := confinedProgram("npx", "-y", "@modelcontextprotocol/server-memory")
+		p.Env = map[string]string{"MEMORY_FILE_PATH": file}
+		return p
+	}
+	h.scratch, h.shell = at("scratch"), at("npm-shell")
+	for _, tc := range []struct {
+		name, file string
+		withheld   []string
+		opens      string // below home
+		lacks      string
+	}{
+		{"a folder of its own", at("notes/memory.jsonl"), nil, "notes", ""},
+		{"below a hidden one", at(".config/memory/graph.jsonl"), nil, ".config/memory", ""},
+		{"the home folder", at("memory.jsonl"), nil, "", home + " is not opened"},
+		{"above the home folder", filepath.Dir(home) + "/memory.jsonl", nil, "", "is not opened"},
+		{"a folder of many programs", at(".config/memory.jsonl"), nil, "", "is not opened"},
+		{"keys", at(".ssh/memory.jsonl"), nil, "", "is not opened"},
+		{"below keys", at(".aws/x/memory.jsonl"), nil, "", "is not opened"},
+		{"beside its program", "memory.jsonl", nil, "", "write an absolute path"},
+		{"what is withheld", at("notes/memory.jsonl"), []string{"notes"}, "", ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var b sandbox.Boundary
+			for _, w := range tc.withheld {
+				b.Withheld = append(b.Withheld, at(w))
+			}
+			l, err := Plan(memory(tc.file), nil, h.Within(b))
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := l.Sandbox.Profile
+			if tc.opens != "" && p.Allows(at(tc.opens))&sandbox.Write == 0 {
+				t.Errorf("%s is closed: %v", tc.opens, p.Rules)
+			}
+			for _, r := range p.Rules {
+				if r.Access&sandbox.Write != 0 && within(r.Path, filepath.Dir(filepath.Dir(home))) && r.Path != at(tc.opens) {
+					t.Errorf("%s is open: %s", r.Path, r.Access)
+				}
+			}
+			if said := strings.Join(l.Sandbox.Report.Lacks, "; "); !strings.Contains(said, tc.lacks) || tc.lacks == "" && said != "" {
+				t.Errorf("it says %q, want %q", said, tc.lacks)
+			}
+		})
+	}
+}
+
+// TestMemoryStays: what the memory server has kept so far is there when it is confined,
+// once, and where it was it is not touched.
+func TestMemoryStays(t *testing.T) {
+	h, home := confinedMachine(t)
+	at := func(p string) string { return filepath.Join(home, p) }
+	server := putFile(t, at("tools/node_modules/@modelcontextprotocol/server-memory/dist/index.js"), "")
+	kept := at(".local/state/mcphub/servers/memory/memory.jsonl")
+	start := func() {
+		t.Helper()
+		l, err := Plan(confinedProgram("node", server), nil, h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v, _ := envOf(l, "MEMORY_FILE_PATH"); v != kept {
+			t.Fatalf("MEMORY_FILE_PATH is %q", v)
+		}
+		if a := l.Sandbox.Profile.Allows(kept); a&sandbox.Write == 0 || l.Sandbox.Profile.Allows(server)&sandbox.Write != 0 {
+			t.Fatalf("its memory is open to %s, and its program to %s", a, l.Sandbox.Profile.Allows(server))
+		}
+		if err := l.Sandbox.Make(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	reads := func(path, want string) {
+		t.Helper()
+		if text, err := os.ReadFile(path); err != nil || string(text) != want {
+			t.Errorf("%s: %q, %v; want %q", path, text, err, want)
+		}
+	}
+	start()
+	if _, err := os.Stat(filepath.Dir(kept)); err != nil {
+		t.Error(err)
+	}
+	beside := putFile(t, filepath.Join(filepath.Dir(server), "memory.jsonl"), "what it knew")
+	start()
+	reads(kept, "what it knew")
+	putFile(t, kept, "what it learned")
+	start()
+	reads(kept, "what it learned")
+	reads(beside, "what it knew")
+	if err := os.Remove(kept); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(beside); err != nil {
+		t.Fatal(err)
+	}
+	putFile(t, at(".npm/_npx/1234/node_modules/@modelcontextprotocol/server-memory/dist/memory.jsonl"), "what npx knew")
+	start()
+	reads(kept, "what npx knew")
+}
+
+var update = flag.Bool("update", false, "write docs/sandbox.md anew")
+
+// TestProfilesAreDocumented: the page has the profiles that are given.
+//
+//	go test ./children/launch -run Documented -update
+func TestProfilesAreDocumented(t *testing.T) {
+	const page = "../../docs/sandbox.md"
+	const begin, end = "<!-- generated: profiles -->\n", "\n<!-- end -->"
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	have := strings.ReplaceAll(string(text), "\r\n", "\n")
+	before, rest, ok := strings.Cut(have, begin)
+	_, after, more := strings.Cut(rest, end)
+	if !ok || !more {
+		t.Fatal(page, "has no part for the profiles")
+	}
+	code := func(list ...[]string) string {
+		if all := slices.Concat(list...); len(all) > 0 {
+			return strings.ReplaceAll("`"+strings.Join(all, "`, `")+"`", "|", "` or `")
+		}
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString("\n| profile | reads | writes | has also | cannot |\n|---|---|---|---|---|\n")
+	for _, k := range knownServers {
+		var also []string
+		for what, has := range map[string]bool{"unix sockets": k.sockets, "`/proc` to write, not as root": k.proc, "`widen`: `refuse`": k.state} {
+			if has {
+				also = append(also, what)
+			}
+		}
+		slices.Sort(also)
+		writes := code(k.write)
+		if len(k.keeps) > 0 {
+			writes += ", what " + code(k.keeps) + " names"
+		}
+		if k.memory {
+			writes = "the folder of `" + memoryVariable + "`"
+		}
+		tools := ""
+		if len(k.tools) > 0 {
+			tools = cmp.Or(map[bool]string{true: ", "}[len(k.read) > 0], "") + "the installation of " + code(k.tools)
+		}
+		fmt.Fprintf(&b, "| %s: %s | %s%s | %s | %s | %s |\n", k.name, code(k.packages, k.programs), code(k.read), tools, writes, strings.Join(also, ", "), k.cannot)
+	}
+	want := before + begin + b.String() + end + after
+	switch {
+	case have == want:
+	case !*update:
+		t.Errorf("%s is not what the code says: go test ./children/launch -run Documented -update", page)
+	default:
+		if err := os.WriteFile(page, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
