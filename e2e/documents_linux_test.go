@@ -23,7 +23,7 @@ var (
 	documentIndent = regexp.MustCompile(`(?m)(?:^    .*\n|^\n)*^    .*\n`)
 	documentTable  = regexp.MustCompile(`(?m)(?:^\|.*\n)+`)
 	documentCell   = regexp.MustCompile("(?m)\\| `([^`|]+)` (?:\\||$)")
-	documentShell  = regexp.MustCompile(`^(?:[A-Z_]+=\S+ )*(?:sudo |nice )?(?:mcphub|go|npm|apt|rpm|docker|pass|make|git|curl|\.ci/\w+|\$BENCH/\w+)(?: |$)`)
+	documentShell  = regexp.MustCompile(`^(?:[A-Z_]+=\S+ )*(?:sudo |nice )?(?:mcphub|go|node|npm|apt|rpm|docker|pass|make|git|curl|\.ci/\w+|\$BENCH/\w+)(?: |$)`)
 )
 
 // notRun are the commands of the documents that no test can run as they stand, and why.
@@ -33,6 +33,7 @@ var notRun = []struct {
 }{
 	{regexp.MustCompile(`\$(BENCH|PEERS)\b|\bBENCH=`), "the load harness is no part of this repository"},
 	{regexp.MustCompile(`^go |\.ci/| go test `), "it builds or tests this repository, which .ci/run and .ci/long do"},
+	{regexp.MustCompile(`e2e/peers`), "it installs other hubs, and takes minutes"},
 	{regexp.MustCompile(`^(npm|sudo) `), "it installs a package, which packaging/check does with each"},
 	{regexp.MustCompile(`^mcphub auth login`), "it opens the login page of a server on the network; the tests of logins have one"},
 }
@@ -118,6 +119,26 @@ func documentPages(t *testing.T) map[string]string {
 	return pages
 }
 
+// What installs packages for confined servers is there too: it installs the small server under the name of the package.
+const (
+	documentUV = `#!/bin/sh
+for package; do :; done
+top=$UV_TOOL_DIR/$package
+mkdir -p "$top/bin" "$top/lib/python3.12/site-packages/$package-1.0.dist-info" "$UV_TOOL_BIN_DIR"
+cp "$(dirname "$0")/notes" "$top/bin/$package"
+ln -s "$top/bin/$package" "$UV_TOOL_BIN_DIR/$package"
+`
+	documentNPM = `#!/bin/sh
+for package; do :; done
+package=${package%@[0-9]*}
+mkdir -p node_modules/.bin "node_modules/$package"
+echo '{"dependencies":{"'$package'":"1.0.0"}}' >package.json
+echo '{"version":"1.0.0","bin":"run"}' >"node_modules/$package/package.json"
+cp "$(dirname "$0")/notes" "node_modules/$package/run"
+ln -s "$PWD/node_modules/$package/run" "node_modules/.bin/${package##*/}"
+`
+)
+
 // documentHome is a home in which the commands of a page can be run: the servers that the pages speak of, two clients with servers of
 // their own, and a project. uvx, npx and the servers are one small server under other names.
 func documentHome(t *testing.T, without ...string) (w *world, project string, env []string) {
@@ -152,7 +173,9 @@ func documentHome(t *testing.T, without ...string) (w *world, project string, en
 	for _, name := range []string{"notes", "uvx", "npx", "node", "mail-server", "my-shell-server"} {
 		must(t, os.Chmod(w.write("home/you/bin/"+name, notesServer), 0o700))
 	}
-	must(t, os.Chmod(w.write("home/you/bin/pass", "#!/bin/sh\necho a-password\n"), 0o700))
+	for name, text := range map[string]string{"pass": "#!/bin/sh\necho a-password\n", "uv": documentUV, "npm": documentNPM} {
+		must(t, os.Chmod(w.write("home/you/bin/"+name, text), 0o700))
+	}
 	runtime, err := os.MkdirTemp("/tmp", "mh") // the paths of sockets may not be long
 	must(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(runtime) })
