@@ -29,6 +29,7 @@ func (c *testClient) fails(command string, code int) (result, fault string) {
 // kernel has refused it something carries a line that says so, and how it is allowed. All
 // else is as the child sent it.
 func TestARefusalOfTheKernelIsExplained(t *testing.T) {
+	t.Setenv("PATH", "/usr/bin:/bin") // what else is on it is open, too
 	var kept map[string]string
 	c, d := confinedHub(t, sandbox.Required, func(v *validate.Config, d map[string]string) {
 		kept = d
