@@ -94,7 +94,7 @@ const (
 	SandboxAuto     = "auto"
 	SandboxRequired = "required"
 
-	sandboxDefault = SandboxOff // of File.Sandbox
+	sandboxDefault = SandboxAuto // of File.Sandbox
 )
 
 // Sandbox says what the kernel holds a server's process to.
