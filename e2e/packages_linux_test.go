@@ -142,6 +142,9 @@ func theServer(t *testing.T) string {
 
 // The real npx, and npm's registry.
 func TestNpxFromAnInstalledCopy(t *testing.T) {
+	if !long {
+		t.Skip("MCPHUB_E2E_LONG is not set: it downloads the server once more")
+	}
 	t.Parallel()
 	installed(t, map[string][]string{"npx": {"npx", "-y", theServer(t), "."}})
 }
