@@ -15,9 +15,6 @@ import (
 	"mcphub/e2e/ide"
 )
 
-// compatibleMode is all that the entries of TestCompatibility say of the sandbox.
-const compatibleMode = "auto"
-
 // guest is a server of TestCompatibility.
 type guest struct {
 	pkg   string // the package, with its version where from has none
@@ -56,14 +53,14 @@ func TestCompatibility(t *testing.T) {
 func visitConfined(t *testing.T, name string) string {
 	w := newShop(t) // of its own: sessions change it
 	g := guests[name](t, w)
-	open := func(mode string) *session {
+	open := func(more obj) *session {
 		entry := maps.Clone(g.entry)
-		entry["sandbox"] = mode
+		maps.Copy(entry, more)
 		s := w.serve(w.config(obj{name: entry}), ide.Folders(append(w.opened(name), g.roots...)...))
 		s.initialize()
 		return s
 	}
-	s := open(compatibleMode)
+	s := open(nil) // its entry says nothing of a sandbox
 	s.awaitTool(name + "__" + g.calls[0].Tool)
 	listed := 0
 	for tool := range s.tools() {
@@ -84,7 +81,7 @@ func visitConfined(t *testing.T, name string) string {
 	s.end(stopBound)
 	if g.away {
 		session = fmt.Sprintf("%d tools; its service cannot be reached, as without the sandbox", listed)
-		free := open("off")
+		free := open(obj{"sandbox": "off"})
 		for i, c := range g.calls {
 			if want := w.saidBy(t, free, name, c); confined[i] != want {
 				t.Errorf("%s: confined it says\n%s\nand else\n%s", c.Tool, confined[i], want)
