@@ -61,11 +61,12 @@ func confine(prog Program, env *environment, l *Launch, h Machine) (*Confinement
 		return nil, nil
 	}
 	c := &Confinement{Kernel: h.kernel(), Report: sandbox.Report{Mode: s.Mode}}
-	var serious, lacks []string
+	var serious, lacks, closed []string
 	var more *given
 	h.boundary.Areas = slices.Clip(h.boundary.Areas)
 	for _, path := range s.Write {
-		if h.withheld("write", path) != "" {
+		if why := h.withheld("write", path); why != "" {
+			closed = append(closed, why)
 			continue
 		}
 		h.boundary.Areas = append(h.boundary.Areas, sandbox.Rule{Path: RealPath(path), Access: sandbox.Read | sandbox.Write | sandbox.Execute})
@@ -90,7 +91,7 @@ func confine(prog Program, env *environment, l *Launch, h Machine) (*Confinement
 		var watched, conflicts []string
 		p.Rules, watched, conflicts = rules(prog, env, l, own, h)
 		p.Watch(watched)
-		serious = append(serious, conflicts...)
+		serious = slices.Concat(serious, closed, conflicts)
 	}
 	free := cannot != "" || p.Unbounded && s.Default
 	if !free {
@@ -252,11 +253,6 @@ func rules(prog Program, env *environment, l *Launch, own []sandbox.Rule, h Mach
 	for _, path := range h.searched(env, b) {
 		add(path, sandbox.Read|sandbox.Execute, false)
 	}
-	for _, path := range prog.Sandbox.Write {
-		if why := h.withheld("write", path); why != "" {
-			conflicts = append(conflicts, why)
-		}
-	}
 	for _, path := range prog.Sandbox.Read {
 		if why := h.withheld("read", path); why != "" {
 			conflicts = append(conflicts, why)
@@ -360,7 +356,8 @@ func (prog Program) commands() []string {
 // launched reports whether the command is a launcher, which may take its program from
 // the working directory (npm start, python -m server).
 func (prog Program) launched() bool {
-	_, _, known := launcherOf(prog.commands()[0])
+	command, _ := innermost(prog.Command, prog.Args)
+	_, _, known := launcherOf(command)
 	return known
 }
 

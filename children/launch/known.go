@@ -107,10 +107,7 @@ func (h Machine) knownAs(prog Program, env *environment, l *Launch) *known {
 		}
 		return knownPackage(withoutVersion(p.Specs[0]))
 	}
-	name, args := prog.Command, l.Args
-	for at := unwrap(name, args); at > 0; at = unwrap(name, args) {
-		name, args = args[at-1], args[at:]
-	}
+	name, args := innermost(prog.Command, l.Args)
 	switch {
 	case len(args) == len(l.Args):
 		name = l.Command

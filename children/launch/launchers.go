@@ -196,6 +196,15 @@ func programAt(command string, args []string) int {
 	return len(args)
 }
 
+// innermost is the command that is left when all that wraps it is taken away, with its
+// arguments.
+func innermost(command string, args []string) (inner string, rest []string) {
+	for at := unwrap(command, args); at > 0; at = unwrap(command, args) {
+		command, args = args[at-1], args[at:]
+	}
+	return command, args
+}
+
 // unwrap returns where the arguments of the inner command begin of "env A=b npx
 // ...", or of "cmd /c npx ...", as configurations for Windows write it; 0 for none.
 func unwrap(command string, args []string) int {

@@ -255,10 +255,8 @@ func tame(prog Program, args []string, prefix, shell string) (taming, error) {
 	if prog.Local {
 		return t, nil
 	}
-	command, rest, inner := prog.Command, args, 0
-	for at := unwrap(command, rest); at > 0; at = unwrap(command, rest) {
-		command, rest, inner = rest[at-1], rest[at:], inner+at
-	}
+	command, rest := innermost(prog.Command, args)
+	inner := len(args) - len(rest)
 	name, _, _ := launcherOf(command)
 	t.safe = name != "python" || !runsScript(rest)
 	r := reachOf(prog.Command, args, 0)
