@@ -143,7 +143,7 @@ func TestCanary(t *testing.T) {
 
 	// Files are edited, and a client's file is read that holds a secret.
 	theirs := w.write("home/.cursor/mcp.json", `{"mcpServers": {"imported": {"command": "/bin/true", "env": {"API_KEY": "`+canary+`imported"}}}}`)
-	command(bus, "", "import", "cursor", "--yes", "--config", config)
+	command(bus, "", "init", "--yes", "--config", config) // which takes the server out of the client's file, and keeps a copy
 	command(bus, "", "add", "extra", "--config", config, "--env", "K=${keyring:ring}", "--", "/bin/true")
 	for _, verb := range []string{"disable", "enable", "remove"} {
 		command(bus, "", verb, "extra", "--config", config)
@@ -213,7 +213,7 @@ func TestCanary(t *testing.T) {
 	for _, m := range s.Messages() {
 		wantNoCanary(t, "a message", string(m.Raw))
 	}
-	wantNoFile := func() {
+	wantNoFile := func(but ...string) {
 		t.Helper()
 		files, with := 0, []string{}
 		must(t, filepath.WalkDir(w.home, func(path string, d fs.DirEntry, err error) error {
@@ -227,8 +227,8 @@ func TestCanary(t *testing.T) {
 			}
 			return err
 		}))
-		if files < 4 || !slices.Equal(with, []string{theirs}) { // a log, a record, the cache, the encrypted file; the control is the client's own file
-			t.Errorf("of %d files these hold a secret: %q, want %s alone", files, with, theirs)
+		if files < 4 || !slices.Equal(with, but) { // a log, a record, the cache, the encrypted file, a copy of the client's file
+			t.Errorf("of %d files these hold a secret: %q, want %q", files, with, but)
 		}
 	}
 	wantNoFile()
@@ -302,6 +302,13 @@ func TestCanary(t *testing.T) {
 	}
 	wantNoCanary(t, "the output of the crash", s.Stderr())
 	wantNoFile()
+	command(noBus, "", "uninstall", "cursor", "--config", config)
+	if !strings.Contains(said.String(), "its key cannot be found") {
+		t.Errorf("the key of the copies is not in the keyring alone:\n%s", said.String())
+	}
+	wantNoFile()
+	command(bus, "", "uninstall", "cursor", "--config", config)
+	wantNoFile(theirs) // the control: a secret was in the copy
 }
 
 // memoryHolds reports whether the memory that a process can write holds a secret.

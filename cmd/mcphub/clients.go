@@ -23,10 +23,14 @@ import (
 	"mcphub/internal/layout"
 	"mcphub/internal/printable"
 	"mcphub/internal/redact"
+	"mcphub/internal/secrets"
 	"mcphub/internal/setup"
 	"mcphub/internal/spelling"
 	"mcphub/internal/stdio"
 )
+
+// copiesKey is the name of the key that copies of clients' files are encrypted with.
+const copiesKey = "mcphub/key/clients"
 
 // clientWork is what init, import, install and uninstall have in common.
 type clientWork struct {
@@ -73,6 +77,7 @@ func (w *clientWork) start(cmd *cobra.Command) error {
 	if w.store == nil {
 		return exit.Errorf(exit.Failure, "there is no folder for copies of what is changed: set HOME")
 	}
+	w.store.Cipher = w.cipher()
 	w.out = printable.Writer(cmd.OutOrStdout())
 	w.say = w.out
 	if w.asJSON {
@@ -82,6 +87,16 @@ func (w *clientWork) start(cmd *cobra.Command) error {
 		w.in = bufio.NewReader(os.Stdin)
 	}
 	return nil
+}
+
+// cipher encrypts copies of clients' files, with a key that is kept as a secret.
+func (w *clientWork) cipher() *secrets.Cipher {
+	path, text, _ := w.hubFile()
+	kept, err := w.kept(path, text)
+	if err != nil { // a broken hub.json must not keep anybody from undoing
+		kept = secrets.New(setup.Secrets(config.Default(), w.env.Home))
+	}
+	return kept.Cipher(w.ctx, copiesKey)
 }
 
 // agreed asks a question whose answer is yes where nothing else is said.

@@ -172,7 +172,9 @@ func (w *clientWork) kept(path string, text []byte) (*secrets.Store, error) {
 			return nil, exit.Errorf(exit.Config, "%w", err)
 		}
 	}
-	return secrets.New(setup.Secrets(f, w.env.Home)), nil
+	kept := setup.Secrets(f, w.env.Home)
+	kept.Wait = unlockTime
+	return secrets.New(kept), nil
 }
 
 // asksFor finds what a client asked a person for, and the hub has not been told.

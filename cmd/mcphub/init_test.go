@@ -49,6 +49,7 @@ func dialogue(t *testing.T, answers string, run func(w *clientWork) error) (home
 		store: &clients.Store{Dir: filepath.Join(home, "state")},
 		out:   &out, say: &out, in: bufio.NewReader(strings.NewReader(answers)),
 	}
+	w.store.Cipher = w.cipher()
 	err = run(w)
 	return home, out.String(), err
 }

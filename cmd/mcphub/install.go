@@ -293,23 +293,26 @@ func (w *clientWork) print(chosen []*clients.Client, named bool, given []string)
 
 func uninstallCommand() *cobra.Command {
 	var w clientWork
-	var all bool
+	var all, restore bool
 	cmd := &cobra.Command{
 		Use:   "uninstall [CLIENT...]",
 		Short: "Take the hub out of a client, and give back what it had",
 		Long: "Takes back what install and init have changed in the configuration of a client, or of\n" +
 			"every client (--all): the file is as it was, to the byte. If it was edited since, what was\n" +
 			"put in is taken out, servers that were switched off are on again, and the edits stay.\n" +
-			"hub.json is not changed.",
+			"With --restore the file is as it was in any case: edits are lost, and a file that somebody\n" +
+			"deleted is there again. hub.json is not changed.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := w.start(cmd); err != nil {
 				return err
 			}
-			return w.uninstall(args, all)
+			return w.uninstall(args, all, restore)
 		},
 	}
 	cmd.Flags().BoolVar(&w.asJSON, "json", false, "print JSON")
 	cmd.Flags().BoolVar(&all, "all", false, "every client that the hub is registered in")
+	cmd.Flags().StringVarP(&w.config, "config", "c", "", "hub.json that says where the key of the copies is kept (default: as for init)")
+	cmd.Flags().BoolVar(&restore, "restore", false, "give files back as they were, whatever became of them since")
 	cmd.Flags().BoolVarP(&w.yes, "yes", "y", false, "for scripts that say it everywhere; uninstall asks nothing")
 	return cmd
 }
@@ -320,7 +323,7 @@ type uninstallReport struct {
 	Error  string           `json:"error,omitempty"`
 }
 
-func (w *clientWork) uninstall(args []string, all bool) error {
+func (w *clientWork) uninstall(args []string, all, restore bool) error {
 	known, err := w.store.Known()
 	if err != nil {
 		return exit.Failed(err)
@@ -349,7 +352,7 @@ func (w *clientWork) uninstall(args []string, all bool) error {
 	failed := 0
 	for _, c := range chosen {
 		r := uninstallReport{Client: c.Name, Files: []clients.Undone{}}
-		if r.Files, err = w.takeOut(c); err != nil {
+		if r.Files, err = w.takeOut(c, restore); err != nil {
 			r.Error = err.Error()
 			failed++
 		}
@@ -369,8 +372,12 @@ func (w *clientWork) uninstall(args []string, all bool) error {
 }
 
 // takeOut undoes what is recorded, and takes out what somebody put in by hand.
-func (w *clientWork) takeOut(c *clients.Client) ([]clients.Undone, error) {
-	undone, err := w.store.Undo(c.Name)
+func (w *clientWork) takeOut(c *clients.Client, restore bool) ([]clients.Undone, error) {
+	undo := w.store.Undo
+	if restore {
+		undo = w.store.Restore
+	}
+	undone, err := undo(c.Name)
 	if err != nil || len(undone) > 0 { // what was there before init is there again, the hub included
 		return undone, err
 	}
@@ -399,10 +406,14 @@ func (w *clientWork) tellUndone(reports []uninstallReport) {
 			fmt.Fprintf(w.out, "%s: the hub is not in it\n", title)
 		}
 		for _, u := range r.Files {
-			fmt.Fprintf(w.out, "%s: %s %s\n", title, w.short(u.File), map[string]string{
+			kept := ""
+			if u.Kept {
+				kept = "; mcphub uninstall " + r.Client + " --restore gives it back as it was before that"
+			}
+			fmt.Fprintf(w.out, "%s: %s %s%s\n", title, w.short(u.File), map[string]string{
 				clients.Restored: "is as it was", clients.Edited: "was edited since: the hub is out, the edits are kept",
-				clients.Deleted: "was made for the hub and is gone", clients.Gone: "had been deleted" + layout.Suffix("; what it held is in ", u.Copy), clients.Unchanged: "had been changed back already",
-			}[u.State])
+				clients.Deleted: "was made for the hub and is gone", clients.Gone: "had been deleted", clients.Unchanged: "had been changed back already",
+			}[u.State], kept)
 		}
 	}
 }

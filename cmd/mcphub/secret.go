@@ -358,8 +358,8 @@ func (k *secretKeeper) list(ctx context.Context) ([]listedSecret, string, error)
 	kept, why, err := k.store.Names(ctx)
 	all := []listedSecret{}
 	for _, s := range kept {
-		if strings.HasPrefix(s.Name, logins.Prefix) {
-			continue // mcphub auth list shows them
+		if strings.HasPrefix(s.Name, logins.Prefix) || s.Name == copiesKey {
+			continue // the hub's own; mcphub auth list shows logins
 		}
 		all = append(all, listedSecret{s.Name, string(s.Place), k.namedBy(s.Name)})
 	}

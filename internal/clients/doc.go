@@ -15,7 +15,7 @@
 // kept in the Store, and with it a record of what was put in. Undoing gives back
 // the copy, to the byte, if nobody has edited the file since; otherwise it takes
 // out what was put in and leaves the edits. Copies and records hold whatever
-// secrets the files held. They are readable by their owner only.
+// secrets the files held. They are encrypted, and readable by their owner only.
 //
 // # Concurrency
 //

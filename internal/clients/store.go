@@ -14,31 +14,49 @@ import (
 )
 
 // Store keeps what was done to the files of clients: copies of them as they
-// were, and records of what was put in.
+// were, and records of what was put in. Both may hold secrets and are encrypted.
 type Store struct {
-	Dir string // of the hub's state folder; made when it is needed, 0700
+	Dir    string // of the hub's state folder; made when it is needed, 0700
+	Cipher Cipher // asked when something is kept, or is to be undone
+}
+
+// A Cipher encrypts what is kept.
+type Cipher interface {
+	Encrypt(plain []byte) ([]byte, error)
+	Decrypt(sealed []byte) ([]byte, error)
 }
 
 // record is what is kept of one file.
 type record struct {
-	Version int         `json:"version"`
-	Client  string      `json:"client"`
-	File    string      `json:"file"`
-	Format  edit.Format `json:"format"`
-	Fresh   string      `json:"fresh,omitempty"`
-	Steps   []step      `json:"steps"`
+	Version int    `json:"version"`
+	Client  string `json:"client"`
+	File    string `json:"file"`
+	Sealed  []byte `json:"sealed"` // the history, encrypted
+	history `json:"-"`
+}
+
+// history is the part of a record that may hold secrets.
+type history struct {
+	Format edit.Format `json:"format"`
+	Fresh  string      `json:"fresh,omitempty"`
+	Steps  []step      `json:"steps"`
 }
 
 // step is one writing of the file.
 type step struct {
 	Before  string   `json:"before,omitempty"` // checksum; "" where there was no file
 	After   string   `json:"after"`
-	Copy    string   `json:"copy,omitempty"` // name of the copy in the folder of the store
+	Copy    string   `json:"copy,omitempty"` // name of the copy in the folder of the store; encrypted if it ends with .age
 	Dirs    []string `json:"dirs,omitempty"` // folders that were made, the outermost first
 	Changes []Made   `json:"changes"`
 }
 
-const recordVersion = 1
+const (
+	recordVersion = 2
+	plainVersion  = 1 // nothing of it is encrypted
+)
+
+const sealedName = ".age" // ends the name of a copy that is encrypted
 
 func (s *Store) recordPath(client, file string) string {
 	return filepath.Join(s.Dir, client+"-"+sum([]byte(file))[:12]+".json")
@@ -78,7 +96,7 @@ func (s *Store) apply(c *Client, f *FileEdit) error {
 	st := step{After: sum(f.After), Changes: f.Changes}
 	if f.Existed {
 		st.Before = sum(f.Before)
-		st.Copy = fmt.Sprintf("%s-%s-%s", c.Name, st.Before[:12], filepath.Base(f.Place.File))
+		st.Copy = fmt.Sprintf("%s-%s-%s%s", c.Name, st.Before[:12], filepath.Base(f.Place.File), sealedName)
 	} else {
 		for dir := filepath.Dir(f.Place.File); ; dir = filepath.Dir(dir) {
 			if _, err := os.Stat(dir); err == nil || dir == filepath.Dir(dir) {
@@ -92,7 +110,11 @@ func (s *Store) apply(c *Client, f *FileEdit) error {
 		return err
 	}
 	if st.Copy != "" {
-		if err := write(filepath.Join(s.Dir, st.Copy), f.Before, 0o600); err != nil {
+		sealed, err := s.Cipher.Encrypt(f.Before)
+		if err != nil {
+			return fmt.Errorf("a copy of %s cannot be kept: %w", f.Place.File, err)
+		}
+		if err := write(filepath.Join(s.Dir, st.Copy), sealed, 0o600); err != nil {
 			return err
 		}
 	}
@@ -105,46 +127,66 @@ func (s *Store) apply(c *Client, f *FileEdit) error {
 	return replace(f.Place.File, f.After)
 }
 
+// load reads what is kept of a file. Where there is nothing, it has no steps.
 func (s *Store) load(client, file string) (record, error) {
-	rec := record{Version: recordVersion, Client: client, File: file}
+	r := record{Client: client, File: file}
 	path := s.recordPath(client, file)
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return rec, nil
+		return r, nil
 	}
 	if err == nil {
-		err = json.Unmarshal(data, &rec)
+		err = json.Unmarshal(data, &r)
 	}
-	if err == nil && rec.Version != recordVersion {
-		err = fmt.Errorf("written by another version of mcphub")
+	switch {
+	case err != nil:
+		return r, fmt.Errorf("the record of what was changed, %s: %w", path, err)
+	case r.Version == plainVersion:
+	case r.Version != recordVersion:
+		return r, fmt.Errorf("the record of what was changed, %s: written by another version of mcphub", path)
+	default:
+		if data, err = s.Cipher.Decrypt(r.Sealed); err != nil {
+			return r, fmt.Errorf("the record of what was changed is encrypted and cannot be read: %w; if that cannot be mended, remove %s, and uninstall takes out the hub alone", err, path)
+		}
 	}
-	if err != nil {
-		return rec, fmt.Errorf("the record of what was changed, %s: %w", path, err)
+	if err := json.Unmarshal(data, &r.history); err != nil {
+		return r, fmt.Errorf("the record of what was changed, %s, does not hold it", path) // err may quote it
 	}
-	return rec, nil
+	return r, nil
 }
 
-func (s *Store) save(rec record) error {
-	data, err := json.MarshalIndent(rec, "", " ")
+func (s *Store) save(r record) error {
+	plain, err := json.Marshal(r.history)
 	if err != nil {
 		return err
 	}
-	return write(s.recordPath(rec.Client, rec.File), append(data, '\n'), 0o600)
+	r.Version = recordVersion
+	if r.Sealed, err = s.Cipher.Encrypt(plain); err != nil {
+		return fmt.Errorf("a record of what is changed in %s cannot be kept: %w", r.File, err)
+	}
+	data, err := json.MarshalIndent(r, "", " ")
+	if err != nil {
+		return err
+	}
+	return write(s.recordPath(r.Client, r.File), append(data, '\n'), 0o600)
 }
 
 // Known lists the clients that something was changed in.
 func (s *Store) Known() ([]string, error) {
-	all, err := s.records("")
+	all, err := s.changed()
 	var out []string
-	for _, r := range all {
-		if !slices.Contains(out, r.Client) {
-			out = append(out, r.Client)
+	for _, f := range all {
+		if !slices.Contains(out, f.client) {
+			out = append(out, f.client)
 		}
 	}
 	return out, err
 }
 
-func (s *Store) records(client string) ([]record, error) {
+// changed is a file that there is a record of.
+type changed struct{ client, file string }
+
+func (s *Store) changed() ([]changed, error) {
 	entries, err := os.ReadDir(s.Dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -152,11 +194,10 @@ func (s *Store) records(client string) ([]record, error) {
 	if err != nil {
 		return nil, err
 	}
-	var out []record
+	var out []changed
 	for _, e := range entries {
 		// A copy may be called anything that a client's file is called.
-		head, tail, _ := strings.Cut(strings.TrimSuffix(e.Name(), ".json"), "-")
-		if !strings.HasSuffix(e.Name(), ".json") || head == "" || tail == "" {
+		if !strings.HasSuffix(e.Name(), ".json") {
 			continue
 		}
 		data, err := os.ReadFile(filepath.Join(s.Dir, e.Name()))
@@ -164,13 +205,9 @@ func (s *Store) records(client string) ([]record, error) {
 			return nil, err
 		}
 		var r record
-		if json.Unmarshal(data, &r) != nil || e.Name() != filepath.Base(s.recordPath(r.Client, r.File)) || client != "" && r.Client != client {
-			continue
+		if json.Unmarshal(data, &r) == nil && e.Name() == filepath.Base(s.recordPath(r.Client, r.File)) {
+			out = append(out, changed{r.Client, r.File})
 		}
-		if r.Version != recordVersion {
-			return nil, fmt.Errorf("the record of what was changed, %s: written by another version of mcphub", filepath.Join(s.Dir, e.Name()))
-		}
-		out = append(out, r)
 	}
 	return out, nil
 }
@@ -179,7 +216,7 @@ func (s *Store) records(client string) ([]record, error) {
 type Undone struct {
 	File  string `json:"file"`
 	State string `json:"state"`          // restored, edited, deleted, gone or unchanged
-	Copy  string `json:"copy,omitempty"` // where what a file that is gone held is kept
+	Kept  bool   `json:"kept,omitempty"` // what a file that is gone held is kept, and Restore gives it back
 }
 
 // What became of a file.
@@ -191,21 +228,65 @@ const (
 	Unchanged = "unchanged" // what was put in was out already
 )
 
-// Undo takes back all that was done to the files of a client.
-func (s *Store) Undo(client string) ([]Undone, error) {
-	all, err := s.records(client)
-	if err != nil {
-		return nil, err
-	}
+// Undo takes back all that was done to the files of a client. What others edited
+// since stays.
+func (s *Store) Undo(client string) ([]Undone, error) { return s.each(client, s.undo) }
+
+// Restore gives the files of a client back as they were before the first change,
+// whatever became of them since.
+func (s *Store) Restore(client string) ([]Undone, error) { return s.each(client, s.restore) }
+
+func (s *Store) each(client string, do func(record) (Undone, error)) ([]Undone, error) {
+	all, err := s.changed()
 	var out []Undone
-	for _, r := range all {
-		u, err := s.undo(r)
+	for _, f := range all {
+		if f.client != client {
+			continue
+		}
+		r, err := s.load(f.client, f.file)
+		if err != nil {
+			return out, err
+		}
+		u, err := do(r)
 		if err != nil {
 			return out, err
 		}
 		out = append(out, u)
 	}
-	return out, nil
+	return out, err
+}
+
+// original reads a copy.
+func (s *Store) original(r record, st step) ([]byte, error) {
+	path := filepath.Join(s.Dir, st.Copy)
+	data, err := readFile(path)
+	if err == nil && strings.HasSuffix(st.Copy, sealedName) {
+		data, err = s.Cipher.Decrypt(data)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the copy of %s, %s: %w", r.File, path, err)
+	}
+	if sum(data) != st.Before {
+		return nil, fmt.Errorf("the copy of %s is not what it was: %s", r.File, path)
+	}
+	return data, nil
+}
+
+func (s *Store) restore(r record) (Undone, error) {
+	if len(r.Steps) == 0 || r.Steps[0].Copy == "" {
+		return s.undo(r)
+	}
+	data, err := s.original(r, r.Steps[0])
+	if err == nil {
+		err = os.MkdirAll(filepath.Dir(r.File), 0o700)
+	}
+	if err == nil {
+		err = replace(r.File, data)
+	}
+	if err != nil {
+		return Undone{File: r.File}, err
+	}
+	return Undone{File: r.File, State: Restored}, s.forget(r)
 }
 
 func (s *Store) undo(r record) (Undone, error) {
@@ -214,14 +295,13 @@ func (s *Store) undo(r record) (Undone, error) {
 		u.State = Unchanged
 		return u, s.forget(r)
 	}
-	original := r.Steps[0].Before
 	data, err := readFile(r.File)
 	if errors.Is(err, fs.ErrNotExist) {
 		u.State = Gone
-		if r.Steps[0].Copy != "" {
-			u.Copy = filepath.Join(s.Dir, r.Steps[0].Copy)
+		if u.Kept = r.Steps[0].Copy != ""; u.Kept {
+			return u, nil
 		}
-		return u, os.Remove(s.recordPath(r.Client, r.File)) // the copy may be all that is left
+		return u, s.forget(r)
 	}
 	if err != nil {
 		return u, err
@@ -229,31 +309,29 @@ func (s *Store) undo(r record) (Undone, error) {
 	was := data
 	there := true
 	exact := true
-	for _, st := range slices.Backward(r.Steps) {
+	rest := 0 // steps before a time when somebody had deleted the file
+	for i, st := range slices.Backward(r.Steps) {
 		switch now := sum(data); {
-		case there && now == st.After && st.Copy != "":
-			old, err := readFile(filepath.Join(s.Dir, st.Copy))
-			if err != nil {
-				return u, fmt.Errorf("the copy of %s: %w", r.File, err)
+		case now == st.After && st.Copy != "":
+			if data, err = s.original(r, st); err != nil {
+				return u, err
 			}
-			if sum(old) != st.Before {
-				return u, fmt.Errorf("the copy of %s is not what it was: %s", r.File, filepath.Join(s.Dir, st.Copy))
-			}
-			data = old
-		case there && now == st.After:
+		case now == st.After:
 			data, there = nil, false
 		case now == st.Before:
 		default:
 			exact = false
 			for _, m := range slices.Backward(st.Changes) {
 				if data, err = edit.Undo(r.Format, data, m.Where, m.Change); err != nil {
-					return u, fmt.Errorf("%s: %w; what it was before is in %s", r.File, err, filepath.Join(s.Dir, st.Copy))
+					return u, fmt.Errorf("%s: %w; mcphub uninstall %s --restore gives it back as it was, without the edits", r.File, err, r.Client)
 				}
 			}
+			there = st.Before != "" || !isFresh(r, data)
 		}
-	}
-	if there && original == "" && isFresh(r, data) {
-		there = false
+		if !there {
+			rest = i
+			break
+		}
 	}
 	switch {
 	case !there:
@@ -261,7 +339,7 @@ func (s *Store) undo(r record) (Undone, error) {
 		if err := os.Remove(r.File); err != nil {
 			return u, err
 		}
-		for _, dir := range slices.Backward(r.Steps[0].Dirs) {
+		for _, dir := range slices.Backward(r.Steps[rest].Dirs) {
 			if os.Remove(dir) != nil { // something else is in it
 				break
 			}
@@ -276,6 +354,11 @@ func (s *Store) undo(r record) (Undone, error) {
 		if err := replace(r.File, data); err != nil {
 			return u, err
 		}
+	}
+	if rest > 0 {
+		u.Kept = true
+		r.Steps = r.Steps[:rest]
+		return u, s.save(r)
 	}
 	return u, s.forget(r)
 }

@@ -2,6 +2,7 @@ package clients
 
 import (
 	"bytes"
+	"encoding/json"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -10,9 +11,17 @@ import (
 	"testing"
 
 	"mcphub/internal/clients/edit"
+	"mcphub/internal/secrets"
 )
 
 var testHub = Hub{Command: "/usr/bin/mcphub", Args: []string{"serve"}}
+
+// newStore is a Store whose key is kept in an encrypted file of its own.
+func newStore(t testing.TB, dir string) *Store {
+	t.Helper()
+	kept := secrets.New(secrets.Options{FileOnly: true, Dir: t.TempDir()})
+	return &Store{Dir: dir, Cipher: kept.Cipher(t.Context(), "key")}
+}
 
 // files reads all files below a folder.
 func files(t testing.TB, dir string) map[string]string {
@@ -86,7 +95,7 @@ func TestTakeOverAndBack(t *testing.T) {
 			c := clientOf(t, file)
 			e := home(t, archive)
 			before := files(t, e.Home)
-			s := &Store{Dir: filepath.Join(t.TempDir(), "clients")}
+			s := newStore(t, filepath.Join(t.TempDir(), "clients"))
 			takeOver(t, c, e, s)
 
 			found, err := Read(c, e)
@@ -130,7 +139,7 @@ func TestInstallMakesAFile(t *testing.T) {
 		c := &All[i]
 		t.Run(c.Name, func(t *testing.T) {
 			e := Env{OS: "linux", Home: t.TempDir(), Get: func(string) string { return "" }}
-			s := &Store{Dir: filepath.Join(t.TempDir(), "clients")}
+			s := newStore(t, filepath.Join(t.TempDir(), "clients"))
 			takeOver(t, c, e, s)
 			found, err := Read(c, e)
 			if err != nil || found.Registered != HubName || len(found.Files) != 1 {
@@ -158,7 +167,7 @@ func TestEditedBetween(t *testing.T) {
 			c := clientOf(t, file)
 			e := home(t, archive)
 			before := files(t, e.Home)
-			s := &Store{Dir: filepath.Join(t.TempDir(), "clients")}
+			s := newStore(t, filepath.Join(t.TempDir(), "clients"))
 			takeOver(t, c, e, s)
 			want := map[string]string{}
 			for path, text := range files(t, e.Home) {
@@ -198,12 +207,19 @@ func TestStoreIsPrivate(t *testing.T) {
 	if err := os.WriteFile(path, []byte(`{"mcpServers": {"x": {"command": "x", "env": {"TOKEN": "plain"}}}}`), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	s := &Store{Dir: filepath.Join(t.TempDir(), "state", "clients")}
+	s := newStore(t, filepath.Join(t.TempDir(), "state", "clients"))
 	takeOver(t, c, e, s)
 	if info, err := os.Stat(s.Dir); err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("got %v, %v", info.Mode(), err)
 	}
-	for path := range files(t, s.Dir) {
+	kept := files(t, s.Dir)
+	if len(kept) != 2 {
+		t.Errorf("a copy and a record are kept, not %d files", len(kept))
+	}
+	for path, text := range kept {
+		if strings.Contains(text, "plain") {
+			t.Errorf("%s shows a secret", path)
+		}
 		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 			t.Errorf("%s: got %v, %v", path, info.Mode(), err)
 		}
@@ -211,6 +227,137 @@ func TestStoreIsPrivate(t *testing.T) {
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o644 {
 		t.Errorf("the file's permissions changed: %v, %v", info.Mode(), err)
 	}
+}
+
+// cursorWith is a home folder with a file of Cursor.
+func cursorWith(t *testing.T, text string) (c *Client, e Env, path string) {
+	t.Helper()
+	e = Env{OS: "linux", Home: t.TempDir(), Get: func(string) string { return "" }}
+	c = Find("cursor")
+	path = c.Places(e)[0].File
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return c, e, path
+}
+
+const oneServer = `{"mcpServers": {"x": {"command": "x", "env": {"TOKEN": "plain"}}}}`
+
+// A file that somebody deleted stays deleted, and Restore gives it back. So it is where
+// the hub was installed again in between.
+func TestDeletedInBetween(t *testing.T) {
+	onLinux(t)
+	for _, again := range []bool{false, true} {
+		c, e, path := cursorWith(t, oneServer)
+		s := newStore(t, filepath.Join(t.TempDir(), "clients"))
+		takeOver(t, c, e, s)
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+		want := Undone{path, Gone, true}
+		if again {
+			takeOver(t, c, e, s)
+			want.State = Deleted
+		}
+		for range 2 {
+			undone, err := s.Undo(c.Name)
+			if err != nil || len(undone) != 1 || undone[0] != want {
+				t.Errorf("got %+v, %v", undone, err)
+			}
+			want.State = Gone
+			if _, err := os.Stat(path); err == nil {
+				t.Error("the file is there again")
+			}
+		}
+		if undone, err := s.Restore(c.Name); err != nil || len(undone) != 1 || undone[0].State != Restored {
+			t.Errorf("got %+v, %v", undone, err)
+		}
+		same(t, files(t, e.Home), map[string]string{path: oneServer})
+		same(t, files(t, s.Dir), nil)
+	}
+}
+
+// Restore gives a file back that was edited so that nothing can be taken out of it.
+func TestRestoreAfterEdits(t *testing.T) {
+	onLinux(t)
+	c, e, path := cursorWith(t, oneServer)
+	s := newStore(t, filepath.Join(t.TempDir(), "clients"))
+	takeOver(t, c, e, s)
+	if err := os.WriteFile(path, []byte("{ broken"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Undo(c.Name); err == nil || !strings.Contains(err.Error(), "mcphub uninstall cursor --restore") {
+		t.Errorf("got %v", err)
+	}
+	if _, err := s.Restore(c.Name); err != nil {
+		t.Error(err)
+	}
+	same(t, files(t, e.Home), map[string]string{path: oneServer})
+}
+
+// Without the key nothing is changed or lost, and the error says what can be done.
+func TestKeyIsGone(t *testing.T) {
+	onLinux(t)
+	c, e, path := cursorWith(t, oneServer)
+	s := newStore(t, filepath.Join(t.TempDir(), "clients"))
+	takeOver(t, c, e, s)
+	there, kept := files(t, e.Home), files(t, s.Dir)
+	s.Cipher = newStore(t, "").Cipher
+	record := s.recordPath(c.Name, path)
+	for _, try := range []func(string) ([]Undone, error){s.Undo, s.Restore} {
+		if _, err := try(c.Name); err == nil || !strings.Contains(err.Error(), `its key cannot be found: the secret "key" is not set`) || !strings.Contains(err.Error(), "remove "+record) {
+			t.Errorf("got %v", err)
+		}
+	}
+	if p, _, err := PlanInstall(c, e, Hub{Command: "/other"}); err != nil || s.Apply(p) == nil && p.Changed() {
+		t.Errorf("a record that cannot be read was written anew: %v", err)
+	}
+	same(t, files(t, e.Home), there)
+	same(t, files(t, s.Dir), kept)
+	if known, err := s.Known(); err != nil || len(known) != 1 {
+		t.Errorf("got %v, %v", known, err)
+	}
+	if err := os.Remove(record); err != nil {
+		t.Fatal(err)
+	}
+	if undone, err := s.Undo(c.Name); err != nil || len(undone) != 0 {
+		t.Errorf("got %+v, %v", undone, err)
+	}
+}
+
+// Copies and records of the time before they were encrypted are undone too.
+func TestPlainRecordsAreUndone(t *testing.T) {
+	onLinux(t)
+	c, e, path := cursorWith(t, oneServer)
+	s := newStore(t, filepath.Join(t.TempDir(), "clients"))
+	takeOver(t, c, e, s)
+	r, err := s.load(c.Name, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sealed := filepath.Join(s.Dir, r.Steps[0].Copy)
+	r.Steps[0].Copy = strings.TrimSuffix(r.Steps[0].Copy, sealedName)
+	data, err := json.Marshal(map[string]any{"version": plainVersion, "client": r.Client, "file": r.File, "format": r.Format, "steps": r.Steps})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{s.recordPath(c.Name, path): string(data), filepath.Join(s.Dir, r.Steps[0].Copy): oneServer} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Remove(sealed); err != nil {
+		t.Fatal(err)
+	}
+	s.Cipher = newStore(t, "").Cipher // nothing is there to be decrypted
+	if undone, err := s.Undo(c.Name); err != nil || len(undone) != 1 || undone[0].State != Restored {
+		t.Errorf("got %+v, %v", undone, err)
+	}
+	same(t, files(t, e.Home), map[string]string{path: oneServer})
+	same(t, files(t, s.Dir), nil)
 }
 
 func TestApplyRefuses(t *testing.T) {
@@ -233,7 +380,7 @@ func TestApplyRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(`{"a": 1}`)
-	s := &Store{Dir: t.TempDir()}
+	s := newStore(t, t.TempDir())
 	if err := s.Apply(p); err == nil || !strings.Contains(err.Error(), "in the meantime") {
 		t.Errorf("got %v", err)
 	}
@@ -262,7 +409,7 @@ func TestLinks(t *testing.T) {
 	if err := os.Symlink(real, path); err != nil {
 		t.Fatal(err)
 	}
-	s := &Store{Dir: t.TempDir()}
+	s := newStore(t, t.TempDir())
 	takeOver(t, c, e, s)
 	if data, _ := os.ReadFile(real); !bytes.Contains(data, []byte("mcphub")) {
 		t.Errorf("got %s", data)

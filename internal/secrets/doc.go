@@ -3,7 +3,8 @@
 // A [Store] keeps them in the keyring of the system (service "mcphub") or in a
 // file encrypted by age. Where there is no keyring it takes the file, and tells
 // why; it reads the keyring first, then the file. A keyring cannot list what it
-// holds, so the names stand in an entry of their own.
+// holds, so the names stand in an entry of their own. A [Cipher] encrypts other
+// files with a key that is such a secret.
 //
 // The key of the file is made with the first secret. Who has the account has
 // both: the encryption protects copies of the file alone.
@@ -16,5 +17,5 @@
 //
 // It refuses files that others can read, values that are empty or too long, and
 // to make a new key while there is a file encrypted to another. Its errors hold
-// names and places, never values. It caches nothing.
+// names and places, never values. A Store caches nothing.
 package secrets

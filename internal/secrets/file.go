@@ -139,16 +139,9 @@ func (s *Store) writeFile(all map[string]string) error {
 	if err != nil {
 		return err
 	}
-	var out bytes.Buffer
-	w, err := age.Encrypt(&out, to)
+	sealed, err := encrypt(text, to)
 	if err == nil {
-		_, err = w.Write(text)
-	}
-	if err == nil {
-		err = w.Close()
-	}
-	if err == nil {
-		err = replace(s.file(), out.Bytes())
+		err = replace(s.file(), sealed)
 	}
 	if err != nil {
 		return fmt.Errorf("%s cannot be written: %w", s.file(), err)

@@ -150,6 +150,11 @@ func (s *Store) Set(ctx context.Context, name, value string) (at Place, why stri
 		return "", "", err
 	}
 	defer unlock()
+	return s.set(ctx, name, value)
+}
+
+// set keeps a secret. The caller holds the lock.
+func (s *Store) set(ctx context.Context, name, value string) (at Place, why string, err error) {
 	if !s.o.FileOnly {
 		err := s.keyring.set(ctx, name, value)
 		if err == nil {

@@ -1,12 +1,14 @@
 package secrets
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -290,5 +292,62 @@ func TestKeeper(t *testing.T) {
 	var missing *NotSetError
 	if err := errors.Join(k.Delete("git/TOKEN"), k.Delete("git/TOKEN")); !errors.As(err, &missing) {
 		t.Error(err)
+	}
+}
+
+// A key that was made where there was no keyring is found beside the one that was made
+// with it, and no key is made where there is one.
+func TestCipher(t *testing.T) {
+	keyring.MockInit()
+	dir := filepath.Join(t.TempDir(), "mcphub")
+	with, without := newStore(t, dir, nil), newStore(t, dir, errNoBus)
+	if _, err := with.Cipher(t.Context(), "key").Decrypt([]byte("x")); err == nil || err.Error() != `its key cannot be found: the secret "key" is not set` {
+		t.Error(err)
+	}
+	if all, _, err := with.Names(t.Context()); len(all) != 0 || err != nil {
+		t.Error("a key was made to decrypt with:", all, err)
+	}
+	var sealed [][]byte
+	for _, s := range []*Store{with, with, without, with} {
+		text, err := s.Cipher(t.Context(), "key").Encrypt([]byte("canary"))
+		if err != nil || bytes.Contains(text, []byte("canary")) {
+			t.Fatalf("%q, %v", text, err)
+		}
+		sealed = append(sealed, text)
+	}
+	if all, err := with.Copies(t.Context(), "key"); len(all) != 2 || err != nil {
+		t.Errorf("%d keys, %v", len(all), err)
+	}
+	c := with.Cipher(t.Context(), "key")
+	for _, text := range sealed {
+		if plain, err := c.Decrypt(text); string(plain) != "canary" || err != nil {
+			t.Errorf("%q, %v", plain, err)
+		}
+	}
+	if _, err := without.Cipher(t.Context(), "key").Decrypt(sealed[0]); err == nil {
+		t.Error("the control: a key that is in the keyring was not needed")
+	}
+}
+
+// Many that need a key at once make one.
+func TestOneKeyIsMade(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "mcphub")
+	texts := make([][]byte, 8)
+	var wg sync.WaitGroup
+	for i := range texts {
+		wg.Go(func() {
+			text, err := New(Options{Dir: dir, FileOnly: true}).Cipher(t.Context(), "key").Encrypt([]byte("x"))
+			if err != nil {
+				t.Error(err)
+			}
+			texts[i] = text
+		})
+	}
+	wg.Wait()
+	c := New(Options{Dir: dir, FileOnly: true}).Cipher(t.Context(), "key")
+	for _, text := range texts {
+		if _, err := c.Decrypt(text); err != nil {
+			t.Error(err)
+		}
 	}
 }
