@@ -44,25 +44,32 @@ func BenchmarkStart(b *testing.B) {
 	}
 }
 
-// BenchmarkMemory tells how much of the hub's memory one confined child takes.
+// BenchmarkMemory tells what one child takes, free and confined: of the hub's memory, of
+// its own, and of the kernel's (which others on the machine take too).
 func BenchmarkMemory(b *testing.B) {
-	resident := func() (kib int) {
-		text, _ := os.ReadFile("/proc/self/status")
-		for line := range strings.Lines(string(text)) {
-			_, _ = fmt.Sscanf(line, "VmRSS: %d", &kib)
+	// kib adds up the lines of a file that begin so.
+	kib := func(path, line string) (sum int) {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			b.Fatal(err)
 		}
-		return kib
+		for l := range strings.Lines(string(text)) {
+			n := 0
+			_, _ = fmt.Sscanf(l, line+": %d", &n)
+			sum += n
+		}
+		return sum
 	}
 	for _, mode := range []sandbox.Mode{sandbox.Off, sandbox.Auto} {
 		b.Run(mode.String(), func(b *testing.B) {
 			p := launch.Program{Command: "/bin/cat", Cwd: "/", Sandbox: sandbox.Settings{Mode: mode, Network: sandbox.Network{On: true}}}
-			l, err := launch.Plan(p, nil, launch.NewMachine(os.Environ(), "", ""))
+			l, err := launch.Plan(p, nil, launch.NewMachine(os.Environ(), "", "").Within(sandbox.Boundary{Areas: []sandbox.Rule{{Path: os.TempDir(), Access: sandbox.Read}}}))
 			if err != nil {
 				b.Fatal(err)
 			}
 			const many = 100
 			for b.Loop() {
-				before := resident()
+				hub, kernel, own := kib("/proc/self/status", "VmRSS"), kib("/proc/meminfo", "Slab"), 0
 				var all []*process
 				for range many {
 					proc, err := startProcess(l, zerolog.Nop())
@@ -70,8 +77,11 @@ func BenchmarkMemory(b *testing.B) {
 						b.Fatal(err)
 					}
 					all = append(all, proc)
+					own += kib(fmt.Sprintf("/proc/%d/smaps_rollup", proc.pid), "Private_Dirty")
 				}
-				b.ReportMetric(float64(resident()-before)/many, "KiB/child")
+				b.ReportMetric(float64(kib("/proc/self/status", "VmRSS")-hub)/many, "hub-KiB/child")
+				b.ReportMetric(float64(kib("/proc/meminfo", "Slab")-kernel)/many, "kernel-KiB/child")
+				b.ReportMetric(float64(own)/many, "own-KiB/child")
 				for _, proc := range all {
 					_ = proc.stdin.Close()
 					<-proc.ended
