@@ -183,12 +183,13 @@ func Merge(file string, text []byte, servers []Server, inputs []edit.Table, move
 		im.Name = freeName(taken, s)
 		taken = append(taken, edit.Member{Name: im.Name, Value: s.Entry})
 		entry := s.Entry
-		if with, found, keys := moveSecrets(im.Name, entry); move {
+		with, found, keys := moveSecrets(im.Name, entry)
+		if move {
 			entry, im.secrets, im.Moved = with, found, keys
 		} else {
 			im.Plain = keys
 		}
-		if secretURL(entry) {
+		if secretURL(with) {
 			im.Plain = append(im.Plain, "url")
 		}
 		if s.Disabled && !enabledElsewhere(servers, s) {

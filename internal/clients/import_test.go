@@ -95,7 +95,7 @@ func TestMoveSecrets(t *testing.T) {
 	s := server(t, "cursor", "git", `{"command": "a",
 		"args": ["--api-key", "plain-0", "--token=plain-1", "--header", "Authorization: Bearer plain-22222222", "--key-file", "/x", "${TOKEN}"],
 		"env": {"GITHUB_TOKEN": "plain-3", "LANG": "C", "REF_TOKEN": "${env:T}", "URL": "https://u:plain-4@host/"}}`)
-	web := server(t, "cursor", "web", `{"url": "https://host/mcp", "headers": {"Authorization": "Bearer plain-5", "X-Team": "a"}}`)
+	web := server(t, "cursor", "web", `{"url": "https://host/mcp/ghp_plain6789012345678901/x?team=a&tavilyApiKey=plain-7%20&k=${K}&v=hf_plain89012345678901234567890#f", "headers": {"Authorization": "Bearer plain-5", "X-Team": "a"}}`)
 	secrets := keptSecrets{}
 	text, imports, err := Merge("hub.json", nil, []Server{s, web}, nil, true, func(string) (string, bool) { return "set", true })
 	if err != nil || len(secrets) != 0 {
@@ -104,11 +104,12 @@ func TestMoveSecrets(t *testing.T) {
 	if err := Keep(imports, secrets); err != nil {
 		t.Fatal(err)
 	}
-	if strings.Contains(string(text), "plain-") {
+	if strings.Contains(string(text), "plain") {
 		t.Errorf("a secret is left in %s", text)
 	}
 	for name, want := range map[string]string{
 		"git/api-key": "plain-0", "git/token": "plain-1", "git/GITHUB_TOKEN": "plain-3", "git/URL": "https://u:plain-4@host/", "web/Authorization": "plain-5",
+		"web/path": "ghp_plain6789012345678901", "web/tavilyApiKey": "plain-7%20", "web/v": "hf_plain89012345678901234567890",
 	} {
 		if secrets[name] != want {
 			t.Errorf("%s: got %q, want %q; kept: %d", name, secrets[name], want, len(secrets))
@@ -120,6 +121,15 @@ func TestMoveSecrets(t *testing.T) {
 	if len(imports) == 2 && len(imports[0].Moved) != 5 {
 		t.Errorf("moved %v", imports[0].Moved)
 	}
+	if want := `"https://host/mcp/${keyring:web/path}/x?team=a&tavilyApiKey=${keyring:web/tavilyApiKey}&k=${K}&v=${keyring:web/v}#f"`; !strings.Contains(string(text), want) {
+		t.Errorf("got %s, want %s", text, want)
+	}
+	// No reference may stand for a user's name or password.
+	user := server(t, "cursor", "user", `{"url": "https://u:plain-8@host/?token=plain-9"}`)
+	if text, got, err := Merge("hub.json", nil, []Server{user}, nil, true, none); err != nil || strings.Join(got[0].Plain, " ") != "url" ||
+		strings.Join(got[0].Moved, " ") != "url.token" || !strings.Contains(string(text), "u:plain-8@host/?token=${keyring:user/token}") {
+		t.Errorf("got %+v, %v: %s", got, err, text)
+	}
 	// The second time they are the same servers.
 	_, imports, err = Merge("hub.json", text, []Server{s, web}, nil, true, none)
 	if err != nil || imports[0].Same != "git" || imports[1].Same != "web" {
@@ -127,7 +137,7 @@ func TestMoveSecrets(t *testing.T) {
 	}
 	// Without a store they stay, and are named.
 	text, imports, err = Merge("hub.json", nil, []Server{web}, nil, false, none)
-	if err != nil || len(imports[0].Plain) != 1 || imports[0].Plain[0] != "headers.Authorization" || !strings.Contains(string(text), "plain-5") {
+	if err != nil || strings.Join(imports[0].Plain, " ") != "headers.Authorization url url.tavilyApiKey url.v" || !strings.Contains(string(text), "plain-5") {
 		t.Errorf("got %+v, %v", imports, err)
 	}
 	// Where a store fails, nothing is kept, and the error holds no secret.

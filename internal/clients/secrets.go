@@ -75,16 +75,51 @@ func moveSecrets(server string, entry edit.Table) (out edit.Table, all []secret,
 			}
 		}
 	}
+	if address, ok := entry.Get("url").(string); ok {
+		out = out.With("url", moveURL(address, swap))
+	}
 	if args, ok := entry.Get("args").([]any); ok {
 		out = out.With("args", moveArgs(args, swap))
 	}
 	return out, all, keys
 }
 
-// secretURL reports an address that holds a secret. A reference cannot stand for one.
+// moveURL moves parts of the path and values of the query, as they are spelled there.
+func moveURL(address string, swap func(key, name, value string) string) string {
+	address, fragment, hasFragment := strings.Cut(address, "#")
+	path, query, hasQuery := strings.Cut(address, "?")
+	parts := strings.Split(path, "/")
+	for i := 3; i < len(parts); i++ { // behind https://host/
+		if redact.Text(parts[i]) != parts[i] {
+			parts[i] = swap("url", "path", parts[i])
+		}
+	}
+	path = strings.Join(parts, "/")
+	if hasQuery {
+		pairs := strings.Split(query, "&")
+		for i, pair := range pairs {
+			name, value, _ := strings.Cut(pair, "=")
+			if value != "" && (redact.SecretKey(name) || redact.Text(pair) != pair) {
+				pairs[i] = name + "=" + swap("url."+name, name, value)
+			}
+		}
+		path += "?" + strings.Join(pairs, "&")
+	}
+	if hasFragment {
+		path += "#" + fragment
+	}
+	return path
+}
+
+// reference is what stands for a secret or a variable.
+var reference = regexp.MustCompile(`\$\{[^}]*\}`)
+
+// secretURL reports an address with a secret where no reference may stand, as in the
+// name of its host.
 func secretURL(entry edit.Table) bool {
 	url, _ := entry.Get("url").(string)
-	return redact.Text(url) != url && !strings.Contains(url, "${")
+	url = reference.ReplaceAllString(url, "")
+	return redact.Text(url) != url
 }
 
 func moveArgs(args []any, swap func(key, name, value string) string) []any {
