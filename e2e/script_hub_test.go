@@ -15,16 +15,17 @@ import (
 // mcphub serve with a client whose root is $WORK/project; "told PATTERN TOOL ARGUMENTS" calls a tool again and again until
 // its answer shows the pattern, "! told" until it does not; "logged PATTERN" waits for it on the hub's stderr, "! logged" wants it not to be there; "hangup" sends SIGHUP; "finishes" wants it to end well.
 func scriptHubs() map[string]func(ts *testscript.TestScript, neg bool, args []string) {
-	hubs := map[*testscript.TestScript]*ide.Client{}
 	hub := func(ts *testscript.TestScript) *ide.Client {
-		if hubs[ts] == nil {
+		c := ts.Value(hubsKey{}).(*hubs).talks
+		if c == nil {
 			ts.Fatalf("no hub is serving")
 		}
-		return hubs[ts]
+		return c
 	}
 	return map[string]func(ts *testscript.TestScript, neg bool, args []string){
 		"talks": func(ts *testscript.TestScript, neg bool, args []string) {
-			if neg || hubs[ts] != nil {
+			h := ts.Value(hubsKey{}).(*hubs)
+			if neg || h.talks != nil {
 				ts.Fatalf("usage, once: talks ARGS...")
 			}
 			var env []string
@@ -33,7 +34,7 @@ func scriptHubs() map[string]func(ts *testscript.TestScript, neg bool, args []st
 			}
 			c, err := ide.Start(ide.Options{Command: bin.mcphub, Args: append([]string{"serve"}, args...), Dir: ts.MkAbs("."), Env: env, Roots: ide.Folders(ts.MkAbs("project"))})
 			ts.Check(err)
-			hubs[ts] = c
+			h.talks = c
 			ts.Defer(func() { c.Close(waitLimit) })
 			ctx, cancel := context.WithTimeout(context.Background(), waitLimit)
 			defer cancel()

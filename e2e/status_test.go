@@ -15,8 +15,9 @@ import (
 // hubs are those that a script has started: "serves CONFIG [ROOT...]" starts one with a client that has these roots and has
 // listed its tools, "ends" ends all of them as clients do, "kills" with SIGKILL.
 type hubs struct {
-	ts  *testscript.TestScript
-	all []*ide.Client
+	ts    *testscript.TestScript
+	all   []*ide.Client
+	talks *ide.Client // to the one that the script talks to
 }
 
 type hubsKey struct{}
