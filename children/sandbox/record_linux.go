@@ -30,7 +30,7 @@ func (r *Recorder) Ruleset(p *Profile) (*Ruleset, error) {
 	if err != nil {
 		return nil, r.refuse(err)
 	}
-	return &Ruleset{fd: -1, filter: filter, record: func(fd int) { r.serve(fd, p) }, failed: r.refuse}, nil
+	return &Ruleset{fd: -1, filter: filter, recorder: r, profile: p}, nil
 }
 
 // A watched says where a system call has what is noted of it.
