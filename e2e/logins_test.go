@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io/fs"
 	"net/http"
@@ -33,7 +34,13 @@ func (w *world) auth(visit func(address string), args ...string) (said string, e
 // authWith is auth with more in the environment.
 func (w *world) authWith(env []string, visit func(address string), args ...string) (said string, err error) {
 	w.t.Helper()
-	cmd := exec.Command(mcphub(w.t), append([]string{"auth"}, args...)...)
+	return w.visiting(env, visit, append([]string{"auth"}, args...)...)
+}
+
+// visiting is authWith for any command.
+func (w *world) visiting(env []string, visit func(address string), args ...string) (said string, err error) {
+	w.t.Helper()
+	cmd := exec.Command(mcphub(w.t), args...)
 	cmd.Env, cmd.Dir = w.env(env...), w.home
 	out, err := cmd.StdoutPipe()
 	must(w.t, err)
@@ -321,21 +328,12 @@ func TestLoginPrinted(t *testing.T) {
 	var b strings.Builder
 	run := func(args ...string) {
 		t.Helper()
-		cmd := exec.Command(mcphub(t), append(args, "--config", config)...)
-		cmd.Env, cmd.Dir = w.env("DBUS_SESSION_BUS_ADDRESS=unix:path="+w.path("no-bus")), w.home
-		out, err := cmd.StdoutPipe()
-		must(t, err)
-		cmd.Stderr = cmd.Stdout
-		must(t, cmd.Start())
-		fmt.Fprintf(&b, "$ mcphub %s\n", strings.Join(args, " "))
-		for lines := bufio.NewScanner(out); lines.Scan(); {
-			b.WriteString(lines.Text() + "\n")
-			if page.MatchString(lines.Text()) {
-				visitor(t)(lines.Text())
-			}
+		said, err := w.visiting([]string{"DBUS_SESSION_BUS_ADDRESS=unix:path=" + w.path("no-bus")}, visitor(t), append(args, "--config", config)...)
+		status := 0
+		if ended := (*exec.ExitError)(nil); errors.As(err, &ended) {
+			status = ended.ExitCode()
 		}
-		_ = cmd.Wait()
-		fmt.Fprintf(&b, "exit status %d\n\n", cmd.ProcessState.ExitCode())
+		fmt.Fprintf(&b, "$ mcphub %s\n%sexit status %d\n\n", strings.Join(args, " "), said, status)
 	}
 	call := func() { run("call", "linear__whoami", "--root", w.project, "--log-level", "off") }
 	call()
