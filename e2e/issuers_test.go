@@ -132,17 +132,20 @@ func TestHTTPTokensOfAnIssuer(t *testing.T) {
 	mu.Unlock()
 
 	wrong := claims("mallory", "team")
+	_, forged := anIssuer(t)
 	for _, tc := range []struct {
 		name   string
 		change obj
+		sign   func(obj) string
 		status int
 		says   string
 	}{
-		{"another issuer", obj{"iss": "https://evil.example"}, 401, "invalid_token"},
-		{"another audience", obj{"aud": "https://other.example/mcp"}, 401, "invalid_token"},
-		{"expired", obj{"exp": time.Now().Add(-time.Hour).Unix()}, 401, "invalid_token"},
-		{"without the scope", obj{"scope": "other"}, 403, "insufficient_scope"},
-		{"as it should be", obj{}, 400, ""},
+		{"another issuer", obj{"iss": "https://evil.example"}, token, 401, "invalid_token"},
+		{"another audience", obj{"aud": "https://other.example/mcp"}, token, 401, "invalid_token"},
+		{"another signature", obj{}, forged, 401, "invalid_token"},
+		{"expired", obj{"exp": time.Now().Add(-time.Hour).Unix()}, token, 401, "invalid_token"},
+		{"without the scope", obj{"scope": "other"}, token, 403, "insufficient_scope"},
+		{"as it should be", obj{}, token, 400, ""},
 	} {
 		all := obj{}
 		for _, m := range []obj{wrong, tc.change} {
@@ -150,7 +153,7 @@ func TestHTTPTokensOfAnIssuer(t *testing.T) {
 				all[k] = v
 			}
 		}
-		secret := token(all)
+		secret := tc.sign(all)
 		secrets = append(secrets, secret)
 		r, err := (&http.Client{Transport: bearer{secret, http.DefaultTransport.(*http.Transport)}}).Post(url, "application/json", strings.NewReader(`{}`))
 		must(t, err)

@@ -131,6 +131,17 @@ func TestLogin(t *testing.T) {
 	if out := auth("status", "protected"); !strings.Contains(out, "run: mcphub auth login protected") {
 		t.Error(out)
 	}
+	run := func(args ...string) string {
+		t.Helper()
+		cmd := exec.Command(mcphub(t), args...)
+		cmd.Env = w.env("DBUS_SESSION_BUS_ADDRESS=unix:path=" + w.path("no-bus"))
+		out, _ := cmd.CombinedOutput()
+		said.Write(out)
+		return string(out)
+	}
+	if out := run("status"); !strings.Contains(out, "run: mcphub auth login protected") {
+		t.Error(out)
+	}
 	if out := auth("login", "protected", "--no-browser"); !strings.Contains(out, "Logged in at protected") {
 		t.Fatal(out)
 	}
@@ -150,10 +161,10 @@ func TestLogin(t *testing.T) {
 	if out := auth("status", "--json"); !strings.Contains(out, `"state": "good"`) || !strings.Contains(out, `"more"`) {
 		t.Error(out)
 	}
-	status := exec.Command(mcphub(t), "status", "--json")
-	status.Env = w.env()
-	out, _ := status.CombinedOutput()
-	said.Write(out)
+	run("status", "--json")
+	if out := run("secret", "list", "--config", config); strings.Contains(out, "login") {
+		t.Errorf("a login is listed among the secrets: %s", out)
+	}
 	for _, name := range []string{"cmdline", "environ"} {
 		if raw, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(s.PID()), name)); err == nil {
 			said.Write(raw)
