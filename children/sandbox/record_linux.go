@@ -261,7 +261,7 @@ func (r *Recorder) open(p *Profile, path string, flags uint64) {
 		}
 	case err != nil, flags&unix.O_EXCL != 0 && flags&unix.O_CREAT != 0:
 	case flags&unix.O_TMPFILE == unix.O_TMPFILE:
-		r.beyond(p, Use{Path: real, Access: Write, Names: true})
+		r.beyond(p, Use{Path: real, Access: Write})
 	case a&Read != 0 && !may(real, unix.R_OK), a&Write != 0 && !may(real, unix.W_OK):
 	default:
 		r.beyond(p, Use{Path: real, Access: a})
@@ -287,7 +287,7 @@ func (r *Recorder) moved(p *Profile, n *notice, w watched) {
 // renamed notes that a name goes from a directory, or comes to it.
 func (r *Recorder) renamed(p *Profile, path string, goes bool) {
 	if dir, name, ok := split(path); ok && (!goes || exists(filepath.Join(dir, name))) && may(dir, unix.W_OK) {
-		r.beyond(p, Use{Path: dir, Access: Write, Names: true})
+		r.beyond(p, Use{Path: dir, Access: Write})
 	}
 }
 
