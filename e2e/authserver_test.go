@@ -109,7 +109,14 @@ func TestLoginAtRealServer(t *testing.T) {
 	login("over", nil, "status", "protected")
 	login("run: mcphub auth login protected", nil, "status", "protected")
 
-	login("Logged in at protected", person("yes", 0), "login", "protected", "--no-browser")
+	// The program opens the browser itself, by what a desktop opens pages with.
+	opener := w.write("bin/xdg-open", "#!/bin/sh\nexec '"+n.program+"' '"+filepath.Join(here, "clients", "browse.mjs")+"' \"$1\" ann yes\n")
+	must(t, os.Chmod(opener, 0o700))
+	out, err = w.authWith([]string{"DISPLAY=:0", "CHROMIUM=" + chromium, "PATH=" + filepath.Dir(opener) + ":" + os.Getenv("PATH"), "DBUS_SESSION_BUS_ADDRESS=unix:path=" + w.path("no-bus")},
+		nil, "login", "protected", "--config", config)
+	if err != nil || !strings.Contains(out, "The login is open in your browser") || !strings.Contains(out, "Logged in at protected") {
+		t.Errorf("with a browser that is opened: %v %s", err, out)
+	}
 	expect("ann")
 	login("has ended it", nil, "logout", "protected")
 	expect("run: mcphub auth login protected")
