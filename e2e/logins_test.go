@@ -247,56 +247,6 @@ func TestLoginsOfTwo(t *testing.T) {
 	}
 }
 
-// A process is killed after it has sent a renewal and before it has read the answer. From then on status names the login, and
-// what helps; and as the server takes the former token no more, the next call says that the login is over.
-func TestLoginCutOff(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	as := oauthtest.New(t)
-	config := w.config(obj{"protected": obj{"url": as.Resource, "type": "http"}}, obj{"secrets": obj{"store": "file"}})
-	auth := func(want string, args ...string) {
-		t.Helper()
-		if out, _ := w.auth(visitor(t), append(args, "--config", config)...); !strings.Contains(out, want) {
-			t.Errorf("%q: %s\nwant %q", args, out, want)
-		}
-	}
-	call := func() *exec.Cmd {
-		cmd := exec.Command(mcphub(t), "call", "protected__whoami", "--root", w.project, "--config", config)
-		cmd.Env, cmd.Dir = w.env("DBUS_SESSION_BUS_ADDRESS=unix:path="+w.path("no-bus")), w.home
-		return cmd
-	}
-	auth("Logged in at protected", "login", "protected", "--no-browser")
-	as.Expire()
-	sent, killed := make(chan struct{}), make(chan struct{})
-	as.Change(func() {
-		as.Token = func(_ http.ResponseWriter, f url.Values) bool {
-			as.Spend(f.Get("refresh_token"))
-			close(sent)
-			<-killed
-			panic(http.ErrAbortHandler)
-		}
-	})
-	hub := call()
-	must(t, hub.Start())
-	<-sent
-	must(t, hub.Process.Kill())
-	_ = hub.Wait()
-	as.Change(func() { as.Token = nil })
-	close(killed)
-	const cut = "a renewal was cut off before its answer was read"
-	auth("good", "status", "protected")
-	auth(cut+": the next call tries once more, and says if the login is over; run: mcphub auth login protected", "status", "protected")
-	if out, _ := call().CombinedOutput(); !strings.Contains(string(out), "the login is over: "+cut) || strings.Contains(string(out), oauthtest.Canary) {
-		t.Errorf("the next call says %s", out)
-	}
-	auth("over", "status", "protected")
-	auth(cut, "status", "protected")
-	auth("Logged in at protected", "login", "protected", "--no-browser")
-	if out, err := call().CombinedOutput(); err != nil || !strings.Contains(string(out), "alice") {
-		t.Errorf("logged in again: %v %s", err, out)
-	}
-}
-
 // login by a code on another device, and a consent that is refused.
 func TestLoginOtherwise(t *testing.T) {
 	t.Parallel()
