@@ -127,7 +127,7 @@ func TestConfinedShell(t *testing.T) {
 	}
 	st := statusOf(t, g.s, "kid")
 	if st.Sandbox.State != sandbox.Held || len(st.Sandbox.Lacks) > 0 {
-		t.Errorf("the status says %s", st.Sandbox.Text())
+		t.Errorf("the status says %q", st.Sandbox.Lacks)
 	}
 	// The private folder goes with the run.
 	temp := strings.TrimSuffix(g.shell("echo -n $TMPDIR"), "<nil>")
@@ -165,7 +165,7 @@ func TestSocketsAreNamed(t *testing.T) {
 		g := newGrounds(t, settings)
 		g.s.Within(boundary(g.a)).Ensure(one, rootsAt(g.a))
 		g.reads(g.a)
-		if got := statusOf(t, g.s, "kid").Sandbox.Text(); strings.Contains(got, "ssh-agent") != on || strings.Contains(got, "through them everything") != on {
+		if got := strings.Join(statusOf(t, g.s, "kid").Sandbox.Lacks, "; "); strings.Contains(got, "ssh-agent") != on || strings.Contains(got, "through them everything") != on {
 			t.Errorf("with sockets on %t: %s", on, got)
 		}
 	}
@@ -452,8 +452,8 @@ func TestRequiredRefuses(t *testing.T) {
 					continue
 				}
 				st := statusOf(t, g.s, "kid")
-				if err != nil || st.Sandbox.State != tc.state || !strings.Contains(st.Sandbox.Text(), tc.want) {
-					t.Errorf("auto: %v, %s", err, st.Sandbox.Text())
+				if err != nil || st.Sandbox.State != tc.state || !strings.Contains(strings.Join(st.Sandbox.Lacks, "; "), tc.want) {
+					t.Errorf("auto: %v, %s", err, st.Sandbox.Lacks)
 				}
 			}
 		})

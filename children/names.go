@@ -35,7 +35,6 @@ type RootsMode = spec.RootsMode
 
 // The modes.
 const (
-	RootsAuto = spec.RootsAuto
 	RootsArgs = spec.RootsArgs
 	RootsList = spec.RootsList
 	RootsNone = spec.RootsNone
@@ -96,11 +95,8 @@ func AsksForLogin(err error) bool {
 // Login gives the tokens of requests to a server.
 type Login = remote.Login
 
-// The transports over HTTP.
-const (
-	TransportHTTP = remote.HTTP // Streamable HTTP
-	TransportSSE  = remote.SSE  // HTTP with SSE, 2024-11-05
-)
+// TransportHTTP is Streamable HTTP, and SSE is not tried.
+const TransportHTTP = remote.HTTP
 
 // An Offer is what a child offers: immutable, raw, in the child's order.
 type Offer = offers.Offer

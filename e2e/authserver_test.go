@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 
 	"mcphub/e2e/ide"
@@ -27,6 +28,19 @@ func TestLoginAtRealServer(t *testing.T) {
 	}
 	n.of(t, "authserver")
 	w := newWorld(t)
+	var mu sync.Mutex
+	var said []string // by the servers
+	w.heard = func(line string) { mu.Lock(); said = append(said, line); mu.Unlock() }
+	saidOf := func(what string) (n int) {
+		mu.Lock()
+		defer mu.Unlock()
+		for _, line := range said {
+			if strings.HasPrefix(line, what) {
+				n++
+			}
+		}
+		return n
+	}
 	here, err := filepath.Abs(".")
 	must(t, err)
 	resource := w.listening(exec.Command(n.program, filepath.Join(here, "authserver", "server.mjs")), regexp.MustCompile(`^protected (http://\S+/mcp)$`), "LIFE=2")
@@ -65,13 +79,21 @@ func TestLoginAtRealServer(t *testing.T) {
 	login("the login was refused", person("no", 0), "login", "protected", "--no-browser")
 	login("Logged in at protected", person("yes", 0), "login", "protected", "--no-browser")
 	expect("ann")
+	const renewal = "granted by refresh_token"
+	renewed := saidOf(renewal)
 	for range 5 { // each with a token that was renewed: they last no longer than it takes
 		if got := s.whoami(); got != "ann" {
 			t.Errorf("got %q", got)
 		}
 	}
+	if !within(waitLimit, func() bool { return saidOf(renewal) >= renewed+5 }) {
+		t.Errorf("renewed %d times", saidOf(renewal)-renewed)
+	}
 	if got := s.call("protected__expires", `{}`).Text; got != "ann" {
 		t.Errorf("amid a call that outlasts its token: %q", got)
+	}
+	if !within(waitLimit, func() bool { return saidOf("refused amid a call") == 1 }) {
+		t.Error("no token has ended amid a call")
 	}
 
 	// Somebody else revokes the login.
@@ -87,7 +109,14 @@ func TestLoginAtRealServer(t *testing.T) {
 	login("over", nil, "status", "protected")
 	login("run: mcphub auth login protected", nil, "status", "protected")
 
-	login("Logged in at protected", person("yes", 0), "login", "protected", "--no-browser")
+	// The program opens the browser itself, by what a desktop opens pages with.
+	opener := w.write("bin/xdg-open", "#!/bin/sh\nexec '"+n.program+"' '"+filepath.Join(here, "clients", "browse.mjs")+"' \"$1\" ann yes\n")
+	must(t, os.Chmod(opener, 0o700))
+	out, err = w.authWith([]string{"DISPLAY=:0", "CHROMIUM=" + chromium, "PATH=" + filepath.Dir(opener) + ":" + os.Getenv("PATH"), "DBUS_SESSION_BUS_ADDRESS=unix:path=" + w.path("no-bus")},
+		nil, "login", "protected", "--config", config)
+	if err != nil || !strings.Contains(out, "The login is open in your browser") || !strings.Contains(out, "Logged in at protected") {
+		t.Errorf("with a browser that is opened: %v %s", err, out)
+	}
 	expect("ann")
 	login("has ended it", nil, "logout", "protected")
 	expect("run: mcphub auth login protected")
@@ -104,5 +133,11 @@ func TestLoginAtRealServer(t *testing.T) {
 		return strings.Contains(got, "HTTP status 401 (Unauthorized); it refuses the token of the login, and new ones too")
 	}) {
 		t.Errorf("a server that takes tokens for another one only: %q", got)
+	}
+	if saidOf("refused ERR_JWT_CLAIM_VALIDATION_FAILED") == 0 {
+		t.Error("the control: no token for another server has come")
+	}
+	if n := saidOf("mixed up: "); n != 0 { // more than its metadata was asked for: the code would be with it
+		t.Errorf("the server that mixes up logins was sent %d requests", n)
 	}
 }

@@ -1,6 +1,8 @@
 package e2e
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -52,6 +54,18 @@ func TestTheSandboxThatNobodyAskedFor(t *testing.T) {
 			got := s.call("get-roots", `{}`).Text
 			if tc.state == "" && strings.Contains(got, `"kernel"`) || tc.state != "" && !strings.Contains(got, `"kernel": "`+tc.state+`"`) {
 				t.Errorf("get-roots says %s", got)
+			}
+			s.end(stopBound)
+			files, err := filepath.Glob(w.path("home", "state", "mcphub", "audit", "*.jsonl"))
+			must(t, err)
+			line := ""
+			for _, file := range files {
+				text, err := os.ReadFile(file)
+				must(t, err)
+				line += string(text)
+			}
+			if !strings.Contains(line, "kid") || tc.state == "" && strings.Contains(line, `"kernel"`) || tc.state != "" && !strings.Contains(line, `"kernel":"`+tc.state+`"`) {
+				t.Errorf("the record says %s", line)
 			}
 		})
 	}

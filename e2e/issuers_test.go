@@ -9,8 +9,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -73,7 +78,10 @@ func TestHTTPTokensOfAnIssuer(t *testing.T) {
 		"issuers": []obj{{"issuer": issuer, "scopes": []string{"mcp"}, "roots": obj{"claim": "groups", "values": obj{
 			"team": []string{"project"}, "others": []string{w.outside}}}}},
 	}})
-	url := w.serveHTTP(config)
+	var log strings.Builder // of the hub
+	w.heard = func(line string) { mu.Lock(); log.WriteString(line + "\n"); mu.Unlock() }
+	url := w.listening(exec.Command(mcphub(t), "serve", "--http", "127.0.0.1:0", "--config", config, "--log-level", "trace"), regexp.MustCompile(`serving (http://\S+/mcp)`))
+	var secrets []string // all tokens
 	claims := func(who string, groups ...string) obj {
 		return obj{"iss": issuer, "aud": resource, "sub": who, "groups": groups, "scope": "mcp", "exp": time.Now().Add(time.Hour).Unix()}
 	}
@@ -90,6 +98,7 @@ func TestHTTPTokensOfAnIssuer(t *testing.T) {
 		{"carol", nil, "", outside},
 	} {
 		secret := token(claims(tc.who, tc.groups...))
+		secrets = append(secrets, secret)
 		c := gosdk.NewClient(&gosdk.Implementation{Name: "go-sdk", Version: "1"}, nil)
 		c.AddRoots(&gosdk.Root{URI: ide.FileURI("/")}) // says that the whole disk is open
 		web := &http.Client{Transport: bearer{secret, &http.Transport{}}}
@@ -123,17 +132,20 @@ func TestHTTPTokensOfAnIssuer(t *testing.T) {
 	mu.Unlock()
 
 	wrong := claims("mallory", "team")
+	_, forged := anIssuer(t)
 	for _, tc := range []struct {
 		name   string
 		change obj
+		sign   func(obj) string
 		status int
 		says   string
 	}{
-		{"another issuer", obj{"iss": "https://evil.example"}, 401, "invalid_token"},
-		{"another audience", obj{"aud": "https://other.example/mcp"}, 401, "invalid_token"},
-		{"expired", obj{"exp": time.Now().Add(-time.Hour).Unix()}, 401, "invalid_token"},
-		{"without the scope", obj{"scope": "other"}, 403, "insufficient_scope"},
-		{"as it should be", obj{}, 400, ""},
+		{"another issuer", obj{"iss": "https://evil.example"}, token, 401, "invalid_token"},
+		{"another audience", obj{"aud": "https://other.example/mcp"}, token, 401, "invalid_token"},
+		{"another signature", obj{}, forged, 401, "invalid_token"},
+		{"expired", obj{"exp": time.Now().Add(-time.Hour).Unix()}, token, 401, "invalid_token"},
+		{"without the scope", obj{"scope": "other"}, token, 403, "insufficient_scope"},
+		{"as it should be", obj{}, token, 400, ""},
 	} {
 		all := obj{}
 		for _, m := range []obj{wrong, tc.change} {
@@ -141,7 +153,9 @@ func TestHTTPTokensOfAnIssuer(t *testing.T) {
 				all[k] = v
 			}
 		}
-		r, err := (&http.Client{Transport: bearer{token(all), http.DefaultTransport.(*http.Transport)}}).Post(url, "application/json", strings.NewReader(`{}`))
+		secret := tc.sign(all)
+		secrets = append(secrets, secret)
+		r, err := (&http.Client{Transport: bearer{secret, http.DefaultTransport.(*http.Transport)}}).Post(url, "application/json", strings.NewReader(`{}`))
 		must(t, err)
 		_ = r.Body.Close()
 		challenge := r.Header.Get("WWW-Authenticate")
@@ -161,4 +175,31 @@ func TestHTTPTokensOfAnIssuer(t *testing.T) {
 		t.Errorf("metadata: %s", text)
 	}
 	http.DefaultClient.CloseIdleConnections()
+
+	// No token that came is in the log, in what status says, or in a file of the hub's: the record, the cache, its state.
+	status := exec.Command(mcphub(t), "status", "--json")
+	status.Env = w.env()
+	told, err := status.CombinedOutput()
+	must(t, err)
+	mu.Lock()
+	told = append(told, log.String()...)
+	mu.Unlock()
+	must(t, filepath.WalkDir(w.home, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		told = append(told, text...)
+		return err
+	}))
+	for _, part := range []string{`"hubs":`, `"message":"call denied"`, `"kind":"decision"`} {
+		if !strings.Contains(string(told), part) {
+			t.Errorf("the control: %s is not in what is searched", part)
+		}
+	}
+	for _, secret := range secrets {
+		if _, signature, _ := strings.Cut(secret[strings.IndexByte(secret, '.')+1:], "."); strings.Contains(string(told), signature) || strings.Contains(string(told), secret[:60]) {
+			t.Errorf("a token is shown: %s", told)
+		}
+	}
 }

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io/fs"
 	"net/http"
@@ -33,7 +34,13 @@ func (w *world) auth(visit func(address string), args ...string) (said string, e
 // authWith is auth with more in the environment.
 func (w *world) authWith(env []string, visit func(address string), args ...string) (said string, err error) {
 	w.t.Helper()
-	cmd := exec.Command(mcphub(w.t), append([]string{"auth"}, args...)...)
+	return w.visiting(env, visit, append([]string{"auth"}, args...)...)
+}
+
+// visiting is authWith for any command.
+func (w *world) visiting(env []string, visit func(address string), args ...string) (said string, err error) {
+	w.t.Helper()
+	cmd := exec.Command(mcphub(w.t), args...)
 	cmd.Env, cmd.Dir = w.env(env...), w.home
 	out, err := cmd.StdoutPipe()
 	must(w.t, err)
@@ -124,6 +131,17 @@ func TestLogin(t *testing.T) {
 	if out := auth("status", "protected"); !strings.Contains(out, "run: mcphub auth login protected") {
 		t.Error(out)
 	}
+	run := func(args ...string) string {
+		t.Helper()
+		cmd := exec.Command(mcphub(t), args...)
+		cmd.Env = w.env("DBUS_SESSION_BUS_ADDRESS=unix:path=" + w.path("no-bus"))
+		out, _ := cmd.CombinedOutput()
+		said.Write(out)
+		return string(out)
+	}
+	if out := run("status"); !strings.Contains(out, "run: mcphub auth login protected") {
+		t.Error(out)
+	}
 	if out := auth("login", "protected", "--no-browser"); !strings.Contains(out, "Logged in at protected") {
 		t.Fatal(out)
 	}
@@ -143,10 +161,10 @@ func TestLogin(t *testing.T) {
 	if out := auth("status", "--json"); !strings.Contains(out, `"state": "good"`) || !strings.Contains(out, `"more"`) {
 		t.Error(out)
 	}
-	status := exec.Command(mcphub(t), "status", "--json")
-	status.Env = w.env()
-	out, _ := status.CombinedOutput()
-	said.Write(out)
+	run("status", "--json")
+	if out := run("secret", "list", "--config", config); strings.Contains(out, "login") {
+		t.Errorf("a login is listed among the secrets: %s", out)
+	}
 	for _, name := range []string{"cmdline", "environ"} {
 		if raw, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(s.PID()), name)); err == nil {
 			said.Write(raw)
@@ -271,21 +289,12 @@ func TestLoginPrinted(t *testing.T) {
 	var b strings.Builder
 	run := func(args ...string) {
 		t.Helper()
-		cmd := exec.Command(mcphub(t), append(args, "--config", config)...)
-		cmd.Env, cmd.Dir = w.env("DBUS_SESSION_BUS_ADDRESS=unix:path="+w.path("no-bus")), w.home
-		out, err := cmd.StdoutPipe()
-		must(t, err)
-		cmd.Stderr = cmd.Stdout
-		must(t, cmd.Start())
-		fmt.Fprintf(&b, "$ mcphub %s\n", strings.Join(args, " "))
-		for lines := bufio.NewScanner(out); lines.Scan(); {
-			b.WriteString(lines.Text() + "\n")
-			if page.MatchString(lines.Text()) {
-				visitor(t)(lines.Text())
-			}
+		said, err := w.visiting([]string{"DBUS_SESSION_BUS_ADDRESS=unix:path=" + w.path("no-bus")}, visitor(t), append(args, "--config", config)...)
+		status := 0
+		if ended := (*exec.ExitError)(nil); errors.As(err, &ended) {
+			status = ended.ExitCode()
 		}
-		_ = cmd.Wait()
-		fmt.Fprintf(&b, "exit status %d\n\n", cmd.ProcessState.ExitCode())
+		fmt.Fprintf(&b, "$ mcphub %s\n%sexit status %d\n\n", strings.Join(args, " "), said, status)
 	}
 	call := func() { run("call", "linear__whoami", "--root", w.project, "--log-level", "off") }
 	call()

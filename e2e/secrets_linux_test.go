@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"net"
@@ -216,7 +217,7 @@ func TestCanary(t *testing.T) {
 	wantNoFile := func(but ...string) {
 		t.Helper()
 		files, with := 0, []string{}
-		must(t, filepath.WalkDir(w.home, func(path string, d fs.DirEntry, err error) error {
+		look := func(path string, d fs.DirEntry, err error) error {
 			if err != nil || !d.Type().IsRegular() {
 				return err
 			}
@@ -224,6 +225,14 @@ func TestCanary(t *testing.T) {
 			files++
 			if canaryIn(string(text)) >= 0 {
 				with = append(with, path)
+			}
+			return err
+		}
+		must(t, filepath.WalkDir(w.home, look))
+		temporary := strings.TrimPrefix(sockets[0], "XDG_RUNTIME_DIR=")
+		must(t, filepath.WalkDir(temporary, func(path string, d fs.DirEntry, err error) error {
+			if err = look(path, d, err); errors.Is(err, fs.ErrNotExist) {
+				return nil // of a server that has ended meanwhile
 			}
 			return err
 		}))

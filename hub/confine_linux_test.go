@@ -32,7 +32,7 @@ func confinedBy(t *testing.T, settings sandbox.Settings, change func(v *validate
 	} else if k.ABI < 6 {
 		t.Skipf("Landlock has ABI %d here, and 6 is needed: %s", k.ABI, k.Why)
 	}
-	return shellHub(t, settings, change, nil)
+	return shellHub(t, settings, change, func(cfg *Config) { cfg.Inspect = true })
 }
 
 // shellHub is confinedBy on whichever kernel.
@@ -127,6 +127,9 @@ func TestTheKernelHoldsTheBoundary(t *testing.T) {
 		status, err := json.Marshal(c.hub.Status())
 		if err != nil || free == strings.Contains(string(status), `"kernel":"held"`) {
 			t.Errorf("%s: status says %s", mode, status)
+		}
+		if e := c.raw(MethodExplain, toolCall("kid__shell", `{"Name":"true"}`)); free == strings.Contains(e, `"kernel":"held"`) {
+			t.Errorf("%s: explain says %s", mode, e)
 		}
 	}
 }

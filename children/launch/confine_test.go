@@ -257,8 +257,8 @@ func TestWhatTheKernelLacks(t *testing.T) {
 				t.Fatal(err)
 			}
 			r := l.Sandbox.Report
-			if r.State != tc.state || !strings.Contains(r.Text(), tc.want) || (l.Sandbox.Profile != nil) != tc.runs {
-				t.Errorf("auto: %s, confined %t", r.Text(), l.Sandbox.Profile != nil)
+			if r.State != tc.state || !strings.Contains(strings.Join(r.Lacks, "; "), tc.want) || (l.Sandbox.Profile != nil) != tc.runs {
+				t.Errorf("auto: %q, confined %t", r.Lacks, l.Sandbox.Profile != nil)
 			}
 			if held := r.State != sandbox.None; held != slices.Contains(l.Env, "TMPDIR=/t") {
 				t.Errorf("what is held has folders of its own, and nothing else has: %v", l.Env)
@@ -267,8 +267,8 @@ func TestWhatTheKernelLacks(t *testing.T) {
 			if l, err = Plan(tc.prog, nil, m); err != nil {
 				t.Fatal(err)
 			}
-			if r = l.Sandbox.Report; r.State != tc.state || !strings.Contains(r.Text(), tc.want) || (l.Sandbox.Profile != nil) != (tc.state != sandbox.None) {
-				t.Errorf("by default: %s, confined %t", r.Text(), l.Sandbox.Profile != nil)
+			if r = l.Sandbox.Report; r.State != tc.state || !strings.Contains(strings.Join(r.Lacks, "; "), tc.want) || (l.Sandbox.Profile != nil) != (tc.state != sandbox.None) {
+				t.Errorf("by default: %q, confined %t", r.Lacks, l.Sandbox.Profile != nil)
 			}
 		})
 	}

@@ -40,10 +40,10 @@ func newDisk(t *testing.T, files ...string) disk {
 	return d
 }
 
-// use is one of a path below top; "made" and "names" are marks behind it.
+// use is one of a path below top; "made" is a mark behind it.
 func (d disk) use(text string, a sandbox.Access) sandbox.Use {
 	words := strings.Fields(text)
-	u := sandbox.Use{Path: words[0], Access: a, Made: slices.Contains(words, "made"), Names: slices.Contains(words, "names")}
+	u := sandbox.Use{Path: words[0], Access: a, Made: slices.Contains(words, "made")}
 	if !filepath.IsAbs(u.Path) {
 		u.Path = filepath.Join(d.top, u.Path)
 	}
@@ -111,10 +111,10 @@ func TestPropose(t *testing.T) {
 		"made and gone":             {[]string{"data/other"}, nil, []string{"data/f0 made"}, "write data\n"},
 		"made and gone in the home": {[]string{"home/other"}, nil, []string{"home/.lock made"}, "left home/.lock\n"},
 		"a folder that was made":    {[]string{"home/.app/x"}, nil, []string{"home/.app made", "home/.app/x made"}, "write home/.app\n"},
-		"replaced by its name":      {several("data", 9), nil, []string{"data/f0", "data names"}, "write data\n"},
-		"names in the home":         {several("home", 3), nil, []string{"home names"}, "left home\n"},
-		"read and written":          {several("data", 9), []string{"data/f0", "data/f1"}, []string{"data names"}, "write data\n"},
-		"beside the program":        {[]string{"prog/bin/server", "prog/log"}, nil, []string{"prog/log made", "prog names"}, "write prog/log\nleft prog\n"},
+		"replaced by its name":      {several("data", 9), nil, []string{"data/f0", "data"}, "write data\n"},
+		"names in the home":         {several("home", 3), nil, []string{"home"}, "left home\n"},
+		"read and written":          {several("data", 9), []string{"data/f0", "data/f1"}, []string{"data"}, "write data\n"},
+		"beside the program":        {[]string{"prog/bin/server", "prog/log"}, nil, []string{"prog/log made", "prog"}, "write prog/log\nleft prog\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := newDisk(t, tc.disk...)

@@ -1,5 +1,12 @@
 package sandbox
 
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
 // A Need is something that programs need whatever they do.
 type Need struct {
 	For    string   // what it is, for documents
@@ -26,4 +33,31 @@ func Base() []Need {
 		{"Terminals and shared memory", []string{"/dev/ptmx", "/dev/pts", "/dev/shm"}, Read | Write | Device},
 		{"The user's settings of git, and the hosts that ssh knows", []string{"~/.gitconfig", "~/.config/git/config", "~/.config/git/ignore", "~/.config/git/attributes", "~/.ssh/config", "~/.ssh/known_hosts"}, Read},
 	}
+}
+
+// BaseRules are the rules of Base; those of the home folder only where there is one.
+func BaseRules(home string) (rules []Rule) {
+	for _, need := range Base() {
+		for _, path := range need.Paths {
+			if below, is := strings.CutPrefix(path, "~/"); is {
+				if path = filepath.Join(home, below); home == "" {
+					continue
+				}
+			}
+			rules = append(rules, Rule{path, need.Access})
+		}
+	}
+	return rules
+}
+
+// Beside are the rules of a Profile beside what every program needs.
+func (p *Profile) Beside() (rules []Rule) {
+	home, _ := os.UserHomeDir()
+	base := BaseRules(home)
+	for _, r := range p.Rules {
+		if !slices.ContainsFunc(base, func(b Rule) bool { return r.Access&^b.Access == 0 && Holds(b.Path, r.Path) }) {
+			rules = append(rules, r)
+		}
+	}
+	return rules
 }

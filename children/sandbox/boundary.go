@@ -3,7 +3,6 @@ package sandbox
 import (
 	"fmt"
 	"slices"
-	"strings"
 )
 
 // A Boundary is what a session opens to a child. The zero Boundary opens nothing.
@@ -109,14 +108,6 @@ type Report struct {
 	Profile *Profile // what the child may do; nil where it is not confined
 	Refused int      // how often the kernel is known to have refused it something
 	Last    string   // what that was last, where an error has named it
-}
-
-// Text is the report in a line.
-func (r Report) Text() string {
-	if len(r.Lacks) == 0 {
-		return r.State.String()
-	}
-	return r.State.String() + ": " + strings.Join(r.Lacks, "; ")
 }
 
 // Settings are what an entry of hub.json says of its confinement. The zero Settings

@@ -81,8 +81,8 @@ type Ruleset struct {
 	filter []unix.SockFilter
 	drops  bool
 
-	record func(fd int)      // of a Recorder: it is told of calls on the descriptor, and nothing is confined
-	failed func(error) error // it is told that it will not be
+	recorder *Recorder // notes what profile does not allow, and nothing is confined; nil: there is none
+	profile  *Profile
 }
 
 // Prepare makes the Ruleset of a Profile. What is not there, or a link by now, is left
@@ -190,12 +190,12 @@ func (r *Ruleset) Enter() error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("no_new_privs: %w", err)
 	}
-	if r.record != nil {
+	if r.recorder != nil {
 		fd, err := listen(r.filter)
 		if err != nil {
-			return r.failed(err)
+			return r.recorder.refuse(err)
 		}
-		go r.record(fd)
+		go r.recorder.serve(fd, r.profile)
 		return nil
 	}
 	// Whoever started the hub may have left descriptors open that a child would inherit.

@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"testing"
 	"time"
 
@@ -113,7 +112,7 @@ func child(t *testing.T, dir string, args ...string) *exec.Cmd {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), exe, args...)
-	cmd.Env = append(os.Environ(), childVariable+"=1")
+	cmd.Env = append(os.Environ(), childVariable+"=1", "GORACE=atexit_sleep_ms=0") // by itself the race detector sleeps for a second
 	cmd.Dir = dir
 	cmd.WaitDelay = 5 * time.Second
 	return cmd
@@ -131,13 +130,8 @@ func profileFor(t *testing.T, root string) *sandbox.Profile {
 		{Path: root, Access: sandbox.Read | sandbox.Write | sandbox.Execute},
 		{Path: real(exe), Access: sandbox.Read | sandbox.Execute},
 	}
-	for _, need := range sandbox.Base() {
-		for _, path := range need.Paths {
-			if below, home := strings.CutPrefix(path, "~/"); home {
-				path = filepath.Join(os.Getenv("HOME"), below)
-			}
-			rules = append(rules, sandbox.Rule{Path: real(path), Access: need.Access})
-		}
+	for _, rule := range sandbox.BaseRules(os.Getenv("HOME")) {
+		rules = append(rules, sandbox.Rule{Path: real(rule.Path), Access: rule.Access})
 	}
 	return &sandbox.Profile{Rules: sandbox.Sorted(rules), Network: sandbox.Network{On: true}}
 }

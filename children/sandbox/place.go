@@ -26,8 +26,9 @@ func PlaceAt(path string) Place {
 // Moved reports whether something else has the name now.
 func (p *Place) Moved() bool { return lookAt(p.name) != p.inode }
 
-// Watch notes what is at those of the paths that have a rule. A rule about nothing is
-// left out: it would open what comes to be there to nobody.
+// Watch notes what is at those of the paths that have a rule. The rule of a path where
+// nothing is yet is left out, because it would open nothing; Moved tells when something
+// has come.
 func (p *Profile) Watch(paths []string) {
 	paths = slices.Clone(paths)
 	slices.Sort(paths)

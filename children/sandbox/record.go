@@ -14,7 +14,6 @@ type Use struct {
 	Path   string // without links
 	Access Access // that it takes
 	Made   bool   // it was made there; what it takes is the right to
-	Names  bool   // of a directory: names in it were removed or changed
 }
 
 // A Socket is a unix socket that a recorded process used.
@@ -88,7 +87,7 @@ func (r *Recorder) Add(u Use) {
 	}
 	was := r.uses[u.Path]
 	u.Access |= was.Access
-	u.Made, u.Names = u.Made || was.Made, u.Names || was.Names
+	u.Made = u.Made || was.Made
 	if u != was {
 		r.uses[u.Path], r.last = u, time.Now()
 	}

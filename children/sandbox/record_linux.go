@@ -30,7 +30,7 @@ func (r *Recorder) Ruleset(p *Profile) (*Ruleset, error) {
 	if err != nil {
 		return nil, r.refuse(err)
 	}
-	return &Ruleset{fd: -1, filter: filter, record: func(fd int) { r.serve(fd, p) }, failed: r.refuse}, nil
+	return &Ruleset{fd: -1, filter: filter, recorder: r, profile: p}, nil
 }
 
 // A watched says where a system call has what is noted of it.
@@ -261,7 +261,7 @@ func (r *Recorder) open(p *Profile, path string, flags uint64) {
 		}
 	case err != nil, flags&unix.O_EXCL != 0 && flags&unix.O_CREAT != 0:
 	case flags&unix.O_TMPFILE == unix.O_TMPFILE:
-		r.beyond(p, Use{Path: real, Access: Write, Names: true})
+		r.beyond(p, Use{Path: real, Access: Write})
 	case a&Read != 0 && !may(real, unix.R_OK), a&Write != 0 && !may(real, unix.W_OK):
 	default:
 		r.beyond(p, Use{Path: real, Access: a})
@@ -287,7 +287,7 @@ func (r *Recorder) moved(p *Profile, n *notice, w watched) {
 // renamed notes that a name goes from a directory, or comes to it.
 func (r *Recorder) renamed(p *Profile, path string, goes bool) {
 	if dir, name, ok := split(path); ok && (!goes || exists(filepath.Join(dir, name))) && may(dir, unix.W_OK) {
-		r.beyond(p, Use{Path: dir, Access: Write, Names: true})
+		r.beyond(p, Use{Path: dir, Access: Write})
 	}
 }
 

@@ -41,9 +41,6 @@ func uses(r *sandbox.Recorder, dir string) string {
 			if u.Made {
 				b.WriteString(" made")
 			}
-			if u.Names {
-				b.WriteString(" names")
-			}
 			b.WriteString("\n")
 		}
 	}
@@ -99,14 +96,14 @@ below/it read
 both read, write
 cut write
 fresh write made
-from write names
-gone write names
+from write
+gone write
 linked/far read
 linker/l write made
 listed read
 maker/new write made
 read read
-to write names
+to write
 tool read, execute
 `
 	if got := uses(r, out); got != want {

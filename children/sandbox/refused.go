@@ -152,28 +152,3 @@ func (s *Refusals) Known() (n int, last string) {
 	defer s.mu.Unlock()
 	return s.n, s.last
 }
-
-// Beside are the rules of a Profile beside what every program needs.
-func (p *Profile) Beside() (rules []Rule) {
-	home, _ := os.UserHomeDir()
-	for _, r := range p.Rules {
-		if !inBase(r, home) {
-			rules = append(rules, r)
-		}
-	}
-	return rules
-}
-
-func inBase(r Rule, home string) bool {
-	for _, need := range Base() {
-		for _, path := range need.Paths {
-			if below, isHome := strings.CutPrefix(path, "~/"); isHome {
-				path = filepath.Join(home, below)
-			}
-			if r.Access&^need.Access == 0 && Holds(path, r.Path) {
-				return true
-			}
-		}
-	}
-	return false
-}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -22,6 +21,7 @@ import (
 	"mcphub/internal/oauth"
 	"mcphub/internal/oauth/logins"
 	"mcphub/internal/printable"
+	"mcphub/internal/redact"
 	"mcphub/internal/setup"
 )
 
@@ -71,27 +71,27 @@ func principalFlag(cmd *cobra.Command, principal *string) {
 
 // login is the shape of --json.
 type login struct {
-	Name      string     `json:"name,omitempty"` // of the server in hub.json; none: it is there no more
-	Server    string     `json:"server"`
-	Principal string     `json:"principal,omitempty"`
-	State     string     `json:"state"` // good, expired, over, none
-	Why       string     `json:"why,omitempty"`
-	Advice    string     `json:"advice,omitempty"`
-	Issuer    string     `json:"issuer,omitempty"`
-	Resource  string     `json:"resource,omitempty"`
-	Scopes    []string   `json:"scopes,omitempty"`
-	Missing   []string   `json:"missing,omitempty"` // scopes that the server asked for
-	Made      *time.Time `json:"made,omitempty"`
-	Renewed   *time.Time `json:"renewed,omitempty"`
-	Expires   *time.Time `json:"expires,omitempty"` // the token; it is renewed where Renewable
-	Renewable bool       `json:"renewable"`
+	Name      string    `json:"name,omitempty"` // of the server in hub.json; none: it is there no more
+	Server    string    `json:"server"`
+	Principal string    `json:"principal,omitempty"`
+	State     string    `json:"state"` // good, expired, over, none
+	Why       string    `json:"why,omitempty"`
+	Advice    string    `json:"advice,omitempty"`
+	Issuer    string    `json:"issuer,omitempty"`
+	Resource  string    `json:"resource,omitempty"`
+	Scopes    []string  `json:"scopes,omitempty"`
+	Missing   []string  `json:"missing,omitempty"` // scopes that the server asked for
+	Made      time.Time `json:"made,omitzero"`
+	Renewed   time.Time `json:"renewed,omitzero"`
+	Expires   time.Time `json:"expires,omitzero"` // the token; it is renewed where Renewable
+	Renewable bool      `json:"renewable"`
 }
 
 // shownLogin tells of a login, and no token.
 func shownLogin(name string, l *logins.Login, cutOff bool) login {
 	out := login{
-		Name: name, Server: bareAddress(l.Server), Principal: l.Principal, State: "good", Issuer: l.Issuer, Resource: bareAddress(l.Resource), Scopes: l.Scopes, Missing: l.Wanted,
-		Made: orNone(l.Made), Renewed: orNone(l.Renewed), Expires: orNone(l.Expiry), Renewable: l.Refresh != "" && l.Lost == "",
+		Name: name, Server: redact.URL(l.Server), Principal: l.Principal, State: "good", Issuer: l.Issuer, Resource: redact.URL(l.Resource), Scopes: l.Scopes, Missing: l.Wanted,
+		Made: l.Made, Renewed: l.Renewed, Expires: l.Expiry, Renewable: l.Refresh != "" && l.Lost == "",
 	}
 	help := logins.Command(name, l.Principal)
 	switch {
@@ -112,23 +112,6 @@ func shownLogin(name string, l *logins.Login, cutOff bool) login {
 		out.Advice = ""
 	}
 	return out
-}
-
-func orNone(t time.Time) *time.Time {
-	if t.IsZero() {
-		return nil
-	}
-	return &t
-}
-
-// bareAddress leaves out of an address what may be a secret.
-func bareAddress(text string) string {
-	u, err := url.Parse(text)
-	if err != nil {
-		return ""
-	}
-	u.User, u.RawQuery, u.Fragment = nil, "", ""
-	return u.String()
 }
 
 func authLoginCommand() *cobra.Command {
@@ -341,9 +324,9 @@ func (a *accounts) status(ctx context.Context, only string) ([]login, error) {
 		switch {
 		case found:
 		case spec.Auth.Machine:
-			out = append(out, login{Name: spec.Name, Server: bareAddress(spec.URL), State: "good", Why: "the client of hub.json logs in itself"})
+			out = append(out, login{Name: spec.Name, Server: redact.URL(spec.URL), State: "good", Why: "the client of hub.json logs in itself"})
 		case spec.Auth.Asked || only != "":
-			out = append(out, login{Name: spec.Name, Server: bareAddress(spec.URL), Principal: a.principal, State: "none", Advice: logins.Command(spec.Name, a.principal)})
+			out = append(out, login{Name: spec.Name, Server: redact.URL(spec.URL), Principal: a.principal, State: "none", Advice: logins.Command(spec.Name, a.principal)})
 		}
 	}
 	return out, nil
@@ -404,7 +387,7 @@ func (a *accounts) logOut(ctx context.Context, out io.Writer, name string, asJSO
 		}
 	}
 	if asJSON {
-		return exit.Failed(layout.JSON(out, map[string]any{"name": name, "server": bareAddress(server), "revoked": done, "text": printable.Clean(told)}))
+		return exit.Failed(layout.JSON(out, map[string]any{"name": name, "server": redact.URL(server), "revoked": done, "text": printable.Clean(told)}))
 	}
 	fmt.Fprintf(out, "The login of %s is forgotten; %s.\n", name, printable.Clean(told))
 	return nil

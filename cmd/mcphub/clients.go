@@ -2,12 +2,12 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"net/url"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -366,12 +366,10 @@ func (w *clientWork) short(path string) string {
 // summary says what an entry starts or where it connects, without secrets.
 func summary(t edit.Table) string {
 	if s, ok := t.Get("url").(string); ok {
-		u, err := url.Parse(s)
-		if err != nil || strings.Contains(s, "${") {
+		if strings.Contains(s, "${") {
 			return "a url"
 		}
-		u.User, u.RawQuery, u.Fragment = nil, "", ""
-		return u.String()
+		return cmp.Or(redact.URL(s), "a url")
 	}
 	var words []string
 	args, _ := t.Get("args").([]any)

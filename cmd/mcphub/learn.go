@@ -124,19 +124,12 @@ func (f *learnFlags) learn(cmd *cobra.Command, src *setup.Source, logs *logFlags
 // only leaves one server in the configuration.
 func (l *lesson) only() error {
 	cfg := &l.made.Hub
-	for _, b := range cfg.Broken {
-		if b.Name == l.name {
-			return exit.Errorf(exit.Config, "%s: %s", l.name, b.Reason)
-		}
-	}
-	var names []string
-	for i := range cfg.Children {
-		names = append(names, cfg.Children[i].Spec.Name)
-	}
-	if err := isAmong("hub.json", l.name, names); err != nil {
+	if err := keepNamed(cfg, []string{l.name}); err != nil {
 		return err
 	}
-	cfg.Children = slices.DeleteFunc(slices.Clone(cfg.Children), func(c hub.Child) bool { return c.Spec.Name != l.name })
+	for _, b := range cfg.Broken {
+		return exit.Errorf(exit.Config, "%s: %s", l.name, b.Reason)
+	}
 	spec := &cfg.Children[0].Spec
 	if spec.URL != "" {
 		return exit.Errorf(exit.Usage, "%s runs elsewhere: nothing here could hold it", l.name)
@@ -337,17 +330,12 @@ func (l *lesson) repeat() error {
 
 // lacked notes what the errors of the last run name.
 func (l *lesson) lacked() {
-	held := sandbox.Profile{}
+	held := sandbox.Profile{Rules: sandbox.BaseRules(l.made.Hub.Home)}
 	for _, path := range l.seen.Opens.Read {
 		held.Rules = append(held.Rules, sandbox.Rule{Path: path, Access: sandbox.Read | sandbox.Execute})
 	}
 	for _, path := range l.seen.Opens.Write {
 		held.Rules = append(held.Rules, sandbox.Rule{Path: path, Access: sandbox.Read | sandbox.Write | sandbox.Execute})
-	}
-	for _, need := range sandbox.Base() {
-		for _, path := range need.Paths {
-			held.Rules = append(held.Rules, sandbox.Rule{Path: path, Access: need.Access})
-		}
 	}
 	texts := append([]string{l.seen.Stderr, l.seen.Error, l.seen.LastFailure}, l.said...)
 	for _, line := range strings.Split(strings.Join(texts, "\n"), "\n") {

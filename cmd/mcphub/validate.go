@@ -151,13 +151,12 @@ func listServed(out io.Writer, found *setup.Checked) {
 // describe says in one line how a server is run.
 func describe(s children.Spec) string {
 	if u, err := url.Parse(reference.Blank(s.URL, "SECRET")); s.URL != "" && err == nil {
-		u.User, u.RawQuery, u.Fragment = nil, "", "" // they may hold a secret
 		if _, path, _ := strings.Cut(s.URL, "://"); reference.Has(s.URL) {
 			path, _, _ = strings.Cut(strings.Replace(path, "#", "?", 1), "?")
 			_, path, _ = strings.Cut(path, "/")
 			return reference.Show(u.Scheme + "://" + u.Host + "/" + path)
 		}
-		return u.String()
+		return redact.URL(s.URL)
 	}
 	return strings.Join(append([]string{s.Command}, redact.Args(s.Args, os.Environ())...), " ")
 }

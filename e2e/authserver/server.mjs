@@ -50,6 +50,7 @@ provider = new Provider(issuer, {
     },
   },
 });
+provider.on('grant.success', (ctx) => console.log(`granted by ${ctx.oidc.params.grant_type}`));
 const keys = createRemoteJWKSet(new URL(`${issuer}/jwks`));
 
 // mixUp is an authorization server of its own, whose page for people is that of the other one: it hopes for a code of that.

@@ -133,6 +133,21 @@ func TestNamedFilesExist(t *testing.T) {
 	}
 }
 
+// conflict is a line that git writes where two changes of a file meet.
+var conflict = regexp.MustCompile(`(?m)^(<{7} .*|={7}|>{7} .*)$`)
+
+// TestNoConflictIsLeft holds that no document was committed with both sides of a merge in it.
+func TestNoConflictIsLeft(t *testing.T) {
+	for _, doc := range documents(t) {
+		if line := conflict.FindString(fileText(t, doc)); line != "" {
+			t.Errorf("%s has the line %q", doc, line)
+		}
+	}
+	if !conflict.MatchString("a\n<<<<<<< HEAD\nb\n") {
+		t.Error("the control: a conflict is not seen")
+	}
+}
+
 // TestEveryPageIsInTheIndex holds that a reader of docs/README.md finds each page. Those of a folder are found by its name.
 func TestEveryPageIsInTheIndex(t *testing.T) {
 	var linked []string

@@ -344,6 +344,5 @@ func showURL(text string) string {
 	if text == "" || err != nil {
 		return ""
 	}
-	u.User, u.RawQuery, u.Fragment = nil, "", ""
 	return u.Scheme + "://" + u.Host
 }

@@ -23,10 +23,6 @@ func (r *Response) Answer() Answer {
 	return a
 }
 
-// Lent reports whether r is in the memory of the read loop that called an Asker. If
-// it is not, it may be kept: it stays valid until it is released.
-func (r *Response) Lent() bool { return r.lent }
-
 // Err returns the error object of r, nil for a result.
 func (r *Response) Err() *Error {
 	if r.Error == nil {

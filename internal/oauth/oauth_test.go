@@ -8,12 +8,18 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
+	"io"
+	"log"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+
+	"golang.org/x/net/dns/dnsmessage"
 
 	"mcphub/internal/oauth"
 	"mcphub/internal/oauth/oauthtest"
@@ -239,6 +245,68 @@ func TestReach(t *testing.T) {
 	})
 	if _, err := oauth.New(oauth.Settings{Server: "http://example.com/mcp"}); err == nil {
 		t.Error("a token over http")
+	}
+}
+
+// names has names looked up by a server of the test's own, which knows one address for all.
+func names(t *testing.T, ip [4]byte) {
+	t.Helper()
+	dns, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		buf := make([]byte, 512)
+		for {
+			n, from, err := dns.ReadFrom(buf)
+			if err != nil {
+				return
+			}
+			var m dnsmessage.Message
+			if m.Unpack(buf[:n]) != nil || len(m.Questions) != 1 {
+				continue
+			}
+			q := m.Questions[0]
+			m.Response, m.Additionals = true, nil
+			if q.Type == dnsmessage.TypeA {
+				m.Answers = []dnsmessage.Resource{{Header: dnsmessage.ResourceHeader{Name: q.Name, Type: q.Type, Class: q.Class}, Body: &dnsmessage.AResource{A: ip}}}
+			}
+			if answer, err := m.Pack(); err == nil {
+				_, _ = dns.WriteTo(answer, from)
+			}
+		}
+	}()
+	was := net.DefaultResolver
+	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "udp", dns.LocalAddr().String())
+	}}
+	t.Cleanup(func() { net.DefaultResolver = was; _ = dns.Close() })
+}
+
+// A public name leads to this machine. Nobody is spoken to there, unless hub.json names it.
+func TestReachByDNS(t *testing.T) {
+	var came atomic.Int32
+	private := httptest.NewUnstartedServer(http.NotFoundHandler())
+	private.Config.ErrorLog = log.New(io.Discard, "", 0)
+	private.Config.ConnState = func(_ net.Conn, s http.ConnState) {
+		if s == http.StateNew {
+			came.Add(1)
+		}
+	}
+	private.StartTLS()
+	defer private.Close()
+	names(t, [4]byte{127, 0, 0, 1})
+	there := "https://login.example" + private.URL[strings.LastIndex(private.URL, ":"):]
+	ask := func(set oauth.Settings) error {
+		set.Server = "https://server.example/mcp"
+		_, err := client(t, set).Discover(t.Context(), oauth.Challenge{Bearer: true, Metadata: there + "/.well-known/oauth-protected-resource"})
+		return err
+	}
+	if err := ask(oauth.Settings{}); err == nil || !strings.Contains(err.Error(), "login.example is a private address") || came.Load() != 0 {
+		t.Errorf("%v; %d connections", err, came.Load())
+	}
+	if err := ask(oauth.Settings{Issuer: there}); err == nil || !strings.Contains(err.Error(), "certificate") || came.Load() == 0 {
+		t.Errorf("the control: %v; %d connections", err, came.Load())
 	}
 }
 

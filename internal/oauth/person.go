@@ -172,7 +172,6 @@ type DeviceCode struct {
 	Address string // of the page to open
 	Full    string // the same with the code in it; ""
 	Code    string
-	Until   time.Time // zero: not known
 }
 
 // Device has a person log in on any device (RFC 8628). show is told what the person
@@ -211,7 +210,7 @@ func (c *Client) Device(ctx context.Context, p *Place, r Request, show func(Devi
 	if asked.UserCode == "" || asked.VerificationURI == "" || asked.DeviceCode == "" {
 		return nil, errors.New("the authorization server gave no code")
 	}
-	show(DeviceCode{asked.VerificationURI, asked.VerificationURIComplete, shown(asked.UserCode), asked.Expiry})
+	show(DeviceCode{asked.VerificationURI, asked.VerificationURIComplete, shown(asked.UserCode)})
 	token, err := conf.DeviceAccessToken(ctx, asked, opts...)
 	if errors.Is(err, context.DeadlineExceeded) {
 		return nil, errors.New("nobody has entered the code in time")

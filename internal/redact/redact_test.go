@@ -142,3 +142,13 @@ func TestSecretsInArgumentsOfProgramsAreRedacted(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+func TestSecretsInAddressesAreRedacted(t *testing.T) {
+	for text, want := range map[string]string{
+		"https://ann:c4nary@host:8/a/b?key=c4nary#c4nary": "https://host:8/a/b", "http://host": "http://host", "http://[": "", "": "",
+	} {
+		if got := URL(text); got != want {
+			t.Errorf("%q is shown as %q, want %q", text, got, want)
+		}
+	}
+}

@@ -142,12 +142,3 @@ func Show(s string) string {
 		return r.String()
 	})
 }
-
-// ShowAll is Show for each of several texts.
-func ShowAll(all []string) []string {
-	out := make([]string, len(all))
-	for i, s := range all {
-		out[i] = Show(s)
-	}
-	return out
-}

@@ -20,7 +20,7 @@ type Source struct {
 	set       oauth.Settings
 	client    *oauth.Client
 	principal string
-	kept      string // the name under which the login is kept
+	name      string // under which the login is kept
 	asked     bool   // hub.json says that the server needs a login
 	machine   bool   // the client itself logs in, for no person
 	have      atomic.Pointer[held]
@@ -50,17 +50,15 @@ func (s *Store) Source(o Options) (*Source, error) {
 	if o.Machine {
 		o.Principal = ""
 	}
-	return &Source{store: s, set: o.Settings, client: c, principal: o.Principal, kept: nameOf(o.Settings.Server, o.Principal), asked: o.Asked || o.Machine, machine: o.Machine}, nil
+	return &Source{store: s, set: o.Settings, client: c, principal: o.Principal, name: nameOf(o.Settings.Server, o.Principal), asked: o.Asked || o.Machine, machine: o.Machine}, nil
 }
-
-func (s *Source) name() string { return s.kept }
 
 // Token is that of the next request; "" where it goes without. It costs nothing where
 // the server has not asked for one. What goes wrong here, Refused says: the server
 // decides whether it needs a token.
 func (s *Source) Token(ctx context.Context) string {
 	have := s.have.Load()
-	if have != nil && !s.machine && !s.store.changed(s.name()).Equal(have.at) {
+	if have != nil && !s.machine && !s.store.changed(s.name).Equal(have.at) {
 		s.looked.Store(false)
 		have = s.look(ctx) // a person has logged out, or in as somebody else
 	}
@@ -83,7 +81,7 @@ func (s *Source) Token(ctx context.Context) string {
 
 // look reads the login; nil where there is none to be used.
 func (s *Source) look(ctx context.Context) *held {
-	at := s.store.changed(s.name())
+	at := s.store.changed(s.name)
 	l, err := s.store.Find(ctx, s.set.Server, s.principal)
 	s.looked.Store(true)
 	var now *held
@@ -152,8 +150,8 @@ func (s *Source) lacks(ctx context.Context, used string, scopes []string) (token
 		text = fmt.Sprintf("the server asks for a login with the scopes %s", printable.Escape(strings.Join(scopes, " "), 300))
 	}
 	text += "; run: " + s.command()
-	at := s.store.changed(s.name())
-	err := s.store.locked(ctx, s.name(), func() error {
+	at := s.store.changed(s.name)
+	err := s.store.locked(ctx, s.name, func() error {
 		l, err := s.store.Find(ctx, s.set.Server, s.principal)
 		if err != nil {
 			return err
@@ -179,7 +177,7 @@ func (s *Source) lacks(ctx context.Context, used string, scopes []string) (token
 		return token, ""
 	}
 	if err != nil && len(scopes) > 0 {
-		text += " --scope " + quoted(strings.Join(scopes, ","))
+		text += " --scope " + printable.Word(strings.Join(scopes, ","))
 	}
 	return "", text
 }
@@ -189,17 +187,6 @@ const (
 	mostScopes = 50
 	mostScope  = 200 // bytes
 )
-
-// quoted is a text for a shell, as far as it is harmless there.
-func quoted(s string) string {
-	plain := strings.Map(func(r rune) rune {
-		if r == ',' || r == '.' || r == ':' || r == '/' || r == '_' || r == '-' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
-			return r
-		}
-		return -1
-	}, s)
-	return "\"" + plain + "\""
-}
 
 // A renewal is one that is under way.
 type renewal struct {
@@ -215,7 +202,7 @@ const renewTime = 2 * time.Minute
 // renew gives a Grant whose token is not used: one that another process has renewed,
 // or that is renewed now. One renewal serves all who wait.
 func (s *Source) renew(ctx context.Context, used string, ch oauth.Challenge) (*oauth.Grant, error) {
-	at := s.store.changed(s.name())
+	at := s.store.changed(s.name)
 	if g := s.have.Load(); g != nil && g.at.Equal(at) && g.Access != used && !g.Expired() {
 		return g.Grant, nil
 	}
@@ -239,7 +226,7 @@ func (s *Source) renew(ctx context.Context, used string, ch oauth.Challenge) (*o
 
 // under returns the renewal that is under way, and starts one where there is none.
 func (s *Source) under(ctx context.Context, used string, ch oauth.Challenge) *renewal {
-	name, st := s.name(), s.store
+	name, st := s.name, s.store
 	if s.machine {
 		name += "/" + s.set.ClientID
 	}
@@ -272,7 +259,7 @@ func (s *Source) under(ctx context.Context, used string, ch oauth.Challenge) *re
 // renewLocked renews the login, unless that has been done. The caller holds its lock.
 func (s *Source) renewLocked(ctx context.Context, used string) (*oauth.Grant, error) {
 	st := s.store
-	if err := st.saveLate(ctx, s.name()); err != nil {
+	if err := st.saveLate(ctx, s.name); err != nil {
 		return nil, err
 	}
 	l, err := st.Find(ctx, s.set.Server, s.principal)
@@ -311,9 +298,9 @@ func (s *Source) renewLocked(ctx context.Context, used string) (*oauth.Grant, er
 	next := *l
 	next.Grant, next.Began, next.Renewed = *g, time.Time{}, time.Now().UTC()
 	st.mu.Lock()
-	st.unsaved[s.name()] = &next
+	st.unsaved[s.name] = &next
 	st.mu.Unlock()
-	if err := st.saveLate(ctx, s.name()); err != nil {
+	if err := st.saveLate(ctx, s.name); err != nil {
 		return nil, err
 	}
 	return g, nil
