@@ -113,7 +113,9 @@ func child(t *testing.T, dir string, args ...string) *exec.Cmd {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), exe, args...)
-	cmd.Env = append(os.Environ(), childVariable+"=1")
+	// A program built with -race sleeps for a second before it ends, unless it is told not to.
+	race := strings.TrimSpace(os.Getenv("GORACE") + " atexit_sleep_ms=0")
+	cmd.Env = append(os.Environ(), childVariable+"=1", "GORACE="+race)
 	cmd.Dir = dir
 	cmd.WaitDelay = 5 * time.Second
 	return cmd
