@@ -1,10 +1,13 @@
 package e2e
 
 import (
+	"archive/zip"
 	"encoding/json"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -90,9 +93,13 @@ func TestCallsWaitForAnInstall(t *testing.T) {
 // known by a tool and what that answers.
 func installed(t *testing.T, launchers map[string][]string, more ...string) {
 	t.Helper()
+	installedIn(t, newWorld(t), launchers, more...)
+}
+
+func installedIn(t *testing.T, w *world, launchers map[string][]string, more ...string) {
+	t.Helper()
 	n := requireNode(t)
 	requireLandlock(t)
-	w := newWorld(t)
 	env := w.env()
 	for _, kv := range os.Environ() { // by which the registry is reached
 		name, _, _ := strings.Cut(strings.ToUpper(kv), "=")
@@ -166,4 +173,56 @@ func TestLaunchersFromInstalledCopies(t *testing.T) {
 		"pnpm": {"pnpm", "dlx", unpinned, "."}, "pnpx": {"pnpx", server, "."}, "yarn": {"yarn", "dlx", "-q", server, "."},
 		"named": {"npx", "--package=" + server, "mcp-server-filesystem", "."},
 	}, filepath.Join(tools, "node_modules", ".bin"))
+}
+
+// pythonServer is a server with one tool, of what Python has itself.
+const pythonServer = `import json, sys
+def main():
+    for line in sys.stdin:
+        m = json.loads(line)
+        if "id" not in m:
+            continue
+        if m["method"] == "initialize":
+            r = {"protocolVersion": m["params"]["protocolVersion"], "capabilities": {"tools": {}}, "serverInfo": {"name": "tiny", "version": "1.0.0"}}
+        elif m["method"] == "tools/list":
+            r = {"tools": [{"name": "read_text_file", "inputSchema": {"type": "object", "properties": {"path": {"type": "string"}}}}]}
+        elif m["method"] == "tools/call":
+            r = {"content": [{"type": "text", "text": open(m["params"]["arguments"]["path"]).read()}]}
+        else:
+            r = {}
+        print(json.dumps({"jsonrpc": "2.0", "id": m["id"], "result": r}), flush=True)
+`
+
+// The real pipx, and a folder in place of an index.
+func TestPipxFromAnInstalledCopy(t *testing.T) {
+	if _, err := exec.LookPath("pipx"); err != nil && os.Getenv("CI") == "" {
+		t.Skip("pipx is missing: apt-get install pipx")
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	t.Parallel()
+	w := newWorld(t)
+	wheels := filepath.Join(w.home, ".local", "lib", "wheels") // where a confined program may read
+	must(t, os.MkdirAll(wheels, 0o700))
+	f, err := os.Create(filepath.Join(wheels, "tiny_mcp-1.0.0-py3-none-any.whl"))
+	must(t, err)
+	z := zip.NewWriter(f)
+	const info = "tiny_mcp-1.0.0.dist-info/"
+	for _, file := range [][2]string{
+		{"tiny_mcp.py", pythonServer},
+		{info + "METADATA", "Metadata-Version: 2.1\nName: tiny-mcp\nVersion: 1.0.0\n"},
+		{info + "WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"},
+		{info + "entry_points.txt", "[console_scripts]\ntiny-mcp = tiny_mcp:main\n"},
+		{info + "RECORD", ""},
+	} {
+		to, err := z.Create(file[0])
+		must(t, err)
+		_, err = to.Write([]byte(file[1]))
+		must(t, err)
+	}
+	must(t, errors.Join(z.Close(), f.Close()))
+	line := []string{"env", "PIP_NO_INDEX=1", "PIP_FIND_LINKS=" + wheels, "pipx", "run"}
+	installedIn(t, w, map[string][]string{
+		"pipx": append(slices.Clone(line), "tiny-mcp"), "spec": append(slices.Clone(line), "--spec", "tiny-mcp==1.0.0", "tiny-mcp"),
+	})
 }

@@ -465,9 +465,19 @@ var managers = []string{".nvm", ".pyenv", ".rbenv", ".nodenv", ".jenv", ".goenv"
 // searched are the folders that the child finds programs in by their names, and the
 // installations of which they are a part. What children write in is none of them.
 func (h Machine) searched(env *environment, b sandbox.Boundary) (dirs []string) {
+	// Each is resolved once, for this plan alone: a link may lead elsewhere by the next.
+	reals := map[string]string{}
+	resolve := func(dir string) string {
+		real, known := reals[dir]
+		if !known {
+			real = h.real(dir)
+			reals[dir] = real
+		}
+		return real
+	}
 	list, _ := env.get("PATH")
 	for _, dir := range filepath.SplitList(list) {
-		if !filepath.IsAbs(dir) || within(dir, "/usr") || within(dir, "/bin") || within(dir, "/sbin") || b.Writable(dir) || !h.narrow(dir) || !h.narrow(h.real(dir)) {
+		if _, again := reals[dir]; again || !filepath.IsAbs(dir) || within(dir, "/usr") || within(dir, "/bin") || within(dir, "/sbin") || b.Writable(dir) || !h.narrow(dir) || !h.narrow(resolve(dir)) {
 			continue
 		}
 		dirs = append(dirs, dir)
@@ -475,13 +485,13 @@ func (h Machine) searched(env *environment, b sandbox.Boundary) (dirs []string) 
 			dirs = append(dirs, packages) // what npm has put into its prefix
 		}
 		for _, folder := range managers {
-			if top := filepath.Join(h.home, folder); h.home != "" && (within(dir, top) || within(h.real(dir), top)) {
+			if top := filepath.Join(h.home, folder); h.home != "" && (within(dir, top) || within(resolve(dir), top)) {
 				dirs = append(dirs, top)
 			}
 		}
 	}
 	return slices.DeleteFunc(dirs, func(dir string) bool { // that is no reason to refuse
-		return len(b.Conflicts([]sandbox.Rule{{Path: h.real(dir)}})) > 0
+		return len(b.Conflicts([]sandbox.Rule{{Path: resolve(dir)}})) > 0
 	})
 }
 

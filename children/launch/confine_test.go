@@ -14,7 +14,7 @@ import (
 
 // confinedMachine is a machine with a home folder and programs in it, and all of a
 // kernel.
-func confinedMachine(t *testing.T) (h Machine, home string) {
+func confinedMachine(t testing.TB) (h Machine, home string) {
 	t.Helper()
 	if runtime.GOOS == "windows" {
 		t.Skip("nothing is confined on Windows")
@@ -64,6 +64,25 @@ func confinedMachine(t *testing.T) (h Machine, home string) {
 	h = NewMachine([]string{"HOME=" + home, "PATH=" + path, "XDG_CACHE_HOME=" + filepath.Join(home, ".cache")}, home, "/")
 	h = h.WithKernel(sandbox.Kernel{ABI: 7, Filters: true, Drops: true})
 	return h, home
+}
+
+// BenchmarkPlanConfined plans a confined start with a PATH as long as users have it.
+func BenchmarkPlanConfined(b *testing.B) {
+	h, home := confinedMachine(b)
+	path := "PATH=/usr/bin:/bin"
+	for _, dir := range []string{".nvm/versions/node/v20/bin", ".local/bin", ".npm-global/bin", ".cargo/bin", "go/bin", ".bun/bin", ".deno/bin", ".pyenv/shims", "bin", ".volta/bin", "work/venv/bin", ".rbenv/shims"} {
+		if err := os.MkdirAll(filepath.Join(home, dir), 0o700); err != nil {
+			b.Fatal(err)
+		}
+		path += ":" + filepath.Join(home, dir)
+	}
+	h.environ = []string{"HOME=" + home, path}
+	prog := confinedProgram(filepath.Join(home, ".local/bin/uvx"), "x")
+	for b.Loop() {
+		if _, err := Plan(prog, nil, h); err != nil {
+			b.Fatal(err)
+		}
+	}
 }
 
 func confinedProgram(command string, args ...string) Program {

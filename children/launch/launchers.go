@@ -146,6 +146,23 @@ func (l *launcher) takes(flag string) bool {
 	return slices.Contains(l.values, flag) || slices.Contains(l.files, flag) || slices.Contains(l.lists, flag) || slices.Contains(l.specs, flag)
 }
 
+// fetches reports whether the arguments have the launcher fetch a package, and how many
+// of them come up to the subcommand that says so, with it.
+func (l *launcher) fetches(args []string) (upTo int, ok bool) {
+	if l.fetch.manager == "" || len(l.fetch.sub) == 0 {
+		return 0, l.fetch.manager != ""
+	}
+	for i := 0; i < len(args); i++ {
+		switch a := args[i]; {
+		case !strings.HasPrefix(a, "-"):
+			return i + 1, slices.Contains(l.fetch.sub, a)
+		case l.takes(a):
+			i++
+		}
+	}
+	return 0, false
+}
+
 // isCode reports whether text to run follows a flag; letters may be put together
 // (bash -lc TEXT).
 func (l *launcher) isCode(flag string) bool {

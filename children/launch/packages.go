@@ -115,7 +115,6 @@ func (p *Package) wrapped(command string, args []string) bool {
 // flags reads what stands before the program.
 func (p *Package) flags(l *launcher, args []string) bool {
 	f := &l.fetch
-	fetches := len(f.sub) == 0
 	for i := 0; i < len(args); i++ {
 		flag, value, joined := strings.Cut(args[i], "=")
 		words := args[i : i+1]
@@ -127,8 +126,7 @@ func (p *Package) flags(l *launcher, args []string) bool {
 		}
 		switch {
 		case flag == "--":
-		case !strings.HasPrefix(flag, "-"):
-			fetches = fetches || slices.Contains(f.sub, flag)
+		case !strings.HasPrefix(flag, "-"): // a subcommand
 		case slices.Contains(f.packages, flag):
 			p.Specs = append(p.Specs, value)
 		case slices.Contains(f.extras, flag):
@@ -141,6 +139,7 @@ func (p *Package) flags(l *launcher, args []string) bool {
 			return false
 		}
 	}
+	_, fetches := l.fetches(args)
 	return fetches
 }
 

@@ -152,7 +152,8 @@ func (l *launcher) named(here reach, name string, args []string) reach {
 			}
 		}
 	}
-	if at := programAt(here.by, args); at >= 0 && at < len(args) && (l.script || l.specs != nil && namesPath(args[at])) && isRelative(args[at]) {
+	_, fetches := l.fetches(args) // then its word is no script (bun x PACKAGE)
+	if at := programAt(here.by, args); at >= 0 && at < len(args) && (l.script && !fetches || l.specs != nil && namesPath(args[at])) && isRelative(args[at]) {
 		here.file = args[at]
 	}
 	return here
@@ -165,7 +166,7 @@ func namesPath(word string) bool {
 
 // unnamed is what a launcher reads without being told.
 func (l *launcher) unnamed(here reach, name string, args []string) reach {
-	if l.implied == "" || name == "uv" && len(args) > 0 && args[0] == "tool" { // like uvx: settings of the project are not read
+	if _, fetches := l.fetches(args); l.implied == "" || name == "uv" && fetches { // like uvx: settings of the project are not read
 		return here
 	}
 	if len(l.only) > 0 && !slices.ContainsFunc(l.only, func(sub string) bool { return slices.Contains(args, sub) }) {
@@ -257,11 +258,12 @@ func tame(prog Program, args []string, prefix, shell string) (taming, error) {
 	}
 	command, rest := innermost(prog.Command, args)
 	inner := len(args) - len(rest)
-	name, _, _ := launcherOf(command)
+	name, l, _ := launcherOf(command)
 	t.safe = name != "python" || !runsScript(rest)
 	r := reachOf(prog.Command, args, 0)
 	fixed := prog.Cwd != "" && !namesRoots(prog.Cwd) // the operator's own choice
-	npx := name == "npx" || name == "npm" && len(rest) > 0 && (rest[0] == "exec" || rest[0] == "x")
+	upTo, npx := l.fetches(rest)
+	npx = npx && l.fetch.manager == npmFetch.manager
 	switch {
 	case !fixed && r.file != "":
 		return t, fmt.Errorf("%s would take %q from the working directory, which may be a project somebody else wrote; write an absolute path, set \"cwd\", or allow it with \"local\": true", r.by, r.file)
@@ -274,8 +276,8 @@ func tame(prog Program, args []string, prefix, shell string) (taming, error) {
 			flags = append(flags, "--script-shell", shell)
 		}
 		where := inner
-		if name == "npm" {
-			where++ // behind its subcommand
+		if upTo == 1 {
+			where++ // behind its subcommand, and before the line's own flags: the last of two counts
 		}
 		t.args = slices.Insert(slices.Clone(args), where, flags...)
 	case r.implied != "" && prog.Cwd == "":

@@ -6,6 +6,63 @@ import (
 	"testing"
 )
 
+// TestSpellingsOfLaunchers: however a launcher is told to fetch a package, that package is
+// what is installed, and nothing is taken from the working directory for it. What runs a
+// program of the project fetches nothing.
+func TestSpellingsOfLaunchers(t *testing.T) {
+	for _, c := range []struct {
+		line    string
+		manager string // "": nothing is fetched
+		args    string // what it is started with where it is not installed; "": it is refused
+		neutral bool   // away from the working directory
+	}{
+		{"npx pkg", "npm", "--prefix /P --script-shell /S pkg", true},
+		{"npm exec pkg", "npm", "exec --prefix /P --script-shell /S pkg", true},
+		{"npm x pkg", "npm", "x --prefix /P --script-shell /S pkg", true},
+		{"npm --yes exec pkg", "npm", "--prefix /P --script-shell /S --yes exec pkg", true},
+		{"npm --cache /c x pkg", "npm", "--prefix /P --script-shell /S --cache /c x pkg", true},
+		{"bunx pkg", "bun", "pkg", true},
+		{"bun x pkg", "bun", "x pkg", true},
+		{"bun --bun x pkg", "bun", "--bun x pkg", true},
+		{"bun x --bun pkg", "bun", "x --bun pkg", true},
+		{"pnpx pkg", "pnpm", "pkg", true},
+		{"pnpm dlx pkg", "pnpm", "dlx pkg", true},
+		{"pnpm --silent dlx pkg", "pnpm", "--silent dlx pkg", true},
+		{"yarn dlx pkg", "yarn", "dlx pkg", true},
+		{"uvx pkg", "uv", "pkg", false},
+		{"uv tool run pkg", "uv", "tool run pkg", false},
+		{"uv --quiet tool run pkg", "uv", "--quiet tool run pkg", false},
+		{"pipx run pkg", "pipx", "run pkg", true},
+		{"env A=b bun x pkg", "bun", "A=b bun x pkg", true},
+
+		{"npm run x", "", "run x", true},
+		{"bun run x", "", "", false},
+		{"bun run x pkg", "", "", false},
+		{"bun x.ts", "", "", false},
+		{"bun --cwd . x pkg", "", "", false},
+		{"pnpm exec pkg", "", "exec pkg", true},
+		{"pnpm run dlx pkg", "", "run dlx pkg", true},
+		{"yarn exec pkg", "", "exec pkg", true},
+		{"uv run pkg", "", "run pkg", true},
+	} {
+		words := strings.Fields(c.line)
+		prog := Program{Command: words[0], Args: words[1:]}
+		if p, ok := prog.Package(); ok != (c.manager != "") || ok && (p.Manager != c.manager || p.Specs[0] != "pkg") {
+			t.Errorf("%s: fetched %t, %s %v", c.line, ok, p.Manager, p.Specs)
+		}
+		how, err := tame(prog, prog.Args, "/P", "/S")
+		if (err != nil) != (c.args == "") {
+			t.Errorf("%s: %v", c.line, err)
+		} else if err == nil && (strings.Join(how.args, " ") != c.args || how.neutral != c.neutral) {
+			t.Errorf("%s: %v, neutral %t", c.line, how.args, how.neutral)
+		}
+		prog.Cwd = "${root}" // then the folder may be somebody else's
+		if _, err := tame(prog, prog.Args, "/P", "/S"); c.neutral && c.manager != "npm" && err == nil {
+			t.Errorf("%s: it would obey files of a root", c.line)
+		}
+	}
+}
+
 // What is named relative to the working directory, or implied by it, is refused,
 // started elsewhere, or said to be in doubt; what is not is left alone.
 func TestReach(t *testing.T) {
