@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -54,6 +55,8 @@ func attack(what string, args []string) (string, error) {
 		return "sent", unix.PidfdSendSignal(fd, unix.SIGCONT, nil, 0)
 	case "connect":
 		return speak(args[0])
+	case "type": // as a person would, at a terminal
+		return typeAt(args[0])
 	}
 	return "", fmt.Errorf("no such attack: %s", what)
 }
@@ -118,6 +121,22 @@ func descriptors(pid int) (string, error) {
 		return "", err
 	}
 	return "took " + strings.Join(took, " "), nil
+}
+
+// typeAt types an x at a terminal, and makes the own process group its foreground.
+func typeAt(terminal string) (string, error) {
+	fd, err := unix.Open(terminal, unix.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		return "", err
+	}
+	x := byte('x')
+	if _, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.TIOCSTI, uintptr(unsafe.Pointer(&x))); errno != 0 {
+		err = errno
+	}
+	if _, err2 := unix.IoctlGetInt(fd, unix.TIOCGSID); err != nil && err2 != nil {
+		return "", err // it is not its own
+	}
+	return "it is at the terminal", nil
 }
 
 // speak asks a hub for its state by its socket.
