@@ -155,6 +155,32 @@ func TestProfiles(t *testing.T) {
 	}
 }
 
+// TestLeadsThroughALink: a link where children write counts as theirs also where another
+// one leads to it.
+func TestLeadsThroughALink(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("a user may make no links there")
+	}
+	top := real(t.TempDir())
+	root, keep := filepath.Join(top, "root"), filepath.Join(top, "keep")
+	for _, dir := range []string{root, keep} {
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for from, to := range map[string]string{filepath.Join(root, "planted"): keep, filepath.Join(top, "users"): "root/planted", filepath.Join(top, "own"): "keep", filepath.Join(top, "loop"): "loop"} {
+		if err := os.Symlink(to, from); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b := sandbox.Boundary{Areas: []sandbox.Rule{{Path: root, Access: sandbox.Read | sandbox.Write}}}
+	for path, want := range map[string]bool{"own": true, "own/x": true, "users": false, "users/x": false, "root/planted/x": false, "loop": true} {
+		if got := b.Leads(filepath.Join(top, path), filepath.Join(keep, filepath.Base(path))); got != want {
+			t.Errorf("%s: %t", path, got)
+		}
+	}
+}
+
 // TestPlaces: what takes the place of something is noticed, and looking costs no memory.
 func TestPlaces(t *testing.T) {
 	dir := t.TempDir()
