@@ -47,7 +47,7 @@ var ErrReplaced = errors.New("the configuration has changed")
 // runs.
 type common struct {
 	launcher   Launcher
-	secret     func(ctx context.Context, r reference.Ref) (string, error)
+	secret     func(ctx context.Context, r reference.Ref, leads func(real string) error) (string, error)
 	login      func(k Key, s Spec) (Login, error)
 	observer   Observer
 	version    string

@@ -39,8 +39,9 @@ type Options struct {
 
 	// Secret, where set, gives the value of a reference to a secret. It is called when
 	// a child starts, by the instance's goroutine, and may take its time. Its error
-	// stands in that of the child, and says what to do.
-	Secret func(ctx context.Context, r reference.Ref) (string, error)
+	// stands in that of the child, and says what to do. leads refuses a file by where
+	// its path leads; it is asked about the file that is open. nil: any will do.
+	Secret func(ctx context.Context, r reference.Ref, leads func(real string) error) (string, error)
 
 	// Login, where set, gives the login of an instance whose server may ask for one;
 	// nil where it is to have none. s is the Spec as it is started. It is called when a

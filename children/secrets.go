@@ -5,16 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 
 	"mcphub/children/launch"
+	"mcphub/children/sandbox"
 	"mcphub/internal/reference"
 )
 
 // withSecrets returns the Launch and the Spec with the values of secrets in place of
 // the references. They go to the Launcher and nowhere else.
 func (c *child) withSecrets(ctx context.Context, l launch.Launch, w want) (launch.Launch, Spec, error) {
-	value := c.valueOf(ctx)
+	value := c.valueOf(ctx, w)
 	s := c.spec
 	if s.URL != "" {
 		s, err := Resolved(s, value)
@@ -27,13 +29,23 @@ func (c *child) withSecrets(ctx context.Context, l launch.Launch, w want) (launc
 	return l, s, err // the Launcher uses the limits of s
 }
 
-// valueOf looks up secrets.
-func (c *child) valueOf(ctx context.Context) func(reference.Ref) (string, error) {
+// valueOf looks up secrets for a run. Where servers write, one may have put a link in
+// the place of a file that holds a value; it leads to nothing that is not in scope.
+func (c *child) valueOf(ctx context.Context, w want) func(reference.Ref) (string, error) {
+	within := sandbox.Boundary{Areas: slices.Clip(w.boundary.Areas)}
+	for _, path := range slices.Concat(launch.RootPaths(w.Roots), c.spec.Sandbox.Write) {
+		within.Areas = append(within.Areas, sandbox.Rule{Path: path, Access: sandbox.Read | sandbox.Write})
+	}
 	return func(r reference.Ref) (string, error) {
 		if c.common.secret == nil {
 			return "", fmt.Errorf("%s: there is nothing here that keeps secrets", r)
 		}
-		return c.common.secret(ctx, r)
+		return c.common.secret(ctx, r, func(real string) error {
+			if within.Leads(r.Name, real) {
+				return nil
+			}
+			return errors.New("it leads out of the roots by a link where servers write, so it is not read; write the path that it leads to")
+		})
 	}
 }
 

@@ -67,7 +67,7 @@ func TestSecretsReachTheLauncherAlone(t *testing.T) {
 			remote("remote", "http://127.0.0.1:1/"+key("S")+"?k="+key("K"), "Bearer "+key("K")),
 			remote("broken", "http://127.0.0.1:1/", key("BREAK")), remote("elsewhere", "http://127.0.0.1"+"/"+key("K"), key("NONE"))},
 		Launcher: see, Observer: w, Log: zerolog.New(&log).Level(zerolog.TraceLevel),
-		Secret: func(_ context.Context, r reference.Ref) (string, error) {
+		Secret: func(_ context.Context, r reference.Ref, _ func(string) error) (string, error) {
 			if v, ok := secrets[r.Name]; ok {
 				return v, nil
 			}

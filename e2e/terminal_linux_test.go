@@ -1,11 +1,13 @@
 package e2e
 
 import (
+	"bufio"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -59,6 +61,46 @@ func TestTheInterruptKey(t *testing.T) {
 	wantNone(t, mark)
 	if text := <-said; t.Failed() {
 		t.Log(text)
+	}
+}
+
+// What a confined server types at the terminal from which the hub was started does not get there: a person's shell would run it.
+// The control is the same server free.
+func TestAServerAtTheTerminalOfItsHub(t *testing.T) {
+	t.Parallel()
+	requireLandlock(t)
+	for _, free := range []bool{true, false} {
+		w := newWorld(t)
+		_, side := pseudoTerminal(t)
+		name, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", side.Fd()))
+		must(t, err)
+		kid := openerEntry(free)(w)
+		kid["sandbox"] = obj{"mode": "required", "read": []string{bin.opener}}
+		if free {
+			kid["sandbox"] = "off"
+		}
+		kid["paths"] = obj{"mode": "off"}
+		cmd := exec.Command(mcphub(t), "serve", "--config", w.config(obj{"kid": kid}), "--roots", w.project)
+		in, err := cmd.StdinPipe()
+		must(t, err)
+		out, err := cmd.StdoutPipe()
+		must(t, err)
+		cmd.Env, cmd.ExtraFiles = w.env("XDG_MCPHUB_E2E="+w.dir+"#at;"), []*os.File{side}
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 3}
+		must(t, cmd.Start())
+		must(t, side.Close())
+		_, err = io.WriteString(in, firstLines+fmt.Sprintf(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"kid__shell","arguments":{"command":"OPENER_NEEDLE=00 %s do type %s"}}}`+"\n", bin.opener, name))
+		must(t, err)
+		lines := bufio.NewScanner(out)
+		said := ""
+		for !strings.Contains(said, `"id":2`) && lines.Scan() {
+			said = lines.Text()
+		}
+		must(t, in.Close())
+		must(t, cmd.Wait())
+		if got := strings.Contains(said, "it is at the terminal"); got != free || !free && !strings.Contains(said, "refused") {
+			t.Errorf("free %t: %s", free, said)
+		}
 	}
 }
 

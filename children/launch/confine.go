@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"mcphub/children/sandbox"
 )
@@ -65,7 +66,7 @@ func confine(prog Program, env *environment, l *Launch, h Machine) (*Confinement
 	var more *given
 	h.boundary.Areas = slices.Clip(h.boundary.Areas)
 	for _, path := range s.Write {
-		if why := h.withheld("write", path); why != "" {
+		if why := cmp.Or(h.withheld("write", path), h.linked(path)); why != "" {
 			closed = append(closed, why)
 			continue
 		}
@@ -179,7 +180,7 @@ func privateFolders(prog Program, env *environment, users bool, h Machine) (rule
 		switch named, said := prog.Env[name]; {
 		case !said:
 			env.set(name, value)
-		case filepath.IsAbs(named) && h.ownFolder(named) && !h.boundary.Keeps(h.ahead(named)):
+		case filepath.IsAbs(named) && h.ownFolder(named) && !h.boundary.Keeps(h.ahead(named)) && h.boundary.Leads(named, h.ahead(named)):
 			rules = append(rules, sandbox.Rule{Path: h.ahead(named), Access: all})
 		}
 	}
@@ -271,6 +272,15 @@ func rules(prog Program, env *environment, l *Launch, own []sandbox.Rule, h Mach
 func (h Machine) withheld(key, path string) string {
 	if h.boundary.Keeps(path) || h.boundary.Keeps(RealPath(path)) {
 		return fmt.Sprintf("sandbox.%s: %s is withheld by the policy, or is the hub's own", key, path)
+	}
+	return ""
+}
+
+// linked says why a path that the entry opens for writing is not opened as what its
+// links lead to; "" where it is.
+func (h Machine) linked(path string) string {
+	if real := RealPath(path); !h.boundary.Leads(path, real) {
+		return fmt.Sprintf("sandbox.write: %s leads to %s by a link where servers write, so it is not opened; write the path that it leads to", path, real)
 	}
 	return ""
 }
@@ -375,11 +385,14 @@ func linkTarget(path string) string {
 
 // interpreter are the words of the first line of a script: #! and what follows.
 func interpreter(path string) []string {
-	f, err := os.Open(path)
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe that a server has put there would wait
 	if err != nil {
 		return nil
 	}
 	defer func() { _ = f.Close() }()
+	if fi, err := f.Stat(); err != nil || !fi.Mode().IsRegular() {
+		return nil
+	}
 	line, _ := bufio.NewReaderSize(f, 256).ReadSlice('\n')
 	words, ok := strings.CutPrefix(string(line), "#!")
 	if !ok {

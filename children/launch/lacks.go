@@ -23,7 +23,7 @@ func (prog Program) Lacks(h Machine) []Lack {
 	if prog.Cwd != "" && !namesRoots(prog.Cwd) && !h.isDir(prog.Cwd) {
 		out = append(out, Lack{Key: []string{"cwd"}, Text: "there is no folder " + prog.Cwd, Hint: "correct the path, or make it", Run: []string{"mkdir", "-p", prog.Cwd}})
 	}
-	if file, err := envFile(prog, nil); err != nil && !isMissingRoot(err) {
+	if file, err := envFile(prog, nil, h); err != nil && !isMissingRoot(err) {
 		out = append(out, Lack{Key: []string{"envFile"}, Text: strings.TrimPrefix(err.Error(), "envFile: ")})
 	} else if err == nil && file != "" && fileMark(file)[1] == "none" {
 		out = append(out, Lack{Key: []string{"envFile"}, Text: "there is no file " + file, Hint: "make it, or correct the path"})

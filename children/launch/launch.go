@@ -73,7 +73,7 @@ func Plan(prog Program, roots []rootsmgr.Root, h Machine) (Launch, error) {
 	if l.Dir, l.CwdRoot, err = workingDir(prog, dirs, h); err != nil {
 		return Launch{}, err
 	}
-	if l.EnvFile, err = envFile(prog, dirs); err != nil {
+	if l.EnvFile, err = envFile(prog, dirs, h); err != nil {
 		return Launch{}, err
 	}
 	t, err := tame(prog, args, h.scratch, h.shell)

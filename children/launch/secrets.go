@@ -10,19 +10,23 @@ import (
 
 	"github.com/joho/godotenv"
 
+	"mcphub/children/sandbox"
 	"mcphub/internal/reference"
 	"mcphub/rootsmgr"
 )
 
+// errInRoot is why an env file is not read.
+var errInRoot = errors.New("envFile: it lies in a root, where whoever wrote the project could have put it, and its variables decide what the server runs; name a file outside, or allow it with \"local\": true")
+
 // envFile is the path of the program's env file with these roots. Whoever wrote a
-// project wrote the file in it, and variables decide what programs do, so one that is
-// named by a root is for local programs only.
-func envFile(prog Program, roots []rootsmgr.Root) (string, error) {
+// project wrote the file in it, and variables decide what programs do, so one that lies
+// in a root, or leads there or through there, is for local programs only.
+func envFile(prog Program, roots []rootsmgr.Root, h Machine) (string, error) {
 	if prog.EnvFile == "" {
 		return "", nil
 	}
 	if namesRoots(prog.EnvFile) && !prog.Local {
-		return "", errors.New("envFile: it lies in a root, where whoever wrote the project could have put it, and its variables decide what the server runs; name a file outside, or allow it with \"local\": true")
+		return "", errInRoot
 	}
 	x := expander{roots: roots}
 	file, err := x.expand(prog.EnvFile, firstPath(roots))
@@ -31,6 +35,11 @@ func envFile(prog Program, roots []rootsmgr.Root) (string, error) {
 	}
 	if !filepath.IsAbs(file) {
 		return "", fmt.Errorf("envFile: %q is not an absolute path", file)
+	}
+	for _, path := range sandbox.Hops(file) {
+		if !prog.Local && (insideRoots(path, roots, h) || h.planted(path)) {
+			return "", errInRoot
+		}
 	}
 	return file, nil
 }

@@ -22,7 +22,13 @@ func sysProcAttr() *syscall.SysProcAttr {
 // fork starts cmd on a thread that is kept until the process has exited: were the
 // thread to end, Pdeathsig would take a healthy child with it. A thread that box has
 // confined does nothing else, neither before nor afterwards: it ends with the child.
+//
+// One that is confined has a session of its own, and so no terminal: who shares that of
+// the hub may type on it (TIOCSTI), and what is typed there a person's shell runs.
 func fork(cmd *exec.Cmd, box *sandbox.Ruleset) (<-chan struct{}, error) {
+	if box != nil {
+		cmd.SysProcAttr.Setsid, cmd.SysProcAttr.Setpgid = true, false // whoever leads a session leads a group
+	}
 	started, exited := make(chan error, 1), make(chan struct{})
 	go onThread(box != nil, func() {
 		if box != nil {

@@ -23,6 +23,7 @@ const instanceVariable = "MCPHUB_INSTANCE"
 type kin struct {
 	leader proctree.Process // as it was at its start; nobody else is ever taken for it
 	mark   string
+	held   bool // by the kernel
 
 	mu    sync.Mutex
 	noted []proctree.Process // seen below the leader
@@ -39,6 +40,7 @@ func (k *kin) start(cmd *exec.Cmd, fork func() error) (err error) {
 	if k.leader, err = proctree.Find(cmd.Process.Pid); err != nil {
 		k.leader.PID = cmd.Process.Pid // without /proc the group is all there is
 	}
+	k.held = k.leader.Held()
 	return nil
 }
 
@@ -68,7 +70,7 @@ func (k *kin) members(t *proctree.Table) []proctree.Process {
 	k.mu.Lock()
 	tops := slices.Clone(k.noted)
 	k.mu.Unlock()
-	tops = append(tops, home.orphans(t, k.mark)...)
+	tops = append(tops, home.orphans(t, k.mark, k.held)...)
 	if l, ok := t.Process(k.leader.PID); ok && l.Start == k.leader.Start && !l.Ended() {
 		tops = append(tops, l)
 	}

@@ -20,18 +20,21 @@ func TestGoesWith(t *testing.T) {
 		name  string
 		bears string
 		p     proctree.Process
+		held  bool
 		want  bool
 	}{
-		{"its own", "mine", late, true},
-		{"another's", "other", late, false},
-		{"of one who is gone", "former", late, true},
-		{"unmarked, and another child is older", "", late, false},
+		{"its own", "mine", late, false, true},
+		{"another's", "other", late, false, false},
+		{"of one who is gone", "former", late, false, true},
+		{"unmarked, and another child is older", "", late, false, false},
+		{"unmarked and held like mine, and another child is older", "", late, true, true},
+		{"another's, held like mine", "other", late, true, false},
 	} {
-		if got := goesWith(c.bears, c.p, table, own, "mine"); got != c.want {
+		if got := goesWith(c.bears, c.p, table, own, "mine", c.held); got != c.want {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)
 		}
 	}
-	if !goesWith("", late, table, map[int]string{2: "mine"}, "mine") {
+	if !goesWith("", late, table, map[int]string{2: "mine"}, "mine", false) {
 		t.Error("unmarked, and no other child lives: it stays")
 	}
 }

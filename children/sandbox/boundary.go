@@ -2,6 +2,8 @@ package sandbox
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 )
 
@@ -51,8 +53,51 @@ func (b Boundary) Keeps(path string) bool {
 // directory that children write in, a link could be planted: it is not followed out of
 // what is open already.
 func (b Boundary) Leads(path, real string) bool {
-	return path == real || !b.Writable(path) ||
+	return path == real || !slices.ContainsFunc(Hops(path), b.Writable) ||
 		slices.ContainsFunc(b.Areas, func(r Rule) bool { return Holds(r.Path, real) })
+}
+
+// mostHops bounds a chain of links, as Linux does.
+const mostHops = 40
+
+// Hops are the spellings of a path on the way to where it leads: itself, and itself with
+// one link after the other replaced by what it says.
+func Hops(path string) []string {
+	all := []string{filepath.Clean(path)}
+	for len(all) <= mostHops {
+		next, ok := hop(all[len(all)-1])
+		if !ok {
+			break
+		}
+		all = append(all, next)
+	}
+	return all
+}
+
+// hop replaces the first link of a clean path.
+func hop(path string) (string, bool) {
+	for end := 1; end <= len(path); end++ {
+		if end < len(path) && !os.IsPathSeparator(path[end]) {
+			continue
+		}
+		at := path[:end]
+		fi, err := os.Lstat(at)
+		if err != nil {
+			return "", false
+		}
+		if fi.Mode()&os.ModeSymlink == 0 {
+			continue
+		}
+		to, err := os.Readlink(at)
+		if err != nil {
+			return "", false
+		}
+		if !filepath.IsAbs(to) {
+			to = filepath.Join(filepath.Dir(at), to)
+		}
+		return filepath.Join(to, path[end:]), true
+	}
+	return "", false
 }
 
 // Writable reports whether children may write what is at a path, by its spelling.

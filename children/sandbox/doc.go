@@ -10,9 +10,10 @@
 // # How it is enforced
 //
 // On Linux by Landlock (files, TCP ports, signals, abstract sockets, tracing), by
-// NO_NEW_PRIVS, by a seccomp filter (unix sockets, and what passes by Landlock's rules
-// on ports), and by giving up every capability. Elsewhere nothing is enforced, and
-// Kernel says so.
+// NO_NEW_PRIVS, by a seccomp filter (unix sockets, what passes by Landlock's rules on
+// ports, what programs share without a path, limits of other processes), and by giving up
+// every capability. Elsewhere nothing is enforced, and Kernel says so. Package process
+// gives who is confined a session of its own, without a terminal.
 //
 // Rules are added and never taken away: Landlock cannot except a directory from one
 // that is allowed ([Boundary.Conflicts]). They sit on inodes ([Place]) and on opening: what is open

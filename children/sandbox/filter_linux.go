@@ -48,12 +48,29 @@ func argument(n int) bpf.Instruction {
 	return bpf.LoadAbsolute{Off: uint32(atArguments + 8*n), Size: 4}
 }
 
+// upper is the half of an argument that argument leaves out.
+func upper(n int) bpf.Instruction {
+	return bpf.LoadAbsolute{Off: uint32(atArguments + 8*n + 4), Size: 4}
+}
+
 var allowed = bpf.RetConstant{Val: unix.SECCOMP_RET_ALLOW}
+
+// shared are the system calls by which programs of one user give each other data that
+// has no path, so that Landlock does not see it: the kernel's keyrings, and memory,
+// messages and semaphores of System V.
+var shared = []uint32{
+	unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY, unix.SYS_KEYCTL,
+	unix.SYS_SHMGET, unix.SYS_SHMAT, unix.SYS_SHMCTL,
+	unix.SYS_MSGGET, unix.SYS_MSGSND, unix.SYS_MSGRCV, unix.SYS_MSGCTL,
+	unix.SYS_SEMGET, unix.SYS_SEMOP, unix.SYS_SEMTIMEDOP, unix.SYS_SEMCTL,
+}
 
 // filterFor is the filter of a Profile; nil where it has nothing to refuse.
 //
 // It sees system calls of this architecture alone. Those of another one (32-bit
 // programs), and io_uring, which opens sockets past any filter, are refused as unknown.
+// Who has sockets and the network reaches services that do everything for him: there is
+// nothing left to refuse.
 func filterFor(p *Profile) ([]unix.SockFilter, error) {
 	if p.Sockets && p.Network.On {
 		return nil, nil
@@ -72,8 +89,18 @@ func filterFor(p *Profile) ([]unix.SockFilter, error) {
 		prog = append(prog, bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: number, SkipTrue: uint8(len(body))})
 		prog = append(prog, body...)
 	}
+	// Whoever sets the limits of another process ends it, which Landlock takes for no signal.
+	on(unix.SYS_PRLIMIT64, []bpf.Instruction{
+		argument(0), bpf.JumpIf{Cond: bpf.JumpEqual, Val: 0, SkipTrue: 4}, // its own
+		argument(2), bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: 0, SkipTrue: 3},
+		upper(2), bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: 0, SkipTrue: 1}, // no new ones
+		allowed, fails(unix.EPERM),
+	})
 	on(unix.SYS_SOCKET, socketRule(p))
 	if !p.Sockets {
+		for _, number := range shared {
+			on(number, []bpf.Instruction{fails(unix.EACCES)})
+		}
 		// A connected pair is how programs speak with those they start. One of
 		// datagrams could be connected to somebody else later.
 		on(unix.SYS_SOCKETPAIR, []bpf.Instruction{
@@ -118,8 +145,13 @@ func socketRule(p *Profile) []bpf.Instruction {
 		unixFails = allowed
 	}
 	body = append(body, bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: unix.AF_UNIX, SkipTrue: 1}, unixFails)
-	if p.Network.On {
-		return append(body, allowed)
+	if p.Network.On { // the network is that of IP: other families lead to the host of a virtual machine, to devices and into the kernel
+		return append(body,
+			bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.AF_INET, SkipTrue: 3},
+			bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.AF_INET6, SkipTrue: 2},
+			bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.AF_NETLINK, SkipTrue: 1},
+			fails(unix.EAFNOSUPPORT), allowed,
+		)
 	}
 	// What the machine says of its own network is no connection.
 	body = append(body, bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: unix.AF_NETLINK, SkipTrue: 1}, allowed)

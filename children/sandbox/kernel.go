@@ -56,8 +56,8 @@ func (k Kernel) Lacks(p *Profile, reach func() []string) (lacks []string, requir
 	if ports {
 		lack(false, "UDP and which host is spoken to are not held")
 	}
-	if !k.Filters && (!p.Network.On || !p.Sockets && k.ABI < abiSockets) {
-		lack(true, "sockets are not held: system calls cannot be filtered (seccomp)")
+	if !k.Filters && (!p.Network.On || !p.Sockets) {
+		lack(true, "sockets, and what programs share through the kernel, are not held: system calls cannot be filtered (seccomp)")
 	}
 	if p.Sockets || !k.Filters && k.ABI < abiSockets {
 		what := "it can reach what listens on one, and nothing is known to"

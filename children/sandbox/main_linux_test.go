@@ -145,5 +145,5 @@ func real(path string) string {
 
 // TestAsAnotherUser makes the attacks as a user without rights.
 func TestAsAnotherUser(t *testing.T) {
-	childtest.AsAnotherUser(t, "^(TestAttacks|TestHonest|TestPrivileges|TestDescriptors|TestNetwork|TestTheProcessStaysFree|TestLandlockForbidden|TestZeroProfile|TestLinks.*|TestRecord.*|TestPlaces)$")
+	childtest.AsAnotherUser(t, "^(TestAttacks|TestHonest|TestPrivileges|TestShared|TestLimits|TestDescriptors|TestNetwork|TestTheProcessStaysFree|TestLandlockForbidden|TestZeroProfile|TestLinks.*|TestRecord.*|TestPlaces)$")
 }

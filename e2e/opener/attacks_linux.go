@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"runtime"
 	"strconv"
 	"strings"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -54,6 +56,10 @@ func attack(what string, args []string) (string, error) {
 		return "sent", unix.PidfdSendSignal(fd, unix.SIGCONT, nil, 0)
 	case "connect":
 		return speak(args[0])
+	case "initialize": // as a client would, with roots of its own
+		return initialize(args[0])
+	case "type": // as a person would, at a terminal
+		return typeAt(args[0])
 	}
 	return "", fmt.Errorf("no such attack: %s", what)
 }
@@ -118,6 +124,43 @@ func descriptors(pid int) (string, error) {
 		return "", err
 	}
 	return "took " + strings.Join(took, " "), nil
+}
+
+// initialize opens a session at a hub that serves HTTP.
+func initialize(address string) (string, error) {
+	req, err := http.NewRequest(http.MethodPost, address, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":`+
+		`{"protocolVersion":"2025-11-25","capabilities":{"roots":{}},"clientInfo":{"name":"opener","version":"1"}}}`))
+	if err != nil {
+		return "", err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json, text/event-stream")
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = res.Body.Close() }()
+	said, err := io.ReadAll(res.Body)
+	if res.StatusCode != http.StatusOK {
+		return "", fmt.Errorf("%s: %s", res.Status, said)
+	}
+	return "a session: " + res.Header.Get("Mcp-Session-Id"), err
+}
+
+// typeAt types an x at a terminal, and makes the own process group its foreground.
+func typeAt(terminal string) (string, error) {
+	fd, err := unix.Open(terminal, unix.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		return "", err
+	}
+	x := byte('x')
+	if _, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.TIOCSTI, uintptr(unsafe.Pointer(&x))); errno != 0 {
+		err = errno
+	}
+	if _, err2 := unix.IoctlGetInt(fd, unix.TIOCGSID); err != nil && err2 != nil {
+		return "", err // it is not its own
+	}
+	return "it is at the terminal", nil
 }
 
 // speak asks a hub for its state by its socket.

@@ -42,10 +42,10 @@ type Settings struct {
 	// a person is to open, and the code to enter there, if any; it returns once the person
 	// has agreed. nil: nobody can log in this way.
 	LogIn     func(ctx context.Context, child, principal string, page func(address, code string) error) error
-	Secret    func(ctx context.Context, r reference.Ref) (string, error) // gives what a reference to a secret stands for; nil: nothing
-	Environ   []string                                                   // the hub's own environment, for the children's allow-list
-	Home, Dir string                                                     // home folder and working directory of the hub
-	Cache     string                                                     // folder for what children offered last; "": it is not kept
+	Secret    func(ctx context.Context, r reference.Ref, leads func(real string) error) (string, error) // gives what a reference to a secret stands for; nil: nothing
+	Environ   []string                                                                                  // the hub's own environment, for the children's allow-list
+	Home, Dir string                                                                                    // home folder and working directory of the hub
+	Cache     string                                                                                    // folder for what children offered last; "": it is not kept
 
 	Launcher children.Launcher // runs the children; nil: as processes
 }

@@ -1,6 +1,7 @@
 package httpfront
 
 import (
+	"context"
 	"crypto/sha256"
 	"crypto/subtle"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"net/netip"
 	"net/url"
 	"strings"
+	"sync"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
@@ -26,6 +28,35 @@ type admission struct {
 	cross    *http.CrossOriginProtection
 	tokens   []digest
 	resource *resource // nil: none
+	kin      Kin       // nil: whoever reaches the address may call
+}
+
+// A connection remembers who is at its other end.
+type connection struct {
+	once    sync.Once
+	refused error
+}
+
+type connectionKey struct{}
+
+// withConnection is the context of the requests of one connection.
+func withConnection(ctx context.Context, _ net.Conn) context.Context {
+	return context.WithValue(ctx, connectionKey{}, new(connection))
+}
+
+// stranger refuses what the hub's own servers send where nobody needs a token.
+func (g *admission) stranger(r *http.Request) error {
+	if g.kin == nil {
+		return nil
+	}
+	c, _ := r.Context().Value(connectionKey{}).(*connection)
+	here, _ := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
+	remote, err := netip.ParseAddrPort(r.RemoteAddr)
+	if c == nil || here == nil || err != nil {
+		return errors.New("who sent this request cannot be told")
+	}
+	c.once.Do(func() { c.refused = g.kin(remote, here.AddrPort()) })
+	return c.refused
 }
 
 type digest struct {
@@ -60,6 +91,9 @@ func newAdmission(o Options) (*admission, error) {
 	if o.Resource != nil {
 		g.resource, err = newResource(*o.Resource, o.Tokens)
 	}
+	if len(g.tokens) == 0 && g.resource == nil {
+		g.kin = o.Kin
+	}
 	return g, err
 }
 
@@ -71,6 +105,10 @@ func (g *admission) admit(w http.ResponseWriter, r *http.Request) (who Caller, o
 		return Caller{}, false
 	}
 	if err := g.origin(r); err != nil {
+		refuse(w, http.StatusForbidden, jsonrpc.CodeInvalidRequest, err.Error())
+		return Caller{}, false
+	}
+	if err := g.stranger(r); err != nil {
 		refuse(w, http.StatusForbidden, jsonrpc.CodeInvalidRequest, err.Error())
 		return Caller{}, false
 	}

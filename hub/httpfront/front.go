@@ -69,7 +69,7 @@ func Serve(ctx context.Context, ln net.Listener, hub Hub, o Options) error {
 		Handler: f, DisableGeneralOptionsHandler: true, ReadHeaderTimeout: headerTime, IdleTimeout: keepAlive, MaxHeaderBytes: maxHeader,
 		// Both hold until a handler says otherwise, so for every refusal too.
 		ReadTimeout: bodyTime, WriteTimeout: writeTimeout,
-		ErrorLog: stdlog.New(f.log, "", 0),
+		ErrorLog: stdlog.New(f.log, "", 0), ConnContext: withConnection,
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(ln) }()

@@ -149,7 +149,7 @@ const mostManifest = 1 << 20
 
 func wantedBy(file string) string {
 	info, err := os.Stat(file)
-	if err != nil || info.Size() > mostManifest {
+	if err != nil || !info.Mode().IsRegular() || info.Size() > mostManifest {
 		return ""
 	}
 	text, err := os.ReadFile(file)

@@ -226,6 +226,17 @@ func TestReach(t *testing.T) {
 		{"of another kind", "https://example.com/mcp", "https://[fd00::1]", "private address"},
 		{"of the provider", "https://example.com/mcp", "https://169.254.169.254", "private address"},
 		{"with a password", "https://example.com/mcp", "https://me:c4n4ry@example.org", "a user name"},
+		{"IPv4 in IPv6", "https://example.com/mcp", "https://[::ffff:10.0.0.1]", "private address"},
+		{"compatible", "https://example.com/mcp", "https://[::127.0.0.1]", "private address"},
+		{"translated", "https://example.com/mcp", "https://[::ffff:0:127.0.0.1]", "private address"},
+		{"by NAT64", "https://example.com/mcp", "https://[64:ff9b::7f00:1]", "private address"},
+		{"by a tunnel", "https://example.com/mcp", "https://[2002:7f00:1::]", "private address"},
+		{"of no block for hosts", "https://example.com/mcp", "https://[4000::1]", "private address"},
+		{"of this link", "https://example.com/mcp", "https://[fe80::1%25eth0]", "private address"},
+		{"a number", "https://example.com/mcp", "https://2130706433", "is a number"},
+		{"of fewer parts", "https://example.com/mcp", "https://127.1", "is a number"},
+		{"in hexadecimal", "https://example.com/mcp", "https://0x7f.0.0.0x1", "is a number"},
+		{"in octal, with a dot", "https://example.com/mcp", "https://0177.0.0.01.", "is a number"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			c := client(t, oauth.Settings{Server: test.server})

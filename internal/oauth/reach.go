@@ -9,9 +9,12 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
+
+	"mcphub/internal/printable"
 )
 
 // Bounds of one request.
@@ -66,7 +69,18 @@ func (r reach) check(u *url.URL) error {
 	if host == loopback && !r[loopback] {
 		return private(u.Hostname())
 	}
+	if _, err := netip.ParseAddr(u.Hostname()); err != nil && numeric(host) && !r[host] {
+		return fmt.Errorf("%s is a number, which some programs, a proxy among them, take for an address", printable.Escape(host, 100))
+	}
 	return nil
+}
+
+// numeric reports whether a name ends with a number, as addresses of IPv4 do that are
+// written in another way (127.1, 0x7f.1, 2130706433). No domain does.
+func numeric(host string) bool {
+	last := host[strings.LastIndexByte(host, '.')+1:]
+	_, err := strconv.ParseUint(last, 0, 64)
+	return err == nil || last != "" && strings.Trim(last, "0123456789") == ""
 }
 
 func (r reach) checkText(text string) error {
@@ -86,17 +100,21 @@ func private(host string) error {
 var reserved = func() (all []netip.Prefix) {
 	for _, text := range []string{
 		"0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "240.0.0.0/4",
-		"::/96", "64:ff9b::/96", "64:ff9b:1::/48", "100::/64", "2001::/23", "2001:db8::/32", "2002::/16", "fec0::/10",
+		"2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20",
 	} {
 		all = append(all, netip.MustParsePrefix(text))
 	}
 	return all
 }()
 
+// unicast6 is all of IPv6 that is given to hosts. What lies outside has an address of
+// IPv4 in it, in one of several ways, or is nobody's.
+var unicast6 = netip.MustParsePrefix("2000::/3")
+
 // public reports whether an address is one of the public network.
 func public(ip netip.Addr) bool {
 	ip = ip.Unmap().WithZone("")
-	if !ip.IsGlobalUnicast() || ip.IsPrivate() {
+	if !ip.IsGlobalUnicast() || ip.IsPrivate() || ip.Is6() && !unicast6.Contains(ip) {
 		return false
 	}
 	for _, block := range reserved {

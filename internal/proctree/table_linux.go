@@ -138,6 +138,13 @@ func (t *Table) Below(pid int) []Process {
 	return out
 }
 
+// Held reports whether the process has given up new privileges, and a filter looks at its
+// system calls. No process loses either, and whom it starts has both.
+func (p Process) Held() bool {
+	raw, err := os.ReadFile("/proc/" + strconv.Itoa(p.PID) + "/status")
+	return err == nil && bytes.Contains(raw, []byte("\nNoNewPrivs:\t1\n")) && bytes.Contains(raw, []byte("\nSeccomp:\t2\n"))
+}
+
 // Variable returns the value of a variable in the environment that the process
 // started with. Nothing is found where it took the environment away from there,
 // or may not be looked into.

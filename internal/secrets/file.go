@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"syscall"
 	"time"
 
 	"filippo.io/age"
@@ -209,29 +210,49 @@ func OpenToOthers(info fs.FileInfo) bool {
 
 // readPrivate reads a file that is its owner's alone.
 func readPrivate(path string, most int) ([]byte, error) {
-	raw, info, err := readRegular(path, most)
+	raw, info, err := readRegular(path, most, nil)
 	if err == nil && OpenToOthers(info) {
 		return nil, fmt.Errorf("%s can be read or changed by others (mode %04o); chmod 600 %s", path, info.Mode().Perm(), path)
 	}
 	return raw, err
 }
 
-// readRegular reads a file of bounded size, and nothing that would make it wait.
-func readRegular(path string, most int) ([]byte, fs.FileInfo, error) {
-	info, err := os.Stat(path)
+// asked is the answer of leads about an open file. The name may lead elsewhere by now;
+// then it is not known where the file lies.
+func asked(path string, open fs.FileInfo, leads func(real string) error) error {
+	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
-	if !info.Mode().IsRegular() { // a pipe would wait for somebody to write
-		return nil, nil, fmt.Errorf("%s is no regular file", path)
+	now, err := os.Lstat(real)
+	if err != nil {
+		return err
 	}
-	f, err := os.Open(path)
+	if !os.SameFile(open, now) {
+		return fmt.Errorf("%s was replaced while it was read", path)
+	}
+	return leads(real)
+}
+
+// readRegular reads a file of bounded size, and nothing that would make it wait. leads
+// may refuse it by where it lies; nil does not.
+func readRegular(path string, most int, leads func(real string) error) ([]byte, fs.FileInfo, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe would wait for somebody to write
 	if err != nil {
 		return nil, nil, err
 	}
 	defer func() { _ = f.Close() }()
-	if info, err = f.Stat(); err != nil {
+	info, err := f.Stat()
+	if err != nil {
 		return nil, nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, nil, fmt.Errorf("%s is no regular file", path)
+	}
+	if leads != nil {
+		if err := asked(path, info, leads); err != nil {
+			return nil, nil, err
+		}
 	}
 	raw, err := io.ReadAll(io.LimitReader(f, int64(most)+1))
 	if err == nil && len(raw) > most {

@@ -12,15 +12,17 @@ import (
 // mostEnvFile bounds an env file, in bytes.
 const mostEnvFile = 256 << 10
 
-// Resolve gives the value of a reference. Its error says what to do, and no value.
-func (s *Store) Resolve(ctx context.Context, r reference.Ref) (string, error) {
+// Resolve gives the value of a reference. Its error says what to do, and no value. leads
+// refuses a file by where its path leads: it is asked about the very file that is read,
+// whatever has the name meanwhile; nil: any will do.
+func (s *Store) Resolve(ctx context.Context, r reference.Ref, leads func(real string) error) (string, error) {
 	switch r.Kind {
 	case reference.Keyring, reference.Input:
 		return s.Get(ctx, r.Name)
 	case reference.File:
-		return s.text(r.Name)
+		return s.text(r.Name, leads)
 	case reference.EnvFile:
-		raw, _, err := readRegular(r.Name, mostEnvFile)
+		raw, _, err := readRegular(r.Name, mostEnvFile, leads)
 		return string(raw), err
 	}
 	return "", fmt.Errorf("%s is no reference to a secret", r)
@@ -30,11 +32,11 @@ func (s *Store) Resolve(ctx context.Context, r reference.Ref) (string, error) {
 const fileHelp = "put the secret into that file, or correct the path"
 
 // text is the value of ${file:PATH}.
-func (s *Store) text(path string) (string, error) {
+func (s *Store) text(path string, leads func(string) error) (string, error) {
 	if !filepath.IsAbs(path) {
 		return "", fmt.Errorf("${file:%s}: there is no hub.json whose folder it could start at; write an absolute path", path)
 	}
-	raw, info, err := readRegular(path, MostValue)
+	raw, info, err := readRegular(path, MostValue, leads)
 	if err != nil {
 		return "", fmt.Errorf("${file:%s}: %w; %s", path, err, fileHelp)
 	}

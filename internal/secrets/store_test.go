@@ -263,7 +263,7 @@ func TestResolve(t *testing.T) {
 		{reference.Ref{Kind: reference.EnvFile, Name: write("env", "A=b\n", 0o644)}, "A=b\n", ""},
 		{reference.Ref{Kind: "other", Name: "A"}, "", "no reference"},
 	} {
-		got, err := s.Resolve(t.Context(), tc.ref)
+		got, err := s.Resolve(t.Context(), tc.ref, nil)
 		if runtime.GOOS == "windows" && tc.fail == "no such file" {
 			tc.fail = "cannot find"
 		}
@@ -274,7 +274,7 @@ func TestResolve(t *testing.T) {
 	if len(warned) > 0 {
 		t.Error(warned)
 	}
-	if got, err := s.Resolve(t.Context(), reference.Ref{Kind: reference.File, Name: write("open", "canary", 0o644)}); got != "canary" || err != nil || runtime.GOOS != "windows" && (len(warned) != 1 || strings.Contains(warned[0], "canary")) {
+	if got, err := s.Resolve(t.Context(), reference.Ref{Kind: reference.File, Name: write("open", "canary", 0o644)}, nil); got != "canary" || err != nil || runtime.GOOS != "windows" && (len(warned) != 1 || strings.Contains(warned[0], "canary")) {
 		t.Error(got, err, warned)
 	}
 }

@@ -147,7 +147,7 @@ func (l *linter) secrets() {
 			}
 			seen[r.Ref] = true
 			warned = ""
-			_, err := store.Resolve(ctx, r.Ref)
+			_, err := store.Resolve(ctx, r.Ref, nil)
 			var unset *secrets.NotSetError
 			if errors.As(err, &unset) {
 				l.report(config.SeverityWarning, unset.What(), "", r.At...)

@@ -53,7 +53,7 @@ func (r *Result) Account(ctx context.Context, name string) (*Account, error) {
 		case !c.LogsIn():
 			return nil, exit.Errorf(exit.Usage, "%s has its credentials in \"headers\" of hub.json (Authorization); take them out to log in", name)
 		}
-		s, err := children.Resolved(*c, func(ref reference.Ref) (string, error) { return r.Hub.Secret(ctx, ref) })
+		s, err := children.Resolved(*c, func(ref reference.Ref) (string, error) { return r.Hub.Secret(ctx, ref, nil) })
 		if err != nil {
 			return nil, exit.Errorf(exit.Config, "%s: %w", name, err)
 		}

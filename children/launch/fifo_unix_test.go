@@ -1,0 +1,22 @@
+//go:build unix
+
+package launch
+
+import (
+	"path/filepath"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestAPipeIsNoScript: a pipe in the place of a script, which nobody writes to, keeps nobody
+// who looks for its interpreter.
+func TestAPipeIsNoScript(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "run.sh")
+	if err := unix.Mkfifo(path, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if words := interpreter(path); words != nil {
+		t.Errorf("%q", words)
+	}
+}
