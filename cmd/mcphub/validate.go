@@ -102,7 +102,7 @@ type problem struct {
 }
 
 func toProblem(p config.Problem) problem {
-	return problem{p.Severity.String(), p.Text, p.Hint, config.CommandLine(p.Run), p.Key, p.File, p.Line, p.Col}
+	return problem{p.Severity.String(), p.Text, p.Hint, printable.CommandLine(p.Run), p.Key, p.File, p.Line, p.Col}
 }
 
 func validateAsJSON(src *setup.Source, out io.Writer) error {
