@@ -189,6 +189,17 @@ func showPolicy(w io.Writer, c *validate.Checker) {
 	}
 }
 
+// mostNamed is how many of many names few names.
+const mostNamed = 5
+
+// few names the first of many, and says how many there are beside them.
+func few(names []string) string {
+	if len(names) <= mostNamed {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:3], ", "), len(names)-3)
+}
+
 func several(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
