@@ -12,6 +12,7 @@ import (
 
 	"mcphub/children"
 	"mcphub/children/childtest"
+	"mcphub/children/modern"
 	"mcphub/rootsmgr"
 )
 
@@ -23,6 +24,7 @@ type kept struct {
 	spec children.Spec
 	defs string
 	dir  string
+	can  string // what clients say they can do
 }
 
 func newKept(t *testing.T) *kept {
@@ -44,7 +46,8 @@ func (k *kept) define(defs ...string) {
 func (k *kept) hub(do func(s *children.Supervisor, w *watcher)) {
 	k.t.Helper()
 	w := newWatcher()
-	s := children.NewSupervisor(children.Options{Specs: []children.Spec{k.spec}, Launcher: childtest.Pipes{}, Observer: w, Cache: k.dir, Version: "1"})
+	s := children.NewSupervisor(children.Options{Specs: []children.Spec{k.spec}, Launcher: childtest.Pipes{}, Observer: w, Cache: k.dir, Version: "1",
+		Client: func(children.Key) modern.Client { return modern.Client{Capabilities: []byte(k.can)} }})
 	ctx, cancel := context.WithCancel(k.t.Context())
 	done := make(chan error)
 	go func() { done <- s.Run(ctx) }()
@@ -146,6 +149,42 @@ func TestEagerChildStartsBehind(t *testing.T) {
 		k.hub(func(s *children.Supervisor, _ *watcher) {
 			if s.Recall(children.Key{Child: "kid"}) != nil {
 				t.Error("what another entry offered was taken for this one's")
+			}
+		})
+	})
+}
+
+// TestListForOthersIsAGuess: a list for clients without capabilities serves those that
+// have some until the child has told them. Nobody gets that of another principal.
+func TestListForOthersIsAGuess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := newKept(t)
+		k.warm()
+		k.can = `{"sampling":{}}`
+		k.hub(func(s *children.Supervisor, _ *watcher) {
+			if s.Recall(children.Key{Child: "kid"}) == nil {
+				t.Error("what was listed for a client without capabilities is not known")
+			}
+			if s.Recall(children.Key{Child: "kid", Principal: "bob"}) != nil {
+				t.Error("what was listed for nobody is shown to bob")
+			}
+			s.Ensure(one, nil)
+			<-s.Settled(one)
+			if st := s.Status()[0]; st.State != children.Ready || !st.Listed {
+				t.Errorf("a guess was not followed by a start: %+v", st)
+			}
+			alice := children.Key{Child: "kid", Instance: "a", Principal: "alice"}
+			s.Ensure(alice, nil)
+			<-s.Settled(alice)
+			if s.Recall(alice) == nil || s.Recall(children.Key{Child: "kid", Principal: "bob"}) != nil {
+				t.Error("what was listed for alice is not hers alone")
+			}
+		})
+		k.hub(func(s *children.Supervisor, _ *watcher) {
+			s.Ensure(one, nil)
+			time.Sleep(time.Hour) // of the bubble
+			if st := s.Status()[0]; st.State != children.Cold {
+				t.Errorf("what these clients were told is not remembered: %+v", st)
 			}
 		})
 	})

@@ -1,18 +1,25 @@
 package children
 
 import (
+	"bytes"
+
 	"mcphub/children/offers"
 )
 
 // recall returns what a child of this Spec offered last to the clients of this Key,
-// nil if that is not known. If it was never listed for clients without a handshake,
-// they get what it offers, by the handshake, to a client without capabilities.
-func (n *common) recall(s Spec, k Key) *offers.Offer {
-	o := n.known(s, k)
-	if o == nil && s.Era == EraAuto && k.Era == EraModern {
-		o = n.memory.Recall(s.Name, s.Digest(n.machine, n.version, EraAuto, append(s.Capabilities(nil), k.Principal...)))
+// nil if that is not known. If it was never listed for them, they get what it offers,
+// by the handshake, to a client of the same principal without capabilities. That is
+// a guess if they have capabilities: some servers offer more tools to a client that
+// can be asked. A child may offer each principal something else, so nobody gets a
+// guess from the list of another.
+func (n *common) recall(s Spec, k Key) (o *offers.Offer, guess bool) {
+	if o := n.known(s, k); o != nil {
+		return o, false
 	}
-	return o
+	plain := s.Capabilities(nil)
+	guess = !bytes.Equal(plain, s.Capabilities(n.client(k).Capabilities))
+	o = n.memory.Recall(s.Name, s.Digest(n.machine, n.version, EraAuto, append(plain, k.Principal...)))
+	return o, guess && o != nil
 }
 
 // known is recall for the very Key.
@@ -26,7 +33,7 @@ func (n *common) digest(s Spec, k Key) string {
 // recall starts the life of an instance: it publishes what the child offered last.
 // An instance that may wait for a call does so from here on.
 func (c *child) recall() {
-	if c.offer = c.common.recall(c.spec, c.key); c.offer == nil {
+	if c.offer, c.past.guess = c.common.recall(c.spec, c.key); c.offer == nil {
 		return
 	}
 	c.past.spoke = eraOf(c.common.known(c.spec, c.key))
@@ -37,15 +44,16 @@ func (c *child) recall() {
 	c.publish(func(*view) {})
 }
 
-// lazy reports whether the child is started by a call only.
-func (c *child) lazy() bool { return c.spec.Start == StartLazy && c.offer != nil }
+// lazy reports whether the child is started by a call only. It is not while what it
+// offers these clients is a guess.
+func (c *child) lazy() bool { return c.spec.Start == StartLazy && c.offer != nil && !c.past.guess }
 
 // offers takes in what the child offers. The former offer stays if the two are
 // equal. An offer that was cut is not remembered for others. Nor is that of a child
 // that is spoken to without a handshake because it exited during one, since that may
 // have been an accident.
 func (c *child) offers(o *offers.Offer) {
-	c.past.listed, c.past.spoke, c.past.lives = true, eraOf(o), o.Lives
+	c.past.listed, c.past.spoke, c.past.lives, c.past.guess = true, eraOf(o), o.Lives, false
 	c.compare(o)
 	if !o.Whole() || c.past.diedOf == EraLegacy {
 		c.offer, c.past.news = o, false

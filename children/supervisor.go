@@ -319,17 +319,20 @@ func (s *Supervisor) Home(k Key) Key {
 
 // Recall returns what a server offered when it was listed last, in this run of the hub
 // or an earlier one with the very same entry and program, to a client with the same
-// capabilities; nil where that is not known. It reads at most one small file and starts
-// nothing. What comes from it may be shown; a Lease tells what the server offers now.
+// capabilities, else with none; nil where that is not known. It reads at most two small
+// files and starts nothing. What comes from it may be shown; a Lease tells what the
+// server offers now.
 func (s *Supervisor) Recall(k Key) *offers.Offer {
 	spec, ok := s.specOf(k)
 	if !ok {
 		return nil
 	}
-	return s.common.recall(spec, k)
+	o, _ := s.common.recall(spec, k)
+	return o
 }
 
 // RecallAs is Recall for an entry that is not configured yet, or otherwise.
 func (s *Supervisor) RecallAs(spec Spec, k Key) *offers.Offer {
-	return s.common.recall(spec.WithDefaults(), k)
+	o, _ := s.common.recall(spec.WithDefaults(), k)
+	return o
 }

@@ -72,6 +72,11 @@ func (p *past) config(spec children.Spec) Config {
 // client is the client of a hub of its own, introduced; end ends both.
 func (p *past) client() (c *testClient, end func()) {
 	p.t.Helper()
+	return p.clientWith(`{}`)
+}
+
+func (p *past) clientWith(capabilities string) (c *testClient, end func()) {
+	p.t.Helper()
 	h, err := New(p.config(p.spec))
 	if err != nil {
 		p.t.Fatal(err)
@@ -80,7 +85,7 @@ func (p *past) client() (c *testClient, end func()) {
 	done := make(chan error, 1)
 	go func() { done <- h.Run(ctx) }()
 	c = connect(p.t, h)
-	c.handshake(`{}`)
+	c.handshake(capabilities)
 	return c, func() {
 		p.t.Helper()
 		cancel()
@@ -138,6 +143,50 @@ func TestListedFromTheCache(t *testing.T) {
 	}
 	if again := c.raw("tools/list", `{}`); again != list {
 		t.Errorf("the list has changed: %s", again)
+	}
+}
+
+// TestListedForOtherCapabilities: a client that can be asked sees at once what was listed
+// for one that cannot, and the server's own answer when it has come.
+func TestListedForOtherCapabilities(t *testing.T) {
+	p := newPast(t, wideTool)
+	p.define(wideTool, otherTool)
+	if err := os.WriteFile(p.defs+".stuck", nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, end := p.clientWith(`{"sampling":{},"elicitation":{}}`)
+	if list := c.raw("tools/list", `{}`); !strings.Contains(list, `"kid__echo"`) {
+		t.Error(list)
+	}
+	for c.state(t) != "starting" { // though it is lazy
+	}
+	end()
+
+	if err := os.Remove(p.defs + ".stuck"); err != nil {
+		t.Fatal(err)
+	}
+	c, end = p.clientWith(`{"sampling":{},"elicitation":{}}`)
+	if list := c.raw("tools/list", `{}`); !strings.Contains(list, `"kid__roots"`) {
+		for n := range c.notes {
+			if n == "notifications/tools/list_changed" {
+				break
+			}
+		}
+	}
+	if list := c.raw("tools/list", `{}`); !strings.Contains(list, `"kid__roots"`) {
+		t.Error(list)
+	}
+	for c.state(t) != "ready" {
+	}
+	end()
+
+	c, end = p.clientWith(`{"sampling":{},"elicitation":{}}`)
+	defer end()
+	if list := c.raw("tools/list", `{}`); !strings.Contains(list, `"kid__roots"`) {
+		t.Error(list)
+	}
+	if got := c.state(t); got != "cold" {
+		t.Errorf("state %q once it was listed for such a client", got)
 	}
 }
 

@@ -50,7 +50,7 @@ func (r *release) contents(p platform) ([]file, error) {
 	if err != nil {
 		return nil, err
 	}
-	files := []file{{p.program(), binary, 0o755}}
+	files := []file{{p.program(), binary, 0o755}, {thirdParty, r.notices, 0o644}}
 	for _, name := range []string{"README.md", "LICENSE", "CHANGELOG.md", "hub.json.example"} {
 		text, err := os.ReadFile(path.Join("..", name))
 		if err != nil {

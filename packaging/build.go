@@ -23,11 +23,16 @@ func (r *release) compile(goos, goarch, file string) error {
 	args := []string{"build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w -X main.version=" + r.version, "-o", file, "./cmd/mcphub"}
 	cmd := exec.Command("go", args...)
 	cmd.Dir = ".."
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=", "GOWORK=off", "GOOS="+goos, "GOARCH="+goarch)
+	cmd.Env = platform{os: goos, arch: goarch}.environ()
 	if printed, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("go build for %s/%s: %w\n%s", goos, goarch, err, printed)
 	}
 	return nil
+}
+
+// environ is that of Go for this platform.
+func (p platform) environ() []string {
+	return append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=", "GOWORK=off", "GOOS="+p.os, "GOARCH="+p.arch)
 }
 
 // document has a program for this machine print its manual and its completion scripts.

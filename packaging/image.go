@@ -64,9 +64,15 @@ func (r *release) platformImage(p platform) (v1.Image, error) {
 			return nil, err
 		}
 	}
+	license, err := os.ReadFile("../LICENSE")
+	if err != nil {
+		return nil, err
+	}
 	var buf bytes.Buffer
 	if err := writeTar(tar.NewWriter(&buf), []file{
 		{"usr/bin/mcphub", binary, 0o755},
+		{"usr/share/doc/mcphub/copyright", license, 0o644},
+		{"usr/share/doc/mcphub/" + thirdParty, r.notices, 0o644},
 		{"etc/ssl/certs/ca-certificates.crt", certificates.Bytes(), 0o644},
 		{"etc/passwd", []byte("mcphub:x:65532:65532::/home/mcphub:/sbin/nologin\n"), 0o644},
 		{"tmp/", nil, 0o1777},

@@ -69,7 +69,7 @@ func (r *release) installed(p platform) (files.Contents, error) {
 		return nil, err
 	}
 	for _, f := range []file{
-		{name: "mcphub.1.gz", content: manual}, {name: "changelog.gz", content: changes},
+		{name: "mcphub.1.gz", content: manual}, {name: "changelog.gz", content: changes}, {name: thirdParty, content: r.notices},
 		{name: "mcphub.bash", content: r.shells["bash"]}, {name: "_mcphub", content: r.shells["zsh"]}, {name: "mcphub.fish", content: r.shells["fish"]},
 	} {
 		if err := os.WriteFile(filepath.Join(r.work, f.name), f.content, 0o644); err != nil {
@@ -89,6 +89,7 @@ func (r *release) installed(p platform) (files.Contents, error) {
 		put("files/mcphub.service", "/usr/lib/systemd/user/mcphub.service", 0o644),
 		put("../hub.json.example", "/usr/share/doc/mcphub/examples/hub.json.example", 0o644),
 		put("../LICENSE", "/usr/share/doc/mcphub/copyright", 0o644),
+		put(made(thirdParty), "/usr/share/doc/mcphub/"+thirdParty, 0o644),
 		put(made("changelog.gz"), "/usr/share/doc/mcphub/changelog.gz", 0o644),
 	}, nil
 }

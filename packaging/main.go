@@ -54,6 +54,7 @@ type release struct {
 	work      string // folder of what lies between, removed at the end
 	platforms []platform
 	manual    []byte
+	notices   []byte            // THIRD_PARTY_LICENSES
 	shells    map[string][]byte // completion scripts by shell
 }
 
@@ -111,7 +112,7 @@ func run(version, out, only string) error {
 		return err
 	}
 	for _, step := range []func() error{
-		r.build, r.document, r.archives, r.linuxPackages, r.npmPackages, r.image, r.registryEntry, r.billOfMaterials, r.checksums,
+		r.license, r.build, r.document, r.archives, r.linuxPackages, r.npmPackages, r.image, r.registryEntry, r.billOfMaterials, r.checksums,
 	} {
 		if err := step(); err != nil {
 			return err

@@ -24,7 +24,7 @@ func (r *release) npmPackages() error {
 			"license": r.License, "homepage": r.Homepage, "repository": r.Repository,
 			"os": []string{npmOS(p.os)}, "cpu": []string{npmCPU(p.arch)}, "preferUnplugged": true,
 		}
-		if err := r.npmPackage(name, manifest, file{"bin/" + p.program(), binary, 0o755}); err != nil {
+		if err := r.npmPackage(name, manifest, file{"bin/" + p.program(), binary, 0o755}, file{thirdParty, r.notices, 0o644}); err != nil {
 			return err
 		}
 	}

@@ -33,6 +33,9 @@ func made(t *testing.T) *release {
 		}
 		r.platforms = append(r.platforms, p)
 	}
+	if err := r.license(); err != nil {
+		t.Fatal(err)
+	}
 	return r
 }
 

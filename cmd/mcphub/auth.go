@@ -243,6 +243,9 @@ func showLogins(out io.Writer, all []login, asJSON bool) error {
 	if asJSON {
 		return layout.JSON(out, all)
 	}
+	if len(all) == 0 {
+		fmt.Fprintln(os.Stderr, "no login is kept; mcphub auth login NAME logs in at a server")
+	}
 	t := layout.NewTable(printable.Writer(out))
 	for _, l := range all {
 		name := l.Name

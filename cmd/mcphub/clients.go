@@ -99,20 +99,32 @@ func (w *clientWork) cipher() *secrets.Cipher {
 	return kept.Cipher(w.ctx, copiesKey)
 }
 
+// yesOrNo reads an answer, in the words of every question. Enter is yes.
+func yesOrNo(answer string) (yes, known bool) {
+	switch strings.ToLower(answer) {
+	case "", "y", "yes", "all":
+		return true, true
+	case "n", "no", "none":
+		return false, true
+	}
+	return false, false
+}
+
 // agreed asks a question whose answer is yes where nothing else is said.
 func (w *clientWork) agreed(question string) (bool, error) {
 	if w.yes {
 		return true, nil
 	}
-	answer, err := w.ask(question + " [Y/n] ")
-	if err != nil {
-		return false, err
+	for {
+		answer, err := w.ask(question + " [Y/n] ")
+		if err != nil {
+			return false, err
+		}
+		if yes, known := yesOrNo(answer); known {
+			return yes, nil
+		}
+		fmt.Fprintf(w.say, "%q is neither yes nor no.\n", answer)
 	}
-	switch strings.ToLower(answer) {
-	case "", "y", "yes":
-		return true, nil
-	}
-	return false, nil
 }
 
 func (w *clientWork) ask(question string) (string, error) {
@@ -158,11 +170,10 @@ func (w *clientWork) chosen(question string, n int) ([]bool, error) {
 		if err != nil {
 			return nil, err
 		}
-		if answer == "" || strings.EqualFold(answer, "all") {
-			return out, nil
-		}
 		picked := make([]bool, n)
-		if strings.EqualFold(answer, "none") {
+		if all, known := yesOrNo(answer); all {
+			return out, nil
+		} else if known {
 			return picked, nil
 		}
 		good := true
@@ -277,7 +288,9 @@ func (w *clientWork) rootsFor(c *clients.Client, given []string) (roots []string
 		if err != nil {
 			return nil, "", err
 		}
-		if answer != "" {
+		if yes, known := yesOrNo(answer); known && !yes {
+			bad = "none was named" // a folder of this name is ./no
+		} else if !known {
 			roots, err := absolute(strings.Split(answer, ","))
 			return roots, "works in " + strings.Join(roots, ", "), err
 		}

@@ -151,15 +151,17 @@ func (d diagnosis) show(r *doctor.Report) {
 func (d diagnosis) finding(f *doctor.Finding) {
 	line := func(mark, text string) {
 		if text != "" {
-			fmt.Fprintf(d.w, "           %s%s\n", mark, printable.Escape(text, 1000))
+			layout.Line(d.w, "           "+mark, printable.Escape(text, 1000))
 		}
 	}
-	fmt.Fprintf(d.w, "  %-7s  %s%s\n", f.Severity, printable.Escape(layout.When(f.Subject != "" && f.Group != doctor.Hubs, f.Subject+": ")+f.Text, 1000), layout.When(f.At != "", " ("+printable.Escape(f.At, 300)+")"))
+	layout.Line(d.w, fmt.Sprintf("  %-7s  ", f.Severity), printable.Escape(layout.When(f.Subject != "" && f.Group != doctor.Hubs, f.Subject+": ")+f.Text, 1000)+layout.When(f.At != "", " ("+printable.Escape(f.At, 300)+")"))
 	for _, said := range f.Details {
 		line("| ", said)
 	}
 	line("cure: ", f.Cure)
-	line("run:  ", f.Command)
+	if f.Command != "" { // whole, to be copied
+		fmt.Fprintf(d.w, "           run:  %s\n", printable.Escape(f.Command, 1000))
+	}
 }
 
 // looked writes what was looked at.

@@ -169,3 +169,34 @@ func TestRootsForNobody(t *testing.T) {
 		t.Errorf("got %q", bad)
 	}
 }
+
+// TestAnswersInAnyWords: every question takes yes and no in the words of the others.
+func TestAnswersInAnyWords(t *testing.T) {
+	home, said, err := dialogue(t, "Yes\ny\nall\nY\nwell\nyes\n", initHere)
+	if err != nil {
+		t.Fatal(err, said)
+	}
+	if hub := fileText(t, home, ".config/mcphub/hub.json"); !strings.Contains(hub, `"one"`) || !strings.Contains(hub, `"three"`) {
+		t.Errorf("got %s", hub)
+	}
+	if lm := fileText(t, home, ".lmstudio/mcp.json"); !strings.Contains(lm, `"--roots", "`+filepath.Join(home, "project")+`"`) {
+		t.Errorf("got %s", lm)
+	}
+	if !strings.Contains(said, `"well" is neither yes nor no.`) {
+		t.Errorf("got %s", said)
+	}
+	home, said, err = dialogue(t, "y\nno\ny\n", initHere)
+	if err != nil {
+		t.Fatal(err, said)
+	}
+	if cursor := fileText(t, home, ".cursor/mcp.json"); strings.Contains(cursor, "serve") {
+		t.Errorf("a client was registered after a no:\n%s\n%s", cursor, said)
+	}
+	home, said, err = dialogue(t, "y\ny\ny\nno\ny\n", initHere)
+	if err != nil {
+		t.Fatal(err, said)
+	}
+	if lm := fileText(t, home, ".lmstudio/mcp.json"); strings.Contains(lm, "--roots") || !strings.Contains(said, "none was named") {
+		t.Errorf("no is taken as a folder:\n%s\n%s", lm, said)
+	}
+}

@@ -187,7 +187,7 @@ func (p *planReport) outcome() error {
 	return nil
 }
 
-// mostShown is how many kinds of calls, and how many tools of a server, are shown to
+// mostShown is how many kinds of calls, and how many lines of tools, are shown to
 // people.
 const mostShown = 10
 
@@ -222,27 +222,44 @@ func (p *planReport) show(w io.Writer) {
 }
 
 func showPlan(w io.Writer, plan admin.Plan) {
-	stays := 0
+	// What a server does decides with which others it is told.
+	type doing struct {
+		change  string
+		why     string
+		unknown bool
+		ends    bool
+	}
+	var order []doing
+	names, ended := map[doing][]string{}, map[doing]int{}
+	var appear, vanish [][]string
 	for i := range plan.Servers {
 		s := &plan.Servers[i]
+		appear = append(appear, s.Appear)
+		if !s.Unknown {
+			vanish = append(vanish, s.Vanish)
+		}
 		if s.Change == hub.PlanStays {
-			stays++
 			continue
 		}
-		fmt.Fprintf(w, "  %-9s %s%s%s%s\n", s.Change, s.Server, layout.Suffix(": ", s.Why),
-			ending(s.Processes),
-			layout.When(s.Unknown, "; its tools are known once it has started"))
+		d := doing{s.Change, s.Why, s.Unknown, s.Processes > 0}
+		if names[d] == nil {
+			order = append(order, d)
+		}
+		names[d] = append(names[d], s.Server)
+		ended[d] += s.Processes
 	}
-	if stays == len(plan.Servers) {
+	for _, d := range order {
+		tools := "; its tools are known once it has started"
+		if len(names[d]) > 1 {
+			tools = "; their tools are known once they have started"
+		}
+		layout.Line(w, fmt.Sprintf("  %-9s ", d.change), few(names[d])+layout.Suffix(": ", d.why)+ending(ended[d])+layout.When(d.unknown, tools))
+	}
+	if len(order) == 0 {
 		fmt.Fprintln(w, "  no server starts, stops or restarts")
 	}
-	for i := range plan.Servers {
-		s := &plan.Servers[i]
-		showTools(w, "+", s.Appear)
-		if !s.Unknown {
-			showTools(w, "-", s.Vanish)
-		}
-	}
+	showTools(w, "+", appear)
+	showTools(w, "-", vanish)
 	for _, key := range plan.AfterRestart {
 		fmt.Fprintf(w, "  %s takes effect when the hub is started anew\n", key)
 	}
@@ -259,12 +276,34 @@ func ending(n int) string {
 	return fmt.Sprintf("; %d processes end once their calls have", n)
 }
 
-func showTools(w io.Writer, sign string, names []string) {
-	for _, name := range names[:min(len(names), mostShown)] {
-		fmt.Fprintf(w, "  %s tool %s\n", sign, printable.Escape(name, 200))
+// showTools writes the tools of each server: one to a line, or the first few on one
+// where they are many.
+func showTools(w io.Writer, sign string, servers [][]string) {
+	all := slices.Concat(servers...)
+	if len(all) <= mostShown {
+		for _, name := range all {
+			fmt.Fprintf(w, "  %s tool %s\n", sign, printable.Escape(name, 200))
+		}
+		return
 	}
-	if more := len(names) - mostShown; more > 0 {
-		fmt.Fprintf(w, "  %s %s more\n", sign, several(more, "tool"))
+	lines, left := 0, 0
+	for _, tools := range servers {
+		switch {
+		case len(tools) == 0:
+			continue
+		case lines == mostShown:
+			left += len(tools)
+			continue
+		}
+		lines++
+		names := make([]string, len(tools))
+		for i, name := range tools {
+			names[i] = printable.Escape(name, 200)
+		}
+		layout.Line(w, "  "+sign+" ", several(len(tools), "tool")+": "+few(names))
+	}
+	if left > 0 {
+		fmt.Fprintf(w, "  %s %s more; --json names all\n", sign, several(left, "tool"))
 	}
 }
 

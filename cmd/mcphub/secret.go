@@ -342,6 +342,9 @@ func secretListCommand() *cobra.Command {
 			if asJSON {
 				return layout.JSON(cmd.OutOrStdout(), all)
 			}
+			if len(all) == 0 {
+				fmt.Fprintln(os.Stderr, "no secret is kept, and hub.json refers to none; mcphub secret set NAME keeps one")
+			}
 			t := layout.NewTable(printable.Writer(cmd.OutOrStdout()))
 			for _, s := range all {
 				t.Row(s.Name, cmp.Or(s.Place, "not set"), strings.Join(s.Used, ", "))

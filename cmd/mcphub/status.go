@@ -96,7 +96,7 @@ func (f seen) show(w io.Writer, now time.Time, verbose bool) {
 		if i > 0 {
 			fmt.Fprintln(w)
 		}
-		p := page{w: w, now: now, verbose: verbose}
+		p := page{w: w, now: now, verbose: verbose, brief: len(f.Hubs) > 1 && !verbose}
 		p.hub(r)
 	}
 	for _, u := range f.Unreachable {
@@ -110,6 +110,7 @@ type page struct {
 	w       io.Writer
 	now     time.Time
 	verbose bool
+	brief   bool // one of several hubs: many servers that are well are counted only
 }
 
 func (p page) hub(r admin.Report) {
@@ -191,9 +192,13 @@ func (p page) children(r admin.Report) {
 	}
 	several := len(r.Sessions) > 1
 	fmt.Fprintln(p.w)
+	shown := p.counted(r)
+	if len(shown) == 0 {
+		return
+	}
 	t := layout.NewTable(p.w)
 	t.Head("SERVER", "STATE", "FOR", "PID", "RESTARTS", "TOOLS", "ROOTS", layout.When(several, "FOR SESSION"))
-	for _, c := range r.Children {
+	for _, c := range shown {
 		state := c.State
 		if c.CircuitOpen && state != "ready" {
 			state = "circuit open"
@@ -205,6 +210,25 @@ func (p page) children(r admin.Report) {
 			served(c), layout.When(several, cmp.Or(printable.Escape(c.Instance[:min(8, len(c.Instance))], 8), "all")))
 	}
 	_ = t.Flush() // as any other write here: nobody to tell
+}
+
+// counted says how many servers are well, where each would only make the page longer,
+// and returns the others.
+func (p page) counted(r admin.Report) (rest []hub.ChildStatus) {
+	var names []string
+	tools := 0
+	for _, c := range r.Children {
+		if well := !unwell(c) && c.Restarts == 0 && (c.State == "ready" && c.RootsApplied || c.State == "cold"); !well {
+			rest = append(rest, c)
+			continue
+		}
+		names, tools = append(names, printable.Escape(c.Server, 60)), tools+c.Tools
+	}
+	if !p.brief || len(names) <= mostNamed {
+		return r.Children
+	}
+	layout.Line(p.w, "", fmt.Sprintf("%d servers are well, with %d tools: %s (mcphub status --pid %d shows each)", len(names), tools, few(names), r.PID))
+	return rest
 }
 
 // served is how many roots a server works with; "!" where it is not known to
@@ -221,15 +245,20 @@ func served(c hub.ChildStatus) string {
 
 const stderrLines = 5
 
+// unwell reports whether there is more to tell of a server than the table has.
+func unwell(c hub.ChildStatus) bool {
+	return c.Error != "" && c.State != "stopped" || c.CircuitOpen || c.Refused > 0
+}
+
 // details tells of a server that is not well, or of any where that is asked for.
 func (p page) details(c hub.ChildStatus) {
-	unwell := c.Error != "" && c.State != "stopped" || c.CircuitOpen || c.Refused > 0
-	if !unwell && !p.verbose {
+	if !unwell(c) && !p.verbose {
 		return
 	}
-	fmt.Fprintf(p.w, "\n%s: %s\n", printable.Escape(c.Server, 60), cmp.Or(printable.Escape(c.Error, 500), printable.Escape(c.State, 20)))
+	fmt.Fprintln(p.w)
+	layout.Line(p.w, "", printable.Escape(c.Server, 60)+": "+cmp.Or(printable.Escape(c.Error, 500), printable.Escape(c.State, 20)))
 	line := func(name, format string, args ...any) {
-		fmt.Fprintf(p.w, "  %-12s %s\n", name, fmt.Sprintf(format, args...))
+		layout.Line(p.w, fmt.Sprintf("  %-12s ", name), fmt.Sprintf(format, args...))
 	}
 	if c.StartedBy != "" {
 		line("next start", "%s", nextStart(c, p.now))
@@ -272,7 +301,7 @@ func (p page) details(c hub.ChildStatus) {
 	}
 	for _, s := range said {
 		if s != "" {
-			fmt.Fprintf(p.w, "  | %s\n", printable.Escape(s, 300))
+			layout.Line(p.w, "  | ", printable.Escape(s, 300))
 		}
 	}
 }

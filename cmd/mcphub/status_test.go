@@ -159,3 +159,46 @@ func TestStatusShowsRefusals(t *testing.T) {
 		}
 	}
 }
+
+// TestStatusOfSeveralHubs counts the servers that are well, and shows the others. One hub
+// alone is shown in full.
+func TestStatusOfSeveralHubs(t *testing.T) {
+	r := admin.Report{PID: 77}
+	for _, name := range []string{"a", "b", "c", "d", "e", "f", "g"} {
+		r.Children = append(r.Children, hub.ChildStatus{Server: name, State: "ready", Tools: 2})
+		r.Children[len(r.Children)-1].RootsApplied = true
+	}
+	r.Children[6].Error = "it did not ask"
+	one, two, verbose := new(bytes.Buffer), new(bytes.Buffer), new(bytes.Buffer)
+	seen{Hubs: []admin.Report{r}}.show(one, noon, false)
+	seen{Hubs: []admin.Report{r, r}}.show(two, noon, false)
+	seen{Hubs: []admin.Report{r, r}}.show(verbose, noon, true)
+	if got := two.String(); !strings.Contains(got, "6 servers are well, with 12 tools: a, b, c and 3 more (mcphub status --pid 77 shows each)\n") ||
+		strings.Contains(got, "\na  ") || !strings.Contains(got, "\ng       ready") || !strings.Contains(got, "\ng: it did not ask\n") {
+		t.Error(got)
+	}
+	for _, b := range []*bytes.Buffer{one, verbose} {
+		if got := b.String(); strings.Contains(got, "are well") || !strings.Contains(got, "\na       ready") {
+			t.Error(got)
+		}
+	}
+}
+
+// TestPlanIsShort: what many servers do is said once, and of many tools the first.
+func TestPlanIsShort(t *testing.T) {
+	var plan admin.Plan
+	for _, name := range []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"} {
+		plan.Servers = append(plan.Servers, hub.PlannedServer{Server: name, Change: "stops", Processes: 2, Vanish: []string{name + "1", name + "2"}})
+	}
+	plan.Servers = append(plan.Servers, hub.PlannedServer{Server: "new", Change: "starts", Unknown: true}, hub.PlannedServer{Server: "other", Change: "starts", Appear: []string{"x"}})
+	var out bytes.Buffer
+	showPlan(&out, plan)
+	for _, want := range []string{
+		"  stops     a, b, c and 9 more; 24 processes end once their calls have\n", "  starts    new; its tools are known once it has started\n", "  starts    other\n",
+		"  + tool x\n", "  - 2 tools: a1, a2\n", "  - 2 tools: j1, j2\n", "  - 4 tools more; --json names all\n",
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q is missing in\n%s", want, out.String())
+		}
+	}
+}

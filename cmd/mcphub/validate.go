@@ -102,7 +102,7 @@ type problem struct {
 }
 
 func toProblem(p config.Problem) problem {
-	return problem{p.Severity.String(), p.Text, p.Hint, config.CommandLine(p.Run), p.Key, p.File, p.Line, p.Col}
+	return problem{p.Severity.String(), p.Text, p.Hint, printable.CommandLine(p.Run), p.Key, p.File, p.Line, p.Col}
 }
 
 func validateAsJSON(src *setup.Source, out io.Writer) error {
@@ -186,6 +186,17 @@ func showPolicy(w io.Writer, c *validate.Checker) {
 		r := hub.NewRuleReport(&info.Rules[i])
 		fmt.Fprintf(w, "  %-18s %s %s%s%s\n", r.Name, r.Then, r.If, layout.Suffix(" -- ", r.Note), layout.Suffix("  ", r.At))
 	}
+}
+
+// mostNamed is how many of many names few names.
+const mostNamed = 5
+
+// few names the first of many, and says how many there are beside them.
+func few(names []string) string {
+	if len(names) <= mostNamed {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:3], ", "), len(names)-3)
 }
 
 func several(n int, what string) string {

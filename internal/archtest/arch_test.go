@@ -39,7 +39,7 @@ var allowed = map[string][]string{
 	"internal/guardian":       {"internal/proctree"},
 	"internal/jsonrpc":        {"internal/rawio", "internal/printable"},
 	"internal/audit":          {"internal/rawio", "internal/nesting", "internal/redact"},
-	"internal/config":         {"internal/spelling", "internal/nesting", "internal/reference", "internal/resource"},
+	"internal/config":         {"internal/spelling", "internal/printable", "internal/nesting", "internal/reference", "internal/resource"},
 	"internal/reference":      {},
 	"internal/secrets":        {"internal/reference"},
 	"internal/files":          {"internal/jsonrpc", "internal/printable"},

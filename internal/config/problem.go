@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"mcphub/internal/printable"
 )
 
 // Severity says what a Problem costs. The zero value is the worst.
@@ -74,23 +76,9 @@ func (p Problem) String() string {
 	}
 	if len(p.Run) > 0 {
 		b.WriteString("; ")
-		b.WriteString(CommandLine(p.Run))
+		b.WriteString(printable.CommandLine(p.Run))
 	}
 	return b.String()
-}
-
-var plainWord = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./~-]+$`)
-
-// CommandLine writes a program and its arguments as a shell reads them.
-func CommandLine(words []string) string {
-	out := make([]string, len(words))
-	for i, w := range words {
-		out[i] = w
-		if !plainWord.MatchString(w) || strings.HasPrefix(w, "~") {
-			out[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
-		}
-	}
-	return strings.Join(out, " ")
 }
 
 // Error makes a Problem usable as an error; it is String.

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"mcphub/internal/clients"
-	"mcphub/internal/config"
 	"mcphub/internal/printable"
 )
 
@@ -62,7 +61,7 @@ func (e *examination) again(c *clients.Client) string {
 	if slices.Contains(e.Changed, c.Name) {
 		return e.install(c)
 	}
-	return config.CommandLine([]string{"mcphub", "uninstall", c.Name}) + " && " + e.install(c)
+	return printable.CommandLine([]string{"mcphub", "uninstall", c.Name}) + " && " + e.install(c)
 }
 
 // registered looks at how a client starts the hub.
@@ -98,7 +97,7 @@ func (e *examination) registered(c *clients.Client, out *Client) {
 	for _, dir := range out.Roots {
 		if _, err := os.Stat(dir); filepath.IsAbs(dir) && !strings.ContainsAny(dir, "*?[{") && err != nil {
 			report(bad, fmt.Sprintf("the hub is registered with the folder %s, which is not there: it does not start", dir), "make the folder, or name another with mcphub install "+c.Name+" --roots DIR",
-				config.CommandLine([]string{"mkdir", "-p", dir}))
+				printable.CommandLine([]string{"mkdir", "-p", dir}))
 		}
 	}
 	if !out.GivesRoots && len(out.Roots) == 0 && e.found.Whole && e.found.Hub.Fallback.None() {

@@ -17,6 +17,7 @@ import (
 	"mcphub/internal/clients"
 	"mcphub/internal/config"
 	"mcphub/internal/exit"
+	"mcphub/internal/printable"
 	"mcphub/internal/setup"
 	"mcphub/rootsmgr"
 )
@@ -87,7 +88,7 @@ func (e *examination) unreadable(err error) {
 	case errors.Is(le.Err, os.ErrNotExist):
 		f.Command = e.mcphub("init")
 	case errors.Is(le.Err, os.ErrPermission):
-		f.Cure, f.Command = "let your user read it", config.CommandLine([]string{"chmod", "u+r", le.Path})
+		f.Cure, f.Command = "let your user read it", printable.CommandLine([]string{"chmod", "u+r", le.Path})
 	}
 	e.report.add(f)
 }
@@ -123,7 +124,7 @@ func (e *examination) configuration() {
 		if !e.about(p) {
 			continue
 		}
-		f := Finding{Group: Configuration, Subject: e.subject(p), Severity: p.Severity.String(), At: place(p), Text: p.Text, Cure: p.Hint, Command: config.CommandLine(p.Run)}
+		f := Finding{Group: Configuration, Subject: e.subject(p), Severity: p.Severity.String(), At: place(p), Text: p.Text, Cure: p.Hint, Command: printable.CommandLine(p.Run)}
 		if f.Cure == "" {
 			f.Text, f.Cure, _ = strings.Cut(p.Text, "; ")
 		}
@@ -155,7 +156,7 @@ func (e *examination) mcphub(words ...string) string {
 	if e.Source.Config != "" {
 		words = append(words, "--config", e.Source.Config)
 	}
-	return config.CommandLine(words)
+	return printable.CommandLine(words)
 }
 
 func place(p config.Problem) string {
@@ -184,10 +185,10 @@ func (e *examination) access() {
 	switch {
 	case mode&0o022 != 0:
 		e.report.add(Finding{Group: Configuration, Severity: bad, Text: fmt.Sprintf("others may change %s (mode %04o), and it says which programs run", abs, mode),
-			Cure: "let nobody else change it", Command: config.CommandLine([]string{"chmod", "go-w", abs})})
+			Cure: "let nobody else change it", Command: printable.CommandLine([]string{"chmod", "go-w", abs})})
 	case mode&0o044 != 0 && e.holdsSecrets(path):
 		e.report.add(Finding{Group: Configuration, Severity: doubt, Text: fmt.Sprintf("others may read %s (mode %04o), and it holds what looks like a secret", abs, mode),
-			Cure: "let nobody else read it; better, keep the secret with mcphub secret set", Command: config.CommandLine([]string{"chmod", "600", abs})})
+			Cure: "let nobody else read it; better, keep the secret with mcphub secret set", Command: printable.CommandLine([]string{"chmod", "600", abs})})
 	}
 }
 

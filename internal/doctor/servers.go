@@ -279,7 +279,7 @@ var ailments = []ailment{
 		}
 		f.Cure = fmt.Sprintf("install %s where the server is", name)
 		if dir := packageDir(s); dir != "" && said[1] != "" {
-			f.Command = config.CommandLine([]string{"npm", "install", "--prefix", dir})
+			f.Command = printable.CommandLine([]string{"npm", "install", "--prefix", dir})
 		}
 	}},
 	{regexp.MustCompile(`connection refused|no such host|dial tcp`), func(f *Finding, s children.Spec, _ []string, _ *examination) {

@@ -15,7 +15,6 @@ import (
 	"mcphub/children/sandbox"
 	"mcphub/hub"
 	"mcphub/internal/admin"
-	"mcphub/internal/config"
 	"mcphub/internal/guardian"
 	"mcphub/internal/printable"
 	"mcphub/internal/secrets"
@@ -153,7 +152,7 @@ func (e *examination) folder(what, dir, why string) {
 	for {
 		info, err := os.Stat(blocked)
 		if err == nil && !info.IsDir() {
-			f.Cure, f.Command = "a file is in its place: take it away", config.CommandLine([]string{"mv", blocked, blocked + ".old"})
+			f.Cure, f.Command = "a file is in its place: take it away", printable.CommandLine([]string{"mv", blocked, blocked + ".old"})
 			break
 		}
 		if err == nil && info.Mode().Perm()&0o700 == 0o700 {
@@ -161,7 +160,7 @@ func (e *examination) folder(what, dir, why string) {
 			break
 		}
 		if err == nil {
-			f.Cure, f.Command = "let your user write to it", config.CommandLine([]string{"chmod", "u+rwx", blocked})
+			f.Cure, f.Command = "let your user write to it", printable.CommandLine([]string{"chmod", "u+rwx", blocked})
 			break
 		}
 		if parent := filepath.Dir(blocked); parent != blocked {

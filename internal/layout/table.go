@@ -143,6 +143,16 @@ func (t *Table) blocks(b *strings.Builder) {
 	}
 }
 
+// Line writes a line that starts with before. On a terminal that is too narrow the text
+// behind it is wrapped below itself.
+func Line(w io.Writer, before, text string) {
+	at, indent := Columns(w), Width(before)
+	if at > 0 {
+		at = max(1, at-indent)
+	}
+	_, _ = io.WriteString(w, before+hang(text, indent, at)+"\n") // as any write for people: nobody to tell
+}
+
 // hang wraps a text between words. A word that is too long stays whole. Further
 // lines are indented. At a width of 0 it is left as it is.
 func hang(text string, indent, at int) string {

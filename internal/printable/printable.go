@@ -3,6 +3,7 @@ package printable
 import (
 	"fmt"
 	"io"
+	"regexp"
 	"strconv"
 	"strings"
 	"unicode"
@@ -229,13 +230,28 @@ func (c cleaning) Write(b []byte) (int, error) {
 // Unwrap returns the writer behind, by which a terminal is known.
 func (c cleaning) Unwrap() io.Writer { return c.to }
 
-// Word is a name as one word of a POSIX shell, for command lines that people copy.
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./~-]+$`)
+
+// CommandLine writes a program and its arguments as a POSIX shell reads them.
+func CommandLine(words []string) string {
+	out := make([]string, len(words))
+	for i, w := range words {
+		out[i] = w
+		if !plainWord.MatchString(w) || strings.HasPrefix(w, "~") {
+			out[i] = quoteWord(w)
+		}
+	}
+	return strings.Join(out, " ")
+}
+
+func quoteWord(w string) string { return "'" + strings.ReplaceAll(w, "'", `'\''`) + "'" }
+
+// Word is a name from outside as one word of a CommandLine, of at most 300 characters
+// and escaped. In quotes it is seen to be a name where it looks like an option.
 func Word(name string) string {
-	plain := func(r rune) bool {
-		return r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || strings.ContainsRune("@%+=:,./_-", r)
+	name = Escape(name, 300)
+	if strings.HasPrefix(name, "-") {
+		return quoteWord(name)
 	}
-	if name != "" && !strings.HasPrefix(name, "-") && !strings.ContainsFunc(name, func(r rune) bool { return !plain(r) }) {
-		return name
-	}
-	return "'" + strings.ReplaceAll(Escape(name, 300), "'", `'\''`) + "'"
+	return CommandLine([]string{name})
 }

@@ -134,6 +134,7 @@ func TestWord(t *testing.T) {
 	for name, want := range map[string]string{
 		"linear": "linear", "alice@login.example/realm": "alice@login.example/realm", "": "''", "my server": "'my server'",
 		"--config": "'--config'", "a; rm -rf b": "'a; rm -rf b'", "o'brien": `'o'\''brien'`, "$(x)": "'$(x)'",
+		"~root": "'~root'", strings.Repeat("a", 301): "'" + strings.Repeat("a", 300) + "…'", "-": "'-'",
 	} {
 		if got := Word(name); got != want {
 			t.Errorf("%q: %s, want %s", name, got, want)
