@@ -47,12 +47,6 @@ func (h Machine) WithPrivate(temp, cache string) Machine {
 	return h
 }
 
-// WithKernel is the machine with another kernel.
-func (h Machine) WithKernel(k sandbox.Kernel) Machine {
-	h.kernel = func() sandbox.Kernel { return k }
-	return h
-}
-
 // confine says how the kernel is to hold what l starts, and gives the child folders of
 // its own in place of the user's. It is nil where the entry wants none of that. The
 // error is that of one that must be confined and cannot.
@@ -490,7 +484,7 @@ func (h Machine) searched(env *environment, b sandbox.Boundary) (dirs []string) 
 	}
 	list, _ := env.get("PATH")
 	for _, dir := range filepath.SplitList(list) {
-		if _, again := reals[dir]; again || !filepath.IsAbs(dir) || within(dir, "/usr") || within(dir, "/bin") || within(dir, "/sbin") || b.Writable(dir) || !h.narrow(dir) || !h.narrow(resolve(dir)) {
+		if _, again := reals[dir]; again || !filepath.IsAbs(dir) || sandbox.Holds("/usr", dir) || sandbox.Holds("/bin", dir) || sandbox.Holds("/sbin", dir) || b.Writable(dir) || !h.narrow(dir) || !h.narrow(resolve(dir)) {
 			continue
 		}
 		dirs = append(dirs, dir)
@@ -498,7 +492,7 @@ func (h Machine) searched(env *environment, b sandbox.Boundary) (dirs []string) 
 			dirs = append(dirs, packages) // what npm has put into its prefix
 		}
 		for _, folder := range managers {
-			if top := filepath.Join(h.home, folder); h.home != "" && (within(dir, top) || within(resolve(dir), top)) {
+			if top := filepath.Join(h.home, folder); h.home != "" && (sandbox.Holds(top, dir) || sandbox.Holds(top, resolve(dir))) {
 				dirs = append(dirs, top)
 			}
 		}
@@ -511,7 +505,7 @@ func (h Machine) searched(env *environment, b sandbox.Boundary) (dirs []string) 
 // narrow reports a directory that can be one installation: it does not hold the home
 // folder, the hub's temporary folder or a folder of the system's top.
 func (h Machine) narrow(dir string) bool {
-	return !isTop(dir) && !isTop(filepath.Dir(dir)) && (h.home == "" || !within(h.home, dir)) && !within(os.TempDir(), dir)
+	return !isTop(dir) && !isTop(filepath.Dir(dir)) && (h.home == "" || !sandbox.Holds(dir, h.home)) && !sandbox.Holds(dir, os.TempDir())
 }
 
 var errNoTemp = errors.New("no temporary folder of its own")

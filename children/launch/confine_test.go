@@ -62,7 +62,7 @@ func confinedMachine(t testing.TB) (h Machine, home string) {
 	t.Setenv("TMPDIR", filepath.Join(top, "tmp"))
 	path := strings.Join([]string{filepath.Join(home, ".nvm/versions/node/v20/bin"), filepath.Join(home, ".local/bin"), filepath.Join(home, ".npm-global/bin"), "/usr/bin", "/bin"}, ":")
 	h = NewMachine([]string{"HOME=" + home, "PATH=" + path, "XDG_CACHE_HOME=" + filepath.Join(home, ".cache")}, home, "/")
-	h = h.WithKernel(sandbox.Kernel{ABI: 7, Filters: true, Drops: true})
+	h.kernel = func() sandbox.Kernel { return sandbox.Kernel{ABI: 7, Filters: true, Drops: true} }
 	return h, home
 }
 
@@ -264,7 +264,8 @@ func TestWhatTheKernelLacks(t *testing.T) {
 		"a snap":       {h.kernel(), confinedProgram(snapped), sandbox.Boundary{}, "sandbox of its own", true, sandbox.None, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := h.Within(tc.boundary).WithKernel(tc.kernel).WithPrivate("/t", "/c")
+			m := h.Within(tc.boundary).WithPrivate("/t", "/c")
+			m.kernel = func() sandbox.Kernel { return tc.kernel }
 			tc.prog.Sandbox.Mode = sandbox.Required
 			_, err := Plan(tc.prog, nil, m)
 			if (err != nil) != tc.refuses || tc.refuses && !strings.Contains(err.Error(), tc.want) {

@@ -164,7 +164,7 @@ func (h Machine) knownFile(file string) *known {
 // them; no profile gives them more.
 func (h Machine) planted(path string) bool {
 	for _, area := range h.boundary.Areas {
-		if area.Access&sandbox.Write != 0 && (h.home == "" || !within(h.home, area.Path)) &&
+		if area.Access&sandbox.Write != 0 && (h.home == "" || !sandbox.Holds(area.Path, h.home)) &&
 			(sandbox.Holds(area.Path, path) || sandbox.Holds(area.Path, h.real(path))) {
 			return true
 		}

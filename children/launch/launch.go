@@ -247,18 +247,12 @@ func insideRoots(dir string, roots []rootsmgr.Root, h Machine) bool {
 	}
 	for _, d := range []string{filepath.Clean(dir), h.real(dir)} {
 		for _, r := range roots {
-			if within(fold(d), fold(r.Path)) && !within(fold(h.home), fold(r.Path)) {
+			if sandbox.Holds(fold(r.Path), fold(d)) && !sandbox.Holds(fold(r.Path), fold(h.home)) {
 				return true
 			}
 		}
 	}
 	return false
-}
-
-// within reports whether path is dir or lies below it, as they are written.
-func within(path, dir string) bool {
-	rel, err := filepath.Rel(dir, path)
-	return err == nil && filepath.IsLocal(rel)
 }
 
 // findProgram finds the command as the child's own environment would. A name

@@ -17,7 +17,6 @@ type launcher struct {
 	runs   []string // its flags that the program follows (java -jar FILE)
 	code   []string // its flags after which text to run follows (sh -c TEXT)
 	script bool     // its program is a file, taken from the working directory when relative
-	python bool
 
 	// wraps: its program is another command with its arguments; skip words of its
 	// own come first (timeout 5 COMMAND).
@@ -38,22 +37,22 @@ type launcher struct {
 var launchers = map[string]launcher{
 	"npx":     {fetch: npmFetch, implied: "node_modules", given: []string{"--prefix"}, values: []string{"-p", "--package", "-c", "--call", "--prefix", "-w", "--workspace", "--cache", "--registry", "--userconfig", "--script-shell", "--shell"}, files: []string{"--prefix"}},
 	"npm":     {fetch: npmFetch.only("exec", "x"), sub: []string{"exec", "x"}, values: []string{"-p", "--package", "-c", "--call", "--prefix", "--cache", "--registry"}, implied: "package.json"},
-	"uvx":     {fetch: uvFetch, values: uvValues, files: uvFiles, specs: uvSpecs, python: true},
-	"uv":      {fetch: uvFetch.only("tool"), sub: []string{"run", "tool"}, values: uvValues, files: uvFiles, specs: uvSpecs, python: true, implied: "pyproject.toml", given: []string{"--directory", "--project"}},
-	"pipx":    {fetch: pipxFetch, sub: []string{"run"}, values: []string{"--spec", "--python", "--index-url", "--pip-args"}, python: true, implied: "a script of that name"},
+	"uvx":     {fetch: uvFetch, values: uvValues, files: uvFiles, specs: uvSpecs},
+	"uv":      {fetch: uvFetch.only("tool"), sub: []string{"run", "tool"}, values: uvValues, files: uvFiles, specs: uvSpecs, implied: "pyproject.toml", given: []string{"--directory", "--project"}},
+	"pipx":    {fetch: pipxFetch, sub: []string{"run"}, values: []string{"--spec", "--python", "--index-url", "--pip-args"}, implied: "a script of that name"},
 	"bunx":    {fetch: bunFetch, values: []string{"-p", "--package"}, implied: "node_modules"},
 	"bun":     {fetch: bunFetch.only("x"), sub: []string{"x", "run", ""}, values: []string{"-p", "--package"}, files: []string{"--cwd", "-r", "--preload", "--import", "-c", "--config", "--env-file"}, code: []string{"-e", "--eval"}, script: true, implied: "package.json and bunfig.toml"},
 	"pnpx":    {fetch: pnpmFetch, values: []string{"--package"}, implied: "package.json"},
 	"pnpm":    {fetch: pnpmFetch.only("dlx"), sub: []string{"dlx", "exec", "run"}, values: []string{"--package"}, files: []string{"-C", "--dir"}, implied: "package.json"},
 	"yarn":    {fetch: yarnFetch, sub: []string{"dlx", "exec", "run"}, values: []string{"-p", "--package"}, files: []string{"--cwd"}, implied: "package.json and .yarnrc.yml"},
 	"deno":    {sub: []string{"run"}, values: []string{"-L", "--log-level"}, files: []string{"-c", "--config", "--import-map", "--env-file"}, script: true, implied: "deno.json"},
-	"poetry":  {sub: []string{"run"}, files: []string{"-C", "--directory", "-P", "--project"}, python: true, implied: "pyproject.toml"},
-	"pdm":     {sub: []string{"run"}, files: []string{"-p", "--project"}, python: true, implied: "pyproject.toml"},
-	"hatch":   {sub: []string{"run"}, values: []string{"-e", "--env", "-p", "--project"}, python: true, implied: "pyproject.toml"},
+	"poetry":  {sub: []string{"run"}, files: []string{"-C", "--directory", "-P", "--project"}, implied: "pyproject.toml"},
+	"pdm":     {sub: []string{"run"}, files: []string{"-p", "--project"}, implied: "pyproject.toml"},
+	"hatch":   {sub: []string{"run"}, values: []string{"-e", "--env", "-p", "--project"}, implied: "pyproject.toml"},
 	"node":    {values: []string{"-C", "--conditions"}, files: append([]string{"--experimental-loader", "--env-file", "--env-file-if-exists", "--experimental-config-file", "--snapshot-blob", "--run"}, nodeModules...), code: nodeCode, script: true},
 	"tsx":     {values: []string{"-C", "--conditions"}, files: append([]string{"--tsconfig", "--env-file"}, nodeModules...), code: nodeCode, script: true},
 	"ts-node": {files: append([]string{"-P", "--project"}, nodeModules...), code: nodeCode, script: true},
-	"python":  {values: []string{"-W", "-X", "--check-hash-based-pycs"}, ends: []string{"-m", "-c"}, script: true, python: true},
+	"python":  {values: []string{"-W", "-X", "--check-hash-based-pycs"}, ends: []string{"-m", "-c"}, script: true},
 	"ruby":    {values: []string{"-r"}, files: []string{"-I", "-C"}, code: []string{"-e"}, script: true},
 	"perl":    {files: []string{"-I"}, code: []string{"-e", "-E"}, script: true},
 	"php":     {values: []string{"-d"}, files: []string{"-c", "-f", "-S", "-t"}, code: []string{"-r"}, script: true},

@@ -11,6 +11,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"mcphub/children/sandbox"
+	"mcphub/internal/atomicfile"
 )
 
 // A Machine is what a Launch is computed from besides Program and roots.
@@ -140,17 +141,7 @@ func scratch(h Machine) (shelter, error) {
 	if old, err := os.ReadFile(shell); err == nil && string(old) == npmShell && isProgram(shell) {
 		return shelter{dir, shell}, nil
 	}
-	f, err := os.CreateTemp(base, "npm-shell-*")
-	if err != nil {
-		return shelter{}, err
-	}
-	_, err = f.WriteString(npmShell)
-	err = errors.Join(err, f.Chmod(0o700), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), shell)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name())
+	if err := atomicfile.Write(shell, []byte(npmShell), 0o700); err != nil {
 		return shelter{}, err
 	}
 	return shelter{dir, shell}, nil

@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+
+	"mcphub/internal/atomicfile"
 )
 
 // The catalogue cache: one file for each child, named by the digest of what
@@ -140,16 +142,7 @@ func (c cache) writeFile(path string, raw []byte) error {
 	if err := c.checkFolder(); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(c.dir, "new-*") // made with mode 0600
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(raw)
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name())
+	if err := atomicfile.Write(path, raw, 0o600); err != nil {
 		return err
 	}
 	return c.prune()
@@ -164,7 +157,7 @@ func (c cache) prune() error {
 	}
 	var files []fs.FileInfo
 	for _, e := range entries {
-		if !strings.HasSuffix(e.Name(), cacheEnd) && !strings.HasPrefix(e.Name(), "new-") {
+		if !strings.HasSuffix(e.Name(), cacheEnd) && !strings.HasPrefix(e.Name(), atomicfile.Prefix) {
 			continue // not ours
 		}
 		if fi, err := e.Info(); err == nil && fi.Mode().IsRegular() {

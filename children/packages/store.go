@@ -22,6 +22,7 @@ import (
 	"mcphub/children/launch"
 	"mcphub/children/process"
 	"mcphub/children/sandbox"
+	"mcphub/internal/atomicfile"
 	"mcphub/rootsmgr"
 )
 
@@ -384,18 +385,7 @@ func writeJSON(path string, value any) error {
 	if err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+"-*") // mode 0600
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(append(text, '\n'))
-	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name())
-	}
-	return err
+	return atomicfile.Write(path, append(text, '\n'), 0o600)
 }
 
 func (r *Request) tell(what string) {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"mcphub/internal/atomicfile"
 	"mcphub/internal/clients/edit"
 )
 
@@ -114,7 +115,7 @@ func (s *Store) apply(c *Client, f *FileEdit) error {
 		if err != nil {
 			return fmt.Errorf("a copy of %s cannot be kept: %w", f.Place.File, err)
 		}
-		if err := write(filepath.Join(s.Dir, st.Copy), sealed, 0o600); err != nil {
+		if err := atomicfile.Write(filepath.Join(s.Dir, st.Copy), sealed, 0o600); err != nil {
 			return err
 		}
 	}
@@ -168,7 +169,7 @@ func (s *Store) save(r record) error {
 	if err != nil {
 		return err
 	}
-	return write(s.recordPath(r.Client, r.File), append(data, '\n'), 0o600)
+	return atomicfile.Write(s.recordPath(r.Client, r.File), append(data, '\n'), 0o600)
 }
 
 // Known lists the clients that something was changed in.
@@ -404,7 +405,7 @@ func replace(path string, data []byte) error {
 			mode = info.Mode().Perm()
 		}
 	}
-	return write(path, data, mode)
+	return atomicfile.Write(path, data, mode)
 }
 
 // WriteHub writes hub.json, unless it has changed since it was read. before is
@@ -416,7 +417,7 @@ func WriteHub(path string, before, after []byte, private bool) error {
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			return err
 		}
-		return write(path, after, 0o600)
+		return atomicfile.Write(path, after, 0o600)
 	case err == nil && before != nil && sameBytes(now, before):
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return err
@@ -427,32 +428,7 @@ func WriteHub(path string, before, after []byte, private bool) error {
 		if real, err := filepath.EvalSymlinks(path); err == nil {
 			path = real
 		}
-		return write(path, after, 0o600)
+		return atomicfile.Write(path, after, 0o600)
 	}
 	return replace(path, after)
-}
-
-// write makes a file in one step, as far as others see it.
-func write(path string, data []byte, mode fs.FileMode) error {
-	tmp, err := os.CreateTemp(filepath.Dir(path), ".mcphub-*")
-	if err != nil {
-		return err
-	}
-	_, err = tmp.Write(data)
-	if err == nil {
-		err = tmp.Chmod(mode)
-	}
-	if err == nil {
-		err = tmp.Sync()
-	}
-	if other := tmp.Close(); err == nil {
-		err = other
-	}
-	if err == nil {
-		err = os.Rename(tmp.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(tmp.Name())
-	}
-	return err
 }

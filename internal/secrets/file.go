@@ -16,6 +16,8 @@ import (
 
 	"filippo.io/age"
 	"github.com/gofrs/flock"
+
+	"mcphub/internal/atomicfile"
 )
 
 // Names of files in Options.Dir.
@@ -166,41 +168,13 @@ func (s *Store) makeKey() (age.Recipient, error) {
 	return key.Recipient(), nil
 }
 
-// replace writes a file beside and renames it, so that nobody ever reads a part. When
-// it returns, the file is on the disk.
-func replace(path string, text []byte) (err error) {
+// replace writes a file in one step. Where the path is a link, what it leads to is
+// written.
+func replace(path string, text []byte) error {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), ".secrets-*") // mode 0600
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(f.Name())
-		}
-	}()
-	_, err = f.Write(text)
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	if err = os.Rename(f.Name(), path); err == nil {
-		syncFolder(filepath.Dir(path))
-	}
-	return err
-}
-
-// syncFolder has the name of a file survive a crash. Not all systems can: Windows opens
-// no folders, and needs none of it.
-func syncFolder(dir string) {
-	if d, err := os.Open(dir); err == nil {
-		_ = d.Sync()
-		_ = d.Close()
-	}
+	return atomicfile.Write(path, text, 0o600)
 }
 
 // OpenToOthers reports whether others than its owner can read or change a file.

@@ -26,9 +26,9 @@ func fromFile(f *config.File, path, home string, command bool) string {
 	return filepath.Join(f.Dir(), path)
 }
 
-// stateFolder is where the hub keeps what it writes for itself: mcphub in the
+// StateFolder is where the hub keeps what it writes for itself: mcphub in the
 // XDG state folder, on Windows below LOCALAPPDATA. "" where the user has none.
-func stateFolder(env func(string) string) string {
+func StateFolder(env func(string) string) string {
 	if runtime.GOOS == "windows" {
 		if base := env("LOCALAPPDATA"); filepath.IsAbs(base) {
 			return filepath.Join(base, "mcphub")
@@ -44,14 +44,10 @@ func stateFolder(env func(string) string) string {
 	return ""
 }
 
-// StateFolder is where the hub keeps what it writes for itself; "" where the user
-// has no such folder.
-func StateFolder(env func(string) string) string { return stateFolder(env) }
-
 // ClientFolder is where copies of clients' configurations are kept, and what was
 // put into them; "" where the user has no state folder.
 func ClientFolder(env func(string) string) string {
-	if dir := stateFolder(env); dir != "" {
+	if dir := StateFolder(env); dir != "" {
 		return filepath.Join(dir, "clients")
 	}
 	return ""
@@ -59,7 +55,7 @@ func ClientFolder(env func(string) string) string {
 
 // SocketFolders is where the sockets of running hubs may lie.
 func SocketFolders(env func(string) string) []string {
-	p := admin.Places{State: stateFolder(env), Temp: os.TempDir()}
+	p := admin.Places{State: StateFolder(env), Temp: os.TempDir()}
 	if runtime.GOOS != "windows" {
 		p.Runtime = env("XDG_RUNTIME_DIR")
 	}
@@ -79,7 +75,7 @@ func auditFolder(f *config.File, home string, env func(string) string) string {
 // keptIn is dir of hub.json, or the folder name of the hub's state; "" where it is
 // off, or there is no such state.
 func keptIn(f *config.File, off bool, dir, name, home string, env func(string) string) string {
-	switch state := stateFolder(env); {
+	switch state := StateFolder(env); {
 	case off:
 		return ""
 	case dir != "":
@@ -94,7 +90,7 @@ func keptIn(f *config.File, off bool, dir, name, home string, env func(string) s
 // what it keeps, and the sockets by which it is looked at and reloaded.
 func ownFolders(f *config.File, home string, env func(string) string) []string {
 	var all []string
-	for _, dir := range append([]string{stateFolder(env), logFolder(f, home, env)}, SocketFolders(env)...) {
+	for _, dir := range append([]string{StateFolder(env), logFolder(f, home, env)}, SocketFolders(env)...) {
 		within := func(of string) bool { return strings.HasPrefix(dir, of+string(filepath.Separator)) || dir == of }
 		if dir != "" && !slices.ContainsFunc(all, within) {
 			all = append(all, dir)

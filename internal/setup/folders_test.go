@@ -10,7 +10,7 @@ import (
 func TestOwnFolders(t *testing.T) {
 	env := map[string]string{"HOME": "/home/u", "XDG_RUNTIME_DIR": "/run/user/7", "LOCALAPPDATA": `C:\u`}
 	t.Setenv("TMPDIR", "/tmp")
-	if stateFolder(func(string) string { return "" }) != "" {
+	if StateFolder(func(string) string { return "" }) != "" {
 		t.Error("without a home there is a folder of state")
 	}
 	if runtime.GOOS != "linux" {

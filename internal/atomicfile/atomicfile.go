@@ -1,0 +1,42 @@
+package atomicfile
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Prefix begins the name of a file that is not whole yet. One is left where a program
+// is killed while it writes.
+const Prefix = ".mcphub-"
+
+// Write puts a file with these permissions in the place of path, and of a link there.
+// When it returns without an error, the file is on the disk. An error is one of the
+// system, and leaves what was there.
+func Write(path string, data []byte, mode fs.FileMode) error {
+	dir := filepath.Dir(path)
+	f, err := os.CreateTemp(dir, Prefix+"*") // mode 0600
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err == nil {
+		err = f.Chmod(mode)
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+		return err
+	}
+	if d, err := os.Open(dir); err == nil {
+		_ = d.Sync() // has the name survive, too; some systems cannot
+		_ = d.Close()
+	}
+	return nil
+}
