@@ -30,3 +30,27 @@ func TestOwnFolders(t *testing.T) {
 		t.Errorf("logs that are off go to %s", dir)
 	}
 }
+
+// TestSecretFiles: whatever file of a secret hub.json names, no call may touch it.
+func TestSecretFiles(t *testing.T) {
+	dir := t.TempDir()
+	f := file(t, `{"mcpServers": {
+		"local": {"command": "x", "envFile": "${root}/.env"},
+		"read": {"command": "x", "envFile": "/secrets/env", "args": ["${file:/secrets/arg}"], "env": {"A": "${file:/secrets/variable}"}},
+		"web": {"url": "https://host/mcp", "headers": {"Authorization": "Bearer ${file:/secrets/header}"}}},
+		"http": {"stateKey": {"file": "/secrets/key"}, "tokens": [{"name": "a", "file": "~/token"}, {"name": "b", "env": "B"}]}}`)
+	if runtime.GOOS == "windows" {
+		t.Skip("these are paths of Unix")
+	}
+	got := secretFiles(f, dir)
+	for _, want := range []string{"/secrets/env", "/secrets/arg", "/secrets/variable", "/secrets/header", "/secrets/key", dir + "/token"} {
+		if !slices.Contains(got, want) {
+			t.Errorf("%s may be touched: %q", want, got)
+		}
+	}
+	for _, path := range got {
+		if strings.Contains(path, "$") || path == "" {
+			t.Errorf("got %q", path)
+		}
+	}
+}

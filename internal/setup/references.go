@@ -67,5 +67,9 @@ func secretFiles(f *config.File, home string) []string {
 			}
 		}
 	}
+	for _, token := range f.HTTP.Tokens {
+		add(token.File)
+	}
+	add(f.HTTP.StateKey.File)
 	return all
 }
