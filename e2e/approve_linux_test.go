@@ -99,15 +99,6 @@ func (s *console) types(line string) {
 
 const codeShown = `Type (\w+ \w+) to allow the directory, `
 
-// socketsIn says by the environment where all sockets of a test's hubs lie, in a
-// short folder: the command line looks below TMPDIR too, where other hubs may be.
-func socketsIn(t testing.TB) []string {
-	dir, err := os.MkdirTemp("/tmp", "mh")
-	must(t, err)
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	return []string{"XDG_RUNTIME_DIR=" + dir, "TMPDIR=" + dir}
-}
-
 func (w *world) ttyConfig() string {
 	return w.config(obj{"files": obj{"builtin": "files"}}, obj{
 		"roots":    obj{"fallback": []string{w.project}},

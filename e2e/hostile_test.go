@@ -52,6 +52,7 @@ func (w *world) bearing(target, token string) string {
 
 func startHostile(t *testing.T, overWeb, modernChild bool) *hostile {
 	w := newWorld(t)
+	w.sockets = socketsIn(t)
 	h := &hostile{w: w, hub: w.hubBefore(modernChild, false), era: eraNames[modernChild]}
 	if overWeb {
 		w.write("a.token", "alice-secret-token-of-this-test")

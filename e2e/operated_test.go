@@ -2,9 +2,7 @@ package e2e
 
 import (
 	"bytes"
-	"os"
 	"os/exec"
-	"runtime"
 
 	"mcphub/e2e/ide"
 )
@@ -20,14 +18,8 @@ type operated struct {
 // serve starts the hub.
 func (p *operated) serve(config obj) {
 	p.w.t.Helper()
-	base := "/tmp" // paths of sockets may not be long
-	if runtime.GOOS == "windows" {
-		base = ""
-	}
-	dir, err := os.MkdirTemp(base, "mh")
-	must(p.w.t, err)
-	p.w.t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	p.env = p.w.env("XDG_RUNTIME_DIR="+dir, "TMPDIR="+dir, "LOCALAPPDATA="+dir) // or status would show the hubs of other tests
+	p.w.sockets = socketsIn(p.w.t)
+	p.env = p.w.env()
 	p.path = p.w.write("conf/hub.json", raw(p.w.t, config))
 	p.s = p.w.start(ide.Options{Command: mcphub(p.w.t), Args: []string{"serve", "--config", p.path}, Env: p.env})
 	p.s.initialize()

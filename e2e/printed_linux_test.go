@@ -36,6 +36,7 @@ func (w *world) atTerminal(columns uint16, env []string, args ...string) string 
 func TestNarrowTerminals(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
+	w.sockets = socketsIn(t)
 	config := w.config(obj{"files": obj{"builtin": "files"}, "notes-of-the-house": w.recorder("notes"), "gone": obj{"command": "no-such-program", "disabled": true}})
 	w.serveHTTP(config)
 	for _, name := range []string{"a", "the-token-of-the-house"} {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -35,6 +36,8 @@ type world struct {
 
 	url      string       // of its hub over HTTP, "" before there is one
 	sessions atomic.Int64 // started so far
+
+	sockets []string // says by the environment where the sockets of its hubs lie; nil: beside those of other tests
 
 	heard func(line string) // what servers say that a test waits for; nil: nobody listens
 }
@@ -97,7 +100,20 @@ func (w *world) env(more ...string) []string {
 		// By itself the detector holds every end of a process up for a second: that is no time of the hub's.
 		env = append(env, "GORACE=halt_on_error=1 atexit_sleep_ms=0")
 	}
-	return append(env, more...)
+	return slices.Concat(env, w.sockets, more)
+}
+
+// socketsIn says by the environment where all sockets of a test's hubs lie, in a short folder: paths of sockets may not be
+// long. By itself a hub uses TMPDIR, and what looks for hubs finds those of all tests there.
+func socketsIn(t testing.TB) []string {
+	base := "/tmp"
+	if runtime.GOOS == "windows" {
+		base = ""
+	}
+	dir, err := os.MkdirTemp(base, "mh")
+	must(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return []string{"XDG_RUNTIME_DIR=" + dir, "TMPDIR=" + dir, "LOCALAPPDATA=" + dir}
 }
 
 // config writes hub.json beside the home: the children, and what else is given.
