@@ -44,6 +44,12 @@ func (k *kin) start(cmd *exec.Cmd, fork func() error) (err error) {
 	return nil
 }
 
+// mayHide reports whether a process that is held by the kernel, too, could be one of the
+// kin's who hides that.
+func (k *kin) mayHide(p proctree.Process) bool {
+	return k.held && p.Start >= k.leader.Start && p.Held()
+}
+
 // note remembers who is below the leader now.
 func (k *kin) note() {
 	if t, err := processTable.read(); err == nil {
@@ -70,7 +76,7 @@ func (k *kin) members(t *proctree.Table) []proctree.Process {
 	k.mu.Lock()
 	tops := slices.Clone(k.noted)
 	k.mu.Unlock()
-	tops = append(tops, home.orphans(t, k.mark, k.held)...)
+	tops = append(tops, home.orphans(t, k.mark, k.mayHide)...)
 	if l, ok := t.Process(k.leader.PID); ok && l.Start == k.leader.Start && !l.Ended() {
 		tops = append(tops, l)
 	}

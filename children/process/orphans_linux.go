@@ -89,21 +89,21 @@ func (h *household) inherited(t *proctree.Table) (all []proctree.Process, own ma
 // orphans returns those of the inherited who are to go when the child with
 // this mark goes: they bear it, or the mark of nobody who lives, or no
 // mark that can be read while nobody else lives who could have started them.
-// Where the child was held by the kernel, so are those who hide whose they are, and they go
-// with the first that could be theirs: they would keep what it was allowed. Those who
-// have ended are among them: see proctree.Family.
-func (h *household) orphans(t *proctree.Table, mark string, held bool) []proctree.Process {
+// Where the child was held by the kernel, so are those of its who hide whose they are. One that
+// mayHide goes with the first child whose it could be: it would keep what that was allowed. Those
+// who have ended are among them: see proctree.Family.
+func (h *household) orphans(t *proctree.Table, mark string, mayHide func(proctree.Process) bool) []proctree.Process {
 	all, own := h.inherited(t)
 	var out []proctree.Process
 	for _, p := range all {
-		if p.Ended() || goesWith(p.Variable(instanceVariable), p, t, own, mark, held && p.Held()) {
+		if p.Ended() || goesWith(p.Variable(instanceVariable), p, t, own, mark, mayHide(p)) {
 			out = append(out, p)
 		}
 	}
 	return out
 }
 
-func goesWith(bears string, p proctree.Process, t *proctree.Table, own map[int]string, mark string, held bool) bool {
+func goesWith(bears string, p proctree.Process, t *proctree.Table, own map[int]string, mark string, mayHide bool) bool {
 	if bears == mark {
 		return true
 	}
@@ -115,7 +115,7 @@ func goesWith(bears string, p proctree.Process, t *proctree.Table, own map[int]s
 			return false
 		}
 		// Whoever started before it may be its ancestor.
-		if l, ok := t.Process(pid); bears == "" && !held && ok && l.Start <= p.Start {
+		if l, ok := t.Process(pid); bears == "" && !mayHide && ok && l.Start <= p.Start {
 			return false
 		}
 	}

@@ -1,9 +1,12 @@
 package process
 
 import (
+	"os"
+	"os/exec"
 	"sync"
 	"testing"
 
+	"mcphub/children/sandbox"
 	"mcphub/internal/proctree"
 )
 
@@ -20,22 +23,68 @@ func TestGoesWith(t *testing.T) {
 		name  string
 		bears string
 		p     proctree.Process
-		held  bool
+		hides bool
 		want  bool
 	}{
 		{"its own", "mine", late, false, true},
 		{"another's", "other", late, false, false},
 		{"of one who is gone", "former", late, false, true},
 		{"unmarked, and another child is older", "", late, false, false},
-		{"unmarked and held like mine, and another child is older", "", late, true, true},
-		{"another's, held like mine", "other", late, true, false},
+		{"unmarked, may hide, and another child is older", "", late, true, true},
+		{"another's, whatever it may", "other", late, true, false},
 	} {
-		if got := goesWith(c.bears, c.p, table, own, "mine", c.held); got != c.want {
+		if got := goesWith(c.bears, c.p, table, own, "mine", c.hides); got != c.want {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)
 		}
 	}
 	if !goesWith("", late, table, map[int]string{2: "mine"}, "mine", false) {
 		t.Error("unmarked, and no other child lives: it stays")
+	}
+}
+
+// Only what is held as its leader is, and is younger, may be one of the kin's who hides.
+func TestMayHide(t *testing.T) {
+	self, err := proctree.Find(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if self.Held() {
+		t.Error("more filters look at this process than at itself")
+	}
+	held := &kin{held: true, leader: proctree.Process{Start: self.Start}}
+	if held.mayHide(self) {
+		t.Error("what nothing holds may hide")
+	}
+	cmd := exec.Command("/bin/cat")
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	box, err := sandbox.Prepare(sandbox.System(), &sandbox.Profile{Rules: []sandbox.Rule{{Path: "/", Access: sandbox.Read | sandbox.Write | sandbox.Execute}}})
+	if err != nil && os.Getenv("CI") == "" {
+		t.Skip(err)
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	defer box.Close()
+	cmd.SysProcAttr = sysProcAttr()
+	exited, err := fork(cmd, box)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = in.Close(); <-exited; _ = cmd.Wait() }()
+	p, err := proctree.Find(cmd.Process.Pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !held.mayHide(p) {
+		t.Error("what is held like the leader, and younger, does not go with it")
+	}
+	if held.leader.Start = p.Start + 1; held.mayHide(p) {
+		t.Error("what is older than the leader goes with it")
+	}
+	if held.held, held.leader.Start = false, 0; held.mayHide(p) {
+		t.Error("it goes with a leader that nothing holds")
 	}
 }
 
