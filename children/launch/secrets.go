@@ -37,8 +37,12 @@ func envFile(prog Program, roots []rootsmgr.Root, h Machine) (string, error) {
 		return "", fmt.Errorf("envFile: %q is not an absolute path", file)
 	}
 	for _, path := range sandbox.Hops(file) {
-		if !prog.Local && (insideRoots(path, roots, h) || h.planted(path)) {
+		switch {
+		case prog.Local:
+		case insideRoots(path, roots, h):
 			return "", errInRoot
+		case h.planted(path):
+			return "", fmt.Errorf("envFile: %q lies where a server may write, and the variables of the file decide what this one runs; name a file elsewhere, or allow it with \"local\": true", path)
 		}
 	}
 	return file, nil

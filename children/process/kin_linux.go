@@ -13,10 +13,6 @@ import (
 	"mcphub/internal/proctree"
 )
 
-// instanceVariable marks, in the environment of one run of a child and of all
-// whom it starts, which run that is. It says nothing else.
-const instanceVariable = "MCPHUB_INSTANCE"
-
 // kin is who descends from one child, wherever they went: told by the process
 // tree while their parents live, and afterwards by having been seen in it, or
 // by the mark in their environment.
@@ -33,7 +29,7 @@ type kin struct {
 // start starts the leader, by fork.
 func (k *kin) start(cmd *exec.Cmd, fork func() error) (err error) {
 	k.mark = rand.Text()
-	cmd.Env = append(slices.Clip(cmd.Env), instanceVariable+"="+k.mark)
+	cmd.Env = append(slices.Clip(cmd.Env), InstanceVariable+"="+k.mark)
 	if err := home.start(cmd, fork, k.mark); err != nil {
 		return err
 	}

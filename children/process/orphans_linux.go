@@ -96,7 +96,7 @@ func (h *household) orphans(t *proctree.Table, mark string, mayHide func(proctre
 	all, own := h.inherited(t)
 	var out []proctree.Process
 	for _, p := range all {
-		if p.Ended() || goesWith(p.Variable(instanceVariable), p, t, own, mark, mayHide(p)) {
+		if p.Ended() || goesWith(p.Variable(InstanceVariable), p, t, own, mark, mayHide(p)) {
 			out = append(out, p)
 		}
 	}

@@ -14,6 +14,10 @@ import (
 	"github.com/rs/zerolog"
 )
 
+// InstanceVariable marks, in the environment of one run of a child on Linux and of all
+// whom it starts, which run that is. It says nothing else.
+const InstanceVariable = "MCPHUB_INSTANCE"
+
 const (
 	// drainGrace is how long output that is already in the pipes may still be
 	// read after the process has ended. Only somebody who inherited a pipe and

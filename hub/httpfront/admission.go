@@ -14,6 +14,7 @@ import (
 	"sync"
 
 	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/rs/zerolog"
 
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/mirror"
@@ -29,6 +30,7 @@ type admission struct {
 	tokens   []digest
 	resource *resource // nil: none
 	kin      Kin       // nil: whoever reaches the address may call
+	log      zerolog.Logger
 }
 
 // A connection remembers who is at its other end.
@@ -55,7 +57,11 @@ func (g *admission) stranger(r *http.Request) error {
 	if c == nil || here == nil || err != nil {
 		return errors.New("who sent this request cannot be told")
 	}
-	c.once.Do(func() { c.refused = g.kin(remote, here.AddrPort()) })
+	c.once.Do(func() {
+		if c.refused = g.kin(remote, here.AddrPort()); c.refused != nil {
+			g.log.Warn().Str("from", r.RemoteAddr).Str("reason", c.refused.Error()).Msg("a connection is refused")
+		}
+	})
 	return c.refused
 }
 
@@ -65,7 +71,7 @@ type digest struct {
 }
 
 func newAdmission(o Options) (*admission, error) {
-	g := &admission{hosts: map[string]bool{}, origins: map[string]bool{}, cross: http.NewCrossOriginProtection()}
+	g := &admission{log: o.Log, hosts: map[string]bool{}, origins: map[string]bool{}, cross: http.NewCrossOriginProtection()}
 	for _, h := range o.Hosts {
 		g.hosts[strings.ToLower(h)] = true
 	}

@@ -5,11 +5,14 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"net"
 	"net/netip"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -19,7 +22,7 @@ import (
 // errKin is what servers are told, and errUnknown what is said of whom nothing is known.
 var (
 	errKin     = errors.New("what a hub's servers start may not call it: they would choose their own roots; where that is wanted, configure http.tokens and give it one")
-	errUnknown = errors.New("which process sent this cannot be told, so it may be a server of the hub; configure http.tokens and give it one")
+	errUnknown = errors.New("which process sent this cannot be told, so it may be a server of the hub (of what comes by ssh -L, or out of a container, it never can); configure http.tokens and give it one")
 )
 
 // Check refuses a connection whose other end a server of a hub of this user holds. It
@@ -29,6 +32,14 @@ var (
 func (k *Kin) Check(remote, local netip.AddrPort) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	err := k.look(remote, local)
+	if err != nil && !errors.Is(err, errKin) { // who came or went meanwhile?
+		err = k.look(remote, local)
+	}
+	return err
+}
+
+func (k *Kin) look(remote, local netip.AddrPort) error {
 	uid, inode, err := socketOf(plain(remote), plain(local))
 	switch {
 	case err != nil:
@@ -54,13 +65,36 @@ func (k *Kin) Check(remote, local netip.AddrPort) error {
 			return errUnknown
 		}
 		return ancestors(proctree.Find, p, func(a proctree.Process) error {
-			if a.PID != pid && hubs[a.PID] {
+			if a.PID != pid && hubs[a.PID] || a.Variable(k.mark) != "" {
 				return errKin
 			}
 			return nil
 		})
 	}
 	return errUnknown
+}
+
+// hubs are the processes that listen at the sockets of this user's hubs, and this one. One
+// of another namespace has no number here.
+func (k *Kin) hubs() map[int]bool {
+	all := map[int]bool{os.Getpid(): true}
+	for _, dir := range k.folders {
+		names, _ := os.ReadDir(dir) // what cannot be read holds nothing for us
+		for _, e := range names {
+			if e.Type()&os.ModeSocket == 0 {
+				continue
+			}
+			c, err := net.DialTimeout("unix", filepath.Join(dir, e.Name()), time.Second)
+			if err != nil {
+				continue // left by one that was killed
+			}
+			if cred, err := credentials(c.(*net.UnixConn)); err == nil && cred.Pid > 1 {
+				all[int(cred.Pid)] = true
+			}
+			_ = c.Close()
+		}
+	}
+	return all
 }
 
 func readNames(dir string) ([]string, error) {

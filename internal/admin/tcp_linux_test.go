@@ -6,12 +6,16 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"testing"
 	"time"
 )
 
 // callerVariable makes the test binary connect to an address, and keep the connection.
 const callerVariable = "ADMIN_TEST_CALLS"
+
+// markVariable is what bears the mark of a server here.
+const markVariable = "ADMIN_TEST_MARK"
 
 func init() {
 	if address := os.Getenv(callerVariable); address != "" {
@@ -50,7 +54,7 @@ func TestKin(t *testing.T) {
 			}
 			return c
 		}
-		k := NewKin([]string{t.TempDir()})
+		k := NewKin([]string{t.TempDir()}, markVariable)
 
 		own, err := net.Dial("tcp", to)
 		if err != nil {
@@ -79,5 +83,44 @@ func TestKin(t *testing.T) {
 		}
 		_ = c.Close()
 		_ = cmd.Wait()
+
+		// Without a parent it is a stranger, unless it bears the mark of a server.
+		for mark, want := range map[string]error{"": nil, "some": errKin} {
+			cmd = exec.CommandContext(t.Context(), "/bin/sh", "-c", `"$0" &`, os.Args[0])
+			cmd.Env = append(os.Environ(), callerVariable+"="+to, markVariable+"="+mark)
+			if err := cmd.Run(); err != nil {
+				t.Fatal(err)
+			}
+			c = accept()
+			if err := k.Check(ends(c)); !errors.Is(err, want) {
+				t.Errorf("%s: an orphan with the mark %q: %v, want %v", address, mark, err, want)
+			}
+			_ = c.Close()
+		}
+	}
+}
+
+// TestKinListens: a hub is known by who listens at its socket, whatever the socket is
+// called; one that a killed hub left behind is nobody's.
+func TestKinListens(t *testing.T) {
+	dir, err := os.MkdirTemp("/tmp", "mh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	listen := func(name string) *net.UnixListener {
+		ln, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(dir, name), Net: "unix"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return ln
+	}
+	gone := listen("1234567-x.sock")
+	gone.SetUnlinkOnClose(false)
+	_ = gone.Close()
+	ln := listen("7654321-y.sock")
+	defer func() { _ = ln.Close() }()
+	if all := NewKin([]string{dir, filepath.Join(dir, "missing")}, markVariable).hubs(); len(all) != 1 || !all[os.Getpid()] {
+		t.Errorf("hubs: %v", all)
 	}
 }

@@ -236,6 +236,7 @@ func TestReach(t *testing.T) {
 		{"a number", "https://example.com/mcp", "https://2130706433", "is a number"},
 		{"of fewer parts", "https://example.com/mcp", "https://127.1", "is a number"},
 		{"in hexadecimal", "https://example.com/mcp", "https://0x7f.0.0.0x1", "is a number"},
+		{"in wide digits", "https://example.com/mcp", "https://169.254.169.２５４", "not in ASCII"},
 		{"in octal, with a dot", "https://example.com/mcp", "https://0177.0.0.01.", "is a number"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
