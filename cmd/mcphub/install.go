@@ -300,8 +300,8 @@ func uninstallCommand() *cobra.Command {
 		Long: "Takes back what install and init have changed in the configuration of a client, or of\n" +
 			"every client (--all): the file is as it was, to the byte. If it was edited since, what was\n" +
 			"put in is taken out, servers that were switched off are on again, and the edits stay.\n" +
-			"With --restore the file is as it was in any case: edits are lost, and a file that somebody\n" +
-			"deleted is there again. hub.json is not changed.",
+			"With --restore a file that was there before is as it was: edits are lost, and one that\n" +
+			"somebody deleted is there again. hub.json is not changed.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := w.start(cmd); err != nil {
 				return err

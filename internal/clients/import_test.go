@@ -124,6 +124,11 @@ func TestMoveSecrets(t *testing.T) {
 	if want := `"https://host/mcp/${keyring:web/path}/x?team=a&tavilyApiKey=${keyring:web/tavilyApiKey}&k=${K}&v=${keyring:web/v}#f"`; !strings.Contains(string(text), want) {
 		t.Errorf("got %s, want %s", text, want)
 	}
+	// Secrets of one name, which is no name of a secret, have one each.
+	two := server(t, "cursor", "two", `{"url": "https://host/?token[]=plain-a&token[]=plain-b"}`)
+	if text, _, err := Merge("hub.json", nil, []Server{two}, nil, true, none); err != nil || !strings.Contains(string(text), `?token[]=${keyring:two/token-}&token[]=${keyring:two/token--2}`) {
+		t.Errorf("got %v: %s", err, text)
+	}
 	// No reference may stand for a user's name or password.
 	user := server(t, "cursor", "user", `{"url": "https://u:plain-8@host/?token=plain-9"}`)
 	if text, got, err := Merge("hub.json", nil, []Server{user}, nil, true, none); err != nil || strings.Join(got[0].Plain, " ") != "url" ||

@@ -47,9 +47,10 @@ func moveSecrets(server string, entry edit.Table) (out edit.Table, all []secret,
 		if at < 0 {
 			return value
 		}
-		ref := strings.TrimLeft(server, ".-") + "/" + unnamed.ReplaceAllString(name, "-")
+		base := strings.TrimLeft(server, ".-") + "/" + unnamed.ReplaceAllString(name, "-")
+		ref := base
 		for n := 2; slices.ContainsFunc(all, func(s secret) bool { return s.name == ref }); n++ {
-			ref = fmt.Sprintf("%s/%s-%d", server, name, n)
+			ref = fmt.Sprintf("%s-%d", base, n)
 		}
 		all, keys = append(all, secret{ref, value[at:]}), append(keys, key)
 		return value[:at] + "${keyring:" + ref + "}"

@@ -97,7 +97,7 @@ func (s *Store) apply(c *Client, f *FileEdit) error {
 	st := step{After: sum(f.After), Changes: f.Changes}
 	if f.Existed {
 		st.Before = sum(f.Before)
-		st.Copy = fmt.Sprintf("%s-%s-%s%s", c.Name, st.Before[:12], filepath.Base(f.Place.File), sealedName)
+		st.Copy = fmt.Sprintf("%s-%s-%s-%s%s", c.Name, sum([]byte(f.Place.File))[:12], st.Before[:12], filepath.Base(f.Place.File), sealedName)
 	} else {
 		for dir := filepath.Dir(f.Place.File); ; dir = filepath.Dir(dir) {
 			if _, err := os.Stat(dir); err == nil || dir == filepath.Dir(dir) {
@@ -147,7 +147,7 @@ func (s *Store) load(client, file string) (record, error) {
 		return r, fmt.Errorf("the record of what was changed, %s: written by another version of mcphub", path)
 	default:
 		if data, err = s.Cipher.Decrypt(r.Sealed); err != nil {
-			return r, fmt.Errorf("the record of what was changed is encrypted and cannot be read: %w; if that cannot be mended, remove %s, and uninstall takes out the hub alone", err, path)
+			return r, fmt.Errorf("the record of what was changed is encrypted and cannot be read: %w; if nothing brings its key back, what the file held before is lost: remove %s, and take the hub out by hand", err, path)
 		}
 	}
 	if err := json.Unmarshal(data, &r.history); err != nil {
@@ -273,11 +273,24 @@ func (s *Store) original(r record, st step) ([]byte, error) {
 	return data, nil
 }
 
+// firstCopy is the first step that has a copy; -1 where none has.
+func firstCopy(steps []step) int {
+	return slices.IndexFunc(steps, func(st step) bool { return st.Copy != "" })
+}
+
 func (s *Store) restore(r record) (Undone, error) {
-	if len(r.Steps) == 0 || r.Steps[0].Copy == "" {
+	first := firstCopy(r.Steps)
+	if _, err := os.Stat(r.File); first < 0 || first > 0 && err == nil { // it was made for the hub
 		return s.undo(r)
 	}
-	data, err := s.original(r, r.Steps[0])
+	data, err := s.original(r, r.Steps[first])
+	for _, st := range slices.Backward(r.Steps[:first]) {
+		for _, m := range slices.Backward(st.Changes) {
+			if err == nil {
+				data, err = edit.Undo(r.Format, data, m.Where, m.Change)
+			}
+		}
+	}
 	if err == nil {
 		err = os.MkdirAll(filepath.Dir(r.File), 0o700)
 	}
@@ -299,7 +312,7 @@ func (s *Store) undo(r record) (Undone, error) {
 	data, err := readFile(r.File)
 	if errors.Is(err, fs.ErrNotExist) {
 		u.State = Gone
-		if u.Kept = r.Steps[0].Copy != ""; u.Kept {
+		if u.Kept = firstCopy(r.Steps) >= 0; u.Kept {
 			return u, nil
 		}
 		return u, s.forget(r)
@@ -324,7 +337,11 @@ func (s *Store) undo(r record) (Undone, error) {
 			exact = false
 			for _, m := range slices.Backward(st.Changes) {
 				if data, err = edit.Undo(r.Format, data, m.Where, m.Change); err != nil {
-					return u, fmt.Errorf("%s: %w; mcphub uninstall %s --restore gives it back as it was, without the edits", r.File, err, r.Client)
+					cure := "mend it, or remove it"
+					if r.Steps[0].Copy != "" {
+						cure = "mcphub uninstall " + r.Client + " --restore gives it back as it was, without the edits"
+					}
+					return u, fmt.Errorf("%s: %w; %s", r.File, err, cure)
 				}
 			}
 			there = st.Before != "" || !isFresh(r, data)
@@ -356,7 +373,7 @@ func (s *Store) undo(r record) (Undone, error) {
 			return u, err
 		}
 	}
-	if rest > 0 {
+	if firstCopy(r.Steps[:rest]) >= 0 {
 		u.Kept = true
 		r.Steps = r.Steps[:rest]
 		return u, s.save(r)

@@ -280,6 +280,82 @@ func TestDeletedInBetween(t *testing.T) {
 	}
 }
 
+// TestDeletedAfterServers: a file that was made for the hub, got servers and was deleted
+// is given back with the servers. One that held nothing else is forgotten.
+func TestDeletedAfterServers(t *testing.T) {
+	onLinux(t)
+	for _, servers := range []bool{true, false} {
+		c, e, path := cursorWith(t, oneServer)
+		s := newStore(t, filepath.Join(t.TempDir(), "clients"))
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+		takeOver(t, c, e, s)
+		if servers {
+			text, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			with := strings.Replace(string(text), `"mcpServers": {`, `"mcpServers": {"x": {"command": "x"},`, 1)
+			if with == string(text) {
+				t.Fatalf("no servers are put into %s", text)
+			}
+			if err := os.WriteFile(path, []byte(with), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			takeOver(t, c, e, s)
+		}
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+		if !servers {
+			takeOver(t, c, e, s)
+			if undone, err := s.Undo(c.Name); err != nil || len(undone) != 1 || undone[0] != (Undone{path, Deleted, false}) {
+				t.Errorf("got %+v, %v", undone, err)
+			}
+			same(t, files(t, s.Dir), nil)
+			continue
+		}
+		if undone, err := s.Undo(c.Name); err != nil || len(undone) != 1 || undone[0] != (Undone{path, Gone, true}) {
+			t.Errorf("got %+v, %v", undone, err)
+		}
+		if undone, err := s.Restore(c.Name); err != nil || len(undone) != 1 || undone[0].State != Restored {
+			t.Errorf("got %+v, %v", undone, err)
+		}
+		text, err := os.ReadFile(path)
+		if err != nil || !strings.Contains(string(text), `"x": {"command": "x"}`) || strings.Contains(string(text), "mcphub") {
+			t.Errorf("got %s, %v", text, err)
+		}
+		same(t, files(t, s.Dir), nil)
+	}
+}
+
+// TestEqualFiles: two files of a client that hold the same bytes have a copy each.
+func TestEqualFiles(t *testing.T) {
+	onLinux(t)
+	e := Env{OS: "linux", Home: t.TempDir(), Get: func(string) string { return "" }}
+	c := Find("lm-studio")
+	want := map[string]string{}
+	for _, place := range c.Places(e) {
+		if err := os.MkdirAll(filepath.Dir(place.File), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(place.File, []byte(oneServer), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		want[place.File] = oneServer
+	}
+	if len(want) < 2 {
+		t.Fatal("it has one file alone")
+	}
+	s := newStore(t, filepath.Join(t.TempDir(), "clients"))
+	takeOver(t, c, e, s)
+	if undone, err := s.Undo(c.Name); err != nil || len(undone) != 2 {
+		t.Errorf("got %+v, %v", undone, err)
+	}
+	same(t, files(t, e.Home), want)
+}
+
 // Restore gives a file back that was edited so that nothing can be taken out of it.
 func TestRestoreAfterEdits(t *testing.T) {
 	onLinux(t)

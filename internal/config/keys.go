@@ -154,7 +154,7 @@ var entryTable = object(
 	key{name: "command", spec: commandSpec, text: "The program to start; one name or path, not a shell line."},
 	key{name: "args", spec: listOf(argSpec), text: "Its arguments."},
 	key{name: "env", spec: &spec{kind: kindMap, elem: envSpec, named: isVariable}, text: "Variables of its environment; a number or a boolean counts as its text, `null` as not there."},
-	key{name: "envFile", spec: &spec{kind: kindString, expand: expandLater, valid: notEmpty}, text: "A file with more variables, `NAME=value` on each line, read when the server starts; `env` counts for more. Relative to the folder of this file. One that lies in a root needs `local`."},
+	key{name: "envFile", spec: &spec{kind: kindString, expand: expandLater, valid: notEmpty}, text: "A file with more variables, `NAME=value` on each line, read when the server starts; `env` counts for more. Relative to the folder of this file. One that lies in a root, or where a server may write, needs `local`."},
 	key{name: "inherit", spec: listOf(str(isVariable)), text: "More variables of the hub's own environment that it receives."},
 	key{name: "cwd", note: "the first root that exists", spec: &spec{kind: kindString, expand: expandLater, valid: notEmpty}, text: "Its working directory."},
 	key{name: "local", def: `false`, spec: flagSpec, text: "Let programs and settings come from the working directory, programs from folders of PATH inside a root, and `envFile` from a root."},

@@ -125,15 +125,15 @@ func Text(text string) string {
 	return text
 }
 
-// URL is an address without what often holds a secret: its user, query and fragment; ""
-// for what is no address.
+// URL is an address without what often holds a secret: its user, query, fragment, and what
+// Text leaves out; "" for what is no address.
 func URL(text string) string {
 	u, err := url.Parse(text)
 	if err != nil {
 		return ""
 	}
 	u.User, u.RawQuery, u.Fragment = nil, "", ""
-	return u.String()
+	return Text(u.String())
 }
 
 // Args is Text for the arguments of a program: a reference to a secret stays as

@@ -145,7 +145,8 @@ func TestSecretsInArgumentsOfProgramsAreRedacted(t *testing.T) {
 
 func TestSecretsInAddressesAreRedacted(t *testing.T) {
 	for text, want := range map[string]string{
-		"https://ann:c4nary@host:8/a/b?key=c4nary#c4nary": "https://host:8/a/b", "http://host": "http://host", "http://[": "", "": "",
+		"https://host/ghp_" + strings.Repeat("a1B2", 9) + "/mcp": "https://host/" + Mark + "/mcp",
+		"https://ann:c4nary@host:8/a/b?key=c4nary#c4nary":        "https://host:8/a/b", "http://host": "http://host", "http://[": "", "": "",
 	} {
 		if got := URL(text); got != want {
 			t.Errorf("%q is shown as %q, want %q", text, got, want)

@@ -64,7 +64,7 @@ func (c *Cipher) Decrypt(sealed []byte) ([]byte, error) {
 	}
 	r, err := age.Decrypt(bytes.NewReader(sealed), keys...)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w; its key may be in a keyring that cannot be asked here, or is not asked (\"secrets\": {\"store\": \"file\"}): run it again where it can", err)
 	}
 	return io.ReadAll(r)
 }
@@ -91,14 +91,19 @@ func (s *Store) getOrSet(ctx context.Context, name string, value func() (string,
 	}
 	defer unlock()
 	texts, err := s.Copies(ctx, name)
-	if unset := (*NotSetError)(nil); !errors.As(err, &unset) {
+	unset := (*NotSetError)(nil)
+	if !errors.As(err, &unset) {
 		return texts, err
 	}
 	text, err := value()
 	if err != nil {
 		return nil, err
 	}
-	_, _, err = s.set(ctx, name, text)
+	if unset.Why != "" { // one may be in the keyring, which opens perhaps now: it is not replaced
+		err = s.setInFile(name, text)
+	} else {
+		_, _, err = s.set(ctx, name, text)
+	}
 	return []string{text}, err
 }
 

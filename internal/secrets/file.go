@@ -82,7 +82,7 @@ func (s *Store) readFile() (map[string]string, error) {
 	}
 	key, _, err := s.readKey()
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s is encrypted, and the file of its key %s is gone; bring it back, or remove %s and set the secrets anew", s.file(), s.identity(), s.file())
+		return nil, fmt.Errorf("%s is encrypted, and the file of its key %s is gone; bring it back, or remove %s and set the secrets anew (copies of clients' files can then no longer be read)", s.file(), s.identity(), s.file())
 	}
 	if err != nil {
 		return nil, err

@@ -162,14 +162,18 @@ func (s *Store) set(ctx context.Context, name, value string) (at Place, why stri
 		}
 		why = err.Error()
 	}
+	return InFile, why, s.setInFile(name, value)
+}
+
+func (s *Store) setInFile(name, value string) error {
 	all, err := s.readFile()
 	if err != nil {
-		return "", why, err
+		return err
 	}
 	if all[name] = value; len(all) > mostNames {
-		return "", why, fmt.Errorf("there are %d secrets; no more are kept", mostNames)
+		return fmt.Errorf("there are %d secrets; no more are kept", mostNames)
 	}
-	return InFile, why, s.writeFile(all)
+	return s.writeFile(all)
 }
 
 func (s *Store) dropFromFile(name string) error {

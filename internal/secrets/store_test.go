@@ -329,6 +329,34 @@ func TestCipher(t *testing.T) {
 	}
 }
 
+// A keyring that opens while a key is made keeps the key that it has.
+func TestKeyIsNotReplaced(t *testing.T) {
+	keyring.MockInit()
+	dir := filepath.Join(t.TempDir(), "mcphub")
+	s := newStore(t, dir, nil)
+	before, err := s.Cipher(t.Context(), "key").Encrypt([]byte("canary"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	late, asked := newStore(t, dir, nil), 0
+	late.keyring.ready = func() error {
+		if asked++; asked == 1 {
+			return errNoBus
+		}
+		return nil
+	}
+	after, err := late.Cipher(t.Context(), "key").Encrypt([]byte("canary"))
+	if err != nil || asked == 0 {
+		t.Fatal(err, asked)
+	}
+	c := s.Cipher(t.Context(), "key")
+	for _, text := range [][]byte{before, after} {
+		if plain, err := c.Decrypt(text); string(plain) != "canary" || err != nil {
+			t.Errorf("%q, %v", plain, err)
+		}
+	}
+}
+
 // Many that need a key at once make one.
 func TestOneKeyIsMade(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "mcphub")
