@@ -32,7 +32,7 @@ func (l *Log) Run(ctx context.Context) error {
 			_ = l.checkpoint()
 		case <-l.gone:
 			_ = l.noteGone() // the folder may be gone as well
-			return errors.Join(ErrGone, l.release())
+			return errors.Join(l.lost(), l.release())
 		case <-ctx.Done():
 			return l.close()
 		}

@@ -387,10 +387,13 @@ func (l *Log) look(now time.Time) error {
 		l.tab.looked = now
 		return nil
 	}
-	l.tab.end = fmt.Errorf("%w: %s", ErrGone, l.path)
+	l.tab.end = l.lost()
 	close(l.gone)
 	return l.tab.end
 }
+
+// lost says that the file was taken away, and which.
+func (l *Log) lost() error { return fmt.Errorf("%w: %s", ErrGone, l.path) }
 
 func (o *Options) send(file io.Writer, b []byte) (int, error) {
 	if o.Write != nil {
