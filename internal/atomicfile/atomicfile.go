@@ -11,6 +11,14 @@ import (
 // is killed while it writes.
 const Prefix = ".mcphub-"
 
+// Replace is Write, but where path is a link, what it leads to is written.
+func Replace(path string, data []byte, mode fs.FileMode) error {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	}
+	return Write(path, data, mode)
+}
+
 // Write puts a file with these permissions in the place of path, and of a link there.
 // When it returns without an error, the file is on the disk. An error is one of the
 // system, and leaves what was there.

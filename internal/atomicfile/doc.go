@@ -2,5 +2,5 @@
 // or what it holds now, never a part, also after a crash.
 //
 // Concurrency: it keeps nothing. Of two that write one file at a time the later wins.
-// It follows no link and makes no folder: the caller says which file is meant.
+// It makes no folder, and the caller says whether a link or what it leads to is meant.
 package atomicfile

@@ -278,6 +278,16 @@ func firstCopy(steps []step) int {
 	return slices.IndexFunc(steps, func(st step) bool { return st.Copy != "" })
 }
 
+// undo takes the changes of a step out of a text.
+func (st step) undo(f edit.Format, text []byte) (_ []byte, err error) {
+	for _, m := range slices.Backward(st.Changes) {
+		if text, err = edit.Undo(f, text, m.Where, m.Change); err != nil {
+			return nil, err
+		}
+	}
+	return text, nil
+}
+
 func (s *Store) restore(r record) (Undone, error) {
 	first := firstCopy(r.Steps)
 	if _, err := os.Stat(r.File); first < 0 || first > 0 && err == nil { // it was made for the hub
@@ -285,10 +295,8 @@ func (s *Store) restore(r record) (Undone, error) {
 	}
 	data, err := s.original(r, r.Steps[first])
 	for _, st := range slices.Backward(r.Steps[:first]) {
-		for _, m := range slices.Backward(st.Changes) {
-			if err == nil {
-				data, err = edit.Undo(r.Format, data, m.Where, m.Change)
-			}
+		if err == nil {
+			data, err = st.undo(r.Format, data)
 		}
 	}
 	if err == nil {
@@ -335,14 +343,12 @@ func (s *Store) undo(r record) (Undone, error) {
 		case now == st.Before:
 		default:
 			exact = false
-			for _, m := range slices.Backward(st.Changes) {
-				if data, err = edit.Undo(r.Format, data, m.Where, m.Change); err != nil {
-					cure := "mend it, or remove it"
-					if r.Steps[0].Copy != "" {
-						cure = "mcphub uninstall " + r.Client + " --restore gives it back as it was, without the edits"
-					}
-					return u, fmt.Errorf("%s: %w; %s", r.File, err, cure)
+			if data, err = st.undo(r.Format, data); err != nil {
+				cure := "mend it, or remove it"
+				if r.Steps[0].Copy != "" {
+					cure = "mcphub uninstall " + r.Client + " --restore gives it back as it was, without the edits"
 				}
+				return u, fmt.Errorf("%s: %w; %s", r.File, err, cure)
 			}
 			there = st.Before != "" || !isFresh(r, data)
 		}
@@ -416,13 +422,10 @@ func (s *Store) forget(r record) error {
 // path is a link, what it leads to is written.
 func replace(path string, data []byte) error {
 	mode := fs.FileMode(0o600)
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		path = real
-		if info, err := os.Stat(path); err == nil {
-			mode = info.Mode().Perm()
-		}
+	if info, err := os.Stat(path); err == nil {
+		mode = info.Mode().Perm()
 	}
-	return atomicfile.Write(path, data, mode)
+	return atomicfile.Replace(path, data, mode)
 }
 
 // WriteHub writes hub.json, unless it has changed since it was read. before is
@@ -442,10 +445,7 @@ func WriteHub(path string, before, after []byte, private bool) error {
 		return fmt.Errorf("%s: the file was changed in the meantime; run the command again", path)
 	}
 	if private {
-		if real, err := filepath.EvalSymlinks(path); err == nil {
-			path = real
-		}
-		return atomicfile.Write(path, after, 0o600)
+		return atomicfile.Replace(path, after, 0o600)
 	}
 	return replace(path, after)
 }

@@ -198,15 +198,7 @@ func TestEditedBetween(t *testing.T) {
 
 func TestStoreIsPrivate(t *testing.T) {
 	onLinux(t)
-	e := Env{OS: "linux", Home: t.TempDir(), Get: func(string) string { return "" }}
-	c := Find("cursor")
-	path := c.Places(e)[0].File
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(`{"mcpServers": {"x": {"command": "x", "env": {"TOKEN": "plain"}}}}`), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	c, e, path := cursorWith(t, oneServer)
 	s := newStore(t, filepath.Join(t.TempDir(), "state", "clients"))
 	takeOver(t, c, e, s)
 	if info, err := os.Stat(s.Dir); err != nil || info.Mode().Perm() != 0o700 {
@@ -229,19 +221,28 @@ func TestStoreIsPrivate(t *testing.T) {
 	}
 }
 
-// cursorWith is a home folder with a file of Cursor.
-func cursorWith(t *testing.T, text string) (c *Client, e Env, path string) {
+// homeWith is a home folder in which all files of a client hold a text.
+func homeWith(t *testing.T, name, text string) (c *Client, e Env, paths []string) {
 	t.Helper()
 	e = Env{OS: "linux", Home: t.TempDir(), Get: func(string) string { return "" }}
-	c = Find("cursor")
-	path = c.Places(e)[0].File
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
+	c = Find(name)
+	for _, place := range c.Places(e) {
+		if err := os.MkdirAll(filepath.Dir(place.File), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(place.File, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		paths = append(paths, place.File)
 	}
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	return c, e, path
+	return c, e, paths
+}
+
+// cursorWith is a home folder with the file of Cursor.
+func cursorWith(t *testing.T, text string) (c *Client, e Env, path string) {
+	t.Helper()
+	c, e, paths := homeWith(t, "cursor", text)
+	return c, e, paths[0]
 }
 
 const oneServer = `{"mcpServers": {"x": {"command": "x", "env": {"TOKEN": "plain"}}}}`
@@ -333,17 +334,10 @@ func TestDeletedAfterServers(t *testing.T) {
 // TestEqualFiles: two files of a client that hold the same bytes have a copy each.
 func TestEqualFiles(t *testing.T) {
 	onLinux(t)
-	e := Env{OS: "linux", Home: t.TempDir(), Get: func(string) string { return "" }}
-	c := Find("lm-studio")
+	c, e, paths := homeWith(t, "lm-studio", oneServer)
 	want := map[string]string{}
-	for _, place := range c.Places(e) {
-		if err := os.MkdirAll(filepath.Dir(place.File), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(place.File, []byte(oneServer), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		want[place.File] = oneServer
+	for _, path := range paths {
+		want[path] = oneServer
 	}
 	if len(want) < 2 {
 		t.Fatal("it has one file alone")

@@ -144,7 +144,7 @@ func (s *Store) writeFile(all map[string]string) error {
 	}
 	sealed, err := encrypt(text, to)
 	if err == nil {
-		err = replace(s.file(), sealed)
+		err = atomicfile.Replace(s.file(), sealed, 0o600)
 	}
 	if err != nil {
 		return fmt.Errorf("%s cannot be written: %w", s.file(), err)
@@ -162,19 +162,10 @@ func (s *Store) makeKey() (age.Recipient, error) {
 		return nil, err
 	}
 	text := fmt.Sprintf("# The key of the secrets of mcphub. Keep it to yourself.\n# public key: %s\n%s\n", key.Recipient(), key)
-	if err := replace(s.identity(), []byte(text)); err != nil {
+	if err := atomicfile.Replace(s.identity(), []byte(text), 0o600); err != nil {
 		return nil, fmt.Errorf("the file of the key cannot be written: %w", err)
 	}
 	return key.Recipient(), nil
-}
-
-// replace writes a file in one step. Where the path is a link, what it leads to is
-// written.
-func replace(path string, text []byte) error {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		path = real
-	}
-	return atomicfile.Write(path, text, 0o600)
 }
 
 // OpenToOthers reports whether others than its owner can read or change a file.
