@@ -96,7 +96,8 @@ func (h *household) orphans(t *proctree.Table, mark string, mayHide func(proctre
 	all, own := h.inherited(t)
 	var out []proctree.Process
 	for _, p := range all {
-		if p.Ended() || goesWith(p.Variable(InstanceVariable), p, t, own, mark, mayHide(p)) {
+		bears := p.Variable(InstanceVariable)
+		if p.Ended() || goesWith(bears, p, t, own, mark, bears == "" && mayHide(p)) {
 			out = append(out, p)
 		}
 	}

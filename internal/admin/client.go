@@ -49,16 +49,17 @@ func Find(folders []string) ([]Hub, error) {
 			failed = append(failed, err)
 			continue
 		}
-		for _, path := range sweep(dir) {
+		sweep(dir, func(path string, _ net.Conn) {
 			hubs = append(hubs, Hub{Socket: path, client: clientOf(path)})
-		}
+		})
 	}
 	return hubs, errors.Join(failed...)
 }
 
-// sweep lists the sockets in a folder that somebody listens on and removes the
-// others, unless they are so new that somebody may be about to.
-func sweep(dir string) (alive []string) {
+// sweep hands the sockets in a folder that somebody listens on to live, with a connection
+// that lasts as long as that, and removes the others, unless they are so new that somebody
+// may be about to.
+func sweep(dir string, live func(path string, c net.Conn)) {
 	names, _ := os.ReadDir(dir) // what cannot be read holds nothing for us
 	for _, e := range names {
 		path := filepath.Join(dir, e.Name())
@@ -67,15 +68,14 @@ func sweep(dir string) (alive []string) {
 		}
 		c, err := net.DialTimeout("unix", path, time.Second)
 		if err == nil {
+			live(path, c)
 			_ = c.Close()
-			alive = append(alive, path)
 			continue
 		}
 		if fi, statErr := e.Info(); refused(err) && statErr == nil && time.Since(fi.ModTime()) > young {
 			_ = os.Remove(path)
 		}
 	}
-	return alive
 }
 
 // refused reports that a socket has nobody who listens.

@@ -129,7 +129,7 @@ func (s *Server) listenIn(dir string) (*net.UnixListener, error) {
 	if err := claim(dir); err != nil {
 		return nil, err
 	}
-	sweep(dir)
+	sweep(dir, func(string, net.Conn) {})
 	var random [4]byte
 	_, _ = rand.Read(random[:]) // never fails
 	s.socket = filepath.Join(dir, fmt.Sprintf("%d-%s.sock", s.pid, hex.EncodeToString(random[:])))

@@ -8,11 +8,9 @@ import (
 	"net"
 	"net/netip"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -51,7 +49,7 @@ func (k *Kin) look(remote, local netip.AddrPort) error {
 	if err != nil {
 		return errUnknown
 	}
-	hubs, link := k.hubs(), "socket:["+inode+"]"
+	link := "socket:[" + inode + "]"
 	for _, name := range names {
 		pid, err := strconv.Atoi(name)
 		if err != nil || !holds(name, link) {
@@ -64,6 +62,7 @@ func (k *Kin) look(remote, local netip.AddrPort) error {
 		if err != nil {
 			return errUnknown
 		}
+		hubs := k.hubs()
 		return ancestors(proctree.Find, p, func(a proctree.Process) error {
 			if a.PID != pid && hubs[a.PID] || a.Variable(k.mark) != "" {
 				return errKin
@@ -79,20 +78,11 @@ func (k *Kin) look(remote, local netip.AddrPort) error {
 func (k *Kin) hubs() map[int]bool {
 	all := map[int]bool{os.Getpid(): true}
 	for _, dir := range k.folders {
-		names, _ := os.ReadDir(dir) // what cannot be read holds nothing for us
-		for _, e := range names {
-			if e.Type()&os.ModeSocket == 0 {
-				continue
-			}
-			c, err := net.DialTimeout("unix", filepath.Join(dir, e.Name()), time.Second)
-			if err != nil {
-				continue // left by one that was killed
-			}
+		sweep(dir, func(_ string, c net.Conn) {
 			if cred, err := credentials(c.(*net.UnixConn)); err == nil && cred.Pid > 1 {
 				all[int(cred.Pid)] = true
 			}
-			_ = c.Close()
-		}
+		})
 	}
 	return all
 }

@@ -37,7 +37,8 @@ func serveHTTP(ctx context.Context, h *hub.Hub, file *config.File, log zerolog.L
 	if addr := ln.Addr().String(); len(opts.Tokens) == 0 && opts.Resource == nil && !isLoopback(addr) {
 		return errors.Join(exit.Errorf(exit.Config, "%s can be reached from other machines, so clients must show a token: add http.tokens to hub.json, or listen on 127.0.0.1", addr), ln.Close())
 	}
-	folders := append(setup.SocketFolders(os.Getenv), filepath.Join("/run/user", strconv.Itoa(os.Getuid()), "mcphub")) // of a desktop, where this hub runs outside of it
+	// The last is where hubs of a desktop are, if this one runs outside of it.
+	folders := append(setup.SocketFolders(os.Getenv), filepath.Join("/run/user", strconv.Itoa(os.Getuid()), "mcphub"))
 	opts.Kin = admin.NewKin(folders, process.InstanceVariable).Check
 	fmt.Fprintf(os.Stderr, "mcphub: serving http://%s/mcp\n", ln.Addr())
 	return Run(ctx, h, log, reload.during(func(ctx context.Context) error { return h.ServeStreamableHTTP(ctx, rawio.Listener(ln), opts) }))
