@@ -176,9 +176,7 @@ func documentHome(t *testing.T, without ...string) (w *world, project string, en
 	for name, text := range map[string]string{"pass": "#!/bin/sh\necho a-password\n", "uv": documentUV, "npm": documentNPM} {
 		must(t, os.Chmod(w.write("home/you/bin/"+name, text), 0o700))
 	}
-	runtime, err := os.MkdirTemp("/tmp", "mh") // the paths of sockets may not be long
-	must(t, err)
-	t.Cleanup(func() { _ = os.RemoveAll(runtime) })
+	runtime := shortFolder(t)
 	return w, project, []string{"HOME=" + home, "PATH=" + w.path("home", "you", "bin") + ":" + bin.dir + ":/usr/bin:/bin", "XDG_RUNTIME_DIR=" + runtime,
 		"TMPDIR=" + runtime, "DBUS_SESSION_BUS_ADDRESS=unix:path=" + w.path("none"), "LANG=C.UTF-8", "TZ=UTC", "TERM=dumb",
 		"GORACE=halt_on_error=1 atexit_sleep_ms=0", "XDG_MCPHUB_E2E=" + w.dir}

@@ -52,7 +52,8 @@ func TestScripts(t *testing.T) {
 				e.Setenv("SECRET", "/etc/passwd")
 			}
 			e.Defer(func() { wantNone(t, "HOME="+home) })
-			return shortFolder(e)
+			setUpHubs(t, e)
+			return nil
 		},
 		Cmds: cmds,
 		Condition: func(name string) (bool, error) {

@@ -34,9 +34,7 @@ func startKeyring(t *testing.T) (env []string) {
 			t.Skip("NOT PROVED HERE: ", err)
 		}
 	}
-	dir, err := os.MkdirTemp("/tmp", "mh") // the path of a socket may not be long
-	must(t, err)
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	dir := shortFolder(t)
 	bus := filepath.Join(dir, "bus")
 	own := append(os.Environ(), "HOME="+dir, "XDG_DATA_HOME="+filepath.Join(dir, "data"), "XDG_RUNTIME_DIR="+dir, "DBUS_SESSION_BUS_ADDRESS=unix:path="+bus)
 	daemon := func(stdin, program string, args ...string) {
@@ -388,9 +386,7 @@ func TestAKeyringThatHangs(t *testing.T) {
 // listenUnix is the path of a socket that takes connections and never says a word.
 func listenUnix(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("/tmp", "mh")
-	must(t, err)
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	dir := shortFolder(t)
 	l, err := net.Listen("unix", filepath.Join(dir, "bus"))
 	must(t, err)
 	t.Cleanup(func() { _ = l.Close() })

@@ -73,9 +73,7 @@ func TestSession(t *testing.T) {
 	must(t, os.Chmod(notes, 0o700))
 	w.write("home/you/.cursor/mcp.json", `{"mcpServers": {"notes": {"command": "notes"}}}`)
 	w.write("home/you/project/new.json", `{"mcpServers": {"files": {"builtin": "files"}}}`)
-	runtime, err := os.MkdirTemp("/tmp", "mh") // the paths of sockets may not be long
-	must(t, err)
-	t.Cleanup(func() { _ = os.RemoveAll(runtime) })
+	runtime := shortFolder(t)
 	env := []string{"HOME=" + home, "PATH=" + filepath.Dir(notes) + ":" + bin.dir + ":/usr/bin:/bin", "XDG_RUNTIME_DIR=" + runtime,
 		"TMPDIR=" + runtime, "DBUS_SESSION_BUS_ADDRESS=unix:path=" + w.path("none"), "LANG=C.UTF-8", "TZ=UTC", "XDG_MCPHUB_E2E=" + w.dir}
 	var hub *ide.Client

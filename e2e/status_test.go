@@ -4,7 +4,7 @@ import (
 	"context"
 	"os"
 	"regexp"
-	"runtime"
+	"testing"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -22,21 +22,12 @@ type hubs struct {
 
 type hubsKey struct{}
 
-// shortFolder is a place for sockets: their paths may not be long.
-func shortFolder(e *testscript.Env) error {
-	base := "/tmp"
-	if runtime.GOOS == "windows" {
-		base = ""
-	}
-	dir, err := os.MkdirTemp(base, "mh")
-	if err != nil {
-		return err
-	}
-	e.Defer(func() { _ = os.RemoveAll(dir) })
+// setUpHubs gives a script its hubs, and a folder of their own for their sockets.
+func setUpHubs(t *testing.T, e *testscript.Env) {
+	dir := shortFolder(t)
 	e.Setenv("XDG_RUNTIME_DIR", dir)
 	e.Setenv("LOCALAPPDATA", dir)
 	e.Values[hubsKey{}] = &hubs{}
-	return nil
 }
 
 func serves(ts *testscript.TestScript, neg bool, args []string) {

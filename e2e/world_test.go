@@ -103,9 +103,8 @@ func (w *world) env(more ...string) []string {
 	return slices.Concat(env, w.sockets, more)
 }
 
-// socketsIn says by the environment where all sockets of a test's hubs lie, in a short folder: paths of sockets may not be
-// long. By itself a hub uses TMPDIR, and what looks for hubs finds those of all tests there.
-func socketsIn(t testing.TB) []string {
+// shortFolder is a folder for sockets, for as long as the test runs: their paths may not be long.
+func shortFolder(t testing.TB) string {
 	base := "/tmp"
 	if runtime.GOOS == "windows" {
 		base = ""
@@ -113,6 +112,13 @@ func socketsIn(t testing.TB) []string {
 	dir, err := os.MkdirTemp(base, "mh")
 	must(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
+}
+
+// socketsIn says by the environment where all sockets of a test's hubs lie. By itself a hub uses TMPDIR, and what looks for
+// hubs finds those of all tests there.
+func socketsIn(t testing.TB) []string {
+	dir := shortFolder(t)
 	return []string{"XDG_RUNTIME_DIR=" + dir, "TMPDIR=" + dir, "LOCALAPPDATA=" + dir}
 }
 

@@ -59,7 +59,7 @@ func (r reach) check(u *url.URL) error {
 	case host == "" || u.Opaque != "":
 		return errors.New("it is no address")
 	case strings.ContainsFunc(host, func(r rune) bool { return r > unicode.MaxASCII }):
-		return fmt.Errorf("%s is not in ASCII: other programs, a proxy among them, may read another name or an address; write it as those that begin with xn--", printable.Escape(host, 100))
+		return fmt.Errorf("%s is not in ASCII: other programs, a proxy among them, may read another name or an address; write it as it is in ASCII, with xn--", printable.Escape(host, 100))
 	case u.User != nil:
 		return errors.New("it holds a user name or a password")
 	case u.Scheme == "http" && host == loopback && r[loopback]:
