@@ -2,6 +2,7 @@
 // durations, optional parts of a line, JSON.
 //
 // Concurrency: pure functions, and writes to the writer given. A [Table] belongs
-// to one goroutine. The package refuses to make text of others fit to be read:
-// internal/printable does that, before.
+// to one goroutine. The package refuses to let a text make up a line, a column or a
+// colour: what is not a format of its caller goes through internal/printable here,
+// at the one place where the command line writes.
 package layout

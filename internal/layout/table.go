@@ -9,6 +9,8 @@ import (
 
 	"golang.org/x/term"
 	"golang.org/x/text/width"
+
+	"mcphub/internal/printable"
 )
 
 const (
@@ -50,8 +52,14 @@ func Columns(w io.Writer) int {
 // Head names the columns.
 func (t *Table) Head(cells ...string) { t.head = cells }
 
-// Row adds a row.
-func (t *Table) Row(cells ...string) { t.rows = append(t.rows, cells) }
+// Row adds a row. A cell is one line, whatever is in it.
+func (t *Table) Row(cells ...string) {
+	row := make([]string, len(cells))
+	for i, cell := range cells {
+		row[i] = printable.Line(cell)
+	}
+	t.rows = append(t.rows, row)
+}
 
 // Flush writes the table.
 func (t *Table) Flush() error {
@@ -150,7 +158,7 @@ func Line(w io.Writer, before, text string) {
 	if at > 0 {
 		at = max(1, at-indent)
 	}
-	_, _ = io.WriteString(w, before+hang(text, indent, at)+"\n") // as any write for people: nobody to tell
+	_, _ = io.WriteString(w, before+hang(printable.Line(text), indent, at)+"\n") // as any write for people: nobody to tell
 }
 
 // hang wraps a text between words. A word that is too long stays whole. Further

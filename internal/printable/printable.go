@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -175,6 +176,46 @@ func Escape(s string, most int) string {
 	return b.String()
 }
 
+// Line returns s on one line. Honest text stays as it is, of any language; text with
+// a line break, or with anything that Clean would remove, is escaped as by Escape, so
+// that a person sees what was tried.
+func Line(s string) string {
+	if !strings.ContainsAny(s, "\n\t\u2028\u2029") && Clean(s) == s {
+		return s
+	}
+	return Escape(s, len(s))
+}
+
+// JSON returns JSON text in which each character that does not print, or leaves no
+// mark, is escaped as \u. It means the same: such characters stand in strings only.
+func JSON(text []byte) []byte {
+	var b []byte // nil until something is escaped
+	done := 0
+	for i := 0; i < len(text); {
+		r, n := rune(text[i]), 1
+		if r >= utf8.RuneSelf {
+			r, n = utf8.DecodeRune(text[i:])
+		}
+		if r >= 0x7f && Hidden(r) {
+			b = append(b, text[done:i]...)
+			if hi, lo := utf16.EncodeRune(r); hi != utf8.RuneError {
+				b = fmt.Appendf(b, `\u%04x\u%04x`, hi, lo)
+			} else {
+				b = fmt.Appendf(b, `\u%04x`, r)
+			}
+			done = i + n
+		}
+		i += n
+	}
+	if b == nil {
+		return text
+	}
+	return append(b, text[done:]...)
+}
+
+// breaks are line breaks that some terminals and all editors take for one.
+var breaks = strings.NewReplacer("\u2028", `\u2028`, "\u2029", `\u2029`)
+
 // Quote is a name from outside in quotes, escaped, of at most 100 characters.
 func Quote(name string) string { return `"` + Escape(name, 100) + `"` }
 
@@ -215,13 +256,14 @@ func Clip(s string, most int) string {
 }
 
 // Writer returns a writer that passes on, cleaned, what each Write brings: whole
-// lines or texts, as a logger writes them.
+// lines or texts, as a logger writes them. It is the last guard before a terminal;
+// that a text makes up no line is Line's to hold.
 func Writer(w io.Writer) io.Writer { return cleaning{w} }
 
 type cleaning struct{ to io.Writer }
 
 func (c cleaning) Write(b []byte) (int, error) {
-	if _, err := io.WriteString(c.to, Clean(string(b))); err != nil {
+	if _, err := io.WriteString(c.to, breaks.Replace(Clean(string(b)))); err != nil {
 		return 0, err
 	}
 	return len(b), nil

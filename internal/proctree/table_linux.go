@@ -15,8 +15,20 @@ type Process struct {
 	Parent int
 	Group  int
 	TTY    int    // of its controlling terminal, 0: it has none
+	Front  int    // the group in the foreground of that terminal
 	State  byte   // as in proc_pid_stat(5): Z is ended and not yet waited for
 	Start  uint64 // clock ticks from the start of the machine to that of the process
+	Hub    string // the name that a hub or its guardian has given itself, see [Rename]; "" of others
+}
+
+// Rename gives this process a name.
+func Rename(name string) error {
+	f, err := os.OpenFile("/proc/self/comm", os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(name)
+	return errors.Join(err, f.Close())
 }
 
 // A Table is one look at all processes. It is not a moment's: those that
@@ -101,7 +113,14 @@ func parseStat(pid int, line []byte) (Process, error) {
 	if err != nil {
 		return Process{}, errStat
 	}
-	return Process{PID: pid, Parent: parent, Group: group, TTY: tty, State: fields[0][0], Start: start}, nil
+	p := Process{PID: pid, Parent: parent, Group: group, TTY: tty, State: fields[0][0], Start: start}
+	if tty != 0 {
+		p.Front, _ = strconv.Atoi(string(fields[5]))
+	}
+	if _, name, _ := bytes.Cut(line[:end], []byte{'('}); bytes.HasPrefix(name, []byte(namesBegin)) {
+		p.Hub = string(name)
+	}
+	return p, nil
 }
 
 // Process returns the process with this id.
@@ -147,11 +166,30 @@ func (p Process) Held() bool {
 	return err == nil && err2 == nil && bytes.Contains(raw, []byte("\nNoNewPrivs:\t1\n")) && filters(raw) > filters(ours)
 }
 
+// Filters compares how many filters look at the system calls of a process, by its status
+// (proc_pid_status(5)), with how many look at those of another. more is also true where
+// that cannot be told.
+func Filters(status, than []byte) (more bool) {
+	of, ok1 := field(status, "Seccomp_filters")
+	other, ok2 := field(than, "Seccomp_filters")
+	if ok1 && ok2 {
+		return of > other
+	}
+	mode, ok1 := field(status, "Seccomp") // before Linux 5.9
+	_, ok2 = field(than, "Seccomp")
+	return ok1 != ok2 || mode != 0 // of two that have some, nobody knows how many
+}
+
+func field(status []byte, name string) (n int, ok bool) {
+	_, rest, _ := bytes.Cut(status, []byte("\n"+name+":\t"))
+	text, _, _ := bytes.Cut(rest, []byte("\n"))
+	n, err := strconv.Atoi(string(text))
+	return n, err == nil
+}
+
 // filters is how many filters a process or a thread has, by its status.
 func filters(status []byte) int {
-	_, rest, _ := bytes.Cut(status, []byte("\nSeccomp_filters:\t"))
-	number, _, _ := bytes.Cut(rest, []byte("\n"))
-	n, _ := strconv.Atoi(string(number))
+	n, _ := field(status, "Seccomp_filters")
 	return n
 }
 
@@ -159,14 +197,20 @@ func filters(status []byte) int {
 // started with. Nothing is found where it took the environment away from there,
 // or may not be looked into.
 func (p Process) Variable(name string) string {
+	value, _ := p.Lookup(name)
+	return value
+}
+
+// Lookup is Variable, with an error where the process may not be looked into.
+func (p Process) Lookup(name string) (string, error) {
 	raw, err := os.ReadFile("/proc/" + strconv.Itoa(p.PID) + "/environ")
 	if err != nil {
-		return ""
+		return "", err
 	}
 	for kv := range bytes.SplitSeq(raw, []byte{0}) {
 		if key, value, ok := bytes.Cut(kv, []byte{'='}); ok && string(key) == name {
-			return string(value)
+			return string(value), nil
 		}
 	}
-	return ""
+	return "", nil
 }

@@ -1,0 +1,242 @@
+package caller
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"slices"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+
+	"mcphub/internal/proctree"
+)
+
+// What a caller is told.
+var (
+	errNoPerson  = errors.New("what a hub's servers start may not approve; open a terminal of your own")
+	errServer    = errors.New("what a hub's servers start may not do that; use a terminal of your own")
+	errFiltered  = errors.New("this process is held by a filter of system calls (seccomp) that the hub itself has not, as a hub's servers are, so it may not do that; use a terminal outside of that sandbox")
+	errUnknown   = errors.New("which process asks cannot be told, so it may be a hub's server: it runs in a pid namespace (a container) that the hub cannot look into; ask from where the hub runs")
+	errHidden    = errors.New("who started the process that asks cannot be told, so it may be a hub's server; where /proc is mounted with hidepid, it hides that")
+	errGone      = errors.New("the process that asks has ended, so it cannot be told whether it is a hub's server")
+	errTerminal  = errors.New("only a person at a terminal may approve, and this process has none")
+	errBehind    = errors.New("only a person at a terminal may approve, and this process is not in the foreground of its terminal")
+	errByClient  = errors.New("what the hub's client starts may not approve; open a terminal that it did not start")
+	errNoClient  = errors.New("who started the hub cannot be told, so nobody may approve")
+	errNamespace = errors.New("/proc is that of another pid namespace, so who asks cannot be told; mount it anew")
+)
+
+// look is what the test reads of processes; a test of the test has others.
+type look struct {
+	self   int
+	find   func(pid int) (proctree.Process, error)
+	marked func(p proctree.Process) (bool, error) // by its environment
+	status func(pid int) ([]byte, error)
+	than   func() ([]byte, error) // the status of whose filters are no more than usual
+}
+
+func machine() look {
+	return look{self: os.Getpid(), find: proctree.Find, marked: marked, status: statusOf, than: func() ([]byte, error) { return statusOf(os.Getpid()) }}
+}
+
+func marked(p proctree.Process) (bool, error) {
+	value, err := p.Lookup(proctree.InstanceVariable)
+	return value != "", err
+}
+
+func statusOf(pid int) ([]byte, error) {
+	return os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
+}
+
+// Peer refuses the process at the other end of a connection.
+func Peer(c *net.UnixConn, want Want) error { return machine().peer(c, want) }
+
+func (m look) peer(c *net.UnixConn, want Want) error {
+	pid, fd, err := peerOf(c)
+	if err != nil {
+		return err
+	}
+	if fd >= 0 {
+		defer func() { _ = unix.Close(fd) }()
+	}
+	if pid <= 0 {
+		return errUnknown
+	}
+	if err := ownProc(); err != nil {
+		return err
+	}
+	if err := m.refuse(pid, want); err != nil {
+		return err
+	}
+	if fd < 0 {
+		return nil // refuse has seen that it is the one that it was
+	}
+	n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0)
+	for errors.Is(err, unix.EINTR) {
+		n, err = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0)
+	}
+	if err != nil || n != 0 {
+		return errGone
+	}
+	return nil
+}
+
+// Self refuses this process.
+func Self(want Want) error {
+	if err := ownProc(); err != nil {
+		return err
+	}
+	m := machine()
+	m.than = func() ([]byte, error) { return statusOf(1) }
+	return m.refuse(os.Getpid(), want)
+}
+
+// Started is when a process has started, 0 where that cannot be told.
+func Started(pid int) uint64 {
+	p, err := proctree.Find(pid)
+	if err != nil {
+		return 0
+	}
+	return p.Start
+}
+
+// ownProc refuses a /proc in which this process has another number.
+func ownProc() error {
+	if self, err := os.Readlink("/proc/self"); err != nil || self != strconv.Itoa(os.Getpid()) {
+		return errNamespace
+	}
+	return nil
+}
+
+// peerOf is the process that has connected, and where the kernel gives one a descriptor of
+// it; else -1.
+func peerOf(c *net.UnixConn) (pid, fd int, err error) {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return 0, -1, err
+	}
+	var failed error
+	err = raw.Control(func(socket uintptr) {
+		var cred *unix.Ucred
+		if cred, failed = unix.GetsockoptUcred(int(socket), unix.SOL_SOCKET, unix.SO_PEERCRED); failed != nil {
+			return
+		}
+		pid = int(cred.Pid)
+		fd, failed = unix.GetsockoptInt(int(socket), unix.SOL_SOCKET, unix.SO_PEERPIDFD)
+		switch {
+		case errors.Is(failed, unix.ENOPROTOOPT): // before Linux 6.5
+			fd, failed = -1, nil
+		case failed != nil:
+			fd, failed = -1, errGone
+		}
+	})
+	return pid, fd, errors.Join(err, failed)
+}
+
+func (m look) refuse(pid int, want Want) error {
+	server := errServer
+	if want.Person {
+		server = errNoPerson
+	}
+	line, err := m.ancestry(pid)
+	if err != nil {
+		return err
+	}
+	for i, p := range line {
+		guards := i == 1 && p.Hub == proctree.GuardianName(pid)
+		if i > 0 && !guards && (p.Hub != "" || p.PID == m.self) {
+			return server
+		}
+		is, err := m.marked(p)
+		switch {
+		case is:
+			return server
+		case err != nil && i == 0: // of those above it, many keep theirs to themselves, as sshd does
+			return errHidden
+		}
+	}
+	status, err := m.status(pid)
+	if err != nil {
+		return errGone
+	}
+	than, err := m.than()
+	if err != nil {
+		than = none // who may have more than one that cannot be looked at?
+	}
+	if proctree.Filters(status, than) {
+		return errFiltered
+	}
+	if again, err := m.find(pid); err != nil || again.Start != line[0].Start {
+		return errGone
+	}
+	if want.Person {
+		return person(line, want)
+	}
+	return nil
+}
+
+// none is the status of a process without a filter.
+var none = []byte("\nSeccomp:\t0\nSeccomp_filters:\t0\n")
+
+func person(line []proctree.Process, want Want) error {
+	switch p := line[0]; {
+	case want.Unknown:
+		return errNoClient
+	case p.TTY == 0:
+		return errTerminal
+	case p.Front != p.Group:
+		return errBehind
+	}
+	for _, p := range line {
+		if slices.ContainsFunc(want.Clients, func(c Process) bool { return c.PID > 1 && c.PID == p.PID && (c.Start == 0 || c.Start == p.Start) }) {
+			return errByClient
+		}
+	}
+	return nil
+}
+
+const (
+	// mostAncestors is how far a process is followed: an id that was given anew
+	// meanwhile could close a circle.
+	mostAncestors = 4096
+	// mostReadings is how often an ancestry is read that changes meanwhile.
+	mostReadings = 8
+)
+
+// ancestry is a process and all above it. A parent that ends while this is read leaves
+// its number to somebody else, perhaps; but then its child has another one, which the next
+// reading shows.
+func (m look) ancestry(pid int) ([]proctree.Process, error) {
+	var was []proctree.Process
+	for range mostReadings {
+		now, err := m.above(pid)
+		if err != nil {
+			return nil, err
+		}
+		if slices.EqualFunc(was, now, func(a, b proctree.Process) bool { return a.PID == b.PID && a.Start == b.Start && a.Hub == b.Hub }) {
+			return now, nil
+		}
+		was = now
+	}
+	return nil, errHidden
+}
+
+func (m look) above(pid int) (line []proctree.Process, err error) {
+	for range mostAncestors {
+		p, err := m.find(pid)
+		switch {
+		case err != nil && len(line) == 0:
+			return nil, fmt.Errorf("%w (%w)", errGone, err)
+		case err != nil:
+			return nil, fmt.Errorf("%w (process %d)", errHidden, pid)
+		}
+		line = append(line, p)
+		if p.Parent <= 0 {
+			return line, nil
+		}
+		pid = p.Parent
+	}
+	return nil, errHidden
+}

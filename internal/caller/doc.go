@@ -1,0 +1,46 @@
+// Package caller tells who calls: the one test of whoever wants to look at a hub, to
+// administer it, or to change what it runs.
+//
+// [Peer] asks it of the process at the other end of a unix socket, [Self] of this one. On
+// Linux both refuse
+//
+//   - who descends from a hub, of whatever version of hub.json, or from its guardian: a
+//     server, and all that servers start, also after setsid, a double fork, without its
+//     environment, or when its hub was killed. Hubs and guardians are known by the name
+//     that they give themselves (proctree.Rename), which only they can change and which
+//     everybody can read. The guardian of the caller itself does not count;
+//   - who bears the mark of a server in its environment, or has an ancestor that does;
+//   - who has more seccomp filters than the hub, which every confined server has and
+//     nobody loses. For Self it is the first process of the system that counts;
+//   - who cannot be looked at: another pid namespace, an ancestry that /proc hides, a
+//     process that has ended.
+//
+// A [Want] asks more: a person at a terminal, whom no client of a hub has started.
+//
+// A process id may be given to somebody else while it is looked at. So the process is held
+// by a descriptor that the socket gives (SO_PEERPIDFD, Linux 6.5), else by the time of its
+// start, and its ancestry is read until two readings are the same.
+//
+// On other systems nobody is refused: only Linux says who descends from whom.
+//
+// Concurrency: everything may be called from any goroutine; nothing is kept. The package
+// refuses and admits; it answers nobody, and does not tell users apart, which is for who
+// listens.
+package caller
+
+// Want is what a caller must be beyond no server.
+type Want struct {
+	// Person: it has a terminal and is in its foreground, and no process of Clients has
+	// started it.
+	Person  bool
+	Clients []Process
+	// Client: it cannot be told who the client is, so nobody is a person.
+	Unknown bool
+}
+
+// A Process is named by its id and its start, in clock ticks since that of the machine; 0:
+// by its id alone.
+type Process struct {
+	PID   int
+	Start uint64
+}

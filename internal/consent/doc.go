@@ -1,0 +1,39 @@
+// Package consent keeps, for all hubs of a user, what a person has accepted of files that
+// decide what a hub runs, which changes of them wait for a person, and what servers may
+// write.
+//
+// # What is accepted, and what waits
+//
+// An [Item] is something that may change: the text of a hub.json, where a link leads. Its
+// ID says what it is about, its Value is how it reads now. [Store.Accepted] is the Value
+// that was accepted last. A Value that is another one is put to a person by [Store.Ask]:
+// from then on it is among [Store.Questions], which status and doctor name and
+// `mcphub reload` shows whole, and it counts once [Store.Accept] was called with the
+// digest of what was shown. [Store.Take] accepts without a question: what nobody but a
+// person can have written.
+//
+// # Who could have written it
+//
+// Each hub has a [Reach]: a file that names every directory that its servers may write.
+// A directory is in it before a server is given it, and stays. The file outlives the hub,
+// also one that was killed: what it left behind counts until the Item was next accepted.
+// [Store.Writer] tells whether any of these directories holds a path. What cannot be
+// read counts as holding everything.
+//
+// # Format
+//
+// All lies in one folder of mode 0700 below the hub's folder of state, which no call may
+// name and no confined server is given; files have mode 0600.
+//
+//	accepted/HASH.json  an Item as it was accepted; HASH is that of its ID
+//	asked/HASH.json     an Item that waits
+//	reach/NAME.jsonl    a [Reach]: {"dir":PATH} in each line, the first with the hub's client
+//	reach/NAME.lock     locked for as long as the hub runs
+//
+// Concurrency: a Store keeps nothing in memory and may be used by any goroutine and any
+// process. Files are replaced whole, or appended to by their only writer. Of two that
+// accept at a time the later counts. A Reach may be used by any goroutine.
+//
+// It refuses to accept what reads otherwise than what was shown. It asks nobody: who may
+// answer is for internal/caller to say. It waits for no other process.
+package consent

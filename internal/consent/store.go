@@ -1,0 +1,211 @@
+package consent
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"mcphub/internal/atomicfile"
+)
+
+// An Item is something that may change, as it reads now.
+type Item struct {
+	ID    string   `json:"id"`              // what it is about; the same for every hub
+	Title string   `json:"title"`           // a line for people
+	Lines []string `json:"lines,omitempty"` // what would change; shown whole
+	Value []byte   `json:"value"`
+	Paths []string `json:"paths,omitempty"` // where it is written: who may write there could have changed it; none: anybody
+}
+
+// Digest is what an answer is bound to.
+func (i Item) Digest() string {
+	sum := sha256.Sum256(i.Value)
+	return hex.EncodeToString(sum[:])
+}
+
+// A Question is an Item that waits for a person.
+type Question struct {
+	ID     string   `json:"id"`
+	Title  string   `json:"title"`
+	Lines  []string `json:"lines"`
+	Digest string   `json:"digest"`
+}
+
+// ErrChanged says that what was shown is not what waits now.
+var ErrChanged = errors.New("it has changed since it was shown; look at it again")
+
+// A Store is the folder of all this.
+type Store struct{ dir string }
+
+// Open returns the Store in a folder, which is made when something is kept there. "" is
+// a Store that keeps nothing: nothing is accepted in it, and nobody could have written.
+func Open(dir string) *Store { return &Store{dir} }
+
+// Keeps reports whether there is a folder.
+func (s *Store) Keeps() bool { return s != nil && s.dir != "" }
+
+// kept is an Item in a file.
+type kept struct {
+	Item
+	At      time.Time `json:"at"`
+	Settled []string  `json:"settled,omitempty"` // of Reaches of hubs that had ended: what they left counts no more
+}
+
+const (
+	accepted = "accepted"
+	asked    = "asked"
+)
+
+func (s *Store) file(kind, id string) string {
+	sum := sha256.Sum256([]byte(id))
+	return filepath.Join(s.dir, kind, hex.EncodeToString(sum[:16])+".json")
+}
+
+// read is an Item that is kept; nil where there is none.
+func (s *Store) read(kind, id string) (*kept, error) {
+	if !s.Keeps() {
+		return nil, nil
+	}
+	k, err := readKept(s.file(kind, id))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err == nil && k.ID != id:
+		err = fmt.Errorf("%s is about something else", s.file(kind, id))
+	}
+	return k, err
+}
+
+func readKept(path string) (*kept, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var k kept
+	if err := json.Unmarshal(data, &k); err != nil {
+		return nil, fmt.Errorf("%s is damaged: %w", path, err)
+	}
+	return &k, nil
+}
+
+func (s *Store) write(kind string, k kept) error {
+	path := s.file(kind, k.ID)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	data, err := json.Marshal(k)
+	if err != nil {
+		return err
+	}
+	return atomicfile.Write(path, data, 0o600)
+}
+
+// Accepted is the Value that was accepted last; known: there is one. Where the error is
+// not nil that cannot be told.
+func (s *Store) Accepted(id string) (value []byte, known bool, err error) {
+	k, err := s.read(accepted, id)
+	if k == nil || err != nil {
+		return nil, false, err
+	}
+	return k.Value, true, nil
+}
+
+// Ask puts an Item to a person. It writes nothing where that waits already.
+func (s *Store) Ask(i Item) error {
+	if !s.Keeps() {
+		return nil
+	}
+	if was, err := s.read(asked, i.ID); err == nil && was != nil && was.Digest() == i.Digest() && slices.Equal(was.Lines, i.Lines) && slices.Equal(was.Paths, i.Paths) {
+		return nil
+	}
+	return s.write(asked, kept{Item: i, At: time.Now()})
+}
+
+// Withdraw takes a question back: it is again as it was, or was accepted.
+func (s *Store) Withdraw(id string) error {
+	if !s.Keeps() {
+		return nil
+	}
+	if err := os.Remove(s.file(asked, id)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// Questions are all that wait for a person, in the order of their titles. The error tells
+// of those that cannot be read, and does not spoil the others.
+func (s *Store) Questions() ([]Question, error) {
+	if !s.Keeps() {
+		return nil, nil
+	}
+	all, err := s.all(asked)
+	var out []Question
+	for _, k := range all {
+		out = append(out, Question{ID: k.ID, Title: k.Title, Lines: k.Lines, Digest: k.Digest()})
+	}
+	slices.SortFunc(out, func(a, b Question) int {
+		return cmp.Or(strings.Compare(a.Title, b.Title), strings.Compare(a.ID, b.ID))
+	})
+	return out, err
+}
+
+// all are the Items of a kind that can be read; the error tells of the others.
+func (s *Store) all(kind string) (out []*kept, err error) {
+	files, err := os.ReadDir(filepath.Join(s.dir, kind))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	failed := []error{err}
+	for _, e := range files {
+		if !strings.HasSuffix(e.Name(), ".json") {
+			continue // one that is being written
+		}
+		k, err := readKept(filepath.Join(s.dir, kind, e.Name()))
+		switch {
+		case err == nil:
+			out = append(out, k)
+		case !errors.Is(err, fs.ErrNotExist): // it was answered meanwhile
+			failed = append(failed, err)
+		}
+	}
+	return out, errors.Join(failed...)
+}
+
+// Accept answers a question. digest is that of what was shown.
+func (s *Store) Accept(id, digest string) error {
+	k, err := s.read(asked, id)
+	switch {
+	case err != nil:
+		return err
+	case k == nil || k.Digest() != digest:
+		return ErrChanged
+	}
+	return s.Take(k.Item)
+}
+
+// Take accepts an Item as it is. What ended hubs could have written of it counts no more.
+func (s *Store) Take(i Item) error {
+	if !s.Keeps() {
+		return nil
+	}
+	over, err := s.over()
+	if err != nil {
+		return err
+	}
+	k := kept{Item: i, At: time.Now(), Settled: over}
+	k.Title, k.Lines = "", nil
+	if err := s.write(accepted, k); err != nil {
+		return err
+	}
+	s.tidy()
+	return s.Withdraw(i.ID)
+}

@@ -1,0 +1,82 @@
+package layout
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"mcphub/internal/printable"
+)
+
+// Printf writes as fmt.Fprintf does, and makes of each argument a text on one line
+// in which every character is seen. What is in the format is ours; an argument may
+// come from a file or a server, and would otherwise make up lines or colours.
+func Printf(w io.Writer, format string, args ...any) error {
+	_, err := fmt.Fprintf(w, format, safe(args)...)
+	return err
+}
+
+// Println is Printf for fmt.Fprintln.
+func Println(w io.Writer, args ...any) error {
+	_, err := fmt.Fprintln(w, safe(args)...)
+	return err
+}
+
+// Lines is a text of several lines, which Printf leaves so. Each line is made
+// printable, and all but the first stand behind an indentation.
+type Lines struct{ Text, Indent string }
+
+// ErrorLines are the texts of an error: one, or one for each of those that were
+// joined. A line break in a name that an error holds makes no line.
+func ErrorLines(err error) []string {
+	text := err.Error()
+	for in := err; in != nil; in = errors.Unwrap(in) {
+		joined, ok := in.(interface{ Unwrap() []error })
+		if !ok {
+			continue
+		}
+		before, after, found := strings.Cut(text, in.Error())
+		if !found {
+			break
+		}
+		var lines []string
+		for _, e := range joined.Unwrap() {
+			lines = append(lines, ErrorLines(e)...)
+		}
+		if len(lines) == 0 || strings.Join(lines, "\n") != in.Error() {
+			break // several errors in one sentence
+		}
+		lines[0] = before + lines[0]
+		lines[len(lines)-1] += after
+		return lines
+	}
+	return []string{text}
+}
+
+func safe(args []any) []any {
+	out := make([]any, len(args))
+	for i, a := range args {
+		out[i] = argument{a}
+	}
+	return out
+}
+
+// argument is one argument of Printf.
+type argument struct{ value any }
+
+// Format implements fmt.Formatter.
+func (a argument) Format(f fmt.State, verb rune) {
+	if text, ok := a.value.(Lines); ok {
+		for i, line := range strings.Split(text.Text, "\n") {
+			if i > 0 {
+				line = "\n" + text.Indent + printable.Line(strings.TrimSuffix(line, "\r"))
+			} else {
+				line = printable.Line(strings.TrimSuffix(line, "\r"))
+			}
+			_, _ = io.WriteString(f, line) // a fmt.State keeps its errors
+		}
+		return
+	}
+	_, _ = io.WriteString(f, printable.Line(fmt.Sprintf(fmt.FormatString(f, verb), a.value)))
+}
