@@ -1,6 +1,7 @@
 package childtest
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"os"
@@ -38,7 +39,7 @@ func AsAnotherUser(t *testing.T, tests string) {
 	cmd.Env = []string{"HOME=" + home, "TMPDIR=" + temp, "PATH=" + os.Getenv("PATH"), "CI=" + os.Getenv("CI")}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 	out, err := cmd.CombinedOutput()
-	if err != nil {
+	if err != nil || !bytes.Contains(out, []byte("--- PASS: ")) {
 		t.Errorf("%v\n%s", err, out)
 	}
 	t.Logf("%s", out)

@@ -29,11 +29,25 @@ func Base() []Need {
 		{"Settings of shells, terminals, fonts, git and ssh", []string{"/etc/profile", "/etc/profile.d", "/etc/bash.bashrc", "/etc/bashrc", "/etc/inputrc", "/etc/terminfo", "/etc/fonts", "/var/cache/fontconfig", "/etc/gitconfig", "/etc/ssh/ssh_config", "/etc/ssh/ssh_config.d"}, Read},
 		{"Settings of interpreters", []string{"/etc/python3", "/etc/perl", "/etc/java", "/etc/node"}, Read},
 		{"Processes and the machine", []string{"/proc", "/sys"}, Read},
-		{"Harmless devices", []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"}, Read | Write | Device},
-		{"Terminals and shared memory", []string{"/dev/ptmx", "/dev/pts", "/dev/shm"}, Read | Write | Device},
-		{"The user's settings of git, and the hosts that ssh knows", []string{"~/.gitconfig", "~/.config/git/config", "~/.config/git/ignore", "~/.config/git/attributes", "~/.ssh/config", "~/.ssh/known_hosts"}, Read},
+		{"Harmless devices", []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/ptmx"}, Read | Write | Device},
+		{"The user's settings of git, and the hosts that ssh knows", userFiles, Read},
 	}
 }
+
+// userFiles are files of the user's in Base.
+var userFiles = []string{"~/.gitconfig", "~/.config/git/config", "~/.config/git/ignore", "~/.config/git/attributes", "~/.ssh/config", "~/.ssh/known_hosts"}
+
+// IsFile reports whether a path of Base is a file by its nature: a folder that is there in
+// its place is not opened.
+func IsFile(path string) bool { return slices.Contains(userFiles, path) }
+
+// What all programs of a user share: who may open it reads and writes what others have
+// there. No rule can tell the one from the other, because both are made later, by any
+// name. So it is opened only for those that cannot do without.
+var (
+	Terminals = Rule{"/dev/pts", Read | Write | Device}
+	Memory    = Rule{"/dev/shm", Read | Write}
+)
 
 // BaseRules are the rules of Base; those of the home folder only where there is one.
 func BaseRules(home string) (rules []Rule) {

@@ -145,10 +145,11 @@ func (s State) String() string {
 
 // A Report says what the kernel holds of one child.
 type Report struct {
-	Mode  Mode
-	State State
-	Lacks []string // what it does not hold, and why
-	Gives []string // what its profile opens beside what every child has; in words
+	Mode   Mode
+	State  State
+	Lacks  []string // what it does not hold, and why
+	Closed []string // what a name opens no more, or never does, and why
+	Gives  []string // what its profile opens beside what every child has; in words
 
 	Profile *Profile // what the child may do; nil where it is not confined
 	Refused int      // how often the kernel is known to have refused it something

@@ -10,14 +10,18 @@
 // # How it is enforced
 //
 // On Linux by Landlock (files, TCP ports, signals, abstract sockets, tracing), by
-// NO_NEW_PRIVS, by a seccomp filter (unix sockets, what passes by Landlock's rules on
-// ports, what programs share without a path, limits of other processes), and by giving up
-// every capability. Elsewhere nothing is enforced, and Kernel says so. Package process
+// NO_NEW_PRIVS, by a seccomp filter that everybody has who is confined (mounts, setuid
+// bits, flags of files, unix sockets, what passes by Landlock's rules on ports, what
+// programs share without a path, limits of other processes), and by giving up every
+// capability. Elsewhere nothing is enforced, and Kernel says so. Package process
 // gives who is confined a session of its own, without a terminal.
 //
 // Rules are added and never taken away: Landlock cannot except a directory from one
 // that is allowed ([Boundary.Conflicts]). They sit on inodes ([Place]) and on opening: what is open
-// stays open, and modes, times, names and sizes of files are not held.
+// stays open, and names and sizes of files are not held. Modes, owners, times and
+// attributes are where [Profile].Attributes says so: the kernel asks before each change,
+// and a goroutine of the Ruleset makes it, on what it has judged, from Enter until
+// [Ruleset.End]. Its thread has no capabilities. It never lets the kernel go on.
 //
 // # What is recorded
 //
@@ -32,6 +36,6 @@
 // package chooses no program, starts nothing, and reads no configuration.
 //
 // A Profile, a Kernel and a Boundary are values that nobody changes. A Ruleset belongs
-// to the goroutine that has it. Enter cannot be undone: its thread must end, and must
+// to the goroutine that has it, which ends it by End. Enter cannot be undone: its thread must end, and must
 // not be the main one.
 package sandbox

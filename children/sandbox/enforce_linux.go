@@ -16,6 +16,7 @@ func landlockVersion() (int, error) { return landlock.LandlockGetABIVersion() }
 // Look asks for the version of Landlock, and looks at what else is needed.
 func Look(version func() (int, error)) Kernel {
 	k := Kernel{Filters: canFilter(), Drops: canDrop()}
+	k.Mute = canAsk()
 	abi, err := version()
 	switch {
 	case err == nil && abi > 0:
@@ -83,12 +84,13 @@ type Ruleset struct {
 
 	recorder *Recorder // notes what profile does not allow, and nothing is confined; nil: there is none
 	profile  *Profile
+	decider  *decider // from Enter on, where profile holds attributes
 }
 
 // Prepare makes the Ruleset of a Profile. What is not there, or a link by now, is left
 // out.
 func Prepare(k Kernel, p *Profile) (r *Ruleset, err error) {
-	r = &Ruleset{fd: -1, drops: k.Drops}
+	r = &Ruleset{fd: -1, drops: k.Drops, profile: p}
 	if k.Filters {
 		if r.filter, err = filterFor(p); err != nil {
 			return nil, err
@@ -191,7 +193,7 @@ func (r *Ruleset) Enter() error {
 		return fmt.Errorf("no_new_privs: %w", err)
 	}
 	if r.recorder != nil {
-		fd, err := listen(r.filter)
+		fd, err := listen(r.filter, 0)
 		if err != nil {
 			return r.recorder.refuse(err)
 		}
@@ -212,10 +214,32 @@ func (r *Ruleset) Enter() error {
 			return err
 		}
 	}
-	if r.filter != nil {
+	switch {
+	case r.filter == nil:
+		return nil
+	case !r.profile.Attributes:
 		return install(r.filter)
 	}
-	return nil
+	fd, err := listen(r.filter, unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV)
+	if errors.Is(err, unix.EBUSY) {
+		return fmt.Errorf("modes, owners, times and attributes of files cannot be held: another program decides on the system calls of this one (%w)", err)
+	} else if err != nil {
+		return err
+	}
+	if r.decider, err = listens(fd, r.profile); err != nil {
+		_ = unix.Close(fd)
+		r.decider = nil
+	}
+	return err
+}
+
+// End has what was decided for those who have entered refused from now on; of a nil Ruleset
+// nothing. It returns when nothing is under way. It is called when they have ended.
+func (r *Ruleset) End() {
+	if r != nil && r.decider != nil {
+		r.decider.end()
+		r.decider = nil
+	}
 }
 
 // Close gives up what Prepare opened; of a nil Ruleset nothing. Threads that have entered stay confined.
@@ -287,4 +311,18 @@ func canFilter() bool {
 	}
 	text, err := os.ReadFile("/proc/sys/kernel/seccomp/actions_avail")
 	return err != nil || strings.Contains(string(text), "errno")
+}
+
+// canAsk says why the kernel does not ask the hub about system calls; "" where it does.
+func canAsk() string {
+	const flags = unix.SECCOMP_FILTER_FLAG_NEW_LISTENER | unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
+	// Flags that are known are looked at before the filter, of which there is none.
+	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, flags, 0)
+	if errno != unix.EFAULT {
+		return fmt.Sprintf("this kernel does not ask about system calls (seccomp: %v; Linux has it from 5.19)", errno)
+	}
+	if text, err := os.ReadFile("/proc/sys/kernel/yama/ptrace_scope"); err == nil && strings.TrimSpace(string(text)) > "1" {
+		return "nobody may read what a process asks for (kernel.yama.ptrace_scope is " + strings.TrimSpace(string(text)) + ")"
+	}
+	return ""
 }

@@ -37,5 +37,8 @@ func (*Ruleset) Enter() error { return errNone }
 // Close does nothing.
 func (*Ruleset) Close() {}
 
+// End does nothing.
+func (*Ruleset) End() {}
+
 // Ruleset refuses.
 func (r *Recorder) Ruleset(*Profile) (*Ruleset, error) { return nil, r.refuse(errNone) }

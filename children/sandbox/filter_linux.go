@@ -34,8 +34,7 @@ const (
 )
 
 const (
-	x32Bit    = 0x40000000 // of the number, in amd64's second set of system calls
-	kindMask  = 0xf        // of the type of a socket
+	kindMask  = 0xf // of the type of a socket
 	protoTCP  = 6
 	flagQuick = 0x20000000 // MSG_FASTOPEN: connects past the rules on ports
 )
@@ -55,73 +54,175 @@ func upper(n int) bpf.Instruction {
 
 var allowed = bpf.RetConstant{Val: unix.SECCOMP_RET_ALLOW}
 
+// mounts are the system calls that make, change and move mounts. Landlock does not see
+// all of them: a file system that is made and attached nowhere changes files that it is
+// made of (overlay), for whoever has a user namespace of his own.
+var mounts = []uint32{
+	unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_FSOPEN, unix.SYS_FSPICK, unix.SYS_FSCONFIG, unix.SYS_FSMOUNT,
+	unix.SYS_OPEN_TREE, unix.SYS_OPEN_TREE_ATTR, unix.SYS_MOVE_MOUNT, unix.SYS_MOUNT_SETATTR,
+}
+
+// unseen are the system calls whose meaning stands in memory, where a filter does not
+// look and another thread may write: programs do without, as on an older kernel.
+var unseen = []uint32{unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER, unix.SYS_OPENAT2}
+
+// newest is the last system call that this program knows. It cannot tell what a later one
+// does.
+const newest = unix.SYS_RSEQ_SLICE_YIELD
+
 // shared are the system calls by which programs of one user give each other data that
 // has no path, so that Landlock does not see it: the kernel's keyrings, and memory,
-// messages and semaphores of System V.
+// messages and semaphores of System V, and messages of POSIX.
 var shared = []uint32{
 	unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY, unix.SYS_KEYCTL,
 	unix.SYS_SHMGET, unix.SYS_SHMAT, unix.SYS_SHMCTL,
 	unix.SYS_MSGGET, unix.SYS_MSGSND, unix.SYS_MSGRCV, unix.SYS_MSGCTL,
 	unix.SYS_SEMGET, unix.SYS_SEMOP, unix.SYS_SEMTIMEDOP, unix.SYS_SEMCTL,
+	unix.SYS_MQ_OPEN, unix.SYS_MQ_UNLINK,
 }
 
-// filterFor is the filter of a Profile; nil where it has nothing to refuse.
+// raisedBits let a file run with the rights of its owner or its group, whoever runs it.
+const raisedBits = unix.S_ISUID | unix.S_ISGID
+
+// modes are the arguments of system calls that give a file its mode. oldModes are those
+// of calls of this architecture alone.
+var modes = map[uint32]int{unix.SYS_FCHMOD: 1, unix.SYS_FCHMODAT: 2, unix.SYS_FCHMODAT2: 2, unix.SYS_MKNODAT: 2, unix.SYS_MKDIRAT: 2}
+
+// makes are the flags of open by which its mode counts.
+const makes = unix.O_CREAT | unix.O_TMPFILE&^unix.O_DIRECTORY
+
+// opens are the arguments of system calls that have the flags of an open; the mode
+// follows.
+var opens = map[uint32]int{unix.SYS_OPENAT: 2}
+
+// A family is the commands of ioctl on files and directories that have one letter.
+type family struct {
+	letter uint32
+	asks   []uint32 // those that change nothing, or only what was opened to be written
+}
+
+// families are commands that change what was opened to be read, or a whole file system:
+// flags, versions, labels, keys, snapshots. What is not known to be harmless is refused.
+var families = []family{
+	{'f', []uint32{1, 3, 11, 21, 22, 26, 27, 134, 135}}, // of ext4 and of all: get flags and version, map extents, look at keys and hashes
+	{'v', []uint32{1}}, // get version
+	{'X', []uint32{30, 31, 38, 44, 56, 100, 124, 126}},                  // of XFS and of all: get attributes, map extents, geometry
+	{'r', []uint32{1, 2, 0x10, 0x12, 0x13}},                             // of FAT: list, get attributes and ids
+	{0x94, []uint32{9, 13, 18, 20, 25, 30, 31, 49, 54, 57, 60, 61, 62}}, // of Btrfs and of all: clone into a file, look at labels and subvolumes
+	{0x97, []uint32{1, 3, 4}},                                           // of Ceph
+	{0xbc, nil},                                                         // of bcachefs
+	{0xf5, []uint32{1, 2, 5, 12}},                                       // of F2FS: what SQLite uses
+}
+
+// typing are commands of ioctl that type on a terminal.
+var typing = []uint32{unix.TIOCSTI, 0x541C} // TIOCLINUX
+
+// filterFor is the filter of a Profile.
 //
-// It sees system calls of this architecture alone. Those of another one (32-bit
-// programs), and io_uring, which opens sockets past any filter, are refused as unknown.
-// Who has sockets and the network reaches services that do everything for him: there is
-// nothing left to refuse.
+// It sees system calls of this architecture alone: those of another one (32-bit
+// programs) and those that are newer than it are refused as unknown. Where the Profile
+// holds attributes, calls that change them are put to a Decider.
 func filterFor(p *Profile) ([]unix.SockFilter, error) {
-	if p.Sockets && p.Network.On {
-		return nil, nil
-	}
 	prog := []bpf.Instruction{
 		bpf.LoadAbsolute{Off: atArchitecture, Size: 4},
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: architecture(), SkipTrue: 1},
 		fails(unix.ENOSYS),
 		bpf.LoadAbsolute{Off: atNumber, Size: 4},
+		bpf.JumpIf{Cond: bpf.JumpLessOrEqual, Val: newest, SkipTrue: 1}, // x32, too, is beyond
+		fails(unix.ENOSYS),
 	}
-	if runtime.GOARCH == "amd64" {
-		prog = append(prog, bpf.JumpIf{Cond: bpf.JumpLessThan, Val: x32Bit, SkipTrue: 1}, fails(unix.ENOSYS))
-	}
-	prog = append(prog, bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: unix.SYS_IO_URING_SETUP, SkipTrue: 1}, fails(unix.ENOSYS))
-	on := func(number uint32, body []bpf.Instruction) {
+	on := func(number uint32, body ...bpf.Instruction) {
 		prog = append(prog, bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: number, SkipTrue: uint8(len(body))})
 		prog = append(prog, body...)
 	}
+	refuse := func(errno unix.Errno, numbers ...uint32) {
+		for _, number := range numbers {
+			on(number, fails(errno))
+		}
+	}
+	refuse(unix.ENOSYS, unseen...)
+	refuse(unix.EPERM, mounts...)
+	refuse(unix.EPERM, unix.SYS_FILE_SETATTR)
+	asked := func(number uint32) bpf.Instruction {
+		if _, is := attributeCalls[number]; is && p.Attributes {
+			return bpf.RetConstant{Val: unix.SECCOMP_RET_USER_NOTIF}
+		}
+		return allowed
+	}
+	for _, calls := range []map[uint32]int{modes, oldModes} {
+		for number, n := range calls {
+			on(number, argument(n), bpf.JumpIf{Cond: bpf.JumpBitsNotSet, Val: raisedBits, SkipTrue: 1}, fails(unix.EPERM), asked(number))
+		}
+	}
+	for _, calls := range []map[uint32]int{opens, oldOpens} {
+		for number, n := range calls {
+			on(number,
+				argument(n), bpf.JumpIf{Cond: bpf.JumpBitsNotSet, Val: makes, SkipTrue: 3},
+				argument(n+1), bpf.JumpIf{Cond: bpf.JumpBitsNotSet, Val: raisedBits, SkipTrue: 1},
+				fails(unix.EPERM), allowed)
+		}
+	}
+	if p.Attributes {
+		refuse(unix.ENOSYS, unix.SYS_SETXATTRAT, unix.SYS_REMOVEXATTRAT) // programs have the older ones
+		for number := range attributeCalls {
+			on(number, asked(number))
+		}
+	}
+	on(unix.SYS_IOCTL, ioctlRule()...)
 	// Whoever sets the limits of another process ends it, which Landlock takes for no signal.
-	on(unix.SYS_PRLIMIT64, []bpf.Instruction{
+	on(unix.SYS_PRLIMIT64,
 		argument(0), bpf.JumpIf{Cond: bpf.JumpEqual, Val: 0, SkipTrue: 4}, // its own
 		argument(2), bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: 0, SkipTrue: 3},
 		upper(2), bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: 0, SkipTrue: 1}, // no new ones
 		allowed, fails(unix.EPERM),
-	})
-	on(unix.SYS_SOCKET, socketRule(p))
+	)
+	// Who has sockets and the network reaches services that do everything for him: no
+	// kind of socket is left to refuse.
+	if !p.Sockets || !p.Network.On {
+		on(unix.SYS_SOCKET, socketRule(p)...)
+	}
 	if !p.Sockets {
-		for _, number := range shared {
-			on(number, []bpf.Instruction{fails(unix.EACCES)})
-		}
+		refuse(unix.EACCES, shared...)
 		// A connected pair is how programs speak with those they start. One of
 		// datagrams could be connected to somebody else later.
-		on(unix.SYS_SOCKETPAIR, []bpf.Instruction{
+		on(unix.SYS_SOCKETPAIR,
 			argument(1), bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: kindMask},
 			bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.SOCK_STREAM, SkipTrue: 2},
 			bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.SOCK_SEQPACKET, SkipTrue: 1},
 			fails(unix.EACCES), allowed,
-		})
+		)
 	}
 	if !p.Network.On {
 		for _, send := range []struct {
 			number uint32
 			flags  int
 		}{{unix.SYS_SENDTO, 3}, {unix.SYS_SENDMSG, 2}, {unix.SYS_SENDMMSG, 3}} {
-			on(send.number, []bpf.Instruction{
+			on(send.number,
 				argument(send.flags), bpf.JumpIf{Cond: bpf.JumpBitsNotSet, Val: flagQuick, SkipTrue: 1},
 				fails(unix.EOPNOTSUPP), allowed,
-			})
+			)
 		}
 	}
 	return assemble(append(prog, allowed))
+}
+
+// ioctlRule refuses commands by letter and number, whatever size they say: the kernel
+// looks at 32 bits, and so does this.
+func ioctlRule() (body []bpf.Instruction) {
+	body = []bpf.Instruction{argument(1)}
+	for _, command := range typing {
+		body = append(body, bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: command, SkipTrue: 1}, fails(unix.EPERM))
+	}
+	for _, f := range families {
+		block := []bpf.Instruction{argument(1), bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: 0xff}}
+		for i, number := range f.asks {
+			block = append(block, bpf.JumpIf{Cond: bpf.JumpEqual, Val: number, SkipTrue: uint8(len(f.asks) - i)})
+		}
+		block = append(block, fails(unix.EPERM), allowed)
+		body = append(body, argument(1), bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: 0xff00}, bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: f.letter << 8, SkipTrue: uint8(len(block))})
+		body = append(body, block...)
+	}
+	return append(body, allowed)
 }
 
 // assemble is a filter in the form that the kernel takes.

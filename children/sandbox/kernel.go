@@ -11,6 +11,7 @@ type Kernel struct {
 	Why     string // why there is none
 	Filters bool   // system calls can be filtered (seccomp)
 	Drops   bool   // this process has no capabilities, or can give them all up
+	Mute    string // why it does not ask the hub about system calls; "": it does
 }
 
 // System is the kernel that this process runs on. It is looked at once.
@@ -56,8 +57,11 @@ func (k Kernel) Lacks(p *Profile, reach func() []string) (lacks []string, requir
 	if ports {
 		lack(false, "UDP and which host is spoken to are not held")
 	}
-	if !k.Filters && (!p.Network.On || !p.Sockets) {
-		lack(true, "sockets, and what programs share through the kernel, are not held: system calls cannot be filtered (seccomp)")
+	if !k.Filters {
+		lack(true, "mounts, setuid programs, sockets, and what programs share through the kernel, are not held: system calls cannot be filtered (seccomp)")
+	}
+	if p.Attributes && k.Mute != "" {
+		lack(true, "modes, owners, times and attributes of files outside are not held: %s", k.Mute)
 	}
 	if p.Sockets || !k.Filters && k.ABI < abiSockets {
 		what := "it can reach what listens on one, and nothing is known to"

@@ -64,6 +64,15 @@ func installed(t *testing.T, program string) {
 	}
 }
 
+// without skips a test of what this machine has not. In CI it must.
+func without(t *testing.T, err error) {
+	t.Helper()
+	if os.Getenv("CI") != "" {
+		t.Fatal(err)
+	}
+	t.Skip(err)
+}
+
 // confined runs cmd as a child is run: on a thread that enters the sandbox first. A
 // nil Profile runs it as it is.
 func confined(t *testing.T, p *sandbox.Profile, cmd *exec.Cmd) string {
@@ -81,6 +90,7 @@ func confined(t *testing.T, p *sandbox.Profile, cmd *exec.Cmd) string {
 
 // entered runs cmd on a thread that has entered box.
 func entered(box *sandbox.Ruleset, cmd *exec.Cmd) string {
+	defer box.End()
 	defer box.Close()
 	type result struct {
 		out []byte
@@ -111,6 +121,10 @@ func child(t *testing.T, dir string, args ...string) *exec.Cmd {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return command(t, dir, exe, args...)
+}
+
+func command(t testing.TB, dir, exe string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(t.Context(), exe, args...)
 	cmd.Env = append(os.Environ(), childVariable+"=1", "GORACE=atexit_sleep_ms=0") // by itself the race detector sleeps for a second
 	cmd.Dir = dir
@@ -145,5 +159,5 @@ func real(path string) string {
 
 // TestAsAnotherUser makes the attacks as a user without rights.
 func TestAsAnotherUser(t *testing.T) {
-	childtest.AsAnotherUser(t, "^(TestAttacks|TestHonest|TestPrivileges|TestShared|TestLimits|TestDescriptors|TestNetwork|TestTheProcessStaysFree|TestLandlockForbidden|TestZeroProfile|TestLinks.*|TestRecord.*|TestPlaces)$")
+	childtest.AsAnotherUser(t, "^(TestAttacks|TestHonest|TestPrivileges|TestShared|TestLimits|TestDescriptors|TestNetwork|TestTheProcessStaysFree|TestLandlockForbidden|TestZeroProfile|TestLinks.*|TestRecord.*|TestPlaces|TestRefusedCalls|TestOverlay|TestRaisedBits|TestReadOnlyControl|TestQueues|TestAttributes|TestSameResults|TestListener|TestManyChanges|TestRacedChanges|TestEnd|TestDevices|TestHarmlessDevices)$")
 }

@@ -46,6 +46,10 @@ type Profile struct {
 	Unbounded bool    // files are not confined; then Rules mean nothing
 	Network   Network
 	Sockets   bool // unix sockets other than connected pairs
+
+	// Attributes holds modes, owners, times and extended attributes of files, too: they
+	// are changed only where files may be written. Each change is asked about.
+	Attributes bool
 }
 
 // Equal reports whether two Profiles allow the same.
@@ -53,7 +57,7 @@ func (p *Profile) Equal(o *Profile) bool {
 	if p == nil || o == nil {
 		return p == o
 	}
-	return p.Unbounded == o.Unbounded && p.Sockets == o.Sockets && p.Network.Equal(o.Network) && slices.Equal(p.Rules, o.Rules) &&
+	return p.Unbounded == o.Unbounded && p.Sockets == o.Sockets && p.Attributes == o.Attributes && p.Network.Equal(o.Network) && slices.Equal(p.Rules, o.Rules) &&
 		slices.EqualFunc(p.Places, o.Places, func(a, b Place) bool { return a.Path == b.Path && a.inode == b.inode })
 }
 
@@ -98,7 +102,7 @@ func (p *Profile) Allows(path string) (a Access) {
 // at its path any more may be anywhere, and p does not allow that.
 func (p *Profile) Covers(o *Profile) bool {
 	switch {
-	case !p.Network.On && (o.Network.On || !slices.Equal(p.Network.Ports, o.Network.Ports)), o.Sockets && !p.Sockets:
+	case p.Attributes && !o.Attributes, !p.Network.On && (o.Network.On || !slices.Equal(p.Network.Ports, o.Network.Ports)), o.Sockets && !p.Sockets:
 		return false
 	case p.Unbounded || o.Unbounded:
 		return p.Unbounded

@@ -113,9 +113,9 @@ type goOn struct {
 const noticeIsValid = 0x40082102 // SECCOMP_IOCTL_NOTIF_ID_VALID
 
 // listen installs a filter whose notices come on the descriptor.
-func listen(filter []unix.SockFilter) (fd int, err error) {
+func listen(filter []unix.SockFilter, flags uintptr) (fd int, err error) {
 	prog := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
-	n, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_NEW_LISTENER, uintptr(unsafe.Pointer(&prog)))
+	n, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_NEW_LISTENER|flags, uintptr(unsafe.Pointer(&prog)))
 	runtime.KeepAlive(filter)
 	if errno != 0 {
 		return -1, fmt.Errorf("seccomp: %w", errno)

@@ -16,6 +16,22 @@ var oldCalls = map[uint32]watched{
 	unix.SYS_LINK:     {note: (*Recorder).moved, dir: cwd, path: 0, dir2: cwd, path2: 1},
 }
 
+// oldModes and oldOpens are modes and opens of such calls.
+var (
+	oldModes = map[uint32]int{unix.SYS_CHMOD: 1, unix.SYS_CREAT: 1, unix.SYS_MKNOD: 1, unix.SYS_MKDIR: 1}
+	oldOpens = map[uint32]int{unix.SYS_OPEN: 1}
+)
+
+// oldChanges are changes by such calls.
+var oldChanges = map[uint32]change{
+	unix.SYS_CHMOD:     {dir: cwd, path: 0, set: modeAt(1)},
+	unix.SYS_CHOWN:     {dir: cwd, path: 0, set: ownersAt(1)},
+	unix.SYS_LCHOWN:    {dir: cwd, path: 0, still: true, set: ownersAt(1)},
+	unix.SYS_UTIME:     {dir: cwd, path: 0, set: timesAt(1, seconds)},
+	unix.SYS_UTIMES:    {dir: cwd, path: 0, set: timesAt(1, microseconds)},
+	unix.SYS_FUTIMESAT: {dir: 0, path: 1, null: true, set: timesAt(2, microseconds)},
+}
+
 func (r *Recorder) created(p *Profile, n *notice, w watched) {
 	r.open(p, n.at(w.dir, w.path), unix.O_CREAT|unix.O_WRONLY|unix.O_TRUNC)
 }

@@ -7,3 +7,8 @@ package sandbox
 var oldCalls = map[uint32]watched{
 	38: {note: (*Recorder).moved, dir: 0, path: 1, dir2: 2, path2: 3},
 }
+
+var (
+	oldModes, oldOpens map[uint32]int
+	oldChanges         map[uint32]change
+)

@@ -34,7 +34,9 @@ func TestLacks(t *testing.T) {
 		{"no filters", sandbox.Kernel{ABI: 7, Drops: true}, sandbox.Profile{Network: on}, "share through the kernel|it can reach D-Bus, docker and ssh-agent, and through them everything", true},
 		{"no filters, and a kernel that holds sockets in the file system", sandbox.Kernel{ABI: 9, Drops: true}, sandbox.Profile{Network: on}, "share through the kernel", true},
 		{"newer than is known", sandbox.Kernel{ABI: 99, Filters: true, Drops: true}, sandbox.Profile{Network: on}, "", false},
-		{"no filters, and none needed", sandbox.Kernel{ABI: 7, Drops: true}, sandbox.Profile{Network: on, Sockets: true}, "unix sockets are on", false},
+		{"no filters, and sockets on", sandbox.Kernel{ABI: 7, Drops: true}, sandbox.Profile{Network: on, Sockets: true}, "mounts, setuid programs|unix sockets are on", true},
+		{"nobody can be asked", sandbox.Kernel{ABI: 7, Filters: true, Drops: true, Mute: "nobody listens"}, sandbox.Profile{Network: on}, "", false},
+		{"attributes, and nobody can be asked", sandbox.Kernel{ABI: 7, Filters: true, Drops: true, Mute: "nobody listens"}, sandbox.Profile{Network: on, Attributes: true}, "modes, owners, times and attributes of files outside are not held: nobody listens", true},
 		{"capabilities that stay", sandbox.Kernel{ABI: 7, Filters: true}, sandbox.Profile{Network: on}, "capabilities", true},
 	} {
 		lacks, required := tc.kernel.Lacks(&tc.profile, func() []string { return []string{"D-Bus", "docker", "ssh-agent"} })
