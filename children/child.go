@@ -23,6 +23,7 @@ import (
 	"mcphub/children/sandbox"
 	"mcphub/children/served"
 	"mcphub/internal/reference"
+	"mcphub/internal/removal"
 	"mcphub/rootsmgr"
 )
 
@@ -111,6 +112,8 @@ type child struct {
 	copied *packages.Copy // what this run is started from, in place of a launcher; nil: of nothing
 	offer  *offers.Offer  // what it offered last, be it in another instance
 	settle sync.Once
+
+	removing sync.WaitGroup // what runs that are over have left behind
 }
 
 // past is what an instance's goroutine remembers of its runs.
@@ -442,8 +445,10 @@ func (c *child) live() (over bool) {
 	for {
 		switch c.awaitStart() {
 		case toRest:
+			c.removing.Wait()
 			return false
 		case toEnd:
+			c.removing.Wait()
 			c.finish()
 			return true
 		}
@@ -494,7 +499,7 @@ func (c *child) makeFolder() (remove func()) {
 	}
 	c.machine = c.machine.WithOwn(launch.RealPath(dir))
 	return func() {
-		if err := os.RemoveAll(dir); err != nil {
+		if err := removal.All(dir); err != nil {
 			c.log.Warn().Err(err).Msg("the folder of a shared child could not be removed")
 		}
 	}

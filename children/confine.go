@@ -11,6 +11,7 @@ import (
 
 	"mcphub/children/launch"
 	"mcphub/children/sandbox"
+	"mcphub/internal/removal"
 	"mcphub/rootsmgr"
 )
 
@@ -50,6 +51,25 @@ func (c *child) plan(w want, m launch.Machine) (launch.Launch, error) {
 	return c.spec.Plan(w.Roots, m.Within(w.boundary))
 }
 
+// settle remembers what entries name before any server of theirs runs: what is relinked
+// afterwards opens nothing more.
+func (s *Supervisor) settle(specs []Spec) {
+	for i := range specs {
+		if specs[i].URL == "" {
+			s.common.machine.Settle(specs[i].Program())
+		}
+	}
+}
+
+// Relinked are the questions for a person: names in entries, and of what every server may
+// open, that do not lead to what they did. What they lead to now is closed.
+func (s *Supervisor) Relinked() []launch.Change { return s.common.machine.Pending() }
+
+// AcceptRelinked is the answer of a person who was shown that a path leads there now.
+func (s *Supervisor) AcceptRelinked(path string, now []string) error {
+	return s.common.machine.Accept(path, now)
+}
+
 // makePrivate makes the folders of a confined child's own: one for this run, which is
 // removed when that is over, and one for what it keeps.
 func (c *child) makePrivate() (remove func()) {
@@ -66,9 +86,11 @@ func (c *child) makePrivate() (remove func()) {
 		if temp == "" {
 			return
 		}
-		if err := os.RemoveAll(temp); err != nil {
-			c.log.Warn().Err(err).Msg("the temporary folder of a confined child could not be removed")
-		}
+		c.removing.Go(func() { // there may be much in it, and the next start does not wait for that
+			if err := removal.All(temp); err != nil {
+				c.log.Warn().Err(err).Msg("the temporary folder of a confined child could not be removed")
+			}
+		})
 	}
 }
 
@@ -87,6 +109,18 @@ func (c *child) keptFolder() string {
 		return ""
 	}
 	return launch.RealPath(dir)
+}
+
+// tellClosed says what names open no more to a child: once of all of which it is true.
+func (c *child) tellClosed(l launch.Launch) {
+	if l.Sandbox == nil {
+		return
+	}
+	for _, what := range l.Sandbox.Report.Closed {
+		if c.common.lacking.first("closed\x00" + what) {
+			c.log.Warn().Str("closed", what).Msg("a name does not open what it leads to now")
+		}
+	}
 }
 
 // tellLacks says what the kernel does not hold of a child that it should: once, whatever

@@ -129,7 +129,10 @@ func TestConfinedShell(t *testing.T) {
 	if st.Sandbox.State != sandbox.Held || len(st.Sandbox.Lacks) > 0 {
 		t.Errorf("the status says %q", st.Sandbox.Lacks)
 	}
-	// The private folder goes with the run.
+	// The private folder goes with the run, whatever was done to keep it.
+	if got := g.shell(`mkdir -p "$TMPDIR/a/b" && chmod 0 "$TMPDIR/a" && chmod 500 "$TMPDIR"`); !strings.HasSuffix(got, "<nil>") {
+		t.Error(got)
+	}
 	temp := strings.TrimSuffix(g.shell("echo -n $TMPDIR"), "<nil>")
 	if _, err := os.Stat(temp); err != nil {
 		t.Error(err)

@@ -8,6 +8,7 @@ import "slices"
 // Nothing is started: Ensure and Prestart make the instances that take their place.
 // It returns at once.
 func (s *Supervisor) Apply(specs []Spec) {
+	s.settle(specs)
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()

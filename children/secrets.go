@@ -36,16 +36,12 @@ func (c *child) valueOf(ctx context.Context, w want) func(reference.Ref) (string
 	for _, path := range slices.Concat(launch.RootPaths(w.Roots), c.spec.Sandbox.Write) {
 		within.Areas = append(within.Areas, sandbox.Rule{Path: path, Access: sandbox.Read | sandbox.Write})
 	}
+	machine := c.common.machine.Within(within)
 	return func(r reference.Ref) (string, error) {
 		if c.common.secret == nil {
 			return "", fmt.Errorf("%s: there is nothing here that keeps secrets", r)
 		}
-		return c.common.secret(ctx, r, func(real string) error {
-			if within.Leads(r.Name, real) {
-				return nil
-			}
-			return errors.New("it leads out of the roots by a link where servers write, so it is not read; write the path that it leads to")
-		})
+		return c.common.secret(ctx, r, func(real string) error { return machine.Read(r.Name, real) })
 	}
 }
 

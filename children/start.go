@@ -44,6 +44,7 @@ func (c *child) start() (*run.Run, *UnavailableError) {
 	}
 	l.Said, l.Record = c.said, c.common.record
 	c.tellLacks(l)
+	c.tellClosed(l)
 	for {
 		r, err := c.launch(l, w)
 		var offer *Offer

@@ -3,6 +3,7 @@ package children
 import (
 	"cmp"
 	"context"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -69,6 +70,10 @@ func NewSupervisor(o Options) *Supervisor {
 // Run keeps the children until ctx ends, then stops them, all at once. It
 // returns when nothing of them is left.
 func (s *Supervisor) Run(ctx context.Context) error {
+	s.mu.Lock()
+	specs := slices.Collect(maps.Values(s.specs))
+	s.mu.Unlock()
+	s.settle(specs)
 	for {
 		for _, c := range s.takeUnstarted() {
 			s.lives.Add(1)

@@ -56,19 +56,25 @@ func confine(prog Program, env *environment, l *Launch, h Machine) (*Confinement
 		return nil, nil
 	}
 	c := &Confinement{Kernel: h.kernel(), Report: sandbox.Report{Mode: s.Mode}}
-	var serious, lacks, closed []string
+	var serious, lacks, closed, less []string
 	var more *given
 	h.boundary.Areas = slices.Clip(h.boundary.Areas)
 	for _, path := range s.Write {
-		if why := cmp.Or(h.withheld("write", path), h.linked(path)); why != "" {
+		w, why, _ := h.follow(path, toOpen)
+		if why = cmp.Or(h.withheld("write", path), h.linked(path), why); why != "" {
 			closed = append(closed, why)
 			continue
 		}
-		h.boundary.Areas = append(h.boundary.Areas, sandbox.Rule{Path: RealPath(path), Access: sandbox.Read | sandbox.Write | sandbox.Execute})
+		access := sandbox.Read | sandbox.Write | sandbox.Execute
+		if sandbox.Holds("/dev", path) {
+			access |= sandbox.Device
+		}
+		h.boundary.Areas = append(h.boundary.Areas, sandbox.Rule{Path: w.real, Access: access})
 	}
 	k := h.knownAs(prog, env, l)
-	p := &sandbox.Profile{Network: s.Network, Sockets: s.Sockets.Or(k != nil && k.sockets)}
+	p := &sandbox.Profile{Network: s.Network, Sockets: s.Sockets.Or(k != nil && k.sockets), Attributes: s.Mode == sandbox.Required}
 	c.Refuse = s.Refuse.Or(k != nil && k.state)
+	h.shares = shares{memory: p.Sockets, terminals: k != nil && k.terminals}
 	missing, cannot := false, cmp.Or(prog.Unheld(c.Kernel), unheldFile(l.Command))
 	switch {
 	case cannot != "":
@@ -77,16 +83,23 @@ func confine(prog Program, env *environment, l *Launch, h Machine) (*Confinement
 		serious, p.Unbounded = []string{"files are not confined: " + h.boundary.Open}, true
 	default:
 		cache := cacheDir(env, h)
-		own := privateFolders(prog, env, k != nil && k.cache, h)
+		own, unopened := privateFolders(prog, env, k != nil && k.cache, h)
 		c.Temp = h.temp
 		if k != nil {
 			more = k.give(prog, env, l, cache, h)
 			own, c.Makes, serious = append(own, more.rules...), more.makes, more.lacks
 		}
-		var watched, conflicts []string
-		p.Rules, watched, conflicts = rules(prog, env, l, own, h)
-		p.Watch(watched)
-		serious = slices.Concat(serious, closed, conflicts)
+		o := opening{h: h, rules: slices.Concat(h.boundary.Areas, own)}
+		o.all(prog, env, l)
+		if o.program != "" {
+			return nil, errors.New("command: " + o.program)
+		}
+		p.Rules = o.rules
+		p.Watch(o.watched)
+		serious, less = slices.Concat(serious, closed, o.conflicts), slices.Concat(unopened, o.less)
+		if more != nil {
+			less = append(less, more.less...)
+		}
 	}
 	free := cannot != "" || p.Unbounded && s.Default
 	if !free {
@@ -100,6 +113,7 @@ func confine(prog Program, env *environment, l *Launch, h Machine) (*Confinement
 		return c, nil
 	}
 	c.Profile, c.Report.Profile = p, p
+	c.Report.Closed = less
 	c.Report.Gives = k.words(more, p.Sockets && s.Sockets == sandbox.Unsaid, c.Refuse && s.Refuse == sandbox.Unsaid)
 	switch {
 	case p.Unbounded:
@@ -168,14 +182,19 @@ func unheldFile(path string) string {
 // privateFolders puts the child's own folders into its environment, where there are
 // any. One that its entry names instead is opened. users: the cache of the user stays
 // its own too.
-func privateFolders(prog Program, env *environment, users bool, h Machine) (rules []sandbox.Rule) {
+func privateFolders(prog Program, env *environment, users bool, h Machine) (rules []sandbox.Rule, less []string) {
 	const all = sandbox.Read | sandbox.Write | sandbox.Execute
 	set := func(name, value string) {
 		switch named, said := prog.Env[name]; {
 		case !said:
 			env.set(name, value)
-		case filepath.IsAbs(named) && h.ownFolder(named) && !h.boundary.Keeps(h.ahead(named)) && h.boundary.Leads(named, h.ahead(named)):
-			rules = append(rules, sandbox.Rule{Path: h.ahead(named), Access: all})
+		case filepath.IsAbs(named) && h.ownFolder(named):
+			w, why, ok := h.follow(named, toMake)
+			if ok {
+				rules = append(rules, sandbox.Rule{Path: w.real, Access: all})
+			} else if why != "" {
+				less = append(less, why)
+			}
 		}
 	}
 	if h.temp != "" {
@@ -192,74 +211,124 @@ func privateFolders(prog Program, env *environment, users bool, h Machine) (rule
 		}
 		set("npm_config_cache", filepath.Join(h.cache, "npm"))
 	}
-	return rules
+	return rules, less
 }
 
-// rules are all that the child may open. watched are the paths of the user's, where
-// something may come to be in the place of something else while the child runs.
-// conflicts says what cannot be held so.
-func rules(prog Program, env *environment, l *Launch, own []sandbox.Rule, h Machine) (all []sandbox.Rule, watched, conflicts []string) {
-	b := h.boundary
-	all = slices.Concat(b.Areas, own)
-	for _, r := range b.Areas {
-		watched = append(watched, r.Path)
+// An opening is what is to be opened to a child.
+type opening struct {
+	h         Machine
+	rules     []sandbox.Rule
+	watched   []string // paths of the user's, where something may take the place of something else while the child runs
+	conflicts []string // what cannot be held so
+	less      []string // what is opened no more, and why
+	program   string   // why the program itself is not opened; "": it is
+}
+
+const runs = sandbox.Read | sandbox.Execute
+
+// all opens what the child may open beside the boundary and what is its own.
+func (o *opening) all(prog Program, env *environment, l *Launch) {
+	h := o.h
+	for _, r := range h.boundary.Areas {
+		o.watched = append(o.watched, r.Path)
 	}
 	if l.Enter != "" || l.Dir == h.scratch { // what launchers start in and with
-		all = append(all, sandbox.Rule{Path: RealPath(h.scratch), Access: sandbox.Read})
+		o.rules = append(o.rules, sandbox.Rule{Path: RealPath(h.scratch), Access: sandbox.Read})
 		if h.shell != "" {
-			all = append(all, sandbox.Rule{Path: RealPath(h.shell), Access: sandbox.Read | sandbox.Execute})
+			o.rules = append(o.rules, sandbox.Rule{Path: RealPath(h.shell), Access: runs})
 		}
 	}
 	if h.installed != nil {
-		all = append(all, sandbox.Rule{Path: h.installed.Dir, Access: sandbox.Read | sandbox.Execute})
+		o.rules = append(o.rules, sandbox.Rule{Path: h.installed.Dir, Access: runs})
 	}
-	add := func(path string, a sandbox.Access, watch bool) {
-		real, err := filepath.EvalSymlinks(path)
-		if err == nil && b.Leads(path, real) && !b.Keeps(path) && !b.Keeps(real) {
-			all = append(all, sandbox.Rule{Path: real, Access: a})
-			if watch {
-				watched = append(watched, real)
-			}
+	o.base()
+	parts := programs(prog, env, l, h)
+	for _, r := range h.shares.with(prog, parts, h).rules() {
+		_ = o.path(r.Path, r.Access, toOpen, false) // no link is on the way to it
+	}
+	for _, p := range parts {
+		if h.installed.holds(p.file) {
+			continue // no link that the package brought leads out of it
+		}
+		ways, why := h.installation(p)
+		switch {
+		case why != "" && p.main:
+			o.program = why
+		case why != "":
+			o.less = append(o.less, why)
+		case h.boundary.Writable(p.file): // children could put there what makes more of it
+			o.add(wayOf(p.file), runs, false)
+		}
+		if h.boundary.Writable(p.file) {
+			continue
+		}
+		for _, w := range ways {
+			o.add(w, runs, false)
 		}
 	}
+	for _, w := range h.searched(env) {
+		why, ok := h.followed(w, toOpen)
+		if why != "" {
+			o.less = append(o.less, why)
+		}
+		if ok {
+			o.add(w, runs, false)
+		}
+	}
+	for _, path := range prog.Sandbox.Read {
+		why := h.withheld("read", path)
+		if why == "" {
+			why = o.path(path, runs, toOpen, true)
+		}
+		if why != "" {
+			o.conflicts = append(o.conflicts, why)
+		}
+	}
+	o.rules = sandbox.Sorted(o.rules)
+	for _, c := range h.boundary.Conflicts(o.rules) {
+		o.conflicts = append(o.conflicts, c.String())
+	}
+}
+
+// base opens what every program needs.
+func (o *opening) base() {
 	for _, need := range sandbox.Base() {
 		for _, path := range need.Paths {
-			below, home := strings.CutPrefix(path, "~/")
-			if home {
-				if path = filepath.Join(h.home, below); h.home == "" {
+			use := toOpen
+			if sandbox.IsFile(path) {
+				use = asFile
+			}
+			below, user := strings.CutPrefix(path, "~/")
+			if user {
+				if path = filepath.Join(o.h.home, below); o.h.home == "" {
 					continue
 				}
 			}
-			add(path, need.Access, home)
+			if why := o.path(path, need.Access, use, user); why != "" {
+				o.less = append(o.less, why)
+			}
 		}
 	}
-	for _, file := range programs(prog, env, l, h) {
-		if h.installed.holds(file) {
-			continue // no link that the package brought leads out of it
-		}
-		if b.Writable(file) { // children could put there what makes more of it
-			add(file, sandbox.Read|sandbox.Execute, false)
-			continue
-		}
-		for _, path := range h.installation(file) {
-			add(path, sandbox.Read|sandbox.Execute, false)
-		}
+}
+
+// path opens what a path leads to, and says why not where a person is to know.
+func (o *opening) path(path string, a sandbox.Access, use purpose, watch bool) string {
+	w, why, ok := o.h.follow(path, use)
+	if ok {
+		o.add(w, a, watch)
 	}
-	for _, path := range h.searched(env, b) {
-		add(path, sandbox.Read|sandbox.Execute, false)
+	return why
+}
+
+// add opens the end of a way, where something is.
+func (o *opening) add(w way, a sandbox.Access, watch bool) {
+	if w.end == nil || !o.h.bounded(&w) {
+		return
 	}
-	for _, path := range prog.Sandbox.Read {
-		if why := h.withheld("read", path); why != "" {
-			conflicts = append(conflicts, why)
-			continue
-		}
-		add(path, sandbox.Read|sandbox.Execute, true)
+	o.rules = append(o.rules, sandbox.Rule{Path: w.real, Access: a})
+	if watch {
+		o.watched = append(o.watched, w.real)
 	}
-	all = sandbox.Sorted(all)
-	for _, c := range b.Conflicts(all) {
-		conflicts = append(conflicts, c.String())
-	}
-	return all, watched, conflicts
 }
 
 // withheld says why a path of the entry's sandbox cannot be opened; "" where it can.
@@ -281,62 +350,92 @@ func (h Machine) linked(path string) string {
 
 // programs are the files that the child is made of: its program, what wraps it, its
 // script, and the interpreters that these name.
-func programs(prog Program, env *environment, l *Launch, h Machine) (files []string) {
-	add := func(path string) {
-		if path != "" && !slices.Contains(files, path) {
-			files = append(files, path)
+func programs(prog Program, env *environment, l *Launch, h Machine) (parts []part) {
+	has := func(path string) bool {
+		return slices.ContainsFunc(parts, func(p part) bool { return p.file == path })
+	}
+	add := func(path string, main bool) {
+		if !has(path) {
+			parts = append(parts, part{path, "program " + path, main})
 		}
 	}
 	lookUp := func(name string) string { return h.lookUp(env, name) }
-	add(l.Command)
+	named := func(name string) { // the name stands for whatever is found
+		switch path := lookUp(name); {
+		case path == "":
+			h.none(part{name: "program " + name})
+		case !has(path):
+			parts = append(parts, part{path, "program " + name, false})
+		}
+	}
+	if h.installed == nil && filepath.Base(prog.Command) == prog.Command {
+		parts = append(parts, part{l.Command, "program " + prog.Command, true})
+	}
+	add(l.Command, true)
 	at := programAt(prog.Command, l.Args)
 	for i := 0; i <= at && i < len(l.Args); i++ {
 		switch word := l.Args[i]; {
 		case filepath.IsAbs(word):
-			add(word)
+			add(word, i == at)
 		case strings.HasPrefix(word, "-"):
 			if _, value, _ := strings.Cut(word, "="); filepath.IsAbs(value) {
-				add(value) // uv --directory=/srv/app run x.py
+				add(value, false) // uv --directory=/srv/app run x.py
 			}
 		case i == at && filepath.Base(word) != word:
-			add(filepath.Join(l.Dir, word))
+			add(filepath.Join(l.Dir, word), true)
 		default:
 			if i == at && isFile(filepath.Join(l.Dir, word)) && prog.Cwd != "" {
-				add(filepath.Join(l.Dir, word))
+				add(filepath.Join(l.Dir, word), true)
 			}
-			add(lookUp(word))
+			named(word)
 		}
 	}
 	if prog.Cwd != "" && !namesRoots(prog.Cwd) && l.Dir != h.scratch && h.installed == nil && prog.launched() {
-		add(l.Dir)
+		add(l.Dir, false)
 	}
 	if h.installed != nil {
 		for _, name := range h.installed.Beside {
-			if !filepath.IsAbs(name) {
-				name = lookUp(name)
+			if filepath.IsAbs(name) {
+				add(name, false)
+			} else {
+				named(name)
 			}
-			add(name)
 		}
 	}
-	for i := 0; i < len(files) && i < 32; i++ {
-		planted := h.boundary.Writable(files[i]) || h.installed.holds(files[i]) // by a child or a package, perhaps
-		for _, word := range interpreter(files[i]) {
+	for i := 0; i < len(parts) && i < 32; i++ {
+		file := parts[i].file
+		from := ""
+		for _, word := range interpreter(file) {
 			switch {
 			case !filepath.IsAbs(word):
-				add(lookUp(word))
-			case !planted || lookUp(filepath.Base(word)) == word:
-				add(word)
+				named(word)
+			case lookUp(filepath.Base(word)) == word:
+				named(filepath.Base(word))
+			default:
+				from = word
 			}
 		}
-		if !planted {
-			add(linkTarget(files[i]))
+		// It may open what it did when the script was first used; and what children write, or a
+		// package, nothing.
+		line := part{from, "the first line of " + file, false}
+		switch {
+		case h.boundary.Writable(file), h.installed.holds(file):
+		case from == "":
+			h.none(line)
+		case has(from):
+			h.installation(line) // to be remembered
+		default:
+			parts = append(parts, line)
 		}
 	}
-	return files
+	return parts
 }
 
 // lookUp finds a program on the PATH of a child; "" where there is none.
 func (h Machine) lookUp(env *environment, name string) string {
+	if filepath.Base(name) != name {
+		return ""
+	}
 	list, _ := env.get("PATH")
 	for _, dir := range filepath.SplitList(list) {
 		if found := filepath.Join(dir, name); filepath.IsAbs(dir) && h.isProg(found) {
@@ -363,18 +462,6 @@ func (prog Program) launched() bool {
 	command, _ := innermost(prog.Command, prog.Args)
 	_, _, known := launcherOf(command)
 	return known
-}
-
-// linkTarget is where a link leads to in one step; "" for what is none.
-func linkTarget(path string) string {
-	to, err := os.Readlink(path)
-	switch {
-	case err != nil:
-		return ""
-	case filepath.IsAbs(to):
-		return filepath.Clean(to)
-	}
-	return filepath.Join(filepath.Dir(path), to)
 }
 
 // interpreter are the words of the first line of a script: #! and what follows.
@@ -405,32 +492,12 @@ func isFile(path string) bool {
 // packageFiles are those by which the top folder of a package is told.
 var packageFiles = []string{"package.json", "node_modules", "pyvenv.cfg", "pyproject.toml", "setup.py", "deno.json", "Cargo.toml", "go.mod", "Gemfile", "composer.json"}
 
-// keptByUsers are folders of the home folder that hold more than one installation, or
-// what is secret: what lies there is opened no wider than its own folder.
-var keptByUsers = slices.Concat([]string{".local", ".config", ".cache", ".cargo", ".mozilla"}, keepSecrets)
+// keptByUsers are folders of the home folder that hold more than one installation: what
+// lies there is opened no wider than its own folder. So it is in folders of keys.
+var keptByUsers = []string{".local", ".config", ".cache", ".cargo"}
 
-// keepSecrets are those in which no program keeps anything else.
-var keepSecrets = []string{".docker", ".ssh", ".gnupg", ".aws", ".kube", ".password-store"}
-
-// installation is what must be open for a file of a program to run: the top folder of
-// its installation, or the file alone where none can be told. Links on the way are the
-// caller's.
-func (h Machine) installation(file string) []string {
-	if h.isDir(file) { // that the entry names
-		if real := h.real(file); !h.narrow(file) || !h.narrow(real) {
-			return nil
-		}
-		return []string{file}
-	}
-	out := []string{file}
-	for _, path := range []string{file, h.real(file)} {
-		if top := h.topOf(path); top != "" && !slices.Contains(out, top) {
-			out = append(out, top)
-		}
-	}
-	return out
-}
-
+// topOf is the top folder of the installation that a file belongs to; "" where none can be
+// told.
 func (h Machine) topOf(path string) string {
 	if before, _, ok := strings.Cut(path, "/node_modules/"); ok && h.narrow(before) {
 		return before + "/node_modules"
@@ -438,7 +505,9 @@ func (h Machine) topOf(path string) string {
 	if rel, err := filepath.Rel(h.home, path); err == nil && h.home != "" && filepath.IsLocal(rel) {
 		parts := strings.Split(rel, string(filepath.Separator))
 		if len(parts) > 1 && strings.HasPrefix(parts[0], ".") && !slices.Contains(keptByUsers, parts[0]) {
-			return filepath.Join(h.home, parts[0])
+			if top := filepath.Join(h.home, parts[0]); sandbox.KeyFolder(top) == "" && sandbox.HoldsSecret(top, h.home) == "" {
+				return top
+			}
 		}
 		if len(parts) > 3 && parts[0] == ".local" && parts[1] == "share" {
 			top := parts[:3]
@@ -470,36 +539,42 @@ func (h Machine) topOf(path string) string {
 var managers = []string{".nvm", ".pyenv", ".rbenv", ".nodenv", ".jenv", ".goenv", ".asdf", ".volta", ".bun", ".deno", ".sdkman", ".rustup", ".rvm", ".local/share/mise", ".local/share/fnm"}
 
 // searched are the folders that the child finds programs in by their names, and the
-// installations of which they are a part. What children write in is none of them.
-func (h Machine) searched(env *environment, b sandbox.Boundary) (dirs []string) {
+// installations of which they are a part. What children write in is none of them, nor what
+// would be a reason to refuse.
+func (h Machine) searched(env *environment) (ways []way) {
+	b := &h.boundary
 	// Each is resolved once, for this plan alone: a link may lead elsewhere by the next.
-	reals := map[string]string{}
-	resolve := func(dir string) string {
-		real, known := reals[dir]
-		if !known {
-			real = h.real(dir)
-			reals[dir] = real
+	known := map[string]bool{}
+	add := func(dir string) (w way, ok bool) {
+		if known[dir] {
+			return w, false
 		}
-		return real
+		known[dir] = true
+		if w = wayOf(dir); !h.narrow(w.real) || len(b.Conflicts([]sandbox.Rule{{Path: w.real}})) > 0 {
+			return w, false
+		}
+		ways = append(ways, w)
+		return w, true
 	}
 	list, _ := env.get("PATH")
 	for _, dir := range filepath.SplitList(list) {
-		if _, again := reals[dir]; again || !filepath.IsAbs(dir) || sandbox.Holds("/usr", dir) || sandbox.Holds("/bin", dir) || sandbox.Holds("/sbin", dir) || b.Writable(dir) || !h.narrow(dir) || !h.narrow(resolve(dir)) {
+		if !filepath.IsAbs(dir) || inAny(dir, []string{"/usr", "/bin", "/sbin"}) || b.Writable(dir) || !h.narrow(dir) {
 			continue
 		}
-		dirs = append(dirs, dir)
-		if packages := filepath.Join(filepath.Dir(dir), "lib", "node_modules"); filepath.Base(dir) == "bin" && h.isDir(packages) {
-			dirs = append(dirs, packages) // what npm has put into its prefix
+		w, ok := add(dir)
+		if !ok {
+			continue
+		}
+		if filepath.Base(dir) == "bin" {
+			add(filepath.Join(filepath.Dir(dir), "lib", "node_modules")) // what npm has put into its prefix
 		}
 		for _, folder := range managers {
-			if top := filepath.Join(h.home, folder); h.home != "" && (sandbox.Holds(top, dir) || sandbox.Holds(top, resolve(dir))) {
-				dirs = append(dirs, top)
+			if top := filepath.Join(h.home, folder); h.home != "" && (inAny(w.path, []string{top}) || inAny(w.real, []string{top})) {
+				add(top)
 			}
 		}
 	}
-	return slices.DeleteFunc(dirs, func(dir string) bool { // that is no reason to refuse
-		return len(b.Conflicts([]sandbox.Rule{{Path: resolve(dir)}})) > 0
-	})
+	return ways
 }
 
 // narrow reports a directory that can be one installation: it does not hold the home

@@ -176,8 +176,8 @@ func TestAPlantedLinkOpensNothing(t *testing.T) {
 		}
 	}
 	plant(filepath.Join(root, "node_modules"), filepath.Join(home, "elsewhere/node_modules"))
-	plant(filepath.Join(root, "data"), filepath.Join(home, ".ssh"))
-	secrets := []string{filepath.Join(home, "elsewhere/node_modules/evil/also"), filepath.Join(home, ".ssh/id_ed25519")}
+	plant(filepath.Join(root, "data"), filepath.Join(home, "work/app"))
+	secrets := []string{filepath.Join(home, "elsewhere/node_modules/evil/also"), filepath.Join(home, "work/app/secret")}
 	written := prog
 	written.Sandbox.Write = []string{root}
 	for name, m := range map[string]Machine{"free": h, "in a root": bounded, "where it may write": h} {
@@ -256,6 +256,7 @@ func TestWhatTheKernelLacks(t *testing.T) {
 		"no Landlock":  {sandbox.Kernel{Why: "it is not there"}, confinedProgram("sh"), sandbox.Boundary{}, "no kernel enforcement here: it is not there", true, sandbox.None, false},
 		"an old one":   {sandbox.Kernel{ABI: 2, Filters: true, Drops: true}, confinedProgram("sh"), sandbox.Boundary{}, "can be truncated", true, sandbox.Partial, true},
 		"no scopes":    {sandbox.Kernel{ABI: 5, Filters: true, Drops: true}, confinedProgram("sh"), sandbox.Boundary{}, "signals", false, sandbox.Partial, true},
+		"nobody asks":  {sandbox.Kernel{ABI: 7, Filters: true, Drops: true, Mute: "it is too old"}, confinedProgram("sh"), sandbox.Boundary{}, "", true, sandbox.Held, true},
 		"no boundary":  {h.kernel(), confinedProgram("sh"), sandbox.Boundary{Open: "nobody said"}, "files are not confined: nobody said", true, sandbox.None, true},
 		"a container":  {h.kernel(), confinedProgram("env", "docker", "run", "x"), sandbox.Boundary{}, "a container", true, sandbox.None, false},
 		"a machine":    {h.kernel(), confinedProgram("ssh", "host", "x"), sandbox.Boundary{}, "on another machine", true, sandbox.None, false},

@@ -4,7 +4,9 @@
 //
 // [Plan] returns a [Launch], a value; equal Launches start the same thing. It starts
 // nothing itself. All it writes is the empty folder in which launchers such as npx
-// start, and a script beside it, made when one first needs them ([Machine.For]).
+// start, and a script beside it, made when one first needs them ([Machine.For]). All hubs of a user
+// remember in one file where names have led (memory.go): what leads elsewhere now opens
+// nothing until a person has answered ([Machine.Pending]).
 //
 // Roots stand in arguments, cwd and variables for ${roots}, ${root} and
 // ${root:NAME}, take the place of the directories in the arguments of

@@ -16,19 +16,20 @@ import (
 // $NAME (a variable of the child, which may hold a list). Of several with a bar between
 // them the first counts that is set.
 type known struct {
-	name     string   // for status and documents
-	packages []string // of npm or PyPI, without a version
-	programs []string // found on PATH
-	tools    []string // programs on PATH that it runs: their installations
-	read     []string // to read, and to execute
-	write    []string // folders for what it keeps; one that is missing is made
-	keeps    []string // its flags that name such a folder
-	cache    bool     // XDG_CACHE_HOME stays the user's: it looks there for what it has installed
-	sockets  bool     // it needs unix sockets
-	proc     bool     // it writes below /proc; not where the hub runs as root
-	state    bool     // it keeps state in its process: it is not started anew for a wider boundary
-	memory   bool     // it keeps one file, of MEMORY_FILE_PATH, beside its program unless told otherwise
-	cannot   string   // what it cannot do so, for documents
+	name      string   // for status and documents
+	packages  []string // of npm or PyPI, without a version
+	programs  []string // found on PATH
+	tools     []string // programs on PATH that it runs: their installations
+	read      []string // to read, and to execute
+	write     []string // folders for what it keeps; one that is missing is made
+	keeps     []string // its flags that name such a folder
+	cache     bool     // XDG_CACHE_HOME stays the user's: it looks there for what it has installed
+	sockets   bool     // it needs unix sockets
+	terminals bool     // programs that it runs make terminals
+	proc      bool     // it writes below /proc; not where the hub runs as root
+	state     bool     // it keeps state in its process: it is not started anew for a wider boundary
+	memory    bool     // it keeps one file, of MEMORY_FILE_PATH, beside its program unless told otherwise
+	cannot    string   // what it cannot do so, for documents
 }
 
 // browserFiles are read by Chromium and its kin.
@@ -64,7 +65,7 @@ var knownServers = []known{
 	},
 	{
 		name: "desktop-commander", packages: []string{"@wonderwhy-er/desktop-commander"},
-		write: []string{"~/.claude-server-commander", "~/.claude-server-commander-logs"}, state: true,
+		write: []string{"~/.claude-server-commander", "~/.claude-server-commander-logs"}, terminals: true, state: true,
 		cannot: "use programs, keys and settings of your home folder",
 	},
 	{

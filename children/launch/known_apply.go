@@ -53,6 +53,7 @@ type given struct {
 	makes []Making
 	words []string // for people
 	lacks []string // what it should have and has not
+	less  []string // likewise, because it is not what it was
 }
 
 // give opens to a child what is known of its server, and sets variables of env. cache is
@@ -69,9 +70,7 @@ func (k *known) give(prog Program, env *environment, l *Launch, cache string, h 
 	}
 	for _, place := range k.read {
 		for _, path := range h.places(place, env, cache) {
-			if _, err := os.Stat(path); err == nil {
-				g.open(path, sandbox.Read|sandbox.Execute, h)
-			}
+			g.open(path, runs, toOpen, h)
 		}
 	}
 	for _, tool := range k.tools {
@@ -79,12 +78,19 @@ func (k *known) give(prog Program, env *environment, l *Launch, cache string, h 
 		if file == "" || h.planted(file) {
 			continue
 		}
-		for _, path := range h.installation(file) {
-			g.open(path, sandbox.Read|sandbox.Execute, h)
+		ways, why := h.installation(part{file, "program " + tool, false})
+		if why != "" {
+			g.less = append(g.less, why)
+		}
+		for _, w := range ways {
+			g.rule(w.path, w.real, runs)
 		}
 	}
 	if k.memory {
 		g.remember(prog, env, l, h)
+	}
+	if k.terminals {
+		g.words = append(g.words, "the user's terminals")
 	}
 	if k.proc && !h.root {
 		g.rules, g.words = append(g.rules, sandbox.Rule{Path: "/proc", Access: sandbox.Write}), append(g.words, "write /proc")
@@ -106,17 +112,24 @@ func flagValues(args, flags []string) (paths []string) {
 	return paths
 }
 
-// open opens a path, which need not be there yet.
-func (g *given) open(path string, a sandbox.Access, h Machine) bool {
-	real := h.ahead(path)
-	if h.boundary.Keeps(path) || h.boundary.Keeps(real) || !h.boundary.Leads(path, real) {
-		return false
+// open opens what a path leads to.
+func (g *given) open(path string, a sandbox.Access, use purpose, h Machine) bool {
+	w, why, ok := h.follow(path, use)
+	switch {
+	case why != "":
+		g.less = append(g.less, why)
+	case ok && (w.end != nil || use == toMake):
+		g.rule(path, w.real, a)
+		return true
 	}
+	return false
+}
+
+func (g *given) rule(path, real string, a sandbox.Access) {
 	rule := sandbox.Rule{Path: real, Access: a}
 	if !slices.Contains(g.rules, rule) {
 		g.rules, g.words = append(g.rules, rule), append(g.words, a.String()+" "+path)
 	}
-	return true
 }
 
 // keep opens a folder in which a server keeps something, and has it made.
@@ -128,7 +141,7 @@ func (g *given) keep(folder string, h Machine) {
 		g.lacks = append(g.lacks, fmt.Sprintf("%s is not opened: it is no folder of one program; give it one of its own", folder))
 		return
 	}
-	if g.open(folder, sandbox.Read|sandbox.Write, h) {
+	if g.open(folder, sandbox.Read|sandbox.Write, toMake, h) {
 		g.makes = append(g.makes, Making{Folder: folder})
 	}
 }
@@ -235,7 +248,7 @@ func (h Machine) ownFolder(dir string) bool {
 		return h.narrow(h.ahead(dir))
 	}
 	parts := strings.Split(rel, string(filepath.Separator))
-	return rel != "." && (!slices.Contains(keptByUsers, parts[0]) || len(parts) > 1 && !slices.Contains(keepSecrets, parts[0]))
+	return rel != "." && sandbox.KeyFolder(dir) == "" && (!slices.Contains(keptByUsers, parts[0]) || len(parts) > 1)
 }
 
 // ahead is a path without links, of which the end need not be there yet.

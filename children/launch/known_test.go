@@ -288,7 +288,7 @@ func TestProfilesAreDocumented(t *testing.T) {
 	b.WriteString("\n| profile | reads | writes | has also | cannot |\n|---|---|---|---|---|\n")
 	for _, k := range knownServers {
 		var also []string
-		for what, has := range map[string]bool{"unix sockets": k.sockets, "`/proc` to write, not as root": k.proc, "`widen`: `refuse`": k.state} {
+		for what, has := range map[string]bool{"unix sockets": k.sockets, "the user's terminals": k.terminals, "`/proc` to write, not as root": k.proc, "`widen`: `refuse`": k.state} {
 			if has {
 				also = append(also, what)
 			}

@@ -1,27 +1,16 @@
 package learn
 
 import (
-	"bytes"
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"mcphub/children/sandbox"
 )
 
 // This file says what is not proposed.
-
-// keyFolders and keyFiles hold what opens other doors.
-var (
-	keyFolders = []string{".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".password-store", ".mozilla", ".thunderbird", "keyrings", "gcloud", "google-chrome", "chromium"}
-	keyFiles   = []string{".netrc", ".npmrc", ".pypirc", ".git-credentials", ".pgpass", ".my.cnf", ".env", ".vault-token", "credentials", "credentials.json", "credentials.toml", "shadow", "gshadow", "sudoers", "id_rsa", "id_dsa", "id_ecdsa", "id_ed25519"}
-	keyEnds    = []string{".p12", ".pfx", ".kdbx", ".keystore", ".jks", ".ppk"}
-	keyTexts   = []string{".pem", ".key", ".crt"} // where there is a private key in them
-)
 
 // own are folders of the home folder in which each program has one.
 var own = []string{".config", ".local", ".local/share", ".local/state", ".local/bin", ".local/lib", ".cache", "Documents", "Desktop", "Downloads", "Library"}
@@ -34,41 +23,17 @@ func (p *proposer) never(path string) string {
 	if slices.ContainsFunc(p.Withheld, func(w string) bool { return sandbox.Holds(w, path) }) {
 		return "the policy withholds it, or it is the hub's own"
 	}
+	for _, r := range []sandbox.Rule{sandbox.Memory, sandbox.Terminals} {
+		if sandbox.Holds(r.Path, path) {
+			return "all your programs share " + r.Path + "; if it cannot do without, add that to sandbox.write"
+		}
+	}
 	for _, top := range []string{"/proc", "/sys", "/dev"} {
 		if sandbox.Holds(top, path) {
 			return "it belongs to the system"
 		}
 	}
-	for _, part := range strings.Split(path, "/") {
-		if slices.Contains(keyFolders, part) {
-			return "keys and credentials are kept in " + part
-		}
-	}
-	if isKey(path) {
-		return "it looks like a key or a credential"
-	}
-	return ""
-}
-
-func isKey(path string) bool {
-	name := filepath.Base(path)
-	switch {
-	case slices.Contains(keyFiles, name), strings.HasPrefix(name, ".env."), slices.Contains(keyEnds, filepath.Ext(name)):
-		return true
-	case !slices.Contains(keyTexts, filepath.Ext(name)):
-		return false
-	}
-	fi, err := os.Stat(path)
-	if err != nil || !fi.Mode().IsRegular() {
-		return false
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return true
-	}
-	defer func() { _ = f.Close() }()
-	text, _ := io.ReadAll(io.LimitReader(f, 64<<10))
-	return bytes.Contains(text, []byte("PRIVATE KEY"))
+	return sandbox.Secret(path)
 }
 
 // tooWide says why a whole folder is not proposed; "" where it may be.
@@ -137,7 +102,7 @@ func keysIn(dir string) (why string) {
 			return nil //nolint:nilerr // what cannot be looked at cannot be opened by the server either
 		case d.IsDir() && path != dir && (d.Name() == "node_modules" || d.Name() == "site-packages" || d.Name() == ".git"):
 			return fs.SkipDir
-		case d.IsDir() && path != dir && slices.Contains(keyFolders, d.Name()), !d.IsDir() && isKey(path):
+		case d.IsDir() && path != dir && sandbox.KeyFolder(path) != "", !d.IsDir() && sandbox.IsKey(path):
 			why = path + " in it looks like a key or a credential"
 			return errFound
 		}

@@ -23,6 +23,7 @@ import (
 	"mcphub/children/process"
 	"mcphub/children/sandbox"
 	"mcphub/internal/atomicfile"
+	"mcphub/internal/removal"
 	"mcphub/rootsmgr"
 )
 
@@ -313,14 +314,14 @@ func (s *Store) fill(ctx context.Context, at place, r *Request) (rec *record, er
 	dir := at.copy(rec.Copy)
 	defer func() {
 		if err != nil {
-			_ = os.RemoveAll(dir)
+			_ = removal.All(dir)
 		}
 	}()
 	temp, err := launch.PrivateTemp()
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = os.RemoveAll(temp) }()
+	defer func() { _ = removal.All(temp) }()
 	m := managers[r.Package.Manager]
 	if err := errors.Join(os.Mkdir(dir, 0o700), os.MkdirAll(filepath.Join(at.cache(), "run"), 0o700)); err != nil {
 		return nil, err
@@ -363,7 +364,7 @@ func (p place) sweep(keep string) {
 		}
 		l := lockAt(p.held(id))
 		if ok, err := l.TryLock(); err == nil && ok {
-			_ = os.RemoveAll(p.copy(id))
+			_ = removal.All(p.copy(id))
 			_ = os.Remove(p.held(id))
 			_ = l.Unlock()
 		}

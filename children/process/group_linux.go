@@ -50,26 +50,15 @@ func fork(cmd *exec.Cmd, box *sandbox.Ruleset) (<-chan struct{}, error) {
 }
 
 // onThread calls f on a thread of its own. spent: the thread is of no use to others
-// afterwards and ends; the main thread, which cannot end, is spared.
+// afterwards and ends.
 func onThread(spent bool, f func()) {
-	runtime.LockOSThread()
-	switch {
-	case !spent:
-		defer runtime.UnlockOSThread()
-		f()
-	case unix.Gettid() != unix.Getpid():
-		f()
-	default:
-		// While this goroutine holds the main thread, no other one can be on it.
-		locked := make(chan struct{})
-		go func() {
-			runtime.LockOSThread()
-			close(locked)
-			f()
-		}()
-		<-locked
-		runtime.UnlockOSThread()
+	if spent {
+		sandbox.OnThread(f)
+		return
 	}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	f()
 }
 
 // awaitExit returns when the process has exited.

@@ -21,6 +21,8 @@ import (
 type household struct {
 	dead chan struct{} // there may be inherited processes to wait for
 
+	named sync.Once
+
 	mu       sync.Mutex
 	own      map[int]string // started here and not yet waited for: process id to mark
 	adopting bool           // all others are inherited
@@ -48,8 +50,10 @@ func (h *household) endFamily(members func(t *proctree.Table) []proctree.Process
 }
 
 // start starts a process that is its own. The lock is held meanwhile: a child
-// that is not yet known would be taken for an inherited one.
+// that is not yet known would be taken for an inherited one. Before the first this process
+// is named for what it is: who descends from it can be told by that, whatever they do.
 func (h *household) start(cmd *exec.Cmd, fork func() error, mark string) error {
+	h.named.Do(func() { _ = proctree.Rename(proctree.HubName) }) // without /proc nobody looks
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if err := fork(); err != nil {

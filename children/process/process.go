@@ -10,13 +10,14 @@ import (
 
 	"mcphub/children/launch"
 	"mcphub/children/sandbox"
+	"mcphub/internal/proctree"
 
 	"github.com/rs/zerolog"
 )
 
 // InstanceVariable marks, in the environment of one run of a child on Linux and of all
 // whom it starts, which run that is. It says nothing else.
-const InstanceVariable = "MCPHUB_INSTANCE"
+const InstanceVariable = proctree.InstanceVariable
 
 const (
 	// drainGrace is how long output that is already in the pipes may still be
@@ -146,6 +147,7 @@ func (p *process) live(cmd *exec.Cmd, box *sandbox.Ruleset, started chan<- error
 	var exited <-chan struct{}
 	err := p.group.start(cmd, func() (err error) { exited, err = fork(cmd, box); return err })
 	box.Close()
+	defer box.End()
 	if err != nil {
 		started <- err
 		return
@@ -153,6 +155,7 @@ func (p *process) live(cmd *exec.Cmd, box *sandbox.Ruleset, started chan<- error
 	p.pid = cmd.Process.Pid
 	started <- nil
 	p.waitErr = p.group.reap(exited, p.restGone)
+	box.End()
 	p.removeRootsFile()
 	close(p.ended)
 }

@@ -1,0 +1,415 @@
+package launch
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"mcphub/children/sandbox"
+)
+
+// relink puts a link in the place of whatever is there.
+func relink(t *testing.T, to, path string) {
+	t.Helper()
+	if err := os.RemoveAll(path); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(to, path); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// anew is the machine as another hub has it, which reads what the first has remembered.
+func anew(h Machine) Machine {
+	h.memory = newMemory(h.stateFolder())
+	return h
+}
+
+func planOf(t *testing.T, h Machine, prog Program) *Confinement {
+	t.Helper()
+	l, err := Plan(prog, nil, h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l.Sandbox
+}
+
+func opens(c *Confinement, path string) bool { return c.Profile.Allows(path)&sandbox.Read != 0 }
+
+// TestNothingLeadsToKeys: whatever made a link, it opens no key, no client's configuration,
+// nothing of the hub and no more than one program's files. What else it leads to is opened
+// when it is first used, which is the control. What is named itself is what a person wrote.
+func TestNothingLeadsToKeys(t *testing.T) {
+	for to, open := range map[string]bool{
+		"private/x": true, "private": true, ".aws/x": false, ".aws": false, ".ssh/id_ed25519": false, ".ssh": false, "private/.env": false, "private/server.pem": false,
+		".claude.json": false, ".cursor/mcp.json": false, ".cursor": false, ".config/gcloud/x": false, ".config": false, ".local/share": false, "": false, "..": false, "../..": false,
+		".local/state/mcphub/audit": false, ".cache/mcphub/packages": false, ".config/mcphub/hub.json": false,
+	} {
+		for _, name := range []string{".gitconfig", ".ssh/config", ".local/bin", ".kube", "named"} {
+			t.Run(name+" to "+to, func(t *testing.T) {
+				h, home := confinedMachine(t)
+				at := func(p string) string { return filepath.Join(home, p) }
+				for _, file := range []string{"private/x", ".aws/x", "private/.env", ".claude.json", ".cursor/mcp.json", ".config/gcloud/x", ".local/share/x", ".local/state/mcphub/audit/x", ".cache/mcphub/packages/x", ".config/mcphub/hub.json"} {
+					putFile(t, at(file), "x")
+				}
+				putFile(t, at("private/server.pem"), "-----BEGIN PRIVATE KEY-----")
+				server := putFile(t, at("tools/node_modules/mcp-server-kubernetes/index.js"), "")
+				relink(t, at(to), at(name))
+				prog := confinedProgram("node", server)
+				prog.Sandbox.Read = []string{at("named")}
+				c := planOf(t, h, prog)
+				want := open
+				if fi, err := os.Stat(at(to)); err != nil {
+					t.Fatal(err)
+				} else if fi.IsDir() && sandbox.IsFile("~/"+name) {
+					want = false
+				}
+				probe := at(to)
+				if to == ".local/share" || to == ".config" {
+					probe = at(to + "/x") // the base has folders of programs below
+				}
+				if got := opens(c, probe); got != want {
+					t.Errorf("it is open: %t; it says %q", got, c.Report.Lacks)
+				}
+				if said := strings.Join(slices.Concat(c.Report.Lacks, c.Report.Closed), "; "); !want && !strings.Contains(said, at(name)+" is not opened") {
+					t.Errorf("it says %q", said)
+				}
+			})
+		}
+	}
+	h, home := confinedMachine(t)
+	putFile(t, filepath.Join(home, ".aws/x"), "x")
+	prog := confinedProgram("node", filepath.Join(home, "work/server/dist/index.js"))
+	prog.Sandbox.Read = []string{filepath.Join(home, ".aws")}
+	if c := planOf(t, h, prog); !opens(c, filepath.Join(home, ".aws/x")) {
+		t.Errorf("what the operator names himself is closed: %q", c.Report.Lacks)
+	}
+}
+
+// TestWhatProgramsLeadTo: a server of another session has the program of this one in its
+// root, and changes what it is told by. It opens nothing more. A memory of nothing is the
+// control.
+func TestWhatProgramsLeadTo(t *testing.T) {
+	for name, tc := range map[string]struct {
+		prog   func(home string) Program
+		change func(t *testing.T, home string)
+		kills  bool // it does not start
+	}{
+		"a link in its place": {
+			func(home string) Program { return confinedProgram(home + "/proj/srv/run") },
+			func(t *testing.T, home string) { relink(t, home+"/private/run", home+"/proj/srv/run") }, true},
+		"its folder": {
+			func(home string) Program { return confinedProgram("sh", home+"/proj/srv/run") },
+			func(t *testing.T, home string) { relink(t, home+"/private", home+"/proj/srv") }, true},
+		"its first line": {
+			func(home string) Program { return confinedProgram(home + "/proj/srv/run") },
+			func(t *testing.T, home string) { putFile(t, home+"/proj/srv/run", "#!"+home+"/private/run\n") }, false},
+		"what tells its package": {
+			func(home string) Program { return confinedProgram("node", home+"/private/srv/index.js") },
+			func(t *testing.T, home string) {
+				if err := os.Remove(home + "/private/srv/package.json"); err != nil {
+					t.Fatal(err)
+				}
+			}, true},
+		"its modules": {
+			func(home string) Program { return confinedProgram("node", home+"/proj/node_modules/pkg/index.js") },
+			func(t *testing.T, home string) { relink(t, home+"/private", home+"/proj/node_modules") }, true},
+		"a program of its name, where it is found first": {
+			func(home string) Program { return confinedProgram("node", home+"/work/server/dist/index.js") },
+			func(t *testing.T, home string) { relink(t, home+"/private/run", home+"/proj/bin/node") }, true},
+		"the same by its first line": {
+			func(home string) Program { return confinedProgram("node", home+"/work/server/dist/index.js") },
+			func(t *testing.T, home string) {
+				putFile(t, home+"/proj/bin/node", "#!"+home+"/private/run\n")
+			}, true},
+		"modules beside a folder of PATH": {
+			func(string) Program { return confinedProgram("sh") },
+			func(t *testing.T, home string) { relink(t, home+"/private", home+"/proj/lib/node_modules") }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h, home := confinedMachine(t)
+			putFile(t, home+"/proj/srv/run", "#!/bin/sh\n")
+			putFile(t, home+"/proj/srv/package.json", "{}")
+			putFile(t, home+"/proj/node_modules/pkg/index.js", "")
+			putFile(t, home+"/proj/bin/other", "")
+			putFile(t, home+"/private/run", "")
+			putFile(t, home+"/private/go.mod", "")
+			putFile(t, home+"/private/pkg/index.js", "")
+			putFile(t, home+"/private/srv/index.js", "")
+			putFile(t, home+"/private/srv/package.json", "{}")
+			h.environ = []string{"HOME=" + home, "PATH=" + home + "/proj/bin:" + home + "/.nvm/versions/node/v20/bin:/usr/bin:/bin"}
+			prog := tc.prog(home)
+			secret := putFile(t, home+"/private/secret", "")
+			if c := planOf(t, h, prog); opens(c, secret) {
+				t.Fatal("it is open before")
+			}
+			tc.change(t, home)
+			l, err := Plan(prog, nil, anew(h))
+			switch {
+			case err != nil != tc.kills:
+				t.Errorf("it starts: %v", err)
+			case err == nil && opens(l.Sandbox, secret):
+				t.Errorf("it is open: %v", l.Sandbox.Profile.Rules)
+			}
+			said := ""
+			if err != nil {
+				said = err.Error()
+			} else {
+				said = strings.Join(slices.Concat(l.Sandbox.Report.Lacks, l.Sandbox.Report.Closed), "; ")
+			}
+			if !strings.Contains(said, "mcphub reload") {
+				t.Errorf("it says %q", said)
+			}
+			if err := os.Remove(filepath.Join(h.stateFolder(), memoryName)); err != nil {
+				t.Fatal(err)
+			}
+			if c := planOf(t, anew(h), prog); !opens(c, secret) {
+				t.Errorf("nothing is remembered, and it is closed, so this shows nothing: %v", c.Profile.Rules)
+			}
+		})
+	}
+}
+
+// TestUpgradesAreNoQuestion: what version managers and package managers relink opens as
+// before, and nobody is asked.
+func TestUpgradesAreNoQuestion(t *testing.T) {
+	for name, tc := range map[string]struct {
+		home   string
+		before func(t *testing.T, at func(string) string)
+		after  func(t *testing.T, at func(string) string)
+		prog   func(at func(string) string) Program
+		opens  string
+	}{
+		"nvm": {
+			before: func(t *testing.T, at func(string) string) {
+				relink(t, "versions/node/v20", at(".nvm/current"))
+			},
+			after: func(t *testing.T, at func(string) string) {
+				putFile(t, at(".nvm/versions/node/v22/bin/node"), "")
+				relink(t, "versions/node/v22", at(".nvm/current"))
+			},
+			prog: func(at func(string) string) Program {
+				return confinedProgram(at(".nvm/current/bin/node"), at("work/server/dist/index.js"))
+			},
+			opens: ".nvm/versions/node/v22/bin/node",
+		},
+		"mise": {
+			before: func(t *testing.T, at func(string) string) {
+				putFile(t, at(".local/share/mise/installs/python/3.12.1/bin/python"), "")
+				relink(t, "3.12.1", at(".local/share/mise/installs/python/3.12"))
+				relink(t, at(".local/share/mise/installs/python/3.12/bin/python"), at("work/venv/bin/python"))
+			},
+			after: func(t *testing.T, at func(string) string) {
+				putFile(t, at(".local/share/mise/installs/python/3.12.4/bin/python"), "")
+				relink(t, "3.12.4", at(".local/share/mise/installs/python/3.12"))
+			},
+			prog: func(at func(string) string) Program {
+				return confinedProgram(at("work/venv/bin/python"), at("work/bare/run.py"))
+			},
+			opens: ".local/share/mise/installs/python/3.12.4/bin/python",
+		},
+		"pyenv, and then uv": {
+			before: func(t *testing.T, at func(string) string) {
+				putFile(t, at(".pyenv/versions/3.12/bin/python"), "")
+				relink(t, at(".pyenv/versions/3.12/bin/python"), at("work/venv/bin/python"))
+			},
+			after: func(t *testing.T, at func(string) string) {
+				putFile(t, at(".local/share/uv/python/cpython-3.13/bin/python"), "")
+				relink(t, at(".local/share/uv/python/cpython-3.13/bin/python"), at("work/venv/bin/python"))
+			},
+			prog: func(at func(string) string) Program {
+				return confinedProgram(at("work/venv/bin/python"), at("work/bare/run.py"))
+			},
+			opens: ".local/share/uv/python/cpython-3.13/bin/python",
+		},
+		"npm with a prefix": {
+			before: func(t *testing.T, at func(string) string) {
+				putFile(t, at(".npm-global/lib/node_modules/tool/old/cli.js"), "#!/usr/bin/env node\n")
+				relink(t, "../lib/node_modules/tool/old/cli.js", at(".npm-global/bin/tool"))
+			},
+			after: func(t *testing.T, at func(string) string) {
+				putFile(t, at(".npm-global/lib/node_modules/tool/new/cli.js"), "#!/usr/bin/env node\n")
+				relink(t, "../lib/node_modules/tool/new/cli.js", at(".npm-global/bin/tool"))
+			},
+			prog:  func(func(string) string) Program { return confinedProgram("tool") },
+			opens: ".npm-global/lib/node_modules/tool/new/cli.js",
+		},
+		"a program that keeps its versions": {
+			before: func(t *testing.T, at func(string) string) {
+				putFile(t, at(".local/share/claude/versions/1"), "")
+				relink(t, at(".local/share/claude/versions/1"), at(".local/bin/claude"))
+			},
+			after: func(t *testing.T, at func(string) string) {
+				putFile(t, at(".local/share/claude/versions/2"), "")
+				relink(t, at(".local/share/claude/versions/2"), at(".local/bin/claude"))
+			},
+			prog:  func(func(string) string) Program { return confinedProgram("claude") },
+			opens: ".local/share/claude/versions/2",
+		},
+		"brew": {
+			before: func(t *testing.T, at func(string) string) {
+				putFile(t, at("brew/Cellar/node/22.1/bin/node"), "")
+				relink(t, "../Cellar/node/22.1/bin/node", at("brew/bin/node"))
+			},
+			after: func(t *testing.T, at func(string) string) {
+				putFile(t, at("brew/Cellar/node/23.0/bin/node"), "")
+				relink(t, "../Cellar/node/23.0/bin/node", at("brew/bin/node"))
+			},
+			prog: func(at func(string) string) Program {
+				return confinedProgram(at("brew/bin/node"), at("work/server/dist/index.js"))
+			},
+			opens: "brew/Cellar/node/23.0/bin/node",
+		},
+		"settings that a repository has": {
+			before: func(t *testing.T, at func(string) string) {
+				putFile(t, at("dotfiles/gitconfig"), "x")
+				relink(t, "dotfiles/gitconfig", at(".gitconfig"))
+			},
+			after: func(t *testing.T, at func(string) string) { putFile(t, at("dotfiles/gitconfig"), "another") },
+			prog:  func(func(string) string) Program { return confinedProgram("sh") },
+			opens: "dotfiles/gitconfig",
+		},
+		"a file that was not there": {
+			before: func(t *testing.T, at func(string) string) {
+				if err := os.Remove(at(".gitconfig")); err != nil {
+					t.Fatal(err)
+				}
+			},
+			after: func(t *testing.T, at func(string) string) { putFile(t, at(".gitconfig"), "x") },
+			prog:  func(func(string) string) Program { return confinedProgram("sh") },
+			opens: ".gitconfig",
+		},
+		"a link to what was not there": {
+			before: func(t *testing.T, at func(string) string) { relink(t, "dotfiles/gitconfig", at(".gitconfig")) },
+			after:  func(t *testing.T, at func(string) string) { putFile(t, at("dotfiles/gitconfig"), "x") },
+			prog:   func(func(string) string) Program { return confinedProgram("sh") },
+			opens:  "dotfiles/gitconfig",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h, home := confinedMachine(t)
+			at := func(p string) string { return filepath.Join(home, p) }
+			tc.before(t, at)
+			h.Settle(tc.prog(at))
+			planOf(t, h, tc.prog(at))
+			tc.after(t, at)
+			again := anew(h)
+			if c := planOf(t, again, tc.prog(at)); !opens(c, at(tc.opens)) || len(c.Report.Lacks)+len(c.Report.Closed) > 0 {
+				t.Errorf("it is open: %t; it says %q", opens(c, at(tc.opens)), c.Report.Lacks)
+			}
+			if asked := again.Pending(); len(asked) > 0 {
+				t.Errorf("it asks %v", asked)
+			}
+		})
+	}
+}
+
+// TestAnswers: a change is one question, and its answer holds for all hubs. Only what was
+// shown is answered. What a person must have made is no question.
+func TestAnswers(t *testing.T) {
+	h, home := confinedMachine(t)
+	at := func(p string) string { return filepath.Join(home, p) }
+	for _, p := range []string{"dotfiles/a", "dotfiles/b", "dotfiles/c"} {
+		putFile(t, at(p), "")
+	}
+	relink(t, "dotfiles/a", at(".gitconfig"))
+	planOf(t, h, confinedProgram("sh"))
+	relink(t, "dotfiles/b", at(".gitconfig"))
+	if c := planOf(t, h, confinedProgram("sh")); opens(c, at("dotfiles/b")) {
+		t.Error("it is open before it is answered")
+	}
+	asked := h.Pending()
+	if len(asked) != 1 || asked[0].Path != at(".gitconfig") || !slices.Equal(asked[0].Was, []string{at("dotfiles/a")}) || !slices.Equal(asked[0].Now, []string{at("dotfiles/b")}) {
+		t.Fatalf("it asks %v", asked)
+	}
+	relink(t, "dotfiles/c", at(".gitconfig"))
+	planOf(t, h, confinedProgram("sh"))
+	if err := h.Accept(asked[0].Path, asked[0].Now); err == nil {
+		t.Error("an answer to what was shown counts for what came later")
+	}
+	asked = h.Pending()
+	if err := h.Accept(asked[0].Path, asked[0].Now); err != nil {
+		t.Fatal(err)
+	}
+	for name, m := range map[string]Machine{"this hub": h, "another": anew(h)} {
+		if c := planOf(t, m, confinedProgram("sh")); !opens(c, at("dotfiles/c")) || len(m.Pending()) > 0 {
+			t.Errorf("%s: it is closed after the answer: %v", name, m.Pending())
+		}
+	}
+	relink(t, "dotfiles/a", at(".gitconfig"))
+	for _, tc := range []struct {
+		where string
+		open  bool
+	}{{"dotfiles", false}, {"elsewhere", true}} {
+		m := anew(h).WithWritable(func(path string) bool { return sandbox.Holds(at(tc.where), path) })
+		if c := planOf(t, m, confinedProgram("sh")); opens(c, at("dotfiles/a")) != tc.open {
+			t.Errorf("servers write in %s: it is open: %t", tc.where, !tc.open)
+		}
+	}
+}
+
+// TestAMemoryThatCannotBeRead: what names led to cannot be known, so nothing opens by them.
+// A line that was not written whole takes nothing else along.
+func TestAMemoryThatCannotBeRead(t *testing.T) {
+	h, home := confinedMachine(t)
+	file := filepath.Join(h.stateFolder(), memoryName)
+	gitconfig := filepath.Join(home, ".gitconfig")
+	if c := planOf(t, h, confinedProgram("sh")); !opens(c, gitconfig) {
+		t.Fatal("it is closed at first")
+	}
+	if fi, err := os.Stat(file); err != nil || fi.Mode().Perm() != 0o600 {
+		t.Fatalf("%v, %v", fi.Mode(), err)
+	}
+	whole, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		put  func() error
+		open bool
+	}{
+		"torn":     {func() error { return os.WriteFile(file, append(whole, `{"path":"`...), 0o600) }, true},
+		"a link":   {func() error { return os.Symlink("/dev/null", file) }, false},
+		"a folder": {func() error { return os.Mkdir(file, 0o700) }, false},
+		"full":     {func() error { return os.WriteFile(file, make([]byte, mostMemory), 0o600) }, false},
+	} {
+		if err := os.RemoveAll(file); err != nil {
+			t.Fatal(err)
+		}
+		if err := tc.put(); err != nil {
+			t.Fatal(err)
+		}
+		c := planOf(t, anew(h), confinedProgram("sh"))
+		if opens(c, gitconfig) != tc.open {
+			t.Errorf("%s: it is open: %t", name, !tc.open)
+		}
+		if said := strings.Join(slices.Concat(c.Report.Lacks, c.Report.Closed), "; "); !tc.open && !strings.Contains(said, "cannot be remembered") {
+			t.Errorf("%s: it says %q", name, said)
+		}
+	}
+}
+
+// TestAnEntryIsSettledBeforeItStarts: what an entry names is remembered when it is read. A
+// server that starts before its own cannot relink it.
+func TestAnEntryIsSettledBeforeItStarts(t *testing.T) {
+	for _, settled := range []bool{true, false} {
+		h, home := confinedMachine(t)
+		secret := putFile(t, filepath.Join(home, "private/x"), "")
+		conf := filepath.Join(home, "conf")
+		putFile(t, filepath.Join(conf, "app"), "")
+		prog := confinedProgram("sh")
+		prog.Sandbox.Read = []string{conf}
+		if settled {
+			h.Settle(prog)
+		}
+		relink(t, filepath.Dir(secret), conf)
+		if c := planOf(t, h, prog); opens(c, secret) == settled {
+			t.Errorf("settled: %t, and it is open: %t", settled, !settled)
+		}
+	}
+}

@@ -1,0 +1,262 @@
+package launch
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// A Change is a question for a person: what a name opens to servers is not what it was.
+type Change struct {
+	Path     string   // what names it: a path, a program that is found by its name, or the first line of a script
+	Was, Now []string // what it opened, and what it would open
+}
+
+// String says it in one line.
+func (c Change) String() string {
+	return fmt.Sprintf("%s led to %s and leads to %s now", c.Path, leadsTo(c.Was), leadsTo(c.Now))
+}
+
+func leadsTo(places []string) string {
+	if len(places) == 0 {
+		return "nothing of the user's"
+	}
+	list := make([]string, len(places))
+	for i, p := range places {
+		list[i] = bare(p)
+	}
+	return strings.Join(list, " and ")
+}
+
+// memory knows where names have led. All hubs of a user share one file: a line for each
+// name, and one more for each answer of a person. A line is added by one write and none is
+// ever changed, so that hubs do not lose each other's. Its methods may be called by any
+// goroutine; one mutex guards all of it.
+type memory struct {
+	file string // "": it lasts as long as the process
+
+	mu      sync.Mutex
+	read    fileState // of file, when it was read last
+	led     map[string][]string
+	pending map[string]Change
+}
+
+type fileState struct {
+	size int64
+	time time.Time
+}
+
+// A memoryLine is one of the file. The first of a path counts, and after it each that a
+// person has answered.
+type memoryLine struct {
+	Path     string   `json:"path"`
+	Leads    []string `json:"leads"`
+	Accepted bool     `json:"accepted,omitempty"`
+}
+
+// memoryName is that of the file in the hub's state folder.
+const memoryName = "links"
+
+// mostMemory bounds the file. Beyond it nothing new is remembered, and so nothing new is
+// opened.
+const mostMemory = 4 << 20
+
+func newMemory(state string) *memory {
+	m := &memory{led: map[string][]string{}, pending: map[string]Change{}}
+	if state != "" {
+		m.file = filepath.Join(state, memoryName)
+	}
+	return m
+}
+
+var errFull = errors.New("it is full; remove it while no hub runs, and what names lead to is remembered anew")
+
+// settled reports whether a name may open these places: they are what it opened when it
+// was first used, or a part of that. byPerson: what leads there lies where no server could
+// have put it. ask: else it is a question for a person. An error is one of the file: it cannot be known, and nothing opens.
+func (m *memory) settled(path string, now []string, byPerson, ask bool) (was []string, ok bool, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	was, known := m.led[path]
+	if !known || !covers(was, now) { // another hub may know more
+		if err := m.look(); err != nil {
+			return nil, false, err
+		}
+		was, known = m.led[path]
+	}
+	switch {
+	case !known:
+		err = m.add(memoryLine{Path: path, Leads: now})
+		was, ok = now, err == nil
+	case covers(was, now):
+		ok = true
+	case byPerson:
+		err = m.add(memoryLine{Path: path, Leads: now, Accepted: true})
+		ok = err == nil
+	}
+	if ok {
+		delete(m.pending, path)
+	} else if err == nil && ask {
+		m.pending[path] = Change{path, was, now}
+	}
+	return was, ok, err
+}
+
+// knows reports whether a name has been used.
+func (m *memory) knows(path string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	_, known := m.led[path]
+	return known
+}
+
+// first notes a name that leads nowhere, and reports whether it was not known.
+func (m *memory) first(name string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if _, known := m.led[name]; known || m.look() != nil {
+		return false
+	}
+	if _, known := m.led[name]; known {
+		return false
+	}
+	_ = m.add(memoryLine{Path: name}) // else it is done once more the next time
+	return true
+}
+
+// questions are what waits for a person, sorted.
+func (m *memory) questions() []Change {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	list := make([]Change, 0, len(m.pending))
+	for _, c := range m.pending {
+		list = append(list, c)
+	}
+	slices.SortFunc(list, func(a, b Change) int { return strings.Compare(a.Path, b.Path) })
+	return list
+}
+
+// accept is a person's answer to what was shown.
+func (m *memory) accept(path string, now []string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	c, asked := m.pending[path]
+	if !asked || !slices.Equal(c.Now, now) {
+		return fmt.Errorf("%s: what it leads to has changed since it was shown", path)
+	}
+	if err := m.look(); err != nil {
+		return err
+	}
+	delete(m.pending, path)
+	return m.add(memoryLine{Path: path, Leads: now, Accepted: true})
+}
+
+// look reads the file if it is not what it was. The mutex is held.
+func (m *memory) look() error {
+	if m.file == "" {
+		return nil
+	}
+	fi, err := os.Lstat(m.file)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && m.read == fileState{}:
+		return nil
+	case errors.Is(err, fs.ErrNotExist):
+		m.read, m.led = fileState{}, map[string][]string{}
+		return nil
+	case err != nil:
+		return err
+	case !fi.Mode().IsRegular():
+		return fmt.Errorf("%s is no regular file; take it away", m.file)
+	}
+	now := fileState{fi.Size(), fi.ModTime()}
+	if now == m.read {
+		return nil
+	}
+	text, err := os.ReadFile(m.file)
+	if err != nil {
+		return err
+	}
+	m.read, m.led = now, map[string][]string{}
+	lines := bufio.NewScanner(bytes.NewReader(text))
+	for lines.Buffer(nil, mostMemory); lines.Scan(); {
+		var line memoryLine
+		if json.Unmarshal(lines.Bytes(), &line) != nil {
+			continue // one that a killed hub has not written whole
+		}
+		m.take(line)
+	}
+	return lines.Err()
+}
+
+func (m *memory) take(line memoryLine) {
+	if _, known := m.led[line.Path]; !known || line.Accepted {
+		m.led[line.Path] = line.Leads
+	}
+}
+
+// add writes a line, in one write, after whatever a killed hub left unfinished. The mutex
+// is held.
+func (m *memory) add(line memoryLine) error {
+	if m.file == "" {
+		m.take(line)
+		return nil
+	}
+	text, err := json.Marshal(line)
+	if err != nil {
+		return err
+	}
+	f, err := os.OpenFile(m.file, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err = os.MkdirAll(filepath.Dir(m.file), 0o700); err == nil {
+			f, err = os.OpenFile(m.file, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }()
+	fi, err := f.Stat()
+	if err == nil && fi.Size()+int64(len(text)) > mostMemory {
+		err = fmt.Errorf("%s: %w", m.file, errFull)
+	}
+	if err != nil {
+		return err
+	}
+	before := fileState{fi.Size(), fi.ModTime()}
+	text = append(append([]byte{'\n'}, text...), '\n')
+	if _, err := f.Write(text); err != nil {
+		return err
+	}
+	m.take(line)
+	if fi, err = f.Stat(); err == nil && (before == m.read || m.read == fileState{} && before.size == 0) && fi.Size() == before.size+int64(len(text)) {
+		m.read = fileState{fi.Size(), fi.ModTime()} // nobody else has written: what is known is what it says
+	}
+	return nil
+}
+
+// covers reports whether each of some places is one that a name opened, or lies below one.
+// A place that ends in a slash is a directory: a file never becomes one.
+func covers(was, now []string) bool {
+	return !slices.ContainsFunc(now, func(n string) bool {
+		return !slices.ContainsFunc(was, func(w string) bool {
+			return w == n || strings.HasSuffix(w, "/") && strings.HasPrefix(bare(n)+"/", w)
+		})
+	})
+}
+
+// bare is a place without the mark of a directory.
+func bare(place string) string {
+	if len(place) > 1 {
+		return strings.TrimSuffix(place, "/")
+	}
+	return place
+}

@@ -1,0 +1,46 @@
+package launch
+
+import "mcphub/children/sandbox"
+
+// shares says what a child gets of that which all programs of the user share. The zero
+// value is nothing.
+type shares struct{ memory, terminals bool }
+
+// sharing are the programs that cannot do without, by the names that launchers are known
+// by: locks of Python lie in shared memory, and of a shell nobody knows what it runs.
+// Databases and browsers need memory as well, and unix sockets with it: that says it.
+var sharing = map[string]shares{
+	"python": {memory: true}, "uv": {memory: true}, "uvx": {memory: true}, "pipx": {memory: true},
+	"poetry": {memory: true}, "pdm": {memory: true}, "hatch": {memory: true}, "pixi": {memory: true},
+	"sh": {memory: true, terminals: true}, "pwsh": {memory: true, terminals: true},
+}
+
+// with adds what the program of the child needs, by the name that its entry says, and by
+// the interpreter that its files name. A file that a child may have written says nothing.
+// Nor does a shell that only starts the program: many packages have one.
+func (s shares) with(prog Program, parts []part, h Machine) shares {
+	command, _ := innermost(prog.Command, prog.Args)
+	name, _, _ := launcherOf(command)
+	s.memory, s.terminals = s.memory || sharing[name].memory, s.terminals || sharing[name].terminals
+	for _, p := range parts {
+		if s.memory || h.boundary.Writable(p.file) {
+			continue
+		}
+		for _, word := range append(interpreter(p.file), p.file) {
+			name, _, _ := launcherOf(word)
+			s.memory = s.memory || name == "python"
+		}
+	}
+	return s
+}
+
+// rules open it.
+func (s shares) rules() (rules []sandbox.Rule) {
+	if s.memory {
+		rules = append(rules, sandbox.Memory)
+	}
+	if s.terminals {
+		rules = append(rules, sandbox.Terminals)
+	}
+	return rules
+}
