@@ -14,6 +14,7 @@ import (
 type kernelReport struct {
 	Kernel string   `json:"kernel,omitempty"`        // held, partial or none
 	Lacks  []string `json:"kernelLacks,omitempty"`   // what it does not hold, and why
+	Closed []string `json:"kernelClosed,omitempty"`  // what a name opens no more, or never does, and why
 	Gives  []string `json:"kernelProfile,omitempty"` // what is opened to it because its server is known
 }
 
@@ -21,7 +22,7 @@ func reportKernel(r sandbox.Report) kernelReport {
 	if r.Mode == sandbox.Off {
 		return kernelReport{}
 	}
-	return kernelReport{Kernel: r.State.String(), Lacks: r.Lacks, Gives: r.Gives}
+	return kernelReport{Kernel: r.State.String(), Lacks: r.Lacks, Closed: r.Closed, Gives: r.Gives}
 }
 
 // kernelDetails say more of the same to who runs the hub.

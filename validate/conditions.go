@@ -130,9 +130,10 @@ func (j *judge) runs(f *Finding, s meaning, where *guard.Place) bool {
 
 // names decides whether a word of a longer string names a place outside. It does if something exists there. It also does if
 // something could be created there: its directory exists, may be written to, and is the home folder or at least two
-// components deep. Devices, and what lies below the directories of programs and libraries, do not count.
+// components deep. The devices that belong to no directory, and what lies below the directories of programs and libraries, do
+// not count. Other devices are places like any: memory that programs share, terminals, disks.
 func (j *judge) names(f *Finding, s meaning, place string, exists bool) bool {
-	if systemPlace.MatchString(place) {
+	if systemPlace.MatchString(place) || machine.IsDevice(place) {
 		return false
 	}
 	if s.glob != "" {
@@ -149,5 +150,5 @@ func (j *judge) names(f *Finding, s meaning, place string, exists bool) bool {
 	return err == nil && info.IsDir() && j.m.MayWrite(dir)
 }
 
-// systemPlace is where programs, libraries and devices are.
-var systemPlace = regexp.MustCompile(`^/(?:usr|bin|sbin|lib[^/]*|dev)(?:/|$)`)
+// systemPlace is where programs and libraries are.
+var systemPlace = regexp.MustCompile(`^/(?:usr|bin|sbin|lib[^/]*)(?:/|$)`)

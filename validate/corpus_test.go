@@ -155,7 +155,7 @@ func TestWhatNamesSomething(t *testing.T) {
 	w.must(os.WriteFile(w.outside+"/My Files/x y.txt", nil, 0o644))
 	judgeAll(t, w, c, tool, Deny, `{"query":"FROM '{outside}/My Files/x y.txt'"}`, `{"config":"path: {outside}/My Files/x y.txt\n"}`, `{"config":"- {outside}/My Files/x y.txt # c"}`, `{"config":"path = {outside}/My Files/x y.txt"}`)
 	judgeAll(t, w, c, tool, Allow, `{"query":"COPY t TO '{outside}/no/such/new.csv'"}`, `{"query":"FROM '/nowhere/x.csv'"}`, `{"query":"FROM '{outside}/*.nothing'"}`, `{"query":"WHERE p = '/etc'"}`, `{"query":"WHERE p LIKE '/home/%'"}`,
-		`{"query":"WHERE p = '/usr/bin/env'"}`, `{"query":"WHERE p = '/bin/sh'"}`, `{"query":"WHERE p = '/dev/sda1'"}`, `{"query":"a/b*c"}`, `{"query":"x = '2024/01/02'"}`, `{"config":"see the file {outside}/secret.txt for more"}`)
+		`{"query":"WHERE p = '/usr/bin/env'"}`, `{"query":"WHERE p = '/bin/sh'"}`, `{"query":"WHERE p = '/dev/null'"}`, `{"query":"a/b*c"}`, `{"query":"x = '2024/01/02'"}`, `{"config":"see the file {outside}/secret.txt for more"}`)
 }
 
 // TestHonestValues: what the values of honest.json would do is no harm. Those marked debatable name a place outside.
@@ -201,7 +201,8 @@ func TestHonestValues(t *testing.T) {
 type everydayDisk struct{ home string }
 
 var everydayNames = strings.Fields(`/ /etc/ /etc/hosts /etc/passwd /etc/nginx/ /etc/nginx/nginx.conf /etc/localtime /etc/ld.so.cache /etc/config/ /home/ /home/user/ /root/ /opt/ /mnt/ /media/ /srv/ /tmp/ /var/ /var/log/ /var/log/syslog /var/log/nginx/
-	/var/lib/ /var/run/ /var/www/ /var/www/html/ /usr/ /usr/bin/ /usr/bin/env /usr/bin/python3 /usr/bin/node /usr/sbin/ /usr/sbin/nologin /usr/share/ /usr/local/ /usr/local/bin/ /usr/lib/ /usr/src/ /bin/ /bin/sh /bin/bash /bin/zsh /dev/ /dev/null /dev/sda1 /dev/kvm`)
+	/var/lib/ /var/run/ /var/www/ /var/www/html/ /usr/ /usr/bin/ /usr/bin/env /usr/bin/python3 /usr/bin/node /usr/sbin/ /usr/sbin/nologin /usr/share/ /usr/local/ /usr/local/bin/ /usr/lib/ /usr/src/ /bin/ /bin/sh /bin/bash /bin/zsh /dev/ /dev/null /dev/zero /dev/random /dev/urandom
+	/dev/sda1 /dev/kvm /dev/mem /dev/shm/ /dev/shm/psm_4f2a /dev/pts/ /dev/pts/3`)
 
 type everydayFile struct {
 	fs.FileInfo

@@ -1,6 +1,7 @@
 package validate
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 
@@ -134,6 +135,26 @@ func TestDevices(t *testing.T) {
 	judgeAll(t, w, c, read, Deny, `{"path":"/dev/stderr"}`, `{"path":"/dev/stdin"}`, `{"path":"/dev/fd/0"}`, `{"path":"/dev/mem"}`)
 	judgeAll(t, w, c, write, Allow, `{"path":"/dev/null"}`, `{"path":"/dev/stderr"}`, `{"command":"echo x > /dev/stderr"}`)
 	judgeAll(t, w, c, write, Deny, `{"path":"/dev/stdout"}`, `{"path":"/dev/zero"}`, `{"path":"/dev/fd/1"}`, `{"path":"/dev/sda"}`)
+}
+
+// TestDevicesInText: of the words of a longer string those devices alone count for nothing that belong to no directory. Others
+// are memory that programs share, terminals and disks. The control has all of /dev excepted.
+func TestDevicesInText(t *testing.T) {
+	w := newWorld(t)
+	c, err := NewChecker(Config{Children: []ChildConfig{{Name: "child", Command: "some-server"}}, FS: everydayDisk{w.home}, Home: w.home, Getenv: w.getenv})
+	w.must(err)
+	tool := w.tool(c, "", anyTool)
+	judgeAll(t, w, c, tool, Allow, `{"query":"COPY t TO '/dev/null'"}`, `{"config":"entropy: /dev/urandom"}`, `{"config":"of=/dev/null"}`, `{"command":"ls 2>/dev/null"}`, `{"command":"dd if=/dev/zero of=/dev/null count=1"}`)
+	attacks := []string{
+		`{"query":"COPY t TO '/dev/shm/psm_4f2a'"}`, `{"query":"ATTACH '/dev/shm/psm_4f2a' AS x"}`, `{"config":"output: /dev/pts/3"}`, `{"template":"{{ include '/dev/pts/3' }}"}`,
+		`{"query":"SELECT * FROM read_blob('/dev/sda1')"}`, `{"config":"disk = \"/dev/mem\""}`, `{"query":"FROM '/dev/shm/*'"}`,
+	}
+	judgeAll(t, w, c, tool, Deny, attacks...)
+	judgeAll(t, w, c, tool, Deny, `{"query":"COPY t FROM '/dev/fd/7'"}`, `{"query":"COPY t FROM '/dev/stdin'"}`) // as ever: they mean something else in the server
+	now := systemPlace
+	defer func() { systemPlace = now }()
+	systemPlace = regexp.MustCompile(`^/(?:usr|bin|sbin|lib[^/]*|dev)(?:/|$)`)
+	judgeAll(t, w, c, tool, Allow, attacks...)
 }
 
 // TestProgramsAsSettings: a program of the system is no path under a key that says so.

@@ -71,7 +71,7 @@ func approveListCommand() *cobra.Command {
 					w.show(out, i+1, len(list))
 				}
 				if len(list) == 0 && failed == 0 {
-					fmt.Fprintln(out, "no call waits for approval at a terminal")
+					layout.Println(out, "no call waits for approval at a terminal")
 				}
 			}
 			if failed > 0 {
@@ -136,15 +136,15 @@ func approve(ctx context.Context, t console, folders []string) error {
 
 // show writes the question, as one of several.
 func (w *waitingCall) show(out io.Writer, n, of int) {
-	fmt.Fprintf(out, "\n%d of %d, session %s%s, waiting for %s, until %s\n\n%s\n", n, of, printable.Escape(w.Session, 8),
-		layout.Suffix(" of ", printable.Escape(w.Client, 60))+layout.Suffix(", token ", printable.Escape(w.Token, 60)), layout.Span(time.Since(w.Since)), w.Until.Local().Format(time.TimeOnly), printableLines(w.Text))
+	layout.Printf(out, "\n%d of %d, session %s%s, waiting for %s, until %s\n\n%s\n", n, of, printable.Escape(w.Session, 8),
+		layout.Suffix(" of ", printable.Escape(w.Client, 60))+layout.Suffix(", token ", printable.Escape(w.Token, 60)), layout.Span(time.Since(w.Since)), w.Until.Local().Format(time.TimeOnly), layout.Lines{Text: printableLines(w.Text)})
 }
 
 func waitingCalls(ctx context.Context, t io.Writer, folders []string) (list []waitingCall, failed int) {
 	for _, h := range findHubs(t, folders) {
 		pending, err := h.PendingApprovals(ctx)
 		if err != nil {
-			fmt.Fprintf(t, "%s: %s\n", printable.Escape(h.Socket, 200), printable.Escape(err.Error(), 300))
+			layout.Printf(t, "%s: %s\n", printable.Escape(h.Socket, 200), printable.Escape(err.Error(), 300))
 			failed++
 			continue
 		}
@@ -161,34 +161,34 @@ func decide(ctx context.Context, t console, in *bufio.Reader, w waitingCall) err
 	for {
 		code, err := w.hub.ApprovalCode(ctx, w.ID)
 		if err != nil {
-			fmt.Fprintln(t, printable.Escape(err.Error(), 300))
+			layout.Println(t, printable.Escape(err.Error(), 300))
 			return nil
 		}
 		if err := t.Forget(); err != nil {
 			return exit.Errorf(exit.Failure, "the terminal: %w", err)
 		}
 		in.Reset(t)
-		fmt.Fprintf(t, "\nType %s, n to deny it, or nothing to leave it: ", waysToAllow(code, w.Choices))
+		layout.Printf(t, "\nType %s, n to deny it, or nothing to leave it: ", waysToAllow(code, w.Choices))
 		line, err := readLine(in)
 		if err != nil {
 			return exit.Errorf(exit.Failure, "the terminal: %w", err)
 		}
 		if strings.TrimSpace(line) == "" {
-			fmt.Fprintln(t, "It goes on waiting.")
+			layout.Println(t, "It goes on waiting.")
 			return nil
 		}
 		typed, choice := readDecision(line, len(code), w.Choices)
 		err = w.hub.AnswerApproval(ctx, w.ID, typed, choice)
 		switch {
 		case err != nil && (err.Error() == approval.ErrWrongCode.Error() || err.Error() == approval.ErrNoChoice.Error()):
-			fmt.Fprintln(t, printable.Escape(err.Error(), 300))
+			layout.Println(t, printable.Escape(err.Error(), 300))
 			continue
 		case err != nil:
-			fmt.Fprintln(t, printable.Escape(err.Error(), 300))
+			layout.Println(t, printable.Escape(err.Error(), 300))
 		case choice == denial:
-			fmt.Fprintln(t, "It is denied.")
+			layout.Println(t, "It is denied.")
 		default:
-			fmt.Fprintf(t, "It is allowed (%s).\n", choice)
+			layout.Printf(t, "It is allowed (%s).\n", choice)
 		}
 		return nil
 	}

@@ -12,6 +12,7 @@ import (
 
 	"mcphub/internal/audit"
 	"mcphub/internal/exit"
+	"mcphub/internal/printable"
 )
 
 func auditExportCommand(from *auditSource) *cobra.Command {
@@ -62,12 +63,13 @@ func exportJSON(w io.Writer, all []audit.Decision) error {
 
 func exportCSV(w io.Writer, all []audit.Decision) error {
 	out := csv.NewWriter(w)
+	const pathsColumn = 16
 	rows := [][]string{{"time", "log", "n", "kind", "session", "request", "method", "child", "tool", "decision", "code", "rule", "by", "roots", "generation", "stale", "paths", "outcome", "us", "call"}}
 	for i := range all {
 		r := rowOf(&all[i])
 		var paths []string
 		for _, f := range all[i].Findings {
-			paths = append(paths, strings.TrimSpace(f.Role+" "+f.Path))
+			paths = append(paths, printable.Line(strings.TrimSpace(f.Role+" "+f.Path)))
 		}
 		rows = append(rows, []string{
 			r.Time.Format(time.RFC3339Nano), r.Log, strconv.FormatUint(r.Line, 10), r.Kind, r.Session, string(r.Request), r.Method, r.Child, r.Tool,
@@ -77,6 +79,10 @@ func exportCSV(w io.Writer, all []audit.Decision) error {
 	}
 	for _, row := range rows {
 		for i, cell := range row {
+			if i != pathsColumn { // several lines, each of them made printable
+				cell = printable.Line(cell)
+				row[i] = cell
+			}
 			if cell != "" && strings.ContainsRune("=+-@\t\r", rune(cell[0])) {
 				row[i] = "'" + cell // a spreadsheet would take it for a formula
 			}

@@ -3,12 +3,12 @@ package main
 import (
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"io"
 	"strings"
 	"time"
 
 	"mcphub/internal/audit"
+	"mcphub/internal/layout"
 	"mcphub/internal/printable"
 )
 
@@ -74,7 +74,7 @@ type auditPage struct {
 
 func (p *auditPage) decision(d *audit.Decision) error {
 	if p.json {
-		return json.NewEncoder(p.w).Encode(rowOf(d))
+		return layout.JSONLine(p.w, rowOf(d))
 	}
 	what := d.Tool
 	if d.Method != "" {
@@ -102,29 +102,29 @@ func (p *auditPage) decision(d *audit.Decision) error {
 		text += ", roots stale"
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s %s %s %s: %s", d.Time.Local().Format("2006-01-02 15:04:05.000"), printable.Escape(d.Session[:min(8, len(d.Session))], 8),
+	layout.Printf(&b, "%s %s %s %s: %s", d.Time.Local().Format("2006-01-02 15:04:05.000"), printable.Escape(d.Session[:min(8, len(d.Session))], 8),
 		printable.Escape(cmp.Or(d.Child, "-"), 60), printable.Escape(cmp.Or(what, "-"), 100), printable.Escape(text, 200))
 	if d.Outcome != nil {
-		fmt.Fprintf(&b, " -> %s in %s", printable.Escape(d.Outcome.Result, 20), d.Outcome.Took().Round(time.Microsecond))
+		layout.Printf(&b, " -> %s in %s", printable.Escape(d.Outcome.Result, 20), d.Outcome.Took().Round(time.Microsecond))
 	}
 	for i, f := range d.Findings {
 		if i == 8 {
-			fmt.Fprintf(&b, " and %d more", uint64(len(d.Findings)-i)+d.More)
+			layout.Printf(&b, " and %d more", uint64(len(d.Findings)-i)+d.More)
 			break
 		}
 		where := "outside"
 		if f.Inside {
 			where = "inside"
 		}
-		fmt.Fprintf(&b, "\n    %s %s (%s) at %s", printable.Escape(cmp.Or(f.Role, "-"), 10), printable.Escape(cmp.Or(f.Path, "-"), 300), where, printable.Escape(f.At, 100))
+		layout.Printf(&b, "\n    %s %s (%s) at %s", printable.Escape(cmp.Or(f.Role, "-"), 10), printable.Escape(cmp.Or(f.Path, "-"), 300), where, printable.Escape(f.At, 100))
 	}
 	for _, g := range d.Granted {
 		what, path := "file", g.File
 		if path == "" {
 			what, path = "directory", g.Directory
 		}
-		fmt.Fprintf(&b, "\n    granted: to %s the %s %s", printable.Escape(g.Roles, 30), what, printable.Escape(path, 300))
+		layout.Printf(&b, "\n    granted: to %s the %s %s", printable.Escape(g.Roles, 30), what, printable.Escape(path, 300))
 	}
-	_, err := fmt.Fprintln(p.w, b.String())
+	_, err := io.WriteString(p.w, b.String()+"\n")
 	return err
 }

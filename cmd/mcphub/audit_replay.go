@@ -1,10 +1,7 @@
 package main
 
 import (
-	"encoding/json"
-	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/rs/zerolog"
@@ -34,7 +31,7 @@ func auditReplayCommand(from *auditSource) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			other := newSource()
 			other.Config = policy
-			made, err := other.Read(os.Stderr, zerolog.Nop())
+			made, err := other.Read(stderr, zerolog.Nop())
 			if err != nil {
 				return err
 			}
@@ -81,7 +78,7 @@ func replayDecisions(w io.Writer, p *validate.PolicyInfo, all []audit.Decision, 
 		}
 		var err error
 		if asJSON {
-			err = json.NewEncoder(w).Encode(turned{rowOf(d), now.Decision.String(), now.By, now.Open})
+			err = layout.JSONLine(w, turned{rowOf(d), now.Decision.String(), now.By, now.Open})
 		} else {
 			err = printTurned(w, d, &now)
 		}
@@ -90,7 +87,7 @@ func replayDecisions(w io.Writer, p *validate.PolicyInfo, all []audit.Decision, 
 		}
 	}
 	if !asJSON {
-		fmt.Fprintf(w, "%d decisions: %d would be turned, %d are as they were for all that the record tells\n", asked, changed, unsure)
+		layout.Printf(w, "%d decisions: %d would be turned, %d are as they were for all that the record tells\n", asked, changed, unsure)
 	}
 	return nil
 }
@@ -104,6 +101,6 @@ func printTurned(w io.Writer, d *audit.Decision, now *replay.Verdict) error {
 	if now.Decision.String() == d.Decision {
 		verb = "stays"
 	}
-	_, err := fmt.Fprintf(w, "    => %s %s (%s)%s\n", verb, now.Decision, printable.Escape(now.By, 100), layout.Suffix("; not known: ", strings.Join(now.Open, "; ")))
+	err := layout.Printf(w, "    => %s %s (%s)%s\n", verb, now.Decision, printable.Escape(now.By, 100), layout.Suffix("; not known: ", strings.Join(now.Open, "; ")))
 	return err
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -24,7 +23,7 @@ func (a *auditSource) folder() (string, error) {
 	if a.dir != "" {
 		return a.dir, nil
 	}
-	dir, err := a.src.AuditFolder(os.Stderr)
+	dir, err := a.src.AuditFolder(stderr)
 	if err != nil {
 		return "", err
 	}

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -11,6 +9,7 @@ import (
 
 	"mcphub/internal/audit"
 	"mcphub/internal/exit"
+	"mcphub/internal/layout"
 	"mcphub/internal/printable"
 )
 
@@ -41,17 +40,17 @@ func auditVerifyCommand(from *auditSource) *cobra.Command {
 			}
 			out := cmd.OutOrStdout()
 			if asJSON {
-				if err := json.NewEncoder(out).Encode(verified(dir, report)); err != nil {
+				if err := layout.JSONLine(out, verified(dir, report)); err != nil {
 					return exit.Errorf(exit.Failure, "%w", err)
 				}
 			} else {
 				for _, p := range report.Problems {
 					p.File = filepath.Join(dir, p.File)
-					fmt.Fprintln(out, printable.Escape(p.String(), 2000))
+					layout.Println(out, printable.Escape(p.String(), 2000))
 				}
-				fmt.Fprintf(out, "%d lines in %d logs, %d of them open, %d lines cut off by a crash and recognised\n", report.Lines, report.Logs, report.Open, report.Torn)
+				layout.Printf(out, "%d lines in %d logs, %d of them open, %d lines cut off by a crash and recognised\n", report.Lines, report.Logs, report.Open, report.Torn)
 				if report.OK() {
-					fmt.Fprintf(out, "whole; head %s\n", report.Head)
+					layout.Printf(out, "whole; head %s\n", report.Head)
 				}
 			}
 			if !report.OK() {

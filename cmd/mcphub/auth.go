@@ -3,9 +3,7 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -135,9 +133,9 @@ func authLoginCommand() *cobra.Command {
 			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), loginTime)
 			defer cancel()
-			say := printable.Writer(cmd.OutOrStdout())
+			say := cmd.OutOrStdout()
 			if asJSON {
-				say = printable.Writer(os.Stderr)
+				say = stderr
 			}
 			p := person{out: say, opens: !noBrowser}
 			l, err := all.LogIn(ctx, args[0], principal, setup.Way{Device: device, Request: oauth.Request{Scopes: scopes, Port: port}, Page: p.page, Code: p.code})
@@ -149,9 +147,9 @@ func authLoginCommand() *cobra.Command {
 			case asJSON:
 				return layout.JSON(cmd.OutOrStdout(), shownLogin(args[0], l, false))
 			case l.Server == "":
-				fmt.Fprintf(say, "%s takes the client of hub.json. Nothing is kept.\n", args[0])
+				layout.Printf(say, "%s takes the client of hub.json. Nothing is kept.\n", args[0])
 			default:
-				fmt.Fprintf(say, "Logged in at %s%s.\n", args[0], printable.Clean(layout.Suffix(" with the scopes ", strings.Join(l.Scopes, " "))))
+				layout.Printf(say, "Logged in at %s%s.\n", args[0], printable.Clean(layout.Suffix(" with the scopes ", strings.Join(l.Scopes, " "))))
 			}
 			return nil
 		},
@@ -176,19 +174,19 @@ func (p person) page(address string) error {
 	if p.opens {
 		err := browser.Open(address)
 		if err == nil {
-			fmt.Fprintf(p.out, "The login is open in your browser. If it is not, open this page there:\n%s\n", address)
+			layout.Printf(p.out, "The login is open in your browser. If it is not, open this page there:\n%s\n", address)
 			return nil
 		}
-		fmt.Fprintf(p.out, "No browser was opened: %v.\n", err)
+		layout.Printf(p.out, "No browser was opened: %v.\n", err)
 	}
-	fmt.Fprintf(p.out, "Open this page in a browser on this machine:\n%s\n", address)
+	layout.Printf(p.out, "Open this page in a browser on this machine:\n%s\n", address)
 	return nil
 }
 
 func (p person) code(d oauth.DeviceCode) {
-	fmt.Fprintf(p.out, "Open this page on any device, and enter the code %s:\n%s\n", d.Code, d.Address)
+	layout.Printf(p.out, "Open this page on any device, and enter the code %s:\n%s\n", d.Code, d.Address)
 	if d.Full != "" {
-		fmt.Fprintf(p.out, "Or open this one, which has it already:\n%s\n", d.Full)
+		layout.Printf(p.out, "Or open this one, which has it already:\n%s\n", d.Full)
 	}
 }
 
@@ -205,7 +203,7 @@ func (a *accounts) all(ctx context.Context) ([]login, error) {
 		return nil, exit.Errorf(exit.Failure, "%w", err)
 	}
 	if why != "" {
-		fmt.Fprintln(os.Stderr, printable.Clean("the encrypted file alone is read: "+why))
+		layout.Println(stderr, printable.Clean("the encrypted file alone is read: "+why))
 	}
 	out := []login{}
 	for i := range kept {
@@ -244,7 +242,7 @@ func showLogins(out io.Writer, all []login, asJSON bool) error {
 		return layout.JSON(out, all)
 	}
 	if len(all) == 0 {
-		fmt.Fprintln(os.Stderr, "no login is kept; mcphub auth login NAME logs in at a server")
+		layout.Println(stderr, "no login is kept; mcphub auth login NAME logs in at a server")
 	}
 	t := layout.NewTable(printable.Writer(out))
 	for _, l := range all {
@@ -392,6 +390,6 @@ func (a *accounts) logOut(ctx context.Context, out io.Writer, name string, asJSO
 	if asJSON {
 		return exit.Failed(layout.JSON(out, map[string]any{"name": name, "server": redact.URL(server), "revoked": done, "text": printable.Clean(told)}))
 	}
-	fmt.Fprintf(out, "The login of %s is forgotten; %s.\n", name, printable.Clean(told))
+	layout.Printf(out, "The login of %s is forgotten; %s.\n", name, printable.Clean(told))
 	return nil
 }

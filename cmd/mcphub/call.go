@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -55,7 +54,7 @@ func callCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return printResult(cmd.OutOrStdout(), result, f.raw)
+				return printResult(os.Stdout, result, f.raw)
 			})
 		},
 	}
@@ -86,7 +85,7 @@ func (f *callFlags) run(cmd *cobra.Command, src *setup.Source, logs *logFlags, d
 	if err != nil {
 		return err
 	}
-	made, err := src.Read(os.Stderr, log)
+	made, err := src.Read(stderr, log)
 	if err != nil {
 		return err
 	}
@@ -228,7 +227,9 @@ func printResult(w io.Writer, result []byte, raw bool) error {
 		}
 		text = b.String()
 	}
-	fmt.Fprintln(w, strings.TrimSuffix(text, "\n"))
+	if _, err := io.WriteString(w, strings.TrimSuffix(text, "\n")+"\n"); err != nil {
+		return exit.Failed(err)
+	}
 	if resultIsError(result) {
 		return &exit.Error{Code: exit.ToolError}
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,12 +16,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"mcphub/internal/clients"
-	"mcphub/internal/clients/edit"
 	"mcphub/internal/config"
 	"mcphub/internal/exit"
 	"mcphub/internal/layout"
-	"mcphub/internal/printable"
-	"mcphub/internal/redact"
 	"mcphub/internal/secrets"
 	"mcphub/internal/setup"
 	"mcphub/internal/spelling"
@@ -42,6 +38,7 @@ type clientWork struct {
 	env     clients.Env
 	store   *clients.Store
 	secrets clients.Secrets // set when hub.json was read
+	web     *clients.Web    // where clients reach the hub; nil: they start it
 	out     io.Writer       // the result
 	say     io.Writer       // what comes before it
 	in      *bufio.Reader   // nil where nobody can be asked
@@ -49,7 +46,7 @@ type clientWork struct {
 
 func (w *clientWork) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVarP(&w.config, "config", "c", "", "hub.json to use (default: $MCPHUB_CONFIG, then mcphub/hub.json in the user's configuration folder)")
-	cmd.Flags().BoolVarP(&w.yes, "yes", "y", false, "agree to everything that would be asked")
+	cmd.Flags().BoolVarP(&w.yes, "yes", "y", false, "agree to everything that would be asked, but to keys of hub.json alone in other files")
 	cmd.Flags().BoolVar(&w.asJSON, "json", false, "print JSON, and ask nothing")
 }
 
@@ -78,7 +75,7 @@ func (w *clientWork) start(cmd *cobra.Command) error {
 		return exit.Errorf(exit.Failure, "there is no folder for copies of what is changed: set HOME")
 	}
 	w.store.Cipher = w.cipher()
-	w.out = printable.Writer(cmd.OutOrStdout())
+	w.out = cmd.OutOrStdout()
 	w.say = w.out
 	if w.asJSON {
 		w.say = io.Discard
@@ -123,7 +120,22 @@ func (w *clientWork) agreed(question string) (bool, error) {
 		if yes, known := yesOrNo(answer); known {
 			return yes, nil
 		}
-		fmt.Fprintf(w.say, "%q is neither yes nor no.\n", answer)
+		layout.Printf(w.say, "%q is neither yes nor no.\n", answer)
+	}
+}
+
+// allowed asks a question whose answer is no where nothing else is said, and which
+// --yes does not answer.
+func (w *clientWork) allowed(question string) (bool, error) {
+	for {
+		answer, err := w.ask(question + " [y/N] ")
+		if err != nil || answer == "" {
+			return false, err
+		}
+		if yes, known := yesOrNo(answer); known {
+			return yes, nil
+		}
+		layout.Printf(w.say, "%q is neither yes nor no.\n", answer)
 	}
 }
 
@@ -131,7 +143,7 @@ func (w *clientWork) ask(question string) (string, error) {
 	if w.in == nil {
 		return "", exit.Errorf(exit.Usage, "nobody can be asked here: add --yes to agree to what is shown without it")
 	}
-	fmt.Fprint(w.say, question)
+	layout.Printf(w.say, "%s", layout.Lines{Text: question})
 	type typed struct {
 		line string
 		err  error
@@ -186,7 +198,7 @@ func (w *clientWork) chosen(question string, n int) ([]bool, error) {
 		if good {
 			return picked, nil
 		}
-		fmt.Fprintf(w.say, "%q is none of that.\n", answer)
+		layout.Printf(w.say, "%q is none of that.\n", answer)
 	}
 }
 
@@ -374,27 +386,6 @@ func (w *clientWork) short(path string) string {
 		return filepath.Join("~", rest)
 	}
 	return path
-}
-
-// summary says what an entry starts or where it connects, without secrets.
-func summary(t edit.Table) string {
-	if s, ok := t.Get("url").(string); ok {
-		if strings.Contains(s, "${") {
-			return "a url"
-		}
-		return cmp.Or(redact.URL(s), "a url")
-	}
-	var words []string
-	args, _ := t.Get("args").([]any)
-	for _, a := range args {
-		s, _ := a.(string)
-		words = append(words, s)
-	}
-	command, _ := t.Get("command").(string)
-	if builtin, _ := t.Get("builtin").(string); builtin != "" {
-		return "builtin " + builtin
-	}
-	return printable.Clip(strings.Join(append([]string{filepath.Base(command)}, redact.Args(words, os.Environ())...), " "), 60)
 }
 
 // table writes rows under a two-blank indentation.

@@ -23,7 +23,7 @@ func demoCommand() *cobra.Command {
 		Short: "See the hub at work on a temporary project: what passes, what is refused, and why",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return demo(cmd.Context(), &screen{w: cmd.OutOrStdout(), colour: coloured(cmd.OutOrStdout())})
+			return demo(cmd.Context(), &screen{w: os.Stdout, colour: coloured(os.Stdout)})
 		},
 	}
 }

@@ -69,7 +69,7 @@ func doctorCommand() *cobra.Command {
 					return exit.Failed(err)
 				}
 			} else {
-				diagnosis{printable.Writer(cmd.OutOrStdout()), verbose}.show(found)
+				diagnosis{cmd.OutOrStdout(), verbose}.show(found)
 			}
 			return diagnosed(found)
 		},
@@ -120,7 +120,7 @@ func (d diagnosis) show(r *doctor.Report) {
 				continue
 			}
 			if !headed {
-				fmt.Fprintln(d.w, group)
+				layout.Println(d.w, group)
 				headed = true
 			}
 			d.finding(f)
@@ -144,7 +144,7 @@ func (d diagnosis) show(r *doctor.Report) {
 	if n := r.Count(config.SeverityNote); n > 0 && !d.verbose {
 		text += fmt.Sprintf("; %s, which -v shows", several(n, "note"))
 	}
-	fmt.Fprintln(d.w, text)
+	layout.Println(d.w, text)
 }
 
 // finding writes one: what, where, what was said, what to do.
@@ -160,7 +160,7 @@ func (d diagnosis) finding(f *doctor.Finding) {
 	}
 	line("cure: ", f.Cure)
 	if f.Command != "" { // whole, to be copied
-		fmt.Fprintf(d.w, "           run:  %s\n", printable.Escape(f.Command, 1000))
+		layout.Printf(d.w, "           run:  %s\n", printable.Escape(f.Command, 1000))
 	}
 }
 
@@ -179,16 +179,16 @@ func (d diagnosis) looked(r *doctor.Report) {
 	_ = t.Flush()
 	for i := range r.Servers {
 		if s := &r.Servers[i]; len(s.Environment) > 0 {
-			fmt.Fprintf(d.w, "%s gets the variables %s\n", printable.Escape(s.Name, 30), printable.Escape(strings.Join(s.Environment, " "), 2000))
+			layout.Printf(d.w, "%s gets the variables %s\n", printable.Escape(s.Name, 30), printable.Escape(strings.Join(s.Environment, " "), 2000))
 		}
 		if s := &r.Servers[i]; len(s.Lacks) > 0 {
-			fmt.Fprintf(d.w, "%s is not held by the kernel to all of its boundary: %s\n", printable.Escape(s.Name, 30), printable.Escape(strings.Join(s.Lacks, "; "), 2000))
+			layout.Printf(d.w, "%s is not held by the kernel to all of its boundary: %s\n", printable.Escape(s.Name, 30), printable.Escape(strings.Join(s.Lacks, "; "), 2000))
 		}
 	}
 	if r.System == nil {
 		return
 	}
-	fmt.Fprintln(d.w)
+	layout.Println(d.w)
 	t = layout.NewTable(d.w)
 	t.Head("CLIENT", "HUB", "ROOTS", "FILE")
 	for i := range r.Clients {
@@ -203,7 +203,7 @@ func (d diagnosis) looked(r *doctor.Report) {
 	}
 	_ = t.Flush()
 	m := r.System
-	fmt.Fprintln(d.w)
+	layout.Println(d.w)
 	t = layout.NewTable(d.w)
 	t.Row("hub.json", cmp.Or(r.Config, "none: the embedded filesystem server is served"))
 	t.Row("workspace roots", cmp.Or(strings.Join(m.Roots, ", "), "none: they come from the client"))
@@ -217,5 +217,5 @@ func (d diagnosis) looked(r *doctor.Report) {
 		t.Row("hub", fmt.Sprintf("%d, version %s, %s", h.PID, printable.Escape(h.Version, 40), cmp.Or(printable.Escape(h.Config, 200), "no hub.json")))
 	}
 	_ = t.Flush()
-	fmt.Fprintln(d.w)
+	layout.Println(d.w)
 }

@@ -17,7 +17,6 @@ import (
 	"mcphub/internal/config"
 	"mcphub/internal/exit"
 	"mcphub/internal/layout"
-	"mcphub/internal/printable"
 	"mcphub/internal/spelling"
 )
 
@@ -45,7 +44,7 @@ func (w *entryWork) flags(cmd *cobra.Command) {
 }
 
 func (w *entryWork) start(cmd *cobra.Command) {
-	w.out, w.say = printable.Writer(cmd.OutOrStdout()), printable.Writer(cmd.ErrOrStderr())
+	w.out, w.say = cmd.OutOrStdout(), cmd.ErrOrStderr()
 }
 
 // given are the flags of add.
@@ -269,7 +268,7 @@ func (w *entryWork) file() (path string, text []byte, err error) {
 	if _, _, err := config.Parse(path, text, os.LookupEnv); err != nil {
 		var bad *config.LoadError
 		if errors.As(err, &bad) {
-			return "", nil, exit.Errorf(exit.Config, "%w\nPut that right first; nothing was changed", err)
+			return "", nil, exit.Errorf(exit.Config, "%w. Put that right first; nothing was changed", err)
 		}
 		return "", nil, exit.Failed(err)
 	}
@@ -298,21 +297,21 @@ func namesIn(path string, text []byte) []string {
 func (w *entryWork) write(path string, before, after []byte, private bool, r entryReport) error {
 	r.Changed = !bytes.Equal(before, after) || before == nil
 	if r.Changed {
-		if err := clients.WriteHub(path, before, after, private); err != nil {
-			return exit.Failed(err)
+		if err := writeHub(path, before, after, private); err != nil {
+			return err
 		}
 		r.Warnings = append(r.Warnings, newProblems(path, before, after)...)
 	}
 	for _, text := range r.Warnings {
-		fmt.Fprintln(w.say, "warning: "+text)
+		layout.Println(w.say, "warning: "+text)
 	}
 	switch {
 	case w.asJSON:
 		return exit.Failed(layout.JSON(w.out, r))
 	case !r.Changed:
-		fmt.Fprintf(w.out, "%s is %s in %s already\n", r.Server, r.State, path)
+		layout.Printf(w.out, "%s is %s in %s already\n", r.Server, r.State, path)
 	default:
-		fmt.Fprintf(w.out, "%s %s in %s\n", r.Server, r.State, path)
+		layout.Printf(w.out, "%s %s in %s\n", r.Server, r.State, path)
 	}
 	return nil
 }

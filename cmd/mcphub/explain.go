@@ -86,65 +86,68 @@ func printExplanation(w io.Writer, raw []byte, asJSON bool) error {
 
 // explain prints an explanation for people.
 func explain(w io.Writer, e hub.Explanation) {
-	fmt.Fprintf(w, "%s: %s (%s)\n", e.Tool, strings.ToUpper(e.Decision), e.Rule)
+	layout.Printf(w, "%s: %s (%s)\n", e.Tool, strings.ToUpper(e.Decision), e.Rule)
 	if p := e.Policy; p != nil {
-		fmt.Fprintf(w, "  rule        %s: %s %s%s\n", p.Name, p.Then, p.If, layout.Suffix("  ", p.At))
+		layout.Printf(w, "  rule        %s: %s %s%s\n", p.Name, p.Then, p.If, layout.Suffix("  ", p.At))
 	}
 	if e.Server != "" {
-		fmt.Fprintf(w, "  server      %s, tool %s, mode %s%s\n", e.Server, e.ToolName, e.Mode, layout.Suffix(", profile ", e.Profile))
+		layout.Printf(w, "  server      %s, tool %s, mode %s%s\n", e.Server, e.ToolName, e.Mode, layout.Suffix(", profile ", e.Profile))
 	}
 	if e.Kernel != "" {
-		fmt.Fprintf(w, "  kernel      %s\n", kernelText(e.Kernel, e.Lacks))
+		layout.Printf(w, "  kernel      %s\n", kernelText(e.Kernel, e.Lacks))
+	}
+	for _, closed := range e.Closed {
+		layout.Printf(w, "  closed      %s\n", printable.Escape(closed, 2000))
 	}
 	if e.Opens != nil {
-		fmt.Fprintf(w, "  opens       %s\n", printable.Escape(e.Opens.Text(), 4000))
+		layout.Printf(w, "  opens       %s\n", printable.Escape(e.Opens.Text(), 4000))
 	}
 	if e.Refused > 0 {
-		fmt.Fprintf(w, "  refused     by the kernel, as far as its errors say: %s\n", refusedText(e.Refused, e.LastRefused))
+		layout.Printf(w, "  refused     by the kernel, as far as its errors say: %s\n", refusedText(e.Refused, e.LastRefused))
 	}
 	if e.Cwd != "" {
-		fmt.Fprintf(w, "  runs in     %s\n", e.Cwd)
+		layout.Printf(w, "  runs in     %s\n", e.Cwd)
 	}
 	if e.Share != "" && e.Share != children.ShareSession.String() {
-		fmt.Fprintf(w, "  shared by   %s; it works with %s\n", e.Share, cmp.Or(strings.Join(e.Served, " "), "no directories"))
+		layout.Printf(w, "  shared by   %s; it works with %s\n", e.Share, cmp.Or(strings.Join(e.Served, " "), "no directories"))
 	}
 	if e.Case != "" {
-		fmt.Fprintf(w, "  roots       %s (%s; %s)\n", strings.Join(e.Roots, " "), e.Case, e.Origin)
+		layout.Printf(w, "  roots       %s (%s; %s)\n", strings.Join(e.Roots, " "), e.Case, e.Origin)
 	}
 	if len(e.Findings) == 0 && e.Refusal == "" {
-		fmt.Fprintln(w, "  no path was found in the arguments")
+		layout.Println(w, "  no path was found in the arguments")
 	}
 	for _, f := range e.Findings {
-		fmt.Fprintf(w, "  %s %s %q\n", f.Decision, f.Pointer, f.Value)
-		fmt.Fprintf(w, "    role %s, recognised as %s, %s%s%s\n", f.Role, f.How, f.Code, layout.Suffix(" by ", f.Rule), layout.Suffix(", starts from ", f.Base))
+		layout.Printf(w, "  %s %s %q\n", f.Decision, f.Pointer, f.Value)
+		layout.Printf(w, "    role %s, recognised as %s, %s%s%s\n", f.Role, f.How, f.Code, layout.Suffix(" by ", f.Rule), layout.Suffix(", starts from ", f.Base))
 		for _, r := range f.Readings {
 			where := "in no root"
 			if r.Root != "" {
 				where = "in " + r.Root
 			}
-			fmt.Fprintf(w, "    read as %q leads to %q: %s (%s)%s\n", r.Path, r.Leads, where, r.Code, layout.Suffix(" ", r.Error))
+			layout.Printf(w, "    read as %q leads to %q: %s (%s)%s\n", r.Path, r.Leads, where, r.Code, layout.Suffix(" ", r.Error))
 		}
 		if f.Sent != "" {
-			fmt.Fprintf(w, "    sent to the server as %q, which takes no other spelling\n", f.Sent)
+			layout.Printf(w, "    sent to the server as %q, which takes no other spelling\n", f.Sent)
 		}
 		if f.Hint != "" {
-			fmt.Fprintf(w, "    hub.json: %s\n", f.Hint)
+			layout.Printf(w, "    hub.json: %s\n", f.Hint)
 		}
 	}
 	for _, g := range e.Grants {
-		fmt.Fprintf(w, "  granted     %s%s, to %s, for this %s\n", printable.Escape(g.URI, 400), layout.When(g.File, " alone"), strings.Join(g.Roles, " and "), g.Lifetime)
+		layout.Printf(w, "  granted     %s%s, to %s, for this %s\n", printable.Escape(g.URI, 400), layout.When(g.File, " alone"), strings.Join(g.Roles, " and "), g.Lifetime)
 	}
 	if e.Question != "" {
-		fmt.Fprintf(w, "  a person would be asked:\n    %s\n", strings.ReplaceAll(e.Question, "\n", "\n    "))
+		layout.Printf(w, "  a person would be asked:\n    %s\n", layout.Lines{Text: e.Question, Indent: "    "})
 	}
 	if e.Unasked != "" {
-		fmt.Fprintf(w, "  nobody could be asked: %s\n", e.Unasked)
+		layout.Printf(w, "  nobody could be asked: %s\n", e.Unasked)
 	}
 	if e.Refusal != "" {
 		when := ""
 		if e.Question != "" {
 			when = "where they say no, "
 		}
-		fmt.Fprintf(w, "  %sthe client would read:\n    %s\n", when, strings.ReplaceAll(e.Refusal, "\n", "\n    "))
+		layout.Printf(w, "  %sthe client would read:\n    %s\n", when, layout.Lines{Text: e.Refusal, Indent: "    "})
 	}
 }

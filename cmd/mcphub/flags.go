@@ -1,17 +1,40 @@
 package main
 
 import (
+	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
 
+	"mcphub/internal/caller"
+	"mcphub/internal/clients"
+	"mcphub/internal/consent"
 	"mcphub/internal/exit"
 	"mcphub/internal/setup"
 	"mcphub/rootsmgr"
 )
 
 // newSource is where a command finds the configuration of a hub.
-func newSource() *setup.Source { return &setup.Source{Version: buildVersion()} }
+func newSource() *setup.Source {
+	store := consentStore()
+	return &setup.Source{Version: buildVersion(), Consent: store, Reach: store.Reach()}
+}
+
+// consentStore is what a person has accepted of hub.json.
+func consentStore() *consent.Store { return consent.Open(setup.ConsentFolder(os.Getenv)) }
+
+// writeHub changes hub.json for the person who has called this program: every hub takes it
+// for accepted. before is nil where there was none.
+func writeHub(path string, before, after []byte, private bool) error {
+	if err := caller.Self(caller.Want{}); err != nil {
+		return exit.Errorf(exit.Failure, "%s is not changed: %w", path, err)
+	}
+	change, err := setup.Edit(consentStore(), path)
+	if err != nil {
+		return exit.Errorf(exit.Config, "%w", err)
+	}
+	return exit.Failed(change.Write(after, func() error { return clients.WriteHub(path, before, after, private) }))
+}
 
 // configFlags are the flags of every command that reads hub.json.
 func configFlags(cmd *cobra.Command, src *setup.Source) {

@@ -1,13 +1,13 @@
 package main
 
 import (
-	"fmt"
 	"io"
 	"os"
 	"strings"
 
 	"mcphub/internal/admin"
 	"mcphub/internal/exit"
+	"mcphub/internal/layout"
 	"mcphub/internal/printable"
 	"mcphub/internal/setup"
 )
@@ -17,7 +17,7 @@ import (
 func findHubs(w io.Writer, folders []string) []admin.Hub {
 	hubs, err := admin.Find(folders)
 	if err != nil {
-		fmt.Fprintln(w, "mcphub: "+printable.Escape(err.Error(), 500))
+		layout.Println(w, "mcphub: "+printable.Escape(err.Error(), 500))
 	}
 	return hubs
 }

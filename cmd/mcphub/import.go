@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"regexp"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -15,6 +13,7 @@ import (
 	"mcphub/internal/config"
 	"mcphub/internal/exit"
 	"mcphub/internal/layout"
+	"mcphub/internal/printable"
 	"mcphub/internal/secrets"
 	"mcphub/internal/setup"
 )
@@ -28,7 +27,9 @@ func importCommand() *cobra.Command {
 			"TOML, YAML), or of all clients on this machine, and adds them to hub.json. What hub.json\n" +
 			"holds stays as it is. A server that is there already is not added again; one that has\n" +
 			"the name of another gets the name of its client behind its own. The client's own file is\n" +
-			"not changed: `mcphub init` does that as well.",
+			"not changed: `mcphub init` does that as well. Each entry is shown whole before. References\n" +
+			"to secrets in a file are text, and keys that only hub.json has are left out, unless you\n" +
+			"allow each of them at the terminal.",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := w.start(cmd); err != nil {
@@ -86,15 +87,18 @@ func (w *clientWork) readAll() []clients.Found {
 
 // importReport is one server of the result in JSON.
 type importReport struct {
-	Server       string   `json:"server"` // as the client calls it
-	From         string   `json:"from,omitempty"`
-	State        string   `json:"state"` // imported, present, skipped
-	As           string   `json:"as,omitempty"`
-	Disabled     bool     `json:"disabled,omitempty"`
-	Notes        []string `json:"notes,omitempty"`
-	MovedSecrets []string `json:"movedSecrets,omitempty"`
-	PlainSecrets []string `json:"plainSecrets,omitempty"`
-	Error        string   `json:"error,omitempty"`
+	Server       string     `json:"server"` // as the client calls it
+	From         string     `json:"from,omitempty"`
+	State        string     `json:"state"` // imported, present, skipped
+	As           string     `json:"as,omitempty"`
+	Disabled     bool       `json:"disabled,omitempty"`
+	Notes        []string   `json:"notes,omitempty"`
+	Entry        edit.Table `json:"entry,omitempty"`     // what hub.json gets, secrets masked
+	Variables    []string   `json:"variables,omitempty"` // of the hub's environment that the server gets
+	LeftOut      edit.Table `json:"leftOut,omitempty"`   // keys of the hub alone that the file has
+	MovedSecrets []string   `json:"movedSecrets,omitempty"`
+	PlainSecrets []string   `json:"plainSecrets,omitempty"`
+	Error        string     `json:"error,omitempty"`
 }
 
 func (w *clientWork) importAll(found []clients.Found) error {
@@ -104,6 +108,13 @@ func (w *clientWork) importAll(found []clients.Found) error {
 	}
 	w.tellUnread(found)
 	m.show(w)
+	if changed, err := w.askHeld(m, found); err != nil {
+		return err
+	} else if changed {
+		if m, err = w.merge(found); err != nil {
+			return err
+		}
+	}
 	if m.added() > 0 {
 		if yes, err := w.agreed(fmt.Sprintf("Add %s to %s?", several(m.added(), "server"), w.short(m.path))); err != nil || !yes {
 			return err
@@ -116,17 +127,17 @@ func (w *clientWork) importAll(found []clients.Found) error {
 		return layout.JSON(w.out, map[string]any{"config": m.path, "servers": m.reports(found)})
 	}
 	if m.added() == 0 {
-		fmt.Fprintf(w.out, "Nothing to import: %s has all %s.\n", w.short(m.path), several(len(m.imports), "server"))
+		layout.Printf(w.out, "Nothing to import: %s has all %s.\n", w.short(m.path), several(len(m.imports), "server"))
 		return nil
 	}
-	fmt.Fprintf(w.out, "%s imported into %s.\n", several(m.added(), "server"), w.short(m.path))
+	layout.Printf(w.out, "%s imported into %s.\n", several(m.added(), "server"), w.short(m.path))
 	return nil
 }
 
 func (w *clientWork) tellUnread(found []clients.Found) {
 	for _, f := range found {
 		if f.Err != nil {
-			fmt.Fprintf(w.say, "%s is left alone, its configuration cannot be read: %v\n", f.Client.Title, f.Err)
+			layout.Printf(w.say, "%s is left alone, its configuration cannot be read: %v\n", f.Client.Title, f.Err)
 		}
 	}
 }
@@ -156,7 +167,11 @@ func (w *clientWork) merge(found []clients.Found) (*merged, error) {
 	}
 	w.secrets = kept.Keeper(w.ctx)
 	m := &merged{path: path, before: text}
-	if m.after, m.imports, err = clients.Merge(path, text, servers, inputs, w.secrets != nil, os.LookupEnv); err != nil {
+	to := clients.Target{File: path, Text: text, Move: w.secrets != nil, Env: os.LookupEnv, Kept: func(name string) bool {
+		_, err := kept.Get(w.ctx, name)
+		return err == nil
+	}}
+	if m.after, m.imports, err = clients.Merge(to, servers, inputs); err != nil {
 		return nil, exit.Errorf(exit.Config, "%w", err)
 	}
 	w.unanswered(m, kept)
@@ -177,22 +192,63 @@ func (w *clientWork) kept(path string, text []byte) (*secrets.Store, error) {
 	return secrets.New(kept), nil
 }
 
-// asksFor finds what a client asked a person for, and the hub has not been told.
-var asksFor = regexp.MustCompile(`\$\{input:([^}]+)\}`)
-
+// unanswered says what a client asked a person for, and the hub has not been told.
 func (w *clientWork) unanswered(m *merged, kept *secrets.Store) {
 	for i := range m.imports {
 		im := &m.imports[i]
-		raw, err := json.Marshal(im.Server.Entry)
-		if err != nil || im.Err != "" {
+		if im.Err != "" {
 			continue
 		}
-		for _, found := range asksFor.FindAllStringSubmatch(string(raw), -1) {
-			if _, err := kept.Get(w.ctx, found[1]); err != nil {
+		for _, id := range im.Asks() {
+			if _, err := kept.Get(w.ctx, id); err != nil {
 				im.Err = err.Error()
 			}
 		}
 	}
+}
+
+// askHeld asks about each key of the hub alone that a file has. --yes is no yes to
+// them, and where nobody can be asked they are left out. changed: some are taken over.
+func (w *clientWork) askHeld(m *merged, found []clients.Found) (changed bool, err error) {
+	if w.yes || w.in == nil {
+		return false, nil
+	}
+	n := 0
+	for i := range found {
+		if found[i].Err != nil {
+			continue
+		}
+		for j := range found[i].Servers {
+			im := &m.imports[n]
+			n++
+			if im.Same != "" {
+				continue
+			}
+			for _, h := range found[i].Servers[j].Held {
+				yes, err := w.allowed(fmt.Sprintf("%s: the file sets %s to %s. Allow that?", im.Name, h.Key, asJSONLine(h.Value)))
+				if err != nil {
+					return false, err
+				}
+				if yes {
+					found[i].Servers[j].Allow(h)
+					changed = true
+				}
+			}
+		}
+	}
+	return changed, nil
+}
+
+// escaped shows every character of a text that a person decides about, and all of it.
+func escaped(s string) string { return printable.Escape(s, len(s)) }
+
+// asJSONLine is a value of a file as JSON, whole.
+func asJSONLine(v any) string {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return err.Error()
+	}
+	return escaped(string(raw))
 }
 
 func (m *merged) added() int {
@@ -215,7 +271,7 @@ func (m *merged) write(secrets clients.Secrets) error {
 	for i := range m.imports {
 		plain = plain || len(m.imports[i].Plain) > 0
 	}
-	return exit.Failed(clients.WriteHub(m.path, m.before, m.after, plain))
+	return writeHub(m.path, m.before, m.after, plain)
 }
 
 // from is where an import comes from, for people.
@@ -226,9 +282,8 @@ func from(s *clients.Server) string {
 	return s.Client.Title
 }
 
-// show lists what would be imported, by number.
+// show lists what would be imported, by number, each entry whole.
 func (m *merged) show(w *clientWork) {
-	var rows [][]string
 	n := 0
 	for i := range m.imports {
 		im := &m.imports[i]
@@ -236,36 +291,82 @@ func (m *merged) show(w *clientWork) {
 			continue
 		}
 		n++
-		rows = append(rows, []string{strconv.Itoa(n), im.Name, from(&im.Server), summary(im.Server.Entry)})
-	}
-	if !w.yes {
-		w.table(rows)
+		layout.Printf(w.say, "  %d  %s  %s\n", n, im.Name, from(&im.Server))
+		for _, row := range rowsOf(im) {
+			layout.Printf(w.say, "       %-9s %s\n", row[0], row[1])
+		}
 	}
 	for i := range m.imports {
 		im := &m.imports[i]
 		switch {
 		case im.Same != "" && im.Same != im.Server.Name:
-			fmt.Fprintf(w.say, "%s of %s is the same as %s.\n", im.Server.Name, from(&im.Server), im.Same)
+			layout.Printf(w.say, "%s of %s is the same as %s.\n", im.Server.Name, from(&im.Server), im.Same)
 		case im.Same != "":
 		case im.Name != im.Server.Name:
-			fmt.Fprintf(w.say, "%s of %s is called %s.\n", im.Server.Name, from(&im.Server), im.Name)
+			layout.Printf(w.say, "%s of %s is called %s.\n", im.Server.Name, from(&im.Server), im.Name)
 		}
 		if im.Same != "" {
 			continue
 		}
 		for _, note := range im.Notes {
-			fmt.Fprintf(w.say, "%s: %s\n", im.Name, note)
+			layout.Printf(w.say, "%s: %s\n", im.Name, note)
+		}
+		if left := leftOut(im); len(left) > 0 {
+			layout.Printf(w.say, "%s: left out, since only hub.json and you say this: %s\n", im.Name, strings.Join(left, "; "))
 		}
 		if len(im.Moved) > 0 {
-			fmt.Fprintf(w.say, "%s: a secret is kept outside of hub.json (%s)\n", im.Name, strings.Join(im.Moved, ", "))
+			layout.Printf(w.say, "%s: a secret is kept outside of hub.json (%s)\n", im.Name, strings.Join(im.Moved, ", "))
 		}
 		if len(im.Plain) > 0 {
-			fmt.Fprintf(w.say, "%s: a secret stays in hub.json as plain text (%s); only you can read the file\n", im.Name, strings.Join(im.Plain, ", "))
+			layout.Printf(w.say, "%s: a secret stays in hub.json as plain text (%s); only you can read the file\n", im.Name, strings.Join(im.Plain, ", "))
 		}
 		if im.Err != "" {
-			fmt.Fprintf(w.say, "%s: the hub cannot serve it yet: %s\n", im.Name, im.Err)
+			layout.Printf(w.say, "%s: the hub cannot serve it yet: %s\n", im.Name, im.Err)
 		}
 	}
+}
+
+// leftOut are the keys that a file has and that are not taken over.
+func leftOut(im *clients.Import) []string {
+	var out []string
+	for _, h := range im.Server.Held {
+		out = append(out, h.Key+" "+asJSONLine(h.Value))
+	}
+	return out
+}
+
+// rowsOf is an entry in lines: what starts, with every argument and variable.
+func rowsOf(im *clients.Import) [][2]string {
+	var rows [][2]string
+	add := func(name string, v any) {
+		s, isText := v.(string)
+		if !isText {
+			s = asJSONLine(v)
+		}
+		rows = append(rows, [2]string{name, escaped(s)})
+	}
+	for _, m := range im.Shown() {
+		switch v := m.Value.(type) {
+		case []any:
+			for _, part := range v {
+				add(strings.TrimSuffix(m.Name, "s"), part)
+			}
+		case edit.Table:
+			for _, part := range v {
+				s, isText := part.Value.(string)
+				if !isText {
+					s = asJSONLine(part.Value)
+				}
+				add(strings.TrimSuffix(m.Name, "s"), part.Name+"="+s)
+			}
+		default:
+			add(m.Name, v)
+		}
+	}
+	for _, name := range clients.Variables(im.Server.Entry) {
+		add("gets", "the variable "+name+" of the hub's environment")
+	}
+	return rows
 }
 
 func (m *merged) reports(found []clients.Found) []importReport {
@@ -276,6 +377,11 @@ func (m *merged) reports(found []clients.Found) []importReport {
 			MovedSecrets: im.Moved, PlainSecrets: im.Plain, Error: im.Err}
 		if im.Same != "" {
 			r.State = "present"
+		} else {
+			r.Entry, r.Variables = im.Shown(), clients.Variables(im.Server.Entry)
+			for _, h := range im.Server.Held {
+				r.LeftOut = append(r.LeftOut, edit.Member{Name: h.Key, Value: h.Value})
+			}
 		}
 		if im.Server.Client != nil {
 			r.From = im.Server.Client.Name

@@ -98,12 +98,12 @@ func (w *clientWork) init(given []string) error {
 				again = fmt.Sprintf(", %d not again, since hub.json has them", n)
 			}
 		}
-		fmt.Fprintf(w.out, "%s: %s imported%s\n", w.short(m.path), several(m.added(), "server"), again)
+		layout.Printf(w.out, "%s: %s imported%s\n", w.short(m.path), several(m.added(), "server"), again)
 		w.tell(all)
 		if len(all) > 0 {
-			fmt.Fprintf(w.out, "\nStart your client anew and ask its agent: %s.\n", next)
+			layout.Printf(w.out, "\nStart your client anew and ask its agent: %s.\n", next)
 		} else {
-			fmt.Fprintln(w.out, "No client has the hub yet: `mcphub install CLIENT` registers it.")
+			layout.Println(w.out, "No client has the hub yet: `mcphub install CLIENT` registers it.")
 		}
 	}
 	if failed > 0 && err == nil {
@@ -130,14 +130,14 @@ func (w *clientWork) overview(found []clients.Found) {
 		rows = append(rows, []string{f.Client.Title, what})
 	}
 	if len(rows) == 0 {
-		fmt.Fprintln(w.say, "No client was found on this machine.")
+		layout.Println(w.say, "No client was found on this machine.")
 		return
 	}
-	fmt.Fprintln(w.say, "On this machine:")
+	layout.Println(w.say, "On this machine:")
 	w.table(rows)
 	for _, f := range found {
 		for _, s := range f.Skipped {
-			fmt.Fprintf(w.say, "%s of %s stays where it is: %s\n", s.Name, f.Client.Title, s.Why)
+			layout.Printf(w.say, "%s of %s stays where it is: %s\n", s.Name, f.Client.Title, s.Why)
 		}
 	}
 }
@@ -149,11 +149,11 @@ func (w *clientWork) chooseServers(found []clients.Found) (*merged, error) {
 		return m, err
 	}
 	if !w.yes {
-		fmt.Fprintf(w.say, "\nTo import into %s:\n", w.short(m.path))
+		layout.Printf(w.say, "\nTo import into %s:\n", w.short(m.path))
 	}
 	m.show(w)
 	picked, err := w.chosen("Import which?", m.added())
-	if err != nil || !slices.Contains(picked, false) {
+	if err != nil {
 		return m, err
 	}
 	// Without those that are not wanted, and what is the same as they are.
@@ -180,6 +180,16 @@ func (w *clientWork) chooseServers(found []clients.Found) (*merged, error) {
 			}
 		}
 	}
+	if slices.Contains(picked, false) {
+		if m, err = w.merge(wanted); err != nil {
+			return nil, err
+		}
+	} else {
+		wanted = found
+	}
+	if changed, err := w.askHeld(m, wanted); err != nil || !changed {
+		return m, err
+	}
 	return w.merge(wanted)
 }
 
@@ -191,7 +201,7 @@ func (w *clientWork) chooseClients(found []clients.Found, m *merged) (chosen []c
 		for i, f := range found {
 			rows = append(rows, []string{strconv.Itoa(i + 1), f.Client.Title, w.short(f.Client.Places(w.env)[0].File)})
 		}
-		fmt.Fprintln(w.say)
+		layout.Println(w.say)
 		w.table(rows)
 	}
 	picked, err := w.chosen("Register the hub in which?", len(found))

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -105,6 +106,56 @@ func TestInitTakesNo(t *testing.T) {
 			}
 			if cursor := fileText(t, home, ".cursor/mcp.json"); strings.Contains(cursor, "serve") || !strings.Contains(cursor, "two") {
 				t.Errorf("got %s", cursor)
+			}
+		})
+	}
+}
+
+// TestHeldKeysAreAskedFor: a key of the hub that a file has is taken over where a person says so to it alone.
+func TestHeldKeysAreAskedFor(t *testing.T) {
+	for name, tc := range map[string]struct {
+		answers string
+		yes     bool // --yes
+		kept    []string
+	}{
+		"Enter is no": {answers: "\n\ny\n"}, "no": {answers: "n\nno\ny\n"}, "one of two": {answers: "y\nn\ny\n", kept: []string{"sandbox"}},
+		"both": {answers: "y\nyes\ny\n", kept: []string{"sandbox", "inherit"}}, "--yes": {yes: true}, "no answer": {answers: "y\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			home, said, err := dialogue(t, tc.answers, func(w *clientWork) error {
+				w.yes = tc.yes
+				path := filepath.Join(w.env.Home, "project", ".mcp.json")
+				if err := os.WriteFile(path, []byte(`{"mcpServers": {"x": {"command": "./x", "args": ["a b", "${USER}"], "sandbox": "off", "inherit": ["HOME"]}}}`), 0o600); err != nil {
+					return err
+				}
+				found, err := w.sources([]string{path})
+				if err != nil {
+					return err
+				}
+				return w.importAll(found)
+			})
+			hub := fileText(t, home, ".config/mcphub/hub.json")
+			if name == "no answer" {
+				if err == nil || hub != "" {
+					t.Errorf("%v: %s", err, hub)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err, said)
+			}
+			for _, key := range []string{"sandbox", "inherit"} {
+				if strings.Contains(hub, `"`+key+`"`) != slices.Contains(tc.kept, key) {
+					t.Errorf("%s: %s", key, hub)
+				}
+			}
+			for _, want := range []string{"command   " + filepath.Join(home, "project", "x"), "arg       a b", "the variable USER of the hub's environment", `sandbox "off"`} {
+				if !strings.Contains(said, want) {
+					t.Errorf("%q is not shown: %s", want, said)
+				}
+			}
+			if strings.Contains(said, "[y/N]") == tc.yes {
+				t.Errorf("asked: %t: %s", !tc.yes, said)
 			}
 		})
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -16,6 +15,7 @@ func installCommand() *cobra.Command {
 	var w clientWork
 	var all, show bool
 	var roots []string
+	var address string
 	cmd := &cobra.Command{
 		Use:   "install [CLIENT...]",
 		Short: "Register the hub in a client",
@@ -25,6 +25,10 @@ func installCommand() *cobra.Command {
 			"and prints what to put where.\n\n" +
 			"A client that does not tell which folders are open is registered with --roots: those\n" +
 			"that are given, else the folder in which it starts servers, else the working directory.\n\n" +
+			"With --http the client is given the address of a hub that serves HTTP, and its token:\n" +
+			"by $MCPHUB_TOKEN or the token's file where the client takes such a reference, else the\n" +
+			"token itself, in a file that only you can read then. The address is that of the hub that\n" +
+			"runs with this hub.json, else http.listen, or the one given: --http=127.0.0.1:8080.\n\n" +
 			"Clients: " + clientList() + ".",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := w.start(cmd); err != nil {
@@ -38,6 +42,11 @@ func installCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if address != "" {
+				if err := w.overHTTP(address, given, show); err != nil {
+					return err
+				}
+			}
 			if show {
 				return w.print(chosen, len(args) > 0 || all, given)
 			}
@@ -47,6 +56,8 @@ func installCommand() *cobra.Command {
 	w.flags(cmd)
 	cmd.Flags().BoolVar(&all, "all", false, "every client on this machine")
 	cmd.Flags().BoolVar(&show, "print", false, "print what to put into the configuration, and change nothing")
+	cmd.Flags().StringVar(&address, "http", "", "register the address of a hub that serves HTTP, and its token (default: of the one that runs, else http.listen)")
+	cmd.Flags().Lookup("http").NoOptDefVal = addressFound
 	cmd.Flags().StringSliceVar(&roots, "roots", nil, "folders for clients that do not tell which are open, separated by commas")
 	return cmd
 }
@@ -105,6 +116,11 @@ func (w *clientWork) plan(c *clients.Client, h clients.Hub, given []string) (pla
 	roots, why := given, ""
 	found, err := clients.Read(c, w.env)
 	switch {
+	case w.web != nil:
+		if err == nil && found.Registered != "" && found.Registered != clients.HubName {
+			break // under a name of the user's own: PlanInstall leaves it
+		}
+		why = w.webNote(c)
 	case err != nil || found.Registered == "":
 		if roots, why, err = w.rootsFor(c, given); err != nil {
 			return p, err
@@ -148,15 +164,15 @@ func (w *clientWork) preview(p *planned) {
 		if len(f.Changes) == 0 {
 			continue
 		}
-		fmt.Fprintf(w.say, "%s:\n", w.short(f.Place.File))
+		layout.Printf(w.say, "%s:\n", w.short(f.Place.File))
 		for _, line := range f.Preview() {
-			fmt.Fprintf(w.say, "  %s\n", line)
+			layout.Printf(w.say, "  %s\n", line)
 		}
 	}
 }
 
 func (w *clientWork) install(chosen []*clients.Client, given []string) error {
-	h, err := w.hub(false)
+	h, err := w.registered()
 	if err != nil {
 		return err
 	}
@@ -193,7 +209,7 @@ func (w *clientWork) finish(all []planned) error {
 	} else {
 		w.tell(all)
 		if len(all) == 0 {
-			fmt.Fprintln(w.out, "No client was found on this machine.")
+			layout.Println(w.out, "No client was found on this machine.")
 		}
 	}
 	if failed > 0 {
@@ -232,34 +248,38 @@ func (w *clientWork) tell(all []planned) {
 		title := clients.Find(r.Client).Title
 		switch r.State {
 		case "failed":
-			fmt.Fprintf(w.out, "%s: not changed: %s\n", title, r.Error)
+			layout.Printf(w.out, "%s: not changed: %s\n", title, r.Error)
 		case "present":
-			fmt.Fprintf(w.out, "%s: the hub is there already, as %s%s\n", title, r.Name, layout.Suffix("; ", r.Note))
+			layout.Printf(w.out, "%s: the hub is there already, as %s%s\n", title, r.Name, layout.Suffix("; ", r.Note))
 		default:
-			fmt.Fprintf(w.out, "%s: installed in %s%s\n", title, w.short(r.File), layout.Suffix("; ", r.Note))
+			layout.Printf(w.out, "%s: installed in %s%s\n", title, w.short(r.File), layout.Suffix("; ", r.Note))
 		}
 		if len(r.Disabled) > 0 {
-			fmt.Fprintf(w.out, "  switched off there: %s\n", strings.Join(r.Disabled, ", "))
+			layout.Printf(w.out, "  switched off there: %s\n", strings.Join(r.Disabled, ", "))
 		}
 		if len(r.Removed) > 0 {
-			fmt.Fprintf(w.out, "  taken out there, kept in the backup: %s\n", strings.Join(r.Removed, ", "))
+			layout.Printf(w.out, "  taken out there, kept in the backup: %s\n", strings.Join(r.Removed, ", "))
 		}
 	}
 }
 
 // print shows what to put where, and changes nothing.
 func (w *clientWork) print(chosen []*clients.Client, named bool, given []string) error {
-	h, err := w.hub(false)
+	h, err := w.registered()
 	if err != nil {
 		return err
 	}
 	if !named {
 		// As most clients have it.
-		_, text, err := clients.Snippet(clients.Find("claude-desktop"), w.env, clients.Find("claude-desktop").In(h, given))
+		most := clients.Find("claude-desktop")
+		if w.web != nil { // which knows no addresses
+			most = clients.Find("lm-studio")
+		}
+		_, text, err := clients.Snippet(most, w.env, most.In(h, given))
 		if err != nil {
 			return exit.Failed(err)
 		}
-		fmt.Fprint(w.out, text)
+		layout.Printf(w.out, "%s", layout.Lines{Text: text})
 		return nil
 	}
 	type snippet struct {
@@ -273,7 +293,7 @@ func (w *clientWork) print(chosen []*clients.Client, named bool, given []string)
 		switch {
 		case c.Roots == clients.GivesRoots:
 			roots = nil
-		case len(given) == 0 && c.Roots == clients.StartsIn:
+		case w.web == nil && len(given) == 0 && c.Roots == clients.StartsIn:
 			roots = []string{"."}
 		}
 		file, text, err := clients.Snippet(c, w.env, c.In(h, roots))
@@ -282,7 +302,7 @@ func (w *clientWork) print(chosen []*clients.Client, named bool, given []string)
 		}
 		out = append(out, snippet{c.Name, file, text})
 		if !w.asJSON {
-			fmt.Fprintf(w.out, "%s, in %s:\n\n%s\n", c.Title, w.short(file), text)
+			layout.Printf(w.out, "%s, in %s:\n\n%s\n", c.Title, w.short(file), layout.Lines{Text: text})
 		}
 	}
 	if w.asJSON {
@@ -396,21 +416,21 @@ func (w *clientWork) takeOut(c *clients.Client, restore bool) ([]clients.Undone,
 
 func (w *clientWork) tellUndone(reports []uninstallReport) {
 	if len(reports) == 0 {
-		fmt.Fprintln(w.out, "Nothing to take out: the hub is in no client.")
+		layout.Println(w.out, "Nothing to take out: the hub is in no client.")
 	}
 	for _, r := range reports {
 		title := clients.Find(r.Client).Title
 		if r.Error != "" {
-			fmt.Fprintf(w.out, "%s: %s\n", title, r.Error)
+			layout.Printf(w.out, "%s: %s\n", title, r.Error)
 		} else if len(r.Files) == 0 {
-			fmt.Fprintf(w.out, "%s: the hub is not in it\n", title)
+			layout.Printf(w.out, "%s: the hub is not in it\n", title)
 		}
 		for _, u := range r.Files {
 			kept := ""
 			if u.Kept {
 				kept = "; mcphub uninstall " + r.Client + " --restore gives it back as it was before that"
 			}
-			fmt.Fprintf(w.out, "%s: %s %s%s\n", title, w.short(u.File), map[string]string{
+			layout.Printf(w.out, "%s: %s %s%s\n", title, w.short(u.File), map[string]string{
 				clients.Restored: "is as it was", clients.Edited: "was edited since: the hub is out, the edits are kept",
 				clients.Deleted: "was made for the hub and is gone", clients.Gone: "had been deleted", clients.Unchanged: "had been changed back already",
 			}[u.State], kept)

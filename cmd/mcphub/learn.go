@@ -105,12 +105,12 @@ func (f *learnFlags) learn(cmd *cobra.Command, src *setup.Source, logs *logFlags
 			return exit.Errorf(exit.Usage, "--call %q: after the name of the tool comes one JSON object", call)
 		}
 	}
-	made, err := src.Read(os.Stderr, log)
+	made, err := src.Read(stderr, log)
 	if err != nil {
 		return err
 	}
 	defer made.Settle()
-	l := &lesson{learnFlags: f, cmd: cmd, made: &made, log: log, roots: roots, say: printable.Writer(cmd.ErrOrStderr()), name: name}
+	l := &lesson{learnFlags: f, cmd: cmd, made: &made, log: log, roots: roots, say: cmd.ErrOrStderr(), name: name}
 	if err := l.only(); err != nil {
 		return err
 	}
@@ -149,7 +149,7 @@ func (l *lesson) under(s sandbox.Settings, mode sandbox.Mode, rec *sandbox.Recor
 
 func (l *lesson) run() (*learned, error) {
 	if !l.confined {
-		fmt.Fprintf(l.say, "mcphub: runs %s without a sandbox, and notes what it opens\n", l.name)
+		layout.Printf(l.say, "mcphub: runs %s without a sandbox, and notes what it opens\n", l.name)
 		l.under(l.own, sandbox.Auto, &l.rec)
 		err := l.record()
 		if err == nil {
@@ -158,7 +158,7 @@ func (l *lesson) run() (*learned, error) {
 		if l.rec.Refused() == nil {
 			return nil, err
 		}
-		fmt.Fprintf(l.say, "mcphub: nothing can be recorded here: %v\n", l.rec.Refused())
+		layout.Printf(l.say, "mcphub: nothing can be recorded here: %v\n", l.rec.Refused())
 		if l.serve != "" {
 			return nil, err
 		}
@@ -260,7 +260,7 @@ func (l *lesson) call(ctx context.Context, c *client.Client, call string) error 
 		return nil
 	}
 	if l.made.Hub.Record != nil { // else it is run again for what it says
-		fmt.Fprintf(l.say, "mcphub: %s: %s\n", tool, l.said[len(l.said)-1])
+		layout.Printf(l.say, "mcphub: %s: %s\n", tool, l.said[len(l.said)-1])
 	}
 	return nil
 }
@@ -307,7 +307,7 @@ const mostRepeated = 40
 
 // repeat runs the server in its sandbox until its errors name nothing more.
 func (l *lesson) repeat() error {
-	fmt.Fprintf(l.say, "mcphub: runs %s in its sandbox, until it names nothing more that it lacks\n", l.name)
+	layout.Printf(l.say, "mcphub: runs %s in its sandbox, until it names nothing more that it lacks\n", l.name)
 	for range mostRepeated {
 		l.under(l.propose().Settings, sandbox.Auto, nil)
 		if err := l.once(true); err != nil {
@@ -323,7 +323,7 @@ func (l *lesson) repeat() error {
 		}
 	}
 	for _, text := range l.said {
-		fmt.Fprintf(l.say, "mcphub: %s\n", text)
+		layout.Printf(l.say, "mcphub: %s\n", text)
 	}
 	return nil
 }
@@ -412,7 +412,7 @@ func (l *lesson) result(how string) (*learned, error) {
 		out.Sockets = append(out.Sockets, learnedSocket{k.Path, k.Bound})
 	}
 	if l.serve == "" && l.cmd.Context().Err() == nil {
-		fmt.Fprintf(l.say, "mcphub: starts %s under the proposal\n", l.name)
+		layout.Printf(l.say, "mcphub: starts %s under the proposal\n", l.name)
 		if out.Problem = l.check(s, sandbox.Required); out.Problem == "" {
 			out.Checked = true
 		} else if l.check(s, sandbox.Auto) == "" {
@@ -484,38 +484,38 @@ func (r *learned) show(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "\"sandbox\": %s\n", raw)
+	layout.Printf(w, "\"sandbox\": %s\n", layout.Lines{Text: string(printable.JSON(raw))})
 	if r.At != "" {
-		fmt.Fprintf(w, "// for %s, %s\n", r.Server, r.At)
+		layout.Printf(w, "// for %s, %s\n", r.Server, r.At)
 	}
 	if r.Sandbox.Sockets == "on" {
-		fmt.Fprintln(w, "// sockets: with these on it can reach D-Bus, docker and ssh-agent, and through them everything")
+		layout.Println(w, "// sockets: with these on it can reach D-Bus, docker and ssh-agent, and through them everything")
 	}
 	if len(r.Left) > 0 {
-		fmt.Fprintln(w, "// was opened, is not proposed:")
+		layout.Println(w, "// was opened, is not proposed:")
 	}
 	for _, left := range r.Left {
-		fmt.Fprintf(w, "//   %s (%s): %s\n", left.Path, left.Access, left.Why)
+		layout.Printf(w, "//   %s (%s): %s\n", left.Path, left.Access, left.Why)
 	}
 	for _, k := range r.Sockets {
 		if k.Bound {
-			fmt.Fprintf(w, "// it listens on the unix socket %s\n", k.Path)
+			layout.Printf(w, "// it listens on the unix socket %s\n", k.Path)
 		} else {
-			fmt.Fprintf(w, "// it was connected to the unix socket %s\n", k.Path)
+			layout.Printf(w, "// it was connected to the unix socket %s\n", k.Path)
 		}
 	}
 	if len(r.Ports) > 0 {
-		fmt.Fprintf(w, "// it was connected to the ports %s\n", strings.Trim(fmt.Sprint(r.Ports), "[]"))
+		layout.Printf(w, "// it was connected to the ports %s\n", strings.Trim(fmt.Sprint(r.Ports), "[]"))
 	} else if r.Sandbox.Network == nil && r.How == recordedOnce {
-		fmt.Fprintln(w, "// it did not use the network; \"network\": \"off\" holds it to that")
+		layout.Println(w, "// it did not use the network; \"network\": \"off\" holds it to that")
 	}
 	switch {
 	case r.Problem != "" && r.Checked:
-		fmt.Fprintf(w, "// \"required\" cannot be had: %s\n", oneLine(r.Problem))
+		layout.Printf(w, "// \"required\" cannot be had: %s\n", oneLine(r.Problem))
 	case r.Problem != "":
-		fmt.Fprintf(w, "// IT DOES NOT START with this: %s\n", oneLine(r.Problem))
+		layout.Printf(w, "// IT DOES NOT START with this: %s\n", oneLine(r.Problem))
 	case !r.Checked:
-		fmt.Fprintln(w, "// it was not started with this")
+		layout.Println(w, "// it was not started with this")
 	}
 	return nil
 }

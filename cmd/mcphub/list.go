@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"os"
 
@@ -28,7 +27,7 @@ func listCommand() *cobra.Command {
 			"started.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			file, err := src.Load(printable.Writer(cmd.ErrOrStderr()))
+			file, err := src.Load(cmd.ErrOrStderr())
 			if err != nil {
 				return err
 			}
@@ -115,7 +114,7 @@ func (l *listedServer) ask(hubs []admin.Report) {
 
 func (l listed) show(w io.Writer) {
 	if len(l.Servers) == 0 {
-		fmt.Fprintln(w, "no servers; mcphub add NAME -- COMMAND adds one")
+		layout.Println(w, "no servers; mcphub add NAME -- COMMAND adds one")
 		return
 	}
 	t := layout.NewTable(w)

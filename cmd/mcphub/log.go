@@ -37,7 +37,7 @@ func (f *logFlags) logger(w io.Writer) (zerolog.Logger, error) {
 // What others wrote is clean in both.
 func logTo(w io.Writer, people, noColor bool) io.Writer {
 	if !people {
-		return printable.Writer(w) // JSON, in which control characters are escaped
+		return escapingJSON{w}
 	}
 	return zerolog.ConsoleWriter{Out: w, NoColor: noColor, FormatPrepare: func(event map[string]any) error {
 		for name, v := range event {
@@ -45,6 +45,16 @@ func logTo(w io.Writer, people, noColor bool) io.Writer {
 		}
 		return nil
 	}}
+}
+
+// escapingJSON writes lines of JSON, in which nothing stays unseen and nothing is lost.
+type escapingJSON struct{ to io.Writer }
+
+func (e escapingJSON) Write(b []byte) (int, error) {
+	if _, err := e.to.Write(printable.JSON(b)); err != nil {
+		return 0, err
+	}
+	return len(b), nil
 }
 
 func cleanValue(v any) any {

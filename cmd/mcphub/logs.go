@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"io/fs"
@@ -19,7 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"mcphub/internal/exit"
-	"mcphub/internal/printable"
+	"mcphub/internal/layout"
 )
 
 // followEvery is how often logs -f looks for news.
@@ -59,7 +58,7 @@ func logsCommand() *cobra.Command {
 			if err := isAmong("hub.json", args[0], names); err != nil {
 				return err
 			}
-			l := serverLog{dir: dir, name: args[0], out: printable.Writer(cmd.OutOrStdout()), json: asJSON, read: map[string]*logEnd{}}
+			l := serverLog{dir: dir, name: args[0], out: cmd.OutOrStdout(), json: asJSON, read: map[string]*logEnd{}}
 			defer l.close()
 			found, err := l.last(lines)
 			if err != nil {
@@ -121,10 +120,9 @@ func (l *serverLog) newLoggedLine(line string) loggedLine {
 
 func (l *serverLog) print(line string) error {
 	if l.json {
-		return json.NewEncoder(l.out).Encode(l.newLoggedLine(line))
+		return layout.JSONLine(l.out, l.newLoggedLine(line))
 	}
-	_, err := io.WriteString(l.out, line)
-	return err
+	return layout.Println(l.out, strings.TrimSuffix(line, "\n"))
 }
 
 // files are those that hubs write to now, not what was set aside.

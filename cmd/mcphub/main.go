@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
@@ -11,11 +10,15 @@ import (
 
 	"mcphub/internal/exit"
 	_ "mcphub/internal/guardian" // runs before main
+	"mcphub/internal/layout"
 	"mcphub/internal/printable"
 	"mcphub/internal/stdio"
 )
 
 func main() { os.Exit(run(os.Args[1:])) }
+
+// stderr is standard error for people.
+var stderr = printable.Writer(os.Stderr)
 
 func run(args []string) int {
 	withoutCore()
@@ -25,20 +28,24 @@ func run(args []string) int {
 	stdio.CatchBrokenPipe(func(sig ...os.Signal) { signal.Notify(pipe, sig...) })
 	root := rootCommand()
 	root.SetArgs(args)
+	root.SetOut(printable.Writer(os.Stdout))
+	root.SetErr(stderr)
 	used, err := root.ExecuteContextC(ctx)
 	switch {
 	case err == nil:
 		return exit.OK
 	case ctx.Err() != nil:
-		fmt.Fprintln(os.Stderr, "mcphub: interrupted")
+		layout.Println(stderr, "mcphub: interrupted")
 		return exit.Interrupt
 	}
 	code := exit.Status(err)
-	if text := err.Error(); text != "" {
-		fmt.Fprintln(os.Stderr, "mcphub: "+printable.Clean(text))
+	if err.Error() != "" {
+		for i, line := range layout.ErrorLines(err) {
+			layout.Printf(stderr, "%s%s\n", layout.When(i == 0, "mcphub: "), line)
+		}
 	}
 	if code == exit.Usage {
-		fmt.Fprintf(os.Stderr, "Run '%s --help' to see what there is.\n", used.CommandPath())
+		layout.Printf(stderr, "Run '%s --help' to see what there is.\n", used.CommandPath())
 	}
 	return code
 }
@@ -57,7 +64,7 @@ func rootCommand() *cobra.Command {
 		id, title string
 		commands  []*cobra.Command
 	}{
-		{"set-up", "Set up:", []*cobra.Command{demoCommand(), initCommand(), importCommand(), installCommand(), uninstallCommand(), doctorCommand()}},
+		{"set-up", "Set up:", []*cobra.Command{demoCommand(), initCommand(), importCommand(), installCommand(), tokenCommand(), uninstallCommand(), doctorCommand()}},
 		{"servers", "Servers:", []*cobra.Command{addCommand(), removeCommand(), enableCommand(), disableCommand(), listCommand(), toolsCommand(), authCommand(), secretCommand()}},
 		{"run", "Run:", []*cobra.Command{serveCommand(), statusCommand(), logsCommand(), restartCommand(), reloadCommand(), warmCommand(), approveCommand()}},
 		{"check", "Look and check:", []*cobra.Command{validateCommand(), planCommand(), callCommand(), explainCommand(), learnCommand(), rootsCommand(), auditCommand()}},

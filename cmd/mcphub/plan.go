@@ -44,7 +44,7 @@ func planCommand() *cobra.Command {
 			if days < 0 {
 				return exit.Errorf(exit.Usage, "--days: %d is less than none", days)
 			}
-			p := planWork{src: src, say: printable.Writer(cmd.ErrOrStderr()), days: days, out: planReport{Plans: []hubPlan{}, Problems: []problem{}}}
+			p := planWork{src: src, say: cmd.ErrOrStderr(), days: days, out: planReport{Plans: []hubPlan{}, Problems: []problem{}}}
 			if len(args) == 1 {
 				var err error
 				if p.out.File, err = filepath.Abs(args[0]); err != nil {
@@ -194,15 +194,15 @@ const mostShown = 10
 func (p *planReport) show(w io.Writer) {
 	for i, h := range p.Plans {
 		if h.Error != "" {
-			fmt.Fprintf(w, "hub %d would refuse it:\n  %s\n", h.PID, strings.ReplaceAll(h.Error, "\n", "\n  "))
+			layout.Printf(w, "hub %d would refuse it:\n  %s\n", h.PID, layout.Lines{Text: h.Error, Indent: "  "})
 			continue
 		}
 		if i > 0 && reflect.DeepEqual(h.Plan, p.Plans[i-1].Plan) {
-			fmt.Fprintf(w, "hub %d: the same\n", h.PID)
+			layout.Printf(w, "hub %d: the same\n", h.PID)
 			continue
 		}
 		if h.PID != 0 {
-			fmt.Fprintf(w, "hub %d:\n", h.PID)
+			layout.Printf(w, "hub %d:\n", h.PID)
 		}
 		showPlan(w, h.Plan)
 	}
@@ -217,7 +217,7 @@ func (p *planReport) show(w io.Writer) {
 		if problem.Line > 0 {
 			where = fmt.Sprintf("%s:%d", where, problem.Line)
 		}
-		fmt.Fprintf(w, "%s: %s: %s%s\n", problem.Severity, where, problem.Text, layout.Suffix("; ", problem.Hint)+layout.Suffix("; ", problem.Command))
+		layout.Printf(w, "%s: %s: %s%s\n", problem.Severity, where, problem.Text, layout.Suffix("; ", problem.Hint)+layout.Suffix("; ", problem.Command))
 	}
 }
 
@@ -256,12 +256,12 @@ func showPlan(w io.Writer, plan admin.Plan) {
 		layout.Line(w, fmt.Sprintf("  %-9s ", d.change), few(names[d])+layout.Suffix(": ", d.why)+ending(ended[d])+layout.When(d.unknown, tools))
 	}
 	if len(order) == 0 {
-		fmt.Fprintln(w, "  no server starts, stops or restarts")
+		layout.Println(w, "  no server starts, stops or restarts")
 	}
 	showTools(w, "+", appear)
 	showTools(w, "-", vanish)
 	for _, key := range plan.AfterRestart {
-		fmt.Fprintf(w, "  %s takes effect when the hub is started anew\n", key)
+		layout.Printf(w, "  %s takes effect when the hub is started anew\n", key)
 	}
 }
 
@@ -282,7 +282,7 @@ func showTools(w io.Writer, sign string, servers [][]string) {
 	all := slices.Concat(servers...)
 	if len(all) <= mostShown {
 		for _, name := range all {
-			fmt.Fprintf(w, "  %s tool %s\n", sign, printable.Escape(name, 200))
+			layout.Printf(w, "  %s tool %s\n", sign, printable.Escape(name, 200))
 		}
 		return
 	}
@@ -303,19 +303,19 @@ func showTools(w io.Writer, sign string, servers [][]string) {
 		layout.Line(w, "  "+sign+" ", several(len(tools), "tool")+": "+few(names))
 	}
 	if left > 0 {
-		fmt.Fprintf(w, "  %s %s more; --json names all\n", sign, several(left, "tool"))
+		layout.Printf(w, "  %s %s more; --json names all\n", sign, several(left, "tool"))
 	}
 }
 
 func (c *plannedCalls) show(w io.Writer) {
-	fmt.Fprintf(w, "  of %s in %s, %d would be decided otherwise%s\n", several(c.Judged, "recorded call"), several(c.Days, "day"), c.Changed,
+	layout.Printf(w, "  of %s in %s, %d would be decided otherwise%s\n", several(c.Judged, "recorded call"), several(c.Days, "day"), c.Changed,
 		layout.When(c.Unsure > 0, fmt.Sprintf(", %d may be", c.Unsure)))
 	for i := range c.Groups[:min(len(c.Groups), mostShown)] {
 		g := &c.Groups[i]
-		fmt.Fprintf(w, "    %6d  %s %s: %s becomes %s (%s)%s%s\n", g.Count, printable.Escape(g.Server, 100), printable.Escape(g.Tool, 100), g.Was, g.Now, printable.Escape(g.By, 100),
+		layout.Printf(w, "    %6d  %s %s: %s becomes %s (%s)%s%s\n", g.Count, printable.Escape(g.Server, 100), printable.Escape(g.Tool, 100), g.Was, g.Now, printable.Escape(g.By, 100),
 			layout.Suffix(", such as ", printable.Escape(strings.Join(g.Example.Paths, " "), 200)), layout.Suffix("; not known: ", printable.Escape(g.Unsure, 200)))
 	}
 	if more := len(c.Groups) - mostShown; more > 0 {
-		fmt.Fprintf(w, "    and %s more; --json shows all\n", several(more, "kind"))
+		layout.Printf(w, "    and %s more; --json shows all\n", several(more, "kind"))
 	}
 }

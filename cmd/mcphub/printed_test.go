@@ -1,6 +1,9 @@
 package main
 
 import (
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -19,6 +22,7 @@ var withoutJSON = map[string]string{
 	"man":          "prints a manual page",
 	"schema":       "prints JSON",
 	"serve":        "speaks MCP",
+	"token":        "prints one line",
 }
 
 // notGolden print what is about the machine, or what a server elsewhere says. Tests of their own hold the shape.
@@ -62,5 +66,60 @@ func TestEveryCommandPrintsJSON(t *testing.T) {
 	walk(rootCommand(), "")
 	if seen < 25 {
 		t.Errorf("%d commands were found", seen)
+	}
+}
+
+// rawPrints are the functions that write what others wrote as it is, for one reason each.
+var rawPrints = map[string]string{
+	"demo.go say": "the demo paints, and prints nothing of others", "audit_page.go decision": "it is made by layout.Printf", "call.go printResult": "off a terminal it is what the server sent",
+	"manual.go schemaCommand": "mcphub's own text", "manual.go manCommand": "mcphub's own text", "manual.go manual": "mcphub's own text",
+}
+
+// Commands print by internal/layout, which lets no text act: nothing in this package writes by fmt or io, or to the
+// standard streams as they are.
+func TestEverythingIsPrintedByLayout(t *testing.T) {
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	excused := map[string]bool{}
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, decl := range parsed.Decls {
+			fn, ok := decl.(*ast.FuncDecl)
+			if !ok {
+				continue
+			}
+			ast.Inspect(fn, func(n ast.Node) bool {
+				s, ok := n.(*ast.SelectorExpr)
+				if !ok {
+					return true
+				}
+				x, _ := s.X.(*ast.Ident)
+				if x == nil {
+					return true
+				}
+				what := x.Name + "." + s.Sel.Name
+				if strings.HasPrefix(what, "fmt.Fprint") || strings.HasPrefix(what, "fmt.Print") || what == "io.WriteString" || what == "json.NewEncoder" {
+					where := file + " " + fn.Name.Name
+					if _, ok := rawPrints[where]; !ok {
+						t.Errorf("%s: %s: print by internal/layout", where, what)
+					}
+					excused[where] = true
+				}
+				return true
+			})
+		}
+	}
+	for where := range rawPrints {
+		if !excused[where] {
+			t.Errorf("rawPrints excuses %s for nothing", where)
+		}
 	}
 }

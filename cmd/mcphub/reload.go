@@ -1,19 +1,24 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"mcphub/internal/caller"
+	"mcphub/internal/consent"
 	"mcphub/internal/exit"
 	"mcphub/internal/layout"
 	"mcphub/internal/printable"
 	"mcphub/internal/setup"
+	"mcphub/internal/stdio"
 )
 
 func reloadCommand() *cobra.Command {
@@ -21,16 +26,22 @@ func reloadCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "reload",
-		Short: "Have the hubs that run read their hub.json again",
+		Short: "Answer what waits for a person, and have the hubs read hub.json again",
 		Long: "Has every hub that this user runs read its hub.json again and says what came of it. A\n" +
-			"hub does so by itself when the file changes, but not where the file lies inside a\n" +
-			"boundary, so that a tool could have written it: look at it first. Where a file cannot\n" +
-			"be used the former configuration stays in force and the exit status is 3; it is 9\n" +
-			"where no hub runs. SIGHUP does the same for one hub.",
+			"hub does so by itself when the file changes. Where a server could have written the\n" +
+			"change, it counts only once a person has accepted it: reload shows what waits, whole,\n" +
+			"and asks. It asks at a terminal only, and not in one that a client has opened. Where a\n" +
+			"file cannot be used, or waits, what was accepted stays in force and the exit status is\n" +
+			"3; it is 9 where no hub runs. SIGHUP has one hub look again, and answers nothing.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			done := reloadHubs(cmd.Context(), setup.SocketFolders(os.Getenv), pid)
 			out := cmd.OutOrStdout()
+			answered, err := answerQuestions(cmd.Context(), consentStore(), newSource(), printable.Writer(cmd.ErrOrStderr()))
+			if err != nil {
+				return err
+			}
+			done := reloadHubs(cmd.Context(), setup.SocketFolders(os.Getenv), pid)
+			done.answered = answered
 			if asJSON {
 				if err := layout.JSON(out, done); err != nil {
 					return exit.Failed(err)
@@ -50,6 +61,8 @@ func reloadCommand() *cobra.Command {
 type reloads struct {
 	Hubs        []reloadedHub `json:"hubs"`
 	Unreachable []unreachable `json:"unreachable"`
+
+	answered int // questions that were accepted
 }
 
 type reloadedHub struct {
@@ -61,7 +74,7 @@ type reloadedHub struct {
 // reloadHubs asks every hub, or the one with this process id.
 func reloadHubs(ctx context.Context, folders []string, pid int) reloads {
 	done := reloads{Hubs: []reloadedHub{}, Unreachable: []unreachable{}}
-	for _, h := range findHubs(os.Stderr, folders) {
+	for _, h := range findHubs(stderr, folders) {
 		r, err := h.Status(ctx)
 		if err != nil {
 			done.Unreachable = append(done.Unreachable, unreachable{h.Socket, err.Error()})
@@ -71,7 +84,7 @@ func reloadHubs(ctx context.Context, folders []string, pid int) reloads {
 			continue
 		}
 		one := reloadedHub{PID: r.PID, Config: r.Config.Path}
-		if err := h.Reload(ctx, true); err != nil {
+		if err := h.Reload(ctx); err != nil {
 			one.Error = err.Error()
 		}
 		done.Hubs = append(done.Hubs, one)
@@ -81,16 +94,16 @@ func reloadHubs(ctx context.Context, folders []string, pid int) reloads {
 
 func (d reloads) show(out io.Writer) {
 	for _, u := range d.Unreachable {
-		fmt.Fprintf(out, "no answer from %s: %s\n", printable.Escape(u.Socket, 200), printable.Escape(u.Error, 300))
+		layout.Printf(out, "no answer from %s: %s\n", printable.Escape(u.Socket, 200), printable.Escape(u.Error, 300))
 	}
 	for _, h := range d.Hubs {
 		if h.Error == "" {
-			fmt.Fprintf(out, "hub %d: %s read again\n", h.PID, printable.Escape(configName(h.Config), 200))
+			layout.Printf(out, "hub %d: %s read again\n", h.PID, printable.Escape(configName(h.Config), 200))
 			continue
 		}
-		fmt.Fprintf(out, "hub %d: the former configuration stays in force:\n", h.PID)
+		layout.Printf(out, "hub %d: the former configuration stays in force:\n", h.PID)
 		for line := range strings.SplitSeq(h.Error, "\n") {
-			fmt.Fprintf(out, "  %s\n", printable.Escape(line, 500))
+			layout.Printf(out, "  %s\n", printable.Escape(line, 500))
 		}
 	}
 }
@@ -102,7 +115,7 @@ func (d reloads) outcome(pid int) error {
 		return &exit.Error{Code: exit.Config}
 	case silent > 0:
 		return exit.Errorf(exit.Failure, "%d of %d hubs did not answer", silent, silent+len(d.Hubs))
-	case len(d.Hubs) == 0:
+	case len(d.Hubs) == 0 && d.answered == 0:
 		return noHub(pid)
 	}
 	return nil
@@ -114,3 +127,94 @@ func configName(path string) string {
 	}
 	return path
 }
+
+// answerQuestions shows a person what waits, whole, and takes the answers. Where nobody
+// may answer it says so: the hubs then tell what waits.
+func answerQuestions(ctx context.Context, store *consent.Store, src *setup.Source, say io.Writer) (accepted int, err error) {
+	if path := src.Path(); path != "" {
+		_, _ = src.Accepted(io.Discard, nil) // where no hub runs, nobody has looked
+	}
+	questions, err := store.Questions()
+	if err != nil {
+		layout.Println(say, "mcphub: "+err.Error())
+	}
+	if len(questions) == 0 {
+		return 0, nil
+	}
+	t, err := personsConsole(store)
+	if err != nil {
+		layout.Printf(say, "mcphub: %s for a person: %v\n", several(len(questions), "question")+" wait"+layout.When(len(questions) == 1, "s"), err)
+		for _, q := range questions {
+			layout.Println(say, "  "+printable.Escape(q.Title, 500))
+		}
+		return 0, nil
+	}
+	defer t.Close()
+	in := bufio.NewReader(t)
+	for i, q := range questions {
+		if err := ctx.Err(); err != nil {
+			return accepted, err
+		}
+		layout.Printf(t, "\n%d of %d: %s\n\n", i+1, len(questions), printable.Escape(q.Title, 500))
+		for _, line := range q.Lines {
+			layout.Println(t, "  "+printable.Escape(line, wholeLine))
+		}
+		if err := t.Forget(); err != nil {
+			return accepted, exit.Errorf(exit.Failure, "the terminal: %w", err)
+		}
+		in.Reset(t)
+		layout.Printf(t, "\nType yes to accept this for all hubs, or nothing to leave it: ")
+		line, err := readLine(in)
+		if err != nil {
+			return accepted, exit.Errorf(exit.Failure, "the terminal: %w", err)
+		}
+		if !strings.EqualFold(strings.TrimSpace(line), "yes") {
+			layout.Println(t, "It goes on waiting.")
+			continue
+		}
+		if err := store.Accept(q.ID, q.Digest); err != nil {
+			layout.Printf(t, "It is not accepted: %s\n", printable.Escape(err.Error(), 300))
+			continue
+		}
+		accepted++
+		layout.Println(t, "It is accepted.")
+	}
+	return accepted, nil
+}
+
+// wholeLine is so long that no line of hub.json is cut.
+const wholeLine = 64 << 20
+
+// personsConsole is the terminal of who has called, where that may be a person whom no
+// client of a hub has started.
+func personsConsole(store *consent.Store) (closingConsole, error) {
+	clients, err := store.Clients()
+	if err != nil {
+		return nil, fmt.Errorf("which clients the hubs serve cannot be told: %w", err)
+	}
+	want := caller.Want{Person: true}
+	for _, c := range clients {
+		want.Clients = append(want.Clients, caller.Process{PID: c.PID, Start: c.Start})
+	}
+	if err := caller.Self(want); err != nil {
+		return nil, err
+	}
+	if runtime.GOOS == "windows" && stdio.IsTerminal(os.Stdin) && stdio.IsTerminal(os.Stdout) {
+		return standardConsole{os.Stdin, os.Stdout}, nil
+	}
+	return stdio.OpenConsole()
+}
+
+type closingConsole interface {
+	console
+	Close() error
+}
+
+// standardConsole is a terminal where there is no other way to it.
+type standardConsole struct {
+	io.Reader
+	io.Writer
+}
+
+func (standardConsole) Forget() error { return nil }
+func (standardConsole) Close() error  { return nil }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"os"
 	"slices"
@@ -34,7 +33,7 @@ func restartCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			done, err := restartServer(cmd.Context(), printable.Writer(cmd.ErrOrStderr()), path, args[0])
+			done, err := restartServer(cmd.Context(), cmd.ErrOrStderr(), path, args[0])
 			if err != nil {
 				return err
 			}
@@ -79,7 +78,7 @@ func hubsOn(ctx context.Context, w io.Writer, path string) (on []runningHub, err
 		r, err := h.Status(ctx)
 		switch {
 		case err != nil:
-			fmt.Fprintf(w, "mcphub: no answer from %s: %s\n", h.Socket, err)
+			layout.Printf(w, "mcphub: no answer from %s: %s\n", h.Socket, err)
 		case r.Config.Path == path:
 			on = append(on, runningHub{h, r})
 		}
@@ -125,13 +124,13 @@ func (r *restarts) show(w io.Writer) {
 	for _, h := range r.Hubs {
 		switch {
 		case h.Error != "":
-			fmt.Fprintf(w, "hub %d: %s is not ready: %s\n", h.PID, r.Server, h.Error)
+			layout.Printf(w, "hub %d: %s is not ready: %s\n", h.PID, r.Server, h.Error)
 		case h.Processes == 0:
-			fmt.Fprintf(w, "hub %d: %s did not run; the next call starts it\n", h.PID, r.Server)
+			layout.Printf(w, "hub %d: %s did not run; the next call starts it\n", h.PID, r.Server)
 		case h.Processes == 1:
-			fmt.Fprintf(w, "hub %d: %s restarted\n", h.PID, r.Server)
+			layout.Printf(w, "hub %d: %s restarted\n", h.PID, r.Server)
 		default:
-			fmt.Fprintf(w, "hub %d: %s restarted, %d processes\n", h.PID, r.Server, h.Processes)
+			layout.Printf(w, "hub %d: %s restarted, %d processes\n", h.PID, r.Server, h.Processes)
 		}
 	}
 }

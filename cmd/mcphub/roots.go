@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -79,7 +78,7 @@ func rootsWithoutClient(src *setup.Source, given []string) (*rootsmgr.Snapshot, 
 	if served, ok, err := servedRoots(); err != nil || ok {
 		return newRoots(rootsmgr.OriginEnvironment, served), err
 	}
-	return src.FallbackRoots(os.Stderr, zerolog.New(os.Stderr))
+	return src.FallbackRoots(stderr, zerolog.New(stderr))
 }
 
 // servedRoots reads what the hub tells a child in its environment.
@@ -108,7 +107,7 @@ func servedRoots() (paths []string, ok bool, err error) {
 func (f *rootsFlags) print(w io.Writer, snap *rootsmgr.Snapshot) error {
 	switch {
 	case f.count:
-		fmt.Fprintln(w, snap.Len())
+		layout.Println(w, snap.Len())
 		return nil
 	case f.asked:
 		if _, err := checkPath(snap, f.contains); err != nil {
@@ -125,13 +124,13 @@ func (f *rootsFlags) print(w io.Writer, snap *rootsmgr.Snapshot) error {
 		if r.File {
 			file = "  (a single file)"
 		}
-		fmt.Fprintf(w, "%s%s%s%s\n", r.Path, file, layout.Suffix("  ", r.Name), layout.Suffix("  !", r.Flag))
+		layout.Printf(w, "%s%s%s%s\n", r.Path, file, layout.Suffix("  ", r.Name), layout.Suffix("  !", r.Flag))
 	}
 	for _, sk := range snap.Skipped() {
-		fmt.Fprintf(os.Stderr, "left out: %q: %s\n", sk.Raw, sk.Reason)
+		layout.Printf(stderr, "left out: %q: %s\n", sk.Raw, sk.Reason)
 	}
 	if snap.Len() == 0 {
-		fmt.Fprintln(os.Stderr, "Nothing is in scope but what a client gives as its roots. For clients that give none start mcphub with --roots DIR, or set MCPHUB_ROOTS or roots.fallback in hub.json.")
+		layout.Println(stderr, "Nothing is in scope but what a client gives as its roots. For clients that give none start mcphub with --roots DIR, or set MCPHUB_ROOTS or roots.fallback in hub.json.")
 	}
 	return nil
 }
@@ -184,7 +183,7 @@ func (f *rootsFlags) explain(w io.Writer, snap *rootsmgr.Snapshot) error {
 				return e
 			}
 		} else {
-			fmt.Fprintf(w, "%q cannot be resolved, so it is refused: %s\n", f.why, err)
+			layout.Printf(w, "%q cannot be resolved, so it is refused: %s\n", f.why, err)
 		}
 		return &exit.Error{Code: exit.Failure}
 	}
@@ -197,11 +196,11 @@ func (f *rootsFlags) explain(w io.Writer, snap *rootsmgr.Snapshot) error {
 			return e
 		}
 	} else {
-		fmt.Fprintf(w, "%q\n  as text               %s\n  as the kernel follows %s\n  cleaned, then followed %s\n", f.why, place.Readings.Lexical, place.Readings.Physical, place.Readings.Cleaned)
+		layout.Printf(w, "%q\n  as text               %s\n  as the kernel follows %s\n  cleaned, then followed %s\n", f.why, place.Readings.Lexical, place.Readings.Physical, place.Readings.Cleaned)
 		if err == nil {
-			fmt.Fprintf(w, "  inside %s (%s)\n", place.Root.Path, snap.Origin())
+			layout.Printf(w, "  inside %s (%s)\n", place.Root.Path, snap.Origin())
 		} else {
-			fmt.Fprintf(w, "  outside: %s\n", err)
+			layout.Printf(w, "  outside: %s\n", err)
 		}
 	}
 	if err != nil {

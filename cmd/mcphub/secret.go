@@ -62,7 +62,7 @@ type secretChange struct {
 // tell says what became of a secret: at once in words, or at the end as JSON.
 func (k *secretKeeper) tell(out io.Writer, text string, c secretChange) {
 	if k.changes == nil {
-		fmt.Fprintln(out, text)
+		layout.Println(out, text)
 		return
 	}
 	c.Used = k.namedBy(c.Name)
@@ -158,7 +158,7 @@ func (k *secretKeeper) setMissing(ctx context.Context, out io.Writer) error {
 	switch {
 	case len(missing) == 0:
 		if k.changes == nil {
-			fmt.Fprintln(out, "Nothing is missing.")
+			layout.Println(out, "Nothing is missing.")
 		}
 		return nil
 	case !term.IsTerminal(int(os.Stdin.Fd())):
@@ -239,7 +239,7 @@ func (k *secretKeeper) input(name string) *config.Input {
 
 func (k *secretKeeper) question(name string) string {
 	if in := k.input(name); in != nil && in.Description != "" {
-		return printable.Clean(in.Description) + " (" + name + ")"
+		return printable.Line(in.Description) + " (" + name + ")"
 	}
 	by := layout.Suffix(" for ", strings.Join(k.namedBy(name), ", "))
 	return "Value of " + name + by
@@ -265,7 +265,7 @@ func ask(ctx context.Context, question string, hidden bool) (string, error) {
 	t := term.NewTerminal(struct {
 		io.Reader
 		io.Writer
-	}{os.Stdin, os.Stderr}, question+": ")
+	}{os.Stdin, stderr}, question+": ")
 	type line struct {
 		text string
 		err  error
@@ -337,15 +337,15 @@ func secretListCommand() *cobra.Command {
 				return exit.Errorf(exit.Failure, "%w", err)
 			}
 			if why != "" {
-				fmt.Fprintln(os.Stderr, printable.Clean("the encrypted file alone is read: "+why))
+				layout.Println(stderr, printable.Clean("the encrypted file alone is read: "+why))
 			}
 			if asJSON {
 				return layout.JSON(cmd.OutOrStdout(), all)
 			}
 			if len(all) == 0 {
-				fmt.Fprintln(os.Stderr, "no secret is kept, and hub.json refers to none; mcphub secret set NAME keeps one")
+				layout.Println(stderr, "no secret is kept, and hub.json refers to none; mcphub secret set NAME keeps one")
 			}
-			t := layout.NewTable(printable.Writer(cmd.OutOrStdout()))
+			t := layout.NewTable(cmd.OutOrStdout())
 			for _, s := range all {
 				t.Row(s.Name, cmp.Or(s.Place, "not set"), strings.Join(s.Used, ", "))
 			}

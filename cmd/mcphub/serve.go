@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"mcphub/internal/exit"
 	"mcphub/internal/service"
 )
 
@@ -17,9 +18,14 @@ func serveCommand() *cobra.Command {
 		Short: "Serve MCP over standard input and output, or over HTTP",
 		Long: "Serves one MCP client over standard input and output. Register this command in an\n" +
 			"IDE or agent. Without a configuration the embedded filesystem server is offered.\n" +
-			"With --http it serves any number of clients over Streamable HTTP at /mcp instead.",
+			"With --http it serves any number of clients over Streamable HTTP at /mcp instead.\n" +
+			"Each shows a token: one of http.tokens or http.issuers in hub.json, else the one that\n" +
+			"the hub makes; `mcphub install CLIENT --http` gives that to a client.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if src.NoAuth && address == "" {
+				return exit.Errorf(exit.Usage, "--no-auth is about HTTP: give --http as well")
+			}
 			log, err := logs.logger(os.Stderr)
 			if err != nil {
 				return err
@@ -30,5 +36,6 @@ func serveCommand() *cobra.Command {
 	configFlags(cmd, src)
 	logs.register(cmd, "info")
 	cmd.Flags().StringVar(&address, "http", "", "serve Streamable HTTP on this address (host:port; config: that of http.listen in hub.json)")
+	cmd.Flags().BoolVar(&src.NoAuth, "no-auth", false, "with --http: nobody needs a token, so every user and process of this machine can call, servers of hubs as well")
 	return cmd
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -39,7 +38,7 @@ func statusCommand() *cobra.Command {
 			found := look(cmd.Context(), setup.SocketFolders(os.Getenv), pid)
 			out := cmd.OutOrStdout()
 			if asJSON {
-				if err := json.NewEncoder(out).Encode(found); err != nil {
+				if err := layout.JSONLine(out, found); err != nil {
 					return exit.Errorf(exit.Failure, "%w", err)
 				}
 			} else {
@@ -58,6 +57,13 @@ func statusCommand() *cobra.Command {
 type seen struct {
 	Hubs        []admin.Report `json:"hubs"` // by the time they started
 	Unreachable []unreachable  `json:"unreachable"`
+	Questions   []waitingFor   `json:"questions,omitempty"` // what waits for a person, of all hubs
+}
+
+// waitingFor is a question to a person: what it is about, and no more than that.
+type waitingFor struct {
+	ID    string `json:"id"`
+	Title string `json:"title"`
 }
 
 type unreachable struct {
@@ -68,7 +74,7 @@ type unreachable struct {
 // look asks every hub, or the one with this process id.
 func look(ctx context.Context, folders []string, pid int) seen {
 	found := seen{Hubs: []admin.Report{}, Unreachable: []unreachable{}}
-	for _, h := range findHubs(os.Stderr, folders) {
+	for _, h := range findHubs(stderr, folders) {
 		r, err := h.Status(ctx)
 		switch {
 		case err != nil:
@@ -76,6 +82,13 @@ func look(ctx context.Context, folders []string, pid int) seen {
 		case pid == 0 || r.PID == pid:
 			found.Hubs = append(found.Hubs, r)
 		}
+	}
+	questions, err := consentStore().Questions()
+	if err != nil {
+		layout.Println(os.Stderr, "mcphub: "+printable.Escape(err.Error(), 500))
+	}
+	for _, q := range questions {
+		found.Questions = append(found.Questions, waitingFor{q.ID, q.Title})
 	}
 	slices.SortFunc(found.Hubs, func(a, b admin.Report) int { return cmp.Or(a.Started.Compare(b.Started), cmp.Compare(a.PID, b.PID)) })
 	return found
@@ -94,13 +107,16 @@ func (f seen) outcome(pid int) error {
 func (f seen) show(w io.Writer, now time.Time, verbose bool) {
 	for i, r := range f.Hubs {
 		if i > 0 {
-			fmt.Fprintln(w)
+			layout.Println(w)
 		}
 		p := page{w: w, now: now, verbose: verbose, brief: len(f.Hubs) > 1 && !verbose}
 		p.hub(r)
 	}
+	for _, q := range f.Questions {
+		layout.Printf(w, "\nwaits for a person: %s: mcphub reload\n", printable.Escape(q.Title, 500))
+	}
 	for _, u := range f.Unreachable {
-		fmt.Fprintf(w, "no answer from %s: %s\n", printable.Escape(u.Socket, 200), printable.Escape(u.Error, 300))
+		layout.Printf(w, "no answer from %s: %s\n", printable.Escape(u.Socket, 200), printable.Escape(u.Error, 300))
 	}
 }
 
@@ -114,27 +130,32 @@ type page struct {
 }
 
 func (p page) hub(r admin.Report) {
-	fmt.Fprintf(p.w, "hub %d, up %s, version %s", r.PID, layout.Span(p.now.Sub(r.Started)), printable.Escape(r.Version, 40))
+	layout.Printf(p.w, "hub %d, up %s, version %s", r.PID, layout.Span(p.now.Sub(r.Started)), printable.Escape(r.Version, 40))
 	if r.Config.Path == "" {
-		fmt.Fprint(p.w, ", no hub.json\n")
+		layout.Printf(p.w, ", no hub.json\n")
 	} else {
-		fmt.Fprintf(p.w, "\n%s, read %s ago\n", printable.Escape(r.Config.Path, 200), p.ago(&r.Config.Loaded))
+		layout.Printf(p.w, "\n%s, read %s ago\n", printable.Escape(r.Config.Path, 200), p.ago(&r.Config.Loaded))
 	}
 	if r.Config.Error != "" {
-		fmt.Fprintf(p.w, "not read again since, %s ago:", p.ago(r.Config.ErrorAt))
+		layout.Printf(p.w, "not read again since, %s ago:", p.ago(r.Config.ErrorAt))
 		problems := strings.Split(r.Config.Error, "\n")
 		for i, line := range problems[:min(len(problems), mostProblems)] {
-			fmt.Fprintf(p.w, "%s %s\n", strings.Repeat(" ", min(i, 1)), printable.Escape(line, 500))
+			layout.Printf(p.w, "%s %s\n", strings.Repeat(" ", min(i, 1)), printable.Escape(line, 500))
 		}
 		if n := len(problems) - mostProblems; n > 0 {
-			fmt.Fprintf(p.w, "  and %d more: mcphub validate\n", n)
+			layout.Printf(p.w, "  and %d more: mcphub validate\n", n)
 		}
 	}
 	if r.Config.Waiting != "" {
-		fmt.Fprintln(p.w, printable.Escape(r.Config.Waiting, 500))
+		layout.Println(p.w, printable.Escape(r.Config.Waiting, 1000))
+	} else if r.Config.Inside != "" {
+		layout.Printf(p.w, "hub.json lies inside %s, where servers of this hub may write it: what changes in it waits for mcphub reload\n", printable.Escape(r.Config.Inside, 300))
 	}
 	for _, key := range r.Config.AfterRestart {
-		fmt.Fprintf(p.w, "%s: takes effect after a restart\n", printable.Escape(key, 100))
+		layout.Printf(p.w, "%s: takes effect after a restart\n", printable.Escape(key, 100))
+	}
+	if r.HTTP != nil {
+		layout.Line(p.w, "", "serves "+printable.Escape(r.HTTP.URL, 200)+layout.When(r.HTTP.Auth == admin.AuthNone, "; "+setup.OpenText))
 	}
 	p.audit(r.Audit)
 	p.policy(r.Policy)
@@ -143,10 +164,10 @@ func (p page) hub(r admin.Report) {
 		p.details(c)
 	}
 	for _, n := range r.NotServed {
-		fmt.Fprintf(p.w, "\n%s is not served: %s\n", printable.Escape(n.Server, 60), printable.Escape(n.Reason, 500))
+		layout.Printf(p.w, "\n%s is not served: %s\n", printable.Escape(n.Server, 60), printable.Escape(n.Reason, 500))
 	}
 	for _, d := range r.Redefined {
-		fmt.Fprintf(p.w, "\n%s: the tool %s is defined otherwise than when it was offered before (%s), seen %s ago\n",
+		layout.Printf(p.w, "\n%s: the tool %s is defined otherwise than when it was offered before (%s), seen %s ago\n",
 			printable.Escape(d.Server, 60), printable.Escape(d.Tool, 100), strings.Join(d.Parts, ", "), p.ago(&d.At))
 	}
 	p.sessions(r.Sessions)
@@ -156,18 +177,18 @@ func (p page) hub(r admin.Report) {
 func (p page) audit(a hub.AuditStatus) {
 	switch {
 	case a.Dir == "":
-		fmt.Fprintln(p.w, "audit: off")
+		layout.Println(p.w, "audit: off")
 	case a.Error != "":
 		what := "calls go on without a record"
 		if a.Required {
 			what = "calls are denied until it can"
 		}
-		fmt.Fprintf(p.w, "AUDIT: %s CANNOT BE WRITTEN for %s: %s; %s\n", printable.Escape(a.Dir, 200), p.ago(a.Since), printable.Escape(a.Error, 300), what)
+		layout.Printf(p.w, "AUDIT: %s CANNOT BE WRITTEN for %s: %s; %s\n", printable.Escape(a.Dir, 200), p.ago(a.Since), printable.Escape(a.Error, 300), what)
 	default:
-		fmt.Fprintf(p.w, "audit: %s%s\n", printable.Escape(a.Dir, 200), layout.When(a.Required, ", required"))
+		layout.Printf(p.w, "audit: %s%s\n", printable.Escape(a.Dir, 200), layout.When(a.Required, ", required"))
 	}
 	if a.Unrecorded > 0 {
-		fmt.Fprintf(p.w, "audit: %d decisions were not recorded when they were made\n", a.Unrecorded)
+		layout.Printf(p.w, "audit: %d decisions were not recorded when they were made\n", a.Unrecorded)
 	}
 }
 
@@ -176,22 +197,22 @@ func (p page) policy(r *hub.PolicyReport) {
 	if r == nil {
 		return
 	}
-	fmt.Fprintf(p.w, "policy: %d rules%s\n", len(r.Rules), layout.Suffix(", sandbox ", printable.Escape(r.Sandbox, 200)))
+	layout.Printf(p.w, "policy: %d rules%s\n", len(r.Rules), layout.Suffix(", sandbox ", printable.Escape(r.Sandbox, 200)))
 	if !p.verbose {
 		return
 	}
 	for _, rule := range r.Rules {
-		fmt.Fprintf(p.w, "  %s: %s %s%s%s\n", printable.Escape(rule.Name, 60), rule.Then, printable.Escape(rule.If, 300), layout.Suffix(" -- ", rule.Note), layout.Suffix("  ", printable.Escape(rule.At, 200)))
+		layout.Printf(p.w, "  %s: %s %s%s%s\n", printable.Escape(rule.Name, 60), rule.Then, printable.Escape(rule.If, 300), layout.Suffix(" -- ", rule.Note), layout.Suffix("  ", printable.Escape(rule.At, 200)))
 	}
 }
 
 func (p page) children(r admin.Report) {
 	if len(r.Children) == 0 {
-		fmt.Fprint(p.w, "\nno servers\n")
+		layout.Printf(p.w, "\nno servers\n")
 		return
 	}
 	several := len(r.Sessions) > 1
-	fmt.Fprintln(p.w)
+	layout.Println(p.w)
 	shown := p.counted(r)
 	if len(shown) == 0 {
 		return
@@ -255,7 +276,7 @@ func (p page) details(c hub.ChildStatus) {
 	if !unwell(c) && !p.verbose {
 		return
 	}
-	fmt.Fprintln(p.w)
+	layout.Println(p.w)
 	layout.Line(p.w, "", printable.Escape(c.Server, 60)+": "+cmp.Or(printable.Escape(c.Error, 500), printable.Escape(c.State, 20)))
 	line := func(name, format string, args ...any) {
 		layout.Line(p.w, fmt.Sprintf("  %-12s ", name), fmt.Sprintf(format, args...))
@@ -288,6 +309,9 @@ func (p page) details(c hub.ChildStatus) {
 		if c.Skipped > 0 {
 			line("skipped", "%d lines on stdout that were no message", c.Skipped)
 		}
+	}
+	for _, closed := range c.Closed {
+		line("closed", "%s", printable.Escape(closed, 2000))
 	}
 	if c.Refused > 0 {
 		line("refused", "by the kernel, as far as its errors say: %s", refusedText(c.Refused, c.LastRefused))
@@ -344,10 +368,10 @@ func nextStart(c hub.ChildStatus, now time.Time) string {
 
 func (p page) sessions(all []hub.SessionStatus) {
 	if len(all) == 0 {
-		fmt.Fprint(p.w, "\nno clients\n")
+		layout.Printf(p.w, "\nno clients\n")
 		return
 	}
-	fmt.Fprintln(p.w)
+	layout.Println(p.w)
 	t := layout.NewTable(p.w)
 	t.Head("SESSION", "CLIENT", "FOR", "PROTOCOL", "ROOTS", "FROM", "CALLS")
 	for _, s := range all {
@@ -358,17 +382,17 @@ func (p page) sessions(all []hub.SessionStatus) {
 	for _, s := range all {
 		id := printable.Escape(s.ID[:min(8, len(s.ID))], 8)
 		if s.RootsSkipped > 0 {
-			fmt.Fprintf(p.w, "%s: %d roots cannot be used; get-roots says why\n", id, s.RootsSkipped)
+			layout.Printf(p.w, "%s: %d roots cannot be used; get-roots says why\n", id, s.RootsSkipped)
 		}
 		for _, g := range s.Grants {
-			fmt.Fprintf(p.w, "%s: a person let %s %s %s%s, for this %s, %s ago\n", id, printable.Escape(g.Server, 60), strings.Join(g.Roles, " and "),
+			layout.Printf(p.w, "%s: a person let %s %s %s%s, for this %s, %s ago\n", id, printable.Escape(g.Server, 60), strings.Join(g.Roles, " and "),
 				printable.Escape(g.URI, 300), layout.When(g.File, " alone"), printable.Escape(g.Lifetime, 10), p.ago(&g.Since))
 		}
 		for _, q := range s.Questions {
-			fmt.Fprintf(p.w, "%s: %s of %s waits for a person (%s), for %s\n", id, printable.Escape(q.What, 60), printable.Escape(q.Server, 60), printable.Escape(q.Asked, 10), p.ago(&q.Since))
+			layout.Printf(p.w, "%s: %s of %s waits for a person (%s), for %s\n", id, printable.Escape(q.What, 60), printable.Escape(q.Server, 60), printable.Escape(q.Asked, 10), p.ago(&q.Since))
 		}
 		if s.RootsError != "" {
-			fmt.Fprintf(p.w, "%s: the client did not give its roots: %s\n", id, printable.Escape(s.RootsError, 300))
+			layout.Printf(p.w, "%s: the client did not give its roots: %s\n", id, printable.Escape(s.RootsError, 300))
 		}
 	}
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"slices"
 	"strconv"
@@ -44,7 +43,7 @@ func toolsCommand() *cobra.Command {
 				if asJSON {
 					return exit.Failed(layout.JSON(cmd.OutOrStdout(), found))
 				}
-				found.show(printable.Writer(cmd.OutOrStdout()), printable.Writer(cmd.ErrOrStderr()), cost)
+				found.show(cmd.OutOrStdout(), cmd.ErrOrStderr(), cost)
 				return nil
 			})
 		},
@@ -140,7 +139,7 @@ func (o *offered) show(w, say io.Writer, cost bool) {
 	for i := range o.Servers {
 		s := &o.Servers[i]
 		if s.Error != "" {
-			fmt.Fprintf(say, "%s: %s: %s\n", s.Name, s.State, s.Error)
+			layout.Printf(say, "%s: %s: %s\n", s.Name, s.State, s.Error)
 		}
 		for _, tool := range s.Tools {
 			text, _, _ := strings.Cut(tool.Description, "\n")

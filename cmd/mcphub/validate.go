@@ -43,7 +43,7 @@ func validateCommand() *cobra.Command {
 			if asJSON {
 				return validateAsJSON(src, cmd.OutOrStdout())
 			}
-			return validateConfig(src, printable.Writer(cmd.OutOrStdout()), printable.Writer(os.Stderr))
+			return validateConfig(src, cmd.OutOrStdout(), stderr)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON object; its shape is stable")
@@ -55,7 +55,7 @@ func validateCommand() *cobra.Command {
 func validateConfig(src *setup.Source, out, w io.Writer) error {
 	found, err := src.Check(w)
 	for _, p := range found.Problems {
-		fmt.Fprintln(w, p.String())
+		layout.Println(w, p.String())
 	}
 	if err != nil {
 		return err
@@ -67,7 +67,7 @@ func validateConfig(src *setup.Source, out, w io.Writer) error {
 		return err
 	}
 	warnings := found.Count(config.SeverityWarning)
-	fmt.Fprintln(out, layout.When(warnings == 0, "ok")+layout.When(warnings > 0, several(warnings, "warning")))
+	layout.Println(out, layout.When(warnings == 0, "ok")+layout.When(warnings > 0, several(warnings, "warning")))
 	return nil
 }
 
@@ -125,7 +125,7 @@ func validateAsJSON(src *setup.Source, out io.Writer) error {
 // listServed says what would be served.
 func listServed(out io.Writer, found *setup.Checked) {
 	if found.File.Path == "" {
-		fmt.Fprintln(out, "No configuration: the embedded filesystem server would be served.")
+		layout.Println(out, "No configuration: the embedded filesystem server would be served.")
 	}
 	specs := map[string]children.Spec{}
 	for i := range found.Hub.Children {
@@ -135,17 +135,17 @@ func listServed(out io.Writer, found *setup.Checked) {
 		s := &found.File.Servers[i]
 		switch {
 		case s.Disabled:
-			fmt.Fprintf(out, "%-20s disabled\n", s.Name)
+			layout.Printf(out, "%-20s disabled\n", s.Name)
 		case found.Bad[s.Name]:
-			fmt.Fprintf(out, "%-20s cannot be served, see above\n", s.Name)
+			layout.Printf(out, "%-20s cannot be served, see above\n", s.Name)
 		case s.Builtin != "":
-			fmt.Fprintf(out, "%-20s builtin %s\n", s.Name, s.Builtin)
+			layout.Printf(out, "%-20s builtin %s\n", s.Name, s.Builtin)
 		default:
-			fmt.Fprintf(out, "%-20s %s\n", s.Name, describe(specs[s.Name]))
+			layout.Printf(out, "%-20s %s\n", s.Name, describe(specs[s.Name]))
 		}
 	}
 	showPolicy(out, found.Hub.Checker)
-	fmt.Fprintln(out, describeAudit(found.Hub.Audit, found.Audit))
+	layout.Println(out, describeAudit(found.Hub.Audit, found.Audit))
 }
 
 // describe says in one line how a server is run.
@@ -178,13 +178,13 @@ func showPolicy(w io.Writer, c *validate.Checker) {
 	if !ok {
 		return
 	}
-	fmt.Fprintln(w, "policy")
+	layout.Println(w, "policy")
 	if info.Sandbox != "" {
-		fmt.Fprintf(w, "  %-18s inside every boundary: %s\n", "sandbox", info.Sandbox)
+		layout.Printf(w, "  %-18s inside every boundary: %s\n", "sandbox", info.Sandbox)
 	}
 	for i := range info.Rules {
 		r := hub.NewRuleReport(&info.Rules[i])
-		fmt.Fprintf(w, "  %-18s %s %s%s%s\n", r.Name, r.Then, r.If, layout.Suffix(" -- ", r.Note), layout.Suffix("  ", r.At))
+		layout.Printf(w, "  %-18s %s %s%s%s\n", r.Name, r.Then, r.If, layout.Suffix(" -- ", r.Note), layout.Suffix("  ", r.At))
 	}
 }
 

@@ -1,14 +1,13 @@
 package main
 
 import (
-	"encoding/json"
-	"fmt"
 	"runtime"
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
 
 	"mcphub/hub"
+	"mcphub/internal/layout"
 )
 
 func versionCommand() *cobra.Command {
@@ -20,10 +19,10 @@ func versionCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			out := cmd.OutOrStdout()
 			if !asJSON {
-				fmt.Fprintf(out, "mcphub %s (%s, %s/%s)\n", buildVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+				layout.Printf(out, "mcphub %s (%s, %s/%s)\n", buildVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 				return nil
 			}
-			return json.NewEncoder(out).Encode(map[string]any{
+			return layout.JSONLine(out, map[string]any{
 				"version": buildVersion(), "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH,
 				"protocolVersions": hub.ProtocolVersions(),
 			})

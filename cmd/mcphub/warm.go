@@ -46,7 +46,7 @@ func warmCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			made, err := src.Read(os.Stderr, log)
+			made, err := src.Read(stderr, log)
 			if err != nil {
 				return err
 			}

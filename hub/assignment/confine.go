@@ -1,6 +1,8 @@
 package assignment
 
 import (
+	"slices"
+
 	"mcphub/children/sandbox"
 	"mcphub/hub/configuration"
 	"mcphub/rootsmgr"
@@ -30,4 +32,26 @@ func (m *Member[S]) boundaryOf(g *configuration.Configuration, c *configuration.
 		return sandbox.Boundary{Open: view.Meaning()}
 	}
 	return g.Boundary(c, view.Snapshot.Roots(), roots, m.Approvals.Served(&c.Spec))
+}
+
+// reaches tells where a child may write from now on: in the boundary of its calls, also
+// where the kernel does not hold it to that, and in what the kernel opens beyond.
+func (m *Member[S]) reaches(c *configuration.Child, boundary sandbox.Boundary, roots ...[]rootsmgr.Root) {
+	if m.table.Reaches == nil {
+		return
+	}
+	dirs := slices.Clone(c.Spec.Sandbox.Write)
+	for _, list := range roots {
+		for _, r := range list {
+			dirs = append(dirs, r.Path)
+		}
+	}
+	for _, r := range boundary.Areas {
+		if r.Access&sandbox.Write != 0 {
+			dirs = append(dirs, r.Path)
+		}
+	}
+	if len(dirs) > 0 {
+		m.table.Reaches(dirs)
+	}
 }

@@ -76,7 +76,9 @@ func (m *Member[S]) serveAll() {
 	g := m.table.current.Followed()
 	for i := range g.Children {
 		if c := &g.Children[i]; c.Spec.Share == children.ShareAll {
-			m.serveChild(c, g.CommonRoots()[c.Spec.Name], g.CommonBoundary(c), true, false)
+			roots, boundary := g.CommonRoots()[c.Spec.Name], g.CommonBoundary(c)
+			m.reaches(c, boundary, roots)
+			m.serveChild(c, roots, boundary, true, false)
 		}
 	}
 }
@@ -88,6 +90,7 @@ func (m *Member[S]) prestart() {
 	for i := range g.Children {
 		if c := &g.Children[i]; c.Spec.Share == children.ShareSession {
 			k := m.KeyFor(c, nil)
+			m.reaches(c, sandbox.Boundary{})
 			m.attach(c, k, func() { m.table.Supervisor.Prestart(k) })
 		}
 	}
@@ -104,10 +107,14 @@ func (m *Member[S]) serve(g *configuration.Configuration, view rootsmgr.View, fi
 		}
 		roots := m.RootsFor(g, c, its)
 		if c.Spec.Share == children.ShareAll {
-			m.serveChild(c, roots, g.CommonBoundary(c), first, false)
+			boundary := g.CommonBoundary(c)
+			m.reaches(c, boundary, roots)
+			m.serveChild(c, roots, boundary, first, false)
 			continue
 		}
-		m.serveChild(c, roots, m.boundaryOf(g, c, its, roots), first, its.Assumed)
+		boundary := m.boundaryOf(g, c, its, roots)
+		m.reaches(c, boundary, its.Snapshot.Roots(), roots)
+		m.serveChild(c, roots, boundary, first, its.Assumed)
 	}
 	for name, at := range m.assigned.Load().All() {
 		if g.Child(name) == nil {

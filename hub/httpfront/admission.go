@@ -1,7 +1,6 @@
 package httpfront
 
 import (
-	"context"
 	"crypto/sha256"
 	"crypto/subtle"
 	"errors"
@@ -11,12 +10,9 @@ import (
 	"net/netip"
 	"net/url"
 	"strings"
-	"sync"
 
 	"github.com/mark3labs/mcp-go/mcp"
-	"github.com/rs/zerolog"
 
-	"mcphub/internal/jsonrpc"
 	"mcphub/internal/mirror"
 	"mcphub/internal/printable"
 )
@@ -29,40 +25,7 @@ type admission struct {
 	cross    *http.CrossOriginProtection
 	tokens   []digest
 	resource *resource // nil: none
-	kin      Kin       // nil: whoever reaches the address may call
-	log      zerolog.Logger
-}
-
-// A connection remembers who is at its other end.
-type connection struct {
-	once    sync.Once
-	refused error
-}
-
-type connectionKey struct{}
-
-// withConnection is the context of the requests of one connection.
-func withConnection(ctx context.Context, _ net.Conn) context.Context {
-	return context.WithValue(ctx, connectionKey{}, new(connection))
-}
-
-// stranger refuses what the hub's own servers send where nobody needs a token.
-func (g *admission) stranger(r *http.Request) error {
-	if g.kin == nil {
-		return nil
-	}
-	c, _ := r.Context().Value(connectionKey{}).(*connection)
-	here, _ := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
-	remote, err := netip.ParseAddrPort(r.RemoteAddr)
-	if c == nil || here == nil || err != nil {
-		return errors.New("who sent this request cannot be told")
-	}
-	c.once.Do(func() {
-		if c.refused = g.kin(remote, here.AddrPort()); c.refused != nil {
-			g.log.Warn().Str("from", r.RemoteAddr).Str("reason", c.refused.Error()).Msg("a connection is refused")
-		}
-	})
-	return c.refused
+	open     bool      // whoever reaches the address may call
 }
 
 type digest struct {
@@ -71,7 +34,7 @@ type digest struct {
 }
 
 func newAdmission(o Options) (*admission, error) {
-	g := &admission{log: o.Log, hosts: map[string]bool{}, origins: map[string]bool{}, cross: http.NewCrossOriginProtection()}
+	g := &admission{open: o.Open, hosts: map[string]bool{}, origins: map[string]bool{}, cross: http.NewCrossOriginProtection()}
 	for _, h := range o.Hosts {
 		g.hosts[strings.ToLower(h)] = true
 	}
@@ -93,12 +56,18 @@ func newAdmission(o Options) (*admission, error) {
 		}
 		g.tokens = append(g.tokens, digest{Caller{Name: t.Name, Ceiling: t.Roots}, sum})
 	}
+	known := len(g.tokens) > 0 || o.Resource != nil
+	switch {
+	case known && o.Local != "", g.open && (known || o.Local != ""):
+		return nil, errors.New("who may call is said twice: by tokens, and otherwise")
+	case o.Local != "":
+		g.tokens = append(g.tokens, digest{Caller{}, sha256.Sum256([]byte(o.Local))})
+	case !known && !g.open:
+		return nil, errors.New("nobody could call: there is no token that anybody could show")
+	}
 	var err error
 	if o.Resource != nil {
 		g.resource, err = newResource(*o.Resource, o.Tokens)
-	}
-	if len(g.tokens) == 0 && g.resource == nil {
-		g.kin = o.Kin
 	}
 	return g, err
 }
@@ -107,15 +76,11 @@ func newAdmission(o Options) (*admission, error) {
 // request is answered.
 func (g *admission) admit(w http.ResponseWriter, r *http.Request) (who Caller, ok bool) {
 	if err := g.host(r); err != nil {
-		refuse(w, http.StatusForbidden, jsonrpc.CodeInvalidRequest, err.Error())
+		turnAway(w, http.StatusForbidden, err.Error())
 		return Caller{}, false
 	}
 	if err := g.origin(r); err != nil {
-		refuse(w, http.StatusForbidden, jsonrpc.CodeInvalidRequest, err.Error())
-		return Caller{}, false
-	}
-	if err := g.stranger(r); err != nil {
-		refuse(w, http.StatusForbidden, jsonrpc.CodeInvalidRequest, err.Error())
+		turnAway(w, http.StatusForbidden, err.Error())
 		return Caller{}, false
 	}
 	if origin := r.Header.Get("Origin"); origin != "" && g.origins[strings.ToLower(origin)] {
@@ -135,7 +100,7 @@ func (g *admission) admit(w http.ResponseWriter, r *http.Request) (who Caller, o
 		return Caller{}, false
 	}
 	if key := twice(r.Header); key != "" {
-		refuse(w, http.StatusBadRequest, jsonrpc.CodeInvalidRequest, "the header "+key+" is there more than once")
+		turnAway(w, http.StatusBadRequest, "the header "+key+" is there more than once")
 		return Caller{}, false
 	}
 	return who, true
@@ -160,7 +125,7 @@ func allowedHeaders(h http.Header) []string {
 // token finds whose bearer token a request carries. All tokens are compared,
 // each in constant time, so that the time taken tells nothing.
 func (g *admission) token(w http.ResponseWriter, r *http.Request) (who Caller, ok bool) {
-	if len(g.tokens) == 0 && g.resource == nil {
+	if g.open {
 		return Caller{}, true
 	}
 	scheme, secret, _ := strings.Cut(r.Header.Get("Authorization"), " ")
@@ -182,7 +147,7 @@ func (g *admission) token(w http.ResponseWriter, r *http.Request) (who Caller, o
 		return g.resource.caller(w, r, secret)
 	}
 	w.Header().Set("WWW-Authenticate", `Bearer realm="mcphub"`)
-	refuse(w, http.StatusUnauthorized, jsonrpc.CodeInvalidRequest, "a bearer token is needed that this hub knows")
+	turnAway(w, http.StatusUnauthorized, "a bearer token is needed that this hub knows; mcphub install CLIENT --http gives a client the one of this user")
 	return Caller{}, false
 }
 

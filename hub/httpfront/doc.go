@@ -38,7 +38,9 @@
 // It knows no method of MCP but initialize, subscriptions/listen and
 // notifications/cancelled, judges no call, and decodes nothing that passes through.
 // It admits nobody whose host, origin or token it does not know: without a list of
-// hosts only the names of the address that it listens on, and without tokens nobody
-// whom its [Kin] refuses. It keeps no more for a
-// client than its limits say, whatever the client announces, reads or leaves unread.
+// hosts only the names of the address that it listens on, and everybody only where
+// Options.Open says so. Who that is, it never asks the system: only what a request
+// shows counts. It reads no body before that, and keeps few connections of those who have
+// shown nothing (strangers.go). It keeps no more for a client than its limits say, whatever
+// the client announces, reads or leaves unread.
 package httpfront

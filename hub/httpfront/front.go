@@ -36,6 +36,7 @@ type front struct {
 	admission *admission
 	log       zerolog.Logger
 	slow      slowReplies
+	strangers strangers
 
 	bodies atomic.Int64 // bytes of large requests being read or served
 	unread atomic.Int64 // bytes of large answers being written
@@ -69,7 +70,7 @@ func Serve(ctx context.Context, ln net.Listener, hub Hub, o Options) error {
 		Handler: f, DisableGeneralOptionsHandler: true, ReadHeaderTimeout: headerTime, IdleTimeout: keepAlive, MaxHeaderBytes: maxHeader,
 		// Both hold until a handler says otherwise, so for every refusal too.
 		ReadTimeout: bodyTime, WriteTimeout: writeTimeout,
-		ErrorLog: stdlog.New(f.log, "", 0), ConnContext: withConnection,
+		ErrorLog: stdlog.New(f.log, "", 0), ConnContext: f.strangers.met, ConnState: f.strangers.left,
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(ln) }()
@@ -121,10 +122,12 @@ func (f *front) serve(w http.ResponseWriter, r *http.Request) {
 		// lies behind it may be no request of this client (RFC 9112, 6.1).
 		w.Header().Set("Connection", "close")
 	}
+	// Nothing that costs comes before this: no body is read, no table of the front looked at.
 	who, ok := f.admission.admit(w, r)
 	if !ok {
 		return
 	}
+	f.strangers.know(r.Context())
 	if !f.startRequest() {
 		refuse(w, http.StatusServiceUnavailable, jsonrpc.CodeInternal, "the hub is stopping")
 		return

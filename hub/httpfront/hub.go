@@ -35,7 +35,7 @@ type Limits struct {
 // A Caller is whom a request belongs to. Two requests are of one caller if all but
 // Expires is the same.
 type Caller struct {
-	Name    string           // of the token, or of whom an issuer vouches for; "" where none is asked for
+	Name    string           // of the token, or of whom an issuer vouches for; "" of the hub's own user
 	Ceiling []rootsmgr.Entry // of everything that the caller may touch; nil: none
 	Groups  []string         // what an issuer says that the ceiling comes from; nil where it says nothing of it
 	Expires time.Time        // of the token; zero: never

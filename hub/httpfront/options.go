@@ -3,7 +3,6 @@ package httpfront
 import (
 	"context"
 	"errors"
-	"net/netip"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -11,25 +10,21 @@ import (
 	"mcphub/rootsmgr"
 )
 
-// Options shape the front. The zero value serves loopback names without a token,
-// with the default bounds.
+// Options shape the front. The zero value serves nobody: one of Local, Open, and Tokens or
+// Resource has to say who may call.
 type Options struct {
 	Hosts    []string      // more names by which clients may call, with or without a port
 	Origins  []string      // web pages that may call
-	Tokens   []Token       // who may call; with none, and no Resource: whoever reaches the address
+	Local    string        // what the one user of this hub sends as a bearer token, as whom nobody is named
+	Open     bool          // whoever reaches the address may call, without a token
+	Tokens   []Token       // who may call
 	Resource *Resource     // whose signed tokens count beside Tokens; nil: nobody's
-	Kin      Kin           // whoever may not call although nobody needs a token; nil: there is none
 	Sessions int           // at a time; 0: 1000
 	StateKey []byte        // what the hub seals requestState with, 32 bytes or more, so that several hubs may serve one client; nil: a random one
 	Idle     time.Duration // a session without connection and request ends after it; 0: 30 min
 	Poll     time.Duration // a connection lasts no longer, where the client comes back for the rest (2025-11-25); 0: as long as its request
 	Log      zerolog.Logger
 }
-
-// A Kin refuses a connection that a server of the hub has opened, by its two ends as
-// the hub sees them. Such a server would be a client with roots of its own choice. It is
-// asked once for each connection, of many at a time.
-type Kin func(remote, local netip.AddrPort) error
 
 // A Token admits one client. Its Secret is what the client sends as a bearer
 // token (RFC 6750). Roots, where not nil, is the ceiling of everything that the

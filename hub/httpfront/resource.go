@@ -10,7 +10,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 
-	"mcphub/internal/jsonrpc"
 	"mcphub/internal/printable"
 )
 
@@ -76,7 +75,7 @@ func (p *resource) caller(w http.ResponseWriter, r *http.Request, token string) 
 		challenge = append(challenge, "error="+quoted(code), "error_description="+quoted(text))
 	}
 	w.Header().Set("WWW-Authenticate", "Bearer "+strings.Join(challenge, ", "))
-	refuse(w, status, jsonrpc.CodeInvalidRequest, text)
+	turnAway(w, status, text)
 	return Caller{}, false
 }
 

@@ -128,23 +128,20 @@ func TestStatusOfHubs(t *testing.T) {
 
 func TestReload(t *testing.T) {
 	dir := folder(t)
-	var forced []bool
+	asked := 0
 	var fails error
-	s := New(Config{Folders: []string{dir}, Log: zerolog.Nop(), Status: aHub, Reload: func(_ context.Context, force bool) error {
-		forced = append(forced, force)
+	s := New(Config{Folders: []string{dir}, Log: zerolog.Nop(), Status: aHub, Reload: func(context.Context) error {
+		asked++
 		return fails
 	}})
 	serve(t, s)
 	h := await(t, 1, dir)[0]
-	if err := h.Reload(t.Context(), false); err != nil {
+	if err := h.Reload(t.Context()); err != nil {
 		t.Error(err)
 	}
 	fails = errors.New("hub.json:3: no")
-	if err := h.Reload(t.Context(), true); err == nil || err.Error() != "hub.json:3: no" {
+	if err := h.Reload(t.Context()); err == nil || err.Error() != "hub.json:3: no" {
 		t.Errorf("error: %v", err)
-	}
-	if len(forced) != 2 || forced[0] || !forced[1] {
-		t.Errorf("forced: %v", forced)
 	}
 	for _, c := range []struct {
 		method, path, body string
@@ -152,7 +149,6 @@ func TestReload(t *testing.T) {
 	}{
 		{"GET", "/reload", "", 405},
 		{"POST", "/status", "", 405},
-		{"POST", "/reload?force=maybe", "", 400},
 		{"POST", "/reload", strings.Repeat("x", bodySize+1), 400},
 		{"GET", "/else", "", 404},
 	} {
@@ -170,8 +166,8 @@ func TestReload(t *testing.T) {
 			t.Errorf("%s %s: %d, want %d", c.method, c.path, resp.StatusCode, c.status)
 		}
 	}
-	if len(forced) != 2 {
-		t.Errorf("a request that was refused reloaded: %v", forced)
+	if asked != 2 {
+		t.Errorf("%d reloads, one of them by a request that was refused", asked)
 	}
 }
 
@@ -179,7 +175,7 @@ func TestReloadNotServed(t *testing.T) {
 	dir := folder(t)
 	serve(t, New(Config{Folders: []string{dir}, Log: zerolog.Nop(), Status: aHub}))
 	h := await(t, 1, dir)[0]
-	if err := h.Reload(t.Context(), false); err == nil || !strings.Contains(err.Error(), "restart it") {
+	if err := h.Reload(t.Context()); err == nil || !strings.Contains(err.Error(), "restart it") {
 		t.Errorf("error: %v", err)
 	}
 }
@@ -188,7 +184,7 @@ func TestReloadNotServed(t *testing.T) {
 func TestRunEndsDuringAReload(t *testing.T) {
 	dir := folder(t)
 	started := make(chan struct{})
-	s := New(Config{Folders: []string{dir}, Log: zerolog.Nop(), Status: aHub, Reload: func(ctx context.Context, _ bool) error {
+	s := New(Config{Folders: []string{dir}, Log: zerolog.Nop(), Status: aHub, Reload: func(ctx context.Context) error {
 		close(started)
 		<-ctx.Done()
 		return ctx.Err()
@@ -196,7 +192,7 @@ func TestRunEndsDuringAReload(t *testing.T) {
 	stop := serve(t, s)
 	h := await(t, 1, dir)[0]
 	failed := make(chan error, 1)
-	go func() { failed <- h.Reload(context.Background(), false) }()
+	go func() { failed <- h.Reload(context.Background()) }()
 	<-started
 	start := time.Now()
 	if err := stop(); err != nil {

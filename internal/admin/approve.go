@@ -9,6 +9,7 @@ import (
 	"net/url"
 
 	"mcphub/hub/approval"
+	"mcphub/internal/caller"
 )
 
 // This file lets a person answer what the hub asks on a terminal. What it hands
@@ -45,7 +46,8 @@ func (s *Server) person(serve http.HandlerFunc) http.HandlerFunc {
 			answer(w, http.StatusNotImplemented, outcome{Error: "this hub asks nobody at a terminal"})
 			return
 		}
-		s.only(func(pid int) error { return mayApprove(pid, s.pid, s.cfg.Client) }, "a process may not approve calls", serve)(w, r)
+		want := caller.Want{Person: true, Clients: []caller.Process{{PID: s.cfg.Client}}, Unknown: s.cfg.Client < 0}
+		s.admit(want, "a process may not approve calls", serve)(w, r)
 	}
 }
 

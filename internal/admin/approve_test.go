@@ -6,7 +6,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
 	"runtime"
 	"strings"
 	"testing"
@@ -15,6 +14,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"mcphub/hub/approval"
+	"mcphub/internal/caller"
 )
 
 // counter is the Approvals of a test.
@@ -38,17 +38,17 @@ func (c *counter) Answer(id, code, choice string) error {
 	return c.err
 }
 
-// approving serves a hub whose speaker is known to be nobody in particular.
-func approving(t *testing.T, a Approvals, speaker func(*net.UnixConn) (int, bool, error)) Hub {
+// approving serves a hub that admits whom who does.
+func approving(t *testing.T, a Approvals, who func(*net.UnixConn, caller.Want) error) Hub {
 	t.Helper()
 	dir := folder(t)
 	s := New(Config{Folders: []string{dir}, Log: zerolog.Nop(), Status: aHub, Approvals: a})
-	s.speaker = speaker
+	s.who = who
 	serve(t, s)
 	return await(t, 1, dir)[0]
 }
 
-func anybody(*net.UnixConn) (int, bool, error) { return 0, false, nil }
+func anybody(*net.UnixConn, caller.Want) error { return nil }
 
 func TestApprovals(t *testing.T) {
 	c := &counter{}
@@ -123,7 +123,7 @@ func TestBadApprovals(t *testing.T) {
 func TestStrangersApproveNothing(t *testing.T) {
 	c := &counter{}
 	for name, h := range map[string]Hub{
-		"cannot be told": approving(t, c, func(*net.UnixConn) (int, bool, error) { return 0, true, errors.New("no answer") }),
+		"cannot be told": approving(t, c, func(*net.UnixConn, caller.Want) error { return errors.New("no answer") }),
 		"no approvals":   approving(t, nil, anybody),
 	} {
 		if _, err := h.PendingApprovals(t.Context()); err == nil {
@@ -138,7 +138,7 @@ func TestStrangersApproveNothing(t *testing.T) {
 	}
 	if runtime.GOOS == "linux" {
 		// The hub itself, which is this process, is not a person either.
-		h := approving(t, c, func(*net.UnixConn) (int, bool, error) { return os.Getpid(), true, nil })
+		h := approving(t, c, caller.Peer)
 		if err := h.AnswerApproval(t.Context(), "i", "c", "file"); err == nil {
 			t.Error("the hub has approved its own call")
 		}

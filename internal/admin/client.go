@@ -111,12 +111,11 @@ func (h Hub) Status(ctx context.Context) (Report, error) {
 	return r, err
 }
 
-// Reload has the hub read hub.json again; force also where a tool could have
-// written it. The error is the hub's own, where it has one.
-func (h Hub) Reload(ctx context.Context, force bool) error {
+// Reload has the hub read hub.json again. The error is the hub's own, where it has one.
+func (h Hub) Reload(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, writeTime)
 	defer cancel()
-	return h.do(ctx, http.MethodPost, fmt.Sprintf("/reload?force=%t", force), nil, &outcome{})
+	return h.do(ctx, http.MethodPost, "/reload", nil, &outcome{})
 }
 
 // Restart has the hub start a server anew, and waits until it has.

@@ -14,8 +14,7 @@
 //
 // On Linux all but the status is refused to a process that descends from the hub. The
 // approvals are also refused to one without a controlling terminal and, over stdio, to one
-// that descends from the hub's client. A [Kin] refuses the servers of hubs where a hub
-// serves HTTP without tokens.
+// that descends from the hub's client.
 //
 // # Where the socket is
 //

@@ -19,6 +19,7 @@ type Report struct {
 	Uptime  float64      `json:"uptimeSeconds"`
 	Socket  string       `json:"socket"`
 	Config  ConfigReport `json:"config"`
+	HTTP    *HTTPReport  `json:"http,omitempty"` // where it serves HTTP
 	hub.Status
 }
 
@@ -30,8 +31,22 @@ type ConfigReport struct {
 	ErrorAt *time.Time `json:"errorAt,omitempty"` // when that was
 
 	Waiting      string   `json:"waiting,omitempty"`      // why a change is not read before a person asks for it
+	Inside       string   `json:"inside,omitempty"`       // the directory in which servers of this hub may write hub.json
 	AfterRestart []string `json:"afterRestart,omitempty"` // keys whose change takes effect after a restart
 }
+
+// HTTPReport is how clients reach a hub over HTTP.
+type HTTPReport struct {
+	URL  string `json:"url"`
+	Auth string `json:"auth"` // an Auth constant
+}
+
+// Values of HTTPReport.Auth: by what a client is known.
+const (
+	AuthMade       = "token"      // that the hub has made for its user
+	AuthConfigured = "configured" // tokens that hub.json names
+	AuthNone       = "none"
+)
 
 // A Plan is what a reload would do to one hub.
 type Plan struct {

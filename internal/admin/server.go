@@ -19,6 +19,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"mcphub/hub"
+	"mcphub/internal/caller"
 )
 
 const (
@@ -39,9 +40,10 @@ type Config struct {
 	Status  func() hub.Status
 	// Loaded tells how the hub stands to its hub.json; nil: not told.
 	Loaded func() ConfigReport
-	// Reload reads hub.json again. force takes it also where a tool could have
-	// written it. nil: this hub cannot.
-	Reload func(ctx context.Context, force bool) error
+	// HTTP tells how clients reach the hub over HTTP; nil, or nothing of it: they do not.
+	HTTP func() *HTTPReport
+	// Reload reads hub.json again, as far as a person has accepted it. nil: this hub cannot.
+	Reload func(ctx context.Context) error
 	// Restart starts a server anew. nil: this hub cannot.
 	Restart func(ctx context.Context, server string) (hub.Restarted, error)
 	// Plan tells what a reload would do if hub.json read as this file does; "": as it
@@ -61,12 +63,12 @@ type Server struct {
 	socket  string
 	pid     int
 	peer    func(*net.UnixConn) (uid int, known bool, err error)
-	speaker func(*net.UnixConn) (pid int, known bool, err error)
+	who     func(*net.UnixConn, caller.Want) error
 }
 
 // New returns a Server. It starts nothing.
 func New(cfg Config) *Server {
-	return &Server{cfg: cfg, started: time.Now(), pid: os.Getpid(), peer: peerUser, speaker: peerProcess}
+	return &Server{cfg: cfg, started: time.Now(), pid: os.Getpid(), peer: peerUser, who: caller.Peer}
 }
 
 // Run opens the socket and serves it until ctx ends; it returns when the socket
@@ -179,20 +181,16 @@ func sameUser(c *net.UnixConn, peer func(*net.UnixConn) (int, bool, error)) erro
 
 type connKey struct{}
 
-// only lets a process in that may does not refuse, where it is known which one asks.
-func (s *Server) only(may func(pid int) error, refused string, serve http.HandlerFunc) http.HandlerFunc {
+// admit lets in whom the one test of callers does not refuse.
+func (s *Server) admit(want caller.Want, refused string, serve http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		c, ok := r.Context().Value(connKey{}).(*net.UnixConn)
 		if !ok {
 			answer(w, http.StatusForbidden, outcome{Error: "who asks cannot be told"})
 			return
 		}
-		pid, known, err := s.speaker(c)
-		if err == nil && known {
-			err = may(pid)
-		}
-		if err != nil {
-			s.cfg.Log.Warn().Err(err).Int("process", pid).Msg(refused)
+		if err := s.who(c, want); err != nil {
+			s.cfg.Log.Warn().Err(err).Msg(refused)
 			answer(w, http.StatusForbidden, outcome{Error: err.Error()})
 			return
 		}
@@ -200,14 +198,14 @@ func (s *Server) only(may func(pid int) error, refused string, serve http.Handle
 	}
 }
 
-// own lets in whom no server of the hub has started.
+// own lets in whom no server of any hub has started.
 func (s *Server) own(serve http.HandlerFunc) http.HandlerFunc {
-	return s.only(func(pid int) error { return mayAdminister(pid, s.pid) }, "a process that a server has started may not administer the hub", serve)
+	return s.admit(caller.Want{}, "a process may not look at the hub or administer it", serve)
 }
 
 func (s *Server) routes(busy *sync.WaitGroup) http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /status", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, s.report()) })
+	mux.HandleFunc("GET /status", s.own(func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, s.report()) }))
 	mux.HandleFunc("POST /reload", s.own(s.reload))
 	mux.HandleFunc("POST /restart", s.own(s.restart))
 	mux.HandleFunc("POST /plan", s.own(s.plan))
@@ -230,6 +228,9 @@ func (s *Server) report() Report {
 	if s.cfg.Loaded != nil {
 		r.Config = s.cfg.Loaded()
 	}
+	if s.cfg.HTTP != nil {
+		r.HTTP = s.cfg.HTTP()
+	}
 	return r
 }
 
@@ -244,19 +245,11 @@ func (s *Server) reload(w http.ResponseWriter, r *http.Request) {
 		answer(w, http.StatusBadRequest, outcome{Error: err.Error()})
 		return
 	}
-	force := r.URL.Query().Get("force")
-	switch {
-	case force != "" && force != "true" && force != "false":
-		answer(w, http.StatusBadRequest, outcome{Error: "force is true or false"})
-	case s.cfg.Reload == nil:
+	if s.cfg.Reload == nil {
 		answer(w, http.StatusNotImplemented, outcome{Error: "this hub cannot read its configuration again; restart it"})
-	default:
-		if err := s.cfg.Reload(r.Context(), force == "true"); err != nil {
-			answer(w, http.StatusUnprocessableEntity, outcome{Error: err.Error()})
-			return
-		}
-		answer(w, http.StatusOK, outcome{OK: true})
+		return
 	}
+	respond(w, outcome{OK: true}, s.cfg.Reload(r.Context()))
 }
 
 func (s *Server) restart(w http.ResponseWriter, r *http.Request) {

@@ -14,6 +14,7 @@ func number(s string) json.Number { return json.Number(s) }
 // as hub.json cannot tell by itself: the same text means different things.
 type dialect struct {
 	vars    vars
+	inputs  bool // its files may ask a person, and refer to the answer
 	seconds bool // a number as timeout is seconds
 	millis  bool // ... milliseconds
 	shape   func(edit.Table) (edit.Table, bool)
@@ -72,25 +73,7 @@ var (
 )
 
 // text rewrites the placeholders of all texts in a value.
-func (v vars) text(in any) any {
-	switch t := in.(type) {
-	case edit.Table:
-		out := make(edit.Table, len(t))
-		for i, m := range t {
-			out[i] = edit.Member{Name: m.Name, Value: v.text(m.Value)}
-		}
-		return out
-	case []any:
-		out := make([]any, len(t))
-		for i := range t {
-			out[i] = v.text(t[i])
-		}
-		return out
-	case string:
-		return v.replace(t)
-	}
-	return in
-}
+func (v vars) text(in any) any { return eachText(in, v.replace) }
 
 func (v vars) replace(s string) string {
 	switch v {
@@ -114,13 +97,13 @@ func (v vars) replace(s string) string {
 // opencodeShape: its timeout is for listing the tools.
 func opencodeShape(t edit.Table) (edit.Table, bool) {
 	if n, ok := t.Get("timeout").(json.Number); ok {
-		t = t.With("timeout", edit.Table{{Name: "start", Value: n.String() + "ms"}})
+		t = t.Without("timeout").With("connectionTimeout", n)
 	}
 	return t, true
 }
 
 // gooseKeys are Goose's names of keys.
-var gooseKeys = map[string]string{"cmd": "command", "uri": "url", "envs": "env", "env_keys": "inherit", "available_tools": "includeTools"}
+var gooseKeys = map[string]string{"cmd": "command", "uri": "url", "envs": "env", "env_keys": "env_vars", "available_tools": "includeTools"}
 
 // gooseShape: extensions of types that Goose brings itself are not servers.
 func gooseShape(t edit.Table) (edit.Table, bool) {

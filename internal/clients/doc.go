@@ -17,6 +17,13 @@
 // out what was put in and leaves the edits. Copies and records hold whatever
 // secrets the files held. They are encrypted, and readable by their owner only.
 //
+// # Entries of strangers
+//
+// Whoever wrote a file that is not hub.json may be a stranger. All its entries come in
+// by one function, foreign: references to secrets become text, and what only hub.json
+// may say is held back. [Merge] holds at the end that no new entry refers to a secret
+// that is not its own.
+//
 // # Concurrency
 //
 // The table is constant. A Plan and a Store are used by one goroutine at a time;
@@ -24,6 +31,7 @@
 //
 // # What it refuses to do
 //
-// It starts no program, asks nobody and prints nothing. It never shows the value
-// of a setting: messages name files, servers and keys.
+// It starts no program, asks nobody and prints nothing. No message shows the
+// value of a setting: they name files, servers and keys. [Import.Shown] is for the
+// person who is asked.
 package clients

@@ -142,7 +142,7 @@ type PlainSecret struct {
 
 // PlainSecrets lists what looks like a secret in the env, headers and args of an entry.
 func PlainSecrets(server string, entry edit.Table) []PlainSecret {
-	_, all, keys := moveSecrets(config.ServerName(server), entry)
+	_, all, keys := moveSecrets(config.ServerName(server), entry, nil)
 	out := make([]PlainSecret, len(all))
 	for i, s := range all {
 		out[i] = PlainSecret{keys[i], s.name}

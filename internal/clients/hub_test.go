@@ -200,7 +200,7 @@ func TestFirstHub(t *testing.T) {
 		{edit.Table{{Name: "command", Value: "npx"}, {Name: "args", Value: []any{"-y", "@modelcontextprotocol/server-filesystem@2025.8.21", "/home/me"}}}, false},
 		{edit.Table{{Name: "command", Value: "/usr/bin/mcp-server-filesystem"}}, false},
 	} {
-		text, _, err := Merge("hub.json", nil, []Server{{Name: "x", Entry: c.entry}}, nil, false, os.LookupEnv)
+		text, _, err := Merge(Target{File: "hub.json", Env: os.LookupEnv}, []Server{{Name: "x", Entry: c.entry}}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

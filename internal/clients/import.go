@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
 	"mcphub/internal/clients/edit"
 	"mcphub/internal/config"
+	"mcphub/internal/reference"
 )
 
 // Import is what becomes of one server.
@@ -22,7 +24,19 @@ type Import struct {
 	Notes  []string
 	Err    string // why the hub cannot serve it as it is
 
-	secrets []secret // for Keep
+	written edit.Table // as hub.json has it
+	plain   edit.Table // as its file has it
+	secrets []secret   // for Keep
+	asked   []string   // references to what a person is asked for
+}
+
+// Target is the hub.json that servers are added to.
+type Target struct {
+	File string
+	Text []byte                      // may be empty
+	Move bool                        // references stand in the text for plain secrets, which [Keep] keeps
+	Kept func(name string) bool      // a secret of this name is kept already; nil: none
+	Env  func(string) (string, bool) // looks up variables
 }
 
 // ReadFile lists the servers in a file of any client. The file's name and what
@@ -71,11 +85,12 @@ func ReadFile(path string, e Env) (Found, error) {
 		if err != nil {
 			return out, err
 		}
+		out.inputs(whole)
 		for _, m := range entries {
 			t, _ := m.Value.(edit.Table)
-			d := dialect{vars: varsEditor}
-			if entry, ok := d.entry(t); ok {
-				out.addEntry(m.Name, entry, place, kept{where: place.Where})
+			d := dialect{vars: varsEditor, inputs: true}
+			if _, ok := d.entry(t); ok {
+				out.add(m.Name, t, d, place, kept{where: place.Where})
 			}
 		}
 	} else if err := out.read(place, data); err != nil {
@@ -144,13 +159,12 @@ func opensFiles(s Server) bool {
 	return false
 }
 
-// Merge adds servers to the text of hub.json, which may be empty. A server that
-// is there already is not added again; one with the name of another server gets
-// the name of its client behind its own. env looks up variables.
-//
-// With move, references stand in the text for plain secrets, which [Keep] keeps;
-// otherwise they stay where they are.
-func Merge(file string, text []byte, servers []Server, inputs []edit.Table, move bool, env func(string) (string, bool)) ([]byte, []Import, error) {
+// Merge adds servers to the text of hub.json. A server that is there already is
+// not added again; one with the name of another server gets the name of its client
+// behind its own. No entry refers to a secret but to those that were in it as plain
+// text, and to what its own file asks a person for.
+func Merge(to Target, servers []Server, inputs []edit.Table) ([]byte, []Import, error) {
+	file, text := to.File, to.Text
 	whole, err := edit.Decode(edit.JSON, text)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", file, err)
@@ -173,18 +187,21 @@ func Merge(file string, text []byte, servers []Server, inputs []edit.Table, move
 		taken = append(taken, edit.Member{Name: m.Name, Value: spelled(m.Name, t)})
 	}
 	var out []Import
+	used := referredTo(file, text)
+	kept := func(name string) bool { return used[name] || to.Kept != nil && to.Kept(name) }
 	for _, s := range servers {
 		im := Import{Server: s, Notes: slices.Clone(s.Notes)}
-		if im.Same = sameAs(taken, s.Entry); im.Same != "" {
+		if im.Same = sameAs(taken, &s); im.Same != "" {
 			im.Name = im.Same
 			out = append(out, im)
 			continue
 		}
 		im.Name = freeName(taken, s)
-		taken = append(taken, edit.Member{Name: im.Name, Value: s.Entry})
-		entry := s.Entry
-		with, found, keys := moveSecrets(im.Name, entry)
-		if move {
+		entry := im.askFor(s.Entry, kept)
+		im.plain = entry
+		taken = append(taken, edit.Member{Name: im.Name, Value: entry})
+		with, found, keys := moveSecrets(im.Name, entry, kept)
+		if to.Move {
 			entry, im.secrets, im.Moved = with, found, keys
 		} else {
 			im.Plain = keys
@@ -192,6 +209,7 @@ func Merge(file string, text []byte, servers []Server, inputs []edit.Table, move
 		if secretURL(with) {
 			im.Plain = append(im.Plain, "url")
 		}
+		im.written = entry
 		if s.Disabled && !enabledElsewhere(servers, s) {
 			entry = entry.With("disabled", true)
 		}
@@ -203,8 +221,57 @@ func Merge(file string, text []byte, servers []Server, inputs []edit.Table, move
 	if text, err = addInputs(file, text, out, inputs); err != nil {
 		return nil, nil, err
 	}
-	return text, out, check(file, text, out, env)
+	return text, out, check(file, text, out, to.Env)
 }
+
+// unset gives every variable an empty value, so that each default counts.
+func unset(string) (string, bool) { return "", true }
+
+// referredTo are the names of the secrets that a hub.json refers to or asks for.
+func referredTo(file string, text []byte) map[string]bool {
+	out := map[string]bool{}
+	for _, values := range []func(string) (string, bool){unset, anything} {
+		f, _, err := config.Parse(file, text, values)
+		if err != nil {
+			continue
+		}
+		for i := range f.Servers {
+			for _, r := range f.Servers[i].References() {
+				out[r.Name] = true
+			}
+		}
+		for _, in := range f.Inputs {
+			out[in.ID] = true
+		}
+	}
+	return out
+}
+
+// askFor leaves in an entry the references to what its file asks a person for,
+// where this is a new question. What is kept under that name already was meant for
+// another server.
+func (im *Import) askFor(entry edit.Table, kept func(string) bool) edit.Table {
+	var text []string
+	var fresh []string
+	eachText(entry, func(s string) string {
+		for _, found := range asksFor.FindAllStringSubmatch(s, -1) {
+			if id := found[1]; !kept(id) {
+				fresh = append(fresh, id)
+				im.asked = append(im.asked, id)
+			}
+		}
+		return s
+	})
+	out, _ := asText(entry, fresh, &text).(edit.Table)
+	if len(text) > 0 {
+		im.Notes = append(im.Notes, strings.Join(text, ", ")+" stays text, because another server has a secret of that name; where this one may have it too, take the second $ before it out of hub.json")
+		im.Server.lost = "it asks for " + strings.Join(text, ", ") + ", which is a secret of another server"
+		im.Server.meant = entry
+	}
+	return out
+}
+
+var asksFor = regexp.MustCompile(`\$\{input:([^}]+)\}`)
 
 // hubContainer is where a hub.json has its servers.
 func hubContainer(whole edit.Table) edit.Where {
@@ -234,19 +301,37 @@ func spelled(name string, t edit.Table) edit.Table {
 }
 
 // sameAs finds a server that is the same. A secret that was moved out counts as
-// the one that an entry holds as plain text.
-func sameAs(taken edit.Table, entry edit.Table) string {
+// the one that an entry holds as plain text, and what a person may have allowed
+// since for nothing.
+func sameAs(taken edit.Table, s *Server) string {
 	for _, m := range taken {
 		t, _ := m.Value.(edit.Table)
-		if edit.Equal(core(t), core(entry)) {
-			return m.Name
+		for _, h := range s.Held {
+			key, _, _ := strings.Cut(h.Key, ".")
+			if !s.Entry.Has(key) {
+				t = t.Without(key)
+			}
 		}
-		if moved, _, _ := moveSecrets(m.Name, entry); edit.Equal(core(t), core(moved)) {
-			return m.Name
+		for _, entry := range []edit.Table{s.Entry, s.meant} {
+			if entry == nil {
+				continue
+			}
+			moved, _, _ := moveSecrets(m.Name, entry, nil)
+			if edit.Equal(core(t), core(entry)) || edit.Equal(unnumbered(core(t)), core(moved)) || edit.Equal(core(t), core(moved)) || edit.Equal(unescaped(core(t)), unescaped(core(entry))) {
+				return m.Name
+			}
 		}
 	}
 	return ""
 }
+
+// unnumbered is an entry without the number of a secret whose name was taken.
+func unnumbered(t edit.Table) edit.Table {
+	out, _ := eachText(t, func(s string) string { return numbered.ReplaceAllString(s, "$1}") }).(edit.Table)
+	return out
+}
+
+var numbered = regexp.MustCompile(`(\$\{keyring:[^}]*)-[0-9]+\}`)
 
 // core is what makes a server what it is. Its usual transport is said by some
 // clients and meant by all, and several write a time-out that nobody asked for.
@@ -299,8 +384,20 @@ func addInputs(file string, text []byte, imports []Import, inputs []edit.Table) 
 	return text, nil
 }
 
-// check reads the new hub.json as serve would and notes what it cannot serve.
+// check reads the new hub.json as serve would and notes what it cannot serve. It
+// holds that no new entry refers to a secret that is not its own, whatever its
+// variables are.
 func check(file string, text []byte, imports []Import, env func(string) (string, bool)) error {
+	for i := range imports {
+		if imports[i].Same != "" {
+			continue
+		}
+		for _, r := range references(imports[i].Name, imports[i].written) {
+			if !imports[i].owns(r) {
+				return fmt.Errorf("%s: the server %s refers to %s, which only hub.json may; nothing was written", file, imports[i].Name, r)
+			}
+		}
+	}
 	f, _, err := config.Parse(file, text, env)
 	if err != nil {
 		return err
@@ -318,7 +415,48 @@ func check(file string, text []byte, imports []Import, env func(string) (string,
 			if s.Err.Hint != "" {
 				im.Err += "; " + s.Err.Hint
 			}
+		case im.Same == "":
+			im.Err = im.Server.lost
+			if slices.ContainsFunc(im.Server.Held, func(h Held) bool { return h.Key == "envFile" }) {
+				im.Err = "its envFile is left out"
+			}
 		}
 	}
 	return nil
 }
+
+// references are those of an entry, whatever the variables in it are.
+func references(name string, entry edit.Table) []reference.Ref {
+	alone, err := json.Marshal(edit.Table{{Name: "mcpServers", Value: edit.Table{{Name: name, Value: entry}}}})
+	if err != nil {
+		return nil
+	}
+	var out []reference.Ref
+	for _, values := range []func(string) (string, bool){unset, anything} {
+		f, _, err := config.Parse("", alone, values)
+		if err != nil {
+			continue
+		}
+		for i := range f.Servers {
+			for _, r := range f.Servers[i].References() {
+				out = append(out, r.Ref)
+			}
+		}
+	}
+	return out
+}
+
+// owns reports a reference to a secret that was plain text in the entry, or to what
+// its file asks a person for.
+func (im *Import) owns(r reference.Ref) bool {
+	switch r.Kind {
+	case reference.Keyring:
+		return slices.ContainsFunc(im.secrets, func(s secret) bool { return s.name == r.Name })
+	case reference.Input:
+		return slices.Contains(im.asked, r.Name)
+	}
+	return false
+}
+
+// Asks are the references to what a person is asked for.
+func (im *Import) Asks() []string { return im.asked }

@@ -27,6 +27,9 @@ type FileEdit struct {
 	Before  []byte
 	After   []byte
 	Changes []Made
+
+	private bool   // nobody else may read it from now on
+	hides   string // what no preview shows; "": nothing
 }
 
 // Made is one change in a file.
@@ -80,6 +83,10 @@ func (p *Plan) Changed() bool {
 // there as it should be, or under a name of the user's own, which is returned.
 func PlanInstall(c *Client, e Env, h Hub) (p *Plan, already string, err error) {
 	p = &Plan{Client: c}
+	refers, takes := c.Refers()
+	if h.Web != nil && !takes {
+		return nil, "", fmt.Errorf("%s %w", c.Title, ErrNoHTTP)
+	}
 	at := c.target(e)
 	f, err := p.file(at)
 	if err != nil {
@@ -105,6 +112,11 @@ func PlanInstall(c *Client, e Env, h Hub) (p *Plan, already string, err error) {
 		t, _ := m.Value.(edit.Table)
 		if entry, ok := c.dialect.entry(t); ok && m.Name != HubName && isHub(flat(entry)) {
 			return p, m.Name, nil
+		}
+	}
+	if h.Web != nil && h.Web.Token != "" && refers == ByValue {
+		if err := f.holdsToken(h.Web.Token); err != nil {
+			return nil, "", err
 		}
 	}
 	return p, "", f.do(where, edit.Change{Kind: edit.Put, Name: HubName, Value: want})
@@ -168,7 +180,7 @@ func PlanRemoval(c *Client, e Env) (*Plan, error) {
 			for _, m := range entries {
 				t, _ := m.Value.(edit.Table)
 				entry, ok := c.dialect.entry(t)
-				if !ok || !isHub(flat(entry)) {
+				if !ok || !isHub(flat(entry)) && !isHubAt(m.Name, entry) {
 					continue
 				}
 				f, err := p.file(at)
@@ -208,6 +220,12 @@ func (f *FileEdit) Preview() []string {
 			out = append(out, fmt.Sprintf("- %s (kept in the backup)", c.Name))
 		}
 	}
+	if f.hides != "" {
+		for i := range out {
+			out[i] = strings.ReplaceAll(out[i], f.hides, "(the token of the hub)")
+		}
+		out = append(out, "~ from then on only you can read the file (mode 0600)")
+	}
 	return out
 }
 
@@ -221,6 +239,9 @@ func sameBytes(a, b []byte) bool { return bytes.Equal(a, b) }
 // Snippet is what to put where, for somebody who edits the file by hand: the file
 // as it would be if there were nothing else in it.
 func Snippet(c *Client, e Env, h Hub) (file, text string, err error) {
+	if _, takes := c.Refers(); h.Web != nil && !takes {
+		return "", "", fmt.Errorf("%s %w", c.Title, ErrNoHTTP)
+	}
 	at := c.target(e)
 	where := at.Where
 	if data, err := readFile(at.File); err == nil {

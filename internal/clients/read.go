@@ -1,7 +1,6 @@
 package clients
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -24,9 +23,12 @@ type Server struct {
 	Entry    edit.Table // without "disabled"
 	Disabled bool
 	Client   *Client // nil where a file was named
+	Held     []Held  // keys that the file asks for and that are hub.json's alone
 	Notes    []string
 
-	key    string // its name in the file
+	meant  edit.Table // Entry, with the references that are text there; nil: the same
+	lost   string     // why the hub cannot serve it, because of what was held back
+	key    string     // its name in the file
 	place  Place
 	where  edit.Where
 	toggle string
@@ -107,6 +109,7 @@ func (f *Found) read(p Place, data []byte) error {
 	if err != nil {
 		return err
 	}
+	f.inputs(whole)
 	for _, at := range f.Client.layout(whole, p) {
 		entries, err := edit.Entries(p.Format, data, at.where)
 		if err != nil {
@@ -114,16 +117,20 @@ func (f *Found) read(p Place, data []byte) error {
 		}
 		for _, m := range entries {
 			t, _ := m.Value.(edit.Table)
-			f.add(m.Name, t, p, at)
+			f.add(m.Name, t, f.Client.dialect, p, at)
 		}
 	}
+	return nil
+}
+
+// inputs notes what a file asks a person for.
+func (f *Found) inputs(whole edit.Table) {
 	inputs, _ := whole.Get("inputs").([]any)
 	for _, in := range inputs {
 		if t, ok := in.(edit.Table); ok {
 			f.Inputs = append(f.Inputs, t)
 		}
 	}
-	return nil
 }
 
 // kept is one table of servers in a file.
@@ -150,41 +157,31 @@ func (c *Client) layout(whole edit.Table, p Place) []kept {
 	return out
 }
 
-func (f *Found) add(name string, t edit.Table, p Place, at kept) {
-	var d dialect
-	if f.Client != nil {
-		d = f.Client.dialect
-	}
-	entry, ok := d.entry(t)
+// add reads an entry in the dialect of its client.
+func (f *Found) add(name string, t edit.Table, d dialect, p Place, at kept) {
+	raw, ok := d.entry(t)
 	if !ok {
 		f.Skipped = append(f.Skipped, Skipped{name, "it is part of the client or an extension, not a server that another program can start"})
 		return
 	}
-	f.addEntry(name, entry, p, at)
-}
-
-// addEntry takes an entry that its dialect has been taken out of.
-func (f *Found) addEntry(name string, entry edit.Table, p Place, at kept) {
 	shown := name
 	if strings.HasPrefix(name, "#") {
-		shown = guessName(entry)
+		shown = guessName(raw)
 	}
-	raw, err := json.Marshal(entry)
-	if err != nil {
-		f.Skipped = append(f.Skipped, Skipped{shown, err.Error()})
-		return
+	var asks []string
+	for _, in := range f.Inputs {
+		if id, ok := in.Get("id").(string); ok && d.inputs {
+			asks = append(asks, id)
+		}
 	}
-	text, problems, err := config.Translate(shown, raw)
+	entry, held, text, problems, err := foreign(shown, raw, asks)
 	if err != nil {
 		f.Skipped = append(f.Skipped, Skipped{shown, problemText(err)})
 		return
 	}
-	s := Server{Name: shown, key: name, Client: f.Client, place: p, where: at.where, toggle: at.toggle}
-	if err := json.Unmarshal(text, &s.Entry); err != nil {
-		f.Skipped = append(f.Skipped, Skipped{shown, err.Error()})
-		return
-	}
-	if isHub(s.Entry) {
+	entry = settle(entry, folderOf(p.File, at.where))
+	s := Server{Name: shown, Entry: entry, Held: held, key: name, Client: f.Client, place: p, where: at.where, toggle: at.toggle}
+	if isHub(s.Entry) || isHubAt(name, s.Entry) {
 		if f.Registered == "" {
 			f.Registered, f.HubRoots, f.HubProgram = name, rootsIn(s.Entry), wordsOf(s.Entry)
 		}
@@ -197,10 +194,23 @@ func (f *Found) addEntry(name string, entry edit.Table, p Place, at kept) {
 			s.Notes = append(s.Notes, strings.TrimPrefix(p.Key, "mcpServers."+shown+".")+": "+p.Text)
 		}
 	}
+	if len(text) > 0 {
+		s.meant = unescaped(s.Entry)
+		s.Notes = append(s.Notes, textNote(text))
+		if d.vars == varsOpencode {
+			s.lost = "its client reads " + strings.Join(text, ", ") + ", and the hub does not"
+		}
+	}
 	if len(at.where.Path) == 3 && at.where.Path[0] == "projects" {
 		s.Notes = append(s.Notes, "it was for "+at.where.Path[1]+" alone; now it is for every folder")
 	}
 	f.Servers = append(f.Servers, s)
+}
+
+// textNote says what references became.
+func textNote(all []string) string {
+	slices.Sort(all)
+	return strings.Join(slices.Compact(all), ", ") + " stays text, because only hub.json refers to secrets; where the server may have it, take the second $ before it out of hub.json"
 }
 
 func problemText(err error) string {

@@ -39,8 +39,9 @@ func Keep(imports []Import, secrets Secrets) error {
 // secret is one that is to be kept.
 type secret struct{ name, value string }
 
-// moveSecrets puts references in the place of plain secrets.
-func moveSecrets(server string, entry edit.Table) (out edit.Table, all []secret, keys []string) {
+// moveSecrets puts references in the place of plain secrets. taken reports a name
+// under which something is kept already, which stays as it is.
+func moveSecrets(server string, entry edit.Table, taken func(string) bool) (out edit.Table, all []secret, keys []string) {
 	out = entry
 	swap := func(key, name, value string) string {
 		at := secretAt(value)
@@ -49,7 +50,7 @@ func moveSecrets(server string, entry edit.Table) (out edit.Table, all []secret,
 		}
 		base := strings.TrimLeft(server, ".-") + "/" + unnamed.ReplaceAllString(name, "-")
 		ref := base
-		for n := 2; slices.ContainsFunc(all, func(s secret) bool { return s.name == ref }); n++ {
+		for n := 2; taken != nil && taken(ref) || slices.ContainsFunc(all, func(s secret) bool { return s.name == ref }); n++ {
 			ref = fmt.Sprintf("%s-%d", base, n)
 		}
 		all, keys = append(all, secret{ref, value[at:]}), append(keys, key)
@@ -112,14 +113,14 @@ func moveURL(address string, swap func(key, name, value string) string) string {
 	return path
 }
 
-// reference is what stands for a secret or a variable.
-var reference = regexp.MustCompile(`\$\{[^}]*\}`)
+// anyReference is what stands for a secret or a variable.
+var anyReference = regexp.MustCompile(`\$\{[^}]*\}`)
 
 // secretURL reports an address with a secret where no reference may stand, as in the
 // name of its host.
 func secretURL(entry edit.Table) bool {
 	url, _ := entry.Get("url").(string)
-	url = reference.ReplaceAllString(url, "")
+	url = anyReference.ReplaceAllString(url, "")
 	return redact.Text(url) != url
 }
 

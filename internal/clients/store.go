@@ -125,6 +125,9 @@ func (s *Store) apply(c *Client, f *FileEdit) error {
 	if err := os.MkdirAll(filepath.Dir(f.Place.File), 0o700); err != nil {
 		return err
 	}
+	if f.private {
+		return atomicfile.Write(f.Place.File, f.After, 0o600) // it is no link
+	}
 	return replace(f.Place.File, f.After)
 }
 

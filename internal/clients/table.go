@@ -89,6 +89,7 @@ type Hub struct {
 	Command string
 	Args    []string
 	Roots   []string // folders, for a client that lists them itself
+	Web     *Web     // where it is reached instead; nil: it is started
 }
 
 // In is how the client starts the hub in these folders.
@@ -97,6 +98,7 @@ func (c *Client) In(h Hub, roots []string) Hub {
 	case len(roots) == 0:
 	case c.Roots == ListsRoots:
 		h.Roots = roots
+	case h.Web != nil: // it is not started, so nothing can be said to it
 	default:
 		h.Args = append(slices.Clone(h.Args), "--roots", strings.Join(roots, ","))
 	}
@@ -148,7 +150,7 @@ var All = []Client{
 		}},
 	{Name: "cursor", Title: "Cursor", Roots: GivesRoots, dialect: dialect{vars: varsEditor},
 		places: func(e Env) []Place { return []Place{asJSON(filepath.Join(e.Home, ".cursor", "mcp.json"))} }},
-	{Name: "vscode", Title: "VS Code", Roots: GivesRoots, dialect: dialect{vars: varsEditor},
+	{Name: "vscode", Title: "VS Code", Roots: GivesRoots, dialect: dialect{vars: varsEditor, inputs: true},
 		places: func(e Env) []Place {
 			return []Place{{File: e.code("mcp.json"), Format: edit.JSON, Where: edit.Where{Path: []string{"servers"}}}}
 		}, entry: typed("stdio")},
@@ -255,15 +257,20 @@ var All = []Client{
 		entry: func(h Hub, at Place) edit.Table {
 			out := typed("stdio")(h, at)
 			if len(h.Roots) > 0 {
-				roots := []any{}
-				for _, dir := range h.Roots {
-					u := url.URL{Scheme: "file", Path: "/" + strings.TrimPrefix(filepath.ToSlash(dir), "/")}
-					roots = append(roots, edit.Table{{Name: "uri", Value: u.String()}, {Name: "name", Value: filepath.Base(dir)}})
-				}
-				out = append(out, edit.Member{Name: "roots", Value: roots})
+				out = append(out, rootsMember(h.Roots))
 			}
 			return out
 		}},
+}
+
+// rootsMember lists folders for a client that tells them.
+func rootsMember(dirs []string) edit.Member {
+	roots := []any{}
+	for _, dir := range dirs {
+		u := url.URL{Scheme: "file", Path: "/" + strings.TrimPrefix(filepath.ToSlash(dir), "/")}
+		roots = append(roots, edit.Table{{Name: "uri", Value: u.String()}, {Name: "name", Value: filepath.Base(dir)}})
+	}
+	return edit.Member{Name: "roots", Value: roots}
 }
 
 // HubName is what the hub is called in a client. It has no underscore: some
@@ -272,7 +279,10 @@ const HubName = "mcphub"
 
 // Entry is how the hub stands in the client's configuration.
 func (c *Client) Entry(h Hub, at Place) edit.Table {
-	if c.entry != nil {
+	switch {
+	case h.Web != nil:
+		return c.webEntry(h, at)
+	case c.entry != nil:
 		return c.entry(h, at)
 	}
 	return plain(h)

@@ -14,6 +14,12 @@ const (
 	TransportSSE   = "sse"
 )
 
+// Values of HTTP.Auth.
+const (
+	AuthToken = "token"
+	AuthNone  = "none"
+)
+
 // Values of Auth.Flow.
 const (
 	FlowBrowser = "browser"
@@ -290,6 +296,7 @@ func (l Logs) Off() bool { return l.Dir == "off" }
 // HTTP is the Streamable HTTP front.
 type HTTP struct {
 	Listen  string        `koanf:"listen"` // host:port
+	Auth    string        `koanf:"auth"`   // an Auth constant; AuthNone with neither Tokens nor Issuers
 	Hosts   []string      `koanf:"hosts"`
 	Origins []string      `koanf:"origins"`
 	Poll    time.Duration `koanf:"poll"` // 0 = never
@@ -300,6 +307,12 @@ type HTTP struct {
 
 	StateKey Secret `koanf:"stateKey"` // the zero Secret: none is given
 }
+
+// MakesToken reports that the hub itself makes the token that clients show.
+func (h *HTTP) MakesToken() bool { return h.Auth == AuthToken && !h.NamesTokens() }
+
+// NamesTokens reports that hub.json says whose tokens count.
+func (h *HTTP) NamesTokens() bool { return len(h.Tokens)+len(h.Issuers) > 0 }
 
 // Secret is where a secret is held: in one of both.
 type Secret struct {

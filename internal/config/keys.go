@@ -247,6 +247,7 @@ var policyTable = guarding(
 
 var httpTable = object(
 	key{name: "listen", restart: true, def: `"127.0.0.1:0"`, spec: &spec{kind: kindString, expand: expandNow, valid: isListen}, text: "Address to listen on; port 0 picks one."},
+	key{name: "auth", restart: true, guard: true, def: `"token"`, spec: choice(AuthToken, AuthNone), text: "`token`: a client shows a bearer token: one of `tokens` or of `issuers`, and where there is neither, the one that the hub makes. `none`: whoever reaches the address may call, with roots of its own choice: every user and process of this machine, the servers of hubs as well; only on loopback, and not with `tokens` or `issuers`. See [http.md](http.md#who-may-call)."},
 	key{name: "hosts", restart: true, spec: listOf(nameSpec), text: "More names by which clients may call it (the Host header)."},
 	key{name: "origins", restart: true, spec: listOf(nameSpec), text: "Web pages that may call it (the Origin header)."},
 	key{name: "poll", restart: true, def: `"0s"`, spec: span(0, day), text: "End the connection of a request after this time, and let the client come back for the rest (2025-11-25). For proxies that end long connections; `0`: never."},
@@ -254,7 +255,7 @@ var httpTable = object(
 		key{name: "env", guard: true, spec: str(isVariable), text: "The variable of the hub's environment that holds it; this or `file`."},
 		key{name: "file", guard: true, spec: place(), text: "A file that holds it and that its owner alone can read; this or `env`."},
 	)},
-	key{name: "tokens", restart: true, guard: true, text: "Who may call, by bearer token.", spec: listOf(guarding(
+	key{name: "tokens", restart: true, guard: true, note: "one that the hub makes", text: "Who may call, by bearer token.", spec: listOf(guarding(
 		key{name: "name", required: true, spec: nameSpec, text: "Whose it is; no two alike."},
 		key{name: "env", guard: true, spec: str(isVariable), text: "The variable of the hub's environment that holds the token; this or `file`."},
 		key{name: "file", guard: true, spec: place(), text: "A file that holds the token and that its owner alone can read; this or `env`."},

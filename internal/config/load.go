@@ -53,7 +53,32 @@ func LoadAs(path, text string, env func(string) (string, bool), above ...Setting
 	if err != nil {
 		return nil, nil, &LoadError{Path: text, Err: err}
 	}
-	f, problems, err := Parse(text, data, env, above...)
+	return loadText(path, text, data, trail, env, above)
+}
+
+// Text is what the file at path reads, and how the path leads to it.
+func Text(path string) ([]byte, Trail, error) {
+	trail, err := Follow(path) // before it is read: what changes later is a Watcher's to see
+	if err != nil {
+		return nil, trail, &LoadError{Path: path, Err: err}
+	}
+	if fi, err := os.Stat(path); err == nil && !fi.Mode().IsRegular() && !fi.IsDir() {
+		return nil, trail, &LoadError{Path: path, Err: errNotRegular} // reading a pipe may wait for ever
+	}
+	data, err := read(path)
+	if err != nil {
+		return nil, trail, &LoadError{Path: path, Err: err}
+	}
+	return data, trail, nil
+}
+
+// LoadText is Load as it would be if the file at path, to which trail leads, read data.
+func LoadText(path string, data []byte, trail Trail, env func(string) (string, bool), above ...Setting) (*File, []Problem, error) {
+	return loadText(path, path, data, trail, env, above)
+}
+
+func loadText(path, name string, data []byte, trail Trail, env func(string) (string, bool), above []Setting) (*File, []Problem, error) {
+	f, problems, err := Parse(name, data, env, above...)
 	if f != nil {
 		// The hub protects this path, and the working directory may change.
 		if abs, err := filepath.Abs(path); err == nil {
@@ -413,6 +438,9 @@ func (p *parser) issuers(f *File) {
 }
 
 func (p *parser) tokens(f *File) {
+	if n := p.tree.get("http").get("auth"); n != nil && f.HTTP.Auth == AuthNone && f.HTTP.NamesTokens() {
+		p.fail([]string{"http", "auth"}, n.off, "hub.json says whose tokens count, and this, that nobody needs one", `leave it out, or take "http.tokens" and "http.issuers" out`)
+	}
 	if n, s := p.tree.get("http").get("stateKey"), f.HTTP.StateKey; n != nil && (s.Env == "") == (s.File == "") {
 		p.fail([]string{"http", "stateKey"}, n.off, "the key is held by a variable or by a file", `give one of "env" and "file"`)
 	}

@@ -67,7 +67,7 @@ func TestEveryKeyIsRead(t *testing.T) {
 		Approval: Approval{time.Minute, "tty"},
 		Audit:    Audit{"off", true, true},
 		Logs:     Logs{"off"},
-		HTTP: HTTP{"[::1]:8080", []string{"hub.local"}, []string{"https://hub.local"}, 20 * time.Second,
+		HTTP: HTTP{"[::1]:8080", "token", []string{"hub.local"}, []string{"https://hub.local"}, 20 * time.Second,
 			[]Token{{Name: "alice", Env: "ALICE_TOKEN", Roots: []string{"/srv/alice"}}, {Name: "bob", File: "~/bob.token"}},
 			"https://hub.example/mcp", []Issuer{{"https://login.example/realm", "hub", "email", []string{"mcp"}, &IssuerValues{"groups", map[string][]string{"team-a": {"/srv/team-a"}}}}},
 			Secret{Env: "STATE_KEY"}},
@@ -113,7 +113,7 @@ func TestDefaults(t *testing.T) {
 		Names:   Names{"__", 50}, Expose: Expose{"direct", 20000}, Secrets: Secrets{Store: "keyring"},
 		Roots:    Roots{Timeout: 10 * time.Second, Debounce: 250 * time.Millisecond, Stale: 10 * time.Minute, When: When{Unsupported: true}},
 		Approval: Approval{2 * time.Minute, "off"},
-		HTTP:     HTTP{Listen: "127.0.0.1:0"},
+		HTTP:     HTTP{Listen: "127.0.0.1:0", Auth: AuthToken},
 		Limits:   Limits{64 << 20, 1 << 10, 64 << 20, 1000, 256, 256, 8, 128},
 	}
 	if diff := cmp.Diff(want, f, cmpopts.IgnoreUnexported(File{}), cmpopts.IgnoreFields(Server{}, "Key")); diff != "" {
@@ -329,5 +329,37 @@ func TestLoadAs(t *testing.T) {
 	}
 	if _, _, err := LoadAs(other, path, nil); err == nil || !strings.Contains(err.Error(), path) {
 		t.Errorf("a text that is not there: %v", err)
+	}
+}
+
+// TestAuthSaidTwice: that nobody needs a token, beside tokens, is an error wherever it is
+// said; each alone is none.
+func TestAuthSaidTwice(t *testing.T) {
+	const tokens = `, "tokens": [{"name": "a", "env": "A"}]`
+	const issuers = `, "resource": "https://hub.example/mcp", "issuers": [{"issuer": "https://login.example"}]`
+	for _, tc := range []struct {
+		text  string
+		above []string
+		says  string
+	}{
+		{`"auth": "none"` + tokens, nil, "http.auth"},
+		{`"auth": "none"` + issuers, nil, "http.auth"},
+		{`"auth": "token"` + tokens, []string{"http.auth=none"}, "--set http.auth"},
+		{`"auth": "none"`, nil, ""},
+		{`"auth": "token"` + tokens, nil, ""},
+		{`"auth": "none"` + tokens, []string{"http.auth=token"}, ""},
+	} {
+		file := filepath.Join(t.TempDir(), "hub.json")
+		if err := os.WriteFile(file, []byte(`{"mcpServers": {}, "http": {`+tc.text+`}}`), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		above, err := Flags(tc.above)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _, err = Load(file, func(string) (string, bool) { return "x", true }, above...)
+		if tc.says == "" && err != nil || tc.says != "" && (err == nil || !strings.Contains(err.Error(), tc.says) || !strings.Contains(err.Error(), "nobody needs one")) {
+			t.Errorf("%s %q: %v", tc.text, tc.above, err)
+		}
 	}
 }

@@ -78,7 +78,7 @@ func (p Problem) String() string {
 		b.WriteString("; ")
 		b.WriteString(printable.CommandLine(p.Run))
 	}
-	return b.String()
+	return printable.Line(b.String()) // a key or a path of the file may hold anything
 }
 
 // Error makes a Problem usable as an error; it is String.

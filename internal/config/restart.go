@@ -12,6 +12,7 @@ var fixed = map[string]func(*File) any{
 	"audit.dir":        func(f *File) any { return f.Audit.Dir },
 	"logs.dir":         func(f *File) any { return f.Logs.Dir },
 	"http.listen":      func(f *File) any { return f.HTTP.Listen },
+	"http.auth":        func(f *File) any { return f.HTTP.Auth },
 	"http.hosts":       func(f *File) any { return f.HTTP.Hosts },
 	"http.origins":     func(f *File) any { return f.HTTP.Origins },
 	"http.poll":        func(f *File) any { return f.HTTP.Poll },

@@ -97,3 +97,6 @@ func DefaultPath(env func(string) (string, bool)) string {
 	}
 	return ""
 }
+
+// EntryKeys are the keys of an entry of hub.json.
+func EntryKeys() []string { return entryTable.names() }

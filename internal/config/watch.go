@@ -147,7 +147,7 @@ func sumOf(path string) (string, error) {
 	if fi, err := os.Stat(path); err != nil {
 		return "", err
 	} else if !fi.Mode().IsRegular() && !fi.IsDir() {
-		return "", errors.New("is no regular file") // reading a pipe may wait for ever
+		return "", errNotRegular // reading a pipe may wait for ever
 	}
 	data, err := read(path)
 	if err != nil {
@@ -155,6 +155,8 @@ func sumOf(path string) (string, error) {
 	}
 	return checksum(data), nil
 }
+
+var errNotRegular = errors.New("is no regular file")
 
 func checksum(data []byte) string {
 	sum := sha256.Sum256(data)

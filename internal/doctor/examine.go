@@ -53,7 +53,7 @@ func Examine(ctx context.Context, o Options) (*Report, error) {
 		}
 	}
 	e.configuration()
-	if found.Whole {
+	if found.Whole && !e.waits() {
 		if err := e.servers(ctx); err != nil {
 			return nil, err
 		}
@@ -65,6 +65,29 @@ func Examine(ctx context.Context, o Options) (*Report, error) {
 	}
 	r.finish()
 	return r, nil
+}
+
+// waits reports whether some of hub.json waits for a person, and says what waits. Nothing
+// of that is started here either.
+func (e *examination) waits() bool {
+	st, err := e.Source.Accepted(io.Discard, nil)
+	waits := err == nil && st.Waiting != ""
+	if waits {
+		e.report.add(Finding{Group: Configuration, Severity: bad, Text: st.Waiting, Cure: "no server is tried before that: look at the change, and accept it if it is yours", Command: "mcphub reload"})
+	}
+	if e.Source.Consent == nil || len(e.Servers) > 0 {
+		return waits
+	}
+	questions, err := e.Source.Consent.Questions()
+	if err != nil {
+		e.report.add(Finding{Group: System, Severity: bad, Text: "what waits for a person cannot be read: " + err.Error(), Cure: "mend the file that is named, or remove it"})
+	}
+	for _, q := range questions {
+		if !waits || !st.Asks(q.ID) {
+			e.report.add(Finding{Group: System, Severity: doubt, Text: "waits for a person: " + q.Title, Cure: "look at it, and accept it if it is yours", Command: "mcphub reload"})
+		}
+	}
+	return waits
 }
 
 // examination is one at work.

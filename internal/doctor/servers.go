@@ -147,6 +147,9 @@ func (e *examination) tell(ctx context.Context, cfg *hub.Config, t *tried) {
 func (e *examination) server(ctx context.Context, out *Server, c *hub.Child, st *hub.ChildStatus, tools []tool) {
 	out.Environment, out.Roots, out.Era, out.State = st.Environment, st.RootsServed, st.Era, st.State
 	out.Kernel, out.Lacks = st.Kernel, st.Lacks
+	for _, closed := range st.Closed {
+		e.report.add(Finding{Group: Servers, Severity: doubt, Text: c.Spec.Name + ": " + printable.Escape(closed, 2000)})
+	}
 	out.Command = cmp.Or(st.Command, out.Command)
 	for _, t := range tools {
 		out.Tokens += t.tokens

@@ -97,7 +97,8 @@ func guard() (status int, err error) {
 		signal.Reset()
 		return 0, err
 	}
-	signal.Ignore(unix.SIGPIPE) // of a stderr that nobody reads
+	_ = proctree.Rename(proctree.GuardianName(hub.pid)) // before the hub starts anybody; without /proc nobody looks
+	signal.Ignore(unix.SIGPIPE)                         // of a stderr that nobody reads
 	letGo()
 	go func() {
 		for sig := range signals {
@@ -106,6 +107,7 @@ func guard() (status int, err error) {
 	}()
 	giveBack()
 	status = hub.wait()
+	_ = proctree.Rename(proctree.HubName) // its id may be given to one of those who are left
 	left, err := proctree.EndAll(os.Getpid(), endWait)
 	if err != nil {
 		say("what the servers started could not be ended: " + err.Error())

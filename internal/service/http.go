@@ -7,12 +7,9 @@ import (
 	"net"
 	"net/netip"
 	"os"
-	"path/filepath"
-	"strconv"
 
 	"github.com/rs/zerolog"
 
-	"mcphub/children/process"
 	"mcphub/hub"
 	"mcphub/internal/admin"
 	"mcphub/internal/config"
@@ -21,8 +18,8 @@ import (
 	"mcphub/internal/setup"
 )
 
-// serveHTTP serves Streamable HTTP until ctx ends.
-func serveHTTP(ctx context.Context, h *hub.Hub, file *config.File, log zerolog.Logger, address string, reload *reloader) error {
+// serveHTTP serves Streamable HTTP until ctx ends. at is told where, and who may call.
+func serveHTTP(ctx context.Context, h *hub.Hub, file *config.File, log zerolog.Logger, address string, reload *reloader, at func(*admin.HTTPReport)) error {
 	if address == listenConfigured {
 		address = file.HTTP.Listen
 	}
@@ -34,13 +31,27 @@ func serveHTTP(ctx context.Context, h *hub.Hub, file *config.File, log zerolog.L
 	if err != nil {
 		return exit.Errorf(exit.Failure, "cannot serve HTTP on %s: %w", address, err)
 	}
-	if addr := ln.Addr().String(); len(opts.Tokens) == 0 && opts.Resource == nil && !isLoopback(addr) {
-		return errors.Join(exit.Errorf(exit.Config, "%s can be reached from other machines, so clients must show a token: add http.tokens to hub.json, or listen on 127.0.0.1", addr), ln.Close())
+	addr := ln.Addr().String()
+	if !file.HTTP.NamesTokens() && !isLoopback(addr) {
+		return errors.Join(exit.Errorf(exit.Config, "%s can be reached from other machines, so clients must show a token of their own: add http.tokens to hub.json, or listen on 127.0.0.1", addr), ln.Close())
 	}
-	// The last is where hubs of a desktop are, if this one runs outside of it.
-	folders := append(setup.SocketFolders(os.Getenv), filepath.Join("/run/user", strconv.Itoa(os.Getuid()), "mcphub"))
-	opts.Kin = admin.NewKin(folders, process.InstanceVariable).Check
-	fmt.Fprintf(os.Stderr, "mcphub: serving http://%s/mcp\n", ln.Addr())
+	report := &admin.HTTPReport{URL: "http://" + addr + "/mcp", Auth: admin.AuthConfigured}
+	switch {
+	case opts.Open:
+		report.Auth = admin.AuthNone
+		log.Warn().Str("address", addr).Msg(setup.OpenText)
+	case file.HTTP.MakesToken():
+		report.Auth = admin.AuthMade
+		place, err := setup.Token(file, os.Getenv)
+		if err == nil {
+			opts.Local, err = place.Make(ctx)
+		}
+		if err != nil {
+			return errors.Join(&exit.Error{Code: exit.Config, Err: err}, ln.Close())
+		}
+	}
+	at(report)
+	fmt.Fprintf(os.Stderr, "mcphub: serving %s\n", report.URL)
 	return Run(ctx, h, log, reload.during(func(ctx context.Context) error { return h.ServeStreamableHTTP(ctx, rawio.Listener(ln), opts) }))
 }
 

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
@@ -26,7 +25,7 @@ type reloader struct {
 	src     setup.Source
 	hub     *hub.Hub
 	log     zerolog.Logger
-	signals <-chan os.Signal // each forces a reload
+	signals <-chan os.Signal // each has the file looked at
 	asks    chan reloadAsk
 	plans   chan planAsk
 	ended   chan struct{} // closed when Run has returned
@@ -34,13 +33,11 @@ type reloader struct {
 	started *config.File // what cannot change while the hub runs is as in it
 	loaded  *config.File // what is in force
 	state   hub.ConfigState
-	waits   bool // a change was seen where a tool could have written it
 	watched *fileWatch
 }
 
 // reloadAsk is a reload that somebody waits for.
 type reloadAsk struct {
-	force  bool
 	answer chan error // capacity 1
 }
 
@@ -55,11 +52,11 @@ type planned struct {
 	err  error
 }
 
-// newReloader makes the reloader of a Hub that was made of file. It starts
+// newReloader makes the reloader of a Hub that was made of what was read. It starts
 // nothing.
-func newReloader(src setup.Source, file *config.File, h *hub.Hub, signals <-chan os.Signal, log zerolog.Logger) *reloader {
-	r := &reloader{src: src, hub: h, log: log, signals: signals, asks: make(chan reloadAsk), plans: make(chan planAsk), ended: make(chan struct{}), started: file, loaded: file}
-	r.state = hub.ConfigState{File: file.Path, LoadedAt: time.Now()}
+func newReloader(src setup.Source, made *setup.Result, h *hub.Hub, signals <-chan os.Signal, log zerolog.Logger) *reloader {
+	r := &reloader{src: src, hub: h, log: log, signals: signals, asks: make(chan reloadAsk), plans: make(chan planAsk), ended: make(chan struct{}), started: made.File, loaded: made.File}
+	r.state = hub.ConfigState{File: made.File.Path, LoadedAt: time.Now(), Waiting: made.Waiting}
 	h.SetConfigState(r.state)
 	return r
 }
@@ -76,9 +73,9 @@ func (r *reloader) Run(ctx context.Context) {
 		case c := <-r.watched.changes():
 			r.changed(ctx, c)
 		case <-r.signals:
-			_ = r.reload(ctx, true) // told by log and status
+			_ = r.reload(ctx) // told by log and status
 		case a := <-r.asks:
-			a.answer <- r.reload(ctx, a.force)
+			a.answer <- r.reload(ctx)
 		case a := <-r.plans:
 			plan, err := r.plan(a.text)
 			a.answer <- planned{plan, err}
@@ -102,10 +99,9 @@ func (r *reloader) during(front func(context.Context) error) func(context.Contex
 var errReloaderEnded = errors.New("the hub is stopping")
 
 // Reload reads hub.json again and waits until that has happened. The error says
-// why the former configuration goes on. Without force a file that lies inside a
-// boundary is not read.
-func (r *reloader) Reload(ctx context.Context, force bool) error {
-	a := reloadAsk{force, make(chan error, 1)}
+// why the former configuration goes on, or what of the file waits for a person.
+func (r *reloader) Reload(ctx context.Context) error {
+	a := reloadAsk{make(chan error, 1)}
 	select {
 	case r.asks <- a:
 	case <-ctx.Done():
@@ -123,27 +119,28 @@ func (r *reloader) Reload(ctx context.Context, force bool) error {
 
 // changed follows what the watcher saw.
 func (r *reloader) changed(ctx context.Context, c config.Change) {
-	if c.Err == nil && c.Sum == r.loaded.Sum && c.Trail.Where() == r.loaded.Trail.Where() {
-		r.waits = false // it is again what it was, or was read by force already
-		r.tell(func(s *hub.ConfigState) { s.LastError, s.ErrorAt, s.Waiting = "", nil, "" })
+	if c.Err == nil && c.Sum == r.loaded.Sum && c.Trail.Where() == r.loaded.Trail.Where() && r.state.Waiting == "" {
+		// It is again what it was, or was read already.
+		r.tell(func(s *hub.ConfigState) { s.LastError, s.ErrorAt = "", nil })
 		return
 	}
-	_ = r.reload(ctx, false) // told by log and status
+	_ = r.reload(ctx) // told by log and status
 }
 
 // reload is one attempt. What it cannot do it says in the log, in the state,
 // and by the error; then everything is as it was.
-func (r *reloader) reload(ctx context.Context, force bool) error {
-	if text := r.mustWait(); text != "" && !force {
-		r.waits = true
-		r.log.Warn().Str("file", r.loaded.Path).Msg(text)
-		r.tell(func(s *hub.ConfigState) { s.Waiting = text })
-		return errors.New(text)
-	}
-	file, applied, err := r.attempt(ctx)
-	r.waits = false
+func (r *reloader) reload(ctx context.Context) error {
+	standing, applied, err := r.attempt(ctx)
 	if err != nil {
 		return r.refused(err)
+	}
+	file, waiting := standing.File, standing.Waiting
+	if waiting != "" && waiting != r.state.Waiting {
+		r.log.Warn().Str("file", file.Path).Msg(waiting)
+	}
+	if applied == nil { // what is in force is that already
+		r.tell(func(s *hub.ConfigState) { s.LastError, s.ErrorAt, s.Waiting = "", nil, waiting })
+		return told(waiting)
 	}
 	r.loaded = file
 	event := r.log.Info().Str("file", file.Path).Uint64("generation", applied.Generation)
@@ -153,19 +150,28 @@ func (r *reloader) reload(ctx context.Context, force bool) error {
 		}
 	}
 	event.Msg("configuration reloaded")
-	state := hub.ConfigState{File: file.Path, LoadedAt: time.Now()}
+	state := hub.ConfigState{File: file.Path, LoadedAt: time.Now(), Waiting: waiting}
 	for _, p := range file.AfterRestart(r.started) {
 		r.log.Warn().Msg(p.String())
 		state.Restart = append(state.Restart, p.Key)
 	}
 	r.tell(func(s *hub.ConfigState) { *s = state })
-	return nil
+	return told(waiting)
 }
 
-// attempt loads, checks, wires and applies.
-func (r *reloader) attempt(ctx context.Context) (*config.File, hub.Applied, error) {
+// told is the error of what waits for a person; nil where nothing does.
+func told(waiting string) error {
+	if waiting == "" {
+		return nil
+	}
+	return errors.New(waiting)
+}
+
+// attempt loads, checks, wires and applies. applied is nil where what may be in force
+// is in force.
+func (r *reloader) attempt(ctx context.Context) (setup.Standing, *hub.Applied, error) {
 	if fi, err := os.Stat(r.loaded.Path); err == nil && !fi.Mode().IsRegular() && !fi.IsDir() {
-		return nil, hub.Applied{}, fmt.Errorf("configuration %s is no regular file; what was read from it at the start stays in force", r.loaded.Path)
+		return setup.Standing{}, nil, fmt.Errorf("configuration %s is no regular file; what was read from it at the start stays in force", r.loaded.Path)
 	}
 	if r.loaded.Path != "" {
 		// The same file, also where it is gone: without one there would be another
@@ -173,12 +179,19 @@ func (r *reloader) attempt(ctx context.Context) (*config.File, hub.Applied, erro
 		r.src.Config = r.loaded.Path
 	}
 	warnings := lineLog{r.log}
-	made, err := r.read(r.src, warnings, r.log)
+	standing, err := r.src.Accepted(warnings, r.hub.Inside)
 	if err != nil {
-		return nil, hub.Applied{}, err
+		return standing, nil, err
+	}
+	if standing.Waiting != "" && !r.loaded.Narrows(standing.File) {
+		return standing, nil, nil
+	}
+	made, err := r.src.Build(standing.File, warnings, r.log)
+	if err != nil {
+		return standing, nil, err
 	}
 	applied, err := r.hub.Apply(ctx, made.Hub)
-	return made.File, applied, err
+	return standing, &applied, err
 }
 
 // read is what a reload makes of a source.
@@ -255,30 +268,6 @@ func errorLines(err error) []string {
 func (r *reloader) tell(change func(s *hub.ConfigState)) {
 	change(&r.state)
 	r.hub.SetConfigState(r.state)
-}
-
-// mustWait says why a change may not be read unless a person asks for it: the
-// file, a link to it, or what it leads to lies where tools may write. A change
-// that was seen there stays suspect when the boundary moves.
-func (r *reloader) mustWait() string {
-	if r.loaded.Path == "" {
-		return ""
-	}
-	trail, err := config.Follow(r.loaded.Path)
-	root, inside := "", err != nil
-	if err == nil {
-		root, inside = r.hub.Inside(slices.Concat(trail.Names, trail.Links)...)
-	}
-	const cure = "hub.json may have changed and is not read: %s; send SIGHUP to the hub or run mcphub reload where the change is yours"
-	switch {
-	case root != "":
-		return fmt.Sprintf(cure, "it lies inside the root "+root+", where a tool could have written it")
-	case inside:
-		return fmt.Sprintf(cure, "it cannot be told whether it lies inside a root, where a tool could have written it")
-	case r.waits:
-		return fmt.Sprintf(cure, "it was changed while it lay inside a root, where a tool could have written it")
-	}
-	return ""
 }
 
 // lineLog makes each line that is written a warning of the log.

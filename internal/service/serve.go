@@ -9,6 +9,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"mcphub/hub"
+	"mcphub/internal/caller"
+	"mcphub/internal/consent"
 	"mcphub/internal/exit"
 	"mcphub/internal/guardian"
 	"mcphub/internal/setup"
@@ -32,19 +34,28 @@ func Serve(ctx context.Context, src *setup.Source, log zerolog.Logger, address s
 	if err != nil {
 		return exit.Errorf(exit.Config, "%w", err)
 	}
-	reload := newReloader(*src, made.File, h, hangUps, log)
+	reload := newReloader(*src, &made, h, hangUps, log)
 	side.reload = reload
 	if address == "" {
 		side.client = guardian.Client() // what it starts may not approve calls in its place
 	}
+	defer src.Keep(processOf(side.client), log)()
 	side.start(h)
 	defer tuneCollector()()
 	if address != "" {
-		return serveHTTP(ctx, h, made.File, log, address, reload)
+		return serveHTTP(ctx, h, made.File, log, address, reload, side.http.Store)
 	}
 	in, out, restore := stdio.Open()
 	defer restore()
 	return Run(ctx, h, log, reload.during(func(ctx context.Context) error { return h.ServeStdio(ctx, in, out) }))
+}
+
+// processOf names a process, if there is one.
+func processOf(pid int) consent.Client {
+	if pid <= 1 {
+		return consent.Client{}
+	}
+	return consent.Client{PID: pid, Start: caller.Started(pid)}
 }
 
 // listenConfigured is the value of --http that means http.listen. It is no address.

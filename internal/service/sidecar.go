@@ -1,10 +1,13 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
+	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/rs/zerolog"
 
@@ -12,6 +15,7 @@ import (
 	"mcphub/hub"
 	"mcphub/internal/admin"
 	"mcphub/internal/childlog"
+	"mcphub/internal/config"
 	"mcphub/internal/setup"
 )
 
@@ -24,6 +28,7 @@ type sidecar struct {
 	book    *childlog.Book              // nil: no logs are kept
 	reload  *reloader                   // nil: not served
 	client  int                         // process that is served over stdio; 0: none
+	http    atomic.Pointer[admin.HTTPReport]
 	wg      sync.WaitGroup
 	cancel  context.CancelFunc
 }
@@ -60,7 +65,7 @@ func (a *sidecar) start(h *hub.Hub) {
 	}
 	cfg := admin.Config{
 		Folders: setup.SocketFolders(os.Getenv), Version: a.version, Log: a.log,
-		Status: func() hub.Status { return a.status(h) }, Loaded: func() admin.ConfigReport { return configReport(h.ConfigState()) }, Restart: h.Restart,
+		Status: func() hub.Status { return a.status(h) }, Loaded: func() admin.ConfigReport { return configReport(h.ConfigState(), h.Inside) }, Restart: h.Restart, HTTP: a.http.Load,
 		Approvals: h.Terminal(), Client: a.client,
 	}
 	if a.reload != nil {
@@ -100,10 +105,19 @@ func (a *sidecar) status(h *hub.Hub) hub.Status {
 	return st
 }
 
-// configReport is how the Hub stands to its hub.json, as status tells it.
-func configReport(c *hub.ConfigState) admin.ConfigReport {
+// configReport is how the Hub stands to its hub.json, as status tells it. inside says
+// where servers may write.
+func configReport(c *hub.ConfigState, inside func(paths ...string) (string, bool)) admin.ConfigReport {
 	if c == nil {
 		return admin.ConfigReport{}
 	}
-	return admin.ConfigReport{Path: c.File, Loaded: c.LoadedAt, Error: c.LastError, ErrorAt: c.ErrorAt, Waiting: c.Waiting, AfterRestart: c.Restart}
+	r := admin.ConfigReport{Path: c.File, Loaded: c.LoadedAt, Error: c.LastError, ErrorAt: c.ErrorAt, Waiting: c.Waiting, AfterRestart: c.Restart}
+	if c.File != "" {
+		if trail, err := config.Follow(c.File); err == nil {
+			if root, is := inside(slices.Concat(trail.Names, trail.Links)...); is {
+				r.Inside = cmp.Or(root, "a directory that cannot be told")
+			}
+		}
+	}
+	return r
 }

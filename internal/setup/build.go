@@ -16,27 +16,34 @@ import (
 	"mcphub/internal/config"
 	"mcphub/internal/exit"
 	"mcphub/internal/oauth/logins"
+	"mcphub/internal/printable"
 	"mcphub/internal/secrets"
 	"mcphub/rootsmgr"
 )
 
 // A Result is what one reading of hub.json came to.
 type Result struct {
-	Hub    hub.Config
-	Logins *logins.Store
-	File   *config.File
-	Logs   string // folder where the children's stderr is kept; "" where it is not
-	Audit  string // folder where decisions are recorded; "" where they are not
+	Hub     hub.Config
+	Logins  *logins.Store
+	File    *config.File
+	Logs    string // folder where the children's stderr is kept; "" where it is not
+	Waiting string // why this is not hub.json as it reads; "": it is
+	Audit   string // folder where decisions are recorded; "" where they are not
 }
 
-// Read reads the configuration and builds everything a Hub needs. What is
+// Read reads the configuration, as far as it is accepted, and builds everything a Hub
+// needs. What is
 // wrong with the file is printed to w; the error is for what cannot go on.
 func (s *Source) Read(w io.Writer, log zerolog.Logger) (Result, error) {
-	file, err := s.Load(w)
+	st, err := s.Accepted(w, nil)
 	if err != nil {
 		return Result{}, printed(w, err)
 	}
-	r, err := s.Build(file, w, log)
+	if st.Waiting != "" {
+		fmt.Fprintln(w, "mcphub: "+printable.Clean(st.Waiting))
+	}
+	r, err := s.Build(st.File, w, log)
+	r.Waiting = st.Waiting
 	return r, printed(w, err)
 }
 
@@ -73,6 +80,13 @@ func (s *Source) Build(file *config.File, w io.Writer, log zerolog.Logger) (Resu
 	}
 	if cfg.Checker, err = checker(file, home, own); err != nil {
 		wrong[2] = &exit.Error{Code: exit.Config, Err: policyErrors(file, err)}
+	}
+	if s.Reach != nil {
+		cfg.Reaches = func(dirs []string) {
+			if err := s.Reach.Add(dirs...); err != nil {
+				log.Warn().Err(err).Msg("other hubs cannot be told where servers of this one write, so they may take what these write in hub.json for a person's")
+			}
+		}
 	}
 	return r, errors.Join(wrong[:]...)
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -15,15 +16,36 @@ import (
 	"github.com/rs/zerolog"
 
 	"mcphub/hub"
+	"mcphub/internal/bearer"
 	"mcphub/internal/config"
 	"mcphub/internal/exit"
 	"mcphub/internal/issuers"
 	"mcphub/rootsmgr"
 )
 
-// HTTPOptions turns the http block of hub.json into values.
+// OpenText says what it means that nobody needs a token.
+const OpenText = "nobody needs a token over HTTP: every user and process of this machine that reaches the address can call, the servers of hubs as well, with roots of its own choice"
+
+// Token is where the token is kept that the hub of this configuration makes.
+func Token(f *config.File, env func(string) string) (bearer.Place, error) {
+	state := StateFolder(env)
+	if state == "" {
+		return bearer.Place{}, exit.Errorf(exit.Config, "there is no folder for the token of HTTP clients: set HOME or XDG_STATE_HOME, or give them tokens by http.tokens of hub.json")
+	}
+	path := f.Path
+	if path != "" {
+		var err error
+		if path, err = filepath.Abs(path); err != nil {
+			return bearer.Place{}, exit.Failed(err)
+		}
+	}
+	return bearer.At(state, path), nil
+}
+
+// HTTPOptions turns the http block of hub.json into values, but for the token that the
+// hub makes where it names none.
 func HTTPOptions(f *config.File, env func(string) (string, bool), log zerolog.Logger) (hub.HTTPOptions, error) {
-	o := hub.HTTPOptions{Hosts: f.HTTP.Hosts, Origins: f.HTTP.Origins, Sessions: f.Limits.Sessions, Poll: f.HTTP.Poll}
+	o := hub.HTTPOptions{Hosts: f.HTTP.Hosts, Origins: f.HTTP.Origins, Sessions: f.Limits.Sessions, Poll: f.HTTP.Poll, Open: f.HTTP.Auth == config.AuthNone}
 	home, _ := os.UserHomeDir() // without one, what needs it stays relative and is refused
 	if key := f.HTTP.StateKey; key != (config.Secret{}) {
 		at := f.At("http", "stateKey")

@@ -97,7 +97,7 @@ func (l *linter) sandbox(c *hub.Child) {
 	if set.Mode == sandbox.Off || set.Mode == sandbox.Auto && set.Default {
 		return // of what nobody has asked for mcphub doctor tells
 	}
-	lacks, serious := sandbox.System().Lacks(&sandbox.Profile{Network: set.Network, Sockets: set.Sockets == sandbox.Yes}, func() []string { return sandbox.Reach(l.cfg.Environ, l.cfg.Home) })
+	lacks, serious := sandbox.System().Lacks(&sandbox.Profile{Network: set.Network, Sockets: set.Sockets == sandbox.Yes, Attributes: set.Mode == sandbox.Required}, func() []string { return sandbox.Reach(l.cfg.Environ, l.cfg.Home) })
 	if cannot := c.Spec.Program().Unheld(sandbox.System()); cannot != "" {
 		lacks, serious = []string{cannot}, true
 	}
@@ -275,9 +275,16 @@ func (l *linter) missing(what, why, dir string, path ...string) {
 // http finds what serve --http would refuse to begin with, where the file has
 // an http block at all.
 func (l *linter) http() {
-	if len(l.file.HTTP.Tokens)+len(l.file.HTTP.Issuers) == 0 && !isLocalAddress(l.file.HTTP.Listen) {
+	if !l.file.HTTP.NamesTokens() && !isLocalAddress(l.file.HTTP.Listen) {
 		l.report(config.SeverityError, fmt.Sprintf("%s can be reached from other machines, so serve --http refuses it without tokens", l.file.HTTP.Listen),
 			`add "http.tokens", or listen on 127.0.0.1`, "http", "listen")
+	}
+	if l.file.HTTP.Auth == config.AuthNone {
+		l.report(config.SeverityWarning, OpenText, `leave it out: then serve --http asks for a token, and mcphub install CLIENT --http gives a client the one that the hub makes`, "http", "auth")
+	} else if place, err := Token(l.file, os.Getenv); err == nil && l.file.HTTP.MakesToken() {
+		if _, err := place.Read(); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			l.report(config.SeverityWarning, "serve --http would not start: "+err.Error(), "", "http", "auth")
+		}
 	}
 	_, err := HTTPOptions(l.file, os.LookupEnv, zerolog.Nop())
 	var p config.Problem

@@ -5,7 +5,10 @@ import (
 	"io"
 	"os"
 
+	"github.com/rs/zerolog"
+
 	"mcphub/internal/config"
+	"mcphub/internal/consent"
 	"mcphub/internal/exit"
 )
 
@@ -17,7 +20,12 @@ type Source struct {
 	Roots       string      // --roots: directories separated by commas
 	RootsGiven  func() bool // --roots was on the command line, empty or not
 	Set         []string    // --set: keys of hub.json that count for more than the file, "roots.timeout=5s"
+	NoAuth      bool        // --no-auth: nobody who calls over HTTP needs a token
 	BuiltinOnly bool        // the embedded server alone, whatever files there are
+
+	Consent *consent.Store // what a person has accepted of hub.json; nil: the file counts as it is
+	Reach   *consent.Reach // what servers of this process may write; nil: it is not on record
+	Forgets error          // why it could not be kept what was accepted
 
 	problem func(config.Problem) // is told of problems that stop nothing; nil: they are printed
 }
@@ -32,11 +40,10 @@ func (s *Source) Load(w io.Writer) (*config.File, error) {
 	if unused != "" {
 		fmt.Fprintf(w, "mcphub: %s is not read: a configuration starts programs, so it must be named (--config %s)\n", unused, unused)
 	}
-	flags, err := config.Flags(s.Set)
+	above, err := s.above()
 	if err != nil {
-		return nil, &exit.Error{Code: exit.Usage, Err: err}
+		return nil, err
 	}
-	above := append(config.Environment(os.Environ()), flags...)
 	var file *config.File
 	var problems []config.Problem
 	switch {
@@ -50,6 +57,38 @@ func (s *Source) Load(w io.Writer) (*config.File, error) {
 	default:
 		file, problems, err = config.Load(path, os.LookupEnv, above...)
 	}
+	return s.loaded(w, file, problems, err)
+}
+
+// above are the settings that count for more than the file.
+func (s *Source) above() ([]config.Setting, error) {
+	flags, err := config.Flags(s.Set)
+	if err != nil {
+		return nil, &exit.Error{Code: exit.Usage, Err: err}
+	}
+	if s.NoAuth {
+		auth, err := config.Flags([]string{"http.auth=" + config.AuthNone})
+		if err != nil {
+			return nil, err
+		}
+		auth[0].From = "--no-auth"
+		flags = append(flags, auth...)
+	}
+	return append(config.Environment(os.Environ()), flags...), nil
+}
+
+// loadText is Load where hub.json reads text.
+func (s *Source) loadText(w io.Writer, path string, text []byte, trail config.Trail) (*config.File, error) {
+	above, err := s.above()
+	if err != nil {
+		return nil, err
+	}
+	file, problems, err := config.LoadText(path, text, trail, os.LookupEnv, above...)
+	return s.loaded(w, file, problems, err)
+}
+
+// loaded tells what is wrong with a file.
+func (s *Source) loaded(w io.Writer, file *config.File, problems []config.Problem, err error) (*config.File, error) {
 	for _, p := range problems {
 		if err == nil || p.Severity != config.SeverityError { // the error says the others
 			s.tell(w, p)
@@ -103,4 +142,18 @@ func (s *Source) LogFolder(w io.Writer) (string, error) {
 	}
 	home, _ := os.UserHomeDir() // without one, what needs it stays relative and is not found
 	return logFolder(file, home, os.Getenv), nil
+}
+
+// Keep puts on record that a hub runs, and which process it serves. done lets go of that.
+func (s *Source) Keep(client consent.Client, log zerolog.Logger) (done func()) {
+	if s.Reach == nil {
+		return func() {}
+	}
+	if err := s.Reach.Serves(client); err != nil {
+		log.Warn().Err(err).Msg("other hubs cannot be told where servers of this one write")
+	}
+	if s.Forgets != nil {
+		log.Warn().Err(s.Forgets).Msg("it cannot be kept that hub.json was accepted; the next hub asks again where a server could have written it")
+	}
+	return s.Reach.Close
 }

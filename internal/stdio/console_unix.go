@@ -18,11 +18,11 @@ type Console struct{ *os.File }
 // there, or nobody.
 func OpenConsole() (*Console, error) {
 	if !IsTerminal(os.Stdin) || !IsTerminal(os.Stdout) {
-		return nil, errors.New("approve works at a terminal only: standard input and output must both be one")
+		return nil, errors.New("an answer is taken at a terminal only: standard input and output must both be one")
 	}
 	f, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
 	if err != nil {
-		return nil, fmt.Errorf("approve works at a terminal only, and this process has none: %w", err)
+		return nil, fmt.Errorf("an answer is taken at a terminal only, and this process has none: %w", err)
 	}
 	t := &Console{f}
 	if err := t.mine(); err != nil {

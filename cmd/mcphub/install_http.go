@@ -1,0 +1,175 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"mcphub/internal/admin"
+	"mcphub/internal/clients"
+	"mcphub/internal/config"
+	"mcphub/internal/exit"
+	"mcphub/internal/layout"
+	"mcphub/internal/setup"
+)
+
+// This file is about the address and the token of a hub that serves HTTP.
+
+// addressFound is the value of --http that means: look where the hub is.
+const addressFound = "config"
+
+// shownToken stands for the token where an entry is printed.
+const shownToken = "TOKEN"
+
+// overHTTP finds out how clients reach the hub. With show the token is left out.
+func (w *clientWork) overHTTP(address string, roots []string, show bool) error {
+	if len(roots) > 0 {
+		return exit.Errorf(exit.Usage, "--roots is for a hub that the client starts; over HTTP write the folders into hub.json: roots.fallback")
+	}
+	file, err := (&setup.Source{Config: w.config}).Load(os.Stderr)
+	if err != nil {
+		return err
+	}
+	w.web = &clients.Web{}
+	auth := file.HTTP.Auth
+	if address == addressFound {
+		if w.web.URL, auth, err = w.foundAddress(file); err != nil {
+			return err
+		}
+	} else if w.web.URL, err = localURL(address); err != nil {
+		return err
+	}
+	switch {
+	case auth == config.AuthNone:
+		return nil
+	case show:
+		w.web.Token = shownToken
+	case file.HTTP.NamesTokens():
+		return exit.Errorf(exit.Usage, "hub.json says whose tokens count, and which is this client's only you know: mcphub install CLIENT --http --print shows the entry; put the client's own token into it")
+	}
+	place, err := setup.Token(file, os.Getenv)
+	if err != nil {
+		return err
+	}
+	w.web.File = place.File()
+	if !show {
+		w.web.Token, err = place.Make(w.ctx) // the hub that starts next finds it
+	}
+	return exit.Failed(err)
+}
+
+// foundAddress is where the hub of this hub.json serves, else where it would.
+func (w *clientWork) foundAddress(file *config.File) (url, auth string, err error) {
+	var all []*admin.HTTPReport
+	for _, h := range look(w.ctx, setup.SocketFolders(os.Getenv), 0).Hubs {
+		if h.HTTP != nil && h.Config.Path == file.Path && !slices.ContainsFunc(all, func(r *admin.HTTPReport) bool { return *r == *h.HTTP }) {
+			all = append(all, h.HTTP)
+		}
+	}
+	switch _, port, _ := net.SplitHostPort(file.HTTP.Listen); {
+	case len(all) == 1:
+		host := strings.TrimSuffix(strings.TrimPrefix(all[0].URL, "http://"), "/mcp")
+		url, err = localURL(host)
+		return url, all[0].Auth, err
+	case len(all) > 1:
+		urls := make([]string, len(all))
+		for i := range all {
+			urls[i] = all[i].URL
+		}
+		return "", "", exit.Errorf(exit.Usage, "several hubs of this hub.json serve HTTP: %s; say which: --http=HOST:PORT", strings.Join(urls, ", "))
+	case port == "0" || port == "":
+		return "", "", exit.Errorf(exit.NoHub, "no hub of this hub.json serves HTTP, and http.listen names no port; start one (mcphub serve --http 127.0.0.1:8080), or say where it will be: --http=127.0.0.1:8080")
+	}
+	url, err = localURL(file.HTTP.Listen)
+	return url, file.HTTP.Auth, err
+}
+
+// localURL is the endpoint at an address of this machine. The token of the hub goes
+// nowhere else, and never in the clear over a network.
+func localURL(address string) (string, error) {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil || port == "" || port == "0" {
+		return "", exit.Errorf(exit.Usage, "%q is no address: --http=HOST:PORT, such as --http=127.0.0.1:8080", address)
+	}
+	if ip, err := netip.ParseAddr(host); host != "localhost" && (err != nil || !ip.Unmap().IsLoopback()) {
+		return "", exit.Errorf(exit.Usage, "%s is not an address of this machine alone: give clients of other machines tokens of their own (http.tokens in hub.json), and put a proxy with TLS before the hub", address)
+	}
+	return "http://" + net.JoinHostPort(host, port) + "/mcp", nil
+}
+
+// registered is how clients come to the hub.
+func (w *clientWork) registered() (clients.Hub, error) {
+	h, err := w.hub(false)
+	if w.web != nil {
+		h = clients.Hub{Web: w.web}
+	}
+	return h, err
+}
+
+// webNote says what a person has still to do, or should know.
+func (w *clientWork) webNote(c *clients.Client) string {
+	var notes []string
+	switch refers, _ := c.Refers(); {
+	case w.web.Token == "":
+	case refers == clients.ByVariable:
+		notes = append(notes, fmt.Sprintf(`it reads the token from %s: start it where that is set: export %s="$(mcphub token%s)"`, clients.TokenVariable, clients.TokenVariable, w.configFlag()))
+	case refers == clients.ByFile:
+		notes = append(notes, "it reads the token from "+w.short(w.web.File))
+	default:
+		notes = append(notes, "the token stands in that file, which only you can read now")
+	}
+	if c.Roots != clients.GivesRoots {
+		notes = append(notes, c.Title+" does not tell which folders are open: over HTTP those of roots.fallback in hub.json count")
+	}
+	return strings.Join(notes, "; ")
+}
+
+func (w *clientWork) configFlag() string {
+	if w.config == "" {
+		return ""
+	}
+	return " --config " + w.config
+}
+
+func tokenCommand() *cobra.Command {
+	src := &setup.Source{}
+	cmd := &cobra.Command{
+		Use:   "token",
+		Short: "Print the token that clients show to a hub over HTTP",
+		Long: "Prints the token that the hub of this hub.json makes for the clients of its user, and\n" +
+			"makes it if there is none. It is for a client that reads it from a variable:\n\n" +
+			"  export MCPHUB_TOKEN=\"$(mcphub token)\"\n\n" +
+			"Whoever has it can call every server of that hub, with roots of its own choice. Where\n" +
+			"hub.json has http.tokens or http.issuers, or http.auth is none, there is no such token.",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			file, err := src.Load(os.Stderr)
+			if err != nil {
+				return err
+			}
+			switch {
+			case file.HTTP.NamesTokens():
+				return exit.Errorf(exit.Usage, "the hub makes no token: http.tokens and http.issuers of hub.json say whose count")
+			case !file.HTTP.MakesToken():
+				return exit.Errorf(exit.Usage, "the hub asks for no token: http.auth is none")
+			}
+			place, err := setup.Token(file, os.Getenv)
+			if err != nil {
+				return err
+			}
+			token, err := place.Make(cmd.Context())
+			if err != nil {
+				return exit.Failed(err)
+			}
+			layout.Println(cmd.OutOrStdout(), token)
+			return nil
+		},
+	}
+	cmd.Flags().StringVarP(&src.Config, "config", "c", "", "hub.json of the hub (default: as for serve)")
+	return cmd
+}

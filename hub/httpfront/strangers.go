@@ -1,0 +1,92 @@
+package httpfront
+
+import (
+	"container/list"
+	"context"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"mcphub/internal/jsonrpc"
+)
+
+// This file bounds what connections cost that have not shown a token yet.
+
+const (
+	// mostStrangers is how many of them are open. Who comes beyond it takes the place of the
+	// oldest: a client shows its token at once.
+	mostStrangers = 512
+	// parting is how long what a stranger goes on sending is thrown away, so that the
+	// refusal reaches whoever reads it.
+	parting = time.Second
+)
+
+// strangers are the connections that no admitted request has come on. The zero value has
+// none.
+type strangers struct {
+	mu  sync.Mutex
+	all list.List // of net.Conn, the oldest first
+	at  map[net.Conn]*list.Element
+}
+
+// A visitor is what the requests of one connection know of it.
+type visitor struct {
+	conn  net.Conn
+	known atomic.Bool
+}
+
+type visitorKey struct{}
+
+// met takes in a connection, and gives the context of its requests.
+func (s *strangers) met(ctx context.Context, c net.Conn) context.Context {
+	s.mu.Lock()
+	if s.at == nil {
+		s.at = map[net.Conn]*list.Element{}
+	}
+	s.at[c] = s.all.PushBack(c)
+	var oldest net.Conn
+	if s.all.Len() > mostStrangers {
+		oldest = s.all.Front().Value.(net.Conn)
+		s.drop(oldest)
+	}
+	s.mu.Unlock()
+	if oldest != nil {
+		_ = oldest.Close() // it is served no more, whatever comes of that
+	}
+	return context.WithValue(ctx, visitorKey{}, &visitor{conn: c})
+}
+
+// know takes a connection out, because a request was admitted on it.
+func (s *strangers) know(ctx context.Context) {
+	if v, ok := ctx.Value(visitorKey{}).(*visitor); ok && !v.known.Swap(true) {
+		s.mu.Lock()
+		s.drop(v.conn)
+		s.mu.Unlock()
+	}
+}
+
+// left takes a connection out that has ended.
+func (s *strangers) left(c net.Conn, state http.ConnState) {
+	if state == http.StateClosed || state == http.StateHijacked {
+		s.mu.Lock()
+		s.drop(c)
+		s.mu.Unlock()
+	}
+}
+
+// drop forgets a connection. The caller holds mu.
+func (s *strangers) drop(c net.Conn) {
+	if e := s.at[c]; e != nil {
+		s.all.Remove(e)
+		delete(s.at, c)
+	}
+}
+
+// turnAway refuses a request whose sender may not call, and ends the connection.
+func turnAway(w http.ResponseWriter, status int, text string) {
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(parting))
+	w.Header().Set("Connection", "close")
+	refuse(w, status, jsonrpc.CodeInvalidRequest, text)
+}

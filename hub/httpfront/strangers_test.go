@@ -1,0 +1,225 @@
+package httpfront
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"mcphub/hub/httpfront/fronttest"
+)
+
+const secret = "mcphub_a-secret-of-this-user"
+
+// TestNobodyWithoutAToken: each way into the front is closed to who shows no token, or a
+// wrong one, and open to who shows the right one. What is open to everybody says nothing of
+// the hub. The control is the same without need of a token.
+func TestNobodyWithoutAToken(t *testing.T) {
+	for _, open := range []bool{false, true} {
+		o := Options{Local: secret}
+		if open {
+			o = Options{Open: true}
+		}
+		w := serveWeb(t, newFakeHub(), o)
+		right := []string{"Authorization", "Bearer " + secret}
+		session := w.initialize(`{}`, right...).session
+		for _, wrong := range [][]string{nil, {"Authorization", "Bearer " + secret + "x"}, {"Authorization", "Bearer " + secret[:10]}, {"Authorization", "Bearer "}, {"Authorization", secret}, {"Authorization", "Basic " + secret}} {
+			for _, tc := range []struct{ method, body string }{
+				{"POST", `{"jsonrpc":"2.0","id":9,"method":"tools/list"}`}, {"POST", `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{}}}`},
+				{"POST", "what is no JSON"}, {"GET", ""}, {"DELETE", ""}, {"PUT", "x"}, {"OPTIONS", ""},
+			} {
+				for _, named := range [][]string{nil, {headerSession, session}, {headerProtocol, inlineVersion}} {
+					if open && (tc.method == "GET" || tc.method == "DELETE") {
+						continue // one ends the session, the other stays
+					}
+					r := w.do(tc.method, tc.body, append(append([]string{}, wrong...), named...)...)
+					if got := r.StatusCode == http.StatusUnauthorized; got == open {
+						t.Errorf("open %t: %s %q %q: %d", open, tc.method, wrong, named, r.StatusCode)
+					}
+					if text := body(t, r); strings.Contains(text, secret) || strings.Contains(fmt.Sprint(r.Header), secret) {
+						t.Errorf("%s: the answer has the token: %s", tc.method, text)
+					}
+				}
+			}
+		}
+		for path, want := range map[string]int{"/healthz": 200, "/readyz": 200, "/": 404, "/mcp/": 404, "/mcp/x": 404, "//mcp": 404, "/.well-known/oauth-protected-resource": 404, "/.well-known/oauth-protected-resource/mcp": 404} {
+			r := fronttest.Do(t, w.c, "GET", strings.TrimSuffix(w.url, "/mcp")+path, "")
+			if text := body(t, r); r.StatusCode != want || len(text) > 40 {
+				t.Errorf("%s: %d %s", path, r.StatusCode, text)
+			}
+		}
+		if r := w.do("POST", `{"jsonrpc":"2.0","id":9,"method":"tools/list"}`, append(right, headerSession, session)...); r.StatusCode != http.StatusOK {
+			t.Errorf("the client itself: %d", r.StatusCode)
+		}
+		for _, foreign := range [][]string{{"Host", "evil.example"}, {"Origin", "https://evil.example"}, {"Sec-Fetch-Site", "cross-site"}} {
+			if r := w.do("POST", "{}", append(append([]string{}, right...), foreign...)...); r.StatusCode != http.StatusForbidden {
+				t.Errorf("%q with the token: %d", foreign, r.StatusCode)
+			}
+		}
+	}
+}
+
+// TestWhoMayCallIsSaidOnce: a front that nobody could call, or of which two things are
+// said, is not served.
+func TestWhoMayCallIsSaidOnce(t *testing.T) {
+	tokens := []Token{{Name: "a", Secret: "s"}}
+	for name, tc := range map[string]struct {
+		o    Options
+		good bool
+	}{
+		"nothing":              {Options{}, false},
+		"made and open":        {Options{Local: secret, Open: true}, false},
+		"made and tokens":      {Options{Local: secret, Tokens: tokens}, false},
+		"made and issuers":     {Options{Local: secret, Resource: vouched()}, false},
+		"open and tokens":      {Options{Open: true, Tokens: tokens}, false},
+		"open and issuers":     {Options{Open: true, Resource: vouched()}, false},
+		"control: made":        {Options{Local: secret}, true},
+		"control: open":        {Options{Open: true}, true},
+		"control: tokens":      {Options{Tokens: tokens}, true},
+		"control: issuers":     {Options{Resource: vouched()}, true},
+		"control: both tokens": {Options{Tokens: tokens, Resource: vouched()}, true},
+	} {
+		if _, err := newAdmission(tc.o); err == nil != tc.good {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// A counting body says how much of it was read.
+type countingBody struct {
+	io.Reader
+	read atomic.Int64
+}
+
+func (b *countingBody) Read(p []byte) (int, error) {
+	n, err := b.Reader.Read(p)
+	b.read.Add(int64(n))
+	return n, err
+}
+
+func (b *countingBody) Close() error { return nil }
+
+// TestNoBodyOfAStranger: nothing of a body is read before the token was looked at, nor
+// after a refusal. The control is the same request with the token.
+func TestNoBodyOfAStranger(t *testing.T) {
+	g, err := newAdmission(Options{Local: secret})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &front{hub: newFakeHub(), admission: g, sessions: map[string]*Client{}, owned: map[string]int{}, inline: map[string]*Client{}}
+	for token, reads := range map[string]bool{"": false, "wrong": false, secret: true} {
+		in := &countingBody{Reader: strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)}
+		r, _ := http.NewRequestWithContext(context.WithValue(t.Context(), http.LocalAddrContextKey, &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 80}), "POST", "http://127.0.0.1/mcp", in)
+		r.ContentLength = -1
+		r.Header = http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}, "Authorization": {"Bearer " + token}}
+		f.ServeHTTP(&silent{http.Header{}}, r)
+		if got := in.read.Load() > 0; got != reads {
+			t.Errorf("token %q: %d bytes were read", token, in.read.Load())
+		}
+	}
+}
+
+type silent struct{ h http.Header }
+
+func (s *silent) Header() http.Header         { return s.h }
+func (s *silent) Write(p []byte) (int, error) { return len(p), nil }
+func (s *silent) WriteHeader(int)             {}
+
+// TestStrangersAreFew: of connections that show nothing only so many stay open; the oldest
+// go. One that has shown its token stays, and a client that comes among them is served.
+func TestStrangersAreFew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, m, _ := bubbleWeb(t, newFakeHub(), Options{Local: secret})
+		right := []string{"Authorization", "Bearer " + secret}
+		mine := w.initialize(`{}`, right...)
+		own, err := m.Dial(t.Context(), "", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		ask := func(c net.Conn) (int, error) {
+			_, err := fmt.Fprintf(c, "POST /mcp HTTP/1.1\r\nHost: hub.test\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\nMcp-Session-Id: %s\r\nContent-Length: 46\r\n\r\n%s", secret, mine.session, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
+			if err != nil {
+				return 0, err
+			}
+			r, err := http.ReadResponse(bufio.NewReader(c), nil)
+			if err != nil {
+				return 0, err
+			}
+			_, _ = io.Copy(io.Discard, r.Body)
+			return r.StatusCode, r.Body.Close()
+		}
+		if status, err := ask(own); status != http.StatusOK {
+			t.Fatal(status, err)
+		}
+		const many = 3 * mostStrangers
+		var all []net.Conn
+		for range many {
+			c, err := m.Dial(t.Context(), "", "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, c)
+		}
+		synctest.Wait()
+		open := 0
+		for _, c := range all {
+			_ = c.SetReadDeadline(time.Now().Add(time.Millisecond))
+			if _, err := c.Read(make([]byte, 1)); errors.Is(err, os.ErrDeadlineExceeded) {
+				open++
+			}
+		}
+		if open != mostStrangers {
+			t.Errorf("%d of %d strangers are kept, want %d", open, many, mostStrangers)
+		}
+		if status, err := ask(own); status != http.StatusOK {
+			t.Errorf("the connection that has shown its token: %d, %v", status, err)
+		}
+		if r := mine.send(`{"jsonrpc":"2.0","id":2,"method":"tools/list"}`); r.StatusCode != http.StatusOK {
+			t.Errorf("a client: %d", r.StatusCode)
+		}
+		for _, c := range append(all, own) {
+			_ = c.Close()
+		}
+	})
+}
+
+// TestAStrangerIsSentAway: the connection of a refused request ends, whatever its sender
+// goes on sending. The connection of the client goes on, which is the control.
+func TestAStrangerIsSentAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, m, _ := bubbleWeb(t, newFakeHub(), Options{Local: secret})
+		for token, kept := range map[string]bool{"wrong": false, secret: true} {
+			c, err := m.Dial(t.Context(), "", "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			began := time.Now()
+			_, _ = fmt.Fprintf(c, "POST /mcp HTTP/1.1\r\nHost: hub.test\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nAccept: application/json\r\nContent-Length: 100000\r\n\r\n", token)
+			var sender sync.WaitGroup
+			sender.Go(func() {
+				for { // a byte each second, for ever
+					if _, err := c.Write([]byte(" ")); err != nil {
+						return
+					}
+					time.Sleep(time.Second)
+				}
+			})
+			_, _ = io.Copy(io.Discard, c)
+			if took := time.Since(began); (took > 5*time.Second) != kept { // of the bubble's time
+				t.Errorf("token %q: the connection lasted %s", token, took)
+			}
+			_ = c.Close()
+			sender.Wait()
+		}
+	})
+}

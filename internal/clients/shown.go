@@ -1,0 +1,102 @@
+package clients
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"mcphub/internal/clients/edit"
+	"mcphub/internal/redact"
+)
+
+// Shown is the entry for the person who is asked about it: all of it, in the form
+// that hub.json gets. A secret shows its length and where it goes. What a shell or
+// another program could read as more than one word is never taken for a secret: it
+// would hide what is started.
+func (im *Import) Shown() edit.Table {
+	where := "stays in hub.json as plain text"
+	if len(im.Moved) > 0 {
+		where = "goes to the store of secrets"
+	}
+	mask := func(value string, named bool) string {
+		if named {
+			if hidesNothing.MatchString(value) {
+				return fmt.Sprintf("[a secret of %d characters, which %s]", len([]rune(value)), where)
+			}
+			return value
+		}
+		return maskShapes(value, where)
+	}
+	var out edit.Table
+	for _, m := range im.plain {
+		switch v := m.Value.(type) {
+		case edit.Table:
+			in := make(edit.Table, len(v))
+			for i, part := range v {
+				if s, ok := part.Value.(string); ok && secretAt(s) >= 0 {
+					at := secretAt(s)
+					part.Value = s[:at] + mask(s[at:], redact.SecretKey(part.Name))
+				}
+				in[i] = part
+			}
+			m.Value = in
+		case []any:
+			in := make([]any, len(v))
+			option := false // the one before names a secret
+			for i, a := range v {
+				in[i] = a
+				s, ok := a.(string)
+				if !ok {
+					continue
+				}
+				name, value, joined := strings.Cut(s, "=")
+				named := redact.SecretKey(strings.TrimLeft(name, "-"))
+				switch {
+				case option && secretAt(s) >= 0:
+					in[i] = mask(s, true)
+				case joined && named && secretAt(value) >= 0:
+					in[i] = name + "=" + mask(value, true)
+				case secretAt(s) >= 0:
+					in[i] = mask(s, false)
+				}
+				option = !joined && named && strings.HasPrefix(s, "-")
+			}
+			m.Value = in
+		case string:
+			if m.Name == "url" {
+				m.Value = moveURL(v, func(_, _, value string) string { return mask(value, true) })
+			}
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
+// hidesNothing matches a text that no shell reads as more than one word.
+var hidesNothing = regexp.MustCompile("^[^\\s$`;|&<>(){}'\"\\\\]+$")
+
+// maskShapes masks the parts of a text that have the form of a secret.
+func maskShapes(s, where string) string {
+	parts := strings.Split(redact.Text(s), redact.Mark)
+	var b strings.Builder
+	rest := s
+	for i, part := range parts {
+		at := strings.Index(rest, part)
+		if i == len(parts)-1 && part == "" {
+			at = len(rest)
+		}
+		if at < 0 || i == 0 && at > 0 {
+			return s
+		}
+		switch secret := rest[:at]; {
+		case i == 0:
+		case hidesNothing.MatchString(secret):
+			fmt.Fprintf(&b, "[a secret of %d characters, which %s]", len([]rune(secret)), where)
+		default:
+			b.WriteString(secret)
+		}
+		b.WriteString(part)
+		rest = rest[at+len(part):]
+	}
+	return b.String() + rest
+}

@@ -1,0 +1,264 @@
+package setup
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"mcphub/internal/config"
+	"mcphub/internal/consent"
+)
+
+// This file decides which reading of hub.json counts: the file as it is, or what a
+// person has accepted of it.
+
+// ConsentFolder is where it is kept what a person has accepted; "" where the user has no
+// state folder.
+func ConsentFolder(env func(string) string) string {
+	if dir := StateFolder(env); dir != "" {
+		return filepath.Join(dir, "consent")
+	}
+	return ""
+}
+
+// A Standing is how a hub.json stands to what was accepted of it.
+type Standing struct {
+	File    *config.File // what may be in force
+	Waiting string       // why that is not the file as it is; "": it is
+	item    consent.Item
+}
+
+// Asks reports whether a question is that of this Standing.
+func (s *Standing) Asks(id string) bool { return s.item.ID == id }
+
+// hubFile is what an Item's Value holds for a hub.json.
+type hubFile struct {
+	Text     string            `json:"text"`
+	EnvFiles map[string]string `json:"envFiles,omitempty"` // digests of those that entries name; "" of one that is missing
+}
+
+// itemID is that of a hub.json.
+func itemID(path string) string { return "file:" + path }
+
+// item is a hub.json as it reads now, with what belongs to it.
+func item(path string, text []byte, trail config.Trail, file *config.File, home string) consent.Item {
+	h := hubFile{Text: string(text)}
+	i := consent.Item{ID: itemID(path), Title: path + " has changed, and a server could have written it", Paths: slices.Concat(trail.Names, trail.Links)}
+	if file != nil {
+		h.EnvFiles = map[string]string{}
+		for k := range file.Servers {
+			name := envFile(file, &file.Servers[k], home)
+			if name == "" {
+				continue
+			}
+			h.EnvFiles[name] = digestOf(name)
+			if trail, err := config.Follow(name); err == nil {
+				i.Paths = slices.Concat(i.Paths, trail.Names, trail.Links)
+			}
+		}
+	}
+	i.Value, _ = json.Marshal(h) // of strings
+	return i
+}
+
+// envFile is the file of variables that an entry names, where the operator has said where
+// it is; "" for none.
+func envFile(f *config.File, s *config.Server, home string) string {
+	path := fromFile(f, s.EnvFile, home, false)
+	if !filepath.IsAbs(path) || strings.Contains(path, "${") {
+		return ""
+	}
+	return path
+}
+
+func digestOf(path string) string {
+	if fi, err := os.Stat(path); err != nil || !fi.Mode().IsRegular() {
+		return ""
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return ""
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// Accepted reads hub.json as Load does, and gives what may be in force of it. written
+// says of paths beyond what is on record that servers could have written there; nil: of
+// none. What nobody but a person can have written is accepted here.
+func (s *Source) Accepted(w io.Writer, written func(paths ...string) (string, bool)) (Standing, error) {
+	path := s.Path()
+	if s.Consent == nil || path == "" || s.Text != "" {
+		file, err := s.Load(w)
+		return Standing{File: file}, err
+	}
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return Standing{}, err
+	}
+	text, trail, err := config.Text(path)
+	if err != nil { // as Load tells it; what was accepted waits until the file is there
+		file, err := s.Load(w)
+		return Standing{File: file}, err
+	}
+	home, _ := os.UserHomeDir()
+	now, wrong := s.loadText(w, path, text, trail)
+	i := item(path, text, trail, now, home)
+	was, known, broken := s.Consent.Accepted(i.ID)
+	if known && string(was) == string(i.Value) {
+		return Standing{File: now}, firstError(wrong, s.Consent.Withdraw(i.ID))
+	}
+	where, could := s.Consent.Writer(i)
+	if !could && written != nil {
+		where, could = written(i.Paths...)
+	}
+	if !could || wrong != nil && !known {
+		if wrong == nil {
+			wrong = s.remember(i)
+		}
+		return Standing{File: now}, wrong
+	}
+	return s.stand(w, i, now, was, known, where, broken)
+}
+
+// stand gives what was accepted less what the file as it is takes away, and asks about
+// the rest.
+func (s *Source) stand(w io.Writer, i consent.Item, now *config.File, was []byte, known bool, where string, broken error) (Standing, error) {
+	path := strings.TrimPrefix(i.ID, itemID(""))
+	old := hubFile{Text: `{"mcpServers": {}}`}
+	if known && json.Unmarshal(was, &old) != nil {
+		known = false
+	}
+	trail := config.Trail{}
+	if now != nil {
+		trail = now.Trail
+	} else {
+		trail, _ = config.Follow(path)
+	}
+	base, err := s.loadText(io.Discard, path, []byte(old.Text), trail)
+	if err != nil {
+		return Standing{}, err
+	}
+	base.Sum = ""
+	file, whole := base, false
+	var h hubFile
+	_ = json.Unmarshal(i.Value, &h) // it was made here
+	if now != nil && known {
+		file, whole = base.Narrowed(now)
+	}
+	home, _ := os.UserHomeDir()
+	var lines []string
+	for k := range file.Servers {
+		e := &file.Servers[k]
+		name := envFile(file, e, home)
+		if name == "" || e.Disabled {
+			continue
+		}
+		digest := digestOf(name)
+		if digest != old.EnvFiles[name] {
+			whole, e.Disabled = false, true // its variables may make another program of it
+			lines = append(lines, "~ "+e.Name+": its envFile "+name+" has changed")
+		}
+	}
+	if whole {
+		return Standing{File: now}, s.remember(i)
+	}
+	before := []byte(old.Text)
+	if !known {
+		before = nil
+	}
+	i.Lines = append(config.Changes(before, []byte(h.Text)), lines...)
+	if err := s.Consent.Ask(i); err != nil {
+		return Standing{}, fmt.Errorf("what waits for a person cannot be kept: %w", err)
+	}
+	because := "a server could have written it"
+	if where != "" {
+		because += " (it lies inside " + where + ", where servers write)"
+	}
+	st := Standing{File: file, item: i}
+	switch {
+	case broken != nil:
+		st.Waiting = fmt.Sprintf("%s waits for a person: %s, and what was accepted of it cannot be read (%v). No server runs. Look at it, then run mcphub reload in a terminal of your own", path, because, broken)
+	case !known:
+		st.Waiting = fmt.Sprintf("%s waits for a person: %s, and nobody has accepted it yet. No server runs. Look at it, then run mcphub reload in a terminal of your own", path, because)
+	default:
+		st.Waiting = fmt.Sprintf("%s has changed and waits for a person: %s. What was accepted last is in force, less what the change takes away. Look at it, then run mcphub reload in a terminal of your own", path, because)
+	}
+	return st, nil
+}
+
+// remember accepts what a person has written. A folder that cannot be written holds up
+// nothing: then it is asked again.
+func (s *Source) remember(i consent.Item) error {
+	if err := s.Consent.Take(i); err != nil {
+		s.Forgets = err
+	}
+	return nil
+}
+
+func firstError(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// A Change is an edit of hub.json by a person's own command.
+type Change struct {
+	store *consent.Store
+	path  string
+	was   []byte
+	known bool
+}
+
+// Edit begins a change of the hub.json at path by a command of this program. It is refused
+// where the file holds what waits for a person: the command would accept that with its
+// own.
+func Edit(store *consent.Store, path string) (*Change, error) {
+	c := &Change{store: store, path: path}
+	var err error
+	if c.was, c.known, err = store.Accepted(itemID(path)); err != nil {
+		return nil, err
+	}
+	text, trail, err := config.Text(path)
+	if err != nil {
+		return c, nil // there is none, or the command says what is wrong with it
+	}
+	i := c.item(text, trail)
+	if _, could := store.Writer(i); could && string(i.Value) != string(c.was) {
+		return nil, fmt.Errorf("%s holds a change that a server could have written and nobody has accepted; look at it, then run mcphub reload in a terminal of your own; nothing was changed", path)
+	}
+	return c, nil
+}
+
+func (c *Change) item(text []byte, trail config.Trail) consent.Item {
+	home, _ := os.UserHomeDir()
+	file, _, _ := config.LoadText(c.path, text, trail, os.LookupEnv)
+	return item(c.path, text, trail, file, home)
+}
+
+// Write writes the file by write, accepted beforehand: every hub that sees it finds that.
+func (c *Change) Write(after []byte, write func() error) error {
+	trail, err := config.Follow(c.path)
+	if err != nil {
+		return err
+	}
+	i := c.item(after, trail)
+	if err := c.store.Take(i); err != nil {
+		return fmt.Errorf("it cannot be kept that this change is accepted: %w", err)
+	}
+	err = write()
+	if err != nil && c.known {
+		i.Value = c.was
+		_ = c.store.Take(i) // the error of writing counts
+	}
+	return err
+}
