@@ -158,7 +158,7 @@ func (w *world) approvalWay(way, config string) gosdk.Transport {
 	if w.url == "" {
 		w.url = w.serveHTTP(config)
 	}
-	web := &http.Client{Transport: &http.Transport{}}
+	web := &http.Client{Transport: given{&http.Transport{}}}
 	w.t.Cleanup(web.CloseIdleConnections)
 	return &gosdk.StreamableClientTransport{Endpoint: w.url, HTTPClient: web}
 }

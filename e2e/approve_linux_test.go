@@ -117,7 +117,7 @@ func TestApproveAtATerminal(t *testing.T) {
 	sockets := socketsIn(t)
 	url := w.serveHTTP(w.ttyConfig(), sockets...)
 	env := w.env(sockets...)
-	web := &http.Client{Transport: &http.Transport{}}
+	web := &http.Client{Transport: given{&http.Transport{}}}
 	client, err := gosdk.NewClient(&gosdk.Implementation{Name: "go-sdk", Version: "1"}, nil).Connect(t.Context(),
 		&gosdk.StreamableClientTransport{Endpoint: url, HTTPClient: web}, &gosdk.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
 	must(t, err)

@@ -84,7 +84,7 @@ func (l leg) judgeServer(t *testing.T, n node, scenarios []string) {
 	} {
 		config := w.write(child.transport+".json", raw(t, obj{"mcpServers": obj{"fixture": child.entry}, "http": obj{"poll": poll}}))
 		hub := w.listen("hub-"+child.transport, mcphub(t), "serve", "--http", "127.0.0.1:0", "--config", config)
-		through := w.suite(n, "server", "--requirements", l.revision, "--url", hub)
+		through := w.suite(n, "server", "--requirements", l.revision, "--url", w.bearing(hub, tokenOf(t, hub)))
 		for _, complaint := range judge(scenarios, missed(direct, through), l.through) {
 			t.Errorf("through the hub, the fixture on %s: %s", child.transport, complaint)
 		}
@@ -96,7 +96,7 @@ func (l leg) judgeServer(t *testing.T, n node, scenarios []string) {
 	config := w.write("control.json", raw(t, obj{"mcpServers": obj{"fixture": obj{"url": fixture, "prefix": "", "era": "modern"}}}))
 	hub := w.listen("hub-control", mcphub(t), "serve", "--http", "127.0.0.1:0", "--config", config)
 	for _, scenario := range []string{"tools-call-sampling", "resources-subscribe"} {
-		if lost := missed(direct, w.suite(n, "server", "--scenario", scenario, "--url", hub)); len(lost) != 1 || len(lost[scenario]) == 0 {
+		if lost := missed(direct, w.suite(n, "server", "--scenario", scenario, "--url", w.bearing(hub, tokenOf(t, hub)))); len(lost) != 1 || len(lost[scenario]) == 0 {
 			t.Errorf("control: a hub that speaks to the fixture in the newer era passes %s: %v", scenario, lost)
 		}
 	}
@@ -324,6 +324,7 @@ func (w *world) listen(name, program string, args ...string) string {
 	})
 	select {
 	case at := <-address:
+		w.knowToken(cmd, at)
 		return at
 	case <-time.After(waitLimit):
 		w.t.Fatalf("%s does not say where it serves", name)

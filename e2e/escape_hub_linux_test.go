@@ -3,7 +3,6 @@ package e2e
 import (
 	"encoding/hex"
 	"fmt"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -120,29 +119,6 @@ func TestAConfinedShellAndItsHub(t *testing.T) {
 				t.Errorf("the shell cannot do what it may: %s", said)
 			}
 		})
-	}
-}
-
-// A server that opens a session of its own at the hub that started it would be a client that names any roots. Where no token is
-// needed it is refused, in each way that it may be started; who is no server of a hub is the control.
-func TestAServerIsNoClientOfItsHub(t *testing.T) {
-	t.Parallel()
-	requireLandlock(t)
-	w := newWorld(t)
-	kid := openerEntry(false)(w)
-	kid["paths"], kid["sandbox"] = obj{"mode": "off"}, obj{"mode": "required", "read": []string{bin.opener}}
-	url := w.serveHTTP(w.config(obj{"kid": kid}))
-	attack := "OPENER_NEEDLE=00 " + bin.opener + " do initialize " + url
-	out, err := exec.Command("/bin/sh", "-c", attack).CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "a session: ") {
-		t.Fatalf("even a stranger gets no session, so this shows nothing: %v\n%s", err, out)
-	}
-	call := dialMCPGo(t, url, true, w.project)
-	for _, how := range []string{attack, "setsid -w " + strings.Replace(attack, "OPENER", "env OPENER", 1), "( ( env -i " + attack + " > said; touch ended ) & ); until [ -e ended ]; do :; done; cat said"} {
-		said, _ := call(t, "kid__shell", obj{"command": how})
-		if !strings.Contains(said, "may not call it") || strings.Contains(said, "a session: ") {
-			t.Errorf("%s: %s", how, said)
-		}
 	}
 }
 

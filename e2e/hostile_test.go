@@ -43,6 +43,7 @@ func (w *world) bearing(target, token string) string {
 	proxy := &httputil.ReverseProxy{FlushInterval: -1, Rewrite: func(r *httputil.ProxyRequest) {
 		r.SetURL(to)
 		r.Out.URL.Path = to.Path
+		r.Out.Host = r.In.Host // which the hub looks at too
 		r.Out.Header.Set("Authorization", "Bearer "+token)
 	}}
 	server := httptest.NewServer(proxy)

@@ -87,6 +87,7 @@ func (w *world) listeningIn(dir string, cmd *exec.Cmd, where *regexp.Regexp, env
 	})
 	select {
 	case at := <-found:
+		w.knowToken(cmd, at)
 		return at
 	case <-time.After(waitLimit):
 		w.t.Fatalf("%s does not listen", cmd.Path)
@@ -97,7 +98,7 @@ func (w *world) listeningIn(dir string, cmd *exec.Cmd, where *regexp.Regexp, env
 // overHTTP runs the TypeScript client against an address.
 func (w *world) overHTTP(n node, url string, roots []obj, steps ...obj) sdkReport {
 	w.t.Helper()
-	return w.runSDK(n, raw(w.t, obj{"url": url, "roots": roots, "steps": steps, "capabilities": json.RawMessage(ide.DefaultCapabilities)}), len(steps))
+	return w.runSDK(n, raw(w.t, obj{"url": url, "headers": bearingHeaders(w.t, url), "roots": roots, "steps": steps, "capabilities": json.RawMessage(ide.DefaultCapabilities)}), len(steps))
 }
 
 // A caller is a client session of some SDK: it calls a tool and gives the text
@@ -119,7 +120,7 @@ func dialGoSDKAt(t testing.TB, url string, o *gosdk.ClientOptions, version strin
 	for _, d := range dirs {
 		c.AddRoots(&gosdk.Root{URI: ide.FileURI(d)})
 	}
-	web := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
+	web := &http.Client{Transport: given{&http.Transport{MaxIdleConnsPerHost: 64}}}
 	s, err := c.Connect(context.Background(), &gosdk.StreamableClientTransport{Endpoint: url, HTTPClient: web}, &gosdk.ClientSessionOptions{ProtocolVersion: version})
 	must(t, err)
 	t.Cleanup(func() {
@@ -167,7 +168,7 @@ func (r fixedRoots) ListRoots(context.Context, mcp.ListRootsRequest) (*mcp.ListR
 // then the roots are asked for on the POST of the call.
 func dialMCPGo(t testing.TB, url string, listens bool, dirs ...string) caller {
 	t.Helper()
-	web := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
+	web := &http.Client{Transport: given{&http.Transport{MaxIdleConnsPerHost: 64}}}
 	options := []transport.StreamableHTTPCOption{transport.WithHTTPBasicClient(web)}
 	if listens {
 		options = append(options, transport.WithContinuousListening())
@@ -243,7 +244,7 @@ func TestHTTPRealClients(t *testing.T) {
 	})
 	t.Run("Inspector", func(t *testing.T) {
 		n.forInspector(t)
-		config := w.write("inspector.json", raw(t, obj{"mcpServers": obj{"hub": obj{"type": "streamable-http", "url": url, "roots": rootsOf(w.project)}}}))
+		config := w.write("inspector.json", raw(t, obj{"mcpServers": obj{"hub": obj{"type": "streamable-http", "url": url, "headers": bearingHeaders(t, url), "roots": rootsOf(w.project)}}}))
 		// It calls what it sees listed, and a list waits for a server that starts 5 s and no longer: for the first one longer.
 		if !within(waitLimit, func() bool {
 			return strings.Contains(string(w.inspect(n, config, "--method", "tools/list")), "filesystem__read_text_file")

@@ -76,7 +76,7 @@ func TestInspectorOfEachEra(t *testing.T) {
 				server := obj{"roots": rootsOf(w.project, w.other)}
 				if overWeb {
 					between := w.tapWeb(w.serveHTTP(config), map[spectest.Party]string{spectest.Server: "the hub"})
-					server["type"], server["url"] = "streamable-http", between.url
+					server["type"], server["url"], server["headers"] = "streamable-http", between.url, bearingHeaders(t, between.url)
 					said = func() *talk { return between.talk }
 				} else {
 					entry := w.tapped("hub", mcphub(t), "serve", "--config", config)

@@ -80,7 +80,7 @@ func TestLoginIsOffered(t *testing.T) {
 			const command = "run: mcphub auth login protected"
 
 			wants(start(false, stdio()), "a client that cannot show an address", 0, command)
-			web := &http.Client{Transport: &http.Transport{}}
+			web := &http.Client{Transport: given{&http.Transport{}}}
 			t.Cleanup(web.CloseIdleConnections)
 			wants(start(true, &gosdk.StreamableClientTransport{Endpoint: w.serveHTTP(config, noBus), HTTPClient: web}), "over HTTP", 0, command)
 

@@ -21,6 +21,9 @@ import (
 // can be given it.
 var long = os.Getenv("MCPHUB_E2E_LONG") != ""
 
+// programsVariable names a folder that has what TestMain would build: these tests were started anew by one of them.
+const programsVariable = "MCPHUB_E2E_PROGRAMS"
+
 // bin is what TestMain built.
 var bin struct {
 	dir      string // on PATH in the scripts
@@ -57,18 +60,19 @@ func heedHangUps() {
 }
 
 func testMain(m *testing.M) (code int) {
-	dir, err := os.MkdirTemp("", "mcphub-e2e-")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "e2e:", err)
-		return 1
-	}
-	defer func() {
-		if err := os.RemoveAll(dir); err != nil && code == 0 {
+	err := error(nil)
+	if bin.dir = os.Getenv(programsVariable); bin.dir == "" {
+		if bin.dir, err = os.MkdirTemp("", "mcphub-e2e-"); err != nil {
 			fmt.Fprintln(os.Stderr, "e2e:", err)
-			code = 1
+			return 1
 		}
-	}()
-	bin.dir = dir
+		defer func() {
+			if err := os.RemoveAll(bin.dir); err != nil && code == 0 {
+				fmt.Fprintln(os.Stderr, "e2e:", err)
+				code = 1
+			}
+		}()
+	}
 	if bin.recorder, err = build("recorder", "./recorder", false); err != nil {
 		fmt.Fprintln(os.Stderr, "e2e:", err)
 		return 1
@@ -116,6 +120,9 @@ func build(name, pkg string, race bool) (string, error) {
 	out := filepath.Join(bin.dir, name)
 	if runtime.GOOS == "windows" {
 		out += ".exe"
+	}
+	if os.Getenv(programsVariable) != "" {
+		return out, nil
 	}
 	args := []string{"build", "-o", out}
 	if race {

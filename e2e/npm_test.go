@@ -85,11 +85,6 @@ func (n node) of(t testing.TB, folder string) node {
 
 // install brings node_modules to what package-lock.json beside it pins.
 func install(here string) (modules string, err error) {
-	unlock, err := lockedfile.MutexAt(filepath.Join(here, ".npm-lock")).Lock()
-	if err != nil {
-		return "", fmt.Errorf("the lock around npm ci: %w", err)
-	}
-	defer unlock()
 	modules = filepath.Join(here, "node_modules")
 	lock, err := os.ReadFile(filepath.Join(here, "package-lock.json"))
 	if err != nil {
@@ -97,9 +92,22 @@ func install(here string) (modules string, err error) {
 	}
 	sum := sha256.Sum256(lock)
 	want := hex.EncodeToString(sum[:])
-	// npm ci removes node_modules first, and the stamp with it: a half-done install has none.
+	// npm ci removes node_modules first, and the stamp with it: a half-done install has none. Who may not write here is served
+	// by what is there.
 	stamp := filepath.Join(modules, ".mcphub-e2e")
-	if have, err := os.ReadFile(stamp); err == nil && string(have) == want {
+	done := func() bool {
+		have, err := os.ReadFile(stamp)
+		return err == nil && string(have) == want
+	}
+	if done() {
+		return modules, nil
+	}
+	unlock, err := lockedfile.MutexAt(filepath.Join(here, ".npm-lock")).Lock()
+	if err != nil {
+		return "", fmt.Errorf("the lock around npm ci: %w", err)
+	}
+	defer unlock()
+	if done() { // another process has done it meanwhile
 		return modules, nil
 	}
 	fmt.Fprintln(os.Stderr, "e2e: npm ci (once per package-lock.json) ...")
@@ -108,5 +116,5 @@ func install(here string) (modules string, err error) {
 	if said, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("npm ci in %s: %w\n%s", filepath.Base(here), err, said)
 	}
-	return modules, os.WriteFile(stamp, []byte(want), 0o600)
+	return modules, os.WriteFile(stamp, []byte(want), 0o644) //nolint:gosec // other users run these tests too
 }

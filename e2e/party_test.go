@@ -138,7 +138,7 @@ func (p *party) overWeb(url string) *party {
 	if p.modern {
 		delete(p.capabilities["roots"].(obj), "listChanged")
 	}
-	p.web = &posting{url: url, version: p.legacy, answerer: &p.answerer, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 16}}, changed: make(chan struct{})}
+	p.web = &posting{url: url, version: p.legacy, answerer: &p.answerer, client: &http.Client{Transport: given{&http.Transport{MaxIdleConnsPerHost: 16}}}, changed: make(chan struct{})}
 	p.web.ctx, p.web.cancel = context.WithCancel(context.Background())
 	p.t.Cleanup(p.web.close)
 	p.open()

@@ -97,6 +97,7 @@ func typeScript(sdk string, mode any) func(*world, *hubBefore, bool, string) pla
 		scenario := obj{"sdk": sdk, "mode": mode, "prefix": "kid__", "roots": rootsOf(w.project), "inside": w.path("project", "hello.txt")}
 		if overWeb {
 			scenario["url"] = hub.onWeb().url
+			scenario["headers"] = bearingHeaders(w.t, scenario["url"].(string))
 		} else {
 			entry := w.tapped("hub", mcphub(w.t), hub.serve()...)
 			env := envObject(w)
@@ -318,7 +319,7 @@ func playGoSDK(w *world, hub *hubBefore, overWeb bool, version string) played {
 	})
 	c.AddRoots(&gosdk.Root{URI: ide.FileURI(w.project)})
 	var via gosdk.Transport
-	web := &http.Client{Transport: &http.Transport{}}
+	web := &http.Client{Transport: given{&http.Transport{}}}
 	if overWeb {
 		via = &gosdk.StreamableClientTransport{Endpoint: hub.onWeb().url, HTTPClient: web}
 	} else {
@@ -388,7 +389,7 @@ func playMCPGo(w *world, hub *hubBefore, overWeb bool, version string) played {
 	if !p.modern {
 		options = append(options, mcpclient.WithLegacyProtocolOnly())
 	}
-	web := &http.Client{Transport: &http.Transport{}}
+	web := &http.Client{Transport: given{&http.Transport{}}}
 	if overWeb {
 		how := []transport.StreamableHTTPCOption{transport.WithHTTPBasicClient(web)}
 		if !p.modern {

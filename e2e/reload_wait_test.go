@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"mcphub/e2e/ide"
+	"mcphub/internal/consent"
 )
 
 // hangUp sends the signal that makes a hub read hub.json whatever it may think of it.
@@ -19,9 +20,57 @@ func (s *session) hangUp() {
 	must(s.t, p.Signal(syscall.SIGHUP))
 }
 
+// accepts answers what waits as mcphub reload does for a person.
+func (w *world) accepts() {
+	w.t.Helper()
+	store := consent.Open(w.path("home", "state", "mcphub", "consent"))
+	answered := within(waitLimit, func() bool { // a hub may just be looking at a newer text
+		all, err := store.Questions()
+		return err == nil && len(all) == 1 && store.Accept(all[0].ID, all[0].Digest) == nil
+	})
+	if !answered {
+		w.t.Fatal("nothing waits")
+	}
+}
+
+// TestAnotherHubDoesNotRunWhatAServerWrote: the root of one hub is the home folder, in which hub.json lies. What is written there
+// runs in no hub, neither in one with another root nor in one that starts later, until a person has accepted it. The control
+// is the same with hub.json out of all roots.
+func TestAnotherHubDoesNotRunWhatAServerWrote(t *testing.T) {
+	t.Parallel()
+	for name, dir := range map[string]string{"inside": "home/conf", "outside": "conf"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			path := w.write(dir+"/hub.json", withRec)
+			first := w.serveFile(path, w.home)
+			second := w.serveFile(path, w.other)
+			w.write(dir+"/hub.json", withTwo)
+			if name == "outside" {
+				first.awaitTool("more__echo")
+				second.awaitTool("more__echo")
+				return
+			}
+			for _, s := range []*session{first, second} {
+				s.awaitConfig("it waits", func(c configState) bool { return c.Waiting != "" })
+			}
+			third := w.serveFile(path, w.other)
+			if first.offers("more__echo") || second.offers("more__echo") || third.offers("more__echo") || third.configState().Waiting == "" {
+				t.Errorf("it runs: %t %t %t, %+v", first.offers("more__echo"), second.offers("more__echo"), third.offers("more__echo"), third.configState())
+			}
+			w.accepts()
+			for _, s := range []*session{first, second, third} {
+				s.hangUp()
+				s.awaitTool("more__echo")
+			}
+		})
+	}
+}
+
 const (
 	withRec = `{"mcpServers": {"rec": {"command": "recorder"}}}`
 	without = `{"mcpServers": {}}`
+	withTwo = `{"mcpServers": {"rec": {"command": "recorder"}, "more": {"command": "recorder"}}}`
 )
 
 // serveFile starts a hub on a file with this text, the recorder on its PATH.
@@ -42,8 +91,8 @@ func (w *world) serveFile(path string, roots ...string) *session {
 
 func (s *session) offers(tool string) bool { s.t.Helper(); return s.tools()[tool] != nil }
 
-// A hub.json that tools may write is not read by itself: not where it lies inside a root, nor where a link to it does, nor
-// what it leads to. A person can have it read. The control is the same edit of a file outside.
+// A server that is added to a hub.json that servers may write waits: where it lies inside a root, where a link to it does, and
+// where what it leads to does. A person's answer has it read, and SIGHUP is none. The control is the same edit of a file outside.
 func TestAFileInsideABoundaryWaits(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
@@ -87,34 +136,32 @@ func TestAFileInsideABoundaryWaits(t *testing.T) {
 			w := newWorld(t)
 			path, edit := place.make(w)
 			s := w.serveFile(path, w.project)
-			edit(without)
+			edit(withTwo)
 			if !place.inside {
-				s.awaitConfig("it is read", func(configState) bool { return !s.offers("rec__echo") })
+				s.awaitTool("more__echo")
 				return
 			}
 			loaded := s.configState().LoadedAt
-			c := s.awaitConfig("it waits", func(c configState) bool { return c.Waiting != "" })
-			if c.LoadedAt != loaded || !s.offers("rec__echo") || !strings.Contains(c.Waiting, "SIGHUP") {
-				t.Errorf("it was read all the same: %+v", c)
+			waits := func() {
+				t.Helper()
+				c := s.awaitConfig("it waits", func(c configState) bool { return c.Waiting != "" })
+				if c.LoadedAt != loaded || s.offers("more__echo") || !s.offers("rec__echo") || !strings.Contains(c.Waiting, "mcphub reload") {
+					t.Errorf("it was read all the same: %+v", c)
+				}
 			}
-			if !strings.Contains(s.Stderr(), "not read") {
-				t.Error("the log does not say so")
-			}
-			// The boundary moves; what was written while it was there is as suspect as before.
+			waits()
+			// The boundary moves; what is written then is as suspect as before.
 			s.SetRoots(ide.Folders(w.other))
 			must(t, s.RootsChanged())
 			s.call("rec__echo", pathArgs(t, w.path("other", "other.txt")))
-			edit(without + " ")
-			c = s.awaitConfig("it waits still", func(c configState) bool {
-				return strings.Contains(c.Waiting, "while it lay inside") || c.LoadedAt != loaded
-			})
-			if c.Waiting == "" || c.LoadedAt != loaded || !s.offers("rec__echo") {
-				t.Errorf("once the boundary had moved it was read: %+v", c)
-			}
+			edit(withTwo + " ")
 			s.hangUp()
-			c = s.awaitConfig("it is read", func(c configState) bool { return c.LoadedAt != loaded })
-			if c.Waiting != "" || s.offers("rec__echo") {
-				t.Errorf("after SIGHUP: %+v", c)
+			waits()
+			w.accepts()
+			s.hangUp()
+			s.awaitTool("more__echo")
+			if c := s.configState(); c.Waiting != "" {
+				t.Errorf("it is accepted and waits: %+v", c)
 			}
 		})
 	}

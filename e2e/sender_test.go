@@ -100,7 +100,7 @@ type posts struct {
 
 func (w *world) posts(url, names string) *posts {
 	w.t.Helper()
-	p := &posts{url: url, names: names, client: &http.Client{Transport: &http.Transport{}, Timeout: waitLimit}}
+	p := &posts{url: url, names: names, client: &http.Client{Transport: given{&http.Transport{}}, Timeout: waitLimit}}
 	w.t.Cleanup(p.client.CloseIdleConnections)
 	_, err := p.request("0", "initialize", `{"protocolVersion":"2025-11-25","capabilities":`+canBeAsked+`,"clientInfo":{"name":"posts","version":"1"}}`)
 	must(w.t, err)

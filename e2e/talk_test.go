@@ -156,6 +156,9 @@ func (w *world) tapWeb(target string, who map[spectest.Party]string) *web {
 	h := &web{talk: newTalk(), target: target, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 16}}, t: w.t}
 	server := httptest.NewServer(h)
 	h.url = server.URL + "/mcp"
+	if token := tokenOf(w.t, target); token != "" {
+		tokens.Store(hostOf(w.t, h.url), token) // what its client shows is passed on
+	}
 	w.t.Cleanup(func() {
 		server.CloseClientConnections()
 		server.Close()

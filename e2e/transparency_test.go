@@ -27,7 +27,8 @@ func TestTransparencyProperty(t *testing.T) {
 		},
 		"http": func(w *world) sender { return w.posts(w.web(), "rec__") },
 		"stdio, a hub over http": func(w *world) sender {
-			return w.talking(w.config(obj{"far": obj{"url": w.web(), "era": "legacy"}}), "far__rec__")
+			far := w.web()
+			return w.talking(w.config(obj{"far": obj{"url": far, "headers": bearingHeaders(w.t, far), "era": "legacy"}}), "far__rec__")
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,6 +1,6 @@
 // An official TypeScript SDK client, of v1 or of v2, does once whatever a client and the fixture can do with each other.
 //
-// in:  {"sdk": "v1" | "v2", "mode": "legacy" | "auto" | {"pin": version}, "command", "args", "env", "cwd" | "url", "prefix", "roots", "inside"}
+// in:  {"sdk": "v1" | "v2", "mode": "legacy" | "auto" | {"pin": version}, "command", "args", "env", "cwd" | "url", "headers", "prefix", "roots", "inside"}
 // out: {"version", "texts": {step: text}, "progress": [number], "asked": {method: count}, "changed": [what]}
 //
 // v1 knows the handshake alone; mode is for v2. prefix is before the name of each tool; inside is a file that may be touched.
@@ -58,7 +58,7 @@ async function v1() {
   })) client.setNotificationHandler(schema, tell(method));
   return {
     client,
-    transport: scenario.url ? new StreamableHTTPClientTransport(new URL(scenario.url)) : new StdioClientTransport({ ...scenario, stderr: 'inherit' }),
+    transport: scenario.url ? new StreamableHTTPClientTransport(new URL(scenario.url), { requestInit: { headers: scenario.headers ?? {} } }) : new StdioClientTransport({ ...scenario, stderr: 'inherit' }),
     call: (params, options) => client.callTool(params, undefined, options),
     follow: () => client.subscribeResource({ uri: watched }),
     version: (transport) => transport.protocolVersion ?? transport._protocolVersion ?? '2025-11-25',
@@ -73,7 +73,7 @@ async function v2() {
   for (const method of Object.keys(news)) client.setNotificationHandler(method, tell(method));
   return {
     client,
-    transport: scenario.url ? new StreamableHTTPClientTransport(new URL(scenario.url)) : new StdioClientTransport({ ...scenario, stderr: 'inherit' }),
+    transport: scenario.url ? new StreamableHTTPClientTransport(new URL(scenario.url), { requestInit: { headers: scenario.headers ?? {} } }) : new StdioClientTransport({ ...scenario, stderr: 'inherit' }),
     call: (params, options) => client.callTool(params, options),
     async follow() {
       if (client.getNegotiatedProtocolVersion() < '2026-07-28') return client.subscribeResource({ uri: watched });

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -56,12 +58,58 @@ func attack(what string, args []string) (string, error) {
 		return "sent", unix.PidfdSendSignal(fd, unix.SIGCONT, nil, 0)
 	case "connect":
 		return speak(args[0])
-	case "initialize": // as a client would, with roots of its own
-		return initialize(args[0])
+	case "call": // as a client would, with roots of its own
+		return callOverHTTP(args[0], args[1], args[2])
+	case "socket": // of a family
+		fd, err := unix.Socket(pid, unix.SOCK_RAW, 0)
+		if err != nil {
+			fd, err = unix.Socket(pid, unix.SOCK_STREAM, 0)
+		}
+		return fmt.Sprint(fd), err
+	case "pair":
+		pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+		return fmt.Sprint(pair), err
+	case "key": // a new one, in the user's keyring
+		id, err := unix.AddKey("user", args[0], needle, unix.KEY_SPEC_USER_KEYRING)
+		return fmt.Sprint(id), err
+	case "ring":
+		_, _, errno := unix.Syscall(unix.SYS_IO_URING_SETUP, 1, uintptr(unsafe.Pointer(&[128]byte{})), 0)
+		if errno != 0 {
+			return "", errno
+		}
+		return "", nil
+	case "limit": // of another process, as it is
+		var was unix.Rlimit
+		if err := unix.Prlimit(pid, unix.RLIMIT_CORE, nil, &was); err != nil {
+			return "", err
+		}
+		return "", unix.Prlimit(pid, unix.RLIMIT_CORE, &was, nil)
+	case "watch": // a folder: names the first that is opened there
+		return watch(args[0])
 	case "type": // as a person would, at a terminal
 		return typeAt(args[0])
 	}
 	return "", fmt.Errorf("no such attack: %s", what)
+}
+
+// watch waits until something is opened in a folder, and gives its name. It says first that it watches.
+func watch(dir string) (string, error) {
+	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC)
+	if err != nil {
+		return "", err
+	}
+	if _, err := unix.InotifyAddWatch(fd, dir, unix.IN_OPEN); err != nil {
+		return "", err
+	}
+	if err := os.WriteFile("watching", nil, 0o600); err != nil {
+		return "", err
+	}
+	b := make([]byte, 4096)
+	n, err := unix.Read(fd, b)
+	if err != nil || n < unix.SizeofInotifyEvent {
+		return "", err
+	}
+	return unix.ByteSliceToString(b[unix.SizeofInotifyEvent:n]), nil
 }
 
 // search looks for the needle in the memory of a process that it may write itself, all of it or what has a name.
@@ -126,25 +174,60 @@ func descriptors(pid int) (string, error) {
 	return "took " + strings.Join(took, " "), nil
 }
 
-// initialize opens a session at a hub that serves HTTP.
-func initialize(address string) (string, error) {
-	req, err := http.NewRequest(http.MethodPost, address, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":`+
-		`{"protocolVersion":"2025-11-25","capabilities":{"roots":{}},"clientInfo":{"name":"opener","version":"1"}}}`))
+// callOverHTTP is a client of a hub that serves HTTP: it says that the whole disk is open, and calls a tool with a path.
+func callOverHTTP(address, tool, path string) (string, error) {
+	session := ""
+	post := func(body string) (*http.Response, error) {
+		req, err := http.NewRequest(http.MethodPost, address, strings.NewReader(body))
+		if err != nil {
+			return nil, err
+		}
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("Accept", "application/json, text/event-stream")
+		if session != "" {
+			req.Header.Set("Mcp-Session-Id", session)
+		}
+		res, err := http.DefaultClient.Do(req)
+		if err == nil && res.StatusCode >= http.StatusBadRequest {
+			said, _ := io.ReadAll(res.Body)
+			_ = res.Body.Close()
+			return nil, fmt.Errorf("%s: %s", res.Status, said)
+		}
+		return res, err
+	}
+	res, err := post(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"roots":{}},"clientInfo":{"name":"opener","version":"1"}}}`)
 	if err != nil {
 		return "", err
 	}
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("Accept", "application/json, text/event-stream")
-	res, err := http.DefaultClient.Do(req)
-	if err != nil {
+	_ = res.Body.Close()
+	session = res.Header.Get("Mcp-Session-Id")
+	if res, err = post(`{"jsonrpc":"2.0","method":"notifications/initialized"}`); err != nil {
+		return "", err
+	}
+	_ = res.Body.Close()
+	if res, err = post(fmt.Sprintf(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":%q,"arguments":{"path":%q}}}`, tool, path)); err != nil {
 		return "", err
 	}
 	defer func() { _ = res.Body.Close() }()
-	said, err := io.ReadAll(res.Body)
-	if res.StatusCode != http.StatusOK {
-		return "", fmt.Errorf("%s: %s", res.Status, said)
+	for lines := bufio.NewScanner(res.Body); lines.Scan(); {
+		var m struct {
+			ID     json.RawMessage
+			Method string
+		}
+		text := strings.TrimPrefix(lines.Text(), "data: ")
+		switch {
+		case json.Unmarshal([]byte(text), &m) != nil:
+		case m.Method == "roots/list":
+			answer, err := post(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"roots":[{"uri":"file:///"}]}}`, m.ID))
+			if err != nil {
+				return "", err
+			}
+			_ = answer.Body.Close()
+		case string(m.ID) == "2":
+			return "answered: " + text, nil
+		}
 	}
-	return "a session: " + res.Header.Get("Mcp-Session-Id"), err
+	return "", errors.New("no answer")
 }
 
 // typeAt types an x at a terminal, and makes the own process group its foreground.

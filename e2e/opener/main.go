@@ -80,7 +80,11 @@ func shell(arguments []byte) string {
 		return err.Error()
 	}
 	var out limited
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	most := 20 * time.Second
+	if os.Getenv("OPENER_PATIENT") != "" {
+		most = 10 * time.Minute
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), most)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "/bin/bash", "-c", a.Command)
 	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = &out, &out, 5*time.Second

@@ -80,6 +80,10 @@ func (s *server) call(id, params json.RawMessage, done <-chan struct{}) {
 		s.result(id, text("set"))
 	case "broken_line":
 		s.broken(id, args.Kind)
+	case "hostile":
+		said := string(unhex(s.habits.hostile))
+		fmt.Fprintln(os.Stderr, said)
+		s.fail(id, -32603, said)
 	case "hang": // it was heeded, and is not answered
 	case "flood":
 		flood(os.Stderr, args.Bytes)

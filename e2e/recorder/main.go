@@ -32,6 +32,7 @@ type habits struct {
 	badSchema      bool          // offers tools whose schema must not be used
 	nullable       bool          // offers a tool whose schema allows null: most clients refuse the whole list
 	ansi           bool          // offers a tool whose description holds terminal escapes
+	hostile        string        // bytes in hexadecimal that stand in all that it says of itself, and on stderr
 	offers         bool          // offers prompts, resources and completion, too
 	tasks          bool          // makes a task of a call that asks for one
 	hangs          bool          // offers a tool from whose call on it is hung
@@ -56,6 +57,7 @@ func main() {
 	flag.BoolVar(&h.badSchema, "bad-schema", false, "offer tools whose schema must not be used")
 	flag.BoolVar(&h.nullable, "nullable", false, "offer a tool whose schema allows null")
 	flag.BoolVar(&h.ansi, "ansi", false, "offer a tool whose description holds terminal escapes")
+	flag.StringVar(&h.hostile, "hostile", "", "put these bytes, in hexadecimal, into all that it says of itself, on stderr, and into errors")
 	flag.BoolVar(&h.offers, "offers", false, "offer prompts, resources and completion, too")
 	flag.BoolVar(&h.tasks, "tasks", false, "make a task of a call that asks for one")
 	flag.BoolVar(&h.hangs, "hangs", false, "offer a tool from whose call on it is hung")

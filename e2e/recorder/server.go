@@ -160,8 +160,9 @@ func (s *server) initialize(id json.RawMessage, m message) {
 	if s.habits.tasks {
 		more += tasksCapabilities
 	}
+	name, _ := json.Marshal("recorder" + string(unhex(s.habits.hostile))) // a text: it cannot fail
 	s.result(id, fmt.Appendf(nil, `{"protocolVersion":%q,"capabilities":{"tools":{"listChanged":true}%s},`+
-		`"serverInfo":{"name":"recorder","version":"1"},"instructions":"Say what you like: it is written down."}`, version, more))
+		`"serverInfo":{"name":%s,"version":"1"},"instructions":"Say what you like: it is written down."}`, version, more, name))
 }
 
 func (s *server) notified(method string, m message) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
@@ -14,6 +15,13 @@ func (s *server) tools() []string {
 	}
 	if s.habits.nullable {
 		entries = append(entries, `{"name":"echo_nullable","description":"Its schema allows null.","inputSchema":{"type":["object","null"]}}`)
+	}
+	if s.habits.hostile != "" {
+		said := string(unhex(s.habits.hostile))
+		for _, name := range []string{"hostile", "hostile" + said} {
+			entry, _ := json.Marshal(map[string]any{"name": name, "title": said, "description": said, "inputSchema": map[string]any{"type": "object", "description": said}})
+			entries = append(entries, string(entry))
+		}
 	}
 	if s.habits.ansi {
 		entries = append(entries, `{"name":"painted","description":"plain \u001b[31mred\u001b[0m end","inputSchema":{"type":"object"}}`)

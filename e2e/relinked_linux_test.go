@@ -1,0 +1,247 @@
+package e2e
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"mcphub/e2e/ide"
+)
+
+// relinked is a home folder whose settings are links into a folder in which a server of another session works, as people have
+// who keep their dotfiles in a repository.
+type relinked struct {
+	*world
+	t      *testing.T
+	hub    string // programs
+	opener string
+	user   bool // the hub is that of an ordinary user, nobody
+}
+
+// newRelinked makes one in a folder of a name.
+func newRelinked(t *testing.T, folder string, user bool) *relinked {
+	t.Helper()
+	dir := shortFolder(t)
+	must(t, os.Chmod(dir, 0o711))
+	dir += "/" + folder
+	must(t, os.Mkdir(dir, 0o711))
+	w := newWorldIn(t, dir)
+	r := &relinked{w, t, mcphub(t), bin.opener, user}
+	must(t, os.Mkdir(w.path("tmp"), 0o700))
+	if user { // who cannot reach those of root
+		r.hub, r.opener = w.path("mcphub"), w.path("opener")
+		must(t, exec.Command("cp", mcphub(t), r.hub).Run()) // another process, or a fork of this one keeps them open for writing
+		must(t, exec.Command("cp", bin.opener, r.opener).Run())
+	}
+	for name, text := range map[string]string{
+		"home/dotfiles/gitconfig":   "[user]\n\tname = honest\n",
+		"home/dotfiles/bin/tool":    "honest\n",
+		"home/dotfiles/conf/app":    "honest\n",
+		"home/dotfiles/kube/config": "honest\n",
+		"home/dotfiles/app/data":    "honest\n",
+		"home/dotfiles/token":       "honest\n",
+		"home/dotfiles/run":         "#!/bin/sh\nexec " + r.opener + "\n",
+		"home/private/run":          "#!/bin/sh\nexec " + r.opener + "\n",
+		"home/private/x":            secretText,
+		"home/.aws/x":               secretText,
+		"home/.ssh/x":               secretText,
+	} {
+		w.write(name, text)
+	}
+	for _, name := range []string{"dotfiles", "private"} {
+		must(t, os.Chmod(w.path("home", name, "run"), 0o700))
+	}
+	w.write("fake/npm", "#!/bin/sh\nexec "+r.opener+"\n")
+	must(t, os.Chmod(w.path("fake", "npm"), 0o700))
+	w.write("tools/node_modules/mcp-server-kubernetes/run.sh", "exec "+r.opener+"\n")
+	must(t, os.Mkdir(w.path("home", ".local"), 0o700))
+	for name, to := range map[string]string{".gitconfig": "dotfiles/gitconfig", ".local/bin": "../dotfiles/bin", "conf": "dotfiles/conf", ".kube": "dotfiles/kube", "app": "dotfiles/app", "token": "dotfiles/token", "run": "dotfiles/run"} {
+		symlink(t, to, w.path("home", name))
+	}
+	r.own()
+	return r
+}
+
+// own gives all of it to the user of the hub.
+func (r *relinked) own() {
+	r.t.Helper()
+	if r.user {
+		must(r.t, filepath.WalkDir(r.dir, func(path string, _ fs.DirEntry, err error) error {
+			return errors.Join(err, os.Lchown(path, nobody, nobody))
+		}))
+	}
+}
+
+const nobody = 65534
+
+// session is one of a hub of its own, in a folder, with one server.
+func (r *relinked) session(hub string, kid obj, root string) *session {
+	r.t.Helper()
+	for key, value := range (obj{"args": []string{}, "command": r.opener, "paths": obj{"mode": "off"}}) {
+		if kid[key] == nil {
+			kid[key] = value
+		}
+	}
+	text, err := json.Marshal(obj{"mcpServers": obj{"kid": kid}})
+	must(r.t, err)
+	line := []string{r.hub, "serve", "--config", r.write(hub+".json", string(text))}
+	if r.user {
+		must(r.t, os.Chown(line[3], nobody, nobody))
+		line = append([]string{"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"}, line...)
+	}
+	s := r.start(ide.Options{Command: line[0], Args: line[1:], Roots: ide.Folders(root), Env: r.env("TMPDIR=" + r.path("tmp")), Dir: r.project})
+	s.initialize()
+	return s
+}
+
+// does has the server run a line, and says what came of it.
+func (r *relinked) does(s *session, line string) string {
+	r.t.Helper()
+	return s.await(s.send("kid__shell", raw(r.t, obj{"command": "cd '" + r.home + "'; " + line}))).Text
+}
+
+// forget takes the hub's memory of links away.
+func (r *relinked) forget() { must(r.t, os.Remove(r.path("home", "state", "mcphub", "links"))) }
+
+// A server of one session has links in the place of what the names of the base, of a profile or of an entry lead to, and a
+// server of another session, of another hub, starts. It is not given what they lead to, and its status says so. The same with
+// the memory taken away is the control: then it is. Keys and the hub's own folders are closed without any memory.
+func TestWhatAnotherSessionRelinks(t *testing.T) {
+	t.Parallel()
+	requireLandlock(t)
+	for name, tc := range map[string]struct {
+		kid    func(r *relinked) obj
+		honest string // shows that the name is open
+		name   string // below the folder of the other session
+		to     string // below home, what the control gets at; "": private
+	}{
+		"a file of the base":   {honest: "cat .gitconfig", name: "gitconfig", to: "private/x"},
+		"a folder of the base": {honest: "cat .local/bin/tool", name: "bin"},
+		"what its entry reads": {kid: func(r *relinked) obj { return obj{"sandbox": obj{"read": []string{"~/conf"}}} }, honest: "cat conf/app", name: "conf"},
+		"what its entry writes": {kid: func(r *relinked) obj { return obj{"sandbox": obj{"write": []string{"~/conf"}}} },
+			honest: "echo honest > conf/new; cat conf/new", name: "conf"},
+		"its working directory": {kid: func(r *relinked) obj {
+			return obj{"command": r.path("fake", "npm"), "args": []string{"start"}, "cwd": r.path("home", "app"), "sandbox": obj{"read": []string{r.opener}}}
+		}, honest: "cat app/data", name: "app"},
+		"what a profile reads": {kid: func(r *relinked) obj {
+			return obj{"command": "sh", "args": []string{r.path("tools", "node_modules", "mcp-server-kubernetes", "run.sh")}, "sandbox": obj{"read": []string{r.opener}}}
+		}, honest: "cat .kube/config", name: "kube"},
+		"its program": {kid: func(r *relinked) obj {
+			return obj{"command": r.path("home", "run"), "sandbox": obj{"read": []string{r.opener}}}
+		}, honest: "echo honest", name: "run", to: "private/run"},
+		"a file with a secret": {kid: func(r *relinked) obj {
+			return obj{"env": obj{"TOK": "${file:" + r.path("home", "token") + "}", "OPENER_NEEDLE": "00"}}
+		}, honest: "echo $TOK", name: "token", to: "private/x"},
+		"its temporary folder": {kid: func(r *relinked) obj {
+			return obj{"env": obj{"TMPDIR": r.path("home", "conf"), "OPENER_NEEDLE": "00"}}
+		}, honest: "cat conf/app", name: "conf"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRelinked(t, "world", false)
+			victim := func() *session {
+				kid := obj{}
+				if tc.kid != nil {
+					kid = tc.kid(r)
+				}
+				return r.session("victim", kid, r.project)
+			}
+			to := tc.to
+			if to == "" {
+				to = "private"
+			}
+			look := "cat private/x; echo $TOK; true"
+			s := victim()
+			if said := r.does(s, tc.honest); !strings.Contains(said, "honest") {
+				t.Fatalf("an honest link does not work: %s", said)
+			}
+			if said := r.does(s, look); strings.Contains(said, secretText) {
+				t.Fatalf("it is open before: %s", said)
+			}
+			s.end(stopBound)
+			plant := func(to string) {
+				t.Helper()
+				a := r.session("other", obj{}, r.path("home", "dotfiles"))
+				if said := r.does(a, "cd dotfiles; rm -rf "+tc.name+"; ln -s "+r.path("home", to)+" "+tc.name+"; readlink "+tc.name); !strings.Contains(said, to) {
+					t.Fatalf("the other session could not plant a link: %s", said)
+				}
+				a.end(stopBound)
+			}
+			plant(to)
+			s = victim()
+			if said := r.does(s, look); strings.Contains(said, secretText) {
+				t.Errorf("it reads %s by the link that another session has planted: %s", to, said)
+			} else if name == "its program" && !strings.Contains(said, "mcphub reload") {
+				t.Errorf("it is not said why it does not start: %s", said)
+			}
+			if said := s.call("get-roots", `{}`).Text; name != "its program" && name != "a file with a secret" && !strings.Contains(said, "mcphub reload") {
+				t.Errorf("nobody is told: %s", said)
+			}
+			s.end(stopBound)
+			r.forget()
+			s = victim()
+			if said := r.does(s, look); !strings.Contains(said, secretText) {
+				t.Errorf("nothing is remembered, and the link opens nothing, so this shows nothing: %s", said)
+			}
+			s.end(stopBound)
+			if strings.HasSuffix(to, "run") {
+				return
+			}
+			for _, key := range []string{".ssh", ".aws", "state/mcphub"} {
+				where := key
+				if strings.HasSuffix(to, "/x") && key[0] == '.' {
+					where += "/x"
+				}
+				plant(where)
+				r.forget()
+				s = victim()
+				if said := r.does(s, "cat "+key+"/x "+key+"/links; echo $TOK"); strings.Contains(said, secretText) || strings.Contains(said, `"path"`) {
+					t.Errorf("it reads %s: %s", key, said)
+				}
+				s.end(stopBound)
+			}
+		})
+	}
+}
+
+// The same within one hub, whose session opens other folders, for an ordinary user as for root. A home folder may have any
+// name.
+func TestWhatASessionRelinksForItsNext(t *testing.T) {
+	t.Parallel()
+	requireLandlock(t)
+	for name, user := range map[string]bool{"Größe mit Blank": true, "root": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRelinked(t, name, user && os.Geteuid() == 0) // another user cannot become one, and is one
+			kid := func() obj { return obj{"sandbox": obj{"read": []string{"~/conf"}}} }
+			s := r.session("hub", kid(), r.path("home", "dotfiles"))
+			const honest, look = "cat .gitconfig .local/bin/tool conf/app", "cat private/x"
+			if said := r.does(s, honest); strings.Count(said, "honest") != 3 {
+				t.Errorf("honest links do not work: %s", said)
+			}
+			said := r.does(s, "cd dotfiles; rm -r bin conf gitconfig; ln -s ../private bin; ln -s ../private conf; ln -s ../private/x gitconfig; ls -l; cat ../private/x")
+			if strings.Count(said, "-> ../private") != 3 || strings.Contains(said, secretText) {
+				t.Fatalf("it could not plant links: %s", said)
+			}
+			open := func() string {
+				t.Helper()
+				must(t, s.RootsChanged())
+				return r.does(s, look)
+			}
+			s.SetRoots(ide.Folders(r.project))
+			if said := open(); strings.Contains(said, secretText) {
+				t.Errorf("it reads by links that it has planted: %s", said)
+			}
+			r.forget()
+			s.SetRoots(ide.Folders(r.other))
+			if said := open(); !strings.Contains(said, secretText) {
+				t.Errorf("nothing is remembered, and the links open nothing, so this shows nothing: %s", said)
+			}
+		})
+	}
+}
