@@ -61,15 +61,6 @@ func (s *Supervisor) settle(specs []Spec) {
 	}
 }
 
-// Relinked are the questions for a person: names in entries, and of what every server may
-// open, that do not lead to what they did. What they lead to now is closed.
-func (s *Supervisor) Relinked() []launch.Change { return s.common.machine.Pending() }
-
-// AcceptRelinked is the answer of a person who was shown that a path leads there now.
-func (s *Supervisor) AcceptRelinked(path string, now []string) error {
-	return s.common.machine.Accept(path, now)
-}
-
 // makePrivate makes the folders of a confined child's own: one for this run, which is
 // removed when that is over, and one for what it keeps.
 func (c *child) makePrivate() (remove func()) {

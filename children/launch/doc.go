@@ -6,7 +6,7 @@
 // nothing itself. All it writes is the empty folder in which launchers such as npx
 // start, and a script beside it, made when one first needs them ([Machine.For]). All hubs of a user
 // remember in one file where names have led (memory.go): what leads elsewhere now opens
-// nothing until a person has answered ([Machine.Pending]).
+// nothing until a person has answered (internal/consent).
 //
 // Roots stand in arguments, cwd and variables for ${roots}, ${root} and
 // ${root:NAME}, take the place of the directories in the arguments of

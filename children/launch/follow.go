@@ -146,15 +146,14 @@ func (h Machine) bounded(w *way) bool {
 
 // asked says why a name does not open these places, because it opened others when it was
 // first used; "" where it may, or where they are in the boundary anyway.
-func (h Machine) asked(name string, places []string, hops []string) string {
+func (h Machine) asked(name string, places []string) string {
 	if h.memory == nil {
 		return ""
 	}
 	adds := slices.ContainsFunc(places, func(place string) bool {
 		return !slices.ContainsFunc(h.boundary.Areas, func(r sandbox.Rule) bool { return sandbox.Holds(r.Path, bare(place)) })
 	})
-	byPerson := h.writable != nil && !slices.ContainsFunc(hops, h.writable)
-	was, ok, err := h.memory.settled(name, places, byPerson, adds)
+	was, ok, err := h.memory.settled(name, places, adds)
 	switch {
 	case err != nil:
 		return fmt.Sprintf("%s is not opened: what it led to cannot be remembered: %v", name, err)
@@ -203,7 +202,7 @@ func (h Machine) followed(w way, p purpose) (why string, ok bool) {
 		if !bounded { // nobody is asked about what no answer would open
 			h.boundary.Areas = append(slices.Clip(h.boundary.Areas), sandbox.Rule{Path: w.real})
 		}
-		if why = h.asked(w.path, places, w.hops); why != "" && bounded {
+		if why = h.asked(w.path, places); why != "" && bounded {
 			return why, false
 		}
 	}
@@ -246,7 +245,7 @@ func (h Machine) installation(p part) (paths []way, why string) {
 	case !h.narrow(p.file) || !h.narrow(hops[len(hops)-1]):
 		return nil, ""
 	}
-	var places, passed []string
+	var places []string
 	for i, path := range spelled {
 		w := wayOf(path)
 		switch said := h.barred(&w, false); {
@@ -255,7 +254,6 @@ func (h Machine) installation(p part) (paths []way, why string) {
 		case said != "":
 			continue
 		}
-		passed = append(passed, w.hops...)
 		if place := w.place(false); w.end != nil && !inAny(w.real, h.installs) && !slices.Contains(places, place) {
 			places = append(places, place)
 		}
@@ -263,7 +261,7 @@ func (h Machine) installation(p part) (paths []way, why string) {
 			paths = append(paths, w)
 		}
 	}
-	if why = h.asked(p.name, places, passed); why != "" {
+	if why = h.asked(p.name, places); why != "" {
 		return nil, why
 	}
 	return paths, ""
@@ -315,16 +313,3 @@ func (h Machine) Settle(prog Program) {
 	h.scratch, h.temp, h.cache, h.own, h.boundary = os.TempDir(), os.TempDir(), os.TempDir(), os.TempDir(), sandbox.Boundary{}
 	_, _ = Plan(prog, []rootsmgr.Root{{Path: "/"}}, h)
 }
-
-// WithWritable is the machine with a judge of paths that some server of the user, of
-// whichever hub, may write or could have written. Without one all may be.
-func (h Machine) WithWritable(writable func(path string) bool) Machine {
-	h.writable = writable
-	return h
-}
-
-// Pending are the questions for a person: names that do not open what they did.
-func (h Machine) Pending() []Change { return h.memory.questions() }
-
-// Accept is the answer that a name may open what Pending has said that it would now.
-func (h Machine) Accept(path string, now []string) error { return h.memory.accept(path, now) }

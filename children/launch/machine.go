@@ -33,11 +33,10 @@ type Machine struct {
 	fetched   string     // the package that it is, as the entry names it
 	root      bool       // the hub is
 
-	memory   *memory                // of where names have led; nil: nothing is remembered
-	writable func(path string) bool // see WithWritable; nil: all that is not the system's
-	installs []string               // see installs
-	shares   shares                 // of what all programs of the user share, what the child is known to need
-	boundary sandbox.Boundary       // what whom the child serves opens to it
+	memory   *memory          // of where names have led; nil: nothing is remembered
+	installs []string         // see installs
+	shares   shares           // of what all programs of the user share, what the child is known to need
+	boundary sandbox.Boundary // what whom the child serves opens to it
 	isDir    func(path string) bool
 	isProg   func(path string) bool   // an executable regular file
 	real     func(path string) string // without links; path itself where it leads nowhere

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"mcphub/internal/consent"
 )
 
 // A Change is a question for a person: what a name opens to servers is not what it was.
@@ -24,6 +26,21 @@ type Change struct {
 // String says it in one line.
 func (c Change) String() string {
 	return fmt.Sprintf("%s led to %s and leads to %s now", c.Path, leadsTo(c.Was), leadsTo(c.Now))
+}
+
+// item is the Change as it is put to a person.
+func (c Change) item() consent.Item {
+	value, _ := json.Marshal(c.Now) // of strings
+	return consent.Item{
+		ID:    "name " + c.Path,
+		Title: c.String(),
+		Lines: []string{
+			"It opened to servers: " + leadsTo(c.Was),
+			"It would open:        " + leadsTo(c.Now),
+			"Servers that run are given it when they start anew: mcphub restart NAME",
+		},
+		Value: value,
+	}
 }
 
 func leadsTo(places []string) string {
@@ -44,10 +61,12 @@ func leadsTo(places []string) string {
 type memory struct {
 	file string // "": it lasts as long as the process
 
-	mu      sync.Mutex
-	read    fileState // of file, when it was read last
-	led     map[string][]string
-	pending map[string]Change
+	consent *consent.Store // where a person is asked
+
+	mu    sync.Mutex
+	read  fileState // of file, when it was read last
+	led   map[string][]string
+	asked map[string]bool // names of which it is known whether a question of this hub waits
 }
 
 type fileState struct {
@@ -71,7 +90,7 @@ const memoryName = "links"
 const mostMemory = 4 << 20
 
 func newMemory(state string) *memory {
-	m := &memory{led: map[string][]string{}, pending: map[string]Change{}}
+	m := &memory{consent: consent.In(state), led: map[string][]string{}, asked: map[string]bool{}}
 	if state != "" {
 		m.file = filepath.Join(state, memoryName)
 	}
@@ -81,9 +100,9 @@ func newMemory(state string) *memory {
 var errFull = errors.New("it is full; remove it while no hub runs, and what names lead to is remembered anew")
 
 // settled reports whether a name may open these places: they are what it opened when it
-// was first used, or a part of that. byPerson: what leads there lies where no server could
-// have put it. ask: else it is a question for a person. An error is one of the file: it cannot be known, and nothing opens.
-func (m *memory) settled(path string, now []string, byPerson, ask bool) (was []string, ok bool, err error) {
+// was first used, or what a person has accepted since, or a part of that. Else a person is
+// asked, if ask is set. An error is one of the files: it cannot be known, and nothing opens.
+func (m *memory) settled(path string, now []string, ask bool) (was []string, ok bool, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	was, known := m.led[path]
@@ -96,19 +115,39 @@ func (m *memory) settled(path string, now []string, byPerson, ask bool) (was []s
 	switch {
 	case !known:
 		err = m.add(memoryLine{Path: path, Leads: now})
-		was, ok = now, err == nil
+		return now, err == nil, err
 	case covers(was, now):
-		ok = true
-	case byPerson:
-		err = m.add(memoryLine{Path: path, Leads: now, Accepted: true})
-		ok = err == nil
+		return was, true, m.withdraw(path)
+	case !ask:
+		return was, false, nil
 	}
-	if ok {
-		delete(m.pending, path)
-	} else if err == nil && ask {
-		m.pending[path] = Change{path, was, now}
+	question := Change{path, was, now}.item()
+	value, known, err := m.consent.Accepted(question.ID)
+	var accepted []string
+	if err == nil && known {
+		err = json.Unmarshal(value, &accepted)
 	}
-	return was, ok, err
+	switch {
+	case err != nil:
+		return was, false, err
+	case known && covers(accepted, now):
+		if err = m.add(memoryLine{Path: path, Leads: accepted, Accepted: true}); err == nil {
+			err = m.withdraw(path)
+		}
+		return accepted, err == nil, err
+	}
+	m.asked[path] = true
+	return was, false, m.consent.Ask(question)
+}
+
+// withdraw takes the question about a name back, which this hub or a former one may have
+// asked. The mutex is held.
+func (m *memory) withdraw(path string) error {
+	if waits, known := m.asked[path]; known && !waits {
+		return nil
+	}
+	m.asked[path] = false
+	return m.consent.Withdraw(Change{Path: path}.item().ID)
 }
 
 // knows reports whether a name has been used.
@@ -131,33 +170,6 @@ func (m *memory) first(name string) bool {
 	}
 	_ = m.add(memoryLine{Path: name}) // else it is done once more the next time
 	return true
-}
-
-// questions are what waits for a person, sorted.
-func (m *memory) questions() []Change {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	list := make([]Change, 0, len(m.pending))
-	for _, c := range m.pending {
-		list = append(list, c)
-	}
-	slices.SortFunc(list, func(a, b Change) int { return strings.Compare(a.Path, b.Path) })
-	return list
-}
-
-// accept is a person's answer to what was shown.
-func (m *memory) accept(path string, now []string) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	c, asked := m.pending[path]
-	if !asked || !slices.Equal(c.Now, now) {
-		return fmt.Errorf("%s: what it leads to has changed since it was shown", path)
-	}
-	if err := m.look(); err != nil {
-		return err
-	}
-	delete(m.pending, path)
-	return m.add(memoryLine{Path: path, Leads: now, Accepted: true})
 }
 
 // look reads the file if it is not what it was. The mutex is held.

@@ -20,8 +20,8 @@ func newSource() *setup.Source {
 	return &setup.Source{Version: buildVersion(), Consent: store, Reach: store.Reach()}
 }
 
-// consentStore is what a person has accepted of hub.json.
-func consentStore() *consent.Store { return consent.Open(setup.ConsentFolder(os.Getenv)) }
+// consentStore is what a person has accepted.
+func consentStore() *consent.Store { return consent.In(setup.StateFolder(os.Getenv)) }
 
 // writeHub changes hub.json for the person who has called this program: every hub takes it
 // for accepted. before is nil where there was none.

@@ -51,7 +51,7 @@ var allowed = map[string][]string{
 	"children/link":           {"internal/jsonrpc"},
 	"children/remote":         {"children/link", "internal/jsonrpc", "internal/printable", "internal/mirror"},
 	"children/offers":         {"children/link", "internal/atomicfile", "internal/jsonrpc"},
-	"children/launch":         {"internal/atomicfile", "internal/reference", "rootsmgr", "children/sandbox"},
+	"children/launch":         {"internal/atomicfile", "internal/consent", "internal/reference", "rootsmgr", "children/sandbox"},
 	"children/process":        {"children/launch", "children/link", "internal/jsonrpc", "internal/printable", "internal/proctree", "children/sandbox"},
 	"children/modern":         {"children/link", "children/offers", "internal/jsonrpc", "internal/printable"},
 	"children/handshake":      {"children/link", "children/modern", "children/offers", "internal/jsonrpc"},

@@ -50,6 +50,14 @@ type Store struct{ dir string }
 // a Store that keeps nothing: nothing is accepted in it, and nobody could have written.
 func Open(dir string) *Store { return &Store{dir} }
 
+// In is the Store in the hub's folder of state; "": it keeps nothing.
+func In(state string) *Store {
+	if state == "" {
+		return Open("")
+	}
+	return Open(filepath.Join(state, "consent"))
+}
+
 // Keeps reports whether there is a folder.
 func (s *Store) Keeps() bool { return s != nil && s.dir != "" }
 

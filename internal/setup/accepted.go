@@ -18,15 +18,6 @@ import (
 // This file decides which reading of hub.json counts: the file as it is, or what a
 // person has accepted of it.
 
-// ConsentFolder is where it is kept what a person has accepted; "" where the user has no
-// state folder.
-func ConsentFolder(env func(string) string) string {
-	if dir := StateFolder(env); dir != "" {
-		return filepath.Join(dir, "consent")
-	}
-	return ""
-}
-
 // A Standing is how a hub.json stands to what was accepted of it.
 type Standing struct {
 	File    *config.File // what may be in force
