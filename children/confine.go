@@ -55,7 +55,7 @@ func (c *child) plan(w want, m launch.Machine) (launch.Launch, error) {
 // afterwards opens nothing more.
 func (s *Supervisor) settle(specs []Spec) {
 	for i := range specs {
-		if specs[i].URL == "" {
+		if specs[i].URL == "" && specs[i].Sandbox.Confines() {
 			s.common.machine.Settle(specs[i].Program())
 		}
 	}

@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"os"
+	"path/filepath"
 	"regexp"
 	"syscall"
 
@@ -13,7 +14,7 @@ import (
 
 // scriptHubs are the commands by which a script has a hub running while it does other things. "talks ARGS..." starts
 // mcphub serve with a client whose root is $WORK/project; "told PATTERN TOOL ARGUMENTS" calls a tool again and again until
-// its answer shows the pattern, "! told" until it does not; "logged PATTERN" waits for it on the hub's stderr, "! logged" wants it not to be there; "hangup" sends SIGHUP; "finishes" wants it to end well.
+// its answer shows the pattern, "! told" until it does not; "logged PATTERN" waits for it on the hub's stderr, "! logged" wants it not to be there; "hangup" sends SIGHUP; "accepts" answers what waits as a person does by mcphub reload; "finishes" wants it to end well.
 func scriptHubs() map[string]func(ts *testscript.TestScript, neg bool, args []string) {
 	hub := func(ts *testscript.TestScript) *ide.Client {
 		c := ts.Value(hubsKey{}).(*hubs).talks
@@ -82,6 +83,11 @@ func scriptHubs() map[string]func(ts *testscript.TestScript, neg bool, args []st
 		"finishes": func(ts *testscript.TestScript, neg bool, args []string) {
 			if e := hub(ts).Close(waitLimit); e.Killed || e.Code != 0 || e.Held {
 				ts.Fatalf("the hub ended with %+v:\n%s", e, hub(ts).Stderr())
+			}
+		},
+		"accepts": func(ts *testscript.TestScript, neg bool, args []string) {
+			if !accepts(filepath.Join(ts.Getenv("XDG_STATE_HOME"), "mcphub")) {
+				ts.Fatalf("nothing waits")
 			}
 		},
 		"hangup": func(ts *testscript.TestScript, neg bool, args []string) {

@@ -14,6 +14,7 @@ import (
 
 	"mcphub/internal/client"
 	"mcphub/internal/exit"
+	"mcphub/internal/setup"
 	"mcphub/internal/stdio"
 )
 
@@ -73,8 +74,7 @@ func demo(ctx context.Context, s *screen) error {
 	if err != nil {
 		return &exit.Error{Code: exit.Failure, Err: err}
 	}
-	src := newSource()
-	src.BuiltinOnly = true
+	src := &setup.Source{Version: buildVersion(), BuiltinOnly: true} // it keeps nothing, nor is what is shown here on record
 	made, err := src.Read(io.Discard, zerolog.Nop())
 	if err != nil {
 		return err

@@ -149,3 +149,16 @@ func quote(s string) string {
 	}
 	return strconv.Quote(s)
 }
+
+// ErrorLines is all that is wrong, a line each.
+func ErrorLines(err error) []string {
+	var le *LoadError
+	if !errors.As(err, &le) || len(le.Errors) == 0 {
+		return []string{err.Error()}
+	}
+	var lines []string
+	for _, p := range le.Errors {
+		lines = append(lines, p.String())
+	}
+	return lines
+}

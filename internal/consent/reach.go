@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -178,7 +177,7 @@ func holds(dir, path string) bool {
 // reaches reads the files of all hubs.
 func (s *Store) reaches() ([]left, error) {
 	files, err := os.ReadDir(filepath.Join(s.dir, reach))
-	if errors.Is(err, fs.ErrNotExist) {
+	if missing(err) {
 		return nil, nil
 	}
 	if err != nil {
@@ -191,7 +190,7 @@ func (s *Store) reaches() ([]left, error) {
 			continue
 		}
 		data, err := os.ReadFile(filepath.Join(s.dir, reach, e.Name()))
-		if errors.Is(err, fs.ErrNotExist) {
+		if missing(err) {
 			continue // it was settled meanwhile
 		}
 		l := left{name: name, damaged: err}

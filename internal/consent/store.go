@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"mcphub/internal/atomicfile"
@@ -85,12 +86,18 @@ func (s *Store) read(kind, id string) (*kept, error) {
 	}
 	k, err := readKept(s.file(kind, id))
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	case missing(err):
 		return nil, nil
 	case err == nil && k.ID != id:
 		err = fmt.Errorf("%s is about something else", s.file(kind, id))
 	}
 	return k, err
+}
+
+// missing tells of a file or folder that it is not there, or cannot be: where a folder of
+// its path is a file.
+func missing(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
 func readKept(path string) (*kept, error) {
@@ -143,7 +150,7 @@ func (s *Store) Withdraw(id string) error {
 	if !s.Keeps() {
 		return nil
 	}
-	if err := os.Remove(s.file(asked, id)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := os.Remove(s.file(asked, id)); err != nil && !missing(err) {
 		return err
 	}
 	return nil
@@ -169,7 +176,7 @@ func (s *Store) Questions() ([]Question, error) {
 // all are the Items of a kind that can be read; the error tells of the others.
 func (s *Store) all(kind string) (out []*kept, err error) {
 	files, err := os.ReadDir(filepath.Join(s.dir, kind))
-	if errors.Is(err, fs.ErrNotExist) {
+	if missing(err) {
 		return nil, nil
 	}
 	failed := []error{err}
@@ -181,7 +188,7 @@ func (s *Store) all(kind string) (out []*kept, err error) {
 		switch {
 		case err == nil:
 			out = append(out, k)
-		case !errors.Is(err, fs.ErrNotExist): // it was answered meanwhile
+		case !missing(err): // it was answered meanwhile
 			failed = append(failed, err)
 		}
 	}

@@ -212,7 +212,7 @@ func (r *reloader) plan(text string) (admin.Plan, error) {
 	src.Text = text
 	made, err := r.read(src, io.Discard, zerolog.Nop())
 	if err != nil {
-		return admin.Plan{}, errors.New(strings.Join(errorLines(err), "\n"))
+		return admin.Plan{}, errors.New(strings.Join(config.ErrorLines(err), "\n"))
 	}
 	plan := admin.Plan{}
 	for _, p := range made.File.AfterRestart(r.started) {
@@ -243,26 +243,13 @@ func (r *reloader) Plan(ctx context.Context, text string) (admin.Plan, error) {
 
 // refused says that the former configuration goes on, and all that is wrong.
 func (r *reloader) refused(err error) error {
-	lines := errorLines(err)
+	lines := config.ErrorLines(err)
 	for _, line := range lines {
 		r.log.Error().Str("error", line).Msg("hub.json was not taken; the former configuration stays in force")
 	}
 	now, text := time.Now(), strings.Join(lines, "\n")
 	r.tell(func(s *hub.ConfigState) { s.LastError, s.ErrorAt, s.Waiting = text, &now, "" })
 	return errors.New(text)
-}
-
-// errorLines is all that is wrong, a line each.
-func errorLines(err error) []string {
-	var le *config.LoadError
-	if !errors.As(err, &le) || len(le.Errors) == 0 {
-		return []string{err.Error()}
-	}
-	var lines []string
-	for _, p := range le.Errors {
-		lines = append(lines, p.String())
-	}
-	return lines
 }
 
 func (r *reloader) tell(change func(s *hub.ConfigState)) {

@@ -115,12 +115,12 @@ func (s *Source) Accepted(w io.Writer, written func(paths ...string) (string, bo
 		}
 		return Standing{File: now}, wrong
 	}
-	return s.stand(w, i, now, was, known, where, broken)
+	return s.stand(w, i, now, wrong, was, known, where, broken)
 }
 
 // stand gives what was accepted less what the file as it is takes away, and asks about
-// the rest.
-func (s *Source) stand(w io.Writer, i consent.Item, now *config.File, was []byte, known bool, where string, broken error) (Standing, error) {
+// the rest. wrong is why it cannot be used.
+func (s *Source) stand(w io.Writer, i consent.Item, now *config.File, wrong error, was []byte, known bool, where string, broken error) (Standing, error) {
 	path := strings.TrimPrefix(i.ID, itemID(""))
 	old := hubFile{Text: `{"mcpServers": {}}`}
 	if known && json.Unmarshal(was, &old) != nil {
@@ -157,7 +157,11 @@ func (s *Source) stand(w io.Writer, i consent.Item, now *config.File, was []byte
 			lines = append(lines, "~ "+e.Name+": its envFile "+name+" has changed")
 		}
 	}
-	if whole {
+	switch {
+	case wrong != nil: // nothing in it can be accepted
+		why := strings.Join(config.ErrorLines(wrong), "\n")
+		return Standing{File: file, Waiting: path + " cannot be used, so what was accepted last is in force:\n" + why}, s.Consent.Withdraw(i.ID)
+	case whole:
 		return Standing{File: now}, s.remember(i)
 	}
 	before := []byte(old.Text)
@@ -165,9 +169,6 @@ func (s *Source) stand(w io.Writer, i consent.Item, now *config.File, was []byte
 		before = nil
 	}
 	i.Lines = append(config.Changes(before, []byte(h.Text)), lines...)
-	if err := s.Consent.Ask(i); err != nil {
-		return Standing{}, fmt.Errorf("what waits for a person cannot be kept: %w", err)
-	}
 	because := "a server could have written it"
 	if where != "" {
 		because += " (it lies inside " + where + ", where servers write)"
@@ -180,6 +181,9 @@ func (s *Source) stand(w io.Writer, i consent.Item, now *config.File, was []byte
 		st.Waiting = fmt.Sprintf("%s waits for a person: %s, and nobody has accepted it yet. No server runs. Look at it, then run mcphub reload in a terminal of your own", path, because)
 	default:
 		st.Waiting = fmt.Sprintf("%s has changed and waits for a person: %s. What was accepted last is in force, less what the change takes away. Look at it, then run mcphub reload in a terminal of your own", path, because)
+	}
+	if err := s.Consent.Ask(i); err != nil {
+		st.Waiting += fmt.Sprintf("; it cannot be answered there before this is mended: %v", err)
 	}
 	return st, nil
 }
