@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -27,20 +28,30 @@ type limit struct {
 	program []string // starts the server; nil: the server itself
 	modes   []string // in which it is as the line says; nil: under auto and under required
 	user    bool     // not as root
+	before  func(t *testing.T, w *world)
 	show    func(t *testing.T, c *confinedShell)
 }
 
 // notHeld shows each line of "What is not held", by its first words: what it says works. A line that is held from some mode on
 // is shown in the others here, and says so.
 var notHeld = map[string]limit{
-	"Names, sizes, modes, times and extended attributes": {show: func(t *testing.T, c *confinedShell) {
+	"Names, sizes, modes, owners, times and extended attributes": {show: func(t *testing.T, c *confinedShell) {
 		secret := c.w.path("outside", "secret.txt")
 		c.says(t, "stat -c 'size %s' "+secret, fmt.Sprint("size ", len(secretText)))
-		c.says(t, "chmod 640 "+secret+" && touch -d @1000 "+secret+" && stat -c '%a %Y' "+secret, "640 1000")
+		before, err := os.Stat(secret)
+		must(t, err)
+		if c.mode == "required" {
+			c.refuses(t, "chmod 640 "+secret)
+			c.refuses(t, "touch -d @1000 "+secret)
+		} else {
+			c.says(t, "chmod 640 "+secret+" && touch -d @1000 "+secret+" && stat -c '%a %Y' "+secret, "640 1000")
+		}
 		fi, err := os.Stat(secret)
 		must(t, err)
-		if fi.Mode().Perm() != 0o640 || fi.ModTime().Unix() != 1000 {
-			t.Errorf("it is %v", fi)
+		changed := fi.Mode().Perm() == 0o640 && fi.ModTime().Unix() == 1000
+		same := fi.Mode() == before.Mode() && fi.ModTime().Equal(before.ModTime())
+		if c.mode == "required" && !same || c.mode == "auto" && !changed {
+			t.Errorf("it is %v %v, and was %v %v", fi.Mode(), fi.ModTime(), before.Mode(), before.ModTime())
 		}
 		seen := make(chan string, 1)
 		go func() { seen <- c.does("watch", c.w.outside) }()
@@ -125,9 +136,41 @@ var notHeld = map[string]limit{
 		c.says(t, fmt.Sprintf("cd /proc/%d && echo 500 > oom_score_adj && echo 1 > coredump_filter; cat oom_score_adj coredump_filter", other), "500\n00000001")
 		c.refuses(t, fmt.Sprintf("cat /proc/%d/environ", other))
 	}},
-	"How much of the processor others get": {show: func(t *testing.T, c *confinedShell) {
+	"How much of the processor others get": {user: true, program: []string{"{w}/fake/bin/opener"}, show: func(t *testing.T, c *confinedShell) {
 		c.says(t, fmt.Sprintf("renice -n 7 -p %d && ps -o nice= -p %[1]d", c.another(t)), "7")
 	}},
+	"Locks and leases on files": {sandbox: obj{"read": []string{"{w}/outside/secret.txt"}}, show: func(t *testing.T, c *confinedShell) {
+		secret := c.w.path("outside", "secret.txt")
+		f, err := os.Open(secret)
+		must(t, err)
+		defer f.Close()
+		must(t, syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB))
+		must(t, syscall.Flock(int(f.Fd()), syscall.LOCK_UN))
+		c.says(t, "flock -x "+secret+" sh -c 'sleep 60 >/dev/null 2>&1 & echo locked'", "locked")
+		if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); !errors.Is(err, syscall.EWOULDBLOCK) {
+			t.Errorf("another gets the lock: %v", err)
+		}
+	}},
+	"What a server of another session writes": {
+		sandbox: obj{"read": []string{"{w}/project/settings"}}, program: []string{"sh", "-c", ". {w}/project/settings; exec \"$@\"", "sh"},
+		before: func(_ *testing.T, w *world) { w.write("project/settings", ": settings\n") },
+		show: func(t *testing.T, c *confinedShell) {
+			c.says(t, "echo 'echo it ran > $XDG_CACHE_HOME/ran; cat "+c.w.path("outside", "secret.txt")+" > $XDG_CACHE_HOME/took 2>&1' > settings && echo written", "written")
+			second := c.again(t, c.w.other)
+			second.says(t, "cat $XDG_CACHE_HOME/ran", "it ran")
+			second.refuses(t, "cat $XDG_CACHE_HOME/took")
+			second.refuses(t, "cat "+c.w.path("project", "hello.txt"))
+		}},
+	"A link that was there before": {
+		sandbox: obj{"read": []string{"{w}/shortcut"}},
+		before: func(t *testing.T, w *world) {
+			symlink(t, w.outside, w.path("shortcut"))
+			symlink(t, w.write("home/.ssh/id_ed25519", secretText), w.path("home", ".gitconfig"))
+		},
+		show: func(t *testing.T, c *confinedShell) {
+			c.says(t, "cat "+c.w.path("shortcut", "secret.txt"), secretText)
+			c.refuses(t, "cat "+c.w.path("home", ".gitconfig"))
+		}},
 	"The server's cache is shared by all sessions": {show: func(t *testing.T, c *confinedShell) {
 		c.says(t, "echo left by the first > $XDG_CACHE_HOME/note && echo kept", "kept")
 		second := c.again(t, c.w.other)
@@ -143,6 +186,7 @@ var notHeld = map[string]limit{
 // confinedShell is a hub whose only server is a shell without a monitor before it.
 type confinedShell struct {
 	*session
+	mode string
 	w    *world
 	sent chan string // what its install sends away
 	open func(t *testing.T, project string) *session
@@ -181,7 +225,7 @@ var held = map[string]limit{
 	"It has no capabilities": {show: func(t *testing.T, c *confinedShell) {
 		c.says(t, "grep -cE '^(Cap(Inh|Prm|Eff|Amb):.0000000000000000|NoNewPrivs:.1)$' /proc/self/status", "5")
 	}},
-	"It inherits three descriptors": {program: []string{"sh", "-c", "ls /proc/$$/fd > descriptors; exec \"$@\"", "sh"}, show: func(t *testing.T, c *confinedShell) {
+	"It inherits three descriptors": {program: []string{"sh", "-c", "(exec ls /proc/$$/fd > descriptors); exec \"$@\"", "sh"}, show: func(t *testing.T, c *confinedShell) {
 		c.says(t, "tr '\\n' ' ' < descriptors", "0 1 2")
 		c.refuses(t, "exec 3<>/dev/tty")
 	}},
@@ -221,12 +265,18 @@ var held = map[string]limit{
 		if got := c.does("socket", "1"); !strings.Contains(got, "done:") {
 			t.Error(got)
 		}
+		for family := range syscall.AF_MAX {
+			fd, err := syscall.Socket(family, syscall.SOCK_DGRAM, 0)
+			if err == nil {
+				_ = syscall.Close(fd)
+			}
+			if got := c.does("socket", strconv.Itoa(family)); family != syscall.AF_PACKET && strings.Contains(got, "done:") != (err == nil) { // needs a capability
+				t.Errorf("family %d: %v here, there %s", family, err, got)
+			}
+		}
 		c.says(t, "ipcmk -M 100 | tr -dc 0-9 | xargs ipcrm -m && echo shared", "shared")
 	}},
-	"With the network on as well": {sandbox: obj{"sockets": "on"}, show: func(t *testing.T, c *confinedShell) {
-		c.says(t, "grep Seccomp: /proc/self/status", "0")
-	}},
-	"Signals, tracing, capabilities and the terminal": {sandbox: obj{"sockets": "on"}, show: func(t *testing.T, c *confinedShell) {
+	"All else stays as it is": {sandbox: obj{"sockets": "on"}, show: func(t *testing.T, c *confinedShell) {
 		if got := c.does("signal", fmt.Sprint(c.another(t))); !strings.Contains(got, "refused:") {
 			t.Error(got)
 		}
@@ -338,7 +388,10 @@ func newConfinedShell(t *testing.T, l limit, mode string) *confinedShell {
 		must(t, errors.Join(os.Chmod(filepath.Dir(dir), 0o755), os.Mkdir(dir, 0o755)))
 	}
 	w := newWorldIn(t, dir)
-	c := &confinedShell{w: w, sent: make(chan string, 1)}
+	if l.before != nil {
+		l.before(t, w)
+	}
+	c := &confinedShell{w: w, mode: mode, sent: make(chan string, 1)}
 	opener, err := os.ReadFile(bin.opener)
 	must(t, err)
 	own := w.write("tools/node_modules/@playwright/mcp/opener", string(opener))
@@ -350,9 +403,7 @@ func newConfinedShell(t *testing.T, l limit, mode string) *confinedShell {
 		must(t, os.WriteFile(w.path("fake", "bin", "npm"), []byte(strings.ReplaceAll(slyNpm, "{port}", strconv.Itoa(at))), 0o755))
 	}
 	var line []string
-	for _, word := range l.program {
-		line = append(line, strings.ReplaceAll(word, "{w}", w.dir))
-	}
+	line = append(line, l.program...)
 	if len(line) == 0 || line[0] == "sh" {
 		line = append(line, bin.opener)
 	}
@@ -364,7 +415,9 @@ func newConfinedShell(t *testing.T, l limit, mode string) *confinedShell {
 		held["mode"] = mode
 		kid["sandbox"] = held
 	}
-	config, hub := w.config(obj{"kid": kid}), mcphub(t)
+	var placed obj
+	must(t, json.Unmarshal([]byte(strings.ReplaceAll(raw(t, kid), "{w}", w.dir)), &placed))
+	config, hub := w.config(obj{"kid": placed}), mcphub(t)
 	sockets := socketsIn(t)
 	var behind []string
 	if l.user && os.Getuid() == 0 {
@@ -400,7 +453,7 @@ func newConfinedShell(t *testing.T, l limit, mode string) *confinedShell {
 // again is a second session of the same configuration, of another project.
 func (c *confinedShell) again(t *testing.T, project string) *confinedShell {
 	t.Helper()
-	return &confinedShell{session: c.open(t, project), w: c.w, open: c.open}
+	return &confinedShell{session: c.open(t, project), mode: c.mode, w: c.w, open: c.open}
 }
 
 func (c *confinedShell) run(command string) string {
@@ -464,8 +517,12 @@ func tellsASecret(t *testing.T, network, address string) net.Listener {
 			if err != nil {
 				return
 			}
-			_, _ = io.WriteString(c, secretText)
-			_ = c.Close()
+			go func() {
+				_, _ = io.WriteString(c, secretText)
+				_ = c.(interface{ CloseWrite() error }).CloseWrite()
+				_, _ = io.Copy(io.Discard, c) // what is not read would reset the connection
+				_ = c.Close()
+			}()
 		}
 	}()
 	return l
