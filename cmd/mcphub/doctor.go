@@ -16,11 +16,10 @@ import (
 	"mcphub/internal/exit"
 	"mcphub/internal/layout"
 	"mcphub/internal/printable"
-	"mcphub/internal/setup"
 )
 
 func doctorCommand() *cobra.Command {
-	src := setup.Source{}
+	src := newSource()
 	var logs logFlags
 	var roots []string
 	var timeout time.Duration
@@ -37,7 +36,6 @@ func doctorCommand() *cobra.Command {
 		Example:           "  mcphub doctor\n  mcphub doctor github -v\n  mcphub doctor --json",
 		ValidArgsFunction: completeServers,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			src.Version = buildVersion()
 			log, err := logs.logger(os.Stderr)
 			if err != nil {
 				return err
@@ -51,7 +49,7 @@ func doctorCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			o := doctor.Options{Source: &src, Servers: args, Roots: given, Timeout: timeout, Log: log, Clients: w.env}
+			o := doctor.Options{Source: src, Servers: args, Roots: given, Timeout: timeout, Log: log, Clients: w.env}
 			if o.Own, err = w.hub(false); err != nil {
 				return err
 			}
@@ -78,7 +76,7 @@ func doctorCommand() *cobra.Command {
 	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "notes too, and what was looked at")
 	cmd.Flags().StringArrayVar(&roots, "root", nil, "a directory in scope while the servers run; may be repeated. Without one those of hub.json count, else the working directory")
 	cmd.Flags().DurationVar(&timeout, "timeout", 2*time.Minute, "for all servers together")
-	configFlags(cmd, &src)
+	configFlags(cmd, src)
 	logs.register(cmd, "error")
 	return cmd
 }
