@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -20,7 +21,8 @@ type relinked struct {
 	t      *testing.T
 	hub    string // programs
 	opener string
-	user   bool // the hub is that of an ordinary user, nobody
+	user   bool     // the hub is that of an ordinary user, nobody
+	behind []string // starts each hub, in the place of this process
 }
 
 // newRelinked makes one in a folder of a name.
@@ -31,7 +33,7 @@ func newRelinked(t *testing.T, folder string, user bool) *relinked {
 	dir += "/" + folder
 	must(t, os.Mkdir(dir, 0o711))
 	w := newWorldIn(t, dir)
-	r := &relinked{w, t, mcphub(t), bin.opener, user}
+	r := &relinked{world: w, t: t, hub: mcphub(t), opener: bin.opener, user: user}
 	must(t, os.Mkdir(w.path("tmp"), 0o700))
 	if user { // who cannot reach those of root
 		r.hub, r.opener = w.path("mcphub"), w.path("opener")
@@ -94,6 +96,7 @@ func (r *relinked) session(hub string, kid obj, root string) *session {
 		must(r.t, os.Chown(line[3], nobody, nobody))
 		line = append([]string{"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"}, line...)
 	}
+	line = append(slices.Clip(r.behind), line...)
 	s := r.start(ide.Options{Command: line[0], Args: line[1:], Roots: ide.Folders(root), Env: r.env("TMPDIR=" + r.path("tmp")), Dir: r.project})
 	s.initialize()
 	return s

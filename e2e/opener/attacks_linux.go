@@ -57,7 +57,7 @@ func attack(what string, args []string) (string, error) {
 		}
 		return "sent", unix.PidfdSendSignal(fd, unix.SIGCONT, nil, 0)
 	case "connect":
-		return speak(args[0])
+		return speak(args[0], args[1:])
 	case "call": // as a client would, with roots of its own
 		return callOverHTTP(args[0], args[1], args[2])
 	case "socket": // of a family
@@ -246,13 +246,16 @@ func typeAt(terminal string) (string, error) {
 	return "it is at the terminal", nil
 }
 
-// speak asks a hub for its state by its socket.
-func speak(address string) (string, error) {
+// speak makes a request of a hub by its socket: a method and a path, without which it asks for the hub's state.
+func speak(address string, request []string) (string, error) {
+	if len(request) < 2 {
+		request = []string{http.MethodGet, "/status"}
+	}
 	c, err := net.DialTimeout("unix", address, 5*time.Second)
 	if err != nil {
 		return "", err
 	}
-	if _, err := io.WriteString(c, "GET /status HTTP/1.0\r\nHost: hub\r\n\r\n"); err != nil {
+	if _, err := fmt.Fprintf(c, "%s %s HTTP/1.0\r\nHost: hub\r\nContent-Length: 0\r\n\r\n", request[0], request[1]); err != nil {
 		return "", err
 	}
 	_ = c.SetReadDeadline(time.Now().Add(5 * time.Second))
