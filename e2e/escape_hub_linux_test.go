@@ -21,9 +21,9 @@ var hubAttacks = []struct{ command, shows string }{
 	{`script -qc '{mcphub} approve list' /dev/null`, "may not approve"},
 	{`{mcphub} logs kid --config {config}`, "a line of the log"},
 	{`{mcphub} audit show`, "kid"},
-	{`{mcphub} call f__read_text_file path={secret} --root {outside} --config ./mine.json`, "nobody has accepted it yet"},
-	{`{mcphub} call f__read_text_file path={secret} --root / --config ./mine.json`, "nobody has accepted it yet"},
-	{`rm -f p o; mkfifo p; {mcphub} serve --config ./mine.json --roots {outside} < p > o & exec 3>p; cat lines >&3; until grep -q '"id":2' o || ! kill -0 $!; do :; done; exec 3>&-; wait; cat o`, "nobody has accepted it yet"},
+	{`{mcphub} call f__read_text_file path={secret} --root {outside} --config ./mine.json`, secretText},
+	{`{mcphub} call f__read_text_file path={secret} --root / --config ./mine.json`, secretText},
+	{`rm -f p o; mkfifo p; {mcphub} serve --config ./mine.json --roots {outside} < p > o & exec 3>p; cat lines >&3; until grep -q '"id":2' o || ! kill -0 $!; do :; done; exec 3>&-; wait; cat o`, secretText},
 	{`{opener} do mem {pid}`, secretText},
 	{`{opener} do vm {pid}`, secretText},
 	{`{opener} do ptrace {pid}`, secretText},
@@ -58,6 +58,9 @@ var hubAttacks = []struct{ command, shows string }{
 	{`nsenter -t {pid} -m -U --preserve-credentials cat {secret}`, secretText},
 	{`nsenter -t {pid} -m cat {secret}`, secretText},
 }
+
+// unaccepted is what a hub says that such a shell starts, where it could have: it runs nothing that the shell wrote.
+const unaccepted = "nobody has accepted it yet. No server runs."
 
 // unsure are attacks that do not come through on every machine, where nothing holds them either: they need namespaces, tools,
 // or rights that a container may not have.
@@ -94,7 +97,7 @@ func TestAConfinedShellAndItsHub(t *testing.T) {
 					for _, pid := range pids {
 						line := s.attack(a.command, how, pid)
 						said := s.callArgs("kid__shell", obj{"command": line}).Text
-						through := strings.Contains(said, a.shows)
+						through := strings.Contains(said, a.shows) || free && strings.Contains(said, unaccepted)
 						switch {
 						case through && !free:
 							t.Errorf("it comes through: %s\n%.500s", line, said)
