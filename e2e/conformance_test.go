@@ -103,13 +103,13 @@ func (l leg) judgeServer(t *testing.T, n node, scenarios []string) {
 }
 
 func (l leg) judgeClient(t *testing.T, n node, scenarios []string) {
-	w := newWorld(t)
 	script, err := filepath.Abs(filepath.Join("clients", "suite.mjs"))
 	must(t, err)
 	command := fmt.Sprintf("%q %q", n.program, script)
 	all := map[string]checks{}
 	for _, scenario := range scenarios {
-		maps.Copy(all, w.suite(n, "client", "--spec-version", l.revision, "--force", "--scenario", scenario, "--command", command))
+		// Each in a home of its own: a login is kept for an address, and ports come again.
+		maps.Copy(all, newWorld(t).suite(n, "client", "--spec-version", l.revision, "--force", "--scenario", scenario, "--command", command))
 	}
 	for _, complaint := range judge(scenarios, missed(nil, all), l.through) {
 		t.Errorf("the hub as a client: %s", complaint)
