@@ -16,9 +16,16 @@ import (
 )
 
 // guards are the tests of what keeps servers, hubs and sessions apart. They run here as whoever runs the tests; and again
-// as those whom TestGuardsForOthers names.
+// as those whom TestGuardsForOthers names. Where process 1 has no filter, as there, whoever has one may not change hub.json by a
+// command, so tests that do are not among them.
 var guards = []string{
 	"TestAConfinedShellAndItsHub",
+	"TestWhatAnotherSessionRelinks",
+	"TestWhatASessionRelinksForItsNext",
+	"TestAServerIsNoClientOfAHub",
+	"TestTheTokenIsProtected",
+	"TestNothingUnseenIsPrinted",
+	"TestAServerAdministersNoHub",
 }
 
 // What the guards promise holds whoever runs the hub: root, an ordinary user, and root inside of a container, whose filter
