@@ -1,9 +1,11 @@
 package setup
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -13,6 +15,7 @@ import (
 
 	"mcphub/internal/config"
 	"mcphub/internal/consent"
+	"mcphub/internal/reference"
 )
 
 // This file decides which reading of hub.json counts: the file as it is, or what a
@@ -76,9 +79,58 @@ func digestOf(path string) string {
 	if err != nil {
 		return ""
 	}
-	sum := sha256.Sum256(data)
+	return digest(data)
+}
+
+func digest(text []byte) string {
+	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:])
 }
+
+// A resolver gives the value of a reference; see [hub.Config].
+type resolver = func(ctx context.Context, r reference.Ref, leads func(real string) error) (string, error)
+
+// accepted is a resolver for the servers of a hub.json: what a person has accepted of its
+// env files counts whenever a server starts, not only when hub.json is read. It refuses
+// one that reads otherwise than accepted, where a server could have written that, and
+// asks a person about it.
+func (s *Source) accepted(file *config.File, home string, resolve resolver) resolver {
+	if !s.Consent.Keeps() || file.Path == "" || s.Text != "" {
+		return resolve
+	}
+	var names []string
+	for i := range file.Servers {
+		names = append(names, envFile(file, &file.Servers[i], home))
+	}
+	then := *s
+	return func(ctx context.Context, r reference.Ref, leads func(string) error) (string, error) {
+		text, err := resolve(ctx, r, leads)
+		if err != nil || r.Kind != reference.EnvFile || !slices.Contains(names, r.Name) {
+			return text, err
+		}
+		path, err := filepath.Abs(file.Path)
+		if err != nil {
+			return "", err
+		}
+		trail, err := config.Follow(r.Name)
+		if err != nil {
+			return "", err
+		}
+		if _, could := s.Consent.Writer(consent.Item{ID: itemID(path), Paths: slices.Concat(trail.Names, trail.Links)}); !could {
+			return text, nil
+		}
+		var old hubFile
+		was, known, err := s.Consent.Accepted(itemID(path))
+		if err != nil || !known || json.Unmarshal(was, &old) != nil || old.EnvFiles[r.Name] != digest([]byte(text)) {
+			now := then // starts ask at the same time
+			_, _ = now.Accepted(io.Discard, nil)
+			return "", errEnvFile
+		}
+		return text, nil
+	}
+}
+
+var errEnvFile = errors.New("it has changed, and a server could have written it; look at it, then run mcphub reload in a terminal of your own")
 
 // Accepted reads hub.json as Load does, and gives what may be in force of it. written
 // says of paths beyond what is on record that servers could have written there; nil: of
@@ -151,8 +203,7 @@ func (s *Source) stand(w io.Writer, i consent.Item, now *config.File, wrong erro
 		if name == "" || e.Disabled {
 			continue
 		}
-		digest := digestOf(name)
-		if digest != old.EnvFiles[name] {
+		if digestOf(name) != old.EnvFiles[name] {
 			whole, e.Disabled = false, true // its variables may make another program of it
 			lines = append(lines, "~ "+e.Name+": its envFile "+name+" has changed")
 		}

@@ -62,7 +62,7 @@ func (s *Source) Build(file *config.File, w io.Writer, log zerolog.Logger) (Resu
 	kept := Secrets(file, home)
 	kept.Warn = func(text string) { log.Warn().Msg(text) }
 	store := secrets.New(kept)
-	cfg.Secret = store.Resolve
+	cfg.Secret = s.accepted(file, home, store.Resolve)
 	r.Logins = Logins(store, kept)
 	cfg.Login, cfg.LogIn = r.login, r.logInByClient
 	if err := entries(file, cfg); err != nil {
