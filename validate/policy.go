@@ -101,6 +101,13 @@ func (c *Checker) Withheld(child string) (list []string) {
 	return list
 }
 
+// Protects reports whether a path lies at or below one that is protected, which no rule and no root opens.
+func (c *Checker) Protects(path string) bool {
+	return c != nil && slices.ContainsFunc(c.protected, func(s protectedPath) bool {
+		return slices.ContainsFunc(s.spellings, func(p string) bool { return c.m.Holds(p, path) })
+	})
+}
+
 // Unlimited is the name of a rule that allows some call of a child to name paths anywhere; "" where none does.
 func (c *Checker) Unlimited(child string) string {
 	if c == nil {

@@ -35,6 +35,8 @@ func (c *Configuration) Boundary(child *Child, roots, served []rootsmgr.Root, gr
 			b.Areas = append(b.Areas, sandbox.Rule{Path: grant.Path, Access: AccessOf(grant.Roles)})
 		}
 	}
+	// Around what is protected the kernel can except nothing; at or below it there is nothing to give.
+	b.Areas = slices.DeleteFunc(b.Areas, func(r sandbox.Rule) bool { return c.Checker.Protects(r.Path) })
 	b.Areas = sandbox.Sorted(b.Areas)
 	return b
 }
