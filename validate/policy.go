@@ -29,8 +29,7 @@ func (c *Checker) TooWide(dir string, others []string) bool {
 			return true
 		}
 	}
-	return slices.ContainsFunc(others, holds) ||
-		slices.ContainsFunc(c.protected, func(s protectedPath) bool { return slices.ContainsFunc(s.spellings, holds) })
+	return slices.ContainsFunc(others, holds) || c.protects(holds)
 }
 
 // Upholds reports whether a grant that was given under another policy still holds under this one. It holds if nothing protects
@@ -103,9 +102,12 @@ func (c *Checker) Withheld(child string) (list []string) {
 
 // Protects reports whether a path lies at or below one that is protected, which no rule and no root opens.
 func (c *Checker) Protects(path string) bool {
-	return c != nil && slices.ContainsFunc(c.protected, func(s protectedPath) bool {
-		return slices.ContainsFunc(s.spellings, func(p string) bool { return c.m.Holds(p, path) })
-	})
+	return c != nil && c.protects(func(p string) bool { return c.m.Holds(p, path) })
+}
+
+// protects reports whether something is protected, in any spelling, of which is says so.
+func (c *Checker) protects(is func(p string) bool) bool {
+	return slices.ContainsFunc(c.protected, func(s protectedPath) bool { return slices.ContainsFunc(s.spellings, is) })
 }
 
 // Unlimited is the name of a rule that allows some call of a child to name paths anywhere; "" where none does.

@@ -258,12 +258,10 @@ func (o *opening) all(prog Program, env *environment, l *Launch) {
 			o.less = append(o.less, why)
 		case h.boundary.Writable(p.file): // children could put there what makes more of it
 			o.add(wayOf(p.file), runs, false)
-		}
-		if h.boundary.Writable(p.file) {
-			continue
-		}
-		for _, w := range ways {
-			o.add(w, runs, false)
+		default:
+			for _, w := range ways {
+				o.add(w, runs, false)
+			}
 		}
 	}
 	for _, w := range h.searched(env) {
@@ -356,7 +354,7 @@ func programs(prog Program, env *environment, l *Launch, h Machine) (parts []par
 	}
 	add := func(path string, main bool) {
 		if !has(path) {
-			parts = append(parts, part{path, "program " + path, main})
+			parts = append(parts, part{file: path, name: "program " + path, main: main})
 		}
 	}
 	lookUp := func(name string) string { return h.lookUp(env, name) }
@@ -365,11 +363,11 @@ func programs(prog Program, env *environment, l *Launch, h Machine) (parts []par
 		case path == "":
 			h.none(part{name: "program " + name})
 		case !has(path):
-			parts = append(parts, part{path, "program " + name, false})
+			parts = append(parts, part{file: path, name: "program " + name})
 		}
 	}
 	if h.installed == nil && filepath.Base(prog.Command) == prog.Command {
-		parts = append(parts, part{l.Command, "program " + prog.Command, true})
+		parts = append(parts, part{file: l.Command, name: "program " + prog.Command, main: true})
 	}
 	add(l.Command, true)
 	at := programAt(prog.Command, l.Args)
@@ -404,8 +402,9 @@ func programs(prog Program, env *environment, l *Launch, h Machine) (parts []par
 	}
 	for i := 0; i < len(parts) && i < 32; i++ {
 		file := parts[i].file
-		from := ""
-		for _, word := range interpreter(file) {
+		from, words := "", interpreter(file)
+		parts[i].interpreter = words
+		for _, word := range words {
 			switch {
 			case !filepath.IsAbs(word):
 				named(word)
@@ -417,7 +416,7 @@ func programs(prog Program, env *environment, l *Launch, h Machine) (parts []par
 		}
 		// It may open what it did when the script was first used; and what children write, or a
 		// package, nothing.
-		line := part{from, "the first line of " + file, false}
+		line := part{file: from, name: "the first line of " + file}
 		switch {
 		case h.boundary.Writable(file), h.installed.holds(file):
 		case from == "":

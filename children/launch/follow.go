@@ -213,6 +213,8 @@ func (h Machine) followed(w way, p purpose) (why string, ok bool) {
 type part struct {
 	file, name string
 	main       bool // without it the child does not run
+
+	interpreter []string // the words of its first line, if it is a script
 }
 
 // none remembers a name that leads to no part of its own, so that it never does without a

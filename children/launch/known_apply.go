@@ -78,7 +78,7 @@ func (k *known) give(prog Program, env *environment, l *Launch, cache string, h 
 		if file == "" || h.planted(file) {
 			continue
 		}
-		ways, why := h.installation(part{file, "program " + tool, false})
+		ways, why := h.installation(part{file: file, name: "program " + tool})
 		if why != "" {
 			g.less = append(g.less, why)
 		}

@@ -26,7 +26,7 @@ func (s shares) with(prog Program, parts []part, h Machine) shares {
 		if s.memory || h.boundary.Writable(p.file) {
 			continue
 		}
-		for _, word := range append(interpreter(p.file), p.file) {
+		for _, word := range append(p.interpreter, p.file) {
 			name, _, _ := launcherOf(word)
 			s.memory = s.memory || name == "python"
 		}

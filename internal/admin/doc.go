@@ -2,9 +2,9 @@
 // hub's own user. Each hub has a socket, because an editor starts a hub for each window.
 //
 //	GET  /status           a [Report], JSON
-//	POST /reload           reads hub.json again; with ?force=true also if it lies inside a
-//	                       boundary. {"ok":true}, or {"error":"why not"} with status 422;
-//	                       501 if this hub cannot reload
+//	POST /reload           reads hub.json again, as far as a person has accepted it.
+//	                       {"ok":true}, or {"error":"why not"} with status 422; 501 if
+//	                       this hub cannot reload
 //	POST /restart          ?server=: starts a server anew, and answers when it has
 //	POST /plan             ?file=: a [Plan], what a reload would do if hub.json read as
 //	                       that file does; without it, as it reads now
@@ -12,7 +12,7 @@
 //	POST /approvals/code   ?id=: a code for one of them
 //	POST /approvals/answer {"id","code","decision"}; to allow takes the code
 //
-// On Linux all but the status is refused to a process that descends from the hub. The
+// On Linux all is refused to whom a server of any hub has started (internal/caller). The
 // approvals are also refused to one without a controlling terminal and, over stdio, to one
 // that descends from the hub's client.
 //

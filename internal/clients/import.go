@@ -227,14 +227,21 @@ func Merge(to Target, servers []Server, inputs []edit.Table) ([]byte, []Import, 
 // unset gives every variable an empty value, so that each default counts.
 func unset(string) (string, bool) { return "", true }
 
+// readings are what a hub.json means where no variable is set, and where all are: what
+// stands in defaults counts, and what does not.
+func readings(file string, text []byte) (out []*config.File) {
+	for _, values := range []func(string) (string, bool){unset, anything} {
+		if f, _, err := config.Parse(file, text, values); err == nil {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
 // referredTo are the names of the secrets that a hub.json refers to or asks for.
 func referredTo(file string, text []byte) map[string]bool {
 	out := map[string]bool{}
-	for _, values := range []func(string) (string, bool){unset, anything} {
-		f, _, err := config.Parse(file, text, values)
-		if err != nil {
-			continue
-		}
+	for _, f := range readings(file, text) {
 		for i := range f.Servers {
 			for _, r := range f.Servers[i].References() {
 				out[r.Name] = true
@@ -432,11 +439,7 @@ func references(name string, entry edit.Table) []reference.Ref {
 		return nil
 	}
 	var out []reference.Ref
-	for _, values := range []func(string) (string, bool){unset, anything} {
-		f, _, err := config.Parse("", alone, values)
-		if err != nil {
-			continue
-		}
+	for _, f := range readings("", alone) {
 		for i := range f.Servers {
 			for _, r := range f.Servers[i].References() {
 				out = append(out, r.Ref)

@@ -23,6 +23,9 @@ func (t Trail) Where() string {
 	return t.Names[len(t.Names)-1]
 }
 
+// All are all names of a Trail.
+func (t Trail) All() []string { return slices.Concat(t.Names, t.Links) }
+
 func (t Trail) equal(o Trail) bool {
 	return slices.Equal(t.Names, o.Names) && slices.Equal(t.Links, o.Links)
 }

@@ -217,7 +217,7 @@ func (e *eyes) open(t Trail) error {
 // of them, whose events matter.
 func watchedFor(t Trail) (dirs map[string]bool, names []string) {
 	dirs = map[string]bool{}
-	for _, name := range slices.Concat(t.Names, t.Links) {
+	for _, name := range t.All() {
 		dir := filepath.Dir(name)
 		for !isDir(dir) && dir != filepath.Dir(dir) {
 			name, dir = dir, filepath.Dir(dir)

@@ -297,10 +297,14 @@ func (s *Store) tidy() {
 	if err != nil || err2 != nil {
 		return
 	}
+	places := make([][]string, len(items))
+	for i, k := range items {
+		places[i] = physical(k.Paths)
+	}
 	for _, l := range all {
 		waits, settled := false, false
-		for _, k := range items {
-			if _, held := l.holds(physical(k.Paths)); held && len(k.Paths) > 0 {
+		for i, k := range items {
+			if _, held := l.holds(places[i]); held && len(k.Paths) > 0 {
 				is := slices.Contains(k.Settled, l.name)
 				waits, settled = waits || !is, settled || is
 			}

@@ -47,16 +47,14 @@ var ErrChanged = errors.New("it has changed since it was shown; look at it again
 // A Store is the folder of all this.
 type Store struct{ dir string }
 
-// Open returns the Store in a folder, which is made when something is kept there. "" is
-// a Store that keeps nothing: nothing is accepted in it, and nobody could have written.
-func Open(dir string) *Store { return &Store{dir} }
-
-// In is the Store in the hub's folder of state; "": it keeps nothing.
+// In is the Store in the hub's folder of state. Its own folder is made when something is
+// kept there. With "" it keeps nothing: nothing is accepted in it, and nobody could have
+// written.
 func In(state string) *Store {
 	if state == "" {
-		return Open("")
+		return &Store{}
 	}
-	return Open(filepath.Join(state, "consent"))
+	return &Store{filepath.Join(state, "consent")}
 }
 
 // Keeps reports whether there is a folder.

@@ -9,7 +9,7 @@ import (
 
 func open(t *testing.T) *Store {
 	t.Helper()
-	return Open(filepath.Join(t.TempDir(), "consent"))
+	return In(t.TempDir())
 }
 
 // TestAnAnswerIsBoundToWhatWasShown: what changed meanwhile is another question.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -114,7 +113,7 @@ func configReport(c *hub.ConfigState, inside func(paths ...string) (string, bool
 	r := admin.ConfigReport{Path: c.File, Loaded: c.LoadedAt, Error: c.LastError, ErrorAt: c.ErrorAt, Waiting: c.Waiting, AfterRestart: c.Restart}
 	if c.File != "" {
 		if trail, err := config.Follow(c.File); err == nil {
-			if root, is := inside(slices.Concat(trail.Names, trail.Links)...); is {
+			if root, is := inside(trail.All()...); is {
 				r.Inside = cmp.Or(root, "a directory that cannot be told")
 			}
 		}

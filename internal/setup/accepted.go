@@ -43,7 +43,7 @@ func itemID(path string) string { return "file:" + path }
 // item is a hub.json as it reads now, with what belongs to it.
 func item(path string, text []byte, trail config.Trail, file *config.File, home string) consent.Item {
 	h := hubFile{Text: string(text)}
-	i := consent.Item{ID: itemID(path), Title: path + " has changed, and a server could have written it", Paths: slices.Concat(trail.Names, trail.Links)}
+	i := consent.Item{ID: itemID(path), Title: path + " has changed, and a server could have written it", Paths: trail.All()}
 	if file != nil {
 		h.EnvFiles = map[string]string{}
 		for k := range file.Servers {
@@ -53,7 +53,7 @@ func item(path string, text []byte, trail config.Trail, file *config.File, home 
 			}
 			h.EnvFiles[name] = digestOf(name)
 			if trail, err := config.Follow(name); err == nil {
-				i.Paths = slices.Concat(i.Paths, trail.Names, trail.Links)
+				i.Paths = append(i.Paths, trail.All()...)
 			}
 		}
 	}
@@ -116,7 +116,7 @@ func (s *Source) accepted(file *config.File, home string, resolve resolver) reso
 		if err != nil {
 			return "", err
 		}
-		if _, could := s.Consent.Writer(consent.Item{ID: itemID(path), Paths: slices.Concat(trail.Names, trail.Links)}); !could {
+		if _, could := s.Consent.Writer(consent.Item{ID: itemID(path), Paths: trail.All()}); !could {
 			return text, nil
 		}
 		var old hubFile
