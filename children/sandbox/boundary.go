@@ -150,10 +150,19 @@ type Report struct {
 	Lacks  []string // what it does not hold, and why
 	Closed []string // what a name opens no more, or never does, and why
 	Gives  []string // what its profile opens beside what every child has; in words
+	Named  []Named  // the paths that its entry names, in the order of the entry
 
 	Profile *Profile // what the child may do; nil where it is not confined
 	Refused int      // how often the kernel is known to have refused it something
 	Last    string   // what that was last, where an error has named it
+}
+
+// Named is a path that the entry of a child names in hub.json, and what became of it.
+type Named struct {
+	Key    string // where: a JSON pointer in the entry, such as /args/2 or /env/DATA_DIR
+	Path   string // absolute and clean, as the child would open it
+	Access Access // what is open at Path; 0: nothing
+	Why    string // for a person: why it is closed, or may only be read; "" where it is open to read and write
 }
 
 // Settings are what an entry of hub.json says of its confinement. The zero Settings
