@@ -45,6 +45,7 @@ func (c *child) start() (*run.Run, *UnavailableError) {
 	l.Said, l.Record = c.said, c.common.record
 	c.tellLacks(l)
 	c.tellClosed(l)
+	c.tellOpens(l)
 	for {
 		r, err := c.launch(l, w)
 		var offer *Offer

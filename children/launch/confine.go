@@ -23,6 +23,7 @@ type Confinement struct {
 	Temp    string // the child's own temporary folder; "": it has the system's
 
 	Makes    []Making         // see Make
+	Opens    []string         // what the names of the entry open beside the boundary and the program; for people
 	Refuse   bool             // it is not started anew for a wider boundary
 	Refusals sandbox.Refusals // that are known of
 }
@@ -112,7 +113,7 @@ func confine(prog Program, env *environment, l *Launch, h Machine) (*Confinement
 		}
 		p.Rules = o.rules
 		p.Watch(o.watched)
-		c.Report.Named = n.finish(p)
+		c.Report.Named, c.Opens = n.finish(p), n.opens
 		serious, less = slices.Concat(serious, closed, o.conflicts), o.less
 		if more != nil {
 			less = append(less, more.less...)

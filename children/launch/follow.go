@@ -277,9 +277,8 @@ func (h Machine) Read(path, real string) error {
 	return nil
 }
 
-// Settle remembers what an entry names before any server runs, where that has not been done
-// before. What only roots tell is remembered at the first start.
-func (h Machine) Settle(prog Program) {
+// digest is that of what an entry names.
+func (prog Program) digest() string {
 	sum := sha256.New()
 	for _, part := range [][]string{{"2", prog.Command, prog.Cwd, prog.EnvFile}, prog.Args, prog.Sandbox.Read, prog.Sandbox.Write, {prog.Sandbox.Mode.String()}} {
 		fmt.Fprintf(sum, "%q", part)
@@ -287,7 +286,13 @@ func (h Machine) Settle(prog Program) {
 	for _, name := range slices.Sorted(maps.Keys(prog.Env)) {
 		fmt.Fprintf(sum, "%q", []string{name, prog.Env[name]})
 	}
-	if !h.memory.first("entry " + hex.EncodeToString(sum.Sum(nil)[:16])) {
+	return hex.EncodeToString(sum.Sum(nil)[:16])
+}
+
+// Settle remembers what an entry names before any server runs, where that has not been done
+// before. What only roots tell is remembered at the first start.
+func (h Machine) Settle(prog Program) {
+	if !h.memory.first("entry " + prog.digest()) {
 		return
 	}
 	texts := slices.Concat(prog.Args, slices.Collect(maps.Values(prog.Env)))

@@ -24,6 +24,15 @@ import (
 // with these roots: what [Plan] would put into a report. It starts nothing, makes nothing
 // and remembers nothing. It is nil where the kernel is to hold nothing.
 func (h Machine) Names(prog Program, roots []rootsmgr.Root) []sandbox.Named {
+	if c := h.preview(prog, roots); c != nil {
+		return c.Report.Named
+	}
+	return nil
+}
+
+// preview plans a start without leaving a trace; nil where nothing is held, or nothing
+// starts.
+func (h Machine) preview(prog Program, roots []rootsmgr.Root) *Confinement {
 	h.memory = h.memory.preview()
 	h.scratch, h.temp, h.cache, h.own = os.TempDir(), os.TempDir(), os.TempDir(), os.TempDir()
 	h.boundary.Areas, h.boundary.Roots = slices.Clip(h.boundary.Areas), slices.Clip(h.boundary.Roots)
@@ -32,11 +41,29 @@ func (h Machine) Names(prog Program, roots []rootsmgr.Root) []sandbox.Named {
 		h.boundary.Roots = append(h.boundary.Roots, r.Path)
 	}
 	l, err := Plan(prog, roots, h)
-	if err != nil || l.Sandbox == nil {
+	if err != nil {
 		return nil
 	}
-	return l.Sandbox.Report.Named
+	return l.Sandbox
 }
+
+// News are the paths that the names of an entry open, with what is open, where [Machine.Told]
+// was not called for this entry. It leaves no trace.
+func (h Machine) News(prog Program) []string {
+	if h.memory.preview().knows(tellingOf(prog)) {
+		return nil
+	}
+	if c := h.preview(prog, nil); c != nil {
+		return c.Opens
+	}
+	return nil
+}
+
+// Told notes that somebody was told what the names of an entry open. It reports whether
+// that is the first time, for any hub of the user.
+func (h Machine) Told(prog Program) bool { return h.memory.first(tellingOf(prog)) }
+
+func tellingOf(prog Program) string { return "told " + prog.digest() }
 
 const all = sandbox.Read | sandbox.Write | sandbox.Execute
 
@@ -163,6 +190,7 @@ type naming struct {
 	rules []sandbox.Rule
 	makes []Making
 	named []sandbox.Named
+	opens []string // what the rules open, for people
 }
 
 // A fate is what a name opens, and why no more.
@@ -208,6 +236,11 @@ func (n *naming) open() {
 			continue
 		}
 		n.rules = append(n.rules, f.rules...)
+		for _, r := range f.rules {
+			if text := r.Access.String() + " " + r.Path; !slices.Contains(n.opens, text) {
+				n.opens = append(n.opens, text)
+			}
+		}
 		n.named = append(n.named, sandbox.Named{Key: name.Key, Path: name.Path, Why: f.why})
 	}
 }
