@@ -54,7 +54,7 @@ func newSandboxed(t *testing.T, free bool, entry func(w *world) obj) *sandboxed 
 	}
 	config := w.config(obj{"kid": kid})
 	s.session = w.start(ide.Options{Command: mcphub(t), Args: []string{"serve", "--config", config}, Roots: ide.Folders(w.project),
-		Env: w.env(append(sockets, "THE_HUBS_SECRET="+secretText)...)})
+		Env: w.env(append(sockets, "THE_HUBS_SECRET="+secretText, "OPENER_ZONE="+strings.Join(w.zone(), ":"))...)})
 	s.initialize()
 	if kid["command"] == bin.opener {
 		s.printed(t)
@@ -65,11 +65,11 @@ func newSandboxed(t *testing.T, free bool, entry func(w *world) obj) *sandboxed 
 
 func openerEntry(free bool) func(w *world) obj {
 	return func(w *world) obj {
-		env := obj{"OPENER_ZONE": strings.Join(w.zone(), ":"), "OPENER_NEEDLE": hex.EncodeToString([]byte(secretText))}
+		env := obj{"OPENER_NEEDLE": hex.EncodeToString([]byte(secretText))}
 		if free {
 			env["OPENER_FREE"] = "1"
 		}
-		return obj{"command": bin.opener, "args": []string{}, "env": env}
+		return obj{"command": bin.opener, "args": []string{}, "env": env, "inherit": []string{"OPENER_ZONE"}} // what env names would be open
 	}
 }
 

@@ -67,7 +67,7 @@ func tellingOf(prog Program) string { return "told " + prog.digest() }
 
 const all = sandbox.Read | sandbox.Write | sandbox.Execute
 
-// named are the names of an entry. What C3 replaces, and what roots fill in, is none.
+// named are the names of an entry. What roots replace or fill in is none.
 func (prog Program) named(home string) []entry.Name {
 	e := entry.Entry{Command: prog.Command, Args: prog.Args, Env: prog.Env, Cwd: prog.Cwd, Home: home, Roles: roles}
 	if rewritesArgs(prog) {
@@ -378,7 +378,7 @@ func (n *naming) never(path string, w *way) string {
 func (n *naming) mine(path string) bool {
 	for ; ; path = filepath.Dir(path) {
 		if fi, err := os.Lstat(path); err == nil {
-			return isOwn(fi) && fi.Mode()&0o002 == 0
+			return isOwn(fi) && (fi.Mode()&fs.ModeSymlink != 0 || fi.Mode()&0o002 == 0)
 		} else if isTop(path) {
 			return false
 		}
