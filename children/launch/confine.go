@@ -114,7 +114,7 @@ func confine(prog Program, env *environment, l *Launch, h Machine) (*Confinement
 		p.Rules = o.rules
 		p.Watch(o.watched)
 		c.Report.Named, c.Opens = n.finish(p), n.opens
-		serious, less = slices.Concat(serious, closed, o.conflicts), o.less
+		serious, less = slices.Concat(serious, closed, o.conflicts), slices.Concat(n.less, o.less)
 		if more != nil {
 			less = append(less, more.less...)
 		}

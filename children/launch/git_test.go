@@ -68,9 +68,11 @@ func TestTheRepositoryOfAWorktree(t *testing.T) {
 // that leads to. The honest one is the control.
 func TestAForgedWorktree(t *testing.T) {
 	for name, forge := range map[string]func(t *testing.T, root, victim string){
-		"": func(*testing.T, string, string) {},
+		"":                          func(*testing.T, string, string) {},
 		"the repository of another": func(t *testing.T, root, victim string) { putFile(t, root+"/.git", "gitdir: "+victim+"/.git\n") },
-		"the worktree of another":   func(t *testing.T, root, victim string) { putFile(t, root+"/.git", "gitdir: "+victim+"/.git/worktrees/theirs\n") },
+		"the worktree of another": func(t *testing.T, root, victim string) {
+			putFile(t, root+"/.git", "gitdir: "+victim+"/.git/worktrees/theirs\n")
+		},
 		"a link to its file": func(t *testing.T, root, victim string) { relink(t, filepath.Dir(victim)+"/theirs/.git", root+"/.git") },
 		"a folder of its own, which leads there": func(t *testing.T, root, victim string) {
 			putFile(t, root+"/fake/worktrees/x/gitdir", root+"/.git\n")

@@ -191,6 +191,7 @@ type naming struct {
 	makes []Making
 	named []sandbox.Named
 	opens []string // what the rules open, for people
+	less  []string // what waits for a person
 }
 
 // A fate is what a name opens, and why no more.
@@ -532,7 +533,9 @@ func (n *naming) remembered(w *way, f fate) fate {
 	case err != nil:
 		return closed("what it led to cannot be remembered: %v", err)
 	case !ok:
-		return closed("%s: if that is right, run `mcphub reload` at a terminal", Change{w.path, was, places})
+		f = closed("%s, so it is not opened: if that is right, run `mcphub reload` at a terminal", Change{w.path, was, places})
+		n.less = append(n.less, f.why)
+		return f
 	}
 	if f.makes != "" {
 		n.makes = append(n.makes, Making{Folder: f.makes})

@@ -77,32 +77,36 @@ func TestWhatAnEntryNames(t *testing.T) {
 		want map[string]string // what is open below home
 		why  string            // of one of its names
 	}{
-		"a folder":                            {arg("vault"), map[string]string{"vault/note.md": "rxw", "cfg/other": ""}, ""},
-		"a folder that is not there":          {arg("new"), map[string]string{"new": "rxw"}, ""},
-		"one in one that is not there":        {arg("new/er"), map[string]string{"new/er": "rxw", "new": ""}, ""},
-		"a file among others":                 {flag("--db", "many/x.db"), map[string]string{"many/x.db": "rxw", "many/other": "", "many": ""}, ""},
-		"a file in a folder of its own":       {flag("--db", "own/x.db"), map[string]string{"own/x.db-wal": "rxw", "own": "rxw"}, ""},
-		"a file that is to be made":           {flag("--log", "empty/x.log"), map[string]string{"empty": "rxw"}, ""},
-		"one in a folder that is to be made":  {flag("--log", "made/x.log"), map[string]string{"made": "rxw"}, ""},
-		"one among others":                    {flag("--log", "many/new.log"), map[string]string{"many": "", "many/new.log": ""}, "give it a folder of its own"},
-		"one in the home folder":              {flag("--log", "new.log"), map[string]string{"~": ""}, "give it a folder of its own"},
-		"a file in the home folder":           {arg("script.sh"), map[string]string{"script.sh": "rxw", "~": ""}, ""},
-		"a file of keys":                      {env("GOOGLE_OAUTH_CREDENTIALS", at(".config/app/credentials.json")), map[string]string{".config/app/credentials.json": "rx", ".config/app/other": ""}, "key or a credential"},
-		"a key":                               {arg(".ssh/id_ed25519"), map[string]string{".ssh/id_ed25519": "rx", ".ssh": ""}, "keys and credentials are kept in .ssh"},
-		"a folder of keys":                    {arg(".ssh"), map[string]string{".ssh/id_ed25519": ""}, "keys and credentials"},
-		"what holds one":                      {arg(".config"), map[string]string{".config/app/other": ""}, "it holds"},
-		"another home folder":                 {arg("other/home"), map[string]string{"other/home/.ssh/id": ""}, "it holds"},
-		"the home folder":                     {arg("~"), map[string]string{"vault/note.md": ""}, "home folder"},
-		"above it":                            {served(home, filepath.Dir(home)), map[string]string{"vault/note.md": ""}, "home folder"},
-		"the top":                             {served(home, "/"), map[string]string{"vault/note.md": ""}, "whole file system"},
-		"a folder that any home may have":     {arg("Code"), map[string]string{"Code/src/x": "rxw"}, ""},
-		"what shells load":                    {arg(".bashrc"), map[string]string{".bashrc": "rx"}, "load it"},
-		"a folder of git":                     {arg("vault/.git"), map[string]string{"vault/.git/config": "rx"}, "load it"},
-		"settings":                            {flag("--config", "cfg/settings.json"), map[string]string{"cfg/settings.json": "rx", "cfg/other": ""}, "it is configuration"},
-		"settings in a folder that is named":  {served(home, "--config", at("cfg/settings.json"), at("cfg")), map[string]string{"cfg/other": "rx"}, "in it is run, or obeyed"},
-		"the same the other way":              {served(home, at("cfg"), "--config", at("cfg/settings.json")), map[string]string{"cfg/other": "rx"}, "in it is run, or obeyed"},
-		"modules":                             {env("PYTHONPATH", at("mods")), map[string]string{"mods/m.py": "rx"}, "searched for"},
-		"a folder in modules":                 {func() Program { p := env("PYTHONPATH", at("mods")); p.Args = append(p.Args, at("mods/cache")); return p }(), map[string]string{"mods/cache/x": "rx"}, "searched for"},
+		"a folder":                           {arg("vault"), map[string]string{"vault/note.md": "rxw", "cfg/other": ""}, ""},
+		"a folder that is not there":         {arg("new"), map[string]string{"new": "rxw"}, ""},
+		"one in one that is not there":       {arg("new/er"), map[string]string{"new/er": "rxw", "new": ""}, ""},
+		"a file among others":                {flag("--db", "many/x.db"), map[string]string{"many/x.db": "rxw", "many/other": "", "many": ""}, ""},
+		"a file in a folder of its own":      {flag("--db", "own/x.db"), map[string]string{"own/x.db-wal": "rxw", "own": "rxw"}, ""},
+		"a file that is to be made":          {flag("--log", "empty/x.log"), map[string]string{"empty": "rxw"}, ""},
+		"one in a folder that is to be made": {flag("--log", "made/x.log"), map[string]string{"made": "rxw"}, ""},
+		"one among others":                   {flag("--log", "many/new.log"), map[string]string{"many": "", "many/new.log": ""}, "give it a folder of its own"},
+		"one in the home folder":             {flag("--log", "new.log"), map[string]string{"~": ""}, "give it a folder of its own"},
+		"a file in the home folder":          {arg("script.sh"), map[string]string{"script.sh": "rxw", "~": ""}, ""},
+		"a file of keys":                     {env("GOOGLE_OAUTH_CREDENTIALS", at(".config/app/credentials.json")), map[string]string{".config/app/credentials.json": "rx", ".config/app/other": ""}, "key or a credential"},
+		"a key":                              {arg(".ssh/id_ed25519"), map[string]string{".ssh/id_ed25519": "rx", ".ssh": ""}, "keys and credentials are kept in .ssh"},
+		"a folder of keys":                   {arg(".ssh"), map[string]string{".ssh/id_ed25519": ""}, "keys and credentials"},
+		"what holds one":                     {arg(".config"), map[string]string{".config/app/other": ""}, "it holds"},
+		"another home folder":                {arg("other/home"), map[string]string{"other/home/.ssh/id": ""}, "it holds"},
+		"the home folder":                    {arg("~"), map[string]string{"vault/note.md": ""}, "home folder"},
+		"above it":                           {served(home, filepath.Dir(home)), map[string]string{"vault/note.md": ""}, "home folder"},
+		"the top":                            {served(home, "/"), map[string]string{"vault/note.md": ""}, "whole file system"},
+		"a folder that any home may have":    {arg("Code"), map[string]string{"Code/src/x": "rxw"}, ""},
+		"what shells load":                   {arg(".bashrc"), map[string]string{".bashrc": "rx"}, "load it"},
+		"a folder of git":                    {arg("vault/.git"), map[string]string{"vault/.git/config": "rx"}, "load it"},
+		"settings":                           {flag("--config", "cfg/settings.json"), map[string]string{"cfg/settings.json": "rx", "cfg/other": ""}, "it is configuration"},
+		"settings in a folder that is named": {served(home, "--config", at("cfg/settings.json"), at("cfg")), map[string]string{"cfg/other": "rx"}, "in it is run, or obeyed"},
+		"the same the other way":             {served(home, at("cfg"), "--config", at("cfg/settings.json")), map[string]string{"cfg/other": "rx"}, "in it is run, or obeyed"},
+		"modules":                            {env("PYTHONPATH", at("mods")), map[string]string{"mods/m.py": "rx"}, "searched for"},
+		"a folder in modules": {func() Program {
+			p := env("PYTHONPATH", at("mods"))
+			p.Args = append(p.Args, at("mods/cache"))
+			return p
+		}(), map[string]string{"mods/cache/x": "rx"}, "searched for"},
 		"installed modules":                   {arg("proj/node_modules"), map[string]string{"proj/node_modules/x/index.js": "rx"}, "installed"},
 		"where its program lies":              {arg("work/server/dist"), map[string]string{"work/server/dist/index.js": "rx"}, "is run, or obeyed"},
 		"above where its program lies":        {arg("work/server"), map[string]string{"work/server/dist/index.js": "rx", "work/server/package.json": "rx"}, "is run, or obeyed"},
@@ -301,10 +305,14 @@ func TestNamesAndRoots(t *testing.T) {
 // another, or its settings. That the other is not there is the control.
 func TestNobodyWritesWhatAnotherRuns(t *testing.T) {
 	for name, other := range map[string]func(home string) Program{
-		"its script":         func(home string) Program { return confinedProgram("node", home+"/shared/srv/index.js") },
-		"its working folder": func(home string) Program { p := confinedProgram("npm", "start"); p.Cwd = home + "/shared/srv"; return p },
-		"its settings":       func(home string) Program { return served(home, "--config", home+"/shared/srv/conf.json") },
-		"its env file":       func(home string) Program { p := served(home); p.EnvFile = home + "/shared/srv/env"; return p },
+		"its script": func(home string) Program { return confinedProgram("node", home+"/shared/srv/index.js") },
+		"its working folder": func(home string) Program {
+			p := confinedProgram("npm", "start")
+			p.Cwd = home + "/shared/srv"
+			return p
+		},
+		"its settings": func(home string) Program { return served(home, "--config", home+"/shared/srv/conf.json") },
+		"its env file": func(home string) Program { p := served(home); p.EnvFile = home + "/shared/srv/env"; return p },
 		"its modules": func(home string) Program {
 			p := served(home)
 			p.Env = map[string]string{"NODE_PATH": home + "/shared/srv"}
@@ -416,9 +424,11 @@ func TestOwnModulesOfPython(t *testing.T) {
 		change func(t *testing.T, h Machine, prog *Program, dir string)
 		safe   bool
 	}{
-		"out of reach":         {nil, false},
-		"without a sandbox":    {func(_ *testing.T, _ Machine, p *Program, _ string) { p.Sandbox.Mode = sandbox.Off }, false},
-		"by uv":                {func(_ *testing.T, _ Machine, p *Program, dir string) { p.Command, p.Args, p.Cwd = "uv", []string{"--directory", dir, "run", "-m", "pkg"}, "" }, false},
+		"out of reach":      {nil, false},
+		"without a sandbox": {func(_ *testing.T, _ Machine, p *Program, _ string) { p.Sandbox.Mode = sandbox.Off }, false},
+		"by uv": {func(_ *testing.T, _ Machine, p *Program, dir string) {
+			p.Command, p.Args, p.Cwd = "uv", []string{"--directory", dir, "run", "-m", "pkg"}, ""
+		}, false},
 		"another folder":       {func(_ *testing.T, _ Machine, p *Program, _ string) { p.Args[1] = "installed" }, true},
 		"the session's folder": {func(_ *testing.T, _ Machine, p *Program, _ string) { p.Cwd = "${root}" }, true},
 		"in reach of a server": {func(t *testing.T, h Machine, _ *Program, dir string) {
