@@ -146,7 +146,7 @@ func TestWhatAnotherSessionRelinks(t *testing.T) {
 		"a folder that it names": {kid: func(r *relinked) obj { return obj{"args": []string{r.path("home", "conf")}} },
 			honest: "echo honest > conf/new; cat conf/new", name: "conf"},
 		"a file that it names": {kid: func(r *relinked) obj { return obj{"args": []string{"--db=" + r.path("home", "conf", "app")}} },
-			honest: "echo honest > conf/app; cat conf/app", name: "conf"},
+			honest: "echo honest > conf/app; cat conf/app", name: "conf/app"},
 		"its temporary folder": {kid: func(r *relinked) obj {
 			return obj{"env": obj{"TMPDIR": r.path("home", "conf"), "OPENER_NEEDLE": "00"}}
 		}, honest: "cat conf/app", name: "conf"},
