@@ -228,7 +228,10 @@ func (s jsonText) object(v any, indent string) string {
 // add puts a member or an element behind the last one.
 func (s jsonText) add(data []byte, box items, name string, v any) []Splice {
 	last := lastContent(data, box)
-	inline := s.flat || len(box.spans) > 0 && !bytes.ContainsRune(data[box.open:box.shut], '\n')
+	inline := s.flat
+	if n := len(box.spans); n > 0 && !beginsLine(data, box.spans[n-1].start) {
+		inline = inline || !bytes.Contains(data[box.spans[n-1].end:last], []byte("//"))
+	}
 	indent := s.indent(data, box.open) + s.unit
 	if len(box.spans) > 0 {
 		indent = s.indent(data, box.spans[len(box.spans)-1].start)
@@ -263,6 +266,9 @@ func (s jsonText) add(data []byte, box items, name string, v any) []Splice {
 	}
 	return []Splice{{Off: end, New: ","}, {Off: last, New: text}}
 }
+
+// beginsLine reports whether nothing but blanks stands before an offset on its line.
+func beginsLine(data []byte, off int) bool { return lineStart(data, off)+len(indentAt(data, off)) == off }
 
 // lastContent is where the last thing before the closing bracket ends, be it a
 // value, a comma or a comment.
