@@ -303,6 +303,17 @@ func commentEnd(data []byte, off int) int {
 	return lineEnd(data, off)
 }
 
+// remarkEnd is the end of the line that an offset lies in, where nothing but one comment
+// follows; else the offset.
+func remarkEnd(data []byte, off int) int {
+	end := lineEnd(data, off)
+	rest := bytes.TrimSpace(data[off:end])
+	if bytes.HasPrefix(rest, []byte("//")) || bytes.HasPrefix(rest, []byte("/*")) && bytes.HasSuffix(rest, []byte("*/")) && bytes.Count(rest, []byte("*/")) == 1 {
+		return end
+	}
+	return off
+}
+
 // commaAfter is the offset of the comma that follows a value, or -1.
 func commaAfter(data []byte, off int) int {
 	for off < len(data) {
@@ -329,11 +340,8 @@ func cut(data []byte, box items, i int) []Splice {
 		to = comma + 1
 	}
 	// A comment behind it on its last line is about it.
+	to = remarkEnd(data, to)
 	rest := bytes.TrimLeft(data[to:lineEnd(data, to)], " \t")
-	if bytes.HasPrefix(rest, []byte("//")) ||
-		bytes.HasPrefix(rest, []byte("/*")) && bytes.HasSuffix(bytes.TrimRight(rest, " \t"), []byte("*/")) && bytes.Count(rest, []byte("*/")) == 1 {
-		rest, to = nil, lineEnd(data, to)
-	}
 	first := lineStart(data, from)
 	switch {
 	case first > 0 && len(bytes.TrimSpace(data[first:from])) == 0 && len(rest) == 0:

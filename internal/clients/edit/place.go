@@ -223,8 +223,6 @@ func (s jsonText) before(data []byte, box items, i int, v any) []Splice {
 	if i > 0 {
 		off = commaAfter(data, box.spans[i-1].end) + 1
 	}
-	if rest := bytes.TrimLeft(data[off:lineEnd(data, off)], " \t"); bytes.HasPrefix(rest, []byte("//")) {
-		off = lineEnd(data, off)
-	}
+	off = remarkEnd(data, off)
 	return []Splice{{Off: off, New: s.nl + indent + s.value(v, indent) + ","}}
 }
