@@ -268,7 +268,9 @@ func (s jsonText) add(data []byte, box items, name string, v any) []Splice {
 }
 
 // beginsLine reports whether nothing but blanks stands before an offset on its line.
-func beginsLine(data []byte, off int) bool { return lineStart(data, off)+len(indentAt(data, off)) == off }
+func beginsLine(data []byte, off int) bool {
+	return lineStart(data, off)+len(indentAt(data, off)) == off
+}
 
 // lastContent is where the last thing before the closing bracket ends, be it a
 // value, a comma or a comment.
