@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -294,7 +295,7 @@ func (w *allowWork) list(names []string) error {
 			if roles == "" {
 				roles = "any"
 			}
-			t.Row(s.Server, "rule "+r.Name, r.Then+" "+roles, r.Within, r.At)
+			t.Row(s.Server, "rule "+r.Name, r.Then+" "+roles, cmp.Or(r.Within, "-"), r.At)
 		}
 	}
 	return exit.Failed(t.Flush())
