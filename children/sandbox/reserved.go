@@ -21,8 +21,8 @@ var systems = []string{"/dev", "/proc", "/sys", "/run", "/var/run"}
 
 // tops are folders of the system in which each program has one.
 var tops = []string{
-	"/bin", "/boot", "/etc", "/lib", "/lib32", "/lib64", "/libx32", "/media", "/mnt", "/nix", "/opt", "/root", "/sbin", "/srv", "/usr", "/var",
-	"/usr/local", "/usr/share", "/var/lib", "/var/log", "/var/cache", "/etc/ssl", "/etc/pki", "/home",
+	"/bin", "/boot", "/etc", "/lib", "/lib32", "/lib64", "/libx32", "/media", "/mnt", "/nix", "/opt", "/root", "/sbin", "/snap", "/srv", "/usr", "/var",
+	"/usr/local", "/usr/share", "/usr/lib", "/usr/bin", "/usr/sbin", "/var/lib", "/var/log", "/var/cache", "/var/spool", "/etc/ssl", "/etc/pki", "/home",
 	"/Applications", "/Library", "/System", "/Users", "/Volumes", "/private", "/private/etc", "/private/var",
 	`C:\Windows`, `C:\Users`, `C:\Program Files`, `C:\Program Files (x86)`, `C:\ProgramData`,
 }
