@@ -258,7 +258,7 @@ func (c *child) assume(roots []rootsmgr.Root, b sandbox.Boundary) {
 
 // heldTo reports whether another boundary makes a difference to the child.
 func (c *child) heldTo(was, now sandbox.Boundary) bool {
-	return c.spec.Sandbox.Confines() && !was.Equal(now)
+	return was.Barred != now.Barred || c.spec.Sandbox.Confines() && !was.Equal(now)
 }
 
 func (c *child) wish() {

@@ -3,6 +3,7 @@ package children
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -48,6 +49,9 @@ func (b Bounded) SetRoots(k Key, roots []rootsmgr.Root) {
 
 // plan computes how the instance starts with what is wanted.
 func (c *child) plan(w want, m launch.Machine) (launch.Launch, error) {
+	if w.boundary.Barred != "" {
+		return launch.Launch{}, errors.New(w.boundary.Barred)
+	}
 	return c.spec.Plan(w.Roots, m.Within(w.boundary))
 }
 
@@ -159,8 +163,10 @@ func (t *told) first(text string) bool {
 // newRules reports that the kernel is to hold a run otherwise than it does. What can
 // be planned no more is not what runs. beyond: the run stays, although it may open
 // less than it should, because its entry says so.
-func (c *child) newRules(was *launch.Confinement, next launch.Launch, err error) (replace, beyond bool) {
+func (c *child) newRules(barred bool, was *launch.Confinement, next launch.Launch, err error) (replace, beyond bool) {
 	switch {
+	case barred:
+		return true, false
 	case !c.spec.Sandbox.Confines():
 		return false, false
 	case err != nil:

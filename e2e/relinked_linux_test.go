@@ -109,7 +109,11 @@ func (r *relinked) does(s *session, line string) string {
 }
 
 // forget takes the hub's memory of links away.
-func (r *relinked) forget() { must(r.t, os.Remove(r.path("home", "state", "mcphub", "links"))) }
+func (r *relinked) forget() {
+	dir, err := r.consent().Folder()
+	must(r.t, err)
+	must(r.t, os.Remove(filepath.Join(dir, "links")))
+}
 
 // A server of one session has links in the place of what the names of the base, of a profile or of an entry lead to, and a
 // server of another session, of another hub, starts. It is not given what they lead to, and its status says so. The same with
