@@ -261,8 +261,8 @@ func (im *Import) askFor(entry edit.Table, kept func(string) bool) edit.Table {
 	var text []string
 	var fresh []string
 	eachText(entry, func(s string) string {
-		for _, found := range asksFor.FindAllStringSubmatch(s, -1) {
-			if id := found[1]; !kept(id) {
+		for _, id := range asksIn(s) {
+			if !kept(id) {
 				fresh = append(fresh, id)
 				im.asked = append(im.asked, id)
 			}
@@ -278,7 +278,17 @@ func (im *Import) askFor(entry edit.Table, kept func(string) bool) edit.Table {
 	return out
 }
 
-var asksFor = regexp.MustCompile(`\$\{input:([^}]+)\}`)
+var asksFor = regexp.MustCompile(`(\$?)\$\{input:([^}]+)\}`)
+
+// asksIn are the ids that a text refers to. Behind one more $ it is text.
+func asksIn(s string) (ids []string) {
+	for _, found := range asksFor.FindAllStringSubmatch(s, -1) {
+		if found[1] == "" {
+			ids = append(ids, found[2])
+		}
+	}
+	return ids
+}
 
 // hubContainer is where a hub.json has its servers.
 func hubContainer(whole edit.Table) edit.Where {
@@ -459,6 +469,25 @@ func (im *Import) owns(r reference.Ref) bool {
 		return slices.Contains(im.asked, r.Name)
 	}
 	return false
+}
+
+// Kept are the secrets that went to the store, each with the name that it has there.
+func (im *Import) Kept() []PlainSecret {
+	out := make([]PlainSecret, len(im.secrets))
+	for i, s := range im.secrets {
+		out[i] = PlainSecret{im.Moved[i], s.name}
+	}
+	return out
+}
+
+// Secret is the value of a secret that [Keep] has yet to keep, for its server.
+func (im *Import) Secret(name string) (value string, ok bool) {
+	for _, s := range im.secrets {
+		if s.name == name {
+			return s.value, true
+		}
+	}
+	return "", false
 }
 
 // Asks are the references to what a person is asked for.
