@@ -22,6 +22,7 @@ type Import struct {
 	Moved  []string // keys whose secret went to the store
 	Plain  []string // keys that hold a secret as plain text
 	Notes  []string
+	Off    bool   // hub.json has it disabled, and its client runs it
 	Err    string // why the hub cannot serve it as it is
 
 	written edit.Table // as hub.json has it
@@ -426,7 +427,7 @@ func check(file string, text []byte, imports []Import, env func(string) (string,
 		case s == nil:
 			return errors.New("hub.json would not hold the server " + im.Name + "; nothing was written")
 		case im.Same != "" && s.Disabled && !im.Server.Disabled:
-			im.Err = "it is disabled in hub.json"
+			im.Off = true
 		case s.Err != nil:
 			im.Err = s.Err.Text
 			if s.Err.Hint != "" {

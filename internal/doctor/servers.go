@@ -193,6 +193,9 @@ type ailment struct {
 }
 
 var ailments = []ailment{
+	{regexp.MustCompile(`(?i)already running|another instance|\blocked by\b|\bis locked\b|\block(?:file| file)\b|EADDRINUSE|address already in use|terminated by other`), func(f *Finding, _ children.Spec, _ []string, _ *examination) {
+		f.Cure = "it seems to run already, and not twice at once: quit the client that runs it, or end that process, and try again"
+	}},
 	{regexp.MustCompile(`did not start within (\S+):`), func(f *Finding, s children.Spec, said []string, _ *examination) {
 		start := s.WithDefaults().StartTimeout
 		f.Text, _, _ = strings.Cut(f.Text, "; raise ")
