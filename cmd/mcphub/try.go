@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -213,11 +214,22 @@ func (t *trier) report(ctx context.Context, name string, did *trial.Result) *try
 	} else {
 		f := doctor.Failure(ctx, t.doctor, t.found, &did.Run)
 		r.State, r.Why, r.Said, r.Cure = tryFails, f.Text, f.Details, f.Cure
-		if r.add(f.Command); did.Kernel() {
-			r.Why, r.Cure, r.Commands = "the kernel holds it, and so it does not start: "+f.Text, "", nil
+		if strings.HasPrefix(f.Command, "mcphub disable ") { // it is not served
+			f.Command = ""
+			r.Cure, _, _ = strings.Cut(f.Cure, ";")
 		}
+		r.add(f.Command)
 	}
-	if did.Kernel() || t.confined {
+	if did.Kernel() || len(did.Refused) > 0 {
+		r.Why, _, _ = strings.Cut(r.Why, "; the kernel holds it to")
+		switch {
+		case did.Run.Ready():
+		case did.Kernel():
+			r.Why = "the kernel holds it, and so it does not start: " + r.Why
+		default:
+			r.Why = "it does not start, and the kernel has refused it something: " + r.Why
+		}
+		r.Cure, r.Commands = "", nil
 		t.mend(r, name, did)
 	}
 	return r
@@ -249,7 +261,7 @@ func (t *trier) mend(r *tryReport, name string, did *trial.Result) {
 			r.Cure += layout.When(r.Cure != "", "; ") + n.Key + " of its entry: " + n.Path + " is not open to it as it may need: " + n.Why
 		}
 	}
-	if did.Kernel() && len(r.Commands) == 0 {
+	if len(r.Commands) == 0 {
 		r.Cure = cmp.Or(r.Cure, "it has not said what it was refused; once it is in hub.json, find out what it opens")
 		r.add(command("learn", name, "--root", "."))
 	}
@@ -290,13 +302,20 @@ func (t *trier) opens(run *trial.Run) (text string, names []namedReport) {
 		paths []string
 	}{{"to read and write", st.Opens.Write}, {"to read", st.Opens.Read}} {
 		paths := slices.DeleteFunc(slices.Clone(list.paths), func(path string) bool {
-			return slices.Contains(st.RootsServed, path) || slices.Contains(named, path)
+			return slices.Contains(t.o.Roots, path) || slices.Contains(st.RootsServed, path) || slices.Contains(named, path) || t.itsOwn(path)
 		})
 		if len(paths) > 0 {
 			text += "; " + list.word + " " + strings.Join(paths, " ")
 		}
 	}
 	return text + "; network " + st.Opens.Network + ", unix sockets " + st.Opens.Sockets, names
+}
+
+// itsOwn reports a folder that the hub makes for one server alone: its cache, and the one
+// for temporary files, which is gone by now.
+func (t *trier) itsOwn(path string) bool {
+	_, err := os.Stat(path)
+	return err != nil || sandbox.Holds(filepath.Join(filepath.Dir(t.found.Hub.Cache), "children"), path)
 }
 
 // show says it to a person, behind the name of the server.
@@ -349,9 +368,18 @@ func (w *clientWork) tryMerged(m *merged, roots []string, confined bool) error {
 			}
 		}
 	}
-	tried, err := t.run(w.ctx, names)
-	m.tried = tried
-	return err
+	var err error
+	if m.tried, err = t.run(w.ctx, names); err != nil {
+		return err
+	}
+	for i := range m.imports { // the ledger has them all
+		if im := &m.imports[i]; im.Same == "" && m.tried[im.Name] == nil {
+			m.tried[im.Name] = &tryReport{State: tryUntried, Why: cmp.Or(im.Err, "it is off in its client"), Opens: opensUnknown}
+			layout.Printf(w.say, "  %s: ", im.Name)
+			m.tried[im.Name].show(w.say)
+		}
+	}
+	return nil
 }
 
 // secret is one that was plain text in an entry and has yet to be kept.
@@ -371,6 +399,8 @@ func (m *merged) stays(im *clients.Import) string {
 		return im.Err
 	case r == nil:
 		return "it was not tried"
+	case r.State != tryWorks && len(r.Said) > 0:
+		return r.Why + "; it wrote: " + r.Said[len(r.Said)-1]
 	case r.State != tryWorks:
 		return r.Why
 	}
@@ -410,5 +440,5 @@ func errUnfinished(names []string) error {
 	if len(names) == 0 {
 		return nil
 	}
-	return exit.Errorf(exit.Failure, "%s on in its client, since the hub cannot serve it yet: %s", map[bool]string{true: "1 server stays", false: fmt.Sprintf("%d servers stay", len(names))}[len(names) == 1], strings.Join(names, ", "))
+	return exit.Errorf(exit.Failure, "%s not served by the hub yet: %s; mend what is said of them, and run mcphub init again", several(len(names), "server"), strings.Join(names, ", "))
 }

@@ -194,6 +194,8 @@ func Merge(to Target, servers []Server, inputs []edit.Table) ([]byte, []Import, 
 		im := Import{Server: s, Notes: slices.Clone(s.Notes)}
 		if im.Same = sameAs(taken, &s); im.Same != "" {
 			im.Name = im.Same
+			there, _ := taken.Get(im.Same).(edit.Table)
+			im.Err = im.lacks(there)
 			out = append(out, im)
 			continue
 		}
@@ -210,7 +212,7 @@ func Merge(to Target, servers []Server, inputs []edit.Table) ([]byte, []Import, 
 		if secretURL(with) {
 			im.Plain = append(im.Plain, "url")
 		}
-		im.written = entry
+		im.written, im.Err = entry, im.lacks(entry)
 		if s.Disabled && !enabledElsewhere(servers, s) {
 			entry = entry.With("disabled", true)
 		}
@@ -319,17 +321,15 @@ func spelled(name string, t edit.Table) edit.Table {
 }
 
 // sameAs finds a server that is the same. A secret that was moved out counts as
-// the one that an entry holds as plain text, and what a person may have allowed
-// since for nothing.
+// the one that an entry holds as plain text, and what only hub.json says for nothing: a
+// person may have allowed or opened something since.
 func sameAs(taken edit.Table, s *Server) string {
 	for _, m := range taken {
 		t, _ := m.Value.(edit.Table)
-		for _, h := range s.Held {
-			key, _, _ := strings.Cut(h.Key, ".")
-			if !s.Entry.Has(key) {
-				t = t.Without(key)
-			}
-		}
+		t = slices.DeleteFunc(slices.Clone(t), func(key edit.Member) bool {
+			_, theirs := clientsKeys[key.Name]
+			return !s.Entry.Has(key.Name) && (!theirs || slices.ContainsFunc(s.Held, func(h Held) bool { return strings.HasPrefix(h.Key, key.Name+".") }))
+		})
 		for _, entry := range []edit.Table{s.Entry, s.meant} {
 			if entry == nil {
 				continue
@@ -433,14 +433,31 @@ func check(file string, text []byte, imports []Import, env func(string) (string,
 			if s.Err.Hint != "" {
 				im.Err += "; " + s.Err.Hint
 			}
-		case im.Same == "":
-			im.Err = im.Server.lost
-			if slices.ContainsFunc(im.Server.Held, func(h Held) bool { return h.Key == "envFile" }) {
-				im.Err = "its envFile is left out"
-			}
 		}
 	}
 	return nil
+}
+
+// lacks says what an entry of hub.json lacks of what its client's has; "": nothing.
+func (im *Import) lacks(there edit.Table) string {
+	text, asked := false, im.Server.lost
+	eachText(there, func(s string) string {
+		text = text || textOfReference.MatchString(s)
+		return s
+	})
+	eachText(im.Server.Entry, func(s string) string {
+		if ids := asksIn(s); asked == "" && len(ids) > 0 {
+			asked = "it asks for ${input:" + ids[0] + "}, which is text in hub.json"
+		}
+		return s
+	})
+	switch {
+	case text && asked != "":
+		return asked
+	case slices.ContainsFunc(im.Server.Held, func(h Held) bool { return h.Key == "envFile" }) && !there.Has("envFile"):
+		return "its envFile is left out"
+	}
+	return ""
 }
 
 // references are those of an entry, whatever the variables in it are.

@@ -53,7 +53,10 @@ func (c *checker) gather(raw *node) *node {
 		}
 		inside[name] = true
 		if box.kind == '[' && len(box.elems) > 0 {
-			box = c.named(box)
+			if box = c.named(box); box == nil {
+				c.unread = true
+				continue
+			}
 		}
 		if box.kind != '{' {
 			c.unread = true
@@ -76,14 +79,14 @@ func (c *checker) gather(raw *node) *node {
 }
 
 // named makes an object of a list of servers that say their names themselves, as Continue
-// has it. It is the list where one says none.
+// has it; nil where one says none.
 func (c *checker) named(list *node) *node {
 	out := &node{kind: '{', off: list.off}
-	for i, e := range list.elems {
+	for _, e := range list.elems {
 		name := e.get("name")
 		if name == nil || name.kind != '"' || name.text == "" {
-			c.fail([]string{"mcpServers", index(i)}, e.off, `a server in a list has no "name"`, `add one, or write an object of servers by name`)
-			return list
+			c.fail([]string{"mcpServers"}, e.off, `a server in the list has no "name"`, `add one, or write an object of servers by name`)
+			return nil
 		}
 		if in := e.get("transport"); in != nil && in.kind == '{' {
 			e = &node{kind: '{', off: e.off, members: slices.Concat(slices.DeleteFunc(slices.Clone(e.members), func(m member) bool { return m.name == "transport" }), in.members)}
