@@ -308,14 +308,14 @@ func (t *trier) opens(run *trial.Run) (text string, names []namedReport) {
 			text += "; " + list.word + " " + strings.Join(paths, " ")
 		}
 	}
-	return text + "; network " + st.Opens.Network + ", unix sockets " + st.Opens.Sockets, names
+	return text + "; what every program needs (docs/sandbox.md); network " + st.Opens.Network + ", unix sockets " + st.Opens.Sockets, names
 }
 
 // itsOwn reports a folder that the hub makes for one server alone: its cache, and the one
-// for temporary files, which is gone by now.
+// for temporary files, which is gone by now; and one of programs, by PATH.
 func (t *trier) itsOwn(path string) bool {
 	_, err := os.Stat(path)
-	return err != nil || sandbox.Holds(filepath.Join(filepath.Dir(t.found.Hub.Cache), "children"), path)
+	return err != nil || slices.Contains(filepath.SplitList(os.Getenv("PATH")), path) || sandbox.Holds(filepath.Join(filepath.Dir(t.found.Hub.Cache), "children"), path)
 }
 
 // show says it to a person, behind the name of the server.
