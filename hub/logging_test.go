@@ -186,8 +186,9 @@ func TestAFloodLosesNothingThatMatters(t *testing.T) {
 		var s *Session
 		for _, s = range h.sessions.Sessions() {
 		}
-		if lost := s.dropped.Load(); lost == 0 || len(messages)+int(lost) != 5000 {
-			t.Errorf("%d messages came, %d were counted as dropped", len(messages), lost)
+		muted := h.Status().Children[0].Muted // beyond what a server may say at a time
+		if lost := s.dropped.Load(); lost == 0 || muted == 0 || len(messages)+int(lost+muted) != 5000 {
+			t.Errorf("%d messages came, %d were counted as dropped and %d as too many", len(messages), lost, muted)
 		}
 	})
 }

@@ -214,18 +214,19 @@ type Status struct {
 
 // ChildStatus is one instance of a child.
 type ChildStatus struct {
-	Server   string     `json:"server"`             // its name in hub.json
-	Instance string     `json:"instance,omitempty"` // what it serves: a session's id, or a set of roots; "" where it serves all, or none yet
-	Share    string     `json:"share"`              // session, roots or all
-	Era      string     `json:"era,omitempty"`      // handshake or modern: in which this instance was spoken to last; "" before
-	State    string     `json:"state"`              // configured, waiting, starting, ready, backing off, draining, stopped
-	Since    *time.Time `json:"since,omitempty"`    // of this state
-	PID      int        `json:"pid,omitempty"`      // while a process runs
-	Tools    int        `json:"tools"`              // offered when it was listed last
-	Error    string     `json:"error,omitempty"`    // why it is not ready, or what is wrong with it although it is
-	Stderr   string     `json:"stderr,omitempty"`   // the end of it, plain text
-	Log      string     `json:"log,omitempty"`      // the file that all of it goes to; filled in by whoever keeps it
-	Skipped  uint64     `json:"skippedLines"`       // on stdout, that were no message
+	Server   string     `json:"server"`                    // its name in hub.json
+	Instance string     `json:"instance,omitempty"`        // what it serves: a session's id, or a set of roots; "" where it serves all, or none yet
+	Share    string     `json:"share"`                     // session, roots or all
+	Era      string     `json:"era,omitempty"`             // handshake or modern: in which this instance was spoken to last; "" before
+	State    string     `json:"state"`                     // configured, waiting, starting, ready, backing off, draining, stopped
+	Since    *time.Time `json:"since,omitempty"`           // of this state
+	PID      int        `json:"pid,omitempty"`             // while a process runs
+	Tools    int        `json:"tools"`                     // offered when it was listed last
+	Error    string     `json:"error,omitempty"`           // why it is not ready, or what is wrong with it although it is
+	Stderr   string     `json:"stderr,omitempty"`          // the end of it, plain text
+	Log      string     `json:"log,omitempty"`             // the file that all of it goes to; filled in by whoever keeps it
+	Skipped  uint64     `json:"skippedLines"`              // on stdout, that were no message
+	Muted    uint64     `json:"droppedMessages,omitempty"` // log and progress notifications: too many at a time
 	childOmitted
 	childFailures
 	childLaunch
@@ -356,7 +357,7 @@ func childrenStatus(c *Config, instances []children.Status) []ChildStatus {
 func childStatus(c *Config, spec children.Spec, st children.Status) ChildStatus {
 	return ChildStatus{
 		Server: st.Child, Instance: st.Instance, Share: spec.Share.String(), Era: eraOf(st.Protocol), State: st.State.String(), Since: moment(st.Since), PID: st.PID,
-		Tools: st.Tools, Error: printable.Clean(st.Err), Stderr: st.Stderr, Skipped: st.Skipped,
+		Tools: st.Tools, Error: printable.Clean(st.Err), Stderr: st.Stderr, Skipped: st.Skipped, Muted: st.Muted,
 		childFailures: childFailures{
 			Restarts: st.Restarts, Failures: st.Failures, CircuitOpen: st.CircuitOpen, NextStart: moment(st.NextStart), StartedBy: startedBy(st),
 			LastFailure: printable.Clean(st.LastFailure), FailedAt: moment(st.FailedAt),
