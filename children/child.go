@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -380,6 +381,9 @@ func (c *child) said(pid int, line string) {
 func (c *child) status() Status {
 	v := c.view.Load()
 	st := v.status
+	if st.State == Ready && st.Err == "" && v.offer != nil {
+		st.Err = strings.Join(v.offer.Notes, "; ")
+	}
 	if v.run != nil {
 		st.Served = v.served
 		f := v.run.Facts()

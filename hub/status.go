@@ -152,6 +152,7 @@ type toolReport struct {
 	Name        string `json:"name"`     // towards the client
 	ToolName    string `json:"toolName"` // the child's own, for call-tool
 	Description string `json:"description,omitempty"`
+	Note        string `json:"note,omitempty"`
 }
 
 type omissionReport struct {
@@ -186,7 +187,7 @@ func (s *Session) serversReport(only string) serversReport {
 		}
 		for _, o := range c.Tools() {
 			if o.Child == name {
-				r.Tools = append(r.Tools, toolReport{Name: o.Name, ToolName: o.Remote, Description: o.Description()})
+				r.Tools = append(r.Tools, toolReport{Name: o.Name, ToolName: o.Remote, Description: o.Description(), Note: o.Note()})
 			}
 		}
 		r.NotOffered = reportOmitted(c.Omitted(name))
@@ -233,9 +234,10 @@ type ChildStatus struct {
 	childServed
 }
 
-// childOmitted is what a server defines and is not offered.
+// childOmitted is what a server defines and is not offered, or is offered and not checked.
 type childOmitted struct {
 	NotOffered []omissionReport `json:"notOffered,omitempty"`
+	Unchecked  []omissionReport `json:"uncheckedTools,omitempty"`
 }
 
 // childFailures is how an instance has failed so far.
@@ -327,6 +329,11 @@ func (h *Hub) Status() Status {
 	for i := range st.Children {
 		if o := offers[st.Children[i].Server]; o != nil {
 			st.Children[i].NotOffered = reportOmitted(o.Omitted)
+			for _, t := range o.Tools {
+				if note := t.Note(); note != "" {
+					st.Children[i].Unchecked = append(st.Children[i].Unchecked, omissionReport{printable.Escape(t.Remote, 100), note})
+				}
+			}
 		}
 	}
 	for _, s := range sessions {

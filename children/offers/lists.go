@@ -170,6 +170,7 @@ func Read(ctx context.Context, conn link.Link, base *Offer, which Lists) (*Offer
 			}
 		}
 	}
+	o.Notes = told
 	return &o, told, nil
 }
 

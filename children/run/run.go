@@ -84,8 +84,8 @@ type Run struct {
 // How many log notifications of a child are passed on, and how many of progress: no
 // person reads more, and no bar shows more. Each costs the client a line.
 const (
-	mostTold  = 1000 // a second
-	mostBurst = 2000 // at once
+	mostTold  = 1000   // a second
+	mostBurst = 10_000 // at once
 )
 
 // Start starts a run. open starts the child and returns the Link to it; what the child

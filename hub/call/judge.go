@@ -113,7 +113,9 @@ func (c *Call) try(ctx context.Context) (*attempt, error) {
 	if err = from.RootsBefore(ctx, spec); err != nil {
 		return nil, err
 	}
+	waited := byRoots // for its child
 	if j.lease = s.Instances.Ready(j.by, j.child); j.lease == nil && !c.nowait {
+		waited = true
 		if over, err := s.judgeBeforeStart(ctx, wait, j, nil); err != nil {
 			return nil, err
 		} else if over {
@@ -134,7 +136,7 @@ func (c *Call) try(ctx context.Context) (*attempt, error) {
 	if wait != nil {
 		view = j.view
 	}
-	if err == nil && view.Snapshot != nil && !from.SendsRoots() && c.wait.Overtaken(view) {
+	if err == nil && waited && view.Snapshot != nil && !from.SendsRoots() && c.wait.Overtaken(view) {
 		err = errAnew // the client has other roots by now
 	}
 	if err == nil {
