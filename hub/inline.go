@@ -122,8 +122,12 @@ func (s *Session) serveRead(ctx context.Context, m *jsonrpc.Message, meta inline
 	})
 }
 
-// discover answers server/discover.
+// discover answers server/discover. Over HTTP no handshake comes after it, so it starts
+// what is not known yet: the next answer shows the extensions of that, too.
 func (s *Session) discover(ctx context.Context, _ *jsonrpc.Message) jsonrpc.Answer {
+	if s.stateless {
+		s.start()
+	}
 	s.AwaitRecalled(ctx)
 	b := []byte(`{"supportedVersions":[`)
 	for i, v := range inline.Versions() {
