@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -381,10 +382,13 @@ func (c *child) said(pid int, line string) {
 func (c *child) status() Status {
 	v := c.view.Load()
 	st := v.status
+	if st.State == Ready && st.Err == "" && v.offer != nil {
+		st.Err = strings.Join(v.offer.Notes, "; ")
+	}
 	if v.run != nil {
 		st.Served = v.served
 		f := v.run.Facts()
-		st.Stderr, st.Skipped, st.AskedRoots = f.Stderr, f.Skipped, v.run.Roots.Asked()
+		st.Stderr, st.Skipped, st.Muted, st.AskedRoots = f.Stderr, f.Skipped, v.run.Muted(), v.run.Roots.Asked()
 		if held := v.run.Launch.Sandbox; held != nil {
 			st.Sandbox.Refused, st.Sandbox.Last = held.Refusals.Known()
 		}

@@ -203,6 +203,9 @@ func TestLists(t *testing.T) {
 		if o := acquire(t, s, one).Offer(); len(o.Tools) != c.tools {
 			t.Errorf("%s: %d tools, want %d", c.name, len(o.Tools), c.tools)
 		}
+		if st := statusOf(t, s, "kid"); (c.script.FailPage > 0) != strings.Contains(st.Err, "page 3 of tools/list failed") {
+			t.Errorf("%s: status says %q", c.name, st.Err)
+		}
 	}
 	s, _ := startOne(t, childtest.Spec("kid", childtest.Script{FailPage: 1}))
 	<-s.Settled(one)

@@ -234,7 +234,25 @@ func (s *Supervisor) Foresee(k Key) (cwd string, served []string, ok bool) {
 	if v := c.view.Load(); v.run != nil || v.final {
 		return "", nil, false
 	}
+	return s.foresee(c, c.wanted())
+}
+
+// ForeseeWith tells what Lease.Where would say of an instance that was given these roots by
+// SetRoots. ok is false if it could not be started with them.
+func (s *Supervisor) ForeseeWith(k Key, roots []rootsmgr.Root) (cwd string, served []string, ok bool) {
+	c := s.child(k)
+	if c == nil {
+		return "", nil, false
+	}
+	if r := c.view.Load().run; r != nil && !s.Replaces(k, roots) {
+		return r.Launch.Dir, launch.RootPaths(roots), true
+	}
 	w := c.wanted()
+	w.Roots = roots
+	return s.foresee(c, w)
+}
+
+func (s *Supervisor) foresee(c *child, w want) (cwd string, served []string, ok bool) {
 	l, err := c.plan(w, s.machineFor(c))
 	return l.Dir, launch.RootPaths(w.Roots), err == nil
 }

@@ -30,7 +30,17 @@ func answerOf(result string) string {
 // noticed returns what a child was told, by the beginning of it.
 func (c *testClient) noticed(child, prefix string) (found []string) {
 	c.t.Helper()
-	all, _ := text(c.raw("tools/call", toolCall(child+"__noticed", `{}`)))
+	return noticed(c.raw("tools/call", toolCall(child+"__noticed", `{}`)), prefix)
+}
+
+// noticed is that of a client without a handshake.
+func (c *modernClient) noticed(child, prefix string) (found []string) {
+	c.t.Helper()
+	return noticed(c.raw("tools/call", toolCall(child+"__noticed", `{}`)), prefix)
+}
+
+func noticed(result, prefix string) (found []string) {
+	all, _ := text(result)
 	for line := range strings.Lines(all) {
 		if rest, ok := strings.CutPrefix(strings.TrimSuffix(line, "\n"), prefix+" "); ok {
 			found = append(found, rest)

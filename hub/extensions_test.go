@@ -13,6 +13,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"mcphub/children"
 	"mcphub/children/childtest"
@@ -525,4 +526,24 @@ func TestResultsOfAnExtensionsOwnType(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestDiscoverLearnsOverHTTP: the first server/discover of a hub that knows nothing has what there is started, and a later one
+// shows its extensions. Nobody has listed anything.
+func TestDiscoverLearnsOverHTTP(t *testing.T) {
+	play(t, []children.Spec{extended("kid", skills, "modern")}, "", 0, func(t *testing.T, h *Hub, s *stage) {
+		c := bubble(t, h).modern("")
+		shown := func() bool {
+			m, _ := c.outcome(c.once("server/discover", `{}`), nil)
+			return strings.Contains(string(m.Result), "io.modelcontextprotocol/skills")
+		}
+		if shown() {
+			t.Fatal("it is known before anything has started: this shows nothing")
+		}
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		if n, _ := s.count("kid"); n == 0 || !shown() {
+			t.Errorf("started %d times, and the extension is not shown", n)
+		}
+	})
 }

@@ -82,10 +82,6 @@ func (s *Session) startInline(first *declaration.Client) {
 	})
 }
 
-// handshaken reports whether the client has said initialize: what belongs to no
-// request may be said to it then.
-func (s *Session) handshaken() bool { return s.capabilities().Known }
-
 // serveModern answers one request of 2026-07-28. What has to be said before
 // the answer goes to out. m and its parts belong to the hub from now on. ctx
 // ends when the client no longer wants an answer, and then nobody reads it.
@@ -126,8 +122,12 @@ func (s *Session) serveRead(ctx context.Context, m *jsonrpc.Message, meta inline
 	})
 }
 
-// discover answers server/discover.
+// discover answers server/discover. Over HTTP no handshake comes after it, so it starts
+// what is not known yet: the next answer shows the extensions of that, too.
 func (s *Session) discover(ctx context.Context, _ *jsonrpc.Message) jsonrpc.Answer {
+	if s.stateless {
+		s.start()
+	}
 	s.AwaitRecalled(ctx)
 	b := []byte(`{"supportedVersions":[`)
 	for i, v := range inline.Versions() {

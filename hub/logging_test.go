@@ -165,7 +165,7 @@ func TestAFloodLosesNothingThatMatters(t *testing.T) {
 			}
 			answered <- params
 		}
-		go do(say("kid", "notifications/message", fmt.Sprintf(`{"level":"info","data":["#",%q]}`, big), 5000))
+		go do(say("kid", "notifications/message", fmt.Sprintf(`{"level":"info","data":["#",%q]}`, big), 15_000))
 		synctest.Wait()
 		go func() {
 			do(toolCall("kid__change", `{"name":"news"}`))
@@ -186,8 +186,9 @@ func TestAFloodLosesNothingThatMatters(t *testing.T) {
 		var s *Session
 		for _, s = range h.sessions.Sessions() {
 		}
-		if lost := s.dropped.Load(); lost == 0 || len(messages)+int(lost) != 5000 {
-			t.Errorf("%d messages came, %d were counted as dropped", len(messages), lost)
+		muted := h.Status().Children[0].Muted // beyond what a server may say at a time
+		if lost := s.dropped.Load(); lost == 0 || muted == 0 || len(messages)+int(lost+muted) != 15_000 {
+			t.Errorf("%d messages came, %d were counted as dropped and %d as too many", len(messages), lost, muted)
 		}
 	})
 }

@@ -137,7 +137,7 @@ func (s *Session) wayOf(ctx context.Context, k children.Key, m *jsonrpc.Message)
 	on, behalf, _ := s.calls.InFlight.Find(k, came)
 	to := behalf.Client
 	switch {
-	case !s.handshaken():
+	case !s.handshaken.Load():
 		return to
 	case on != nil && (on == came || !children.Told(ctx) && m.Method == "notifications/message"):
 		return to
@@ -163,7 +163,7 @@ func (h *Hub) taskTold(k children.Key, m *jsonrpc.Message) {
 	for _, s := range h.sessions.Served(k) {
 		mine, known := s.tasks.Told(k, m)
 		// Of a task that is not known yet, the answer that made it is on its way.
-		if mine || !known && s == own && s.handshaken() {
+		if mine || !known && s == own && s.handshaken.Load() {
 			s.client.TryNotify(m.Method, m.Params)
 		}
 	}

@@ -31,7 +31,7 @@ const (
 	wideTool   = `{"name":"echo","inputSchema":{"type":"object","properties":{"mode":{"type":"string"}}}}`
 	narrowTool = `{"name":"echo","inputSchema":{"type":"object","properties":{"mode":{"enum":["safe"]}}}}`
 	// It compiles for nobody.
-	brokenTool = `{"name":"echo","inputSchema":{"type":"nonsense"}}`
+	brokenTool = `{"name":"echo","inputSchema":"nonsense"}`
 	otherTool  = `{"name":"roots","inputSchema":{"type":"object"}}`
 )
 
@@ -293,7 +293,7 @@ func TestQuarantineIsRemembered(t *testing.T) {
 	if list := c.raw("tools/list", `{}`); strings.Contains(list, "kid__echo") || !strings.Contains(list, "kid__roots") {
 		t.Error(list)
 	}
-	if report, _ := text(c.raw("tools/call", toolCall("list-tools", `{}`))); !strings.Contains(report, "does not compile") {
+	if report, _ := text(c.raw("tools/call", toolCall("list-tools", `{}`))); !strings.Contains(report, "is not an object") {
 		t.Error(report)
 	}
 	if st := c.hub.sup.Status(); len(st) > 0 && st[0].State == children.Ready {

@@ -50,6 +50,7 @@ type Session struct {
 
 	knownOnce   sync.Once
 	clientKnown chan struct{} // closed when it is known what the client can do
+	handshaken  atomic.Bool   // the client has said initialize: what belongs to no request may be said to it then
 
 	calls     call.Session
 	lookups   lookup.Session // of what the client asks of children
@@ -187,6 +188,7 @@ func (s *Session) setCaps(params []byte) {
 	c.Protocol, _ = jsonrpc.String(jsonrpc.Get(params, "protocolVersion"))
 	s.mu.Lock()
 	s.tab.caps = c
+	s.handshaken.Store(true)
 	if !s.tab.started {
 		s.member.InlineFirst(false)
 	}

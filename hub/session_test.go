@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"mcphub/children"
 	"mcphub/children/childtest"
 	"mcphub/internal/jsonrpc"
 )
@@ -369,4 +370,28 @@ func BenchmarkCall(b *testing.B) {
 			}
 		})
 	}
+}
+
+// TestACallBeforeInitialize: a call without a handshake and without the _meta of the other era runs nothing.
+func TestACallBeforeInitialize(t *testing.T) {
+	play(t, []children.Spec{played("kid", children.ShareSession, childtest.Script{Library: true})}, "", 0, func(t *testing.T, h *Hub, s *stage) {
+		c, _ := enter(t, h)
+		c.raw("tools/list", `{}`)
+		for method, params := range map[string]string{
+			"tools/call": toolCall("kid__echo", `{"tag":"early"}`), "resources/read": `{"uri":"note://1"}`, "prompts/get": `{"name":"kid__greet"}`,
+		} {
+			resp, err := c.conn.Call(context.Background(), method, []byte(params))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if e := resp.Err(); e == nil || e.Code != jsonrpc.CodeInvalidRequest || !strings.Contains(e.Message, "say initialize first") {
+				t.Errorf("%s: %v", method, e)
+			}
+		}
+		if s.who("early") != nil {
+			t.Error("the child got the call")
+		}
+		c.handshake(`{}`)
+		c.tagged(s, "kid", "control")
+	})
 }

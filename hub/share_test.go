@@ -317,7 +317,8 @@ func TestClientThatNeverSaysItsRoots(t *testing.T) {
 	specs := []children.Spec{played("own", children.ShareSession, childtest.Script{}), played("roots", children.ShareRoots, childtest.Script{})}
 	play(t, specs, "", 0, func(t *testing.T, h *Hub, s *stage) {
 		c, _ := enter(t, h)
-		c.raw("tools/list", `{}`) // and never initialized
+		c.raw("initialize", `{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"test","version":"1"}}`) // and never initialized
+		c.raw("tools/list", `{}`)
 		c.tagged(s, "own", "x")
 		if msg, bad := text(c.raw("tools/call", toolCall("call-tool", `{"serverName":"roots","toolName":"echo"}`))); !bad || !strings.Contains(msg, "which folders are open") {
 			t.Errorf("%t %s", bad, msg)

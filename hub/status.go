@@ -153,6 +153,7 @@ type toolReport struct {
 	Name        string `json:"name"`     // towards the client
 	ToolName    string `json:"toolName"` // the child's own, for call-tool
 	Description string `json:"description,omitempty"`
+	Note        string `json:"note,omitempty"`
 }
 
 type omissionReport struct {
@@ -187,7 +188,7 @@ func (s *Session) serversReport(only string) serversReport {
 		}
 		for _, o := range c.Tools() {
 			if o.Child == name {
-				r.Tools = append(r.Tools, toolReport{Name: o.Name, ToolName: o.Remote, Description: o.Description()})
+				r.Tools = append(r.Tools, toolReport{Name: o.Name, ToolName: o.Remote, Description: o.Description(), Note: o.Note()})
 			}
 		}
 		r.NotOffered = reportOmitted(c.Omitted(name))
@@ -215,18 +216,19 @@ type Status struct {
 
 // ChildStatus is one instance of a child.
 type ChildStatus struct {
-	Server   string     `json:"server"`             // its name in hub.json
-	Instance string     `json:"instance,omitempty"` // what it serves: a session's id, or a set of roots; "" where it serves all, or none yet
-	Share    string     `json:"share"`              // session, roots or all
-	Era      string     `json:"era,omitempty"`      // handshake or modern: in which this instance was spoken to last; "" before
-	State    string     `json:"state"`              // configured, waiting, starting, ready, backing off, draining, stopped
-	Since    *time.Time `json:"since,omitempty"`    // of this state
-	PID      int        `json:"pid,omitempty"`      // while a process runs
-	Tools    int        `json:"tools"`              // offered when it was listed last
-	Error    string     `json:"error,omitempty"`    // why it is not ready, or what is wrong with it although it is
-	Stderr   string     `json:"stderr,omitempty"`   // the end of it, plain text
-	Log      string     `json:"log,omitempty"`      // the file that all of it goes to; filled in by whoever keeps it
-	Skipped  uint64     `json:"skippedLines"`       // on stdout, that were no message
+	Server   string     `json:"server"`                    // its name in hub.json
+	Instance string     `json:"instance,omitempty"`        // what it serves: a session's id, or a set of roots; "" where it serves all, or none yet
+	Share    string     `json:"share"`                     // session, roots or all
+	Era      string     `json:"era,omitempty"`             // handshake or modern: in which this instance was spoken to last; "" before
+	State    string     `json:"state"`                     // configured, waiting, starting, ready, backing off, draining, stopped
+	Since    *time.Time `json:"since,omitempty"`           // of this state
+	PID      int        `json:"pid,omitempty"`             // while a process runs
+	Tools    int        `json:"tools"`                     // offered when it was listed last
+	Error    string     `json:"error,omitempty"`           // why it is not ready, or what is wrong with it although it is
+	Stderr   string     `json:"stderr,omitempty"`          // the end of it, plain text
+	Log      string     `json:"log,omitempty"`             // the file that all of it goes to; filled in by whoever keeps it
+	Skipped  uint64     `json:"skippedLines"`              // on stdout, that were no message
+	Muted    uint64     `json:"droppedMessages,omitempty"` // log and progress notifications: too many at a time
 
 	Sandbox sandbox.Report `json:"-"` // what kernelReport and kernelDetails are made from
 
@@ -236,9 +238,10 @@ type ChildStatus struct {
 	childServed
 }
 
-// childOmitted is what a server defines and is not offered.
+// childOmitted is what a server defines and is not offered, or is offered and not checked.
 type childOmitted struct {
 	NotOffered []omissionReport `json:"notOffered,omitempty"`
+	Unchecked  []omissionReport `json:"uncheckedTools,omitempty"`
 }
 
 // childFailures is how an instance has failed so far.
@@ -330,6 +333,11 @@ func (h *Hub) Status() Status {
 	for i := range st.Children {
 		if o := offers[st.Children[i].Server]; o != nil {
 			st.Children[i].NotOffered = reportOmitted(o.Omitted)
+			for _, t := range o.Tools {
+				if note := t.Note(); note != "" {
+					st.Children[i].Unchecked = append(st.Children[i].Unchecked, omissionReport{printable.Escape(t.Remote, 100), note})
+				}
+			}
 		}
 	}
 	for _, s := range sessions {
@@ -360,7 +368,7 @@ func childrenStatus(c *Config, instances []children.Status) []ChildStatus {
 func childStatus(c *Config, spec children.Spec, st children.Status) ChildStatus {
 	return ChildStatus{
 		Server: st.Child, Instance: st.Instance, Share: spec.Share.String(), Era: eraOf(st.Protocol), State: st.State.String(), Since: moment(st.Since), PID: st.PID,
-		Tools: st.Tools, Error: printable.Clean(st.Err), Stderr: st.Stderr, Skipped: st.Skipped, Sandbox: st.Sandbox,
+		Tools: st.Tools, Error: printable.Clean(st.Err), Stderr: st.Stderr, Skipped: st.Skipped, Muted: st.Muted, Sandbox: st.Sandbox,
 		childFailures: childFailures{
 			Restarts: st.Restarts, Failures: st.Failures, CircuitOpen: st.CircuitOpen, NextStart: moment(st.NextStart), StartedBy: startedBy(st),
 			LastFailure: printable.Clean(st.LastFailure), FailedAt: moment(st.FailedAt),

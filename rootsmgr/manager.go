@@ -201,17 +201,23 @@ func (m *Manager) Reconsider(ctx context.Context) (View, bool, error) {
 	return m.NewWait().Reconsider(ctx)
 }
 
-// Wait is the time that one call may wait: all its waiting together takes at most
-// Settings.Timeout. Not for use by several goroutines at once.
+// Wait is the time that one call may wait for roots: all its waiting together takes at
+// most Settings.Timeout. Not for use by several goroutines at once.
 type Wait struct {
-	m     *Manager
-	until time.Time
+	m    *Manager
+	left time.Duration
 }
 
-// NewWait starts the clock for one call. Use it where a call may both Await and
-// Reconsider.
+// NewWait is the time of one call. Use it where a call may wait more than once.
 func (m *Manager) NewWait() *Wait {
-	return &Wait{m: m, until: time.Now().Add(m.terms.Load().settings.Timeout)}
+	return &Wait{m: m, left: m.terms.Load().settings.Timeout}
+}
+
+// Overtaken reports whether roots newer than those of a View are known or announced,
+// and the call may still wait for them.
+func (w *Wait) Overtaken(v View) bool {
+	s := w.m.pub.Load()
+	return w.left > 0 && !s.closed && (s.at(time.Now()).mark != v.mark || s.attempted < w.m.announced.Load())
 }
 
 // Await is [Manager.Await] within what is left of the time that the call may wait.
@@ -222,6 +228,8 @@ func (w *Wait) Await(ctx context.Context) (View, error) {
 func (w *Wait) await(ctx context.Context, want uint64) (View, error) {
 	m := w.m
 	var timeout <-chan time.Time
+	until := time.Now().Add(w.left)
+	defer func() { w.left = max(0, time.Until(until)) }()
 	for {
 		s, now := m.pub.Load(), time.Now()
 		switch {
@@ -231,11 +239,11 @@ func (w *Wait) await(ctx context.Context, want uint64) (View, error) {
 			return s.at(now), nil
 		case ctx.Err() != nil:
 			return s.at(now), context.Cause(ctx)
-		case !now.Before(w.until):
+		case !now.Before(until):
 			return m.impatient(s, now), nil
 		}
 		if timeout == nil {
-			timer := time.NewTimer(time.Until(w.until))
+			timer := time.NewTimer(time.Until(until))
 			defer timer.Stop()
 			timeout = timer.C
 		}

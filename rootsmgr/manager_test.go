@@ -90,7 +90,13 @@ func TestPatienceIsOneBudget(t *testing.T) {
 		<-d.First()
 		time.Sleep(5 * time.Second)
 		w := d.NewWait()
-		time.Sleep(7 * time.Second)
+		time.Sleep(time.Hour) // for something else, which does not count
+		d.Changed()
+		short, cancel := context.WithTimeout(t.Context(), 7*time.Second)
+		defer cancel()
+		if _, err := w.Await(short); err == nil {
+			t.Error("it did not wait")
+		}
 		start := time.Now()
 		v, asked, err := w.Reconsider(t.Context())
 		if took := time.Since(start); took != 3*time.Second || !asked || err != nil || show(v) != "known /a stale by asked" {

@@ -8,6 +8,26 @@ import (
 	"mcphub/validate/schema"
 )
 
+// uncompiled are definitions that schema generators write, and that no schema can be made of.
+var uncompiled = map[string]string{
+	"bad type":              `{"name":"a","inputSchema":{"type":"objct"}}`,
+	"bad pattern":           `{"name":"a","inputSchema":{"properties":{"x":{"pattern":"("}}}}`,
+	"http ref":              `{"name":"a","inputSchema":{"$ref":"http://127.0.0.1:1/x.json"}}`,
+	"file ref":              `{"name":"a","inputSchema":{"$ref":"file:///etc/passwd"}}`,
+	"relative ref":          `{"name":"a","inputSchema":{"$ref":"other.json"}}`,
+	"dangling ref":          `{"name":"a","inputSchema":{"$ref":"#/$defs/x"}}`,
+	"unknown dialect":       `{"name":"a","inputSchema":{"$schema":"https://example.com/my-dialect"}}`,
+	"duplicate in it":       `{"name":"a","inputSchema":{"type":"object","type":"string"}}`,
+	"exclusiveMinimum true": `{"name":"a","inputSchema":{"properties":{"n":{"type":"integer","minimum":0,"exclusiveMinimum":true}}}}`,
+	"required true":         `{"name":"a","inputSchema":{"properties":{"n":{"type":"string","required":true}}}}`,
+	"components":            `{"name":"a","inputSchema":{"properties":{"n":{"$ref":"#/components/schemas/X"}}}}`,
+	"no description":        `{"name":"a","inputSchema":{"type":"object","properties":{"n":{"type":"string","description":null}}}}`,
+	"items a list":          `{"name":"a","inputSchema":{"properties":{"n":{"type":"array","items":[{"type":"string"}]}}}}`,
+	"type any":              `{"name":"a","inputSchema":{"properties":{"n":{"type":"any"}}}}`,
+	"a named group":         `{"name":"a","inputSchema":{"properties":{"n":{"pattern":"(?P<n>a)"}}}}`,
+	"allOf of nothing":      `{"name":"a","inputSchema":{"allOf":[]}}`,
+}
+
 func TestToolErrors(t *testing.T) {
 	w := newWorld(t)
 	c := w.checker()
@@ -17,18 +37,28 @@ func TestToolErrors(t *testing.T) {
 		"array":             `[]`,
 		"schema twice":      `{"name":"a","inputSchema":{},"inputSchema":{"type":"object"}}`,
 		"schema a string":   `{"name":"a","inputSchema":"x"}`,
-		"bad type":          `{"name":"a","inputSchema":{"type":"objct"}}`,
-		"bad pattern":       `{"name":"a","inputSchema":{"properties":{"x":{"pattern":"("}}}}`,
-		"http ref":          `{"name":"a","inputSchema":{"$ref":"http://127.0.0.1:1/x.json"}}`,
-		"file ref":          `{"name":"a","inputSchema":{"$ref":"file:///etc/passwd"}}`,
-		"relative ref":      `{"name":"a","inputSchema":{"$ref":"other.json"}}`,
-		"dangling ref":      `{"name":"a","inputSchema":{"$ref":"#/$defs/x"}}`,
-		"unknown dialect":   `{"name":"a","inputSchema":{"$schema":"https://example.com/my-dialect"}}`,
-		"duplicate in it":   `{"name":"a","inputSchema":{"type":"object","type":"string"}}`,
 		"too deep a schema": `{"name":"a","inputSchema":` + strings.Repeat(`{"not":`, 300) + `{}` + strings.Repeat(`}`, 300) + `}`,
 	} {
 		if _, err := c.Tool("child", "", []byte(def)); err == nil {
 			t.Errorf("%s: accepted", name)
+		}
+	}
+	for name, def := range uncompiled {
+		tool, err := c.Tool("child", "", []byte(def))
+		if err != nil || tool.Unchecked() == nil {
+			t.Errorf("%s: %v, it is checked: %t", name, err, err == nil && tool.Unchecked() == nil)
+			continue
+		}
+		// It is judged as one without a schema.
+		for args, want := range map[string]Decision{`{"path":"` + w.outside + `/x"}`: Deny, `{"a":["` + w.outside + `/secret.txt"]}`: Deny, `{"x":1}`: Allow} {
+			scan, err := c.Scan(tool, []byte(args))
+			if err != nil {
+				t.Errorf("%s: %s: %v", name, args, err)
+				continue
+			}
+			if v := c.Judge(scan, w.where(), w.view()); v.Decision != want {
+				t.Errorf("%s: %s: %v, want %v", name, args, v.Decision, want)
+			}
 		}
 	}
 	for name, def := range map[string]string{
@@ -78,6 +108,8 @@ func TestSchemaStage(t *testing.T) {
 		{"format is an annotation", `{"$schema":"http://json-schema.org/draft-07/schema#","properties":{"a":{"format":"email"},"b":{"format":"regex"}}}`, `{"a":"no","b":"("}`, "", "", ""},
 		{"content is an annotation", `{"properties":{"a":{"contentEncoding":"base64","contentMediaType":"application/json"}}}`, `{"a":"***"}`, "", "", ""},
 		{"exact number", `{"properties":{"a":{"const":9007199254740993}}}`, `{"a":9007199254740993}`, "", "", ""},
+		{"nullable", `{"properties":{"a":{"type":"string","nullable":true,"enum":["x"]},"default":{"type":["integer"],"nullable":true}}}`, `{"a":null,"default":null}`, "", "", ""},
+		{"not nullable", `{"properties":{"a":{"type":"string","nullable":false}}}`, `{"a":null}`, schema.CodeViolation, "/a", "got null"},
 		{"two spellings, both declared", `{"properties":{"-a":{"type":"boolean"},"-A":{"type":"number"}}}`, `{"-a":true,"-A":3}`, "", "", ""},
 	} {
 		tool, err := c.Tool("child", "", []byte(`{"name":"x","inputSchema":`+e.Schema+`}`))

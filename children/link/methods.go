@@ -4,6 +4,7 @@ package link
 const (
 	MethodDiscover     = "server/discover"
 	MethodProgress     = "notifications/progress"
+	MethodMessage      = "notifications/message"
 	MethodCancelled    = "notifications/cancelled"
 	MethodRootsChanged = "notifications/roots/list_changed"
 	// MethodTaskNews is the notification by which the extension for tasks tells of one.

@@ -1,6 +1,7 @@
 package offers
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -52,7 +53,7 @@ func (l *list) whole(ctx context.Context, conn link.Link) (all catalogue, err er
 	var cursor []byte
 	size := 0
 	for at := 0; ; at++ {
-		p, err := listPage(ctx, conn, l.method, l.member, cursor)
+		p, err := listPage(ctx, conn, l.method, l.member, cursor, maxEntries-len(all.entries))
 		switch {
 		case errors.Is(err, errNoSuchMethod) && at == 0:
 			all.note = fmt.Sprintf("it declares %s but does not know %s", l.capability, l.method)
@@ -72,7 +73,7 @@ func (l *list) whole(ctx context.Context, conn link.Link) (all catalogue, err er
 		}
 		all.life, all.private = all.life.and(p.life), all.private || p.private
 		switch {
-		case p.next == nil:
+		case p.next == nil && !p.cut:
 			return all, nil
 		case seen[string(p.next)]:
 			all.note = l.method + " gave the same cursor twice"
@@ -169,11 +170,13 @@ func Read(ctx context.Context, conn link.Link, base *Offer, which Lists) (*Offer
 			}
 		}
 	}
+	o.Notes = told
 	return &o, told, nil
 }
 
-// listPage asks for one page of a list.
-func listPage(ctx context.Context, conn link.Link, method, member string, cursor []byte) (p catalogue, err error) {
+// listPage asks for one page of a list. It reads no more than most entries, and no more
+// of the page is kept than they are.
+func listPage(ctx context.Context, conn link.Link, method, member string, cursor []byte, most int) (p catalogue, err error) {
 	var params [][]byte
 	if cursor != nil {
 		params = [][]byte{[]byte(`{"cursor":`), cursor, []byte(`}`)}
@@ -191,11 +194,18 @@ func listPage(ctx context.Context, conn link.Link, method, member string, cursor
 	raw := slices.Clone(res.Result) // entries are kept for long
 	res.Release()
 	err = jsonrpc.Elements(jsonrpc.Get(raw, member), func(v []byte) bool {
-		p.entries = append(p.entries, v)
-		return true
+		if p.cut = len(p.entries) == most; !p.cut {
+			p.entries = append(p.entries, v)
+		}
+		return !p.cut
 	})
 	if err != nil {
 		return p, fmt.Errorf("%s: the result has no list of %s", method, member)
+	}
+	if p.cut {
+		for i, e := range p.entries {
+			p.entries[i] = bytes.Clone(e)
+		}
 	}
 	if c := jsonrpc.Get(raw, "nextCursor"); len(c) > 2 && c[0] == '"' {
 		p.next = c

@@ -33,6 +33,10 @@ type Offer struct {
 	// Both: it was greeted by a handshake because it was slow, and can do without.
 	Both bool
 
+	// Notes are what was wrong with the lists when they were read last: a page that
+	// failed, a bound. They are for people, and are not remembered.
+	Notes []string
+
 	// cut are the lists that were not had whole for a reason that the child did not
 	// give itself: it ended, or was too slow. Bits by their place in lists. Such an
 	// offer is good for this run, and is not remembered.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+	"golang.org/x/time/rate"
 
 	"mcphub/children/health"
 	"mcphub/children/launch"
@@ -75,7 +76,17 @@ type Run struct {
 	looked atomic.Int64                // when it was seen last that nothing has moved, in nanoseconds
 	hung   atomic.Bool                 // it was stopped because it answered nothing
 	modern atomic.Pointer[modern.Link] // set where the child is spoken to without a handshake
+
+	logs, progress *rate.Limiter // of what it tells beside its answers
+	muted          atomic.Uint64 // log and progress notifications that were too many
 }
+
+// How many log notifications of a child are passed on, and how many of progress: no
+// person reads more, and no bar shows more. Each costs the client a line.
+const (
+	mostTold  = 1000   // a second
+	mostBurst = 10_000 // at once
+)
 
 // Start starts a run. open starts the child and returns the Link to it; what the child
 // sends goes to h. The run lasts until Cancel, or until the child ends.
@@ -86,6 +97,7 @@ func Start(o Options, of Instance, open func(h jsonrpc.Handler) (link.Link, erro
 		Leases: Leases{idle: make(chan struct{})},
 		level:  leveller{turn: make(chan struct{}, 1), wanted: func() string { return of.Client().Level }, log: o.Log},
 		Idle:   health.NewIdleTimeout(o.Look),
+		logs:   rate.NewLimiter(mostTold, mostBurst), progress: rate.NewLimiter(mostTold, mostBurst),
 	}
 	r.Roots = served.NewRoots(o.Wanted, o.Launch.Rewrote, r.Link, o.Log)
 	r.level.turn <- struct{}{}

@@ -102,13 +102,27 @@ func (r *Run) noticed(ctx context.Context, m *jsonrpc.Message) {
 		wake(r.relist)
 		return
 	}
-	if m.Method == link.MethodProgress {
+	switch m.Method {
+	case link.MethodProgress:
 		if token := m.Param("progressToken"); token != nil {
 			r.Idle.Progress(token)
+		}
+		if !r.progress.Allow() {
+			r.muted.Add(1)
+			return
+		}
+	case link.MethodMessage:
+		if !r.logs.Allow() {
+			r.muted.Add(1)
+			return
 		}
 	}
 	r.instance.Notification(ctx, m)
 }
+
+// Muted is how many log and progress notifications were dropped, because there were too
+// many at a time.
+func (r *Run) Muted() uint64 { return r.muted.Load() }
 
 // modernRun is a run as a link without a handshake sees it.
 type modernRun struct{ *Run }

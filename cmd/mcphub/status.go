@@ -309,6 +309,9 @@ func (p page) details(c hub.ChildStatus) {
 		if c.Skipped > 0 {
 			line("skipped", "%d lines on stdout that were no message", c.Skipped)
 		}
+		if c.Muted > 0 {
+			line("dropped", "%d log and progress messages: there were too many at a time", c.Muted)
+		}
 	}
 	for _, closed := range c.Closed {
 		line("closed", "%s", printable.Escape(closed, 2000))

@@ -11,6 +11,7 @@ import (
 	"mcphub/hub/record"
 	"mcphub/internal/audit"
 	"mcphub/internal/jsonrpc"
+	"mcphub/rootsmgr"
 	"mcphub/validate"
 )
 
@@ -35,6 +36,7 @@ type Call struct {
 	scanned  scanned            // by an earlier attempt
 	approval *approval.Approval // a person's, of this very call; nil: none
 	offered  bool               // a login was offered on account of what its server answered
+	wait     *rootsmgr.Wait     // the time that it may wait for roots, over all attempts
 
 	nowait bool     // an attempt ends with errWouldBlock where it would have to wait
 	spare  *attempt // for the next attempt; nil: none

@@ -74,6 +74,9 @@ type Client interface {
 	// child only when it runs. With an error of that the lease was released.
 	RootsBefore(ctx context.Context, spec *children.Spec) error
 	RootsAfter(lease *children.Lease) error
+	// BringsOtherRoots reports whether a child is served other roots than it has before
+	// the request goes to it.
+	BringsOtherRoots(spec *children.Spec) bool
 	// Rootless reports whether roots could be given and none were that hold for this
 	// request.
 	Rootless() bool

@@ -39,6 +39,7 @@ const mostAttempts = 4
 // caller releases the lease. An error of validate is what is wrong with the
 // arguments; others say why the call could not be judged or made.
 func (c *Call) prepare(ctx context.Context) (*attempt, error) {
+	c.wait = c.Session.Roots.NewWait()
 	for n := 1; ; n++ {
 		j, err := c.try(ctx)
 		if err == nil || n == mostAttempts || !errors.Is(err, errAnew) {
@@ -52,8 +53,8 @@ func (c *Call) prepare(ctx context.Context) (*attempt, error) {
 // directory of the instance that would run it.
 func (c *Call) try(ctx context.Context) (*attempt, error) {
 	s, t, from := c.Session, c.Target, c.Session.ClientOf(ctx)
-	var wait *rootsmgr.Wait
-	var view rootsmgr.View
+	wait := c.wait         // nil once it is known that the call needs no boundary
+	var view rootsmgr.View // that was waited for; zero where none was
 	var err error
 	g, child := t.owner()
 	byRoots := s.Instances.ByRoots(g.Child(child))
@@ -61,7 +62,6 @@ func (c *Call) try(ctx context.Context) (*attempt, error) {
 		if c.nowait {
 			return nil, errWouldBlock
 		}
-		wait = s.Roots.NewWait()
 		if view, err = from.Boundary(ctx, wait); err != nil {
 			return nil, err
 		}
@@ -87,26 +87,36 @@ func (c *Call) try(ctx context.Context) (*attempt, error) {
 	}
 	switch {
 	case !j.scan.NeedsBoundary():
-		wait = nil
 		if held && !c.nowait && !byRoots {
-			if _, err = from.Boundary(ctx, s.Roots.NewWait()); err != nil {
+			if view, err = from.Boundary(ctx, wait); err != nil {
 				return nil, err
 			}
 		}
+		wait = nil
 	case byRoots:
 		j.view = view
 	default:
-		wait = s.Roots.NewWait()
 		from.Scanned(j.scan)
-		if j.view, err = from.Boundary(ctx, wait); err != nil {
+		if view, err = from.Boundary(ctx, wait); err != nil {
 			return nil, err
 		}
+		j.view = view
 	}
-	if err = from.RootsBefore(ctx, &j.by.Child(j.child).Spec); err != nil {
+	spec := &j.by.Child(j.child).Spec
+	if wait != nil && from.BringsOtherRoots(spec) {
+		if over, err := s.judgeBeforeStart(ctx, wait, j, &j.view); err != nil {
+			return nil, err
+		} else if over {
+			return s.upToDate(ctx, j)
+		}
+	}
+	if err = from.RootsBefore(ctx, spec); err != nil {
 		return nil, err
 	}
+	waited := byRoots // for its child
 	if j.lease = s.Instances.Ready(j.by, j.child); j.lease == nil && !c.nowait {
-		if over, err := s.judgeBeforeStart(ctx, wait, j); err != nil {
+		waited = true
+		if over, err := s.judgeBeforeStart(ctx, wait, j, nil); err != nil {
 			return nil, err
 		} else if over {
 			return s.upToDate(ctx, j)
@@ -122,6 +132,12 @@ func (c *Call) try(ctx context.Context) (*attempt, error) {
 	if err = s.judge(ctx, wait, j); err == nil && j.lease.Key() != before {
 		t.reset() // asking again has moved the session to another instance
 		err = errRestless
+	}
+	if wait != nil {
+		view = j.view
+	}
+	if err == nil && waited && view.Snapshot != nil && !from.SendsRoots() && c.wait.Overtaken(view) {
+		err = errAnew // the client has other roots by now
 	}
 	if err == nil {
 		err = j.tooNarrow()
@@ -153,7 +169,7 @@ func (s *Session) judge(ctx context.Context, wait *rootsmgr.Wait, j *attempt) er
 		return err
 	}
 	if j.lease.Release(); j.lease == nil {
-		s.foresee(j) // where it runs by now, as it would have been started
+		s.foresee(j, nil) // where it runs by now, as it would have been started
 	} else if j.lease, err = s.acquireFor(ctx, j.call, nil); err != nil {
 		return err
 	}
@@ -252,10 +268,11 @@ func (j *attempt) place() (cwd string, served []string) {
 	return j.lease.Where()
 }
 
-// judgeBeforeStart judges a request for a child that does not run by how it would be
-// started: what is not allowed so starts nothing. over: the request ends here.
-func (s *Session) judgeBeforeStart(ctx context.Context, wait *rootsmgr.Wait, j *attempt) (over bool, err error) {
-	if !s.foresee(j) {
+// judgeBeforeStart judges a request for a child that does not run, or not with the roots
+// of view, by how it would: what is not allowed so starts nothing. over: the request
+// ends here.
+func (s *Session) judgeBeforeStart(ctx context.Context, wait *rootsmgr.Wait, j *attempt, view *rootsmgr.View) (over bool, err error) {
+	if !s.foresee(j, view) {
 		return false, nil
 	}
 	if err := s.judge(ctx, wait, j); err != nil {
@@ -264,10 +281,9 @@ func (s *Session) judgeBeforeStart(ctx context.Context, wait *rootsmgr.Wait, j *
 	return j.verdict.Decision != validate.Allow, nil
 }
 
-// foresee notes how the child would be started; false where it runs, or that
-// cannot be told.
-func (s *Session) foresee(j *attempt) (ok bool) {
-	j.cwd, j.served, ok = s.Instances.Foresee(j.by, j.child)
+// foresee notes how the child would run: see Instances.
+func (s *Session) foresee(j *attempt, view *rootsmgr.View) (ok bool) {
+	j.cwd, j.served, ok = s.Instances.Foresee(j.by, j.child, view)
 	return ok
 }
 

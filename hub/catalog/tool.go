@@ -66,6 +66,18 @@ func (b *Builder) tool(child *Child, offer *children.Offer, raw []byte) (*Tool, 
 	return t, ""
 }
 
+// Note says what a person should know of the tool: that its calls are not checked by its
+// schema; "" where there is nothing.
+func (t *Tool) Note() string {
+	if t.Checked == nil {
+		return ""
+	}
+	if err := t.Checked.Unchecked(); err != nil {
+		return "its arguments are not checked by its schema, and every string in them is looked at: " + printable.Clip(printable.Clean(err.Error()), 500)
+	}
+	return ""
+}
+
 // unambiguous reports whether an object has no member twice: of two, this hub
 // would take one and a client perhaps the other.
 func unambiguous(raw []byte) bool {

@@ -151,10 +151,10 @@ const (
 	MethodElicit    = "elicitation/create"
 )
 
-// Extends reports whether a method or notification is one of an extension: its
-// first part is the end of the key, or it begins with the whole key.
+// Extends reports whether a method or notification is one of an extension: it is the key
+// or begins with it, or its first part is the end of the key.
 func Extends(key, method string) bool {
 	method = strings.TrimPrefix(method, "notifications/")
 	first, _, _ := strings.Cut(method, "/")
-	return key != "" && (key[strings.LastIndexAny(key, "/.")+1:] == first || strings.HasPrefix(method, key+"/"))
+	return key != "" && (key[strings.LastIndexAny(key, "/.")+1:] == first || strings.HasPrefix(method+"/", key+"/"))
 }

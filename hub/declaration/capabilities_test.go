@@ -18,6 +18,9 @@ func TestMethodsAndTheirExtensions(t *testing.T) {
 		{"io.modelcontextprotocol/skills", "resources/skills", false},
 		{"io.modelcontextprotocol/skills/", "skills/list", false},
 		{"", "/list", false},
+		{"claude/channel", "notifications/claude/channel", true}, // the whole key
+		{"claude/channel", "claude/channels", false},
+		{"claude/channel", "notifications/claude", false},
 	} {
 		if got := Extends(test.key, test.method); got != test.want {
 			t.Errorf("%q, %q: %t", test.key, test.method, got)

@@ -92,6 +92,9 @@ func (c *Client) RootsBefore(context.Context, *children.Spec) error { return nil
 // RootsAfter is nil: no roots come with the request.
 func (c *Client) RootsAfter(*children.Lease) error { return nil }
 
+// BringsOtherRoots is false: no roots come with the request.
+func (c *Client) BringsOtherRoots(*children.Spec) bool { return false }
+
 // Rootless is false: no roots come with the request.
 func (c *Client) Rootless() bool { return false }
 

@@ -153,6 +153,16 @@ func (c *Client) RootsBefore(ctx context.Context, spec *children.Spec) error {
 	return nil
 }
 
+// BringsOtherRoots reports whether a child would be served other roots than it has, for
+// this request alone.
+func (c *Client) BringsOtherRoots(spec *children.Spec) bool {
+	if !c.asks || !c.v.o.Stateless || c.judged == nil || spec.Share == children.ShareAll {
+		return false
+	}
+	set, _ := c.v.o.Host.Served(spec.Name)
+	return set != rootsmgr.SetID("", c.judged.Snapshot.Roots())
+}
+
 // RootsAfter checks once more when the child runs, because only then is it known
 // whether it has asked for roots. A child of the same era asks by its result when it
 // needs them: see Rootless. Where there is an error the lease was released.

@@ -116,6 +116,9 @@ func (e *examination) server(ctx context.Context, out *Server, c *hub.Child, st 
 	for _, left := range st.NotOffered {
 		warn(doubt, fmt.Sprintf("its tool %q is not offered: %s", left.Tool, left.Reason), fmt.Sprintf(`have its maker mend the definition, or leave the tool out: "tools": {"exclude": [%q]}`, left.Tool))
 	}
+	for _, t := range st.Unchecked {
+		warn(doubt, fmt.Sprintf("its tool %q is offered, but %s", t.Tool, t.Reason), "have its maker mend the schema; until then a wrong argument is for the server to refuse")
+	}
 	e.names(c, tools, warn)
 }
 

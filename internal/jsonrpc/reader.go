@@ -33,6 +33,7 @@ type Reader struct {
 	line  []byte // returned last
 	grown int    // size that the last long line needed
 	wide  bool   // r has been widened
+	begun bool   // a line was returned: a byte order mark can come no more
 	err   error
 	heard *atomic.Uint64 // counts reads that brought something; nil: nobody counts
 }
@@ -106,7 +107,13 @@ func (r *Reader) read() {
 	r.err = io.ErrNoProgress
 }
 
+// byteOrderMark is that of UTF-8, which some programs on Windows begin a stream with.
+var byteOrderMark = []byte("\xef\xbb\xbf")
+
 func (r *Reader) give(line []byte) ([]byte, error) {
+	if !r.begun {
+		r.begun, line = true, bytes.TrimPrefix(line, byteOrderMark)
+	}
 	if n := len(line); n > 0 && line[n-1] == '\r' {
 		line = line[:n-1]
 	}

@@ -222,3 +222,14 @@ func FuzzReader(f *testing.F) {
 		t.Fatalf("limit %d, pieces %v: %d lines, want %d", most, sizes, len(got), len(want))
 	})
 }
+
+// TestReaderDropsAByteOrderMark: that before the first line, and no other.
+func TestReaderDropsAByteOrderMark(t *testing.T) {
+	const mark = "\xef\xbb\xbf"
+	for _, size := range []int{1, 2, 100} {
+		r := NewReader(&chunked{s: []byte(mark + "{}\n" + mark + "[]\n"), sizes: []int{size}}, 0)
+		if got := lines(t, r, func(int) bool { return false }); !slices.Equal(got, []string{"{}", mark + "[]"}) {
+			t.Errorf("in pieces of %d: %q", size, got)
+		}
+	}
+}

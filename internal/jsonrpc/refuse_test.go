@@ -17,7 +17,7 @@ func TestStrictRefusals(t *testing.T) {
 	}{
 		{"not JSON", `hello`, "null", CodeParse},
 		{"truncated", `{"jsonrpc":"2.0","id":7,"method":"x","params":{"a":`, "null", CodeParse},
-		{"BOM", "\xef\xbb\xbf" + `{"jsonrpc":"2.0","id":7,"method":"x"}`, "null", CodeParse},
+		{"two byte order marks", "\xef\xbb\xbf\xef\xbb\xbf" + `{"jsonrpc":"2.0","id":7,"method":"x"}`, "null", CodeParse},
 		{"comment", `{"jsonrpc":"2.0","id":7,"method":"x"} // y`, "null", CodeParse},
 		{"trailing comma", `{"jsonrpc":"2.0","id":7,"method":"x",}`, "null", CodeParse},
 		{"two values", `{"jsonrpc":"2.0","id":7,"method":"x"}{"jsonrpc":"2.0","id":8,"method":"x"}`, "null", CodeParse},

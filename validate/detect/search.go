@@ -42,9 +42,7 @@ func (s *Searcher) Arguments(t *Tool, args []byte) (r Result, err error) {
 	if err := tr.Parse(args, s.Size); err != nil {
 		return r, err
 	}
-	if t, err = t.ready(); err != nil {
-		return r, err
-	}
+	t = t.ready()
 	m := newMemory()
 	defer m.free()
 	work := m.budget(tr.Len())

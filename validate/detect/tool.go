@@ -2,7 +2,7 @@ package detect
 
 import (
 	"encoding/json"
-	"fmt"
+	"errors"
 	"sync"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -30,6 +30,7 @@ type Tool struct {
 	pathFormats bool
 	defaults    map[string]any // of absent arguments that are paths
 	takesPaths  bool           // the schema or a declaration names an argument that is a path
+	unchecked   error          // why its schema cannot be checked; nil: it can, or there is none
 	late        *late          // nil once the schema is compiled
 }
 
@@ -38,41 +39,59 @@ type late struct {
 	doc  any // as decoded
 	once sync.Once
 	tool *Tool
-	err  error
 }
 
-// ReadSchema reads the inputSchema of a tool. An everyday one is compiled by the first call.
+// ReadSchema reads the inputSchema of a tool. An everyday one is compiled by the first call. One that does not compile costs
+// the tool the check by it and nothing else: see Unchecked. An error is of what is no schema at all.
 func (t *Tool) ReadSchema(raw []byte, depth int) error {
 	doc, err := schema.Read(raw, depth)
 	switch {
-	case err != nil:
+	case errors.Is(err, schema.ErrNoSchema):
 		return err
+	case err != nil:
+		t.forgo(err)
 	case doc == nil:
 		t.pathFormats = t.schema.DeclaresPaths()
 	case schema.Sound(doc, true):
 		t.late = &late{doc: doc}
 	default:
-		return t.compile(doc)
+		t.load(doc)
 	}
 	return nil
 }
 
+// Unchecked says why calls of the tool are not checked by its schema; nil where they are, or there is none.
+func (t *Tool) Unchecked() error { return t.unchecked }
+
+// forgo does without the schema. Nothing is known of the arguments then, so all of them are searched, unless the operator
+// wants none searched.
+func (t *Tool) forgo(why error) {
+	t.unchecked = why
+	if t.Mode == declare.ModeDeclared {
+		t.Mode = declare.ModeStrict
+	}
+	t.pathFormats = t.schema.DeclaresPaths()
+}
+
 // ready returns t with its schema compiled.
-func (t *Tool) ready() (*Tool, error) {
+func (t *Tool) ready() *Tool {
 	if t.late == nil {
-		return t, nil
+		return t
 	}
 	t.late.once.Do(func() {
 		full := *t
 		full.late = nil
-		if t.late.err = full.compile(t.late.doc); t.late.err == nil {
-			t.late.tool = &full
-		}
+		full.load(t.late.doc)
+		t.late.tool = &full
 	})
-	if t.late.err != nil {
-		return nil, &schema.Error{Code: schema.CodeBudget, Message: fmt.Sprintf("the tool's schema could not be loaded, so the call was not made: %v", t.late.err)}
+	return t.late.tool
+}
+
+// load compiles the schema, or does without.
+func (t *Tool) load(doc any) {
+	if err := t.compile(doc); err != nil {
+		t.forgo(err)
 	}
-	return t.late.tool, nil
 }
 
 // compile loads the schema and takes from it what the search needs.

@@ -99,6 +99,9 @@ type Schema struct {
 	formats map[*jsonschema.Schema]string
 }
 
+// ErrNoSchema says that what should be a schema is none.
+var ErrNoSchema = errors.New("inputSchema is not an object")
+
 // Read decodes an inputSchema. nil, null and true accept every object, and give nil.
 func Read(raw []byte, depth int) (doc any, err error) {
 	raw = strictjson.TrimJSONSpace(raw)
@@ -108,8 +111,9 @@ func Read(raw []byte, depth int) (doc any, err error) {
 	return document(raw, depth)
 }
 
-// Compile compiles a decoded schema.
+// Compile compiles a decoded schema, which belongs to it from then on.
 func Compile(doc any) (*Schema, error) {
+	admitNull(doc, false)
 	s := &Schema{doc: doc}
 	first, formats, err := s.compile()
 	if err != nil {
@@ -142,9 +146,45 @@ func document(raw []byte, depth int) (any, error) {
 		return nil, fmt.Errorf("inputSchema holds %d values, the limit is %d", len(t.Nodes), maxNodes)
 	}
 	if k := t.Nodes[0].Kind; k != strictjson.Object && k != strictjson.Bool {
-		return nil, errors.New("inputSchema is not an object")
+		return nil, ErrNoSchema
 	}
 	return t.Value(0), nil
+}
+
+// data are the keywords that hold values and no schemas, and named those that hold schemas by names of anybody's choice.
+var (
+	data  = chars.WordSet("enum const default examples example")
+	named = chars.WordSet("properties patternProperties $defs definitions dependentSchemas")
+)
+
+// admitNull makes of "nullable": true, which OpenAPI has and JSON Schema does not, what servers mean that say it.
+func admitNull(doc any, names bool) {
+	switch v := doc.(type) {
+	case []any:
+		for _, each := range v {
+			admitNull(each, false)
+		}
+	case map[string]any:
+		for key, each := range v {
+			if names || !data[key] {
+				admitNull(each, !names && named[key])
+			}
+		}
+		if names || v["nullable"] != true {
+			return
+		}
+		switch t := v["type"].(type) {
+		case string:
+			v["type"] = []any{t, "null"}
+		case []any:
+			if !slices.Contains(t, any("null")) {
+				v["type"] = append(t, "null")
+			}
+		}
+		if list, ok := v["enum"].([]any); ok && !slices.Contains(list, nil) {
+			v["enum"] = append(list, nil)
+		}
+	}
 }
 
 // cheap are the fields of a schema, beside quickReads, that cost no more than one step for each value of the arguments.

@@ -1,0 +1,71 @@
+package offers
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"mcphub/children/link"
+	"mcphub/internal/jsonrpc"
+)
+
+// pages is a Link to a child that answers tools/list with one page after the other.
+type pages struct {
+	link.Link
+	all   []string
+	asked int
+}
+
+func (p *pages) Call(context.Context, string, ...[]byte) (*jsonrpc.Response, error) {
+	p.asked++
+	return &jsonrpc.Response{Result: []byte(p.all[p.asked-1])}, nil
+}
+
+func page(from, to int, cursor string) string {
+	var b strings.Builder
+	b.WriteString(`{"tools":[`)
+	for i := from; i < to; i++ {
+		if i > from {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, `{"name":"tool%d"}`, i)
+	}
+	b.WriteByte(']')
+	if cursor != "" {
+		b.WriteString(`,"nextCursor":"` + cursor + `"`)
+	}
+	return b.String() + "}"
+}
+
+// TestBoundsHoldWithinAPage: a list is cut at its bound in the middle of a page, and no more of the page is kept.
+func TestBoundsHoldWithinAPage(t *testing.T) {
+	whole := []string{page(0, maxEntries-1, "a"), page(maxEntries-1, maxEntries, "")}
+	for name, tc := range map[string]struct {
+		all          []string
+		asked, tools int
+		cut          bool
+	}{
+		"one page of a million":   {[]string{page(0, 1_000_000, "")}, 1, maxEntries, true},
+		"the second is too long":  {[]string{page(0, maxEntries-1, "a"), page(0, 9, "b"), page(0, 1, "")}, 2, maxEntries, true},
+		"control: as many as may": {whole, 2, maxEntries, false},
+		"control: a few":          {[]string{page(0, 3, "a"), page(3, 5, "")}, 2, 5, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := &pages{all: tc.all}
+			o, notes, err := Read(t.Context(), p, &Offer{Capabilities: []byte(`{"tools":{}}`)}, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(o.Tools) != tc.tools || p.asked != tc.asked || string(o.Tools[0]) != `{"name":"tool0"}` {
+				t.Errorf("%d tools after %d pages, the first is %s", len(o.Tools), p.asked, o.Tools[0])
+			}
+			if cut := strings.Contains(strings.Join(notes, " "), "does not end"); cut != tc.cut {
+				t.Errorf("notes: %q", notes)
+			}
+			if last := o.Tools[len(o.Tools)-1]; tc.cut && tc.asked == 1 && cap(last) > 2*len(last) {
+				t.Errorf("the last entry keeps %d bytes of the page", cap(last))
+			}
+		})
+	}
+}
