@@ -37,6 +37,7 @@ func explainCommand() *cobra.Command {
 			"  mcphub explain git__git_add --args '{\"repo_path\":\".\",\"files\":[\"../x\"]}' --root . --json",
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			f.about = serversOf(args[0], f.args, args[1:])
 			return f.run(cmd, src, &logs, func(ctx context.Context, c *client.Client) error {
 				arguments, err := callArguments(ctx, c, args[0], f.args, args[1:])
 				if err != nil {
