@@ -160,10 +160,10 @@ func (f *callFlags) startOnly(cfg *hub.Config) error {
 // the tool has. nil is all of them: the tool may be any server's.
 func serversOf(tool, asJSON string, pairs []string) func(cfg *hub.Config) ([]string, error) {
 	return func(cfg *hub.Config) ([]string, error) {
-		switch tool {
-		case "get-roots":
+		if tool == "get-roots" {
 			return []string{}, nil
-		case "list-tools", "find-tools", "call-tool":
+		}
+		if contains(ownTools, tool) {
 			if name := serverNamed(asJSON, pairs); name != "" {
 				return []string{name}, nil
 			}

@@ -33,8 +33,7 @@ func doctorCommand() *cobra.Command {
 			"ended when it returns. With names it tries those servers alone.\n\n" +
 			"Prints one line where all is well. The exit status is 3 where hub.json has an error, 1\n" +
 			"where there is another error, 0 where there are warnings at the most.",
-		Example:           "  mcphub doctor\n  mcphub doctor github -v\n  mcphub doctor --json",
-		ValidArgsFunction: completeServers,
+		Example: "  mcphub doctor\n  mcphub doctor github -v\n  mcphub doctor --json",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			log, err := logs.logger(os.Stderr)
 			if err != nil {

@@ -33,8 +33,7 @@ func toolsCommand() *cobra.Command {
 			"shows what it offered then, and starts nothing; --anew starts it and asks. --cost adds\n" +
 			"how many tokens the definition of each tool takes of a model's context, at four bytes a\n" +
 			"token.",
-		Args:              cobra.MaximumNArgs(1),
-		ValidArgsFunction: completeServers,
+		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				f.about = theServer(args[0])
