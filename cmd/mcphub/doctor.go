@@ -206,6 +206,7 @@ func (d diagnosis) looked(r *doctor.Report) {
 	t.Row("workspace roots", cmp.Or(strings.Join(m.Roots, ", "), "none: they come from the client"))
 	t.Row("secrets", m.Secrets+layout.Suffix(": ", m.Why))
 	t.Row("Landlock", layout.When(m.Landlock > 0, fmt.Sprintf("ABI %d", m.Landlock))+layout.When(m.Landlock == 0, "not there"))
+	t.Row("runs in", cmp.Or(m.Inside, "no container that is known"))
 	t.Row("guardian", layout.When(m.Guardian, "yes")+layout.When(!m.Guardian, "no"))
 	for _, f := range [][2]string{{"state", m.State}, {"audit", m.Audit}, {"logs", m.Logs}, {"cache", m.Cache}} {
 		t.Row(f[0], cmp.Or(printable.Escape(f[1], 200), "-"))

@@ -116,6 +116,9 @@ func (e *examination) server(ctx context.Context, out *Server, c *hub.Child, st 
 	for _, left := range st.NotOffered {
 		warn(doubt, fmt.Sprintf("its tool %q is not offered: %s", left.Tool, left.Reason), fmt.Sprintf(`have its maker mend the definition, or leave the tool out: "tools": {"exclude": [%q]}`, left.Tool))
 	}
+	if text, cure := e.signing().Fails(st.Command, st.Args, st.Kernel); text != "" {
+		warn(doubt, text, cure)
+	}
 	e.names(c, tools, warn)
 }
 
