@@ -562,7 +562,7 @@ func (c *child) awaitStart() next {
 		switch {
 		case c.ctx.Err() != nil, c.unheld.Load() && c.common.dropUnheld(c):
 			return toEnd
-		case blocked && (ask || c.offer == nil):
+		case blocked && (ask || c.offer == nil && !c.lazy()):
 			if c.view.Load().status.State != Waiting {
 				c.state(Waiting, "waits for the client's roots")
 			}

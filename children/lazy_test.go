@@ -330,3 +330,24 @@ func TestHalfAnOfferIsNotRemembered(t *testing.T) {
 		})
 	})
 }
+
+// TestStartCalled: such a child is started by a call alone, whether or not it is known
+// what it offers. It waits for nothing until then.
+func TestStartCalled(t *testing.T) {
+	k := newKept(t)
+	for _, roots := range []children.RootsMode{children.RootsList, children.RootsArgs} {
+		k.spec.Start, k.spec.Roots = children.StartCalled, roots
+		k.hub(func(s *children.Supervisor, w *watcher) {
+			s.Ensure(one, nil)
+			w.until(t, "cold", func() bool { return len(w.states[one.String()]) > 0 })
+			lease, err := s.Acquire(t.Context(), one)
+			if err != nil {
+				t.Fatal(err)
+			}
+			lease.Release()
+			if got := k.states(w); !strings.HasPrefix(got, "cold, starting") {
+				t.Errorf("%s: %s", roots, got)
+			}
+		})
+	}
+}

@@ -55,8 +55,9 @@ type StartMode = spec.StartMode
 
 // The times to start.
 const (
-	StartLazy  = spec.StartLazy
-	StartEager = spec.StartEager
+	StartLazy   = spec.StartLazy
+	StartEager  = spec.StartEager
+	StartCalled = spec.StartCalled
 )
 
 // Defaults of a Spec's limits.

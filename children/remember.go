@@ -33,20 +33,22 @@ func (n *common) digest(s Spec, k Key) string {
 // recall starts the life of an instance: it publishes what the child offered last.
 // An instance that may wait for a call does so from here on.
 func (c *child) recall() {
-	if c.offer, c.past.guess = c.common.recall(c.spec, c.key); c.offer == nil {
-		return
+	if c.offer, c.past.guess = c.common.recall(c.spec, c.key); c.offer != nil {
+		c.past.spoke = eraOf(c.common.known(c.spec, c.key))
 	}
-	c.past.spoke = eraOf(c.common.known(c.spec, c.key))
-	if c.lazy() {
+	switch {
+	case c.lazy():
 		c.state(Cold, "")
-		return
+	case c.offer != nil:
+		c.publish(func(*view) {})
 	}
-	c.publish(func(*view) {})
 }
 
-// lazy reports whether the child is started by a call only. It is not while what it
-// offers these clients is a guess.
-func (c *child) lazy() bool { return c.spec.Start == StartLazy && c.offer != nil && !c.past.guess }
+// lazy reports whether the child is started by a call only. A child of which nothing is
+// known, or what it offers these clients is a guess, is so only where StartCalled says so.
+func (c *child) lazy() bool {
+	return c.spec.Start == StartCalled || c.spec.Start == StartLazy && c.offer != nil && !c.past.guess
+}
 
 // offers takes in what the child offers. The former offer stays if the two are
 // equal. An offer that was cut is not remembered for others. Nor is that of a child

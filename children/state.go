@@ -14,7 +14,8 @@ import (
 //
 //	Configured --asked for--> Waiting     for its turn to start, or for roots that it
 //	                                      cannot start without
-//	Configured --known------> Cold        it is lazy, and what it offers is remembered
+//	Configured --known------> Cold        it is lazy, and what it offers is remembered, or
+//	                                      nobody but a call needs to know
 //	Cold -------called------> Waiting
 //	Waiting ----its turn----> Starting    process, handshake, tools/list, first roots
 //	Starting ---in time-----> Ready       leases are given
@@ -42,7 +43,7 @@ const (
 	BackingOff              // it failed; started again after a while, or when called
 	Draining                // calls under way end, no new ones; stops
 	Stopped                 // not running; started when called, unless dropped
-	Cold                    // not running yet, and what it offers is known: started when called
+	Cold                    // not running yet: started when called
 	Hung                    // it answers neither calls nor whether it is there: it is stopped, and started again
 )
 

@@ -1,7 +1,9 @@
 package hub
 
 import (
+	"path/filepath"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"mcphub/children"
@@ -40,6 +42,36 @@ func TestAChildThatHangsDelaysTheFirstListAlone(t *testing.T) {
 		took("tools/list", `{}`)
 		if !c.listed("late__echo") {
 			t.Error("a list after a reload does not wait for what is new")
+		}
+	})
+}
+
+// TestAKnownListHardlyWaits: where it is remembered what other servers offer, not even the
+// first list waits long for one that is not known. The client is told when that has come.
+func TestAKnownListHardlyWaits(t *testing.T) {
+	good := played("good", children.ShareSession, childtest.Script{})
+	late := played("late", children.ShareSession, childtest.Script{StartDelay: 15 * time.Second})
+	synctest.Test(t, func(t *testing.T) {
+		cache := filepath.Join(t.TempDir(), "catalogue")
+		first := func(specs ...children.Spec) (*testClient, time.Duration) {
+			cfg := testConfig(t, specs...)
+			cfg.Launcher, cfg.Cache = newStage(), cache
+			c, _ := enter(t, runHub(t, cfg))
+			c.handshake(`{}`)
+			began := time.Now()
+			c.raw("tools/list", `{}`)
+			return c, time.Since(began)
+		}
+		if c, took := first(late, good); took != 5*time.Second || !c.listed("good__echo") {
+			t.Fatalf("where nothing is known the first list took %s: %t", took, c.listed("good__echo"))
+		}
+		c, took := first(played("other", children.ShareSession, childtest.Script{StartDelay: 15 * time.Second}), good)
+		if took > time.Second || !c.listed("good__echo") || c.listed("other__echo") {
+			t.Errorf("the list took %s", took)
+		}
+		time.Sleep(20 * time.Second)
+		if !c.announced() || !c.listed("other__echo") {
+			t.Error("the client was not told of the server that came late")
 		}
 	})
 }

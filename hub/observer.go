@@ -81,11 +81,11 @@ func (h *Hub) noRoots(k children.Key) string {
 	if s, ok := h.sessions.Owner(k); ok {
 		view := s.roots.View()
 		view.Client = s.capabilities().Name
-		return view.Meaning()
+		return view.WhyNone()
 	}
 	for _, s := range h.sessions.Served(k) {
 		if k.Instance != "" {
-			return s.roots.View().Meaning()
+			return s.roots.View().WhyNone()
 		}
 	}
 	return "This server is shared by all clients, and no roots are configured for it: " +

@@ -18,9 +18,10 @@ import (
 // have had their time.
 func (s *Session) list(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
 	k := catalog.KindOf(m.Method)
-	s.AwaitOffers(ctx)
 	if s.hub.now().Inspect {
-		s.AwaitStarted(ctx) // a command asks what there is, and not for the quickest answer
+		s.AwaitAsked(ctx) // a command asks what there is, and not for the quickest answer
+	} else {
+		s.AwaitOffers(ctx)
 	}
 	var p *catalog.Pages
 	s.notifier.Seen(int(k), func() string {

@@ -309,12 +309,13 @@ type SessionStatus struct {
 
 // sessionRoots is what is known of a session's roots.
 type sessionRoots struct {
-	RootsState   string `json:"rootsState"`  // see rootsmgr.Manager.State
-	RootsOrigin  string `json:"rootsOrigin"` // who vouched for them
-	Generation   uint64 `json:"rootsGeneration"`
-	RootsCount   int    `json:"rootsCount"`
-	RootsSkipped int    `json:"rootsSkipped"`
-	RootsError   string `json:"rootsError,omitempty"` // of the last question
+	RootsState   string   `json:"rootsState"`  // see rootsmgr.Manager.State
+	RootsOrigin  string   `json:"rootsOrigin"` // who vouched for them
+	Generation   uint64   `json:"rootsGeneration"`
+	RootsCount   int      `json:"rootsCount"`
+	Roots        []string `json:"roots,omitempty"` // their paths
+	RootsSkipped int      `json:"rootsSkipped"`
+	RootsError   string   `json:"rootsError,omitempty"` // of the last question
 }
 
 // Status tells how the hub stands. It may be called at any time.
@@ -417,6 +418,9 @@ func (s *Session) status() SessionStatus {
 			RootsState: roots.Word, RootsOrigin: roots.Origin.String(), Generation: roots.Generation,
 			RootsCount: view.Snapshot.Len(), RootsSkipped: len(view.Snapshot.Skipped()),
 		},
+	}
+	for _, r := range view.Snapshot.Roots() {
+		st.Roots = append(st.Roots, r.Path)
 	}
 	if roots.Err != nil {
 		st.RootsError = printable.Clean(roots.Err.Error())

@@ -7,6 +7,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -37,6 +39,31 @@ func made(t *testing.T) *release {
 		t.Fatal(err)
 	}
 	return r
+}
+
+// TestNamesInTheReadme: the files that README.md has a person install are those that are built.
+func TestNamesInTheReadme(t *testing.T) {
+	r := made(t)
+	r.version = "1.2.3"
+	for _, step := range []func() error{r.archives, r.linuxPackages, r.npmPackages} {
+		if err := step(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := regexp.MustCompile(`mcphub[-_a-z0-9]*VERSION[-_.a-z0-9]*`).FindAllString(string(text), -1)
+	for _, name := range names {
+		name = strings.ReplaceAll(name, "VERSION", r.version)
+		if _, err := os.Stat(filepath.Join(r.out, name)); err != nil {
+			t.Errorf("README.md names %s: %v", name, err)
+		}
+	}
+	if len(names) < 5 {
+		t.Errorf("%v", names)
+	}
 }
 
 // TestSameBytes makes every package twice, from files of other folders and

@@ -64,6 +64,24 @@ func TestMeaning(t *testing.T) {
 	}
 }
 
+// A server that is served no roots reads what to do, and nothing of what the hub does not enforce.
+func TestWhyNone(t *testing.T) {
+	all := When{true, true, true}
+	for _, c := range []Case{CaseFailed, CaseEmpty, CaseUnsupported} {
+		v := FallbackView(OS{}, 1, Fallback{}, c, all, ErrNoAnswer)
+		if !strings.Contains(v.Meaning(), "no boundary is enforced") {
+			t.Fatalf("the control: %q", v.Meaning())
+		}
+		if got := v.WhyNone(); strings.Contains(got, "enforced") || !strings.Contains(got, "open a folder") && !strings.Contains(got, "--roots DIR") || !strings.HasSuffix(got, ".") {
+			t.Errorf("%v: %q", c, got)
+		}
+		v.Open = false
+		if v.WhyNone() != v.Meaning() {
+			t.Errorf("%v: %q", c, v.WhyNone())
+		}
+	}
+}
+
 func TestWhySaysWhatToDo(t *testing.T) {
 	f := rootstest.NewFS(t, Linux, []string{"/a/"})
 	at := func(o Origin, uri string) *Snapshot { return NewSnapshot(f, 1, o, []Entry{{URI: uri}}) }

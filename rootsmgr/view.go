@@ -156,6 +156,21 @@ func (v View) WhyNot(paths ...string) string {
 	return fmt.Sprintf("The root %s was skipped: %s%s %s", platform.Quote(sk.Raw), sk.Reason, later, v.Why())
 }
 
+// WhyNone says why there are no roots, to a server that is served none, and how to give
+// some. Whether the hub enforces a boundary then is no matter of that server, which may
+// open nothing without.
+func (v View) WhyNone() string {
+	switch {
+	case !v.Open:
+		return v.Meaning()
+	case v.Case == CaseEmpty:
+		return v.client() + " answered that no folder is open (an empty list of roots): open a folder in the client."
+	case v.Case == CaseUnsupported:
+		return v.client() + " gives no roots and no fallback is configured: " + cures + "."
+	}
+	return v.whyFailed() + ": " + v.remedy() + cures + "."
+}
+
 // Meaning says in a sentence or two which case holds and how to change that.
 func (v View) Meaning() string {
 	open := ", so no boundary is enforced (roots.when." + v.Case.String() + ` is "allow"): `

@@ -304,6 +304,24 @@ func (prog Program) Doubt() string {
 	return ""
 }
 
+// Aside says that the program starts in an empty folder in place of the first root, and
+// why; "" where it does not. A launcher that fetches what it runs is another matter.
+func (prog Program) Aside() string {
+	if prog.Local || prog.Cwd != "" {
+		return ""
+	}
+	command, rest := innermost(prog.Command, prog.Args)
+	_, l, ok := launcherOf(command)
+	if _, fetches := l.fetches(rest); !ok || fetches {
+		return ""
+	}
+	t, err := tame(prog, prog.Args, "", "")
+	if r := reachOf(prog.Command, prog.Args, 0); err == nil && t.neutral {
+		return fmt.Sprintf("%s starts in an empty folder and not in the first root, because it would obey %s there, which may be a project somebody else wrote: relative paths do not start at the root", r.by, r.implied)
+	}
+	return ""
+}
+
 // runsScript reports whether python is given a script: then its first import
 // directory is the script's own, and the script may need it.
 func runsScript(args []string) bool {

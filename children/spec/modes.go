@@ -102,4 +102,7 @@ const (
 	StartLazy StartMode = iota
 	// StartEager starts a child as soon as it may be started.
 	StartEager
+	// StartCalled starts a child when it is first called, whether or not it is known what
+	// it offers. For commands that are about another server.
+	StartCalled
 )

@@ -122,8 +122,9 @@ func approve(ctx context.Context, t console, folders []string) error {
 		if failed > 0 {
 			return exit.Errorf(exit.Failure, "%d hubs could not be asked", failed)
 		}
-		return exit.Errorf(exit.NoHub, "no call waits for approval at a terminal")
+		return exit.Errorf(exit.NoHub, "no call waits for approval at a terminal; one does where a rule escalates it, approval.local is \"tty\" and its client cannot ask")
 	}
+	layout.Printf(t, "%s for your answer. Ctrl-C ends this, and leaves what you have not answered waiting.\n", layout.When(len(list) == 1, "1 call waits")+layout.When(len(list) > 1, fmt.Sprintf("%d calls wait", len(list))))
 	in := bufio.NewReader(t)
 	for i, w := range list {
 		w.show(t, i+1, len(list))

@@ -7,12 +7,15 @@ import (
 	"errors"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
+	"mcphub/children"
+	"mcphub/hub"
 	"mcphub/internal/client"
 	"mcphub/internal/exit"
 	"mcphub/internal/jsonrpc"
@@ -28,6 +31,11 @@ type callFlags struct {
 	raw     bool
 	timeout time.Duration
 	dry     bool // nothing is called, so there is nothing to record
+	anew    bool // servers are asked, whatever is known of them
+
+	// about names the servers of a configuration that are started, where they have to be,
+	// before anything is called; nil: all. An error says what cannot be done.
+	about func(cfg *hub.Config) ([]string, error)
 }
 
 func callCommand() *cobra.Command {
@@ -38,13 +46,14 @@ func callCommand() *cobra.Command {
 		Use:   "call TOOL [key=value]...",
 		Short: "Call one tool through the hub, judged as in serve",
 		Long: "Starts the hub, connects as a client whose roots are the --root directories, calls one\n" +
-			"tool and prints its result. A value is taken as the tool's schema says: text, or JSON\n" +
-			"for numbers, booleans, lists and objects.",
+			"tool and prints its result. The server of the tool is started and no other. A value is\n" +
+			"taken as the tool's schema says: text, or JSON for numbers, booleans, lists and objects.",
 		Example: "  mcphub call files__read_text_file path=README.md --root .\n" +
 			"  mcphub call get-roots --root . --root ../docs\n" +
 			"  mcphub call git__git_log --args '{\"repo_path\":\".\",\"max_count\":3}' --root .",
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			f.about = serversOf(args[0], f.args, args[1:])
 			return f.run(cmd, src, &logs, func(ctx context.Context, c *client.Client) error {
 				arguments, err := callArguments(ctx, c, args[0], f.args, args[1:])
 				if err != nil {
@@ -97,6 +106,9 @@ func (f *callFlags) run(cmd *cobra.Command, src *setup.Source, logs *logFlags, d
 func (f *callFlags) with(cmd *cobra.Command, made *setup.Result, roots []string, log zerolog.Logger, do func(context.Context, *client.Client) error) error {
 	cfg := &made.Hub
 	cfg.Inspect = true
+	if err := f.startOnly(cfg); err != nil {
+		return err
+	}
 	ctx, cancel := context.WithTimeout(cmd.Context(), f.timeout)
 	defer cancel()
 	folder := made.Audit
@@ -114,6 +126,74 @@ func (f *callFlags) with(cmd *cobra.Command, made *setup.Result, roots []string,
 		return exit.Errorf(exit.NotFound, "%s; 'mcphub call list-tools' shows them", refused.Message)
 	}
 	return exit.Failed(err)
+}
+
+// startOnly has no server started but those that this is about, and of them none of which
+// is known what is to be known. Lists wait for these as long as they take to start.
+func (f *callFlags) startOnly(cfg *hub.Config) error {
+	var names []string
+	if f.about != nil {
+		var err error
+		if names, err = f.about(cfg); err != nil {
+			return err
+		}
+	}
+	if names != nil {
+		cfg.Limits.ListWait = f.timeout
+	}
+	cfg.Children = slices.Clone(cfg.Children)
+	for i := range cfg.Children {
+		spec := &cfg.Children[i].Spec
+		switch {
+		case names != nil && !contains(names, spec.Name):
+			spec.Start = children.StartCalled
+		case f.anew:
+			spec.Start = children.StartEager
+		default:
+			spec.Start = children.StartLazy
+		}
+	}
+	return nil
+}
+
+// serversOf says which servers a call is about: that of the longest prefix that the name of
+// the tool has. nil is all of them: the tool may be any server's.
+func serversOf(tool, asJSON string, pairs []string) func(cfg *hub.Config) ([]string, error) {
+	return func(cfg *hub.Config) ([]string, error) {
+		if tool == "get-roots" {
+			return []string{}, nil
+		}
+		if contains(ownTools, tool) {
+			if name := serverNamed(asJSON, pairs); name != "" {
+				return []string{name}, nil
+			}
+			return nil, nil
+		}
+		var names []string
+		longest := 0
+		for i := range cfg.Children {
+			c := &cfg.Children[i]
+			if !strings.HasPrefix(tool, c.Prefix) || len(c.Prefix) < longest {
+				continue
+			}
+			if len(c.Prefix) > longest {
+				longest, names = len(c.Prefix), nil
+			}
+			names = append(names, c.Spec.Name)
+		}
+		return names, nil
+	}
+}
+
+// serverNamed is the argument serverName of one of the hub's own tools; "" where it has none.
+func serverNamed(asJSON string, pairs []string) string {
+	for _, pair := range pairs {
+		if name, ok := strings.CutPrefix(pair, "serverName="); ok {
+			return name
+		}
+	}
+	name, _ := jsonrpc.String(jsonrpc.Get([]byte(asJSON), "serverName"))
+	return name
 }
 
 // rootsGiven are the directories of --root, which must be there.
@@ -136,7 +216,7 @@ func (f *callFlags) rootsGiven() ([]string, error) {
 
 // callArguments makes the arguments from --args or from key=value pairs. It
 // waits for the list of tools in any case: by then the roots are known and the
-// servers have had their time, so that get-roots and list-tools tell all.
+// servers that it is about have had their time, so that get-roots and list-tools tell all.
 func callArguments(ctx context.Context, c *client.Client, tool, asJSON string, pairs []string) ([]byte, error) {
 	if asJSON != "" && len(pairs) > 0 {
 		return nil, exit.Errorf(exit.Usage, "give the arguments either as one JSON object or as key=value, not both")

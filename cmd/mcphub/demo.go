@@ -14,8 +14,8 @@ import (
 
 	"mcphub/internal/client"
 	"mcphub/internal/exit"
+	"mcphub/internal/layout"
 	"mcphub/internal/setup"
-	"mcphub/internal/stdio"
 )
 
 func demoCommand() *cobra.Command {
@@ -24,7 +24,7 @@ func demoCommand() *cobra.Command {
 		Short: "See the hub at work on a temporary project: what passes, what is refused, and why",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return demo(cmd.Context(), &screen{w: os.Stdout, colour: coloured(os.Stdout)})
+			return demo(cmd.Context(), &screen{w: os.Stdout, colour: layout.Coloured(os.Stdout)})
 		},
 	}
 }
@@ -35,16 +35,11 @@ type screen struct {
 	colour bool
 }
 
-func coloured(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	return ok && stdio.IsTerminal(f) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
-}
-
 func (s *screen) paint(code, text string) string {
 	if !s.colour {
 		return text
 	}
-	return "\x1b[" + code + "m" + text + "\x1b[0m"
+	return layout.Paint(code, text)
 }
 
 func (s *screen) say(format string, args ...any) { fmt.Fprintf(s.w, format+"\n", args...) }

@@ -33,8 +33,7 @@ func doctorCommand() *cobra.Command {
 			"ended when it returns. With names it tries those servers alone.\n\n" +
 			"Prints one line where all is well. The exit status is 3 where hub.json has an error, 1\n" +
 			"where there is another error, 0 where there are warnings at the most.",
-		Example:           "  mcphub doctor\n  mcphub doctor github -v\n  mcphub doctor --json",
-		ValidArgsFunction: completeServers,
+		Example: "  mcphub doctor\n  mcphub doctor github -v\n  mcphub doctor --json",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			log, err := logs.logger(os.Stderr)
 			if err != nil {
@@ -207,6 +206,7 @@ func (d diagnosis) looked(r *doctor.Report) {
 	t.Row("workspace roots", cmp.Or(strings.Join(m.Roots, ", "), "none: they come from the client"))
 	t.Row("secrets", m.Secrets+layout.Suffix(": ", m.Why))
 	t.Row("Landlock", layout.When(m.Landlock > 0, fmt.Sprintf("ABI %d", m.Landlock))+layout.When(m.Landlock == 0, "not there"))
+	t.Row("runs in", cmp.Or(m.Inside, "no container that is known"))
 	t.Row("guardian", layout.When(m.Guardian, "yes")+layout.When(!m.Guardian, "no"))
 	for _, f := range [][2]string{{"state", m.State}, {"audit", m.Audit}, {"logs", m.Logs}, {"cache", m.Cache}} {
 		t.Row(f[0], cmp.Or(printable.Escape(f[1], 200), "-"))

@@ -7,12 +7,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"mcphub/children"
+	"mcphub/children/sandbox"
 	"mcphub/hub"
 	"mcphub/internal/client"
 	"mcphub/internal/exit"
@@ -32,11 +36,16 @@ func explainCommand() *cobra.Command {
 		Long: "Judges a call as serve would, by the same code, and prints every path that was found in\n" +
 			"its arguments: where, how it was recognised, each way to take it and where that leads,\n" +
 			"the root that contains it, what decided, and the line of hub.json that would change it.\n" +
+			"Without --root the roots are those of the session that runs in this folder, if one does.\n" +
 			"The exit code is 0 where the call would pass and 6 where it would be refused.",
 		Example: "  mcphub explain files__read_text_file path=/etc/passwd --root .\n" +
 			"  mcphub explain git__git_add --args '{\"repo_path\":\".\",\"files\":[\"../x\"]}' --root . --json",
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			f.about = serversOf(args[0], f.args, args[1:])
+			if len(f.roots) == 0 {
+				f.roots = rootsHere(cmd, src.Path())
+			}
 			return f.run(cmd, src, &logs, func(ctx context.Context, c *client.Client) error {
 				arguments, err := callArguments(ctx, c, args[0], f.args, args[1:])
 				if err != nil {
@@ -64,6 +73,35 @@ func explainCommand() *cobra.Command {
 	configFlags(cmd, src)
 	logs.register(cmd, "error")
 	return cmd
+}
+
+// rootsHere are the roots of the session that runs on a hub.json and has the working
+// directory in one of its roots, the latest where there are several. It says whose they
+// are.
+func rootsHere(cmd *cobra.Command, config string) []string {
+	dir, err := os.Getwd()
+	if err != nil {
+		return nil // which is said later
+	}
+	if abs, err := filepath.Abs(config); config != "" && err == nil {
+		config = abs
+	}
+	var found *hub.SessionStatus
+	for _, r := range running(cmd.Context(), config) {
+		for i := range r.Sessions {
+			s := &r.Sessions[i]
+			inside := slices.ContainsFunc(s.Roots, func(root string) bool { return sandbox.Holds(root, dir) })
+			if inside && (found == nil || s.Since.After(found.Since)) {
+				found = s
+			}
+		}
+	}
+	if found == nil {
+		layout.Line(cmd.ErrOrStderr(), "", "no --root is given, and no session runs in this folder: the call is judged as that of a client without roots")
+		return nil
+	}
+	layout.Line(cmd.ErrOrStderr(), "", "with the roots of the session "+printable.Escape(found.ID[:min(8, len(found.ID))], 8)+layout.Suffix(" of ", printable.Escape(found.Client, 60))+", which runs in this folder; --root gives others")
+	return found.Roots
 }
 
 func printExplanation(w io.Writer, raw []byte, asJSON bool) error {

@@ -55,8 +55,7 @@ func learnCommand() *cobra.Command {
 		Example: "  mcphub learn files --root .\n" +
 			"  mcphub learn notes --root . --call 'notes__search {\"text\":\"x\"}' --call notes__list\n" +
 			"  mcphub learn files --serve learned.json     as the command of a server in a client",
-		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: completeServers,
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.learn(cmd, src, &logs, args[0])
 		},

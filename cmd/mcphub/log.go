@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 
@@ -9,12 +10,16 @@ import (
 	"github.com/spf13/cobra"
 
 	"mcphub/internal/exit"
+	"mcphub/internal/layout"
 	"mcphub/internal/printable"
 	"mcphub/internal/stdio"
 )
 
 // logFlags are the flags of every command that runs the hub.
-type logFlags struct{ level string }
+type logFlags struct {
+	level string
+	times bool // a line tells when it was written, and of which session: for what runs long
+}
 
 func (f *logFlags) register(cmd *cobra.Command, level string) {
 	cmd.Flags().StringVar(&f.level, "log-level", level, "trace, debug, info, warn, error or off; the log goes to standard error")
@@ -30,22 +35,32 @@ func (f *logFlags) logger(w io.Writer) (zerolog.Logger, error) {
 		return zerolog.Nop(), exit.Errorf(exit.Usage, "--log-level: %q is none of trace, debug, info, warn, error, off", f.level)
 	}
 	file, ok := w.(*os.File)
-	return zerolog.New(logTo(w, ok && stdio.IsTerminal(file), os.Getenv("NO_COLOR") != "")).Level(level).With().Timestamp().Logger(), nil
+	return zerolog.New(logTo(w, ok && stdio.IsTerminal(file), f.times)).Level(level).With().Timestamp().Logger(), nil
 }
 
 // logTo is where a log is written to: its lines as they are, or made for people.
 // What others wrote is clean in both.
-func logTo(w io.Writer, people, noColor bool) io.Writer {
+func logTo(w io.Writer, people, times bool) io.Writer {
 	if !people {
 		return escapingJSON{w}
 	}
-	return zerolog.ConsoleWriter{Out: w, NoColor: noColor, FormatPrepare: func(event map[string]any) error {
+	console := zerolog.ConsoleWriter{Out: w, NoColor: !layout.Coloured(w), FormatPrepare: func(event map[string]any) error {
 		for name, v := range event {
 			event[name] = cleanValue(v)
 		}
 		return nil
 	}}
+	if !times {
+		console.NoColor = true
+		console.PartsOrder = []string{zerolog.LevelFieldName, zerolog.MessageFieldName}
+		console.FieldsExclude = []string{"session"}
+		console.FormatLevel = func(level any) string { return "mcphub: " + levelNames[fmt.Sprint(level)] }
+	}
+	return console
 }
+
+// levelNames are the levels of a log as they stand in other messages.
+var levelNames = map[string]string{"warn": "warning:", "error": "error:", "info": "note:"}
 
 // escapingJSON writes lines of JSON, in which nothing stays unseen and nothing is lost.
 type escapingJSON struct{ to io.Writer }

@@ -12,9 +12,10 @@ import (
 // and without changes of direction.
 func TestLogsAreClean(t *testing.T) {
 	evil := "a\x1b[31mred\x1b]0;title\x07 \u202eevil\U000e0041"
-	for _, people := range []bool{false, true} {
+	for _, to := range [][2]bool{{false, false}, {true, false}, {true, true}} {
 		var b bytes.Buffer
-		log := zerolog.New(logTo(&b, people, true))
+		people := to[0]
+		log := zerolog.New(logTo(&b, people, to[1]))
 		log.Info().Str("child", evil).RawJSON("params", []byte(`{"x":"`+"\u202e"+`"}`)).Strs("list", []string{evil}).Msg(evil)
 		got := b.String()
 		if strings.ContainsAny(got, "\x1b\x07\u202e\U000e0041") || !strings.Contains(got, "evil") {

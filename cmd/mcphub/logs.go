@@ -34,8 +34,7 @@ func logsCommand() *cobra.Command {
 		Short:   "Show what a server wrote to standard error",
 		Long: "Shows the last lines that a server wrote to standard error, of every hub that runs or ran,\n" +
 			"by time. -f goes on with what it writes from now on, until it is interrupted.",
-		Args:              cobra.MaximumNArgs(1),
-		ValidArgsFunction: completeServers,
+		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			file, err := src.Load(io.Discard) // what is wrong with it, validate says
 			if err != nil {

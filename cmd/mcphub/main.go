@@ -79,6 +79,7 @@ func rootCommand() *cobra.Command {
 		}
 	}
 	root.InitDefaultCompletionCmd()
+	completeArguments(root)
 	catchGuesses(root)
 	return root
 }

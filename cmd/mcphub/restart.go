@@ -26,8 +26,7 @@ func restartCommand() *cobra.Command {
 			"Calls under way end in the old process, those that come go to the new one. Failures before\n" +
 			"count no longer. The exit status is 9 where no hub runs on the file, 5 where none of them\n" +
 			"serves the server, 1 where it does not start.",
-		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: completeServers,
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			path, _, err := (&clientWork{config: config}).hubFile()
 			if err != nil {

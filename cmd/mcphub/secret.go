@@ -98,7 +98,7 @@ func secretSetCommand() *cobra.Command {
 	src := newSource()
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:   "set [NAME]",
+		Use: "set [NAME]", ValidArgsFunction: secretNames,
 		Short: "Keep a secret; without a name, ask for each that hub.json refers to and that is not set",
 		Long: "Asks for the value at a terminal, showing nothing of it, or reads it from standard input,\n" +
 			"where one newline at the end is left out. Without a name it asks for each secret that\n" +
@@ -379,7 +379,7 @@ func secretRemoveCommand() *cobra.Command {
 	src := newSource()
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:   "rm NAME",
+		Use: "rm NAME", ValidArgsFunction: secretNames,
 		Short: "Forget a secret",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

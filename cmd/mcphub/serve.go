@@ -6,12 +6,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"mcphub/internal/exit"
+	"mcphub/internal/layout"
 	"mcphub/internal/service"
+	"mcphub/internal/stdio"
 )
 
 func serveCommand() *cobra.Command {
 	src := newSource()
-	var logs logFlags
+	logs := logFlags{times: true}
 	var address string
 	cmd := &cobra.Command{
 		Use:   "serve",
@@ -29,6 +31,9 @@ func serveCommand() *cobra.Command {
 			log, err := logs.logger(os.Stderr)
 			if err != nil {
 				return err
+			}
+			if address == "" && stdio.IsTerminal(os.Stdin) {
+				layout.Println(stderr, "mcphub: this speaks MCP on standard input and output, and waits for a client, which starts it by itself; mcphub install CLIENT registers it there. Ctrl-C ends it.")
 			}
 			return service.Serve(cmd.Context(), src, log, address)
 		},

@@ -9,12 +9,15 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
+	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
 	"mcphub/hub"
 	"mcphub/internal/admin"
+	"mcphub/internal/doctor"
 	"mcphub/internal/exit"
 	"mcphub/internal/layout"
 	"mcphub/internal/printable"
@@ -42,6 +45,10 @@ func statusCommand() *cobra.Command {
 					return exit.Errorf(exit.Failure, "%w", err)
 				}
 			} else {
+				found.signs = sync.OnceValue(func() doctor.Signing {
+					home, _ := os.UserHomeDir() // git says nothing without
+					return doctor.SigningOf(cmd.Context(), home, zerolog.Nop())
+				})
 				found.show(out, time.Now(), verbose)
 			}
 			return found.outcome(pid)
@@ -58,6 +65,8 @@ type seen struct {
 	Hubs        []admin.Report `json:"hubs"` // by the time they started
 	Unreachable []unreachable  `json:"unreachable"`
 	Questions   []waitingFor   `json:"questions,omitempty"` // what waits for a person, of all hubs
+
+	signs func() doctor.Signing // what the user's git does with commits; nil: it is not asked
 }
 
 // waitingFor is a question to a person: what it is about, and no more than that.
@@ -109,7 +118,7 @@ func (f seen) show(w io.Writer, now time.Time, verbose bool) {
 		if i > 0 {
 			layout.Println(w)
 		}
-		p := page{w: w, now: now, verbose: verbose, brief: len(f.Hubs) > 1 && !verbose}
+		p := page{w: w, now: now, verbose: verbose, signs: f.signs, brief: len(f.Hubs) > 1 && !verbose}
 		p.hub(r)
 	}
 	for _, q := range f.Questions {
@@ -126,7 +135,8 @@ type page struct {
 	w       io.Writer
 	now     time.Time
 	verbose bool
-	brief   bool // one of several hubs: many servers that are well are counted only
+	signs   func() doctor.Signing // may be nil
+	brief   bool                  // one of several hubs: many servers that are well are counted only
 }
 
 func (p page) hub(r admin.Report) {
@@ -300,6 +310,11 @@ func (p page) details(c hub.ChildStatus) {
 		}
 		if len(c.Gives) > 0 {
 			line("profile", "%s", printable.Escape(strings.Join(c.Gives, "; "), 2000))
+		}
+		if p.signs != nil {
+			if text, cure := p.signs().Fails(c.Command, c.Args, c.Kernel); text != "" {
+				line("signing", "%s; %s", text, cure)
+			}
 		}
 		if c.Opens != nil {
 			line("opens", "%s", printable.Escape(c.Opens.Text(), 4000))

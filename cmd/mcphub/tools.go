@@ -11,6 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"mcphub/children"
+	"mcphub/hub"
 	"mcphub/internal/client"
 	"mcphub/internal/config"
 	"mcphub/internal/exit"
@@ -27,19 +29,21 @@ func toolsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "tools [SERVER]",
 		Short: "List the tools of the servers, and what they cost a model",
-		Long: "Starts the hub as call does and lists what its servers offer. --cost adds how many tokens\n" +
-			"the definition of each tool takes of a model's context, at four bytes a token.",
-		Args:              cobra.MaximumNArgs(1),
-		ValidArgsFunction: completeServers,
+		Long: "Lists what the servers offer, or the one that is named. Of a server that has run before it\n" +
+			"shows what it offered then, and starts nothing; --anew starts it and asks. --cost adds\n" +
+			"how many tokens the definition of each tool takes of a model's context, at four bytes a\n" +
+			"token.",
+		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				f.about = theServer(args[0])
+			}
 			return f.run(cmd, src, &logs, func(ctx context.Context, c *client.Client) error {
 				found, err := askTools(ctx, c)
 				if err != nil {
 					return err
 				}
-				if err := found.only(args); err != nil {
-					return err
-				}
+				found.only(args)
 				if asJSON {
 					return exit.Failed(layout.JSON(cmd.OutOrStdout(), found))
 				}
@@ -50,6 +54,7 @@ func toolsCommand() *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON object; its shape is stable")
 	cmd.Flags().BoolVar(&cost, "cost", false, "how many tokens each definition takes")
+	cmd.Flags().BoolVar(&f.anew, "anew", false, "start the servers and ask them, also where it is known what they offered last")
 	f.register(cmd, 2*time.Minute)
 	configFlags(cmd, src)
 	logs.register(cmd, "error")
@@ -110,21 +115,40 @@ func askTools(ctx context.Context, c *client.Client) (*offered, error) {
 	return out, nil
 }
 
+// theServer is the one server of that name, which must be there.
+func theServer(name string) func(cfg *hub.Config) ([]string, error) {
+	return func(cfg *hub.Config) ([]string, error) {
+		var names []string
+		for i := range cfg.Children {
+			names = append(names, cfg.Children[i].Spec.Name)
+		}
+		for _, b := range cfg.Broken {
+			names = append(names, b.Name)
+		}
+		return []string{name}, isAmong("the hub", name, names)
+	}
+}
+
 // only leaves the server that was named.
-func (o *offered) only(args []string) error {
+func (o *offered) only(args []string) {
 	if len(args) == 0 {
-		return nil
-	}
-	var names []string
-	for i := range o.Servers {
-		names = append(names, o.Servers[i].Name)
-	}
-	if err := isAmong("the hub", args[0], names); err != nil {
-		return err
+		return
 	}
 	o.Servers = slices.DeleteFunc(o.Servers, func(s offeringServer) bool { return s.Name != args[0] })
-	o.Tokens = o.Servers[0].Tokens
-	return nil
+	o.Tokens = 0
+	for i := range o.Servers {
+		o.Tokens += o.Servers[i].Tokens
+	}
+}
+
+// kept are the servers that were not started: what they offer is what they offered last.
+func (o *offered) kept() (names []string) {
+	for i := range o.Servers {
+		if s := &o.Servers[i]; s.State == children.Cold.String() && len(s.Tools) > 0 {
+			names = append(names, printable.Escape(s.Name, 100))
+		}
+	}
+	return names
 }
 
 const describedMost = 60
@@ -154,4 +178,7 @@ func (o *offered) show(w, say io.Writer, cost bool) {
 		t.Row("all", "", strconv.Itoa(o.Tokens), "")
 	}
 	_ = t.Flush()
+	if kept := o.kept(); len(kept) > 0 {
+		layout.Line(say, "", "as offered when last started, by "+strings.Join(kept, ", ")+"; --anew asks again")
+	}
 }

@@ -38,9 +38,6 @@ func warmCommand() *cobra.Command {
 			"again where its version is not written out. Prints for each server how many tools it\n" +
 			"has, how long it took, and the package; or why it does not start: then the exit status\n" +
 			"is 1.",
-		ValidArgsFunction: func(cmd *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
-			return completeServers(cmd, nil, begun) // any number of them
-		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			log, err := logs.logger(os.Stderr)
 			if err != nil {

@@ -35,8 +35,11 @@ func (s *Session) await(ctx context.Context, owners []string, found func() bool)
 		if down := s.revive(ctx, owner); down != "" || ctx.Err() != nil {
 			return false, down
 		}
+		if found() {
+			return true, ""
+		}
 	}
-	return found(), ""
+	return false, ""
 }
 
 // revive sees to it that a child which has not listed its tools in this

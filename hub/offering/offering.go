@@ -28,6 +28,7 @@ type Offering struct {
 	told    map[string]children.Status
 	changed chan struct{} // told or offers; closed and replaced at each change
 	until   time.Time     // until when lists wait for starting children; zero before the first
+	recall  bool          // something was remembered
 }
 
 // New makes the Offering of a session under g. moved reports whether another
@@ -160,14 +161,17 @@ func (o *Offering) OwnOffer(name string) (children.Status, *catalog.Offer) {
 }
 
 // settled reports whether it is known what a child offers, or will not be soon.
-func settled(st children.Status, known, offered bool) bool {
-	return offered || known && (st.State == children.BackingOff || st.State == children.Stopped)
-}
+func settled(st children.Status, known, offered bool) bool { return offered || known && rests(st) }
 
 // listed reports whether a child has listed its tools since it was started for
 // this session, or will not soon.
 func listed(st children.Status, known, offered bool) bool {
-	return st.Listed && offered || known && (st.State == children.BackingOff || st.State == children.Stopped || st.State == children.Cold)
+	return st.Listed && offered || known && rests(st)
+}
+
+// rests reports whether a child waits for a call, or has failed.
+func rests(st children.Status) bool {
+	return st.State == children.BackingOff || st.State == children.Stopped || st.State == children.Cold
 }
 
 // started reports whether there is anything to tell of a child: its life has
@@ -204,24 +208,45 @@ func (o *Offering) awaitChildren(ctx context.Context, names []string, wanted fun
 }
 
 // AwaitOffers gives the children that are still starting their time, and no
-// more: a list is answered with what there is by then.
+// more: a list is answered with what there is by then. The client is told of what
+// comes later.
 func (o *Offering) AwaitOffers(ctx context.Context) {
 	g := o.current.Now()
-	ctx, cancel := context.WithDeadline(ctx, o.listsBy(g.Limits.ListWait))
+	ctx, cancel := context.WithTimeout(ctx, g.Limits.ListWait)
 	defer cancel()
 	o.AwaitRecalled(ctx)
+	ctx, stop := context.WithDeadline(ctx, o.listsBy(g.Limits.ListWait))
+	defer stop()
 	o.awaitChildren(ctx, g.ChildNames(), settled)
 }
 
+// briefWait is how long lists wait for starting children where it is remembered what
+// others offer: enough for a server that is quick to start.
+const briefWait = 500 * time.Millisecond
+
 // listsBy is when the session's lists have waited for starting children for long
-// enough: a child that hangs delays the first of them, and not every one.
+// enough: a child that hangs delays the first of them, and not every one. Where
+// something is remembered, it hardly delays that one either.
 func (o *Offering) listsBy(wait time.Duration) time.Time {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.until.IsZero() {
+		if o.recall {
+			wait = min(wait, briefWait)
+		}
 		o.until = time.Now().Add(wait)
 	}
 	return o.until
+}
+
+// AwaitAsked waits until every child that starts without a call has listed its tools or
+// failed, within the time that a list has.
+func (o *Offering) AwaitAsked(ctx context.Context) {
+	g := o.current.Now()
+	ctx, cancel := context.WithTimeout(ctx, g.Limits.ListWait)
+	defer cancel()
+	o.AwaitRecalled(ctx)
+	o.AwaitListed(ctx, g.ChildNames())
 }
 
 // AwaitListed waits until these children have listed their tools, or will not soon.

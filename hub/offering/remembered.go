@@ -66,7 +66,7 @@ func (o *Offering) takeRecalled(g *configuration.Configuration, found []*catalog
 	for i, of := range found {
 		name := g.Children[i].Spec.Name
 		if had := o.byChild[name]; of != nil && (had == nil || o.replacing(had)) {
-			o.byChild[name] = of
+			o.byChild[name], o.recall = of, true
 			o.catalog.Store(nil)
 		}
 	}

@@ -80,7 +80,7 @@ func anything(string) (string, bool) { return "x", true }
 func editHub(file string, text []byte, c edit.Change) ([]byte, error) {
 	whole, err := edit.Decode(edit.JSON, text)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
+		return nil, edit.In(file, err)
 	}
 	before, _, err := config.Parse(file, text, anything)
 	if err != nil {

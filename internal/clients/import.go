@@ -51,7 +51,7 @@ func ReadFile(path string, e Env) (Found, error) {
 	place := Place{File: path, Format: formatOf(path, data)}
 	whole, err := edit.Decode(place.Format, data)
 	if err != nil {
-		return out, fmt.Errorf("%s: %w", path, err)
+		return out, edit.In(path, err)
 	}
 	for i := range All {
 		c := &All[i]
@@ -168,7 +168,7 @@ func Merge(to Target, servers []Server, inputs []edit.Table) ([]byte, []Import, 
 	file, text := to.File, to.Text
 	whole, err := edit.Decode(edit.JSON, text)
 	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", file, err)
+		return nil, nil, edit.In(file, err)
 	}
 	where := hubContainer(whole)
 	switch {

@@ -86,7 +86,7 @@ func Read(c *Client, e Env) (Found, error) {
 		}
 		out.Files = append(out.Files, p.File)
 		if err := out.read(p, data); err != nil {
-			return out, fmt.Errorf("%s: %w", p.File, err)
+			return out, edit.In(p.File, err)
 		}
 	}
 	return out, nil

@@ -24,14 +24,14 @@ var noKeys = []string{"MCPHUB_CONFIG", "MCPHUB_ROOTS", "MCPHUB_PROJECT_ROOT", "M
 
 // Environment returns the keys that variables give. environ is as os.Environ
 // has it. MCPHUB_ROOTS__TIMEOUT is roots.timeout: the path in capitals, "__"
-// between its parts. A variable that is no key and not close to one is not
-// mcphub's to judge.
+// between its parts. A variable that is empty counts as not set, as that is how many
+// programs unset one. One that is no key and not close to one is not mcphub's to judge.
 func Environment(environ []string) []Setting {
 	var out []Setting
 	for _, pair := range slices.Sorted(slices.Values(environ)) {
 		name, text, _ := strings.Cut(pair, "=")
 		rest, ours := strings.CutPrefix(name, prefix)
-		if !ours || slices.Contains(noKeys, name) {
+		if !ours || text == "" || slices.Contains(noKeys, name) {
 			continue
 		}
 		path, known := matched(strings.Split(rest, "__"))

@@ -269,6 +269,23 @@ func TestVariablesThatAreNoKeys(t *testing.T) {
 	}
 }
 
+// An empty variable is none, whichever key it names, and a flag that is empty is one.
+func TestEmptyVariables(t *testing.T) {
+	var all []string
+	for _, name := range table.names() {
+		all = append(all, "MCPHUB_"+strings.ToUpper(name)+"=", "MCPHUB_"+strings.ToUpper(name)+"__X=")
+	}
+	if got := Environment(all); len(got) > 0 {
+		t.Errorf("%v", got)
+	}
+	if got := Environment([]string{"MCPHUB_SANDBOX=off"}); len(got) != 1 {
+		t.Errorf("the control: %v", got)
+	}
+	if got, err := Flags([]string{"sandbox="}); err != nil || len(got) != 1 {
+		t.Errorf("--set sandbox=: %v, %v", got, err)
+	}
+}
+
 func TestFlagsThatAreNone(t *testing.T) {
 	for _, text := range []string{"", "=", "a", "a.=1", ".a=1", `a["x=1`, `a[x]=1`, "a..b=1"} {
 		if have, err := Flags([]string{text}); err == nil {

@@ -98,6 +98,7 @@ type examination struct {
 	found  setup.Checked
 	report *Report
 
+	signs     *Signing // what the user's git does, once it was asked
 	hubsKnown bool
 	answers   []admin.Report // of the hubs that run
 }

@@ -88,9 +88,10 @@ type Hub struct {
 
 // A Machine is what the system gives.
 type Machine struct {
-	Landlock int      `json:"landlock"` // ABI of the kernel's Landlock; 0: there is none
-	Guardian bool     `json:"guardian"` // one ends what the servers leave behind
-	Secrets  string   `json:"secrets"`  // where a new secret is kept: keyring or file
+	Landlock int      `json:"landlock"`         // ABI of the kernel's Landlock; 0: there is none
+	Inside   string   `json:"inside,omitempty"` // WSL 1, WSL 2, a container or a devcontainer
+	Guardian bool     `json:"guardian"`         // one ends what the servers leave behind
+	Secrets  string   `json:"secrets"`          // where a new secret is kept: keyring or file
 	Why      string   `json:"why,omitempty"`
 	Roots    []string `json:"roots"` // of clients that give none
 	State    string   `json:"state"` // folders that the hub writes to; "" where it does not

@@ -119,6 +119,9 @@ func (e *examination) server(ctx context.Context, out *Server, c *hub.Child, st 
 	for _, t := range st.Unchecked {
 		warn(doubt, fmt.Sprintf("its tool %q is offered, but %s", t.Tool, t.Reason), "have its maker mend the schema; until then a wrong argument is for the server to refuse")
 	}
+	if text, cure := e.signing().Fails(st.Command, st.Args, st.Kernel); text != "" {
+		warn(doubt, text, cure)
+	}
 	e.names(c, tools, warn)
 }
 

@@ -30,7 +30,9 @@ func (e *examination) system(ctx context.Context) {
 		Landlock: sandbox.System().ABI, Guardian: guardian.Running(), Roots: e.fallback(), State: setup.StateFolder(os.Getenv),
 		Audit: e.found.Audit, Logs: e.found.Logs, Cache: e.found.Hub.Cache,
 	}
+	m.Inside = surroundings(os.ReadFile, os.Getenv)
 	e.report.System = m
+	e.inside(m)
 	e.kernel(sandbox.System())
 	if e.found.File != nil {
 		e.secrets(ctx, m)
@@ -54,6 +56,39 @@ func (e *examination) system(ctx context.Context) {
 	if e.Clients.OS == "linux" && !m.Guardian {
 		e.report.add(Finding{Group: System, Severity: note, Text: "there is no guardian: what the servers start may outlive a hub that is killed", Cure: "see why on standard error; /proc must be there"})
 	}
+}
+
+// surroundings says what this system runs in; "" where it is nothing that matters here.
+func surroundings(read func(path string) ([]byte, error), env func(string) string) string {
+	release, _ := read("/proc/sys/kernel/osrelease") // elsewhere than on Linux there is none
+	there := func(path string) bool { _, err := read(path); return err == nil }
+	switch text := strings.ToLower(string(release)); {
+	case strings.Contains(text, "wsl2"), strings.Contains(text, "microsoft-standard"):
+		return "WSL 2"
+	case strings.Contains(text, "microsoft"):
+		return "WSL 1"
+	case env("REMOTE_CONTAINERS") != "", env("CODESPACES") != "", env("DEVCONTAINER") != "":
+		return "a devcontainer"
+	case there("/.dockerenv"), there("/run/.containerenv"), env("container") != "", env("KUBERNETES_SERVICE_HOST") != "":
+		return "a container"
+	}
+	return ""
+}
+
+// inside says what holds in surroundings that a person may not think of.
+func (e *examination) inside(m *Machine) {
+	text := ""
+	switch m.Inside {
+	case "WSL 1":
+		text = "this is WSL 1, which has no Landlock: the kernel holds no server, and every call is judged all the same"
+	case "WSL 2":
+		text = fmt.Sprintf("this is WSL 2: its own Linux kernel holds the servers (Landlock ABI %d; 0 is not at all). A program of Windows that a server starts is no process of that kernel, and is not held", m.Landlock)
+	case "a container", "a devcontainer":
+		text = fmt.Sprintf("this is %s: the kernel of its host holds the servers, as far as the container's own filter leaves it (Landlock ABI %d; 0 is not at all). No server leaves the container in any case", m.Inside, m.Landlock)
+	default:
+		return
+	}
+	e.report.add(Finding{Group: System, Severity: note, Text: text, Cure: "nothing needs to be done; \"sandbox\": \"required\" in an entry has a server start only where it is held"})
 }
 
 // kernel says what this system holds of no server that is to be confined. A server that

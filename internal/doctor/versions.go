@@ -55,9 +55,12 @@ func (e *examination) interpreter(ctx context.Context, s children.Spec, program 
 
 // plainEnvironment is what an interpreter needs to tell its version, and nothing
 // that would have it load anything.
-func plainEnvironment() []string {
+func plainEnvironment() []string { return environment("PATH", "HOME", "SYSTEMROOT") }
+
+// environment are those of the variables that are set.
+func environment(names ...string) []string {
 	var out []string
-	for _, name := range []string{"PATH", "HOME", "SYSTEMROOT"} {
+	for _, name := range names {
 		if v, set := os.LookupEnv(name); set {
 			out = append(out, name+"="+v)
 		}

@@ -22,31 +22,30 @@ const (
 // On a terminal that is too narrow the last column is wrapped below itself.
 // Where that does not help, each row becomes a block of lines, one for each
 // cell. Nothing is cut off. Elsewhere there is no limit, because programs read
-// it line by line.
+// it line by line. What stands below the head STATE has a colour on a terminal.
 type Table struct {
-	w    io.Writer
-	room int // of the terminal; 0: no limit
-	head []string
-	rows [][]string
+	w      io.Writer
+	room   int // of the terminal; 0: no limit
+	colour bool
+	head   []string
+	rows   [][]string
 }
 
 // NewTable returns an empty table for a writer.
-func NewTable(w io.Writer) *Table { return &Table{w: w, room: Columns(w)} }
+func NewTable(w io.Writer) *Table { return &Table{w: w, room: Columns(w), colour: Coloured(w)} }
 
 // Columns is how wide the terminal behind a writer is: 0 where there is none,
 // or it does not say. It looks behind writers that have an Unwrap method.
 func Columns(w io.Writer) int {
-	switch w := w.(type) {
-	case *os.File:
-		columns, _, err := term.GetSize(int(w.Fd()))
-		if err != nil {
-			return 0
-		}
-		return columns
-	case interface{ Unwrap() io.Writer }:
-		return Columns(w.Unwrap())
+	f, ok := behind(w).(*os.File)
+	if !ok {
+		return 0
 	}
-	return 0
+	columns, _, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		return 0
+	}
+	return columns
 }
 
 // Head names the columns.
@@ -90,19 +89,31 @@ func (t *Table) Flush() error {
 	var b strings.Builder
 	switch left := t.room - before; {
 	case t.room == 0 || left >= widths[last]:
-		columns(&b, all, widths, 0)
+		t.columns(&b, all, widths, 0)
 	case left >= leastWrapped && left >= longestWord(all, last):
-		columns(&b, all, widths, left)
+		t.columns(&b, all, widths, left)
 	default:
 		t.blocks(&b)
 	}
-	_, err := io.WriteString(t.w, b.String())
+	w := t.w
+	if t.colour {
+		w = behind(w) // what is before it takes colours out; each cell is printable already
+	}
+	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// painted is a cell of a column as it is shown.
+func (t *Table) painted(column int, cell string) string {
+	if !t.colour || column >= len(t.head) || t.head[column] != "STATE" {
+		return cell
+	}
+	return Paint(ofState(cell), cell)
 }
 
 // columns writes one line for each row, and more where the last column is
 // wrapped at a width.
-func columns(b *strings.Builder, rows [][]string, widths []int, wrapAt int) {
+func (t *Table) columns(b *strings.Builder, rows [][]string, widths []int, wrapAt int) {
 	last := len(widths) - 1
 	for _, row := range rows {
 		var line strings.Builder
@@ -111,14 +122,14 @@ func columns(b *strings.Builder, rows [][]string, widths []int, wrapAt int) {
 				line.WriteString(strings.Repeat(" ", gap))
 			}
 			if i < last {
-				line.WriteString(cell + strings.Repeat(" ", widths[i]-Width(cell)))
+				line.WriteString(t.painted(i, cell) + strings.Repeat(" ", widths[i]-Width(cell)))
 				continue
 			}
 			indent := 0
 			for _, n := range widths[:last] {
 				indent += n + gap
 			}
-			line.WriteString(hang(cell, indent, wrapAt))
+			line.WriteString(t.painted(i, hang(cell, indent, wrapAt)))
 		}
 		b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
 	}
@@ -145,7 +156,7 @@ func (t *Table) blocks(b *strings.Builder) {
 				if i < len(t.head) {
 					name = t.head[i]
 				}
-				b.WriteString(strings.Repeat(" ", gap) + name + strings.Repeat(" ", indent-gap-Width(name)) + hang(cell, indent, max(1, t.room-indent)) + "\n")
+				b.WriteString(strings.Repeat(" ", gap) + name + strings.Repeat(" ", indent-gap-Width(name)) + t.painted(i, hang(cell, indent, max(1, t.room-indent))) + "\n")
 			}
 		}
 	}

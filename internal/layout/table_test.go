@@ -4,7 +4,35 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+
+	"mcphub/internal/printable"
 )
+
+// A state has its colour on a terminal, whatever is written in it, and the columns stay where they are.
+func TestColouredTable(t *testing.T) {
+	for _, colour := range []bool{true, false} {
+		var b bytes.Buffer
+		table := NewTable(printable.Writer(&b))
+		table.colour = colour
+		table.Head("SERVER", "STATE", "TOOLS")
+		table.Row("git", "ready, modern", "3")
+		table.Row("db\x1b[31m", "backing off", "0")
+		table.Row("x", "\x1b[32mready", "0")
+		if err := table.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		green, red, off := "\x1b[32m", "\x1b[31m", "\x1b[0m"
+		if !colour {
+			green, red, off = "", "", ""
+		}
+		if want := "SERVER      STATE          TOOLS\n" +
+			"git         " + green + "ready, modern" + off + "  3\n" +
+			`db\x1b[31m  ` + red + "backing off" + off + "    0\n" +
+			`x           \x1b[32mready  0` + "\n"; b.String() != want {
+			t.Errorf("colour %t:\n%q, want\n%q", colour, b.String(), want)
+		}
+	}
+}
 
 func TestTable(t *testing.T) {
 	rows := [][]string{{"read", "files", "Read a whole file as text"}, {"写", "notes", "Write a note, and keep the one before it"}, {"stop", "x"}, {"drop", "y", ""}}

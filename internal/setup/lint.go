@@ -76,6 +76,9 @@ func (l *linter) entry(c *hub.Child) {
 	if doubt := c.Spec.Doubt(); doubt != "" {
 		l.report(config.SeverityWarning, reference.Show(doubt), "", "mcpServers", name, "command")
 	}
+	if aside := c.Spec.Program().Aside(); aside != "" {
+		l.report(config.SeverityNote, reference.Show(aside), `"cwd" names a folder of your own to start in; "local": true has it start in the root, and obey that file`, "mcpServers", name, "command")
+	}
 	l.sandbox(c)
 	for k, patterns := range [][]string{c.Include, c.Exclude, c.Always} {
 		key := []string{"include", "exclude", "always"}[k]

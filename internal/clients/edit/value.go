@@ -143,14 +143,14 @@ func Decode(format Format, data []byte) (Table, error) {
 	case TOML:
 		var raw map[string]any
 		if err := toml.Unmarshal(data, &raw); err != nil {
-			return nil, err
+			return nil, tomlError(err)
 		}
 		t, _ := fromMap(raw).(Table)
 		return t, nil
 	case YAML:
 		var raw any
 		if err := yaml.UnmarshalWithOptions(data, &raw, yaml.UseOrderedMap()); err != nil {
-			return nil, fmt.Errorf("%s", firstLine(err.Error()))
+			return nil, located(yamlPlace, firstLine(err.Error()))
 		}
 		switch t := fromMap(raw).(type) {
 		case nil:
@@ -175,7 +175,14 @@ func parseJSON(data []byte) (hujson.Value, error) {
 		return hujson.Value{}, fmt.Errorf("more than %d levels of nesting", maxDepth)
 	}
 	// The parser wants a line comment to end in a newline.
-	return hujson.Parse(append(data[:len(data):len(data)], '\n'))
+	if !bytes.HasSuffix(data, []byte("\n")) {
+		data = append(data[:len(data):len(data)], '\n')
+	}
+	v, err := hujson.Parse(data)
+	if err != nil {
+		err = located(jsonPlace, err.Error())
+	}
+	return v, err
 }
 
 // firstLine leaves out what a parser quotes of the file: it may hold a secret.

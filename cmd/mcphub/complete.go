@@ -1,0 +1,120 @@
+package main
+
+import (
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
+
+	"mcphub/children"
+	"mcphub/internal/clients"
+	"mcphub/internal/printable"
+	"mcphub/internal/reference"
+)
+
+// completions offer to a shell what a word in the use of a command stands for. None of
+// them starts a server.
+var completions = []struct {
+	word  string
+	offer func(cmd *cobra.Command) ([]string, error)
+}{
+	{"SERVER", serverNames}, {"NAME", serverNames}, {"TOOL", toolNames}, {"CLIENT", func(*cobra.Command) ([]string, error) { return clientNames(), nil }},
+}
+
+// completeArguments has all commands below one complete their arguments. What a command
+// completes by itself stays.
+func completeArguments(root *cobra.Command) {
+	for _, cmd := range root.Commands() {
+		completeArguments(cmd)
+		if cmd.ValidArgsFunction != nil {
+			continue
+		}
+		for _, c := range completions {
+			at := strings.Index(cmd.Use, c.word)
+			if at < 0 {
+				continue
+			}
+			offer, many := c.offer, strings.HasPrefix(cmd.Use[at+len(c.word):], "...")
+			files := cobra.ShellCompDirectiveNoFileComp
+			if strings.Contains(cmd.Use, "FILE") {
+				files = cobra.ShellCompDirectiveDefault
+			}
+			cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+				if len(args) > 0 && !many {
+					return nil, cobra.ShellCompDirectiveNoFileComp
+				}
+				names, err := offer(cmd)
+				if err != nil {
+					return nil, cobra.ShellCompDirectiveError
+				}
+				return slices.DeleteFunc(names, func(name string) bool { return contains(args, name) || printable.Escape(name, len(name)) != name }), files
+			}
+			break
+		}
+	}
+}
+
+// configOf is the hub.json that the command line names; "" for the one that is found.
+func configOf(cmd *cobra.Command) string {
+	path, _ := cmd.Flags().GetString("config") // "" where the command has no such flag
+	return path
+}
+
+// serverNames are the servers of hub.json.
+func serverNames(cmd *cobra.Command) ([]string, error) {
+	file, text, err := (&clientWork{config: configOf(cmd)}).hubFile()
+	return namesIn(file, text), err
+}
+
+// toolNames are the tools that the servers have offered so far, as far as their names fit
+// whole, and the hub's own.
+func toolNames(cmd *cobra.Command) ([]string, error) {
+	src := newSource()
+	src.Config = configOf(cmd)
+	made, err := src.Read(io.Discard, zerolog.Nop())
+	if err != nil {
+		return nil, err
+	}
+	defer made.Settle()
+	names := slices.Clone(ownTools)
+	for i := range made.Hub.Children {
+		c := &made.Hub.Children[i]
+		for _, tool := range children.KnownTools(made.Hub.Cache, c.Spec) {
+			names = append(names, c.Prefix+tool)
+		}
+	}
+	return slices.DeleteFunc(names, func(name string) bool { return len(name) > made.Hub.Names.Max }), nil
+}
+
+// ownTools are the hub's own.
+var ownTools = []string{"call-tool", "find-tools", "get-roots", "list-tools"}
+
+func clientNames() []string {
+	names := make([]string, len(clients.All))
+	for i := range clients.All {
+		names[i] = clients.All[i].Name
+	}
+	return names
+}
+
+// secretNames are the secrets that hub.json refers to: a shell asks no keyring.
+func secretNames(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	src := newSource()
+	src.Config = configOf(cmd)
+	file, err := src.Load(io.Discard)
+	if err != nil || len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var names []string
+	for i := range file.Servers {
+		for _, r := range file.Servers[i].References() {
+			if r.Kind != reference.File {
+				names = append(names, r.Name)
+			}
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names), cobra.ShellCompDirectiveNoFileComp
+}

@@ -1,0 +1,54 @@
+package edit
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/pelletier/go-toml/v2"
+)
+
+// A SyntaxError says where a text cannot be read.
+type SyntaxError struct {
+	Line, Col int // from 1
+	Text      string
+}
+
+// Error is the text behind its place.
+func (e *SyntaxError) Error() string { return fmt.Sprintf("%d:%d: %s", e.Line, e.Col, e.Text) }
+
+// In says in which file something is wrong, and where in it: FILE:LINE:COLUMN: TEXT.
+func In(file string, err error) error {
+	if errors.As(err, new(*SyntaxError)) {
+		return fmt.Errorf("%s:%w", file, err)
+	}
+	return fmt.Errorf("%s: %w", file, err)
+}
+
+// How the parsers of JSON and YAML say where something is.
+var (
+	jsonPlace = regexp.MustCompile(`^hujson: line (\d+), column (\d+): `)
+	yamlPlace = regexp.MustCompile(`^\[(\d+):(\d+)\] `)
+)
+
+// located takes the place out of the text of an error.
+func located(at *regexp.Regexp, text string) error {
+	found := at.FindStringSubmatch(text)
+	if found == nil {
+		return errors.New(text)
+	}
+	line, _ := strconv.Atoi(found[1]) // digits
+	col, _ := strconv.Atoi(found[2])
+	return &SyntaxError{line, col, text[len(found[0]):]}
+}
+
+func tomlError(err error) error {
+	var e *toml.DecodeError
+	if !errors.As(err, &e) {
+		return err
+	}
+	line, col := e.Position()
+	return &SyntaxError{line, col, strings.TrimPrefix(e.Error(), "toml: ")}
+}

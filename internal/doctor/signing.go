@@ -1,0 +1,73 @@
+package doctor
+
+import (
+	"context"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"mcphub/children/launch"
+	"mcphub/children/process"
+	"mcphub/children/sandbox"
+)
+
+// gitWord is git as a word of its own: mcp-server-git, and not github.
+var gitWord = regexp.MustCompile(`(^|[^a-z])git([^a-z]|$)`)
+
+// gitTime is how long git may take to tell a setting.
+const gitTime = 2 * time.Second
+
+// A Signing is what the user's git does with commits.
+type Signing string // "": it signs none
+
+// SigningOf asks git whether it signs commits, and by what.
+func SigningOf(ctx context.Context, home string, log zerolog.Logger) Signing {
+	get := func(args ...string) string {
+		ctx, cancel := context.WithTimeout(ctx, gitTime)
+		defer cancel()
+		git := besides("git", "git")
+		if git == "" {
+			return ""
+		}
+		said, err := process.Output(ctx, launch.Launch{Command: git, Args: append([]string{"config", "--global", "--includes"}, args...), Env: gitEnvironment(), Dir: home}, log)
+		if err != nil {
+			return ""
+		}
+		return strings.TrimSpace(said)
+	}
+	switch {
+	case get("--type=bool", "--get", "commit.gpgsign") != "true":
+		return ""
+	case get("--get", "gpg.format") == "ssh":
+		return "ssh-agent"
+	}
+	return "gpg-agent"
+}
+
+// signing asks git once.
+func (e *examination) signing() Signing {
+	if e.signs == nil {
+		s := SigningOf(e.ctx, e.found.Hub.Home, e.Log)
+		e.signs = &s
+	}
+	return *e.signs
+}
+
+// gitEnvironment is what git needs to find the user's settings.
+func gitEnvironment() []string { return append(plainEnvironment(), environment("XDG_CONFIG_HOME")...) }
+
+// Fails says that a server cannot sign the commits that it makes because the kernel holds
+// it, and what mends it; "" where it signs none, or makes none as far as its command tells.
+func (s Signing) Fails(command string, args []string, kernel string) (text, cure string) {
+	held := kernel == sandbox.Held.String() || kernel == sandbox.Partial.String()
+	named := slices.ContainsFunc(append([]string{filepath.Base(command)}, args...), func(w string) bool { return gitWord.MatchString(strings.ToLower(w)) })
+	if s == "" || !held || !named {
+		return "", ""
+	}
+	return "your git signs commits (commit.gpgsign), and a server that the kernel holds reaches neither keys nor " + string(s) + ": a commit that it makes fails",
+		`have it sign none: "env": { "GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "commit.gpgsign", "GIT_CONFIG_VALUE_0": "false" } in its entry`
+}
