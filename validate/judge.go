@@ -226,7 +226,8 @@ func (j *judge) uri(f *Finding, yield func(meaning)) {
 	paths, err := j.m.Platform.ReadURI(f.Value)
 	if err != nil {
 		code := CodeBadURI
-		if strings.Contains(err.Error(), "host") {
+		var bad *platform.URIError
+		if errors.As(err, &bad) && bad.ForeignHost() {
 			code = CodeForeignHost
 		}
 		yield(meaning{text: f.Value, code: code, err: err.Error()})
