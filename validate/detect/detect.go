@@ -417,12 +417,16 @@ func (d *detector) value(id int32, s string, p place) {
 			d.vector(id, s, p)
 			return
 		}
-		if p.key >= 0 && strings.ContainsAny(s, `/\`) && names.ProgramKeys[d.lastWord(p.key)] && d.m.IsCommand(chars.TrimEdges(s)) {
+		if strings.ContainsAny(s, `/\`) && d.role(p.key) != access.Delete && d.m.IsCommand(chars.TrimEdges(s)) {
 			return
 		}
 		if p.key >= 0 && mayBePatch(s) && d.lastWord(p.key) == "input" && isPatch(s) {
 			d.patch(id, s, p)
 			return
+		}
+		if p.key >= 0 && names.VolumeWords[d.lastWord(p.key)] && strings.IndexByte(s, ':') > 0 {
+			s = shell.HostOf(s) // what follows is in the container
+			d.name(id, s, p, false)
 		}
 		if len(s) == 1 && chars.IsSlash(s[0]) && p.key >= 0 && names.SeparatorWords[d.lastWord(p.key)] {
 			return

@@ -224,6 +224,8 @@ func (d *detector) look(v string, exempt bool) (string, bool) {
 		if how, ok := d.variable(v); ok {
 			return how, true
 		}
+	case v[0] == '\\' && shell.IsEscape(v): // of a pattern; a path that is there counts
+		return "", false
 	case v[0] == '/' || v[0] == '\\':
 		if !exempt || d.m.FirstExists(v) {
 			return HowAbsolute, true
@@ -307,6 +309,9 @@ func (d *detector) broad(id int32, s string, p place, member bool) {
 		}
 		d.add(f, p)
 	}
+	if shell.IsEscape(v) {
+		d.literal(id, escaped.Replace(v), p, true)
+	}
 	d.uris(id, s, p, member)
 	short := d.whole(id, s, member)
 	if short == "" {
@@ -324,6 +329,9 @@ func (d *detector) broad(id int32, s string, p place, member bool) {
 		d.positions(id, v, p, member, false)
 	}
 }
+
+// escaped undoes the escapes of slashes and dots.
+var escaped = strings.NewReplacer(`\/`, "/", `\.`, ".")
 
 // isText reports a value with blanks or quotes in it that does not begin as a path does.
 func isText(v string) bool {

@@ -240,9 +240,12 @@ func (d *detector) word(id int32, w string, at shell.Position, p place, how stri
 		if at != shell.Command {
 			d.urlWord(id, w, p, how)
 		}
+		if len(texts) > 0 {
+			d.literal(id, texts[0], p, true)
+		}
 		return
 	case uri.File:
-		if rest, ok := strings.CutPrefix(texts[0], "file:"); ok && rest != "" && !chars.IsSlash(rest[0]) {
+		if rest, ok := uri.Relative(texts[0]); ok {
 			d.word(id, rest, at, p, how) // a package's: npm i file:../x
 			if i := strings.IndexAny(rest, "?#"); i > 0 {
 				d.word(id, rest[:i], at, p, how) // a database's: file:../x?mode=ro

@@ -96,8 +96,15 @@ func (d *detector) uris(id int32, s string, p place, member bool) {
 		if !chars.HasBlank(chars.TrimEdges(s)) && p.class != names.Query {
 			form = FormURI
 		}
-		d.add(Finding{Value: texts[0], How: HowFileURI, Form: form, Member: member, Node: id}, p)
+		if rest, ok := uri.Relative(texts[0]); ok {
+			d.broad(id, rest, p, member)
+			d.literal(id, "/"+rest, p, true) // to a parser of URLs
+		} else {
+			d.add(Finding{Value: texts[0], How: HowFileURI, Form: form, Member: member, Node: id}, p)
+		}
 		_, s, _ = strings.Cut(s, ":") // and those that follow it: a list, or lines
+	} else if kind == uri.Other && len(texts) > 0 {
+		d.literal(id, texts[0], p, true)
 	}
 	uri.EachFile(s, func(text string) {
 		d.add(Finding{Value: text, How: HowFileURI, Form: form, Member: member, Node: id}, p)

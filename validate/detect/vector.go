@@ -9,6 +9,7 @@ import (
 	"mcphub/validate/names"
 	"mcphub/validate/shell"
 	"mcphub/validate/strictjson"
+	"mcphub/validate/uri"
 )
 
 // vector searches one element of args, argv or flags, or such an argument given as one string.
@@ -105,8 +106,7 @@ func (d *detector) element(id int32, s string, u shell.Use, p place) {
 			return
 		}
 	}
-	rest, isSpec := strings.CutPrefix(s, "file:")
-	if isSpec = isSpec && rest != "" && !chars.IsSlash(rest[0]); isSpec {
+	if rest, ok := uri.Relative(s); ok {
 		d.link(id, s, p, false)
 		if i := strings.IndexAny(rest, "?#"); i > 0 {
 			d.broad(id, rest[:i], p, false) // a database's: file:../x?mode=ro
@@ -144,6 +144,7 @@ func (d *detector) element(id int32, s string, u shell.Use, p place) {
 	case chars.HasBlank(local):
 		d.words(id, local, u.Kind == shell.UseCode || u.Kind == shell.UseSed, p)
 	default:
+		d.glued(id, local, p, HowTail, false)
 		d.wordPieces(id, local, p)
 	}
 }

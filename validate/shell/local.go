@@ -58,7 +58,7 @@ func (u Use) Local(text string) (s string, ok bool) {
 	case useBox:
 		return text, !isInBox.MatchString(text)
 	case UseVolume:
-		return hostOf(text), true
+		return HostOf(text), true
 	case UseMount:
 		if host, target, bind := ReadMount(text); bind && host != "" && strings.Count(text, host) == 1 && strings.HasPrefix(target, "/") {
 			return host, true
@@ -96,8 +96,8 @@ var (
 	isInBox  = regexp.MustCompile(`^(?:[\w-]+/)?[\w-][\w.-]*:`)
 )
 
-// hostOf is what HOST:CONTAINER says of this machine.
-func hostOf(spec string) string {
+// HostOf is what HOST:CONTAINER says of this machine.
+func HostOf(spec string) string {
 	from := 0
 	if chars.IsDrive(spec) {
 		from = 2

@@ -13,7 +13,7 @@ const (
 	None  Kind = iota // no scheme: an ordinary string
 	File              // a file: URI, perhaps unwrapped
 	Path              // a scheme that carries a path
-	Other             // never a path
+	Other             // never a path; where it has no host, the text is a path if something is there
 )
 
 // wrapperSchemes stand before another URI.
@@ -104,12 +104,20 @@ func Read(s string) (Kind, []string) {
 				return carried("/" + p)
 			}
 			return Other, nil
+		case strings.HasPrefix(rest, "///") && !plainSchemes[name]:
+			return Other, []string{rest[2:]}
 		case plainSchemes[name], strings.HasPrefix(rest, "//"):
 			return Other, nil
 		}
 		return None, nil
 	}
 	return File, []string{s} // wrapped too often to be honest: read as a URI that cannot be parsed
+}
+
+// Relative is what follows file: where that begins with no slash, which is a relative path to package managers and databases.
+func Relative(file string) (rest string, ok bool) {
+	rest, ok = strings.CutPrefix(file, "file:")
+	return rest, ok && rest != "" && !chars.IsSlash(rest[0])
 }
 
 // chained is what a chain of file systems ends with, where that is a path or a file URI: zip://a::/x, simplecache::file:///x.
