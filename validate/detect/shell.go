@@ -71,6 +71,13 @@ func (d *detector) commands(id int32, s string, p place) {
 	for i := range r.Items {
 		item := &r.Items[i]
 		prints := !item.Captured && !(item.Filed && r.Reads)
+		switch {
+		case prints:
+		case item.Kind == shell.UsePrint:
+			item.Text, item.At = shell.Printed(item.Text[item.At:]), 0
+		case item.Kind == shell.UseSed:
+			d.words(id, shell.Replaced(item.Text[item.At:]), false, p)
+		}
 		d.course, d.inWords = item.Course, item.Text != s
 		d.item(id, item, !r.Odd && (item.Kind != shell.UsePrint || prints), p)
 	}
@@ -104,6 +111,8 @@ func (d *detector) item(id int32, item *shell.Item, rely bool, p place) {
 		d.named(id, text[min(u.At, len(text)):], u, p)
 		text, ok := u.Local(text)
 		switch {
+		case u.Kind == shell.UseMade, u.Was == shell.UseMade:
+			d.words(id, shell.Replaced(text), false, p)
 		case !ok, u.Kind == shell.UseQuery, u.Kind == shell.UseAssign && d.assignment(id, text, p):
 		case u.Kind == shell.UseSed && text == item.Text[u.At:], u.Kind == shell.UseCode, item.Crude:
 			d.words(id, text, !item.Crude, p)

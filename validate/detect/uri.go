@@ -92,6 +92,9 @@ func (d *detector) broadURI(id int32, text string) {
 // uris searches every file: URI in a string, and nothing else.
 func (d *detector) uris(id int32, s string, p place, member bool) {
 	form := FormText
+	if script, ok := strings.CutPrefix(chars.TrimEdges(s), "ext::"); ok { // git runs it
+		d.words(id, strings.ReplaceAll(script, "%", " "), false, p)
+	}
 	if kind, texts := uri.Read(s); kind == uri.File {
 		if !chars.HasBlank(chars.TrimEdges(s)) && p.class != names.Query {
 			form = FormURI

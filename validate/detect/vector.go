@@ -102,6 +102,9 @@ func (d *detector) element(id int32, s string, u shell.Use, p place) {
 			d.name(id, ".", p, false)
 			d.cmd = shell.Use{}
 		}
+		if d.argv.Host {
+			d.add(Finding{Value: "/", How: HowShell, Form: FormWord, Node: id}, p)
+		}
 		if d.m.IsCommand(s) && d.leadsVector(id, p) {
 			return
 		}
@@ -127,6 +130,9 @@ func (d *detector) element(id int32, s string, u shell.Use, p place) {
 	defer func() { d.cmd, d.course = shell.Use{}, shell.Course{} }()
 	if _, value, _ := strings.Cut(local, "="); d.isProgramWord(local, shell.Plain) && u.Known || shell.IsAssignment(local) && (d.isProgramWord(value, shell.Plain) || d.assignment(id, local, p)) {
 		return
+	}
+	if u.Kind == shell.UseMade {
+		local = shell.Replaced(local)
 	}
 	d.named(id, local, u, p)
 	if u.Kind == shell.UseQuery {

@@ -46,7 +46,7 @@ func BaseName(command string) string {
 func (u Use) Local(text string) (s string, ok bool) {
 	text = text[min(u.At, len(text)):]
 	switch u.Kind {
-	case useText, useRemote, UseWorkdir, UsePrint:
+	case useText, useRemote, UseWorkdir, UsePrint, useHosts:
 		return "", false
 	case useWord:
 		return text, strings.Trim(text, "/") != ""

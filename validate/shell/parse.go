@@ -327,6 +327,9 @@ func (r *part) call(c *syntax.CallExpr, redirected bool, in scope) *Program {
 	if u.Here {
 		r.add(Item{Word: Word{Text: "."}, Use: Use{Role: access.Delete, Known: true}})
 	}
+	if u.Host {
+		r.add(Item{Word: Word{Text: "/"}, Use: Use{Role: access.Write, Known: true}})
+	}
 	r.moves(words, &u, c, redirected, in)
 	if u.doubt {
 		return nil

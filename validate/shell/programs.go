@@ -35,6 +35,8 @@ const (
 	UseShell
 	UseCode
 	UseSed
+	UseMade
+	useHosts
 	UseQuery
 	UseAssign
 	UseCommand
@@ -47,7 +49,7 @@ const (
 
 var useKinds = map[string]Kind{
 	"path": UsePath, "text": useText, "word": useWord, "data": useData, "print": UsePrint, "remote": useRemote, "rest": useRest, "host": useHost, "box": useBox,
-	"volume": UseVolume, "mount": UseMount, "workdir": UseWorkdir, "shell": UseShell, "code": UseCode, "sed": UseSed, "query": UseQuery, "assign": UseAssign,
+	"volume": UseVolume, "mount": UseMount, "workdir": UseWorkdir, "shell": UseShell, "code": UseCode, "sed": UseSed, "made": UseMade, "hosts": useHosts, "query": UseQuery, "assign": UseAssign,
 	"command": UseCommand, "commands": useCommands, "move": useMove, "cd": UseCd, "sub": useSub, "--": useDashes,
 }
 
@@ -66,6 +68,7 @@ type option struct {
 	values  []Use
 	instead []Use
 	deletes bool
+	host    bool
 }
 
 // Program is an entry of the table.
@@ -108,8 +111,9 @@ func readProgram(fields []string) *Program {
 		case field != "--" && field[0] == '-':
 			name, instead, _ := strings.Cut(field, ">")
 			name, deletes := strings.CutSuffix(name, "^delete")
+			name, host := strings.CutSuffix(name, "^host")
 			name, values, _ := strings.Cut(name, "=")
-			p.options[name] = option{readUses(values), readUses(instead), deletes}
+			p.options[name] = option{readUses(values), readUses(instead), deletes, host}
 		case field == "@.":
 			p.here = true
 		case field == "@leaf":
@@ -187,6 +191,7 @@ type Usage struct {
 	Trusted bool // it is the operator's own command: that makes no difference
 	deletes bool // what its operands name is taken away
 	Here    bool // which is the working directory
+	Host    bool // the whole machine is the program's
 }
 
 // Roams reports that the program may work in a directory that nobody can tell.
@@ -368,7 +373,7 @@ func (c *commandLine) known(name string) (option, bool) {
 // apply gives the values of an option their use. The first stands in the same word, from at on, where it is joined.
 func (c *commandLine) apply(o option, i, at int, joined bool) (taken int) {
 	c.uses[i] = Use{Known: true}
-	c.deletes = c.deletes || o.deletes
+	c.deletes, c.Host = c.deletes || o.deletes, c.Host || o.host
 	if o.instead != nil {
 		c.operands, c.at = o.instead, 0
 	}
@@ -377,6 +382,7 @@ func (c *commandLine) apply(o option, i, at int, joined bool) (taken int) {
 		case joined:
 			u.At, joined = at, false
 			c.uses[i] = u
+			c.Host = c.Host || u.Kind == useHosts && c.words[i].Text[at:] == "host"
 		case i+taken+1 >= len(c.words):
 		case u.Kind == useCommands || u.Kind == UseCommand:
 			end := i + 1
@@ -392,6 +398,7 @@ func (c *commandLine) apply(o option, i, at int, joined bool) (taken int) {
 			taken++
 			c.doubt = c.doubt || c.words[i+taken].loose
 			c.uses[i+taken] = u
+			c.Host = c.Host || u.Kind == useHosts && c.words[i+taken].Text == "host"
 		}
 	}
 	return taken

@@ -39,7 +39,7 @@ func (w *Word) Spellings() []string {
 	bare := strings.ReplaceAll(w.Text, substituted, "")
 	dotted := strings.ReplaceAll("/"+w.Text+"/", "/"+substituted+"/", "/./")
 	dotted = strings.ReplaceAll(dotted[1:len(dotted)-1], substituted, "")
-	if strings.HasPrefix(w.Text, substituted) && strings.LastIndexByte(bare, '/') == 0 {
+	if strings.HasPrefix(w.Text, substituted) && strings.IndexByte(strings.TrimLeft(bare, "/"), '/') < 0 && bare != "" && bare[0] == '/' {
 		return []string{dotted} // $(root)/lib
 	}
 	return []string{bare, dotted}
@@ -298,4 +298,48 @@ func sedWrites(s string) (file string, ok bool) {
 	flags := strings.TrimLeft(parts[2], "gIiMmp0123456789")
 	file, ok = strings.CutPrefix(flags, "w")
 	return strings.TrimSpace(file), ok || flags == ""
+}
+
+// directive is what a format has in place of what it does not say itself: of date, find, stat, printf, git.
+var directive = regexp.MustCompile(`%x[0-9a-fA-F]{2}|%[-+ 0#_^:*.\d]*(?:\([^)]*\))?[A-Za-z@%]`)
+
+// Printed is what a program prints that is told to print s, as far as s says so.
+func Printed(s string) string {
+	s = directive.ReplaceAllStringFunc(chars.Ansi(strings.TrimPrefix(s, "+")), func(d string) string {
+		switch {
+		case d == "%%":
+			return "%"
+		case d[1] == 'x':
+			return chars.DecodePercent("%" + d[2:])
+		}
+		return substituted
+	})
+	if strings.Trim(s, substituted+"/:-_, \n\t|") == "" && strings.Contains(s, substituted) {
+		return "" // a date, the owner and the group
+	}
+	return s
+}
+
+// Replaced is what a script of sed puts in the place of what it finds, and the script itself if it does anything else.
+func Replaced(s string) string {
+	var b strings.Builder
+	if !IsSubstitution(s) {
+		b.WriteString(s)
+	}
+	for {
+		i := strings.IndexByte(s, 's')
+		if i < 0 || i+3 > len(s) {
+			return b.String()
+		}
+		sign := s[i+1 : i+2]
+		s = s[i+1:]
+		if c := sign[0]; chars.IsLetter(c) || chars.IsDigit(c) || chars.IsBlank(rune(c)) {
+			continue
+		}
+		parts := strings.SplitN(strings.ReplaceAll(s, `\`+sign, substituted), sign, 4)
+		if len(parts) == 4 {
+			b.WriteString(" " + strings.ReplaceAll(parts[2], substituted, sign))
+			s = parts[3]
+		}
+	}
 }
