@@ -318,8 +318,8 @@ func (d *detector) literal(id int32, v string, p place, weak bool) {
 	case uri.Path:
 		f.Value, f.Alts = texts[0], texts[1:]
 	case uri.Other:
-		if len(texts) > 0 {
-			d.literal(id, texts[0], p, true)
+		for _, text := range texts {
+			d.literal(id, text, p, true)
 		}
 		return
 	default:

@@ -79,7 +79,19 @@ func (d *detector) commands(id int32, s string, p place) {
 			d.words(id, shell.Replaced(item.Text[item.At:]), false, p)
 		}
 		d.course, d.inWords = item.Course, item.Text != s
-		d.item(id, item, !r.Odd && (item.Kind != shell.UsePrint || prints), p)
+		rely := !r.Odd && (item.Kind != shell.UsePrint || prints)
+		d.item(id, item, rely, p)
+		if strings.IndexByte(item.Text, '$') >= 0 {
+			list, ok := r.Expanded(item.Text)
+			if !ok {
+				d.refuse(id, "more words than can be judged")
+				return
+			}
+			for _, item.Text = range list {
+				item.Pattern = item.Text
+				d.item(id, item, rely, p)
+			}
+		}
 	}
 	d.course, d.inShell, d.inWords, d.variables = shell.Course{}, false, false, nil
 	if d.m.Windows && strings.IndexByte(s, '\\') >= 0 {
@@ -249,8 +261,8 @@ func (d *detector) word(id int32, w string, at shell.Position, p place, how stri
 		if at != shell.Command {
 			d.urlWord(id, w, p, how)
 		}
-		if len(texts) > 0 {
-			d.literal(id, texts[0], p, true)
+		for _, text := range texts {
+			d.literal(id, text, p, true)
 		}
 		return
 	case uri.File:

@@ -136,7 +136,7 @@ func isRemote(s string) bool {
 		return false
 	}
 	i := strings.IndexByte(s, '@')
-	return i > 0 && i < len(s)-1 && !strings.ContainsAny(s, "/\\ =,;{}") && !shell.IsThisHost(s)
+	return i > 0 && i < len(s)-1 && !strings.ContainsAny(s, "/\\ =,;{}") && !uri.IsThisHost(s)
 }
 
 // tailEnds end the word that a tail stands in.

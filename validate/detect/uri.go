@@ -106,8 +106,10 @@ func (d *detector) uris(id int32, s string, p place, member bool) {
 			d.add(Finding{Value: texts[0], How: HowFileURI, Form: form, Member: member, Node: id}, p)
 		}
 		_, s, _ = strings.Cut(s, ":") // and those that follow it: a list, or lines
-	} else if kind == uri.Other && len(texts) > 0 {
-		d.literal(id, texts[0], p, true)
+	} else if kind == uri.Other {
+		for _, text := range texts {
+			d.literal(id, text, p, true)
+		}
 	}
 	uri.EachFile(s, func(text string) {
 		d.add(Finding{Value: text, How: HowFileURI, Form: form, Member: member, Node: id}, p)

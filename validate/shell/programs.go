@@ -9,6 +9,7 @@ import (
 
 	"mcphub/validate/access"
 	"mcphub/validate/chars"
+	"mcphub/validate/uri"
 )
 
 // programsText is the one table of what known programs make of their words; its head explains how it is written.
@@ -268,7 +269,7 @@ func (c *commandLine) read(i int) {
 			c.sub(i)
 			return
 		case useRemote, useRest:
-			if c.doubt && !c.Trusted || slices.ContainsFunc(c.found, func(at int) bool { return IsThisHost(c.words[at].Text) }) {
+			if c.doubt && !c.Trusted || slices.ContainsFunc(c.found, func(at int) bool { return uri.IsThisHost(c.words[at].Text) }) || slices.ContainsFunc(c.words[:i], namesThisHost) {
 				break // an option of the program's own may follow
 			}
 			for ; i < len(c.words); i++ {
@@ -281,6 +282,14 @@ func (c *commandLine) read(i int) {
 			c.at++
 		}
 	}
+}
+
+// hostName is an option of ssh that says which machine is meant.
+var hostName = regexp.MustCompile(`(?i)^(?:-\w*o)?\s*HostName[\s=]+(.*)$`)
+
+func namesThisHost(w Argument) bool {
+	m := hostName.FindStringSubmatch(w.Text)
+	return m != nil && uri.IsThisHost(strings.Trim(m[1], `" `))
 }
 
 // next is what the next operand is.

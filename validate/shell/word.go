@@ -195,7 +195,7 @@ func (b *wordBuilder) variable(p *syntax.ParamExp, quoted bool) {
 	case p.Length || strings.Contains("#?$!-", name) && plain && name != "":
 		b.put("0", true)
 	case name == "PWD" && cut:
-		b.unknown("..", true)
+		b.unknown("../", true)
 	case plain && syntax.ValidName(name) && quoted && !b.part.given[name]:
 		b.word.option = b.word.option || b.text.Len() == 0
 		b.text.WriteString("${" + name + "}")

@@ -29,6 +29,9 @@ var editorSchemes = chars.WordSet("vscode vscode-insiders vscodium code-oss curs
 var plainSchemes = chars.WordSet("http https ws wss ftp ftps sftp ssh git svn data mailto tel sms urn about javascript magnet news " +
 	"chrome devtools ldap s3 gs gcs abfss redis rediss postgres postgresql mysql mongodb cid mid geo bitcoin ipfs oci docker spotify")
 
+// remoteSchemes carry a path of the machine that they name.
+var remoteSchemes = chars.WordSet("ssh scp sftp rsync")
+
 // storeSchemes stand before a path, or before another URI.
 var storeSchemes = chars.WordSet("zip phar local")
 
@@ -104,6 +107,12 @@ func Read(s string) (Kind, []string) {
 				return carried("/" + p)
 			}
 			return Other, nil
+		case remoteSchemes[last] && strings.HasPrefix(rest, "//"):
+			host, name, _ := strings.Cut(rest[2:], "/")
+			if !IsThisHost(host) {
+				return Other, nil
+			}
+			return Other, []string{"/" + name, "~/" + name}
 		case strings.HasPrefix(rest, "///") && !plainSchemes[name]:
 			return Other, []string{rest[2:]}
 		case plainSchemes[name], strings.HasPrefix(rest, "//"):
