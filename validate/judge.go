@@ -282,7 +282,7 @@ func (j *judge) reading(f *Finding, s meaning, u *policy.Candidate) (r Reading, 
 		return r, d, counts
 	}
 	where, err := j.resolve(s.path)
-	if err == nil && where.Dir && conditional && s.glob == "" {
+	if base := f.Form == detect.FormLink && s.base == ""; where.Dir && conditional && s.glob == "" && (err == nil || base) {
 		j.keepDir(f, s.path)
 	}
 	u.Place, u.Known, u.Hard = where, where.Path != "", where.Path == ""
@@ -505,7 +505,7 @@ const maxHinted = 16
 
 // keepDir notes a directory that an argument leads to, although the argument's name does not say that it is a path.
 func (j *judge) keepDir(f *Finding, dir string) {
-	if dir = j.m.Platform.Clean(dir); f.Form != detect.FormGlob && len(j.hintedDirs) < maxHinted && !slices.Contains(j.hintedDirs, dir) {
+	if dir = j.m.Platform.Clean(dir); f.Form != detect.FormGlob && (len(j.hintedDirs) < maxHinted || f.Form == detect.FormLink) && !slices.Contains(j.hintedDirs, dir) {
 		j.hintedDirs = append(j.hintedDirs, dir)
 	}
 }

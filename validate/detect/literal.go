@@ -9,6 +9,7 @@ import (
 	"mcphub/validate/budget"
 	"mcphub/validate/chars"
 	"mcphub/validate/names"
+	"mcphub/validate/shell"
 	"mcphub/validate/uri"
 )
 
@@ -246,6 +247,10 @@ func (d *detector) pieces(id int32, token string, p place) (head string) {
 		}
 		end := i
 		for end < len(token) && endLength(token[end:]) == 0 {
+			if strings.HasPrefix(token[end:], "${") && d.work.Spend(shell.MaxDollar/100) {
+				_, _, n := shell.DollarName(token[end:])
+				end += max(0, n-1)
+			}
 			end++
 		}
 		piece := token[i:end]

@@ -293,6 +293,7 @@ func (d *detector) word(id int32, w string, at shell.Position, p place, how stri
 	}
 	if _, ok := d.look(w, false); ok {
 		d.add(Finding{Value: w, How: how, Form: FormWord, Written: written, Node: id}, p)
+		d.glued(id, w, p, how, false)
 		if strings.IndexByte(w, ':') < 0 && w[0] != '$' {
 			return
 		}

@@ -296,6 +296,9 @@ func sedWrites(s string) (file string, ok bool) {
 		return "", false
 	}
 	flags := strings.TrimLeft(parts[2], "gIiMmp0123456789")
+	if rest := strings.TrimLeft(flags, "; \n"); rest != flags && rest != "" {
+		return sedWrites(rest)
+	}
 	file, ok = strings.CutPrefix(flags, "w")
 	return strings.TrimSpace(file), ok || flags == ""
 }

@@ -132,7 +132,7 @@ func Relative(file string) (rest string, ok bool) {
 // chained is what a chain of file systems ends with, where that is a path or a file URI: zip://a::/x, simplecache::file:///x.
 func chained(name, rest string) string {
 	i := strings.LastIndex(":"+rest, "::")
-	if i < 0 || plainSchemes[name] || name == "file" {
+	if i < 0 || plainSchemes[name] || name == "file" || name == "ext" {
 		return ""
 	}
 	last := rest[i+1:]
