@@ -19,7 +19,7 @@ type everydayCalls struct {
 	}
 }
 
-// TestHonestCalls: of calls.json, and of those values of honest.json that name no place outside, few are refused.
+// TestHonestCalls: of calls.json, and of those values of honest.json that name no place outside, at most 0.5 % are refused.
 func TestHonestCalls(t *testing.T) {
 	var everyday everydayCalls
 	raw, err := os.ReadFile("testdata/calls.json")
@@ -78,7 +78,7 @@ func TestHonestCalls(t *testing.T) {
 	if len(everyday.Calls) < 800 || len(everyday.Servers) < 15 {
 		t.Errorf("only %d calls to %d servers", len(everyday.Calls), len(everyday.Servers))
 	}
-	if n > 54 {
+	if n*200 > all {
 		t.Errorf("%d of %d honest calls are refused", n, all)
 	}
 }

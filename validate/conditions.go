@@ -30,11 +30,11 @@ func (j *judge) applies(f *Finding, s meaning, where *guard.Place, err error) bo
 	if f.Form == detect.FormLiteral || f.Form == detect.FormText {
 		return j.names(f, s, where.Path, where.Exists)
 	}
-	if s.glob != "" {
-		return where.Exists && j.m.Matches(where.Path, s.glob)
-	}
 	if f.Instead != "" && j.begins(f.Instead) {
 		return false
+	}
+	if s.glob != "" {
+		return where.Exists && j.m.Matches(where.Path, s.glob)
 	}
 	if where.Exists || s.weak || f.Weak {
 		return where.Exists && !(f.Weak && f.Makes && f.Instead != "")

@@ -404,6 +404,9 @@ func (d *detector) value(id int32, s string, p place) {
 			return
 		}
 		h := d.tool.schema.HintsAt(d.t, id)
+		if d.isProgramValue(s, p) && slices.ContainsFunc(d.keys.Split(d.t.Name(p.key)), func(w []byte) bool { return names.ProgramWords[string(w)] }) {
+			return // shellPath, pythonPath
+		}
 		if h.Enum || h.Word && !strings.ContainsAny(s, `/\`) {
 			d.broad(id, s, p, false)
 			return
@@ -417,7 +420,7 @@ func (d *detector) value(id int32, s string, p place) {
 			d.vector(id, s, p)
 			return
 		}
-		if strings.ContainsAny(s, `/\`) && d.role(p.key) != access.Delete && d.m.IsCommand(chars.TrimEdges(s)) {
+		if d.isProgramValue(s, p) {
 			return
 		}
 		if p.key >= 0 && mayBePatch(s) && d.lastWord(p.key) == "input" && isPatch(s) {
@@ -437,6 +440,11 @@ func (d *detector) value(id int32, s string, p place) {
 			d.name(id, s, p, false)
 		}
 	}
+}
+
+// isProgramValue reports a whole value that is a program of the system, which is run or read.
+func (d *detector) isProgramValue(s string, p place) bool {
+	return p.key >= 0 && strings.ContainsAny(s, `/\`) && d.role(p.key) != access.Delete && d.m.IsCommand(chars.TrimEdges(s))
 }
 
 // isFlagged reports a string that begins with an option, followed by a blank or by code.

@@ -97,7 +97,7 @@ func (d *detector) quoted(id int32, v string, p place) {
 	}
 	d.literal(id, v, p, false)
 	if p.class == names.Query && chars.Components(v) < 2 && (v[0] == '/' || v[0] == '~') {
-		d.link(id, v, p, false) // a directory that relative words may start from
+		d.add(Finding{Value: v, How: HowLiteral, Form: FormLink, Node: id}, p) // a directory that relative words may start from
 	}
 	if chars.HasBlank(v) && strings.IndexByte(v, '/') >= 0 {
 		for line := range strings.FieldsFuncSeq(v, isLineEnd) { // a program and what it is given

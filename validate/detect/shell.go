@@ -226,6 +226,8 @@ func (d *detector) assignment(id int32, s string, p place) bool {
 		return false
 	case name == "IFS":
 		return len(value) <= 1
+	case value == "/":
+		return name != "HOME" // a separator; where it is used as a path, it is judged
 	case name == "PATH":
 		for part := range strings.SplitSeq(value, ":") {
 			if part != "$PATH" && part != "${PATH}" && !d.m.HoldsPrograms(part) {
