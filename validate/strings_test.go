@@ -54,7 +54,7 @@ func (g *stringGen) inside() string {
 // printers print a text that they are told to print.
 var printers = []string{
 	"date '+%s'", "date +%s", "date -u \"+%s\"", "find . -maxdepth 0 -printf '%s\\n'", "find a.txt -printf '%s'", "stat -c '%s' .", "stat --format='%s' a.txt", "stat --printf '%s\\n' .", "stat -c%s .",
-	"printf '%s\\n'", "printf %s", "echo %s", "echo -n '%s'", "sed -n '1s|.*|%s|p' a.txt", "sed '1s#.*#%s#;q' a.txt", "sed -e '1s!^.*$!%s!' a.txt", "git --git-dir={home}/git log -1 --format=%s", "git --git-dir={home}/git log -1 --format='%s' --no-color",
+	"printf '%s\\n'", "printf %s", "echo %s", "echo -n '%s'", "sed -n '1s|.*|%s|p' a.txt", "sed '1s#.*#%s#;q' a.txt", "sed -e '1s!^.*$!%s!' a.txt", "git --git-dir={home}/git log -1 --format=%s%n", "git --git-dir={home}/git log -1 --format='%s%n' --no-color",
 	"git --git-dir={home}/git log -1 --pretty=format:%s", "git --git-dir={home}/git log -1 --pretty='tformat:%s'", "ls -d --time-style='+%s' -l . | cut -d' ' -f6", "awk 'BEGIN{print \"%s\"}'",
 }
 
@@ -444,7 +444,7 @@ func TestStringClasses(t *testing.T) {
 					_ = os.Remove(w.project + "/x")
 				}
 			}
-			t.Logf("%d of %d attacks pass; %d of %d that were carried out reach the file", through, cases, reached, ran)
+			t.Logf("%d of %d attacks pass; %d of %d that were carried out reach the file; not %q", through, cases, reached, ran, fmt.Sprint(missed))
 			if reached*10 < ran*8 || ran == 0 {
 				t.Errorf("these are no attacks: %q", fmt.Sprint(missed))
 			}

@@ -323,9 +323,7 @@ func (d *detector) literal(id int32, v string, p place, weak bool) {
 	case uri.Path:
 		f.Value, f.Alts = texts[0], texts[1:]
 	case uri.Other:
-		for _, text := range texts {
-			d.literal(id, text, p, true)
-		}
+		d.hostless(id, texts, p)
 		return
 	default:
 		if chars.Components(v) < 2 {

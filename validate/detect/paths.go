@@ -1,7 +1,6 @@
 package detect
 
 import (
-	"path"
 	"strings"
 
 	"mcphub/validate/access"
@@ -283,12 +282,7 @@ func (d *detector) broad(id int32, s string, p place, member bool) {
 		return
 	case uri.Other:
 		d.uris(id, s, p, member)
-		if head, _, _ := strings.Cut(chars.TrimEdges(s), "?"); chars.Climbs(head) {
-			head, _, _ = strings.Cut(head, "#")
-			if up := path.Clean(chars.Slashed(head)); up == ".." || strings.HasPrefix(up, "../") {
-				d.add(Finding{Value: head, How: HowClimbs, Member: member, Node: id}, p)
-			}
-		}
+		d.urlName(id, s, p, Finding{How: HowClimbs, Member: member, Node: id})
 		if p.key < 0 || member || !urlWords[d.lastWord(p.key)] {
 			d.urlLink(id, s, p, member)
 		}

@@ -1,7 +1,6 @@
 package detect
 
 import (
-	"path"
 	"regexp"
 	"strings"
 
@@ -260,12 +259,11 @@ func (d *detector) word(id int32, w string, at shell.Position, p place, how stri
 	kind, texts := uri.Read(w)
 	switch kind {
 	case uri.Other:
-		if at != shell.Command {
-			d.urlWord(id, w, p, how)
+		if at != shell.Command && len(w) <= MaxRaw {
+			d.urlName(id, w, p, Finding{How: how, Form: FormWord, Node: id})
+			d.urlLink(id, w, p, false)
 		}
-		for _, text := range texts {
-			d.literal(id, text, p, true)
-		}
+		d.hostless(id, texts, p)
 		return
 	case uri.File:
 		if rest, ok := uri.Relative(texts[0]); ok {
@@ -315,11 +313,7 @@ func (d *detector) word(id int32, w string, at shell.Position, p place, how stri
 		}
 	}
 	if len(w) > 2 && w[0] == '-' && w[1] != '-' {
-		i := bundle(w)
-		if i < 3 && strings.ContainsRune(`/~.$`, rune(w[2])) {
-			i = 2
-		}
-		if i >= 2 {
+		if i := strings.IndexAny(w, "/~.$"); i == 2 || i > 2 && w[i] != '/' {
 			if _, ok := d.look(w[i:], false); ok {
 				d.add(Finding{Value: w[i:], How: how, Form: FormWord, Node: id}, p)
 			}
@@ -375,19 +369,6 @@ func (d *detector) bareWord(id int32, w string, at shell.Position, p place, how 
 	if ok {
 		d.word(id, bare, at, p, how)
 	}
-}
-
-// urlWord searches a URL as the name that a program without URLs takes it for: it climbs above where it starts, or a link
-// is called "https:".
-func (d *detector) urlWord(id int32, w string, p place, how string) {
-	if len(w) > MaxRaw {
-		return
-	}
-	head, _, _ := strings.Cut(w, "?")
-	if up := path.Clean(head); chars.Climbs(head) && (up == ".." || strings.HasPrefix(up, "../")) {
-		d.add(Finding{Value: head, How: how, Form: FormWord, Node: id}, p)
-	}
-	d.urlLink(id, w, p, false)
 }
 
 // longWord searches a word that is too long for the kernel, but that a child could open after cleaning it.

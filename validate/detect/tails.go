@@ -63,7 +63,7 @@ func (d *detector) tails(id int32, s string, p place, member bool) {
 		} else {
 			d.name(id, s[2:], p, member)
 		}
-		if i := bundle(s); i > 2 {
+		if i := strings.IndexAny(s, "/~.$"); i > 2 && s[i] != '/' {
 			d.tail(id, s[i:], p, member, false)
 		}
 	}
@@ -74,22 +74,8 @@ func (d *detector) tails(id int32, s string, p place, member bool) {
 	}
 }
 
-// longFlags are options of one dash and several letters whose value may follow without a blank.
-var longFlags = chars.WordSet("isystem iquote idirafter imacros include iprefix isysroot specs")
-
-// bundle finds where the value of bundled short flags begins (-xf/etc/passwd, -ab../out), 0 where there is none. Four
-// letters before a slash are rather the name of a directory: -Lbuild/lib.
-func bundle(s string) int {
-	i := strings.IndexAny(s[1:min(len(s), 32)], "/~.$") + 1
-	if i < 3 {
-		return 0
-	}
-	letters := s[1:i]
-	if s[i] == '/' && len(letters) > 3 && !longFlags[letters] && strings.Trim(letters[:len(letters)-1], "cxtrzjvpkahJ") != "" {
-		return 0
-	}
-	return i
-}
+// longFlags are options of one dash whose value may follow without a blank, even a directory of one component.
+var longFlags = chars.WordSet("-isystem -iquote -idirafter -imacros -include -iprefix -isysroot -specs")
 
 // gluedLetters may stand directly before a path and are no directory: commands of sed (1r/etc/passwd), bundled letters of tar
 // (cf/etc/x.tar).
@@ -102,7 +88,7 @@ func (d *detector) glued(id int32, w string, p place, how string, member bool) {
 		return
 	}
 	for i := 1; i+2 < len(w) && !d.work.Spent(); i++ {
-		if w[i] != '/' || chars.IsSlash(w[i-1]) || w[i+1] == '/' || chars.Components(w[i:]) < 2 || !d.m.FirstExists(w[i:]) {
+		if w[i] != '/' || chars.IsSlash(w[i-1]) || w[i+1] == '/' || chars.Components(w[i:]) < 2 && !longFlags[w[:i]] || !d.m.FirstExists(w[i:]) {
 			continue
 		}
 		head := w[:i]

@@ -323,26 +323,13 @@ func Printed(s string) string {
 	return s
 }
 
-// Replaced is what a script of sed puts in the place of what it finds, and the script itself if it does anything else.
+// separated is the sign by which a script of sed separates.
+var separated = regexp.MustCompile(`s([^\w\s\\])`)
+
+// Replaced is a script of sed cut at that sign: what it puts in the place of what it finds is among the words.
 func Replaced(s string) string {
-	var b strings.Builder
-	if !IsSubstitution(s) {
-		b.WriteString(s)
+	if m := separated.FindStringSubmatch(s); m != nil {
+		s = strings.NewReplacer(`\`+m[1], m[1], m[1], " ").Replace(s)
 	}
-	for {
-		i := strings.IndexByte(s, 's')
-		if i < 0 || i+3 > len(s) {
-			return b.String()
-		}
-		sign := s[i+1 : i+2]
-		s = s[i+1:]
-		if c := sign[0]; chars.IsLetter(c) || chars.IsDigit(c) || chars.IsBlank(rune(c)) {
-			continue
-		}
-		parts := strings.SplitN(strings.ReplaceAll(s, `\`+sign, substituted), sign, 4)
-		if len(parts) == 4 {
-			b.WriteString(" " + strings.ReplaceAll(parts[2], substituted, sign))
-			s = parts[3]
-		}
-	}
+	return s
 }
