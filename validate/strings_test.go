@@ -101,7 +101,7 @@ func (g *stringGen) parts(s string) (given, word string) {
 
 // editors read the file that stands directly behind a command.
 var editors = []string{
-	"sed '/./r%s' a.txt", "sed '$r%s' a.txt", "sed 1r%s a.txt", "sed -e'1r%s' a.txt", "sed -n -e '1,2r%s' a.txt", "sed '/x/Ir%s' x.txt", "sed '/x/I,/y/r%s' x.txt", "sed -n '1!p;r%s' x.txt", "sed '1{r%s\n}' a.txt", "xargs -a%s echo", "sort --files0-from=/dev/null -m%s", "grep -hf%s {outside}/secret.txt",
+	"sed '/./r%s' a.txt", "sed '$r%s' a.txt", "sed 1r%s a.txt", "sed -e'1r%s' a.txt", "sed -n -e '1,2r%s' a.txt", "sed '/x/Ir%s' x.txt", "sed '/x/I,/y/r%s' x.txt", "sed -n '1!p;r%s' x.txt", "sed '1{r%s\n}' a.txt", "xargs -a%s echo", "grep -hf%s {outside}/secret.txt",
 	"ex -s '+r%s' '+%%p' '+q!' a.txt", "ex -s '+0r%s' '+1p' '+q!' a.txt", "nvim --headless --cmd 'so%s' +q", "vim -es '+:r%s' '+%%p' '+q!' a.txt",
 }
 
@@ -221,7 +221,7 @@ var stringClasses = map[string]stringClass{
 			if g.IntN(5) == 0 {
 				dir, rest = "/", whole[1:]
 			}
-			g.control = func() bool { _, err := os.Stat(filepath.Join(dir, rest)); return err == nil }
+			g.control = func() bool { _, err := os.Stat(filepath.Join(dir, strings.TrimPrefix(rest, "~/"))); return err == nil }
 			q := g.pick("'", `"`)
 			set := g.pick("SET file_search_path=", "SET file_search_path TO ", "set home_directory = ", "SET VARIABLE d = ", "PRAGMA file_search_path=", "SET GLOBAL file_search_path = ") + q + dir + q
 			if strings.Contains(set, "home_directory") && g.IntN(2) == 0 {

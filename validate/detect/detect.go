@@ -404,8 +404,8 @@ func (d *detector) value(id int32, s string, p place) {
 			return
 		}
 		h := d.tool.schema.HintsAt(d.t, id)
-		if d.isProgramValue(s, p) && slices.ContainsFunc(d.keys.Split(d.t.Name(p.key)), func(w []byte) bool { return names.ProgramWords[string(w)] }) {
-			return // shellPath, pythonPath
+		if d.isProgramValue(s, p) {
+			return // shellPath
 		}
 		if h.Enum || h.Word && !strings.ContainsAny(s, `/\`) {
 			d.broad(id, s, p, false)
@@ -442,9 +442,17 @@ func (d *detector) value(id int32, s string, p place) {
 	}
 }
 
-// isProgramValue reports a whole value that is a program of the system, which is run or read.
+// isProgramValue reports a whole value that is a program of the system, where the argument is called so: shell, or value beside
+// {"key": "defaultShell"}.
 func (d *detector) isProgramValue(s string, p place) bool {
-	return p.key >= 0 && strings.ContainsAny(s, `/\`) && d.role(p.key) != access.Delete && d.m.IsCommand(chars.TrimEdges(s))
+	if p.key < 0 || !strings.ContainsAny(s, `/\`) || !d.m.IsCommand(chars.TrimEdges(s)) {
+		return false
+	}
+	name := d.t.Name(p.key)
+	if at := d.t.Child(d.t.Nodes[p.key].Parent, "key"); name == "value" && at > 0 && d.t.Nodes[at].Kind == strictjson.String {
+		name = d.t.Str(at)
+	}
+	return slices.ContainsFunc(d.keys.Split(name), func(w []byte) bool { return names.ProgramKeys[string(w)] })
 }
 
 // isFlagged reports a string that begins with an option, followed by a blank or by code.

@@ -313,6 +313,9 @@ func (d *detector) literal(id int32, v string, p place, weak bool) {
 			return // nothing can open it
 		}
 	}
+	if strings.HasPrefix(v, `\/`) { // as in a pattern
+		v, weak = strings.ReplaceAll(v, `\/`, "/"), true
+	}
 	if i := strings.IndexAny(v, ":#?"); i > 0 {
 		d.literal(id, v[:i], p, weak) // a volume, a reference into a document, a database
 	}

@@ -303,9 +303,6 @@ func (d *detector) broad(id int32, s string, p place, member bool) {
 		}
 		d.add(f, p)
 	}
-	if shell.IsEscape(v) {
-		d.literal(id, escaped.Replace(v), p, true)
-	}
 	d.uris(id, s, p, member)
 	short := d.whole(id, s, member)
 	if short == "" {
@@ -323,9 +320,6 @@ func (d *detector) broad(id int32, s string, p place, member bool) {
 		d.positions(id, v, p, member, false)
 	}
 }
-
-// escaped undoes the escapes of slashes and dots.
-var escaped = strings.NewReplacer(`\/`, "/", `\.`, ".")
 
 // isText reports a value with blanks or quotes in it that does not begin as a path does.
 func isText(v string) bool {

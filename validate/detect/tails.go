@@ -88,7 +88,7 @@ func (d *detector) glued(id int32, w string, p place, how string, member bool) {
 		return
 	}
 	for i := 1; i+2 < len(w) && !d.work.Spent(); i++ {
-		if w[i] != '/' || chars.IsSlash(w[i-1]) || w[i+1] == '/' || chars.Components(w[i:]) < 2 && !longFlags[w[:i]] || !d.m.FirstExists(w[i:]) {
+		if w[i] != '/' || chars.IsSlash(w[i-1]) || w[i+1] == '/' || chars.Components(w[i:]) < 2 && !longFlags[w[:i]] || shell.HasMeta(w[i:]) || !d.m.FirstExists(w[i:]) || d.isProgramWord(w[i:], shell.Plain) {
 			continue
 		}
 		head := w[:i]

@@ -67,7 +67,7 @@ func TestListsAreGenerated(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := string(page)
-	for _, set := range []map[string]bool{ContentWords, CodeWords, MatchWords, QueryWords, ReplacedWords, NewWords, EditWords, CellWords, PatchWords, StopWords, ShellWords, VectorWords} {
+	for _, set := range []map[string]bool{ContentWords, CodeWords, MatchWords, QueryWords, ReplacedWords, NewWords, EditWords, CellWords, PatchWords, ProgramKeys, StopWords, ShellWords, VectorWords} {
 		for w := range set {
 			if !regexp.MustCompile("[` ]" + w + "[,`]").MatchString(text) {
 				t.Errorf("docs/findings.md does not list %q", w)

@@ -68,6 +68,7 @@ var (
 	ProgramWords   = chars.WordSet("command cmd interpreter python executable program exe bin binary runtime shell node")
 	SeparatorWords = chars.WordSet("sep separator separators delimiter delimiters delim op operator char character")
 	CellWords      = chars.WordSet("cell code notebook new old")
+	ProgramKeys    = chars.WordSet("shell interpreter executable program entrypoint")
 	VolumeWords    = chars.WordSet("volume volumes bind binds mount mounts")
 	SegmentWords   = chars.WordSet("segments parts components")
 	EditWords      = chars.WordSet("old new search find replace replacement") // before "string"

@@ -17,8 +17,7 @@ func IsThisHost(name string) bool {
 	if _, rest, ok := strings.Cut(name, "://"); ok {
 		name = rest
 	}
-	name, _, _ = strings.Cut(name, "/")
-	name = strings.ToLower(name[strings.LastIndexByte(name, '@')+1:])
+	name = strings.ToLower(strings.TrimSuffix(name[strings.LastIndexByte(name, '@')+1:], "/"))
 	if i := strings.LastIndexByte(name, ':'); i >= 0 && (strings.IndexByte(name, ':') == i || strings.HasPrefix(name, "[") && name[i-1] == ']') {
 		name = name[:i] // a port
 	}
