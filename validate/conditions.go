@@ -30,14 +30,14 @@ func (j *judge) applies(f *Finding, s meaning, where *guard.Place, err error) bo
 	if f.Form == detect.FormLiteral || f.Form == detect.FormText {
 		return j.names(f, s, where.Path, where.Exists)
 	}
-	if s.glob != "" {
-		return where.Exists && j.m.Matches(where.Path, s.glob)
-	}
 	if f.Instead != "" && j.begins(f.Instead) {
 		return false
 	}
-	if where.Exists || s.weak {
-		return where.Exists
+	if s.glob != "" {
+		return where.Exists && j.m.Matches(where.Path, s.glob)
+	}
+	if where.Exists || s.weak || f.Weak {
+		return where.Exists && !(f.Weak && f.Makes && f.Instead != "")
 	}
 	return !strings.ContainsAny(f.Value, "*?%") && j.m.Creatable(where.Path, f.Written)
 }
@@ -143,7 +143,7 @@ func (j *judge) names(f *Finding, s meaning, place string, exists bool) bool {
 		return exists
 	}
 	dir := j.m.Parent(place)
-	if dir != j.m.Home && chars.Components(dir) < 2 || strings.ContainsAny(f.Value, "*?") {
+	if dir != j.m.Home && chars.Components(dir) < 2 || strings.ContainsAny(f.Value, "*?%") {
 		return false
 	}
 	info, err := j.m.FS.Lstat(dir)

@@ -160,18 +160,7 @@ func TestWhatNamesSomething(t *testing.T) {
 
 // TestHonestValues: what the values of honest.json would do is no harm. Those marked debatable name a place outside.
 func TestHonestValues(t *testing.T) {
-	raw, err := os.ReadFile("testdata/honest.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var list []struct {
-		Kind      string
-		Args      json.RawMessage
-		Debatable string // why it is refused
-	}
-	if err := json.Unmarshal(raw, &list); err != nil {
-		t.Fatal(err)
-	}
+	list := honestValues(t)
 	w := newWorld(t)
 	c, err := NewChecker(Config{Children: []ChildConfig{{Name: "child", Command: "some-server"}}, FS: everydayDisk{w.home}, Home: w.home, Getenv: w.getenv})
 	w.must(err)
@@ -194,6 +183,24 @@ func TestHonestValues(t *testing.T) {
 	if len(list) < 300 || refused > len(list)/5 {
 		t.Errorf("%d of %d are refused", refused, len(list))
 	}
+}
+
+// honestValue is an entry of honest.json.
+type honestValue struct {
+	Kind      string
+	Args      json.RawMessage
+	Debatable string // why it is refused
+}
+
+func honestValues(t *testing.T) (list []honestValue) {
+	raw, err := os.ReadFile("testdata/honest.json")
+	if err == nil {
+		err = json.Unmarshal(raw, &list)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
 }
 
 // everydayDisk is the disk of an ordinary user on an everyday Linux, the world of a test included: the same on every

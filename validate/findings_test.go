@@ -155,7 +155,7 @@ func findingsDoc() string {
 	list("Free text before string or str (old_string)", sorted(names.EditWords))
 	list("Free text before source if the value has several lines (cell_source)", sorted(names.CellWords))
 	list("Queries, as the last word. Only words that name something outside count, even if such a word is the whole value", sorted(names.QueryWords))
-	list("Programs, as the last word. A value that is a program of the system is no path", sorted(names.ProgramKeys))
+	list("Programs. A value that is a program of the system is no path", sorted(names.ProgramKeys))
 	list("Texts of patches. The paths in their headers count", sorted(names.PatchWords))
 	list("Stop words, as the last word. The name alone does not make the value a path", sorted(names.StopWords))
 	list("Shell strings, as the last word", sorted(names.ShellWords))

@@ -226,7 +226,8 @@ func (j *judge) uri(f *Finding, yield func(meaning)) {
 	paths, err := j.m.Platform.ReadURI(f.Value)
 	if err != nil {
 		code := CodeBadURI
-		if strings.Contains(err.Error(), "host") {
+		var bad *platform.URIError
+		if errors.As(err, &bad) && bad.ForeignHost() {
 			code = CodeForeignHost
 		}
 		yield(meaning{text: f.Value, code: code, err: err.Error()})
@@ -281,7 +282,7 @@ func (j *judge) reading(f *Finding, s meaning, u *policy.Candidate) (r Reading, 
 		return r, d, counts
 	}
 	where, err := j.resolve(s.path)
-	if err == nil && where.Dir && conditional && s.glob == "" {
+	if where.Dir && conditional && s.glob == "" && (err == nil || isBase(f)) {
 		j.keepDir(f, s.path)
 	}
 	u.Place, u.Known, u.Hard = where, where.Path != "", where.Path == ""
@@ -502,9 +503,12 @@ func (j *judge) overspent(f *Finding) Judged {
 // maxHinted bounds how many directories keepDir notes.
 const maxHinted = 16
 
+// isBase reports a directory that a query names for later words to start from; it counts for nothing else.
+func isBase(f *Finding) bool { return f.Form == detect.FormLink && f.How == detect.HowLiteral }
+
 // keepDir notes a directory that an argument leads to, although the argument's name does not say that it is a path.
 func (j *judge) keepDir(f *Finding, dir string) {
-	if dir = j.m.Platform.Clean(dir); f.Form != detect.FormGlob && len(j.hintedDirs) < maxHinted && !slices.Contains(j.hintedDirs, dir) {
+	if dir = j.m.Platform.Clean(dir); f.Form != detect.FormGlob && (len(j.hintedDirs) < maxHinted || isBase(f)) && !slices.Contains(j.hintedDirs, dir) {
 		j.hintedDirs = append(j.hintedDirs, dir)
 	}
 }

@@ -178,6 +178,9 @@ func (j *judge) withinRootName(f *Finding) bool {
 	texts, free := j.m.Variants(f.Value, f.Alts...)
 	for _, text := range texts {
 		j.absolutes(f, text, func(s meaning) {
+			if s.code == CodeForeignForm {
+				return // nothing here is called so
+			}
 			place, err := guard.Resolve(j.m.FS, s.path)
 			free = free && err == nil && !place.Exists && (f.Role == access.Read || !j.m.Creatable(place.Path, true))
 		})

@@ -182,3 +182,20 @@ func TestOddRootsInShellStrings(t *testing.T) {
 		}
 	}
 }
+
+// A list is split at separators of every kind, and of each kind alone: a root may hold the others in its name.
+func TestOddRootInAList(t *testing.T) {
+	w := newOddWorld(t, t.TempDir(), "@@(a|b)")
+	for _, rest := range []string{"/..,", "/../,x", "/..;", "/f.txt,{root}/..", "/sub/../..,"} {
+		value := w.root + strings.ReplaceAll(rest, "{root}", w.root)
+		if v := w.judge(t, "read_it", fmt.Sprintf(`{"path":%s}`, quotedJSON(value))); v.Decision != Deny {
+			t.Errorf("%s is allowed", value)
+		}
+	}
+	for _, rest := range []string{"/f.txt", "/f.txt,"} {
+		value := w.root + strings.ReplaceAll(rest, "{root}", w.root)
+		if v := w.judge(t, "read_it", fmt.Sprintf(`{"path":%s}`, quotedJSON(value))); v.Decision != Allow {
+			t.Errorf("%s is refused: %+v", value, v.First)
+		}
+	}
+}

@@ -55,7 +55,7 @@ var programAttacks = map[string][]string{
 		`{{x}} ; cat /etc/passwd`, `echo "$(cat /etc/passwd)"`, "echo `cat /etc/passwd`", `echo x > /etc/y`, `echo x >> ../outside/secret.txt`, `echo x | tee /etc/y`, `echo x >/dev/stdout`,
 		`cat /dev/stdin`, `cat /dev/fd/3`, `cat /proc/self/environ`, `cat /dev/mem`, `tee /dev/urandom`, `cat /dev/stderr`, `bin/grep /etc/passwd`, `./grep x /etc/passwd`, `./echo /etc/passwd`,
 		`./git commit -m /etc/passwd`, `xargs echo < /etc/passwd`, `base64 /etc/passwd`, `xxd /etc/passwd`, `od -c /etc/passwd`, `cut -d: -f1 /etc/passwd`, `tr a b < /etc/passwd`,
-		`seq -f /etc/passwd 1`, `basename $(cat /etc/passwd)`, `cat $(dirname /etc/x)/passwd`, `cat $(printf flink)`, `rg --pre=/etc/x x`, `rg --files /etc`, `set -- /etc/passwd; cat "$1"`,
+		`date -f /etc/passwd`, `basename $(cat /etc/passwd)`, `cat $(dirname /etc/x)/passwd`, `cat $(printf flink)`, `rg --pre=/etc/x x`, `rg --files /etc`, `set -- /etc/passwd; cat "$1"`,
 		`unset X; cat $X/etc/passwd`, `cat ~/outside/secret.txt`, `cat ~root/x`, `vim /etc/passwd`, `code /etc/passwd`, `open /etc/passwd`,
 	},
 }

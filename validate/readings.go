@@ -38,6 +38,9 @@ func (j *judge) absolutes(f *Finding, text string, yield func(meaning)) {
 			return
 		}
 		yield(meaning{text: text, path: j.m.Home + text[1:]})
+		if j.again && len(text) > 2 && f.Conditional() {
+			j.relative(f, text[2:], yield) // another directory was made the home folder
+		}
 	case strings.HasPrefix(text, "~-/") || text == "~-":
 		yield(meaning{text: text, code: CodeNoBase, err: "~- is the shell's previous directory, which only the child knows"})
 	case strings.HasPrefix(text, "~+/") || text == "~+":

@@ -27,7 +27,7 @@ var allowed = map[string][]string{
 	"validate/strictjson":     {"validate/chars"},
 	"validate/schema":         {"validate/budget", "validate/chars", "validate/strictjson"},
 	"validate/access":         {"validate/chars"},
-	"validate/shell":          {"validate/access", "validate/budget", "validate/chars"},
+	"validate/shell":          {"validate/access", "validate/budget", "validate/chars", "validate/uri"},
 	"validate/machine":        {"rootsmgr/guard", "rootsmgr/platform", "validate/access", "validate/budget", "validate/chars", "validate/shell"},
 	"validate/declare":        {"validate/access", "validate/chars", "validate/machine", "validate/shell", "validate/strictjson"},
 	"validate/names":          {"validate/access", "validate/chars"},

@@ -27,6 +27,9 @@ const (
 	noDrive      = "has neither a drive nor a share"
 )
 
+// ForeignHost reports that the URI names another host.
+func (e *URIError) ForeignHost() bool { return e.Reason == notLocal }
+
 // IsFileURI reports whether raw begins with the file scheme, in any case.
 func IsFileURI(raw string) bool {
 	return len(raw) >= 5 && raw[4] == ':' && raw[0]|0x20 == 'f' && raw[1]|0x20 == 'i' &&

@@ -404,6 +404,9 @@ func (d *detector) value(id int32, s string, p place) {
 			return
 		}
 		h := d.tool.schema.HintsAt(d.t, id)
+		if d.isProgramValue(s, p) {
+			return // shellPath
+		}
 		if h.Enum || h.Word && !strings.ContainsAny(s, `/\`) {
 			d.broad(id, s, p, false)
 			return
@@ -417,12 +420,16 @@ func (d *detector) value(id int32, s string, p place) {
 			d.vector(id, s, p)
 			return
 		}
-		if p.key >= 0 && strings.ContainsAny(s, `/\`) && names.ProgramKeys[d.lastWord(p.key)] && d.m.IsCommand(chars.TrimEdges(s)) {
+		if d.isProgramValue(s, p) {
 			return
 		}
 		if p.key >= 0 && mayBePatch(s) && d.lastWord(p.key) == "input" && isPatch(s) {
 			d.patch(id, s, p)
 			return
+		}
+		if p.key >= 0 && names.VolumeWords[d.lastWord(p.key)] && strings.IndexByte(s, ':') > 0 {
+			s = shell.HostOf(s) // what follows is in the container
+			d.name(id, s, p, false)
 		}
 		if len(s) == 1 && chars.IsSlash(s[0]) && p.key >= 0 && names.SeparatorWords[d.lastWord(p.key)] {
 			return
@@ -433,6 +440,19 @@ func (d *detector) value(id int32, s string, p place) {
 			d.name(id, s, p, false)
 		}
 	}
+}
+
+// isProgramValue reports a whole value that is a program of the system, where the argument is called so: shell, or value beside
+// {"key": "defaultShell"}.
+func (d *detector) isProgramValue(s string, p place) bool {
+	if p.key < 0 || !strings.ContainsAny(s, `/\`) || !d.m.IsCommand(chars.TrimEdges(s)) {
+		return false
+	}
+	name := d.t.Name(p.key)
+	if at := d.t.Child(d.t.Nodes[p.key].Parent, "key"); name == "value" && at > 0 && d.t.Nodes[at].Kind == strictjson.String {
+		name = d.t.Str(at)
+	}
+	return slices.ContainsFunc(d.keys.Split(name), func(w []byte) bool { return names.ProgramKeys[string(w)] })
 }
 
 // isFlagged reports a string that begins with an option, followed by a blank or by code.

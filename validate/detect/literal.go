@@ -9,6 +9,7 @@ import (
 	"mcphub/validate/budget"
 	"mcphub/validate/chars"
 	"mcphub/validate/names"
+	"mcphub/validate/shell"
 	"mcphub/validate/uri"
 )
 
@@ -95,6 +96,9 @@ func (d *detector) quoted(id int32, v string, p place) {
 		return
 	}
 	d.literal(id, v, p, false)
+	if p.class == names.Query && chars.Components(v) < 2 && (v[0] == '/' || v[0] == '~') {
+		d.add(Finding{Value: v, How: HowLiteral, Form: FormLink, Node: id}, p) // a directory that relative words may start from
+	}
 	if chars.HasBlank(v) && strings.IndexByte(v, '/') >= 0 {
 		for line := range strings.FieldsFuncSeq(v, isLineEnd) { // a program and what it is given
 			d.line(id, line, p, false)
@@ -243,6 +247,10 @@ func (d *detector) pieces(id int32, token string, p place) (head string) {
 		}
 		end := i
 		for end < len(token) && endLength(token[end:]) == 0 {
+			if strings.HasPrefix(token[end:], "${") && d.work.Spend(shell.MaxDollar/100) {
+				_, _, n := shell.DollarName(token[end:])
+				end += max(0, n-1)
+			}
 			end++
 		}
 		piece := token[i:end]
@@ -278,7 +286,7 @@ func (d *detector) signs(id int32, s string, p place) {
 			if strings.HasPrefix(s[i:], "://") && i > 0 && chars.IsLetter(s[i-1]) || i == 1 && chars.IsDrive(s) {
 				return
 			}
-			if isRemote(s[:i]) {
+			if isRemote(s[:i]) || s[i+1] == '/' && p.class != names.Query && volume.MatchString(s[:i]) {
 				continue
 			}
 		}
@@ -291,6 +299,9 @@ func (d *detector) signs(id int32, s string, p place) {
 	}
 }
 
+// volume is what stands before the path in a container: a directory, or the name of a volume.
+var volume = regexp.MustCompile(`^(?:[A-Za-z0-9][\w.-]+|[~./$].*)$`)
+
 // literal keeps one word for the judge. The word has two components or more, and is absolute, starts from a home folder, climbs,
 // is a URI that carries a path, or is a relative name that a link may lead out. weak: it counts only if it exists.
 func (d *detector) literal(id int32, v string, p place, weak bool) {
@@ -302,6 +313,12 @@ func (d *detector) literal(id int32, v string, p place, weak bool) {
 			return // nothing can open it
 		}
 	}
+	if strings.HasPrefix(v, `\/`) { // as in a pattern
+		v, weak = strings.ReplaceAll(v, `\/`, "/"), true
+	}
+	if i := strings.IndexAny(v, ":#?"); i > 0 {
+		d.literal(id, v[:i], p, weak) // a volume, a reference into a document, a database
+	}
 	f := Finding{Value: v, How: HowLiteral, Form: FormLiteral, Weak: weak, Node: id}
 	switch kind, texts := uri.Read(v); kind {
 	case uri.File:
@@ -309,6 +326,7 @@ func (d *detector) literal(id int32, v string, p place, weak bool) {
 	case uri.Path:
 		f.Value, f.Alts = texts[0], texts[1:]
 	case uri.Other:
+		d.hostless(id, texts, p)
 		return
 	default:
 		if chars.Components(v) < 2 {

@@ -1,7 +1,6 @@
 package detect
 
 import (
-	"path"
 	"strings"
 
 	"mcphub/validate/access"
@@ -133,15 +132,29 @@ func isPartEdge(r rune) bool { return chars.IsEdge(r) || strings.ContainsRune("(
 
 // partLinks keeps the relative parts of a list that a symlink may lead out.
 func (d *detector) partLinks(id int32, s string, p place, member bool, separators string) {
-	cut := func(r rune) bool { return chars.IsBlank(r) || strings.ContainsRune(separators, r) }
-	if strings.IndexFunc(s, cut) < 0 {
-		return
-	}
-	for part := range strings.FieldsFuncSeq(s, cut) {
-		if !d.work.Spend(1) {
-			return
+	d.eachPart(s, separators, func(part string) { d.name(id, part, p, member) })
+}
+
+// eachPart yields the parts of a joined list: those between separators of any kind, and, as a part may hold another kind, those
+// between separators of one kind. Blanks are one of them.
+func (d *detector) eachPart(s, separators string, yield func(part string)) {
+	kinds := 0
+	for _, sep := range append([]rune(separators), ' ', -1) {
+		cut := func(r rune) bool {
+			return chars.IsBlank(r) && (sep == ' ' || sep < 0) || r == sep || sep < 0 && strings.ContainsRune(separators, r)
 		}
-		d.name(id, part, p, member)
+		if strings.IndexFunc(s, cut) < 0 {
+			continue
+		}
+		if kinds++; sep < 0 && kinds == 2 {
+			return // there is one kind only
+		}
+		for part := range strings.FieldsFuncSeq(s, cut) {
+			if !d.work.Spend(1) {
+				return
+			}
+			yield(part)
+		}
 	}
 }
 
@@ -210,6 +223,8 @@ func (d *detector) look(v string, exempt bool) (string, bool) {
 		if how, ok := d.variable(v); ok {
 			return how, true
 		}
+	case v[0] == '\\' && shell.IsEscape(v): // of a pattern; a path that is there counts
+		return "", false
 	case v[0] == '/' || v[0] == '\\':
 		if !exempt || d.m.FirstExists(v) {
 			return HowAbsolute, true
@@ -234,7 +249,7 @@ func (d *detector) variable(v string) (string, bool) {
 	if n == 0 {
 		return "", false
 	}
-	if rest := v[n:]; name == "PWD" && (rest == "" || chars.IsSlash(rest[0])) {
+	if name == "PWD" {
 		return HowHome, true // the child's; the judge knows it
 	}
 	if !d.work.Spend(machine.DollarWork(v)) {
@@ -267,12 +282,7 @@ func (d *detector) broad(id int32, s string, p place, member bool) {
 		return
 	case uri.Other:
 		d.uris(id, s, p, member)
-		if head, _, _ := strings.Cut(chars.TrimEdges(s), "?"); chars.Climbs(head) {
-			head, _, _ = strings.Cut(head, "#")
-			if up := path.Clean(chars.Slashed(head)); up == ".." || strings.HasPrefix(up, "../") {
-				d.add(Finding{Value: head, How: HowClimbs, Member: member, Node: id}, p)
-			}
-		}
+		d.urlName(id, s, p, Finding{How: HowClimbs, Member: member, Node: id})
 		if p.key < 0 || member || !urlWords[d.lastWord(p.key)] {
 			d.urlLink(id, s, p, member)
 		}
@@ -354,24 +364,17 @@ func (d *detector) broadList(id int32, s string, p place, member bool) {
 
 // parts searches the parts of a joined list; blanks always separate.
 func (d *detector) parts(id int32, s string, p place, member bool, separators string, is evidence) {
-	cut := func(r rune) bool { return chars.IsBlank(r) || strings.ContainsRune(separators, r) }
-	if strings.IndexFunc(s, cut) < 0 {
-		return
-	}
-	for part := range strings.FieldsFuncSeq(s, cut) {
-		if !d.work.Spend(1) {
-			return
-		}
+	d.eachPart(s, separators, func(part string) {
 		v := strings.TrimFunc(part, isPartEdge)
 		if v == "" || v == s {
-			continue
+			return
 		}
 		if _, ok := is(v); ok {
 			d.add(Finding{Value: v, How: HowList, Member: member, Node: id}, p)
 		} else if v[0] != '-' && strings.IndexByte(v, '/') > 0 && !strings.Contains(v, "://") {
 			d.link(id, v, p, member) // one part of a list, or of concat:a|b
 		}
-	}
+	})
 }
 
 // link keeps a relative name for the judge, which looks whether a symlink leads it out.

@@ -1,7 +1,6 @@
 package detect
 
 import (
-	"path"
 	"regexp"
 	"strings"
 
@@ -71,8 +70,27 @@ func (d *detector) commands(id int32, s string, p place) {
 	for i := range r.Items {
 		item := &r.Items[i]
 		prints := !item.Captured && !(item.Filed && r.Reads)
+		switch {
+		case prints:
+		case item.Kind == shell.UsePrint:
+			item.Text, item.At = shell.Printed(item.Text[item.At:]), 0
+		case item.Kind == shell.UseSed:
+			d.words(id, shell.Replaced(item.Text[item.At:]), false, p)
+		}
 		d.course, d.inWords = item.Course, item.Text != s
-		d.item(id, item, !r.Odd && (item.Kind != shell.UsePrint || prints), p)
+		rely := !r.Odd && (item.Kind != shell.UsePrint || prints)
+		d.item(id, item, rely, p)
+		if strings.IndexByte(item.Text, '$') >= 0 {
+			list, ok := r.Expanded(item.Text)
+			if !ok {
+				d.refuse(id, "more words than can be judged")
+				return
+			}
+			for _, item.Text = range list {
+				item.Pattern = item.Text
+				d.item(id, item, rely, p)
+			}
+		}
 	}
 	d.course, d.inShell, d.inWords, d.variables = shell.Course{}, false, false, nil
 	if d.m.Windows && strings.IndexByte(s, '\\') >= 0 {
@@ -104,6 +122,8 @@ func (d *detector) item(id int32, item *shell.Item, rely bool, p place) {
 		d.named(id, text[min(u.At, len(text)):], u, p)
 		text, ok := u.Local(text)
 		switch {
+		case u.Kind == shell.UseMade, u.Was == shell.UseMade:
+			d.words(id, shell.Replaced(text), false, p)
 		case !ok, u.Kind == shell.UseQuery, u.Kind == shell.UseAssign && d.assignment(id, text, p):
 		case u.Kind == shell.UseSed && text == item.Text[u.At:], u.Kind == shell.UseCode, item.Crude:
 			d.words(id, text, !item.Crude, p)
@@ -205,6 +225,8 @@ func (d *detector) assignment(id int32, s string, p place) bool {
 		return false
 	case name == "IFS":
 		return len(value) <= 1
+	case value == "/":
+		return name != "HOME" // a separator; where it is used as a path, it is judged
 	case name == "PATH":
 		for part := range strings.SplitSeq(value, ":") {
 			if part != "$PATH" && part != "${PATH}" && !d.m.HoldsPrograms(part) {
@@ -237,12 +259,14 @@ func (d *detector) word(id int32, w string, at shell.Position, p place, how stri
 	kind, texts := uri.Read(w)
 	switch kind {
 	case uri.Other:
-		if at != shell.Command {
-			d.urlWord(id, w, p, how)
+		if at != shell.Command && len(w) <= MaxRaw {
+			d.urlName(id, w, p, Finding{How: how, Form: FormWord, Node: id})
+			d.urlLink(id, w, p, false)
 		}
+		d.hostless(id, texts, p)
 		return
 	case uri.File:
-		if rest, ok := strings.CutPrefix(texts[0], "file:"); ok && rest != "" && !chars.IsSlash(rest[0]) {
+		if rest, ok := uri.Relative(texts[0]); ok {
 			d.word(id, rest, at, p, how) // a package's: npm i file:../x
 			if i := strings.IndexAny(rest, "?#"); i > 0 {
 				d.word(id, rest[:i], at, p, how) // a database's: file:../x?mode=ro
@@ -269,6 +293,7 @@ func (d *detector) word(id int32, w string, at shell.Position, p place, how stri
 	}
 	if _, ok := d.look(w, false); ok {
 		d.add(Finding{Value: w, How: how, Form: FormWord, Written: written, Node: id}, p)
+		d.glued(id, w, p, how, false)
 		if strings.IndexByte(w, ':') < 0 && w[0] != '$' {
 			return
 		}
@@ -288,11 +313,7 @@ func (d *detector) word(id int32, w string, at shell.Position, p place, how stri
 		}
 	}
 	if len(w) > 2 && w[0] == '-' && w[1] != '-' {
-		i := bundle(w)
-		if i < 3 && strings.ContainsRune(`/~.$`, rune(w[2])) {
-			i = 2
-		}
-		if i >= 2 {
+		if i := strings.IndexAny(w, "/~.$"); i == 2 || i > 2 && w[i] != '/' {
 			if _, ok := d.look(w[i:], false); ok {
 				d.add(Finding{Value: w[i:], How: how, Form: FormWord, Node: id}, p)
 			}
@@ -348,19 +369,6 @@ func (d *detector) bareWord(id int32, w string, at shell.Position, p place, how 
 	if ok {
 		d.word(id, bare, at, p, how)
 	}
-}
-
-// urlWord searches a URL as the name that a program without URLs takes it for: it climbs above where it starts, or a link
-// is called "https:".
-func (d *detector) urlWord(id int32, w string, p place, how string) {
-	if len(w) > MaxRaw {
-		return
-	}
-	head, _, _ := strings.Cut(w, "?")
-	if up := path.Clean(head); chars.Climbs(head) && (up == ".." || strings.HasPrefix(up, "../")) {
-		d.add(Finding{Value: head, How: how, Form: FormWord, Node: id}, p)
-	}
-	d.urlLink(id, w, p, false)
 }
 
 // longWord searches a word that is too long for the kernel, but that a child could open after cleaning it.

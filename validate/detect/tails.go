@@ -41,7 +41,7 @@ func (d *detector) tails(id int32, s string, p place, member bool) {
 		if c == '=' {
 			after = strings.TrimLeft(after, "[(")
 		}
-		d.tail(id, after, p, member)
+		d.tail(id, after, p, member, c == ':')
 		if c == '=' && flag {
 			d.link(id, s[i+1:], p, member)
 		}
@@ -57,14 +57,14 @@ func (d *detector) tails(id int32, s string, p place, member bool) {
 		}
 	}
 	if s = strings.TrimLeftFunc(s, chars.IsEdge); len(s) > 2 && s[0] == '-' && s[1] != '-' && (chars.IsLetter(s[1]) || chars.IsDigit(s[1])) {
-		d.tail(id, s[2:], p, member)
+		d.tail(id, s[2:], p, member, false)
 		if strings.IndexByte(s[2:], '/') > 0 {
 			d.link(id, s[2:], p, member)
 		} else {
 			d.name(id, s[2:], p, member)
 		}
-		if i := bundle(s); i > 2 {
-			d.tail(id, s[i:], p, member)
+		if i := strings.IndexAny(s, "/~.$"); i > 2 && s[i] != '/' {
+			d.tail(id, s[i:], p, member, false)
 		}
 	}
 	if flag {
@@ -74,62 +74,28 @@ func (d *detector) tails(id int32, s string, p place, member bool) {
 	}
 }
 
-// longFlags are options of one dash and several letters whose value may follow without a blank.
-var longFlags = chars.WordSet("isystem iquote idirafter imacros include iprefix isysroot specs")
-
-// bundle finds where the value of bundled short flags begins (-xf/etc/passwd, -ab../out), 0 where there is none. Four
-// letters before a slash are rather the name of a directory: -Lbuild/lib.
-func bundle(s string) int {
-	i := strings.IndexAny(s[1:min(len(s), 32)], "/~.$") + 1
-	if i < 3 {
-		return 0
-	}
-	letters := s[1:i]
-	if s[i] == '/' && len(letters) > 3 && !longFlags[letters] && strings.Trim(letters[:len(letters)-1], "cxtrzjvpkahJ") != "" {
-		return 0
-	}
-	return i
-}
+// longFlags are options of one dash whose value may follow without a blank, even a directory of one component.
+var longFlags = chars.WordSet("-isystem -iquote -idirafter -imacros -include -iprefix -isysroot -specs")
 
 // gluedLetters may stand directly before a path and are no directory: commands of sed (1r/etc/passwd), bundled letters of tar
 // (cf/etc/x.tar).
 var gluedLetters = regexp.MustCompile(`^(?:[$0-9,]*[rRwW]|[cxtru][zjJvpkahS]{0,4}f)$`)
 
-// glued keeps an absolute path directly behind an unknown option (--outputdir/etc/x, -output/etc/passwd) or behind one of
-// gluedLetters. It counts if it exists or could be created, and the whole text is not a relative path.
+// glued keeps an absolute path behind whatever stands directly before it: an option, a command of an editor (/x/Ir/etc/passwd). It
+// counts if it exists, or could be made behind an option or gluedLetters, and the whole text is not a path itself.
 func (d *detector) glued(id int32, w string, p place, how string, member bool) {
-	i := strings.IndexByte(w, '/')
-	if i < 1 || len(w) > MaxRaw || i > 64 || i+1 == len(w) || w[i+1] == '/' {
+	if w == "" || len(w) > MaxRaw || strings.HasPrefix(w, "./") || w[0] == '~' || w[0] == '/' && d.m.FirstExists(w) {
 		return
 	}
-	head, tail := w[:i], w[i:]
-	f := Finding{Value: tail, How: how, Form: FormWord, Member: member, Node: id}
-	switch {
-	case strings.HasPrefix(head, "--"):
-		if !isOption(head[2:]) {
-			return
+	for i := 1; i+2 < len(w) && !d.work.Spent(); i++ {
+		if w[i] != '/' || chars.IsSlash(w[i-1]) || w[i+1] == '/' || chars.Components(w[i:]) < 2 && !longFlags[w[:i]] || shell.HasMeta(w[i:]) || !d.m.FirstExists(w[i:]) || d.isProgramWord(w[i:], shell.Plain) {
+			continue
 		}
-	case head[0] == '-':
-		if bundle(w) > 0 || len(head) < 5 || !isOption(head[1:]) || strings.IndexByte(tail[1:], '/') < 0 {
-			return
-		}
-		f.Instead = head[2:]
-	case gluedLetters.MatchString(head):
-		if strings.IndexByte(tail[1:], '/') < 0 {
-			return // s/x/y/ has more of them, and so has r/x
-		}
-		f.Instead = head
-	default:
-		return
+		head := w[:i]
+		f := Finding{Value: w[i:], How: how, Form: FormWord, Member: member, Node: id, Instead: strings.TrimLeft(head, "-")}
+		f.Weak = head[0] != '-' && !gluedLetters.MatchString(head)
+		d.add(f, p)
 	}
-	d.add(f, p)
-}
-
-// isOption reports the name of an option.
-func isOption(s string) bool {
-	return s != "" && chars.IsLetter(s[0]) && strings.IndexFunc(s, func(r rune) bool {
-		return r >= 0x80 || !chars.IsLetter(byte(r)) && !chars.IsDigit(byte(r)) && r != '-' && r != '_'
-	}) < 0
 }
 
 // pathspec searches a path of git that begins with a colon: :../x is in the index, :(top)../x a pathspec with magic.
@@ -156,7 +122,7 @@ func isRemote(s string) bool {
 		return false
 	}
 	i := strings.IndexByte(s, '@')
-	return i > 0 && i < len(s)-1 && !strings.ContainsAny(s, "/\\ =,;{}") && !shell.IsThisHost(s)
+	return i > 0 && i < len(s)-1 && !strings.ContainsAny(s, "/\\ =,;{}") && !uri.IsThisHost(s)
 }
 
 // tailEnds end the word that a tail stands in.
@@ -167,8 +133,8 @@ var tailEnds = func() (ends [256]bool) {
 	return ends
 }()
 
-// tail searches one of them.
-func (d *detector) tail(id int32, s string, p place, member bool) {
+// tail searches one of them. Behind a colon an absolute one counts only if it exists, as behind a scheme.
+func (d *detector) tail(id int32, s string, p place, member, colon bool) {
 	rest := strings.TrimLeft(s[:min(len(s), MaxValue)], "\"'`<")
 	if rest == "" || !strings.ContainsRune(`/~.$\%`, rune(rest[0])) && !chars.IsDrive(rest) && !strings.EqualFold(rest[:min(5, len(rest))], "file:") {
 		return
@@ -185,8 +151,12 @@ func (d *detector) tail(id int32, s string, p place, member bool) {
 		if len(v) > chars.MaxPath {
 			v = cleaned(v)
 		}
-		if _, ok := d.broadly(v); ok {
-			d.add(Finding{Value: v, How: HowTail, Member: member, Node: id}, p)
+		if how, ok := d.broadly(v); ok {
+			f := Finding{Value: v, How: HowTail, Member: member, Node: id}
+			if colon && how == HowAbsolute {
+				f.Form, f.Weak = FormWord, true
+			}
+			d.add(f, p)
 		}
 	}
 	end := 0

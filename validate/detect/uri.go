@@ -1,6 +1,7 @@
 package detect
 
 import (
+	"path"
 	"strings"
 
 	"mcphub/validate/budget"
@@ -92,12 +93,22 @@ func (d *detector) broadURI(id int32, text string) {
 // uris searches every file: URI in a string, and nothing else.
 func (d *detector) uris(id int32, s string, p place, member bool) {
 	form := FormText
+	if script, ok := strings.CutPrefix(chars.TrimEdges(s), "ext::"); ok { // git runs it
+		d.words(id, strings.ReplaceAll(script, "%", " "), false, p)
+	}
 	if kind, texts := uri.Read(s); kind == uri.File {
 		if !chars.HasBlank(chars.TrimEdges(s)) && p.class != names.Query {
 			form = FormURI
 		}
-		d.add(Finding{Value: texts[0], How: HowFileURI, Form: form, Member: member, Node: id}, p)
+		if rest, ok := uri.Relative(texts[0]); ok {
+			d.broad(id, rest, p, member)
+			d.literal(id, "/"+rest, p, true) // to a parser of URLs
+		} else {
+			d.add(Finding{Value: texts[0], How: HowFileURI, Form: form, Member: member, Node: id}, p)
+		}
 		_, s, _ = strings.Cut(s, ":") // and those that follow it: a list, or lines
+	} else if kind == uri.Other {
+		d.hostless(id, texts, p)
 	}
 	uri.EachFile(s, func(text string) {
 		d.add(Finding{Value: text, How: HowFileURI, Form: form, Member: member, Node: id}, p)
@@ -118,6 +129,25 @@ func (d *detector) uris(id int32, s string, p place, member bool) {
 
 // urlWords, as the last word of a key, say that a value that looks like a URL is one.
 var urlWords = chars.WordSet("url urls uri uris href hrefs link links endpoint endpoints homepage website webhook")
+
+// urlName keeps a URL as the name that a program without URLs takes it for, where that climbs above where it starts.
+func (d *detector) urlName(id int32, s string, p place, f Finding) {
+	head := chars.TrimEdges(s)
+	if i := strings.IndexAny(head, "?#"); i >= 0 {
+		head = head[:i]
+	}
+	if up := path.Clean(chars.Slashed(head)); chars.Climbs(head) && (up == ".." || strings.HasPrefix(up, "../")) {
+		f.Value = head
+		d.add(f, p)
+	}
+}
+
+// hostless keeps the paths of a URL that names no other machine. They count if something is there.
+func (d *detector) hostless(id int32, texts []string, p place) {
+	for _, text := range texts {
+		d.literal(id, text, p, true)
+	}
+}
 
 // urlLink keeps a URL that a child without URLs would open as a name: a repository may hold a link called "https:".
 func (d *detector) urlLink(id int32, s string, p place, member bool) {

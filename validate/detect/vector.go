@@ -9,6 +9,7 @@ import (
 	"mcphub/validate/names"
 	"mcphub/validate/shell"
 	"mcphub/validate/strictjson"
+	"mcphub/validate/uri"
 )
 
 // vector searches one element of args, argv or flags, or such an argument given as one string.
@@ -101,12 +102,14 @@ func (d *detector) element(id int32, s string, u shell.Use, p place) {
 			d.name(id, ".", p, false)
 			d.cmd = shell.Use{}
 		}
+		if d.argv.Host {
+			d.add(Finding{Value: "/", How: HowShell, Form: FormWord, Node: id}, p)
+		}
 		if d.m.IsCommand(s) && d.leadsVector(id, p) {
 			return
 		}
 	}
-	rest, isSpec := strings.CutPrefix(s, "file:")
-	if isSpec = isSpec && rest != "" && !chars.IsSlash(rest[0]); isSpec {
+	if rest, ok := uri.Relative(s); ok {
 		d.link(id, s, p, false)
 		if i := strings.IndexAny(rest, "?#"); i > 0 {
 			d.broad(id, rest[:i], p, false) // a database's: file:../x?mode=ro
@@ -128,6 +131,9 @@ func (d *detector) element(id int32, s string, u shell.Use, p place) {
 	if _, value, _ := strings.Cut(local, "="); d.isProgramWord(local, shell.Plain) && u.Known || shell.IsAssignment(local) && (d.isProgramWord(value, shell.Plain) || d.assignment(id, local, p)) {
 		return
 	}
+	if u.Kind == shell.UseMade {
+		local = shell.Replaced(local)
+	}
 	d.named(id, local, u, p)
 	if u.Kind == shell.UseQuery {
 		return
@@ -144,6 +150,7 @@ func (d *detector) element(id int32, s string, u shell.Use, p place) {
 	case chars.HasBlank(local):
 		d.words(id, local, u.Kind == shell.UseCode || u.Kind == shell.UseSed, p)
 	default:
+		d.glued(id, local, p, HowTail, false)
 		d.wordPieces(id, local, p)
 	}
 }

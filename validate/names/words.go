@@ -42,7 +42,7 @@ var NotPathWords = chars.WordSet("profile profiles resource resources direction 
 var (
 	ContentWords = chars.WordSet("content contents text texts message messages body bodies data html markdown md comment comments title titles " +
 		"note notes reason reasons thought thoughts observation observations prompt prompts description descriptions instruction instructions " +
-		"question questions keyword keywords needle find replace replacement replacements summary snippet snippets prose diff patch")
+		"question questions answer answers subject subjects caption captions insight insights keyword keywords needle find replace replacement replacements summary snippet snippets prose diff patch")
 	CodeWords  = chars.WordSet("code function javascript js css latex")
 	MatchWords = chars.WordSet("regex regexp xpath jsonpath jq selector selectors locator locators grep")
 )
@@ -67,8 +67,9 @@ var (
 	innerPaths     = chars.WordSet("key json x property field attribute element")
 	ProgramWords   = chars.WordSet("command cmd interpreter python executable program exe bin binary runtime shell node")
 	SeparatorWords = chars.WordSet("sep separator separators delimiter delimiters delim op operator char character")
-	ProgramKeys    = chars.WordSet("shell interpreter executable program")
 	CellWords      = chars.WordSet("cell code notebook new old")
+	ProgramKeys    = chars.WordSet("shell interpreter executable program entrypoint")
+	VolumeWords    = chars.WordSet("volume volumes bind binds mount mounts")
 	SegmentWords   = chars.WordSet("segments parts components")
 	EditWords      = chars.WordSet("old new search find replace replacement") // before "string"
 	ReplacedWords  = chars.WordSet("search old")                              // beside newWords

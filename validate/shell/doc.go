@@ -11,6 +11,6 @@
 //
 // The files pattern.go and variables.go say what a shell, and a glob library, makes of braces, classes and variables.
 //
-// Nothing here looks at the disk or at the value of a variable. The call's budget pays for what is read. The package does not
-// guess: a string that cannot be read to its end is a fault.
+// Nothing here looks at the disk, or at the value of a variable that the string does not set. The call's budget pays for what
+// is read. The package does not guess: a string that cannot be read to its end is a fault.
 package shell

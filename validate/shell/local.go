@@ -2,11 +2,12 @@ package shell
 
 import (
 	"encoding/csv"
-	"mcphub/validate/chars"
-	"os"
 	"regexp"
+	"runtime"
 	"strings"
-	"sync"
+
+	"mcphub/validate/chars"
+	"mcphub/validate/uri"
 )
 
 // ReadMount reads the value of --mount of docker.
@@ -46,7 +47,7 @@ func BaseName(command string) string {
 func (u Use) Local(text string) (s string, ok bool) {
 	text = text[min(u.At, len(text)):]
 	switch u.Kind {
-	case useText, useRemote, UseWorkdir, UsePrint:
+	case useText, useRemote, UseWorkdir, UsePrint, useHosts:
 		return "", false
 	case useWord:
 		return text, strings.Trim(text, "/") != ""
@@ -54,11 +55,11 @@ func (u Use) Local(text string) (s string, ok bool) {
 		return strings.CutPrefix(text, "@")
 	case useHost:
 		host := isAtHost.FindString(text)
-		return text, host == "" || IsThisHost(strings.TrimSuffix(host, ":"))
+		return text, host == "" || runtime.GOOS == "windows" && chars.IsDrive(text) || strings.HasPrefix(text[len(host):], "//") || uri.IsThisHost(strings.TrimSuffix(host, ":"))
 	case useBox:
 		return text, !isInBox.MatchString(text)
 	case UseVolume:
-		return hostOf(text), true
+		return HostOf(text), true
 	case UseMount:
 		if host, target, bind := ReadMount(text); bind && host != "" && strings.Count(text, host) == 1 && strings.HasPrefix(target, "/") {
 			return host, true
@@ -73,31 +74,14 @@ func (u Use) Local(text string) (s string, ok bool) {
 	return text, true
 }
 
-// thisHost are the names by which this machine knows itself.
-var thisHost = regexp.MustCompile(`(?i)^(?:ssh://)?(?:[^@/]*@)?(?:localhost(?:\.localdomain|4|6)?|127[\d.]*|0[\da-fx.]*|\[?[:0.]*(?:ffff:127[\d.]*|1)?\]?)\.?(?::\d*)?/?$`)
-
-var ownName = sync.OnceValue(func() string {
-	name, _ := os.Hostname()
-	return name
-})
-
-// IsThisHost reports a name by which this machine knows itself, after user@ or without.
-func IsThisHost(name string) bool {
-	_, host, ok := strings.Cut(name, "@")
-	if !ok {
-		host = name
-	}
-	return thisHost.MatchString(name) || ownName() != "" && strings.EqualFold(host, ownName())
-}
-
 // isAtHost and isInBox begin a path of another machine, and of a container.
 var (
-	isAtHost = regexp.MustCompile(`^(?:[\w.-]+@)?[\w.-]{2,}:`)
+	isAtHost = regexp.MustCompile(`^(?:[\w.-]+@)?(?:[\w.-]+|\[[^\]]*\]):`)
 	isInBox  = regexp.MustCompile(`^(?:[\w-]+/)?[\w-][\w.-]*:`)
 )
 
-// hostOf is what HOST:CONTAINER says of this machine.
-func hostOf(spec string) string {
+// HostOf is what HOST:CONTAINER says of this machine.
+func HostOf(spec string) string {
 	from := 0
 	if chars.IsDrive(spec) {
 		from = 2

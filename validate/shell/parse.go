@@ -168,8 +168,10 @@ func (r *part) command(cmd syntax.Command, in scope) {
 		})
 	case *syntax.ForClause:
 		if words, ok := c.Loop.(*syntax.WordIter); ok {
-			for _, w := range words.Items {
-				r.path(w)
+			for _, item := range words.Items {
+				for _, w := range r.path(item) {
+					r.give(words.Name.Value, w.Text)
+				}
 			}
 		} else if loop, ok := c.Loop.(*syntax.CStyleLoop); ok {
 			r.arithmetic(loop.Init)
@@ -327,6 +329,9 @@ func (r *part) call(c *syntax.CallExpr, redirected bool, in scope) *Program {
 	if u.Here {
 		r.add(Item{Word: Word{Text: "."}, Use: Use{Role: access.Delete, Known: true}})
 	}
+	if u.Host {
+		r.add(Item{Word: Word{Text: "/"}, Use: Use{Role: access.Write, Known: true}})
+	}
 	r.moves(words, &u, c, redirected, in)
 	if u.doubt {
 		return nil
@@ -359,6 +364,13 @@ func (r *part) assign(a *syntax.Assign) {
 	for _, w := range r.words(a.Value, false, scope{captured: true}) {
 		r.Odd = r.Odd || name == "PATH" && !systemPath.MatchString(w.Text)
 		if name != "" && !a.Naked {
+			if before := r.value[name]; a.Append {
+				for _, v := range before {
+					r.give(name, v+w.Text)
+				}
+			} else {
+				r.give(name, w.Text)
+			}
 			w.Text, w.Pattern = name+"="+w.Text, name+"="+w.Pattern
 		}
 		r.use(Item{Use: Use{Kind: UseAssign}, Word: w})
@@ -369,10 +381,12 @@ func (r *part) assign(a *syntax.Assign) {
 var systemPath = regexp.MustCompile(`^(?:(?:\$\{PATH\}|/(?:usr|opt|bin|sbin|snap|nix)(?:/[^:]*)?)(?::|$))*$`)
 
 // path reads a word that is one, in no command.
-func (r *part) path(w *syntax.Word) {
-	for _, w := range r.words(w, false, scope{captured: true}) {
+func (r *part) path(w *syntax.Word) []Word {
+	list := r.words(w, false, scope{captured: true})
+	for _, w := range list {
 		r.use(Item{Word: w})
 	}
+	return list
 }
 
 // words forms the words that one makes, and reads the substitutions in it.

@@ -9,6 +9,7 @@ import (
 
 	"mcphub/validate/access"
 	"mcphub/validate/chars"
+	"mcphub/validate/uri"
 )
 
 // programsText is the one table of what known programs make of their words; its head explains how it is written.
@@ -35,6 +36,8 @@ const (
 	UseShell
 	UseCode
 	UseSed
+	UseMade
+	useHosts
 	UseQuery
 	UseAssign
 	UseCommand
@@ -47,7 +50,7 @@ const (
 
 var useKinds = map[string]Kind{
 	"path": UsePath, "text": useText, "word": useWord, "data": useData, "print": UsePrint, "remote": useRemote, "rest": useRest, "host": useHost, "box": useBox,
-	"volume": UseVolume, "mount": UseMount, "workdir": UseWorkdir, "shell": UseShell, "code": UseCode, "sed": UseSed, "query": UseQuery, "assign": UseAssign,
+	"volume": UseVolume, "mount": UseMount, "workdir": UseWorkdir, "shell": UseShell, "code": UseCode, "sed": UseSed, "made": UseMade, "hosts": useHosts, "query": UseQuery, "assign": UseAssign,
 	"command": UseCommand, "commands": useCommands, "move": useMove, "cd": UseCd, "sub": useSub, "--": useDashes,
 }
 
@@ -66,6 +69,7 @@ type option struct {
 	values  []Use
 	instead []Use
 	deletes bool
+	host    bool
 }
 
 // Program is an entry of the table.
@@ -108,8 +112,9 @@ func readProgram(fields []string) *Program {
 		case field != "--" && field[0] == '-':
 			name, instead, _ := strings.Cut(field, ">")
 			name, deletes := strings.CutSuffix(name, "^delete")
+			name, host := strings.CutSuffix(name, "^host")
 			name, values, _ := strings.Cut(name, "=")
-			p.options[name] = option{readUses(values), readUses(instead), deletes}
+			p.options[name] = option{readUses(values), readUses(instead), deletes, host}
 		case field == "@.":
 			p.here = true
 		case field == "@leaf":
@@ -187,6 +192,7 @@ type Usage struct {
 	Trusted bool // it is the operator's own command: that makes no difference
 	deletes bool // what its operands name is taken away
 	Here    bool // which is the working directory
+	Host    bool // the whole machine is the program's
 }
 
 // Roams reports that the program may work in a directory that nobody can tell.
@@ -263,7 +269,7 @@ func (c *commandLine) read(i int) {
 			c.sub(i)
 			return
 		case useRemote, useRest:
-			if c.doubt && !c.Trusted || slices.ContainsFunc(c.found, func(at int) bool { return IsThisHost(c.words[at].Text) }) {
+			if c.doubt && !c.Trusted || slices.ContainsFunc(c.found, func(at int) bool { return uri.IsThisHost(c.words[at].Text) }) || slices.ContainsFunc(c.words[:i], namesThisHost) {
 				break // an option of the program's own may follow
 			}
 			for ; i < len(c.words); i++ {
@@ -276,6 +282,14 @@ func (c *commandLine) read(i int) {
 			c.at++
 		}
 	}
+}
+
+// hostName is an option of ssh that says which machine is meant.
+var hostName = regexp.MustCompile(`(?i)^(?:-\w*o)?\s*HostName[\s=]+(.*)$`)
+
+func namesThisHost(w Argument) bool {
+	m := hostName.FindStringSubmatch(w.Text)
+	return m != nil && uri.IsThisHost(strings.Trim(m[1], `" `))
 }
 
 // next is what the next operand is.
@@ -368,7 +382,7 @@ func (c *commandLine) known(name string) (option, bool) {
 // apply gives the values of an option their use. The first stands in the same word, from at on, where it is joined.
 func (c *commandLine) apply(o option, i, at int, joined bool) (taken int) {
 	c.uses[i] = Use{Known: true}
-	c.deletes = c.deletes || o.deletes
+	c.deletes, c.Host = c.deletes || o.deletes, c.Host || o.host
 	if o.instead != nil {
 		c.operands, c.at = o.instead, 0
 	}
@@ -377,6 +391,7 @@ func (c *commandLine) apply(o option, i, at int, joined bool) (taken int) {
 		case joined:
 			u.At, joined = at, false
 			c.uses[i] = u
+			c.Host = c.Host || u.Kind == useHosts && c.words[i].Text[at:] == "host"
 		case i+taken+1 >= len(c.words):
 		case u.Kind == useCommands || u.Kind == UseCommand:
 			end := i + 1
@@ -392,6 +407,7 @@ func (c *commandLine) apply(o option, i, at int, joined bool) (taken int) {
 			taken++
 			c.doubt = c.doubt || c.words[i+taken].loose
 			c.uses[i+taken] = u
+			c.Host = c.Host || u.Kind == useHosts && c.words[i+taken].Text == "host"
 		}
 	}
 	return taken

@@ -75,6 +75,7 @@ type Reader struct {
 	given map[string]bool // names that the string may give a value to
 	level int             // shells in shells
 	Fault string
+	value map[string][]string // what it gives them
 }
 
 // scope is what holds for the commands of one part of a shell string.
@@ -82,7 +83,7 @@ type scope struct{ captured, filed, maybe, timed bool }
 
 // Read reads a shell string: by the grammar of bash, or crudely and by the strictest reading where it has none.
 func Read(s string, depth int, work *budget.Budget) *Reader {
-	r := &Reader{work: work, most: depth, only: true, given: VariablesOf(s).names}
+	r := &Reader{work: work, most: depth, only: true, given: VariablesOf(s).names, value: make(map[string][]string)}
 	r.text(s, scope{})
 	for i := range r.Items {
 		at := &r.Items[i].Course

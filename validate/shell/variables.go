@@ -95,6 +95,11 @@ func DotVariables(w string) string {
 		if n == 0 && w[i] == '$' && i+1 < len(w) && (chars.IsDigit(w[i+1]) || strings.IndexByte("@*", w[i+1]) >= 0) {
 			n = 2
 		}
+		if twice := w[i : i+n]; n > 0 && (i == 0 || w[i-1] == '/') && strings.HasPrefix(w[i+n:], twice+"/") {
+			b.WriteString("..") // each may hold a dot
+			i += 2 * n
+			continue
+		}
 		if n > 0 && (i == 0 || w[i-1] == '/') && i+n < len(w) && w[i+n] == '/' {
 			b.WriteByte('.')
 			i += n
@@ -104,6 +109,45 @@ func DotVariables(w string) string {
 		i++
 	}
 	return b.String()
+}
+
+// give notes a value of a variable. What it held before stands for its own name in it.
+func (r *Reader) give(name, value string) {
+	own := "${" + name + "}"
+	if strings.Contains(value, own) {
+		for _, v := range append(slices.Clip(r.value[name]), "") {
+			r.give(name, strings.ReplaceAll(value, own, strings.ReplaceAll(v, own, "")))
+		}
+		return
+	}
+	if list := r.value[name]; r.spend(len(value)) && !slices.Contains(list, value) {
+		r.value[name] = append(list, value)
+	}
+}
+
+const maxExpanded = 512 // texts that one word may become
+
+// Expanded is what a word becomes where its variables have the values that the string gives them; all is false where that is
+// too much.
+func (r *Reader) Expanded(text string) (list []string, all bool) {
+	list = []string{text}
+	for i := 0; i < len(list); i++ {
+		s := list[i]
+		for at := 0; at < len(s); at++ {
+			name, _, n := DollarName(s[at:])
+			if len(r.value[name]) == 0 || n == 0 {
+				continue
+			}
+			for _, v := range r.value[name] {
+				if !r.spend(len(s)) || len(list) == maxExpanded {
+					return nil, false
+				}
+				list = append(list, s[:at]+v+s[at+n:])
+			}
+			break
+		}
+	}
+	return list[1:], true
 }
 
 const MaxDollar = 1 << 10 // of a ${...}

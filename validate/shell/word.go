@@ -39,7 +39,7 @@ func (w *Word) Spellings() []string {
 	bare := strings.ReplaceAll(w.Text, substituted, "")
 	dotted := strings.ReplaceAll("/"+w.Text+"/", "/"+substituted+"/", "/./")
 	dotted = strings.ReplaceAll(dotted[1:len(dotted)-1], substituted, "")
-	if strings.HasPrefix(w.Text, substituted) && strings.LastIndexByte(bare, '/') == 0 {
+	if strings.HasPrefix(w.Text, substituted) && strings.IndexByte(strings.TrimLeft(bare, "/"), '/') < 0 && bare != "" && bare[0] == '/' {
 		return []string{dotted} // $(root)/lib
 	}
 	return []string{bare, dotted}
@@ -195,7 +195,7 @@ func (b *wordBuilder) variable(p *syntax.ParamExp, quoted bool) {
 	case p.Length || strings.Contains("#?$!-", name) && plain && name != "":
 		b.put("0", true)
 	case name == "PWD" && cut:
-		b.unknown("..", true)
+		b.unknown("../", true)
 	case plain && syntax.ValidName(name) && quoted && !b.part.given[name]:
 		b.word.option = b.word.option || b.text.Len() == 0
 		b.text.WriteString("${" + name + "}")
@@ -296,6 +296,40 @@ func sedWrites(s string) (file string, ok bool) {
 		return "", false
 	}
 	flags := strings.TrimLeft(parts[2], "gIiMmp0123456789")
+	if rest := strings.TrimLeft(flags, "; \n"); rest != flags && rest != "" {
+		return sedWrites(rest)
+	}
 	file, ok = strings.CutPrefix(flags, "w")
 	return strings.TrimSpace(file), ok || flags == ""
+}
+
+// directive is what a format has in place of what it does not say itself: of date, find, stat, printf, git.
+var directive = regexp.MustCompile(`%x[0-9a-fA-F]{2}|%[-+ 0#_^:*.\d]*(?:\([^)]*\))?[A-Za-z@%]`)
+
+// Printed is what a program prints that is told to print s, as far as s says so.
+func Printed(s string) string {
+	s = directive.ReplaceAllStringFunc(chars.Ansi(strings.TrimPrefix(s, "+")), func(d string) string {
+		switch {
+		case d == "%%":
+			return "%"
+		case d[1] == 'x':
+			return chars.DecodePercent("%" + d[2:])
+		}
+		return substituted
+	})
+	if strings.Trim(s, substituted+"/:-_, \n\t|") == "" && strings.Contains(s, substituted) {
+		return "" // a date, the owner and the group
+	}
+	return s
+}
+
+// separated is the sign by which a script of sed separates.
+var separated = regexp.MustCompile(`s([^\w\s\\])`)
+
+// Replaced is a script of sed cut at that sign: what it puts in the place of what it finds is among the words.
+func Replaced(s string) string {
+	if m := separated.FindStringSubmatch(s); m != nil {
+		s = strings.NewReplacer(`\`+m[1], m[1], m[1], " ").Replace(s)
+	}
+	return s
 }

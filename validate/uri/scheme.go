@@ -13,7 +13,7 @@ const (
 	None  Kind = iota // no scheme: an ordinary string
 	File              // a file: URI, perhaps unwrapped
 	Path              // a scheme that carries a path
-	Other             // never a path
+	Other             // never a path; where it has no host, the text is a path if something is there
 )
 
 // wrapperSchemes stand before another URI.
@@ -28,6 +28,9 @@ var editorSchemes = chars.WordSet("vscode vscode-insiders vscodium code-oss curs
 // plainSchemes are never paths even without "//" behind them.
 var plainSchemes = chars.WordSet("http https ws wss ftp ftps sftp ssh git svn data mailto tel sms urn about javascript magnet news " +
 	"chrome devtools ldap s3 gs gcs abfss redis rediss postgres postgresql mysql mongodb cid mid geo bitcoin ipfs oci docker spotify")
+
+// remoteSchemes carry a path of the machine that they name.
+var remoteSchemes = chars.WordSet("ssh scp sftp rsync")
 
 // storeSchemes stand before a path, or before another URI.
 var storeSchemes = chars.WordSet("zip phar local")
@@ -104,6 +107,14 @@ func Read(s string) (Kind, []string) {
 				return carried("/" + p)
 			}
 			return Other, nil
+		case remoteSchemes[last] && strings.HasPrefix(rest, "//"):
+			host, name, _ := strings.Cut(rest[2:], "/")
+			if !IsThisHost(host) {
+				return Other, nil
+			}
+			return Other, []string{"/" + name, "~/" + name}
+		case strings.HasPrefix(rest, "///") && !plainSchemes[name]:
+			return Other, []string{rest[2:]}
 		case plainSchemes[name], strings.HasPrefix(rest, "//"):
 			return Other, nil
 		}
@@ -112,10 +123,16 @@ func Read(s string) (Kind, []string) {
 	return File, []string{s} // wrapped too often to be honest: read as a URI that cannot be parsed
 }
 
+// Relative is what follows file: where that begins with no slash, which is a relative path to package managers and databases.
+func Relative(file string) (rest string, ok bool) {
+	rest, ok = strings.CutPrefix(file, "file:")
+	return rest, ok && rest != "" && !chars.IsSlash(rest[0])
+}
+
 // chained is what a chain of file systems ends with, where that is a path or a file URI: zip://a::/x, simplecache::file:///x.
 func chained(name, rest string) string {
 	i := strings.LastIndex(":"+rest, "::")
-	if i < 0 || plainSchemes[name] || name == "file" {
+	if i < 0 || plainSchemes[name] || name == "file" || name == "ext" {
 		return ""
 	}
 	last := rest[i+1:]
