@@ -12,16 +12,6 @@ import (
 	"mcphub/children/sandbox"
 )
 
-// reports are the names of an entry as a plan has them.
-func reports(t *testing.T, h Machine, prog Program) map[string]sandbox.Named {
-	t.Helper()
-	list := map[string]sandbox.Named{}
-	for _, n := range planOf(t, h, prog).Report.Named {
-		list[n.Key+" "+n.Path] = n
-	}
-	return list
-}
-
 // rights are what a Confinement opens at a path, in short.
 func rights(c *Confinement, path string) string {
 	a := c.Profile.Allows(path)
