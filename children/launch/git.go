@@ -39,14 +39,8 @@ func (h Machine) reads(dir string) []sandbox.Rule { return h.gives(dir, runs) }
 // gives is a rule for a folder that is there, and lies in nothing that stays closed.
 func (h Machine) gives(dir string, a sandbox.Access) []sandbox.Rule {
 	w := wayOf(dir)
-	if w.end == nil || !w.end.IsDir() || w.real != dir || !h.bounded(&w) || sandbox.KeyFolder(dir) != "" || sandbox.HoldsSecret(dir, h.home) != "" ||
-		len(h.boundary.Conflicts([]sandbox.Rule{{Path: dir}})) > 0 || !h.narrow(dir) {
+	if w.end == nil || !w.end.IsDir() || w.real != dir || !h.bounded(&w) || h.reserved(nil).Why(dir) != "" || !h.narrow(dir) {
 		return nil
-	}
-	for _, own := range []string{h.stateFolder(), h.CacheFolder()} {
-		if own != "" && (sandbox.Holds(own, dir) || sandbox.Holds(dir, own)) {
-			return nil
-		}
 	}
 	return []sandbox.Rule{{Path: dir, Access: a}}
 }

@@ -333,65 +333,41 @@ func (h Machine) reachable(dir string) bool {
 	return could
 }
 
-// tops are folders of the system that hold what is not one program's.
-var tops = []string{
-	"/bin", "/boot", "/dev", "/etc", "/home", "/lib", "/lib32", "/lib64", "/libx32", "/media", "/mnt", "/nix", "/opt", "/proc", "/root", "/run", "/sbin", "/snap", "/srv", "/sys", "/tmp", "/usr", "/var",
-	"/Applications", "/Library", "/System", "/Users", "/Volumes", "/private",
-	"/usr/local", "/usr/share", "/usr/lib", "/usr/bin", "/usr/sbin", "/var/lib", "/var/log", "/var/cache", "/var/tmp", "/var/run", "/var/spool", "/etc/ssl", "/etc/pki",
-}
-
 // temporary are the folders that everybody shares.
 func temporary() []string { return []string{os.TempDir(), RealPath(os.TempDir()), "/tmp", "/var/tmp"} }
 
 // never says why a path is not opened, whatever it is for; "" where it may be.
 func (n *naming) never(path string, w *way) string {
-	h := &n.h
-	holds := func(p string) bool { return p != "" && sandbox.Holds(path, p) }
-	folder := w.end == nil || w.end.IsDir()
-	switch {
-	case isTop(path):
-		return "it is the whole file system"
-	case holds(h.home), h.home != "" && holds(h.real(h.home)):
-		return "it is the home folder, or holds it"
-	case slices.Contains(tops, path):
-		return "it is a folder of the system"
-	case slices.ContainsFunc(temporary(), holds):
-		return "everybody's temporary files lie there"
-	case inAny(path, []string{"/dev", "/proc", "/sys", "/run", "/var/run"}):
-		return "it belongs to the system"
-	case inAny(path, temporary()) && !n.mine(path):
+	if inAny(path, temporary()) && !slices.Contains(temporary(), path) && !n.mine(path) {
 		return "another user has it"
-	case w.end != nil && !folder && !w.end.Mode().IsRegular():
-		return "it is no file and no folder"
-	case h.boundary.Keeps(path):
-		return "the policy withholds it, or it is the hub's own"
 	}
-	for _, own := range []string{h.stateFolder(), h.CacheFolder()} {
-		if own != "" && (sandbox.Holds(own, path) || folder && holds(own)) {
-			return "it is the hub's own, or holds that"
+	r := n.h.reserved(n.places)
+	if w.end != nil && w.end.Mode().IsRegular() {
+		if why := r.In(path); why != sandbox.Secret(path) {
+			return why
 		}
+		return "" // it is only read
 	}
-	if !folder {
-		return ""
+	switch why := r.Why(path); {
+	case w.end == nil && why == sandbox.Secret(path) && sandbox.KeyFolder(path) == "": // by the name of the file alone
+	case why != "":
+		return why
 	}
-	if c := h.boundary.Conflicts([]sandbox.Rule{{Path: path}}); len(c) > 0 {
-		return c[0].Withheld + " in it is withheld by the policy, or is the hub's own"
-	}
-	if key := sandbox.KeyFolder(path); key != "" {
-		return "keys and credentials are kept in " + filepath.Base(key)
-	}
-	if secret := sandbox.HoldsSecret(path, h.home); secret != "" {
-		return "it holds " + secret
-	}
-	if secret := sandbox.HasKeys(path); secret != "" {
-		return "it holds " + secret
-	}
-	for _, place := range n.places {
-		if sandbox.Holds(place, path) || holds(place) {
-			return "another server keeps what is its own there"
-		}
+	if keys := sandbox.HasKeys(path); keys != "" {
+		return "it holds " + keys
 	}
 	return ""
+}
+
+// reserved is what no name opens. others are places of other servers.
+func (h Machine) reserved(others []string) sandbox.Reserved {
+	r := sandbox.Reserved{Home: h.home, Withheld: slices.Clip(h.boundary.Withheld), Others: others}
+	for _, own := range []string{h.stateFolder(), h.CacheFolder()} {
+		if own != "" {
+			r.Withheld = append(r.Withheld, own)
+		}
+	}
+	return r
 }
 
 // mine reports whether what is at a path, or nearest above it, is the user's own.

@@ -12,16 +12,6 @@ import (
 	"mcphub/children/sandbox"
 )
 
-// reports are the names of an entry as a plan has them.
-func reports(t *testing.T, h Machine, prog Program) map[string]sandbox.Named {
-	t.Helper()
-	list := map[string]sandbox.Named{}
-	for _, n := range planOf(t, h, prog).Report.Named {
-		list[n.Key+" "+n.Path] = n
-	}
-	return list
-}
-
 // rights are what a Confinement opens at a path, in short.
 func rights(c *Confinement, path string) string {
 	a := c.Profile.Allows(path)
@@ -94,7 +84,7 @@ func TestWhatAnEntryNames(t *testing.T) {
 		"another home folder":                {arg("other/home"), map[string]string{"other/home/.ssh/id": ""}, "it holds"},
 		"the home folder":                    {arg("~"), map[string]string{"vault/note.md": ""}, "home folder"},
 		"above it":                           {served(home, filepath.Dir(home)), map[string]string{"vault/note.md": ""}, "home folder"},
-		"the top":                            {served(home, "/"), map[string]string{"vault/note.md": ""}, "whole file system"},
+		"the top":                            {served(home, "/"), map[string]string{"vault/note.md": ""}, "home folder"},
 		"a folder that any home may have":    {arg("Code"), map[string]string{"Code/src/x": "rxw"}, ""},
 		"what shells load":                   {arg(".bashrc"), map[string]string{".bashrc": "rx"}, "load it"},
 		"a folder of git":                    {arg("vault/.git"), map[string]string{"vault/.git/config": "rx"}, "load it"},
