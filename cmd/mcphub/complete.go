@@ -38,12 +38,12 @@ func completeArguments(root *cobra.Command) {
 			}
 			offer, many := c.offer, strings.HasPrefix(cmd.Use[at+len(c.word):], "...")
 			files := cobra.ShellCompDirectiveNoFileComp
-			if strings.Contains(cmd.Use, "FILE") {
+			if strings.Contains(cmd.Use, "FILE") || strings.Contains(cmd.Use, "PATH") {
 				files = cobra.ShellCompDirectiveDefault
 			}
 			cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 				if len(args) > 0 && !many {
-					return nil, cobra.ShellCompDirectiveNoFileComp
+					return nil, files
 				}
 				names, err := offer(cmd)
 				if err != nil {
