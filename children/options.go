@@ -72,7 +72,7 @@ type Options struct {
 
 	// Writes, where set, is told of directories before a confined child may write there. It
 	// is called by many goroutines.
-	Writes func(dirs []string)
+	Writes func(dirs []string) error
 
 	// NoRoots, where set, says why an instance is served no roots. The answer to its
 	// roots/list says so too. It is called by many goroutines and must not block.

@@ -46,6 +46,9 @@ func (c *child) start() (*run.Run, *UnavailableError) {
 	c.tellLacks(l)
 	c.tellClosed(l)
 	c.tellOpens(l)
+	if err := c.putOnRecord(l); err != nil {
+		return nil, &UnavailableError{Child: c.key.Child, Reason: err.Error(), Err: err}
+	}
 	for {
 		r, err := c.launch(l, w)
 		var offer *Offer

@@ -74,7 +74,7 @@ func confine(prog Program, env *environment, l *Launch, h Machine) (*Confinement
 		h.boundary.Areas = append(h.boundary.Areas, sandbox.Rule{Path: w.real, Access: access})
 	}
 	k := h.knownAs(prog, env, l)
-	p := &sandbox.Profile{Network: s.Network, Sockets: s.Sockets.Or(k != nil && k.sockets), Attributes: s.Mode == sandbox.Required}
+	p := &sandbox.Profile{Network: s.Network, Sockets: s.Sockets.Or(k != nil && k.sockets), Attributes: s.Mode == sandbox.Required, Except: h.memory.closed()}
 	c.Refuse = s.Refuse.Or(k != nil && k.state)
 	h.shares = shares{memory: p.Sockets, terminals: k != nil && k.terminals}
 	missing, cannot := false, cmp.Or(prog.Unheld(c.Kernel), unheldFile(l.Command))
@@ -114,8 +114,11 @@ func confine(prog Program, env *environment, l *Launch, h Machine) (*Confinement
 		}
 		p.Rules = o.rules
 		p.Watch(o.watched)
+		for _, r := range p.Around() {
+			less = append(less, fmt.Sprintf("%s is never opened, so nothing new can be made in %s, nor in the directories between them", p.Except, r.Path))
+		}
 		c.Report.Named, c.Opens = n.finish(p), n.opens
-		serious, less = slices.Concat(serious, closed, o.conflicts), slices.Concat(n.less, o.less)
+		serious, less = slices.Concat(serious, closed, o.conflicts), slices.Concat(less, n.less, o.less)
 		if more != nil {
 			less = append(less, more.less...)
 		}
@@ -299,6 +302,9 @@ func (o *opening) all(prog Program, env *environment, l *Launch) {
 	}
 	o.rules = sandbox.Sorted(o.rules)
 	for _, c := range h.boundary.Conflicts(o.rules) {
+		if sandbox.Holds(h.memory.closed(), c.Withheld) {
+			continue // the rule is made around it
+		}
 		o.conflicts = append(o.conflicts, c.String())
 	}
 }

@@ -13,11 +13,12 @@ type Boundary struct {
 	Roots    []string // of these, the roots
 	Open     string   // why there is no boundary; "" where there is one
 	Withheld []string // paths that no child may open, whatever is around them
+	Barred   string   // why no child may be given this, confined or not: none runs; "" where one may
 }
 
 // Equal reports whether two Boundaries are the same.
 func (b Boundary) Equal(o Boundary) bool {
-	return b.Open == o.Open && slices.Equal(b.Areas, o.Areas) && slices.Equal(b.Roots, o.Roots) && slices.Equal(b.Withheld, o.Withheld)
+	return b.Open == o.Open && b.Barred == o.Barred && slices.Equal(b.Areas, o.Areas) && slices.Equal(b.Roots, o.Roots) && slices.Equal(b.Withheld, o.Withheld)
 }
 
 // A Conflict is an allowed path that has a withheld one in it, which the kernel cannot

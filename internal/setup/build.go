@@ -82,10 +82,11 @@ func (s *Source) Build(file *config.File, w io.Writer, log zerolog.Logger) (Resu
 		wrong[2] = &exit.Error{Code: exit.Config, Err: policyErrors(file, err)}
 	}
 	if s.Reach != nil {
-		cfg.Reaches = func(dirs []string) {
+		cfg.Reaches = func(dirs []string) error {
 			if err := s.Reach.Add(dirs...); err != nil {
-				log.Warn().Err(err).Msg("other hubs cannot be told where servers of this one write, so they may take what these write in hub.json for a person's")
+				return fmt.Errorf("where it may write cannot be put on record for the other hubs of this user, so it does not run: %w; mend that, and it is tried again within seconds", err)
 			}
+			return nil
 		}
 	}
 	return r, errors.Join(wrong[:]...)

@@ -150,7 +150,7 @@ func (s *Source) Keep(client consent.Client, log zerolog.Logger) (done func()) {
 		return func() {}
 	}
 	if err := s.Reach.Serves(client); err != nil {
-		log.Warn().Err(err).Msg("other hubs cannot be told where servers of this one write")
+		log.Error().Err(err).Msg("where servers of this hub may write cannot be put on record for other hubs, so none that may write anywhere runs until that is mended")
 	}
 	if s.Forgets != nil {
 		log.Warn().Err(s.Forgets).Msg("it cannot be kept that hub.json was accepted; the next hub asks again where a server could have written it")
