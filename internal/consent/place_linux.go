@@ -21,9 +21,9 @@ const shared = "/var/tmp"
 // sticky is on every file: what cleans /var/tmp of old files leaves those alone.
 const sticky = fs.ModeSticky
 
-// outside is the folder of this user's stores beyond the home folder; "" where there can
-// be none, and why.
-func outside() (base, why string) {
+// outside is the folder of this user's stores below a shared one; "" where there can be
+// none, and why.
+func outside(shared string) (base, why string) {
 	dir, err := filepath.EvalSymlinks(shared)
 	if err != nil {
 		return "", err.Error()
@@ -68,12 +68,14 @@ func private(dir string) error {
 
 // placeOf is where the Store of a folder of state lies, and the folder that nobody else is
 // to open. Where the home folder is served, so is the state in it. Then it lies beyond.
-func placeOf(state, home string) (dir, closed string) {
+func placeOf(state, home string) (dir, closed string) { return placeIn(shared, state, home) }
+
+func placeIn(shared, state, home string) (dir, closed string) {
 	inside := filepath.Join(state, "consent")
 	if home == "" || !strings.HasPrefix(filepath.Clean(state), filepath.Clean(home)+"/") {
 		return inside, inside
 	}
-	base, why := outside()
+	base, why := outside(shared)
 	if why != "" {
 		return inside, inside
 	}
