@@ -42,7 +42,7 @@ var allowed = map[string][]string{
 	"internal/config":         {"internal/spelling", "internal/printable", "internal/nesting", "internal/reference", "internal/resource"},
 	"internal/reference":      {},
 	"internal/atomicfile":     {},
-	"internal/bearer":         {"internal/atomicfile"},
+	"internal/bearer":         {"internal/atomicfile", "internal/consent"},
 	"internal/caller":         {"internal/proctree"},
 	"internal/consent":        {"internal/atomicfile"},
 	"internal/secrets":        {"internal/atomicfile", "internal/reference"},

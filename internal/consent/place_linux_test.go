@@ -84,7 +84,7 @@ func TestWhatIsTakenOver(t *testing.T) {
 			_, s := sharedIn(t)
 			old := Of(s.state, "")
 			i := Item{ID: "file", Value: []byte("1"), Paths: []string{filepath.Join(s.state, "hub.json")}}
-			do(t, old.Take(i), os.WriteFile(filepath.Join(s.state, links), []byte("{}\n"), 0o600))
+			do(t, old.Take(i), os.WriteFile(filepath.Join(s.state, "links"), []byte("{}\n"), 0o600))
 			if reaches {
 				r := old.Reach()
 				do(t, r.Add(filepath.Dir(s.state)))
@@ -95,7 +95,7 @@ func TestWhatIsTakenOver(t *testing.T) {
 			if known == reaches || known && !bytes.Equal(value, i.Value) {
 				t.Errorf("%q, known: %t", value, known)
 			}
-			if _, err := os.Stat(filepath.Join(s.dir, links)); missing(err) != reaches {
+			if _, err := os.Stat(filepath.Join(s.dir, "links")); missing(err) != reaches {
 				t.Errorf("what names led to: %v", err)
 			}
 			if _, could := s.Writer(i); could != reaches {

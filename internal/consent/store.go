@@ -68,6 +68,27 @@ func Of(state, home string) *Store {
 	return &Store{dir: dir, closed: closed, state: state}
 }
 
+// copyAll copies files into a folder, which it makes.
+func copyAll(pattern, to string) error {
+	files, err := filepath.Glob(pattern)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(to, 0o700); err != nil {
+		return err
+	}
+	for _, from := range files {
+		data, err := os.ReadFile(from)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(to, filepath.Base(from)), data, FileMode)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Keeps reports whether there is a folder.
 func (s *Store) Keeps() bool { return s != nil && s.dir != "" }
 
@@ -117,10 +138,10 @@ func (s *Store) Ready() (string, error) {
 // takeOver makes the Store of what the folder of state has, once: where no server could
 // have written there.
 func (s *Store) takeOver() error {
-	had := s.inState()
-	if _, err := os.Lstat(had); missing(err) {
+	if _, err := os.Lstat(s.state); missing(err) {
 		return nil
 	}
+	had := s.inState()
 	if err := os.MkdirAll(s.closed, 0o700); err != nil {
 		return err
 	}
@@ -132,26 +153,18 @@ func (s *Store) takeOver() error {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(temp) }()
-	if err := os.Mkdir(filepath.Join(temp, accepted), 0o700); err != nil {
-		return err
-	}
 	all, err := reachesIn([]string{had})
 	if err != nil {
 		return err
 	}
 	paths := physical([]string{had})
 	if !slices.ContainsFunc(all, func(l left) bool { _, held := l.holds(paths); return held }) {
-		files, _ := filepath.Glob(filepath.Join(had, accepted, "*.json")) // the pattern is well formed
-		for _, from := range append(files, filepath.Join(s.state, links)) {
-			to := filepath.Join(temp, accepted, filepath.Base(from))
-			if filepath.Base(from) == links {
-				to = filepath.Join(temp, links)
-			}
-			data, err := os.ReadFile(from)
-			if err == nil {
-				err = os.WriteFile(to, data, FileMode)
-			}
-			if err != nil && !missing(err) {
+		for _, what := range [][2]string{
+			{filepath.Join(had, accepted, "*.json"), accepted},
+			{filepath.Join(s.state, "links"), ""},               // of children/launch
+			{filepath.Join(s.state, "http", "*.token"), "http"}, // of internal/bearer
+		} {
+			if err := copyAll(what[0], filepath.Join(temp, what[1])); err != nil {
 				return err
 			}
 		}
@@ -175,7 +188,6 @@ type kept struct {
 const (
 	accepted = "accepted"
 	asked    = "asked"
-	links    = "links" // of children/launch
 )
 
 // FileMode is that of every file in a Store.
