@@ -163,7 +163,7 @@ func (c *child) tellClosed(l launch.Launch) {
 	}
 	for _, what := range l.Sandbox.Report.Closed {
 		if c.common.lacking.first("closed\x00" + what) {
-			c.log.Warn().Str("closed", what).Msg("a name does not open what it leads to now")
+			c.log.Warn().Str("closed", what).Msg("something is closed to this server that it could have expected to be open")
 		}
 	}
 }
