@@ -93,16 +93,17 @@ func News(specs []Spec, o Options) map[string][]string {
 	return news
 }
 
-// tellOpens says once of an entry what its names open, and puts on record where the child
-// may write beyond what whom it serves opens to it. With an error it does not start.
-func (c *child) tellOpens(l launch.Launch) error {
-	if l.Sandbox == nil || l.Sandbox.Profile == nil {
-		return nil
-	}
-	if len(l.Sandbox.Opens) > 0 && c.machine.Told(c.spec.Program()) {
+// tellOpens says once of an entry what its names open.
+func (c *child) tellOpens(l launch.Launch) {
+	if l.Sandbox != nil && len(l.Sandbox.Opens) > 0 && c.machine.Told(c.spec.Program()) {
 		c.log.Info().Strs("opens", l.Sandbox.Opens).Msg("this server may open what its entry names")
 	}
-	if c.common.writes == nil {
+}
+
+// putOnRecord says where the child may write beyond what whom it serves opens to it. Where
+// it fails, the child must not run.
+func (c *child) putOnRecord(l launch.Launch) error {
+	if l.Sandbox == nil || l.Sandbox.Profile == nil || c.common.writes == nil {
 		return nil
 	}
 	var dirs []string
@@ -162,7 +163,7 @@ func (c *child) tellClosed(l launch.Launch) {
 	}
 	for _, what := range l.Sandbox.Report.Closed {
 		if c.common.lacking.first("closed\x00" + what) {
-			c.log.Warn().Str("closed", what).Msg("a name does not open what it leads to now")
+			c.log.Warn().Str("closed", what).Msg("something is closed to this server that it could have expected to be open")
 		}
 	}
 }

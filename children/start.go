@@ -45,8 +45,9 @@ func (c *child) start() (*run.Run, *UnavailableError) {
 	l.Said, l.Record = c.said, c.common.record
 	c.tellLacks(l)
 	c.tellClosed(l)
-	if err := c.tellOpens(l); err != nil {
-		return nil, &UnavailableError{Child: c.key.Child, Reason: "where it may write cannot be put on record for the other hubs of this user, so it does not run: " + err.Error(), Err: err}
+	c.tellOpens(l)
+	if err := c.putOnRecord(l); err != nil {
+		return nil, &UnavailableError{Child: c.key.Child, Reason: err.Error(), Err: err}
 	}
 	for {
 		r, err := c.launch(l, w)

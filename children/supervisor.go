@@ -334,10 +334,24 @@ func (s *Supervisor) specOf(k Key) (Spec, bool) {
 // the other era, it is the Key with that era.
 func (s *Supervisor) Home(k Key) Key {
 	spec, ok := s.specOf(k)
-	if !ok {
+	if !ok || s.current(k, spec) != nil {
 		return k
 	}
 	return s.common.home(spec, k)
+}
+
+// current is what there is of an instance by this Spec, started or not; else nil. Where
+// there is one, what is known of its program was read when it was made: nothing is read anew.
+func (s *Supervisor) current(k Key, spec Spec) *view {
+	c := s.child(k)
+	if c == nil {
+		return nil
+	}
+	v := c.view.Load()
+	if v.final || v.status.Revision != spec.Revision {
+		return nil
+	}
+	return v
 }
 
 // Recall returns what a server offered when it was listed last, in this run of the hub
@@ -349,6 +363,9 @@ func (s *Supervisor) Recall(k Key) *offers.Offer {
 	spec, ok := s.specOf(k)
 	if !ok {
 		return nil
+	}
+	if v := s.current(k, spec); v != nil && v.offer != nil && v.offer.Whole() {
+		return v.offer
 	}
 	o, _ := s.common.recall(spec, k)
 	return o

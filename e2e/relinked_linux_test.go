@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -66,6 +67,9 @@ func newRelinked(t *testing.T, folder string, user bool) *relinked {
 		symlink(t, to, w.path("home", name))
 	}
 	r.own()
+	if user {
+		t.Cleanup(func() { _ = os.RemoveAll(r.kept()) })
+	}
 	return r
 }
 
@@ -110,10 +114,21 @@ func (r *relinked) does(s *session, line string) string {
 
 // forget takes the hub's memory of links away, and that of where servers write.
 func (r *relinked) forget() {
+	must(r.t, os.Remove(filepath.Join(r.kept(), "links")))
+	for _, dir := range []string{r.kept(), r.path("home", "state", "mcphub", "consent")} {
+		must(r.t, os.RemoveAll(filepath.Join(dir, "reach")))
+	}
+}
+
+// kept is where the hub keeps what a person has accepted: each user has a folder for that.
+func (r *relinked) kept() string {
 	dir, err := r.consent().Folder()
 	must(r.t, err)
-	must(r.t, os.Remove(filepath.Join(dir, "links")))
-	must(r.t, os.RemoveAll(filepath.Join(dir, "reach")))
+	if r.user {
+		base := filepath.Dir(dir)
+		dir = strings.TrimSuffix(base, strconv.Itoa(os.Geteuid())) + strconv.Itoa(nobody) + "/" + filepath.Base(dir)
+	}
+	return dir
 }
 
 // A server of one session has links in the place of what the names of the base, of a profile or of an entry lead to, and a

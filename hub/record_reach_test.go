@@ -46,11 +46,11 @@ func TestWhatIsNotOnRecordIsNotGiven(t *testing.T) {
 			if got, _ := c.shell("echo it runs"); mode != sandbox.Off && strings.Contains(got, "it runs") { // calls of one that nothing holds do not wait
 				t.Errorf("a call says %q", got)
 			}
-			says("put on record for the other hubs of this user, so it does not run: no space left")
+			says("no space left")
 			c.change(d["a"])
 			says("it runs")
 			c.change(d["b"])
-			says("put on record")
+			says("no space left")
 			broken.Store(false)
 			says("it runs")
 			if !c.writes(d["b"]) {

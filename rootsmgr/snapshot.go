@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"mcphub/rootsmgr/guard"
@@ -141,7 +142,7 @@ type builder struct {
 	blueprint
 	disk              guard.Disk
 	index             *guard.Index
-	home              guard.Found
+	home              func() guard.Found // the user's home folder
 	candidates        []candidate
 	unlisted, dropped int
 }
@@ -155,7 +156,7 @@ type candidate struct {
 func newBuilder(fsys FS, s *Snapshot, bp blueprint) *builder {
 	s.made = bp
 	b := &builder{Snapshot: s, blueprint: bp, disk: guard.NewDisk(fsys), index: guard.NewIndex()}
-	b.home = b.disk.HomeFolder()
+	b.home = sync.OnceValue(b.disk.HomeFolder)
 	if bp.top != nil {
 		s.behind = []*Snapshot{bp.top}
 	}
@@ -237,7 +238,7 @@ func (b *builder) open(f guard.Found, name string) {
 			b.index.AddFile(int32(i))
 		}
 		b.index.Add(p, f.Path, int32(i), true)
-		for _, alias := range b.disk.Aliases(f.Path, b.home) {
+		for _, alias := range b.disk.Aliases(f.Path, b.home()) {
 			b.index.Add(p, alias, int32(i), false)
 		}
 	} else if b.roots[i].Name == "" {
@@ -262,7 +263,7 @@ func (b *builder) flag(f guard.Found) string {
 	switch {
 	case len(f.Path) == b.disk.Platform.RootLen(f.Path):
 		return FlagFilesystem
-	case b.home.Path != "" && (f.Path == b.home.Path || f.Given == b.home.Given):
+	case b.home().Path != "" && (f.Path == b.home().Path || f.Given == b.home().Given):
 		return FlagHome
 	}
 	return ""

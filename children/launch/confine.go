@@ -114,11 +114,11 @@ func confine(prog Program, env *environment, l *Launch, h Machine) (*Confinement
 		}
 		p.Rules = o.rules
 		p.Watch(o.watched)
-		c.Report.Named, c.Opens = n.finish(p), n.opens
 		for _, r := range p.Around() {
 			less = append(less, fmt.Sprintf("%s is never opened, so nothing new can be made in %s, nor in the directories between them", p.Except, r.Path))
 		}
-		serious, less = slices.Concat(serious, closed, o.conflicts), slices.Concat(n.less, less, o.less)
+		c.Report.Named, c.Opens = n.finish(p), n.opens
+		serious, less = slices.Concat(serious, closed, o.conflicts), slices.Concat(less, n.less, o.less)
 		if more != nil {
 			less = append(less, more.less...)
 		}

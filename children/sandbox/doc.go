@@ -17,7 +17,9 @@
 // gives who is confined a session of its own, without a terminal.
 //
 // Rules are added and never taken away: Landlock cannot except a directory from one
-// that is allowed ([Boundary.Conflicts]). They sit on inodes ([Place]) and on opening: what is open
+// that is allowed ([Boundary.Conflicts]). One folder is excepted all the same
+// ([Profile].Except): all that lies beside the way to it is allowed by itself, so in the
+// directories on the way nothing new can be made. Rules sit on inodes ([Place]) and on opening: what is open
 // stays open, and names and sizes of files are not held. Modes, owners, times and
 // attributes are where [Profile].Attributes says so: the kernel asks before each change,
 // and a goroutine of the Ruleset makes it, on what it has judged, from Enter until

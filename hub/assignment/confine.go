@@ -61,7 +61,7 @@ func (m *Member[S]) reaches(c *configuration.Child, boundary sandbox.Boundary, r
 	}
 	if err := m.table.Reaches(dirs); err != nil {
 		m.barred = true
-		return sandbox.Boundary{Barred: "where it may write cannot be put on record for the other hubs of this user, so it does not run: " + err.Error() + "; mend that, and it is tried again within seconds"}
+		return sandbox.Boundary{Barred: err.Error()}
 	}
 	return boundary
 }

@@ -1,6 +1,8 @@
 // Package bearer keeps the token that a hub makes for the clients of its user, where
 // hub.json names none.
 //
+// It lies in the folder of internal/consent, which no confined server opens.
+//
 // There is one for each configuration file: a token for one hub opens no other. It is
 // found by the name of the file, with the links of its folder followed, so that it stays
 // the same when what the name leads to is replaced. A hub without a file has one of its own.

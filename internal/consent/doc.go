@@ -22,13 +22,19 @@
 //
 // # Format
 //
-// All lies in one folder of mode 0700 below the hub's folder of state, which no call may
-// name and no confined server is given; files have mode 0600.
+// All lies in one folder of mode 0700, which no call may name and no confined server
+// opens, whatever it is served ([Store.Closed]); files have mode 0600. On Linux it is
+// below /var/tmp/mcphub-UID where the folder of state lies in the home folder, which is
+// served; else it is in the folder of state. What that has from before is taken over once, where
+// no server could have written it. Others keep more there: [Store.Folder].
 //
 //	accepted/HASH.json  an Item as it was accepted; HASH is that of its ID
 //	asked/HASH.json     an Item that waits
 //	reach/NAME.jsonl    a [Reach]: {"dir":PATH} in each line, the first with the hub's client
 //	reach/NAME.lock     locked for as long as the hub runs
+//
+// Of each Reach the folder of state has a copy, which counts where the other is lost, as
+// with a container. A Reach that cannot be written is an error: what it would say must not be given.
 //
 // Concurrency: a Store keeps nothing in memory and may be used by any goroutine and any
 // process. Files are replaced whole, or appended to by their only writer. Of two that

@@ -3,7 +3,6 @@ package consent
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -22,31 +21,28 @@ const shared = "/var/tmp"
 const sticky = fs.ModeSticky
 
 // outside is the folder of this user's stores below a shared one; "" where there can be
-// none, and why.
-func outside(shared string) (base, why string) {
+// none. What is this user's there counts, whatever is wrong with it: a confined server can
+// change its mode, and must not have the hub look elsewhere by that.
+func outside(shared string) string {
 	dir, err := filepath.EvalSymlinks(shared)
 	if err != nil {
-		return "", err.Error()
+		return ""
 	}
 	fi, err := os.Stat(dir)
-	if err != nil {
-		return "", err.Error()
+	if err != nil || !mine(fi) && (fi.Sys().(*syscall.Stat_t).Uid != 0 || fi.Mode()&fs.ModeSticky == 0) {
+		return "" // others may put theirs in the place of what is there
 	}
-	if st, ok := fi.Sys().(*syscall.Stat_t); !ok || int(st.Uid) != os.Geteuid() && (st.Uid != 0 || fi.Mode()&fs.ModeSticky == 0) {
-		return "", dir + " is not the system's, or others may put theirs in the place of a file there"
+	base := filepath.Join(dir, "mcphub-"+strconv.Itoa(os.Geteuid()))
+	switch fi, err := os.Lstat(base); {
+	case err == nil && mine(fi):
+	case missing(err) && unix.Access(dir, unix.W_OK|unix.X_OK) == nil:
+	default:
+		return ""
 	}
-	base = filepath.Join(dir, "mcphub-"+strconv.Itoa(os.Geteuid()))
-	switch err := private(base); {
-	case err == nil:
-		return base, ""
-	case !errors.Is(err, fs.ErrNotExist):
-		return "", err.Error()
-	}
-	if err := unix.Access(dir, unix.W_OK|unix.X_OK); err != nil {
-		return "", fmt.Sprintf("%s cannot be written: %v", dir, err)
-	}
-	return base, ""
+	return base
 }
+
+func mine(fi fs.FileInfo) bool { return int(fi.Sys().(*syscall.Stat_t).Uid) == os.Geteuid() }
 
 // private says why a folder is not this user's alone.
 func private(dir string) error {
@@ -54,11 +50,10 @@ func private(dir string) error {
 	if err != nil {
 		return err
 	}
-	st, ok := fi.Sys().(*syscall.Stat_t)
 	switch {
 	case !fi.IsDir():
 		return fmt.Errorf("%s is no folder; take it away", dir)
-	case !ok || int(st.Uid) != os.Geteuid():
+	case !mine(fi):
 		return fmt.Errorf("%s belongs to another user", dir)
 	case fi.Mode().Perm()&0o077 != 0:
 		return fmt.Errorf("%s is open to others (mode %04o); chmod 700 %s", dir, fi.Mode().Perm(), dir)
@@ -75,8 +70,8 @@ func placeIn(shared, state, home string) (dir, closed string) {
 	if home == "" || !strings.HasPrefix(filepath.Clean(state), filepath.Clean(home)+"/") {
 		return inside, inside
 	}
-	base, why := outside(shared)
-	if why != "" {
+	base := outside(shared)
+	if base == "" {
 		return inside, inside
 	}
 	sum := sha256.Sum256([]byte(filepath.Clean(state)))

@@ -82,7 +82,12 @@ func (s *Source) Build(file *config.File, w io.Writer, log zerolog.Logger) (Resu
 		wrong[2] = &exit.Error{Code: exit.Config, Err: policyErrors(file, err)}
 	}
 	if s.Reach != nil {
-		cfg.Reaches = func(dirs []string) error { return s.Reach.Add(dirs...) }
+		cfg.Reaches = func(dirs []string) error {
+			if err := s.Reach.Add(dirs...); err != nil {
+				return fmt.Errorf("where it may write cannot be put on record for the other hubs of this user, so it does not run: %w; mend that, and it is tried again within seconds", err)
+			}
+			return nil
+		}
 	}
 	return r, errors.Join(wrong[:]...)
 }
