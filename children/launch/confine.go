@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 
+	"mcphub/children/refusal"
 	"mcphub/children/sandbox"
 )
 
@@ -21,9 +22,9 @@ type Confinement struct {
 	Report  sandbox.Report
 	Temp    string // the child's own temporary folder; "": it has the system's
 
-	Makes    []Making         // see Make
-	Refuse   bool             // it is not started anew for a wider boundary
-	Refusals sandbox.Refusals // that are known of
+	Makes  []Making       // see Make
+	Refuse bool           // it is not started anew for a wider boundary
+	Words  refusal.Reader // reads what it says, and counts what it was refused
 }
 
 // Same reports whether two Confinements hold a child alike.
@@ -114,6 +115,11 @@ func confine(prog Program, env *environment, l *Launch, h Machine) (*Confinement
 	}
 	c.Profile, c.Report.Profile = p, p
 	c.Report.Closed = less
+	c.Words.Profile, c.Words.Named, c.Words.Home, c.Words.Withheld = p, c.Report.Named, h.home, h.boundary.Withheld
+	c.Words.Dirs = append(c.Words.Dirs, l.Dir)
+	for _, r := range h.boundary.Areas {
+		c.Words.Dirs = append(c.Words.Dirs, r.Path)
+	}
 	c.Report.Gives = k.words(more, p.Sockets && s.Sockets == sandbox.Unsaid, c.Refuse && s.Refuse == sandbox.Unsaid)
 	switch {
 	case p.Unbounded:

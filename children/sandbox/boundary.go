@@ -154,7 +154,7 @@ type Report struct {
 
 	Profile *Profile // what the child may do; nil where it is not confined
 	Refused int      // how often the kernel is known to have refused it something
-	Last    string   // what that was last, where an error has named it
+	Last    Refusal  // what that was last
 }
 
 // Named is a path that the entry of a child names in hub.json, and what became of it.

@@ -18,6 +18,7 @@ import (
 
 	"mcphub/children"
 	"mcphub/children/learn"
+	"mcphub/children/refusal"
 	"mcphub/children/sandbox"
 	"mcphub/hub"
 	"mcphub/internal/client"
@@ -330,16 +331,17 @@ func (l *lesson) repeat() error {
 
 // lacked notes what the errors of the last run name.
 func (l *lesson) lacked() {
-	held := sandbox.Profile{Rules: sandbox.BaseRules(l.made.Hub.Home)}
+	held := &sandbox.Profile{Rules: sandbox.BaseRules(l.made.Hub.Home)}
 	for _, path := range l.seen.Opens.Read {
 		held.Rules = append(held.Rules, sandbox.Rule{Path: path, Access: sandbox.Read | sandbox.Execute})
 	}
 	for _, path := range l.seen.Opens.Write {
 		held.Rules = append(held.Rules, sandbox.Rule{Path: path, Access: sandbox.Read | sandbox.Write | sandbox.Execute})
 	}
+	reads := refusal.Reader{Profile: held}
 	texts := append([]string{l.seen.Stderr, l.seen.Error, l.seen.LastFailure}, l.said...)
 	for _, line := range strings.Split(strings.Join(texts, "\n"), "\n") {
-		r, ok := held.Refused(line)
+		r, ok := reads.Of(line, nil, false)
 		if !ok || r.Path == "" {
 			continue
 		}

@@ -175,11 +175,7 @@ func (e *examination) configuration() {
 
 // mcphub is a command line of this program, about the hub.json that is examined.
 func (e *examination) mcphub(words ...string) string {
-	words = append([]string{"mcphub"}, words...)
-	if e.Source.Config != "" {
-		words = append(words, "--config", e.Source.Config)
-	}
-	return printable.CommandLine(words)
+	return e.Source.CommandLine(words...)
 }
 
 func place(p config.Problem) string {
