@@ -62,6 +62,7 @@ type memory struct {
 	file string // "": it lasts as long as the process
 
 	consent *consent.Store // where a person is asked
+	dry     bool           // nothing is written, and nobody is asked
 
 	mu    sync.Mutex
 	read  fileState // of file, when it was read last
@@ -95,6 +96,14 @@ func newMemory(state string) *memory {
 		m.file = filepath.Join(state, memoryName)
 	}
 	return m
+}
+
+// preview is the memory as it is now. What is remembered in it is lost.
+func (m *memory) preview() *memory {
+	if m == nil {
+		return nil
+	}
+	return &memory{file: m.file, consent: m.consent, dry: true, led: map[string][]string{}, asked: map[string]bool{}}
 }
 
 var errFull = errors.New("it is full; remove it while no hub runs, and what names lead to is remembered anew")
@@ -136,6 +145,9 @@ func (m *memory) settled(path string, now []string, ask bool) (was []string, ok 
 		}
 		return accepted, err == nil, err
 	}
+	if m.dry {
+		return was, false, nil
+	}
 	m.asked[path] = true
 	return was, false, m.consent.Ask(question)
 }
@@ -143,7 +155,7 @@ func (m *memory) settled(path string, now []string, ask bool) (was []string, ok 
 // withdraw takes the question about a name back, which this hub or a former one may have
 // asked. The mutex is held.
 func (m *memory) withdraw(path string) error {
-	if waits, known := m.asked[path]; known && !waits {
+	if waits, known := m.asked[path]; m.dry || known && !waits {
 		return nil
 	}
 	m.asked[path] = false
@@ -218,7 +230,7 @@ func (m *memory) take(line memoryLine) {
 // add writes a line, in one write, after whatever a killed hub left unfinished. The mutex
 // is held.
 func (m *memory) add(line memoryLine) error {
-	if m.file == "" {
+	if m.file == "" || m.dry {
 		m.take(line)
 		return nil
 	}
