@@ -179,7 +179,8 @@ func (r *reading) about(path, line string, k kind) (f sandbox.Refusal, ok bool) 
 	switch {
 	case want == 0, !r.possible(path, want):
 		return f, false
-	case k != refused && missing != nil && !makes(line): // it is not there indeed
+	case k != refused && missing != nil && !makes(line), // it is not there indeed
+		k != refused && k != database && want == sandbox.Write && r.opens(path, sandbox.Read):
 		return f, false
 	case r.ordinary && own.By == sandbox.ByServer && want == sandbox.Write && r.opens(path, sandbox.Read) && !writes(line):
 		return f, false // a document speaks of a file that the child can read
@@ -231,7 +232,7 @@ func (r *reading) finished(f sandbox.Refusal, path string, made bool) (sandbox.R
 	if why := r.wide(f.Opens); why != "" {
 		f.Opens, f.Why = "", why
 	}
-	return f, true
+	return f, f.Opens != "" || !r.ordinary || f.By != sandbox.ByServer
 }
 
 // kept says why nothing offers to open a path; "" where it may be.

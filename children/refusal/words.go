@@ -29,7 +29,7 @@ var words = []struct {
 	kind kind
 }{
 	{[]byte("EACCES"), refused}, {[]byte("EPERM"), refused}, {[]byte("ermission denied"), refused},
-	{[]byte("peration not permitted"), refused}, {[]byte("ccess is denied"), refused}, {[]byte("AccessDenied"), refused},
+	{[]byte("peration not permitted"), refused}, {[]byte("ccess is denied"), refused}, {[]byte("AccessDenied"), refused}, {[]byte("UnauthorizedAccess"), refused},
 	{[]byte("not a git repository"), repository}, {[]byte("annot find module"), module}, {[]byte("annot find package"), module}, {[]byte("o module named"), module},
 	{[]byte("nable to open database"), database}, {[]byte("CANTOPEN"), database}, {[]byte("readonly database"), database},
 	{[]byte("ENOENT"), absent}, {[]byte("o such file or directory"), absent}, {[]byte("does not exist"), absent},
@@ -37,7 +37,7 @@ var words = []struct {
 
 // usual is how many of words an ordinary result is searched for: the others stand in many
 // an honest one.
-const usual = 10
+const usual = 11
 
 // kindOf is what a text says first of all kinds.
 func kindOf(text []byte, most int) kind {
