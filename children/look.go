@@ -3,6 +3,8 @@ package children
 import (
 	"mcphub/children/launch"
 	"mcphub/children/offers"
+	"mcphub/children/sandbox"
+	"mcphub/rootsmgr"
 )
 
 // Lacks says what is missing to start a server of this Spec, such as its program. It
@@ -12,6 +14,15 @@ func Lacks(s Spec, o Options) []launch.Lack {
 		return nil
 	}
 	return s.Program().Lacks(launch.NewMachine(o.Environ, o.Home, o.Dir))
+}
+
+// Names tells what becomes of the paths that the entry of a server names, for a session
+// with these roots. It starts nothing.
+func Names(s Spec, o Options, roots []rootsmgr.Root) []sandbox.Named {
+	if s.URL != "" {
+		return nil
+	}
+	return launch.NewMachine(o.Environ, o.Home, o.Dir).Names(s.Program(), roots)
 }
 
 // KnownTools are the names of the tools that a server of this Spec has offered

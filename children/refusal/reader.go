@@ -97,6 +97,22 @@ func (r *Reader) Closes(path string, a sandbox.Access) (f sandbox.Refusal, ok bo
 	return in.finished(sandbox.Refusal{Path: path, By: sandbox.ByCall, Access: a}, path, a&sandbox.Write != 0 && !exists(path))
 }
 
+// Lessens reports whether the child gets less of a path that its entry names than it may need:
+// nothing, or a file without the folder in which it would make others beside it.
+func (r *Reader) Lessens(n sandbox.Named) (f sandbox.Refusal, ok bool) {
+	f = sandbox.Refusal{Path: n.Path, By: sandbox.ByEntry, At: n.Key, Access: sandbox.Read}
+	switch {
+	case n.Why == "":
+		return f, false
+	case n.Access&sandbox.Read == 0:
+		return (&reading{Reader: r}).finished(f, n.Path, !exists(n.Path))
+	case n.Access&sandbox.Write != 0:
+		f.Access = sandbox.Write
+		return (&reading{Reader: r}).finished(f, n.Path, true)
+	}
+	return f, false
+}
+
 // mostSeen bounds how many refusals of one run are told apart.
 const mostSeen = 100
 
@@ -223,7 +239,12 @@ func (r *reading) finished(f sandbox.Refusal, path string, made bool) (sandbox.R
 	if f.By == sandbox.ByServer && f.Opens != path && !made {
 		f.Path = f.Opens
 	}
-	for _, p := range []string{path, f.Path, f.Opens, real(path), real(f.Opens)} {
+	if at := real(f.Opens); exists(at) {
+		f.Opens = at // a link in a root opens nothing
+	} else {
+		f.Opens = filepath.Join(real(filepath.Dir(at)), filepath.Base(at))
+	}
+	for _, p := range []string{path, f.Path, f.Opens, real(path)} {
 		if why := r.kept(p); why != "" {
 			f.Kept, f.Opens, f.Why = true, "", why
 			return f, !r.ordinary

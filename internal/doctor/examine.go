@@ -160,9 +160,6 @@ func (e *examination) configuration() {
 		} else if p.Key != "" {
 			f.Text = p.Key + ": " + f.Text
 		}
-		if len(p.Run) > 0 && p.Run[0] == "mcphub" {
-			f.Command = e.mcphub(p.Run[1:]...)
-		}
 		if strings.HasSuffix(p.Key, ".command") && p.Severity == config.SeverityError {
 			e.elsewhere(&f)
 		}

@@ -17,9 +17,11 @@ import (
 	"github.com/rs/zerolog"
 
 	"mcphub/children"
+	"mcphub/children/refusal"
 	"mcphub/children/sandbox"
 	"mcphub/hub"
 	"mcphub/internal/config"
+	"mcphub/internal/printable"
 	"mcphub/internal/reference"
 	"mcphub/internal/secrets"
 	"mcphub/internal/spelling"
@@ -77,6 +79,7 @@ func (l *linter) entry(c *hub.Child) {
 		l.report(config.SeverityWarning, reference.Show(doubt), "", "mcpServers", name, "command")
 	}
 	l.sandbox(c)
+	l.named(c)
 	for k, patterns := range [][]string{c.Include, c.Exclude, c.Always} {
 		key := []string{"include", "exclude", "always"}[k]
 		for i, pattern := range patterns {
@@ -115,6 +118,35 @@ func (l *linter) sandbox(c *hub.Child) {
 			}
 		}
 	}
+}
+
+// named finds paths that an entry names and that the kernel keeps closed to its server, and
+// files beside which the server cannot make others.
+func (l *linter) named(c *hub.Child) {
+	o := children.Options{Environ: l.cfg.Environ, Home: l.cfg.Home, Dir: l.cfg.Dir}
+	reads := refusal.Reader{Home: l.cfg.Home}
+	if l.cfg.Checker != nil {
+		reads.Withheld = l.cfg.Checker.Withheld(c.Spec.Name)
+	}
+	for _, n := range children.Names(c.Spec, o, l.cfg.Fallback.Snapshot.Roots()) {
+		f, closed := reads.Lessens(n)
+		if !closed {
+			continue
+		}
+		m := refusal.MendOf(c.Spec.Name, f, nil)
+		l.report(config.SeverityWarning, fmt.Sprintf("the kernel will not let %s open %s: %s", c.Spec.Name, printable.Escape(n.Path, 300), n.Why), m.Text, append([]string{"mcpServers", c.Spec.Name}, pointer(n.Key)...)...)
+		if m.Run != nil {
+			l.cure(append([]string{"mcphub"}, m.Run...)...)
+		}
+	}
+}
+
+// pointer are the parts of a JSON pointer.
+func pointer(text string) (parts []string) {
+	for part := range strings.SplitSeq(strings.TrimPrefix(text, "/"), "/") {
+		parts = append(parts, strings.NewReplacer("~1", "/", "~0", "~").Replace(part))
+	}
+	return parts
 }
 
 // lookTime is how long the keyring may take here, all secrets together.

@@ -115,6 +115,11 @@ func (s *Source) Path() string {
 // CommandLine is a command line of this program that is about the same hub.json, to be
 // pasted into a shell.
 func (s *Source) CommandLine(words ...string) string {
+	return printable.CommandLine(s.Command(words...))
+}
+
+// Command is CommandLine by its words.
+func (s *Source) Command(words ...string) []string {
 	all := append([]string{"mcphub"}, words...)
 	if s.Config != "" {
 		at := len(all)
@@ -123,7 +128,7 @@ func (s *Source) CommandLine(words ...string) string {
 		}
 		all = slices.Insert(all, at, "--config", s.Config)
 	}
-	return printable.CommandLine(all)
+	return all
 }
 
 func (s *Source) tell(w io.Writer, p config.Problem) {
