@@ -74,6 +74,7 @@ type common struct {
 	renew      bool                              // packages are looked up again before they are started
 	background func(f func(ctx context.Context)) // runs f until the Supervisor ends
 	noRoots    func(k Key) string                // likewise
+	writes     func(dirs []string)               // likewise
 }
 
 // client tells whom an instance serves.

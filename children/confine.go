@@ -54,11 +54,60 @@ func (c *child) plan(w want, m launch.Machine) (launch.Launch, error) {
 // settle remembers what entries name before any server of theirs runs: what is relinked
 // afterwards opens nothing more.
 func (s *Supervisor) settle(specs []Spec) {
+	among(s.common.machine, specs)
 	for i := range specs {
 		if specs[i].URL == "" && specs[i].Sandbox.Confines() {
 			s.common.machine.Settle(specs[i].Program())
 		}
 	}
+}
+
+// among tells a machine of all entries.
+func among(m launch.Machine, specs []Spec) {
+	var progs []launch.Program
+	for i := range specs {
+		if specs[i].URL == "" {
+			progs = append(progs, specs[i].Program())
+		}
+	}
+	m.Among(progs)
+}
+
+// News tells what the names of each entry open that nobody was told of yet, by the names of
+// the servers. It starts nothing and leaves no trace.
+func News(specs []Spec, o Options) map[string][]string {
+	m := launch.NewMachine(o.Environ, o.Home, o.Dir)
+	among(m, specs)
+	news := map[string][]string{}
+	for i := range specs {
+		if s := &specs[i]; s.URL == "" && s.Sandbox.Confines() {
+			if opens := m.News(s.Program()); len(opens) > 0 {
+				news[s.Name] = opens
+			}
+		}
+	}
+	return news
+}
+
+// tellOpens says once of an entry what its names open, and puts on record where the child
+// may write beyond what whom it serves opens to it.
+func (c *child) tellOpens(l launch.Launch) {
+	if l.Sandbox == nil || l.Sandbox.Profile == nil {
+		return
+	}
+	if len(l.Sandbox.Opens) > 0 && c.machine.Told(c.spec.Program()) {
+		c.log.Info().Strs("opens", l.Sandbox.Opens).Msg("this server may open what its entry names")
+	}
+	if c.common.writes == nil {
+		return
+	}
+	var dirs []string
+	for _, r := range l.Sandbox.Profile.Rules {
+		if r.Access&sandbox.Write != 0 && r.Access&sandbox.Device == 0 && r.Path != l.Sandbox.Temp {
+			dirs = append(dirs, r.Path)
+		}
+	}
+	c.common.writes(dirs)
 }
 
 // makePrivate makes the folders of a confined child's own: one for this run, which is

@@ -3,7 +3,7 @@ package children
 import (
 	"mcphub/children/launch"
 	"mcphub/children/offers"
-	"mcphub/children/sandbox"
+	"mcphub/children/refusal"
 	"mcphub/rootsmgr"
 )
 
@@ -16,13 +16,13 @@ func Lacks(s Spec, o Options) []launch.Lack {
 	return s.Program().Lacks(launch.NewMachine(o.Environ, o.Home, o.Dir))
 }
 
-// Names tells what becomes of the paths that the entry of a server names, for a session
-// with these roots. It starts nothing.
-func Names(s Spec, o Options, roots []rootsmgr.Root) []sandbox.Named {
+// Preview tells what the kernel would hold a server to, for a session with these roots. It
+// starts nothing. It is nil where that is nothing.
+func Preview(s Spec, o Options, roots []rootsmgr.Root) *refusal.Reader {
 	if s.URL != "" {
 		return nil
 	}
-	return launch.NewMachine(o.Environ, o.Home, o.Dir).Names(s.Program(), roots)
+	return launch.NewMachine(o.Environ, o.Home, o.Dir).Preview(s.Program(), roots)
 }
 
 // KnownTools are the names of the tools that a server of this Spec has offered

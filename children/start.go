@@ -46,6 +46,7 @@ func (c *child) start() (*run.Run, *UnavailableError) {
 	c.listen(&l, w)
 	c.tellLacks(l)
 	c.tellClosed(l)
+	c.tellOpens(l)
 	for {
 		r, err := c.launch(l, w)
 		var offer *Offer

@@ -26,6 +26,7 @@ type PlannedServer struct {
 	Tools     int      `json:"tools"`                  // of those that are listed then, as far as known
 	Unknown   bool     `json:"toolsUnknown,omitempty"` // which tools it will offer is known once it has started
 	Appear    []string `json:"appear,omitempty"`       // tools that are listed then and are not now, by their names towards clients
+	Opens     []string `json:"opens,omitempty"`        // what its entry names and the kernel opens to it from then on; said until it has started so
 	Vanish    []string `json:"vanish,omitempty"`       // and the other way round; of a server whose tools are unknown: those that may
 }
 
@@ -37,6 +38,7 @@ func (h *Hub) Plan(cfg Config) ([]PlannedServer, error) {
 		return nil, err
 	}
 	p := planner{h: h, old: old, g: g, sessions: h.everySession(), offers: h.sessions.Offers()}
+	p.news = children.News(g.Specs(), children.Options{Environ: cfg.Environ, Home: cfg.Home, Dir: cfg.Dir})
 	return p.servers(), nil
 }
 
@@ -46,6 +48,7 @@ type planner struct {
 	old, g   *configuration.Configuration
 	sessions []*Session
 	offers   map[string]*catalog.Offer // of the children that run, by name
+	news     map[string][]string       // what names of entries open that nobody was told of
 }
 
 func (h *Hub) everySession() []*Session {
@@ -77,6 +80,7 @@ func (p *planner) servers() []PlannedServer {
 			s.Processes = processes[name]
 		}
 		then, known := after[name]
+		s.Opens = p.news[name]
 		s.Tools, s.Unknown = len(then), !known && s.Change != PlanStops
 		s.Appear, s.Vanish = missing(then, before[name]), missing(before[name], then)
 		out = append(out, s)

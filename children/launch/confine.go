@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 
+	"mcphub/children/entry"
 	"mcphub/children/refusal"
 	"mcphub/children/sandbox"
 )
@@ -23,6 +24,7 @@ type Confinement struct {
 	Temp    string // the child's own temporary folder; "": it has the system's
 
 	Makes  []Making       // see Make
+	Opens  []string       // what the names of the entry open beside the boundary and the program; for people
 	Refuse bool           // it is not started anew for a wider boundary
 	Words  refusal.Reader // reads what it says, and counts what it was refused
 }
@@ -66,7 +68,7 @@ func confine(prog Program, env *environment, l *Launch, h Machine) (*Confinement
 			closed = append(closed, why)
 			continue
 		}
-		access := sandbox.Read | sandbox.Write | sandbox.Execute
+		access := all
 		if sandbox.Holds("/dev", path) {
 			access |= sandbox.Device
 		}
@@ -84,20 +86,40 @@ func confine(prog Program, env *environment, l *Launch, h Machine) (*Confinement
 		serious, p.Unbounded = []string{"files are not confined: " + h.boundary.Open}, true
 	default:
 		cache := cacheDir(env, h)
-		own, unopened := privateFolders(prog, env, k != nil && k.cache, h)
+		own := privateFolders(prog, env, k != nil && k.cache, h)
 		c.Temp = h.temp
 		if k != nil {
 			more = k.give(prog, env, l, cache, h)
 			own, c.Makes, serious = append(own, more.rules...), more.makes, more.lacks
 		}
 		o := opening{h: h, rules: slices.Concat(h.boundary.Areas, own)}
+		for _, r := range h.boundary.Areas {
+			o.watched = append(o.watched, r.Path)
+		}
+		n := h.naming(prog, env, l, k, cache)
+		n.open()
+		for _, r := range slices.Concat(n.rules, h.repositories(k)) {
+			o.rules = append(o.rules, r)
+			if r.Access&sandbox.Write != 0 { // and so nothing that lies there opens more
+				o.h.boundary.Areas = append(o.h.boundary.Areas, r)
+			}
+			if isFile(r.Path) {
+				o.watched = append(o.watched, r.Path)
+			}
+		}
+		c.Makes = append(c.Makes, n.makes...)
 		o.all(prog, env, l)
 		if o.program != "" {
 			return nil, errors.New("command: " + o.program)
 		}
 		p.Rules = o.rules
 		p.Watch(o.watched)
-		serious, less = slices.Concat(serious, closed, o.conflicts), slices.Concat(unopened, o.less)
+		c.Report.Named, c.Opens = n.finish(p), n.opens
+		c.Words.Never = func(path string) string {
+			w := wayOf(path)
+			return n.never(path, &w)
+		}
+		serious, less = slices.Concat(serious, closed, o.conflicts), o.less
 		if more != nil {
 			less = append(less, more.less...)
 		}
@@ -115,7 +137,7 @@ func confine(prog Program, env *environment, l *Launch, h Machine) (*Confinement
 	}
 	c.Profile, c.Report.Profile = p, p
 	c.Report.Closed = less
-	c.Words.Profile, c.Words.Named, c.Words.Home, c.Words.Withheld = p, c.Report.Named, h.home, h.boundary.Withheld
+	c.Words.Profile, c.Words.Named = p, c.Report.Named
 	c.Words.Dirs = append(c.Words.Dirs, l.Dir)
 	for _, r := range h.boundary.Areas {
 		c.Words.Dirs = append(c.Words.Dirs, r.Path)
@@ -185,22 +207,12 @@ func unheldFile(path string) string {
 	return ""
 }
 
-// privateFolders puts the child's own folders into its environment, where there are
-// any. One that its entry names instead is opened. users: the cache of the user stays
-// its own too.
-func privateFolders(prog Program, env *environment, users bool, h Machine) (rules []sandbox.Rule, less []string) {
-	const all = sandbox.Read | sandbox.Write | sandbox.Execute
+// privateFolders puts the child's own folders into its environment, where there are any
+// and its entry names no other. users: the cache of the user stays its own too.
+func privateFolders(prog Program, env *environment, users bool, h Machine) (rules []sandbox.Rule) {
 	set := func(name, value string) {
-		switch named, said := prog.Env[name]; {
-		case !said:
+		if _, said := prog.Env[name]; !said || h.fresh != "" {
 			env.set(name, value)
-		case filepath.IsAbs(named) && h.ownFolder(named):
-			w, why, ok := h.follow(named, toMake)
-			if ok {
-				rules = append(rules, sandbox.Rule{Path: w.real, Access: all})
-			} else if why != "" {
-				less = append(less, why)
-			}
 		}
 	}
 	if h.temp != "" {
@@ -217,7 +229,7 @@ func privateFolders(prog Program, env *environment, users bool, h Machine) (rule
 		}
 		set("npm_config_cache", filepath.Join(h.cache, "npm"))
 	}
-	return rules, less
+	return rules
 }
 
 // An opening is what is to be opened to a child.
@@ -235,9 +247,6 @@ const runs = sandbox.Read | sandbox.Execute
 // all opens what the child may open beside the boundary and what is its own.
 func (o *opening) all(prog Program, env *environment, l *Launch) {
 	h := o.h
-	for _, r := range h.boundary.Areas {
-		o.watched = append(o.watched, r.Path)
-	}
 	if l.Enter != "" || l.Dir == h.scratch { // what launchers start in and with
 		o.rules = append(o.rules, sandbox.Rule{Path: RealPath(h.scratch), Access: sandbox.Read})
 		if h.shell != "" {
@@ -288,6 +297,15 @@ func (o *opening) all(prog Program, env *environment, l *Launch) {
 			o.conflicts = append(o.conflicts, why)
 		}
 	}
+	for folder, files := range settings {
+		if top := filepath.Join(h.home, folder); h.home != "" && slices.ContainsFunc(o.rules, func(r sandbox.Rule) bool { return sandbox.Holds(top, r.Path) }) {
+			for _, file := range files {
+				if why := o.path(filepath.Join(h.home, file), sandbox.Read, asFile, true); why != "" {
+					o.less = append(o.less, why)
+				}
+			}
+		}
+	}
 	o.rules = sandbox.Sorted(o.rules)
 	for _, c := range h.boundary.Conflicts(o.rules) {
 		o.conflicts = append(o.conflicts, c.String())
@@ -297,18 +315,12 @@ func (o *opening) all(prog Program, env *environment, l *Launch) {
 // base opens what every program needs.
 func (o *opening) base() {
 	for _, need := range sandbox.Base() {
-		for _, path := range need.Paths {
+		for _, path := range need.In(o.h.home) {
 			use := toOpen
-			if sandbox.IsFile(path) {
+			if sandbox.IsFile(path, o.h.home) {
 				use = asFile
 			}
-			below, user := strings.CutPrefix(path, "~/")
-			if user {
-				if path = filepath.Join(o.h.home, below); o.h.home == "" {
-					continue
-				}
-			}
-			if why := o.path(path, need.Access, use, user); why != "" {
+			if why := o.path(path, need.Access, use, o.h.home != "" && sandbox.Holds(o.h.home, path)); why != "" {
 				o.less = append(o.less, why)
 			}
 		}
@@ -382,9 +394,6 @@ func programs(prog Program, env *environment, l *Launch, h Machine) (parts []par
 		case filepath.IsAbs(word):
 			add(word, i == at)
 		case strings.HasPrefix(word, "-"):
-			if _, value, _ := strings.Cut(word, "="); filepath.IsAbs(value) {
-				add(value, false) // uv --directory=/srv/app run x.py
-			}
 		case i == at && filepath.Base(word) != word:
 			add(filepath.Join(l.Dir, word), true)
 		default:
@@ -394,8 +403,12 @@ func programs(prog Program, env *environment, l *Launch, h Machine) (parts []par
 			named(word)
 		}
 	}
-	if prog.Cwd != "" && !namesRoots(prog.Cwd) && l.Dir != h.scratch && h.installed == nil && prog.launched() {
-		add(l.Dir, false)
+	if h.fresh == "" {
+		for _, n := range prog.named(h.home) {
+			if n.Use == entry.Code {
+				add(n.Path, false)
+			}
+		}
 	}
 	if h.installed != nil {
 		for _, name := range h.installed.Beside {
@@ -406,8 +419,15 @@ func programs(prog Program, env *environment, l *Launch, h Machine) (parts []par
 			}
 		}
 	}
-	for i := 0; i < len(parts) && i < 32; i++ {
+	for i := 0; i < len(parts) && i < mostLinked; i++ {
 		file := parts[i].file
+		if !h.boundary.Writable(file) && !h.installed.holds(file) {
+			for _, p := range h.beyond(file) {
+				if !has(p.file) {
+					parts = append(parts, p)
+				}
+			}
+		}
 		from, words := "", interpreter(file)
 		parts[i].interpreter = words
 		for _, word := range words {
@@ -461,24 +481,13 @@ func (prog Program) commands() []string {
 	return all
 }
 
-// launched reports whether the command is a launcher, which may take its program from
-// the working directory (npm start, python -m server).
-func (prog Program) launched() bool {
-	command, _ := innermost(prog.Command, prog.Args)
-	_, _, known := launcherOf(command)
-	return known
-}
-
 // interpreter are the words of the first line of a script: #! and what follows.
 func interpreter(path string) []string {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe that a server has put there would wait
-	if err != nil {
+	f := openRegular(path)
+	if f == nil {
 		return nil
 	}
 	defer func() { _ = f.Close() }()
-	if fi, err := f.Stat(); err != nil || !fi.Mode().IsRegular() {
-		return nil
-	}
 	line, _ := bufio.NewReaderSize(f, 256).ReadSlice('\n')
 	words, ok := strings.CutPrefix(string(line), "#!")
 	if !ok {
@@ -487,6 +496,20 @@ func interpreter(path string) []string {
 	return slices.DeleteFunc(strings.Fields(words), func(w string) bool {
 		return strings.HasPrefix(w, "-") || strings.Contains(w, "=")
 	})
+}
+
+// openRegular opens a regular file to read; nil where it cannot. It does not wait for a pipe
+// that a server has put there.
+func openRegular(path string) *os.File {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil
+	}
+	if fi, err := f.Stat(); err != nil || !fi.Mode().IsRegular() {
+		_ = f.Close()
+		return nil
+	}
+	return f
 }
 
 func isFile(path string) bool {
@@ -542,6 +565,12 @@ func (h Machine) topOf(path string) string {
 // managers are folders of the home folder in which programs are installed, and nothing
 // else is.
 var managers = []string{".nvm", ".pyenv", ".rbenv", ".nodenv", ".jenv", ".goenv", ".asdf", ".volta", ".bun", ".deno", ".sdkman", ".rustup", ".rvm", ".local/share/mise", ".local/share/fnm"}
+
+// settings are files of the home folder by which version managers know what to run.
+var settings = map[string][]string{
+	".asdf":             {".asdfrc", ".tool-versions"},
+	".local/share/mise": {".config/mise/config.toml", ".tool-versions"},
+}
 
 // searched are the folders that the child finds programs in by their names, and the
 // installations of which they are a part. What children write in is none of them, nor what

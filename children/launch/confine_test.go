@@ -128,7 +128,7 @@ func TestInstallations(t *testing.T) {
 		{"what is launched from its directory", in(at("work/server"), "npm", "start"),
 			[]string{"work/server/package.json"}, []string{"work/app/secret"}},
 		{"what is not", in(at("work/server"), at(".cargo/bin/tool")),
-			[]string{".cargo/bin/tool"}, []string{"work/server/package.json"}},
+			[]string{".cargo/bin/tool", "work/server/package.json"}, []string{"work/app/secret"}},
 		{"what is launched from home", in(home, "python3", "-m", "server"),
 			nil, []string{"work/app/secret", "script.sh"}},
 		{"what npm has put beside it", confinedProgram("sh"),

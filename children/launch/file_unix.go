@@ -28,3 +28,9 @@ func isProgram(path string) bool {
 	err = unix.Access(path, unix.X_OK)
 	return err == nil || (!errors.Is(err, unix.EACCES) && fi.Mode()&0o111 != 0)
 }
+
+// isOwn reports whether a file is that of the user whom this process runs as.
+func isOwn(fi fs.FileInfo) bool {
+	st, ok := fi.Sys().(*syscall.Stat_t)
+	return ok && int(st.Uid) == os.Geteuid()
+}

@@ -38,15 +38,7 @@ func installs(home string) (list []string) {
 		if need.Access&sandbox.Execute == 0 {
 			continue
 		}
-		for _, path := range need.Paths {
-			below, user := strings.CutPrefix(path, "~/")
-			switch {
-			case !user:
-				list = append(list, path)
-			case home != "":
-				list = append(list, filepath.Join(home, below))
-			}
-		}
+		list = append(list, need.In(home)...)
 	}
 	if home != "" {
 		for _, folder := range slices.Concat(managers, installers) {
@@ -253,7 +245,7 @@ func (h Machine) installation(p part) (paths []way, why string) {
 		switch said := h.barred(&w, false); {
 		case said != "" && i == 0:
 			return nil, said
-		case said != "":
+		case said != "", w.end != nil && w.end.IsDir() && (sandbox.KeyFolder(w.real) != "" || sandbox.HoldsSecret(w.real, h.home) != ""):
 			continue
 		}
 		if place := w.place(false); w.end != nil && !inAny(w.real, h.installs) && !slices.Contains(places, place) {
@@ -285,19 +277,22 @@ func (h Machine) Read(path, real string) error {
 	return nil
 }
 
-// Settle remembers what an entry names before any server runs, where that has not been done
-// before. What only roots tell is remembered at the first start.
-func (h Machine) Settle(prog Program) {
+// digest is that of what an entry names.
+func (prog Program) digest() string {
 	sum := sha256.New()
-	for _, part := range [][]string{{"1", prog.Command, prog.Cwd, prog.EnvFile}, prog.Args, prog.Sandbox.Read, prog.Sandbox.Write, {prog.Sandbox.Mode.String()}} {
+	for _, part := range [][]string{{"2", prog.Command, prog.Cwd, prog.EnvFile}, prog.Args, prog.Sandbox.Read, prog.Sandbox.Write, {prog.Sandbox.Mode.String()}} {
 		fmt.Fprintf(sum, "%q", part)
 	}
 	for _, name := range slices.Sorted(maps.Keys(prog.Env)) {
-		if value := prog.Env[name]; filepath.IsAbs(value) || reference.Has(value) {
-			fmt.Fprintf(sum, "%q", []string{name, value})
-		}
+		fmt.Fprintf(sum, "%q", []string{name, prog.Env[name]})
 	}
-	if !h.memory.first("entry " + hex.EncodeToString(sum.Sum(nil)[:16])) {
+	return hex.EncodeToString(sum.Sum(nil)[:16])
+}
+
+// Settle remembers what an entry names before any server runs, where that has not been done
+// before. What only roots tell is remembered at the first start.
+func (h Machine) Settle(prog Program) {
+	if !h.memory.first("entry " + prog.digest()) {
 		return
 	}
 	texts := slices.Concat(prog.Args, slices.Collect(maps.Values(prog.Env)))

@@ -67,7 +67,7 @@ func TestNothingLeadsToKeys(t *testing.T) {
 				want := open
 				if fi, err := os.Stat(at(to)); err != nil {
 					t.Fatal(err)
-				} else if fi.IsDir() && sandbox.IsFile("~/"+name) {
+				} else if fi.IsDir() && sandbox.IsFile(at(name), home) {
 					want = false
 				}
 				probe := at(to)

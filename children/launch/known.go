@@ -22,13 +22,13 @@ type known struct {
 	tools     []string // programs on PATH that it runs: their installations
 	read      []string // to read, and to execute
 	write     []string // folders for what it keeps; one that is missing is made
-	keeps     []string // its flags that name such a folder
 	cache     bool     // XDG_CACHE_HOME stays the user's: it looks there for what it has installed
 	sockets   bool     // it needs unix sockets
 	terminals bool     // programs that it runs make terminals
 	proc      bool     // it writes below /proc; not where the hub runs as root
 	state     bool     // it keeps state in its process: it is not started anew for a wider boundary
-	memory    bool     // it keeps one file, of MEMORY_FILE_PATH, beside its program unless told otherwise
+	memory    bool     // it keeps one file beside its program, unless MEMORY_FILE_PATH says otherwise
+	git       bool     // it reads the repository that a root lies in
 	cannot    string   // what it cannot do so, for documents
 }
 
@@ -42,14 +42,12 @@ var knownServers = []known{
 	{
 		name: "playwright", packages: []string{"@playwright/mcp"},
 		read: slices.Concat([]string{"$PLAYWRIGHT_BROWSERS_PATH", "$CACHE/ms-playwright"}, browserFiles), write: []string{"$CACHE/ms-playwright-mcp", "$CACHE/ms-playwright/b"},
-		keeps: []string{"--user-data-dir", "--output-dir"},
 		cache: true, sockets: true, proc: true, state: true,
 		cannot: "install a browser: run `npx playwright install` yourself",
 	},
 	{
 		name: "chrome-devtools", packages: []string{"chrome-devtools-mcp"},
 		read: slices.Concat([]string{"$CACHE/puppeteer"}, browserFiles), write: []string{"~/.cache/chrome-devtools-mcp"},
-		keeps: []string{"--userDataDir", "--user-data-dir"},
 		cache: true, sockets: true, proc: true, state: true,
 		cannot: "find a browser that you have started (`--autoConnect`): name its port with `--browserUrl`",
 	},
@@ -79,8 +77,11 @@ var knownServers = []known{
 		cannot: "change the contexts of `~/.kube/config`",
 	},
 	{
-		name: "git", packages: []string{"@cyanheads/git-mcp-server", "mcp-server-git"},
+		name: "git", packages: []string{"@cyanheads/git-mcp-server", "mcp-server-git"}, git: true,
 		cannot: "sign, or reach a remote with a key: keys and ssh-agent are closed",
+	},
+	{
+		name: "tsx", packages: []string{"tsx"}, programs: []string{"tsx"}, sockets: true,
 	},
 	{
 		name: "gopls", programs: []string{"gopls"},
@@ -115,13 +116,13 @@ func (h Machine) knownAs(prog Program, env *environment, l *Launch) *known {
 	case !filepath.IsAbs(name): // behind env or timeout
 		name = h.lookUp(env, name)
 	}
-	switch at := programAt(name, args); {
-	case at < 0:
-		return h.knownFile(name)
-	case at < len(args) && filepath.IsAbs(args[at]):
-		return h.knownFile(args[at])
+	at := programAt(name, args)
+	if at >= 0 && at < len(args) && filepath.IsAbs(args[at]) {
+		if k := h.knownFile(args[at]); k != nil {
+			return k
+		}
 	}
-	return nil
+	return h.knownFile(name)
 }
 
 // withoutVersion is the name of a package of npm or PyPI.

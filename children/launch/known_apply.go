@@ -65,9 +65,6 @@ func (k *known) give(prog Program, env *environment, l *Launch, cache string, h 
 			g.keep(folder, h)
 		}
 	}
-	for _, folder := range flagValues(l.Args, k.keeps) {
-		g.keep(folder, h)
-	}
 	for _, place := range k.read {
 		for _, path := range h.places(place, env, cache) {
 			g.open(path, runs, toOpen, h)
@@ -96,20 +93,6 @@ func (k *known) give(prog Program, env *environment, l *Launch, cache string, h 
 		g.rules, g.words = append(g.rules, sandbox.Rule{Path: "/proc", Access: sandbox.Write}), append(g.words, "write /proc")
 	}
 	return g
-}
-
-// flagValues are the absolute paths that follow one of these flags.
-func flagValues(args, flags []string) (paths []string) {
-	for i, arg := range args {
-		flag, value, joined := strings.Cut(arg, "=")
-		if !joined && i+1 < len(args) {
-			value = args[i+1]
-		}
-		if slices.Contains(flags, flag) && filepath.IsAbs(value) {
-			paths = append(paths, value)
-		}
-	}
-	return paths
 }
 
 // open opens what a path leads to.
@@ -153,16 +136,13 @@ const (
 	memoryPlace    = "node_modules/@modelcontextprotocol/server-memory/dist"
 )
 
-// remember opens the folder of the file that the memory server keeps. By itself it keeps
-// it beside its program, which no child may write: then it is kept in the hub's state
-// folder, and what is beside its program is copied there once.
+// remember is about the file that the memory server keeps. By itself it keeps it beside its
+// program, which no child may write: then it is kept in the hub's state folder, and what is
+// beside its program is copied there once.
 func (g *given) remember(prog Program, env *environment, l *Launch, h Machine) {
 	if file, said := env.get(memoryVariable); said && file != "" {
-		switch {
-		case !filepath.IsAbs(file):
+		if !filepath.IsAbs(file) && !strings.HasPrefix(file, "~/") {
 			g.lacks = append(g.lacks, fmt.Sprintf("%s is not opened: %s is relative to its program; write an absolute path", file, memoryVariable))
-		default:
-			g.keep(filepath.Dir(file), h)
 		}
 		return
 	}

@@ -146,8 +146,8 @@ func TestFoldersOfFlags(t *testing.T) {
 			t.Errorf("%s is open: %t", path, open)
 		}
 	}
-	if said := strings.Join(l.Sandbox.Report.Lacks, "; "); !strings.Contains(said, home+" is not opened") {
-		t.Errorf("it says %q", said)
+	if said := l.Sandbox.Report.Named; !slices.ContainsFunc(said, func(n sandbox.Named) bool { return n.Path == home && n.Access == 0 && n.Why != "" }) {
+		t.Errorf("it says %v", said)
 	}
 	if err := l.Sandbox.Make(); err != nil {
 		t.Fatal(err)
@@ -176,13 +176,13 @@ func TestAProfileOpensNoMore(t *testing.T) {
 	}{
 		{"a folder of its own", at("notes/memory.jsonl"), nil, "notes", ""},
 		{"below a hidden one", at(".config/memory/graph.jsonl"), nil, ".config/memory", ""},
-		{"the home folder", at("memory.jsonl"), nil, "", home + " is not opened"},
+		{"the home folder", at("memory.jsonl"), nil, "", "its folder " + home + " is not opened"},
 		{"above the home folder", filepath.Dir(home) + "/memory.jsonl", nil, "", "is not opened"},
-		{"a folder of many programs", at(".config/memory.jsonl"), nil, "", "is not opened"},
-		{"keys", at(".ssh/memory.jsonl"), nil, "", "is not opened"},
-		{"below keys", at(".aws/x/memory.jsonl"), nil, "", "is not opened"},
+		{"a folder of many programs", at(".config/memory.jsonl"), nil, "", "is not made"},
+		{"keys", at(".ssh/memory.jsonl"), nil, "", "keys and credentials"},
+		{"below keys", at(".aws/x/memory.jsonl"), nil, "", "keys and credentials"},
 		{"beside its program", "memory.jsonl", nil, "", "write an absolute path"},
-		{"what is withheld", at("notes/memory.jsonl"), []string{"notes"}, "", ""},
+		{"what is withheld", at("notes/memory.jsonl"), []string{"notes"}, "", "the policy withholds it"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var b sandbox.Boundary
@@ -202,7 +202,11 @@ func TestAProfileOpensNoMore(t *testing.T) {
 					t.Errorf("%s is open: %s", r.Path, r.Access)
 				}
 			}
-			if said := strings.Join(l.Sandbox.Report.Lacks, "; "); !strings.Contains(said, tc.lacks) || tc.lacks == "" && said != "" {
+			said := strings.Join(l.Sandbox.Report.Lacks, "; ")
+			for _, n := range l.Sandbox.Report.Named {
+				said += n.Why
+			}
+			if !strings.Contains(said, tc.lacks) || tc.lacks == "" && said != "" {
 				t.Errorf("it says %q, want %q", said, tc.lacks)
 			}
 		})
@@ -288,18 +292,15 @@ func TestProfilesAreDocumented(t *testing.T) {
 	b.WriteString("\n| profile | reads | writes | has also | cannot |\n|---|---|---|---|---|\n")
 	for _, k := range knownServers {
 		var also []string
-		for what, has := range map[string]bool{"unix sockets": k.sockets, "the user's terminals": k.terminals, "`/proc` to write, not as root": k.proc, "`widen`: `refuse`": k.state} {
+		for what, has := range map[string]bool{"unix sockets": k.sockets, "the user's terminals": k.terminals, "`/proc` to write, not as root": k.proc, "`widen`: `refuse`": k.state, "the repository that a root lies in, to read": k.git} {
 			if has {
 				also = append(also, what)
 			}
 		}
 		slices.Sort(also)
 		writes := code(k.write)
-		if len(k.keeps) > 0 {
-			writes += ", what " + code(k.keeps) + " names"
-		}
 		if k.memory {
-			writes = "the folder of `" + memoryVariable + "`"
+			writes = "its memory, if `" + memoryVariable + "` is not set"
 		}
 		tools := ""
 		if len(k.tools) > 0 {

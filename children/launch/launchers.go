@@ -3,6 +3,8 @@ package launch
 import (
 	"slices"
 	"strings"
+
+	"mcphub/children/entry"
 )
 
 // A launcher is a command that finds its program by its arguments (npx, uvx,
@@ -251,4 +253,81 @@ func unwrap(command string, args []string) int {
 		}
 	}
 	return 0
+}
+
+// roles tells what each argument of a command line is to what reads it.
+func roles(command string, args []string) []entry.Role {
+	out := make([]entry.Role, len(args))
+	name, l, known := launcherOf(command)
+	if at := unwrap(command, args); at > 0 {
+		l.roles(name, args[:at-1], out)
+		for i := range at - 1 {
+			if out[i] == entry.Own {
+				out[i] = entry.Void // timeout 5, nice -n 10
+			}
+		}
+		out[at-1] = entry.Runs
+		copy(out[at:], roles(args[at-1], args[at:]))
+		return out
+	}
+	if !known {
+		if i := slices.Index(args, "--") + 1; i > 0 && i < len(args) { // op run -- npx ...
+			if _, _, known := launcherOf(args[i]); known {
+				out[i] = entry.Runs
+				copy(out[i+1:], roles(args[i], args[i+1:]))
+			}
+		}
+		return out
+	}
+	at := programAt(command, args)
+	l.roles(name, args[:min(at, len(args))], out)
+	if at >= len(args) {
+		return out
+	}
+	out[at] = entry.Runs
+	if _, fetches := l.fetches(args); fetches || l.fetch.manager != "" {
+		if out[at] = entry.Void; namesPath(args[at]) {
+			out[at] = entry.Runs
+		}
+		if inner, _, known := launcherOf(withoutVersion(args[at])); known {
+			copy(out[at+1:], roles(inner, args[at+1:])) // npx tsx FILE
+		}
+	}
+	return out
+}
+
+// roles tells what the arguments before the program are.
+func (l *launcher) roles(name string, args []string, out []entry.Role) {
+	for i := 0; i < len(args); i++ {
+		flag, value, joined := strings.Cut(args[i], "=")
+		role := entry.Own
+		switch {
+		case l.isCode(flag) && (name == "sh" || name == "env"):
+			role = entry.Text
+		case l.isCode(flag):
+			role = entry.Void
+		case slices.Contains(l.files, flag):
+			role = entry.Runs
+		case slices.Contains(l.specs, flag):
+			if role = entry.Void; joined && namesPath(value) || !joined && i+1 < len(args) && namesPath(args[i+1]) {
+				role = entry.Runs
+			}
+		case slices.Contains(l.lists, flag):
+			role = entry.Search
+		case name == "env" && joined && !strings.HasPrefix(flag, "-"):
+			out[i] = entry.Sets
+			continue
+		case len(args[i]) > 2 && args[i][0] == '-' && args[i][1] != '-' && slices.Contains(l.files, args[i][:2]):
+			out[i] = entry.Runs // -Ilib
+			continue
+		default:
+			continue
+		}
+		if joined {
+			out[i] = role
+		} else if i+1 < len(args) {
+			i++
+			out[i] = role
+		}
+	}
 }

@@ -35,6 +35,7 @@ type Machine struct {
 
 	memory   *memory          // of where names have led; nil: nothing is remembered
 	installs []string         // see installs
+	others   *others          // what the entries beside it have run
 	shares   shares           // of what all programs of the user share, what the child is known to need
 	boundary sandbox.Boundary // what whom the child serves opens to it
 	isDir    func(path string) bool
@@ -55,7 +56,7 @@ func NewMachine(environ []string, home, dir string) Machine {
 	if h.dir == "" {
 		h.dir, _ = os.Getwd()
 	}
-	h.memory, h.installs = newMemory(h.stateFolder()), installs(h.home)
+	h.memory, h.installs, h.others = newMemory(h.stateFolder()), installs(h.home), &others{}
 	plain := h
 	h.shelter = sync.OnceValues(func() (shelter, error) { return scratch(plain) })
 	return h

@@ -167,7 +167,20 @@ func (m *memory) knows(path string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	_, known := m.led[path]
+	if !known && m.look() == nil { // another hub may know more
+		_, known = m.led[path]
+	}
 	return known
+}
+
+// opened are the places that a name opens.
+func (m *memory) opened(path string) []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if _, known := m.led[path]; !known && m.look() != nil {
+		return nil
+	}
+	return m.led[path]
 }
 
 // first notes a name that leads nowhere, and reports whether it was not known.

@@ -1,24 +1,561 @@
 package launch
 
 import (
+	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
 
+	"mcphub/children/entry"
+	"mcphub/children/refusal"
 	"mcphub/children/sandbox"
+	"mcphub/internal/consent"
 	"mcphub/rootsmgr"
 )
+
+// This file opens what the operator wrote: the paths that an entry of hub.json names.
+// Landlock only adds, so a folder is not written if anything in it is run, loaded or
+// obeyed, by this server or another. What a name opened when it was first used is
+// remembered; it never opens more, whatever has come to its place.
 
 // Names tells what becomes of the paths that the entry of a program names, for a session
 // with these roots: what [Plan] would put into a report. It starts nothing, makes nothing
 // and remembers nothing. It is nil where the kernel is to hold nothing.
 func (h Machine) Names(prog Program, roots []rootsmgr.Root) []sandbox.Named {
+	if r := h.Preview(prog, roots); r != nil {
+		return r.Named
+	}
+	return nil
+}
+
+// Preview is what a program of an entry is to be held to, as Names tells it.
+func (h Machine) Preview(prog Program, roots []rootsmgr.Root) *refusal.Reader {
+	if c := h.preview(prog, roots); c != nil && c.Profile != nil {
+		return &c.Words
+	}
+	return nil
+}
+
+// preview plans a start without leaving a trace; nil where nothing is held, or nothing
+// starts.
+func (h Machine) preview(prog Program, roots []rootsmgr.Root) *Confinement {
 	h.memory = h.memory.preview()
 	h.scratch, h.temp, h.cache, h.own = os.TempDir(), os.TempDir(), os.TempDir(), os.TempDir()
+	h.boundary.Areas, h.boundary.Roots = slices.Clip(h.boundary.Areas), slices.Clip(h.boundary.Roots)
 	for _, r := range roots {
-		h.boundary.Areas = append(h.boundary.Areas, sandbox.Rule{Path: r.Path, Access: sandbox.Read | sandbox.Write | sandbox.Execute})
+		h.boundary.Areas = append(h.boundary.Areas, sandbox.Rule{Path: r.Path, Access: all})
+		h.boundary.Roots = append(h.boundary.Roots, r.Path)
 	}
 	l, err := Plan(prog, roots, h)
-	if err != nil || l.Sandbox == nil {
+	if err != nil {
 		return nil
 	}
-	return l.Sandbox.Report.Named
+	return l.Sandbox
+}
+
+// News are the paths that the names of an entry open, with what is open, where [Machine.Told]
+// was not called for this entry. It leaves no trace.
+func (h Machine) News(prog Program) []string {
+	if h.memory.preview().knows(tellingOf(prog)) {
+		return nil
+	}
+	if c := h.preview(prog, nil); c != nil {
+		return c.Opens
+	}
+	return nil
+}
+
+// Told notes that somebody was told what the names of an entry open. It reports whether
+// that is the first time, for any hub of the user.
+func (h Machine) Told(prog Program) bool { return h.memory.first(tellingOf(prog)) }
+
+func tellingOf(prog Program) string { return "told " + prog.digest() }
+
+const all = sandbox.Read | sandbox.Write | sandbox.Execute
+
+// named are the names of an entry. What C3 replaces, and what roots fill in, is none.
+func (prog Program) named(home string) []entry.Name {
+	e := entry.Entry{Command: prog.Command, Args: prog.Args, Env: prog.Env, Cwd: prog.Cwd, Home: home, Roles: roles}
+	if rewritesArgs(prog) {
+		after, known := recognise(prog)
+		if !known {
+			after = programAt(prog.Command, prog.Args)
+		}
+		words := splitWords(prog.Args[min(after+1, len(prog.Args)):])
+		e.Void = func(arg int) bool {
+			i := arg - (len(prog.Args) - len(words))
+			return i >= 0 && words[i].positional && (known || looksLikePath(words[i].text))
+		}
+	}
+	return entry.Names(&e)
+}
+
+// obeys are the paths that an entry has run, loaded or obeyed, with what their links lead to.
+func (h Machine) obeys(prog Program) (paths []string) {
+	for _, n := range prog.named(h.home) {
+		if n.Use == entry.Code || n.Use == entry.Config || n.Use == entry.Cwd && h.runsIn(prog, n.Path) {
+			paths = append(paths, sandbox.Hops(n.Path)...)
+		}
+	}
+	if filepath.IsAbs(prog.EnvFile) {
+		paths = append(paths, sandbox.Hops(prog.EnvFile)...)
+	}
+	return paths
+}
+
+// runsIn reports whether a program is taken out of the folder that it works in, or obeys
+// what lies there.
+func (h Machine) runsIn(prog Program, dir string) bool {
+	command, args := innermost(prog.Command, prog.Args)
+	name, l, known := launcherOf(command)
+	if name == "python" {
+		return h.hasModule(moduleOf(args), dir)
+	}
+	if _, fetches := l.fetches(args); known && fetches {
+		return false // it starts elsewhere
+	}
+	r := reachOf(prog.Command, prog.Args, 0)
+	return r.file != "" || r.implied != ""
+}
+
+// moduleOf is the module that python runs; "" for none.
+func moduleOf(args []string) string {
+	at := slices.Index(args, "-m")
+	if at < 0 || at+1 >= len(args) || at >= programAt("python", args[:at+1]) && programAt("python", args[:at+1]) < at {
+		return ""
+	}
+	return args[at+1]
+}
+
+// hasModule reports whether a module of Python lies in a folder.
+func (h Machine) hasModule(module, dir string) bool {
+	top, _, _ := strings.Cut(module, ".")
+	if top == "" || strings.ContainsAny(top, `/\`) {
+		return false
+	}
+	at := filepath.Join(dir, top)
+	return h.isDir(at) || isFile(at+".py")
+}
+
+// directoryFlags name the folder that a launcher works in.
+var directoryFlags = []string{"--directory", "-C", "--chdir"}
+
+// ownModules reports whether Python may take modules out of the folder that it works in,
+// because the entry names that and no server could have written there.
+func (h Machine) ownModules(prog Program) bool {
+	dir := prog.Cwd
+	if dir != "" && !h.runsIn(prog, dir) {
+		return false // it is for data
+	}
+	for i, flag := range prog.Args[:max(0, min(programAt(prog.Command, prog.Args), len(prog.Args)))] {
+		flag, value, joined := strings.Cut(flag, "=")
+		if !joined && i+1 < len(prog.Args) {
+			value = prog.Args[i+1]
+		}
+		if slices.Contains(directoryFlags, flag) {
+			dir = value
+		}
+	}
+	if !filepath.IsAbs(dir) || namesRoots(dir) || !h.narrow(dir) {
+		return false
+	}
+	return !slices.ContainsFunc(sandbox.Hops(dir), h.reachable)
+}
+
+// others are the paths that the entries of a hub have run, loaded or obeyed. It may be used
+// by any goroutine.
+type others struct {
+	paths atomic.Pointer[[]string]
+}
+
+// Among tells the machine which entries there are beside each other: none may write what
+// another has run.
+func (h Machine) Among(progs []Program) {
+	var paths []string
+	for _, prog := range progs {
+		paths = append(paths, h.obeys(prog)...)
+	}
+	h.others.paths.Store(&paths)
+}
+
+func (o *others) all() []string {
+	if o == nil || o.paths.Load() == nil {
+		return nil
+	}
+	return *o.paths.Load()
+}
+
+// A naming opens the names of one entry.
+type naming struct {
+	h      Machine // its boundary is that of the session, with sandbox.write
+	prog   Program
+	names  []entry.Name
+	obeyed []string // that nobody may write
+	places []string // of other servers
+
+	rules []sandbox.Rule
+	makes []Making
+	named []sandbox.Named
+	opens []string // what the rules open, for people
+}
+
+// A fate is what a name opens, and why no more.
+type fate struct {
+	rules []sandbox.Rule
+	why   string
+	makes string // a folder that is made first
+	none  bool   // it is no path
+}
+
+func closed(format string, args ...any) fate { return fate{why: fmt.Sprintf(format, args...)} }
+
+func opened(path string, a sandbox.Access) fate {
+	return fate{rules: []sandbox.Rule{{Path: path, Access: a}}}
+}
+
+// naming reads the names of an entry.
+func (h Machine) naming(prog Program, env *environment, l *Launch, k *known, cache string) *naming {
+	n := &naming{h: h, prog: prog}
+	if h.fresh != "" { // what installs a server is not the server
+		return n
+	}
+	n.names = prog.named(h.home)
+	n.obeyed = slices.Concat(h.obeys(prog), h.others.all(), sandbox.Hops(l.Command))
+	list, _ := env.get("PATH")
+	n.obeyed = append(n.obeyed, filepath.SplitList(list)...)
+	for i := range knownServers {
+		if o := &knownServers[i]; o != k {
+			for _, place := range o.write {
+				n.places = append(n.places, h.places(place, env, cache)...)
+			}
+		}
+	}
+	return n
+}
+
+// open decides on each name.
+func (n *naming) open() {
+	for _, name := range n.names {
+		w := wayOf(name.Path)
+		f := n.remembered(&w, n.decide(name, &w))
+		if f.none {
+			continue
+		}
+		n.rules = append(n.rules, f.rules...)
+		for _, r := range f.rules {
+			if text := r.Access.String() + " " + r.Path; !slices.Contains(n.opens, text) {
+				n.opens = append(n.opens, text)
+			}
+		}
+		n.named = append(n.named, sandbox.Named{Key: name.Key, Path: name.Path, Why: f.why})
+	}
+}
+
+// decide says what a name opens.
+func (n *naming) decide(name entry.Name, w *way) fate {
+	h := &n.h
+	if slices.ContainsFunc(w.hops, h.boundary.Writable) {
+		// A root, or what the entry opens to write, says what is open there. A link in it leads
+		// to nothing that is not.
+		return fate{}
+	}
+	if link := h.relinkable(w); link != "" {
+		return closed("servers may write %s, which leads to %s; write the path that it leads to", link, w.real)
+	}
+	for _, path := range w.hops {
+		if why := n.never(path, w); why != "" {
+			return fate{why: why}
+		}
+	}
+	if why := h.never(w); why != "" {
+		return closed("it leads to %s by a link, and %s", w.real, why)
+	}
+	switch only := n.only(name, w.real, w); {
+	case name.Use == entry.Code: // a part of the program: see programs
+		return fate{why: only}
+	case w.end == nil && only != "":
+		return closed("nothing is there")
+	case w.end == nil:
+		return n.missing(name, w)
+	case only != "":
+		return fate{rules: opened(w.real, runs).rules, why: only + ", so it is only read"}
+	case !w.end.IsDir():
+		if dir := n.folderOf(w); dir != "" {
+			return opened(dir, all)
+		}
+	}
+	return opened(w.real, all)
+}
+
+// relinkable is a link on a way that a server of any hub could have written before the name
+// was used; "" for none.
+func (h Machine) relinkable(w *way) string {
+	if h.memory == nil || h.memory.knows(memoryOf(w)) {
+		return ""
+	}
+	for _, hop := range w.hops[:len(w.hops)-1] {
+		link := hop
+		for at := hop; !isTop(at); at = filepath.Dir(at) {
+			if fi, err := os.Lstat(at); err == nil && fi.Mode()&fs.ModeSymlink != 0 {
+				link = at // the first of the path
+			}
+		}
+		if h.reachable(filepath.Dir(link)) {
+			return link
+		}
+	}
+	return ""
+}
+
+// reachable reports whether a server of any hub could have written in a folder.
+func (h Machine) reachable(dir string) bool {
+	if h.planted(dir) {
+		return true
+	}
+	if h.memory == nil || h.memory.consent == nil {
+		return false
+	}
+	_, could := h.memory.consent.Writer(consent.Item{ID: "folder " + dir, Paths: []string{dir}})
+	return could
+}
+
+// tops are folders of the system that hold what is not one program's.
+var tops = []string{
+	"/bin", "/boot", "/dev", "/etc", "/home", "/lib", "/lib32", "/lib64", "/libx32", "/media", "/mnt", "/nix", "/opt", "/proc", "/root", "/run", "/sbin", "/snap", "/srv", "/sys", "/tmp", "/usr", "/var",
+	"/Applications", "/Library", "/System", "/Users", "/Volumes", "/private",
+	"/usr/local", "/usr/share", "/usr/lib", "/usr/bin", "/usr/sbin", "/var/lib", "/var/log", "/var/cache", "/var/tmp", "/var/run", "/var/spool", "/etc/ssl", "/etc/pki",
+}
+
+// temporary are the folders that everybody shares.
+func temporary() []string { return []string{os.TempDir(), RealPath(os.TempDir()), "/tmp", "/var/tmp"} }
+
+// never says why a path is not opened, whatever it is for; "" where it may be.
+func (n *naming) never(path string, w *way) string {
+	h := &n.h
+	holds := func(p string) bool { return p != "" && sandbox.Holds(path, p) }
+	folder := w.end == nil || w.end.IsDir()
+	switch {
+	case isTop(path):
+		return "it is the whole file system"
+	case holds(h.home), h.home != "" && holds(h.real(h.home)):
+		return "it is the home folder, or holds it"
+	case slices.Contains(tops, path):
+		return "it is a folder of the system"
+	case slices.ContainsFunc(temporary(), holds):
+		return "everybody's temporary files lie there"
+	case inAny(path, []string{"/dev", "/proc", "/sys", "/run", "/var/run"}):
+		return "it belongs to the system"
+	case inAny(path, temporary()) && !n.mine(path):
+		return "another user has it"
+	case w.end != nil && !folder && !w.end.Mode().IsRegular():
+		return "it is no file and no folder"
+	case h.boundary.Keeps(path):
+		return "the policy withholds it, or it is the hub's own"
+	}
+	for _, own := range []string{h.stateFolder(), h.CacheFolder()} {
+		if own != "" && (sandbox.Holds(own, path) || folder && holds(own)) {
+			return "it is the hub's own, or holds that"
+		}
+	}
+	if !folder {
+		return ""
+	}
+	if c := h.boundary.Conflicts([]sandbox.Rule{{Path: path}}); len(c) > 0 {
+		return c[0].Withheld + " in it is withheld by the policy, or is the hub's own"
+	}
+	if key := sandbox.KeyFolder(path); key != "" {
+		return "keys and credentials are kept in " + filepath.Base(key)
+	}
+	if secret := sandbox.HoldsSecret(path, h.home); secret != "" {
+		return "it holds " + secret
+	}
+	if secret := sandbox.HasKeys(path); secret != "" {
+		return "it holds " + secret
+	}
+	for _, place := range n.places {
+		if sandbox.Holds(place, path) || holds(place) {
+			return "another server keeps what is its own there"
+		}
+	}
+	return ""
+}
+
+// mine reports whether what is at a path, or nearest above it, is the user's own.
+func (n *naming) mine(path string) bool {
+	for ; ; path = filepath.Dir(path) {
+		if fi, err := os.Lstat(path); err == nil {
+			return isOwn(fi) && fi.Mode()&0o002 == 0
+		} else if isTop(path) {
+			return false
+		}
+	}
+}
+
+// only says why what a name leads to is not written; "" where it is. path is where it leads.
+func (n *naming) only(name entry.Name, path string, w *way) string {
+	switch {
+	case name.Use == entry.Code:
+		return "it is run, or searched for what is run"
+	case name.Use == entry.Config:
+		return "it is configuration"
+	case name.Use == entry.Cwd && n.h.runsIn(n.prog, name.Path):
+		return "the program lies there"
+	case inAny(path, fixed), inAny(path, n.h.installs), inModules(path):
+		return "programs are installed there"
+	}
+	for _, at := range []string{name.Path, path} {
+		if w.end != nil && !w.end.IsDir() {
+			if why := sandbox.Secret(at); why != "" {
+				return why
+			}
+		} else if sandbox.ClientFile(at) != "" {
+			return "it says what a client or the hub starts"
+		}
+		if sandbox.Loaded(at) {
+			return "shells, git, ssh or an editor load it"
+		}
+		for _, code := range n.obeyed {
+			if code != "" && sandbox.Holds(at, code) {
+				if at == code {
+					return "it is run, or obeyed"
+				}
+				return code + " in it is run, or obeyed"
+			}
+		}
+		for _, root := range n.h.boundary.Roots {
+			if root != at && sandbox.Holds(at, root) {
+				return "the root " + root + " lies in it"
+			}
+		}
+	}
+	for _, o := range n.names {
+		if (o.Use == entry.Code || o.Use == entry.Config) && o.Path != path && sandbox.Holds(o.Path, path) && n.h.isDir(o.Path) {
+			return "it lies in " + o.Path + ", which is searched for what is run"
+		}
+	}
+	return ""
+}
+
+// inModules reports a path below a folder of installed packages.
+func inModules(path string) bool {
+	return slices.ContainsFunc(strings.Split(path, string(filepath.Separator)), func(part string) bool {
+		return part == "node_modules" || part == "site-packages" || part == "dist-packages"
+	})
+}
+
+// missing says what opens for a name where nothing is: a folder that is made for it, or one
+// in which there is nothing else.
+func (n *naming) missing(name entry.Name, w *way) fate {
+	real := n.h.ahead(w.real)
+	folder := real
+	if base := strings.TrimLeft(filepath.Base(real), "."); !name.Folder && filepath.Ext(base) != "" {
+		if dir := n.folderOf(w); dir != "" {
+			return opened(dir, all)
+		}
+		if folder = filepath.Dir(real); n.h.isDir(folder) {
+			return closed("nothing is there, and %s: give it a folder of its own", n.shared(folder))
+		}
+	}
+	above := filepath.Dir(folder)
+	for !isTop(above) && !n.h.isDir(above) {
+		above = filepath.Dir(above)
+	}
+	at := wayOf(folder)
+	switch fi, err := os.Lstat(above); {
+	case isTop(above):
+		return fate{none: true} // an address, or the name of something
+	case name.Use == entry.Cwd:
+		return closed("nothing is there")
+	case err != nil || !isOwn(fi) || fi.Mode()&0o002 != 0:
+		return closed("nothing is there, and %s is not the user's own, so nothing is made in it", above)
+	case n.never(folder, &at) != "":
+		return closed("nothing is there, and %s is not made: %s", folder, n.never(folder, &at))
+	case n.only(entry.Name{Path: folder, Use: entry.Data}, folder, &at) != "":
+		return closed("nothing is there, and %s is not made: %s", folder, n.only(entry.Name{Path: folder, Use: entry.Data}, folder, &at))
+	}
+	f := opened(folder, all)
+	f.makes = folder
+	return f
+}
+
+// shared says why a folder is not opened for a file that is to be made in it.
+func (n *naming) shared(folder string) string {
+	w := wayOf(folder)
+	if why := n.never(folder, &w); why != "" {
+		return fmt.Sprintf("its folder %s is not opened (%s)", folder, why)
+	}
+	return fmt.Sprintf("its folder %s holds other things", folder)
+}
+
+// folderOf is the folder of a file, where that is the file's own: nothing is in it but what
+// the entry names, and what programs make beside such files. It stays so once it was. It is
+// "" otherwise.
+func (n *naming) folderOf(w *way) string {
+	dir := filepath.Dir(w.real)
+	at := wayOf(dir)
+	if at.end == nil || !at.end.IsDir() || at.real != dir || n.never(dir, &at) != "" || n.only(entry.Name{Path: dir, Use: entry.Data}, dir, &at) != "" {
+		return ""
+	}
+	if n.h.memory != nil && slices.Contains(n.h.memory.opened(memoryOf(w)), dir+"/") {
+		return dir
+	}
+	list, err := os.ReadDir(dir)
+	if !isOwn(at.end) || at.end.Mode()&0o002 != 0 || err != nil {
+		return ""
+	}
+	for _, e := range list {
+		name := strings.TrimPrefix(e.Name(), ".")
+		if !e.Type().IsRegular() || !slices.ContainsFunc(n.names, func(o entry.Name) bool {
+			base := filepath.Base(o.Path)
+			return o.Use == entry.Data && filepath.Dir(o.Path) == filepath.Dir(w.path) && (e.Name() == base || strings.HasPrefix(name, base+"-") || strings.HasPrefix(name, base+"."))
+		}) {
+			return ""
+		}
+	}
+	return dir
+}
+
+// memoryOf is what a name is remembered by.
+func memoryOf(w *way) string { return "named " + w.path }
+
+// remembered is the fate of a name, unless that opens more than when the name was first
+// used.
+func (n *naming) remembered(w *way, f fate) fate {
+	if n.h.memory == nil || f.none {
+		return f
+	}
+	var places []string
+	for _, r := range f.rules {
+		at := wayOf(r.Path)
+		places = append(places, at.place(false))
+	}
+	name := memoryOf(w)
+	if (w.end == nil || f.rules == nil) && !n.h.memory.knows(name) {
+		places = append(places, w.place(false)) // whatever comes to be there is at its own place
+	}
+	was, ok, err := n.h.memory.settled(name, places, true)
+	switch {
+	case err != nil:
+		return closed("what it led to cannot be remembered: %v", err)
+	case !ok:
+		return closed("%s: if that is right, run `mcphub reload` at a terminal", Change{w.path, was, places})
+	}
+	if f.makes != "" {
+		n.makes = append(n.makes, Making{Folder: f.makes})
+	}
+	return f
+}
+
+// finish fills in what is open at each name.
+func (n *naming) finish(p *sandbox.Profile) []sandbox.Named {
+	for i := range n.named {
+		said := &n.named[i]
+		if said.Access = p.Allows(n.h.ahead(said.Path)); said.Access&sandbox.Write != 0 {
+			said.Why = ""
+		}
+	}
+	return n.named
 }

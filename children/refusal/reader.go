@@ -1,6 +1,7 @@
 package refusal
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -21,11 +22,10 @@ const (
 
 // A Reader reads what one run of a confined child says, and counts what it was refused.
 type Reader struct {
-	Profile  *sandbox.Profile
-	Named    []sandbox.Named // the paths that its entry names
-	Dirs     []string        // where it works: its working directory, its roots
-	Home     string
-	Withheld []string // paths that no child may open
+	Profile *sandbox.Profile
+	Named   []sandbox.Named          // the paths that its entry names
+	Dirs    []string                 // where it works: its working directory, its roots
+	Never   func(path string) string // why no name opens a path; "" where one may
 
 	mu   sync.Mutex // guards the rest
 	n    int
@@ -97,18 +97,21 @@ func (r *Reader) Closes(path string, a sandbox.Access) (f sandbox.Refusal, ok bo
 	return in.finished(sandbox.Refusal{Path: path, By: sandbox.ByCall, Access: a}, path, a&sandbox.Write != 0 && !exists(path))
 }
 
-// Lessens reports whether the child gets less of a path that its entry names than it may need:
-// nothing, or a file without the folder in which it would make others beside it.
+// Lessens reports whether the child gets less of a path that its entry names than it may
+// need: nothing, or a database without the folder in which it makes files beside it.
 func (r *Reader) Lessens(n sandbox.Named) (f sandbox.Refusal, ok bool) {
-	f = sandbox.Refusal{Path: n.Path, By: sandbox.ByEntry, At: n.Key, Access: sandbox.Read}
-	switch {
-	case n.Why == "":
+	if r.Profile.Unbounded {
 		return f, false
-	case n.Access&sandbox.Read == 0:
-		return (&reading{Reader: r}).finished(f, n.Path, !exists(n.Path))
-	case n.Access&sandbox.Write != 0:
+	}
+	in := &reading{Reader: r}
+	f = sandbox.Refusal{Path: n.Path, By: sandbox.ByEntry, At: n.Key, Access: sandbox.Read}
+	dir := filepath.Dir(n.Path)
+	switch {
+	case n.Why != "" && n.Access&sandbox.Read == 0:
+		return in.finished(f, n.Path, false)
+	case n.Access&sandbox.Write != 0 && isData(n.Path) && !isDir(n.Path) && !in.opens(dir, sandbox.Write):
 		f.Access = sandbox.Write
-		return (&reading{Reader: r}).finished(f, n.Path, true)
+		return in.finished(f, filepath.Join(dir, filepath.Base(n.Path)+"-journal"), true)
 	}
 	return f, false
 }
@@ -244,50 +247,26 @@ func (r *reading) finished(f sandbox.Refusal, path string, made bool) (sandbox.R
 	} else {
 		f.Opens = filepath.Join(real(filepath.Dir(at)), filepath.Base(at))
 	}
-	for _, p := range []string{path, f.Path, f.Opens, real(path)} {
+	for _, p := range []string{path, f.Path, real(path)} {
 		if why := r.kept(p); why != "" {
 			f.Kept, f.Opens, f.Why = true, "", why
 			return f, !r.ordinary
 		}
 	}
-	if why := r.wide(f.Opens); why != "" {
-		f.Opens, f.Why = "", why
+	if why := r.kept(f.Opens); why != "" {
+		f.Opens, f.Why = "", fmt.Sprintf("its folder %s is not offered, for %s: give the file a folder of its own", f.Opens, why)
 	}
 	return f, f.Opens != "" || !r.ordinary || f.By != sandbox.ByServer
 }
 
 // kept says why nothing offers to open a path; "" where it may be.
 func (r *reading) kept(path string) string {
-	if slices.ContainsFunc(r.Withheld, func(w string) bool { return sandbox.Holds(w, path) }) {
-		return "the policy withholds it, or it is the hub's own"
+	if r.Never != nil {
+		if why := r.Never(path); why != "" {
+			return why
+		}
 	}
 	return sandbox.Secret(path)
-}
-
-// wide says why a whole directory is not offered; "" where it may be.
-func (r *reading) wide(dir string) string {
-	temp := os.TempDir()
-	switch {
-	case filepath.Dir(dir) == dir, filepath.Dir(filepath.Dir(dir)) == filepath.Dir(dir):
-		return dir + " is a folder of the system: give the file a folder of its own"
-	case sandbox.Holds(dir, temp), dir == real(temp), dir == "/var/tmp":
-		return "everybody's temporary files lie in " + dir + ": give the file a folder of its own; the server's own temporary folder is the one that TMPDIR names"
-	case r.Home != "" && sandbox.Holds(dir, r.Home):
-		return dir + " holds more than this server's files: give the file a folder of its own"
-	case r.Home != "" && isDir(dir) && sandbox.HoldsSecret(dir, r.Home) != "":
-		return sandbox.HoldsSecret(dir, r.Home) + " lies in it: give the file a folder of its own"
-	}
-	for _, top := range []string{"/proc", "/sys", "/dev", "/run"} {
-		if sandbox.Holds(top, dir) {
-			return "it belongs to the system"
-		}
-	}
-	for _, w := range r.Withheld {
-		if sandbox.Holds(dir, w) {
-			return w + " lies in it, which the policy withholds, or which is the hub's own: give the file a folder of its own"
-		}
-	}
-	return ""
 }
 
 // opens reports whether this may be done at a path.

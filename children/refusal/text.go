@@ -21,7 +21,7 @@ func Told(f sandbox.Refusal) string {
 	case f.Stays:
 		what = fmt.Sprintf("it was started when '%s' was not open; it keeps state, so it is not started anew for that", printable.Escape(f.Path, 200))
 	case f.Kept:
-		what = "what it was refused lies among keys, settings of clients, or what the hub protects"
+		what = "what it was refused is closed to all servers, unless a person opens it"
 	case f.Access&sandbox.Write != 0:
 		what += " for writing"
 	}
@@ -69,6 +69,14 @@ func MendOf(server string, f sandbox.Refusal, dirs []string) (m Mend) {
 		m.Run = Allow(server, f.Opens, f.Access)
 	}
 	return m
+}
+
+// Foretold says that a server will not get all of what its entry names.
+func Foretold(server string, n sandbox.Named) string {
+	if n.Access&sandbox.Write != 0 {
+		return fmt.Sprintf("the kernel lets %s write %s, and make no files beside it, as databases do", server, printable.Escape(n.Path, 300))
+	}
+	return fmt.Sprintf("the kernel will not let %s open %s: %s", server, printable.Escape(n.Path, 300), n.Why)
 }
 
 func at(pointer string) string {

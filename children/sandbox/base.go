@@ -10,8 +10,27 @@ import (
 // A Need is something that programs need whatever they do.
 type Need struct {
 	For    string   // what it is, for documents
-	Paths  []string // absolute, or below the home folder with ~/
+	Paths  []string // absolute, or below the home folder with ~/; a * stands for part of a name
 	Access Access
+}
+
+// In are the paths of a Need that are there under their names; home is the home folder,
+// "" where there is none.
+func (n Need) In(home string) (paths []string) {
+	for _, path := range n.Paths {
+		below, user := strings.CutPrefix(path, "~/")
+		switch {
+		case user && home == "":
+		case user:
+			paths = append(paths, filepath.Join(home, below))
+		case strings.Contains(path, "*"):
+			found, _ := filepath.Glob(path) // the pattern is one of Base
+			paths = append(paths, found...)
+		default:
+			paths = append(paths, path)
+		}
+	}
+	return paths
 }
 
 // Base is what every confined child may open beside its own program and the boundary.
@@ -27,7 +46,7 @@ func Base() []Need {
 		{"Names of users, hosts and services", []string{"/etc/passwd", "/etc/group", "/etc/nsswitch.conf", "/etc/hosts", "/etc/host.conf", "/etc/hostname", "/etc/resolv.conf", "/etc/gai.conf", "/etc/services", "/etc/protocols", "/run/systemd/resolve"}, Read},
 		{"What the system is", []string{"/etc/os-release", "/etc/lsb-release", "/etc/debian_version", "/etc/machine-id", "/etc/mime.types", "/etc/magic", "/etc/shells"}, Read},
 		{"Settings of shells, terminals, fonts, git and ssh", []string{"/etc/profile", "/etc/profile.d", "/etc/bash.bashrc", "/etc/bashrc", "/etc/inputrc", "/etc/terminfo", "/etc/fonts", "/var/cache/fontconfig", "/etc/gitconfig", "/etc/ssh/ssh_config", "/etc/ssh/ssh_config.d"}, Read},
-		{"Settings of interpreters", []string{"/etc/python3", "/etc/perl", "/etc/java", "/etc/node"}, Read},
+		{"Settings of interpreters", []string{"/etc/python3", "/etc/perl", "/etc/java", "/etc/java-*", "/etc/node"}, Read},
 		{"Processes and the machine", []string{"/proc", "/sys"}, Read},
 		{"Harmless devices", []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/ptmx"}, Read | Write | Device},
 		{"The user's settings of git, and the hosts that ssh knows", userFiles, Read},
@@ -38,8 +57,10 @@ func Base() []Need {
 var userFiles = []string{"~/.gitconfig", "~/.config/git/config", "~/.config/git/ignore", "~/.config/git/attributes", "~/.ssh/config", "~/.ssh/known_hosts"}
 
 // IsFile reports whether a path of Base is a file by its nature: a folder that is there in
-// its place is not opened.
-func IsFile(path string) bool { return slices.Contains(userFiles, path) }
+// its place is not opened. home is the home folder.
+func IsFile(path, home string) bool {
+	return slices.ContainsFunc(userFiles, func(file string) bool { return path == filepath.Join(home, file[2:]) })
+}
 
 // What all programs of a user share: who may open it reads and writes what others have
 // there. No rule can tell the one from the other, because both are made later, by any
@@ -52,12 +73,7 @@ var (
 // BaseRules are the rules of Base; those of the home folder only where there is one.
 func BaseRules(home string) (rules []Rule) {
 	for _, need := range Base() {
-		for _, path := range need.Paths {
-			if below, is := strings.CutPrefix(path, "~/"); is {
-				if path = filepath.Join(home, below); home == "" {
-					continue
-				}
-			}
+		for _, path := range need.In(home) {
 			rules = append(rules, Rule{path, need.Access})
 		}
 	}

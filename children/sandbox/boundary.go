@@ -10,13 +10,14 @@ import (
 // A Boundary is what a session opens to a child. The zero Boundary opens nothing.
 type Boundary struct {
 	Areas    []Rule   // roots, directories of the policy and grants; canonical paths
+	Roots    []string // of these, the roots
 	Open     string   // why there is no boundary; "" where there is one
 	Withheld []string // paths that no child may open, whatever is around them
 }
 
 // Equal reports whether two Boundaries are the same.
 func (b Boundary) Equal(o Boundary) bool {
-	return b.Open == o.Open && slices.Equal(b.Areas, o.Areas) && slices.Equal(b.Withheld, o.Withheld)
+	return b.Open == o.Open && slices.Equal(b.Areas, o.Areas) && slices.Equal(b.Roots, o.Roots) && slices.Equal(b.Withheld, o.Withheld)
 }
 
 // A Conflict is an allowed path that has a withheld one in it, which the kernel cannot

@@ -37,6 +37,30 @@ var clientFiles = []string{
 	".config/mcphub", "hub.json",
 }
 
+// loadedFiles are loaded by shells, git, ssh, editors and the desktop, or say what is
+// started; a folder of that name holds such files. They are written from the home folder on,
+// and count in every folder.
+var loadedFiles = []string{
+	".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".profile", ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".kshrc", ".cshrc", ".tcshrc", ".login", ".xprofile", ".xinitrc", ".xsession", ".pam_environment", ".inputrc",
+	".gitconfig", ".git", ".config/git", ".vimrc", ".vim", ".exrc", ".emacs", ".emacs.d", ".config/nvim", ".config/fish", ".config/systemd", ".config/autostart", ".config/environment.d", ".local/share/applications", ".local/share/systemd",
+	".local/bin", ".vscode", ".vscode-server", ".idea", ".zed", ".envrc", ".mcp.json", ".claude", ".cursor", ".codex", ".gemini", ".continue", ".direnv", ".tool-versions", ".pyenv", ".nvm",
+}
+
+// Loaded reports whether a path is, or lies in, something that shells, git, ssh, editors or
+// clients load.
+func Loaded(path string) bool { return within(path, loadedFiles) != "" || ClientFile(path) != "" }
+
+// HasKeys is a folder of keys that lies in a directory, as it does in a home folder; "" for
+// none. It looks at the file system.
+func HasKeys(dir string) string {
+	for _, name := range []string{".ssh", ".gnupg", ".aws", ".password-store"} {
+		if fi, err := os.Lstat(filepath.Join(dir, name)); err == nil && fi.IsDir() {
+			return filepath.Join(dir, name)
+		}
+	}
+	return ""
+}
+
 // KeyFolder is the folder of keys that a path is or lies in, by the names on the path; ""
 // for none.
 func KeyFolder(path string) string { return within(path, keyFolders) }
@@ -92,11 +116,15 @@ func Secret(path string) string {
 }
 
 // HoldsSecret is one of the places of keys and of clients' configuration below home that
-// a directory holds; "" for none. It goes by names.
+// a directory holds; "" for none. It goes by names, but for those that any folder may have.
 func HoldsSecret(dir, home string) string {
 	for _, list := range [][]string{keyFolders, clientFiles} {
 		for _, place := range list {
-			if place = filepath.Join(home, place); Holds(dir, place) {
+			hidden := strings.HasPrefix(place, ".")
+			if place = filepath.Join(home, place); !Holds(dir, place) {
+				continue
+			}
+			if _, err := os.Lstat(place); hidden || err == nil {
 				return place
 			}
 		}

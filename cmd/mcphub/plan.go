@@ -258,6 +258,12 @@ func showPlan(w io.Writer, plan admin.Plan) {
 	if len(order) == 0 {
 		layout.Println(w, "  no server starts, stops or restarts")
 	}
+	for i := range plan.Servers {
+		s := &plan.Servers[i]
+		for _, what := range s.Opens {
+			layout.Printf(w, "  %s may %s, because its entry names it\n", printable.Escape(s.Server, 100), printable.Escape(what, 300))
+		}
+	}
 	showTools(w, "+", appear)
 	showTools(w, "-", vanish)
 	for _, key := range plan.AfterRestart {

@@ -18,6 +18,7 @@ func (c *Configuration) Boundary(child *Child, roots, served []rootsmgr.Root, gr
 	b := sandbox.Boundary{Withheld: c.Checker.Withheld(name)}
 	for _, r := range roots {
 		b.Areas = append(b.Areas, sandbox.Rule{Path: r.Path, Access: sandbox.Read | sandbox.Write | sandbox.Execute})
+		b.Roots = append(b.Roots, r.Path)
 	}
 	beside := c.Checker.Directories(name, grants)
 	for _, r := range served {

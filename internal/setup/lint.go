@@ -21,7 +21,6 @@ import (
 	"mcphub/children/sandbox"
 	"mcphub/hub"
 	"mcphub/internal/config"
-	"mcphub/internal/printable"
 	"mcphub/internal/reference"
 	"mcphub/internal/secrets"
 	"mcphub/internal/spelling"
@@ -124,17 +123,18 @@ func (l *linter) sandbox(c *hub.Child) {
 // files beside which the server cannot make others.
 func (l *linter) named(c *hub.Child) {
 	o := children.Options{Environ: l.cfg.Environ, Home: l.cfg.Home, Dir: l.cfg.Dir}
-	reads := refusal.Reader{Home: l.cfg.Home}
-	if l.cfg.Checker != nil {
-		reads.Withheld = l.cfg.Checker.Withheld(c.Spec.Name)
+	roots := rootsmgr.NewSnapshot(rootsmgr.OS{}, 1, l.cfg.Fallback.Origin, l.cfg.Fallback.Entries).Roots()
+	preview := children.Preview(c.Spec, o, roots)
+	if preview == nil {
+		return
 	}
-	for _, n := range children.Names(c.Spec, o, l.cfg.Fallback.Snapshot.Roots()) {
-		f, closed := reads.Lessens(n)
-		if !closed {
+	for _, n := range preview.Named {
+		f, less := preview.Lessens(n)
+		if !less {
 			continue
 		}
 		m := refusal.MendOf(c.Spec.Name, f, nil)
-		l.report(config.SeverityWarning, fmt.Sprintf("the kernel will not let %s open %s: %s", c.Spec.Name, printable.Escape(n.Path, 300), n.Why), m.Text, append([]string{"mcpServers", c.Spec.Name}, pointer(n.Key)...)...)
+		l.report(config.SeverityWarning, refusal.Foretold(c.Spec.Name, n), m.Text, append([]string{"mcpServers", c.Spec.Name}, pointer(n.Key)...)...)
 		if m.Run != nil {
 			l.cure(append([]string{"mcphub"}, m.Run...)...)
 		}

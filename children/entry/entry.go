@@ -1,0 +1,288 @@
+package entry
+
+import (
+	"encoding/json"
+	"maps"
+	"net/url"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"mcphub/internal/reference"
+)
+
+// A Use is what a path is to the server. The zero Use is the narrowest.
+type Use uint8
+
+const (
+	Code   Use = iota // it is run, sourced, or searched for code
+	Config            // it says where code or configuration lies, or is read as such
+	Cwd               // the program works there
+	Data              // anything else
+)
+
+// A Name is a path that an entry names.
+type Name struct {
+	Key    string // where it stands: a JSON pointer in the entry
+	Path   string // absolute and clean
+	Use    Use
+	Folder bool // it is a folder, as far as the words around it tell
+}
+
+// A Role is what an argument is to the program that reads the command line.
+type Role uint8
+
+const (
+	Own    Role = iota // the server's own, or of a program of which nothing is known
+	Runs               // a program, or a file, folder or module that is run or obeyed; or the value in a flag of that kind
+	Search             // likewise, and it is a list of them
+	Text               // text that a shell runs
+	Sets               // NAME=value, a variable
+	Void               // it names no path
+)
+
+// An Entry is what hub.json says of a program.
+type Entry struct {
+	Command string
+	Args    []string
+	Env     map[string]string
+	Cwd     string // absolute; "": what the session gives
+	Home    string
+
+	Void  func(arg int) bool                          // an argument is replaced, so that it names nothing; nil: none is
+	Roles func(command string, args []string) []Role // what the arguments are to a command
+}
+
+// mostNames bounds how many paths one entry names, and mostNested texts within texts.
+const (
+	mostNames  = 256
+	mostNested = 4
+)
+
+// Names are the paths that an entry names, in its order: the command, the arguments, the
+// variables by name, the working directory.
+func Names(e *Entry) []Name {
+	r := reader{Entry: e}
+	at := place{dir: e.Cwd}
+	if later(e.Cwd) {
+		at.dir = ""
+	}
+	r.word(at, "/command", e.Command)
+	args := slices.Clone(e.Args)
+	for i := range args {
+		if e.Void != nil && e.Void(i) {
+			args[i] = ""
+		}
+	}
+	r.line(at, e.Command, args, func(i int) string { return "/args/" + strconv.Itoa(i) })
+	for _, name := range slices.Sorted(maps.Keys(e.Env)) {
+		r.variable(at, "/env/"+escape(name), name, e.Env[name])
+	}
+	if at.dir != "" {
+		r.add(Name{"/cwd", at.dir, Cwd, true})
+	}
+	return r.names
+}
+
+func escape(name string) string {
+	return strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
+}
+
+// later reports a text that is filled in when a session starts the server.
+func later(text string) bool { return reference.Has(text) || placeholder.MatchString(text) }
+
+// placeholder matches what stands for roots.
+var placeholder = regexp.MustCompile(`\$\{roots?[:}]`)
+
+type reader struct {
+	*Entry
+	names []Name
+}
+
+// place is where a text is read.
+type place struct {
+	dir    string // relative paths begin there; "": nobody knows
+	nested int    // in how many texts
+}
+
+func (r *reader) add(n Name) {
+	if len(r.names) < mostNames && !slices.Contains(r.names, n) {
+		r.names = append(r.names, n)
+	}
+}
+
+// path is a text as an absolute path; "" where it is none. plain: a word without a
+// separator may be one.
+func (r *reader) path(at place, text string, plain bool) string {
+	switch {
+	case text == "" || strings.ContainsAny(text, "\n\r\x00") || later(text) || len(text) > 4096:
+		return ""
+	case text == "~" && r.Home != "":
+		return r.Home
+	case strings.HasPrefix(text, "~/") && r.Home != "":
+		return filepath.Join(r.Home, text[2:])
+	case strings.HasPrefix(text, "//"): // the rest of an address, or a comment
+		return ""
+	case filepath.IsAbs(text):
+		return filepath.Clean(text)
+	case at.dir == "" || strings.Contains(text, "://") || strings.HasPrefix(text, "-") || strings.HasPrefix(text, "@") || strings.ContainsAny(text, "$*?{}<>|;&"):
+		return ""
+	case strings.ContainsRune(text, filepath.Separator) || text == "." || text == ".." || plain:
+		return filepath.Join(at.dir, text)
+	}
+	return ""
+}
+
+// file matches a word that looks like the name of a file.
+var file = regexp.MustCompile(`^[\pL\pN_. -]+\.[A-Za-z][A-Za-z0-9]{0,9}$`)
+
+// value names what the value of a flag or variable is, or a word by itself. name is that of
+// the flag or variable; "" for none.
+func (r *reader) value(at place, key, name, text string, use Use) {
+	folder := strings.HasSuffix(text, "/") || isFolder(name)
+	named := func(text string) bool {
+		path := r.path(at, text, file.MatchString(text))
+		if path != "" {
+			r.add(Name{key, path, use, folder})
+		}
+		return path != ""
+	}
+	if path, ok := ofURL(text); ok {
+		named(path)
+		return
+	}
+	if parts := list(text); len(parts) > 1 {
+		for _, part := range parts {
+			named(part)
+		}
+		return
+	}
+	if _, value, ok := strings.Cut(text, "="); ok && !strings.Contains(text[:len(text)-len(value)], "/") {
+		r.value(at, key, text[:len(text)-len(value)-1], value, min(use, useOf(text[:len(text)-len(value)-1])))
+		return
+	}
+	named(text)
+}
+
+// ofURL is the path of an address that names a file.
+func ofURL(text string) (path string, ok bool) {
+	scheme, rest, ok := strings.Cut(text, ":")
+	switch scheme = strings.ToLower(scheme); {
+	case !ok:
+		return "", false
+	case scheme == "jdbc":
+		return ofURL(rest)
+	case scheme != "file" && scheme != "sqlite" && scheme != "sqlite3" && scheme != "duckdb" && scheme != "libsql":
+		return "", false
+	}
+	rest, _, _ = strings.Cut(rest, "?")
+	if host, at, is := strings.Cut(strings.TrimPrefix(rest, "//"), "/"); is && strings.HasPrefix(rest, "//") {
+		if host != "" && host != "localhost" && host != "." && host != "~" {
+			return "", true
+		}
+		if rest = "/" + strings.TrimLeft(at, "/"); host == "." || host == "~" {
+			rest = host + rest
+		}
+	}
+	if plain, err := url.PathUnescape(rest); err == nil {
+		rest = plain
+	}
+	return rest, true
+}
+
+// list splits a text that joins paths: by the separator of PATH, by commas or semicolons,
+// or as a list of JSON. It is one text where not every part is a path from the top or from
+// home.
+func list(text string) []string {
+	var parts []string
+	if strings.HasPrefix(text, "[") && json.Unmarshal([]byte(text), &parts) == nil {
+		return append(parts, "")
+	}
+	for _, sep := range []string{string(filepath.ListSeparator), ",", ";"} {
+		parts = strings.Split(text, sep)
+		for i := range parts {
+			parts[i] = strings.TrimSpace(parts[i])
+		}
+		if len(parts) > 1 && !slices.ContainsFunc(parts, func(p string) bool { return p != "" && !filepath.IsAbs(p) && !strings.HasPrefix(p, "~/") }) {
+			return parts
+		}
+	}
+	return nil
+}
+
+// word names what a command is, where it is a path.
+func (r *reader) word(at place, key, command string) {
+	if path := r.path(at, command, false); path != "" {
+		r.add(Name{key, path, Code, false})
+	}
+}
+
+// line names what a command line does. key tells where an argument stands.
+func (r *reader) line(at place, command string, args []string, key func(int) string) {
+	roles := r.Roles(command, args)
+	flag := ""
+	for i, arg := range args {
+		name := flag
+		flag = ""
+		switch roles[i] {
+		case Void:
+		case Text:
+			r.text(at, key(i), arg)
+		case Sets:
+			if name, value, ok := strings.Cut(arg, "="); ok {
+				r.variable(at, key(i), name, value)
+			}
+		case Runs, Search:
+			if before, value, ok := strings.Cut(arg, "="); ok && strings.HasPrefix(before, "-") {
+				arg = value
+			} else if len(arg) > 2 && arg[0] == '-' && arg[1] != '-' {
+				arg = arg[2:]
+			}
+			parts := []string{arg}
+			if roles[i] == Search {
+				parts = filepath.SplitList(arg)
+			}
+			for _, part := range parts {
+				r.value(at, key(i), "", part, Code)
+			}
+		default:
+			flag = r.own(at, key(i), name, arg)
+		}
+	}
+}
+
+// own names what an argument of the server is. flag is the one before it, if that may take
+// a value, and next this one, likewise.
+func (r *reader) own(at place, key, flag, arg string) (next string) {
+	switch before, value, joined := strings.Cut(arg, "="); {
+	case !strings.HasPrefix(arg, "-") || arg == "-":
+		r.value(at, key, flag, arg, useOf(flag))
+	case joined:
+		r.value(at, key, before, value, useOf(before))
+	case len(arg) > 2 && arg[1] != '-' && (arg[2] == '/' || strings.HasPrefix(arg[2:], "~/")): // -d/path
+		r.value(at, key, arg[:2], arg[2:], useOf(arg[:2]))
+	default:
+		return arg
+	}
+	return ""
+}
+
+// variable names what the value of a variable is.
+func (r *reader) variable(at place, key, name, value string) {
+	switch use := useOf(name); {
+	case name == "NODE_OPTIONS":
+		words := strings.Fields(value)
+		r.line(at, "node", words, func(int) string { return key })
+	case slices.Contains(commands, name):
+		at.dir = ""
+		r.text(at, key, value)
+	case slices.Contains(searched, name):
+		for _, part := range filepath.SplitList(value) {
+			r.value(at, key, "", part, Code)
+		}
+	default:
+		r.value(at, key, name, value, use)
+	}
+}

@@ -1,0 +1,148 @@
+package entry
+
+import (
+	"path/filepath"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// text names what a text does that a shell runs: the words of its commands, where it goes,
+// what it sources and redirects. Of a word that only the shell knows it names nothing.
+func (r *reader) text(at place, key, text string) {
+	if at.nested++; at.nested > mostNested || later(text) {
+		return
+	}
+	parsed, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(text), "")
+	if err != nil {
+		return
+	}
+	syntax.Walk(parsed, func(node syntax.Node) bool {
+		switch n := node.(type) {
+		case *syntax.CallExpr:
+			r.assigns(at, key, n.Assigns)
+			r.call(&at, key, n.Args)
+		case *syntax.DeclClause:
+			r.assigns(at, key, n.Args)
+		case *syntax.Redirect:
+			if to, ok := r.literal(n.Word); ok && n.Hdoc == nil {
+				r.value(at, key, "", to, Data)
+			}
+		}
+		return true
+	})
+}
+
+func (r *reader) assigns(at place, key string, all []*syntax.Assign) {
+	for _, a := range all {
+		if a.Name == nil || a.Value == nil {
+			continue
+		}
+		if value, ok := r.literal(a.Value); ok {
+			r.variable(at, key, a.Name.Value, value)
+		}
+	}
+}
+
+// call names what one command does. One that goes elsewhere changes at.
+func (r *reader) call(at *place, key string, args []*syntax.Word) {
+	var words []string
+	for _, arg := range args {
+		word, _ := r.literal(arg)
+		words = append(words, word) // "" for what only the shell knows
+	}
+	for len(words) > 0 && (words[0] == "exec" || words[0] == "command" || words[0] == "builtin") {
+		words = words[1:]
+	}
+	if len(words) == 0 {
+		return
+	}
+	switch words[0] {
+	case "cd", "pushd":
+		to := words[1:]
+		for len(to) > 0 && strings.HasPrefix(to[0], "-") {
+			to = to[1:]
+		}
+		was := at.dir
+		if at.dir = ""; len(to) == 1 && to[0] != "" {
+			if filepath.IsAbs(to[0]) {
+				at.dir = filepath.Clean(to[0])
+			} else if was != "" {
+				at.dir = filepath.Join(was, to[0])
+			}
+		}
+		if at.dir != "" {
+			r.add(Name{key, at.dir, Cwd, true})
+		}
+	case "source", ".":
+		if len(words) > 1 {
+			r.value(*at, key, "", words[1], Code)
+		}
+	default:
+		if command := words[0]; strings.ContainsRune(command, '/') {
+			r.word(*at, key, command)
+		}
+		r.line(*at, words[0], words[1:], func(int) string { return key })
+	}
+}
+
+// literal is a word as the shell expands it; false where that cannot be told.
+func (r *reader) literal(word *syntax.Word) (text string, ok bool) {
+	if word == nil {
+		return "", false
+	}
+	var b strings.Builder
+	for i, part := range word.Parts {
+		if !r.part(&b, part, i == 0) {
+			return "", false
+		}
+	}
+	return b.String(), true
+}
+
+func (r *reader) part(b *strings.Builder, part syntax.WordPart, first bool) bool {
+	switch p := part.(type) {
+	case *syntax.Lit:
+		text := p.Value
+		if first && r.Home != "" && (text == "~" || strings.HasPrefix(text, "~/")) {
+			text = r.Home + text[1:]
+		}
+		if strings.ContainsAny(text, "*?[") {
+			return false
+		}
+		b.WriteString(unescaped(text))
+	case *syntax.SglQuoted:
+		b.WriteString(p.Value)
+		return !p.Dollar
+	case *syntax.DblQuoted:
+		for _, in := range p.Parts {
+			if lit, is := in.(*syntax.Lit); is {
+				b.WriteString(unescaped(lit.Value))
+			} else if !r.part(b, in, false) {
+				return false
+			}
+		}
+	case *syntax.ParamExp:
+		plain := p.Param != nil && p.Param.Value == "HOME" && p.Exp == nil && p.Repl == nil && p.Slice == nil && p.Index == nil && !p.Length && !p.Excl
+		b.WriteString(r.Home)
+		return plain && r.Home != ""
+	default:
+		return false
+	}
+	return true
+}
+
+// unescaped is a text without the backslashes before other signs.
+func unescaped(text string) string {
+	if !strings.ContainsRune(text, '\\') {
+		return text
+	}
+	var b strings.Builder
+	for i := 0; i < len(text); i++ {
+		if text[i] == '\\' && i+1 < len(text) {
+			i++
+		}
+		b.WriteByte(text[i])
+	}
+	return b.String()
+}

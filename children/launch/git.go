@@ -1,0 +1,139 @@
+package launch
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+
+	"mcphub/children/sandbox"
+)
+
+// This file opens the repositories that roots are worktrees and submodules of. What says so
+// lies in the root, where servers write: it counts only where the repository, which lies
+// elsewhere, names the root back.
+
+// repositories are the rules of the repositories of the session's roots.
+func (h Machine) repositories(k *known) (rules []sandbox.Rule) {
+	for _, root := range h.boundary.Roots {
+		rules = append(rules, h.repositoryOf(root, true)...)
+		if k == nil || !k.git {
+			continue
+		}
+		for at := filepath.Dir(root); h.narrow(at) && (h.home == "" || !sandbox.Holds(at, h.home)); at = filepath.Dir(at) {
+			git := filepath.Join(at, ".git")
+			if fi, err := os.Lstat(git); err == nil && fi.IsDir() && isRepository(git) {
+				rules = append(rules, h.reads(git)...)
+			} else if err == nil {
+				rules = append(rules, h.repositoryOf(at, false)...)
+			} else {
+				continue
+			}
+			break
+		}
+	}
+	return rules
+}
+
+func (h Machine) reads(dir string) []sandbox.Rule { return h.gives(dir, runs) }
+
+// gives is a rule for a folder that is there, and lies in nothing that stays closed.
+func (h Machine) gives(dir string, a sandbox.Access) []sandbox.Rule {
+	w := wayOf(dir)
+	if w.end == nil || !w.end.IsDir() || w.real != dir || !h.bounded(&w) || sandbox.KeyFolder(dir) != "" || sandbox.HoldsSecret(dir, h.home) != "" ||
+		len(h.boundary.Conflicts([]sandbox.Rule{{Path: dir}})) > 0 || !h.narrow(dir) {
+		return nil
+	}
+	for _, own := range []string{h.stateFolder(), h.CacheFolder()} {
+		if own != "" && (sandbox.Holds(own, dir) || sandbox.Holds(dir, own)) {
+			return nil
+		}
+	}
+	return []sandbox.Rule{{Path: dir, Access: a}}
+}
+
+// repositoryOf are the rules of the repository that a folder is a worktree or a submodule
+// of. Nothing of it is written that git runs or obeys.
+func (h Machine) repositoryOf(top string, write bool) []sandbox.Rule {
+	link := filepath.Join(top, ".git")
+	own, ok := gitPath(link, "gitdir: ")
+	if !ok {
+		return nil
+	}
+	own, err := filepath.EvalSymlinks(own)
+	if err != nil || sandbox.Holds(top, own) {
+		return nil
+	}
+	common := own
+	if back, ok := gitPath(filepath.Join(own, "gitdir"), ""); ok { // a worktree
+		common, ok = gitPath(filepath.Join(own, "commondir"), "")
+		if common, err = filepath.EvalSymlinks(common); !ok || err != nil || filepath.Dir(own) != filepath.Join(common, "worktrees") || !sameFile(back, link) {
+			return nil
+		}
+	} else if back := worktreeOf(own); back == "" || !sameFolder(back, top) { // a submodule
+		return nil
+	}
+	if !isRepository(common) {
+		return nil
+	}
+	rules := h.reads(common)
+	if rules == nil || !write {
+		return rules
+	}
+	for _, name := range []string{"objects", "refs", "logs"} {
+		rules = append(rules, h.gives(filepath.Join(common, name), sandbox.Read|sandbox.Write)...)
+	}
+	if own != common {
+		rules = append(rules, h.gives(own, sandbox.Read|sandbox.Write)...)
+	}
+	return rules
+}
+
+// isRepository reports whether a folder has what every repository has.
+func isRepository(dir string) bool {
+	return isFile(filepath.Join(dir, "HEAD")) && isDir(filepath.Join(dir, "objects")) && isDir(filepath.Join(dir, "refs"))
+}
+
+// gitPath is the path that is the text of a small file, behind a word; relative to the
+// file's folder.
+func gitPath(file, word string) (path string, ok bool) {
+	if fi, err := os.Lstat(file); err != nil || !fi.Mode().IsRegular() {
+		return "", false // no link either
+	}
+	text := textOf(file)
+	if text, ok = strings.CutPrefix(strings.TrimRight(text, "\r\n"), word); !ok || text == "" || strings.ContainsAny(text, "\n\x00") {
+		return "", false
+	}
+	if !filepath.IsAbs(text) {
+		text = filepath.Join(filepath.Dir(file), text)
+	}
+	return filepath.Clean(text), true
+}
+
+// worktreeOf is the folder of core.worktree of a repository's config, as git writes it for a submodule.
+func worktreeOf(dir string) string {
+	section := ""
+	for line := range strings.Lines(textOf(filepath.Join(dir, "config"))) {
+		line = strings.TrimSpace(line)
+		if strings.HasPrefix(line, "[") {
+			section = strings.ToLower(line)
+		}
+		if key, value, ok := strings.Cut(line, "="); ok && section == "[core]" && strings.TrimSpace(strings.ToLower(key)) == "worktree" {
+			if value = strings.Trim(strings.TrimSpace(value), `"`); value != "" && !filepath.IsAbs(value) {
+				value = filepath.Join(dir, value)
+			}
+			return value
+		}
+	}
+	return ""
+}
+
+func sameFile(a, b string) bool {
+	fa, errA := os.Lstat(a)
+	fb, errB := os.Lstat(b)
+	return errA == nil && errB == nil && os.SameFile(fa, fb)
+}
+
+func sameFolder(a, b string) bool {
+	real, err := filepath.EvalSymlinks(a)
+	return err == nil && real == b
+}

@@ -1,0 +1,123 @@
+package launch
+
+import (
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"mcphub/children/sandbox"
+)
+
+// This file finds what the packages of a program lead to outside of themselves: the Python
+// that a virtual environment was made of, modules that are linked, and the modules of the
+// workspace.
+
+// mostLinked bounds the parts of a program.
+const mostLinked = 64
+
+// beyond are the parts that the packages of a file lead to. Where servers write they lead
+// nowhere.
+func (h Machine) beyond(file string) (parts []part) {
+	for _, hop := range sandbox.Hops(file) {
+		top := hop
+		if !h.isDir(hop) {
+			top = h.topOf(hop)
+		}
+		if top == "" || allFixed([]string{top}) || h.boundary.Writable(top) {
+			continue
+		}
+		parts = append(parts, h.environmentOf(top)...)
+		if filepath.Base(top) == modules {
+			parts = append(parts, h.modulesOf(top)...)
+			top = filepath.Dir(top)
+		} else {
+			parts = append(parts, h.modulesOf(filepath.Join(top, modules))...)
+		}
+		if !isFile(filepath.Join(top, "package.json")) {
+			continue
+		}
+		for at := filepath.Dir(top); h.narrow(at); at = filepath.Dir(at) {
+			if dir := filepath.Join(at, modules); h.isDir(dir) && isFile(filepath.Join(at, "package.json")) && !h.boundary.Writable(at) {
+				parts = append(parts, part{file: dir, name: "workspace " + dir})
+				break
+			}
+		}
+	}
+	return parts
+}
+
+const modules = "node_modules"
+
+// modulesOf are the modules in a folder that are links.
+func (h Machine) modulesOf(dir string) (parts []part) {
+	list, err := os.ReadDir(dir)
+	if err != nil {
+		return nil
+	}
+	for _, e := range list {
+		path := filepath.Join(dir, e.Name())
+		switch {
+		case e.Type()&fs.ModeSymlink != 0:
+			if real := h.real(path); real != path && !sandbox.Holds(dir, real) && h.isDir(real) {
+				parts = append(parts, part{file: path, name: "module " + path})
+			}
+		case e.IsDir() && strings.HasPrefix(e.Name(), "@"):
+			parts = append(parts, h.modulesOf(path)...)
+		}
+		if len(parts) > mostLinked {
+			break
+		}
+	}
+	return parts
+}
+
+// environmentOf is what a virtual environment of Python is made of: the installation that
+// its settings name, and folders of packages that were installed to be edited.
+func (h Machine) environmentOf(top string) (parts []part) {
+	text := textOf(filepath.Join(top, "pyvenv.cfg"))
+	for line := range strings.Lines(text) {
+		key, value, _ := strings.Cut(line, "=")
+		if value = strings.TrimSpace(value); strings.TrimSpace(key) != "home" || !filepath.IsAbs(value) {
+			continue
+		}
+		for _, name := range []string{"python3", "python"} {
+			if file := filepath.Join(value, name); h.isProg(file) {
+				parts = append(parts, part{file: file, name: "pyvenv.cfg of " + top})
+				break
+			}
+		}
+	}
+	if text == "" {
+		return nil
+	}
+	found, _ := filepath.Glob(filepath.Join(globbed(top), "lib", "python*", "site-packages", "*.pth"))
+	for _, file := range found {
+		for line := range strings.Lines(textOf(file)) {
+			if dir := strings.TrimSpace(line); filepath.IsAbs(dir) && h.isDir(dir) {
+				parts = append(parts, part{file: filepath.Clean(dir), name: "packages of " + file})
+			}
+		}
+	}
+	return parts
+}
+
+// globbed is a path that a pattern takes as it stands.
+func globbed(path string) string {
+	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
+}
+
+// textOf is the text of a small regular file; "" where there is none.
+func textOf(file string) string {
+	f := openRegular(file)
+	if f == nil {
+		return ""
+	}
+	defer func() { _ = f.Close() }()
+	b, _ := io.ReadAll(io.LimitReader(f, mostText))
+	return string(b)
+}
+
+// mostText bounds a file of settings that is read.
+const mostText = 64 << 10
