@@ -46,7 +46,18 @@ func (d disk) reader(named ...sandbox.Named) *Reader {
 		Profile: &sandbox.Profile{Rules: sandbox.Sorted([]sandbox.Rule{
 			{Path: filepath.Join(d.top, "in"), Access: whole}, {Path: filepath.Join(d.top, "read"), Access: sandbox.Read | sandbox.Execute}, {Path: "/usr", Access: sandbox.Read | sandbox.Execute},
 		})},
-		Named: named, Home: d.home, Dirs: []string{filepath.Join(d.top, "in")}, Withheld: []string{filepath.Join(d.top, "hub")},
+		Named: named, Dirs: []string{filepath.Join(d.top, "in")},
+		Never: func(path string) string {
+			switch {
+			case sandbox.Holds(path, d.home):
+				return "it is the home folder, or holds it"
+			case sandbox.Holds(filepath.Join(d.top, "hub"), path):
+				return "it is the hub's own"
+			case path == "/etc", sandbox.Holds("/proc", path):
+				return "it belongs to the system"
+			}
+			return ""
+		},
 	}
 }
 
@@ -86,7 +97,7 @@ func TestErrors(t *testing.T) {
 		"Error: EACCES: permission denied, open 'D/read/x'":                        "read/x write read/x server",
 		"  errno: -13, code: 'EACCES', syscall: 'open', path: 'D/out/x'":           "out/x read out/x server",
 		"EACCES: permission denied, open 'D/in/y'":                                 "", // by something else
-		"EACCES: permission denied, open '/proc/1/mem'":                            "/proc/1/mem read nothing server",
+		"EACCES: permission denied, open '/proc/1/mem'":                            "/proc/1/mem read nothing server kept",
 		"EACCES: permission denied, open 'D/hub/log'":                              "hub/log read nothing server kept",
 		"EACCES: permission denied, open 'D/home/.aws/credentials'":                "home/.aws/credentials read nothing server kept",
 		"EACCES: permission denied, open 'D/home/new.json'":                        "home/new.json write nothing server", // the home folder is not offered
