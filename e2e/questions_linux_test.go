@@ -303,3 +303,47 @@ func requests(t *testing.T, socket, request string) (status int, err error) {
 	}
 	return res.StatusCode, res.Body.Close()
 }
+
+// A person's `mcphub allow` counts at once where a server could have written hub.json. What the server writes there itself, the
+// very same text, does not.
+func TestAPersonAllowsWhereAServerCouldWrite(t *testing.T) {
+	t.Parallel()
+	requireLandlock(t)
+	for _, person := range []bool{true, false} {
+		w := newWorld(t)
+		w.sockets = socketsIn(t)
+		path := w.write("project/conf/hub.json", raw(t, obj{"mcpServers": obj{"kid": shellServer(nil)}}))
+		vault := filepath.Dir(w.write("home/vault/note", secretText))
+		s := w.shellHub(path, w.project)
+		reads := func() bool {
+			return strings.Contains(s.callArgs("kid__shell", obj{"command": "cat " + filepath.Join(vault, "note")}).Text, secretText)
+		}
+		if reads() {
+			t.Fatal("it is open anyway, so this shows nothing")
+		}
+		if !person {
+			s.writes(path, raw(t, obj{"mcpServers": obj{"kid": shellServer(obj{"sandbox": obj{"read": []string{"~/vault"}}})}}))
+			s.awaitConfig("it waits", func(c configState) bool { return c.Waiting != "" })
+			if said, status := w.without("allow", "kid", vault, "--write", "--config", path); status != 3 || !strings.Contains(said, "nobody has accepted") {
+				t.Errorf("allow accepts what a server has written; it ends with %d:\n%s", status, said)
+			}
+			if reads() {
+				t.Error("a server has allowed it to itself")
+			}
+			continue
+		}
+		if said, status := w.without("allow", "kid", vault, "--config", path); status != 0 {
+			t.Fatalf("allow ends with %d:\n%s", status, said)
+		}
+		if !within(waitLimit, reads) {
+			t.Error("it is not open")
+		}
+		if said, status := w.without("revoke", "kid", vault, "--config", path); status != 0 {
+			t.Fatalf("revoke ends with %d:\n%s", status, said)
+		}
+		if !within(waitLimit, func() bool { return !reads() }) {
+			t.Error("it is open after it was revoked")
+		}
+		w.wellAgain()
+	}
+}

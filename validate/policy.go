@@ -1,6 +1,7 @@
 package validate
 
 import (
+	"errors"
 	"slices"
 
 	"mcphub/rootsmgr/guard"
@@ -116,6 +117,14 @@ func (c *Checker) Unlimited(child string) string {
 		return ""
 	}
 	return c.policy.Unlimited(child)
+}
+
+// OwnFolder says why a folder is no real one of the hub's own user in which nobody else may write.
+func (c *Checker) OwnFolder(dir string) error {
+	if c == nil {
+		return errors.New("it cannot be looked at")
+	}
+	return c.m.OwnDir(dir)
 }
 
 // Opens returns a directory that the policy opens to some call, and that some reading of path lies in; "" for none.

@@ -1,11 +1,10 @@
 package learn
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
-	"slices"
 
 	"mcphub/children/sandbox"
 )
@@ -15,25 +14,18 @@ import (
 // own are folders of the home folder in which each program has one.
 var own = []string{".config", ".local", ".local/share", ".local/state", ".local/bin", ".local/lib", ".cache", "Documents", "Desktop", "Downloads", "Library"}
 
-// shared are folders of the system in which each program has one.
-var shared = []string{"/usr/local", "/usr/share", "/var/lib", "/var/log", "/var/cache", "/var/tmp", "/var/run", "/run/user", "/etc/ssl", "/etc/pki"}
-
 // never says why a path is not proposed, whatever is done there; "" where it may be.
 func (p *proposer) never(path string) string {
-	if slices.ContainsFunc(p.Withheld, func(w string) bool { return sandbox.Holds(w, path) }) {
-		return "the policy withholds it, or it is the hub's own"
-	}
 	for _, r := range []sandbox.Rule{sandbox.Memory, sandbox.Terminals} {
 		if sandbox.Holds(r.Path, path) {
 			return "all your programs share " + r.Path + "; if it cannot do without, add that to sandbox.write"
 		}
 	}
-	for _, top := range []string{"/proc", "/sys", "/dev"} {
-		if sandbox.Holds(top, path) {
-			return "it belongs to the system"
-		}
-	}
-	return sandbox.Secret(path)
+	return p.reserved().In(path)
+}
+
+func (p *proposer) reserved() sandbox.Reserved {
+	return sandbox.Reserved{Home: p.Home, Withheld: p.Withheld}
 }
 
 // tooWide says why a whole folder is not proposed; "" where it may be.
@@ -53,27 +45,19 @@ type folder struct {
 }
 
 func (p *proposer) lookAt(dir string, writing bool) string {
-	temp := os.TempDir()
-	switch {
-	case filepath.Dir(dir) == dir, filepath.Dir(filepath.Dir(dir)) == filepath.Dir(dir), slices.Contains(shared, dir):
+	switch top := filepath.Dir(dir); {
+	case filepath.Dir(top) == top:
 		return "it is a folder of the system"
-	case p.Home != "" && sandbox.Holds(dir, p.Home), filepath.Dir(dir) == "/home":
-		return "it holds the home folder"
-	case sandbox.Holds(dir, temp):
-		return "it holds everybody's temporary files"
+	case top == "/home":
+		return "it holds a home folder"
 	}
 	for _, name := range own {
 		if p.Home != "" && dir == filepath.Join(p.Home, name) {
 			return "many programs keep what is theirs there"
 		}
 	}
-	if why := p.never(dir); why != "" {
+	if why := cmp.Or(p.never(dir), p.reserved().Why(dir)); why != "" {
 		return why
-	}
-	for _, w := range p.Withheld {
-		if sandbox.Holds(dir, w) {
-			return w + " in it is withheld by the policy, or is the hub's own"
-		}
 	}
 	if writing && p.Profile != nil {
 		for _, r := range p.Profile.Rules {

@@ -472,10 +472,7 @@ func (l *lesson) why() string { return cmp.Or(l.seen.LastFailure, l.seen.Error, 
 // written are paths as they are written in hub.json.
 func (l *lesson) written(paths []string) (out []string) {
 	for _, path := range paths {
-		if rel, err := filepath.Rel(l.made.Hub.Home, path); err == nil && l.made.Hub.Home != "" && filepath.IsLocal(rel) {
-			path = "~/" + filepath.ToSlash(rel)
-		}
-		out = append(out, path)
+		out = append(out, inHub(l.made.Hub.Home, path))
 	}
 	return out
 }

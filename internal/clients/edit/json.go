@@ -228,7 +228,10 @@ func (s jsonText) object(v any, indent string) string {
 // add puts a member or an element behind the last one.
 func (s jsonText) add(data []byte, box items, name string, v any) []Splice {
 	last := lastContent(data, box)
-	inline := s.flat || len(box.spans) > 0 && !bytes.ContainsRune(data[box.open:box.shut], '\n')
+	inline := s.flat
+	if n := len(box.spans); n > 0 && !beginsLine(data, box.spans[n-1].start) {
+		inline = inline || !bytes.Contains(data[box.spans[n-1].end:last], []byte("//"))
+	}
 	indent := s.indent(data, box.open) + s.unit
 	if len(box.spans) > 0 {
 		indent = s.indent(data, box.spans[len(box.spans)-1].start)
@@ -264,6 +267,11 @@ func (s jsonText) add(data []byte, box items, name string, v any) []Splice {
 	return []Splice{{Off: end, New: ","}, {Off: last, New: text}}
 }
 
+// beginsLine reports whether nothing but blanks stands before an offset on its line.
+func beginsLine(data []byte, off int) bool {
+	return lineStart(data, off)+len(indentAt(data, off)) == off
+}
+
 // lastContent is where the last thing before the closing bracket ends, be it a
 // value, a comma or a comment.
 func lastContent(data []byte, box items) int {
@@ -297,6 +305,17 @@ func commentEnd(data []byte, off int) int {
 	return lineEnd(data, off)
 }
 
+// remarkEnd is the end of the line that an offset lies in, where nothing but one comment
+// follows; else the offset.
+func remarkEnd(data []byte, off int) int {
+	end := lineEnd(data, off)
+	rest := bytes.TrimSpace(data[off:end])
+	if bytes.HasPrefix(rest, []byte("//")) || bytes.HasPrefix(rest, []byte("/*")) && bytes.HasSuffix(rest, []byte("*/")) && bytes.Count(rest, []byte("*/")) == 1 {
+		return end
+	}
+	return off
+}
+
 // commaAfter is the offset of the comma that follows a value, or -1.
 func commaAfter(data []byte, off int) int {
 	for off < len(data) {
@@ -323,11 +342,8 @@ func cut(data []byte, box items, i int) []Splice {
 		to = comma + 1
 	}
 	// A comment behind it on its last line is about it.
+	to = remarkEnd(data, to)
 	rest := bytes.TrimLeft(data[to:lineEnd(data, to)], " \t")
-	if bytes.HasPrefix(rest, []byte("//")) ||
-		bytes.HasPrefix(rest, []byte("/*")) && bytes.HasSuffix(bytes.TrimRight(rest, " \t"), []byte("*/")) && bytes.Count(rest, []byte("*/")) == 1 {
-		rest, to = nil, lineEnd(data, to)
-	}
 	first := lineStart(data, from)
 	switch {
 	case first > 0 && len(bytes.TrimSpace(data[first:from])) == 0 && len(rest) == 0:

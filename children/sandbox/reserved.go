@@ -1,0 +1,96 @@
+package sandbox
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// Reserved is what no server is given by a path that somebody names: by its entry, by
+// `mcphub allow`, or by what it was seen to open. The zero value knows the places that
+// every machine has, and those that go by their names.
+type Reserved struct {
+	Home     string   // of the user; "": it is not known
+	Withheld []string // what the policy withholds, hub.json, and the hub's own folders
+	Others   []string // places of other servers
+}
+
+// systems are kept to the system with all that is in them.
+var systems = []string{"/dev", "/proc", "/sys", "/run", "/var/run"}
+
+// tops are folders of the system in which each program has one.
+var tops = []string{
+	"/bin", "/boot", "/etc", "/lib", "/lib32", "/lib64", "/libx32", "/media", "/mnt", "/nix", "/opt", "/root", "/sbin", "/snap", "/srv", "/usr", "/var",
+	"/usr/local", "/usr/share", "/usr/lib", "/usr/bin", "/usr/sbin", "/var/lib", "/var/log", "/var/cache", "/var/spool", "/etc/ssl", "/etc/pki", "/home",
+	"/Applications", "/Library", "/System", "/Users", "/Volumes", "/private", "/private/etc", "/private/var",
+	`C:\Windows`, `C:\Users`, `C:\Program Files`, `C:\Program Files (x86)`, `C:\ProgramData`,
+}
+
+// In says why a path is reserved that lies in something, or is it; "" where it is not. The
+// path is absolute, clean and without links.
+func (r Reserved) In(path string) string {
+	switch {
+	case slices.ContainsFunc(r.Withheld, func(w string) bool { return Holds(w, path) }):
+		return "the policy withholds it, or it is the hub's own"
+	case slices.ContainsFunc(r.Others, func(o string) bool { return Holds(o, path) }):
+		return "another server keeps there what is its own"
+	case slices.ContainsFunc(systems, func(s string) bool { return Holds(s, path) }):
+		return "it belongs to the system"
+	}
+	return Secret(path)
+}
+
+// Why says why a path is reserved: by what it lies in, by what it holds, or by what it is;
+// "" where it is not.
+func (r Reserved) Why(path string) string {
+	if why := r.In(path); why != "" {
+		return why
+	}
+	for _, home := range r.homes() {
+		if Holds(path, home) {
+			return "it is or holds the home folder"
+		}
+	}
+	for _, shared := range []string{"/tmp", "/var/tmp", os.TempDir()} {
+		if real, err := filepath.EvalSymlinks(shared); err == nil && Holds(path, real) || Holds(path, shared) {
+			return "it is or holds everybody's temporary files"
+		}
+	}
+	switch {
+	case filepath.Dir(path) == path, slices.Contains(tops, path):
+		return "it is a folder of the system"
+	case slices.ContainsFunc(systems, func(s string) bool { return Holds(path, s) }):
+		return "it holds folders of the system"
+	}
+	for _, w := range r.Withheld {
+		if Holds(path, w) {
+			return w + " in it is withheld by the policy, or is the hub's own"
+		}
+	}
+	for _, o := range r.Others {
+		if Holds(path, o) {
+			return o + " in it is another server's own"
+		}
+	}
+	for _, home := range r.homes() {
+		if secret := HoldsSecret(path, home); secret != "" {
+			return "it holds " + secret
+		}
+	}
+	if fi, err := os.Lstat(path); err == nil && fi.Mode()&(fs.ModeSocket|fs.ModeDevice|fs.ModeNamedPipe|fs.ModeIrregular) != 0 {
+		return "it is no file and no folder"
+	}
+	return ""
+}
+
+// homes are the home folder and where its links lead.
+func (r Reserved) homes() []string {
+	if r.Home == "" {
+		return nil
+	}
+	if real, err := filepath.EvalSymlinks(r.Home); err == nil && real != r.Home {
+		return []string{r.Home, real}
+	}
+	return []string{r.Home}
+}

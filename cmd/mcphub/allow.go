@@ -1,0 +1,328 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"mcphub/internal/caller"
+	"mcphub/internal/clients"
+	"mcphub/internal/config"
+	"mcphub/internal/exit"
+	"mcphub/internal/layout"
+	"mcphub/internal/printable"
+)
+
+// allowReport is the result of allow and revoke in JSON; its shape is stable.
+type allowReport struct {
+	entryReport               // State: allowed or revoked
+	DryRun      bool          `json:"dryRun,omitempty"` // nothing was written
+	Paths       []allowedPath `json:"paths"`
+	Lines       []string      `json:"lines"` // of hub.json that change: - as it was, + as it is
+}
+
+// allowedPath is what became of one path.
+type allowedPath struct {
+	Path   string   `json:"path"`            // absolute, without links
+	Access string   `json:"access"`          // read or write
+	Done   []string `json:"done,omitempty"`  // what is new: sandbox.read, sandbox.write, policy.rules, folder
+	Rule   string   `json:"rule,omitempty"`  // the rule that was added or taken out
+	Notes  []string `json:"notes,omitempty"` // why, and what is not
+}
+
+func allowCommand() *cobra.Command {
+	var w allowWork
+	var list bool
+	cmd := &cobra.Command{
+		Use:   "allow NAME PATH... | allow --list [NAME]",
+		Short: "Let a server read a path beside the roots, or write it",
+		Long: "Adds paths to sandbox.read of a server in hub.json, or to sandbox.write, and leaves every\n" +
+			"other byte as it is. Where calls that name the path were refused by mcphub's own check, it\n" +
+			"adds a rule for that server to policy.rules as well. A folder that is missing is made, if\n" +
+			"its parent is your own. Hubs that run take the change at once. `mcphub revoke` takes it\n" +
+			"back. A path counts from the working directory, and one that ends in / is a folder.",
+		Example: "  mcphub allow notes ~/vault\n" +
+			"  mcphub allow mongodb ~/.mongodb --write\n" +
+			"  mcphub allow files ~/Documents --calls --dry-run\n" +
+			"  mcphub allow --list",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			w.start(cmd)
+			w.callsSaid = cmd.Flags().Changed("calls")
+			switch {
+			case list && (len(args) > 1 || w.write || w.dryRun || w.callsSaid):
+				return exit.Errorf(exit.Usage, "--list takes at most the name of a server, and --json")
+			case list:
+				return w.list(args)
+			case len(args) == 0:
+				return exit.Errorf(exit.Usage, "name the server and a path: mcphub allow NAME PATH; mcphub allow --list shows what is allowed")
+			case len(args) == 1:
+				return exit.Errorf(exit.Usage, "name the path as well: mcphub allow %s PATH", args[0])
+			}
+			return w.run("allowed", args[0], args[1:], w.allow)
+		},
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+			if len(args) > 0 {
+				return nil, cobra.ShellCompDirectiveDefault // files
+			}
+			return completeServers(cmd, args, word)
+		},
+	}
+	cmd.Flags().BoolVar(&w.write, "write", false, "to read and write")
+	cmd.Flags().BoolVar(&w.calls, "calls", false, "let calls name the path, by a rule of the policy; without it a rule is added where such a call was refused in the last days, and with --calls=false none is")
+	cmd.Flags().BoolVar(&w.dryRun, "dry-run", false, "show the change and write nothing")
+	cmd.Flags().BoolVar(&list, "list", false, "list what is allowed beyond the default")
+	w.flags(cmd)
+	return cmd
+}
+
+func revokeCommand() *cobra.Command {
+	var w allowWork
+	cmd := &cobra.Command{
+		Use:   "revoke NAME PATH...",
+		Short: "Take back what mcphub allow has given a server",
+		Long: "Takes paths out of sandbox.read and sandbox.write of a server in hub.json, and the rule that\n" +
+			"mcphub allow has made for them. Every other byte stays as it is. Hubs that run take the\n" +
+			"change at once. The exit status is 5 where a path was not there.",
+		Example: "  mcphub revoke notes ~/vault",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			w.start(cmd)
+			if len(args) < 2 {
+				return exit.Errorf(exit.Usage, "name the server and the path: mcphub revoke NAME PATH; mcphub allow --list shows what is allowed")
+			}
+			return w.run("revoked", args[0], args[1:], w.revoke)
+		},
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+			if len(args) == 0 {
+				return completeServers(cmd, args, word)
+			}
+			w.say = io.Discard
+			if err := w.open(args[0]); err != nil {
+				return nil, cobra.ShellCompDirectiveError
+			}
+			return slices.Concat(w.now.server.Sandbox.Read, w.now.server.Sandbox.Write), cobra.ShellCompDirectiveNoFileComp
+		},
+	}
+	cmd.Flags().BoolVar(&w.dryRun, "dry-run", false, "show the change and write nothing")
+	w.flags(cmd)
+	return cmd
+}
+
+// run makes a change for each path and writes hub.json, or shows what it would be.
+func (w *allowWork) run(state, name string, paths []string, change func(t *target) error) error {
+	if !w.dryRun {
+		if err := caller.Self(caller.Want{}); err != nil {
+			return exit.Errorf(exit.Failure, "hub.json is not changed: %w", err)
+		}
+	}
+	if err := w.open(name); err != nil {
+		return err
+	}
+	var all []*target
+	for _, path := range paths {
+		t, err := w.target(path, state == "allowed")
+		if err != nil {
+			return err
+		}
+		all = append(all, t)
+	}
+	before := w.text
+	for _, t := range all {
+		if err := change(t); err != nil {
+			return err
+		}
+	}
+	r := allowReport{entryReport: entryReport{Config: w.path, Server: w.now.server.Name, State: state, Changed: string(before) != string(w.text)}, DryRun: w.dryRun, Lines: changedLines(before, w.text)}
+	if !w.dryRun && r.Changed {
+		if err := w.put(before, all); err != nil {
+			return err
+		}
+	}
+	r.Warnings = newProblems(w.path, before, w.text)
+	there := true
+	for _, t := range all {
+		r.Paths = append(r.Paths, t.allowedPath)
+		there = there && !t.absent
+	}
+	if err := w.print(&r); err != nil {
+		return err
+	}
+	if !there {
+		return exit.Errorf(exit.NotFound, "not all of that was allowed; mcphub allow --list shows what is")
+	}
+	return nil
+}
+
+// put makes the folders that are missing, and writes hub.json.
+func (w *allowWork) put(before []byte, all []*target) error {
+	var made []string
+	for _, t := range all {
+		if t.missing && len(t.Done) > 0 {
+			if err := w.makeFolder(t.Path); err != nil {
+				return err
+			}
+			made = append(made, t.Path)
+		}
+	}
+	err := writeHub(w.path, before, w.text, false)
+	for _, path := range made {
+		if err != nil {
+			_ = os.Remove(path) // empty as it is
+		}
+	}
+	return err
+}
+
+func (w *allowWork) print(r *allowReport) error {
+	if w.asJSON {
+		return exit.Failed(layout.JSON(w.out, r))
+	}
+	for _, text := range r.Warnings {
+		layout.Println(w.say, "warning: "+text)
+	}
+	for _, p := range r.Paths {
+		layout.Printf(w.out, "%s: %s\n", p.Path, p.words(r))
+		for _, note := range p.Notes {
+			layout.Line(w.out, "  ", note)
+		}
+	}
+	if len(r.Lines) > 0 {
+		layout.Printf(w.out, "\n%s:\n", r.Config)
+	}
+	for _, line := range r.Lines {
+		layout.Printf(w.out, "  %s\n", line)
+	}
+	if r.DryRun {
+		layout.Println(w.out, "nothing was written (--dry-run)")
+	}
+	return nil
+}
+
+// words say in a line what became of a path.
+func (p *allowedPath) words(r *allowReport) string {
+	verb, where := "is", "added to"
+	if r.DryRun {
+		verb = "would be"
+	}
+	if r.State == "revoked" {
+		where = "taken out of"
+	}
+	made, done := "", slices.DeleteFunc(slices.Clone(p.Done), func(done string) bool { return done == doneFolder })
+	if len(done) < len(p.Done) {
+		made = "made, and "
+	}
+	if len(done) == 0 {
+		return "nothing changes"
+	}
+	return fmt.Sprintf("%s %s%s %s of %s", verb, made, where, strings.Join(done, " and "), r.Server)
+}
+
+// allowed is what is allowed to one server beyond the default.
+type allowed struct {
+	Server string        `json:"server"`
+	Read   []allowedAt   `json:"read"`
+	Write  []allowedAt   `json:"write"`
+	Rules  []allowedRule `json:"rules"` // that name the server
+}
+
+type allowedAt struct {
+	Path string `json:"path"` // as it is written
+	At   string `json:"at"`   // file:line
+}
+
+type allowedRule struct {
+	Name   string   `json:"name"`
+	Then   string   `json:"then"`
+	Roles  []string `json:"roles,omitempty"` // none: any
+	Within string   `json:"within,omitempty"`
+	At     string   `json:"at"`
+}
+
+// list prints what is allowed, to all servers or to one.
+func (w *allowWork) list(names []string) error {
+	path, text, err := w.file()
+	if err != nil {
+		return err
+	}
+	file := config.Default()
+	if text != nil {
+		if file, _, err = config.Parse(path, text, os.LookupEnv); err != nil {
+			return exit.Failed(err)
+		}
+	}
+	out := struct {
+		Config  string    `json:"config"`
+		Servers []allowed `json:"servers"`
+	}{path, []allowed{}}
+	if len(names) > 0 {
+		if err := isAmong(path, names[0], namesIn(path, text)); err != nil {
+			return err
+		}
+	}
+	for i := range file.Servers {
+		s := &file.Servers[i]
+		if len(names) > 0 && s.Name != names[0] && s.Key != names[0] {
+			continue
+		}
+		if a := allowedOf(file, s); len(a.Read)+len(a.Write)+len(a.Rules) > 0 {
+			out.Servers = append(out.Servers, a)
+		}
+	}
+	if w.asJSON {
+		return exit.Failed(layout.JSON(w.out, out))
+	}
+	if len(out.Servers) == 0 {
+		layout.Println(w.out, "nothing is allowed beyond the default")
+		return nil
+	}
+	t := layout.NewTable(printable.Writer(w.out))
+	t.Head("SERVER", "BY", "MAY", "PATH", "AT")
+	for _, s := range out.Servers {
+		for _, p := range s.Read {
+			t.Row(s.Server, "sandbox.read", "read", p.Path, p.At)
+		}
+		for _, p := range s.Write {
+			t.Row(s.Server, "sandbox.write", "read, write", p.Path, p.At)
+		}
+		for _, r := range s.Rules {
+			roles := strings.Join(r.Roles, ", ")
+			if roles == "" {
+				roles = "any"
+			}
+			t.Row(s.Server, "rule "+r.Name, r.Then+" "+roles, cmp.Or(r.Within, "-"), r.At)
+		}
+	}
+	return exit.Failed(t.Flush())
+}
+
+func allowedOf(file *config.File, s *config.Server) allowed {
+	a := allowed{Server: s.Name, Read: []allowedAt{}, Write: []allowedAt{}, Rules: []allowedRule{}}
+	at := func(path ...string) string {
+		p := file.At(path...)
+		return filepath.Base(p.File) + ":" + strconv.Itoa(p.Line)
+	}
+	for i, path := range s.Sandbox.Read {
+		a.Read = append(a.Read, allowedAt{path, at("mcpServers", s.Name, "sandbox", clients.MayRead, strconv.Itoa(i))})
+	}
+	for i, path := range s.Sandbox.Write {
+		a.Write = append(a.Write, allowedAt{path, at("mcpServers", s.Name, "sandbox", clients.MayWrite, strconv.Itoa(i))})
+	}
+	for i := range file.Policy.Rules {
+		r := &file.Policy.Rules[i]
+		if !slices.Contains(r.If.Servers, s.Name) {
+			continue
+		}
+		rule := allowedRule{Name: r.Name, Then: r.Then, At: at("policy", "rules", strconv.Itoa(i))}
+		if r.If.Paths != nil {
+			rule.Roles, rule.Within = r.If.Paths.Roles, r.If.Paths.Within
+		}
+		a.Rules = append(a.Rules, rule)
+	}
+	return a
+}

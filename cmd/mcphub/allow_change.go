@@ -1,0 +1,599 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/rogpeppe/go-internal/diff"
+	"github.com/rs/zerolog"
+
+	"mcphub/children"
+	"mcphub/children/sandbox"
+	"mcphub/internal/audit"
+	"mcphub/internal/clients"
+	"mcphub/internal/clients/edit"
+	"mcphub/internal/config"
+	"mcphub/internal/exit"
+	"mcphub/internal/printable"
+	"mcphub/internal/redact"
+	"mcphub/internal/replay"
+	"mcphub/internal/setup"
+	"mcphub/validate"
+)
+
+// What is done for a path beside an edit of sandbox.read and sandbox.write.
+const (
+	doneRule   = "policy.rules"
+	doneFolder = "folder"
+)
+
+// allowWork is what allow and revoke have in common. Each step edits text, and reads it anew.
+type allowWork struct {
+	entryWork
+	write, calls, callsSaid, dryRun bool
+
+	home string
+	path string // of hub.json
+	text []byte
+	now  standing
+}
+
+// A standing is what a text of hub.json comes to for one server.
+type standing struct {
+	file    *config.File
+	server  *config.Server
+	spec    *children.Spec
+	checker *validate.Checker
+	audit   string // folder of the record; "" for none
+}
+
+// A target is a path that a person has named.
+type target struct {
+	allowedPath
+	given   string // absolute, with its links
+	dir     bool   // a folder, or one that is to be made
+	missing bool
+	absent  bool     // revoke: it was not there
+	taken   []string // keys that it was taken out of
+}
+
+// open reads hub.json.
+func (w *allowWork) open(name string) error {
+	var err error
+	if w.path, w.text, err = w.file(); err != nil {
+		return err
+	}
+	if err := isAmong(w.path, name, namesIn(w.path, w.text)); err != nil {
+		return err
+	}
+	w.home, _ = os.UserHomeDir() // without one, no path is written from there
+	w.now, err = w.reads(name)
+	return err
+}
+
+// reads is what the text comes to. A server that is disabled is looked at as the others are.
+func (w *allowWork) reads(name string) (standing, error) {
+	trail, err := config.Follow(w.path)
+	if err != nil {
+		return standing{}, exit.Failed(err)
+	}
+	file, _, err := config.LoadText(w.path, w.text, trail, os.LookupEnv, config.Environment(os.Environ())...)
+	if err != nil {
+		return standing{}, exit.Errorf(exit.Config, "%w; nothing was changed", err)
+	}
+	s := standing{file: file}
+	for i := range file.Servers {
+		if file.Servers[i].Key == name || s.server == nil && file.Servers[i].Name == name {
+			s.server = &file.Servers[i]
+		}
+	}
+	s.server.Disabled = false
+	if s.server.Err != nil {
+		return s, exit.Errorf(exit.Config, "the entry of %s cannot be used: %s. Put that right first; nothing was changed", name, s.server.Err.String())
+	}
+	src := setup.Source{Version: buildVersion()}
+	made, err := src.Build(file, io.Discard, zerolog.Nop())
+	if s.checker, s.audit = made.Hub.Checker, made.Audit; s.checker == nil {
+		return s, exit.Errorf(exit.Config, "%w; nothing was changed", err)
+	}
+	for i := range made.Hub.Children {
+		if made.Hub.Children[i].Spec.Name == s.server.Name {
+			s.spec = &made.Hub.Children[i].Spec
+		}
+	}
+	return s, nil
+}
+
+// edit takes the text that a change has made.
+func (w *allowWork) edit(text []byte, err error) error {
+	if err != nil {
+		return exit.Errorf(exit.Config, "%w; nothing was changed", err)
+	}
+	w.text = text
+	w.now, err = w.reads(w.now.server.Key)
+	return err
+}
+
+// changedLines are the lines by which two texts differ.
+func changedLines(before, after []byte) []string {
+	lines := []string{}
+	for line := range strings.Lines(string(diff.Diff("", before, "", after))) {
+		sign, text := line[:1], strings.TrimRight(line[1:], "\r\n")
+		if strings.Contains("+-", sign) && line != "--- \n" && line != "+++ \n" {
+			lines = append(lines, sign+" "+redact.Text(text))
+		}
+	}
+	return lines
+}
+
+// target reads a path that was typed. Where it is to be allowed, it must be one that can be.
+func (w *allowWork) target(typed string, allow bool) (*target, error) {
+	bad := func(format string, args ...any) (*target, error) {
+		return nil, exit.Errorf(exit.Failure, "%s: %w; nothing was changed", printable.Escape(typed, 500), fmt.Errorf(format, args...))
+	}
+	path := typed
+	switch below, home := strings.CutPrefix(path, "~/"); {
+	case path == "":
+		return nil, exit.Errorf(exit.Usage, "a path is empty")
+	case !utf8.ValidString(path):
+		return bad("its name is no UTF-8, and hub.json can hold no other")
+	case home || path == "~":
+		if w.home == "" {
+			return bad("the home folder is not known")
+		}
+		path = filepath.Join(w.home, strings.TrimPrefix(below, "~"))
+	}
+	given, err := filepath.Abs(path)
+	if err != nil {
+		return nil, exit.Failed(err)
+	}
+	t := &target{given: given, allowedPath: allowedPath{Path: given, Access: clients.MayRead}}
+	if w.write {
+		t.Access = clients.MayWrite
+	}
+	real, err := filepath.EvalSymlinks(given)
+	folder, noFolder := filepath.EvalSymlinks(filepath.Dir(given))
+	switch {
+	case err == nil:
+		t.Path = real
+		fi, err := os.Lstat(real)
+		if err != nil {
+			return bad("%w", err)
+		}
+		t.dir = fi.IsDir()
+	case !allow:
+		if noFolder == nil {
+			t.Path = filepath.Join(folder, filepath.Base(given))
+		}
+		return t, nil
+	case !errors.Is(err, fs.ErrNotExist):
+		return bad("%w", err)
+	case noFolder != nil:
+		return bad("its folder is missing too; make it first: %s", printable.CommandLine([]string{"mkdir", "-p", "--", given}))
+	default:
+		t.missing, t.dir, t.Path = true, true, filepath.Join(folder, filepath.Base(given))
+		if fi, err := os.Lstat(given); err == nil && fi.Mode()&fs.ModeSymlink != 0 {
+			return bad("it is a link that leads to nothing")
+		}
+		if name := filepath.Base(given); !os.IsPathSeparator(typed[len(typed)-1]) && strings.LastIndexByte(name, '.') > 0 {
+			advice := "give the server a folder of its own, and tell it to keep the file there"
+			if w.reserved().Why(folder) == "" {
+				advice = "give the server its folder: " + printable.CommandLine(append(w.again(true), "--", filepath.Dir(given)))
+			}
+			return bad("there is no such file, and only what is there can be opened; %s. If %s is to be a folder, write a / behind it", advice, printable.Escape(name, 200))
+		}
+	}
+	if !allow {
+		return t, nil
+	}
+	if t.Path != given && w.written(t.Path) != w.written(given) {
+		t.note("%s leads there; what is opened is where it leads now", given)
+	}
+	switch why := w.reserved().Why(t.Path); {
+	case why == "":
+	case !w.write && !t.dir && why == sandbox.Secret(t.Path) && sandbox.ClientFile(t.Path) == "":
+		t.note("%s, and %s will read it", why, w.now.server.Name) // a person has named this one file
+	case sandbox.KeyFolder(t.Path) != "":
+		at := w.now.file.At("mcpServers", w.now.server.Name)
+		return bad(`%s, so it is allowed to no server by a command. If %s needs it all the same, write "sandbox": {"read": [%s]} into its entry by hand (%s:%d)`,
+			why, w.now.server.Name, quotedJSON(w.written(t.Path)), at.File, at.Line)
+	default:
+		return bad("%s, so it is allowed to no server%s", why, w.now.denied(t.Path))
+	}
+	if t.missing {
+		if err := w.ownFolder(given); err != nil {
+			return bad("%w", err)
+		}
+	}
+	return t, nil
+}
+
+// reserved is what no server is given.
+func (w *allowWork) reserved() sandbox.Reserved {
+	return sandbox.Reserved{Home: w.home, Withheld: w.now.checker.Withheld(w.now.server.Name)}
+}
+
+// quotedJSON is a text as hub.json writes it.
+func quotedJSON(text string) string {
+	raw, err := edit.Table{{Name: text}}.MarshalJSON()
+	if err != nil {
+		return `"` + text + `"`
+	}
+	return strings.TrimSuffix(strings.TrimPrefix(string(raw), "{"), ":null}")
+}
+
+// denied names the rule that withholds a path; "" where none does.
+func (s *standing) denied(path string) string {
+	info, _ := s.checker.Policy()
+	for i := range info.Rules {
+		r := &info.Rules[i]
+		if r.Then == validate.Deny && r.Dir != "" && (sandbox.Holds(r.Dir, path) || sandbox.Holds(path, r.Dir)) {
+			return fmt.Sprintf(" (the rule %s denies it, %s)", r.Name, r.At)
+		}
+	}
+	return ""
+}
+
+func (t *target) note(format string, args ...any) {
+	t.Notes = append(t.Notes, fmt.Sprintf(format, args...))
+}
+
+func (w *allowWork) written(path string) string { return inHub(w.home, path) }
+
+// inHub is a path as it goes into hub.json, which replaces ${...}.
+func inHub(home, path string) string { return strings.ReplaceAll(fromHome(home, path), "${", "$${") }
+
+// fromHome is a path as hub.json and people write it: below the home folder it begins
+// with ~/.
+func fromHome(home, path string) string {
+	if home == "" {
+		return path
+	}
+	homes := []string{home}
+	if real, err := filepath.EvalSymlinks(home); err == nil {
+		homes = append(homes, real)
+	}
+	for _, home := range homes {
+		if rel, err := filepath.Rel(home, path); err == nil && rel != "." && filepath.IsLocal(rel) {
+			return "~/" + filepath.ToSlash(rel)
+		}
+	}
+	return path
+}
+
+// ownFolder says why the folder of a missing path is none in which one may be made: it is
+// the user's, and nobody else and no link has a hand in it.
+func (w *allowWork) ownFolder(path string) error {
+	folder := filepath.Dir(path)
+	why := w.now.checker.OwnFolder(folder)
+	real, err := filepath.EvalSymlinks(folder)
+	switch below := fromHome(w.home, folder); {
+	case why != nil:
+	case err != nil || fromHome(w.home, real) != below:
+		why = errors.New("a link leads there")
+	case below == folder && folder != w.home && w.reserved().Why(folder) != "":
+		why = errors.New(w.reserved().Why(folder))
+	}
+	if why != nil {
+		return fmt.Errorf("it is missing, and is not made in %s: %w. Make it first: %s", folder, why, printable.CommandLine([]string{"mkdir", "-m", "700", "--", path}))
+	}
+	return nil
+}
+
+// makeFolder makes it in the very folder that was looked at.
+func (w *allowWork) makeFolder(path string) error {
+	folder := filepath.Dir(path)
+	in, err := os.OpenRoot(folder)
+	if err != nil {
+		return exit.Failed(err)
+	}
+	defer func() { _ = in.Close() }()
+	opened, err := in.Stat(".")
+	if err != nil {
+		return exit.Failed(err)
+	}
+	if now, err := os.Lstat(folder); err != nil || !os.SameFile(opened, now) {
+		return exit.Errorf(exit.Failure, "%s has changed meanwhile; nothing was changed", folder)
+	}
+	if err := w.ownFolder(path); err != nil {
+		return exit.Errorf(exit.Failure, "%w; nothing was changed", err)
+	}
+	return exit.Failed(in.Mkdir(filepath.Base(path), 0o700))
+}
+
+// allow makes the change for one path.
+func (w *allowWork) allow(t *target) error {
+	if err := w.allowKernel(t); err != nil {
+		return err
+	}
+	if err := w.allowCalls(t); err != nil {
+		return err
+	}
+	if t.missing && len(t.Done) > 0 {
+		t.Done = append([]string{doneFolder}, t.Done...)
+	}
+	return nil
+}
+
+// unheld says why the kernel holds no process of the server; "" where it does.
+func (s *standing) unheld() string {
+	switch {
+	case s.server.URL != "":
+		return "it runs elsewhere"
+	case s.server.Builtin != "" && s.server.Sandbox.Default:
+		return "it opens nothing but what calls may name"
+	case s.server.Sandbox.Mode == config.SandboxOff:
+		return `its sandbox is "off"`
+	}
+	return s.spec.Program().Unheld(sandbox.System())
+}
+
+// opened finds what sandbox.read and sandbox.write of the server open at a path, or around it.
+func (s *standing) opened(key string, is func(open string) bool) int {
+	list := s.spec.Sandbox.Read
+	if key == clients.MayWrite {
+		list = s.spec.Sandbox.Write
+	}
+	return slices.IndexFunc(list, func(path string) bool {
+		real, err := filepath.EvalSymlinks(path)
+		return is(path) || err == nil && is(real)
+	})
+}
+
+// allowKernel adds the path to the sandbox of the server, where the kernel holds that.
+func (w *allowWork) allowKernel(t *target) error {
+	name := w.now.server.Name
+	if why := w.now.unheld(); why != "" {
+		t.note("the kernel does not hold %s: %s. So its sandbox is left as it is", name, why)
+		return nil
+	}
+	for _, key := range []string{clients.MayWrite, clients.MayRead} {
+		if key == clients.MayRead && w.write {
+			continue
+		}
+		if i := w.now.opened(key, func(open string) bool { return sandbox.Holds(open, t.Path) }); i >= 0 {
+			all := map[string][]string{clients.MayWrite: w.now.server.Sandbox.Write, clients.MayRead: w.now.server.Sandbox.Read}
+			t.note("%s may %s it already: sandbox.%s has %s", name, key, key, all[key][i])
+			return nil
+		}
+	}
+	if w.write { // what may be written may be read
+		if err := w.takeOut(t, clients.MayRead); err != nil {
+			return err
+		}
+	}
+	if err := w.edit(clients.AllowInHub(w.path, w.text, name, t.Access, w.written(t.Path))); err != nil {
+		return err
+	}
+	if w.now.opened(t.Access, func(open string) bool { return open == t.Path }) < 0 && w.now.opened(t.Access, func(open string) bool { return open == t.given }) < 0 {
+		return exit.Errorf(exit.Config, "%s: the sandbox of %s is written in a way in which it cannot be changed alone; change it by hand; nothing was changed", w.path, name)
+	}
+	t.Done = append(t.Done, "sandbox."+t.Access)
+	return nil
+}
+
+// takeOut takes the path out of sandbox.read or sandbox.write.
+func (w *allowWork) takeOut(t *target, key string) error {
+	for {
+		i := w.now.opened(key, func(open string) bool { return open == t.Path || open == t.given })
+		if i < 0 {
+			return nil
+		}
+		if err := w.edit(clients.RevokeInHub(w.path, w.text, w.now.server.Name, key, i)); err != nil {
+			return err
+		}
+		t.taken = append(t.taken, "sandbox."+key)
+	}
+}
+
+// recent is how far back refused calls count.
+const recent = 7 * 24 * time.Hour
+
+// allowCalls adds a rule by which calls of the server may name the path, where that was
+// asked for, or was refused to one.
+func (w *allowWork) allowCalls(t *target) error {
+	if w.callsSaid && !w.calls {
+		return nil
+	}
+	name := w.now.server.Name
+	last := w.refused(t)
+	switch {
+	case w.calls:
+	case last == nil:
+		t.note("calls that name it are judged as before: by the roots, and by the rules. --calls lets them through")
+		return nil
+	case !t.dir:
+		t.note("%s, and is still refused: a rule opens a folder, not a file. If calls of %s may name all that lies in %s: %s", last.words(), name, filepath.Dir(t.Path),
+			printable.CommandLine(append(w.again(w.write), "--calls", "--", t.given)))
+		return nil
+	case last.role != validate.RoleRead && !w.write:
+		t.note("%s, and is still refused: it wants to %s there. To let it: %s", last.words(), last.role, printable.CommandLine(append(w.again(true), "--", t.given)))
+		return nil
+	}
+	return w.addRule(t, last)
+}
+
+// again are the words of this command.
+func (w *allowWork) again(write bool) []string {
+	words := []string{"mcphub", "allow", w.now.server.Name}
+	if w.config != "" {
+		words = append(words, "--config", w.path)
+	}
+	if write {
+		words = append(words, "--write")
+	}
+	return words
+}
+
+func (w *allowWork) addRule(t *target, last *refusal) error {
+	name, dir := w.now.server.Name, t.ruleDir()
+	if why := w.reserved().Why(dir); why != "" {
+		t.note("no rule is added: it would let calls name all that lies in %s, and %s", dir, why)
+		return nil
+	}
+	roles := []any{"read"}
+	if w.write {
+		roles = append(roles, "write", "delete")
+	}
+	info, _ := w.now.checker.Policy()
+	at, rules := len(w.now.file.Policy.Rules), w.now.file.Policy.Rules
+	allowed := true
+	for _, role := range roles {
+		v := replay.Judge(&info, &audit.Decision{Event: audit.Event{Child: name, Decision: "deny", Findings: []audit.Found{{At: "/path", Role: role.(string), Path: filepath.Join(dir, "x")}}}})
+		by := slices.IndexFunc(rules, func(r config.Rule) bool { return r.Name == v.By })
+		switch {
+		case v.Decision == validate.Allow:
+			continue
+		case by >= 0 && v.Decision == validate.Deny:
+			t.note("no rule is added: the rule %s (%s) denies that, and is asked first", v.By, info.Rules[by].At)
+			return nil
+		case by >= 0: // it asks a person, who has answered now
+			at = min(at, by)
+		}
+		allowed = false
+	}
+	if allowed {
+		t.note("calls may name what lies in %s already", dir)
+		return nil
+	}
+	rule := edit.Table{{Name: "name", Value: w.ruleName(t)}, {Name: "then", Value: config.ThenAllow}, {Name: "if", Value: edit.Table{
+		{Name: "servers", Value: []any{name}}, {Name: "paths", Value: edit.Table{{Name: "roles", Value: roles}, {Name: "within", Value: w.written(dir)}}},
+	}}}
+	if made := w.madeRule(t); made >= 0 { // it has fewer roles
+		rule[0].Value = rules[made].Name
+		if err := w.edit(clients.RemoveRuleFromHub(w.path, w.text, made)); err != nil {
+			return err
+		}
+		if at > made {
+			at = made
+		}
+	}
+	if err := w.edit(clients.AddRuleToHub(w.path, w.text, at, rule)); err != nil {
+		return err
+	}
+	t.Done, t.Rule = append(t.Done, doneRule), rule[0].Value.(string)
+	why := "because of --calls"
+	if last != nil {
+		why = "because " + last.words()
+	}
+	what := "read"
+	if w.write {
+		what = "read, write and delete"
+	}
+	t.note("the rule %s lets calls of %s %s all that lies in %s, %s", t.Rule, name, what, dir, why)
+	return nil
+}
+
+// ruleDir is the folder that a rule about the path is about.
+func (t *target) ruleDir() string {
+	if t.dir {
+		return t.Path
+	}
+	return filepath.Dir(t.Path)
+}
+
+var noName = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
+
+// stem is how the name of a rule begins that allow makes for the path.
+func (w *allowWork) stem(t *target) string {
+	return "allow-" + w.now.server.Name + "-" + strings.Trim(noName.ReplaceAllString(filepath.Base(t.Path), "-"), "-")
+}
+
+func (w *allowWork) ruleName(t *target) string {
+	name := w.stem(t)
+	for n := 2; slices.ContainsFunc(w.now.file.Policy.Rules, func(r config.Rule) bool { return r.Name == name }); n++ {
+		name = fmt.Sprintf("%s-%d", w.stem(t), n)
+	}
+	return name
+}
+
+// madeRule is the number of the rule that allow has made for the path; -1 where there is none.
+func (w *allowWork) madeRule(t *target) int {
+	info, _ := w.now.checker.Policy()
+	named := regexp.MustCompile("^" + regexp.QuoteMeta(w.stem(t)) + "(-[0-9]+)?$")
+	return slices.IndexFunc(info.Rules, func(r validate.RuleInfo) bool {
+		return named.MatchString(r.Name) && r.Then == validate.Allow && slices.Equal(r.Servers, []string{w.now.server.Name}) && r.Tools == nil &&
+			r.Paths != nil && !r.Paths.Outside && (r.Dir == t.Path || r.Dir == filepath.Dir(t.Path) && !t.dir)
+	})
+}
+
+// A refusal is a call of the server that mcphub's own check has refused for a path.
+type refusal struct {
+	audit.Event
+	path string
+	role validate.Role
+}
+
+func (r *refusal) words() string {
+	return fmt.Sprintf("a call of %s that names %s was refused on %s", r.Tool, r.path, r.Time.Local().Format("2006-01-02 15:04"))
+}
+
+// refused is the last call of the server that was refused for the path or one in it, by the
+// boundary and by no rule. Of several one that only reads counts first, where that is allowed.
+func (w *allowWork) refused(t *target) (last *refusal) {
+	if w.now.audit == "" {
+		return nil
+	}
+	all, err := audit.Decisions(w.now.audit, audit.Filter{Child: w.now.server.Name, Denied: true, Since: time.Now().Add(-recent)})
+	if err != nil {
+		return nil // there is no record yet, or none that can be read; --calls says it
+	}
+	for i := range all {
+		e := &all[i].Event
+		if e.Kind != audit.KindDecision || e.Rule != validate.RuleBoundary && e.Rule != validate.RuleNoBoundary {
+			continue
+		}
+		for _, f := range e.Findings {
+			role, err := validate.ParseRole(f.Role)
+			if err != nil || f.Inside || !sandbox.Holds(t.Path, f.Path) {
+				continue
+			}
+			if last == nil || w.write || role == validate.RoleRead || last.role != validate.RoleRead {
+				last = &refusal{*e, f.Path, role}
+			}
+		}
+	}
+	return last
+}
+
+// revoke takes back what was allowed for one path.
+func (w *allowWork) revoke(t *target) error {
+	for _, key := range []string{clients.MayWrite, clients.MayRead} {
+		if err := w.takeOut(t, key); err != nil {
+			return err
+		}
+	}
+	t.Done = slices.Compact(t.taken)
+	for made := w.madeRule(t); made >= 0; made = w.madeRule(t) {
+		t.Rule = w.now.file.Policy.Rules[made].Name
+		if err := w.edit(clients.RemoveRuleFromHub(w.path, w.text, made)); err != nil {
+			return err
+		}
+		if !slices.Contains(t.Done, doneRule) {
+			t.Done = append(t.Done, doneRule)
+		}
+	}
+	t.Access = clients.MayRead
+	if slices.Contains(t.Done, "sandbox."+clients.MayWrite) {
+		t.Access = clients.MayWrite
+	}
+	if t.absent = t.Done == nil; t.absent {
+		t.note("it was not allowed to %s", w.now.server.Name)
+	}
+	for _, key := range []string{clients.MayWrite, clients.MayRead} {
+		if i := w.now.opened(key, func(open string) bool { return sandbox.Holds(open, t.Path) }); i >= 0 {
+			all := map[string][]string{clients.MayWrite: w.now.server.Sandbox.Write, clients.MayRead: w.now.server.Sandbox.Read}
+			t.note("%s may still %s it: sandbox.%s has %s", w.now.server.Name, key, key, all[key][i])
+		}
+	}
+	return nil
+}

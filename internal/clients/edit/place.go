@@ -1,0 +1,228 @@
+package edit
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// A Place is the way to a value of a JSON file: from the top, names of members and numbers
+// of elements.
+type Place []any
+
+// errPlace says that a file is not laid out as a Place has it.
+var errPlace = errors.New("it is written in a way in which it cannot be changed alone; change it by hand")
+
+// Insert puts a value at a Place. A member that is there is replaced. An element goes before
+// the one that has its number, or behind the last one. What is missing on the way is made.
+func Insert(data []byte, at Place, v any) ([]byte, error) {
+	return placed(data, at, func(body []byte, box items, style jsonText, rest Place) ([]Splice, error) {
+		v, i := wrapped(rest[1:], v), box.index(rest[0])
+		name, _ := rest[0].(string)
+		switch {
+		case i < 0:
+			return style.add(body, box, name, v), nil
+		case box.list:
+			return style.before(body, box, i, v), nil
+		}
+		have := box.spans[i]
+		style.flat = style.flat || !bytes.ContainsRune(body[box.open:box.shut], '\n')
+		from := have.value.StartOffset
+		return []Splice{{Off: from, Old: string(body[from:have.end]), New: style.value(v, style.indent(body, have.start))}}, nil
+	}, func(in any, step any) (any, error) {
+		switch step := step.(type) {
+		case string:
+			t, ok := in.(Table)
+			if !ok && in != nil {
+				return nil, errPlace
+			}
+			return t.With(step, v), nil
+		case int:
+			list, ok := in.([]any)
+			if !ok && in != nil {
+				return nil, errPlace
+			}
+			return slices.Insert(slices.Clone(list), min(step, len(list)), v), nil
+		}
+		return nil, errPlace
+	})
+}
+
+// Cut takes out what is at a Place. What held nothing else goes too, but for the first keep
+// steps of the Place, and for what has a comment in it.
+func Cut(data []byte, at Place, keep int) ([]byte, error) {
+	out, err := placed(data, at, func(body []byte, box items, _ jsonText, rest Place) ([]Splice, error) {
+		i := box.index(rest[0])
+		if len(rest) > 1 || i < 0 {
+			return nil, errPlace
+		}
+		return cut(body, box, i), nil
+	}, func(in any, step any) (any, error) {
+		switch step := step.(type) {
+		case string:
+			if t, ok := in.(Table); ok {
+				return t.Without(step), nil
+			}
+		case int:
+			if list, ok := in.([]any); ok && step < len(list) {
+				return slices.Delete(slices.Clone(list), step, step+1), nil
+			}
+		}
+		return nil, errPlace
+	})
+	if err != nil || len(at)-1 <= keep {
+		return out, err
+	}
+	if box, ok := boxAt(out, at[:len(at)-1]); !ok || len(box.spans) > 0 || len(bytes.TrimSpace(bytes.TrimPrefix(out, bom)[box.open+1:box.shut])) > 0 {
+		return out, nil
+	}
+	return Cut(out, at[:len(at)-1], keep)
+}
+
+// boxAt is the object or list at a Place.
+func boxAt(data []byte, at Place) (box items, ok bool) {
+	root, err := parseJSON(bytes.TrimPrefix(data, bom))
+	if err != nil {
+		return box, false
+	}
+	box, ok = itemsOf(root)
+	for _, step := range at {
+		i := -1
+		if ok {
+			i = box.index(step)
+		}
+		if i < 0 {
+			return box, false
+		}
+		box, ok = itemsOf(box.spans[i].value)
+	}
+	return box, ok
+}
+
+// index is that of the member or element that a step of a Place names; -1 for none.
+func (in *items) index(step any) int {
+	switch step := step.(type) {
+	case string:
+		if !in.list {
+			return slices.IndexFunc(in.spans, func(s span) bool { return s.name == step })
+		}
+	case int:
+		if in.list && step < len(in.spans) {
+			return step
+		}
+	}
+	return -1
+}
+
+// placed edits a text where the way to a Place ends, and holds that the values are then what
+// change makes of them.
+func placed(data []byte, at Place, splices func(body []byte, box items, style jsonText, rest Place) ([]Splice, error), change func(in, step any) (any, error)) ([]byte, error) {
+	whole, err := Decode(JSON, data)
+	if err != nil {
+		return nil, err
+	}
+	want, err := changedAt(whole, at, change)
+	if err != nil {
+		return nil, err
+	}
+	head := 0
+	if bytes.HasPrefix(data, bom) {
+		head = len(bom)
+	}
+	body := data[head:]
+	root, err := parseJSON(body)
+	if err != nil {
+		return nil, err
+	}
+	box, ok := itemsOf(root)
+	rest := at
+	for ok {
+		if name, is := rest[0].(string); is && twiceIn(box, name) {
+			return nil, fmt.Errorf("%q stands twice in the file; remove one of them", name)
+		}
+		i := box.index(rest[0])
+		if i < 0 || len(rest) == 1 {
+			break
+		}
+		box, ok = itemsOf(box.spans[i].value)
+		rest = rest[1:]
+	}
+	if _, element := rest[0].(int); !ok || element != box.list { // something else stands on the way
+		return nil, errPlace
+	}
+	all, err := splices(body, box, jsonStyle(body), rest)
+	if err != nil {
+		return nil, err
+	}
+	out := append(data[:head:head], splice(body, all)...)
+	if got, err := Decode(JSON, out); err != nil || !Equal(got, want) {
+		return nil, errPlace
+	}
+	return out, nil
+}
+
+func twiceIn(box items, name string) bool {
+	n := 0
+	for _, s := range box.spans {
+		if !box.list && s.name == name {
+			n++
+		}
+	}
+	return n > 1
+}
+
+// changedAt is a value in which the last step of a Place was changed.
+func changedAt(v any, at Place, change func(in, step any) (any, error)) (any, error) {
+	if len(at) == 1 {
+		return change(v, at[0])
+	}
+	switch step := at[0].(type) {
+	case string:
+		t, ok := v.(Table)
+		if !ok && v != nil {
+			return nil, errPlace
+		}
+		in, err := changedAt(t.Get(step), at[1:], change)
+		return t.With(step, in), err
+	case int:
+		list, ok := v.([]any)
+		if !ok || step >= len(list) {
+			return nil, errPlace
+		}
+		in, err := changedAt(list[step], at[1:], change)
+		list = slices.Clone(list)
+		list[step] = in
+		return list, err
+	}
+	return nil, errPlace
+}
+
+// wrapped is a value in the tables and lists that lead to it.
+func wrapped(at Place, v any) any {
+	for _, step := range slices.Backward(at) {
+		if name, ok := step.(string); ok {
+			v = Table{{name, v}}
+		} else {
+			v = []any{v}
+		}
+	}
+	return v
+}
+
+// before puts an element before another one.
+func (s jsonText) before(data []byte, box items, i int, v any) []Splice {
+	next := box.spans[i].start
+	indent := s.indent(data, next)
+	if s.flat || !beginsLine(data, next) {
+		s.flat = true
+		return []Splice{{Off: next, New: s.value(v, "") + ", "}}
+	}
+	// A comment above the next one is about that. One behind the last on its line is about that one.
+	off := box.open + 1
+	if i > 0 {
+		off = commaAfter(data, box.spans[i-1].end) + 1
+	}
+	off = remarkEnd(data, off)
+	return []Splice{{Off: off, New: s.nl + indent + s.value(v, indent) + ","}}
+}
