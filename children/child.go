@@ -19,7 +19,7 @@ import (
 	"mcphub/children/modern"
 	"mcphub/children/offers"
 	"mcphub/children/packages"
-	"mcphub/children/refusal"
+	"mcphub/children/hints"
 	"mcphub/children/run"
 	"mcphub/children/sandbox"
 	"mcphub/children/served"
@@ -139,7 +139,7 @@ type past struct {
 	diedOf   Era             // it exited when it was first spoken to in this era, so the other is tried first; EraAuto: in none
 	doubted  bool            // it was started once more because of diedOf, which happens once only
 	lacks    []string        // what the kernel does not hold, as it was told last
-	words    *refusal.Reader // of the run that was started last; nil: nothing holds it
+	words    *hints.Reader // of the run that was started last; nil: nothing holds it
 	spoke    Era             // in which it was spoken to when it was listed last for this Key; EraAuto: not known
 }
 

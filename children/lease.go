@@ -5,7 +5,7 @@ import (
 	"sync"
 
 	"mcphub/children/offers"
-	"mcphub/children/refusal"
+	"mcphub/children/hints"
 	"mcphub/children/run"
 	"mcphub/children/sandbox"
 	"mcphub/internal/jsonrpc"
@@ -43,7 +43,7 @@ func (l *Lease) Kernel() sandbox.Report {
 }
 
 // Words reads what the child says of what the kernel refuses it; nil where nothing holds it.
-func (l *Lease) Words() *refusal.Reader {
+func (l *Lease) Words() *hints.Reader {
 	if c := l.r.Launch.Sandbox; c != nil {
 		return &c.Words
 	}

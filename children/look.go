@@ -3,7 +3,7 @@ package children
 import (
 	"mcphub/children/launch"
 	"mcphub/children/offers"
-	"mcphub/children/refusal"
+	"mcphub/children/hints"
 	"mcphub/rootsmgr"
 )
 
@@ -18,7 +18,7 @@ func Lacks(s Spec, o Options) []launch.Lack {
 
 // Preview tells what the kernel would hold a server to, for a session with these roots. It
 // starts nothing. It is nil where that is nothing.
-func Preview(s Spec, o Options, roots []rootsmgr.Root) *refusal.Reader {
+func Preview(s Spec, o Options, roots []rootsmgr.Root) *hints.Reader {
 	if s.URL != "" {
 		return nil
 	}

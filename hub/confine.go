@@ -3,7 +3,7 @@ package hub
 import (
 	"strings"
 
-	"mcphub/children/refusal"
+	"mcphub/children/hints"
 	"mcphub/children/sandbox"
 )
 
@@ -52,7 +52,7 @@ func (m *MendReport) Told() string {
 }
 
 func reportMend(server string, f sandbox.Refusal, dirs []string) *MendReport {
-	m := MendReport(refusal.MendOf(server, f, dirs))
+	m := MendReport(hints.MendOf(server, f, dirs))
 	return &m
 }
 

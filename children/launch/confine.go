@@ -12,7 +12,7 @@ import (
 	"syscall"
 
 	"mcphub/children/entry"
-	"mcphub/children/refusal"
+	"mcphub/children/hints"
 	"mcphub/children/sandbox"
 )
 
@@ -26,7 +26,7 @@ type Confinement struct {
 	Makes  []Making       // see Make
 	Opens  []string       // what the names of the entry open beside the boundary and the program; for people
 	Refuse bool           // it is not started anew for a wider boundary
-	Words  refusal.Reader // reads what it says, and counts what it was refused
+	Words  hints.Reader // reads what it says, and counts what it was refused
 }
 
 // Same reports whether two Confinements hold a child alike.

@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 
 	"mcphub/children/entry"
-	"mcphub/children/refusal"
+	"mcphub/children/hints"
 	"mcphub/children/sandbox"
 	"mcphub/internal/consent"
 	"mcphub/rootsmgr"
@@ -32,7 +32,7 @@ func (h Machine) Names(prog Program, roots []rootsmgr.Root) []sandbox.Named {
 }
 
 // Preview is what a program of an entry is to be held to, as Names tells it.
-func (h Machine) Preview(prog Program, roots []rootsmgr.Root) *refusal.Reader {
+func (h Machine) Preview(prog Program, roots []rootsmgr.Root) *hints.Reader {
 	if c := h.preview(prog, roots); c != nil && c.Profile != nil {
 		return &c.Words
 	}

@@ -9,7 +9,7 @@ import (
 	"mcphub/children/handshake"
 	"mcphub/children/modern"
 	"mcphub/children/offers"
-	"mcphub/children/refusal"
+	"mcphub/children/hints"
 	"mcphub/children/spec"
 	"mcphub/internal/jsonrpc"
 )
@@ -116,7 +116,7 @@ func (r *Run) refused() string {
 	if first && r.Launch.Refused != nil {
 		r.Launch.Refused(f)
 	}
-	return "; " + refusal.Told(f)
+	return "; " + hints.Told(f)
 }
 
 // stage says how far a run has come that is too slow, and what it wrote instead of

@@ -18,7 +18,7 @@ import (
 
 	"mcphub/children"
 	"mcphub/children/learn"
-	"mcphub/children/refusal"
+	"mcphub/children/hints"
 	"mcphub/children/sandbox"
 	"mcphub/hub"
 	"mcphub/internal/client"
@@ -339,7 +339,7 @@ func (l *lesson) lacked() {
 	for _, path := range l.seen.Opens.Write {
 		held.Rules = append(held.Rules, sandbox.Rule{Path: path, Access: sandbox.Read | sandbox.Write | sandbox.Execute})
 	}
-	reads := refusal.Reader{Profile: held}
+	reads := hints.Reader{Profile: held}
 	texts := append([]string{l.seen.Stderr, l.seen.Error, l.seen.LastFailure}, l.said...)
 	for _, line := range strings.Split(strings.Join(texts, "\n"), "\n") {
 		r, ok := reads.Of(line, nil, false)
@@ -448,7 +448,7 @@ func (l *lesson) commands(s sandbox.Settings) (all []string) {
 			own, access = l.own.Write, sandbox.Write
 		}
 		if paths = slices.DeleteFunc(slices.Clone(paths), func(path string) bool { return slices.Contains(own, path) }); len(paths) > 0 {
-			all = append(all, l.src.CommandLine(append(refusal.Allow(l.name, paths[0], access), paths[1:]...)...))
+			all = append(all, l.src.CommandLine(append(hints.Allow(l.name, paths[0], access), paths[1:]...)...))
 		}
 	}
 	return all

@@ -15,7 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"mcphub/children/refusal"
+	"mcphub/children/hints"
 	"mcphub/children/sandbox"
 	"mcphub/internal/audit"
 	"mcphub/internal/exit"
@@ -156,9 +156,9 @@ func (w *why) here(within []string) bool {
 
 // mend says what mends a refusal.
 func (w *why) mend(r *reason, served bool) {
-	var m refusal.Mend
+	var m hints.Mend
 	if r.By == audit.ByKernel {
-		m = refusal.MendOf(r.Server, refusedByKernel(&r.Refused), r.Within)
+		m = hints.MendOf(r.Server, refusedByKernel(&r.Refused), r.Within)
 	} else {
 		m = mendOfMonitor(&r.Refused)
 	}
@@ -186,7 +186,7 @@ func refusedByKernel(r *audit.Refused) sandbox.Refusal {
 }
 
 // mendOfMonitor is what mends a denial.
-func mendOfMonitor(r *audit.Refused) (m refusal.Mend) {
+func mendOfMonitor(r *audit.Refused) (m hints.Mend) {
 	access := sandbox.Read
 	if r.Role != validate.RoleRead.String() {
 		access = sandbox.Write
@@ -211,7 +211,7 @@ func mendOfMonitor(r *audit.Refused) (m refusal.Mend) {
 		}
 		m.Text = in + ": open its folder in the client, or let the server have it always"
 		if r.Path != "" {
-			m.Run = refusal.Allow(r.Server, r.Path, access)
+			m.Run = hints.Allow(r.Server, r.Path, access)
 		}
 	default:
 		m.Text = "docs/findings.md says what " + cmp.Or(r.Code, "this") + " means, and what to do"

@@ -2,7 +2,7 @@ package call
 
 import (
 	"mcphub/children"
-	"mcphub/children/refusal"
+	"mcphub/children/hints"
 	"mcphub/children/sandbox"
 	"mcphub/hub/configuration"
 	"mcphub/validate"
@@ -36,7 +36,7 @@ func (j *attempt) tooNarrow() error {
 		told := sandbox.Refusal{Path: f.Leads, Access: configuration.AccessOf(validate.Roles(f.Role)), By: sandbox.ByCall, Stays: true}
 		_, dirs := j.lease.Where()
 		j.call.Session.Records.ByKernel(j.call.Target.subject(), told, dirs)
-		return &children.UnavailableError{Child: j.child, Reason: refusal.Told(told)}
+		return &children.UnavailableError{Child: j.child, Reason: hints.Told(told)}
 	}
 	return nil
 }

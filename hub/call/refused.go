@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"mcphub/children"
-	"mcphub/children/refusal"
+	"mcphub/children/hints"
 	"mcphub/children/sandbox"
 	"mcphub/hub/configuration"
 	"mcphub/hub/record"
@@ -44,7 +44,7 @@ func (s *Session) refusedByKernel(what record.Subject, lease *children.Lease, wo
 	}
 	_, dirs := lease.Where()
 	s.Records.ByKernel(what, f, dirs)
-	line := "mcphub: " + refusal.Told(f) + "."
+	line := "mcphub: " + hints.Told(f) + "."
 	if a.Result == nil { // the end of the message
 		quoted := jsonrpc.AppendString(nil, "\n"+line)
 		return a.Edited(jsonrpc.Edit{Old: at, With: quoted[1:]})

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"mcphub/children"
-	"mcphub/children/refusal"
+	"mcphub/children/hints"
 	"mcphub/hub"
 	"mcphub/internal/client"
 	"mcphub/internal/config"
@@ -237,7 +237,7 @@ func (e *examination) failure(s children.Spec, st *hub.ChildStatus, in *Interpre
 		f.Text = fmt.Sprintf("it is not ready after %s: it is %s", e.Timeout, st.State)
 		f.Cure = "give all of them more time with --timeout"
 	case st.Mend != nil:
-		f.Text, _, _ = strings.Cut(f.Text, "; "+refusal.Holds)
+		f.Text, _, _ = strings.Cut(f.Text, "; "+hints.Holds)
 		e.mend(&f, st)
 	case wrong:
 		f.Text, f.Cure = f.Text+"; "+old.Text, old.Cure

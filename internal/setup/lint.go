@@ -17,7 +17,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"mcphub/children"
-	"mcphub/children/refusal"
+	"mcphub/children/hints"
 	"mcphub/children/sandbox"
 	"mcphub/hub"
 	"mcphub/internal/config"
@@ -133,8 +133,8 @@ func (l *linter) named(c *hub.Child) {
 		if !less {
 			continue
 		}
-		m := refusal.MendOf(c.Spec.Name, f, nil)
-		l.report(config.SeverityWarning, refusal.Foretold(c.Spec.Name, n), m.Text, append([]string{"mcpServers", c.Spec.Name}, pointer(n.Key)...)...)
+		m := hints.MendOf(c.Spec.Name, f, nil)
+		l.report(config.SeverityWarning, hints.Foretold(c.Spec.Name, n), m.Text, append([]string{"mcpServers", c.Spec.Name}, pointer(n.Key)...)...)
 		if m.Run != nil {
 			l.cure(append([]string{"mcphub"}, m.Run...)...)
 		}

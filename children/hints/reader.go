@@ -1,4 +1,4 @@
-package refusal
+package hints
 
 import (
 	"fmt"
@@ -108,7 +108,7 @@ func (r *Reader) Lessens(n sandbox.Named) (f sandbox.Refusal, ok bool) {
 	dir := filepath.Dir(n.Path)
 	switch {
 	case n.Why != "" && n.Access&sandbox.Read == 0:
-		return in.finished(f, n.Path, false)
+		return in.finished(f, n.Path, !exists(n.Path))
 	case n.Access&sandbox.Write != 0 && isData(n.Path) && !isDir(n.Path) && !in.opens(dir, sandbox.Write):
 		f.Access = sandbox.Write
 		return in.finished(f, filepath.Join(dir, filepath.Base(n.Path)+"-journal"), true)
@@ -201,8 +201,8 @@ func (r *reading) about(path, line string, k kind) (f sandbox.Refusal, ok bool) 
 	case k != refused && missing != nil && !makes(line), // it is not there indeed
 		k != refused && k != database && want == sandbox.Write && r.opens(path, sandbox.Read):
 		return f, false
-	case r.ordinary && own.By == sandbox.ByServer && want == sandbox.Write && r.opens(path, sandbox.Read) && !writes(line):
-		return f, false // a document speaks of a file that the child can read
+	case r.ordinary && own.By == sandbox.ByServer && k != database && !writes(line) && want == sandbox.Write && (missing != nil || r.opens(path, sandbox.Read)):
+		return f, false // a document speaks of a file that is not there, or that the child can read
 	}
 	own.Access = want
 	return r.finished(own, path, missing != nil && !makes(line))
@@ -253,7 +253,9 @@ func (r *reading) finished(f sandbox.Refusal, path string, made bool) (sandbox.R
 			return f, !r.ordinary
 		}
 	}
-	if why := r.kept(f.Opens); why != "" {
+	if why := r.kept(f.Opens); why == "" && !exists(f.Opens) {
+		f.Opens += string(filepath.Separator) // a folder, which is to be made
+	} else if why != "" {
 		f.Opens, f.Why = "", fmt.Sprintf("its folder %s is not offered, for %s: give the file a folder of its own", f.Opens, why)
 	}
 	return f, f.Opens != "" || !r.ordinary || f.By != sandbox.ByServer

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package refusal
+package hints
 
 import "mcphub/children/sandbox"
 

@@ -1,4 +1,4 @@
-package refusal
+package hints
 
 import (
 	"golang.org/x/sys/unix"

@@ -1,4 +1,4 @@
-package refusal
+package hints
 
 import (
 	"bytes"
@@ -37,7 +37,7 @@ var words = []struct {
 
 // usual is how many of words an ordinary result is searched for: the others stand in many
 // an honest one.
-const usual = 11
+const usual = 14
 
 // kindOf is what a text says first of all kinds.
 func kindOf(text []byte, most int) kind {

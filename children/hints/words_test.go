@@ -1,6 +1,6 @@
 //go:build linux
 
-package refusal
+package hints
 
 import (
 	"fmt"
@@ -85,9 +85,9 @@ func TestErrors(t *testing.T) {
 		"Error: EPERM: operation not permitted, mkdir 'D/out/x'":                   "out/x write out/x server",
 		"EACCES: permission denied, scandir 'D/out/vault'":                         "out/vault read out/vault server",
 		"EACCES: permission denied, rename 'D/in/x' -> 'D/out/x'":                  "out/x write out/x server",
-		"EACCES: permission denied, open 'D/out/new'":                              "out/new write out server", // it was to be made
-		"EACCES: permission denied, mkdir 'D/out/a/b'":                             "out/a write out/a server", // the first that is missing
-		"ENOENT: no such file or directory, mkdir 'D/out/a/b'":                     "out/a write out/a server",
+		"EACCES: permission denied, open 'D/out/new'":                              "out/new write out server",  // it was to be made
+		"EACCES: permission denied, mkdir 'D/out/a/b'":                             "out/a write out/a/ server", // the first that is missing
+		"ENOENT: no such file or directory, mkdir 'D/out/a/b'":                     "out/a write out/a/ server",
 		"Error: Cannot find module 'D/out/lib/index.js'":                           "out/lib/index.js read out/lib/index.js server",
 		"Error: ENOENT: no such file or directory, open 'D/out/nothing'":           "",
 		"Error: ENOENT: no such file or directory, open 'D/out/x'":                 "out/x read out/x server", // it is there
@@ -101,7 +101,7 @@ func TestErrors(t *testing.T) {
 		"EACCES: permission denied, open 'D/hub/log'":                              "hub/log read nothing server kept",
 		"EACCES: permission denied, open 'D/home/.aws/credentials'":                "home/.aws/credentials read nothing server kept",
 		"EACCES: permission denied, open 'D/home/new.json'":                        "home/new.json write nothing server", // the home folder is not offered
-		"EACCES: permission denied, mkdir 'D/home/.mongodb/mongodb-mcp/.app-logs'": "home/.mongodb write home/.mongodb server",
+		"EACCES: permission denied, mkdir 'D/home/.mongodb/mongodb-mcp/.app-logs'": "home/.mongodb write home/.mongodb/ server",
 		// Python
 		"[Errno 13] Permission denied: 'D/out/x'":                                                                                                "out/x read out/x server",
 		"PermissionError: [Errno 1] Operation not permitted: 'D/out/x'":                                                                          "out/x read out/x server",
@@ -114,7 +114,7 @@ func TestErrors(t *testing.T) {
 		"open D/out/x: permission denied":                                             "out/x read out/x server",
 		"could not open D/in/../out/x: Operation not permitted (os error 1)":          "out/x read out/x server",
 		"cat: D/out/x: Permission denied\ncat: D/in/y: No such file or directory":     "out/x read out/x server",
-		"mkdir: cannot create directory ‘D/out/x y’: Permission denied":               "out/x y write out/x y server",
+		"mkdir: cannot create directory ‘D/out/x y’: Permission denied":               "out/x y write out/x y/ server",
 		"/usr/bin/dash: 1: cannot create D/out/x: Permission denied":                  "out/x write out/x server",
 		"/usr/bin/dash: 1: exec: tool: Permission denied":                             "",
 		"java.nio.file.AccessDeniedException: D/out/x":                                "out/x read out/x server",

@@ -1,4 +1,4 @@
-// Package refusal is about what the kernel has refused a confined child, and who is told
+// Package hints is about what the kernel has refused a confined child, and who is told
 // of it in which words.
 //
 // The kernel tells nobody but the child. So a [Reader] reads what the child says: errors,
@@ -14,4 +14,4 @@
 //
 // The package opens nothing and decides nothing. What a child says may be made up: it is
 // never a reason to open something, only to say so.
-package refusal
+package hints
