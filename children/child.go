@@ -13,13 +13,13 @@ import (
 	"github.com/rs/zerolog"
 
 	"mcphub/children/health"
+	"mcphub/children/hints"
 	"mcphub/children/launch"
 	"mcphub/children/limits"
 	"mcphub/children/link"
 	"mcphub/children/modern"
 	"mcphub/children/offers"
 	"mcphub/children/packages"
-	"mcphub/children/hints"
 	"mcphub/children/run"
 	"mcphub/children/sandbox"
 	"mcphub/children/served"
@@ -126,21 +126,21 @@ type past struct {
 	next     time.Time // no start before
 	asked    bool      // somebody has wanted it to run
 	wasReady bool
-	last     string          // why the last start or run failed; "" once ready again
-	badPlan  bool            // the last start failed before anything was started
-	digest   string          // identity of what was started last
-	started  bool            // live was called before
-	gen      uint64          // of the roots, when it was last looked whether to start
-	planned  uint64          // of the roots, with which it was started last
-	listed   bool            // it has been ready and listed in this instance
-	lives    offers.Lives    // of the offer, as it was read last
-	news     bool            // the offer is not cached as it is
-	guess    bool            // the offer is that for clients without capabilities, and these have some
-	diedOf   Era             // it exited when it was first spoken to in this era, so the other is tried first; EraAuto: in none
-	doubted  bool            // it was started once more because of diedOf, which happens once only
-	lacks    []string        // what the kernel does not hold, as it was told last
+	last     string        // why the last start or run failed; "" once ready again
+	badPlan  bool          // the last start failed before anything was started
+	digest   string        // identity of what was started last
+	started  bool          // live was called before
+	gen      uint64        // of the roots, when it was last looked whether to start
+	planned  uint64        // of the roots, with which it was started last
+	listed   bool          // it has been ready and listed in this instance
+	lives    offers.Lives  // of the offer, as it was read last
+	news     bool          // the offer is not cached as it is
+	guess    bool          // the offer is that for clients without capabilities, and these have some
+	diedOf   Era           // it exited when it was first spoken to in this era, so the other is tried first; EraAuto: in none
+	doubted  bool          // it was started once more because of diedOf, which happens once only
+	lacks    []string      // what the kernel does not hold, as it was told last
 	words    *hints.Reader // of the run that was started last; nil: nothing holds it
-	spoke    Era             // in which it was spoken to when it was listed last for this Key; EraAuto: not known
+	spoke    Era           // in which it was spoken to when it was listed last for this Key; EraAuto: not known
 }
 
 // want is what others ask of an instance.

@@ -4,8 +4,8 @@ import (
 	"context"
 	"sync"
 
-	"mcphub/children/offers"
 	"mcphub/children/hints"
+	"mcphub/children/offers"
 	"mcphub/children/run"
 	"mcphub/children/sandbox"
 	"mcphub/internal/jsonrpc"

@@ -1,9 +1,9 @@
 package children
 
 import (
+	"mcphub/children/hints"
 	"mcphub/children/launch"
 	"mcphub/children/offers"
-	"mcphub/children/hints"
 	"mcphub/rootsmgr"
 )
 

@@ -78,7 +78,7 @@ func TestARefusalOfTheKernelIsToldToTheRightOne(t *testing.T) {
 				must(w.t, os.Symlink(w.path("outside", "linked"), w.path("project", "node_modules", "linked")))
 			},
 			command: `cd PROJECT && node -e 'console.log(require("linked"))'`,
-			closed:  "OUT/linked", opens: "OUT/linked", works: "the module",
+			closed:  "PROJECT/node_modules/linked/package.json", opens: "OUT/linked", works: "the module",
 		},
 		"a worktree whose repository does not know it": {
 			needs: "git",
@@ -125,8 +125,10 @@ func TestARefusalOfTheKernelIsToldToTheRightOne(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if _, err := exec.LookPath(tc.needs); tc.needs != "" && err != nil {
-				t.Skipf("there is no %s here", tc.needs)
+			if _, err := exec.LookPath(tc.needs); tc.needs != "" && err != nil && inCI() {
+				t.Fatal(err)
+			} else if tc.needs != "" && err != nil {
+				t.Skip(err)
 			}
 			w := newWorld(t)
 			if tc.prepare != nil {
@@ -194,5 +196,68 @@ func TestARefusalOfTheKernelIsToldToTheRightOne(t *testing.T) {
 				t.Errorf("after that it says %q", got)
 			}
 		})
+	}
+}
+
+// mcphub runs a command of the hub's, and returns what it prints.
+func (w *world) mcphub(args ...string) string {
+	cmd := exec.CommandContext(w.t.Context(), mcphub(w.t), args...)
+	cmd.Env, cmd.Dir = w.env(), w.project
+	out, _ := cmd.CombinedOutput() // a server that does not start is an error
+	return string(out)
+}
+
+// TestAServerThatTheKernelKeepsFromStarting: the client reads why, without a command; doctor, status and why print the one that
+// mends it, and with it the server starts.
+func TestAServerThatTheKernelKeepsFromStarting(t *testing.T) {
+	t.Parallel()
+	requireLandlock(t)
+	w := newWorld(t)
+	secret := w.path("outside", "secret.txt")
+	script := w.write("server/run.sh", "#!/bin/sh\ncat "+secret+" >/dev/null || exit 1\nexec "+bin.opener+"\n")
+	must(t, os.Chmod(script, 0o700))
+	config := w.config(obj{"kid": obj{"command": script, "args": []string{}, "sandbox": obj{"mode": "auto", "read": []string{bin.opener}}}})
+	s := w.start(ide.Options{Command: mcphub(t), Args: []string{"serve", "--config", config}, Env: w.env(), Roots: ide.Folders(w.project)})
+	s.initialize()
+	told := s.call("call-tool", `{"serverName":"kid","toolName":"shell","toolArgs":{"command":"true"}}`).Text
+	if !strings.Contains(told, "the kernel holds this server, and '"+secret+"' is closed to it") || !strings.Contains(told, "`mcphub why`") {
+		t.Errorf("the client is told %s", told)
+	}
+	line := "mcphub allow kid " + secret + " --config " + config
+	if said := w.mcphub("status"); !strings.Contains(said, line) {
+		t.Errorf("status says %s", said)
+	}
+	s.end(stopBound)
+	if _, said := w.why(w.project, config); !strings.Contains(said, "run: "+line+"\n") {
+		t.Errorf("why says %s", said)
+	}
+	said := w.mcphub("doctor", "kid", "--config", config, "--root", w.project)
+	if !strings.Contains(said, "run:  "+line+"\n") || strings.Contains(said, "mcphub disable") {
+		t.Errorf("doctor says %s", said)
+	}
+	if out, err := w.paste(line); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if said := w.mcphub("doctor", "kid", "--config", config, "--root", w.project); !strings.Contains(said, "ok: 1 server") {
+		t.Errorf("after that doctor says %s", said)
+	}
+}
+
+// TestWhatAnEntryWillNotGet: validate says it before anything starts.
+func TestWhatAnEntryWillNotGet(t *testing.T) {
+	t.Parallel()
+	requireLandlock(t)
+	w := newWorld(t)
+	w.write("home/test.db", "")
+	w.write("home/other", "")
+	config := w.config(obj{"kid": obj{"command": bin.opener, "args": []string{"--db=" + w.path("home", "test.db"), "--data", w.home}}})
+	said := w.mcphub("validate", "--config", config)
+	for _, want := range []string{w.path("home", "test.db") + ", and make no files beside it", "a folder of its own", "the kernel will not let kid open " + w.home} {
+		if !strings.Contains(said, want) {
+			t.Errorf("it does not say %q: %s", want, said)
+		}
+	}
+	if strings.Contains(said, "mcphub allow") {
+		t.Errorf("the home folder is offered: %s", said)
 	}
 }

@@ -193,12 +193,13 @@ func (r *reading) read(text string) (f sandbox.Refusal, ok bool) {
 // about reads a line that names a path.
 func (r *reading) about(path, line string, k kind) (f sandbox.Refusal, ok bool) {
 	own, access := r.owner(path)
+	line, _, _ = strings.Cut(line, filepath.Base(path)) // what was to be done stands before it
 	want := r.lacks(path, line, access)
 	_, missing := os.Lstat(path)
 	switch {
 	case want == 0, !r.possible(path, want):
 		return f, false
-	case k != refused && missing != nil && !makes(line), // it is not there indeed
+	case k != refused && k != database && missing != nil && !makes(line), // it is not there indeed
 		k != refused && k != database && want == sandbox.Write && r.opens(path, sandbox.Read):
 		return f, false
 	case r.ordinary && own.By == sandbox.ByServer && k != database && !writes(line) && want == sandbox.Write && (missing != nil || r.opens(path, sandbox.Read)):
@@ -231,7 +232,10 @@ func (r *reading) owner(path string) (f sandbox.Refusal, access sandbox.Access) 
 // is a file that is not there and was to be made.
 func (r *reading) finished(f sandbox.Refusal, path string, made bool) (sandbox.Refusal, bool) {
 	f.Opens = path
+	top := moduleOf(path)
 	switch {
+	case top != "" && !r.opens(top, sandbox.Read): // of a linked module all is wanted
+		f.Opens = top
 	case made: // its directory has to be open, or the first on the way that is to be made
 		f.Opens = firstMissing(filepath.Dir(path))
 	case f.By != sandbox.ByServer && sandbox.Holds(f.Path, path):
@@ -239,7 +243,7 @@ func (r *reading) finished(f sandbox.Refusal, path string, made bool) (sandbox.R
 	default:
 		f.Opens = firstMissing(path)
 	}
-	if f.By == sandbox.ByServer && f.Opens != path && !made {
+	if f.By == sandbox.ByServer && f.Opens != path && f.Opens != top && !made {
 		f.Path = f.Opens
 	}
 	if at := real(f.Opens); exists(at) {
@@ -259,6 +263,21 @@ func (r *reading) finished(f sandbox.Refusal, path string, made bool) (sandbox.R
 		f.Opens, f.Why = "", fmt.Sprintf("its folder %s is not offered, for %s: give the file a folder of its own", f.Opens, why)
 	}
 	return f, f.Opens != "" || !r.ordinary || f.By != sandbox.ByServer
+}
+
+// moduleOf is the folder of the installed module of Node that a path lies in; "" for none.
+func moduleOf(path string) string {
+	const mark = "/node_modules/"
+	at := strings.LastIndex(path, mark)
+	if at < 0 {
+		return ""
+	}
+	parts := strings.Split(path[at+len(mark):], "/")
+	n := 1
+	if strings.HasPrefix(parts[0], "@") {
+		n = 2
+	}
+	return path[:at+len(mark)] + strings.Join(parts[:min(n, len(parts))], "/")
 }
 
 // kept says why nothing offers to open a path; "" where it may be.

@@ -218,6 +218,35 @@ func TestWhoNamesIt(t *testing.T) {
 	}
 }
 
+// TestBeforehand: what a call or an entry names and will not get is known before.
+func TestBeforehand(t *testing.T) {
+	d := newDisk(t, "out/x", "data/test.db", "hub/log")
+	r := d.reader()
+	for path, want := range map[string]string{"in/y": "", "out/x": "out/x read out/x call", "hub/log": "hub/log read nothing call kept"} {
+		if got := d.told(r.Closes(filepath.Join(d.top, path), sandbox.Read)); got != want {
+			t.Errorf("%s: %q, want %q", path, got, want)
+		}
+	}
+	if _, closed := r.Closes(filepath.Join(d.top, "read/x"), sandbox.Write); !closed {
+		t.Error("what may be read may be written")
+	}
+	r.Profile.Rules = sandbox.Sorted(append(r.Profile.Rules, sandbox.Rule{Path: filepath.Join(d.top, "data/test.db"), Access: whole}))
+	for name, tc := range map[string]struct {
+		n    sandbox.Named
+		want string
+	}{
+		"what is open":                {sandbox.Named{Path: "in", Access: whole}, ""},
+		"what is read by design":      {sandbox.Named{Path: "read", Access: sandbox.Read, Why: "it is configuration"}, ""},
+		"what is closed":              {sandbox.Named{Path: "out/x", Why: "a link"}, "out/x read out/x entry"},
+		"a database without a folder": {sandbox.Named{Path: "data/test.db", Access: whole}, "data/test.db write data entry"},
+	} {
+		tc.n.Path = filepath.Join(d.top, tc.n.Path)
+		if got := d.told(r.Lessens(tc.n)); got != tc.want {
+			t.Errorf("%s: %q, want %q", name, got, tc.want)
+		}
+	}
+}
+
 // TestStderr: what a server writes is told of once for each refusal, and an error right
 // behind it is taken to be about that.
 func TestStderr(t *testing.T) {

@@ -23,9 +23,9 @@ type Confinement struct {
 	Report  sandbox.Report
 	Temp    string // the child's own temporary folder; "": it has the system's
 
-	Makes  []Making       // see Make
-	Opens  []string       // what the names of the entry open beside the boundary and the program; for people
-	Refuse bool           // it is not started anew for a wider boundary
+	Makes  []Making     // see Make
+	Opens  []string     // what the names of the entry open beside the boundary and the program; for people
+	Refuse bool         // it is not started anew for a wider boundary
 	Words  hints.Reader // reads what it says, and counts what it was refused
 }
 

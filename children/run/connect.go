@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"mcphub/children/handshake"
+	"mcphub/children/hints"
 	"mcphub/children/modern"
 	"mcphub/children/offers"
-	"mcphub/children/hints"
 	"mcphub/children/spec"
 	"mcphub/internal/jsonrpc"
 )

@@ -17,8 +17,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"mcphub/children"
-	"mcphub/children/learn"
 	"mcphub/children/hints"
+	"mcphub/children/learn"
 	"mcphub/children/sandbox"
 	"mcphub/hub"
 	"mcphub/internal/client"

@@ -95,7 +95,7 @@ var allowed = map[string][]string{
 	"internal/oauth":          {"internal/printable"},
 	"internal/oauth/logins":   {"internal/oauth", "internal/printable", "internal/secrets"},
 	"children/sandbox":        {},
-	"children/hints":        {"children/sandbox", "internal/printable"},
+	"children/hints":          {"children/sandbox", "internal/printable"},
 	"children/learn":          {"children/sandbox"},
 	"children/packages":       {"internal/atomicfile", "internal/removal", "children/launch", "children/process", "children/sandbox", "rootsmgr"},
 }
