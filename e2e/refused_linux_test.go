@@ -219,7 +219,7 @@ func TestAServerThatTheKernelKeepsFromStarting(t *testing.T) {
 	config := w.config(obj{"kid": obj{"command": script, "args": []string{}, "sandbox": obj{"mode": "auto", "read": []string{bin.opener}}}})
 	s := w.start(ide.Options{Command: mcphub(t), Args: []string{"serve", "--config", config}, Env: w.env(), Roots: ide.Folders(w.project)})
 	s.initialize()
-	told := s.call("call-tool", `{"serverName":"kid","toolName":"shell","toolArgs":{"command":"true"}}`).Text
+	told := string(s.request("tools/call", ide.ToolParams("call-tool", `{"serverName":"kid","toolName":"shell","toolArgs":{"command":"true"}}`)).Raw)
 	if !strings.Contains(told, "the kernel holds this server, and '"+secret+"' is closed to it") || !strings.Contains(told, "`mcphub why`") {
 		t.Errorf("the client is told %s", told)
 	}

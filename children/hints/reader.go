@@ -193,7 +193,9 @@ func (r *reading) read(text string) (f sandbox.Refusal, ok bool) {
 // about reads a line that names a path.
 func (r *reading) about(path, line string, k kind) (f sandbox.Refusal, ok bool) {
 	own, access := r.owner(path)
-	line, _, _ = strings.Cut(line, filepath.Base(path)) // what was to be done stands before it
+	if before, _, whole := strings.Cut(line, path); whole {
+		line = before // what was to be done stands there
+	}
 	want := r.lacks(path, line, access)
 	_, missing := os.Lstat(path)
 	switch {

@@ -123,7 +123,15 @@ func (l *linter) sandbox(c *hub.Child) {
 // files beside which the server cannot make others.
 func (l *linter) named(c *hub.Child) {
 	o := children.Options{Environ: l.cfg.Environ, Home: l.cfg.Home, Dir: l.cfg.Dir}
-	roots := rootsmgr.NewSnapshot(rootsmgr.OS{}, 1, l.cfg.Fallback.Origin, l.cfg.Fallback.Entries).Roots()
+	in := l.cfg.Fallback
+	if in.None() { // a program works in a root, and any other folder tells as much
+		dir := l.cfg.Dir
+		if sandbox.Holds(dir, l.cfg.Home) {
+			dir = l.file.Dir()
+		}
+		in = rootsmgr.Fallback{Origin: rootsmgr.OriginConfig, Entries: []rootsmgr.Entry{{URI: dir}}}
+	}
+	roots := rootsmgr.NewSnapshot(rootsmgr.OS{}, 1, in.Origin, in.Entries).Roots()
 	preview := children.Preview(c.Spec, o, roots)
 	if preview == nil {
 		return
