@@ -54,7 +54,7 @@ func newSandboxed(t *testing.T, free bool, entry func(w *world) obj) *sandboxed 
 	}
 	config := w.config(obj{"kid": kid})
 	s.session = w.start(ide.Options{Command: mcphub(t), Args: []string{"serve", "--config", config}, Roots: ide.Folders(w.project),
-		Env: w.env(append(sockets, "THE_HUBS_SECRET="+secretText)...)})
+		Env: w.env(append(sockets, "THE_HUBS_SECRET="+secretText, "OPENER_ZONE="+strings.Join(w.zone(), ":"))...)})
 	s.initialize()
 	if kid["command"] == bin.opener {
 		s.printed(t)
@@ -65,11 +65,30 @@ func newSandboxed(t *testing.T, free bool, entry func(w *world) obj) *sandboxed 
 
 func openerEntry(free bool) func(w *world) obj {
 	return func(w *world) obj {
-		env := obj{"OPENER_ZONE": strings.Join(w.zone(), ":"), "OPENER_NEEDLE": hex.EncodeToString([]byte(secretText))}
+		env := obj{"OPENER_NEEDLE": hex.EncodeToString([]byte(secretText))}
 		if free {
 			env["OPENER_FREE"] = "1"
 		}
-		return obj{"command": bin.opener, "args": []string{}, "env": env}
+		return obj{"command": bin.opener, "args": []string{}, "env": env, "inherit": []string{"OPENER_ZONE"}} // what env names would be open
+	}
+}
+
+// named is what namingEntry names, with what is open there.
+func (w *world) named() (reads, writes []string) {
+	writes = []string{w.path("home", "vault"), w.path("home", "data", "x.db"), w.path("home", "logs")}
+	return append([]string{w.path("home", "conf", "app.json"), w.path("home", "cfg", "credentials.json"), w.path("home", "mods")}, writes...), writes
+}
+
+// namingEntry is that of a server which names a vault, a database, a log, settings, credentials and modules.
+func namingEntry(free bool) func(w *world) obj {
+	return func(w *world) obj {
+		for _, name := range []string{"vault/note.md", "data/x.db", "data/other", "conf/app.json", "conf/other", "cfg/credentials.json", "cfg/other", "mods/m.py"} {
+			w.write("home/"+name, honestText+"\n")
+		}
+		kid := openerEntry(free)(w)
+		kid["args"] = []string{w.path("home", "vault"), "--db=" + w.path("home", "data", "x.db"), "--log", w.path("home", "logs", "new.log"), "--config", w.path("home", "conf", "app.json")}
+		kid["env"].(obj)["CREDENTIALS"], kid["env"].(obj)["PYTHONPATH"] = w.path("home", "cfg", "credentials.json"), w.path("home", "mods")
+		return kid
 	}
 }
 
@@ -156,13 +175,17 @@ func basePaths(t testing.TB, home string) map[string]string {
 func (s *sandboxed) printed(t testing.TB) {
 	t.Helper()
 	for path, access := range basePaths(t, s.w.home) {
-		real, err := filepath.EvalSymlinks(path)
-		if err != nil {
-			continue
-		}
-		s.reads = append(s.reads, real)
-		if strings.Contains(access, "write") {
-			s.writes = append(s.writes, real)
+		found, err := filepath.Glob(path)
+		must(t, err)
+		for _, path := range found {
+			real, err := filepath.EvalSymlinks(path)
+			if err != nil {
+				continue
+			}
+			s.reads = append(s.reads, real)
+			if strings.Contains(access, "write") {
+				s.writes = append(s.writes, real)
+			}
 		}
 	}
 	s.awaitTool("kid__shell")
@@ -241,7 +264,12 @@ func casesOfAll(t testing.TB) []string {
 // Every case of the project's corpora goes to a server that opens, reads and writes all that it can find in it, in every
 // spelling. Held by the kernel it opens nothing but its roots and what docs/sandbox.md prints, and changes nothing outside. The
 // control is the same server free. MCPHUB_LONG_CASES says how many cases; few are drawn by MCPHUB_SEED.
-func TestCorporaAtTheConfinedServer(t *testing.T) {
+func TestCorporaAtTheConfinedServer(t *testing.T) { testCorpora(t, openerEntry) }
+
+// The same goes to a server whose entry names paths: they open, and nothing else does.
+func TestCorporaAtAServerThatNames(t *testing.T) { testCorpora(t, namingEntry) }
+
+func testCorpora(t *testing.T, entry func(free bool) func(w *world) obj) {
 	t.Parallel()
 	texts := casesOfAll(t)
 	seed := drawn(t)
@@ -252,7 +280,11 @@ func TestCorporaAtTheConfinedServer(t *testing.T) {
 		cases, escaped, files := 0, 0, map[string]bool{}
 		for first := 0; first < len(texts); first += callsPerSession {
 			t.Run(fmt.Sprintf("free %t, from %d", free, first), func(t *testing.T) {
-				s := newSandboxed(t, free, openerEntry(free))
+				s := newSandboxed(t, free, entry(free))
+				if exists(s.w.path("home", "vault")) {
+					reads, writes := s.w.named()
+					s.reads, s.writes = append(s.reads, reads...), append(s.writes, writes...)
+				}
 				s.awaitTool("kid__open")
 				base := basePaths(t, s.w.home)
 				var calls []string

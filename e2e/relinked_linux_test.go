@@ -108,8 +108,11 @@ func (r *relinked) does(s *session, line string) string {
 	return s.await(s.send("kid__shell", raw(r.t, obj{"command": "cd '" + r.home + "'; " + line}))).Text
 }
 
-// forget takes the hub's memory of links away.
-func (r *relinked) forget() { must(r.t, os.Remove(r.path("home", "state", "mcphub", "links"))) }
+// forget takes the hub's memory of links away, and that of where servers write.
+func (r *relinked) forget() {
+	must(r.t, os.Remove(r.path("home", "state", "mcphub", "links")))
+	must(r.t, os.RemoveAll(r.path("home", "state", "mcphub", "consent", "reach")))
+}
 
 // A server of one session has links in the place of what the names of the base, of a profile or of an entry lead to, and a
 // server of another session, of another hub, starts. It is not given what they lead to, and its status says so. The same with
@@ -140,6 +143,10 @@ func TestWhatAnotherSessionRelinks(t *testing.T) {
 		"a file with a secret": {kid: func(r *relinked) obj {
 			return obj{"env": obj{"TOK": "${file:" + r.path("home", "token") + "}", "OPENER_NEEDLE": "00"}}
 		}, honest: "echo $TOK", name: "token", to: "private/x"},
+		"a folder that it names": {kid: func(r *relinked) obj { return obj{"args": []string{r.path("home", "conf")}} },
+			honest: "echo honest > conf/new; cat conf/new", name: "conf"},
+		"a file that it names": {kid: func(r *relinked) obj { return obj{"args": []string{"--db=" + r.path("home", "conf", "app")}} },
+			honest: "echo honest > conf/app; cat conf/app", name: "conf/app"},
 		"its temporary folder": {kid: func(r *relinked) obj {
 			return obj{"env": obj{"TMPDIR": r.path("home", "conf"), "OPENER_NEEDLE": "00"}}
 		}, honest: "cat conf/app", name: "conf"},

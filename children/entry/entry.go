@@ -51,7 +51,7 @@ type Entry struct {
 	Cwd     string // absolute; "": what the session gives
 	Home    string
 
-	Void  func(arg int) bool                          // an argument is replaced, so that it names nothing; nil: none is
+	Void  func(arg int) bool                         // an argument is replaced, so that it names nothing; nil: none is
 	Roles func(command string, args []string) []Role // what the arguments are to a command
 }
 

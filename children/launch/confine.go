@@ -96,7 +96,8 @@ func confine(prog Program, env *environment, l *Launch, h Machine) (*Confinement
 		for _, r := range h.boundary.Areas {
 			o.watched = append(o.watched, r.Path)
 		}
-		n := h.naming(prog, env, l, k, cache)
+		o.parts = programs(prog, env, l, h)
+		n := h.naming(prog, env, o.parts, k)
 		n.open()
 		for _, r := range slices.Concat(n.rules, h.repositories(k)) {
 			o.rules = append(o.rules, r)
@@ -119,7 +120,7 @@ func confine(prog Program, env *environment, l *Launch, h Machine) (*Confinement
 			w := wayOf(path)
 			return n.never(path, &w)
 		}
-		serious, less = slices.Concat(serious, closed, o.conflicts), o.less
+		serious, less = slices.Concat(serious, closed, o.conflicts), slices.Concat(n.less, o.less)
 		if more != nil {
 			less = append(less, more.less...)
 		}
@@ -235,6 +236,7 @@ func privateFolders(prog Program, env *environment, users bool, h Machine) (rule
 // An opening is what is to be opened to a child.
 type opening struct {
 	h         Machine
+	parts     []part // of the program
 	rules     []sandbox.Rule
 	watched   []string // paths of the user's, where something may take the place of something else while the child runs
 	conflicts []string // what cannot be held so
@@ -257,11 +259,10 @@ func (o *opening) all(prog Program, env *environment, l *Launch) {
 		o.rules = append(o.rules, sandbox.Rule{Path: h.installed.Dir, Access: runs})
 	}
 	o.base()
-	parts := programs(prog, env, l, h)
-	for _, r := range h.shares.with(prog, parts, h).rules() {
+	for _, r := range h.shares.with(prog, o.parts, h).rules() {
 		_ = o.path(r.Path, r.Access, toOpen, false) // no link is on the way to it
 	}
-	for _, p := range parts {
+	for _, p := range o.parts {
 		if h.installed.holds(p.file) {
 			continue // no link that the package brought leads out of it
 		}

@@ -40,7 +40,7 @@ func TestAProfileIsNotClaimed(t *testing.T) {
 	at := func(p string) string { return filepath.Join(home, p) }
 	for _, p := range []string{
 		"tools/node_modules/@playwright/mcp/cli.js", "work/rooted/node_modules/@playwright/mcp/cli.js", "work/rooted/gopls", "work/rooted/node_modules/.bin/npx",
-		"tools/playwright-mcp/cli.js", "tools/node_modules/playwright/cli.js", "tools/node_modules/@evil/mcp/node_modules/x/cli.js", ".local/bin/gopls", ".local/bin/npx", ".local/bin/npm", ".local/bin/bunx",
+		"tools/playwright-mcp/cli.js", "tools/node_modules/playwright/cli.js", "tools/node_modules/@evil/mcp/node_modules/x/cli.js", "tools/node_modules/tsx/dist/cli.mjs", "work/rooted/node_modules/tsx/dist/cli.mjs", ".local/bin/tsx", "work/server/index.ts", ".local/bin/gopls", ".local/bin/npx", ".local/bin/npm", ".local/bin/bunx",
 	} {
 		putFile(t, at(p), "")
 	}
@@ -73,6 +73,10 @@ func TestAProfileIsNotClaimed(t *testing.T) {
 		{"a program", confinedProgram("gopls", "mcp"), "", "gopls"},
 		{"a program behind env", confinedProgram("env", "A=b", "gopls", "mcp"), "", "gopls"},
 		{"a root that holds the home folder", confinedProgram("node", cli), ".", "playwright"},
+		{"tsx of a project", confinedProgram(at("tools/node_modules/tsx/dist/cli.mjs"), at("work/server/index.ts")), "", "tsx"},
+		{"tsx on PATH", confinedProgram("tsx", at("work/server/index.ts")), "", "tsx"},
+		{"tsx by npx", confinedProgram("npx", "-y", "tsx", at("work/server/index.ts")), "", "tsx"},
+		{"tsx in a root", confinedProgram(at("work/rooted/node_modules/tsx/dist/cli.mjs"), at("work/server/index.ts")), "", ""},
 
 		{"a file in a root", confinedProgram("node", at("work/rooted/node_modules/@playwright/mcp/cli.js")), "", ""},
 		{"a link into a root", confinedProgram(planted), "", ""},

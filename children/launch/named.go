@@ -76,7 +76,7 @@ func tellingOf(prog Program) string { return "told " + prog.digest() }
 
 const all = sandbox.Read | sandbox.Write | sandbox.Execute
 
-// named are the names of an entry. What C3 replaces, and what roots fill in, is none.
+// named are the names of an entry. What roots replace or fill in is none.
 func (prog Program) named(home string) []entry.Name {
 	e := entry.Entry{Command: prog.Command, Args: prog.Args, Env: prog.Env, Cwd: prog.Cwd, Home: home, Roles: roles}
 	if rewritesArgs(prog) {
@@ -93,17 +93,34 @@ func (prog Program) named(home string) []entry.Name {
 	return entry.Names(&e)
 }
 
-// obeys are the paths that an entry has run, loaded or obeyed, with what their links lead to.
-func (h Machine) obeys(prog Program) (paths []string) {
+// obeyed are paths that are run, loaded or obeyed, with what their links lead to.
+type obeyed struct {
+	paths   []string
+	folders []string // of paths, those that are searched
+}
+
+func (o *obeyed) add(path string, searched bool) {
+	hops := sandbox.Hops(path)
+	if o.paths = append(o.paths, hops...); searched && isDir(path) {
+		o.folders = append(o.folders, hops...)
+	}
+}
+
+// obeys takes in what an entry has run, loaded or obeyed.
+func (h Machine) obeys(o *obeyed, prog Program) {
 	for _, n := range prog.named(h.home) {
-		if n.Use == entry.Code || n.Use == entry.Config || n.Use == entry.Cwd && h.runsIn(prog, n.Path) {
-			paths = append(paths, sandbox.Hops(n.Path)...)
+		switch n.Use {
+		case entry.Code, entry.Config:
+			o.add(n.Path, true)
+		case entry.Cwd:
+			if h.runsIn(prog, n.Path) {
+				o.add(n.Path, false) // data may lie in it
+			}
 		}
 	}
 	if filepath.IsAbs(prog.EnvFile) {
-		paths = append(paths, sandbox.Hops(prog.EnvFile)...)
+		o.add(prog.EnvFile, false)
 	}
-	return paths
 }
 
 // runsIn reports whether a program is taken out of the folder that it works in, or obeys
@@ -165,27 +182,18 @@ func (h Machine) ownModules(prog Program) bool {
 	return !slices.ContainsFunc(sandbox.Hops(dir), h.reachable)
 }
 
-// others are the paths that the entries of a hub have run, loaded or obeyed. It may be used
-// by any goroutine.
-type others struct {
-	paths atomic.Pointer[[]string]
-}
+// others is what the entries of a hub have run, loaded or obeyed. It may be used by any
+// goroutine.
+type others struct{ now atomic.Pointer[obeyed] }
 
 // Among tells the machine which entries there are beside each other: none may write what
 // another has run.
 func (h Machine) Among(progs []Program) {
-	var paths []string
+	var o obeyed
 	for _, prog := range progs {
-		paths = append(paths, h.obeys(prog)...)
+		h.obeys(&o, prog)
 	}
-	h.others.paths.Store(&paths)
-}
-
-func (o *others) all() []string {
-	if o == nil || o.paths.Load() == nil {
-		return nil
-	}
-	return *o.paths.Load()
+	h.others.now.Store(&o)
 }
 
 // A naming opens the names of one entry.
@@ -193,13 +201,14 @@ type naming struct {
 	h      Machine // its boundary is that of the session, with sandbox.write
 	prog   Program
 	names  []entry.Name
-	obeyed []string // that nobody may write
+	obeyed obeyed   // nobody may write it
 	places []string // of other servers
 
 	rules []sandbox.Rule
 	makes []Making
 	named []sandbox.Named
 	opens []string // what the rules open, for people
+	less  []string // what waits for a person
 }
 
 // A fate is what a name opens, and why no more.
@@ -216,20 +225,31 @@ func opened(path string, a sandbox.Access) fate {
 	return fate{rules: []sandbox.Rule{{Path: path, Access: a}}}
 }
 
-// naming reads the names of an entry.
-func (h Machine) naming(prog Program, env *environment, l *Launch, k *known, cache string) *naming {
+// naming reads the names of an entry. parts are what its program is made of.
+func (h Machine) naming(prog Program, env *environment, parts []part, k *known) *naming {
 	n := &naming{h: h, prog: prog}
 	if h.fresh != "" { // what installs a server is not the server
 		return n
 	}
 	n.names = prog.named(h.home)
-	n.obeyed = slices.Concat(h.obeys(prog), h.others.all(), sandbox.Hops(l.Command))
+	if o := h.others.now.Load(); o != nil {
+		n.obeyed = obeyed{slices.Clip(o.paths), slices.Clip(o.folders)}
+	}
+	h.obeys(&n.obeyed, prog)
+	for _, p := range parts {
+		n.obeyed.add(p.file, false)
+	}
 	list, _ := env.get("PATH")
-	n.obeyed = append(n.obeyed, filepath.SplitList(list)...)
+	for _, dir := range filepath.SplitList(list) {
+		if filepath.IsAbs(dir) {
+			n.obeyed.add(dir, true)
+		}
+	}
+	users := inherited(h.environ, nil, h.goos)
 	for i := range knownServers {
 		if o := &knownServers[i]; o != k {
 			for _, place := range o.write {
-				n.places = append(n.places, h.places(place, env, cache)...)
+				n.places = append(n.places, h.places(place, users, cacheDir(users, h))...)
 			}
 		}
 	}
@@ -387,7 +407,7 @@ func (n *naming) never(path string, w *way) string {
 func (n *naming) mine(path string) bool {
 	for ; ; path = filepath.Dir(path) {
 		if fi, err := os.Lstat(path); err == nil {
-			return isOwn(fi) && fi.Mode()&0o002 == 0
+			return isOwn(fi) && (fi.Mode()&fs.ModeSymlink != 0 || fi.Mode()&0o002 == 0)
 		} else if isTop(path) {
 			return false
 		}
@@ -417,23 +437,23 @@ func (n *naming) only(name entry.Name, path string, w *way) string {
 		if sandbox.Loaded(at) {
 			return "shells, git, ssh or an editor load it"
 		}
-		for _, code := range n.obeyed {
-			if code != "" && sandbox.Holds(at, code) {
-				if at == code {
-					return "it is run, or obeyed"
-				}
+		for _, code := range n.obeyed.paths {
+			switch {
+			case at == code:
+				return "it is run, or obeyed"
+			case sandbox.Holds(at, code):
 				return code + " in it is run, or obeyed"
+			}
+		}
+		for _, dir := range n.obeyed.folders {
+			if sandbox.Holds(dir, at) {
+				return "it lies in " + dir + ", which is searched for what is run"
 			}
 		}
 		for _, root := range n.h.boundary.Roots {
 			if root != at && sandbox.Holds(at, root) {
 				return "the root " + root + " lies in it"
 			}
-		}
-	}
-	for _, o := range n.names {
-		if (o.Use == entry.Code || o.Use == entry.Config) && o.Path != path && sandbox.Holds(o.Path, path) && n.h.isDir(o.Path) {
-			return "it lies in " + o.Path + ", which is searched for what is run"
 		}
 	}
 	return ""
@@ -541,7 +561,9 @@ func (n *naming) remembered(w *way, f fate) fate {
 	case err != nil:
 		return closed("what it led to cannot be remembered: %v", err)
 	case !ok:
-		return closed("%s: if that is right, run `mcphub reload` at a terminal", Change{w.path, was, places})
+		f = closed("%s, so it is not opened: if that is right, run `mcphub reload` at a terminal", Change{w.path, was, places})
+		n.less = append(n.less, f.why)
+		return f
 	}
 	if f.makes != "" {
 		n.makes = append(n.makes, Making{Folder: f.makes})

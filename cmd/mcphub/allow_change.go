@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -204,8 +205,9 @@ func (w *allowWork) target(typed string, allow bool) (*target, error) {
 		t.note("%s, and %s will read it", why, w.now.server.Name) // a person has named this one file
 	case sandbox.KeyFolder(t.Path) != "":
 		at := w.now.file.At("mcpServers", w.now.server.Name)
+		quoted, _ := json.Marshal(w.written(t.Path)) // a text always can be
 		return bad(`%s, so it is allowed to no server by a command. If %s needs it all the same, write "sandbox": {"read": [%s]} into its entry by hand (%s:%d)`,
-			why, w.now.server.Name, quotedJSON(w.written(t.Path)), at.File, at.Line)
+			why, w.now.server.Name, quoted, at.File, at.Line)
 	default:
 		return bad("%s, so it is allowed to no server%s", why, w.now.denied(t.Path))
 	}
@@ -220,15 +222,6 @@ func (w *allowWork) target(typed string, allow bool) (*target, error) {
 // reserved is what no server is given.
 func (w *allowWork) reserved() sandbox.Reserved {
 	return sandbox.Reserved{Home: w.home, Withheld: w.now.checker.Withheld(w.now.server.Name)}
-}
-
-// quotedJSON is a text as hub.json writes it.
-func quotedJSON(text string) string {
-	raw, err := edit.Table{{Name: text}}.MarshalJSON()
-	if err != nil {
-		return `"` + text + `"`
-	}
-	return strings.TrimSuffix(strings.TrimPrefix(string(raw), "{"), ":null}")
 }
 
 // denied names the rule that withholds a path; "" where none does.
@@ -337,17 +330,31 @@ func (s *standing) unheld() string {
 	return s.spec.Program().Unheld(sandbox.System())
 }
 
-// opened finds what sandbox.read and sandbox.write of the server open at a path, or around it.
-func (s *standing) opened(key string, is func(open string) bool) int {
-	list := s.spec.Sandbox.Read
+// opened finds what a key of the server's sandbox opens that is so, and how it is written.
+func (s *standing) opened(key string, is func(open string) bool) (number int, written string) {
+	list, all := s.spec.Sandbox.Read, s.server.Sandbox.Read
 	if key == clients.MayWrite {
-		list = s.spec.Sandbox.Write
+		list, all = s.spec.Sandbox.Write, s.server.Sandbox.Write
 	}
-	return slices.IndexFunc(list, func(path string) bool {
-		real, err := filepath.EvalSymlinks(path)
-		return is(path) || err == nil && is(real)
-	})
+	for i, path := range list {
+		if real, err := filepath.EvalSymlinks(path); is(path) || err == nil && is(real) {
+			return i, all[i]
+		}
+	}
+	return -1, ""
 }
+
+// around tells of a path that the sandbox of the server opens it, by itself or by what holds it.
+func (s *standing) around(t *target, keys ...string) (words string) {
+	for _, key := range keys {
+		if i, path := s.opened(key, func(open string) bool { return sandbox.Holds(open, t.Path) }); i >= 0 {
+			return fmt.Sprintf("%s it: sandbox.%s has %s", key, key, path)
+		}
+	}
+	return ""
+}
+
+func (t *target) is(open string) bool { return open == t.Path || open == t.given }
 
 // allowKernel adds the path to the sandbox of the server, where the kernel holds that.
 func (w *allowWork) allowKernel(t *target) error {
@@ -356,15 +363,13 @@ func (w *allowWork) allowKernel(t *target) error {
 		t.note("the kernel does not hold %s: %s. So its sandbox is left as it is", name, why)
 		return nil
 	}
-	for _, key := range []string{clients.MayWrite, clients.MayRead} {
-		if key == clients.MayRead && w.write {
-			continue
-		}
-		if i := w.now.opened(key, func(open string) bool { return sandbox.Holds(open, t.Path) }); i >= 0 {
-			all := map[string][]string{clients.MayWrite: w.now.server.Sandbox.Write, clients.MayRead: w.now.server.Sandbox.Read}
-			t.note("%s may %s it already: sandbox.%s has %s", name, key, key, all[key][i])
-			return nil
-		}
+	keys := []string{clients.MayWrite, clients.MayRead}
+	if w.write {
+		keys = keys[:1]
+	}
+	if words := w.now.around(t, keys...); words != "" {
+		t.note("%s may already %s", name, words)
+		return nil
 	}
 	if w.write { // what may be written may be read
 		if err := w.takeOut(t, clients.MayRead); err != nil {
@@ -374,7 +379,7 @@ func (w *allowWork) allowKernel(t *target) error {
 	if err := w.edit(clients.AllowInHub(w.path, w.text, name, t.Access, w.written(t.Path))); err != nil {
 		return err
 	}
-	if w.now.opened(t.Access, func(open string) bool { return open == t.Path }) < 0 && w.now.opened(t.Access, func(open string) bool { return open == t.given }) < 0 {
+	if i, _ := w.now.opened(t.Access, t.is); i < 0 {
 		return exit.Errorf(exit.Config, "%s: the sandbox of %s is written in a way in which it cannot be changed alone; change it by hand; nothing was changed", w.path, name)
 	}
 	t.Done = append(t.Done, "sandbox."+t.Access)
@@ -384,7 +389,7 @@ func (w *allowWork) allowKernel(t *target) error {
 // takeOut takes the path out of sandbox.read or sandbox.write.
 func (w *allowWork) takeOut(t *target, key string) error {
 	for {
-		i := w.now.opened(key, func(open string) bool { return open == t.Path || open == t.given })
+		i, _ := w.now.opened(key, t.is)
 		if i < 0 {
 			return nil
 		}
@@ -589,11 +594,8 @@ func (w *allowWork) revoke(t *target) error {
 	if t.absent = t.Done == nil; t.absent {
 		t.note("it was not allowed to %s", w.now.server.Name)
 	}
-	for _, key := range []string{clients.MayWrite, clients.MayRead} {
-		if i := w.now.opened(key, func(open string) bool { return sandbox.Holds(open, t.Path) }); i >= 0 {
-			all := map[string][]string{clients.MayWrite: w.now.server.Sandbox.Write, clients.MayRead: w.now.server.Sandbox.Read}
-			t.note("%s may still %s it: sandbox.%s has %s", w.now.server.Name, key, key, all[key][i])
-		}
+	if words := w.now.around(t, clients.MayWrite, clients.MayRead); words != "" {
+		t.note("%s may still %s", w.now.server.Name, words)
 	}
 	return nil
 }
