@@ -43,7 +43,8 @@ func (h Machine) Preview(prog Program, roots []rootsmgr.Root) *hints.Reader {
 // starts.
 func (h Machine) preview(prog Program, roots []rootsmgr.Root) *Confinement {
 	h.memory = h.memory.preview()
-	h.scratch, h.temp, h.cache, h.own = os.TempDir(), os.TempDir(), os.TempDir(), os.TempDir()
+	none := filepath.Join(os.TempDir(), "mcp-preview") // what is the run's own names nothing, and opens nothing else
+	h.scratch, h.temp, h.cache, h.own = none, none, none, none
 	h.boundary.Areas, h.boundary.Roots = slices.Clip(h.boundary.Areas), slices.Clip(h.boundary.Roots)
 	for _, r := range roots {
 		h.boundary.Areas = append(h.boundary.Areas, sandbox.Rule{Path: r.Path, Access: all})
