@@ -74,7 +74,7 @@ type common struct {
 	renew      bool                              // packages are looked up again before they are started
 	background func(f func(ctx context.Context)) // runs f until the Supervisor ends
 	noRoots    func(k Key) string                // likewise
-	writes     func(dirs []string)               // likewise
+	writes     func(dirs []string) error         // likewise
 }
 
 // client tells whom an instance serves.
@@ -262,7 +262,7 @@ func (c *child) assume(roots []rootsmgr.Root, b sandbox.Boundary) {
 
 // heldTo reports whether another boundary makes a difference to the child.
 func (c *child) heldTo(was, now sandbox.Boundary) bool {
-	return c.spec.Sandbox.Confines() && !was.Equal(now)
+	return was.Barred != now.Barred || c.spec.Sandbox.Confines() && !was.Equal(now)
 }
 
 func (c *child) wish() {

@@ -3,6 +3,7 @@ package children
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -48,6 +49,9 @@ func (b Bounded) SetRoots(k Key, roots []rootsmgr.Root) {
 
 // plan computes how the instance starts with what is wanted.
 func (c *child) plan(w want, m launch.Machine) (launch.Launch, error) {
+	if w.boundary.Barred != "" {
+		return launch.Launch{}, errors.New(w.boundary.Barred)
+	}
 	return c.spec.Plan(w.Roots, m.Within(w.boundary))
 }
 
@@ -90,16 +94,16 @@ func News(specs []Spec, o Options) map[string][]string {
 }
 
 // tellOpens says once of an entry what its names open, and puts on record where the child
-// may write beyond what whom it serves opens to it.
-func (c *child) tellOpens(l launch.Launch) {
+// may write beyond what whom it serves opens to it. With an error it does not start.
+func (c *child) tellOpens(l launch.Launch) error {
 	if l.Sandbox == nil || l.Sandbox.Profile == nil {
-		return
+		return nil
 	}
 	if len(l.Sandbox.Opens) > 0 && c.machine.Told(c.spec.Program()) {
 		c.log.Info().Strs("opens", l.Sandbox.Opens).Msg("this server may open what its entry names")
 	}
 	if c.common.writes == nil {
-		return
+		return nil
 	}
 	var dirs []string
 	for _, r := range l.Sandbox.Profile.Rules {
@@ -107,7 +111,7 @@ func (c *child) tellOpens(l launch.Launch) {
 			dirs = append(dirs, r.Path)
 		}
 	}
-	c.common.writes(dirs)
+	return c.common.writes(dirs)
 }
 
 // makePrivate makes the folders of a confined child's own: one for this run, which is
@@ -208,8 +212,10 @@ func (t *told) first(text string) bool {
 // newRules reports that the kernel is to hold a run otherwise than it does. What can
 // be planned no more is not what runs. beyond: the run stays, although it may open
 // less than it should, because its entry says so.
-func (c *child) newRules(was *launch.Confinement, next launch.Launch, err error) (replace, beyond bool) {
+func (c *child) newRules(barred bool, was *launch.Confinement, next launch.Launch, err error) (replace, beyond bool) {
 	switch {
+	case barred:
+		return true, false
 	case !c.spec.Sandbox.Confines():
 		return false, false
 	case err != nil:

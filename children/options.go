@@ -75,9 +75,9 @@ type Options struct {
 	// of the answer. Roots itself is called by many goroutines and must not block.
 	Roots func(ctx context.Context, k Key) (fetch func(ctx context.Context))
 
-	// Writes, where set, is told of directories before a confined child may write there. It
-	// is called by many goroutines.
-	Writes func(dirs []string)
+	// Writes, where set, is told of directories before a confined child may write there; with
+	// an error it may not, and does not start. It is called by many goroutines.
+	Writes func(dirs []string) error
 
 	// NoRoots, where set, says why an instance is served no roots. The answer to its
 	// roots/list says so too. It is called by many goroutines and must not block.

@@ -190,7 +190,7 @@ func (s *serving) review() (why string) {
 func (c *child) rootsChange(r *run.Run, w want, m launch.Machine) served.Change {
 	was := r.Launch
 	next, err := c.plan(w, m)
-	rules, beyond := c.newRules(was.Sandbox, next, err)
+	rules, beyond := c.newRules(w.boundary.Barred != "", was.Sandbox, next, err)
 	if beyond {
 		next.Sandbox = was.Sandbox
 	}

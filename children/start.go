@@ -46,7 +46,9 @@ func (c *child) start() (*run.Run, *UnavailableError) {
 	c.listen(&l, w)
 	c.tellLacks(l)
 	c.tellClosed(l)
-	c.tellOpens(l)
+	if err := c.tellOpens(l); err != nil {
+		return nil, &UnavailableError{Child: c.key.Child, Reason: "where it may write cannot be put on record for the other hubs of this user, so it does not run: " + err.Error(), Err: err}
+	}
 	for {
 		r, err := c.launch(l, w)
 		var offer *Offer

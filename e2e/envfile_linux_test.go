@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"mcphub/e2e/ide"
-	"mcphub/internal/consent"
 )
 
 // A hub that runs has an entry with a file of variables, which lies in the root of another hub. What a server of that one
@@ -71,7 +70,7 @@ func TestAnEnvFileThatAnotherHubsServerWrites(t *testing.T) {
 			if got := again(); strings.Contains(got, "WHO=") || !strings.Contains(got, "run mcphub reload") {
 				t.Errorf("what a server wrote counts: %s", got)
 			}
-			store := consent.In(w.path("home", "state", "mcphub"))
+			store := w.consent()
 			waits, err := store.Questions()
 			must(t, err)
 			if len(waits) != 1 || !strings.Contains(strings.Join(waits[0].Lines, "\n"), "vars has changed") {

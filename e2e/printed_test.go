@@ -88,6 +88,7 @@ var unsteady = []struct {
 	{what: regexp.MustCompile(`"(/[a-z]+)+/sh"`), by: `"sh"`},
 	{what: regexp.MustCompile(`(?m)(,(?:ok)?),\d+,(\d+)$`), by: "$1,0,$2"}, // the last columns of export --format csv
 	{what: regexp.MustCompile(`("(?:os|arch|go)": ?)"[^"]*"`), by: `$1"-"`},
+	{what: regexp.MustCompile(`("kernel": ?)"(?:held|partial|none)"`), by: `$1"KERNEL"`},
 	{what: regexp.MustCompile(`^mcphub \S+ \(go\S+ \S+\)`), by: "mcphub VERSION (GO, OS/ARCH)"},
 	{what: regexp.MustCompile(`\bversion \S+`), by: "version VERSION"},
 	{what: regexp.MustCompile(`\bhub \d+`), by: "hub PID"},

@@ -110,8 +110,10 @@ func (r *relinked) does(s *session, line string) string {
 
 // forget takes the hub's memory of links away, and that of where servers write.
 func (r *relinked) forget() {
-	must(r.t, os.Remove(r.path("home", "state", "mcphub", "links")))
-	must(r.t, os.RemoveAll(r.path("home", "state", "mcphub", "consent", "reach")))
+	dir, err := r.consent().Folder()
+	must(r.t, err)
+	must(r.t, os.Remove(filepath.Join(dir, "links")))
+	must(r.t, os.RemoveAll(filepath.Join(dir, "reach")))
 }
 
 // A server of one session has links in the place of what the names of the base, of a profile or of an entry lead to, and a

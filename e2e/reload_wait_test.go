@@ -23,13 +23,12 @@ func (s *session) hangUp() {
 // accepts answers what waits as mcphub reload does for a person.
 func (w *world) accepts() {
 	w.t.Helper()
-	if !accepts(w.path("home", "state", "mcphub")) {
+	if !accepts(w.consent()) {
 		w.t.Fatal("nothing waits")
 	}
 }
 
-func accepts(state string) bool {
-	store := consent.In(state)
+func accepts(store *consent.Store) bool {
 	return within(waitLimit, func() bool { // a hub may just be looking at a newer text
 		all, err := store.Questions()
 		return err == nil && len(all) == 1 && store.Accept(all[0].ID, all[0].Digest) == nil

@@ -10,6 +10,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"mcphub/e2e/ide"
+	"mcphub/internal/consent"
 )
 
 // scriptHubs are the commands by which a script has a hub running while it does other things. "talks ARGS..." starts
@@ -86,7 +87,7 @@ func scriptHubs() map[string]func(ts *testscript.TestScript, neg bool, args []st
 			}
 		},
 		"accepts": func(ts *testscript.TestScript, neg bool, args []string) {
-			if !accepts(filepath.Join(ts.Getenv("XDG_STATE_HOME"), "mcphub")) {
+			if !accepts(consent.Of(filepath.Join(ts.Getenv("XDG_STATE_HOME"), "mcphub"), ts.Getenv("HOME"))) {
 				ts.Fatalf("nothing waits")
 			}
 		},

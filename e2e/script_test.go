@@ -14,6 +14,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"mcphub/children/sandbox"
+	"mcphub/internal/consent"
 )
 
 // TestScripts runs testdata/script: the command line, as a person types it. mcphub and recorder are on PATH; home, temporary
@@ -51,7 +52,10 @@ func TestScripts(t *testing.T) {
 			} else {
 				e.Setenv("SECRET", "/etc/passwd")
 			}
-			e.Defer(func() { wantNone(t, "HOME="+home) })
+			e.Defer(func() {
+				wantNone(t, "HOME="+home)
+				forget(consent.Of(filepath.Join(home, "state", "mcphub"), home))
+			})
 			setUpHubs(t, e)
 			return nil
 		},

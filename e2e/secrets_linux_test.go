@@ -141,8 +141,9 @@ func TestCanary(t *testing.T) {
 	}
 
 	// Files are edited, and a client's file is read that holds a secret.
-	theirs := w.write("home/.cursor/mcp.json", `{"mcpServers": {"imported": {"command": "/bin/true", "env": {"API_KEY": "`+canary+`imported"}}}}`)
+	theirs := w.write("home/.cursor/mcp.json", `{"mcpServers": {"imported": {"command": "`+bin.recorder+`", "env": {"API_KEY": "`+canary+`imported"}}}}`)
 	command(bus, "", "init", "--yes", "--config", config) // which takes the server out of the client's file, and keeps a copy
+	command(bus, "", "disable", "imported", "--config", config)
 	command(bus, "", "add", "extra", "--config", config, "--env", "K=${keyring:ring}", "--", "/bin/true")
 	for _, verb := range []string{"disable", "enable", "remove"} {
 		command(bus, "", verb, "extra", "--config", config)

@@ -118,6 +118,11 @@ func TestAStrangersFileIsNotBelieved(t *testing.T) {
 						t.Fatalf("%v\n%s", err, out)
 					}
 					said = string(out)
+					for name := range entries { // --yes is no yes to what a file starts
+						if out, status := w.without("enable", name, "--config", config); status != 0 {
+							t.Fatalf("%d\n%s", status, out)
+						}
+					}
 				case "answered":
 					said = w.answered(strings.Repeat("\n", 15)+"y\n", "import", path, "--config", config)
 				}

@@ -28,7 +28,7 @@ import (
 
 var servingAt = regexp.MustCompile(`serving (http://\S+/mcp)`)
 
-// TestAServerIsNoClientOfAHub: a server of one hub, held as nobody asked for, makes the folder of the hubs' sockets unreadable,
+// TestAServerIsNoClientOfAHub: a server of one hub, held as nobody asked for and served the home folder, makes the folder of the hubs' sockets unreadable,
 // sheds its environment and its parents, and calls another hub of its user over HTTP with the whole disk for roots. It is asked
 // for a token, and cannot read it. The controls: a hub that needs no token lets it read, and a free server reads the token.
 func TestAServerIsNoClientOfAHub(t *testing.T) {
@@ -49,7 +49,7 @@ func TestAServerIsNoClientOfAHub(t *testing.T) {
 				if free {
 					kid["sandbox"] = "off"
 				}
-				s := w.start(ide.Options{Command: mcphub(t), Args: []string{"serve", "--config", w.config(obj{"kid": kid})}, Env: w.env(), Capabilities: ide.DefaultCapabilities, Roots: ide.Folders(w.project)})
+				s := w.start(ide.Options{Command: mcphub(t), Args: []string{"serve", "--config", w.config(obj{"kid": kid})}, Env: w.env(), Capabilities: ide.DefaultCapabilities, Roots: ide.Folders(w.project, w.home)})
 				s.initialize()
 				s.awaitTool("kid__shell")
 				runtime := strings.TrimPrefix(w.sockets[0], "XDG_RUNTIME_DIR=")
@@ -68,8 +68,8 @@ func TestAServerIsNoClientOfAHub(t *testing.T) {
 				if open {
 					return
 				}
-				for _, how := range []string{"cat {}/*.token", "ls {}", "cp -r {} ./copy && cat ./copy/*", "ln {}/*.token ./link && cat ./link", "mv {} ./moved && cat ./moved/*; mv ./moved {}", bin.mcphub + " token --config " + w.path("other.json")} {
-					line := "export XDG_STATE_HOME=" + w.path("home", "state") + " HOME=" + w.home + "; " + strings.ReplaceAll(how, "{}", w.path("home", "state", "mcphub", "http"))
+				for _, how := range []string{"cat {}/*.token", "ls {}", "cp -r {} ./copy && cat ./copy/*", "ln {}/*.token {}/link && cat {}/link; rm {}/link", "mv {} ./moved && cat ./moved/*; mv ./moved {}", bin.mcphub + " token --config " + w.path("other.json")} {
+					line := "export XDG_STATE_HOME=" + w.path("home", "state") + " HOME=" + w.home + "; " + strings.ReplaceAll(how, "{}", w.tokens())
 					said := s.call("kid__shell", raw(t, obj{"command": line + " 2>&1"})).Text
 					got := strings.Contains(said, tokenOf(t, url)) || how[0] == 'l' && how[1] == 's' && strings.Contains(said, ".token")
 					if got != free {
@@ -87,7 +87,7 @@ func TestTheTokenIsProtected(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	url := w.serveHTTP(w.config(obj{"f": obj{"builtin": "files"}}))
-	files, err := filepath.Glob(w.path("home", "state", "mcphub", "http", "*.token"))
+	files, err := filepath.Glob(filepath.Join(w.tokens(), "*.token"))
 	if err != nil || len(files) != 1 {
 		t.Fatal(files, err)
 	}
@@ -430,8 +430,10 @@ func TestCanaryOfTheToken(t *testing.T) {
 	} {
 		clean(fmt.Sprint(args), w.says(env, mcphub(t), args...))
 	}
+	kept, err := w.consent().Folder()
+	must(t, err)
 	holders := func() (all []string) {
-		must(t, filepath.WalkDir(w.dir, func(path string, d fs.DirEntry, err error) error {
+		look := func(path string, d fs.DirEntry, err error) error {
 			if err != nil || !d.Type().IsRegular() {
 				return nil // of what has ended meanwhile
 			}
@@ -439,11 +441,12 @@ func TestCanaryOfTheToken(t *testing.T) {
 				all = append(all, path)
 			}
 			return nil
-		}))
+		}
+		must(t, errors.Join(filepath.WalkDir(w.dir, look), filepath.WalkDir(kept, look)))
 		slices.Sort(all)
 		return all
 	}
-	files, err := filepath.Glob(w.path("home", "state", "mcphub", "http", "*.token"))
+	files, err := filepath.Glob(filepath.Join(w.tokens(), "*.token"))
 	must(t, err)
 	if got, want := holders(), slices.Sorted(slices.Values(append(files, theirs))); len(files) != 1 || !slices.Equal(got, want) {
 		t.Errorf("these files hold the token: %q, want %q", got, want)

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -31,6 +32,14 @@ func (w *world) knowToken(cmd *exec.Cmd, at string) {
 	if out, err := ask.Output(); err == nil { // else hub.json names tokens
 		tokens.Store(hostOf(w.t, at), strings.TrimSpace(string(out)))
 	}
+}
+
+// tokens is the folder of the tokens that hubs make.
+func (w *world) tokens() string {
+	w.t.Helper()
+	dir, err := w.consent().Folder()
+	must(w.t, err)
+	return filepath.Join(dir, "http")
 }
 
 func hostOf(t testing.TB, at string) string {

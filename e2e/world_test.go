@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"mcphub/e2e/ide"
+	"mcphub/internal/consent"
 	"mcphub/internal/spectest"
 )
 
@@ -66,8 +67,23 @@ func newWorldIn(t testing.TB, dir string) *world {
 	symlink(t, w.outside, filepath.Join(w.project, "link-out"))
 	symlink(t, filepath.Join(w.outside, "secret.txt"), filepath.Join(w.project, "link-file"))
 	symlink(t, filepath.Join(w.outside, "not-yet.txt"), filepath.Join(w.project, "link-dangling"))
-	t.Cleanup(func() { wantNone(t, "HOME="+w.home) })
+	t.Cleanup(func() {
+		wantNone(t, "HOME="+w.home)
+		forget(w.consent())
+	})
 	return w
+}
+
+// consent is what hubs of this world keep of what a person has accepted.
+func (w *world) consent() *consent.Store {
+	return consent.Of(w.path("home", "state", "mcphub"), w.home)
+}
+
+// forget removes a Store, which does not lie in the world.
+func forget(s *consent.Store) {
+	if dir, err := s.Folder(); err == nil && dir != "" {
+		_ = os.RemoveAll(dir)
+	}
 }
 
 func (w *world) path(elem ...string) string {

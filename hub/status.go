@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"mcphub/children"
+	"mcphub/children/sandbox"
 	"mcphub/hub/approval"
 	"mcphub/hub/catalog"
 	"mcphub/hub/configuration"
@@ -228,6 +229,9 @@ type ChildStatus struct {
 	Stderr   string     `json:"stderr,omitempty"`   // the end of it, plain text
 	Log      string     `json:"log,omitempty"`      // the file that all of it goes to; filled in by whoever keeps it
 	Skipped  uint64     `json:"skippedLines"`       // on stdout, that were no message
+
+	Sandbox sandbox.Report `json:"-"` // what kernelReport and kernelDetails are made from
+
 	childOmitted
 	childFailures
 	childLaunch
@@ -358,7 +362,7 @@ func childrenStatus(c *Config, instances []children.Status) []ChildStatus {
 func childStatus(c *Config, spec children.Spec, st children.Status) ChildStatus {
 	return ChildStatus{
 		Server: st.Child, Instance: st.Instance, Share: spec.Share.String(), Era: eraOf(st.Protocol), State: st.State.String(), Since: moment(st.Since), PID: st.PID,
-		Tools: st.Tools, Error: printable.Clean(st.Err), Stderr: st.Stderr, Skipped: st.Skipped,
+		Tools: st.Tools, Error: printable.Clean(st.Err), Stderr: st.Stderr, Skipped: st.Skipped, Sandbox: st.Sandbox,
 		childFailures: childFailures{
 			Restarts: st.Restarts, Failures: st.Failures, CircuitOpen: st.CircuitOpen, NextStart: moment(st.NextStart), StartedBy: startedBy(st),
 			LastFailure: printable.Clean(st.LastFailure), FailedAt: moment(st.FailedAt),

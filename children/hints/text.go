@@ -2,6 +2,7 @@ package hints
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"mcphub/children/sandbox"
@@ -59,14 +60,14 @@ func MendOf(server string, f sandbox.Refusal, dirs []string) (m Mend) {
 	case f.Opens == "":
 		m.Text = f.Why
 	case f.Opens == f.Path, !sandbox.Holds(f.Opens, f.Path):
-		m.Text, m.Run = "if it is to have that", Allow(server, f.Opens, f.Access)
+		m.Text, m.Run = "if it is to have that", Allow(server, f.Access, f.Opens)
 	default:
 		why := "it makes files beside that"
 		if f.By == sandbox.ByServer {
 			why = "that is not there"
 		}
 		m.Text = fmt.Sprintf("if it is to have that: %s, so %s has to be open", why, printable.Escape(f.Opens, 300))
-		m.Run = Allow(server, f.Opens, f.Access)
+		m.Run = Allow(server, f.Access, f.Opens)
 	}
 	return m
 }
@@ -86,14 +87,17 @@ func at(pointer string) string {
 	return " (" + printable.Escape(pointer, 100) + ")"
 }
 
-// Allow are the arguments of mcphub that open a path to a server.
-func Allow(server, path string, a sandbox.Access) []string {
-	words := []string{"allow"}
-	if a&sandbox.Write != 0 {
-		words = append(words, "--write")
+// Allow are the arguments of mcphub that open paths to a server.
+func Allow(server string, a sandbox.Access, paths ...string) []string {
+	words := append([]string{server}, paths...)
+	write := []string{"--write"}
+	switch flag := a&sandbox.Write != 0; {
+	case strings.HasPrefix(server, "-") && flag:
+		words = slices.Concat(write, []string{"--"}, words)
+	case strings.HasPrefix(server, "-"):
+		words = append([]string{"--"}, words...)
+	case flag:
+		words = append(words, write...)
 	}
-	if strings.HasPrefix(server, "-") {
-		words = append(words, "--")
-	}
-	return append(words, server, path)
+	return append([]string{"allow"}, words...)
 }

@@ -75,7 +75,7 @@ func confine(prog Program, env *environment, l *Launch, h Machine) (*Confinement
 		h.boundary.Areas = append(h.boundary.Areas, sandbox.Rule{Path: w.real, Access: access})
 	}
 	k := h.knownAs(prog, env, l)
-	p := &sandbox.Profile{Network: s.Network, Sockets: s.Sockets.Or(k != nil && k.sockets), Attributes: s.Mode == sandbox.Required}
+	p := &sandbox.Profile{Network: s.Network, Sockets: s.Sockets.Or(k != nil && k.sockets), Attributes: s.Mode == sandbox.Required, Except: h.memory.closed()}
 	c.Refuse = s.Refuse.Or(k != nil && k.state)
 	h.shares = shares{memory: p.Sockets, terminals: k != nil && k.terminals}
 	missing, cannot := false, cmp.Or(prog.Unheld(c.Kernel), unheldFile(l.Command))
@@ -116,11 +116,14 @@ func confine(prog Program, env *environment, l *Launch, h Machine) (*Confinement
 		p.Rules = o.rules
 		p.Watch(o.watched)
 		c.Report.Named, c.Opens = n.finish(p), n.opens
-		c.Words.Never = func(path string) string {
+		c.Report.Never = func(path string) string {
 			w := wayOf(path)
 			return n.never(path, &w)
 		}
-		serious, less = slices.Concat(serious, closed, o.conflicts), slices.Concat(n.less, o.less)
+		for _, r := range p.Around() {
+			less = append(less, fmt.Sprintf("%s is never opened, so nothing new can be made in %s, nor in the directories between them", p.Except, r.Path))
+		}
+		serious, less = slices.Concat(serious, closed, o.conflicts), slices.Concat(n.less, less, o.less)
 		if more != nil {
 			less = append(less, more.less...)
 		}
@@ -138,7 +141,7 @@ func confine(prog Program, env *environment, l *Launch, h Machine) (*Confinement
 	}
 	c.Profile, c.Report.Profile = p, p
 	c.Report.Closed = less
-	c.Words.Profile, c.Words.Named = p, c.Report.Named
+	c.Words.Profile, c.Words.Named, c.Words.Never = p, c.Report.Named, c.Report.Never
 	c.Words.Dirs = append(c.Words.Dirs, l.Dir)
 	for _, r := range h.boundary.Areas {
 		c.Words.Dirs = append(c.Words.Dirs, r.Path)
@@ -309,6 +312,9 @@ func (o *opening) all(prog Program, env *environment, l *Launch) {
 	}
 	o.rules = sandbox.Sorted(o.rules)
 	for _, c := range h.boundary.Conflicts(o.rules) {
+		if sandbox.Holds(h.memory.closed(), c.Withheld) {
+			continue // the rule is made around it
+		}
 		o.conflicts = append(o.conflicts, c.String())
 	}
 }

@@ -86,6 +86,11 @@ func (w *way) place(file bool) string {
 // changed that it has mounted. A name leads there by a link in the folder of the mount.
 var mounted = regexp.MustCompile(`/\.\.\d{4}_\d\d_\d\d_[^/]+(/|$)`)
 
+// owns are the hub's own folders.
+func (h Machine) owns() []string {
+	return slices.DeleteFunc([]string{h.stateFolder(), h.memory.closed(), h.CacheFolder()}, func(dir string) bool { return dir == "" })
+}
+
 // never says why a link does not lead where it does, whoever made it: into keys, clients'
 // configuration and the hub's own folders, or to what holds them. A link to the whole of such
 // a folder leaves it what it is. A name that is no link is what somebody has written.
@@ -96,8 +101,8 @@ func (h Machine) never(w *way) string {
 	if why := sandbox.Secret(w.real); why != "" && !sandbox.SameSecret(w.path, w.real) {
 		return why
 	}
-	for _, own := range []string{h.stateFolder(), h.CacheFolder()} {
-		if own != "" && sandbox.Holds(own, w.real) && !sandbox.Holds(own, w.path) {
+	for _, own := range h.owns() {
+		if sandbox.Holds(own, w.real) && !sandbox.Holds(own, w.path) {
 			return "it is the hub's own"
 		}
 	}
@@ -269,6 +274,8 @@ func (h Machine) Read(path, real string) error {
 		w = way{w.path, append(w.hops, real), real, nil}
 	}
 	switch why, ok := h.followed(w, asFile); {
+	case slices.ContainsFunc(h.owns(), func(own string) bool { return sandbox.Holds(own, real) }):
+		return errors.New("it is the hub's own, which no server is given")
 	case why != "":
 		return errors.New(why)
 	case !ok:

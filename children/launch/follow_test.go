@@ -166,7 +166,7 @@ func TestWhatProgramsLeadTo(t *testing.T) {
 			if !strings.Contains(said, "mcphub reload") {
 				t.Errorf("it says %q", said)
 			}
-			if err := os.Remove(filepath.Join(h.stateFolder(), memoryName)); err != nil {
+			if err := os.Remove(memoryAt(t, h)); err != nil {
 				t.Fatal(err)
 			}
 			if c := planOf(t, anew(h), prog); !opens(c, secret) {
@@ -353,6 +353,16 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
+// memoryAt is the file of what names have led to.
+func memoryAt(t *testing.T, h Machine) string {
+	t.Helper()
+	dir, err := consent.In(h.stateFolder()).Folder()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(dir, memoryName)
+}
+
 // questions are what waits for a person.
 func questions(t *testing.T, h Machine) []consent.Question {
 	t.Helper()
@@ -367,7 +377,7 @@ func questions(t *testing.T, h Machine) []consent.Question {
 // A line that was not written whole takes nothing else along.
 func TestAMemoryThatCannotBeRead(t *testing.T) {
 	h, home := confinedMachine(t)
-	file := filepath.Join(h.stateFolder(), memoryName)
+	file := memoryAt(t, h)
 	gitconfig := filepath.Join(home, ".gitconfig")
 	if c := planOf(t, h, confinedProgram("sh")); !opens(c, gitconfig) {
 		t.Fatal("it is closed at first")

@@ -59,9 +59,7 @@ func leadsTo(places []string) string {
 // ever changed, so that hubs do not lose each other's. Its methods may be called by any
 // goroutine; one mutex guards all of it.
 type memory struct {
-	file string // "": it lasts as long as the process
-
-	consent *consent.Store // where a person is asked
+	consent *consent.Store // where a person is asked, and in whose folder the file lies; without one it lasts as long as the process
 	dry     bool           // nothing is written, and nobody is asked
 
 	mu    sync.Mutex
@@ -83,7 +81,7 @@ type memoryLine struct {
 	Accepted bool     `json:"accepted,omitempty"`
 }
 
-// memoryName is that of the file in the hub's state folder.
+// memoryName is that of the file.
 const memoryName = "links"
 
 // mostMemory bounds the file. Beyond it nothing new is remembered, and so nothing new is
@@ -91,11 +89,15 @@ const memoryName = "links"
 const mostMemory = 4 << 20
 
 func newMemory(state string) *memory {
-	m := &memory{consent: consent.In(state), led: map[string][]string{}, asked: map[string]bool{}}
-	if state != "" {
-		m.file = filepath.Join(state, memoryName)
+	return &memory{consent: consent.In(state), led: map[string][]string{}, asked: map[string]bool{}}
+}
+
+// closed is what no server is to open, whatever it is served.
+func (m *memory) closed() string {
+	if m == nil || m.consent.Closed() == "" {
+		return ""
 	}
-	return m
+	return RealPath(m.consent.Closed())
 }
 
 // preview is the memory as it is now. What is remembered in it is lost.
@@ -103,7 +105,7 @@ func (m *memory) preview() *memory {
 	if m == nil {
 		return nil
 	}
-	return &memory{file: m.file, consent: m.consent, dry: true, led: map[string][]string{}, asked: map[string]bool{}}
+	return &memory{consent: m.consent, dry: true, led: map[string][]string{}, asked: map[string]bool{}}
 }
 
 var errFull = errors.New("it is full; remove it while no hub runs, and what names lead to is remembered anew")
@@ -199,10 +201,15 @@ func (m *memory) first(name string) bool {
 
 // look reads the file if it is not what it was. The mutex is held.
 func (m *memory) look() error {
-	if m.file == "" {
+	if !m.consent.Keeps() {
 		return nil
 	}
-	fi, err := os.Lstat(m.file)
+	dir, err := m.consent.Folder()
+	if err != nil {
+		return err
+	}
+	file := filepath.Join(dir, memoryName)
+	fi, err := os.Lstat(file)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && m.read == fileState{}:
 		return nil
@@ -212,13 +219,13 @@ func (m *memory) look() error {
 	case err != nil:
 		return err
 	case !fi.Mode().IsRegular():
-		return fmt.Errorf("%s is no regular file; take it away", m.file)
+		return fmt.Errorf("%s is no regular file; take it away", file)
 	}
 	now := fileState{fi.Size(), fi.ModTime()}
 	if now == m.read {
 		return nil
 	}
-	text, err := os.ReadFile(m.file)
+	text, err := os.ReadFile(file)
 	if err != nil {
 		return err
 	}
@@ -243,27 +250,26 @@ func (m *memory) take(line memoryLine) {
 // add writes a line, in one write, after whatever a killed hub left unfinished. The mutex
 // is held.
 func (m *memory) add(line memoryLine) error {
-	if m.file == "" || m.dry {
+	if !m.consent.Keeps() || m.dry {
 		m.take(line)
 		return nil
+	}
+	dir, err := m.consent.Ready()
+	if err != nil {
+		return err
 	}
 	text, err := json.Marshal(line)
 	if err != nil {
 		return err
 	}
-	f, err := os.OpenFile(m.file, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
-	if errors.Is(err, fs.ErrNotExist) {
-		if err = os.MkdirAll(filepath.Dir(m.file), 0o700); err == nil {
-			f, err = os.OpenFile(m.file, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
-		}
-	}
+	f, err := os.OpenFile(filepath.Join(dir, memoryName), os.O_WRONLY|os.O_APPEND|os.O_CREATE, consent.FileMode)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = f.Close() }()
 	fi, err := f.Stat()
 	if err == nil && fi.Size()+int64(len(text)) > mostMemory {
-		err = fmt.Errorf("%s: %w", m.file, errFull)
+		err = fmt.Errorf("%s: %w", f.Name(), errFull)
 	}
 	if err != nil {
 		return err

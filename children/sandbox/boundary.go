@@ -13,11 +13,12 @@ type Boundary struct {
 	Roots    []string // of these, the roots
 	Open     string   // why there is no boundary; "" where there is one
 	Withheld []string // paths that no child may open, whatever is around them
+	Barred   string   // why no child may be given this, confined or not: none runs; "" where one may
 }
 
 // Equal reports whether two Boundaries are the same.
 func (b Boundary) Equal(o Boundary) bool {
-	return b.Open == o.Open && slices.Equal(b.Areas, o.Areas) && slices.Equal(b.Roots, o.Roots) && slices.Equal(b.Withheld, o.Withheld)
+	return b.Open == o.Open && b.Barred == o.Barred && slices.Equal(b.Areas, o.Areas) && slices.Equal(b.Roots, o.Roots) && slices.Equal(b.Withheld, o.Withheld)
 }
 
 // A Conflict is an allowed path that has a withheld one in it, which the kernel cannot
@@ -153,9 +154,10 @@ type Report struct {
 	Gives  []string // what its profile opens beside what every child has; in words
 	Named  []Named  // the paths that its entry names, in the order of the entry
 
-	Profile *Profile // what the child may do; nil where it is not confined
-	Refused int      // how often the kernel is known to have refused it something
-	Last    Refusal  // what that was last
+	Never   func(path string) string // why no name opens a path, "" where one may; nil where nothing is known
+	Profile *Profile                 // what the child may do; nil where it is not confined
+	Refused int                      // how often the kernel is known to have refused it something
+	Last    Refusal                  // what that was last
 }
 
 // Named is a path that the entry of a child names in hub.json, and what became of it.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"unsafe"
 
@@ -127,7 +128,15 @@ func Prepare(k Kernel, p *Profile) (r *Ruleset, err error) {
 func (r *Ruleset) add(attr *landlock.RulesetAttr, p *Profile) error {
 	if attr.HandledAccessFS != 0 {
 		for _, rule := range p.Rules {
-			if err := r.allow(rule, p.place(rule.Path), attr.HandledAccessFS); err != nil {
+			err := error(nil)
+			switch {
+			case p.excepts(rule.Path):
+			case p.Except != "" && Holds(rule.Path, p.Except):
+				err = r.around(p, rule, attr.HandledAccessFS)
+			default:
+				err = r.allow(rule.Path, p.place(rule.Path), rule.Access.rights()&attr.HandledAccessFS)
+			}
+			if err != nil {
 				return fmt.Errorf("%s: %w", rule.Path, err)
 			}
 		}
@@ -160,10 +169,43 @@ func mayWrite(path string) bool { return unix.Access(path, unix.W_OK) == nil }
 // at is a descriptor as system calls take it.
 func at(fd int) uintptr { return uintptr(fd) }
 
+// around adds the rule of a directory that has in it what is excepted: all that lies
+// beside the way to that is allowed by itself, as it is now. Of the directories on the way
+// the names may be read, and nothing comes to be in them or goes.
+func (r *Ruleset) around(p *Profile, rule Rule, handled uint64) error {
+	if p.moved(rule.Path) {
+		return nil
+	}
+	rights := rule.Access.rights() & handled
+	for dir := rule.Path; dir != p.Except; {
+		if err := r.allow(dir, nil, rights&landlock.AccessFSReadDir); err != nil {
+			return err
+		}
+		rest, err := filepath.Rel(dir, p.Except)
+		if err != nil {
+			return err
+		}
+		next, _, _ := strings.Cut(rest, "/")
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			return nil // who may not read it here may not open it there
+		}
+		for _, e := range entries {
+			if e.Name() != next {
+				if err := r.allow(filepath.Join(dir, e.Name()), nil, rights); err != nil {
+					return err
+				}
+			}
+		}
+		dir = filepath.Join(dir, next)
+	}
+	return nil
+}
+
 // allow adds the rule of one path. place is what it is to sit on; nil: whatever is there.
-func (r *Ruleset) allow(rule Rule, place *Place, handled uint64) error {
+func (r *Ruleset) allow(path string, place *Place, rights uint64) error {
 	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS}
-	fd, err := unix.Openat2(unix.AT_FDCWD, rule.Path, &how)
+	fd, err := unix.Openat2(unix.AT_FDCWD, path, &how)
 	if err != nil {
 		return nil // who may not open it here may not open it there
 	}
@@ -175,7 +217,6 @@ func (r *Ruleset) allow(rule Rule, place *Place, handled uint64) error {
 	if place != nil && place.inode != (inode{uint64(st.Dev), st.Ino}) {
 		return nil // replaced since, which Moved tells
 	}
-	rights := rule.Access.rights() & handled
 	if st.Mode&unix.S_IFMT != unix.S_IFDIR {
 		rights &= onFiles
 	}

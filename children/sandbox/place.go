@@ -77,6 +77,9 @@ func (p *Profile) Opens(path string, a Access) bool {
 	if p.Unbounded {
 		return true
 	}
+	if p.excepts(path) {
+		return false
+	}
 	for _, r := range p.Rules {
 		if Holds(r.Path, path) && !p.moved(r.Path) {
 			a &^= r.Access

@@ -43,6 +43,7 @@ type Rule struct {
 type Profile struct {
 	Rules     []Rule  // sorted by path, one for each: see Sorted
 	Places    []Place // sorted by path: see Watch
+	Except    string  // is opened by no rule around it; "": nothing is excepted. See the package
 	Unbounded bool    // files are not confined; then Rules mean nothing
 	Network   Network
 	Sockets   bool // unix sockets other than connected pairs
@@ -57,7 +58,7 @@ func (p *Profile) Equal(o *Profile) bool {
 	if p == nil || o == nil {
 		return p == o
 	}
-	return p.Unbounded == o.Unbounded && p.Sockets == o.Sockets && p.Attributes == o.Attributes && p.Network.Equal(o.Network) && slices.Equal(p.Rules, o.Rules) &&
+	return p.Except == o.Except && p.Unbounded == o.Unbounded && p.Sockets == o.Sockets && p.Attributes == o.Attributes && p.Network.Equal(o.Network) && slices.Equal(p.Rules, o.Rules) &&
 		slices.EqualFunc(p.Places, o.Places, func(a, b Place) bool { return a.Path == b.Path && a.inode == b.inode })
 }
 
@@ -90,12 +91,28 @@ func Sorted(rules []Rule) []Rule {
 
 // Allows is what the rules allow at a path.
 func (p *Profile) Allows(path string) (a Access) {
+	if p.excepts(path) {
+		return 0
+	}
 	for _, r := range p.Rules {
 		if Holds(r.Path, path) {
 			a |= r.Access
 		}
 	}
 	return a
+}
+
+// excepts reports whether a path is what no rule opens, or lies below.
+func (p *Profile) excepts(path string) bool { return p.Except != "" && Holds(p.Except, path) }
+
+// Around are the rules of directories that what is excepted lies in.
+func (p *Profile) Around() (list []Rule) {
+	for _, r := range p.Rules {
+		if p.Except != "" && r.Path != p.Except && Holds(r.Path, p.Except) {
+			list = append(list, r)
+		}
+	}
+	return list
 }
 
 // Covers reports whether p allows whatever o allows. What a rule of o sits on and is not

@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -23,6 +24,7 @@ import (
 	"mcphub/internal/setup"
 	"mcphub/internal/spelling"
 	"mcphub/internal/stdio"
+	"mcphub/internal/trial"
 )
 
 // copiesKey is the name of the key that copies of clients' files are encrypted with.
@@ -33,6 +35,8 @@ type clientWork struct {
 	config string // --config
 	yes    bool
 	asJSON bool
+	noTry  bool
+	limit  time.Duration // for all trials together
 
 	ctx     context.Context // of the command
 	env     clients.Env
@@ -42,6 +46,7 @@ type clientWork struct {
 	out     io.Writer       // the result
 	say     io.Writer       // what comes before it
 	in      *bufio.Reader   // nil where nobody can be asked
+	try     tryFunc         // starts a server
 }
 
 func (w *clientWork) flags(cmd *cobra.Command) {
@@ -75,6 +80,7 @@ func (w *clientWork) start(cmd *cobra.Command) error {
 		return exit.Errorf(exit.Failure, "there is no folder for copies of what is changed: set HOME")
 	}
 	w.store.Cipher = w.cipher()
+	w.try = trial.Try
 	w.out = cmd.OutOrStdout()
 	w.say = w.out
 	if w.asJSON {

@@ -2,12 +2,14 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -18,6 +20,7 @@ import (
 	"mcphub/internal/exit"
 	"mcphub/internal/layout"
 	"mcphub/internal/spelling"
+	"mcphub/internal/trial"
 )
 
 // entryWork is what add, remove, enable and disable have in common: they change
@@ -25,6 +28,8 @@ import (
 type entryWork struct {
 	config string
 	asJSON bool
+	noTry  bool
+	ctx    context.Context
 	out    io.Writer
 	say    io.Writer // warnings
 }
@@ -36,6 +41,8 @@ type entryReport struct {
 	State    string   `json:"state"` // added, removed, enabled, disabled
 	Changed  bool     `json:"changed"`
 	Warnings []string `json:"warnings,omitempty"`
+
+	Trial *tryReport `json:"trial,omitempty"` // of add
 }
 
 func (w *entryWork) flags(cmd *cobra.Command) {
@@ -44,7 +51,7 @@ func (w *entryWork) flags(cmd *cobra.Command) {
 }
 
 func (w *entryWork) start(cmd *cobra.Command) {
-	w.out, w.say = cmd.OutOrStdout(), cmd.ErrOrStderr()
+	w.ctx, w.out, w.say = cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr()
 }
 
 // given are the flags of add.
@@ -62,7 +69,9 @@ func addCommand() *cobra.Command {
 		Short: "Add a server to hub.json",
 		Long: "Adds one server to hub.json and leaves every other byte of it as it is. Where there is\n" +
 			"no hub.json it is made, with the embedded filesystem server in it. Hubs that run take\n" +
-			"the server at once. What stands behind -- is the server's command line.",
+			"the server at once. What stands behind -- is the server's command line.\n\n" +
+			"Before that the server is started once, where the kernel holds it, to see that it works.\n" +
+			"It is added in any case; a warning says why it does not work, and what mends it.",
 		Example: "  mcphub add git -- uvx mcp-server-git\n" +
 			"  mcphub add github --url https://example.com/mcp --header 'Authorization=Bearer ${keyring:github}'\n" +
 			"  mcphub add db --env PGHOST=localhost --disabled -- npx -y some-server",
@@ -84,7 +93,8 @@ func addCommand() *cobra.Command {
 	cmd.Flags().StringVar(&g.url, "url", "", "the address of a server that runs elsewhere")
 	cmd.Flags().StringArrayVar(&g.env, "env", nil, "NAME=VALUE: a variable of the server's environment; repeatable")
 	cmd.Flags().StringArrayVar(&g.headers, "header", nil, "NAME=VALUE or 'NAME: VALUE': a header of every request to --url; repeatable")
-	cmd.Flags().BoolVar(&g.disabled, "disabled", false, "add it, but do not serve it yet")
+	cmd.Flags().BoolVar(&g.disabled, "disabled", false, "add it, but do not serve or try it yet")
+	cmd.Flags().BoolVar(&w.noTry, "no-try", false, "do not start it")
 	w.flags(cmd)
 	return cmd
 }
@@ -185,7 +195,30 @@ func (w *entryWork) add(name string, entry edit.Table) error {
 	for _, s := range plain {
 		report.Warnings = append(report.Warnings, fmt.Sprintf("%s looks like a secret and stands in hub.json as plain text: keep it by 'mcphub secret set %s' and write ${keyring:%s} in its place", s.Key, s.Name, s.Name))
 	}
+	if disabled, _ := entry.Get("disabled").(bool); !disabled && !w.noTry {
+		if err := w.try(path, after, name, &report); err != nil {
+			return err
+		}
+	}
 	return w.write(path, text, after, len(plain) > 0, report)
+}
+
+// try starts the server that is to be added.
+func (w *entryWork) try(path string, text []byte, name string, report *entryReport) error {
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return exit.Errorf(exit.Failure, "the home folder is not known: set HOME")
+	}
+	t := trier{config: w.config, path: path, text: text, env: clients.Env{OS: runtime.GOOS, Home: home, Get: os.Getenv}, confined: true, limit: tryAllTime, say: io.Discard, try: trial.Try}
+	tried, err := t.run(w.ctx, []string{name})
+	if err != nil {
+		return err
+	}
+	report.Trial = tried[name]
+	if report.Trial.State == tryFails {
+		report.Warnings = append(report.Warnings, report.Trial.warning())
+	}
+	return nil
 }
 
 func removeCommand() *cobra.Command {
@@ -312,6 +345,10 @@ func (w *entryWork) write(path string, before, after []byte, private bool, r ent
 		layout.Printf(w.out, "%s is %s in %s already\n", r.Server, r.State, path)
 	default:
 		layout.Printf(w.out, "%s %s in %s\n", r.Server, r.State, path)
+		if r.Trial != nil && r.Trial.State != tryFails {
+			layout.Printf(w.out, "  %s: ", r.Server)
+			r.Trial.show(w.out)
+		}
 	}
 	return nil
 }

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -29,7 +31,9 @@ func importCommand() *cobra.Command {
 			"the name of another gets the name of its client behind its own. The client's own file is\n" +
 			"not changed: `mcphub init` does that as well. Each entry is shown whole before. References\n" +
 			"to secrets in a file are text, and keys that only hub.json has are left out, unless you\n" +
-			"allow each of them at the terminal.",
+			"allow each of them at the terminal. What is imported is started once, where the kernel\n" +
+			"holds it, to see that it works (--no-try: it is not). What --yes takes over from a FILE\n" +
+			"is not started, and is disabled until you have looked at it.",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := w.start(cmd); err != nil {
@@ -39,10 +43,11 @@ func importCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return w.importAll(found)
+			return w.importAll(found, len(args) > 0 && clients.Find(args[0]) == nil)
 		},
 	}
 	w.flags(cmd)
+	cmd.Flags().BoolVar(&w.noTry, "no-try", false, "start nothing")
 	return cmd
 }
 
@@ -99,9 +104,16 @@ type importReport struct {
 	MovedSecrets []string   `json:"movedSecrets,omitempty"`
 	PlainSecrets []string   `json:"plainSecrets,omitempty"`
 	Error        string     `json:"error,omitempty"`
+	Trial        *tryReport `json:"trial,omitempty"`
 }
 
-func (w *clientWork) importAll(found []clients.Found) error {
+// importAll adds servers to hub.json. file: a file was named, which a stranger may have written.
+func (w *clientWork) importAll(found []clients.Found, file bool) error {
+	if !file {
+		if err := w.leaveProjects(found); err != nil {
+			return err
+		}
+	}
 	m, err := w.merge(found)
 	if err != nil {
 		return err
@@ -119,6 +131,16 @@ func (w *clientWork) importAll(found []clients.Found) error {
 		if yes, err := w.agreed(fmt.Sprintf("Add %s to %s?", several(m.added(), "server"), w.short(m.path))); err != nil || !yes {
 			return err
 		}
+		switch {
+		case file && w.yes: // nobody has seen it
+			if err := m.disable(); err != nil {
+				return err
+			}
+		case !w.noTry:
+			if err := w.tryMerged(m, nil, true); err != nil {
+				return err
+			}
+		}
 		if err := m.write(w.secrets); err != nil {
 			return err
 		}
@@ -131,6 +153,11 @@ func (w *clientWork) importAll(found []clients.Found) error {
 		return nil
 	}
 	layout.Printf(w.out, "%s imported into %s.\n", several(m.added(), "server"), w.short(m.path))
+	for i := range m.imports {
+		if im := &m.imports[i]; im.Same == "" && im.Off {
+			layout.Printf(w.out, "%s is disabled there, since --yes is no yes to what a file starts. Once you have looked at it: %s\n", im.Name, printable.CommandLine([]string{"mcphub", "enable", im.Name})+w.configFlag())
+		}
+	}
 	return nil
 }
 
@@ -147,6 +174,39 @@ type merged struct {
 	path          string
 	before, after []byte
 	imports       []clients.Import
+	tried         map[string]*tryReport // by name; nil: none was
+}
+
+// changed reports whether hub.json is to be written.
+func (m *merged) changed() bool { return m.before == nil || !bytes.Equal(m.before, m.after) }
+
+// running reports whether there is a server that its client runs and the hub may serve.
+func (m *merged) running() bool {
+	return slices.ContainsFunc(m.imports, func(im clients.Import) bool { return !im.Server.Disabled && im.Err == "" })
+}
+
+// unfinished are the servers that their clients run and that the hub cannot serve.
+func (m *merged) unfinished() (names []string) {
+	for i := range m.imports {
+		im := &m.imports[i]
+		if tried := m.tried[im.Name] != nil || im.Err != ""; tried && !im.Server.Disabled && m.stays(im) != "" && !contains(names, im.Name) {
+			names = append(names, im.Name)
+		}
+	}
+	return names
+}
+
+// disable has the hub serve nothing of what is imported.
+func (m *merged) disable() (err error) {
+	for i := range m.imports {
+		if im := &m.imports[i]; im.Same == "" {
+			im.Off = true
+			if m.after, err = clients.DisableInHub(m.path, m.after, im.Name, true); err != nil {
+				return exit.Failed(err)
+			}
+		}
+	}
+	return nil
 }
 
 func (w *clientWork) merge(found []clients.Found) (*merged, error) {
@@ -314,8 +374,8 @@ func (m *merged) show(w *clientWork) {
 		if left := leftOut(im); len(left) > 0 {
 			layout.Printf(w.say, "%s: left out, since only hub.json and you say this: %s\n", im.Name, strings.Join(left, "; "))
 		}
-		if len(im.Moved) > 0 {
-			layout.Printf(w.say, "%s: a secret is kept outside of hub.json (%s)\n", im.Name, strings.Join(im.Moved, ", "))
+		for _, s := range im.Kept() {
+			layout.Printf(w.say, "%s: the secret of %s is kept outside of hub.json, as %s\n", im.Name, s.Key, s.Name)
 		}
 		if len(im.Plain) > 0 {
 			layout.Printf(w.say, "%s: a secret stays in hub.json as plain text (%s); only you can read the file\n", im.Name, strings.Join(im.Plain, ", "))
@@ -373,7 +433,7 @@ func (m *merged) reports(found []clients.Found) []importReport {
 	out := []importReport{}
 	for i := range m.imports {
 		im := &m.imports[i]
-		r := importReport{Server: im.Server.Name, State: "imported", As: im.Name, Disabled: im.Server.Disabled, Notes: im.Notes,
+		r := importReport{Server: im.Server.Name, State: "imported", As: im.Name, Disabled: im.Server.Disabled || im.Off, Trial: m.tried[im.Name], Notes: im.Notes,
 			MovedSecrets: im.Moved, PlainSecrets: im.Plain, Error: im.Err}
 		if im.Same != "" {
 			r.State = "present"

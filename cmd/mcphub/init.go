@@ -22,6 +22,9 @@ func initCommand() *cobra.Command {
 		Long: "Finds the clients on this machine and the servers that they have, and does after asking:\n" +
 			"it copies the servers into hub.json, registers the hub in the clients, and switches off in\n" +
 			"each client what the hub now serves, so that no tool is there twice, once past the hub.\n" +
+			"Before that each server is started as the hub runs it, one at a time, and once more\n" +
+			"without the kernel where that holds it. One that does not work, or offers less, stays on\n" +
+			"in its client with the reason, and is disabled in hub.json; the exit status is 1 then.\n" +
 			"Where a client has no switch for a server, the server is taken out of its configuration;\n" +
 			"a copy is kept. `mcphub uninstall --all` gives every file back as it was.",
 		Args: cobra.NoArgs,
@@ -38,6 +41,7 @@ func initCommand() *cobra.Command {
 	}
 	w.flags(cmd)
 	cmd.Flags().StringSliceVar(&roots, "roots", nil, "folders for clients that do not tell which are open, separated by commas")
+	cmd.Flags().DurationVar(&w.limit, "timeout", tryAllTime, "for trying all servers together; one start may take a minute")
 	return cmd
 }
 
@@ -49,12 +53,32 @@ func (w *clientWork) init(given []string) error {
 	w.tellUnread(found)
 	found = slices.DeleteFunc(found, func(f clients.Found) bool { return f.Err != nil })
 	w.overview(found)
+	if err := w.leaveProjects(found); err != nil {
+		return err
+	}
 	m, err := w.chooseServers(found)
 	if err != nil {
 		return err
 	}
+	if m.running() {
+		layout.Println(w.say)
+		yes, err := w.agreed("Start each of these once, to see that it works through the hub? What is not tried stays on in its client.")
+		if err != nil {
+			return err
+		}
+		if yes {
+			if err := w.tryMerged(m, given, false); err != nil {
+				return err
+			}
+		}
+	}
 	chosen, off, err := w.chooseClients(found, m)
 	if err != nil {
+		return err
+	}
+	if err := m.settle(func(im *clients.Import) bool {
+		return off && slices.ContainsFunc(chosen, func(f clients.Found) bool { return f.Client == im.Server.Client })
+	}); err != nil {
 		return err
 	}
 	h, err := w.hub(true)
@@ -73,7 +97,7 @@ func (w *clientWork) init(given []string) error {
 		w.preview(&p)
 		all = append(all, p)
 	}
-	if m.added() > 0 || m.before == nil || slices.ContainsFunc(all, func(p planned) bool { return p.plan != nil && p.plan.Changed() }) {
+	if m.changed() || slices.ContainsFunc(all, func(p planned) bool { return p.plan != nil && p.plan.Changed() }) {
 		if yes, err := w.agreed("Write all of this?"); err != nil {
 			return err
 		} else if !yes {
@@ -81,7 +105,7 @@ func (w *clientWork) init(given []string) error {
 		}
 	}
 	// hub.json first: what is switched off in a client must be somewhere.
-	if m.added() > 0 || m.before == nil {
+	if m.changed() {
 		if err := m.write(w.secrets); err != nil {
 			return err
 		}
@@ -109,7 +133,37 @@ func (w *clientWork) init(given []string) error {
 	if failed > 0 && err == nil {
 		err = exit.Errorf(exit.Failure, "%s could not be changed", several(failed, "client"))
 	}
+	if err == nil {
+		err = errUnfinished(m.unfinished())
+	}
 	return err
+}
+
+// leaveProjects leaves servers of single projects there, but for those that a person wants
+// in every folder. --yes is no yes to that.
+func (w *clientWork) leaveProjects(found []clients.Found) error {
+	for i := range found {
+		f := &found[i]
+		var keep []clients.Server
+		for _, s := range f.Servers {
+			everywhere := s.Project == ""
+			if !everywhere && w.in != nil {
+				var err error
+				if everywhere, err = w.allowed(fmt.Sprintf("%s of %s is for %s alone. Have it in every folder?", s.Name, from(&s), s.Project)); err != nil {
+					return err
+				}
+			}
+			if everywhere {
+				keep = append(keep, s)
+				continue
+			}
+			why := "it is for " + s.Project + " alone; at a terminal, without --yes, this asks whether it is to be in every folder"
+			layout.Printf(w.say, "%s of %s stays where it is: %s\n", s.Name, from(&s), why)
+			f.Skipped = append(f.Skipped, clients.Skipped{Name: s.Name, Why: why})
+		}
+		f.Servers = keep
+	}
+	return nil
 }
 
 // overview shows the clients and what they have.
@@ -213,8 +267,8 @@ func (w *clientWork) chooseClients(found []clients.Found, m *merged) (chosen []c
 			chosen = append(chosen, f)
 		}
 	}
-	if len(chosen) == 0 || len(m.imports) == 0 {
-		return chosen, false, nil
+	if len(chosen) == 0 || !slices.ContainsFunc(m.imports, func(im clients.Import) bool { return !im.Server.Disabled && m.stays(&im) == "" }) {
+		return chosen, true, nil // there is nothing to ask about
 	}
 	off, err = w.agreed("Switch off in these clients what the hub serves from now on?")
 	return chosen, off, err
@@ -232,25 +286,18 @@ func (w *clientWork) switchOff(p *planned, m *merged) {
 		if s.Client != p.plan.Client || s.Disabled {
 			continue
 		}
-		if im.Err != "" {
-			p.note(s.Name + " stays on there, because the hub cannot serve it yet")
+		if why := m.stays(im); why != "" {
+			p.report.Stays = append(p.report.Stays, stayReport{s.Name, why})
 			continue
 		}
 		how, err := p.plan.SwitchOff(s)
 		switch {
 		case err != nil:
-			p.note(s.Name + " stays on there: " + err.Error())
+			p.report.Stays = append(p.report.Stays, stayReport{s.Name, err.Error()})
 		case how == "removed":
 			p.report.Removed = append(p.report.Removed, s.Name)
 		default:
 			p.report.Disabled = append(p.report.Disabled, s.Name)
 		}
 	}
-}
-
-func (p *planned) note(text string) {
-	if p.report.Note != "" {
-		text = p.report.Note + "; " + text
-	}
-	p.report.Note = text
 }

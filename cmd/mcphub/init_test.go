@@ -13,7 +13,9 @@ import (
 	"strings"
 	"testing"
 
+	"mcphub/hub"
 	"mcphub/internal/clients"
+	"mcphub/internal/trial"
 )
 
 // dialogue runs a command of clientWork in a scratch home with two clients,
@@ -49,6 +51,15 @@ func dialogue(t *testing.T, answers string, run func(w *clientWork) error) (home
 		env:   clients.Env{OS: "linux", Home: home, Get: func(string) string { return "" }},
 		store: &clients.Store{Dir: filepath.Join(home, "state")},
 		out:   &out, say: &out, in: bufio.NewReader(strings.NewReader(answers)),
+		try: func(_ context.Context, cfg hub.Config, name string, _ trial.Options) (trial.Result, error) {
+			at := slices.IndexFunc(cfg.Children, func(c hub.Child) bool { return c.Spec.Name == name })
+			r := trial.Result{Works: !strings.Contains(strings.Join(cfg.Children[at].Spec.Args, " "), "broken")}
+			r.Run = trial.Run{Spec: cfg.Children[at].Spec, Status: hub.ChildStatus{State: "backing off"}}
+			if r.Works {
+				r.Run.Status.State = "ready"
+			}
+			return r, nil
+		},
 	}
 	w.store.Cipher = w.cipher()
 	err = run(w)
@@ -67,8 +78,8 @@ func fileText(t *testing.T, parts ...string) string {
 }
 
 func TestInitAsks(t *testing.T) {
-	// Two of the three servers, both clients, off, the folder of LM Studio, write.
-	home, said, err := dialogue(t, "1,9\n1,3\nall\ny\n\ny\n", initHere)
+	// Two of the three servers, try them, both clients, off, the folder of LM Studio, write.
+	home, said, err := dialogue(t, "1,9\n1,3\ny\nall\ny\n\ny\n", initHere)
 	if err != nil {
 		t.Fatal(err, said)
 	}
@@ -83,7 +94,7 @@ func TestInitAsks(t *testing.T) {
 	if lm := fileText(t, home, ".lmstudio/mcp.json"); !strings.Contains(lm, `"--roots", "`+filepath.Join(home, "project")+`"`) || strings.Contains(lm, "three") {
 		t.Errorf("got %s", lm)
 	}
-	for _, want := range []string{`"1,9" is none of that.`, "On this machine:", "LM Studio does not tell the hub which folders are open", "a secret is kept outside of hub.json (env.TOKEN)", "- one (kept in the backup)"} {
+	for _, want := range []string{`"1,9" is none of that.`, "On this machine:", "LM Studio does not tell the hub which folders are open", "two: the secret of env.TOKEN is kept outside of hub.json, as two/TOKEN", "- one (kept in the backup)"} {
 		if !strings.Contains(said, want) {
 			t.Errorf("%q is missing in:\n%s", want, said)
 		}
@@ -95,7 +106,7 @@ func TestInitAsks(t *testing.T) {
 
 // TestInitTakesNo: a no, or no more answers, changes nothing.
 func TestInitTakesNo(t *testing.T) {
-	for name, answers := range map[string]string{"no": "all\nall\ny\n\nn\n", "end": "all\n", "nothing": ""} {
+	for name, answers := range map[string]string{"no": "all\ny\nall\ny\n\nn\n", "end": "all\n", "nothing": ""} {
 		t.Run(name, func(t *testing.T) {
 			home, said, err := dialogue(t, answers, initHere)
 			if err == nil {
@@ -132,7 +143,7 @@ func TestHeldKeysAreAskedFor(t *testing.T) {
 				if err != nil {
 					return err
 				}
-				return w.importAll(found)
+				return w.importAll(found, true)
 			})
 			hub := fileText(t, home, ".config/mcphub/hub.json")
 			if name == "no answer" {
@@ -175,14 +186,14 @@ func TestInterruptEndsAQuestion(t *testing.T) {
 
 // TestInitLeavesServersOn: a client that does not get the hub keeps its servers.
 func TestInitLeavesServersOn(t *testing.T) {
-	home, said, err := dialogue(t, "all\n1\ny\ny\n", initHere)
+	home, said, err := dialogue(t, "all\ny\n1\ny\ny\n", initHere)
 	if err != nil {
 		t.Fatal(err, said)
 	}
 	if lm := fileText(t, home, ".lmstudio/mcp.json"); !strings.Contains(lm, "three") || strings.Contains(lm, "serve") {
 		t.Errorf("got %s", lm)
 	}
-	home, said, err = dialogue(t, "all\nall\nn\n\ny\n", initHere)
+	home, said, err = dialogue(t, "all\ny\nall\nn\n\ny\n", initHere)
 	if err != nil {
 		t.Fatal(err, said)
 	}
@@ -223,7 +234,7 @@ func TestRootsForNobody(t *testing.T) {
 
 // TestAnswersInAnyWords: every question takes yes and no in the words of the others.
 func TestAnswersInAnyWords(t *testing.T) {
-	home, said, err := dialogue(t, "Yes\ny\nall\nY\nwell\nyes\n", initHere)
+	home, said, err := dialogue(t, "Yes\ny\ny\nall\nY\nwell\nyes\n", initHere)
 	if err != nil {
 		t.Fatal(err, said)
 	}
@@ -236,14 +247,14 @@ func TestAnswersInAnyWords(t *testing.T) {
 	if !strings.Contains(said, `"well" is neither yes nor no.`) {
 		t.Errorf("got %s", said)
 	}
-	home, said, err = dialogue(t, "y\nno\ny\n", initHere)
+	home, said, err = dialogue(t, "y\ny\nno\ny\n", initHere)
 	if err != nil {
 		t.Fatal(err, said)
 	}
 	if cursor := fileText(t, home, ".cursor/mcp.json"); strings.Contains(cursor, "serve") {
 		t.Errorf("a client was registered after a no:\n%s\n%s", cursor, said)
 	}
-	home, said, err = dialogue(t, "y\ny\ny\nno\ny\n", initHere)
+	home, said, err = dialogue(t, "y\ny\ny\ny\nno\ny\n", initHere)
 	if err != nil {
 		t.Fatal(err, said)
 	}

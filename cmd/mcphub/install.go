@@ -92,15 +92,22 @@ func (w *clientWork) chosenClients(args []string, all bool) ([]*clients.Client, 
 
 // clientReport is one client of the result in JSON.
 type clientReport struct {
-	Client   string   `json:"client"`
-	File     string   `json:"file,omitempty"`
-	State    string   `json:"state"` // installed, present, failed
-	Name     string   `json:"name,omitempty"`
-	Roots    []string `json:"roots,omitempty"` // that it was registered with
-	Note     string   `json:"note,omitempty"`
-	Disabled []string `json:"disabled,omitempty"` // servers that are switched off in it
-	Removed  []string `json:"removed,omitempty"`  // servers that were taken out of it
-	Error    string   `json:"error,omitempty"`
+	Client   string       `json:"client"`
+	File     string       `json:"file,omitempty"`
+	State    string       `json:"state"` // installed, present, failed
+	Name     string       `json:"name,omitempty"`
+	Roots    []string     `json:"roots,omitempty"` // that it was registered with
+	Note     string       `json:"note,omitempty"`
+	Disabled []string     `json:"disabled,omitempty"` // servers that are switched off in it
+	Removed  []string     `json:"removed,omitempty"`  // servers that were taken out of it
+	Stays    []stayReport `json:"stays,omitempty"`    // servers that stay on in it
+	Error    string       `json:"error,omitempty"`
+}
+
+// stayReport is a server that stays on in its client, and why.
+type stayReport struct {
+	Server string `json:"server"`
+	Why    string `json:"why"`
 }
 
 // planned is what is to be done to one client.
@@ -157,7 +164,7 @@ func (w *clientWork) ours(c *clients.Client) bool {
 
 // preview shows what a plan changes.
 func (w *clientWork) preview(p *planned) {
-	if p.plan == nil || w.yes {
+	if p.plan == nil {
 		return
 	}
 	for _, f := range p.plan.Files {
@@ -259,6 +266,9 @@ func (w *clientWork) tell(all []planned) {
 		}
 		if len(r.Removed) > 0 {
 			layout.Printf(w.out, "  taken out there, kept in the backup: %s\n", strings.Join(r.Removed, ", "))
+		}
+		for _, s := range r.Stays {
+			layout.Printf(w.out, "  stays on there: %s: %s\n", s.Server, s.Why)
 		}
 	}
 }

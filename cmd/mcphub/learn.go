@@ -448,7 +448,7 @@ func (l *lesson) commands(s sandbox.Settings) (all []string) {
 			own, access = l.own.Write, sandbox.Write
 		}
 		if paths = slices.DeleteFunc(slices.Clone(paths), func(path string) bool { return slices.Contains(own, path) }); len(paths) > 0 {
-			all = append(all, l.src.CommandLine(append(hints.Allow(l.name, paths[0], access), paths[1:]...)...))
+			all = append(all, l.src.CommandLine(hints.Allow(l.name, access, paths...)...))
 		}
 	}
 	return all

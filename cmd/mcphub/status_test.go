@@ -43,6 +43,16 @@ func shownStatus(verbose bool) string {
 	return b.String()
 }
 
+// TestStatusNamesWhatWaits, and the command that answers it, whether a hub runs or not.
+func TestStatusNamesWhatWaits(t *testing.T) {
+	var b bytes.Buffer
+	seen{Questions: []waitingFor{{"file:/a/hub.json", "/a/hub.json has changed\x1b[2J\nhub 7, up 1s"}, {"name /b", "/b led to /c"}}}.show(&b, noon, false)
+	want := "\nwaits for a person: /a/hub.json has changed\\x1b[2J\\nhub 7, up 1s: mcphub reload\n\nwaits for a person: /b led to /c: mcphub reload\n"
+	if b.String() != want {
+		t.Errorf("%q, want %q", b.String(), want)
+	}
+}
+
 func TestStatusForPeople(t *testing.T) {
 	got := shownStatus(false)
 	for _, want := range []string{

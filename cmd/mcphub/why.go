@@ -211,7 +211,7 @@ func mendOfMonitor(r *audit.Refused) (m hints.Mend) {
 		}
 		m.Text = in + ": open its folder in the client, or let the server have it always"
 		if r.Path != "" {
-			m.Run = hints.Allow(r.Server, r.Path, access)
+			m.Run = hints.Allow(r.Server, access, r.Path)
 		}
 	default:
 		m.Text = "docs/findings.md says what " + cmp.Or(r.Code, "this") + " means, and what to do"

@@ -2,6 +2,7 @@ package assignment
 
 import (
 	"slices"
+	"time"
 
 	"mcphub/children/sandbox"
 	"mcphub/hub/configuration"
@@ -34,11 +35,15 @@ func (m *Member[S]) boundaryOf(g *configuration.Configuration, c *configuration.
 	return g.Boundary(c, view.Snapshot.Roots(), roots, m.Approvals.Served(&c.Spec))
 }
 
-// reaches tells where a child may write from now on: in the boundary of its calls, also
-// where the kernel does not hold it to that, and in what the kernel opens beyond.
-func (m *Member[S]) reaches(c *configuration.Child, boundary sandbox.Boundary, roots ...[]rootsmgr.Root) {
+// againAfter is when what could not be put on record is tried again.
+const againAfter = 5 * time.Second
+
+// reaches puts on record where a child may write from now on: in the boundary of its
+// calls, also where the kernel does not hold it to that, and in what the kernel opens
+// beyond. The boundary that it returns bars the child where that cannot be.
+func (m *Member[S]) reaches(c *configuration.Child, boundary sandbox.Boundary, roots ...[]rootsmgr.Root) sandbox.Boundary {
 	if m.table.Reaches == nil {
-		return
+		return boundary
 	}
 	dirs := slices.Clone(c.Spec.Sandbox.Write)
 	for _, list := range roots {
@@ -51,7 +56,22 @@ func (m *Member[S]) reaches(c *configuration.Child, boundary sandbox.Boundary, r
 			dirs = append(dirs, r.Path)
 		}
 	}
-	if len(dirs) > 0 {
-		m.table.Reaches(dirs)
+	if len(dirs) == 0 {
+		return boundary
 	}
+	if err := m.table.Reaches(dirs); err != nil {
+		m.barred = true
+		return sandbox.Boundary{Barred: "where it may write cannot be put on record for the other hubs of this user, so it does not run: " + err.Error() + "; mend that, and it is tried again within seconds"}
+	}
+	return boundary
+}
+
+// again tells when to serve the roots once more because not all could be put on record; nil:
+// never.
+func (m *Member[S]) again() <-chan time.Time {
+	if !m.barred {
+		return nil
+	}
+	m.barred = false
+	return time.After(againAfter)
 }

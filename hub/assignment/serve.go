@@ -45,6 +45,7 @@ func (m *Member[S]) Run(ctx context.Context, started <-chan struct{}) {
 		case <-m.yielded:
 		case <-grants:
 		case <-next:
+		case <-m.again():
 		case <-ctx.Done():
 			return
 		}
@@ -77,8 +78,7 @@ func (m *Member[S]) serveAll() {
 	for i := range g.Children {
 		if c := &g.Children[i]; c.Spec.Share == children.ShareAll {
 			roots, boundary := g.CommonRoots()[c.Spec.Name], g.CommonBoundary(c)
-			m.reaches(c, boundary, roots)
-			m.serveChild(c, roots, boundary, true, false)
+			m.serveChild(c, roots, m.reaches(c, boundary, roots), true, false)
 		}
 	}
 }
@@ -90,7 +90,9 @@ func (m *Member[S]) prestart() {
 	for i := range g.Children {
 		if c := &g.Children[i]; c.Spec.Share == children.ShareSession {
 			k := m.KeyFor(c, nil)
-			m.reaches(c, sandbox.Boundary{})
+			if b := m.reaches(c, sandbox.Boundary{}); b.Barred != "" {
+				continue // it is told when its roots are known
+			}
 			m.attach(c, k, func() { m.table.Supervisor.Prestart(k) })
 		}
 	}
@@ -108,13 +110,11 @@ func (m *Member[S]) serve(g *configuration.Configuration, view rootsmgr.View, fi
 		roots := m.RootsFor(g, c, its)
 		if c.Spec.Share == children.ShareAll {
 			boundary := g.CommonBoundary(c)
-			m.reaches(c, boundary, roots)
-			m.serveChild(c, roots, boundary, first, false)
+			m.serveChild(c, roots, m.reaches(c, boundary, roots), first, false)
 			continue
 		}
 		boundary := m.boundaryOf(g, c, its, roots)
-		m.reaches(c, boundary, its.Snapshot.Roots(), roots)
-		m.serveChild(c, roots, boundary, first, its.Assumed)
+		m.serveChild(c, roots, m.reaches(c, boundary, its.Snapshot.Roots(), roots), first, its.Assumed)
 	}
 	for name, at := range m.assigned.Load().All() {
 		if g.Child(name) == nil {

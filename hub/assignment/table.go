@@ -14,7 +14,7 @@ import (
 // the hub's own session. Supervisor is set before the first session enters.
 type Table[S any] struct {
 	Supervisor *children.Supervisor
-	Reaches    func(dirs []string) // is told of directories before servers may write there; nil: nobody is
+	Reaches    func(dirs []string) error // puts directories on record before servers may write there, or they may not; nil: nobody does
 	current    *configuration.Current
 
 	mu      sync.Mutex

@@ -34,7 +34,7 @@ type Settings struct {
 	Log      zerolog.Logger
 	Said     func(child children.Key, pid int, line string) // takes each line of a child's stderr; must not block; may be nil
 	Record   *sandbox.Recorder                              // notes what confined children use beyond what they may; nothing is held then; may be nil
-	Reaches  func(dirs []string)                            // is told of directories before servers may write there; may be nil
+	Reaches  func(dirs []string) error                      // puts directories on record before servers may write there, or they may not; may be nil
 	Inspect  bool                                           // serve the method that explains a call: for the program's own commands only
 	Audit    record.Settings
 

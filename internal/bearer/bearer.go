@@ -18,6 +18,7 @@ import (
 	"github.com/gofrs/flock"
 
 	"mcphub/internal/atomicfile"
+	"mcphub/internal/consent"
 )
 
 const (
@@ -30,16 +31,16 @@ const (
 // A Place is where the token of one configuration file is kept.
 type Place struct{ dir, file string }
 
-// At is the place below the hub's state folder of the token of a configuration file;
-// config is its absolute path, "" where there is none.
-func At(state, config string) Place {
+// At is the place of the token of a configuration file, below a folder that no server
+// opens; config is its absolute path, "" where there is none.
+func At(folder, config string) Place {
 	if config != "" {
 		if dir, err := filepath.EvalSymlinks(filepath.Dir(config)); err == nil {
 			config = filepath.Join(dir, filepath.Base(config))
 		}
 	}
 	sum := sha256.Sum256([]byte(config))
-	dir := filepath.Join(state, "http")
+	dir := filepath.Join(folder, "http")
 	return Place{dir, filepath.Join(dir, hex.EncodeToString(sum[:8])+".token")}
 }
 
@@ -71,7 +72,7 @@ func (p Place) Make(ctx context.Context) (string, error) {
 	raw := make([]byte, random)
 	_, _ = rand.Read(raw) // never fails
 	token = prefix + base64.RawURLEncoding.EncodeToString(raw)
-	if err := atomicfile.Write(p.file, []byte(token+"\n"), 0o600); err != nil {
+	if err := atomicfile.Write(p.file, []byte(token+"\n"), consent.FileMode); err != nil {
 		return "", fmt.Errorf("the hub's token cannot be kept: %w", err)
 	}
 	return p.Read() // as every later start does

@@ -1,6 +1,7 @@
 package caller
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -218,6 +219,20 @@ func play(roles string) error {
 		_, _ = io.ReadAll(os.NewFile(3, "the parent"))
 		_ = os.Unsetenv("CALLER_WAITS")
 	}
+	if role == "asks" { // who is at the other end
+		l, err := net.ListenUnix("unix", &net.UnixAddr{Name: rest, Net: "unix"})
+		if err != nil {
+			return err
+		}
+		fmt.Println("listens")
+		conn, err := l.AcceptUnix()
+		if err != nil {
+			return err
+		}
+		pid, _, err := peerOf(conn)
+		fmt.Println(pid, err, "is told", Peer(conn, Want{}))
+		return conn.Close()
+	}
 	if role != "dial" {
 		return play(rest)
 	}
@@ -295,6 +310,39 @@ func TestCallers(t *testing.T) {
 		}
 		_ = cmd.Wait() // some are killed
 	}
+}
+
+// TestAPeerWithoutANumber: a process that the pid namespace of the hub does not hold has the number 0 there, and is refused.
+func TestAPeerWithoutANumber(t *testing.T) {
+	if err := exec.Command("unshare", "-Urp", "--fork", "true").Run(); err != nil {
+		if os.Getenv("CI") != "" {
+			t.Fatal(err)
+		}
+		t.Skipf("no pid namespaces here: %v", err)
+	}
+	path := filepath.Join(t.TempDir(), "s")
+	cmd := exec.Command("/proc/self/exe")
+	cmd.Env = append(os.Environ(), "CALLER_ROLE=namespace asks "+path)
+	said, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(said)
+	for lines.Scan() && lines.Text() != "listens" {
+	}
+	conn, err := net.Dial("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	lines.Scan()
+	if want := "0 <nil> is told " + errUnknown.Error(); lines.Text() != want {
+		t.Errorf("%q, want %q", lines.Text(), want)
+	}
+	_ = cmd.Wait()
 }
 
 // TestWhoHasEnded, and who is of another pid namespace, cannot be looked at.

@@ -29,6 +29,7 @@ const (
 	varsEditor               // ${env:NAME}, ${workspaceFolder} and the like
 	varsGemini               // $NAME too
 	varsOpencode             // {env:NAME} and {file:PATH}
+	varsContinue             // ${{ secrets.NAME }}
 )
 
 // entry turns a client's entry into one that hub.json takes. false: it is no
@@ -69,6 +70,7 @@ var (
 	shellVar     = regexp.MustCompile(`\$\{[A-Za-z_][A-Za-z0-9_]*(:-[^}]*)?\}`)
 	geminiVar    = regexp.MustCompile(`\$([A-Za-z_][A-Za-z0-9_]*)`)
 	opencodeVar  = regexp.MustCompile(`\{(env|file):([^{}]+)\}`)
+	continueVar  = regexp.MustCompile(`\$\$\{\{\s*(?:secrets|inputs)\.([A-Za-z0-9_][A-Za-z0-9_./-]*)\s*\}\}`)
 	anyBraceOpen = regexp.MustCompile(`\$\{[^}]*\}?`)
 )
 
@@ -88,6 +90,8 @@ func (v vars) replace(s string) string {
 		return s
 	case varsGemini:
 		return geminiVar.ReplaceAllString(s, "$${$1}")
+	case varsContinue: // a person is asked for its secrets, as for those of VS Code
+		return continueVar.ReplaceAllString(openBrace.Replace(s), "$${input:$1}")
 	case varsOpencode:
 		return opencodeVar.ReplaceAllString(openBrace.Replace(s), "$${$1:$2}")
 	}

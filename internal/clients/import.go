@@ -22,6 +22,7 @@ type Import struct {
 	Moved  []string // keys whose secret went to the store
 	Plain  []string // keys that hold a secret as plain text
 	Notes  []string
+	Off    bool   // hub.json has it disabled, and its client runs it
 	Err    string // why the hub cannot serve it as it is
 
 	written edit.Table // as hub.json has it
@@ -193,6 +194,8 @@ func Merge(to Target, servers []Server, inputs []edit.Table) ([]byte, []Import, 
 		im := Import{Server: s, Notes: slices.Clone(s.Notes)}
 		if im.Same = sameAs(taken, &s); im.Same != "" {
 			im.Name = im.Same
+			there, _ := taken.Get(im.Same).(edit.Table)
+			im.Err = im.lacks(there)
 			out = append(out, im)
 			continue
 		}
@@ -209,7 +212,7 @@ func Merge(to Target, servers []Server, inputs []edit.Table) ([]byte, []Import, 
 		if secretURL(with) {
 			im.Plain = append(im.Plain, "url")
 		}
-		im.written = entry
+		im.written, im.Err = entry, im.lacks(entry)
 		if s.Disabled && !enabledElsewhere(servers, s) {
 			entry = entry.With("disabled", true)
 		}
@@ -261,8 +264,8 @@ func (im *Import) askFor(entry edit.Table, kept func(string) bool) edit.Table {
 	var text []string
 	var fresh []string
 	eachText(entry, func(s string) string {
-		for _, found := range asksFor.FindAllStringSubmatch(s, -1) {
-			if id := found[1]; !kept(id) {
+		for _, id := range asksIn(s) {
+			if !kept(id) {
 				fresh = append(fresh, id)
 				im.asked = append(im.asked, id)
 			}
@@ -278,7 +281,17 @@ func (im *Import) askFor(entry edit.Table, kept func(string) bool) edit.Table {
 	return out
 }
 
-var asksFor = regexp.MustCompile(`\$\{input:([^}]+)\}`)
+var asksFor = regexp.MustCompile(`(\$?)\$\{input:([^}]+)\}`)
+
+// asksIn are the ids that a text refers to. Behind one more $ it is text.
+func asksIn(s string) (ids []string) {
+	for _, found := range asksFor.FindAllStringSubmatch(s, -1) {
+		if found[1] == "" {
+			ids = append(ids, found[2])
+		}
+	}
+	return ids
+}
 
 // hubContainer is where a hub.json has its servers.
 func hubContainer(whole edit.Table) edit.Where {
@@ -308,17 +321,15 @@ func spelled(name string, t edit.Table) edit.Table {
 }
 
 // sameAs finds a server that is the same. A secret that was moved out counts as
-// the one that an entry holds as plain text, and what a person may have allowed
-// since for nothing.
+// the one that an entry holds as plain text, and what only hub.json says for nothing: a
+// person may have allowed or opened something since.
 func sameAs(taken edit.Table, s *Server) string {
 	for _, m := range taken {
 		t, _ := m.Value.(edit.Table)
-		for _, h := range s.Held {
-			key, _, _ := strings.Cut(h.Key, ".")
-			if !s.Entry.Has(key) {
-				t = t.Without(key)
-			}
-		}
+		t = slices.DeleteFunc(slices.Clone(t), func(key edit.Member) bool {
+			_, theirs := clientsKeys[key.Name]
+			return !s.Entry.Has(key.Name) && (!theirs || slices.ContainsFunc(s.Held, func(h Held) bool { return strings.HasPrefix(h.Key, key.Name+".") }))
+		})
 		for _, entry := range []edit.Table{s.Entry, s.meant} {
 			if entry == nil {
 				continue
@@ -416,20 +427,37 @@ func check(file string, text []byte, imports []Import, env func(string) (string,
 		case s == nil:
 			return errors.New("hub.json would not hold the server " + im.Name + "; nothing was written")
 		case im.Same != "" && s.Disabled && !im.Server.Disabled:
-			im.Err = "it is disabled in hub.json"
+			im.Off = true
 		case s.Err != nil:
 			im.Err = s.Err.Text
 			if s.Err.Hint != "" {
 				im.Err += "; " + s.Err.Hint
 			}
-		case im.Same == "":
-			im.Err = im.Server.lost
-			if slices.ContainsFunc(im.Server.Held, func(h Held) bool { return h.Key == "envFile" }) {
-				im.Err = "its envFile is left out"
-			}
 		}
 	}
 	return nil
+}
+
+// lacks says what an entry of hub.json lacks of what its client's has; "": nothing.
+func (im *Import) lacks(there edit.Table) string {
+	text, asked := false, im.Server.lost
+	eachText(there, func(s string) string {
+		text = text || textOfReference.MatchString(s)
+		return s
+	})
+	eachText(im.Server.Entry, func(s string) string {
+		if ids := asksIn(s); asked == "" && len(ids) > 0 {
+			asked = "it asks for ${input:" + ids[0] + "}, which is text in hub.json"
+		}
+		return s
+	})
+	switch {
+	case text && asked != "":
+		return asked
+	case slices.ContainsFunc(im.Server.Held, func(h Held) bool { return h.Key == "envFile" }) && !there.Has("envFile"):
+		return "its envFile is left out"
+	}
+	return ""
 }
 
 // references are those of an entry, whatever the variables in it are.
@@ -459,6 +487,25 @@ func (im *Import) owns(r reference.Ref) bool {
 		return slices.Contains(im.asked, r.Name)
 	}
 	return false
+}
+
+// Kept are the secrets that went to the store, each with the name that it has there.
+func (im *Import) Kept() []PlainSecret {
+	out := make([]PlainSecret, len(im.secrets))
+	for i, s := range im.secrets {
+		out[i] = PlainSecret{im.Moved[i], s.name}
+	}
+	return out
+}
+
+// Secret is the value of a secret that [Keep] has yet to keep, for its server.
+func (im *Import) Secret(name string) (value string, ok bool) {
+	for _, s := range im.secrets {
+		if s.name == name {
+			return s.value, true
+		}
+	}
+	return "", false
 }
 
 // Asks are the references to what a person is asked for.

@@ -84,9 +84,9 @@ func TestMergeDisabled(t *testing.T) {
 	if a.Has("disabled") || b.Get("disabled") != true {
 		t.Errorf("got %s", text)
 	}
-	// In hub.json it is off, in the client on: the client's must stay.
+	// In hub.json it is off, in the client on: whoever takes it over decides.
 	on = server(t, "cursor", "b", `{"command": "b"}`)
-	if _, imports, err := Merge(Target{File: "hub.json", Text: text, Move: false, Env: none}, []Server{on}, nil); err != nil || imports[0].Err == "" {
+	if _, imports, err := Merge(Target{File: "hub.json", Text: text, Move: false, Env: none}, []Server{on}, nil); err != nil || !imports[0].Off {
 		t.Errorf("got %+v, %v", imports, err)
 	}
 }
@@ -193,5 +193,65 @@ func TestReadFile(t *testing.T) {
 	}
 	if _, err := ReadFile(path, e); err == nil || !strings.Contains(err.Error(), "there is no MCP server in it") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestNamesOfSecrets: KEY and X-Key hold secrets in env and headers; a path, a key that everybody may know and an ordinary
+// variable are none.
+func TestNamesOfSecrets(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "creds.json")
+	s := server(t, "cursor", "a", `{"command": "a", "args": ["--credentials", "`+path+`"], "env": {"KEY": "plain-1", "MY_KEY": "plain-2", "PUBLIC_KEY": "open", "KEYBOARD": "us", "GOOGLE_OAUTH_CREDENTIALS": "`+path+`", "TOKEN": "/not/there/plain-3"}}`)
+	web := server(t, "cursor", "b", `{"url": "https://host/mcp", "headers": {"X-Key": "plain-4"}}`)
+	text, imports, err := Merge(Target{File: "hub.json", Move: true, Env: none}, []Server{s, web}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(text), "plain-") || strings.Count(string(text), path) != 2 || !strings.Contains(string(text), `"open"`) || !strings.Contains(string(text), `"us"`) {
+		t.Errorf("got %s", text)
+	}
+	if got := imports[1].Kept(); len(got) != 1 || got[0] != (PlainSecret{"headers.X-Key", "b/X-Key"}) {
+		t.Errorf("kept: %v", got)
+	}
+	if value, ok := imports[1].Secret("b/X-Key"); !ok || value != "plain-4" {
+		t.Errorf("its value is %q", value)
+	}
+	for i := range imports {
+		shown, err := json.Marshal(imports[i].Shown())
+		if err != nil || strings.Contains(string(shown), "plain-") || i == 0 && strings.Count(string(shown), path) != 2 {
+			t.Errorf("shown: %s, %v", shown, err)
+		}
+	}
+}
+
+// TestSecretsOfContinue: a reference to a secret that Continue keeps is asked for, in YAML and in the lists of JSON; one that is
+// escaped already is text.
+func TestSecretsOfContinue(t *testing.T) {
+	for name, text := range map[string]string{
+		"config.yaml": "name: x\nmcpServers:\n  - name: a\n    command: a\n    env: {K: \"${{ secrets.A_KEY }}\", L: \"x-${{secrets.A_KEY}}\", M: \"${input:OTHER} $${input:OTHER}\"}\n",
+		"config.json": `{"mcpServers": [{"name": "a", "command": "a", "env": {"K": "${{ secrets.A_KEY }}", "L": "x-${{secrets.A_KEY}}", "M": "${input:OTHER} $${input:OTHER}"}}]}`,
+	} {
+		home := t.TempDir()
+		path := filepath.Join(home, ".continue", name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		found, err := Read(Find("continue"), Env{OS: "linux", Home: home, Get: func(string) string { return "" }})
+		if err != nil || len(found.Servers) != 1 {
+			t.Fatalf("%s: %+v, %v", name, found, err)
+		}
+		out, imports, err := Merge(Target{File: "hub.json", Env: none}, found.Servers, found.Inputs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(out), `"K": "${input:A_KEY}"`) || !strings.Contains(string(out), `"x-${input:A_KEY}"`) || !strings.Contains(string(out), `"id": "A_KEY"`) || strings.Contains(string(out), `"id": "OTHER"`) {
+			t.Errorf("%s: %s", name, out)
+		}
+		if got := imports[0].Asks(); strings.Join(got, " ") != "A_KEY A_KEY" {
+			t.Errorf("%s asks for %q", name, got)
+		}
 	}
 }

@@ -23,6 +23,7 @@ type Server struct {
 	Entry    edit.Table // without "disabled"
 	Disabled bool
 	Client   *Client // nil where a file was named
+	Project  string  // the folder that its client has it for, alone; "": all
 	Held     []Held  // keys that the file asks for and that are hub.json's alone
 	Notes    []string
 
@@ -133,6 +134,20 @@ func (f *Found) inputs(whole edit.Table) {
 	}
 }
 
+// secretsOf notes the secrets that an entry of Continue refers to, which Continue keeps
+// where nobody else reads them.
+func (f *Found) secretsOf(entry edit.Table) {
+	eachText(entry, func(s string) string {
+		for _, id := range asksIn(s) {
+			if !slices.ContainsFunc(f.Inputs, func(in edit.Table) bool { return in.Get("id") == id }) {
+				f.Inputs = append(f.Inputs, edit.Table{{Name: "type", Value: "promptString"}, {Name: "id", Value: id},
+					{Name: "description", Value: "the secret of that name in Continue"}, {Name: "password", Value: true}})
+			}
+		}
+		return s
+	})
+}
+
 // kept is one table of servers in a file.
 type kept struct {
 	where  edit.Where
@@ -151,7 +166,9 @@ func (c *Client) layout(whole edit.Table, p Place) []kept {
 	out := []kept{first}
 	if c.more != nil {
 		for _, w := range c.more(whole) {
-			out = append(out, kept{w, c.Switch})
+			if !slices.Equal(w.Path, first.where.Path) {
+				out = append(out, kept{w, c.Switch})
+			}
 		}
 	}
 	return out
@@ -167,6 +184,9 @@ func (f *Found) add(name string, t edit.Table, d dialect, p Place, at kept) {
 	shown := name
 	if strings.HasPrefix(name, "#") {
 		shown = guessName(raw)
+	}
+	if d.vars == varsContinue {
+		f.secretsOf(raw)
 	}
 	var asks []string
 	for _, in := range f.Inputs {
@@ -202,7 +222,8 @@ func (f *Found) add(name string, t edit.Table, d dialect, p Place, at kept) {
 		}
 	}
 	if len(at.where.Path) == 3 && at.where.Path[0] == "projects" {
-		s.Notes = append(s.Notes, "it was for "+at.where.Path[1]+" alone; now it is for every folder")
+		s.Project = at.where.Path[1]
+		s.Notes = append(s.Notes, "it was for "+s.Project+" alone; now it is for every folder")
 	}
 	f.Servers = append(f.Servers, s)
 }

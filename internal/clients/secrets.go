@@ -3,6 +3,8 @@ package clients
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -63,7 +65,7 @@ func moveSecrets(server string, entry edit.Table, taken func(string) bool) (out 
 		}
 		with := make(edit.Table, len(t))
 		for i, m := range t {
-			if s, ok := m.Value.(string); ok && (redact.SecretKey(m.Name) || redact.Text(s) != s) {
+			if s, ok := m.Value.(string); ok && (secretName(m.Name) && !namesFile(s) || redact.Text(s) != s) {
 				m.Value = swap(box+"."+m.Name, m.Name, s)
 			}
 			with[i] = m
@@ -84,6 +86,37 @@ func moveSecrets(server string, entry edit.Table, taken func(string) bool) (out 
 		out = out.With("args", moveArgs(args, swap))
 	}
 	return out, all, keys
+}
+
+// secretName reports a name under which a variable or a header holds a secret. There KEY
+// and X-Key say it, which elsewhere are names like any other.
+func secretName(name string) bool {
+	last := strings.ToLower(name[strings.LastIndexAny(name, "_-")+1:])
+	return redact.SecretKey(name) || last == "key" && !openKey.MatchString(name)
+}
+
+// openKey matches names of keys that everybody may know.
+var openKey = regexp.MustCompile(`(?i)(^|[_-])(public|pub|primary|foreign|sort|partition|cache)[_-]?key$`)
+
+// namesFile reports a value that is the path of something, as of a file of credentials.
+// Its server opens that, so it has to stand in hub.json as a path.
+func namesFile(value string) bool {
+	path := value
+	if rest, ok := strings.CutPrefix(value, "~/"); ok {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return false
+		}
+		path = filepath.Join(home, rest)
+	}
+	if !filepath.IsAbs(path) {
+		return false
+	}
+	_, err := os.Stat(path)
+	if dir := filepath.Dir(path); err != nil && dir != filepath.Dir(dir) { // it is made, or missing
+		_, err = os.Stat(dir)
+	}
+	return err == nil
 }
 
 // moveURL moves parts of the path and values of the query, as they are spelled there.
@@ -133,10 +166,10 @@ func moveArgs(args []any, swap func(key, name, value string) string) []any {
 	out := make([]any, len(args))
 	for i, a := range args {
 		out[i] = a
-		if texts[i] == "" || clean[i] == texts[i] {
+		name, value, joined := strings.Cut(texts[i], "=")
+		if texts[i] == "" || clean[i] == texts[i] || namesFile(texts[i]) || joined && namesFile(value) {
 			continue
 		}
-		name, value, joined := strings.Cut(texts[i], "=")
 		if joined && strings.HasPrefix(name, "-") {
 			out[i] = name + "=" + swap("args", strings.TrimLeft(name, "-"), value)
 			continue

@@ -33,9 +33,9 @@ func (im *Import) Shown() edit.Table {
 		case edit.Table:
 			in := make(edit.Table, len(v))
 			for i, part := range v {
-				if s, ok := part.Value.(string); ok && secretAt(s) >= 0 {
+				if s, ok := part.Value.(string); ok && secretAt(s) >= 0 && !namesFile(s) {
 					at := secretAt(s)
-					part.Value = s[:at] + mask(s[at:], redact.SecretKey(part.Name))
+					part.Value = s[:at] + mask(s[at:], secretName(part.Name))
 				}
 				in[i] = part
 			}
@@ -50,6 +50,10 @@ func (im *Import) Shown() edit.Table {
 					continue
 				}
 				name, value, joined := strings.Cut(s, "=")
+				if namesFile(s) || joined && namesFile(value) {
+					option = false
+					continue
+				}
 				named := redact.SecretKey(strings.TrimLeft(name, "-"))
 				switch {
 				case option && secretAt(s) >= 0:

@@ -223,7 +223,7 @@ var All = []Client{
 				{Name: "description", Value: "MCP servers behind one endpoint"}, {Name: "cmd", Value: h.Command}, {Name: "args", Value: list(h.Args)},
 				{Name: "timeout", Value: number("600")}}
 		}},
-	{Name: "continue", Title: "Continue", Roots: NoRoots, dialect: dialect{vars: varsNone, shape: continueShape},
+	{Name: "continue", Title: "Continue", Roots: NoRoots, dialect: dialect{vars: varsContinue, inputs: true, shape: continueShape},
 		places: func(e Env) []Place {
 			dir := filepath.Join(e.Home, ".continue")
 			named := edit.Where{Path: []string{"mcpServers"}, List: true}
@@ -322,7 +322,7 @@ func claudeProjects(whole edit.Table) []edit.Where {
 
 // continueList is where later versions of config.json keep servers.
 func continueList(whole edit.Table) []edit.Where {
-	if _, list := whole.Get("mcpServers").([]any); list && whole.Has("experimental") {
+	if _, list := whole.Get("mcpServers").([]any); list {
 		return []edit.Where{{Path: []string{"mcpServers"}, List: true}}
 	}
 	return nil

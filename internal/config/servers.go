@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -51,6 +52,12 @@ func (c *checker) gather(raw *node) *node {
 			}
 		}
 		inside[name] = true
+		if box.kind == '[' && len(box.elems) > 0 {
+			if box = c.named(box); box == nil {
+				c.unread = true
+				continue
+			}
+		}
 		if box.kind != '{' {
 			c.unread = true
 			c.fail([]string{"mcpServers"}, box.off, fmt.Sprintf("found %s, want an object of servers by name", box.what()), "")
@@ -71,6 +78,56 @@ func (c *checker) gather(raw *node) *node {
 	return out
 }
 
+// named makes an object of a list of servers that say their names themselves, as Continue
+// has it; nil where one says none.
+func (c *checker) named(list *node) *node {
+	out := &node{kind: '{', off: list.off}
+	for _, e := range list.elems {
+		name := e.get("name")
+		if name == nil || name.kind != '"' || name.text == "" {
+			c.fail([]string{"mcpServers"}, e.off, `a server in the list has no "name"`, `add one, or write an object of servers by name`)
+			return nil
+		}
+		if in := e.get("transport"); in != nil && in.kind == '{' {
+			e = &node{kind: '{', off: e.off, members: slices.Concat(slices.DeleteFunc(slices.Clone(e.members), func(m member) bool { return m.name == "transport" }), in.members)}
+		}
+		out.members = append(out.members, member{name.text, name.off, e})
+	}
+	return out
+}
+
+// fromOpencode is an entry of opencode with its placeholders as hub.json has them:
+// {env:NAME} and {file:PATH}. Others write them as text.
+func fromOpencode(entry *node) *node {
+	kind := entry.get("type")
+	if entry.get("environment") == nil && (kind == nil || kind.text != "local" && kind.text != "remote") {
+		return entry
+	}
+	var change func(n *node) *node
+	change = func(n *node) *node {
+		out := *n
+		if n.kind == '"' {
+			out.text = opencodeVar.ReplaceAllStringFunc(n.text, func(s string) string {
+				if s[0] == '$' {
+					return s
+				}
+				return "$" + s
+			})
+		}
+		out.elems, out.members = slices.Clone(n.elems), slices.Clone(n.members)
+		for i := range out.elems {
+			out.elems[i] = change(out.elems[i])
+		}
+		for i := range out.members {
+			out.members[i].value = change(out.members[i].value)
+		}
+		return &out
+	}
+	return change(entry)
+}
+
+var opencodeVar = regexp.MustCompile(`\$?\{(?:env|file):[^{}]+\}`)
+
 func (c *checker) entries(into, box *node) {
 	for _, m := range box.members {
 		if strings.HasPrefix(m.name, "//") {
@@ -85,7 +142,7 @@ func (c *checker) entries(into, box *node) {
 			c.fail(at, m.off, fmt.Sprintf("there is another server %s on line %d", quote(m.name), line), "rename one of them")
 			continue
 		}
-		into.members = append(into.members, member{m.name, m.off, c.normalise(at, m.value)})
+		into.members = append(into.members, member{m.name, m.off, c.normalise(at, fromOpencode(m.value))})
 	}
 }
 

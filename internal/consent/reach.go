@@ -31,11 +31,13 @@ type line struct {
 
 // A Reach is what the servers of one hub may write, on record for all hubs.
 type Reach struct {
-	store *Store
-	mu    sync.Mutex
-	seen  map[string]bool
-	file  *os.File // nil: it has not begun, or the Store keeps nothing
-	lock  *flock.Flock
+	store  *Store
+	mu     sync.Mutex
+	client Client
+	seen   map[string]bool
+	file   *os.File // nil: it has not begun, or the Store keeps nothing
+	copy   *os.File // in the folder of state; nil: there is none, or file lies there
+	lock   *flock.Flock
 }
 
 const (
@@ -54,29 +56,48 @@ func (s *Store) Reach() *Reach { return &Reach{store: s, seen: map[string]bool{}
 func (r *Reach) Serves(client Client) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.begin(client)
+	r.client = client
+	return r.begin()
 }
 
-func (r *Reach) begin(client Client) error {
+func (r *Reach) begin() error {
 	s := r.store
 	if !s.Keeps() || r.file != nil {
 		return nil
 	}
 	s.join()
-	if err := os.MkdirAll(filepath.Join(s.dir, reach), 0o700); err != nil {
+	dir, err := s.Ready()
+	if err != nil {
 		return err
 	}
-	base := filepath.Join(s.dir, reach, rand.Text())
-	lock := flock.New(base+lockedName, flock.SetPermissions(0o600))
-	if held, err := lock.TryLock(); err != nil || !held {
-		return fmt.Errorf("%s cannot be locked: %w", lock.Path(), err)
-	}
-	f, err := os.OpenFile(base+recorded, os.O_CREATE|os.O_EXCL|os.O_WRONLY|os.O_APPEND, 0o600)
+	name := rand.Text()
+	f, err := create(dir, name)
 	if err != nil {
-		return errors.Join(err, lock.Unlock())
+		return err
+	}
+	lock := flock.New(filepath.Join(dir, reach, name+lockedName), flock.SetPermissions(FileMode))
+	if held, err := lock.TryLock(); err != nil || !held {
+		return errors.Join(fmt.Errorf("%s cannot be locked: %w", lock.Path(), err), f.Close(), os.Remove(f.Name()))
 	}
 	r.file, r.lock = f, lock
-	return r.append(line{Client: &client})
+	if s.moved() {
+		if r.copy, err = create(s.inState(), name); err != nil {
+			r.copy = nil // it counts where the other is lost, and holds nothing up
+		}
+	}
+	if err := r.append(line{Client: &r.client}); err != nil {
+		r.end()
+		return err
+	}
+	return nil
+}
+
+// create makes the file of a Reach.
+func create(dir, name string) (*os.File, error) {
+	if err := os.MkdirAll(filepath.Join(dir, reach), 0o700); err != nil {
+		return nil, err
+	}
+	return os.OpenFile(filepath.Join(dir, reach, name+recorded), os.O_CREATE|os.O_EXCL|os.O_WRONLY|os.O_APPEND, FileMode)
 }
 
 // Add puts directories on record that servers may write from now on. It returns before
@@ -105,7 +126,7 @@ func (r *Reach) note(dir string) error {
 	if r.seen[dir] {
 		return nil
 	}
-	if err := r.begin(Client{}); err != nil {
+	if err := r.begin(); err != nil {
 		return err
 	}
 	if r.file != nil {
@@ -122,7 +143,11 @@ func (r *Reach) append(l line) error {
 	if err != nil {
 		return err
 	}
-	_, err = r.file.Write(append(data, '\n')) // one call: whole, or not at all
+	data = append(data, '\n')
+	if r.copy != nil {
+		_, _ = r.copy.Write(data)
+	}
+	_, err = r.file.Write(data) // one call: whole, or not at all
 	return err
 }
 
@@ -130,22 +155,26 @@ func (r *Reach) append(l line) error {
 func (r *Reach) Close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.file == nil {
-		return
+	if r.file != nil {
+		r.end()
 	}
+}
+
+func (r *Reach) end() {
 	_ = r.file.Close()
+	if r.copy != nil {
+		_ = r.copy.Close()
+	}
 	if len(r.seen) == 0 {
-		_ = os.Remove(r.file.Name())
+		r.store.remove(strings.TrimSuffix(filepath.Base(r.file.Name()), recorded))
 	}
 	_ = r.lock.Unlock()
-	if len(r.seen) == 0 {
-		_ = os.Remove(r.lock.Path())
-	}
-	r.file = nil
+	r.file, r.copy = nil, nil
 }
 
 // A left is what the file of a Reach says.
 type left struct {
+	dir     string // in which its file lies
 	name    string
 	client  Client
 	dirs    []string
@@ -174,40 +203,66 @@ func holds(dir, path string) bool {
 	return err != nil || rel == "." || rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }
 
+// records are the folders in which files of a Reach lie. Of two with one name the first
+// counts.
+func (s *Store) records() ([]string, error) {
+	dir, err := s.Folder()
+	if err != nil || !s.moved() {
+		return []string{dir}, err
+	}
+	return []string{dir, s.inState()}, nil
+}
+
 // reaches reads the files of all hubs.
 func (s *Store) reaches() ([]left, error) {
-	files, err := os.ReadDir(filepath.Join(s.dir, reach))
-	if missing(err) {
-		return nil, nil
-	}
+	dirs, err := s.records()
 	if err != nil {
 		return nil, err
 	}
-	var out []left
-	for _, e := range files {
-		name, ok := strings.CutSuffix(e.Name(), recorded)
-		if !ok {
+	return reachesIn(dirs)
+}
+
+func reachesIn(dirs []string) (out []left, err error) {
+	seen := map[string]bool{}
+	for _, dir := range dirs {
+		files, err := os.ReadDir(filepath.Join(dir, reach))
+		if missing(err) {
 			continue
 		}
-		data, err := os.ReadFile(filepath.Join(s.dir, reach, e.Name()))
-		if missing(err) {
-			continue // it was settled meanwhile
+		if err != nil {
+			return nil, err
 		}
-		l := left{name: name, damaged: err}
-		for text := range bytes.Lines(data) {
-			var one line
-			if l.damaged = cmp.Or(l.damaged, json.Unmarshal(text, &one)); l.damaged == nil {
-				if one.Client != nil {
-					l.client = *one.Client
-				}
-				if one.Dir != "" {
-					l.dirs = append(l.dirs, one.Dir)
-				}
+		for _, e := range files {
+			name, ok := strings.CutSuffix(e.Name(), recorded)
+			if !ok || seen[name] {
+				continue
 			}
+			data, err := os.ReadFile(filepath.Join(dir, reach, e.Name()))
+			if missing(err) {
+				continue // it was settled meanwhile
+			}
+			seen[name] = true
+			l := left{dir: dir, name: name, damaged: err}
+			l.read(data)
+			out = append(out, l)
 		}
-		out = append(out, l)
 	}
 	return out, nil
+}
+
+// read takes what a file says.
+func (l *left) read(data []byte) {
+	for text := range bytes.Lines(data) {
+		var one line
+		if l.damaged = cmp.Or(l.damaged, json.Unmarshal(text, &one)); l.damaged == nil {
+			if one.Client != nil {
+				l.client = *one.Client
+			}
+			if one.Dir != "" {
+				l.dirs = append(l.dirs, one.Dir)
+			}
+		}
+	}
 }
 
 // Writer tells of an Item whether a server could have written it since it was accepted
@@ -269,8 +324,8 @@ func (s *Store) Clients() ([]Client, error) {
 }
 
 // ended reports whether the hub of a Reach has.
-func (s *Store) ended(name string) bool {
-	lock := flock.New(filepath.Join(s.dir, reach, name+lockedName), flock.SetPermissions(0o600))
+func (l *left) ended() bool {
+	lock := flock.New(filepath.Join(l.dir, reach, l.name+lockedName), flock.SetPermissions(FileMode))
 	held, err := lock.TryLock()
 	if held {
 		_ = lock.Unlock()
@@ -282,7 +337,7 @@ func (s *Store) ended(name string) bool {
 func (s *Store) over() (names []string, err error) {
 	all, err := s.reaches()
 	for _, l := range all {
-		if s.ended(l.name) {
+		if l.ended() {
 			names = append(names, l.name)
 		}
 	}
@@ -309,15 +364,18 @@ func (s *Store) tidy() {
 				waits, settled = waits || !is, settled || is
 			}
 		}
-		if settled && !waits && s.ended(l.name) {
+		if settled && !waits && l.ended() {
 			s.remove(l.name)
 		}
 	}
 }
 
 func (s *Store) remove(name string) {
-	_ = os.Remove(filepath.Join(s.dir, reach, name+recorded))
-	_ = os.Remove(filepath.Join(s.dir, reach, name+lockedName))
+	dirs, _ := s.records() // what is left counts
+	for _, dir := range dirs {
+		_ = os.Remove(filepath.Join(dir, reach, name+recorded))
+		_ = os.Remove(filepath.Join(dir, reach, name+lockedName))
+	}
 }
 
 // join makes one file of many that ended hubs left, so that they do not become ever
@@ -336,7 +394,7 @@ func (s *Store) join() {
 	seen := map[string]bool{}
 	for _, l := range all {
 		settled := slices.ContainsFunc(items, func(k *kept) bool { return slices.Contains(k.Settled, l.name) })
-		if l.damaged != nil || settled || !s.ended(l.name) {
+		if l.damaged != nil || settled || !l.ended() {
 			continue
 		}
 		joined = append(joined, l.name)
@@ -351,8 +409,15 @@ func (s *Store) join() {
 	if len(joined) < 2 {
 		return
 	}
-	if err := os.WriteFile(filepath.Join(s.dir, reach, rand.Text()+recorded), data, 0o600); err != nil {
+	dirs, err := s.records()
+	if err != nil {
 		return
+	}
+	name := rand.Text()
+	for i, dir := range dirs {
+		if err := os.WriteFile(filepath.Join(dir, reach, name+recorded), data, FileMode); err != nil && i == 0 {
+			return
+		}
 	}
 	for _, name := range joined {
 		s.remove(name)

@@ -45,20 +45,138 @@ type Question struct {
 var ErrChanged = errors.New("it has changed since it was shown; look at it again")
 
 // A Store is the folder of all this.
-type Store struct{ dir string }
+type Store struct {
+	dir    string // "": nothing is kept
+	closed string // dir, or a folder around it that nobody else is to open
+	state  string // the folder of state
+}
 
-// In is the Store in the hub's folder of state. Its own folder is made when something is
-// kept there. With "" it keeps nothing: nothing is accepted in it, and nobody could have
-// written.
+// In is the Store of the hub's folder of state. Its own folder is made when something is
+// kept there. With state "" it keeps nothing: nothing is accepted in it, and nobody could
+// have written.
 func In(state string) *Store {
+	home, _ := os.UserHomeDir() // without one, state is not in it
+	return Of(state, home)
+}
+
+// Of is In for a user with this home folder.
+func Of(state, home string) *Store {
 	if state == "" {
 		return &Store{}
 	}
-	return &Store{filepath.Join(state, "consent")}
+	dir, closed := placeOf(state, home)
+	return &Store{dir: dir, closed: closed, state: state}
+}
+
+// copyAll copies files into a folder, which it makes.
+func copyAll(pattern, to string) error {
+	files, err := filepath.Glob(pattern)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(to, 0o700); err != nil {
+		return err
+	}
+	for _, from := range files {
+		data, err := os.ReadFile(from)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(to, filepath.Base(from)), data, FileMode)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Keeps reports whether there is a folder.
 func (s *Store) Keeps() bool { return s != nil && s.dir != "" }
+
+// Closed is the folder that no server is to open, whatever it is served; "" where nothing
+// is kept.
+func (s *Store) Closed() string {
+	if s == nil {
+		return ""
+	}
+	return s.closed
+}
+
+// inState is where the Store was before there was a place beyond the home folder, and
+// where copies of each Reach go: a machine may lose that place, as a container does.
+func (s *Store) inState() string { return filepath.Join(s.state, "consent") }
+
+// moved reports whether the Store lies beyond the home folder.
+func (s *Store) moved() bool { return s.dir != s.inState() }
+
+// Folder is where the Store lies, for who keeps more there. It need not exist yet. The
+// error says why it is not to be relied on.
+func (s *Store) Folder() (string, error) {
+	if !s.moved() {
+		return s.dir, nil
+	}
+	if err := private(s.closed); err != nil && !missing(err) {
+		return "", err
+	}
+	if _, err := os.Lstat(s.dir); !missing(err) {
+		return s.dir, err
+	}
+	return s.dir, s.takeOver()
+}
+
+// Ready is Folder where something is to be written: it is there.
+func (s *Store) Ready() (string, error) {
+	dir, err := s.Folder()
+	if err == nil {
+		err = os.MkdirAll(dir, 0o700)
+	}
+	if err == nil && s.moved() {
+		err = private(s.closed) // else somebody was faster
+	}
+	return dir, err
+}
+
+// takeOver makes the Store of what the folder of state has, once: where no server could
+// have written there.
+func (s *Store) takeOver() error {
+	if _, err := os.Lstat(s.state); missing(err) {
+		return nil
+	}
+	had := s.inState()
+	if err := os.MkdirAll(s.closed, 0o700); err != nil {
+		return err
+	}
+	if err := private(s.closed); err != nil {
+		return err
+	}
+	temp, err := os.MkdirTemp(s.closed, "new-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(temp) }()
+	all, err := reachesIn([]string{had})
+	if err != nil {
+		return err
+	}
+	paths := physical([]string{had})
+	if !slices.ContainsFunc(all, func(l left) bool { _, held := l.holds(paths); return held }) {
+		for _, what := range [][2]string{
+			{filepath.Join(had, accepted, "*.json"), accepted},
+			{filepath.Join(s.state, "links"), ""},               // of children/launch
+			{filepath.Join(s.state, "http", "*.token"), "http"}, // of internal/bearer
+		} {
+			if err := copyAll(what[0], filepath.Join(temp, what[1])); err != nil {
+				return err
+			}
+		}
+	}
+	if err := os.Rename(temp, s.dir); err != nil {
+		if _, there := os.Lstat(s.dir); there == nil {
+			return nil // another program was faster
+		}
+		return err
+	}
+	return nil
+}
 
 // kept is an Item in a file.
 type kept struct {
@@ -72,9 +190,13 @@ const (
 	asked    = "asked"
 )
 
-func (s *Store) file(kind, id string) string {
+// FileMode is that of every file in a Store.
+const FileMode = 0o600 | sticky
+
+// file is that of an Item.
+func file(kind, id string) string {
 	sum := sha256.Sum256([]byte(id))
-	return filepath.Join(s.dir, kind, hex.EncodeToString(sum[:16])+".json")
+	return filepath.Join(kind, hex.EncodeToString(sum[:16])+".json")
 }
 
 // read is an Item that is kept; nil where there is none.
@@ -82,12 +204,17 @@ func (s *Store) read(kind, id string) (*kept, error) {
 	if !s.Keeps() {
 		return nil, nil
 	}
-	k, err := readKept(s.file(kind, id))
+	dir, err := s.Folder()
+	if err != nil {
+		return nil, err
+	}
+	path := filepath.Join(dir, file(kind, id))
+	k, err := readKept(path)
 	switch {
 	case missing(err):
 		return nil, nil
 	case err == nil && k.ID != id:
-		err = fmt.Errorf("%s is about something else", s.file(kind, id))
+		err = fmt.Errorf("%s is about something else", path)
 	}
 	return k, err
 }
@@ -111,7 +238,11 @@ func readKept(path string) (*kept, error) {
 }
 
 func (s *Store) write(kind string, k kept) error {
-	path := s.file(kind, k.ID)
+	dir, err := s.Ready()
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(dir, file(kind, k.ID))
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
@@ -119,7 +250,7 @@ func (s *Store) write(kind string, k kept) error {
 	if err != nil {
 		return err
 	}
-	return atomicfile.Write(path, data, 0o600)
+	return atomicfile.Write(path, data, FileMode)
 }
 
 // Accepted is the Value that was accepted last; known: there is one. Where the error is
@@ -148,10 +279,14 @@ func (s *Store) Withdraw(id string) error {
 	if !s.Keeps() {
 		return nil
 	}
-	if err := os.Remove(s.file(asked, id)); err != nil && !missing(err) {
-		return err
+	dir, err := s.Folder()
+	if err == nil {
+		err = os.Remove(filepath.Join(dir, file(asked, id)))
 	}
-	return nil
+	if missing(err) {
+		return nil
+	}
+	return err
 }
 
 // Questions are all that wait for a person, in the order of their titles. The error tells
@@ -173,7 +308,11 @@ func (s *Store) Questions() ([]Question, error) {
 
 // all are the Items of a kind that can be read; the error tells of the others.
 func (s *Store) all(kind string) (out []*kept, err error) {
-	files, err := os.ReadDir(filepath.Join(s.dir, kind))
+	dir, err := s.Folder()
+	if err != nil {
+		return nil, err
+	}
+	files, err := os.ReadDir(filepath.Join(dir, kind))
 	if missing(err) {
 		return nil, nil
 	}
@@ -182,7 +321,7 @@ func (s *Store) all(kind string) (out []*kept, err error) {
 		if !strings.HasSuffix(e.Name(), ".json") {
 			continue // one that is being written
 		}
-		k, err := readKept(filepath.Join(s.dir, kind, e.Name()))
+		k, err := readKept(filepath.Join(dir, kind, e.Name()))
 		switch {
 		case err == nil:
 			out = append(out, k)

@@ -21,6 +21,7 @@ import (
 	"mcphub/children/sandbox"
 	"mcphub/hub"
 	"mcphub/internal/clients"
+	"mcphub/internal/consent"
 	"mcphub/internal/exit"
 	"mcphub/internal/setup"
 )
@@ -272,5 +273,58 @@ func TestKernelNote(t *testing.T) {
 		if f := e.report.Findings; len(f) != 1 || tc.want == "" || f[0].Severity != note || f[0].Group != System || !strings.Contains(f[0].Text, tc.want) {
 			t.Errorf("%s: %+v", name, f)
 		}
+	}
+}
+
+// TestWhatWaitsIsNamed: each question with the command that answers it; that of hub.json itself once, and before any server is
+// tried; and what cannot be read.
+func TestWhatWaitsIsNamed(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "hub.json")
+	if err := os.WriteFile(path, []byte(`{"mcpServers": {}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	store := consent.Of(filepath.Join(dir, "state"), "")
+	findings := func(s *setup.Source) (all []Finding, waits bool) {
+		t.Helper()
+		e := examination{Options: Options{Source: s}, report: &Report{}}
+		waits = e.waits()
+		return e.report.Findings, waits
+	}
+	s := &setup.Source{Config: path, Consent: store}
+	if all, waits := findings(s); len(all) > 0 || waits {
+		t.Fatalf("nothing waits: %v", all)
+	}
+	if err := store.Ask(consent.Item{ID: "name /x", Title: "/x led to /y and leads to /z now", Value: []byte("1")}); err != nil {
+		t.Fatal(err)
+	}
+	all, waits := findings(s)
+	if len(all) != 1 || waits || all[0].Text != "waits for a person: /x led to /y and leads to /z now" || all[0].Command != "mcphub reload" || all[0].Severity != doubt {
+		t.Errorf("a link: %+v, hub.json waits: %t", all, waits)
+	}
+	r := store.Reach()
+	defer r.Close()
+	if err := r.Add(dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(`{"mcpServers": {"new": {"command": "sh"}}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	all, waits = findings(s)
+	if len(all) != 2 || !waits || !strings.Contains(all[0].Text, path+" has changed") && !strings.Contains(all[1].Text, path+" has changed") {
+		t.Errorf("hub.json: %+v, it waits: %t", all, waits)
+	}
+	folder, err := store.Folder()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, "asked", "torn.json"), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	all, _ = findings(s)
+	if !slices.ContainsFunc(all, func(f Finding) bool {
+		return strings.Contains(f.Text, "cannot be read") && strings.Contains(f.Text, "torn.json") && f.Severity == bad
+	}) {
+		t.Errorf("what cannot be read: %+v", all)
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"mcphub/internal/exit"
 	"mcphub/internal/printable"
 	"mcphub/internal/setup"
+	"mcphub/internal/trial"
 	"mcphub/rootsmgr"
 )
 
@@ -144,30 +145,51 @@ func (e *examination) subject(p config.Problem) string {
 // configuration adds what validate finds, and who else can change or read hub.json.
 func (e *examination) configuration() {
 	for _, p := range e.found.Problems {
-		if !e.about(p) {
-			continue
+		if e.about(p) {
+			e.report.add(e.problem(p))
 		}
-		f := Finding{Group: Configuration, Subject: e.subject(p), Severity: p.Severity.String(), At: place(p), Text: p.Text, Cure: p.Hint, Command: printable.CommandLine(p.Run)}
-		if f.Cure == "" {
-			f.Text, f.Cure, _ = strings.Cut(p.Text, "; ")
-		}
-		if strings.HasPrefix(f.Cure, "chmod ") {
-			f.Command, f.Cure = f.Cure, "let nobody else read it"
-		}
-		if f.Subject != "" {
-			f.Text = strings.TrimPrefix(strings.TrimPrefix(p.Key, e.found.File.At("mcpServers", f.Subject).Key), ".") + ": " + f.Text
-			f.Text = strings.TrimPrefix(f.Text, ": ")
-		} else if p.Key != "" {
-			f.Text = p.Key + ": " + f.Text
-		}
-		if strings.HasSuffix(p.Key, ".command") && p.Severity == config.SeverityError {
-			e.elsewhere(&f)
-		}
-		e.report.add(f)
 	}
 	if len(e.Servers) == 0 {
 		e.access()
 	}
+}
+
+// problem is one that validate finds.
+func (e *examination) problem(p config.Problem) Finding {
+	f := Finding{Group: Configuration, Subject: e.subject(p), Severity: p.Severity.String(), At: place(p), Text: p.Text, Cure: p.Hint, Command: printable.CommandLine(p.Run)}
+	if f.Cure == "" {
+		f.Text, f.Cure, _ = strings.Cut(p.Text, "; ")
+	}
+	if strings.HasPrefix(f.Cure, "chmod ") {
+		f.Command, f.Cure = f.Cure, "let nobody else read it"
+	}
+	if f.Subject != "" {
+		f.Text = strings.TrimPrefix(strings.TrimPrefix(p.Key, e.found.File.At("mcpServers", f.Subject).Key), ".") + ": " + f.Text
+		f.Text = strings.TrimPrefix(f.Text, ": ")
+	} else if p.Key != "" {
+		f.Text = p.Key + ": " + f.Text
+	}
+	if strings.HasSuffix(p.Key, ".command") && p.Severity == config.SeverityError {
+		e.elsewhere(&f)
+	}
+	return f
+}
+
+// Lacks are the errors of one entry for which its server cannot be started.
+func Lacks(o Options, found setup.Checked, server string) (all []Finding) {
+	e := examination{Options: o, found: found}
+	for _, p := range found.Problems {
+		if p.Severity == config.SeverityError && e.subject(p) == server {
+			all = append(all, e.problem(p))
+		}
+	}
+	return all
+}
+
+// Failure says why a server that was tried does not work, and what helps.
+func Failure(ctx context.Context, o Options, found setup.Checked, run *trial.Run) Finding {
+	e := examination{Options: o, found: found}
+	return e.failure(run.Spec, &run.Status, e.interpreter(ctx, run.Spec, run.Status.Command))
 }
 
 // mcphub is a command line of this program, about the hub.json that is examined.

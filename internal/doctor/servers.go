@@ -10,68 +10,37 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	"mcphub/children"
 	"mcphub/children/hints"
 	"mcphub/hub"
-	"mcphub/internal/client"
-	"mcphub/internal/config"
-	"mcphub/internal/jsonrpc"
 	"mcphub/internal/printable"
 	"mcphub/internal/reference"
-	"mcphub/internal/service"
+	"mcphub/internal/trial"
 )
 
 const (
 	// longestName is how long the name of a tool may be: clients put their own prefix
 	// before it and cut at 60 to 64.
 	longestName = 50
-	// closingTime is what the questions may take beyond the start of the servers.
-	closingTime = 10 * time.Second
 	// mostDetails is how many lines are shown of what a server wrote.
 	mostDetails = 5
 )
 
-// tried is what a Hub in this process tells of the servers.
-type tried struct {
-	status hub.Status
-	tools  map[string][]tool // of each server
-}
-
-type tool struct {
-	name, own string // as clients call it, and as its server does
-	tokens    int
-}
-
 // servers starts those that are to be tried, and says what became of them.
 func (e *examination) servers(ctx context.Context) error {
 	cfg := e.found.Hub
-	cfg.Children = slices.Clone(cfg.Children)
-	cfg.Cache = "" // what a server offered before is not what it offers now
-	cfg.Children = slices.DeleteFunc(cfg.Children, func(c hub.Child) bool { return !e.wanted(c.Spec.Name) || e.found.Bad[c.Spec.Name] })
-	for i := range cfg.Children {
-		spec := &cfg.Children[i].Spec
-		spec.Start = children.StartEager
-		spec.Share = children.ShareSession // whomever it serves otherwise, here it is this client
-	}
-	cfg.Log = e.Log
-	cfg.Limits.ListWait = e.Timeout // a list is answered sooner where all have started or failed
-	ctx, cancel := context.WithTimeout(ctx, e.Timeout+closingTime)
-	defer cancel()
-	t := tried{tools: map[string][]tool{}}
-	audit := e.found.Audit
+	cfg.Children = slices.DeleteFunc(slices.Clone(cfg.Children), func(c hub.Child) bool { return !e.wanted(c.Spec.Name) || e.found.Bad[c.Spec.Name] })
+	o := trial.Options{Name: "mcphub-doctor", Roots: e.given(), Timeout: e.Timeout, Audit: e.found.Audit, Log: e.Log}
 	if len(e.Servers) > 0 {
-		audit = ""
+		o.Audit = ""
 	}
 	defer e.found.Settle()
-	err := service.WithRecord(&cfg, audit, func() error {
-		return client.With(ctx, cfg, e.Log, "mcphub-doctor", e.given(), t.ask)
-	})
+	seen, err := trial.Start(ctx, cfg, o)
 	if err != nil {
 		return err
 	}
-	e.tell(ctx, &cfg, &t)
+	e.tell(ctx, &cfg, seen)
 	return nil
 }
 
@@ -79,40 +48,8 @@ func (e *examination) wanted(name string) bool {
 	return len(e.Servers) == 0 || slices.Contains(e.Servers, name)
 }
 
-// ask waits for the servers and takes in what they offer.
-func (t *tried) ask(ctx context.Context, c *client.Client) error {
-	list, err := c.Request(ctx, "tools/list")
-	if err != nil {
-		return err
-	}
-	tokens := map[string]int{}
-	if err := jsonrpc.Elements(jsonrpc.Get(list, "tools"), func(def []byte) bool {
-		name, _ := jsonrpc.String(jsonrpc.Get(def, "name"))
-		tokens[name] = (len(def) + config.TokenBytes - 1) / config.TokenBytes
-		return true
-	}); err != nil {
-		return err
-	}
-	result, err := c.CallTool(ctx, "list-tools", []byte(`{}`))
-	if err != nil {
-		return err
-	}
-	err = jsonrpc.Elements(jsonrpc.Get(jsonrpc.Get(result, "structuredContent"), "servers"), func(s []byte) bool {
-		server, _ := jsonrpc.String(jsonrpc.Get(s, "name"))
-		_ = jsonrpc.Elements(jsonrpc.Get(s, "tools"), func(def []byte) bool {
-			name, _ := jsonrpc.String(jsonrpc.Get(def, "name"))
-			own, _ := jsonrpc.String(jsonrpc.Get(def, "toolName"))
-			t.tools[server] = append(t.tools[server], tool{name, own, tokens[name]})
-			return true
-		})
-		return true
-	})
-	t.status = c.Status()
-	return err
-}
-
 // tell says what became of each server, in the order of hub.json.
-func (e *examination) tell(ctx context.Context, cfg *hub.Config, t *tried) {
+func (e *examination) tell(ctx context.Context, cfg *hub.Config, t *trial.Seen) {
 	total := 0
 	for i := range e.found.File.Servers {
 		s := &e.found.File.Servers[i]
@@ -125,16 +62,16 @@ func (e *examination) tell(ctx context.Context, cfg *hub.Config, t *tried) {
 		}
 		k := slices.IndexFunc(cfg.Children, func(c hub.Child) bool { return c.Spec.Name == s.Name })
 		if k >= 0 {
-			for j := range t.status.Children {
-				if st := &t.status.Children[j]; st.Server == s.Name {
-					e.server(ctx, &out, &cfg.Children[k], st, t.tools[s.Name])
+			for j := range t.Status.Children {
+				if st := &t.Status.Children[j]; st.Server == s.Name {
+					e.server(ctx, &out, &cfg.Children[k], st, t.Tools[s.Name])
 				}
 			}
 		}
 		total += out.Tokens
 		e.report.Servers = append(e.report.Servers, out)
 	}
-	if st := t.status.Audit; st.Dir != "" && st.Error != "" {
+	if st := t.Status.Audit; st.Dir != "" && st.Error != "" {
 		e.folder("the audit log", st.Dir, st.Error)
 	}
 	if expose := e.found.File.Expose; expose.Mode == "direct" && total > expose.Tokens {
@@ -145,7 +82,7 @@ func (e *examination) tell(ctx context.Context, cfg *hub.Config, t *tried) {
 }
 
 // server says what became of one.
-func (e *examination) server(ctx context.Context, out *Server, c *hub.Child, st *hub.ChildStatus, tools []tool) {
+func (e *examination) server(ctx context.Context, out *Server, c *hub.Child, st *hub.ChildStatus, tools []trial.Tool) {
 	out.Environment, out.Roots, out.Era, out.State = st.Environment, st.RootsServed, st.Era, st.State
 	out.Kernel, out.Lacks = st.Kernel, st.Lacks
 	for _, closed := range st.Closed {
@@ -153,7 +90,7 @@ func (e *examination) server(ctx context.Context, out *Server, c *hub.Child, st 
 	}
 	out.Command = cmp.Or(st.Command, out.Command)
 	for _, t := range tools {
-		out.Tokens += t.tokens
+		out.Tokens += t.Tokens
 	}
 	out.Tools = len(tools)
 	out.Interpreter = e.interpreter(ctx, c.Spec, st.Command)
@@ -204,14 +141,14 @@ func (e *examination) mend(f *Finding, st *hub.ChildStatus) {
 }
 
 // names finds tools whose names are cut by the hub, or would be by a client.
-func (e *examination) names(c *hub.Child, tools []tool, warn func(severity, text, cure string)) {
+func (e *examination) names(c *hub.Child, tools []trial.Tool, warn func(severity, text, cure string)) {
 	var long, cut []string
 	for _, t := range tools {
 		switch {
-		case len(t.name) > longestName:
-			long = append(long, t.name)
-		case t.name != c.Prefix+t.own:
-			cut = append(cut, t.name)
+		case len(t.Name) > longestName:
+			long = append(long, t.Name)
+		case t.Name != c.Prefix+t.Own:
+			cut = append(cut, t.Name)
 		}
 	}
 	if len(long) > 0 {
@@ -280,6 +217,9 @@ type ailment struct {
 }
 
 var ailments = []ailment{
+	{regexp.MustCompile(`(?i)already running|another instance|\blocked by\b|\bis locked\b|\block(?:file| file)\b|EADDRINUSE|address already in use|terminated by other`), func(f *Finding, _ children.Spec, _ []string, _ *examination) {
+		f.Cure = "it seems to run already, and not twice at once: quit the client that runs it, or end that process, and try again"
+	}},
 	{regexp.MustCompile(`did not start within (\S+):`), func(f *Finding, s children.Spec, said []string, _ *examination) {
 		start := s.WithDefaults().StartTimeout
 		f.Text, _, _ = strings.Cut(f.Text, "; raise ")

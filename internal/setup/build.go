@@ -82,11 +82,7 @@ func (s *Source) Build(file *config.File, w io.Writer, log zerolog.Logger) (Resu
 		wrong[2] = &exit.Error{Code: exit.Config, Err: policyErrors(file, err)}
 	}
 	if s.Reach != nil {
-		cfg.Reaches = func(dirs []string) {
-			if err := s.Reach.Add(dirs...); err != nil {
-				log.Warn().Err(err).Msg("other hubs cannot be told where servers of this one write, so they may take what these write in hub.json for a person's")
-			}
-		}
+		cfg.Reaches = func(dirs []string) error { return s.Reach.Add(dirs...) }
 	}
 	return r, errors.Join(wrong[:]...)
 }

@@ -9,6 +9,7 @@ import (
 
 	"mcphub/internal/admin"
 	"mcphub/internal/config"
+	"mcphub/internal/consent"
 )
 
 // fromFile makes a path of hub.json absolute: relative ones start at its
@@ -90,7 +91,8 @@ func keptIn(f *config.File, off bool, dir, name, home string, env func(string) s
 // what it keeps, and the sockets by which it is looked at and reloaded.
 func ownFolders(f *config.File, home string, env func(string) string) []string {
 	var all []string
-	for _, dir := range append([]string{StateFolder(env), logFolder(f, home, env)}, SocketFolders(env)...) {
+	state := StateFolder(env)
+	for _, dir := range append([]string{state, consent.Of(state, home).Closed(), logFolder(f, home, env)}, SocketFolders(env)...) {
 		within := func(of string) bool { return strings.HasPrefix(dir, of+string(filepath.Separator)) || dir == of }
 		if dir != "" && !slices.ContainsFunc(all, within) {
 			all = append(all, dir)

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"mcphub/internal/consent"
 )
 
 func TestOwnFolders(t *testing.T) {
@@ -18,7 +20,8 @@ func TestOwnFolders(t *testing.T) {
 	}
 	f := file(t, `{"mcpServers":{}}`)
 	all := ownFolders(f, "/home/u", func(n string) string { return env[n] })
-	if len(all) != 3 || all[0] != "/home/u/.local/state/mcphub" || !slices.Contains(all, "/run/user/7/mcphub") || !strings.HasPrefix(all[2], "/tmp/mcphub-") {
+	accepted := consent.Of("/home/u/.local/state/mcphub", "/home/u").Closed()
+	if len(all) != 4 || all[0] != "/home/u/.local/state/mcphub" || all[1] != accepted || !slices.Contains(all, "/run/user/7/mcphub") || !strings.HasPrefix(all[3], "/tmp/mcphub-") {
 		t.Errorf("%q", all)
 	}
 	env["XDG_STATE_HOME"] = "/state"

@@ -18,6 +18,7 @@ import (
 	"mcphub/hub"
 	"mcphub/internal/bearer"
 	"mcphub/internal/config"
+	"mcphub/internal/consent"
 	"mcphub/internal/exit"
 	"mcphub/internal/issuers"
 	"mcphub/rootsmgr"
@@ -39,7 +40,8 @@ func Token(f *config.File, env func(string) string) (bearer.Place, error) {
 			return bearer.Place{}, exit.Failed(err)
 		}
 	}
-	return bearer.At(state, path), nil
+	dir, err := consent.In(state).Ready()
+	return bearer.At(dir, path), exit.Failed(err)
 }
 
 // HTTPOptions turns the http block of hub.json into values, but for the token that the

@@ -142,6 +142,9 @@ func (l *linter) named(c *hub.Child) {
 			continue
 		}
 		m := hints.MendOf(c.Spec.Name, f, nil)
+		if m.Text == n.Why { // which is said already
+			m.Text = "name a file or a folder that is the server's own"
+		}
 		l.report(config.SeverityWarning, hints.Foretold(c.Spec.Name, n), m.Text, append([]string{"mcpServers", c.Spec.Name}, pointer(n.Key)...)...)
 		if m.Run != nil {
 			l.cure(append([]string{"mcphub"}, m.Run...)...)

@@ -19,6 +19,7 @@ type Source struct {
 	Version     string      // of this program
 	Config      string      // --config: the file to read; "" for the one that is found
 	Text        string      // a file that is read in the place of Config, as if it stood there; "": Config itself
+	Bytes       []byte      // text that counts in the place of Config's, which need not be there; nil: none
 	Roots       string      // --roots: directories separated by commas
 	RootsGiven  func() bool // --roots was on the command line, empty or not
 	Set         []string    // --set: keys of hub.json that count for more than the file, "roots.timeout=5s"
@@ -49,6 +50,12 @@ func (s *Source) Load(w io.Writer) (*config.File, error) {
 	var file *config.File
 	var problems []config.Problem
 	switch {
+	case s.Bytes != nil:
+		trail, err := config.Follow(s.Config)
+		if err != nil {
+			return nil, &exit.Error{Code: exit.Config, Err: err}
+		}
+		return s.loadText(w, s.Config, s.Bytes, trail)
 	case s.Text != "":
 		if fi, err := os.Stat(s.Text); err == nil && !fi.Mode().IsRegular() { // a pipe would be read but once, or never
 			return nil, exit.Errorf(exit.Usage, "%s is no regular file; name one that can be read again", s.Text)
@@ -171,7 +178,7 @@ func (s *Source) Keep(client consent.Client, log zerolog.Logger) (done func()) {
 		return func() {}
 	}
 	if err := s.Reach.Serves(client); err != nil {
-		log.Warn().Err(err).Msg("other hubs cannot be told where servers of this one write")
+		log.Error().Err(err).Msg("where servers of this hub may write cannot be put on record for other hubs, so none that may write anywhere runs until that is mended")
 	}
 	if s.Forgets != nil {
 		log.Warn().Err(s.Forgets).Msg("it cannot be kept that hub.json was accepted; the next hub asks again where a server could have written it")

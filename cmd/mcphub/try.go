@@ -1,0 +1,436 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"mcphub/children/hints"
+	"mcphub/children/sandbox"
+	"mcphub/hub"
+	"mcphub/internal/clients"
+	"mcphub/internal/doctor"
+	"mcphub/internal/exit"
+	"mcphub/internal/layout"
+	"mcphub/internal/printable"
+	"mcphub/internal/reference"
+	"mcphub/internal/setup"
+	"mcphub/internal/trial"
+)
+
+// This file tries servers for init, import and add, before hub.json is written, and
+// says for each what it will be able to open.
+
+// tryTime is what one start of one server may take.
+const tryTime = time.Minute
+
+// tryAllTime is what all trials may take where nothing else is said.
+const tryAllTime = 10 * time.Minute
+
+// What a trial came to.
+const (
+	tryWorks   = "works"
+	tryFails   = "fails"   // it does not start, or not under the kernel
+	tryLess    = "less"    // it offers less than it does without the kernel
+	tryUntried = "untried" // it was not started
+)
+
+// tryReport is what became of one server; a member of what init, import and add print as
+// JSON.
+type tryReport struct {
+	State     string        `json:"state"`
+	Tools     int           `json:"tools"`
+	Prompts   int           `json:"prompts"`
+	Resources int           `json:"resources"`
+	Why       string        `json:"why,omitempty"`     // it does not work, or was not tried
+	Missing   []string      `json:"missing,omitempty"` // what it offers without the kernel alone
+	Said      []string      `json:"said,omitempty"`    // the last words of the server
+	Cure      string        `json:"cure,omitempty"`
+	Commands  []string      `json:"commands,omitempty"` // that mend it
+	Kernel    string        `json:"kernel,omitempty"`   // held, partial or none; absent: nothing is to hold it
+	Opens     string        `json:"opens"`              // in words
+	Names     []namedReport `json:"names,omitempty"`    // paths that its entry names
+}
+
+// namedReport is a path that an entry names.
+type namedReport struct {
+	Key    string `json:"key"`
+	Path   string `json:"path"`
+	Access string `json:"access"`
+	Why    string `json:"why,omitempty"` // it is not open to read and write
+}
+
+// tryFunc is the type of [trial.Try].
+type tryFunc func(context.Context, hub.Config, string, trial.Options) (trial.Result, error)
+
+// A trier tries servers of a hub.json that is not written yet.
+type trier struct {
+	config   string // --config; "": none was named
+	path     string // of hub.json
+	text     []byte // that it is to have
+	env      clients.Env
+	secret   func(name string) (string, bool) // values that have yet to be kept
+	roots    []string                         // in scope meanwhile; none: the project, or an empty folder
+	confined bool                             // nothing starts that the kernel does not hold
+	limit    time.Duration                    // for all servers together
+	say      io.Writer
+	try      tryFunc
+
+	found  setup.Checked
+	doctor doctor.Options
+	o      trial.Options
+}
+
+// run tries servers by name, one after the other, and says meanwhile what became of each.
+func (t *trier) run(ctx context.Context, names []string) (map[string]*tryReport, error) {
+	out := map[string]*tryReport{}
+	if len(names) == 0 {
+		return out, nil
+	}
+	if _, err := setup.Edit(consentStore(), t.path); err != nil { // it could not be written either
+		return nil, exit.Errorf(exit.Config, "%w", err)
+	}
+	src := &setup.Source{Version: buildVersion(), Config: t.path, Bytes: t.text}
+	var err error
+	if t.found, err = src.Check(io.Discard); err != nil {
+		return nil, exit.Failed(err)
+	}
+	defer t.found.Settle()
+	t.doctor = doctor.Options{Source: &setup.Source{Config: t.config}, Timeout: tryTime, Clients: t.env, Log: zerolog.Nop()}
+	t.o = trial.Options{Name: "mcphub-try", Timeout: tryTime, Log: zerolog.Nop(), Confined: t.confined}
+	done, err := t.scope()
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	t.secrets()
+	all, stop := context.WithTimeout(ctx, t.limit)
+	defer stop()
+	for i, name := range names {
+		layout.Printf(t.say, "  %d of %d  %s: ", i+1, len(names), name)
+		r, err := t.one(all, t.called(name))
+		if ctx.Err() != nil {
+			layout.Println(t.say)
+			return nil, ctx.Err()
+		}
+		if err != nil {
+			return nil, err
+		}
+		out[name] = r
+		r.show(t.say)
+	}
+	return out, nil
+}
+
+// called is the name in the hub of a server that is written as name.
+func (t *trier) called(name string) string {
+	if t.found.File != nil {
+		for i := range t.found.File.Servers {
+			if s := &t.found.File.Servers[i]; s.Key == name {
+				return s.Name
+			}
+		}
+	}
+	return name
+}
+
+// scope chooses the directories in scope: what was given, what hub.json has, the project
+// in which this runs, or an empty folder that is gone afterwards.
+func (t *trier) scope() (done func(), err error) {
+	done = func() {}
+	if t.o.Roots = t.roots; len(t.roots) > 0 || t.found.Whole && !t.found.Hub.Fallback.None() {
+		return done, nil
+	}
+	project, bad := projectFolder(t.env.Home)
+	if bad == "" {
+		t.o.Roots = []string{project}
+		return done, nil
+	}
+	empty, err := os.MkdirTemp("", "mcphub-try-")
+	if err != nil {
+		return done, exit.Failed(err)
+	}
+	t.o.Roots = []string{empty}
+	return func() { _ = os.RemoveAll(empty) }, nil
+}
+
+// secrets has references resolved to what has yet to be kept.
+func (t *trier) secrets() {
+	kept := t.found.Hub.Secret
+	t.found.Hub.Secret = func(ctx context.Context, r reference.Ref, leads func(string) error) (string, error) {
+		if r.Kind == reference.Keyring && t.secret != nil {
+			if value, ok := t.secret(r.Name); ok {
+				return value, nil
+			}
+		}
+		return kept(ctx, r, leads)
+	}
+}
+
+func (t *trier) one(ctx context.Context, name string) (*tryReport, error) {
+	if ctx.Err() != nil {
+		return &tryReport{State: tryUntried, Why: fmt.Sprintf("the %s for all trials are over; run it again", t.limit), Opens: opensUnknown}, nil
+	}
+	if lacks := doctor.Lacks(t.doctor, t.found, name); !t.found.Whole || t.found.Bad[name] {
+		r := &tryReport{State: tryFails, Why: "hub.json cannot be read", Opens: opensUnknown}
+		for i, f := range lacks {
+			if i == 0 {
+				r.Why, r.Cure = f.Text, f.Cure
+			}
+			r.add(f.Command)
+		}
+		return r, nil
+	}
+	did, err := t.try(ctx, t.found.Hub, name, t.o)
+	switch {
+	case ctx.Err() != nil:
+		return &tryReport{State: tryUntried, Why: "the time for all trials was over before it was ready; run it again", Opens: opensUnknown}, nil
+	case err != nil:
+		return &tryReport{State: tryFails, Why: printable.Clean(err.Error()), Opens: opensUnknown}, nil
+	case did.Skipped != "":
+		return &tryReport{State: tryUntried, Why: did.Skipped, Opens: opensAll + "; " + did.Skipped}, nil
+	}
+	return t.report(ctx, name, &did), nil
+}
+
+// report says what a trial came to.
+func (t *trier) report(ctx context.Context, name string, did *trial.Result) *tryReport {
+	st := &did.Run.Status
+	r := &tryReport{State: tryWorks, Tools: len(did.Run.Tools), Prompts: len(did.Run.Prompts), Resources: len(did.Run.Resources), Kernel: st.Kernel}
+	r.Opens, r.Names = t.opens(&did.Run)
+	if did.Works {
+		return r
+	}
+	if did.Run.Ready() {
+		r.State, r.Missing = tryLess, did.Missing
+		r.Why = "the kernel holds it, and so it does not offer " + strings.Join(did.Missing, ", ")
+	} else {
+		f := doctor.Failure(ctx, t.doctor, t.found, &did.Run)
+		r.State, r.Why, r.Said, r.Cure = tryFails, f.Text, f.Details, f.Cure
+		if strings.HasPrefix(f.Command, "mcphub disable ") { // it is not served
+			f.Command = ""
+			r.Cure, _, _ = strings.Cut(f.Cure, ";")
+		}
+		r.add(f.Command)
+	}
+	if did.Kernel() || len(did.Refused) > 0 {
+		r.Why, _, _ = strings.Cut(r.Why, "; the kernel holds it")
+		switch {
+		case did.Run.Ready():
+		case did.Kernel():
+			r.Why = "the kernel holds it, and so it does not start: " + r.Why
+		default:
+			r.Why = "it does not start, and the kernel has refused it something: " + r.Why
+		}
+		r.Cure, r.Commands = "", nil
+		t.mend(r, name, did)
+	}
+	return r
+}
+
+// mend adds what opens to a server what the kernel has refused it.
+func (t *trier) mend(r *tryReport, name string, did *trial.Result) {
+	command := (&setup.Source{Config: t.config}).CommandLine
+	for _, refused := range did.Refused {
+		m := hints.MendOf(name, refused, nil)
+		if m.Run == nil {
+			r.Cure += layout.Suffix("; ", r.Cure) + printable.Line(refused.Text()) + " is closed to it, and no command opens it: " + m.Text
+			continue
+		}
+		r.Cure = cmp.Or(r.Cure, "open what it was refused, if it is to have that")
+		r.add(command(m.Run...))
+	}
+	for _, n := range r.Names {
+		if n.Why != "" {
+			r.Cure += layout.When(r.Cure != "", "; ") + n.Key + " of its entry: " + n.Path + " is not open to it as it may need: " + n.Why
+		}
+	}
+	if len(r.Commands) == 0 {
+		r.Cure = cmp.Or(r.Cure, "it has not said what it was refused; once it is in hub.json, find out what it opens")
+		r.add(command("learn", name, "--root", "."))
+	}
+}
+
+func (r *tryReport) add(command string) {
+	if command != "" && !slices.Contains(r.Commands, command) {
+		r.Commands = append(r.Commands, command)
+	}
+}
+
+const (
+	opensUnknown = "what its client has open and what its entry names; more is not known, since it was not started"
+	opensAll     = "everything that you can open"
+)
+
+// opens says what a server will be able to open, beside what every program needs.
+func (t *trier) opens(run *trial.Run) (text string, names []namedReport) {
+	st := &run.Status
+	var named []string
+	for _, n := range st.Sandbox.Named {
+		names = append(names, namedReport{n.Key, n.Path, n.Access.String(), n.Why})
+		named = append(named, n.Path)
+	}
+	switch {
+	case run.Spec.URL != "":
+		return "nothing on this machine: it runs elsewhere", names
+	case st.Opens == nil && (len(st.Lacks) > 0 || run.Spec.Sandbox.Cannot != ""):
+		return opensAll + "; the kernel does not hold it: " + cmp.Or(strings.Join(st.Lacks, "; "), run.Spec.Sandbox.Cannot), names
+	case st.Opens == nil && run.Spec.Sandbox.Confines():
+		return opensUnknown, names
+	case st.Opens == nil || st.Opens.All:
+		return opensAll, names
+	}
+	text = "what its client has open"
+	for _, list := range []struct {
+		word  string
+		paths []string
+	}{{"to read and write", st.Opens.Write}, {"to read", st.Opens.Read}} {
+		paths := slices.DeleteFunc(slices.Clone(list.paths), func(path string) bool {
+			return slices.Contains(t.o.Roots, path) || slices.Contains(st.RootsServed, path) || slices.Contains(named, path) || t.itsOwn(path)
+		})
+		if len(paths) > 0 {
+			text += "; " + list.word + " " + strings.Join(paths, " ")
+		}
+	}
+	return text + "; what every program needs (docs/sandbox.md); network " + st.Opens.Network + ", unix sockets " + st.Opens.Sockets, names
+}
+
+// itsOwn reports a folder that the hub makes for one server alone: its cache, and the one
+// for temporary files, which is gone by now; and one of programs, by PATH.
+func (t *trier) itsOwn(path string) bool {
+	_, err := os.Stat(path)
+	return err != nil || slices.Contains(filepath.SplitList(os.Getenv("PATH")), path) || sandbox.Holds(filepath.Join(filepath.Dir(t.found.Hub.Cache), "children"), path)
+}
+
+// show says it to a person, behind the name of the server.
+func (r *tryReport) show(w io.Writer) {
+	offers := several(r.Tools, "tool")
+	if r.Prompts > 0 {
+		offers += ", " + several(r.Prompts, "prompt")
+	}
+	if r.Resources > 0 {
+		offers += ", " + several(r.Resources, "resource")
+	}
+	switch r.State {
+	case tryWorks:
+		layout.Printf(w, "works, with %s\n", offers)
+	case tryUntried:
+		layout.Printf(w, "not tried: %s\n", r.Why)
+	default:
+		layout.Printf(w, "does not work: %s\n", r.Why)
+	}
+	for _, line := range r.Said {
+		layout.Printf(w, "       | %s\n", line)
+	}
+	if r.Cure != "" {
+		layout.Printf(w, "       cure:   %s\n", r.Cure)
+	}
+	for _, c := range r.Commands {
+		layout.Printf(w, "       run:    %s\n", c)
+	}
+	layout.Printf(w, "       opens:  %s\n", r.Opens)
+	for _, n := range r.Names {
+		layout.Printf(w, "       names:  %s (%s): %s%s\n", n.Path, n.Key, n.Access, layout.Suffix("; ", n.Why))
+	}
+}
+
+// tryMerged tries the servers that clients run already, of those that are imported or are
+// there. confined: only those that are imported, and only under the kernel.
+func (w *clientWork) tryMerged(m *merged, roots []string, confined bool) error {
+	t := trier{config: w.config, path: m.path, text: m.after, env: w.env, secret: m.secret, roots: roots, confined: confined, limit: cmp.Or(w.limit, tryAllTime), say: w.say, try: w.try}
+	var names []string
+	for i := range m.imports {
+		im := &m.imports[i]
+		if im.Server.Disabled || im.Err != "" || contains(names, im.Name) || confined && im.Same != "" {
+			continue
+		}
+		names = append(names, im.Name)
+		if im.Off {
+			var err error
+			if t.text, err = clients.DisableInHub(m.path, t.text, im.Name, false); err != nil {
+				return exit.Failed(err)
+			}
+		}
+	}
+	var err error
+	if m.tried, err = t.run(w.ctx, names); err != nil {
+		return err
+	}
+	for i := range m.imports { // the ledger has them all
+		if im := &m.imports[i]; im.Same == "" && m.tried[im.Name] == nil {
+			m.tried[im.Name] = &tryReport{State: tryUntried, Why: cmp.Or(im.Err, "it is off in its client"), Opens: opensUnknown}
+			layout.Printf(w.say, "  %s: ", im.Name)
+			m.tried[im.Name].show(w.say)
+		}
+	}
+	return nil
+}
+
+// secret is one that was plain text in an entry and has yet to be kept.
+func (m *merged) secret(name string) (string, bool) {
+	for i := range m.imports {
+		if value, ok := m.imports[i].Secret(name); ok {
+			return value, true
+		}
+	}
+	return "", false
+}
+
+// stays says why a server stays on in its client; "": the hub serves it.
+func (m *merged) stays(im *clients.Import) string {
+	switch r := m.tried[im.Name]; {
+	case im.Err != "":
+		return im.Err
+	case r == nil:
+		return "it was not tried"
+	case r.State != tryWorks && len(r.Said) > 0:
+		return r.Why + "; it wrote: " + r.Said[len(r.Said)-1]
+	case r.State != tryWorks:
+		return r.Why
+	}
+	return ""
+}
+
+// settle serves in the new hub.json what works and is switched off in its client, and
+// nothing that stays on there: it would run twice.
+func (m *merged) settle(off func(*clients.Import) bool) (err error) {
+	for i := range m.imports {
+		im := &m.imports[i]
+		if im.Server.Disabled || im.Same != "" && !im.Off {
+			continue
+		}
+		works := m.stays(im) == ""
+		if im.Off = !works; im.Same != "" && !(works && off(im)) {
+			continue
+		}
+		if m.after, err = clients.DisableInHub(m.path, m.after, im.Name, !works); err != nil {
+			return exit.Failed(err)
+		}
+	}
+	return nil
+}
+
+// warning is why a server does not work, in one line.
+func (r *tryReport) warning() string {
+	text := "it does not work: " + r.Why
+	if len(r.Said) > 0 {
+		text += "; it wrote: " + strings.Join(r.Said, " | ")
+	}
+	return text + layout.Suffix("; ", r.Cure) + layout.Suffix("; run: ", strings.Join(r.Commands, "; "))
+}
+
+// errUnfinished is for servers that stay on in their clients, after all has been said.
+func errUnfinished(names []string) error {
+	if len(names) == 0 {
+		return nil
+	}
+	return exit.Errorf(exit.Failure, "%s not served by the hub yet: %s; mend what is said of them, and run mcphub init again", several(len(names), "server"), strings.Join(names, ", "))
+}

@@ -1,0 +1,154 @@
+package consent
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// sharedIn makes what stands for /var/tmp, and the Store of a user whose state lies at home.
+func sharedIn(t *testing.T) (shared string, s *Store) {
+	t.Helper()
+	shared, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	home := t.TempDir()
+	state := filepath.Join(home, ".local", "state", "mcphub")
+	dir, closed := placeIn(shared, state, home)
+	return shared, &Store{dir: dir, closed: closed, state: state}
+}
+
+func do(t *testing.T, errs ...error) {
+	t.Helper()
+	for _, err := range errs {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestWhereAStoreLies: beyond the home folder where the state is in that, and in the state where the operator has put
+// that elsewhere or nothing else is to be relied on.
+func TestWhereAStoreLies(t *testing.T) {
+	shared, s := sharedIn(t)
+	home := filepath.Dir(filepath.Dir(filepath.Dir(s.state)))
+	inside := filepath.Join(s.state, "consent")
+	if filepath.Dir(s.dir) != s.closed || filepath.Dir(s.closed) != shared {
+		t.Errorf("%s in %s", s.dir, s.closed)
+	}
+	if dir, _ := placeIn(shared, home+"2/state", home); dir != home+"2/state/consent" {
+		t.Errorf("of a state that is not at home: %s", dir)
+	}
+	if dir, _ := placeIn(shared, s.state, ""); dir != inside {
+		t.Errorf("without a home: %s", dir)
+	}
+	for name, make := range map[string]func() error{
+		"a file":         func() error { return os.WriteFile(s.closed, nil, 0o600) },
+		"a link":         func() error { return os.Symlink(t.TempDir(), s.closed) },
+		"open to others": func() error { return os.Mkdir(s.closed, 0o755) }, //nolint:gosec // that is what is refused
+		"another user's": func() error {
+			if os.Geteuid() != 0 {
+				return os.Mkdir(s.closed, 0o755) //nolint:gosec // only root can give it away
+			}
+			do(t, os.Mkdir(s.closed, 0o700))
+			return os.Chown(s.closed, 65534, 65534)
+		},
+	} {
+		do(t, make())
+		if dir, closed := placeIn(shared, s.state, home); dir != inside || closed != inside {
+			t.Errorf("%s: %s, %s", name, dir, closed)
+		}
+		// Whoever has chosen it before relies on it no more.
+		if _, _, err := s.Accepted("file"); err == nil {
+			t.Errorf("%s: it is read", name)
+		}
+		if err := s.Take(Item{ID: "file", Value: []byte("1")}); err == nil {
+			t.Errorf("%s: it is written", name)
+		}
+		do(t, os.RemoveAll(s.closed))
+	}
+	do(t, s.Take(Item{ID: "file", Value: []byte("1")}))
+	fi, err := os.Stat(filepath.Join(s.dir, file(accepted, "file")))
+	do(t, err)
+	if fi.Mode() != FileMode {
+		t.Errorf("mode %v", fi.Mode())
+	}
+}
+
+// TestWhatIsTakenOver: what was accepted in the folder of state counts beyond it, once, where no server could have written there.
+func TestWhatIsTakenOver(t *testing.T) {
+	for name, reaches := range map[string]bool{"no server": false, "a server": true} {
+		t.Run(name, func(t *testing.T) {
+			_, s := sharedIn(t)
+			old := Of(s.state, "")
+			i := Item{ID: "file", Value: []byte("1"), Paths: []string{filepath.Join(s.state, "hub.json")}}
+			do(t, old.Take(i), os.WriteFile(filepath.Join(s.state, "links"), []byte("{}\n"), 0o600))
+			if reaches {
+				r := old.Reach()
+				do(t, r.Add(filepath.Dir(s.state)))
+				r.Close()
+			}
+			value, known, err := s.Accepted(i.ID)
+			do(t, err)
+			if known == reaches || known && !bytes.Equal(value, i.Value) {
+				t.Errorf("%q, known: %t", value, known)
+			}
+			if _, err := os.Stat(filepath.Join(s.dir, "links")); missing(err) != reaches {
+				t.Errorf("what names led to: %v", err)
+			}
+			if _, could := s.Writer(i); could != reaches {
+				t.Errorf("the record of the former place counts: %t", could)
+			}
+			forged := i
+			forged.ID = "other"
+			do(t, old.Take(forged))
+			if _, known, _ := s.Accepted(forged.ID); known {
+				t.Error("what comes there later counts")
+			}
+		})
+	}
+}
+
+// TestACopyOfTheRecord: a machine that loses what lies beyond the home folder, as a container does, still knows where servers
+// could write. What is said there of a hub that is on record beyond counts nothing.
+func TestACopyOfTheRecord(t *testing.T) {
+	_, s := sharedIn(t)
+	i := Item{ID: "file", Value: []byte("1"), Paths: []string{filepath.Join(t.TempDir(), "hub.json")}}
+	r := s.Reach()
+	do(t, r.Serves(Client{PID: 42, Start: 7}), r.Add(filepath.Dir(i.Paths[0])))
+	copies, err := filepath.Glob(filepath.Join(s.inState(), reach, "*"+recorded))
+	do(t, err)
+	if len(copies) != 1 {
+		t.Fatalf("copies: %q", copies)
+	}
+	kept, err := os.ReadFile(copies[0])
+	do(t, err, os.WriteFile(copies[0], []byte("{}\n"), 0o600))
+	if _, could := s.Writer(i); !could {
+		t.Error("a server makes the record say nothing")
+	}
+	r.Close()
+	do(t, os.WriteFile(copies[0], kept, 0o600), os.RemoveAll(s.closed))
+	if _, could := s.Writer(i); !could {
+		t.Error("it is forgotten with the folder")
+	}
+	do(t, s.Take(i))
+	if _, could := s.Writer(i); could {
+		t.Error("it counts after it was accepted")
+	}
+}
+
+// TestARecordThatCannotBeWritten is told, and the client of the hub is not forgotten over it.
+func TestARecordThatCannotBeWritten(t *testing.T) {
+	_, s := sharedIn(t)
+	r := s.Reach()
+	do(t, os.WriteFile(s.closed, nil, 0o600))
+	if r.Serves(Client{PID: 42, Start: 7}) == nil || r.Add("/elsewhere") == nil {
+		t.Error("it is written into a file that is no folder")
+	}
+	do(t, os.Remove(s.closed), r.Add("/elsewhere"))
+	if all, err := s.Clients(); err != nil || len(all) != 1 || all[0].PID != 42 {
+		t.Errorf("clients: %v, %v", all, err)
+	}
+}

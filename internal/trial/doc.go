@@ -1,0 +1,17 @@
+// Package trial starts servers to see whether they work, as serve would start them: by a
+// Hub in this process and a client of it.
+//
+// [Start] starts all servers of a configuration and says what they offer. [Try] starts one,
+// and where the kernel holds it once more without the kernel: what it offers then is what a
+// client has that starts it directly. So it is known whether the kernel takes anything from
+// it. doctor, init, add and import try servers by this package and no other.
+//
+// Both are bounded in time and one start follows the other: two processes of one server
+// never run at once. They return when everything that they have started has ended. Nothing
+// is kept of what a server offers.
+//
+// The configuration is the caller's and is not changed. A [Result] is a value.
+//
+// It refuses to call a tool, and to start a server without the kernel where the caller
+// has asked for none but confined starts.
+package trial

@@ -1,0 +1,119 @@
+package trial
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"mcphub/children"
+	"mcphub/hub"
+	"mcphub/internal/client"
+	"mcphub/internal/config"
+	"mcphub/internal/jsonrpc"
+	"mcphub/internal/service"
+)
+
+// closingTime is what the questions may take beyond the start of the servers.
+const closingTime = 10 * time.Second
+
+// Options say how servers are tried.
+type Options struct {
+	Name    string        // of the client that they see
+	Roots   []string      // directories in scope meanwhile
+	Timeout time.Duration // until all have started or failed
+	Audit   string        // folder of the record; "": nothing is recorded
+	Log     zerolog.Logger
+
+	Confined bool // Try starts nothing that the kernel does not hold
+}
+
+// A Tool is one that a server offers.
+type Tool struct {
+	Name, Own string // as clients call it, and as its server does
+	Tokens    int    // that its definition takes of a model's context
+}
+
+// Seen is what one start of servers showed.
+type Seen struct {
+	Status    hub.Status
+	Tools     map[string][]Tool // of each server
+	Prompts   []string          // of all servers together
+	Resources []string          // URIs; likewise
+}
+
+// Start starts the servers of a configuration, all of them, and returns when they have
+// ended again.
+func Start(ctx context.Context, cfg hub.Config, o Options) (*Seen, error) {
+	cfg.Children = slices.Clone(cfg.Children)
+	for i := range cfg.Children {
+		spec := &cfg.Children[i].Spec
+		spec.Start = children.StartEager
+		spec.Share = children.ShareSession // whomever it serves otherwise, here it is this client
+	}
+	cfg.Cache = "" // what a server offered before is not what it offers now
+	cfg.Log = o.Log
+	cfg.Limits.ListWait = o.Timeout // a list is answered sooner where all have started or failed
+	ctx, cancel := context.WithTimeout(ctx, o.Timeout+closingTime)
+	defer cancel()
+	seen := &Seen{Tools: map[string][]Tool{}}
+	err := service.WithRecord(&cfg, o.Audit, func() error {
+		return client.With(ctx, cfg, o.Log, o.Name, o.Roots, seen.ask)
+	})
+	return seen, err
+}
+
+// ask waits for the servers and takes in what they offer.
+func (s *Seen) ask(ctx context.Context, c *client.Client) error {
+	list, err := c.Request(ctx, "tools/list")
+	if err != nil {
+		return err
+	}
+	tokens := map[string]int{}
+	if err := jsonrpc.Elements(jsonrpc.Get(list, "tools"), func(def []byte) bool {
+		name, _ := jsonrpc.String(jsonrpc.Get(def, "name"))
+		tokens[name] = (len(def) + config.TokenBytes - 1) / config.TokenBytes
+		return true
+	}); err != nil {
+		return err
+	}
+	result, err := c.CallTool(ctx, "list-tools", []byte(`{}`))
+	if err != nil {
+		return err
+	}
+	if err := jsonrpc.Elements(jsonrpc.Get(jsonrpc.Get(result, "structuredContent"), "servers"), func(server []byte) bool {
+		of, _ := jsonrpc.String(jsonrpc.Get(server, "name"))
+		_ = jsonrpc.Elements(jsonrpc.Get(server, "tools"), func(def []byte) bool {
+			name, _ := jsonrpc.String(jsonrpc.Get(def, "name"))
+			own, _ := jsonrpc.String(jsonrpc.Get(def, "toolName"))
+			s.Tools[of] = append(s.Tools[of], Tool{name, own, tokens[name]})
+			return true
+		})
+		return true
+	}); err != nil {
+		return err
+	}
+	if s.Prompts, err = listed(ctx, c, "prompts", "name"); err != nil {
+		return err
+	}
+	if s.Resources, err = listed(ctx, c, "resources", "uri"); err != nil {
+		return err
+	}
+	s.Status = c.Status()
+	return nil
+}
+
+// listed are the names of one kind of things that the servers offer.
+func listed(ctx context.Context, c *client.Client, kind, key string) (names []string, err error) {
+	list, err := c.Request(ctx, kind+"/list")
+	if err != nil {
+		return nil, err
+	}
+	err = jsonrpc.Elements(jsonrpc.Get(list, kind), func(def []byte) bool {
+		name, _ := jsonrpc.String(jsonrpc.Get(def, key))
+		names = append(names, name)
+		return true
+	})
+	return names, err
+}
