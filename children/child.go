@@ -14,6 +14,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"mcphub/children/health"
+	"mcphub/children/hints"
 	"mcphub/children/launch"
 	"mcphub/children/limits"
 	"mcphub/children/link"
@@ -66,6 +67,7 @@ type common struct {
 	record     *sandbox.Recorder                                                  // may be nil
 	lacking    told                                                               // what the kernel does not hold
 	said       func(k Key, pid int, line string)                                  // may be nil
+	refused    func(k Key, f sandbox.Refusal, dirs []string)                      // may be nil
 	changed    func(k Key, tools []offers.Redefinition)                           // may be nil
 	asks       func(k Key) modern.Client                                          // may be nil
 	roots      func(ctx context.Context, k Key) (fetch func(ctx context.Context)) // likewise
@@ -125,20 +127,21 @@ type past struct {
 	next     time.Time // no start before
 	asked    bool      // somebody has wanted it to run
 	wasReady bool
-	last     string       // why the last start or run failed; "" once ready again
-	badPlan  bool         // the last start failed before anything was started
-	digest   string       // identity of what was started last
-	started  bool         // live was called before
-	gen      uint64       // of the roots, when it was last looked whether to start
-	planned  uint64       // of the roots, with which it was started last
-	listed   bool         // it has been ready and listed in this instance
-	lives    offers.Lives // of the offer, as it was read last
-	news     bool         // the offer is not cached as it is
-	guess    bool         // the offer is that for clients without capabilities, and these have some
-	diedOf   Era          // it exited when it was first spoken to in this era, so the other is tried first; EraAuto: in none
-	doubted  bool         // it was started once more because of diedOf, which happens once only
-	lacks    []string     // what the kernel does not hold, as it was told last
-	spoke    Era          // in which it was spoken to when it was listed last for this Key; EraAuto: not known
+	last     string        // why the last start or run failed; "" once ready again
+	badPlan  bool          // the last start failed before anything was started
+	digest   string        // identity of what was started last
+	started  bool          // live was called before
+	gen      uint64        // of the roots, when it was last looked whether to start
+	planned  uint64        // of the roots, with which it was started last
+	listed   bool          // it has been ready and listed in this instance
+	lives    offers.Lives  // of the offer, as it was read last
+	news     bool          // the offer is not cached as it is
+	guess    bool          // the offer is that for clients without capabilities, and these have some
+	diedOf   Era           // it exited when it was first spoken to in this era, so the other is tried first; EraAuto: in none
+	doubted  bool          // it was started once more because of diedOf, which happens once only
+	lacks    []string      // what the kernel does not hold, as it was told last
+	words    *hints.Reader // of the run that was started last; nil: nothing holds it
+	spoke    Era           // in which it was spoken to when it was listed last for this Key; EraAuto: not known
 }
 
 // want is what others ask of an instance.
@@ -378,6 +381,29 @@ func (c *child) said(pid int, line string) {
 	}
 }
 
+// listen has what the child writes to stderr handed on, and read for what the kernel has
+// refused it.
+func (c *child) listen(l *launch.Launch, w want) {
+	l.Said, c.past.words = c.said, nil
+	held := l.Sandbox
+	if held == nil || held.Profile == nil {
+		return
+	}
+	c.past.words = &held.Words
+	dirs := launch.RootPaths(w.Roots)
+	l.Refused = func(f sandbox.Refusal) {
+		if c.common.refused != nil {
+			c.common.refused(c.key, f, dirs)
+		}
+	}
+	l.Said = func(pid int, line string) {
+		c.said(pid, line)
+		if f, _, first := held.Words.Said(line); first {
+			l.Refused(f)
+		}
+	}
+}
+
 // status is that of the view, with those values read now that change unannounced.
 func (c *child) status() Status {
 	v := c.view.Load()
@@ -390,7 +416,7 @@ func (c *child) status() Status {
 		f := v.run.Facts()
 		st.Stderr, st.Skipped, st.Muted, st.AskedRoots = f.Stderr, f.Skipped, v.run.Muted(), v.run.Roots.Asked()
 		if held := v.run.Launch.Sandbox; held != nil {
-			st.Sandbox.Refused, st.Sandbox.Last = held.Refusals.Known()
+			st.Sandbox.Refused, st.Sandbox.Last = held.Words.Known()
 		}
 	}
 	return st
@@ -409,6 +435,7 @@ func (c *child) publish(change func(v *view)) {
 	v.status.Failures, v.status.CircuitOpen = c.past.hist.Failures, c.past.hist.Open()
 	v.status.Restarts, v.status.Listed = max(0, c.past.starts-1), c.past.listed
 	v.status.Lives = c.past.lives
+	v.status.Sandbox.Refused, v.status.Sandbox.Last = c.past.words.Known()
 	v.offer = c.offer
 	if v.offer != nil {
 		v.status.Tools = len(v.offer.Tools)

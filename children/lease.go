@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 
+	"mcphub/children/hints"
 	"mcphub/children/offers"
 	"mcphub/children/run"
 	"mcphub/children/sandbox"
@@ -37,22 +38,16 @@ func (l *Lease) Kernel() sandbox.Report {
 		return sandbox.Report{}
 	}
 	r := c.Report
-	r.Refused, r.Last = c.Refusals.Known()
+	r.Refused, r.Last = c.Words.Known()
 	return r
 }
 
-// Refused reads the text of an error of the child, and counts what the kernel has
-// refused by it. It looks at the file system.
-func (l *Lease) Refused(text string) (sandbox.Refusal, bool) {
-	c := l.r.Launch.Sandbox
-	if c == nil {
-		return sandbox.Refusal{}, false
+// Words reads what the child says of what the kernel refuses it; nil where nothing holds it.
+func (l *Lease) Words() *hints.Reader {
+	if c := l.r.Launch.Sandbox; c != nil {
+		return &c.Words
 	}
-	r, ok := c.Profile.Refused(text)
-	if ok {
-		c.Refusals.Add(r)
-	}
-	return r, ok
+	return nil
 }
 
 // Opens reports whether the process that serves the lease may do this at a path, as far

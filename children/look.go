@@ -1,8 +1,10 @@
 package children
 
 import (
+	"mcphub/children/hints"
 	"mcphub/children/launch"
 	"mcphub/children/offers"
+	"mcphub/rootsmgr"
 )
 
 // Lacks says what is missing to start a server of this Spec, such as its program. It
@@ -12,6 +14,15 @@ func Lacks(s Spec, o Options) []launch.Lack {
 		return nil
 	}
 	return s.Program().Lacks(launch.NewMachine(o.Environ, o.Home, o.Dir))
+}
+
+// Preview tells what the kernel would hold a server to, for a session with these roots. It
+// starts nothing. It is nil where that is nothing.
+func Preview(s Spec, o Options, roots []rootsmgr.Root) *hints.Reader {
+	if s.URL != "" {
+		return nil
+	}
+	return launch.NewMachine(o.Environ, o.Home, o.Dir).Preview(s.Program(), roots)
 }
 
 // KnownTools are the names of the tools that a server of this Spec has offered

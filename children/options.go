@@ -52,6 +52,11 @@ type Options struct {
 	// text. It is called by many goroutines and must not block.
 	Said func(k Key, pid int, line string)
 
+	// Refused, where set, is told what the kernel has refused a child, as far as its stderr
+	// tells, and the directories that it serves. It is called by many goroutines and must
+	// not block.
+	Refused func(k Key, f sandbox.Refusal, dirs []string)
+
 	// Record, where set, notes what confined children use beyond what they may, and has
 	// nothing held.
 	Record *sandbox.Recorder

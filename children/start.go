@@ -42,7 +42,8 @@ func (c *child) start() (*run.Run, *UnavailableError) {
 	if err != nil {
 		return nil, &UnavailableError{Child: c.key.Child, Reason: reference.Show(err.Error()), Err: err}
 	}
-	l.Said, l.Record = c.said, c.common.record
+	l.Record = c.common.record
+	c.listen(&l, w)
 	c.tellLacks(l)
 	c.tellClosed(l)
 	c.tellOpens(l)

@@ -84,7 +84,7 @@ func TestLearn(t *testing.T) {
 				out, said, err := run("call", tool, "--args", arguments)
 				return out + said, err
 			}
-			if out, err := call(); err == nil || !strings.Contains(out, w.path("plugins", "hook.js")) || !strings.Contains(out, "mcphub learn "+s.name) {
+			if out, err := call(); err == nil || !strings.Contains(out, w.path("plugins", "hook.js")) || !strings.Contains(out, "`mcphub why`") {
 				t.Fatalf("confined, and without its plugins: %v: %s", err, out)
 			}
 			flags := append([]string{"learn", s.name, "--json"}, s.flags...)

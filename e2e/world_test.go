@@ -296,6 +296,9 @@ func (s *session) end(bound time.Duration) ide.Exit {
 			s.t.Errorf("on stdout: %s", v)
 		}
 	}
+	for _, text := range s.Widening() {
+		s.t.Errorf("a client is told what opens something to a server: %s", text)
+	}
 	if s.talk != nil && !s.odd {
 		s.talk.judge(s.t, "the hub", spectest.Server)
 	}

@@ -3,8 +3,8 @@ package hub
 import (
 	"strings"
 
+	"mcphub/children/hints"
 	"mcphub/children/sandbox"
-	"mcphub/internal/printable"
 )
 
 // This file is about the kernel, which holds a child to the boundary of its calls.
@@ -30,6 +30,30 @@ type kernelDetails struct {
 	Opens       *openReport `json:"opens,omitempty"`             // what the child may open, beside what every program needs
 	Refused     int         `json:"kernelRefused,omitempty"`     // how often the kernel is known to have refused this run something
 	LastRefused string      `json:"kernelRefusedLast,omitempty"` // what that was last, where it was named
+	Mend        *MendReport `json:"kernelMend,omitempty"`        // what a person can do about that
+}
+
+// MendReport is what a person can do about a refusal by the kernel.
+type MendReport struct {
+	Named string   `json:"named,omitempty"` // who names the path
+	Text  string   `json:"text"`            // what to do, or why nothing can be done
+	Run   []string `json:"run,omitempty"`   // arguments of mcphub that open it
+}
+
+// Told is the mend in words.
+func (m *MendReport) Told() string {
+	switch {
+	case m == nil:
+		return ""
+	case m.Named == "":
+		return m.Text
+	}
+	return m.Named + "; " + m.Text
+}
+
+func reportMend(server string, f sandbox.Refusal, dirs []string) *MendReport {
+	m := MendReport(hints.MendOf(server, f, dirs))
+	return &m
 }
 
 type openReport struct {
@@ -58,8 +82,11 @@ func (o *openReport) Text() string {
 	return text + "; network " + o.Network + ", unix sockets " + o.Sockets
 }
 
-func detailKernel(r sandbox.Report) kernelDetails {
-	d := kernelDetails{Refused: r.Refused, LastRefused: printable.Clean(r.Last)}
+func detailKernel(server string, r sandbox.Report, dirs []string) kernelDetails {
+	d := kernelDetails{Refused: r.Refused, LastRefused: r.Last.Text()}
+	if r.Refused > 0 {
+		d.Mend = reportMend(server, r.Last, dirs)
+	}
 	if r.Profile == nil {
 		return d
 	}

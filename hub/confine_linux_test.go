@@ -213,7 +213,7 @@ func TestACallBeyondWhatRuns(t *testing.T) {
 	if out, failed := c.callText("kid__echo", `{"path":"`+d["a"]+`/file"}`); failed {
 		t.Error(out)
 	}
-	if out, failed := c.callText("kid__echo", `{"path":"`+d["b"]+`/file"}`); !failed || !strings.Contains(out, "mcphub restart kid") || !strings.Contains(out, `"widen": "restart"`) {
+	if out, failed := c.callText("kid__echo", `{"path":"`+d["b"]+`/file"}`); !failed || !strings.Contains(out, "it keeps state") || !strings.Contains(out, "`mcphub why`") || strings.Contains(out, "restart kid") {
 		t.Errorf("it was sent: %s", out)
 	}
 	// What is less has it started anew all the same.

@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 
 	"mcphub/children"
+	"mcphub/children/sandbox"
 	"mcphub/hub/approval"
 	"mcphub/hub/call"
 	"mcphub/hub/configuration"
@@ -57,8 +59,14 @@ type ExplainedFinding struct {
 	Rule     string             `json:"rule,omitempty"` // of the policy, that matched it
 	Code     string             `json:"code"`
 	Readings []ExplainedReading `json:"readings"`
-	Hint     string             `json:"hint,omitempty"` // the line of hub.json that would change it
-	Sent     string             `json:"sent,omitempty"` // the spelling that the server would be sent instead
+	Hint     string             `json:"hint,omitempty"`         // the line of hub.json that would change it
+	Sent     string             `json:"sent,omitempty"`         // the spelling that the server would be sent instead
+	Closed   *MendReport        `json:"kernelCloses,omitempty"` // the kernel would refuse it to the server, and what mends that
+}
+
+// Closes reports whether the kernel would refuse the server what the call names.
+func (e *Explanation) Closes() bool {
+	return slices.ContainsFunc(e.Findings, func(f ExplainedFinding) bool { return f.Closed != nil })
 }
 
 // ExplainedReading is one way to take a path, and where it leads.
@@ -123,7 +131,7 @@ func (e *Explanation) judged(f *call.Forecast) {
 	v := f.Verdict
 	e.Profile, e.Mode = f.Tool.Checked.ProfileName(), f.Tool.Checked.Mode().String()
 	e.Explanation, e.Refusal, e.Cwd, e.Served = f.Approval, f.Refusal, f.Cwd, f.Served
-	e.kernelReport, e.kernelDetails = reportKernel(f.Kernel), detailKernel(f.Kernel)
+	e.kernelReport, e.kernelDetails = reportKernel(f.Kernel), detailKernel(e.Server, f.Kernel, f.Served)
 	e.Decision, e.Rule, e.Generation, e.Stale = v.Decision.String(), v.Rule, v.Generation, v.Stale
 	if v.Fired != nil {
 		r := NewRuleReport(&validate.RuleInfo{Rule: *v.Fired, Found: true})
@@ -131,6 +139,10 @@ func (e *Explanation) judged(f *call.Forecast) {
 	}
 	if snap := f.View.Snapshot; snap != nil {
 		e.Roots, e.Origin, e.Case = snap.URIs(), snap.Origin().String(), f.View.Case.String()
+	}
+	closed := map[string]sandbox.Refusal{}
+	for _, c := range f.Closed {
+		closed[c.At+"\x00"+c.Path] = c
 	}
 	sent := map[string]string{}
 	for _, r := range v.Rewrites {
@@ -140,6 +152,9 @@ func (e *Explanation) judged(f *call.Forecast) {
 		out := ExplainedFinding{
 			Pointer: f.Pointer, Raw: f.Raw, Value: f.Value, Role: f.Role.String(), How: f.How, Base: f.Base,
 			Decision: f.Decision.String(), Rule: f.Rule, Code: f.Code, Hint: f.Hint, Sent: sent[f.Pointer], Readings: []ExplainedReading{},
+		}
+		if c := closed[f.Pointer+"\x00"+f.Leads]; c.Path != "" && f.Decision == validate.Allow {
+			out.Closed = reportMend(e.Server, c, nil)
 		}
 		for _, r := range f.Readings {
 			out.Readings = append(out.Readings, ExplainedReading{Text: r.Text, Path: r.Path, Leads: r.Leads, Root: r.Root, Code: r.Code, Error: r.Err})

@@ -15,6 +15,7 @@ import (
 	"mcphub/hub/inflight"
 	"mcphub/hub/record"
 	"mcphub/hub/subscribe"
+	"mcphub/internal/audit"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/seal"
 	"mcphub/rootsmgr"
@@ -43,6 +44,7 @@ type Hub struct {
 	subs       subscribe.Table
 	terminal   approval.Terminal // answers what clients cannot ask
 	redefined  catalog.Redefinitions
+	recent     audit.Recent // refusals, where no log is kept
 
 	sessions *assignment.Table[*Session]
 }
@@ -59,6 +61,7 @@ func New(cfg Config) (*Hub, error) {
 	if err := h.buildControl(cfg.Version); err != nil {
 		return nil, err
 	}
+	cfg.Audit.Recent = &h.recent
 	g, err := configuration.New(cfg, h.own, nil)
 	if err != nil {
 		return nil, err
@@ -67,7 +70,7 @@ func New(cfg Config) (*Hub, error) {
 	h.current.Set(g)
 	limits := &g.Limits
 	h.sup = children.NewSupervisor(children.Options{
-		Specs: g.Specs(), Observer: observer{h}, Client: h.clientOf, Roots: h.rootsQuery, NoRoots: h.noRoots, Log: cfg.Log, Version: cfg.Version, Said: cfg.Said, Record: cfg.Record, Redefined: h.toldRedefined, Launcher: cfg.Launcher,
+		Specs: g.Specs(), Observer: observer{h}, Client: h.clientOf, Roots: h.rootsQuery, NoRoots: h.noRoots, Log: cfg.Log, Version: cfg.Version, Said: cfg.Said, Record: cfg.Record, Redefined: h.toldRedefined, Refused: h.toldRefused, Launcher: cfg.Launcher,
 		MaxStarting: limits.Starting, MaxChildren: limits.Children, Environ: cfg.Environ, Home: cfg.Home, Dir: cfg.Dir, Cache: cfg.Cache, Secret: cfg.Secret, Login: cfg.Login, Writes: cfg.Reaches,
 	})
 	h.sessions.Supervisor, h.sessions.Reaches = h.sup, cfg.Reaches

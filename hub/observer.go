@@ -3,9 +3,11 @@ package hub
 import (
 	"context"
 	"mcphub/children"
+	"mcphub/children/sandbox"
 	"mcphub/hub/call"
 	"mcphub/hub/declaration"
 	"mcphub/hub/inflight"
+	"mcphub/hub/record"
 	"mcphub/hub/tasks"
 	"mcphub/internal/audit"
 	"mcphub/internal/jsonrpc"
@@ -185,4 +187,10 @@ func (h *Hub) toldRedefined(k children.Key, tools []children.Redefinition) {
 			to.Definition(&audit.Record{Child: k.Child, Tool: name, Code: strings.Join(t.Parts, ", ")})
 		}
 	}
+}
+
+// toldRefused records what the kernel has refused a child, as its stderr tells. It is
+// called by many goroutines and waits for nothing.
+func (h *Hub) toldRefused(k children.Key, f sandbox.Refusal, dirs []string) {
+	h.now().Audit.ByKernel("", record.Subject{Child: k.Child}, f, dirs)
 }

@@ -25,10 +25,10 @@ func (c *testClient) fails(command string, code int) (result, fault string) {
 	return string(resp.Result), string(resp.Error)
 }
 
-// TestARefusalOfTheKernelIsExplained: an error by which a confined child tells that the
-// kernel has refused it something carries a line that says so, and how it is allowed. All
-// else is as the child sent it.
-func TestARefusalOfTheKernelIsExplained(t *testing.T) {
+// TestARefusalOfTheKernelIsTold: an answer by which a confined child tells that the kernel
+// has refused it something carries a line that says so, and no command that opens anything.
+// All else is as the child sent it.
+func TestARefusalOfTheKernelIsTold(t *testing.T) {
 	t.Setenv("PATH", "/usr/bin:/bin") // what else is on it is open, too
 	var kept map[string]string
 	c, d := confinedHub(t, sandbox.Required, func(v *validate.Config, d map[string]string) {
@@ -42,14 +42,14 @@ func TestARefusalOfTheKernelIsExplained(t *testing.T) {
 	if err := os.Symlink(d["out"], filepath.Join(d["a"], "link")); err != nil {
 		t.Fatal(err)
 	}
-	out, refused := d["out"]+"/file", "mcphub: the kernel holds this server"
+	out, refused := d["out"]+"/file", "mcphub: the kernel holds this server, and "
 	for _, tc := range []struct{ command, says string }{
-		{"cat " + out, "'" + out + "' is outside of these. If it is to have that, add it to sandbox.read of \"kid\" in hub.json, or find out all that it needs with: mcphub learn kid"},
-		{"cat " + d["a"] + "/link/file", "'" + d["a"] + "/link/file' is outside of these. "},
-		{"mkdir " + d["out"] + "/new", "or may only be read. If it is to have that, add it to sandbox.write of"},
-		{"echo >" + d["docs"] + "/file", "'" + d["docs"] + "/file' is outside of these, or may only be read. If it is to have that, add it to sandbox.write of"},
-		{"cat " + kept["box"] + "/file", "it cannot be allowed"},
-		{"echo Permission denied; false", "which may be the reason. To find out what it needs run: mcphub learn kid"},
+		{"cat " + out, "'" + out + "' is closed to it. Ask your user to run `mcphub why`."},
+		{"cat " + d["a"] + "/link/file", "'" + d["a"] + "/link/file' is closed to it. "},
+		{"mkdir " + d["out"] + "/new", "'" + d["out"] + "/new' is closed to it for writing. "},
+		{"echo >" + d["docs"] + "/file", "'" + d["docs"] + "/file' is closed to it for writing. "},
+		{"cat " + kept["box"] + "/file", "lies among keys, settings of clients, or what the hub protects. "},
+		{"echo Permission denied; false", ""},
 		{"cat " + d["a"] + "/missing", ""},
 		{"echo Permission denied: " + d["a"] + "/file; false", ""},
 	} {
@@ -69,7 +69,8 @@ func TestARefusalOfTheKernelIsExplained(t *testing.T) {
 			t.Errorf("%s: %+v", tc.command, b.Content)
 		}
 		block, _ := json.Marshal(b.Content[0].Text)
-		if !strings.Contains(plain, string(block)) || strings.Contains(plain, refused) {
+		told := tc.says != "" && !strings.Contains(tc.says, "keys") && !strings.HasPrefix(tc.command, "echo >") // of these, and of what can be read, an ordinary result says nothing
+		if !strings.Contains(plain, string(block)) || strings.Contains(plain, refused) != told {
 			t.Errorf("%s: without an error the child says %s, and with one %s", tc.command, plain, block)
 		}
 		_, fault = c.fails(tc.command, 2)
@@ -79,7 +80,7 @@ func TestARefusalOfTheKernelIsExplained(t *testing.T) {
 		}
 	}
 	status, err := json.Marshal(c.hub.Status())
-	if err != nil || !strings.Contains(string(status), fmt.Sprintf(`"kernelRefused":12,"kernelRefusedLast":%q`, kept["box"]+"/file")) {
+	if err != nil || !strings.Contains(string(status), fmt.Sprintf(`"kernelRefused":13,"kernelRefusedLast":%q`, kept["box"]+"/file")) {
 		t.Errorf("status says %s", status)
 	}
 	if !strings.Contains(string(status), fmt.Sprintf(`"opens":{"read":[%q`, d["docs"])) || !strings.Contains(string(status), `"network":"on","sockets":"off"}`) {

@@ -13,6 +13,7 @@ import (
 	"mcphub/hub/configuration"
 	"mcphub/hub/handshake"
 	"mcphub/hub/inline"
+	"mcphub/internal/audit"
 	"mcphub/internal/printable"
 	"mcphub/internal/redact"
 	"mcphub/rootsmgr"
@@ -211,6 +212,7 @@ type Status struct {
 	Redefined []catalog.Redefinition `json:"redefinedTools,omitempty"` // tools that are defined otherwise than they were before
 	Audit     AuditStatus            `json:"audit"`
 	Policy    *PolicyReport          `json:"policy,omitempty"`
+	Refusals  []audit.Refused        `json:"refusals,omitempty"` // the last, where no log is kept
 	extensionsReport
 }
 
@@ -322,7 +324,7 @@ type sessionRoots struct {
 func (h *Hub) Status() Status {
 	g := h.now()
 	cfg := &g.Settings
-	st := Status{Policy: reportPolicy(g.Checker), Children: childrenStatus(cfg, h.sup.Status()), NotServed: []NotServed{}, Sessions: []SessionStatus{}, Audit: cfg.Audit.Status(), Redefined: h.redefined.List()}
+	st := Status{Policy: reportPolicy(g.Checker), Children: childrenStatus(cfg, h.sup.Status()), NotServed: []NotServed{}, Sessions: []SessionStatus{}, Audit: cfg.Audit.Status(), Redefined: h.redefined.List(), Refusals: h.recent.List()}
 	for _, b := range cfg.Broken {
 		st.NotServed = append(st.NotServed, NotServed{b.Name, b.Reason})
 	}
@@ -375,7 +377,7 @@ func childStatus(c *Config, spec children.Spec, st children.Status) ChildStatus 
 			LastFailure: printable.Clean(st.LastFailure), FailedAt: moment(st.FailedAt),
 		},
 		childLaunch: childLaunch{Command: st.Command, Args: redact.Args(st.Args, c.Environ), Cwd: st.Cwd, Environment: list(st.EnvNames), Package: reportPackage(st.Package)},
-		childServed: childServed{RootsServed: list(st.Served), RootsApplied: st.RootsApplied, RootsAsked: st.AskedRoots, kernelReport: reportKernel(st.Sandbox), kernelDetails: detailKernel(st.Sandbox)},
+		childServed: childServed{RootsServed: list(st.Served), RootsApplied: st.RootsApplied, RootsAsked: st.AskedRoots, kernelReport: reportKernel(st.Sandbox), kernelDetails: detailKernel(st.Child, st.Sandbox, st.Served)},
 	}
 }
 

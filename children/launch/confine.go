@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"mcphub/children/entry"
+	"mcphub/children/hints"
 	"mcphub/children/sandbox"
 )
 
@@ -22,10 +23,10 @@ type Confinement struct {
 	Report  sandbox.Report
 	Temp    string // the child's own temporary folder; "": it has the system's
 
-	Makes    []Making         // see Make
-	Opens    []string         // what the names of the entry open beside the boundary and the program; for people
-	Refuse   bool             // it is not started anew for a wider boundary
-	Refusals sandbox.Refusals // that are known of
+	Makes  []Making     // see Make
+	Opens  []string     // what the names of the entry open beside the boundary and the program; for people
+	Refuse bool         // it is not started anew for a wider boundary
+	Words  hints.Reader // reads what it says, and counts what it was refused
 }
 
 // Same reports whether two Confinements hold a child alike.
@@ -114,6 +115,10 @@ func confine(prog Program, env *environment, l *Launch, h Machine) (*Confinement
 		}
 		p.Rules = o.rules
 		p.Watch(o.watched)
+		c.Report.Never = func(path string) string {
+			w := wayOf(path)
+			return n.never(path, &w)
+		}
 		for _, r := range p.Around() {
 			less = append(less, fmt.Sprintf("%s is never opened, so nothing new can be made in %s, nor in the directories between them", p.Except, r.Path))
 		}
@@ -136,6 +141,11 @@ func confine(prog Program, env *environment, l *Launch, h Machine) (*Confinement
 	}
 	c.Profile, c.Report.Profile = p, p
 	c.Report.Closed = less
+	c.Words.Profile, c.Words.Named, c.Words.Never = p, c.Report.Named, c.Report.Never
+	c.Words.Dirs = append(c.Words.Dirs, l.Dir)
+	for _, r := range h.boundary.Areas {
+		c.Words.Dirs = append(c.Words.Dirs, r.Path)
+	}
 	c.Report.Gives = k.words(more, p.Sockets && s.Sockets == sandbox.Unsaid, c.Refuse && s.Refuse == sandbox.Unsaid)
 	switch {
 	case p.Unbounded:

@@ -31,6 +31,9 @@ type Launch struct {
 	// Said, where set, is given each line of stderr as plain text, in order. It
 	// must not block: the child waits for it. It decides nothing.
 	Said func(pid int, line string)
+	// Refused, where set, is told what the child was refused by the kernel, as far as its
+	// stderr tells. It is called by any goroutine and must not block.
+	Refused func(f sandbox.Refusal)
 
 	Sandbox *Confinement // how the kernel holds it; nil: not at all
 

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"mcphub/children/entry"
+	"mcphub/children/hints"
 	"mcphub/children/sandbox"
 	"mcphub/internal/consent"
 	"mcphub/rootsmgr"
@@ -24,8 +25,16 @@ import (
 // with these roots: what [Plan] would put into a report. It starts nothing, makes nothing
 // and remembers nothing. It is nil where the kernel is to hold nothing.
 func (h Machine) Names(prog Program, roots []rootsmgr.Root) []sandbox.Named {
-	if c := h.preview(prog, roots); c != nil {
-		return c.Report.Named
+	if r := h.Preview(prog, roots); r != nil {
+		return r.Named
+	}
+	return nil
+}
+
+// Preview is what a program of an entry is to be held to, as Names tells it.
+func (h Machine) Preview(prog Program, roots []rootsmgr.Root) *hints.Reader {
+	if c := h.preview(prog, roots); c != nil && c.Profile != nil {
+		return &c.Words
 	}
 	return nil
 }
@@ -34,7 +43,8 @@ func (h Machine) Names(prog Program, roots []rootsmgr.Root) []sandbox.Named {
 // starts.
 func (h Machine) preview(prog Program, roots []rootsmgr.Root) *Confinement {
 	h.memory = h.memory.preview()
-	h.scratch, h.temp, h.cache, h.own = os.TempDir(), os.TempDir(), os.TempDir(), os.TempDir()
+	none := filepath.Join(os.TempDir(), "mcp-preview") // what is the run's own names nothing, and opens nothing else
+	h.scratch, h.temp, h.cache, h.own = none, none, none, none
 	h.boundary.Areas, h.boundary.Roots = slices.Clip(h.boundary.Areas), slices.Clip(h.boundary.Roots)
 	for _, r := range roots {
 		h.boundary.Areas = append(h.boundary.Areas, sandbox.Rule{Path: r.Path, Access: all})

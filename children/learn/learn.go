@@ -36,7 +36,7 @@ type Left struct {
 
 // Propose makes a Proposal.
 func Propose(f Facts) Proposal {
-	p := &proposer{Facts: f, looked: map[folder]string{}}
+	p := &proposer{Facts: f, looked: map[folder]string{}, fresh: freshIn(f.Uses)}
 	for _, u := range f.Uses {
 		p.take(u)
 	}
@@ -62,6 +62,21 @@ type proposer struct {
 	read, write files
 	left        []Left
 	looked      map[folder]string // what tooWide has said
+	fresh       []string          // see freshIn
+}
+
+// freshIn are what was made directly in the temporary folder of all programs.
+func freshIn(uses []sandbox.Use) (tops []string) {
+	temp := os.TempDir()
+	if real, err := filepath.EvalSymlinks(temp); err == nil {
+		temp = real
+	}
+	for _, u := range uses {
+		if u.Made && filepath.Dir(u.Path) == temp {
+			tops = append(tops, u.Path)
+		}
+	}
+	return tops
 }
 
 // files are what is needed of one kind.
@@ -78,7 +93,11 @@ func (p *proposer) take(u sandbox.Use) {
 		to = &p.write
 	}
 	leave := func(why string) { p.left = append(p.left, Left{u.Path, u.Access, why}) }
-	if why := p.never(u.Path); why != "" {
+	why := p.never(u.Path)
+	if why == "" && slices.ContainsFunc(p.fresh, func(top string) bool { return sandbox.Holds(top, u.Path) }) {
+		why = "it was made among everybody's temporary files, and has another name next time; its own temporary folder is the one that TMPDIR names"
+	}
+	if why != "" {
 		leave(why)
 		return
 	}

@@ -1,6 +1,7 @@
 package learn
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -146,5 +147,26 @@ func TestProposeKeepsWhatIsSaid(t *testing.T) {
 	f.Settings.Network, f.Sockets = sandbox.Network{On: true}, []sandbox.Socket{{Path: "/tmp/own", Bound: true}}
 	if s := Propose(f).Settings; s.Sockets != sandbox.Yes || !s.Network.On || s.Network.Ports != nil {
 		t.Errorf("proposed is %+v", s)
+	}
+}
+
+// TestRandomNamesAreNotProposed: what was made among everybody's temporary files has another
+// name next time. What was there before, and what lies deeper, stays a proposal.
+func TestRandomNamesAreNotProposed(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("TMPDIR", dir)
+	d := disk{t, filepath.Join(dir, "kept"), filepath.Join(dir, "kept", "home")}
+	for _, file := range []string{"abc123b/lib.so", "kept/f0"} {
+		path := filepath.Join(dir, file)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, nil, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := d.propose(Facts{}, nil, []string{dir + "/abc123b made", dir + "/abc123b/lib.so made", dir + "/kept/f0"})
+	if want := "write f0\nleft " + dir + "/abc123b\nleft " + dir + "/abc123b/lib.so\n"; got != want {
+		t.Errorf("proposed is\n%swant\n%s", got, want)
 	}
 }

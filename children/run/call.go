@@ -90,7 +90,7 @@ func (r *Run) gone(cause error) *UnavailableError {
 	case r.HasEnded():
 		e.Reason = "was stopped during the call"
 		if r.err != nil {
-			e.Reason, e.Err = r.err.Error(), r.err
+			e.Reason, e.Err = r.err.Error()+r.refused(), r.err
 		}
 		e.Reason += "; the next call starts it again"
 	}

@@ -4,15 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"time"
 
 	"mcphub/children/handshake"
+	"mcphub/children/hints"
 	"mcphub/children/modern"
 	"mcphub/children/offers"
 	"mcphub/children/spec"
 	"mcphub/internal/jsonrpc"
-	"mcphub/internal/printable"
 )
 
 var errStartTimeout = errors.New("start timeout")
@@ -99,27 +98,25 @@ func (r *Run) Abort(cause error) *UnavailableError {
 	case errors.Is(cause, errStartTimeout):
 		e.Reason = fmt.Sprintf("did not start within %s%s; raise \"timeout\": {\"start\": ...} of this server where that is too short", r.spec.StartTimeout, r.stage())
 	}
-	e.Reason += r.refused(e.Stderr)
+	e.Reason += r.refused()
 	return e
 }
 
-// refused says what the kernel has refused a run that did not become ready, as far as it
-// wrote that; "" where it did not.
-func (r *Run) refused(stderr string) string {
+// refused says what the kernel has refused a run that is over, as far as it wrote that; ""
+// where it did not.
+func (r *Run) refused() string {
 	held := r.Launch.Sandbox
 	if held == nil {
 		return ""
 	}
-	refusal, ok := held.Profile.Refused(stderr)
-	if !ok || refusal.Path == "" {
+	f, ok, first := held.Words.Said(r.Facts().Stderr)
+	if !ok {
 		return ""
 	}
-	held.Refusals.Add(refusal)
-	at := r.spec.Sandbox.At
-	if at != "" {
-		at = filepath.Base(at)
+	if first && r.Launch.Refused != nil {
+		r.Launch.Refused(f)
 	}
-	return fmt.Sprintf("; the kernel holds it to its roots and to its sandbox entry, and %s is outside of these, or may only be read. %s", printable.Escape(refusal.Path, 200), refusal.Cure(r.spec.Name, at))
+	return "; " + hints.Told(f)
 }
 
 // stage says how far a run has come that is too slow, and what it wrote instead of

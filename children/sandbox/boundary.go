@@ -154,9 +154,10 @@ type Report struct {
 	Gives  []string // what its profile opens beside what every child has; in words
 	Named  []Named  // the paths that its entry names, in the order of the entry
 
-	Profile *Profile // what the child may do; nil where it is not confined
-	Refused int      // how often the kernel is known to have refused it something
-	Last    string   // what that was last, where an error has named it
+	Never   func(path string) string // why no name opens a path, "" where one may; nil where nothing is known
+	Profile *Profile                 // what the child may do; nil where it is not confined
+	Refused int                      // how often the kernel is known to have refused it something
+	Last    Refusal                  // what that was last
 }
 
 // Named is a path that the entry of a child names in hub.json, and what became of it.

@@ -23,6 +23,7 @@ import (
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/layout"
 	"mcphub/internal/printable"
+	"mcphub/internal/setup"
 )
 
 func explainCommand() *cobra.Command {
@@ -63,7 +64,7 @@ func explainCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return printExplanation(cmd.OutOrStdout(), raw, asJSON)
+				return printExplanation(cmd.OutOrStdout(), src, raw, asJSON)
 			})
 		},
 	}
@@ -104,7 +105,7 @@ func rootsHere(cmd *cobra.Command, config string) []string {
 	return found.Roots
 }
 
-func printExplanation(w io.Writer, raw []byte, asJSON bool) error {
+func printExplanation(w io.Writer, src *setup.Source, raw []byte, asJSON bool) error {
 	var e hub.Explanation
 	if err := json.Unmarshal(raw, &e); err != nil {
 		return fmt.Errorf("the hub's explanation cannot be read: %w", err)
@@ -114,17 +115,17 @@ func printExplanation(w io.Writer, raw []byte, asJSON bool) error {
 			return err
 		}
 	} else {
-		explain(printable.Writer(w), e)
+		explain(printable.Writer(w), src, e)
 	}
-	if e.Decision != "allow" {
+	if e.Decision != "allow" || e.Closes() {
 		return &exit.Error{Code: exit.ToolError}
 	}
 	return nil
 }
 
 // explain prints an explanation for people.
-func explain(w io.Writer, e hub.Explanation) {
-	layout.Printf(w, "%s: %s (%s)\n", e.Tool, strings.ToUpper(e.Decision), e.Rule)
+func explain(w io.Writer, src *setup.Source, e hub.Explanation) {
+	layout.Printf(w, "%s: %s (%s)%s\n", e.Tool, strings.ToUpper(e.Decision), e.Rule, layout.When(e.Decision == "allow" && e.Closes(), ", AND THE KERNEL REFUSES IT"))
 	if p := e.Policy; p != nil {
 		layout.Printf(w, "  rule        %s: %s %s%s\n", p.Name, p.Then, p.If, layout.Suffix("  ", p.At))
 	}
@@ -141,7 +142,10 @@ func explain(w io.Writer, e hub.Explanation) {
 		layout.Printf(w, "  opens       %s\n", printable.Escape(e.Opens.Text(), 4000))
 	}
 	if e.Refused > 0 {
-		layout.Printf(w, "  refused     by the kernel, as far as its errors say: %s\n", refusedText(e.Refused, e.LastRefused))
+		layout.Printf(w, "  refused     by the kernel, as far as what it says tells: %s%s\n", refusedText(e.Refused, e.LastRefused), layout.When(e.Mend != nil, "; "+e.Mend.Told()))
+		if e.Mend != nil && e.Mend.Run != nil {
+			layout.Printf(w, "  run         %s\n", src.CommandLine(e.Mend.Run...))
+		}
 	}
 	if e.Cwd != "" {
 		layout.Printf(w, "  runs in     %s\n", e.Cwd)
@@ -164,6 +168,12 @@ func explain(w io.Writer, e hub.Explanation) {
 				where = "in " + r.Root
 			}
 			layout.Printf(w, "    read as %q leads to %q: %s (%s)%s\n", r.Path, r.Leads, where, r.Code, layout.Suffix(" ", r.Error))
+		}
+		if c := f.Closed; c != nil {
+			layout.Printf(w, "    closed to the server by the kernel: %s\n", c.Text)
+			if c.Run != nil {
+				layout.Printf(w, "    run: %s\n", src.CommandLine(c.Run...))
+			}
 		}
 		if f.Sent != "" {
 			layout.Printf(w, "    sent to the server as %q, which takes no other spelling\n", f.Sent)

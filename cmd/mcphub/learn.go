@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"mcphub/children"
+	"mcphub/children/hints"
 	"mcphub/children/learn"
 	"mcphub/children/sandbox"
 	"mcphub/hub"
@@ -78,6 +79,7 @@ func learnCommand() *cobra.Command {
 type lesson struct {
 	*learnFlags
 	cmd   *cobra.Command
+	src   *setup.Source
 	made  *setup.Result
 	log   zerolog.Logger
 	roots []string
@@ -109,7 +111,7 @@ func (f *learnFlags) learn(cmd *cobra.Command, src *setup.Source, logs *logFlags
 		return err
 	}
 	defer made.Settle()
-	l := &lesson{learnFlags: f, cmd: cmd, made: &made, log: log, roots: roots, say: cmd.ErrOrStderr(), name: name}
+	l := &lesson{learnFlags: f, cmd: cmd, src: src, made: &made, log: log, roots: roots, say: cmd.ErrOrStderr(), name: name}
 	if err := l.only(); err != nil {
 		return err
 	}
@@ -329,16 +331,17 @@ func (l *lesson) repeat() error {
 
 // lacked notes what the errors of the last run name.
 func (l *lesson) lacked() {
-	held := sandbox.Profile{Rules: sandbox.BaseRules(l.made.Hub.Home)}
+	held := &sandbox.Profile{Rules: sandbox.BaseRules(l.made.Hub.Home)}
 	for _, path := range l.seen.Opens.Read {
 		held.Rules = append(held.Rules, sandbox.Rule{Path: path, Access: sandbox.Read | sandbox.Execute})
 	}
 	for _, path := range l.seen.Opens.Write {
 		held.Rules = append(held.Rules, sandbox.Rule{Path: path, Access: sandbox.Read | sandbox.Write | sandbox.Execute})
 	}
+	reads := hints.Reader{Profile: held}
 	texts := append([]string{l.seen.Stderr, l.seen.Error, l.seen.LastFailure}, l.said...)
 	for _, line := range strings.Split(strings.Join(texts, "\n"), "\n") {
-		r, ok := held.Refused(line)
+		r, ok := reads.Of(line, nil, false)
 		if !ok || r.Path == "" {
 			continue
 		}
@@ -374,6 +377,9 @@ type learned struct {
 	Ports   []uint16        `json:"ports"`
 	Checked bool            `json:"checked"` // it has started and listed its tools under it
 	Problem string          `json:"problem,omitempty"`
+
+	called bool     // something was called, or a client may have
+	allow  []string // commands that write what is proposed
 }
 
 type learnedEntry struct {
@@ -418,6 +424,8 @@ func (l *lesson) result(how string) (*learned, error) {
 			out.Checked, mode = true, "auto"
 		}
 	}
+	out.called = len(l.calls) > 0 || l.serve != ""
+	out.allow = l.commands(s)
 	out.Sandbox = learnedEntry{Mode: mode, Read: l.written(s.Read), Write: l.written(s.Write)}
 	switch {
 	case s.Network.On:
@@ -429,6 +437,20 @@ func (l *lesson) result(how string) (*learned, error) {
 	out.Sandbox.Sockets = map[sandbox.Choice]string{sandbox.No: "off", sandbox.Yes: "on"}[s.Sockets]
 	out.Sandbox.Widen = map[sandbox.Choice]string{sandbox.No: "restart", sandbox.Yes: "refuse"}[s.Refuse]
 	return out, nil
+}
+
+// commands write into hub.json what is proposed and does not stand there.
+func (l *lesson) commands(s sandbox.Settings) (all []string) {
+	for i, paths := range [][]string{s.Read, s.Write} {
+		own, access := l.own.Read, sandbox.Read
+		if i == 1 {
+			own, access = l.own.Write, sandbox.Write
+		}
+		if paths = slices.DeleteFunc(slices.Clone(paths), func(path string) bool { return slices.Contains(own, path) }); len(paths) > 0 {
+			all = append(all, l.src.CommandLine(hints.Allow(l.name, access, paths...)...))
+		}
+	}
+	return all
 }
 
 // check starts the server under the proposal, and says why it does not.
@@ -502,8 +524,11 @@ func (r *learned) show(w io.Writer) error {
 	}
 	if len(r.Ports) > 0 {
 		layout.Printf(w, "// it was connected to the ports %s\n", strings.Trim(fmt.Sprint(r.Ports), "[]"))
-	} else if r.Sandbox.Network == nil && r.How == recordedOnce {
+	} else if r.Sandbox.Network == nil && r.How == recordedOnce && r.called {
 		layout.Println(w, "// it did not use the network; \"network\": \"off\" holds it to that")
+	}
+	for _, command := range r.allow {
+		layout.Printf(w, "// to write that into hub.json run: %s\n", command)
 	}
 	switch {
 	case r.Problem != "" && r.Checked:

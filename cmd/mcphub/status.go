@@ -119,6 +119,9 @@ func (f seen) show(w io.Writer, now time.Time, verbose bool) {
 			layout.Println(w)
 		}
 		p := page{w: w, now: now, verbose: verbose, signs: f.signs, brief: len(f.Hubs) > 1 && !verbose}
+		if own := (&setup.Source{}).Path(); r.Config.Path != own { // what is found without being named needs no name
+			p.source.Config = r.Config.Path
+		}
 		p.hub(r)
 	}
 	for _, q := range f.Questions {
@@ -135,6 +138,7 @@ type page struct {
 	w       io.Writer
 	now     time.Time
 	verbose bool
+	source  setup.Source          // of the hub
 	signs   func() doctor.Signing // may be nil
 	brief   bool                  // one of several hubs: many servers that are well are counted only
 }
@@ -332,7 +336,10 @@ func (p page) details(c hub.ChildStatus) {
 		line("closed", "%s", printable.Escape(closed, 2000))
 	}
 	if c.Refused > 0 {
-		line("refused", "by the kernel, as far as its errors say: %s", refusedText(c.Refused, c.LastRefused))
+		line("refused", "by the kernel, as far as what it says tells: %s%s", refusedText(c.Refused, c.LastRefused), layout.When(c.Mend != nil, "; "+c.Mend.Told()))
+		if c.Mend != nil && c.Mend.Run != nil {
+			line("run", "%s", p.source.CommandLine(c.Mend.Run...))
+		}
 	}
 	if c.Log != "" {
 		line("log", "%s", printable.Escape(c.Log, 500))

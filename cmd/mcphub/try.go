@@ -13,6 +13,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"mcphub/children/hints"
 	"mcphub/children/sandbox"
 	"mcphub/hub"
 	"mcphub/internal/clients"
@@ -221,7 +222,7 @@ func (t *trier) report(ctx context.Context, name string, did *trial.Result) *try
 		r.add(f.Command)
 	}
 	if did.Kernel() || len(did.Refused) > 0 {
-		r.Why, _, _ = strings.Cut(r.Why, "; the kernel holds it to")
+		r.Why, _, _ = strings.Cut(r.Why, "; the kernel holds it")
 		switch {
 		case did.Run.Ready():
 		case did.Kernel():
@@ -237,24 +238,15 @@ func (t *trier) report(ctx context.Context, name string, did *trial.Result) *try
 
 // mend adds what opens to a server what the kernel has refused it.
 func (t *trier) mend(r *tryReport, name string, did *trial.Result) {
-	command := func(words ...string) string {
-		words = append([]string{"mcphub"}, words...)
-		if t.config != "" {
-			words = append(words, "--config", t.config)
-		}
-		return printable.CommandLine(words)
-	}
+	command := (&setup.Source{Config: t.config}).CommandLine
 	for _, refused := range did.Refused {
-		if why := sandbox.Secret(refused.Path); why != "" {
-			r.Cure += layout.Suffix("; ", r.Cure) + printable.Line(refused.Path) + " is closed to it, and no command opens it: " + why
+		m := hints.MendOf(name, refused, nil)
+		if m.Run == nil {
+			r.Cure += layout.Suffix("; ", r.Cure) + printable.Line(refused.Text()) + " is closed to it, and no command opens it: " + m.Text
 			continue
 		}
-		words := []string{"allow", name, refused.Path}
-		if refused.Access&sandbox.Write != 0 {
-			words = append(words, "--write")
-		}
 		r.Cure = cmp.Or(r.Cure, "open what it was refused, if it is to have that")
-		r.add(command(words...))
+		r.add(command(m.Run...))
 	}
 	for _, n := range r.Names {
 		if n.Why != "" {

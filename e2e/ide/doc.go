@@ -1,7 +1,7 @@
 // Package ide is the fake editor of the end-to-end tests: a client that speaks raw JSON-RPC over the pipes of a process it
 // starts, and that answers questions about its roots as a script tells it: at once, late, never, with an error, with nonsense.
 //
-// It keeps every line the process wrote, as it was written, and judges them: Violations names each line on stdout that is not
+// It keeps every line the process wrote, as it was written, and judges them: Widening names texts that no model should read, Violations names each line on stdout that is not
 // JSON-RPC and each answer that nobody asked for. What it sends may be any bytes at all.
 //
 // Concurrency: a Client may be used by many goroutines. One goroutine reads stdout, one stderr, one waits for the process;

@@ -3,6 +3,7 @@ package ide
 import (
 	"bytes"
 	"fmt"
+	"regexp"
 	"sync"
 )
 
@@ -15,6 +16,7 @@ type transcript struct {
 	sent      int            // the last id given out
 	expected  map[string]int // answers due, by raw id
 	surprises []string
+	widening  []string
 	roots     Roots
 	questions int // roots/list so far
 }
@@ -36,6 +38,9 @@ func (t *transcript) add(m Message, cut bool) {
 		if t.expected[string(m.ID)]--; t.expected[string(m.ID)] < 0 {
 			t.surprises = append(t.surprises, fmt.Sprintf("an answer that nobody waits for: %s", clip(m.Raw)))
 		}
+	}
+	if said := widens.Find(m.Raw); said != nil {
+		t.widening = append(t.widening, fmt.Sprintf("%q in %s", said, clip(m.Raw)))
 	}
 	t.messages = append(t.messages, m)
 	close(t.changed)
@@ -93,4 +98,15 @@ func (c *Client) Violations() []string {
 	c.log.mu.Lock()
 	defer c.log.mu.Unlock()
 	return append([]string(nil), c.log.surprises...)
+}
+
+// widens matches what opens something to a server if it is run or written: no text for a client holds it, because a model may read
+// it and have a shell.
+var widens = regexp.MustCompile(`mcphub (?:allow|revoke|learn|restart|disable|enable|add)\b|sandbox\.(?:read|write|sockets|mode)\b|MCPHUB_SANDBOX|\\?"sandbox\\?": *\\?"off|\\?"widen\\?"`)
+
+// Widening names every text so far by which a model could open something to a server.
+func (c *Client) Widening() []string {
+	c.log.mu.Lock()
+	defer c.log.mu.Unlock()
+	return append([]string(nil), c.log.widening...)
 }

@@ -217,7 +217,7 @@ func (c *Call) send(ctx context.Context, j *attempt, ticket audit.Ticket) (jsonr
 	word := record.Result(a.Result, a.Error)
 	ticket.Outcome(word)
 	if mayBeKernels(j.lease, word, a) {
-		a = refusedByKernel(j.by, j.child, j.lease, a)
+		a = s.refusedByKernel(t.subject(), j.lease, word, called(j.verdict), a)
 	}
 	return t.settle(ctx, s, j.lease, a, drop), nil
 }

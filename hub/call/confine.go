@@ -1,12 +1,10 @@
 package call
 
 import (
-	"fmt"
-
 	"mcphub/children"
+	"mcphub/children/hints"
 	"mcphub/children/sandbox"
 	"mcphub/hub/configuration"
-	"mcphub/internal/printable"
 	"mcphub/validate"
 )
 
@@ -35,7 +33,10 @@ func (j *attempt) tooNarrow() error {
 		if f.Leads == "" || j.lease.Opens(f.Leads, configuration.AccessOf(validate.Roles(f.Role))) {
 			continue
 		}
-		return &children.UnavailableError{Child: j.child, Reason: fmt.Sprintf("it was started when %s was not open, and it is not started anew for that (\"widen\": \"refuse\" of its entry, or of what is known of servers that keep state). To have it opened run: mcphub restart %s. To have it started anew each time write \"sandbox\": {\"widen\": \"restart\"}", printable.Escape(f.Leads, 200), j.child)}
+		told := sandbox.Refusal{Path: f.Leads, Access: configuration.AccessOf(validate.Roles(f.Role)), By: sandbox.ByCall, Stays: true}
+		_, dirs := j.lease.Where()
+		j.call.Session.Records.ByKernel(j.call.Target.subject(), told, dirs)
+		return &children.UnavailableError{Child: j.child, Reason: hints.Told(told)}
 	}
 	return nil
 }

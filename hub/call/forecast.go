@@ -6,6 +6,7 @@ import (
 
 	"mcphub/children/sandbox"
 	"mcphub/hub/approval"
+	"mcphub/hub/configuration"
 	"mcphub/hub/offering"
 	"mcphub/rootsmgr"
 	"mcphub/validate"
@@ -19,8 +20,9 @@ type Forecast struct {
 	Cwd      string   // of the child
 	Served   []string // the directories that it works with, as far as that is known
 	Approval approval.Explanation
-	Kernel   sandbox.Report // what it holds of the child; the zero Report where that does not run
-	Refusal  string         // what the client would be told; "" where the call would be made
+	Kernel   sandbox.Report    // what it holds of the child; the zero Report where that does not run
+	Closed   []sandbox.Refusal // what the kernel would refuse; At is the pointer of the finding
+	Refusal  string            // what the client would be told; "" where the call would be made
 }
 
 // Forecast judges a call of a tool as Call.run does, and does not make it. An error is
@@ -37,6 +39,7 @@ func (s *Session) Forecast(ctx context.Context, tool offering.Tool, args []byte)
 	f.Cwd, f.Served = j.place()
 	if j.lease != nil {
 		f.Kernel = j.lease.Kernel()
+		f.Closed = j.closed()
 	}
 	switch j.verdict.Decision {
 	case validate.Allow:
@@ -46,4 +49,20 @@ func (s *Session) Forecast(ctx context.Context, tool offering.Tool, args []byte)
 		f.Refusal = denialText(j.verdict, "")
 	}
 	return f, nil
+}
+
+// closed is what a call names and the kernel does not open to its child.
+func (j *attempt) closed() (all []sandbox.Refusal) {
+	if j.lease.Words() == nil {
+		return nil
+	}
+	for i := range j.verdict.Findings {
+		f := &j.verdict.Findings[i]
+		access := configuration.AccessOf(validate.Roles(f.Role)) &^ sandbox.Execute
+		if c, ok := j.lease.Words().Closes(f.Leads, access); ok {
+			c.At, c.Path = f.Pointer, f.Leads
+			all = append(all, c)
+		}
+	}
+	return all
 }

@@ -11,7 +11,6 @@ import (
 
 	"mcphub/children"
 	"mcphub/hub/catalog"
-	"mcphub/hub/configuration"
 	"mcphub/hub/inflight"
 	"mcphub/hub/inline"
 	"mcphub/hub/offering"
@@ -49,7 +48,6 @@ type replier interface {
 // of it while no goroutine is with it.
 type asyncCall struct {
 	s        *Session
-	by       *configuration.Configuration
 	tool     *catalog.Tool
 	lease    *children.Lease
 	inFlight Request
@@ -144,7 +142,7 @@ func (s *Session) TryTool(m *jsonrpc.Message, from Client, r replier, briefly bo
 		return false
 	}
 	m.Prepared = nil
-	c := &asyncCall{s: s, by: a.tool.tool.By, tool: a.tool.tool.Tool, lease: j.lease, reply: r, attempt: a}
+	c := &asyncCall{s: s, tool: a.tool.tool.Tool, lease: j.lease, reply: r, attempt: a}
 	c.inFlight.Key, c.inFlight.Client = j.lease.Instance(), OnBehalf{Client: from}
 	c.depart(m)
 	return true
@@ -294,7 +292,7 @@ func (c *asyncCall) answered(a jsonrpc.Answer) {
 	}
 	a.Own()
 	go func() { // the file system is looked at, which may take its time
-		c.finish(refusedByKernel(c.by, c.tool.Child, c.lease, a))
+		c.finish(c.s.refusedByKernel(record.Subject{Child: c.tool.Child, Tool: c.tool.Remote}, c.lease, word, nil, a))
 	}()
 }
 

@@ -1,44 +1,50 @@
 package call
 
 import (
-	"fmt"
-	"path/filepath"
 	"strings"
 
 	"mcphub/children"
+	"mcphub/children/hints"
 	"mcphub/children/sandbox"
 	"mcphub/hub/configuration"
+	"mcphub/hub/record"
 	"mcphub/internal/audit"
 	"mcphub/internal/jsonrpc"
-	"mcphub/internal/printable"
+	"mcphub/validate"
 )
 
-// This file is about errors of a confined child that come from the kernel: the client is
-// told so, and what to do.
+// This file is about answers of a confined child that tell what the kernel has refused it:
+// the client is told so, and it is recorded.
 
-// mayBeKernels reports whether an answer, of which the record says word, may be an error
-// by which the kernel has refused something to whom a lease is for.
+// mayBeKernels reports whether an answer, of which the record says word, may tell what the
+// kernel has refused to whom a lease is for.
 func mayBeKernels(lease *children.Lease, word string, a jsonrpc.Answer) bool {
 	switch word {
-	case audit.ResultError, audit.ResultToolError:
-		return lease.Kernel().Profile != nil && (sandbox.SpeaksOfRefusal(a.Error) || sandbox.SpeaksOfRefusal(a.Result))
+	case audit.ResultError:
+		return lease.Words().May(a.Error)
+	case audit.ResultToolError:
+		return lease.Words().May(a.Result)
+	case audit.ResultOK:
+		return lease.Words().MayOrdinarily(a.Result)
 	}
 	return false
 }
 
-// refusedByKernel adds to an error of a child what the kernel has refused, and how it is
-// allowed. The child's own words stay as they are, and so does what is no such error. It
-// looks at the file system.
-func refusedByKernel(g *configuration.Configuration, child string, lease *children.Lease, a jsonrpc.Answer) jsonrpc.Answer {
-	text, at := errorText(a)
+// refusedByKernel adds to an answer of a child what the kernel has refused it. The child's
+// own words stay as they are, and so does what is no such answer. called are the paths of
+// the call. It looks at the file system.
+func (s *Session) refusedByKernel(what record.Subject, lease *children.Lease, word string, called []sandbox.Rule, a jsonrpc.Answer) jsonrpc.Answer {
+	text, at := saidText(a)
 	if at == nil {
 		return a
 	}
-	r, ok := lease.Refused(text)
+	f, ok := lease.Words().Of(text, called, word == audit.ResultOK)
 	if !ok {
 		return a
 	}
-	line := refusalText(g, child, r)
+	_, dirs := lease.Where()
+	s.Records.ByKernel(what, f, dirs)
+	line := "mcphub: " + hints.Told(f) + "."
 	if a.Result == nil { // the end of the message
 		quoted := jsonrpc.AppendString(nil, "\n"+line)
 		return a.Edited(jsonrpc.Edit{Old: at, With: quoted[1:]})
@@ -47,9 +53,23 @@ func refusedByKernel(g *configuration.Configuration, child string, lease *childr
 	return a.Edited(jsonrpc.Edit{Old: at, With: append([]byte{','}, append(block, '}', ']')...)})
 }
 
-// errorText is what an error says. at is its last byte, to which more is added; nil where
+// called are the paths that a verdict was about, with what the call wants there.
+func called(v *validate.Verdict) (rules []sandbox.Rule) {
+	if v == nil {
+		return nil
+	}
+	for i := range v.Findings {
+		f := &v.Findings[i]
+		if f.Leads != "" {
+			rules = append(rules, sandbox.Rule{Path: f.Leads, Access: configuration.AccessOf(validate.Roles(f.Role)) &^ sandbox.Execute})
+		}
+	}
+	return rules
+}
+
+// saidText is what an answer says. at is its last byte, to which more is added; nil where
 // that cannot be.
-func errorText(a jsonrpc.Answer) (text string, at []byte) {
+func saidText(a jsonrpc.Answer) (text string, at []byte) {
 	if a.Result == nil {
 		raw := jsonrpc.Get(a.Error, "message")
 		text, ok := jsonrpc.String(raw)
@@ -72,26 +92,4 @@ func errorText(a jsonrpc.Answer) (text string, at []byte) {
 		return "", nil
 	}
 	return strings.Join(parts, "\n"), raw[len(raw)-1:]
-}
-
-// refusalText says what the kernel has refused, and what would allow it.
-func refusalText(g *configuration.Configuration, child string, r sandbox.Refusal) string {
-	const who = "mcphub: the kernel holds this server to its roots and to its sandbox entry"
-	spec := &g.Child(child).Spec
-	switch b := (sandbox.Boundary{Withheld: g.Checker.Withheld(child)}); {
-	case r.Path == "":
-		return fmt.Sprintf("%s, which may be the reason. %s", who, r.Cure(child, ""))
-	case b.Keeps(r.Path):
-		return fmt.Sprintf("%s. '%s' is outside of these, and the hub withholds it from every server: it cannot be allowed.", who, printable.Escape(r.Path, 200))
-	default:
-		what := "is outside of these"
-		if r.Access&sandbox.Write != 0 {
-			what += ", or may only be read"
-		}
-		at := spec.Sandbox.At
-		if at != "" {
-			at = filepath.Base(at) // the folder is nobody's business there
-		}
-		return fmt.Sprintf("%s. '%s' %s. %s", who, printable.Escape(r.Path, 200), what, r.Cure(child, at))
-	}
 }

@@ -104,6 +104,6 @@ func (l Limits) withDefaults() Limits {
 func (c Settings) keep(old *Settings) Settings {
 	c.Version, c.FS, c.Log, c.Said, c.Record, c.Inspect, c.Launcher = old.Version, old.FS, old.Log, old.Said, old.Record, old.Inspect, old.Launcher
 	c.Environ, c.Home, c.Dir, c.Cache = old.Environ, old.Home, old.Dir, old.Cache
-	c.Audit.To = old.Audit.To
+	c.Audit.To, c.Audit.Recent = old.Audit.To, old.Audit.Recent
 	return c
 }

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"time"
 
 	"github.com/rs/zerolog"
 
+	"mcphub/children/sandbox"
 	"mcphub/hub/inline"
 	"mcphub/internal/audit"
 	"mcphub/internal/jsonrpc"
@@ -20,6 +22,7 @@ type Settings struct {
 	To        *audit.Recorder // nil: they are not
 	Required  bool            // what cannot be recorded is denied
 	Arguments bool            // arguments are recorded, and not only the paths in them
+	Recent    *audit.Recent   // keeps the last refusals where To is nil; nil: nobody does
 }
 
 // Status is how the record of decisions stands.
@@ -163,10 +166,7 @@ func (d Decision) approver() string {
 // nothing may be sent.
 func (r *Recorder) Decide(ctx context.Context, what Subject, d Decision) (audit.Ticket, error) {
 	set, v := r.now(), d.Verdict
-	if set.To == nil {
-		if !d.Allowed() {
-			return audit.Ticket{}, nil
-		}
+	if set.To == nil && d.Allowed() {
 		return r.May(audit.Ticket{}, errNoLog)
 	}
 	rec := r.line(ctx, set, what)
@@ -182,6 +182,13 @@ func (r *Recorder) Decide(ctx context.Context, what Subject, d Decision) (audit.
 		if rec.Code = v.Rule; v.First != nil && v.First.Code != "" {
 			rec.Code = v.First.Code
 		}
+	}
+	if !d.Allowed() && d.View.Snapshot != nil {
+		rec.Within = d.View.Snapshot.Paths()
+	}
+	if set.To == nil {
+		set.remember(audit.KindDecision, &rec)
+		return audit.Ticket{}, nil
 	}
 	t, err := set.To.Append(ctx, &rec)
 	if err != nil && ctx.Err() != nil {
@@ -201,6 +208,45 @@ func (r *Recorder) Refused(ctx context.Context, what Subject, code string) {
 	rec.Decision, rec.Code = refused, code
 	// Whether it can be written or not, nothing is sent.
 	_, _ = set.To.Append(context.WithoutCancel(ctx), &rec)
+}
+
+// remember keeps a refusal where no log does.
+func (s *Settings) remember(kind string, rec *audit.Record) {
+	if s.Recent != nil {
+		s.Recent.Add(rec.Refused(kind, time.Now()))
+	}
+}
+
+// ByKernel records what the kernel has refused to a child that serves these directories. It
+// does not wait.
+func (s *Settings) ByKernel(session string, what Subject, f sandbox.Refusal, dirs []string) {
+	rec := audit.Record{
+		Session: session, Method: what.Method, Child: what.Child, Tool: what.Tool, Code: audit.CodeClosed,
+		NamedBy: string(f.By), Opens: f.Opens, Why: f.Why, Within: dirs,
+	}
+	switch {
+	case f.Sockets:
+		rec.Code = audit.CodeSockets
+	case f.Stays:
+		rec.Code = audit.CodeStays
+	}
+	if f.Path != "" {
+		role := validate.RoleRead
+		if f.Access&sandbox.Write != 0 {
+			role = validate.RoleWrite
+		}
+		rec.Findings = []audit.Finding{{Pointer: f.At, Role: role.String(), Path: f.Path}}
+	}
+	if s.To == nil {
+		s.remember(audit.KindRefusal, &rec)
+		return
+	}
+	s.To.Refusal(&rec)
+}
+
+// ByKernel records what the kernel has refused to a child while it served a request.
+func (r *Recorder) ByKernel(what Subject, f sandbox.Refusal, dirs []string) {
+	r.now().ByKernel(r.session, what, f, dirs)
 }
 
 // A Question is what a person is asked about a request, or what became of that.

@@ -23,7 +23,7 @@ type Filter struct {
 // Matches reports whether a decision is one of those.
 func (f *Filter) Matches(e *Event) bool {
 	switch {
-	case e.Kind != KindDecision && e.Kind != KindQuestion && e.Kind != KindDefinition,
+	case e.Kind != KindDecision && e.Kind != KindQuestion && e.Kind != KindDefinition && e.Kind != KindRefusal,
 		f.Session != "" && (len(e.Session) < len(f.Session) || e.Session[:len(f.Session)] != f.Session),
 		f.Child != "" && e.Child != f.Child,
 		f.Tool != "" && e.Tool != f.Tool,

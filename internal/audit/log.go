@@ -114,12 +114,18 @@ func (l *Log) Question(ctx context.Context, r *Record) (uint64, error) {
 
 // Definition notes that the tool of a Record was defined anew; Code says which part
 // of it. It does not wait: the line is written soon.
-func (l *Log) Definition(r *Record) error {
+func (l *Log) Definition(r *Record) error { return l.note(KindDefinition, r) }
+
+// Refusal notes what the kernel has refused a child. It does not wait: the line is written
+// soon.
+func (l *Log) Refusal(r *Record) error { return l.note(KindRefusal, r) }
+
+func (l *Log) note(kind string, r *Record) error {
 	if err := l.enter(); err != nil {
 		return err
 	}
 	defer l.mu.Unlock()
-	from := l.startLine(KindDefinition, time.Now())
+	from := l.startLine(kind, time.Now())
 	l.seal(from, r.body(l.tab.pending, nil))
 	l.hurry()
 	return nil

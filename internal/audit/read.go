@@ -38,6 +38,10 @@ type Event struct {
 	Findings   []Found            `json:"findings"`
 	More       uint64             `json:"more"`
 	Arguments  stdjson.RawMessage `json:"arguments"`
+	Within     []string           `json:"within"`
+	NamedBy    string             `json:"namedBy"`
+	Opens      string             `json:"opens"`
+	Why        string             `json:"why"`
 	Lines      uint64             `json:"lines"` // of KindLost
 
 	Result

@@ -23,6 +23,7 @@ const (
 	KindOutcome    = "outcome"    // what became of one that was let through, or of several
 	KindQuestion   = "question"   // a human was asked, and what was answered
 	KindDefinition = "definition" // a tool that was offered before is defined otherwise
+	KindRefusal    = "refusal"    // the kernel has refused a child something, as far as the child tells
 	KindLost       = "lost"       // there was no room for so many lines while the file could not be written
 	KindCheckpoint = "checkpoint" // of chain.jsonl: the state of a log
 	KindClose      = "close"      // a log ends
@@ -94,6 +95,11 @@ type Record struct {
 	Rewritten int    // how many arguments were given another spelling
 	Arguments []byte // raw, only where asked for
 	Took      time.Duration
+
+	Within  []string // the directories in scope, of what was not let through
+	NamedBy string   // of a refusal: who names the path: entry, call or server
+	Opens   string   // of a refusal: what has to be opened for it
+	Why     string   // of a refusal: why nothing is
 }
 
 // A Form is the part that the lines of many records have in common, made once: Child,
@@ -200,6 +206,28 @@ func plain(s string) bool {
 	return true
 }
 
+// mostTexts is how many of a list a line has.
+const mostTexts = 16
+
+// texts writes a list of texts, as far as there is room.
+func (b line) texts(name string, values []string) line {
+	if len(values) == 0 {
+		return b
+	}
+	b = append(append(append(b, `,"`...), name...), `":[`...)
+	for i, value := range values[:min(len(values), mostTexts)] {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		if value = redact.Text(value); len(value) > mostText {
+			value = clip(value, mostText)
+		}
+		quoted, _ := jsontext.AppendQuote(b, value)
+		b = quoted
+	}
+	return append(b, ']')
+}
+
 func (b line) number(name string, value uint64) line {
 	if value == 0 {
 		return b
@@ -243,6 +271,7 @@ func (r *Record) body(b line, form Form) line {
 	b = b.text("roots", r.Boundary.Origin).number("generation", r.Boundary.Generation).flag("stale", r.Boundary.Stale)
 	b = b.number("rewritten", uint64(max(r.Rewritten, 0)))
 	b = r.findings(b).arguments(r.Arguments)
+	b = b.texts("within", r.Within).text("namedBy", r.NamedBy).text("opens", redact.Text(r.Opens)).text("why", redact.Text(r.Why))
 	if r.Took > 0 {
 		b = b.number("us", uint64(max(r.Took.Microseconds(), 1)))
 	}
@@ -309,12 +338,8 @@ func (r *Record) findings(b line) line {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		path := redact.Text(f.Path)
-		if redact.SecretPointer(f.Pointer) && path != "" {
-			path = redact.Mark
-		}
 		at := len(b)
-		b = b.text("at", f.Pointer).text("role", f.Role).text("path", path).flag("inside", f.Inside)
+		b = b.text("at", f.Pointer).text("role", f.Role).text("path", f.shown()).flag("inside", f.Inside)
 		if f.Ways > 1 {
 			b = b.number("ways", uint64(f.Ways))
 		}

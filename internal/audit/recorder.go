@@ -153,13 +153,18 @@ func (r *Recorder) Question(ctx context.Context, rec *Record) error {
 }
 
 // Definition notes that a tool is defined otherwise than before. It does not wait.
-func (r *Recorder) Definition(rec *Record) {
+func (r *Recorder) Definition(rec *Record) { r.note((*Log).Definition, rec) }
+
+// Refusal notes what the kernel has refused a child. It does not wait.
+func (r *Recorder) Refusal(rec *Record) { r.note((*Log).Refusal, rec) }
+
+func (r *Recorder) note(write func(*Log, *Record) error, rec *Record) {
 	l := r.log.Load()
 	if l == nil {
 		_ = r.failed(r.notOpen(), 1)
 		return
 	}
-	if err := l.Definition(rec); err != nil {
+	if err := write(l, rec); err != nil {
 		_ = r.failed(err, 1)
 	}
 }

@@ -170,9 +170,6 @@ func (e *examination) problem(p config.Problem) Finding {
 	} else if p.Key != "" {
 		f.Text = p.Key + ": " + f.Text
 	}
-	if len(p.Run) > 0 && p.Run[0] == "mcphub" {
-		f.Command = e.mcphub(p.Run[1:]...)
-	}
 	if strings.HasSuffix(p.Key, ".command") && p.Severity == config.SeverityError {
 		e.elsewhere(&f)
 	}
@@ -198,11 +195,7 @@ func Failure(ctx context.Context, o Options, found setup.Checked, run *trial.Run
 
 // mcphub is a command line of this program, about the hub.json that is examined.
 func (e *examination) mcphub(words ...string) string {
-	words = append([]string{"mcphub"}, words...)
-	if e.Source.Config != "" {
-		words = append(words, "--config", e.Source.Config)
-	}
-	return printable.CommandLine(words)
+	return e.Source.CommandLine(words...)
 }
 
 func place(p config.Problem) string {

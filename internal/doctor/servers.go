@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"mcphub/children"
+	"mcphub/children/hints"
 	"mcphub/hub"
 	"mcphub/internal/printable"
 	"mcphub/internal/reference"
@@ -122,7 +123,27 @@ func (e *examination) server(ctx context.Context, out *Server, c *hub.Child, st 
 	if text, cure := e.signing().Fails(st.Command, st.Args, st.Kernel); text != "" {
 		warn(doubt, text, cure)
 	}
+	if st.Mend != nil {
+		f := Finding{Group: Servers, Subject: c.Spec.Name, Severity: doubt, At: at}
+		e.mend(&f, st)
+		e.report.add(f)
+	}
 	e.names(c, tools, warn)
+}
+
+// mend says what the kernel has refused a server, and what opens it.
+func (e *examination) mend(f *Finding, st *hub.ChildStatus) {
+	if f.Text != "" {
+		f.Text += "; "
+	}
+	f.Text += "the kernel holds it, and " + printable.Escape(st.LastRefused, 300) + " is closed to it"
+	if st.Mend.Named != "" {
+		f.Text += ": " + st.Mend.Named
+	}
+	f.Cure = st.Mend.Text
+	if st.Mend.Run != nil {
+		f.Command = e.mcphub(st.Mend.Run...)
+	}
 }
 
 // names finds tools whose names are cut by the hub, or would be by a client.
@@ -158,6 +179,9 @@ func (e *examination) failure(s children.Spec, st *hub.ChildStatus, in *Interpre
 	case text == "":
 		f.Text = fmt.Sprintf("it is not ready after %s: it is %s", e.Timeout, st.State)
 		f.Cure = "give all of them more time with --timeout"
+	case st.Mend != nil:
+		f.Text, _, _ = strings.Cut(f.Text, "; "+hints.Holds)
+		e.mend(&f, st)
 	case wrong:
 		f.Text, f.Cure = f.Text+"; "+old.Text, old.Cure
 	default:

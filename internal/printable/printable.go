@@ -274,19 +274,42 @@ func (c cleaning) Unwrap() io.Writer { return c.to }
 
 var plainWord = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./~-]+$`)
 
-// CommandLine writes a program and its arguments as a POSIX shell reads them.
+// CommandLine writes a program and its arguments as a POSIX shell reads them. It is one line
+// in which every character is seen: a word with others is written as $'...', which is newer
+// than other quotes, and which bash, zsh and ksh read.
 func CommandLine(words []string) string {
 	out := make([]string, len(words))
 	for i, w := range words {
 		out[i] = w
-		if !plainWord.MatchString(w) || strings.HasPrefix(w, "~") {
+		if !plainWord.MatchString(w) || w[0] == '~' || w[0] == '=' {
 			out[i] = quoteWord(w)
 		}
 	}
 	return strings.Join(out, " ")
 }
 
-func quoteWord(w string) string { return "'" + strings.ReplaceAll(w, "'", `'\''`) + "'" }
+func quoteWord(w string) string {
+	hides := func(r rune) bool { return r == utf8.RuneError || Hidden(r) }
+	if !strings.ContainsFunc(w, hides) {
+		return "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+	}
+	b := []byte("$'")
+	for i := 0; i < len(w); {
+		r, n := utf8.DecodeRuneInString(w[i:])
+		switch {
+		case r == '\'', r == '\\':
+			b = append(b, '\\', byte(r))
+		case hides(r):
+			for _, c := range []byte(w[i : i+n]) {
+				b = fmt.Appendf(b, `\%03o`, c)
+			}
+		default:
+			b = append(b, w[i:i+n]...)
+		}
+		i += n
+	}
+	return string(append(b, '\''))
+}
 
 // Word is a name from outside as one word of a CommandLine, of at most 300 characters
 // and escaped. In quotes it is seen to be a name where it looks like an option.

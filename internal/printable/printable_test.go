@@ -2,9 +2,13 @@ package printable
 
 import (
 	"bytes"
+	"os/exec"
+	"runtime"
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"pgregory.net/rapid"
 )
 
 // attacks are texts that say something else than they show, with what stays.
@@ -140,4 +144,33 @@ func TestWord(t *testing.T) {
 			t.Errorf("%q: %s, want %s", name, got, want)
 		}
 	}
+}
+
+// A word comes through a shell as it is, and its line shows every character.
+func TestCommandLineIsReadBack(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("its shells quote otherwise")
+	}
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		t.Fatal(err)
+	}
+	check := func(t interface{ Fatalf(string, ...any) }, words []string) {
+		line := CommandLine(append([]string{"printf", `%s\0`}, words...))
+		if at := strings.IndexFunc(line, func(r rune) bool { return r == utf8.RuneError || Hidden(r) }); at >= 0 {
+			t.Fatalf("%q hides something", line)
+		}
+		out, err := exec.Command(bash, "-c", line).Output()
+		if got, want := string(out), strings.Join(words, "\x00")+"\x00"; err != nil || got != want {
+			t.Fatalf("%s: %v: read as %q, want %q", line, err, got, want)
+		}
+	}
+	for _, word := range []string{"/a b", "$(touch x)", "`id`", "it's", `back\slash`, "new\nline", "tab\tand\rreturn", "-n", "--config=x", "~/x", "=ls", "", "!!", "#x", "a;b|c&d", "*?[x]{1,2}", "\u202egpj", "ü ö", "\xff\xfe", "'\n'", `\'` + "\n", "\x1b[31m", "\u00a0"} {
+		check(t, []string{word, "behind"})
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		word := rapid.OneOf(rapid.String(), rapid.Map(rapid.SliceOf(rapid.ByteRange(1, 255)), func(b []byte) string { return string(b) }), rapid.StringOf(rapid.RuneFrom([]rune(" \n'\"\\$`!(-~=\t0é"))))
+		words := rapid.SliceOfN(rapid.Map(word, func(s string) string { return strings.ReplaceAll(s, "\x00", "") }), 1, 4).Draw(t, "words")
+		check(t, words)
+	})
 }

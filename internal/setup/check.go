@@ -48,6 +48,11 @@ func (s *Source) Check(w io.Writer) (Checked, error) {
 		c.Problems = append(c.Problems, found...)
 		maps.Copy(c.Bad, bad)
 	}
+	for i := range c.Problems {
+		if run := c.Problems[i].Run; len(run) > 0 && run[0] == "mcphub" {
+			c.Problems[i].Run = s.Command(run[1:]...)
+		}
+	}
 	slices.SortStableFunc(c.Problems, func(a, b config.Problem) int { return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Col, b.Col)) })
 	return c, left
 }

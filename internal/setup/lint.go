@@ -17,6 +17,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"mcphub/children"
+	"mcphub/children/hints"
 	"mcphub/children/sandbox"
 	"mcphub/hub"
 	"mcphub/internal/config"
@@ -80,6 +81,7 @@ func (l *linter) entry(c *hub.Child) {
 		l.report(config.SeverityNote, reference.Show(aside), `"cwd" names a folder of your own to start in; "local": true has it start in the root, and obey that file`, "mcpServers", name, "command")
 	}
 	l.sandbox(c)
+	l.named(c)
 	for k, patterns := range [][]string{c.Include, c.Exclude, c.Always} {
 		key := []string{"include", "exclude", "always"}[k]
 		for i, pattern := range patterns {
@@ -118,6 +120,47 @@ func (l *linter) sandbox(c *hub.Child) {
 			}
 		}
 	}
+}
+
+// named finds paths that an entry names and that the kernel keeps closed to its server, and
+// files beside which the server cannot make others.
+func (l *linter) named(c *hub.Child) {
+	o := children.Options{Environ: l.cfg.Environ, Home: l.cfg.Home, Dir: l.cfg.Dir}
+	in := l.cfg.Fallback
+	if in.None() { // a program works in a root, and any other folder tells as much
+		dir := l.cfg.Dir
+		if sandbox.Holds(dir, l.cfg.Home) {
+			dir = l.file.Dir()
+		}
+		in = rootsmgr.Fallback{Origin: rootsmgr.OriginConfig, Entries: []rootsmgr.Entry{{URI: dir}}}
+	}
+	roots := rootsmgr.NewSnapshot(rootsmgr.OS{}, 1, in.Origin, in.Entries).Roots()
+	preview := children.Preview(c.Spec, o, roots)
+	if preview == nil {
+		return
+	}
+	for _, n := range preview.Named {
+		f, less := preview.Lessens(n)
+		if !less {
+			continue
+		}
+		m := hints.MendOf(c.Spec.Name, f, nil)
+		if m.Text == n.Why { // which is said already
+			m.Text = "name a file or a folder that is the server's own"
+		}
+		l.report(config.SeverityWarning, hints.Foretold(c.Spec.Name, n), m.Text, append([]string{"mcpServers", c.Spec.Name}, pointer(n.Key)...)...)
+		if m.Run != nil {
+			l.cure(append([]string{"mcphub"}, m.Run...)...)
+		}
+	}
+}
+
+// pointer are the parts of a JSON pointer.
+func pointer(text string) (parts []string) {
+	for part := range strings.SplitSeq(strings.TrimPrefix(text, "/"), "/") {
+		parts = append(parts, strings.NewReplacer("~1", "/", "~0", "~").Replace(part))
+	}
+	return parts
 }
 
 // lookTime is how long the keyring may take here, all secrets together.

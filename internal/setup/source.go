@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/rs/zerolog"
 
 	"mcphub/internal/config"
 	"mcphub/internal/consent"
 	"mcphub/internal/exit"
+	"mcphub/internal/printable"
 )
 
 // A Source says where the configuration of a hub comes from.
@@ -115,6 +117,25 @@ func (s *Source) Path() string {
 	}
 	path, _ := config.Find(s.Config, os.LookupEnv, exists)
 	return path
+}
+
+// CommandLine is a command line of this program that is about the same hub.json, to be
+// pasted into a shell.
+func (s *Source) CommandLine(words ...string) string {
+	return printable.CommandLine(s.Command(words...))
+}
+
+// Command is CommandLine by its words.
+func (s *Source) Command(words ...string) []string {
+	all := append([]string{"mcphub"}, words...)
+	if s.Config != "" {
+		at := len(all)
+		if ends := slices.Index(all, "--"); ends >= 0 { // what follows is no flag
+			at = ends
+		}
+		all = slices.Insert(all, at, "--config", s.Config)
+	}
+	return all
 }
 
 func (s *Source) tell(w io.Writer, p config.Problem) {

@@ -7,9 +7,9 @@ import (
 	"strings"
 
 	"mcphub/children"
+	"mcphub/children/hints"
 	"mcphub/children/sandbox"
 	"mcphub/hub"
-	"mcphub/internal/printable"
 )
 
 // A Run is how one start of one server went.
@@ -124,8 +124,10 @@ func missing(run, free *Run) (out []string) {
 
 // refused reads what a server has said of what the kernel has refused it.
 func refused(r *Run) (all []sandbox.Refusal) {
-	for line := range strings.Lines(printable.Clean(r.Status.LastFailure) + "\n" + r.Status.Error + "\n" + r.Status.Stderr) {
-		if found, ok := r.Status.Sandbox.Profile.Refused(line); ok && found.Path != "" && !slices.Contains(all, found) {
+	held := r.Status.Sandbox
+	reads := hints.Reader{Profile: held.Profile, Named: held.Named, Never: held.Never}
+	for line := range strings.Lines(r.Status.Stderr) {
+		if found, ok, first := reads.Said(line); ok && first {
 			all = append(all, found)
 		}
 	}

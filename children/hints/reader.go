@@ -1,0 +1,466 @@
+package hints
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"mcphub/children/sandbox"
+)
+
+// Bounds of what is read.
+const (
+	MostOrdinary = 16 << 10        // bytes of a result that is no error
+	mostText     = 64 << 10        // of any text
+	justNow      = 2 * time.Second // for which an error may be about what was written to stderr
+)
+
+// A Reader reads what one run of a confined child says, and counts what it was refused.
+type Reader struct {
+	Profile *sandbox.Profile
+	Named   []sandbox.Named          // the paths that its entry names
+	Dirs    []string                 // where it works: its working directory, its roots
+	Never   func(path string) string // why no name opens a path; "" where one may
+
+	mu   sync.Mutex // guards the rest
+	n    int
+	last sandbox.Refusal
+	said time.Time // when it wrote of one to stderr
+	seen []sandbox.Refusal
+}
+
+// holds reports whether there is anything that the kernel could refuse.
+func (r *Reader) holds() bool { return r != nil && r.Profile != nil }
+
+// May reports whether an error of the child may tell of a refusal, by its own words or by
+// what was written to stderr just before. It is fast.
+func (r *Reader) May(fault []byte) bool {
+	return r.holds() && (Speaks(fault) || !r.saidAt().IsZero())
+}
+
+// MayOrdinarily is May for a result that is no error.
+func (r *Reader) MayOrdinarily(result []byte) bool {
+	return r.holds() && len(result) <= MostOrdinary && Hints(result)
+}
+
+func (r *Reader) saidAt() time.Time {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.said
+}
+
+// Known are how many refusals there were, and the last of them.
+func (r *Reader) Known() (n int, last sandbox.Refusal) {
+	if r == nil {
+		return 0, last
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.n, r.last
+}
+
+// Of reads an error of the child, or with ordinary another result. called are the paths
+// of the call that it answers, with what the call wants there. It is ok where the kernel
+// has refused the child something. It looks at the file system.
+func (r *Reader) Of(text string, called []sandbox.Rule, ordinary bool) (f sandbox.Refusal, ok bool) {
+	if !r.holds() {
+		return f, false
+	}
+	f, ok = (&reading{r, called, ordinary}).read(text)
+	if !ok && !ordinary && time.Since(r.saidAt()) < justNow {
+		_, f = r.Known()
+		return f, true // counted already
+	}
+	if ok {
+		r.mu.Lock()
+		r.n++
+		r.last = f
+		r.mu.Unlock()
+	}
+	return f, ok
+}
+
+// Closes reports whether the child may not do that at a path which a call names.
+func (r *Reader) Closes(path string, a sandbox.Access) (f sandbox.Refusal, ok bool) {
+	if !r.holds() || r.Profile.Unbounded || path == "" {
+		return f, false
+	}
+	in := &reading{r, nil, false}
+	if in.opens(path, a) {
+		return f, false
+	}
+	return in.finished(sandbox.Refusal{Path: path, By: sandbox.ByCall, Access: a}, path, a&sandbox.Write != 0 && !exists(path))
+}
+
+// Lessens reports whether the child gets less of a path that its entry names than it may
+// need: nothing, or a database without the folder in which it makes files beside it.
+func (r *Reader) Lessens(n sandbox.Named) (f sandbox.Refusal, ok bool) {
+	if r.Profile.Unbounded {
+		return f, false
+	}
+	in := &reading{Reader: r}
+	f = sandbox.Refusal{Path: n.Path, By: sandbox.ByEntry, At: n.Key, Access: sandbox.Read}
+	dir := filepath.Dir(n.Path)
+	switch {
+	case n.Why != "" && n.Access&sandbox.Read == 0:
+		return in.finished(f, n.Path, !exists(n.Path))
+	case n.Access&sandbox.Write != 0 && isData(n.Path) && !isDir(n.Path) && !in.opens(dir, sandbox.Write):
+		f.Access = sandbox.Write
+		return in.finished(f, filepath.Join(dir, filepath.Base(n.Path)+"-journal"), true)
+	}
+	return f, false
+}
+
+// mostSeen bounds how many refusals of one run are told apart.
+const mostSeen = 100
+
+// Said reads what the child has written to stderr: a line, or more. It is ok where that
+// tells of a refusal, and first where it had not told of it before.
+func (r *Reader) Said(text string) (f sandbox.Refusal, ok, first bool) {
+	if !r.holds() || !Speaks([]byte(text)) {
+		return f, false, false
+	}
+	if f, ok = (&reading{r, nil, false}).read(text); !ok {
+		return f, false, false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.said = time.Now()
+	if r.last = f; len(r.seen) == mostSeen || slices.Contains(r.seen, f) {
+		return f, true, false
+	}
+	r.seen = append(r.seen, f)
+	r.n++
+	return f, true, true
+}
+
+// reading is one text that is read.
+type reading struct {
+	*Reader
+	called   []sandbox.Rule
+	ordinary bool
+}
+
+func (r *reading) read(text string) (f sandbox.Refusal, ok bool) {
+	text = text[:min(len(text), mostText)]
+	lines := strings.Split(text, "\n")
+	most, unnamed := len(words), nothing
+	if r.ordinary {
+		most = usual
+	}
+	for i, line := range lines {
+		k := kindOf([]byte(line), most)
+		if k == nothing {
+			continue
+		}
+		if k == refused && !r.Profile.Sockets && ofSockets.MatchString(strings.Join(lines[max(0, i-socketLines):i+1], "\n")) {
+			return sandbox.Refusal{Sockets: true, By: sandbox.ByServer}, true
+		}
+		if r.Profile.Unbounded {
+			continue
+		}
+		paths := pathsIn(line)
+		for _, path := range paths {
+			if f, ok = r.about(path, line, k); ok {
+				return f, true
+			}
+		}
+		switch {
+		case k == module:
+			if f, ok = r.module(line, text); ok {
+				return f, true
+			}
+		case k == repository:
+			if f, ok = r.repository(); ok {
+				return f, true
+			}
+		case k == absent, len(paths) > 0:
+		case unnamed == nothing:
+			unnamed = k
+		}
+	}
+	if unnamed == nothing {
+		return f, false
+	}
+	return r.unsaid(unnamed)
+}
+
+// about reads a line that names a path.
+func (r *reading) about(path, line string, k kind) (f sandbox.Refusal, ok bool) {
+	own, access := r.owner(path)
+	if before, _, whole := strings.Cut(line, path); whole {
+		line = before // what was to be done stands there
+	}
+	want := r.lacks(path, line, access)
+	_, missing := os.Lstat(path)
+	switch {
+	case want == 0, !r.possible(path, want):
+		return f, false
+	case k != refused && k != database && missing != nil && !makes(line), // it is not there indeed
+		k != refused && k != database && want == sandbox.Write && r.opens(path, sandbox.Read):
+		return f, false
+	case r.ordinary && own.By == sandbox.ByServer && k != database && !writes(line) && want == sandbox.Write && (missing != nil || r.opens(path, sandbox.Read)):
+		return f, false // a document speaks of a file that is not there, or that the child can read
+	}
+	own.Access = want
+	return r.finished(own, path, missing != nil && !makes(line))
+}
+
+// owner is who names a path: the entry or the call, where the path is what one of these
+// names, lies in it, or was made beside it to take its place; else the child alone.
+func (r *reading) owner(path string) (f sandbox.Refusal, access sandbox.Access) {
+	beside := func(name string) bool {
+		return filepath.Dir(name) == filepath.Dir(path) && !isDir(name) && strings.Contains(filepath.Base(path), filepath.Base(name))
+	}
+	for _, c := range r.called {
+		if sandbox.Holds(c.Path, path) || beside(c.Path) {
+			return sandbox.Refusal{Path: c.Path, By: sandbox.ByCall}, c.Access
+		}
+	}
+	for _, n := range r.Named {
+		if sandbox.Holds(n.Path, path) || beside(n.Path) {
+			return sandbox.Refusal{Path: n.Path, By: sandbox.ByEntry, At: n.Key}, 0
+		}
+	}
+	return sandbox.Refusal{Path: path, By: sandbox.ByServer}, 0
+}
+
+// finished says what has to be opened for a path, and whether anything may be. made: it
+// is a file that is not there and was to be made.
+func (r *reading) finished(f sandbox.Refusal, path string, made bool) (sandbox.Refusal, bool) {
+	f.Opens = path
+	top := moduleOf(path)
+	switch {
+	case top != "" && !r.opens(top, sandbox.Read): // of a linked module all is wanted
+		f.Opens = top
+	case made: // its directory has to be open, or the first on the way that is to be made
+		f.Opens = firstMissing(filepath.Dir(path))
+	case f.By != sandbox.ByServer && sandbox.Holds(f.Path, path):
+		f.Opens = firstMissing(f.Path)
+	default:
+		f.Opens = firstMissing(path)
+	}
+	if f.By == sandbox.ByServer && f.Opens != path && f.Opens != top && !made {
+		f.Path = f.Opens
+	}
+	if at := real(f.Opens); exists(at) {
+		f.Opens = at // a link in a root opens nothing
+	} else {
+		f.Opens = filepath.Join(real(filepath.Dir(at)), filepath.Base(at))
+	}
+	for _, p := range []string{path, f.Path, real(path)} {
+		if why := r.kept(p); why != "" {
+			f.Kept, f.Opens, f.Why = true, "", why
+			return f, !r.ordinary
+		}
+	}
+	if why := r.kept(f.Opens); why == "" && !exists(f.Opens) {
+		f.Opens += string(filepath.Separator) // a folder, which is to be made
+	} else if why != "" {
+		f.Opens, f.Why = "", fmt.Sprintf("its folder %s is not offered, for %s: give the file a folder of its own", f.Opens, why)
+	}
+	return f, f.Opens != "" || !r.ordinary || f.By != sandbox.ByServer
+}
+
+// moduleOf is the folder of the installed module of Node that a path lies in; "" for none.
+func moduleOf(path string) string {
+	const mark = "/node_modules/"
+	at := strings.LastIndex(path, mark)
+	if at < 0 {
+		return ""
+	}
+	parts := strings.Split(path[at+len(mark):], "/")
+	n := 1
+	if strings.HasPrefix(parts[0], "@") {
+		n = 2
+	}
+	return path[:at+len(mark)] + strings.Join(parts[:min(n, len(parts))], "/")
+}
+
+// kept says why nothing offers to open a path; "" where it may be.
+func (r *reading) kept(path string) string {
+	if r.Never != nil {
+		if why := r.Never(path); why != "" {
+			return why
+		}
+	}
+	return sandbox.Secret(path)
+}
+
+// opens reports whether this may be done at a path.
+func (r *reading) opens(path string, a sandbox.Access) bool {
+	return a&^(r.Profile.Allows(path)&r.Profile.Allows(real(path))) == 0
+}
+
+// lacks is what was wanted at a path, and is not allowed there. access is what a call
+// wants there, if one names it.
+func (r *reading) lacks(path, line string, access sandbox.Access) sandbox.Access {
+	access &= sandbox.Read | sandbox.Write
+	switch {
+	case r.opens(path, sandbox.Read|sandbox.Write):
+		return 0
+	case r.opens(path, sandbox.Read):
+		if access == sandbox.Read {
+			return 0
+		}
+		return sandbox.Write
+	case access&sandbox.Write != 0, writes(line), access == 0 && !exists(path): // what is not there was to be made
+		return sandbox.Write
+	}
+	return sandbox.Read
+}
+
+// possible reports whether the user could do that without the sandbox: otherwise something
+// else has refused it.
+func (r *reading) possible(path string, a sandbox.Access) bool {
+	at := real(path)
+	if !exists(at) {
+		if at = nearest(at); !isDir(at) {
+			return false
+		}
+		a = sandbox.Write
+	}
+	return may(at, a)
+}
+
+// unsaid is for a text that names no path: one that the call or the entry names is meant,
+// if it is closed.
+func (r *reading) unsaid(k kind) (f sandbox.Refusal, ok bool) {
+	for _, c := range r.called {
+		if !r.opens(c.Path, c.Access&(sandbox.Read|sandbox.Write)) && r.possible(c.Path, c.Access) {
+			return r.finished(sandbox.Refusal{Path: c.Path, By: sandbox.ByCall, Access: c.Access}, c.Path, !exists(c.Path))
+		}
+	}
+	if r.ordinary {
+		return f, false
+	}
+	for _, n := range r.Named {
+		f = sandbox.Refusal{Path: n.Path, By: sandbox.ByEntry, At: n.Key, Access: sandbox.Read}
+		dir := filepath.Dir(n.Path)
+		switch {
+		case !r.opens(n.Path, sandbox.Read) && r.possible(n.Path, sandbox.Read):
+			if n.Access == 0 && k == database {
+				f.Access = sandbox.Write
+			}
+			return r.finished(f, n.Path, !exists(n.Path))
+		case k == database && isData(n.Path) && !r.opens(dir, sandbox.Write) && r.possible(dir, sandbox.Write):
+			f.Access = sandbox.Write // it makes a journal beside the file
+			return r.finished(f, filepath.Join(dir, filepath.Base(n.Path)+"-journal"), true)
+		}
+	}
+	return f, false
+}
+
+// isData reports a file that looks like a database.
+func isData(path string) bool {
+	return slices.Contains([]string{".db", ".db3", ".sqlite", ".sqlite3", ".duckdb"}, strings.ToLower(filepath.Ext(path)))
+}
+
+// gitDir finds where a worktree's repository is.
+var gitDir = regexp.MustCompile(`^gitdir: (/[^\n]+)`)
+
+// repository is the repository of what the call names, or of where the child works, if it
+// is closed.
+func (r *reading) repository() (f sandbox.Refusal, ok bool) {
+	var from []string
+	for _, c := range r.called {
+		from = append(from, c.Path)
+	}
+	for _, dir := range append(from, r.Dirs...) {
+		for ; ; dir = filepath.Dir(dir) {
+			at := filepath.Join(dir, ".git")
+			if fi, err := os.Lstat(at); err == nil {
+				if text, err := os.ReadFile(at); err == nil && fi.Mode().IsRegular() {
+					if to := gitDir.FindStringSubmatch(string(text)); to != nil && r.opens(at, sandbox.Read) {
+						at = filepath.Clean(to[1])
+					}
+				}
+				if !r.opens(at, sandbox.Read) && r.possible(at, sandbox.Read) {
+					return r.finished(sandbox.Refusal{Path: at, By: sandbox.ByServer, Access: sandbox.Read}, at, false)
+				}
+				break
+			}
+			if filepath.Dir(dir) == dir {
+				break
+			}
+		}
+	}
+	return f, false
+}
+
+// module is where a module lies that was not found by its name, if that is closed. It is
+// looked for where programs do: in what the entry names, in the working directory, and in
+// the folders of modules around files that the text names.
+func (r *reading) module(line, text string) (f sandbox.Refusal, ok bool) {
+	said := moduleName.FindStringSubmatch(line)
+	if said == nil || strings.HasPrefix(said[1], ".") || filepath.IsAbs(said[1]) {
+		return f, false
+	}
+	name := said[1]
+	var tries []string
+	dirs := slices.Clone(r.Dirs)
+	for _, n := range r.Named {
+		dirs = append(dirs, n.Path)
+	}
+	if strings.Contains(line, "o module named") {
+		name, _, _ = strings.Cut(name, ".")
+		for _, dir := range dirs {
+			tries = append(tries, filepath.Join(dir, name), filepath.Join(dir, name+".py"))
+		}
+	} else {
+		for _, dir := range append(pathsIn(text), dirs...) {
+			for ; filepath.Dir(dir) != dir; dir = filepath.Dir(dir) {
+				tries = append(tries, filepath.Join(dir, "node_modules", name))
+			}
+		}
+	}
+	for _, try := range tries {
+		if at := real(try); exists(at) && !r.opens(at, sandbox.Read) && r.possible(at, sandbox.Read) {
+			own, _ := r.owner(try)
+			if own.By == sandbox.ByServer {
+				own.Path = at
+			}
+			own.Access = sandbox.Read
+			return r.finished(own, at, false)
+		}
+	}
+	return f, false
+}
+
+func real(path string) string {
+	if at, err := filepath.EvalSymlinks(path); err == nil {
+		return at
+	}
+	return path
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+func isDir(path string) bool {
+	fi, err := os.Stat(path)
+	return err == nil && fi.IsDir()
+}
+
+// nearest is the directory around a path that is there.
+func nearest(path string) string {
+	for !exists(path) && filepath.Dir(path) != path {
+		path = filepath.Dir(path)
+	}
+	return path
+}
+
+// firstMissing is a path, or the first on the way to it that is not there.
+func firstMissing(path string) string {
+	for !exists(path) && !exists(filepath.Dir(path)) {
+		path = filepath.Dir(path)
+	}
+	return path
+}

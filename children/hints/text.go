@@ -1,0 +1,103 @@
+package hints
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"mcphub/children/sandbox"
+	"mcphub/internal/printable"
+)
+
+// Holds begins what Told says.
+const Holds = "the kernel holds this server"
+
+// Told is what a client is told of a refusal. It names no command that opens anything,
+// because a model may read it.
+func Told(f sandbox.Refusal) string {
+	what := fmt.Sprintf("'%s' is closed to it", printable.Escape(f.Path, 200))
+	switch {
+	case f.Sockets:
+		what = "unix sockets are closed to it"
+	case f.Stays:
+		what = fmt.Sprintf("it was started when '%s' was not open; it keeps state, so it is not started anew for that", printable.Escape(f.Path, 200))
+	case f.Kept:
+		what = "what it was refused is closed to all servers, unless a person opens it"
+	case f.Access&sandbox.Write != 0:
+		what += " for writing"
+	}
+	return Holds + ", and " + what + ". Ask your user to run `mcphub why`"
+}
+
+// A Mend is what a person can do about a refusal.
+type Mend struct {
+	Named string   // who names the path, in words
+	Text  string   // what to do, or why nothing can be done
+	Run   []string // arguments of mcphub that open what is closed; nil: there is no such command
+}
+
+// MendOf is what mends a refusal of a server that serves these directories.
+func MendOf(server string, f sandbox.Refusal, dirs []string) (m Mend) {
+	switch f.By {
+	case sandbox.ByEntry:
+		m.Named = "its entry names it" + at(f.At)
+	case sandbox.ByCall:
+		m.Named = "the call names it"
+	default:
+		m.Named = "the server named it; nothing else did"
+	}
+	switch {
+	case f.Sockets:
+		m.Named = ""
+		m.Text = `"sandbox": {"sockets": "on"} in its entry opens them: then it reaches D-Bus, docker and ssh-agent, and through them everything. This prints what it needs`
+		m.Run = []string{"learn", server}
+		for _, dir := range dirs {
+			m.Run = append(m.Run, "--root", dir)
+		}
+	case f.Stays:
+		m.Text = `it keeps state, and was not started anew when that was opened; "sandbox": {"widen": "restart"} in its entry has it started anew each time`
+		m.Run = []string{"restart", server}
+	case f.Opens == "":
+		m.Text = f.Why
+	case f.Opens == f.Path, !sandbox.Holds(f.Opens, f.Path):
+		m.Text, m.Run = "if it is to have that", Allow(server, f.Access, f.Opens)
+	default:
+		why := "it makes files beside that"
+		if f.By == sandbox.ByServer {
+			why = "that is not there"
+		}
+		m.Text = fmt.Sprintf("if it is to have that: %s, so %s has to be open", why, printable.Escape(f.Opens, 300))
+		m.Run = Allow(server, f.Access, f.Opens)
+	}
+	return m
+}
+
+// Foretold says that a server will not get all of what its entry names.
+func Foretold(server string, n sandbox.Named) string {
+	if n.Access&sandbox.Write != 0 {
+		return fmt.Sprintf("the kernel lets %s write %s, and make no files beside it, as databases do", server, printable.Escape(n.Path, 300))
+	}
+	return fmt.Sprintf("the kernel will not let %s open %s: %s", server, printable.Escape(n.Path, 300), n.Why)
+}
+
+func at(pointer string) string {
+	if pointer == "" {
+		return ""
+	}
+	return " (" + printable.Escape(pointer, 100) + ")"
+}
+
+// Allow are the arguments of mcphub that open paths to a server.
+func Allow(server string, a sandbox.Access, paths ...string) []string {
+	words := append([]string{server}, paths...)
+	write := []string{"--write"}
+	switch flag := a&sandbox.Write != 0; {
+	case strings.HasPrefix(server, "-") && flag:
+		words = slices.Concat(write, []string{"--"}, words)
+	case strings.HasPrefix(server, "-"):
+		words = append([]string{"--"}, words...)
+	case flag:
+		words = append(words, write...)
+	}
+	return append([]string{"allow"}, words...)
+}

@@ -1,0 +1,116 @@
+package hints
+
+import (
+	"bytes"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// This file knows the words by which programs tell that they were refused something.
+
+// A kind is what a line says of a refusal.
+type kind uint8
+
+const (
+	nothing    kind = iota
+	refused         // it was refused something
+	absent          // something is not there, which programs say of what they may not look into too
+	database        // a database could not be opened: which one is not said
+	module          // a module was not found, by its name
+	repository      // a directory is in no repository
+)
+
+// words are what is searched for, before anything is looked at.
+var words = []struct {
+	text []byte
+	kind kind
+}{
+	{[]byte("EACCES"), refused}, {[]byte("EPERM"), refused}, {[]byte("ermission denied"), refused},
+	{[]byte("peration not permitted"), refused}, {[]byte("ccess is denied"), refused}, {[]byte("AccessDenied"), refused}, {[]byte("UnauthorizedAccess"), refused},
+	{[]byte("not a git repository"), repository}, {[]byte("annot find module"), module}, {[]byte("annot find package"), module}, {[]byte("o module named"), module},
+	{[]byte("nable to open database"), database}, {[]byte("CANTOPEN"), database}, {[]byte("readonly database"), database},
+	{[]byte("ENOENT"), absent}, {[]byte("o such file or directory"), absent}, {[]byte("does not exist"), absent},
+}
+
+// usual is how many of words an ordinary result is searched for: the others stand in many
+// an honest one.
+const usual = 14
+
+// kindOf is what a text says first of all kinds.
+func kindOf(text []byte, most int) kind {
+	for i := range words[:most] {
+		if bytes.Contains(text, words[i].text) {
+			return words[i].kind
+		}
+	}
+	return nothing
+}
+
+// Speaks reports whether an error may tell of a refusal. It is fast.
+func Speaks(text []byte) bool { return kindOf(text, len(words)) != nothing }
+
+// Hints reports whether an ordinary result may. It is fast.
+func Hints(text []byte) bool { return kindOf(text, usual) != nothing }
+
+// writing are words of a line by which something was to be changed or made.
+var writing = []string{"mkdir", "rmdir", "unlink", "rename", "write", "creat", "touch", "remove", "copyfile", "symlink", "truncate", "readonly"}
+
+func writes(line string) bool {
+	line = strings.ToLower(line)
+	return slices.ContainsFunc(writing, func(verb string) bool { return strings.Contains(line, verb) })
+}
+
+func makes(line string) bool {
+	return strings.Contains(line, "mkdir") || strings.Contains(line, "makedirs")
+}
+
+// ofSockets are calls that a socket was to be used by, as traces of errors show them.
+var ofSockets = regexp.MustCompile(`\.(?:bind|connect)\(|socket\.socket\(|socket\.__init__\(|\bunix socket\b|\b(?:listen|connect|bind) E(?:ACCES|PERM)\b[^\n]* [/\x00@]|\b(?:bind|listen|connect|dial)\b[^\n]*\bunix\b|\bunix\b[^\n]*\b(?:bind|listen|connect|dial)\b`)
+
+// socketLines is how many lines before an error may show the call.
+const socketLines = 3
+
+// moduleName finds the name of a module that was not found.
+var moduleName = regexp.MustCompile(`(?:annot find (?:module|package) |o module named )['"‘]?([^'"’\s;,]+)`)
+
+// mostPaths bounds how many paths of one text are looked at.
+const mostPaths = 8
+
+// closing are the signs that end a path which begins behind another.
+var closing = map[rune]string{'\'': "'", '"': `"`, '`': "`", '‘': "’", '“': "”", '«': "»"}
+
+// pathsIn are absolute paths that stand in a text, clean.
+func pathsIn(text string) (paths []string) {
+	for i := 0; i < len(text) && len(paths) < mostPaths; i++ {
+		if text[i] != '/' || strings.HasPrefix(text[i:], "//") {
+			continue
+		}
+		before, _ := utf8.DecodeLastRuneInString(text[:i])
+		quote, quoted := closing[before]
+		if i > 0 && !quoted && !strings.ContainsRune(" \t\n(<[=:,", before) {
+			continue
+		}
+		end := strings.Index(text[i:], quote)
+		if !quoted || end < 0 {
+			end = strings.IndexAny(text[i:], " \t\n'\"`)>],;’”")
+		}
+		if end < 0 {
+			end = len(text) - i
+		}
+		if path := filepath.Clean(strings.TrimRight(text[i:i+end], ".:")); path != "/" && !(i == 0 && speaker(text[end:])) {
+			paths = append(paths, path)
+		}
+		i += max(end-1, 0)
+	}
+	return paths
+}
+
+// speaker reports whether what stands before rest is the program that says it, as in
+// "/bin/sh: 1: x: Permission denied".
+func speaker(rest string) bool {
+	first, _, more := strings.Cut(strings.TrimLeft(rest, ": "), ":")
+	return more && !Speaks([]byte(first))
+}

@@ -1,0 +1,328 @@
+//go:build linux
+
+package hints
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"mcphub/children/sandbox"
+)
+
+const whole = sandbox.Read | sandbox.Write | sandbox.Execute
+
+// A disk has a folder that is open, one that may be read, and others.
+type disk struct{ top, home string }
+
+func newDisk(t *testing.T, files ...string) disk {
+	t.Helper()
+	top, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := disk{top, filepath.Join(top, "home")}
+	for _, file := range append([]string{"in/y", "read/x", "home/f"}, files...) {
+		path := filepath.Join(top, strings.TrimSuffix(file, "/"))
+		if strings.HasSuffix(file, "/") {
+			err = os.MkdirAll(path, 0o700)
+		} else if err = os.MkdirAll(filepath.Dir(path), 0o700); err == nil {
+			err = os.WriteFile(path, nil, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return d
+}
+
+func (d disk) reader(named ...sandbox.Named) *Reader {
+	for i := range named {
+		named[i].Path = filepath.Join(d.top, named[i].Path)
+	}
+	return &Reader{
+		Profile: &sandbox.Profile{Rules: sandbox.Sorted([]sandbox.Rule{
+			{Path: filepath.Join(d.top, "in"), Access: whole}, {Path: filepath.Join(d.top, "read"), Access: sandbox.Read | sandbox.Execute}, {Path: "/usr", Access: sandbox.Read | sandbox.Execute},
+		})},
+		Named: named, Dirs: []string{filepath.Join(d.top, "in")},
+		Never: func(path string) string {
+			switch {
+			case sandbox.Holds(path, d.home):
+				return "it is the home folder, or holds it"
+			case sandbox.Holds(filepath.Join(d.top, "hub"), path):
+				return "it is the hub's own"
+			case path == "/etc", sandbox.Holds("/proc", path):
+				return "it belongs to the system"
+			}
+			return ""
+		},
+	}
+}
+
+// told is a refusal in short: what is closed, to do what, what opens it, who named it.
+func (d disk) told(f sandbox.Refusal, ok bool) string {
+	switch short := func(path string) string { return strings.TrimPrefix(path, d.top+"/") }; {
+	case !ok:
+		return ""
+	case f.Sockets:
+		return "sockets"
+	case f.Opens == "":
+		return fmt.Sprintf("%s %s nothing %s%s", short(f.Path), f.Access, f.By, map[bool]string{true: " kept"}[f.Kept])
+	default:
+		return fmt.Sprintf("%s %s %s %s", short(f.Path), f.Access, short(f.Opens), f.By)
+	}
+}
+
+// TestErrors reads what servers say when the kernel refuses them something, by whichever
+// language and library. D is the top of the disk.
+func TestErrors(t *testing.T) {
+	d := newDisk(t, "out/x", "out/a b.txt", "out/vault/n.md", "main/.git/worktrees/wt/HEAD", "mono/.git/HEAD", "mono/in/z", "out/lib/index.js", "hub/log", "home/.aws/credentials", "home/.config/app/x")
+	for text, want := range map[string]string{
+		// Node, and what quotes it
+		"EACCES: permission denied, open 'D/out/a b.txt'":                          "out/a b.txt read out/a b.txt server",
+		"Error: EPERM: operation not permitted, mkdir 'D/out/x'":                   "out/x write out/x server",
+		"EACCES: permission denied, scandir 'D/out/vault'":                         "out/vault read out/vault server",
+		"EACCES: permission denied, rename 'D/in/x' -> 'D/out/x'":                  "out/x write out/x server",
+		"EACCES: permission denied, open 'D/out/new'":                              "out/new write out server",  // it was to be made
+		"EACCES: permission denied, mkdir 'D/out/a/b'":                             "out/a write out/a/ server", // the first that is missing
+		"ENOENT: no such file or directory, mkdir 'D/out/a/b'":                     "out/a write out/a/ server",
+		"Error: Cannot find module 'D/out/lib/index.js'":                           "out/lib/index.js read out/lib/index.js server",
+		"Error: ENOENT: no such file or directory, open 'D/out/nothing'":           "",
+		"Error: ENOENT: no such file or directory, open 'D/out/x'":                 "out/x read out/x server", // it is there
+		"Error: listen EACCES: permission denied D/in/tsx-0/12.pipe":               "sockets",
+		"Error: listen EACCES: permission denied 127.0.0.1:80":                     "",
+		"Error: connect EACCES D/in/my.sock":                                       "sockets",
+		"Error: EACCES: permission denied, open 'D/read/x'":                        "read/x write read/x server",
+		"  errno: -13, code: 'EACCES', syscall: 'open', path: 'D/out/x'":           "out/x read out/x server",
+		"EACCES: permission denied, open 'D/in/y'":                                 "", // by something else
+		"EACCES: permission denied, open '/proc/1/mem'":                            "/proc/1/mem read nothing server kept",
+		"EACCES: permission denied, open 'D/hub/log'":                              "hub/log read nothing server kept",
+		"EACCES: permission denied, open 'D/home/.aws/credentials'":                "home/.aws/credentials read nothing server kept",
+		"EACCES: permission denied, open 'D/home/new.json'":                        "home/new.json write nothing server", // the home folder is not offered
+		"EACCES: permission denied, mkdir 'D/home/.mongodb/mongodb-mcp/.app-logs'": "home/.mongodb write home/.mongodb/ server",
+		// Python
+		"[Errno 13] Permission denied: 'D/out/x'":                                                                                                "out/x read out/x server",
+		"PermissionError: [Errno 1] Operation not permitted: 'D/out/x'":                                                                          "out/x read out/x server",
+		"    self._socket.bind(address)\n    ~~~~^^\nPermissionError: [Errno 13] Permission denied":                                              "sockets",
+		"  File \"/usr/lib/python3/socket.py\"\n    _socket.socket.__init__(self)\nPermissionError: [Errno 1] Operation not permitted\nEOFError": "sockets",
+		// git
+		"fatal: not a git repository: D/main/.git/worktrees/wt":                "main/.git/worktrees/wt read main/.git/worktrees/wt server",
+		"fatal: not a git repository (or any of the parent directories): .git": "",
+		// Go, Rust, shells, Java, Ruby, PHP, .NET
+		"open D/out/x: permission denied":                                             "out/x read out/x server",
+		"could not open D/in/../out/x: Operation not permitted (os error 1)":          "out/x read out/x server",
+		"cat: D/out/x: Permission denied\ncat: D/in/y: No such file or directory":     "out/x read out/x server",
+		"mkdir: cannot create directory ‘D/out/x y’: Permission denied":               "out/x y write out/x y/ server",
+		"/usr/bin/dash: 1: cannot create D/out/x: Permission denied":                  "out/x write out/x server",
+		"/usr/bin/dash: 1: exec: tool: Permission denied":                             "",
+		"java.nio.file.AccessDeniedException: D/out/x":                                "out/x read out/x server",
+		"java.io.FileNotFoundException: D/out/x (Permission denied)":                  "out/x read out/x server",
+		"Permission denied @ rb_sysopen - D/out/x (Errno::EACCES)":                    "out/x read out/x server",
+		"file_get_contents(D/out/x): Failed to open stream: Permission denied":        "out/x read out/x server",
+		`failed (path="D/out/x"): Access is denied`:                                   "out/x read out/x server",
+		"System.UnauthorizedAccessException: Access to the path 'D/out/x' is denied.": "out/x read out/x server",
+		"dial unix D/in/x.sock: connect: permission denied":                           "sockets",
+		"sqlite3.OperationalError: attempt to write a readonly database D/read/x":     "read/x write read/x server",
+		"Permission denied":                    "", // nothing is named
+		"see https://example.org/in/x: EACCES": "",
+		"read/write of a/b: EACCES":            "",
+		"EACCES //server/share":                "",
+		"Permission denied: /":                 "",
+		"no such file: D/out/nothing":          "",
+		"D/out/x: not found":                   "",
+		"No module named 'pkg'":                "",
+		"Cannot find module 'left-pad'":        "",
+		"unable to open database file":         "",
+		"":                                     "",
+	} {
+		if got := d.told(d.reader().Of(strings.ReplaceAll(text, "D/", d.top+"/"), nil, false)); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+	for _, r := range []*Reader{nil, {}, {Profile: &sandbox.Profile{Unbounded: true, Sockets: true}}} {
+		if _, ok := r.Of("EACCES: permission denied, open '"+d.top+"/out/x'", nil, false); ok {
+			t.Errorf("%+v refuses", r)
+		}
+	}
+}
+
+// TestOrdinaryResults: a result that is no error is read more narrowly. What a document says
+// of a file that the child can read is no refusal, nor is what lies among keys.
+func TestOrdinaryResults(t *testing.T) {
+	d := newDisk(t, "out/x", "hub/log", "home/.ssh/id_rsa")
+	for text, want := range map[string]string{
+		"Failed to read note: EACCES: permission denied, open 'D/out/x'": "out/x read out/x server",
+		"sshd: D/read/x: Permission denied":                              "",
+		"cannot create D/read/x: Permission denied":                      "read/x write read/x server",
+		"EACCES: permission denied, open 'D/hub/log'":                    "",
+		"EACCES: permission denied, open 'D/home/.ssh/id_rsa'":           "",
+		"No such file or directory: D/out/x":                             "",
+		"unable to open database file":                                   "",
+		"/etc/shadow.none: Permission denied in /no/such/place":          "",
+	} {
+		if got := d.told(d.reader(sandbox.Named{Path: "out/x"}).Of(strings.ReplaceAll(text, "D/", d.top+"/"), nil, true)); strings.ReplaceAll(got, "entry", "server") != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+	r := d.reader()
+	if r.MayOrdinarily([]byte("all is well")) || !r.MayOrdinarily([]byte("x EACCES y")) || r.MayOrdinarily([]byte(strings.Repeat("EACCES ", MostOrdinary))) {
+		t.Error("what is read is not what is to be read")
+	}
+}
+
+// TestWhoNamesIt: a path of the entry or the call is named as that, also where a file was
+// to take its place, and where a text names no path at all.
+func TestWhoNamesIt(t *testing.T) {
+	d := newDisk(t, "data/mem.json", "data/test.db", "home/mem.json", "py/pkg/__init__.py", "mono/.git/HEAD", "mono/sub/f", "ws/node_modules/", "real/index.js", "wt/f", "main/.git/worktrees/wt/HEAD")
+	if err := os.WriteFile(filepath.Join(d.top, "wt/.git"), []byte("gitdir: "+d.top+"/main/.git/worktrees/wt\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(filepath.Join(d.top, "real"), filepath.Join(d.top, "ws/node_modules/linked")); err != nil {
+		t.Fatal(err)
+	}
+	named := func(path string) sandbox.Named { return sandbox.Named{Key: "/args/1", Path: path} }
+	for name, tc := range map[string]struct {
+		named  []sandbox.Named
+		called string
+		dir    string
+		text   string
+		want   string
+	}{
+		"a file in what the entry names":     {[]sandbox.Named{named("data")}, "", "", "EACCES: permission denied, open 'D/data/mem.json'", "data read data entry"},
+		"a file that is replaced":            {[]sandbox.Named{named("data/mem.json")}, "", "", "EACCES: permission denied, open 'D/data/mem.json.8f3a.tmp'", "data/mem.json write data entry"},
+		"such a file of the home folder":     {[]sandbox.Named{named("home/mem.json")}, "", "", "EACCES: permission denied, open 'D/home/mem.json.8f3a.tmp'", "home/mem.json write nothing entry"},
+		"a file of the call":                 {nil, "data/mem.json", "", "EACCES: permission denied, open 'D/data/mem.json'", "data/mem.json read data/mem.json call"},
+		"nothing is named, but by the call":  {nil, "data/mem.json", "", "Permission denied", "data/mem.json read data/mem.json call"},
+		"nothing is named, but by the entry": {[]sandbox.Named{named("in/y"), named("data/test.db")}, "", "", "permission denied", "data/test.db read data/test.db entry"},
+		"a database":                         {[]sandbox.Named{named("data/test.db")}, "", "", "unable to open database file", "data/test.db write data/test.db entry"},
+		"a module of Python":                 {[]sandbox.Named{named("py")}, "", "", "/usr/bin/python3: No module named pkg", "py read py entry"},
+		"another one":                        {[]sandbox.Named{named("py")}, "", "", "/usr/bin/python3: No module named other", ""},
+		"a linked module":                    {nil, "", "ws", "Error: Cannot find module 'linked'", "real read real server"},
+		"a repository above":                 {nil, "", "mono/sub", "fatal: not a git repository (or any of the parent directories): .git", "mono/.git read mono/.git server"},
+		"that of a worktree":                 {nil, "", "wt", "fatal: not a git repository (or any of the parent directories): .git", "main/.git/worktrees/wt read main/.git/worktrees/wt server"},
+	} {
+		r := d.reader(tc.named...)
+		var called []sandbox.Rule
+		if tc.called != "" {
+			called = []sandbox.Rule{{Path: filepath.Join(d.top, tc.called), Access: sandbox.Read}}
+		}
+		if tc.dir != "" {
+			r.Dirs = []string{filepath.Join(d.top, tc.dir)}
+			r.Profile.Rules = sandbox.Sorted(append(r.Profile.Rules, sandbox.Rule{Path: r.Dirs[0], Access: whole}))
+		}
+		if got := d.told(r.Of(strings.ReplaceAll(tc.text, "D/", d.top+"/"), called, false)); got != tc.want {
+			t.Errorf("%s: %q, want %q", name, got, tc.want)
+		}
+	}
+}
+
+// TestBeforehand: what a call or an entry names and will not get is known before.
+func TestBeforehand(t *testing.T) {
+	d := newDisk(t, "out/x", "data/test.db", "hub/log")
+	r := d.reader()
+	for path, want := range map[string]string{"in/y": "", "out/x": "out/x read out/x call", "hub/log": "hub/log read nothing call kept"} {
+		if got := d.told(r.Closes(filepath.Join(d.top, path), sandbox.Read)); got != want {
+			t.Errorf("%s: %q, want %q", path, got, want)
+		}
+	}
+	if _, closed := r.Closes(filepath.Join(d.top, "read/x"), sandbox.Write); !closed {
+		t.Error("what may be read may be written")
+	}
+	r.Profile.Rules = sandbox.Sorted(append(r.Profile.Rules, sandbox.Rule{Path: filepath.Join(d.top, "data/test.db"), Access: whole}))
+	for name, tc := range map[string]struct {
+		n    sandbox.Named
+		want string
+	}{
+		"what is open":                {sandbox.Named{Path: "in", Access: whole}, ""},
+		"what is read by design":      {sandbox.Named{Path: "read", Access: sandbox.Read, Why: "it is configuration"}, ""},
+		"what is closed":              {sandbox.Named{Path: "out/x", Why: "a link"}, "out/x read out/x entry"},
+		"a database without a folder": {sandbox.Named{Path: "data/test.db", Access: whole}, "data/test.db write data entry"},
+	} {
+		tc.n.Path = filepath.Join(d.top, tc.n.Path)
+		if got := d.told(r.Lessens(tc.n)); got != tc.want {
+			t.Errorf("%s: %q, want %q", name, got, tc.want)
+		}
+	}
+}
+
+// TestStderr: what a server writes is told of once for each refusal, and an error right
+// behind it is taken to be about that.
+func TestStderr(t *testing.T) {
+	d := newDisk(t, "out/x")
+	r := d.reader()
+	if r.May([]byte(`{"message":"it failed"}`)) {
+		t.Error("an error is about something before anything was said")
+	}
+	line := "open " + d.top + "/out/x: permission denied"
+	for _, first := range []bool{true, false} {
+		if f, ok, was := r.Said(line); !ok || was != first || f.Path != d.top+"/out/x" {
+			t.Errorf("%+v, %t, first %t", f, ok, was)
+		}
+	}
+	if _, ok, _ := r.Said("all is well"); ok {
+		t.Error("what is well is a refusal")
+	}
+	if !r.May([]byte(`{"message":"it failed"}`)) {
+		t.Error("an error is not looked at")
+	}
+	if f, ok := r.Of("it failed", nil, false); !ok || f.Path != d.top+"/out/x" {
+		t.Errorf("an error right behind it is about %+v, %t", f, ok)
+	}
+	if n, last := r.Known(); n != 1 || last.Path != d.top+"/out/x" {
+		t.Errorf("%d refusals, the last %+v", n, last)
+	}
+}
+
+// TestHonestDocuments: a thousand results that speak of refusals, of paths that the child
+// can open, that are not there, or that its user could not open either.
+func TestHonestDocuments(t *testing.T) {
+	d := newDisk(t, "in/log/app.log", "hub/log", "home/.ssh/id_rsa", "home/.claude.json")
+	r := d.reader()
+	phrases := []string{"%s: Permission denied", "open %s: permission denied", "EACCES: permission denied, open '%s'", "[Errno 13] Permission denied: '%s'", "Operation not permitted: `%s`", "fatal: not a git repository: %s", "Cannot find module '%s'", "No module named '%s'", "audit: EPERM on %s (uid 1000)", "mkdir %s: permission denied"}
+	subjects := []string{d.top + "/in/y", d.top + "/in/log/app.log", d.top + "/read/x", d.top + "/in/new", "/usr/bin/env", "/nowhere/at/all", "/proc/1/environ", d.top + "/hub/log", d.top + "/home/.ssh/id_rsa", d.top + "/home/.claude.json"}
+	before := []string{"", "2026-01-02T03:04:05Z sshd[12]: ", "> ", "# Troubleshooting\n\nIf you see ", "| ", "{\"error\": \"", "    at Object.open ", "W1125 12:00:00 ", "- [ ] ", "Q: what does this mean? "}
+	n := 0
+	for _, phrase := range phrases {
+		for _, subject := range subjects {
+			for _, intro := range before {
+				n++
+				text := intro + fmt.Sprintf(phrase, subject)
+				if f, ok := r.Of(text, nil, true); ok && r.Profile.Allows(f.Path)&sandbox.Read != 0 && !strings.Contains(phrase, "mkdir") || ok && f.Kept {
+					t.Errorf("%q: %+v", text, f)
+				}
+			}
+		}
+	}
+	if n != 1000 {
+		t.Errorf("%d documents", n)
+	}
+}
+
+// TestNothingThatIsToldWidens: no text for a client holds a command that opens something.
+func TestNothingThatIsToldWidens(t *testing.T) {
+	for _, f := range []sandbox.Refusal{{Path: "/x", Access: sandbox.Read, Opens: "/x"}, {Path: "/x", Access: sandbox.Write}, {Sockets: true}, {Kept: true, Path: "/secret"}, {Path: "/x", Stays: true}} {
+		text := Told(f)
+		for _, never := range []string{"allow", "learn", "restart", "sandbox.", "disable", "/secret"} {
+			if strings.Contains(text, never) {
+				t.Errorf("%q holds %q", text, never)
+			}
+		}
+		if !strings.Contains(text, "`mcphub why`") {
+			t.Errorf("%q does not say whom to ask", text)
+		}
+	}
+}
+
+// FuzzPathsIn: whatever a child says, no path in it is longer than the text.
+func FuzzPathsIn(f *testing.F) {
+	f.Add("'/a’/b‘/c'")
+	f.Fuzz(func(t *testing.T, text string) {
+		for _, p := range pathsIn(text) {
+			if len(p) > len(text) || p[0] != '/' {
+				t.Errorf("%q in %q", p, text)
+			}
+		}
+	})
+}

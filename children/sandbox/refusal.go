@@ -1,0 +1,33 @@
+package sandbox
+
+// A Refusal is something that the kernel has not let a child do, as far as what the child
+// says tells it.
+type Refusal struct {
+	Path    string // what is closed; "" where it is about unix sockets
+	Access  Access // that was wanted there
+	By      Namer  // who names Path
+	At      string // where the entry does: a JSON pointer in it
+	Opens   string // what has to be opened for it: Path, or the folder around it; "": nothing can be
+	Why     string // why Opens is "", for a person
+	Sockets bool   // unix sockets are closed
+	Stays   bool   // the child runs on without what was opened later, as its entry wants
+	Kept    bool   // it lies among keys, clients' settings or what the hub protects: a client is not told the path
+}
+
+// Text is what is closed, in words.
+func (f Refusal) Text() string {
+	if f.Sockets {
+		return "unix sockets"
+	}
+	return f.Path
+}
+
+// A Namer says who has named a path.
+type Namer string
+
+// Who may have named a path.
+const (
+	ByEntry  Namer = "entry"  // of hub.json
+	ByCall   Namer = "call"   // its arguments
+	ByServer Namer = "server" // its text alone
+)

@@ -1,0 +1,257 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"mcphub/children/hints"
+	"mcphub/children/sandbox"
+	"mcphub/internal/audit"
+	"mcphub/internal/exit"
+	"mcphub/internal/layout"
+	"mcphub/internal/printable"
+	"mcphub/internal/redact"
+	"mcphub/internal/setup"
+	"mcphub/validate"
+)
+
+func whyCommand() *cobra.Command {
+	src := newSource()
+	w := why{src: src}
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "why",
+		Short: "Show what was refused last in this folder, and what mends it",
+		Long: "Shows the last refusals of sessions whose directories hold the working directory, or lie\n" +
+			"in it: by the monitor, which judges calls, and by the kernel, which holds servers, as far\n" +
+			"as these tell. Says of each what mends it, as a command where there is one, and changes\n" +
+			"nothing. It reads the record of decisions; where none is kept, it asks the hubs that run.",
+		Example: "  mcphub why\n  mcphub why --all --server memory\n  mcphub why --json",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			found, err := w.find(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return exit.Failed(layout.JSON(cmd.OutOrStdout(), found))
+			}
+			w.show(cmd.OutOrStdout(), found, time.Now())
+			return nil
+		},
+	}
+	cmd.Flags().BoolVarP(&w.all, "all", "a", false, "of all folders")
+	cmd.Flags().StringVar(&w.server, "server", "", "only this server")
+	cmd.Flags().IntVarP(&w.last, "last", "n", 10, "only so many, the newest")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON array; its shape is stable")
+	configFlags(cmd, src)
+	_ = cmd.RegisterFlagCompletionFunc("server", completeServers)
+	return cmd
+}
+
+// why is one run of the command.
+type why struct {
+	src    *setup.Source
+	all    bool
+	server string
+	last   int
+	dir    string // whose refusals are shown; "" for all
+}
+
+// A reason is a refusal and what mends it; the shape of --json.
+type reason struct {
+	audit.Refused
+	Times   int    `json:"times"` // that the same was refused; Time is of the last
+	Named   string `json:"named,omitempty"`
+	Mend    string `json:"mend,omitempty"`
+	Command string `json:"command,omitempty"` // that mends it
+}
+
+// find lists what was refused, the oldest first.
+func (w *why) find(ctx context.Context) ([]reason, error) {
+	if !w.all {
+		dir, err := os.Getwd()
+		if err != nil {
+			return nil, exit.Errorf(exit.Failure, "%w; --all shows what was refused elsewhere", err)
+		}
+		w.dir = dir
+		if real, err := filepath.EvalSymlinks(dir); err == nil {
+			w.dir = real
+		}
+	}
+	file, err := w.src.Load(stderr)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := w.src.AuditFolder(io.Discard)
+	if err != nil {
+		return nil, err
+	}
+	all, err := recorded(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	found := []reason{}
+	for _, r := range all {
+		if w.server != "" && r.Server != w.server || !w.here(r.Within) {
+			continue
+		}
+		same := func(o reason) bool {
+			return o.By == r.By && o.Server == r.Server && o.Path == r.Path && o.Role == r.Role && o.Code == r.Code
+		}
+		one := reason{Refused: r, Times: 1}
+		if i := slices.IndexFunc(found, same); i >= 0 {
+			one.Times += found[i].Times
+			found = slices.Delete(found, i, i+1)
+		}
+		found = append(found, one)
+	}
+	found = found[max(0, len(found)-w.last):]
+	for i := range found {
+		w.mend(&found[i], file.Server(found[i].Server) != nil)
+	}
+	return found, nil
+}
+
+// recorded are all refusals that are known, by time.
+func recorded(ctx context.Context, dir string) (all []audit.Refused, err error) {
+	if dir == "" {
+		for _, h := range findHubs(stderr, setup.SocketFolders(os.Getenv)) {
+			r, err := h.Status(ctx)
+			if err != nil {
+				return nil, exit.Errorf(exit.Failure, "no record of decisions is kept, and the hub at %s does not say what it refused: %w", h.Socket, err)
+			}
+			all = append(all, r.Refusals...)
+		}
+	} else if err = audit.Read(dir, func(e audit.Event) bool {
+		if r, ok := e.Refused(); ok {
+			all = append(all, r)
+		}
+		return true
+	}); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, exit.Errorf(exit.Failure, "%w", err)
+	}
+	slices.SortStableFunc(all, func(a, b audit.Refused) int { return a.Time.Compare(b.Time) })
+	return all, nil
+}
+
+// here reports whether directories have to do with the one that is asked about. A session
+// that had none may be meant anywhere.
+func (w *why) here(within []string) bool {
+	return w.dir == "" || len(within) == 0 || slices.ContainsFunc(within, func(dir string) bool {
+		return sandbox.Holds(dir, w.dir) || sandbox.Holds(w.dir, dir)
+	})
+}
+
+// mend says what mends a refusal.
+func (w *why) mend(r *reason, served bool) {
+	var m hints.Mend
+	if r.By == audit.ByKernel {
+		m = hints.MendOf(r.Server, refusedByKernel(&r.Refused), r.Within)
+	} else {
+		m = mendOfMonitor(&r.Refused)
+	}
+	r.Named, r.Mend = m.Named, m.Text
+	switch {
+	case m.Run == nil:
+	case !served:
+		r.Mend += fmt.Sprintf("; %s has no such server: name the hub.json that has, with --config", cmp.Or(w.src.Path(), "the configuration"))
+	case slices.ContainsFunc(m.Run, func(word string) bool { return strings.Contains(word, redact.Mark) }):
+	default:
+		r.Command = w.src.CommandLine(m.Run...)
+	}
+}
+
+// refusedByKernel is a refusal by the kernel as it was before it was recorded.
+func refusedByKernel(r *audit.Refused) sandbox.Refusal {
+	f := sandbox.Refusal{
+		Path: r.Path, By: sandbox.Namer(r.NamedBy), At: r.At, Opens: r.Opens, Why: r.Why, Access: sandbox.Read,
+		Sockets: r.Code == audit.CodeSockets, Stays: r.Code == audit.CodeStays,
+	}
+	if r.Role == validate.RoleWrite.String() {
+		f.Access = sandbox.Write
+	}
+	return f
+}
+
+// mendOfMonitor is what mends a denial.
+func mendOfMonitor(r *audit.Refused) (m hints.Mend) {
+	access := sandbox.Read
+	if r.Role != validate.RoleRead.String() {
+		access = sandbox.Write
+	}
+	in := "no directory is open"
+	if len(r.Within) > 0 {
+		in = "open are " + strings.Join(r.Within, ", ")
+	}
+	switch r.Code {
+	case validate.CodeProtected, validate.CodeProtectedAbove:
+		m.Text = "the hub protects it, or policy.protected in hub.json does: nothing opens it"
+	case validate.CodeRuleDeny:
+		m.Text = fmt.Sprintf("the rule %q of hub.json denies it: change that, or put a rule before it that allows it", strings.TrimPrefix(r.Rule, "rule "))
+	case validate.CodeRuleEscalate, "approval":
+		m.Text = fmt.Sprintf("the rule %q of hub.json has a person asked, and nobody has agreed", strings.TrimPrefix(r.Rule, "rule "))
+	case validate.CodeRootsUnsupported, validate.CodeRootsEmpty, validate.CodeRootsFailed:
+		m.Text = "the client gave no folder: open one there, or name folders with --roots or roots.fallback in hub.json"
+	case validate.CodeOutside, validate.CodeOutsideLink, validate.CodeCeiling:
+		if why := sandbox.Secret(r.Path); why != "" {
+			m.Text = in + "; " + why + ", so no command opens it: a rule in hub.json would (docs/policy.md)"
+			break
+		}
+		m.Text = in + ": open its folder in the client, or let the server have it always"
+		if r.Path != "" {
+			m.Run = hints.Allow(r.Server, access, r.Path)
+		}
+	default:
+		m.Text = "docs/findings.md says what " + cmp.Or(r.Code, "this") + " means, and what to do"
+	}
+	return m
+}
+
+// show writes refusals for people.
+func (w *why) show(out io.Writer, found []reason, now time.Time) {
+	if len(found) == 0 {
+		where := "anywhere"
+		if w.dir != "" {
+			where = "in " + printable.Escape(w.dir, 300) + " (--all: anywhere)"
+		}
+		layout.Printf(out, "nothing was refused %s, as far as is known\n", where)
+		return
+	}
+	for i := range found {
+		r := &found[i]
+		what := r.Path
+		switch {
+		case r.Code == audit.CodeSockets:
+			what = "unix sockets"
+		case what == "":
+			what = "the call"
+		}
+		role := ""
+		if r.Path != "" && r.Role != "" {
+			role = ", to " + r.Role
+		}
+		layout.Line(out, "", fmt.Sprintf("%s ago, by the %s: %s%s was refused %s%s%s", layout.Span(now.Sub(r.Time)), r.By, printable.Escape(r.Server, 60),
+			layout.Suffix(", ", printable.Escape(cmp.Or(r.Tool, r.Method), 100)), printable.Escape(what, 500), role, layout.When(r.Times > 1, fmt.Sprintf(", %d times", r.Times))))
+		if r.Named != "" {
+			layout.Line(out, "    ", r.Named)
+		}
+		if r.Mend != "" {
+			layout.Line(out, "    ", r.Mend)
+		}
+		if r.Command != "" { // whole, to be copied
+			layout.Printf(out, "    run: %s\n", r.Command)
+		}
+	}
+}
