@@ -281,7 +281,7 @@ func TestTextsWithoutRoots(t *testing.T) {
 		want   []string
 	}{
 		"gives none":         {caps: `{}`, want: []string{`The client "test" gives no roots`, "--roots DIR", "MCPHUB_ROOTS", "roots.fallback", "roots.when.unsupported"}},
-		"none, allowed":      {caps: `{}`, when: rootsmgr.When{Unsupported: true}, want: []string{`The client "test" gives no roots`, "no boundary is enforced", "--roots DIR", "MCPHUB_ROOTS", "roots.fallback"}},
+		"none, allowed":      {caps: `{}`, when: rootsmgr.When{Unsupported: true}, want: []string{`The client "test" gives no roots`, "--roots DIR", "MCPHUB_ROOTS", "roots.fallback"}},
 		"gave an empty list": {caps: declared, answer: `{"roots":[]}`, want: []string{`The client "test" answered that no folder is open (an empty list of roots)`, "open a folder", "roots.when.empty"}},
 		"did not answer":     {caps: declared, answer: `{}`, want: []string{`The client "test" declared roots but did not give them`, "--roots DIR", "MCPHUB_ROOTS", "roots.fallback", "roots.when.failed"}},
 	} {
@@ -314,6 +314,12 @@ func TestTextsWithoutRoots(t *testing.T) {
 				if i := slices.IndexFunc(tc.want, func(w string) bool { return !strings.Contains(text, w) }); i >= 0 {
 					t.Errorf("%q is missing in %s", tc.want[i], text)
 				}
+			}
+			if got := strings.Contains(meaning, "no boundary is enforced"); got != tc.when.Unsupported {
+				t.Errorf("get-roots: %s", meaning)
+			}
+			if strings.Contains(note+unstarted, "enforced") {
+				t.Errorf("a server is told what the hub does not enforce: %s; %s", note, unstarted)
 			}
 			if strings.Contains(meaning, "refused") || strings.Contains(meaning, "denied") {
 				t.Errorf("get-roots speaks of a denial: %s", meaning)
