@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"testing"
 )
 
 // This file lays out what the entries speak of: databases, repositories, and installations as their managers leave them.
@@ -194,46 +195,34 @@ func (d *desk) copyTo(from, to string) {
 	must(d.t, os.WriteFile(to, text, fi.Mode().Perm()))
 }
 
-// notesJar is Keep.java, compiled once.
-func notesJar(d *desk) string {
-	d.t.Helper()
-	path, err := compiledJar()
-	must(d.t, err)
-	return path
-}
-
-var compiledJar = sync.OnceValues(func() (string, error) {
-	classes, err := os.MkdirTemp(bin.dir, "java")
-	if err != nil {
-		return "", err
+// prebuilt gives a program that some entries need, which is built once for all tests.
+func prebuilt(t testing.TB, name string) string {
+	t.Helper()
+	prebuilding.Lock()
+	defer prebuilding.Unlock()
+	path := filepath.Join(bin.dir, name)
+	if _, err := os.Stat(path); err == nil {
+		return path
 	}
-	jar := filepath.Join(classes, "notes.jar")
-	for _, line := range [][]string{
-		{"javac", "-d", filepath.Join(classes, "out"), filepath.Join("testdata", "everyday", "Keep.java")},
-		{"jar", "--create", "--file", jar, "--main-class", "Keep", "-C", filepath.Join(classes, "out"), "."},
-	} {
+	var lines [][]string
+	switch classes := filepath.Join(bin.dir, "classes"); name {
+	case "notes.jar":
+		lines = [][]string{{"javac", "-d", classes, filepath.Join("testdata", "everyday", "Keep.java")},
+			{"jar", "--create", "--file", path, "--main-class", "Keep", "-C", classes, "."}}
+	case "go-memory":
+		lines = [][]string{{"go", "build", "-o", path, "github.com/modelcontextprotocol/go-sdk/examples/server/memory"}}
+	case "gopls":
+		lines = [][]string{{"install", gopls(t), path}}
+	}
+	for _, line := range lines {
 		if said, err := exec.Command(line[0], line[1:]...).CombinedOutput(); err != nil {
-			return "", errors.New(string(said))
+			t.Fatalf("%v: %v\n%s", line, err, said)
 		}
 	}
-	return jar, os.Chmod(classes, 0o755) //nolint:gosec // other users run these tests too
-})
-
-// goServer is a server of the module proxy, built once.
-func goServer(d *desk) string {
-	d.t.Helper()
-	path, err := builtServer()
-	must(d.t, err)
 	return path
 }
 
-var builtServer = sync.OnceValues(func() (string, error) {
-	path := filepath.Join(bin.dir, "memory-server")
-	if said, err := exec.Command("go", "build", "-o", path, "github.com/modelcontextprotocol/go-sdk/examples/server/memory").CombinedOutput(); err != nil {
-		return "", errors.New(string(said))
-	}
-	return path, nil
-})
+var prebuilding sync.Mutex
 
 // excelBook is a book of one empty sheet.
 func excelBook(d *desk) string {

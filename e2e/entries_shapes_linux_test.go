@@ -1,9 +1,5 @@
 package e2e
 
-import (
-	"testing"
-)
-
 // note is what keep.py and its like find, and the calls that read it and write another.
 var (
 	getNote = act{"get", `{"note":"a.md"}`, "alpha", false}
@@ -180,7 +176,7 @@ var shapeEntries = []configured{
 		hub: obj{"command": "{home}/code/notes/node_modules/.bin/tsx", "args": []string{"{home}/code/notes/keep.ts", "{home}/Notes"}}}, "{home}/Notes"),
 	kept(configured{name: "ts-node", from: "ts-node server.ts, installed in its checkout", server: "keep.ts",
 		files: map[string]string{"{home}/code/notes/package.json": `{"name":"notes","version":"1.0.0"}`, "{home}/code/notes/keep.ts": "@keep.ts",
-			"{home}/code/notes/tsconfig.json": `{"compilerOptions":{"module":"commonjs","target":"es2022","strict":true,"types":[]},"ts-node":{"transpileOnly":true}}`},
+			"{home}/code/notes/tsconfig.json": `{"compilerOptions":{"module":"commonjs","target":"es2022","strict":true,"esModuleInterop":true,"types":[]},"ts-node":{"transpileOnly":true}}`},
 		lay: func(d *desk) {
 			d.modules("{home}/code/notes/node_modules", "{everyday}", "ts-node", "ts-node", "typescript")
 		},
@@ -190,24 +186,26 @@ var shapeEntries = []configured{
 		hub:   obj{"command": "{everyday}/.bin/deno", "args": []string{"run", "--no-prompt", "--allow-read={home}/Notes", "--allow-write={home}/Notes", "{home}/srv/keep.ts", "{home}/Notes"}}}, "{home}/Notes"),
 	kept(configured{name: "bun", from: "bun run server.ts", server: "keep.ts",
 		files: map[string]string{"{home}/srv/keep.ts": "@keep.ts", "{home}/srv/package.json": `{"name":"notes","type":"module"}`},
-		hub:   obj{"command": "{everyday}/bun/bin/bun.exe", "args": []string{"run", "{home}/srv/keep.ts", "{home}/Notes"}}}, "{home}/Notes"),
+		hub:   obj{"command": "{everyday}/@oven/bun-linux-x64/bin/bun", "args": []string{"run", "{home}/srv/keep.ts", "{home}/Notes"}}}, "{home}/Notes"),
 
 	// Other languages.
 	kept(configured{name: "java", from: "java -jar, with TLS", server: "Keep.java", quick: true, needs: []string{"java", "javac", "jar"},
-		lay: func(d *desk) { d.run("{dir}", "install", "-D", "-m644", notesJar(d), "{home}/tools/notes.jar") },
+		lay: func(d *desk) {
+			d.run("{dir}", "install", "-D", "-m644", prebuilt(d.t, "notes.jar"), "{home}/tools/notes.jar")
+		},
 		hub: obj{"command": "java", "args": []string{"-jar", "{home}/tools/notes.jar", "--notes", "{home}/Notes"}}}, "{home}/Notes"),
 	kept(configured{name: "ruby", from: "ruby -I LIB server.rb", server: "keep.rb", quick: true, needs: []string{"ruby"},
 		files: map[string]string{"{home}/code/notes/bin/keep.rb": "@ruby/keep.rb", "{home}/code/notes/lib/wire.rb": "@ruby/lib/wire.rb"},
 		hub:   obj{"command": "ruby", "args": []string{"-I", "{home}/code/notes/lib", "{home}/code/notes/bin/keep.rb", "{home}/Notes"}}}, "{home}/Notes"),
 	{name: "a program of Go", from: "README of github.com/modelcontextprotocol/go-sdk, examples/server/memory: SERVER -memory FILE", server: "github.com/modelcontextprotocol/go-sdk", real: true,
 		files: map[string]string{"{home}/memory/kb.json": "[]"},
-		lay:   func(d *desk) { d.run("{dir}", "install", "-D", goServer(d), "{home}/go/bin/memory") },
+		lay:   func(d *desk) { d.run("{dir}", "install", "-D", prebuilt(d.t, "go-memory"), "{home}/go/bin/memory") },
 		hub:   obj{"command": "{home}/go/bin/memory", "args": []string{"-memory", "{home}/memory/kb.json"}},
-		read:  act{"read_graph", `{}`, "", false}, write: act{"create_entities", `{"entities":[{"name":"Bob","entityType":"person","observations":["writes"]}]}`, "Bob", false},
+		read:  act{"read_graph", `{}`, "", false}, write: act{"create_entities", `{"entities":[{"name":"Bob","entityType":"person","observations":["writes"]}]}`, "created", false},
 		leaves: map[string]string{"{home}/memory/kb.json": "Bob"}},
 	{name: "gopls", from: "documents of gopls: gopls mcp", server: "golang.org/x/tools/gopls", real: true, needs: []string{"go"},
 		files: map[string]string{"{project}/go.mod": "module shop.example\n\ngo 1.24\n", "{project}/main.go": "package main\n\nfunc Total() int { return 1 }\n\nfunc main() { Total() }\n"},
-		lay:   func(d *desk) { d.run("{dir}", "install", "-D", gopls(d.t.(*testing.T)), "{home}/go/bin/gopls") },
+		lay:   func(d *desk) { d.run("{dir}", "install", "-D", prebuilt(d.t, "gopls"), "{home}/go/bin/gopls") },
 		hub:   obj{"command": "{home}/go/bin/gopls", "args": []string{"mcp"}, "env": obj{"PATH": "/usr/local/go/bin:/usr/local/bin:/usr/bin:/bin"}},
 		read:  act{"go_search", `{"query":"Total"}`, "Total", false}, write: act{"go_workspace", `{}`, "shop.example", false}},
 

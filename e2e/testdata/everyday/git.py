@@ -15,7 +15,7 @@ def git(where, *words):
 
 
 serve("git", {
-    "git_status": (["repo_path"], lambda repo_path: git(repo_path, "status", "--short", "--branch")),
-    "git_log": (["repo_path"], lambda repo_path: git(repo_path, "log", "--format=%s")),
-    "git_commit": (["repo_path", "message"], lambda repo_path, message: git(repo_path, "commit", "-q", "-a", "-m", message) or "committed"),
+    "git_status": (["repo_path"], lambda repo_path=None: git(repo_path, "status", "--short", "--branch")),
+    "git_log": (["repo_path"], lambda repo_path=None: git(repo_path, "log", "--format=%s")),
+    "git_commit": (["repo_path", "message"], lambda message, repo_path=None: git(repo_path, "commit", "-q", "-a", "-m", message) or "committed"),
 })
