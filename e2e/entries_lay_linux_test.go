@@ -239,7 +239,7 @@ func excelBook(d *desk) string {
 		{"_rels/.rels", main + `<Relationships xmlns="` + kind + `package/2006/relationships"><Relationship Id="rId1" Type="` + kind + `officeDocument/2006/relationships/officeDocument" Target="xl/workbook.xml"/></Relationships>`},
 		{"xl/workbook.xml", main + `<workbook xmlns="` + kind + `spreadsheetml/2006/main" xmlns:r="` + kind + `officeDocument/2006/relationships"><sheets><sheet name="Sheet1" sheetId="1" r:id="rId1"/></sheets></workbook>`},
 		{"xl/_rels/workbook.xml.rels", main + `<Relationships xmlns="` + kind + `package/2006/relationships"><Relationship Id="rId1" Type="` + kind + `officeDocument/2006/relationships/worksheet" Target="worksheets/sheet1.xml"/></Relationships>`},
-		{"xl/worksheets/sheet1.xml", main + `<worksheet xmlns="` + kind + `spreadsheetml/2006/main"><sheetData/></worksheet>`},
+		{"xl/worksheets/sheet1.xml", main + `<worksheet xmlns="` + kind + `spreadsheetml/2006/main"><dimension ref="A1"/><sheetData/></worksheet>`},
 	} {
 		to, err := z.Create(file[0])
 		must(d.t, err)

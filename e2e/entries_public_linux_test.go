@@ -18,12 +18,12 @@ var publicEntries = []configured{
 		read:  act{"read_text_file", `{"path":"{project}/a.txt"}`, "alpha", false}, write: act{"write_file", `{"path":"{project}/b.txt","content":"beta"}`, "Successfully", false},
 		leaves: map[string]string{"{project}/b.txt": "beta"}},
 	{name: "obsidian vault", from: "README of mcp-obsidian", server: "mcp-obsidian", real: true,
-		files: map[string]string{"{home}/Documents/Vault/.obsidian/": "", "{home}/Documents/Vault/daily.md": "water the plants\n"},
-		hub:   obj{"command": "npx", "args": []string{"-y", "mcp-obsidian@1.0.0", "{home}/Documents/Vault"}},
+		files: map[string]string{"{home}/documents/vault/.obsidian/": "", "{home}/documents/vault/daily.md": "water the plants\n"},
+		hub:   obj{"command": "npx", "args": []string{"-y", "mcp-obsidian@1.0.0", "{home}/documents/vault"}},
 		read:  act{"read_notes", `{"paths":["daily.md"]}`, "water the plants", false}, write: act{"search_notes", `{"query":"dai"}`, "daily.md", false}},
 	{name: "obsidian vaults", from: "README of obsidian-mcp", server: "obsidian-mcp", real: true,
 		files: map[string]string{"{home}/Documents/Vault/.obsidian/": "", "{home}/Documents/Vault/daily.md": "water the plants\n"},
-		hub:   obj{"command": "npx", "args": []string{"-y", "obsidian-mcp@2.0.1", "serve", "--vault", "notes={home}/Documents/Vault"}},
+		hub:   obj{"command": "{everyday}/.bin/obsidian-mcp", "args": []string{"serve", "--vault", "notes={home}/Documents/Vault"}},
 		read:  act{"obsidian_read_note", `{"vault":"notes","path":"daily.md"}`, "water the plants", false},
 		write: act{"obsidian_create_note", `{"vault":"notes","path":"new.md","content":"from the model"}`, "succeeded", false}, leaves: map[string]string{"{home}/Documents/Vault/new.md": "from the model"}},
 	{name: "knowledge graph", from: "README of @itseasy21/mcp-knowledge-graph", server: "@itseasy21/mcp-knowledge-graph", real: true,
@@ -95,7 +95,7 @@ var publicEntries = []configured{
 	{name: "code runner", from: "README of mcp-server-code-runner", server: "mcp-server-code-runner", real: true,
 		hub:   obj{"command": "{everyday}/.bin/mcp-server-code-runner", "args": []string{}},
 		read:  act{"run-code", `{"languageId":"javascript","code":"console.log(6*7)"}`, "42", false},
-		write: act{"run-code", `{"languageId":"python","code":"print('beta')"}`, "beta", false}},
+		write: act{"run-code", `{"languageId":"shellscript","code":"echo beta"}`, "beta", false}},
 
 	// Databases.
 	{name: "dbhub", from: "README of @bytebase/dbhub", server: "@bytebase/dbhub", real: true,
@@ -162,7 +162,7 @@ var publicEntries = []configured{
 		files: map[string]string{"{home}/browser/": "", "{home}/shots/": ""},
 		hub: obj{"command": "{npm}/.bin/playwright-mcp", "args": []string{"--headless", "--browser", "chromium", "--executable-path", "/usr/bin/chromium", "--no-sandbox",
 			"--user-data-dir={home}/browser", "--output-dir={home}/shots"}},
-		read: act{"browser_navigate", `{"url":"data:text/html,<title>Everyday</title>hello"}`, "Everyday", false}, write: act{"browser_take_screenshot", `{}`, "", false}},
+		read: act{"browser_navigate", `{"url":"data:text/html,<title>Everyday</title>hello"}`, "Everyday", false}, write: act{"browser_take_screenshot", `{"scale":"css"}`, "", false}},
 
 	// What needs nothing of the disk.
 	{name: "everything", from: "README of @modelcontextprotocol/server-everything", server: "@modelcontextprotocol/server-everything", real: true, quick: true,

@@ -150,7 +150,7 @@ func (s npmServer) look(d *desk, run func(*desk, func(*ide.Client, string)) erro
 			if greeting.Capabilities[strings.Replace(kind, "resourceTemplates", "resources", 1)] == nil {
 				continue
 			}
-			if o.lists[kind], err = d.listed(limited(), c, prefix, kind); err != nil {
+			if o.lists[kind], err = d.listed(limited(), c, prefix, kind); err != nil && kind == "tools" {
 				o.fault = err.Error()
 			}
 		}
