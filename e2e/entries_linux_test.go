@@ -29,6 +29,7 @@ type configured struct {
 	server string // what runs: a package, or a small server of testdata/everyday
 	real   bool   // the server is the published package, pinned; else one of ours does what that does, or its folders are laid out by us
 	quick  bool   // it is part of the ordinary run, too
+	closed bool   // it needs what no name opens, by what docs/sandbox.md says: it is not counted, and has to be mended as the hub says
 	needs  []string
 
 	home  string            // the name of the home folder, if that is what it is about
@@ -84,29 +85,34 @@ func TestEverydayEntries(t *testing.T) {
 		}
 	})
 	var rows strings.Builder
-	same, mended, realOnes, ran := 0, 0, 0, 0
+	var same, others, mended, realOnes, ran int
 	for i, e := range chosen {
+		o := got[i]
 		kind := "stand-in"
 		if e.real {
 			kind = "real"
 			realOnes++
 		}
-		o := got[i]
-		switch {
-		case o.skipped:
-		case o.differs == "":
-			same++
-			ran++
-		case o.mended != "":
-			mended++
-			ran++
-		default:
-			ran++
+		if !o.skipped {
+			if !e.closed {
+				ran++
+			}
+			switch {
+			case o.differs == "" && !e.closed:
+				same++
+			case o.differs == "":
+				t.Errorf("%s needs nothing that is closed, so it is counted with the others", e.name)
+			case o.mended != "":
+				mended++
+				others++
+			default:
+				others++
+			}
 		}
-		fmt.Fprintf(&rows, "| %s | %s | %s | %s | %s | %s |\n", e.name, cmp.Or(e.server, "-"), kind, e.from, o.word(), strings.ReplaceAll(o.differs, "\n", " "))
+		fmt.Fprintf(&rows, "| %s | %s | %s | %s | %s | %s |\n", e.name, e.server, kind, e.from, o.word(), strings.ReplaceAll(o.differs, "\n", " "))
 	}
-	t.Logf("%d of %d do the same; %d more once they are mended as the hub says; %d of the %d are real\n| entry | server | | from | through the hub | what differs |\n|---|---|---|---|---|---|\n%s",
-		same, ran, mended, realOnes, len(chosen), rows.String())
+	t.Logf("%d of %d do the same; of %d others %d do once they are mended as the hub says; %d of all %d are real\n| entry | server | | from | through the hub | what differs |\n|---|---|---|---|---|---|\n%s",
+		same, ran, others, mended, realOnes, len(chosen), rows.String())
 	if os.Getenv("MCPHUB_E2E_ENTRY") != "" {
 		return
 	}
@@ -180,26 +186,49 @@ func (e *configured) compare(t *testing.T) entryResult {
 	if o.differs == "" {
 		return o
 	}
-	// The hub says how to mend it, and is taken at its word.
-	again := e.at(newDesk(t, e))
+	t.Logf("through the hub: %s\nwhat its user reads:\n%s\nits log:\n%s", o.differs, hints, with.log)
+	// The hub says how to mend it, and is taken at its word. What was closed first may have hidden more.
 	var mend []string
-	switch commands := allowed.FindAllString(strings.ReplaceAll(hints, with.dir, again.dir), -1); {
-	case len(commands) > 0:
-		mend = slices.Compact(commands)
-	case e.apart != nil && strings.Contains(hints, "folder of its own"):
-		again.use = e.apart
-	default:
-		return o
-	}
-	mended, _ := again.gatherHeld(mend)
-	if still := mended.differs(e, direct); still != "" {
-		o.differs += "; and after " + strings.Join(mend, " && ") + ": " + still
-		return o
-	}
-	if o.mended = strings.ReplaceAll(strings.Join(mend, " && "), again.dir, ""); mend == nil {
-		o.mended = "a folder of its own"
+	for range mostMends {
+		again := e.at(newDesk(t, e))
+		commands := allowed.FindAllString(strings.ReplaceAll(hints, with.dir, again.dir), -1)
+		switch mend = moved(mend, with.dir, again.dir); {
+		case slices.ContainsFunc(commands, func(c string) bool { return !slices.Contains(mend, c) }):
+			for _, c := range commands {
+				if !slices.Contains(mend, c) {
+					mend = append(mend, c)
+				}
+			}
+		case e.apart != nil && strings.Contains(hints, "folder of its own"):
+			again.use = e.apart
+		default:
+			return o
+		}
+		hub, hints = again.gatherHeld(mend)
+		with = again
+		still := hub.differs(e, direct)
+		if still == "" {
+			if o.mended = strings.Join(moved(mend, again.dir, ""), " && "); len(mend) == 0 {
+				o.mended = "a folder of its own"
+			}
+			return o
+		}
+		o.differs += "; and after " + strings.Join(moved(mend, again.dir, ""), " && ") + ": " + still
+		if again.use["args"] != nil && len(mend) == 0 {
+			break
+		}
 	}
 	return o
+}
+
+// mostMends is how often a person looks what is to be mended.
+const mostMends = 3
+
+func moved(commands []string, from, to string) (all []string) {
+	for _, c := range commands {
+		all = append(all, strings.ReplaceAll(c, from, to))
+	}
+	return all
 }
 
 // need skips an entry whose programs are not here; in CI it fails.
@@ -224,6 +253,7 @@ type desk struct {
 	use   obj // the entry of hub.json
 	fill  *strings.Replacer
 	plain *strings.Replacer
+	log   string // of its last hub
 }
 
 func newDesk(t *testing.T, e *configured) *desk {
@@ -423,8 +453,10 @@ func (d *desk) throughHub(commands []string, talk func(c *ide.Client, prefix str
 		}
 	}
 	s := d.start(ide.Options{Command: mcphub(d.t), Args: []string{"serve"}, Env: d.environment(), Dir: d.project, Roots: d.roots()})
+	s.odd = true // what the schemas of others lack is theirs
 	talk(s.Client, "it__")
 	s.end(stopBound + 5*time.Second)
+	d.log = s.Stderr()
 	return nil
 }
 
@@ -655,7 +687,7 @@ func (a gathered) differs(e *configured, direct gathered) string {
 	}
 	for _, s := range []struct{ what, got, want string }{{"read", a.read, direct.read}, {"write", a.write, direct.write}} {
 		if s.got != s.want {
-			all = append(all, fmt.Sprintf("%s: %.700q", s.what, s.got))
+			all = append(all, fmt.Sprintf("%s: %.500q and not %.200q", s.what, s.got, s.want))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(a.left)) {

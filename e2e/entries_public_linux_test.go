@@ -110,11 +110,11 @@ var publicEntries = []configured{
 	{name: "mongodb", from: "README of mongodb-mcp-server", server: "mongodb-mcp-server", real: true,
 		hub:   obj{"command": "{everyday}/.bin/mongodb-mcp-server", "args": []string{}},
 		read:  act{"connect", `{"connectionString":"mongodb://127.0.0.1:1"}`, "connect to a MongoDB instance", true},
-		write: act{"list-databases", `{}`, "", true}},
+		write: act{"list-databases", `{"connectionId":"none"}`, "", true}},
 	{name: "mongodb log", from: "README of mongodb-mcp-server, --logPath", server: "mongodb-mcp-server", real: true,
 		files: map[string]string{"{home}/logs/": ""},
 		hub:   obj{"command": "{everyday}/.bin/mongodb-mcp-server", "args": []string{"--logPath", "{home}/logs", "--readOnly"}},
-		read:  act{"connect", `{"connectionString":"mongodb://127.0.0.1:1"}`, "", true}, write: act{"list-databases", `{}`, "", true}},
+		read:  act{"connect", `{"connectionString":"mongodb://127.0.0.1:1"}`, "", true}, write: act{"list-databases", `{"connectionId":"none"}`, "", true}},
 	{name: "postgres", from: "README of @modelcontextprotocol/server-postgres", server: "@modelcontextprotocol/server-postgres", real: true,
 		hub:  obj{"command": "{everyday}/.bin/mcp-server-postgres", "args": []string{"postgresql://localhost:1/mydb"}},
 		read: act{"query", `{"sql":"select 1"}`, "ECONNREFUSED", true}, write: act{"query", `{"sql":"select 2"}`, "ECONNREFUSED", true}},
@@ -237,13 +237,13 @@ var publicEntries = []configured{
 		hub:   obj{"command": "{home}/.local/bin/arxiv-mcp-server", "args": []string{"--storage-path", "{home}/papers"}},
 		read:  act{"get", `{"note":"one.md"}`, "# One", false}, write: act{"put", `{"note":"two.md","text":"beta"}`, "kept", false},
 		leaves: map[string]string{"{home}/papers/two.md": "beta"}},
-	{name: "quickstart weather", from: "documents of the protocol, quickstart: uv --directory DIR run weather.py", server: "keep.py",
+	{name: "quickstart weather", from: "documents of the protocol, quickstart: uv --directory DIR run weather.py", server: "keep.py", // which writes nothing
 		files: map[string]string{"{home}/code/weather/weather.py": "@keep.py", "{home}/code/weather/wire.py": "@wire.py", "{home}/code/weather/pyproject.toml": "[project]\nname = 'weather'\n",
-			"{home}/code/weather/data/today.md": "rain\n", "{home}/.local/bin/uv": "#!/bin/sh\n# uv run: the program in the environment of its project.\ncd \"$2\" && exec .venv/bin/python \"$4\" data\n"},
+			"{home}/code/weather/data/today.md": "rain\n", "{home}/code/weather/data/tomorrow.md": "sun\n",
+			"{home}/.local/bin/uv": "#!/bin/sh\n# uv run: the program in the environment of its project.\ncd \"$2\" && exec .venv/bin/python \"$4\" data\n"},
 		lay: func(d *desk) {
 			d.run("{home}/code/weather", "/usr/bin/python3", "-m", "venv", "--without-pip", ".venv")
 		},
 		hub:  obj{"command": "{home}/.local/bin/uv", "args": []string{"--directory", "{home}/code/weather", "run", "weather.py"}},
-		read: act{"get", `{"note":"today.md"}`, "rain", false}, write: act{"put", `{"note":"new.md","text":"beta"}`, "kept", false},
-		leaves: map[string]string{"{home}/code/weather/data/new.md": "beta"}},
+		read: act{"get", `{"note":"today.md"}`, "rain", false}, write: act{"get", `{"note":"tomorrow.md"}`, "sun", false}},
 }

@@ -62,7 +62,7 @@ var shapeEntries = []configured{
 		lay:  func(d *desk) { d.database("{home}/data/shop.db", "PRAGMA journal_mode=WAL") },
 		hub:  obj{"command": "node", "args": []string{"{servers}/.bin/dbhub", "--transport=stdio", "--dsn=sqlite://{home}/data/shop.db"}},
 		read: act{"execute_sql", `{"sql":"SELECT name FROM users"}`, "ada", false}, write: act{"execute_sql", `{"sql":"INSERT INTO users VALUES (3, 'eve')"}`, "success", false}},
-	{name: "a configuration file", from: "--config=FILE that names more", server: "@bytebase/dbhub", real: true,
+	{name: "a configuration file", closed: true, from: "--config=FILE that names more", server: "@bytebase/dbhub", real: true,
 		files: map[string]string{"{home}/.config/dbhub/dbhub.toml": "[[sources]]\nid = \"shop\"\ndsn = \"sqlite://{home}/data/shop.db\"\n"},
 		lay:   func(d *desk) { d.database("{home}/data/shop.db") },
 		hub:   obj{"command": "{servers}/.bin/dbhub", "args": []string{"--transport=stdio", "--config={home}/.config/dbhub/dbhub.toml"}},
@@ -87,7 +87,7 @@ var shapeEntries = []configured{
 	inPython(kept(configured{name: "PYTHONPATH", from: "a folder of modules",
 		files: map[string]string{"{home}/bin/keep": "#!/usr/bin/python3\nimport keep\nkeep.main()\n"},
 		hub:   obj{"command": "{home}/bin/keep", "args": []string{"{home}/Notes"}, "env": obj{"PYTHONPATH": "{home}/lib/python"}}}, "{home}/Notes"), "{home}/lib/python"),
-	kept(configured{name: "node --env-file", from: "a file of variables that the entry names", server: "keep.mjs", quick: true,
+	kept(configured{name: "node --env-file", closed: true, from: "a file of variables that the entry names", server: "keep.mjs", quick: true,
 		files: map[string]string{"{home}/srv/keep.mjs": "@keep.mjs", "{home}/srv/.env": "KEEP={home}/Notes\n"},
 		hub:   obj{"command": "node", "args": []string{"--env-file={home}/srv/.env", "{home}/srv/keep.mjs"}}}, "{home}/Notes"),
 
@@ -166,8 +166,8 @@ var shapeEntries = []configured{
 		},
 		hub: obj{"command": "node", "args": []string{"{home}/code/mono/packages/server/index.js", "{home}/Notes"}}}, "{home}/Notes"),
 	kept(configured{name: "npm start", from: "npm --prefix DIR start", server: "keep.mjs", needs: []string{"npm"},
-		files: map[string]string{"{home}/code/notes/package.json": `{"name":"notes","version":"1.0.0","scripts":{"start":"node keep.mjs notes"}}`, "{home}/code/notes/keep.mjs": "@keep.mjs"},
-		hub:   obj{"command": "npm", "args": []string{"--silent", "--prefix", "{home}/code/notes", "start"}}}, "{home}/code/notes/notes"),
+		files: map[string]string{"{home}/code/notes/package.json": `{"name":"notes","version":"1.0.0","scripts":{"start":"node keep.mjs"}}`, "{home}/code/notes/keep.mjs": "@keep.mjs"},
+		hub:   obj{"command": "npm", "args": []string{"--silent", "--prefix", "{home}/code/notes", "start", "--", "{home}/Notes"}}}, "{home}/Notes"),
 	kept(configured{name: "tsx", from: "npx tsx server.ts, installed in its checkout", server: "keep.ts",
 		files: map[string]string{"{home}/code/notes/package.json": `{"name":"notes","version":"1.0.0","type":"module"}`, "{home}/code/notes/keep.ts": "@keep.ts"},
 		lay: func(d *desk) {
@@ -229,7 +229,7 @@ var shapeEntries = []configured{
 		hub:  obj{"command": "python3", "args": []string{"{home}/srv/git.py"}},
 		read: act{"git_log", `{"repo_path":"{home}/code/shop-fix"}`, "begin", false}, write: act{"git_commit", `{"repo_path":"{home}/code/shop-fix","message":"fix"}`, "committed", false},
 		leaves: map[string]string{"{home}/code/shop/.git/logs/refs/heads/shop-fix": "fix"}},
-	{name: "a submodule", from: "a submodule as the root", server: "git.py", open: []string{"{home}/code/shop/lib"},
+	{name: "a submodule", closed: true, from: "a submodule as the root, and a commit in it", server: "git.py", open: []string{"{home}/code/shop/lib"},
 		files: map[string]string{"{home}/srv/git.py": "@git.py", "{home}/srv/wire.py": "@wire.py"},
 		lay: func(d *desk) {
 			d.repository("{home}/code/lib")
