@@ -359,16 +359,16 @@ func (d *desk) filled() (filled obj) {
 	return filled
 }
 
-// roots are the folders that are open in the editor.
-func (d *desk) roots() ide.Roots {
+// opened are the folders that are open in the editor. The client, its servers and its user work in the first.
+func (d *desk) opened() []string {
 	if d.entry.open == nil {
-		return ide.Folders(d.project)
+		return []string{d.project}
 	}
 	dirs := make([]string, 0, len(d.entry.open))
 	for _, dir := range d.entry.open {
 		dirs = append(dirs, d.plain.Replace(dir))
 	}
-	return ide.Folders(dirs...)
+	return dirs
 }
 
 // gathered is what a server has offered and said.
@@ -396,7 +396,7 @@ func (d *desk) direct(talk func(c *ide.Client, prefix string)) error {
 			env = append(env, k+"="+v.(string))
 		}
 	}
-	o := ide.Options{Command: f["command"].(string), Dir: d.project, Env: env, Roots: d.roots()}
+	o := ide.Options{Command: f["command"].(string), Dir: d.opened()[0], Env: env, Roots: ide.Folders(d.opened()...)}
 	for _, a := range f["args"].([]any) {
 		o.Args = append(o.Args, a.(string))
 	}
@@ -447,12 +447,12 @@ func (d *desk) throughHub(commands []string, talk func(c *ide.Client, prefix str
 	must(d.t, os.WriteFile(config, []byte(raw(d.t, obj{"mcpServers": obj{"it": d.filled()}})), 0o600))
 	for _, line := range commands {
 		cmd := exec.Command("/bin/sh", "-c", line)
-		cmd.Dir, cmd.Env = d.project, d.environment("PATH="+filepath.Dir(mcphub(d.t))+":/usr/bin:/bin")
+		cmd.Dir, cmd.Env = d.opened()[0], d.environment("PATH="+filepath.Dir(mcphub(d.t))+":/usr/bin:/bin")
 		if said, err := cmd.CombinedOutput(); err != nil {
 			return fmt.Errorf("%s: %w: %s", line, err, said)
 		}
 	}
-	s := d.start(ide.Options{Command: mcphub(d.t), Args: []string{"serve"}, Env: d.environment(), Dir: d.project, Roots: d.roots()})
+	s := d.start(ide.Options{Command: mcphub(d.t), Args: []string{"serve"}, Env: d.environment(), Dir: d.opened()[0], Roots: ide.Folders(d.opened()...)})
 	s.odd = true // what the schemas of others lack is theirs
 	talk(s.Client, "it__")
 	s.end(stopBound + 5*time.Second)
@@ -496,7 +496,7 @@ func (d *desk) says(args ...string) (stdout, all string) {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, mcphub(d.t), args...)
 	var out, both bytes.Buffer
-	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = d.project, d.environment(), &out, &both
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = d.opened()[0], d.environment(), &out, &both
 	err := cmd.Run()
 	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
 		must(d.t, err)
