@@ -6,6 +6,8 @@
 // ide, a fake editor that speaks raw JSON-RPC; recorder, a child that writes down every line that reaches it; fixture, a child
 // that offers what the official conformance suite asks of a server; opener, a child that opens whatever a call names, and engines,
 // one that runs SQL, for what a sandbox must hold; clients, small programs around the official TypeScript SDKs;
+// everyday, the servers of the entries that people have in their configurations, and testdata/everyday, small servers for those
+// that cannot be had;
 // testdata/script, testscript files for the command line.
 //
 // Concurrency: tests run in parallel, each in directories of its own with a home of its own. The name of that home is what

@@ -41,12 +41,12 @@ func TestGuardsForOthers(t *testing.T) {
 		t.Skip("NOT PROVED HERE: only root can become others")
 	}
 	requireLandlock(t)
-	t.Run("an ordinary user", func(t *testing.T) { asOther(t, 54321, nil) })
-	t.Run("in a container", func(t *testing.T) { asOther(t, 0, containerFilter(t)) })
+	t.Run("an ordinary user", func(t *testing.T) { asOther(t, guards, 54321, nil) })
+	t.Run("in a container", func(t *testing.T) { asOther(t, guards, 0, containerFilter(t)) })
 }
 
-// asOther runs the guards as a user, behind a filter of system calls.
-func asOther(t *testing.T, uid uint32, filter []unix.SockFilter) {
+// asOther runs tests as a user, behind a filter of system calls. They find these programs as well.
+func asOther(t *testing.T, tests []string, uid uint32, filter []unix.SockFilter, more ...string) {
 	t.Helper()
 	base, err := os.MkdirTemp("/tmp", "mho")
 	must(t, err)
@@ -60,13 +60,20 @@ func asOther(t *testing.T, uid uint32, filter []unix.SockFilter) {
 	} {
 		copyProgram(t, from, to)
 	}
+	for _, path := range more {
+		copyProgram(t, path, filepath.Join(programs, filepath.Base(path)))
+	}
 	temp := filepath.Join(base, "t")
 	must(t, os.Mkdir(temp, 0o700))
 	must(t, os.Chown(temp, int(uid), int(uid)))
 	must(t, os.Chmod(base, 0o755)) //nolint:gosec // the other user goes through it
 
+	limit := "8m"
+	if long {
+		limit = "60m"
+	}
 	var said strings.Builder
-	cmd := exec.Command(self, "-test.run", "^("+strings.Join(guards, "|")+")$", "-test.v", "-test.timeout", "8m")
+	cmd := exec.Command(self, "-test.run", "^("+strings.Join(tests, "|")+")$", "-test.v", "-test.timeout", limit)
 	cmd.Env = append(os.Environ(), programsVariable+"="+programs, "HOME="+temp, "TMPDIR="+temp, "XDG_RUNTIME_DIR=")
 	cmd.Stdout, cmd.Stderr = &said, &said
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}}
@@ -76,7 +83,7 @@ func asOther(t *testing.T, uid uint32, filter []unix.SockFilter) {
 	if err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
-	for _, name := range guards {
+	for _, name := range tests {
 		if !strings.Contains(out, "\n--- PASS: "+name+" ") {
 			t.Errorf("%s did not run to its end, so nothing is shown of it:\n%.2000s", name, out)
 		}

@@ -177,7 +177,7 @@ func TestElicitationTakesItsTime(t *testing.T) {
 const goplsVersion = "v0.23.0"
 
 // gopls gives the path of gopls, which is built once for all checkouts.
-func gopls(t *testing.T) string {
+func gopls(t testing.TB) string {
 	t.Helper()
 	cache, err := os.UserCacheDir()
 	must(t, err)
