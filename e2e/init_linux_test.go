@@ -288,10 +288,14 @@ func TestInitTellsWhatTheKernelRefuses(t *testing.T) {
 	if status != 1 || entries["refuses"]["disabled"] != true || entries["less"]["disabled"] != true || entries["plain"]["disabled"] != nil {
 		t.Errorf("it ends with %d: %v\n%s", status, entries, said)
 	}
+	// The line that is printed for one opens the same to the other.
 	for _, name := range []string{"refuses", "less"} {
-		entries[name]["sandbox"] = obj{"read": []string{secret}}
+		line := exec.Command("sh", "-c", "mcphub allow "+name+" "+secret)
+		line.Env, line.Dir = append(w.env(), "PATH="+bin.dir+":"+os.Getenv("PATH")), w.project
+		if out, err := line.CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
 	}
-	w.write("home/config/mcphub/hub.json", raw(t, obj{"mcpServers": entries}))
 	said, status = w.initYes()
 	text, err := os.ReadFile(w.path("home", ".cursor", "mcp.json"))
 	must(t, err)

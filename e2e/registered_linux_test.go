@@ -55,11 +55,12 @@ func registeredHolds(t *testing.T, c *clients.Client, project bool) (held int, s
 	t.Helper()
 	w := newWorld(t)
 	w.write("home/config/mcphub/hub.json", raw(t, obj{"mcpServers": obj{"a": w.recorder("a"), "b": w.recorder("b"), "c": w.recorder("c")}}))
-	world := *w
+	place := w.project
 	if !project {
-		world.project = w.home
+		w.project = w.home
 	}
-	said = world.says(nil, mcphub(t), "install", c.Name, "--yes")
+	said = w.says(nil, mcphub(t), "install", c.Name, "--yes")
+	w.project = place
 	home := map[string]string{"XDG_CONFIG_HOME": w.path("home", "config")}
 	found, err := clients.Read(c, clients.Env{OS: "linux", Home: w.home, Get: func(name string) string { return home[name] }})
 	must(t, err)

@@ -86,7 +86,7 @@ func TestAStrangersFileIsNotBelieved(t *testing.T) {
 				entries := obj{
 					"who": with(obj{"command": bin.recorder, "args": []string{}, "env": obj{"A": reference, "B": secret, "C": "${NOT_SET:-" + reference + "}",
 						"D": "${input:house/token}", "F": "x${NOT_SET:-${ALSO_NOT:-" + secret + "}}", "MARK": "mark"}}, loose),
-					"kid": with(obj{"command": bin.opener, "args": []string{}, "env": obj{"TARGET": w.path("outside", "secret.txt"), "MARK": "mark"}}, loose),
+					"kid": with(obj{"command": bin.opener, "args": []string{}, "env": obj{"TARGET": "../outside/secret.txt", "MARK": "mark"}}, loose),
 					"web": obj{"url": web.URL + "/mcp?k=" + reference, "headers": obj{"X-A": reference, "X-B": secret}, "sandbox": "off"},
 				}
 				config := w.write("hub.json", raw(t, obj{"mcpServers": obj{}, "secrets": obj{"store": "file"}}))
@@ -171,7 +171,7 @@ func TestAStrangersFileIsNotBelieved(t *testing.T) {
 						t.Errorf("%s was not said to be left out: %s", key, said)
 					}
 				}
-				for _, want := range []string{bin.recorder, w.path("outside", "secret.txt"), web.URL, "stays text", "$${file:~/.ssh/id_rsa}"} {
+				for _, want := range []string{bin.recorder, bin.opener, web.URL, "stays text", "$${file:~/.ssh/id_rsa}"} {
 					if !strings.Contains(strings.ReplaceAll(said, "\r\n", "\n"), want) {
 						t.Errorf("%q was not shown: %s", want, said)
 					}
