@@ -91,6 +91,7 @@ var unsteady = []struct {
 	{what: regexp.MustCompile(`("kernel": ?)"(?:held|partial|none)"`), by: `$1"KERNEL"`},
 	{what: regexp.MustCompile(`^mcphub \S+ \(go\S+ \S+\)`), by: "mcphub VERSION (GO, OS/ARCH)"},
 	{what: regexp.MustCompile(`\bversion \S+`), by: "version VERSION"},
+	{what: regexp.MustCompile(`(?m)^\d+[smh] ago, by`), by: "SPAN ago, by"},
 	{what: regexp.MustCompile(`\bhub \d+`), by: "hub PID"},
 	{what: regexp.MustCompile(`\[\d+\] `), by: "[PID] "},
 	{what: regexp.MustCompile(`(ready +)\d+s +\d+`), by: "${1}SPAN  PID", moves: true},

@@ -48,7 +48,7 @@ func TestARefusalOfTheKernelIsTold(t *testing.T) {
 		{"cat " + d["a"] + "/link/file", "'" + d["a"] + "/link/file' is closed to it. "},
 		{"mkdir " + d["out"] + "/new", "'" + d["out"] + "/new' is closed to it for writing. "},
 		{"echo >" + d["docs"] + "/file", "'" + d["docs"] + "/file' is closed to it for writing. "},
-		{"cat " + kept["box"] + "/file", "lies among keys, settings of clients, or what the hub protects. "},
+		{"cat " + kept["box"] + "/file", "is closed to all servers, unless a person opens it. "},
 		{"echo Permission denied; false", ""},
 		{"cat " + d["a"] + "/missing", ""},
 		{"echo Permission denied: " + d["a"] + "/file; false", ""},
@@ -69,7 +69,7 @@ func TestARefusalOfTheKernelIsTold(t *testing.T) {
 			t.Errorf("%s: %+v", tc.command, b.Content)
 		}
 		block, _ := json.Marshal(b.Content[0].Text)
-		told := tc.says != "" && !strings.Contains(tc.says, "keys") && !strings.HasPrefix(tc.command, "echo >") // of these, and of what can be read, an ordinary result says nothing
+		told := tc.says != "" && !strings.Contains(tc.says, "all servers") && !strings.HasPrefix(tc.command, "echo >") // of these, and of what can be read, an ordinary result says nothing
 		if !strings.Contains(plain, string(block)) || strings.Contains(plain, refused) != told {
 			t.Errorf("%s: without an error the child says %s, and with one %s", tc.command, plain, block)
 		}

@@ -336,7 +336,7 @@ func (p page) details(c hub.ChildStatus) {
 		line("closed", "%s", printable.Escape(closed, 2000))
 	}
 	if c.Refused > 0 {
-		line("refused", "by the kernel, as far as what it says tells: %s%s", refusedText(c.Refused, c.LastRefused), layout.When(c.Mend != nil, "; "+c.Mend.Told()))
+		line("refused", "by the kernel, as far as what it says tells: %s%s", refusedText(c.Refused, c.LastRefused), layout.When(c.Mend != nil, "; "+printable.Escape(c.Mend.Told(), 1000)))
 		if c.Mend != nil && c.Mend.Run != nil {
 			line("run", "%s", p.source.CommandLine(c.Mend.Run...))
 		}

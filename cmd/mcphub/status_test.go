@@ -157,14 +157,14 @@ func TestStatusShowsPolicy(t *testing.T) {
 // TestStatusShowsRefusals: a server that the kernel is known to have refused something is
 // shown with that, and none of it acts on a terminal.
 func TestStatusShowsRefusals(t *testing.T) {
-	for n, want := range map[int]string{0: "", 1: "refused      by the kernel, as far as its errors say: 1 time, last /out/x", 3: "3 times, last /out/x"} {
+	for n, want := range map[int]string{0: "", 1: "refused      by the kernel, as far as what it says tells: 1 time, last /out/x", 3: "3 times, last /out/x"} {
 		c := hub.ChildStatus{Server: "kid", State: "ready"}
 		if c.Refused = n; n > 0 {
-			c.LastRefused = "/out/x\x1b[31m"
+			c.LastRefused, c.Mend = "/out/x\x1b[31m", &hub.MendReport{Named: "\x1b[31mnamed", Text: "open it", Run: []string{"allow", "kid", "/out/x\x1b[31m"}}
 		}
 		var out bytes.Buffer
 		page{w: &out}.details(c)
-		if !strings.Contains(out.String(), want) || strings.Contains(out.String(), "\x1b") || (n == 0) != (out.Len() == 0) {
+		if !strings.Contains(out.String(), want) || strings.Contains(out.String(), "\x1b") || (n == 0) != (out.Len() == 0) || n > 0 && !strings.Contains(out.String(), `run          mcphub allow kid $'/out/x\033[31m'`) {
 			t.Errorf("%d: %q", n, out.String())
 		}
 	}
