@@ -32,6 +32,8 @@ type configured struct {
 	closed bool   // it needs what no name opens, by what docs/sandbox.md says: it is not counted, and has to be mended as the hub says
 	needs  []string
 
+	varies *regexp.Regexp // what its texts say of the machine, which is another each time
+
 	home  string            // the name of the home folder, if that is what it is about
 	files map[string]string // that are there before; a text @NAME is that file of testdata/everyday
 	lay   func(*desk)       // what else is there before
@@ -640,6 +642,9 @@ func (d *desk) listed(ctx context.Context, c *ide.Client, prefix, kind string) (
 
 // same takes from a text what is another in each world and at each time.
 func (d *desk) same(text string) string {
+	if d.entry.varies != nil {
+		text = d.entry.varies.ReplaceAllString(text, "")
+	}
 	text = ownTemp.ReplaceAllString(strings.ReplaceAll(text, strings.TrimPrefix(d.dir, "/"), "DIR"), "TEMP")
 	return otherEachTime.ReplaceAllString(text, "N")
 }

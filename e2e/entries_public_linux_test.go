@@ -1,5 +1,7 @@
 package e2e
 
+import "regexp"
+
 // google are the keys of an application that its user has downloaded from Google.
 const google = `{"installed":{"client_id":"ada.apps.googleusercontent.com","client_secret":"none","redirect_uris":["http://localhost:3000/oauth2callback"]}}`
 
@@ -79,7 +81,7 @@ var publicEntries = []configured{
 		files: map[string]string{"{project}/a.js": "const unused = 1\n", "{project}/eslint.config.js": "export default [{ rules: { 'no-unused-vars': 'error' } }]\n", "{project}/package.json": `{"type":"module"}`},
 		hub:   obj{"command": "{servers}/.bin/mcp", "args": []string{}},
 		read:  act{"lint-files", `{"filePaths":["{project}/a.js"]}`, "no-unused-vars", false}, write: act{"lint-files", `{"filePaths":["a.js"]}`, "", false}},
-	{name: "desktop commander", from: "README of @wonderwhy-er/desktop-commander", server: "@wonderwhy-er/desktop-commander", real: true,
+	{name: "desktop commander", from: "README of @wonderwhy-er/desktop-commander", server: "@wonderwhy-er/desktop-commander", real: true, varies: regexp.MustCompile(`(\\n)*🐳 DOCKER: .*?check these mounted paths first\. `), // in a container, the folders beside its own
 		files: map[string]string{"{project}/a.txt": "alpha\n", "{home}/.claude-server-commander/config.json": `{"telemetryEnabled":false,"allowedDirectories":[],"blockedCommands":[]}`},
 		hub:   obj{"command": "{servers}/.bin/desktop-commander", "args": []string{}},
 		read:  act{"read_file", `{"path":"{project}/a.txt"}`, "alpha", false}, write: act{"write_file", `{"path":"{project}/b.txt","content":"beta"}`, "", false},

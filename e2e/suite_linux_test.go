@@ -173,7 +173,9 @@ var npmServers = []npmServer{
 	{public: "task manager", calls: []act{{"get_next_task", `{"requestId":"req-1"}`, "water", false}}},
 	{public: "fast filesystem", calls: []act{{"fast_list_directory", `{"path":"{project}"}`, "hello.txt", false}}},
 	{public: "agent filesystem", calls: []act{{"list_allowed_directories", `{}`, "", false}}},
-	{public: "pdf", calls: []act{{"read_pdf_bytes", `{"url":"nowhere.pdf","offset":0,"byteCount":8}`, "", true}}},
+	{own: configured{name: "pdf of the project", server: "@modelcontextprotocol/server-pdf", files: map[string]string{"{project}/one.pdf": "%PDF-1.4\n"},
+		hub: obj{"command": "{everyday}/.bin/mcp-pdf-server", "args": []string{"--stdio", "{project}/one.pdf"}}}, calls: []act{
+		{"read_pdf_bytes", `{"url":"{project}/one.pdf","offset":0,"byteCount":8}`, "bytes", false}, {"read_pdf_bytes", `{"url":"nowhere.pdf","offset":0,"byteCount":8}`, "", true}, {"list_pdfs", `{}`, "one.pdf", false}}},
 	{public: "excel", calls: []act{{"excel_read_sheet", `{"fileAbsolutePath":"{project}/book.xlsx","sheetName":"Sheet1"}`, "", false}}},
 	{public: "repomix", calls: []act{{"read_repomix_output", `{"outputId":"none"}`, "", true}}},
 	{public: "eslint", calls: []act{{"lint-files", `{"filePaths":["{project}/eslint.config.js"]}`, "", false}}},
@@ -183,7 +185,7 @@ var npmServers = []npmServer{
 	{public: "code runner", calls: []act{{"run-code", `{"languageId":"shellscript","code":"echo $((6*7))"}`, "42", false}}},
 	{public: "dbhub", calls: []act{{"search_objects", `{"object_type":"table"}`, "users", false}}},
 	{public: "libsql memory", calls: []act{{"search_nodes", `{"query":"Ada"}`, "", false}}},
-	{public: "mongodb", calls: []act{{"list-collections", `{"database":"x"}`, "", true}}},
+	{public: "mongodb log", calls: []act{{"list-collections", `{"database":"x"}`, "", true}}},
 	{public: "postgres", calls: []act{{"query", `{"sql":"select 3"}`, "", true}}},
 	{public: "bigquery", calls: []act{{"query", `{"sql":"select 3"}`, "", true}}},
 	{public: "google calendar", calls: []act{{"list-colors", `{}`, "", true}}},
@@ -208,7 +210,7 @@ var npmServers = []npmServer{
 	{own: serviceOf("hubspot", "@hubspot/mcp-server", "{everyday}/.bin/mcp-hubspot", obj{"PRIVATE_APP_ACCESS_TOKEN": "none"}), calls: []act{
 		{"hubspot-get-user-details", `{}`, "", true}, {"hubspot-list-objects", `{"objectType":"contacts"}`, "", true}, {"hubspot-list-properties", `{"objectType":"contacts"}`, "", true}}},
 	{own: serviceOf("brave search", "@modelcontextprotocol/server-brave-search", "{everyday}/.bin/mcp-server-brave-search", obj{"BRAVE_API_KEY": "none"}), calls: []act{
-		{"brave_web_search", `{"query":"x"}`, "", true}, {"brave_local_search", `{"query":"x"}`, "", true}, {"brave_web_search", `{"query":"/etc/hosts"}`, "", true}}},
+		{"brave_web_search", `{"query":"x"}`, "", true}, {"brave_local_search", `{"query":"x"}`, "", true}, {"brave_web_search", `{"query":"y"}`, "", true}}},
 	{own: serviceOf("brave", "@brave/brave-search-mcp-server", "{compat}/.bin/brave-search-mcp-server", obj{"BRAVE_API_KEY": "none"}), calls: []act{
 		{"brave_web_search", `{"query":"x"}`, "", true}, {"brave_news_search", `{"query":"x"}`, "", true}, {"brave_image_search", `{"query":"x"}`, "", true}}},
 	{own: serviceOf("google maps", "@modelcontextprotocol/server-google-maps", "{everyday}/.bin/mcp-server-google-maps", obj{"GOOGLE_MAPS_API_KEY": "none"}), calls: []act{
@@ -222,13 +224,13 @@ var npmServers = []npmServer{
 	{own: serviceOf("firecrawl", "firecrawl-mcp", "{everyday}/.bin/firecrawl-mcp", obj{"FIRECRAWL_API_KEY": "fc-none", "FIRECRAWL_API_URL": "http://127.0.0.1:1"}), calls: []act{
 		{"firecrawl_check_crawl_status", `{"id":"x"}`, "ECONNREFUSED", true}, {"firecrawl_map", `{"url":"http://127.0.0.1:1/"}`, "", true}, {"firecrawl_agent_status", `{"id":"x"}`, "", true}}},
 	{own: serviceOf("todoist", "todoist-mcp", "{everyday}/.bin/todoist-mcp", obj{"API_KEY": "none"}), calls: []act{
-		{"get_labels_list", `{}`, "", true}, {"get_labels", `{"id":"1"}`, "", true}, {"get_comments", `{"id":"1"}`, "", true}}},
+		{"get_labels_list", `{}`, "", true}, {"get_labels", `{"items":[{"id":"1"}]}`, "", true}, {"get_comments", `{"items":[{"id":"1"}]}`, "", true}}},
 	{own: serviceOf("youtube transcript", "@kimtaeyoon83/mcp-server-youtube-transcript", "{everyday}/.bin/mcp-server-youtube-transcript", nil), calls: []act{
-		{"get_transcript", `{"url":"nope"}`, "Invalid", true}, {"get_transcript", `{"url":""}`, "", true}, {"get_transcript", `{"url":"no","lang":"de"}`, "", true}}},
+		{"get_transcript", `{"url":"nope","lang":"en"}`, "Invalid", true}, {"get_transcript", `{"url":"","lang":"en"}`, "", true}, {"get_transcript", `{"url":"no","lang":"de"}`, "", true}}},
 	{own: serviceOf("tavily", "tavily-mcp", "{compat}/.bin/tavily-mcp", obj{"TAVILY_API_KEY": "tvly-none"}), calls: []act{
 		{"tavily_search", `{"query":"x"}`, "", true}, {"tavily_extract", `{"urls":["http://127.0.0.1:1/"]}`, "", true}, {"tavily_map", `{"url":"http://127.0.0.1:1/"}`, "", true}}},
 	{own: browserOf("devtools", "chrome-devtools-mcp", "{servers}/.bin/chrome-devtools-mcp"), calls: []act{
-		{"list_pages", `{}`, "", false}, {"new_page", `{"url":"data:text/html,<title>Everyday</title>hello"}`, "", false}, {"take_snapshot", `{}`, "", false}}},
+		{"list_pages", `{}`, "", false}, {"new_page", `{"url":"data:text/html,<title>Everyday</title>hello"}`, "", false}, {"list_pages", `{}`, "Everyday", true}}},
 }
 
 // serviceOf is a server that speaks for a service of the web.
