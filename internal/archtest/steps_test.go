@@ -112,7 +112,7 @@ func eachCall(t *testing.T, below string, each func(at string, s *ast.SelectorEx
 }
 
 // eras are the expressions that tell the era of a client, or a request of one era.
-var eras = []string{"inline.Is(", "inline.Resembles(", "inline.ReadMeta(", "inline.Version", "*inline.Client", "inlineOf(", ".Era()", "inline.Era", "handshake.Era", "handshaken()", ".(*handshake."}
+var eras = []string{"inline.Is(", "inline.Resembles(", "inline.ReadMeta(", "inline.Version", "*inline.Client", "inlineOf(", ".Era()", "inline.Era", "handshake.Era", "handshaken.Load()", ".(*handshake."}
 
 // adapters are the files of the hub that may know the era of a client, and why. What knows
 // the era of a child is another matter.
