@@ -395,8 +395,8 @@ func programs(prog Program, env *environment, l *Launch, h Machine) (parts []par
 		parts = append(parts, part{file: l.Command, name: "program " + prog.Command, main: true})
 	}
 	add(l.Command, true)
-	at := programAt(prog.Command, l.Args)
-	for i := 0; i <= at && i < len(l.Args); i++ {
+	at, last := programWithin(prog.Command, l.Args)
+	for i := 0; i <= last && i < len(l.Args); i++ {
 		switch word := l.Args[i]; {
 		case filepath.IsAbs(word):
 			add(word, i == at)

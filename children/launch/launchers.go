@@ -175,27 +175,33 @@ func (l *launcher) isCode(flag string) bool {
 // name or script stands; -1 where the command is no launcher, len(args) where
 // there is none.
 func programAt(command string, args []string) int {
-	at := unwrap(command, args)
-	if at > 0 {
-		if inner := programAt(args[at-1], args[at:]); inner >= 0 {
-			return at + inner
+	at, _ := programWithin(command, args)
+	return at
+}
+
+// programWithin is programAt, and the last word that is the launcher's: what stands
+// behind it is the program's.
+func programWithin(command string, args []string) (at, last int) {
+	if at := unwrap(command, args); at > 0 {
+		if inner, last := programWithin(args[at-1], args[at:]); inner >= 0 {
+			return at + inner, at + last
 		}
-		return at - 1
+		return at - 1, at - 1
 	}
 	_, l, ok := launcherOf(command)
 	if !ok {
-		return -1
+		return -1, -1
 	}
 	needSub := len(l.sub) > 0
 	for i := 0; i < len(args); i++ {
 		a := args[i]
 		switch {
 		case a == "--":
-			return i + 1
+			return i + 1, i + 1
 		case slices.Contains(l.ends, a), l.isCode(a):
-			return len(args)
+			return len(args), i
 		case slices.Contains(l.runs, a):
-			return min(i+1, len(args))
+			return min(i+1, len(args)), i + 1
 		case strings.HasPrefix(a, "-"):
 			if l.takes(a) {
 				i++
@@ -206,12 +212,12 @@ func programAt(command string, args []string) int {
 				l.sub = []string{"run"}
 			}
 		case needSub && !slices.Contains(l.sub, ""):
-			return len(args)
+			return len(args), i
 		default:
-			return i
+			return i, i
 		}
 	}
-	return len(args)
+	return len(args), len(args)
 }
 
 // innermost is the command that is left when all that wraps it is taken away, with its

@@ -81,7 +81,7 @@ func recognise(prog Program) (after int, ok bool) {
 	switch {
 	case at < 0 && isFilesystemName(prog.Command):
 		return -1, true
-	case at >= 0 && at < len(prog.Args) && isFilesystemName(prog.Args[at]):
+	case at >= 0 && at < len(prog.Args) && isFilesystemName(prog.Args[at]) && !strings.HasPrefix(prog.Args[at], "@"): // somebody's package is another server
 		return max(at, last), true
 	case last < 0:
 		return 0, false

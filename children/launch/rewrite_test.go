@@ -36,6 +36,7 @@ func TestRewriteArgs(t *testing.T) {
 		{"in place", "mcp-server-filesystem", "/old --log-level debug /older", RewriteKnown, two, "/home/user/project /home/user/documents --log-level debug"},
 		{"a flag's value stays", "mcp-server-filesystem", "--config /etc/fs.json /old", RewriteKnown, []string{"/r"}, "--config /etc/fs.json /r"},
 		{"a flag with = takes none", "mcp-server-filesystem", "--config=/etc/fs.json /old", RewriteKnown, []string{"/r"}, "--config=/etc/fs.json /r"},
+		{"somebody's package of that name", "npx", "-y @agent-infra/mcp-server-filesystem --allowed-directories /old", RewriteKnown, []string{"/r"}, "-y @agent-infra/mcp-server-filesystem --allowed-directories /old"},
 		{"behind --", "mcp-server-filesystem", "-- -odd", RewriteKnown, []string{"/r"}, "-- /r"},
 		{"no roots", "filesystem-server", "--read-only /old", RewriteKnown, nil, "--read-only /old"},
 		{"path and ending", "/opt/bin/filesystem-server.exe", "/old", RewriteKnown, []string{"/r"}, "/r"},
