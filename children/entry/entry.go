@@ -29,6 +29,7 @@ type Name struct {
 	Path   string // absolute and clean
 	Use    Use
 	Folder bool // it is a folder, as far as the words around it tell
+	Text   bool // it is a word of what a shell runs
 }
 
 // A Role is what an argument is to the program that reads the command line.
@@ -81,7 +82,7 @@ func Names(e *Entry) []Name {
 		r.variable(at, "/env/"+escape(name), name, e.Env[name])
 	}
 	if at.dir != "" {
-		r.add(Name{"/cwd", at.dir, Cwd, true})
+		r.add(Name{"/cwd", at.dir, Cwd, true, false})
 	}
 	return r.names
 }
@@ -145,7 +146,7 @@ func (r *reader) value(at place, key, name, text string, use Use) {
 	named := func(text string) bool {
 		path := r.path(at, text, file.MatchString(text))
 		if path != "" {
-			r.add(Name{key, path, use, folder})
+			r.add(Name{key, path, use, folder, at.nested > 0})
 		}
 		return path != ""
 	}
@@ -215,7 +216,7 @@ func list(text string) []string {
 // word names what a command is, where it is a path.
 func (r *reader) word(at place, key, command string) {
 	if path := r.path(at, command, false); path != "" {
-		r.add(Name{key, path, Code, false})
+		r.add(Name{key, path, Code, false, at.nested > 0})
 	}
 }
 

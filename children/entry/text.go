@@ -72,7 +72,7 @@ func (r *reader) call(at *place, key string, args []*syntax.Word) {
 			}
 		}
 		if at.dir != "" {
-			r.add(Name{key, at.dir, Cwd, true})
+			r.add(Name{key, at.dir, Cwd, true, true})
 		}
 	case "source", ".":
 		if len(words) > 1 {

@@ -455,6 +455,8 @@ func (n *naming) missing(name entry.Name, w *way) fate {
 		if folder = filepath.Dir(real); n.h.isDir(folder) {
 			return closed("nothing is there, and %s: give it a folder of its own", n.shared(folder))
 		}
+	} else if name.Text && !name.Folder { // which may only ask whether it is there
+		return closed("nothing is there, and nothing tells whether it is to be a file or a folder")
 	}
 	above := filepath.Dir(folder)
 	for !isTop(above) && !n.h.isDir(above) {
