@@ -152,10 +152,10 @@ var notHeld = map[string]limit{
 		}
 	}},
 	"What a server of another session writes": {
-		sandbox: obj{"read": []string{"{w}/project/settings"}}, program: []string{"sh", "-c", ". {w}/project/settings; exec \"$@\"", "sh"},
-		before: func(_ *testing.T, w *world) { w.write("project/settings", ": settings\n") },
+		sandbox: obj{"read": []string{"{w}/project/conf/settings"}}, program: []string{"sh", "-c", ". {w}/project/conf/settings; exec \"$@\"", "sh"},
+		before: func(_ *testing.T, w *world) { w.write("project/conf/settings", ": settings\n") },
 		show: func(t *testing.T, c *confinedShell) {
-			c.says(t, "echo 'echo it ran > $XDG_CACHE_HOME/ran; cat "+c.w.path("outside", "secret.txt")+" > $XDG_CACHE_HOME/took 2>&1' > settings && echo written", "written")
+			c.says(t, "echo 'echo it ran > $XDG_CACHE_HOME/ran; cat "+c.w.path("outside", "secret.txt")+" > $XDG_CACHE_HOME/took 2>&1' > conf/settings && echo written", "written")
 			second := c.again(t, c.w.other)
 			second.says(t, "cat $XDG_CACHE_HOME/ran", "it ran")
 			second.refuses(t, "cat $XDG_CACHE_HOME/took")
