@@ -42,8 +42,12 @@ func isPackage(arg string) bool {
 }
 
 // isFilesystemName reports whether a command, script or package has one of
-// the names of filesystem servers, a version suffix left aside.
+// the names of filesystem servers, a version suffix left aside. What somebody else
+// publishes under such a name reads its arguments otherwise.
 func isFilesystemName(word string) bool {
+	if strings.HasPrefix(strings.TrimPrefix(word, "npm:"), "@") {
+		return false
+	}
 	base := baseName(word)
 	if i := strings.IndexAny(base, "@=<>~"); i > 0 {
 		base = base[:i]

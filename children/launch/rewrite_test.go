@@ -44,6 +44,7 @@ func TestRewriteArgs(t *testing.T) {
 		{"npx version", "npx", pkg + "@2026.8.31", RewriteKnown, two, pkg + "@2026.8.31 /home/user/project /home/user/documents"},
 		{"npx tag", "npx", "-y " + pkg + "@latest .", RewriteKnown, []string{"/r"}, "-y " + pkg + "@latest /r"},
 		{"npx another package", "npx", "-y " + pkg + "-extra /old", RewriteKnown, []string{"/r"}, "-y " + pkg + "-extra /old"},
+		{"npx somebody else's of that name", "npx", "-y @agent-infra/mcp-server-filesystem@1.2.29 --allowed-directories /old", RewriteKnown, []string{"/r"}, "-y @agent-infra/mcp-server-filesystem@1.2.29 --allowed-directories /old"},
 		{"npx --package=", "npx", "--package=" + pkg + " mcp-server-filesystem /old", RewriteKnown, []string{"/r"}, "--package=" + pkg + " mcp-server-filesystem /r"},
 		{"npx -p", "npx", "-y -p " + pkg + " mcp-server-filesystem /old", RewriteKnown, []string{"/r"}, "-y -p " + pkg + " mcp-server-filesystem /r"},
 		{"cmd /c npx", "cmd", "/c npx -y " + pkg + " /old", RewriteKnown, []string{"/r"}, "/c npx -y " + pkg + " /r"},
