@@ -33,6 +33,35 @@ func (r *reader) text(at place, key, text string) {
 	})
 }
 
+// Commands are the commands that a text has a shell run, each as its words, "" for a word
+// that only the shell knows; false where it is no text of a shell.
+func Commands(text, home string) (all [][]string, ok bool) {
+	parsed, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(text), "")
+	if err != nil {
+		return nil, false
+	}
+	r := reader{Entry: &Entry{Home: home}}
+	syntax.Walk(parsed, func(node syntax.Node) bool {
+		if call, is := node.(*syntax.CallExpr); is && len(call.Args) > 0 {
+			all = append(all, r.words(call.Args))
+		}
+		return true
+	})
+	return all, true
+}
+
+// words are those of a command, without what only tells how it is started.
+func (r *reader) words(args []*syntax.Word) (words []string) {
+	for _, arg := range args {
+		word, _ := r.literal(arg)
+		words = append(words, word)
+	}
+	for len(words) > 0 && (words[0] == "exec" || words[0] == "command" || words[0] == "builtin") {
+		words = words[1:]
+	}
+	return words
+}
+
 func (r *reader) assigns(at place, key string, all []*syntax.Assign) {
 	for _, a := range all {
 		if a.Name == nil || a.Value == nil {
@@ -46,14 +75,7 @@ func (r *reader) assigns(at place, key string, all []*syntax.Assign) {
 
 // call names what one command does. One that goes elsewhere changes at.
 func (r *reader) call(at *place, key string, args []*syntax.Word) {
-	var words []string
-	for _, arg := range args {
-		word, _ := r.literal(arg)
-		words = append(words, word) // "" for what only the shell knows
-	}
-	for len(words) > 0 && (words[0] == "exec" || words[0] == "command" || words[0] == "builtin") {
-		words = words[1:]
-	}
+	words := r.words(args) // "" for what only the shell knows
 	if len(words) == 0 {
 		return
 	}

@@ -395,9 +395,9 @@ func programs(prog Program, env *environment, l *Launch, h Machine) (parts []par
 		parts = append(parts, part{file: l.Command, name: "program " + prog.Command, main: true})
 	}
 	add(l.Command, true)
-	at, last := programWithin(prog.Command, l.Args)
-	for i := 0; i <= last && i < len(l.Args); i++ {
-		switch word := l.Args[i]; {
+	at, end := launcherWords(prog.Command, l.Args)
+	for i, word := range l.Args[:end] {
+		switch {
 		case filepath.IsAbs(word):
 			add(word, i == at)
 		case strings.HasPrefix(word, "-"):

@@ -98,7 +98,7 @@ func Plan(prog Program, roots []rootsmgr.Root, h Machine) (Launch, error) {
 	case t.neutral:
 		l.Dir, l.CwdRoot = h.scratch, ""
 	}
-	if _, set := prog.Env["PYTHONSAFEPATH"]; t.safe && !set && !h.ownModules(prog) {
+	if _, set := prog.Env["PYTHONSAFEPATH"]; t.safe && !set && !h.ownModules(prog) && !h.ownScripts(prog) {
 		env.set("PYTHONSAFEPATH", "1")
 	}
 	skipped, err := trimSearch(prog, env, roots, h)

@@ -2,8 +2,6 @@ package launch
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -254,39 +252,6 @@ func TestNeedsRoots(t *testing.T) {
 	} {
 		if got := c.prog.NeedsRoots(); got != c.want {
 			t.Errorf("%+v: %t", c.prog, got)
-		}
-	}
-}
-
-// TestModulesBesideAScript: the path of Python is safe but where a script's own modules lie beside it.
-func TestModulesBesideAScript(t *testing.T) {
-	dir := t.TempDir()
-	write := func(name, text string) string {
-		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		return path
-	}
-	shell, node := write("notes", "#!/usr/bin/env bash\nexec python3 ~/srv/x.py\n"), write("other", "#!/usr/bin/env node\n")
-	for _, c := range []struct {
-		command string
-		args    []string
-		safe    bool
-	}{
-		{"bash", []string{"-c", "cd ~/srv && exec python3 server.py notes"}, false},
-		{"sh", []string{"-c", "exec python3 -u /srv/x.py 2>>/log"}, false},
-		{"sh", []string{"-c", "python3 /srv/x.py; python3 -m x"}, true},
-		{"sh", []string{"-c", "cd /srv; python3 -m x"}, true},
-		{"sh", []string{"-c", "python3"}, true},
-		{"sh", []string{shell}, false},
-		{shell, nil, false},
-		{node, nil, true},
-		{"notes", nil, true},
-	} {
-		got, err := tame(Program{Command: c.command}, c.args, "/P", "/S")
-		if err != nil || got.safe != c.safe {
-			t.Errorf("%s %q: safe %t, %v", c.command, c.args, got.safe, err)
 		}
 	}
 }

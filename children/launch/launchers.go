@@ -38,7 +38,7 @@ type launcher struct {
 
 var launchers = map[string]launcher{
 	"npx":     {fetch: npmFetch, implied: "node_modules", given: []string{"--prefix"}, values: []string{"-p", "--package", "-c", "--call", "--prefix", "-w", "--workspace", "--cache", "--registry", "--userconfig", "--script-shell", "--shell"}, files: []string{"--prefix"}},
-	"npm":     {fetch: npmFetch.only("exec", "x"), sub: []string{"exec", "x"}, values: []string{"-p", "--package", "-c", "--call", "--prefix", "--cache", "--registry"}, implied: "package.json"},
+	"npm":     {fetch: npmFetch.only("exec", "x"), sub: []string{"exec", "x"}, values: []string{"-p", "--package", "-c", "--call", "--prefix", "--cache", "--registry"}, files: []string{"--prefix"}, implied: "package.json"},
 	"uvx":     {fetch: uvFetch, values: uvValues, files: uvFiles, specs: uvSpecs},
 	"uv":      {fetch: uvFetch.only("tool"), sub: []string{"run", "tool"}, values: uvValues, files: uvFiles, specs: uvSpecs, implied: "pyproject.toml", given: []string{"--directory", "--project"}},
 	"pipx":    {fetch: pipxFetch, sub: []string{"run"}, values: []string{"--spec", "--python", "--index-url", "--pip-args"}, implied: "a script of that name"},
@@ -175,33 +175,35 @@ func (l *launcher) isCode(flag string) bool {
 // name or script stands; -1 where the command is no launcher, len(args) where
 // there is none.
 func programAt(command string, args []string) int {
-	at, _ := programWithin(command, args)
+	at, _ := launcherWords(command, args)
 	return at
 }
 
-// programWithin is programAt, and the last word that is the launcher's: what stands
-// behind it is the program's.
-func programWithin(command string, args []string) (at, last int) {
-	if at := unwrap(command, args); at > 0 {
-		if inner, last := programWithin(args[at-1], args[at:]); inner >= 0 {
-			return at + inner, at + last
+// launcherWords is programAt, and where the launcher's own words end, with the program:
+// what follows is the program's, also where a module or a text is run in place of one.
+func launcherWords(command string, args []string) (program, end int) {
+	at := unwrap(command, args)
+	if at > 0 {
+		if inner, end := launcherWords(args[at-1], args[at:]); inner >= 0 {
+			return at + inner, at + end
 		}
-		return at - 1, at - 1
+		return at - 1, at
 	}
 	_, l, ok := launcherOf(command)
 	if !ok {
-		return -1, -1
+		return -1, 0
 	}
+	none, most := len(args), func(i int) int { return min(i, len(args)) }
 	needSub := len(l.sub) > 0
 	for i := 0; i < len(args); i++ {
 		a := args[i]
 		switch {
 		case a == "--":
-			return i + 1, i + 1
+			return i + 1, most(i + 2)
 		case slices.Contains(l.ends, a), l.isCode(a):
-			return len(args), i
+			return none, most(i + 2)
 		case slices.Contains(l.runs, a):
-			return min(i+1, len(args)), i + 1
+			return most(i + 1), most(i + 2)
 		case strings.HasPrefix(a, "-"):
 			if l.takes(a) {
 				i++
@@ -212,12 +214,12 @@ func programWithin(command string, args []string) (at, last int) {
 				l.sub = []string{"run"}
 			}
 		case needSub && !slices.Contains(l.sub, ""):
-			return len(args), i
+			return none, i + 1
 		default:
-			return i, i
+			return i, i + 1
 		}
 	}
-	return len(args), len(args)
+	return none, none
 }
 
 // innermost is the command that is left when all that wraps it is taken away, with its

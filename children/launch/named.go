@@ -183,6 +183,50 @@ func (h Machine) ownModules(prog Program) bool {
 	return !slices.ContainsFunc(sandbox.Hops(dir), h.reachable)
 }
 
+// ownScripts reports whether all that the program has Python run are scripts, as far as it
+// can be told: of uv run SCRIPT, and of the text of a shell, where no server could have
+// written that. Python looks for the modules of a script beside it.
+func (h Machine) ownScripts(prog Program) bool {
+	command, args := innermost(prog.Command, prog.Args)
+	name, l, known := launcherOf(command)
+	at := programAt(command, args)
+	text, file := "", command
+	if known {
+		switch code := slices.IndexFunc(args, l.isCode); {
+		case at < len(args) && name != "sh":
+			return strings.HasSuffix(args[at], ".py")
+		case at < len(args):
+			file = args[at]
+		case name != "sh" || code < 0 || code+1 >= len(args):
+			return false
+		default:
+			text, file = args[code+1], ""
+		}
+	}
+	if file != "" {
+		if !filepath.IsAbs(file) || slices.ContainsFunc(sandbox.Hops(file), h.reachable) ||
+			!known && !slices.ContainsFunc(interpreter(file), func(word string) bool { name, _, _ := launcherOf(word); return name == "sh" }) {
+			return false
+		}
+		text = textOf(file)
+	}
+	commands, ok := entry.Commands(text, h.home)
+	scripts := 0
+	for _, words := range commands {
+		if len(words) == 0 {
+			continue // exec that only redirects
+		}
+		command, args := innermost(words[0], words[1:])
+		switch name, _, _ := launcherOf(command); {
+		case command == "", name == "python" && !runsScript(args):
+			return false
+		case name == "python":
+			scripts++
+		}
+	}
+	return ok && scripts > 0
+}
+
 // others is what the entries of a hub have run, loaded or obeyed. It may be used by any
 // goroutine.
 type others struct{ now atomic.Pointer[obeyed] }

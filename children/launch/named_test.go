@@ -113,6 +113,9 @@ func TestWhatAnEntryNames(t *testing.T) {
 		"one that holds the program":          {cwd("work/server", confinedProgram("node", "dist/index.js")), map[string]string{"work/server/package.json": "rx", "work/server/dist/index.js": "rx"}, "run"},
 		"one that its launcher obeys":         {cwd("proj", confinedProgram("npm", "start")), map[string]string{"proj/src": "rx"}, "the program lies there"},
 		"a module of Python in it":            {cwd("mods", confinedProgram("python3", "-m", "m")), map[string]string{"mods/m.py": "rx"}, "the program lies there"},
+		"what a module of Python is told":     {cwd("mods", confinedProgram("python3", "-m", "m", at("vault"))), map[string]string{"vault/note.md": "rxw", "mods/m.py": "rx"}, "the program lies there"},
+		"what npm start is told":              {cwd("cfg", confinedProgram("npm", "--prefix", at("proj"), "start", "--", at("vault"))), map[string]string{"vault/note.md": "rxw", "proj/src": "rx"}, "it is run"},
+		"where npm start works":               {cwd("cfg", confinedProgram("npm", "start", "--prefix", at("proj"))), map[string]string{"proj/src": "rx"}, "it is run"},
 		"a module of Python elsewhere":        {cwd("vault", confinedProgram("python3", "-m", "m")), map[string]string{"vault/note.md": "rxw"}, ""},
 		"a relative file in it":               {cwd("many", served(home, "x.db")), map[string]string{"many/x.db": "rxw"}, ""},
 		"a text":                              {confinedProgram("sh", "-c", "cd "+at("work/bare")+" && exec python3 run.py --db "+at("own/x.db")), map[string]string{"work/bare/run.py": "rx", "own/x.db": "rxw"}, "run"},
@@ -402,6 +405,56 @@ func TestPackagesLeadElsewhere(t *testing.T) {
 			}
 			if got := rights(c, home); got != "" {
 				t.Errorf("home is open to %q", got)
+			}
+		})
+	}
+}
+
+// TestOwnScriptsOfPython: what a shell has Python run is a script, which has modules beside it; or it is not, and takes them
+// from where it works.
+func TestOwnScriptsOfPython(t *testing.T) {
+	h, home := confinedMachine(t)
+	at := func(p string) string { return filepath.Join(home, p) }
+	for file, text := range map[string]string{
+		"bin/notes": "#!/bin/bash\nexec python3 " + at("srv/server.py") + " \"$@\"\n", "bin/module": "#!/usr/bin/env bash\npython3 -m server\n",
+		"bin/both": "#!/bin/sh\npython3 a.py\npython3 -c 'import b'\n", "bin/other": "#!/usr/bin/env ruby\npython3 a.py\n",
+		"bin/unknown": "#!/bin/sh\npython3 a.py; $RUN -m b\n", "work/rooted/run": "#!/bin/sh\npython3 a.py\n", "srv/server.py": "",
+	} {
+		putFile(t, at(file), text)
+		if err := os.Chmod(at(file), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := h.memory.consent.Reach().Add(at("work/rooted")); err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		prog Program
+		safe bool
+	}{
+		"a text":                      {confinedProgram("bash", "-c", "cd "+at("srv")+" && exec python3 server.py"), false},
+		"a text behind env":           {confinedProgram("env", "A=b", "sh", "-c", "exec env C=d python3 "+at("srv/server.py")), false},
+		"a text with a module":        {confinedProgram("bash", "-c", "cd "+at("srv")+" && exec python3 -m server"), true},
+		"a text with code":            {confinedProgram("sh", "-c", "python3 -c 'import server'"), true},
+		"a text that runs what input": {confinedProgram("sh", "-c", "python3"), true},
+		"a text without Python":       {confinedProgram("sh", "-c", "exec node "+at("srv/x.js")), true},
+		"no text":                     {confinedProgram("sh", "-c", "exec 2>x; ("), true},
+		"a script":                    {confinedProgram(at("bin/notes")), false},
+		"a script of a shell":         {confinedProgram("bash", at("bin/notes")), false},
+		"a script with a module":      {confinedProgram(at("bin/module")), true},
+		"a script with both":          {confinedProgram(at("bin/both")), true},
+		"a script of another kind":    {confinedProgram(at("bin/other")), true},
+		"a script that hides it":      {confinedProgram(at("bin/unknown")), true},
+		"a script in reach":           {confinedProgram(at("work/rooted/run")), true},
+		"uv with a script":            {confinedProgram("uv", "--directory", at("srv"), "run", "server.py"), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l, err := Plan(tc.prog, rootsAt(at("work/rooted")), h)
+			if l.Env == nil {
+				t.Fatal(err)
+			}
+			if _, safe := envOf(l, "PYTHONSAFEPATH"); safe != tc.safe {
+				t.Errorf("PYTHONSAFEPATH: %t, want %t", safe, tc.safe)
 			}
 		})
 	}

@@ -42,8 +42,12 @@ func isPackage(arg string) bool {
 }
 
 // isFilesystemName reports whether a command, script or package has one of
-// the names of filesystem servers, a version suffix left aside.
+// the names of filesystem servers, a version suffix left aside. What somebody else
+// publishes under such a name reads its arguments otherwise.
 func isFilesystemName(word string) bool {
+	if strings.HasPrefix(strings.TrimPrefix(word, "npm:"), "@") {
+		return false
+	}
 	base := baseName(word)
 	if i := strings.IndexAny(base, "@=<>~"); i > 0 {
 		base = base[:i]
@@ -81,7 +85,7 @@ func recognise(prog Program) (after int, ok bool) {
 	switch {
 	case at < 0 && isFilesystemName(prog.Command):
 		return -1, true
-	case at >= 0 && at < len(prog.Args) && isFilesystemName(prog.Args[at]) && !strings.HasPrefix(prog.Args[at], "@"): // somebody's package is another server
+	case at >= 0 && at < len(prog.Args) && isFilesystemName(prog.Args[at]):
 		return max(at, last), true
 	case last < 0:
 		return 0, false

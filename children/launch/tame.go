@@ -259,7 +259,7 @@ func tame(prog Program, args []string, prefix, shell string) (taming, error) {
 	command, rest := innermost(prog.Command, args)
 	inner := len(args) - len(rest)
 	name, l, _ := launcherOf(command)
-	t.safe = !findsItself(name, command, rest)
+	t.safe = name != "python" || !runsScript(rest)
 	r := reachOf(prog.Command, args, 0)
 	fixed := prog.Cwd != "" && !namesRoots(prog.Cwd) // the operator's own choice
 	upTo, npx := l.fetches(rest)
@@ -320,39 +320,6 @@ func (prog Program) Aside() string {
 		return fmt.Sprintf("%s starts in an empty folder and not in the first root, because it would obey %s there, which may be a project somebody else wrote: relative paths do not start at the root", r.by, r.implied)
 	}
 	return ""
-}
-
-// findsItself reports whether the modules of what a command runs lie beside a script, where
-// Python looks for them unless its path is safe: a script of Python, also in what a shell
-// runs, or a script of a shell. What that does is its writer's.
-func findsItself(name, command string, args []string) bool {
-	switch {
-	case name == "python":
-		return runsScript(args)
-	case name == "sh":
-		_, l, _ := launcherOf("sh")
-		text := slices.IndexFunc(args, l.isCode)
-		return text < 0 && runsScript(args) || text >= 0 && text+1 < len(args) && runsScripts(args[text+1])
-	}
-	return filepath.IsAbs(command) && slices.ContainsFunc(interpreter(command), func(word string) bool {
-		shell, _, _ := launcherOf(word)
-		return shell == "sh"
-	})
-}
-
-// runsScripts reports whether a text that a shell runs has Python run a script, and never
-// modules of where it works.
-func runsScripts(text string) (scripts bool) {
-	words := strings.Fields(text)
-	for i, word := range words {
-		if name, _, _ := launcherOf(strings.Trim(word, `"'();&|`+"`")); name != "python" {
-			continue
-		}
-		if scripts = runsScript(words[i+1:]); !scripts {
-			return false
-		}
-	}
-	return scripts
 }
 
 // runsScript reports whether python is given a script: then its first import
