@@ -186,55 +186,39 @@ func (e *configured) compare(t *testing.T) entryResult {
 		t.Fatalf("it does not work without the hub, so it shows nothing: %s", why)
 	}
 	with := e.at(newDesk(t, e))
-	hub, hints := with.gatherHeld(nil)
+	with.configure(e.hub)
+	hub, hints := with.gatherHeld(nil, direct)
 	o := entryResult{differs: hub.differs(e, direct)}
 	if o.differs == "" {
 		return o
 	}
 	t.Logf("through the hub: %s\nwhat its user reads:\n%s\nits log:\n%s", o.differs, hints, with.log)
 	// The hub says how to mend it, and is taken at its word. What was closed first may have hidden more.
-	var mend []string
+	var done []string
 	for range mostMends {
-		again := e.at(newDesk(t, e))
-		commands := allowed.FindAllString(strings.ReplaceAll(hints, with.dir, again.dir), -1)
-		switch mend = moved(mend, with.dir, again.dir); {
-		case slices.ContainsFunc(commands, func(c string) bool { return !slices.Contains(mend, c) }):
-			for _, c := range commands {
-				if !slices.Contains(mend, c) {
-					mend = append(mend, c)
-				}
-			}
-		case e.apart != nil && strings.Contains(hints, "folder of its own"):
-			again.use = e.apart
+		commands := slices.DeleteFunc(allowed.FindAllString(hints, -1), func(c string) bool { return slices.Contains(done, c) })
+		switch {
+		case len(commands) > 0:
+			done = append(done, slices.Compact(commands)...)
+		case e.apart != nil && len(done) == 0 && strings.Contains(hints, "folder of its own"):
+			with.configure(e.apart)
 		default:
 			return o
 		}
-		hub, hints = again.gatherHeld(mend)
-		with = again
+		hub, hints = with.gatherHeld(commands, direct)
+		mend := strings.ReplaceAll(cmp.Or(strings.Join(done, " && "), "a folder of its own"), with.dir, "")
 		still := hub.differs(e, direct)
 		if still == "" {
-			if o.mended = strings.Join(moved(mend, again.dir, ""), " && "); len(mend) == 0 {
-				o.mended = "a folder of its own"
-			}
+			o.mended = mend
 			return o
 		}
-		o.differs += "; and after " + strings.Join(moved(mend, again.dir, ""), " && ") + ": " + still
-		if again.use["args"] != nil && len(mend) == 0 {
-			break
-		}
+		o.differs += "; and after " + mend + ": " + still
 	}
 	return o
 }
 
 // mostMends is how often a person looks what is to be mended.
 const mostMends = 3
-
-func moved(commands []string, from, to string) (all []string) {
-	for _, c := range commands {
-		all = append(all, strings.ReplaceAll(c, from, to))
-	}
-	return all
-}
 
 // need skips an entry whose programs are not here; in CI it fails.
 func (e *configured) need(t *testing.T) {
@@ -258,7 +242,7 @@ type desk struct {
 	use   obj // the entry of hub.json
 	fill  *strings.Replacer
 	plain *strings.Replacer
-	log   string // of its last hub
+	log   string // of its last hub, and of the commands before it
 }
 
 func newDesk(t *testing.T, e *configured) *desk {
@@ -357,6 +341,15 @@ func (d *desk) environment(more ...string) []string {
 	return slices.Concat(env, d.sockets, more)
 }
 
+// configure writes hub.json where it is looked for.
+func (d *desk) configure(entry obj) {
+	d.t.Helper()
+	d.use = entry
+	config := filepath.Join(d.home, ".config", "mcphub", "hub.json")
+	must(d.t, os.MkdirAll(filepath.Dir(config), 0o700))
+	must(d.t, os.WriteFile(config, []byte(raw(d.t, obj{"mcpServers": obj{"it": d.filled()}})), 0o600))
+}
+
 // filled is the entry of hub.json with its placeholders replaced.
 func (d *desk) filled() (filled obj) {
 	d.t.Helper()
@@ -443,25 +436,25 @@ func (d *desk) lookUp(command string, env []string) (string, error) {
 	return "", exec.ErrNotFound
 }
 
-// throughHub has the hub start it, with nothing but the entry in its configuration, after these commands of a person. talk is
-// in the middle of the session, and so is what follows it.
+// throughHub has the hub start it, with nothing but the entry in its configuration, after these commands of a person. The
+// session lasts as long as talk.
 func (d *desk) throughHub(commands []string, talk func(c *ide.Client, prefix string)) error {
 	d.t.Helper()
-	config := filepath.Join(d.home, ".config", "mcphub", "hub.json")
-	must(d.t, os.MkdirAll(filepath.Dir(config), 0o700))
-	must(d.t, os.WriteFile(config, []byte(raw(d.t, obj{"mcpServers": obj{"it": d.filled()}})), 0o600))
+	d.log = ""
 	for _, line := range commands {
 		cmd := exec.Command("/bin/sh", "-c", line)
 		cmd.Dir, cmd.Env = d.opened()[0], d.environment("PATH="+filepath.Dir(mcphub(d.t))+":/usr/bin:/bin")
-		if said, err := cmd.CombinedOutput(); err != nil {
+		said, err := cmd.CombinedOutput()
+		if err != nil {
 			return fmt.Errorf("%s: %w: %s", line, err, said)
 		}
+		d.log += string(said)
 	}
 	s := d.start(ide.Options{Command: mcphub(d.t), Args: []string{"serve"}, Env: d.environment(), Dir: d.opened()[0], Roots: ide.Folders(d.opened()...)})
 	s.odd = true // what the schemas of others lack is theirs
 	talk(s.Client, "it__")
 	s.end(stopBound + 5*time.Second)
-	d.log = s.Stderr()
+	d.log += s.Stderr()
 	return nil
 }
 
@@ -475,18 +468,20 @@ func (d *desk) gather() (a gathered) {
 }
 
 // gatherHeld is what it does through the hub, after these commands of a person, and what the person can read of it.
-func (d *desk) gatherHeld(commands []string) (a gathered, hints string) {
+func (d *desk) gatherHeld(commands []string, direct gathered) (a gathered, hints string) {
 	d.t.Helper()
 	err := d.throughHub(commands, func(c *ide.Client, prefix string) {
 		a = d.ask(c, prefix)
 		a.kernel = d.notHeld()
-		if a.kernel == "" && a.wrong(d.entry) == "" {
+		if a.differs(d.entry, direct) == "" {
 			return
 		}
-		for _, command := range []string{"why", "doctor"} {
-			_, said := d.says(command)
-			hints += said
-		}
+		within(5*time.Second, func() bool { // it is written down after the answer is sent
+			_, hints = d.says("why")
+			return allowed.MatchString(hints)
+		})
+		_, said := d.says("doctor")
+		hints += said + d.log // what a command has printed, too
 	})
 	if err != nil {
 		a.fault = err.Error()

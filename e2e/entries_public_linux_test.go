@@ -60,7 +60,7 @@ var publicEntries = []configured{
 		leaves: map[string]string{"{project}/b.txt": "beta"}},
 	{name: "agent filesystem", from: "README of @agent-infra/mcp-server-filesystem", server: "@agent-infra/mcp-server-filesystem", real: true,
 		files: map[string]string{"{project}/a.txt": "alpha\n"},
-		hub:   obj{"command": "{everyday}/.bin/mcp-server-filesystem", "args": []string{"--allowed-directories", "{project}"}},
+		hub:   obj{"command": "npx", "args": []string{"-y", "@agent-infra/mcp-server-filesystem@1.2.29", "--allowed-directories", "{project}"}},
 		read:  act{"read_file", `{"path":"{project}/a.txt"}`, "alpha", false}, write: act{"write_file", `{"path":"{project}/b.txt","content":"beta"}`, "", false},
 		leaves: map[string]string{"{project}/b.txt": "beta"}},
 	{name: "pdf", from: "README of @modelcontextprotocol/server-pdf", server: "@modelcontextprotocol/server-pdf", real: true,
@@ -81,7 +81,7 @@ var publicEntries = []configured{
 		files: map[string]string{"{project}/a.js": "const unused = 1\n", "{project}/eslint.config.js": "export default [{ rules: { 'no-unused-vars': 'error' } }]\n", "{project}/package.json": `{"type":"module"}`},
 		hub:   obj{"command": "{servers}/.bin/mcp", "args": []string{}},
 		read:  act{"lint-files", `{"filePaths":["{project}/a.js"]}`, "no-unused-vars", false}, write: act{"lint-files", `{"filePaths":["a.js"]}`, "", false}},
-	{name: "desktop commander", from: "README of @wonderwhy-er/desktop-commander", server: "@wonderwhy-er/desktop-commander", real: true, varies: regexp.MustCompile(`(\\n)*🐳 DOCKER: .*?check these mounted paths first\. `), // in a container, the folders beside its own
+	{name: "desktop commander", from: "README of @wonderwhy-er/desktop-commander", server: "@wonderwhy-er/desktop-commander", real: true, varies: regexp.MustCompile(`Running on Linux.*?LINUX-SPECIFIC|(\\n)*🐳 DOCKER: .*?paths first\. `), // in a container, the folders beside its own
 		files: map[string]string{"{project}/a.txt": "alpha\n", "{home}/.claude-server-commander/config.json": `{"telemetryEnabled":false,"allowedDirectories":[],"blockedCommands":[]}`},
 		hub:   obj{"command": "{servers}/.bin/desktop-commander", "args": []string{}},
 		read:  act{"read_file", `{"path":"{project}/a.txt"}`, "alpha", false}, write: act{"write_file", `{"path":"{project}/b.txt","content":"beta"}`, "", false},
@@ -89,7 +89,7 @@ var publicEntries = []configured{
 	{name: "ripgrep", from: "README of mcp-ripgrep", server: "mcp-ripgrep", real: true,
 		files: map[string]string{"{project}/a.txt": "alpha\n"},
 		hub:   obj{"command": "{servers}/.bin/mcp-ripgrep", "args": []string{}, "env": obj{"PATH": "{servers}/@vscode/ripgrep-linux-x64/bin:{nodebin}:/usr/bin:/bin"}},
-		read:  act{"search", `{"pattern":"alpha","path":"{project}"}`, "alpha", false}, write: act{"list-files", `{"path":"{project}"}`, "a.txt", false}},
+		read:  act{"search", `{"pattern":"alpha","path":"{project}"}`, "alpha", false}, write: act{"list-files", `{"path":"{project}/sub"}`, "deep.txt", false}},
 	{name: "commands", from: "README of mcp-server-commands", server: "mcp-server-commands", real: true,
 		hub:  obj{"command": "{servers}/.bin/mcp-server-commands", "args": []string{}},
 		read: act{"run_command", `{"command":"cat hello.txt","workdir":"{project}"}`, "hello from the project", false}, write: act{"run_command", `{"command":"echo beta > b.txt","workdir":"{project}"}`, "", false},

@@ -95,7 +95,9 @@ func (s npmServer) compare(t *testing.T) (row, differs string) {
 			t.Errorf("%s says %q without the hub, so it shows nothing", c.tool, direct.said[i])
 		}
 	}
-	hub := s.look(e.at(newDesk(t, e)), func(d *desk, talk func(*ide.Client, string)) error { return d.throughHub(nil, talk) })
+	with := e.at(newDesk(t, e))
+	with.configure(e.hub)
+	hub := s.look(with, func(d *desk, talk func(*ide.Client, string)) error { return d.throughHub(nil, talk) })
 	var all []string
 	counts := ""
 	for _, kind := range kindsOfLists {
@@ -185,7 +187,7 @@ var npmServers = []npmServer{
 	{public: "code runner", calls: []act{{"run-code", `{"languageId":"shellscript","code":"echo $((6*7))"}`, "42", false}}},
 	{public: "dbhub", calls: []act{{"search_objects", `{"object_type":"table"}`, "users", false}}},
 	{public: "libsql memory", calls: []act{{"search_nodes", `{"query":"Ada"}`, "", false}}},
-	{public: "mongodb log", calls: []act{{"list-collections", `{"database":"x"}`, "", true}}},
+	{public: "mongodb log", calls: []act{{"list-collections", `{"connectionId":"none","database":"x"}`, "", true}}},
 	{public: "postgres", calls: []act{{"query", `{"sql":"select 3"}`, "", true}}},
 	{public: "bigquery", calls: []act{{"query", `{"sql":"select 3"}`, "", true}}},
 	{public: "google calendar", calls: []act{{"list-colors", `{}`, "", true}}},
