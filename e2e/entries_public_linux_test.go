@@ -66,7 +66,7 @@ var publicEntries = []configured{
 	{name: "pdf", from: "README of @modelcontextprotocol/server-pdf", server: "@modelcontextprotocol/server-pdf", real: true,
 		files: map[string]string{"{home}/papers/one.pdf": "%PDF-1.4\n"},
 		hub:   obj{"command": "{everyday}/.bin/mcp-pdf-server", "args": []string{"--stdio", "{home}/papers/one.pdf"}},
-		read:  act{"read_pdf_bytes", `{"url":"{home}/papers/one.pdf","offset":0,"byteCount":8}`, "bytes", false}, write: act{"list_pdfs", `{}`, "one.pdf", false}},
+		read:  act{"read_pdf_bytes", `{"url":"{home}/papers/one.pdf","offset":0,"byteCount":8}`, "bytes", false}, write: act{"read_pdf_bytes", `{"url":"{home}/papers/one.pdf","offset":4,"byteCount":4}`, "bytes", false}},
 	{name: "excel", from: "README of @negokaz/excel-mcp-server", server: "@negokaz/excel-mcp-server", real: true,
 		lay:    func(d *desk) { d.run("{project}", "cp", excelBook(d), "{project}/book.xlsx") },
 		hub:    obj{"command": "{everyday}/.bin/excel-mcp-server", "args": []string{}, "env": obj{"EXCEL_MCP_PAGING_CELLS_LIMIT": "4000"}},

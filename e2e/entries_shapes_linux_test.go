@@ -71,13 +71,13 @@ var shapeEntries = []configured{
 
 	// Shells and scripts.
 	inPython(kept(configured{name: "bash -c", from: `bash -c "cd ~/srv && exec python3 server.py"`, quick: true,
-		hub: obj{"command": "bash", "args": []string{"-c", "cd {home}/srv && exec python3 keep.py notes"}}}, "{home}/srv/notes"), "{home}/srv"),
+		hub: obj{"command": "bash", "args": []string{"-c", "cd {home}/srv && exec python3 keep.py {home}/Notes"}}}, "{home}/Notes"), "{home}/srv"),
 	inPython(kept(configured{name: "sh -c with a log", from: `sh -c "... 2>>LOG"`,
 		hub: obj{"command": "sh", "args": []string{"-c", "exec python3 ~/srv/keep.py {home}/Notes 2>>{home}/logs/keep/err.log"}}}, "{home}/Notes"), "{home}/srv").with("{home}/logs/keep/", ""),
 	inPython(kept(configured{name: "a script in ~/bin", from: "a script that starts a program elsewhere", quick: true,
 		files: map[string]string{"{home}/bin/notes": "#!/bin/bash\nexec python3 {home}/srv/keep.py {home}/Notes\n"},
 		hub:   obj{"command": "{home}/bin/notes", "args": []string{}}}, "{home}/Notes"), "{home}/srv"),
-	inPython(kept(configured{name: "a script beside its program", from: "run.sh of a checkout",
+	inPython(kept(configured{name: "data beside its program", closed: true, from: "run.sh of a checkout, which keeps its notes there",
 		files: map[string]string{"{home}/code/notes/run.sh": "#!/bin/sh\ncd \"$(dirname \"$0\")\" && exec python3 src/keep.py notes\n"},
 		hub:   obj{"command": "{home}/code/notes/run.sh", "args": []string{}}}, "{home}/code/notes/notes"), "{home}/code/notes/src"),
 	inPython(kept(configured{name: "a working directory", from: "cwd with python3 -m", quick: true,
