@@ -62,7 +62,7 @@ const (
 
 // TestEverydayEntries runs entries that people have in their configurations, without the hub and through it as it is
 // shipped: they offer the same, answer the same and leave the same on disk, held by the kernel and without a word about a
-// sandbox in their entry.
+// sandbox in their entry. MCPHUB_E2E_ENTRY, a regular expression, runs some of them alone.
 func TestEverydayEntries(t *testing.T) {
 	requireLandlock(t)
 	requireNode(t)
