@@ -15,7 +15,7 @@ import (
 
 // sameOfSuite is how many servers of npm are the same through the hub, and fewestOfSuite how many there are. They only ever rise.
 const (
-	sameOfSuite   = 0
+	sameOfSuite   = 51
 	fewestOfSuite = 45
 )
 
