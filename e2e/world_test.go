@@ -249,6 +249,7 @@ type session struct {
 	exitStatus int  // what the process must end with
 	sloppy     bool // stdout may hold what is no protocol: a child seen with no hub in front
 	odd        bool // a child says what the specification does not allow, and the hub passes it on
+	quotes     bool // a server that nothing holds prints files of the hub: what is in them reaches the client
 }
 
 // start starts any program with a fake editor on its pipes. When the test ends it must end too, cleanly, and leave nothing.
@@ -297,6 +298,9 @@ func (s *session) end(bound time.Duration) ide.Exit {
 		}
 	}
 	for _, text := range s.Widening() {
+		if s.quotes {
+			break
+		}
 		s.t.Errorf("a client is told what opens something to a server: %s", text)
 	}
 	if s.talk != nil && !s.odd {
