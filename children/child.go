@@ -476,8 +476,7 @@ func (c *child) live() (over bool) {
 	}
 	for {
 		switch c.awaitStart() {
-		case toRest:
-			c.removing.Wait()
+		case toRest: // its next life may have begun already, and waits for what is being removed at its end
 			return false
 		case toEnd:
 			c.removing.Wait()

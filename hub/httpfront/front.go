@@ -111,7 +111,7 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.URL.Path == "/readyz" && look:
 		http.Error(w, "stopping", http.StatusServiceUnavailable)
 	default:
-		http.Error(w, "there is only "+endpoint+" here, for Streamable HTTP: the transport of 2024-11-05 with a stream at /sse is not served", http.StatusNotFound)
+		http.Error(w, "only "+endpoint+" is here; /sse is not served", http.StatusNotFound)
 	}
 }
 
