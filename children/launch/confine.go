@@ -311,8 +311,9 @@ func (o *opening) all(prog Program, env *environment, l *Launch) {
 		}
 	}
 	o.rules = sandbox.Sorted(o.rules)
+	closed := h.memory.closed() // it looks at the disk
 	for _, c := range h.boundary.Conflicts(o.rules) {
-		if sandbox.Holds(h.memory.closed(), c.Withheld) {
+		if sandbox.Holds(closed, c.Withheld) {
 			continue // the rule is made around it
 		}
 		o.conflicts = append(o.conflicts, c.String())

@@ -142,7 +142,7 @@ func (h Machine) runsIn(prog Program, dir string) bool {
 // moduleOf is the module that python runs; "" for none.
 func moduleOf(args []string) string {
 	at := slices.Index(args, "-m")
-	if at < 0 || at+1 >= len(args) || at >= programAt("python", args[:at+1]) && programAt("python", args[:at+1]) < at {
+	if at < 0 || at+1 >= len(args) || programAt("python", args[:at+1]) < at {
 		return ""
 	}
 	return args[at+1]
