@@ -375,10 +375,9 @@ func completeServers(cmd *cobra.Command, args []string, _ string) ([]string, cob
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	path, _ := cmd.Flags().GetString("config") // "" where the command has no such flag
-	file, text, err := (&clientWork{config: path}).hubFile()
+	names, err := serverNames(cmd)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}
-	return namesIn(file, text), cobra.ShellCompDirectiveNoFileComp
+	return names, cobra.ShellCompDirectiveNoFileComp
 }
