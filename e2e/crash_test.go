@@ -153,8 +153,9 @@ func TestASloppyChildWorks(t *testing.T) {
 	}
 }
 
-// A tool whose schema cannot be trusted is taken off the list, alone, and list-tools says why (V2).
-func TestABadSchemaHidesOneTool(t *testing.T) {
+// A schema that cannot be read costs its tool the check by it and nothing else: the tool is listed and can be called, all that
+// its arguments say is judged, and list-tools says why (V2).
+func TestABadSchemaCostsItsCheckAlone(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	s := w.serve(w.config(obj{"rec": w.recorder("rec", "-bad-schema", "-nullable")}), ide.Folders(w.project))
@@ -163,21 +164,26 @@ func TestABadSchemaHidesOneTool(t *testing.T) {
 	all := s.awaitTool("rec__echo")
 	text := s.call("list-tools", `{}`).Text
 	for _, name := range []string{"reads_a_file", "asks_the_network", "no_schema"} {
-		if all["rec__"+name] != nil {
-			t.Errorf("%s is listed", name)
+		tool := "rec__" + name
+		if all[tool] == nil {
+			t.Errorf("%s is not listed", name)
 		}
-		if !strings.Contains(text, name) {
-			t.Errorf("list-tools does not mention %s:\n%s", name, text)
+		if _, note, found := strings.Cut(text, tool); !found || !strings.Contains(note, "not checked by its schema") {
+			t.Errorf("list-tools does not say what it lacks:\n%s", text)
 		}
-		if m := s.request("tools/call", ide.ToolParams("rec__"+name, `{"a":1}`)); m.Result != nil && !strings.Contains(string(m.Result), `"isError":true`) {
-			t.Errorf("%s was called: %s", name, m.Raw)
+		s.request("tools/call", ide.ToolParams(tool, `{"a":1}`))
+		if !strings.Contains(w.recorded("rec"), `"params":{"name":"`+name+`","arguments":{"a":1}}`) {
+			t.Errorf("a call of %s did not reach the child", name)
+		}
+		if r := s.await(s.send(tool, `{"whatever":"/etc/hostname"}`)); !r.IsError || !strings.Contains(r.Text, "Access denied") {
+			t.Errorf("%s: what lies outside is not refused: %s", name, r.Text)
 		}
 	}
 	if all["rec__rich"] == nil || all["rec__rich_draft07"] == nil || all["rec__echo_nullable"] == nil {
 		t.Errorf("good tools are hidden: %v", names(all))
 	}
-	if seen := w.recorded("rec"); strings.Contains(seen, `"tools/call"`) {
-		t.Errorf("a call reached the child:\n%s", seen)
+	if seen := w.recorded("rec"); strings.Contains(seen, "/etc/hostname") {
+		t.Errorf("a denied call reached the child:\n%s", seen)
 	}
 }
 

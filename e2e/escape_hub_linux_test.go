@@ -82,7 +82,6 @@ func TestAConfinedShellAndItsHub(t *testing.T) {
 				entry["sandbox"] = obj{"mode": "required", "read": []string{mcphub(t), bin.opener}}
 				return entry
 			})
-			s.quotes = free
 			s.w.write("project/mine.json", `{"mcpServers":{"f":{"builtin":"files"}}}`)
 			s.w.write("project/lines", firstLines+`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"f__read_text_file","arguments":{"path":"`+s.w.path("outside", "secret.txt")+`"}}}`+"\n")
 			came := 0

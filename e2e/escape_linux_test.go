@@ -55,6 +55,7 @@ func newSandboxed(t *testing.T, free bool, entry func(w *world) obj) *sandboxed 
 	config := w.config(obj{"kid": kid})
 	s.session = w.start(ide.Options{Command: mcphub(t), Args: []string{"serve", "--config", config}, Roots: ide.Folders(w.project),
 		Env: w.env(append(sockets, "THE_HUBS_SECRET="+secretText, "OPENER_ZONE="+strings.Join(w.zone(), ":"))...)})
+	s.quotes = true // it repeats what it is asked to open, and honest values hold such words
 	s.initialize()
 	if kid["command"] == bin.opener {
 		s.printed(t)

@@ -249,7 +249,7 @@ type session struct {
 	exitStatus int  // what the process must end with
 	sloppy     bool // stdout may hold what is no protocol: a child seen with no hub in front
 	odd        bool // a child says what the specification does not allow, and the hub passes it on
-	quotes     bool // a server that nothing holds prints files of the hub: what is in them reaches the client
+	quotes     bool // a server repeats what it is asked, or prints files of the hub: what is in them reaches the client
 }
 
 // start starts any program with a fake editor on its pipes. When the test ends it must end too, cleanly, and leave nothing.

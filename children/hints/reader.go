@@ -17,7 +17,7 @@ import (
 const (
 	MostOrdinary = 16 << 10        // bytes of a result that is no error
 	mostText     = 64 << 10        // of any text
-	justNow      = 2 * time.Second // for which an error may be about what was written to stderr
+	justNow      = 2 * time.Second // for which an error may be about what was written to stderr of what the entry names
 )
 
 // A Reader reads what one run of a confined child says, and counts what it was refused.
@@ -30,7 +30,7 @@ type Reader struct {
 	mu   sync.Mutex // guards the rest
 	n    int
 	last sandbox.Refusal
-	said time.Time // when it wrote of one to stderr
+	said time.Time // when it wrote to stderr of what its entry names
 	seen []sandbox.Refusal
 }
 
@@ -130,7 +130,9 @@ func (r *Reader) Said(text string) (f sandbox.Refusal, ok, first bool) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.said = time.Now()
+	if f.By == sandbox.ByEntry { // else it may be a log of its own, and no reason why calls fail
+		r.said = time.Now()
+	}
 	if r.last = f; len(r.seen) == mostSeen || slices.Contains(r.seen, f) {
 		return f, true, false
 	}
@@ -165,6 +167,14 @@ func (r *reading) read(text string) (f sandbox.Refusal, ok bool) {
 			continue
 		}
 		paths := pathsIn(line)
+		named := len(paths) > 0
+		switch {
+		case named:
+		case k == database: // which one it is may stand on another line
+			paths = slices.DeleteFunc(pathsIn(text), func(path string) bool { return !isData(path) })
+		case k == refused && !r.ordinary:
+			paths = r.relativeIn(line)
+		}
 		for _, path := range paths {
 			if f, ok = r.about(path, line, k); ok {
 				return f, true
@@ -179,7 +189,7 @@ func (r *reading) read(text string) (f sandbox.Refusal, ok bool) {
 			if f, ok = r.repository(); ok {
 				return f, true
 			}
-		case k == absent, len(paths) > 0:
+		case k == absent, named:
 		case unnamed == nothing:
 			unnamed = k
 		}
@@ -211,6 +221,29 @@ func (r *reading) about(path, line string, k kind) (f sandbox.Refusal, ok bool) 
 	return r.finished(own, path, missing != nil && !makes(line))
 }
 
+// relativeIn are the relative paths of a line, read from where the child works and from the
+// folders that its entry names: a script may have gone to its own.
+func (r *reading) relativeIn(line string) (paths []string) {
+	said := relativePath.FindStringSubmatch(line)
+	if said == nil {
+		return nil
+	}
+	dirs := slices.Clone(r.Dirs)
+	for _, n := range r.Named {
+		dir := n.Path
+		if !isDir(dir) {
+			dir = filepath.Dir(dir)
+		}
+		dirs = append(dirs, dir)
+	}
+	for _, dir := range dirs {
+		if path := filepath.Join(dir, said[1]); exists(path) || isDir(filepath.Dir(path)) {
+			paths = append(paths, path)
+		}
+	}
+	return paths
+}
+
 // owner is who names a path: the entry or the call, where the path is what one of these
 // names, lies in it, or was made beside it to take its place; else the child alone.
 func (r *reading) owner(path string) (f sandbox.Refusal, access sandbox.Access) {
@@ -234,13 +267,15 @@ func (r *reading) owner(path string) (f sandbox.Refusal, access sandbox.Access) 
 // is a file that is not there and was to be made.
 func (r *reading) finished(f sandbox.Refusal, path string, made bool) (sandbox.Refusal, bool) {
 	f.Opens = path
-	top := moduleOf(path)
+	top, dir := moduleOf(path), filepath.Dir(path)
 	switch {
+	case top == "" && f.Access == sandbox.Read && isScript(path) && r.kept(dir) == "": // it loads what lies beside it
+		f.Opens = dir
 	case top != "" && !r.opens(top, sandbox.Read): // of a linked module all is wanted
 		f.Opens = top
 	case made: // its directory has to be open, or the first on the way that is to be made
-		f.Opens = firstMissing(filepath.Dir(path))
-	case f.By != sandbox.ByServer && sandbox.Holds(f.Path, path):
+		f.Opens = firstMissing(dir)
+	case f.By != sandbox.ByServer && sandbox.Holds(f.Path, path) && !r.opens(f.Path, sandbox.Read):
 		f.Opens = firstMissing(f.Path)
 	default:
 		f.Opens = firstMissing(path)
@@ -354,6 +389,11 @@ func (r *reading) unsaid(k kind) (f sandbox.Refusal, ok bool) {
 		}
 	}
 	return f, false
+}
+
+// isScript reports a file that an interpreter runs, by its name.
+func isScript(path string) bool {
+	return !isDir(path) && slices.Contains([]string{".py", ".js", ".mjs", ".cjs", ".ts", ".mts", ".rb", ".pl", ".php", ".lua", ".sh"}, strings.ToLower(filepath.Ext(path)))
 }
 
 // isData reports a file that looks like a database.

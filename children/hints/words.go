@@ -76,6 +76,9 @@ const socketLines = 3
 // moduleName finds the name of a module that was not found.
 var moduleName = regexp.MustCompile(`(?:annot find (?:module|package) |o module named )['"‘]?([^'"’\s;,]+)`)
 
+// relativePath finds a relative path in quotes.
+var relativePath = regexp.MustCompile(`['"]((?:[^'"/\s:]+/)*[^'"/\s:]+)['"]`)
+
 // mostPaths bounds how many paths of one text are looked at.
 const mostPaths = 8
 
@@ -86,6 +89,15 @@ var closing = map[rune]string{'\'': "'", '"': `"`, '`': "`", '‘': "’", '“'
 func pathsIn(text string) (paths []string) {
 	for i := 0; i < len(text) && len(paths) < mostPaths; i++ {
 		if text[i] != '/' || strings.HasPrefix(text[i:], "//") {
+			continue
+		}
+		if strings.HasSuffix(strings.TrimSuffix(text[:i], "/"), "://") { // of a URL without a host, as sqlite:///data/x.db
+			end := strings.IndexAny(text[i:], " \t\n'\"`)>],;’”?#")
+			if end < 0 {
+				end = len(text) - i
+			}
+			paths = append(paths, filepath.Clean(text[i:i+end]))
+			i += max(end-1, 0)
 			continue
 		}
 		before, _ := utf8.DecodeLastRuneInString(text[:i])

@@ -88,7 +88,7 @@ func TestErrors(t *testing.T) {
 		"EACCES: permission denied, open 'D/out/new'":                              "out/new write out server",  // it was to be made
 		"EACCES: permission denied, mkdir 'D/out/a/b'":                             "out/a write out/a/ server", // the first that is missing
 		"ENOENT: no such file or directory, mkdir 'D/out/a/b'":                     "out/a write out/a/ server",
-		"Error: Cannot find module 'D/out/lib/index.js'":                           "out/lib/index.js read out/lib/index.js server",
+		"Error: Cannot find module 'D/out/lib/index.js'":                           "out/lib read out/lib server",
 		"Error: ENOENT: no such file or directory, open 'D/out/nothing'":           "",
 		"Error: ENOENT: no such file or directory, open 'D/out/x'":                 "out/x read out/x server", // it is there
 		"Error: listen EACCES: permission denied D/in/tsx-0/12.pipe":               "sockets",
@@ -175,7 +175,7 @@ func TestOrdinaryResults(t *testing.T) {
 // TestWhoNamesIt: a path of the entry or the call is named as that, also where a file was
 // to take its place, and where a text names no path at all.
 func TestWhoNamesIt(t *testing.T) {
-	d := newDisk(t, "data/mem.json", "data/test.db", "home/mem.json", "py/pkg/__init__.py", "mono/.git/HEAD", "mono/sub/f", "ws/node_modules/", "real/index.js", "wt/f", "main/.git/worktrees/wt/HEAD")
+	d := newDisk(t, "data/mem.json", "data/test.db", "home/mem.json", "py/pkg/__init__.py", "mono/.git/HEAD", "mono/sub/f", "ws/node_modules/", "real/index.js", "wt/f", "main/.git/worktrees/wt/HEAD", "home/keep.js", "read/notes/", "read/run.sh")
 	if err := os.WriteFile(filepath.Join(d.top, "wt/.git"), []byte("gitdir: "+d.top+"/main/.git/worktrees/wt\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -199,6 +199,11 @@ func TestWhoNamesIt(t *testing.T) {
 		"a database":                         {[]sandbox.Named{named("data/test.db")}, "", "", "unable to open database file", "data/test.db write data/test.db entry"},
 		"a module of Python":                 {[]sandbox.Named{named("py")}, "", "", "/usr/bin/python3: No module named pkg", "py read py entry"},
 		"another one":                        {[]sandbox.Named{named("py")}, "", "", "/usr/bin/python3: No module named other", ""},
+		"a script that another starts":       {nil, "", "", "python3: can't open file 'D/py/pkg/__init__.py': [Errno 13] Permission denied", "py/pkg read py/pkg server"},
+		"such a script in the home folder":   {nil, "", "", "node: EACCES: permission denied, open 'D/home/keep.js'", "home/keep.js read home/keep.js server"},
+		"a database on another line":         {nil, "", "", "source shop: sqlite:///D/data/test.db?mode=rw\nunable to open database file", "data/test.db read data/test.db server"},
+		"a relative path":                    {[]sandbox.Named{{Key: "/args/0", Path: "read/run.sh", Access: sandbox.Read}}, "", "", "PermissionError: [Errno 13] Permission denied: 'notes/b.md'", "read/notes/b.md write read/notes server"},
+		"one that lies nowhere":              {nil, "", "", "PermissionError: [Errno 13] Permission denied: 'nowhere/b.md'", ""},
 		"a linked module":                    {nil, "", "ws", "Error: Cannot find module 'linked'", "real read real server"},
 		"a repository above":                 {nil, "", "mono/sub", "fatal: not a git repository (or any of the parent directories): .git", "mono/.git read mono/.git server"},
 		"that of a worktree":                 {nil, "", "wt", "fatal: not a git repository (or any of the parent directories): .git", "main/.git/worktrees/wt read main/.git/worktrees/wt server"},
@@ -248,10 +253,15 @@ func TestBeforehand(t *testing.T) {
 }
 
 // TestStderr: what a server writes is told of once for each refusal, and an error right
-// behind it is taken to be about that.
+// behind it is taken to be about that, if its entry names the path. A log of its own is
+// no reason why a call fails.
 func TestStderr(t *testing.T) {
 	d := newDisk(t, "out/x")
 	r := d.reader()
+	if _, ok, _ := r.Said("open " + d.top + "/out/x: permission denied"); !ok || r.May([]byte(`{"message":"it failed"}`)) {
+		t.Errorf("known: %t; an error behind what the server alone names is about that", ok)
+	}
+	r = d.reader(sandbox.Named{Key: "/env/LOG", Path: "out/x"})
 	if r.May([]byte(`{"message":"it failed"}`)) {
 		t.Error("an error is about something before anything was said")
 	}

@@ -3,6 +3,7 @@ package launch
 import (
 	"fmt"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -47,6 +48,11 @@ func isPackage(arg string) bool {
 func isFilesystemName(word string) bool {
 	if strings.HasPrefix(strings.TrimPrefix(word, "npm:"), "@") {
 		return false
+	}
+	if filepath.IsAbs(word) {
+		if at := filepath.ToSlash(RealPath(word)); strings.Contains(at, "/node_modules/") && !isPackage(at) {
+			return false
+		}
 	}
 	base := baseName(word)
 	if i := strings.IndexAny(base, "@=<>~"); i > 0 {

@@ -1,6 +1,9 @@
 package launch
 
 import (
+	"errors"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -107,5 +110,26 @@ func TestExpand(t *testing.T) {
 				t.Errorf("got %q, want %q", got, c.want)
 			}
 		})
+	}
+}
+
+// TestAnInstalledNamesake: the program of another package that goes by the name is left alone, by its path too.
+func TestAnInstalledNamesake(t *testing.T) {
+	dir := t.TempDir()
+	for pkg, want := range map[string]bool{"@modelcontextprotocol/server-filesystem": true, "@agent-infra/mcp-server-filesystem": false} {
+		module := filepath.Join(dir, strings.ReplaceAll(pkg, "/", "-"), "node_modules", filepath.FromSlash(pkg), "dist")
+		bin := filepath.Join(dir, strings.ReplaceAll(pkg, "/", "-"), "node_modules", ".bin")
+		for _, d := range []string{module, bin} {
+			if err := os.MkdirAll(d, 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}
+		program := filepath.Join(bin, "mcp-server-filesystem")
+		if err := errors.Join(os.WriteFile(filepath.Join(module, "index.js"), nil, 0o700), os.Symlink(filepath.Join(module, "index.js"), program)); err != nil {
+			t.Fatal(err)
+		}
+		if _, got := recognise(Program{Command: program}); got != want {
+			t.Errorf("%s: %t", pkg, got)
+		}
 	}
 }

@@ -91,7 +91,7 @@ const richDraft07Tool = `{"name":"rich_draft07","description":"The older dialect
 	`"dependencies":{"mode":["name"]},"additionalProperties":false},"_meta":{}}`
 
 // badTools hold schemas that must not be used: one that would read a local file, one that would ask the network, one that is
-// no schema. A hub hides these tools, and only these.
+// no schema. A hub offers these tools without the check.
 var badTools = []string{
 	`{"name":"reads_a_file","description":"$ref to a file.","inputSchema":{"type":"object","properties":{"a":{"$ref":"file:///etc/hostname"}}}}`,
 	`{"name":"asks_the_network","description":"$ref to a host.","inputSchema":{"type":"object","properties":{"a":{"$ref":"http://127.0.0.1:9/schema.json"}}}}`,

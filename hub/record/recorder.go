@@ -244,10 +244,20 @@ func (s *Settings) ByKernel(session string, what Subject, f sandbox.Refusal, dir
 	s.To.Refusal(&rec)
 }
 
-// ByKernel records what the kernel has refused to a child while it served a request.
+// ByKernel records what the kernel has refused to a child while it served a request. It
+// waits, because the answer says where to read it.
 func (r *Recorder) ByKernel(what Subject, f sandbox.Refusal, dirs []string) {
-	r.now().ByKernel(r.session, what, f, dirs)
+	set := r.now()
+	set.ByKernel(r.session, what, f, dirs)
+	if set.To != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), slowestLine)
+		defer cancel()
+		set.To.Settle(ctx)
+	}
 }
+
+// slowestLine bounds how long an answer waits for a line that only explains it.
+const slowestLine = time.Second
 
 // A Question is what a person is asked about a request, or what became of that.
 type Question struct {
