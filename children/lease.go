@@ -69,6 +69,9 @@ func (l *Lease) Stays() bool {
 // Another lease is for a process that is held to what is there now. It looks at the disk.
 func (l *Lease) Moved() bool { return l.r.Moved() }
 
+// MovedAt is Moved as far as it touches a path.
+func (l *Lease) MovedAt(path string) bool { return l.r.MovedAt(path) }
+
 // Key names the instance that serves the lease.
 func (l *Lease) Key() Key { return l.v.status.Key }
 

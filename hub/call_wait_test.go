@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -30,7 +31,8 @@ func TestHTTPShortWay(t *testing.T) {
 		"plain":               {`"tools/call","params":` + toolCall("kid__echo", `{"n":1}`), true},
 		"with progress":       {`"tools/call","params":{"name":"kid__progress","arguments":{"steps":2},"_meta":{"progressToken":"p"}}`, true},
 		"no arguments":        {`"tools/call","params":{"name":"kid__echo"}`, true},
-		"a path":              {`"tools/call","params":` + toolCall("kid__echo", `{"path":"/etc/passwd"}`), false},
+		"a path":              {`"tools/call","params":` + toolCall("kid__echo", `{"path":"/etc/passwd"}`), runtime.GOOS == "linux"},
+		"a path to nothing":   {`"tools/call","params":` + toolCall("kid__echo", `{"path":"/etc/nothing"}`), false},
 		"an escape":           {`"tools/call","params":` + strings.Replace(toolCall("kid__echo", `{"n":1}`), "kid", `\u006bid`, 1), false},
 		"a task":              {`"tools/call","params":{"name":"kid__echo","arguments":{},"task":{}}`, false},
 		"unknown":             {`"tools/call","params":` + toolCall("kid__nothing", `{}`), false},
@@ -76,7 +78,8 @@ func TestHTTPShortWayEndsAsTheLongOne(t *testing.T) {
 		want   string // in the answer; "": there is none
 		result string // in the record
 	}{
-		"answered": {params: toolCall("kid__echo", `{"n":12345678901234567890}`), want: `"n":12345678901234567890`, result: audit.ResultOK},
+		"answered":    {params: toolCall("kid__echo", `{"n":12345678901234567890}`), want: `"n":12345678901234567890`, result: audit.ResultOK},
+		"with a path": {params: toolCall("kid__echo", `{"path":"/etc/passwd"}`), want: "/etc/passwd", result: audit.ResultOK},
 		"cancelled": {params: sleeper, result: audit.ResultCancelled, during: func(t *testing.T, s, other *webClient) {
 			until(t, other, "sleeping")
 			s.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"x","reason":"enough"}}`)
@@ -135,7 +138,7 @@ func TestHTTPShortWayEndsAsTheLongOne(t *testing.T) {
 				}
 				for i := range all {
 					if d := &all[i]; string(d.Request) == `"x"` && d.Outcome != nil {
-						lines[way] += fmt.Sprintf("%s %s %s %s %s %s %s\n", d.Decision, d.Rule, d.Code, d.Child, d.Tool, d.Arguments, d.Outcome.Result)
+						lines[way] += fmt.Sprintf("%+v %s %s\n", d.Decided, d.Arguments, d.Outcome.Result)
 					}
 				}
 			}

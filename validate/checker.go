@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"mcphub/rootsmgr"
 	"mcphub/rootsmgr/guard"
@@ -52,7 +53,8 @@ type Config struct {
 type Checker struct {
 	children  map[string]*child
 	protected []protectedPath
-	policy    *policy.Compiled // nil: the boundary alone
+	entries   atomic.Pointer[knownEntries] // of the protected files
+	policy    *policy.Compiled             // nil: the boundary alone
 	m         machine.Machine
 	search    detect.Searcher
 }
@@ -243,7 +245,7 @@ func (c *Checker) Judge(s *Scan, w Where, v rootsmgr.View) *Verdict {
 	if j.container == nil {
 		j.container = s.tool.child.container
 	}
-	j.m = j.view.Open(&c.m, j.work)
+	j.m = j.view.Open(&c.m, j.work, w.AtHand)
 	cwd := w.Cwd
 	if j.container != nil {
 		cwd = j.container.Workdir
@@ -253,9 +255,11 @@ func (c *Checker) Judge(s *Scan, w Where, v rootsmgr.View) *Verdict {
 		j.guard = c.policy.WithSandbox(j.m, v.Snapshot.Guard()).Through(j.m.FS)
 	}
 	j.rules = policy.Call{Ruling: s.tool.ruling, Machine: j.m, Guard: j.guard, Unbounded: v.Open && j.boundless(), Grants: w.Grants, Approved: w.Approved}
-	j.watch()
 	out.Findings = append(j.all(s.found.Findings), resources...)
 	out.settle(s.tool, w, v)
 	j.rewrite(s, out)
+	if j.view.Missed() {
+		return &Verdict{Child: out.Child, Tool: out.Tool, Rule: RuleUnjudged, Unsure: true}
+	}
 	return out
 }

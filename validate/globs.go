@@ -136,8 +136,8 @@ func (g *globber) guarded(p string) bool {
 	if g.j.rules.MatchesArea(g.f.Role, p) {
 		return true
 	}
-	for i := range g.j.watched {
-		for _, own := range g.j.watched[i].spellings {
+	for i := range g.j.c.protected {
+		for _, own := range g.j.c.protected[i].spellings {
 			if g.j.m.Holds(own, p) {
 				return true
 			}

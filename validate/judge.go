@@ -2,6 +2,7 @@ package validate
 
 import (
 	"errors"
+	"io/fs"
 	"slices"
 	"strings"
 
@@ -33,7 +34,7 @@ type judge struct {
 	elsewhere  bool              // the call names the directory inside the boundary that it works in
 	givenRoots map[string]string // memo of rootAbove: given spelling -> resolved root, resolved root -> ""
 	longest    int               // bytes of a root in it
-	watched    []watched         // protected files as they are now
+	watched    []fs.FileInfo     // protected files as they are now; nil: not looked at
 	lists      map[string][]listed
 	strayDirs  map[string]bool // memo of strays
 	secret     bool            // a variable was expanded whose value must not be shown

@@ -49,7 +49,6 @@ func (c *Checker) Upholds(child, tool string, g Grant) bool {
 		return false
 	}
 	j := &judge{c: c, m: &c.m, work: budget.New(0), rules: policy.Call{Ruling: ruling, Machine: &c.m}}
-	j.watch()
 	return !slices.ContainsFunc(g.Roles.List(), func(role access.Role) bool {
 		return j.protected(&Finding{Role: role}, &place) != "" || !j.rules.StillAsks(role, &place)
 	})

@@ -1,9 +1,11 @@
 package validate
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"slices"
+	"time"
 
 	"mcphub/rootsmgr/guard"
 	"mcphub/validate/access"
@@ -12,18 +14,10 @@ import (
 	"mcphub/validate/machine"
 )
 
-// watched is a protected path, and what is there now.
-type watched struct {
-	spellings []string
-	info      fs.FileInfo // of a file, nil otherwise
-}
-
 // protected denies everything at or below a protected path, and writing to or deleting a directory above one.
 func (j *judge) protected(f *Finding, where *guard.Place) string {
-	var mine fs.FileInfo
-	for i := range j.watched {
-		w := &j.watched[i]
-		for _, own := range w.spellings {
+	for i := range j.c.protected {
+		for _, own := range j.c.protected[i].spellings {
 			for _, p := range []string{where.Path, where.Readings.Lexical, where.Readings.Physical, where.Readings.Cleaned} {
 				if j.m.Holds(own, p) {
 					return CodeProtected
@@ -33,20 +27,76 @@ func (j *judge) protected(f *Finding, where *guard.Place) string {
 				}
 			}
 		}
-		if w.info == nil || !where.Exists || where.Dir {
-			continue
-		}
-		if mine == nil {
-			var err error
-			if mine, err = j.m.FS.Lstat(where.Path); err != nil {
-				return CodeProtected // it was there a moment ago
-			}
-		}
-		if j.m.SameFile(mine, w.info) {
-			return CodeProtected
-		}
+	}
+	if where.Exists && !where.Dir && j.isProtected(where) {
+		return CodeProtected
 	}
 	return ""
+}
+
+// isProtected reports a file that is a protected one by another name. A file with one name is none, unless something is
+// mounted over it: for that, what the protected ones were a moment ago is compared too.
+func (j *judge) isProtected(where *guard.Place) bool {
+	if where.Entry.Links == 1 {
+		if was, ok := j.entries(); ok && !slices.ContainsFunc(was, func(e guard.Entry) bool { return e.Device == where.Entry.Device && e.Inode == where.Entry.Inode }) {
+			return false
+		}
+	}
+	mine, err := j.m.FS.Lstat(where.Path)
+	if err != nil {
+		return true // it was there a moment ago
+	}
+	return slices.ContainsFunc(j.files(), func(w fs.FileInfo) bool { return j.m.SameFile(mine, w) })
+}
+
+// files are the protected files as they are now.
+func (j *judge) files() []fs.FileInfo {
+	if j.watched == nil {
+		j.watched = make([]fs.FileInfo, 0, len(j.c.protected))
+		for i := range j.c.protected {
+			if info, err := j.m.FS.Lstat(j.c.protected[i].resolved()); err == nil && info.Mode()&fs.ModeType == 0 {
+				j.watched = append(j.watched, info)
+			}
+		}
+	}
+	return j.watched
+}
+
+// entriesFor is how long it is remembered what the protected files are.
+const entriesFor = time.Second
+
+// knownEntries are what was remembered of that; ok is false where it cannot be told.
+type knownEntries struct {
+	at  time.Time
+	all []guard.Entry
+	ok  bool
+}
+
+// entries are what the protected files were, at most a moment ago.
+func (j *judge) entries() ([]guard.Entry, bool) {
+	was := j.c.entries.Load()
+	if was == nil || time.Since(was.at) > entriesFor {
+		now := &knownEntries{at: time.Now()}
+		whole, ok := j.m.FS.(interface {
+			Whole(path string) (guard.Entry, bool)
+		})
+		for i := range j.c.protected {
+			if _, err := j.m.FS.Lstat(j.c.protected[i].resolved()); errors.Is(err, fs.ErrNotExist) {
+				continue
+			}
+			var e guard.Entry
+			if ok {
+				e, ok = whole.Whole(j.c.protected[i].resolved())
+			}
+			now.all = append(now.all, e)
+		}
+		if j.view.Missed() {
+			return nil, false
+		}
+		now.ok, was = ok, now
+		j.c.entries.Store(now)
+	}
+	return was.all, was.ok
 }
 
 // reaches reports whether the role concerns everything below a directory, as writing and deleting do. For a directory that only
@@ -80,6 +130,9 @@ type protectedPath struct {
 	spellings []string
 }
 
+// resolved is where it really lies.
+func (p *protectedPath) resolved() string { return p.spellings[len(p.spellings)-1] }
+
 // protect resolves a protected path once. One that does not exist yet is kept as text.
 func (c *Checker) protect(p string) (protectedPath, error) {
 	given := p
@@ -100,15 +153,4 @@ func (c *Checker) protect(p string) (protectedPath, error) {
 		add(place.Readings.Cleaned)
 	}
 	return s, nil
-}
-
-// watch looks at the protected files as they are now.
-func (j *judge) watch() {
-	for _, s := range j.c.protected {
-		w := watched{spellings: s.spellings}
-		if info, err := j.m.FS.Lstat(s.spellings[len(s.spellings)-1]); err == nil && info.Mode()&fs.ModeType == 0 {
-			w.info = info
-		}
-		j.watched = append(j.watched, w)
-	}
 }

@@ -21,6 +21,8 @@ type Where struct {
 	// Approved names the rule about calls (one without a condition on paths) under which a human has allowed this very call.
 	// It opens what that rule escalates, whatever paths the call has. Grants open nothing of such a rule.
 	Approved string
+	// AtHand has the call judged without waiting for a disk: see Verdict.Unsure.
+	AtHand bool
 }
 
 // Reading is one way in which a child may take a finding, and where it leads.
@@ -68,6 +70,7 @@ type Verdict struct {
 	Stale      bool
 	Child      string
 	Tool       string
+	Unsure     bool // Where.AtHand, and the verdict takes a look at what is not at hand: nothing was decided
 	Findings   []Judged
 	Rule       string        // what decided: one of the Rule constants, or where Fired is set that rule's name
 	Fired      *Rule         // the rule of the policy that decided, nil where none did

@@ -2,8 +2,7 @@ package run
 
 import "time"
 
-// lookEvery is how long what a look at the disk has shown is good enough for calls that
-// name no path.
+// lookEvery is how long what a look at all places has shown is good enough.
 const lookEvery = time.Second
 
 // Moved reports whether the kernel holds the run to what has left its place. It looks at
@@ -19,6 +18,16 @@ func (r *Run) Moved() bool {
 	}
 	r.looked.Store(time.Now().UnixNano())
 	return false
+}
+
+// MovedAt is Moved as far as it touches a path.
+func (r *Run) MovedAt(path string) bool {
+	c := r.Launch.Sandbox
+	if c == nil || c.Profile == nil || len(c.Profile.Places) == 0 || !c.Profile.MovedAt(path) {
+		return false
+	}
+	r.looked.Store(0)
+	return true
 }
 
 // LookDue reports whether Moved is to be asked before the next call, whatever that is.

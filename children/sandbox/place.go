@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -54,6 +55,20 @@ func (p *Profile) Moved() bool {
 		}
 	}
 	return false
+}
+
+// MovedAt is Moved for the places that a path is or lies in.
+func (p *Profile) MovedAt(path string) bool {
+	for {
+		if place := p.place(path); place != nil && place.Moved() {
+			return true
+		}
+		above := filepath.Dir(path)
+		if above == path {
+			return false
+		}
+		path = above
+	}
 }
 
 // moved reports whether what the rule of a path sits on is there no more.

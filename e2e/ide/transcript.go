@@ -39,7 +39,7 @@ func (t *transcript) add(m Message, cut bool) {
 			t.surprises = append(t.surprises, fmt.Sprintf("an answer that nobody waits for: %s", clip(m.Raw)))
 		}
 	}
-	if said := widens.Find(m.Raw); said != nil {
+	if said := widening(m.Raw); said != nil {
 		t.widening = append(t.widening, fmt.Sprintf("%q in %s", said, clip(m.Raw)))
 	}
 	t.messages = append(t.messages, m)
@@ -103,6 +103,16 @@ func (c *Client) Violations() []string {
 // widens matches what opens something to a server if it is run or written: no text for a client holds it, because a model may read
 // it and have a shell.
 var widens = regexp.MustCompile(`mcphub (?:allow|revoke|learn|restart|disable|enable|add)\b|sandbox\.(?:read|write|sockets|mode)\b|MCPHUB_SANDBOX|\\?"sandbox\\?": *\\?"off|\\?"widen\\?"`)
+
+// widening is what widens in a message; nil for nothing. The expression is slow, and messages may be large.
+func widening(raw []byte) []byte {
+	for _, word := range []string{"mcphub ", "andbox", "MCPHUB_SANDBOX", "widen"} {
+		if bytes.Contains(raw, []byte(word)) {
+			return widens.Find(raw)
+		}
+	}
+	return nil
+}
 
 // Widening names every text so far by which a model could open something to a server.
 func (c *Client) Widening() []string {

@@ -33,6 +33,9 @@ func (j *attempt) tooNarrow() error {
 		if f.Leads == "" || j.lease.Opens(f.Leads, configuration.AccessOf(validate.Roles(f.Role))) {
 			continue
 		}
+		if j.call.nowait { // it is recorded
+			return errWouldBlock
+		}
 		told := sandbox.Refusal{Path: f.Leads, Access: configuration.AccessOf(validate.Roles(f.Role)), By: sandbox.ByCall, Stays: true}
 		_, dirs := j.lease.Where()
 		j.call.Session.Records.ByKernel(j.call.Target.subject(), told, dirs)

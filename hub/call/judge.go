@@ -82,9 +82,6 @@ func (c *Call) try(ctx context.Context) (*attempt, error) {
 		return nil, err
 	}
 	j.by, j.child = t.owner()
-	if c.nowait && j.scan.NeedsJudge() { // roots are asked for, and the file system
-		return nil, errWouldBlock
-	}
 	switch {
 	case !j.scan.NeedsBoundary():
 		if held && !c.nowait && !byRoots {
@@ -95,6 +92,10 @@ func (c *Call) try(ctx context.Context) (*attempt, error) {
 		wait = nil
 	case byRoots:
 		j.view = view
+	case c.nowait:
+		if j.view, err = s.rootsAtHand(from); err != nil {
+			return nil, err
+		}
 	default:
 		from.Scanned(j.scan)
 		if view, err = from.Boundary(ctx, wait); err != nil {
@@ -129,7 +130,10 @@ func (c *Call) try(ctx context.Context) (*attempt, error) {
 		return nil, err
 	}
 	before := j.lease.Key()
-	if err = s.judge(ctx, wait, j); err == nil && j.lease.Key() != before {
+	if err = s.judge(ctx, wait, j); err == nil {
+		err = s.heldThere(ctx, j)
+	}
+	if err == nil && j.lease.Key() != before {
 		t.reset() // asking again has moved the session to another instance
 		err = errRestless
 	}
@@ -147,6 +151,17 @@ func (c *Call) try(ctx context.Context) (*attempt, error) {
 		return nil, err
 	}
 	return s.upToDate(ctx, j)
+}
+
+// rootsAtHand are the roots of a session that are known, and that its children have been
+// given.
+func (s *Session) rootsAtHand(from Client) (rootsmgr.View, error) {
+	view, ok := s.Roots.Ready()
+	if !ok || from.SendsRoots() || !s.Instances.RootsAreCurrent() {
+		return view, errWouldBlock
+	}
+	view.Client = from.Claims().Name
+	return view, nil
 }
 
 // judge decides; a denial that a newer answer of the client might lift, or a
@@ -178,6 +193,36 @@ func (s *Session) judge(ctx context.Context, wait *rootsmgr.Wait, j *attempt) er
 	return nil
 }
 
+// heldThere sees to it that the kernel holds the child of an allowed call to what is at its
+// paths now: where something else has come to the place of a root, another process serves
+// the call.
+func (s *Session) heldThere(ctx context.Context, j *attempt) (err error) {
+	if j.verdict.Decision != validate.Allow || !j.movedAt() {
+		return nil
+	}
+	if j.call.nowait {
+		return errWouldBlock
+	}
+	j.lease.Release()
+	if j.lease, err = s.acquireFor(ctx, j.call, nil); err == nil {
+		s.judgeOnce(j)
+	}
+	return err
+}
+
+// movedAt reports whether something else is at a place of the lease in which a path of the
+// call lies.
+func (j *attempt) movedAt() bool {
+	for i := range j.verdict.Findings {
+		for _, r := range j.verdict.Findings[i].Readings {
+			if r.Leads != "" && j.lease.MovedAt(r.Leads) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // judgeOnce has a call judged as it stands. Where there is nothing to judge in a call
 // of a tool, what was decided of the first such call holds for all.
 func (s *Session) judgeOnce(j *attempt) {
@@ -196,7 +241,7 @@ func (s *Session) where(j *attempt) validate.Where {
 		served = slices.DeleteFunc(slices.Clone(served), func(path string) bool { return slices.Contains(files, path) })
 	}
 	return validate.Where{
-		Cwd: cwd, Served: served, Grants: s.Approvals.Grants(&j.by.Child(j.child).Spec, j.approval), Approved: j.approval.Rule(),
+		AtHand: j.call.nowait, Cwd: cwd, Served: served, Grants: s.Approvals.Grants(&j.by.Child(j.child).Spec, j.approval), Approved: j.approval.Rule(),
 	}
 }
 
@@ -222,7 +267,7 @@ func (s *Session) upToDate(ctx context.Context, j *attempt) (*attempt, error) {
 // of it is its error too.
 func (s *Session) acquireFor(ctx context.Context, c *Call, lease *children.Lease) (*children.Lease, error) {
 	switch {
-	case lease != nil && !c.nowait && lease.Moved():
+	case lease != nil && looksFirst(c.Target.owner()) && lease.Moved():
 		lease.Release()
 		return s.acquireFor(ctx, c, nil)
 	case lease != nil:

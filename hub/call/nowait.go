@@ -55,6 +55,7 @@ type asyncCall struct {
 	reply   replier
 	own     []byte // the hub's progress token; nil for none
 	ticket  audit.Ticket
+	verdict *validate.Verdict // nil: there was nothing to judge
 	call    children.Call
 	attempt *pooledCall // nil once it was sent, unless the child may ask for more
 	talk    *talk       // nil: the child cannot ask for more by its result
@@ -108,8 +109,9 @@ func (a *pooledCall) read(s *Session, m *jsonrpc.Message, quoted []byte, tool of
 	a.tool = ToolTarget{Listed: tool, tool: tool, Args: m.Param("arguments"), task: m.Param("task") != nil}
 }
 
-// TryTool makes a tools/call that takes no waiting: small, of a tool that is known,
-// with nothing in it to judge, to a child that is ready. false: nothing was done for
+// TryTool makes a tools/call that takes no waiting: small, of a tool that is known, to a
+// child that is ready, and allowed by what is known of the roots and lies at hand on the
+// disk. false: nothing was done for
 // it, but its Scan may be kept in m for who makes it again. briefly: what may take
 // its time is not begun either.
 func (s *Session) TryTool(m *jsonrpc.Message, from Client, r replier, briefly bool) bool {
@@ -135,7 +137,8 @@ func (s *Session) TryTool(m *jsonrpc.Message, from Client, r replier, briefly bo
 	}
 	modern := j.lease.Modern()
 	switch {
-	case !j.allowed(), !suits(from, tool, j.lease), !j.lease.CanStart(),
+	case !j.allowed(), len(j.verdict.Rewrites) > 0, !suits(from, tool, j.lease), !j.lease.CanStart(),
+		modern && j.scan.NeedsJudge(), // it is judged once more where the child asks for roots
 		modern && (m.Param(inline.MemberResponses) != nil || m.Param(inline.MemberState) != nil), // refused, by who makes it again
 		s.Records.Missing() != nil:
 		j.lease.Release()
@@ -144,6 +147,9 @@ func (s *Session) TryTool(m *jsonrpc.Message, from Client, r replier, briefly bo
 	m.Prepared = nil
 	c := &asyncCall{s: s, tool: a.tool.tool.Tool, lease: j.lease, reply: r, attempt: a}
 	c.inFlight.Key, c.inFlight.Client = j.lease.Instance(), OnBehalf{Client: from}
+	if j.scan.NeedsJudge() {
+		c.verdict = j.verdict
+	}
 	c.depart(m)
 	return true
 }
@@ -198,8 +204,13 @@ func (c *asyncCall) depart(m *jsonrpc.Message) {
 		return
 	}
 	a.held = jsonrpc.AppendAll(a.held[:0], params)
-	line := audit.Call{Request: m.ID, Form: c.tool.Plain(a.first.scan).Form(kernelWord(c.lease)), Arguments: m.Param("arguments")}
-	s.Records.Plain(line, c, batch, len(a.held))
+	line := audit.Call{Request: m.ID, Arguments: m.Param("arguments")}
+	if c.verdict == nil {
+		line.Form = c.tool.Plain(a.first.scan).Form(kernelWord(c.lease))
+	} else {
+		line.Form = a.first.decision().Form()
+	}
+	s.Records.Together(line, c, batch, len(a.held))
 }
 
 // Recorded sends the call, unless it may not be.
@@ -292,7 +303,7 @@ func (c *asyncCall) answered(a jsonrpc.Answer) {
 	}
 	a.Own()
 	go func() { // the file system is looked at, which may take its time
-		c.finish(c.s.refusedByKernel(record.Subject{Child: c.tool.Child, Tool: c.tool.Remote}, c.lease, word, nil, a))
+		c.finish(c.s.refusedByKernel(record.Subject{Child: c.tool.Child, Tool: c.tool.Remote}, c.lease, word, called(c.verdict), a))
 	}()
 }
 

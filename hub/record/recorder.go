@@ -116,10 +116,10 @@ func (r *Recorder) May(t audit.Ticket, err error) (audit.Ticket, error) {
 	return t, nil
 }
 
-// Plain records a call in which there is nothing to judge, with those that come at
-// the same time: those of one batch when it ends. m is told when that is done, on
-// whichever goroutine writes, and asks May. size is what m holds until then, in bytes.
-func (r *Recorder) Plain(line audit.Call, m audit.Member, batch *jsonrpc.Batch, size int) {
+// Together records a call that is let through with those that come at the same time:
+// those of one batch when it ends. m is told when that is done, on whichever goroutine
+// writes, and asks May. size is what m holds until then, in bytes.
+func (r *Recorder) Together(line audit.Call, m audit.Member, batch *jsonrpc.Batch, size int) {
 	if !r.now().Arguments {
 		line.Arguments = nil
 	}
@@ -130,7 +130,7 @@ func (r *Recorder) Plain(line audit.Call, m audit.Member, batch *jsonrpc.Batch, 
 	}
 }
 
-// Batch is for what is sent by those that Plain tells, while they are told.
+// Batch is for what is sent by those that Together tells, while they are told.
 func (r *Recorder) Batch() *jsonrpc.Batch { return &r.group.batch }
 
 // Waiting is how many calls wait to be recorded together.
@@ -162,6 +162,25 @@ func (d Decision) approver() string {
 	return ""
 }
 
+// tell writes the decision into a line of the record. at is the pointer of the arguments
+// within those that the client sent.
+func (d Decision) tell(rec *audit.Record, at string) {
+	v := d.Verdict
+	rec.Decision, rec.Rule, rec.Rewritten = v.Decision.String(), v.Rule, len(v.Rewrites)
+	rec.Boundary, rec.Kernel = boundaryOf(v, d.View), d.Kernel
+	rec.Findings, rec.Unnamed = findingsOf(v, at)
+	if d.Allowed() {
+		rec.By = d.approver()
+	}
+}
+
+// Form is the part of the line that a call of a tool has by this decision.
+func (d Decision) Form() audit.Form {
+	rec := audit.Record{Child: d.Verdict.Child, Tool: d.Verdict.Tool}
+	d.tell(&rec, "")
+	return audit.NewForm(&rec)
+}
+
 // Decide writes the line of a request that was judged. Where there is an error,
 // nothing may be sent.
 func (r *Recorder) Decide(ctx context.Context, what Subject, d Decision) (audit.Ticket, error) {
@@ -170,12 +189,10 @@ func (r *Recorder) Decide(ctx context.Context, what Subject, d Decision) (audit.
 		return r.May(audit.Ticket{}, errNoLog)
 	}
 	rec := r.line(ctx, set, what)
-	rec.Decision, rec.Rule, rec.Rewritten = v.Decision.String(), v.Rule, len(v.Rewrites)
-	rec.Boundary, rec.Kernel = boundaryOf(v, d.View), d.Kernel
-	rec.Findings, rec.Unnamed = findingsOf(v, what.At)
+	d.tell(&rec, what.At)
 	switch {
 	case d.Allowed():
-		rec.Took, rec.By = 0, d.approver()
+		rec.Took = 0
 	case v.Decision == validate.Allow:
 		rec.Decision, rec.Code = validate.Deny.String(), codeApproval
 	default:

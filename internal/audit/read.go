@@ -20,33 +20,39 @@ type Event struct {
 	Program string `json:"program"`
 	PID     int    `json:"pid"`
 
-	Session    string             `json:"session"`
-	Request    stdjson.RawMessage `json:"request"`
-	Method     string             `json:"method"`
-	Child      string             `json:"child"`
-	Tool       string             `json:"tool"`
-	Decision   string             `json:"decision"`
-	Rule       string             `json:"rule"`
-	Kernel     string             `json:"kernel"`
-	Code       string             `json:"code"`
-	By         string             `json:"by"`
-	Granted    []Granted          `json:"granted"`
-	Roots      string             `json:"roots"`
-	Generation uint64             `json:"generation"`
-	Stale      bool               `json:"stale"`
-	Rewritten  int                `json:"rewritten"`
-	Findings   []Found            `json:"findings"`
-	More       uint64             `json:"more"`
-	Arguments  stdjson.RawMessage `json:"arguments"`
-	Within     []string           `json:"within"`
-	NamedBy    string             `json:"namedBy"`
-	Opens      string             `json:"opens"`
-	Why        string             `json:"why"`
-	Lines      uint64             `json:"lines"` // of KindLost
+	Session string             `json:"session"`
+	Request stdjson.RawMessage `json:"request"`
+	Method  string             `json:"method"`
+	Decided
+	Arguments stdjson.RawMessage `json:"arguments"`
+	Within    []string           `json:"within"`
+	NamedBy   string             `json:"namedBy"`
+	Opens     string             `json:"opens"`
+	Why       string             `json:"why"`
+	Lines     uint64             `json:"lines"` // of KindLost
 
 	Result
 	Outcomes []Result  `json:"outcomes"`
 	Calls    []oneCall `json:"calls"`
+}
+
+// Decided is what a line tells of a decision: of one call, or of all its calls, or in each of
+// them.
+type Decided struct {
+	Child      string    `json:"child"`
+	Tool       string    `json:"tool"`
+	Decision   string    `json:"decision"`
+	Rule       string    `json:"rule"`
+	Kernel     string    `json:"kernel"`
+	Code       string    `json:"code"`
+	By         string    `json:"by"`
+	Granted    []Granted `json:"granted"`
+	Roots      string    `json:"roots"`
+	Generation uint64    `json:"generation"`
+	Stale      bool      `json:"stale"`
+	Rewritten  int       `json:"rewritten"`
+	Findings   []Found   `json:"findings"`
+	More       uint64    `json:"more"`
 }
 
 // Found is a path that was found in the arguments of a call.
@@ -61,12 +67,8 @@ type Found struct {
 // oneCall is one of several calls that share a line.
 type oneCall struct {
 	Request   stdjson.RawMessage `json:"request"`
-	Child     string             `json:"child"`
-	Tool      string             `json:"tool"`
-	Decision  string             `json:"decision"`
-	Rule      string             `json:"rule"`
-	Kernel    string             `json:"kernel"`
 	Arguments stdjson.RawMessage `json:"arguments"`
+	Decided
 }
 
 // Granted is a file or a directory that the answer to a question has opened.
@@ -110,8 +112,8 @@ func (e *Event) Each() []Event {
 		one := *e
 		one.Calls, one.Call = nil, i+1
 		one.Request, one.Arguments = c.Request, c.Arguments
-		if e.Decision == "" { // otherwise all are calls of one tool
-			one.Child, one.Tool, one.Decision, one.Rule, one.Kernel = c.Child, c.Tool, c.Decision, c.Rule, c.Kernel
+		if e.Decision == "" { // otherwise the same was decided of all
+			one.Decided = c.Decided
 		}
 		all[i] = one
 	}

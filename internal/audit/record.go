@@ -102,15 +102,18 @@ type Record struct {
 	Why     string   // of a refusal: why nothing is
 }
 
-// A Form is the part that the lines of many records have in common, made once: Child,
-// Tool, Decision, Rule and Kernel.
+// A Form is the part of a line that tells what was decided, from Child to Findings. The
+// lines of many records may have one in common.
 type Form []byte
 
 // NewForm makes the Form of r.
-func NewForm(r *Record) Form { return Form(r.common(nil)) }
+func NewForm(r *Record) Form { return Form(r.form(nil)) }
 
-func (r *Record) common(b line) line {
-	return b.text("child", r.Child).text("tool", r.Tool).text("decision", r.Decision).text("rule", r.Rule).text("kernel", r.Kernel)
+func (r *Record) form(b line) line {
+	b = b.text("child", r.Child).text("tool", r.Tool).text("decision", r.Decision).text("rule", r.Rule).text("kernel", r.Kernel)
+	b = r.granted(b.text("code", r.Code).text("by", r.By))
+	b = b.text("roots", r.Boundary.Origin).number("generation", r.Boundary.Generation).flag("stale", r.Boundary.Stale)
+	return r.findings(b.number("rewritten", uint64(max(r.Rewritten, 0))))
 }
 
 // A Call is what differs between several records of a session that were decided at
@@ -265,12 +268,9 @@ func (r *Record) body(b line, form Form) line {
 	if form != nil {
 		b = append(b, form...)
 	} else {
-		b = r.common(b)
+		b = r.form(b)
 	}
-	b = r.granted(b.text("code", r.Code).text("by", r.By))
-	b = b.text("roots", r.Boundary.Origin).number("generation", r.Boundary.Generation).flag("stale", r.Boundary.Stale)
-	b = b.number("rewritten", uint64(max(r.Rewritten, 0)))
-	b = r.findings(b).arguments(r.Arguments)
+	b = b.arguments(r.Arguments)
 	b = b.texts("within", r.Within).text("namedBy", r.NamedBy).text("opens", redact.Text(r.Opens)).text("why", redact.Text(r.Why))
 	if r.Took > 0 {
 		b = b.number("us", uint64(max(r.Took.Microseconds(), 1)))

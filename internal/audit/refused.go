@@ -62,8 +62,9 @@ func (e *Event) Refused() (r Refused, ok bool) {
 // Refused is a Record as Event.Refused has it after it was written.
 func (r *Record) Refused(kind string, now time.Time) Refused {
 	e := Event{
-		Entry: Entry{Kind: kind, Time: now}, Session: r.Session, Child: r.Child, Tool: r.Tool, Method: r.Method,
-		NamedBy: r.NamedBy, Opens: redact.Text(r.Opens), Why: r.Why, Code: r.Code, Rule: r.Rule, Within: r.Within,
+		Entry: Entry{Kind: kind, Time: now}, Session: r.Session, Method: r.Method,
+		Decided: Decided{Child: r.Child, Tool: r.Tool, Code: r.Code, Rule: r.Rule},
+		NamedBy: r.NamedBy, Opens: redact.Text(r.Opens), Why: r.Why, Within: r.Within,
 	}
 	for _, f := range r.Findings {
 		e.Findings = append(e.Findings, Found{At: f.Pointer, Role: f.Role, Path: f.shown(), Inside: f.Inside})

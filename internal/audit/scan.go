@@ -113,8 +113,8 @@ func (b *block) scan(since time.Time, take func(*Event)) {
 			continue
 		}
 		e := Event{
-			Entry: entry, LogID: b.log, Session: s.Session, Method: s.Method, Child: s.Child, Tool: s.Tool, Decision: s.Decision,
-			Rule: s.Rule, Code: s.Code, By: s.By, Findings: s.Findings, More: s.More, Calls: s.Calls,
+			Entry: entry, LogID: b.log, Session: s.Session, Method: s.Method, Calls: s.Calls,
+			Decided: Decided{Child: s.Child, Tool: s.Tool, Decision: s.Decision, Rule: s.Rule, Code: s.Code, By: s.By, Findings: s.Findings, More: s.More},
 		}
 		if len(s.Calls) == 0 {
 			take(&e)

@@ -22,15 +22,20 @@ func (OS) Mode(name string) (fs.FileMode, error) {
 		}
 		break
 	}
-	switch st.Mode & unix.S_IFMT {
+	return typeOf(uint32(st.Mode)), nil
+}
+
+// typeOf is the type that a mode of the system has.
+func typeOf(mode uint32) fs.FileMode {
+	switch mode & unix.S_IFMT {
 	case unix.S_IFDIR:
-		return fs.ModeDir, nil
+		return fs.ModeDir
 	case unix.S_IFLNK:
-		return fs.ModeSymlink, nil
+		return fs.ModeSymlink
 	case unix.S_IFREG:
-		return 0, nil
+		return 0
 	}
-	return fs.ModeIrregular, nil
+	return fs.ModeIrregular
 }
 
 // Readable reports why this process could not list and enter a directory, or

@@ -25,6 +25,11 @@ type (
 	moder interface {
 		Mode(name string) (fs.FileMode, error)
 	}
+	// wholer looks at a whole path in one look; false where a link is on the way, nothing
+	// is there, or the kernel would have to wait for a disk.
+	wholer interface {
+		Whole(path string) (Entry, bool)
+	}
 	// magician reports a symlink whose target each process sees differently.
 	// Asked for every link on the way.
 	magician interface {
@@ -74,6 +79,7 @@ type Disk struct {
 	FS
 	Platform platform.Platform
 	moder    moder
+	wholer   wholer
 	magician magician
 	same     sameFiler
 	links    *[]string // where set, every symlink that is followed is noted here
@@ -86,6 +92,7 @@ func NewDisk(fsys FS) Disk {
 	}
 	d := Disk{FS: fsys, Platform: PlatformOf(fsys)}
 	d.moder, _ = fsys.(moder)
+	d.wholer, _ = fsys.(wholer)
 	d.magician, _ = fsys.(magician)
 	d.same, _ = fsys.(sameFiler)
 	return d

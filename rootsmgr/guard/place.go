@@ -2,6 +2,7 @@ package guard
 
 import (
 	"fmt"
+	"io/fs"
 
 	"mcphub/rootsmgr/platform"
 )
@@ -16,6 +17,14 @@ type Place struct {
 	Dir      bool     // and it is a directory
 	File     bool     // and it is a regular file
 	Readings Readings // every way to take the path
+	Entry    Entry    // what is there; zero where the path was walked
+}
+
+// An Entry is what one look at a path has shown.
+type Entry struct {
+	Mode          fs.FileMode // its type alone
+	Device, Inode uint64
+	Links         uint64 // names that it has
 }
 
 // Readings are the three ways in which a child or the kernel may take one path.

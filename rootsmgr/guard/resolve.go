@@ -30,6 +30,14 @@ func (d *Disk) resolve(given string) (Place, error) {
 		return Place{}, &UnresolvableError{Path: given, Cause: cause}
 	}
 	lexical := p.Clean(path)
+	if d.wholer != nil && path == lexical && !strings.HasPrefix(path, "/proc/") && !strings.HasPrefix(path, "/dev/") {
+		if e, ok := d.wholer.Whole(path); ok {
+			return Place{
+				Path: path, Exists: true, Dir: e.Mode.IsDir(), File: e.Mode.IsRegular(), Entry: e,
+				Readings: Readings{Lexical: path, Physical: path, Cleaned: path},
+			}, nil
+		}
+	}
 	end, err := d.walk(path)
 	if err != nil {
 		return Place{}, err.of(given)

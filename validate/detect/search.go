@@ -253,5 +253,5 @@ func (m *memory) budget(size int) *budget.Budget {
 
 // detector searches a tree for a tool.
 func (m *memory) detector(t *strictjson.Tree, s *Searcher, tool *Tool, work *budget.Budget) detector {
-	return detector{t: t, s: s, m: m.view.Open(s.Machine, work), tool: tool, roleKey: -1, work: work, keys: &m.keys}
+	return detector{t: t, s: s, m: m.view.Open(s.Machine, work, false), tool: tool, roleKey: -1, work: work, keys: &m.keys}
 }

@@ -19,12 +19,16 @@ type callFS struct {
 	seen  map[string]entry
 	users map[string]home
 	find  func(user string) (string, bool)
+
+	atHand bool // nothing is looked at that may take waiting
+	missed bool // something was asked for that may
 }
 
 type entry struct {
-	info fs.FileInfo // nil where only the mode is known
-	mode fs.FileMode
-	err  error
+	info  fs.FileInfo // nil where only the mode is known
+	mode  fs.FileMode
+	whole guard.Entry // zero where it was not looked at so
+	err   error
 }
 
 type home struct {
@@ -34,12 +38,36 @@ type home struct {
 
 var errSpent = errors.New("it takes more looks at the disk than one call may cost")
 
+// pay is asked before a look that may have to wait for a disk.
+func (c *callFS) pay(steps int) bool {
+	c.missed = c.missed || c.atHand
+	return !c.atHand && c.work.Spend(steps)
+}
+
+// Whole looks at a whole path, where that takes no waiting.
+func (c *callFS) Whole(name string) (guard.Entry, bool) {
+	if was, ok := c.seen[name]; ok {
+		return was.whole, was.whole.Links > 0
+	}
+	w, ok := c.fs.(interface {
+		Whole(path string) (guard.Entry, bool)
+	})
+	if !ok || !c.work.Spend(budget.LookSteps) {
+		return guard.Entry{}, false
+	}
+	e, ok := w.Whole(name)
+	if ok && e.Links > 0 {
+		c.keep(name, entry{mode: e.Mode, whole: e})
+	}
+	return e, ok
+}
+
 func (c *callFS) Lstat(name string) (fs.FileInfo, error) {
 	was, ok := c.seen[name]
 	if ok && (was.info != nil || was.err != nil) {
 		return was.info, was.err
 	}
-	if !c.work.Spend(budget.LookSteps) {
+	if !c.pay(budget.LookSteps) {
 		return nil, errSpent
 	}
 	info, err := c.fs.Lstat(name)
@@ -73,7 +101,7 @@ func (c *callFS) Mode(name string) (fs.FileMode, error) {
 		}
 		return info.Mode(), nil
 	}
-	if !c.work.Spend(budget.LookSteps) {
+	if !c.pay(budget.LookSteps) {
 		return 0, errSpent
 	}
 	mode, err := moder.Mode(name)
@@ -90,7 +118,7 @@ func plain(err error) error {
 }
 
 func (c *callFS) Readlink(name string) (string, error) {
-	if !c.work.Spend(budget.LookSteps) {
+	if !c.pay(budget.LookSteps) {
 		return "", errSpent
 	}
 	return c.fs.Readlink(name)
@@ -101,7 +129,7 @@ func (c *callFS) Magic(link string) (bool, error) {
 	if m, ok := c.fs.(interface {
 		Magic(link string) (bool, error)
 	}); ok {
-		if !c.work.Spend(budget.LookSteps) {
+		if !c.pay(budget.LookSteps) {
 			return true, errSpent
 		}
 		return m.Magic(link)
@@ -120,7 +148,7 @@ func (c *callFS) Platform() platform.Platform { return platformOf(c.fs) }
 
 // ReadDir costs a step for each name, after it was read: how many there are is not the caller's doing.
 func (c *callFS) ReadDir(name string) ([]fs.DirEntry, error) {
-	if !c.work.Spend(2 * budget.LookSteps) {
+	if !c.pay(2 * budget.LookSteps) {
 		return nil, errSpent
 	}
 	list, err := ReadDir(c.fs, name)
@@ -129,7 +157,7 @@ func (c *callFS) ReadDir(name string) ([]fs.DirEntry, error) {
 }
 
 func (c *callFS) Writable(dir string) bool {
-	return c.work.Spend(budget.LookSteps) && writable(c.fs, dir)
+	return c.pay(budget.LookSteps) && writable(c.fs, dir)
 }
 
 // userSteps is what looking up a user costs: a file is read.
@@ -138,7 +166,7 @@ const userSteps = 64 * budget.LookSteps
 func (c *callFS) user(name string) (string, bool) {
 	h, ok := c.users[name]
 	if !ok {
-		if !c.work.Spend(userSteps) {
+		if !c.pay(userSteps) {
 			return "", true // for all that is known
 		}
 		h.dir, h.ok = c.find(name)

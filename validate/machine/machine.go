@@ -86,12 +86,16 @@ type View struct {
 	disk callFS
 }
 
-// Open returns m as a call with this budget sees it. It is good until the next open.
-func (v *View) Open(m *Machine, work *budget.Budget) *Machine {
-	*v = View{m: *m, disk: callFS{fs: m.FS, work: work, find: m.users}}
+// Open returns m as a call with this budget sees it. It is good until the next open. atHand: it
+// sees only what takes no waiting for a disk.
+func (v *View) Open(m *Machine, work *budget.Budget, atHand bool) *Machine {
+	*v = View{m: *m, disk: callFS{fs: m.FS, work: work, find: m.users, atHand: atHand}}
 	v.m.FS, v.m.call = &v.disk, &v.disk
 	return &v.m
 }
+
+// Missed reports whether the call has looked for something that was not at hand.
+func (v *View) Missed() bool { return v.disk.missed }
 
 // A child writes out the variables that it has, so the hub reads only those: what its own environment holds beyond that
 // (tokens, mostly) is nothing to a child, and a denial must not spell it out.
