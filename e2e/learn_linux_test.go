@@ -22,8 +22,12 @@ type learned struct {
 	NotProposed []struct{ Path, Why string }
 }
 
-// plugin is a module that node loads before each server: it loads others from its folder, reads and writes beside them, and
-// opens a key.
+// hook is a module that node loads before each server, because its entry names it. It loads plugin, which no entry names.
+const hook = `process.env.PLUGIN_STATE = "{state}"
+require("{plugin}")
+`
+
+// plugin loads others from its folder, reads and writes elsewhere, and opens a key.
 const plugin = `const fs = require("fs")
 for (let i = 0; i < 40; i++) require("./lib/part" + i)
 fs.readFileSync(__dirname + "/settings/default.json")
@@ -59,7 +63,8 @@ func TestLearn(t *testing.T) {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
-			w.write("plugins/hook.js", plugin)
+			w.write("hooks/hook.js", strings.NewReplacer("{state}", w.path("state"), "{plugin}", w.path("plugins", "plugin.js")).Replace(hook))
+			w.write("plugins/plugin.js", plugin)
 			w.write("plugins/settings/default.json", "{}")
 			for i := range 40 {
 				w.write(fmt.Sprintf("plugins/lib/part%d.js", i), "module.exports = 1")
@@ -69,7 +74,7 @@ func TestLearn(t *testing.T) {
 			key := w.write("home/.ssh/id_ed25519", "PRIVATE KEY")
 			entry := obj{
 				"command": n.program, "args": []string{n.script(s.script)}, "sandbox": "required",
-				"env": obj{"NODE_OPTIONS": "--require " + w.path("plugins", "hook.js"), "PLUGIN_STATE": w.path("state"), "MEMORY_FILE_PATH": w.path("memory", "memory.json")},
+				"env": obj{"NODE_OPTIONS": "--require " + w.path("hooks", "hook.js"), "MEMORY_FILE_PATH": w.path("memory", "memory.json")},
 			}
 			config := w.config(obj{s.name: entry})
 			tool, arguments := s.name+"__"+s.tool, strings.ReplaceAll(s.arguments, "PROJECT", w.project)
@@ -84,7 +89,7 @@ func TestLearn(t *testing.T) {
 				out, said, err := run("call", tool, "--args", arguments)
 				return out + said, err
 			}
-			if out, err := call(); err == nil || !strings.Contains(out, w.path("plugins", "hook.js")) || !strings.Contains(out, "`mcphub why`") {
+			if out, err := call(); err == nil || !strings.Contains(out, "'"+w.path("plugins")+"'") || !strings.Contains(out, "`mcphub why`") {
 				t.Fatalf("confined, and without its plugins: %v: %s", err, out)
 			}
 			flags := append([]string{"learn", s.name, "--json"}, s.flags...)

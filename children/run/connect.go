@@ -110,6 +110,9 @@ func (r *Run) refused() string {
 		return ""
 	}
 	f, ok, first := held.Words.Said(r.Facts().Stderr)
+	if n, last := held.Words.Known(); !ok && n > 0 {
+		f, ok = last, true // in an earlier line, of which the end tells no more
+	}
 	if !ok {
 		return ""
 	}
