@@ -56,7 +56,7 @@ func (c *child) lazy() bool {
 // have been an accident.
 func (c *child) offers(o *offers.Offer) {
 	c.past.listed, c.past.spoke, c.past.lives, c.past.guess = true, eraOf(o), o.Lives, false
-	c.compare(o)
+	c.past.offered = o
 	if !o.Whole() || c.past.diedOf == EraLegacy {
 		c.offer, c.past.news = o, false
 		return
@@ -68,16 +68,15 @@ func (c *child) offers(o *offers.Offer) {
 	c.past.news = news
 }
 
-// compare reports tools to which this offer gives a definition that they never had.
-func (c *child) compare(o *offers.Offer) {
-	changed := c.common.forms.Compare(c.spec.Entry(), o)
-	if len(changed) > 0 && c.common.changed != nil {
-		c.common.changed(c.key, changed)
-	}
-}
-
-// keep caches the offer where that is news.
+// keep caches the offer where that is news, and reports tools to which it gives a
+// definition that they never had. The child is served already: both read and write files.
 func (c *child) keep() {
+	if o := c.past.offered; o != nil {
+		c.past.offered = nil
+		if changed := c.common.forms.Compare(c.spec.Entry(), o); len(changed) > 0 && c.common.changed != nil {
+			c.common.changed(c.key, changed)
+		}
+	}
 	if c.past.news {
 		c.past.news = false
 		c.common.memory.Keep(c.past.digest, c.offer)

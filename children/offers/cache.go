@@ -142,7 +142,7 @@ func (c cache) writeFile(path string, raw []byte) error {
 	if err := c.checkFolder(); err != nil {
 		return err
 	}
-	if err := atomicfile.Write(path, raw, 0o600); err != nil {
+	if err := atomicfile.WriteHint(path, raw, 0o600); err != nil {
 		return err
 	}
 	return c.prune()

@@ -3,6 +3,7 @@ package offers
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -36,8 +37,16 @@ type Definitions struct {
 	files cache
 
 	mu    sync.Mutex
-	known map[string]map[string][]form // by definitionsKey, then tool: the latest first
-	last  map[string]*Offer            // compared last, by definitionsKey
+	known map[string]*definitions // by definitionsKey
+}
+
+// definitions are those of one entry.
+type definitions struct {
+	mu     sync.Mutex
+	loaded bool
+	last   *Offer            // compared last
+	Raw    string            `json:"raw"`   // the digest of all tools, byte for byte, that were compared last
+	Tools  map[string][]form `json:"tools"` // the latest first
 }
 
 // definitionsFolder is where they are kept, beside the folder for what is listed.
@@ -55,7 +64,7 @@ func NewDefinitions(folder string, log zerolog.Logger) *Definitions {
 	if folder != "" {
 		files.dir = definitionsFolder(folder)
 	}
-	return &Definitions{files: files, known: map[string]map[string][]form{}, last: map[string]*Offer{}}
+	return &Definitions{files: files, known: map[string]*definitions{}}
 }
 
 const (
@@ -70,44 +79,70 @@ var definedParts = []string{"title", "description", "inputSchema", "outputSchema
 // is the name of the server, and what it starts or reaches.
 func (d *Definitions) Compare(entry []string, o *Offer) []Redefinition {
 	key := definitionsKey(entry)
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if was := d.last[key]; was != nil && slices.EqualFunc(was.Tools, o.Tools, bytes.Equal) {
+	e := d.of(key)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.last != nil && slices.EqualFunc(e.last.Tools, o.Tools, bytes.Equal) {
 		return nil // every start but the first
 	}
-	d.last[key] = o
-	tools, loaded := d.known[key]
-	if !loaded {
-		tools = d.load(key)
-		d.known[key] = tools
+	e.last = o
+	if !e.loaded {
+		d.load(key, e)
+		e.loaded = true
 	}
-	var changed []Redefinition
-	news, seen := false, map[string]bool{}
+	raw := digestOf(o.Tools)
+	if raw == e.Raw {
+		return nil // the first start of this hub
+	}
+	e.Raw = raw
+	changed := e.compare(o)
+	d.store(key, e)
+	return changed
+}
+
+func (d *Definitions) of(key string) *definitions {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	e := d.known[key]
+	if e == nil {
+		e = &definitions{}
+		d.known[key] = e
+	}
+	return e
+}
+
+// digestOf is a digest of texts, byte for byte.
+func digestOf[T ~[]byte](texts []T) string {
+	h := sha256.New()
+	for _, text := range texts {
+		h.Write(binary.BigEndian.AppendUint64(nil, uint64(len(text))))
+		h.Write(text)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// compare takes in how an offer defines its tools.
+func (e *definitions) compare(o *Offer) (changed []Redefinition) {
+	seen := map[string]bool{}
 	for _, raw := range o.Tools {
 		name, ok := jsonrpc.String(jsonrpc.Get(raw, "name"))
 		if !ok || seen[name] { // of two with a name the first counts
 			continue
 		}
 		seen[name] = true
-		now, before := formOf(raw), tools[name]
+		now, before := formOf(raw), e.Tools[name]
 		at := slices.IndexFunc(before, func(f form) bool { return maps.Equal(f, now) })
-		if at == 0 {
+		switch {
+		case at == 0:
+			continue
+		case at > 0:
+			before = slices.Delete(slices.Clone(before), at, at+1)
+		case len(before) > 0:
+			changed = append(changed, Redefinition{name, now.differs(before[0])})
+		case len(e.Tools) >= mostDefined:
 			continue
 		}
-		if at < 0 {
-			if len(before) > 0 {
-				changed = append(changed, Redefinition{name, now.differs(before[0])})
-			} else if len(tools) >= mostDefined {
-				continue
-			}
-			news = true
-		} else {
-			before = slices.Delete(slices.Clone(before), at, at+1)
-		}
-		tools[name] = append([]form{now}, before[:min(len(before), mostForms-1)]...)
-	}
-	if news {
-		d.store(key, tools)
+		e.Tools[name] = append([]form{now}, before[:min(len(before), mostForms-1)]...)
 	}
 	return changed
 }
@@ -123,29 +158,40 @@ func (f form) differs(from form) []string {
 	return parts
 }
 
-func (d *Definitions) load(key string) map[string][]form {
-	tools := map[string][]form{}
-	if d.files.dir == "" {
-		return tools
-	}
-	raw, err := d.files.readFile(d.files.file(key))
-	if err == nil {
-		err = json.Unmarshal(raw, &tools) // which counts the depth before it recurses
-	}
-	switch {
-	case err == nil && tools != nil:
-		return tools
-	case err != nil && !errors.Is(err, fs.ErrNotExist):
-		d.files.log.Warn().Str("file", d.files.file(key)).Err(err).Msg("how tools were defined before cannot be read: a change since then is not noticed")
-	}
-	return map[string][]form{}
-}
-
-func (d *Definitions) store(key string, tools map[string][]form) {
+// load reads what is kept of an entry.
+func (d *Definitions) load(key string, e *definitions) {
+	e.Tools = map[string][]form{}
 	if d.files.dir == "" {
 		return
 	}
-	raw, err := json.Marshal(tools)
+	raw, err := d.files.readFile(d.files.file(key))
+	if err == nil {
+		err = e.read(raw)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		d.files.log.Warn().Str("file", d.files.file(key)).Err(err).Msg("how tools were defined before cannot be read: a change since then is not noticed")
+	}
+}
+
+// read takes in a file, also one of version 0.1.0, which held the tools alone.
+func (e *definitions) read(raw []byte) error {
+	var kept definitions
+	err := json.Unmarshal(raw, &kept) // which counts the depth before it recurses
+	if err != nil || kept.Raw == "" {
+		kept = definitions{}
+		err = json.Unmarshal(raw, &kept.Tools)
+	}
+	if err == nil && kept.Tools != nil {
+		e.Raw, e.Tools = kept.Raw, kept.Tools
+	}
+	return err
+}
+
+func (d *Definitions) store(key string, e *definitions) {
+	if d.files.dir == "" {
+		return
+	}
+	raw, err := json.Marshal(e)
 	if err == nil {
 		err = d.files.writeFile(d.files.file(key), raw)
 	}
@@ -230,5 +276,7 @@ func KnownTools(folder string, entry []string) []string {
 		return nil
 	}
 	d := Definitions{files: cache{dir: definitionsFolder(folder)}}
-	return slices.Sorted(maps.Keys(d.load(definitionsKey(entry))))
+	var e definitions
+	d.load(definitionsKey(entry), &e)
+	return slices.Sorted(maps.Keys(e.Tools))
 }

@@ -22,7 +22,15 @@ func Replace(path string, data []byte, mode fs.FileMode) error {
 // Write puts a file with these permissions in the place of path, and of a link there.
 // When it returns without an error, the file is on the disk. An error is one of the
 // system, and leaves what was there.
-func Write(path string, data []byte, mode fs.FileMode) error {
+func Write(path string, data []byte, mode fs.FileMode) error { return write(path, data, mode, true) }
+
+// WriteHint is Write for what may be missing, or damaged, after the machine has lost its
+// power: it does not wait for the disk.
+func WriteHint(path string, data []byte, mode fs.FileMode) error {
+	return write(path, data, mode, false)
+}
+
+func write(path string, data []byte, mode fs.FileMode, sync bool) error {
 	dir := filepath.Dir(path)
 	f, err := os.CreateTemp(dir, Prefix+"*") // mode 0600
 	if err != nil {
@@ -32,7 +40,7 @@ func Write(path string, data []byte, mode fs.FileMode) error {
 	if err == nil {
 		err = f.Chmod(mode)
 	}
-	if err == nil {
+	if err == nil && sync {
 		err = f.Sync()
 	}
 	if err = errors.Join(err, f.Close()); err == nil {
@@ -41,6 +49,9 @@ func Write(path string, data []byte, mode fs.FileMode) error {
 	if err != nil {
 		_ = os.Remove(f.Name())
 		return err
+	}
+	if !sync {
+		return nil
 	}
 	if d, err := os.Open(dir); err == nil {
 		_ = d.Sync() // has the name survive, too; some systems cannot

@@ -81,7 +81,7 @@ func (d *detector) readVector(array int32, p place) vector {
 	}
 	v.Usage = shell.UsageOf(words, false)
 	for _, w := range words {
-		if operators[w.Text] && (w.Text != ";" || v.Program != shell.Programs["find"]) {
+		if operators[w.Text] && (w.Text != ";" || v.Program != shell.Programs()["find"]) {
 			v.Uses = nil // a server may hand it all to a shell
 		}
 	}

@@ -94,7 +94,7 @@ func (r *part) moves(words []Word, u *Usage, c *syntax.CallExpr, redirected bool
 	name := words[0].Text
 	r.where.moved = false
 	switch {
-	case u.Program == Programs["cd"]:
+	case u.Program == Programs()["cd"]:
 		var operands []Word
 		for _, w := range words[1:] {
 			if w.Text != "-P" && w.Text != "-L" && w.Text != "-e" && w.Text != "-@" && w.Text != "--" && w.Text != "cd" {

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"mcphub/validate/access"
 	"mcphub/validate/chars"
@@ -81,8 +82,8 @@ type Program struct {
 	here, leaf, filter, shells, Box bool
 }
 
-// Programs are the entries by name, "git+commit" for a subcommand.
-var Programs = readPrograms(programsText)
+// Programs are the entries by name, "git+commit" for a subcommand. They are read when the first command is.
+var Programs = sync.OnceValue(func() map[string]*Program { return readPrograms(programsText) })
 
 func readPrograms(text string) map[string]*Program {
 	table := make(map[string]*Program)
@@ -168,8 +169,8 @@ func programNamed(word string) (name string, p *Program) {
 		return "", unknown
 	}
 	name = BaseName(word)
-	if p = Programs[name]; p == nil {
-		if p = Programs[version.ReplaceAllString(name, "")]; p == nil {
+	if p = Programs()[name]; p == nil {
+		if p = Programs()[version.ReplaceAllString(name, "")]; p == nil {
 			return name, unknown
 		}
 	}
@@ -315,7 +316,7 @@ func (c *commandLine) rest(i, end int, further bool) {
 // sub goes on with the subcommand at i.
 func (c *commandLine) sub(i int) {
 	c.uses[i] = Use{Kind: useText, Known: true}
-	p := Programs[c.name+"+"+c.words[i].Text]
+	p := Programs()[c.name+"+"+c.words[i].Text]
 	switch {
 	case c.doubt:
 		c.entry, c.operands = unknown, unknown.operands
