@@ -70,6 +70,7 @@ type common struct {
 	refused    func(k Key, f sandbox.Refusal, dirs []string)                      // may be nil
 	changed    func(k Key, tools []offers.Redefinition)                           // may be nil
 	asks       func(k Key) modern.Client                                          // may be nil
+	level      func(k Key) string                                                 // likewise
 	roots      func(ctx context.Context, k Key) (fetch func(ctx context.Context)) // likewise
 	packages   *packages.Store
 	renew      bool                              // packages are looked up again before they are started

@@ -27,7 +27,13 @@ func (c instance) FetchRoots(ctx context.Context) func(ctx context.Context) {
 }
 
 // Client is whom the instance serves.
-func (c instance) Client() modern.Client { return c.common.client(c.key) }
+func (c instance) Client() modern.Client {
+	to := c.common.client(c.key)
+	if c.common.level != nil {
+		to.Level = c.common.level(c.key)
+	}
+	return to
+}
 
 // Current reports whether this is the run that may be called.
 func (c instance) Current(r *run.Run) bool { return c.view.Load().run == r }

@@ -69,6 +69,10 @@ type Options struct {
 	// called at each start, by the instance's goroutine, and must not block.
 	Client func(k Key) modern.Client
 
+	// Level, where set, tells the log level that those want whom the instance serves; ""
+	// where nobody has said. It is asked when a run is ready, and must not block.
+	Level func(k Key) string
+
 	// Roots, where set, is called for each roots/list of a child with a handshake,
 	// before it is answered. ctx is that of the request. It may return a function,
 	// which is called with ctx and may take its time to Ensure or SetRoots the roots

@@ -7,19 +7,19 @@ import (
 )
 
 // recall returns what a child of this Spec offered last to the clients of this Key,
-// nil if that is not known. If it was never listed for them, they get what it offers,
+// nil if that is not known; its is whether it was listed for them. If it was never listed for them, they get what it offers,
 // by the handshake, to a client of the same principal without capabilities. That is
 // a guess if they have capabilities: some servers offer more tools to a client that
 // can be asked. A child may offer each principal something else, so nobody gets a
 // guess from the list of another.
-func (n *common) recall(s Spec, k Key) (o *offers.Offer, guess bool) {
+func (n *common) recall(s Spec, k Key) (o *offers.Offer, its, guess bool) {
 	if o := n.known(s, k); o != nil {
-		return o, false
+		return o, true, false
 	}
 	plain := s.Capabilities(nil)
 	guess = !bytes.Equal(plain, s.Capabilities(n.client(k).Capabilities))
 	o = n.memory.Recall(s.Name, s.Digest(n.machine, n.version, EraAuto, append(plain, k.Principal...)))
-	return o, guess && o != nil
+	return o, false, guess && o != nil
 }
 
 // known is recall for the very Key.
@@ -33,8 +33,9 @@ func (n *common) digest(s Spec, k Key) string {
 // recall starts the life of an instance: it publishes what the child offered last.
 // An instance that may wait for a call does so from here on.
 func (c *child) recall() {
-	if c.offer, c.past.guess = c.common.recall(c.spec, c.key); c.offer != nil {
-		c.past.spoke = eraOf(c.common.known(c.spec, c.key))
+	var its bool
+	if c.offer, its, c.past.guess = c.common.recall(c.spec, c.key); its {
+		c.past.spoke = eraOf(c.offer)
 	}
 	switch {
 	case c.lazy():

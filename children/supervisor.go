@@ -48,7 +48,7 @@ type Supervisor struct {
 func NewSupervisor(o Options) *Supervisor {
 	s := &Supervisor{
 		log: o.Log, fresh: make(chan struct{}, 1), children: map[Key]*child{}, retired: map[*child]struct{}{}, bySession: map[string][]*child{}, held: map[Key]int{},
-		common: common{launcher: o.Launcher, secret: o.Secret, login: o.Login, observer: o.Observer, version: o.Version, machine: launch.NewMachine(o.Environ, o.Home, o.Dir), jitter: rand.Float64, pace: health.UsualPace, said: o.Said, refused: o.Refused, record: o.Record, changed: o.Redefined, asks: o.Client, roots: o.Roots, noRoots: o.NoRoots, writes: o.Writes},
+		common: common{launcher: o.Launcher, secret: o.Secret, login: o.Login, observer: o.Observer, version: o.Version, machine: launch.NewMachine(o.Environ, o.Home, o.Dir), jitter: rand.Float64, pace: health.UsualPace, said: o.Said, refused: o.Refused, record: o.Record, changed: o.Redefined, asks: o.Client, level: o.Level, roots: o.Roots, noRoots: o.NoRoots, writes: o.Writes},
 	}
 	if s.common.launcher == nil {
 		s.common.launcher = byURL{}
@@ -367,12 +367,12 @@ func (s *Supervisor) Recall(k Key) *offers.Offer {
 	if v := s.current(k, spec); v != nil && v.offer != nil && v.offer.Whole() {
 		return v.offer
 	}
-	o, _ := s.common.recall(spec, k)
+	o, _, _ := s.common.recall(spec, k)
 	return o
 }
 
 // RecallAs is Recall for an entry that is not configured yet, or otherwise.
 func (s *Supervisor) RecallAs(spec Spec, k Key) *offers.Offer {
-	o, _ := s.common.recall(spec.WithDefaults(), k)
+	o, _, _ := s.common.recall(spec.WithDefaults(), k)
 	return o
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"mcphub/children"
 	"mcphub/children/childtest"
 )
 
@@ -15,9 +16,18 @@ import (
 // one takes must not depend on how many there are. held/session is what an idle
 // session keeps, stacks included.
 func BenchmarkHTTPOpen(b *testing.B) {
-	for _, others := range []int{0, 2000, 10000} {
-		b.Run(fmt.Sprintf("beside-%d", others), func(b *testing.B) {
-			w := serveWeb(b, newTestHub(b, scripted("kid", childtest.Script{})), HTTPOptions{Sessions: 1 << 20})
+	for _, c := range []struct {
+		share  children.Share
+		others int
+	}{
+		{children.ShareSession, 0}, {children.ShareSession, 2000}, {children.ShareSession, 10000},
+		{children.ShareRoots, 0}, {children.ShareRoots, 10000}, {children.ShareAll, 0}, {children.ShareAll, 10000},
+	} {
+		others := c.others
+		b.Run(fmt.Sprintf("%v-beside-%d", c.share, others), func(b *testing.B) {
+			spec := scripted("kid", childtest.Script{})
+			spec.Share = c.share
+			w := serveWeb(b, newTestHub(b, spec), HTTPOptions{Sessions: 1 << 20})
 			open := func() { w.open(b, `{}`) }
 			open()
 			before := held()

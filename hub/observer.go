@@ -55,18 +55,25 @@ func (o observer) ChildNotification(ctx context.Context, k children.Key, m *json
 
 // clientOf tells an instance whom it serves: a session's own child that
 // session's client, a shared one nobody in particular.
-func (h *Hub) clientOf(k children.Key) children.Client {
+func (h *Hub) clientOf(k children.Key) (c children.Client) {
 	if s, ok := h.sessions.Owner(k); ok {
-		level := s.heard().String()
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		return children.Client{Capabilities: s.tab.caps.Shown, Level: level}
+		c.Capabilities = s.tab.caps.Shown
+	}
+	return c
+}
+
+// levelOf is the most verbose level that a session of an instance wants. It looks at each.
+func (h *Hub) levelOf(k children.Key) string {
+	if s, ok := h.sessions.Owner(k); ok {
+		return s.heard().String()
 	}
 	var most declaration.Level
 	for _, s := range h.sessions.Served(k) {
 		most = most.MoreVerbose(s.heard())
 	}
-	return children.Client{Level: most.String()}
+	return most.String()
 }
 
 // rootsQuery says what roots/list of a child has to wait for: nil for nothing.
