@@ -165,13 +165,11 @@ func (h Machine) knownFile(file string) *known {
 // holds the home folder they may write every program of the user's, and what starts
 // them; no profile gives them more.
 func (h Machine) planted(path string) bool {
-	for _, area := range h.boundary.Areas {
-		if area.Access&sandbox.Write != 0 && (h.home == "" || !sandbox.Holds(area.Path, h.home)) &&
-			(sandbox.Holds(area.Path, path) || sandbox.Holds(area.Path, h.real(path))) {
-			return true
-		}
-	}
-	return false
+	real := h.real(path)
+	return slices.ContainsFunc(h.boundary.Areas, func(area sandbox.Rule) bool {
+		return area.Access&sandbox.Write != 0 && (sandbox.Holds(area.Path, path) || sandbox.Holds(area.Path, real)) &&
+			(h.home == "" || !sandbox.Holds(area.Path, h.home))
+	})
 }
 
 // words are a profile for people: what it opens, whether it is that which has sockets on

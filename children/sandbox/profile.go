@@ -153,6 +153,11 @@ func (n Network) String() string {
 
 // Holds reports whether path is dir or lies below it, as they are written.
 func Holds(dir, path string) bool {
+	if filepath.Separator == '/' && filepath.IsAbs(dir) && filepath.IsAbs(path) && filepath.Clean(dir) == dir && filepath.Clean(path) == path {
+		// Nearly all are so, and many are compared.
+		rest, ok := strings.CutPrefix(path, dir)
+		return ok && (rest == "" || rest[0] == '/' || dir == "/")
+	}
 	rel, err := filepath.Rel(dir, path)
 	return err == nil && filepath.IsLocal(rel)
 }
