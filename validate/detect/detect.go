@@ -486,13 +486,13 @@ func (d *detector) isRoute(id int32) bool {
 	if t.Nodes[id].Kind != strictjson.String || d.tool.Boxed || t.Name(id) != "path" && t.Name(id) != "from" {
 		return false
 	}
-	if s := t.Str(id); len(s) > chars.MaxPath || !strings.HasPrefix(s, "/") || chars.Climbs(s) || d.m.FirstExists(s) {
+	beside := func(name string, words map[string]bool) bool {
+		at := t.Child(t.Nodes[id].Parent, name)
+		return at > 0 && t.Nodes[at].Kind == strictjson.String && t.Size(at) < 16 && (words[t.Str(at)] || words[strings.ToUpper(t.Str(at))])
+	}
+	if !beside("op", patchOps) && !beside("method", httpMethods) {
 		return false
 	}
-	at := t.Child(t.Nodes[id].Parent, "op")
-	if at > 0 && t.Nodes[at].Kind == strictjson.String && t.Size(at) < 16 && patchOps[t.Str(at)] {
-		return true
-	}
-	at = t.Child(t.Nodes[id].Parent, "method")
-	return at > 0 && t.Nodes[at].Kind == strictjson.String && t.Size(at) < 16 && httpMethods[strings.ToUpper(t.Str(at))]
+	s := t.Str(id) // and then the disk is looked at
+	return len(s) <= chars.MaxPath && strings.HasPrefix(s, "/") && !chars.Climbs(s) && !d.m.FirstExists(s)
 }

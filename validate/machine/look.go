@@ -46,7 +46,7 @@ func (c *callFS) pay(steps int) bool {
 
 // Whole looks at a whole path, where that takes no waiting.
 func (c *callFS) Whole(name string) (guard.Entry, bool) {
-	if was, ok := c.seen[name]; ok {
+	if was, ok := c.seen[name]; ok && (was.whole.Links > 0 || was.err != nil || was.mode&fs.ModeSymlink != 0) {
 		return was.whole, was.whole.Links > 0
 	}
 	w, ok := c.fs.(interface {
