@@ -2,6 +2,8 @@ package e2e
 
 import (
 	"context"
+	"encoding/json"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -44,10 +46,19 @@ func TestLoginAtRealServer(t *testing.T) {
 	here, err := filepath.Abs(".")
 	must(t, err)
 	resource := w.listening(exec.Command(n.program, filepath.Join(here, "authserver", "server.mjs")), regexp.MustCompile(`^protected (http://\S+/mcp)$`), "LIFE=2")
+	// at is a server, with the authorization server that it names: each is on a port of its own, which a person says to be meant.
 	at := func(kind string) obj {
-		return obj{"url": strings.TrimSuffix(resource, "/mcp") + kind + "/mcp", "type": "http"}
+		r, err := http.Get(strings.TrimSuffix(resource, "/mcp") + "/.well-known/oauth-protected-resource" + kind + "/mcp")
+		must(t, err)
+		defer func() { _ = r.Body.Close() }()
+		var m struct {
+			Servers []string `json:"authorization_servers"`
+		}
+		must(t, json.NewDecoder(r.Body).Decode(&m))
+		return obj{"url": strings.TrimSuffix(resource, "/mcp") + kind + "/mcp", "type": "http", "auth": obj{"issuer": m.Servers[0]}}
 	}
-	config := w.config(obj{"protected": at(""), "audience": at("/audience"), "issuer": at("/issuer"), "mixed": at("/mixed"), "private": at("/private")}, obj{"secrets": obj{"store": "file"}})
+	unsaid := func(kind string) obj { s := at(kind); delete(s, "auth"); return s }
+	config := w.config(obj{"protected": at(""), "audience": at("/audience"), "issuer": at("/issuer"), "mixed": at("/mixed"), "private": unsaid("/private"), "port": unsaid("")}, obj{"secrets": obj{"store": "file"}})
 	// person logs in by the browser; some of the addresses that are printed are passed over.
 	person := func(answer string, skip int) func(address string) {
 		return func(address string) {
@@ -124,7 +135,11 @@ func TestLoginAtRealServer(t *testing.T) {
 	expect("ann")
 
 	login("another one", nil, "login", "issuer", "--no-browser")
-	login("10.1.2.3 is a private address, which a server may not send this program to", nil, "login", "private", "--no-browser")
+	for name, issuer := range map[string]string{"private": "https://10.1.2.3", "port": at("")["auth"].(obj)["issuer"].(string)} {
+		_, private, _ := strings.Cut(issuer, "//")
+		login(private+" is a private address, which a server may not send this program to", nil, "login", name, "--no-browser")
+		login(`write "auth": {"issuer": "`+issuer+`"} for this server in hub.json`, nil, "login", name, "--no-browser")
+	}
 	login("the answer comes from another authorization server, http://127.0.0.1:", person("yes", 0), "login", "mixed", "--no-browser")
 	login("Logged in at audience", person("yes", 0), "login", "audience", "--no-browser")
 	got := ""

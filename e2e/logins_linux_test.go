@@ -18,7 +18,7 @@ func TestLoginCutOff(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	as := oauthtest.New(t)
-	config := w.config(obj{"protected": obj{"url": as.Resource, "type": "http"}}, obj{"secrets": obj{"store": "file"}})
+	config := w.config(obj{"protected": obj{"url": as.Resource, "type": "http", "auth": obj{"issuer": as.Issuer}}}, obj{"secrets": obj{"store": "file"}})
 	auth := func(want string, args ...string) {
 		t.Helper()
 		if out, _ := w.auth(visitor(t), append(args, "--config", config)...); !strings.Contains(out, want) {

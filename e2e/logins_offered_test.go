@@ -27,7 +27,7 @@ func TestLoginIsOffered(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
 			as := oauthtest.New(t)
-			config := w.config(obj{"protected": obj{"url": as.Resource, "type": "http"}}, obj{"secrets": obj{"store": "file"}})
+			config := w.config(obj{"protected": obj{"url": as.Resource, "type": "http", "auth": obj{"issuer": as.Issuer}}}, obj{"secrets": obj{"store": "file"}})
 			noBus := "DBUS_SESSION_BUS_ADDRESS=unix:path=" + w.path("no-bus")
 			var mu sync.Mutex
 			action, asked, told := "accept", 0, 0

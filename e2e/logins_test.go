@@ -115,7 +115,7 @@ func TestLogin(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	as := oauthtest.New(t)
-	config := w.config(obj{"protected": obj{"url": as.Resource, "type": "http"}}, obj{"audit": obj{"arguments": true}, "secrets": obj{"store": "file"}})
+	config := w.config(obj{"protected": obj{"url": as.Resource, "type": "http", "auth": obj{"issuer": as.Issuer}}}, obj{"audit": obj{"arguments": true}, "secrets": obj{"store": "file"}})
 	var said strings.Builder
 	auth := func(args ...string) string {
 		t.Helper()
@@ -198,7 +198,7 @@ func TestLoginsOfTwo(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	as := oauthtest.New(t)
-	config := w.config(obj{"protected": obj{"url": as.Resource, "type": "http", "share": "all", "prefix": ""}}, obj{
+	config := w.config(obj{"protected": obj{"url": as.Resource, "type": "http", "auth": obj{"issuer": as.Issuer}, "share": "all", "prefix": ""}}, obj{
 		"secrets": obj{"store": "file"},
 		"http":    obj{"tokens": []obj{{"name": "ann", "env": "ANN"}, {"name": "bob", "env": "BOB"}, {"name": "eve", "env": "EVE"}}},
 	})
@@ -252,7 +252,7 @@ func TestLoginOtherwise(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	as := oauthtest.New(t)
-	config := w.config(obj{"protected": obj{"url": as.Resource}, "machine": obj{"url": as.Resource, "auth": obj{"clientId": "confidential", "clientSecret": "${file:key}", "flow": "client"}},
+	config := w.config(obj{"protected": obj{"url": as.Resource, "auth": obj{"issuer": as.Issuer}}, "machine": obj{"url": as.Resource, "auth": obj{"issuer": as.Issuer, "clientId": "confidential", "clientSecret": "${file:key}", "flow": "client"}},
 		"files": obj{"builtin": "files"}, "keyed": obj{"url": as.Resource, "headers": obj{"Authorization": "Bearer x"}}}, obj{"secrets": obj{"store": "file"},
 		"http": obj{"resource": "https://hub.example/mcp", "issuers": []obj{{"issuer": "https://login.example"}}}})
 	w.write("key", as.Secret+"\n")
@@ -285,7 +285,7 @@ func TestLoginPrinted(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	as := oauthtest.New(t)
-	config := w.config(obj{"linear": obj{"url": as.Resource, "type": "http"}}, obj{"secrets": obj{"store": "file"}})
+	config := w.config(obj{"linear": obj{"url": as.Resource, "type": "http", "auth": obj{"issuer": as.Issuer}}}, obj{"secrets": obj{"store": "file"}})
 	var b strings.Builder
 	run := func(args ...string) {
 		t.Helper()

@@ -118,7 +118,7 @@ func TestCanary(t *testing.T) {
 	}
 	as := oauthtest.New(t)
 	config := w.config(obj{
-		"logged": obj{"url": as.Resource, "type": "http"},
+		"logged": obj{"url": as.Resource, "type": "http", "auth": obj{"issuer": as.Issuer}},
 		"holder": holder, "other": w.recorder("other"), "argued": argued, "dies": dies, "missing": missing, "broken": broken,
 		"web": withKeys(web.URL), "gone": withKeys("http://127.0.0.1:1"),
 	}, obj{"audit": obj{"arguments": true}, "inputs": []obj{{"id": "asked", "description": "the key", "password": true}}})

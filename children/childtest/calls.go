@@ -94,6 +94,10 @@ func (p *player) call(m message, cancelled chan struct{}) {
 		if p.s.Asks && p.ask(m, params.Name, params.Arguments) || p.s.Era != "" && p.modernTool(m, params.Name, params.Arguments, cancelled) {
 			return
 		}
+		if p.s.Defs != "" {
+			p.raw(m.ID, `{"content":[],"structuredContent":`+string(params.Arguments)+`}`)
+			return
+		}
 		p.refuse(m.ID, -32602, "no such tool")
 	}
 }

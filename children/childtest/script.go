@@ -56,7 +56,7 @@ type Script struct {
 
 	Asks  bool   // offers the tools of ask.go, and declares tasks
 	Tasks bool   // declares the extension for tasks
-	Defs  string // file of tool definitions, one on a line, read at each first page; in place of its own tools
+	Defs  string // file of tool definitions, one on a line, read at each list; in place of its own tools. Those it does not know give back their arguments
 	Stuck string // while this file exists when it starts, it never answers anything
 
 	Offers  string            // more capabilities, a raw object; then it serves methods that it does not know: see Extended
@@ -438,9 +438,9 @@ func (p *player) list(m message) {
 			p.refuse(m.ID, -32000, err.Error())
 			return
 		}
-		for line := range strings.Lines(string(raw)) {
-			tools = append(tools, json.RawMessage(line))
-		}
+		lines := strings.Split(strings.TrimSpace(string(raw)), "\n")
+		p.raw(m.ID, `{"tools":[`+strings.Join(lines, ",")+`]}`) // byte for byte
+		return
 	} else if page == 1 {
 		p.mu.Lock()
 		names := append([]string{"echo", "allowed", "roots", "sleep", "exit", "progress", "change", "broken", "env", "noticed"}, p.extra...)

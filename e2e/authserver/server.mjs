@@ -53,17 +53,25 @@ provider = new Provider(issuer, {
 provider.on('grant.success', (ctx) => console.log(`granted by ${ctx.oidc.params.grant_type}`));
 const keys = createRemoteJWKSet(new URL(`${issuer}/jwks`));
 
-// mixUp is an authorization server of its own, whose page for people is that of the other one: it hopes for a code of that.
-function mixUp(req, res) {
+// mixUp is an authorization server of its own, whose page for people sends them on to that of the other one: it hopes for a code
+// of that.
+async function mixUp(req, res) {
   const own = servers['/mixed/mcp'].issuer;
-  if (req.url !== '/.well-known/oauth-authorization-server') {
-    console.log(`mixed up: ${req.url}`);
-    return res.writeHead(404).end();
+  const { pathname, search } = new URL(req.url, own);
+  const json = { 'Content-Type': 'application/json' };
+  if (pathname === '/auth') return res.writeHead(302, { Location: `${issuer}/auth${search}` }).end();
+  if (pathname === '/reg') {
+    const there = await fetch(`${issuer}/reg`, { method: 'POST', headers: json, body: req, duplex: 'half' });
+    return res.writeHead(there.status, json).end(await there.text());
   }
-  res.writeHead(200, { 'Content-Type': 'application/json' }).end(JSON.stringify({
-    issuer: own, authorization_endpoint: `${issuer}/auth`, registration_endpoint: `${issuer}/reg`, token_endpoint: `${own}/token`,
-    code_challenge_methods_supported: ['S256'], response_types_supported: ['code'],
-  }));
+  if (pathname === '/.well-known/oauth-authorization-server') {
+    return res.writeHead(200, json).end(JSON.stringify({
+      issuer: own, authorization_endpoint: `${own}/auth`, registration_endpoint: `${own}/reg`, token_endpoint: `${own}/token`,
+      code_challenge_methods_supported: ['S256'], response_types_supported: ['code'],
+    }));
+  }
+  console.log(`mixed up: ${req.url}`);
+  return res.writeHead(404).end();
 }
 
 let waited = false; // a call of "expires" has waited for the end of its token

@@ -20,7 +20,23 @@ const config = join(mkdtempSync(join(process.env.HOME, 'suite-')), 'hub.json');
 const era = process.env.MCP_CONFORMANCE_PROTOCOL_VERSION >= '2026' ? 'modern' : 'auto';
 const brings = JSON.parse(process.env.MCP_CONFORMANCE_CONTEXT || '{}');
 const login = process.env.MCP_CONFORMANCE_SCENARIO.startsWith('auth/');
-writeFileSync(config, JSON.stringify({ mcpServers: { suite: { url, prefix: '', era, ...(login && { auth: account() }) } }, secrets: { store: 'file' } }));
+let issuer; // that hub.json names
+configure();
+
+function configure() {
+  const auth = login && { auth: { ...account(), issuer } };
+  writeFileSync(config, JSON.stringify({ mcpServers: { suite: { url, prefix: '', era, ...auth } }, secrets: { store: 'file' } }));
+}
+
+// permit is a person who trusts the authorization server at another port of this machine, and writes into hub.json what the hub
+// says to; true where it was not there.
+function permit(said) {
+  const [, named] = said.match(/write \\*"auth\\*": {\\*"issuer\\*": \\*"([^"\\]+)/) ?? said.match(/authorization server is (\S+), and \\*"auth/) ?? [];
+  if (!named || named === issuer) return false;
+  issuer = named;
+  configure();
+  return true;
+}
 
 // account is what the scenario has registered: a client, one that logs in itself, or nothing.
 function account() {
@@ -33,16 +49,24 @@ function account() {
 
 // logIn is a person who logs in by a browser: it opens the page that the hub names, and follows it to its end.
 async function logIn() {
-  const hub = spawn(process.env.MCPHUB, ['auth', 'login', 'suite', '--no-browser', '--config', config], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const hub = spawn(process.env.MCPHUB, ['auth', 'login', 'suite', '--no-browser', '--config', config], { stdio: ['ignore', 'pipe', 'pipe'] });
   const ended = once(hub, 'exit');
+  let said = '';
+  hub.stderr.on('data', (text) => (said += text));
   for await (const line of createInterface(hub.stdout)) {
     console.error(line);
     if (line.startsWith('http')) await (await fetch(line)).text();
   }
   const [code] = await ended;
-  if (code !== 0) throw new Error(`the login ended with status ${code}`);
-  const until = Date.now() + patience; // the hub starts the server again after a pause
-  while (JSON.stringify(await call('list-tools')).includes('backing off') && Date.now() < until) await setTimeout(100);
+  if (permit(said)) return logIn();
+  if (code !== 0) throw new Error(`the login ended with status ${code}: ${said}`);
+  await passes('backing off'); // the hub starts the server again after a pause
+}
+
+// passes waits until list-tools says this no more.
+async function passes(text) {
+  const until = Date.now() + patience;
+  while (JSON.stringify(await call('list-tools')).includes(text) && Date.now() < until) await setTimeout(100);
 }
 
 const client = new Client({ name: 'suite', version: '1' }, { capabilities: { elicitation: { form: { applyDefaults: true } } } });
@@ -129,6 +153,10 @@ async function withLogins() {
       said = content[0].text;
     } catch (err) {
       said = `${err.message} ${JSON.stringify(await call('list-tools').catch(() => ''))}`;
+    }
+    if (permit(said)) {
+      await passes('private address');
+      continue;
     }
     if (logins === 3 || !said.includes('mcphub auth login suite')) throw new Error(said);
     await logIn();

@@ -15,6 +15,7 @@ type Catalog struct {
 	byChild map[string]map[string]*Tool
 	tools   []*Tool // in the order listed
 	pages   [Kinds]func() *Pages
+	modern  func() *Pages // the tools for clients of 2026-07-28
 	found   func() searched
 	omitted map[string][]Omission
 
@@ -49,6 +50,15 @@ func (c *Catalog) Item(k Kind, name string) *Item { return c.items[k][name] }
 
 // Pages returns the list of one kind.
 func (c *Catalog) Pages(k Kind) *Pages { return c.pages[k]() }
+
+// PagesModern returns the list of one kind for clients of 2026-07-28, for whom there
+// are no tasks of 2025-11-25.
+func (c *Catalog) PagesModern(k Kind) *Pages {
+	if k == Tools {
+		return c.modern()
+	}
+	return c.Pages(k)
+}
 
 // Omitted returns what a child defines and is not offered.
 func (c *Catalog) Omitted(child string) []Omission { return c.omitted[child] }
@@ -103,12 +113,19 @@ func (b *Builder) build(offers []*Offer) *Catalog {
 	}
 	b.nameTools(c, wanted)
 	all := b.listed(c.tools) // those too that are taken out below
-	c.pages[Tools] = sync.OnceValue(func() *Pages {
+	list := func(of func(def []byte) []byte) *Pages {
 		defs := make([][]byte, len(all))
 		for i, t := range all {
-			defs[i] = t.Def
+			defs[i] = of(t.Def)
 		}
 		return paginate(kinds[Tools].member, defs)
+	}
+	c.pages[Tools] = sync.OnceValue(func() *Pages { return list(func(def []byte) []byte { return def }) })
+	c.modern = sync.OnceValue(func() *Pages {
+		if !slices.ContainsFunc(all, func(t *Tool) bool { return taskSupport(t.Def) != nil }) {
+			return c.Pages(Tools)
+		}
+		return list(untasked)
 	})
 	b.addItems(c, offers)
 	c.dropReplaced()

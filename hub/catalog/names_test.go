@@ -3,6 +3,8 @@ package catalog
 import (
 	"strings"
 	"testing"
+
+	"mcphub/children"
 )
 
 func TestExposedNames(t *testing.T) {
@@ -27,6 +29,44 @@ func TestExposedNames(t *testing.T) {
 	}
 	if n.exposed("a", "a__", long+"1") == n.exposed("a", "a__", long+"2") {
 		t.Error("two long names became one")
+	}
+}
+
+// TestLongNamesWithoutPrefix: names.max decides there too, so tools and prompts of up to 128
+// characters (2025-11-25) have their own names where it says so. Where it does not, each has
+// one that fits, which leads to it.
+func TestLongNamesWithoutPrefix(t *testing.T) {
+	var own, defs []string
+	for _, size := range []int{50, 51, 64, 65, 100, 127, 128, 129, 300} {
+		for _, last := range []string{"a", "b"} {
+			own = append(own, strings.Repeat("x", size-1)+last)
+			defs = append(defs, `{"name":"`+own[len(own)-1]+`","inputSchema":{}}`)
+		}
+	}
+	for _, most := range []int{50, 128} {
+		b := builder(t, "kid")
+		b.cfg.Names.Max, b.cfg.Children[0].Prefix = most, ""
+		c := b.Catalog(map[string]*Offer{"kid": b.Read("kid", &children.Offer{Tools: raw(defs...), Prompts: raw(defs...)})})
+		for _, k := range []Kind{Tools, Prompts} {
+			names := listed(c, k, "name")
+			if k == Tools {
+				names = names[1:] // the hub's own
+			}
+			if len(names) != len(own) {
+				t.Fatalf("%d are listed", len(names))
+			}
+			for i, name := range names {
+				remote := ""
+				if k == Tools {
+					remote = c.Tool(name).Remote
+				} else {
+					remote = c.Item(k, name).Remote
+				}
+				if fits := len(own[i]) <= most; (name == own[i]) != fits || len(name) > most || remote != own[i] {
+					t.Errorf("names.max %d: the one of %d characters is listed as %q, which is %q", most, len(own[i]), name, remote)
+				}
+			}
+		}
 	}
 }
 

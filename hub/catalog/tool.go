@@ -60,10 +60,29 @@ func (b *Builder) tool(child *Child, offer *children.Offer, raw []byte) (*Tool, 
 	t.Costly = bytes.Contains(raw, []byte(`"pattern`)) || bytes.Contains(raw, []byte(`\u`)) || len(raw) > cheapDefinition
 	t.Name = b.cfg.Names.exposed(t.Child, child.Prefix, remote)
 	t.Def = renamed(cleaned(raw), t.Name)
+	if taskSupport(t.Def) != nil && !makesTasks(offer) {
+		t.Def = untasked(t.Def)
+	}
 	t.ui, t.app = appOf(raw)
 	t.Mirrors, _ = mirror.Marks(jsonrpc.Get(raw, "inputSchema")) // an invalid one says nothing: clients leave the tool out
 	t.plain = &Plain{}
 	return t, ""
+}
+
+// makesTasks reports whether a child said that calls of its tools can be tasks
+// (2025-11-25). The hub says so for all of them, so it is the definition of each tool
+// that says it for its own.
+func makesTasks(offer *children.Offer) bool {
+	requests := jsonrpc.Get(jsonrpc.Get(offer.Capabilities, "tasks"), "requests")
+	return !offer.Modern() && jsonrpc.Get(jsonrpc.Get(requests, "tools"), "call") != nil
+}
+
+// taskSupport is what a definition says of tasks of 2025-11-25, nil where it says nothing.
+func taskSupport(def []byte) []byte { return jsonrpc.Get(jsonrpc.Get(def, "execution"), "taskSupport") }
+
+// untasked returns a definition of a tool whose calls can be no such tasks.
+func untasked(def []byte) []byte {
+	return jsonrpc.Join(jsonrpc.Splice(def, jsonrpc.Edit{Old: taskSupport(def), With: []byte(`"forbidden"`)}))
 }
 
 // Note says what a person should know of the tool: that its calls are not checked by its

@@ -101,6 +101,9 @@ func Serve(ctx context.Context, ln net.Listener, hub Hub, o Options) error {
 // ServeHTTP serves the endpoint, and tells whoever looks after the process that
 // it is well.
 func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.ContentLength != 0 && (r.URL.Path != endpoint || r.Method != http.MethodPost) {
+		part(w) // nothing else reads a body
+	}
 	switch look := r.Method == http.MethodGet || r.Method == http.MethodHead; {
 	case r.URL.Path == endpoint:
 		f.serve(w, r)

@@ -18,8 +18,8 @@ const (
 	// mostStrangers is how many of them are open. Who comes beyond it takes the place of the
 	// oldest: a client shows its token at once.
 	mostStrangers = 512
-	// parting is how long what a stranger goes on sending is thrown away, so that the
-	// refusal reaches whoever reads it.
+	// parting is how long a body that nothing reads is thrown away, so that the answer
+	// reaches whoever reads it.
 	parting = time.Second
 )
 
@@ -86,7 +86,13 @@ func (s *strangers) drop(c net.Conn) {
 
 // turnAway refuses a request whose sender may not call, and ends the connection.
 func turnAway(w http.ResponseWriter, status int, text string) {
+	part(w)
+	refuse(w, status, jsonrpc.CodeInvalidRequest, text)
+}
+
+// part ends the connection after the answer. The deadline is the connection's own, so
+// that it holds however much else there is to run.
+func part(w http.ResponseWriter) {
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(parting))
 	w.Header().Set("Connection", "close")
-	refuse(w, status, jsonrpc.CodeInvalidRequest, text)
 }

@@ -164,7 +164,7 @@ var entryTable = object(
 		key{name: "clientId", note: "registered by itself", spec: &spec{kind: kindString, expand: expandNow}, text: "The client that was registered at the authorization server for this program, or the https address of a client id metadata document."},
 		key{name: "clientSecret", spec: &spec{kind: kindString, expand: expandNow, secrets: true}, text: "Its secret, or its private key in PEM: a reference such as `${keyring:NAME}`."},
 		key{name: "scopes", note: "those that the server asks for", spec: listOf(nameSpec), text: "What the login is to be good for."},
-		key{name: "issuer", note: "the first that the server names", spec: &spec{kind: kindString, expand: expandNow, valid: isIssuerOrNone}, text: "The authorization server, where the server names several. Its host may have a private address."},
+		key{name: "issuer", note: "the first that the server names", spec: &spec{kind: kindString, expand: expandNow, valid: isIssuerOrNone}, text: "The authorization server, where the server names several. Its address may be a private one, which needs this key: one on another port of this machine too."},
 		key{name: "flow", note: "browser", spec: choice(FlowBrowser, FlowDevice, FlowClient), text: "`browser`: on this machine. `device`: by a code, on any device. `client`: the client logs in itself, and no person is asked."},
 		key{name: "callbackPort", note: "any that is free", spec: whole(1, 65535), text: "The port of this machine to which the browser comes back, where the registration of the client names one: the redirect is `http://127.0.0.1:PORT/callback`."},
 	)},
@@ -181,7 +181,7 @@ var entryTable = object(
 					{name: "base", spec: pointerSpec, text: "JSON pointer of the argument that a relative path starts from."},
 				}}}}},
 	)},
-	key{name: "prefix", note: "name and separator", spec: str(isPrefix), text: "What its tools' names begin with; `\"\"` offers them as they are."},
+	key{name: "prefix", note: "name and separator", spec: str(isPrefix), text: "What its tools' names begin with; `\"\"` offers them as they are, as far as `names.max` goes."},
 	key{name: "tools", guard: true, text: "Which of its tools are offered. A plain list is short for `include`.", spec: &spec{kind: kindObject, closed: true, short: "include", keys: []key{
 		{name: "include", guard: true, note: "all", spec: someOf(patternSpec), text: "Patterns of tools to offer (`*` any text, `?` one character)."},
 		{name: "exclude", guard: true, spec: listOf(patternSpec), text: "Patterns of tools to hold back, also from `call-tool`; stronger than `include`."},

@@ -21,9 +21,11 @@ import (
 	"mcphub/children/sandbox"
 	"mcphub/hub"
 	"mcphub/internal/clients"
+	"mcphub/internal/config"
 	"mcphub/internal/consent"
 	"mcphub/internal/exit"
 	"mcphub/internal/setup"
+	"mcphub/internal/trial"
 )
 
 func TestSatisfies(t *testing.T) {
@@ -272,6 +274,20 @@ func TestKernelNote(t *testing.T) {
 		}
 		if f := e.report.Findings; len(f) != 1 || tc.want == "" || f[0].Severity != note || f[0].Group != System || !strings.Contains(f[0].Text, tc.want) {
 			t.Errorf("%s: %+v", name, f)
+		}
+	}
+}
+
+// TestNamesAreShortened: the cure is one that helps. Without a prefix a shorter one does not; and
+// of names that are as their server gave them nothing is said.
+func TestNamesAreShortened(t *testing.T) {
+	for prefix, want := range map[string]string{"": `write "max": 128 under "names"`, "kid__": `give the server a shorter "prefix"`} {
+		var said []string
+		e := examination{report: &Report{}}
+		e.found.File = &config.File{}
+		e.names(&hub.Child{Prefix: prefix}, []trial.Tool{{Name: prefix + "a", Own: "a"}, {Name: "bb_0123", Own: "bbb"}}, func(_, text, cure string) { said = append(said, text+"; "+cure) })
+		if len(said) != 1 || !strings.HasPrefix(said[0], "the names of 1 tools are shortened, such as bb_0123; "+want) || len(e.report.Findings) != 0 {
+			t.Errorf("prefix %q: %q, %v", prefix, said, e.report.Findings)
 		}
 	}
 }

@@ -23,6 +23,7 @@ const (
 	// longestName is how long the name of a tool may be: clients put their own prefix
 	// before it and cut at 60 to 64.
 	longestName = 50
+	longestOwn  = 128 // of a tool, as its server may call it (2025-11-25)
 	// mostDetails is how many lines are shown of what a server wrote.
 	mostDetails = 5
 )
@@ -163,7 +164,11 @@ func (e *examination) names(c *hub.Child, tools []trial.Tool, warn func(severity
 			Cure: fmt.Sprintf(`write "max": %d under "names", and the hub shortens them in a way that stays`, longestName)})
 	}
 	if len(cut) > 0 {
-		warn(note, fmt.Sprintf("the names of %d tools are shortened, such as %s", len(cut), cut[0]), `give the server a shorter "prefix" if the names should be readable`)
+		cure := `give the server a shorter "prefix" if the names should be readable`
+		if c.Prefix == "" {
+			cure = fmt.Sprintf(`write "max": %d under "names" if your client takes names of that length`, longestOwn)
+		}
+		warn(note, fmt.Sprintf("the names of %d tools are shortened, such as %s", len(cut), cut[0]), cure)
 	}
 }
 

@@ -170,7 +170,10 @@ func (c *Client) Discover(ctx context.Context, ch Challenge) (*Place, error) {
 		p.Scopes = resource.ScopesSupported
 	}
 	meta, err := c.metadata(ctx, issuer)
+	var private privateError
 	switch {
+	case errors.As(err, &private) && c.set.Issuer == "":
+		return nil, fmt.Errorf("the authorization server %s: %w; if it is the one that you log in at, write \"auth\": {\"issuer\": %q} for this server in hub.json", shown(issuer), err, shown(issuer))
 	case err != nil:
 		return nil, fmt.Errorf("the authorization server %s: %w", shown(issuer), err)
 	case meta == nil && named:
@@ -243,12 +246,10 @@ func covers(resource string, server *url.URL) bool {
 	return strings.HasPrefix(strings.TrimSuffix(server.EscapedPath(), "/")+"/", folder)
 }
 
-func hostPort(u *url.URL) string {
-	port := u.Port()
-	if port == "" {
-		port = map[string]string{"https": "443", "http": "80"}[u.Scheme]
-	}
-	return u.Hostname() + ":" + port
+func hostPort(u *url.URL) string { return u.Hostname() + ":" + portOf(u) }
+
+func portOf(u *url.URL) string {
+	return cmp.Or(u.Port(), map[string]string{"https": "443", "http": "80"}[u.Scheme])
 }
 
 // MetadataAddresses are the places of an authorization server's metadata, in the order

@@ -12,8 +12,8 @@
 // the registration and the formats are those of the Go SDK for MCP.
 //
 // A server names the addresses that are spoken to here, so they are not trusted. Each
-// must be https, or http on this machine where the server itself is. None may lead to
-// a private address, unless hub.json names that host. That is looked at in each
+// must be https, or http on this machine. None may lead to a private address, or to
+// this machine, unless hub.json names it, host and port. That is looked at in each
 // address, at each redirect, and once more in the IP address that is dialled. Requests
 // that carry secrets follow no redirect.
 //

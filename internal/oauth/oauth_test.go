@@ -1,6 +1,7 @@
 package oauth_test
 
 import (
+	"cmp"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -47,7 +48,7 @@ func discover(t *testing.T, c *oauth.Client, server string) (*oauth.Place, error
 
 func login(t *testing.T, s *oauthtest.Server, set oauth.Settings, r oauth.Request) (*oauth.Grant, error) {
 	t.Helper()
-	set.Server = s.Resource
+	set.Server, set.Issuer = s.Resource, cmp.Or(set.Issuer, s.Issuer)
 	c := client(t, set)
 	p, err := discover(t, c, s.Resource)
 	if err != nil {
@@ -70,7 +71,7 @@ func TestBrowser(t *testing.T) {
 	if err != nil || s.Registered() != 1 || again.Identity != g.Identity {
 		t.Errorf("registered %d times: %v", s.Registered(), err)
 	}
-	c := client(t, oauth.Settings{Server: s.Resource})
+	c := client(t, oauth.Settings{Server: s.Resource, Issuer: s.Issuer})
 	next, err := c.Refresh(t.Context(), again)
 	if err != nil || next.Refresh == again.Refresh || !s.Accepts(next.Access) || s.Accepts(again.Access) {
 		t.Fatalf("%+v %v", next, err)
@@ -190,7 +191,7 @@ func TestFaults(t *testing.T) {
 // A page of somebody else knows the port, and not the state.
 func TestForgedAnswer(t *testing.T) {
 	s := oauthtest.New(t)
-	c := client(t, oauth.Settings{Server: s.Resource})
+	c := client(t, oauth.Settings{Server: s.Resource, Issuer: s.Issuer})
 	p, err := discover(t, c, s.Resource)
 	if err != nil {
 		t.Fatal(err)
@@ -221,7 +222,7 @@ func TestReach(t *testing.T) {
 	defer private.Close()
 	port := private.URL[strings.LastIndex(private.URL, ":"):]
 	for _, test := range []struct{ name, server, issuer, want string }{
-		{"a public server, and one here", "https://example.com/mcp", "http://127.0.0.1" + port, "not https"},
+		{"a public server, and one here", "https://example.com/mcp", "http://127.0.0.1" + port, "private address"},
 		{"likewise by name", "https://example.com/mcp", "https://localhost" + port, "private address"},
 		{"of another kind", "https://example.com/mcp", "https://[fd00::1]", "private address"},
 		{"of the provider", "https://example.com/mcp", "https://169.254.169.254", "private address"},
@@ -257,6 +258,54 @@ func TestReach(t *testing.T) {
 	})
 	if _, err := oauth.New(oauth.Settings{Server: "http://example.com/mcp"}); err == nil {
 		t.Error("a token over http")
+	}
+}
+
+// TestReachByPort: a server on this machine sends nobody to another port of it, by none of
+// the addresses that it may name. hub.json names the port of the authorization server, and
+// no other, which is the control.
+func TestReachByPort(t *testing.T) {
+	var came atomic.Int32
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { came.Add(1); http.NotFound(w, nil) }))
+	defer other.Close()
+	metadata := func(key, address string) func(s *oauthtest.Server) oauth.Settings {
+		return func(s *oauthtest.Server) oauth.Settings {
+			s.Metadata = func(m map[string]any) { m[key] = address }
+			return oauth.Settings{Server: s.Resource, Issuer: s.Issuer}
+		}
+	}
+	named := func(s *oauthtest.Server) oauth.Settings {
+		s.Resources = func(m map[string]any) { m["authorization_servers"] = []string{other.URL} }
+		return oauth.Settings{Server: s.Resource}
+	}
+	for name, test := range map[string]struct {
+		set  func(s *oauthtest.Server) oauth.Settings
+		meta string // where the server says that its metadata are
+		want string
+	}{
+		"metadata": {func(s *oauthtest.Server) oauth.Settings { return oauth.Settings{Server: s.Resource, Issuer: s.Issuer} }, other.URL, "as \"url\" of the server"},
+		"a redirect": {func(*oauthtest.Server) oauth.Settings {
+			moved := httptest.NewServer(http.RedirectHandler(other.URL, http.StatusFound))
+			t.Cleanup(moved.Close)
+			return oauth.Settings{Server: moved.URL}
+		}, "", "as \"url\" of the server"},
+		"an authorization server": {named, "", `write "auth": {"issuer": "` + other.URL + `"}`},
+		"its tokens":              {metadata("token_endpoint", other.URL), "", "token_endpoint: "},
+		"its page":                {metadata("authorization_endpoint", strings.Replace(other.URL, "127.0.0.1", "localhost", 1)), "", "authorization_endpoint: "},
+		"its registration":        {metadata("registration_endpoint", strings.Replace(other.URL, "127.0.0.1", "[::1]", 1)), "", "registration_endpoint: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := client(t, test.set(oauthtest.New(t))).Discover(t.Context(), oauth.Challenge{Bearer: true, Metadata: test.meta})
+			if err == nil || !strings.Contains(err.Error(), "is a private address") || !strings.Contains(err.Error(), test.want) || came.Load() != 0 {
+				t.Errorf("%v; %d requests came", err, came.Load())
+			}
+		})
+	}
+	set := named(oauthtest.New(t))
+	set.Issuer = other.URL
+	_, err := client(t, set).Discover(t.Context(), oauth.Challenge{Bearer: true})
+	if err == nil || !strings.Contains(err.Error(), "tells nothing of itself") || came.Load() == 0 {
+		t.Errorf("the control: %v; %d requests came", err, came.Load())
 	}
 }
 
@@ -314,7 +363,7 @@ func TestReachByDNS(t *testing.T) {
 		_, err := client(t, set).Discover(t.Context(), oauth.Challenge{Bearer: true, Metadata: there + "/.well-known/oauth-protected-resource"})
 		return err
 	}
-	if err := ask(oauth.Settings{}); err == nil || !strings.Contains(err.Error(), "login.example is a private address") || came.Load() != 0 {
+	if err := ask(oauth.Settings{}); err == nil || !strings.Contains(err.Error(), strings.TrimPrefix(there, "https://")+" is a private address") || came.Load() != 0 {
 		t.Errorf("%v; %d connections", err, came.Load())
 	}
 	if err := ask(oauth.Settings{Issuer: there}); err == nil || !strings.Contains(err.Error(), "certificate") || came.Load() == 0 {
@@ -324,7 +373,7 @@ func TestReachByDNS(t *testing.T) {
 
 func TestMachine(t *testing.T) {
 	s := oauthtest.New(t)
-	set := oauth.Settings{Server: s.Resource, ClientID: "confidential", ClientSecret: s.Secret}
+	set := oauth.Settings{Server: s.Resource, Issuer: s.Issuer, ClientID: "confidential", ClientSecret: s.Secret}
 	c := client(t, set)
 	p, err := discover(t, c, s.Resource)
 	if err != nil {
@@ -356,7 +405,7 @@ func TestMachine(t *testing.T) {
 
 func TestDevice(t *testing.T) {
 	s := oauthtest.New(t)
-	c := client(t, oauth.Settings{Server: s.Resource})
+	c := client(t, oauth.Settings{Server: s.Resource, Issuer: s.Issuer})
 	p, err := discover(t, c, s.Resource)
 	if err != nil {
 		t.Fatal(err)

@@ -26,8 +26,8 @@ const (
 	mostHops    = 5
 )
 
-// reach says which addresses may be spoken to: public ones, and the hosts that
-// hub.json names.
+// reach says which addresses may be spoken to: public ones, and those that hub.json
+// names, by host and port: what else listens on a machine is not meant.
 type reach map[string]bool
 
 // loopback stands for all names and addresses of this machine.
@@ -37,7 +37,7 @@ func reachOf(addresses ...string) reach {
 	r := reach{}
 	for _, text := range addresses {
 		if u, err := url.Parse(text); err == nil && u.Host != "" {
-			r[hostOf(u.Hostname())] = true
+			r[placeOf(u)] = true
 		}
 	}
 	return r
@@ -52,9 +52,12 @@ func hostOf(name string) string {
 	return name
 }
 
+// placeOf is how a host with its port is compared.
+func placeOf(u *url.URL) string { return hostOf(u.Hostname()) + ":" + portOf(u) }
+
 // check says what is wrong with an address that somebody else has named.
 func (r reach) check(u *url.URL) error {
-	host := hostOf(u.Hostname())
+	host, named := hostOf(u.Hostname()), r[placeOf(u)]
 	switch {
 	case host == "" || u.Opaque != "":
 		return errors.New("it is no address")
@@ -62,17 +65,16 @@ func (r reach) check(u *url.URL) error {
 		return fmt.Errorf("%s is not in ASCII: other programs, a proxy among them, may read another name or an address; write it as it is in ASCII, with xn--", printable.Escape(host, 100))
 	case u.User != nil:
 		return errors.New("it holds a user name or a password")
-	case u.Scheme == "http" && host == loopback && r[loopback]:
+	case host == loopback && !named:
+		return privateError(u.Host)
+	case u.Scheme == "http" && host == loopback:
 	case u.Scheme != "https":
 		return fmt.Errorf("it is not https: %s://%s", u.Scheme, u.Host)
 	}
-	if ip, err := netip.ParseAddr(u.Hostname()); err == nil && !r[host] && !public(ip) {
-		return private(u.Hostname())
+	if ip, err := netip.ParseAddr(u.Hostname()); err == nil && !named && !public(ip) {
+		return privateError(u.Host)
 	}
-	if host == loopback && !r[loopback] {
-		return private(u.Hostname())
-	}
-	if _, err := netip.ParseAddr(u.Hostname()); err != nil && numeric(host) && !r[host] {
+	if _, err := netip.ParseAddr(u.Hostname()); err != nil && numeric(host) && !named {
 		return fmt.Errorf("%s is a number, which some programs, a proxy among them, take for an address", printable.Escape(host, 100))
 	}
 	return nil
@@ -94,8 +96,11 @@ func (r reach) checkText(text string) error {
 	return r.check(u)
 }
 
-func private(host string) error {
-	return fmt.Errorf("%s is a private address, which a server may not send this program to; if it is meant, name its authorization server in \"auth\": {\"issuer\": ...} of the server in hub.json", host)
+// A privateError is the error of an address, with its port, that only hub.json may name.
+type privateError string
+
+func (e privateError) Error() string {
+	return string(e) + " is a private address, which a server may not send this program to; hub.json names those that it may, as \"url\" of the server and as its \"auth\": {\"issuer\": ...}"
 }
 
 // reserved are the blocks that are not, or not only, public addresses of hosts
@@ -169,8 +174,8 @@ func (w *within) RoundTrip(req *http.Request) (*http.Response, error) {
 		// known here is left to the proxy.
 		if ips, err := net.DefaultResolver.LookupNetIP(req.Context(), "ip", req.URL.Hostname()); err == nil {
 			for _, ip := range ips {
-				if !w.reach[hostOf(req.URL.Hostname())] && !public(ip) {
-					return nil, private(req.URL.Hostname())
+				if !w.reach[placeOf(req.URL)] && !public(ip) {
+					return nil, privateError(req.URL.Host)
 				}
 			}
 		}
@@ -191,10 +196,10 @@ type bounded struct {
 // dial connects, unless the name leads to an address that it may not lead to.
 func (r reach) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	d := &net.Dialer{Timeout: dialTime}
-	if host, _, err := net.SplitHostPort(address); err != nil || !r[hostOf(host)] {
+	if host, port, err := net.SplitHostPort(address); err != nil || !r[hostOf(host)+":"+port] {
 		d.Control = func(_, to string, _ syscall.RawConn) error {
 			if at, err := netip.ParseAddrPort(to); err != nil || !public(at.Addr()) {
-				return private(host)
+				return privateError(address)
 			}
 			return nil
 		}

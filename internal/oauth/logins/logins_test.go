@@ -43,7 +43,7 @@ func store(dir string) *logins.Store {
 // logIn makes a login and keeps it.
 func logIn(t testing.TB, st *logins.Store, s *oauthtest.Server, principal string) *logins.Login {
 	t.Helper()
-	c, err := oauth.New(oauth.Settings{Server: s.Resource})
+	c, err := oauth.New(oauth.Settings{Server: s.Resource, Issuer: s.Issuer})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func logIn(t testing.TB, st *logins.Store, s *oauthtest.Server, principal string
 
 func source(t testing.TB, st *logins.Store, s *oauthtest.Server, o logins.Options) *logins.Source {
 	t.Helper()
-	o.Settings.Server, o.Settings.Name = s.Resource, "protected"
+	o.Settings.Server, o.Settings.Name, o.Settings.Issuer = s.Resource, "protected", s.Issuer
 	src, err := st.Source(o)
 	if err != nil {
 		t.Fatal(err)
@@ -296,7 +296,7 @@ func TestMachineAndPrincipals(t *testing.T) {
 func renewer(dir string) {
 	st := logins.New(secrets.New(secrets.Options{FileOnly: true, Dir: dir}), os.Getenv("LOGINS_TEST_LOCKS"))
 	server := os.Getenv("LOGINS_TEST_SERVER")
-	src, err := st.Source(logins.Options{Settings: oauth.Settings{Server: server, Name: "protected"}})
+	src, err := st.Source(logins.Options{Settings: oauth.Settings{Server: server, Issuer: os.Getenv("LOGINS_TEST_ISSUER"), Name: "protected"}})
 	if err != nil {
 		panic(err)
 	}
@@ -326,7 +326,7 @@ func renewers(t *testing.T, dir string, s *oauthtest.Server, locks func(n int) s
 	var mu sync.Mutex
 	for n := range 8 {
 		cmd := exec.CommandContext(t.Context(), os.Args[0])
-		cmd.Env = append(os.Environ(), "LOGINS_TEST_RENEWER="+dir, "LOGINS_TEST_LOCKS="+locks(n), "LOGINS_TEST_SERVER="+s.Resource)
+		cmd.Env = append(os.Environ(), "LOGINS_TEST_RENEWER="+dir, "LOGINS_TEST_LOCKS="+locks(n), "LOGINS_TEST_SERVER="+s.Resource, "LOGINS_TEST_ISSUER="+s.Issuer)
 		out, err := cmd.StdoutPipe()
 		if err != nil {
 			t.Fatal(err)
