@@ -27,16 +27,17 @@ var steps = []struct {
 		"hub/catalog Tool.Plain":     "the verdict of every call of a tool in which there is nothing to judge, made once",
 	}},
 	{"judge", []string{"judgeOnce"}, "", map[string]string{
-		"hub/call Session.judge":   "twice: again by what the client has said when it was asked once more",
-		"hub/call Session.judgeBy": "a request that is with its child, by roots that the child asks for now",
-		"hub/call dialogue.again":  "before a request is sent once more: the answers may have taken long",
+		"hub/call Session.judge":     "twice: again by what the client has said when it was asked once more",
+		"hub/call Session.heldThere": "a root has been replaced, and another process serves the call",
+		"hub/call Session.judgeBy":   "a request that is with its child, by roots that the child asks for now",
+		"hub/call dialogue.again":    "before a request is sent once more: the answers may have taken long",
 	}},
 	{"record", []string{"Decide"}, "records", map[string]string{"hub/call Call.record": ""}},
 	{"record", []string{"record"}, "", map[string]string{
 		"hub/call Call.Run":  "",
 		"hub/call Call.send": "a denial after it was sent, when the child asked for more: the decision to send it has its line, and this is another one",
 	}},
-	{"record", []string{"Plain"}, "records", map[string]string{"hub/call asyncCall.depart": "in a group with others: what is sent without waiting"}},
+	{"record", []string{"Together"}, "records", map[string]string{"hub/call asyncCall.depart": "in a group with others: what is sent without waiting"}},
 	{"send", []string{"Call", "Notify", "Start"}, "lease", map[string]string{
 		"hub/call Session.exchange":        "",
 		"hub/call dialogue.run":            "each round with a child without a handshake, judged again",
