@@ -105,7 +105,7 @@ func guard() (status int, err error) {
 			hub.signal(sig.(syscall.Signal))
 		}
 	}()
-	giveBack()
+	GiveBack()
 	status = hub.wait()
 	_ = proctree.Rename(proctree.HubName) // its id may be given to one of those who are left
 	left, err := proctree.EndAll(os.Getpid(), endWait)

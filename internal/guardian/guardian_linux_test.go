@@ -68,7 +68,7 @@ Anonymous:             0 kB
 	if len(cleanMappings(own)) == 0 {
 		t.Error("of this program nothing could be given back")
 	}
-	giveBack() // and life goes on
+	GiveBack() // and life goes on
 	if len(cleanMappings(own)) == 0 {
 		t.Error("the program has changed")
 	}

@@ -8,12 +8,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// giveBack takes the pages of the program's files out of this process: most
+// GiveBack takes the pages of the program's files out of this process: most
 // were needed to get here and are not again. One that is comes back from the
-// page cache, where the hub keeps them anyway. Only mappings that cannot be
+// page cache. Only mappings that cannot be
 // written to and hold no page of this process's own are touched: what a loader
 // has relocated exists nowhere else.
-func giveBack() {
+func GiveBack() {
 	maps, err := os.ReadFile("/proc/self/smaps")
 	if err != nil {
 		return

@@ -4,6 +4,8 @@ import (
 	"os"
 	"runtime/debug"
 	"time"
+
+	"mcphub/internal/guardian"
 )
 
 // A program with few children has started them by startSoon, one with many by
@@ -23,7 +25,10 @@ func tuneCollector() (stop func()) {
 	}
 	debug.SetGCPercent(400)
 	soon := time.AfterFunc(startSoon, debug.FreeOSMemory)
-	late := time.AfterFunc(startLate, debug.FreeOSMemory)
+	late := time.AfterFunc(startLate, func() {
+		debug.FreeOSMemory()
+		guardian.GiveBack()
+	})
 	return func() {
 		soon.Stop()
 		late.Stop()
