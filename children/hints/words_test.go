@@ -261,6 +261,15 @@ func TestStderr(t *testing.T) {
 	if _, ok, _ := r.Said("open " + d.top + "/out/x: permission denied"); !ok || r.May([]byte(`{"message":"it failed"}`)) {
 		t.Errorf("known: %t; an error behind what the server alone names is about that", ok)
 	}
+	r = d.reader()
+	for _, line := range []string{"  File \"/usr/lib/python3.11/socket.py\", line 232, in __init__", "    _socket.socket.__init__(self, family, type, proto, fileno)", "PermissionError: [Errno 13] Permission denied"} {
+		if f, ok, _ := r.Said(line); ok != strings.HasPrefix(line, "Perm") || f.Sockets != ok {
+			t.Errorf("%s: %+v", line, f)
+		}
+	}
+	if f, ok := r.Of("EOFError", nil, false); !ok || !f.Sockets {
+		t.Errorf("an error behind what was said of a socket is about %+v, %t", f, ok)
+	}
 	r = d.reader(sandbox.Named{Key: "/env/LOG", Path: "out/x"})
 	if r.May([]byte(`{"message":"it failed"}`)) {
 		t.Error("an error is about something before anything was said")
