@@ -76,7 +76,9 @@ func TestEverydayEntries(t *testing.T) {
 		}
 	}
 	if long {
-		npm.of(t, "everyday") // once, and not by all at a time
+		for _, folder := range []string{"everyday", "servers", "compat"} {
+			npm.of(t, folder) // once, and not by all at a time
+		}
 	}
 	got := make([]entryResult, len(chosen))
 	t.Run("entries", func(t *testing.T) {

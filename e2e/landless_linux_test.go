@@ -47,7 +47,7 @@ func TestWithoutLandlockItIsTold(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for _, env := range [][]string{nil, {"REMOTE_CONTAINERS=true"}} {
 				said := strings.Join(strings.Fields(runs(tc.filter, env, "doctor", "-v")), " ")
-				if held := !strings.Contains(said, nothing+tc.why); held != (tc.filter == nil) {
+				if held := !strings.Contains(said, nothing) || !strings.Contains(said, tc.why); held != (tc.filter == nil) {
 					t.Errorf("doctor says %s", said)
 				}
 				if there := strings.Contains(said, inside); there != (env != nil) || there && strings.Contains(said, "(Landlock ABI 0;") != (tc.filter != nil) {
@@ -57,8 +57,8 @@ func TestWithoutLandlockItIsTold(t *testing.T) {
 			for _, tool := range []string{"kid__echo", "held__echo"} {
 				said := runs(tc.filter, nil, "call", tool, "--args", `{"text":"hi"}`, "--root", w.project, "--log-level", "info")
 				works, must := strings.Contains(said, "hi"), tool == "held__echo"
-				switch n := strings.Count(said, nothing+tc.why); {
-				case tc.filter == nil && (!works || n > 0), tc.filter != nil && works == must, tc.filter != nil && n != 1:
+				switch n := strings.Count(said, nothing); {
+				case tc.filter == nil && (!works || n > 0), tc.filter != nil && (works == must || !strings.Contains(said, tc.why) || n == 0 || n > 1 && !must):
 					t.Errorf("%s, told %d times: %s", tool, n, said)
 				}
 			}
