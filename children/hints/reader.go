@@ -224,6 +224,9 @@ func (r *reading) about(path, line string, k kind) (f sandbox.Refusal, ok bool) 
 		line = before // what was to be done stands there
 	}
 	want := r.lacks(path, line, access)
+	if k == database && want == sandbox.Read && r.possible(path, sandbox.Write) {
+		want = sandbox.Write // most open it to write, and fail where they may not
+	}
 	_, missing := os.Lstat(path)
 	switch {
 	case want == 0, !r.possible(path, want):
@@ -391,7 +394,13 @@ func (r *reading) unsaid(k kind) (f sandbox.Refusal, ok bool) {
 	if r.ordinary {
 		return f, false
 	}
-	for _, n := range r.Named {
+	named := slices.Clone(r.Named)
+	for _, rule := range r.Profile.Rules {
+		if rule.Access&sandbox.Write != 0 && isData(rule.Path) { // by sandbox.write
+			named = append(named, sandbox.Named{Key: "/sandbox/write", Path: rule.Path, Access: rule.Access})
+		}
+	}
+	for _, n := range named {
 		f = sandbox.Refusal{Path: n.Path, By: sandbox.ByEntry, At: n.Key, Access: sandbox.Read}
 		dir := filepath.Dir(n.Path)
 		switch {

@@ -201,7 +201,8 @@ func TestWhoNamesIt(t *testing.T) {
 		"another one":                        {[]sandbox.Named{named("py")}, "", "", "/usr/bin/python3: No module named other", ""},
 		"a script that another starts":       {nil, "", "", "python3: can't open file 'D/py/pkg/__init__.py': [Errno 13] Permission denied", "py/pkg read py/pkg server"},
 		"such a script in the home folder":   {nil, "", "", "node: EACCES: permission denied, open 'D/home/keep.js'", "home/keep.js read home/keep.js server"},
-		"a database on another line":         {nil, "", "", "source shop: sqlite:///D/data/test.db?mode=rw\nunable to open database file", "data/test.db read data/test.db server"},
+		"a database on another line":         {nil, "", "", "source shop: sqlite:///D/data/test.db?mode=rw\nunable to open database file", "data/test.db write data/test.db server"},
+		"one of a URL with an absolute path": {nil, "", "", "  - shop: sqlite://D/data/test.db\nunable to open database file", "data/test.db write data/test.db server"},
 		"a relative path":                    {[]sandbox.Named{{Key: "/args/0", Path: "read/run.sh", Access: sandbox.Read}}, "", "", "PermissionError: [Errno 13] Permission denied: 'notes/b.md'", "read/notes/b.md write read/notes server"},
 		"one that lies nowhere":              {nil, "", "", "PermissionError: [Errno 13] Permission denied: 'nowhere/b.md'", ""},
 		"a linked module":                    {nil, "", "ws", "Error: Cannot find module 'linked'", "real read real server"},
@@ -249,6 +250,21 @@ func TestBeforehand(t *testing.T) {
 		if got := d.told(r.Lessens(tc.n)); got != tc.want {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)
 		}
+	}
+}
+
+// TestADatabaseThatIsAllowed: a database that is open by itself, because a person has allowed it, lacks its folder, in which the
+// program makes files beside it.
+func TestADatabaseThatIsAllowed(t *testing.T) {
+	d := newDisk(t, "data/test.db", "data/other")
+	r := d.reader()
+	const text = "attempt to write a readonly database"
+	if f, ok := r.Of(text, nil, false); ok {
+		t.Errorf("nothing is known of it, and it is %s", d.told(f, ok))
+	}
+	r.Profile.Rules = sandbox.Sorted(append(r.Profile.Rules, sandbox.Rule{Path: filepath.Join(d.top, "data/test.db"), Access: whole}))
+	if got, want := d.told(r.Of(text, nil, false)), "data/test.db write data entry"; got != want {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 
