@@ -162,7 +162,7 @@ func TestEverydayEntriesForOthers(t *testing.T) {
 	if long {
 		more = append(more, prebuilt(t, "go-memory"), prebuilt(t, "gopls"))
 	}
-	asOther(t, []string{"TestEverydayEntries"}, 54321, nil, more...)
+	asOther(t, []string{"TestEverydayEntries", "TestASocketOfItsOwn"}, 54321, nil, more...)
 }
 
 // entryResult is what became of an entry.
