@@ -67,7 +67,7 @@ func TestAnEnvFileThatAnotherHubsServerWrites(t *testing.T) {
 				}
 				return
 			}
-			if got := again(); strings.Contains(got, "WHO=") || !strings.Contains(got, "run mcphub reload") {
+			if got := again(); strings.Contains(got, "WHO=") || !strings.Contains(got, "mcphub status") {
 				t.Errorf("what a server wrote counts: %s", got)
 			}
 			store := w.consent()

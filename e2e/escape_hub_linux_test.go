@@ -60,7 +60,7 @@ var hubAttacks = []struct{ command, shows string }{
 }
 
 // unaccepted is what a hub says that such a shell starts, where it could have: it runs nothing that the shell wrote.
-const unaccepted = "nobody has accepted it yet. No server runs."
+const unaccepted = "nobody has accepted it yet. No server runs"
 
 // unsure are attacks that do not come through on every machine, where nothing holds them either: they need namespaces, tools,
 // or rights that a container may not have.

@@ -203,10 +203,10 @@ func TestWhatAnotherSessionRelinks(t *testing.T) {
 			s = victim()
 			if said := r.does(s, look); strings.Contains(said, secretText) {
 				t.Errorf("it reads %s by the link that another session has planted: %s", to, said)
-			} else if name == "its program" && !strings.Contains(said, "mcphub reload") {
+			} else if name == "its program" && !strings.Contains(said, "mcphub status") {
 				t.Errorf("it is not said why it does not start: %s", said)
 			}
-			if said := s.call("get-roots", `{}`).Text; name != "its program" && name != "a file with a secret" && !strings.Contains(said, "mcphub reload") {
+			if said := s.call("get-roots", `{}`).Text; name != "its program" && name != "a file with a secret" && !strings.Contains(said, "mcphub status") {
 				t.Errorf("nobody is told: %s", said)
 			}
 			s.end(stopBound)

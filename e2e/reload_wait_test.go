@@ -147,7 +147,7 @@ func TestAFileInsideABoundaryWaits(t *testing.T) {
 			waits := func() {
 				t.Helper()
 				c := s.awaitConfig("it waits", func(c configState) bool { return c.Waiting != "" })
-				if c.LoadedAt != loaded || s.offers("more__echo") || !s.offers("rec__echo") || !strings.Contains(c.Waiting, "mcphub reload") {
+				if c.LoadedAt != loaded || s.offers("more__echo") || !s.offers("rec__echo") || !strings.Contains(c.Waiting, "mcphub status") {
 					t.Errorf("it was read all the same: %+v", c)
 				}
 			}

@@ -15,7 +15,7 @@ import (
 
 // scriptHubs are the commands by which a script has a hub running while it does other things. "talks ARGS..." starts
 // mcphub serve with a client whose root is $WORK/project; "told PATTERN TOOL ARGUMENTS" calls a tool again and again until
-// its answer shows the pattern, "! told" until it does not; "logged PATTERN" waits for it on the hub's stderr, "! logged" wants it not to be there; "hangup" sends SIGHUP; "accepts" answers what waits as a person does by mcphub reload; "finishes" wants it to end well.
+// its answer shows the pattern, "! told" until it does not; "logged PATTERN" waits for it on the hub's stderr, "! logged" wants it not to be there; "hangup" sends SIGHUP; "accepts" answers what waits as a person does by mcphub reload; "finishes" wants it to end well, after which another may run.
 func scriptHubs() map[string]func(ts *testscript.TestScript, neg bool, args []string) {
 	hub := func(ts *testscript.TestScript) *ide.Client {
 		c := ts.Value(hubsKey{}).(*hubs).talks
@@ -28,7 +28,7 @@ func scriptHubs() map[string]func(ts *testscript.TestScript, neg bool, args []st
 		"talks": func(ts *testscript.TestScript, neg bool, args []string) {
 			h := ts.Value(hubsKey{}).(*hubs)
 			if neg || h.talks != nil {
-				ts.Fatalf("usage, once: talks ARGS...")
+				ts.Fatalf("usage, one at a time: talks ARGS...")
 			}
 			var env []string
 			for _, name := range []string{"PATH", "HOME", "USERPROFILE", "TMPDIR", "NO_COLOR", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR"} {
@@ -85,6 +85,7 @@ func scriptHubs() map[string]func(ts *testscript.TestScript, neg bool, args []st
 			if e := hub(ts).Close(waitLimit); e.Killed || e.Code != 0 || e.Held {
 				ts.Fatalf("the hub ended with %+v:\n%s", e, hub(ts).Stderr())
 			}
+			ts.Value(hubsKey{}).(*hubs).talks = nil
 		},
 		"accepts": func(ts *testscript.TestScript, neg bool, args []string) {
 			if !accepts(consent.Of(filepath.Join(ts.Getenv("XDG_STATE_HOME"), "mcphub"), ts.Getenv("HOME"))) {

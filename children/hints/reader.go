@@ -17,7 +17,7 @@ import (
 const (
 	MostOrdinary = 16 << 10        // bytes of a result that is no error
 	mostText     = 64 << 10        // of any text
-	justNow      = 2 * time.Second // for which an error may be about what was written to stderr of what the entry names
+	justNow      = 2 * time.Second // for which an error may be about what was written to stderr
 )
 
 // A Reader reads what one run of a confined child says, and counts what it was refused.
@@ -30,7 +30,8 @@ type Reader struct {
 	mu   sync.Mutex // guards the rest
 	n    int
 	last sandbox.Refusal
-	said time.Time // when it wrote to stderr of what its entry names
+	said time.Time // when it wrote to stderr of what its entry names, or of sockets
+	late []string  // the last lines of stderr: the trace before an error shows the call
 	seen []sandbox.Refusal
 }
 
@@ -71,7 +72,7 @@ func (r *Reader) Of(text string, called []sandbox.Rule, ordinary bool) (f sandbo
 	if !r.holds() {
 		return f, false
 	}
-	f, ok = (&reading{r, called, ordinary}).read(text)
+	f, ok = (&reading{Reader: r, called: called, ordinary: ordinary}).read(text)
 	if !ok && !ordinary && time.Since(r.saidAt()) < justNow {
 		_, f = r.Known()
 		return f, true // counted already
@@ -90,7 +91,7 @@ func (r *Reader) Closes(path string, a sandbox.Access) (f sandbox.Refusal, ok bo
 	if !r.holds() || r.Profile.Unbounded || path == "" {
 		return f, false
 	}
-	in := &reading{r, nil, false}
+	in := &reading{Reader: r}
 	if in.opens(path, a) {
 		return f, false
 	}
@@ -122,15 +123,19 @@ const mostSeen = 100
 // Said reads what the child has written to stderr: a line, or more. It is ok where that
 // tells of a refusal, and first where it had not told of it before.
 func (r *Reader) Said(text string) (f sandbox.Refusal, ok, first bool) {
-	if !r.holds() || !Speaks([]byte(text)) {
+	if !r.holds() {
 		return f, false, false
 	}
-	if f, ok = (&reading{r, nil, false}).read(text); !ok {
+	before := r.wrote(text)
+	if !Speaks([]byte(text)) {
+		return f, false, false
+	}
+	if f, ok = (&reading{Reader: r, before: before}).read(text); !ok {
 		return f, false, false
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if f.By == sandbox.ByEntry { // else it may be a log of its own, and no reason why calls fail
+	if f.By == sandbox.ByEntry || f.Sockets { // else it may be a log of its own, and no reason why calls fail
 		r.said = time.Now()
 	}
 	if r.last = f; len(r.seen) == mostSeen || slices.Contains(r.seen, f) {
@@ -141,11 +146,22 @@ func (r *Reader) Said(text string) (f sandbox.Refusal, ok, first bool) {
 	return f, true, true
 }
 
+// wrote notes what was written to stderr, and gives the lines before it.
+func (r *Reader) wrote(text string) (before []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	before = r.late
+	late := slices.Concat(before, strings.Split(strings.TrimSuffix(text, "\n"), "\n"))
+	r.late = slices.Clone(late[max(0, len(late)-socketLines):])
+	return before
+}
+
 // reading is one text that is read.
 type reading struct {
 	*Reader
 	called   []sandbox.Rule
 	ordinary bool
+	before   []string // lines that stood before it
 }
 
 func (r *reading) read(text string) (f sandbox.Refusal, ok bool) {
@@ -160,7 +176,8 @@ func (r *reading) read(text string) (f sandbox.Refusal, ok bool) {
 		if k == nothing {
 			continue
 		}
-		if k == refused && !r.Profile.Sockets && ofSockets.MatchString(strings.Join(lines[max(0, i-socketLines):i+1], "\n")) {
+		near := slices.Concat(r.before, lines[:i+1])
+		if k == refused && !r.Profile.Sockets && ofSockets.MatchString(strings.Join(near[max(0, len(near)-1-socketLines):], "\n")) {
 			return sandbox.Refusal{Sockets: true, By: sandbox.ByServer}, true
 		}
 		if r.Profile.Unbounded {
@@ -207,6 +224,9 @@ func (r *reading) about(path, line string, k kind) (f sandbox.Refusal, ok bool) 
 		line = before // what was to be done stands there
 	}
 	want := r.lacks(path, line, access)
+	if k == database && want == sandbox.Read && r.possible(path, sandbox.Write) {
+		want = sandbox.Write // most open it to write, and fail where they may not
+	}
 	_, missing := os.Lstat(path)
 	switch {
 	case want == 0, !r.possible(path, want):
@@ -374,7 +394,13 @@ func (r *reading) unsaid(k kind) (f sandbox.Refusal, ok bool) {
 	if r.ordinary {
 		return f, false
 	}
-	for _, n := range r.Named {
+	named := slices.Clone(r.Named)
+	for _, rule := range r.Profile.Rules {
+		if rule.Access&sandbox.Write != 0 && isData(rule.Path) { // by sandbox.write
+			named = append(named, sandbox.Named{Key: "/sandbox/write", Path: rule.Path, Access: rule.Access})
+		}
+	}
+	for _, n := range named {
 		f = sandbox.Refusal{Path: n.Path, By: sandbox.ByEntry, At: n.Key, Access: sandbox.Read}
 		dir := filepath.Dir(n.Path)
 		switch {

@@ -49,7 +49,7 @@ func MendOf(server string, f sandbox.Refusal, dirs []string) (m Mend) {
 	switch {
 	case f.Sockets:
 		m.Named = ""
-		m.Text = `"sandbox": {"sockets": "on"} in its entry opens them: then it reaches D-Bus, docker and ssh-agent, and through them everything. This prints what it needs`
+		m.Text = `"sandbox": {"sockets": "on"} in its entry opens them: then it reaches D-Bus, docker and ssh-agent, and through them everything. This prints what it needs; with --call 'TOOL {...}' what it needs for a call`
 		m.Run = []string{"learn", server}
 		for _, dir := range dirs {
 			m.Run = append(m.Run, "--root", dir)

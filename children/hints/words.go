@@ -91,7 +91,7 @@ func pathsIn(text string) (paths []string) {
 		if text[i] != '/' || strings.HasPrefix(text[i:], "//") {
 			continue
 		}
-		if strings.HasSuffix(strings.TrimSuffix(text[:i], "/"), "://") { // of a URL without a host, as sqlite:///data/x.db
+		if scheme := strings.TrimRight(text[:i], "/"); i-len(scheme) >= 2 && strings.HasSuffix(scheme, ":") { // of a URL without a host, as sqlite:///data/x.db
 			end := strings.IndexAny(text[i:], " \t\n'\"`)>],;’”?#")
 			if end < 0 {
 				end = len(text) - i

@@ -201,7 +201,8 @@ func TestWhoNamesIt(t *testing.T) {
 		"another one":                        {[]sandbox.Named{named("py")}, "", "", "/usr/bin/python3: No module named other", ""},
 		"a script that another starts":       {nil, "", "", "python3: can't open file 'D/py/pkg/__init__.py': [Errno 13] Permission denied", "py/pkg read py/pkg server"},
 		"such a script in the home folder":   {nil, "", "", "node: EACCES: permission denied, open 'D/home/keep.js'", "home/keep.js read home/keep.js server"},
-		"a database on another line":         {nil, "", "", "source shop: sqlite:///D/data/test.db?mode=rw\nunable to open database file", "data/test.db read data/test.db server"},
+		"a database on another line":         {nil, "", "", "source shop: sqlite:///D/data/test.db?mode=rw\nunable to open database file", "data/test.db write data/test.db server"},
+		"one of a URL with an absolute path": {nil, "", "", "  - shop: sqlite://D/data/test.db\nunable to open database file", "data/test.db write data/test.db server"},
 		"a relative path":                    {[]sandbox.Named{{Key: "/args/0", Path: "read/run.sh", Access: sandbox.Read}}, "", "", "PermissionError: [Errno 13] Permission denied: 'notes/b.md'", "read/notes/b.md write read/notes server"},
 		"one that lies nowhere":              {nil, "", "", "PermissionError: [Errno 13] Permission denied: 'nowhere/b.md'", ""},
 		"a linked module":                    {nil, "", "ws", "Error: Cannot find module 'linked'", "real read real server"},
@@ -252,6 +253,21 @@ func TestBeforehand(t *testing.T) {
 	}
 }
 
+// TestADatabaseThatIsAllowed: a database that is open by itself, because a person has allowed it, lacks its folder, in which the
+// program makes files beside it.
+func TestADatabaseThatIsAllowed(t *testing.T) {
+	d := newDisk(t, "data/test.db", "data/other")
+	r := d.reader()
+	const text = "attempt to write a readonly database"
+	if f, ok := r.Of(text, nil, false); ok {
+		t.Errorf("nothing is known of it, and it is %s", d.told(f, ok))
+	}
+	r.Profile.Rules = sandbox.Sorted(append(r.Profile.Rules, sandbox.Rule{Path: filepath.Join(d.top, "data/test.db"), Access: whole}))
+	if got, want := d.told(r.Of(text, nil, false)), "data/test.db write data entry"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 // TestStderr: what a server writes is told of once for each refusal, and an error right
 // behind it is taken to be about that, if its entry names the path. A log of its own is
 // no reason why a call fails.
@@ -260,6 +276,15 @@ func TestStderr(t *testing.T) {
 	r := d.reader()
 	if _, ok, _ := r.Said("open " + d.top + "/out/x: permission denied"); !ok || r.May([]byte(`{"message":"it failed"}`)) {
 		t.Errorf("known: %t; an error behind what the server alone names is about that", ok)
+	}
+	r = d.reader()
+	for _, line := range []string{"  File \"/usr/lib/python3.11/socket.py\", line 232, in __init__", "    _socket.socket.__init__(self, family, type, proto, fileno)", "PermissionError: [Errno 13] Permission denied"} {
+		if f, ok, _ := r.Said(line); ok != strings.HasPrefix(line, "Perm") || f.Sockets != ok {
+			t.Errorf("%s: %+v", line, f)
+		}
+	}
+	if f, ok := r.Of("EOFError", nil, false); !ok || !f.Sockets {
+		t.Errorf("an error behind what was said of a socket is about %+v, %t", f, ok)
 	}
 	r = d.reader(sandbox.Named{Key: "/env/LOG", Path: "out/x"})
 	if r.May([]byte(`{"message":"it failed"}`)) {

@@ -155,7 +155,7 @@ func (h Machine) asked(name string, places []string) string {
 	case err != nil:
 		return fmt.Sprintf("%s is not opened: what it led to cannot be remembered: %v", name, err)
 	case !ok && adds:
-		return Change{name, was, places}.String() + ", so it is not opened: if that is right, run `mcphub reload` at a terminal"
+		return Change{name, was, places}.String() + ", so it is not opened before your user has accepted that (`mcphub status` shows what to do)"
 	}
 	return ""
 }

@@ -163,7 +163,7 @@ func TestWhatProgramsLeadTo(t *testing.T) {
 			} else {
 				said = strings.Join(slices.Concat(l.Sandbox.Report.Lacks, l.Sandbox.Report.Closed), "; ")
 			}
-			if !strings.Contains(said, "mcphub reload") {
+			if !strings.Contains(said, "mcphub status") {
 				t.Errorf("it says %q", said)
 			}
 			if err := os.Remove(memoryAt(t, h)); err != nil {

@@ -584,7 +584,7 @@ func (n *naming) remembered(w *way, f fate) fate {
 	case err != nil:
 		return closed("what it led to cannot be remembered: %v", err)
 	case !ok:
-		f = closed("%s, so it is not opened: if that is right, run `mcphub reload` at a terminal", Change{w.path, was, places})
+		f = closed("%s, so it is not opened before your user has accepted that (`mcphub status` shows what to do)", Change{w.path, was, places})
 		n.less = append(n.less, f.why)
 		return f
 	}

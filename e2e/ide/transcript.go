@@ -102,7 +102,7 @@ func (c *Client) Violations() []string {
 
 // widens matches what opens something to a server if it is run or written: no text for a client holds it, because a model may read
 // it and have a shell.
-var widens = regexp.MustCompile(`mcphub (?:allow|revoke|learn|restart|disable|enable|add)\b|sandbox\.(?:read|write|sockets|mode)\b|MCPHUB_SANDBOX|\\?"sandbox\\?": *\\?"off|\\?"widen\\?"`)
+var widens = regexp.MustCompile(`mcphub (?:allow|revoke|learn|restart|disable|enable|add|reload|approve)\b|sandbox\.(?:read|write|sockets|mode)\b|MCPHUB_SANDBOX|\\?"sandbox\\?": *\\?"off|\\?"widen\\?"`)
 
 // widening is what widens in a message; nil for nothing. The expression is slow, and messages may be large.
 func widening(raw []byte) []byte {

@@ -6,7 +6,7 @@ import "testing"
 // alone.
 func TestWhatWidens(t *testing.T) {
 	for text, want := range map[string]bool{
-		"run mcphub allow kid /x": true, "mcphub learn kid": true, "mcphub restart kid": true, "mcphub disable kid": true, `write \"sandbox\": \"off\"`: true,
+		"run mcphub allow kid /x": true, "mcphub learn kid": true, "mcphub restart kid": true, "mcphub disable kid": true, "run `mcphub reload` at a terminal": true, "mcphub approve": true, `write \"sandbox\": \"off\"`: true,
 		"add it to sandbox.write of": true, "MCPHUB_SANDBOX=off": true, `\"widen\": \"restart\"`: true,
 		"Ask your user to run `mcphub why`": false, "declare it in hub.json": false, "mcphub disables nothing": false, "its sandbox is required": false,
 	} {

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/rs/zerolog"
@@ -77,6 +78,27 @@ func TestSurroundings(t *testing.T) {
 		}
 		if got := surroundings(read, func(name string) string { return tc.env[name] }); got != tc.want {
 			t.Errorf("%+v: %q", tc, got)
+		}
+	}
+}
+
+// TestInside: who runs the hub on WSL or in a container is told what holds there, with the kernel's version of Landlock; elsewhere
+// nothing is said.
+func TestInside(t *testing.T) {
+	for inside, want := range map[string]string{
+		"":               "",
+		"WSL 1":          "this is WSL 1, which has no Landlock: the kernel holds no server, and every call is judged all the same",
+		"WSL 2":          "this is WSL 2: its own Linux kernel holds the servers (Landlock ABI 0; 0 is not at all)",
+		"a container":    "this is a container: the kernel of its host holds the servers, as far as the container's own filter leaves it (Landlock ABI 0; 0 is not at all)",
+		"a devcontainer": "this is a devcontainer: the kernel of its host holds the servers",
+	} {
+		e := examination{report: &Report{}}
+		e.inside(&Machine{Inside: inside})
+		switch all := e.report.Findings; {
+		case want == "" && len(all) > 0:
+			t.Errorf("elsewhere it says %+v", all)
+		case want != "" && (len(all) != 1 || !strings.HasPrefix(all[0].Text, want) || !strings.Contains(all[0].Cure, `"sandbox": "required"`)):
+			t.Errorf("%s: %+v", inside, all)
 		}
 	}
 }

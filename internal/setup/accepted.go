@@ -24,12 +24,20 @@ import (
 // A Standing is how a hub.json stands to what was accepted of it.
 type Standing struct {
 	File    *config.File // what may be in force
-	Waiting string       // why that is not the file as it is; "": it is
+	Waiting string       // why that is not the file as it is; "": it is. Clients read it
 	item    consent.Item
 }
 
 // Asks reports whether a question is that of this Standing.
 func (s *Standing) Asks(id string) bool { return s.item.ID == id }
+
+// told is what waits, to a person at a terminal.
+func (s *Standing) told() string {
+	if s.item.ID == "" { // nothing to accept
+		return s.Waiting
+	}
+	return s.Waiting + "; " + accepts
+}
 
 // hubFile is what an Item's Value holds for a hub.json.
 type hubFile struct {
@@ -130,7 +138,11 @@ func (s *Source) accepted(file *config.File, home string, resolve resolver) reso
 	}
 }
 
-var errEnvFile = errors.New("it has changed, and a server could have written it; look at it, then run mcphub reload in a terminal of your own")
+// accepts says to a person at a terminal how a change that waits is accepted. No text for a
+// client holds it: a model that has a shell could run it.
+const accepts = "look at it, then run mcphub reload in a terminal of your own"
+
+var errEnvFile = errors.New("it has changed, and a server could have written it: it is not read before your user has accepted that (`mcphub status` shows what to do)")
 
 // Accepted reads hub.json as Load does, and gives what may be in force of it. written
 // says of paths beyond what is on record that servers could have written there; nil: of
@@ -227,11 +239,11 @@ func (s *Source) stand(w io.Writer, i consent.Item, now *config.File, wrong erro
 	st := Standing{File: file, item: i}
 	switch {
 	case broken != nil:
-		st.Waiting = fmt.Sprintf("%s waits for a person: %s, and what was accepted of it cannot be read (%v). No server runs. Look at it, then run mcphub reload in a terminal of your own", path, because, broken)
+		st.Waiting = fmt.Sprintf("%s waits for a person: %s, and what was accepted of it cannot be read (%v). No server runs (`mcphub status` shows what to do)", path, because, broken)
 	case !known:
-		st.Waiting = fmt.Sprintf("%s waits for a person: %s, and nobody has accepted it yet. No server runs. Look at it, then run mcphub reload in a terminal of your own", path, because)
+		st.Waiting = fmt.Sprintf("%s waits for a person: %s, and nobody has accepted it yet. No server runs (`mcphub status` shows what to do)", path, because)
 	default:
-		st.Waiting = fmt.Sprintf("%s has changed and waits for a person: %s. What was accepted last is in force, less what the change takes away. Look at it, then run mcphub reload in a terminal of your own", path, because)
+		st.Waiting = fmt.Sprintf("%s has changed and waits for a person: %s. What was accepted last is in force, less what the change takes away (`mcphub status` shows what to do)", path, because)
 	}
 	if err := s.Consent.Ask(i); err != nil {
 		st.Waiting += fmt.Sprintf("; it cannot be answered there before this is mended: %v", err)
@@ -280,7 +292,7 @@ func Edit(store *consent.Store, path string) (*Change, error) {
 	}
 	i := c.item(text, trail)
 	if _, could := store.Writer(i); could && string(i.Value) != string(c.was) {
-		return nil, fmt.Errorf("%s holds a change that a server could have written and nobody has accepted; look at it, then run mcphub reload in a terminal of your own; nothing was changed", path)
+		return nil, fmt.Errorf("%s holds a change that a server could have written and nobody has accepted; "+accepts+"; nothing was changed", path)
 	}
 	return c, nil
 }

@@ -40,7 +40,7 @@ func (s *Source) Read(w io.Writer, log zerolog.Logger) (Result, error) {
 		return Result{}, printed(w, err)
 	}
 	if st.Waiting != "" {
-		fmt.Fprintln(w, "mcphub: "+printable.Clean(st.Waiting))
+		fmt.Fprintln(w, "mcphub: "+printable.Clean(st.told()))
 	}
 	r, err := s.Build(st.File, w, log)
 	r.Waiting = st.Waiting
