@@ -91,6 +91,7 @@ func hostileShapes(w *world, size int) map[string]string {
 // TestHostileWork: no arguments of half a megabyte make the hub look at the disk more often, or keep more, than the
 // budget of a call covers; and what honest arguments of that size need is well within it.
 func TestHostileWork(t *testing.T) {
+	withoutRaces(t)
 	w := newWorld(t)
 	disk := &countingFS{}
 	c, err := NewChecker(Config{Children: []ChildConfig{{Name: "child", Command: "some-server"}}, Protected: []string{w.hub}, FS: disk, Home: w.home, Getenv: w.getenv})

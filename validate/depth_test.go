@@ -16,6 +16,14 @@ import (
 	"mcphub/validate/strictjson"
 )
 
+// withoutRaces leaves a test to the run without the race detector (.ci/run): it has one goroutine, and takes minutes with it.
+func withoutRaces(t *testing.T) {
+	t.Helper()
+	if raceEnabled {
+		t.Skip("it has one goroutine")
+	}
+}
+
 // smallStack makes recursion that is not bounded end a test at once: the stack of a goroutine may not grow beyond what the
 // configured depth needs many times over.
 func smallStack(t testing.TB) {
@@ -29,6 +37,7 @@ var nestings = []string{`[`, `{"a":`, `{a:[`, `{'a':`, `{`, `{a,`, `{/`, `${A:-`
 // TestDeepArguments: what nests deeper than the limit is refused or read without recursion, under every kind of key and by
 // every method.
 func TestDeepArguments(t *testing.T) {
+	withoutRaces(t)
 	smallStack(t)
 	w := newWorld(t)
 	c := w.checker()
@@ -101,6 +110,7 @@ func chain(n int) string {
 
 // TestDeepSchemas: a schema that nests too deeply quarantines its tool, and one that refers too deeply refuses the call.
 func TestDeepSchemas(t *testing.T) {
+	withoutRaces(t)
 	smallStack(t)
 	w := newWorld(t)
 	c := w.checker()

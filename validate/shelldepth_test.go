@@ -37,6 +37,7 @@ var insideShapes = []struct{ begin, head, end string }{
 // TestShellDepth: nothing that a shell string holds takes more stack than the bound allows, closed or not, and commands that
 // stand too deep in each other are refused. Without the bound this test does not fail, it ends.
 func TestShellDepth(t *testing.T) {
+	withoutRaces(t)
 	defer debug.SetMaxStack(debug.SetMaxStack(2*shell.MaxNesting + 4<<20)) // a stack grows by doubling
 	read := func(s string) string { return shell.Read(s, strictjson.DefaultDepth, budget.New(len(s))).Fault }
 	for _, n := range []int{20, 200, 4095, 32_000, 131_000} {
