@@ -137,7 +137,6 @@ type past struct {
 	listed   bool          // it has been ready and listed in this instance
 	lives    offers.Lives  // of the offer, as it was read last
 	news     bool          // the offer is not cached as it is
-	offered  *offers.Offer // that has not been compared with earlier ones
 	guess    bool          // the offer is that for clients without capabilities, and these have some
 	diedOf   Era           // it exited when it was first spoken to in this era, so the other is tried first; EraAuto: in none
 	doubted  bool          // it was started once more because of diedOf, which happens once only

@@ -57,7 +57,7 @@ func (c *child) lazy() bool {
 // have been an accident.
 func (c *child) offers(o *offers.Offer) {
 	c.past.listed, c.past.spoke, c.past.lives, c.past.guess = true, eraOf(o), o.Lives, false
-	c.past.offered = o
+	c.compare(o)
 	if !o.Whole() || c.past.diedOf == EraLegacy {
 		c.offer, c.past.news = o, false
 		return
@@ -69,15 +69,17 @@ func (c *child) offers(o *offers.Offer) {
 	c.past.news = news
 }
 
-// keep caches the offer where that is news, and reports tools to which it gives a
-// definition that they never had. The child is served already: both read and write files.
-func (c *child) keep() {
-	if o := c.past.offered; o != nil {
-		c.past.offered = nil
-		if changed := c.common.forms.Compare(c.spec.Entry(), o); len(changed) > 0 && c.common.changed != nil {
-			c.common.changed(c.key, changed)
-		}
+// compare reports tools to which this offer gives a definition that they never had, before
+// anybody can call them.
+func (c *child) compare(o *offers.Offer) {
+	changed := c.common.forms.Compare(c.spec.Entry(), o)
+	if len(changed) > 0 && c.common.changed != nil {
+		c.common.changed(c.key, changed)
 	}
+}
+
+// keep caches the offer where that is news.
+func (c *child) keep() {
 	if c.past.news {
 		c.past.news = false
 		c.common.memory.Keep(c.past.digest, c.offer)
