@@ -155,7 +155,7 @@ func (r *Ruleset) add(attr *landlock.RulesetAttr, p *Profile) error {
 // lookAt is what has a name, which ends with NUL.
 func lookAt(name []byte) inode {
 	var st unix.Statx_t
-	_, _, errno := unix.Syscall6(unix.SYS_STATX, at(unix.AT_FDCWD), uintptr(unsafe.Pointer(&name[0])), unix.AT_SYMLINK_NOFOLLOW, unix.STATX_INO, uintptr(unsafe.Pointer(&st)), 0)
+	_, _, errno := unix.Syscall6(unix.SYS_STATX, at(unix.AT_FDCWD), uintptr(unsafe.Pointer(&name[0])), unix.AT_SYMLINK_NOFOLLOW|unix.AT_STATX_DONT_SYNC, unix.STATX_INO, uintptr(unsafe.Pointer(&st)), 0)
 	if errno != 0 {
 		return inode{}
 	}
