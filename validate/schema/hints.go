@@ -107,20 +107,35 @@ func itemSchemas(s *jsonschema.Schema, index int) []*jsonschema.Schema {
 	return nil
 }
 
-// inPlace yields the schemas that apply to the same value.
-func inPlace(s *jsonschema.Schema, yield func(*jsonschema.Schema)) {
-	yield(s.Ref)
-	yield(s.RecursiveRef)
-	if s.DynamicRef != nil {
-		yield(s.DynamicRef.Ref)
-	}
-	for _, list := range [][]*jsonschema.Schema{s.AllOf, s.AnyOf, s.OneOf} {
+// inPlace yields the schemas that apply to the same value, unless sure is set those of every keyword by which they may.
+func inPlace(s *jsonschema.Schema, sure bool, yield func(*jsonschema.Schema)) {
+	some := func(list ...*jsonschema.Schema) {
 		for _, sub := range list {
-			yield(sub)
+			if sub != nil {
+				yield(sub)
+			}
 		}
 	}
-	yield(s.Then)
-	yield(s.Else)
+	some(s.Ref, s.RecursiveRef)
+	if s.DynamicRef != nil {
+		some(s.DynamicRef.Ref)
+	}
+	some(s.AllOf...)
+	some(s.AnyOf...)
+	some(s.OneOf...)
+	some(s.Then, s.Else)
+	if sure {
+		return
+	}
+	some(s.If, s.Not)
+	for _, sub := range s.DependentSchemas {
+		some(sub)
+	}
+	for _, v := range s.Dependencies {
+		if sub, ok := v.(*jsonschema.Schema); ok {
+			some(sub)
+		}
+	}
 }
 
 // speaks reports whether s says anything by which a string could be judged.
@@ -132,7 +147,7 @@ func (s *Schema) speaks(sub *jsonschema.Schema, steps *int) bool {
 		return true
 	}
 	found := false
-	inPlace(sub, func(in *jsonschema.Schema) { found = found || in != nil && s.speaks(in, steps) })
+	inPlace(sub, true, func(in *jsonschema.Schema) { found = found || s.speaks(in, steps) })
 	return found
 }
 
@@ -274,8 +289,7 @@ func (s *Schema) declares(sub *jsonschema.Schema) string {
 
 const maxGoverning = 1 << 10
 
-// Everywhere adds the schemas that apply to the same value, unless sure is set those of every keyword by which they may.
-// It is false where they are too many.
+// Everywhere adds the schemas that apply to the same value, as inPlace yields them. It is false where they are too many.
 func Everywhere(at map[*jsonschema.Schema]bool, sure bool) bool {
 	var todo []*jsonschema.Schema
 	for sub := range at {
@@ -287,25 +301,12 @@ func Everywhere(at map[*jsonschema.Schema]bool, sure bool) bool {
 		}
 		sub := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
-		add := func(in *jsonschema.Schema) {
-			if in != nil && !at[in] {
+		inPlace(sub, sure, func(in *jsonschema.Schema) {
+			if !at[in] {
 				at[in] = true
 				todo = append(todo, in)
 			}
-		}
-		if inPlace(sub, add); sure {
-			continue
-		}
-		add(sub.If)
-		add(sub.Not)
-		for _, in := range sub.DependentSchemas {
-			add(in)
-		}
-		for _, in := range sub.Dependencies {
-			if in, ok := in.(*jsonschema.Schema); ok {
-				add(in)
-			}
-		}
+		})
 	}
 	return true
 }
