@@ -2,6 +2,7 @@ package shell
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -56,7 +57,6 @@ func (r *part) stmt(s *syntax.Stmt, in scope) {
 		return
 	}
 	if !r.enter() {
-		r.depth--
 		return
 	}
 	r.where.moved = false
@@ -211,20 +211,24 @@ func (r *part) command(cmd syntax.Command, in scope) {
 	}
 }
 
-// andOr reads a && b || c, which the parser nests to the left.
-func (r *part) andOr(c *syntax.BinaryCmd, in scope) {
-	stmts, ops := []*syntax.Stmt{c.Y}, []syntax.BinCmdOperator{c.Op}
+// chain are commands between signs, and the sign before each, the last first. The parser nests them to the left.
+func chain(c *syntax.BinaryCmd, signs ...syntax.BinCmdOperator) (stmts []*syntax.Stmt, before []syntax.BinCmdOperator) {
 	for {
+		stmts, before = append(stmts, c.Y), append(before, c.Op)
 		x, ok := c.X.Cmd.(*syntax.BinaryCmd)
-		if !ok || x.Op != syntax.AndStmt && x.Op != syntax.OrStmt || len(c.X.Redirs) > 0 || c.X.Negated {
-			break
+		if !ok || !slices.Contains(signs, x.Op) || len(c.X.Redirs) > 0 || c.X.Negated {
+			return append(stmts, c.X), before
 		}
 		c = x
-		stmts, ops = append(stmts, c.Y), append(ops, c.Op)
 	}
-	r.stmt(c.X, in)
-	for i := len(stmts) - 1; i >= 0; i-- {
-		if ops[i] == syntax.OrStmt {
+}
+
+// andOr reads a && b || c.
+func (r *part) andOr(c *syntax.BinaryCmd, in scope) {
+	stmts, before := chain(c, syntax.AndStmt, syntax.OrStmt)
+	r.stmt(stmts[len(before)], in)
+	for i := len(before) - 1; i >= 0; i-- {
+		if before[i] == syntax.OrStmt {
 			r.where.sure, in.maybe = SureNot, true
 		}
 		r.where.chance = r.where.chance || !r.where.moved
@@ -234,17 +238,8 @@ func (r *part) andOr(c *syntax.BinaryCmd, in scope) {
 
 // pipe reads a | b | c. Each runs in a shell of its own, in most shells.
 func (r *part) pipe(c *syntax.BinaryCmd, in scope) {
-	stmts := []*syntax.Stmt{c.Y}
-	for {
-		x, ok := c.X.Cmd.(*syntax.BinaryCmd)
-		if !ok || x.Op != syntax.Pipe && x.Op != syntax.PipeAll || len(c.X.Redirs) > 0 || c.X.Negated {
-			break
-		}
-		c = x
-		stmts = append(stmts, c.Y)
-	}
-	stmts = append(stmts, c.X)
-	scopes := make([]scope, len(stmts)) // the last stage first
+	stmts, _ := chain(c, syntax.Pipe, syntax.PipeAll)
+	scopes := make([]scope, len(stmts))
 	for i, s := range stmts {
 		scopes[i] = in
 		if filter, files := r.filter(s); !filter {
@@ -406,8 +401,8 @@ func (r *part) within(w Word, in scope) {
 	for _, value := range w.values {
 		if r.enter() {
 			r.path(value)
+			r.depth--
 		}
-		r.depth--
 	}
 	for _, node := range w.nodes {
 		switch n := node.(type) {
@@ -420,8 +415,8 @@ func (r *part) within(w Word, in scope) {
 		case *syntax.Word:
 			if r.enter() {
 				r.words(n, true, in)
+				r.depth--
 			}
-			r.depth--
 		case syntax.ArithmExpr:
 			r.arithmetic(n)
 		}
@@ -431,7 +426,6 @@ func (r *part) within(w Word, in scope) {
 // arithmetic reads the substitutions in an expression. The parser nests it to the left.
 func (r *part) arithmetic(x syntax.ArithmExpr) {
 	if !r.enter() {
-		r.depth--
 		return
 	}
 	for x != nil {
@@ -461,7 +455,6 @@ func (r *part) arithmetic(x syntax.ArithmExpr) {
 // test reads [[ ... ]]: what an operator asks of a file is a path, what is compared is text.
 func (r *part) test(x syntax.TestExpr) {
 	if !r.enter() {
-		r.depth--
 		return
 	}
 	switch t := x.(type) {
