@@ -2,6 +2,7 @@ package detect
 
 import (
 	"regexp"
+	"strconv"
 	"strings"
 
 	"mcphub/validate/chars"
@@ -31,15 +32,8 @@ func (d *detector) prose(id int32, s string, p place) {
 		d.add(Finding{Value: texts[0], How: HowFileURI, Form: FormText, Node: id}, p)
 	}
 	if v[0] == '@' && len(v) > 2 {
-		d.mentions = append(d.mentions, mention{id, v[1:], p})
+		d.mentions = append(d.mentions, func() { d.literal(id, v[1:], p, false) })
 	}
-}
-
-// mention is a text that is "@" and a path.
-type mention struct {
-	id   int32
-	text string
-	p    place
 }
 
 // flush keeps the mentions ("@" and a path) of a call in which nothing else is a path: curl and similar programs send that file.
@@ -53,8 +47,8 @@ func (d *detector) flush() {
 			return
 		}
 	}
-	for _, m := range d.mentions {
-		d.literal(m.id, m.text, m.p, false)
+	for _, keep := range d.mentions {
+		keep()
 	}
 }
 
@@ -176,12 +170,9 @@ func (d *detector) patch(id int32, s string, p place) {
 
 // count is the number of lines that a hunk says; without one it is 1.
 func count(digits string) int {
-	if digits == "" {
+	n, err := strconv.Atoi(digits)
+	if err != nil {
 		return 1
-	}
-	n := 0
-	for _, c := range []byte(digits) {
-		n = n*10 + int(c-'0')
 	}
 	return n
 }

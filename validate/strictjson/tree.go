@@ -50,9 +50,6 @@ func (t *Tree) Whole(id int32) []byte {
 	return t.docs[n.doc][n.start:n.end]
 }
 
-// Size is how many bytes a value takes.
-func (t *Tree) Size(id int32) int { return int(t.Nodes[id].end - t.Nodes[id].start) }
-
 // Span is where a value stands in its document.
 func (t *Tree) Span(id int32) (start, end int32) { return t.Nodes[id].start, t.Nodes[id].end }
 
@@ -181,6 +178,14 @@ func (t *Tree) Child(id int32, token string) int32 {
 		}
 	}
 	return -1
+}
+
+// Text is the string that an object has under a name, "" where it has none.
+func (t *Tree) Text(object int32, name string) string {
+	if id := t.Child(object, name); id > 0 && t.Nodes[id].Kind == String {
+		return t.Str(id)
+	}
+	return ""
 }
 
 // Value decodes for the schema stage: numbers keep their text.
