@@ -203,32 +203,22 @@ func cutDir(dir, text string) (rest string, ok bool) {
 // rootAbove finds the innermost root in whose given spelling a path lies. There is none where the path already lies in
 // a resolved one, or where no root is spelled otherwise than resolved.
 func (j *judge) rootAbove(text string) (root, rest string) {
-	c := j.m
-	fold := func(s string) string {
-		if c.Windows {
-			s = chars.Slashed(s)
-		}
-		if c.Folds {
-			s = chars.FoldName(s)
-		}
-		return s
-	}
 	if j.givenRoots == nil {
 		j.givenRoots = make(map[string]string)
 		roots := j.v.Snapshot.Roots()
 		for i := range roots {
-			j.givenRoots[fold(roots[i].Given)] = roots[i].Path
+			j.givenRoots[j.m.Fold(roots[i].Given)] = roots[i].Path
 			j.longest = max(j.longest, len(roots[i].Given), len(roots[i].Path))
 		}
 		for i := range roots {
-			j.givenRoots[fold(roots[i].Path)] = ""
+			j.givenRoots[j.m.Fold(roots[i].Path)] = ""
 		}
 	}
-	for end := len(text); end > 0; end = strings.LastIndexFunc(text[:end], func(r rune) bool { return r == '/' || c.Windows && r == '\\' }) {
+	for end := len(text); end > 0; end = strings.LastIndexFunc(text[:end], func(r rune) bool { return r == '/' || j.m.Windows && r == '\\' }) {
 		if end > 4*j.longest {
 			continue // folding shortens a character to a third at most
 		}
-		at, ok := j.givenRoots[fold(text[:end])]
+		at, ok := j.givenRoots[j.m.Fold(text[:end])]
 		switch {
 		case ok && at == "":
 			return "", ""

@@ -100,7 +100,10 @@ func (j *judge) passesBy(s meaning) bool {
 // idle reports a reading of a relative path from a directory beside the roots that does not count: nothing exists there, or the
 // server does not try that directory.
 func (j *judge) idle(f *Finding, s meaning, p *guard.Place) bool {
-	if s.glob != "" || s.led || !j.beside(s.base) || j.hasOwnBase(f) || !slices.ContainsFunc(j.bases(), func(b string) bool { return !j.beside(b) }) {
+	if s.glob != "" || s.led || !j.beside(s.base) || !slices.ContainsFunc(j.bases(), func(b string) bool { return !j.beside(b) }) {
+		return false
+	}
+	if _, own := j.declaredBase(f); own {
 		return false
 	}
 	if j.passesBy(s) {
@@ -112,7 +115,7 @@ func (j *judge) idle(f *Finding, s meaning, p *guard.Place) bool {
 	if f.Role == access.Read {
 		return true
 	}
-	parent := j.m.Parent(p.Path)
+	parent := j.m.Platform.Parent(p.Path)
 	if j.m.Holds(parent, s.base) {
 		return true
 	}

@@ -123,9 +123,6 @@ func readDefinition(def []byte, depth int) (definition, error) {
 }
 
 func isTrue(t *strictjson.Tree, object int32, name string) bool {
-	if t.Nodes[object].Kind != strictjson.Object {
-		return false
-	}
 	id := t.Child(object, name)
-	return id > 0 && t.Nodes[id].Kind == strictjson.Bool && t.IsTrue(id)
+	return id > 0 && t.IsTrue(id)
 }

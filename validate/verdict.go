@@ -108,9 +108,6 @@ func (v *Verdict) Refused() []string {
 	return out
 }
 
-// whyNot is the View's sentence about the finding that denied the call.
-func (f *Judged) whyNot(view rootsmgr.View) string { return view.WhyNot(f.paths()...) }
-
 func (f *Judged) paths() []string {
 	out := make([]string, 0, 2*len(f.Readings))
 	for i := range f.Readings {
@@ -183,7 +180,7 @@ func (v *Verdict) settle(t *Tool, w Where, view rootsmgr.View) {
 	}
 	v.Why, v.Roots = "", nil
 	if v.First != nil && v.Rule != RuleProtected && v.Fired == nil {
-		v.Why = v.First.whyNot(view)
+		v.Why = view.WhyNot(v.First.paths()...)
 	}
 	switch {
 	case v.First != nil && v.First.How == detect.HowResource:
