@@ -109,8 +109,8 @@ func readDefinition(def []byte, depth int) (definition, error) {
 			seen++
 			d.schema = slices.Clone(t.Whole(m))
 		case "annotations":
-			d.readOnly = isTrue(t, m, "readOnlyHint")
-			d.destructive = isTrue(t, m, "destructiveHint")
+			d.readOnly = t.IsTrue(m, "readOnlyHint")
+			d.destructive = t.IsTrue(m, "destructiveHint")
 		}
 	}
 	if seen > 1 {
@@ -120,9 +120,4 @@ func readDefinition(def []byte, depth int) (definition, error) {
 		return d, errors.New("it has no name")
 	}
 	return d, nil
-}
-
-func isTrue(t *strictjson.Tree, object int32, name string) bool {
-	id := t.Child(object, name)
-	return id > 0 && t.IsTrue(id)
 }

@@ -37,11 +37,11 @@ type detector struct {
 	variables *shell.Variables // of the shell string that it stands in, nil in none
 	inWords   bool             // the words of a shell string are looked at
 	argv      vector           // the latest array of words
-	mentions  []func()         // keep a text that is "@" and a path
-	writes    bool             // the word stands after a redirection
-	inShell   bool             // it belongs to a command
-	cmd       shell.Use        // what that makes of it
-	refused   error            // why the call is
+	mentions  []mention
+	writes    bool      // the word stands after a redirection
+	inShell   bool      // it belongs to a command
+	cmd       shell.Use // what that makes of it
+	refused   error     // why the call is
 }
 
 // source is the string that the latest findings came from.
@@ -331,8 +331,7 @@ func (d *detector) str(id int32, p place) error {
 			}
 		}
 	}
-	s := t.Str(id)
-	d.value(id, s, p)
+	d.value(id, t.Str(id), p)
 	return nil
 }
 
@@ -387,9 +386,7 @@ func (d *detector) value(id int32, s string, p place) {
 	case names.Query:
 		d.uris(id, s, p, false)
 		d.literals(id, s, p)
-	case names.Shell:
-		d.shell(id, s, p)
-	case names.Words:
+	case names.Shell, names.Words:
 		d.vector(id, s, p)
 	case names.Path, names.Source:
 		if p.class == names.Source && d.isSourceCode(p.key, s) {

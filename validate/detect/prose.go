@@ -32,8 +32,15 @@ func (d *detector) prose(id int32, s string, p place) {
 		d.add(Finding{Value: texts[0], How: HowFileURI, Form: FormText, Node: id}, p)
 	}
 	if v[0] == '@' && len(v) > 2 {
-		d.mentions = append(d.mentions, func() { d.literal(id, v[1:], p, false) })
+		d.mentions = append(d.mentions, mention{id, v[1:], p})
 	}
+}
+
+// mention is a text that is "@" and a path.
+type mention struct {
+	id   int32
+	text string
+	p    place
 }
 
 // flush keeps the mentions ("@" and a path) of a call in which nothing else is a path: curl and similar programs send that file.
@@ -47,8 +54,8 @@ func (d *detector) flush() {
 			return
 		}
 	}
-	for _, keep := range d.mentions {
-		keep()
+	for _, m := range d.mentions {
+		d.literal(m.id, m.text, m.p, false)
 	}
 }
 

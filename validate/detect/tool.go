@@ -31,14 +31,7 @@ type Tool struct {
 	defaults    map[string]any // of absent arguments that are paths
 	takesPaths  bool           // the schema or a declaration names an argument that is a path
 	unchecked   error          // why its schema cannot be checked; nil: it can, or there is none
-	late        *late          // nil once the schema is compiled
-}
-
-// late is a schema that the first call compiles.
-type late struct {
-	doc  any // as decoded
-	once sync.Once
-	tool *Tool
+	late        func() *Tool   // the tool with its schema compiled, by the first call; nil where it is
 }
 
 // ReadSchema reads the inputSchema of a tool. An everyday one is compiled by the first call. One that does not compile costs
@@ -53,7 +46,7 @@ func (t *Tool) ReadSchema(raw []byte, depth int) error {
 	case doc == nil:
 		t.pathFormats = t.schema.DeclaresPaths()
 	case schema.Sound(doc, true):
-		t.late = &late{doc: doc}
+		t.later(doc)
 	default:
 		t.load(doc)
 	}
@@ -73,18 +66,14 @@ func (t *Tool) forgo(why error) {
 	t.pathFormats = t.schema.DeclaresPaths()
 }
 
-// ready returns t with its schema compiled.
-func (t *Tool) ready() *Tool {
-	if t.late == nil {
-		return t
-	}
-	t.late.once.Do(func() {
+// later leaves the schema to the first call.
+func (t *Tool) later(doc any) {
+	t.late = sync.OnceValue(func() *Tool {
 		full := *t
 		full.late = nil
-		full.load(t.late.doc)
-		t.late.tool = &full
+		full.load(doc)
+		return &full
 	})
-	return t.late.tool
 }
 
 // load compiles the schema, or does without.

@@ -12,10 +12,14 @@ import (
 	"mcphub/validate/uri"
 )
 
-// vector searches one element of args, argv or flags, or such an argument given as one string.
+// vector searches one element of args, argv, flags or a command given as an array, or such an argument given as one string.
 func (d *detector) vector(id int32, s string, p place) {
 	if u, ok := d.inVector(id, p); ok {
 		d.element(id, s, u, p)
+		return
+	}
+	if p.class == names.Shell {
+		d.shell(id, s, p)
 		return
 	}
 	d.broad(id, s, p, false)

@@ -222,7 +222,7 @@ func (c *Call) isAbout(r *compiled, f *pathFacts, known bool) bool {
 		return has(f.sets.Every) && (!r.Paths.Outside || f.outside == [3]bool{true, true, true})
 	}
 	in := [3]bool{has(f.sets.Lexical), has(f.sets.Physical), has(f.sets.Cleaned)}
-	if r.late() {
+	if r.area >= 0 && !r.dir.Exists { // when the rule was read
 		for i, also := range c.lateArea(r, f.readings) {
 			in[i] = in[i] || also
 		}

@@ -56,9 +56,6 @@ type compiled struct {
 	area  int // its number, -1 where the rule names no directory
 }
 
-// late reports a directory that was not there when the rule was read: where it leads is only known once it is.
-func (r *compiled) late() bool { return r.area >= 0 && !r.dir.Exists }
-
 // Compile checks a policy and looks up its directories. reserved are names that no rule may have. The error joins an
 // *Error for everything that is wrong.
 func Compile(m *machine.Machine, p Policy, reserved []string) (*Compiled, error) {

@@ -43,10 +43,6 @@ type meter struct {
 	spent bool
 }
 
-func (m *meter) reset(work *budget.Budget) {
-	*m = meter{work: work, regex: regexBudget}
-}
-
 // step is called once for every schema that is applied to a value. It stops the validator by a panic that validate
 // recovers: the library has no other way to be interrupted, and none to say how deep it is.
 func (m *meter) step(steps int) error {
@@ -306,7 +302,7 @@ func (s *Schema) Validate(v any, work *budget.Budget) error {
 			return &Error{Code: CodeBudget, Message: "the tool's schema could not be loaded: " + err.Error()}
 		}
 	}
-	in.meter.reset(work)
+	*in.meter = meter{work: work, regex: regexBudget}
 	err := run(in, v)
 	select {
 	case s.spare <- in:

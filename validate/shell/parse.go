@@ -104,9 +104,6 @@ func (r *part) redirect(red *syntax.Redirect, program *Program, in scope) {
 		if red.Op == syntax.WordHdoc {
 			body = red.Word
 		}
-		if body == nil {
-			return
-		}
 		if program != nil {
 			item.Use = program.stdin
 		}
@@ -336,25 +333,16 @@ func (r *part) call(c *syntax.CallExpr, redirected bool, in scope) *Program {
 
 // assign reads NAME=VALUE.
 func (r *part) assign(a *syntax.Assign) {
-	if a.Index != nil {
-		r.arithmetic(a.Index)
-	}
+	r.arithmetic(a.Index)
 	if a.Array != nil {
 		for _, e := range a.Array.Elems {
-			if e.Index != nil {
-				r.arithmetic(e.Index)
-			}
-			if e.Value != nil {
-				r.path(e.Value)
-			}
+			r.arithmetic(e.Index)
+			r.path(e.Value)
 		}
 	}
 	name := ""
 	if a.Name != nil {
 		name = a.Name.Value
-	}
-	if a.Value == nil {
-		return
 	}
 	for _, w := range r.words(a.Value, false, scope{captured: true}) {
 		r.Odd = r.Odd || name == "PATH" && !systemPath.MatchString(w.Text)
@@ -425,7 +413,7 @@ func (r *part) within(w Word, in scope) {
 
 // arithmetic reads the substitutions in an expression. The parser nests it to the left.
 func (r *part) arithmetic(x syntax.ArithmExpr) {
-	if !r.enter() {
+	if x == nil || !r.enter() {
 		return
 	}
 	for x != nil {

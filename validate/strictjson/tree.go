@@ -53,9 +53,6 @@ func (t *Tree) Whole(id int32) []byte {
 // Span is where a value stands in its document.
 func (t *Tree) Span(id int32) (start, end int32) { return t.Nodes[id].start, t.Nodes[id].end }
 
-// Len is that of the outermost document.
-func (t *Tree) Len() int { return len(t.docs[0]) }
-
 // RawName is a member's name as it stands between its quotes; plain is false where it has escapes.
 func (t *Tree) RawName(id int32) (raw []byte, plain bool) {
 	n := &t.Nodes[id]
@@ -73,12 +70,6 @@ func (t *Tree) IsNested(id int32) bool { return t.Nodes[id].flags&nested != 0 }
 
 // InString reports a value that stands in JSON inside a string.
 func (t *Tree) InString(id int32) bool { return t.Nodes[id].doc != 0 }
-
-// IsTrue reports the value true.
-func (t *Tree) IsTrue(id int32) bool {
-	n := &t.Nodes[id]
-	return n.Kind == Bool && t.docs[n.doc][n.start] == 't'
-}
 
 // Nested parses a string's content as JSON and hangs it below the string. It reports whether it was an object or an
 // array; any other string stays a string.
@@ -186,6 +177,12 @@ func (t *Tree) Text(object int32, name string) string {
 		return t.Str(id)
 	}
 	return ""
+}
+
+// IsTrue reports an object that has the value true under a name.
+func (t *Tree) IsTrue(object int32, name string) bool {
+	id := t.Child(object, name)
+	return id > 0 && string(t.Whole(id)) == "true"
 }
 
 // Value decodes for the schema stage: numbers keep their text.
