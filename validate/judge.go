@@ -185,8 +185,6 @@ func (j *judge) note(out *Judged, r Reading, d Decision) {
 		if len(out.Readings) >= maxReadings {
 			out.Readings = out.Readings[:maxReadings-1]
 		}
-		out.Readings = append(out.Readings, r)
-		return
 	}
 	if out.Code == "" {
 		out.Code, out.Leads = r.Code, r.Leads

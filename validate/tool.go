@@ -31,7 +31,7 @@ func (t *Tool) Name() string { return t.name }
 func (t *Tool) Mode() Mode { return t.args.Mode }
 
 // Unchecked says why calls are not checked by the tool's schema; nil where they are, or there is none.
-func (t *Tool) Unchecked() error { return t.args.Unchecked() }
+func (t *Tool) Unchecked() error { return t.args.Unchecked }
 
 // ProfileName is the built-in profile in force, "" for none.
 func (t *Tool) ProfileName() string {

@@ -346,21 +346,20 @@ func unescaped(s string) string {
 		return s
 	}
 	var b strings.Builder
-	changed := false
-	for i := 0; i < len(s); i++ {
-		r, n := rune(0), 0
-		if s[i] == '\\' && i+1 < len(s) {
-			r, n = chars.EscapeSequence(s[i+1:])
+	for {
+		head, tail, ok := strings.Cut(s, `\`)
+		b.WriteString(head)
+		switch {
+		case !ok:
+			return b.String()
+		case tail == "":
+			return b.String() + `\`
 		}
+		r, n := chars.EscapeSequence(tail)
 		if n == 0 {
-			b.WriteByte(s[i])
-			continue
+			r = '\\'
 		}
 		b.WriteRune(r)
-		i, changed = i+n, true
+		s = tail[n:]
 	}
-	if !changed {
-		return s
-	}
-	return b.String()
 }

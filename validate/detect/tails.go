@@ -45,10 +45,7 @@ func (d *detector) tails(id int32, s string, p place, member bool) {
 		if c == '=' && flag {
 			d.link(id, s[i+1:], p, member)
 		}
-		begin := len(s) - len(after)
-		for begin < len(s) && strings.IndexByte("\"'`", s[begin]) >= 0 {
-			begin++
-		}
+		begin := len(s) - len(strings.TrimLeft(after, quotes))
 		for end = max(end, begin); end < len(s) && !tailEnds[s[end]]; {
 			end++
 		}

@@ -30,7 +30,7 @@ type Tool struct {
 	pathFormats bool
 	defaults    map[string]any // of absent arguments that are paths
 	takesPaths  bool           // the schema or a declaration names an argument that is a path
-	unchecked   error          // why its schema cannot be checked; nil: it can, or there is none
+	Unchecked   error          // why calls are not checked by its schema; nil: they are, or there is none
 	late        func() *Tool   // the tool with its schema compiled, by the first call; nil where it is
 }
 
@@ -43,8 +43,7 @@ func (t *Tool) ReadSchema(raw []byte, depth int) error {
 		return err
 	case err != nil:
 		t.forgo(err)
-	case doc == nil:
-		t.pathFormats = t.schema.DeclaresPaths()
+	case doc == nil: // anything goes
 	case schema.Sound(doc, true):
 		t.later(doc)
 	default:
@@ -53,17 +52,13 @@ func (t *Tool) ReadSchema(raw []byte, depth int) error {
 	return nil
 }
 
-// Unchecked says why calls of the tool are not checked by its schema; nil where they are, or there is none.
-func (t *Tool) Unchecked() error { return t.unchecked }
-
 // forgo does without the schema. Nothing is known of the arguments then, so all of them are searched, unless the operator
 // wants none searched.
 func (t *Tool) forgo(why error) {
-	t.unchecked = why
+	t.Unchecked = why
 	if t.Mode == declare.ModeDeclared {
 		t.Mode = declare.ModeStrict
 	}
-	t.pathFormats = t.schema.DeclaresPaths()
 }
 
 // later leaves the schema to the first call.
@@ -76,18 +71,12 @@ func (t *Tool) later(doc any) {
 	})
 }
 
-// load compiles the schema, or does without.
+// load compiles the schema and takes from it what the search needs, or does without.
 func (t *Tool) load(doc any) {
-	if err := t.compile(doc); err != nil {
-		t.forgo(err)
-	}
-}
-
-// compile loads the schema and takes from it what the search needs.
-func (t *Tool) compile(doc any) error {
 	s, err := schema.Compile(doc)
 	if err != nil {
-		return err
+		t.forgo(err)
+		return
 	}
 	t.schema = s
 	t.pathFormats = s.DeclaresPaths()
@@ -111,7 +100,6 @@ func (t *Tool) compile(doc any) error {
 			}
 		}
 	})
-	return nil
 }
 
 // A server takes the default of its schema for an argument that is absent, so a default that is a path is searched like

@@ -361,26 +361,23 @@ func (p *Compiled) Info() (info Info, ok bool) {
 
 // Condition says in words what a rule asks for.
 func (r *RuleInfo) Condition() string {
-	var parts []string
-	if p := r.Paths; p == nil {
-		parts = append(parts, "every call")
-	} else {
-		text := cmp.Or(Roles(p.Roles...).String(), "every use") + " of paths"
+	text := "every call"
+	if p := r.Paths; p != nil {
+		text = cmp.Or(Roles(p.Roles...).String(), "every use") + " of paths"
 		if p.Within != "" {
 			text += " within " + p.Within
 		}
 		if p.Outside {
 			text += " outside the boundary"
 		}
-		parts = append(parts, text)
 	}
 	if len(r.Servers) > 0 {
-		parts = append(parts, "by servers "+strings.Join(r.Servers, ", "))
+		text += " by servers " + strings.Join(r.Servers, ", ")
 	}
 	if len(r.Tools) > 0 {
-		parts = append(parts, "by tools "+strings.Join(r.Tools, ", "))
+		text += " by tools " + strings.Join(r.Tools, ", ")
 	}
-	return strings.Join(parts, " ")
+	return text
 }
 
 // Opens returns the directory that the policy opens to some call, the sandbox or one of a rule, and in which a path

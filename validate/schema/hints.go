@@ -72,14 +72,14 @@ func (s *Schema) HintsAt(t *strictjson.Tree, id int32) Hint {
 	spoke := false
 	for sub := range at {
 		steps := hintSteps
-		h.Object = h.Object || admitsObject(sub, &steps)
+		h.Object = h.Object || !everything(sub, &steps, isSimple)
 		steps = hintSteps
 		if !s.speaks(sub, &steps) {
 			continue
 		}
 		spoke = true
 		steps = hintSteps
-		h.Enum = h.Enum && constantsOnly(sub, &steps)
+		h.Enum = h.Enum && everything(sub, &steps, isConstant)
 		h.Word = h.Word && slices.Contains(wordFormats, s.formats[sub])
 	}
 	h.Enum, h.Word = h.Enum && spoke, h.Word && spoke
@@ -151,57 +151,45 @@ func (s *Schema) speaks(sub *jsonschema.Schema, steps *int) bool {
 	return found
 }
 
-// constantsOnly reports whether every string that s accepts is a constant of the schema.
-func constantsOnly(s *jsonschema.Schema, steps *int) bool {
-	if *steps--; *steps < 0 || s == nil {
+// everything reports whether of all that s accepts something holds, which a schema may say by itself: known is false where it
+// does not. Where there is more to look at than anybody looks at, it does not hold.
+func everything(s *jsonschema.Schema, steps *int, says func(s *jsonschema.Schema) (holds, known bool)) bool {
+	if *steps--; *steps < 0 {
 		return false
 	}
-	if s.Enum != nil || s.Const != nil {
-		return true
+	if holds, known := says(s); known {
+		return holds
 	}
-	if s.Types != nil && !s.Types.IsEmpty() && !slices.Contains(s.Types.ToStrings(), "string") {
-		return true
-	}
-	if constantsOnly(s.Ref, steps) || slices.ContainsFunc(s.AllOf, func(sub *jsonschema.Schema) bool { return constantsOnly(sub, steps) }) {
+	each := func(sub *jsonschema.Schema) bool { return everything(sub, steps, says) }
+	if s.Ref != nil && each(s.Ref) || slices.ContainsFunc(s.AllOf, each) {
 		return true
 	}
 	for _, alternatives := range [][]*jsonschema.Schema{s.AnyOf, s.OneOf} {
-		if len(alternatives) > 0 && !slices.ContainsFunc(alternatives, func(sub *jsonschema.Schema) bool { return !constantsOnly(sub, steps) }) {
+		if len(alternatives) > 0 && !slices.ContainsFunc(alternatives, func(sub *jsonschema.Schema) bool { return !each(sub) }) {
 			return true
 		}
 	}
 	return false
 }
 
-// admitsObject reports whether s may accept an object or an array.
-func admitsObject(s *jsonschema.Schema, steps *int) bool {
-	if *steps--; *steps < 0 || s == nil {
-		return true
-	}
-	if s.Bool != nil {
-		return *s.Bool
-	}
-	if s.Enum != nil || s.Const != nil {
-		return false
-	}
-	if s.Types != nil && !s.Types.IsEmpty() {
+// isConstant: every string is a constant of the schema.
+func isConstant(s *jsonschema.Schema) (holds, known bool) {
+	known = s.Enum != nil || s.Const != nil || s.Types != nil && !s.Types.IsEmpty() && !slices.Contains(s.Types.ToStrings(), "string")
+	return known, known
+}
+
+// isSimple: nothing is an object or an array.
+func isSimple(s *jsonschema.Schema) (holds, known bool) {
+	switch {
+	case s.Bool != nil:
+		return !*s.Bool, true
+	case s.Enum != nil || s.Const != nil:
+		return true, true
+	case s.Types != nil && !s.Types.IsEmpty():
 		types := s.Types.ToStrings()
-		return slices.Contains(types, "object") || slices.Contains(types, "array")
+		return !slices.Contains(types, "object") && !slices.Contains(types, "array"), true
 	}
-	if s.Ref != nil && !admitsObject(s.Ref, steps) {
-		return false
-	}
-	for _, sub := range s.AllOf {
-		if !admitsObject(sub, steps) {
-			return false
-		}
-	}
-	for _, alternatives := range [][]*jsonschema.Schema{s.AnyOf, s.OneOf} {
-		if len(alternatives) > 0 && !slices.ContainsFunc(alternatives, func(sub *jsonschema.Schema) bool { return admitsObject(sub, steps) }) {
-			return false
-		}
-	}
-	return true
+	return false, false
 }
 
 // PathAt reports how the schema declares a value to be a path: by a format, or by the words about it, wherever a keyword
@@ -373,11 +361,7 @@ func describesPath(text string) bool {
 }
 
 // DeclaresPaths reports whether any schema of the document declares a path, so that most tools skip the question.
-func (s *Schema) DeclaresPaths() bool {
-	if s == nil {
-		return false
-	}
-	found := false
+func (s *Schema) DeclaresPaths() (found bool) {
 	Each(s.Root, func(sub *jsonschema.Schema) { found = found || s.declares(sub) != "" })
 	return found
 }

@@ -58,9 +58,7 @@ func init() {
 		return ok
 	}
 	anything := func(any) bool { return true }
-	array := func(v any) bool { _, ok := v.([]any); return ok }
-	text := func(v any) bool { _, ok := v.(string); return ok }
-	flag := func(v any) bool { _, ok := v.(bool); return ok }
+	array, text, flag := is[[]any], is[string], is[bool]
 	everyday = map[string]func(any) bool{
 		"type": isType, "required": distinctTexts,
 		"properties": byName, "items": schema, "additionalProperties": schema, "propertyNames": schema, "not": schema,
@@ -72,6 +70,8 @@ func init() {
 		"minimum": isPlainNumber, "maximum": isPlainNumber, "exclusiveMinimum": isPlainNumber, "exclusiveMaximum": isPlainNumber,
 	}
 }
+
+func is[T any](v any) bool { _, ok := v.(T); return ok }
 
 func isType(v any) bool {
 	list, ok := v.([]any)
