@@ -17,10 +17,7 @@ import (
 // judged like any other. This file judges what the pattern matches: links, protected paths, and paths in the directory of a
 // rule. Everything else that it matches lies in the directory in which it is matched, which the word was judged by.
 
-const (
-	maxMatched = 1 << 12 // what one pattern may match
-	entrySteps = 1       // what it costs to read a directory entry, or to match it against a pattern
-)
+const maxMatched = 1 << 12 // what one pattern may match
 
 // globWord yields what a glob word of a shell string matches now.
 func (j *judge) globWord(f *Finding, yield func(meaning)) {
@@ -98,7 +95,7 @@ func (g *globber) walk(dir string, parts []string, linked bool) bool {
 	if err != nil {
 		return !errors.Is(err, errSpentGlob)
 	}
-	if !g.j.work.Spend(entrySteps * len(entries)) {
+	if !g.j.work.Spend(len(entries)) {
 		return false
 	}
 	pattern := shell.Matchable(parts[0])
@@ -154,7 +151,7 @@ func (j *judge) list(dir string) ([]fs.DirEntry, error) {
 	if err != nil {
 		return nil, err // a shell cannot read it either
 	}
-	if !j.work.Spend(entrySteps * len(entries)) {
+	if !j.work.Spend(len(entries)) {
 		return nil, errSpentGlob
 	}
 	if j.lists == nil {

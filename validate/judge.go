@@ -161,12 +161,7 @@ func (j *judge) beginsRoot(f *Finding) bool {
 	if !ok || rest == "" || !j.m.Platform.IsAbs(part) || chars.IsSlash(rest[0]) && f.Form != detect.FormText || strings.Contains(rest, part) {
 		return false
 	}
-	return slices.ContainsFunc(j.v.Snapshot.Roots(), func(r guard.Root) bool {
-		return slices.ContainsFunc([]string{r.Path, r.Given}, func(dir string) bool {
-			_, within := machine.Below(dir, whole)
-			return within && len(dir) > len(part)
-		})
-	})
+	return j.firstRoot(whole, len(part)+1, `/\`) != ""
 }
 
 // pathOf is the path of a file URI, "" where it is none.

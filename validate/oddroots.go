@@ -156,6 +156,8 @@ func (j *judge) atRoot(f *Finding, text string) (dir, rest string, ok bool) {
 	return "", "", false
 }
 
+const slashOrQuote = `/\"'`
+
 // withinRootName reports a finding that is no part of a list and no tail behind a sign, but the end of one path. A root has a
 // separator at the end of its name (/home/me/c:), and the finding begins in that name or directly behind it, and nowhere else in
 // the text. Nothing exists at the finding itself.
@@ -164,7 +166,7 @@ func (j *judge) withinRootName(f *Finding) bool {
 		return false
 	}
 	at := strings.LastIndex(f.Raw, f.Value)
-	if at <= 0 || j.firstRoot(f.Raw, at) == "" {
+	if at <= 0 || j.firstRoot(f.Raw, at, slashOrQuote) == "" {
 		return false
 	}
 	texts, free := j.m.Variants(f.Value, f.Alts...)
@@ -194,7 +196,7 @@ func (j *judge) quotedRoot(f *Finding) bool {
 			break
 		}
 		at += i
-		dir := j.firstRoot(f.Raw[at:], len(f.Value)+1)
+		dir := j.firstRoot(f.Raw[at:], len(f.Value)+1, slashOrQuote)
 		if dir == "" || at > 0 && f.Raw[at-1] != '"' && f.Raw[at-1] != '\'' {
 			return false
 		}
@@ -204,11 +206,12 @@ func (j *judge) quotedRoot(f *Finding) bool {
 	return err == nil && !place.Exists && strings.Contains(f.Raw, f.Value)
 }
 
-// firstRoot is a root that a text begins with and that is at least at bytes long, "" for none.
-func (j *judge) firstRoot(text string, at int) (dir string) {
+// firstRoot is a root that a text begins with, and that is at least at bytes long, "" for none. Behind it stands nothing, or one
+// of the signs.
+func (j *judge) firstRoot(text string, at int, signs string) (dir string) {
 	for _, r := range j.v.Snapshot.Roots() {
 		for _, d := range []string{r.Path, r.Given} {
-			if rest, ok := strings.CutPrefix(text, d); ok && len(d) >= at && (rest == "" || chars.IsSlash(rest[0]) || strings.IndexByte("\"'", rest[0]) >= 0) {
+			if rest, ok := strings.CutPrefix(text, d); ok && len(d) >= at && (rest == "" || strings.IndexByte(signs, rest[0]) >= 0) {
 				return d
 			}
 		}

@@ -172,9 +172,9 @@ func (j *judge) resolveRoot(f *Judged, text string) string {
 	if j.m.Holds(first.Root, text) {
 		return "" // it has the server's spelling already
 	}
-	root, rest := first.Root, ""
-	var ok bool
-	if rest, ok = cutDir(first.given, text); !ok {
+	root := first.Root
+	rest, ok := strings.CutPrefix(text, first.given)
+	if !ok || first.given == "" || rest != "" && !chars.IsSlash(rest[0]) {
 		if root, rest = j.rootAbove(text); root == "" {
 			return ""
 		}
@@ -192,12 +192,6 @@ func (j *judge) resolveRoot(f *Judged, text string) string {
 		return ""
 	}
 	return to
-}
-
-// cutDir takes a directory off the front of a path; rest keeps its separator.
-func cutDir(dir, text string) (rest string, ok bool) {
-	rest, ok = strings.CutPrefix(text, dir)
-	return rest, ok && dir != "" && (rest == "" || chars.IsSlash(rest[0]))
 }
 
 // rootAbove finds the innermost root in whose given spelling a path lies. There is none where the path already lies in

@@ -16,7 +16,8 @@ func (j *judge) rule(out *Judged) {
 	d := j.rules.Decide(out.candidates)
 	switch {
 	case d.TooMany:
-		out.Code = CodeBudget
+		out.Decision, out.Code = d.Decision, CodeBudget
+		return
 	case d.By == nil:
 		return
 	case d.Decision == Deny:
@@ -29,9 +30,6 @@ func (j *judge) rule(out *Judged) {
 		out.Code = CodeRuleAllow
 	}
 	out.Decision = d.Decision
-	if d.By == nil {
-		return
-	}
 	for i := range out.Readings {
 		out.Readings[i].Asks = d.Decision == Escalate && out.candidates.Asks(out.Readings[i].kind)
 	}

@@ -120,13 +120,8 @@ func (d *detector) visit(id int32, p place) error {
 
 func (d *detector) object(id int32, p place) error {
 	t := d.t
-	var twinErr error
-	t.Twins(id, func(a, b int32) bool {
-		twinErr = d.checkTwins(a, b, p)
-		return twinErr == nil
-	})
-	if twinErr != nil {
-		return twinErr
+	if err := t.Twins(id, func(a, b int32) error { return d.checkTwins(a, b, p) }); err != nil {
+		return err
 	}
 	var classes [32]names.Class
 	beside := d.classesOf(id, classes[:])

@@ -34,7 +34,9 @@ func (d *detector) asPath(id int32, s string, p place, how string, member bool) 
 		}
 		d.add(f, p)
 		d.inner(id, s, p, member, true)
-		d.single(before)
+		if before < len(d.findings) {
+			d.findings[before].Rewritable.Single = len(d.findings) == before+1
+		}
 		d.urlLink(id, s, p, member) // a repository may hold a link called "file:"
 		return
 	case uri.Path:
@@ -68,8 +70,8 @@ func (d *detector) asPath(id int32, s string, p place, how string, member bool) 
 		d.add(f, p)
 	}
 	d.inner(id, s, p, member, false)
-	if d.single(before); before < len(d.findings) && d.onlyRelative(before+1) {
-		d.findings[before].Rewritable.Single = true // names that count only as links are no second path
+	if before < len(d.findings) {
+		d.findings[before].Rewritable.Single = d.onlyRelative(before + 1) // names that count only as links are no second path
 	}
 }
 

@@ -392,13 +392,13 @@ func kindText(e *jsonschema.ValidationError, p *message.Printer) string {
 }
 
 func quoteList(names []string) string {
-	q := make([]string, 0, 8)
-	for i, n := range names {
-		if i == 8 {
-			q = append(q, fmt.Sprintf("and %d more", len(names)-i))
-			break
-		}
+	const most = 8
+	var q []string
+	for _, n := range names[:min(len(names), most)] {
 		q = append(q, chars.Quote(n))
+	}
+	if more := len(names) - most; more > 0 {
+		q = append(q, fmt.Sprintf("and %d more", more))
 	}
 	return strings.Join(q, ", ")
 }

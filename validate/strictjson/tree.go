@@ -252,12 +252,12 @@ func foldHash(b []byte) uint32 {
 	return h
 }
 
-// Twins yields pairs of members of an object whose names are equal under case folding: every one of a group at least
-// once, with another of it.
-func (t *Tree) Twins(id int32, yield func(a, b int32) bool) {
+// Twins checks pairs of members of an object whose names are equal under case folding, until one is refused: every one of a
+// group at least once, with another of it.
+func (t *Tree) Twins(id int32, check func(a, b int32) error) error {
 	first := t.Nodes[id].First
 	if first == 0 || t.Nodes[first].Next == 0 {
-		return
+		return nil
 	}
 	same := func(a, b int32) bool {
 		return t.Nodes[a].fold == t.Nodes[b].fold && strings.EqualFold(t.Name(a), t.Name(b))
@@ -269,12 +269,14 @@ func (t *Tree) Twins(id int32, yield func(a, b int32) bool) {
 	if count <= 16 {
 		for a := first; a > 0; a = t.Nodes[a].Next {
 			for b := t.Nodes[a].Next; b > 0; b = t.Nodes[b].Next {
-				if same(a, b) && !yield(a, b) {
-					return
+				if same(a, b) {
+					if err := check(a, b); err != nil {
+						return err
+					}
 				}
 			}
 		}
-		return
+		return nil
 	}
 	seen := make(map[string]int32)
 	for b := first; b > 0; b = t.Nodes[b].Next {
@@ -282,10 +284,11 @@ func (t *Tree) Twins(id int32, yield func(a, b int32) bool) {
 		a, ok := seen[folded]
 		if !ok {
 			seen[folded] = b
-		} else if !yield(a, b) {
-			return
+		} else if err := check(a, b); err != nil {
+			return err
 		}
 	}
+	return nil
 }
 
 // TrimJSONSpace takes off what JSON calls blank.
