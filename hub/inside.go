@@ -22,7 +22,7 @@ func (h *Hub) Inside(paths ...string) (root string, inside bool) {
 	}
 	checker := h.now().Checker
 	for _, path := range names {
-		if dir := checker.Opens(path); dir != "" {
+		if dir := checker.Rules().Opens(path); dir != "" {
 			return rootsmgr.FormatURI(dir), true
 		}
 	}

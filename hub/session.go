@@ -243,7 +243,7 @@ func (s *Session) newApprovals() *approval.Queue {
 // places are the directories beside the session's roots that its children may
 // write in: a root that is a link in one is not followed out of it.
 func (s *Session) places() []string {
-	return append(s.hub.now().Checker.Places(), s.approvals.Directories()...)
+	return append(s.hub.now().Checker.Rules().Places(), s.approvals.Directories()...)
 }
 
 // speaksOn sets what belongs to no request of the client.

@@ -151,7 +151,7 @@ func TestGlobBudget(t *testing.T) {
 		t.Errorf("denied: %+v", v.First)
 	}
 	j := &judge{c: c, m: &c.m, w: w.where(), v: w.view(), work: budget.New(0)}
-	j.work.Spend(budget.CallSteps - 40*entrySteps)
+	j.work.Spend(budget.CallSteps - 40)
 	denied := false
 	j.globWord(&Finding{Form: detect.FormGlob, Glob: "many/*/*/*"}, func(s meaning) { denied = denied || s.code == CodeBudget })
 	if !denied {

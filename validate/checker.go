@@ -93,16 +93,8 @@ func NewChecker(cfg Config) (*Checker, error) {
 			c.m.Mount(ch.container)
 		}
 	}
-	protect := func(p string) {
-		s, err := c.protect(p)
-		if err != nil {
-			errs = append(errs, err)
-			return
-		}
-		c.protected = append(c.protected, s)
-	}
 	for _, p := range cfg.Protected {
-		protect(p)
+		errs = append(errs, c.protect(p))
 	}
 	for i, p := range cfg.Policy.Protected {
 		dir, hint := policy.AbsoluteDir(&c.m, p)
@@ -116,14 +108,11 @@ func NewChecker(cfg Config) (*Checker, error) {
 			errs = append(errs, &PolicyError{Rule: -1, Key: []string{"protected", strconv.Itoa(i)}, Text: chars.Quote(p) + text, Hint: hint})
 			continue
 		}
-		protect(dir)
+		errs = append(errs, c.protect(dir))
 	}
 	var err error
-	if c.policy, err = policy.Compile(&c.m, cfg.Policy, ownRules); err != nil {
-		errs = append(errs, err)
-	}
-	errs = append(errs, c.bind(cfg))
-	if err := errors.Join(errs...); err != nil {
+	c.policy, err = policy.Compile(&c.m, cfg.Policy, ownRules)
+	if err := errors.Join(append(errs, err, c.bind(cfg))...); err != nil {
 		return nil, err
 	}
 	return c, nil

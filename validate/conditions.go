@@ -27,19 +27,22 @@ func (j *judge) applies(f *Finding, s meaning, where *guard.Place, err error) bo
 	if f.Relative() {
 		return j.linkLeads(f, s, where, err)
 	}
-	if f.Form == detect.FormLiteral || f.Form == detect.FormText {
-		return j.names(f, s, where.Path, where.Exists)
-	}
-	if f.Instead != "" && j.begins(f.Instead) {
+	literal := f.Form == detect.FormLiteral || f.Form == detect.FormText
+	switch {
+	case literal && (systemPlace.MatchString(where.Path) || machine.IsDevice(where.Path)):
+		return false // other devices are places like any: memory that programs share, terminals, disks
+	case f.Instead != "" && j.begins(f.Instead):
 		return false
-	}
-	if s.glob != "" {
+	case s.glob != "":
 		return where.Exists && j.m.Matches(where.Path, s.glob)
-	}
-	if where.Exists || s.weak || f.Weak {
+	case where.Exists || s.weak || f.Weak:
 		return where.Exists && !(f.Weak && f.Makes && f.Instead != "")
+	case strings.ContainsAny(f.Value, "*?%"):
+		return false
+	case literal:
+		return j.namesNew(where.Path)
 	}
-	return !strings.ContainsAny(f.Value, "*?%") && j.m.Creatable(where.Path, f.Written)
+	return j.m.Creatable(where.Path, f.Written)
 }
 
 // begins reports that the text before an absolute part names something that exists where the child works, or ends in such a
@@ -92,9 +95,6 @@ func (j *judge) strays(base string) bool {
 
 // isLink reports a name that is a symlink itself.
 func (j *judge) isLink(p string) bool {
-	if p == "" || strings.IndexByte(p, 0) >= 0 {
-		return false
-	}
 	info, err := j.m.FS.Lstat(p)
 	return err == nil && info.Mode()&fs.ModeSymlink != 0
 }
@@ -125,25 +125,14 @@ func (j *judge) linkLeads(f *Finding, s meaning, where *guard.Place, why error) 
 // runs reports that an executable outside is only run (.venv/bin/python), not read or written. Either it stands where a
 // command has its program, or it is a link straight into a directory in which this user can change nothing (/usr/bin).
 func (j *judge) runs(f *Finding, s meaning, where *guard.Place) bool {
-	return f.Runs || !f.Written && f.Role != access.Delete && j.isLink(s.path) && !j.m.MayWrite(j.m.Parent(where.Path))
+	return f.Runs || !f.Written && f.Role != access.Delete && j.isLink(s.path) && !j.m.MayWrite(j.m.Platform.Parent(where.Path))
 }
 
-// names decides whether a word of a longer string names a place outside. It does if something exists there. It also does if
-// something could be created there: its directory exists, may be written to, and is the home folder or at least two
-// components deep. The devices that belong to no directory, and what lies below the directories of programs and libraries, do
-// not count. Other devices are places like any: memory that programs share, terminals, disks.
-func (j *judge) names(f *Finding, s meaning, place string, exists bool) bool {
-	if systemPlace.MatchString(place) || machine.IsDevice(place) {
-		return false
-	}
-	if s.glob != "" {
-		return exists && j.m.Matches(place, s.glob)
-	}
-	if exists || f.Weak || s.weak {
-		return exists
-	}
-	dir := j.m.Parent(place)
-	if dir != j.m.Home && chars.Components(dir) < 2 || strings.ContainsAny(f.Value, "*?%") {
+// namesNew decides whether a word of a longer string names something that could be created: its directory exists, may be
+// written to, and is the home folder or at least two components deep.
+func (j *judge) namesNew(place string) bool {
+	dir := j.m.Platform.Parent(place)
+	if dir != j.m.Home && chars.Components(dir) < 2 {
 		return false
 	}
 	info, err := j.m.FS.Lstat(dir)

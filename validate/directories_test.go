@@ -97,7 +97,7 @@ func TestDirectories(t *testing.T) {
 			e.grants[i].Path = w.fill(e.grants[i].Path)
 		}
 		var got []string
-		for _, d := range w.rules(e.sandbox, e.rules...).Directories("child", e.grants) {
+		for _, d := range w.rules(e.sandbox, e.rules...).Rules().Directories("child", e.grants) {
 			got = append(got, d.Path+" "+d.Name)
 		}
 		want := slices.Clone(e.want)

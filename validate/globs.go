@@ -17,10 +17,7 @@ import (
 // judged like any other. This file judges what the pattern matches: links, protected paths, and paths in the directory of a
 // rule. Everything else that it matches lies in the directory in which it is matched, which the word was judged by.
 
-const (
-	maxMatched = 1 << 12 // what one pattern may match
-	entrySteps = 1       // what it costs to read a directory entry, or to match it against a pattern
-)
+const maxMatched = 1 << 12 // what one pattern may match
 
 // globWord yields what a glob word of a shell string matches now.
 func (j *judge) globWord(f *Finding, yield func(meaning)) {
@@ -98,7 +95,7 @@ func (g *globber) walk(dir string, parts []string, linked bool) bool {
 	if err != nil {
 		return !errors.Is(err, errSpentGlob)
 	}
-	if !g.j.work.Spend(entrySteps * len(entries)) {
+	if !g.j.work.Spend(len(entries)) {
 		return false
 	}
 	pattern := shell.Matchable(parts[0])
@@ -112,19 +109,17 @@ func (g *globber) walk(dir string, parts []string, linked bool) bool {
 		}
 	}
 	for _, e := range entries {
-		if e.name[0] == '.' && !dots {
+		if e.Name()[0] == '.' && !dots {
 			continue
 		}
-		if ok, err := path.Match(pattern, e.name); !ok || err != nil {
+		if ok, err := path.Match(pattern, e.Name()); !ok || err != nil {
 			continue
 		}
-		if len(parts) > 1 && !e.link && !e.dir {
+		link, at := e.Type()&fs.ModeSymlink != 0, g.j.m.Platform.Join(dir, e.Name())
+		if len(parts) > 1 && !link && !e.IsDir() || len(parts) == 1 && !link && !linked && !g.guarded(at) {
 			continue
 		}
-		if !e.link && len(parts) == 1 && !linked && !g.guarded(g.j.m.Platform.Join(dir, e.name)) {
-			continue
-		}
-		if !g.walk(g.j.m.Platform.Join(dir, e.name), parts[1:], linked || e.link) {
+		if !g.walk(at, parts[1:], linked || link) {
 			return false
 		}
 	}
@@ -133,34 +128,16 @@ func (g *globber) walk(dir string, parts []string, linked bool) bool {
 
 // guarded reports a path that is protected or in the directory of a rule, and a directory above one that would be deleted.
 func (g *globber) guarded(p string) bool {
-	if g.j.rules.MatchesArea(g.f.Role, p) {
-		return true
-	}
-	for i := range g.j.c.protected {
-		for _, own := range g.j.c.protected[i].spellings {
-			if g.j.m.Holds(own, p) {
-				return true
-			}
-			if g.j.m.Holds(p, own) && g.f.Role == access.Delete {
-				return true
-			}
-		}
-	}
-	return false
+	return g.j.rules.MatchesArea(g.f.Role, p) || g.j.c.protects(func(own string) bool {
+		return g.j.m.Holds(own, p) || g.f.Role == access.Delete && g.j.m.Holds(p, own)
+	})
 }
 
 // errSpentGlob says that a pattern matches more than the budget allows.
 var errSpentGlob = errors.New("budget spent")
 
-// listed is one directory entry that a pattern may lead through: a link, a directory, or a file.
-type listed struct {
-	name string
-	link bool
-	dir  bool
-}
-
 // list reads a directory once for each call.
-func (j *judge) list(dir string) ([]listed, error) {
+func (j *judge) list(dir string) ([]fs.DirEntry, error) {
 	if l, ok := j.lists[dir]; ok {
 		return l, nil
 	}
@@ -174,16 +151,12 @@ func (j *judge) list(dir string) ([]listed, error) {
 	if err != nil {
 		return nil, err // a shell cannot read it either
 	}
-	if !j.work.Spend(entrySteps * len(entries)) {
+	if !j.work.Spend(len(entries)) {
 		return nil, errSpentGlob
 	}
-	list := make([]listed, 0, len(entries))
-	for _, e := range entries {
-		list = append(list, listed{name: e.Name(), link: e.Type()&fs.ModeSymlink != 0, dir: e.IsDir()})
-	}
 	if j.lists == nil {
-		j.lists = make(map[string][]listed)
+		j.lists = make(map[string][]fs.DirEntry)
 	}
-	j.lists[dir] = list
-	return list, nil
+	j.lists[dir] = entries
+	return entries, nil
 }

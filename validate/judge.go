@@ -35,7 +35,7 @@ type judge struct {
 	givenRoots map[string]string // memo of rootAbove: given spelling -> resolved root, resolved root -> ""
 	longest    int               // bytes of a root in it
 	watched    []fs.FileInfo     // protected files as they are now; nil: not looked at
-	lists      map[string][]listed
+	lists      map[string][]fs.DirEntry
 	strayDirs  map[string]bool // memo of strays
 	secret     bool            // a variable was expanded whose value must not be shown
 	hintedDirs []string        // directories among the names that count only under a condition
@@ -51,48 +51,26 @@ func (j *judge) bases() []string {
 		return j.starts
 	}
 	var list []string
-	add := func(dir string) {
-		if dir != "" && !slices.Contains(list, dir) {
-			list = append(list, dir)
+	switch {
+	case j.container == nil:
+		list = append([]string{j.w.Cwd}, j.w.Served...)
+	case j.container.Workdir != "":
+		list = []string{j.container.Workdir}
+	default:
+		for _, m := range j.container.Mounts {
+			list = append(list, m.Container)
 		}
 	}
-	if j.container != nil {
-		if j.container.Workdir != "" {
-			add(j.container.Workdir)
-		} else {
-			for _, m := range j.container.Mounts {
-				add(m.Container)
-			}
-		}
-		j.starts = list
-		return list
-	}
-	add(j.w.Cwd)
-	if len(j.w.Served) > 16 {
-		j.starts = appendNew(list, j.w.Served)
-		return j.starts
-	}
-	for _, dir := range j.w.Served {
-		add(dir)
-	}
-	if len(list) == 0 && j.v.Snapshot != nil {
+	seen := map[string]bool{"": true}
+	list = slices.DeleteFunc(list, func(dir string) bool {
+		again := seen[dir]
+		seen[dir] = true
+		return again
+	})
+	if len(list) == 0 && j.container == nil && j.v.Snapshot != nil {
 		list = j.v.Snapshot.Paths()
 	}
 	j.starts = list
-	return list
-}
-
-func appendNew(list, more []string) []string {
-	seen := make(map[string]bool, len(more))
-	for _, s := range list {
-		seen[s] = true
-	}
-	for _, s := range more {
-		if !seen[s] {
-			seen[s] = true
-			list = append(list, s)
-		}
-	}
 	return list
 }
 
@@ -164,7 +142,7 @@ func (j *judge) meanings(f *Finding, yield func(meaning)) {
 	}
 	for _, text := range texts {
 		j.absolutes(f, text, yield)
-		j.globs(f, text, yield)
+		j.globs(f, "", text, yield)
 	}
 }
 
@@ -183,12 +161,7 @@ func (j *judge) beginsRoot(f *Finding) bool {
 	if !ok || rest == "" || !j.m.Platform.IsAbs(part) || chars.IsSlash(rest[0]) && f.Form != detect.FormText || strings.Contains(rest, part) {
 		return false
 	}
-	return slices.ContainsFunc(j.v.Snapshot.Roots(), func(r guard.Root) bool {
-		return slices.ContainsFunc([]string{r.Path, r.Given}, func(dir string) bool {
-			_, within := machine.Below(dir, whole)
-			return within && len(dir) > len(part)
-		})
-	})
+	return j.firstRoot(whole, len(part)+1, `/\`) != ""
 }
 
 // pathOf is the path of a file URI, "" where it is none.
@@ -207,8 +180,6 @@ func (j *judge) note(out *Judged, r Reading, d Decision) {
 		if len(out.Readings) >= maxReadings {
 			out.Readings = out.Readings[:maxReadings-1]
 		}
-		out.Readings = append(out.Readings, r)
-		return
 	}
 	if out.Code == "" {
 		out.Code, out.Leads = r.Code, r.Leads
@@ -242,8 +213,8 @@ func (j *judge) uri(f *Finding, yield func(meaning)) {
 		texts, _ := j.m.Variants(p)
 		for i, text := range texts {
 			if i == 0 || j.m.Platform.IsAbs(text) {
-				j.absolute(text, text, "", yield)
-				j.globs(f, text, yield)
+				j.absolute(meaning{text: text, path: text}, yield)
+				j.globs(f, "", text, yield)
 			}
 		}
 	}
@@ -416,7 +387,8 @@ func (j *judge) readings(findings []Finding) []Judged {
 			return append(list, j.overspent(&findings[i]))
 		}
 		f := &findings[i]
-		elsewhere := f.Relative() || f.Form != detect.FormURI && f.Form != detect.FormText && !j.hasOwnBase(f) && !j.m.Platform.IsAbs(f.Value)
+		_, own := j.declaredBase(f)
+		elsewhere := f.Relative() || f.Form != detect.FormURI && f.Form != detect.FormText && !own && !j.m.Platform.IsAbs(f.Value)
 		if !ok {
 			if elsewhere {
 				again = append(again, -i-1)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 
 	"mcphub/rootsmgr/guard"
@@ -105,40 +106,31 @@ func (j *judge) otherThan(own, text string) bool {
 		place, err := guard.Resolve(j.m.FS, text)
 		return err != nil || place.Exists && place.Path != own
 	}
-	found, sure := j.matched(nil, strings.Split(j.m.Platform.Clean(text), "/"), "/")
-	for _, p := range found {
-		if place, err := guard.Resolve(j.m.FS, p); err != nil || place.Path != own {
-			return true
-		}
-	}
-	return !sure
+	return j.matchesOther(own, strings.Split(j.m.Platform.Clean(text), "/"), "/")
 }
 
-// matched adds the paths below dir that a pattern matches, "**" as "*"; sure is false where that could not be told.
-func (j *judge) matched(list, parts []string, dir string) (found []string, sure bool) {
+// matchesOther reports whether a pattern matches anything below dir other than the directory own, "**" as "*", or that it
+// cannot be told.
+func (j *judge) matchesOther(own string, parts []string, dir string) bool {
 	for len(parts) > 0 && (parts[0] == "" || !shell.HasMeta(parts[0])) {
 		dir, parts = j.m.Platform.Join(dir, parts[0]), parts[1:]
 	}
 	if len(parts) == 0 {
 		if _, err := j.m.FS.Lstat(dir); err != nil {
-			return list, errors.Is(err, fs.ErrNotExist)
+			return !errors.Is(err, fs.ErrNotExist)
 		}
-		return append(list, dir), len(list) < maxMatched
+		place, err := guard.Resolve(j.m.FS, dir)
+		return err != nil || place.Path != own
 	}
 	entries, err := j.list(dir)
 	if err != nil {
-		return list, errors.Is(err, fs.ErrNotExist)
+		return !errors.Is(err, fs.ErrNotExist)
 	}
 	pattern := strings.ReplaceAll(parts[0], "[!", "[^")
-	for _, e := range entries {
-		if ok, _ := path.Match(pattern, e.name); !ok && e.name != parts[0] { // what is called so matches a library's own reading
-			continue
-		}
-		if list, sure = j.matched(list, parts[1:], j.m.Platform.Join(dir, e.name)); !sure {
-			return list, false
-		}
-	}
-	return list, true
+	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool {
+		ok, _ := path.Match(pattern, e.Name())
+		return (ok || e.Name() == parts[0]) && j.matchesOther(own, parts[1:], j.m.Platform.Join(dir, e.Name())) // what is called so matches a library's own reading
+	})
 }
 
 // atRoot splits a text, or one that stands for it, at the odd root that it begins with.
@@ -164,6 +156,8 @@ func (j *judge) atRoot(f *Finding, text string) (dir, rest string, ok bool) {
 	return "", "", false
 }
 
+const slashOrQuote = `/\"'`
+
 // withinRootName reports a finding that is no part of a list and no tail behind a sign, but the end of one path. A root has a
 // separator at the end of its name (/home/me/c:), and the finding begins in that name or directly behind it, and nowhere else in
 // the text. Nothing exists at the finding itself.
@@ -172,7 +166,7 @@ func (j *judge) withinRootName(f *Finding) bool {
 		return false
 	}
 	at := strings.LastIndex(f.Raw, f.Value)
-	if at <= 0 || j.firstRoot(f.Raw, at) == "" {
+	if at <= 0 || j.firstRoot(f.Raw, at, slashOrQuote) == "" {
 		return false
 	}
 	texts, free := j.m.Variants(f.Value, f.Alts...)
@@ -202,7 +196,7 @@ func (j *judge) quotedRoot(f *Finding) bool {
 			break
 		}
 		at += i
-		dir := j.firstRoot(f.Raw[at:], len(f.Value)+1)
+		dir := j.firstRoot(f.Raw[at:], len(f.Value)+1, slashOrQuote)
 		if dir == "" || at > 0 && f.Raw[at-1] != '"' && f.Raw[at-1] != '\'' {
 			return false
 		}
@@ -212,11 +206,12 @@ func (j *judge) quotedRoot(f *Finding) bool {
 	return err == nil && !place.Exists && strings.Contains(f.Raw, f.Value)
 }
 
-// firstRoot is a root that a text begins with and that is at least at bytes long, "" for none.
-func (j *judge) firstRoot(text string, at int) (dir string) {
+// firstRoot is a root that a text begins with, and that is at least at bytes long, "" for none. Behind it stands nothing, or one
+// of the signs.
+func (j *judge) firstRoot(text string, at int, signs string) (dir string) {
 	for _, r := range j.v.Snapshot.Roots() {
 		for _, d := range []string{r.Path, r.Given} {
-			if rest, ok := strings.CutPrefix(text, d); ok && len(d) >= at && (rest == "" || chars.IsSlash(rest[0]) || strings.IndexByte("\"'", rest[0]) >= 0) {
+			if rest, ok := strings.CutPrefix(text, d); ok && len(d) >= at && (rest == "" || strings.IndexByte(signs, rest[0]) >= 0) {
 				return d
 			}
 		}
@@ -227,7 +222,7 @@ func (j *judge) firstRoot(text string, at int) (dir string) {
 // belowRoot yields what a text behind an odd root may mean.
 func (j *judge) belowRoot(f *Finding, dir, rest string, yield func(meaning)) {
 	if rest == "" {
-		j.absolute(dir, dir, "", yield)
+		j.absolute(meaning{text: dir, path: dir}, yield)
 		return
 	}
 	texts, all := j.m.Variants(rest)
@@ -242,7 +237,7 @@ func (j *judge) belowRoot(f *Finding, dir, rest string, yield func(meaning)) {
 		if !chars.IsSlash(text[0]) {
 			text = "/" + text
 		}
-		j.absolute(dir+text, dir+text, "", yield)
-		j.globsBelow(f, dir, text, yield)
+		j.absolute(meaning{text: dir + text, path: dir + text}, yield)
+		j.globs(f, dir, text, yield)
 	}
 }

@@ -18,7 +18,7 @@ func (c *Checker) TooWide(dir string, others []string) bool {
 		return true
 	}
 	dir = c.m.Platform.Clean(dir)
-	if c.m.Parent(dir) == dir {
+	if c.m.Platform.Parent(dir) == dir {
 		return true
 	}
 	holds := func(p string) bool { return c.m.Holds(dir, p) }
@@ -60,9 +60,7 @@ func (c *Checker) Policy() (info PolicyInfo, ok bool) {
 		return info, false
 	}
 	info, ok = c.policy.Info()
-	for i := range c.protected {
-		info.Protected = append(info.Protected, c.protected[i].spellings...)
-	}
+	info.Protected = slices.Concat(c.protected...)
 	return info, ok
 }
 
@@ -75,12 +73,12 @@ func (c *Checker) Searches(child string) bool {
 	return ch != nil && ch.mode != ModeOff
 }
 
-// Directories are those that one child is served beside the client's roots: see [policy.Compiled.Directories].
-func (c *Checker) Directories(child string, grants []Grant) []policy.Directory {
+// Rules are those of the policy in force, nil for none.
+func (c *Checker) Rules() *policy.Compiled {
 	if c == nil {
 		return nil
 	}
-	return c.policy.Directories(child, grants)
+	return c.policy
 }
 
 // Withheld are the paths that one child may not open, whatever is around them: what is protected, in every spelling, and the
@@ -89,9 +87,7 @@ func (c *Checker) Withheld(child string) (list []string) {
 	if c == nil {
 		return nil
 	}
-	for i := range c.protected {
-		list = append(list, c.protected[i].spellings...)
-	}
+	list = slices.Concat(c.protected...)
 	for _, dir := range c.policy.Denied(child) {
 		if !slices.Contains(list, dir) {
 			list = append(list, dir)
@@ -107,15 +103,7 @@ func (c *Checker) Protects(path string) bool {
 
 // protects reports whether something is protected, in any spelling, of which is says so.
 func (c *Checker) protects(is func(p string) bool) bool {
-	return slices.ContainsFunc(c.protected, func(s protectedPath) bool { return slices.ContainsFunc(s.spellings, is) })
-}
-
-// Unlimited is the name of a rule that allows some call of a child to name paths anywhere; "" where none does.
-func (c *Checker) Unlimited(child string) string {
-	if c == nil {
-		return ""
-	}
-	return c.policy.Unlimited(child)
+	return slices.ContainsFunc(c.protected, func(p protectedPath) bool { return slices.ContainsFunc(p, is) })
 }
 
 // OwnFolder says why a folder is no real one of the hub's own user in which nobody else may write.
@@ -124,20 +112,4 @@ func (c *Checker) OwnFolder(dir string) error {
 		return errors.New("it cannot be looked at")
 	}
 	return c.m.OwnDir(dir)
-}
-
-// Opens returns a directory that the policy opens to some call, and that some reading of path lies in; "" for none.
-func (c *Checker) Opens(path string) string {
-	if c == nil {
-		return ""
-	}
-	return c.policy.Opens(path)
-}
-
-// Places are the directories beside the roots that servers may write in: the sandbox, and what the policy opens.
-func (c *Checker) Places() []string {
-	if c == nil {
-		return nil
-	}
-	return c.policy.Places()
 }

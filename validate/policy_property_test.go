@@ -246,7 +246,7 @@ func TestPolicyReference(t *testing.T) {
 				view.Ceiling = rootsmgr.NewSnapshot(guard.OS{}, 1, rootsmgr.OriginCeiling, entries(ref.ceiling)).Guard()
 			}
 			ref.served = snap.Paths()
-			for _, dir := range c.Directories("child", grants) {
+			for _, dir := range c.Rules().Directories("child", grants) {
 				ref.served = append(ref.served, dir.Path)
 			}
 			want := Allow

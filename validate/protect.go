@@ -16,8 +16,8 @@ import (
 
 // protected denies everything at or below a protected path, and writing to or deleting a directory above one.
 func (j *judge) protected(f *Finding, where *guard.Place) string {
-	for i := range j.c.protected {
-		for _, own := range j.c.protected[i].spellings {
+	for _, spellings := range j.c.protected {
+		for _, own := range spellings {
 			for _, p := range []string{where.Path, where.Readings.Lexical, where.Readings.Physical, where.Readings.Cleaned} {
 				if j.m.Holds(own, p) {
 					return CodeProtected
@@ -53,8 +53,8 @@ func (j *judge) isProtected(where *guard.Place) bool {
 func (j *judge) files() []fs.FileInfo {
 	if j.watched == nil {
 		j.watched = make([]fs.FileInfo, 0, len(j.c.protected))
-		for i := range j.c.protected {
-			if info, err := j.m.FS.Lstat(j.c.protected[i].resolved()); err == nil && info.Mode()&fs.ModeType == 0 {
+		for _, p := range j.c.protected {
+			if info, err := j.m.FS.Lstat(p.resolved()); err == nil && info.Mode()&fs.ModeType == 0 {
 				j.watched = append(j.watched, info)
 			}
 		}
@@ -80,13 +80,13 @@ func (j *judge) entries() ([]guard.Entry, bool) {
 		whole, ok := j.m.FS.(interface {
 			Whole(path string) (guard.Entry, bool)
 		})
-		for i := range j.c.protected {
-			if _, err := j.m.FS.Lstat(j.c.protected[i].resolved()); errors.Is(err, fs.ErrNotExist) {
+		for _, p := range j.c.protected {
+			if _, err := j.m.FS.Lstat(p.resolved()); errors.Is(err, fs.ErrNotExist) {
 				continue
 			}
 			var e guard.Entry
 			if ok {
-				e, ok = whole.Whole(j.c.protected[i].resolved())
+				e, ok = whole.Whole(p.resolved())
 			}
 			now.all = append(now.all, e)
 		}
@@ -126,31 +126,28 @@ func harmless(f *Finding, dev string) bool {
 }
 
 // protectedPath is a protected path in every spelling.
-type protectedPath struct {
-	spellings []string
-}
+type protectedPath []string
 
 // resolved is where it really lies.
-func (p *protectedPath) resolved() string { return p.spellings[len(p.spellings)-1] }
+func (p protectedPath) resolved() string { return p[len(p)-1] }
 
-// protect resolves a protected path once. One that does not exist yet is kept as text.
-func (c *Checker) protect(p string) (protectedPath, error) {
-	given := p
-	p = c.m.ExpandHome(p)
+// protect resolves a protected path once, and keeps it. One that does not exist yet is kept as text.
+func (c *Checker) protect(given string) error {
+	p := c.m.ExpandHome(given)
 	if !c.m.Platform.IsAbs(p) {
-		return protectedPath{}, fmt.Errorf("protected path %s is not absolute; write it from the root or with ~/", chars.Quote(given))
+		return fmt.Errorf("protected path %s is not absolute; write it from the root or with ~/", chars.Quote(given))
 	}
-	var s protectedPath
+	var spellings protectedPath
 	add := func(spelling string) {
-		if spelling != "" && !slices.Contains(s.spellings, spelling) {
-			s.spellings = append(s.spellings, spelling)
+		if spelling != "" && !slices.Contains(spellings, spelling) {
+			spellings = append(spellings, spelling)
 		}
 	}
 	add(c.m.Platform.Clean(p))
-	place, err := guard.Resolve(c.m.FS, p)
-	if err == nil {
+	if place, err := guard.Resolve(c.m.FS, p); err == nil {
 		add(place.Path)
 		add(place.Readings.Cleaned)
 	}
-	return s, nil
+	c.protected = append(c.protected, spellings)
+	return nil
 }

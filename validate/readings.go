@@ -54,7 +54,7 @@ func (j *judge) absolutes(f *Finding, text string, yield func(meaning)) {
 	case !j.m.Windows && (chars.IsDrive(text) || chars.IsUNC(text)):
 		yield(meaning{text: text, code: CodeForeignForm, err: "a Windows path, which no root on this machine contains"})
 	case j.m.Platform.IsAbs(text):
-		j.absolute(text, text, "", yield)
+		j.absolute(meaning{text: text, path: text}, yield)
 	case j.m.Windows && chars.IsSlash(text[0]) && len(j.w.Cwd) > 1 && chars.IsLetter(j.w.Cwd[0]):
 		yield(meaning{text: text, path: j.w.Cwd[:2] + text})
 	default:
@@ -62,27 +62,23 @@ func (j *judge) absolutes(f *Finding, text string, yield func(meaning)) {
 	}
 }
 
-// absolute yields p itself, or what a container's mounts make of it.
-func (j *judge) absolute(text, p, base string, yield func(meaning)) {
-	if j.container == nil || machine.IsDevice(path.Clean(p)) { // every container has its own
-		yield(meaning{text: text, path: p, base: base})
-		return
+// absolute yields a meaning, or what a container's mounts make of its path.
+func (j *judge) absolute(s meaning, yield func(meaning)) {
+	if j.container != nil && !machine.IsDevice(path.Clean(s.path)) { // every container has its own
+		host, ok := j.container.ToHost(s.path, j.w.Cwd)
+		if !ok {
+			s.code, s.err = CodeUnmapped, "the container mounts nothing of this machine at "+path.Clean(s.path)
+		}
+		s.path = host
 	}
-	host, ok := j.container.ToHost(p, j.w.Cwd)
-	if !ok {
-		yield(meaning{text: text, code: CodeUnmapped, err: "the container mounts nothing of this machine at " + path.Clean(p)})
-		return
-	}
-	yield(meaning{text: text, path: host, base: base})
+	yield(s)
 }
 
 // relative yields text below every directory it may start from.
 func (j *judge) relative(f *Finding, text string, yield func(meaning)) {
 	bases := j.bases()
-	if f.Base != "" && f.BaseDir != "" {
-		if own, ok := j.declaredBase(f.BaseDir); ok {
-			bases = own
-		}
+	if own, ok := j.declaredBase(f); ok {
+		bases = own
 	}
 	if len(bases) == 0 {
 		yield(meaning{text: text, code: CodeNoBase, err: "a relative path, and no directory is known that it starts from"})
@@ -92,29 +88,20 @@ func (j *judge) relative(f *Finding, text string, yield func(meaning)) {
 	for _, base := range bases {
 		if dir, ok := j.certainly(f, base); ok {
 			certain++
-			j.absolute(text, j.m.Platform.Join(dir, text), dir, func(s meaning) {
-				s.led = true
-				yield(s)
-			})
+			j.absolute(meaning{text: text, path: j.m.Platform.Join(dir, text), base: dir, led: true}, yield)
 			continue
 		}
-		j.absolute(text, j.m.Platform.Join(base, text), base, func(s meaning) {
-			s.weak = j.elsewhere // what is only read has to be there
-			if j.again {
-				s.weak = f.Form != detect.FormWord || !slices.Contains(j.ownDirs, base)
-			}
-			s.weak = s.weak && !f.Written && !f.Makes
-			yield(s)
-		})
+		weak := j.elsewhere // what is only read has to be there
+		if j.again {
+			weak = f.Form != detect.FormWord || !slices.Contains(j.ownDirs, base)
+		}
+		j.absolute(meaning{text: text, path: j.m.Platform.Join(base, text), base: base, weak: weak && !f.Written && !f.Makes}, yield)
 	}
 	if certain == len(bases) {
 		return
 	}
 	for _, base := range moved {
-		j.absolute(text, j.m.Platform.Join(base, text), base, func(s meaning) {
-			s.led = true
-			yield(s)
-		})
+		j.absolute(meaning{text: text, path: j.m.Platform.Join(base, text), base: base, led: true}, yield)
 	}
 	if f.Course.Lost && !f.Relative() && j.container == nil {
 		j.fromBelow(f, bases, text, yield)
@@ -131,15 +118,12 @@ func (j *judge) fromBelow(f *Finding, bases []string, text string, yield func(me
 	}
 	for _, dir := range bases {
 		for n := 1; n < ups; n++ {
-			above := j.m.Parent(dir)
+			above := j.m.Platform.Clean(j.m.Platform.Parent(dir))
 			if above == dir || !j.work.Spend(budget.ReadSteps) {
 				break
 			}
 			dir = above
-			j.absolute(text, j.m.Platform.Join(dir, rest), dir, func(s meaning) {
-				s.weak = !f.Written && !f.Makes
-				yield(s)
-			})
+			j.absolute(meaning{text: text, path: j.m.Platform.Join(dir, rest), base: dir, weak: !f.Written && !f.Makes}, yield)
 		}
 	}
 }
@@ -203,10 +187,10 @@ func (j *judge) certainly(f *Finding, base string) (dir string, ok bool) {
 	return dir, true
 }
 
-// declaredBase is the directory a declared base names; ok is false where it is not absolute, so that the ordinary
-// directories count as well.
-func (j *judge) declaredBase(value string) ([]string, bool) {
-	v := chars.TrimEdges(value)
+// declaredBase is the directory that the declared base of a finding names, the only one that the finding starts from. ok is
+// false where none is declared, or it is not absolute, so that the ordinary directories count.
+func (j *judge) declaredBase(f *Finding) (dirs []string, ok bool) {
+	v := chars.TrimEdges(f.BaseDir)
 	if kind, texts := uri.Read(v); kind == uri.File {
 		paths, err := j.m.Platform.ReadURI(texts[0])
 		return paths, err == nil && len(paths) > 0
@@ -220,23 +204,9 @@ func (j *judge) declaredBase(value string) ([]string, bool) {
 	return []string{v}, true
 }
 
-// hasOwnBase reports a finding whose declared base is the only directory it starts from.
-func (j *judge) hasOwnBase(f *Finding) bool {
-	if f.BaseDir == "" {
-		return false
-	}
-	_, ok := j.declaredBase(f.BaseDir)
-	return ok
-}
-
 // globs yields the further paths a glob stands for: its alternatives, the fixed prefix of each, and a refusal where a
-// later component can climb. The literal reading is the caller's.
-func (j *judge) globs(f *Finding, text string, yield func(meaning)) {
-	j.globsBelow(f, "", text, yield)
-}
-
-// globsBelow is globs for a text behind a directory, whose own name is no pattern.
-func (j *judge) globsBelow(f *Finding, dir, text string, yield func(meaning)) {
+// later component can climb. The literal reading is the caller's. dir stands before the text, and is no pattern; it may be "".
+func (j *judge) globs(f *Finding, dir, text string, yield func(meaning)) {
 	if !shell.HasMeta(text) || len(text) > chars.MaxPath {
 		return // it is too long to be opened, and refused as it stands
 	}

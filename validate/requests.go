@@ -57,8 +57,8 @@ func (c *Checker) ScanParams(child, method string, params []byte, templates ...s
 	if err := tr.Parse(params, c.search.Size); err != nil {
 		return nil, err
 	}
-	if id := tr.Child(0, "uri"); id > 0 && tr.Nodes[id].Kind == strictjson.String {
-		more, err := c.ScanURI(child, tr.Str(id), templates...)
+	if text := tr.Text(0, "uri"); text != "" {
+		more, err := c.ScanURI(child, text, templates...)
 		if err != nil {
 			return nil, err
 		}

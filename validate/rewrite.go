@@ -172,9 +172,9 @@ func (j *judge) resolveRoot(f *Judged, text string) string {
 	if j.m.Holds(first.Root, text) {
 		return "" // it has the server's spelling already
 	}
-	root, rest := first.Root, ""
-	var ok bool
-	if rest, ok = cutDir(first.given, text); !ok {
+	root := first.Root
+	rest, ok := strings.CutPrefix(text, first.given)
+	if !ok || first.given == "" || rest != "" && !chars.IsSlash(rest[0]) {
 		if root, rest = j.rootAbove(text); root == "" {
 			return ""
 		}
@@ -194,41 +194,25 @@ func (j *judge) resolveRoot(f *Judged, text string) string {
 	return to
 }
 
-// cutDir takes a directory off the front of a path; rest keeps its separator.
-func cutDir(dir, text string) (rest string, ok bool) {
-	rest, ok = strings.CutPrefix(text, dir)
-	return rest, ok && dir != "" && (rest == "" || chars.IsSlash(rest[0]))
-}
-
 // rootAbove finds the innermost root in whose given spelling a path lies. There is none where the path already lies in
 // a resolved one, or where no root is spelled otherwise than resolved.
 func (j *judge) rootAbove(text string) (root, rest string) {
-	c := j.m
-	fold := func(s string) string {
-		if c.Windows {
-			s = chars.Slashed(s)
-		}
-		if c.Folds {
-			s = chars.FoldName(s)
-		}
-		return s
-	}
 	if j.givenRoots == nil {
 		j.givenRoots = make(map[string]string)
 		roots := j.v.Snapshot.Roots()
 		for i := range roots {
-			j.givenRoots[fold(roots[i].Given)] = roots[i].Path
+			j.givenRoots[j.m.Fold(roots[i].Given)] = roots[i].Path
 			j.longest = max(j.longest, len(roots[i].Given), len(roots[i].Path))
 		}
 		for i := range roots {
-			j.givenRoots[fold(roots[i].Path)] = ""
+			j.givenRoots[j.m.Fold(roots[i].Path)] = ""
 		}
 	}
-	for end := len(text); end > 0; end = strings.LastIndexFunc(text[:end], func(r rune) bool { return r == '/' || c.Windows && r == '\\' }) {
+	for end := len(text); end > 0; end = strings.LastIndexFunc(text[:end], func(r rune) bool { return r == '/' || j.m.Windows && r == '\\' }) {
 		if end > 4*j.longest {
 			continue // folding shortens a character to a third at most
 		}
-		at, ok := j.givenRoots[fold(text[:end])]
+		at, ok := j.givenRoots[j.m.Fold(text[:end])]
 		switch {
 		case ok && at == "":
 			return "", ""

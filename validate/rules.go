@@ -16,7 +16,8 @@ func (j *judge) rule(out *Judged) {
 	d := j.rules.Decide(out.candidates)
 	switch {
 	case d.TooMany:
-		out.Code = CodeBudget
+		out.Decision, out.Code = d.Decision, CodeBudget
+		return
 	case d.By == nil:
 		return
 	case d.Decision == Deny:
@@ -29,9 +30,6 @@ func (j *judge) rule(out *Judged) {
 		out.Code = CodeRuleAllow
 	}
 	out.Decision = d.Decision
-	if d.By == nil {
-		return
-	}
 	for i := range out.Readings {
 		out.Readings[i].Asks = d.Decision == Escalate && out.candidates.Asks(out.Readings[i].kind)
 	}
@@ -100,7 +98,10 @@ func (j *judge) passesBy(s meaning) bool {
 // idle reports a reading of a relative path from a directory beside the roots that does not count: nothing exists there, or the
 // server does not try that directory.
 func (j *judge) idle(f *Finding, s meaning, p *guard.Place) bool {
-	if s.glob != "" || s.led || !j.beside(s.base) || j.hasOwnBase(f) || !slices.ContainsFunc(j.bases(), func(b string) bool { return !j.beside(b) }) {
+	if s.glob != "" || s.led || !j.beside(s.base) || !slices.ContainsFunc(j.bases(), func(b string) bool { return !j.beside(b) }) {
+		return false
+	}
+	if _, own := j.declaredBase(f); own {
 		return false
 	}
 	if j.passesBy(s) {
@@ -112,7 +113,7 @@ func (j *judge) idle(f *Finding, s meaning, p *guard.Place) bool {
 	if f.Role == access.Read {
 		return true
 	}
-	parent := j.m.Parent(p.Path)
+	parent := j.m.Platform.Parent(p.Path)
 	if j.m.Holds(parent, s.base) {
 		return true
 	}

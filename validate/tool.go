@@ -31,7 +31,7 @@ func (t *Tool) Name() string { return t.name }
 func (t *Tool) Mode() Mode { return t.args.Mode }
 
 // Unchecked says why calls are not checked by the tool's schema; nil where they are, or there is none.
-func (t *Tool) Unchecked() error { return t.args.Unchecked() }
+func (t *Tool) Unchecked() error { return t.args.Unchecked }
 
 // ProfileName is the built-in profile in force, "" for none.
 func (t *Tool) ProfileName() string {
@@ -109,8 +109,8 @@ func readDefinition(def []byte, depth int) (definition, error) {
 			seen++
 			d.schema = slices.Clone(t.Whole(m))
 		case "annotations":
-			d.readOnly = isTrue(t, m, "readOnlyHint")
-			d.destructive = isTrue(t, m, "destructiveHint")
+			d.readOnly = t.IsTrue(m, "readOnlyHint")
+			d.destructive = t.IsTrue(m, "destructiveHint")
 		}
 	}
 	if seen > 1 {
@@ -120,12 +120,4 @@ func readDefinition(def []byte, depth int) (definition, error) {
 		return d, errors.New("it has no name")
 	}
 	return d, nil
-}
-
-func isTrue(t *strictjson.Tree, object int32, name string) bool {
-	if t.Nodes[object].Kind != strictjson.Object {
-		return false
-	}
-	id := t.Child(object, name)
-	return id > 0 && t.Nodes[id].Kind == strictjson.Bool && t.IsTrue(id)
 }

@@ -108,9 +108,6 @@ func (v *Verdict) Refused() []string {
 	return out
 }
 
-// whyNot is the View's sentence about the finding that denied the call.
-func (f *Judged) whyNot(view rootsmgr.View) string { return view.WhyNot(f.paths()...) }
-
 func (f *Judged) paths() []string {
 	out := make([]string, 0, 2*len(f.Readings))
 	for i := range f.Readings {
@@ -140,9 +137,13 @@ func hush(out *Judged) {
 func (v *Verdict) settle(t *Tool, w Where, view rootsmgr.View) {
 	v.Decision, v.Rule, v.Fired, v.First = Allow, RuleInside, nil, nil
 	if !slices.ContainsFunc(v.Findings, func(f Judged) bool { return f.How != detect.HowResource }) {
-		v.settleCall(t.ruling.Call(), w)
-		if len(v.Findings) > 0 && v.Fired == nil {
-			v.Rule = RuleInside
+		if r := t.ruling.Call(); r != nil {
+			v.Decision, v.Rule, v.Fired = r.Then, r.Name, r
+			if r.Then == Escalate && w.Approved == r.Name {
+				v.Decision = Allow
+			}
+		} else if len(v.Findings) == 0 {
+			v.Rule = RuleNoPath
 		}
 	}
 	for i := range v.Findings {
@@ -183,25 +184,13 @@ func (v *Verdict) settle(t *Tool, w Where, view rootsmgr.View) {
 	}
 	v.Why, v.Roots = "", nil
 	if v.First != nil && v.Rule != RuleProtected && v.Fired == nil {
-		v.Why = v.First.whyNot(view)
+		v.Why = view.WhyNot(v.First.paths()...)
 	}
 	switch {
 	case v.First != nil && v.First.How == detect.HowResource:
 		v.Why, v.Roots = whyResource, v.First.bounds
 	case v.Decision != Allow && view.Snapshot != nil:
 		v.Roots = view.Snapshot.URIs()
-	}
-}
-
-// settleCall decides a call in which no path was found.
-func (v *Verdict) settleCall(r *Rule, w Where) {
-	v.Rule = RuleNoPath
-	if r == nil {
-		return
-	}
-	v.Decision, v.Rule, v.Fired = r.Then, r.Name, r
-	if r.Then == Escalate && w.Approved == r.Name {
-		v.Decision = Allow
 	}
 }
 

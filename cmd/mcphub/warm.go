@@ -68,7 +68,7 @@ func warmCommand() *cobra.Command {
 // warmRoots are the roots that servers are started with.
 func warmRoots(cfg hub.Config, given []string) ([]rootsmgr.Root, error) {
 	if len(given) == 0 {
-		return cfg.Fallback.Snapshot(rootsmgr.OS{}, 1, cfg.Checker.Places()).Roots(), nil
+		return cfg.Fallback.Snapshot(rootsmgr.OS{}, 1, cfg.Checker.Rules().Places()).Roots(), nil
 	}
 	paths, err := givenRoots(cfg.Dir, given)
 	if err != nil {

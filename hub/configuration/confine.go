@@ -12,7 +12,7 @@ import (
 // served is what the child is served: roots, directories of the policy, and grants.
 func (c *Configuration) Boundary(child *Child, roots, served []rootsmgr.Root, grants []validate.Grant) sandbox.Boundary {
 	name := child.Spec.Name
-	if rule := c.Checker.Unlimited(name); rule != "" {
+	if rule := c.Checker.Rules().Unlimited(name); rule != "" {
 		return sandbox.Boundary{Open: "the rule " + rule + " of the policy allows paths anywhere"}
 	}
 	b := sandbox.Boundary{Withheld: c.Checker.Withheld(name)}
@@ -20,7 +20,7 @@ func (c *Configuration) Boundary(child *Child, roots, served []rootsmgr.Root, gr
 		b.Areas = append(b.Areas, sandbox.Rule{Path: r.Path, Access: sandbox.Read | sandbox.Write | sandbox.Execute})
 		b.Roots = append(b.Roots, r.Path)
 	}
-	beside := c.Checker.Directories(name, grants)
+	beside := c.Checker.Rules().Directories(name, grants)
 	for _, r := range served {
 		if slices.ContainsFunc(roots, func(o rootsmgr.Root) bool { return o.Path == r.Path }) {
 			continue

@@ -18,7 +18,7 @@ func (c *Child) Suited(roots []rootsmgr.Root) []rootsmgr.Root {
 // policy names, and what a human has granted.
 func (c *Configuration) Beside(child string, grants []validate.Grant) []rootsmgr.Entry {
 	var out []rootsmgr.Entry
-	for _, d := range c.Checker.Directories(child, grants) {
+	for _, d := range c.Checker.Rules().Directories(child, grants) {
 		out = append(out, rootsmgr.Entry{URI: d.Path, Name: d.Name})
 	}
 	return out
@@ -26,7 +26,7 @@ func (c *Configuration) Beside(child string, grants []validate.Grant) []rootsmgr
 
 // commonSnapshot are the configured roots, as they are now.
 func (c *Configuration) commonSnapshot() *rootsmgr.Snapshot {
-	return c.Fallback.Snapshot(c.FS, 0, c.Checker.Places())
+	return c.Fallback.Snapshot(c.FS, 0, c.Checker.Rules().Places())
 }
 
 // readCommonRoots reads what the children are served that serve everybody: the

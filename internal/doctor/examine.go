@@ -300,7 +300,7 @@ func (e *examination) given() []string {
 func (e *examination) fallback() []string {
 	out := []string{}
 	if e.found.Whole && !e.found.Hub.Fallback.None() {
-		for _, r := range e.found.Hub.Fallback.Snapshot(rootsmgr.OS{}, 1, e.found.Hub.Checker.Places()).Roots() {
+		for _, r := range e.found.Hub.Fallback.Snapshot(rootsmgr.OS{}, 1, e.found.Hub.Checker.Rules().Places()).Roots() {
 			out = append(out, r.Path)
 		}
 	}

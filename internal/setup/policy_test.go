@@ -85,7 +85,7 @@ func TestPolicyExamples(t *testing.T) {
 				t.Fatal(err)
 			}
 			served := snap.Paths()
-			for _, d := range c.Directories(row[1], nil) {
+			for _, d := range c.Rules().Directories(row[1], nil) {
 				served = append(served, d.Path)
 			}
 			v := c.Judge(scan, validate.Where{Cwd: home + "/project", Served: served}, rootsmgr.View{Snapshot: snap, Case: rootsmgr.CaseKnown})

@@ -53,5 +53,5 @@ func (s *Source) FallbackRoots(w io.Writer, log zerolog.Logger) (*rootsmgr.Snaps
 	if err != nil {
 		return nil, &exit.Error{Code: exit.Config, Err: policyErrors(file, err)}
 	}
-	return fb.Snapshot(rootsmgr.OS{}, 1, judge.Places()), nil
+	return fb.Snapshot(rootsmgr.OS{}, 1, judge.Rules().Places()), nil
 }

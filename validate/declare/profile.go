@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -124,9 +125,7 @@ func parseProfile(name string, raw []byte) (*Profile, error) {
 			if p.Tools[tool] == nil {
 				p.Tools[tool] = make(map[string]ArgRule)
 			}
-			for pointer, r := range rules {
-				p.Tools[tool][pointer] = r
-			}
+			maps.Copy(p.Tools[tool], rules)
 		}
 	}
 	return p, nil

@@ -61,8 +61,8 @@ type place struct {
 	names bool          // member names directly below are paths
 	bare  bool          // a name without a slash may be a file: it stands beside a path, or below one
 	level int           // of JSON in strings
-	after elementAfter
-	under bool // below an object that was declared as a path
+	code  bool          // the element of an array behind -c or -e
+	under bool          // below an object that was declared as a path
 }
 
 // run walks the whole tree.
@@ -96,7 +96,7 @@ func (d *detector) visit(id int32, p place) error {
 		return d.object(id, p)
 	case strictjson.Array:
 		d.segments(id, p)
-		last := int32(-1)
+		code := false
 		for c := d.t.Nodes[id].First; c > 0; c = d.t.Nodes[c].Next {
 			q := p
 			if len(p.at) > 0 {
@@ -107,8 +107,7 @@ func (d *detector) visit(id int32, p place) error {
 			if p.class == names.Content && !d.t.IsMember(id) && d.t.Nodes[c].Kind == strictjson.String {
 				q.class = names.Other // in a list of lists
 			}
-			q.after = d.after(last)
-			last = c
+			q.code, code = code, d.isCodeFlag(c)
 			if err := d.visit(c, q); err != nil {
 				return err
 			}
@@ -121,13 +120,8 @@ func (d *detector) visit(id int32, p place) error {
 
 func (d *detector) object(id int32, p place) error {
 	t := d.t
-	var twinErr error
-	t.Twins(id, func(a, b int32) bool {
-		twinErr = d.checkTwins(a, b, p)
-		return twinErr == nil
-	})
-	if twinErr != nil {
-		return twinErr
+	if err := t.Twins(id, func(a, b int32) error { return d.checkTwins(a, b, p) }); err != nil {
+		return err
 	}
 	var classes [32]names.Class
 	beside := d.classesOf(id, classes[:])
@@ -193,7 +187,7 @@ func (d *detector) segments(id int32, p place) {
 	}
 	var parts []string
 	for c := d.t.Nodes[id].First; c > 0; c = d.t.Nodes[c].Next {
-		if d.t.Nodes[c].Kind != strictjson.String || d.t.Size(c) > 256 || len(parts) >= 64 {
+		if d.t.Nodes[c].Kind != strictjson.String || len(d.t.Whole(c)) > 256 || len(parts) >= 64 {
 			return
 		}
 		part := d.t.Str(c)
@@ -264,15 +258,8 @@ func (d *detector) member(id int32, p place, own *declare.Rule) {
 		return
 	}
 	name := d.t.Name(id)
-	rule := own
-	if rule == nil || rule.Role != access.None {
-		rule = p.rule
-	}
-	exempt := rule != nil && rule.Role == access.None
-	if !exempt && d.tool.Mode == declare.ModeDeclared && !(p.names && p.rule != nil) {
-		exempt = true
-	}
-	if exempt {
+	exempt := func(rule *declare.Rule) bool { return rule != nil && rule.Role == access.None }
+	if exempt(own) || exempt(p.rule) || d.tool.Mode == declare.ModeDeclared && !(p.names && p.rule != nil) {
 		d.uris(id, name, p, true)
 		return
 	}
@@ -313,7 +300,7 @@ func (d *detector) str(id int32, p place) error {
 		if p.class == names.Content && len(raw) > MaxValue && !mayBePatch(string(raw[:min(len(raw), 64)])) && !names.PatchWords[d.lastWord(p.key)] && !p.at.GoesDeeper() && !d.tool.pathFormats && !looksNested(raw) {
 			return nil // neither a path nor a patch
 		}
-		if p.class == names.Other && !p.bare && p.after != afterCode && !d.tool.pathFormats && !mayBePath(raw) && !looksNested(raw) {
+		if p.class == names.Other && !p.bare && !p.code && !d.tool.pathFormats && !mayBePath(raw) && !looksNested(raw) {
 			return nil
 		}
 	}
@@ -339,8 +326,7 @@ func (d *detector) str(id int32, p place) error {
 			}
 		}
 	}
-	s := t.Str(id)
-	d.value(id, s, p)
+	d.value(id, t.Str(id), p)
 	return nil
 }
 
@@ -395,9 +381,7 @@ func (d *detector) value(id int32, s string, p place) {
 	case names.Query:
 		d.uris(id, s, p, false)
 		d.literals(id, s, p)
-	case names.Shell:
-		d.shell(id, s, p)
-	case names.Words:
+	case names.Shell, names.Words:
 		d.vector(id, s, p)
 	case names.Path, names.Source:
 		if p.class == names.Source && d.isSourceCode(p.key, s) {
@@ -416,7 +400,7 @@ func (d *detector) value(id int32, s string, p place) {
 			d.literals(id, s, p) // u'x', ("x")
 		}
 	default:
-		if p.after == afterCode || isFlagged(s) { // -c 'cat x'
+		if p.code || isFlagged(s) { // -c 'cat x'
 			d.vector(id, s, p)
 			return
 		}
@@ -449,8 +433,8 @@ func (d *detector) isProgramValue(s string, p place) bool {
 		return false
 	}
 	name := d.t.Name(p.key)
-	if at := d.t.Child(d.t.Nodes[p.key].Parent, "key"); name == "value" && at > 0 && d.t.Nodes[at].Kind == strictjson.String {
-		name = d.t.Str(at)
+	if name == "value" {
+		name = d.t.Text(d.t.Nodes[p.key].Parent, "key")
 	}
 	return slices.ContainsFunc(d.keys.Split(name), func(w []byte) bool { return names.ProgramKeys[string(w)] })
 }
@@ -463,15 +447,8 @@ func isFlagged(s string) bool {
 // isSourceCode reports text of several lines under a key like cell_source. Under a bare "source" several lines are a
 // list unless no line of them could be a path by itself.
 func (d *detector) isSourceCode(key int32, s string) bool {
-	if key < 0 || !strings.ContainsAny(strings.TrimSpace(s), "\n\r") {
-		return false
-	}
-	for _, w := range d.keys.Split(d.t.Name(key)) {
-		if names.CellWords[string(w)] {
-			return true
-		}
-	}
-	return false
+	return key >= 0 && strings.ContainsAny(strings.TrimSpace(s), "\n\r") &&
+		slices.ContainsFunc(d.keys.Split(d.t.Name(key)), func(w []byte) bool { return names.CellWords[string(w)] })
 }
 
 var (
@@ -486,11 +463,8 @@ func (d *detector) isRoute(id int32) bool {
 	if t.Nodes[id].Kind != strictjson.String || d.tool.Boxed || t.Name(id) != "path" && t.Name(id) != "from" {
 		return false
 	}
-	beside := func(name string, words map[string]bool) bool {
-		at := t.Child(t.Nodes[id].Parent, name)
-		return at > 0 && t.Nodes[at].Kind == strictjson.String && t.Size(at) < 16 && (words[t.Str(at)] || words[strings.ToUpper(t.Str(at))])
-	}
-	if !beside("op", patchOps) && !beside("method", httpMethods) {
+	object := t.Nodes[id].Parent
+	if !patchOps[t.Text(object, "op")] && !httpMethods[strings.ToUpper(t.Text(object, "method"))] {
 		return false
 	}
 	s := t.Str(id) // and then the disk is looked at

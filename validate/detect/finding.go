@@ -116,22 +116,11 @@ type Rewritable struct {
 }
 
 func (d *detector) rewritableOf(id int32, how string, member bool) Rewritable {
-	if !d.tool.Rewrites || member || d.t.InString(id) {
+	if !d.tool.Rewrites || member || d.t.InString(id) || how != HowDeclared && how != HowProfile && how != HowKey {
 		return Rewritable{}
 	}
-	switch how {
-	case HowDeclared, HowProfile, HowKey:
-		start, end := d.t.Span(id)
-		return Rewritable{Start: start, End: end}
-	}
-	return Rewritable{}
-}
-
-// Single notes whether the finding at, which is a whole string, is all that was found in it.
-func (d *detector) single(at int) {
-	if at < len(d.findings) {
-		d.findings[at].Rewritable.Single = len(d.findings) == at+1
-	}
+	start, end := d.t.Span(id)
+	return Rewritable{Start: start, End: end}
 }
 
 // seen is the key by which two findings of one string count as the same.

@@ -21,7 +21,8 @@ func TestLateSchemaThatDoesNotCompile(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		tool := Tool{late: &late{doc: doc}}
+		var tool Tool
+		tool.later(doc)
 		for range 2 { // the second call finds what the first one did
 			if _, err = s.Arguments(&tool, []byte(`{"a":1}`)); (err != nil) != refused {
 				t.Errorf("%s: %v", text, err)

@@ -65,7 +65,7 @@ func (d *detector) quotedSpans(id int32, s string, p place) {
 			if begin > 0 && c != '[' {
 				d.quoted(id, s[begin:i], p)
 				if i+1 < len(s) && s[i+1] == c && c != ']' { // doubled
-					d.doubled(id, s[begin:], c, p)
+					d.doubled(id, s[begin:], s[i:i+1], p)
 				}
 			}
 			if c != ']' {
@@ -110,21 +110,13 @@ func (d *detector) quoted(id int32, v string, p place) {
 }
 
 // doubled keeps a literal in which a doubled quote stands for one.
-func (d *detector) doubled(id int32, s string, quote byte, p place) {
-	var b strings.Builder
-	s = s[:min(len(s), chars.MaxPath)]
-	for i := 0; i < len(s); i++ {
-		if s[i] == quote {
-			if i++; i == len(s) || s[i] != quote {
-				break
-			}
-		}
-		b.WriteByte(s[i])
+func (d *detector) doubled(id int32, s, quote string, p place) {
+	const one = "\xff" // stands for it; no text holds that byte
+	v := strings.ReplaceAll(s[:min(len(s), chars.MaxPath)], quote+quote, one)
+	v, _, _ = strings.Cut(v, quote)
+	if d.work.Spend(len(v) / budget.ByteSteps) {
+		d.literal(id, chars.TrimEdges(strings.ReplaceAll(v, one, quote)), p, false)
 	}
-	if !d.work.Spend(b.Len() / budget.ByteSteps) {
-		return
-	}
-	d.literal(id, chars.TrimEdges(b.String()), p, false)
 }
 
 // tagLength is that of a $tag$ at the start of s, 0 where there is none.
@@ -308,10 +300,8 @@ func (d *detector) literal(id int32, v string, p place, weak bool) {
 	if v = chars.TrimEdges(v); len(v) < 3 || strings.IndexByte(v, 0) >= 0 {
 		return
 	}
-	if len(v) > chars.MaxPath {
-		if v = cleaned(v); len(v) > chars.MaxPath {
-			return // nothing can open it
-		}
+	if v = cleaned(v); len(v) > chars.MaxPath {
+		return // nothing can open it
 	}
 	if strings.HasPrefix(v, `\/`) { // as in a pattern
 		v, weak = strings.ReplaceAll(v, `\/`, "/"), true
@@ -332,7 +322,7 @@ func (d *detector) literal(id int32, v string, p place, weak bool) {
 		if chars.Components(v) < 2 {
 			return
 		}
-		if _, ok := d.look(v, false); !ok {
+		if _, ok := d.plainly(v); !ok {
 			if strings.IndexByte(v, '/') > 0 && !chars.HasBlank(v) && !weak {
 				d.link(id, v, p, false)
 			}
@@ -342,9 +332,9 @@ func (d *detector) literal(id int32, v string, p place, weak bool) {
 	d.add(f, p)
 }
 
-// cleaned is a long path after a child has cleaned it, as some do before they open a path.
+// cleaned is a path that is too long after a child has cleaned it, as some do before they open a path; any other as it is.
 func cleaned(v string) string {
-	if strings.IndexByte(v, '/') < 0 {
+	if len(v) <= chars.MaxPath || strings.IndexByte(v, '/') < 0 {
 		return v
 	}
 	return path.Clean(v)
@@ -356,21 +346,20 @@ func unescaped(s string) string {
 		return s
 	}
 	var b strings.Builder
-	changed := false
-	for i := 0; i < len(s); i++ {
-		r, n := rune(0), 0
-		if s[i] == '\\' && i+1 < len(s) {
-			r, n = chars.EscapeSequence(s[i+1:])
+	for {
+		head, tail, ok := strings.Cut(s, `\`)
+		b.WriteString(head)
+		switch {
+		case !ok:
+			return b.String()
+		case tail == "":
+			return b.String() + `\`
 		}
+		r, n := chars.EscapeSequence(tail)
 		if n == 0 {
-			b.WriteByte(s[i])
-			continue
+			r = '\\'
 		}
 		b.WriteRune(r)
-		i, changed = i+n, true
+		s = tail[n:]
 	}
-	if !changed {
-		return s
-	}
-	return b.String()
 }

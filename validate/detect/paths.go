@@ -34,7 +34,9 @@ func (d *detector) asPath(id int32, s string, p place, how string, member bool) 
 		}
 		d.add(f, p)
 		d.inner(id, s, p, member, true)
-		d.single(before)
+		if before < len(d.findings) {
+			d.findings[before].Rewritable.Single = len(d.findings) == before+1
+		}
 		d.urlLink(id, s, p, member) // a repository may hold a link called "file:"
 		return
 	case uri.Path:
@@ -68,8 +70,8 @@ func (d *detector) asPath(id int32, s string, p place, how string, member bool) 
 		d.add(f, p)
 	}
 	d.inner(id, s, p, member, false)
-	if d.single(before); before < len(d.findings) && d.onlyRelative(before+1) {
-		d.findings[before].Rewritable.Single = true // names that count only as links are no second path
+	if before < len(d.findings) {
+		d.findings[before].Rewritable.Single = d.onlyRelative(before + 1) // names that count only as links are no second path
 	}
 }
 
@@ -100,7 +102,7 @@ func (d *detector) inner(id int32, s string, p place, member, isURI bool) {
 			separators = ",;|\n\r"
 		}
 		d.parts(id, s, p, member, separators, d.plainly)
-		d.partLinks(id, s, p, member, separators)
+		d.eachPart(s, separators, func(part string) { d.name(id, part, p, member) })
 		d.tails(id, s, p, member)
 		d.positions(id, s, p, member, true)
 		d.patterns(id, chars.TrimEdges(s), p, member)
@@ -130,11 +132,6 @@ func (d *detector) whole(id int32, s string, member bool) string {
 // isPartEdge reports what may stand around a part of a list.
 func isPartEdge(r rune) bool { return chars.IsEdge(r) || strings.ContainsRune("()[]{}", r) }
 
-// partLinks keeps the relative parts of a list that a symlink may lead out.
-func (d *detector) partLinks(id int32, s string, p place, member bool, separators string) {
-	d.eachPart(s, separators, func(part string) { d.name(id, part, p, member) })
-}
-
 // eachPart yields the parts of a joined list: those between separators of any kind, and, as a part may hold another kind, those
 // between separators of one kind. Blanks are one of them.
 func (d *detector) eachPart(s, separators string, yield func(part string)) {
@@ -161,10 +158,7 @@ func (d *detector) eachPart(s, separators string, yield func(part string)) {
 // positions searches what stands before a line, an anchor or a query: a.go:12:3, a.go#L3, a.go?x, a.go(12,3), a.go@HEAD.
 // bare lets names without a slash count.
 func (d *detector) positions(id int32, s string, p place, member, bare bool) {
-	v := chars.TrimEdges(s)
-	if len(v) > chars.MaxPath {
-		v = cleaned(v)
-	}
+	v := cleaned(chars.TrimEdges(s))
 	for i := 1; i < len(v); i++ {
 		if strings.IndexByte(":#?(@", v[i]) < 0 || i == 1 && chars.IsDrive(v) {
 			continue
@@ -195,14 +189,13 @@ func (d *detector) name(id int32, s string, p place, member bool) {
 	}
 }
 
-// evidence decides whether one part or tail is a path, and says why.
-type evidence func(v string) (how string, ok bool)
+// plainly decides whether a part or a tail of a string that is a path anyway is one: absolute, home or climbing, whether or
+// not it exists. It says why.
+func (d *detector) plainly(v string) (how string, ok bool) { return d.look(v, false) }
 
-// plainly is the evidence if the string is a path anyway: absolute, home or climbing, whether or not it exists.
-func (d *detector) plainly(v string) (string, bool) { return d.look(v, false) }
-
-// broadly is the evidence if only the string itself suggests a path: the first component of an absolute one must exist.
-func (d *detector) broadly(v string) (string, bool) { return d.look(v, true) }
+// broadly decides whether a string is a path where only the string itself suggests it: the first component of an absolute one
+// must exist.
+func (d *detector) broadly(v string) (how string, ok bool) { return d.look(v, true) }
 
 func (d *detector) look(v string, exempt bool) (string, bool) {
 	switch {
@@ -363,7 +356,7 @@ func (d *detector) broadList(id int32, s string, p place, member bool) {
 }
 
 // parts searches the parts of a joined list; blanks always separate.
-func (d *detector) parts(id int32, s string, p place, member bool, separators string, is evidence) {
+func (d *detector) parts(id int32, s string, p place, member bool, separators string, is func(v string) (how string, ok bool)) {
 	d.eachPart(s, separators, func(part string) {
 		v := strings.TrimFunc(part, isPartEdge)
 		if v == "" || v == s {
@@ -379,10 +372,7 @@ func (d *detector) parts(id int32, s string, p place, member bool, separators st
 
 // link keeps a relative name for the judge, which looks whether a symlink leads it out.
 func (d *detector) link(id int32, s string, p place, member bool) {
-	v := chars.TrimEdges(s)
-	if len(v) > chars.MaxPath {
-		v = cleaned(v)
-	}
+	v := cleaned(chars.TrimEdges(s))
 	if v != "" && len(v) <= chars.MaxPath && !strings.ContainsAny(v, "\n\r\x00") {
 		d.add(Finding{Value: v, How: HowLink, Form: FormLink, Member: member, Node: id}, p)
 	}

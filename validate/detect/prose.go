@@ -2,6 +2,7 @@ package detect
 
 import (
 	"regexp"
+	"strconv"
 	"strings"
 
 	"mcphub/validate/chars"
@@ -176,12 +177,9 @@ func (d *detector) patch(id int32, s string, p place) {
 
 // count is the number of lines that a hunk says; without one it is 1.
 func count(digits string) int {
-	if digits == "" {
+	n, err := strconv.Atoi(digits)
+	if err != nil {
 		return 1
-	}
-	n := 0
-	for _, c := range []byte(digits) {
-		n = n*10 + int(c-'0')
 	}
 	return n
 }

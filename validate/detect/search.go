@@ -42,10 +42,12 @@ func (s *Searcher) Arguments(t *Tool, args []byte) (r Result, err error) {
 	if err := tr.Parse(args, s.Size); err != nil {
 		return r, err
 	}
-	t = t.ready()
+	if t.late != nil {
+		t = t.late()
+	}
 	m := newMemory()
 	defer m.free()
-	work := m.budget(tr.Len())
+	work := m.budget(len(args))
 	if t.schema != nil && !t.schema.Plainly(tr) {
 		if err := t.schema.Validate(tr.Value(0), work); err != nil {
 			return r, err

@@ -20,12 +20,8 @@ func (d *detector) lastWord(key int32) string {
 	return d.keys.LastWord(d.t.Name(key))
 }
 
-// shell scans a shell string, or an element of one given as an array.
+// shell scans a shell string.
 func (d *detector) shell(id int32, s string, p place) {
-	if u, ok := d.inVector(id, p); ok {
-		d.element(id, s, u, p)
-		return
-	}
 	d.uris(id, s, p, false)
 	d.commands(id, s, p)
 	if fed := d.fed(id, s); fed != "" {
@@ -244,7 +240,12 @@ func (d *detector) word(id int32, w string, at shell.Position, p place, how stri
 	written := at == shell.Written
 	if len(w) > MaxRaw {
 		if w = chars.TrimEdges(w); len(w) > MaxRaw {
-			d.longWord(id, w, p, how)
+			if chars.HasBlank(w) {
+				return // a text; its words are looked at by themselves
+			}
+			if _, ok := d.plainly(w); ok { // too long for the kernel, but a child could open it after cleaning it
+				d.add(Finding{Value: w, How: how, Node: id}, p)
+			}
 			return
 		}
 	}
@@ -291,7 +292,7 @@ func (d *detector) word(id int32, w string, at shell.Position, p place, how stri
 		}
 		return
 	}
-	if _, ok := d.look(w, false); ok {
+	if _, ok := d.plainly(w); ok {
 		d.add(Finding{Value: w, How: how, Form: FormWord, Written: written, Node: id}, p)
 		d.glued(id, w, p, how, false)
 		if strings.IndexByte(w, ':') < 0 && w[0] != '$' {
@@ -307,14 +308,14 @@ func (d *detector) word(id int32, w string, at shell.Position, p place, how stri
 		if c := w[i]; (c == '=' || c == '@' || c == ':' && !isRemote(w[:i])) && strings.ContainsRune(`/~.$`, rune(w[i+1])) {
 			if _, ok := d.afterPATH(w[i+1:]); ok {
 				d.word(id, w[i+1:], shell.Plain, p, how)
-			} else if _, ok := d.look(w[i+1:], false); ok && !d.isListVariable(w[i+1:], shell.Plain) && !d.isProgramWord(w[i+1:], shell.Plain) {
+			} else if _, ok := d.plainly(w[i+1:]); ok && !d.isListVariable(w[i+1:], shell.Plain) && !d.isProgramWord(w[i+1:], shell.Plain) {
 				d.add(Finding{Value: w[i+1:], How: how, Form: FormWord, Node: id}, p)
 			}
 		}
 	}
 	if len(w) > 2 && w[0] == '-' && w[1] != '-' {
 		if i := strings.IndexAny(w, "/~.$"); i == 2 || i > 2 && w[i] != '/' {
-			if _, ok := d.look(w[i:], false); ok {
+			if _, ok := d.plainly(w[i:]); ok {
 				d.add(Finding{Value: w[i:], How: how, Form: FormWord, Node: id}, p)
 			}
 		}
@@ -368,16 +369,6 @@ func (d *detector) bareWord(id int32, w string, at shell.Position, p place, how 
 	}
 	if ok {
 		d.word(id, bare, at, p, how)
-	}
-}
-
-// longWord searches a word that is too long for the kernel, but that a child could open after cleaning it.
-func (d *detector) longWord(id int32, w string, p place, how string) {
-	if chars.HasBlank(w) {
-		return // a text; its words are looked at by themselves
-	}
-	if _, ok := d.look(w, false); ok {
-		d.add(Finding{Value: w, How: how, Node: id}, p)
 	}
 }
 

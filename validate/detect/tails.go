@@ -45,10 +45,7 @@ func (d *detector) tails(id int32, s string, p place, member bool) {
 		if c == '=' && flag {
 			d.link(id, s[i+1:], p, member)
 		}
-		begin := len(s) - len(after)
-		for begin < len(s) && strings.IndexByte("\"'`", s[begin]) >= 0 {
-			begin++
-		}
+		begin := len(s) - len(strings.TrimLeft(after, quotes))
 		for end = max(end, begin); end < len(s) && !tailEnds[s[end]]; {
 			end++
 		}
@@ -126,12 +123,7 @@ func isRemote(s string) bool {
 }
 
 // tailEnds end the word that a tail stands in.
-var tailEnds = func() (ends [256]bool) {
-	for _, c := range []byte(" \t\n\r\v\f,;:|\"'`") {
-		ends[c] = true
-	}
-	return ends
-}()
+var tailEnds = byteSet(" \t\n\r\v\f,;:|\"'`")
 
 // tail searches one of them. Behind a colon an absolute one counts only if it exists, as behind a scheme.
 func (d *detector) tail(id int32, s string, p place, member, colon bool) {
@@ -148,9 +140,7 @@ func (d *detector) tail(id int32, s string, p place, member, colon bool) {
 			d.add(Finding{Value: texts[0], How: HowTail, Form: FormURI, Member: member, Node: id}, p)
 			return
 		}
-		if len(v) > chars.MaxPath {
-			v = cleaned(v)
-		}
+		v = cleaned(v)
 		if how, ok := d.broadly(v); ok {
 			f := Finding{Value: v, How: HowTail, Member: member, Node: id}
 			if colon && how == HowAbsolute {

@@ -30,15 +30,8 @@ type Tool struct {
 	pathFormats bool
 	defaults    map[string]any // of absent arguments that are paths
 	takesPaths  bool           // the schema or a declaration names an argument that is a path
-	unchecked   error          // why its schema cannot be checked; nil: it can, or there is none
-	late        *late          // nil once the schema is compiled
-}
-
-// late is a schema that the first call compiles.
-type late struct {
-	doc  any // as decoded
-	once sync.Once
-	tool *Tool
+	Unchecked   error          // why calls are not checked by its schema; nil: they are, or there is none
+	late        func() *Tool   // the tool with its schema compiled, by the first call; nil where it is
 }
 
 // ReadSchema reads the inputSchema of a tool. An everyday one is compiled by the first call. One that does not compile costs
@@ -50,55 +43,40 @@ func (t *Tool) ReadSchema(raw []byte, depth int) error {
 		return err
 	case err != nil:
 		t.forgo(err)
-	case doc == nil:
-		t.pathFormats = t.schema.DeclaresPaths()
+	case doc == nil: // anything goes
 	case schema.Sound(doc, true):
-		t.late = &late{doc: doc}
+		t.later(doc)
 	default:
 		t.load(doc)
 	}
 	return nil
 }
 
-// Unchecked says why calls of the tool are not checked by its schema; nil where they are, or there is none.
-func (t *Tool) Unchecked() error { return t.unchecked }
-
 // forgo does without the schema. Nothing is known of the arguments then, so all of them are searched, unless the operator
 // wants none searched.
 func (t *Tool) forgo(why error) {
-	t.unchecked = why
+	t.Unchecked = why
 	if t.Mode == declare.ModeDeclared {
 		t.Mode = declare.ModeStrict
 	}
-	t.pathFormats = t.schema.DeclaresPaths()
 }
 
-// ready returns t with its schema compiled.
-func (t *Tool) ready() *Tool {
-	if t.late == nil {
-		return t
-	}
-	t.late.once.Do(func() {
+// later leaves the schema to the first call.
+func (t *Tool) later(doc any) {
+	t.late = sync.OnceValue(func() *Tool {
 		full := *t
 		full.late = nil
-		full.load(t.late.doc)
-		t.late.tool = &full
+		full.load(doc)
+		return &full
 	})
-	return t.late.tool
 }
 
-// load compiles the schema, or does without.
+// load compiles the schema and takes from it what the search needs, or does without.
 func (t *Tool) load(doc any) {
-	if err := t.compile(doc); err != nil {
-		t.forgo(err)
-	}
-}
-
-// compile loads the schema and takes from it what the search needs.
-func (t *Tool) compile(doc any) error {
 	s, err := schema.Compile(doc)
 	if err != nil {
-		return err
+		t.forgo(err)
+		return
 	}
 	t.schema = s
 	t.pathFormats = s.DeclaresPaths()
@@ -122,7 +100,6 @@ func (t *Tool) compile(doc any) error {
 			}
 		}
 	})
-	return nil
 }
 
 // A server takes the default of its schema for an argument that is absent, so a default that is a path is searched like

@@ -12,10 +12,14 @@ import (
 	"mcphub/validate/uri"
 )
 
-// vector searches one element of args, argv or flags, or such an argument given as one string.
+// vector searches one element of args, argv, flags or a command given as an array, or such an argument given as one string.
 func (d *detector) vector(id int32, s string, p place) {
 	if u, ok := d.inVector(id, p); ok {
 		d.element(id, s, u, p)
+		return
+	}
+	if p.class == names.Shell {
+		d.shell(id, s, p)
 		return
 	}
 	d.broad(id, s, p, false)
@@ -62,7 +66,7 @@ func (d *detector) readVector(array int32, p place) vector {
 	var words []shell.Argument
 	for c := d.t.Nodes[array].First; c > 0; c = d.t.Nodes[c].Next {
 		text := ""
-		if n := &d.t.Nodes[c]; n.Kind == strictjson.String && d.t.Size(c) <= chars.MaxPath {
+		if n := &d.t.Nodes[c]; n.Kind == strictjson.String && len(d.t.Whole(c)) <= chars.MaxPath {
 			text = d.t.Str(c)
 		}
 		if words = append(words, shell.Argument{Text: text}); len(words) > maxVector || !d.work.Spend(budget.WordSteps) {
@@ -155,23 +159,12 @@ func (d *detector) element(id int32, s string, u shell.Use, p place) {
 	}
 }
 
-// elementAfter is what the element before one in an array makes of it.
-type elementAfter uint8
-
-const (
-	afterOther elementAfter = iota
-	afterCode               // code, as behind -c and -e
-)
-
 // codeFlags say that the next element of an array is code.
 var codeFlags = chars.WordSet("-c -lc -ic -ec -xc -cl -ce -cx -lic -ilc -e -E -S -p -r -x --command --eval --exec --execute --print eval")
 
-// after reads the element before one.
-func (d *detector) after(id int32) elementAfter {
-	if id >= 0 && d.t.Nodes[id].Kind == strictjson.String && d.t.Size(id) <= 16 && codeFlags[d.t.Str(id)] {
-		return afterCode
-	}
-	return afterOther
+// isCodeFlag reports an element that says so.
+func (d *detector) isCodeFlag(id int32) bool {
+	return d.t.Nodes[id].Kind == strictjson.String && len(d.t.Whole(id)) <= 16 && codeFlags[d.t.Str(id)]
 }
 
 // programBeside is the name of the program that stands beside an array of words, "" where none does.
@@ -180,7 +173,7 @@ func (d *detector) programBeside(p place) string {
 		return ""
 	}
 	for c, i := d.t.Nodes[d.t.Nodes[p.key].Parent].First, 0; c > 0 && i < 32; c, i = d.t.Nodes[c].Next, i+1 {
-		if c == p.key || !names.ProgramWords[d.lastWord(c)] || d.t.Nodes[c].Kind != strictjson.String || d.t.Size(c) > 64 {
+		if c == p.key || !names.ProgramWords[d.lastWord(c)] || d.t.Nodes[c].Kind != strictjson.String || len(d.t.Whole(c)) > 64 {
 			continue
 		}
 		if name := d.t.Str(c); name != "" && !chars.HasBlank(name) {

@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"mcphub/rootsmgr/guard"
-	"mcphub/rootsmgr/platform"
 	"mcphub/validate/access"
 	"mcphub/validate/chars"
 	"mcphub/validate/shell"
@@ -23,16 +22,9 @@ type (
 	lister interface {
 		ReadDir(name string) ([]fs.DirEntry, error)
 	}
-	writer     interface{ Writable(dir string) bool }
-	platformer interface{ Platform() platform.Platform }
+	writer    interface{ Writable(dir string) bool }
+	sameFiler interface{ SameFile(a, b fs.FileInfo) bool }
 )
-
-func platformOf(fsys guard.FS) platform.Platform {
-	if p, ok := fsys.(platformer); ok {
-		return p.Platform()
-	}
-	return platform.Host()
-}
 
 // FirstExists answers: does the first component of an absolute value, after lexical cleaning and before any colon,
 // name something on this machine? Where that cannot be told, it does.
@@ -64,9 +56,9 @@ func (m *Machine) opens(p string) bool {
 	if _, err := m.FS.Lstat(p); err == nil {
 		return true
 	}
-	dir := m.Parent(p)
+	dir := m.Platform.Clean(m.Platform.Parent(p))
 	_, err := m.FS.Lstat(dir)
-	return err == nil && m.Parent(dir) != m.Parent(m.Parent(dir))
+	return err == nil && m.Platform.Parent(dir) != m.Platform.Parent(m.Platform.Parent(dir))
 }
 
 func (m *Machine) nameExists(first, rest string) bool {
@@ -197,25 +189,17 @@ func (m *Machine) isAdministered(dir string) bool {
 // above it (mkdir -p): the innermost directory there is may be written to. /foo/ is a pattern to sed and awk and
 // /app/x a path of a container; nobody makes files beside /etc, but for what is written right there.
 func (m *Machine) Creatable(resolved string, written bool) bool {
-	for dir := m.Parent(resolved); ; dir = m.Parent(dir) {
+	for dir := m.Platform.Parent(resolved); ; dir = m.Platform.Parent(dir) {
 		info, err := m.FS.Lstat(dir)
 		switch {
-		case err == nil && dir == m.Parent(dir) && !(written && dir == m.Parent(resolved)):
+		case err == nil && dir == m.Platform.Parent(dir) && !(written && dir == m.Platform.Parent(resolved)):
 			return false
 		case err == nil:
 			return info.IsDir() && m.MayWrite(dir)
-		case !errors.Is(err, fs.ErrNotExist) || dir == m.Parent(dir):
+		case !errors.Is(err, fs.ErrNotExist) || dir == m.Platform.Parent(dir):
 			return !errors.Is(err, fs.ErrNotExist)
 		}
 	}
-}
-
-// Parent is the directory that holds p.
-func (m *Machine) Parent(p string) string {
-	if m.Windows {
-		return filepath.Dir(p)
-	}
-	return path.Dir(p)
 }
 
 // MayWrite reports whether this user may add names to a directory.
@@ -236,19 +220,26 @@ func (m *Machine) Holds(dir, p string) bool {
 	if p == "" || dir == "" {
 		return false
 	}
-	if m.Folds {
-		dir, p = chars.FoldName(dir), chars.FoldName(p)
-	}
-	if m.Windows {
-		dir, p = chars.Slashed(dir), chars.Slashed(p)
-	}
-	_, ok := Below(dir, p)
+	_, ok := Below(m.Fold(dir), m.Fold(p))
 	return ok
 }
 
+// Fold spells alike what is one path here: names in every letter case, separators of either kind.
+func (m *Machine) Fold(p string) string {
+	if m.Folds {
+		p = chars.FoldName(p)
+	}
+	if m.Windows {
+		p = chars.Slashed(p)
+	}
+	return p
+}
+
 // SameFile reports that both are the same file: hard links are.
-func (m *Machine) SameFile(a, b fs.FileInfo) bool {
-	if s, ok := m.FS.(interface{ SameFile(a, b fs.FileInfo) bool }); ok {
+func (m *Machine) SameFile(a, b fs.FileInfo) bool { return sameFile(m.FS, a, b) }
+
+func sameFile(fsys guard.FS, a, b fs.FileInfo) bool {
+	if s, ok := fsys.(sameFiler); ok {
 		return s.SameFile(a, b)
 	}
 	return os.SameFile(a, b)

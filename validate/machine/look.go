@@ -3,7 +3,6 @@ package machine
 import (
 	"errors"
 	"io/fs"
-	"os"
 
 	"mcphub/rootsmgr/guard"
 	"mcphub/rootsmgr/platform"
@@ -137,14 +136,9 @@ func (c *callFS) Magic(link string) (bool, error) {
 	return false, nil
 }
 
-func (c *callFS) SameFile(a, b fs.FileInfo) bool {
-	if s, ok := c.fs.(interface{ SameFile(a, b fs.FileInfo) bool }); ok {
-		return s.SameFile(a, b)
-	}
-	return os.SameFile(a, b)
-}
+func (c *callFS) SameFile(a, b fs.FileInfo) bool { return sameFile(c.fs, a, b) }
 
-func (c *callFS) Platform() platform.Platform { return platformOf(c.fs) }
+func (c *callFS) Platform() platform.Platform { return guard.PlatformOf(c.fs) }
 
 // ReadDir costs a step for each name, after it was read: how many there are is not the caller's doing.
 func (c *callFS) ReadDir(name string) ([]fs.DirEntry, error) {

@@ -38,7 +38,7 @@ func New(fsys guard.FS, home string, getenv func(string) string, inherited []str
 	if home == "" {
 		home, _ = os.UserHomeDir()
 	}
-	m := Machine{FS: fsys, Home: home, users: lookupUser, Platform: platformOf(fsys)}
+	m := Machine{FS: fsys, Home: home, users: lookupUser, Platform: guard.PlatformOf(fsys)}
 	m.Windows, m.Folds = m.Platform == platform.Windows, m.Platform != platform.Linux
 	m.Getenv = passing(getenv, inherited, m.Windows)
 	m.path = filepath.SplitList(m.Getenv("PATH"))

@@ -33,10 +33,14 @@ func ReadContainer(command string, args []string) *Container {
 	for i, use := range u.Uses {
 		value := words[i].Text[min(use.At, len(words[i].Text)):]
 		switch use.Kind {
-		case shell.UseVolume:
-			c.volume(value)
+		case shell.UseVolume: // HOST:CONTAINER[:OPTIONS]
+			host := shell.HostOf(value)
+			target, _, _ := strings.Cut(strings.TrimPrefix(value[len(host):], ":"), ":")
+			c.bind(host, target)
 		case shell.UseMount:
-			c.mount(value)
+			if host, target, bind := shell.ReadMount(value); bind {
+				c.bind(host, target)
+			}
 		case shell.UseWorkdir:
 			c.Workdir = value
 		}
@@ -44,29 +48,7 @@ func ReadContainer(command string, args []string) *Container {
 	return c
 }
 
-// volume reads HOST:CONTAINER[:OPTIONS].
-func (c *Container) volume(spec string) {
-	from := 0
-	if chars.IsDrive(spec) {
-		from = 2
-	}
-	i := strings.IndexByte(spec[from:], ':')
-	if i < 0 {
-		return // an anonymous volume
-	}
-	host, rest := spec[:from+i], spec[from+i+1:]
-	target, _, _ := strings.Cut(rest, ":")
-	c.bind(host, target)
-}
-
-// mount reads type=bind,source=HOST,target=CONTAINER as docker does: fields of CSV, names in any letter case.
-func (c *Container) mount(spec string) {
-	if host, target, bind := shell.ReadMount(spec); bind {
-		c.bind(host, target)
-	}
-}
-
-// bind keeps a host directory; a named volume has none that the hub could look at.
+// bind keeps a host directory; a named or anonymous volume has none that the hub could look at.
 func (c *Container) bind(host, target string) {
 	if target == "" || target[0] != '/' || host == "" || !strings.ContainsAny(host, `/\`) && host != "." && host != ".." {
 		return

@@ -61,8 +61,7 @@ func (c *Call) Add(t *Candidates, u *Candidate, role access.Role, leads string) 
 		facts = c.facts(&u.Place)
 	}
 	c.hits = c.hits[:0]
-	for _, at := range c.Ruling.rules {
-		rule := c.Ruling.rule(at)
+	for _, rule := range c.Ruling.rules {
 		c.hits = append(c.hits, rule.roles.Has(role) && c.isAbout(rule, &facts, u.Known) || u.Known && c.takesAlong(rule, role, &u.Place))
 	}
 	return t.keep(candidateKind{hits: c.hits, alone: u.Alone, granted: c.granted(role, &u.Place), leads: leads})
@@ -128,8 +127,8 @@ func (c *Call) Decide(t *Candidates) Outcome {
 // where grants cover all of it; a rule about calls is open for the one call that was approved under it. asks is set for the
 // kinds of candidates that a grant is missing for.
 func (c *Call) decide(of *Candidates, candidates []candidateKind) Outcome {
-	for i, at := range c.Ruling.rules {
-		r := c.Ruling.rule(at).Rule
+	for i, rule := range c.Ruling.rules {
+		r := rule.Rule
 		first := slices.IndexFunc(candidates, func(u candidateKind) bool { return u.hits[i] })
 		if first < 0 {
 			continue
@@ -182,7 +181,7 @@ func (c *Call) decideEach(candidates []candidateKind) Outcome {
 			return Outcome{Decision: Deny}
 		}
 		if out.By == nil {
-			out = Outcome{Decision: Allow, By: c.Ruling.rule(c.Ruling.rules[i]).Rule, Leads: u.leads}
+			out = Outcome{Decision: Allow, By: c.Ruling.rules[i].Rule, Leads: u.leads}
 		}
 	}
 	return out
@@ -223,7 +222,7 @@ func (c *Call) isAbout(r *compiled, f *pathFacts, known bool) bool {
 		return has(f.sets.Every) && (!r.Paths.Outside || f.outside == [3]bool{true, true, true})
 	}
 	in := [3]bool{has(f.sets.Lexical), has(f.sets.Physical), has(f.sets.Cleaned)}
-	if r.late() {
+	if r.area >= 0 && !r.dir.Exists { // when the rule was read
 		for i, also := range c.lateArea(r, f.readings) {
 			in[i] = in[i] || also
 		}
@@ -261,20 +260,13 @@ func (c *Call) takesAlong(r *compiled, role access.Role, p *guard.Place) bool {
 
 // TakesAny is takesAlong for the rules about a tool.
 func (c *Call) TakesAny(role access.Role, p *guard.Place) bool {
-	return role == access.Delete && c.Confined(role) && slices.ContainsFunc(c.Ruling.rules, func(at int32) bool {
-		r := c.Ruling.rule(at)
-		return r.roles.Has(role) && c.takesAlong(r, role, p)
-	})
+	return role == access.Delete && c.confines(role, func(r *compiled) bool { return c.takesAlong(r, role, p) })
 }
 
 // MatchesArea reports a path that a pattern of a shell string has matched and that lies in the directory of a rule which
 // denies or escalates, or would take it along. It is compared as text: what goes through a link is looked at anyway.
 func (c *Call) MatchesArea(role access.Role, p string) bool {
-	return c.Confined(role) && slices.ContainsFunc(c.Ruling.rules, func(at int32) bool {
-		r := c.Ruling.rule(at)
-		if r.area < 0 || r.Then == Allow || !r.roles.Has(role) {
-			return false
-		}
+	return c.confines(role, func(r *compiled) bool {
 		return c.Machine.Holds(r.dir.Path, p) || c.Machine.Holds(r.dir.Given, p) || role == access.Delete && c.Machine.Holds(p, r.dir.Path)
 	})
 }
@@ -294,12 +286,16 @@ func covers(g *Grant, p string) bool {
 	return ok
 }
 
+// confines reports a rule that denies or escalates paths of such a role in a directory, and of which is says so.
+func (c *Call) confines(role access.Role, is func(r *compiled) bool) bool {
+	return c.Ruling != nil && c.Ruling.confines && slices.ContainsFunc(c.Ruling.rules, func(r *compiled) bool {
+		return r.area >= 0 && r.Then != Allow && r.roles.Has(role) && is(r)
+	})
+}
+
 // Confined reports that a rule that denies or escalates asks of such a path in which directory it lies.
 func (c *Call) Confined(role access.Role) bool {
-	return c.Ruling != nil && c.Ruling.confines && slices.ContainsFunc(c.Ruling.rules, func(at int32) bool {
-		r := c.Ruling.rule(at)
-		return r.area >= 0 && r.Then != Allow && r.roles.Has(role)
-	})
+	return c.confines(role, func(*compiled) bool { return true })
 }
 
 // Touches reports that a place lies in the directory of a rule that denies or escalates: then a name counts that would
@@ -309,10 +305,7 @@ func (c *Call) Touches(role access.Role, p *guard.Place) bool {
 		return false
 	}
 	facts := c.facts(p)
-	return slices.ContainsFunc(c.Ruling.rules, func(at int32) bool {
-		r := c.Ruling.rule(at)
-		return r.area >= 0 && r.Then != Allow && r.roles.Has(role) && c.isAbout(r, &facts, true)
-	})
+	return c.confines(role, func(r *compiled) bool { return c.isAbout(r, &facts, true) })
 }
 
 // StillAsks reports whether a grant for a place, given under another policy, would still be asked about, or needs no asking
@@ -321,8 +314,8 @@ func (c *Call) Touches(role access.Role, p *guard.Place) bool {
 func (c *Call) StillAsks(role access.Role, place *guard.Place) bool {
 	facts := c.facts(place)
 	facts.outside = [3]bool{true, true, true}
-	for _, at := range c.Ruling.rules {
-		if r := c.Ruling.rule(at); r.roles.Has(role) && c.isAbout(r, &facts, true) {
+	for _, r := range c.Ruling.rules {
+		if r.roles.Has(role) && c.isAbout(r, &facts, true) {
 			return r.Then != Deny
 		}
 	}

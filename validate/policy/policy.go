@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -41,7 +42,7 @@ func (e *Error) Error() string {
 // Compiled is a Policy with its directories looked up. It is immutable; nil adds nothing to the boundary.
 type Compiled struct {
 	m       *machine.Machine
-	rules   []compiled
+	rules   []*compiled
 	areas   *guard.Areas
 	sandbox *sandbox
 	dirs    map[string]bool // canonical directories that may be served beside the roots
@@ -54,9 +55,6 @@ type compiled struct {
 	dir   guard.Area
 	area  int // its number, -1 where the rule names no directory
 }
-
-// late reports a directory that was not there when the rule was read: where it leads is only known once it is.
-func (r *compiled) late() bool { return r.area >= 0 && !r.dir.Exists }
 
 // Compile checks a policy and looks up its directories. reserved are names that no rule may have. The error joins an
 // *Error for everything that is wrong.
@@ -91,7 +89,7 @@ func Compile(m *machine.Machine, p Policy, reserved []string) (*Compiled, error)
 				}
 			}
 		}
-		rule := compiled{Rule: &r, roles: AnyRole, area: -1}
+		rule := &compiled{Rule: &r, roles: AnyRole, area: -1}
 		if r.Paths != nil {
 			if len(r.Paths.Roles) > 0 {
 				rule.roles = Roles(r.Paths.Roles...)
@@ -113,7 +111,7 @@ func Compile(m *machine.Machine, p Policy, reserved []string) (*Compiled, error)
 	var why []error
 	out.areas, list, why = guard.NewAreas(m.FS, dirs)
 	for i, at := range of {
-		r := &out.rules[at]
+		r := out.rules[at]
 		if why[i] == nil && !list[i].Exists && strings.ContainsAny(r.Paths.Within, "*?") {
 			why[i] = errors.New("it is not there, and patterns have no meaning here")
 		}
@@ -175,7 +173,7 @@ func matchesName(patterns []string, name string) bool {
 // call of it without any. nil where no rule is about it.
 type Ruling struct {
 	policy *Compiled
-	rules  []int32
+	rules  []*compiled
 	call   *Rule // nil: such a call is allowed
 	// What some rule that denies or escalates asks of the paths: then looks that an allowed call can do without are needed.
 	confines bool // a directory
@@ -188,12 +186,11 @@ func (p *Compiled) Ruling(child, tool string) *Ruling {
 		return nil
 	}
 	out := Ruling{policy: p}
-	for i := range p.rules {
-		r := &p.rules[i]
+	for _, r := range p.rules {
 		if !matchesName(r.Servers, child) || !matchesName(r.Tools, tool) {
 			continue
 		}
-		out.rules = append(out.rules, int32(i))
+		out.rules = append(out.rules, r)
 		if r.Paths == nil && out.call == nil {
 			out.call = r.Rule
 		}
@@ -205,8 +202,6 @@ func (p *Compiled) Ruling(child, tool string) *Ruling {
 	}
 	return &out
 }
-
-func (r *Ruling) rule(at int32) *compiled { return &r.policy.rules[at] }
 
 // Call is the rule that decides a call in which no path is found, nil where none does: such a call is allowed.
 func (r *Ruling) Call() *Rule {
@@ -241,7 +236,7 @@ func openSandbox(m *machine.Machine, given string) (*sandbox, error) {
 		return nil, fmt.Errorf("%s cannot be the sandbox: %s", chars.Quote(given), reason)
 	}
 	path := roots[0].Path
-	if home, err := guard.Resolve(m.FS, m.Home); m.Parent(path) == path || err == nil && m.Holds(path, home.Path) {
+	if home, err := guard.Resolve(m.FS, m.Home); m.Platform.Parent(path) == path || err == nil && m.Holds(path, home.Path) {
 		return nil, fmt.Errorf("%s cannot be the sandbox: it is or holds the home folder", chars.Quote(given))
 	}
 	return &sandbox{path, snap.Guard()}, nil
@@ -291,8 +286,7 @@ func (p *Compiled) Directories(child string, grants []Grant) []Directory {
 		if p.sandbox != nil {
 			add(p.sandbox.path, sandboxName, AnyRole)
 		}
-		for i := range p.rules {
-			r := &p.rules[i]
+		for _, r := range p.rules {
 			if r.area < 0 || !matchesName(r.Servers, child) {
 				continue
 			}
@@ -316,8 +310,8 @@ func (p *Compiled) Denied(child string) (list []string) {
 	if p == nil {
 		return nil
 	}
-	for i := range p.rules {
-		if r := &p.rules[i]; r.Then == Deny && r.area >= 0 && matchesName(r.Servers, child) && !slices.Contains(list, r.dir.Path) {
+	for _, r := range p.rules {
+		if r.Then == Deny && r.area >= 0 && matchesName(r.Servers, child) && !slices.Contains(list, r.dir.Path) {
 			list = append(list, r.dir.Path)
 		}
 	}
@@ -329,8 +323,8 @@ func (p *Compiled) Unlimited(child string) string {
 	if p == nil {
 		return ""
 	}
-	for i := range p.rules {
-		if r := &p.rules[i]; r.Then == Allow && r.area < 0 && matchesName(r.Servers, child) {
+	for _, r := range p.rules {
+		if r.Then == Allow && r.area < 0 && matchesName(r.Servers, child) {
 			return r.Name
 		}
 	}
@@ -359,8 +353,7 @@ func (p *Compiled) Info() (info Info, ok bool) {
 	if p.sandbox != nil {
 		info.Sandbox = p.sandbox.path
 	}
-	for i := range p.rules {
-		r := &p.rules[i]
+	for _, r := range p.rules {
 		info.Rules = append(info.Rules, RuleInfo{*r.Rule, r.dir.Path, r.dir.Exists})
 	}
 	return info, true
@@ -368,34 +361,23 @@ func (p *Compiled) Info() (info Info, ok bool) {
 
 // Condition says in words what a rule asks for.
 func (r *RuleInfo) Condition() string {
-	var parts []string
-	if p := r.Paths; p == nil {
-		parts = append(parts, "every call")
-	} else {
-		roles := "every use"
-		if len(p.Roles) > 0 {
-			words := make([]string, len(p.Roles))
-			for i, role := range p.Roles {
-				words[i] = role.String()
-			}
-			roles = strings.Join(words, ", ")
-		}
-		text := roles + " of paths"
+	text := "every call"
+	if p := r.Paths; p != nil {
+		text = cmp.Or(Roles(p.Roles...).String(), "every use") + " of paths"
 		if p.Within != "" {
 			text += " within " + p.Within
 		}
 		if p.Outside {
 			text += " outside the boundary"
 		}
-		parts = append(parts, text)
 	}
 	if len(r.Servers) > 0 {
-		parts = append(parts, "by servers "+strings.Join(r.Servers, ", "))
+		text += " by servers " + strings.Join(r.Servers, ", ")
 	}
 	if len(r.Tools) > 0 {
-		parts = append(parts, "by tools "+strings.Join(r.Tools, ", "))
+		text += " by tools " + strings.Join(r.Tools, ", ")
 	}
-	return strings.Join(parts, " ")
+	return text
 }
 
 // Opens returns the directory that the policy opens to some call, the sandbox or one of a rule, and in which a path
@@ -414,8 +396,8 @@ func (p *Compiled) Opens(path string) string {
 	if s := p.sandbox; s != nil && in(s.path) {
 		return s.path
 	}
-	for i := range p.rules {
-		if r := &p.rules[i]; r.area >= 0 && r.Then != Deny && in(r.dir.Path) {
+	for _, r := range p.rules {
+		if r.area >= 0 && r.Then != Deny && in(r.dir.Path) {
 			return r.dir.Path
 		}
 	}

@@ -72,14 +72,14 @@ func (s *Schema) HintsAt(t *strictjson.Tree, id int32) Hint {
 	spoke := false
 	for sub := range at {
 		steps := hintSteps
-		h.Object = h.Object || admitsObject(sub, &steps)
+		h.Object = h.Object || !everything(sub, &steps, isSimple)
 		steps = hintSteps
 		if !s.speaks(sub, &steps) {
 			continue
 		}
 		spoke = true
 		steps = hintSteps
-		h.Enum = h.Enum && constantsOnly(sub, &steps)
+		h.Enum = h.Enum && everything(sub, &steps, isConstant)
 		h.Word = h.Word && slices.Contains(wordFormats, s.formats[sub])
 	}
 	h.Enum, h.Word = h.Enum && spoke, h.Word && spoke
@@ -107,20 +107,35 @@ func itemSchemas(s *jsonschema.Schema, index int) []*jsonschema.Schema {
 	return nil
 }
 
-// inPlace yields the schemas that apply to the same value.
-func inPlace(s *jsonschema.Schema, yield func(*jsonschema.Schema)) {
-	yield(s.Ref)
-	yield(s.RecursiveRef)
-	if s.DynamicRef != nil {
-		yield(s.DynamicRef.Ref)
-	}
-	for _, list := range [][]*jsonschema.Schema{s.AllOf, s.AnyOf, s.OneOf} {
+// inPlace yields the schemas that apply to the same value, unless sure is set those of every keyword by which they may.
+func inPlace(s *jsonschema.Schema, sure bool, yield func(*jsonschema.Schema)) {
+	some := func(list ...*jsonschema.Schema) {
 		for _, sub := range list {
-			yield(sub)
+			if sub != nil {
+				yield(sub)
+			}
 		}
 	}
-	yield(s.Then)
-	yield(s.Else)
+	some(s.Ref, s.RecursiveRef)
+	if s.DynamicRef != nil {
+		some(s.DynamicRef.Ref)
+	}
+	some(s.AllOf...)
+	some(s.AnyOf...)
+	some(s.OneOf...)
+	some(s.Then, s.Else)
+	if sure {
+		return
+	}
+	some(s.If, s.Not)
+	for _, sub := range s.DependentSchemas {
+		some(sub)
+	}
+	for _, v := range s.Dependencies {
+		if sub, ok := v.(*jsonschema.Schema); ok {
+			some(sub)
+		}
+	}
 }
 
 // speaks reports whether s says anything by which a string could be judged.
@@ -132,61 +147,49 @@ func (s *Schema) speaks(sub *jsonschema.Schema, steps *int) bool {
 		return true
 	}
 	found := false
-	inPlace(sub, func(in *jsonschema.Schema) { found = found || in != nil && s.speaks(in, steps) })
+	inPlace(sub, true, func(in *jsonschema.Schema) { found = found || s.speaks(in, steps) })
 	return found
 }
 
-// constantsOnly reports whether every string that s accepts is a constant of the schema.
-func constantsOnly(s *jsonschema.Schema, steps *int) bool {
-	if *steps--; *steps < 0 || s == nil {
+// everything reports whether of all that s accepts something holds, which a schema may say by itself: known is false where it
+// does not. Where there is more to look at than anybody looks at, it does not hold.
+func everything(s *jsonschema.Schema, steps *int, says func(s *jsonschema.Schema) (holds, known bool)) bool {
+	if *steps--; *steps < 0 {
 		return false
 	}
-	if s.Enum != nil || s.Const != nil {
-		return true
+	if holds, known := says(s); known {
+		return holds
 	}
-	if s.Types != nil && !s.Types.IsEmpty() && !slices.Contains(s.Types.ToStrings(), "string") {
-		return true
-	}
-	if constantsOnly(s.Ref, steps) || slices.ContainsFunc(s.AllOf, func(sub *jsonschema.Schema) bool { return constantsOnly(sub, steps) }) {
+	each := func(sub *jsonschema.Schema) bool { return everything(sub, steps, says) }
+	if s.Ref != nil && each(s.Ref) || slices.ContainsFunc(s.AllOf, each) {
 		return true
 	}
 	for _, alternatives := range [][]*jsonschema.Schema{s.AnyOf, s.OneOf} {
-		if len(alternatives) > 0 && !slices.ContainsFunc(alternatives, func(sub *jsonschema.Schema) bool { return !constantsOnly(sub, steps) }) {
+		if len(alternatives) > 0 && !slices.ContainsFunc(alternatives, func(sub *jsonschema.Schema) bool { return !each(sub) }) {
 			return true
 		}
 	}
 	return false
 }
 
-// admitsObject reports whether s may accept an object or an array.
-func admitsObject(s *jsonschema.Schema, steps *int) bool {
-	if *steps--; *steps < 0 || s == nil {
-		return true
-	}
-	if s.Bool != nil {
-		return *s.Bool
-	}
-	if s.Enum != nil || s.Const != nil {
-		return false
-	}
-	if s.Types != nil && !s.Types.IsEmpty() {
+// isConstant: every string is a constant of the schema.
+func isConstant(s *jsonschema.Schema) (holds, known bool) {
+	known = s.Enum != nil || s.Const != nil || s.Types != nil && !s.Types.IsEmpty() && !slices.Contains(s.Types.ToStrings(), "string")
+	return known, known
+}
+
+// isSimple: nothing is an object or an array.
+func isSimple(s *jsonschema.Schema) (holds, known bool) {
+	switch {
+	case s.Bool != nil:
+		return !*s.Bool, true
+	case s.Enum != nil || s.Const != nil:
+		return true, true
+	case s.Types != nil && !s.Types.IsEmpty():
 		types := s.Types.ToStrings()
-		return slices.Contains(types, "object") || slices.Contains(types, "array")
+		return !slices.Contains(types, "object") && !slices.Contains(types, "array"), true
 	}
-	if s.Ref != nil && !admitsObject(s.Ref, steps) {
-		return false
-	}
-	for _, sub := range s.AllOf {
-		if !admitsObject(sub, steps) {
-			return false
-		}
-	}
-	for _, alternatives := range [][]*jsonschema.Schema{s.AnyOf, s.OneOf} {
-		if len(alternatives) > 0 && !slices.ContainsFunc(alternatives, func(sub *jsonschema.Schema) bool { return admitsObject(sub, steps) }) {
-			return false
-		}
-	}
-	return true
+	return false, false
 }
 
 // PathAt reports how the schema declares a value to be a path: by a format, or by the words about it, wherever a keyword
@@ -274,8 +277,7 @@ func (s *Schema) declares(sub *jsonschema.Schema) string {
 
 const maxGoverning = 1 << 10
 
-// Everywhere adds the schemas that apply to the same value, unless sure is set those of every keyword by which they may.
-// It is false where they are too many.
+// Everywhere adds the schemas that apply to the same value, as inPlace yields them. It is false where they are too many.
 func Everywhere(at map[*jsonschema.Schema]bool, sure bool) bool {
 	var todo []*jsonschema.Schema
 	for sub := range at {
@@ -287,25 +289,12 @@ func Everywhere(at map[*jsonschema.Schema]bool, sure bool) bool {
 		}
 		sub := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
-		add := func(in *jsonschema.Schema) {
-			if in != nil && !at[in] {
+		inPlace(sub, sure, func(in *jsonschema.Schema) {
+			if !at[in] {
 				at[in] = true
 				todo = append(todo, in)
 			}
-		}
-		if inPlace(sub, add); sure {
-			continue
-		}
-		add(sub.If)
-		add(sub.Not)
-		for _, in := range sub.DependentSchemas {
-			add(in)
-		}
-		for _, in := range sub.Dependencies {
-			if in, ok := in.(*jsonschema.Schema); ok {
-				add(in)
-			}
-		}
+		})
 	}
 	return true
 }
@@ -372,11 +361,7 @@ func describesPath(text string) bool {
 }
 
 // DeclaresPaths reports whether any schema of the document declares a path, so that most tools skip the question.
-func (s *Schema) DeclaresPaths() bool {
-	if s == nil {
-		return false
-	}
-	found := false
+func (s *Schema) DeclaresPaths() (found bool) {
 	Each(s.Root, func(sub *jsonschema.Schema) { found = found || s.declares(sub) != "" })
 	return found
 }

@@ -43,10 +43,6 @@ type meter struct {
 	spent bool
 }
 
-func (m *meter) reset(work *budget.Budget) {
-	*m = meter{work: work, regex: regexBudget}
-}
-
 // step is called once for every schema that is applied to a value. It stops the validator by a panic that validate
 // recovers: the library has no other way to be interrupted, and none to say how deep it is.
 func (m *meter) step(steps int) error {
@@ -102,13 +98,28 @@ type Schema struct {
 // ErrNoSchema says that what should be a schema is none.
 var ErrNoSchema = errors.New("inputSchema is not an object")
 
-// Read decodes an inputSchema. nil, null and true accept every object, and give nil.
+// Read decodes an inputSchema as a child sent it. nil, null and true accept every object, and give nil. Bad text in a
+// description is the child's; names that occur twice are refused, because two programs would read two schemas.
 func Read(raw []byte, depth int) (doc any, err error) {
 	raw = strictjson.TrimJSONSpace(raw)
 	if len(raw) == 0 || string(raw) == "null" || string(raw) == "true" {
 		return nil, nil
 	}
-	return document(raw, depth)
+	t := strictjson.New(depth)
+	defer t.Free()
+	if err := t.Walk(raw, -1, 0, jsontext.AllowInvalidUTF8(true)); err != nil {
+		if e, ok := errors.AsType[*strictjson.Error](err); ok {
+			return nil, fmt.Errorf("inputSchema at %s: %s", chars.Quote(e.Pointer), e.Message)
+		}
+		return nil, err
+	}
+	if len(t.Nodes) > maxNodes {
+		return nil, fmt.Errorf("inputSchema holds %d values, the limit is %d", len(t.Nodes), maxNodes)
+	}
+	if k := t.Nodes[0].Kind; k != strictjson.Object && k != strictjson.Bool {
+		return nil, ErrNoSchema
+	}
+	return t.Value(0), nil
 }
 
 // Compile compiles a decoded schema, which belongs to it from then on.
@@ -128,27 +139,6 @@ func Compile(doc any) (*Schema, error) {
 		s.plain = first
 	}
 	return s, nil
-}
-
-// document decodes a schema as a child sent it: bad text in a description is the child's, names that occur
-// twice are refused because two programs would read two schemas.
-func document(raw []byte, depth int) (any, error) {
-	t := strictjson.New(depth)
-	defer t.Free()
-	if err := t.Walk(raw, -1, 0, jsontext.AllowInvalidUTF8(true)); err != nil {
-		var e *strictjson.Error
-		if errors.As(err, &e) {
-			return nil, fmt.Errorf("inputSchema at %s: %s", chars.Quote(e.Pointer), e.Message)
-		}
-		return nil, err
-	}
-	if len(t.Nodes) > maxNodes {
-		return nil, fmt.Errorf("inputSchema holds %d values, the limit is %d", len(t.Nodes), maxNodes)
-	}
-	if k := t.Nodes[0].Kind; k != strictjson.Object && k != strictjson.Bool {
-		return nil, ErrNoSchema
-	}
-	return t.Value(0), nil
 }
 
 // data are the keywords that hold values and no schemas, and named those that hold schemas by names of anybody's choice.
@@ -230,7 +220,7 @@ func (s *Schema) compile() (in *instance, formats map[*jsonschema.Schema]string,
 	c.DefaultDraft(jsonschema.Draft2020)
 	c.UseLoader(refuseLoader{})
 	c.UseRegexpEngine(m.engine)
-	c.AssertFormat() // so that the compiled schema keeps formats; takeFormats turns them into annotations
+	c.AssertFormat() // so that the compiled schema keeps formats
 	for _, name := range formatsOf(s.doc) {
 		c.RegisterFormat(&jsonschema.Format{Name: name, Validate: func(any) error { return nil }})
 	}
@@ -241,24 +231,18 @@ func (s *Schema) compile() (in *instance, formats map[*jsonschema.Schema]string,
 	if err != nil {
 		return nil, nil, fmt.Errorf("inputSchema does not compile: %w", err)
 	}
+	// A format is an annotation here in every draft, and the field is the one place where the library calls out before it descends.
 	formats = make(map[*jsonschema.Schema]string)
-	charge := m.charge
-	if !costly(root) {
-		charge = func(*jsonschema.Schema) *jsonschema.Format { return nil }
-	}
-	takeFormats(root, charge, formats)
-	return &instance{root: root, meter: m}, formats, nil
-}
-
-// takeFormats collects every format and puts charge in its place: format is an annotation here in every draft, and the
-// field is the one place where the library calls out before it descends.
-func takeFormats(root *jsonschema.Schema, charge func(*jsonschema.Schema) *jsonschema.Format, formats map[*jsonschema.Schema]string) {
+	metered := costly(root)
 	Each(root, func(s *jsonschema.Schema) {
 		if s.Format != nil {
 			formats[s] = s.Format.Name
 		}
-		s.Format = charge(s)
+		if s.Format = nil; metered {
+			s.Format = m.charge(s)
+		}
 	})
+	return &instance{root: root, meter: m}, formats, nil
 }
 
 // Each yields every schema of a document once.
@@ -279,42 +263,25 @@ func Each(root *jsonschema.Schema, yield func(*jsonschema.Schema)) {
 
 // subschemas yields every schema that s refers to or holds.
 func subschemas(s *jsonschema.Schema, yield func(*jsonschema.Schema)) {
-	one := func(sub *jsonschema.Schema) {
-		if sub != nil {
-			yield(sub)
-		}
-	}
-	some := func(v any) {
+	inPlace(s, false, yield)
+	for _, v := range []any{s.PropertyNames, s.UnevaluatedProperties, s.Contains, s.Items2020, s.UnevaluatedItems, s.ContentSchema,
+		s.PrefixItems, s.Items, s.AdditionalItems, s.AdditionalProperties} {
 		switch v := v.(type) {
 		case *jsonschema.Schema:
-			one(v)
+			if v != nil {
+				yield(v)
+			}
 		case []*jsonschema.Schema:
 			for _, sub := range v {
-				one(sub)
+				yield(sub)
 			}
 		}
 	}
-	for _, sub := range []*jsonschema.Schema{s.Ref, s.RecursiveRef, s.Not, s.If, s.Then, s.Else, s.PropertyNames,
-		s.UnevaluatedProperties, s.Contains, s.Items2020, s.UnevaluatedItems, s.ContentSchema} {
-		one(sub)
-	}
-	if s.DynamicRef != nil {
-		one(s.DynamicRef.Ref)
-	}
-	for _, v := range []any{s.AllOf, s.AnyOf, s.OneOf, s.PrefixItems, s.Items, s.AdditionalItems, s.AdditionalProperties} {
-		some(v)
-	}
 	for _, sub := range s.Properties {
-		one(sub)
+		yield(sub)
 	}
 	for _, sub := range s.PatternProperties {
-		one(sub)
-	}
-	for _, v := range s.Dependencies {
-		some(v)
-	}
-	for _, sub := range s.DependentSchemas {
-		one(sub)
+		yield(sub)
 	}
 }
 
@@ -335,7 +302,7 @@ func (s *Schema) Validate(v any, work *budget.Budget) error {
 			return &Error{Code: CodeBudget, Message: "the tool's schema could not be loaded: " + err.Error()}
 		}
 	}
-	in.meter.reset(work)
+	*in.meter = meter{work: work, regex: regexBudget}
 	err := run(in, v)
 	select {
 	case s.spare <- in:
@@ -425,13 +392,13 @@ func kindText(e *jsonschema.ValidationError, p *message.Printer) string {
 }
 
 func quoteList(names []string) string {
-	q := make([]string, 0, 8)
-	for i, n := range names {
-		if i == 8 {
-			q = append(q, fmt.Sprintf("and %d more", len(names)-i))
-			break
-		}
+	const most = 8
+	var q []string
+	for _, n := range names[:min(len(names), most)] {
 		q = append(q, chars.Quote(n))
+	}
+	if more := len(names) - most; more > 0 {
+		q = append(q, fmt.Sprintf("and %d more", more))
 	}
 	return strings.Join(q, ", ")
 }

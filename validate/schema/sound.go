@@ -17,8 +17,6 @@ var dialects = []string{
 	"http://json-schema.org/draft-07/schema#", "http://json-schema.org/draft-07/schema",
 }
 
-var typeNames = []string{"null", "boolean", "object", "array", "number", "integer", "string"}
-
 // Sound reports whether a decoded schema compiles for certain. false means that it is not known.
 func Sound(doc any, top bool) bool {
 	if _, ok := doc.(bool); ok {
@@ -60,9 +58,7 @@ func init() {
 		return ok
 	}
 	anything := func(any) bool { return true }
-	array := func(v any) bool { _, ok := v.([]any); return ok }
-	text := func(v any) bool { _, ok := v.(string); return ok }
-	flag := func(v any) bool { _, ok := v.(bool); return ok }
+	array, text, flag := is[[]any], is[string], is[bool]
 	everyday = map[string]func(any) bool{
 		"type": isType, "required": distinctTexts,
 		"properties": byName, "items": schema, "additionalProperties": schema, "propertyNames": schema, "not": schema,
@@ -75,15 +71,17 @@ func init() {
 	}
 }
 
+func is[T any](v any) bool { _, ok := v.(T); return ok }
+
 func isType(v any) bool {
-	if s, ok := v.(string); ok {
-		return slices.Contains(typeNames, s)
-	}
 	list, ok := v.([]any)
-	if !ok || !distinctTexts(v) || len(list) == 0 {
-		return false
+	if !ok {
+		list = []any{v}
 	}
-	return !slices.ContainsFunc(list, func(v any) bool { return !slices.Contains(typeNames, v.(string)) })
+	return len(list) > 0 && distinctTexts(list) && !slices.ContainsFunc(list, func(v any) bool {
+		_, known := kindOfType[v.(string)]
+		return !known
+	})
 }
 
 func distinctTexts(v any) bool {

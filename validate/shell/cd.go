@@ -1,10 +1,12 @@
 package shell
 
 import (
-	"mcphub/validate/chars"
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"mcphub/validate/chars"
 )
 
 // whereabouts is where a shell string has gone.
@@ -89,18 +91,16 @@ func chdir(dir, to string) string {
 	return dir + "/" + to
 }
 
+// besideDirectory may stand beside the directory that cd is given.
+var besideDirectory = chars.WordSet("-P -L -e -@ -- cd")
+
 // moves follows cd.
 func (r *part) moves(words []Word, u *Usage, c *syntax.CallExpr, redirected bool, in scope) {
 	name := words[0].Text
 	r.where.moved = false
 	switch {
 	case u.Program == Programs()["cd"]:
-		var operands []Word
-		for _, w := range words[1:] {
-			if w.Text != "-P" && w.Text != "-L" && w.Text != "-e" && w.Text != "-@" && w.Text != "--" && w.Text != "cd" {
-				operands = append(operands, w)
-			}
-		}
+		operands := slices.DeleteFunc(slices.Clone(words[1:]), func(w Word) bool { return besideDirectory[w.Text] })
 		if len(operands) == 0 {
 			r.add(Item{Word: Word{Text: "~"}}) // home
 			r.where.move("~", SureNot)

@@ -10,7 +10,7 @@ import (
 	"mcphub/validate/uri"
 )
 
-// ReadMount reads the value of --mount of docker.
+// ReadMount reads type=bind,source=HOST,target=CONTAINER as docker does: fields of CSV, names in any letter case.
 func ReadMount(spec string) (host, target string, bind bool) {
 	fields, err := csv.NewReader(strings.NewReader(spec)).Read()
 	if err != nil {

@@ -2,6 +2,7 @@ package shell
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -56,7 +57,6 @@ func (r *part) stmt(s *syntax.Stmt, in scope) {
 		return
 	}
 	if !r.enter() {
-		r.depth--
 		return
 	}
 	r.where.moved = false
@@ -103,9 +103,6 @@ func (r *part) redirect(red *syntax.Redirect, program *Program, in scope) {
 		body := red.Hdoc
 		if red.Op == syntax.WordHdoc {
 			body = red.Word
-		}
-		if body == nil {
-			return
 		}
 		if program != nil {
 			item.Use = program.stdin
@@ -211,20 +208,24 @@ func (r *part) command(cmd syntax.Command, in scope) {
 	}
 }
 
-// andOr reads a && b || c, which the parser nests to the left.
-func (r *part) andOr(c *syntax.BinaryCmd, in scope) {
-	stmts, ops := []*syntax.Stmt{c.Y}, []syntax.BinCmdOperator{c.Op}
+// chain are commands between signs, and the sign before each, the last first. The parser nests them to the left.
+func chain(c *syntax.BinaryCmd, signs ...syntax.BinCmdOperator) (stmts []*syntax.Stmt, before []syntax.BinCmdOperator) {
 	for {
+		stmts, before = append(stmts, c.Y), append(before, c.Op)
 		x, ok := c.X.Cmd.(*syntax.BinaryCmd)
-		if !ok || x.Op != syntax.AndStmt && x.Op != syntax.OrStmt || len(c.X.Redirs) > 0 || c.X.Negated {
-			break
+		if !ok || !slices.Contains(signs, x.Op) || len(c.X.Redirs) > 0 || c.X.Negated {
+			return append(stmts, c.X), before
 		}
 		c = x
-		stmts, ops = append(stmts, c.Y), append(ops, c.Op)
 	}
-	r.stmt(c.X, in)
-	for i := len(stmts) - 1; i >= 0; i-- {
-		if ops[i] == syntax.OrStmt {
+}
+
+// andOr reads a && b || c.
+func (r *part) andOr(c *syntax.BinaryCmd, in scope) {
+	stmts, before := chain(c, syntax.AndStmt, syntax.OrStmt)
+	r.stmt(stmts[len(before)], in)
+	for i := len(before) - 1; i >= 0; i-- {
+		if before[i] == syntax.OrStmt {
 			r.where.sure, in.maybe = SureNot, true
 		}
 		r.where.chance = r.where.chance || !r.where.moved
@@ -234,17 +235,8 @@ func (r *part) andOr(c *syntax.BinaryCmd, in scope) {
 
 // pipe reads a | b | c. Each runs in a shell of its own, in most shells.
 func (r *part) pipe(c *syntax.BinaryCmd, in scope) {
-	stmts := []*syntax.Stmt{c.Y}
-	for {
-		x, ok := c.X.Cmd.(*syntax.BinaryCmd)
-		if !ok || x.Op != syntax.Pipe && x.Op != syntax.PipeAll || len(c.X.Redirs) > 0 || c.X.Negated {
-			break
-		}
-		c = x
-		stmts = append(stmts, c.Y)
-	}
-	stmts = append(stmts, c.X)
-	scopes := make([]scope, len(stmts)) // the last stage first
+	stmts, _ := chain(c, syntax.Pipe, syntax.PipeAll)
+	scopes := make([]scope, len(stmts))
 	for i, s := range stmts {
 		scopes[i] = in
 		if filter, files := r.filter(s); !filter {
@@ -341,25 +333,16 @@ func (r *part) call(c *syntax.CallExpr, redirected bool, in scope) *Program {
 
 // assign reads NAME=VALUE.
 func (r *part) assign(a *syntax.Assign) {
-	if a.Index != nil {
-		r.arithmetic(a.Index)
-	}
+	r.arithmetic(a.Index)
 	if a.Array != nil {
 		for _, e := range a.Array.Elems {
-			if e.Index != nil {
-				r.arithmetic(e.Index)
-			}
-			if e.Value != nil {
-				r.path(e.Value)
-			}
+			r.arithmetic(e.Index)
+			r.path(e.Value)
 		}
 	}
 	name := ""
 	if a.Name != nil {
 		name = a.Name.Value
-	}
-	if a.Value == nil {
-		return
 	}
 	for _, w := range r.words(a.Value, false, scope{captured: true}) {
 		r.Odd = r.Odd || name == "PATH" && !systemPath.MatchString(w.Text)
@@ -406,8 +389,8 @@ func (r *part) within(w Word, in scope) {
 	for _, value := range w.values {
 		if r.enter() {
 			r.path(value)
+			r.depth--
 		}
-		r.depth--
 	}
 	for _, node := range w.nodes {
 		switch n := node.(type) {
@@ -420,8 +403,8 @@ func (r *part) within(w Word, in scope) {
 		case *syntax.Word:
 			if r.enter() {
 				r.words(n, true, in)
+				r.depth--
 			}
-			r.depth--
 		case syntax.ArithmExpr:
 			r.arithmetic(n)
 		}
@@ -430,8 +413,7 @@ func (r *part) within(w Word, in scope) {
 
 // arithmetic reads the substitutions in an expression. The parser nests it to the left.
 func (r *part) arithmetic(x syntax.ArithmExpr) {
-	if !r.enter() {
-		r.depth--
+	if x == nil || !r.enter() {
 		return
 	}
 	for x != nil {
@@ -461,7 +443,6 @@ func (r *part) arithmetic(x syntax.ArithmExpr) {
 // test reads [[ ... ]]: what an operator asks of a file is a path, what is compared is text.
 func (r *part) test(x syntax.TestExpr) {
 	if !r.enter() {
-		r.depth--
 		return
 	}
 	switch t := x.(type) {

@@ -177,10 +177,13 @@ func (r *Reader) add(item Item) {
 	}
 }
 
-// enter goes one deeper; the caller leaves again.
+// enter goes one deeper, and the caller leaves again; or it is false, for a fault.
 func (r *Reader) enter() bool {
-	if r.depth++; r.depth > r.most && r.Fault == "" {
+	if r.Fault == "" && r.depth == r.most {
 		r.Fault = fmt.Sprintf("commands in commands more than %d deep", r.most)
+	}
+	if r.Fault == "" {
+		r.depth++
 	}
 	return r.Fault == ""
 }

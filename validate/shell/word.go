@@ -101,7 +101,6 @@ var history = regexp.MustCompile(`![$*^:!]`)
 
 func (b *wordBuilder) parts(parts []syntax.WordPart, quoted bool) {
 	if !b.part.enter() {
-		b.part.depth--
 		return
 	}
 	for _, part := range parts {

@@ -50,14 +50,8 @@ func (t *Tree) Whole(id int32) []byte {
 	return t.docs[n.doc][n.start:n.end]
 }
 
-// Size is how many bytes a value takes.
-func (t *Tree) Size(id int32) int { return int(t.Nodes[id].end - t.Nodes[id].start) }
-
 // Span is where a value stands in its document.
 func (t *Tree) Span(id int32) (start, end int32) { return t.Nodes[id].start, t.Nodes[id].end }
-
-// Len is that of the outermost document.
-func (t *Tree) Len() int { return len(t.docs[0]) }
 
 // RawName is a member's name as it stands between its quotes; plain is false where it has escapes.
 func (t *Tree) RawName(id int32) (raw []byte, plain bool) {
@@ -76,12 +70,6 @@ func (t *Tree) IsNested(id int32) bool { return t.Nodes[id].flags&nested != 0 }
 
 // InString reports a value that stands in JSON inside a string.
 func (t *Tree) InString(id int32) bool { return t.Nodes[id].doc != 0 }
-
-// IsTrue reports the value true.
-func (t *Tree) IsTrue(id int32) bool {
-	n := &t.Nodes[id]
-	return n.Kind == Bool && t.docs[n.doc][n.start] == 't'
-}
 
 // Nested parses a string's content as JSON and hangs it below the string. It reports whether it was an object or an
 // array; any other string stays a string.
@@ -183,6 +171,20 @@ func (t *Tree) Child(id int32, token string) int32 {
 	return -1
 }
 
+// Text is the string that an object has under a name, "" where it has none.
+func (t *Tree) Text(object int32, name string) string {
+	if id := t.Child(object, name); id > 0 && t.Nodes[id].Kind == String {
+		return t.Str(id)
+	}
+	return ""
+}
+
+// IsTrue reports an object that has the value true under a name.
+func (t *Tree) IsTrue(object int32, name string) bool {
+	id := t.Child(object, name)
+	return id > 0 && string(t.Whole(id)) == "true"
+}
+
 // Value decodes for the schema stage: numbers keep their text.
 func (t *Tree) Value(id int32) any {
 	n := &t.Nodes[id]
@@ -250,12 +252,12 @@ func foldHash(b []byte) uint32 {
 	return h
 }
 
-// Twins yields pairs of members of an object whose names are equal under case folding: every one of a group at least
-// once, with another of it.
-func (t *Tree) Twins(id int32, yield func(a, b int32) bool) {
+// Twins checks pairs of members of an object whose names are equal under case folding, until one is refused: every one of a
+// group at least once, with another of it.
+func (t *Tree) Twins(id int32, check func(a, b int32) error) error {
 	first := t.Nodes[id].First
 	if first == 0 || t.Nodes[first].Next == 0 {
-		return
+		return nil
 	}
 	same := func(a, b int32) bool {
 		return t.Nodes[a].fold == t.Nodes[b].fold && strings.EqualFold(t.Name(a), t.Name(b))
@@ -267,12 +269,14 @@ func (t *Tree) Twins(id int32, yield func(a, b int32) bool) {
 	if count <= 16 {
 		for a := first; a > 0; a = t.Nodes[a].Next {
 			for b := t.Nodes[a].Next; b > 0; b = t.Nodes[b].Next {
-				if same(a, b) && !yield(a, b) {
-					return
+				if same(a, b) {
+					if err := check(a, b); err != nil {
+						return err
+					}
 				}
 			}
 		}
-		return
+		return nil
 	}
 	seen := make(map[string]int32)
 	for b := first; b > 0; b = t.Nodes[b].Next {
@@ -280,10 +284,11 @@ func (t *Tree) Twins(id int32, yield func(a, b int32) bool) {
 		a, ok := seen[folded]
 		if !ok {
 			seen[folded] = b
-		} else if !yield(a, b) {
-			return
+		} else if err := check(a, b); err != nil {
+			return err
 		}
 	}
+	return nil
 }
 
 // TrimJSONSpace takes off what JSON calls blank.

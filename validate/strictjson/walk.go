@@ -113,7 +113,7 @@ func (t *Tree) Walk(doc []byte, parent int32, depth int, opts ...jsontext.Option
 	t.dec.Reset(&t.buf, opts...)
 	w := walker{t: t, doc: uint32(len(t.docs) - 1), cur: parent, base: depth}
 	if err := w.run(); err != nil {
-		return w.explain(err)
+		return explain(err)
 	}
 	return nil
 }
@@ -137,7 +137,7 @@ func (w *walker) run() error {
 		if w.depth == 0 && w.topLevelSeen {
 			if _, err := d.ReadToken(); !errors.Is(err, io.EOF) {
 				if err == nil {
-					err = errTrailing
+					err = &Error{Code: CodeSyntax, Message: "more than one JSON value; send exactly one object"}
 				}
 				return err
 			}
@@ -149,7 +149,7 @@ func (w *walker) run() error {
 				return err
 			}
 			if w.depth+w.base >= w.t.depth {
-				return errDepth
+				return w.refuse(CodeTooDeep, fmt.Sprintf("nested more than %d deep; send flatter arguments", w.t.depth))
 			}
 			off := int32(d.InputOffset()) - 1
 			n, err := w.add(kindOf(k), off, off+1)
@@ -174,7 +174,7 @@ func (w *walker) run() error {
 				continue
 			}
 			if k == '0' && w.doc == 0 && !isSaneNumber(v) { // the schema compares no others
-				return errNumber
+				return w.refuse(CodeNumber, "a number here has too many digits or too large an exponent; send one that fits a double")
 			}
 			if _, err := w.add(kindOf(k), off, end); err != nil {
 				return err
@@ -198,14 +198,6 @@ func kindOf(k jsontext.Kind) Kind {
 	}
 	return Number
 }
-
-var (
-	errTrailing = errors.New("more than one JSON value")
-	errDepth    = errors.New("nested too deeply")
-	errNodes    = errors.New("too many values")
-	errNUL      = errors.New("a member name holds a NUL")
-	errNumber   = errors.New("a number that is costly to compare")
-)
 
 // isSaneNumber bounds what comparing a number exactly, as the schema stage does, can cost.
 func isSaneNumber(v []byte) bool {
@@ -231,14 +223,14 @@ func (w *walker) name(raw []byte, off, end int32) {
 func (w *walker) add(k Kind, off, end int32) (int32, error) {
 	t := w.t
 	if len(t.Nodes) >= MaxNodes {
-		return 0, errNodes
+		return 0, w.refuse(CodeTooLarge, fmt.Sprintf("more than %d values in one call; split it", MaxNodes))
 	}
 	n := Node{Kind: k, doc: w.doc, Parent: w.cur, start: off, end: end}
 	if w.kend > 0 {
 		n.nameStart, n.nameEnd, n.flags, n.fold = w.koff, w.kend, w.nameFlags, w.fold
 		w.kend = 0
 		if n.flags&nameEscaped != 0 && strings.IndexByte(t.unquote(n.doc, n.nameStart, n.nameEnd, true), 0) >= 0 {
-			return 0, errNUL
+			return 0, w.refuse(CodeName, "a member name holds a NUL character, which some parsers cut at; leave it out")
 		}
 	}
 	if k == String && bytes.IndexByte(t.docs[w.doc][off:end], '\\') >= 0 {
@@ -273,23 +265,15 @@ func (w *walker) close(end int32) {
 	w.wantsName = w.depth > 0 && t.Nodes[w.cur].Kind == Object
 }
 
-// explain turns what the walk met into an Error.
-func (w *walker) explain(err error) error {
-	here := ""
-	if w.cur >= 0 {
-		here = w.t.Pointer(w.cur)
-	}
-	switch {
-	case errors.Is(err, errDepth):
-		return &Error{Code: CodeTooDeep, Pointer: here, Message: fmt.Sprintf("nested more than %d deep; send flatter arguments", w.t.depth)}
-	case errors.Is(err, errNodes):
-		return &Error{Code: CodeTooLarge, Pointer: here, Message: fmt.Sprintf("more than %d values in one call; split it", MaxNodes)}
-	case errors.Is(err, errNUL):
-		return &Error{Code: CodeName, Pointer: here, Message: "a member name holds a NUL character, which some parsers cut at; leave it out"}
-	case errors.Is(err, errNumber):
-		return &Error{Code: CodeNumber, Pointer: here, Message: "a number here has too many digits or too large an exponent; send one that fits a double"}
-	case errors.Is(err, errTrailing):
-		return &Error{Code: CodeSyntax, Message: "more than one JSON value; send exactly one object"}
+// refuse is an Error of the open container.
+func (w *walker) refuse(code, message string) error {
+	return &Error{Code: code, Pointer: w.t.Pointer(w.cur), Message: message}
+}
+
+// explain turns what the decoder met into an Error.
+func explain(err error) error {
+	if _, ok := errors.AsType[*Error](err); ok {
+		return err
 	}
 	var syn *jsontext.SyntacticError
 	if !errors.As(err, &syn) {
