@@ -53,7 +53,7 @@ func (j *judge) bases() []string {
 	var list []string
 	switch {
 	case j.container == nil:
-		list = append([]string{j.w.Cwd}, j.w.Served...)
+		list = slices.Concat([]string{j.w.Cwd}, j.w.Served)
 	case j.container.Workdir != "":
 		list = []string{j.container.Workdir}
 	default:
