@@ -182,6 +182,9 @@ const (
 
 // TestPackageInit: every command pays for what packages do before main.
 func TestPackageInit(t *testing.T) {
+	if raceDetector {
+		t.Skip("it allocates by itself; .ci/run runs this without it")
+	}
 	w := newWorld(t)
 	cmd := exec.Command(mcphub(t), "version")
 	cmd.Env = append(w.env(), "GODEBUG=inittrace=1")
