@@ -25,7 +25,9 @@ const (
 func TestServersOfNpm(t *testing.T) {
 	needShop(t)
 	requireLandlock(t)
-	npm.of(t, "everyday") // once, and not by all at a time
+	for _, folder := range []string{"everyday", "servers", "compat"} { // once, and not by all at a time
+		npm.of(t, folder)
+	}
 	rows := make([]string, len(npmServers))
 	differ := make([]string, len(npmServers))
 	t.Run("servers", func(t *testing.T) {
