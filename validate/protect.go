@@ -1,7 +1,6 @@
 package validate
 
 import (
-	"errors"
 	"fmt"
 	"io/fs"
 	"slices"
@@ -76,24 +75,19 @@ type knownEntries struct {
 func (j *judge) entries() ([]guard.Entry, bool) {
 	was := j.c.entries.Load()
 	if was == nil || time.Since(was.at) > entriesFor {
-		now := &knownEntries{at: time.Now()}
-		whole, ok := j.m.FS.(interface {
-			Whole(path string) (guard.Entry, bool)
-		})
+		now := &knownEntries{at: time.Now(), ok: true}
 		for _, p := range j.c.protected {
-			if _, err := j.m.FS.Lstat(p.resolved()); errors.Is(err, fs.ErrNotExist) {
+			place, err := guard.Resolve(j.m.FS, p.resolved())
+			if err == nil && !place.Exists {
 				continue
 			}
-			var e guard.Entry
-			if ok {
-				e, ok = whole.Whole(p.resolved())
-			}
-			now.all = append(now.all, e)
+			now.all = append(now.all, place.Entry)
+			now.ok = now.ok && place.Entry.Links > 0 // else it was walked
 		}
 		if j.view.Missed() {
 			return nil, false
 		}
-		now.ok, was = ok, now
+		was = now
 		j.c.entries.Store(now)
 	}
 	return was.all, was.ok

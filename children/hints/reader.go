@@ -167,6 +167,7 @@ type reading struct {
 func (r *reading) read(text string) (f sandbox.Refusal, ok bool) {
 	text = text[:min(len(text), mostText)]
 	lines := strings.Split(text, "\n")
+	all := slices.Concat(r.before, lines)
 	most, unnamed := len(words), nothing
 	if r.ordinary {
 		most = usual
@@ -176,8 +177,7 @@ func (r *reading) read(text string) (f sandbox.Refusal, ok bool) {
 		if k == nothing {
 			continue
 		}
-		near := slices.Concat(r.before, lines[:i+1])
-		if k == refused && !r.Profile.Sockets && ofSockets.MatchString(strings.Join(near[max(0, len(near)-1-socketLines):], "\n")) {
+		if k == refused && !r.Profile.Sockets && ofSockets.MatchString(strings.Join(all[max(0, len(r.before)+i-socketLines):len(r.before)+i+1], "\n")) {
 			return sandbox.Refusal{Sockets: true, By: sandbox.ByServer}, true
 		}
 		if r.Profile.Unbounded {

@@ -54,8 +54,8 @@ type standing struct {
 	server  *config.Server
 	spec    *children.Spec
 	checker *validate.Checker
-	audit   string                   // folder of the record; "" for none
-	never   func(path string) string // why no name of the entry opens a path; nil where nothing holds the server
+	audit   string           // folder of the record; "" for none
+	options children.Options // by which it would be started
 }
 
 // A target is a path that a person has named.
@@ -110,12 +110,22 @@ func (w *allowWork) reads(name string) (standing, error) {
 	for i := range made.Hub.Children {
 		if made.Hub.Children[i].Spec.Name == s.server.Name {
 			s.spec = &made.Hub.Children[i].Spec
-			if held := children.Preview(*s.spec, children.Options{Environ: made.Hub.Environ, Home: made.Hub.Home, Dir: made.Hub.Dir}, nil); held != nil {
-				s.never = held.Never
-			}
 		}
 	}
+	s.options = children.Options{Environ: made.Hub.Environ, Home: made.Hub.Home, Dir: made.Hub.Dir}
 	return s, nil
+}
+
+// never says why no name of the entry opens a path; "" where one may, or nothing holds the
+// server. It plans a start.
+func (s *standing) never(path string) string {
+	if s.spec == nil {
+		return ""
+	}
+	if held := children.Preview(*s.spec, s.options, nil); held != nil {
+		return held.Never(path)
+	}
+	return ""
 }
 
 // edit takes the text that a change has made.
@@ -206,11 +216,10 @@ func (w *allowWork) target(typed string, allow bool) (*target, error) {
 	switch why := w.reserved().Why(t.Path); {
 	case why == "" && w.write && sandbox.Loaded(t.Path):
 		t.note("shells, git or editors load it, outside of the sandbox too: who writes it decides what they run")
-	case why == "" && w.now.never != nil:
+	case why == "":
 		if why := w.now.never(t.Path); why != "" {
 			t.note("%s; it is opened because you name it", why)
 		}
-	case why == "":
 	case !w.write && !t.dir && why == sandbox.Secret(t.Path) && sandbox.ClientFile(t.Path) == "":
 		t.note("%s, and %s will read it", why, w.now.server.Name) // a person has named this one file
 	case sandbox.KeyFolder(t.Path) != "":
