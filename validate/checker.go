@@ -209,6 +209,9 @@ func (c *Checker) scanned(t *Tool, found detect.Result, err error) (*Scan, error
 	if err != nil {
 		return nil, err
 	}
+	if t.nothing != nil && len(found.Findings) == 0 && len(found.Resources) == 0 {
+		return t.nothing, nil
+	}
 	return &Scan{tool: t, found: found, byClient: c.search.ClientResources}, nil
 }
 

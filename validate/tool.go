@@ -22,6 +22,7 @@ type Tool struct {
 	rewrite declare.Rewriting
 	first   bool // relative paths start in the first directory that the server is served
 	args    detect.Tool
+	nothing *Scan // of all calls in which there is nothing
 }
 
 // Name is the tool's own name, without the hub's prefix.
@@ -82,6 +83,7 @@ func (c *Checker) prepare(ch *child, serverName, name string, readOnly, destruct
 		t.args.Mode = *t.profile.Mode
 	}
 	t.args.Rules = declare.New(name, ch.Args, t.profile, byName)
+	t.nothing = &Scan{tool: t, byClient: c.search.ClientResources}
 	return t
 }
 

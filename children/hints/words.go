@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -39,14 +40,41 @@ var words = []struct {
 // an honest one.
 const usual = 14
 
-// kindOf is what a text says first of all kinds.
-func kindOf(text []byte, most int) kind {
-	for i := range words[:most] {
-		if bytes.Contains(text, words[i].text) {
-			return words[i].kind
+// A clue is where a part of a word stands in it.
+type clue struct{ word, at int }
+
+// stride is how long the parts are by which words are found. One of any stride parts of a word that follow each other
+// stands in a text at a multiple of stride, so a text is looked at there alone.
+const stride = 3
+
+// clues are the first parts of all words, by their clueKey.
+var clues = sync.OnceValue(func() (all *[512][]clue) {
+	all = new([512][]clue)
+	for i := range words {
+		for at := range stride {
+			key := clueKey(words[i].text[at:])
+			all[key] = append(all[key], clue{i, at})
 		}
 	}
-	return nothing
+	return all
+})
+
+func clueKey(b []byte) int { return (int(b[0]) + int(b[1])<<2 + int(b[2])<<4) & 511 }
+
+// kindOf is what a text says first of all kinds.
+func kindOf(text []byte, most int) kind {
+	all, first := clues(), most
+	for i := 0; i+stride <= len(text); i += stride {
+		for _, c := range all[clueKey(text[i:])] {
+			if from := i - c.at; c.word < first && from >= 0 && bytes.HasPrefix(text[from:], words[c.word].text) {
+				first = c.word
+			}
+		}
+	}
+	if first == most {
+		return nothing
+	}
+	return words[first].kind
 }
 
 // Speaks reports whether an error may tell of a refusal. It is fast.

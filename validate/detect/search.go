@@ -37,13 +37,16 @@ type Result struct {
 // Arguments walks, validates and searches the arguments of one call. nil stands for absent arguments. The error is a
 // *strictjson.Error or a *schema.Error.
 func (s *Searcher) Arguments(t *Tool, args []byte) (r Result, err error) {
+	if t.late != nil {
+		t = t.late()
+	}
+	if s.Resources == nil && len(args) <= s.Size && t.plain.fits(args) {
+		return Result{Work: *budget.New(len(args)), tool: t}, nil
+	}
 	tr := strictjson.New(s.Depth)
 	defer tr.Free()
 	if err := tr.Parse(args, s.Size); err != nil {
 		return r, err
-	}
-	if t.late != nil {
-		t = t.late()
 	}
 	m := newMemory()
 	defer m.free()

@@ -30,6 +30,7 @@ type Tool struct {
 	pathFormats bool
 	defaults    map[string]any // of absent arguments that are paths
 	takesPaths  bool           // the schema or a declaration names an argument that is a path
+	plain       *plain         // knows most calls that hold nothing; nil: none
 	Unchecked   error          // why calls are not checked by its schema; nil: they are, or there is none
 	late        func() *Tool   // the tool with its schema compiled, by the first call; nil where it is
 }
@@ -100,6 +101,7 @@ func (t *Tool) load(doc any) {
 			}
 		}
 	})
+	t.plain = plainOf(t)
 }
 
 // A server takes the default of its schema for an argument that is absent, so a default that is a path is searched like

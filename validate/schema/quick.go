@@ -138,25 +138,65 @@ func (q *quick) fits(t *strictjson.Tree, at int32) bool {
 		return true
 	}
 	n := &t.Nodes[at]
-	if q.unsure || q.kinds != 0 && q.kinds&(1<<n.Kind) == 0 {
-		return false
-	}
-	raw := t.Whole(at)
 	switch n.Kind {
 	case strictjson.Object:
-		return q.texts == nil && q.fitsObject(t, n)
+		return q.takes(n.Kind) && q.texts == nil && q.fitsObject(t, n)
 	case strictjson.Array:
-		return q.texts == nil && q.fitsArray(t, n)
+		return q.takes(n.Kind) && q.texts == nil && q.fitsArray(t, n)
+	}
+	return q.fitsScalar(n.Kind, t.Whole(at), t.IsEscaped(at))
+}
+
+func (q *quick) takes(kind strictjson.Kind) bool {
+	return !q.unsure && (q.kinds == 0 || q.kinds&(1<<kind) != 0)
+}
+
+// fitsScalar is fits for a value that holds no others. raw is the value as it stands.
+func (q *quick) fitsScalar(kind strictjson.Kind, raw []byte, escaped bool) bool {
+	if q == nil {
+		return true
+	}
+	if !q.takes(kind) {
+		return false
+	}
+	switch kind {
 	case strictjson.String:
 		if q.texts == nil && !q.count.set() {
 			return true
 		}
 		raw = raw[1 : len(raw)-1]
-		return !t.IsEscaped(at) && (q.texts == nil || q.texts[string(raw)]) && (!q.count.set() || q.count.holds(int64(utf8.RuneCount(raw))))
+		return !escaped && (q.texts == nil || q.texts[string(raw)]) && (!q.count.set() || q.count.holds(int64(utf8.RuneCount(raw))))
 	case strictjson.Number:
 		return q.texts == nil && q.fitsNumber(raw)
 	}
 	return q.texts == nil
+}
+
+// A Member is what a schema says of one member of the arguments.
+type Member struct {
+	Required bool
+	schema   *quick
+}
+
+// Fits reports whether a value without escapes that holds no others fits for certain. raw is the value as it stands.
+func (m Member) Fits(kind strictjson.Kind, raw []byte) bool {
+	return m.schema.fitsScalar(kind, raw, false)
+}
+
+// Members are those that the schema declares, by their names, and required how many of all must be there. ok is false
+// where more has to be known to see that arguments fit.
+func (s *Schema) Members() (members map[string]Member, required int, ok bool) {
+	q := s.quick
+	if q == nil || q.texts != nil || !q.takes(strictjson.Object) {
+		return nil, 0, false
+	}
+	members = make(map[string]Member, len(q.members))
+	for name, m := range q.members {
+		if m.declared {
+			members[name] = Member{m.required, m.schema}
+		}
+	}
+	return members, q.required, true
 }
 
 func (q *quick) fitsArray(t *strictjson.Tree, n *strictjson.Node) bool {

@@ -1,0 +1,49 @@
+package hints
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// TestKindOfFindsEveryWord: a text is looked at here and there, and no word is missed wherever it stands.
+func TestKindOfFindsEveryWord(t *testing.T) {
+	for i := range words {
+		if len(words[i].text) < 2*stride-1 {
+			t.Fatalf("%q is too short to be found", words[i].text)
+		}
+		for before := range 2 * stride {
+			text := []byte(strings.Repeat("x", before) + string(words[i].text))
+			for after := range 2 * stride {
+				if got := kindOf(append(text, bytes.Repeat([]byte("x"), after)...), len(words)); got != words[i].kind {
+					t.Errorf("%q behind %d and before %d signs: %d, want %d", words[i].text, before, after, got, words[i].kind)
+				}
+			}
+			if got := kindOf(text[:len(text)-1], len(words)); got != nothing {
+				t.Errorf("a part of %q counts as the whole: %d", words[i].text, got)
+			}
+		}
+	}
+}
+
+func TestKindOfIsASearchForEachWord(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		parts := rapid.SliceOfN(rapid.OneOf(rapid.StringN(0, 6, 12), rapid.Custom(func(t *rapid.T) string {
+			word := string(words[rapid.IntRange(0, len(words)-1).Draw(t, "word")].text)
+			return word[rapid.IntRange(0, 2).Draw(t, "from"):]
+		})), 0, 6).Draw(t, "parts")
+		text, most := []byte(strings.Join(parts, "")), rapid.SampledFrom([]int{usual, len(words)}).Draw(t, "most")
+		want := nothing
+		for i := range words[:most] {
+			if bytes.Contains(text, words[i].text) {
+				want = words[i].kind
+				break
+			}
+		}
+		if got := kindOf(text, most); got != want {
+			t.Fatalf("%q: %d, want %d", text, got, want)
+		}
+	})
+}

@@ -1,0 +1,168 @@
+package detect
+
+import (
+	"bytes"
+
+	"mcphub/validate/chars"
+	"mcphub/validate/declare"
+	"mcphub/validate/names"
+	"mcphub/validate/schema"
+	"mcphub/validate/strictjson"
+)
+
+// Most calls hold a few numbers and words, and nothing that could be a path. To see that takes one look at their bytes, and
+// no tree of them. A plain reader knows for certain that there is nothing to find in some arguments, and that they fit the
+// schema. What it is not sure of is for the search to say.
+type plain struct {
+	members  map[string]plainMember
+	required int // how many members must be there
+}
+
+// plainMember is a declared argument.
+type plainMember struct {
+	schema.Member
+	index int  // of a bit
+	text  bool // a string is free text, or of no known meaning
+	prose bool // free text
+}
+
+const (
+	mostPlain        = 16 << 10 // bytes of arguments
+	mostPlainMembers = 64       // declared
+)
+
+// plainOf is the reader for a tool whose schema was read; nil where more has to be known of a value than its own bytes.
+func plainOf(t *Tool) *plain {
+	if t.Mode != declare.ModeStrict || t.pathFormats || len(t.defaults) > 0 || len(t.Rules.Start()) > 0 {
+		return nil
+	}
+	members, required, ok := t.schema.Members()
+	if !ok || len(members) > mostPlainMembers {
+		return nil
+	}
+	p := &plain{make(map[string]plainMember, len(members)), required}
+	for name, m := range members {
+		class := t.classes[name]
+		if !mayBePath([]byte(name)) {
+			p.members[name] = plainMember{m, len(p.members), class == names.Other || class == names.Content, class == names.Content}
+		}
+	}
+	return p
+}
+
+// fits reports whether arguments fit the schema and hold nothing to find, for certain.
+func (p *plain) fits(args []byte) bool {
+	if p == nil || len(args) == 0 {
+		return p != nil && p.required == 0
+	}
+	args = strictjson.TrimJSONSpace(args)
+	if len(args) > mostPlain || len(args) < 2 || args[0] != '{' || args[len(args)-1] != '}' {
+		return false
+	}
+	seen, missing := uint64(0), p.required
+	for rest := args[1 : len(args)-1]; len(rest) > 0; {
+		name, after, ok := plainText(trimBlank(rest))
+		if !ok || len(after) < 2 || after[0] != ':' {
+			return false
+		}
+		m, known := p.members[string(name)]
+		if !known || seen&(1<<m.index) != 0 {
+			return false
+		}
+		seen |= 1 << m.index
+		if m.Required {
+			missing--
+		}
+		if rest, ok = p.value(m, trimBlank(after[1:])); !ok {
+			return false
+		}
+		if len(rest) == 0 {
+			break
+		}
+		if rest[0] != ',' || len(rest) < 2 {
+			return false
+		}
+		rest = rest[1:]
+	}
+	return missing == 0
+}
+
+// value reads the value of a member, and returns what follows it.
+func (p *plain) value(m plainMember, b []byte) (rest []byte, ok bool) {
+	if len(b) == 0 {
+		return nil, false
+	}
+	kind := strictjson.Number
+	switch b[0] {
+	case '"':
+		raw, rest, ok := plainText(b)
+		return rest, ok && m.text && harmless(raw, m.prose) && m.Fits(strictjson.String, b[:len(b)-len(rest)])
+	case 't', 'f':
+		kind = strictjson.Bool
+	case 'n':
+		kind = strictjson.Null
+	}
+	end := bytes.IndexAny(b, ", ")
+	if end < 0 {
+		end = len(b)
+	}
+	raw := b[:end]
+	switch {
+	case kind == strictjson.Number && !isShortInteger(raw), kind == strictjson.Bool && string(raw) != "true" && string(raw) != "false", kind == strictjson.Null && string(raw) != "null":
+		return nil, false
+	}
+	return b[end:], m.Fits(kind, raw)
+}
+
+// plainSigns are the bytes of texts in which no path, URI, escape or mention begins.
+var plainSigns = func() (set [256]bool) {
+	for c := byte(' '); c < 0x7f; c++ {
+		set[c] = bytes.IndexByte([]byte("\"\\/~$:%=@"), c) < 0
+	}
+	return set
+}()
+
+// plainText reads a string of plain signs between its quotes, and what follows it.
+func plainText(b []byte) (text, rest []byte, ok bool) {
+	if len(b) == 0 || b[0] != '"' {
+		return nil, nil, false
+	}
+	i := 1
+	for i < len(b) && plainSigns[b[i]] {
+		i++
+	}
+	if i == len(b) || b[i] != '"' {
+		return nil, nil, false
+	}
+	return b[1:i], b[i+1:], true
+}
+
+// harmless reports whether the search finds nothing in a text of plain signs.
+func harmless(text []byte, prose bool) bool {
+	if prose {
+		head := bytes.TrimLeft(text, " ")
+		prose = mayBePatch(string(head[:min(len(head), 1)]))
+	}
+	return !prose && !mayBePath(text) && !looksNested(text)
+}
+
+// isShortInteger reports a number that every parser reads alike.
+func isShortInteger(raw []byte) bool {
+	digits := bytes.TrimPrefix(raw, []byte("-"))
+	if len(digits) == 0 || len(digits) > 15 || len(digits) > 1 && digits[0] == '0' {
+		return false
+	}
+	for _, c := range digits {
+		if !chars.IsDigit(c) {
+			return false
+		}
+	}
+	return true
+}
+
+func trimBlank(b []byte) []byte {
+	if len(b) > 0 && b[0] == ' ' {
+		return b[1:]
+	}
+	return b
+}
