@@ -21,14 +21,16 @@ import (
 	"mcphub/validate"
 )
 
-// This file takes a Call through its steps without ever waiting: on the read loop
-// of a client, or on a goroutine of which only the answer is waited for. It is sent
-// on whichever goroutine writes its line, and answered on the child's read loop.
-// Waking goroutines costs more than the rest of such a call.
+// This file takes a call of a tool through its steps without ever waiting: on the read
+// loop of a client, or on a goroutine of which only the answer is waited for. Waking
+// goroutines costs more than the rest of such a call. Its states are drawn in doc.go.
 
 // errWouldBlock ends an attempt where the next step would have to wait, or may take
 // its time. Nothing is held; the call is made again from the lookup on.
 var errWouldBlock = errors.New("the call has to wait for something")
+
+// errBroken stands for a panic, in those who ended with it.
+var errBroken = errors.New("internal error")
 
 // A replier is where the answer to a call goes that nobody waits with: a
 // *jsonrpc.Reply, or a waiter.
@@ -45,27 +47,26 @@ type replier interface {
 }
 
 // An asyncCall is a call of a tool that was let through without waiting: what is needed
-// of it while no goroutine is with it.
+// of it while no goroutine is with it. One goroutine at a time owns it, as doc.go says.
+// Only Abandon is called by others.
 type asyncCall struct {
 	s        *Session
 	tool     *catalog.Tool
 	lease    *children.Lease
 	inFlight Request
+	reply    replier
+	verdict  *validate.Verdict // nil: there was nothing to judge
+	attempt  *pooledCall       // nil once the call is away, unless the child may ask for more
+	own      []byte            // the hub's progress token; nil for none
+	ticket   audit.Ticket
+	talk     *talk // nil: the child cannot ask for more by its result
 
-	reply   replier
-	own     []byte // the hub's progress token; nil for none
-	ticket  audit.Ticket
-	verdict *validate.Verdict // nil: there was nothing to judge
-	call    children.Call
-	attempt *pooledCall // nil once it was sent, unless the child may ask for more
-	talk    *talk       // nil: the child cannot ask for more by its result
-
-	// Of who sends it, and read by who gives it up.
-	sent   bool
+	// Set before Abandon may be called.
+	call   children.Call
+	sent   bool                    // by call
 	cancel context.CancelCauseFunc // of what waits on account of the call; nil: nothing does
 
-	mu   sync.Mutex // of over and attempt
-	over bool
+	over atomic.Bool // a panic leaves more than one owner
 }
 
 // talk is what a call needs to go on after its first result.
@@ -75,7 +76,7 @@ type talk struct {
 }
 
 // A pooledCall is a Call of a tool in one piece, with the buffers that what the child
-// is sent is put together in. Where the call was sent without waiting it is used again.
+// is sent is put together in. It is used again once it is freed.
 type pooledCall struct {
 	Call
 	tool  ToolTarget
@@ -90,7 +91,7 @@ type pooledCall struct {
 // mostHeld is how large a buffer is kept for the next call.
 const mostHeld = 64 << 10
 
-var attempts = sync.Pool{New: func() any { return new(pooledCall) }}
+var pooledCalls = sync.Pool{New: func() any { return new(pooledCall) }}
 
 func (a *pooledCall) free() {
 	a.Call, a.tool, a.first = Call{}, ToolTarget{}, attempt{}
@@ -99,7 +100,7 @@ func (a *pooledCall) free() {
 	if cap(a.held) > mostHeld {
 		a.held = nil
 	}
-	attempts.Put(a)
+	pooledCalls.Put(a)
 }
 
 // read makes it a call of the request m, of a tool that was looked up.
@@ -109,11 +110,17 @@ func (a *pooledCall) read(s *Session, m *jsonrpc.Message, quoted []byte, tool of
 	a.tool = ToolTarget{Listed: tool, tool: tool, Args: m.Param("arguments"), task: m.Param("task") != nil}
 }
 
+// Tool makes the call of a tool that was looked up by its quoted name. Its answer and
+// error are those of Call.Run.
+func (s *Session) Tool(ctx context.Context, m *jsonrpc.Message, quoted []byte, tool offering.Tool) (jsonrpc.Answer, error) {
+	c := new(pooledCall)
+	c.read(s, m, quoted, tool)
+	return c.Run(ctx)
+}
+
 // TryTool makes a tools/call that takes no waiting: small, of a tool that is known, to a
 // child that is ready, and allowed by what is known of the roots and lies at hand on the
-// disk. false: nothing was done for
-// it, but its Scan may be kept in m for who makes it again. briefly: what may take
-// its time is not begun either.
+// disk. false: nothing was done for it. briefly: what may take its time is not begun either.
 func (s *Session) TryTool(m *jsonrpc.Message, from Client, r replier, briefly bool) bool {
 	if m.Method != string(mcp.MethodToolsCall) || CheckMembers(m.Members) != nil {
 		return false
@@ -127,24 +134,20 @@ func (s *Session) TryTool(m *jsonrpc.Message, from Client, r replier, briefly bo
 	if tool.Tool == nil || tool.Child == "" || m.Param("task") != nil || !suits(from, tool, nil) || briefly && tool.Costly || list.RenamesApps(tool.Child) {
 		return false
 	}
-	a := attempts.Get().(*pooledCall)
+	a := pooledCalls.Get().(*pooledCall)
 	a.read(s, m, quoted, tool)
 	a.nowait = true
 	j, err := a.try(context.Background()) // whoever may have to be asked for something does not suit
-	a.nowait, m.Prepared = false, a
+	a.nowait = false
 	if err != nil {
+		a.free()
 		return false
 	}
-	modern := j.lease.Modern()
-	switch {
-	case !j.allowed(), len(j.verdict.Rewrites) > 0, !suits(from, tool, j.lease), !j.lease.CanStart(),
-		modern && j.scan.NeedsJudge(), // it is judged once more where the child asks for roots
-		modern && (m.Param(inline.MemberResponses) != nil || m.Param(inline.MemberState) != nil), // refused, by who makes it again
-		s.Records.Missing() != nil:
+	if !s.mayDepart(m, from, j) {
 		j.lease.Release()
+		a.free()
 		return false
 	}
-	m.Prepared = nil
 	c := &asyncCall{s: s, tool: a.tool.tool.Tool, lease: j.lease, reply: r, attempt: a}
 	c.inFlight.Key, c.inFlight.Client = j.lease.Instance(), OnBehalf{Client: from}
 	if j.scan.NeedsJudge() {
@@ -154,29 +157,33 @@ func (s *Session) TryTool(m *jsonrpc.Message, from Client, r replier, briefly bo
 	return true
 }
 
-// Tool makes the call of a tool that was looked up by its quoted name. Its answer and
-// error are those of Call.run.
-func (s *Session) Tool(ctx context.Context, m *jsonrpc.Message, quoted []byte, tool offering.Tool) (jsonrpc.Answer, error) {
-	c, tried := m.Prepared.(*pooledCall) // by TryTool
-	if !tried {
-		c = &pooledCall{}
-	}
-	c.read(s, m, quoted, tool)
-	return c.Run(ctx)
-}
-
 // suits asks a client whether a call of tool may be made without waiting.
 func suits(c Client, tool offering.Tool, lease *children.Lease) bool {
 	return c.Suits(tool.By.Child(tool.Child).Spec.Share, len(tool.Mirrors) > 0, lease)
 }
 
-// depart has a call recorded and sent that was let through.
+// mayDepart reports whether an attempt let a call through that is sent without waiting.
+func (s *Session) mayDepart(m *jsonrpc.Message, from Client, j *attempt) bool {
+	switch {
+	case !j.allowed(), len(j.verdict.Rewrites) > 0, !j.lease.CanStart(), s.Records.Missing() != nil:
+		return false
+	case !suits(from, j.call.Target.(*ToolTarget).tool, j.lease):
+		return false
+	case !j.lease.Modern():
+		return true
+	case j.scan.NeedsJudge(): // it is judged once more where the child asks for roots
+		return false
+	}
+	return m.Param(inline.MemberResponses) == nil && m.Param(inline.MemberState) == nil // refused, by who makes it again
+}
+
+// depart has a call recorded that was let through, and then sent.
 func (c *asyncCall) depart(m *jsonrpc.Message) {
 	s := c.s
 	s.InFlight.Start(&c.inFlight)
 	defer func() {
 		if p := recover(); p != nil {
-			c.end(errBroken)
+			c.end(jsonrpc.Answer{}, errBroken)
 			panic(p)
 		}
 	}()
@@ -216,7 +223,7 @@ func (c *asyncCall) depart(m *jsonrpc.Message) {
 // Recorded sends the call, unless it may not be.
 func (c *asyncCall) Recorded(t audit.Ticket, err error) {
 	if c.ticket, err = c.s.Records.May(t, err); err != nil {
-		c.fail(err)
+		c.end(jsonrpc.Answer{}, err)
 		return
 	}
 	c.leave(c.s.Records.Batch(), append(c.attempt.parts[:0], c.attempt.held))
@@ -226,34 +233,23 @@ func (c *asyncCall) Recorded(t audit.Ticket, err error) {
 // for it at once, that is waited for on a goroutine. Who gives it up while it is sent
 // is told of at once by OnCancel.
 func (c *asyncCall) leave(b *jsonrpc.Batch, params [][]byte) {
-	cause := c.reply.Cause()
-	if cause == nil {
-		c.sent = c.lease.Start(&c.call, c, b, methodCall, c.own, params...)
+	if cause := c.reply.Cause(); cause != nil {
+		c.end(jsonrpc.Answer{}, cause)
+		return
 	}
-	switch {
-	case cause != nil:
-		c.ticket.Outcome(audit.ResultCancelled)
-		c.ticket = audit.Ticket{}
-		c.fail(cause)
-	case c.sent:
+	a, talks := c.attempt, c.talk != nil
+	if !talks {
+		c.attempt = nil
+	}
+	c.sent = c.lease.Start(&c.call, c, b, methodCall, c.own, params...)
+	if c.sent {
 		c.reply.OnCancel(c)
-	default:
+	} else {
 		ctx, whole := c.context(), jsonrpc.Join(params)
 		c.reply.OnCancel(c)
 		go func() { c.Answered(c.lease.Call(children.WithProgressToken(ctx, c.own), methodCall, whole)) }()
 	}
-	if c.talk == nil {
-		c.free()
-	}
-}
-
-// free gives the attempt back.
-func (c *asyncCall) free() {
-	c.mu.Lock()
-	a := c.attempt
-	c.attempt = nil
-	c.mu.Unlock()
-	if a != nil {
+	if !talks {
 		a.free()
 	}
 }
@@ -283,7 +279,7 @@ func (c *asyncCall) Abandon(cause error) {
 func (c *asyncCall) Answered(res *jsonrpc.Response, err error) {
 	switch {
 	case err != nil:
-		c.fail(err)
+		c.end(jsonrpc.Answer{}, err)
 	case c.talk != nil && res.Error == nil && (asksForInput(res.Result) || tasks.Is(res.Result)):
 		result := bytes.Clone(res.Result)
 		res.Release()
@@ -293,85 +289,25 @@ func (c *asyncCall) Answered(res *jsonrpc.Response, err error) {
 	}
 }
 
-// answered ends the call with the answer that the child gave.
+// answered ends the call with the answer that the child gave. Where the kernel may have
+// refused it something the file system is looked at, which may take its time.
 func (c *asyncCall) answered(a jsonrpc.Answer) {
 	word := record.Result(a.Result, a.Error)
 	c.ticket.Outcome(word)
 	if !mayBeKernels(c.lease, word, a) {
-		c.finish(a)
+		c.end(a, nil)
 		return
 	}
 	a.Own()
-	go func() { // the file system is looked at, which may take its time
-		c.finish(c.s.refusedByKernel(record.Subject{Child: c.tool.Child, Tool: c.tool.Remote}, c.lease, word, called(c.verdict), a))
-	}()
-}
-
-// finish gives back what the call holds, and answers it.
-func (c *asyncCall) finish(a jsonrpc.Answer) {
-	reply := c.reply
-	if _, first := c.end(nil); first {
-		reply.Answer(a)
-	}
-}
-
-// fail ends the call where there is no such answer.
-func (c *asyncCall) fail(err error) {
-	gone := c.reply.Cause()
-	questions, first := c.end(err)
-	if !first {
-		return
-	}
-	c.ticket.Outcome(record.Failure(err))
-	a := failed(context.Background(), c.tool, err)
-	if gone != nil {
-		a = jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, gone.Error())
-	}
-	if len(questions) == 0 {
-		c.reply.Answer(a)
-		return
-	}
 	go func() {
-		for _, told := range questions {
-			<-told // its end has to be told before the request is answered
-		}
-		c.reply.Answer(a)
+		c.end(c.s.refusedByKernel(record.Subject{Child: c.tool.Child, Tool: c.tool.Remote}, c.lease, word, called(c.verdict), a), nil)
 	}()
-}
-
-// errBroken stands for a panic, in those who ended with it.
-var errBroken = errors.New("internal error")
-
-// end gives back what the call holds; first is false where that has been done.
-// Where there is an error that ends what was asked on account of the call.
-func (c *asyncCall) end(err error) (ending []<-chan struct{}, first bool) {
-	c.mu.Lock()
-	first = !c.over
-	c.over = true
-	a := c.attempt
-	c.attempt = nil
-	c.mu.Unlock()
-	if !first {
-		return nil, false
-	}
-	if a != nil {
-		a.free()
-	}
-	ending = c.s.InFlight.End(&c.inFlight, err != nil)
-	if c.cancel != nil {
-		c.cancel(nil)
-	}
-	if c.own != nil {
-		c.s.Progress.Remove(c.own)
-	}
-	c.lease.Release()
-	return ending, true
 }
 
 // converse goes on where the child has asked for something, or made a task.
 func (c *asyncCall) converse(result []byte) {
 	if !jsonrpc.Guard(c.s.Log, &jsonrpc.Message{Method: methodCall, ID: []byte{'0'}}, func() { c.goOn(result) }) {
-		c.fail(errBroken)
+		c.end(jsonrpc.Answer{}, errBroken)
 	}
 }
 
@@ -379,19 +315,55 @@ func (c *asyncCall) goOn(result []byte) {
 	ctx := c.talk.ctx
 	if tasks.Is(result) {
 		c.ticket.Outcome(record.Result(result, nil))
-		a := c.s.AdoptTask(ctx, c.lease, jsonrpc.ResultAnswer(result), func() {})
-		if _, first := c.end(nil); first {
-			c.reply.Answer(a)
-		}
+		c.end(c.s.AdoptTask(ctx, c.lease, jsonrpc.ResultAnswer(result), func() {}), nil)
 		return
 	}
 	d := &dialogue{s: c.s, j: &c.attempt.first, method: methodCall, key: *c.inFlight.Key, params: func(*validate.Verdict) [][]byte { return [][]byte{c.talk.judged} }}
 	a, err := d.run(children.WithProgressToken(ctx, c.own), nil, result)
 	if err != nil {
-		c.fail(err)
+		c.end(jsonrpc.Answer{}, err)
 		return
 	}
 	c.answered(a)
+}
+
+// end is the one end of a call: it gives back what the call holds, and has it answered.
+// err is why there is no answer of the child; then what was asked on account of the call
+// ends, and the client is told of that first. Only the first end counts. What is left of
+// a panic may still use the attempt, so it is not used again then.
+func (c *asyncCall) end(a jsonrpc.Answer, err error) {
+	if c.over.Swap(true) {
+		return
+	}
+	if err != nil {
+		a = failed(context.Background(), c.tool, err)
+		if gone := c.reply.Cause(); gone != nil {
+			a = jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, gone.Error())
+		}
+		c.ticket.Outcome(record.Failure(err))
+	}
+	if c.attempt != nil && err != errBroken && err != audit.ErrGroup {
+		c.attempt.free()
+		c.attempt = nil
+	}
+	questions := c.s.InFlight.End(&c.inFlight, err != nil)
+	if c.cancel != nil {
+		c.cancel(nil)
+	}
+	if c.own != nil {
+		c.s.Progress.Remove(c.own)
+	}
+	c.lease.Release()
+	if len(questions) == 0 {
+		c.reply.Answer(a)
+		return
+	}
+	go func() {
+		for _, told := range questions {
+			<-told
+		}
+		c.reply.Answer(a)
+	}()
 }
 
 // quickFrame is the longest request, in bytes, that is made so: it is copied into

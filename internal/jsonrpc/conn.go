@@ -55,8 +55,7 @@ type Options struct {
 	// Fast, where set, is offered each small request first, on the read loop. It
 	// must not block. Where it returns true it has taken the request and calls
 	// Reply.Answer, once, from any goroutine; m is valid only until it returns.
-	// Where it returns false it has done nothing but perhaps set m.Prepared, and
-	// ServeRequest is called.
+	// Where it returns false it has done nothing, and ServeRequest is called.
 	Fast func(m *Message, r *Reply) bool
 	// Batches, where set, says whether an array of messages is a batch now. Otherwise it
 	// is refused, or skipped. It is called on the read loop.

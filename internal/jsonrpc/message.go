@@ -41,10 +41,6 @@ type Message struct {
 	Result  []byte
 	Error   []byte
 	Members []Member
-
-	// Prepared is what Options.Fast found out about a request that it did not
-	// take, for ServeRequest. It must not alias Frame, which moves in between.
-	Prepared any
 }
 
 // IsRequest reports whether m asks for an answer.
@@ -86,7 +82,6 @@ func (m *Message) rebase(frame []byte) *Message {
 	c := &Message{
 		Frame: frame, ID: m.moved(frame, m.ID), Method: m.Method,
 		Params: m.moved(frame, m.Params), Result: m.moved(frame, m.Result), Error: m.moved(frame, m.Error),
-		Prepared: m.Prepared,
 	}
 	if len(m.Members) > 0 {
 		c.Members = make([]Member, len(m.Members))
