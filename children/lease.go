@@ -42,6 +42,15 @@ func (l *Lease) Kernel() sandbox.Report {
 	return r
 }
 
+// Holds is the word for how far the kernel holds the process that serves the lease; "" where it is
+// not to be confined.
+func (l *Lease) Holds() string {
+	if c := l.r.Launch.Sandbox; c != nil && c.Report.Mode != sandbox.Off {
+		return c.Report.State.String()
+	}
+	return ""
+}
+
 // Words reads what the child says of what the kernel refuses it; nil where nothing holds it.
 func (l *Lease) Words() *hints.Reader {
 	if c := l.r.Launch.Sandbox; c != nil {

@@ -3,6 +3,7 @@ package assignment
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"mcphub/rootsmgr"
@@ -29,17 +30,24 @@ type CallRoots struct {
 // goroutine for that calls Set; all methods may be called by any goroutine.
 type Served struct {
 	wanted chan struct{} // capacity 1
+	given  atomic.Pointer[given]
 
 	mu        sync.Mutex
-	state     State
-	next      chan struct{} // closed and replaced by Set
 	fromCalls map[string]CallRoots
 	count     uint64 // Number of the last in fromCalls
 }
 
+// given is what the children were given last. next is closed when another takes its place.
+type given struct {
+	State
+	next chan struct{}
+}
+
 // NewServed returns a Served of children that were given nothing.
 func NewServed() *Served {
-	return &Served{wanted: make(chan struct{}, 1), next: make(chan struct{})}
+	s := &Served{wanted: make(chan struct{}, 1)}
+	s.given.Store(&given{next: make(chan struct{})})
+	return s
 }
 
 // Wanted holds a token while roots that came with a call are to be given.
@@ -47,19 +55,14 @@ func (s *Served) Wanted() <-chan struct{} { return s.wanted }
 
 // Set says what the children have been given now.
 func (s *Served) Set(now State) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.state = now
-	close(s.next)
-	s.next = make(chan struct{})
+	close(s.given.Swap(&given{now, make(chan struct{})}).next)
 }
 
 // Now returns what the children were given last. next is closed when they have
 // been given something else.
 func (s *Served) Now() (now State, next <-chan struct{}) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.state, s.next
+	last := s.given.Load()
+	return last.State, last.next
 }
 
 // Await waits until enough accepts what the children were given, or until limit has
@@ -121,7 +124,7 @@ func (s *Served) FromCalls(child string) (CallRoots, bool) {
 func (s *Served) GivenFromCalls(child string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.state.FromCalls >= s.fromCalls[child].Number
+	return s.given.Load().FromCalls >= s.fromCalls[child].Number
 }
 
 // LastFromCalls is the Number of the newest roots that came with calls for any child.

@@ -50,8 +50,5 @@ func kernelWord(l *children.Lease) string {
 	if l == nil {
 		return ""
 	}
-	if r := l.Kernel(); r.Mode != sandbox.Off {
-		return r.State.String()
-	}
-	return ""
+	return l.Holds()
 }

@@ -26,15 +26,41 @@
 //     request is sent again with the answers (rounds.go).
 //  8. Settle: the child's answer comes back as it was sent.
 //
-// What a reload overtakes before it is sent starts again with the lookup. A call of a
-// tool is tried without waiting first (nowait.go): the same steps, which end where one
-// would have to wait.
+// What a reload overtakes before it is sent starts again with the lookup.
+//
+// Steps 1 to 4 are one attempt, and one goroutine makes it. Whatever ends it gives back
+// the lease:
+//
+//	find -> preview -> decide -> upToDate
+//	  |        |          |         |
+//	  +--------+----------+---------+-> an error, or the verdict
+//
+// An error that says so has another attempt made. preview is for a child that does not
+// run: a denial ends there, and decide is left out.
+//
+// A call of a tool is tried without waiting first (nowait.go): the same steps, which end
+// where one would have to wait. What was let through goes on as an asyncCall, which has
+// one owner in each state:
+//
+//	recording   whoever writes its line: the client's read loop, or another's
+//	leaving     the same
+//	away        the child's read loop, or whoever ends the run of the child
+//	conversing  a goroutine: the child has asked for something, or made a task
+//	over        nobody
+//
+//	recording -> leaving -> away -> over
+//	    |           |        | ^
+//	    |           |        v |
+//	    |           |     conversing -> over
+//	    +-----------+-> over
+//
+// end alone leads to over. Its client may give it up at any time (Abandon): that ends
+// what it waits for, and its owner ends it.
 //
 // # Who owns the state
 //
 // A [Session] holds what the calls of one client share; its parts guard themselves. A Call belongs to
-// the goroutine that runs it. One that was sent without waiting belongs to whoever
-// writes its line, and then to the child's read loop.
+// the goroutine that runs it.
 //
 // # What it refuses to do
 //

@@ -3,6 +3,9 @@ package call
 import (
 	"context"
 	"errors"
+	"slices"
+	"strconv"
+
 	"mcphub/children"
 	"mcphub/hub/approval"
 	"mcphub/hub/configuration"
@@ -11,16 +14,16 @@ import (
 	"mcphub/internal/printable"
 	"mcphub/rootsmgr"
 	"mcphub/validate"
-	"slices"
-	"strconv"
 )
 
 // An attempt is one pass of a Call through the steps up to the verdict: what they found,
-// and the right to call the child.
+// and the right to call the child. Its steps are methods, run calls them in their order, and
+// it belongs to the goroutine that makes the Call.
 type attempt struct {
+	call     *Call
+	from     Client
 	by       *configuration.Configuration
 	child    string
-	call     *Call // that was judged
 	scan     *validate.Scan
 	verdict  *validate.Verdict
 	view     rootsmgr.View      // zero where the call holds no path
@@ -29,6 +32,10 @@ type attempt struct {
 	refusal  string             // why a call that a rule escalates was not approved
 	cwd      string             // without a lease, where the child would work
 	served   []string           // and with which roots
+
+	wait    *rootsmgr.Wait // for roots; nil: they do not matter to the verdict
+	awaited rootsmgr.View  // that was waited for; zero where none was
+	started bool           // its child may have been waited for, while the roots changed
 }
 
 // mostAttempts bounds how often one call is scanned and judged, because its child
@@ -48,109 +55,140 @@ func (c *Call) prepare(ctx context.Context) (*attempt, error) {
 	}
 }
 
-// try is prepare by what is known of the target: strict JSON, schema,
-// findings, and where there are any, the boundary of this session and the working
-// directory of the instance that would run it.
+// try makes one attempt. With an error, its lease was released.
 func (c *Call) try(ctx context.Context) (*attempt, error) {
-	s, t, from := c.Session, c.Target, c.Session.ClientOf(ctx)
-	wait := c.wait         // nil once it is known that the call needs no boundary
-	var view rootsmgr.View // that was waited for; zero where none was
-	var err error
-	g, child := t.owner()
-	byRoots := s.Instances.ByRoots(g.Child(child))
-	if byRoots { // they choose the process, and with it what its tools are
-		if c.nowait {
-			return nil, errWouldBlock
-		}
-		if view, err = from.Boundary(ctx, wait); err != nil {
-			return nil, err
-		}
-		if err = t.renew(ctx, s); err != nil {
-			return nil, err
-		}
-	}
-	held := heldToRoots(g.Child(child), from)
-	if c.nowait && (held && !s.Instances.RootsAreCurrent() || looksFirst(g, child)) {
-		return nil, errWouldBlock
-	}
 	j := c.spare
 	if c.spare = nil; j == nil {
 		j = &attempt{}
 	}
-	*j = attempt{call: c, approval: c.approval}
-	if j.scan, err = t.scan(ctx, c); err != nil {
+	*j = attempt{call: c, from: c.Session.ClientOf(ctx), approval: c.approval, wait: c.wait}
+	if err := j.run(ctx); err != nil {
+		j.lease.Release()
 		return nil, err
+	}
+	return j, nil
+}
+
+// run takes the steps, by what is known of the target.
+func (j *attempt) run(ctx context.Context) error {
+	err := j.find(ctx)
+	if err != nil {
+		return err
+	}
+	over, err := j.preview(ctx)
+	if err == nil && !over {
+		err = j.decide(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	return j.upToDate(ctx)
+}
+
+// find scans the arguments and, where there is anything to judge, waits for the boundary.
+func (j *attempt) find(ctx context.Context) (err error) {
+	c, s, t := j.call, j.call.Session, j.call.Target
+	g, child := t.owner()
+	conf := g.Child(child)
+	byRoots := s.Instances.ByRoots(conf)
+	held := heldToRoots(conf, j.from)
+	switch {
+	case c.nowait && (byRoots || held && !s.Instances.RootsAreCurrent() || looksFirst(g, child)):
+		return errWouldBlock
+	case byRoots: // they choose the process, and with it what its tools are
+		if err = j.boundary(ctx); err == nil {
+			err = t.renew(ctx, s)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	j.started = byRoots
+	if j.scan, err = t.scan(ctx, c); err != nil {
+		return err
 	}
 	j.by, j.child = t.owner()
 	switch {
 	case !j.scan.NeedsBoundary():
 		if held && !c.nowait && !byRoots {
-			if view, err = from.Boundary(ctx, wait); err != nil {
-				return nil, err
-			}
+			err = j.boundary(ctx)
 		}
-		wait = nil
+		j.wait = nil
+		return err
 	case byRoots:
-		j.view = view
 	case c.nowait:
-		if j.view, err = s.rootsAtHand(from); err != nil {
-			return nil, err
-		}
+		j.awaited, err = s.rootsAtHand(j.from)
 	default:
-		from.Scanned(j.scan)
-		if view, err = from.Boundary(ctx, wait); err != nil {
-			return nil, err
-		}
-		j.view = view
+		j.from.Scanned(j.scan)
+		err = j.boundary(ctx)
 	}
-	spec := &j.by.Child(j.child).Spec
-	if wait != nil && from.BringsOtherRoots(spec) {
-		if over, err := s.judgeBeforeStart(ctx, wait, j, &j.view); err != nil {
-			return nil, err
-		} else if over {
-			return s.upToDate(ctx, j)
-		}
-	}
-	if err = from.RootsBefore(ctx, spec); err != nil {
-		return nil, err
-	}
-	waited := byRoots // for its child
-	if j.lease = s.Instances.Ready(j.by, j.child); j.lease == nil && !c.nowait {
-		waited = true
-		if over, err := s.judgeBeforeStart(ctx, wait, j, nil); err != nil {
-			return nil, err
-		} else if over {
-			return s.upToDate(ctx, j)
+	j.view = j.awaited
+	return err
+}
+
+// boundary waits for the roots.
+func (j *attempt) boundary(ctx context.Context) (err error) {
+	j.awaited, err = j.from.Boundary(ctx, j.wait)
+	return err
+}
+
+// preview judges a call of a child that does not run, or not with the roots of the call, by
+// how it would: what is not allowed so starts nothing. over: the call ends here.
+func (j *attempt) preview(ctx context.Context) (over bool, err error) {
+	s, spec := j.call.Session, &j.by.Child(j.child).Spec
+	if j.wait != nil && j.from.BringsOtherRoots(spec) {
+		if over, err = j.judgeUnstarted(ctx, &j.view); err != nil || over {
+			return over, err
 		}
 	}
-	if j.lease, err = s.acquireFor(ctx, c, j.lease); err != nil {
-		return nil, err
+	if err = j.from.RootsBefore(ctx, spec); err != nil {
+		return false, err
 	}
-	if err = from.RootsAfter(j.lease); err != nil {
-		return nil, err
+	if j.lease = s.Instances.Ready(j.by, j.child); j.lease == nil && !j.call.nowait {
+		j.started = true
+		return j.judgeUnstarted(ctx, nil)
+	}
+	return false, nil
+}
+
+// judgeUnstarted judges by how the child would run, with the roots of view where it is set.
+// over: it would not be called.
+func (j *attempt) judgeUnstarted(ctx context.Context, view *rootsmgr.View) (over bool, err error) {
+	if !j.foresee(view) {
+		return false, nil
+	}
+	if err := j.judge(ctx); err != nil {
+		return true, err
+	}
+	return j.verdict.Decision != validate.Allow, nil
+}
+
+// decide acquires the child, and judges by how it runs.
+func (j *attempt) decide(ctx context.Context) (err error) {
+	if err = j.acquire(ctx); err != nil {
+		return err
+	}
+	if err = j.from.RootsAfter(j.lease); err != nil {
+		return err
 	}
 	before := j.lease.Key()
-	if err = s.judge(ctx, wait, j); err == nil {
-		err = s.heldThere(ctx, j)
-	}
-	if err == nil && j.lease.Key() != before {
-		t.reset() // asking again has moved the session to another instance
-		err = errRestless
-	}
-	if wait != nil {
-		view = j.view
-	}
-	if err == nil && waited && view.Snapshot != nil && !from.SendsRoots() && c.wait.Overtaken(view) {
-		err = errAnew // the client has other roots by now
-	}
-	if err == nil {
-		err = j.tooNarrow()
+	if err = j.judge(ctx); err == nil {
+		err = j.heldThere(ctx)
 	}
 	if err != nil {
-		j.lease.Release()
-		return nil, err
+		return err
 	}
-	return s.upToDate(ctx, j)
+	if j.lease.Key() != before {
+		j.call.Target.reset() // asking again has moved the session to another instance
+		return errRestless
+	}
+	if j.wait != nil {
+		j.awaited = j.view
+	}
+	if j.started && j.awaited.Snapshot != nil && !j.from.SendsRoots() && j.call.wait.Overtaken(j.awaited) {
+		return errAnew // the client has other roots by now
+	}
+	return j.tooNarrow()
 }
 
 // rootsAtHand are the roots of a session that are known, and that its children have been
@@ -168,24 +206,24 @@ func (s *Session) rootsAtHand(from Client) (rootsmgr.View, error) {
 // question to a human that it might spare, is decided once more after asking
 // for roots. Then the child is acquired again: it has to apply the new roots first, and
 // may be another process in another place.
-func (s *Session) judge(ctx context.Context, wait *rootsmgr.Wait, j *attempt) error {
+func (j *attempt) judge(ctx context.Context) error {
+	s := j.call.Session
 	s.judgeOnce(j)
-	from := s.ClientOf(ctx)
-	if err := from.Judged(j.verdict); err != nil {
+	if err := j.from.Judged(j.verdict); err != nil {
 		return err
 	}
-	if wait == nil || !j.verdict.RootsMatter() {
+	if j.wait == nil || !j.verdict.RootsMatter() {
 		return nil
 	}
-	back := from.Lend()
-	again, newer, err := s.lookAgain(ctx, wait, j)
+	back := j.from.Lend()
+	again, newer, err := j.lookAgain(ctx)
 	back()
 	if err != nil || !newer {
 		return err
 	}
-	if j.lease.Release(); j.lease == nil {
-		s.foresee(j, nil) // where it runs by now, as it would have been started
-	} else if j.lease, err = s.acquireFor(ctx, j.call, nil); err != nil {
+	if j.lease == nil {
+		j.foresee(nil) // where it runs by now, as it would have been started
+	} else if err = j.acquireAgain(ctx); err != nil {
 		return err
 	}
 	j.view = again
@@ -196,18 +234,18 @@ func (s *Session) judge(ctx context.Context, wait *rootsmgr.Wait, j *attempt) er
 // heldThere sees to it that the kernel holds the child of an allowed call to what is at its
 // paths now: where something else has come to the place of a root, another process serves
 // the call.
-func (s *Session) heldThere(ctx context.Context, j *attempt) (err error) {
+func (j *attempt) heldThere(ctx context.Context) error {
 	if j.verdict.Decision != validate.Allow || !j.movedAt() {
 		return nil
 	}
 	if j.call.nowait {
 		return errWouldBlock
 	}
-	j.lease.Release()
-	if j.lease, err = s.acquireFor(ctx, j.call, nil); err == nil {
-		s.judgeOnce(j)
+	if err := j.acquireAgain(ctx); err != nil {
+		return err
 	}
-	return err
+	j.call.Session.judgeOnce(j)
+	return nil
 }
 
 // movedAt reports whether something else is at a place of the lease in which a path of the
@@ -245,46 +283,48 @@ func (s *Session) where(j *attempt) validate.Where {
 	}
 }
 
-// upToDate is an attempt that was judged by the policy in force. What waited, for
+// upToDate reports whether it was judged by the policy in force. What waited, for
 // roots, for its child or for a person, and was overtaken by a reload meanwhile has
-// to start again: its error is ErrSuperseded, and the lease was released.
-func (s *Session) upToDate(ctx context.Context, j *attempt) (*attempt, error) {
-	if s.Current.Now() == j.by {
-		return j, nil
-	}
-	j.lease.Release()
-	if j.call.nowait {
-		return nil, errWouldBlock
+// to start again: its error is ErrSuperseded.
+func (j *attempt) upToDate(ctx context.Context) error {
+	switch {
+	case j.call.Session.Current.Now() == j.by:
+		return nil
+	case j.call.nowait:
+		return errWouldBlock
 	}
 	select {
 	case <-j.by.Replaced(): // every session goes by the other one
 	case <-ctx.Done():
 	}
-	return nil, configuration.ErrSuperseded
+	return configuration.ErrSuperseded
 }
 
-// acquireFor is acquire for a call, which may hold a lease already; what fits says
-// of it is its error too.
-func (s *Session) acquireFor(ctx context.Context, c *Call, lease *children.Lease) (*children.Lease, error) {
-	switch {
-	case lease != nil && looksFirst(c.Target.owner()) && lease.Moved():
-		lease.Release()
-		return s.acquireFor(ctx, c, nil)
-	case lease != nil:
-	case c.nowait:
-		return nil, errWouldBlock
-	default:
+// acquire gets the right to call the child, where it is not there yet. What fits says of
+// the child is its error too.
+func (j *attempt) acquire(ctx context.Context) (err error) {
+	c := j.call
+	if j.lease != nil && looksFirst(c.Target.owner()) && j.lease.Moved() {
+		j.lease.Release()
+		j.lease = nil
+	}
+	if j.lease == nil {
+		if c.nowait {
+			return errWouldBlock
+		}
 		g, child := c.Target.owner()
-		var err error
-		if lease, err = s.Acquire(ctx, g, child); err != nil {
-			return nil, err
+		if j.lease, err = c.Session.Acquire(ctx, g, child); err != nil {
+			return err
 		}
 	}
-	if err := c.Target.fits(c, lease); err != nil {
-		lease.Release()
-		return nil, err
-	}
-	return lease, nil
+	return c.Target.fits(c, j.lease)
+}
+
+// acquireAgain is acquire by another lease.
+func (j *attempt) acquireAgain(ctx context.Context) error {
+	j.lease.Release()
+	j.lease = nil
+	return j.acquire(ctx)
 }
 
 // toolNow finds a tool as the instance has it that serves the session now: the
@@ -313,36 +353,22 @@ func (j *attempt) place() (cwd string, served []string) {
 	return j.lease.Where()
 }
 
-// judgeBeforeStart judges a request for a child that does not run, or not with the roots
-// of view, by how it would: what is not allowed so starts nothing. over: the request
-// ends here.
-func (s *Session) judgeBeforeStart(ctx context.Context, wait *rootsmgr.Wait, j *attempt, view *rootsmgr.View) (over bool, err error) {
-	if !s.foresee(j, view) {
-		return false, nil
-	}
-	if err := s.judge(ctx, wait, j); err != nil {
-		return true, err
-	}
-	return j.verdict.Decision != validate.Allow, nil
-}
-
 // foresee notes how the child would run: see Instances.
-func (s *Session) foresee(j *attempt, view *rootsmgr.View) (ok bool) {
-	j.cwd, j.served, ok = s.Instances.Foresee(j.by, j.child, view)
+func (j *attempt) foresee(view *rootsmgr.View) (ok bool) {
+	j.cwd, j.served, ok = j.call.Session.Instances.Foresee(j.by, j.child, view)
 	return ok
 }
 
 // lookAgain returns what a call is judged by that would be denied: what the client
 // answers when it is asked once more, else the roots with those that have come
 // into being meanwhile. newer is false where there is nothing else.
-func (s *Session) lookAgain(ctx context.Context, wait *rootsmgr.Wait, j *attempt) (view rootsmgr.View, newer bool, err error) {
-	c := s.ClientOf(ctx)
-	view, newer, err = c.Reconsider(ctx, wait, j.by.Roots.Timeout)
-	if err != nil || newer || !s.Roots.LookAgain(ctx, j.view, j.verdict.Refused()...) {
-		view.Client = c.Claims().Name
+func (j *attempt) lookAgain(ctx context.Context) (view rootsmgr.View, newer bool, err error) {
+	view, newer, err = j.from.Reconsider(ctx, j.wait, j.by.Roots.Timeout)
+	if err != nil || newer || !j.call.Session.Roots.LookAgain(ctx, j.view, j.verdict.Refused()...) {
+		view.Client = j.from.Claims().Name
 		return view, newer, err
 	}
-	view, err = c.Boundary(ctx, wait)
+	view, err = j.from.Boundary(ctx, j.wait)
 	return view, true, err
 }
 

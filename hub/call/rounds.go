@@ -354,15 +354,15 @@ func (d *dialogue) again(ctx context.Context) error {
 // that is only being retired sees its requests through.
 func (d *dialogue) move(ctx context.Context) error {
 	j := d.j
-	lease, err := d.s.acquireFor(ctx, j.call, nil)
-	switch {
-	case err == nil && lease.Revision() == j.lease.Revision() && lease.Modern():
+	now := attempt{call: j.call}
+	err := now.acquire(ctx)
+	if err == nil && now.lease.Revision() == j.lease.Revision() && now.lease.Modern() {
 		j.lease.Release()
-		j.lease = lease
+		j.lease = now.lease
 		return nil
-	case err == nil:
-		lease.Release()
-	case !errors.Is(err, configuration.ErrSuperseded):
+	}
+	now.lease.Release()
+	if err != nil && !errors.Is(err, configuration.ErrSuperseded) {
 		return err
 	}
 	if j.lease.Ended() {

@@ -21,14 +21,14 @@ var steps = []struct {
 	{"scan", []string{"ScanPrompt"}, "checker", map[string]string{"hub/lookup Session.ServePrompt": ""}},
 	{"scan", []string{"ScanCompletion"}, "checker", map[string]string{"hub/lookup Session.ServeCompletion": ""}},
 	{"scan", []string{"ScanParams"}, "checker", map[string]string{"hub/lookup Session.extendTo": ""}},
-	{"scan", []string{"scan"}, "t", map[string]string{"hub/call Call.try": "whatever the target"}},
+	{"scan", []string{"scan"}, "t", map[string]string{"hub/call attempt.find": "whatever the target"}},
 	{"judge", []string{"Judge"}, "checker", map[string]string{
 		"hub/call Session.judgeOnce": "",
 		"hub/catalog Tool.Plain":     "the verdict of every call of a tool in which there is nothing to judge, made once",
 	}},
 	{"judge", []string{"judgeOnce"}, "", map[string]string{
-		"hub/call Session.judge":     "twice: again by what the client has said when it was asked once more",
-		"hub/call Session.heldThere": "a root has been replaced, and another process serves the call",
+		"hub/call attempt.judge":     "twice: again by what the client has said when it was asked once more",
+		"hub/call attempt.heldThere": "a root has been replaced, and another process serves the call",
 		"hub/call Session.judgeBy":   "a request that is with its child, by roots that the child asks for now",
 		"hub/call dialogue.again":    "before a request is sent once more: the answers may have taken long",
 	}},
@@ -52,7 +52,7 @@ var steps = []struct {
 }
 
 // twice are functions that take a step in one of two ways, or once more.
-var twice = []string{"hub/call Session.judge", "hub/call asyncCall.leave"}
+var twice = []string{"hub/call attempt.judge", "hub/call asyncCall.leave"}
 
 // TestStepsAreTakenInOnePlace: a call is scanned, judged, recorded and sent by one body of
 // code. Whoever adds another place has to say here why it is one.
