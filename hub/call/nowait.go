@@ -299,6 +299,11 @@ func (c *asyncCall) answered(a jsonrpc.Answer) {
 		return
 	}
 	a.Own()
+	c.refused(word, a)
+}
+
+// refused ends the call with what its answer tells of the kernel, on a goroutine.
+func (c *asyncCall) refused(word string, a jsonrpc.Answer) {
 	go func() {
 		c.end(c.s.refusedByKernel(record.Subject{Child: c.tool.Child, Tool: c.tool.Remote}, c.lease, word, called(c.verdict), a), nil)
 	}()

@@ -277,16 +277,19 @@ func (d *detector) member(id int32, p place, own *declare.Rule) {
 
 // mayBePath is a cheap look at raw bytes: no string without one of these can be a path by itself.
 func mayBePath(raw []byte) bool {
-	if trimmed := bytes.TrimLeft(raw, " \"'"); len(trimmed) > 2 && trimmed[0] == '-' {
-		return true
-	}
 	for _, c := range raw {
 		switch c {
 		case '/', '\\', '~', '$', ':', '%', '=':
 			return true
 		}
 	}
-	return string(raw) == ".."
+	return mayBeOption(raw) || string(raw) == ".."
+}
+
+// mayBeOption is a cheap look at raw bytes: an option may have a path as its value.
+func mayBeOption(raw []byte) bool {
+	trimmed := bytes.TrimLeft(raw, " \"'")
+	return len(trimmed) > 2 && trimmed[0] == '-'
 }
 
 func (d *detector) str(id int32, p place) error {

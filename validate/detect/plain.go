@@ -139,11 +139,10 @@ func plainText(b []byte) (text, rest []byte, ok bool) {
 
 // harmless reports whether the search finds nothing in a text of plain signs.
 func harmless(text []byte, prose bool) bool {
-	if prose {
-		head := bytes.TrimLeft(text, " ")
-		prose = mayBePatch(string(head[:min(len(head), 1)]))
+	if text = bytes.TrimLeft(text, " "); len(text) == 0 || chars.IsLetter(text[0]) && !prose {
+		return true // at the cost of a byte
 	}
-	return !prose && !mayBePath(text) && !looksNested(text)
+	return !(prose && mayBePatch(string(text[:1]))) && !mayBeOption(text) && string(text) != ".." && !looksNested(text)
 }
 
 // isShortInteger reports a number that every parser reads alike.
