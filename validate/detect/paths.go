@@ -135,6 +135,9 @@ func isPartEdge(r rune) bool { return chars.IsEdge(r) || strings.ContainsRune("(
 // eachPart yields the parts of a joined list: those between separators of any kind, and, as a part may hold another kind, those
 // between separators of one kind. Blanks are one of them.
 func (d *detector) eachPart(s, separators string, yield func(part string)) {
+	if strings.IndexAny(s, separators) < 0 && !chars.HasBlank(s) {
+		return // most are no list
+	}
 	kinds := 0
 	for _, sep := range append([]rune(separators), ' ', -1) {
 		cut := func(r rune) bool {

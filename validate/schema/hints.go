@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"encoding/json"
 	"regexp"
 	"slices"
 	"strings"
@@ -64,6 +65,35 @@ type Hint struct {
 // HintsAt is what the schema says of a value. It is conservative: where alternatives disagree, the one that leaves the
 // value a path counts.
 func (s *Schema) HintsAt(t *strictjson.Tree, id int32) Hint {
+	if s != nil && t.Nodes[id].Parent == 0 && !t.InString(id) {
+		if raw, plain := t.RawName(id); plain {
+			if h, ok := s.arguments[string(raw)]; ok {
+				return h
+			}
+		}
+	}
+	return s.hintsAt(t, id)
+}
+
+// hintsOfArguments are those of the declared arguments, which most calls have and no others. What the schema says depends
+// on the place of a value alone.
+func (s *Schema) hintsOfArguments() map[string]Hint {
+	hints := make(map[string]Hint, len(s.Root.Properties))
+	for name := range s.Root.Properties {
+		raw, err := json.Marshal(map[string]any{name: nil})
+		if err != nil {
+			continue
+		}
+		t := strictjson.New(strictjson.DefaultDepth)
+		if t.Walk(raw, -1, 0) == nil {
+			hints[name] = s.hintsAt(t, t.Nodes[0].First)
+		}
+		t.Free()
+	}
+	return hints
+}
+
+func (s *Schema) hintsAt(t *strictjson.Tree, id int32) Hint {
 	at, declared, all := s.at(t, id, true)
 	if len(at) == 0 || !all {
 		return Hint{}

@@ -93,6 +93,8 @@ type Schema struct {
 	spare   chan *instance
 	Root    *jsonschema.Schema
 	formats map[*jsonschema.Schema]string
+
+	arguments map[string]Hint // of those that it declares
 }
 
 // ErrNoSchema says that what should be a schema is none.
@@ -132,6 +134,7 @@ func Compile(doc any) (*Schema, error) {
 	}
 	s.Root, s.formats = first.root, formats
 	s.quick = quickOf(s.Root)
+	s.arguments = s.hintsOfArguments()
 	if costly(s.Root) {
 		s.spare = make(chan *instance, spareInstances)
 		s.spare <- first
