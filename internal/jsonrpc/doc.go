@@ -28,6 +28,17 @@
 // Conn started has ended. One mutex guards the tables of a Conn; it is a leaf
 // and never held while writing.
 //
+// Whoever sends a frame may get the turn to write ([Writer]), and is the only one who writes
+// until it ends; what comes meanwhile is queued behind. Where the peer takes no more, the
+// turn goes to a goroutine, which ends when nothing is left:
+//
+//	idle -> a sender writes its frame, or the queue -> idle
+//	                    |                               ^
+//	                    +-> a goroutine writes the queue +
+//
+// [Writer.Close] or an error of the peer drops the queue at any time; the turn ends as it
+// would.
+//
 // A request of the peer may take the fast path instead (Options.Fast): on the
 // read loop, without a goroutine. What the fast path sends is gathered in the
 // read loop's [Batch] while more lines wait in its buffer.

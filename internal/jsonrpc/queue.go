@@ -108,22 +108,21 @@ func (w *Writer) drain() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for w.err == nil && len(w.queue) > 0 {
-		n, _, err := w.front(w.put)
+		group, _ := w.take()
+		w.mu.Unlock()
+		n, err := w.put(group)
+		w.mu.Lock()
 		w.advance(n)
 		if err != nil {
 			w.fail(err, true)
 		}
 	}
-	if w.err != nil {
-		w.drop()
-	}
-	w.writing = false
+	w.leave()
 }
 
-// front has the first chunks of the queue written by write, and returns how
-// much of all their bytes it has written. It is called with mu held and
-// w.writing set, and lets go of mu while writing.
-func (w *Writer) front(write func([][]byte) (int, error)) (n, all int, err error) {
+// take returns the first chunks of the queue, for whoever has the turn to write them, and
+// how many bytes they have. They stay in the queue until advance. It is called with mu held.
+func (w *Writer) take() (group [][]byte, all int) {
 	w.inflight = min(len(w.queue), batch)
 	if w.raw == nil {
 		w.inflight = 1
@@ -132,13 +131,7 @@ func (w *Writer) front(write func([][]byte) (int, error)) (n, all int, err error
 		w.group[i] = w.queue[i].b
 		all += len(w.queue[i].b)
 	}
-	group := w.group[:w.inflight]
-	w.mu.Unlock()
-	n, err = write(group)
-	clear(group)
-	w.mu.Lock()
-	w.inflight = 0
-	return n, all, err
+	return w.group[:w.inflight], all
 }
 
 // put writes some of group, waiting until the peer takes any.
@@ -156,6 +149,8 @@ func (w *Writer) put(group [][]byte) (int, error) {
 // advance takes the n bytes that have been written out of the queue. It is
 // called with mu held.
 func (w *Writer) advance(n int) {
+	clear(w.group[:w.inflight])
+	w.inflight = 0
 	w.progress(n)
 	gone := 0
 	for n > 0 && gone < len(w.queue) {

@@ -93,20 +93,24 @@ func (w *Writer) send(ctx context.Context, parts [][]byte) (queued bool, err err
 		defer w.mu.Unlock()
 		return false, w.err
 	case !w.fits(class, total, 0) || w.awaited(class):
-		return w.await(ctx, &waiter{parts: parts, class: class, total: total, turn: make(chan struct{})})
+		me := &waiter{parts: parts, class: class, total: total, turn: make(chan struct{})}
+		w.waiting = append(w.waiting, me)
+		w.mu.Unlock()
+		return w.await(ctx, me)
 	}
-	s, err := w.accept(parts, total, true)
+	s, mine := w.accept(parts, total, true)
 	w.mu.Unlock()
+	if mine != noTurn {
+		s, err = w.write(mine, s, parts, total, true)
+	}
 	if s == nil {
 		return err == nil, err
 	}
 	return true, s.wait(ctx)
 }
 
-// await waits for a place in the queue. It is called with mu held.
+// await waits for a place in the queue.
 func (w *Writer) await(ctx context.Context, me *waiter) (queued bool, err error) {
-	w.waiting = append(w.waiting, me)
-	w.mu.Unlock()
 	select {
 	case <-me.turn:
 	case <-ctx.Done():
@@ -178,71 +182,92 @@ func (w *Writer) TrySend(parts ...[]byte) bool { return w.trySend(0, parts) }
 func (w *Writer) trySend(beyond int, parts [][]byte) bool {
 	total, _ := measure(parts)
 	w.mu.Lock()
-	defer w.mu.Unlock()
 	if w.err != nil || !w.fits(copied, total, beyond) || (beyond <= 0 && w.awaited(copied)) {
+		w.mu.Unlock()
 		return false
 	}
-	_, err := w.accept(parts, total, false)
+	_, mine := w.accept(parts, total, false)
+	w.mu.Unlock()
+	if mine == noTurn {
+		return true
+	}
+	_, err := w.write(mine, nil, parts, total, false)
 	return err == nil
 }
 
-// accept gives a frame its place: it is written at once as far as that needs
-// no waiting, or queued. Large parts are borrowed where that is allowed: then
-// the completion says when they are free again. It is called with mu held, and lets
-// go of it while writing.
-func (w *Writer) accept(parts [][]byte, total int, borrow bool) (*completion, error) {
+// A turn says who writes next, and what. Whoever has one writes by himself until write has
+// returned; w.writing is set as long.
+type turn int
+
+const (
+	noTurn     turn = iota // somebody else writes what is queued
+	frameTurn              // the caller writes its own frame, and nothing is queued
+	sharedTurn             // the caller lets others queue their frames, and writes all
+	queueTurn              // the caller writes what is queued
+)
+
+// accept gives a frame its place: in the queue, or at the caller's turn to write. Large
+// parts are borrowed where that is allowed: then the completion says when they are free
+// again. It is called with mu held.
+func (w *Writer) accept(parts [][]byte, total int, borrow bool) (*completion, turn) {
 	w.accepted += uint64(total)
-	if w.writing || w.raw == nil {
+	switch {
+	case w.writing || w.raw == nil:
 		s := w.enqueue(parts, 0, borrow)
 		w.contention = contentionLast
 		w.start()
-		return s, nil
+		return s, noTurn
+	case len(w.queue) > 0: // held back: this one comes behind
+		w.writing = true
+		return w.enqueue(parts, 0, borrow), queueTurn
+	case w.contention > 0 && total <= gathered:
+		w.writing = true
+		w.enqueue(parts, 0, false)
+		return nil, sharedTurn
 	}
 	w.writing = true
-	if len(w.queue) > 0 { // held back: this one comes behind
-		s := w.enqueue(parts, 0, borrow)
-		return s, w.push()
-	}
-	if w.contention > 0 && total <= gathered {
-		return nil, w.coalesce(parts)
-	}
-	w.mu.Unlock()
-	n, err := w.attempt(parts)
-	w.mu.Lock()
-	if err == nil {
-		err = w.err // closed meanwhile
-	} else {
-		w.fail(err, true)
-	}
-	if err != nil {
-		w.writing = false
-		return nil, err
-	}
-	w.progress(n)
-	var s *completion
-	if n < total {
-		if !w.wide {
-			w.wide = true
-			widen(w.w)
-		}
-		behind := w.queue
-		w.queue = nil
-		s = w.enqueue(parts, n, borrow)
-		w.queue = append(w.queue, behind...)
-	}
-	if len(w.queue) > 0 {
-		w.spawn()
-	} else {
-		w.writing = false
-	}
-	return s, nil
+	return nil, frameTurn
 }
 
-// coalesce writes a small frame together with those of other senders. If there are
-// many, one yields until the others have queued theirs, and writes for all. It is
-// called as accept is.
-func (w *Writer) coalesce(parts [][]byte) error {
-	w.enqueue(parts, 0, false)
+// write takes the caller's turn: it writes as far as that needs no waiting, and leaves the
+// rest to a goroutine. s is the completion of the frame if that is queued.
+func (w *Writer) write(mine turn, s *completion, parts [][]byte, total int, borrow bool) (*completion, error) {
+	switch mine {
+	case frameTurn:
+		n, err := w.attempt(parts)
+		return w.attempted(n, err, parts, total, borrow)
+	case sharedTurn:
+		w.yield()
+	}
+	return s, w.push()
+}
+
+// attempted ends a turn for one frame of which n bytes were written.
+func (w *Writer) attempted(n int, err error, parts [][]byte, total int, borrow bool) (s *completion, _ error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err != nil {
+		w.fail(err, true)
+	} else if err = w.err; err == nil { // nobody has closed it meanwhile
+		w.progress(n)
+		if n < total {
+			if !w.wide {
+				w.wide = true
+				widen(w.w)
+			}
+			behind := w.queue
+			w.queue = nil
+			s = w.enqueue(parts, n, borrow)
+			w.queue = append(w.queue, behind...)
+		}
+	}
+	w.leave()
+	return s, err
+}
+
+// yield lets other senders queue their frames, so that one writes for all.
+func (w *Writer) yield() {
+	w.mu.Lock()
 	mine := w.accepted
 	w.mu.Unlock()
 	runtime.Gosched()
@@ -250,7 +275,41 @@ func (w *Writer) coalesce(parts [][]byte) error {
 	if w.accepted == mine {
 		w.contention--
 	}
-	return w.push()
+	w.mu.Unlock()
+}
+
+// push writes the front of the queue, and ends the turn.
+func (w *Writer) push() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.err == nil {
+		group, all := w.take()
+		w.mu.Unlock()
+		n, err := w.raw.tryWrite(group)
+		w.mu.Lock()
+		w.advance(n)
+		if err != nil {
+			w.fail(err, true)
+		} else if n == all && len(w.queue) > 0 {
+			w.contention = contentionLast
+		}
+	}
+	w.leave()
+	return w.err
+}
+
+// leave ends a turn: what is left in the queue is for a goroutine. It is called with mu
+// held.
+func (w *Writer) leave() {
+	switch {
+	case w.err != nil:
+		w.drop()
+		w.writing = false
+	case len(w.queue) > 0:
+		w.spawn()
+	default:
+		w.writing = false
+	}
 }
 
 // offer is send for callers that must not wait. false: the queue is full, and the frame
@@ -258,13 +317,22 @@ func (w *Writer) coalesce(parts [][]byte) error {
 func (w *Writer) offer(parts [][]byte) (*completion, bool) {
 	total, c := measure(parts)
 	w.mu.Lock()
-	defer w.mu.Unlock()
 	if w.err != nil || !w.fits(c, total, 0) || w.awaited(c) {
+		w.mu.Unlock()
 		return nil, false
 	}
-	s, err := w.accept(parts, total, true)
-	if s != nil && s.left == 0 { // all of it went at once
-		return nil, s.err == nil
+	s, mine := w.accept(parts, total, true)
+	w.mu.Unlock()
+	var err error
+	if mine != noTurn {
+		s, err = w.write(mine, s, parts, total, true)
+	}
+	if s != nil {
+		select {
+		case <-s.done: // all of it went at once
+			return nil, s.err == nil
+		default:
+		}
 	}
 	return s, err == nil
 }
@@ -286,38 +354,12 @@ func (w *Writer) hold(parts [][]byte) (total int, ok bool) {
 // kick writes what was held as far as that needs no waiting.
 func (w *Writer) kick() {
 	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.writing || w.err != nil || len(w.queue) == 0 {
-		return // another sender has written it
+	mine := !w.writing && w.err == nil && len(w.queue) > 0 // else another sender has written it
+	w.writing = w.writing || mine
+	w.mu.Unlock()
+	if mine {
+		_ = w.push() // the next sender gets the error
 	}
-	w.writing = true
-	_ = w.push() // the next sender gets the error
-}
-
-// push writes the front of the queue as far as that needs no waiting, and
-// leaves the rest to a goroutine. It is called with mu held and w.writing set,
-// and lets go of mu while writing.
-func (w *Writer) push() error {
-	if w.err == nil {
-		n, all, err := w.front(w.raw.tryWrite)
-		w.advance(n)
-		if err != nil {
-			w.fail(err, true)
-		} else if n == all && len(w.queue) > 0 {
-			w.contention = contentionLast
-		}
-	}
-	if w.err != nil {
-		w.drop()
-		w.writing = false
-		return w.err
-	}
-	if len(w.queue) > 0 {
-		w.spawn()
-	} else {
-		w.writing = false
-	}
-	return nil
 }
 
 // attempt writes what the peer takes at once: small parts as one run of bytes,
