@@ -10,7 +10,6 @@ import (
 	"mcphub/children/sandbox"
 	"mcphub/hub/approval"
 	"mcphub/hub/call"
-	"mcphub/hub/configuration"
 	"mcphub/internal/jsonrpc"
 	"mcphub/validate"
 )
@@ -85,21 +84,22 @@ func (s *Session) explain(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answe
 	if !ok {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "explain needs the name of a tool")
 	}
+	return call.UpToDate(func() (jsonrpc.Answer, error) { return s.explainTool(ctx, name, m.Param("arguments")) })
+}
+
+func (s *Session) explainTool(ctx context.Context, name string, arguments []byte) (jsonrpc.Answer, error) {
 	tool, refusal := s.lookups.FindTool(ctx, name)
 	if tool.Tool == nil {
-		return refusal
+		return refusal, nil
 	}
 	if tool.Child == "" {
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, name+" is the hub's own: only calls of servers are judged. For call-tool explain the tool that it would call")
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, name+" is the hub's own: only calls of servers are judged. For call-tool explain the tool that it would call"), nil
 	}
 	e := Explanation{
 		Tool: name, Server: tool.Child, ToolName: tool.Remote, Profile: tool.Checked.ProfileName(), Mode: tool.Checked.Mode().String(),
 		Roots: []string{}, Findings: []ExplainedFinding{}, Era: s.calls.ClientOf(ctx).Era(),
 	}
-	f, err := s.calls.Forecast(ctx, tool, m.Param("arguments"))
-	if errors.Is(err, configuration.ErrSuperseded) && ctx.Err() == nil {
-		return s.explain(ctx, m)
-	}
+	f, err := s.calls.Forecast(ctx, tool, arguments)
 	var args *validate.ArgumentsError
 	var schema *validate.SchemaError
 	var down *children.UnavailableError
@@ -113,17 +113,17 @@ func (s *Session) explain(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answe
 	case errors.As(err, &schema):
 		e.Decision, e.Rule, e.Refusal = validate.Deny.String(), "schema", call.SchemaText(tool.Tool, err)
 	case errors.As(err, &missing):
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, missing.Error())
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, missing.Error()), nil
 	case errors.As(err, &down):
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, down.Error())
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, down.Error()), nil
 	default:
-		return call.Gone(ctx, err)
+		return call.Gone(ctx, err), err
 	}
 	raw, err := json.Marshal(e)
 	if err != nil {
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, err.Error())
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, err.Error()), nil
 	}
-	return jsonrpc.ResultAnswer(raw)
+	return jsonrpc.ResultAnswer(raw), nil
 }
 
 // judged takes in what would become of the call.

@@ -44,16 +44,14 @@ func (s subscribeSession) Lists() []subscribe.List {
 }
 
 func (s subscribeSession) InTurn(ctx context.Context, uri string, ask func(subscribe.Place) (jsonrpc.Answer, error)) jsonrpc.Answer {
-	for {
+	return call.UpToDate(func() (jsonrpc.Answer, error) {
 		list, sure, refusal := s.telling(ctx, uri)
 		if len(list) == 0 {
-			return refusal
+			return refusal, nil
 		}
 		a, _, err := s.lookups.InTurn(ctx, uri, list, sure, func(from offering.Source) (jsonrpc.Answer, error) { return ask(place{s.Session, from}) })
-		if !errors.Is(err, configuration.ErrSuperseded) || ctx.Err() != nil {
-			return a
-		}
-	}
+		return a, err
+	})
 }
 
 func (s subscribeSession) First(ctx context.Context, uri string) (subscribe.Place, jsonrpc.Answer) {

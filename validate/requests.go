@@ -5,6 +5,7 @@ import (
 	"mcphub/validate/names"
 	"mcphub/validate/strictjson"
 	"mcphub/validate/uri"
+	"slices"
 )
 
 // ScanURI searches the URI of resources/read and of a subscription. templates are the child's own URI templates.
@@ -62,7 +63,9 @@ func (c *Checker) ScanParams(child, method string, params []byte, templates ...s
 		if err != nil {
 			return nil, err
 		}
-		s.found.Findings = append(s.found.Findings, more.found.Findings...)
+		both := *s // that may be of all calls
+		both.found.Findings = slices.Concat(s.found.Findings, more.found.Findings)
+		return &both, nil
 	}
 	return s, nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"mcphub/validate/budget"
 	"mcphub/validate/chars"
 	"mcphub/validate/declare"
 	"mcphub/validate/detect"
@@ -83,7 +84,7 @@ func (c *Checker) prepare(ch *child, serverName, name string, readOnly, destruct
 		t.args.Mode = *t.profile.Mode
 	}
 	t.args.Rules = declare.New(name, ch.Args, t.profile, byName)
-	t.nothing = &Scan{tool: t, byClient: c.search.ClientResources}
+	t.nothing = &Scan{tool: t, found: detect.Result{Work: *budget.New(0)}, byClient: c.search.ClientResources}
 	return t
 }
 

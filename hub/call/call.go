@@ -171,6 +171,20 @@ func (c *Call) Run(ctx context.Context) (jsonrpc.Answer, error) {
 	return c.send(ctx, j, ticket)
 }
 
+// mostReloads bounds how often one request is looked up anew because a reload has overtaken it.
+const mostReloads = 16
+
+// UpToDate looks up and makes a request, and does both again where a reload came between: its
+// error is configuration.ErrSuperseded then.
+func UpToDate(request func() (jsonrpc.Answer, error)) jsonrpc.Answer {
+	for n := 1; ; n++ {
+		a, err := request()
+		if n == mostReloads || !errors.Is(err, configuration.ErrSuperseded) {
+			return a
+		}
+	}
+}
+
 func (c *Call) deny(j *attempt) (jsonrpc.Answer, error) {
 	what := c.Target.subject()
 	c.Session.Log.Info().Str("child", what.Child).Str("tool", what.Tool).Str("method", c.Target.method()).

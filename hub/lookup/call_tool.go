@@ -2,10 +2,8 @@ package lookup
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"mcphub/hub/call"
-	"mcphub/hub/configuration"
 	"mcphub/hub/offering"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/printable"
@@ -16,27 +14,27 @@ import (
 const CallTool = "call-tool"
 
 // serveOwn serves one of the hub's own tools. call-tool carries another call
-// inside it, whose bytes stay raw.
-func (s *Session) serveOwn(ctx context.Context, tool offering.Tool, m *jsonrpc.Message) jsonrpc.Answer {
+// inside it, whose bytes stay raw. Its error is that of Call.Run.
+func (s *Session) serveOwn(ctx context.Context, tool offering.Tool, m *jsonrpc.Message) (jsonrpc.Answer, error) {
 	if tool.Remote != CallTool {
-		return s.Own(ctx, tool.Remote, m)
+		return s.Own(ctx, tool.Remote, m), nil
 	}
 	args := m.Param("arguments")
 	child, ok := jsonrpc.String(jsonrpc.Get(args, "serverName"))
 	if !ok {
-		return call.ToolError(`call-tool needs "serverName", the name of a server (a string). Servers: ` + printable.List(s.Current.Now().ChildNames()))
+		return call.ToolError(`call-tool needs "serverName", the name of a server (a string). Servers: ` + printable.List(s.Current.Now().ChildNames())), nil
 	}
 	remote, ok := jsonrpc.String(jsonrpc.Get(args, "toolName"))
 	if !ok {
-		return call.ToolError(`call-tool needs "toolName", the tool's own name (a string)`)
+		return call.ToolError(`call-tool needs "toolName", the tool's own name (a string)`), nil
 	}
 	inner := jsonrpc.Get(args, "toolArgs")
 	if c := s.Current.Now().Child(child); c == nil {
-		return s.noServer(child)
+		return s.noServer(child), nil
 	}
 	target, refusal := s.findRemote(ctx, child, remote)
 	if target.Tool == nil {
-		return refusal
+		return refusal, nil
 	}
 	meta, token := m.Param("_meta"), call.TokenOf(m)
 	c := &call.Call{Session: s.Session, Target: &call.ToolTarget{Listed: target, Args: inner, At: "/toolArgs"}, Token: token, Build: func(own []byte, edits []jsonrpc.Edit) [][]byte {
@@ -54,11 +52,7 @@ func (s *Session) serveOwn(ctx context.Context, tool offering.Tool, m *jsonrpc.M
 		}
 		return append(parts, []byte(`}`))
 	}}
-	a, err := c.Run(ctx)
-	if errors.Is(err, configuration.ErrSuperseded) {
-		return s.serveOwn(ctx, tool, m)
-	}
-	return a
+	return c.Run(ctx)
 }
 
 // noServer says why a name is not a server that can be called.

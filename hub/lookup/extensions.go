@@ -2,7 +2,6 @@ package lookup
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"mcphub/children"
 	"mcphub/hub/call"
@@ -28,7 +27,7 @@ func (s *Session) ServeExtension(ctx context.Context, m *jsonrpc.Message) jsonrp
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, fmt.Sprintf("no method has a name of more than %d bytes", longestMethod))
 	}
 	ctx = s.Records.Start(ctx, m)
-	a := s.extend(ctx, m)
+	a := call.UpToDate(func() (jsonrpc.Answer, error) { return s.extend(ctx, m) })
 	s.Records.Served(ctx, a)
 	return a
 }
@@ -36,33 +35,30 @@ func (s *Session) ServeExtension(ctx context.Context, m *jsonrpc.Message) jsonrp
 // extend answers a request that the protocol does not know, and passes on such a
 // notification: the child that it belongs to gets it, where the params are
 // allowed as arguments of a tool without a schema would be.
-func (s *Session) extend(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
+func (s *Session) extend(ctx context.Context, m *jsonrpc.Message) (jsonrpc.Answer, error) {
 	s.Offering.AwaitOffers(ctx)
 	c := s.Offering.Catalog()
 	among := c.Extensions().Speakers(m.Method)
 	named, edits := s.namedBy(c, m, among)
 	switch {
 	case len(among) == 0 || strings.HasPrefix(m.Method, ownMethods) || strings.HasPrefix(m.Method, "rpc."):
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, "no server behind this hub offers an extension that "+printable.Quote(m.Method)+" could belong to")
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, "no server behind this hub offers an extension that "+printable.Quote(m.Method)+" could belong to"), nil
 	case slices.Contains(among, named):
 		among = []string{named}
 	case len(among) > 1:
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, fmt.Sprintf(
-			"%s may belong to several servers (%s), and nothing in its params (a uri, name or taskId of one of them) tells to which", printable.Quote(m.Method), printable.List(among)))
+			"%s may belong to several servers (%s), and nothing in its params (a uri, name or taskId of one of them) tells to which", printable.Quote(m.Method), printable.List(among))), nil
 	default:
 		edits = nil
 	}
 	if m.Params != nil && !jsonrpc.IsObject(m.Params) {
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "the params of "+printable.Quote(m.Method)+" are to be an object")
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "the params of "+printable.Quote(m.Method)+" are to be an object"), nil
 	}
 	a, err := s.extendTo(ctx, c.By, among[0], m, edits)
-	if errors.Is(err, configuration.ErrSuperseded) && ctx.Err() == nil {
-		return s.extend(ctx, m)
-	}
 	if ownType(a.Result) {
 		s.ClientOf(ctx).Typed()
 	}
-	return a
+	return a, err
 }
 
 // ownMethods begins the names of the hub's own methods.

@@ -2,11 +2,9 @@ package lookup
 
 import (
 	"context"
-	"errors"
 
 	"mcphub/hub/call"
 	"mcphub/hub/catalog"
-	"mcphub/hub/configuration"
 	"mcphub/hub/offering"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/printable"
@@ -23,21 +21,19 @@ func (s *Session) ServePrompt(ctx context.Context, m *jsonrpc.Message) jsonrpc.A
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
 	}
 	ctx = s.WithLogins(s.WithNotice(ctx, call.TokenOf(m)))
-	it, refusal := s.findPrompt(ctx, name)
-	if it.Item == nil {
-		return refusal
-	}
-	c := &call.Call{Session: s.Session, Token: call.TokenOf(m), Splicing: call.SplicingOf(m, quoted, it.Remote), Target: &call.RequestTarget{
-		By: it.By, Child: it.Child, Method: m.Method,
-		Scan: func([]string) (*validate.Scan, error) {
-			return it.By.Checker.ScanPrompt(it.Child, it.Remote, m.Param("arguments"))
-		},
-	}}
-	a, err := c.Run(ctx)
-	if errors.Is(err, configuration.ErrSuperseded) {
-		return s.ServePrompt(ctx, m)
-	}
-	return a
+	return call.UpToDate(func() (jsonrpc.Answer, error) {
+		it, refusal := s.findPrompt(ctx, name)
+		if it.Item == nil {
+			return refusal, nil
+		}
+		c := &call.Call{Session: s.Session, Token: call.TokenOf(m), Splicing: call.SplicingOf(m, quoted, it.Remote), Target: &call.RequestTarget{
+			By: it.By, Child: it.Child, Method: m.Method,
+			Scan: func([]string) (*validate.Scan, error) {
+				return it.By.Checker.ScanPrompt(it.Child, it.Remote, m.Param("arguments"))
+			},
+		}}
+		return c.Run(ctx)
+	})
 }
 
 // findPrompt finds a prompt by its name towards the client, after the children
@@ -69,12 +65,16 @@ func (s *Session) ServeCompletion(ctx context.Context, m *jsonrpc.Message) jsonr
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
 	}
 	ctx = s.WithNotice(ctx, call.TokenOf(m))
+	return call.UpToDate(func() (jsonrpc.Answer, error) { return s.complete(ctx, m) })
+}
+
+func (s *Session) complete(ctx context.Context, m *jsonrpc.Message) (jsonrpc.Answer, error) {
 	ref, argument := m.Param("ref"), m.Param("argument")
 	refType, _ := jsonrpc.String(jsonrpc.Get(ref, "type"))
 	name, named := jsonrpc.String(jsonrpc.Get(argument, "name"))
 	value, valued := jsonrpc.String(jsonrpc.Get(argument, "value"))
 	if !named || !valued {
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "completion/complete needs an argument with name and value (strings) at /params/argument")
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "completion/complete needs an argument with name and value (strings) at /params/argument"), nil
 	}
 	var it offering.Item
 	var quoted []byte
@@ -85,17 +85,17 @@ func (s *Session) ServeCompletion(ctx context.Context, m *jsonrpc.Message) jsonr
 		text, _ := jsonrpc.String(quoted)
 		var refusal jsonrpc.Answer
 		if it, refusal = s.findPrompt(ctx, text); it.Item == nil {
-			return refusal
+			return refusal, nil
 		}
 	case "ref/resource":
 		quoted = jsonrpc.Get(ref, "uri")
 		text, _ := jsonrpc.String(quoted)
 		if it = s.findTemplate(ctx, text); it.Item == nil {
-			return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "there is no resource template "+printable.Quote(text)+"; resources/templates/list tells what there is")
+			return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "there is no resource template "+printable.Quote(text)+"; resources/templates/list tells what there is"), nil
 		}
 		template = it.Remote
 	default:
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, `completion/complete needs a ref of type "ref/prompt" or "ref/resource" at /params/ref`)
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, `completion/complete needs a ref of type "ref/prompt" or "ref/resource" at /params/ref`), nil
 	}
 	c := &call.Call{Session: s.Session, Token: call.TokenOf(m), Splicing: call.SplicingOf(m, quoted, it.Remote), Target: &call.RequestTarget{
 		By: it.By, Child: it.Child, Method: m.Method, Unaskable: "nobody is asked while something is typed",
@@ -103,9 +103,5 @@ func (s *Session) ServeCompletion(ctx context.Context, m *jsonrpc.Message) jsonr
 			return it.By.Checker.ScanCompletion(it.Child, template, name, value, jsonrpc.Get(m.Param("context"), "arguments"))
 		},
 	}}
-	a, err := c.Run(ctx)
-	if errors.Is(err, configuration.ErrSuperseded) {
-		return s.ServeCompletion(ctx, m)
-	}
-	return a
+	return c.Run(ctx)
 }

@@ -59,17 +59,16 @@ func (s *Session) ServeResource(ctx context.Context, m *jsonrpc.Message) jsonrpc
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
 	}
 	ctx = s.WithLogins(s.WithNotice(ctx, call.TokenOf(m)))
-	list, sure := s.Sources(ctx, uri)
-	a, from, err := s.InTurn(ctx, uri, list, sure, func(from offering.Source) (jsonrpc.Answer, error) {
-		return s.AboutResource(ctx, m, from, quoted, nil)
+	return call.UpToDate(func() (jsonrpc.Answer, error) {
+		list, sure := s.Sources(ctx, uri)
+		a, from, err := s.InTurn(ctx, uri, list, sure, func(from offering.Source) (jsonrpc.Answer, error) {
+			return s.AboutResource(ctx, m, from, quoted, nil)
+		})
+		if err == nil && a.Error == nil && from.URI != uri {
+			return renamedContents(a, from.URI, uri), nil
+		}
+		return a, err
 	})
-	switch {
-	case errors.Is(err, configuration.ErrSuperseded):
-		return s.ServeResource(ctx, m)
-	case a.Error == nil && from.URI != uri:
-		return renamedContents(a, from.URI, uri)
-	}
-	return a
 }
 
 // InTurn asks the children that may have a resource, the likeliest first, until

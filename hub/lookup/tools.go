@@ -2,11 +2,9 @@ package lookup
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"mcphub/hub/call"
 	"mcphub/hub/catalog"
-	"mcphub/hub/configuration"
 	"mcphub/hub/offering"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/mirror"
@@ -26,21 +24,19 @@ func (s *Session) ServeTool(ctx context.Context, m *jsonrpc.Message) jsonrpc.Ans
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
 	}
 	ctx = s.WithLogins(s.WithNotice(ctx, call.TokenOf(m)))
-	tool, refusal := s.FindTool(ctx, name)
-	if tool.Tool == nil {
-		return refusal
-	}
-	if tool.Child == "" {
-		return s.serveOwn(ctx, tool, m)
-	}
-	if refusal, ok := fitsHeaders(ctx, tool.Tool, m.Param("arguments")); !ok {
-		return refusal
-	}
-	a, err := s.Tool(ctx, m, quoted, tool)
-	if errors.Is(err, configuration.ErrSuperseded) {
-		return s.ServeTool(ctx, m)
-	}
-	return a
+	return call.UpToDate(func() (jsonrpc.Answer, error) {
+		tool, refusal := s.FindTool(ctx, name)
+		if tool.Tool == nil {
+			return refusal, nil
+		}
+		if tool.Child == "" {
+			return s.serveOwn(ctx, tool, m)
+		}
+		if refusal, ok := fitsHeaders(ctx, tool.Tool, m.Param("arguments")); !ok {
+			return refusal, nil
+		}
+		return s.Tool(ctx, m, quoted, tool)
+	})
 }
 
 // headers are those of a request that repeat parts of it.
