@@ -153,11 +153,23 @@ func (n Network) String() string {
 
 // Holds reports whether path is dir or lies below it, as they are written.
 func Holds(dir, path string) bool {
-	if filepath.Separator == '/' && filepath.IsAbs(dir) && filepath.IsAbs(path) && filepath.Clean(dir) == dir && filepath.Clean(path) == path {
-		// Nearly all are so, and many are compared.
+	if filepath.Separator == '/' && plain(dir) && plain(path) { // nearly all are, and many are compared
 		rest, ok := strings.CutPrefix(path, dir)
 		return ok && (rest == "" || rest[0] == '/' || dir == "/")
 	}
 	rel, err := filepath.Rel(dir, path)
 	return err == nil && filepath.IsLocal(rel)
+}
+
+// plain reports whether a path is absolute and clean.
+func plain(path string) bool {
+	for i := range len(path) {
+		if path[i] != '/' {
+			continue
+		}
+		if next, _, _ := strings.Cut(path[i+1:], "/"); next == "" || next == "." || next == ".." {
+			return path == "/"
+		}
+	}
+	return path != "" && path[0] == '/'
 }
