@@ -163,13 +163,19 @@ func Holds(dir, path string) bool {
 
 // plain reports whether a path is absolute and clean.
 func plain(path string) bool {
+	if path == "" || path[0] != '/' {
+		return false
+	}
 	for i := range len(path) {
-		if path[i] != '/' {
-			continue
-		}
-		if next, _, _ := strings.Cut(path[i+1:], "/"); next == "" || next == "." || next == ".." {
+		if path[i] == '/' && (i+1 == len(path) || path[i+1] == '/' || path[i+1] == '.') && special(path[i+1:]) {
 			return path == "/"
 		}
 	}
-	return path != "" && path[0] == '/'
+	return true
+}
+
+// special reports whether the first element of a path is empty, or one of . and ..
+func special(path string) bool {
+	name, _, _ := strings.Cut(path, "/")
+	return name == "" || name == "." || name == ".."
 }
