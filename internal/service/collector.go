@@ -27,11 +27,13 @@ func TuneCollector() {
 
 // giveBack gives back what the start took when that is over.
 func giveBack() (stop func()) {
-	soon := time.AfterFunc(startSoon, debug.FreeOSMemory)
-	late := time.AfterFunc(startLate, func() {
-		debug.FreeOSMemory()
+	give := func() {
+		if os.Getenv("GOGC") == "" {
+			debug.FreeOSMemory()
+		}
 		guardian.GiveBack()
-	})
+	}
+	soon, late := time.AfterFunc(startSoon, give), time.AfterFunc(startLate, give)
 	return func() {
 		soon.Stop()
 		late.Stop()
