@@ -2,6 +2,7 @@ package children
 
 import (
 	"bytes"
+	"time"
 
 	"mcphub/children/offers"
 )
@@ -78,8 +79,13 @@ func (c *child) compare(o *offers.Offer) {
 	}
 }
 
-// keep caches the offer where that is news.
+// keepAfter is how long what a child offers is not written down after it is ready: those
+// that are still starting need the machine more.
+const keepAfter = 2 * time.Second
+
+// keep writes down what the child offers, where that is news.
 func (c *child) keep() {
+	c.common.forms.Keep(c.spec.Entry())
 	if c.past.news {
 		c.past.news = false
 		c.common.memory.Keep(c.past.digest, c.offer)

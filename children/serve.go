@@ -39,9 +39,9 @@ func (c *child) serve(r *run.Run) {
 	s.ready()
 	offer := c.offer
 	s.wg.Go(func() { r.TellLevel(ctx, offer) }) // the level may have changed during the start
-	c.keep()
 	c.settle.Do(func() { close(c.settled) })
 	why := s.loop()
+	c.keep()
 	r.Roots.Stop()
 	cancel(nil)
 	<-followed
@@ -113,6 +113,8 @@ func (s *serving) loop() string {
 	}
 	s.idleTimer = time.NewTimer(time.Hour)
 	defer s.idleTimer.Stop()
+	keep := time.NewTimer(keepAfter)
+	defer keep.Stop()
 	s.pulse = health.NewPulse(c.common.pace, hangTimeout(c.spec))
 	defer s.pulse.Stop()
 	if why := s.checkIdle(); why != "" {
@@ -143,6 +145,8 @@ func (s *serving) loop() string {
 			why = s.follow(r.Roots.Late())
 		case <-s.idleTimer.C:
 			why = s.checkIdle()
+		case <-keep.C:
+			c.keep()
 		case <-r.Idle.Slow():
 			why = s.checkPulse()
 		case <-s.pulse.Due():

@@ -276,7 +276,9 @@ func (o *opening) all(prog Program, env *environment, l *Launch) {
 		case why != "":
 			o.less = append(o.less, why)
 		case h.boundary.Writable(p.file): // children could put there what makes more of it
-			o.add(wayOf(p.file), runs, false)
+			if w := wayOf(p.file); h.bounded(&w) {
+				o.add(w, runs, false)
+			}
 		default:
 			for _, w := range ways {
 				o.add(w, runs, false)
@@ -322,15 +324,17 @@ func (o *opening) all(prog Program, env *environment, l *Launch) {
 
 // base opens what every program needs.
 func (o *opening) base() {
-	for _, need := range sandbox.Base() {
-		for _, path := range need.In(o.h.home) {
-			use := toOpen
-			if sandbox.IsFile(path, o.h.home) {
-				use = asFile
-			}
-			if why := o.path(path, need.Access, use, o.h.home != "" && sandbox.Holds(o.h.home, path)); why != "" {
-				o.less = append(o.less, why)
-			}
+	for _, n := range o.h.needs.of(o.h.home) {
+		w := n.way
+		if !allFixed(w.hops) {
+			w = wayOf(w.path)
+		}
+		why, ok := o.h.followed(w, n.use)
+		if ok {
+			o.add(w, n.access, n.watch)
+		}
+		if why != "" {
+			o.less = append(o.less, why)
 		}
 	}
 }
@@ -344,9 +348,9 @@ func (o *opening) path(path string, a sandbox.Access, use purpose, watch bool) s
 	return why
 }
 
-// add opens the end of a way, where something is.
+// add opens the end of a way that the boundary lets be opened, where something is.
 func (o *opening) add(w way, a sandbox.Access, watch bool) {
-	if w.end == nil || !o.h.bounded(&w) {
+	if w.end == nil {
 		return
 	}
 	o.rules = append(o.rules, sandbox.Rule{Path: w.real, Access: a})
@@ -366,7 +370,7 @@ func (h Machine) withheld(key, path string) string {
 // linked says why a path that the entry opens for writing is not opened as what its
 // links lead to; "" where it is.
 func (h Machine) linked(path string) string {
-	if real := RealPath(path); !h.boundary.Leads(path, real) {
+	if real := RealPath(path); !h.boundary.Leads(append(sandbox.Hops(path), real)) {
 		return fmt.Sprintf("sandbox.write: %s leads to %s by a link where servers write, so it is not opened; write the path that it leads to", path, real)
 	}
 	return ""

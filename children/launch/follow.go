@@ -138,7 +138,7 @@ func (h Machine) barred(w *way, file bool) string {
 
 // bounded reports whether the boundary lets a way be opened. It has messages of its own.
 func (h Machine) bounded(w *way) bool {
-	return !h.boundary.Keeps(w.path) && !h.boundary.Keeps(w.real) && h.boundary.Leads(w.path, w.real)
+	return !h.boundary.Keeps(w.path) && (w.real == w.path || !h.boundary.Keeps(w.real) && h.boundary.Leads(w.hops))
 }
 
 // asked says why a name does not open these places, because it opened others when it was

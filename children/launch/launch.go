@@ -214,10 +214,11 @@ func trimSearch(prog Program, env *environment, roots []rootsmgr.Root, h Machine
 	}
 	if v, ok := env.get("PATH"); ok {
 		var keep []string
+		projects := h.projects(roots)
 		for _, p := range filepath.SplitList(v) {
 			switch {
 			case !filepath.IsAbs(p):
-			case p != filepath.Dir(prog.Command) && insideRoots(p, roots, h):
+			case p != filepath.Dir(prog.Command) && projects.hold(p):
 				skipped = append(skipped, p)
 			default:
 				keep = append(keep, p)
@@ -238,21 +239,41 @@ func trimSearch(prog Program, env *environment, roots []rootsmgr.Root, h Machine
 	return skipped, nil
 }
 
-// insideRoots reports whether a directory is a root or lies inside one, as it is
-// written or where its links lead. A root that holds the home folder does not count:
-// it is nobody's project, and the user's own tools are in it.
-func insideRoots(dir string, roots []rootsmgr.Root, h Machine) bool {
-	fold := func(p string) string {
-		if h.goos == "windows" || h.goos == "darwin" {
-			return strings.ToLower(p)
+// projects are the roots that somebody else's project may be, as a system that ignores
+// case has them. A root that holds the home folder is none: it is nobody's project, and the
+// user's own tools are in it.
+type projects struct {
+	h     Machine
+	roots map[string]bool
+}
+
+func (h Machine) projects(roots []rootsmgr.Root) projects {
+	p := projects{h, make(map[string]bool, len(roots))}
+	home := p.fold(h.home)
+	for _, r := range roots {
+		if path := p.fold(r.Path); !sandbox.Holds(path, home) {
+			p.roots[path] = true
 		}
-		return p
 	}
-	for _, d := range []string{filepath.Clean(dir), h.real(dir)} {
-		for _, r := range roots {
-			if sandbox.Holds(fold(r.Path), fold(d)) && !sandbox.Holds(fold(r.Path), fold(h.home)) {
-				return true
-			}
+	return p
+}
+
+func (p projects) fold(path string) string {
+	if p.h.goos == "windows" || p.h.goos == "darwin" {
+		path = strings.ToLower(path)
+	}
+	return filepath.Clean(path)
+}
+
+// hold reports whether a directory is one of them or lies inside one, as it is written or
+// where its links lead.
+func (p projects) hold(dir string) bool {
+	for _, at := range []string{p.fold(dir), p.fold(p.h.real(dir))} {
+		for !p.roots[at] && at != filepath.Dir(at) {
+			at = filepath.Dir(at)
+		}
+		if p.roots[at] {
+			return true
 		}
 	}
 	return false

@@ -33,6 +33,7 @@ type Machine struct {
 	fetched   string     // the package that it is, as the entry names it
 	root      bool       // the hub is
 
+	needs    *needs           // of every program
 	memory   *memory          // of where names have led; nil: nothing is remembered
 	installs []string         // see installs
 	others   *others          // what the entries beside it have run
@@ -56,7 +57,7 @@ func NewMachine(environ []string, home, dir string) Machine {
 	if h.dir == "" {
 		h.dir, _ = os.Getwd()
 	}
-	h.memory, h.installs, h.others = newMemory(h.stateFolder()), installs(h.home), &others{}
+	h.needs, h.memory, h.installs, h.others = &needs{}, newMemory(h.stateFolder()), installs(h.home), &others{}
 	plain := h
 	h.shelter = sync.OnceValues(func() (shelter, error) { return scratch(plain) })
 	return h

@@ -204,8 +204,9 @@ func (h Machine) ownScripts(prog Program) bool {
 		}
 	}
 	if file != "" {
-		if !filepath.IsAbs(file) || slices.ContainsFunc(sandbox.Hops(file), h.reachable) ||
-			!known && !slices.ContainsFunc(interpreter(file), func(word string) bool { name, _, _ := launcherOf(word); return name == "sh" }) {
+		if !filepath.IsAbs(file) ||
+			!known && !slices.ContainsFunc(interpreter(file), func(word string) bool { name, _, _ := launcherOf(word); return name == "sh" }) ||
+			slices.ContainsFunc(sandbox.Hops(file), h.reachable) {
 			return false
 		}
 		text = textOf(file)

@@ -39,9 +39,10 @@ func envFile(prog Program, roots []rootsmgr.Root, h Machine) (string, error) {
 	if prog.Local {
 		return file, nil
 	}
+	projects := h.projects(roots)
 	for _, path := range sandbox.Hops(file) {
 		switch {
-		case insideRoots(path, roots, h):
+		case projects.hold(path):
 			return "", errInRoot
 		case h.planted(path):
 			return "", fmt.Errorf("envFile: %q lies where a server may write, and the variables of the file decide what this one runs; name a file elsewhere, or allow it with \"local\": true", path)

@@ -45,6 +45,8 @@ type definitions struct {
 	mu     sync.Mutex
 	loaded bool
 	last   *Offer            // compared last
+	first  *Offer            // the first ever; Tools has nothing of it yet
+	news   bool              // the file is not what is known
 	Raw    string            `json:"raw"`   // the digest of all tools, byte for byte, that were compared last
 	Tools  map[string][]form `json:"tools"` // the latest first
 }
@@ -76,7 +78,7 @@ const (
 var definedParts = []string{"title", "description", "inputSchema", "outputSchema", "annotations"}
 
 // Compare returns the tools that an offer defines as they never were before. entry
-// is the name of the server, and what it starts or reaches.
+// is the name of the server, and what it starts or reaches. Keep writes down what is new.
 func (d *Definitions) Compare(entry []string, o *Offer) []Redefinition {
 	key := definitionsKey(entry)
 	e := d.of(key)
@@ -94,10 +96,34 @@ func (d *Definitions) Compare(entry []string, o *Offer) []Redefinition {
 	if raw == e.Raw {
 		return nil // the first start of this hub
 	}
-	e.Raw = raw
-	changed := e.compare(o)
-	d.store(key, e)
-	return changed
+	e.Raw, e.news = raw, true
+	if e.first == nil && len(e.Tools) == 0 { // what was never defined before has not changed
+		e.first = o
+		return nil
+	}
+	e.takeFirst()
+	return e.compare(o)
+}
+
+// takeFirst takes in the first offer ever. A start does not wait for that.
+func (e *definitions) takeFirst() {
+	if e.first != nil {
+		e.compare(e.first)
+		e.first = nil
+	}
+}
+
+// Keep puts what is new of an entry into its file. entry is as for Compare.
+func (d *Definitions) Keep(entry []string) {
+	key := definitionsKey(entry)
+	e := d.of(key)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.news {
+		e.news = false
+		e.takeFirst()
+		d.store(key, e)
+	}
 }
 
 func (d *Definitions) of(key string) *definitions {

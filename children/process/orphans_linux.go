@@ -23,6 +23,10 @@ type household struct {
 
 	named sync.Once
 
+	// forking is held for reading from before a process is started until it is in own: one
+	// that is not yet known would be taken for an inherited one. Many start at a time.
+	forking sync.RWMutex
+
 	mu       sync.Mutex
 	own      map[int]string // started here and not yet waited for: process id to mark
 	adopting bool           // all others are inherited
@@ -49,16 +53,17 @@ func (h *household) endFamily(members func(t *proctree.Table) []proctree.Process
 	return proctree.Family{Members: members, Read: processTable.read}.End(reapGrace)
 }
 
-// start starts a process that is its own. The lock is held meanwhile: a child
-// that is not yet known would be taken for an inherited one. Before the first this process
+// start starts a process that is its own. Before the first this process
 // is named for what it is: who descends from it can be told by that, whatever they do.
 func (h *household) start(cmd *exec.Cmd, fork func() error, mark string) error {
 	h.named.Do(func() { _ = proctree.Rename(proctree.HubName) }) // without /proc nobody looks
-	h.mu.Lock()
-	defer h.mu.Unlock()
+	h.forking.RLock()
+	defer h.forking.RUnlock()
 	if err := fork(); err != nil {
 		return err
 	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	h.own[cmd.Process.Pid] = mark
 	return nil
 }
@@ -70,9 +75,11 @@ func (h *household) forget(pid int) {
 }
 
 // inherited returns the children in t that were not started here, and what was
-// in own then. The table was read before the lock is taken, so all that is in
+// in own then. The table was read before the locks are taken, so all that is in
 // it and was started here has become known by then.
 func (h *household) inherited(t *proctree.Table) (all []proctree.Process, own map[int]string) {
+	h.forking.Lock()
+	defer h.forking.Unlock()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	own = make(map[int]string, len(h.own))
@@ -138,9 +145,11 @@ func (h *household) reap(t *proctree.Table) {
 	}
 }
 
-// waitFor waits for an inherited process that has ended. The lock keeps its id
-// from being given to one that is started here.
+// waitFor waits for an inherited process that has ended. Nothing is started meanwhile, so
+// its id is not given to one of ours.
 func (h *household) waitFor(pid int) {
+	h.forking.Lock()
+	defer h.forking.Unlock()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if _, mine := h.own[pid]; !mine && h.adopting && h.ending == 0 {

@@ -121,3 +121,22 @@ func TestLooksAreShared(t *testing.T) {
 		}
 	}
 }
+
+// TestStartsSideBySide: no start waits for another, which may take as long as a program takes to load.
+func TestStartsSideBySide(t *testing.T) {
+	h := &household{own: map[int]string{}}
+	var both, ended sync.WaitGroup
+	both.Add(2)
+	for pid := range 2 {
+		cmd := &exec.Cmd{Process: &os.Process{Pid: pid + 1}}
+		ended.Go(func() {
+			if err := h.start(cmd, func() error { both.Done(); both.Wait(); return nil }, "mark"); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	ended.Wait()
+	if len(h.own) != 2 {
+		t.Errorf("own are %v", h.own)
+	}
+}

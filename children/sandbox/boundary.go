@@ -51,11 +51,12 @@ func (b Boundary) Keeps(path string) bool {
 	return slices.ContainsFunc(b.Withheld, func(w string) bool { return Holds(w, path) })
 }
 
-// Leads reports whether a path, whose links lead to real, may be opened as that. In a
-// directory that children write in, a link could be planted: it is not followed out of
-// what is open already.
-func (b Boundary) Leads(path, real string) bool {
-	return path == real || !slices.ContainsFunc(Hops(path), b.Writable) ||
+// Leads reports whether a path may be opened as what its links lead to, the last of its
+// Hops. In a directory that children write in, a link could be planted: it is not followed
+// out of what is open already.
+func (b Boundary) Leads(hops []string) bool {
+	real := hops[len(hops)-1]
+	return hops[0] == real || !slices.ContainsFunc(hops, b.Writable) ||
 		slices.ContainsFunc(b.Areas, func(r Rule) bool { return Holds(r.Path, real) })
 }
 

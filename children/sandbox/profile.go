@@ -153,11 +153,29 @@ func (n Network) String() string {
 
 // Holds reports whether path is dir or lies below it, as they are written.
 func Holds(dir, path string) bool {
-	if filepath.Separator == '/' && filepath.IsAbs(dir) && filepath.IsAbs(path) && filepath.Clean(dir) == dir && filepath.Clean(path) == path {
-		// Nearly all are so, and many are compared.
+	if filepath.Separator == '/' && plain(dir) && plain(path) { // nearly all are, and many are compared
 		rest, ok := strings.CutPrefix(path, dir)
 		return ok && (rest == "" || rest[0] == '/' || dir == "/")
 	}
 	rel, err := filepath.Rel(dir, path)
 	return err == nil && filepath.IsLocal(rel)
+}
+
+// plain reports whether a path is absolute and clean.
+func plain(path string) bool {
+	if path == "" || path[0] != '/' {
+		return false
+	}
+	for i := range len(path) {
+		if path[i] == '/' && (i+1 == len(path) || path[i+1] == '/' || path[i+1] == '.') && special(path[i+1:]) {
+			return path == "/"
+		}
+	}
+	return true
+}
+
+// special reports whether the first element of a path is empty, or one of . and ..
+func special(path string) bool {
+	name, _, _ := strings.Cut(path, "/")
+	return name == "" || name == "." || name == ".."
 }

@@ -12,6 +12,7 @@ import (
 	_ "mcphub/internal/guardian" // runs before main
 	"mcphub/internal/layout"
 	"mcphub/internal/printable"
+	"mcphub/internal/service"
 	"mcphub/internal/stdio"
 )
 
@@ -22,6 +23,7 @@ var stderr = printable.Writer(os.Stderr)
 
 func run(args []string) int {
 	withoutCore()
+	service.TuneCollector()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	pipe := make(chan os.Signal, 1)

@@ -16,13 +16,15 @@ func (c *Configuration) Boundary(child *Child, roots, served []rootsmgr.Root, gr
 		return sandbox.Boundary{Open: "the rule " + rule + " of the policy allows paths anywhere"}
 	}
 	b := sandbox.Boundary{Withheld: c.Checker.Withheld(name)}
+	isRoot := make(map[string]bool, len(roots))
 	for _, r := range roots {
+		isRoot[r.Path] = true
 		b.Areas = append(b.Areas, sandbox.Rule{Path: r.Path, Access: sandbox.Read | sandbox.Write | sandbox.Execute})
 		b.Roots = append(b.Roots, r.Path)
 	}
 	beside := c.Checker.Rules().Directories(name, grants)
 	for _, r := range served {
-		if slices.ContainsFunc(roots, func(o rootsmgr.Root) bool { return o.Path == r.Path }) {
+		if isRoot[r.Path] {
 			continue
 		}
 		for _, d := range beside {

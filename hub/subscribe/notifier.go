@@ -191,7 +191,7 @@ func (n *Notifier) announce(ctx context.Context) {
 func (n *Notifier) changedLists() []string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if !n.initialized {
+	if !n.initialized || len(n.known) == 0 { // while servers start, each changes what nobody has seen
 		return nil
 	}
 	return n.known.changed(n.session.Lists())

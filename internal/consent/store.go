@@ -237,7 +237,10 @@ func readKept(path string) (*kept, error) {
 	return &k, nil
 }
 
-func (s *Store) write(kind string, k kept) error {
+// A writer is how a file is written: see atomicfile.
+type writer = func(path string, data []byte, mode fs.FileMode) error
+
+func (s *Store) write(kind string, k kept, write writer) error {
 	dir, err := s.Ready()
 	if err != nil {
 		return err
@@ -250,7 +253,7 @@ func (s *Store) write(kind string, k kept) error {
 	if err != nil {
 		return err
 	}
-	return atomicfile.Write(path, data, FileMode)
+	return write(path, data, FileMode)
 }
 
 // Accepted is the Value that was accepted last; known: there is one. Where the error is
@@ -271,7 +274,7 @@ func (s *Store) Ask(i Item) error {
 	if was, err := s.read(asked, i.ID); err == nil && was != nil && was.Digest() == i.Digest() && slices.Equal(was.Lines, i.Lines) && slices.Equal(was.Paths, i.Paths) {
 		return nil
 	}
-	return s.write(asked, kept{Item: i, At: time.Now()})
+	return s.write(asked, kept{Item: i, At: time.Now()}, atomicfile.Write)
 }
 
 // Withdraw takes a question back: it is again as it was, or was accepted.
@@ -341,11 +344,15 @@ func (s *Store) Accept(id, digest string) error {
 	case k == nil || k.Digest() != digest:
 		return ErrChanged
 	}
-	return s.Take(k.Item)
+	return s.take(k.Item, atomicfile.Write)
 }
 
 // Take accepts an Item as it is. What ended hubs could have written of it counts no more.
-func (s *Store) Take(i Item) error {
+// It does not wait for the disk: a person is asked about what is lost with the machine's
+// power.
+func (s *Store) Take(i Item) error { return s.take(i, atomicfile.WriteHint) }
+
+func (s *Store) take(i Item, write writer) error {
 	if !s.Keeps() {
 		return nil
 	}
@@ -355,7 +362,7 @@ func (s *Store) Take(i Item) error {
 	}
 	k := kept{Item: i, At: time.Now(), Settled: over}
 	k.Title, k.Lines = "", nil
-	if err := s.write(accepted, k); err != nil {
+	if err := s.write(accepted, k, write); err != nil {
 		return err
 	}
 	s.tidy()

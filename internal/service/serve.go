@@ -41,7 +41,7 @@ func Serve(ctx context.Context, src *setup.Source, log zerolog.Logger, address s
 	}
 	defer src.Keep(processOf(side.client), log)()
 	side.start(h)
-	defer tuneCollector()()
+	defer giveBack()()
 	if address != "" {
 		return serveHTTP(ctx, h, made.File, log, address, reload, side.http.Store)
 	}

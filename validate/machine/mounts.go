@@ -2,6 +2,7 @@ package machine
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"mcphub/validate/chars"
@@ -18,10 +19,17 @@ type Container struct {
 	Workdir string // in the container, "" where the image decides
 }
 
+// engines are the programs that run containers, with or without a version behind their name.
+var engines = []string{"docker", "podman", "nerdctl"}
+
 // ReadContainer reads the -v, --volume, --mount and -w options of a docker, podman or nerdctl command. It is nil
 // for any other command, and for one that runs no container.
 func ReadContainer(command string, args []string) *Container {
-	words := []shell.Argument{{Text: shell.BaseName(command)}}
+	name := shell.BaseName(command)
+	if !slices.ContainsFunc(engines, func(engine string) bool { return strings.HasPrefix(name, engine) }) {
+		return nil // most servers, for which the table of programs need not be read
+	}
+	words := []shell.Argument{{Text: name}}
 	for _, a := range args {
 		words = append(words, shell.Argument{Text: a})
 	}

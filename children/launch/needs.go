@@ -1,0 +1,49 @@
+package launch
+
+import (
+	"sync"
+	"time"
+
+	"mcphub/children/sandbox"
+)
+
+// needs are what every program needs (see sandbox.Base), and where that leads. A hub starts
+// its servers together, so the disk is looked at once for all of them. A mutex guards it.
+type needs struct {
+	mu   sync.Mutex
+	at   time.Time
+	home string
+	list []need
+}
+
+// A need is one path of what every program needs.
+type need struct {
+	way    way
+	access sandbox.Access
+	use    purpose
+	watch  bool
+}
+
+// needsAge is how old a look at the disk may be.
+const needsAge = time.Second
+
+// of returns the needs of a user with this home folder. A way that does not lie in the
+// system's places alone, where no server writes, must be followed anew by whoever opens it.
+func (n *needs) of(home string) []need {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.list != nil && n.home == home && time.Since(n.at) < needsAge {
+		return n.list
+	}
+	n.list, n.home, n.at = nil, home, time.Now()
+	for _, base := range sandbox.Base() {
+		for _, path := range base.In(home) {
+			use := toOpen
+			if sandbox.IsFile(path, home) {
+				use = asFile
+			}
+			n.list = append(n.list, need{wayOf(path), base.Access, use, home != "" && sandbox.Holds(home, path)})
+		}
+	}
+	return n.list
+}
