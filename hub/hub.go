@@ -45,6 +45,7 @@ type Hub struct {
 	terminal   approval.Terminal // answers what clients cannot ask
 	redefined  catalog.Redefinitions
 	recent     audit.Recent // refusals, where no log is kept
+	recorded   *record.Group
 
 	sessions *assignment.Table[*Session]
 }
@@ -62,6 +63,7 @@ func New(cfg Config) (*Hub, error) {
 		return nil, err
 	}
 	cfg.Audit.Recent = &h.recent
+	h.recorded = record.NewGroup(cfg.Audit.To, cfg.Log)
 	g, err := configuration.New(cfg, h.own, nil)
 	if err != nil {
 		return nil, err
