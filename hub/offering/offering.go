@@ -26,9 +26,9 @@ type Offering struct {
 	by      *configuration.Configuration // that the session goes by: its catalogue is made under it
 	byChild map[string]*catalog.Offer
 	told    map[string]*children.Status // shared by all whom the instance serves
-	changed chan struct{} // told or offers; closed and replaced at each change
-	until   time.Time     // until when lists wait for starting children; zero before the first
-	recall  bool          // something was remembered
+	changed chan struct{}               // told or offers; closed and replaced at each change
+	until   time.Time                   // until when lists wait for starting children; zero before the first
+	recall  bool                        // something was remembered
 }
 
 // New makes the Offering of a session under g. moved reports whether another
