@@ -4,6 +4,7 @@ package hub
 
 import (
 	"bufio"
+	"bytes"
 	"fmt"
 	"io"
 	"net"
@@ -20,14 +21,14 @@ import (
 // A thinClient is one over HTTP that keeps as little as it can: what is measured in its
 // process is the hub's.
 type thinClient struct {
-	t    *testing.T
+	t    testing.TB
 	w    *web
 	conn net.Conn
 	in   *bufio.Reader
 	held []net.Conn // streams
 }
 
-func newThinClient(t *testing.T, w *web) *thinClient {
+func newThinClient(t testing.TB, w *web) *thinClient {
 	c := &thinClient{t: t, w: w}
 	c.conn = c.dial()
 	c.in = bufio.NewReader(c.conn)
@@ -184,5 +185,31 @@ func TestAnOpeningLooksAtNoOtherSession(t *testing.T) {
 				t.Errorf("an opening allocates %.0f bytes beside 2,200 sessions, and %.0f beside 100", many, few)
 			}
 		})
+	}
+}
+
+// A call over HTTP allocates no more than this: for its request net/http, with the bodies and
+// headers of it, the front, the call and the child's answer. Most of them are net/http's.
+func TestWhatACallAllocates(t *testing.T) {
+	const most = 45
+	const secret = "Bearer 0123456789abcdef0123456789abcdef"
+	w := serveWeb(t, newTestHub(t, scripted("kid", childtest.Script{})), HTTPOptions{Tokens: []Token{{Name: "bench", Secret: secret[len("Bearer "):]}}})
+	s := w.initialize(`{}`, "Authorization", secret).initialized()
+	params := toolCall("kid__echo", `{"text":"hello hello hello"}`)
+	s.frames(s.request("tools/call", params), nil)
+	c := newThinClient(t, w)
+	frame := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":` + params + `}`
+	request := fmt.Appendf(nil, "%sAuthorization: %s\r\n%s: 2025-11-25\r\nContent-Length: %d\r\n\r\n%s", c.head("POST", s.session), secret, headerProtocol, len(frame), frame)
+	answer := make([]byte, 4096)
+	got := testing.AllocsPerRun(300, func() {
+		if _, err := c.conn.Write(request); err != nil {
+			t.Fatal(err)
+		}
+		if n, err := c.conn.Read(answer); err != nil || !bytes.Contains(answer[:n], []byte("hello hello")) {
+			t.Fatalf("%s %v", answer[:n], err)
+		}
+	})
+	if t.Logf("%.1f allocations", got); got > most {
+		t.Errorf("a call allocates %.1f times, more than %d", got, most)
 	}
 }
