@@ -22,9 +22,11 @@ func (s *Supervisor) Join(k Key) (serial uint64) {
 		return 0
 	}
 	s.held[k]++
-	c.unheld.Store(false)
+	alone := c.unheld.Swap(false)
 	s.mu.Unlock()
-	c.wake()
+	if alone {
+		c.wake() // it may be about to end
+	}
 	return c.serial
 }
 

@@ -228,7 +228,7 @@ func TestACallIsNeverJudgedByOneAndRunByAnother(t *testing.T) {
 		}
 		if replaced {
 			before := offering.New(list.By, &h.current, func(string) bool { return false })
-			before.Take(children.Status{Key: children.Key{Child: "kid"}, State: children.Ready}, offered)
+			before.Take(&children.Status{Key: children.Key{Child: "kid"}, State: children.Ready}, offered)
 			stale := &call.Session{
 				Main: s.main, Current: &h.current, Offering: before, Instances: s.member, Roots: s.roots, Approvals: s.approvals, Records: s.records, Progress: &h.progress, Log: s.log,
 			}

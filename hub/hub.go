@@ -2,6 +2,7 @@ package hub
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -36,6 +37,7 @@ type Hub struct {
 	source     atomic.Pointer[ConfigState]
 	sup        *children.Supervisor
 	control    *server.MCPServer // initialize, ping, the hub's own tools
+	welcomes   sync.Map          // results of initialize, raw, by version
 	own        []catalog.Own     // definitions of the hub's own tools
 	serverInfo []byte            // raw, for what a result says of its server
 	seal       *seal.Sealer      // of what clients carry
@@ -45,6 +47,7 @@ type Hub struct {
 	terminal   approval.Terminal // answers what clients cannot ask
 	redefined  catalog.Redefinitions
 	recent     audit.Recent // refusals, where no log is kept
+	recorded   *record.Group
 
 	sessions *assignment.Table[*Session]
 }
@@ -62,6 +65,7 @@ func New(cfg Config) (*Hub, error) {
 		return nil, err
 	}
 	cfg.Audit.Recent = &h.recent
+	h.recorded = record.NewGroup(cfg.Audit.To, cfg.Log)
 	g, err := configuration.New(cfg, h.own, nil)
 	if err != nil {
 		return nil, err

@@ -115,6 +115,7 @@ func (s *Session) withInstructions(result []byte) []byte {
 	if !ok {
 		return result
 	}
+	before := len(text)
 	g, offers := s.Offers()
 	for _, name := range g.ChildNames() {
 		offer := offers[name]
@@ -126,6 +127,9 @@ func (s *Session) withInstructions(result []byte) []byte {
 			break
 		}
 		text += "\n\n## " + printable.Escape(name, 100) + "\n\n" + said
+	}
+	if len(text) == before {
+		return result
 	}
 	return jsonrpc.Join(jsonrpc.Splice(result, jsonrpc.Edit{Old: own, With: jsonrpc.AppendString(nil, text)}))
 }

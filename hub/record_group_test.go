@@ -2,6 +2,7 @@ package hub
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -32,6 +33,8 @@ type recordedWeb struct {
 	gate sync.RWMutex // held: nothing can be written
 	seen chan struct{}
 	stop func()
+
+	decisions atomic.Int32 // writes with decisions in them
 }
 
 func newRecordedWeb(t *testing.T, cfg Audit) *recordedWeb {
@@ -44,6 +47,9 @@ func newRecordedWeb(t *testing.T, cfg Audit) *recordedWeb {
 		}
 		r.gate.RLock()
 		defer r.gate.RUnlock()
+		if bytes.Contains(b, []byte(`"kind":"decision"`)) {
+			r.decisions.Add(1)
+		}
 		if r.full.Load() {
 			n, _ := f.Write(b[:len(b)/2])
 			return n, syscall.ENOSPC
@@ -77,11 +83,11 @@ func (r *recordedWeb) results(t *testing.T) map[string]int {
 	}
 	count, once := map[string]int{}, map[string]bool{}
 	for _, d := range all {
-		if d.Outcome == nil || once[string(d.Request)] {
+		if d.Outcome == nil || once[d.Session+string(d.Request)] {
 			t.Errorf("no outcome, or twice: %s", d.Raw)
 			continue
 		}
-		once[string(d.Request)] = true
+		once[d.Session+string(d.Request)] = true
 		count[d.Outcome.Result]++
 	}
 	return count
@@ -90,9 +96,8 @@ func (r *recordedWeb) results(t *testing.T) map[string]int {
 // held waits until so many calls wait for the record.
 func (r *recordedWeb) held(t *testing.T, n int) {
 	t.Helper()
-	g := onlySession(r.h).records
 	for {
-		got := g.Waiting()
+		got := r.h.recorded.Waiting()
 		if got == n {
 			return
 		}
@@ -135,6 +140,46 @@ func TestAGroupIsRecordedFirst(t *testing.T) {
 		t.Errorf("no calls share a line: %v", err)
 	}
 	if got := r.results(t); got[audit.ResultOK] != callers*times+1 {
+		t.Errorf("%v", got)
+	}
+}
+
+// Calls of many sessions that come together share writes: a hub with a hundred clients
+// pays for one write, and not for a hundred.
+func TestSessionsAreRecordedTogether(t *testing.T) {
+	const sessions = 32
+	r := newRecordedWeb(t, Audit{Required: true})
+	var all []*webClient
+	for range sessions {
+		c := r.web.initialize(`{}`).initialized()
+		c.frames(c.request("tools/call", toolCall("kid__echo", `{"n":"first"}`)), nil)
+		all = append(all, c)
+	}
+	for len(r.seen) > 0 {
+		<-r.seen
+	}
+	r.gate.Lock() // the first line waits, so that the others come together
+	var wg sync.WaitGroup
+	call := func(c *webClient) {
+		wg.Go(func() {
+			if got := body(t, c.request("tools/call", toolCall("kid__echo", `{"n":"mark"}`))); !strings.Contains(got, "mark") {
+				t.Error(got)
+			}
+		})
+	}
+	call(r.webClient)
+	<-r.seen
+	for _, c := range all {
+		call(c)
+	}
+	r.held(t, sessions)
+	decided := r.decisions.Load()
+	r.gate.Unlock()
+	wg.Wait()
+	if n := r.decisions.Load() - decided; n != 2 { // the first line, and all others
+		t.Errorf("%d sessions that came together cost %d writes, want 1", sessions, n-1)
+	}
+	if got := r.results(t); got[audit.ResultOK] != 1+1+2*sessions {
 		t.Errorf("%v", got)
 	}
 }

@@ -278,7 +278,7 @@ func TestShortWayNeedsTheCurrentDefinition(t *testing.T) {
 		stale := g.Offers.Read("kid", &children.Offer{ServerName: "scripted", Tools: [][]byte{[]byte(wideTool)}})
 		stale.Tools[0].Offer = from
 		status, _, _, _ := s.ChildStatus("kid")
-		s.Take(status, stale)
+		s.Take(&status, stale)
 		msg, bad := text(c.raw("tools/call", toolCall("kid__echo", `{"mode":"wild"}`)))
 		if claims := from == current; bad == claims {
 			t.Errorf("claims to be current %t: refused %t: %s", claims, bad, msg)

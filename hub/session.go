@@ -103,7 +103,7 @@ func (h *Hub) newSession(o sessionOptions) *Session {
 		Host: inlineHost{s}, Info: h.serverInfo, Seal: o.seal, Bearer: o.bearer, Stateless: o.stateless, Suspended: &h.suspended, Log: s.log,
 	})
 	s.notifier = subscribe.NewNotifier(subscribeSession{s}, &h.subs, s.log)
-	s.records = record.New(id, func() *Audit { return &h.now().Audit }, s.log)
+	s.records = record.New(id, func() *Audit { return &h.now().Audit }, h.recorded)
 	s.approvals = s.newApprovals()
 	s.member = h.sessions.NewMember(assignment.Options[*Session]{
 		Session: s, ID: id, Principal: o.principal, Stateless: o.stateless, Offering: s.Offering, Approvals: s.approvals,

@@ -81,13 +81,25 @@ func (s *Session) initialize(ctx context.Context, m *jsonrpc.Message) jsonrpc.An
 	s.setCaps(m.Params)
 	c := s.capabilities()
 	s.log.Info().Str("client", c.Name).Str("version", c.Version).Str("protocol", c.Protocol).Bool("roots", c.Roots).Msg("client connected")
-	b := jsonrpc.AppendString([]byte(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"capabilities":{},"protocolVersion":`), version)
-	b = jsonrpc.AppendString(append(b, `,"clientInfo":{"name":`...), c.Name)
-	b = jsonrpc.AppendString(append(b, `,"version":`...), c.Version)
-	a := s.control(ctx, append(b, `}}}`...))
+	a := s.welcome(ctx, version)
 	if a.Result != nil {
 		s.AwaitRecalled(ctx)
 		a.Result = s.withExtensions(s.withInstructions(a.Result))
+	}
+	return a
+}
+
+// welcome is what mcp-go answers to initialize: by the version that is agreed on, of which
+// there are few, and by nothing else. So it is asked once for each.
+func (s *Session) welcome(ctx context.Context, version string) jsonrpc.Answer {
+	version = mcp.NegotiateLegacyVersion(version)
+	if result, ok := s.hub.welcomes.Load(version); ok {
+		return jsonrpc.ResultAnswer(result.([]byte))
+	}
+	b := jsonrpc.AppendString([]byte(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"capabilities":{},"clientInfo":{"name":"","version":""},"protocolVersion":`), version)
+	a := s.control(ctx, append(b, `}}`...))
+	if a.Result != nil {
+		s.hub.welcomes.Store(version, a.Result)
 	}
 	return a
 }

@@ -9,7 +9,7 @@ import (
 // Assignments say where one session is served, by the name of the child. They are
 // immutable: another value takes their place.
 type Assignments struct {
-	by   map[string]Assignment
+	by   map[string]*Assignment // which are immutable too
 	next chan struct{}
 }
 
@@ -30,19 +30,28 @@ func None() *Assignments { return &Assignments{nil, make(chan struct{})} }
 // Of returns the assignment to an instance of a child; false where none serves the
 // session.
 func (a *Assignments) Of(child string) (Assignment, bool) {
-	at, ok := a.by[child]
-	return at, ok
+	at := a.by[child]
+	if at == nil {
+		return Assignment{}, false
+	}
+	return *at, true
 }
 
 // Key returns the instance that serves the session; the zero Key where none does.
-func (a *Assignments) Key(child string) children.Key { return a.by[child].Key }
+func (a *Assignments) Key(child string) children.Key {
+	at, _ := a.Of(child)
+	return at.Key
+}
 
 // Moved reports whether the instance that serves the session has not listed its tools
 // yet.
-func (a *Assignments) Moved(child string) bool { return a.by[child].Moved }
+func (a *Assignments) Moved(child string) bool {
+	at, _ := a.Of(child)
+	return at.Moved
+}
 
-// All returns the assignments by the name of the child. The map must not be changed.
-func (a *Assignments) All() map[string]Assignment { return a.by }
+// All returns the assignments by the name of the child. Nothing of it must be changed.
+func (a *Assignments) All() map[string]*Assignment { return a.by }
 
 // Next is closed when other Assignments have taken the place of these.
 func (a *Assignments) Next() <-chan struct{} { return a.next }
@@ -52,9 +61,9 @@ func (a *Assignments) Replaced() { close(a.next) }
 
 // With returns assignments with one of them changed.
 func (a *Assignments) With(at Assignment) *Assignments {
-	by := make(map[string]Assignment, len(a.by)+1)
+	by := make(map[string]*Assignment, len(a.by)+1)
 	maps.Copy(by, a.by)
-	by[at.Key.Child] = at
+	by[at.Key.Child] = &at
 	return &Assignments{by, make(chan struct{})}
 }
 

@@ -66,7 +66,7 @@ func (m *Member[S]) reassign(to Assignment) {
 
 // changed takes in what is told of one instance. The
 // caller holds Table.mu.
-func (m *Member[S]) changed(st children.Status, offer *catalog.Offer) {
+func (m *Member[S]) changed(st *children.Status, offer *catalog.Offer) {
 	at, assigned := m.assigned.Load().Of(st.Child)
 	if !assigned || at.Key != st.Key || st.Serial < at.Serial {
 		return // another instance serves the session now

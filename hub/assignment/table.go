@@ -25,8 +25,8 @@ type Table[S any] struct {
 
 // An instance is the last that was told of one.
 type instance struct {
-	status children.Status
-	offer  *catalog.Offer // nil until it was listed
+	status *children.Status // nil: of none
+	offer  *catalog.Offer   // nil until it was listed
 }
 
 // NewTable makes a Table without sessions.
@@ -87,16 +87,16 @@ func (t *Table[S]) Told(st children.Status, raw *children.Offer) {
 		offer = g.KeepOffer(c, raw)
 		t.mu.Lock()
 	}
-	switch {
-	case t.known[st.Key].status.Serial > st.Serial:
+	switch before := t.known[st.Key].status; {
+	case before != nil && before.Serial > st.Serial:
 		return // of an instance that another one has followed
 	case st.Final:
 		delete(t.known, st.Key)
 	default:
-		t.known[st.Key] = instance{st, offer}
+		t.known[st.Key] = instance{&st, offer}
 	}
 	for m := range t.holders[st.Key] {
-		m.changed(st, offer)
+		m.changed(&st, offer)
 	}
 }
 
@@ -113,8 +113,8 @@ func (t *Table[S]) move(m *Member[S], to Assignment, from children.Key) {
 	t.holders[to.Key][m] = struct{}{}
 	m.reassign(to)
 	known := t.known[to.Key]
-	if known.status.Serial != to.Serial {
-		known = instance{status: children.Status{Key: to.Key, Serial: to.Serial, Revision: to.Revision}}
+	if known.status == nil || known.status.Serial != to.Serial {
+		known = instance{status: &children.Status{Key: to.Key, Serial: to.Serial, Revision: to.Revision}}
 	}
 	m.changed(known.status, known.offer)
 }

@@ -49,7 +49,10 @@ func (c *Configuration) CommonBoundary(child *Child) sandbox.Boundary {
 	if !child.Spec.Sandbox.Confines() {
 		return sandbox.Boundary{}
 	}
-	roots := c.commonSnapshot().Roots()
+	var roots []rootsmgr.Root
+	if !c.Fallback.None() { // each session asks for each child: no snapshot is made of nothing
+		roots = c.commonSnapshot().Roots()
+	}
 	if len(roots) == 0 {
 		return sandbox.Boundary{Open: "it is shared by all clients, and no roots are configured for it (roots.fallback)"}
 	}

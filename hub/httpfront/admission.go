@@ -73,9 +73,11 @@ func newAdmission(o Options) (*admission, error) {
 }
 
 // admit checks one request and tells whose it is. Where it returns false the
-// request is answered.
+// request is answered. A request that shows what another on its connection was admitted
+// by is compared with that one.
 func (g *admission) admit(w http.ResponseWriter, r *http.Request) (who Caller, ok bool) {
-	if err := g.host(r); err != nil {
+	before := visitorOf(r.Context()).credentials()
+	if err := g.host(r, before.host); err != nil {
 		turnAway(w, http.StatusForbidden, err.Error())
 		return Caller{}, false
 	}
@@ -96,7 +98,7 @@ func (g *admission) admit(w http.ResponseWriter, r *http.Request) (who Caller, o
 			return Caller{}, false
 		}
 	}
-	if who, ok = g.token(w, r); !ok {
+	if who, ok = g.token(w, r, before); !ok {
 		return Caller{}, false
 	}
 	if key := twice(r.Header); key != "" {
@@ -122,28 +124,50 @@ func allowedHeaders(h http.Header) []string {
 	return all
 }
 
-// token finds whose bearer token a request carries. All tokens are compared,
-// each in constant time, so that the time taken tells nothing.
-func (g *admission) token(w http.ResponseWriter, r *http.Request) (who Caller, ok bool) {
+// bearer is the token of an Authorization header; false where it is of another scheme.
+func bearer(authorization string) (secret string, ok bool) {
+	scheme, secret, _ := strings.Cut(authorization, " ")
+	return strings.TrimSpace(secret), strings.EqualFold(scheme, "Bearer")
+}
+
+// token tells whose bearer token a request carries. Where it returns false the request is
+// answered.
+func (g *admission) token(w http.ResponseWriter, r *http.Request, before *credentials) (Caller, bool) {
 	if g.open {
 		return Caller{}, true
 	}
-	scheme, secret, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	secret = strings.TrimSpace(secret)
-	bearer := strings.EqualFold(scheme, "Bearer")
+	authorization := r.Header.Get("Authorization")
+	if before != &noCredentials && subtle.ConstantTimeCompare([]byte(authorization), []byte(before.authorization)) == 1 {
+		return before.caller, true
+	}
+	secret, ok := bearer(authorization)
+	if !ok {
+		return g.unknown(w, r, "")
+	}
+	who, ok := g.known(secret)
+	if !ok {
+		return g.unknown(w, r, secret)
+	}
+	visitorOf(r.Context()).admitted(&credentials{r.Host, authorization, who})
+	return who, true
+}
+
+// known finds whose token it is. All are compared, each in constant time, so that the
+// time taken tells nothing.
+func (g *admission) known(secret string) (who Caller, ok bool) {
 	sum := sha256.Sum256([]byte(secret))
 	for _, t := range g.tokens {
 		if subtle.ConstantTimeCompare(sum[:], t.sum[:]) == 1 {
-			who, ok = t.caller, bearer
+			who, ok = t.caller, true
 		}
 	}
-	if ok {
-		return who, true
-	}
+	return who, ok
+}
+
+// unknown tells whose a request is by the issuers that the hub trusts. Where it returns
+// false the request is answered.
+func (g *admission) unknown(w http.ResponseWriter, r *http.Request, secret string) (Caller, bool) {
 	if g.resource != nil {
-		if !bearer {
-			secret = ""
-		}
 		return g.resource.caller(w, r, secret)
 	}
 	w.Header().Set("WWW-Authenticate", `Bearer realm="mcphub"`)
@@ -152,8 +176,12 @@ func (g *admission) token(w http.ResponseWriter, r *http.Request) (who Caller, o
 }
 
 // host refuses a name that the hub is not known by: a web page whose name was
-// pointed at this machine (DNS rebinding) comes with that name.
-func (g *admission) host(r *http.Request) error {
+// pointed at this machine (DNS rebinding) comes with that name. One that was let
+// through on this connection before is known.
+func (g *admission) host(r *http.Request, before string) error {
+	if before != "" && r.Host == before {
+		return nil
+	}
 	name := hostname(r.Host)
 	if g.hosts[strings.ToLower(r.Host)] || g.hosts[name] {
 		return nil

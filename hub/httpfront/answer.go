@@ -77,9 +77,11 @@ func writePlain(w http.ResponseWriter, id []byte, a jsonrpc.Answer) {
 		h["Content-Length"] = []string{strconv.Itoa(size)}
 	}
 	if size <= 4<<10 {
+		whole := make([]byte, 0, size)
 		for _, p := range parts {
-			_, _ = w.Write(p) // into the buffer of the connection
+			whole = append(whole, p...)
 		}
+		_, _ = w.Write(whole) // into the buffer of the connection
 		return
 	}
 	c := http.NewResponseController(w)

@@ -1,7 +1,6 @@
 package httpfront
 
 import (
-	linked "container/list"
 	"context"
 	"errors"
 	"maps"
@@ -36,13 +35,13 @@ type Client struct {
 	own     *stream       // what belongs to no request: the client's GET
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
-	slots   chan struct{}   // one token for each request being served
-	slow    *slowReplies    // of the front
-	idlers  *idleClients    // of the front; nil for what serves inline requests
-	idle    *linked.Element // in idlers, whose mutex guards it; nil while the session is used
-	held    atomic.Int64    // bytes of requests being read or served
-	unsent  atomic.Int64    // bytes that wait in all its streams
-	unread  atomic.Int64    // bytes of large answers being written
+	slots   chan struct{} // one token for each request being served
+	slow    *slowReplies  // of the front
+	idlers  *idleClients  // of the front; nil for what serves inline requests
+	idle    idlePlace     // in idlers
+	held    atomic.Int64  // bytes of requests being read or served
+	unsent  atomic.Int64  // bytes that wait in all its streams
+	unread  atomic.Int64  // bytes of large answers being written
 
 	mu  sync.Mutex
 	tab clientTables

@@ -1,8 +1,10 @@
 package httpfront
 
 import (
+	"bufio"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -226,4 +228,61 @@ func TestHTTPProgressIsOnItsOwnStreamInOrder(t *testing.T) {
 		})
 	}
 	wg.Wait()
+}
+
+// What a connection was admitted by before admits nothing else: each request on it is
+// judged by what it shows itself.
+func TestEachRequestOfAConnectionIsJudged(t *testing.T) {
+	w := serveWeb(t, newFakeHub(), Options{
+		Tokens:  []Token{{Name: "alice", Secret: "a-secret"}, {Name: "bob", Secret: "b-secret"}},
+		Origins: []string{"https://ide.example"}, Hosts: []string{"hub.example"},
+	})
+	const alice = "Authorization: Bearer a-secret\r\n"
+	session := headerSession + ": " + w.initialize(`{}`, "Authorization", "Bearer a-secret").session + "\r\n"
+	address := strings.TrimSuffix(strings.TrimPrefix(w.url, "http://"), endpoint)
+	for name, tc := range map[string]struct {
+		host, header string
+		want         int
+	}{
+		"control":          {address, alice, 200},
+		"no token":         {address, "", 401},
+		"empty token":      {address, "Authorization: \r\n", 401},
+		"wrong token":      {address, "Authorization: Bearer a-secreT\r\n", 401},
+		"longer token":     {address, "Authorization: Bearer a-secret2\r\n", 401},
+		"another's":        {address, "Authorization: Bearer b-secret\r\n", 404}, // the session is not his
+		"two tokens":       {address, alice + "Authorization: Bearer b-secret\r\n", 400},
+		"evil host":        {"evil.example", alice, 403},
+		"another host":     {"hub.example", alice, 200},
+		"evil origin":      {address, alice + "Origin: https://evil.example\r\n", 403},
+		"otherwise spelt":  {address, "Authorization: bearer  a-secret\r\n", 200},
+		"of another kind":  {address, "Authorization: Basic a-secret\r\n", 401},
+		"host not at once": {"evil.example", "", 403},
+	} {
+		conn, err := net.Dial("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		in := bufio.NewReader(conn)
+		ask := func(host, header string) int {
+			const list = `{"jsonrpc":"2.0","id":9,"method":"tools/list"}`
+			if _, err := fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n%s%s\r\n%s", endpoint, host, len(list), session, header, list); err != nil {
+				t.Fatal(err)
+			}
+			r, err := http.ReadResponse(in, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			body(t, r)
+			return r.StatusCode
+		}
+		for range 2 {
+			if got := ask(address, alice); got != 200 {
+				t.Errorf("%s: the first requests are answered with %d", name, got)
+			}
+		}
+		if got := ask(tc.host, tc.header); got != tc.want {
+			t.Errorf("%s: %d, want %d", name, got, tc.want)
+		}
+		_ = conn.Close()
+	}
 }

@@ -56,6 +56,7 @@ func (f *front) end(c *Client) {
 	delete(f.sessions, c.id)
 	if f.owned[c.owner]--; f.owned[c.owner] == 0 {
 		delete(f.owned, c.owner)
+		f.idle.forget(c.owner)
 	}
 }
 

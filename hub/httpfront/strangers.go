@@ -35,9 +35,42 @@ type strangers struct {
 type visitor struct {
 	conn  net.Conn
 	known atomic.Bool
+	shown atomic.Pointer[credentials] // by which a request was admitted; nil: none was yet
+}
+
+// credentials are what a request says of itself with a token that the hub has made or was
+// configured with, and whose that is. They hold as long as the front.
+type credentials struct {
+	host, authorization string
+	caller              Caller
 }
 
 type visitorKey struct{}
+
+var noCredentials credentials
+
+// visitorOf is nil where nobody has met the connection.
+func visitorOf(ctx context.Context) *visitor {
+	v, _ := ctx.Value(visitorKey{}).(*visitor)
+	return v
+}
+
+// credentials are those of the last request that was admitted on this connection by a
+// token of the hub, noCredentials where there was none.
+func (v *visitor) credentials() *credentials {
+	if v != nil {
+		if c := v.shown.Load(); c != nil {
+			return c
+		}
+	}
+	return &noCredentials
+}
+
+func (v *visitor) admitted(c *credentials) {
+	if v != nil {
+		v.shown.Store(c)
+	}
+}
 
 // met takes in a connection, and gives the context of its requests.
 func (s *strangers) met(ctx context.Context, c net.Conn) context.Context {
@@ -60,7 +93,7 @@ func (s *strangers) met(ctx context.Context, c net.Conn) context.Context {
 
 // know takes a connection out, because a request was admitted on it.
 func (s *strangers) know(ctx context.Context) {
-	if v, ok := ctx.Value(visitorKey{}).(*visitor); ok && !v.known.Swap(true) {
+	if v := visitorOf(ctx); v != nil && !v.known.Load() && !v.known.Swap(true) {
 		s.mu.Lock()
 		s.drop(v.conn)
 		s.mu.Unlock()

@@ -25,10 +25,10 @@ type Offering struct {
 	mu      sync.Mutex
 	by      *configuration.Configuration // that the session goes by: its catalogue is made under it
 	byChild map[string]*catalog.Offer
-	told    map[string]children.Status
-	changed chan struct{} // told or offers; closed and replaced at each change
-	until   time.Time     // until when lists wait for starting children; zero before the first
-	recall  bool          // something was remembered
+	told    map[string]*children.Status // shared by all whom the instance serves
+	changed chan struct{}               // told or offers; closed and replaced at each change
+	until   time.Time                   // until when lists wait for starting children; zero before the first
+	recall  bool                        // something was remembered
 }
 
 // New makes the Offering of a session under g. moved reports whether another
@@ -36,7 +36,7 @@ type Offering struct {
 func New(g *configuration.Configuration, current *configuration.Current, moved func(child string) bool) *Offering {
 	return &Offering{
 		current: current, moved: moved, recalled: make(chan struct{}), changed: make(chan struct{}),
-		by: g, byChild: map[string]*catalog.Offer{}, told: map[string]children.Status{},
+		by: g, byChild: map[string]*catalog.Offer{}, told: map[string]*children.Status{},
 	}
 }
 
@@ -56,12 +56,12 @@ func (o *Offering) Offers() (*configuration.Configuration, map[string]*catalog.O
 }
 
 // Take takes in what is told of the instance that serves the session. restarted: it is
-// ready anew; changed: it offers something else.
-func (o *Offering) Take(st children.Status, offer *catalog.Offer) (restarted, changed bool) {
+// ready anew; changed: it offers something else. st is kept, and must not be changed.
+func (o *Offering) Take(st *children.Status, offer *catalog.Offer) (restarted, changed bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	before := o.told[st.Child]
-	restarted = st.State == children.Ready && (before.State != children.Ready || st.Renewed != before.Renewed)
+	restarted = st.State == children.Ready && (before == nil || before.State != children.Ready || st.Renewed != before.Renewed)
 	o.told[st.Child] = st
 	had := o.byChild[st.Child]
 	switch {
@@ -69,7 +69,7 @@ func (o *Offering) Take(st children.Status, offer *catalog.Offer) (restarted, ch
 		o.byChild[st.Child] = offer
 		o.catalog.Store(nil)
 		changed = true
-	case offer == nil && had != nil && o.replacing(had) && settled(st, true, false):
+	case offer == nil && had != nil && o.replacing(had) && settled(*st, true, false):
 		delete(o.byChild, st.Child) // the one that was to take its place has failed
 		o.catalog.Store(nil)
 		changed = true
@@ -143,7 +143,9 @@ func (o *Offering) replacing(of *catalog.Offer) bool { return !of.By(o.by.Offers
 func (o *Offering) ChildStatus(name string) (st children.Status, known, offered bool, changed <-chan struct{}) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	st, known = o.told[name]
+	if of := o.told[name]; of != nil {
+		st, known = *of, true
+	}
 	offer := o.byChild[name]
 	return st, known, offer != nil && !o.replacing(offer) && !o.moved(name), o.changed
 }
@@ -153,11 +155,15 @@ func (o *Offering) ChildStatus(name string) (st children.Status, known, offered 
 func (o *Offering) OwnOffer(name string) (children.Status, *catalog.Offer) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	var st children.Status
+	if told := o.told[name]; told != nil {
+		st = *told
+	}
 	of := o.byChild[name]
 	if of == nil || o.replacing(of) || o.moved(name) {
-		return o.told[name], nil
+		return st, nil
 	}
-	return o.told[name], of
+	return st, of
 }
 
 // settled reports whether it is known what a child offers, or will not be soon.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"runtime"
 	"sync"
+	"sync/atomic"
 
 	"mcphub/children"
 	"mcphub/hub/catalog"
@@ -36,22 +37,20 @@ func (o *Offering) Recall(ctx context.Context, clientKnown <-chan struct{}, reme
 func recallAll(g *configuration.Configuration, remembered func(*configuration.Child) *children.Offer) []*catalog.Offer {
 	all := g.Children
 	found := make([]*catalog.Offer, len(all))
-	next := make(chan int)
-	var readers sync.WaitGroup
-	for range min(len(all), runtime.GOMAXPROCS(0)) {
-		readers.Go(func() {
-			for i := range next {
-				if raw := remembered(&all[i]); raw != nil {
-					found[i] = g.KeepOffer(&all[i], raw)
-				}
+	var next atomic.Int32
+	read := func() {
+		for i := int(next.Add(1)) - 1; i < len(all); i = int(next.Add(1)) - 1 {
+			if raw := remembered(&all[i]); raw != nil {
+				found[i] = g.KeepOffer(&all[i], raw)
 			}
-		})
+		}
 	}
-	for i := range all {
-		next <- i
+	var others sync.WaitGroup
+	for range min(len(all), runtime.GOMAXPROCS(0)) - 1 {
+		others.Go(read)
 	}
-	close(next)
-	readers.Wait()
+	read()
+	others.Wait()
 	return found
 }
 

@@ -5,16 +5,17 @@
 //
 // A [Recorder] belongs to one session. There are two ways into the log:
 //
-//   - [Recorder.Plain] is for a call without anything to judge. It does not wait. Calls
-//     that come together share a line and a write.
+//   - [Recorder.Together] is for a call that waits for nothing but its line. Calls that
+//     come together share a write, of whatever session they are, and those of a session
+//     share a line. The [Group] of all sessions is where they wait.
 //   - [Recorder.Decide] is for every other decision. It writes a line for the decision,
 //     and returns when that is written.
 //
 // If the record is required, a request that was not recorded must not be sent.
 // [Recorder.May] alone says so, for both ways.
 //
-// A Recorder may be used by any goroutine. It starts one only to write for a group of
-// calls that goes on.
+// A Recorder and a Group may be used by any goroutine. One is started only to write for
+// calls that go on coming.
 //
 // It decides nothing and sends nothing. Arguments are recorded only if that was asked for,
 // and package audit redacts them.

@@ -69,30 +69,34 @@ func (e *UnrecordedError) Unwrap() error { return e.err }
 type Recorder struct {
 	session string
 	now     func() *Settings
-	group   group
+	group   *Group
 }
 
-// group are calls that wait for nothing but their line. What is sent once that is
-// written leaves together.
-type group struct {
+// A Group is the calls of all sessions that wait for nothing but their line. What is
+// sent once that is written leaves together.
+type Group struct {
 	audit.Group
 	batch jsonrpc.Batch // of who writes
 }
 
 // Leave has those recorded that came in one read of a client.
-func (g *group) Leave(*jsonrpc.Batch) { g.Flush() }
+func (g *Group) Leave(*jsonrpc.Batch) { g.Flush() }
 
-// New makes the Recorder of a session. now returns the settings in force, whose To
-// is always the same.
-func New(session string, now func() *Settings, log zerolog.Logger) *Recorder {
-	r := &Recorder{session: session, now: now}
-	g := &r.group
-	g.To, g.Session = now().To, session
+// NewGroup makes the Group of those who record to one audit.Recorder; nil: they do not.
+func NewGroup(to *audit.Recorder, log zerolog.Logger) *Group {
+	g := &Group{}
+	g.To = to
 	g.Together = func(tell func()) { g.batch.Together(func(*jsonrpc.Batch) { tell() }) }
 	g.Panicked = func(p any) {
 		log.Error().Str("panic", fmt.Sprint(p)).Bytes("stack", debug.Stack()).Msg("recording calls panicked")
 	}
-	return r
+	return g
+}
+
+// New makes the Recorder of a session. now returns the settings in force, whose To is
+// always that of the group.
+func New(session string, now func() *Settings, group *Group) *Recorder {
+	return &Recorder{session, now, group}
 }
 
 // Kept reports whether decisions are recorded.
@@ -123,17 +127,18 @@ func (r *Recorder) Together(line audit.Call, m audit.Member, batch *jsonrpc.Batc
 	if !r.now().Arguments {
 		line.Arguments = nil
 	}
+	line.Session = r.session
 	if r.group.Add(line, m); batch == nil {
 		r.group.Flush()
 	} else {
-		batch.Defer(&r.group, size)
+		batch.Defer(r.group, size)
 	}
 }
 
 // Batch is for what is sent by those that Together tells, while they are told.
 func (r *Recorder) Batch() *jsonrpc.Batch { return &r.group.batch }
 
-// Waiting is how many calls wait to be recorded together.
+// Waiting is how many calls, of all sessions, wait to be recorded together.
 func (r *Recorder) Waiting() int { return r.group.Waiting() }
 
 // A Decision is what was decided of a request.

@@ -181,6 +181,9 @@ func (n *Notifier) announce(ctx context.Context) {
 	again := n.restarted
 	n.restarted = nil
 	n.mu.Unlock()
+	if n.table.empty(n) {
+		return
+	}
 	for _, child := range again {
 		n.worker.Go(func() { n.again(ctx, child) }) // which may have to start it
 	}
@@ -235,7 +238,7 @@ func (n *Notifier) subscribeAt(ctx context.Context, m *jsonrpc.Message, p Place,
 func (n *Notifier) Unsubscribe(ctx context.Context, m *jsonrpc.Message, uri string) jsonrpc.Answer {
 	done := jsonrpc.ResultAnswer([]byte(`{}`))
 	var p Place
-	held := n.table.find(func(_ resource, who *subscriber, sub subscription) bool { return who == n.client && sub.uri == uri })
+	held := n.table.find(n, func(_ resource, who *subscriber, sub subscription) bool { return who == n.client && sub.uri == uri })
 	if len(held) > 0 {
 		at := held[0].resource
 		if !n.table.drop(at, n.client) {
@@ -278,7 +281,7 @@ func (n *Notifier) again(ctx context.Context, child string) {
 		return
 	}
 	key, term := n.session.Serving(child)
-	for _, w := range n.table.find(func(at resource, who *subscriber, _ subscription) bool { return who.of == n && at.key.Child == child }) {
+	for _, w := range n.table.find(n, func(at resource, _ *subscriber, _ subscription) bool { return at.key.Child == child }) {
 		if w.key == key && w.made == term {
 			continue
 		}

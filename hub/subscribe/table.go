@@ -17,8 +17,15 @@ const (
 // A Table has the resources that sessions want to hear of. The zero Table is empty
 // and ready.
 type Table struct {
-	mu sync.Mutex
-	by map[resource]map[*subscriber]subscription
+	mu  sync.Mutex
+	by  map[resource]map[*subscriber]subscription
+	its map[*Notifier]map[row]struct{} // what each session has in by: nobody looks at those of others
+}
+
+// A row is where a subscription stands in a Table.
+type row struct {
+	at  resource
+	who *subscriber
 }
 
 // A resource is one resource of one instance.
@@ -44,23 +51,15 @@ type subscription struct {
 func (t *Table) add(at resource, who *subscriber, sub subscription) (fresh bool, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.by == nil {
-		t.by = map[resource]map[*subscriber]subscription{}
-	}
-	n, size := 0, len(at.uri)+len(sub.uri)
-	for held, subs := range t.by {
-		for other, its := range subs {
-			if other.of == who.of {
-				n++
-				size += len(held.uri) + len(its.uri)
-			}
-		}
-	}
 	if _, held := t.by[at][who]; held {
 		t.by[at][who] = sub
 		return false, nil
 	}
-	if n >= maxSubscriptions || size > maxBytes {
+	size := len(at.uri) + len(sub.uri)
+	for p := range t.its[who.of] {
+		size += len(p.at.uri) + len(t.by[p.at][p.who].uri)
+	}
+	if len(t.its[who.of]) >= maxSubscriptions || size > maxBytes {
 		return false, errors.New("too many subscriptions: end some of them first")
 	}
 	t.put(at, who, sub)
@@ -69,10 +68,17 @@ func (t *Table) add(at resource, who *subscriber, sub subscription) (fresh bool,
 
 // put is for callers that hold mu.
 func (t *Table) put(at resource, who *subscriber, sub subscription) {
+	if t.by == nil {
+		t.by, t.its = map[resource]map[*subscriber]subscription{}, map[*Notifier]map[row]struct{}{}
+	}
 	if t.by[at] == nil {
 		t.by[at] = map[*subscriber]subscription{}
 	}
+	if t.its[who.of] == nil {
+		t.its[who.of] = map[row]struct{}{}
+	}
 	t.by[at][who] = sub
+	t.its[who.of][row{at, who}] = struct{}{}
 }
 
 // drop ends a subscription. last: nobody else wants the resource.
@@ -85,6 +91,10 @@ func (t *Table) drop(at resource, who *subscriber) (last bool) {
 // take is drop for callers that hold mu.
 func (t *Table) take(at resource, who *subscriber) (last bool) {
 	delete(t.by[at], who)
+	delete(t.its[who.of], row{at, who})
+	if len(t.its[who.of]) == 0 {
+		delete(t.its, who.of)
+	}
 	if len(t.by[at]) > 0 {
 		return false
 	}
@@ -111,31 +121,32 @@ func (t *Table) move(from, to resource, term children.Term, who *subscriber) boo
 func (t *Table) leave(n *Notifier) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for at, subs := range t.by {
-		for who := range subs {
-			if who.of == n {
-				t.take(at, who)
-			}
-		}
+	for p := range t.its[n] {
+		t.take(p.at, p.who)
 	}
 }
 
-// A wanted is one row of a Table.
+// empty reports whether a session has no subscriptions.
+func (t *Table) empty(n *Notifier) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.its[n]) == 0
+}
+
+// A wanted is one row of a Table, and what stands there.
 type wanted struct {
 	resource
 	subscription
 	who *subscriber
 }
 
-// find returns what pick picks.
-func (t *Table) find(pick func(resource, *subscriber, subscription) bool) (all []wanted) {
+// find returns what pick picks of the subscriptions of a session.
+func (t *Table) find(n *Notifier, pick func(resource, *subscriber, subscription) bool) (all []wanted) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for at, subs := range t.by {
-		for who, sub := range subs {
-			if pick(at, who, sub) {
-				all = append(all, wanted{at, sub, who})
-			}
+	for p := range t.its[n] {
+		if sub := t.by[p.at][p.who]; pick(p.at, p.who, sub) {
+			all = append(all, wanted{p.at, sub, p.who})
 		}
 	}
 	return all
@@ -145,9 +156,9 @@ func (t *Table) find(pick func(resource, *subscriber, subscription) bool) (all [
 func (t *Table) of(who *subscriber) (all []resource) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for at, subs := range t.by {
-		if _, its := subs[who]; its {
-			all = append(all, at)
+	for p := range t.its[who.of] {
+		if p.who == who {
+			all = append(all, p.at)
 		}
 	}
 	return all

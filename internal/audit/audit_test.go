@@ -443,13 +443,13 @@ func TestCallsShareALine(t *testing.T) {
 		return NewForm(&Record{Child: "files", Tool: tool, Decision: "allow", Rule: "no path"})
 	}
 	calls := []Call{
-		{Request: []byte(`1`), Form: form("a")},
-		{Request: []byte(`"x"`), Form: form("b"), Arguments: []byte(`{"token":"hunter2","n":1}`)},
-		{Request: []byte(strings.Repeat("1", 200)), Form: form("b")},
+		{Session: "s", Request: []byte(`1`), Form: form("a")},
+		{Session: "s", Request: []byte(`"x"`), Form: form("b"), Arguments: []byte(`{"token":"hunter2","n":1}`)},
+		{Session: "s", Request: []byte(strings.Repeat("1", 200)), Form: form("b")},
 	}
 	results := []string{ResultOK, ResultToolError, ResultTimeout}
 	for _, some := range [][]Call{calls, calls[:1], calls[1:]} {
-		n, err := l.PutCalls("s", some, time.Now())
+		n, err := l.PutCalls(some, time.Now())
 		if err == nil {
 			err = l.Commit(context.Background())
 		}

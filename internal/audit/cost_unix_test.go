@@ -23,11 +23,11 @@ func BenchmarkGroup(b *testing.B) {
 			}
 			defer func() { _ = l.release() }()
 			form := NewForm(&Record{Child: "files", Tool: "read_file", Decision: "allow", Rule: "no path"})
-			calls := slices.Repeat([]Call{{Request: []byte("123456"), Form: form}}, group)
+			calls := slices.Repeat([]Call{{Session: "7c9e6679-7425-40de-944b-e07fc1f90ae7", Request: []byte("123456"), Form: form}}, group)
 			b.ReportAllocs()
 			before := spent(b)
 			for range b.N / group {
-				n, err := l.PutCalls("7c9e6679-7425-40de-944b-e07fc1f90ae7", calls, time.Now())
+				n, err := l.PutCalls(calls, time.Now())
 				if err == nil {
 					err = l.Commit(context.Background())
 				}

@@ -5,21 +5,21 @@ import (
 	"errors"
 	"math"
 	"runtime"
+	"sort"
 	"sync"
 	"time"
 )
 
-// A Group records decisions of one session that come at the same time: one line and
-// one write for all of them. Whoever calls Flush while nobody writes is the leader:
-// it writes, and then tells every member. The others do not wait. A member is told
-// once: that its line is with the operating system, or why it is not. So what it
-// does then happens after its line was written.
+// A Group records decisions that come at the same time: one line for those of each
+// session, and one write for all of them. Whoever calls Flush while nobody writes is
+// the leader: it writes, and then tells every member. The others do not wait. A member
+// is told once: that its line is with the operating system, or why it is not. So what
+// it does then happens after its line was written.
 //
 // The fields are set before the first Add. Its methods may be called from any
 // goroutine.
 type Group struct {
-	To      *Recorder
-	Session string
+	To *Recorder
 	// Together, where set, is called by the leader, and calls tell once. What the
 	// members send then can leave in one write.
 	Together func(tell func())
@@ -56,6 +56,14 @@ type gathered struct {
 	buf     []byte // what the lines are made of
 }
 
+// Those of a session stand together, so that one line tells of them.
+func (w *gathered) Len() int           { return len(w.members) }
+func (w *gathered) Less(i, j int) bool { return w.lines[i].Session < w.lines[j].Session }
+func (w *gathered) Swap(i, j int) {
+	w.members[i], w.members[j] = w.members[j], w.members[i]
+	w.lines[i], w.lines[j] = w.lines[j], w.lines[i]
+}
+
 // written belongs to the leader.
 type written struct {
 	all     gathered
@@ -66,11 +74,11 @@ type written struct {
 }
 
 const (
-	mostTogether = 64 // decisions of one line
+	mostTogether = 64 // decisions of one write
 	// yields is how many times a leader that is alone yields the processor for others
 	// to join, after some have joined.
 	yields = 8
-	// mostLed is how many lines a leader writes for others that came later.
+	// mostLed is how many times a leader writes for others that came later.
 	mostLed = 4
 	// mostGathered is how much room is kept for the next decisions.
 	mostGathered = 64 << 10
@@ -132,8 +140,8 @@ func (g *Group) Flush() {
 	}
 }
 
-// lead records the members that wait, line after line, most lines at most. false:
-// there are more, and no other leader yet.
+// lead records the members that wait, in so many writes at most. false: there are
+// more, and no other leader yet.
 func (g *Group) lead(most int) bool {
 	for range most {
 		if !g.take() {
@@ -154,7 +162,7 @@ func (g *Group) take() bool {
 	}
 	now := &g.writing.all
 	*now, g.tab.waiting, g.tab.spare = g.tab.waiting, g.tab.spare, gathered{}
-	for i := mostTogether; i < len(now.members); i++ { // for the next line
+	for i := mostTogether; i < len(now.members); i++ { // for the next write
 		line, w := now.lines[i], &g.tab.waiting
 		line.Request, line.Arguments = w.own(line.Request), w.own(line.Arguments)
 		w.members, w.lines = append(w.members, now.members[i]), append(w.lines, line)
@@ -162,10 +170,11 @@ func (g *Group) take() bool {
 	}
 	n := min(len(now.members), mostTogether)
 	now.members, now.lines = now.members[:n], now.lines[:n]
+	sort.Stable(now)
 	return true
 }
 
-// write writes the line and tells the members.
+// write writes the lines and tells the members.
 func (g *Group) write() {
 	w := &g.writing
 	if w.tell == nil {
@@ -173,7 +182,7 @@ func (g *Group) write() {
 	}
 	w.err, w.told = ErrGroup, 0
 	g.guarded(func() {
-		w.tickets, w.err = g.To.AppendCalls(context.Background(), w.tickets[:0], g.Session, w.all.lines, time.Now())
+		w.tickets, w.err = g.To.AppendCalls(context.Background(), w.tickets[:0], w.all.lines, time.Now())
 	})
 	if g.Together != nil {
 		g.guarded(func() { g.Together(w.tell) })
@@ -211,7 +220,7 @@ func (g *Group) guarded(f func()) (ok bool) {
 	return true
 }
 
-// done frees the memory of a line for the next one.
+// done frees the memory of a write for the next one.
 func (g *Group) done() {
 	w := &g.writing
 	clear(w.all.members)

@@ -29,7 +29,7 @@ func newGroupHub(t *testing.T, write func(f io.Writer, b []byte) (int, error)) *
 		t.Fatal(err)
 	}
 	h.stop = runRecorder(t, r)
-	h.To, h.Session = r, "s"
+	h.To = r
 	return h
 }
 
@@ -48,7 +48,7 @@ type memberFunc func(t Ticket, err error)
 func (f memberFunc) Recorded(t Ticket, err error) { f(t, err) }
 
 func one(id string) Call {
-	return Call{Request: []byte(`"` + id + `"`), Form: NewForm(&Record{Child: "kid", Tool: "echo", Decision: "allow"})}
+	return Call{Session: "s", Request: []byte(`"` + id + `"`), Form: NewForm(&Record{Child: "kid", Tool: "echo", Decision: "allow"})}
 }
 
 func plainly(f io.Writer, b []byte) (int, error) { return f.Write(b) }
@@ -181,4 +181,44 @@ func TestAGroupThatFails(t *testing.T) {
 		t.Errorf("full: %v", got)
 	}
 	full.Store(false)
+}
+
+// TestAGroupOfSeveralSessions: calls of several sessions that come together are written
+// at once, those of each session in a line of their own, and each gets its own outcome.
+func TestAGroupOfSeveralSessions(t *testing.T) {
+	writes := 0
+	h := newGroupHub(t, func(f io.Writer, b []byte) (int, error) {
+		if strings.Contains(string(b), `"kind":"decision"`) {
+			writes++
+		}
+		return f.Write(b)
+	})
+	result := map[string]string{"a": ResultOK, "b": ResultToolError, "c": ResultTimeout}
+	var order []string
+	for _, session := range []string{"b", "a", "b", "c", "a", "b"} {
+		line := one(fmt.Sprint(session, len(order)))
+		line.Session = session
+		order = append(order, session)
+		h.Add(line, memberFunc(func(ticket Ticket, err error) {
+			if err != nil {
+				t.Error(err)
+			}
+			ticket.Outcome(result[session])
+		}))
+	}
+	h.Flush()
+	if n := strings.Count(h.lines(t), `"kind":"decision"`); n != 3 || writes != 1 {
+		t.Errorf("%d lines in %d writes, want 3 in 1", n, writes)
+	}
+	h.stop()
+	whole(t, h.dir)
+	decided, err := Decisions(h.dir, Filter{})
+	if err != nil || len(decided) != len(order) {
+		t.Fatalf("%d decisions, %v", len(decided), err)
+	}
+	for _, d := range decided {
+		if session := string(d.Request[1:2]); d.Session != session || d.Outcome == nil || d.Outcome.Result != result[session] {
+			t.Errorf("%s of %s: %+v", d.Request, d.Session, d.Outcome)
+		}
+	}
 }

@@ -147,17 +147,17 @@ func (l *Log) Put(r *Record, form Form, now time.Time) (uint64, error) {
 
 // PutCalls is Put for calls of one session that were decided together: one line
 // tells of all of them, unless there is but one. It does not keep calls.
-func (l *Log) PutCalls(session string, calls []Call, now time.Time) (uint64, error) {
+func (l *Log) PutCalls(calls []Call, now time.Time) (uint64, error) {
 	if len(calls) == 1 {
 		c := &calls[0]
-		return l.put(KindDecision, &Record{Session: session, Request: c.Request, Arguments: c.Arguments}, c.Form, now)
+		return l.put(KindDecision, &Record{Session: c.Session, Request: c.Request, Arguments: c.Arguments}, c.Form, now)
 	}
 	if err := l.enter(); err != nil {
 		return 0, err
 	}
 	defer l.mu.Unlock()
 	from := l.startLine(KindDecision, now)
-	l.seal(from, together(l.tab.pending, session, calls))
+	l.seal(from, together(l.tab.pending, calls))
 	return l.tab.made.number, nil
 }
 

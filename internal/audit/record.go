@@ -116,9 +116,10 @@ func (r *Record) form(b line) line {
 	return r.findings(b.number("rewritten", uint64(max(r.Rewritten, 0))))
 }
 
-// A Call is what differs between several records of a session that were decided at
-// the same time and share a line.
+// A Call is what differs between several records that were decided at the same time.
+// Those of a session share a line.
 type Call struct {
+	Session   string
 	Request   []byte // as in a Record
 	Form      Form
 	Arguments []byte // as in a Record
@@ -297,8 +298,8 @@ func (b line) arguments(raw []byte) line {
 
 // together writes the members of a line about several calls of one session. If all
 // have the same Form, it is written once, for the line.
-func together(b line, session string, calls []Call) line {
-	b = b.text("session", session)
+func together(b line, calls []Call) line {
+	b = b.text("session", calls[0].Session)
 	alike := true
 	for i := 1; i < len(calls) && alike; i++ {
 		alike = bytes.Equal(calls[i].Form, calls[0].Form)

@@ -177,23 +177,32 @@ func (r *Recorder) note(write func(*Log, *Record) error, rec *Record) {
 	}
 }
 
-// AppendCalls is Append for calls of one session that were decided together, at
-// now. It appends their tickets to those that it is given, unless they have none.
-func (r *Recorder) AppendCalls(ctx context.Context, to []Ticket, session string, calls []Call, now time.Time) ([]Ticket, error) {
+// AppendCalls is Append for calls that were decided together, at now; those of a
+// session that stand together share a line. It appends their tickets to those that it
+// is given, unless they have none.
+func (r *Recorder) AppendCalls(ctx context.Context, to []Ticket, calls []Call, now time.Time) ([]Ticket, error) {
 	l := r.log.Load()
 	if l == nil {
 		return to, r.failed(r.notOpen(), len(calls))
 	}
-	n, err := l.PutCalls(session, calls, now)
-	if err != nil {
-		return to, r.failed(err, len(calls))
-	}
-	for i := range calls {
-		t := Ticket{l, n, i + 1, now}
-		if len(calls) == 1 {
-			t.call = 0
+	for from := 0; from < len(calls); {
+		end := from + 1
+		for end < len(calls) && calls[end].Session == calls[from].Session {
+			end++
 		}
-		to = append(to, t)
+		line := calls[from:end]
+		n, err := l.PutCalls(line, now)
+		if err != nil {
+			return to, r.failed(err, len(calls))
+		}
+		for i := range line {
+			t := Ticket{l, n, i + 1, now}
+			if len(line) == 1 {
+				t.call = 0
+			}
+			to = append(to, t)
+		}
+		from = end
 	}
 	return to, r.commit(ctx, l, len(calls))
 }

@@ -28,7 +28,7 @@ func TestScanIsRead(t *testing.T) {
 			}
 			id := []byte(strconv.Itoa(i))
 			if i%3 == 0 {
-				_, err = l.PutCalls("session", slices.Repeat([]Call{{Request: id, Form: form}}, 4), time.Now())
+				_, err = l.PutCalls(slices.Repeat([]Call{{Session: "session", Request: id, Form: form}}, 4), time.Now())
 			} else {
 				_, err = l.Put(&Record{Session: "session", Request: id, Child: "git", Tool: "log", Decision: "deny", Findings: []Finding{{Pointer: "/p", Role: "read", Path: "/x/" + strconv.Itoa(i)}}}, nil, time.Now())
 			}
