@@ -21,7 +21,7 @@ func (h *Hub) ServeStdio(ctx context.Context, in io.ReadCloser, out io.Writer) e
 	cfg := &h.now().Settings
 	conn := jsonrpc.NewConn(in, out, s, jsonrpc.Options{
 		Strict: true, FrameLimit: cfg.Limits.Frame, IDLimit: cfg.Limits.ID, MaxRequests: cfg.Limits.Calls, Grace: cfg.Limits.Grace,
-		Inline: inOrder, Fast: s.tryServe, Batches: s.batches, Ended: s.notifier.HangUp, Log: s.log,
+		OnReadLoop: inOrder, Fast: s.tryServe, Batches: s.batches, Ended: s.notifier.HangUp, Log: s.log,
 	})
 	s.speaksOn(pipeClient{conn})
 	s.asksForRoots(nil)

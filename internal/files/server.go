@@ -80,7 +80,7 @@ func (s *Server) Serve(ctx context.Context, in io.ReadCloser, out io.Writer) err
 		Strict: true, Grace: grace, Ended: func() { close(over) }, Log: s.o.Log,
 		// Calls take their time. All else is answered in order, so that what
 		// follows an initialize sees its effect, and at once.
-		Inline: func(method string) bool { return method != string(mcp.MethodToolsCall) },
+		OnReadLoop: func(method string) bool { return method != string(mcp.MethodToolsCall) },
 	})
 	asking, stop := context.WithCancel(ctx)
 	var owned sync.WaitGroup

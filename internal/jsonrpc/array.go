@@ -62,7 +62,7 @@ func (c *Conn) takeMember(raw []byte, g *answers) {
 		c.dispatch(nil, m)
 	case m.LongID(c.o.IDLimit) != "":
 		g.refuse(m.ID, CodeInvalidRequest, m.LongID(c.o.IDLimit))
-	case c.inline(m): // 2025-03-26, lifecycle: initialize, because its answer decides whether there may be batches
+	case c.onReadLoop(m): // 2025-03-26, lifecycle: initialize, because its answer decides whether there may be batches
 		g.refuse(m.ID, CodeInvalidRequest, m.Method+" must not be part of a batch")
 	default:
 		q, refusal := c.enter(m)

@@ -46,7 +46,7 @@ func TestBatchIsAnsweredTogether(t *testing.T) {
 		notify:  func(m *Message) { told = append(told, m.Method) },
 	}
 	fast := func(*Message, *Reply) bool { t.Error("a request of a batch took the fast path"); return false }
-	p := linkOS(t, h, Options{Strict: true, Batches: always, Fast: fast, Inline: func(m string) bool { return m == "initialize" }})
+	p := linkOS(t, h, Options{Strict: true, Batches: always, Fast: fast, OnReadLoop: func(m string) bool { return m == "initialize" }})
 	ours := p.call(t.Context(), "ours")
 	p.want(`{"jsonrpc":"2.0","id":1,"method":"ours"}`)
 	p.send(` [{"jsonrpc":"2.0","id":7,"method":"a","params":{"n":1.0}}, {"jsonrpc":"2.0","method":"note"},` +

@@ -109,15 +109,15 @@ func TestNotificationPanic(t *testing.T) {
 	p.want(`{"jsonrpc":"2.0","id":5,"result":null}`)
 }
 
-// An inline request is over before the next message is looked at, even where
+// A request on the read loop is over before the next message is looked at, even where
 // its answer cannot leave.
-func TestInline(t *testing.T) {
+func TestOnReadLoop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var order []string
 		p := link(t, &handler{request: func(_ context.Context, m *Message) Answer {
 			order = append(order, m.Method)
 			return ResultAnswer([]byte(`"` + strings.Repeat("x", 1<<20) + `"`))
-		}, notify: func(m *Message) { order = append(order, m.Method) }}, Options{QueueBytes: 1, Inline: func(m string) bool { return m == "initialize" }})
+		}, notify: func(m *Message) { order = append(order, m.Method) }}, Options{QueueBytes: 1, OnReadLoop: func(m string) bool { return m == "initialize" }})
 		for range 4 {
 			p.send(`{"jsonrpc":"2.0","id":1,"method":"initialize"}`, `{"jsonrpc":"2.0","method":"initialized"}`)
 		}

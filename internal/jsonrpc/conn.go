@@ -49,9 +49,9 @@ type Options struct {
 	MaxRequests int           // of the peer, served at a time; 0: DefaultMaxRequests
 	QueueBytes  int           // waiting to be written; 0: DefaultQueue
 	Grace       time.Duration // after the end of input, how long requests already read may go on
-	// Inline, where set, picks requests that are served on the read loop, so
+	// OnReadLoop, where set, picks requests that are served on the read loop, so
 	// that what follows on the stream sees their effect. They must not block.
-	Inline func(method string) bool
+	OnReadLoop func(method string) bool
 	// Fast, where set, is offered each small request first, on the read loop. It
 	// must not block. Where it returns true it has taken the request and calls
 	// Reply.Answer, once, from any goroutine; m is valid only until it returns.

@@ -67,7 +67,7 @@ func blank(line []byte) bool {
 
 func (c *Conn) dispatch(rd *Reader, m *Message) {
 	switch {
-	case m.IsRequest() && !c.inline(m) && c.fast(m):
+	case m.IsRequest() && !c.onReadLoop(m) && c.fast(m):
 		return
 	case m.IsResponse():
 		c.response(rd, m)
@@ -93,10 +93,10 @@ func (c *Conn) dispatch(rd *Reader, m *Message) {
 // request registers one request of the peer, so that a cancellation that
 // comes next finds it, and serves it off the read loop.
 func (c *Conn) request(rd *Reader, m *Message) {
-	if c.inline(m) {
+	if c.onReadLoop(m) {
 		frame, _ := rd.Take()
 		own := m.rebase(frame)
-		c.replyInline(string(own.ID), c.answer(c.ctx, own))
+		c.replyOnReadLoop(string(own.ID), c.answer(c.ctx, own))
 		return
 	}
 	q, refusal := c.enter(m)
@@ -132,7 +132,7 @@ func (c *Conn) spawn(q *request) {
 	}
 }
 
-func (c *Conn) inline(m *Message) bool { return c.o.Inline != nil && c.o.Inline(m.Method) }
+func (c *Conn) onReadLoop(m *Message) bool { return c.o.OnReadLoop != nil && c.o.OnReadLoop(m.Method) }
 
 // request is one request of the peer under way.
 type request struct {
@@ -289,8 +289,8 @@ func (c *Conn) reply(ctx context.Context, id string, a Answer) {
 	a.release()
 }
 
-// replyInline is reply for the read loop, which must not block.
-func (c *Conn) replyInline(id string, a Answer) {
+// replyOnReadLoop is reply for the read loop, which must not block.
+func (c *Conn) replyOnReadLoop(id string, a Answer) {
 	member, body := a.parts()
 	f := newFrame()
 	defer f.free()
