@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"mcphub/hub/approval"
-	"mcphub/hub/inline"
+	"mcphub/hub/modern"
 	"mcphub/internal/jsonrpc"
 	"mcphub/validate"
 )
@@ -88,7 +88,7 @@ func TestModernQuestionThatNobodyAnswers(t *testing.T) {
 		c.outcome(one, msg, denied, tag, "nobody has answered in time")
 		// One that never comes again holds nothing for good.
 		c.question(params)
-		time.Sleep(inline.StateTime + time.Second)
+		time.Sleep(modern.StateTime + time.Second)
 		a.holds(0, 0)
 		if n := a.h.suspended.Load(); n != 0 {
 			a.Errorf("%d requests are held", n)

@@ -6,15 +6,15 @@
 // A front (stdio.go, http.go and package httpfront) reads a frame. methods.go says for
 // each method what it is and who serves it, in which era. What a child answers is looked
 // up (package lookup) and taken through the steps of a call (package call). Lists and
-// what the hub says of itself come from the session's catalogue (offers.go, inline.go,
+// what the hub says of itself come from the session's catalogue (offers.go, modern.go,
 // status.go). The hub's own tools are answered by mcp-go's server (tools.go).
 //
 // # Two eras
 //
 // A client of the handshake says once what it can do (package handshake). One of
-// 2026-07-28 says it with each request, and is asked by the answer (package inline). A call
+// 2026-07-28 says it with each request, and is asked by the answer (package modern). A call
 // sees either as a call.Client. What a child of the handshake's era is shown of a client
-// that it meets before any request stands in inline.go.
+// that it meets before any request stands in modern.go.
 //
 // # Both directions
 //

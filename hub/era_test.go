@@ -10,7 +10,7 @@ import (
 	"mcphub/children"
 	"mcphub/children/childtest"
 	"mcphub/hub/declaration"
-	"mcphub/hub/inline"
+	"mcphub/hub/modern"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -60,7 +60,7 @@ func TestAChildOfBothErasIsSpokenToInThatOfItsClient(t *testing.T) {
 func TestTheFirstRequestThatNeedsAChildDecides(t *testing.T) {
 	play(t, []children.Spec{played("kid", children.ShareSession, twoEras)}, "", 0, func(t *testing.T, h *Hub, s *stage) {
 		c, _ := enterModern(t, h, `{}`)
-		c.raw(inline.MethodDiscover, `{}`)
+		c.raw(modern.MethodDiscover, `{}`)
 		synctest.Wait()
 		if n, _ := s.count("kid"); n != 0 {
 			t.Errorf("server/discover has started %d children", n)
@@ -74,7 +74,7 @@ func TestTheFirstRequestThatNeedsAChildDecides(t *testing.T) {
 			t.Errorf("instances: %v", got)
 		}
 		other, _ := enterModern(t, h, `{}`)
-		other.raw(inline.MethodDiscover, `{}`)
+		other.raw(modern.MethodDiscover, `{}`)
 		other.raw("tools/call", toolCall("kid__echo", `{"a":1}`))
 		if got := erasOf(h, "kid"); got[eraModern] != 1 {
 			t.Errorf("instances: %v", got)

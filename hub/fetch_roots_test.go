@@ -13,7 +13,7 @@ import (
 
 	"mcphub/children"
 	"mcphub/children/childtest"
-	"mcphub/hub/inline"
+	"mcphub/hub/modern"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
 )
@@ -57,7 +57,7 @@ func TestRootsThatAChildAsksForInACall(t *testing.T) {
 		if len(a.keys) != 1 || a.methods[a.keys[0]] != "roots/list" || a.params[a.keys[0]] != "{}" {
 			t.Fatalf("asked %+v", a)
 		}
-		if e := c.refused("tools/call", a.retry(lazily, map[string]string{a.keys[0]: `{"roots":7}`})); e.Code != jsonrpc.CodeInvalidParams || !strings.Contains(e.Message, inline.RootsKey) {
+		if e := c.refused("tools/call", a.retry(lazily, map[string]string{a.keys[0]: `{"roots":7}`})); e.Code != jsonrpc.CodeInvalidParams || !strings.Contains(e.Message, modern.RootsKey) {
 			t.Errorf("no roots: %v", e)
 		}
 		if b := c.mustAsk("tools/call", a.retry(lazily, nil)); b.methods[b.keys[0]] != "roots/list" {
@@ -305,13 +305,13 @@ func TestRootsInACallThatIsAbandoned(t *testing.T) {
 	play(t, []children.Spec{lazyKid(t)}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
 		in := t.TempDir()
 		c, _ := enterModern(t, h, rootsCaps, in)
-		for range 3 * inline.MostSuspended {
+		for range 3 * modern.MostSuspended {
 			c.once("tools/call", lazily) // asked, and never answers
 		}
-		if n := h.suspended.Load(); n > inline.MostSuspended {
-			t.Errorf("%d requests are held, more than %d", n, inline.MostSuspended)
+		if n := h.suspended.Load(); n > modern.MostSuspended {
+			t.Errorf("%d requests are held, more than %d", n, modern.MostSuspended)
 		}
-		time.Sleep(inline.StateTime + time.Minute)
+		time.Sleep(modern.StateTime + time.Minute)
 		if n := h.suspended.Load(); n != 0 {
 			t.Errorf("%d requests are still held", n)
 		}

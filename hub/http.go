@@ -9,8 +9,8 @@ import (
 	"mcphub/hub/call"
 	"mcphub/hub/handshake"
 	"mcphub/hub/httpfront"
-	"mcphub/hub/inline"
 	"mcphub/hub/lookup"
+	"mcphub/hub/modern"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/mirror"
 	"mcphub/internal/seal"
@@ -64,16 +64,16 @@ func (f httpSessions) Limits() httpfront.Limits {
 	return httpfront.Limits{Frame: l.Frame, ID: l.ID, Calls: l.Calls, Grace: l.Grace}
 }
 
-func (f httpSessions) Inline(m *jsonrpc.Message) bool { return inline.Is(m) }
+func (f httpSessions) Modern(m *jsonrpc.Message) bool { return modern.Is(m) }
 
 func (f httpSessions) Open(who httpfront.Caller, c *httpfront.Client) httpfront.Session {
 	return httpSession{f.session(who, c, sessionOptions{})}
 }
 
-func (f httpSessions) OpenInline(who httpfront.Caller, listeners int) httpfront.InlineSession {
+func (f httpSessions) OpenModern(who httpfront.Caller, listeners int) httpfront.ModernSession {
 	s := f.session(who, nobody{}, sessionOptions{stateless: true, bearer: "token " + who.Name, streams: listeners})
 	s.approvals.PerCall() // the session belongs to no client in particular
-	return inlineSession{s}
+	return modernSession{s}
 }
 
 // session makes a Session of a caller, whose roots are under that one's ceiling.
@@ -104,51 +104,51 @@ func (s httpSession) Notify(m *jsonrpc.Message) {
 	jsonrpc.Guard(s.log, m, func() { s.ServeNotification(m) })
 }
 
-// An inlineSession is the Session of all requests of 2026-07-28 that come with one
+// A modernSession is the Session of all requests of 2026-07-28 that come with one
 // token.
-type inlineSession struct{ *Session }
+type modernSession struct{ *Session }
 
-func (s inlineSession) Run(ctx context.Context) { _ = s.run(ctx, nil) }
+func (s modernSession) Run(ctx context.Context) { _ = s.run(ctx, nil) }
 
-func (s inlineSession) Read(m *jsonrpc.Message) (httpfront.InlineRequest, jsonrpc.Answer, bool) {
-	meta, refusal, ok := inline.ReadMeta(m)
+func (s modernSession) Read(m *jsonrpc.Message) (httpfront.ModernRequest, jsonrpc.Answer, bool) {
+	meta, refusal, ok := modern.ReadMeta(m)
 	if !ok {
 		return nil, refusal, false
 	}
-	return &inlineRequest{s.Session, m, meta}, jsonrpc.Answer{}, true
+	return &modernRequest{s.Session, m, meta}, jsonrpc.Answer{}, true
 }
 
 // Notify takes in what is no notification of the protocol: this revision has none of
 // clients.
-func (s inlineSession) Notify(m *jsonrpc.Message) {
+func (s modernSession) Notify(m *jsonrpc.Message) {
 	if !children.OfProtocol(m.Method) {
 		jsonrpc.Guard(s.log, m, func() { s.ServeNotification(m) })
 	}
 }
 
-func (s inlineSession) Busy() bool { return s.inline.Busy() }
-func (s inlineSession) HangUp()    { s.notifier.HangUp() }
+func (s modernSession) Busy() bool { return s.modern.Busy() }
+func (s modernSession) HangUp()    { s.notifier.HangUp() }
 
-// An inlineRequest is one request of 2026-07-28 that was read.
-type inlineRequest struct {
+// A modernRequest is one request of 2026-07-28 that was read.
+type modernRequest struct {
 	s    *Session
 	m    *jsonrpc.Message
-	meta inline.Meta
+	meta modern.Meta
 }
 
-func (r *inlineRequest) Mirrors() []mirror.Mark {
+func (r *modernRequest) Mirrors() []mirror.Mark {
 	if tool := r.s.lookups.Known(r.m); tool != nil {
 		return tool.Mirrors
 	}
 	return nil
 }
 
-func (r *inlineRequest) HasMethod() bool {
+func (r *modernRequest) HasMethod() bool {
 	how := r.s.methodOf(r.m.Method)
 	return how.modern != nil && how.purpose != forExtension
 }
 
-func (r *inlineRequest) Serve(ctx context.Context, reply *httpfront.InlineReply) jsonrpc.Answer {
+func (r *modernRequest) Serve(ctx context.Context, reply *httpfront.ModernReply) jsonrpc.Answer {
 	return r.s.answer(r.m, func() jsonrpc.Answer { return r.s.serveRead(lookup.WithHeaders(ctx, reply), r.m, r.meta, reply) })
 }
 
@@ -175,7 +175,7 @@ func (s *Session) serveAndWait(r call.Reply, end *jsonrpc.Cancellation, m *jsonr
 		call.Waiter
 	}{handshake.Client{Reply: r, Host: handshakeHost{s}}, call.Waiter{Cancellation: end}}
 	s.start()
-	if !inline.Resembles(m) {
+	if !modern.Resembles(m) {
 		if a, ok := s.calls.ToolAndWait(&c.Client, &c.Waiter, m); ok {
 			return a
 		}

@@ -69,11 +69,11 @@ func (w *web) post(b *testing.B, frame string, header []string) []byte {
 	return raw
 }
 
-// BenchmarkHTTPInlineRoots is what R8 costs: the same call with a path, by a
+// BenchmarkHTTPModernRoots is what R8 costs: the same call with a path, by a
 // client that gave its roots once after its handshake, by a modern one that
 // cannot give roots, and by one that gives them with each call, in a second
 // request.
-func BenchmarkHTTPInlineRoots(b *testing.B) {
+func BenchmarkHTTPModernRoots(b *testing.B) {
 	dir := b.TempDir()
 	params := toolCall("kid__echo", fmt.Sprintf(`{"path":%q}`, dir))
 	b.Run("handshake", func(b *testing.B) {
@@ -94,7 +94,7 @@ func BenchmarkHTTPInlineRoots(b *testing.B) {
 			w.post(b, frame, header)
 		}
 	})
-	b.Run("inline", func(b *testing.B) {
+	b.Run("modern", func(b *testing.B) {
 		w := benchFront(b)
 		c := w.modern("", dir)
 		c.call("kid__echo", fmt.Sprintf(`{"path":%q}`, dir))

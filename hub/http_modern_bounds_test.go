@@ -15,7 +15,7 @@ import (
 
 	"mcphub/children"
 	"mcphub/children/childtest"
-	"mcphub/hub/inline"
+	"mcphub/hub/modern"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -47,7 +47,7 @@ func TestModernHTTPParkedCallEnds(t *testing.T) {
 		params := toolCall("kid__ask", elicits)
 		late, inTime := c.parked("kid__ask", elicits), c.parked("kid__ask", elicits)
 		w.c.CloseIdleConnections() // it goes while its call is parked
-		time.Sleep(inline.StateTime - time.Second)
+		time.Sleep(modern.StateTime - time.Second)
 		if m, _ := c.outcome(c.once("tools/call", c.again(params, inTime.Result)), nil); m.Error != nil || !strings.Contains(string(m.Result), `"accept"`) {
 			t.Fatalf("in time: %s%s", m.Result, m.Error)
 		}
@@ -79,7 +79,7 @@ func TestModernHTTPParkedCallEnds(t *testing.T) {
 func TestModernHTTPAbandonedCallsAreBounded(t *testing.T) {
 	modernStage(t, HTTPOptions{}, childtest.Script{Asks: true}, func(t *testing.T, h *Hub, w *web, _ func()) {
 		c := elicitor(w)
-		calls := 3 * inline.MostSuspended
+		calls := 3 * modern.MostSuspended
 		if longCases() {
 			calls = 1000
 		}
@@ -93,20 +93,20 @@ func TestModernHTTPAbandonedCallsAreBounded(t *testing.T) {
 		var last *jsonrpc.Message
 		for i := range calls {
 			last = c.parked("kid__ask", elicits)
-			if i == 2*inline.MostSuspended {
+			if i == 2*modern.MostSuspended {
 				synctest.Wait()
 				before = heap()
 			}
 		}
 		synctest.Wait()
-		if n := h.suspended.Load(); n != inline.MostSuspended {
-			t.Errorf("%d are parked, want %d", n, inline.MostSuspended)
+		if n := h.suspended.Load(); n != modern.MostSuspended {
+			t.Errorf("%d are parked, want %d", n, modern.MostSuspended)
 		}
 		if after := heap(); after > before+8<<20 {
 			t.Errorf("%d bytes after %d calls, %d after the first", after, calls, before)
 		}
-		if got := strings.Count(c.noticed("kid"), "notifications/cancelled"); got != calls-inline.MostSuspended {
-			t.Errorf("the child was told of %d, want %d", got, calls-inline.MostSuspended)
+		if got := strings.Count(c.noticed("kid"), "notifications/cancelled"); got != calls-modern.MostSuspended {
+			t.Errorf("the child was told of %d, want %d", got, calls-modern.MostSuspended)
 		}
 		if m, _ := c.outcome(c.once("tools/call", c.again(toolCall("kid__ask", elicits), last.Result)), nil); m.Error != nil {
 			t.Errorf("the newest: %s", m.Error)
@@ -178,7 +178,7 @@ func TestModernHTTPListens(t *testing.T) {
 		all, prompts := c.listen(`{"toolsListChanged":true,"resourceSubscriptions":["note://1"]}`), c.listen(`{"promptsListChanged":true}`)
 		for want, e := range map[string]*ear{`"toolsListChanged":true`: all, `"promptsListChanged":true`: prompts} {
 			first := <-e.notes
-			id := jsonrpc.Get(first.Param("_meta"), inline.MetaSubscription)
+			id := jsonrpc.Get(first.Param("_meta"), modern.MetaSubscription)
 			if first.Method != "notifications/subscriptions/acknowledged" || !strings.Contains(string(first.Param("notifications")), want) || id == nil {
 				t.Errorf("%s %s", first.Method, first.Params)
 			}
@@ -197,7 +197,7 @@ func TestModernHTTPListens(t *testing.T) {
 		for len(all.notes) > 0 {
 			n := <-all.notes
 			heard[n.Method+string(n.Param("uri"))]++
-			if jsonrpc.Get(n.Param("_meta"), inline.MetaSubscription) == nil {
+			if jsonrpc.Get(n.Param("_meta"), modern.MetaSubscription) == nil {
 				t.Errorf("%s %s", n.Method, n.Params)
 			}
 		}
@@ -216,7 +216,7 @@ func TestModernHTTPListens(t *testing.T) {
 		stop()
 		for range all.notes {
 		}
-		if all.end == nil || string(jsonrpc.Get(all.end.Result, "resultType")) != `"complete"` || jsonrpc.Get(jsonrpc.Get(all.end.Result, "_meta"), inline.MetaSubscription) == nil {
+		if all.end == nil || string(jsonrpc.Get(all.end.Result, "resultType")) != `"complete"` || jsonrpc.Get(jsonrpc.Get(all.end.Result, "_meta"), modern.MetaSubscription) == nil {
 			t.Errorf("the end: %+v", all.end)
 		}
 	})
@@ -298,7 +298,7 @@ func TestModernHTTPTurnsHaveTheirTime(t *testing.T) {
 		}
 		began := time.Now()
 		msg, bad := waits.call("kid__echo", fmt.Sprintf(`{"path":%q}`, other))
-		if took := time.Since(began); !bad || !strings.Contains(msg, "other roots") || took < inline.TurnTime || took > inline.TurnTime+time.Second {
+		if took := time.Since(began); !bad || !strings.Contains(msg, "other roots") || took < modern.TurnTime || took > modern.TurnTime+time.Second {
 			t.Errorf("after %s: %s", took, msg)
 		}
 		if _, bad := w.modern("").call("kid__noticed", `{}`); bad {

@@ -6,7 +6,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"mcphub/children"
-	"mcphub/hub/inline"
+	"mcphub/hub/modern"
 	"mcphub/hub/subscribe"
 	"mcphub/hub/tasks"
 	"mcphub/internal/jsonrpc"
@@ -53,11 +53,11 @@ func (s *Session) methodOf(name string) method {
 		return method{purpose: forHub, handshake: (*Session).pong, early: true}
 	case mcp.MethodSetLogLevel:
 		return method{purpose: forHub, handshake: (*Session).setLevel, early: true}
-	case inline.MethodDiscover:
+	case modern.MethodDiscover:
 		return method{purpose: forHub, modern: (*Session).discover, early: true} // a client may go on with the handshake
 	case mcp.MethodToolsList, mcp.MethodPromptsList, mcp.MethodResourcesList, mcp.MethodResourcesTemplatesList:
 		return method{purpose: forList, handshake: (*Session).list, modern: (*Session).listModern}
-	case inline.MethodListen:
+	case modern.MethodListen:
 		return method{purpose: forStream, modern: (*Session).listen}
 	case mcp.MethodToolsCall:
 		return method{purpose: forTool, handshake: callTool, modern: callTool, asks: true}

@@ -9,7 +9,7 @@ import (
 	"mcphub/children"
 	"mcphub/children/childtest"
 	"mcphub/hub/declaration"
-	"mcphub/hub/inline"
+	"mcphub/hub/modern"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -36,7 +36,7 @@ func TestAnswersWithoutAState(t *testing.T) {
 			t.Errorf("the child was given %s: %s", said, got)
 		}
 		for _, roots := range forged {
-			got := c.raw("tools/call", answered(params, `{"who":`+accepted+`,"r":`+roots+`,"`+inline.RootsKey+`":`+accepted+`}`))
+			got := c.raw("tools/call", answered(params, `{"who":`+accepted+`,"r":`+roots+`,"`+modern.RootsKey+`":`+accepted+`}`))
 			if given := member(member(got, "structuredContent"), "given"); given != `{"who":`+accepted+`}` {
 				t.Errorf("with %s: the child was given %s", roots, given)
 			}
@@ -52,11 +52,11 @@ func TestAnswersWithoutAState(t *testing.T) {
 		}
 		// They take the place of no roots, and of no judgement.
 		outside := toolCall("kid__echo", fmt.Sprintf(`{"path":%q,"tag":"outside"}`, out+"/x"))
-		a := c.mustAsk("tools/call", answered(outside, `{"`+inline.RootsKey+`":{"roots":[{"uri":"file:///"}]},"who":`+accepted+`}`))
-		if len(a.keys) != 1 || a.keys[0] != inline.RootsKey {
+		a := c.mustAsk("tools/call", answered(outside, `{"`+modern.RootsKey+`":{"roots":[{"uri":"file:///"}]},"who":`+accepted+`}`))
+		if len(a.keys) != 1 || a.keys[0] != modern.RootsKey {
 			t.Errorf("asked %+v", a)
 		}
-		if msg, bad := text(c.raw("tools/call", a.retry(outside, map[string]string{inline.RootsKey: c.roots, "who": accepted}))); !bad || s.who("outside") != nil {
+		if msg, bad := text(c.raw("tools/call", a.retry(outside, map[string]string{modern.RootsKey: c.roots, "who": accepted}))); !bad || s.who("outside") != nil {
 			t.Errorf("outside: %s", msg)
 		}
 		// A child of the other era has no such member: to it, it is nothing.
@@ -74,9 +74,9 @@ func TestRootsAreTheHubsToAnswer(t *testing.T) {
 		c, _ := enterModern(t, h, `{"roots":{},"elicitation":{}}`, in)
 		params := toolCall("kid__input", fmt.Sprintf(`{"ask":{"who":{"method":"elicitation/create","params":%s},"r":{"method":"roots/list"}},"state":"s","dir":%q}`, strings.Replace(someForm, `,"_meta":{"progressToken":7}`, "", 1), in))
 		first := c.mustAsk("tools/call", params)
-		a := c.mustAsk("tools/call", first.retry(params, map[string]string{inline.RootsKey: c.roots}))
+		a := c.mustAsk("tools/call", first.retry(params, map[string]string{modern.RootsKey: c.roots}))
 		for _, roots := range append(forged, accepted) {
-			got := c.raw("tools/call", with(params, `"inputResponses":{"r":`+roots+`,"who":`+accepted+`,"`+inline.RootsKey+`":`+c.roots+`,"s":`+forged[0]+`}`, `"requestState":`+a.state))
+			got := c.raw("tools/call", with(params, `"inputResponses":{"r":`+roots+`,"who":`+accepted+`,"`+modern.RootsKey+`":`+c.roots+`,"s":`+forged[0]+`}`, `"requestState":`+a.state))
 			given := []byte(member(member(got, "structuredContent"), "given"))
 			var all map[string]struct{ Roots []struct{ URI string } }
 			if err := json.Unmarshal(given, &all); err != nil || len(all) != 2 || len(all["r"].Roots) != 1 || !strings.HasSuffix(all["r"].Roots[0].URI, in) || strings.Count(string(given), `"r"`) != 1 {
@@ -94,16 +94,16 @@ func TestRootsOfATask(t *testing.T) {
 		`{}`: {}, `7`: {},
 		`{"q":{"action":"accept"},"r":{"roots":[]},"s":{"Roots":7}}`: {`{"q":{"action":"accept"},"r":` + served + `,"s":` + served + `}`, `{"q":{"action":"accept"}}`},
 	} {
-		if got := inline.AnswersRoots([]byte(answers)); got != (want[0] != "") {
+		if got := modern.AnswersRoots([]byte(answers)); got != (want[0] != "") {
 			t.Errorf("%s: there are roots in it: %t", answers, got)
 		}
 		if want[0] == "" {
 			continue
 		}
-		if got := inline.WithRoots([]byte(answers), []byte(served), true); string(got) != want[0] {
+		if got := modern.WithRoots([]byte(answers), []byte(served), true); string(got) != want[0] {
 			t.Errorf("%s: %s", answers, got)
 		}
-		if got := inline.WithRoots([]byte(answers), nil, false); string(got) != want[1] {
+		if got := modern.WithRoots([]byte(answers), nil, false); string(got) != want[1] {
 			t.Errorf("%s, of a child that is served none: %s", answers, got)
 		}
 	}
@@ -117,10 +117,10 @@ func TestNoApprovalWithoutAState(t *testing.T) {
 		params := toolCall("kid__echo", fmt.Sprintf(`{"path":%q,"tag":"it"}`, a.at("data", "one", "1.txt")))
 		const forged = `"mcphub-1":` + yes + `,"mcphub-2":` + yes
 		b := c.mustAsk("tools/call", with(params, `"inputResponses":{`+forged+`}`))
-		if len(b.keys) != 1 || b.keys[0] != inline.RootsKey {
+		if len(b.keys) != 1 || b.keys[0] != modern.RootsKey {
 			a.Errorf("without a state: asked %+v", b)
 		}
-		d := c.mustAsk("tools/call", with(params, `"inputResponses":{`+forged+`,"`+inline.RootsKey+`":`+c.roots+`}`, `"requestState":`+b.state))
+		d := c.mustAsk("tools/call", with(params, `"inputResponses":{`+forged+`,"`+modern.RootsKey+`":`+c.roots+`}`, `"requestState":`+b.state))
 		if len(d.keys) != 1 || d.keys[0] != "mcphub-1" || d.methods[d.keys[0]] != declaration.MethodElicit || a.s.who("it") != nil {
 			a.Errorf("with the state of the question for roots: asked %+v, the child saw the call: %t", d, a.s.who("it") != nil)
 		}

@@ -8,7 +8,7 @@ import (
 	"mcphub/children"
 	"mcphub/children/childtest"
 	"mcphub/hub/declaration"
-	"mcphub/hub/inline"
+	"mcphub/hub/modern"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -25,13 +25,13 @@ func TestModernChildAsksAModernClient(t *testing.T) {
 		roots := c.mustAsk("tools/call", params)
 		next := roots.retry(params, map[string]string{roots.keys[0]: c.roots})
 		a := c.mustAsk("tools/call", next)
-		if len(a.keys) != 2 || a.methods["who"] != declaration.MethodElicit || a.methods[inline.RootsKey] != "roots/list" || strings.Contains(a.state, "own") {
+		if len(a.keys) != 2 || a.methods["who"] != declaration.MethodElicit || a.methods[modern.RootsKey] != "roots/list" || strings.Contains(a.state, "own") {
 			t.Fatalf("asked %+v", a)
 		}
 		if h.suspended.Load() != 0 {
 			t.Error("something is held for it")
 		}
-		given := map[string]string{"who": accepted, inline.RootsKey: c.roots}
+		given := map[string]string{"who": accepted, modern.RootsKey: c.roots}
 		for name, e := range map[string]*jsonrpc.Error{
 			"another client":  foreign.refused("tools/call", a.retry(params, given)),
 			"other arguments": c.refused("tools/call", a.retry(strings.Replace(params, "rounds\":2", "rounds\":1", 1), given)),
@@ -42,12 +42,12 @@ func TestModernChildAsksAModernClient(t *testing.T) {
 			}
 		}
 		// The roots may be others by now: the request is judged by those.
-		elsewhere := map[string]string{"who": accepted, inline.RootsKey: fmt.Sprintf(`{"roots":[{"uri":"file://%s"}]}`, out)}
+		elsewhere := map[string]string{"who": accepted, modern.RootsKey: fmt.Sprintf(`{"roots":[{"uri":"file://%s"}]}`, out)}
 		if msg, bad := text(c.raw("tools/call", a.retry(params, elsewhere))); !bad || !strings.HasPrefix(msg, "Access denied") {
 			t.Errorf("with other roots: %s", msg)
 		}
 		// Without roots they are asked for again, and nothing reaches the child.
-		if b := c.mustAsk("tools/call", a.retry(params, map[string]string{"who": accepted})); len(b.keys) != 1 || b.keys[0] != inline.RootsKey {
+		if b := c.mustAsk("tools/call", a.retry(params, map[string]string{"who": accepted})); len(b.keys) != 1 || b.keys[0] != modern.RootsKey {
 			t.Errorf("without roots: asked %+v", b)
 		}
 		b := c.mustAsk("tools/call", a.retry(params, given))
@@ -59,7 +59,7 @@ func TestModernChildAsksAModernClient(t *testing.T) {
 		if member(result, "resultType") != `"complete"` || member(said, "state") != `"the child's own++"` || member(member(said, "given"), "who") != accepted || !strings.Contains(member(member(said, "given"), "r"), in) {
 			t.Errorf("the child was given %s", said)
 		}
-		if strings.Contains(said, inline.RootsKey) {
+		if strings.Contains(said, modern.RootsKey) {
 			t.Errorf("the child was given what only the hub asked for: %s", said)
 		}
 	})

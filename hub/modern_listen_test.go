@@ -11,7 +11,7 @@ import (
 
 	"mcphub/children"
 	"mcphub/children/childtest"
-	"mcphub/hub/inline"
+	"mcphub/hub/modern"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
 )
@@ -57,10 +57,10 @@ func TestListenTellsOfLists(t *testing.T) {
 		if len(all) != 1 || !strings.HasPrefix(all[0], "notifications/subscriptions/acknowledged") || !strings.Contains(all[0], `"notifications":{"toolsListChanged":true}`) {
 			t.Fatalf("said %q", all)
 		}
-		id := member(member(strings.SplitN(all[0], " ", 2)[1], "_meta"), inline.MetaSubscription)
+		id := member(member(strings.SplitN(all[0], " ", 2)[1], "_meta"), modern.MetaSubscription)
 		c.raw("tools/call", toolCall("kid__change", `{"name":"fresh"}`))
 		time.Sleep(time.Second)
-		if all = c.said(); len(all) != 1 || !strings.HasPrefix(all[0], "notifications/tools/list_changed") || !strings.Contains(all[0], `"`+inline.MetaSubscription+`":`+id) {
+		if all = c.said(); len(all) != 1 || !strings.HasPrefix(all[0], "notifications/tools/list_changed") || !strings.Contains(all[0], `"`+modern.MetaSubscription+`":`+id) {
 			t.Errorf("said %q", all)
 		}
 		other, _ := c.listen(`{"promptsListChanged":true}`)

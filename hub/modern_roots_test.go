@@ -11,7 +11,7 @@ import (
 
 	"mcphub/children"
 	"mcphub/children/childtest"
-	"mcphub/hub/inline"
+	"mcphub/hub/modern"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
 )
@@ -114,7 +114,7 @@ func TestRootsAreOfTheCallThatTheyWereAskedFor(t *testing.T) {
 		if _, bad := text(c.raw("tools/call", a.retry(params, answers))); bad || s.who("it") == nil {
 			t.Error("control: the honest retry was refused")
 		}
-		time.Sleep(inline.StateTime)
+		time.Sleep(modern.StateTime)
 		if e := c.refused("tools/call", a.retry(params, answers)); !strings.Contains(e.Message, "too long ago") {
 			t.Errorf("expired: %v", e)
 		}

@@ -8,7 +8,7 @@ import (
 
 	"mcphub/children"
 	"mcphub/children/childtest"
-	"mcphub/hub/inline"
+	"mcphub/hub/modern"
 	"mcphub/hub/tasks"
 	"mcphub/internal/jsonrpc"
 )
@@ -43,7 +43,7 @@ func TestListenTellsOfTasks(t *testing.T) {
 		if len(all) != 1 || !strings.Contains(all[0], `"notifications":{"toolsListChanged":true,"taskIds":["t1"]}`) {
 			t.Fatalf("said %q", all)
 		}
-		id := member(member(strings.SplitN(all[0], " ", 2)[1], "_meta"), inline.MetaSubscription)
+		id := member(member(strings.SplitN(all[0], " ", 2)[1], "_meta"), modern.MetaSubscription)
 		second, _ := c.listen(`{"taskIds":["t1"]}`)
 		_, _ = c.listen(`{"toolsListChanged":true}`)
 		if all := c.said(); len(all) != 2 {
@@ -63,7 +63,7 @@ func TestListenTellsOfTasks(t *testing.T) {
 		}
 		mine := 0
 		for _, n := range all {
-			if strings.HasPrefix(n, "notifications/tasks ") && strings.Contains(n, `"taskId":"t1","status":"working","n":1.0`) && strings.Contains(n, `"`+inline.MetaSubscription+`":`+id) {
+			if strings.HasPrefix(n, "notifications/tasks ") && strings.Contains(n, `"taskId":"t1","status":"working","n":1.0`) && strings.Contains(n, `"`+modern.MetaSubscription+`":`+id) {
 				mine++
 			}
 		}

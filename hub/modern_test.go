@@ -7,7 +7,7 @@ import (
 
 	"mcphub/children"
 	"mcphub/children/childtest"
-	"mcphub/hub/inline"
+	"mcphub/hub/modern"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -32,7 +32,7 @@ func TestModernDiscoverAndLists(t *testing.T) {
 				t.Errorf("%s: ttlMs %s of a complete list", method, ttl)
 			}
 		}
-		if got := member(member(d, "_meta"), inline.MetaServer); !strings.Contains(got, `"mcphub"`) {
+		if got := member(member(d, "_meta"), modern.MetaServer); !strings.Contains(got, `"mcphub"`) {
 			t.Errorf("serverInfo %s", got)
 		}
 	})

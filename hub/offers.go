@@ -4,7 +4,7 @@ import (
 	"context"
 	"mcphub/children"
 	"mcphub/hub/catalog"
-	"mcphub/hub/inline"
+	"mcphub/hub/modern"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/printable"
 	"slices"
@@ -36,7 +36,7 @@ func (s *Session) listModern(ctx context.Context, m *jsonrpc.Message) jsonrpc.An
 	k := catalog.KindOf(m.Method)
 	s.AwaitOffers(ctx)
 	keep := s.keeping(k) // before the list is taken: what comes in between makes it shorter, not wrong
-	return s.inline.Result(s.Catalog().PagesModern(k).At(m.Param("cursor")), &keep, false)
+	return s.modern.Result(s.Catalog().PagesModern(k).At(m.Param("cursor")), &keep, false)
 }
 
 // listTTL is how long a list of children that do not say for how long may be kept
@@ -47,13 +47,13 @@ const listTTL = time.Minute
 // children that have a part in it say, and not at all where one is missing that may
 // still come. It is for everybody only where they all say so. k is Kinds for what
 // the hub says of itself, which is made of what they say of themselves.
-func (s *Session) keeping(k catalog.Kind) inline.Caching {
+func (s *Session) keeping(k catalog.Kind) modern.Caching {
 	g := s.hub.now()
 	ttl, parts, public := listTTL, 0, true
 	for _, name := range g.ChildNames() {
 		st, o := s.OwnOffer(name)
 		if o == nil {
-			return inline.Caching{}
+			return modern.Caching{}
 		}
 		life, announces := st.Lives.Self, true // another process says it anew
 		if k != catalog.Kinds {
@@ -78,7 +78,7 @@ func (s *Session) keeping(k catalog.Kind) inline.Caching {
 		ttl, public = min(ttl, left), public && life.Public
 		parts++
 	}
-	return inline.Caching{TTL: max(0, ttl.Milliseconds()), Public: public && parts > 0}
+	return modern.Caching{TTL: max(0, ttl.Milliseconds()), Public: public && parts > 0}
 }
 
 // withExtensions adds what the children offer beyond the protocol, as far as it is

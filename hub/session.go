@@ -17,8 +17,8 @@ import (
 	"mcphub/hub/call"
 	"mcphub/hub/declaration"
 	"mcphub/hub/handshake"
-	"mcphub/hub/inline"
 	"mcphub/hub/lookup"
+	"mcphub/hub/modern"
 	"mcphub/hub/offering"
 	"mcphub/hub/record"
 	"mcphub/hub/subscribe"
@@ -45,8 +45,8 @@ type Session struct {
 	startOnce sync.Once
 	started   chan struct{} // closed when the client is there: its children may be started
 
-	inline     *inline.Server // its requests of 2026-07-28
-	inlineOnce sync.Once
+	modern     *modern.Server // its requests of 2026-07-28
+	modernOnce sync.Once
 
 	knownOnce   sync.Once
 	clientKnown chan struct{} // closed when it is known what the client can do
@@ -99,14 +99,14 @@ func (h *Hub) newSession(o sessionOptions) *Session {
 	}
 	s.Offering = offering.New(g, &h.current, func(child string) bool { return s.member.Moved(child) })
 	s.outbox.passing.Do = s.outbox.empty
-	s.inline = inline.NewServer(inline.Options{
-		Host: inlineHost{s}, Info: h.serverInfo, Seal: o.seal, Bearer: o.bearer, Stateless: o.stateless, Suspended: &h.suspended, Log: s.log,
+	s.modern = modern.NewServer(modern.Options{
+		Host: modernHost{s}, Info: h.serverInfo, Seal: o.seal, Bearer: o.bearer, PerRequest: o.stateless, Suspended: &h.suspended, Log: s.log,
 	})
 	s.notifier = subscribe.NewNotifier(subscribeSession{s}, &h.subs, s.log)
 	s.records = record.New(id, func() *Audit { return &h.now().Audit }, h.recorded)
 	s.approvals = s.newApprovals()
 	s.member = h.sessions.NewMember(assignment.Options[*Session]{
-		Session: s, ID: id, Principal: o.principal, Stateless: o.stateless, Offering: s.Offering, Approvals: s.approvals,
+		Session: s, ID: id, Principal: o.principal, PerRequest: o.stateless, Offering: s.Offering, Approvals: s.approvals,
 		Restarted: s.notifier.Restarted, Changed: s.notifier.Changed,
 	})
 	s.calls = call.Session{
@@ -154,7 +154,7 @@ func (s *Session) run(ctx context.Context, front func(context.Context) error) (e
 		err = front(ctx)
 	}
 	s.calls.StopLogins()
-	s.inline.Close()
+	s.modern.Close()
 	s.tasks.Close()
 	cancel()
 	wg.Wait()
@@ -190,7 +190,7 @@ func (s *Session) setCaps(params []byte) {
 	s.tab.caps = c
 	s.handshaken.Store(true)
 	if !s.tab.started {
-		s.member.InlineFirst(false)
+		s.member.ModernFirst(false)
 	}
 	s.mu.Unlock()
 	s.knowClient()

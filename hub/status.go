@@ -12,7 +12,7 @@ import (
 	"mcphub/hub/catalog"
 	"mcphub/hub/configuration"
 	"mcphub/hub/handshake"
-	"mcphub/hub/inline"
+	"mcphub/hub/modern"
 	"mcphub/internal/audit"
 	"mcphub/internal/printable"
 	"mcphub/internal/redact"
@@ -82,7 +82,7 @@ type childRoots struct {
 // Words for the two eras of the protocol.
 const (
 	eraHandshake = handshake.Era
-	eraModern    = inline.Era
+	eraModern    = modern.Era
 )
 
 // rootsReport tells how the roots stand for the request of ctx: in the modern era
@@ -386,7 +386,7 @@ func eraOf(protocol string) string {
 	switch protocol {
 	case "":
 		return ""
-	case inline.Version:
+	case modern.Version:
 		return eraModern
 	}
 	return eraHandshake

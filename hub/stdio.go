@@ -7,7 +7,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"mcphub/children"
-	"mcphub/hub/inline"
+	"mcphub/hub/modern"
 	"mcphub/hub/tasks"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/printable"
@@ -46,17 +46,17 @@ func inOrder(method string) bool { return method == string(mcp.MethodInitialize)
 
 // tryServe takes a request that needs no waiting, on the read loop.
 func (s *Session) tryServe(m *jsonrpc.Message, r *jsonrpc.Reply) bool {
-	return !inline.Is(m) && !inline.Resembles(m) && s.handshaken.Load() && s.calls.TryTool(m, s.main, r, true)
+	return !modern.Is(m) && !modern.Resembles(m) && s.handshaken.Load() && s.calls.TryTool(m, s.main, r, true)
 }
 
 // ServeRequest answers one request of the client.
 func (s *Session) ServeRequest(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
-	if inline.Is(m) || inline.Resembles(m) && !s.handshaken.Load() {
+	if modern.Is(m) || modern.Resembles(m) && !s.handshaken.Load() {
 		return s.serveModern(ctx, m, s.client)
 	}
 	how := s.methodOf(m.Method)
 	if how.purpose >= forTool && !s.handshaken.Load() {
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidRequest, m.Method+" came before initialize, and without the _meta of "+inline.Version+": say initialize first")
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidRequest, m.Method+" came before initialize, and without the _meta of "+modern.Version+": say initialize first")
 	}
 	if !how.early {
 		s.start()

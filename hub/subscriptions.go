@@ -129,7 +129,7 @@ func (s *Session) subscribe(ctx context.Context, m *jsonrpc.Message) jsonrpc.Ans
 
 // listen answers subscriptions/listen, when the client or the session ends it.
 func (s *Session) listen(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
-	c, limits := inlineOf(ctx), &s.hub.now().Limits
+	c, limits := modernOf(ctx), &s.hub.now().Limits
 	// A stream takes the place of a request for as long as it lasts.
 	most := max(1, min(maxStreams, limits.Calls/2))
 	if s.streams > 0 {

@@ -12,7 +12,7 @@ import (
 	"mcphub/children"
 	"mcphub/children/childtest"
 	"mcphub/hub/declaration"
-	"mcphub/hub/inline"
+	"mcphub/hub/modern"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -126,7 +126,7 @@ func TestStateExpires(t *testing.T) {
 		c, _ := enterModern(t, h, askCaps)
 		params := asking("kid", declaration.MethodElicit, someForm)
 		a := c.mustAsk("tools/call", params)
-		time.Sleep(inline.StateTime + time.Second)
+		time.Sleep(modern.StateTime + time.Second)
 		synctest.Wait()
 		if e := c.refused("tools/call", a.retry(params, map[string]string{a.keys[0]: accepted})); e.Code != jsonrpc.CodeInvalidParams || !strings.Contains(e.Message, "too long ago") {
 			t.Errorf("expired: %v", e)
@@ -148,12 +148,12 @@ func TestAFloodOfUnansweredQuestionsIsBounded(t *testing.T) {
 		c, leave := enterModern(t, h, askCaps)
 		first := asking("kid", declaration.MethodElicit, someForm, `,"task":"first"`)
 		a := c.mustAsk("tools/call", first)
-		for i := range 3 * inline.MostSuspended {
+		for i := range 3 * modern.MostSuspended {
 			c.mustAsk("tools/call", asking("kid", declaration.MethodElicit, someForm, fmt.Sprintf(`,"task":"%d"`, i)))
 		}
 		synctest.Wait()
-		if n := h.suspended.Load(); n != inline.MostSuspended {
-			t.Errorf("%d requests are held, more than %d", n, inline.MostSuspended)
+		if n := h.suspended.Load(); n != modern.MostSuspended {
+			t.Errorf("%d requests are held, more than %d", n, modern.MostSuspended)
 		}
 		if e := c.refused("tools/call", a.retry(first, map[string]string{a.keys[0]: accepted})); !strings.Contains(e.Message, "given up") {
 			t.Errorf("the oldest: %v", e)

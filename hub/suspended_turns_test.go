@@ -10,7 +10,7 @@ import (
 	"mcphub/children"
 	"mcphub/children/childtest"
 	"mcphub/hub/declaration"
-	"mcphub/hub/inline"
+	"mcphub/hub/modern"
 )
 
 // A call that waits for its client, and has the turn of a child, gives way to one with other roots after a while, and its
@@ -47,7 +47,7 @@ func TestParkedCallsGiveWay(t *testing.T) {
 		if msg, bad := waits.call("kid__echo", fmt.Sprintf(`{"path":%q}`, other)); bad {
 			t.Errorf("with other roots: %s", msg)
 		}
-		if took := time.Since(began); took < inline.GivesWayAfter || took > inline.GivesWayAfter+5*time.Second {
+		if took := time.Since(began); took < modern.GivesWayAfter || took > modern.GivesWayAfter+5*time.Second {
 			t.Errorf("it has waited %s", took)
 		}
 		synctest.Wait()
@@ -63,7 +63,7 @@ func TestParkedCallsGiveWay(t *testing.T) {
 			t.Errorf("another call with its state: %s%s", m.Result, m.Error)
 		}
 		m, _ := holder.outcome(holder.once("tools/call", retry), nil)
-		if a, ok := askedBy(string(m.Result)); !ok || len(a.keys) != 1 || a.keys[0] != inline.RootsKey {
+		if a, ok := askedBy(string(m.Result)); !ok || len(a.keys) != 1 || a.keys[0] != modern.RootsKey {
 			t.Fatalf("anew: %s%s", m.Result, m.Error)
 		}
 		if again, _ := holder.outcome(holder.once("tools/call", retry), nil); codeOf(again) != -32602 {

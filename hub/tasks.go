@@ -5,7 +5,7 @@ import (
 
 	"mcphub/children"
 	"mcphub/hub/call"
-	"mcphub/hub/inline"
+	"mcphub/hub/modern"
 	"mcphub/hub/tasks"
 	"mcphub/internal/jsonrpc"
 )
@@ -35,9 +35,9 @@ func (s taskSession) Acquire(ctx context.Context, k children.Key) (*children.Lea
 // client may have given in an answer.
 func (s taskSession) Send(ctx context.Context, lease *children.Lease, m *jsonrpc.Message) (jsonrpc.Answer, error) {
 	var edits []jsonrpc.Edit
-	if responses := m.Param(inline.MemberResponses); m.Method == tasks.MethodUpdate && inline.AnswersRoots(responses) {
+	if responses := m.Param(modern.MemberResponses); m.Method == tasks.MethodUpdate && modern.AnswersRoots(responses) {
 		roots, served := lease.Roots()
-		edits = append(edits, jsonrpc.Edit{Old: responses, With: inline.WithRoots(responses, roots, served)})
+		edits = append(edits, jsonrpc.Edit{Old: responses, With: modern.WithRoots(responses, roots, served)})
 	}
 	if m.Method == tasks.MethodResult {
 		ctx = children.WithoutTimeout(ctx) // it is answered when the task has ended

@@ -53,7 +53,7 @@ func (m *Member[S]) fromCalls(c *configuration.Child) (CallRoots, bool) {
 // RootsGiven reports whether a child is served the roots that came with calls: those
 // of another call may be on their way to it.
 func (m *Member[S]) RootsGiven(child string) bool {
-	if !m.Stateless {
+	if !m.PerRequest {
 		if !m.Roots.Given() {
 			return true
 		}

@@ -25,9 +25,9 @@ func (m *Member[S]) boundaryOf(g *configuration.Configuration, c *configuration.
 	switch {
 	case !c.Spec.Sandbox.Confines():
 		return sandbox.Boundary{}
-	case m.Stateless && view.Ceiling == nil:
+	case m.PerRequest && view.Ceiling == nil:
 		return sandbox.Boundary{Open: "each request of this client brings roots of its own, and its token has no ceiling (http.tokens)"}
-	case m.Stateless: // every call stays within, and none makes it wider
+	case m.PerRequest: // every call stays within, and none makes it wider
 		return g.Boundary(c, view.Ceiling.Roots(), nil, nil)
 	case view.Open:
 		return sandbox.Boundary{Open: view.Meaning()}

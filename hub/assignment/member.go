@@ -17,14 +17,14 @@ const startAfter = time.Second
 
 // Options say whose a Member is.
 type Options[S any] struct {
-	Session   S
-	ID        string
-	Principal string // whom the session belongs to; "" is the user that stdio serves
-	Stateless bool   // it serves requests that have nothing in common but their token
-	Offering  *offering.Offering
-	Approvals *approval.Queue
-	Restarted func(children ...string) // is told that children are ready anew; must not block
-	Changed   func()                   // is told that something else is on offer; must not block
+	Session    S
+	ID         string
+	Principal  string // whom the session belongs to; "" is the user that stdio serves
+	PerRequest bool   // it serves requests that have nothing in common but their token
+	Offering   *offering.Offering
+	Approvals  *approval.Queue
+	Restarted  func(children ...string) // is told that children are ready anew; must not block
+	Changed    func()                   // is told that something else is on offer; must not block
 }
 
 // A Member is one session, as instances are assigned to it. Its methods may be called by
@@ -38,9 +38,9 @@ type Member[S any] struct {
 	served   *Served
 	barred   bool          // what a server may write could not be put on record; only Run uses it
 	yielded  chan struct{} // an instance has ended that another one stands in for
-	// inlineFirst: what came first that needs children was of 2026-07-28, and a child
+	// modernFirst: what came first that needs children was of 2026-07-28, and a child
 	// that has both eras is spoken to in that one.
-	inlineFirst atomic.Bool
+	modernFirst atomic.Bool
 }
 
 // NewMember makes the Member of a session, which no instance serves yet.
@@ -50,9 +50,9 @@ func (t *Table[S]) NewMember(o Options[S]) *Member[S] {
 	return m
 }
 
-// InlineFirst says whether a child that has both eras is spoken to in that of
+// ModernFirst says whether a child that has both eras is spoken to in that of
 // 2026-07-28. It is settled when the session starts.
-func (m *Member[S]) InlineFirst(first bool) { m.inlineFirst.Store(first) }
+func (m *Member[S]) ModernFirst(first bool) { m.modernFirst.Store(first) }
 
 // Assigned returns which instances serve the session.
 func (m *Member[S]) Assigned() *Assignments { return m.assigned.Load() }
@@ -103,7 +103,7 @@ func (m *Member[S]) Moved(child string) bool { return m.assigned.Load().Moved(ch
 // that is to have both eras, by hub.json, is spoken to in that of the session.
 func (m *Member[S]) KeyFor(c *configuration.Child, roots []rootsmgr.Root) children.Key {
 	k := children.Key{Child: c.Spec.Name}
-	if c.Spec.Era == children.EraAuto && m.inlineFirst.Load() {
+	if c.Spec.Era == children.EraAuto && m.modernFirst.Load() {
 		k.Era = children.EraModern
 	}
 	if c.Spec.Personal() {
@@ -133,5 +133,5 @@ func (m *Member[S]) RootsFor(g *configuration.Configuration, c *configuration.Ch
 // then every call of the child has to know them, one without a path as well. A
 // stateless session has no roots of its own, so it has a process of its own.
 func (m *Member[S]) ByRoots(c *configuration.Child) bool {
-	return c.Spec.Share == children.ShareRoots && !m.Stateless
+	return c.Spec.Share == children.ShareRoots && !m.PerRequest
 }

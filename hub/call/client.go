@@ -40,7 +40,7 @@ type Reply interface {
 
 // A Client is whoever made one request, as a Call sees it. There are two: one of the
 // handshake has said once what it can do, and is asked and told at any time;
-// an *inline.Client says all that with the request, and is asked by its answer
+// a *modern.Client says all that with the request, and is asked by its answer
 // (2026-07-28). Nothing that a Call does depends on which it is.
 type Client interface {
 	Reply

@@ -5,14 +5,14 @@ import (
 	"slices"
 	"strings"
 
-	"mcphub/hub/inline"
+	"mcphub/hub/modern"
 	"mcphub/internal/jsonrpc"
 )
 
 // This file reads members of params, and refuses those that look like others.
 
 // knownMembers are the members of tools/call params that servers read.
-var knownMembers = []string{"name", "arguments", "_meta", "task", inline.MemberResponses, inline.MemberState}
+var knownMembers = []string{"name", "arguments", "_meta", "task", modern.MemberResponses, modern.MemberState}
 
 // CheckMembers refuses a member of tools/call params that is a look-alike of a
 // known one.
@@ -48,7 +48,7 @@ func bare(name string) string {
 // CheckParams is CheckMembers for the params of another request: those that
 // servers read there, and what is in the objects among them.
 func CheckParams(m *jsonrpc.Message) error {
-	known := []string{"_meta", "name", "uri", "arguments", "ref", "argument", "context", "cursor", "level", inline.MemberResponses, inline.MemberState}
+	known := []string{"_meta", "name", "uri", "arguments", "ref", "argument", "context", "cursor", "level", modern.MemberResponses, modern.MemberState}
 	if err := lookAlike("params", m.Members, known); err != nil {
 		return err
 	}

@@ -12,7 +12,7 @@ import (
 	"mcphub/children"
 	"mcphub/hub/catalog"
 	"mcphub/hub/inflight"
-	"mcphub/hub/inline"
+	"mcphub/hub/modern"
 	"mcphub/hub/offering"
 	"mcphub/hub/record"
 	"mcphub/hub/tasks"
@@ -174,7 +174,7 @@ func (s *Session) mayDepart(m *jsonrpc.Message, from Client, j *attempt) bool {
 	case j.scan.NeedsJudge(): // it is judged once more where the child asks for roots
 		return false
 	}
-	return m.Param(inline.MemberResponses) == nil && m.Param(inline.MemberState) == nil // refused, by who makes it again
+	return m.Param(modern.MemberResponses) == nil && m.Param(modern.MemberState) == nil // refused, by who makes it again
 }
 
 // depart has a call recorded that was let through, and then sent.

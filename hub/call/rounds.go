@@ -12,7 +12,7 @@ import (
 	"mcphub/children"
 	"mcphub/hub/configuration"
 	"mcphub/hub/declaration"
-	"mcphub/hub/inline"
+	"mcphub/hub/modern"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
 	"mcphub/validate"
@@ -146,7 +146,7 @@ func (d *dialogue) with(add *retry) ([]byte, error) {
 	var foreign string
 	err := jsonrpc.Members(raw, func(name string, _ []byte) bool {
 		empty = false
-		if name == inline.MemberResponses || name == inline.MemberState {
+		if name == modern.MemberResponses || name == modern.MemberState {
 			foreign = name
 		}
 		return foreign == ""
@@ -163,7 +163,7 @@ func (d *dialogue) with(add *retry) ([]byte, error) {
 	for _, member := range []struct {
 		name  string
 		value []byte
-	}{{inline.MemberResponses, add.responses}, {inline.MemberState, add.state}} {
+	}{{modern.MemberResponses, add.responses}, {modern.MemberState, add.state}} {
 		if member.value == nil {
 			continue
 		}

@@ -8,7 +8,7 @@ import (
 
 	"mcphub/children"
 	"mcphub/hub/declaration"
-	"mcphub/hub/inline"
+	"mcphub/hub/modern"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/printable"
 )
@@ -45,8 +45,8 @@ func readInput(result []byte) (demand, error) {
 	var a demand
 	seen := map[string]bool{}
 	var failed error
-	a.state, a.meta = jsonrpc.Get(result, inline.MemberState), jsonrpc.Get(result, "_meta")
-	requests := jsonrpc.Get(result, inline.MemberRequests)
+	a.state, a.meta = jsonrpc.Get(result, modern.MemberState), jsonrpc.Get(result, "_meta")
+	requests := jsonrpc.Get(result, modern.MemberRequests)
 	switch {
 	case a.state == nil && requests == nil:
 		return a, badInput("it asks for input without saying what for: a result of this kind needs inputRequests or requestState")

@@ -2,7 +2,7 @@ package handshake
 
 import (
 	"mcphub/children"
-	"mcphub/hub/inline"
+	"mcphub/hub/modern"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -20,7 +20,7 @@ func answer(lease *children.Lease, method string, resp *jsonrpc.Response) jsonrp
 	if !lease.Modern() || a.Error != nil {
 		return a
 	}
-	edits := inline.HandshakeEdits(a.Result, cachedMethods[method])
+	edits := modern.HandshakeEdits(a.Result, cachedMethods[method])
 	if len(edits) == 0 {
 		return a
 	}

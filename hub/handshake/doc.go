@@ -1,7 +1,7 @@
 // Package handshake is the adapter for clients of the era of the handshake (2025-11-25
 // and before): they say once what they can do, and are asked and told at any time.
 //
-// A [Client] is the client of one request, as a call sees it; package inline has the
+// A [Client] is the client of one request, as a call sees it; package modern has the
 // other one. [Source] asks it for its roots. Answers of children without a handshake
 // are given the shape of this era.
 //

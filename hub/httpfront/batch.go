@@ -45,7 +45,7 @@ func (f *front) batch(w http.ResponseWriter, r *http.Request, c *Client, m *json
 			b.refuse(nil, err.Error())
 		case one.LongID(f.hub.Limits().ID) != "":
 			b.refuse(one.ID, one.LongID(f.hub.Limits().ID))
-		case f.hub.Inline(one):
+		case f.hub.Modern(one):
 			b.refuse(one.ID, "a batch is of 2025-03-26, and this message of another version")
 		case one.IsRequest() && one.Method == string(mcp.MethodInitialize): // its answer decides whether there may be batches
 			b.refuse(one.ID, one.Method+" must not be part of a batch")

@@ -25,19 +25,19 @@ const (
 )
 
 // A Client is a client that has a session, as the hub speaks to it outside of
-// requests. Where inline is set it stands for all clients of one token that have no
-// session (inline.go): it counts what they hold, and is told and asked nothing.
+// requests. Where modern is set it stands for all clients of one token that have no
+// session (modern.go): it counts what they hold, and is told and asked nothing.
 type Client struct {
 	id      string        // Mcp-Session-Id
 	owner   string        // name of the token that it was made with; "" where none is asked for
-	session Session       // nil where inline is not
-	inline  InlineSession // nil where session is not
+	session Session       // nil where modern is not
+	modern  ModernSession // nil where session is not
 	own     *stream       // what belongs to no request: the client's GET
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
 	slots   chan struct{} // one token for each request being served
 	slow    *slowReplies  // of the front
-	idlers  *idleClients  // of the front; nil for what serves inline requests
+	idlers  *idleClients  // of the front; nil for what serves modern requests
 	idle    idlePlace     // in idlers
 	held    atomic.Int64  // bytes of requests being read or served
 	unsent  atomic.Int64  // bytes that wait in all its streams
@@ -59,7 +59,7 @@ type clientTables struct {
 	lastID   uint64      // of the hub's own requests
 	lastFlow uint64      // of streams
 	open     int         // connections
-	listens  int         // of them that listen, inline
+	listens  int         // of them that listen, modern
 	busy     bool        // there is a connection, a request or a listener
 	used     time.Time   // when there was one last
 	until    time.Time   // the session ends then: its client's tokens have expired; zero: never

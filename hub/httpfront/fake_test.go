@@ -20,7 +20,7 @@ import (
 // A fakeHub serves sessions whose tools do what the tests of the front need.
 type fakeHub struct {
 	limits Limits
-	inline InlineRequest // what every inline request is; nil: each is refused
+	modern ModernRequest // what every modern request is; nil: each is refused
 
 	mu      sync.Mutex
 	clients []*Client // whose sessions run
@@ -32,13 +32,13 @@ func newFakeHub() *fakeHub {
 
 func (h *fakeHub) Limits() Limits { return h.limits }
 
-func (h *fakeHub) Inline(m *jsonrpc.Message) bool {
+func (h *fakeHub) Modern(m *jsonrpc.Message) bool {
 	return jsonrpc.Get(m.Param("_meta"), mcp.MetaKeyProtocolVersion) != nil
 }
 
 func (h *fakeHub) Open(_ Caller, c *Client) Session { return &fakeSession{hub: h, c: c} }
 
-func (h *fakeHub) OpenInline(Caller, int) InlineSession { return fakeInline{h} }
+func (h *fakeHub) OpenModern(Caller, int) ModernSession { return fakeModern{h} }
 
 // open are the clients whose sessions run.
 func (h *fakeHub) open() []*Client {
@@ -125,26 +125,26 @@ func progress(r *Reply, end *jsonrpc.Cancellation, m *jsonrpc.Message, args []by
 	return jsonrpc.ResultAnswer([]byte(`{"done":true}`))
 }
 
-type fakeInline struct{ hub *fakeHub }
+type fakeModern struct{ hub *fakeHub }
 
-func (fakeInline) Run(ctx context.Context) { <-ctx.Done() }
-func (s fakeInline) Read(*jsonrpc.Message) (InlineRequest, jsonrpc.Answer, bool) {
-	return s.hub.inline, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "fake"), s.hub.inline != nil
+func (fakeModern) Run(ctx context.Context) { <-ctx.Done() }
+func (s fakeModern) Read(*jsonrpc.Message) (ModernRequest, jsonrpc.Answer, bool) {
+	return s.hub.modern, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "fake"), s.hub.modern != nil
 }
-func (fakeInline) Notify(*jsonrpc.Message) {}
-func (fakeInline) Busy() bool              { return false }
-func (fakeInline) HangUp()                 {}
+func (fakeModern) Notify(*jsonrpc.Message) {}
+func (fakeModern) Busy() bool              { return false }
+func (fakeModern) HangUp()                 {}
 
-// fakeRequest is an InlineRequest.
+// fakeRequest is a ModernRequest.
 type fakeRequest struct {
 	mirrors   []mirror.Mark
 	hasMethod bool
-	serve     func(ctx context.Context, r *InlineReply) jsonrpc.Answer
+	serve     func(ctx context.Context, r *ModernReply) jsonrpc.Answer
 }
 
 func (r fakeRequest) Mirrors() []mirror.Mark { return r.mirrors }
 func (r fakeRequest) HasMethod() bool        { return r.hasMethod }
-func (r fakeRequest) Serve(ctx context.Context, to *InlineReply) jsonrpc.Answer {
+func (r fakeRequest) Serve(ctx context.Context, to *ModernReply) jsonrpc.Answer {
 	return r.serve(ctx, to)
 }
 

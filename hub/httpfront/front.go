@@ -44,7 +44,7 @@ type front struct {
 	mu       sync.Mutex
 	sessions map[string]*Client
 	owned    map[string]int     // how many of the sessions are of each token, by its name
-	inline   map[string]*Client // what serves the requests without a handshake of a token, by its name
+	modern   map[string]*Client // what serves the requests without a handshake of a token, by its name
 	closing  bool               // no session starts any more
 	closed   bool               // no request either
 	running  sync.WaitGroup     // sessions and requests
@@ -65,7 +65,7 @@ func Serve(ctx context.Context, ln net.Listener, hub Hub, o Options) error {
 	if err != nil {
 		return errors.Join(err, ln.Close())
 	}
-	f := &front{hub: hub, o: o, admission: admission, log: o.Log, sessions: map[string]*Client{}, owned: map[string]int{}, inline: map[string]*Client{}}
+	f := &front{hub: hub, o: o, admission: admission, log: o.Log, sessions: map[string]*Client{}, owned: map[string]int{}, modern: map[string]*Client{}}
 	server := &http.Server{
 		Handler: f, DisableGeneralOptionsHandler: true, ReadHeaderTimeout: headerTime, IdleTimeout: keepAlive, MaxHeaderBytes: maxHeader,
 		// Both hold until a handler says otherwise, so for every refusal too.
@@ -136,7 +136,7 @@ func (f *front) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer f.running.Done()
-	if r.Method != http.MethodPost && f.isInline(r.Header, who) {
+	if r.Method != http.MethodPost && f.isModern(r.Header, who) {
 		w.Header().Set("Allow", http.MethodPost)
 		http.Error(w, "use POST: this version of the protocol has nothing else", http.StatusMethodNotAllowed)
 		return
@@ -154,15 +154,15 @@ func (f *front) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// isInline reports whether the headers of a request make it one of the era without
+// isModern reports whether the headers of a request make it one of the era without
 // a handshake. A version that is not served is taken for a later one of that era,
 // but in a session: whoever has one has said initialize.
-func (f *front) isInline(h http.Header, who Caller) bool {
-	if !headerInline(h) {
+func (f *front) isModern(h http.Header, who Caller) bool {
+	if !headerModern(h) {
 		return false
 	}
 	id := sessionNamed(h)
-	if id == "" || slices.Contains(h[keyProtocol], inlineVersion) {
+	if id == "" || slices.Contains(h[keyProtocol], modernVersion) {
 		return true
 	}
 	f.mu.Lock()
@@ -178,8 +178,8 @@ func (f *front) post(w http.ResponseWriter, r *http.Request, who Caller) {
 		refuse(w, http.StatusNotAcceptable, jsonrpc.CodeInvalidRequest, "accept application/json and text/event-stream")
 		return
 	}
-	if f.isInline(r.Header, who) {
-		f.postInline(w, r, who, events)
+	if f.isModern(r.Header, who) {
+		f.postModern(w, r, who, events)
 		return
 	}
 	// Whoever is of no session has nothing long to say.
@@ -204,7 +204,7 @@ func (f *front) post(w http.ResponseWriter, r *http.Request, who Caller) {
 			held.release()
 		}
 	}()
-	if f.hub.Inline(m) {
+	if f.hub.Modern(m) {
 		err := checkVersion(r.Header, m)
 		if err == nil {
 			err = mismatch(headerProtocol, "names a version of the handshake, and the body is of another one")

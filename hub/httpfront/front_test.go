@@ -78,7 +78,7 @@ func TestHTTPUnknownVersion(t *testing.T) {
 		"control: a known version": {"POST", slices.Concat(alice, session, []string{headerProtocol, "2025-11-25"}), 200, `"tools"`},
 		"no session":               {"POST", slices.Concat(alice, unknown), 400, `-32602`},
 		"another's session":        {"POST", slices.Concat(bob, session, unknown), 400, `-32602`},
-		"the modern version":       {"POST", slices.Concat(alice, session, []string{headerProtocol, inlineVersion}), 400, `-32602`},
+		"the modern version":       {"POST", slices.Concat(alice, session, []string{headerProtocol, modernVersion}), 400, `-32602`},
 	} {
 		text := list
 		if tc.method != "POST" {

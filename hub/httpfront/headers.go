@@ -24,8 +24,8 @@ const (
 	headerProtocol = "MCP-Protocol-Version"
 	headerLast     = "Last-Event-ID"
 
-	// inlineVersion is the version of the era without a handshake.
-	inlineVersion = mcp.ProtocolVersion20260728
+	// modernVersion is the version of the era without a handshake.
+	modernVersion = mcp.ProtocolVersion20260728
 )
 
 // handshakeVersions are those of the era of the handshake.
@@ -55,7 +55,7 @@ var onceKeys = []string{"Authorization", "Content-Type", "Content-Encoding", key
 // where none is.
 func twice(h http.Header) string {
 	for i, key := range onceKeys {
-		if len(h[key]) > 1 && (i < 3 || !headerInline(h)) {
+		if len(h[key]) > 1 && (i < 3 || !headerModern(h)) {
 			return key
 		}
 	}
@@ -78,10 +78,10 @@ func refuseMismatch(err error) jsonrpc.Answer {
 	return jsonrpc.ErrorAnswer(mcp.HEADER_MISMATCH, err.Error())
 }
 
-// headerInline reports whether the headers alone make a request one of the era
+// headerModern reports whether the headers alone make a request one of the era
 // without a handshake: they name a version that no handshake agrees on, one that
 // is not served included.
-func headerInline(h http.Header) bool {
+func headerModern(h http.Header) bool {
 	for _, v := range h[keyProtocol] {
 		if v != "" && !slices.Contains(handshakeVersions, v) {
 			return true
@@ -91,7 +91,7 @@ func headerInline(h http.Header) bool {
 }
 
 // checkVersion compares the version that the headers name with that of the body
-// of an inline request. A body that names none is left to whoever reads _meta:
+// of a modern request. A body that names none is left to whoever reads _meta:
 // what is missing there is no mismatch.
 func checkVersion(h http.Header, m *jsonrpc.Message) error {
 	version, named := jsonrpc.String(jsonrpc.Get(m.Param("_meta"), mcp.MetaKeyProtocolVersion))
@@ -107,7 +107,7 @@ func checkVersion(h http.Header, m *jsonrpc.Message) error {
 	return nil
 }
 
-// checkMethod compares the headers that mirror the method of an inline request,
+// checkMethod compares the headers that mirror the method of a modern request,
 // and what it is about.
 func checkMethod(h http.Header, m *jsonrpc.Message) error {
 	method, err := single(h, mcp.HeaderMethod)

@@ -112,7 +112,7 @@ func TestHeadersTellTheEra(t *testing.T) {
 		{headers("MCP-Protocol-Version", "v999"), true}, // served by no handshake either: it is told what is
 		{headers("MCP-Protocol-Version", "2025-11-25", "MCP-Protocol-Version", "2026-07-28"), true},
 	} {
-		if got := headerInline(tc.h); got != tc.want {
+		if got := headerModern(tc.h); got != tc.want {
 			t.Errorf("%v: %v", tc.h, got)
 		}
 	}

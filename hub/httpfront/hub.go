@@ -14,14 +14,14 @@ import (
 type Hub interface {
 	// Limits are those in force now.
 	Limits() Limits
-	// Inline reports whether a message belongs to the era without a handshake.
-	Inline(m *jsonrpc.Message) bool
+	// Modern reports whether a message belongs to the era without a handshake.
+	Modern(m *jsonrpc.Message) bool
 	// Open returns a session for a client that is about to say initialize. It starts
 	// nothing.
 	Open(who Caller, c *Client) Session
-	// OpenInline returns what serves all requests without a handshake of one caller, and
+	// OpenModern returns what serves all requests without a handshake of one caller, and
 	// at most so many of its listeners at a time. It starts nothing.
-	OpenInline(who Caller, listeners int) InlineSession
+	OpenModern(who Caller, listeners int) ModernSession
 }
 
 // Limits bound what a client can make the hub hold. Each is more than zero.
@@ -65,13 +65,13 @@ type Session interface {
 	Notify(m *jsonrpc.Message)
 }
 
-// An InlineSession serves the requests of 2026-07-28 that come with one token. Its
+// A ModernSession serves the requests of 2026-07-28 that come with one token. Its
 // methods may be called by any number of goroutines.
-type InlineSession interface {
+type ModernSession interface {
 	// Run keeps the session until ctx ends.
 	Run(ctx context.Context)
 	// Read reads what a request says of its client; ok false: it is refused.
-	Read(m *jsonrpc.Message) (r InlineRequest, refusal jsonrpc.Answer, ok bool)
+	Read(m *jsonrpc.Message) (r ModernRequest, refusal jsonrpc.Answer, ok bool)
 	// Notify takes in a notification.
 	Notify(m *jsonrpc.Message)
 	// Busy reports whether work is under way that no request waits for.
@@ -80,14 +80,14 @@ type InlineSession interface {
 	HangUp()
 }
 
-// An InlineRequest is one request of 2026-07-28 that was read.
-type InlineRequest interface {
+// A ModernRequest is one request of 2026-07-28 that was read.
+type ModernRequest interface {
 	// Mirrors are the parameters that headers repeat, of a call of a tool that is known
-	// already. A tool that is found later is compared by [InlineReply.Fits].
+	// already. A tool that is found later is compared by [ModernReply.Fits].
 	Mirrors() []mirror.Mark
 	// HasMethod reports whether the hub itself has such a method.
 	HasMethod() bool
 	// Serve answers the request. What has to be said before the answer goes to r. The
 	// end of ctx ends the request.
-	Serve(ctx context.Context, r *InlineReply) jsonrpc.Answer
+	Serve(ctx context.Context, r *ModernReply) jsonrpc.Answer
 }

@@ -13,7 +13,7 @@ func TestWhichSessionMakesRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &front{
 			o:        Options{Sessions: 4, Idle: time.Hour, Tokens: []Token{{Name: "a"}, {Name: "b"}}},
-			sessions: map[string]*Client{}, owned: map[string]int{}, inline: map[string]*Client{},
+			sessions: map[string]*Client{}, owned: map[string]int{}, modern: map[string]*Client{},
 		}
 		open := func(id, owner string) *Client {
 			time.Sleep(time.Second)

@@ -38,7 +38,7 @@ func TestNobodyWithoutAToken(t *testing.T) {
 				{"POST", `{"jsonrpc":"2.0","id":9,"method":"tools/list"}`}, {"POST", `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{}}}`},
 				{"POST", "what is no JSON"}, {"GET", ""}, {"DELETE", ""}, {"PUT", "x"}, {"OPTIONS", ""},
 			} {
-				for _, named := range [][]string{nil, {headerSession, session}, {headerProtocol, inlineVersion}} {
+				for _, named := range [][]string{nil, {headerSession, session}, {headerProtocol, modernVersion}} {
 					if open && (tc.method == "GET" || tc.method == "DELETE") {
 						continue // one ends the session, the other stays
 					}
@@ -116,7 +116,7 @@ func TestNoBodyOfAStranger(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &front{hub: newFakeHub(), admission: g, sessions: map[string]*Client{}, owned: map[string]int{}, inline: map[string]*Client{}}
+	f := &front{hub: newFakeHub(), admission: g, sessions: map[string]*Client{}, owned: map[string]int{}, modern: map[string]*Client{}}
 	for token, reads := range map[string]bool{"": false, "wrong": false, secret: true} {
 		in := &countingBody{Reader: strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)}
 		r, _ := http.NewRequestWithContext(context.WithValue(t.Context(), http.LocalAddrContextKey, &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 80}), "POST", "http://127.0.0.1/mcp", in)

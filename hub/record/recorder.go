@@ -10,7 +10,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"mcphub/children/sandbox"
-	"mcphub/hub/inline"
+	"mcphub/hub/modern"
 	"mcphub/internal/audit"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
@@ -223,7 +223,7 @@ func (r *Recorder) Decide(ctx context.Context, what Subject, d Decision) (audit.
 // Refused writes the line of a request that was not judged.
 func (r *Recorder) Refused(ctx context.Context, what Subject, code string) {
 	set := r.now()
-	if set.To == nil || errors.Is(context.Cause(ctx), inline.ErrRootsFirst) { // no refusal: it comes again with them
+	if set.To == nil || errors.Is(context.Cause(ctx), modern.ErrRootsFirst) { // no refusal: it comes again with them
 		return
 	}
 	rec := r.line(ctx, set, what)

@@ -11,7 +11,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"mcphub/children"
-	"mcphub/hub/inline"
+	"mcphub/hub/modern"
 	"mcphub/hub/tasks"
 	"mcphub/internal/jsonrpc"
 )
@@ -381,7 +381,7 @@ func (l *stream) acknowledge(ctx context.Context, honoured, ids []string) {
 // tagged are params with the id of the stream in their _meta. What a child said
 // there of its own hop is left out.
 func (l *stream) tagged(params []byte) []byte {
-	b := append(jsonrpc.AppendMembers(l.meta(), jsonrpc.Get(params, "_meta"), inline.OtherHop), '}')
+	b := append(jsonrpc.AppendMembers(l.meta(), jsonrpc.Get(params, "_meta"), modern.OtherHop), '}')
 	return append(jsonrpc.AppendMembers(b, params, func(name string) bool { return name != "_meta" }), '}')
 }
 

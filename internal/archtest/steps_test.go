@@ -113,12 +113,12 @@ func eachCall(t *testing.T, below string, each func(at string, s *ast.SelectorEx
 }
 
 // eras are the expressions that tell the era of a client, or a request of one era.
-var eras = []string{"inline.Is(", "inline.Resembles(", "inline.ReadMeta(", "inline.Version", "*inline.Client", "inlineOf(", ".Era()", "inline.Era", "handshake.Era", "handshaken.Load()", ".(*handshake."}
+var eras = []string{"modern.Is(", "modern.Resembles(", "modern.ReadMeta(", "modern.Version", "*modern.Client", "modernOf(", ".Era()", "modern.Era", "handshake.Era", "handshaken.Load()", ".(*handshake."}
 
 // adapters are the files of the hub that may know the era of a client, and why. What knows
 // the era of a child is another matter.
 var adapters = map[string]string{
-	"hub/inline.go":        "serves requests of 2026-07-28",
+	"hub/modern.go":        "serves requests of 2026-07-28",
 	"hub/stdio.go":         "a front: takes requests of both eras from one stream",
 	"hub/http.go":          "a front: tells requests of both eras apart",
 	"hub/subscriptions.go": "subscriptions/listen, which only one era has",
@@ -132,7 +132,7 @@ var adapters = map[string]string{
 func TestOnlyAdaptersKnowTheEra(t *testing.T) {
 	found := map[string]bool{}
 	eachSource(t, func(s source) {
-		if !strings.HasPrefix(s.path, "hub/") || strings.HasSuffix(s.path, "_test.go") || strings.HasPrefix(s.path, "hub/inline/") || strings.HasPrefix(s.path, "hub/handshake/") {
+		if !strings.HasPrefix(s.path, "hub/") || strings.HasSuffix(s.path, "_test.go") || strings.HasPrefix(s.path, "hub/modern/") || strings.HasPrefix(s.path, "hub/handshake/") {
 			return
 		}
 		if containsAny(code(s), eras) {
@@ -146,7 +146,7 @@ func TestOnlyAdaptersKnowTheEra(t *testing.T) {
 	})
 	for path := range found {
 		if adapters[path] == "" {
-			t.Errorf("%s asks for the era of a client: the adapters answer that (hub/inline, hub/handshake)", path)
+			t.Errorf("%s asks for the era of a client: the adapters answer that (hub/modern, hub/handshake)", path)
 		}
 	}
 	for path := range adapters {

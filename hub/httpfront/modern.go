@@ -14,25 +14,25 @@ import (
 
 // This file serves clients of 2026-07-28 on the endpoint that serves those of the
 // handshake. A request needs no session and makes none that the client could know
-// of: all requests of one token go through one InlineSession, which is made by the
+// of: all requests of one token go through one ModernSession, which is made by the
 // first and ends when nobody uses it.
 
 const methodListen = "subscriptions/listen"
 
-// inlineClient finds what serves the inline requests of a token, and enters it;
+// modernClient finds what serves the modern requests of a token, and enters it;
 // nil where there is none and the front is closing, or no room in it.
-func (f *front) inlineClient(who Caller) *Client {
+func (f *front) modernClient(who Caller) *Client {
 	owner := who.owner()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	c := f.inline[owner]
+	c := f.modern[owner]
 	if c == nil || c.ctx.Err() != nil {
 		if f.closing {
 			return nil
 		}
 		c = newClient("", owner, f.hub.Limits().Calls, &f.slow)
-		c.inline = f.hub.OpenInline(who, f.o.Sessions)
-		f.inline[owner] = c
+		c.modern = f.hub.OpenModern(who, f.o.Sessions)
+		f.modern[owner] = c
 		f.run(c)
 	}
 	if !c.enter() {
@@ -41,9 +41,9 @@ func (f *front) inlineClient(who Caller) *Client {
 	return c
 }
 
-// postInline takes one message of a client without a session.
-func (f *front) postInline(w http.ResponseWriter, r *http.Request, who Caller, events bool) {
-	c := f.inlineClient(who)
+// postModern takes one message of a client without a session.
+func (f *front) postModern(w http.ResponseWriter, r *http.Request, who Caller, events bool) {
+	c := f.modernClient(who)
 	if c == nil {
 		refuseBusy(w, "too many requests of this token are open at once, or the hub is stopping")
 		return
@@ -64,14 +64,14 @@ func (f *front) postInline(w http.ResponseWriter, r *http.Request, who Caller, e
 	switch {
 	case m.IsRequest():
 	case m.IsNotification():
-		c.inline.Notify(m)
+		c.modern.Notify(m)
 		w.WriteHeader(http.StatusAccepted)
 		return
 	default:
 		refuse(w, http.StatusBadRequest, jsonrpc.CodeInvalidRequest, "send requests only: what this hub asks is answered with inputResponses")
 		return
 	}
-	request, status, refusal := examine(r.Header, m, c.inline, events)
+	request, status, refusal := examine(r.Header, m, c.modern, events)
 	if status != http.StatusOK {
 		refuseRequest(w, status, m.ID, refusal)
 		return
@@ -85,12 +85,12 @@ func (f *front) postInline(w http.ResponseWriter, r *http.Request, who Caller, e
 		defer c.unlisten()
 		leave()
 	}
-	f.requestInline(w, r, c, m, request, who.Expires, events)
+	f.requestModern(w, r, c, m, request, who.Expires, events)
 }
 
 // examine looks at a request before anything is done for it: the headers against
 // the body, and what _meta has to hold. Anything but 200 is a refusal.
-func examine(h http.Header, m *jsonrpc.Message, s InlineSession, events bool) (InlineRequest, int, jsonrpc.Answer) {
+func examine(h http.Header, m *jsonrpc.Message, s ModernSession, events bool) (ModernRequest, int, jsonrpc.Answer) {
 	if err := checkVersion(h, m); err != nil {
 		return nil, http.StatusBadRequest, refuseMismatch(err)
 	}
@@ -111,8 +111,8 @@ func examine(h http.Header, m *jsonrpc.Message, s InlineSession, events bool) (I
 	return request, http.StatusOK, jsonrpc.Answer{}
 }
 
-// requestInline serves one request. The end of its connection is the end of it.
-func (f *front) requestInline(w http.ResponseWriter, r *http.Request, c *Client, m *jsonrpc.Message, request InlineRequest, expires time.Time, events bool) {
+// requestModern serves one request. The end of its connection is the end of it.
+func (f *front) requestModern(w http.ResponseWriter, r *http.Request, c *Client, m *jsonrpc.Message, request ModernRequest, expires time.Time, events bool) {
 	ctx, cancel := context.WithCancelCause(c.ctx)
 	defer cancel(nil)
 	if !expires.IsZero() {
@@ -128,8 +128,8 @@ func (f *front) requestInline(w http.ResponseWriter, r *http.Request, c *Client,
 		}
 		defer func() { <-c.slots }()
 	}
-	x := &InlineReply{header: r.Header, reply: Reply{c: c, id: m.ID, events: events, unkept: true}}
-	x.reply.start(r.Context(), w, inlineVersion)
+	x := &ModernReply{header: r.Header, reply: Reply{c: c, id: m.ID, events: events, unkept: true}}
+	x.reply.start(r.Context(), w, modernVersion)
 	a := request.Serve(ctx, x)
 	over := ctx.Err() != nil
 	if refusal := x.refused(); !over && refusal.Error != nil {
@@ -140,7 +140,7 @@ func (f *front) requestInline(w http.ResponseWriter, r *http.Request, c *Client,
 	}
 	n := f.keep(c, &a)
 	if !x.reply.finish(a, over) {
-		plainInline(w, &x.reply, a, statusOf(request, a), over)
+		plainModern(w, &x.reply, a, statusOf(request, a), over)
 	}
 	f.drop(c, n)
 }
@@ -156,8 +156,8 @@ func (c *Client) await(ctx context.Context, w http.ResponseWriter) bool {
 	return c.turn(ctx, ctx)
 }
 
-// plainInline answers a request before whose answer nothing had to be said.
-func plainInline(w http.ResponseWriter, x *Reply, a jsonrpc.Answer, status int, over bool) {
+// plainModern answers a request before whose answer nothing had to be said.
+func plainModern(w http.ResponseWriter, x *Reply, a jsonrpc.Answer, status int, over bool) {
 	x.extendWrite(w)
 	if a.Release != nil {
 		defer a.Release()
@@ -174,7 +174,7 @@ func plainInline(w http.ResponseWriter, x *Reply, a jsonrpc.Answer, status int, 
 
 // statusOf is the status of an answer that is no stream: that of the errors
 // which the specification gives one.
-func statusOf(request InlineRequest, a jsonrpc.Answer) int {
+func statusOf(request ModernRequest, a jsonrpc.Answer) int {
 	if a.Error == nil {
 		return http.StatusOK
 	}
@@ -189,17 +189,17 @@ func statusOf(request InlineRequest, a jsonrpc.Answer) int {
 	return http.StatusOK
 }
 
-// An InlineReply is what a client without a session is told on account of one
+// A ModernReply is what a client without a session is told on account of one
 // request before its answer: its response becomes a stream when the first thing is
 // said on it. The client is asked nothing but by the answer.
-type InlineReply struct {
+type ModernReply struct {
 	reply   Reply
 	header  http.Header
 	refusal jsonrpc.Answer // of a call that its headers do not fit; reply.mu guards it
 }
 
 // Notify tells the client before the answer, or nobody.
-func (x *InlineReply) Notify(_ context.Context, method string, params ...[]byte) error {
+func (x *ModernReply) Notify(_ context.Context, method string, params ...[]byte) error {
 	if st := x.reply.flow(); st != nil && !st.put(frameOf(nil, method, params), asQuestion) {
 		return errNotReading
 	}
@@ -207,20 +207,20 @@ func (x *InlineReply) Notify(_ context.Context, method string, params ...[]byte)
 }
 
 // TryNotify is Notify where there is room.
-func (x *InlineReply) TryNotify(method string, params ...[]byte) bool {
+func (x *ModernReply) TryNotify(method string, params ...[]byte) bool {
 	st := x.reply.flow()
 	return st != nil && st.put(frameOf(nil, method, params), asNote)
 }
 
 // TrySpare is TryNotify where half of the room is free.
-func (x *InlineReply) TrySpare(method string, params ...[]byte) bool {
+func (x *ModernReply) TrySpare(method string, params ...[]byte) bool {
 	st := x.reply.flow()
 	return st != nil && st.spare() && st.put(frameOf(nil, method, params), asNote)
 }
 
 // Fits compares the headers of a call with its arguments, where the tool became
 // known only while the call was served. ok false: refusal is the answer.
-func (x *InlineReply) Fits(mirrors []mirror.Mark, args []byte) (refusal jsonrpc.Answer, ok bool) {
+func (x *ModernReply) Fits(mirrors []mirror.Mark, args []byte) (refusal jsonrpc.Answer, ok bool) {
 	err := checkMirrors(x.header, mirrors, args)
 	if err == nil {
 		return jsonrpc.Answer{}, true
@@ -233,7 +233,7 @@ func (x *InlineReply) Fits(mirrors []mirror.Mark, args []byte) (refusal jsonrpc.
 }
 
 // refused is what Fits has refused the call with.
-func (x *InlineReply) refused() jsonrpc.Answer {
+func (x *ModernReply) refused() jsonrpc.Answer {
 	x.reply.mu.Lock()
 	defer x.reply.mu.Unlock()
 	return x.refusal

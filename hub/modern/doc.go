@@ -1,4 +1,4 @@
-// Package inline serves clients of version 2026-07-28: no handshake, no session,
+// Package modern serves clients of version 2026-07-28: no handshake, no session,
 // no request from the server. Each request says in its _meta what its client can
 // do. A client is asked something by the result of its request, which it sends
 // again with the answers (multi round trip requests, MRTR).
@@ -34,4 +34,4 @@
 // It asks no client for what that request did not declare. It resumes nothing but
 // the very request that was asked. It decides nothing: verdicts come from the work.
 // It never decodes what passes through.
-package inline
+package modern

@@ -10,10 +10,10 @@ import (
 	"mcphub/internal/mirror"
 )
 
-// inlineHeaders fit inlineCall.
-var inlineHeaders = []string{headerProtocol, inlineVersion, "Mcp-Method", "tools/call", "Mcp-Name", "t"}
+// modernHeaders fit modernCall.
+var modernHeaders = []string{headerProtocol, modernVersion, "Mcp-Method", "tools/call", "Mcp-Name", "t"}
 
-const inlineCall = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","arguments":{"a":"x"},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}`
+const modernCall = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","arguments":{"a":"x"},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}`
 
 // TestInlineRequestIsServedWithoutASession: as JSON, or as a stream from the first
 // thing that is said before the answer. The control is the same request as a client
@@ -21,23 +21,23 @@ const inlineCall = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"nam
 func TestInlineRequestIsServedWithoutASession(t *testing.T) {
 	h := newFakeHub()
 	says := ""
-	h.inline = fakeRequest{hasMethod: true, serve: func(_ context.Context, r *InlineReply) jsonrpc.Answer {
+	h.modern = fakeRequest{hasMethod: true, serve: func(_ context.Context, r *ModernReply) jsonrpc.Answer {
 		if says != "" {
 			r.TryNotify("notifications/x", []byte(says))
 		}
 		return jsonrpc.ResultAnswer([]byte(`{"served":true}`))
 	}}
 	w := serveWeb(t, h, Options{})
-	r := w.do("POST", inlineCall, inlineHeaders...)
+	r := w.do("POST", modernCall, modernHeaders...)
 	if got := body(t, r); r.StatusCode != 200 || got != `{"jsonrpc":"2.0","id":1,"result":{"served":true}}` || r.Header.Get(headerSession) != "" {
 		t.Errorf("%d %s", r.StatusCode, got)
 	}
 	says = `{"n":1}`
-	r = w.do("POST", inlineCall, inlineHeaders...)
+	r = w.do("POST", modernCall, modernHeaders...)
 	if got := body(t, r); r.Header.Get("Content-Type") != "text/event-stream" || strings.Index(got, says) > strings.Index(got, "served") || strings.Contains(got, "id: ") {
 		t.Errorf("%s", got)
 	}
-	if r := w.do("POST", strings.Replace(inlineCall, `,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}`, "", 1)); r.StatusCode != http.StatusBadRequest {
+	if r := w.do("POST", strings.Replace(modernCall, `,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}`, "", 1)); r.StatusCode != http.StatusBadRequest {
 		t.Errorf("control: %d", r.StatusCode)
 	}
 }
@@ -57,10 +57,10 @@ func TestInlineStatus(t *testing.T) {
 		"any other":              {jsonrpc.CodeInternal, true, http.StatusOK},
 	} {
 		h := newFakeHub()
-		h.inline = fakeRequest{hasMethod: tc.hasMethod, serve: func(context.Context, *InlineReply) jsonrpc.Answer {
+		h.modern = fakeRequest{hasMethod: tc.hasMethod, serve: func(context.Context, *ModernReply) jsonrpc.Answer {
 			return jsonrpc.ErrorAnswer(tc.code, "x")
 		}}
-		if r := serveWeb(t, h, Options{}).do("POST", inlineCall, inlineHeaders...); r.StatusCode != tc.want {
+		if r := serveWeb(t, h, Options{}).do("POST", modernCall, modernHeaders...); r.StatusCode != tc.want {
 			t.Errorf("%s: %d, want %d", name, r.StatusCode, tc.want)
 		}
 	}
@@ -73,7 +73,7 @@ func TestInlineHeadersOfAToolThatIsFoundLate(t *testing.T) {
 	for _, late := range []bool{false, true} {
 		h := newFakeHub()
 		request := fakeRequest{hasMethod: true, mirrors: marks}
-		request.serve = func(_ context.Context, r *InlineReply) jsonrpc.Answer {
+		request.serve = func(_ context.Context, r *ModernReply) jsonrpc.Answer {
 			if _, ok := r.Fits(marks, []byte(`{"a":"x"}`)); !ok {
 				return jsonrpc.ResultAnswer([]byte(`{"altered":true}`))
 			}
@@ -82,12 +82,12 @@ func TestInlineHeadersOfAToolThatIsFoundLate(t *testing.T) {
 		if late {
 			request.mirrors = nil
 		}
-		h.inline = request
+		h.modern = request
 		w := serveWeb(t, h, Options{})
-		if r := w.do("POST", inlineCall, append([]string{"Mcp-Param-A", "x"}, inlineHeaders...)...); r.StatusCode != 200 || !strings.Contains(body(t, r), "served") {
+		if r := w.do("POST", modernCall, append([]string{"Mcp-Param-A", "x"}, modernHeaders...)...); r.StatusCode != 200 || !strings.Contains(body(t, r), "served") {
 			t.Errorf("late %v, control: %d", late, r.StatusCode)
 		}
-		r := w.do("POST", inlineCall, append([]string{"Mcp-Param-A", "y"}, inlineHeaders...)...)
+		r := w.do("POST", modernCall, append([]string{"Mcp-Param-A", "y"}, modernHeaders...)...)
 		if got := body(t, r); r.StatusCode != http.StatusBadRequest || !strings.Contains(got, "header mismatch: Mcp-Param-A") {
 			t.Errorf("late %v: %d %s", late, r.StatusCode, got)
 		}

@@ -8,43 +8,43 @@ import (
 	"mcphub/hub/call"
 	"mcphub/hub/catalog"
 	"mcphub/hub/declaration"
-	"mcphub/hub/inline"
+	"mcphub/hub/modern"
 	"mcphub/hub/tasks"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/printable"
 	"mcphub/rootsmgr"
 )
 
-// This file serves clients of 2026-07-28, for whom package inline is the adapter.
+// This file serves clients of 2026-07-28, for whom package modern is the adapter.
 
-// An inlineHost is a Session as package inline needs it.
-type inlineHost struct{ *Session }
+// A modernHost is a Session as package modern needs it.
+type modernHost struct{ *Session }
 
-func (s inlineHost) Guard(m *jsonrpc.Message, serve func() jsonrpc.Answer) jsonrpc.Answer {
+func (s modernHost) Guard(m *jsonrpc.Message, serve func() jsonrpc.Answer) jsonrpc.Answer {
 	return s.answer(m, serve)
 }
 
-func (s inlineHost) Roots() *rootsmgr.Manager    { return s.roots }
-func (s inlineHost) RootsTimeout() time.Duration { return s.hub.now().Roots.Timeout }
-func (s inlineHost) FS() rootsmgr.FS             { return s.hub.now().FS }
-func (s inlineHost) DeclaredRoots() bool         { return s.capabilities().Roots }
+func (s modernHost) Roots() *rootsmgr.Manager    { return s.roots }
+func (s modernHost) RootsTimeout() time.Duration { return s.hub.now().Roots.Timeout }
+func (s modernHost) FS() rootsmgr.FS             { return s.hub.now().FS }
+func (s modernHost) DeclaredRoots() bool         { return s.capabilities().Roots }
 
-func (s inlineHost) AwaitServed(ctx context.Context, view rootsmgr.View) error {
+func (s modernHost) AwaitServed(ctx context.Context, view rootsmgr.View) error {
 	return s.member.AwaitServed(ctx, view, s.RootsTimeout())
 }
 
-func (s inlineHost) Serve(ctx context.Context, child, set string, view rootsmgr.View) error {
+func (s modernHost) Serve(ctx context.Context, child, set string, view rootsmgr.View) error {
 	return s.member.ServeFromCall(ctx, child, set, view)
 }
 
-func (s inlineHost) Served(child string) (set string, view rootsmgr.View) {
+func (s modernHost) Served(child string) (set string, view rootsmgr.View) {
 	b, _ := s.member.FromCalls(child)
 	return b.Set, b.View
 }
 
-// inlineOf returns the client of a request that only this era has.
-func inlineOf(ctx context.Context) *inline.Client {
-	c, _ := call.ClientOf(ctx).(*inline.Client)
+// modernOf returns the client of a request that only this era has.
+func modernOf(ctx context.Context) *modern.Client {
+	c, _ := call.ClientOf(ctx).(*modern.Client)
 	return c
 }
 
@@ -67,14 +67,14 @@ func bridged(first *declaration.Client) []byte {
 	return append(jsonrpc.AppendMember(b, "extensions", extensions), '}')
 }
 
-// startInline notes that a client of 2026-07-28 is there, with its first request. Later calls do
+// startModern notes that a client of 2026-07-28 is there, with its first request. Later calls do
 // nothing.
-func (s *Session) startInline(first *declaration.Client) {
-	s.inlineOnce.Do(func() {
+func (s *Session) startModern(first *declaration.Client) {
+	s.modernOnce.Do(func() {
 		s.mu.Lock()
 		if !s.tab.caps.Known {
 			s.tab.caps.Shown = bridged(first)
-			s.member.InlineFirst(!s.tab.started)
+			s.member.ModernFirst(!s.tab.started)
 		}
 		s.mu.Unlock()
 		s.roots.Stateless()
@@ -85,8 +85,8 @@ func (s *Session) startInline(first *declaration.Client) {
 // serveModern answers one request of 2026-07-28. What has to be said before
 // the answer goes to out. m and its parts belong to the hub from now on. ctx
 // ends when the client no longer wants an answer, and then nobody reads it.
-func (s *Session) serveModern(ctx context.Context, m *jsonrpc.Message, out inline.Reply) jsonrpc.Answer {
-	meta, refusal, ok := inline.ReadMeta(m)
+func (s *Session) serveModern(ctx context.Context, m *jsonrpc.Message, out modern.Reply) jsonrpc.Answer {
+	meta, refusal, ok := modern.ReadMeta(m)
 	if !ok {
 		return refusal
 	}
@@ -94,22 +94,22 @@ func (s *Session) serveModern(ctx context.Context, m *jsonrpc.Message, out inlin
 }
 
 // serveRead is serveModern for a request whose _meta was read already.
-func (s *Session) serveRead(ctx context.Context, m *jsonrpc.Message, meta inline.Meta, out inline.Reply) jsonrpc.Answer {
-	s.startInline(&meta.Client)
+func (s *Session) serveRead(ctx context.Context, m *jsonrpc.Message, meta modern.Meta, out modern.Reply) jsonrpc.Answer {
+	s.startModern(&meta.Client)
 	how := s.methodOf(m.Method)
 	if !how.early {
 		s.start()
 	}
 	switch {
 	case how.modern == nil:
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, fmt.Sprintf("%s is no method of %s here", printable.Escape(m.Method, 100), inline.Version))
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, fmt.Sprintf("%s is no method of %s here", printable.Escape(m.Method, 100), modern.Version))
 	case how.purpose == forHub, how.purpose == forList:
 		return how.modern(s, ctx, m)
 	case how.purpose == forStream:
-		return how.modern(s, call.WithClient(ctx, s.inline.Client(meta, out)), m)
+		return how.modern(s, call.WithClient(ctx, s.modern.Client(meta, out)), m)
 	}
 	level := meta.Level
-	return s.inline.Serve(ctx, inline.Request{Message: m, Meta: meta, Reply: out, Asks: how.asks}, func(c *inline.Client, end *jsonrpc.Cancellation, request *jsonrpc.Message) jsonrpc.Answer {
+	return s.modern.Serve(ctx, modern.Request{Message: m, Meta: meta, Reply: out, Asks: how.asks}, func(c *modern.Client, end *jsonrpc.Cancellation, request *jsonrpc.Message) jsonrpc.Answer {
 		if how.asks {
 			if level != 0 {
 				s.hear(end.Context(), level)
@@ -130,7 +130,7 @@ func (s *Session) discover(ctx context.Context, _ *jsonrpc.Message) jsonrpc.Answ
 	}
 	s.AwaitRecalled(ctx)
 	b := []byte(`{"supportedVersions":[`)
-	for i, v := range inline.Versions() {
+	for i, v := range modern.Versions() {
 		if i > 0 {
 			b = append(b, ',')
 		}
@@ -143,10 +143,10 @@ func (s *Session) discover(ctx context.Context, _ *jsonrpc.Message) jsonrpc.Answ
 	}
 	b = append(s.Catalog().Extensions().Append(b, known), `},"instructions":`...)
 	result := s.withInstructions(append(jsonrpc.AppendString(b, instructions), '}'))
-	return s.inline.Result(jsonrpc.ResultAnswer(result), &inline.Caching{TTL: s.keeping(catalog.Kinds).TTL}, false)
+	return s.modern.Result(jsonrpc.ResultAnswer(result), &modern.Caching{TTL: s.keeping(catalog.Kinds).TTL}, false)
 }
 
 const modernCapabilities = `"tools":{"listChanged":true},"prompts":{"listChanged":true},"resources":{"listChanged":true,"subscribe":true},"completions":{},"logging":{}`
 
 // ProtocolVersions are all versions that a hub speaks, the newest first.
-func ProtocolVersions() []string { return inline.Versions() }
+func ProtocolVersions() []string { return modern.Versions() }

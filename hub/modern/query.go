@@ -1,4 +1,4 @@
-package inline
+package modern
 
 import (
 	"context"
@@ -154,7 +154,7 @@ func (c *Client) useRoots(ctx context.Context, child string, page rootsmgr.Page,
 		c.end.End(err)
 		return err
 	}
-	if c.v.o.Stateless {
+	if c.v.o.PerRequest {
 		return c.changeTurn(ctx, child, view)
 	}
 	return host.AwaitServed(ctx, host.Roots().Inline(page))

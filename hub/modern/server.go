@@ -1,4 +1,4 @@
-package inline
+package modern
 
 import (
 	"context"
@@ -46,11 +46,11 @@ type Options struct {
 	Seal *seal.Sealer
 	// Bearer is whom a requestState may come from: sealed into each.
 	Bearer string
-	// Stateless: no request stands for any other, as over HTTP, where one Server has
+	// PerRequest: no request stands for any other, as over HTTP, where one Server has
 	// all that comes with one token.
-	Stateless bool
-	Suspended *atomic.Int64 // counts the suspended requests of all Servers together
-	Log       zerolog.Logger
+	PerRequest bool
+	Suspended  *atomic.Int64 // counts the suspended requests of all Servers together
+	Log        zerolog.Logger
 }
 
 // A Server serves the requests of this era that come over one connection, or with

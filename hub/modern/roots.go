@@ -1,4 +1,4 @@
-package inline
+package modern
 
 import (
 	"context"
@@ -80,7 +80,7 @@ func (c *Client) view(ctx context.Context) (rootsmgr.View, error) {
 	case c.asks:
 		return rootsmgr.View{}, c.wantRoots()
 	}
-	if c.v.o.Stateless {
+	if c.v.o.PerRequest {
 		return host.Roots().StandIn(), nil
 	}
 	return host.Roots().View(), nil // those that came last, or what stands in for them
@@ -89,7 +89,7 @@ func (c *Client) view(ctx context.Context) (rootsmgr.View, error) {
 // standsAlone reports whether the roots that come with a request hold for that
 // request alone: over HTTP, and where a handshake has declared roots, which are
 // those of the process.
-func (v *Server) standsAlone() bool { return v.o.Stateless || v.o.Host.DeclaredRoots() }
+func (v *Server) standsAlone() bool { return v.o.PerRequest || v.o.Host.DeclaredRoots() }
 
 // silent is what a request is judged by that does not declare roots. Where the same
 // process has said what its roots are, in its handshake or with another request,
@@ -97,7 +97,7 @@ func (v *Server) standsAlone() bool { return v.o.Stateless || v.o.Host.DeclaredR
 func (v *Server) silent(ctx context.Context) (rootsmgr.View, error) {
 	roots := v.o.Host.Roots()
 	switch {
-	case v.o.Stateless:
+	case v.o.PerRequest:
 	case v.o.Host.DeclaredRoots():
 		view, err := roots.Await(ctx)
 		if err != nil {
@@ -141,11 +141,11 @@ func (c *Client) RootsBefore(ctx context.Context, spec *children.Spec) error {
 	if spec.Share == children.ShareAll {
 		return nil // it is served nobody's roots
 	}
-	if c.lacksRoots(spec.Name) && (spec.GivenRoots() || !c.v.o.Stateless && (spec.NeedsRoots() || spec.Command != "" && spec.Cwd == "")) {
+	if c.lacksRoots(spec.Name) && (spec.GivenRoots() || !c.v.o.PerRequest && (spec.NeedsRoots() || spec.Command != "" && spec.Cwd == "")) {
 		return c.wantRoots()
 	}
 	switch {
-	case c.v.o.Stateless:
+	case c.v.o.PerRequest:
 		return c.takeTurn(ctx, spec.Name)
 	case c.given.roots != nil && !c.v.standsAlone(): // the child works with them, whatever it is sent
 		return c.v.o.Host.AwaitServed(ctx, *c.given.roots)
@@ -156,7 +156,7 @@ func (c *Client) RootsBefore(ctx context.Context, spec *children.Spec) error {
 // BringsOtherRoots reports whether a child would be served other roots than it has, for
 // this request alone.
 func (c *Client) BringsOtherRoots(spec *children.Spec) bool {
-	if !c.asks || !c.v.o.Stateless || c.judged == nil || spec.Share == children.ShareAll {
+	if !c.asks || !c.v.o.PerRequest || c.judged == nil || spec.Share == children.ShareAll {
 		return false
 	}
 	set, _ := c.v.o.Host.Served(spec.Name)
@@ -184,13 +184,13 @@ func (c *Client) lacksRoots(child string) bool {
 // without: over stdio those of an earlier one hold, where no request stands for
 // another they do not.
 func (c *Client) Rootless() bool {
-	return c.asks && c.given.roots == nil && c.given.meta.Client.Roots && (c.v.o.Stateless || !c.v.given(""))
+	return c.asks && c.given.roots == nil && c.given.meta.Client.Roots && (c.v.o.PerRequest || !c.v.given(""))
 }
 
 // given reports whether roots that came with a call have reached a child: over
 // stdio those of one call reach all.
 func (v *Server) given(child string) bool {
-	if !v.o.Stateless {
+	if !v.o.PerRequest {
 		return v.o.Host.Roots().Given() || v.o.Host.DeclaredRoots()
 	}
 	set, _ := v.o.Host.Served(child)
