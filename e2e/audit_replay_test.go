@@ -86,17 +86,22 @@ func newReplayWorld(t *testing.T, rng *rand.Rand) *replayWorld {
 }
 
 func replayIn(w *world, rng *rand.Rand) *replayWorld {
-	t, r := w.t, &replayWorld{w: w, rng: rng}
+	return &replayWorld{w: w, rng: rng, places: w.lay()}
+}
+
+// lay makes the places of random policies and calls, and gives their paths.
+func (w *world) lay() (places []string) {
+	w.t.Helper()
 	for _, dir := range []string{"project/a/deep", "project/b", "box", "docs/deep", "docs/keep"} {
-		must(t, os.MkdirAll(w.path(dir), 0o700))
+		must(w.t, os.MkdirAll(w.path(dir), 0o700))
 	}
-	must(t, os.WriteFile(w.path("docs", "keep", "x"), nil, 0o600))
-	symlink(t, w.path("docs"), w.path("project", "to-docs"))
-	symlink(t, w.path("project", "a"), w.path("docs", "to-a"))
+	must(w.t, os.WriteFile(w.path("docs", "keep", "x"), nil, 0o600))
+	symlink(w.t, w.path("docs"), w.path("project", "to-docs"))
+	symlink(w.t, w.path("project", "a"), w.path("docs", "to-a"))
 	for _, p := range []string{"project", "project/a", "project/a/deep", "project/b", "docs", "docs/deep", "docs/keep", "docs/keep/x", "box", "outside", "project/hello.txt", "project/to-docs", "project/to-docs/keep", "docs/to-a/new", "project/a/new", "outside/secret.txt", "project/sub/deep.txt"} {
-		r.places = append(r.places, w.path(filepath.FromSlash(p)))
+		places = append(places, w.path(filepath.FromSlash(p)))
 	}
-	return r
+	return places
 }
 
 // policy draws one.

@@ -82,7 +82,7 @@ func corpusOf(t testing.TB, dirs ...string) []string {
 // furnish puts there what the strings of the corpus name, and the places of the policies.
 func furnish(w *world) {
 	w.t.Helper()
-	replayIn(w, rand.New(rand.NewPCG(0, 0)))
+	w.lay()
 	for _, name := range []string{"project/src/main.go", "project/docs/x", "project/a.txt", "project/[id]/page.tsx", "project/bin/x", "projects/sibling.txt",
 		"outside/tool", "outside/sub/x", "home/outside/secret.txt"} {
 		w.write(name, name)

@@ -24,8 +24,10 @@ const (
 	metaInfo         = "io.modelcontextprotocol/clientInfo"
 	metaCapabilities = "io.modelcontextprotocol/clientCapabilities"
 	metaSubscription = "io.modelcontextprotocol/subscriptionId"
-	modernVersion    = "2026-07-28"
 )
+
+// modernVersion is the version without a handshake.
+const modernVersion = "2026-07-28"
 
 // party is a raw client of either era over either transport. It answers every question that a server may ask, and knows no more
 // of the protocol than it must.
