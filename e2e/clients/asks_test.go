@@ -1,15 +1,16 @@
-package e2e
+package clients
 
 import (
 	"bytes"
 	"context"
 	"encoding/json"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"mcphub/e2e/world"
 )
 
 // asked is what clients/asks.mjs reports.
@@ -20,20 +21,20 @@ type asked struct {
 	Logs    int
 }
 
-func (w *world) asks(n node, prefix, command string, args ...string) asked {
-	w.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 3*waitLimit)
+func asks(w *world.World, n world.Node, prefix, command string, args ...string) asked {
+	w.T.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 3*world.WaitLimit)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, n.program, filepath.Join("clients", "asks.mjs"))
-	cmd.Env = w.env()
-	cmd.Stdin = strings.NewReader(raw(w.t, obj{"command": command, "args": args, "env": envObject(w), "cwd": w.home, "prefix": prefix}))
+	cmd := exec.CommandContext(ctx, n.Program, world.Source("e2e", "clients", "asks.mjs"))
+	cmd.Env = w.Env()
+	cmd.Stdin = strings.NewReader(world.Raw(w.T, obj{"command": command, "args": args, "env": envObject(w), "cwd": w.Home, "prefix": prefix}))
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	if err := cmd.Run(); err != nil {
-		w.t.Fatalf("the SDK client: %v\n%s", err, errs.Bytes())
+		w.T.Fatalf("the SDK client: %v\n%s", err, errs.Bytes())
 	}
 	var r asked
-	must(w.t, json.Unmarshal(out.Bytes(), &r))
+	world.Must(w.T, json.Unmarshal(out.Bytes(), &r))
 	return r
 }
 
@@ -43,12 +44,12 @@ func (w *world) asks(n node, prefix, command string, args ...string) asked {
 // a question in its middle, log messages.
 func TestSDKClientIsAskedThroughTheHub(t *testing.T) {
 	t.Parallel()
-	n := requireNode(t)
-	w := newWorld(t)
-	server := n.script("mcp-server-everything")
-	direct := w.asks(n, "", n.program, server)
-	config := w.config(obj{"everything": obj{"command": n.program, "args": []string{server}}})
-	through := w.asks(n, "everything__", mcphub(t), "serve", "--config", config)
+	n := world.RequireNode(t)
+	w := world.New(t)
+	server := n.Script("mcp-server-everything")
+	direct := asks(w, n, "", n.Program, server)
+	config := w.Config(obj{"everything": obj{"command": n.Program, "args": []string{server}}})
+	through := asks(w, n, "everything__", world.Hub(t), "serve", "--config", config)
 	if len(direct.Asked) != 4 || direct.Logs == 0 || direct.Results["error"] == nil {
 		t.Fatalf("the control: %+v", direct)
 	}

@@ -1,4 +1,4 @@
-package e2e
+package clients
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"mcphub/e2e/ide"
+	"mcphub/e2e/world"
 )
 
 // A real authorization server and a real browser: oidc-provider, whose tokens are signed, good for one server, short, and
@@ -21,18 +22,18 @@ import (
 // is refused with its reason, before a token or a code has gone anywhere.
 func TestLoginAtRealServer(t *testing.T) {
 	t.Parallel()
-	n := requireNode(t)
+	n := world.RequireNode(t)
 	chromium, err := exec.LookPath("chromium")
-	if err != nil && inCI() {
+	if err != nil && world.InCI() {
 		t.Fatal("no browser in CI: ", err)
 	} else if err != nil {
 		t.Skip("NOT PROVED HERE: ", err)
 	}
-	n.of(t, "authserver")
-	w := newWorld(t)
+	n.Of(t, "authserver")
+	w := world.New(t)
 	var mu sync.Mutex
 	var said []string // by the servers
-	w.heard = func(line string) { mu.Lock(); said = append(said, line); mu.Unlock() }
+	w.Heard = func(line string) { mu.Lock(); said = append(said, line); mu.Unlock() }
 	saidOf := func(what string) (n int) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -43,32 +44,30 @@ func TestLoginAtRealServer(t *testing.T) {
 		}
 		return n
 	}
-	here, err := filepath.Abs(".")
-	must(t, err)
-	resource := w.listening(exec.Command(n.program, filepath.Join(here, "authserver", "server.mjs")), regexp.MustCompile(`^protected (http://\S+/mcp)$`), "LIFE=2")
+	resource := w.Listening(exec.Command(n.Program, world.Source("e2e", "authserver", "server.mjs")), regexp.MustCompile(`^protected (http://\S+/mcp)$`), "LIFE=2")
 	// at is a server, with the authorization server that it names: each is on a port of its own, which a person says to be meant.
 	at := func(kind string) obj {
 		r, err := http.Get(strings.TrimSuffix(resource, "/mcp") + "/.well-known/oauth-protected-resource" + kind + "/mcp")
-		must(t, err)
+		world.Must(t, err)
 		defer func() { _ = r.Body.Close() }()
 		var m struct {
 			Servers []string `json:"authorization_servers"`
 		}
-		must(t, json.NewDecoder(r.Body).Decode(&m))
+		world.Must(t, json.NewDecoder(r.Body).Decode(&m))
 		return obj{"url": strings.TrimSuffix(resource, "/mcp") + kind + "/mcp", "type": "http", "auth": obj{"issuer": m.Servers[0]}}
 	}
 	unsaid := func(kind string) obj { s := at(kind); delete(s, "auth"); return s }
-	config := w.config(obj{"protected": at(""), "audience": at("/audience"), "issuer": at("/issuer"), "mixed": at("/mixed"), "private": unsaid("/private"), "port": unsaid("")}, obj{"secrets": obj{"store": "file"}})
+	config := w.Config(obj{"protected": at(""), "audience": at("/audience"), "issuer": at("/issuer"), "mixed": at("/mixed"), "private": unsaid("/private"), "port": unsaid("")}, obj{"secrets": obj{"store": "file"}})
 	// person logs in by the browser; some of the addresses that are printed are passed over.
 	person := func(answer string, skip int) func(address string) {
 		return func(address string) {
 			if skip--; skip >= 0 {
 				return
 			}
-			ctx, cancel := context.WithTimeout(t.Context(), waitLimit)
+			ctx, cancel := context.WithTimeout(t.Context(), world.WaitLimit)
 			defer cancel()
-			cmd := exec.CommandContext(ctx, n.program, filepath.Join(here, "clients", "browse.mjs"), address, "ann", answer)
-			cmd.Env, cmd.Dir = w.env("CHROMIUM="+chromium), w.home
+			cmd := exec.CommandContext(ctx, n.Program, world.Source("e2e", "clients", "browse.mjs"), address, "ann", answer)
+			cmd.Env, cmd.Dir = w.Env("CHROMIUM="+chromium), w.Home
 			if out, err := cmd.CombinedOutput(); err != nil {
 				t.Errorf("the browser at %s: %v\n%s", address, err, out)
 			} else {
@@ -78,14 +77,14 @@ func TestLoginAtRealServer(t *testing.T) {
 	}
 	login := func(want string, visit func(address string), args ...string) {
 		t.Helper()
-		if out, _ := w.auth(visit, append(args, "--config", config)...); !strings.Contains(out, want) {
+		if out, _ := auth(w, visit, append(args, "--config", config)...); !strings.Contains(out, want) {
 			t.Errorf("%q: %s\nwant %q", args, out, want)
 		}
 	}
-	s := w.start(ide.Options{Command: mcphub(t), Args: []string{"serve", "--config", config},
-		Env: w.env("DBUS_SESSION_BUS_ADDRESS=unix:path=" + w.path("no-bus")), Roots: ide.Folders(w.project)})
-	s.initialize()
-	expect := func(want string) { t.Helper(); s.isSeenAs(want) }
+	s := w.Start(ide.Options{Command: world.Hub(t), Args: []string{"serve", "--config", config},
+		Env: w.Env("DBUS_SESSION_BUS_ADDRESS=unix:path=" + w.Path("no-bus")), Roots: ide.Folders(w.Project)})
+	s.Handshake()
+	expect := func(want string) { t.Helper(); isSeenAs(s, want) }
 	expect("run: mcphub auth login protected")
 	login("the login was refused", person("no", 0), "login", "protected", "--no-browser")
 	login("Logged in at protected", person("yes", 0), "login", "protected", "--no-browser")
@@ -93,26 +92,26 @@ func TestLoginAtRealServer(t *testing.T) {
 	const renewal = "granted by refresh_token"
 	renewed := saidOf(renewal)
 	for range 5 { // each with a token that was renewed: they last no longer than it takes
-		if got := s.whoami(); got != "ann" {
+		if got := whoami(s); got != "ann" {
 			t.Errorf("got %q", got)
 		}
 	}
-	if !within(waitLimit, func() bool { return saidOf(renewal) >= renewed+5 }) {
+	if !world.Within(world.WaitLimit, func() bool { return saidOf(renewal) >= renewed+5 }) {
 		t.Errorf("renewed %d times", saidOf(renewal)-renewed)
 	}
-	if got := s.call("protected__expires", `{}`).Text; got != "ann" {
+	if got := s.MustCall("protected__expires", `{}`).Text; got != "ann" {
 		t.Errorf("amid a call that outlasts its token: %q", got)
 	}
-	if !within(waitLimit, func() bool { return saidOf("refused amid a call") == 1 }) {
+	if !world.Within(world.WaitLimit, func() bool { return saidOf("refused amid a call") == 1 }) {
 		t.Error("no token has ended amid a call")
 	}
 
 	// Somebody else revokes the login.
-	elsewhere := w.path("elsewhere")
-	must(t, os.CopyFS(elsewhere, os.DirFS(w.path("home", "config"))))
-	must(t, os.Chmod(elsewhere+"/mcphub/secrets.age", 0o600))
-	must(t, os.Chmod(elsewhere+"/mcphub/secrets.identity", 0o600))
-	out, err := w.authWith([]string{"XDG_CONFIG_HOME=" + elsewhere, "DBUS_SESSION_BUS_ADDRESS=unix:path=" + w.path("no-bus")}, nil, "logout", "protected", "--config", config)
+	elsewhere := w.Path("elsewhere")
+	world.Must(t, os.CopyFS(elsewhere, os.DirFS(w.Path("home", "config"))))
+	world.Must(t, os.Chmod(elsewhere+"/mcphub/secrets.age", 0o600))
+	world.Must(t, os.Chmod(elsewhere+"/mcphub/secrets.identity", 0o600))
+	out, err := w.AuthWith([]string{"XDG_CONFIG_HOME=" + elsewhere, "DBUS_SESSION_BUS_ADDRESS=unix:path=" + w.Path("no-bus")}, nil, "logout", "protected", "--config", config)
 	if err != nil || !strings.Contains(out, "has ended it") {
 		t.Fatal(err, out)
 	}
@@ -121,9 +120,9 @@ func TestLoginAtRealServer(t *testing.T) {
 	login("run: mcphub auth login protected", nil, "status", "protected")
 
 	// The program opens the browser itself, by what a desktop opens pages with.
-	opener := w.write("bin/xdg-open", "#!/bin/sh\nexec '"+n.program+"' '"+filepath.Join(here, "clients", "browse.mjs")+"' \"$1\" ann yes\n")
-	must(t, os.Chmod(opener, 0o700))
-	out, err = w.authWith([]string{"DISPLAY=:0", "CHROMIUM=" + chromium, "PATH=" + filepath.Dir(opener) + ":" + os.Getenv("PATH"), "DBUS_SESSION_BUS_ADDRESS=unix:path=" + w.path("no-bus")},
+	opener := w.Write("bin/xdg-open", "#!/bin/sh\nexec '"+n.Program+"' '"+world.Source("e2e", "clients", "browse.mjs")+"' \"$1\" ann yes\n")
+	world.Must(t, os.Chmod(opener, 0o700))
+	out, err = w.AuthWith([]string{"DISPLAY=:0", "CHROMIUM=" + chromium, "PATH=" + filepath.Dir(opener) + ":" + os.Getenv("PATH"), "DBUS_SESSION_BUS_ADDRESS=unix:path=" + w.Path("no-bus")},
 		nil, "login", "protected", "--config", config)
 	if err != nil || !strings.Contains(out, "The login is open in your browser") || !strings.Contains(out, "Logged in at protected") {
 		t.Errorf("with a browser that is opened: %v %s", err, out)
@@ -143,8 +142,8 @@ func TestLoginAtRealServer(t *testing.T) {
 	login("the answer comes from another authorization server, http://127.0.0.1:", person("yes", 0), "login", "mixed", "--no-browser")
 	login("Logged in at audience", person("yes", 0), "login", "audience", "--no-browser")
 	got := ""
-	if !within(waitLimit, func() bool {
-		got = s.await(s.send("call-tool", `{"serverName":"audience","toolName":"whoami"}`)).Text
+	if !world.Within(world.WaitLimit, func() bool {
+		got = s.AwaitCall(s.SendCall("call-tool", `{"serverName":"audience","toolName":"whoami"}`)).Text
 		return strings.Contains(got, "HTTP status 401 (Unauthorized); it refuses the token of the login, and new ones too")
 	}) {
 		t.Errorf("a server that takes tokens for another one only: %q", got)

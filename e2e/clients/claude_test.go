@@ -1,4 +1,4 @@
-package e2e
+package clients
 
 import (
 	"bytes"
@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"mcphub/e2e/ide"
+	"mcphub/e2e/world"
 )
 
 // standIn plays the model behind Claude Code: it calls the tools of a script one after the other and then says that it is done.
@@ -113,12 +114,12 @@ func (s *standIn) next(tools []struct{ Name string }, messages []struct{ Content
 }
 
 // claude gives the program that the npm package brings for this system.
-func (n node) claude(t testing.TB) string {
+func claude(n world.Node, t testing.TB) string {
 	t.Helper()
 	arch := map[string]string{"amd64": "x64", "arm64": "arm64"}[runtime.GOARCH]
-	program := filepath.Join(n.modules, "@anthropic-ai", "claude-code-"+runtime.GOOS+"-"+arch, "claude")
+	program := filepath.Join(n.Modules, "@anthropic-ai", "claude-code-"+runtime.GOOS+"-"+arch, "claude")
 	if _, err := os.Stat(program); err != nil {
-		if inCI() {
+		if world.InCI() {
 			t.Fatal("no Claude Code in CI: ", err)
 		}
 		t.Skip("NOT PROVED HERE: no Claude Code for this system: ", err)
@@ -130,36 +131,36 @@ func (n node) claude(t testing.TB) string {
 // lies outside, in both eras.
 func TestClaudeCode(t *testing.T) {
 	t.Parallel()
-	n := requireNode(t)
-	for mode, version := range map[string]string{"legacy": "2025-11-25", "auto": modernVersion} {
+	n := world.RequireNode(t)
+	for mode, version := range map[string]string{"legacy": "2025-11-25", "auto": world.ModernVersion} {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t)
-			config := w.config(obj{"files": obj{"builtin": "files"}, "rec": w.recorder("rec")})
-			inside := w.path("project", "hello.txt")
+			w := world.New(t)
+			config := w.Config(obj{"files": obj{"builtin": "files"}, "rec": w.Recorder("rec")})
+			inside := w.Path("project", "hello.txt")
 			model := &standIn{offered: map[string]bool{}, script: []toolUse{
 				{"mcp__hub__get-roots", obj{}},
 				{"mcp__hub__files__read_text_file", obj{"path": inside}},
 				{"mcp__hub__files__read_text_file", obj{"path": "/etc/passwd"}},
 				{"mcp__hub__rec__echo", obj{"path": "/etc/passwd"}},
 			}}
-			w.claude(n, model, mode, w.tapped("hub", mcphub(t), "serve", "--config", config))
+			runClaude(w, n, model, mode, w.Tapped("hub", world.Hub(t), "serve", "--config", config))
 			for _, name := range []string{"mcp__hub__get-roots", "mcp__hub__list-tools", "mcp__hub__files__write_file", "mcp__hub__rec__echo"} {
 				if !model.offered[name] {
 					t.Errorf("%s is not listed", name)
 				}
 			}
-			for i, want := range []string{ide.FileURI(w.project), "hello from the project", "Access denied: Path '/etc/passwd'", "Access denied: Path '/etc/passwd'"} {
+			for i, want := range []string{ide.FileURI(w.Project), "hello from the project", "Access denied: Path '/etc/passwd'", "Access denied: Path '/etc/passwd'"} {
 				if i >= len(model.results) || !strings.Contains(model.results[i], want) {
 					t.Errorf("call %d: want %q in %q", i, want, model.results[min(i, len(model.results)):])
 				}
 			}
-			if strings.Contains(w.recorded("rec"), "passwd") {
+			if strings.Contains(w.Recorded("rec"), "passwd") {
 				t.Error("the call outside reached the child")
 			}
-			k := readTap(t, w.path("records", "hub.tap"))
-			other := map[string]string{"legacy": modernVersion, "auto": "2025-11-25"}[mode]
-			if got := k.judged(); got[version+" result of tools/call"] < len(model.script) || got[other+" tools/call"] > 0 {
+			k := world.ReadTap(t, w.Path("records", "hub.tap"))
+			other := map[string]string{"legacy": world.ModernVersion, "auto": "2025-11-25"}[mode]
+			if got := k.Judged(); got[version+" result of tools/call"] < len(model.script) || got[other+" tools/call"] > 0 {
 				t.Errorf("not all calls were of %s: %v", version, got)
 			}
 		})
@@ -167,26 +168,26 @@ func TestClaudeCode(t *testing.T) {
 }
 
 // claude runs Claude Code in the project, with one server called hub and every tool of it allowed.
-func (w *world) claude(n node, model *standIn, negotiation string, server obj) {
-	w.t.Helper()
+func runClaude(w *world.World, n world.Node, model *standIn, negotiation string, server obj) {
+	w.T.Helper()
 	api := httptest.NewServer(model)
 	defer api.Close()
-	servers := w.write("servers.json", raw(w.t, obj{"mcpServers": obj{"hub": server}}))
-	ctx, cancel := context.WithTimeout(context.Background(), 3*waitLimit)
+	servers := w.Write("servers.json", world.Raw(w.T, obj{"mcpServers": obj{"hub": server}}))
+	ctx, cancel := context.WithTimeout(context.Background(), 3*world.WaitLimit)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, n.claude(w.t), "-p", "go", "--mcp-config", servers, "--strict-mcp-config", "--allowedTools", "mcp__hub", "--model", "claude-stand-in",
+	cmd := exec.CommandContext(ctx, claude(n, w.T), "-p", "go", "--mcp-config", servers, "--strict-mcp-config", "--allowedTools", "mcp__hub", "--model", "claude-stand-in",
 		"--output-format", "json")
-	cmd.Dir = w.project
-	cmd.Env = w.env("ANTHROPIC_BASE_URL="+api.URL, "ANTHROPIC_API_KEY=none", "MCP_PROTOCOL_NEGOTIATION="+negotiation, "ENABLE_TOOL_SEARCH=false",
+	cmd.Dir = w.Project
+	cmd.Env = w.Env("ANTHROPIC_BASE_URL="+api.URL, "ANTHROPIC_API_KEY=none", "MCP_PROTOCOL_NEGOTIATION="+negotiation, "ENABLE_TOOL_SEARCH=false",
 		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1", "DISABLE_TELEMETRY=1", "DISABLE_ERROR_REPORTING=1")
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	if err := cmd.Run(); err != nil {
-		w.t.Errorf("Claude Code: %v", err)
+		w.T.Errorf("Claude Code: %v", err)
 	}
-	w.t.Cleanup(func() {
-		if w.t.Failed() {
-			w.t.Logf("Claude Code said:\n%s\n%s", out.Bytes(), errs.Bytes())
+	w.T.Cleanup(func() {
+		if w.T.Failed() {
+			w.T.Logf("Claude Code said:\n%s\n%s", out.Bytes(), errs.Bytes())
 		}
 	})
 }

@@ -1,21 +1,21 @@
-package e2e
+package clients
 
 import (
 	"encoding/json"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"mcphub/e2e/world"
 )
 
 // extended is the server of clients/extended.mjs, as an entry of hub.json and as a command.
-func extended(n node, t *testing.T, name string) (entry obj, args []string) {
+func extended(n world.Node, t *testing.T, name string) (entry obj, args []string) {
 	t.Helper()
-	script, err := filepath.Abs(filepath.Join("clients", "extended.mjs"))
-	must(t, err)
+	script := world.Source("e2e", "clients", "extended.mjs")
 	args = []string{script, name}
-	return obj{"command": n.program, "args": args}, args
+	return obj{"command": n.Program, "args": args}, args
 }
 
 func request(method string, params obj) obj {
@@ -26,8 +26,8 @@ func request(method string, params obj) obj {
 // is without it. The control for the path that is refused is the server itself, which takes it.
 func TestExtensionsOfARealServer(t *testing.T) {
 	t.Parallel()
-	n := requireNode(t)
-	w := newWorld(t)
+	n := world.RequireNode(t)
+	w := world.New(t)
 	entry, args := extended(n, t, "one")
 	same := []obj{
 		request("skills/list", obj{"cursor": "c", "deep": obj{"n": []any{1, 2.5}}, "_meta": obj{"com.example/x": true}}),
@@ -43,14 +43,14 @@ func TestExtensionsOfARealServer(t *testing.T) {
 		all := append([]obj{{"do": "awaitTool", "name": tool}}, same...)
 		return append(append(all, outside...), request("skills/heard", obj{}))
 	}
-	serve := []string{"serve", "--config", w.config(obj{"ext": entry})}
-	direct := w.sdk(n, n.program, args, nil, rootsOf(w.project), steps("view")...)
-	w.sdk(n, mcphub(t), serve, nil, rootsOf(w.project), obj{"do": "awaitTool", "name": "ext__view"}) // from now on it is known what there is
-	hub := w.sdk(n, mcphub(t), serve, nil, rootsOf(w.project), steps("ext__view")...)
+	serve := []string{"serve", "--config", w.Config(obj{"ext": entry})}
+	direct := sdk(w, n, n.Program, args, nil, rootsOf(w.Project), steps("view")...)
+	sdk(w, n, world.Hub(t), serve, nil, rootsOf(w.Project), obj{"do": "awaitTool", "name": "ext__view"}) // from now on it is known what there is
+	hub := sdk(w, n, world.Hub(t), serve, nil, rootsOf(w.Project), steps("ext__view")...)
 	for _, member := range []string{"extensions", "experimental"} {
 		var want, got map[string]any
-		must(t, json.Unmarshal(direct.Capabilities, &want))
-		must(t, json.Unmarshal(hub.Capabilities, &got))
+		world.Must(t, json.Unmarshal(direct.Capabilities, &want))
+		world.Must(t, json.Unmarshal(hub.Capabilities, &got))
 		if diff := cmp.Diff(want[member], got[member]); diff != "" || want[member] == nil {
 			t.Errorf("%s (-direct +hub):\n%s", member, diff)
 		}
@@ -64,7 +64,7 @@ func TestExtensionsOfARealServer(t *testing.T) {
 	if r := direct.Results[at]; r.Error != nil {
 		t.Errorf("the control: %+v", *r.Error)
 	}
-	if r := hub.Results[at]; r.Error == nil || r.Error.Code != -32602 || !strings.Contains(r.Error.Message, denial("/etc/passwd", w.project)) {
+	if r := hub.Results[at]; r.Error == nil || r.Error.Code != -32602 || !strings.Contains(r.Error.Message, world.Denial("/etc/passwd", w.Project)) {
 		t.Errorf("a path outside: %s %+v", r.Value, r.Error)
 	}
 	last := len(hub.Results) - 1
@@ -81,18 +81,18 @@ func decoded(t *testing.T, r sdkResult) (v any) {
 	if r.Error != nil {
 		return *r.Error
 	}
-	must(t, json.Unmarshal(r.Value, &v))
+	world.Must(t, json.Unmarshal(r.Value, &v))
 	return v
 }
 
 // TestAppsOfTwoRealServers: two servers of the official SDK whose apps have the same URI.
 func TestAppsOfTwoRealServers(t *testing.T) {
 	t.Parallel()
-	n := requireNode(t)
-	w := newWorld(t)
+	n := world.RequireNode(t)
+	w := world.New(t)
 	one, _ := extended(n, t, "one")
 	two, _ := extended(n, t, "two")
-	hub := w.sdk(n, mcphub(t), []string{"serve", "--config", w.config(obj{"a": one, "b": two})}, nil, rootsOf(w.project),
+	hub := sdk(w, n, world.Hub(t), []string{"serve", "--config", w.Config(obj{"a": one, "b": two})}, nil, rootsOf(w.Project),
 		obj{"do": "awaitTool", "name": "a__view"}, obj{"do": "awaitTool", "name": "b__view"}, obj{"do": "tools"},
 		request("resources/read", obj{"uri": "ui://view/main.html"}), request("resources/read", obj{"uri": "ui://b/view/main.html"}),
 		obj{"do": "rawCall", "name": "refresh-two", "arguments": obj{}}, obj{"do": "rawCall", "name": "b__view", "arguments": obj{}},

@@ -1,21 +1,15 @@
 //lint:file-ignore SA1019 roots and the GET stream are what is tested; the SDKs call them deprecated since 2026-07-28
 
-package e2e
+package clients
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"net"
 	"net/http"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -28,77 +22,13 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"mcphub/e2e/ide"
+	"mcphub/e2e/world"
 )
 
-// serveHTTP runs the hub over HTTP for the length of a test and gives the
-// address of its endpoint.
-func (w *world) serveHTTP(config string, env ...string) string {
-	w.t.Helper()
-	return w.listening(exec.Command(mcphub(w.t), "serve", "--http", "127.0.0.1:0", "--config", config), regexp.MustCompile(`serving (http://\S+/mcp)`), env...)
-}
-
-// listening runs a server for the length of a test and waits until it has said
-// on stdout or stderr where it listens.
-func (w *world) listening(cmd *exec.Cmd, where *regexp.Regexp, env ...string) string {
-	w.t.Helper()
-	return w.listeningIn(w.home, cmd, where, env...)
-}
-
-// listeningIn is listening in a directory.
-func (w *world) listeningIn(dir string, cmd *exec.Cmd, where *regexp.Regexp, env ...string) string {
-	w.t.Helper()
-	cmd.Env, cmd.Dir = w.env(env...), dir
-	said, err := cmd.StderrPipe()
-	must(w.t, err)
-	cmd.Stdout = cmd.Stderr
-	must(w.t, cmd.Start())
-	found := make(chan string, 1)
-	var log bytes.Buffer
-	var read sync.WaitGroup
-	read.Go(func() {
-		for lines := bufio.NewScanner(said); lines.Scan(); {
-			log.WriteString(lines.Text() + "\n")
-			if w.heard != nil {
-				w.heard(lines.Text())
-			}
-			if m := where.FindStringSubmatch(lines.Text()); m != nil && len(found) == 0 {
-				found <- m[1]
-			}
-		}
-	})
-	w.t.Cleanup(func() {
-		stop := cmd.Process.Kill
-		if runtime.GOOS != "windows" {
-			stop = func() error { return cmd.Process.Signal(os.Interrupt) }
-		}
-		if err := stop(); err != nil && !errors.Is(err, os.ErrProcessDone) {
-			w.t.Error(err)
-		}
-		late := time.AfterFunc(waitLimit, func() {
-			w.t.Errorf("%s does not end", cmd.Path)
-			_ = cmd.Process.Kill()
-		})
-		read.Wait()
-		_ = cmd.Wait()
-		late.Stop()
-		if w.t.Failed() {
-			w.t.Logf("%s said:\n%s", filepath.Base(cmd.Path), log.Bytes())
-		}
-	})
-	select {
-	case at := <-found:
-		w.knowToken(cmd, at)
-		return at
-	case <-time.After(waitLimit):
-		w.t.Fatalf("%s does not listen", cmd.Path)
-		return ""
-	}
-}
-
 // overHTTP runs the TypeScript client against an address.
-func (w *world) overHTTP(n node, url string, roots []obj, steps ...obj) sdkReport {
-	w.t.Helper()
-	return w.runSDK(n, raw(w.t, obj{"url": url, "headers": bearingHeaders(w.t, url), "roots": roots, "steps": steps, "capabilities": json.RawMessage(ide.DefaultCapabilities)}), len(steps))
+func overHTTP(w *world.World, n world.Node, url string, roots []obj, steps ...obj) sdkReport {
+	w.T.Helper()
+	return runSDK(w, n, world.Raw(w.T, obj{"url": url, "headers": world.BearingHeaders(w.T, url), "roots": roots, "steps": steps, "capabilities": json.RawMessage(ide.DefaultCapabilities)}), len(steps))
 }
 
 // A caller is a client session of some SDK: it calls a tool and gives the text
@@ -120,9 +50,9 @@ func dialGoSDKAt(t testing.TB, url string, o *gosdk.ClientOptions, version strin
 	for _, d := range dirs {
 		c.AddRoots(&gosdk.Root{URI: ide.FileURI(d)})
 	}
-	web := &http.Client{Transport: given{&http.Transport{MaxIdleConnsPerHost: 64}}}
+	web := &http.Client{Transport: world.Given{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}}
 	s, err := c.Connect(context.Background(), &gosdk.StreamableClientTransport{Endpoint: url, HTTPClient: web}, &gosdk.ClientSessionOptions{ProtocolVersion: version})
-	must(t, err)
+	world.Must(t, err)
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			t.Errorf("closing the session: %v", err)
@@ -130,28 +60,6 @@ func dialGoSDKAt(t testing.TB, url string, o *gosdk.ClientOptions, version strin
 		web.CloseIdleConnections()
 	})
 	return s
-}
-
-func callGoSDK(t testing.TB, s *gosdk.ClientSession, tool string, args obj, token any) (string, bool) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 4*waitLimit)
-	defer cancel()
-	p := &gosdk.CallToolParams{Name: tool, Arguments: args}
-	if token != nil {
-		p.SetProgressToken(token)
-	}
-	r, err := s.CallTool(ctx, p)
-	if err != nil {
-		t.Errorf("%s: %v", tool, err)
-		return "", true
-	}
-	var b strings.Builder
-	for _, c := range r.Content {
-		if text, ok := c.(*gosdk.TextContent); ok {
-			b.WriteString(text.Text)
-		}
-	}
-	return b.String(), r.IsError
 }
 
 type fixedRoots []string
@@ -168,20 +76,20 @@ func (r fixedRoots) ListRoots(context.Context, mcp.ListRootsRequest) (*mcp.ListR
 // then the roots are asked for on the POST of the call.
 func dialMCPGo(t testing.TB, url string, listens bool, dirs ...string) caller {
 	t.Helper()
-	web := &http.Client{Transport: given{&http.Transport{MaxIdleConnsPerHost: 64}}}
+	web := &http.Client{Transport: world.Given{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}}
 	options := []transport.StreamableHTTPCOption{transport.WithHTTPBasicClient(web)}
 	if listens {
 		options = append(options, transport.WithContinuousListening())
 	}
 	tr, err := transport.NewStreamableHTTP(url, options...)
-	must(t, err)
+	world.Must(t, err)
 	c := mcpclient.NewClient(tr, mcpclient.WithRootsHandler(fixedRoots(dirs)))
-	ctx, cancel := context.WithTimeout(context.Background(), waitLimit)
+	ctx, cancel := context.WithTimeout(context.Background(), world.WaitLimit)
 	defer cancel()
-	must(t, c.Start(context.WithoutCancel(ctx)))
+	world.Must(t, c.Start(context.WithoutCancel(ctx)))
 	_, err = c.Initialize(ctx, mcp.InitializeRequest{Params: mcp.InitializeParams{
 		ProtocolVersion: "2025-11-25", ClientInfo: mcp.Implementation{Name: "mcp-go", Version: "1"}}})
-	must(t, err)
+	world.Must(t, err)
 	t.Cleanup(func() {
 		if err := c.Close(); err != nil {
 			t.Errorf("closing the session: %v", err)
@@ -194,7 +102,7 @@ func dialMCPGo(t testing.TB, url string, listens bool, dirs ...string) caller {
 func callMCPGo(c *mcpclient.Client) caller {
 	return func(t *testing.T, tool string, args obj) (string, bool) {
 		t.Helper()
-		ctx, cancel := context.WithTimeout(context.Background(), 2*waitLimit)
+		ctx, cancel := context.WithTimeout(context.Background(), 2*world.WaitLimit)
 		defer cancel()
 		r, err := c.CallTool(ctx, mcp.CallToolRequest{Params: mcp.CallToolParams{Name: tool, Arguments: args}})
 		if err != nil {
@@ -215,54 +123,56 @@ func callMCPGo(c *mcpclient.Client) caller {
 // the hub; each reads inside its root and not outside.
 func TestHTTPRealClients(t *testing.T) {
 	t.Parallel()
-	n := requireNode(t)
-	w := newWorld(t)
-	url := w.serveHTTP(w.config(w.realStores(n)))
-	inside, outside := w.path("project", "hello.txt"), w.path("outside", "secret.txt")
+	n := world.RequireNode(t)
+	w := world.New(t)
+	url := w.ServeHTTP(w.Config(realStores(w, n)))
+	inside, outside := w.Path("project", "hello.txt"), w.Path("outside", "secret.txt")
 	t.Run("TypeScript SDK", func(t *testing.T) {
 		read := func(path string) obj {
 			return obj{"do": "rawCall", "name": "filesystem__read_text_file", "arguments": obj{"path": path}}
 		}
 		await := obj{"do": "awaitTool", "name": "memory__read_graph"}
-		r := w.overHTTP(n, url, rootsOf(w.project), await, read(inside), read(outside),
-			obj{"do": "roots", "roots": rootsOf(w.outside)}, read(outside), read(inside))
+		r := overHTTP(w, n, url, rootsOf(w.Project), await, read(inside), read(outside),
+			obj{"do": "roots", "roots": rootsOf(w.Outside)}, read(outside), read(inside))
 		for i, res := range r.Results {
 			if res.Error != nil {
 				t.Fatalf("step %d: %+v", i, *res.Error)
 			}
 		}
-		for i, want := range map[int]string{1: "hello from the project", 4: secretText} {
+		for i, want := range map[int]string{1: "hello from the project", 4: world.SecretText} {
 			if got := string(r.Results[i].Value); !strings.Contains(got, want) {
 				t.Errorf("step %d: %s, want %q", i, got, want)
 			}
 		}
-		wantRefused(t, "outside", r.Results[2].Value, []string{outside}, w.project)
-		wantRefused(t, "after the change", r.Results[5].Value, []string{inside}, w.outside)
+		wantRefused(t, "outside", r.Results[2].Value, []string{outside}, w.Project)
+		wantRefused(t, "after the change", r.Results[5].Value, []string{inside}, w.Outside)
 		if r.Asked != 2 {
 			t.Errorf("asked for the roots %d times", r.Asked)
 		}
 	})
 	t.Run("Inspector", func(t *testing.T) {
-		n.forInspector(t)
-		config := w.write("inspector.json", raw(t, obj{"mcpServers": obj{"hub": obj{"type": "streamable-http", "url": url, "headers": bearingHeaders(t, url), "roots": rootsOf(w.project)}}}))
+		forInspector(n, t)
+		config := w.Write("inspector.json", world.Raw(t, obj{"mcpServers": obj{"hub": obj{"type": "streamable-http", "url": url, "headers": world.BearingHeaders(t, url), "roots": rootsOf(w.Project)}}}))
 		// It calls what it sees listed, and a list waits for a server that starts 5 s and no longer: for the first one longer.
-		if !within(waitLimit, func() bool {
-			return strings.Contains(string(w.inspect(n, config, "--method", "tools/list")), "filesystem__read_text_file")
+		if !world.Within(world.WaitLimit, func() bool {
+			return strings.Contains(string(inspect(w, n, config, "--method", "tools/list")), "filesystem__read_text_file")
 		}) {
 			t.Fatal("the filesystem server is never listed")
 		}
-		got := w.inspect(n, config, "--method", "tools/call", "--tool-name", "filesystem__read_text_file", "--tool-arg", "path="+inside)
+		got := inspect(w, n, config, "--method", "tools/call", "--tool-name", "filesystem__read_text_file", "--tool-arg", "path="+inside)
 		if !strings.Contains(string(got), "hello from the project") {
 			t.Errorf("inside: %s", got)
 		}
-		got = w.inspect(n, config, "--method", "tools/call", "--tool-name", "filesystem__read_text_file", "--tool-arg", "path="+outside)
-		wantRefused(t, "outside", got, []string{outside}, w.project)
+		got = inspect(w, n, config, "--method", "tools/call", "--tool-name", "filesystem__read_text_file", "--tool-arg", "path="+outside)
+		wantRefused(t, "outside", got, []string{outside}, w.Project)
 	})
-	t.Run("mcp-go, GET", func(t *testing.T) { w.walk(t, dialMCPGo(t, url, true, w.project)) })
-	t.Run("mcp-go, POST", func(t *testing.T) { w.walk(t, dialMCPGo(t, url, false, w.project)) })
+	t.Run("mcp-go, GET", func(t *testing.T) { walk(w, t, dialMCPGo(t, url, true, w.Project)) })
+	t.Run("mcp-go, POST", func(t *testing.T) { walk(w, t, dialMCPGo(t, url, false, w.Project)) })
 	t.Run("Go SDK", func(t *testing.T) {
-		s := dialGoSDK(t, url, nil, w.project)
-		w.walk(t, func(t *testing.T, tool string, args obj) (string, bool) { return callGoSDK(t, s, tool, args, nil) })
+		s := dialGoSDK(t, url, nil, w.Project)
+		walk(w, t, func(t *testing.T, tool string, args obj) (string, bool) {
+			return world.CallGoSDK(t, s, tool, args, nil)
+		})
 	})
 }
 
@@ -270,17 +180,17 @@ func TestHTTPRealClients(t *testing.T) {
 // disk is open. The client of the other token is the control.
 func TestHTTPClaimsBeyondTheCeilingOfItsToken(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.write("alice.token", "alice's secret\n")
-	config := w.config(obj{"rec": w.recorder("rec"), "files": obj{"builtin": "files"}}, obj{"http": obj{"tokens": []obj{
+	w := world.New(t)
+	w.Write("alice.token", "alice's secret\n")
+	config := w.Config(obj{"rec": w.Recorder("rec"), "files": obj{"builtin": "files"}}, obj{"http": obj{"tokens": []obj{
 		{"name": "alice", "file": "alice.token", "roots": []string{"project"}}, {"name": "bob", "env": "BOB"}}}})
-	url := w.serveHTTP(config, "BOB=bob's secret")
-	outside := w.path("outside", "secret.txt")
+	url := w.ServeHTTP(config, "BOB=bob's secret")
+	outside := w.Path("outside", "secret.txt")
 	for _, tc := range []struct {
 		secret string
 		roots  []string
 		free   bool
-	}{{"alice's secret", []string{"/"}, false}, {"alice's secret", []string{w.outside, w.project}, false}, {"alice's secret", nil, false}, {"bob's secret", []string{"/"}, true}} {
+	}{{"alice's secret", []string{"/"}, false}, {"alice's secret", []string{w.Outside, w.Project}, false}, {"alice's secret", nil, false}, {"bob's secret", []string{"/"}, true}} {
 		options := &gosdk.ClientOptions{}
 		if tc.roots == nil {
 			options.Capabilities = &gosdk.ClientCapabilities{}
@@ -291,24 +201,24 @@ func TestHTTPClaimsBeyondTheCeilingOfItsToken(t *testing.T) {
 		}
 		web := &http.Client{Transport: bearer{tc.secret, &http.Transport{}}}
 		s, err := c.Connect(t.Context(), &gosdk.StreamableClientTransport{Endpoint: url, HTTPClient: web}, nil)
-		must(t, err)
-		if got, bad := callGoSDK(t, s, "files__read_text_file", obj{"path": w.path("project", "hello.txt")}, nil); bad {
+		world.Must(t, err)
+		if got, bad := world.CallGoSDK(t, s, "files__read_text_file", obj{"path": w.Path("project", "hello.txt")}, nil); bad {
 			t.Errorf("%q claims %v: inside: %s", tc.secret, tc.roots, got)
 		}
 		for _, tool := range []string{"files__read_text_file", "rec__echo"} {
-			got, bad := callGoSDK(t, s, tool, obj{"path": outside}, nil)
-			if bad == tc.free || !tc.free && !strings.HasPrefix(got, denial(outside, w.project)) {
+			got, bad := world.CallGoSDK(t, s, tool, obj{"path": outside}, nil)
+			if bad == tc.free || !tc.free && !strings.HasPrefix(got, world.Denial(outside, w.Project)) {
 				t.Errorf("%q claims %v: %s outside: %s", tc.secret, tc.roots, tool, got)
 			}
 		}
-		must(t, s.Close())
+		world.Must(t, s.Close())
 		web.CloseIdleConnections()
 	}
-	if n := strings.Count(w.recorded("rec"), "secret.txt"); n != 1 {
+	if n := strings.Count(w.Recorded("rec"), "secret.txt"); n != 1 {
 		t.Errorf("%d calls from outside reached the server, want the control's alone", n)
 	}
 	r, err := http.Post(url, "application/json", strings.NewReader(`{}`))
-	must(t, err)
+	world.Must(t, err)
 	_ = r.Body.Close()
 	if r.StatusCode != http.StatusUnauthorized {
 		t.Errorf("without a token: %d", r.StatusCode)
@@ -328,41 +238,30 @@ func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return b.Transport.RoundTrip(r)
 }
 
-// freePort is a port that nobody listens on at this moment.
-func freePort(t testing.TB) string {
-	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
-	defer func() { _ = ln.Close() }()
-	_, port, err := net.SplitHostPort(ln.Addr().String())
-	must(t, err)
-	return port
-}
-
 // TestHTTPRealServersByURL: real servers over both transports, behind the HTTP
 // front; server-everything asks for the roots by itself.
 func TestHTTPRealServersByURL(t *testing.T) {
 	t.Parallel()
-	n := requireNode(t)
-	w := newWorld(t)
-	servers := w.everythings(n)
+	n := world.RequireNode(t)
+	w := world.New(t)
+	servers := everythings(w, n)
 	servers["guessed"] = servers["sse"]
-	url := w.serveHTTP(w.config(servers))
+	url := w.ServeHTTP(w.Config(servers))
 	var mu sync.Mutex
 	progress := map[string]int{}
 	s := dialGoSDK(t, url, &gosdk.ClientOptions{ProgressNotificationHandler: func(_ context.Context, r *gosdk.ProgressNotificationClientRequest) {
 		mu.Lock()
 		defer mu.Unlock()
 		progress[fmt.Sprint(r.Params.ProgressToken)]++
-	}}, w.project)
+	}}, w.Project)
 	for name := range servers {
-		if got, bad := callGoSDK(t, s, name+"__echo", obj{"message": "through " + name}, nil); bad || !strings.Contains(got, "through "+name) {
+		if got, bad := world.CallGoSDK(t, s, name+"__echo", obj{"message": "through " + name}, nil); bad || !strings.Contains(got, "through "+name) {
 			t.Errorf("%s: %s", name, got)
 		}
-		if got, bad := callGoSDK(t, s, name+"__trigger-long-running-operation", obj{"duration": 1, "steps": 4}, name); bad || !strings.Contains(got, "completed") {
+		if got, bad := world.CallGoSDK(t, s, name+"__trigger-long-running-operation", obj{"duration": 1, "steps": 4}, name); bad || !strings.Contains(got, "completed") {
 			t.Errorf("%s: %s", name, got)
 		}
-		if got, bad := callGoSDK(t, s, name+"__get-roots-list", obj{}, nil); bad || !strings.Contains(got, ide.FileURI(w.project)) {
+		if got, bad := world.CallGoSDK(t, s, name+"__get-roots-list", obj{}, nil); bad || !strings.Contains(got, ide.FileURI(w.Project)) {
 			t.Errorf("%s: %s", name, got)
 		}
 		mu.Lock()
@@ -377,29 +276,29 @@ func TestHTTPRealServersByURL(t *testing.T) {
 // the stream of that call or on its own.
 func TestHTTPPlaywrightByURL(t *testing.T) {
 	t.Parallel()
-	n := requireNode(t)
-	w := newWorld(t)
-	port := freePort(t)
-	args := []string{n.script("playwright-mcp"), "--port", port, "--host", "127.0.0.1", "--headless", "--isolated"}
-	if browser := chromium(); browser != "" {
+	n := world.RequireNode(t)
+	w := world.New(t)
+	port := world.FreePort(t)
+	args := []string{n.Script("playwright-mcp"), "--port", port, "--host", "127.0.0.1", "--headless", "--isolated"}
+	if browser := world.Chromium(); browser != "" {
 		args = append(args, "--browser", "chromium", "--executable-path", browser, "--no-sandbox")
 	}
-	w.listening(exec.Command(n.program, args...), regexp.MustCompile(`(?i)(listening)`), "TMPDIR="+w.home)
-	url := w.serveHTTP(w.config(obj{"playwright": obj{"url": fmt.Sprintf("http://localhost:%s/mcp", port)}}))
+	w.Listening(exec.Command(n.Program, args...), regexp.MustCompile(`(?i)(listening)`), "TMPDIR="+w.Home)
+	url := w.ServeHTTP(w.Config(obj{"playwright": obj{"url": fmt.Sprintf("http://localhost:%s/mcp", port)}}))
 	for _, version := range []string{handshakeVersion, "2026-07-28"} {
-		s := dialGoSDKAt(t, url, nil, version, w.project)
+		s := dialGoSDKAt(t, url, nil, version, w.Project)
 		list, err := s.ListTools(t.Context(), nil)
-		must(t, err)
+		world.Must(t, err)
 		if len(list.Tools) < 10 {
 			t.Errorf("%d tools", len(list.Tools))
 		}
-		if chromium() == "" {
-			noChromium(t)
+		if world.Chromium() == "" {
+			world.NoChromium(t)
 		}
-		if got, bad := callGoSDK(t, s, "playwright__browser_navigate", obj{"url": "data:text/html,<title>Here</title>"}, nil); bad || !strings.Contains(got, "Here") {
+		if got, bad := world.CallGoSDK(t, s, "playwright__browser_navigate", obj{"url": "data:text/html,<title>Here</title>"}, nil); bad || !strings.Contains(got, "Here") {
 			t.Errorf("%s", got)
 		}
-		if got, bad := callGoSDK(t, s, "playwright__browser_take_screenshot", obj{"filename": w.path("project", "shot.png"), "scale": "css"}, nil); bad {
+		if got, bad := world.CallGoSDK(t, s, "playwright__browser_take_screenshot", obj{"filename": w.Path("project", "shot.png"), "scale": "css"}, nil); bad {
 			t.Errorf("%s", got)
 		}
 	}
@@ -409,9 +308,9 @@ func TestHTTPPlaywrightByURL(t *testing.T) {
 // own call's, in order.
 func TestHTTPFiftyCallsWithProgress(t *testing.T) {
 	t.Parallel()
-	n := requireNode(t)
-	w := newWorld(t)
-	url := w.serveHTTP(w.config(obj{"everything": obj{"command": n.program, "args": []string{n.script("mcp-server-everything")}}}))
+	n := world.RequireNode(t)
+	w := world.New(t)
+	url := w.ServeHTTP(w.Config(obj{"everything": obj{"command": n.Program, "args": []string{n.Script("mcp-server-everything")}}}))
 	var mu sync.Mutex
 	last := map[string]float64{}
 	s := dialGoSDK(t, url, &gosdk.ClientOptions{ProgressNotificationHandler: func(_ context.Context, r *gosdk.ProgressNotificationClientRequest) {
@@ -427,7 +326,7 @@ func TestHTTPFiftyCallsWithProgress(t *testing.T) {
 	for i := range 50 {
 		wg.Go(func() {
 			steps := 2 + i%4
-			got, bad := callGoSDK(t, s, "everything__trigger-long-running-operation", obj{"duration": 2, "steps": steps}, fmt.Sprintf("call-%d", i))
+			got, bad := world.CallGoSDK(t, s, "everything__trigger-long-running-operation", obj{"duration": 2, "steps": steps}, fmt.Sprintf("call-%d", i))
 			if bad || !strings.Contains(got, fmt.Sprintf("Steps: %d", steps)) {
 				t.Errorf("call %d: %s", i, got)
 			}
@@ -446,15 +345,15 @@ func TestHTTPFiftyCallsWithProgress(t *testing.T) {
 // sessions for a minute.
 func TestHTTPManySessionsDoNotMix(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := world.New(t)
 	sessions, until := 12, time.Now().Add(2*time.Second)
-	if long {
+	if world.Long {
 		sessions, until = 100, time.Now().Add(time.Minute)
 	}
-	url := w.serveHTTP(w.config(obj{"own": w.recorder("own"), "same": withKey(w.recorder("same"), "share", "roots"), "all": withKey(w.recorder("all"), "share", "all")}, obj{"limits": obj{"children": 1000}}))
+	url := w.ServeHTTP(w.Config(obj{"own": w.Recorder("own"), "same": world.WithKey(w.Recorder("same"), "share", "roots"), "all": world.WithKey(w.Recorder("all"), "share", "all")}, obj{"limits": obj{"children": 1000}}))
 	dirs := make([]string, sessions)
 	for i := range dirs {
-		dirs[i] = filepath.Dir(w.write(fmt.Sprintf("many/%d/file.txt", i), fmt.Sprint(i)))
+		dirs[i] = filepath.Dir(w.Write(fmt.Sprintf("many/%d/file.txt", i), fmt.Sprint(i)))
 	}
 	var wg sync.WaitGroup
 	for i, dir := range dirs {
@@ -463,8 +362,8 @@ func TestHTTPManySessionsDoNotMix(t *testing.T) {
 			for n := i; n < i+3 || time.Now().Before(until); n++ {
 				path := filepath.Join(dirs[n%len(dirs)], "file.txt")
 				for _, child := range []string{"own", "same", "all"} {
-					got, bad := callGoSDK(t, s, child+"__echo", obj{"path": path, "text": fmt.Sprintf("session %d, %d", i, n)}, nil)
-					if mine := filepath.Dir(path) == dir; bad == mine || bad && !strings.HasPrefix(got, denial(path, dir)) || mine && !strings.Contains(got, fmt.Sprintf("session %d, %d", i, n)) {
+					got, bad := world.CallGoSDK(t, s, child+"__echo", obj{"path": path, "text": fmt.Sprintf("session %d, %d", i, n)}, nil)
+					if mine := filepath.Dir(path) == dir; bad == mine || bad && !strings.HasPrefix(got, world.Denial(path, dir)) || mine && !strings.Contains(got, fmt.Sprintf("session %d, %d", i, n)) {
 						t.Errorf("session %d of %s: %s: %s", i, dir, path, got)
 						return
 					}
@@ -473,9 +372,4 @@ func TestHTTPManySessionsDoNotMix(t *testing.T) {
 		})
 	}
 	wg.Wait()
-}
-
-func withKey(entry obj, key string, value any) obj {
-	entry[key] = value
-	return entry
 }

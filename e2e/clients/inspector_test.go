@@ -1,4 +1,4 @@
-package e2e
+package clients
 
 import (
 	"bytes"
@@ -6,22 +6,22 @@ import (
 	"encoding/json"
 	"maps"
 	"os/exec"
-	"strconv"
 	"strings"
 	"testing"
 
 	"mcphub/e2e/ide"
+	"mcphub/e2e/world"
 	"mcphub/internal/spectest"
 )
 
 // inspect runs the CLI of MCP Inspector, whose roots stand in its own configuration file, and gives the result it prints.
-func (w *world) inspect(n node, config string, args ...string) json.RawMessage {
-	w.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 2*waitLimit)
+func inspect(w *world.World, n world.Node, config string, args ...string) json.RawMessage {
+	w.T.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 2*world.WaitLimit)
 	defer cancel()
-	args = append([]string{n.script("mcp-inspector"), "--cli", "--config", config, "--server", "hub", "--format", "json"}, args...)
-	cmd := exec.CommandContext(ctx, n.program, args...)
-	cmd.Env, cmd.Dir = w.env(), w.home
+	args = append([]string{n.Script("mcp-inspector"), "--cli", "--config", config, "--server", "hub", "--format", "json"}, args...)
+	cmd := exec.CommandContext(ctx, n.Program, args...)
+	cmd.Env, cmd.Dir = w.Env(), w.Home
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	err := cmd.Run()
@@ -29,18 +29,18 @@ func (w *world) inspect(n node, config string, args ...string) json.RawMessage {
 		Result json.RawMessage
 	}
 	if json.Unmarshal(out.Bytes(), &answer) != nil || answer.Result == nil {
-		w.t.Fatalf("inspector %q: %v\n%s\n%s", args, err, out.Bytes(), errs.Bytes())
+		w.T.Fatalf("inspector %q: %v\n%s\n%s", args, err, out.Bytes(), errs.Bytes())
 	}
 	return answer.Result
 }
 
 // forInspector skips a test where Node is too old for the Inspector; in CI it fails.
-func (n node) forInspector(t *testing.T) {
+func forInspector(n world.Node, t *testing.T) {
 	t.Helper()
-	major := n.major(t)
+	major := n.Major(t)
 	switch {
 	case major >= 22:
-	case inCI():
+	case world.InCI():
 		t.Fatalf("MCP Inspector wants Node 22.19, this is %d", major)
 	default:
 		t.Skipf("NOT PROVED HERE: MCP Inspector wants Node 22.19, this is %d", major)
@@ -49,45 +49,45 @@ func (n node) forInspector(t *testing.T) {
 
 func TestInspector(t *testing.T) {
 	t.Parallel()
-	n := requireNode(t)
-	n.forInspector(t)
-	w := newWorld(t)
-	config := w.config(obj{
-		"filesystem": obj{"command": n.program, "args": []string{n.script("mcp-server-filesystem")}},
-		"rec":        w.recorder("rec"),
+	n := world.RequireNode(t)
+	forInspector(n, t)
+	w := world.New(t)
+	config := w.Config(obj{
+		"filesystem": obj{"command": n.Program, "args": []string{n.Script("mcp-server-filesystem")}},
+		"rec":        w.Recorder("rec"),
 	})
-	inspector := w.write("inspector.json", raw(t, obj{"mcpServers": obj{"hub": obj{
-		"type": "stdio", "command": mcphub(t), "args": []string{"serve", "--config", config}, "env": envObject(w), "roots": rootsOf(w.project, w.other)}}}))
+	inspector := w.Write("inspector.json", world.Raw(t, obj{"mcpServers": obj{"hub": obj{
+		"type": "stdio", "command": world.Hub(t), "args": []string{"serve", "--config", config}, "env": envObject(w), "roots": rootsOf(w.Project, w.Other)}}}))
 	inspectHub(t, n, w, inspector)
 }
 
 // TestInspectorOfEachEra: the Inspector keeps to an era, or finds out.
 func TestInspectorOfEachEra(t *testing.T) {
 	t.Parallel()
-	n := requireNode(t)
-	n.forInspector(t)
-	for era, version := range map[string]string{"legacy": "2025-11-25", "auto": modernVersion, "modern": modernVersion} {
+	n := world.RequireNode(t)
+	forInspector(n, t)
+	for era, version := range map[string]string{"legacy": "2025-11-25", "auto": world.ModernVersion, "modern": world.ModernVersion} {
 		for _, overWeb := range []bool{false, true} {
-			t.Run(era+" on "+transportNames[overWeb], func(t *testing.T) {
+			t.Run(era+" on "+world.TransportNames[overWeb], func(t *testing.T) {
 				t.Parallel()
-				w := newWorld(t)
-				config := w.config(obj{"rec": w.recorder("rec"), "filesystem": obj{"builtin": "files"}})
-				var said func() *talk
-				server := obj{"roots": rootsOf(w.project, w.other)}
+				w := world.New(t)
+				config := w.Config(obj{"rec": w.Recorder("rec"), "filesystem": obj{"builtin": "files"}})
+				var said func() *world.Talk
+				server := obj{"roots": rootsOf(w.Project, w.Other)}
 				if overWeb {
-					between := w.tapWeb(w.serveHTTP(config), map[spectest.Party]string{spectest.Server: "the hub"})
-					server["type"], server["url"], server["headers"] = "streamable-http", between.url, bearingHeaders(t, between.url)
-					said = func() *talk { return between.talk }
+					between := w.TapWeb(w.ServeHTTP(config), map[spectest.Party]string{spectest.Server: "the hub"})
+					server["type"], server["url"], server["headers"] = "streamable-http", between.URL, world.BearingHeaders(t, between.URL)
+					said = func() *world.Talk { return between.Talk }
 				} else {
-					entry := w.tapped("hub", mcphub(t), "serve", "--config", config)
+					entry := w.Tapped("hub", world.Hub(t), "serve", "--config", config)
 					env := envObject(w)
 					maps.Copy(env, entry["env"].(obj))
 					server["type"], server["command"], server["args"], server["env"] = "stdio", entry["command"], entry["args"], env
-					said = func() *talk { return readTap(t, w.path("records", "hub.tap")) }
+					said = func() *world.Talk { return world.ReadTap(t, w.Path("records", "hub.tap")) }
 				}
-				inspectHub(t, n, w, w.write("inspector.json", raw(t, obj{"mcpServers": obj{"hub": server}})), "--protocol-era", era)
-				other := map[string]string{"2025-11-25": modernVersion, modernVersion: "2025-11-25"}[version]
-				if got := said().judged(); got[version+" result of tools/call"] < 3 || got[other+" tools/call"] > 0 {
+				inspectHub(t, n, w, w.Write("inspector.json", world.Raw(t, obj{"mcpServers": obj{"hub": server}})), "--protocol-era", era)
+				other := map[string]string{"2025-11-25": world.ModernVersion, world.ModernVersion: "2025-11-25"}[version]
+				if got := said().Judged(); got[version+" result of tools/call"] < 3 || got[other+" tools/call"] > 0 {
 					t.Errorf("not all calls were of %s: %v", version, got)
 				}
 			})
@@ -96,62 +96,51 @@ func TestInspectorOfEachEra(t *testing.T) {
 }
 
 // inspectHub lists, calls, and is refused what lies outside.
-func inspectHub(t *testing.T, n node, w *world, inspector string, more ...string) {
+func inspectHub(t *testing.T, n world.Node, w *world.World, inspector string, more ...string) {
 	t.Helper()
-	list := w.inspect(n, inspector, append(more, "--method", "tools/list")...)
+	list := inspect(w, n, inspector, append(more, "--method", "tools/list")...)
 	var tools struct{ Tools json.RawMessage }
-	must(t, json.Unmarshal(list, &tools))
+	world.Must(t, json.Unmarshal(list, &tools))
 	all := toolsByName(t, tools.Tools, "")
 	for _, name := range []string{"filesystem__read_text_file", "rec__echo", "get-roots", "call-tool", "list-tools"} {
 		if all[name] == nil {
-			t.Errorf("tools/list has no %s: %v", name, names(all))
+			t.Errorf("tools/list has no %s: %v", name, world.Names(all))
 		}
 	}
-	got := w.inspect(n, inspector, append(more, "--method", "tools/call", "--tool-name", "get-roots")...)
-	for _, want := range []string{ide.FileURI(w.project), ide.FileURI(w.other)} {
+	got := inspect(w, n, inspector, append(more, "--method", "tools/call", "--tool-name", "get-roots")...)
+	for _, want := range []string{ide.FileURI(w.Project), ide.FileURI(w.Other)} {
 		if !strings.Contains(string(got), want) {
 			t.Errorf("get-roots: %s, want %s in it", got, want)
 		}
 	}
-	got = w.inspect(n, inspector, append(more, "--method", "tools/call", "--tool-name", "filesystem__read_text_file", "--tool-arg", "path="+w.path("other", "other.txt"))...)
+	got = inspect(w, n, inspector, append(more, "--method", "tools/call", "--tool-name", "filesystem__read_text_file", "--tool-arg", "path="+w.Path("other", "other.txt"))...)
 	if !strings.Contains(string(got), "hello from the other one") {
 		t.Errorf("read inside: %s", got)
 	}
-	got = w.inspect(n, inspector, append(more, "--method", "tools/call", "--tool-name", "filesystem__read_text_file", "--tool-args-json", `{"path":"/etc/passwd"}`)...)
-	wantRefused(t, "read outside", got, []string{"/etc/passwd"}, w.project, w.other)
+	got = inspect(w, n, inspector, append(more, "--method", "tools/call", "--tool-name", "filesystem__read_text_file", "--tool-args-json", `{"path":"/etc/passwd"}`)...)
+	wantRefused(t, "read outside", got, []string{"/etc/passwd"}, w.Project, w.Other)
 }
 
 // The control: the roots of its configuration file do reach a server.
 func TestInspectorAlone(t *testing.T) {
 	t.Parallel()
-	n := requireNode(t)
-	n.forInspector(t)
-	w := newWorld(t)
-	inspector := w.write("inspector.json", raw(t, obj{"mcpServers": obj{"hub": obj{
-		"type": "stdio", "command": bin.recorder, "args": []string{}, "env": envObject(w), "roots": rootsOf(w.project)}}}))
-	got := w.inspect(n, inspector, "--method", "tools/call", "--tool-name", "ask_roots")
-	if !strings.Contains(string(got), ide.FileURI(w.project)) {
+	n := world.RequireNode(t)
+	forInspector(n, t)
+	w := world.New(t)
+	inspector := w.Write("inspector.json", world.Raw(t, obj{"mcpServers": obj{"hub": obj{
+		"type": "stdio", "command": world.Bin.Recorder, "args": []string{}, "env": envObject(w), "roots": rootsOf(w.Project)}}}))
+	got := inspect(w, n, inspector, "--method", "tools/call", "--tool-name", "ask_roots")
+	if !strings.Contains(string(got), ide.FileURI(w.Project)) {
 		t.Errorf("ask_roots: %s", got)
 	}
 }
 
 // envObject is the environment of a world for what wants it as JSON.
-func envObject(w *world, more ...string) obj {
+func envObject(w *world.World, more ...string) obj {
 	vars := obj{}
-	for _, e := range w.env(more...) {
+	for _, e := range w.Env(more...) {
 		k, v, _ := strings.Cut(e, "=")
 		vars[k] = v
 	}
 	return vars
-}
-
-// major gives the first number of the version.
-func (n node) major(t testing.TB) int {
-	t.Helper()
-	said, err := exec.Command(n.program, "--version").Output()
-	must(t, err)
-	first, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(string(said)), "v"), ".")
-	v, err := strconv.Atoi(first)
-	must(t, err)
-	return v
 }

@@ -1,4 +1,4 @@
-package e2e
+package clients
 
 import (
 	"context"
@@ -13,55 +13,57 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"mcphub/e2e/world"
 )
 
 // says runs a program in the project, and gives what it wrote.
-func (w *world) says(env []string, program string, args ...string) string {
-	w.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 3*waitLimit)
+func says(w *world.World, env []string, program string, args ...string) string {
+	w.T.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 3*world.WaitLimit)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, args...)
-	cmd.Dir, cmd.Env = w.project, append(w.env("CI=1"), env...)
+	cmd.Dir, cmd.Env = w.Project, append(w.Env("CI=1"), env...)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
-		w.t.Logf("%s %q: %v", filepath.Base(program), args, err)
+		w.T.Logf("%s %q: %v", filepath.Base(program), args, err)
 	}
 	return string(out)
 }
 
 // install registers the hub in a client, and holds that uninstall gives back what the client had.
-func (w *world) install(client string, args ...string) {
-	w.t.Helper()
-	w.write("home/config/mcphub/hub.json", `{"mcpServers": {"files": {"builtin": "files"}}}`)
-	said := w.says(nil, mcphub(w.t), append([]string{"install", client, "--yes"}, args...)...)
+func install(w *world.World, client string, args ...string) {
+	w.T.Helper()
+	w.Write("home/config/mcphub/hub.json", `{"mcpServers": {"files": {"builtin": "files"}}}`)
+	said := says(w, nil, world.Hub(w.T), append([]string{"install", client, "--yes"}, args...)...)
 	if !strings.Contains(said, "installed in") {
-		w.t.Fatalf("install %s: %s", client, said)
+		w.T.Fatalf("install %s: %s", client, said)
 	}
 }
 
-func (w *world) uninstall(client, file, want string) {
-	w.t.Helper()
-	said := w.says(nil, mcphub(w.t), "uninstall", client)
-	got, err := os.ReadFile(w.path("home", filepath.FromSlash(file)))
-	must(w.t, err)
+func uninstall(w *world.World, client, file, want string) {
+	w.T.Helper()
+	said := says(w, nil, world.Hub(w.T), "uninstall", client)
+	got, err := os.ReadFile(w.Path("home", filepath.FromSlash(file)))
+	world.Must(w.T, err)
 	if string(got) != want {
-		w.t.Errorf("%sgot  %q\nwant %q", said, got, want)
+		w.T.Errorf("%sgot  %q\nwant %q", said, got, want)
 	}
 }
 
 // TestInstallClaudeCode: Claude Code, which writes its file anew whenever it likes, lists the hub as connected.
 func TestInstallClaudeCode(t *testing.T) {
 	t.Parallel()
-	n := requireNode(t)
-	w := newWorld(t)
-	w.write("home/.claude.json", `{"numStartups": 3, "mcpServers": {}}`)
-	w.install("claude-code")
+	n := world.RequireNode(t)
+	w := world.New(t)
+	w.Write("home/.claude.json", `{"numStartups": 3, "mcpServers": {}}`)
+	install(w, "claude-code")
 	env := []string{"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1", "DISABLE_TELEMETRY=1"}
-	if said := w.says(env, n.claude(t), "mcp", "list"); !strings.Contains(said, "mcphub:") || !strings.Contains(said, "Connected") {
+	if said := says(w, env, claude(n, t), "mcp", "list"); !strings.Contains(said, "mcphub:") || !strings.Contains(said, "Connected") {
 		t.Errorf("got %s", said)
 	}
-	w.says(nil, mcphub(t), "uninstall", "claude-code")
-	if said := w.says(env, n.claude(t), "mcp", "list"); strings.Contains(said, "mcphub:") {
+	says(w, nil, world.Hub(t), "uninstall", "claude-code")
+	if said := says(w, env, claude(n, t), "mcp", "list"); strings.Contains(said, "mcphub:") {
 		t.Errorf("after uninstall: %s", said)
 	}
 }
@@ -69,84 +71,84 @@ func TestInstallClaudeCode(t *testing.T) {
 // TestInstallInspector: it gives the roots of its own configuration; inside the project a call passes, outside it is refused with the line that helps.
 func TestInstallInspector(t *testing.T) {
 	t.Parallel()
-	n := requireNode(t)
-	n.forInspector(t)
-	w := newWorld(t)
-	w.install("inspector")
+	n := world.RequireNode(t)
+	forInspector(n, t)
+	w := world.New(t)
+	install(w, "inspector")
 	call := func(path string) string {
-		return w.says(nil, n.program, n.script("mcp-inspector"), "--cli", "--config", w.path("home", ".mcp-inspector", "mcp.json"), "--server", "mcphub", "--format", "json",
+		return says(w, nil, n.Program, n.Script("mcp-inspector"), "--cli", "--config", w.Path("home", ".mcp-inspector", "mcp.json"), "--server", "mcphub", "--format", "json",
 			"--method", "tools/call", "--tool-name", "files__read_text_file", "--tool-args-json", `{"path":"`+path+`"}`)
 	}
-	w.judges("open the folder there to add it", call)
+	judges(w, "open the folder there to add it", call)
 }
 
 // judges holds what becomes of a call inside the project, and of one outside.
-func (w *world) judges(help string, call func(path string) string) {
-	w.t.Helper()
-	if said := call(w.path("project", "hello.txt")); !strings.Contains(said, "hello from the project") {
-		w.t.Errorf("inside: %s", said)
+func judges(w *world.World, help string, call func(path string) string) {
+	w.T.Helper()
+	if said := call(w.Path("project", "hello.txt")); !strings.Contains(said, "hello from the project") {
+		w.T.Errorf("inside: %s", said)
 	}
-	said := call(w.path("outside", "secret.txt"))
-	if !strings.Contains(said, "Access denied") || !strings.Contains(said, help) || strings.Contains(said, secretText) {
-		w.t.Errorf("outside: %s", said)
+	said := call(w.Path("outside", "secret.txt"))
+	if !strings.Contains(said, "Access denied") || !strings.Contains(said, help) || strings.Contains(said, world.SecretText) {
+		w.T.Errorf("outside: %s", said)
 	}
 }
 
 // TestInstallAgents: the other clients that run without an account list the hub, connected where they connect.
 func TestInstallAgents(t *testing.T) {
-	if !long {
+	if !world.Long {
 		t.Skip("MCPHUB_E2E_LONG is not set: the clients are large")
 	}
 	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
 		t.Skip("NOT PROVED HERE: the clients are pinned for Linux on x64")
 	}
 	t.Parallel()
-	agents := requireNode(t).agents(t)
+	agents := world.RequireNode(t).Agents(t)
 	t.Run("gemini", func(t *testing.T) {
 		t.Parallel()
-		w := newWorld(t)
+		w := world.New(t)
 		const mine = "{\n  // mine\n  \"ui\": { \"theme\": \"Dracula\" }\n}\n"
-		w.write("home/.gemini/settings.json", mine)
-		w.install("gemini")
-		if said := w.says([]string{"GEMINI_CLI_TRUST_WORKSPACE=true"}, agents.program, agents.script("gemini"), "mcp", "list"); !strings.Contains(said, "mcphub") || !strings.Contains(said, "Connected") {
+		w.Write("home/.gemini/settings.json", mine)
+		install(w, "gemini")
+		if said := says(w, []string{"GEMINI_CLI_TRUST_WORKSPACE=true"}, agents.Program, agents.Script("gemini"), "mcp", "list"); !strings.Contains(said, "mcphub") || !strings.Contains(said, "Connected") {
 			t.Errorf("got %s", said)
 		}
-		w.uninstall("gemini", ".gemini/settings.json", mine)
+		uninstall(w, "gemini", ".gemini/settings.json", mine)
 	})
 	t.Run("opencode", func(t *testing.T) {
 		t.Parallel()
-		w := newWorld(t)
+		w := world.New(t)
 		const mine = "{\n  \"$schema\": \"https://opencode.ai/config.json\", // mine\n}\n"
-		w.write("home/config/opencode/opencode.json", mine)
-		w.install("opencode")
-		program := filepath.Join(agents.modules, "opencode-linux-x64", "bin", "opencode")
-		if said := w.says(nil, program, "mcp", "list"); !strings.Contains(said, "mcphub") || !strings.Contains(said, "connected") {
+		w.Write("home/config/opencode/opencode.json", mine)
+		install(w, "opencode")
+		program := filepath.Join(agents.Modules, "opencode-linux-x64", "bin", "opencode")
+		if said := says(w, nil, program, "mcp", "list"); !strings.Contains(said, "mcphub") || !strings.Contains(said, "connected") {
 			t.Errorf("got %s", said)
 		}
-		w.uninstall("opencode", "config/opencode/opencode.json", mine)
+		uninstall(w, "opencode", "config/opencode/opencode.json", mine)
 	})
 	t.Run("mcporter", func(t *testing.T) {
 		t.Parallel()
-		w := newWorld(t)
+		w := world.New(t)
 		const mine = "{\"mcpServers\": {}, \"imports\": []}"
-		w.write("home/.mcporter/mcporter.json", mine)
-		w.install("mcporter")
-		w.judges("add the directory to --roots", func(path string) string {
-			return w.says(nil, agents.program, agents.script("mcporter"), "call", "mcphub.files__read_text_file", "path="+path)
+		w.Write("home/.mcporter/mcporter.json", mine)
+		install(w, "mcporter")
+		judges(w, "add the directory to --roots", func(path string) string {
+			return says(w, nil, agents.Program, agents.Script("mcporter"), "call", "mcphub.files__read_text_file", "path="+path)
 		})
-		w.uninstall("mcporter", ".mcporter/mcporter.json", mine)
+		uninstall(w, "mcporter", ".mcporter/mcporter.json", mine)
 	})
 	t.Run("codex", func(t *testing.T) {
 		t.Parallel()
-		w := newWorld(t)
+		w := world.New(t)
 		const mine = "# mine\nmodel = \"stand-in\""
-		w.write("home/.codex/config.toml", mine)
-		w.install("codex")
-		if said := w.says(nil, agents.program, agents.script("codex"), "mcp", "list"); !strings.Contains(said, "mcphub") || !strings.Contains(said, "enabled") {
+		w.Write("home/.codex/config.toml", mine)
+		install(w, "codex")
+		if said := says(w, nil, agents.Program, agents.Script("codex"), "mcp", "list"); !strings.Contains(said, "mcphub") || !strings.Contains(said, "enabled") {
 			t.Errorf("got %s", said)
 		}
-		w.judges("add the directory to --roots", func(path string) string { return w.codex(agents, path) })
-		w.uninstall("codex", ".codex/config.toml", mine)
+		judges(w, "add the directory to --roots", func(path string) string { return codex(w, agents, path) })
+		uninstall(w, "codex", ".codex/config.toml", mine)
 	})
 }
 
@@ -194,12 +196,12 @@ func (m *codexModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // codex has Codex read a file, with a stand-in for its model, and gives what the tool said.
-func (w *world) codex(n node, path string) string {
-	w.t.Helper()
+func codex(w *world.World, n world.Node, path string) string {
+	w.T.Helper()
 	model := &codexModel{path: path}
 	api := httptest.NewServer(model)
 	defer api.Close()
-	said := w.says([]string{"STAND_IN_KEY=none"}, n.program, n.script("codex"), "exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox",
+	said := says(w, []string{"STAND_IN_KEY=none"}, n.Program, n.Script("codex"), "exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox",
 		"-c", "model_provider=standin", "-c", `model_providers.standin={name="standin",base_url="`+api.URL+`/v1",wire_api="responses",env_key="STAND_IN_KEY",request_max_retries=0,stream_max_retries=0}`, "go")
 	model.mu.Lock()
 	defer model.mu.Unlock()

@@ -1,6 +1,6 @@
 //lint:file-ignore SA1019 roots are what is tested; the SDK calls them deprecated since 2026-07-28
 
-package e2e
+package clients
 
 import (
 	"crypto/ecdsa"
@@ -25,6 +25,7 @@ import (
 	gosdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"mcphub/e2e/ide"
+	"mcphub/e2e/world"
 )
 
 // anIssuer is an authorization server as far as a protected resource sees it: its metadata, its keys, and the tokens that it
@@ -32,7 +33,7 @@ import (
 func anIssuer(t *testing.T) (url string, token func(claims obj) string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	must(t, err)
+	world.Must(t, err)
 	var server *httptest.Server
 	server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
@@ -47,11 +48,11 @@ func anIssuer(t *testing.T) (url string, token func(claims obj) string) {
 	t.Cleanup(server.Close)
 	return server.URL, func(claims obj) string {
 		signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: jose.JSONWebKey{Key: key, KeyID: "k"}}, nil)
-		must(t, err)
-		signed, err := signer.Sign([]byte(raw(t, claims)))
-		must(t, err)
+		world.Must(t, err)
+		signed, err := signer.Sign([]byte(world.Raw(t, claims)))
+		world.Must(t, err)
 		text, err := signed.CompactSerialize()
-		must(t, err)
+		world.Must(t, err)
 		return text
 	}
 }
@@ -60,7 +61,7 @@ func anIssuer(t *testing.T) (url string, token func(claims obj) string) {
 // group; tokens of others, for others or of yesterday count for nothing; and no server sees a token.
 func TestHTTPTokensOfAnIssuer(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := world.New(t)
 	issuer, token := anIssuer(t)
 	var mu sync.Mutex
 	var heard []string // by the server elsewhere
@@ -73,19 +74,19 @@ func TestHTTPTokensOfAnIssuer(t *testing.T) {
 	}))
 	defer elsewhere.Close()
 	const resource = "https://hub.example/mcp"
-	config := w.config(obj{"files": obj{"builtin": "files"}, "elsewhere": obj{"url": elsewhere.URL}}, obj{"http": obj{
+	config := w.Config(obj{"files": obj{"builtin": "files"}, "elsewhere": obj{"url": elsewhere.URL}}, obj{"http": obj{
 		"resource": resource,
 		"issuers": []obj{{"issuer": issuer, "scopes": []string{"mcp"}, "roots": obj{"claim": "groups", "values": obj{
-			"team": []string{"project"}, "others": []string{w.outside}}}}},
+			"team": []string{"project"}, "others": []string{w.Outside}}}}},
 	}})
 	var log strings.Builder // of the hub
-	w.heard = func(line string) { mu.Lock(); log.WriteString(line + "\n"); mu.Unlock() }
-	url := w.listening(exec.Command(mcphub(t), "serve", "--http", "127.0.0.1:0", "--config", config, "--log-level", "trace"), regexp.MustCompile(`serving (http://\S+/mcp)`))
+	w.Heard = func(line string) { mu.Lock(); log.WriteString(line + "\n"); mu.Unlock() }
+	url := w.Listening(exec.Command(world.Hub(t), "serve", "--http", "127.0.0.1:0", "--config", config, "--log-level", "trace"), regexp.MustCompile(`serving (http://\S+/mcp)`))
 	var secrets []string // all tokens
 	claims := func(who string, groups ...string) obj {
 		return obj{"iss": issuer, "aud": resource, "sub": who, "groups": groups, "scope": "mcp", "exp": time.Now().Add(time.Hour).Unix()}
 	}
-	inside, outside := w.path("project", "hello.txt"), w.path("outside", "secret.txt")
+	inside, outside := w.Path("project", "hello.txt"), w.Path("outside", "secret.txt")
 
 	for _, tc := range []struct {
 		who          string
@@ -103,19 +104,19 @@ func TestHTTPTokensOfAnIssuer(t *testing.T) {
 		c.AddRoots(&gosdk.Root{URI: ide.FileURI("/")}) // says that the whole disk is open
 		web := &http.Client{Transport: bearer{secret, &http.Transport{}}}
 		s, err := c.Connect(t.Context(), &gosdk.StreamableClientTransport{Endpoint: url, HTTPClient: web}, nil)
-		must(t, err)
+		world.Must(t, err)
 		if tc.opens != "" {
-			if got, bad := callGoSDK(t, s, "files__read_text_file", obj{"path": tc.opens}, nil); bad {
+			if got, bad := world.CallGoSDK(t, s, "files__read_text_file", obj{"path": tc.opens}, nil); bad {
 				t.Errorf("%s: inside: %s", tc.who, got)
 			}
 		}
-		if got, bad := callGoSDK(t, s, "files__read_text_file", obj{"path": tc.fails}, nil); !bad || !strings.HasPrefix(got, "Access denied") {
+		if got, bad := world.CallGoSDK(t, s, "files__read_text_file", obj{"path": tc.fails}, nil); !bad || !strings.HasPrefix(got, "Access denied") {
 			t.Errorf("%s: outside: %s", tc.who, got)
 		}
-		if got, _ := callGoSDK(t, s, "get-roots", obj{}, nil); strings.Contains(got, secret) {
+		if got, _ := world.CallGoSDK(t, s, "get-roots", obj{}, nil); strings.Contains(got, secret) {
 			t.Errorf("get-roots has the token")
 		}
-		must(t, s.Close())
+		world.Must(t, s.Close())
 		web.CloseIdleConnections()
 		mu.Lock()
 		for _, text := range heard {
@@ -156,7 +157,7 @@ func TestHTTPTokensOfAnIssuer(t *testing.T) {
 		secret := tc.sign(all)
 		secrets = append(secrets, secret)
 		r, err := (&http.Client{Transport: bearer{secret, http.DefaultTransport.(*http.Transport)}}).Post(url, "application/json", strings.NewReader(`{}`))
-		must(t, err)
+		world.Must(t, err)
 		_ = r.Body.Close()
 		challenge := r.Header.Get("WWW-Authenticate")
 		if tc.status != r.StatusCode && !(tc.status == 400 && r.StatusCode != 401 && r.StatusCode != 403) || !strings.Contains(challenge, tc.says) {
@@ -167,9 +168,9 @@ func TestHTTPTokensOfAnIssuer(t *testing.T) {
 		}
 	}
 	r, err := http.Get(strings.TrimSuffix(url, "/mcp") + "/.well-known/oauth-protected-resource/mcp")
-	must(t, err)
+	world.Must(t, err)
 	text, err := io.ReadAll(r.Body)
-	must(t, err)
+	world.Must(t, err)
 	_ = r.Body.Close()
 	if !strings.Contains(string(text), issuer) || !strings.Contains(string(text), resource) {
 		t.Errorf("metadata: %s", text)
@@ -177,14 +178,14 @@ func TestHTTPTokensOfAnIssuer(t *testing.T) {
 	http.DefaultClient.CloseIdleConnections()
 
 	// No token that came is in the log, in what status says, or in a file of the hub's: the record, the cache, its state.
-	status := exec.Command(mcphub(t), "status", "--json")
-	status.Env = w.env()
+	status := exec.Command(world.Hub(t), "status", "--json")
+	status.Env = w.Env()
 	told, err := status.CombinedOutput()
-	must(t, err)
+	world.Must(t, err)
 	mu.Lock()
 	told = append(told, log.String()...)
 	mu.Unlock()
-	must(t, filepath.WalkDir(w.home, func(path string, d fs.DirEntry, err error) error {
+	world.Must(t, filepath.WalkDir(w.Home, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
 			return err
 		}

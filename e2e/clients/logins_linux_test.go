@@ -1,4 +1,4 @@
-package e2e
+package clients
 
 import (
 	"net/http"
@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"mcphub/e2e/ide"
+	"mcphub/e2e/world"
 	"mcphub/internal/oauth/oauthtest"
 )
 
@@ -16,18 +17,18 @@ import (
 // what helps; and as the server takes the former token no more, the next call says that the login is over.
 func TestLoginCutOff(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := world.New(t)
 	as := oauthtest.New(t)
-	config := w.config(obj{"protected": obj{"url": as.Resource, "type": "http", "auth": obj{"issuer": as.Issuer}}}, obj{"secrets": obj{"store": "file"}})
+	config := w.Config(obj{"protected": obj{"url": as.Resource, "type": "http", "auth": obj{"issuer": as.Issuer}}}, obj{"secrets": obj{"store": "file"}})
 	auth := func(want string, args ...string) {
 		t.Helper()
-		if out, _ := w.auth(visitor(t), append(args, "--config", config)...); !strings.Contains(out, want) {
+		if out, _ := auth(w, world.Visitor(t), append(args, "--config", config)...); !strings.Contains(out, want) {
 			t.Errorf("%q: %s\nwant %q", args, out, want)
 		}
 	}
 	call := func() *exec.Cmd {
-		cmd := exec.Command(mcphub(t), "call", "protected__whoami", "--root", w.project, "--config", config)
-		cmd.Env, cmd.Dir = w.env("DBUS_SESSION_BUS_ADDRESS=unix:path="+w.path("no-bus")), w.home
+		cmd := exec.Command(world.Hub(t), "call", "protected__whoami", "--root", w.Project, "--config", config)
+		cmd.Env, cmd.Dir = w.Env("DBUS_SESSION_BUS_ADDRESS=unix:path="+w.Path("no-bus")), w.Home
 		return cmd
 	}
 	auth("Logged in at protected", "login", "protected", "--no-browser")
@@ -36,20 +37,20 @@ func TestLoginCutOff(t *testing.T) {
 	as.Change(func() {
 		as.Token = func(http.ResponseWriter, url.Values) bool { close(sent); <-killed; return false }
 	})
-	s := w.start(ide.Options{Command: mcphub(t), Args: []string{"serve", "--config", config}, Env: w.env("DBUS_SESSION_BUS_ADDRESS=unix:path=" + w.path("no-bus")), Roots: ide.Folders(w.project)})
-	s.initialize()
-	s.send("call-tool", `{"serverName":"protected","toolName":"whoami"}`)
+	s := w.Start(ide.Options{Command: world.Hub(t), Args: []string{"serve", "--config", config}, Env: w.Env("DBUS_SESSION_BUS_ADDRESS=unix:path=" + w.Path("no-bus")), Roots: ide.Folders(w.Project)})
+	s.Handshake()
+	s.SendCall("call-tool", `{"serverName":"protected","toolName":"whoami"}`)
 	<-sent
-	hub := hubProper(t, s.PID())
+	hub := world.HubProper(t, s.PID())
 	if hub == 0 {
 		t.Fatal("there is no hub")
 	}
-	s.exitStatus = 128 + int(syscall.SIGKILL)
-	must(t, syscall.Kill(hub, syscall.SIGKILL))
-	s.end(stopBound)
+	s.ExitStatus = 128 + int(syscall.SIGKILL)
+	world.Must(t, syscall.Kill(hub, syscall.SIGKILL))
+	s.End(world.StopBound)
 	as.Change(func() { as.Token = nil })
 	close(killed)
-	if !within(waitLimit, func() bool { return as.Rotations() == 1 }) {
+	if !world.Within(world.WaitLimit, func() bool { return as.Rotations() == 1 }) {
 		t.Error("the server has not answered")
 	}
 	const cut = "a renewal was cut off before its answer was read"

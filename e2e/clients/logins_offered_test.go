@@ -1,6 +1,6 @@
 //lint:file-ignore SA1019 the handshake is what is tested; the SDK calls parts of it deprecated since 2026-07-28
 
-package e2e
+package clients
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 	gosdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"mcphub/e2e/ide"
+	"mcphub/e2e/world"
 	"mcphub/internal/oauth/oauthtest"
 )
 
@@ -22,13 +23,13 @@ import (
 // cannot show an address, and whoever comes over HTTP is told the command instead.
 func TestLoginIsOffered(t *testing.T) {
 	t.Parallel()
-	for _, era := range approvalEras {
-		t.Run(era.name, func(t *testing.T) {
+	for _, era := range world.Eras {
+		t.Run(era.Name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t)
+			w := world.New(t)
 			as := oauthtest.New(t)
-			config := w.config(obj{"protected": obj{"url": as.Resource, "type": "http", "auth": obj{"issuer": as.Issuer}}}, obj{"secrets": obj{"store": "file"}})
-			noBus := "DBUS_SESSION_BUS_ADDRESS=unix:path=" + w.path("no-bus")
+			config := w.Config(obj{"protected": obj{"url": as.Resource, "type": "http", "auth": obj{"issuer": as.Issuer}}}, obj{"secrets": obj{"store": "file"}})
+			noBus := "DBUS_SESSION_BUS_ADDRESS=unix:path=" + w.Path("no-bus")
 			var mu sync.Mutex
 			action, asked, told := "accept", 0, 0
 			browsers := sync.WaitGroup{}
@@ -44,7 +45,7 @@ func TestLoginIsOffered(t *testing.T) {
 						mu.Lock()
 						defer mu.Unlock()
 						asked++
-						if p := r.Params; p.Mode != "url" || !strings.HasPrefix(p.URL, as.Issuer+"/authorize?") || !strings.Contains(p.Message, `"protected" asks for a login`) || (p.ElicitationID == "") != (era.name == "modern") {
+						if p := r.Params; p.Mode != "url" || !strings.HasPrefix(p.URL, as.Issuer+"/authorize?") || !strings.Contains(p.Message, `"protected" asks for a login`) || (p.ElicitationID == "") != (era.Name == "modern") {
 							t.Errorf("asked: %+v", p)
 						}
 						if action == "accept" {
@@ -58,19 +59,19 @@ func TestLoginIsOffered(t *testing.T) {
 					},
 					ElicitationCompleteHandler: func(context.Context, *gosdk.ElicitationCompleteNotificationRequest) { mu.Lock(); told++; mu.Unlock() },
 				})
-				s, err := client.Connect(context.Background(), transport, &gosdk.ClientSessionOptions{ProtocolVersion: era.version})
-				must(t, err)
-				t.Cleanup(func() { must(t, s.Close()) })
+				s, err := client.Connect(context.Background(), transport, &gosdk.ClientSessionOptions{ProtocolVersion: era.Version})
+				world.Must(t, err)
+				t.Cleanup(func() { world.Must(t, s.Close()) })
 				return s
 			}
 			stdio := func() gosdk.Transport {
-				cmd := exec.Command(mcphub(t), "serve", "--config", config)
-				cmd.Env, cmd.Dir, cmd.Stderr = w.env(noBus), w.home, os.Stderr
+				cmd := exec.Command(world.Hub(t), "serve", "--config", config)
+				cmd.Env, cmd.Dir, cmd.Stderr = w.Env(noBus), w.Home, os.Stderr
 				return &gosdk.CommandTransport{Command: cmd}
 			}
 			wants := func(s *gosdk.ClientSession, what string, questions int, want string) {
 				t.Helper()
-				got, _ := callGoSDK(t, s, "call-tool", obj{"serverName": "protected", "toolName": "whoami", "toolArgs": obj{}}, nil)
+				got, _ := world.CallGoSDK(t, s, "call-tool", obj{"serverName": "protected", "toolName": "whoami", "toolArgs": obj{}}, nil)
 				mu.Lock()
 				defer mu.Unlock()
 				if !strings.Contains(got, want) || asked != questions {
@@ -80,9 +81,9 @@ func TestLoginIsOffered(t *testing.T) {
 			const command = "run: mcphub auth login protected"
 
 			wants(start(false, stdio()), "a client that cannot show an address", 0, command)
-			web := &http.Client{Transport: given{&http.Transport{}}}
+			web := &http.Client{Transport: world.Given{Transport: &http.Transport{}}}
 			t.Cleanup(web.CloseIdleConnections)
-			wants(start(true, &gosdk.StreamableClientTransport{Endpoint: w.serveHTTP(config, noBus), HTTPClient: web}), "over HTTP", 0, command)
+			wants(start(true, &gosdk.StreamableClientTransport{Endpoint: w.ServeHTTP(config, noBus), HTTPClient: web}), "over HTTP", 0, command)
 
 			action = "decline"
 			refusing := start(true, stdio())
@@ -101,21 +102,21 @@ func TestLoginIsOffered(t *testing.T) {
 			wants(s, "the login is over", 3, "bob")
 			as.Change(func() { as.Scope = "more" })
 			wants(s, "more scopes", 4, "bob")
-			if !within(waitLimit, func() bool { mu.Lock(); defer mu.Unlock(); return told == 3 || era.name == "modern" }) {
+			if !world.Within(world.WaitLimit, func() bool { mu.Lock(); defer mu.Unlock(); return told == 3 || era.Name == "modern" }) {
 				t.Errorf("the client was told %d times that it is over, want 3", told)
 			}
 
 			// A page that nobody opens does not keep the hub from ending.
-			if era.name == "modern" {
+			if era.Name == "modern" {
 				return
 			}
 			as.EndLogins()
-			open := w.start(ide.Options{Command: mcphub(t), Args: []string{"serve", "--config", config}, Env: w.env(noBus), Capabilities: `{"elicitation":{"url":{}}}`,
+			open := w.Start(ide.Options{Command: world.Hub(t), Args: []string{"serve", "--config", config}, Env: w.Env(noBus), Capabilities: `{"elicitation":{"url":{}}}`,
 				Answer: func(string, []byte) *ide.Answer { return &ide.Answer{Result: `{"action":"accept"}`} }})
-			open.initialize()
-			open.send("call-tool", `{"serverName":"protected","toolName":"whoami"}`)
-			_, err := open.Await(open.ctx(), "the question", func(m ide.Message) bool { return m.IsRequest() && m.Method == "elicitation/create" })
-			must(t, err)
+			open.Handshake()
+			open.SendCall("call-tool", `{"serverName":"protected","toolName":"whoami"}`)
+			_, err := open.Await(open.Context(), "the question", func(m ide.Message) bool { return m.IsRequest() && m.Method == "elicitation/create" })
+			world.Must(t, err)
 		})
 	}
 }

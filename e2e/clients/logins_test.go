@@ -1,7 +1,6 @@
-package e2e
+package clients
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -20,67 +19,31 @@ import (
 	gosdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"mcphub/e2e/ide"
+	"mcphub/e2e/world"
 	"mcphub/internal/oauth/oauthtest"
 )
 
-var page = regexp.MustCompile(`^https?://\S+$`)
-
 // auth runs one command of mcphub. visit is given each address that it prints alone on a line.
-func (w *world) auth(visit func(address string), args ...string) (said string, err error) {
-	w.t.Helper()
-	return w.authWith([]string{"DBUS_SESSION_BUS_ADDRESS=unix:path=" + w.path("no-bus")}, visit, args...)
-}
-
-// authWith is auth with more in the environment.
-func (w *world) authWith(env []string, visit func(address string), args ...string) (said string, err error) {
-	w.t.Helper()
-	return w.visiting(env, visit, append([]string{"auth"}, args...)...)
-}
-
-// visiting is authWith for any command.
-func (w *world) visiting(env []string, visit func(address string), args ...string) (said string, err error) {
-	w.t.Helper()
-	cmd := exec.Command(mcphub(w.t), args...)
-	cmd.Env, cmd.Dir = w.env(env...), w.home
-	out, err := cmd.StdoutPipe()
-	must(w.t, err)
-	cmd.Stderr = cmd.Stdout
-	must(w.t, cmd.Start())
-	var b strings.Builder
-	for lines := bufio.NewScanner(out); lines.Scan(); {
-		b.WriteString(lines.Text() + "\n")
-		if page.MatchString(lines.Text()) && visit != nil {
-			visit(lines.Text())
-		}
-	}
-	err = cmd.Wait()
-	return b.String(), err
-}
-
-// visitor opens what a login prints, as a browser does.
-func visitor(t testing.TB) func(address string) {
-	return func(address string) {
-		if err := oauthtest.Visit(t.Context(), address); err != nil {
-			t.Error(err)
-		}
-	}
+func auth(w *world.World, visit func(address string), args ...string) (said string, err error) {
+	w.T.Helper()
+	return w.AuthWith([]string{"DBUS_SESSION_BUS_ADDRESS=unix:path=" + w.Path("no-bus")}, visit, args...)
 }
 
 // whoami calls the server's tool, which says whose token it saw; what is wrong instead where it cannot.
-func (s *session) whoami() string {
-	s.t.Helper()
-	r, err := s.Tool(s.ctx(), "protected__whoami", "{}")
+func whoami(s *world.Session) string {
+	s.T.Helper()
+	r, err := s.Tool(s.Context(), "protected__whoami", "{}")
 	if err != nil {
-		return err.Error() + " " + s.call("list-tools", "{}").Text
+		return err.Error() + " " + s.MustCall("list-tools", "{}").Text
 	}
 	return r.Text
 }
 
 // isSeenAs waits until whoami says want, and returns what it said last.
-func (s *session) isSeenAs(want string) (got string) {
-	s.t.Helper()
-	if !within(waitLimit, func() bool { got = s.whoami(); return strings.Contains(got, want) }) {
-		s.t.Errorf("got %q, want %q", got, want)
+func isSeenAs(s *world.Session, want string) (got string) {
+	s.T.Helper()
+	if !world.Within(world.WaitLimit, func() bool { got = whoami(s); return strings.Contains(got, want) }) {
+		s.T.Errorf("got %q, want %q", got, want)
 	}
 	return got
 }
@@ -90,7 +53,7 @@ func whoamiOver(t *testing.T, hub, token string) func() string {
 	t.Helper()
 	web := &http.Client{Transport: bearer{token, &http.Transport{}}}
 	s, err := gosdk.NewClient(&gosdk.Implementation{Name: "go-sdk", Version: "1"}, nil).Connect(t.Context(), &gosdk.StreamableClientTransport{Endpoint: hub, HTTPClient: web}, nil)
-	must(t, err)
+	world.Must(t, err)
 	t.Cleanup(func() {
 		_ = s.Close()
 		web.CloseIdleConnections()
@@ -113,28 +76,28 @@ func whoamiOver(t *testing.T, hub, token string) func() string {
 // ends, more rights are asked for by the command, and no token is seen anywhere but where it belongs.
 func TestLogin(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := world.New(t)
 	as := oauthtest.New(t)
-	config := w.config(obj{"protected": obj{"url": as.Resource, "type": "http", "auth": obj{"issuer": as.Issuer}}}, obj{"audit": obj{"arguments": true}, "secrets": obj{"store": "file"}})
+	config := w.Config(obj{"protected": obj{"url": as.Resource, "type": "http", "auth": obj{"issuer": as.Issuer}}}, obj{"audit": obj{"arguments": true}, "secrets": obj{"store": "file"}})
 	var said strings.Builder
 	auth := func(args ...string) string {
 		t.Helper()
-		out, err := w.auth(visitor(t), append(args, "--config", config)...)
+		out, err := auth(w, world.Visitor(t), append(args, "--config", config)...)
 		fmt.Fprintf(&said, "%q: %v\n%s", args, err, out)
 		return out
 	}
-	s := w.start(ide.Options{Command: mcphub(t), Args: []string{"serve", "--config", config, "--log-level", "trace"},
-		Env: w.env("DBUS_SESSION_BUS_ADDRESS=unix:path=" + w.path("no-bus")), Roots: ide.Folders(w.project)})
-	s.initialize()
-	expect := func(want string) { t.Helper(); fmt.Fprintln(&said, s.isSeenAs(want)) }
+	s := w.Start(ide.Options{Command: world.Hub(t), Args: []string{"serve", "--config", config, "--log-level", "trace"},
+		Env: w.Env("DBUS_SESSION_BUS_ADDRESS=unix:path=" + w.Path("no-bus")), Roots: ide.Folders(w.Project)})
+	s.Handshake()
+	expect := func(want string) { t.Helper(); fmt.Fprintln(&said, isSeenAs(s, want)) }
 	expect("run: mcphub auth login protected")
 	if out := auth("status", "protected"); !strings.Contains(out, "run: mcphub auth login protected") {
 		t.Error(out)
 	}
 	run := func(args ...string) string {
 		t.Helper()
-		cmd := exec.Command(mcphub(t), args...)
-		cmd.Env = w.env("DBUS_SESSION_BUS_ADDRESS=unix:path=" + w.path("no-bus"))
+		cmd := exec.Command(world.Hub(t), args...)
+		cmd.Env = w.Env("DBUS_SESSION_BUS_ADDRESS=unix:path=" + w.Path("no-bus"))
 		out, _ := cmd.CombinedOutput()
 		said.Write(out)
 		return string(out)
@@ -181,7 +144,7 @@ func TestLogin(t *testing.T) {
 	if len(as.Calls()) == 0 || strings.Contains(said.String(), oauthtest.Canary) {
 		t.Errorf("a token was shown:\n%s", said.String())
 	}
-	must(t, filepath.WalkDir(w.dir, func(path string, d fs.DirEntry, err error) error {
+	world.Must(t, filepath.WalkDir(w.Dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
 			return err
 		}
@@ -196,19 +159,19 @@ func TestLogin(t *testing.T) {
 // Two persons share a hub, and a server that is shared by all: each is served with their own login.
 func TestLoginsOfTwo(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := world.New(t)
 	as := oauthtest.New(t)
-	config := w.config(obj{"protected": obj{"url": as.Resource, "type": "http", "auth": obj{"issuer": as.Issuer}, "share": "all", "prefix": ""}}, obj{
+	config := w.Config(obj{"protected": obj{"url": as.Resource, "type": "http", "auth": obj{"issuer": as.Issuer}, "share": "all", "prefix": ""}}, obj{
 		"secrets": obj{"store": "file"},
 		"http":    obj{"tokens": []obj{{"name": "ann", "env": "ANN"}, {"name": "bob", "env": "BOB"}, {"name": "eve", "env": "EVE"}}},
 	})
 	for _, name := range []string{"ann", "bob"} {
 		as.Consent = name
-		if out, err := w.auth(visitor(t), "login", "protected", "--no-browser", "--principal", name, "--config", config); err != nil {
+		if out, err := auth(w, world.Visitor(t), "login", "protected", "--no-browser", "--principal", name, "--config", config); err != nil {
 			t.Fatal(err, out)
 		}
 	}
-	hub := w.serveHTTP(config, "ANN=token-of-ann-0123456789", "BOB=token-of-bob-0123456789", "EVE=token-of-eve-0123456789", "DBUS_SESSION_BUS_ADDRESS=unix:path="+w.path("no-bus"))
+	hub := w.ServeHTTP(config, "ANN=token-of-ann-0123456789", "BOB=token-of-bob-0123456789", "EVE=token-of-eve-0123456789", "DBUS_SESSION_BUS_ADDRESS=unix:path="+w.Path("no-bus"))
 	calls := 200
 	if n, err := strconv.Atoi(os.Getenv("MCPHUB_LONG_CASES")); err == nil {
 		calls = n
@@ -250,12 +213,12 @@ func TestLoginsOfTwo(t *testing.T) {
 // login by a code on another device, and a consent that is refused.
 func TestLoginOtherwise(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := world.New(t)
 	as := oauthtest.New(t)
-	config := w.config(obj{"protected": obj{"url": as.Resource, "auth": obj{"issuer": as.Issuer}}, "machine": obj{"url": as.Resource, "auth": obj{"issuer": as.Issuer, "clientId": "confidential", "clientSecret": "${file:key}", "flow": "client"}},
+	config := w.Config(obj{"protected": obj{"url": as.Resource, "auth": obj{"issuer": as.Issuer}}, "machine": obj{"url": as.Resource, "auth": obj{"issuer": as.Issuer, "clientId": "confidential", "clientSecret": "${file:key}", "flow": "client"}},
 		"files": obj{"builtin": "files"}, "keyed": obj{"url": as.Resource, "headers": obj{"Authorization": "Bearer x"}}}, obj{"secrets": obj{"store": "file"},
 		"http": obj{"resource": "https://hub.example/mcp", "issuers": []obj{{"issuer": "https://login.example"}}}})
-	w.write("key", as.Secret+"\n")
+	w.Write("key", as.Secret+"\n")
 	for _, test := range []struct {
 		args []string
 		with func(q url.Values)
@@ -274,7 +237,7 @@ func TestLoginOtherwise(t *testing.T) {
 		{[]string{"status", "protected", "--principal", "ann@login.example"}, nil, "good"},
 	} {
 		as.Answer = test.with
-		if out, _ := w.auth(visitor(t), append(test.args, "--config", config)...); !strings.Contains(out, test.want) || strings.Contains(out, oauthtest.Canary) {
+		if out, _ := auth(w, world.Visitor(t), append(test.args, "--config", config)...); !strings.Contains(out, test.want) || strings.Contains(out, oauthtest.Canary) {
 			t.Errorf("%q: %s\nwant %q", test.args, out, test.want)
 		}
 	}
@@ -283,20 +246,20 @@ func TestLoginOtherwise(t *testing.T) {
 // What the commands about logins print, from the first look to the logout: testdata/printed/logins.txt has it word for word.
 func TestLoginPrinted(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := world.New(t)
 	as := oauthtest.New(t)
-	config := w.config(obj{"linear": obj{"url": as.Resource, "type": "http", "auth": obj{"issuer": as.Issuer}}}, obj{"secrets": obj{"store": "file"}})
+	config := w.Config(obj{"linear": obj{"url": as.Resource, "type": "http", "auth": obj{"issuer": as.Issuer}}}, obj{"secrets": obj{"store": "file"}})
 	var b strings.Builder
 	run := func(args ...string) {
 		t.Helper()
-		said, err := w.visiting([]string{"DBUS_SESSION_BUS_ADDRESS=unix:path=" + w.path("no-bus")}, visitor(t), append(args, "--config", config)...)
+		said, err := w.Visiting([]string{"DBUS_SESSION_BUS_ADDRESS=unix:path=" + w.Path("no-bus")}, world.Visitor(t), append(args, "--config", config)...)
 		status := 0
 		if ended := (*exec.ExitError)(nil); errors.As(err, &ended) {
 			status = ended.ExitCode()
 		}
 		fmt.Fprintf(&b, "$ mcphub %s\n%sexit status %d\n\n", strings.Join(args, " "), said, status)
 	}
-	call := func() { run("call", "linear__whoami", "--root", w.project, "--log-level", "off") }
+	call := func() { run("call", "linear__whoami", "--root", w.Project, "--log-level", "off") }
 	call()
 	run("doctor", "linear")
 	run("auth", "status", "linear")
@@ -317,17 +280,17 @@ func TestLoginPrinted(t *testing.T) {
 	run("auth", "logout", "linear")
 	run("auth", "login", "linear", "--device")
 	run("auth", "logout", "linear")
-	got := steady(b.String(), "ISSUER", as.Issuer, "SERVER", strings.TrimSuffix(as.Resource, "/mcp"), "$HOME", w.home, "$DIR", w.dir)
+	got := world.Steady(b.String(), "ISSUER", as.Issuer, "SERVER", strings.TrimSuffix(as.Resource, "/mcp"), "$HOME", w.Home, "$DIR", w.Dir)
 	got = regexp.MustCompile(`client_id=registered-\d+.*`).ReplaceAllString(got, "PARAMETERS")
 	got = regexp.MustCompile(`code_challenge=.*`).ReplaceAllString(got, "PARAMETERS")
 	got = regexp.MustCompile(`; it is not started again for SPAN, a call after that starts it`).ReplaceAllString(got, "")
 	golden := filepath.Join("testdata", "printed", "logins.txt")
-	if *update {
-		must(t, os.WriteFile(golden, []byte(got), 0o600))
+	if *world.Update {
+		world.Must(t, os.WriteFile(golden, []byte(got), 0o600))
 	}
 	kept, err := os.ReadFile(golden)
-	must(t, err)
+	world.Must(t, err)
 	if diff := cmp.Diff(string(kept), got); diff != "" {
-		t.Errorf("not as in %s (go test ./e2e -run TestLoginPrinted -update writes it): %s", golden, diff)
+		t.Errorf("not as in %s (go test ./e2e/clients -run TestLoginPrinted -update writes it): %s", golden, diff)
 	}
 }

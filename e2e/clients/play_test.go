@@ -1,6 +1,6 @@
 //lint:file-ignore SA1019 Roots and sampling are what is tested; the SDKs call them deprecated since 2026-07-28.
 
-package e2e
+package clients
 
 import (
 	"bytes"
@@ -10,7 +10,6 @@ import (
 	"io"
 	"net/http"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -23,6 +22,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"mcphub/e2e/ide"
+	"mcphub/e2e/world"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -37,8 +37,8 @@ type played struct {
 }
 
 // wantPlayed is how it must be, whoever plays.
-func wantPlayed(w *world, version string) played {
-	one := "1 roots: " + ide.FileURI(w.project)
+func wantPlayed(w *world.World, version string) played {
+	one := "1 roots: " + ide.FileURI(w.Project)
 	return played{Version: version, Progress: []float64{0, 50, 100}, Changed: []string{"prompts", "resource", "tools"},
 		Asked: map[string]int{"elicitation/create": 2, "sampling/createMessage": 2},
 		Texts: map[string]string{
@@ -46,7 +46,7 @@ func wantPlayed(w *world, version string) played {
 			"elicitation": `Elicitation completed: action=accept, content={"email":"ada@example.org","username":"Ada"}`,
 			"sampling":    "LLM response: forty-two", "roots": one, "all": "forty-two Ada, with " + one, "change": "added the tool added_later",
 			"later": "here now", "prompts": "added the prompt added_later", "update": "touched",
-			"inside": `given {"path":` + raw(w.t, w.path("project", "hello.txt")) + `}`, "outside": "failed: " + denial("/etc/passwd", w.project),
+			"inside": `given {"path":` + world.Raw(w.T, w.Path("project", "hello.txt")) + `}`, "outside": "failed: " + world.Denial("/etc/passwd", w.Project),
 		}}
 }
 
@@ -56,23 +56,23 @@ func TestRealClients(t *testing.T) {
 	for _, sdk := range []struct {
 		name, version string
 		quits         bool // over HTTP it only closes the stream of a call that it gives up, which cancels nothing before 2026-07-28
-		play          func(w *world, hub *hubBefore, overWeb bool, version string) played
+		play          func(w *world.World, hub *world.Witnessed, overWeb bool, version string) played
 	}{
 		{"TypeScript SDK v1", "2025-11-25", false, typeScript("v1", nil)},
 		{"TypeScript SDK v2 legacy", "2025-11-25", false, typeScript("v2", "legacy")},
-		{"TypeScript SDK v2 auto", modernVersion, false, typeScript("v2", "auto")},
-		{"TypeScript SDK v2 pinned", modernVersion, false, typeScript("v2", obj{"pin": modernVersion})},
+		{"TypeScript SDK v2 auto", world.ModernVersion, false, typeScript("v2", "auto")},
+		{"TypeScript SDK v2 pinned", world.ModernVersion, false, typeScript("v2", obj{"pin": world.ModernVersion})},
 		{"Go SDK legacy", "2025-11-25", false, playGoSDK},
-		{"Go SDK modern", modernVersion, false, playGoSDK},
+		{"Go SDK modern", world.ModernVersion, false, playGoSDK},
 		{"mcp-go legacy", "2025-11-25", true, playMCPGo},
-		{"mcp-go modern", modernVersion, false, playMCPGo},
+		{"mcp-go modern", world.ModernVersion, false, playMCPGo},
 	} {
 		for _, overWeb := range []bool{false, true} {
 			for _, modernChild := range []bool{false, true} {
-				t.Run(fmt.Sprintf("%s on %s with a %s child", sdk.name, transportNames[overWeb], eraNames[modernChild]), func(t *testing.T) {
+				t.Run(fmt.Sprintf("%s on %s with a %s child", sdk.name, world.TransportNames[overWeb], world.EraNames[modernChild]), func(t *testing.T) {
 					t.Parallel()
-					w := newWorld(t)
-					got := sdk.play(w, w.hubBefore(modernChild, overWeb), overWeb, sdk.version)
+					w := world.New(t)
+					got := sdk.play(w, w.Witnessed(modernChild, overWeb), overWeb, sdk.version)
 					first, _, _ := strings.Cut(got.Texts["outside"], "\n")
 					got.Texts["outside"] = first
 					want := wantPlayed(w, sdk.version)
@@ -90,33 +90,33 @@ func TestRealClients(t *testing.T) {
 }
 
 // typeScript plays by clients/play.mjs.
-func typeScript(sdk string, mode any) func(*world, *hubBefore, bool, string) played {
-	return func(w *world, hub *hubBefore, overWeb bool, _ string) played {
-		w.t.Helper()
-		n := requireNode(w.t)
-		scenario := obj{"sdk": sdk, "mode": mode, "prefix": "kid__", "roots": rootsOf(w.project), "inside": w.path("project", "hello.txt")}
+func typeScript(sdk string, mode any) func(*world.World, *world.Witnessed, bool, string) played {
+	return func(w *world.World, hub *world.Witnessed, overWeb bool, _ string) played {
+		w.T.Helper()
+		n := world.RequireNode(w.T)
+		scenario := obj{"sdk": sdk, "mode": mode, "prefix": "kid__", "roots": rootsOf(w.Project), "inside": w.Path("project", "hello.txt")}
 		if overWeb {
-			scenario["url"] = hub.onWeb().url
-			scenario["headers"] = bearingHeaders(w.t, scenario["url"].(string))
+			scenario["url"] = hub.OnWeb().URL
+			scenario["headers"] = world.BearingHeaders(w.T, scenario["url"].(string))
 		} else {
-			entry := w.tapped("hub", mcphub(w.t), hub.serve()...)
+			entry := w.Tapped("hub", world.Hub(w.T), hub.Serve()...)
 			env := envObject(w)
 			for name, value := range entry["env"].(obj) {
 				env[name] = value
 			}
-			scenario["command"], scenario["args"], scenario["env"], scenario["cwd"] = entry["command"], entry["args"], env, w.home
+			scenario["command"], scenario["args"], scenario["env"], scenario["cwd"] = entry["command"], entry["args"], env, w.Home
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), 2*waitLimit)
+		ctx, cancel := context.WithTimeout(context.Background(), 2*world.WaitLimit)
 		defer cancel()
-		cmd := exec.CommandContext(ctx, n.program, filepath.Join("clients", "play.mjs"))
-		cmd.Env, cmd.Stdin = w.env(), strings.NewReader(raw(w.t, scenario))
+		cmd := exec.CommandContext(ctx, n.Program, world.Source("e2e", "clients", "play.mjs"))
+		cmd.Env, cmd.Stdin = w.Env(), strings.NewReader(world.Raw(w.T, scenario))
 		var out, errs bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &out, &errs
 		if err := cmd.Run(); err != nil {
-			w.t.Fatalf("the SDK client: %v\n%s", err, errs.Bytes())
+			w.T.Fatalf("the SDK client: %v\n%s", err, errs.Bytes())
 		}
 		var p played
-		must(w.t, json.Unmarshal(out.Bytes(), &p))
+		world.Must(w.T, json.Unmarshal(out.Bytes(), &p))
 		// The SDK forgets who waits for progress when it reads the answer, before it has handed out what came in the same read.
 		if want := []float64{0, 50, 100}; slices.Equal(p.Progress, want[:len(p.Progress)]) {
 			p.Progress = want
@@ -197,9 +197,9 @@ func (h *heard) until(ctx context.Context, ok func() bool) error {
 }
 
 // play goes through the steps of wantPlayed.
-func (h *heard) play(w *world, p player) played {
-	w.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 2*waitLimit)
+func (h *heard) play(w *world.World, p player) played {
+	w.T.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 2*world.WaitLimit)
 	defer cancel()
 	step := func(name, tool string, args obj, token string) {
 		text, failed, err := p.call(ctx, "kid__"+tool, args, token)
@@ -213,14 +213,14 @@ func (h *heard) play(w *world, p player) played {
 	}
 	told := func(what string) {
 		if err := h.until(ctx, func() bool { return slices.Contains(h.Changed, what) }); err != nil {
-			w.t.Errorf("was not told that %s changed: %v", what, err)
+			w.T.Errorf("was not told that %s changed: %v", what, err)
 		}
 	}
 	_, err := p.list(ctx)
-	must(w.t, err)
+	world.Must(w.T, err)
 	step("call", "test_simple_text", obj{}, "")
 	step("progress", "test_tool_with_progress", obj{}, "steps")
-	must(w.t, h.until(ctx, func() bool { return len(h.Progress) >= 3 }))
+	world.Must(w.T, h.until(ctx, func() bool { return len(h.Progress) >= 3 }))
 	wait, takeBack := context.WithCancel(ctx)
 	defer takeBack()
 	ended := make(chan error, 1)
@@ -228,10 +228,10 @@ func (h *heard) play(w *world, p player) played {
 		_, _, err := p.call(wait, "kid__wait", obj{"ms": 600_000}, "waits")
 		ended <- err
 	}()
-	must(w.t, h.until(ctx, func() bool { return h.Texts["under way"] != "" }))
+	world.Must(w.T, h.until(ctx, func() bool { return h.Texts["under way"] != "" }))
 	takeBack()
 	if err := <-ended; err == nil {
-		w.t.Error("what was cancelled was answered")
+		w.T.Error("what was cancelled was answered")
 	}
 	if !h.quits {
 		step("cancel", "await_cancelled", obj{}, "")
@@ -240,16 +240,16 @@ func (h *heard) play(w *world, p player) played {
 	step("sampling", "test_sampling", obj{"prompt": "what is it?"}, "")
 	step("roots", "list_roots", obj{}, "")
 	step("all", "test_input_required_result_multiple_inputs", obj{}, "")
-	must(w.t, p.follow(ctx, "test://watched-resource"))
+	world.Must(w.T, p.follow(ctx, "test://watched-resource"))
 	step("change", "test_trigger_tool_change", obj{}, "")
 	// It may have been told of a change before: while children start there are some.
 	for seen := 0; ; {
 		all, err := p.list(ctx)
-		must(w.t, err)
+		world.Must(w.T, err)
 		if slices.Contains(all, "kid__added_later") {
 			break
 		}
-		must(w.t, h.until(ctx, func() bool { return h.tools > seen }))
+		world.Must(w.T, h.until(ctx, func() bool { return h.tools > seen }))
 		h.note(func() { seen = h.tools })
 	}
 	told("tools")
@@ -258,7 +258,7 @@ func (h *heard) play(w *world, p player) played {
 	told("prompts")
 	step("update", "touch_watched_resource", obj{}, "")
 	told("resource")
-	step("inside", "takes_path", obj{"path": w.path("project", "hello.txt")}, "")
+	step("inside", "takes_path", obj{"path": w.Path("project", "hello.txt")}, "")
 	step("outside", "takes_path", obj{"path": "/etc/passwd"}, "")
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -268,11 +268,11 @@ func (h *heard) play(w *world, p player) played {
 }
 
 // hubCommand is the hub on stdio with a witness before it, for an SDK to start.
-func (w *world) hubCommand(hub *hubBefore) *exec.Cmd {
-	w.t.Helper()
-	entry := w.tapped("hub", mcphub(w.t), hub.serve()...)
+func hubCommand(w *world.World, hub *world.Witnessed) *exec.Cmd {
+	w.T.Helper()
+	entry := w.Tapped("hub", world.Hub(w.T), hub.Serve()...)
 	cmd := exec.Command(entry["command"].(string), entry["args"].([]string)...)
-	cmd.Dir, cmd.Env = w.home, w.env()
+	cmd.Dir, cmd.Env = w.Home, w.Env()
 	for name, value := range entry["env"].(obj) {
 		cmd.Env = append(cmd.Env, fmt.Sprintf("%s=%v", name, value))
 	}
@@ -298,8 +298,8 @@ func form(schema any) map[string]any {
 // goPlayer is the official Go SDK.
 type goPlayer struct{ *gosdk.ClientSession }
 
-func playGoSDK(w *world, hub *hubBefore, overWeb bool, version string) played {
-	w.t.Helper()
+func playGoSDK(w *world.World, hub *world.Witnessed, overWeb bool, version string) played {
+	w.T.Helper()
 	h := newHeard()
 	c := gosdk.NewClient(&gosdk.Implementation{Name: "go-sdk", Version: "1"}, &gosdk.ClientOptions{
 		CreateMessageHandler: func(context.Context, *gosdk.CreateMessageRequest) (*gosdk.CreateMessageResult, error) {
@@ -317,19 +317,19 @@ func playGoSDK(w *world, hub *hubBefore, overWeb bool, version string) played {
 			h.progressed(req.Params.ProgressToken, req.Params.Progress)
 		},
 	})
-	c.AddRoots(&gosdk.Root{URI: ide.FileURI(w.project)})
+	c.AddRoots(&gosdk.Root{URI: ide.FileURI(w.Project)})
 	var via gosdk.Transport
-	web := &http.Client{Transport: given{&http.Transport{}}}
+	web := &http.Client{Transport: world.Given{Transport: &http.Transport{}}}
 	if overWeb {
-		via = &gosdk.StreamableClientTransport{Endpoint: hub.onWeb().url, HTTPClient: web}
+		via = &gosdk.StreamableClientTransport{Endpoint: hub.OnWeb().URL, HTTPClient: web}
 	} else {
-		via = &gosdk.CommandTransport{Command: w.hubCommand(hub)}
+		via = &gosdk.CommandTransport{Command: hubCommand(w, hub)}
 	}
 	s, err := c.Connect(context.Background(), via, &gosdk.ClientSessionOptions{ProtocolVersion: version})
-	must(w.t, err)
+	world.Must(w.T, err)
 	defer func() {
 		if err := s.Close(); err != nil {
-			w.t.Errorf("closing the session: %v", err)
+			w.T.Errorf("closing the session: %v", err)
 		}
 		web.CloseIdleConnections()
 	}()
@@ -381,25 +381,25 @@ type mcpGoPlayer struct {
 	stop         func() // ends the subscription
 }
 
-func playMCPGo(w *world, hub *hubBefore, overWeb bool, version string) played {
-	w.t.Helper()
-	p := &mcpGoPlayer{heard: newHeard(), modern: version == modernVersion}
+func playMCPGo(w *world.World, hub *world.Witnessed, overWeb bool, version string) played {
+	w.T.Helper()
+	p := &mcpGoPlayer{heard: newHeard(), modern: version == world.ModernVersion}
 	p.quits = overWeb && !p.modern
-	options := []mcpclient.ClientOption{mcpclient.WithRootsHandler(fixedRoots{w.project}), mcpclient.WithSamplingHandler(p), mcpclient.WithElicitationHandler(p)}
+	options := []mcpclient.ClientOption{mcpclient.WithRootsHandler(fixedRoots{w.Project}), mcpclient.WithSamplingHandler(p), mcpclient.WithElicitationHandler(p)}
 	if !p.modern {
 		options = append(options, mcpclient.WithLegacyProtocolOnly())
 	}
-	web := &http.Client{Transport: given{&http.Transport{}}}
+	web := &http.Client{Transport: world.Given{Transport: &http.Transport{}}}
 	if overWeb {
 		how := []transport.StreamableHTTPCOption{transport.WithHTTPBasicClient(web)}
 		if !p.modern {
 			how = append(how, transport.WithContinuousListening())
 		}
-		via, err := transport.NewStreamableHTTP(hub.onWeb().url, how...)
-		must(w.t, err)
+		via, err := transport.NewStreamableHTTP(hub.OnWeb().URL, how...)
+		world.Must(w.T, err)
 		p.Client = mcpclient.NewClient(via, options...)
 	} else {
-		cmd := w.hubCommand(hub)
+		cmd := hubCommand(w, hub)
 		via := transport.NewStdioWithOptions(cmd.Path, nil, cmd.Args[1:], transport.WithCommandFunc(
 			func(ctx context.Context, _ string, _ []string, _ []string) (*exec.Cmd, error) {
 				started := exec.CommandContext(ctx, cmd.Path, cmd.Args[1:]...)
@@ -408,10 +408,10 @@ func playMCPGo(w *world, hub *hubBefore, overWeb bool, version string) played {
 			}))
 		p.Client = mcpclient.NewClient(via, options...)
 	}
-	must(w.t, p.Start(context.Background()))
+	world.Must(w.T, p.Start(context.Background()))
 	defer func() {
 		if err := p.Close(); err != nil {
-			w.t.Errorf("closing the session: %v", err)
+			w.T.Errorf("closing the session: %v", err)
 		}
 		web.CloseIdleConnections()
 	}()
@@ -430,10 +430,10 @@ func playMCPGo(w *world, hub *hubBefore, overWeb bool, version string) played {
 			p.progressed(n.Params.AdditionalFields["progressToken"], progress)
 		}
 	})
-	ctx, cancel := context.WithTimeout(context.Background(), waitLimit)
+	ctx, cancel := context.WithTimeout(context.Background(), world.WaitLimit)
 	defer cancel()
 	_, err := p.Initialize(ctx, mcp.InitializeRequest{Params: mcp.InitializeParams{ProtocolVersion: version, ClientInfo: mcp.Implementation{Name: "mcp-go", Version: "1"}}})
-	must(w.t, err)
+	world.Must(w.T, err)
 	got := p.play(w, p)
 	if p.stop != nil {
 		p.stop()

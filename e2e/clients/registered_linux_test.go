@@ -1,4 +1,4 @@
-package e2e
+package clients
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"mcphub/e2e/ide"
+	"mcphub/e2e/world"
 	"mcphub/internal/clients"
 )
 
@@ -19,7 +20,7 @@ var registrations = regexp.MustCompile(`(?m)^\| client \| roots come from \|.*\n
 // servers the kernel holds is what get-roots says.
 func TestRegistrationsHold(t *testing.T) {
 	t.Parallel()
-	requireLandlock(t)
+	world.RequireLandlock(t)
 	rows := ""
 	for i := range clients.All {
 		c := &clients.All[i]
@@ -34,18 +35,18 @@ func TestRegistrationsHold(t *testing.T) {
 			t.Errorf("%s: %d of 3 servers are held, and it is said: %s", c.Name, atHome, why)
 		}
 	}
-	const file = "../docs/clients.md"
+	file := world.Source("docs", "clients.md")
 	page, err := os.ReadFile(file)
-	must(t, err)
+	world.Must(t, err)
 	at := registrations.FindSubmatchIndex(page)
 	if at == nil {
 		t.Fatal("docs/clients.md has no table of registrations")
 	}
 	want := string(page[:at[2]]) + rows + string(page[at[3]:])
-	if *update {
-		must(t, os.WriteFile(file, []byte(want), 0o600))
+	if *world.Update {
+		world.Must(t, os.WriteFile(file, []byte(want), 0o600))
 	} else if want != string(page) {
-		t.Errorf("the table of docs/clients.md is out of date, run go test ./e2e -run TestRegistrationsHold -update:\n%s", rows)
+		t.Errorf("the table of docs/clients.md is out of date, run go test ./e2e/clients -run TestRegistrationsHold -update:\n%s", rows)
 	}
 }
 
@@ -53,30 +54,30 @@ func TestRegistrationsHold(t *testing.T) {
 // the project open.
 func registeredHolds(t *testing.T, c *clients.Client, project bool) (held int, said string) {
 	t.Helper()
-	w := newWorld(t)
-	w.write("home/config/mcphub/hub.json", raw(t, obj{"mcpServers": obj{"a": w.recorder("a"), "b": w.recorder("b"), "c": w.recorder("c")}}))
-	place := w.project
+	w := world.New(t)
+	w.Write("home/config/mcphub/hub.json", world.Raw(t, obj{"mcpServers": obj{"a": w.Recorder("a"), "b": w.Recorder("b"), "c": w.Recorder("c")}}))
+	place := w.Project
 	if !project {
-		w.project = w.home
+		w.Project = w.Home
 	}
-	said = w.says(nil, mcphub(t), "install", c.Name, "--yes")
-	w.project = place
-	home := map[string]string{"XDG_CONFIG_HOME": w.path("home", "config")}
-	found, err := clients.Read(c, clients.Env{OS: "linux", Home: w.home, Get: func(name string) string { return home[name] }})
-	must(t, err)
+	said = says(w, nil, world.Hub(t), "install", c.Name, "--yes")
+	w.Project = place
+	home := map[string]string{"XDG_CONFIG_HOME": w.Path("home", "config")}
+	found, err := clients.Read(c, clients.Env{OS: "linux", Home: w.Home, Get: func(name string) string { return home[name] }})
+	world.Must(t, err)
 	if len(found.HubProgram) == 0 {
 		t.Fatalf("%s is not registered: %s", c.Name, said)
 	}
-	o := ide.Options{Command: found.HubProgram[0], Args: found.HubProgram[1:], Dir: w.project, Env: w.env(), Capabilities: `{}`}
+	o := ide.Options{Command: found.HubProgram[0], Args: found.HubProgram[1:], Dir: w.Project, Env: w.Env(), Capabilities: `{}`}
 	if c.Roots == clients.GivesRoots || c.Roots == clients.ListsRoots && project { // what its entry lists, it gives
-		o.Capabilities, o.Roots = ide.DefaultCapabilities, ide.Folders(w.project)
+		o.Capabilities, o.Roots = ide.DefaultCapabilities, ide.Folders(w.Project)
 	}
-	s := w.start(o)
-	s.initialize()
+	s := w.Start(o)
+	s.Handshake()
 	for _, name := range []string{"a", "b", "c"} {
-		s.awaitTool(name + "__echo")
+		s.AwaitTool(name + "__echo")
 	}
-	held = strings.Count(s.call("get-roots", `{}`).Text, `"kernel": "held"`)
-	s.end(stopBound)
+	held = strings.Count(s.MustCall("get-roots", `{}`).Text, `"kernel": "held"`)
+	s.End(world.StopBound)
 	return held, said
 }

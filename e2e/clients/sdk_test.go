@@ -1,4 +1,4 @@
-package e2e
+package clients
 
 import (
 	"bytes"
@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"mcphub/e2e/ide"
+	"mcphub/e2e/world"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -41,34 +42,34 @@ func rootsOf(dirs ...string) []obj {
 }
 
 // sdk runs the official TypeScript client against command.
-func (w *world) sdk(n node, command string, args, env []string, roots []obj, steps ...obj) sdkReport {
-	w.t.Helper()
+func sdk(w *world.World, n world.Node, command string, args, env []string, roots []obj, steps ...obj) sdkReport {
+	w.T.Helper()
 	vars := envObject(w, env...)
-	scenario := obj{"command": command, "args": args, "env": vars, "cwd": w.home, "roots": roots, "steps": steps,
+	scenario := obj{"command": command, "args": args, "env": vars, "cwd": w.Home, "roots": roots, "steps": steps,
 		"capabilities": json.RawMessage(ide.DefaultCapabilities)}
-	return w.runSDK(n, raw(w.t, scenario), len(steps))
+	return runSDK(w, n, world.Raw(w.T, scenario), len(steps))
 }
 
-func (w *world) runSDK(n node, scenario string, steps int) sdkReport {
-	w.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 2*waitLimit)
+func runSDK(w *world.World, n world.Node, scenario string, steps int) sdkReport {
+	w.T.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 2*world.WaitLimit)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, n.program, filepath.Join("clients", "session.mjs"))
-	cmd.Env = w.env()
+	cmd := exec.CommandContext(ctx, n.Program, world.Source("e2e", "clients", "session.mjs"))
+	cmd.Env = w.Env()
 	cmd.Stdin = strings.NewReader(scenario)
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	if err := cmd.Run(); err != nil {
-		w.t.Fatalf("the SDK client: %v\n%s", err, errs.Bytes())
+		w.T.Fatalf("the SDK client: %v\n%s", err, errs.Bytes())
 	}
 	var r sdkReport
-	must(w.t, json.Unmarshal(out.Bytes(), &r))
+	world.Must(w.T, json.Unmarshal(out.Bytes(), &r))
 	if len(r.Results) != steps {
-		w.t.Fatalf("the SDK client did %d of %d steps\n%s", len(r.Results), steps, errs.Bytes())
+		w.T.Fatalf("the SDK client did %d of %d steps\n%s", len(r.Results), steps, errs.Bytes())
 	}
-	w.t.Cleanup(func() {
-		if w.t.Failed() {
-			w.t.Logf("stderr under the SDK client:\n%s", errs.Bytes())
+	w.T.Cleanup(func() {
+		if w.T.Failed() {
+			w.T.Logf("stderr under the SDK client:\n%s", errs.Bytes())
 		}
 	})
 	return r
@@ -78,7 +79,7 @@ func (w *world) runSDK(n node, scenario string, steps int) sdkReport {
 func toolsByName(t testing.TB, list json.RawMessage, prefix string) map[string]any {
 	t.Helper()
 	var entries []obj
-	decode(t, list, &entries)
+	world.Decode(t, list, &entries)
 	all := map[string]any{}
 	for _, entry := range entries {
 		name, _ := entry["name"].(string)
@@ -90,33 +91,23 @@ func toolsByName(t testing.TB, list json.RawMessage, prefix string) map[string]a
 	return all
 }
 
-// decode reads JSON and keeps numbers as they are written.
-func decode(t testing.TB, b []byte, v any) {
-	t.Helper()
-	d := json.NewDecoder(bytes.NewReader(b))
-	d.UseNumber()
-	if err := d.Decode(v); err != nil {
-		t.Fatalf("%v in %.300s", err, b)
-	}
-}
-
 // children of the acceptance walk: both real servers, the first with a witness in front of it, and the recorder.
-func (w *world) realChildren(n node) obj {
+func realChildren(w *world.World, n world.Node) obj {
 	return obj{
 		// The configured directory is what holds where there are no roots: with roots it must be gone (C3).
-		"filesystem": w.wrapped("filesystem", "mcp-server-filesystem", []string{n.program, n.script("mcp-server-filesystem")}, []string{w.outside}),
-		"everything": obj{"command": n.program, "args": []string{n.script("mcp-server-everything")}},
-		"rec":        w.recorder("rec"),
+		"filesystem": w.Wrapped("filesystem", "mcp-server-filesystem", []string{n.Program, n.Script("mcp-server-filesystem")}, []string{w.Outside}),
+		"everything": obj{"command": n.Program, "args": []string{n.Script("mcp-server-everything")}},
+		"rec":        w.Recorder("rec"),
 	}
 }
 
 func TestSDKClientSeesEveryToolAsTheChildGivesIt(t *testing.T) {
 	t.Parallel()
-	n := requireNode(t)
-	w := newWorld(t)
-	program := mcphub(t)
-	roots := rootsOf(w.project)
-	hub := w.sdk(n, program, []string{"serve", "--config", w.config(w.realChildren(n))}, nil, roots,
+	n := world.RequireNode(t)
+	w := world.New(t)
+	program := world.Hub(t)
+	roots := rootsOf(w.Project)
+	hub := sdk(w, n, program, []string{"serve", "--config", w.Config(realChildren(w, n))}, nil, roots,
 		obj{"do": "awaitTool", "name": "filesystem__read_text_file"}, obj{"do": "awaitTool", "name": "everything__get-roots-list"},
 		obj{"do": "awaitTool", "name": "rec__echo"}, obj{"do": "tools"}, obj{"do": "listTools"})
 	list := hub.Results[3].Value
@@ -128,11 +119,11 @@ func TestSDKClientSeesEveryToolAsTheChildGivesIt(t *testing.T) {
 		args    []string
 		wait    string
 	}{
-		"filesystem": {n.program, []string{n.script("mcp-server-filesystem"), w.project}, "read_text_file"},
-		"everything": {n.program, []string{n.script("mcp-server-everything")}, "get-roots-list"},
-		"rec":        {bin.recorder, nil, "echo"},
+		"filesystem": {n.Program, []string{n.Script("mcp-server-filesystem"), w.Project}, "read_text_file"},
+		"everything": {n.Program, []string{n.Script("mcp-server-everything")}, "get-roots-list"},
+		"rec":        {world.Bin.Recorder, nil, "echo"},
 	} {
-		direct := w.sdk(n, c.command, c.args, nil, roots, obj{"do": "awaitTool", "name": c.wait}, obj{"do": "tools"})
+		direct := sdk(w, n, c.command, c.args, nil, roots, obj{"do": "awaitTool", "name": c.wait}, obj{"do": "tools"})
 		want := toolsByName(t, direct.Results[1].Value, "")
 		if diff := cmp.Diff(want, toolsByName(t, list, child+"__")); diff != "" {
 			t.Errorf("%s: tools through the hub (+) are not those of the child (-):\n%s", child, diff)
@@ -147,10 +138,10 @@ func TestSDKClientSeesEveryToolAsTheChildGivesIt(t *testing.T) {
 
 func TestSDKClientReadsInsideAndNotOutside(t *testing.T) {
 	t.Parallel()
-	n := requireNode(t)
-	w := newWorld(t)
-	program := mcphub(t)
-	inside := w.path("project", "hello.txt")
+	n := world.RequireNode(t)
+	w := world.New(t)
+	program := world.Hub(t)
+	inside := w.Path("project", "hello.txt")
 	refused := []struct {
 		name string
 		tool string
@@ -158,16 +149,16 @@ func TestSDKClientReadsInsideAndNotOutside(t *testing.T) {
 		path []string // how the refusal may quote it
 	}{
 		{"outside", "filesystem__read_text_file", obj{"path": "/etc/passwd"}, nil},
-		{"dot dot", "filesystem__read_text_file", obj{"path": w.project + "/../outside/secret.txt"}, nil},
+		{"dot dot", "filesystem__read_text_file", obj{"path": w.Project + "/../outside/secret.txt"}, nil},
 		{"dot dot from the working directory", "filesystem__read_text_file", obj{"path": "../outside/secret.txt"}, nil},
-		{"sibling with the same prefix", "filesystem__read_text_file", obj{"path": w.sibling + "/secret.txt"}, nil},
-		{"link to a file", "filesystem__read_text_file", obj{"path": w.path("project", "link-file")}, nil},
-		{"below a link to a directory", "filesystem__read_text_file", obj{"path": w.path("project", "link-out", "secret.txt")}, nil},
-		{"dangling link, written", "filesystem__write_file", obj{"path": w.path("project", "link-dangling"), "content": "x"}, nil},
-		{"URI", "filesystem__read_text_file", obj{"path": ide.FileURI(w.path("outside", "secret.txt"))},
-			[]string{ide.FileURI(w.path("outside", "secret.txt")), w.path("outside", "secret.txt")}},
-		{"second path of two", "filesystem__move_file", obj{"source": inside, "destination": w.path("outside", "moved.txt")}, []string{w.path("outside", "moved.txt")}},
-		{"one of a list", "filesystem__read_multiple_files", obj{"paths": []string{inside, w.path("outside", "secret.txt")}}, []string{w.path("outside", "secret.txt")}},
+		{"sibling with the same prefix", "filesystem__read_text_file", obj{"path": w.Sibling + "/secret.txt"}, nil},
+		{"link to a file", "filesystem__read_text_file", obj{"path": w.Path("project", "link-file")}, nil},
+		{"below a link to a directory", "filesystem__read_text_file", obj{"path": w.Path("project", "link-out", "secret.txt")}, nil},
+		{"dangling link, written", "filesystem__write_file", obj{"path": w.Path("project", "link-dangling"), "content": "x"}, nil},
+		{"URI", "filesystem__read_text_file", obj{"path": ide.FileURI(w.Path("outside", "secret.txt"))},
+			[]string{ide.FileURI(w.Path("outside", "secret.txt")), w.Path("outside", "secret.txt")}},
+		{"second path of two", "filesystem__move_file", obj{"source": inside, "destination": w.Path("outside", "moved.txt")}, []string{w.Path("outside", "moved.txt")}},
+		{"one of a list", "filesystem__read_multiple_files", obj{"paths": []string{inside, w.Path("outside", "secret.txt")}}, []string{w.Path("outside", "secret.txt")}},
 		{"a recorder's path", "rec__echo", obj{"path": "/etc/passwd"}, nil},
 		{"any key, URI", "rec__echo", obj{"x": obj{"y": []string{"file:///etc/passwd"}}}, []string{"file:///etc/passwd", "/etc/passwd"}},
 		{"any key, absolute", "rec__echo", obj{"x": "/etc/passwd"}, []string{"/etc/passwd"}},
@@ -180,7 +171,7 @@ func TestSDKClientReadsInsideAndNotOutside(t *testing.T) {
 	for _, c := range refused {
 		steps = append(steps, obj{"do": "rawCall", "name": c.tool, "arguments": c.args})
 	}
-	hub := w.sdk(n, program, []string{"serve", "--config", w.config(w.realChildren(n))}, nil, rootsOf(w.project), steps...)
+	hub := sdk(w, n, program, []string{"serve", "--config", w.Config(realChildren(w, n))}, nil, rootsOf(w.Project), steps...)
 	for i, r := range hub.Results {
 		if r.Error != nil {
 			t.Fatalf("step %d %v: %+v", i, steps[i], *r.Error)
@@ -190,11 +181,11 @@ func TestSDKClientReadsInsideAndNotOutside(t *testing.T) {
 		IsError           bool
 		StructuredContent struct{ Content string }
 	}
-	must(t, json.Unmarshal(hub.Results[3].Value, &read))
+	world.Must(t, json.Unmarshal(hub.Results[3].Value, &read))
 	if read.IsError || read.StructuredContent.Content != "hello from the project\n" {
 		t.Errorf("read inside: %s", hub.Results[3].Value)
 	}
-	if got := string(hub.Results[4].Value); !strings.Contains(got, w.project) || strings.Contains(got, w.outside) {
+	if got := string(hub.Results[4].Value); !strings.Contains(got, w.Project) || strings.Contains(got, w.Outside) {
 		t.Errorf("the child serves %s, want the root and not its configured directory", got)
 	}
 	for i, c := range refused {
@@ -203,10 +194,10 @@ func TestSDKClientReadsInsideAndNotOutside(t *testing.T) {
 			p, _ := c.args["path"].(string)
 			quoted = []string{p}
 		}
-		wantRefused(t, c.name, hub.Results[head+i].Value, quoted, w.project)
+		wantRefused(t, c.name, hub.Results[head+i].Value, quoted, w.Project)
 	}
 	// The lines that reached the children. Their roots name the project, and nothing else may.
-	seen := w.recorded("filesystem") + w.recorded("rec")
+	seen := w.Recorded("filesystem") + w.Recorded("rec")
 	for _, forbidden := range []string{"passwd", "outside", "project-secret", "link-", "..", "moved.txt"} {
 		if strings.Contains(seen, forbidden) {
 			t.Errorf("%q reached a child:\n%s", forbidden, seen)
@@ -224,31 +215,31 @@ func wantRefused(t *testing.T, name string, result json.RawMessage, quoted []str
 		IsError bool
 		Content []struct{ Type, Text string }
 	}
-	must(t, json.Unmarshal(result, &r))
+	world.Must(t, json.Unmarshal(result, &r))
 	if !r.IsError || len(r.Content) == 0 {
 		t.Errorf("%s: not refused: %s", name, result)
 		return
 	}
 	for _, path := range quoted {
-		if strings.HasPrefix(r.Content[0].Text, denial(path, roots...)) {
+		if strings.HasPrefix(r.Content[0].Text, world.Denial(path, roots...)) {
 			return
 		}
 	}
-	t.Errorf("%s: want\n  %s\ngot\n  %s", name, denial(quoted[0], roots...), r.Content[0].Text)
+	t.Errorf("%s: want\n  %s\ngot\n  %s", name, world.Denial(quoted[0], roots...), r.Content[0].Text)
 }
 
 func TestSDKClientChangesRoots(t *testing.T) {
 	t.Parallel()
-	n := requireNode(t)
-	w := newWorld(t)
-	program := mcphub(t)
-	first, second := w.path("project", "hello.txt"), w.path("other", "other.txt")
+	n := world.RequireNode(t)
+	w := world.New(t)
+	program := world.Hub(t)
+	first, second := w.Path("project", "hello.txt"), w.Path("other", "other.txt")
 	read := func(path string) obj {
 		return obj{"do": "rawCall", "name": "filesystem__read_text_file", "arguments": obj{"path": path}}
 	}
-	hub := w.sdk(n, program, []string{"serve", "--config", w.config(w.realChildren(n))}, nil, rootsOf(w.project),
+	hub := sdk(w, n, program, []string{"serve", "--config", w.Config(realChildren(w, n))}, nil, rootsOf(w.Project),
 		obj{"do": "awaitTool", "name": "filesystem__read_text_file"}, read(first), read(second),
-		obj{"do": "roots", "roots": rootsOf(w.other)}, read(second), read(first))
+		obj{"do": "roots", "roots": rootsOf(w.Other)}, read(second), read(first))
 	for i, r := range hub.Results {
 		if r.Error != nil {
 			t.Fatalf("step %d: %+v", i, *r.Error)
@@ -259,8 +250,8 @@ func TestSDKClientChangesRoots(t *testing.T) {
 			t.Errorf("step %d: %s, want %q", i, got, want)
 		}
 	}
-	wantRefused(t, "before the change", hub.Results[2].Value, []string{second}, w.project)
-	wantRefused(t, "after the change", hub.Results[5].Value, []string{first}, w.other)
+	wantRefused(t, "before the change", hub.Results[2].Value, []string{second}, w.Project)
+	wantRefused(t, "after the change", hub.Results[5].Value, []string{first}, w.Other)
 	if hub.Asked < 2 {
 		t.Errorf("asked for the roots %d times, want again after list_changed", hub.Asked)
 	}
@@ -269,13 +260,13 @@ func TestSDKClientChangesRoots(t *testing.T) {
 // The control: clients/session.mjs itself, with no hub in between.
 func TestSDKClientAlone(t *testing.T) {
 	t.Parallel()
-	n := requireNode(t)
-	w := newWorld(t)
-	r := w.sdk(n, bin.recorder, nil, w.recorderEnv("rec"), rootsOf(w.project),
+	n := world.RequireNode(t)
+	w := world.New(t)
+	r := sdk(w, n, world.Bin.Recorder, nil, w.RecorderEnv("rec"), rootsOf(w.Project),
 		obj{"do": "awaitTool", "name": "echo"}, obj{"do": "listTools"}, obj{"do": "rawCall", "name": "odd", "arguments": obj{}},
 		obj{"do": "call", "name": "ask_roots", "arguments": obj{}}, obj{"do": "call", "name": "nothing", "arguments": obj{}},
 		obj{"do": "rawCall", "name": "echo", "arguments": obj{"path": "/etc/passwd"}})
-	for i, want := range map[int]string{1: "rich_draft07", 2: "hologram", 3: ide.FileURI(w.project), 5: "/etc/passwd"} {
+	for i, want := range map[int]string{1: "rich_draft07", 2: "hologram", 3: ide.FileURI(w.Project), 5: "/etc/passwd"} {
 		if got := r.Results[i]; got.Error != nil || !strings.Contains(string(got.Value), want) {
 			t.Errorf("step %d: %+v %s, want %q", i, got.Error, got.Value, want)
 		}
@@ -283,7 +274,7 @@ func TestSDKClientAlone(t *testing.T) {
 	if e := r.Results[4].Error; e == nil || e.Code != -32602 {
 		t.Errorf("an unknown tool: %+v", r.Results[4])
 	}
-	if r.Asked != 1 || !strings.Contains(w.recorded("rec"), "/etc/passwd") {
-		t.Errorf("asked %d times; record:\n%s", r.Asked, w.recorded("rec"))
+	if r.Asked != 1 || !strings.Contains(w.Recorded("rec"), "/etc/passwd") {
+		t.Errorf("asked %d times; record:\n%s", r.Asked, w.Recorded("rec"))
 	}
 }

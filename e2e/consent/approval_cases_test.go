@@ -1,6 +1,6 @@
 //lint:file-ignore SA1019 roots are what is tested; the SDKs call them deprecated since 2026-07-28
 
-package e2e
+package consent
 
 import (
 	"context"
@@ -14,11 +14,12 @@ import (
 	gosdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"mcphub/e2e/ide"
+	"mcphub/e2e/world"
 )
 
 // An askedClient is a real client with a person behind it, the hub, and the official filesystem server.
 type askedClient struct {
-	*world
+	*world.World
 	s       *gosdk.ClientSession
 	leave   func()
 	mu      sync.Mutex
@@ -27,12 +28,12 @@ type askedClient struct {
 	does    func(ctx context.Context) *gosdk.ElicitResult
 }
 
-func (w *world) newAskedClient(n node, era struct{ name, version string }, way, timeout string) *askedClient {
-	w.t.Helper()
-	policy := w.approvalPolicy()
+func newAskedClient(w *world.World, n world.Node, era world.Era, way, timeout string) *askedClient {
+	w.T.Helper()
+	policy := approvalPolicy(w)
 	policy["approval"] = obj{"timeout": timeout}
-	config := w.config(obj{"fs": w.wrapped("fs", "mcp-server-filesystem", []string{n.program, n.script("mcp-server-filesystem")}, nil)}, policy)
-	p := &askedClient{world: w, entered: make(chan struct{}, 100)}
+	config := w.Config(obj{"fs": w.Wrapped("fs", "mcp-server-filesystem", []string{n.Program, n.Script("mcp-server-filesystem")}, nil)}, policy)
+	p := &askedClient{World: w, entered: make(chan struct{}, 100)}
 	p.answers(declining)
 	options := &gosdk.ClientOptions{ElicitationHandler: func(ctx context.Context, r *gosdk.ElicitRequest) (*gosdk.ElicitResult, error) {
 		p.mu.Lock()
@@ -42,16 +43,16 @@ func (w *world) newAskedClient(n node, era struct{ name, version string }, way, 
 		p.entered <- struct{}{}
 		return does(ctx), nil
 	}}
-	if era.name == "modern" { // this client fails at a question without params, as roots/list is one
+	if era.Name == "modern" { // this client fails at a question without params, as roots/list is one
 		options.Capabilities = &gosdk.ClientCapabilities{Elicitation: &gosdk.ElicitationCapabilities{Form: &gosdk.FormElicitationCapabilities{}}}
 	}
 	client := gosdk.NewClient(&gosdk.Implementation{Name: "go-sdk", Version: "1"}, options)
-	client.AddRoots(&gosdk.Root{URI: ide.FileURI(w.project)})
-	s, err := client.Connect(context.Background(), w.approvalWay(way, config), &gosdk.ClientSessionOptions{ProtocolVersion: era.version})
-	must(w.t, err)
+	client.AddRoots(&gosdk.Root{URI: ide.FileURI(w.Project)})
+	s, err := client.Connect(context.Background(), approvalWay(w, way, config), &gosdk.ClientSessionOptions{ProtocolVersion: era.Version})
+	world.Must(w.T, err)
 	p.s = s
 	p.leave = sync.OnceFunc(func() { _ = s.Close() })
-	w.t.Cleanup(p.leave)
+	w.T.Cleanup(p.leave)
 	return p
 }
 
@@ -110,20 +111,20 @@ func (p *askedClient) begin(ctx context.Context, path string) <-chan readAnswer 
 }
 
 func (p *askedClient) read(path string, denied bool, want string) {
-	p.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 4*waitLimit)
+	p.T.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 4*world.WaitLimit)
 	defer cancel()
 	o := <-p.begin(ctx, path)
 	if o.err != nil || o.bad != denied || !strings.Contains(o.text, want) {
-		p.t.Errorf("%s: denied %v, want %v and %q in: %s (%v)", path, o.bad, denied, want, o.text, o.err)
+		p.T.Errorf("%s: denied %v, want %v and %q in: %s (%v)", path, o.bad, denied, want, o.text, o.err)
 	}
 }
 
 // unseen wants the server never to have been sent a name.
 func (p *askedClient) unseen(name string) {
-	p.t.Helper()
-	if seen := p.recorded("fs"); strings.Contains(seen, name) {
-		p.t.Errorf("the server was sent %s:\n%s", name, seen)
+	p.T.Helper()
+	if seen := p.Recorded("fs"); strings.Contains(seen, name) {
+		p.T.Errorf("the server was sent %s:\n%s", name, seen)
 	}
 }
 
@@ -141,32 +142,32 @@ type granted struct {
 
 // until waits for what get-roots shows.
 func (p *askedClient) until(what string, ok func(c granted) bool) {
-	p.t.Helper()
-	for end := time.Now().Add(waitLimit); ; {
+	p.T.Helper()
+	for end := time.Now().Add(world.WaitLimit); ; {
 		r, err := p.s.CallTool(context.Background(), &gosdk.CallToolParams{Name: "get-roots", Arguments: obj{}})
-		must(p.t, err)
+		world.Must(p.T, err)
 		raw, err := json.Marshal(r.StructuredContent)
-		must(p.t, err)
+		world.Must(p.T, err)
 		var c granted
-		decode(p.t, raw, &c)
+		world.Decode(p.T, raw, &c)
 		if ok(c) {
 			return
 		}
 		if time.Now().After(end) {
-			p.t.Fatalf("never %s: %s", what, raw)
+			p.T.Fatalf("never %s: %s", what, raw)
 		}
 	}
 }
 
-func eachApprovalWay(t *testing.T, test func(t *testing.T, n node, w *world, era struct{ name, version string }, way string)) {
-	n := requireNode(t)
-	for _, era := range approvalEras {
+func eachApprovalWay(t *testing.T, test func(t *testing.T, n world.Node, w *world.World, era world.Era, way string)) {
+	n := world.RequireNode(t)
+	for _, era := range world.Eras {
 		for _, way := range []string{"stdio", "http"} {
-			t.Run(era.name+" "+way, func(t *testing.T) {
+			t.Run(era.Name+" "+way, func(t *testing.T) {
 				t.Parallel()
-				w := newWorld(t)
+				w := world.New(t)
 				for _, name := range []string{"far/one/1.txt", "far/two/2.txt", "far/three/3.txt", "far/four/4.txt", "kept/k.txt", "home/notes.txt", "home/beside.txt"} {
-					w.write(name, "text of "+name)
+					w.Write(name, "text of "+name)
 				}
 				test(t, n, w, era, way)
 			})
@@ -178,10 +179,10 @@ func eachApprovalWay(t *testing.T, test func(t *testing.T, n node, w *world, era
 // the next question is asked.
 func TestApprovalThatDoesNotCome(t *testing.T) {
 	t.Parallel()
-	eachApprovalWay(t, func(t *testing.T, n node, w *world, era struct{ name, version string }, way string) {
-		p := w.newAskedClient(n, era, way, "3s")
+	eachApprovalWay(t, func(t *testing.T, n world.Node, w *world.World, era world.Era, way string) {
+		p := newAskedClient(w, n, era, way, "3s")
 		letGo := p.waits(allowing)
-		answer := p.begin(t.Context(), w.path("far", "one", "1.txt"))
+		answer := p.begin(t.Context(), w.Path("far", "one", "1.txt"))
 		<-p.entered
 		p.until("shown as waiting no more", func(c granted) bool { return len(c.Questions) == 0 })
 		letGo() // too late
@@ -191,7 +192,7 @@ func TestApprovalThatDoesNotCome(t *testing.T) {
 
 		letGo = p.waits(allowing)
 		ctx, cancel := context.WithCancel(t.Context())
-		answer = p.begin(ctx, w.path("far", "two", "2.txt"))
+		answer = p.begin(ctx, w.Path("far", "two", "2.txt"))
 		<-p.entered
 		cancel()
 		if o := <-answer; o.err == nil {
@@ -200,11 +201,11 @@ func TestApprovalThatDoesNotCome(t *testing.T) {
 		p.until("withdrawn", func(c granted) bool { return len(c.Questions) == 0 && len(c.Grants) == 0 })
 		letGo() // too late again: over HTTP a yes may overtake the cancelling
 		p.answers(allowing)
-		p.read(w.path("far", "three", "3.txt"), false, "text of far/three/3.txt") // the control
+		p.read(w.Path("far", "three", "3.txt"), false, "text of far/three/3.txt") // the control
 
 		letGo = p.waits(allowing)
 		ctx, cancel = context.WithCancel(t.Context())
-		answer = p.begin(ctx, w.path("far", "four", "4.txt"))
+		answer = p.begin(ctx, w.Path("far", "four", "4.txt"))
 		for p.questions() < 4 {
 			<-p.entered
 		}
@@ -222,11 +223,11 @@ func TestApprovalThatDoesNotCome(t *testing.T) {
 // elsewhere by the time of the answer is denied.
 func TestApprovalOfExactlyOneThing(t *testing.T) {
 	t.Parallel()
-	eachApprovalWay(t, func(t *testing.T, n node, w *world, era struct{ name, version string }, way string) {
-		p := w.newAskedClient(n, era, way, "60s")
-		once := era.name == "modern" && way == "http" // each request stands alone there
+	eachApprovalWay(t, func(t *testing.T, n world.Node, w *world.World, era world.Era, way string) {
+		p := newAskedClient(w, n, era, way, "60s")
+		once := era.Name == "modern" && way == "http" // each request stands alone there
 		letGo := p.waits(allowing)
-		one, same := p.begin(t.Context(), w.path("far", "one", "1.txt")), p.begin(t.Context(), w.path("far", "one", "1.txt"))
+		one, same := p.begin(t.Context(), w.Path("far", "one", "1.txt")), p.begin(t.Context(), w.Path("far", "one", "1.txt"))
 		<-p.entered
 		p.until("both waiting", func(c granted) bool {
 			return len(c.Questions) == 1 && c.Questions[0].Calls == 2 || once && len(c.Questions) == 2
@@ -244,23 +245,23 @@ func TestApprovalOfExactlyOneThing(t *testing.T) {
 		// The server takes directories only, and the home folder is too wide to be opened: nobody is asked in vain.
 		asked := p.questions()
 		p.answers(allowing)
-		p.read(w.path("home", "notes.txt"), true, "takes directories only")
-		p.read(w.path("home", "beside.txt"), true, "takes directories only")
+		p.read(w.Path("home", "notes.txt"), true, "takes directories only")
+		p.read(w.Path("home", "beside.txt"), true, "takes directories only")
 		if p.questions() != asked {
 			t.Error("somebody was asked about what could not be opened")
 		}
 
 		// A link is planted while the person is asked.
-		target := w.path("far", "two", "2.txt")
-		for _, planted := range []string{w.path("kept", "k.txt"), w.path("far", "three", "3.txt")} {
+		target := w.Path("far", "two", "2.txt")
+		for _, planted := range []string{w.Path("kept", "k.txt"), w.Path("far", "three", "3.txt")} {
 			p.behaves(func(context.Context) *gosdk.ElicitResult {
-				must(t, os.Remove(target))
-				symlink(t, planted, target)
+				world.Must(t, os.Remove(target))
+				world.Symlink(t, planted, target)
 				return allowing
 			})
 			p.read(target, true, "Access denied")
-			must(t, os.Remove(target))
-			w.write("far/two/2.txt", "text of far/two/2.txt")
+			world.Must(t, os.Remove(target))
+			w.Write("far/two/2.txt", "text of far/two/2.txt")
 		}
 		p.unseen("2.txt")
 		p.answers(allowing)

@@ -1,6 +1,6 @@
 //lint:file-ignore SA1019 roots and the GET stream are what is tested; the SDKs call them deprecated since 2026-07-28
 
-package e2e
+package consent
 
 import (
 	"context"
@@ -14,20 +14,15 @@ import (
 	gosdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"mcphub/e2e/ide"
+	"mcphub/e2e/world"
 )
 
-// approvalEras are the versions of the protocol in which a human is asked through the client.
-var approvalEras = []struct{ name, version string }{
-	{"handshake", "2025-11-25"},
-	{"modern", "2026-07-28"},
-}
-
 // approvalPolicy lets documents be read, and asks before anything else outside is.
-func (w *world) approvalPolicy() obj {
-	return obj{"policy": obj{"protected": []string{w.path("kept")}, "rules": []obj{
-		{"name": "read-documents", "then": "allow", "if": obj{"paths": obj{"roles": []string{"read"}, "within": w.path("documents")}}},
+func approvalPolicy(w *world.World) obj {
+	return obj{"policy": obj{"protected": []string{w.Path("kept")}, "rules": []obj{
+		{"name": "read-documents", "then": "allow", "if": obj{"paths": obj{"roles": []string{"read"}, "within": w.Path("documents")}}},
 		{"name": "ask-elsewhere", "then": "escalate", "if": obj{"paths": obj{"roles": []string{"read"}, "outside": true}}},
-	}}, "approval": obj{"timeout": "20s"}, "roots": obj{"fallback": []string{w.project}}}
+	}}, "approval": obj{"timeout": "20s"}, "roots": obj{"fallback": []string{w.Project}}}
 }
 
 // human is a person behind a real client.
@@ -64,30 +59,32 @@ var (
 // server.
 func TestApprovalFlows(t *testing.T) {
 	t.Parallel()
-	n := requireNode(t)
-	for _, era := range approvalEras {
+	n := world.RequireNode(t)
+	for _, era := range world.Eras {
 		for _, way := range []string{"stdio", "http"} {
-			t.Run(era.name+" "+way, func(t *testing.T) {
+			t.Run(era.Name+" "+way, func(t *testing.T) {
 				t.Parallel()
-				w := newWorld(t)
+				w := world.New(t)
 				for _, name := range []string{"documents/d.txt", "far/one/1.txt", "far/two/2.txt", "kept/k.txt"} {
-					w.write(name, "text of "+name)
+					w.Write(name, "text of "+name)
 				}
-				config := w.config(obj{"fs": w.wrapped("fs", "mcp-server-filesystem", []string{n.program, n.script("mcp-server-filesystem")}, nil)}, w.approvalPolicy())
+				config := w.Config(obj{"fs": w.Wrapped("fs", "mcp-server-filesystem", []string{n.Program, n.Script("mcp-server-filesystem")}, nil)}, approvalPolicy(w))
 				h := &human{}
 				h.says(t, 0, declining)
 				options := &gosdk.ClientOptions{ElicitationHandler: h.elicit}
-				if era.name == "modern" { // this client fails at a question without params, as roots/list is one
+				if era.Name == "modern" { // this client fails at a question without params, as roots/list is one
 					options.Capabilities = &gosdk.ClientCapabilities{Elicitation: &gosdk.ElicitationCapabilities{Form: &gosdk.FormElicitationCapabilities{}}}
 				}
 				client := gosdk.NewClient(&gosdk.Implementation{Name: "go-sdk", Version: "1"}, options)
 				//lint:ignore SA1019 clients of today have roots
-				client.AddRoots(&gosdk.Root{URI: ide.FileURI(w.project)})
-				s, err := client.Connect(context.Background(), w.approvalWay(way, config), &gosdk.ClientSessionOptions{ProtocolVersion: era.version})
-				must(t, err)
-				closed := sync.OnceFunc(func() { must(t, s.Close()) })
+				client.AddRoots(&gosdk.Root{URI: ide.FileURI(w.Project)})
+				s, err := client.Connect(context.Background(), approvalWay(w, way, config), &gosdk.ClientSessionOptions{ProtocolVersion: era.Version})
+				world.Must(t, err)
+				closed := sync.OnceFunc(func() { world.Must(t, s.Close()) })
 				t.Cleanup(closed)
-				read := func(path string) (string, bool) { return callGoSDK(t, s, "fs__read_text_file", obj{"path": path}, nil) }
+				read := func(path string) (string, bool) {
+					return world.CallGoSDK(t, s, "fs__read_text_file", obj{"path": path}, nil)
+				}
 				wants := func(text string, bad, denied bool, want string) {
 					t.Helper()
 					if bad != denied || !strings.Contains(text, want) {
@@ -96,38 +93,38 @@ func TestApprovalFlows(t *testing.T) {
 				}
 
 				// Reading what a rule opens, and not writing it.
-				text, bad := read(w.path("documents", "d.txt"))
+				text, bad := read(w.Path("documents", "d.txt"))
 				wants(text, bad, false, "text of documents/d.txt")
-				text, bad = callGoSDK(t, s, "fs__write_file", obj{"path": w.path("documents", "d.txt"), "content": "x"}, nil)
+				text, bad = world.CallGoSDK(t, s, "fs__write_file", obj{"path": w.Path("documents", "d.txt"), "content": "x"}, nil)
 				wants(text, bad, true, "Access denied")
 				h.says(t, 0, declining)
 
 				// Declined: the server never sees it.
-				text, bad = read(w.path("far", "one", "1.txt"))
+				text, bad = read(w.Path("far", "one", "1.txt"))
 				wants(text, bad, true, "the person said no")
-				if seen := w.recorded("fs"); strings.Contains(seen, "1.txt") {
+				if seen := w.Recorded("fs"); strings.Contains(seen, "1.txt") {
 					t.Errorf("the server was sent what a person has declined:\n%s", seen)
 				}
 				h.says(t, 1, allowing)
 
 				// Allowed: read, again without a question, and nothing beside it.
-				text, bad = read(w.path("far", "one", "1.txt"))
+				text, bad = read(w.Path("far", "one", "1.txt"))
 				wants(text, bad, false, "text of far/one/1.txt")
 				h.says(t, 2, declining)
-				if era.name != "modern" || way != "http" { // there a grant lives for its call
-					text, bad = read(w.path("far", "one", "1.txt"))
+				if era.Name != "modern" || way != "http" { // there a grant lives for its call
+					text, bad = read(w.Path("far", "one", "1.txt"))
 					wants(text, bad, false, "text of far/one/1.txt")
-					text, bad = callGoSDK(t, s, "fs__list_allowed_directories", obj{}, nil)
-					wants(text, bad, false, w.path("far", "one"))
+					text, bad = world.CallGoSDK(t, s, "fs__list_allowed_directories", obj{}, nil)
+					wants(text, bad, false, w.Path("far", "one"))
 					h.says(t, 2, declining)
 				}
-				text, bad = read(w.path("far", "two", "2.txt"))
+				text, bad = read(w.Path("far", "two", "2.txt"))
 				wants(text, bad, true, "the person said no")
 				h.says(t, 3, allowing)
-				text, bad = read(w.path("kept", "k.txt"))
+				text, bad = read(w.Path("kept", "k.txt"))
 				wants(text, bad, true, "protects")
 				h.says(t, 3, allowing)
-				if strings.Contains(w.recorded("fs"), "2.txt") || strings.Contains(w.recorded("fs"), "k.txt") {
+				if strings.Contains(w.Recorded("fs"), "2.txt") || strings.Contains(w.Recorded("fs"), "k.txt") {
 					t.Error("the server was sent what was denied")
 				}
 
@@ -137,11 +134,11 @@ func TestApprovalFlows(t *testing.T) {
 					return
 				}
 				h.says(t, 3, declining)
-				if s, err = client.Connect(context.Background(), w.approvalWay(way, config), &gosdk.ClientSessionOptions{ProtocolVersion: era.version}); err != nil {
+				if s, err = client.Connect(context.Background(), approvalWay(w, way, config), &gosdk.ClientSessionOptions{ProtocolVersion: era.Version}); err != nil {
 					t.Fatal(err)
 				}
-				t.Cleanup(func() { must(t, s.Close()) })
-				text, bad = read(w.path("far", "one", "1.txt"))
+				t.Cleanup(func() { world.Must(t, s.Close()) })
+				text, bad = read(w.Path("far", "one", "1.txt"))
 				wants(text, bad, true, "the person said no")
 			})
 		}
@@ -149,16 +146,16 @@ func TestApprovalFlows(t *testing.T) {
 }
 
 // approvalWay connects to a hub over stdio, or to one over HTTP, which is started at the first call.
-func (w *world) approvalWay(way, config string) gosdk.Transport {
+func approvalWay(w *world.World, way, config string) gosdk.Transport {
 	if way == "stdio" {
-		cmd := exec.Command(mcphub(w.t), "serve", "--config", config)
-		cmd.Env, cmd.Dir, cmd.Stderr = w.env(), w.home, os.Stderr
+		cmd := exec.Command(world.Hub(w.T), "serve", "--config", config)
+		cmd.Env, cmd.Dir, cmd.Stderr = w.Env(), w.Home, os.Stderr
 		return &gosdk.CommandTransport{Command: cmd}
 	}
-	if w.url == "" {
-		w.url = w.serveHTTP(config)
+	if w.URL == "" {
+		w.URL = w.ServeHTTP(config)
 	}
-	web := &http.Client{Transport: given{&http.Transport{}}}
-	w.t.Cleanup(web.CloseIdleConnections)
-	return &gosdk.StreamableClientTransport{Endpoint: w.url, HTTPClient: web}
+	web := &http.Client{Transport: world.Given{Transport: &http.Transport{}}}
+	w.T.Cleanup(web.CloseIdleConnections)
+	return &gosdk.StreamableClientTransport{Endpoint: w.URL, HTTPClient: web}
 }

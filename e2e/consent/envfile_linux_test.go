@@ -1,4 +1,4 @@
-package e2e
+package consent
 
 import (
 	"os"
@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"mcphub/e2e/ide"
+	"mcphub/e2e/world"
 )
 
 // A hub that runs has an entry with a file of variables, which lies in the root of another hub. What a server of that one
@@ -13,7 +14,7 @@ import (
 // hub.json was read. The control are hubs that do not know of each other: there it counts at the next start.
 func TestAnEnvFileThatAnotherHubsServerWrites(t *testing.T) {
 	t.Parallel()
-	requireLandlock(t)
+	world.RequireLandlock(t)
 	for _, known := range []bool{false, true} {
 		name := "hubs that do not know of each other"
 		if known {
@@ -21,41 +22,41 @@ func TestAnEnvFileThatAnotherHubsServerWrites(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t)
-			other := w.path("other")
-			w.write("project/vars", "WHO=person\n")
+			w := world.New(t)
+			other := w.Path("other")
+			w.Write("project/vars", "WHO=person\n")
 			quiet := obj{"mode": "off"}
-			config := w.config(obj{
-				"kid": obj{"command": bin.opener, "args": []string{}, "paths": quiet},
-				"two": obj{"command": bin.opener, "args": []string{}, "paths": quiet, "sandbox": "off", "envFile": w.path("project", "vars")},
+			config := w.Config(obj{
+				"kid": obj{"command": world.Bin.Opener, "args": []string{}, "paths": quiet},
+				"two": obj{"command": world.Bin.Opener, "args": []string{}, "paths": quiet, "sandbox": "off", "envFile": w.Path("project", "vars")},
 			})
-			serve := func(root string, env []string) *session {
-				s := w.start(ide.Options{Command: mcphub(t), Args: []string{"serve", "--config", config}, Roots: ide.Folders(root), Env: env})
-				s.initialize()
-				s.awaitTool("kid__shell")
+			serve := func(root string, env []string) *world.Session {
+				s := w.Start(ide.Options{Command: world.Hub(t), Args: []string{"serve", "--config", config}, Roots: ide.Folders(root), Env: env})
+				s.Handshake()
+				s.AwaitTool("kid__shell")
 				return s
 			}
-			first := serve(other, w.env())
-			first.awaitTool("two__shell")
+			first := serve(other, w.Env())
+			first.AwaitTool("two__shell")
 			ask := func(command string) string { // it may answer that it does not run
-				return first.await(first.send("two__shell", raw(t, obj{"command": command}))).Text
+				return first.AwaitCall(first.SendCall("two__shell", world.Raw(t, obj{"command": command}))).Text
 			}
 			who := func() string { return ask("echo WHO=$WHO") }
 			if got := who(); !strings.Contains(got, "WHO=person") {
 				t.Fatalf("the file of variables was not read: %s", got)
 			}
-			env := w.env()
+			env := w.Env()
 			if !known {
-				env = append(env, "XDG_STATE_HOME="+w.path("elsewhere"))
+				env = append(env, "XDG_STATE_HOME="+w.Path("elsewhere"))
 			}
-			second := serve(w.project, env)
-			second.callArgs("kid__shell", obj{"command": "echo WHO=server > " + w.path("project", "vars")})
-			if text, err := os.ReadFile(w.path("project", "vars")); string(text) != "WHO=server\n" {
+			second := serve(w.Project, env)
+			second.MustCallArgs("kid__shell", obj{"command": "echo WHO=server > " + w.Path("project", "vars")})
+			if text, err := os.ReadFile(w.Path("project", "vars")); string(text) != "WHO=server\n" {
 				t.Fatalf("the server has not written: %q, %v", text, err)
 			}
 			again := func() (got string) {
 				ask("kill -9 $PPID")
-				within(waitLimit, func() bool {
+				world.Within(world.WaitLimit, func() bool {
 					got = who()
 					return strings.Contains(got, "WHO=") || strings.Contains(got, "has changed")
 				})
@@ -70,15 +71,15 @@ func TestAnEnvFileThatAnotherHubsServerWrites(t *testing.T) {
 			if got := again(); strings.Contains(got, "WHO=") || !strings.Contains(got, "mcphub status") {
 				t.Errorf("what a server wrote counts: %s", got)
 			}
-			store := w.consent()
+			store := w.Consent()
 			waits, err := store.Questions()
-			must(t, err)
+			world.Must(t, err)
 			if len(waits) != 1 || !strings.Contains(strings.Join(waits[0].Lines, "\n"), "vars has changed") {
 				t.Fatalf("a person is asked: %v", waits)
 			}
-			must(t, store.Accept(waits[0].ID, waits[0].Digest)) // as mcphub reload does
+			world.Must(t, store.Accept(waits[0].ID, waits[0].Digest)) // as mcphub reload does
 			var got string
-			if !within(waitLimit, func() bool { got = who(); return strings.Contains(got, "WHO=server") }) {
+			if !world.Within(world.WaitLimit, func() bool { got = who(); return strings.Contains(got, "WHO=server") }) {
 				t.Errorf("what a person accepted does not count: %s", got)
 			}
 		})

@@ -1,4 +1,4 @@
-package e2e
+package consent
 
 import (
 	"bytes"
@@ -17,6 +17,7 @@ import (
 	"unicode/utf8"
 
 	"mcphub/e2e/ide"
+	"mcphub/e2e/world"
 )
 
 // unseenText is what a stranger writes to be read as something else: lines and errors of mcphub's, colours, a cursor that moves,
@@ -46,27 +47,27 @@ func unseen(out string) (found []string) {
 // line. The controls are the same texts as they stand in these files.
 func TestNothingUnseenIsPrinted(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.sockets = socketsIn(t)
+	w := world.New(t)
+	w.Sockets = world.SocketsIn(t)
 	odd := "odd" + unseenText
-	place := w.path("project", odd)
-	must(t, os.MkdirAll(place, 0o700))
-	kid := w.recorder("kid", "-hostile", hex.EncodeToString([]byte(unseenText)))
+	place := w.Path("project", odd)
+	world.Must(t, os.MkdirAll(place, 0o700))
+	kid := w.Recorder("kid", "-hostile", hex.EncodeToString([]byte(unseenText)))
 	kid["env"].(obj)["X"+strings.ReplaceAll(unseenText, "=", "")] = odd
 	entries := obj{
-		"kid": kid, odd: obj{"command": bin.recorder, "args": []string{odd}, "env": obj{"A": odd}, "sandbox": obj{"read": []string{place}}}, "gone": obj{"command": "/no/" + odd},
+		"kid": kid, odd: obj{"command": world.Bin.Recorder, "args": []string{odd}, "env": obj{"A": odd}, "sandbox": obj{"read": []string{place}}}, "gone": obj{"command": "/no/" + odd},
 		"web": obj{"url": "http://127.0.0.1:1/" + odd, "headers": obj{"A": odd}}, "unset": obj{"command": "x", "args": []string{"${" + odd + "}", "${file:" + odd + "}"}},
 		"off": obj{"command": "x" + odd, "disabled": true},
 	}
-	config := w.config(entries, obj{
+	config := w.Config(entries, obj{
 		"secrets": obj{"store": "file"},
 		"inputs":  []obj{{"id": "question", "description": odd}},
 		"policy":  obj{"rules": []obj{{"name": odd, "then": "deny", "if": obj{"tools": []string{"no-such-tool"}}}}},
 		"roots":   obj{"fallback": []obj{{"path": place, "name": odd}}},
 		odd:       1,
 	})
-	broken := w.write("broken.json", raw(t, obj{"mcpServers": obj{odd: obj{odd: 1, "command": 7, "args": odd, "env": obj{odd: []int{}}}, "b": obj{"sandbox": odd, "command": "x"}}, odd: odd, "expose": odd, "http": obj{"listen": odd}}))
-	theirs := w.write("clone/.mcp.json", raw(t, obj{"mcpServers": entries}))
+	broken := w.Write("broken.json", world.Raw(t, obj{"mcpServers": obj{odd: obj{odd: 1, "command": 7, "args": odd, "env": obj{odd: []int{}}}, "b": obj{"sandbox": odd, "command": "x"}}, odd: odd, "expose": odd, "http": obj{"listen": odd}}))
+	theirs := w.Write("clone/.mcp.json", world.Raw(t, obj{"mcpServers": entries}))
 	// The controls: a reader that prints what is there is seen to.
 	for _, text := range []string{unseenText, odd} {
 		if n := len(unseen(text)); n < 10 {
@@ -74,15 +75,15 @@ func TestNothingUnseenIsPrinted(t *testing.T) {
 		}
 	}
 
-	s := w.serve(config, ide.Folders(w.project, place))
-	s.odd = true // what its name is, no client's may be
+	s := w.Serve(config, ide.Folders(w.Project, place))
+	s.Odd = true // what its name is, no client's may be
 	name, err := json.Marshal("fake-ide" + unseenText)
-	must(t, err)
-	s.request("initialize", strings.Replace(s.InitializeParams(), `"fake-ide"`, string(name), 1))
-	must(t, s.Notify("notifications/initialized", ""))
-	s.awaitTool("kid__hostile")
-	s.request("tools/call", raw(t, obj{"name": "kid__hostile", "arguments": obj{"path": filepath.Join(place, "x")}}))
-	s.request("tools/call", raw(t, obj{"name": "kid__hostile", "arguments": obj{"path": w.path("outside", odd)}}))
+	world.Must(t, err)
+	s.MustRequest("initialize", strings.Replace(s.InitializeParams(), `"fake-ide"`, string(name), 1))
+	world.Must(t, s.Notify("notifications/initialized", ""))
+	s.AwaitTool("kid__hostile")
+	s.MustRequest("tools/call", world.Raw(t, obj{"name": "kid__hostile", "arguments": obj{"path": filepath.Join(place, "x")}}))
+	s.MustRequest("tools/call", world.Raw(t, obj{"name": "kid__hostile", "arguments": obj{"path": w.Path("outside", odd)}}))
 
 	var commands [][]string
 	for _, args := range [][]string{
@@ -102,7 +103,7 @@ func TestNothingUnseenIsPrinted(t *testing.T) {
 		[]string{"roots", "--config", config, "--explain", filepath.Join(place, odd)}, []string{"call", "kid__hostile", "--config", config}, []string{"call", "kid__hostile", "--raw", "--config", config})
 	saw := 0
 	for _, args := range commands {
-		said := w.atTwo(args)
+		said := atTwo(w, args)
 		if strings.Contains(said, "FORGED") {
 			saw++
 		}
@@ -117,25 +118,25 @@ func TestNothingUnseenIsPrinted(t *testing.T) {
 }
 
 // atTwo runs mcphub with a terminal for stdout and a pipe for stderr, and gives both, however it ends.
-func (w *world) atTwo(args []string) string {
-	w.t.Helper()
-	terminal, side := pseudoTerminal(w.t)
-	ctx, stop := context.WithTimeout(context.Background(), waitLimit)
+func atTwo(w *world.World, args []string) string {
+	w.T.Helper()
+	terminal, side := world.PseudoTerminal(w.T)
+	ctx, stop := context.WithTimeout(context.Background(), world.WaitLimit)
 	defer stop()
-	cmd := exec.CommandContext(ctx, mcphub(w.t), args...)
+	cmd := exec.CommandContext(ctx, world.Hub(w.T), args...)
 	var said bytes.Buffer
-	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = w.env(), w.project, side, &said
+	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = w.Env(), w.Project, side, &said
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	must(w.t, cmd.Start())
-	must(w.t, side.Close())
+	world.Must(w.T, cmd.Start())
+	world.Must(w.T, side.Close())
 	out, _ := io.ReadAll(terminal)
 	_ = cmd.Wait() // many of them fail, as they should
 	if ctx.Err() != nil {
-		w.t.Errorf("mcphub %q did not end", args)
+		w.T.Errorf("mcphub %q did not end", args)
 	}
 	text := strings.ReplaceAll(string(out), "\r\n", "\n")
 	if strings.HasPrefix(text, "{") && args[len(args)-1] == "--json" && !json.Valid([]byte(text)) && strings.Count(strings.TrimSpace(text), "\n{") == 0 {
-		w.t.Errorf("mcphub %q: no JSON: %s", args, text)
+		w.T.Errorf("mcphub %q: no JSON: %s", args, text)
 	}
 	return text + said.String()
 }

@@ -1,4 +1,4 @@
-package e2e
+package kernel
 
 import (
 	"archive/tar"
@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"mcphub/e2e/ide"
+	"mcphub/e2e/world"
 )
 
 // mostCost is how much longer work may take for a server that is held than for one that is not.
@@ -21,34 +22,34 @@ const mostCost = 1.15
 // TestWhatTheKernelCosts has the same work done by a server that is held as every server is, and by one that is not, in turns:
 // what is written, moved and removed by the thousand, and a browser. The fastest of several turns counts.
 func TestWhatTheKernelCosts(t *testing.T) {
-	if !long {
+	if !world.Long {
 		t.Skip("MCPHUB_E2E_LONG is not set")
 	}
-	requireLandlock(t)
-	requireNode(t)
-	browser := chromium()
+	world.RequireLandlock(t)
+	world.RequireNode(t)
+	browser := world.Chromium()
 	if browser == "" {
-		noChromium(t)
+		world.NoChromium(t)
 	}
-	w := newWorld(t)
-	w.write("project/page.html", `<script>document.write("it is " + "drawn")</script>`)
-	must(t, os.WriteFile(w.path("project", "big.tgz"), bigPackage(t, 5000), 0o600))
-	repo := w.path("project", "repo")
+	w := world.New(t)
+	w.Write("project/page.html", `<script>document.write("it is " + "drawn")</script>`)
+	world.Must(t, os.WriteFile(w.Path("project", "big.tgz"), bigPackage(t, 5000), 0o600))
+	repo := w.Path("project", "repo")
 	for _, args := range [][]string{{"init", "-q", repo}, {"-C", repo, "add", "-A"}, {"-C", repo, "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "all"}} {
 		if args[len(args)-1] == "-A" {
-			unpack := exec.CommandContext(t.Context(), "tar", "-xzf", w.path("project", "big.tgz"), "-C", repo)
-			must(t, unpack.Run())
+			unpack := exec.CommandContext(t.Context(), "tar", "-xzf", w.Path("project", "big.tgz"), "-C", repo)
+			world.Must(t, unpack.Run())
 		}
 		git := exec.CommandContext(t.Context(), "git", args...)
-		git.Env = w.env()
+		git.Env = w.Env()
 		if said, err := git.CombinedOutput(); err != nil {
 			t.Fatalf("git %v: %v\n%s", args, err, said)
 		}
 	}
-	text, err := os.ReadFile(bin.opener)
-	must(t, err)
-	opener := w.write("tools/node_modules/@playwright/mcp/opener", string(text)) // what a browser needs is given by this name
-	must(t, os.Chmod(opener, 0o700))
+	text, err := os.ReadFile(world.Bin.Opener)
+	world.Must(t, err)
+	opener := w.Write("tools/node_modules/@playwright/mcp/opener", string(text)) // what a browser needs is given by this name
+	world.Must(t, os.Chmod(opener, 0o700))
 	entry := func(program string, more obj) obj {
 		e := obj{"command": program, "args": []string{}, "paths": obj{"mode": "off"}, "env": obj{"OPENER_PATIENT": "1"}}
 		for key, value := range more {
@@ -57,10 +58,10 @@ func TestWhatTheKernelCosts(t *testing.T) {
 		return e
 	}
 	off := obj{"sandbox": "off"}
-	config := w.config(obj{"held": entry(bin.opener, nil), "free": entry(bin.opener, off), "heldbrowser": entry(opener, nil), "freebrowser": entry(opener, off)})
-	s := w.serve(config, ide.Folders(w.project))
-	s.initialize()
-	s.awaitTool("held__shell")
+	config := w.Config(obj{"held": entry(world.Bin.Opener, nil), "free": entry(world.Bin.Opener, off), "heldbrowser": entry(opener, nil), "freebrowser": entry(opener, off)})
+	s := w.Serve(config, ide.Folders(w.Project))
+	s.Handshake()
+	s.AwaitTool("held__shell")
 	for _, work := range []struct{ name, servers, command, done string }{
 		{"npm install of 5,000 files", "", "mkdir {new} && cd {new} && echo '{}' > package.json && npm install --offline --no-audit --no-fund --no-progress --ignore-scripts ../big.tgz > /dev/null && find node_modules/big -type f | wc -l", "5001"},
 		{"git clone of 5,000 files", "", "git clone -q --no-local repo {new} && find {new}/package -type f | wc -l", "5001"},
@@ -74,15 +75,15 @@ func TestWhatTheKernelCosts(t *testing.T) {
 				name := fmt.Sprint("new", turn)
 				command := bytes.ReplaceAll([]byte(work.command), []byte("{new}"), []byte(name))
 				begin := time.Now()
-				ctx, stop := context.WithTimeout(t.Context(), 4*waitLimit) // a slow disk is no hub that hangs
+				ctx, stop := context.WithTimeout(t.Context(), 4*world.WaitLimit) // a slow disk is no hub that hangs
 				defer stop()
-				got, err := s.ToolAnswer(ctx, s.send(server+work.servers+"__shell", raw(t, obj{"command": string(command)})))
-				must(t, err)
+				got, err := s.ToolAnswer(ctx, s.SendCall(server+work.servers+"__shell", world.Raw(t, obj{"command": string(command)})))
+				world.Must(t, err)
 				took := time.Since(begin)
 				if !bytes.Contains([]byte(got.Text), []byte(work.done)) {
 					t.Fatalf("%s says %q", server, got.Text)
 				}
-				must(t, os.RemoveAll(filepath.Join(w.project, name)))
+				world.Must(t, os.RemoveAll(filepath.Join(w.Project, name)))
 				return took
 			}
 			once("held") // what is read for the first time
@@ -112,15 +113,15 @@ func bigPackage(t *testing.T, files int) []byte {
 	z := gzip.NewWriter(&b)
 	a := tar.NewWriter(z)
 	add := func(name, text string) {
-		must(t, a.WriteHeader(&tar.Header{Name: "package/" + name, Mode: 0o644, Size: int64(len(text)), ModTime: time.Unix(1e9, 0)}))
+		world.Must(t, a.WriteHeader(&tar.Header{Name: "package/" + name, Mode: 0o644, Size: int64(len(text)), ModTime: time.Unix(1e9, 0)}))
 		_, err := a.Write([]byte(text))
-		must(t, err)
+		world.Must(t, err)
 	}
 	add("package.json", `{"name":"big","version":"1.0.0"}`)
 	for i := range files {
 		add(fmt.Sprintf("lib/%d/%d.js", i/100, i), fmt.Sprintf("module.exports = %d;\n%s", i, bytes.Repeat([]byte("// a line of a module\n"), i%50)))
 	}
-	must(t, a.Close())
-	must(t, z.Close())
+	world.Must(t, a.Close())
+	world.Must(t, z.Close())
 	return b.Bytes()
 }

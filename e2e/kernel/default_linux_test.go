@@ -1,4 +1,4 @@
-package e2e
+package kernel
 
 import (
 	"os"
@@ -7,13 +7,14 @@ import (
 	"testing"
 
 	"mcphub/e2e/ide"
+	"mcphub/e2e/world"
 )
 
 // TestTheSandboxThatNobodyAskedFor: a process is held to the roots of its client without a word in its entry, where there
 // are roots, and where neither its entry nor the whole file says otherwise.
 func TestTheSandboxThatNobodyAskedFor(t *testing.T) {
 	t.Parallel()
-	requireLandlock(t)
+	world.RequireLandlock(t)
 	for name, tc := range map[string]struct {
 		top   obj    // of hub.json
 		entry string // its sandbox; "" it says nothing
@@ -32,36 +33,36 @@ func TestTheSandboxThatNobodyAskedFor(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t)
-			kid := obj{"command": bin.opener, "args": []string{}, "paths": obj{"mode": "off"}}
+			w := world.New(t)
+			kid := obj{"command": world.Bin.Opener, "args": []string{}, "paths": obj{"mode": "off"}}
 			if tc.entry != "" {
 				kid["sandbox"] = tc.entry
 			}
-			o := ide.Options{Command: mcphub(t), Args: []string{"serve", "--config", w.config(obj{"kid": kid}, tc.top)}, Env: w.env()}
+			o := ide.Options{Command: world.Hub(t), Args: []string{"serve", "--config", w.Config(obj{"kid": kid}, tc.top)}, Env: w.Env()}
 			if tc.env != "" {
 				o.Env = append(o.Env, tc.env)
 			}
 			if o.Capabilities = `{}`; tc.roots {
-				o.Capabilities, o.Roots = ide.DefaultCapabilities, ide.Folders(w.project)
+				o.Capabilities, o.Roots = ide.DefaultCapabilities, ide.Folders(w.Project)
 			}
-			s := w.start(o)
-			s.initialize()
-			s.awaitTool("kid__shell")
-			read := s.call("kid__shell", raw(t, obj{"command": "cat " + w.path("outside", "secret.txt") + " " + w.path("project", "hello.txt")})).Text
-			if !strings.Contains(read, "hello from the project") || strings.Contains(read, secretText) == tc.held {
+			s := w.Start(o)
+			s.Handshake()
+			s.AwaitTool("kid__shell")
+			read := s.MustCall("kid__shell", world.Raw(t, obj{"command": "cat " + w.Path("outside", "secret.txt") + " " + w.Path("project", "hello.txt")})).Text
+			if !strings.Contains(read, "hello from the project") || strings.Contains(read, world.SecretText) == tc.held {
 				t.Errorf("it reads %q", read)
 			}
-			got := s.call("get-roots", `{}`).Text
+			got := s.MustCall("get-roots", `{}`).Text
 			if tc.state == "" && strings.Contains(got, `"kernel"`) || tc.state != "" && !strings.Contains(got, `"kernel": "`+tc.state+`"`) {
 				t.Errorf("get-roots says %s", got)
 			}
-			s.end(stopBound)
-			files, err := filepath.Glob(w.path("home", "state", "mcphub", "audit", "*.jsonl"))
-			must(t, err)
+			s.End(world.StopBound)
+			files, err := filepath.Glob(w.Path("home", "state", "mcphub", "audit", "*.jsonl"))
+			world.Must(t, err)
 			line := ""
 			for _, file := range files {
 				text, err := os.ReadFile(file)
-				must(t, err)
+				world.Must(t, err)
 				line += string(text)
 			}
 			if !strings.Contains(line, "kid") || tc.state == "" && strings.Contains(line, `"kernel"`) || tc.state != "" && !strings.Contains(line, `"kernel":"`+tc.state+`"`) {

@@ -1,4 +1,4 @@
-package e2e
+package kernel
 
 import (
 	"encoding/hex"
@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"mcphub/e2e/world"
 )
 
 // hubAttacks are what a shell tries with the hub that it descends from. {mcphub} is the program, with the hub's own folders in
@@ -21,20 +23,20 @@ var hubAttacks = []struct{ command, shows string }{
 	{`script -qc '{mcphub} approve list' /dev/null`, "may not approve"},
 	{`{mcphub} logs kid --config {config}`, "a line of the log"},
 	{`{mcphub} audit show`, "kid"},
-	{`{mcphub} call f__read_text_file path={secret} --root {outside} --config ./mine.json`, secretText},
-	{`{mcphub} call f__read_text_file path={secret} --root / --config ./mine.json`, secretText},
-	{`rm -f p o; mkfifo p; {mcphub} serve --config ./mine.json --roots {outside} < p > o & exec 3>p; cat lines >&3; until grep -q '"id":2' o || ! kill -0 $!; do :; done; exec 3>&-; wait; cat o`, secretText},
-	{`{opener} do mem {pid}`, secretText},
-	{`{opener} do vm {pid}`, secretText},
-	{`{opener} do ptrace {pid}`, secretText},
+	{`{mcphub} call f__read_text_file path={secret} --root {outside} --config ./mine.json`, world.SecretText},
+	{`{mcphub} call f__read_text_file path={secret} --root / --config ./mine.json`, world.SecretText},
+	{`rm -f p o; mkfifo p; {mcphub} serve --config ./mine.json --roots {outside} < p > o & exec 3>p; cat lines >&3; until grep -q '"id":2' o || ! kill -0 $!; do :; done; exec 3>&-; wait; cat o`, world.SecretText},
+	{`{opener} do mem {pid}`, world.SecretText},
+	{`{opener} do vm {pid}`, world.SecretText},
+	{`{opener} do ptrace {pid}`, world.SecretText},
 	{`{opener} do getfd {pid}`, "took"},
 	{`{opener} do signal {pid}`, "sent"},
 	{`{opener} do pidfd {pid}`, "sent"},
 	{`kill -CONT {pid} && echo sent`, "sent"},
 	{`kill -WINCH {pid} && echo sent`, "sent"},
 	{`{opener} do connect {sock}`, "servers start may not"},
-	{`cat /proc/{pid}/environ`, secretText},
-	{`cat /proc/{pid}/root{secret}`, secretText},
+	{`cat /proc/{pid}/environ`, world.SecretText},
+	{`cat /proc/{pid}/root{secret}`, world.SecretText},
 	{`ls /proc/{pid}/cwd/ && echo listed`, "listed"},
 	{`ls /proc/{pid}/root/ && echo listed`, "listed"},
 	{`ls -l /proc/{pid}/fd`, "->"},
@@ -48,15 +50,15 @@ var hubAttacks = []struct{ command, shows string }{
 	{`: >> {state}/audit/new && echo made; rm -f {state}/audit/new`, "made"},
 	{`touch {runtime}/mcphub/new && echo made; rm -f {runtime}/mcphub/new`, "made"},
 	{`mv {sock} {sock}.moved && mv {sock}.moved {sock} && echo it has moved`, "it has moved"},
-	{`mkdir -p ./m; unshare -Urm sh -c 'mount --bind {outside} ./m && cat ./m/secret.txt'`, secretText},
-	{`mkdir -p ./m; unshare -Urm sh -c 'mount --rbind / ./m && cat ./m{secret}'`, secretText},
-	{`mkdir -p ./m; unshare -Urm sh -c 'mount --move {outside} ./m; mount -t tmpfs none ./m && mkdir ./m/x && mount --bind {outside} ./m/x && cat ./m/x/secret.txt'`, secretText},
-	{`mkdir -p ./m ./u ./k; unshare -Urm sh -c 'mount -t overlay none -o lowerdir={outside},upperdir=./u,workdir=./k ./m && cat ./m/secret.txt'`, secretText},
-	{`unshare -Urmpf --mount-proc cat {secret}`, secretText},
-	{`unshare -Ur unshare -Urm cat {secret}`, secretText},
-	{`unshare -Ur chroot {outside} /none; unshare -Ur chroot / cat {secret}`, secretText},
-	{`nsenter -t {pid} -m -U --preserve-credentials cat {secret}`, secretText},
-	{`nsenter -t {pid} -m cat {secret}`, secretText},
+	{`mkdir -p ./m; unshare -Urm sh -c 'mount --bind {outside} ./m && cat ./m/secret.txt'`, world.SecretText},
+	{`mkdir -p ./m; unshare -Urm sh -c 'mount --rbind / ./m && cat ./m{secret}'`, world.SecretText},
+	{`mkdir -p ./m; unshare -Urm sh -c 'mount --move {outside} ./m; mount -t tmpfs none ./m && mkdir ./m/x && mount --bind {outside} ./m/x && cat ./m/x/secret.txt'`, world.SecretText},
+	{`mkdir -p ./m ./u ./k; unshare -Urm sh -c 'mount -t overlay none -o lowerdir={outside},upperdir=./u,workdir=./k ./m && cat ./m/secret.txt'`, world.SecretText},
+	{`unshare -Urmpf --mount-proc cat {secret}`, world.SecretText},
+	{`unshare -Ur unshare -Urm cat {secret}`, world.SecretText},
+	{`unshare -Ur chroot {outside} /none; unshare -Ur chroot / cat {secret}`, world.SecretText},
+	{`nsenter -t {pid} -m -U --preserve-credentials cat {secret}`, world.SecretText},
+	{`nsenter -t {pid} -m cat {secret}`, world.SecretText},
 }
 
 // unaccepted is what a hub says that such a shell starts, where it could have: it runs nothing that the shell wrote.
@@ -76,19 +78,19 @@ func TestAConfinedShellAndItsHub(t *testing.T) {
 	for _, free := range []bool{true, false} {
 		t.Run(fmt.Sprintf("free %t", free), func(t *testing.T) {
 			t.Parallel()
-			s := newSandboxed(t, free, func(w *world) obj {
+			s := newSandboxed(t, free, func(w *world.World) obj {
 				entry := openerEntry(free)(w)
 				// The program can be run, as it can where it is installed.
-				entry["sandbox"] = obj{"mode": "required", "read": []string{mcphub(t), bin.opener}}
+				entry["sandbox"] = obj{"mode": "required", "read": []string{world.Hub(t), world.Bin.Opener}}
 				return entry
 			})
-			s.w.write("project/mine.json", `{"mcpServers":{"f":{"builtin":"files"}}}`)
-			s.w.write("project/lines", firstLines+`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"f__read_text_file","arguments":{"path":"`+s.w.path("outside", "secret.txt")+`"}}}`+"\n")
+			s.w.Write("project/mine.json", `{"mcpServers":{"f":{"builtin":"files"}}}`)
+			s.w.Write("project/lines", world.FirstLines+`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"f__read_text_file","arguments":{"path":"`+s.w.Path("outside", "secret.txt")+`"}}}`+"\n")
 			came := 0
 			for i, a := range hubAttacks {
 				for j, how := range []string{"{c}", "setsid -w bash -c {q}", "( ( setsid bash -c {q} & ) & )"} {
 					pids := s.hubProcesses()
-					if longCases(t, 0, 1) == 0 {
+					if world.LongCases(t, 0, 1) == 0 {
 						if j != i%3 {
 							continue
 						}
@@ -96,7 +98,7 @@ func TestAConfinedShellAndItsHub(t *testing.T) {
 					}
 					for _, pid := range pids {
 						line := s.attack(a.command, how, pid)
-						said := s.callArgs("kid__shell", obj{"command": line}).Text
+						said := s.MustCallArgs("kid__shell", obj{"command": line}).Text
 						through := strings.Contains(said, a.shows) || free && strings.Contains(said, unaccepted)
 						switch {
 						case through && !free:
@@ -118,7 +120,7 @@ func TestAConfinedShellAndItsHub(t *testing.T) {
 			if changed := s.changes(); !free && len(changed) > 0 {
 				t.Errorf("changed outside: %q", changed)
 			}
-			if said := s.call("kid__shell", `{"command":"cat hello.txt; `+bin.mcphub+` version"}`).Text; !strings.Contains(said, honestText) || !strings.Contains(said, "mcphub") {
+			if said := s.MustCall("kid__shell", `{"command":"cat hello.txt; `+world.Bin.Hub+` version"}`).Text; !strings.Contains(said, honestText) || !strings.Contains(said, "mcphub") {
 				t.Errorf("the shell cannot do what it may: %s", said)
 			}
 		})
@@ -127,27 +129,27 @@ func TestAConfinedShellAndItsHub(t *testing.T) {
 
 // hubProcesses are the hub, and what guards it.
 func (s *sandboxed) hubProcesses() []int {
-	s.t.Helper()
+	s.T.Helper()
 	all := []int{s.PID()}
-	for _, p := range marked(s.t, s.mark) {
-		if p.pid != s.PID() && strings.HasPrefix(p.command, bin.mcphub) && !strings.Contains(p.command, "mine.json") {
-			all = append(all, p.pid)
+	for _, p := range world.Marked(s.T, s.Mark) {
+		if p.PID != s.PID() && strings.HasPrefix(p.Command, world.Bin.Hub) && !strings.Contains(p.Command, "mine.json") {
+			all = append(all, p.PID)
 		}
 	}
 	return all
 }
 
 func (s *sandboxed) attack(command, how string, pid int) string {
-	s.t.Helper()
-	state := s.w.path("home", "state", "mcphub")
+	s.T.Helper()
+	state := s.w.Path("home", "state", "mcphub")
 	socks, err := filepath.Glob(filepath.Join(s.runtime, "mcphub", "*.sock"))
 	if err != nil || len(socks) != 1 {
-		s.t.Fatalf("the hub's sockets: %q, %v", socks, err)
+		s.T.Fatalf("the hub's sockets: %q, %v", socks, err)
 	}
-	env := strings.Join([]string{"env", "HOME=" + s.w.home, "XDG_STATE_HOME=" + s.w.path("home", "state"), "XDG_CACHE_HOME=" + s.w.path("home", "cache"),
-		"XDG_CONFIG_HOME=" + s.w.path("home", "config"), "XDG_RUNTIME_DIR=" + s.runtime}, " ")
-	line := strings.NewReplacer("{mcphub}", env+" "+bin.mcphub, "{opener}", "env OPENER_NEEDLE="+hex.EncodeToString([]byte(secretText))+" "+bin.opener,
-		"{pid}", fmt.Sprint(pid), "{sock}", socks[0], "{runtime}", s.runtime, "{state}", state, "{config}", s.w.path("hub.json"),
-		"{outside}", s.w.outside, "{secret}", s.w.path("outside", "secret.txt")).Replace(command)
+	env := strings.Join([]string{"env", "HOME=" + s.w.Home, "XDG_STATE_HOME=" + s.w.Path("home", "state"), "XDG_CACHE_HOME=" + s.w.Path("home", "cache"),
+		"XDG_CONFIG_HOME=" + s.w.Path("home", "config"), "XDG_RUNTIME_DIR=" + s.runtime}, " ")
+	line := strings.NewReplacer("{mcphub}", env+" "+world.Bin.Hub, "{opener}", "env OPENER_NEEDLE="+hex.EncodeToString([]byte(world.SecretText))+" "+world.Bin.Opener,
+		"{pid}", fmt.Sprint(pid), "{sock}", socks[0], "{runtime}", s.runtime, "{state}", state, "{config}", s.w.Path("hub.json"),
+		"{outside}", s.w.Outside, "{secret}", s.w.Path("outside", "secret.txt")).Replace(command)
 	return strings.NewReplacer("{c}", line, "{q}", quoteShell(line)).Replace(how)
 }

@@ -1,4 +1,4 @@
-package e2e
+package kernel
 
 import (
 	"encoding/hex"
@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"mcphub/e2e/ide"
+	"mcphub/e2e/world"
 )
 
 // callsPerSession bounds one session: what waits for an answer looks through all that came before.
@@ -24,8 +25,8 @@ const callsPerSession = 1500
 
 // sandboxed is a hub with its monitor off and one server, and what of the disk the server may open.
 type sandboxed struct {
-	*session
-	w       *world
+	*world.Session
+	w       *world.World
 	free    bool // the server is in no sandbox: this is the control
 	reads   []string
 	writes  []string
@@ -34,16 +35,16 @@ type sandboxed struct {
 }
 
 // newSandboxed starts the hub. The server's entry is given without its sandbox and its mode of paths.
-func newSandboxed(t *testing.T, free bool, entry func(w *world) obj) *sandboxed {
+func newSandboxed(t *testing.T, free bool, entry func(w *world.World) obj) *sandboxed {
 	t.Helper()
-	requireLandlock(t)
-	w := newWorld(t)
-	furnish(w)
+	world.RequireLandlock(t)
+	w := world.New(t)
+	world.Furnish(w)
 	for _, name := range []string{"home/.ssh/id_ed25519", "home/.aws/credentials", "home/.netrc", "home/.bash_history"} {
-		w.write(name, secretText)
+		w.Write(name, world.SecretText)
 	}
-	sockets := socketsIn(t)
-	s := &sandboxed{w: w, free: free, runtime: strings.TrimPrefix(sockets[0], "XDG_RUNTIME_DIR="), reads: []string{w.project, bin.opener}, writes: []string{w.project}}
+	sockets := world.SocketsIn(t)
+	s := &sandboxed{w: w, free: free, runtime: strings.TrimPrefix(sockets[0], "XDG_RUNTIME_DIR="), reads: []string{w.Project, world.Bin.Opener}, writes: []string{w.Project}}
 	kid := entry(w)
 	kid["paths"] = obj{"mode": "off"}
 	if _, told := kid["sandbox"]; !told {
@@ -52,58 +53,58 @@ func newSandboxed(t *testing.T, free bool, entry func(w *world) obj) *sandboxed 
 	if free {
 		kid["sandbox"] = "off"
 	}
-	config := w.config(obj{"kid": kid})
-	s.session = w.start(ide.Options{Command: mcphub(t), Args: []string{"serve", "--config", config}, Roots: ide.Folders(w.project),
-		Env: w.env(append(sockets, "THE_HUBS_SECRET="+secretText, "OPENER_ZONE="+strings.Join(w.zone(), ":"))...)})
-	s.quotes = true // it repeats what it is asked to open, and honest values hold such words
-	s.initialize()
-	if kid["command"] == bin.opener {
+	config := w.Config(obj{"kid": kid})
+	s.Session = w.Start(ide.Options{Command: world.Hub(t), Args: []string{"serve", "--config", config}, Roots: ide.Folders(w.Project),
+		Env: w.Env(append(sockets, "THE_HUBS_SECRET="+world.SecretText, "OPENER_ZONE="+strings.Join(zone(w), ":"))...)})
+	s.Quotes = true // it repeats what it is asked to open, and honest values hold such words
+	s.Handshake()
+	if kid["command"] == world.Bin.Opener {
 		s.printed(t)
 	}
-	s.outside = w.state()
+	s.outside = state(w)
 	return s
 }
 
-func openerEntry(free bool) func(w *world) obj {
-	return func(w *world) obj {
-		env := obj{"OPENER_NEEDLE": hex.EncodeToString([]byte(secretText))}
+func openerEntry(free bool) func(w *world.World) obj {
+	return func(w *world.World) obj {
+		env := obj{"OPENER_NEEDLE": hex.EncodeToString([]byte(world.SecretText))}
 		if free {
 			env["OPENER_FREE"] = "1"
 		}
-		return obj{"command": bin.opener, "args": []string{}, "env": env, "inherit": []string{"OPENER_ZONE"}} // what env names would be open
+		return obj{"command": world.Bin.Opener, "args": []string{}, "env": env, "inherit": []string{"OPENER_ZONE"}} // what env names would be open
 	}
 }
 
 // named is what namingEntry names, with what is open there.
-func (w *world) named() (reads, writes []string) {
-	writes = []string{w.path("home", "vault"), w.path("home", "data", "x.db"), w.path("home", "logs")}
-	return append([]string{w.path("home", "conf", "app.json"), w.path("home", "cfg", "credentials.json"), w.path("home", "mods")}, writes...), writes
+func named(w *world.World) (reads, writes []string) {
+	writes = []string{w.Path("home", "vault"), w.Path("home", "data", "x.db"), w.Path("home", "logs")}
+	return append([]string{w.Path("home", "conf", "app.json"), w.Path("home", "cfg", "credentials.json"), w.Path("home", "mods")}, writes...), writes
 }
 
 // namingEntry is that of a server which names a vault, a database, a log, settings, credentials and modules.
-func namingEntry(free bool) func(w *world) obj {
-	return func(w *world) obj {
+func namingEntry(free bool) func(w *world.World) obj {
+	return func(w *world.World) obj {
 		for _, name := range []string{"vault/note.md", "data/x.db", "data/other", "conf/app.json", "conf/other", "cfg/credentials.json", "cfg/other", "mods/m.py"} {
-			w.write("home/"+name, honestText+"\n")
+			w.Write("home/"+name, honestText+"\n")
 		}
 		kid := openerEntry(free)(w)
-		kid["args"] = []string{w.path("home", "vault"), "--db=" + w.path("home", "data", "x.db"), "--log", w.path("home", "logs", "new.log"), "--config", w.path("home", "conf", "app.json")}
-		kid["env"].(obj)["CREDENTIALS"], kid["env"].(obj)["PYTHONPATH"] = w.path("home", "cfg", "credentials.json"), w.path("home", "mods")
+		kid["args"] = []string{w.Path("home", "vault"), "--db=" + w.Path("home", "data", "x.db"), "--log", w.Path("home", "logs", "new.log"), "--config", w.Path("home", "conf", "app.json")}
+		kid["env"].(obj)["CREDENTIALS"], kid["env"].(obj)["PYTHONPATH"] = w.Path("home", "cfg", "credentials.json"), w.Path("home", "mods")
 		return kid
 	}
 }
 
 // zone is where a free server may change something.
-func (w *world) zone() []string {
-	return []string{w.outside, w.sibling, w.path("home", "outside"), w.path("home", ".ssh"), w.path("home", ".aws"), w.path("projects")}
+func zone(w *world.World) []string {
+	return []string{w.Outside, w.Sibling, w.Path("home", "outside"), w.Path("home", ".ssh"), w.Path("home", ".aws"), w.Path("projects")}
 }
 
 // state tells all that is in the zone, so that a change of it is seen.
-func (w *world) state() map[string]string {
-	w.t.Helper()
+func state(w *world.World) map[string]string {
+	w.T.Helper()
 	all := map[string]string{}
-	for _, dir := range w.zone() {
-		must(w.t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+	for _, dir := range zone(w) {
+		world.Must(w.T, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 			if path == dir && errors.Is(err, fs.ErrNotExist) {
 				return nil // moved away
 			}
@@ -111,16 +112,16 @@ func (w *world) state() map[string]string {
 				return err
 			}
 			fi, err := d.Info()
-			must(w.t, err)
+			world.Must(w.T, err)
 			text := ""
 			switch fi.Mode().Type() {
 			case 0:
 				b, err := os.ReadFile(path)
-				must(w.t, err)
+				world.Must(w.T, err)
 				text = string(b)
 			case fs.ModeSymlink:
 				text, err = os.Readlink(path)
-				must(w.t, err)
+				world.Must(w.T, err)
 			}
 			all[path] = fmt.Sprint(fi.Mode(), " ", fi.ModTime().UnixNano(), "\n", text)
 			return nil
@@ -131,7 +132,7 @@ func (w *world) state() map[string]string {
 
 // changes names what is no longer as it was.
 func (s *sandboxed) changes() (list []string) {
-	now := s.w.state()
+	now := state(s.w)
 	for path, was := range s.outside {
 		if now[path] != was {
 			list = append(list, fmt.Sprintf("%s was %q and is %q", path, was, now[path]))
@@ -154,8 +155,8 @@ var (
 // basePaths are the paths that docs/sandbox.md prints for every server, with what is allowed there.
 func basePaths(t testing.TB, home string) map[string]string {
 	t.Helper()
-	page, err := os.ReadFile("../docs/sandbox.md")
-	must(t, err)
+	page, err := os.ReadFile(world.Source("docs", "sandbox.md"))
+	world.Must(t, err)
 	all := map[string]string{}
 	for _, row := range baseRow.FindAllStringSubmatch(string(baseTable.Find(page)), -1) {
 		for _, span := range codeSpan.FindAllStringSubmatch(row[2], -1) {
@@ -175,9 +176,9 @@ func basePaths(t testing.TB, home string) map[string]string {
 // printed takes what the documents say that a server may open: the base profile, and folders of its own.
 func (s *sandboxed) printed(t testing.TB) {
 	t.Helper()
-	for path, access := range basePaths(t, s.w.home) {
+	for path, access := range basePaths(t, s.w.Home) {
 		found, err := filepath.Glob(path)
-		must(t, err)
+		world.Must(t, err)
 		for _, path := range found {
 			real, err := filepath.EvalSymlinks(path)
 			if err != nil {
@@ -189,12 +190,12 @@ func (s *sandboxed) printed(t testing.TB) {
 			}
 		}
 	}
-	s.awaitTool("kid__shell")
-	own := strings.Fields(s.call("kid__shell", `{"command":"echo $TMPDIR $XDG_CACHE_HOME"}`).Text)
+	s.AwaitTool("kid__shell")
+	own := strings.Fields(s.MustCall("kid__shell", `{"command":"echo $TMPDIR $XDG_CACHE_HOME"}`).Text)
 	if !s.free {
 		s.reads, s.writes = append(s.reads, own...), append(s.writes, own...)
 	}
-	s.reads = append(s.reads, filepath.SplitList(strings.TrimSpace(s.call("kid__shell", `{"command":"echo $PATH"}`).Text))...)
+	s.reads = append(s.reads, filepath.SplitList(strings.TrimSpace(s.MustCall("kid__shell", `{"command":"echo $PATH"}`).Text))...)
 }
 
 // opened is what the opener answers with.
@@ -221,9 +222,9 @@ func (s *sandboxed) escapes(o opened) bool {
 }
 
 // aimed gives a case as it is and, where it aims at a file that the base profile opens, one that aims outside instead.
-func aimed(w *world, base map[string]string, text string) []string {
-	text = fill(w, text)
-	other, target := text, w.path("outside", "secret.txt")
+func aimed(w *world.World, base map[string]string, text string) []string {
+	text = world.Fill(w, text)
+	other, target := text, w.Path("outside", "secret.txt")
 	for path := range base {
 		if !strings.HasPrefix(path, "/etc/") {
 			continue
@@ -247,19 +248,19 @@ func aimed(w *world, base map[string]string, text string) []string {
 func casesOfAll(t testing.TB) []string {
 	t.Helper()
 	seen := map[string]bool{}
-	for _, text := range corpusOf(t, "validate", "rootsmgr", "internal", "hub", "children", "e2e") {
+	for _, text := range world.CorpusOf(t, "validate", "rootsmgr", "internal", "hub", "children", "e2e") {
 		seen[text] = true
 	}
-	pages, err := filepath.Glob("../docs/*.md")
-	must(t, err)
+	pages, err := filepath.Glob(world.Source("docs", "*.md"))
+	world.Must(t, err)
 	for _, page := range pages {
 		b, err := os.ReadFile(page)
-		must(t, err)
+		world.Must(t, err)
 		for _, span := range codeSpan.FindAllStringSubmatch(string(b), -1) {
 			seen[span[1]] = true
 		}
 	}
-	return names(seen)
+	return world.Names(seen)
 }
 
 // Every case of the project's corpora goes to a server that opens, reads and writes all that it can find in it, in every
@@ -270,40 +271,40 @@ func TestCorporaAtTheConfinedServer(t *testing.T) { testCorpora(t, openerEntry) 
 // The same goes to a server whose entry names paths: they open, and nothing else does.
 func TestCorporaAtAServerThatNames(t *testing.T) { testCorpora(t, namingEntry) }
 
-func testCorpora(t *testing.T, entry func(free bool) func(w *world) obj) {
+func testCorpora(t *testing.T, entry func(free bool) func(w *world.World) obj) {
 	t.Parallel()
 	texts := casesOfAll(t)
 	seed := drawn(t)
 	rand.New(rand.NewPCG(seed, 3)).Shuffle(len(texts), func(i, j int) { texts[i], texts[j] = texts[j], texts[i] })
 	all := len(texts)
-	texts = texts[:min(all, longCases(t, 200, 1_000_000))]
+	texts = texts[:min(all, world.LongCases(t, 200, 1_000_000))]
 	for _, free := range []bool{true, false} {
 		cases, escaped, files := 0, 0, map[string]bool{}
 		for first := 0; first < len(texts); first += callsPerSession {
 			t.Run(fmt.Sprintf("free %t, from %d", free, first), func(t *testing.T) {
 				s := newSandboxed(t, free, entry(free))
-				if exists(s.w.path("home", "vault")) {
-					reads, writes := s.w.named()
+				if exists(s.w.Path("home", "vault")) {
+					reads, writes := named(s.w)
 					s.reads, s.writes = append(s.reads, reads...), append(s.writes, writes...)
 				}
-				s.awaitTool("kid__open")
-				base := basePaths(t, s.w.home)
+				s.AwaitTool("kid__open")
+				base := basePaths(t, s.w.Home)
 				var calls []string
 				for _, text := range texts[first:min(first+callsPerSession, len(texts))] {
 					for _, text := range aimed(s.w, base, text) {
-						calls = append(calls, `{"path":`+quoted(strings.ToValidUTF8(text, "?"))+`}`)
+						calls = append(calls, `{"path":`+world.Quoted(strings.ToValidUTF8(text, "?"))+`}`)
 						if json.Valid([]byte(text)) && strings.HasPrefix(strings.TrimSpace(text), "{") {
-							calls = append(calls, oneLine(text))
+							calls = append(calls, world.OneLine(text))
 						}
 					}
 				}
 				var inFlight []string
 				for i := 0; i < len(calls) || len(inFlight) > 0; {
 					for ; i < len(calls) && len(inFlight) < 8; i++ {
-						inFlight = append(inFlight, s.send("kid__open", calls[i]))
+						inFlight = append(inFlight, s.SendCall("kid__open", calls[i]))
 					}
-					m, err := s.Answer(s.ctx(), inFlight[0])
-					must(t, err)
+					m, err := s.Answer(s.Context(), inFlight[0])
+					world.Must(t, err)
 					inFlight = inFlight[1:]
 					if _, refused := m.RPCError(); refused {
 						continue // no JSON that may be passed on
@@ -346,16 +347,16 @@ func drawn(t testing.TB) uint64 {
 		return uint64(time.Now().UnixNano())
 	}
 	seed, err := strconv.ParseUint(s, 10, 64)
-	must(t, err)
+	world.Must(t, err)
 	return seed
 }
 
 func (s *sandboxed) opened(m ide.Message) (all []opened) {
-	s.t.Helper()
+	s.T.Helper()
 	var r struct{ Content []struct{ Text string } }
-	must(s.t, json.Unmarshal(m.Result, &r))
+	world.Must(s.T, json.Unmarshal(m.Result, &r))
 	if len(r.Content) != 1 || json.Unmarshal([]byte(r.Content[0].Text), &all) != nil {
-		s.t.Fatalf("the opener says %.500s", m.Raw)
+		s.T.Fatalf("the opener says %.500s", m.Raw)
 	}
 	return all
 }

@@ -1,14 +1,14 @@
-package e2e
+package kernel
 
 import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 
 	"mcphub/e2e/ide"
+	"mcphub/e2e/world"
 )
 
 // readsPerSession bounds one session: what waits for an answer looks through all that came before.
@@ -19,9 +19,9 @@ const readsPerSession = 2000
 // as many reads. The control is the same without the sandbox, until a read leads outside. It is not parallel, since it leaves no
 // core idle.
 func TestSwapsAtTheConfinedServer(t *testing.T) {
-	n := requireNode(t)
-	requireLandlock(t)
-	swaps := longCases(t, 4000, 1_000_000)
+	n := world.RequireNode(t)
+	world.RequireLandlock(t)
+	swaps := world.LongCases(t, 4000, 1_000_000)
 	each := min(readsPerSession, swaps/10)
 	free := &swapped{node: n, mode: "off", each: each}
 	for free.outside == 0 && free.reads < 50_000 {
@@ -43,7 +43,7 @@ func TestSwapsAtTheConfinedServer(t *testing.T) {
 
 // swapped counts reads of a file whose directory is swapped all the time.
 type swapped struct {
-	node                   node
+	node                   world.Node
 	mode                   string // of the sandbox
 	each                   int    // reads of a session
 	swaps                  atomic.Int64
@@ -54,15 +54,15 @@ type swapped struct {
 func (s *swapped) session(t *testing.T) {
 	t.Helper()
 	t.Run(s.mode, func(t *testing.T) {
-		w := newWorld(t)
+		w := world.New(t)
 		text := "what lies inside"
-		w.write("project/swapped/secret.txt", text)
-		dir, link := w.path("project", "swapped"), w.path("project", "link-out")
-		entry := obj{"command": s.node.program, "args": []string{s.node.script("mcp-server-filesystem"), w.project},
+		w.Write("project/swapped/secret.txt", text)
+		dir, link := w.Path("project", "swapped"), w.Path("project", "link-out")
+		entry := obj{"command": s.node.Program, "args": []string{s.node.Script("mcp-server-filesystem"), w.Project},
 			"sandbox": s.mode, "paths": obj{"mode": "off"}}
-		client := w.serve(w.config(obj{"fs": entry}), ide.Folders(w.project))
-		client.initialize()
-		client.awaitTool("fs__read_text_file")
+		client := w.Serve(w.Config(obj{"fs": entry}), ide.Folders(w.Project))
+		client.Handshake()
+		client.AwaitTool("fs__read_text_file")
 		stop, stopped := make(chan struct{}), make(chan error)
 		go func() {
 			var err error
@@ -78,16 +78,16 @@ func (s *swapped) session(t *testing.T) {
 			}
 			stopped <- err
 		}()
-		args := pathArgs(t, w.path("project", "swapped", "secret.txt"))
+		args := world.PathArgs(t, w.Path("project", "swapped", "secret.txt"))
 		var inFlight []string
 		for sent := 0; sent < s.each || len(inFlight) > 0; s.reads++ {
 			for ; sent < s.each && len(inFlight) < 8; sent++ {
-				inFlight = append(inFlight, client.send("fs__read_text_file", args))
+				inFlight = append(inFlight, client.SendCall("fs__read_text_file", args))
 			}
-			got := client.await(inFlight[0])
+			got := client.AwaitCall(inFlight[0])
 			inFlight = inFlight[1:]
 			switch {
-			case strings.Contains(got.Text, secretText):
+			case strings.Contains(got.Text, world.SecretText):
 				s.outside++
 			case strings.Contains(got.Text, text):
 				s.inside++
@@ -97,22 +97,9 @@ func (s *swapped) session(t *testing.T) {
 			}
 		}
 		close(stop)
-		must(t, <-stopped)
+		world.Must(t, <-stopped)
 	})
 	if t.Failed() {
 		t.FailNow()
-	}
-}
-
-// requireLandlock skips a test that needs a kernel which holds files, signals and abstract sockets; in CI it fails.
-func requireLandlock(t testing.TB) {
-	t.Helper()
-	abi, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(nil)), 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
-	switch {
-	case errno == 0 && abi >= 6:
-	case inCI():
-		t.Fatalf("Landlock has ABI %d here, and 6 is needed: %v", abi, errno)
-	default:
-		t.Skipf("NOT PROVED HERE: Landlock has ABI %d, and 6 is needed: %v", abi, errno)
 	}
 }

@@ -1,4 +1,4 @@
-package e2e
+package kernel
 
 import (
 	"bytes"
@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"mcphub/e2e/world"
 )
 
 // shellReads are commands that show what a file holds, and leave it as it is. {p} is the path as a word; where a program takes it otherwise, $p is it.
@@ -153,55 +155,55 @@ gzip {f}
 `), "\n")
 
 // shellSpelling writes an absolute path as a word of bash. w is where it runs.
-var shellSpellings = []func(w *world, path string) string{
-	func(_ *world, path string) string { return path },
-	func(_ *world, path string) string { return `"` + path + `"` },
-	func(_ *world, path string) string { return "'" + path + "'" },
-	func(_ *world, path string) string { return path[:3] + `""` + path[3:] },
-	func(w *world, path string) string { return relative(w, path) },
-	func(w *world, path string) string { return "./sub/../" + relative(w, path) },
-	func(_ *world, path string) string { return "/proc/self/root" + path },
-	func(_ *world, path string) string { return "/proc/$$/root" + path },
-	func(_ *world, path string) string { return "/proc/$PPID/root" + path },
-	func(w *world, path string) string { return "/proc/self/cwd/" + relative(w, path) },
-	func(w *world, path string) string { return "/proc/$PPID/cwd/" + relative(w, path) },
-	func(w *world, path string) string { return "/proc/thread-self/cwd/" + relative(w, path) },
-	func(_ *world, path string) string { return "/dev/../" + path },
-	func(_ *world, path string) string { return "/dev/fd/../root" + path },
-	func(_ *world, path string) string { return strings.ReplaceAll(path, "/", "//") },
-	func(_ *world, path string) string { return strings.ReplaceAll(path, "/", "/./") },
-	func(_ *world, path string) string { return path[:len(path)-1] + "?" },
-	func(_ *world, path string) string { return path[:len(path)-1] + "[" + path[len(path)-1:] + "]" },
-	func(_ *world, path string) string { return path[:1] + "?" + path[2:] },
-	func(_ *world, path string) string {
+var shellSpellings = []func(w *world.World, path string) string{
+	func(_ *world.World, path string) string { return path },
+	func(_ *world.World, path string) string { return `"` + path + `"` },
+	func(_ *world.World, path string) string { return "'" + path + "'" },
+	func(_ *world.World, path string) string { return path[:3] + `""` + path[3:] },
+	func(w *world.World, path string) string { return relative(w, path) },
+	func(w *world.World, path string) string { return "./sub/../" + relative(w, path) },
+	func(_ *world.World, path string) string { return "/proc/self/root" + path },
+	func(_ *world.World, path string) string { return "/proc/$$/root" + path },
+	func(_ *world.World, path string) string { return "/proc/$PPID/root" + path },
+	func(w *world.World, path string) string { return "/proc/self/cwd/" + relative(w, path) },
+	func(w *world.World, path string) string { return "/proc/$PPID/cwd/" + relative(w, path) },
+	func(w *world.World, path string) string { return "/proc/thread-self/cwd/" + relative(w, path) },
+	func(_ *world.World, path string) string { return "/dev/../" + path },
+	func(_ *world.World, path string) string { return "/dev/fd/../root" + path },
+	func(_ *world.World, path string) string { return strings.ReplaceAll(path, "/", "//") },
+	func(_ *world.World, path string) string { return strings.ReplaceAll(path, "/", "/./") },
+	func(_ *world.World, path string) string { return path[:len(path)-1] + "?" },
+	func(_ *world.World, path string) string { return path[:len(path)-1] + "[" + path[len(path)-1:] + "]" },
+	func(_ *world.World, path string) string { return path[:1] + "?" + path[2:] },
+	func(_ *world.World, path string) string {
 		return path[:len(path)-1] + "{" + path[len(path)-1:] + ".." + path[len(path)-1:] + "}"
 	},
-	func(_ *world, path string) string { return "$'" + escapedBytes(path, `\x%02x`) + "'" },
-	func(_ *world, path string) string { return "$'" + escapedBytes(path, `\%03o`) + "'" },
-	func(_ *world, path string) string { return `"$(printf '` + escapedBytes(path, `\%03o`) + `')"` },
-	func(_ *world, path string) string {
+	func(_ *world.World, path string) string { return "$'" + escapedBytes(path, `\x%02x`) + "'" },
+	func(_ *world.World, path string) string { return "$'" + escapedBytes(path, `\%03o`) + "'" },
+	func(_ *world.World, path string) string { return `"$(printf '` + escapedBytes(path, `\%03o`) + `')"` },
+	func(_ *world.World, path string) string {
 		return `"$(echo ` + base64.StdEncoding.EncodeToString([]byte(path)) + ` | base64 -d)"`
 	},
-	func(_ *world, path string) string { return `"${nothing:-` + path + `}"` },
-	func(w *world, path string) string { return `"${PWD%/*}` + strings.TrimPrefix(path, w.dir) + `"` },
-	func(w *world, path string) string {
-		rel, _ := filepath.Rel(w.home, path) // both are absolute
+	func(_ *world.World, path string) string { return `"${nothing:-` + path + `}"` },
+	func(w *world.World, path string) string { return `"${PWD%/*}` + strings.TrimPrefix(path, w.Dir) + `"` },
+	func(w *world.World, path string) string {
+		rel, _ := filepath.Rel(w.Home, path) // both are absolute
 		return `"$HOME/` + rel + `"`
 	},
-	func(w *world, path string) string {
-		rel, _ := filepath.Rel(w.home, path)
+	func(w *world.World, path string) string {
+		rel, _ := filepath.Rel(w.Home, path)
 		return "~/" + rel
 	},
-	func(w *world, path string) string { // through a link that is there already
-		if below, is := strings.CutPrefix(path, w.outside); is {
+	func(w *world.World, path string) string { // through a link that is there already
+		if below, is := strings.CutPrefix(path, w.Outside); is {
 			return "link-out" + below
 		}
 		return path
 	},
 }
 
-func relative(w *world, path string) string {
-	rel, _ := filepath.Rel(w.project, path) // both are absolute
+func relative(w *world.World, path string) string {
+	rel, _ := filepath.Rel(w.Project, path) // both are absolute
 	return rel
 }
 
@@ -263,23 +265,22 @@ const aimsWithFolder = 4
 // of the system: it gets a copy.
 func (s *sandboxed) shellAims() []aim {
 	w := s.w
-	all := []aim{{w.path("project", "hello.txt"), honestText}, {w.path("outside", "secret.txt"), secretText}, {w.path("project-secret", "secret.txt"), secretText},
-		{w.path("home", ".ssh", "id_ed25519"), secretText}, {w.path("home", ".netrc"), secretText}, {w.path("hub.json"), `"mcpServers"`},
-		{fmt.Sprintf("/proc/%d/environ", s.PID()), secretText}}
-	files, err := filepath.Glob(w.path("home", "state", "mcphub", "audit", "*.jsonl"))
+	all := []aim{{w.Path("project", "hello.txt"), honestText}, {w.Path("outside", "secret.txt"), world.SecretText}, {w.Path("project-secret", "secret.txt"), world.SecretText},
+		{w.Path("home", ".ssh", "id_ed25519"), world.SecretText}, {w.Path("home", ".netrc"), world.SecretText}, {w.Path("hub.json"), `"mcpServers"`},
+		{fmt.Sprintf("/proc/%d/environ", s.PID()), world.SecretText}}
+	files, err := filepath.Glob(w.Path("home", "state", "mcphub", "audit", "*.jsonl"))
 	if err != nil || len(files) == 0 {
-		s.t.Fatalf("the hub has no record: %v", err)
+		s.T.Fatalf("the hub has no record: %v", err)
 	}
 	all = append(all, aim{files[0], `"prev":`})
-	here, err := filepath.Abs("../go.mod")
-	must(s.t, err)
+	here := world.Source("go.mod")
 	home, err := os.UserHomeDir()
-	must(s.t, err)
+	world.Must(s.T, err)
 	for _, path := range []string{here, "/etc/shadow", "/etc/sudoers", "/etc/ssh/sshd_config", "/var/lib/dpkg/status", "/var/log/dpkg.log", filepath.Join(home, ".bashrc"), filepath.Join(home, ".profile")} {
 		b, err := os.ReadFile(path)
 		if first, _, _ := bytes.Cut(b, []byte("\n")); err == nil && len(first) >= 12 {
 			if s.free {
-				path = w.write("system"+path, string(b))
+				path = w.Write("system"+path, string(b))
 			}
 			all = append(all, aim{path, string(first)})
 		}
@@ -295,7 +296,7 @@ func (s *sandboxed) command(d *rand.Rand, i int, aims []aim) (line, needle strin
 	case 0: // the control that is not free
 		aims = aims[:1]
 	case 1, 2:
-		dir := s.w.zone()[d.IntN(3)]
+		dir := zone(s.w)[d.IntN(3)]
 		line = strings.NewReplacer("{d}", spell(dir), "{f}", spell(filepath.Join(dir, "secret.txt"))).Replace(from(shellWrites))
 	}
 	if line == "" {
@@ -322,17 +323,17 @@ func (s *sandboxed) command(d *rand.Rand, i int, aims []aim) (line, needle strin
 // control is the same server free. MCPHUB_LONG_CASES says how many strings there are, at most 2,000; MCPHUB_SEED draws them.
 func TestShellStringsAtTheConfinedServer(t *testing.T) {
 	t.Parallel()
-	many, seed := longCases(t, 60, 2000), drawn(t)
+	many, seed := world.LongCases(t, 60, 2000), drawn(t)
 	for _, free := range []bool{true, false} {
 		escaped, inside := 0, 0
 		for first := 0; first < many; first += callsPerSession / 3 {
 			t.Run(fmt.Sprintf("free %t, from %d", free, first), func(t *testing.T) {
 				s := newSandboxed(t, free, openerEntry(free))
-				s.awaitTool("kid__shell")
+				s.AwaitTool("kid__shell")
 				aims := s.shellAims()
 				for i := first; i < min(many, first+callsPerSession/3); i++ {
 					line, needle := s.command(rand.New(rand.NewPCG(seed, uint64(i))), i, aims)
-					said := s.callArgs("kid__shell", obj{"command": line}).Text
+					said := s.MustCallArgs("kid__shell", obj{"command": line}).Text
 					changed := s.changes()
 					reads := needle != "" && strings.Contains(said, needle)
 					switch {
@@ -357,33 +358,33 @@ func TestShellStringsAtTheConfinedServer(t *testing.T) {
 
 // restore puts the zone back as it was, and takes away what the last command has left inside.
 func (s *sandboxed) restore(changed []string) {
-	s.t.Helper()
+	s.T.Helper()
 	for _, name := range []string{"got", "m", "moved"} {
-		must(s.t, os.RemoveAll(s.w.path("project", name)))
+		world.Must(s.T, os.RemoveAll(s.w.Path("project", name)))
 	}
-	s.w.write("project/hello.txt", honestText+"\n")
-	s.w.write("project/sub/deep.txt", "deep\n")
-	if link := s.w.path("project", "link-out"); !exists(link) {
-		symlink(s.t, s.w.outside, link)
+	s.w.Write("project/hello.txt", honestText+"\n")
+	s.w.Write("project/sub/deep.txt", "deep\n")
+	if link := s.w.Path("project", "link-out"); !exists(link) {
+		world.Symlink(s.T, s.w.Outside, link)
 	}
 	if len(changed) == 0 {
 		return
 	}
-	for _, dir := range s.w.zone() {
-		must(s.t, os.RemoveAll(dir))
+	for _, dir := range zone(s.w) {
+		world.Must(s.T, os.RemoveAll(dir))
 	}
-	for _, path := range names(s.outside) {
+	for _, path := range world.Names(s.outside) {
 		kind, text, _ := strings.Cut(s.outside[path], "\n")
 		switch kind[0] {
 		case 'd':
-			must(s.t, os.MkdirAll(path, 0o700))
+			world.Must(s.T, os.MkdirAll(path, 0o700))
 		case 'L':
-			symlink(s.t, text, path)
+			world.Symlink(s.T, text, path)
 		default:
-			must(s.t, os.WriteFile(path, []byte(text), 0o600))
+			world.Must(s.T, os.WriteFile(path, []byte(text), 0o600))
 		}
 	}
-	s.outside = s.w.state()
+	s.outside = state(s.w)
 }
 
 func exists(path string) bool {

@@ -1,4 +1,4 @@
-package e2e
+package kernel
 
 import (
 	"fmt"
@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"mcphub/e2e/world"
 )
 
 // sqlCases are statements, split at ";;". {x} is a file with that ending that holds the secret, {d} a folder, {env} the
@@ -85,19 +87,19 @@ SET temp_directory = '{d}/new';; SET memory_limit = '30MB';; CREATE TABLE t AS S
 }
 
 // sqlSpellings write a path in a string of SQL.
-var sqlSpellings = []func(w *world, path string) string{
-	func(_ *world, path string) string { return path },
-	func(_ *world, path string) string { return path },
+var sqlSpellings = []func(w *world.World, path string) string{
+	func(_ *world.World, path string) string { return path },
+	func(_ *world.World, path string) string { return path },
 	relative,
-	func(w *world, path string) string { return "sub/../" + relative(w, path) },
-	func(_ *world, path string) string { return "/proc/self/root" + path },
-	func(w *world, path string) string { return "/proc/self/cwd/" + relative(w, path) },
-	func(_ *world, path string) string { return strings.ReplaceAll(path, "/", "//") },
-	func(_ *world, path string) string { return strings.ReplaceAll(path, "/", "/./") },
-	func(_ *world, path string) string { return "file://" + path },
-	func(w *world, path string) string { return "~/" + relative(w, path) },
-	func(w *world, path string) string {
-		if below, is := strings.CutPrefix(path, w.outside); is {
+	func(w *world.World, path string) string { return "sub/../" + relative(w, path) },
+	func(_ *world.World, path string) string { return "/proc/self/root" + path },
+	func(w *world.World, path string) string { return "/proc/self/cwd/" + relative(w, path) },
+	func(_ *world.World, path string) string { return strings.ReplaceAll(path, "/", "//") },
+	func(_ *world.World, path string) string { return strings.ReplaceAll(path, "/", "/./") },
+	func(_ *world.World, path string) string { return "file://" + path },
+	func(w *world.World, path string) string { return "~/" + relative(w, path) },
+	func(w *world.World, path string) string {
+		if below, is := strings.CutPrefix(path, w.Outside); is {
 			return "link-out" + below
 		}
 		return path
@@ -109,40 +111,39 @@ var sqlSpellings = []func(w *world, path string) string{
 // the path spelt otherwise, until all spellings have been; DuckDB is only tried then.
 func TestSQLAtTheConfinedServer(t *testing.T) {
 	t.Parallel()
-	n := requireNode(t)
-	if version, err := exec.Command(n.program, "-p", "process.versions.node.split('.')[0]").Output(); err != nil {
+	n := world.RequireNode(t)
+	if version, err := exec.Command(n.Program, "-p", "process.versions.node.split('.')[0]").Output(); err != nil {
 		t.Fatal(err)
-	} else if major, _ := strconv.Atoi(strings.TrimSpace(string(version))); major < 24 && inCI() {
+	} else if major, _ := strconv.Atoi(strings.TrimSpace(string(version))); major < 24 && world.InCI() {
 		t.Fatalf("Node %d has no SQLite", major)
 	} else if major < 24 {
 		t.Skipf("NOT PROVED HERE: Node %d has no SQLite", major)
 	}
-	times, seed := longCases(t, 1, len(sqlSpellings)), drawn(t)
+	times, seed := world.LongCases(t, 1, len(sqlSpellings)), drawn(t)
 	engines := []string{"sqlite"}
 	if times > 1 {
-		n.of(t, "engines")
+		n.Of(t, "engines")
 		engines = append(engines, "duckdb")
 	}
-	server, err := filepath.Abs("engines/server.mjs")
-	must(t, err)
+	server := world.Source("e2e", "engines", "server.mjs")
 	for _, free := range []bool{true, false} {
 		t.Run(fmt.Sprintf("free %t", free), func(t *testing.T) {
-			s := newSandboxed(t, free, func(w *world) obj { return obj{"command": n.program, "args": []string{server}} })
-			make := exec.Command(n.program, append([]string{server, "--make", s.w.outside, secretText}, engines...)...)
+			s := newSandboxed(t, free, func(w *world.World) obj { return obj{"command": n.Program, "args": []string{server}} })
+			make := exec.Command(n.Program, append([]string{server, "--make", s.w.Outside, world.SecretText}, engines...)...)
 			if out, err := make.CombinedOutput(); err != nil {
 				t.Fatalf("%v: %s", err, out)
 			}
-			s.outside = s.w.state()
-			s.awaitTool("kid__sql")
+			s.outside = state(s.w)
+			s.AwaitTool("kid__sql")
 			for _, engine := range engines {
 				d, count, escaped := rand.New(rand.NewPCG(seed, 5)), 0, 0
 				for round := range times {
 					for _, text := range sqlCases[engine] {
 						count++
 						args := s.statements(engine, text, sqlSpellings[round%len(sqlSpellings)], d)
-						said := s.callArgs("kid__sql", args).Text
+						said := s.MustCallArgs("kid__sql", args).Text
 						changed := s.changes()
-						if len(changed) > 0 || strings.Contains(said, secretText) {
+						if len(changed) > 0 || strings.Contains(said, world.SecretText) {
 							escaped++
 							if !free {
 								t.Errorf("escaped: %v\n%.300s\n%q", args, said, changed)
@@ -153,7 +154,7 @@ func TestSQLAtTheConfinedServer(t *testing.T) {
 						s.restore(changed)
 					}
 				}
-				inside := s.callArgs("kid__sql", obj{"engine": engine, "database": "own." + engine, "statements": []string{"CREATE TABLE IF NOT EXISTS t(a VARCHAR)", "INSERT INTO t VALUES ('kept')", "SELECT * FROM t"}}).Text
+				inside := s.MustCallArgs("kid__sql", obj{"engine": engine, "database": "own." + engine, "statements": []string{"CREATE TABLE IF NOT EXISTS t(a VARCHAR)", "INSERT INTO t VALUES ('kept')", "SELECT * FROM t"}}).Text
 				t.Logf("free %t: %s: of %d cases %d led outside; MCPHUB_SEED=%d", free, engine, count, escaped, seed)
 				if free && escaped < count/3 || !strings.Contains(inside, "kept") {
 					t.Errorf("too few do what they should, so this shows nothing: %s", inside)
@@ -165,10 +166,10 @@ func TestSQLAtTheConfinedServer(t *testing.T) {
 
 var sqlPlace = regexp.MustCompile(`\{(\w+)\}`)
 
-func (s *sandboxed) statements(engine, text string, spell func(*world, string) string, d *rand.Rand) obj {
-	dir := s.w.outside
+func (s *sandboxed) statements(engine, text string, spell func(*world.World, string) string, d *rand.Rand) obj {
+	dir := s.w.Outside
 	if !strings.Contains(text, "{") || strings.Contains(text, "{d}") {
-		dir = s.w.zone()[d.IntN(3)]
+		dir = zone(s.w)[d.IntN(3)]
 	}
 	text = sqlPlace.ReplaceAllStringFunc(text, func(place string) string {
 		switch ending := place[1 : len(place)-1]; ending {
@@ -177,7 +178,7 @@ func (s *sandboxed) statements(engine, text string, spell func(*world, string) s
 		case "env":
 			return fmt.Sprintf("/proc/%d/environ", s.PID())
 		default:
-			return spell(s.w, filepath.Join(s.w.outside, "secret."+ending))
+			return spell(s.w, filepath.Join(s.w.Outside, "secret."+ending))
 		}
 	})
 	args := obj{"engine": engine}

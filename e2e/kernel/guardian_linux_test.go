@@ -1,4 +1,4 @@
-package e2e
+package kernel
 
 import (
 	"errors"
@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"mcphub/e2e/ide"
+	"mcphub/e2e/world"
 )
 
 // familySize is how many processes a rogue recorder starts that never end by themselves: a parent, a breeder, and others that
@@ -28,10 +29,10 @@ const familySize = 7
 // complete reports whether all of a rogue's family are among found, at a moment when none of them is starting another: one that
 // is just being started still bears the command line of who starts it. Those who are meant to be short-lived do not count.
 // missing says how many cannot be told by what found was chosen by.
-func complete(found []process, missing int) bool {
+func complete(found []world.Process, missing int) bool {
 	count := func(does string) (n int) {
 		for _, p := range found {
-			if strings.HasSuffix(p.command, does) {
+			if strings.HasSuffix(p.Command, does) {
 				n++
 			}
 		}
@@ -44,13 +45,9 @@ func complete(found []process, missing int) bool {
 // not for parallel tests: there is one family for all.
 func adoptAll(t *testing.T) {
 	t.Helper()
-	must(t, unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0))
-	t.Cleanup(func() { must(t, unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)) })
+	world.Must(t, unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0))
+	t.Cleanup(func() { world.Must(t, unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)) })
 }
-
-// firstLines begin a session.
-const firstLines = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},` +
-	`"clientInfo":{"name":"victim","version":"1"}}}` + "\n" + `{"jsonrpc":"2.0","method":"notifications/initialized"}` + "\n"
 
 // victim is a hub, started with nothing but pipes, that is going to be killed.
 type victim struct {
@@ -62,31 +59,20 @@ type victim struct {
 }
 
 // startVictim starts a command line with mark in its environment, and sends it the first lines of a session.
-func startVictim(t *testing.T, w *world, attr *syscall.SysProcAttr, args []string, env ...string) *victim {
+func startVictim(t *testing.T, w *world.World, attr *syscall.SysProcAttr, args []string, env ...string) *victim {
 	t.Helper()
-	v := &victim{t: t, mark: fmt.Sprintf("XDG_MCPHUB_E2E=%s#%d;", w.dir, w.sessions.Add(1))}
+	v := &victim{t: t, mark: fmt.Sprintf("XDG_MCPHUB_E2E=%s#%d;", w.Dir, w.Sessions.Add(1))}
 	v.cmd = exec.Command(args[0], args[1:]...)
-	v.cmd.Dir, v.cmd.Env, v.cmd.SysProcAttr = w.home, w.env(append(env, v.mark)...), attr
+	v.cmd.Dir, v.cmd.Env, v.cmd.SysProcAttr = w.Home, w.Env(append(env, v.mark)...), attr
 	in, err := v.cmd.StdinPipe()
-	must(t, err)
+	world.Must(t, err)
 	v.in = in
 	out, err := v.cmd.StdoutPipe()
-	must(t, err)
-	must(t, v.cmd.Start())
+	world.Must(t, err)
+	world.Must(t, v.cmd.Start())
 	v.out.Go(func() { _, _ = io.Copy(io.Discard, out) })
-	_, _ = io.WriteString(in, firstLines)
+	_, _ = io.WriteString(in, world.FirstLines)
 	return v
-}
-
-// hubProper gives the process of the hub below its guardian; 0 while there is none.
-func hubProper(t testing.TB, guardian int) int {
-	t.Helper()
-	for _, p := range tree(t, guardian) {
-		if p.parent == guardian && p.state != 'Z' && strings.Contains(p.command, "serve") {
-			return p.pid
-		}
-	}
-	return 0
 }
 
 // gone waits until nobody with the mark is left and says how long that took; then nobody may be a zombie either. The heir, the
@@ -95,10 +81,10 @@ func (v *victim) gone(heir int) time.Duration {
 	v.t.Helper()
 	begun := time.Now()
 	_ = v.in.Close()
-	if !within(waitLimit, func() bool { return len(marked(v.t, v.mark)) == 0 }) {
-		v.t.Errorf("left over: %v", marked(v.t, v.mark))
-		for _, p := range marked(v.t, v.mark) {
-			_ = syscall.Kill(p.pid, syscall.SIGKILL)
+	if !world.Within(world.WaitLimit, func() bool { return len(world.Marked(v.t, v.mark)) == 0 }) {
+		v.t.Errorf("left over: %v", world.Marked(v.t, v.mark))
+		for _, p := range world.Marked(v.t, v.mark) {
+			_ = syscall.Kill(p.PID, syscall.SIGKILL)
 		}
 	}
 	took := time.Since(begun)
@@ -107,33 +93,33 @@ func (v *victim) gone(heir int) time.Duration {
 	if _, err := syscall.Wait4(heir, nil, 0, nil); err != nil && !errors.Is(err, syscall.ECHILD) {
 		v.t.Error(err)
 	}
-	for _, p := range zombies(v.t, os.Getpid()) {
-		_, err := syscall.Wait4(p.pid, nil, 0, nil)
+	for _, p := range world.Zombies(v.t, os.Getpid()) {
+		_, err := syscall.Wait4(p.PID, nil, 0, nil)
 		v.t.Errorf("an orphan has come out of the hub's family: %v, %v", p, err)
 	}
 	return took
 }
 
 // rogues is a configuration with a rogue child, one that heeds nothing, and one that heeds all.
-func rogues(w *world) string {
-	return w.config(obj{"rogue": w.recorder("rogue", "-rogue"), "deaf": w.recorder("deaf", "-ignore-term"), "plain": w.recorder("plain")})
+func rogues(w *world.World) string {
+	return w.Config(obj{"rogue": w.Recorder("rogue", "-rogue"), "deaf": w.Recorder("deaf", "-ignore-term"), "plain": w.Recorder("plain")})
 }
 
 // settled reports whether all of the children of rogues are there, with the two processes of a hub and so many more.
 func (v *victim) settled(more int) bool {
-	found := marked(v.t, v.mark)
+	found := world.Marked(v.t, v.mark)
 	return len(found) >= 2+3+familySize+more && complete(found, 0)
 }
 
 // Whoever is killed with -9 and whenever, nothing is left (C6): no orphan, however deaf, wherever it went, and no zombie.
 func TestKilledAtAnyMoment(t *testing.T) {
 	adoptAll(t)
-	mcphub(t)
+	world.Hub(t)
 	for _, c := range []struct {
 		name string
 		attr *syscall.SysProcAttr
 		more int                            // processes beside the hub's
-		args func(w *world) []string        // before mcphub
+		args func(w *world.World) []string  // before mcphub
 		kill func(v *victim, hub int) error // who
 	}{
 		{name: "guardian", kill: func(v *victim, _ int) error { return v.cmd.Process.Kill() }},
@@ -145,34 +131,34 @@ func TestKilledAtAnyMoment(t *testing.T) {
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			n := longCases(t, 3, 100)
+			n := world.LongCases(t, 3, 100)
 			var worst time.Duration
 			full := 0
 			for i := range n {
-				w := newWorld(t)
-				args, env := []string{mcphub(t), "serve", "--config", rogues(w)}, []string(nil)
+				w := world.New(t)
+				args, env := []string{world.Hub(t), "serve", "--config", rogues(w)}, []string(nil)
 				if c.name == "client" {
-					env = []string{"RECORDER_WRAP=" + raw(t, args)}
-					args = []string{bin.recorder}
+					env = []string{"RECORDER_WRAP=" + world.Raw(t, args)}
+					args = []string{world.Bin.Recorder}
 				}
 				v := startVictim(t, w, c.attr, args, env...)
 				hub := 0
 				guardian := v.cmd.Process.Pid
 				find := func() bool {
 					if c.name == "client" { // which has the guardian below it
-						guardian = hubProper(t, v.cmd.Process.Pid)
+						guardian = world.HubProper(t, v.cmd.Process.Pid)
 					}
 					if guardian != 0 {
-						hub = hubProper(t, guardian)
+						hub = world.HubProper(t, guardian)
 					}
 					return hub != 0
 				}
-				if !within(waitLimit, find) {
+				if !world.Within(world.WaitLimit, find) {
 					t.Fatal("no hub below its guardian")
 				}
 				if i%3 == 0 { // all are there
-					if !within(waitLimit, func() bool { return v.settled(c.more) }) {
-						t.Fatalf("not all have started: %v", marked(t, v.mark))
+					if !world.Within(world.WaitLimit, func() bool { return v.settled(c.more) }) {
+						t.Fatalf("not all have started: %v", world.Marked(t, v.mark))
 					}
 				} else { // any moment: the start takes about as long
 					moment := time.NewTimer(time.Duration(rand.Int64N(int64(150 * time.Millisecond))))
@@ -181,7 +167,7 @@ func TestKilledAtAnyMoment(t *testing.T) {
 				if v.settled(c.more) {
 					full++
 				}
-				must(t, c.kill(v, hub))
+				world.Must(t, c.kill(v, hub))
 				heir := hub
 				if c.name == "client" {
 					heir = guardian
@@ -201,34 +187,34 @@ func TestKilledAtAnyMoment(t *testing.T) {
 // guardian, which is all that a forged one can do.
 func TestAHubWithoutAGuardianLeavesOrphans(t *testing.T) {
 	adoptAll(t)
-	w := newWorld(t)
-	v := startVictim(t, w, nil, []string{mcphub(t), "serve", "--config", rogues(w)}, fmt.Sprintf("MCPHUB_GUARDIAN=%d", os.Getpid()))
-	if !within(waitLimit, func() bool { return v.settled(-1) }) {
-		t.Fatalf("not all have started: %v", marked(t, v.mark))
+	w := world.New(t)
+	v := startVictim(t, w, nil, []string{world.Hub(t), "serve", "--config", rogues(w)}, fmt.Sprintf("MCPHUB_GUARDIAN=%d", os.Getpid()))
+	if !world.Within(world.WaitLimit, func() bool { return v.settled(-1) }) {
+		t.Fatalf("not all have started: %v", world.Marked(t, v.mark))
 	}
-	must(t, v.cmd.Process.Kill())
+	world.Must(t, v.cmd.Process.Kill())
 	_ = v.cmd.Wait()
-	if !within(waitLimit, func() bool { return len(marked(t, v.mark)) == familySize }) {
-		t.Errorf("left over are %v, want the family of the rogue", marked(t, v.mark))
+	if !world.Within(world.WaitLimit, func() bool { return len(world.Marked(t, v.mark)) == familySize }) {
+		t.Errorf("left over are %v, want the family of the rogue", world.Marked(t, v.mark))
 	}
-	for _, p := range marked(t, v.mark) {
-		must(t, syscall.Kill(p.pid, syscall.SIGKILL))
+	for _, p := range world.Marked(t, v.mark) {
+		world.Must(t, syscall.Kill(p.PID, syscall.SIGKILL))
 	}
 	_ = v.in.Close()
-	if !within(waitLimit, func() bool { return len(marked(t, v.mark)) == 0 }) {
-		t.Errorf("left over: %v", marked(t, v.mark))
+	if !world.Within(world.WaitLimit, func() bool { return len(world.Marked(t, v.mark)) == 0 }) {
+		t.Errorf("left over: %v", world.Marked(t, v.mark))
 	}
 	v.out.Wait()
-	for _, p := range zombies(t, os.Getpid()) {
-		_, _ = syscall.Wait4(p.pid, nil, 0, nil)
+	for _, p := range world.Zombies(t, os.Getpid()) {
+		_, _ = syscall.Wait4(p.PID, nil, 0, nil)
 	}
 }
 
 // Sessions that are opened and closed leave nothing either, whatever their children have started.
 func TestManySessionsLeaveNothing(t *testing.T) {
 	adoptAll(t)
-	mcphub(t)
-	n := longCases(t, 8, 1000)
+	world.Hub(t)
+	n := world.LongCases(t, 8, 1000)
 	rounds := make(chan int, n)
 	for i := range n {
 		rounds <- i
@@ -239,16 +225,16 @@ func TestManySessionsLeaveNothing(t *testing.T) {
 	var workers sync.WaitGroup
 	for range 4 {
 		workers.Go(func() {
-			w := newWorld(t)
-			config := w.config(obj{"rogue": w.recorder("rogue", "-rogue")})
+			w := world.New(t)
+			config := w.Config(obj{"rogue": w.Recorder("rogue", "-rogue")})
 			for range rounds {
-				s := w.serve(config, ide.Folders(w.project))
-				if _, err := s.Initialize(s.ctx()); err != nil {
+				s := w.Serve(config, ide.Folders(w.Project))
+				if _, err := s.Initialize(s.Context()); err != nil {
 					t.Error(err)
-				} else if _, err := s.Tool(s.ctx(), "rogue__whoami", `{}`); err != nil {
+				} else if _, err := s.Tool(s.Context(), "rogue__whoami", `{}`); err != nil {
 					t.Error(err)
 				}
-				e := s.end(stopBound)
+				e := s.End(world.StopBound)
 				mu.Lock()
 				slowest = max(slowest, e.Took)
 				mu.Unlock()
@@ -256,7 +242,7 @@ func TestManySessionsLeaveNothing(t *testing.T) {
 		})
 	}
 	workers.Wait()
-	if found := zombies(t, os.Getpid()); len(found) > 0 {
+	if found := world.Zombies(t, os.Getpid()); len(found) > 0 {
 		t.Errorf("zombies: %v", found)
 	}
 	t.Logf("%d sessions: none left, the slowest end took %v", n, slowest.Round(time.Millisecond))
@@ -265,98 +251,100 @@ func TestManySessionsLeaveNothing(t *testing.T) {
 // A child that ends takes its descendants with it while the hub and its other children go on.
 func TestAChildsDescendantsEndWithIt(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := world.New(t)
 	family := func(name string) obj {
-		c := w.recorder(name, "-rogue")
+		c := w.Recorder(name, "-rogue")
 		c["env"].(obj)["XDG_FAMILY"] = name
 		return c
 	}
-	s := w.serve(w.config(obj{"victim": family("victim"), "other": family("other")}), ide.Folders(w.project))
-	s.initialize()
-	s.pid("other")
-	first := s.pid("victim")
-	of := func(name string) (all []process) {
-		for _, p := range marked(t, s.mark) {
-			if env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", p.pid)); err == nil && strings.Contains(string(env), "XDG_FAMILY="+name+"\x00") {
+	s := w.Serve(w.Config(obj{"victim": family("victim"), "other": family("other")}), ide.Folders(w.Project))
+	s.Handshake()
+	s.PIDOf("other")
+	first := s.PIDOf("victim")
+	of := func(name string) (all []world.Process) {
+		for _, p := range world.Marked(t, s.Mark) {
+			if env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", p.PID)); err == nil && strings.Contains(string(env), "XDG_FAMILY="+name+"\x00") {
 				all = append(all, p)
 			}
 		}
 		return all
 	}
 	const named = familySize // with the child itself, and without the one that bears no name
-	var before, spared []process
-	if !within(waitLimit, func() bool {
+	var before, spared []world.Process
+	if !world.Within(world.WaitLimit, func() bool {
 		before, spared = of("victim"), of("other")
 		return len(before) == named && complete(before, 1) && len(spared) == named && complete(spared, 1)
 	}) {
 		t.Fatalf("%v and %v, want %d each", before, spared, named)
 	}
-	must(t, syscall.Kill(first, syscall.SIGKILL))
-	among := func(all []process) func(process) bool {
-		return func(p process) bool { return slices.ContainsFunc(all, func(q process) bool { return q.pid == p.pid }) }
+	world.Must(t, syscall.Kill(first, syscall.SIGKILL))
+	among := func(all []world.Process) func(world.Process) bool {
+		return func(p world.Process) bool {
+			return slices.ContainsFunc(all, func(q world.Process) bool { return q.PID == p.PID })
+		}
 	}
 	gone := func() bool { return !slices.ContainsFunc(of("victim"), among(before)) }
-	if !within(waitLimit, gone) {
+	if !world.Within(world.WaitLimit, gone) {
 		t.Errorf("before the child was killed %v, now %v", before, of("victim"))
 	}
 	now := of("other")
-	if still := among(now); slices.ContainsFunc(spared, func(p process) bool { return !still(p) }) {
+	if still := among(now); slices.ContainsFunc(spared, func(p world.Process) bool { return !still(p) }) {
 		t.Errorf("of the other child %v, before %v", now, spared)
 	}
-	if !within(waitLimit, func() bool { return len(zombies(t, s.PID())) == 0 }) {
-		t.Errorf("zombies: %v", zombies(t, s.PID()))
+	if !world.Within(world.WaitLimit, func() bool { return len(world.Zombies(t, s.PID())) == 0 }) {
+		t.Errorf("zombies: %v", world.Zombies(t, s.PID()))
 	}
 }
 
 // A process that is always somebody else by the time one looks ends with its child too.
 func TestAHopperIsCaught(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	hopper := w.recorder("hopper", "-hopper")
+	w := world.New(t)
+	hopper := w.Recorder("hopper", "-hopper")
 	hopper["env"].(obj)["XDG_FAMILY"] = "hopper"
-	s := w.serve(w.config(obj{"hopper": hopper, "plain": w.recorder("plain")}), ide.Folders(w.project))
-	s.initialize()
-	s.pid("plain")
-	first := s.pid("hopper")
-	hops := func() (all []process) {
-		for _, p := range marked(t, "XDG_FAMILY=hopper\x00") {
-			if env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", p.pid)); err == nil && strings.Contains(string(env), s.mark) {
+	s := w.Serve(w.Config(obj{"hopper": hopper, "plain": w.Recorder("plain")}), ide.Folders(w.Project))
+	s.Handshake()
+	s.PIDOf("plain")
+	first := s.PIDOf("hopper")
+	hops := func() (all []world.Process) {
+		for _, p := range world.Marked(t, "XDG_FAMILY=hopper\x00") {
+			if env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", p.PID)); err == nil && strings.Contains(string(env), s.Mark) {
 				all = append(all, p)
 			}
 		}
 		return all
 	}
-	if !within(waitLimit, func() bool { return slices.ContainsFunc(hops(), func(p process) bool { return p.pid != first }) }) {
+	if !world.Within(world.WaitLimit, func() bool { return slices.ContainsFunc(hops(), func(p world.Process) bool { return p.PID != first }) }) {
 		t.Fatal("nobody hops")
 	}
 	// It cannot be started again: it has nowhere to write that down.
-	must(t, os.Rename(w.stateOf("hopper"), w.path("hopper.was")))
-	must(t, os.Mkdir(w.stateOf("hopper"), 0o700))
-	must(t, syscall.Kill(first, syscall.SIGKILL))
-	if !within(waitLimit, func() bool { return len(hops()) == 0 }) {
+	world.Must(t, os.Rename(w.StateOf("hopper"), w.Path("hopper.was")))
+	world.Must(t, os.Mkdir(w.StateOf("hopper"), 0o700))
+	world.Must(t, syscall.Kill(first, syscall.SIGKILL))
+	if !world.Within(world.WaitLimit, func() bool { return len(hops()) == 0 }) {
 		t.Errorf("still there: %v", hops())
 	}
-	if !within(waitLimit, func() bool { return len(zombies(t, s.PID())) == 0 }) {
-		t.Errorf("zombies: %v", zombies(t, s.PID()))
+	if !world.Within(world.WaitLimit, func() bool { return len(world.Zombies(t, s.PID())) == 0 }) {
+		t.Errorf("zombies: %v", world.Zombies(t, s.PID()))
 	}
-	s.pid("plain")
+	s.PIDOf("plain")
 }
 
 // The guardian is small, has none of the client's pipes, and its variable reaches nobody.
 func TestTheGuardianIsSmallAndUnseen(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	child := w.recorder("rec")
+	w := world.New(t)
+	child := w.Recorder("rec")
 	child["inherit"] = []string{"MCPHUB_GUARDIAN"}
 	// One that is not its parent's is not believed.
-	s := w.start(ide.Options{Command: mcphub(t), Args: []string{"serve", "--config", w.config(obj{"rec": child})},
-		Roots: ide.Folders(w.project), Env: w.env("MCPHUB_GUARDIAN=1", "GODEBUG=inittrace=1")})
-	s.initialize()
-	var st started
-	decode(t, s.call("rec__whoami", `{}`).Structured, &st)
-	hub := hubProper(t, s.PID())
+	s := w.Start(ide.Options{Command: world.Hub(t), Args: []string{"serve", "--config", w.Config(obj{"rec": child})},
+		Roots: ide.Folders(w.Project), Env: w.Env("MCPHUB_GUARDIAN=1", "GODEBUG=inittrace=1")})
+	s.Handshake()
+	var st world.Started
+	world.Decode(t, s.MustCall("rec__whoami", `{}`).Structured, &st)
+	hub := world.HubProper(t, s.PID())
 	if hub == 0 {
-		t.Fatalf("no hub below its guardian: %v", tree(t, s.PID()))
+		t.Fatalf("no hub below its guardian: %v", world.Tree(t, s.PID()))
 	}
 	instance := ""
 	for _, kv := range st.Env {
@@ -380,12 +368,12 @@ func TestTheGuardianIsSmallAndUnseen(t *testing.T) {
 		t.Errorf("the largest package was initialized %d times, want once", n)
 	}
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.PID()))
-	must(t, err)
+	world.Must(t, err)
 	_, rest, _ := strings.Cut(string(status), "VmRSS:")
 	kib, err := strconv.Atoi(strings.Fields(rest)[0])
-	must(t, err)
+	world.Must(t, err)
 	t.Logf("the guardian has %d KiB resident", kib)
-	if kib > 8<<10 && !raceDetector {
+	if kib > 8<<10 && !world.RaceDetector {
 		t.Errorf("the guardian has %d KiB resident, want at most 8 MiB", kib)
 	}
 }
@@ -393,41 +381,41 @@ func TestTheGuardianIsSmallAndUnseen(t *testing.T) {
 // The end of the hub proper is the guardian's, in status too.
 func TestTheGuardianEndsAsTheHubDoes(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	config := w.config(obj{"rec": w.recorder("rec")})
+	w := world.New(t)
+	config := w.Config(obj{"rec": w.Recorder("rec")})
 	t.Run("killed", func(t *testing.T) {
-		s := w.serve(config, nil)
-		s.exitStatus = 128 + 9
-		s.initialize()
-		must(t, syscall.Kill(hubProper(t, s.PID()), syscall.SIGKILL))
+		s := w.Serve(config, nil)
+		s.ExitStatus = 128 + 9
+		s.Handshake()
+		world.Must(t, syscall.Kill(world.HubProper(t, s.PID()), syscall.SIGKILL))
 		<-s.Exited()
-		wantNone(t, s.mark)
+		world.WantNone(t, s.Mark)
 	})
 	t.Run("failed", func(t *testing.T) {
-		err := exec.Command(mcphub(t), "serve", "--config", w.write("bad.json", "{")).Run()
+		err := exec.Command(world.Hub(t), "serve", "--config", w.Write("bad.json", "{")).Run()
 		var exit *exec.ExitError
 		if !errors.As(err, &exit) || exit.ExitCode() != 3 {
 			t.Errorf("%v, want exit status 3", err)
 		}
 	})
 	t.Run("nohup", func(t *testing.T) {
-		cmd := exec.Command("sh", "-c", `trap '' HUP; exec "$0" "$@"`, mcphub(t), "serve", "--config", config)
-		cmd.Env = w.env()
+		cmd := exec.Command("sh", "-c", `trap '' HUP; exec "$0" "$@"`, world.Hub(t), "serve", "--config", config)
+		cmd.Env = w.Env()
 		in, err := cmd.StdinPipe()
-		must(t, err)
+		world.Must(t, err)
 		out, err := cmd.StdoutPipe()
-		must(t, err)
-		must(t, cmd.Start())
+		world.Must(t, err)
+		world.Must(t, cmd.Start())
 		_, err = io.WriteString(in, `{"jsonrpc":"2.0","id":1,"method":"ping"}`+"\n")
-		must(t, err)
+		world.Must(t, err)
 		_, err = out.Read(make([]byte, 1))
-		must(t, err)
-		must(t, cmd.Process.Signal(syscall.SIGHUP))
+		world.Must(t, err)
+		world.Must(t, cmd.Process.Signal(syscall.SIGHUP))
 		_, err = io.WriteString(in, `{"jsonrpc":"2.0","id":2,"method":"ping"}`+"\n")
-		must(t, err)
-		must(t, in.Close())
+		world.Must(t, err)
+		world.Must(t, in.Close())
 		said, err := io.ReadAll(out)
-		must(t, err)
+		world.Must(t, err)
 		if err := cmd.Wait(); err != nil || !strings.Contains(string(said), `"id":2`) {
 			t.Errorf("%v, after %s", err, said)
 		}

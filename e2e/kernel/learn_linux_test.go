@@ -1,4 +1,4 @@
-package e2e
+package kernel
 
 import (
 	"bytes"
@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"mcphub/e2e/world"
 )
 
 // learned is what `mcphub learn --json` prints.
@@ -42,8 +44,8 @@ try { fs.readFileSync(__dirname + "/missing.json") } catch {}
 // them by its errors alone.
 func TestLearn(t *testing.T) {
 	t.Parallel()
-	requireLandlock(t)
-	n := requireNode(t)
+	world.RequireLandlock(t)
+	n := world.RequireNode(t)
 	type server struct {
 		name, script, tool, arguments, says string
 		flags                               []string
@@ -51,7 +53,7 @@ func TestLearn(t *testing.T) {
 	servers := []server{
 		{"memory", "mcp-server-memory", "create_entities", `{"entities":[{"name":"Anna","entityType":"person","observations":["reads"]}]}`, "Anna", nil},
 	}
-	if long {
+	if world.Long {
 		servers = append(servers,
 			server{"filesystem", "mcp-server-filesystem", "read_text_file", `{"path":"PROJECT/hello.txt"}`, "hello from the project", nil},
 			server{"everything", "mcp-server-everything", "echo", `{"message":"well"}`, "well", nil},
@@ -62,26 +64,26 @@ func TestLearn(t *testing.T) {
 	for _, s := range servers {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t)
-			w.write("hooks/hook.js", strings.NewReplacer("{state}", w.path("state"), "{plugin}", w.path("plugins", "plugin.js")).Replace(hook))
-			w.write("plugins/plugin.js", plugin)
-			w.write("plugins/settings/default.json", "{}")
+			w := world.New(t)
+			w.Write("hooks/hook.js", strings.NewReplacer("{state}", w.Path("state"), "{plugin}", w.Path("plugins", "plugin.js")).Replace(hook))
+			w.Write("plugins/plugin.js", plugin)
+			w.Write("plugins/settings/default.json", "{}")
 			for i := range 40 {
-				w.write(fmt.Sprintf("plugins/lib/part%d.js", i), "module.exports = 1")
+				w.Write(fmt.Sprintf("plugins/lib/part%d.js", i), "module.exports = 1")
 			}
-			w.write("state/.keep", "")
-			w.write("memory/.keep", "")
-			key := w.write("home/.ssh/id_ed25519", "PRIVATE KEY")
+			w.Write("state/.keep", "")
+			w.Write("memory/.keep", "")
+			key := w.Write("home/.ssh/id_ed25519", "PRIVATE KEY")
 			entry := obj{
-				"command": n.program, "args": []string{n.script(s.script)}, "sandbox": "required",
-				"env": obj{"NODE_OPTIONS": "--require " + w.path("hooks", "hook.js"), "MEMORY_FILE_PATH": w.path("memory", "memory.json")},
+				"command": n.Program, "args": []string{n.Script(s.script)}, "sandbox": "required",
+				"env": obj{"NODE_OPTIONS": "--require " + w.Path("hooks", "hook.js"), "MEMORY_FILE_PATH": w.Path("memory", "memory.json")},
 			}
-			config := w.config(obj{s.name: entry})
-			tool, arguments := s.name+"__"+s.tool, strings.ReplaceAll(s.arguments, "PROJECT", w.project)
+			config := w.Config(obj{s.name: entry})
+			tool, arguments := s.name+"__"+s.tool, strings.ReplaceAll(s.arguments, "PROJECT", w.Project)
 			run := func(args ...string) (stdout, stderr string, err error) {
-				cmd := exec.CommandContext(t.Context(), mcphub(t), append(args, "--config", config, "--root", w.project)...)
+				cmd := exec.CommandContext(t.Context(), world.Hub(t), append(args, "--config", config, "--root", w.Project)...)
 				var out, said bytes.Buffer
-				cmd.Env, cmd.Stdout, cmd.Stderr = w.env(), &out, &said
+				cmd.Env, cmd.Stdout, cmd.Stderr = w.Env(), &out, &said
 				err = cmd.Run()
 				return out.String(), said.String(), err
 			}
@@ -89,7 +91,7 @@ func TestLearn(t *testing.T) {
 				out, said, err := run("call", tool, "--args", arguments)
 				return out + said, err
 			}
-			if out, err := call(); err == nil || !strings.Contains(out, "'"+w.path("plugins")+"'") || !strings.Contains(out, "`mcphub why`") {
+			if out, err := call(); err == nil || !strings.Contains(out, "'"+w.Path("plugins")+"'") || !strings.Contains(out, "`mcphub why`") {
 				t.Fatalf("confined, and without its plugins: %v: %s", err, out)
 			}
 			flags := append([]string{"learn", s.name, "--json"}, s.flags...)
@@ -112,21 +114,21 @@ func TestLearn(t *testing.T) {
 				Mode        string
 				Read, Write []string
 			}
-			must(t, json.Unmarshal(got.Sandbox, &proposed))
-			if proposed.Mode != "required" || !slices.Equal(proposed.Read, []string{w.path("plugins")}) {
+			world.Must(t, json.Unmarshal(got.Sandbox, &proposed))
+			if proposed.Mode != "required" || !slices.Equal(proposed.Read, []string{w.Path("plugins")}) {
 				t.Errorf("proposed is %s", got.Sandbox)
 			}
 			if s.flags == nil && !slices.ContainsFunc(got.NotProposed, func(l struct{ Path, Why string }) bool { return l.Path == key && strings.Contains(l.Why, "keys") }) {
 				t.Errorf("of the key it says %v", got.NotProposed)
 			}
 			for _, path := range proposed.Write {
-				if path != w.path("state") && path != w.path("state", "runs") && path != w.path("memory") {
+				if path != w.Path("state") && path != w.Path("state", "runs") && path != w.Path("memory") {
 					t.Errorf("it may write %s", path)
 				}
 			}
-			must(t, os.RemoveAll(w.path("memory", "memory.json")))
+			world.Must(t, os.RemoveAll(w.Path("memory", "memory.json")))
 			entry["sandbox"] = got.Sandbox
-			w.config(obj{s.name: entry})
+			w.Config(obj{s.name: entry})
 			if s.says == "" {
 				out, said, err := run("tools", s.name)
 				if err != nil || !strings.Contains(out, tool) {

@@ -1,4 +1,4 @@
-package e2e
+package kernel
 
 import (
 	"encoding/hex"
@@ -20,6 +20,7 @@ import (
 	"testing"
 
 	"mcphub/e2e/ide"
+	"mcphub/e2e/world"
 )
 
 // limit is one line of docs/sandbox.md, and how it is shown from inside of a confined server.
@@ -28,7 +29,7 @@ type limit struct {
 	program []string // starts the server; nil: the server itself
 	modes   []string // in which it is as the line says; nil: under auto and under required
 	user    bool     // not as root
-	before  func(t *testing.T, w *world)
+	before  func(t *testing.T, w *world.World)
 	show    func(t *testing.T, c *confinedShell)
 }
 
@@ -36,10 +37,10 @@ type limit struct {
 // is shown in the others here, and says so.
 var notHeld = map[string]limit{
 	"Names, sizes, modes, owners, times and extended attributes": {show: func(t *testing.T, c *confinedShell) {
-		secret := c.w.path("outside", "secret.txt")
-		c.says(t, "stat -c 'size %s' "+secret, fmt.Sprint("size ", len(secretText)))
+		secret := c.w.Path("outside", "secret.txt")
+		c.says(t, "stat -c 'size %s' "+secret, fmt.Sprint("size ", len(world.SecretText)))
 		before, err := os.Stat(secret)
-		must(t, err)
+		world.Must(t, err)
 		if c.mode == "required" {
 			c.refuses(t, "chmod 640 "+secret)
 			c.refuses(t, "touch -d @1000 "+secret)
@@ -47,19 +48,19 @@ var notHeld = map[string]limit{
 			c.says(t, "chmod 640 "+secret+" && touch -d @1000 "+secret+" && stat -c '%a %Y' "+secret, "640 1000")
 		}
 		fi, err := os.Stat(secret)
-		must(t, err)
+		world.Must(t, err)
 		changed := fi.Mode().Perm() == 0o640 && fi.ModTime().Unix() == 1000
 		same := fi.Mode() == before.Mode() && fi.ModTime().Equal(before.ModTime())
 		if c.mode == "required" && !same || c.mode == "auto" && !changed {
 			t.Errorf("it is %v %v, and was %v %v", fi.Mode(), fi.ModTime(), before.Mode(), before.ModTime())
 		}
 		seen := make(chan string, 1)
-		go func() { seen <- c.does("watch", c.w.outside) }()
-		if !within(waitLimit, func() bool { _, err := os.Stat(filepath.Join(c.w.project, "watching")); return err == nil }) {
+		go func() { seen <- c.does("watch", c.w.Outside) }()
+		if !world.Within(world.WaitLimit, func() bool { _, err := os.Stat(filepath.Join(c.w.Project, "watching")); return err == nil }) {
 			t.Fatal("it does not watch")
 		}
 		_, err = os.ReadFile(secret)
-		must(t, err)
+		world.Must(t, err)
 		if got := <-seen; !strings.Contains(got, "done: secret.txt") {
 			t.Errorf("it is told %q", got)
 		}
@@ -68,12 +69,12 @@ var notHeld = map[string]limit{
 	}},
 	"UDP, where ports are named": {sandbox: obj{"network": []int{4321}}, show: func(t *testing.T, c *confinedShell) {
 		udp, err := net.ListenPacket("udp", "127.0.0.1:0")
-		must(t, err)
+		world.Must(t, err)
 		defer udp.Close()
 		c.says(t, fmt.Sprintf("echo datagram > /dev/udp/127.0.0.1/%d && echo sent", udp.LocalAddr().(*net.UDPAddr).Port), "sent")
 		b := make([]byte, 100)
 		n, _, err := udp.ReadFrom(b)
-		must(t, err)
+		world.Must(t, err)
 		if string(b[:n]) != "datagram\n" {
 			t.Errorf("%q arrives", b[:n])
 		}
@@ -85,25 +86,25 @@ var notHeld = map[string]limit{
 	}},
 	"With the network on, whatever listens on this machine": {show: func(t *testing.T, c *confinedShell) {
 		port := tellsASecret(t, "tcp", "127.0.0.1:0").Addr().(*net.TCPAddr).Port
-		c.says(t, fmt.Sprintf("cat < /dev/tcp/127.0.0.1/%d", port), secretText)
+		c.says(t, fmt.Sprintf("cat < /dev/tcp/127.0.0.1/%d", port), world.SecretText)
 	}},
 	"What others do with files that a server wrote in a root": {show: func(t *testing.T, c *confinedShell) {
-		git := exec.CommandContext(t.Context(), "git", "init", "-q", c.w.project)
-		must(t, git.Run())
-		hook := "#!/bin/sh\ncat " + c.w.path("outside", "secret.txt") + " > taken\n"
+		git := exec.CommandContext(t.Context(), "git", "init", "-q", c.w.Project)
+		world.Must(t, git.Run())
+		hook := "#!/bin/sh\ncat " + c.w.Path("outside", "secret.txt") + " > taken\n"
 		c.says(t, "echo "+quoteShell(hook)+" > .git/hooks/post-commit && chmod +x .git/hooks/post-commit && echo planted", "planted")
 		git = exec.CommandContext(t.Context(), "git", "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "--allow-empty", "-m", "x")
-		git.Dir, git.Env = c.w.project, c.w.env()
+		git.Dir, git.Env = c.w.Project, c.w.Env()
 		if said, err := git.CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, said)
 		}
-		c.says(t, "cat taken", secretText)
+		c.says(t, "cat taken", world.SecretText)
 	}},
 	"With `\"sockets\": \"on\"`": {sandbox: obj{"sockets": "on"}, show: func(t *testing.T, c *confinedShell) {
-		address := filepath.Join(shortFolder(t), "agent")
-		must(t, os.Chmod(filepath.Dir(address), 0o755))
+		address := filepath.Join(world.ShortFolder(t), "agent")
+		world.Must(t, os.Chmod(filepath.Dir(address), 0o755))
 		tellsASecret(t, "unix", address)
-		if got := c.does("connect", address); !strings.Contains(got, secretText) {
+		if got := c.does("connect", address); !strings.Contains(got, world.SecretText) {
 			t.Errorf("it hears %q", got)
 		}
 	}},
@@ -112,21 +113,21 @@ var notHeld = map[string]limit{
 		c.says(t, "echo to another terminal > "+slave+" && echo written", "written")
 		b := make([]byte, 100)
 		n, err := master.Read(b)
-		must(t, err)
+		world.Must(t, err)
 		if !strings.Contains(string(b[:n]), "to another terminal") {
 			t.Errorf("there is %q at the terminal", b[:n])
 		}
-		_, err = io.WriteString(master, secretText+"\n")
-		must(t, err)
-		c.says(t, "head -n 1 "+slave, secretText)
+		_, err = io.WriteString(master, world.SecretText+"\n")
+		world.Must(t, err)
+		c.says(t, "head -n 1 "+slave, world.SecretText)
 	}},
 	"Where `/dev/shm` is open": {sandbox: obj{"write": []string{"/dev/shm"}}, show: func(t *testing.T, c *confinedShell) {
 		f, err := os.CreateTemp("/dev/shm", "mcphub-e2e-*")
-		must(t, err)
+		world.Must(t, err)
 		defer os.Remove(f.Name())
-		_, err = f.WriteString(secretText)
-		must(t, errors.Join(err, f.Close()))
-		c.says(t, "cat "+f.Name()+" && echo changed > "+f.Name(), secretText)
+		_, err = f.WriteString(world.SecretText)
+		world.Must(t, errors.Join(err, f.Close()))
+		c.says(t, "cat "+f.Name()+" && echo changed > "+f.Name(), world.SecretText)
 		if now, err := os.ReadFile(f.Name()); err != nil || string(now) != "changed\n" {
 			t.Errorf("%q, %v", now, err)
 		}
@@ -140,12 +141,12 @@ var notHeld = map[string]limit{
 		c.says(t, fmt.Sprintf("renice -n 7 -p %d && ps -o nice= -p %[1]d", c.another(t)), "7")
 	}},
 	"Locks and leases on files": {sandbox: obj{"read": []string{"{w}/outside/secret.txt"}}, show: func(t *testing.T, c *confinedShell) {
-		secret := c.w.path("outside", "secret.txt")
+		secret := c.w.Path("outside", "secret.txt")
 		f, err := os.Open(secret)
-		must(t, err)
+		world.Must(t, err)
 		defer f.Close()
-		must(t, syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB))
-		must(t, syscall.Flock(int(f.Fd()), syscall.LOCK_UN))
+		world.Must(t, syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB))
+		world.Must(t, syscall.Flock(int(f.Fd()), syscall.LOCK_UN))
 		c.says(t, "flock -x "+secret+" sh -c 'sleep 60 >/dev/null 2>&1 & echo locked'", "locked")
 		if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); !errors.Is(err, syscall.EWOULDBLOCK) {
 			t.Errorf("another gets the lock: %v", err)
@@ -153,27 +154,27 @@ var notHeld = map[string]limit{
 	}},
 	"What a server of another session writes": {
 		sandbox: obj{"read": []string{"{w}/project/conf/settings"}}, program: []string{"sh", "-c", ". {w}/project/conf/settings; exec \"$@\"", "sh"},
-		before: func(_ *testing.T, w *world) { w.write("project/conf/settings", ": settings\n") },
+		before: func(_ *testing.T, w *world.World) { w.Write("project/conf/settings", ": settings\n") },
 		show: func(t *testing.T, c *confinedShell) {
-			c.says(t, "echo 'echo it ran > $XDG_CACHE_HOME/ran; cat "+c.w.path("outside", "secret.txt")+" > $XDG_CACHE_HOME/took 2>&1' > conf/settings && echo written", "written")
-			second := c.again(t, c.w.other)
+			c.says(t, "echo 'echo it ran > $XDG_CACHE_HOME/ran; cat "+c.w.Path("outside", "secret.txt")+" > $XDG_CACHE_HOME/took 2>&1' > conf/settings && echo written", "written")
+			second := c.again(t, c.w.Other)
 			second.says(t, "cat $XDG_CACHE_HOME/ran", "it ran")
 			second.refuses(t, "cat $XDG_CACHE_HOME/took")
-			second.refuses(t, "cat "+c.w.path("project", "hello.txt"))
+			second.refuses(t, "cat "+c.w.Path("project", "hello.txt"))
 		}},
 	"A link that was there before": {
 		sandbox: obj{"read": []string{"{w}/shortcut"}},
-		before: func(t *testing.T, w *world) {
-			symlink(t, w.outside, w.path("shortcut"))
-			symlink(t, w.write("home/.ssh/id_ed25519", secretText), w.path("home", ".gitconfig"))
+		before: func(t *testing.T, w *world.World) {
+			world.Symlink(t, w.Outside, w.Path("shortcut"))
+			world.Symlink(t, w.Write("home/.ssh/id_ed25519", world.SecretText), w.Path("home", ".gitconfig"))
 		},
 		show: func(t *testing.T, c *confinedShell) {
-			c.says(t, "cat "+c.w.path("shortcut", "secret.txt"), secretText)
-			c.refuses(t, "cat "+c.w.path("home", ".gitconfig"))
+			c.says(t, "cat "+c.w.Path("shortcut", "secret.txt"), world.SecretText)
+			c.refuses(t, "cat "+c.w.Path("home", ".gitconfig"))
 		}},
 	"The server's cache is shared by all sessions": {show: func(t *testing.T, c *confinedShell) {
 		c.says(t, "echo left by the first > $XDG_CACHE_HOME/note && echo kept", "kept")
-		second := c.again(t, c.w.other)
+		second := c.again(t, c.w.Other)
 		second.says(t, "cat $XDG_CACHE_HOME/note", "left by the first")
 	}},
 	"What an install script sends away": {program: []string{"{w}/fake/bin/npx", "-y", "kid"}, show: func(t *testing.T, c *confinedShell) {
@@ -185,16 +186,16 @@ var notHeld = map[string]limit{
 
 // confinedShell is a hub whose only server is a shell without a monitor before it.
 type confinedShell struct {
-	*session
+	*world.Session
 	mode string
-	w    *world
+	w    *world.World
 	sent chan string // what its install sends away
-	open func(t *testing.T, project string) *session
+	open func(t *testing.T, project string) *world.Session
 }
 
 // TestWhatIsNotHeld: each line of the page's list is true, in either mode, and the list is whole as far as is known here.
 func TestWhatIsNotHeld(t *testing.T) {
-	requireLandlock(t)
+	world.RequireLandlock(t)
 	lines := pageLines(t, "What is not held", "- ")
 	shown := map[string]bool{}
 	for _, line := range lines {
@@ -287,7 +288,7 @@ var held = map[string]limit{
 
 // TestWhatIsHeld: each sentence of the page on what a confined server has not is true, in either mode.
 func TestWhatIsHeld(t *testing.T) {
-	requireLandlock(t)
+	world.RequireLandlock(t)
 	var text string
 	for _, p := range pageLines(t, "What a confined server may open", "") {
 		if strings.HasPrefix(p, "It has no capabilities") {
@@ -315,7 +316,7 @@ func TestWhatIsHeld(t *testing.T) {
 
 // TestASandboxThatIsOff is the control of what is held: the same attacks get through without it.
 func TestASandboxThatIsOff(t *testing.T) {
-	requireLandlock(t)
+	world.RequireLandlock(t)
 	c := newConfinedShell(t, limit{}, "off")
 	other := fmt.Sprint(c.another(t))
 	for _, attack := range []string{"signal " + other, "limit " + other, "getfd " + other, "socket 1"} {
@@ -324,7 +325,7 @@ func TestASandboxThatIsOff(t *testing.T) {
 			t.Errorf("%s: %s", attack, got)
 		}
 	}
-	c.says(t, "cat "+c.w.path("outside", "secret.txt"), secretText)
+	c.says(t, "cat "+c.w.Path("outside", "secret.txt"), world.SecretText)
 	c.says(t, "ipcmk -M 100 | tr -dc 0-9 | xargs ipcrm -m && echo shared", "shared")
 	_, slave := terminalOfMine(t)
 	c.says(t, "echo x > "+slave+" && echo x > /dev/shm/mcphub-e2e-$$ && rm /dev/shm/mcphub-e2e-$$ && echo written", "written")
@@ -337,8 +338,8 @@ func TestASandboxThatIsOff(t *testing.T) {
 // pageLines are the items of a part of the page, or its paragraphs, each in one line.
 func pageLines(t *testing.T, part, begin string) (lines []string) {
 	t.Helper()
-	page, err := os.ReadFile("../docs/sandbox.md")
-	must(t, err)
+	page, err := os.ReadFile(world.Source("docs", "sandbox.md"))
+	world.Must(t, err)
 	_, text, ok := strings.Cut(strings.ReplaceAll(string(page), "\r\n", "\n"), "\n## "+part+"\n")
 	if !ok {
 		t.Fatalf("the page has no part %q", part)
@@ -384,30 +385,30 @@ func newConfinedShell(t *testing.T, l limit, mode string) *confinedShell {
 	t.Helper()
 	dir := t.TempDir()
 	if l.user {
-		dir = filepath.Join(shortFolder(t), "w") // where another user gets to
-		must(t, errors.Join(os.Chmod(filepath.Dir(dir), 0o755), os.Mkdir(dir, 0o755)))
+		dir = filepath.Join(world.ShortFolder(t), "w") // where another user gets to
+		world.Must(t, errors.Join(os.Chmod(filepath.Dir(dir), 0o755), os.Mkdir(dir, 0o755)))
 	}
-	w := newWorldIn(t, dir)
+	w := world.NewIn(t, dir)
 	if l.before != nil {
 		l.before(t, w)
 	}
 	c := &confinedShell{w: w, mode: mode, sent: make(chan string, 1)}
-	opener, err := os.ReadFile(bin.opener)
-	must(t, err)
-	own := w.write("tools/node_modules/@playwright/mcp/opener", string(opener))
-	for _, path := range []string{own, w.write("fake/bin/opener", string(opener)), w.write("fake/bin/npx", "#!/bin/sh\nexit 9\n"), w.write("fake/bin/npm", slyNpm)} {
-		must(t, os.Chmod(path, 0o755))
+	opener, err := os.ReadFile(world.Bin.Opener)
+	world.Must(t, err)
+	own := w.Write("tools/node_modules/@playwright/mcp/opener", string(opener))
+	for _, path := range []string{own, w.Write("fake/bin/opener", string(opener)), w.Write("fake/bin/npx", "#!/bin/sh\nexit 9\n"), w.Write("fake/bin/npm", slyNpm)} {
+		world.Must(t, os.Chmod(path, 0o755))
 	}
 	if len(l.program) > 1 && strings.HasSuffix(l.program[0], "/npx") {
 		at := hears(t, c.sent)
-		must(t, os.WriteFile(w.path("fake", "bin", "npm"), []byte(strings.ReplaceAll(slyNpm, "{port}", strconv.Itoa(at))), 0o755))
+		world.Must(t, os.WriteFile(w.Path("fake", "bin", "npm"), []byte(strings.ReplaceAll(slyNpm, "{port}", strconv.Itoa(at))), 0o755))
 	}
 	var line []string
 	line = append(line, l.program...)
 	if len(line) == 0 || line[0] == "sh" {
-		line = append(line, bin.opener)
+		line = append(line, world.Bin.Opener)
 	}
-	kid := obj{"command": line[0], "args": line[1:], "paths": obj{"mode": "off"}, "env": obj{"OPENER_NEEDLE": hex.EncodeToString([]byte(secretText))}}
+	kid := obj{"command": line[0], "args": line[1:], "paths": obj{"mode": "off"}, "env": obj{"OPENER_NEEDLE": hex.EncodeToString([]byte(world.SecretText))}}
 	switch held := maps.Clone(l.sandbox); {
 	case held == nil && mode != "auto":
 		kid["sandbox"] = mode
@@ -416,54 +417,54 @@ func newConfinedShell(t *testing.T, l limit, mode string) *confinedShell {
 		kid["sandbox"] = held
 	}
 	var placed obj
-	must(t, json.Unmarshal([]byte(strings.ReplaceAll(raw(t, kid), "{w}", w.dir)), &placed))
-	config, hub := w.config(obj{"kid": placed}), mcphub(t)
-	sockets := socketsIn(t)
+	world.Must(t, json.Unmarshal([]byte(strings.ReplaceAll(world.Raw(t, kid), "{w}", w.Dir)), &placed))
+	config, hub := w.Config(obj{"kid": placed}), world.Hub(t)
+	sockets := world.SocketsIn(t)
 	var behind []string
 	if l.user && os.Getuid() == 0 {
 		text, err := os.ReadFile(hub)
-		must(t, err)
-		hub = w.write("mcphub", string(text))
+		world.Must(t, err)
+		hub = w.Write("mcphub", string(text))
 		behind = []string{"setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"}
 		give := func(dir string) {
-			must(t, filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+			world.Must(t, filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
 				return errors.Join(err, os.Lchown(path, 65534, 65534))
 			}))
 		}
-		must(t, os.Chmod(hub, 0o755))
-		give(w.dir)
+		world.Must(t, os.Chmod(hub, 0o755))
+		give(w.Dir)
 		give(strings.TrimPrefix(sockets[0], "XDG_RUNTIME_DIR="))
 	}
-	c.open = func(t *testing.T, project string) *session {
+	c.open = func(t *testing.T, project string) *world.Session {
 		t.Helper()
 		line := slices.Concat(behind, []string{hub, "serve", "--config", config})
-		s := w.start(ide.Options{Command: line[0], Args: line[1:], Roots: ide.Folders(project), Env: w.env(sockets...)})
-		s.initialize()
-		s.awaitTool("kid__shell")
-		s.callArgs("kid__shell", obj{"command": "true"})
-		if got := s.call("get-roots", `{}`).Text; mode != "off" && !strings.Contains(got, `"kernel"`) {
+		s := w.Start(ide.Options{Command: line[0], Args: line[1:], Roots: ide.Folders(project), Env: w.Env(sockets...)})
+		s.Handshake()
+		s.AwaitTool("kid__shell")
+		s.MustCallArgs("kid__shell", obj{"command": "true"})
+		if got := s.MustCall("get-roots", `{}`).Text; mode != "off" && !strings.Contains(got, `"kernel"`) {
 			t.Fatalf("it is not held: %s", got)
 		}
 		return s
 	}
-	c.session = c.open(t, w.project)
+	c.Session = c.open(t, w.Project)
 	return c
 }
 
 // again is a second session of the same configuration, of another project.
 func (c *confinedShell) again(t *testing.T, project string) *confinedShell {
 	t.Helper()
-	return &confinedShell{session: c.open(t, project), mode: c.mode, w: c.w, open: c.open}
+	return &confinedShell{Session: c.open(t, project), mode: c.mode, w: c.w, open: c.open}
 }
 
 func (c *confinedShell) run(command string) string {
-	c.t.Helper()
-	return c.callArgs("kid__shell", obj{"command": command}).Text
+	c.T.Helper()
+	return c.MustCallArgs("kid__shell", obj{"command": command}).Text
 }
 
 // does has the server's own program make a system call.
 func (c *confinedShell) does(what ...string) string {
-	c.t.Helper()
+	c.T.Helper()
 	return c.run("\"$(readlink /proc/$PPID/exe)\" do " + strings.Join(what, " "))
 }
 
@@ -487,12 +488,12 @@ func (c *confinedShell) refuses(t *testing.T, command string) {
 func (c *confinedShell) another(t *testing.T) (pid int) {
 	t.Helper()
 	other := exec.CommandContext(t.Context(), "sleep", "60")
-	if fi, err := os.Stat(c.w.dir); err == nil {
+	if fi, err := os.Stat(c.w.Dir); err == nil {
 		if uid := fi.Sys().(*syscall.Stat_t).Uid; int(uid) != os.Getuid() {
 			other.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}}
 		}
 	}
-	must(t, other.Start())
+	world.Must(t, other.Start())
 	t.Cleanup(func() { _ = other.Process.Kill(); _ = other.Wait() })
 	return other.Process.Pid
 }
@@ -500,7 +501,7 @@ func (c *confinedShell) another(t *testing.T) (pid int) {
 // terminalOfMine is a terminal that the hub knows nothing of: its other end, and its path.
 func terminalOfMine(t *testing.T) (master *os.File, path string) {
 	t.Helper()
-	master, slave := pseudoTerminal(t)
+	master, slave := world.PseudoTerminal(t)
 	t.Cleanup(func() { _ = slave.Close() }) // it must stay open, else the other end reads an error
 	return master, slave.Name()
 }
@@ -509,7 +510,7 @@ func terminalOfMine(t *testing.T) (master *os.File, path string) {
 func tellsASecret(t *testing.T, network, address string) net.Listener {
 	t.Helper()
 	l, err := net.Listen(network, address)
-	must(t, err)
+	world.Must(t, err)
 	t.Cleanup(func() { _ = l.Close() })
 	go func() {
 		for {
@@ -518,7 +519,7 @@ func tellsASecret(t *testing.T, network, address string) net.Listener {
 				return
 			}
 			go func() {
-				_, _ = io.WriteString(c, secretText)
+				_, _ = io.WriteString(c, world.SecretText)
 				_ = c.(interface{ CloseWrite() error }).CloseWrite()
 				_, _ = io.Copy(io.Discard, c) // what is not read would reset the connection
 				_ = c.Close()
@@ -532,7 +533,7 @@ func tellsASecret(t *testing.T, network, address string) net.Listener {
 func hears(t *testing.T, sent chan<- string) (port int) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	world.Must(t, err)
 	t.Cleanup(func() { _ = l.Close() })
 	go func() {
 		c, err := l.Accept()

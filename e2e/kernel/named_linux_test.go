@@ -1,10 +1,12 @@
-package e2e
+package kernel
 
 import (
 	"fmt"
 	"os"
 	"strings"
 	"testing"
+
+	"mcphub/e2e/world"
 )
 
 // An entry names a vault, a database, a log, settings, credentials and modules, and the monitor is off. What it names opens as
@@ -44,18 +46,18 @@ func TestWhatAnEntryNamesOpens(t *testing.T) {
 	}
 	for _, mode := range []string{"auto", "required", "off"} {
 		t.Run(mode, func(t *testing.T) {
-			s := newSandboxed(t, mode == "off", func(w *world) obj {
-				w.write("home/config/mcphub/hub.json", "{}")
+			s := newSandboxed(t, mode == "off", func(w *world.World) obj {
+				w.Write("home/config/mcphub/hub.json", "{}")
 				kid := namingEntry(mode == "off")(w)
 				kid["sandbox"] = mode
 				return kid
 			})
 			if mode == "off" {
-				must(t, os.Mkdir(s.w.path("home", "logs"), 0o700)) // which is made for a server that is held
+				world.Must(t, os.Mkdir(s.w.Path("home", "logs"), 0o700)) // which is made for a server that is held
 			}
-			s.awaitTool("kid__shell")
+			s.AwaitTool("kid__shell")
 			for _, tc := range lines {
-				said := s.callArgs("kid__shell", obj{"command": fmt.Sprintf("cd '%s' && { %s; } && echo it-works", s.w.home, tc.line)}).Text
+				said := s.MustCallArgs("kid__shell", obj{"command": fmt.Sprintf("cd '%s' && { %s; } && echo it-works", s.w.Home, tc.line)}).Text
 				if done := strings.Contains(said, "it-works"); done != (tc.held || mode == "off") {
 					t.Errorf("%s: it works: %t: %s", tc.line, done, said)
 				}

@@ -1,4 +1,4 @@
-package e2e
+package kernel
 
 import (
 	"os"
@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"mcphub/e2e/ide"
+	"mcphub/e2e/world"
 )
 
 // A confined server has links in the place of what the hub opens or resolves for others when they start, and variables in the
@@ -13,17 +14,17 @@ import (
 // control: it is followed.
 func TestWhatAServerPlantsForTheHub(t *testing.T) {
 	t.Parallel()
-	requireLandlock(t)
-	w := newWorld(t)
+	world.RequireLandlock(t)
+	w := world.New(t)
 	const said = "what the home folder keeps"
-	w.write("home/private/x", said)
-	w.write("project/token", "a token")
+	w.Write("home/private/x", said)
+	w.Write("project/token", "a token")
 	for _, name := range []string{"out", "tmp", "cache"} {
-		must(t, os.MkdirAll(w.path("project", name), 0o700))
+		world.Must(t, os.MkdirAll(w.Path("project", name), 0o700))
 	}
-	symlink(t, w.path("home", "private", "x"), w.path("home", "operators"))
-	symlink(t, w.path("project", "token"), w.path("home", "through"))
-	look := "echo $TOK; cat " + w.path("home", "private", "x")
+	world.Symlink(t, w.Path("home", "private", "x"), w.Path("home", "operators"))
+	world.Symlink(t, w.Path("project", "token"), w.Path("home", "through"))
+	look := "echo $TOK; cat " + w.Path("home", "private", "x")
 	env := func(more obj) obj {
 		all := obj{"OPENER_NEEDLE": "00"}
 		for name, value := range more {
@@ -32,7 +33,7 @@ func TestWhatAServerPlantsForTheHub(t *testing.T) {
 		return all
 	}
 	kid := func(env obj, more obj) obj {
-		e := obj{"command": bin.opener, "args": []string{}, "env": env, "paths": obj{"mode": "off"}}
+		e := obj{"command": world.Bin.Opener, "args": []string{}, "env": env, "paths": obj{"mode": "off"}}
 		for name, value := range more {
 			e[name] = value
 		}
@@ -40,19 +41,19 @@ func TestWhatAServerPlantsForTheHub(t *testing.T) {
 	}
 	servers := obj{
 		"kid":      kid(env(nil), nil),
-		"file":     kid(env(obj{"TOK": "${file:" + w.path("project", "token") + "}"}), nil),
-		"through":  kid(env(obj{"TOK": "${file:" + w.path("home", "through") + "}"}), nil),
-		"free":     kid(env(obj{"TOK": "${file:" + w.path("project", "token") + "}"}), obj{"sandbox": "off"}),
-		"operator": kid(env(obj{"TOK": "${file:" + w.path("home", "operators") + "}"}), nil),
-		"write":    kid(env(nil), obj{"sandbox": obj{"write": []string{w.path("project", "out")}}}),
-		"read":     kid(env(nil), obj{"sandbox": obj{"read": []string{w.path("project", "out")}}}),
-		"temp":     kid(env(obj{"TMPDIR": w.path("project", "tmp"), "XDG_CACHE_HOME": w.path("project", "cache")}), nil),
-		"vars":     kid(env(nil), obj{"envFile": w.path("project", "vars"), "sandbox": "off"}),
+		"file":     kid(env(obj{"TOK": "${file:" + w.Path("project", "token") + "}"}), nil),
+		"through":  kid(env(obj{"TOK": "${file:" + w.Path("home", "through") + "}"}), nil),
+		"free":     kid(env(obj{"TOK": "${file:" + w.Path("project", "token") + "}"}), obj{"sandbox": "off"}),
+		"operator": kid(env(obj{"TOK": "${file:" + w.Path("home", "operators") + "}"}), nil),
+		"write":    kid(env(nil), obj{"sandbox": obj{"write": []string{w.Path("project", "out")}}}),
+		"read":     kid(env(nil), obj{"sandbox": obj{"read": []string{w.Path("project", "out")}}}),
+		"temp":     kid(env(obj{"TMPDIR": w.Path("project", "tmp"), "XDG_CACHE_HOME": w.Path("project", "cache")}), nil),
+		"vars":     kid(env(nil), obj{"envFile": w.Path("project", "vars"), "sandbox": "off"}),
 	}
-	s := w.start(ide.Options{Command: mcphub(t), Args: []string{"serve", "--config", w.config(servers)}, Roots: ide.Folders(w.project), Env: w.env()})
-	s.initialize()
+	s := w.Start(ide.Options{Command: world.Hub(t), Args: []string{"serve", "--config", w.Config(servers)}, Roots: ide.Folders(w.Project), Env: w.Env()})
+	s.Handshake()
 	ask := func(name, line string) string {
-		return s.await(s.send(name+"__shell", raw(t, obj{"command": line}))).Text
+		return s.AwaitCall(s.SendCall(name+"__shell", world.Raw(t, obj{"command": line}))).Text
 	}
 	for _, name := range []string{"file", "through", "free"} {
 		if got := ask(name, look); !strings.Contains(got, "a token") || name != "free" && strings.Contains(got, said) {

@@ -1,4 +1,4 @@
-package e2e
+package kernel
 
 import (
 	"encoding/json"
@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"mcphub/e2e/ide"
+	"mcphub/e2e/world"
 )
 
 // whyReason is what `mcphub why --json` prints of a refusal.
@@ -18,26 +19,26 @@ type whyReason struct {
 }
 
 // why runs `mcphub why` in a folder.
-func (w *world) why(dir, config string, flags ...string) (all []whyReason, text string) {
-	w.t.Helper()
+func why(w *world.World, dir, config string, flags ...string) (all []whyReason, text string) {
+	w.T.Helper()
 	run := func(more ...string) []byte {
-		cmd := exec.CommandContext(w.t.Context(), mcphub(w.t), append(append([]string{"why", "--config", config}, flags...), more...)...)
-		cmd.Env, cmd.Dir = w.env(), dir
+		cmd := exec.CommandContext(w.T.Context(), world.Hub(w.T), append(append([]string{"why", "--config", config}, flags...), more...)...)
+		cmd.Env, cmd.Dir = w.Env(), dir
 		out, err := cmd.CombinedOutput()
 		if err != nil {
-			w.t.Fatalf("mcphub why: %v: %s", err, out)
+			w.T.Fatalf("mcphub why: %v: %s", err, out)
 		}
 		return out
 	}
-	must(w.t, json.Unmarshal(run("--json"), &all))
+	world.Must(w.T, json.Unmarshal(run("--json"), &all))
 	return all, string(run())
 }
 
 // paste runs a command line as a person who pastes it.
-func (w *world) paste(line string) (string, error) {
-	cmd := exec.CommandContext(w.t.Context(), "bash", "-c", line)
-	cmd.Dir = w.project
-	cmd.Env = append(w.env(), "PATH="+filepath.Dir(mcphub(w.t))+":"+os.Getenv("PATH"))
+func paste(w *world.World, line string) (string, error) {
+	cmd := exec.CommandContext(w.T.Context(), "bash", "-c", line)
+	cmd.Dir = w.Project
+	cmd.Env = append(w.Env(), "PATH="+filepath.Dir(world.Hub(w.T))+":"+os.Getenv("PATH"))
 	out, err := cmd.CombinedOutput()
 	return string(out), err
 }
@@ -47,12 +48,12 @@ func (w *world) paste(line string) (string, error) {
 // its control: what the program says without the kernel.
 func TestARefusalOfTheKernelIsToldToTheRightOne(t *testing.T) {
 	t.Parallel()
-	requireLandlock(t)
+	world.RequireLandlock(t)
 	hostile := "out side\n$(touch oops) 'x\" -f"
 	for name, tc := range map[string]struct {
 		needs   string // a program
-		entry   func(w *world, entry obj)
-		prepare func(w *world)
+		entry   func(w *world.World, entry obj)
+		prepare func(w *world.World)
 		command string // OUT is the folder outside, HOME the home folder
 		closed  string // what is told to be closed
 		opens   string // what the command opens; "" there is none
@@ -60,7 +61,7 @@ func TestARefusalOfTheKernelIsToldToTheRightOne(t *testing.T) {
 	}{
 		"a vault of notes": {
 			needs:   "node",
-			prepare: func(w *world) { w.write("outside/vault/note.md", "the note") },
+			prepare: func(w *world.World) { w.Write("outside/vault/note.md", "the note") },
 			command: `node -e 'try { console.log(require("fs").readdirSync("OUT/vault")) } catch (e) { console.log("Error: " + e.message) }'`,
 			closed:  "OUT/vault", opens: "OUT/vault", works: "note.md",
 		},
@@ -71,21 +72,21 @@ func TestARefusalOfTheKernelIsToldToTheRightOne(t *testing.T) {
 		},
 		"a module that is linked": {
 			needs: "node",
-			prepare: func(w *world) {
-				w.write("outside/linked/package.json", `{"name":"linked","main":"index.js"}`)
-				w.write("outside/linked/index.js", `module.exports = "the module"`)
-				must(w.t, os.MkdirAll(w.path("project", "node_modules"), 0o700))
-				must(w.t, os.Symlink(w.path("outside", "linked"), w.path("project", "node_modules", "linked")))
+			prepare: func(w *world.World) {
+				w.Write("outside/linked/package.json", `{"name":"linked","main":"index.js"}`)
+				w.Write("outside/linked/index.js", `module.exports = "the module"`)
+				world.Must(w.T, os.MkdirAll(w.Path("project", "node_modules"), 0o700))
+				world.Must(w.T, os.Symlink(w.Path("outside", "linked"), w.Path("project", "node_modules", "linked")))
 			},
 			command: `cd PROJECT && node -e 'console.log(require("linked"))'`,
 			closed:  "PROJECT/node_modules/linked/package.json", opens: "OUT/linked", works: "the module",
 		},
 		"a worktree whose repository does not know it": {
 			needs: "git",
-			prepare: func(w *world) {
-				out, err := exec.CommandContext(w.t.Context(), "bash", "-c", "set -e; cd "+w.outside+"; git init -q main; cd main; git -c user.name=a -c user.email=a@b commit -q --allow-empty -m first; git worktree add -q ../wt; cp -r ../wt "+w.project+"/wt").CombinedOutput()
+			prepare: func(w *world.World) {
+				out, err := exec.CommandContext(w.T.Context(), "bash", "-c", "set -e; cd "+w.Outside+"; git init -q main; cd main; git -c user.name=a -c user.email=a@b commit -q --allow-empty -m first; git worktree add -q ../wt; cp -r ../wt "+w.Project+"/wt").CombinedOutput()
 				if err != nil {
-					w.t.Fatalf("%v: %s", err, out)
+					w.T.Fatalf("%v: %s", err, out)
 				}
 			},
 			command: "git -C PROJECT/wt log --oneline",
@@ -94,59 +95,59 @@ func TestARefusalOfTheKernelIsToldToTheRightOne(t *testing.T) {
 		},
 		"a database": {
 			needs:   "sqlite3",
-			prepare: func(w *world) { must(w.t, os.MkdirAll(w.path("outside", "db"), 0o700)) },
+			prepare: func(w *world.World) { world.Must(w.T, os.MkdirAll(w.Path("outside", "db"), 0o700)) },
 			command: `sqlite3 OUT/db/test.db "create table t(x); insert into t values('a row'); select x from t"`,
 			closed:  "OUT/db/test.db", opens: "OUT/db", works: "a row",
 		},
 		"a file of the home folder that is replaced": {
-			prepare: func(w *world) { w.write("home/mem.json", "{}") },
-			entry:   func(w *world, entry obj) { entry["env"] = obj{"MEMORY": w.path("home", "mem.json")} },
+			prepare: func(w *world.World) { w.Write("home/mem.json", "{}") },
+			entry:   func(w *world.World, entry obj) { entry["env"] = obj{"MEMORY": w.Path("home", "mem.json")} },
 			command: "cp HOME/mem.json HOME/mem.json.8f3a.tmp && mv HOME/mem.json.8f3a.tmp HOME/mem.json && echo replaced",
 			closed:  "HOME/mem.json", // and the folder of its own that it is to have is said
 		},
 		"a name that a shell would run": {
-			prepare: func(w *world) { w.write("outside/"+hostile+"/f", "read it") },
+			prepare: func(w *world.World) { w.Write("outside/"+hostile+"/f", "read it") },
 			command: `cat "$EVIL"/f`,
-			entry: func(w *world, entry obj) {
-				entry["env"] = obj{"EVIL": "${file:" + w.write("evil", w.path("outside", hostile)) + "}"}
+			entry: func(w *world.World, entry obj) {
+				entry["env"] = obj{"EVIL": "${file:" + w.Write("evil", w.Path("outside", hostile)) + "}"}
 			},
 			closed: "", // the text of cat holds it in pieces
 		},
 		"a name with blanks and quotes": {
-			prepare: func(w *world) { w.write("outside/a b $(touch oops) -f/it's", "read it") },
+			prepare: func(w *world.World) { w.Write("outside/a b $(touch oops) -f/it's", "read it") },
 			command: `node -e 'try { console.log(require("fs").readFileSync("OUT/a b $(touch oops) -f/it\x27s", "utf8")) } catch (e) { console.log(e.message.replace(/it.s/, "it\x27s").replace(/\x27\/.*/, (p) => JSON.stringify(p.slice(1, -1)))) }'`,
 			needs:   "node",
 			closed:  "OUT/a b $(touch oops) -f/it's", opens: "OUT/a b $(touch oops) -f/it's", works: "read it",
 		},
 		"a key": {
-			prepare: func(w *world) { w.write("home/.aws/credentials", "the key") },
+			prepare: func(w *world.World) { w.Write("home/.aws/credentials", "the key") },
 			command: "cat HOME/.aws/credentials",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if _, err := exec.LookPath(tc.needs); tc.needs != "" && err != nil && inCI() {
+			if _, err := exec.LookPath(tc.needs); tc.needs != "" && err != nil && world.InCI() {
 				t.Fatal(err)
 			} else if tc.needs != "" && err != nil {
 				t.Skip(err)
 			}
-			w := newWorld(t)
+			w := world.New(t)
 			if tc.prepare != nil {
 				tc.prepare(w)
 			}
-			fill := strings.NewReplacer("OUT", w.outside, "HOME", w.home, "PROJECT", w.project).Replace
-			entry := obj{"command": bin.opener, "args": []string{}, "paths": obj{"mode": "off"}}
+			fill := strings.NewReplacer("OUT", w.Outside, "HOME", w.Home, "PROJECT", w.Project).Replace
+			entry := obj{"command": world.Bin.Opener, "args": []string{}, "paths": obj{"mode": "off"}}
 			if tc.entry != nil {
 				tc.entry(w, entry)
 			}
-			config := w.config(obj{"kid": entry})
-			s := w.start(ide.Options{Command: mcphub(t), Args: []string{"serve", "--config", config}, Env: w.env(), Roots: ide.Folders(w.project)})
-			s.initialize()
-			s.awaitTool("kid__shell")
+			config := w.Config(obj{"kid": entry})
+			s := w.Start(ide.Options{Command: world.Hub(t), Args: []string{"serve", "--config", config}, Env: w.Env(), Roots: ide.Folders(w.Project)})
+			s.Handshake()
+			s.AwaitTool("kid__shell")
 			call := func() (blocks []string) {
 				t.Helper()
 				var r struct{ Content []struct{ Text string } }
-				must(t, json.Unmarshal(s.call("kid__shell", raw(t, obj{"command": fill(tc.command)})).Result, &r))
+				world.Must(t, json.Unmarshal(s.MustCall("kid__shell", world.Raw(t, obj{"command": fill(tc.command)})).Result, &r))
 				for _, b := range r.Content {
 					blocks = append(blocks, b.Text)
 				}
@@ -163,12 +164,12 @@ func TestARefusalOfTheKernelIsToldToTheRightOne(t *testing.T) {
 			if len(got) != 2 || !strings.HasPrefix(got[1], said) || !strings.HasSuffix(got[1], "Ask your user to run `mcphub why`.") {
 				t.Fatalf("the client is told %q, want %q", got, said)
 			}
-			s.end(stopBound) // why works after the hub has ended
-			all, text := w.why(w.project, config)
+			s.End(world.StopBound) // why works after the hub has ended
+			all, text := why(w, w.Project, config)
 			if len(all) != 1 || all[0].By != "kernel" || all[0].Path != fill(tc.closed) || !strings.Contains(text, "closed") && !strings.Contains(text, "was refused") {
 				t.Fatalf("why says %+v\n%s", all, text)
 			}
-			if elsewhere, _ := w.why(w.other, config); len(elsewhere) != 0 {
+			if elsewhere, _ := why(w, w.Other, config); len(elsewhere) != 0 {
 				t.Errorf("in another folder why says %+v", elsewhere)
 			}
 			if tc.opens == "" {
@@ -180,18 +181,18 @@ func TestARefusalOfTheKernelIsToldToTheRightOne(t *testing.T) {
 			if all[0].Opens != fill(tc.opens) || !strings.Contains(text, "run: "+all[0].Command+"\n") {
 				t.Errorf("why says %+v\n%s", all[0], text)
 			}
-			if out, err := w.paste(all[0].Command); err != nil {
+			if out, err := paste(w, all[0].Command); err != nil {
 				t.Fatalf("%s: %v: %s", all[0].Command, err, out)
 			}
-			if _, err := os.Stat(w.path("project", "oops")); err == nil {
+			if _, err := os.Stat(w.Path("project", "oops")); err == nil {
 				t.Error("the name was run")
 			}
 			if tc.works == "" {
 				return
 			}
-			s = w.start(ide.Options{Command: mcphub(t), Args: []string{"serve", "--config", config}, Env: w.env(), Roots: ide.Folders(w.project)})
-			s.initialize()
-			s.awaitTool("kid__shell")
+			s = w.Start(ide.Options{Command: world.Hub(t), Args: []string{"serve", "--config", config}, Env: w.Env(), Roots: ide.Folders(w.Project)})
+			s.Handshake()
+			s.AwaitTool("kid__shell")
 			if got := call(); len(got) != 1 || !strings.Contains(got[0], tc.works) {
 				t.Errorf("after that it says %q", got)
 			}
@@ -200,9 +201,9 @@ func TestARefusalOfTheKernelIsToldToTheRightOne(t *testing.T) {
 }
 
 // mcphub runs a command of the hub's, and returns what it prints.
-func (w *world) mcphub(args ...string) string {
-	cmd := exec.CommandContext(w.t.Context(), mcphub(w.t), args...)
-	cmd.Env, cmd.Dir = w.env(), w.project
+func mcphub(w *world.World, args ...string) string {
+	cmd := exec.CommandContext(w.T.Context(), world.Hub(w.T), args...)
+	cmd.Env, cmd.Dir = w.Env(), w.Project
 	out, _ := cmd.CombinedOutput() // a server that does not start is an error
 	return string(out)
 }
@@ -211,41 +212,41 @@ func (w *world) mcphub(args ...string) string {
 // mends it, and with it the server starts.
 func TestAServerThatTheKernelKeepsFromStarting(t *testing.T) {
 	t.Parallel()
-	requireLandlock(t)
-	w := newWorld(t)
-	secret := w.path("outside", "secret.txt")
-	script := w.write("server/run.sh", "#!/bin/sh\ncat "+secret+" >/dev/null || exit 1\nexec "+bin.opener+"\n")
-	must(t, os.Chmod(script, 0o700))
-	config := w.config(obj{"kid": obj{"command": script, "args": []string{}, "sandbox": obj{"mode": "auto", "read": []string{bin.opener}}}})
-	s := w.start(ide.Options{Command: mcphub(t), Args: []string{"serve", "--config", config}, Env: w.env(), Roots: ide.Folders(w.project)})
-	s.initialize()
-	told := string(s.request("tools/call", ide.ToolParams("call-tool", `{"serverName":"kid","toolName":"shell","toolArgs":{"command":"true"}}`)).Raw)
+	world.RequireLandlock(t)
+	w := world.New(t)
+	secret := w.Path("outside", "secret.txt")
+	script := w.Write("server/run.sh", "#!/bin/sh\ncat "+secret+" >/dev/null || exit 1\nexec "+world.Bin.Opener+"\n")
+	world.Must(t, os.Chmod(script, 0o700))
+	config := w.Config(obj{"kid": obj{"command": script, "args": []string{}, "sandbox": obj{"mode": "auto", "read": []string{world.Bin.Opener}}}})
+	s := w.Start(ide.Options{Command: world.Hub(t), Args: []string{"serve", "--config", config}, Env: w.Env(), Roots: ide.Folders(w.Project)})
+	s.Handshake()
+	told := string(s.MustRequest("tools/call", ide.ToolParams("call-tool", `{"serverName":"kid","toolName":"shell","toolArgs":{"command":"true"}}`)).Raw)
 	if !strings.Contains(told, "the kernel holds this server, and '"+secret+"' is closed to it") || !strings.Contains(told, "`mcphub why`") {
 		t.Errorf("the client is told %s", told)
 	}
 	line := "mcphub allow kid " + secret + " --config " + config
-	said := w.mcphub("status")
+	said := mcphub(w, "status")
 	for range 50 { // while it starts once more, status tells of that
 		if strings.Contains(said, line) {
 			break
 		}
-		said = w.mcphub("status")
+		said = mcphub(w, "status")
 	}
 	if !strings.Contains(said, line) {
 		t.Errorf("status says %s", said)
 	}
-	s.end(stopBound)
-	if _, said := w.why(w.project, config); !strings.Contains(said, "run: "+line+"\n") {
+	s.End(world.StopBound)
+	if _, said := why(w, w.Project, config); !strings.Contains(said, "run: "+line+"\n") {
 		t.Errorf("why says %s", said)
 	}
-	said = w.mcphub("doctor", "kid", "--config", config, "--root", w.project)
+	said = mcphub(w, "doctor", "kid", "--config", config, "--root", w.Project)
 	if !strings.Contains(said, "run:  "+line+"\n") || strings.Contains(said, "mcphub disable") {
 		t.Errorf("doctor says %s", said)
 	}
-	if out, err := w.paste(line); err != nil {
+	if out, err := paste(w, line); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	if said := w.mcphub("doctor", "kid", "--config", config, "--root", w.project); !strings.Contains(said, "ok: 1 server") {
+	if said := mcphub(w, "doctor", "kid", "--config", config, "--root", w.Project); !strings.Contains(said, "ok: 1 server") {
 		t.Errorf("after that doctor says %s", said)
 	}
 }
@@ -253,13 +254,13 @@ func TestAServerThatTheKernelKeepsFromStarting(t *testing.T) {
 // TestWhatAnEntryWillNotGet: validate says it before anything starts.
 func TestWhatAnEntryWillNotGet(t *testing.T) {
 	t.Parallel()
-	requireLandlock(t)
-	w := newWorld(t)
-	w.write("home/test.db", "")
-	w.write("home/other", "")
-	config := w.config(obj{"kid": obj{"command": bin.opener, "args": []string{"--db=" + w.path("home", "test.db"), "--data", w.home}}})
-	said := w.mcphub("validate", "--config", config)
-	for _, want := range []string{w.path("home", "test.db") + ", and make no files beside it", "a folder of its own", "the kernel will not let kid open " + w.home} {
+	world.RequireLandlock(t)
+	w := world.New(t)
+	w.Write("home/test.db", "")
+	w.Write("home/other", "")
+	config := w.Config(obj{"kid": obj{"command": world.Bin.Opener, "args": []string{"--db=" + w.Path("home", "test.db"), "--data", w.Home}}})
+	said := mcphub(w, "validate", "--config", config)
+	for _, want := range []string{w.Path("home", "test.db") + ", and make no files beside it", "a folder of its own", "the kernel will not let kid open " + w.Home} {
 		if !strings.Contains(said, want) {
 			t.Errorf("it does not say %q: %s", want, said)
 		}

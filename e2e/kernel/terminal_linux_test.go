@@ -1,4 +1,4 @@
-package e2e
+package kernel
 
 import (
 	"bufio"
@@ -12,41 +12,41 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"mcphub/e2e/world"
 )
 
 // At a terminal both are in its foreground, and its interrupt key reaches both.
 func TestTheInterruptKey(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	terminal, side := pseudoTerminal(t)
-	cmd := exec.Command(mcphub(t), "serve", "--config", w.config(obj{"worst": w.recorder("worst", "-ignore-term", "-grandchild")}))
-	mark := "XDG_MCPHUB_E2E=" + w.dir + "#terminal;"
-	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = w.env(mark), side, side, side
+	w := world.New(t)
+	terminal, side := world.PseudoTerminal(t)
+	cmd := exec.Command(world.Hub(t), "serve", "--config", w.Config(obj{"worst": w.Recorder("worst", "-ignore-term", "-grandchild")}))
+	mark := "XDG_MCPHUB_E2E=" + w.Dir + "#terminal;"
+	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = w.Env(mark), side, side, side
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-	must(t, cmd.Start())
-	must(t, side.Close())
+	world.Must(t, cmd.Start())
+	world.Must(t, side.Close())
 	said := make(chan string, 1)
 	go func() {
 		b, _ := io.ReadAll(terminal) // until the last one lets go of it
 		said <- string(b)
 	}()
-	_, err := terminal.WriteString(firstLines)
-	must(t, err)
-	if !within(waitLimit, func() bool { return len(w.starts("worst")) >= 1 }) {
+	_, err := terminal.WriteString(world.FirstLines)
+	world.Must(t, err)
+	if !world.Within(world.WaitLimit, func() bool { return len(w.Starts("worst")) >= 1 }) {
 		_ = cmd.Process.Kill()
 		t.Fatal("the child did not start")
 	}
-	hub := hubProper(t, cmd.Process.Pid)
+	hub := world.HubProper(t, cmd.Process.Pid)
 	group, err := syscall.Getpgid(hub)
 	if err != nil || group != cmd.Process.Pid {
 		t.Errorf("the hub's group is %d, %v, its guardian's %d", group, err, cmd.Process.Pid)
 	}
 	_, err = terminal.Write([]byte{3})
-	must(t, err)
+	world.Must(t, err)
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
-	bound := time.NewTimer(stopBound)
+	bound := time.NewTimer(world.StopBound)
 	defer bound.Stop()
 	select {
 	case err := <-ended:
@@ -54,11 +54,11 @@ func TestTheInterruptKey(t *testing.T) {
 			t.Errorf("exit status %d: %v", code, err)
 		}
 	case <-bound.C:
-		t.Errorf("still there %v after the key", stopBound)
-		must(t, cmd.Process.Kill())
+		t.Errorf("still there %v after the key", world.StopBound)
+		world.Must(t, cmd.Process.Kill())
 		<-ended
 	}
-	wantNone(t, mark)
+	world.WantNone(t, mark)
 	if text := <-said; t.Failed() {
 		t.Log(text)
 	}
@@ -68,57 +68,38 @@ func TestTheInterruptKey(t *testing.T) {
 // The control is the same server free.
 func TestAServerAtTheTerminalOfItsHub(t *testing.T) {
 	t.Parallel()
-	requireLandlock(t)
+	world.RequireLandlock(t)
 	for _, free := range []bool{true, false} {
-		w := newWorld(t)
-		_, side := pseudoTerminal(t)
+		w := world.New(t)
+		_, side := world.PseudoTerminal(t)
 		name, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", side.Fd()))
-		must(t, err)
+		world.Must(t, err)
 		kid := openerEntry(free)(w)
-		kid["sandbox"] = obj{"mode": "required", "read": []string{bin.opener}}
+		kid["sandbox"] = obj{"mode": "required", "read": []string{world.Bin.Opener}}
 		if free {
 			kid["sandbox"] = "off"
 		}
 		kid["paths"] = obj{"mode": "off"}
-		cmd := exec.Command(mcphub(t), "serve", "--config", w.config(obj{"kid": kid}), "--roots", w.project)
+		cmd := exec.Command(world.Hub(t), "serve", "--config", w.Config(obj{"kid": kid}), "--roots", w.Project)
 		in, err := cmd.StdinPipe()
-		must(t, err)
+		world.Must(t, err)
 		out, err := cmd.StdoutPipe()
-		must(t, err)
-		cmd.Env, cmd.ExtraFiles = w.env("XDG_MCPHUB_E2E="+w.dir+"#at;"), []*os.File{side}
+		world.Must(t, err)
+		cmd.Env, cmd.ExtraFiles = w.Env("XDG_MCPHUB_E2E="+w.Dir+"#at;"), []*os.File{side}
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 3}
-		must(t, cmd.Start())
-		must(t, side.Close())
-		_, err = io.WriteString(in, firstLines+fmt.Sprintf(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"kid__shell","arguments":{"command":"OPENER_NEEDLE=00 %s do type %s"}}}`+"\n", bin.opener, name))
-		must(t, err)
+		world.Must(t, cmd.Start())
+		world.Must(t, side.Close())
+		_, err = io.WriteString(in, world.FirstLines+fmt.Sprintf(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"kid__shell","arguments":{"command":"OPENER_NEEDLE=00 %s do type %s"}}}`+"\n", world.Bin.Opener, name))
+		world.Must(t, err)
 		lines := bufio.NewScanner(out)
 		said := ""
 		for !strings.Contains(said, `"id":2`) && lines.Scan() {
 			said = lines.Text()
 		}
-		must(t, in.Close())
-		must(t, cmd.Wait())
+		world.Must(t, in.Close())
+		world.Must(t, cmd.Wait())
 		if got := strings.Contains(said, "it is at the terminal"); got != free || !free && !strings.Contains(said, "refused") {
 			t.Errorf("free %t: %s", free, said)
 		}
 	}
-}
-
-// pseudoTerminal gives the two sides of a new terminal.
-func pseudoTerminal(t testing.TB) (master, slave *os.File) {
-	t.Helper()
-	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
-	if err != nil {
-		if inCI() {
-			t.Fatal(err)
-		}
-		t.Skip("NOT PROVED HERE: no terminals: ", err)
-	}
-	t.Cleanup(func() { _ = master.Close() })
-	must(t, unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0))
-	n, err := unix.IoctlGetUint32(int(master.Fd()), unix.TIOCGPTN)
-	must(t, err)
-	slave, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|syscall.O_NOCTTY, 0)
-	must(t, err)
-	return master, slave
 }

@@ -1,4 +1,4 @@
-package e2e
+package operation
 
 import (
 	"bytes"
@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"mcphub/e2e/world"
 )
 
 // ends forges the newest line, which nothing in the folder vouches for: what
@@ -156,7 +158,7 @@ func (a *arena) checkpoints() {
 // long tries a huge line.
 func (a *arena) long() {
 	size := 8 << 20
-	if long {
+	if world.Long {
 		size = 100 << 20
 	}
 	name := a.open + ".jsonl"

@@ -1,4 +1,4 @@
-package e2e
+package operation
 
 import (
 	"bufio"
@@ -17,6 +17,7 @@ import (
 	"strings"
 	"testing"
 
+	"mcphub/e2e/world"
 	"mcphub/internal/audit"
 )
 
@@ -33,7 +34,7 @@ const (
 // with both verifiers at its side.
 type arena struct {
 	t     *testing.T
-	w     *world
+	w     *world.World
 	dir   string
 	good  map[string][]byte // the files of the folder
 	now   map[string][]byte // as they stand on the disk
@@ -44,22 +45,21 @@ type arena struct {
 	tries, cli                      int
 }
 
-func newArena(t *testing.T, n node) *arena {
-	a := &arena{t: t, w: newWorld(t), good: map[string][]byte{}, now: map[string][]byte{}}
-	a.dir = a.w.path("audit")
+func newArena(t *testing.T, n world.Node) *arena {
+	a := &arena{t: t, w: world.New(t), good: map[string][]byte{}, now: map[string][]byte{}}
+	a.dir = a.w.Path("audit")
 	a.build()
-	script, err := filepath.Abs("clients/verify-many.mjs")
-	must(t, err)
-	cmd := exec.Command(n.program, script)
+	script := world.Source("e2e", "clients", "verify-many.mjs")
+	cmd := exec.Command(n.Program, script)
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
-	must(t, err)
+	world.Must(t, err)
 	out, err := cmd.StdoutPipe()
-	must(t, err)
-	must(t, cmd.Start())
+	world.Must(t, err)
+	world.Must(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = in.Close()
-		must(t, cmd.Wait())
+		world.Must(t, cmd.Wait())
 	})
 	a.ask, a.heard = in, bufio.NewScanner(out)
 	return a
@@ -68,35 +68,35 @@ func newArena(t *testing.T, n node) *arena {
 // build makes logs of every kind: one that was closed, after two rotations; one
 // that was cut off in a line by a crash; one of two short runs; one that is open.
 func (a *arena) build() {
-	must(a.t, os.Mkdir(a.dir, 0o700))
+	world.Must(a.t, os.Mkdir(a.dir, 0o700))
 	run := func(lines int, o audit.Options) string {
 		id, end := a.begin(a.dir, lines, o)
 		end()
 		return id
 	}
 	a.closed = run(6, audit.Options{})
-	crashed := a.w.path("crashed")
+	crashed := a.w.Path("crashed")
 	recovered, end := a.begin(a.dir, 2, audit.Options{})
-	must(a.t, os.CopyFS(crashed, os.DirFS(a.dir)))
+	world.Must(a.t, os.CopyFS(crashed, os.DirFS(a.dir)))
 	end()
-	must(a.t, os.RemoveAll(a.dir))
-	must(a.t, os.Rename(crashed, a.dir))
-	must(a.t, os.Chmod(a.dir, 0o700))
+	world.Must(a.t, os.RemoveAll(a.dir))
+	world.Must(a.t, os.Rename(crashed, a.dir))
+	world.Must(a.t, os.Chmod(a.dir, 0o700))
 	half, err := os.OpenFile(filepath.Join(a.dir, recovered+".jsonl"), os.O_APPEND|os.O_WRONLY, 0)
-	must(a.t, err)
+	world.Must(a.t, err)
 	_, err = half.WriteString(`{"v":1,"n":4,"prev":"cut of`)
-	must(a.t, err)
-	must(a.t, half.Close())
+	world.Must(a.t, err)
+	world.Must(a.t, half.Close())
 	a.recovered = recovered
 	a.shared = run(1, audit.Options{Continue: true})
 	run(1, audit.Options{Continue: true})
 	a.open, end = a.begin(a.dir, 3, audit.Options{})
 	defer end()
 	files, err := os.ReadDir(a.dir)
-	must(a.t, err)
+	world.Must(a.t, err)
 	for _, f := range files {
 		b, err := os.ReadFile(filepath.Join(a.dir, f.Name()))
-		must(a.t, err)
+		world.Must(a.t, err)
 		a.good[f.Name()] = b
 	}
 	// As if it had been rotated twice.
@@ -104,22 +104,22 @@ func (a *arena) build() {
 	a.good[a.closed+"-2026-01-01T00-00-02.000-size.jsonl"] = bytes.Join(lines[:2], nil)
 	a.good[a.closed+"-2026-01-01T00-00-01.000-size.jsonl"] = append(bytes.Join(lines[2:4], nil), lines[4][:20]...)
 	a.good[a.closed+".jsonl"] = append(slices.Clone(lines[4][20:]), bytes.Join(lines[5:], nil)...)
-	a.dir = a.w.path("arena")
-	must(a.t, os.Mkdir(a.dir, 0o700))
+	a.dir = a.w.Path("arena")
+	world.Must(a.t, os.Mkdir(a.dir, 0o700))
 }
 
 func (a *arena) begin(dir string, lines int, o audit.Options) (id string, end func()) {
 	o.Dir, o.Program = dir, "test"
 	l, err := audit.Open(o)
-	must(a.t, err)
+	world.Must(a.t, err)
 	for i := range lines {
 		_, err := l.Append(context.Background(), &audit.Record{Session: "s", Request: fmt.Append(nil, i), Child: "files", Tool: "read", Decision: "deny"})
-		must(a.t, err)
+		world.Must(a.t, err)
 	}
 	return l.ID(), func() {
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
-		must(a.t, l.Run(ctx))
+		world.Must(a.t, l.Run(ctx))
 	}
 }
 
@@ -128,12 +128,12 @@ func (a *arena) try(what string, files map[string][]byte, want verdict, heads ..
 	a.t.Helper()
 	for name := range a.now {
 		if _, ok := files[name]; !ok {
-			must(a.t, os.Remove(filepath.Join(a.dir, name)))
+			world.Must(a.t, os.Remove(filepath.Join(a.dir, name)))
 		}
 	}
 	for name, b := range files {
 		if was, ok := a.now[name]; !ok || !bytes.Equal(was, b) {
-			must(a.t, os.WriteFile(filepath.Join(a.dir, name), b, 0o600))
+			world.Must(a.t, os.WriteFile(filepath.Join(a.dir, name), b, 0o600))
 		}
 	}
 	a.now = maps.Clone(files)
@@ -141,15 +141,15 @@ func (a *arena) try(what string, files map[string][]byte, want verdict, heads ..
 	r, err := audit.Verify(a.dir, heads...)
 	ours := err == nil && r.OK()
 	line, err := json.Marshal(append([]string{a.dir}, heads...))
-	must(a.t, err)
+	world.Must(a.t, err)
 	_, err = fmt.Fprintf(a.ask, "%s\n", line)
-	must(a.t, err)
+	world.Must(a.t, err)
 	if !a.heard.Scan() {
 		a.t.Fatalf("%s: the other program is gone", what)
 	}
 	var theirs bool
 	var said string
-	must(a.t, json.Unmarshal(a.heard.Bytes(), &[]any{&theirs, &said}))
+	world.Must(a.t, json.Unmarshal(a.heard.Bytes(), &[]any{&theirs, &said}))
 	if ours != theirs {
 		a.t.Errorf("%s: they do not agree: %v (%+v), the other program: %s", what, ours, r, said)
 	} else if want != either && ours != (want == hidden) {
@@ -157,7 +157,7 @@ func (a *arena) try(what string, files map[string][]byte, want verdict, heads ..
 	}
 	if a.tries%397 == 1 && len(heads) == 0 {
 		a.cli++
-		out, code := a.w.command("audit", "verify", "--dir", a.dir)
+		out, code := a.w.Command("audit", "verify", "--dir", a.dir)
 		if (code == 0) != ours || code != 0 && code != 1 || !ours && r != nil && !strings.Contains(out, filepath.Join(a.dir, r.Problems[0].String())) {
 			a.t.Errorf("%s: exit status %d: %s", what, code, out)
 		}
@@ -185,7 +185,7 @@ func (a *arena) growing(name string) bool { return name == "chain.jsonl" || name
 // mcphub and by a program that knows the documentation only.
 func TestTwoVerifiersAgree(t *testing.T) {
 	t.Parallel()
-	a := newArena(t, requireNode(t))
+	a := newArena(t, world.RequireNode(t))
 	a.try("untouched", a.good, hidden)
 	a.bytes()
 	a.lines()
@@ -201,7 +201,7 @@ func TestTwoVerifiersAgree(t *testing.T) {
 // run at some, and at the last ones, where it matters.
 func (a *arena) bytes() {
 	flips, step := []byte{1}, 29
-	if longCases(a.t, 1, 3) > 1 {
+	if world.LongCases(a.t, 1, 3) > 1 {
 		flips, step = []byte{1, 0x20, 0x80}, 1
 	}
 	for _, name := range a.logs() {
@@ -333,14 +333,14 @@ func (a *arena) files() {
 	a.try("a log before its first line", files, hidden)
 	a.try("another file", a.with("notes.jsonl", []byte("x")), hidden)
 	a.now = maps.Clone(a.good)
-	must(a.t, os.RemoveAll(a.dir))
-	must(a.t, os.Mkdir(a.dir, 0o700))
+	world.Must(a.t, os.RemoveAll(a.dir))
+	world.Must(a.t, os.Mkdir(a.dir, 0o700))
 	for name, b := range a.good {
-		must(a.t, os.WriteFile(filepath.Join(a.dir, name), b, 0o600))
+		world.Must(a.t, os.WriteFile(filepath.Join(a.dir, name), b, 0o600))
 	}
-	symlink(a.t, a.w.path("arena", a.closed+".jsonl"), a.w.path("arena", stranger+".jsonl"))
+	world.Symlink(a.t, a.w.Path("arena", a.closed+".jsonl"), a.w.Path("arena", stranger+".jsonl"))
 	a.try("a link", a.good, found)
-	must(a.t, os.Remove(a.w.path("arena", stranger+".jsonl")))
+	world.Must(a.t, os.Remove(a.w.Path("arena", stranger+".jsonl")))
 }
 
 // rechain gives line i of a file another text (nil: its own) and makes hashes

@@ -1,4 +1,4 @@
-package e2e
+package operation
 
 import (
 	"os"
@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"mcphub/e2e/ide"
+	"mcphub/e2e/world"
 )
 
 // Editors start the hub in the project, and a cloned repository must not start programs: a hub.json that lies there is left
@@ -19,23 +20,23 @@ func TestHubJSONInTheWorkingDirectoryIsNotRead(t *testing.T) {
 		for _, name := range []string{"hub.json", "mcphub.json", ".mcphub/hub.json", ".mcp.json"} {
 			t.Run(folder+"/"+name, func(t *testing.T) {
 				t.Parallel()
-				w := newWorld(t)
+				w := world.New(t)
 				planted := filepath.Join("project", folder, name)
-				w.write(planted, raw(t, obj{"mcpServers": obj{"evil": w.recorder("evil")}}))
-				s := w.start(ide.Options{Command: mcphub(t), Args: []string{"serve"}, Dir: w.path("project", folder), Roots: ide.Folders(w.project)})
-				s.initialize()
-				all := s.awaitTool("get-roots")
-				if s.request("tools/call", ide.ToolParams("evil__echo", `{}`)).Result != nil || all["evil__echo"] != nil {
-					t.Errorf("its child is offered: %v", names(all))
+				w.Write(planted, world.Raw(t, obj{"mcpServers": obj{"evil": w.Recorder("evil")}}))
+				s := w.Start(ide.Options{Command: world.Hub(t), Args: []string{"serve"}, Dir: w.Path("project", folder), Roots: ide.Folders(w.Project)})
+				s.Handshake()
+				all := s.AwaitTool("get-roots")
+				if s.MustRequest("tools/call", ide.ToolParams("evil__echo", `{}`)).Result != nil || all["evil__echo"] != nil {
+					t.Errorf("its child is offered: %v", world.Names(all))
 				}
-				if st := w.starts("evil"); len(st) > 0 {
+				if st := w.Starts("evil"); len(st) > 0 {
 					t.Errorf("its child was started: %+v", st)
 				}
 				// What is offered instead is the embedded child (hub-json: without any configuration).
 				if len(all) < 5 {
-					t.Errorf("without a configuration only %v is offered", names(all))
+					t.Errorf("without a configuration only %v is offered", world.Names(all))
 				}
-				s.end(stopBound)
+				s.End(world.StopBound)
 				if name == "hub.json" && !strings.Contains(s.Stderr(), "hub.json") {
 					t.Error("the log does not mention that a hub.json lies there unused")
 				}
@@ -44,11 +45,11 @@ func TestHubJSONInTheWorkingDirectoryIsNotRead(t *testing.T) {
 	}
 	t.Run("named, it is read", func(t *testing.T) {
 		t.Parallel()
-		w := newWorld(t)
-		w.write("project/hub.json", raw(t, obj{"mcpServers": obj{"evil": w.recorder("evil")}}))
-		s := w.start(ide.Options{Command: mcphub(t), Args: []string{"serve", "--config", "hub.json"}, Dir: w.project, Roots: ide.Folders(w.project)})
-		s.initialize()
-		s.call("evil__echo", `{}`)
+		w := world.New(t)
+		w.Write("project/hub.json", world.Raw(t, obj{"mcpServers": obj{"evil": w.Recorder("evil")}}))
+		s := w.Start(ide.Options{Command: world.Hub(t), Args: []string{"serve", "--config", "hub.json"}, Dir: w.Project, Roots: ide.Folders(w.Project)})
+		s.Handshake()
+		s.MustCall("evil__echo", `{}`)
 	})
 }
 
@@ -57,11 +58,11 @@ func TestWhereTheConfigurationIsLookedFor(t *testing.T) {
 	for _, child := range []string{"flag", "env", "home"} {
 		t.Run(child, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t)
+			w := world.New(t)
 			place := func(child, file string) string {
-				return w.write(file, raw(t, obj{"mcpServers": obj{child: w.recorder(child)}}))
+				return w.Write(file, world.Raw(t, obj{"mcpServers": obj{child: w.Recorder(child)}}))
 			}
-			o := ide.Options{Command: mcphub(t), Args: []string{"serve"}, Env: w.env(), Roots: ide.Folders(w.project)}
+			o := ide.Options{Command: world.Hub(t), Args: []string{"serve"}, Env: w.Env(), Roots: ide.Folders(w.Project)}
 			place("home", "home/config/mcphub/hub.json")
 			if child != "home" {
 				o.Env = append(o.Env, "MCPHUB_CONFIG="+place("env", "by-env.json"))
@@ -69,9 +70,9 @@ func TestWhereTheConfigurationIsLookedFor(t *testing.T) {
 			if child == "flag" {
 				o.Args = append(o.Args, "--config", place("flag", "by-flag.json"))
 			}
-			s := w.start(o)
-			s.initialize()
-			for name := range s.awaitTool(child + "__echo") {
+			s := w.Start(o)
+			s.Handshake()
+			for name := range s.AwaitTool(child + "__echo") {
 				if prefix, _, ok := strings.Cut(name, "__"); ok && prefix != child {
 					t.Errorf("%s is offered too", name)
 				}
@@ -83,19 +84,19 @@ func TestWhereTheConfigurationIsLookedFor(t *testing.T) {
 // A child's environment is its own: what a system needs, what its entry gives, what it may inherit, and nothing else (C7).
 func TestTheChildsEnvironmentAndWorkingDirectory(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	own := w.recorder("rec")
+	w := world.New(t)
+	own := w.Recorder("rec")
 	own["env"].(obj)["MINE"] = "from ${GIVEN} and ${NOT_GIVEN:-nothing}"
 	own["inherit"] = []string{"LET_THROUGH"}
-	elsewhere := w.recorder("elsewhere")
-	elsewhere["cwd"] = w.other
-	s := w.start(ide.Options{Command: mcphub(t), Args: []string{"serve", "--config", w.config(obj{"rec": own, "elsewhere": elsewhere})},
-		Env:   w.env("GITHUB_TOKEN=a secret of the hub", "LET_THROUGH=yes", "GIVEN=the hub", "HTTPS_PROXY=http://127.0.0.1:9", "LD_PRELOAD=", "MCPHUB_ROOTS="),
-		Roots: ide.Folders(w.project, w.other)})
-	s.initialize()
-	var st started
-	decode(t, s.call("rec__whoami", `{}`).Structured, &st)
-	for _, want := range []string{"HOME=" + w.home, "MINE=from the hub and nothing", "LET_THROUGH=yes", "HTTPS_PROXY=http://127.0.0.1:9", s.mark} {
+	elsewhere := w.Recorder("elsewhere")
+	elsewhere["cwd"] = w.Other
+	s := w.Start(ide.Options{Command: world.Hub(t), Args: []string{"serve", "--config", w.Config(obj{"rec": own, "elsewhere": elsewhere})},
+		Env:   w.Env("GITHUB_TOKEN=a secret of the hub", "LET_THROUGH=yes", "GIVEN=the hub", "HTTPS_PROXY=http://127.0.0.1:9", "LD_PRELOAD=", "MCPHUB_ROOTS="),
+		Roots: ide.Folders(w.Project, w.Other)})
+	s.Handshake()
+	var st world.Started
+	world.Decode(t, s.MustCall("rec__whoami", `{}`).Structured, &st)
+	for _, want := range []string{"HOME=" + w.Home, "MINE=from the hub and nothing", "LET_THROUGH=yes", "HTTPS_PROXY=http://127.0.0.1:9", s.Mark} {
 		if !slices.Contains(st.Env, want) {
 			t.Errorf("no %s in the child's environment %q", want, st.Env)
 		}
@@ -106,12 +107,12 @@ func TestTheChildsEnvironmentAndWorkingDirectory(t *testing.T) {
 			t.Errorf("the child was given %s", entry)
 		}
 	}
-	if st.Cwd != w.project {
-		t.Errorf("working directory %s, want the first root %s", st.Cwd, w.project)
+	if st.Cwd != w.Project {
+		t.Errorf("working directory %s, want the first root %s", st.Cwd, w.Project)
 	}
-	decode(t, s.call("elsewhere__whoami", `{}`).Structured, &st)
-	if st.Cwd != w.other {
-		t.Errorf("working directory %s, want the configured %s", st.Cwd, w.other)
+	world.Decode(t, s.MustCall("elsewhere__whoami", `{}`).Structured, &st)
+	if st.Cwd != w.Other {
+		t.Errorf("working directory %s, want the configured %s", st.Cwd, w.Other)
 	}
 }
 
@@ -121,12 +122,12 @@ func TestTheWorkingDirectoryWithoutARoot(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("no / here")
 	}
-	w := newWorld(t)
-	for dir, want := range map[string]string{w.other: w.other, "/": w.home} {
-		s := w.start(ide.Options{Command: mcphub(t), Args: []string{"serve", "--config", w.config(obj{"rec": w.recorder("rec")})}, Dir: dir, Capabilities: `{}`})
-		s.initialize()
-		var st started
-		decode(t, s.call("rec__whoami", `{}`).Structured, &st)
+	w := world.New(t)
+	for dir, want := range map[string]string{w.Other: w.Other, "/": w.Home} {
+		s := w.Start(ide.Options{Command: world.Hub(t), Args: []string{"serve", "--config", w.Config(obj{"rec": w.Recorder("rec")})}, Dir: dir, Capabilities: `{}`})
+		s.Handshake()
+		var st world.Started
+		world.Decode(t, s.MustCall("rec__whoami", `{}`).Structured, &st)
 		if st.Cwd != want {
 			t.Errorf("hub in %s: child in %s, want %s", dir, st.Cwd, want)
 		}
@@ -136,12 +137,12 @@ func TestTheWorkingDirectoryWithoutARoot(t *testing.T) {
 // No call may touch the hub's own configuration, whatever the roots say (V10 begins here: it is the seam that is proved).
 func TestTheConfigurationFileItselfIsLeftAlone(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	config := w.config(obj{"rec": w.recorder("rec")})
-	s := w.serve(config, ide.Folders(w.dir))
-	s.initialize()
-	s.call("rec__echo", pathArgs(t, w.path("project", "hello.txt")))
-	if r := s.await(s.send("rec__echo", pathArgs(t, config))); !r.IsError {
+	w := world.New(t)
+	config := w.Config(obj{"rec": w.Recorder("rec")})
+	s := w.Serve(config, ide.Folders(w.Dir))
+	s.Handshake()
+	s.MustCall("rec__echo", world.PathArgs(t, w.Path("project", "hello.txt")))
+	if r := s.AwaitCall(s.SendCall("rec__echo", world.PathArgs(t, config))); !r.IsError {
 		t.Errorf("hub.json was within reach: %s", r.Raw)
 	}
 	if _, err := os.Stat(config); err != nil {

@@ -1,6 +1,6 @@
 //go:build unix
 
-package e2e
+package operation
 
 import (
 	"bytes"
@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"mcphub/e2e/world"
 )
 
 // advice is what doctor says of one thing that is wrong.
@@ -24,7 +26,7 @@ type advice struct {
 
 // sick is a machine on which something is made wrong.
 type sick struct {
-	*world
+	*world.World
 	hub  string   // hub.json
 	more []string // of the environment
 }
@@ -33,68 +35,68 @@ type sick struct {
 func newSick(t *testing.T) *sick {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "sick")
-	must(t, err)
-	t.Cleanup(func() { must(t, os.RemoveAll(dir)) })
-	m := &sick{world: newWorldIn(t, dir)}
+	world.Must(t, err)
+	t.Cleanup(func() { world.Must(t, os.RemoveAll(dir)) })
+	m := &sick{World: world.NewIn(t, dir)}
 	for _, dir := range []string{"tmp", "run"} {
-		must(t, os.MkdirAll(m.path(dir), 0o700))
+		world.Must(t, os.MkdirAll(m.Path(dir), 0o700))
 	}
 	return m
 }
 
 // doctor runs mcphub doctor, and gives what it found.
 func (m *sick) doctor() (found []advice, status int) {
-	m.t.Helper()
-	out, said, status := m.run(mcphub(m.t), "doctor", "--json")
+	m.T.Helper()
+	out, said, status := m.run(world.Hub(m.T), "doctor", "--json")
 	var report struct {
 		OK       bool
 		Findings []advice
 	}
 	if err := json.Unmarshal([]byte(out), &report); err != nil {
-		m.t.Fatalf("doctor: %v\n%s%s", err, out, said)
+		m.T.Fatalf("doctor: %v\n%s%s", err, out, said)
 	}
 	if report.OK != (status == 0) {
-		m.t.Errorf("ok is %v with the exit status %d", report.OK, status)
+		m.T.Errorf("ok is %v with the exit status %d", report.OK, status)
 	}
 	return report.Findings, status
 }
 
 // run runs a program in the project, with mcphub in PATH.
 func (m *sick) run(program string, args ...string) (stdout, stderr string, status int) {
-	m.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 3*waitLimit)
+	m.T.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 3*world.WaitLimit)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, args...)
-	path := m.path("bin") + string(os.PathListSeparator) + bin.dir + string(os.PathListSeparator) + os.Getenv("PATH")
-	cmd.Dir, cmd.Env = m.project, append(m.env("PATH="+path, "MCPHUB_CONFIG="+m.hub, "XDG_RUNTIME_DIR="+m.path("run"), "TMPDIR="+m.path("tmp")), m.more...)
+	path := m.Path("bin") + string(os.PathListSeparator) + world.Bin.Dir + string(os.PathListSeparator) + os.Getenv("PATH")
+	cmd.Dir, cmd.Env = m.Project, append(m.Env("PATH="+path, "MCPHUB_CONFIG="+m.hub, "XDG_RUNTIME_DIR="+m.Path("run"), "TMPDIR="+m.Path("tmp")), m.more...)
 	var out, said bytes.Buffer
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader("a-secret-value\n"), &out, &said
 	err := cmd.Run()
 	if cmd.ProcessState == nil {
-		m.t.Fatal(err)
+		m.T.Fatal(err)
 	}
 	return out.String(), said.String(), cmd.ProcessState.ExitCode()
 }
 
 // program writes a program of the shell into a folder of PATH.
 func (m *sick) program(name, text string) string {
-	m.t.Helper()
-	path := m.write(filepath.Join("bin", name), "#!/bin/sh\n"+text)
-	must(m.t, os.Chmod(path, 0o700))
+	m.T.Helper()
+	path := m.Write(filepath.Join("bin", name), "#!/bin/sh\n"+text)
+	world.Must(m.T, os.Chmod(path, 0o700))
 	return path
 }
 
 // change edits hub.json.
 func (m *sick) change(edit func(all obj)) {
-	m.t.Helper()
+	m.T.Helper()
 	text, err := os.ReadFile(m.hub)
-	must(m.t, err)
+	world.Must(m.T, err)
 	all := obj{}
-	must(m.t, json.Unmarshal(text, &all))
+	world.Must(m.T, json.Unmarshal(text, &all))
 	edit(all)
 	text, err = json.MarshalIndent(all, "", "  ")
-	must(m.t, err)
-	must(m.t, os.WriteFile(m.hub, text, 0o600))
+	world.Must(m.T, err)
+	world.Must(m.T, os.WriteFile(m.hub, text, 0o600))
 }
 
 // written is what a cure says to write: `write "key": VALUE`.
@@ -113,26 +115,26 @@ func written(t *testing.T, cure string) (key string, value any) {
 
 // inEntry follows a cure that says what to write into the entry of a server.
 func inEntry(m *sick, a advice) {
-	key, value := written(m.t.(*testing.T), a.Cure)
+	key, value := written(m.T.(*testing.T), a.Cure)
 	m.change(func(all obj) { all["mcpServers"].(obj)[a.Subject].(obj)[key] = value })
 }
 
 // inBlock follows a cure that says what to write into another object of hub.json.
 func inBlock(name string) func(m *sick, a advice) {
 	return func(m *sick, a advice) {
-		key, value := written(m.t.(*testing.T), a.Cure)
+		key, value := written(m.T.(*testing.T), a.Cure)
 		m.change(func(all obj) { all[name].(obj)[key] = value })
 	}
 }
 
 // byCommand follows a cure that is a command line, to the letter.
 func byCommand(m *sick, a advice) {
-	m.t.Helper()
+	m.T.Helper()
 	if a.Command == "" {
-		m.t.Fatalf("the finding has no command: %+v", a)
+		m.T.Fatalf("the finding has no command: %+v", a)
 	}
 	if out, said, status := m.run("sh", "-c", a.Command); status != 0 {
-		m.t.Fatalf("%s: exit status %d\n%s%s", a.Command, status, out, said)
+		m.T.Fatalf("%s: exit status %d\n%s%s", a.Command, status, out, said)
 	}
 }
 
@@ -152,7 +154,7 @@ exec mcphub files .
 // followed to the letter, and then doctor finds it no more.
 func TestDoctorFindsAndMends(t *testing.T) {
 	t.Parallel()
-	mcphub(t)
+	world.Hub(t)
 	files := obj{"builtin": "files"}
 	shell := func(text string) obj { return obj{"command": "/bin/sh", "args": []any{"-c", text}, "local": true} }
 	for _, tc := range []struct {
@@ -165,41 +167,41 @@ func TestDoctorFindsAndMends(t *testing.T) {
 		mend           func(m *sick, a advice)
 	}{
 		{"a program that is not in PATH", obj{"git": obj{"command": "mcp-git-server"}}, nil, func(m *sick) {
-			m.write("home/.local/bin/mcp-git-server", "#!/bin/sh\nexec mcphub files .\n")
-			must(m.t, os.Chmod(m.path("home", ".local", "bin", "mcp-git-server"), 0o700))
+			m.Write("home/.local/bin/mcp-git-server", "#!/bin/sh\nexec mcphub files .\n")
+			world.Must(m.T, os.Chmod(m.Path("home", ".local", "bin", "mcp-git-server"), 0o700))
 		}, "configuration", "git", "was not found in PATH", inEntry},
 		{"an interpreter that was moved", obj{"git": obj{"command": "/opt/node-18/bin/node-for-test"}}, nil, func(m *sick) {
 			m.program("node-for-test", "exec mcphub files .\n")
 		}, "configuration", "git", "is not an executable file", inEntry},
 		{"a program that may not be executed", obj{"git": obj{"command": "$DIR/bin/tool"}}, nil, func(m *sick) {
-			must(m.t, os.Chmod(m.program("tool", "exec mcphub files .\n"), 0o600))
+			world.Must(m.T, os.Chmod(m.program("tool", "exec mcphub files .\n"), 0o600))
 		}, "configuration", "git", "is not an executable file", byCommand},
 		{"a working directory that is not there", obj{"git": obj{"command": "mcphub", "args": []any{"files", "."}, "cwd": "$DIR/work/here"}}, nil, nil,
 			"configuration", "git", "there is no folder", byCommand},
 		{"an interpreter that is too old", obj{"old": obj{"command": "node-for-test", "args": []any{"$DIR/pkg/server.js"}}}, nil, func(m *sick) {
-			m.write("pkg/package.json", `{"name": "server", "engines": {"node": ">=20.1 <21 || ^22.3"}}`)
-			m.write("pkg/server.js", "")
-			must(m.t, os.MkdirAll(m.path("old"), 0o700))
-			m.write("old/node", "#!/bin/sh\nif [ \"$1\" = --version ]; then echo v16.20.2; exit; fi\necho 'SyntaxError: Unexpected token' >&2\nexit 1\n")
-			must(m.t, os.Chmod(m.path("old", "node"), 0o700))
-			m.write("new/node", "#!/bin/sh\nif [ \"$1\" = --version ]; then echo v22.4.0; exit; fi\nexec mcphub files .\n")
-			must(m.t, os.Chmod(m.path("new", "node"), 0o700))
-			m.change(func(all obj) { all["mcpServers"].(obj)["old"].(obj)["command"] = m.path("old", "node") })
+			m.Write("pkg/package.json", `{"name": "server", "engines": {"node": ">=20.1 <21 || ^22.3"}}`)
+			m.Write("pkg/server.js", "")
+			world.Must(m.T, os.MkdirAll(m.Path("old"), 0o700))
+			m.Write("old/node", "#!/bin/sh\nif [ \"$1\" = --version ]; then echo v16.20.2; exit; fi\necho 'SyntaxError: Unexpected token' >&2\nexit 1\n")
+			world.Must(m.T, os.Chmod(m.Path("old", "node"), 0o700))
+			m.Write("new/node", "#!/bin/sh\nif [ \"$1\" = --version ]; then echo v22.4.0; exit; fi\nexec mcphub files .\n")
+			world.Must(m.T, os.Chmod(m.Path("new", "node"), 0o700))
+			m.change(func(all obj) { all["mcpServers"].(obj)["old"].(obj)["command"] = m.Path("old", "node") })
 		}, "servers", "old", "is node 16.20.2, and .*/pkg/package.json wants >=20.1 <21 || ^22.3", func(m *sick, a advice) {
 			if !strings.Contains(a.Cure, `install node >=20.1 <21 || ^22.3, and write its absolute path as "command"`) {
-				m.t.Fatal(a.Cure)
+				m.T.Fatal(a.Cure)
 			}
-			m.change(func(all obj) { all["mcpServers"].(obj)["old"].(obj)["command"] = m.path("new", "node") })
+			m.change(func(all obj) { all["mcpServers"].(obj)["old"].(obj)["command"] = m.Path("new", "node") })
 		}},
 		{"a package that is not there, without a network", obj{"hello": obj{"command": "npx", "args": []any{"-y", "hello"}, "sandbox": "off"}}, nil, func(m *sick) {
 			m.program("npx", offlineNpx)
 		}, "servers", "hello", "exited with status 1", func(m *sick, a advice) {
 			if !strings.Contains(a.Cure, "connect to the network once") {
-				m.t.Fatal(a.Cure)
+				m.T.Fatal(a.Cure)
 			}
-			m.write("home/network", "")
+			m.Write("home/network", "")
 			byCommand(m, a)
-			must(m.t, os.Remove(m.path("home", "network")))
+			world.Must(m.T, os.Remove(m.Path("home", "network")))
 		}},
 		{"a handshake that takes too long", obj{"slow": shell("sleep 2; exec mcphub files .")}, nil, func(m *sick) {
 			m.change(func(all obj) { all["mcpServers"].(obj)["slow"].(obj)["timeout"] = obj{"start": "1500ms"} })
@@ -212,44 +214,44 @@ func TestDoctorFindsAndMends(t *testing.T) {
 		{"noise on stdout", obj{"noisy": shell("if [ ! -e $HOME/quiet ]; then echo starting up; fi; exec mcphub files .")}, nil, nil,
 			"servers", "noisy", "lines to stdout that are no messages", func(m *sick, a advice) {
 				if !strings.Contains(a.Cure, "log to stderr") {
-					m.t.Fatal(a.Cure)
+					m.T.Fatal(a.Cure)
 				}
-				m.write("home/quiet", "")
+				m.Write("home/quiet", "")
 			}},
 		{"names beyond what clients take", obj{"files": obj{"builtin": "files", "prefix": "the_files_of_my_own_machine_and_of_all_projects_on_it_"}}, obj{"names": obj{"max": 128}}, nil,
 			"servers", "files", "longer than 50 bytes", inBlock("names")},
 		{"a variable that is not set", obj{"files": files, "db": obj{"command": "mcphub", "args": []any{"files", "."}, "env": obj{"PGPASSWORD": "${DB_PASSWORD_FOR_TEST}"}}}, nil, nil,
 			"configuration", "db", "the variable DB_PASSWORD_FOR_TEST is not set", func(m *sick, a advice) {
 				if !strings.Contains(a.Cure, "set it for the hub") {
-					m.t.Fatal(a.Cure)
+					m.T.Fatal(a.Cure)
 				}
 				m.more = append(m.more, "DB_PASSWORD_FOR_TEST=x")
 			}},
 		{"a secret that is not set", obj{"git": obj{"command": "mcphub", "args": []any{"files", "."}, "env": obj{"TOKEN": "${keyring:GIT_TOKEN}"}}}, obj{"secrets": obj{"store": "file"}}, nil,
 			"configuration", "git", `the secret "GIT_TOKEN" is not set`, byCommand},
-		{"a hub.json that others may change", obj{"files": files}, nil, func(m *sick) { must(m.t, os.Chmod(m.hub, 0o666)) },
+		{"a hub.json that others may change", obj{"files": files}, nil, func(m *sick) { world.Must(m.T, os.Chmod(m.hub, 0o666)) },
 			"configuration", "", "others may change", byCommand},
 		{"a hub.json with a secret that others may read", obj{"git": obj{"command": "mcphub", "args": []any{"files", "."}, "env": obj{"GITHUB_TOKEN": "ghp_0123456789abcdefghijABCDEFGHIJ012345"}}}, nil, func(m *sick) {
-			must(m.t, os.Chmod(m.hub, 0o644))
+			world.Must(m.T, os.Chmod(m.hub, 0o644))
 		}, "configuration", "", "others may read", byCommand},
 		{"a root that is not there", obj{"files": files}, obj{"roots": obj{"fallback": []any{"$DIR/projects/mine", "$DIR/project"}}}, nil,
 			"configuration", "", "it is no root: it does not exist", byCommand},
-		{"a client without the hub", obj{"files": files}, nil, func(m *sick) { m.write("home/.cursor/mcp.json", `{"mcpServers": {}}`) },
+		{"a client without the hub", obj{"files": files}, nil, func(m *sick) { m.Write("home/.cursor/mcp.json", `{"mcpServers": {}}`) },
 			"clients", "cursor", "the hub is not registered in it", byCommand},
 		{"a client that starts a program which is gone", obj{"files": files}, nil, func(m *sick) {
-			m.write("home/.cursor/mcp.json", `{"mcpServers": {"mcphub": {"command": "/opt/old/mcphub", "args": ["serve"]}}}`)
+			m.Write("home/.cursor/mcp.json", `{"mcpServers": {"mcphub": {"command": "/opt/old/mcphub", "args": ["serve"]}}}`)
 		}, "clients", "cursor", "/opt/old/mcphub, and nothing is there", byCommand},
 		{"a port that another program has", obj{"files": files}, obj{"http": obj{"listen": "127.0.0.1:0"}}, func(m *sick) {
 			l, err := net.Listen("tcp", "127.0.0.1:0")
-			must(m.t, err)
-			m.t.Cleanup(func() { _ = l.Close() })
+			world.Must(m.T, err)
+			m.T.Cleanup(func() { _ = l.Close() })
 			m.change(func(all obj) { all["http"].(obj)["listen"] = l.Addr().String() })
 		}, "system", "", "another program listens on", inBlock("http")},
-		{"an audit log that cannot be written", obj{"files": files}, nil, func(m *sick) { m.write("home/state/mcphub/audit", "") },
+		{"an audit log that cannot be written", obj{"files": files}, nil, func(m *sick) { m.Write("home/state/mcphub/audit", "") },
 			"system", "", "/audit of the audit log cannot be written", byCommand},
 		{"a folder of sockets that others may look into", obj{"files": files}, nil, func(m *sick) {
-			must(m.t, os.MkdirAll(m.path("run", "mcphub"), 0o700))
-			must(m.t, os.Chmod(m.path("run", "mcphub"), 0o777))
+			world.Must(m.T, os.MkdirAll(m.Path("run", "mcphub"), 0o700))
+			world.Must(m.T, os.Chmod(m.Path("run", "mcphub"), 0o777))
 		}, "hubs", "", "is open to other users", byCommand},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -260,8 +262,8 @@ func TestDoctorFindsAndMends(t *testing.T) {
 				all[k] = v
 			}
 			text, err := json.Marshal(all)
-			must(t, err)
-			m.hub = m.write("home/config/mcphub/hub.json", strings.ReplaceAll(string(text), "$DIR", m.dir))
+			world.Must(t, err)
+			m.hub = m.Write("home/config/mcphub/hub.json", strings.ReplaceAll(string(text), "$DIR", m.Dir))
 			if tc.wrong != nil {
 				tc.wrong(m)
 			}
@@ -283,7 +285,7 @@ func TestDoctorFindsAndMends(t *testing.T) {
 			if status != 0 {
 				t.Errorf("exit status %d", status)
 			}
-			if out, said, _ := m.run(mcphub(t), "doctor"); strings.Count(out+said, "\n") != 1 || !strings.HasPrefix(out, "ok: ") {
+			if out, said, _ := m.run(world.Hub(t), "doctor"); strings.Count(out+said, "\n") != 1 || !strings.HasPrefix(out, "ok: ") {
 				t.Errorf("it says %q %q where all is well", out, said)
 			}
 		})
@@ -316,23 +318,23 @@ func contains(text, says string) bool {
 func TestDoctorOfARunningHub(t *testing.T) {
 	t.Parallel()
 	m := newSick(t)
-	m.hub = m.write("home/config/mcphub/hub.json", `{"mcpServers": {"once": {"command": "/bin/sh", "args": ["-c", "[ -e $HOME/well ] || exit 3; exec mcphub files ."], "local": true}}}`)
+	m.hub = m.Write("home/config/mcphub/hub.json", `{"mcpServers": {"once": {"command": "/bin/sh", "args": ["-c", "[ -e $HOME/well ] || exit 3; exec mcphub files ."], "local": true}}}`)
 	ctx, stop := context.WithCancel(context.Background())
-	hub := exec.CommandContext(ctx, mcphub(t), "serve")
-	path := m.path("bin") + string(os.PathListSeparator) + bin.dir + string(os.PathListSeparator) + os.Getenv("PATH")
-	hub.Dir, hub.Env = m.project, m.env("PATH="+path, "MCPHUB_CONFIG="+m.hub, "XDG_RUNTIME_DIR="+m.path("run"), "TMPDIR="+m.path("tmp"))
+	hub := exec.CommandContext(ctx, world.Hub(t), "serve")
+	path := m.Path("bin") + string(os.PathListSeparator) + world.Bin.Dir + string(os.PathListSeparator) + os.Getenv("PATH")
+	hub.Dir, hub.Env = m.Project, m.Env("PATH="+path, "MCPHUB_CONFIG="+m.hub, "XDG_RUNTIME_DIR="+m.Path("run"), "TMPDIR="+m.Path("tmp"))
 	in, err := hub.StdinPipe()
-	must(t, err)
-	must(t, hub.Start())
+	world.Must(t, err)
+	world.Must(t, hub.Start())
 	t.Cleanup(func() {
 		_ = in.Close() // its client has gone
 		_ = hub.Wait()
 		stop()
 	})
 	_, err = fmt.Fprintln(in, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"someone","version":"1"}}}`)
-	must(t, err)
+	world.Must(t, err)
 	_, err = fmt.Fprintln(in, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
-	must(t, err)
+	world.Must(t, err)
 
 	// Five failures in a row, and it is not started again by itself.
 	m.awaits(`"circuitOpen":true`)
@@ -341,7 +343,7 @@ func TestDoctorOfARunningHub(t *testing.T) {
 	if !ok {
 		t.Fatalf("doctor does not find the server that was given up: %+v", found)
 	}
-	m.write("home/well", "")
+	m.Write("home/well", "")
 	if want := "mcphub restart once"; a.Command != want {
 		t.Errorf("the cure is %q, want %q", a.Command, want)
 	}
@@ -352,14 +354,14 @@ func TestDoctorOfARunningHub(t *testing.T) {
 	}
 
 	text, err := os.ReadFile(m.hub)
-	must(t, err)
-	must(t, os.WriteFile(m.hub, append(text, '}'), 0o600))
+	world.Must(t, err)
+	world.Must(t, os.WriteFile(m.hub, append(text, '}'), 0o600))
 	m.awaits(`"errorAt"`)
 	found, status := m.doctor()
 	if a, ok = findingOf(found, "hubs", fmt.Sprint(m.pid()), "goes on with an older hub.json"); !ok || status != 3 {
 		t.Fatalf("doctor does not find that hub.json is not read, exit status %d: %+v", status, found)
 	}
-	must(t, os.WriteFile(m.hub, text, 0o600))
+	world.Must(t, os.WriteFile(m.hub, text, 0o600))
 	m.until(func(status string) bool { return !strings.Contains(status, `"errorAt"`) })
 	if found, status := m.doctor(); status != 0 {
 		t.Errorf("after hub.json was mended there is still %+v", found)
@@ -368,29 +370,29 @@ func TestDoctorOfARunningHub(t *testing.T) {
 
 // awaits waits until status says something.
 func (m *sick) awaits(says string) {
-	m.t.Helper()
+	m.T.Helper()
 	m.until(func(status string) bool { return strings.Contains(status, says) })
 }
 
 func (m *sick) until(holds func(status string) bool) {
-	m.t.Helper()
+	m.T.Helper()
 	last := ""
-	for deadline := time.Now().Add(2 * waitLimit); time.Now().Before(deadline); {
-		if last, _, _ = m.run(mcphub(m.t), "status", "--json"); holds(last) {
+	for deadline := time.Now().Add(2 * world.WaitLimit); time.Now().Before(deadline); {
+		if last, _, _ = m.run(world.Hub(m.T), "status", "--json"); holds(last) {
 			return
 		}
 	}
-	m.t.Fatalf("status says\n%s", last)
+	m.T.Fatalf("status says\n%s", last)
 }
 
 // pid is that of the hub that runs.
 func (m *sick) pid() int {
-	m.t.Helper()
-	out, _, _ := m.run(mcphub(m.t), "status", "--json")
+	m.T.Helper()
+	out, _, _ := m.run(world.Hub(m.T), "status", "--json")
 	var all struct{ Hubs []struct{ PID int } }
-	must(m.t, json.Unmarshal([]byte(out), &all))
+	world.Must(m.T, json.Unmarshal([]byte(out), &all))
 	if len(all.Hubs) != 1 {
-		m.t.Fatalf("not one hub runs: %s", out)
+		m.T.Fatalf("not one hub runs: %s", out)
 	}
 	return all.Hubs[0].PID
 }

@@ -1,4 +1,4 @@
-package e2e
+package operation
 
 import (
 	"encoding/json"
@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"mcphub/e2e/world"
 )
 
 // A command stands in a document in a block, indented or between fences, or fills a cell of a table. A command within a
@@ -106,14 +108,14 @@ func wholeHubJSON(text string) string {
 // documentPages are the pages whose commands are run. docs/session.md is made by TestSession.
 func documentPages(t *testing.T) map[string]string {
 	t.Helper()
-	files, err := filepath.Glob("../docs/*.md")
-	must(t, err)
+	files, err := filepath.Glob(world.Source("docs", "*.md"))
+	world.Must(t, err)
 	pages := map[string]string{}
-	for _, file := range append(files, "../README.md") {
+	for _, file := range append(files, world.Source("README.md")) {
 		text, err := os.ReadFile(file)
-		must(t, err)
+		world.Must(t, err)
 		if filepath.Base(file) != "session.md" {
-			pages[filepath.Base(filepath.Dir(file))+"/"+filepath.Base(file)] = string(text)
+			pages[filepath.Base(file)] = string(text)
 		}
 	}
 	return pages
@@ -141,22 +143,22 @@ ln -s "$PWD/node_modules/$package/run" "node_modules/.bin/${package##*/}"
 
 // documentHome is a home in which the commands of a page can be run: the servers that the pages speak of, two clients with servers of
 // their own, and a project. uvx, npx and the servers are one small server under other names.
-func documentHome(t *testing.T, without ...string) (w *world, project string, env []string) {
+func documentHome(t *testing.T, without ...string) (w *world.World, project string, env []string) {
 	t.Helper()
-	w = newWorld(t)
-	home := w.path("home", "you")
-	project = w.path("home", "you", "project")
+	w = world.New(t)
+	home := w.Path("home", "you")
+	project = w.Path("home", "you", "project")
 	for name, text := range map[string]string{
 		"project/README.md": "# My project\n", "project/src/main.go": "package main\n", "project/notes/real.txt": "a note\n", "project/DIR/.keep": "",
 		"project/new.json": `{"mcpServers": {"files": {"builtin": "files"}}}`,
 		".cursor/mcp.json": `{"mcpServers": {"todo": {"command": "notes"}}}`, ".codex/config.toml": "[mcp_servers.todo]\ncommand = \"notes\"\n",
 		".config/mail/password": "not told",
 	} {
-		w.write("home/you/"+name, text)
+		w.Write("home/you/"+name, text)
 	}
-	must(t, os.Symlink("real.txt", filepath.Join(project, "notes", "link.txt")))
+	world.Must(t, os.Symlink("real.txt", filepath.Join(project, "notes", "link.txt")))
 	for _, name := range []string{"new-hub.json", "other.json"} {
-		must(t, os.Link(filepath.Join(project, "new.json"), filepath.Join(project, name)))
+		world.Must(t, os.Link(filepath.Join(project, "new.json"), filepath.Join(project, name)))
 	}
 	servers := obj{"files": obj{"builtin": "files"}}
 	for name, entry := range map[string]obj{
@@ -168,30 +170,30 @@ func documentHome(t *testing.T, without ...string) (w *world, project string, en
 			servers[name] = entry
 		}
 	}
-	w.write("home/you/.config/mcphub/hub.json", raw(t, obj{"mcpServers": servers}))
-	w.write("home/you/project/hub.json", raw(t, obj{"mcpServers": obj{"files": obj{"builtin": "files"}}, "http": obj{"listen": "127.0.0.1:0"}}))
+	w.Write("home/you/.config/mcphub/hub.json", world.Raw(t, obj{"mcpServers": servers}))
+	w.Write("home/you/project/hub.json", world.Raw(t, obj{"mcpServers": obj{"files": obj{"builtin": "files"}}, "http": obj{"listen": "127.0.0.1:0"}}))
 	for _, name := range []string{"notes", "uvx", "npx", "node", "mail-server", "my-shell-server"} {
-		must(t, os.Chmod(w.write("home/you/bin/"+name, notesServer), 0o700))
+		world.Must(t, os.Chmod(w.Write("home/you/bin/"+name, notesServer), 0o700))
 	}
 	for name, text := range map[string]string{"pass": "#!/bin/sh\necho a-password\n", "uv": documentUV, "npm": documentNPM} {
-		must(t, os.Chmod(w.write("home/you/bin/"+name, text), 0o700))
+		world.Must(t, os.Chmod(w.Write("home/you/bin/"+name, text), 0o700))
 	}
-	runtime := shortFolder(t)
-	return w, project, []string{"HOME=" + home, "PATH=" + w.path("home", "you", "bin") + ":" + bin.dir + ":/usr/bin:/bin", "XDG_RUNTIME_DIR=" + runtime,
-		"TMPDIR=" + runtime, "DBUS_SESSION_BUS_ADDRESS=unix:path=" + w.path("none"), "LANG=C.UTF-8", "TZ=UTC", "TERM=dumb",
-		"GORACE=halt_on_error=1 atexit_sleep_ms=0", "XDG_MCPHUB_E2E=" + w.dir}
+	runtime := world.ShortFolder(t)
+	return w, project, []string{"HOME=" + home, "PATH=" + w.Path("home", "you", "bin") + ":" + world.Bin.Dir + ":/usr/bin:/bin", "XDG_RUNTIME_DIR=" + runtime,
+		"TMPDIR=" + runtime, "DBUS_SESSION_BUS_ADDRESS=unix:path=" + w.Path("none"), "LANG=C.UTF-8", "TZ=UTC", "TERM=dumb",
+		"GORACE=halt_on_error=1 atexit_sleep_ms=0", "XDG_MCPHUB_E2E=" + w.Dir}
 }
 
 // typed runs a command at a terminal, as a person does who agrees to everything that is asked.
 func typed(t *testing.T, line, project string, env []string) (said string, status int) {
 	t.Helper()
-	terminal, side := pseudoTerminal(t)
+	terminal, side := world.PseudoTerminal(t)
 	cmd := exec.Command("/bin/sh", "-c", line)
 	cmd.Dir, cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = project, env, side, side, side
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-	must(t, cmd.Start())
-	must(t, side.Close())
-	bound := time.AfterFunc(waitLimit, func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) })
+	world.Must(t, cmd.Start())
+	world.Must(t, side.Close())
+	bound := time.AfterFunc(world.WaitLimit, func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) })
 	defer bound.Stop()
 	var out strings.Builder
 	buffer := make([]byte, 4096)
@@ -212,7 +214,7 @@ func typed(t *testing.T, line, project string, env []string) (said string, statu
 			}
 			_, err = terminal.WriteString(answer)
 		}
-		must(t, err)
+		world.Must(t, err)
 	}
 	_ = cmd.Wait() // the status tells
 	status = cmd.ProcessState.ExitCode()
@@ -232,7 +234,7 @@ var (
 // the page says, or at least no error.
 func TestDocumentsCommands(t *testing.T) {
 	t.Parallel()
-	mcphub(t)
+	world.Hub(t)
 	ran, left := 0, map[string]int{}
 	for page, text := range documentPages(t) {
 		blocks, _ := documentBlocks(text)
@@ -264,7 +266,7 @@ func TestDocumentsCommands(t *testing.T) {
 				_, project, env := documentHome(t, added...)
 				if hub {
 					c := sessionHub(t, project, env)
-					t.Cleanup(func() { c.Close(waitLimit) })
+					t.Cleanup(func() { c.Close(world.WaitLimit) })
 					typed(t, "mcphub audit verify >FILE", project, env)
 				}
 				for _, line := range commands {
@@ -318,7 +320,7 @@ func runDocumented(t *testing.T, line, project string, env []string) {
 // TestDocumentsConfigurations loads each piece of hub.json in the documents, and starts its servers.
 func TestDocumentsConfigurations(t *testing.T) {
 	t.Parallel()
-	mcphub(t)
+	world.Hub(t)
 	found := 0
 	for page, text := range documentPages(t) {
 		_, pieces := documentBlocks(text)
@@ -335,7 +337,7 @@ func TestDocumentsConfigurations(t *testing.T) {
 		t.Errorf("%d pieces of hub.json were found; have they another shape now?", found)
 	}
 	w, project, env := documentHome(t)
-	w.write("home/you/.config/mcphub/hub.json", wholeHubJSON(`"polcy": {}`))
+	w.Write("home/you/.config/mcphub/hub.json", wholeHubJSON(`"polcy": {}`))
 	if said, status := typed(t, "mcphub validate", project, env); status != 3 {
 		t.Errorf("the control: an unknown key ends with %d\n%s", status, said)
 	}
@@ -343,16 +345,16 @@ func TestDocumentsConfigurations(t *testing.T) {
 
 // loadDocumented validates a piece of hub.json, then starts the servers in it that are programs. What the pages name outside
 // the home lies inside it here.
-func loadDocumented(t *testing.T, w *world, piece, project string, env []string) {
+func loadDocumented(t *testing.T, w *world.World, piece, project string, env []string) {
 	t.Helper()
 	for _, outside := range []string{"/opt/", "/srv/"} {
-		piece = strings.ReplaceAll(piece, `"`+outside, `"`+w.path("home", "you")+outside)
+		piece = strings.ReplaceAll(piece, `"`+outside, `"`+w.Path("home", "you")+outside)
 	}
 	for _, name := range []string{"opt/notes/notes.js", "srv/alice/.keep", "srv/team-a/.keep", "sandbox/.keep", "Templates/.keep", ".config/mcphub/mail.env"} {
-		w.write("home/you/"+name, "")
+		w.Write("home/you/"+name, "")
 	}
-	w.write("home/you/.config/mcphub/alice.token", "a token of more than thirty-two signs\n")
-	w.write("home/you/.config/mcphub/hub.json", piece)
+	w.Write("home/you/.config/mcphub/alice.token", "a token of more than thirty-two signs\n")
+	w.Write("home/you/.config/mcphub/hub.json", piece)
 	for _, m := range regexp.MustCompile(`\$\{(?:keyring|input):([^}]*)\}`).FindAllStringSubmatch(piece, -1) {
 		runDocumented(t, "echo value | mcphub secret set "+m[1], project, env)
 	}
@@ -363,7 +365,7 @@ func loadDocumented(t *testing.T, w *world, piece, project string, env []string)
 	if strings.Contains(piece, `"command": "mcphub"`) {
 		return // it is what a client has: a hub would start itself
 	}
-	cmd := exec.Command(mcphub(t), "warm", "--json", "--root", project)
+	cmd := exec.Command(world.Hub(t), "warm", "--json", "--root", project)
 	cmd.Dir, cmd.Env, cmd.Stderr = project, env, io.Discard
 	out, _ := cmd.Output() // the status is 1 where a server cannot be reached
 	var warm struct {
@@ -374,7 +376,7 @@ func loadDocumented(t *testing.T, w *world, piece, project string, env []string)
 	}
 	for _, s := range warm.Servers {
 		remote := regexp.MustCompile(`"` + s.Name + `":\s*\{\s*"url"`).MatchString(piece)
-		if strings.Contains(s.Error, "no kernel enforcement here") && !inCI() {
+		if strings.Contains(s.Error, "no kernel enforcement here") && !world.InCI() {
 			t.Skip("NOT PROVED HERE: ", s.Error)
 		}
 		if s.Error != "" && !remote {

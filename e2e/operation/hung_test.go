@@ -1,4 +1,4 @@
-package e2e
+package operation
 
 import (
 	"encoding/json"
@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"mcphub/e2e/ide"
+	"mcphub/e2e/world"
 )
 
 // standing is how status shows a server.
@@ -17,13 +18,13 @@ type standing struct {
 }
 
 func (p *operated) standing() map[string]standing {
-	p.w.t.Helper()
+	p.w.T.Helper()
 	status, out, errs := p.run("status", "--json")
 	var v struct {
 		Hubs []struct{ Children []standing }
 	}
 	if err := json.Unmarshal([]byte(out), &v); err != nil || status != 0 || len(v.Hubs) != 1 {
-		p.w.t.Fatalf("status ended with %d: %v\n%s%s", status, err, out, errs)
+		p.w.T.Fatalf("status ended with %d: %v\n%s%s", status, err, out, errs)
 	}
 	all := map[string]standing{}
 	for _, c := range v.Hubs[0].Children {
@@ -36,10 +37,10 @@ func (p *operated) standing() map[string]standing {
 // answers pings is slow, and left alone. It takes a minute: that is how long a hub gives a server before it calls it hung.
 func TestHungServersAreShownAndRestarted(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := world.New(t)
 	const long, short = 90 * time.Second, 2 * time.Second // the first leaves time to see that it is hung before it is stopped
 	server := func(name string, limit time.Duration) obj {
-		entry := w.recorder(name, "--hangs")
+		entry := w.Recorder(name, "--hangs")
 		entry["timeout"] = obj{"call": limit.String()}
 		return entry
 	}
@@ -48,7 +49,7 @@ func TestHungServersAreShownAndRestarted(t *testing.T) {
 		"deaf": server("deaf", long), "mute": server("mute", long), "brief": server("brief", short), "idle": server("idle", short), "fine": server("fine", long),
 	}})
 	all := []string{"deaf", "mute", "brief", "idle", "fine"}
-	before := p.s.pids(all...) // control: they answer
+	before := p.s.PIDs(all...) // control: they answer
 
 	// Each of those with long calls has two under way, the second since a moment later.
 	var calls sync.WaitGroup
@@ -57,8 +58,8 @@ func TestHungServersAreShownAndRestarted(t *testing.T) {
 	ended := map[string][2]ide.ToolResult{}
 	var mu sync.Mutex
 	for _, name := range []string{"deaf", "mute"} {
-		first := p.s.send(name+"__hang", `{"kind":"`+name+`"}`)
-		second := p.s.send(name+"__echo", `{"text":"hi"}`)
+		first := p.s.SendCall(name+"__hang", `{"kind":"`+name+`"}`)
+		second := p.s.SendCall(name+"__echo", `{"text":"hi"}`)
 		calls.Go(func() {
 			a, b := p.awaitLong(first), p.awaitLong(second)
 			mu.Lock()
@@ -69,7 +70,7 @@ func TestHungServersAreShownAndRestarted(t *testing.T) {
 
 	// The short calls of one that is hung fail for some time, then it is another process; those of one that is slow go on failing.
 	hang := func(name, kind string) {
-		if r := p.s.await(p.s.send(name+"__hang", `{"kind":"`+kind+`"}`)); !r.IsError {
+		if r := p.s.AwaitCall(p.s.SendCall(name+"__hang", `{"kind":"`+kind+`"}`)); !r.IsError {
 			t.Errorf("%s: %s", name, r.Text)
 		}
 	}
@@ -77,20 +78,20 @@ func TestHungServersAreShownAndRestarted(t *testing.T) {
 	hang("idle", "idle")
 	failed := 0
 	for r := (ide.ToolResult{IsError: true}); r.IsError && failed < 20; failed++ {
-		r = p.s.await(p.s.send("brief__echo", `{"text":"hi"}`))
+		r = p.s.AwaitCall(p.s.SendCall("brief__echo", `{"text":"hi"}`))
 	}
 	if took := time.Since(start); failed > 12 {
 		t.Errorf("%d calls failed, in %s", failed, took)
 	}
 	for range 3 {
-		if r := p.s.await(p.s.send("idle__echo", `{"text":"hi"}`)); !r.IsError || !strings.Contains(r.Text, "2s") {
+		if r := p.s.AwaitCall(p.s.SendCall("idle__echo", `{"text":"hi"}`)); !r.IsError || !strings.Contains(r.Text, "2s") {
 			t.Errorf("a server that answers no calls: %s", r.Text)
 		}
 	}
 
 	// Meanwhile those with long calls are shown as hung, and nobody else is.
 	shown := map[string]bool{}
-	if !within(3*waitLimit, func() bool {
+	if !world.Within(3*world.WaitLimit, func() bool {
 		for name, st := range p.standing() {
 			if st.State == "hung" && strings.Contains(st.Error, "answers neither its calls nor whether it is there") {
 				shown[name] = true
@@ -113,7 +114,7 @@ func TestHungServersAreShownAndRestarted(t *testing.T) {
 	}
 
 	// Those that were hung are other processes now, which answer; the others are the same.
-	after := p.s.pids("deaf", "mute", "brief", "fine")
+	after := p.s.PIDs("deaf", "mute", "brief", "fine")
 	standing := p.standing()
 	for _, name := range []string{"deaf", "mute", "brief"} {
 		if st := standing[name]; after[name] == before[name] || st.State != "ready" || st.Restarts != 1 || !strings.Contains(st.LastFailure, "hung") {
@@ -130,12 +131,12 @@ func TestHungServersAreShownAndRestarted(t *testing.T) {
 
 // awaitLong is await for a call that takes longer than anything else does.
 func (p *operated) awaitLong(id string) ide.ToolResult {
-	deadline := time.Now().Add(3 * waitLimit)
+	deadline := time.Now().Add(3 * world.WaitLimit)
 	for {
-		r, err := p.s.ToolAnswer(p.s.ctx(), id)
+		r, err := p.s.ToolAnswer(p.s.Context(), id)
 		if err == nil || time.Now().After(deadline) {
 			if err != nil {
-				p.w.t.Error(err)
+				p.w.T.Error(err)
 			}
 			return r
 		}

@@ -1,4 +1,4 @@
-package e2e
+package operation
 
 import (
 	"encoding/json"
@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"mcphub/e2e/world"
 )
 
 // mostClients are the fifteen that init is tried with, each with the file and the form in which it keeps servers.
@@ -130,9 +132,9 @@ func continueServers(servers []initServer) string {
 
 // fortyServers are as many, of which ten cannot run: a program, a key, a folder or a socket is missing. Two are bots of which
 // no second process may run beside the first: they note that they have begun and ended.
-func (w *world) fortyServers() []initServer {
+func fortyServers(w *world.World) []initServer {
 	var all []initServer
-	recorder := w.ownRecorder()
+	recorder := ownRecorder(w)
 	shell := func(fails, script string) initServer {
 		return initServer{command: "sh", args: []string{"-c", script + "; exec " + recorder, fmt.Sprint(len(all))}, fails: fails}
 	}
@@ -141,15 +143,15 @@ func (w *world) fortyServers() []initServer {
 		all = append(all, shell("SERVICE_API_KEY is required", `test -n "$SERVICE_API_KEY" || { echo "Error: SERVICE_API_KEY is required" >&2; exit 1; }`))
 	}
 	for range 2 {
-		all = append(all, initServer{command: bin.recorder, cwd: w.path("gone"), env: [][2]string{{"MARK", fmt.Sprint(len(all))}}, fails: "there is no folder " + w.path("gone")})
-		all = append(all, shell("connect "+w.path("no.sock"), `test -S `+w.path("no.sock")+` || { echo "Error: connect `+w.path("no.sock")+`: no such file or directory" >&2; exit 1; }`))
+		all = append(all, initServer{command: world.Bin.Recorder, cwd: w.Path("gone"), env: [][2]string{{"MARK", fmt.Sprint(len(all))}}, fails: "there is no folder " + w.Path("gone")})
+		all = append(all, shell("connect "+w.Path("no.sock"), `test -S `+w.Path("no.sock")+` || { echo "Error: connect `+w.Path("no.sock")+`: no such file or directory" >&2; exit 1; }`))
 	}
 	bot := `mkdir bot-$0.lock || { echo "another instance is already running" >&2; exit 1; }; echo begin $0 >>bots.log; ` + recorder + `; echo end $0 >>bots.log; rmdir bot-$0.lock`
 	for _, name := range []string{"a", "b"} {
 		all = append(all, initServer{command: "sh", args: []string{"-c", bot, name}})
 	}
 	for len(all) < 40 {
-		s := initServer{command: bin.recorder, env: [][2]string{{"MARK", fmt.Sprint(len(all))}}}
+		s := initServer{command: world.Bin.Recorder, env: [][2]string{{"MARK", fmt.Sprint(len(all))}}}
 		if n := len(all); n%5 == 0 {
 			s.env = append(s.env, [2]string{"KEY", fmt.Sprintf("plain-secret-%d", n)})
 			s.kept = "KEY"
@@ -166,33 +168,33 @@ func (w *world) fortyServers() []initServer {
 }
 
 // ownRecorder is a recorder in the root, where a shell that the kernel holds may run it.
-func (w *world) ownRecorder() string {
-	w.t.Helper()
-	program, err := os.ReadFile(bin.recorder)
-	must(w.t, err)
-	path := w.write("project/recorder", string(program))
-	must(w.t, os.Chmod(path, 0o700))
+func ownRecorder(w *world.World) string {
+	w.T.Helper()
+	program, err := os.ReadFile(world.Bin.Recorder)
+	world.Must(w.T, err)
+	path := w.Write("project/recorder", string(program))
+	world.Must(w.T, os.Chmod(path, 0o700))
 	return path
 }
 
 // initYes runs mcphub init --yes in the project, and gives what it printed and how it ended.
-func (w *world) initYes(args ...string) (said string, status int) {
-	w.t.Helper()
-	cmd := exec.Command(mcphub(w.t), append([]string{"init", "--yes"}, args...)...)
-	cmd.Env, cmd.Dir = w.env("DBUS_SESSION_BUS_ADDRESS=unix:path="+w.path("none")), w.project
+func initYes(w *world.World, args ...string) (said string, status int) {
+	w.T.Helper()
+	cmd := exec.Command(world.Hub(w.T), append([]string{"init", "--yes"}, args...)...)
+	cmd.Env, cmd.Dir = w.Env("DBUS_SESSION_BUS_ADDRESS=unix:path="+w.Path("none")), w.Project
 	out, _ := cmd.CombinedOutput() // the status tells
 	return string(out), cmd.ProcessState.ExitCode()
 }
 
 // hubEntries are the servers of the hub.json that init has made.
-func (w *world) hubEntries() map[string]map[string]any {
-	w.t.Helper()
-	text, err := os.ReadFile(w.path("home", "config", "mcphub", "hub.json"))
-	must(w.t, err)
+func hubEntries(w *world.World) map[string]map[string]any {
+	w.T.Helper()
+	text, err := os.ReadFile(w.Path("home", "config", "mcphub", "hub.json"))
+	world.Must(w.T, err)
 	var hub struct {
 		MCPServers map[string]map[string]any `json:"mcpServers"`
 	}
-	must(w.t, json.Unmarshal(text, &hub))
+	world.Must(w.T, json.Unmarshal(text, &hub))
 	return hub.MCPServers
 }
 
@@ -201,9 +203,9 @@ func (w *world) hubEntries() map[string]map[string]any {
 // able to open, and where its secret went.
 func TestInitTakesNothingAwayThatDoesNotWork(t *testing.T) {
 	t.Parallel()
-	requireLandlock(t)
-	w := newWorld(t)
-	servers := w.fortyServers()
+	world.RequireLandlock(t)
+	w := world.New(t)
+	servers := fortyServers(w)
 	of := make([][]initServer, len(mostClients))
 	for i, s := range servers {
 		of[i%len(of)] = append(of[i%len(of)], s)
@@ -211,19 +213,19 @@ func TestInitTakesNothingAwayThatDoesNotWork(t *testing.T) {
 	long := strings.Repeat("long-value-", 300)
 	of[0][2].env = append(of[0][2].env, [2]string{"LONG", long})
 	for i, c := range mostClients {
-		w.write("home/"+c.file, c.text(of[i]))
+		w.Write("home/"+c.file, c.text(of[i]))
 	}
-	said, status := w.initYes()
+	said, status := initYes(w)
 	if status != 1 || !strings.Contains(said, "10 servers not served by the hub yet") {
 		t.Errorf("it ends with %d", status)
 	}
 	if !strings.Contains(said, "LONG="+long) || strings.Contains(said, "plain-secret") {
 		t.Error("a value is clipped, or a secret is shown")
 	}
-	entries := w.hubEntries()
+	entries := hubEntries(w)
 	for i, c := range mostClients {
-		text, err := os.ReadFile(w.path("home", c.file))
-		must(t, err)
+		text, err := os.ReadFile(w.Path("home", c.file))
+		world.Must(t, err)
 		if !strings.Contains(string(text), "serve") {
 			t.Errorf("%s has no hub: %s", c.name, text)
 		}
@@ -249,8 +251,8 @@ func TestInitTakesNothingAwayThatDoesNotWork(t *testing.T) {
 			t.Errorf("%s has switched off %d of %d: %s", c.name, n, gone, text)
 		}
 	}
-	bots, err := os.ReadFile(filepath.Join(w.project, "bots.log"))
-	must(t, err)
+	bots, err := os.ReadFile(filepath.Join(w.Project, "bots.log"))
+	world.Must(t, err)
 	// Each runs as the hub runs it and as its client does, and has ended before the next begins.
 	if want := strings.Repeat("begin a\nend a\n", 2) + strings.Repeat("begin b\nend b\n", 2); string(bots) != want {
 		t.Errorf("the bots ran thus:\n%s", bots)
@@ -260,19 +262,24 @@ func TestInitTakesNothingAwayThatDoesNotWork(t *testing.T) {
 	}
 }
 
+// TestInitForOthers runs it again as an ordinary user.
+func TestInitForOthers(t *testing.T) {
+	world.AsOrdinaryUser(t, []string{"TestInitTakesNothingAwayThatDoesNotWork"})
+}
+
 // TestInitTellsWhatTheKernelRefuses: one server does not start under the kernel, one offers less. Both stay on in their client,
 // with the line that mends it; once it is opened, they are taken over. The control is a server that needs nothing.
 func TestInitTellsWhatTheKernelRefuses(t *testing.T) {
 	t.Parallel()
-	requireLandlock(t)
-	w := newWorld(t)
-	secret, recorder := w.path("outside", "secret.txt"), w.ownRecorder()
-	refuses := w.write("bin/refuses", "#!/bin/sh\ncat "+secret+" >/dev/null || exit 3\nexec "+recorder+"\n")
-	less := w.write("bin/less", "#!/bin/sh\ncat "+secret+" >/dev/null 2>&1 || exec "+recorder+"\nexec "+recorder+" --offers\n")
-	must(t, os.Chmod(refuses, 0o700))
-	must(t, os.Chmod(less, 0o700))
-	w.write("home/.cursor/mcp.json", raw(t, obj{"mcpServers": obj{"refuses": obj{"command": refuses}, "less": obj{"command": less}, "plain": obj{"command": bin.recorder}}}))
-	said, status := w.initYes()
+	world.RequireLandlock(t)
+	w := world.New(t)
+	secret, recorder := w.Path("outside", "secret.txt"), ownRecorder(w)
+	refuses := w.Write("bin/refuses", "#!/bin/sh\ncat "+secret+" >/dev/null || exit 3\nexec "+recorder+"\n")
+	less := w.Write("bin/less", "#!/bin/sh\ncat "+secret+" >/dev/null 2>&1 || exec "+recorder+"\nexec "+recorder+" --offers\n")
+	world.Must(t, os.Chmod(refuses, 0o700))
+	world.Must(t, os.Chmod(less, 0o700))
+	w.Write("home/.cursor/mcp.json", world.Raw(t, obj{"mcpServers": obj{"refuses": obj{"command": refuses}, "less": obj{"command": less}, "plain": obj{"command": world.Bin.Recorder}}}))
+	said, status := initYes(w)
 	for _, want := range []string{
 		"refuses: does not work: the kernel holds it, and so it does not start: exited with status 3",
 		"run:    mcphub allow refuses " + secret + "\n",
@@ -284,22 +291,22 @@ func TestInitTellsWhatTheKernelRefuses(t *testing.T) {
 			t.Errorf("%q is not said", want)
 		}
 	}
-	entries := w.hubEntries()
+	entries := hubEntries(w)
 	if status != 1 || entries["refuses"]["disabled"] != true || entries["less"]["disabled"] != true || entries["plain"]["disabled"] != nil {
 		t.Errorf("it ends with %d: %v\n%s", status, entries, said)
 	}
 	// The line that is printed for one opens the same to the other.
 	for _, name := range []string{"refuses", "less"} {
 		line := exec.Command("sh", "-c", "mcphub allow "+name+" "+secret)
-		line.Env, line.Dir = append(w.env(), "PATH="+bin.dir+":"+os.Getenv("PATH")), w.project
+		line.Env, line.Dir = append(w.Env(), "PATH="+world.Bin.Dir+":"+os.Getenv("PATH")), w.Project
 		if out, err := line.CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
 	}
-	said, status = w.initYes()
-	text, err := os.ReadFile(w.path("home", ".cursor", "mcp.json"))
-	must(t, err)
-	if entries = w.hubEntries(); status != 0 || strings.Contains(string(text), "refuses") || strings.Contains(string(text), "less") || entries["less"]["disabled"] == true {
+	said, status = initYes(w)
+	text, err := os.ReadFile(w.Path("home", ".cursor", "mcp.json"))
+	world.Must(t, err)
+	if entries = hubEntries(w); status != 0 || strings.Contains(string(text), "refuses") || strings.Contains(string(text), "less") || entries["less"]["disabled"] == true {
 		t.Errorf("mended, it ends with %d: %v\n%s\n%s", status, entries, text, said)
 	}
 }

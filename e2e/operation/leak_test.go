@@ -1,4 +1,4 @@
-package e2e
+package operation
 
 import (
 	"bufio"
@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"mcphub/e2e/world"
 )
 
 // leakGrowth is what a hub may hold more, in KiB, after any number of calls than after the first of them.
@@ -29,10 +31,10 @@ func TestCallsLeaveNothing(t *testing.T) {
 	if s := os.Getenv("MCPHUB_LONG_CASES"); s != "" {
 		var err error
 		count, err = strconv.Atoi(s)
-		must(t, err)
+		world.Must(t, err)
 	}
-	w := newWorld(t)
-	p := startPlain(t, w, w.config(obj{"rec": w.recorder("rec")}))
+	w := world.New(t)
+	p := startPlain(t, w, w.Config(obj{"rec": w.Recorder("rec")}))
 	p.send(`{"jsonrpc":"2.0","id":"i","method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"leak","version":"1"}}}`)
 	p.answers(1)
 	p.send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
@@ -44,7 +46,7 @@ func TestCallsLeaveNothing(t *testing.T) {
 	p.calls(warm, count)
 	var last holding
 	// What is no longer used may take a moment to go.
-	ok := within(5*time.Second, func() bool {
+	ok := world.Within(5*time.Second, func() bool {
 		last = p.holds()
 		return last.descriptors <= first.descriptors && last.threads <= first.threads+4 && last.kib <= first.kib+leakGrowth
 	})
@@ -63,14 +65,14 @@ type plain struct {
 	line []byte
 }
 
-func startPlain(t *testing.T, w *world, config string) *plain {
-	c := exec.Command(mcphub(t), "serve", "--config", config, "--log-level", "error")
-	c.Env, c.Dir, c.Stderr = w.env("GOGC=100"), w.home, os.Stderr
+func startPlain(t *testing.T, w *world.World, config string) *plain {
+	c := exec.Command(world.Hub(t), "serve", "--config", config, "--log-level", "error")
+	c.Env, c.Dir, c.Stderr = w.Env("GOGC=100"), w.Home, os.Stderr
 	in, err := c.StdinPipe()
-	must(t, err)
+	world.Must(t, err)
 	out, err := c.StdoutPipe()
-	must(t, err)
-	must(t, c.Start())
+	world.Must(t, err)
+	world.Must(t, c.Start())
 	t.Cleanup(func() {
 		_ = in.Close()
 		if err := c.Wait(); err != nil {
@@ -83,7 +85,7 @@ func startPlain(t *testing.T, w *world, config string) *plain {
 func (p *plain) send(lines ...string) {
 	p.t.Helper()
 	_, err := io.WriteString(p.in, strings.Join(lines, "\n")+"\n")
-	must(p.t, err)
+	world.Must(p.t, err)
 }
 
 // answers reads n answers, and whatever comes between.
@@ -145,7 +147,7 @@ func (p *plain) calls(from, n int) {
 			sent <- err
 		}()
 		p.answers(waited)
-		must(p.t, <-sent)
+		world.Must(p.t, <-sent)
 	}
 }
 
@@ -155,10 +157,10 @@ type holding struct{ descriptors, threads, kib int }
 func (p *plain) holds() (h holding) {
 	p.t.Helper()
 	fds, err := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", p.pid))
-	must(p.t, err)
+	world.Must(p.t, err)
 	h.descriptors = len(fds)
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.pid))
-	must(p.t, err)
+	world.Must(p.t, err)
 	for line := range strings.Lines(string(status)) {
 		if rest, ok := strings.CutPrefix(line, "Threads:"); ok {
 			_, _ = fmt.Sscan(rest, &h.threads)

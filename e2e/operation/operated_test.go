@@ -1,39 +1,40 @@
-package e2e
+package operation
 
 import (
 	"bytes"
 	"os/exec"
 
 	"mcphub/e2e/ide"
+	"mcphub/e2e/world"
 )
 
 // operated is a hub with a client that gives no roots, and somebody who uses the command line beside it.
 type operated struct {
-	w    *world
-	s    *session
+	w    *world.World
+	s    *world.Session
 	env  []string
 	path string // of its hub.json
 }
 
 // serve starts the hub.
 func (p *operated) serve(config obj) {
-	p.w.t.Helper()
-	p.w.sockets = socketsIn(p.w.t)
-	p.env = p.w.env()
-	p.path = p.w.write("conf/hub.json", raw(p.w.t, config))
-	p.s = p.w.start(ide.Options{Command: mcphub(p.w.t), Args: []string{"serve", "--config", p.path}, Env: p.env})
-	p.s.initialize()
+	p.w.T.Helper()
+	p.w.Sockets = world.SocketsIn(p.w.T)
+	p.env = p.w.Env()
+	p.path = p.w.Write("conf/hub.json", world.Raw(p.w.T, config))
+	p.s = p.w.Start(ide.Options{Command: world.Hub(p.w.T), Args: []string{"serve", "--config", p.path}, Env: p.env})
+	p.s.Handshake()
 }
 
 // run runs a command of the program and gives its exit status.
 func (p *operated) run(args ...string) (status int, stdout, stderr string) {
-	p.w.t.Helper()
-	cmd := exec.Command(mcphub(p.w.t), args...)
+	p.w.T.Helper()
+	cmd := exec.Command(world.Hub(p.w.T), args...)
 	var out, errs bytes.Buffer
-	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = p.env, p.w.home, &out, &errs
+	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = p.env, p.w.Home, &out, &errs
 	err := cmd.Run()
 	if _, ended := err.(*exec.ExitError); err != nil && !ended {
-		must(p.w.t, err)
+		world.Must(p.w.T, err)
 	}
 	return cmd.ProcessState.ExitCode(), out.String(), errs.String()
 }

@@ -1,4 +1,4 @@
-package e2e
+package operation
 
 import (
 	"archive/zip"
@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"mcphub/e2e/ide"
+	"mcphub/e2e/world"
 )
 
 // slowNpm installs a package of one program, the recorder, once a file is there.
@@ -29,34 +30,34 @@ ln -s ../kid/kid node_modules/.bin/kid
 // done. Two hubs install once. status tells what runs.
 func TestCallsWaitForAnInstall(t *testing.T) {
 	t.Parallel()
-	requireLandlock(t)
-	w := newWorld(t)
-	text, err := os.ReadFile(bin.recorder)
-	must(t, err)
-	w.write("fake/bin/recorder", string(text))
-	w.write("fake/bin/npm", slowNpm)
-	w.write("fake/bin/npx", "#!/bin/sh\nexit 9\n")
+	world.RequireLandlock(t)
+	w := world.New(t)
+	text, err := os.ReadFile(world.Bin.Recorder)
+	world.Must(t, err)
+	w.Write("fake/bin/recorder", string(text))
+	w.Write("fake/bin/npm", slowNpm)
+	w.Write("fake/bin/npx", "#!/bin/sh\nexit 9\n")
 	for _, name := range []string{"npm", "npx", "recorder"} {
-		must(t, os.Chmod(w.path("fake", "bin", name), 0o700))
+		world.Must(t, os.Chmod(w.Path("fake", "bin", name), 0o700))
 	}
-	kid := obj{"command": w.path("fake", "bin", "npx"), "args": []string{"-y", "kid"}, "sandbox": obj{"mode": "required", "network": "off"}}
+	kid := obj{"command": w.Path("fake", "bin", "npx"), "args": []string{"-y", "kid"}, "sandbox": obj{"mode": "required", "network": "off"}}
 	p := &operated{w: w}
 	p.serve(obj{"mcpServers": obj{"kid": kid}})
-	second := w.start(ide.Options{Command: mcphub(t), Args: []string{"serve", "--config", p.path}, Env: p.env})
-	second.initialize()
-	for _, s := range []*session{p.s, second} {
+	second := w.Start(ide.Options{Command: world.Hub(t), Args: []string{"serve", "--config", p.path}, Env: p.env})
+	second.Handshake()
+	for _, s := range []*world.Session{p.s, second} {
 		id, err := s.Request("tools/call", `{"name":"kid__echo","arguments":{"text":"hi"},"_meta":{"progressToken":"tok"}}`)
-		must(t, err)
-		_, err = s.Await(s.ctx(), "a notice of the install", func(m ide.Message) bool {
+		world.Must(t, err)
+		_, err = s.Await(s.Context(), "a notice of the install", func(m ide.Message) bool {
 			return m.Method == "notifications/progress" && strings.Contains(string(m.Params), "kid for kid") &&
 				(strings.Contains(string(m.Params), "installing kid") || strings.Contains(string(m.Params), "another hub installs kid"))
 		})
-		must(t, err)
+		world.Must(t, err)
 		t.Cleanup(func() { _ = id })
 		if s == second {
-			w.write("fake/bin/go", "")
-			for _, s := range []*session{p.s, second} {
-				s.call("kid__echo", `{"text":"hi"}`)
+			w.Write("fake/bin/go", "")
+			for _, s := range []*world.Session{p.s, second} {
+				s.MustCall("kid__echo", `{"text":"hi"}`)
 			}
 		}
 	}
@@ -69,7 +70,7 @@ func TestCallsWaitForAnInstall(t *testing.T) {
 			}
 		}
 	}
-	must(t, json.Unmarshal([]byte(out), &v))
+	world.Must(t, json.Unmarshal([]byte(out), &v))
 	if len(v.Hubs) != 2 {
 		t.Fatalf("%d hubs\n%s%s", len(v.Hubs), out, errs)
 	}
@@ -93,44 +94,44 @@ func TestCallsWaitForAnInstall(t *testing.T) {
 // known by a tool and what that answers.
 func installed(t *testing.T, launchers map[string][]string, more ...string) {
 	t.Helper()
-	installedIn(t, newWorld(t), launchers, more...)
+	installedIn(t, world.New(t), launchers, more...)
 }
 
-func installedIn(t *testing.T, w *world, launchers map[string][]string, more ...string) {
+func installedIn(t *testing.T, w *world.World, launchers map[string][]string, more ...string) {
 	t.Helper()
-	n := requireNode(t)
-	requireLandlock(t)
-	env := w.env()
+	n := world.RequireNode(t)
+	world.RequireLandlock(t)
+	env := w.Env()
 	for _, kv := range os.Environ() { // by which the registry is reached
 		name, _, _ := strings.Cut(strings.ToUpper(kv), "=")
 		if name == "NODE_EXTRA_CA_CERTS" || strings.HasSuffix(name, "_PROXY") || strings.HasPrefix(name, "SSL_CERT_") || strings.HasPrefix(name, "NPM_CONFIG_") {
 			env = append(env, kv)
 		}
 	}
-	path := "PATH=" + strings.Join(append(more, filepath.Dir(n.program), os.Getenv("PATH")), string(os.PathListSeparator))
+	path := "PATH=" + strings.Join(append(more, filepath.Dir(n.Program), os.Getenv("PATH")), string(os.PathListSeparator))
 	children := obj{}
 	for name, line := range launchers {
 		children[name] = obj{"command": line[0], "args": line[1:], "sandbox": obj{"mode": "required", "network": "off"}}
 	}
-	config := w.config(children)
+	config := w.Config(children)
 	mcphubRuns := func(args ...string) string {
 		t.Helper()
-		cmd := exec.Command(mcphub(t), args...)
-		cmd.Env, cmd.Dir = append(env, path), w.home
+		cmd := exec.Command(world.Hub(t), args...)
+		cmd.Env, cmd.Dir = append(env, path), w.Home
 		out, err := cmd.CombinedOutput()
 		if err != nil {
 			t.Errorf("%v: %v", args, err)
 		}
 		return string(out)
 	}
-	said := mcphubRuns("warm", "--config", config, "--root", w.project)
+	said := mcphubRuns("warm", "--config", config, "--root", w.Project)
 	t.Log(said)
 	if got := strings.Count(said, " installed"); got != len(launchers) {
 		t.Errorf("%d of %d were installed", got, len(launchers))
 	}
 	for name := range launchers {
-		args, want := []string{name + "__read_text_file", "path=" + filepath.Join(w.project, "hello.txt")}, "hello from the project"
-		if got := mcphubRuns(append([]string{"call", "--config", config, "--root", w.project}, args...)...); !strings.Contains(got, want) {
+		args, want := []string{name + "__read_text_file", "path=" + filepath.Join(w.Project, "hello.txt")}, "hello from the project"
+		if got := mcphubRuns(append([]string{"call", "--config", config, "--root", w.Project}, args...)...); !strings.Contains(got, want) {
 			t.Errorf("%s: %s", name, got)
 		}
 	}
@@ -141,15 +142,15 @@ func theServer(t *testing.T) string {
 	t.Helper()
 	var p struct{ Dependencies map[string]string }
 	text, err := os.ReadFile("package.json")
-	must(t, err)
-	must(t, json.Unmarshal(text, &p))
+	world.Must(t, err)
+	world.Must(t, json.Unmarshal(text, &p))
 	const name = "@modelcontextprotocol/server-filesystem"
 	return name + "@" + p.Dependencies[name]
 }
 
 // The real npx, and npm's registry.
 func TestNpxFromAnInstalledCopy(t *testing.T) {
-	if !long {
+	if !world.Long {
 		t.Skip("MCPHUB_E2E_LONG is not set: it downloads the server once more")
 	}
 	t.Parallel()
@@ -158,7 +159,7 @@ func TestNpxFromAnInstalledCopy(t *testing.T) {
 
 // The other launchers of JavaScript, which npm has too.
 func TestLaunchersFromInstalledCopies(t *testing.T) {
-	if !long {
+	if !world.Long {
 		t.Skip("MCPHUB_E2E_LONG is not set: it downloads bun, pnpm and yarn")
 	}
 	tools := t.TempDir()
@@ -201,11 +202,11 @@ func TestPipxFromAnInstalledCopy(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Parallel()
-	w := newWorld(t)
-	wheels := filepath.Join(w.home, ".local", "lib", "wheels") // where a confined program may read
-	must(t, os.MkdirAll(wheels, 0o700))
+	w := world.New(t)
+	wheels := filepath.Join(w.Home, ".local", "lib", "wheels") // where a confined program may read
+	world.Must(t, os.MkdirAll(wheels, 0o700))
 	f, err := os.Create(filepath.Join(wheels, "tiny_mcp-1.0.0-py3-none-any.whl"))
-	must(t, err)
+	world.Must(t, err)
 	z := zip.NewWriter(f)
 	const info = "tiny_mcp-1.0.0.dist-info/"
 	for _, file := range [][2]string{
@@ -216,11 +217,11 @@ func TestPipxFromAnInstalledCopy(t *testing.T) {
 		{info + "RECORD", ""},
 	} {
 		to, err := z.Create(file[0])
-		must(t, err)
+		world.Must(t, err)
 		_, err = to.Write([]byte(file[1]))
-		must(t, err)
+		world.Must(t, err)
 	}
-	must(t, errors.Join(z.Close(), f.Close()))
+	world.Must(t, errors.Join(z.Close(), f.Close()))
 	line := []string{"env", "PIP_NO_INDEX=1", "PIP_FIND_LINKS=" + wheels, "pipx", "run"}
 	installedIn(t, w, map[string][]string{
 		"pipx": append(slices.Clone(line), "tiny-mcp"), "spec": append(slices.Clone(line), "--spec", "tiny-mcp==1.0.0", "tiny-mcp"),

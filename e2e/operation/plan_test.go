@@ -1,4 +1,4 @@
-package e2e
+package operation
 
 import (
 	"encoding/json"
@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"mcphub/e2e/world"
 )
 
 // planned is what plan --json prints.
@@ -42,7 +44,7 @@ type edit struct {
 }
 
 // planEdits are edits of hub.json, as people make them.
-func planEdits(w *world) []edit {
+func planEdits(w *world.World) []edit {
 	set := func(name, key string, v any) edit {
 		return edit{fmt.Sprint(name, ": ", key), func(_, s obj) { s[name].(obj)[key] = v }}
 	}
@@ -53,10 +55,10 @@ func planEdits(w *world) []edit {
 	}
 	return []edit{
 		{"nothing", func(_, _ obj) {}},
-		{"add", func(_, s obj) { s["new"] = w.recorder("new") }},
+		{"add", func(_, s obj) { s["new"] = w.Recorder("new") }},
 		{"remove", func(_, s obj) { delete(s, "b") }},
 		{"rename", func(_, s obj) { s["c"] = s["b"]; delete(s, "b") }},
-		{"add two, remove one", func(_, s obj) { s["d"], s["e"] = w.recorder("d"), w.recorder("e"); delete(s, "a") }},
+		{"add two, remove one", func(_, s obj) { s["d"], s["e"] = w.Recorder("d"), w.Recorder("e"); delete(s, "a") }},
 		{"all gone but one", func(_, s obj) { delete(s, "a"); delete(s, "b"); delete(s, "placed") }},
 		env("a", "1"), env("b", "2"),
 		{"env of two", func(_, s obj) {
@@ -65,7 +67,7 @@ func planEdits(w *world) []edit {
 			}
 		}},
 		set("a", "args", []string{"--pages", "2"}), set("b", "args", []string{"--offers"}), set("placed", "args", []string{"x", "${root}"}),
-		set("a", "cwd", w.project), set("a", "share", "roots"), set("a", "share", "all"), set("shared", "share", "session"),
+		set("a", "cwd", w.Project), set("a", "share", "roots"), set("a", "share", "all"), set("shared", "share", "session"),
 		set("a", "disabled", true), set("shared", "disabled", true),
 		{"disable two", func(_, s obj) { s["a"].(obj)["disabled"], s["b"].(obj)["disabled"] = true, true }},
 		set("a", "start", "eager"), set("b", "era", "legacy"), set("a", "roots", "none"), set("a", "prefix", "x_"), set("b", "prefix", ""),
@@ -73,11 +75,11 @@ func planEdits(w *world) []edit {
 		set("a", "tools", obj{"exclude": []string{"big"}}), set("a", "tools", obj{"exclude": []string{"*lo*", "b*"}}), set("a", "tools", obj{"include": []string{"who*", "echo"}}),
 		set("a", "paths", obj{"args": obj{"echo": obj{"/path": "none"}}}), set("a", "paths", obj{"mode": "strict"}),
 		top("policy", rule(obj{"then": "deny", "if": obj{"tools": []string{"echo"}}})),
-		top("policy", rule(obj{"then": "allow", "if": obj{"paths": obj{"within": w.other, "roles": []string{"read"}}}})),
-		top("policy", rule(obj{"then": "deny", "if": obj{"paths": obj{"within": w.path("project", "sub")}}})),
-		top("policy", obj{"protected": []string{w.path("project", "sub")}}),
-		top("roots", obj{"fallback": []string{w.other}}), top("roots", obj{"fallback": []string{w.project, w.other}}), top("roots", obj{"timeout": "3s", "fallback": []string{w.project}}),
-		top("roots", obj{"fallback": []string{w.project}, "when": obj{"unsupported": "allow"}}),
+		top("policy", rule(obj{"then": "allow", "if": obj{"paths": obj{"within": w.Other, "roles": []string{"read"}}}})),
+		top("policy", rule(obj{"then": "deny", "if": obj{"paths": obj{"within": w.Path("project", "sub")}}})),
+		top("policy", obj{"protected": []string{w.Path("project", "sub")}}),
+		top("roots", obj{"fallback": []string{w.Other}}), top("roots", obj{"fallback": []string{w.Project, w.Other}}), top("roots", obj{"timeout": "3s", "fallback": []string{w.Project}}),
+		top("roots", obj{"fallback": []string{w.Project}, "when": obj{"unsupported": "allow"}}),
 		top("limits", obj{"frame": "32MiB"}), top("limits", obj{"calls": 10}), top("limits", obj{"depth": 20}),
 		top("names", obj{"separator": "-_-"}), top("expose", "search"),
 		{"search, but always", func(c, s obj) { c["expose"] = "search"; s["a"].(obj)["tools"] = obj{"always": []string{"echo"}} }},
@@ -91,10 +93,10 @@ func planEdits(w *world) []edit {
 		{"a bad key", func(c, _ obj) { c["roots"] = obj{"timeout": "ten"} }},
 		{"everything at once", func(c, s obj) {
 			delete(s, "b")
-			s["new"] = w.recorder("new")
+			s["new"] = w.Recorder("new")
 			s["a"].(obj)["env"].(obj)["VARIANT"] = "9"
 			s["shared"].(obj)["tools"] = obj{"exclude": []string{"big"}}
-			c["roots"] = obj{"fallback": []string{w.other}}
+			c["roots"] = obj{"fallback": []string{w.Other}}
 		}},
 	}
 }
@@ -103,7 +105,7 @@ func planEdits(w *world) []edit {
 // listed. Each edit is planned from a hub that goes by the one before it, so that its undoing is planned too.
 func TestPlanSaysWhatAReloadDoes(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := world.New(t)
 	p := newPlanner(w)
 	edits := planEdits(w)
 	if len(edits) < 50 {
@@ -127,20 +129,20 @@ func TestPlanSaysWhatAReloadDoes(t *testing.T) {
 // planner is a hub that is edited, and its client.
 type planner struct{ *operated }
 
-func newPlanner(w *world) *planner {
-	w.t.Helper()
+func newPlanner(w *world.World) *planner {
+	w.T.Helper()
 	p := &planner{&operated{w: w}}
 	p.serve(p.base())
 	return p
 }
 
 func (p *planner) base() obj {
-	placed := p.w.recorder("placed", "${root}")
-	shared := p.w.recorder("shared")
+	placed := p.w.Recorder("placed", "${root}")
+	shared := p.w.Recorder("shared")
 	shared["share"] = "all"
 	return obj{
-		"roots":      obj{"fallback": []string{p.w.project}},
-		"mcpServers": obj{"a": p.w.recorder("a"), "b": p.w.recorder("b"), "placed": placed, "shared": shared},
+		"roots":      obj{"fallback": []string{p.w.Project}},
+		"mcpServers": obj{"a": p.w.Recorder("a"), "b": p.w.Recorder("b"), "placed": placed, "shared": shared},
 	}
 }
 
@@ -152,7 +154,7 @@ type seen struct {
 
 // look has every server run, and sees what it offers.
 func (p *planner) look() seen {
-	p.w.t.Helper()
+	p.w.T.Helper()
 	v := seen{map[string]int{}, map[string][]string{}}
 	list := func() (names []string) {
 		var found struct {
@@ -161,8 +163,8 @@ func (p *planner) look() seen {
 				Tools       []struct{ Name, ToolName string }
 			}
 		}
-		decode(p.w.t, p.s.call("list-tools", `{}`).Structured, &found)
-		listed := p.s.tools()
+		world.Decode(p.w.T, p.s.MustCall("list-tools", `{}`).Structured, &found)
+		listed := p.s.Tools()
 		for _, server := range found.Servers {
 			if server.State == "not configured" {
 				continue
@@ -178,10 +180,10 @@ func (p *planner) look() seen {
 		return names
 	}
 	for _, name := range list() {
-		r := p.s.await(p.s.send("call-tool", raw(p.w.t, obj{"serverName": name, "toolName": "whoami", "toolArgs": obj{}})))
-		var st started
+		r := p.s.AwaitCall(p.s.SendCall("call-tool", world.Raw(p.w.T, obj{"serverName": name, "toolName": "whoami", "toolArgs": obj{}})))
+		var st world.Started
 		if !r.IsError {
-			decode(p.w.t, r.Structured, &st)
+			world.Decode(p.w.T, r.Structured, &st)
 		}
 		v.pids[name] = st.PID // 0: it does not start
 	}
@@ -191,22 +193,22 @@ func (p *planner) look() seen {
 
 // step plans an edit, makes it, and compares.
 func (p *planner) step(e edit, total map[string]int) {
-	t := p.w.t
+	t := p.w.T
 	t.Helper()
 	before := p.look()
 	config := p.base()
 	e.do(config, config["mcpServers"].(obj))
-	text := raw(t, config)
-	file := p.w.write("elsewhere/new.json", text)
+	text := world.Raw(t, config)
+	file := p.w.Write("elsewhere/new.json", text)
 	status, out, errs := p.run("plan", "--json", "--config", p.path, file)
 	var plan planned
 	if err := json.Unmarshal([]byte(out), &plan); err != nil {
 		t.Fatalf("%s: %v\n%s%s", e.name, err, out, errs)
 	}
-	if got := p.look(); raw(t, got.pids) != raw(t, before.pids) {
+	if got := p.look(); world.Raw(t, got.pids) != world.Raw(t, before.pids) {
 		t.Errorf("%s: the plan itself changed something: %v, before %v", e.name, got, before)
 	}
-	must(t, os.WriteFile(p.path, []byte(text), 0o600))
+	world.Must(t, os.WriteFile(p.path, []byte(text), 0o600))
 	reload, said, _ := p.run("reload")
 	if (status == 3) != (reload == 3) || status != 0 && status != 3 {
 		t.Errorf("%s: plan ended with %d, the reload with %d\n%s%s%s", e.name, status, reload, out, errs, said)
@@ -215,7 +217,7 @@ func (p *planner) step(e edit, total map[string]int) {
 	after := p.look()
 	if status == 3 {
 		total["refused"]++
-		if raw(t, after) != raw(t, before) {
+		if world.Raw(t, after) != world.Raw(t, before) {
 			t.Errorf("%s: refused, but %v became %v", e.name, before, after)
 		}
 		return
@@ -237,7 +239,7 @@ func (p *planner) step(e edit, total map[string]int) {
 
 // compare holds what was said of one server against what became of it.
 func (p *planner) compare(e edit, s plannedServer, before, after seen, total map[string]int) {
-	t := p.w.t
+	t := p.w.T
 	t.Helper()
 	was, had := before.pids[s.Server]
 	now, has := after.pids[s.Server]

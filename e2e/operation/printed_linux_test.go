@@ -1,4 +1,4 @@
-package e2e
+package operation
 
 import (
 	"bytes"
@@ -11,22 +11,24 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
+
+	"mcphub/e2e/world"
 )
 
 // atTerminal runs mcphub with a terminal of so many columns as its standard output, and gives what arrived there.
-func (w *world) atTerminal(columns uint16, env []string, args ...string) string {
-	w.t.Helper()
-	terminal, side := pseudoTerminal(w.t)
-	must(w.t, unix.IoctlSetWinsize(int(side.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: columns}))
+func atTerminal(w *world.World, columns uint16, env []string, args ...string) string {
+	w.T.Helper()
+	terminal, side := world.PseudoTerminal(w.T)
+	world.Must(w.T, unix.IoctlSetWinsize(int(side.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: columns}))
 	var said bytes.Buffer
-	cmd := exec.Command(mcphub(w.t), args...)
-	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = w.env(env...), w.project, side, &said
+	cmd := exec.Command(world.Hub(w.T), args...)
+	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = w.Env(env...), w.Project, side, &said
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	must(w.t, cmd.Start())
-	must(w.t, side.Close())
+	world.Must(w.T, cmd.Start())
+	world.Must(w.T, side.Close())
 	out, _ := io.ReadAll(terminal) // it ends with an error, once nobody has the other side
 	if err := cmd.Wait(); err != nil {
-		w.t.Fatalf("mcphub %s: %v\n%s%s", strings.Join(args, " "), err, out, said.Bytes())
+		w.T.Fatalf("mcphub %s: %v\n%s%s", strings.Join(args, " "), err, out, said.Bytes())
 	}
 	return strings.ReplaceAll(string(out), "\r\n", "\n")
 }
@@ -35,13 +37,13 @@ func (w *world) atTerminal(columns uint16, env []string, args ...string) string 
 // and that nothing is left out for it.
 func TestNarrowTerminals(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.sockets = socketsIn(t)
-	config := w.config(obj{"files": obj{"builtin": "files"}, "notes-of-the-house": w.recorder("notes"), "gone": obj{"command": "no-such-program", "disabled": true}})
-	w.serveHTTP(config)
+	w := world.New(t)
+	w.Sockets = world.SocketsIn(t)
+	config := w.Config(obj{"files": obj{"builtin": "files"}, "notes-of-the-house": w.Recorder("notes"), "gone": obj{"command": "no-such-program", "disabled": true}})
+	w.ServeHTTP(config)
 	for _, name := range []string{"a", "the-token-of-the-house"} {
-		set := exec.Command(mcphub(t), "secret", "set", name, "--config", config)
-		set.Env, set.Dir, set.Stdin = w.env(), w.project, strings.NewReader("value\n")
+		set := exec.Command(world.Hub(t), "secret", "set", name, "--config", config)
+		set.Env, set.Dir, set.Stdin = w.Env(), w.Project, strings.NewReader("value\n")
 		if out, err := set.CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
@@ -50,9 +52,9 @@ func TestNarrowTerminals(t *testing.T) {
 		if args[0] != "status" {
 			args = append(args, "--config", config)
 		}
-		plain := w.atTerminal(1000, nil, args...)
+		plain := atTerminal(w, 1000, nil, args...)
 		for _, columns := range []int{40, 80} {
-			out := w.atTerminal(uint16(columns), nil, args...)
+			out := atTerminal(w, uint16(columns), nil, args...)
 			for line := range strings.SplitSeq(out, "\n") {
 				name, value, several := strings.Cut(strings.TrimSpace(line), "  ")
 				whole := name == "run:" || !strings.Contains(strings.TrimSpace(value), " ") // a command to copy, or one word
@@ -78,7 +80,7 @@ func TestNarrowTerminals(t *testing.T) {
 				}
 			}
 		}
-		if args[0] == "tools" && strings.HasPrefix(w.atTerminal(40, nil, args...), "TOOL ") {
+		if args[0] == "tools" && strings.HasPrefix(atTerminal(w, 40, nil, args...), "TOOL ") {
 			t.Errorf("the control: at 40 columns the table of %v stands as it is", args)
 		}
 	}
@@ -87,19 +89,19 @@ func TestNarrowTerminals(t *testing.T) {
 // TestColour holds that the one command with colours has them on a terminal only, and there not where a person says no.
 func TestColour(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	if out := w.atTerminal(80, []string{"TERM=xterm", "NO_COLOR="}, "demo"); !strings.Contains(out, "\x1b[") {
+	w := world.New(t)
+	if out := atTerminal(w, 80, []string{"TERM=xterm", "NO_COLOR="}, "demo"); !strings.Contains(out, "\x1b[") {
 		t.Errorf("the control: no colour on a terminal:\n%s", out)
 	}
 	for _, env := range []string{"NO_COLOR=1", "TERM=dumb"} {
-		if out := w.atTerminal(80, []string{"TERM=xterm", "NO_COLOR=", env}, "demo"); strings.Contains(out, "\x1b") {
+		if out := atTerminal(w, 80, []string{"TERM=xterm", "NO_COLOR=", env}, "demo"); strings.Contains(out, "\x1b") {
 			t.Errorf("colour, though %s:\n%q", env, out)
 		}
 	}
-	cmd := exec.Command(mcphub(t), "demo")
-	cmd.Env, cmd.Dir = w.env("TERM=xterm", "NO_COLOR="), w.project
+	cmd := exec.Command(world.Hub(t), "demo")
+	cmd.Env, cmd.Dir = w.Env("TERM=xterm", "NO_COLOR="), w.Project
 	out, err := cmd.Output()
-	must(t, err)
+	world.Must(t, err)
 	if bytes.ContainsRune(out, '\x1b') || len(out) == 0 {
 		t.Errorf("colour where there is no terminal:\n%q", out)
 	}

@@ -1,8 +1,7 @@
-package e2e
+package operation
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -17,6 +16,7 @@ import (
 	"time"
 
 	"mcphub/e2e/ide"
+	"mcphub/e2e/world"
 )
 
 // replacements are the ways in which a file gets another text, by what editors, people and Kubernetes do.
@@ -145,9 +145,9 @@ func (e edited) mutate(rng *rand.Rand) edited {
 }
 
 // entries are those of mcpServers, as far as they decide how a process is run.
-func (e edited) entries(w *world) map[string]obj {
+func (e edited) entries(w *world.World) map[string]obj {
 	variant := func(name string, v int) obj {
-		entry := w.recorder(name)
+		entry := w.Recorder(name)
 		entry["env"].(obj)["VARIANT"] = strconv.Itoa(v)
 		return entry
 	}
@@ -158,14 +158,14 @@ func (e edited) entries(w *world) map[string]obj {
 	return out
 }
 
-func (e edited) text(w *world) string {
+func (e edited) text(w *world.World) string {
 	entries := e.entries(w)
 	all := obj{}
 	for name, entry := range entries {
 		all[name] = maps.Clone(entry)
 	}
 	if e.c > 0 && e.odd != "" {
-		c := w.recorder("c")
+		c := w.Recorder("c")
 		switch e.odd {
 		case "disabled":
 			c["disabled"] = true
@@ -185,39 +185,7 @@ func (e edited) text(w *world) string {
 	if c, ok := all["c"].(obj); ok && e.unprefix {
 		c["prefix"] = ""
 	}
-	return fmt.Sprintf("// edit %d\n%s", e.number, raw(w.t, obj{"mcpServers": all}))
-}
-
-// configState is the member config of get-roots.
-type configState struct{ File, LoadedAt, LastError, ErrorAt, Waiting string }
-
-func (s *session) configState() configState {
-	s.t.Helper()
-	var v struct{ Config configState }
-	decode(s.t, s.call("get-roots", `{}`).Structured, &v)
-	return v.Config
-}
-
-// awaitConfig waits until get-roots says what ok wants.
-func (s *session) awaitConfig(what string, ok func(c configState) bool) configState {
-	s.t.Helper()
-	var c configState
-	if !within(waitLimit, func() bool { c = s.configState(); return ok(c) }) {
-		s.t.Fatalf("waited in vain until %s: %+v\nstderr:\n%s", what, c, s.Stderr())
-	}
-	return c
-}
-
-// pids says which process of each of these children answers.
-func (s *session) pids(children ...string) map[string]int {
-	s.t.Helper()
-	out := map[string]int{}
-	for _, name := range children {
-		var st started
-		decode(s.t, s.call("call-tool", raw(s.t, obj{"serverName": name, "toolName": "whoami", "toolArgs": obj{}})).Structured, &st)
-		out[name] = st.PID
-	}
-	return out
+	return fmt.Sprintf("// edit %d\n%s", e.number, world.Raw(w.T, obj{"mcpServers": all}))
 }
 
 // load is calls that never stop until they are told to.
@@ -229,9 +197,9 @@ type load struct {
 	lost  []string
 }
 
-func (s *session) startLoad(w *world, rng *rand.Rand) *load {
+func startLoad(s *world.Session, w *world.World, rng *rand.Rand) *load {
 	l := &load{stop: make(chan struct{})}
-	file := w.path("project", "hello.txt")
+	file := w.Path("project", "hello.txt")
 	for i := range 4 {
 		seed := rng.Uint64()
 		l.wg.Go(func() {
@@ -255,7 +223,7 @@ func (s *session) startLoad(w *world, rng *rand.Rand) *load {
 					tool, want = "call-tool", fmt.Sprintf(`"n":%d`, n)
 					args = fmt.Sprintf(`{"serverName":"b","toolName":"echo","toolArgs":{"path":%q,%s}}`, file, want)
 				}
-				ctx, cancel := context.WithTimeout(context.Background(), waitLimit)
+				ctx, cancel := context.WithTimeout(context.Background(), world.WaitLimit)
 				r, err := s.Tool(ctx, tool, args)
 				cancel()
 				l.mu.Lock()
@@ -282,30 +250,30 @@ func TestReloadUnderLoad(t *testing.T) {
 	var err error
 	if s := os.Getenv("MCPHUB_LONG_CASES"); s != "" {
 		edits, err = strconv.Atoi(s)
-		must(t, err)
+		world.Must(t, err)
 	}
 	if s := os.Getenv("MCPHUB_SEED"); s != "" {
 		seed, err = strconv.ParseUint(s, 10, 64)
-		must(t, err)
+		world.Must(t, err)
 	}
 	var total struct{ Edits, Valid, Broken, Bursts, Calls, Kept, Replaced int }
 	for first := 0; first < edits && !t.Failed(); first += editsPerSession {
 		t.Run(fmt.Sprint("edits from ", first), func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(seed, uint64(first)))
-			w := newWorld(t)
+			w := world.New(t)
 			now := edited{}
-			path := w.write("conf/hub.json", now.text(w))
-			s := w.serve(path, ide.Folders(w.project))
-			s.initialize()
-			s.tools()
-			state := s.configState()
-			load := s.startLoad(w, rng)
+			path := w.Write("conf/hub.json", now.text(w))
+			s := w.Serve(path, ide.Folders(w.Project))
+			s.Handshake()
+			s.Tools()
+			state := s.ConfigState()
+			load := startLoad(s, w, rng)
 			put := func(text string) string {
 				kind := slices.Sorted(maps.Keys(replacements))[rng.IntN(len(replacements))]
-				must(t, replacements[kind](path, text))
+				world.Must(t, replacements[kind](path, text))
 				return kind
 			}
-			pids := s.pids("a", "b")
+			pids := s.PIDs("a", "b")
 			n := min(editsPerSession, edits-first)
 			for i := range n {
 				total.Edits++
@@ -315,7 +283,7 @@ func TestReloadUnderLoad(t *testing.T) {
 					broken := now.mutate(rng)
 					now.number = broken.number // each text is another one: the same again would be no change
 					kind := put(breakages[why](broken.text(w)) + strings.Repeat("\n", now.number))
-					state = s.awaitConfig(fmt.Sprintf("%s (%s) is refused", why, kind), func(c configState) bool { return c.ErrorAt != "" && c.ErrorAt != state.ErrorAt })
+					state = s.AwaitConfig(fmt.Sprintf("%s (%s) is refused", why, kind), func(c world.ConfigState) bool { return c.ErrorAt != "" && c.ErrorAt != state.ErrorAt })
 					total.Broken++
 				} else {
 					was := []edited{now}
@@ -331,11 +299,11 @@ func TestReloadUnderLoad(t *testing.T) {
 					}
 					kind := put(now.text(w))
 					marker := fmt.Sprintf("c%d", now.number)
-					state = s.awaitConfig(fmt.Sprintf("edit %s (%s) is taken", marker, kind), func(c configState) bool {
-						return c.LoadedAt != state.LoadedAt && c.LastError == "" && s.matches(w, now)
+					state = s.AwaitConfig(fmt.Sprintf("edit %s (%s) is taken", marker, kind), func(c world.ConfigState) bool {
+						return c.LoadedAt != state.LoadedAt && c.LastError == "" && matches(s, w, now)
 					})
 					total.Valid++
-					pids, total.Kept, total.Replaced = s.compare(w, now, was, pids, total.Kept, total.Replaced)
+					pids, total.Kept, total.Replaced = compare(s, w, now, was, pids, total.Kept, total.Replaced)
 				}
 				if t.Failed() {
 					break
@@ -347,14 +315,14 @@ func TestReloadUnderLoad(t *testing.T) {
 			for _, lost := range load.lost {
 				t.Errorf("LOST: %s", lost)
 			}
-			if got := w.starts("a"); len(got) != 1 {
+			if got := w.Starts("a"); len(got) != 1 {
 				t.Errorf("a, whose entry never changed, was started %d times", len(got))
 			}
-			fresh := w.serve(path, ide.Folders(w.project))
-			fresh.initialize()
-			fresh.pids(slices.Sorted(maps.Keys(now.entries(w)))...) // those of s were all called too
-			wantSame(t, "tools/list", s.tools(), fresh.tools())
-			wantSame(t, "list-tools", s.servers(), fresh.servers())
+			fresh := w.Serve(path, ide.Folders(w.Project))
+			fresh.Handshake()
+			fresh.PIDs(slices.Sorted(maps.Keys(now.entries(w)))...) // those of s were all called too
+			wantSame(t, "tools/list", s.Tools(), fresh.Tools())
+			wantSame(t, "list-tools", s.Servers(), fresh.Servers())
 			if t.Failed() {
 				t.Logf("MCPHUB_SEED=%d, the last file:\n%s", seed, now.text(w))
 			}
@@ -367,21 +335,21 @@ func TestReloadUnderLoad(t *testing.T) {
 }
 
 // matches reports whether the hub is as e wants it, by what can be seen at once.
-func (s *session) matches(w *world, e edited) bool {
-	s.t.Helper()
-	var st started
-	decode(s.t, s.call("b__whoami", `{}`).Structured, &st)
-	r := s.await(s.send("a__echo", raw(s.t, obj{"path": w.path("outside", "secret.txt")})))
-	_, offered := s.tools()["b__big"]
+func matches(s *world.Session, w *world.World, e edited) bool {
+	s.T.Helper()
+	var st world.Started
+	world.Decode(s.T, s.MustCall("b__whoami", `{}`).Structured, &st)
+	r := s.AwaitCall(s.SendCall("a__echo", world.Raw(s.T, obj{"path": w.Path("outside", "secret.txt")})))
+	_, offered := s.Tools()["b__big"]
 	return slices.Contains(st.Env, "VARIANT="+strconv.Itoa(e.b)) && r.IsError != e.noPath && offered != e.fewer
 }
 
 // compare holds the processes of now against those of before: an entry that was the same all the time has the same one, and
 // another one has another.
-func (s *session) compare(w *world, now edited, was []edited, before map[string]int, kept, replaced int) (map[string]int, int, int) {
-	s.t.Helper()
+func compare(s *world.Session, w *world.World, now edited, was []edited, before map[string]int, kept, replaced int) (map[string]int, int, int) {
+	s.T.Helper()
 	entries := now.entries(w)
-	pids := s.pids(slices.Sorted(maps.Keys(entries))...)
+	pids := s.PIDs(slices.Sorted(maps.Keys(entries))...)
 	for name, entry := range entries {
 		same := true
 		for _, e := range was {
@@ -391,33 +359,21 @@ func (s *session) compare(w *world, now edited, was []edited, before map[string]
 		switch {
 		case !had:
 		case same && former != pids[name]:
-			s.t.Errorf("%s was restarted although nothing of it changed: %+v after %+v", name, now, was)
+			s.T.Errorf("%s was restarted although nothing of it changed: %+v after %+v", name, now, was)
 		case same:
 			kept++
 		case !reflect.DeepEqual(was[0].entries(w)[name], entry):
 			if replaced++; former == pids[name] {
-				s.t.Errorf("%s was not replaced: %+v after %+v", name, now, was)
+				s.T.Errorf("%s was not replaced: %+v after %+v", name, now, was)
 			}
 		}
 	}
 	return pids, kept, replaced
 }
 
-// servers is what list-tools says, without what a life leaves behind.
-func (s *session) servers() []map[string]json.RawMessage {
-	s.t.Helper()
-	var v struct{ Servers []map[string]json.RawMessage }
-	decode(s.t, s.call("list-tools", `{}`).Structured, &v)
-	for _, server := range v.Servers {
-		delete(server, "restarts")
-		delete(server, "stderr")
-	}
-	return v.Servers
-}
-
 func wantSame(t *testing.T, what string, got, want any) {
 	t.Helper()
-	if g, w := raw(t, got), raw(t, want); g != w {
+	if g, w := world.Raw(t, got), world.Raw(t, want); g != w {
 		t.Errorf("%s is not what a fresh start gives:\n%s\nwant\n%s", what, g, w)
 	}
 }

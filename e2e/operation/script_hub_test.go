@@ -1,4 +1,4 @@
-package e2e
+package operation
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"mcphub/e2e/ide"
+	"mcphub/e2e/world"
 	"mcphub/internal/consent"
 )
 
@@ -34,11 +35,11 @@ func scriptHubs() map[string]func(ts *testscript.TestScript, neg bool, args []st
 			for _, name := range []string{"PATH", "HOME", "USERPROFILE", "TMPDIR", "NO_COLOR", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR"} {
 				env = append(env, name+"="+ts.Getenv(name))
 			}
-			c, err := ide.Start(ide.Options{Command: bin.mcphub, Args: append([]string{"serve"}, args...), Dir: ts.MkAbs("."), Env: env, Roots: ide.Folders(ts.MkAbs("project"))})
+			c, err := ide.Start(ide.Options{Command: world.Bin.Hub, Args: append([]string{"serve"}, args...), Dir: ts.MkAbs("."), Env: env, Roots: ide.Folders(ts.MkAbs("project"))})
 			ts.Check(err)
 			h.talks = c
-			ts.Defer(func() { c.Close(waitLimit) })
-			ctx, cancel := context.WithTimeout(context.Background(), waitLimit)
+			ts.Defer(func() { c.Close(world.WaitLimit) })
+			ctx, cancel := context.WithTimeout(context.Background(), world.WaitLimit)
 			defer cancel()
 			_, err = c.Initialize(ctx)
 			ts.Check(err)
@@ -49,10 +50,10 @@ func scriptHubs() map[string]func(ts *testscript.TestScript, neg bool, args []st
 			}
 			pattern, err := regexp.Compile(args[0])
 			ts.Check(err)
-			ctx, cancel := context.WithTimeout(context.Background(), waitLimit)
+			ctx, cancel := context.WithTimeout(context.Background(), world.WaitLimit)
 			defer cancel()
 			last := ""
-			if !within(waitLimit, func() bool {
+			if !world.Within(world.WaitLimit, func() bool {
 				r, err := hub(ts).Tool(ctx, args[1], args[2])
 				last = r.Text
 				if err != nil {
@@ -77,18 +78,18 @@ func scriptHubs() map[string]func(ts *testscript.TestScript, neg bool, args []st
 			if neg {
 				return
 			}
-			if !within(waitLimit, func() bool { return pattern.MatchString(hub(ts).Stderr()) }) {
+			if !world.Within(world.WaitLimit, func() bool { return pattern.MatchString(hub(ts).Stderr()) }) {
 				ts.Fatalf("logged %q: in vain:\n%s", args[0], hub(ts).Stderr())
 			}
 		},
 		"finishes": func(ts *testscript.TestScript, neg bool, args []string) {
-			if e := hub(ts).Close(waitLimit); e.Killed || e.Code != 0 || e.Held {
+			if e := hub(ts).Close(world.WaitLimit); e.Killed || e.Code != 0 || e.Held {
 				ts.Fatalf("the hub ended with %+v:\n%s", e, hub(ts).Stderr())
 			}
 			ts.Value(hubsKey{}).(*hubs).talks = nil
 		},
 		"accepts": func(ts *testscript.TestScript, neg bool, args []string) {
-			if !accepts(consent.Of(filepath.Join(ts.Getenv("XDG_STATE_HOME"), "mcphub"), ts.Getenv("HOME"))) {
+			if !world.Accepts(consent.Of(filepath.Join(ts.Getenv("XDG_STATE_HOME"), "mcphub"), ts.Getenv("HOME"))) {
 				ts.Fatalf("nothing waits")
 			}
 		},

@@ -1,4 +1,4 @@
-package e2e
+package operation
 
 import (
 	"errors"
@@ -14,6 +14,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"mcphub/children/sandbox"
+	"mcphub/e2e/world"
 	"mcphub/internal/consent"
 )
 
@@ -25,7 +26,7 @@ import (
 // that it failed.
 func TestScripts(t *testing.T) {
 	t.Parallel()
-	mcphub(t)
+	world.Hub(t)
 	cmds := scriptHubs()
 	cmds["shows"], cmds["exits"], cmds["prints"] = shows, exits, prints
 	cmds["serves"], cmds["ends"], cmds["kills"], cmds["until"] = serves, ends, kills, until
@@ -39,7 +40,7 @@ func TestScripts(t *testing.T) {
 					return err
 				}
 			}
-			e.Setenv("PATH", bin.dir+string(os.PathListSeparator)+os.Getenv("PATH"))
+			e.Setenv("PATH", world.Bin.Dir+string(os.PathListSeparator)+os.Getenv("PATH"))
 			e.Setenv("HOME", home)
 			e.Setenv("USERPROFILE", home)
 			e.Setenv("TMPDIR", tmp)
@@ -53,8 +54,8 @@ func TestScripts(t *testing.T) {
 				e.Setenv("SECRET", "/etc/passwd")
 			}
 			e.Defer(func() {
-				wantNone(t, "HOME="+home)
-				forget(consent.Of(filepath.Join(home, "state", "mcphub"), home))
+				world.WantNone(t, "HOME="+home)
+				world.Forget(consent.Of(filepath.Join(home, "state", "mcphub"), home))
 			})
 			setUpHubs(t, e)
 			return nil
@@ -64,7 +65,7 @@ func TestScripts(t *testing.T) {
 			if name != "landlock" {
 				return false, fmt.Errorf("no such condition: %s", name)
 			}
-			return sandbox.System().ABI >= 6 || inCI() && runtime.GOOS == "linux", nil // in CI it must be there
+			return sandbox.System().ABI >= 6 || world.InCI() && runtime.GOOS == "linux", nil // in CI it must be there
 		},
 	})
 }

@@ -1,4 +1,4 @@
-package e2e
+package operation
 
 import (
 	"errors"
@@ -21,6 +21,7 @@ import (
 	"github.com/godbus/dbus/v5"
 
 	"mcphub/e2e/ide"
+	"mcphub/e2e/world"
 	"mcphub/internal/oauth/oauthtest"
 )
 
@@ -28,32 +29,32 @@ import (
 func startKeyring(t *testing.T) (env []string) {
 	t.Helper()
 	for _, program := range []string{"dbus-daemon", "gnome-keyring-daemon"} {
-		if _, err := exec.LookPath(program); err != nil && inCI() {
+		if _, err := exec.LookPath(program); err != nil && world.InCI() {
 			t.Fatal("no keyring in CI: ", err)
 		} else if err != nil {
 			t.Skip("NOT PROVED HERE: ", err)
 		}
 	}
-	dir := shortFolder(t)
+	dir := world.ShortFolder(t)
 	bus := filepath.Join(dir, "bus")
 	own := append(os.Environ(), "HOME="+dir, "XDG_DATA_HOME="+filepath.Join(dir, "data"), "XDG_RUNTIME_DIR="+dir, "DBUS_SESSION_BUS_ADDRESS=unix:path="+bus)
 	daemon := func(stdin, program string, args ...string) {
 		cmd := exec.Command(program, args...)
 		cmd.Env, cmd.Dir, cmd.Stdin = own, dir, strings.NewReader(stdin)
-		must(t, cmd.Start())
+		world.Must(t, cmd.Start())
 		t.Cleanup(func() {
 			_ = cmd.Process.Kill()
 			_ = cmd.Wait()
 		})
 	}
 	daemon("", "dbus-daemon", "--session", "--nofork", "--nopidfile", "--address=unix:path="+bus)
-	if !within(waitLimit, func() bool { _, err := os.Stat(bus); return err == nil }) {
+	if !world.Within(world.WaitLimit, func() bool { _, err := os.Stat(bus); return err == nil }) {
 		t.Fatal("the bus did not start")
 	}
 	daemon("password of the keyring", "gnome-keyring-daemon", "--foreground", "--unlock", "--components=secrets")
 	// To ask it anything before it is there would have the bus start another one.
 	conn, err := dbus.Connect("unix:path=" + bus)
-	must(t, err)
+	world.Must(t, err)
 	defer conn.Close()
 	const name = "org.freedesktop.secrets"
 	unlocked := func() bool {
@@ -69,24 +70,21 @@ func startKeyring(t *testing.T) (env []string) {
 		locked, err := conn.Object(name, collection).GetProperty("org.freedesktop.Secret.Collection.Locked")
 		return err == nil && locked.Value() == false
 	}
-	if !within(waitLimit, unlocked) {
+	if !world.Within(world.WaitLimit, unlocked) {
 		t.Fatal("the keyring did not unlock")
 	}
 	return []string{"DBUS_SESSION_BUS_ADDRESS=unix:path=" + bus}
 }
-
-// canary begins every secret of the tests below.
-const canary = "c4nary-"
 
 // A secret from each place where one may stand (keyring, encrypted file, file, variables, header, address, a client's file, and
 // what an authorization server answers, kept in a real keyring) reaches the server that is to have it, and is found nowhere
 // else: in no answer, log, record, report, cache, command line, copy of an edited file or output of a crash, and not in the
 // environment or the memory of the guardian or another server.
 func TestCanary(t *testing.T) {
-	w := newWorld(t)
+	w := world.New(t)
 	bus := startKeyring(t)
-	sockets := socketsIn(t)
-	noBus := []string{"DBUS_SESSION_BUS_ADDRESS=unix:path=" + w.path("no-bus")}
+	sockets := world.SocketsIn(t)
+	noBus := []string{"DBUS_SESSION_BUS_ADDRESS=unix:path=" + w.Path("no-bus")}
 
 	var mu sync.Mutex
 	var got strings.Builder // what the server on the network was sent
@@ -98,61 +96,61 @@ func TestCanary(t *testing.T) {
 	}))
 	defer web.Close()
 
-	holder := w.recorder("holder")
+	holder := w.Recorder("holder")
 	for name, ref := range map[string]string{"S_KEYRING": "${keyring:ring}", "S_AGE": "a ${keyring:aged} b", "S_INPUT": "${input:asked}", "S_FILE": "${file:token.txt}"} {
 		holder["env"].(obj)[name] = ref
 	}
-	w.write("token.txt", canary+"file\n")
-	w.write("kid.env", "# variables\nexport S_ENVFILE='"+canary+"envfile'\n")
+	w.Write("token.txt", world.Canary+"file\n")
+	w.Write("kid.env", "# variables\nexport S_ENVFILE='"+world.Canary+"envfile'\n")
 	holder["envFile"] = "kid.env"
-	argued := w.recorder("argued", "positional", "--label", "${keyring:ring}")
-	dies := w.recorder("dies", "-die-at-start")
+	argued := w.Recorder("argued", "positional", "--label", "${keyring:ring}")
+	dies := w.Recorder("dies", "-die-at-start")
 	dies["env"].(obj)["S_KEYRING"] = "${keyring:ring}"
-	missing := w.recorder("missing")
+	missing := w.Recorder("missing")
 	missing["env"].(obj)["S_NONE"] = "${keyring:none}"
 	missing["env"].(obj)["S_KEYRING"] = "${keyring:ring}"
-	broken := w.recorder("broken")
-	broken["envFile"] = w.write("broken.env", "A='"+canary+"broken\n")
+	broken := w.Recorder("broken")
+	broken["envFile"] = w.Write("broken.env", "A='"+world.Canary+"broken\n")
 	withKeys := func(base string) obj {
 		return obj{"url": base + "/mcp/${keyring:ring}?key=${keyring:aged}", "headers": obj{"Authorization": "Bearer ${input:asked}"}}
 	}
 	as := oauthtest.New(t)
-	config := w.config(obj{
+	config := w.Config(obj{
 		"logged": obj{"url": as.Resource, "type": "http", "auth": obj{"issuer": as.Issuer}},
-		"holder": holder, "other": w.recorder("other"), "argued": argued, "dies": dies, "missing": missing, "broken": broken,
+		"holder": holder, "other": w.Recorder("other"), "argued": argued, "dies": dies, "missing": missing, "broken": broken,
 		"web": withKeys(web.URL), "gone": withKeys("http://127.0.0.1:1"),
 	}, obj{"audit": obj{"arguments": true}, "inputs": []obj{{"id": "asked", "description": "the key", "password": true}}})
 
 	var said strings.Builder // all that was told to anybody
 	command := func(env []string, stdin string, args ...string) {
 		t.Helper()
-		cmd := exec.Command(mcphub(t), args...)
-		cmd.Env, cmd.Dir, cmd.Stdin = w.env(slices.Concat(sockets, env)...), w.home, strings.NewReader(stdin)
+		cmd := exec.Command(world.Hub(t), args...)
+		cmd.Env, cmd.Dir, cmd.Stdin = w.Env(slices.Concat(sockets, env)...), w.Home, strings.NewReader(stdin)
 		out, _ := cmd.CombinedOutput() // some of them fail, and say so
 		fmt.Fprintf(&said, "--- %q\n%s\n", args, out)
 	}
-	command(bus, canary+"ring\n", "secret", "set", "ring", "--config", config)
-	command(bus, canary+"asked\n", "secret", "set", "asked", "--config", config)
-	command(noBus, canary+"aged\n", "secret", "set", "aged", "--config", config)
-	for _, want := range []string{"ring is kept in the keyring.", "asked is kept in the keyring.", "aged is kept in the encrypted file " + w.path("home", "config", "mcphub", "secrets.age") + ": no keyring: "} {
+	command(bus, world.Canary+"ring\n", "secret", "set", "ring", "--config", config)
+	command(bus, world.Canary+"asked\n", "secret", "set", "asked", "--config", config)
+	command(noBus, world.Canary+"aged\n", "secret", "set", "aged", "--config", config)
+	for _, want := range []string{"ring is kept in the keyring.", "asked is kept in the keyring.", "aged is kept in the encrypted file " + w.Path("home", "config", "mcphub", "secrets.age") + ": no keyring: "} {
 		if !strings.Contains(said.String(), want) {
 			t.Fatalf("%q was not said:\n%s", want, said.String())
 		}
 	}
 
 	// Files are edited, and a client's file is read that holds a secret.
-	theirs := w.write("home/.cursor/mcp.json", `{"mcpServers": {"imported": {"command": "`+bin.recorder+`", "env": {"API_KEY": "`+canary+`imported"}}}}`)
+	theirs := w.Write("home/.cursor/mcp.json", `{"mcpServers": {"imported": {"command": "`+world.Bin.Recorder+`", "env": {"API_KEY": "`+world.Canary+`imported"}}}}`)
 	command(bus, "", "init", "--yes", "--config", config) // which takes the server out of the client's file, and keeps a copy
 	command(bus, "", "disable", "imported", "--config", config)
 	command(bus, "", "add", "extra", "--config", config, "--env", "K=${keyring:ring}", "--", "/bin/true")
 	for _, verb := range []string{"disable", "enable", "remove"} {
 		command(bus, "", verb, "extra", "--config", config)
 	}
-	command(bus, canary+"again\n", "secret", "set", "extra", "--config", config)
+	command(bus, world.Canary+"again\n", "secret", "set", "extra", "--config", config)
 	command(bus, "", "secret", "rm", "extra", "--config", config)
 	login := func(env []string, args ...string) string {
 		t.Helper()
-		out, err := w.authWith(env, visitor(t), append(args, "--config", config)...)
+		out, err := w.AuthWith(env, world.Visitor(t), append(args, "--config", config)...)
 		fmt.Fprintf(&said, "--- auth %q: %v\n%s\n", args, err, out)
 		return out
 	}
@@ -166,17 +164,17 @@ func TestCanary(t *testing.T) {
 		t.Errorf("the control: nothing was imported: %v\n%s\n%s", err, text, said.String())
 	}
 
-	s := w.start(ide.Options{Command: mcphub(t), Args: []string{"serve", "--config", config, "--log-level", "trace"}, Env: w.env(slices.Concat(sockets, bus, []string{"GOTRACEBACK=crash"})...), Roots: ide.Folders(w.project)})
-	s.initialize()
-	_, err := s.Call(s.ctx(), "tools/list", `{}`)
-	must(t, err)
-	s.awaitTool("holder__echo")
-	s.awaitTool("other__echo")
-	s.awaitTool("argued__echo")
-	s.call("holder__echo", `{}`)
-	s.call("other__echo", `{}`)
-	s.call("get-roots", `{}`)
-	whoami := func() string { return s.call("call-tool", `{"serverName":"logged","toolName":"whoami"}`).Text }
+	s := w.Start(ide.Options{Command: world.Hub(t), Args: []string{"serve", "--config", config, "--log-level", "trace"}, Env: w.Env(slices.Concat(sockets, bus, []string{"GOTRACEBACK=crash"})...), Roots: ide.Folders(w.Project)})
+	s.Handshake()
+	_, err := s.Call(s.Context(), "tools/list", `{}`)
+	world.Must(t, err)
+	s.AwaitTool("holder__echo")
+	s.AwaitTool("other__echo")
+	s.AwaitTool("argued__echo")
+	s.MustCall("holder__echo", `{}`)
+	s.MustCall("other__echo", `{}`)
+	s.MustCall("get-roots", `{}`)
+	whoami := func() string { return s.MustCall("call-tool", `{"serverName":"logged","toolName":"whoami"}`).Text }
 	for range 2 {
 		if got := whoami(); got != "alice" {
 			t.Errorf("logged in, the server sees %q", got)
@@ -188,16 +186,16 @@ func TestCanary(t *testing.T) {
 	}
 	refused := map[string]string{"dies": "", "missing": `env S_NONE: the secret \"none\" is not set`, "broken": "a quote is not closed", "web": "401", "gone": "refused"}
 	for name, want := range refused {
-		m, err := s.Call(s.ctx(), "tools/call", ide.ToolParams(name+"__echo", `{}`))
-		must(t, err)
+		m, err := s.Call(s.Context(), "tools/call", ide.ToolParams(name+"__echo", `{}`))
+		world.Must(t, err)
 		fmt.Fprintf(&said, "--- %s\n%s\n", name, m.Raw)
-		if !within(waitLimit, func() bool { return strings.Contains(s.Stderr(), want) }) {
+		if !world.Within(world.WaitLimit, func() bool { return strings.Contains(s.Stderr(), want) }) {
 			t.Errorf("%s: nowhere %q", name, want)
 		}
 	}
 	for _, args := range [][]string{
 		{"status"}, {"status", "--json"}, {"validate", "--config", config}, {"secret", "list", "--config", config}, {"secret", "list", "--json", "--config", config},
-		{"explain", "holder__echo", "--config", config, "--root", w.project}, {"audit"}, {"warm", "--config", config},
+		{"explain", "holder__echo", "--config", config, "--root", w.Project}, {"audit"}, {"warm", "--config", config},
 		{"doctor", "--config", config, "logged", "web"}, {"auth", "list"}, {"auth", "list", "--json"}, {"auth", "status", "--json", "--config", config}, {"logs", "dies"},
 	} {
 		command(bus, "", args...)
@@ -227,9 +225,9 @@ func TestCanary(t *testing.T) {
 			}
 			return err
 		}
-		must(t, filepath.WalkDir(w.home, look))
+		world.Must(t, filepath.WalkDir(w.Home, look))
 		temporary := strings.TrimPrefix(sockets[0], "XDG_RUNTIME_DIR=")
-		must(t, filepath.WalkDir(temporary, func(path string, d fs.DirEntry, err error) error {
+		world.Must(t, filepath.WalkDir(temporary, func(path string, d fs.DirEntry, err error) error {
 			if err = look(path, d, err); errors.Is(err, fs.ErrNotExist) {
 				return nil // of a server that has ended meanwhile
 			}
@@ -243,68 +241,68 @@ func TestCanary(t *testing.T) {
 
 	// Who has which in its environment and on its command line, as the system tells it.
 	seen := map[string]int{}
-	for _, p := range tree(t, s.PID()) {
-		environ, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", p.pid))
+	for _, p := range world.Tree(t, s.PID()) {
+		environ, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", p.PID))
 		if err != nil { // it has ended
 			continue
 		}
 		who := "the hub"
 		for _, name := range []string{"holder", "other", "argued"} {
-			if strings.Contains(string(environ), "RECORDER_FILE="+w.record(name)) {
+			if strings.Contains(string(environ), "RECORDER_FILE="+w.Record(name)) {
 				who = name
 			}
 		}
 		seen[who]++
 		if who != "holder" {
 			wantNoCanary(t, "the environment of "+who, string(environ))
-		} else if n := strings.Count(string(environ), canary); n != 5 {
+		} else if n := strings.Count(string(environ), world.Canary); n != 5 {
 			t.Errorf("the control: %d of 5 secrets are in the environment of their server", n)
 		}
 		if who != "argued" {
-			wantNoCanary(t, "the command line of "+who, p.command)
-		} else if !strings.Contains(p.command, "--label "+canary+"ring") {
-			t.Errorf("the control: the argument of its server is not on its command line: %s", p.command)
+			wantNoCanary(t, "the command line of "+who, p.Command)
+		} else if !strings.Contains(p.Command, "--label "+world.Canary+"ring") {
+			t.Errorf("the control: the argument of its server is not on its command line: %s", p.Command)
 		}
 	}
-	hub := hubProper(t, s.PID()) // which has to hold secrets
-	for _, p := range tree(t, s.PID()) {
-		if p.pid == hub || strings.HasPrefix(p.command, "(") {
+	hub := world.HubProper(t, s.PID()) // which has to hold secrets
+	for _, p := range world.Tree(t, s.PID()) {
+		if p.PID == hub || strings.HasPrefix(p.Command, "(") {
 			continue
 		}
-		found, err := memoryHolds(p.pid)
-		holds := strings.HasPrefix(p.command, bin.recorder) && (strings.Contains(p.command, "positional") || p.pid == w.starts("holder")[0].PID)
+		found, err := memoryHolds(p.PID)
+		holds := strings.HasPrefix(p.Command, world.Bin.Recorder) && (strings.Contains(p.Command, "positional") || p.PID == w.Starts("holder")[0].PID)
 		switch {
 		case err != nil:
-			t.Logf("NOT PROVED HERE: the memory of %s: %v", p.command, err)
+			t.Logf("NOT PROVED HERE: the memory of %s: %v", p.Command, err)
 		case found != holds: // that of the servers that are given secrets is the control
-			t.Errorf("a secret in the memory of process %d, %s: %v, want %v", p.pid, p.command, found, holds)
+			t.Errorf("a secret in the memory of process %d, %s: %v, want %v", p.PID, p.Command, found, holds)
 		}
 	}
 	if seen["the hub"] != 2 || seen["holder"] != 1 || seen["other"] != 1 || seen["argued"] != 1 {
 		t.Errorf("looked at %v, want hub and guardian and three servers", seen)
 	}
 	for name, want := range map[string]string{
-		"S_KEYRING": canary + "ring", "S_AGE": "a " + canary + "aged b", "S_INPUT": canary + "asked", "S_FILE": canary + "file", "S_ENVFILE": canary + "envfile",
+		"S_KEYRING": world.Canary + "ring", "S_AGE": "a " + world.Canary + "aged b", "S_INPUT": world.Canary + "asked", "S_FILE": world.Canary + "file", "S_ENVFILE": world.Canary + "envfile",
 	} {
-		if start := w.starts("holder")[0]; !slices.Contains(start.Env, name+"="+want) {
+		if start := w.Starts("holder")[0]; !slices.Contains(start.Env, name+"="+want) {
 			t.Errorf("the control: the server was not given %s=%s", name, want)
 		}
 	}
 	mu.Lock()
 	defer mu.Unlock()
-	if want := "/mcp/" + canary + "ring?key=" + canary + "aged Bearer " + canary + "asked"; !strings.Contains(got.String(), want) {
+	if want := "/mcp/" + world.Canary + "ring?key=" + world.Canary + "aged Bearer " + world.Canary + "asked"; !strings.Contains(got.String(), want) {
 		t.Errorf("the control: the server on the network was sent\n%s, want %s", got.String(), want)
 	}
 
 	// A crash: what it prints, and what it leaves on disk.
 	limits, err := os.ReadFile(fmt.Sprintf("/proc/%d/limits", hub))
-	must(t, err)
+	world.Must(t, err)
 	if !regexp.MustCompile(`(?m)^Max core file size +0 `).Match(limits) {
 		t.Errorf("the hub may write its memory to a core file:\n%s", limits)
 	}
-	s.exitStatus = 128 + int(syscall.SIGABRT)
-	must(t, syscall.Kill(hub, syscall.SIGABRT))
-	s.end(stopBound)
+	s.ExitStatus = 128 + int(syscall.SIGABRT)
+	world.Must(t, syscall.Kill(hub, syscall.SIGABRT))
+	s.End(world.StopBound)
 	if text := s.Stderr(); !strings.Contains(text, "SIGABRT") || !strings.Contains(text, "goroutine ") {
 		t.Errorf("the control: it did not crash:\n%s", text)
 	}
@@ -321,40 +319,12 @@ func TestCanary(t *testing.T) {
 
 // memoryHolds reports whether the memory that a process can write holds a secret.
 func memoryHolds(pid int) (bool, error) {
-	return memoryHas(pid, func(text string) bool { return canaryIn(text) >= 0 })
-}
-
-func memoryHas(pid int, secret func(text string) bool) (bool, error) {
-	maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
-	if err != nil {
-		return false, err
-	}
-	mem, err := os.Open(fmt.Sprintf("/proc/%d/mem", pid))
-	if err != nil {
-		return false, err
-	}
-	defer mem.Close()
-	const step = 1 << 20
-	buf := make([]byte, step+64) // a secret may lie across two pieces
-	for line := range strings.Lines(string(maps)) {
-		var from, to int64
-		var may string
-		if n, _ := fmt.Sscanf(line, "%x-%x %s", &from, &to, &may); n != 3 || !strings.HasPrefix(may, "rw") {
-			continue
-		}
-		for at := from; at < to; at += step {
-			n, _ := mem.ReadAt(buf[:min(int64(len(buf)), to-at)], at)
-			if secret(string(buf[:n])) {
-				return true, nil
-			}
-		}
-	}
-	return false, nil
+	return world.MemoryHas(pid, func(text string) bool { return canaryIn(text) >= 0 })
 }
 
 // canaryIn is where a text holds one of the secrets, -1 where it holds none.
 func canaryIn(text string) int {
-	return max(strings.Index(text, canary), strings.Index(text, oauthtest.Canary))
+	return max(strings.Index(text, world.Canary), strings.Index(text, oauthtest.Canary))
 }
 
 func wantNoCanary(t *testing.T, where, text string) {
@@ -367,13 +337,13 @@ func wantNoCanary(t *testing.T, where, text string) {
 // A keyring that does not answer holds nobody up for long: what is in the file is found, and validate is done.
 func TestAKeyringThatHangs(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	bus := w.path("bus")
+	w := world.New(t)
+	bus := w.Path("bus")
 	l := listenUnix(t)
-	config := w.config(obj{"rec": obj{"command": bin.recorder, "env": obj{"K": "${keyring:aged}", "N": "${keyring:none}"}}})
+	config := w.Config(obj{"rec": obj{"command": world.Bin.Recorder, "env": obj{"K": "${keyring:aged}", "N": "${keyring:none}"}}})
 	run := func(address string, atMost time.Duration, args ...string) string {
-		cmd := exec.Command(mcphub(t), append(args, "--config", config)...)
-		cmd.Env, cmd.Dir, cmd.Stdin = w.env("DBUS_SESSION_BUS_ADDRESS=unix:path="+address), w.home, strings.NewReader("v")
+		cmd := exec.Command(world.Hub(t), append(args, "--config", config)...)
+		cmd.Env, cmd.Dir, cmd.Stdin = w.Env("DBUS_SESSION_BUS_ADDRESS=unix:path="+address), w.Home, strings.NewReader("v")
 		start := time.Now()
 		out, _ := cmd.CombinedOutput()
 		if took := time.Since(start); took > atMost {
@@ -381,7 +351,7 @@ func TestAKeyringThatHangs(t *testing.T) {
 		}
 		return string(out)
 	}
-	run(bus, waitLimit, "secret", "set", "aged")
+	run(bus, world.WaitLimit, "secret", "set", "aged")
 	out := run(l, 8*time.Second, "validate")
 	if !strings.Contains(out, `the secret "none" is not set (the keyring does not answer`) || strings.Contains(out, `"aged" is not set`) {
 		t.Error(out)
@@ -391,9 +361,9 @@ func TestAKeyringThatHangs(t *testing.T) {
 // listenUnix is the path of a socket that takes connections and never says a word.
 func listenUnix(t *testing.T) string {
 	t.Helper()
-	dir := shortFolder(t)
+	dir := world.ShortFolder(t)
 	l, err := net.Listen("unix", filepath.Join(dir, "bus"))
-	must(t, err)
+	world.Must(t, err)
 	t.Cleanup(func() { _ = l.Close() })
 	return l.Addr().String()
 }
@@ -401,51 +371,51 @@ func listenUnix(t *testing.T) string {
 // At a terminal a secret is asked for, with the words of hub.json, and nothing of it is shown. What is no password is.
 func TestSecretsAreAskedForAtATerminal(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	config := w.config(obj{"rec": obj{"command": bin.recorder, "env": obj{"A": "${input:key}", "B": "${input:user}", "C": "${keyring:other}"}}},
+	w := world.New(t)
+	config := w.Config(obj{"rec": obj{"command": world.Bin.Recorder, "env": obj{"A": "${input:key}", "B": "${input:user}", "C": "${keyring:other}"}}},
 		obj{"secrets": obj{"store": "file"}, "inputs": []obj{{"id": "key", "description": "Key of the service", "password": true}, {"id": "user"}}})
-	set := func(args ...string) *console {
-		return w.approver(w.env(), func(c *exec.Cmd) {
+	set := func(args ...string) *world.Console {
+		return w.Approver(w.Env(), func(c *exec.Cmd) {
 			c.Args = append([]string{c.Path, "secret", "set", "--config", config}, args...)
 		})
 	}
 	s := set()
-	s.sees(1, `Key of the service \(key\): $`)
-	s.types(canary + "key")
-	s.sees(1, `key is kept in the encrypted file .*secrets\.age\.`)
-	s.sees(1, `Value of user for rec: $`)
-	s.types("shown")
-	s.sees(1, "user is kept")
-	s.sees(1, `Value of other for rec: $`)
-	s.types("")
-	s.sees(1, "other is left out")
-	<-s.ended
-	if shown := s.shown(); strings.Contains(shown, canary) || !strings.Contains(shown, "for rec: shown") || s.cmd.ProcessState.ExitCode() != 0 {
-		t.Errorf("exit status %d, shown:\n%s", s.cmd.ProcessState.ExitCode(), shown)
+	s.Sees(1, `Key of the service \(key\): $`)
+	s.Types(world.Canary + "key")
+	s.Sees(1, `key is kept in the encrypted file .*secrets\.age\.`)
+	s.Sees(1, `Value of user for rec: $`)
+	s.Types("shown")
+	s.Sees(1, "user is kept")
+	s.Sees(1, `Value of other for rec: $`)
+	s.Types("")
+	s.Sees(1, "other is left out")
+	<-s.Ended
+	if shown := s.Shown(); strings.Contains(shown, world.Canary) || !strings.Contains(shown, "for rec: shown") || s.Cmd.ProcessState.ExitCode() != 0 {
+		t.Errorf("exit status %d, shown:\n%s", s.Cmd.ProcessState.ExitCode(), shown)
 	}
 
 	s = set("other")
-	s.sees(1, `Value of other for rec: $`)
-	s.types(canary + "o\x7fother\x03")
-	<-s.ended
-	if s.cmd.ProcessState.ExitCode() != 130 || strings.Contains(s.shown(), canary) {
-		t.Errorf("exit status %d, shown:\n%s", s.cmd.ProcessState.ExitCode(), s.shown())
+	s.Sees(1, `Value of other for rec: $`)
+	s.Types(world.Canary + "o\x7fother\x03")
+	<-s.Ended
+	if s.Cmd.ProcessState.ExitCode() != 130 || strings.Contains(s.Shown(), world.Canary) {
+		t.Errorf("exit status %d, shown:\n%s", s.Cmd.ProcessState.ExitCode(), s.Shown())
 	}
 	s = set("other")
-	s.sees(1, `Value of other for rec: $`)
-	s.types(canary + "o\x7fother")
-	s.sees(1, "other is kept")
-	<-s.ended
+	s.Sees(1, `Value of other for rec: $`)
+	s.Types(world.Canary + "o\x7fother")
+	s.Sees(1, "other is kept")
+	<-s.Ended
 
-	hub := w.serve(config, ide.Folders(w.project))
-	hub.initialize()
-	_, err := hub.Call(hub.ctx(), "tools/list", `{}`)
-	must(t, err)
+	hub := w.Serve(config, ide.Folders(w.Project))
+	hub.Handshake()
+	_, err := hub.Call(hub.Context(), "tools/list", `{}`)
+	world.Must(t, err)
 	var environ string
-	if !within(waitLimit, func() bool {
-		for _, p := range tree(t, hub.PID()) {
-			text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", p.pid))
-			if strings.HasPrefix(p.command, bin.recorder) {
+	if !world.Within(world.WaitLimit, func() bool {
+		for _, p := range world.Tree(t, hub.PID()) {
+			text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", p.PID))
+			if strings.HasPrefix(p.Command, world.Bin.Recorder) {
 				environ = string(text)
 			}
 		}
@@ -453,7 +423,7 @@ func TestSecretsAreAskedForAtATerminal(t *testing.T) {
 	}) {
 		t.Fatal("the server did not start")
 	}
-	for _, want := range []string{"A=" + canary + "key", "B=shown", "C=" + canary + "other"} {
+	for _, want := range []string{"A=" + world.Canary + "key", "B=shown", "C=" + world.Canary + "other"} {
 		if !strings.Contains(environ, want+"\x00") {
 			t.Errorf("%s is not in its environment", want)
 		}

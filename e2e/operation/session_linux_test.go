@@ -1,4 +1,4 @@
-package e2e
+package operation
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"mcphub/e2e/ide"
+	"mcphub/e2e/world"
 )
 
 // notesServer is a server as small as can be.
@@ -65,25 +66,25 @@ process ids, sessions and the name of the client are made up.
 // TestSession makes docs/session.md: it runs its commands in a scratch home, and fails where the page says something else.
 func TestSession(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	home := w.path("home", "you")
-	project := w.write("home/you/project/README.md", "# My project\n")
+	w := world.New(t)
+	home := w.Path("home", "you")
+	project := w.Write("home/you/project/README.md", "# My project\n")
 	project = filepath.Dir(project)
-	notes := w.write("home/you/bin/notes", notesServer)
-	must(t, os.Chmod(notes, 0o700))
-	w.write("home/you/.cursor/mcp.json", `{"mcpServers": {"notes": {"command": "notes"}}}`)
-	w.write("home/you/project/new.json", `{"mcpServers": {"files": {"builtin": "files"}}}`)
-	runtime := shortFolder(t)
-	env := []string{"HOME=" + home, "PATH=" + filepath.Dir(notes) + ":" + bin.dir + ":/usr/bin:/bin", "XDG_RUNTIME_DIR=" + runtime,
-		"TMPDIR=" + runtime, "DBUS_SESSION_BUS_ADDRESS=unix:path=" + w.path("none"), "LANG=C.UTF-8", "TZ=UTC", "XDG_MCPHUB_E2E=" + w.dir}
+	notes := w.Write("home/you/bin/notes", notesServer)
+	world.Must(t, os.Chmod(notes, 0o700))
+	w.Write("home/you/.cursor/mcp.json", `{"mcpServers": {"notes": {"command": "notes"}}}`)
+	w.Write("home/you/project/new.json", `{"mcpServers": {"files": {"builtin": "files"}}}`)
+	runtime := world.ShortFolder(t)
+	env := []string{"HOME=" + home, "PATH=" + filepath.Dir(notes) + ":" + world.Bin.Dir + ":/usr/bin:/bin", "XDG_RUNTIME_DIR=" + runtime,
+		"TMPDIR=" + runtime, "DBUS_SESSION_BUS_ADDRESS=unix:path=" + w.Path("none"), "LANG=C.UTF-8", "TZ=UTC", "XDG_MCPHUB_E2E=" + w.Dir}
 	var hub *ide.Client
 	page := sessionHead
 	for _, step := range sessionSteps {
 		if step.hub && hub == nil {
 			hub = sessionHub(t, project, env)
-			t.Cleanup(func() { hub.Close(waitLimit) })
+			t.Cleanup(func() { hub.Close(world.WaitLimit) })
 		}
-		cmd := exec.Command(mcphub(t), strings.Fields(step.run)[1:]...)
+		cmd := exec.Command(world.Hub(t), strings.Fields(step.run)[1:]...)
 		cmd.Dir, cmd.Env = project, env
 		out, err := cmd.CombinedOutput()
 		code := 0
@@ -91,37 +92,37 @@ func TestSession(t *testing.T) {
 		if errors.As(err, &exit) {
 			code, err = exit.ExitCode(), nil
 		}
-		must(t, err)
+		world.Must(t, err)
 		if code != step.exit {
 			t.Fatalf("%s: exit status %d, want %d\n%s", step.run, code, step.exit, out)
 		}
 		page += "\n" + step.say + "\n\n```console\n$ " + step.run + "\n" + neutral(string(out), home, runtime) + "```\n"
 	}
-	const file = "../docs/session.md"
-	if *update {
-		must(t, os.WriteFile(file, []byte(page), 0o600))
+	file := world.Source("docs", "session.md")
+	if *world.Update {
+		world.Must(t, os.WriteFile(file, []byte(page), 0o600))
 	}
 	have, err := os.ReadFile(file)
-	must(t, err)
+	world.Must(t, err)
 	if diff := cmp.Diff(string(have), page); diff != "" {
-		t.Errorf("docs/session.md is out of date, run go test ./e2e -run TestSession -update:\n%s", diff)
+		t.Errorf("docs/session.md is out of date, run go test ./e2e/operation -run TestSession -update:\n%s", diff)
 	}
 }
 
 // sessionHub is a hub with a client that has the project open and has listed the tools.
 func sessionHub(t *testing.T, project string, env []string) *ide.Client {
 	t.Helper()
-	c, err := ide.Start(ide.Options{Command: mcphub(t), Args: []string{"serve"}, Dir: project, Env: env, Roots: ide.Folders(project)})
-	must(t, err)
-	ctx, cancel := context.WithTimeout(context.Background(), waitLimit)
+	c, err := ide.Start(ide.Options{Command: world.Hub(t), Args: []string{"serve"}, Dir: project, Env: env, Roots: ide.Folders(project)})
+	world.Must(t, err)
+	ctx, cancel := context.WithTimeout(context.Background(), world.WaitLimit)
 	defer cancel()
 	_, err = c.Initialize(ctx)
-	must(t, err)
+	world.Must(t, err)
 	_, err = c.Call(ctx, "tools/list", `{}`)
-	must(t, err)
+	world.Must(t, err)
 	for _, call := range [][2]string{{"notes__list", `{}`}, {"files__read_text_file", `{"path":"README.md"}`}} {
 		_, err = c.Tool(ctx, call[0], call[1])
-		must(t, err)
+		world.Must(t, err)
 	}
 	return c
 }
@@ -133,7 +134,7 @@ var (
 
 // neutral is output as it would be on any machine.
 func neutral(out, home, runtime string) string {
-	out = steady(out, "/home/you", home, "/run/user/1000", runtime, "/usr/local/bin", bin.dir)
+	out = world.Steady(out, "/home/you", home, "/run/user/1000", runtime, "/usr/local/bin", world.Bin.Dir)
 	made := strings.NewReplacer("TIME", "2026-11-23 10:00:00", "SPAN", "2s", "PID  ", "4242  ", "hub PID", "hub 4242", "[PID]", "[4243]", "VERSION", "0.1.0",
 		"SESSION ", "1f0c2d3e ", "SESSION:", "1f0c2d3e:", "fake-ide 1", "Cursor 1.0")
 	var b strings.Builder
@@ -143,5 +144,5 @@ func neutral(out, home, runtime string) string {
 		}
 		b.WriteString(machineNotes.ReplaceAllString(line, ""))
 	}
-	return realigned(b.String())
+	return world.Realigned(b.String())
 }

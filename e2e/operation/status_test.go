@@ -1,4 +1,4 @@
-package e2e
+package operation
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"mcphub/e2e/ide"
+	"mcphub/e2e/world"
 )
 
 // hubs are those that a script has started: "serves CONFIG [ROOT...]" starts one with a client that has these roots and has
@@ -24,7 +25,7 @@ type hubsKey struct{}
 
 // setUpHubs gives a script its hubs, and a folder of their own for their sockets.
 func setUpHubs(t *testing.T, e *testscript.Env) {
-	dir := shortFolder(t)
+	dir := world.ShortFolder(t)
 	e.Setenv("XDG_RUNTIME_DIR", dir)
 	e.Setenv("LOCALAPPDATA", dir)
 	e.Values[hubsKey{}] = &hubs{}
@@ -43,10 +44,10 @@ func serves(ts *testscript.TestScript, neg bool, args []string) {
 	for _, name := range []string{"PATH", "HOME", "USERPROFILE", "TMPDIR", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR", "LOCALAPPDATA", "SYSTEMROOT"} {
 		env = append(env, name+"="+ts.Getenv(name))
 	}
-	c, err := ide.Start(ide.Options{Command: bin.mcphub, Args: []string{"serve", "--config", args[0]}, Dir: ts.MkAbs("."), Env: env, Roots: ide.Folders(args[1:]...)})
+	c, err := ide.Start(ide.Options{Command: world.Bin.Hub, Args: []string{"serve", "--config", args[0]}, Dir: ts.MkAbs("."), Env: env, Roots: ide.Folders(args[1:]...)})
 	ts.Check(err)
 	h.all = append(h.all, c)
-	ctx, cancel := context.WithTimeout(context.Background(), waitLimit)
+	ctx, cancel := context.WithTimeout(context.Background(), world.WaitLimit)
 	defer cancel()
 	_, err = c.Initialize(ctx)
 	ts.Check(err)
@@ -56,7 +57,7 @@ func serves(ts *testscript.TestScript, neg bool, args []string) {
 
 func (h *hubs) end() {
 	for _, c := range h.all {
-		if e := c.Close(stopBound + 5*time.Second); e.Killed || e.Code != 0 {
+		if e := c.Close(world.StopBound + 5*time.Second); e.Killed || e.Code != 0 {
 			h.ts.Logf("a hub ended with %+v; stderr:\n%s", e, c.Stderr())
 		}
 	}
@@ -84,7 +85,7 @@ func until(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	pattern, err := regexp.Compile("(?m)" + args[0])
 	ts.Check(err)
-	end := time.After(waitLimit)
+	end := time.After(world.WaitLimit)
 	tick := time.NewTicker(100 * time.Millisecond) // a process each time: not as often as within looks
 	defer tick.Stop()
 	for {

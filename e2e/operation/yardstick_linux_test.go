@@ -1,4 +1,4 @@
-package e2e
+package operation
 
 import (
 	"bufio"
@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"mcphub/e2e/ide"
+	"mcphub/e2e/world"
 )
 
 // Speed drifts by steps that no measurement of time can see: each is within the noise of the one before. These tests count what
@@ -24,7 +25,7 @@ import (
 func requireStrace(t *testing.T) {
 	t.Helper()
 	if _, err := exec.LookPath("strace"); err != nil {
-		if inCI() {
+		if world.InCI() {
 			t.Fatal(err)
 		}
 		t.Skip("NOT PROVED HERE: ", err)
@@ -37,8 +38,8 @@ func traced(t *testing.T, pid int, do func()) map[string]int {
 	out := filepath.Join(t.TempDir(), "trace")
 	cmd := exec.Command("strace", "-f", "-o", out, "-p", strconv.Itoa(pid), "-e", "trace=!futex,epoll_pwait,nanosleep,sched_yield,madvise,rt_sigreturn,getpid,tgkill")
 	said, err := cmd.StderrPipe()
-	must(t, err)
-	must(t, cmd.Start())
+	world.Must(t, err)
+	world.Must(t, cmd.Start())
 	attached := make(chan struct{})
 	go func() {
 		lines := bufio.NewScanner(said)
@@ -50,10 +51,10 @@ func traced(t *testing.T, pid int, do func()) map[string]int {
 	}()
 	<-attached
 	do()
-	must(t, cmd.Process.Signal(syscall.SIGINT))
+	world.Must(t, cmd.Process.Signal(syscall.SIGINT))
 	_ = cmd.Wait() // it ends by the signal
 	raw, err := os.ReadFile(out)
-	must(t, err)
+	world.Must(t, err)
 	counts := map[string]int{}
 	for line := range strings.Lines(string(raw)) {
 		_, call, _ := strings.Cut(strings.TrimSpace(line), " ")
@@ -73,32 +74,32 @@ var looks = []string{"openat", "openat2", "open", "statx", "newfstatat", "stat",
 // TestSystemCallsOfACall: a call without a path looks at no disk, one with a path looks at it once for the path and once for the
 // root that it lies in, with one root and with a thousand; each is written to the child and recorded by one write.
 func TestSystemCallsOfACall(t *testing.T) {
-	requireLandlock(t)
+	world.RequireLandlock(t)
 	requireStrace(t)
 	const calls = 200
 	for _, roots := range []int{1, 1000} {
 		t.Run(fmt.Sprint(roots), func(t *testing.T) {
-			w := newWorld(t)
-			file := w.write("project/a/b/c.txt", "x")
-			dirs := []string{w.project}
+			w := world.New(t)
+			file := w.Write("project/a/b/c.txt", "x")
+			dirs := []string{w.Project}
 			for i := range roots - 1 {
-				w.write(fmt.Sprintf("more/%d/x", i), "x")
-				dirs = append(dirs, w.path("more", strconv.Itoa(i)))
+				w.Write(fmt.Sprintf("more/%d/x", i), "x")
+				dirs = append(dirs, w.Path("more", strconv.Itoa(i)))
 			}
-			s := w.serve(w.config(obj{"rec": w.recorder("rec")}), ide.Folders(dirs...))
-			s.initialize()
-			s.awaitTool("rec__echo")
+			s := w.Serve(w.Config(obj{"rec": w.Recorder("rec")}), ide.Folders(dirs...))
+			s.Handshake()
+			s.AwaitTool("rec__echo")
 			for name, tc := range map[string]struct {
 				arguments string
 				looks     float64
 			}{
 				"without a path": {`{"text":"hello"}`, 0},
-				"with a path":    {raw(t, obj{"path": file}), 2}, // openat2 for the path, statx for the root; the statx of the descriptor is no look
+				"with a path":    {world.Raw(t, obj{"path": file}), 2}, // openat2 for the path, statx for the root; the statx of the descriptor is no look
 			} {
-				s.call("rec__echo", tc.arguments)
-				counts := traced(t, hubProper(t, s.PID()), func() {
+				s.MustCall("rec__echo", tc.arguments)
+				counts := traced(t, world.HubProper(t, s.PID()), func() {
 					for range calls {
-						s.call("rec__echo", tc.arguments)
+						s.MustCall("rec__echo", tc.arguments)
 					}
 				})
 				sum := 0
@@ -126,15 +127,15 @@ func TestSystemCallsOfACall(t *testing.T) {
 // TestNobodyIsLookedUpOverHTTP: a connection over TCP reads nothing in /proc.
 func TestNobodyIsLookedUpOverHTTP(t *testing.T) {
 	requireStrace(t)
-	w := newWorld(t)
-	cmd := exec.Command(mcphub(t), "serve", "--http", "127.0.0.1:0", "--config", w.config(obj{}))
-	url := w.listening(cmd, regexp.MustCompile(`serving (http://\S+/mcp)`))
-	counts := traced(t, hubProper(t, cmd.Process.Pid), func() {
+	w := world.New(t)
+	cmd := exec.Command(world.Hub(t), "serve", "--http", "127.0.0.1:0", "--config", w.Config(obj{}))
+	url := w.Listening(cmd, regexp.MustCompile(`serving (http://\S+/mcp)`))
+	counts := traced(t, world.HubProper(t, cmd.Process.Pid), func() {
 		for range 20 {
 			each := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 			r, err := each.Get(url)
-			must(t, err)
-			must(t, r.Body.Close())
+			world.Must(t, err)
+			world.Must(t, r.Body.Close())
 		}
 	})
 	if counts["accept4"] < 20 {
@@ -152,25 +153,25 @@ const mostLooks = 1250
 // TestSystemCallsOfAStart: until the tools are listed nothing waits for the disk, and nothing is written down of what servers
 // offer, which is a hint. One more server costs a bounded number of looks.
 func TestSystemCallsOfAStart(t *testing.T) {
-	requireLandlock(t)
+	world.RequireLandlock(t)
 	requireStrace(t)
 	seen := map[int]int{}
 	for _, servers := range []int{1, 11} {
-		w := newWorld(t)
+		w := world.New(t)
 		all := obj{}
 		for i := range servers {
-			all[fmt.Sprintf("s%d", i)] = w.recorder(fmt.Sprintf("s%d", i))
+			all[fmt.Sprintf("s%d", i)] = w.Recorder(fmt.Sprintf("s%d", i))
 		}
-		out := w.path("trace")
+		out := w.Path("trace")
 		calls := strings.Join(looks, ",") + ",fsync,fdatasync,execve,renameat,renameat2,rename"
-		s := w.start(ide.Options{Command: "strace", Args: []string{"-f", "-o", out, "-e", "trace=" + calls, mcphub(t), "serve", "--config", w.config(all)}, Roots: ide.Folders(w.project)})
-		s.initialize()
+		s := w.Start(ide.Options{Command: "strace", Args: []string{"-f", "-o", out, "-e", "trace=" + calls, world.Hub(t), "serve", "--config", w.Config(all)}, Roots: ide.Folders(w.Project)})
+		s.Handshake()
 		for i := range servers {
-			s.awaitTool(fmt.Sprintf("s%d__echo", i))
+			s.AwaitTool(fmt.Sprintf("s%d__echo", i))
 		}
 		raw, err := os.ReadFile(out)
-		must(t, err)
-		s.end(2 * stopBound)
+		world.Must(t, err)
+		s.End(2 * world.StopBound)
 		for line := range strings.Lines(string(raw)) {
 			_, call, _ := strings.Cut(strings.TrimSpace(line), " ")
 			switch name, _, _ := strings.Cut(strings.TrimSpace(call), "("); {
@@ -182,7 +183,7 @@ func TestSystemCallsOfAStart(t *testing.T) {
 				seen[servers]++
 			}
 		}
-		if started := strings.Count(string(raw), bin.recorder); started < servers {
+		if started := strings.Count(string(raw), world.Bin.Recorder); started < servers {
 			t.Fatalf("%d of %d servers were started", started, servers)
 		}
 	}
@@ -201,14 +202,14 @@ const (
 
 // TestPackageInit: every command pays for what packages do before main.
 func TestPackageInit(t *testing.T) {
-	if raceDetector {
+	if world.RaceDetector {
 		t.Skip("it allocates by itself; .ci/run runs this without it")
 	}
-	w := newWorld(t)
-	cmd := exec.Command(mcphub(t), "version")
-	cmd.Env = append(w.env(), "GODEBUG=inittrace=1")
+	w := world.New(t)
+	cmd := exec.Command(world.Hub(t), "version")
+	cmd.Env = append(w.Env(), "GODEBUG=inittrace=1")
 	out, err := cmd.CombinedOutput()
-	must(t, err)
+	world.Must(t, err)
 	bytes, allocs, packages := 0, 0, 0
 	for line := range strings.Lines(string(out)) {
 		var name string

@@ -1,4 +1,4 @@
-package e2e
+package protocol
 
 import (
 	"encoding/json"
@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"mcphub/e2e/ide"
+	"mcphub/e2e/world"
 	"mcphub/internal/audit"
 	"mcphub/internal/redact"
 )
@@ -31,23 +32,23 @@ func TestWhateverReachesAChildIsRecorded(t *testing.T) {
 	for _, modernClient := range []bool{false, true} {
 		for _, modernChild := range []bool{false, true} {
 			for _, overWeb := range []bool{false, true} {
-				t.Run(fmt.Sprintf("%s client on %s with a %s child", eraNames[modernClient], transportNames[overWeb], eraNames[modernChild]), func(t *testing.T) {
+				t.Run(fmt.Sprintf("%s client on %s with a %s child", world.EraNames[modernClient], world.TransportNames[overWeb], world.EraNames[modernChild]), func(t *testing.T) {
 					t.Parallel()
-					w := newWorld(t)
-					hub := w.hubBefore(modernChild, !overWeb)
-					p := newParty(t, modernClient, w.project)
-					hub.meets(p, overWeb)
+					w := world.New(t)
+					hub := w.Witnessed(modernChild, !overWeb)
+					p := newParty(t, modernClient, w.Project)
+					meets(hub, p, overWeb)
 					everything(t, w, p, "kid__", "")
 					p.boundary(t, w)
-					p.works("call-tool", obj{"serverName": "kid", "toolName": "takes_path", "toolArgs": obj{"path": w.path("project", "hello.txt")}}, "hello.txt")
+					p.works("call-tool", obj{"serverName": "kid", "toolName": "takes_path", "toolArgs": obj{"path": w.Path("project", "hello.txt")}}, "hello.txt")
 					p.call("completion/complete", obj{"ref": obj{"type": "ref/prompt", "name": "kid__test_prompt_with_arguments"}, "argument": obj{"name": "arg1", "value": "t"}})
 					if !modernClient {
 						p.call("resources/unsubscribe", obj{"uri": "test://watched-resource"})
 					}
-					reached := countReached(t, hub.reached())
+					reached := countReached(t, reached(hub))
 					recorded := map[string]int{}
-					all, err := audit.Decisions(w.auditDir(), audit.Filter{})
-					must(t, err)
+					all, err := audit.Decisions(w.AuditDir(), audit.Filter{})
+					world.Must(t, err)
 					for i := range all {
 						if d := &all[i]; d.Kind == audit.KindDecision && d.Decision == "allow" {
 							recorded[keyOf(d.Method, d.Tool)]++
@@ -109,25 +110,25 @@ func TestNoSecretIsWritten(t *testing.T) {
 	t.Parallel()
 	for _, modern := range []bool{false, true} {
 		for _, overWeb := range []bool{false, true} {
-			t.Run(eraNames[modern]+" on "+transportNames[overWeb], func(t *testing.T) {
+			t.Run(world.EraNames[modern]+" on "+world.TransportNames[overWeb], func(t *testing.T) {
 				t.Parallel()
-				w := newWorld(t)
+				w := world.New(t)
 				secret := planted{}
-				url := w.listen("web", bin.fixture, "-http", "127.0.0.1:0", "-era", eraNames[modern])
-				kid := w.tapped("kid", bin.fixture, "-era", eraNames[modern])
+				url := w.Listen("web", world.Bin.Fixture, "-http", "127.0.0.1:0", "-era", world.EraNames[modern])
+				kid := w.Tapped("kid", world.Bin.Fixture, "-era", world.EraNames[modern])
 				kid["env"].(obj)["SERVICE_TOKEN"] = secret.make("env of a child")
 				kid["env"].(obj)["EXPANDED"] = "${HUB_SECRET}"
 				kid["inherit"] = []string{"HUB_SECRET"}
 				web := obj{"url": url, "headers": obj{"Authorization": "Bearer " + secret.make("header"), "X-Api-Key": secret.make("other header"), "X-Hub": "${HUB_SECRET}"}}
-				config := w.config(obj{"kid": kid, "web": web}, obj{"audit": obj{"arguments": true}})
+				config := w.Config(obj{"kid": kid, "web": web}, obj{"audit": obj{"arguments": true}})
 				hubSecret := "HUB_SECRET=" + secret.make("environment of the hub")
 				args := []string{"serve", "--config", config, "--log-level", "trace"}
-				p := newParty(t, modern, w.project)
+				p := newParty(t, modern, w.Project)
 				var stderr func() string
 				if overWeb {
 					var mu sync.Mutex
 					var said strings.Builder
-					w.heard = func(line string) {
+					w.Heard = func(line string) {
 						mu.Lock()
 						defer mu.Unlock()
 						said.WriteString(line + "\n")
@@ -137,20 +138,20 @@ func TestNoSecretIsWritten(t *testing.T) {
 						defer mu.Unlock()
 						return said.String()
 					}
-					p.overWeb(w.listening(exec.Command(mcphub(t), append(args, "--http", "127.0.0.1:0")...), regexp.MustCompile(`serving (http://\S+/mcp)`), hubSecret))
+					p.overWeb(w.Listening(exec.Command(world.Hub(t), append(args, "--http", "127.0.0.1:0")...), regexp.MustCompile(`serving (http://\S+/mcp)`), hubSecret))
 				} else {
-					p.overPipeIn(w, w.env(hubSecret), mcphub(t), args...)
+					p.overPipeIn(w, w.Env(hubSecret), world.Hub(t), args...)
 					stderr = p.pipe.Stderr
 				}
 				p.plants(w, secret)
 				if p.pipe != nil {
-					p.pipe.end(stopBound)
+					p.pipe.End(world.StopBound)
 				}
 				if len(secret) < 20 {
 					t.Errorf("only %d secrets were planted", len(secret))
 				}
 				text := map[string]string{"stderr": stderr()}
-				must(t, filepath.WalkDir(w.path("home"), func(path string, d fs.DirEntry, err error) error {
+				world.Must(t, filepath.WalkDir(w.Path("home"), func(path string, d fs.DirEntry, err error) error {
 					if err != nil || !d.Type().IsRegular() {
 						return err
 					}
@@ -185,15 +186,15 @@ func (s planted) make(where string) string {
 }
 
 // plants says secrets in every place that a client has.
-func (p *party) plants(w *world, secret planted) {
+func (p *party) plants(w *world.World, secret planted) {
 	say := func(name string, args obj) { p.tool(name, args) }
-	inside := w.path("project", "hello.txt")
+	inside := w.Path("project", "hello.txt")
 	for _, kid := range []string{"kid__", "web__"} {
 		say(kid+"takes_path", obj{"path": inside, "token": secret.make("an argument called token")})
 		say(kid+"takes_path", obj{"path": inside, "more": obj{"apiKey": obj{"value": secret.make("an argument below apiKey")}}})
 		say(kid+"takes_path", obj{"path": inside, "note": "curl https://user:" + secret.make("user and password in a URL") + "@example.org/?token=" + secret.make("parameter of a URL") +
 			" -H 'Authorization: Bearer " + secret.make("bearer in a text") + "' --api-key " + secret.make("option in a text")})
-		say(kid+"takes_path", obj{"path": w.path("project", "password="+secret.make("a path inside"), "x")})
+		say(kid+"takes_path", obj{"path": w.Path("project", "password="+secret.make("a path inside"), "x")})
 		say(kid+"takes_path", obj{"path": "/etc/passwd/token=" + secret.make("a path outside")})
 		say(kid+"takes_path", obj{"path": inside, "password=" + secret.make("a key"): 1, "token=" + secret.make("another key"): 2})
 		say(kid+"takes_path", obj{"path": 7, "token": secret.make("arguments that do not fit the schema")})
@@ -224,5 +225,5 @@ func (p *party) plants(w *world, secret planted) {
 func (p *party) may(method string, params obj) {
 	p.t.Helper()
 	_, err := p.tried(p.t.Context(), method, params)
-	must(p.t, err)
+	world.Must(p.t, err)
 }

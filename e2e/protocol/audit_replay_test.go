@@ -1,15 +1,14 @@
-package e2e
+package protocol
 
 import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"mcphub/e2e/ide"
+	"mcphub/e2e/world"
 	"mcphub/internal/audit"
 )
 
@@ -29,12 +28,12 @@ func TestReplayAgreesWithALiveRun(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(7, 7))
 	sure, unsure, turned := 0, 0, 0
-	for round := range longCases(t, 6, 60) {
+	for round := range world.LongCases(t, 6, 60) {
 		r := newReplayWorld(t, rng)
 		before, after := r.policy(), r.policy()
 		calls := r.calls(25)
 		was := r.live("before", before, calls)
-		out, code := r.w.command("audit", "replay", "--dir", r.w.path("before"), "--policy", r.file("after", after), "--json")
+		out, code := r.w.Command("audit", "replay", "--dir", r.w.Path("before"), "--policy", r.file("after", after), "--json")
 		if code != 0 {
 			t.Fatalf("%d: %s", code, out)
 		}
@@ -57,7 +56,7 @@ func TestReplayAgreesWithALiveRun(t *testing.T) {
 			case len(one.Unsure) > 0:
 				unsure++
 			case now[id].Decision != want:
-				t.Errorf("round %d: replay says %s, and it was %s: %s\nlive %s\nbefore %s\nafter %s", round, want, now[id].Decision, then.Raw, now[id].Raw, raw(t, before), raw(t, after))
+				t.Errorf("round %d: replay says %s, and it was %s: %s\nlive %s\nbefore %s\nafter %s", round, want, now[id].Decision, then.Raw, now[id].Raw, world.Raw(t, before), world.Raw(t, after))
 			default:
 				sure++
 				if ok {
@@ -76,32 +75,17 @@ func TestReplayAgreesWithALiveRun(t *testing.T) {
 }
 
 type replayWorld struct {
-	w      *world
+	w      *world.World
 	rng    *rand.Rand
 	places []string
 }
 
 func newReplayWorld(t *testing.T, rng *rand.Rand) *replayWorld {
-	return replayIn(newWorld(t), rng)
+	return replayIn(world.New(t), rng)
 }
 
-func replayIn(w *world, rng *rand.Rand) *replayWorld {
-	return &replayWorld{w: w, rng: rng, places: w.lay()}
-}
-
-// lay makes the places of random policies and calls, and gives their paths.
-func (w *world) lay() (places []string) {
-	w.t.Helper()
-	for _, dir := range []string{"project/a/deep", "project/b", "box", "docs/deep", "docs/keep"} {
-		must(w.t, os.MkdirAll(w.path(dir), 0o700))
-	}
-	must(w.t, os.WriteFile(w.path("docs", "keep", "x"), nil, 0o600))
-	symlink(w.t, w.path("docs"), w.path("project", "to-docs"))
-	symlink(w.t, w.path("project", "a"), w.path("docs", "to-a"))
-	for _, p := range []string{"project", "project/a", "project/a/deep", "project/b", "docs", "docs/deep", "docs/keep", "docs/keep/x", "box", "outside", "project/hello.txt", "project/to-docs", "project/to-docs/keep", "docs/to-a/new", "project/a/new", "outside/secret.txt", "project/sub/deep.txt"} {
-		places = append(places, w.path(filepath.FromSlash(p)))
-	}
-	return places
+func replayIn(w *world.World, rng *rand.Rand) *replayWorld {
+	return &replayWorld{w: w, rng: rng, places: w.Lay()}
 }
 
 // policy draws one.
@@ -122,7 +106,7 @@ func (r *replayWorld) policy() obj {
 				paths["roles"] = s
 			}
 			if r.rng.IntN(3) > 0 {
-				paths["within"] = pick(r.w.path("project", "a"), r.w.path("docs"), r.w.path("docs", "keep"), r.w.path("project", "to-docs"), r.w.path("docs", "to-a"), r.w.path("not-there"), r.w.path("box"))
+				paths["within"] = pick(r.w.Path("project", "a"), r.w.Path("docs"), r.w.Path("docs", "keep"), r.w.Path("project", "to-docs"), r.w.Path("docs", "to-a"), r.w.Path("not-there"), r.w.Path("box"))
 			}
 			if r.rng.IntN(3) == 0 {
 				paths["outside"] = true
@@ -140,7 +124,7 @@ func (r *replayWorld) policy() obj {
 		policy = obj{}
 	}
 	if r.rng.IntN(3) == 0 {
-		policy["protected"] = []string{pick(r.w.path("docs", "keep"), r.w.path("project", "a", "deep")).(string)}
+		policy["protected"] = []string{pick(r.w.Path("docs", "keep"), r.w.Path("project", "a", "deep")).(string)}
 	}
 	return policy
 }
@@ -156,7 +140,7 @@ func (r *replayWorld) calls(n int) []string {
 		if r.rng.IntN(4) == 0 {
 			args["other_path"] = r.places[r.rng.IntN(len(r.places))]
 		}
-		calls = append(calls, raw(r.w.t, args))
+		calls = append(calls, world.Raw(r.w.T, args))
 	}
 	return calls
 }
@@ -165,25 +149,25 @@ func (r *replayWorld) calls(n int) []string {
 func (r *replayWorld) file(name string, policy obj) string {
 	children := obj{}
 	for server, role := range map[string]string{"read": "read", "write": "write", "del": "delete"} {
-		child := r.w.recorder(server)
+		child := r.w.Recorder(server)
 		child["paths"] = obj{"args": obj{"echo": obj{"/path": role, "/other_path": role}}}
 		children[server] = child
 	}
-	b, err := json.Marshal(obj{"mcpServers": children, "policy": policy, "audit": obj{"dir": r.w.path(name)}})
-	must(r.w.t, err)
-	return r.w.write(name+".json", string(b))
+	b, err := json.Marshal(obj{"mcpServers": children, "policy": policy, "audit": obj{"dir": r.w.Path(name)}})
+	world.Must(r.w.T, err)
+	return r.w.Write(name+".json", string(b))
 }
 
 // live makes the calls under a policy and gives what was decided, by request.
 func (r *replayWorld) live(name string, policy obj, calls []string) map[string]audit.Event {
-	s := r.w.serve(r.file(name, policy), ide.Folders(r.w.project))
-	s.initialize()
+	s := r.w.Serve(r.file(name, policy), ide.Folders(r.w.Project))
+	s.Handshake()
 	for i, args := range calls {
-		s.await(s.send([]string{"read__echo", "write__echo", "del__echo"}[i%3], args))
+		s.AwaitCall(s.SendCall([]string{"read__echo", "write__echo", "del__echo"}[i%3], args))
 	}
-	s.end(stopBound)
+	s.End(world.StopBound)
 	got := map[string]audit.Event{}
-	must(r.w.t, audit.Read(r.w.path(name), func(e audit.Event) bool {
+	world.Must(r.w.T, audit.Read(r.w.Path(name), func(e audit.Event) bool {
 		for _, one := range e.Each() {
 			if one.Kind == audit.KindDecision {
 				got[string(one.Request)] = one
@@ -192,7 +176,7 @@ func (r *replayWorld) live(name string, policy obj, calls []string) map[string]a
 		return true
 	}))
 	if len(got) != len(calls) {
-		r.w.t.Errorf("%d decisions of %d calls", len(got), len(calls))
+		r.w.T.Errorf("%d decisions of %d calls", len(got), len(calls))
 	}
 	return got
 }

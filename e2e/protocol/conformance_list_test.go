@@ -1,4 +1,4 @@
-package e2e
+package protocol
 
 import (
 	"fmt"
@@ -78,8 +78,8 @@ func table(legs []leg, required map[string][]string) string {
 What the official suite (` + "`@modelcontextprotocol/conformance`" + `, the version that e2e/package.json pins) says of mcphub. It lists
 every scenario that the suite requires for a revision of the specification, and those for logins as 2025-03-26 had them. This
 file is written by
-` + "`go test ./e2e -run TestConformance -update`" + `, and each run of that test checks it. The exceptions and their reasons are in
-e2e/conformance_list_test.go. An exception that passes fails the test.
+` + "`go test ./e2e/protocol -run TestConformance -update`" + `, and each run of that test checks it. The exceptions and their reasons are in
+e2e/protocol/conformance_list_test.go. An exception that passes fails the test.
 
 **As a server.** The suite calls e2e/fixture, a server of both eras that offers everything the suite asks for. With
 ` + "`-era apart`" + ` it offers in each era only what belongs there: tools that ask during a call, and subscriptions by request, exist

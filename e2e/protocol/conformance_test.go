@@ -1,10 +1,9 @@
-package e2e
+package protocol
 
 import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"maps"
 	"os"
@@ -17,17 +16,17 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-)
 
-var update = flag.Bool("update", false, "write docs/conformance.md, docs/session.md and testdata/printed as the tests see them")
+	"mcphub/e2e/world"
+)
 
 // The official conformance suite, directly against a fixture of both eras and through the hub: whatever passes there passes
 // here, but for the exceptions, which conformance_list_test.go names with their reasons. One that passes after all is an error too, so that
 // the list can only shrink.
 func TestConformance(t *testing.T) {
-	n := requireNode(t)
-	if major := n.major(t); major < 22 {
-		if inCI() {
+	n := world.RequireNode(t)
+	if major := n.Major(t); major < 22 {
+		if world.InCI() {
 			t.Fatalf("the conformance suite wants Node 22, this is %d", major)
 		}
 		t.Skipf("NOT PROVED HERE: the conformance suite wants Node 22, this is %d", major)
@@ -35,7 +34,7 @@ func TestConformance(t *testing.T) {
 	required := map[string][]string{}
 	for _, l := range legs {
 		if required[l.title()] = l.scenarios; l.scenarios == nil {
-			required[l.title()] = n.required(t, l.revision, l.role)
+			required[l.title()] = requiredOf(n, t, l.revision, l.role)
 		}
 	}
 	t.Run("legs", func(t *testing.T) {
@@ -53,25 +52,25 @@ func TestConformance(t *testing.T) {
 	if t.Failed() {
 		return
 	}
-	const file = "../docs/conformance.md"
+	file := world.Source("docs", "conformance.md")
 	want := table(legs, required)
-	if *update {
-		must(t, os.WriteFile(file, []byte(want), 0o600))
+	if *world.Update {
+		world.Must(t, os.WriteFile(file, []byte(want), 0o600))
 	}
 	have, err := os.ReadFile(file)
-	must(t, err)
+	world.Must(t, err)
 	if diff := cmp.Diff(string(have), want); diff != "" {
-		t.Errorf("docs/conformance.md is out of date, run go test ./e2e -run TestConformance -update:\n%s", diff)
+		t.Errorf("docs/conformance.md is out of date, run go test ./e2e/protocol -run TestConformance -update:\n%s", diff)
 	}
 }
 
 // poll is shorter than what the tool test_reconnection of the fixture takes, and longer than what then is left of it.
 const poll = "1s"
 
-func (l leg) judgeServer(t *testing.T, n node, scenarios []string) {
-	w := newWorld(t)
-	fixture := w.listen("fixture", bin.fixture, "-http", "127.0.0.1:0", "-era", "apart")
-	direct := w.suite(n, "server", "--requirements", l.revision, "--url", fixture)
+func (l leg) judgeServer(t *testing.T, n world.Node, scenarios []string) {
+	w := world.New(t)
+	fixture := w.Listen("fixture", world.Bin.Fixture, "-http", "127.0.0.1:0", "-era", "apart")
+	direct := suite(w, n, "server", "--requirements", l.revision, "--url", fixture)
 	for _, complaint := range judge(scenarios, missed(nil, direct), l.direct) {
 		t.Errorf("directly: %s", complaint)
 	}
@@ -79,12 +78,12 @@ func (l leg) judgeServer(t *testing.T, n node, scenarios []string) {
 		transport string
 		entry     obj
 	}{
-		{"stdio", obj{"command": bin.fixture, "args": []string{"-era", "apart"}, "prefix": ""}},
+		{"stdio", obj{"command": world.Bin.Fixture, "args": []string{"-era", "apart"}, "prefix": ""}},
 		{"http", obj{"url": fixture, "prefix": ""}},
 	} {
-		config := w.write(child.transport+".json", raw(t, obj{"mcpServers": obj{"fixture": child.entry}, "http": obj{"poll": poll}}))
-		hub := w.listen("hub-"+child.transport, mcphub(t), "serve", "--http", "127.0.0.1:0", "--config", config)
-		through := w.suite(n, "server", "--requirements", l.revision, "--url", w.bearing(hub, tokenOf(t, hub)))
+		config := w.Write(child.transport+".json", world.Raw(t, obj{"mcpServers": obj{"fixture": child.entry}, "http": obj{"poll": poll}}))
+		hub := w.Listen("hub-"+child.transport, world.Hub(t), "serve", "--http", "127.0.0.1:0", "--config", config)
+		through := suite(w, n, "server", "--requirements", l.revision, "--url", bearing(w, hub, world.TokenOf(t, hub)))
 		for _, complaint := range judge(scenarios, missed(direct, through), l.through) {
 			t.Errorf("through the hub, the fixture on %s: %s", child.transport, complaint)
 		}
@@ -93,23 +92,22 @@ func (l leg) judgeServer(t *testing.T, n node, scenarios []string) {
 		return
 	}
 	// The control: in the other era than its client's the fixture has not what the suite looks for.
-	config := w.write("control.json", raw(t, obj{"mcpServers": obj{"fixture": obj{"url": fixture, "prefix": "", "era": "modern"}}}))
-	hub := w.listen("hub-control", mcphub(t), "serve", "--http", "127.0.0.1:0", "--config", config)
+	config := w.Write("control.json", world.Raw(t, obj{"mcpServers": obj{"fixture": obj{"url": fixture, "prefix": "", "era": "modern"}}}))
+	hub := w.Listen("hub-control", world.Hub(t), "serve", "--http", "127.0.0.1:0", "--config", config)
 	for _, scenario := range []string{"tools-call-sampling", "resources-subscribe"} {
-		if lost := missed(direct, w.suite(n, "server", "--scenario", scenario, "--url", w.bearing(hub, tokenOf(t, hub)))); len(lost) != 1 || len(lost[scenario]) == 0 {
+		if lost := missed(direct, suite(w, n, "server", "--scenario", scenario, "--url", bearing(w, hub, world.TokenOf(t, hub)))); len(lost) != 1 || len(lost[scenario]) == 0 {
 			t.Errorf("control: a hub that speaks to the fixture in the newer era passes %s: %v", scenario, lost)
 		}
 	}
 }
 
-func (l leg) judgeClient(t *testing.T, n node, scenarios []string) {
-	script, err := filepath.Abs(filepath.Join("clients", "suite.mjs"))
-	must(t, err)
-	command := fmt.Sprintf("%q %q", n.program, script)
+func (l leg) judgeClient(t *testing.T, n world.Node, scenarios []string) {
+	script := world.Source("e2e", "clients", "suite.mjs")
+	command := fmt.Sprintf("%q %q", n.Program, script)
 	all := map[string]checks{}
 	for _, scenario := range scenarios {
 		// Each in a home of its own: a login is kept for an address, and ports come again.
-		maps.Copy(all, newWorld(t).suite(n, "client", "--spec-version", l.revision, "--force", "--scenario", scenario, "--command", command))
+		maps.Copy(all, suite(world.New(t), n, "client", "--spec-version", l.revision, "--force", "--scenario", scenario, "--command", command))
 	}
 	for _, complaint := range judge(scenarios, missed(nil, all), l.through) {
 		t.Errorf("the hub as a client: %s", complaint)
@@ -117,11 +115,11 @@ func (l leg) judgeClient(t *testing.T, n node, scenarios []string) {
 }
 
 // required gives the scenarios that a revision of the specification asks for, scored or not, as the suite's own file has them.
-func (n node) required(t testing.TB, revision, role string) []string {
+func requiredOf(n world.Node, t testing.TB, revision, role string) []string {
 	t.Helper()
-	file := filepath.Join(n.modules, "@modelcontextprotocol", "conformance", "requirements", revision+".yaml")
+	file := filepath.Join(n.Modules, "@modelcontextprotocol", "conformance", "requirements", revision+".yaml")
 	f, err := os.Open(file)
-	must(t, err)
+	world.Must(t, err)
 	defer func() { _ = f.Close() }()
 	var all []string
 	section, scenario := "", ""
@@ -153,43 +151,43 @@ var severity = []string{"SUCCESS", "INFO", "SKIPPED", "WARNING", "FAILURE"}
 var resultDir = regexp.MustCompile(`^(.+)-\d{4}-\d\d-\d\dT[-\d]+Z$`)
 
 // suite runs the suite and reads what it has written, by scenario. Its exit status says nothing more.
-func (w *world) suite(n node, role string, args ...string) map[string]checks {
-	w.t.Helper()
-	out, err := os.MkdirTemp(w.dir, "suite-")
-	must(w.t, err)
-	ctx, cancel := context.WithTimeout(context.Background(), 8*waitLimit)
+func suite(w *world.World, n world.Node, role string, args ...string) map[string]checks {
+	w.T.Helper()
+	out, err := os.MkdirTemp(w.Dir, "suite-")
+	world.Must(w.T, err)
+	ctx, cancel := context.WithTimeout(context.Background(), 8*world.WaitLimit)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, n.program, append([]string{n.script("conformance"), role, "-o", out}, args...)...)
-	cmd.Env, cmd.Dir, cmd.WaitDelay = w.env("MCPHUB="+mcphub(w.t)), w.dir, time.Second
+	cmd := exec.CommandContext(ctx, n.Program, append([]string{n.Script("conformance"), role, "-o", out}, args...)...)
+	cmd.Env, cmd.Dir, cmd.WaitDelay = w.Env("MCPHUB="+world.Hub(w.T)), w.Dir, time.Second
 	said, err := cmd.CombinedOutput()
 	if ctx.Err() != nil {
-		w.t.Errorf("the suite took too long: %v", err)
+		w.T.Errorf("the suite took too long: %v", err)
 	}
-	w.t.Cleanup(func() {
-		if w.t.Failed() {
-			w.t.Logf("conformance %s %q: %v\n%s", role, args, err, said)
+	w.T.Cleanup(func() {
+		if w.T.Failed() {
+			w.T.Logf("conformance %s %q: %v\n%s", role, args, err, said)
 		}
 	})
 	files, err := filepath.Glob(filepath.Join(out, "*", "checks.json"))
-	must(w.t, err)
+	world.Must(w.T, err)
 	more, err := filepath.Glob(filepath.Join(out, "*", "*", "checks.json")) // of auth/...
-	must(w.t, err)
+	world.Must(w.T, err)
 	all := map[string]checks{}
 	for _, file := range append(files, more...) {
 		dir, err := filepath.Rel(out, filepath.Dir(file))
-		must(w.t, err)
+		world.Must(w.T, err)
 		name := resultDir.FindStringSubmatch(filepath.ToSlash(dir))
 		if name == nil {
-			w.t.Fatalf("what scenario is this: %s", file)
+			w.T.Fatalf("what scenario is this: %s", file)
 		}
 		b, err := os.ReadFile(file)
-		must(w.t, err)
+		world.Must(w.T, err)
 		var list []struct{ ID, Status string }
-		must(w.t, json.Unmarshal(b, &list))
+		world.Must(w.T, json.Unmarshal(b, &list))
 		got := checks{}
 		for _, c := range list {
 			if !slices.Contains(severity, c.Status) {
-				w.t.Errorf("%s: what status is %q", file, c.Status)
+				w.T.Errorf("%s: what status is %q", file, c.Status)
 			}
 			if slices.Index(severity, c.Status) >= slices.Index(severity, got[c.ID]) {
 				got[c.ID] = c.Status
@@ -284,50 +282,4 @@ func TestJudgeHoldsInBothDirections(t *testing.T) {
 	if got := judge([]string{"b"}, missed(nil, direct), nil); !slices.Equal(got, []string{"b:z should pass"}) {
 		t.Errorf("directly: %q", got)
 	}
-}
-
-// listen starts a program that says on stderr where it serves, and gives the address. When the test ends it is asked to end,
-// must do so in time and cleanly, and may leave nothing.
-func (w *world) listen(name, program string, args ...string) string {
-	w.t.Helper()
-	cmd := exec.Command(program, args...)
-	mark := fmt.Sprintf("XDG_MCPHUB_E2E=%s#%s;", w.dir, name)
-	cmd.Env, cmd.Dir = w.env(mark), w.home
-	stdin, err := cmd.StdinPipe()
-	must(w.t, err)
-	stderr, err := cmd.StderrPipe()
-	must(w.t, err)
-	must(w.t, cmd.Start())
-	address, ended := make(chan string, 1), make(chan []string, 1)
-	go func() {
-		var said []string
-		for s := bufio.NewScanner(stderr); s.Scan(); said = append(said, s.Text()) {
-			if _, at, ok := strings.Cut(s.Text(), ": serving http://"); ok {
-				address <- "http://" + at
-			}
-		}
-		ended <- said
-	}()
-	w.t.Cleanup(func() {
-		_ = stdin.Close()
-		_ = cmd.Process.Signal(os.Interrupt)
-		late := time.AfterFunc(stopBound+5*time.Second, func() { _ = cmd.Process.Kill() })
-		said := <-ended
-		// The fixture has no ear for the signal and may end by it; the hub ends well.
-		if err := cmd.Wait(); !late.Stop() || err != nil && program != bin.fixture {
-			w.t.Errorf("%s ended: %v", name, err)
-		}
-		wantNone(w.t, mark)
-		if w.t.Failed() {
-			w.t.Logf("%s said:\n%s", name, strings.Join(said, "\n"))
-		}
-	})
-	select {
-	case at := <-address:
-		w.knowToken(cmd, at)
-		return at
-	case <-time.After(waitLimit):
-		w.t.Fatalf("%s does not say where it serves", name)
-	}
-	return ""
 }

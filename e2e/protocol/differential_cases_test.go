@@ -1,131 +1,31 @@
-package e2e
+package protocol
 
 import (
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
-	"go/ast"
-	"go/parser"
-	"go/token"
-	"io/fs"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+
+	"mcphub/e2e/world"
 )
 
 // corpus is every string that the tests of what is judged are made of: the tables of attacks and of honest calls, seeds of fuzz
 // targets, what those have found. To take all of them, and not the tables by name, leaves out none that is added.
 func corpus(t testing.TB) []string {
 	t.Helper()
-	return corpusOf(t, "validate", "rootsmgr", "internal/files", "internal/resource")
+	return world.CorpusOf(t, "validate", "rootsmgr", "internal/files", "internal/resource")
 }
-
-// corpusOf is every string of the tests below some directories of the repository.
-func corpusOf(t testing.TB, dirs ...string) []string {
-	t.Helper()
-	seen := map[string]bool{}
-	literals := func(n ast.Node) bool {
-		if l, ok := n.(*ast.BasicLit); ok && l.Kind == token.STRING {
-			s, err := strconv.Unquote(l.Value)
-			must(t, err)
-			seen[s] = true
-		}
-		return true
-	}
-	for _, dir := range dirs {
-		must(t, filepath.WalkDir(filepath.Join("..", dir), func(file string, entry fs.DirEntry, err error) error {
-			switch {
-			case err != nil:
-				return err
-			case entry.Name() == "node_modules":
-				return fs.SkipDir
-			case strings.HasSuffix(file, "_test.go"):
-				f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
-				must(t, err)
-				ast.Inspect(f, literals)
-			case filepath.Base(filepath.Dir(filepath.Dir(file))) == "fuzz":
-				b, err := os.ReadFile(file)
-				must(t, err)
-				for line := range strings.Lines(string(b)) {
-					if e, err := parser.ParseExpr(strings.TrimSpace(line)); err == nil {
-						ast.Inspect(e, literals)
-					}
-				}
-			}
-			return nil
-		}))
-	}
-	b, err := os.ReadFile("../validate/testdata/honest.json")
-	must(t, err)
-	var honest []struct{ Args json.RawMessage }
-	must(t, json.Unmarshal(b, &honest))
-	for _, h := range honest {
-		seen[string(h.Args)] = true
-	}
-	var all []string
-	for _, text := range names(seen) {
-		if !strings.Contains(text, "$P") {
-			all = append(all, text)
-			continue
-		}
-		for _, path := range []string{"{outside}/secret.txt", "{project}/src/main.go", "link/secret.txt"} {
-			all = append(all, strings.ReplaceAll(text, "$P", path))
-		}
-	}
-	return all
-}
-
-// furnish puts there what the strings of the corpus name, and the places of the policies.
-func furnish(w *world) {
-	w.t.Helper()
-	w.lay()
-	for _, name := range []string{"project/src/main.go", "project/docs/x", "project/a.txt", "project/[id]/page.tsx", "project/bin/x", "projects/sibling.txt",
-		"outside/tool", "outside/sub/x", "home/outside/secret.txt"} {
-		w.write(name, name)
-	}
-	for name, target := range map[string]string{"link": w.outside, "inner": w.path("project", "src"), "dangling": w.path("outside", "new.txt"),
-		"loop": w.path("project", "loop"), "passwd": w.path("outside", "secret.txt")} {
-		symlink(w.t, target, w.path("project", name))
-	}
-}
-
-func fill(w *world, text string) string {
-	return strings.NewReplacer("{project}", w.project, "{R}", w.project, "{outside}", w.outside, "{home}", w.home, "{hub}", w.path("hub.json")).Replace(text)
-}
-
-// quoted is a JSON string with the bytes as they are, be they no UTF-8.
-func quoted(text string) string {
-	var b strings.Builder
-	b.WriteByte('"')
-	for _, c := range []byte(text) {
-		switch {
-		case c == '"' || c == '\\':
-			b.WriteByte('\\')
-			b.WriteByte(c)
-		case c < 0x20:
-			fmt.Fprintf(&b, `\u%04x`, c)
-		default:
-			b.WriteByte(c)
-		}
-	}
-	b.WriteByte('"')
-	return b.String()
-}
-
-// oneLine is raw JSON as it can go over a pipe.
-func oneLine(text string) string { return strings.NewReplacer("\n", " ", "\r", " ").Replace(text) }
 
 // hubJSON is a hub.json with a server of every kind.
-func hubJSON(w *world) obj {
-	kid := w.recorder("kid", "-era", "both")
-	kid["env"].(obj)["RECORDER_WRAP"] = raw(w.t, []string{bin.fixture})
+func hubJSON(w *world.World) obj {
+	kid := w.Recorder("kid", "-era", "both")
+	kid["env"].(obj)["RECORDER_WRAP"] = world.Raw(w.T, []string{world.Bin.Fixture})
 	children := obj{"kid": kid, "files": obj{"builtin": "files"}}
 	for _, role := range []string{"read", "write"} {
-		child := w.recorder(role, "-offers", "-tasks")
+		child := w.Recorder(role, "-offers", "-tasks")
 		child["paths"] = obj{"args": obj{"echo": obj{"/path": role, "/other_path": role}}}
 		children[role] = child
 	}
@@ -133,7 +33,7 @@ func hubJSON(w *world) obj {
 }
 
 func toolCall(kind, name, args string) step {
-	return step{kind: kind, method: "tools/call", name: name, params: `"name":` + quoted(name) + `,"arguments":` + args}
+	return step{kind: kind, method: "tools/call", name: name, params: `"name":` + world.Quoted(name) + `,"arguments":` + args}
 }
 
 // edges are the calls before which every server is started, and behind which nothing is under way any more. The server that asks
@@ -144,19 +44,19 @@ var edges = []step{toolCall("tools/call", "read__echo", "{}"), toolCall("tools/c
 	toolCall("tools/call", "read__echo", `{"path":"hello.txt"}`), toolCall("tools/call", "write__echo", `{"path":"hello.txt"}`), toolCall("tools/call", "kid__takes_path", `{"path":"hello.txt"}`)}
 
 // corpusPlan sends each text under several schemas.
-func corpusPlan(w *world, i int, texts []string) plan {
+func corpusPlan(w *world.World, i int, texts []string) plan {
 	p := plan{way: ways[i%len(ways)], config: hubJSON(w), steps: slices.Clone(edges)}
 	keys := []string{"command", "query", "config", "tmpl", "url", "content", "file", "cwd"}
 	for n, text := range texts {
-		text = fill(w, text)
-		value := quoted(text)
+		text = world.Fill(w, text)
+		value := world.Quoted(text)
 		for _, c := range [][2]string{{"read__echo", `{"path":` + value + `}`}, {"read__reflect", `{"` + keys[n%len(keys)] + `":` + value + `}`},
 			{"read__reflect", `{"files":{` + value + `:1}}`}, {"write__rich", `{"zeta":"z1","x-s":` + value + `}`},
 			{"kid__takes_path", `{"path":` + value + `}`}, {"files__read_text_file", `{"path":` + value + `}`}} {
 			p.steps = append(p.steps, toolCall("corpus", c[0], c[1]))
 		}
 		if strings.HasPrefix(strings.TrimSpace(text), "{") {
-			p.steps = append(p.steps, toolCall("corpus, as arguments", "read__echo", oneLine(text)), toolCall("corpus, as arguments", "write__reflect", oneLine(text)))
+			p.steps = append(p.steps, toolCall("corpus, as arguments", "read__echo", world.OneLine(text)), toolCall("corpus, as arguments", "write__reflect", world.OneLine(text)))
 		}
 		p.steps = append(p.steps, step{kind: "corpus, as a URI", method: "resources/read", name: text, params: `"uri":` + value})
 	}
@@ -167,7 +67,7 @@ func corpusPlan(w *world, i int, texts []string) plan {
 // dice draws steps.
 type dice struct {
 	*rand.Rand
-	w      *world
+	w      *world.World
 	texts  []string
 	places []string
 	modern bool
@@ -175,7 +75,7 @@ type dice struct {
 	ids    int
 }
 
-func randomPlan(w *world, rng *rand.Rand, i, n int, texts []string) plan {
+func randomPlan(w *world.World, rng *rand.Rand, i, n int, texts []string) plan {
 	p := plan{way: ways[i%len(ways)], config: hubJSON(w), steps: slices.Clone(edges)}
 	r := replayIn(w, rng)
 	if rng.IntN(3) > 0 {
@@ -184,7 +84,7 @@ func randomPlan(w *world, rng *rand.Rand, i, n int, texts []string) plan {
 	if rng.IntN(2) > 0 {
 		p.config["audit"] = obj{"arguments": true}
 	}
-	d := &dice{rng, w, texts, r.places, p.way.modern(), strings.Contains(raw(w.t, p.config), "escalate"), 0}
+	d := &dice{rng, w, texts, r.places, p.way.modern(), strings.Contains(world.Raw(w.T, p.config), "escalate"), 0}
 	for len(p.steps) < len(edges)+n {
 		p.steps = append(p.steps, d.step())
 	}
@@ -197,17 +97,17 @@ func pick[T any](d *dice, all ...T) T { return all[d.IntN(len(all))] }
 func (d *dice) path() string {
 	switch d.IntN(10) {
 	case 0:
-		return fill(d.w, pick(d, d.texts...))
+		return world.Fill(d.w, pick(d, d.texts...))
 	case 1, 2:
 		return pick(d, "/etc/passwd", "../outside/secret.txt", "~/outside/secret.txt", "file:///etc/passwd", "hello.txt", "./sub/deep.txt", "link-out/secret.txt", "link-file",
-			"link-dangling", "", ".", "%2e%2e/outside", "sub/../../outside/secret.txt", "file://"+d.w.project+"/hello.txt", "https://example.com/a", d.w.path("hub.json"), d.w.path("home", "state"))
+			"link-dangling", "", ".", "%2e%2e/outside", "sub/../../outside/secret.txt", "file://"+d.w.Project+"/hello.txt", "https://example.com/a", d.w.Path("hub.json"), d.w.Path("home", "state"))
 	}
 	return pick(d, d.places...)
 }
 
 // call draws a call of a tool: the server, the tool, the arguments.
 func (d *dice) call() (child, tool, args string) {
-	p := func() string { return quoted(d.path()) }
+	p := func() string { return world.Quoted(d.path()) }
 	own := pick(d, "read", "read", "write")
 	switch d.IntN(22) {
 	case 0, 1, 2, 3:
@@ -218,11 +118,11 @@ func (d *dice) call() (child, tool, args string) {
 		return own, "echo", pick(d, `{"text":7}`, `{"paths":["a",{"b":1}]}`, `{"path":"a","path":"/etc/passwd"}`, `{"text":"\ud83d lone"}`, `[]`, `null`, `7`, ` { "text" : "x" } `, `{"n":1e999}`,
 			`{"path":"x","p\u0061th":"/etc/passwd"}`, "{\"text\":\"\xff\"}", `{"deep":`+strings.Repeat("[", 2000)+strings.Repeat("]", 2000)+`}`, `{`, `{"a":1}{}`)
 	case 6:
-		return own, "reflect", `{` + quoted(pick(d, "command", "sql", "content", "query", "url", "args", "cwd", "uri", "pattern")) + `:` + p() + `,"directory":` + p() + `,"n":9007199254740993}`
+		return own, "reflect", `{` + world.Quoted(pick(d, "command", "sql", "content", "query", "url", "args", "cwd", "uri", "pattern")) + `:` + p() + `,"directory":` + p() + `,"n":9007199254740993}`
 	case 7:
 		return own, pick(d, "rich", "rich_draft07"), pick(d, `{"zeta":"z1","x-s":`+p()+`}`, `{"zeta":"z1","alpha":`+p()+`}`, `{"mode":"a","name":"com"}`, `{"name":"con"}`, `{"zeta":"z3"}`, `{}`)
 	case 8:
-		return own, "odd", `{"kind":` + quoted(pick(d, "utf8", "order", "escaped", "error", "")) + `}`
+		return own, "odd", `{"kind":` + world.Quoted(pick(d, "utf8", "order", "escaped", "error", "")) + `}`
 	case 9:
 		return own, "ask_roots", `{}`
 	case 10:
@@ -246,12 +146,12 @@ func (d *dice) call() (child, tool, args string) {
 	case 17:
 		return "files", pick(d, "read_text_file", "list_directory", "directory_tree", "get_file_info", "read_media_file", "no_such_tool"), `{"path":` + p() + `}`
 	case 18:
-		place := quoted(pick(d, d.places...))
+		place := world.Quoted(pick(d, d.places...))
 		return "files", pick(d, "write_file", "create_directory", "edit_file", "search_files"), pick(d, `{"path":`+place+`,"content":"x"}`, `{"path":`+place+`}`,
 			`{"path":`+place+`,"edits":[{"oldText":"x","newText":"y"}]}`, `{"path":`+place+`,"pattern":"**/*"}`)
 	case 19:
 		return "files", pick(d, "read_multiple_files", "list_allowed_directories", "move_file"), pick(d, `{}`, `{"paths":[`+p()+`,`+p()+`]}`,
-			`{"source":`+quoted(pick(d, d.places...))+`,"destination":`+quoted(pick(d, d.places...)+"-moved")+`}`)
+			`{"source":`+world.Quoted(pick(d, d.places...))+`,"destination":`+world.Quoted(pick(d, d.places...)+"-moved")+`}`)
 	case 20:
 		return own, pick(d, "nothing", "", "ECHO", "echo "), `{"path":` + p() + `}`
 	}
@@ -262,8 +162,8 @@ func (d *dice) step() step {
 	switch d.IntN(30) {
 	case 0, 1:
 		child, tool, args := d.call()
-		return toolCall("call-tool", "call-tool", pick(d, `{"serverName":`+quoted(child)+`,"toolName":`+quoted(tool)+`,"toolArgs":`+args+`}`, `{"serverName":`+quoted(child)+`,"toolName":`+quoted(tool)+`}`,
-			`{"toolName":`+quoted(child+"__"+tool)+`,"toolArgs":`+args+`}`))
+		return toolCall("call-tool", "call-tool", pick(d, `{"serverName":`+world.Quoted(child)+`,"toolName":`+world.Quoted(tool)+`,"toolArgs":`+args+`}`, `{"serverName":`+world.Quoted(child)+`,"toolName":`+world.Quoted(tool)+`}`,
+			`{"toolName":`+world.Quoted(child+"__"+tool)+`,"toolArgs":`+args+`}`))
 	case 2:
 		return toolCall("get-roots", "get-roots", pick(d, `{}`, `{"x":1}`))
 	case 3:
@@ -275,25 +175,25 @@ func (d *dice) step() step {
 	case 9:
 		value := hex.EncodeToString([]byte(`"result":{"completion":{"values":["` + strconv.Itoa(d.IntN(9)) + `"]}}`))
 		ref := pick(d, `{"type":"ref/prompt","name":"read__made_up"}`, `{"type":"ref/resource","uri":"made:up:{hex}"}`, `{"type":"ref/prompt","name":"kid__test_prompt_with_arguments"}`, `{"type":"ref/prompt","name":"no"}`, `{}`)
-		return step{kind: "completion/complete", method: "completion/complete", params: `"ref":` + ref + `,"argument":{"name":"hex","value":` + quoted(pick(d, value, d.path())) + `}`}
+		return step{kind: "completion/complete", method: "completion/complete", params: `"ref":` + ref + `,"argument":{"name":"hex","value":` + world.Quoted(pick(d, value, d.path())) + `}`}
 	case 10:
 		if d.modern {
 			return step{kind: "subscriptions/listen", how: listens, method: "subscriptions/listen", params: `"notifications":` + pick(d, `{"toolsListChanged":true}`, `{"promptsListChanged":true,"resourcesListChanged":true}`,
-				`{"resourceSubscriptions":["test://watched-resource"]}`, `{"resourceSubscriptions":[`+quoted(d.path())+`]}`, `{}`)}
+				`{"resourceSubscriptions":["test://watched-resource"]}`, `{"resourceSubscriptions":[`+world.Quoted(d.path())+`]}`, `{}`)}
 		}
 		method := pick(d, "resources/subscribe", "resources/unsubscribe")
-		return step{kind: method, method: method, params: `"uri":` + quoted(pick(d, "test://watched-resource", "made:up", "file:///etc/passwd", d.path()))}
+		return step{kind: method, method: method, params: `"uri":` + world.Quoted(pick(d, "test://watched-resource", "made:up", "file:///etc/passwd", d.path()))}
 	case 11:
 		method := pick(d, "tools/list", "prompts/list", "resources/list", "resources/templates/list", "ping", "server/discover", "logging/setLevel")
 		return step{kind: "lists and the like", method: method, params: pick(d, ``, ``, `"cursor":"x"`, `"level":"info"`)}
 	case 12:
 		method := pick(d, "no/such/method", "", "tools/call2", "skills/get", "roots/list", "initialize", "sampling/createMessage", "tools/Call")
-		return step{kind: "unknown methods", method: method, params: `"path":` + quoted(d.path())}
+		return step{kind: "unknown methods", method: method, params: `"path":` + world.Quoted(d.path())}
 	case 13:
 		method := pick(d, "notifications/no/such", "notifications/cancelled", "notifications/progress", "notifications/initialized", "tools/call")
-		return step{kind: "notifications", how: tells, method: method, params: pick(d, `"requestId":12345`, `"requestId":"x","reason":"y"`, `"path":`+quoted(d.path()), `"progressToken":"t","progress":1`)}
+		return step{kind: "notifications", how: tells, method: method, params: pick(d, `"requestId":12345`, `"requestId":"x","reason":"y"`, `"path":`+world.Quoted(d.path()), `"progressToken":"t","progress":1`)}
 	case 14, 15:
-		s := toolCall("cancelled calls", "read__sleep", fmt.Sprintf(`{"ms":600000,"mark":"MARK","path":%s}`, quoted(pick(d, "hello.txt", d.path()))))
+		s := toolCall("cancelled calls", "read__sleep", fmt.Sprintf(`{"ms":600000,"mark":"MARK","path":%s}`, world.Quoted(pick(d, "hello.txt", d.path()))))
 		s.how = cancels
 		return s
 	case 16:
@@ -316,14 +216,14 @@ func (d *dice) step() step {
 
 func (d *dice) prompt() step {
 	name := pick(d, "read__made_up", "kid__test_simple_prompt", "kid__test_prompt_with_arguments", "kid__test_prompt_with_embedded_resource", "kid__test_input_required_result_prompt", "nobody__x")
-	args := pick(d, `{}`, `{"hex":"`+hex.EncodeToString([]byte(`"result":{"messages":[],"x":1.0}`))+`"}`, `{"arg1":`+quoted(d.path())+`,"arg2":"x"}`, `{"resourceUri":`+quoted(d.path())+`}`, `7`)
-	return step{kind: "prompts/get", method: "prompts/get", name: name, params: `"name":` + quoted(name) + `,"arguments":` + args}
+	args := pick(d, `{}`, `{"hex":"`+hex.EncodeToString([]byte(`"result":{"messages":[],"x":1.0}`))+`"}`, `{"arg1":`+world.Quoted(d.path())+`,"arg2":"x"}`, `{"resourceUri":`+world.Quoted(d.path())+`}`, `7`)
+	return step{kind: "prompts/get", method: "prompts/get", name: name, params: `"name":` + world.Quoted(name) + `,"arguments":` + args}
 }
 
 func (d *dice) resource() step {
 	said := hex.EncodeToString([]byte(`"result":{"contents":[{"uri":"made:up","text":"t"}]}`))
-	uri := pick(d, "made:up:"+said, "made:up", "test://static-text", "test://static-binary", "test://template/7/data", "test://template/..%2f..%2fetc/data", "file:///etc/passwd", "file://"+d.w.project+"/hello.txt", "no:such", d.path())
-	return step{kind: "resources/read", method: "resources/read", name: uri, params: `"uri":` + quoted(uri)}
+	uri := pick(d, "made:up:"+said, "made:up", "test://static-text", "test://static-binary", "test://template/7/data", "test://template/..%2f..%2fetc/data", "file:///etc/passwd", "file://"+d.w.Project+"/hello.txt", "no:such", d.path())
+	return step{kind: "resources/read", method: "resources/read", name: uri, params: `"uri":` + world.Quoted(uri)}
 }
 
 // batch draws requests that come together. They are served in any order: so no two of them are for the same server, and there is
@@ -339,7 +239,7 @@ func (d *dice) batch() step {
 		if tool == "" {
 			tool = "echo"
 		}
-		all = append(all, fmt.Sprintf(`{"jsonrpc":"2.0","id":"b%d","method":"tools/call","params":{"name":"%s__%s","arguments":{"path":%s}}}`, d.ids, child, tool, quoted(d.path())))
+		all = append(all, fmt.Sprintf(`{"jsonrpc":"2.0","id":"b%d","method":"tools/call","params":{"name":"%s__%s","arguments":{"path":%s}}}`, d.ids, child, tool, world.Quoted(d.path())))
 	}
 	if d.IntN(2) == 0 {
 		all = append(all, pick(d, `{"jsonrpc":"2.0","method":"notifications/no/such"}`, `7`, `{"jsonrpc":"2.0","id":"bp","method":"ping"}`, `{"jsonrpc":"2.0","id":"bp","method":"no/such"}`))
@@ -351,7 +251,7 @@ func (d *dice) batch() step {
 func (d *dice) task() step {
 	id := fmt.Sprint("task", d.IntN(3))
 	if d.IntN(2) == 0 {
-		s := toolCall("tasks", pick(d, "read__task", "write__task", "read__echo"), `{"name":"`+id+`","path":`+quoted(d.path())+`}`)
+		s := toolCall("tasks", pick(d, "read__task", "write__task", "read__echo"), `{"name":"`+id+`","path":`+world.Quoted(d.path())+`}`)
 		s.params += `,"task":{"ttl":60000}`
 		return s
 	}

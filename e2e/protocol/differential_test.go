@@ -1,4 +1,4 @@
-package e2e
+package protocol
 
 import (
 	"bytes"
@@ -18,6 +18,7 @@ import (
 	"testing"
 
 	"mcphub/e2e/ide"
+	"mcphub/e2e/world"
 	"mcphub/internal/audit"
 )
 
@@ -29,17 +30,17 @@ var baseline = os.Getenv("MCPHUB_BASELINE")
 // is put aside: see volatile. MCPHUB_LONG_CASES says how many calls there are, MCPHUB_SEED how they are drawn.
 func TestDifferential(t *testing.T) {
 	if baseline == "" {
-		shout("\n*** e2e: NO VERDICT IS COMPARED WITH AN EARLIER ONE: MCPHUB_BASELINE names no binary ***\n\n")
+		world.Shout("\n*** e2e: NO VERDICT IS COMPARED WITH AN EARLIER ONE: MCPHUB_BASELINE names no binary ***\n\n")
 		t.Skip("NOT PROVED HERE: MCPHUB_BASELINE names no binary")
 	}
 	seed := uint64(20_260_728)
 	if s := os.Getenv("MCPHUB_SEED"); s != "" {
 		var err error
 		seed, err = strconv.ParseUint(s, 10, 64)
-		must(t, err)
+		world.Must(t, err)
 	}
-	d := &differential{sides: [2]side{{program: baseline}, {program: mcphub(t)}}, count: map[string]int{}}
-	calls, texts := longCases(t, 200, 1_000_000), corpus(t)
+	d := &differential{sides: [2]side{{program: baseline}, {program: world.Hub(t)}}, count: map[string]int{}}
+	calls, texts := world.LongCases(t, 200, 1_000_000), corpus(t)
 	rng := rand.New(rand.NewPCG(seed, 1))
 	rng.Shuffle(len(texts), func(i, j int) { texts[i], texts[j] = texts[j], texts[i] })
 	texts = texts[:min(len(texts), max(calls, 40))]
@@ -48,13 +49,15 @@ func TestDifferential(t *testing.T) {
 	for i, some := range deal(texts, 100) {
 		t.Run(fmt.Sprint("c", i), func(t *testing.T) {
 			t.Parallel()
-			d.run(t, func(w *world) plan { return corpusPlan(w, i, some) })
+			d.run(t, func(w *world.World) plan { return corpusPlan(w, i, some) })
 		})
 	}
 	for i, n := range deal(make([]int, calls), 200) {
 		t.Run(fmt.Sprint("r", i), func(t *testing.T) {
 			t.Parallel()
-			d.run(t, func(w *world) plan { return randomPlan(w, rand.New(rand.NewPCG(seed, uint64(i+2))), i, len(n), texts) })
+			d.run(t, func(w *world.World) plan {
+				return randomPlan(w, rand.New(rand.NewPCG(seed, uint64(i+2))), i, len(n), texts)
+			})
 		})
 	}
 }
@@ -87,10 +90,10 @@ func TestDifferentialSees(t *testing.T) {
 		for i := range ways {
 			t.Run(fmt.Sprint(name, i), func(t *testing.T) {
 				t.Parallel()
-				d := &differential{sides: [2]side{{program: mcphub(t)}, {program: mcphub(t), more: c.more}}, count: map[string]int{}}
+				d := &differential{sides: [2]side{{program: world.Hub(t)}, {program: world.Hub(t), more: c.more}}, count: map[string]int{}}
 				differ := map[string]string{}
 				d.found = func(stream, what string) { differ[stream] = what }
-				d.run(t, func(w *world) plan {
+				d.run(t, func(w *world.World) plan {
 					p := randomPlan(w, rand.New(rand.NewPCG(7, uint64(i))), i, 25, texts)
 					delete(p.config, "policy")
 					delete(p.config, "audit")
@@ -101,7 +104,7 @@ func TestDifferentialSees(t *testing.T) {
 				}
 				for _, stream := range c.want {
 					if differ[stream] == "" {
-						t.Errorf("nothing differs in %q, only in %q", stream, names(differ))
+						t.Errorf("nothing differs in %q, only in %q", stream, world.Names(differ))
 					}
 				}
 			})
@@ -139,33 +142,33 @@ type way struct {
 	web     bool
 }
 
-func (y way) modern() bool   { return y.version == modernVersion }
-func (y way) String() string { return y.version + " over " + transportNames[y.web] }
+func (y way) modern() bool   { return y.version == world.ModernVersion }
+func (y way) String() string { return y.version + " over " + world.TransportNames[y.web] }
 
 // ways has the versions of the handshake that differ in what there is, and the one without. Batches are of the oldest one here.
-var ways = []way{{"2025-11-25", false}, {modernVersion, false}, {"2025-11-25", true}, {modernVersion, true},
+var ways = []way{{"2025-11-25", false}, {world.ModernVersion, false}, {"2025-11-25", true}, {world.ModernVersion, true},
 	{"2025-06-18", false}, {"2025-06-18", true}, {"2025-03-26", false}, {"2025-03-26", true}}
 
 // trace is all that is compared, in order: stream by stream, since nothing orders what is of different streams.
 type trace map[string][]string
 
 // run does what is planned, once with each hub, and compares.
-func (d *differential) run(t *testing.T, planned func(*world) plan) {
+func (d *differential) run(t *testing.T, planned func(*world.World) plan) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
-	must(t, err)
-	p := planned(newWorldIn(t, dir))
+	world.Must(t, err)
+	p := planned(world.NewIn(t, dir))
 	var traces [2]trace
 	for i, side := range d.sides {
 		entries, err := os.ReadDir(dir)
-		must(t, err)
+		world.Must(t, err)
 		for _, e := range entries {
-			must(t, os.RemoveAll(filepath.Join(dir, e.Name())))
+			world.Must(t, os.RemoveAll(filepath.Join(dir, e.Name())))
 		}
 		var got *conversation
 		// A test of its own, so that the hub has ended when its record is read.
 		if !t.Run(fmt.Sprint(i), func(t *testing.T) {
-			w := newWorldIn(t, dir)
-			furnish(w)
+			w := world.NewIn(t, dir)
+			world.Furnish(w)
 			got = converse(w, side, p)
 		}) {
 			return
@@ -179,7 +182,7 @@ func (d *differential) run(t *testing.T, planned func(*world) plan) {
 		d.count[s.kind]++
 		d.count["by "+p.way.String()]++
 	}
-	for _, stream := range names(merged(traces[0], traces[1])) {
+	for _, stream := range world.Names(merged(traces[0], traces[1])) {
 		was, is := traces[0][stream], traces[1][stream]
 		n := 0
 		for i := range max(len(was), len(is)) {
@@ -192,7 +195,7 @@ func (d *differential) run(t *testing.T, planned func(*world) plan) {
 		d.differences += n
 	}
 	if t.Failed() {
-		t.Logf("hub.json: %s", raw(t, p.config))
+		t.Logf("hub.json: %s", world.Raw(t, p.config))
 	}
 }
 
@@ -234,7 +237,7 @@ func beside(was, is string) string {
 
 func (d *differential) report(t testing.TB, seed uint64) {
 	var b strings.Builder
-	for _, what := range names(d.count) {
+	for _, what := range world.Names(d.count) {
 		fmt.Fprintf(&b, "  %6d %s\n", d.count[what], what)
 	}
 	t.Logf("seed %d: %d cases, %d differences\n%s", seed, d.cases, d.differences, b.String())
@@ -264,13 +267,13 @@ const (
 // conversation is one session with one hub.
 type conversation struct {
 	*party
-	w       *world
+	w       *world.World
 	answers []string
 }
 
-func converse(w *world, hub side, p plan) *conversation {
-	config := w.config(obj{}, p.config, hub.more)
-	c := &conversation{w: w, party: newParty(w.t, p.way.modern(), w.project)}
+func converse(w *world.World, hub side, p plan) *conversation {
+	config := w.Config(obj{}, p.config, hub.more)
+	c := &conversation{w: w, party: newParty(w.T, p.way.modern(), w.Project)}
 	if !c.modern {
 		c.legacy = p.way.version
 	} else {
@@ -278,11 +281,11 @@ func converse(w *world, hub side, p plan) *conversation {
 	}
 	args := []string{"serve", "--config", config}
 	if p.way.web {
-		c.overWeb(w.listen("hub", hub.program, append(args, "--http", "127.0.0.1:0")...))
+		c.overWeb(w.Listen("hub", hub.program, append(args, "--http", "127.0.0.1:0")...))
 	} else {
-		c.pipe = w.start(ide.Options{Command: hub.program, Args: args, Protocol: c.legacy, Answer: c.answerer.answer,
-			Capabilities: raw(w.t, c.capabilities), Saw: func(bool, []byte) {}})
-		c.pipe.sloppy, c.pipe.odd = true, true
+		c.pipe = w.Start(ide.Options{Command: hub.program, Args: args, Protocol: c.legacy, Answer: c.answerer.answer,
+			Capabilities: world.Raw(w.T, c.capabilities), Saw: func(bool, []byte) {}})
+		c.pipe.Sloppy, c.pipe.Odd = true, true
 		c.open()
 	}
 	if !c.modern {
@@ -296,7 +299,7 @@ func converse(w *world, hub side, p plan) *conversation {
 
 // settle waits until the roots are known: whether the first call finds them so is a matter of time.
 func (c *conversation) settle() {
-	if !within(waitLimit, func() bool {
+	if !world.Within(world.WaitLimit, func() bool {
 		text, _ := c.tool("get-roots", obj{})
 		return strings.Contains(text, `"state": "known"`)
 	}) {
@@ -344,9 +347,9 @@ func (c *conversation) line(s step, params string) (id, line string, header http
 	params = strings.ReplaceAll(params, "MARK", c.mark(id))
 	meta := s.meta
 	if c.modern {
-		base := raw(c.t, obj{metaVersion: modernVersion, metaCapabilities: c.capabilities, metaInfo: c.info})
+		base := world.Raw(c.t, obj{metaVersion: world.ModernVersion, metaCapabilities: c.capabilities, metaInfo: c.info})
 		meta = strings.TrimSuffix(base[1:len(base)-1]+","+meta, ",")
-		header.Set("Mcp-Protocol-Version", modernVersion)
+		header.Set("Mcp-Protocol-Version", world.ModernVersion)
 		header.Set("Mcp-Method", s.method)
 		if s.name != "" {
 			header.Set("Mcp-Name", s.name)
@@ -364,13 +367,13 @@ func (c *conversation) line(s step, params string) (id, line string, header http
 
 // ask sends a request and gives its answer, and how it came.
 func (c *conversation) ask(ctx context.Context, id, line string, header http.Header) (ide.Message, string) {
-	ctx, cancel := context.WithTimeout(ctx, waitLimit)
+	ctx, cancel := context.WithTimeout(ctx, world.WaitLimit)
 	defer cancel()
 	if c.web != nil {
 		return c.post(ctx, line, header)
 	}
 	before := len(c.pipe.Messages())
-	must(c.t, c.pipe.Send(line))
+	world.Must(c.t, c.pipe.Send(line))
 	broken, i := !json.Valid([]byte(line)), 0 // then its id cannot be read, and the answer has none
 	m, err := c.pipe.Await(ctx, "the answer to "+id, func(m ide.Message) bool {
 		i++
@@ -422,9 +425,9 @@ func (c *conversation) again(m ide.Message) (members string, ok bool) {
 		return "", false
 	}
 	answers := []string{}
-	for _, key := range names(r.InputRequests) {
+	for _, key := range world.Names(r.InputRequests) {
 		a := c.answerer.answer(r.InputRequests[key].Method, r.InputRequests[key].Params)
-		answers = append(answers, raw(c.t, key)+":"+a.Result)
+		answers = append(answers, world.Raw(c.t, key)+":"+a.Result)
 	}
 	members = `,"inputResponses":{` + strings.Join(answers, ",") + `}`
 	if r.RequestState != nil {
@@ -435,14 +438,14 @@ func (c *conversation) again(m ide.Message) (members string, ok bool) {
 
 // tell sends what may have an answer or none. Over a pipe an answer to a ping behind it says that there will be none.
 func (c *conversation) tell(line string, header http.Header) []string {
-	ctx, cancel := context.WithTimeout(context.Background(), waitLimit)
+	ctx, cancel := context.WithTimeout(context.Background(), world.WaitLimit)
 	defer cancel()
 	if c.web != nil {
 		m, how := c.post(ctx, line, header)
 		return []string{strings.TrimSuffix(how, string(m.Raw)) + sorted(m.Raw)}
 	}
 	before := len(c.pipe.Messages())
-	must(c.t, c.pipe.Send(line))
+	world.Must(c.t, c.pipe.Send(line))
 	if strings.HasPrefix(line, "[{") || strings.Contains(line, `"id":"o"`) { // this is answered, and maybe behind the ping
 		i := 0
 		m, _ := c.pipe.Await(ctx, "the answers", func(m ide.Message) bool {
@@ -483,25 +486,25 @@ func (c *conversation) end(s step, id, line string, header http.Header) (m ide.M
 		m, answer = c.ask(ctx, id, line, header)
 	}()
 	early := false
-	there := within(waitLimit, func() bool {
+	there := world.Within(world.WaitLimit, func() bool {
 		select {
 		case <-answered:
 			early = true
 		default:
 		}
-		return early || s.how == listens && c.has("notifications/subscriptions/acknowledged", id) || s.how == cancels && strings.Contains(c.w.recorded("read"), c.mark(id))
+		return early || s.how == listens && c.has("notifications/subscriptions/acknowledged", id) || s.how == cancels && strings.Contains(c.w.Recorded("read"), c.mark(id))
 	})
 	if early {
 		return m, answer
 	}
-	told := func() int { return strings.Count(c.w.recorded("read"), "notifications/cancelled") }
+	told := func() int { return strings.Count(c.w.Recorded("read"), "notifications/cancelled") }
 	before := told()
 	if c.web == nil || !c.modern {
 		c.tell(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":`+id+`}}`, nil)
 	}
 	cancel()
 	<-answered
-	if !there || s.how == cancels && !within(waitLimit, func() bool { return told() > before }) {
+	if !there || s.how == cancels && !world.Within(world.WaitLimit, func() bool { return told() > before }) {
 		return ide.Message{}, "not ended"
 	}
 	return ide.Message{}, "ended"
@@ -539,11 +542,11 @@ func (c *conversation) trace(t *testing.T) trace {
 	for _, q := range c.answerer.asked {
 		add("asked "+q.method, q.params)
 	}
-	records, err := filepath.Glob(c.w.record("*"))
-	must(t, err)
+	records, err := filepath.Glob(c.w.Record("*"))
+	world.Must(t, err)
 	for _, file := range records {
 		b, err := os.ReadFile(file)
-		must(t, err)
+		world.Must(t, err)
 		for line := range bytes.Lines(b) {
 			m := ide.Parse(bytes.TrimSuffix(line, []byte("\n")))
 			stream := "reached " + filepath.Base(file) + " " + m.Method
@@ -556,8 +559,8 @@ func (c *conversation) trace(t *testing.T) trace {
 			add(stream, m.Raw)
 		}
 	}
-	events, err := audit.Decisions(c.w.auditDir(), audit.Filter{})
-	must(t, err)
+	events, err := audit.Decisions(c.w.AuditDir(), audit.Filter{})
+	world.Must(t, err)
 	for _, e := range events {
 		stream, line := "audit", string(e.Raw)
 		if e.Request == nil {
@@ -565,7 +568,7 @@ func (c *conversation) trace(t *testing.T) trace {
 		}
 		if bytes.HasPrefix(e.Request, []byte(`"b`)) { // of a batch: whether they share a line is a matter of time
 			e.Entry, e.Session, e.Call, e.Calls = audit.Entry{}, "", 0, nil
-			stream, line = "audit of batches", raw(t, e.Event)
+			stream, line = "audit of batches", world.Raw(t, e.Event)
 		}
 		if e.Outcome != nil {
 			line += " " + e.Outcome.Result

@@ -1,4 +1,4 @@
-package e2e
+package protocol
 
 import (
 	"context"
@@ -20,13 +20,14 @@ import (
 	"net/http/httptest"
 
 	"mcphub/e2e/ide"
+	"mcphub/e2e/world"
 )
 
 // hostile is a modern client that keeps to no rule, before a hub with the fixture as its child.
 type hostile struct {
 	*party
-	w     *world
-	hub   *hubBefore
+	w     *world.World
+	hub   *world.Witnessed
 	twin  *party // of another principal: a token, or a process of its own
 	era   string // of the child
 	legal int    // calls that may reach the child with the mark
@@ -36,10 +37,10 @@ type hostile struct {
 const mark = "hostile-mark"
 
 // bearing gives the address of a proxy that adds a token to each request.
-func (w *world) bearing(target, token string) string {
-	w.t.Helper()
+func bearing(w *world.World, target, token string) string {
+	w.T.Helper()
 	to, err := url.Parse(target)
-	must(w.t, err)
+	world.Must(w.T, err)
 	proxy := &httputil.ReverseProxy{FlushInterval: -1, Rewrite: func(r *httputil.ProxyRequest) {
 		r.SetURL(to)
 		r.Out.URL.Path = to.Path
@@ -47,38 +48,38 @@ func (w *world) bearing(target, token string) string {
 		r.Out.Header.Set("Authorization", "Bearer "+token)
 	}}
 	server := httptest.NewServer(proxy)
-	w.t.Cleanup(server.Close)
+	w.T.Cleanup(server.Close)
 	return server.URL
 }
 
 func startHostile(t *testing.T, overWeb, modernChild bool) *hostile {
-	w := newWorld(t)
-	w.sockets = socketsIn(t)
-	h := &hostile{w: w, hub: w.hubBefore(modernChild, false), era: eraNames[modernChild]}
+	w := world.New(t)
+	w.Sockets = world.SocketsIn(t)
+	h := &hostile{w: w, hub: w.Witnessed(modernChild, false), era: world.EraNames[modernChild]}
 	if overWeb {
-		w.write("a.token", "alice-secret-token-of-this-test")
-		w.write("b.token", "bob-secret-token-of-this-test")
-		entry := w.tapped("kid", bin.fixture, "-era", h.era)
-		entry["cwd"] = w.home // so that no others have it started anew, which ends what waits there
-		ceiling := []string{w.project, w.other}
-		h.hub.config = w.config(obj{"kid": entry}, obj{"http": obj{"tokens": []obj{{"name": "alice", "file": "a.token", "roots": ceiling}, {"name": "bob", "file": "b.token", "roots": ceiling}}}})
-		at := w.serveHTTP(h.hub.config)
-		h.party = newParty(t, true, w.project).overWeb(w.bearing(at, "alice-secret-token-of-this-test"))
-		h.twin = newParty(t, true, w.project).overWeb(w.bearing(at, "bob-secret-token-of-this-test"))
+		w.Write("a.token", "alice-secret-token-of-this-test")
+		w.Write("b.token", "bob-secret-token-of-this-test")
+		entry := w.Tapped("kid", world.Bin.Fixture, "-era", h.era)
+		entry["cwd"] = w.Home // so that no others have it started anew, which ends what waits there
+		ceiling := []string{w.Project, w.Other}
+		h.hub.Config = w.Config(obj{"kid": entry}, obj{"http": obj{"tokens": []obj{{"name": "alice", "file": "a.token", "roots": ceiling}, {"name": "bob", "file": "b.token", "roots": ceiling}}}})
+		at := w.ServeHTTP(h.hub.Config)
+		h.party = newParty(t, true, w.Project).overWeb(bearing(w, at, "alice-secret-token-of-this-test"))
+		h.twin = newParty(t, true, w.Project).overWeb(bearing(w, at, "bob-secret-token-of-this-test"))
 		return h
 	}
-	h.party = newParty(t, true, w.project).overPipe(w, mcphub(t), h.hub.serve()...)
-	h.twin = newParty(t, true, w.project).overPipe(w, mcphub(t), h.hub.serve()...)
+	h.party = newParty(t, true, w.Project).overPipe(w, world.Hub(t), h.hub.Serve()...)
+	h.twin = newParty(t, true, w.Project).overPipe(w, world.Hub(t), h.hub.Serve()...)
 	return h
 }
 
 // one makes one request, as it is.
 func (h *hostile) one(p *party, method string, params obj) ide.Message {
 	h.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), waitLimit)
+	ctx, cancel := context.WithTimeout(context.Background(), world.WaitLimit)
 	defer cancel()
 	m, err := p.exchange(ctx, method, params)
-	must(h.t, err)
+	world.Must(h.t, err)
 	return m
 }
 
@@ -177,8 +178,8 @@ func (h *hostile) attack(kind string, retry obj, foreign map[string]string) {
 	for what, params := range map[string]obj{
 		"an argument more":        altered(retry, obj{"arguments": more}),
 		"no arguments":            altered(retry, obj{"arguments": nil}),
-		"other arguments":         altered(retry, obj{"arguments": obj{"path": h.w.outside + "/" + mark, "message": mark}}),
-		"another tool":            altered(retry, obj{"name": "kid__takes_path", "arguments": obj{"path": h.w.outside + "/" + mark}}),
+		"other arguments":         altered(retry, obj{"arguments": obj{"path": h.w.Outside + "/" + mark, "message": mark}}),
+		"another tool":            altered(retry, obj{"name": "kid__takes_path", "arguments": obj{"path": h.w.Outside + "/" + mark}}),
 		"another tool, same args": altered(retry, obj{"name": "kid__test_simple_text"}),
 		"through call-tool":       altered(retry, obj{"name": "call-tool", "arguments": obj{"serverName": "kid", "toolName": "takes_path", "toolArgs": obj{"path": mark}}}),
 		"a member more":           altered(retry, obj{"x": mark}),
@@ -187,7 +188,7 @@ func (h *hostile) attack(kind string, retry obj, foreign map[string]string) {
 	}
 	h.refused(h.party, kind+", another method", "prompts/get", retry)
 	h.refused(h.party, kind+", no object of answers", "tools/call", altered(retry, obj{"inputResponses": []int{1}}))
-	if h.legal == 0 && strings.Contains(h.hub.reached(), mark) {
+	if h.legal == 0 && strings.Contains(reached(h.hub), mark) {
 		h.t.Errorf("%s: a refused call has reached the child", kind)
 	}
 	if m := h.one(h.party, "tools/call", retry); m.Result == nil || strings.Contains(string(m.Result), "input_required") || strings.Contains(string(m.Result), `"isError":true`) {
@@ -201,10 +202,10 @@ func TestHostileModernClient(t *testing.T) {
 	t.Parallel()
 	for _, overWeb := range []bool{false, true} {
 		for _, modernChild := range []bool{false, true} {
-			t.Run(fmt.Sprintf("on %s with a %s child", transportNames[overWeb], eraNames[modernChild]), func(t *testing.T) {
+			t.Run(fmt.Sprintf("on %s with a %s child", world.TransportNames[overWeb], world.EraNames[modernChild]), func(t *testing.T) {
 				t.Parallel()
 				h := startHostile(t, overWeb, modernChild)
-				inside := tool("kid__takes_path", obj{"path": h.w.project + "/hello.txt"})
+				inside := tool("kid__takes_path", obj{"path": h.w.Project + "/hello.txt"})
 				form := tool("kid__test_elicitation", obj{"message": "who are you?"})
 				h.call("tools/call", inside) // which gives the child its first roots
 				roots, asked := h.until(inside, "roots/list"), h.until(form, "elicitation/create")
@@ -221,7 +222,7 @@ func TestHostileModernClient(t *testing.T) {
 // replays: what holds nothing is judged anew with what the replay brings; what was held is gone.
 func (h *hostile) replays(t *testing.T, modernChild bool, roots, asked, form obj) {
 	t.Helper()
-	root := json.RawMessage(`{"roots":[{"uri":"` + ide.FileURI(h.w.other) + `"}]}`)
+	root := json.RawMessage(`{"roots":[{"uri":"` + ide.FileURI(h.w.Other) + `"}]}`)
 	m := h.one(h.party, "tools/call", altered(roots, obj{"inputResponses": obj{"mcphub-roots": root}}))
 	if !strings.Contains(string(m.Result), "Access denied") {
 		t.Errorf("replayed with other roots: %.500s", m.Raw)
@@ -264,7 +265,7 @@ func (h *hostile) races(t *testing.T, modernChild bool, form obj) {
 func (h *hostile) smuggles(t *testing.T, inside obj) {
 	t.Helper()
 	all := json.RawMessage(`{"roots":[{"uri":"file:///"}]}`)
-	outside := tool("kid__takes_path", obj{"path": h.w.outside + "/" + mark})
+	outside := tool("kid__takes_path", obj{"path": h.w.Outside + "/" + mark})
 	for _, params := range []obj{
 		altered(outside, obj{"inputResponses": obj{"mcphub-roots": all}}),
 		altered(outside, obj{"inputResponses": obj{"mcphub-roots": all}, "_meta": obj{metaCapabilities: obj{}}}),
@@ -279,7 +280,7 @@ func (h *hostile) smuggles(t *testing.T, inside obj) {
 	if strings.Contains(string(m.Result), `file:///"`) {
 		t.Errorf("the child has roots of its client: %.500s", m.Raw)
 	}
-	if strings.Contains(h.hub.reached(), h.w.outside+"/"+mark) {
+	if strings.Contains(reached(h.hub), h.w.Outside+"/"+mark) {
 		t.Error("a path outside has reached the child")
 	}
 	if m := h.call("tools/call", inside); strings.Contains(string(m.Result), `"isError":true`) {
@@ -293,24 +294,24 @@ func TestClientThatNeverAnswersIsBounded(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux tells what a process holds")
 	}
-	if raceDetector {
+	if world.RaceDetector {
 		t.Skip("the race detector holds several times as much: .ci/run does this one without it")
 	}
 	count := 300
 	if s := os.Getenv("MCPHUB_LONG_CASES"); s != "" {
 		var err error
 		count, err = strconv.Atoi(s)
-		must(t, err)
+		world.Must(t, err)
 	}
 	for _, overWeb := range []bool{false, true} {
-		t.Run(transportNames[overWeb], func(t *testing.T) {
+		t.Run(world.TransportNames[overWeb], func(t *testing.T) {
 			t.Parallel()
 			h := startHostile(t, overWeb, false)
 			pad := strings.Repeat("x", 100_000) // so that what is kept would show
 			silent := func(from, n int) {       // one after the other: what a child on stdio asks at a time is told apart by nothing
 				for i := range n {
 					for _, params := range []obj{
-						tool("kid__takes_path", obj{"path": fmt.Sprintf("%s/%d/%s", h.w.project, from+i, pad[:200])}),
+						tool("kid__takes_path", obj{"path": fmt.Sprintf("%s/%d/%s", h.w.Project, from+i, pad[:200])}),
 						tool("kid__test_elicitation", obj{"message": fmt.Sprint(from+i, pad)}),
 					} {
 						if m := h.one(h.party, "tools/call", params); !strings.Contains(string(m.Result), "input_required") {
@@ -324,7 +325,7 @@ func TestClientThatNeverAnswersIsBounded(t *testing.T) {
 			// KiB. A call of this size costs some 600 while it is held, and 32 may be; a hub that kept all would have 200 MiB.
 			const most = 160 << 10
 			kib := 0
-			if !within(5*time.Second, func() bool { kib = h.resident(); return kib <= most }) {
+			if !world.Within(5*time.Second, func() bool { kib = h.resident(); return kib <= most }) {
 				t.Errorf("%d KiB after %d calls that nobody answers, want at most %d", kib, 2*count, most)
 			}
 			t.Logf("%d KiB after %d calls that nobody answers", kib, 2*count)
@@ -338,20 +339,20 @@ func TestClientThatNeverAnswersIsBounded(t *testing.T) {
 // resident is what the hub of this client holds, in KiB.
 func (h *hostile) resident() (kib int) {
 	h.t.Helper()
-	out, _ := h.w.command("status", "--json")
+	out, _ := h.w.Command("status", "--json")
 	var status struct {
 		Hubs []struct {
 			PID      int
 			Sessions []struct{ Client string }
 		}
 	}
-	must(h.t, json.Unmarshal([]byte(out), &status))
+	world.Must(h.t, json.Unmarshal([]byte(out), &status))
 	for _, hub := range status.Hubs {
 		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", hub.PID))
-		must(h.t, err)
+		world.Must(h.t, err)
 		_, rest, _ := strings.Cut(string(b), "VmRSS:")
 		n, err := strconv.Atoi(strings.Fields(rest)[0])
-		must(h.t, err)
+		world.Must(h.t, err)
 		kib = max(kib, n)
 	}
 	if kib == 0 {

@@ -1,4 +1,4 @@
-package e2e
+package protocol
 
 import (
 	"context"
@@ -9,12 +9,8 @@ import (
 	"testing"
 
 	"mcphub/e2e/ide"
+	"mcphub/e2e/world"
 	"mcphub/internal/spectest"
-)
-
-var (
-	eraNames       = map[bool]string{false: "legacy", true: "modern"}
-	transportNames = map[bool]string{false: "stdio", true: "HTTP"}
 )
 
 // TestMatrix: each kind of client with each kind of child over each transport on both sides, and on each of the sixteen ways
@@ -25,16 +21,16 @@ func TestMatrix(t *testing.T) {
 		for _, modernChild := range []bool{false, true} {
 			for _, frontWeb := range []bool{false, true} {
 				for _, childWeb := range []bool{false, true} {
-					name := fmt.Sprintf("%s client on %s with a %s child on %s", eraNames[modernClient], transportNames[frontWeb], eraNames[modernChild], transportNames[childWeb])
+					name := fmt.Sprintf("%s client on %s with a %s child on %s", world.EraNames[modernClient], world.TransportNames[frontWeb], world.EraNames[modernChild], world.TransportNames[childWeb])
 					t.Run(name, func(t *testing.T) {
 						t.Parallel()
-						w := newWorld(t)
-						hub := w.hubBefore(modernChild, childWeb)
-						p := newParty(t, modernClient, w.project)
-						hub.meets(p, frontWeb)
+						w := world.New(t)
+						hub := w.Witnessed(modernChild, childWeb)
+						p := newParty(t, modernClient, w.Project)
+						meets(hub, p, frontWeb)
 						everything(t, w, p, "kid__", "")
 						p.boundary(t, w)
-						if got := hub.reached(); !strings.Contains(got, "hello.txt") || strings.Contains(got, "passwd") {
+						if got := reached(hub); !strings.Contains(got, "hello.txt") || strings.Contains(got, "passwd") {
 							t.Error("what reached the child is not what was inside")
 						}
 					})
@@ -48,17 +44,17 @@ func TestMatrix(t *testing.T) {
 func TestMatrixOfAnEarlierVersion(t *testing.T) {
 	t.Parallel()
 	for _, frontWeb := range []bool{false, true} {
-		t.Run(transportNames[frontWeb], func(t *testing.T) {
+		t.Run(world.TransportNames[frontWeb], func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t)
-			hub := w.hubBefore(false, !frontWeb)
-			p := newParty(t, false, w.project)
+			w := world.New(t)
+			hub := w.Witnessed(false, !frontWeb)
+			p := newParty(t, false, w.Project)
 			p.legacy, p.capabilities["elicitation"] = "2025-06-18", obj{}
-			hub.meets(p, frontWeb)
+			meets(hub, p, frontWeb)
 			everything(t, w, p, "kid__", "")
 			p.boundary(t, w)
-			if n := hub.front.judged()["2025-06-18 result of tools/call"]; n < 10 {
-				t.Errorf("%d results were held against the schema of this version: %v", n, hub.front.judged())
+			if n := hub.Front.Judged()["2025-06-18 result of tools/call"]; n < 10 {
+				t.Errorf("%d results were held against the schema of this version: %v", n, hub.Front.Judged())
 			}
 		})
 	}
@@ -70,15 +66,15 @@ func TestMatrixWithoutAHub(t *testing.T) {
 	t.Parallel()
 	for _, modern := range []bool{false, true} {
 		for _, onWeb := range []bool{false, true} {
-			t.Run(eraNames[modern]+" on "+transportNames[onWeb], func(t *testing.T) {
+			t.Run(world.EraNames[modern]+" on "+world.TransportNames[onWeb], func(t *testing.T) {
 				t.Parallel()
-				w := newWorld(t)
-				p := newParty(t, modern, w.project)
+				w := world.New(t)
+				p := newParty(t, modern, w.Project)
 				if onWeb {
-					url := w.listen("kid", bin.fixture, "-http", "127.0.0.1:0", "-era", eraNames[modern])
-					p.overWeb(w.tapWeb(url, map[spectest.Party]string{spectest.Client: "this very test"}).url)
+					url := w.Listen("kid", world.Bin.Fixture, "-http", "127.0.0.1:0", "-era", world.EraNames[modern])
+					p.overWeb(w.TapWeb(url, map[spectest.Party]string{spectest.Client: "this very test"}).URL)
 				} else {
-					p.overPipe(w, bin.fixture, "-era", eraNames[modern])
+					p.overPipe(w, world.Bin.Fixture, "-era", world.EraNames[modern])
 				}
 				everything(t, w, p, "", "")
 				p.works("takes_path", obj{"path": "/etc/passwd"}, "/etc/passwd")
@@ -93,10 +89,10 @@ func TestMatrixWithoutAHub(t *testing.T) {
 					method, params = "initialize", obj{"protocolVersion": "2025-11-25", "capabilities": obj{}, "clientInfo": p.info}
 				}
 				other.ids.Add(1000)
-				ctx, cancel := context.WithTimeout(context.Background(), waitLimit)
+				ctx, cancel := context.WithTimeout(context.Background(), world.WaitLimit)
 				defer cancel()
 				m, err := other.exchange(ctx, method, params)
-				must(t, err)
+				world.Must(t, err)
 				if e, failed := m.RPCError(); !failed || e.Code != -32601 {
 					t.Errorf("of the other era: %s", m.Raw)
 				}
@@ -106,7 +102,7 @@ func TestMatrixWithoutAHub(t *testing.T) {
 }
 
 // everything is done with the fixture, behind a hub or not: its names have this prefix, its resources that one.
-func everything(t *testing.T, w *world, p *party, prefix, resources string) {
+func everything(t *testing.T, w *world.World, p *party, prefix, resources string) {
 	t.Helper()
 	uri := resources + "test://watched-resource"
 	p.works(prefix+"test_simple_text", obj{}, "This is a simple text response for testing.")
@@ -118,8 +114,8 @@ func everything(t *testing.T, w *world, p *party, prefix, resources string) {
 	p.wasAsked(t, "elicitation/create", "What is your name?", "What is your favorite color?")
 	p.works(prefix+"test_sampling", obj{"prompt": "what is it?"}, "LLM response: forty-two")
 	p.wasAsked(t, "sampling/createMessage", "what is it?")
-	p.works(prefix+"list_roots", obj{}, "1 roots: "+ide.FileURI(w.project))
-	p.works(prefix+"test_input_required_result_multiple_inputs", obj{}, "forty-two Ada, with 1 roots: "+ide.FileURI(w.project))
+	p.works(prefix+"list_roots", obj{}, "1 roots: "+ide.FileURI(w.Project))
+	p.works(prefix+"test_input_required_result_multiple_inputs", obj{}, "forty-two Ada, with 1 roots: "+ide.FileURI(w.Project))
 	p.wasAsked(t, "elicitation/create", "What is your name?")
 	p.wasAsked(t, "sampling/createMessage", "Generate a greeting")
 	m := p.call("prompts/get", obj{"name": prefix + "test_input_required_result_prompt", "arguments": obj{}})
@@ -196,83 +192,49 @@ func (p *party) cancels(t *testing.T, prefix string) {
 }
 
 // boundary holds that the roots of this client are the boundary.
-func (p *party) boundary(t *testing.T, w *world) {
+func (p *party) boundary(t *testing.T, w *world.World) {
 	t.Helper()
-	inside := w.path("project", "hello.txt")
+	inside := w.Path("project", "hello.txt")
 	p.works("kid__takes_path", obj{"path": inside}, inside)
-	for _, path := range []string{"/etc/passwd", w.path("project", "link-file")} {
+	for _, path := range []string{"/etc/passwd", w.Path("project", "link-file")} {
 		text, failed := p.tool("kid__takes_path", obj{"path": path})
-		if !failed || !strings.HasPrefix(text, denial(path, w.project)) {
+		if !failed || !strings.HasPrefix(text, world.Denial(path, w.Project)) {
 			t.Errorf("%s: %q (failed: %v)", path, text, failed)
 		}
 	}
 	text, failed := p.tool("get-roots", obj{})
-	if failed || !strings.Contains(text, ide.FileURI(w.project)) {
+	if failed || !strings.Contains(text, ide.FileURI(w.Project)) {
 		t.Errorf("get-roots: %s", text)
 	}
 }
 
-// hubBefore is a hub with the fixture, called kid, as its child, and witnesses on all sides.
-type hubBefore struct {
-	w      *world
-	config string
-	kid    *web  // nil where the child is on stdio
-	front  *talk // with the client
-}
-
-func (w *world) hubBefore(modernChild, childWeb bool) *hubBefore {
-	w.t.Helper()
-	h := &hubBefore{w: w}
-	var entry obj
-	if childWeb {
-		url := w.listen("kid", bin.fixture, "-http", "127.0.0.1:0", "-era", eraNames[modernChild])
-		h.kid = w.tapWeb(url, map[spectest.Party]string{spectest.Client: "the hub towards its child", spectest.Server: "the child"})
-		entry = obj{"url": h.kid.url}
-	} else {
-		entry = w.tapped("kid", bin.fixture, "-era", eraNames[modernChild])
-	}
-	h.config = w.config(obj{"kid": entry})
-	return h
-}
-
-func (h *hubBefore) serve(more ...string) []string {
-	return append([]string{"serve", "--config", h.config}, more...)
-}
-
-// onWeb starts the hub over HTTP, with a witness before it.
-func (h *hubBefore) onWeb() *web {
-	h.w.t.Helper()
-	url := h.w.listen("hub", mcphub(h.w.t), h.serve("--http", "127.0.0.1:0")...)
-	return h.w.tapWeb(url, map[spectest.Party]string{spectest.Server: "the hub"})
-}
-
 // meets starts the hub and connects a party to it, with a witness between them.
-func (h *hubBefore) meets(p *party, overWeb bool) {
-	h.w.t.Helper()
+func meets(h *world.Witnessed, p *party, overWeb bool) {
+	h.W.T.Helper()
 	if overWeb {
-		between := h.onWeb()
-		h.front = between.talk
-		p.overWeb(between.url)
+		between := h.OnWeb()
+		h.Front = between.Talk
+		p.overWeb(between.URL)
 	} else {
-		p.overPipe(h.w, mcphub(h.w.t), h.serve()...)
-		h.front = p.pipe.talk
+		p.overPipe(h.W, world.Hub(h.W.T), h.Serve()...)
+		h.Front = p.pipe.Talk
 	}
-	h.w.t.Cleanup(func() { h.front.judge(h.w.t, "this very test", spectest.Client) })
+	h.W.T.Cleanup(func() { h.Front.Judge(h.W.T, "this very test", spectest.Client) })
 }
 
 // reached is all that the hub has said to the child.
-func (h *hubBefore) reached() string {
-	h.w.t.Helper()
-	if h.kid == nil {
-		b, err := os.ReadFile(h.w.record("kid"))
-		must(h.w.t, err)
+func reached(h *world.Witnessed) string {
+	h.W.T.Helper()
+	if h.Kid == nil {
+		b, err := os.ReadFile(h.W.Record("kid"))
+		world.Must(h.W.T, err)
 		return string(b)
 	}
-	h.kid.mu.Lock()
-	defer h.kid.mu.Unlock()
+	h.Kid.Mu.Lock()
+	defer h.Kid.Mu.Unlock()
 	var all []string
-	for _, p := range h.kid.posts {
-		all = append(all, p.body)
+	for _, p := range h.Kid.Posts {
+		all = append(all, p.Body)
 	}
 	return strings.Join(all, "\n")
 }

@@ -1,4 +1,4 @@
-package e2e
+package protocol
 
 import (
 	"fmt"
@@ -7,30 +7,31 @@ import (
 	"time"
 
 	"mcphub/e2e/ide"
+	"mcphub/e2e/world"
 )
 
 // During each of 120 calls the child asks the hub for its roots: a hub that serves calls on its reading loop, or from too few
 // workers, locks up here.
 func TestManyCallsDuringWhichTheChildAsks(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	s := w.serve(w.config(obj{"rec": w.recorder("rec")}), ide.Folders(w.project, w.other))
-	s.initialize()
-	s.awaitTool("rec__ask_roots")
+	w := world.New(t)
+	s := w.Serve(w.Config(obj{"rec": w.Recorder("rec")}), ide.Folders(w.Project, w.Other))
+	s.Handshake()
+	s.AwaitTool("rec__ask_roots")
 	const many = 120
 	var ids []string
 	for range many {
-		ids = append(ids, s.send("rec__ask_roots", `{}`))
+		ids = append(ids, s.SendCall("rec__ask_roots", `{}`))
 	}
 	for _, id := range ids {
-		got := string(s.await(id).Structured)
-		for _, dir := range []string{w.project, w.other} {
+		got := string(s.AwaitCall(id).Structured)
+		for _, dir := range []string{w.Project, w.Other} {
 			if !strings.Contains(got, `"`+ide.FileURI(dir)+`"`) {
 				t.Fatalf("call %s: the child was told %s, want %s in it", id, got, ide.FileURI(dir))
 			}
 		}
 	}
-	if n := calls(w.recorded("rec"), "ask_roots"); n != many {
+	if n := world.Calls(w.Recorded("rec"), "ask_roots"); n != many {
 		t.Errorf("%d calls reached the child, want %d", n, many)
 	}
 }
@@ -38,15 +39,15 @@ func TestManyCallsDuringWhichTheChildAsks(t *testing.T) {
 // What the child is told is canonical: lower-case scheme, percent-encoded, links resolved, no null names (C2).
 func TestTheChildIsToldCanonicalRoots(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.write("a b#ü/x.txt", "")
-	link := w.path("link-to-project")
-	symlink(t, w.project, link)
-	s := w.serve(w.config(obj{"rec": w.recorder("rec")}),
-		ide.Result(fmt.Sprintf(`{"roots":[{"uri":%q,"name":null},{"uri":%q}]}`, "FILE://localhost"+link+"/", "file://"+w.path("a b#ü"))))
-	s.initialize()
-	got := string(s.call("rec__ask_roots", `{}`).Structured)
-	for _, dir := range []string{w.project, w.path("a b#ü")} {
+	w := world.New(t)
+	w.Write("a b#ü/x.txt", "")
+	link := w.Path("link-to-project")
+	world.Symlink(t, w.Project, link)
+	s := w.Serve(w.Config(obj{"rec": w.Recorder("rec")}),
+		ide.Result(fmt.Sprintf(`{"roots":[{"uri":%q,"name":null},{"uri":%q}]}`, "FILE://localhost"+link+"/", "file://"+w.Path("a b#ü"))))
+	s.Handshake()
+	got := string(s.MustCall("rec__ask_roots", `{}`).Structured)
+	for _, dir := range []string{w.Project, w.Path("a b#ü")} {
 		if !strings.Contains(got, `"`+ide.FileURI(dir)+`"`) {
 			t.Errorf("the child was told %s, want %s in it", got, ide.FileURI(dir))
 		}
@@ -59,38 +60,38 @@ func TestTheChildIsToldCanonicalRoots(t *testing.T) {
 // A call that is cancelled while it waits for the roots never runs.
 func TestACancelledCallThatWaitsForRootsNeverRuns(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := world.New(t)
 	open := make(chan struct{})
-	s := w.serve(w.config(obj{"rec": free(w.recorder("rec"))}), ide.After(open, ide.Folders(w.project)))
-	s.initialize()
-	s.call("rec__echo", `{"text":"the child is up"}`)
-	cancelled := s.send("rec__echo", raw(t, obj{"path": w.path("project", "hello.txt"), "text": "cancelled"}))
-	kept := s.send("rec__echo", raw(t, obj{"path": w.path("project", "hello.txt"), "text": "kept"}))
-	must(t, s.Notify("notifications/cancelled", `{"requestId":`+cancelled+`,"reason":"changed my mind"}`))
-	s.request("ping", "") // the hub has read the cancellation
+	s := w.Serve(w.Config(obj{"rec": world.Free(w.Recorder("rec"))}), ide.After(open, ide.Folders(w.Project)))
+	s.Handshake()
+	s.MustCall("rec__echo", `{"text":"the child is up"}`)
+	cancelled := s.SendCall("rec__echo", world.Raw(t, obj{"path": w.Path("project", "hello.txt"), "text": "cancelled"}))
+	kept := s.SendCall("rec__echo", world.Raw(t, obj{"path": w.Path("project", "hello.txt"), "text": "kept"}))
+	world.Must(t, s.Notify("notifications/cancelled", `{"requestId":`+cancelled+`,"reason":"changed my mind"}`))
+	s.MustRequest("ping", "") // the hub has read the cancellation
 	close(open)
-	s.await(kept)
-	s.call("rec__echo", `{"text":"the end"}`)
+	s.AwaitCall(kept)
+	s.MustCall("rec__echo", `{"text":"the end"}`)
 	wantNotRun(t, w, s, cancelled)
 }
 
 // Nor does one that is cancelled while its child is still starting.
 func TestACancelledCallThatWaitsForItsChildNeverRuns(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	s := w.serve(w.config(obj{"rec": w.recorder("rec", "-slow-start", "1500ms")}), ide.Folders(w.project))
-	s.initialize()
-	cancelled := s.send("rec__echo", `{"text":"cancelled"}`)
-	kept := s.send("rec__echo", `{"text":"kept"}`)
-	must(t, s.Notify("notifications/cancelled", `{"requestId":`+cancelled+`}`))
-	s.await(kept)
-	s.call("rec__echo", `{"text":"the end"}`)
+	w := world.New(t)
+	s := w.Serve(w.Config(obj{"rec": w.Recorder("rec", "-slow-start", "1500ms")}), ide.Folders(w.Project))
+	s.Handshake()
+	cancelled := s.SendCall("rec__echo", `{"text":"cancelled"}`)
+	kept := s.SendCall("rec__echo", `{"text":"kept"}`)
+	world.Must(t, s.Notify("notifications/cancelled", `{"requestId":`+cancelled+`}`))
+	s.AwaitCall(kept)
+	s.MustCall("rec__echo", `{"text":"the end"}`)
 	wantNotRun(t, w, s, cancelled)
 }
 
-func wantNotRun(t *testing.T, w *world, s *session, cancelled string) {
+func wantNotRun(t *testing.T, w *world.World, s *world.Session, cancelled string) {
 	t.Helper()
-	if seen := w.recorded("rec"); strings.Contains(seen, "cancelled") || !strings.Contains(seen, "kept") {
+	if seen := w.Recorded("rec"); strings.Contains(seen, "cancelled") || !strings.Contains(seen, "kept") {
 		t.Errorf("want the call that was kept and not the one that was cancelled:\n%s", seen)
 	}
 	for _, m := range s.Messages() {
@@ -103,21 +104,21 @@ func wantNotRun(t *testing.T, w *world, s *session, cancelled string) {
 // A running call's cancellation reaches the child, under the id that the child knows.
 func TestACancelledCallIsCancelledAtTheChild(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	s := w.serve(w.config(obj{"rec": w.recorder("rec")}), ide.Folders(w.project))
-	s.initialize()
-	s.awaitTool("rec__sleep")
-	must(t, s.RequestAs(`"mine"`, "tools/call", ide.ToolParams("rec__sleep", `{"ms":60000}`)))
-	if !within(waitLimit, func() bool { return calls(w.recorded("rec"), "sleep") == 1 }) {
+	w := world.New(t)
+	s := w.Serve(w.Config(obj{"rec": w.Recorder("rec")}), ide.Folders(w.Project))
+	s.Handshake()
+	s.AwaitTool("rec__sleep")
+	world.Must(t, s.RequestAs(`"mine"`, "tools/call", ide.ToolParams("rec__sleep", `{"ms":60000}`)))
+	if !world.Within(world.WaitLimit, func() bool { return world.Calls(w.Recorded("rec"), "sleep") == 1 }) {
 		t.Fatal("the call did not reach the child")
 	}
-	must(t, s.Notify("notifications/cancelled", `{"requestId":"mine","reason":"enough"}`))
-	s.call("rec__echo", `{"text":"goes on"}`)
-	if !within(5*time.Second, func() bool { return strings.Contains(w.recorded("rec"), `"notifications/cancelled"`) }) {
-		t.Errorf("the child was not told:\n%s", w.recorded("rec"))
+	world.Must(t, s.Notify("notifications/cancelled", `{"requestId":"mine","reason":"enough"}`))
+	s.MustCall("rec__echo", `{"text":"goes on"}`)
+	if !world.Within(5*time.Second, func() bool { return strings.Contains(w.Recorded("rec"), `"notifications/cancelled"`) }) {
+		t.Errorf("the child was not told:\n%s", w.Recorded("rec"))
 	}
-	if strings.Contains(w.recorded("rec"), `"requestId":"mine"`) {
-		t.Errorf("the child was told the client's id:\n%s", w.recorded("rec"))
+	if strings.Contains(w.Recorded("rec"), `"requestId":"mine"`) {
+		t.Errorf("the child was told the client's id:\n%s", w.Recorded("rec"))
 	}
 	for _, m := range s.Messages() {
 		if m.IsAnswer() && string(m.ID) == `"mine"` {
@@ -129,21 +130,21 @@ func TestACancelledCallIsCancelledAtTheChild(t *testing.T) {
 // Many calls to a slow child do not stand in the way of another child, nor of the hub itself.
 func TestASlowChildDelaysNobody(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	s := w.serve(w.config(obj{"slow": w.recorder("slow"), "quick": w.recorder("quick")}), ide.Folders(w.project))
-	s.initialize()
-	s.awaitTool("slow__sleep")
-	s.awaitTool("quick__echo")
+	w := world.New(t)
+	s := w.Serve(w.Config(obj{"slow": w.Recorder("slow"), "quick": w.Recorder("quick")}), ide.Folders(w.Project))
+	s.Handshake()
+	s.AwaitTool("slow__sleep")
+	s.AwaitTool("quick__echo")
 	for range 120 {
-		s.send("slow__sleep", `{"ms":60000}`)
+		s.SendCall("slow__sleep", `{"ms":60000}`)
 	}
 	begun := time.Now()
-	s.call("quick__echo", `{"text":"quick"}`)
-	s.request("ping", "")
-	s.getRoots()
+	s.MustCall("quick__echo", `{"text":"quick"}`)
+	s.MustRequest("ping", "")
+	getRoots(s)
 	if took := time.Since(begun); took > 5*time.Second {
 		t.Errorf("took %v behind 120 slow calls", took)
 	}
 	// They are under way, and the end of stdin must end them too.
-	s.end(stopBound)
+	s.End(world.StopBound)
 }

@@ -1,4 +1,4 @@
-package e2e
+package protocol
 
 import (
 	"bufio"
@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"mcphub/e2e/ide"
+	"mcphub/e2e/world"
 )
 
 const (
@@ -26,9 +27,6 @@ const (
 	metaSubscription = "io.modelcontextprotocol/subscriptionId"
 )
 
-// modernVersion is the version without a handshake.
-const modernVersion = "2026-07-28"
-
 // party is a raw client of either era over either transport. It answers every question that a server may ask, and knows no more
 // of the protocol than it must.
 type party struct {
@@ -36,7 +34,7 @@ type party struct {
 	modern bool
 	legacy string   // the version of a handshake
 	web    *posting // one of these two
-	pipe   *session
+	pipe   *world.Session
 
 	capabilities obj
 	info         obj // nil leaves it out
@@ -118,18 +116,18 @@ func newParty(t testing.TB, modern bool, roots ...string) *party {
 }
 
 // overPipe connects a party to a program.
-func (p *party) overPipe(w *world, command string, args ...string) *party {
+func (p *party) overPipe(w *world.World, command string, args ...string) *party {
 	p.t.Helper()
-	return p.overPipeIn(w, w.env(), command, args...)
+	return p.overPipeIn(w, w.Env(), command, args...)
 }
 
 // overPipeIn is overPipe with an environment.
-func (p *party) overPipeIn(w *world, env []string, command string, args ...string) *party {
+func (p *party) overPipeIn(w *world.World, env []string, command string, args ...string) *party {
 	p.t.Helper()
 	if p.modern {
 		delete(p.capabilities["roots"].(obj), "listChanged")
 	}
-	p.pipe = w.start(ide.Options{Command: command, Args: args, Env: env, Protocol: p.legacy, Answer: p.answerer.answer, Capabilities: raw(p.t, p.capabilities)})
+	p.pipe = w.Start(ide.Options{Command: command, Args: args, Env: env, Protocol: p.legacy, Answer: p.answerer.answer, Capabilities: world.Raw(p.t, p.capabilities)})
 	p.open()
 	return p
 }
@@ -140,7 +138,7 @@ func (p *party) overWeb(url string) *party {
 	if p.modern {
 		delete(p.capabilities["roots"].(obj), "listChanged")
 	}
-	p.web = &posting{url: url, version: p.legacy, answerer: &p.answerer, client: &http.Client{Transport: given{&http.Transport{MaxIdleConnsPerHost: 16}}}, changed: make(chan struct{})}
+	p.web = &posting{url: url, version: p.legacy, answerer: &p.answerer, client: &http.Client{Transport: world.Given{Transport: &http.Transport{MaxIdleConnsPerHost: 16}}}, changed: make(chan struct{})}
 	p.web.ctx, p.web.cancel = context.WithCancel(context.Background())
 	p.t.Cleanup(p.web.close)
 	p.open()
@@ -154,15 +152,15 @@ func (p *party) open() {
 	case p.modern:
 		m := p.call("server/discover", obj{})
 		var d struct{ SupportedVersions []string }
-		must(p.t, json.Unmarshal(m.Result, &d))
-		if !strings.Contains(fmt.Sprint(d.SupportedVersions), modernVersion) {
+		world.Must(p.t, json.Unmarshal(m.Result, &d))
+		if !strings.Contains(fmt.Sprint(d.SupportedVersions), world.ModernVersion) {
 			p.t.Fatalf("server/discover: %s", m.Raw)
 		}
 	case p.pipe != nil:
-		p.pipe.initialize()
+		p.pipe.Handshake()
 	default:
 		p.call("initialize", obj{"protocolVersion": p.legacy, "capabilities": p.capabilities, "clientInfo": p.info})
-		must(p.t, p.web.tell(`{"jsonrpc":"2.0","method":"notifications/initialized"}`))
+		world.Must(p.t, p.web.tell(`{"jsonrpc":"2.0","method":"notifications/initialized"}`))
 		p.web.listen()
 	}
 }
@@ -174,7 +172,7 @@ func (p *party) request(method string, params obj) (id, line string, header http
 	header = http.Header{}
 	params = maps.Clone(params)
 	if p.modern {
-		meta := obj{metaVersion: modernVersion, metaCapabilities: p.capabilities}
+		meta := obj{metaVersion: world.ModernVersion, metaCapabilities: p.capabilities}
 		if p.info != nil {
 			meta[metaInfo] = p.info
 		}
@@ -190,7 +188,7 @@ func (p *party) request(method string, params obj) (id, line string, header http
 			}
 		}
 	}
-	return id, `{"jsonrpc":"2.0","id":` + id + `,"method":` + strconv.Quote(method) + `,"params":` + raw(p.t, params) + `}`, header
+	return id, `{"jsonrpc":"2.0","id":` + id + `,"method":` + strconv.Quote(method) + `,"params":` + world.Raw(p.t, params) + `}`, header
 }
 
 // exchange sends one request and waits for its answer. When ctx ends it is cancelled, as the era and the transport have it.
@@ -247,10 +245,10 @@ func (p *party) tried(ctx context.Context, method string, params obj) (ide.Messa
 // call is tried, and wants a result.
 func (p *party) call(method string, params obj) ide.Message {
 	p.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), waitLimit)
+	ctx, cancel := context.WithTimeout(context.Background(), world.WaitLimit)
 	defer cancel()
 	m, err := p.tried(ctx, method, params)
-	must(p.t, err)
+	world.Must(p.t, err)
 	if m.Result == nil {
 		p.t.Fatalf("%s %v: %s", method, params, m.Raw)
 	}
@@ -269,7 +267,7 @@ func (p *party) tool(name string, arguments obj, meta ...obj) (text string, fail
 		IsError bool
 		Content []struct{ Text string }
 	}
-	must(p.t, json.Unmarshal(m.Result, &r))
+	world.Must(p.t, json.Unmarshal(m.Result, &r))
 	for _, part := range r.Content {
 		text += part.Text
 	}
@@ -287,14 +285,14 @@ func (p *party) works(name string, arguments obj, want string, meta ...obj) {
 // await waits for the first message since the start that match accepts.
 func (p *party) await(what string, match func(ide.Message) bool) ide.Message {
 	p.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), waitLimit)
+	ctx, cancel := context.WithTimeout(context.Background(), world.WaitLimit)
 	defer cancel()
 	get := p.pipeAwait
 	if p.web != nil {
 		get = p.web.await
 	}
 	m, err := get(ctx, what, match)
-	must(p.t, err)
+	world.Must(p.t, err)
 	return m
 }
 

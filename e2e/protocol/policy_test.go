@@ -1,4 +1,4 @@
-package e2e
+package protocol
 
 import (
 	"os"
@@ -6,50 +6,51 @@ import (
 	"testing"
 
 	"mcphub/e2e/ide"
+	"mcphub/e2e/world"
 )
 
 // The first flow of the policy with the official filesystem server: an area that a rule opens for reading is served to it, so
 // that it answers, and is no more than that: a write is denied before it is sent, and so is what only looks like the area.
 func TestPolicyOpensAnAreaForReading(t *testing.T) {
 	t.Parallel()
-	n := requireNode(t)
-	program := []string{n.program, n.script("mcp-server-filesystem")}
-	policy := func(w *world) obj {
+	n := world.RequireNode(t)
+	program := []string{n.Program, n.Script("mcp-server-filesystem")}
+	policy := func(w *world.World) obj {
 		return obj{"policy": obj{"rules": []obj{
-			{"name": "read-other", "then": "allow", "if": obj{"servers": []string{"fs"}, "paths": obj{"roles": []string{"read"}, "within": w.other}}},
-			{"name": "no-sub", "then": "deny", "if": obj{"paths": obj{"within": w.path("project", "sub")}}},
+			{"name": "read-other", "then": "allow", "if": obj{"servers": []string{"fs"}, "paths": obj{"roles": []string{"read"}, "within": w.Other}}},
+			{"name": "no-sub", "then": "deny", "if": obj{"paths": obj{"within": w.Path("project", "sub")}}},
 		}}}
 	}
-	w := newWorld(t)
-	symlink(t, w.path("outside", "secret.txt"), w.path("other", "link"))
-	symlink(t, w.path("project", "sub"), w.path("project", "inner"))
-	s := w.serve(w.config(obj{"fs": w.wrapped("fs", "mcp-server-filesystem", program, nil)}, policy(w)), ide.Folders(w.project))
-	s.initialize()
-	if r := s.call("fs__read_text_file", pathArgs(t, w.path("other", "other.txt"))); !strings.Contains(r.Text, "hello from the other one") {
+	w := world.New(t)
+	world.Symlink(t, w.Path("outside", "secret.txt"), w.Path("other", "link"))
+	world.Symlink(t, w.Path("project", "sub"), w.Path("project", "inner"))
+	s := w.Serve(w.Config(obj{"fs": w.Wrapped("fs", "mcp-server-filesystem", program, nil)}, policy(w)), ide.Folders(w.Project))
+	s.Handshake()
+	if r := s.MustCall("fs__read_text_file", world.PathArgs(t, w.Path("other", "other.txt"))); !strings.Contains(r.Text, "hello from the other one") {
 		t.Errorf("read: %s", r.Text)
 	}
-	if r := s.call("fs__list_allowed_directories", `{}`); !strings.Contains(r.Text, w.project) || !strings.Contains(r.Text, w.other) || strings.Contains(r.Text, w.outside) {
+	if r := s.MustCall("fs__list_allowed_directories", `{}`); !strings.Contains(r.Text, w.Project) || !strings.Contains(r.Text, w.Other) || strings.Contains(r.Text, w.Outside) {
 		t.Errorf("the server may open %s", r.Text)
 	}
-	written := w.path("other", "written.txt")
-	s.denied("fs__write_file", raw(t, obj{"path": written, "content": "x"}), written, w.project)
-	s.denied("fs__read_text_file", pathArgs(t, w.path("other", "link")), w.path("other", "link"), w.project)
-	s.denied("fs__read_text_file", pathArgs(t, w.path("project-secret", "secret.txt")), w.path("project-secret", "secret.txt"), w.project)
-	for _, path := range []string{w.path("project", "sub", "deep.txt"), w.path("project", "inner", "deep.txt"), "sub/deep.txt"} {
-		if r := s.await(s.send("fs__read_text_file", pathArgs(t, path))); !r.IsError || !strings.Contains(r.Text, `is refused by the rule "no-sub" of the policy (hub.json:`) {
+	written := w.Path("other", "written.txt")
+	s.Denied("fs__write_file", world.Raw(t, obj{"path": written, "content": "x"}), written, w.Project)
+	s.Denied("fs__read_text_file", world.PathArgs(t, w.Path("other", "link")), w.Path("other", "link"), w.Project)
+	s.Denied("fs__read_text_file", world.PathArgs(t, w.Path("project-secret", "secret.txt")), w.Path("project-secret", "secret.txt"), w.Project)
+	for _, path := range []string{w.Path("project", "sub", "deep.txt"), w.Path("project", "inner", "deep.txt"), "sub/deep.txt"} {
+		if r := s.AwaitCall(s.SendCall("fs__read_text_file", world.PathArgs(t, path))); !r.IsError || !strings.Contains(r.Text, `is refused by the rule "no-sub" of the policy (hub.json:`) {
 			t.Errorf("%s: %v %s", path, r.IsError, r.Text)
 		}
 	}
 	if _, err := os.Stat(written); err == nil {
 		t.Error("it was written")
 	}
-	if seen := w.recorded("fs"); calls(seen, "write_file") != 0 || calls(seen, "read_text_file") != 1 {
+	if seen := w.Recorded("fs"); world.Calls(seen, "write_file") != 0 || world.Calls(seen, "read_text_file") != 1 {
 		t.Errorf("the server has seen more than the one call that was allowed:\n%s", seen)
 	}
 	// The control: without the policy the server is not served the area, and the hub denies it.
-	bare := newWorld(t)
-	s = bare.serve(bare.config(obj{"fs": bare.wrapped("fs", "mcp-server-filesystem", program, nil)}), ide.Folders(bare.project))
-	s.initialize()
-	s.denied("fs__read_text_file", pathArgs(t, bare.path("other", "other.txt")), bare.path("other", "other.txt"), bare.project)
-	s.call("fs__read_text_file", pathArgs(t, bare.path("project", "sub", "deep.txt")))
+	bare := world.New(t)
+	s = bare.Serve(bare.Config(obj{"fs": bare.Wrapped("fs", "mcp-server-filesystem", program, nil)}), ide.Folders(bare.Project))
+	s.Handshake()
+	s.Denied("fs__read_text_file", world.PathArgs(t, bare.Path("other", "other.txt")), bare.Path("other", "other.txt"), bare.Project)
+	s.MustCall("fs__read_text_file", world.PathArgs(t, bare.Path("project", "sub", "deep.txt")))
 }

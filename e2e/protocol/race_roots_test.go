@@ -1,4 +1,4 @@
-package e2e
+package protocol
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"mcphub/e2e/ide"
+	"mcphub/e2e/world"
 )
 
 // What judge calls an answer that must not be.
@@ -32,16 +33,16 @@ const roundsPerSession = 25
 // interleaved how is left to chance: MCPHUB_LONG_CASES says how many rounds, MCPHUB_SEED repeats the choices of a run.
 // It is not parallel, since it leaves no core idle.
 func TestCallsThatRaceTheRoots(t *testing.T) {
-	n := requireNode(t)
+	n := world.RequireNode(t)
 	rounds, seed := 20, uint64(time.Now().UnixNano())
 	var err error
 	if s := os.Getenv("MCPHUB_LONG_CASES"); s != "" {
 		rounds, err = strconv.Atoi(s)
-		must(t, err)
+		world.Must(t, err)
 	}
 	if s := os.Getenv("MCPHUB_SEED"); s != "" {
 		seed, err = strconv.ParseUint(s, 10, 64)
-		must(t, err)
+		world.Must(t, err)
 	}
 	var total raceCount
 	for first := 0; first < rounds && !t.Failed(); first += roundsPerSession {
@@ -69,7 +70,7 @@ func TestCallsThatRaceTheRoots(t *testing.T) {
 // The control: with no hub in front the same calls read what the roots no longer hold, and are refused what they do hold.
 func TestWithoutTheHubTheRaceIsLost(t *testing.T) {
 	t.Parallel()
-	r := newRace(t, requireNode(t), rand.New(rand.NewPCG(1, 2)), "")
+	r := newRace(t, world.RequireNode(t), rand.New(rand.NewPCG(1, 2)), "")
 	seen := func(what string) bool {
 		return slices.ContainsFunc(r.wrong, func(wrong string) bool { return strings.HasPrefix(wrong, what) })
 	}
@@ -93,7 +94,7 @@ func (c *raceCount) add(o raceCount) {
 // race is one session whose roots change all the time.
 type race struct {
 	t       *testing.T
-	session *session
+	session *world.Session
 	rng     *rand.Rand
 	prefix  string           // of the tools' names
 	places  map[string]place // by name
@@ -121,21 +122,21 @@ type racer struct {
 }
 
 // newRace starts a hub and its server, or, where the tools' names get no prefix, the server alone.
-func newRace(t *testing.T, n node, rng *rand.Rand, prefix string) *race {
+func newRace(t *testing.T, n world.Node, rng *rand.Rand, prefix string) *race {
 	t.Helper()
-	w := newWorld(t)
+	w := world.New(t)
 	r := &race{t: t, rng: rng, prefix: prefix, sets: [][]string{{"a"}}, places: map[string]place{}}
 	for _, name := range []string{"a", "b", "nowhere"} {
 		text := "only in " + name + " " + strconv.FormatUint(rng.Uint64(), 36)
-		r.places[name] = place{w.path("race", name), w.write("race/"+name+"/file.txt", text), text}
+		r.places[name] = place{w.Path("race", name), w.Write("race/"+name+"/file.txt", text), text}
 	}
-	args := []string{n.script("mcp-server-filesystem")}
+	args := []string{n.Script("mcp-server-filesystem")}
 	if prefix == "" {
-		r.session = w.start(ide.Options{Command: n.program, Args: append(args, r.places["a"].dir), Roots: ide.Folders(r.dirs(0)...)})
+		r.session = w.Start(ide.Options{Command: n.Program, Args: append(args, r.places["a"].dir), Roots: ide.Folders(r.dirs(0)...)})
 	} else {
-		r.session = w.serve(w.config(obj{"fs": obj{"command": n.program, "args": args}}), ide.Folders(r.dirs(0)...))
+		r.session = w.Serve(w.Config(obj{"fs": obj{"command": n.Program, "args": args}}), ide.Folders(r.dirs(0)...))
 	}
-	r.session.initialize()
+	r.session.Handshake()
 	return r
 }
 
@@ -195,7 +196,7 @@ func (r *race) open() {
 // tell notifies the hub, now and then more than once.
 func (r *race) tell() {
 	for range 1 + r.rng.IntN(5)/3 {
-		must(r.t, r.session.RootsChanged())
+		world.Must(r.t, r.session.RootsChanged())
 	}
 	r.told = len(r.sets) - 1
 }
@@ -215,16 +216,16 @@ func (r *race) call() {
 	c := &racer{wants: []string{name}, from: r.told, done: make(chan struct{})}
 	switch r.rng.IntN(4) {
 	case 0:
-		c.tool, c.arguments = "get_file_info", pathArgs(r.t, p.file)
+		c.tool, c.arguments = "get_file_info", world.PathArgs(r.t, p.file)
 	case 1:
 		c.tool, c.wants = "read_multiple_files", []string{"a", "b"}
-		c.arguments = raw(r.t, obj{"paths": []string{r.places["a"].file, r.places["b"].file}})
+		c.arguments = world.Raw(r.t, obj{"paths": []string{r.places["a"].file, r.places["b"].file}})
 	default:
-		c.tool, c.arguments = "read_text_file", pathArgs(r.t, p.file)
+		c.tool, c.arguments = "read_text_file", world.PathArgs(r.t, p.file)
 	}
 	id, err := r.session.StartTool(r.prefix+c.tool, c.arguments)
-	must(r.t, err)
-	ctx, cancel := context.WithTimeout(context.Background(), waitLimit)
+	world.Must(r.t, err)
+	ctx, cancel := context.WithTimeout(context.Background(), world.WaitLimit)
 	r.inFlight = append(r.inFlight, c)
 	go func() {
 		defer cancel()

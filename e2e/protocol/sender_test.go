@@ -1,4 +1,4 @@
-package e2e
+package protocol
 
 import (
 	"bufio"
@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 
 	"mcphub/e2e/ide"
+	"mcphub/e2e/world"
 )
 
 // sender sends requests to the recorder and returns its answers.
@@ -32,7 +33,7 @@ const canBeAsked = `{"sampling":{},"elicitation":{}}`
 
 // lines carries over stdio.
 type lines struct {
-	*session
+	*world.Session
 	names   string
 	replies *atomic.Pointer[answers]
 }
@@ -44,7 +45,7 @@ func (l *lines) request(id, method, params string) ([]ide.Message, error) {
 	if err := l.RequestAs(id, method, params); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), waitLimit)
+	ctx, cancel := context.WithTimeout(context.Background(), world.WaitLimit)
 	defer cancel()
 	if _, err := l.Answer(ctx, id); err != nil {
 		return nil, err
@@ -64,10 +65,10 @@ func (l *lines) converse(id, method, params string, reply answers) ([]ide.Messag
 }
 
 // talking opens a session over stdio that answers what it is asked as converse says.
-func (w *world) talking(config, names string) *lines {
-	w.t.Helper()
+func talking(w *world.World, config, names string) *lines {
+	w.T.Helper()
 	l := &lines{names: names, replies: &atomic.Pointer[answers]{}}
-	l.session = w.start(ide.Options{Command: mcphub(w.t), Args: []string{"serve", "--config", config}, Capabilities: canBeAsked,
+	l.Session = w.Start(ide.Options{Command: world.Hub(w.T), Args: []string{"serve", "--config", config}, Capabilities: canBeAsked,
 		Answer: func(method string, params []byte) *ide.Answer {
 			reply := l.replies.Load()
 			if reply == nil {
@@ -79,17 +80,17 @@ func (w *world) talking(config, names string) *lines {
 			}
 			return &ide.Answer{Error: strings.TrimPrefix(said, `"error":`)}
 		}})
-	l.odd = true // what is passed on is drawn at random
-	l.initialize()
-	l.awaitTool(names + "say")
+	l.Odd = true // what is passed on is drawn at random
+	l.Handshake()
+	l.AwaitTool(names + "say")
 	return l
 }
 
 // web starts a hub over HTTP in front of a recorder and gives its address.
-func (w *world) web() string {
-	w.t.Helper()
-	return w.listen("front", mcphub(w.t), "serve", "--http", "127.0.0.1:0", "--config",
-		w.write("front.json", raw(w.t, obj{"mcpServers": obj{"rec": w.recorder("rec", "-offers")}})))
+func web(w *world.World) string {
+	w.T.Helper()
+	return w.Listen("front", world.Hub(w.T), "serve", "--http", "127.0.0.1:0", "--config",
+		w.Write("front.json", world.Raw(w.T, obj{"mcpServers": obj{"rec": w.Recorder("rec", "-offers")}})))
 }
 
 // posts carries over HTTP.
@@ -98,18 +99,18 @@ type posts struct {
 	client              *http.Client
 }
 
-func (w *world) posts(url, names string) *posts {
-	w.t.Helper()
-	p := &posts{url: url, names: names, client: &http.Client{Transport: given{&http.Transport{}}, Timeout: waitLimit}}
-	w.t.Cleanup(p.client.CloseIdleConnections)
+func postsTo(w *world.World, url, names string) *posts {
+	w.T.Helper()
+	p := &posts{url: url, names: names, client: &http.Client{Transport: world.Given{Transport: &http.Transport{}}, Timeout: world.WaitLimit}}
+	w.T.Cleanup(p.client.CloseIdleConnections)
 	_, err := p.request("0", "initialize", `{"protocolVersion":"2025-11-25","capabilities":`+canBeAsked+`,"clientInfo":{"name":"posts","version":"1"}}`)
-	must(w.t, err)
+	world.Must(w.T, err)
 	resp, err := p.post(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
-	must(w.t, err)
-	must(w.t, resp.Body.Close())
+	world.Must(w.T, err)
+	world.Must(w.T, resp.Body.Close())
 	// A call that has a token and waits for its server is told so: no call of the test may be the first.
 	_, err = p.request("1", "tools/call", `{"name":"`+names+`echo","arguments":{"text":"the child is up"}}`)
-	must(w.t, err)
+	world.Must(w.T, err)
 	return p
 }
 

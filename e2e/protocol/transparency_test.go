@@ -1,4 +1,4 @@
-package e2e
+package protocol
 
 import (
 	"bytes"
@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"mcphub/e2e/ide"
+	"mcphub/e2e/world"
 
 	"pgregory.net/rapid"
 )
@@ -20,20 +21,20 @@ import (
 // What passes through the hub is the same JSON afterwards, whatever it is: results, errors, progress, _meta, schemas, ids. The
 // same number is one with the same digits, and a string one with the same escapes. MCPHUB_LONG_CASES says how many of each.
 func TestTransparencyProperty(t *testing.T) {
-	must(t, flag.Set("rapid.checks", cmp.Or(os.Getenv("MCPHUB_LONG_CASES"), "500")))
-	for name, open := range map[string]func(*world) sender{
-		"stdio": func(w *world) sender {
-			return w.talking(w.config(obj{"rec": w.recorder("rec", "-offers")}), "rec__")
+	world.Must(t, flag.Set("rapid.checks", cmp.Or(os.Getenv("MCPHUB_LONG_CASES"), "500")))
+	for name, open := range map[string]func(*world.World) sender{
+		"stdio": func(w *world.World) sender {
+			return talking(w, w.Config(obj{"rec": w.Recorder("rec", "-offers")}), "rec__")
 		},
-		"http": func(w *world) sender { return w.posts(w.web(), "rec__") },
-		"stdio, a hub over http": func(w *world) sender {
-			far := w.web()
-			return w.talking(w.config(obj{"far": obj{"url": far, "headers": bearingHeaders(w.t, far), "era": "legacy"}}), "far__rec__")
+		"http": func(w *world.World) sender { return postsTo(w, web(w), "rec__") },
+		"stdio, a hub over http": func(w *world.World) sender {
+			far := web(w)
+			return talking(w, w.Config(obj{"far": obj{"url": far, "headers": world.BearingHeaders(w.T, far), "era": "legacy"}}), "far__rec__")
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t)
+			w := world.New(t)
 			c := open(w)
 			x := &exchanges{c: c, taken: map[string]bool{}}
 			for id := range 1000 { // those of the handshake are among them
@@ -169,19 +170,19 @@ func (x *exchanges) params(t *rapid.T) {
 func (x *exchanges) lists(t *testing.T) {
 	const each = 100
 	cases, err := strconv.Atoi(cmp.Or(os.Getenv("MCPHUB_LONG_CASES"), "200"))
-	must(t, err)
+	world.Must(t, err)
 	for seed := range (cases + each - 1) / each {
 		entries := rapid.SliceOfN(entry(), each, each).Example(seed)
 		var all []string
 		for i, e := range entries {
 			all = append(all, fmt.Sprintf(e, fmt.Sprintf("made_up_%d_%d", seed, i)))
 		}
-		args := raw(t, obj{"hex": hex.EncodeToString([]byte(strings.Join(all, ",")))})
+		args := world.Raw(t, obj{"hex": hex.EncodeToString([]byte(strings.Join(all, ",")))})
 		_, err := x.c.request(fmt.Sprintf(`"set %d"`, seed), "tools/call", fmt.Sprintf(`{"name":"%sset_tools","arguments":%s}`, x.c.prefix(), args))
-		must(t, err)
+		world.Must(t, err)
 		last := fmt.Sprintf("%smade_up_%d_%d", x.c.prefix(), seed, each-1)
 		var listed map[string]json.RawMessage
-		if !within(waitLimit, func() bool { listed = x.list(t); return listed[last] != nil }) {
+		if !world.Within(world.WaitLimit, func() bool { listed = x.list(t); return listed[last] != nil }) {
 			t.Fatalf("seed %d: %s is never listed", seed, last)
 		}
 		for i, e := range entries {
@@ -199,19 +200,19 @@ func (x *exchanges) list(t *testing.T) map[string]json.RawMessage {
 	for cursor := "{}"; cursor != ""; {
 		x.listed++
 		got, err := x.c.request(fmt.Sprintf(`"list %d"`, x.listed), "tools/list", cursor)
-		must(t, err)
+		world.Must(t, err)
 		var page struct {
 			Tools      []json.RawMessage
 			NextCursor string
 		}
-		must(t, json.Unmarshal(got[len(got)-1].Result, &page))
+		world.Must(t, json.Unmarshal(got[len(got)-1].Result, &page))
 		for _, entry := range page.Tools {
 			var tool struct{ Name string }
-			must(t, json.Unmarshal(entry, &tool))
+			world.Must(t, json.Unmarshal(entry, &tool))
 			all[tool.Name] = entry
 		}
 		if cursor = page.NextCursor; cursor != "" {
-			cursor = raw(t, obj{"cursor": cursor})
+			cursor = world.Raw(t, obj{"cursor": cursor})
 		}
 	}
 	return all
@@ -271,12 +272,12 @@ func TestTransparencyNoticesReencoding(t *testing.T) {
 			// What cannot be decoded, as a number that no float64 holds, does not even arrive.
 			again := ""
 			if json.Unmarshal([]byte(text), &v) == nil {
-				again = raw(t, v)
+				again = world.Raw(t, v)
 			}
 			if same(name, again, text) != nil {
 				noticed[name]++
 			}
-			must(t, same(name, " "+text+" ", text))
+			world.Must(t, same(name, " "+text+" ", text))
 		}
 	}
 	for _, name := range []string{"result", "arguments", "entry"} {

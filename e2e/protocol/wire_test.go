@@ -1,24 +1,25 @@
-package e2e
+package protocol
 
 import (
 	"strings"
 	"testing"
 
 	"mcphub/e2e/ide"
+	"mcphub/e2e/world"
 )
 
 // Every session of these tests checks in the end that stdout carried JSON-RPC alone; this one feeds it what is none.
 func TestWrongLinesAreAnsweredAndTheSessionGoesOn(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	s := w.serve(w.config(obj{"rec": w.recorder("rec")}), ide.Folders(w.project))
-	s.initialize()
+	w := world.New(t)
+	s := w.Serve(w.Config(obj{"rec": w.Recorder("rec")}), ide.Folders(w.Project))
+	s.Handshake()
 	for i, line := range []string{
 		"this is not JSON", `{"jsonrpc":"2.0","id":1,"method":`, "{", "\x00\x01\x02", "\xff\xfe", `{"jsonrpc":"2.0","id":1} trailing`, "'", "nul",
 	} {
-		must(t, s.Send(line))
+		world.Must(t, s.Send(line))
 		nth := 0
-		m, err := s.Await(s.ctx(), "the answer to a line that is no JSON", func(m ide.Message) bool {
+		m, err := s.Await(s.Context(), "the answer to a line that is no JSON", func(m ide.Message) bool {
 			e, failed := m.RPCError()
 			if failed && string(m.ID) == "null" && e.Code == -32700 {
 				nth++
@@ -31,17 +32,17 @@ func TestWrongLinesAreAnsweredAndTheSessionGoesOn(t *testing.T) {
 		if e, _ := m.RPCError(); e.Message == "" {
 			t.Errorf("%q: an error without words: %s", line, m.Raw)
 		}
-		s.request("ping", "")
+		s.MustRequest("ping", "")
 	}
-	s.call("rec__echo", `{"text":"goes on"}`)
+	s.MustCall("rec__echo", `{"text":"goes on"}`)
 }
 
 // Lines that are JSON and no request do no harm, whatever they are answered with.
 func TestOddLinesDoNoHarm(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	s := w.serve(w.config(obj{"rec": w.recorder("rec")}), ide.Folders(w.project))
-	s.initialize()
+	w := world.New(t)
+	s := w.Serve(w.Config(obj{"rec": w.Recorder("rec")}), ide.Folders(w.Project))
+	s.Handshake()
 	s.Expect("77")
 	for _, line := range []string{
 		"", " ", "\r", "[]", "null", "7", `"x"`, `{}`, `{"jsonrpc":"2.0"}`, `{"jsonrpc":"1.0","method":"ping"}`,
@@ -52,40 +53,40 @@ func TestOddLinesDoNoHarm(t *testing.T) {
 		`{"jsonrpc":"2.0","method":"notifications/cancelled","params":7}`,
 		`{"jsonrpc":"2.0","id":"never asked","result":{}}`, `{"jsonrpc":"2.0","id":5,"error":{"code":1,"message":"x"}}`,
 	} {
-		must(t, s.Send(line))
+		world.Must(t, s.Send(line))
 	}
-	s.request("ping", "")
-	s.call("rec__echo", `{"text":"goes on"}`)
+	s.MustRequest("ping", "")
+	s.MustCall("rec__echo", `{"text":"goes on"}`)
 }
 
 func TestWhatIsRefused(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	s := w.serve(w.config(obj{"rec": w.recorder("rec")}), ide.Folders(w.project))
-	s.initialize()
-	s.awaitTool("rec__echo")
-	s.rpcError("no/such/method", `{}`, -32601)
-	s.rpcError("server/discover", `{"_meta":{"io.modelcontextprotocol/protocolVersion":"2099-01-01","io.modelcontextprotocol/clientCapabilities":{}}}`, -32022)
-	s.rpcError("tools/call", ide.ToolParams("rec__nothing", `{}`), -32602)
-	s.rpcError("tools/call", ide.ToolParams("nobody__echo", `{}`), -32602)
-	s.rpcError("tools/call", ide.ToolParams("echo", `{}`), -32602)
+	w := world.New(t)
+	s := w.Serve(w.Config(obj{"rec": w.Recorder("rec")}), ide.Folders(w.Project))
+	s.Handshake()
+	s.AwaitTool("rec__echo")
+	s.RpcError("no/such/method", `{}`, -32601)
+	s.RpcError("server/discover", `{"_meta":{"io.modelcontextprotocol/protocolVersion":"2099-01-01","io.modelcontextprotocol/clientCapabilities":{}}}`, -32022)
+	s.RpcError("tools/call", ide.ToolParams("rec__nothing", `{}`), -32602)
+	s.RpcError("tools/call", ide.ToolParams("nobody__echo", `{}`), -32602)
+	s.RpcError("tools/call", ide.ToolParams("echo", `{}`), -32602)
 	// The arguments are read strictly: what two parsers may read in two ways is refused (V1).
 	for _, args := range []string{
-		`{"path":"` + w.project + `","path":"/etc/passwd"}`,
+		`{"path":"` + w.Project + `","path":"/etc/passwd"}`,
 		`{"a":{"b":[{"c":1,"c":2}]}}`,
 		`{"path":"x","p\u0061th":"/etc/passwd"}`,
 		`{"text":"\ud83d lone"}`,
 		`[]`, `"x"`, `7`,
 		`{"deep":` + strings.Repeat("[", 2000) + strings.Repeat("]", 2000) + `}`,
 	} {
-		s.rpcError("tools/call", ide.ToolParams("rec__echo", args), -32602)
+		s.RpcError("tools/call", ide.ToolParams("rec__echo", args), -32602)
 	}
 	// Bytes that are no UTF-8: the line or the arguments are at fault, the child sees neither.
 	id := `"bad bytes"`
 	s.Expect(id)
 	before := len(s.Messages())
-	must(t, s.Send(`{"jsonrpc":"2.0","id":`+id+`,"method":"tools/call","params":`+ide.ToolParams("rec__echo", "{\"text\":\"\xff\"}")+`}`))
-	s.request("ping", "")
+	world.Must(t, s.Send(`{"jsonrpc":"2.0","id":`+id+`,"method":"tools/call","params":`+ide.ToolParams("rec__echo", "{\"text\":\"\xff\"}")+`}`))
+	s.MustRequest("ping", "")
 	refused := false
 	for _, m := range s.Messages()[before:] {
 		if e, failed := m.RPCError(); failed && (e.Code == -32602 || e.Code == -32700) {
@@ -95,7 +96,7 @@ func TestWhatIsRefused(t *testing.T) {
 	if !refused {
 		t.Error("bytes that are no UTF-8 were not refused")
 	}
-	if seen := w.recorded("rec"); strings.Contains(seen, `"tools/call"`) {
+	if seen := w.Recorded("rec"); strings.Contains(seen, `"tools/call"`) {
 		t.Errorf("a refused call reached the child:\n%s", seen)
 	}
 }
@@ -103,10 +104,10 @@ func TestWhatIsRefused(t *testing.T) {
 // The tool's own schema is checked before anything is sent; the answer is a tool result that names the place (V2).
 func TestArgumentsThatBreakTheSchema(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	s := w.serve(w.config(obj{"rec": w.recorder("rec")}), ide.Folders(w.project))
-	s.initialize()
-	s.awaitTool("rec__echo")
+	w := world.New(t)
+	s := w.Serve(w.Config(obj{"rec": w.Recorder("rec")}), ide.Folders(w.Project))
+	s.Handshake()
+	s.AwaitTool("rec__echo")
 	for _, c := range []struct{ tool, args, place string }{
 		{"rec__echo", `{"text":7}`, "/text"},
 		{"rec__echo", `{"paths":["a",{"b":1}]}`, "/paths/1"},
@@ -118,16 +119,16 @@ func TestArgumentsThatBreakTheSchema(t *testing.T) {
 		{"rec__rich_draft07", `{"name":"con"}`, "/name"}, // a look-ahead, which Go's own expressions lack
 		{"rec__rich_draft07", `{"unknown":1}`, "unknown"},
 	} {
-		r := s.await(s.send(c.tool, c.args))
+		r := s.AwaitCall(s.SendCall(c.tool, c.args))
 		if !r.IsError || !strings.Contains(r.Text, c.place) {
 			t.Errorf("%s %s: want a tool error that names %s, got %s", c.tool, c.args, c.place, r.Raw)
 		}
 	}
-	if seen := w.recorded("rec"); strings.Contains(seen, `"tools/call"`) {
+	if seen := w.Recorded("rec"); strings.Contains(seen, `"tools/call"`) {
 		t.Errorf("a call that breaks the schema reached the child:\n%s", seen)
 	}
-	s.call("rec__rich", `{"zeta":"z1"}`)
-	s.call("rec__rich_draft07", `{"name":"com","mode":"a"}`)
+	s.MustCall("rec__rich", `{"zeta":"z1"}`)
+	s.MustCall("rec__rich_draft07", `{"name":"com","mode":"a"}`)
 }
 
 // A handshake with every version that has one, and with one that nobody knows.
@@ -138,9 +139,9 @@ func TestVersionsOfTheHandshake(t *testing.T) {
 	} {
 		t.Run(ask, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t)
-			s := w.start(ide.Options{Command: mcphub(t), Args: []string{"serve", "--config", w.config(obj{"rec": w.recorder("rec")})},
-				Protocol: ask, Roots: ide.Folders(w.project)})
+			w := world.New(t)
+			s := w.Start(ide.Options{Command: world.Hub(t), Args: []string{"serve", "--config", w.Config(obj{"rec": w.Recorder("rec")})},
+				Protocol: ask, Roots: ide.Folders(w.Project)})
 			var r struct {
 				ProtocolVersion string
 				Capabilities    struct {
@@ -148,12 +149,12 @@ func TestVersionsOfTheHandshake(t *testing.T) {
 				}
 				ServerInfo struct{ Name, Version string }
 			}
-			decode(t, s.initialize().Result, &r)
+			world.Decode(t, s.Handshake().Result, &r)
 			if r.ProtocolVersion != want || r.Capabilities.Tools == nil || !r.Capabilities.Tools.ListChanged || r.ServerInfo.Name == "" {
 				t.Errorf("initialize: %+v, want version %s and tools with listChanged", r, want)
 			}
-			s.call("rec__echo", `{}`)
-			s.denied("rec__echo", `{"path":"/etc/passwd"}`, "/etc/passwd", w.project)
+			s.MustCall("rec__echo", `{}`)
+			s.Denied("rec__echo", `{"path":"/etc/passwd"}`, "/etc/passwd", w.Project)
 		})
 	}
 }

@@ -1,4 +1,4 @@
-package e2e
+package servers
 
 import (
 	"encoding/json"
@@ -13,12 +13,13 @@ import (
 	"testing"
 
 	"mcphub/e2e/ide"
+	"mcphub/e2e/world"
 )
 
 // guest is a server of TestCompatibility.
 type guest struct {
 	pkg   string // the package, with its version where from has none
-	from  node
+	from  world.Node
 	entry obj
 	calls []told
 	roots []string // beside the project and the other repository
@@ -32,7 +33,7 @@ func TestCompatibility(t *testing.T) {
 	needShop(t)
 	var rows []string
 	passed := 0
-	for _, name := range names(guests) {
+	for _, name := range world.Names(guests) {
 		var row string
 		if t.Run(name, func(t *testing.T) { row = visitConfined(t, name) }) {
 			passed++
@@ -45,7 +46,7 @@ func TestCompatibility(t *testing.T) {
 		t.Errorf("%d servers are too few", len(guests))
 	}
 	if !t.Failed() {
-		wantTable(t, filepath.Join("..", "docs", "sandbox.md"), "compatibility", table)
+		wantTable(t, world.Source("docs", "sandbox.md"), "compatibility", table)
 	}
 }
 
@@ -53,17 +54,17 @@ func TestCompatibility(t *testing.T) {
 func visitConfined(t *testing.T, name string) string {
 	w := newShop(t) // of its own: sessions change it
 	g := guests[name](t, w)
-	open := func(more obj) *session {
+	open := func(more obj) *world.Session {
 		entry := maps.Clone(g.entry)
 		maps.Copy(entry, more)
-		s := w.serve(w.config(obj{name: entry}), ide.Folders(append(w.opened(name), g.roots...)...))
-		s.initialize()
+		s := w.Serve(w.Config(obj{name: entry}), ide.Folders(append(w.opened(name), g.roots...)...))
+		s.Handshake()
 		return s
 	}
 	s := open(nil) // its entry says nothing of a sandbox
-	s.awaitTool(name + "__" + g.calls[0].Tool)
+	s.AwaitTool(name + "__" + g.calls[0].Tool)
 	listed := 0
-	for tool := range s.tools() {
+	for tool := range s.Tools() {
 		if strings.HasPrefix(tool, name+"__") {
 			listed++
 		}
@@ -78,7 +79,7 @@ func visitConfined(t *testing.T, name string) string {
 		}
 	}
 	kernel, profile := w.kernelOf(t, s, name)
-	s.end(stopBound)
+	s.End(world.StopBound)
 	if g.away {
 		session = fmt.Sprintf("%d tools; its service cannot be reached, as without the sandbox", listed)
 		free := open(obj{"sandbox": "off"})
@@ -91,8 +92,8 @@ func visitConfined(t *testing.T, name string) string {
 			}
 		}
 	}
-	if g.from.modules != "" {
-		g.pkg += " " + g.from.version(t, g.pkg)
+	if g.from.Modules != "" {
+		g.pkg += " " + version(g.from, t, g.pkg)
 	}
 	return fmt.Sprintf("| %s | `%s` | %s | %s | %s |\n", name, g.pkg, session, kernel, profile)
 }
@@ -103,9 +104,9 @@ var (
 )
 
 // saidBy makes a call and gives what comes back, right or wrong, without what is another each time.
-func (w *shop) saidBy(t *testing.T, s *session, server string, c told) string {
+func (w *shop) saidBy(t *testing.T, s *world.Session, server string, c told) string {
 	t.Helper()
-	r, err := s.Tool(s.ctx(), server+"__"+c.Tool, w.fill.Replace(string(c.Args)))
+	r, err := s.Tool(s.Context(), server+"__"+c.Tool, w.fill.Replace(string(c.Args)))
 	text := r.Text
 	if err != nil {
 		text = err.Error()
@@ -117,7 +118,7 @@ func (w *shop) saidBy(t *testing.T, s *session, server string, c told) string {
 }
 
 // kernelOf is what get-roots says of the sandbox of a server.
-func (w *shop) kernelOf(t *testing.T, s *session, server string) (kernel, profile string) {
+func (w *shop) kernelOf(t *testing.T, s *world.Session, server string) (kernel, profile string) {
 	t.Helper()
 	var report struct {
 		Children []struct {
@@ -125,8 +126,8 @@ func (w *shop) kernelOf(t *testing.T, s *session, server string) (kernel, profil
 			KernelLacks, KernelProfile []string
 		}
 	}
-	text := s.call("get-roots", `{}`).Text
-	must(t, json.Unmarshal([]byte(text), &report))
+	text := s.MustCall("get-roots", `{}`).Text
+	world.Must(t, json.Unmarshal([]byte(text), &report))
 	i := slices.IndexFunc(report.Children, func(c struct {
 		Server, Kernel             string
 		KernelLacks, KernelProfile []string
@@ -176,13 +177,13 @@ var guests = map[string]func(*testing.T, *shop) guest{
 
 // server is a server of e2e/compat.
 func (w *shop) server(t *testing.T, name, pkg string, env obj, args ...string) guest {
-	from := w.node.of(t, "compat")
-	return guest{pkg: pkg, from: from, entry: obj{"command": from.program, "args": append([]string{from.script(name)}, args...), "env": env}}
+	from := w.node.Of(t, "compat")
+	return guest{pkg: pkg, from: from, entry: obj{"command": from.Program, "args": append([]string{from.Script(name)}, args...), "env": env}}
 }
 
 // calling is one call of a guest.
 func (g guest) calling(t *testing.T, tool string, args obj, want string) guest {
-	g.calls = append(slices.Clone(g.calls), told{Tool: tool, Args: json.RawMessage(raw(t, args)), Want: want})
+	g.calls = append(slices.Clone(g.calls), told{Tool: tool, Args: json.RawMessage(world.Raw(t, args)), Want: want})
 	return g
 }
 
@@ -190,11 +191,11 @@ func (g guest) calling(t *testing.T, tool string, args obj, want string) guest {
 func honestGuest(name, pkg string) func(*testing.T, *shop) guest {
 	return func(t *testing.T, w *shop) guest {
 		g := guest{pkg: pkg, from: w.node, entry: w.servers()[name], calls: toldBy(t, name)}
-		if _, err := os.Stat(filepath.Join(g.from.modules, filepath.FromSlash(pkg))); err != nil {
+		if _, err := os.Stat(filepath.Join(g.from.Modules, filepath.FromSlash(pkg))); err != nil {
 			g.from = w.more
 		}
 		if name == "git" {
-			g.roots = []string{w.path("remote")} // it fetches from there
+			g.roots = []string{w.Path("remote")} // it fetches from there
 		}
 		// A confined server has a temporary folder of its own.
 		if env, ok := g.entry["env"].(obj); ok {
@@ -215,7 +216,7 @@ func service(name, pkg string, env obj, tool string, arguments obj, args ...stri
 
 // kubernetes has a cluster in ~/.kube/config that does not answer.
 func kubernetes(t *testing.T, w *shop) guest {
-	w.write("home/.kube/config", "apiVersion: v1\nkind: Config\nclusters:\n- {name: shop, cluster: {server: 'http://127.0.0.1:1'}}\n"+
+	w.Write("home/.kube/config", "apiVersion: v1\nkind: Config\nclusters:\n- {name: shop, cluster: {server: 'http://127.0.0.1:1'}}\n"+
 		"contexts:\n- {name: staging, context: {cluster: shop, user: ada}}\ncurrent-context: staging\nusers:\n- {name: ada, user: {}}\n")
 	return w.server(t, "mcp-server-kubernetes", "mcp-server-kubernetes", nil).
 		calling(t, "kubectl_context", obj{"operation": "list"}, "staging").
@@ -224,7 +225,7 @@ func kubernetes(t *testing.T, w *shop) guest {
 }
 
 func puppeteer(t *testing.T, w *shop) guest {
-	launch := raw(t, obj{"headless": true, "executablePath": chromium(), "args": []string{"--no-sandbox"}})
+	launch := world.Raw(t, obj{"headless": true, "executablePath": world.Chromium(), "args": []string{"--no-sandbox"}})
 	return w.server(t, "mcp-server-puppeteer", "@modelcontextprotocol/server-puppeteer", obj{"PUPPETEER_LAUNCH_OPTIONS": launch, "ALLOW_DANGEROUS": "true"}).
 		calling(t, "puppeteer_navigate", obj{"url": "{url}/"}, "Navigated").
 		calling(t, "puppeteer_fill", obj{"selector": "#q", "value": "/x"}, "Filled").
@@ -234,8 +235,8 @@ func puppeteer(t *testing.T, w *shop) guest {
 
 // remote speaks to a server that runs here.
 func remote(t *testing.T, w *shop) guest {
-	port := freePort(t)
-	w.listening(exec.Command(w.node.program, w.node.script("mcp-server-everything"), "streamableHttp"), regexp.MustCompile(`(?i)(port \d+|listening|running)`), "PORT="+port)
+	port := world.FreePort(t)
+	w.Listening(exec.Command(w.node.Program, w.node.Script("mcp-server-everything"), "streamableHttp"), regexp.MustCompile(`(?i)(port \d+|listening|running)`), "PORT="+port)
 	return w.server(t, "mcp-remote", "mcp-remote", nil, "http://127.0.0.1:"+port+"/mcp", "--allow-http").
 		calling(t, "echo", obj{"message": "from here"}, "from here").
 		calling(t, "get-sum", obj{"a": 2, "b": 3}, "5")
@@ -243,10 +244,10 @@ func remote(t *testing.T, w *shop) guest {
 
 // goModule is gopls, in a module of Go.
 func goModule(t *testing.T, w *shop) guest {
-	w.write("project/go.mod", "module shop.example\n\ngo 1.24\n")
-	w.write("project/main.go", "package main\n\nimport \"fmt\"\n\n// Total is what a cart costs.\nfunc Total() int { return missing }\n\nfunc main() { fmt.Println(Total()) }\n")
-	main := w.path("project", "main.go")
-	return guest{pkg: "golang.org/x/tools/gopls " + goplsVersion, entry: obj{"command": gopls(t), "args": []string{"mcp"}}}.
+	w.Write("project/go.mod", "module shop.example\n\ngo 1.24\n")
+	w.Write("project/main.go", "package main\n\nimport \"fmt\"\n\n// Total is what a cart costs.\nfunc Total() int { return missing }\n\nfunc main() { fmt.Println(Total()) }\n")
+	main := w.Path("project", "main.go")
+	return guest{pkg: "golang.org/x/tools/gopls " + world.GoplsVersion, entry: obj{"command": world.Gopls(t), "args": []string{"mcp"}}}.
 		calling(t, "go_workspace", obj{}, "shop.example").
 		calling(t, "go_file_context", obj{"file": main}, "Println").
 		calling(t, "go_diagnostics", obj{"files": []string{main}}, "undefined: missing").
@@ -255,12 +256,12 @@ func goModule(t *testing.T, w *shop) guest {
 }
 
 // version is that of a package that is installed.
-func (n node) version(t *testing.T, pkg string) string {
+func version(n world.Node, t *testing.T, pkg string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(n.modules, filepath.FromSlash(pkg), "package.json"))
-	must(t, err)
+	text, err := os.ReadFile(filepath.Join(n.Modules, filepath.FromSlash(pkg), "package.json"))
+	world.Must(t, err)
 	var about struct{ Version string }
-	must(t, json.Unmarshal(text, &about))
+	world.Must(t, json.Unmarshal(text, &about))
 	return about.Version
 }
 
@@ -268,7 +269,7 @@ func (n node) version(t *testing.T, pkg string) string {
 func wantTable(t *testing.T, file, name, table string) {
 	t.Helper()
 	text, err := os.ReadFile(file)
-	must(t, err)
+	world.Must(t, err)
 	begin, end := "<!-- generated: "+name+" -->\n", "\n<!-- end -->"
 	before, rest, ok := strings.Cut(string(text), begin)
 	_, after, closed := strings.Cut(rest, end)
@@ -278,8 +279,8 @@ func wantTable(t *testing.T, file, name, table string) {
 	want := before + begin + "\n" + table + end + after
 	switch {
 	case want == string(text):
-	case *update:
-		must(t, os.WriteFile(file, []byte(want), 0o644))
+	case *world.Update:
+		world.Must(t, os.WriteFile(file, []byte(want), 0o644))
 	default:
 		t.Errorf("%s is not what was found: go test ./e2e -run TestCompatibility -update, with MCPHUB_E2E_LONG=1", file)
 	}

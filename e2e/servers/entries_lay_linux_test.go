@@ -1,4 +1,4 @@
-package e2e
+package servers
 
 import (
 	"archive/zip"
@@ -12,14 +12,16 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"mcphub/e2e/world"
 )
 
 // This file lays out what the entries speak of: databases, repositories, and installations as their managers leave them.
 
 // database makes a database of SQLite, after these settings.
 func (d *desk) database(path string, settings ...string) {
-	d.t.Helper()
-	must(d.t, os.MkdirAll(filepath.Dir(d.plain.Replace(path)), 0o755)) //nolint:gosec // as the folders of a home are
+	d.T.Helper()
+	world.Must(d.T, os.MkdirAll(filepath.Dir(d.plain.Replace(path)), 0o755)) //nolint:gosec // as the folders of a home are
 	const script = `
 const { DatabaseSync } = require('node:sqlite')
 const db = new DatabaseSync(process.argv[1])
@@ -31,11 +33,11 @@ db.close()`
 
 // repository makes a repository of git of what a folder holds, with a change that waits in a.txt.
 func (d *desk) repository(dir string) {
-	d.t.Helper()
+	d.T.Helper()
 	at := d.plain.Replace(dir)
-	must(d.t, os.MkdirAll(at, 0o755)) //nolint:gosec // as above
-	must(d.t, os.WriteFile(filepath.Join(d.home, ".gitconfig"), []byte("[user]\n\tname = Ada\n\temail = ada@example.com\n[init]\n\tdefaultBranch = main\n"), 0o600))
-	must(d.t, os.WriteFile(filepath.Join(at, "a.txt"), []byte("alpha\n"), 0o644)) //nolint:gosec // as above
+	world.Must(d.T, os.MkdirAll(at, 0o755)) //nolint:gosec // as above
+	world.Must(d.T, os.WriteFile(filepath.Join(d.Home, ".gitconfig"), []byte("[user]\n\tname = Ada\n\temail = ada@example.com\n[init]\n\tdefaultBranch = main\n"), 0o600))
+	world.Must(d.T, os.WriteFile(filepath.Join(at, "a.txt"), []byte("alpha\n"), 0o644)) //nolint:gosec // as above
 	d.run(dir, "git", "init", "-q")
 	d.run(dir, "git", "add", ".")
 	d.run(dir, "git", "commit", "-q", "-m", "begin")
@@ -44,12 +46,12 @@ func (d *desk) repository(dir string) {
 
 // uvTool lays out what uv tool install leaves: a virtual environment, and a link to its program in ~/.local/bin.
 func (d *desk) uvTool(name, server string) {
-	d.t.Helper()
+	d.T.Helper()
 	venv := "{home}/.local/share/uv/tools/" + name
-	must(d.t, os.MkdirAll(d.plain.Replace(filepath.Dir(venv)), 0o755)) //nolint:gosec // as above
+	world.Must(d.T, os.MkdirAll(d.plain.Replace(filepath.Dir(venv)), 0o755)) //nolint:gosec // as above
 	d.run("{dir}", "/usr/bin/python3", "-m", "venv", "--without-pip", venv)
 	packages, err := filepath.Glob(d.plain.Replace(venv + "/lib/python3*/site-packages"))
-	must(d.t, err)
+	world.Must(d.T, err)
 	module := strings.ReplaceAll(name, "-", "_")
 	d.copyTo(filepath.Join("testdata", "everyday", server), filepath.Join(packages[0], module+".py"))
 	d.copyTo(filepath.Join("testdata", "everyday", "wire.py"), filepath.Join(packages[0], "wire.py"))
@@ -57,20 +59,20 @@ func (d *desk) uvTool(name, server string) {
 	if server == "keep.py" {
 		script += module + ".main()\n"
 	}
-	must(d.t, os.WriteFile(d.plain.Replace(venv+"/bin/"+name), []byte(script), 0o755)) //nolint:gosec // a program
+	world.Must(d.T, os.WriteFile(d.plain.Replace(venv+"/bin/"+name), []byte(script), 0o755)) //nolint:gosec // a program
 	d.link(venv+"/bin/"+name, "{home}/.local/bin/"+name)
 }
 
 // python lays out an installation of the Python of this system in another place.
 func (d *desk) python(prefix string) {
-	d.t.Helper()
+	d.T.Helper()
 	prefix = d.plain.Replace(prefix)
 	program, err := filepath.EvalSymlinks("/usr/bin/python3")
-	must(d.t, err)
+	world.Must(d.T, err)
 	version := filepath.Base(program) // python3.11
 	d.copyTo(program, filepath.Join(prefix, "bin", version))
-	symlink(d.t, version, filepath.Join(prefix, "bin", "python3"))
-	symlink(d.t, version, filepath.Join(prefix, "bin", "python"))
+	world.Symlink(d.T, version, filepath.Join(prefix, "bin", "python3"))
+	world.Symlink(d.T, version, filepath.Join(prefix, "bin", "python"))
 	left := []string{"test", "idlelib", "tkinter", "ensurepip", "lib2to3", "pydoc_data", "__pycache__", "dist-packages"}
 	d.tree(filepath.Join("/usr/lib", version), filepath.Join(prefix, "lib", version), func(name string) bool {
 		return slices.Contains(left, name) || strings.HasPrefix(name, "config-")
@@ -79,13 +81,13 @@ func (d *desk) python(prefix string) {
 
 // nodeAt lays out an installation of Node.
 func (d *desk) nodeAt(prefix string) {
-	d.t.Helper()
-	d.copyTo(npm.program, filepath.Join(d.plain.Replace(prefix), "bin", "node"))
+	d.T.Helper()
+	d.copyTo(world.NPM.Program, filepath.Join(d.plain.Replace(prefix), "bin", "node"))
 }
 
 // globally lays out what npm install -g leaves below a prefix.
 func (d *desk) globally(prefix, modules, pkg, program string) {
-	d.t.Helper()
+	d.T.Helper()
 	to := d.plain.Replace(prefix + "/lib/node_modules")
 	from := d.plain.Replace(modules)
 	d.tree(filepath.Join(from, pkg), filepath.Join(to, pkg), nil)
@@ -100,7 +102,7 @@ func (d *desk) globally(prefix, modules, pkg, program string) {
 
 // modules lays out a node_modules with these packages, and the program of the first in it.
 func (d *desk) modules(to, modules, program string, pkgs ...string) {
-	d.t.Helper()
+	d.T.Helper()
 	to = d.plain.Replace(to)
 	from := d.plain.Replace(modules)
 	for _, pkg := range pkgs {
@@ -115,21 +117,21 @@ func (d *desk) modules(to, modules, program string, pkgs ...string) {
 
 // binary links a program of a package, as npm does.
 func (d *desk) binary(modules, pkg, program, bin string) {
-	d.t.Helper()
+	d.T.Helper()
 	text, err := os.ReadFile(filepath.Join(modules, pkg, "package.json"))
-	must(d.t, err)
+	world.Must(d.T, err)
 	var about struct{ Bin json.RawMessage }
-	must(d.t, json.Unmarshal(text, &about))
+	world.Must(d.T, json.Unmarshal(text, &about))
 	var file string
 	if json.Unmarshal(about.Bin, &file) != nil {
 		var all map[string]string
-		must(d.t, json.Unmarshal(about.Bin, &all))
+		world.Must(d.T, json.Unmarshal(about.Bin, &all))
 		file = all[program]
 	}
 	target, err := filepath.Rel(bin, filepath.Join(modules, pkg, file))
-	must(d.t, err)
-	must(d.t, os.MkdirAll(bin, 0o755)) //nolint:gosec // as above
-	symlink(d.t, target, filepath.Join(bin, program))
+	world.Must(d.T, err)
+	world.Must(d.T, os.MkdirAll(bin, 0o755)) //nolint:gosec // as above
+	world.Symlink(d.T, target, filepath.Join(bin, program))
 }
 
 // closure are a package and those that it depends on, as far as they lie beside it.
@@ -138,11 +140,11 @@ func closure(d *desk, modules, pkg string, seen ...string) []string {
 	if errors.Is(err, fs.ErrNotExist) || slices.Contains(seen, pkg) {
 		return seen
 	}
-	must(d.t, err)
+	world.Must(d.T, err)
 	var about struct{ Dependencies map[string]string }
-	must(d.t, json.Unmarshal(text, &about))
+	world.Must(d.T, json.Unmarshal(text, &about))
 	seen = append(seen, pkg)
-	for _, other := range names(about.Dependencies) {
+	for _, other := range world.Names(about.Dependencies) {
 		seen = closure(d, modules, other, seen...)
 	}
 	return seen
@@ -150,8 +152,8 @@ func closure(d *desk, modules, pkg string, seen ...string) []string {
 
 // tree puts a folder somewhere else.
 func (d *desk) tree(from, to string, left func(name string) bool) {
-	d.t.Helper()
-	must(d.t, filepath.WalkDir(from, func(path string, e fs.DirEntry, err error) error {
+	d.T.Helper()
+	world.Must(d.T, filepath.WalkDir(from, func(path string, e fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -183,16 +185,16 @@ func (d *desk) tree(from, to string, left func(name string) bool) {
 
 // copyTo puts a file somewhere else. Nothing of these tests changes one, so it may be the very same.
 func (d *desk) copyTo(from, to string) {
-	d.t.Helper()
-	must(d.t, os.MkdirAll(filepath.Dir(to), 0o755)) //nolint:gosec // as above
+	d.T.Helper()
+	world.Must(d.T, os.MkdirAll(filepath.Dir(to), 0o755)) //nolint:gosec // as above
 	if os.Link(from, to) == nil {
 		return
 	}
 	text, err := os.ReadFile(from)
-	must(d.t, err)
+	world.Must(d.T, err)
 	fi, err := os.Stat(from)
-	must(d.t, err)
-	must(d.t, os.WriteFile(to, text, fi.Mode().Perm()))
+	world.Must(d.T, err)
+	world.Must(d.T, os.WriteFile(to, text, fi.Mode().Perm()))
 }
 
 // prebuilt gives a program that some entries need, which is built once for all tests.
@@ -200,19 +202,19 @@ func prebuilt(t testing.TB, name string) string {
 	t.Helper()
 	prebuilding.Lock()
 	defer prebuilding.Unlock()
-	path := filepath.Join(bin.dir, name)
+	path := filepath.Join(world.Bin.Dir, name)
 	if _, err := os.Stat(path); err == nil {
 		return path
 	}
 	var lines [][]string
-	switch classes := filepath.Join(bin.dir, "classes"); name {
+	switch classes := filepath.Join(world.Bin.Dir, "classes"); name {
 	case "notes.jar":
 		lines = [][]string{{"javac", "-d", classes, filepath.Join("testdata", "everyday", "Keep.java")},
 			{"jar", "--create", "--file", path, "--main-class", "Keep", "-C", classes, "."}}
 	case "go-memory":
 		lines = [][]string{{"go", "build", "-o", path, "github.com/modelcontextprotocol/go-sdk/examples/server/memory"}}
 	case "gopls":
-		lines = [][]string{{"install", gopls(t), path}}
+		lines = [][]string{{"install", world.Gopls(t), path}}
 	}
 	for _, line := range lines {
 		if said, err := exec.Command(line[0], line[1:]...).CombinedOutput(); err != nil {
@@ -226,10 +228,10 @@ var prebuilding sync.Mutex
 
 // excelBook is a book of one empty sheet.
 func excelBook(d *desk) string {
-	d.t.Helper()
-	path := d.path("book.xlsx")
+	d.T.Helper()
+	path := d.Path("book.xlsx")
 	f, err := os.Create(path)
-	must(d.t, err)
+	world.Must(d.T, err)
 	z := zip.NewWriter(f)
 	const kind, main = "http://schemas.openxmlformats.org/", `<?xml version="1.0" encoding="UTF-8" standalone="yes"?>`
 	for _, file := range [][2]string{
@@ -242,10 +244,10 @@ func excelBook(d *desk) string {
 		{"xl/worksheets/sheet1.xml", main + `<worksheet xmlns="` + kind + `spreadsheetml/2006/main"><dimension ref="A1"/><sheetData/></worksheet>`},
 	} {
 		to, err := z.Create(file[0])
-		must(d.t, err)
+		world.Must(d.T, err)
 		_, err = to.Write([]byte(file[1]))
-		must(d.t, err)
+		world.Must(d.T, err)
 	}
-	must(d.t, errors.Join(z.Close(), f.Close()))
+	world.Must(d.T, errors.Join(z.Close(), f.Close()))
 	return path
 }

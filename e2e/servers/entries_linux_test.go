@@ -1,4 +1,4 @@
-package e2e
+package servers
 
 import (
 	"bytes"
@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"mcphub/e2e/ide"
+	"mcphub/e2e/world"
 )
 
 // configured is one entry of somebody's configuration, with the world that it speaks of. In every string, {home}, {project} and
@@ -64,20 +65,20 @@ const (
 // shipped: they offer the same, answer the same and leave the same on disk, held by the kernel and without a word about a
 // sandbox in their entry. MCPHUB_E2E_ENTRY, a regular expression, runs some of them alone.
 func TestEverydayEntries(t *testing.T) {
-	requireLandlock(t)
-	requireNode(t)
+	world.RequireLandlock(t)
+	world.RequireNode(t)
 	var chosen []configured
 	for _, e := range slices.Concat(publicEntries, shapeEntries) {
 		if only := os.Getenv("MCPHUB_E2E_ENTRY"); only != "" && !regexp.MustCompile(only).MatchString(e.name) {
 			continue
 		}
-		if long || e.quick {
+		if world.Long || e.quick {
 			chosen = append(chosen, e)
 		}
 	}
-	if long {
+	if world.Long {
 		for _, folder := range []string{"everyday", "servers", "compat"} {
-			npm.of(t, folder) // once, and not by all at a time
+			world.NPM.Of(t, folder) // once, and not by all at a time
 		}
 	}
 	got := make([]entryResult, len(chosen))
@@ -123,7 +124,7 @@ func TestEverydayEntries(t *testing.T) {
 		return
 	}
 	least := sameOfQuick
-	if long {
+	if world.Long {
 		least = sameOfAll
 		if len(chosen) < 70 || realOnes < 45 || len(publicEntries) < 40 || len(shapeEntries) < 30 {
 			t.Errorf("%d entries, %d of them real, %d of public configurations and %d shapes are too few", len(chosen), realOnes, len(publicEntries), len(shapeEntries))
@@ -139,18 +140,12 @@ func TestEverydayEntries(t *testing.T) {
 
 // TestEverydayEntriesForOthers runs them again as an ordinary user.
 func TestEverydayEntriesForOthers(t *testing.T) {
-	if os.Getenv(programsVariable) != "" {
-		t.Skip("this is one of them")
+	if world.IsForOthers() || os.Geteuid() != 0 && !world.InCI() {
+		t.Skip("TestEverydayEntries runs as an ordinary user already")
 	}
-	if os.Geteuid() != 0 {
-		if inCI() {
-			t.Fatal("CI runs as root, which alone can become others")
-		}
-		t.Skip("NOT PROVED HERE: only root can become others, and TestEverydayEntries runs as an ordinary user already")
-	}
-	requireLandlock(t)
-	requireNode(t)
-	for dir := npm.program; dir != "/"; dir = filepath.Dir(dir) {
+	world.RequireLandlock(t)
+	world.RequireNode(t)
+	for dir := world.NPM.Program; dir != "/"; dir = filepath.Dir(dir) {
 		if fi, err := os.Stat(dir); err != nil || fi.Mode()&0o001 == 0 {
 			t.Skipf("NOT PROVED HERE: others may not enter %s, where these tests lie: %v", dir, err)
 		}
@@ -159,10 +154,10 @@ func TestEverydayEntriesForOthers(t *testing.T) {
 	if _, err := exec.LookPath("javac"); err == nil {
 		more = append(more, prebuilt(t, "notes.jar"))
 	}
-	if long {
+	if world.Long {
 		more = append(more, prebuilt(t, "go-memory"), prebuilt(t, "gopls"))
 	}
-	asOther(t, []string{"TestEverydayEntries", "TestASocketOfItsOwn"}, 54321, nil, more...)
+	world.AsOrdinaryUser(t, []string{"TestEverydayEntries", "TestASocketOfItsOwn"}, more...)
 }
 
 // entryResult is what became of an entry.
@@ -213,7 +208,7 @@ func (e *configured) compare(t *testing.T) entryResult {
 			return o
 		}
 		hub, hints = with.gatherHeld(commands, direct)
-		mend := strings.ReplaceAll(cmp.Or(strings.Join(done, " && "), "a folder of its own"), with.dir, "")
+		mend := strings.ReplaceAll(cmp.Or(strings.Join(done, " && "), "a folder of its own"), with.Dir, "")
 		still := hub.differs(e, direct)
 		if still == "" {
 			o.mended = mend
@@ -232,7 +227,7 @@ func (e *configured) need(t *testing.T) {
 	t.Helper()
 	for _, program := range e.needs {
 		switch _, err := exec.LookPath(program); {
-		case err != nil && inCI():
+		case err != nil && world.InCI():
 			t.Fatalf("CI has no %s, so nothing is shown of this entry", program)
 		case err != nil:
 			t.Skipf("NOT PROVED HERE: no %s on PATH", program)
@@ -244,7 +239,7 @@ var allowed = regexp.MustCompile(`(?m)mcphub allow [^\n` + "`" + `]+`)
 
 // desk is a world with one entry in it.
 type desk struct {
-	*world
+	*world.World
 	entry *configured
 	use   obj // the entry of hub.json
 	fill  *strings.Replacer
@@ -259,28 +254,26 @@ func newDesk(t *testing.T, e *configured) *desk {
 		homes = "/home" // where people's home folders are, and not below a folder that everybody writes
 	}
 	dir, err := os.MkdirTemp(homes, "e2e")
-	must(t, err)
+	world.Must(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	w := newWorldIn(t, dir)
+	w := world.NewIn(t, dir)
 	if e.home != "" {
-		must(t, os.Rename(w.home, filepath.Join(w.dir, e.home)))
-		w.home = filepath.Join(w.dir, e.home)
+		world.Must(t, os.Rename(w.Home, filepath.Join(w.Dir, e.home)))
+		w.Home = filepath.Join(w.Dir, e.home)
 	}
-	d := &desk{world: w, entry: e, use: e.hub}
+	d := &desk{World: w, entry: e, use: e.hub}
 	for _, folder := range []string{".config", ".cache", ".local/share", ".local/state", ".local/bin"} { // that every home has
-		must(t, os.MkdirAll(filepath.Join(w.home, folder), 0o700))
+		world.Must(t, os.MkdirAll(filepath.Join(w.Home, folder), 0o700))
 	}
-	w.sockets = socketsIn(t)
+	w.Sockets = world.SocketsIn(t)
 	folder := func(name string) string {
-		here, err := filepath.Abs(filepath.Join(name, "node_modules"))
-		must(t, err)
-		return here
+		return world.Source("e2e", name, "node_modules")
 	}
-	places := []string{"{dir}", w.dir, "{home}", w.home, "{project}", w.project, "{node}", npm.program, "{nodebin}", filepath.Dir(npm.program), "{npm}", folder("."),
+	places := []string{"{dir}", w.Dir, "{home}", w.Home, "{project}", w.Project, "{node}", world.NPM.Program, "{nodebin}", filepath.Dir(world.NPM.Program), "{npm}", folder("."),
 		"{servers}", folder("servers"), "{compat}", folder("compat"), "{everyday}", folder("everyday")}
 	d.plain = strings.NewReplacer(places...)
 	for i := 1; i < len(places); i += 2 {
-		places[i] = strings.Trim(raw(t, places[i]), `"`)
+		places[i] = strings.Trim(world.Raw(t, places[i]), `"`)
 	}
 	d.fill = strings.NewReplacer(places...)
 	return d
@@ -288,18 +281,18 @@ func newDesk(t *testing.T, e *configured) *desk {
 
 // at lays out what the entry speaks of.
 func (e *configured) at(d *desk) *desk {
-	d.t.Helper()
-	for _, name := range names(e.files) {
+	d.T.Helper()
+	for _, name := range world.Names(e.files) {
 		text := e.files[name]
 		if given, ok := strings.CutPrefix(text, "@"); ok {
 			b, err := os.ReadFile(filepath.Join("testdata", "everyday", given))
-			must(d.t, err)
+			world.Must(d.T, err)
 			text = string(b)
 		} else {
 			text = d.plain.Replace(text)
 		}
 		path := d.plain.Replace(name)
-		must(d.t, os.MkdirAll(filepath.Dir(path), 0o755)) //nolint:gosec // as the folders of a home are
+		world.Must(d.T, os.MkdirAll(filepath.Dir(path), 0o755)) //nolint:gosec // as the folders of a home are
 		if strings.HasSuffix(path, "/") {
 			continue
 		}
@@ -307,7 +300,7 @@ func (e *configured) at(d *desk) *desk {
 		if strings.HasPrefix(text, "#!") {
 			mode = 0o755
 		}
-		must(d.t, os.WriteFile(path, []byte(text), mode))
+		world.Must(d.T, os.WriteFile(path, []byte(text), mode))
 	}
 	if e.lay != nil {
 		e.lay(d)
@@ -317,60 +310,60 @@ func (e *configured) at(d *desk) *desk {
 
 // link makes a link, with placeholders in both names.
 func (d *desk) link(target, at string) {
-	d.t.Helper()
+	d.T.Helper()
 	at = d.plain.Replace(at)
-	must(d.t, os.MkdirAll(filepath.Dir(at), 0o755)) //nolint:gosec // as above
-	symlink(d.t, d.plain.Replace(target), at)
+	world.Must(d.T, os.MkdirAll(filepath.Dir(at), 0o755)) //nolint:gosec // as above
+	world.Symlink(d.T, d.plain.Replace(target), at)
 }
 
 // run runs a program that the world is made with, in a folder.
 func (d *desk) run(dir, name string, args ...string) {
-	d.t.Helper()
+	d.T.Helper()
 	cmd := exec.Command(d.plain.Replace(name))
 	for _, a := range args {
 		cmd.Args = append(cmd.Args, d.plain.Replace(a))
 	}
 	cmd.Dir, cmd.Env = d.plain.Replace(dir), d.environment()
 	if said, err := cmd.CombinedOutput(); err != nil {
-		d.t.Fatalf("%v: %v\n%s", cmd.Args, err, said)
+		d.T.Fatalf("%v: %v\n%s", cmd.Args, err, said)
 	}
 }
 
 // environment is that of the user's session: what a client hands on to a server, and has itself.
 func (d *desk) environment(more ...string) []string {
-	env := []string{"HOME=" + d.home, "USER=ada", "LANG=C.UTF-8", "NO_COLOR=1", "PATH=" + filepath.Dir(npm.program) + ":/usr/local/bin:/usr/bin:/bin"}
+	env := []string{"HOME=" + d.Home, "USER=ada", "LANG=C.UTF-8", "NO_COLOR=1", "PATH=" + filepath.Dir(world.NPM.Program) + ":/usr/local/bin:/usr/bin:/bin"}
 	for _, kv := range os.Environ() { // by which the registries are reached, and what is measured
 		name, _, _ := strings.Cut(strings.ToUpper(kv), "=")
 		if name == "NODE_EXTRA_CA_CERTS" || name == "GOCOVERDIR" || strings.HasSuffix(name, "_PROXY") || strings.HasPrefix(name, "SSL_CERT_") || strings.HasPrefix(name, "NPM_CONFIG_") {
 			env = append(env, kv)
 		}
 	}
-	if raceDetector {
+	if world.RaceDetector {
 		env = append(env, "GORACE=halt_on_error=1 atexit_sleep_ms=0")
 	}
-	return slices.Concat(env, d.sockets, more)
+	return slices.Concat(env, d.Sockets, more)
 }
 
 // configure writes hub.json where it is looked for.
 func (d *desk) configure(entry obj) {
-	d.t.Helper()
+	d.T.Helper()
 	d.use = entry
-	config := filepath.Join(d.home, ".config", "mcphub", "hub.json")
-	must(d.t, os.MkdirAll(filepath.Dir(config), 0o700))
-	must(d.t, os.WriteFile(config, []byte(raw(d.t, obj{"mcpServers": obj{"it": d.filled()}})), 0o600))
+	config := filepath.Join(d.Home, ".config", "mcphub", "hub.json")
+	world.Must(d.T, os.MkdirAll(filepath.Dir(config), 0o700))
+	world.Must(d.T, os.WriteFile(config, []byte(world.Raw(d.T, obj{"mcpServers": obj{"it": d.filled()}})), 0o600))
 }
 
 // filled is the entry of hub.json with its placeholders replaced.
 func (d *desk) filled() (filled obj) {
-	d.t.Helper()
-	must(d.t, json.Unmarshal([]byte(d.fill.Replace(raw(d.t, d.use))), &filled))
+	d.T.Helper()
+	world.Must(d.T, json.Unmarshal([]byte(d.fill.Replace(world.Raw(d.T, d.use))), &filled))
 	return filled
 }
 
 // opened are the folders that are open in the editor. The client, its servers and its user work in the first.
 func (d *desk) opened() []string {
 	if d.entry.open == nil {
-		return []string{d.project}
+		return []string{d.Project}
 	}
 	dirs := make([]string, 0, len(d.entry.open))
 	for _, dir := range d.entry.open {
@@ -395,9 +388,9 @@ const (
 
 // direct has the client start the server itself.
 func (d *desk) direct(talk func(c *ide.Client, prefix string)) error {
-	d.t.Helper()
+	d.T.Helper()
 	f := d.filled()
-	mark := "XDG_MCPHUB_E2E=" + d.dir + "#direct;"
+	mark := "XDG_MCPHUB_E2E=" + d.Dir + "#direct;"
 	env := d.environment(mark)
 	if given, ok := f["env"].(obj); ok {
 		for k, v := range given {
@@ -420,8 +413,8 @@ func (d *desk) direct(talk func(c *ide.Client, prefix string)) error {
 	}
 	defer func() {
 		_ = c.Close(2 * time.Second)
-		for _, p := range marked(d.t, mark) {
-			_ = syscall.Kill(p.pid, syscall.SIGKILL)
+		for _, p := range world.Marked(d.T, mark) {
+			_ = syscall.Kill(p.PID, syscall.SIGKILL)
 		}
 	}()
 	talk(c, "")
@@ -449,28 +442,28 @@ func (d *desk) lookUp(command string, env []string) (string, error) {
 // throughHub has the hub start it, with nothing but the entry in its configuration, after these commands of a person. The
 // session lasts as long as talk.
 func (d *desk) throughHub(commands []string, talk func(c *ide.Client, prefix string)) error {
-	d.t.Helper()
+	d.T.Helper()
 	d.log = ""
 	for _, line := range commands {
 		cmd := exec.Command("/bin/sh", "-c", line)
-		cmd.Dir, cmd.Env = d.opened()[0], d.environment("PATH="+filepath.Dir(mcphub(d.t))+":/usr/bin:/bin")
+		cmd.Dir, cmd.Env = d.opened()[0], d.environment("PATH="+filepath.Dir(world.Hub(d.T))+":/usr/bin:/bin")
 		said, err := cmd.CombinedOutput()
 		if err != nil {
 			return fmt.Errorf("%s: %w: %s", line, err, said)
 		}
 		d.log += string(said)
 	}
-	s := d.start(ide.Options{Command: mcphub(d.t), Args: []string{"serve"}, Env: d.environment(), Dir: d.opened()[0], Roots: ide.Folders(d.opened()...)})
-	s.odd = true // what the schemas of others lack is theirs
+	s := d.Start(ide.Options{Command: world.Hub(d.T), Args: []string{"serve"}, Env: d.environment(), Dir: d.opened()[0], Roots: ide.Folders(d.opened()...)})
+	s.Odd = true // what the schemas of others lack is theirs
 	talk(s.Client, "it__")
-	s.end(stopBound + 5*time.Second)
+	s.End(world.StopBound + 5*time.Second)
 	d.log += s.Stderr()
 	return nil
 }
 
 // gather is what the entry does without the hub.
 func (d *desk) gather() (a gathered) {
-	d.t.Helper()
+	d.T.Helper()
 	if err := d.direct(func(c *ide.Client, prefix string) { a = d.ask(c, prefix) }); err != nil {
 		a.fault = err.Error()
 	}
@@ -479,14 +472,14 @@ func (d *desk) gather() (a gathered) {
 
 // gatherHeld is what it does through the hub, after these commands of a person, and what the person can read of it.
 func (d *desk) gatherHeld(commands []string, direct gathered) (a gathered, hints string) {
-	d.t.Helper()
+	d.T.Helper()
 	err := d.throughHub(commands, func(c *ide.Client, prefix string) {
 		a = d.ask(c, prefix)
 		a.kernel = d.notHeld()
 		if a.differs(d.entry, direct) == "" {
 			return
 		}
-		within(5*time.Second, func() bool { // it is written down after the answer is sent
+		world.Within(5*time.Second, func() bool { // it is written down after the answer is sent
 			_, hints = d.says("why")
 			return allowed.MatchString(hints)
 		})
@@ -501,22 +494,22 @@ func (d *desk) gatherHeld(commands []string, direct gathered) (a gathered, hints
 
 // says runs a command of the program as its user.
 func (d *desk) says(args ...string) (stdout, all string) {
-	d.t.Helper()
+	d.T.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), installBound)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, mcphub(d.t), args...)
+	cmd := exec.CommandContext(ctx, world.Hub(d.T), args...)
 	var out, both bytes.Buffer
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = d.opened()[0], d.environment(), &out, &both
 	err := cmd.Run()
 	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
-		must(d.t, err)
+		world.Must(d.T, err)
 	}
 	return out.String(), out.String() + both.String()
 }
 
 // notHeld says how the kernel fails to hold the server, by status; unix sockets may be on.
 func (d *desk) notHeld() string {
-	d.t.Helper()
+	d.T.Helper()
 	out, all := d.says("status", "--json")
 	var v struct {
 		Hubs []struct {
@@ -551,7 +544,7 @@ func (d *desk) bound() time.Duration {
 func (d *desk) ask(c *ide.Client, prefix string) (a gathered) {
 	limited := func() context.Context {
 		ctx, cancel := context.WithTimeout(context.Background(), d.bound())
-		d.t.Cleanup(cancel)
+		d.T.Cleanup(cancel)
 		return ctx
 	}
 	m, err := c.Initialize(limited())
@@ -579,7 +572,7 @@ func (d *desk) ask(c *ide.Client, prefix string) (a gathered) {
 		if err != nil && l.kind == "tools" { // some cannot list what their service has
 			a.fault = err.Error()
 		}
-		*l.to = names(all)
+		*l.to = world.Names(all)
 	}
 	a.write = call(d.entry.write)
 	a.left = map[string]string{}
@@ -618,7 +611,7 @@ func (d *desk) listed(ctx context.Context, c *ide.Client, prefix, kind string) (
 	all := map[string]string{}
 	params := obj{}
 	for {
-		m, err := c.Call(ctx, method, raw(d.t, params))
+		m, err := c.Call(ctx, method, world.Raw(d.T, params))
 		if err != nil {
 			return all, err
 		}
@@ -638,7 +631,7 @@ func (d *desk) listed(ctx context.Context, c *ide.Client, prefix, kind string) (
 			mine, ok := strings.CutPrefix(name, prefix)
 			if ok || member != "name" {
 				delete(one, member)
-				all[d.same(mine)] = d.same(raw(d.t, one))
+				all[d.same(mine)] = d.same(world.Raw(d.T, one))
 			}
 		}
 		if page["nextCursor"] == nil {
@@ -653,7 +646,7 @@ func (d *desk) same(text string) string {
 	if d.entry.varies != nil {
 		text = d.entry.varies.ReplaceAllString(text, "")
 	}
-	text = ownTemp.ReplaceAllString(strings.ReplaceAll(text, strings.TrimPrefix(d.dir, "/"), "DIR"), "TEMP")
+	text = ownTemp.ReplaceAllString(strings.ReplaceAll(text, strings.TrimPrefix(d.Dir, "/"), "DIR"), "TEMP")
 	return otherEachTime.ReplaceAllString(text, "N")
 }
 
@@ -679,7 +672,7 @@ func (a gathered) wrong(e *configured) string {
 			return fmt.Sprintf("%s wants %q and says %q", s.tool, want, s.said)
 		}
 	}
-	for _, name := range names(e.leaves) {
+	for _, name := range world.Names(e.leaves) {
 		if !strings.Contains(a.left[name], e.leaves[name]) {
 			return fmt.Sprintf("%s holds %q", name, a.left[name])
 		}

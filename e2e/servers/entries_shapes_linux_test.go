@@ -1,4 +1,4 @@
-package e2e
+package servers
 
 // note is what keep.py and its like find, and the calls that read it and write another.
 var (
@@ -191,7 +191,7 @@ var shapeEntries = []configured{
 	// Other languages.
 	kept(configured{name: "java", from: "java -jar, with TLS", server: "Keep.java", quick: true, needs: []string{"java", "javac", "jar"},
 		lay: func(d *desk) {
-			d.run("{dir}", "install", "-D", "-m644", prebuilt(d.t, "notes.jar"), "{home}/tools/notes.jar")
+			d.run("{dir}", "install", "-D", "-m644", prebuilt(d.T, "notes.jar"), "{home}/tools/notes.jar")
 		},
 		hub: obj{"command": "java", "args": []string{"-jar", "{home}/tools/notes.jar", "--notes", "{home}/Notes"}}}, "{home}/Notes"),
 	kept(configured{name: "ruby", from: "ruby -I LIB server.rb", server: "keep.rb", quick: true, needs: []string{"ruby"},
@@ -199,13 +199,13 @@ var shapeEntries = []configured{
 		hub:   obj{"command": "ruby", "args": []string{"-I", "{home}/code/notes/lib", "{home}/code/notes/bin/keep.rb", "{home}/Notes"}}}, "{home}/Notes"),
 	{name: "a program of Go", from: "README of github.com/modelcontextprotocol/go-sdk, examples/server/memory: SERVER -memory FILE", server: "github.com/modelcontextprotocol/go-sdk", real: true,
 		files: map[string]string{"{home}/memory/kb.json": "[]"},
-		lay:   func(d *desk) { d.run("{dir}", "install", "-D", prebuilt(d.t, "go-memory"), "{home}/go/bin/memory") },
+		lay:   func(d *desk) { d.run("{dir}", "install", "-D", prebuilt(d.T, "go-memory"), "{home}/go/bin/memory") },
 		hub:   obj{"command": "{home}/go/bin/memory", "args": []string{"-memory", "{home}/memory/kb.json"}},
 		read:  act{"read_graph", `{}`, "", false}, write: act{"create_entities", `{"entities":[{"name":"Bob","entityType":"person","observations":["writes"]}]}`, "created", false},
 		leaves: map[string]string{"{home}/memory/kb.json": "Bob"}},
 	{name: "gopls", from: "documents of gopls: gopls mcp", server: "golang.org/x/tools/gopls", real: true, needs: []string{"go"},
 		files: map[string]string{"{project}/go.mod": "module shop.example\n\ngo 1.24\n", "{project}/main.go": "package main\n\nfunc Total() int { return 1 }\n\nfunc main() { Total() }\n"},
-		lay:   func(d *desk) { d.run("{dir}", "install", "-D", prebuilt(d.t, "gopls"), "{home}/go/bin/gopls") },
+		lay:   func(d *desk) { d.run("{dir}", "install", "-D", prebuilt(d.T, "gopls"), "{home}/go/bin/gopls") },
 		hub:   obj{"command": "{home}/go/bin/gopls", "args": []string{"mcp"}, "env": obj{"PATH": "/usr/local/go/bin:/usr/local/bin:/usr/bin:/bin"}},
 		read:  act{"go_search", `{"query":"Total"}`, "Total", false}, write: act{"go_workspace", `{}`, "shop.example", false}},
 

@@ -1,4 +1,4 @@
-package e2e
+package servers
 
 // everydayPlaywright walks through the test's own site and a data: URL.
 var everydayPlaywright = []honest{

@@ -1,4 +1,4 @@
-package e2e
+package servers
 
 // everydayFiles is the project that an everyday session works in, beside what every world has.
 var everydayFiles = map[string]string{

@@ -1,4 +1,4 @@
-package e2e
+package servers
 
 // What these servers are told is prose, names and numbers. Much of it looks like a path.
 

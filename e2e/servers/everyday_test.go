@@ -1,4 +1,4 @@
-package e2e
+package servers
 
 import (
 	"encoding/base64"
@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -14,6 +13,7 @@ import (
 	"testing"
 
 	"mcphub/e2e/ide"
+	"mcphub/e2e/world"
 )
 
 // honest is one call of an everyday session. In arguments and want, {project}, {other}, {alias} and {url} stand for what the
@@ -29,14 +29,14 @@ type honest struct {
 // defaults, and a hundred calls and more that a model at work sends. None may be refused. It is not parallel: a browser takes
 // every core, and other tests measure time.
 func TestAnEverydaySession(t *testing.T) {
-	n := requireNode(t)
+	n := world.RequireNode(t)
 	d := newWorkplace(t, n)
-	d.open(d.project, d.other)
+	d.open(d.Project, d.Other)
 	made := map[string]int{}
-	for _, server := range names(d.calls) {
+	for _, server := range world.Names(d.calls) {
 		t.Run(server, func(t *testing.T) {
 			if server == "playwright" && d.chromium == "" {
-				noChromium(t)
+				world.NoChromium(t)
 			}
 			for i, c := range d.calls[server] {
 				made[server]++
@@ -55,21 +55,11 @@ func TestAnEverydaySession(t *testing.T) {
 	}
 }
 
-// noChromium skips what needs a browser where there is none; in CI it fails.
-func noChromium(t *testing.T) {
-	const why = "no chromium on PATH (apt-get install chromium)"
-	if inCI() {
-		t.Fatal("no browser in CI: ", why)
-	}
-	shout("\n*** e2e: THE PLAYWRIGHT CALLS ARE SKIPPED: " + why + " ***\n\n")
-	t.Skip("NOT PROVED HERE: ", why)
-}
-
 // A path is the same path in another spelling: by the link that the client gave as its root, or as a file URI.
 func TestAnotherSpellingOfAPathInTheRoots(t *testing.T) {
 	t.Parallel()
-	d := newWorkplace(t, requireNode(t), "filesystem")
-	d.open(d.project, d.path("alias"))
+	d := newWorkplace(t, world.RequireNode(t), "filesystem")
+	d.open(d.Project, d.Path("alias"))
 	for i, c := range everydaySpellings {
 		d.honest(t, fmt.Sprint("spelling ", i+1), "filesystem__"+c.tool, c)
 	}
@@ -77,8 +67,8 @@ func TestAnotherSpellingOfAPathInTheRoots(t *testing.T) {
 
 // workplace is one session with the hub in front of everything a developer has at hand.
 type workplace struct {
-	*world
-	session  *session
+	*world.World
+	session  *world.Session
 	fill     *strings.Replacer // the placeholders, for raw JSON
 	plain    *strings.Replacer // the placeholders, for text
 	children obj
@@ -87,37 +77,37 @@ type workplace struct {
 }
 
 // newWorkplace gets everything ready, with these servers or with all.
-func newWorkplace(t *testing.T, n node, only ...string) *workplace {
+func newWorkplace(t *testing.T, n world.Node, only ...string) *workplace {
 	t.Helper()
-	w := newWorld(t)
+	w := world.New(t)
 	for name, text := range everydayFiles {
-		w.write(filepath.Join("project", name), text)
+		w.Write(filepath.Join("project", name), text)
 	}
 	pixel, err := base64.StdEncoding.DecodeString("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==")
-	must(t, err)
-	w.write("project/assets/pixel.png", string(pixel))
-	symlink(t, w.path("project", "src"), w.path("project", "inner"))
+	world.Must(t, err)
+	w.Write("project/assets/pixel.png", string(pixel))
+	world.Symlink(t, w.Path("project", "src"), w.Path("project", "inner"))
 	// A root may be given by way of a link, as every folder below /tmp is on a Mac.
-	symlink(t, w.other, w.path("alias"))
+	world.Symlink(t, w.Other, w.Path("alias"))
 	site := httptest.NewServer(http.HandlerFunc(everydayPage))
 	t.Cleanup(site.Close)
 
-	d := &workplace{world: w, calls: map[string][]honest{"filesystem": everydayFilesystem, "everything": everydayEverything,
+	d := &workplace{World: w, calls: map[string][]honest{"filesystem": everydayFilesystem, "everything": everydayEverything,
 		"memory": everydayMemory, "thinking": everydayThinking, "playwright": everydayPlaywright}}
-	inner := func(path string) string { return strings.Trim(raw(t, path), `"`) }
-	d.fill = strings.NewReplacer("{project}", inner(w.project), "{other}", inner(w.other), "{alias}", inner(w.path("alias")),
-		"{home}", inner(w.home), "{uri}", ide.FileURI(w.project), "{url}", site.URL)
-	d.plain = strings.NewReplacer("{project}", w.project, "{other}", w.other, "{alias}", w.path("alias"), "{url}", site.URL)
+	inner := func(path string) string { return strings.Trim(world.Raw(t, path), `"`) }
+	d.fill = strings.NewReplacer("{project}", inner(w.Project), "{other}", inner(w.Other), "{alias}", inner(w.Path("alias")),
+		"{home}", inner(w.Home), "{uri}", ide.FileURI(w.Project), "{url}", site.URL)
+	d.plain = strings.NewReplacer("{project}", w.Project, "{other}", w.Other, "{alias}", w.Path("alias"), "{url}", site.URL)
 	server := func(name string, args ...string) obj {
-		return obj{"command": n.program, "args": append([]string{n.script(name)}, args...)}
+		return obj{"command": n.Program, "args": append([]string{n.Script(name)}, args...)}
 	}
 	memory := server("mcp-server-memory")
-	memory["env"] = obj{"MEMORY_FILE_PATH": w.path("home", "memory", "memory.jsonl")}
+	memory["env"] = obj{"MEMORY_FILE_PATH": w.Path("home", "memory", "memory.jsonl")}
 	d.children = obj{"filesystem": server("mcp-server-filesystem"), "everything": server("mcp-server-everything"),
 		"memory": memory, "thinking": server("mcp-server-sequential-thinking")}
-	if d.chromium = chromium(); d.chromium != "" {
-		tmp := w.path("home", "tmp")
-		must(t, os.MkdirAll(tmp, 0o700))
+	if d.chromium = world.Chromium(); d.chromium != "" {
+		tmp := w.Path("home", "tmp")
+		world.Must(t, os.MkdirAll(tmp, 0o700))
 		browser := server("playwright-mcp", "--headless", "--browser", "chromium", "--executable-path", d.chromium, "--no-sandbox",
 			"--caps", "network,storage,pdf,testing,vision,devtools")
 		browser["env"] = obj{"TMPDIR": tmp}
@@ -131,28 +121,18 @@ func newWorkplace(t *testing.T, n node, only ...string) *workplace {
 	return d
 }
 
-// chromium finds a browser that Playwright can drive; "" where there is none.
-func chromium() string {
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
-		if path, err := exec.LookPath(name); err == nil {
-			return path
-		}
-	}
-	return ""
-}
-
 // open begins the session, with these roots.
 func (d *workplace) open(roots ...string) {
-	d.t.Helper()
-	d.session = d.serve(d.config(d.children, obj{"sandbox": "auto"}), ide.Folders(roots...))
-	d.session.initialize()
+	d.T.Helper()
+	d.session = d.Serve(d.Config(d.children, obj{"sandbox": "auto"}), ide.Folders(roots...))
+	d.session.Handshake()
 }
 
 // honest makes one call that must pass.
 func (d *workplace) honest(t *testing.T, where, tool string, c honest) {
 	t.Helper()
 	arguments, want := d.fill.Replace(c.arguments), d.plain.Replace(c.want)
-	r, err := d.session.Tool(d.session.ctx(), tool, arguments)
+	r, err := d.session.Tool(d.session.Context(), tool, arguments)
 	switch {
 	case err != nil:
 		t.Errorf("%s: %s %s: %v", where, tool, arguments, err)
@@ -185,10 +165,10 @@ func (d *workplace) dishonest(t *testing.T) {
 		if strings.HasPrefix(c.tool, "playwright__") && d.chromium == "" {
 			continue
 		}
-		r, err := d.session.Tool(d.session.ctx(), c.tool, d.fill.Replace(c.arguments))
-		must(t, err)
+		r, err := d.session.Tool(d.session.Context(), c.tool, d.fill.Replace(c.arguments))
+		world.Must(t, err)
 		want := "Access denied: Path '" + d.plain.Replace(c.path) + "' is outside the allowed roots boundaries. Current roots: ["
-		if !r.IsError || !strings.HasPrefix(r.Text, want) || strings.Contains(r.Text, secretText) || strings.Contains(r.Text, "root:") {
+		if !r.IsError || !strings.HasPrefix(r.Text, want) || strings.Contains(r.Text, world.SecretText) || strings.Contains(r.Text, "root:") {
 			t.Errorf("%s %s: want a denial\n  %s\ngot isError=%v\n  %s", c.tool, c.arguments, want, r.IsError, r.Text)
 		}
 	}
@@ -196,7 +176,7 @@ func (d *workplace) dishonest(t *testing.T) {
 		t.Errorf("outside the roots there was %s and now is %s", before, after)
 	}
 	// The forbidden things are there to be had.
-	for _, path := range []string{"/etc/passwd", d.path("outside", "secret.txt")} {
+	for _, path := range []string{"/etc/passwd", d.Path("outside", "secret.txt")} {
 		if _, err := os.ReadFile(path); err != nil {
 			t.Error(err)
 		}
@@ -205,8 +185,8 @@ func (d *workplace) dishonest(t *testing.T) {
 
 func (d *workplace) outsideNames(t *testing.T) string {
 	t.Helper()
-	entries, err := os.ReadDir(d.outside)
-	must(t, err)
+	entries, err := os.ReadDir(d.Outside)
+	world.Must(t, err)
 	return fmt.Sprint(entries)
 }
 

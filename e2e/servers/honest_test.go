@@ -1,4 +1,4 @@
-package e2e
+package servers
 
 import (
 	"encoding/json"
@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"mcphub/e2e/ide"
+	"mcphub/e2e/world"
 )
 
 // told is one call of testdata/honest: what a person wanted, and what a model sent for it. The placeholders are those of shop.
@@ -68,7 +69,7 @@ func TestHonestCalls(t *testing.T) {
 		})
 	}
 	sum := 0
-	for _, why := range names(refused) {
+	for _, why := range world.Names(refused) {
 		sum += refused[why]
 		t.Logf("%3d refused: %s", refused[why], why)
 	}
@@ -92,39 +93,39 @@ func TestDishonestCalls(t *testing.T) {
 	}
 	refused, worked := 0, 0
 	before := w.outsideNames(t)
-	for _, server := range names(attacks) {
+	for _, server := range world.Names(attacks) {
 		s := w.visit(server, w.servers()[server])
 		for _, c := range attacks[server] {
 			args := w.fill.Replace(string(c.Args))
-			r, err := s.Tool(s.ctx(), server+"__"+c.Tool, args)
-			must(t, err)
-			if !r.IsError || !strings.HasPrefix(r.Text, "Access denied: ") || strings.Contains(r.Text, secretText) {
+			r, err := s.Tool(s.Context(), server+"__"+c.Tool, args)
+			world.Must(t, err)
+			if !r.IsError || !strings.HasPrefix(r.Text, "Access denied: ") || strings.Contains(r.Text, world.SecretText) {
 				t.Errorf("%s (%s): PASSED: %s %s\n%s", server, c.For, c.Tool, args, r.Text)
 				continue
 			}
 			refused++
 		}
-		s.end(stopBound)
+		s.End(world.StopBound)
 	}
 	if after := w.outsideNames(t); after != before {
 		t.Errorf("outside the roots there was %s and now is %s", before, after)
 	}
-	for _, server := range names(attacks) {
+	for _, server := range world.Names(attacks) {
 		entry := w.servers()[server]
 		entry["paths"] = obj{"mode": "off"}
 		s := w.visit(server, entry)
 		for _, c := range attacks[server] {
 			args := w.fill.Replace(string(c.Args))
-			r, err := s.Tool(s.ctx(), server+"__"+c.Tool, args)
-			must(t, err)
-			_, made := os.Lstat(w.path("outside", c.Makes))
+			r, err := s.Tool(s.Context(), server+"__"+c.Tool, args)
+			world.Must(t, err)
+			_, made := os.Lstat(w.Path("outside", c.Makes))
 			if r.IsError || made != nil || !strings.Contains(r.Text, w.plain.Replace(c.Want)) {
 				t.Errorf("%s (%s): no attack: %s %s gives, with nothing judged,\n%s", server, c.For, c.Tool, args, r.Text)
 				continue
 			}
 			worked++
 		}
-		s.end(stopBound)
+		s.End(world.StopBound)
 	}
 	t.Logf("%d dishonest calls over %d servers: %d refused; %d work where no paths are judged", refused, len(attacks), refused, worked)
 	if refused < 40 {
@@ -133,11 +134,11 @@ func TestDishonestCalls(t *testing.T) {
 }
 
 // tell makes one honest call and says whether the hub refused it.
-func (w *shop) tell(s *session, server string, c told) (refused bool) {
-	t := w.t
+func (w *shop) tell(s *world.Session, server string, c told) (refused bool) {
+	t := w.T
 	t.Helper()
 	args, want := w.fill.Replace(string(c.Args)), w.plain.Replace(c.Want)
-	r, err := s.Tool(s.ctx(), server+"__"+c.Tool, args)
+	r, err := s.Tool(s.Context(), server+"__"+c.Tool, args)
 	refused = err != nil || r.IsError && (strings.HasPrefix(r.Text, "Access denied: ") || strings.HasPrefix(r.Text, "Invalid arguments for the tool "))
 	switch {
 	case refused && c.Refused == "":
@@ -157,43 +158,43 @@ func (w *shop) tell(s *session, server string, c told) (refused bool) {
 func toldBy(t *testing.T, name string) (calls []told) {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join("testdata", "honest", name+".json"))
-	must(t, err)
-	must(t, json.Unmarshal(b, &calls))
+	world.Must(t, err)
+	world.Must(t, json.Unmarshal(b, &calls))
 	return calls
 }
 
 // shop is a web shop under development: a repository with a database, a second one with its types, and a site to look at.
 type shop struct {
-	*world
+	*world.World
 	fill, plain *strings.Replacer // the placeholders, for JSON and for text
-	node, more  node
+	node, more  world.Node
 }
 
 // needShop skips what is not for here.
 func needShop(t *testing.T) {
 	t.Helper()
-	if !long {
+	if !world.Long {
 		t.Skip("MCPHUB_E2E_LONG is not set")
 	}
 	if runtime.GOOS != "linux" {
 		t.Skip("these are commands and paths of Linux")
 	}
-	requireNode(t)
+	world.RequireNode(t)
 	if _, err := exec.LookPath("curl"); err != nil {
 		t.Fatal("no curl on PATH (apt-get install curl)")
 	}
-	if chromium() == "" {
-		noChromium(t)
+	if world.Chromium() == "" {
+		world.NoChromium(t)
 	}
 }
 
 func newShop(t *testing.T) *shop {
 	t.Helper()
-	n := requireNode(t)
-	w := &shop{world: newWorld(t), node: n, more: n.more(t)}
+	n := world.RequireNode(t)
+	w := &shop{World: world.New(t), node: n, more: n.More(t)}
 	for _, files := range []map[string]string{everydayFiles, shopFiles} {
 		for name, text := range files {
-			w.write(filepath.Join("project", name), text)
+			w.Write(filepath.Join("project", name), text)
 		}
 	}
 	for name, text := range map[string]string{
@@ -201,37 +202,37 @@ func newShop(t *testing.T) *shop {
 		"home/.claude-server-commander/config.json": `{"telemetryEnabled":false,"allowedDirectories":[],"blockedCommands":[]}`,
 		"other/types.ts":           "export interface Item { price: number; count: number }\n",
 		"other/README.md":          "# Types\n\nShared by /shop and ../admin.\n",
-		"outside/secret.js":        "// " + secretText + "\n",
+		"outside/secret.js":        "// " + world.SecretText + "\n",
 		"outside/eslint.config.js": "export default []\n",
 		"outside/edit.txt":         "before\n",
-		"outside/repo/hidden.txt":  secretText,
+		"outside/repo/hidden.txt":  world.SecretText,
 		"project/stolen-1.txt":     "ours\n",
 	} {
-		w.write(name, text)
+		w.Write(name, text)
 	}
 	for _, name := range []string{"deploy.sh", "hello.sh"} {
-		must(t, os.Chmod(w.path("project", "scripts", name), 0o700))
+		world.Must(t, os.Chmod(w.Path("project", "scripts", name), 0o700))
 	}
-	symlink(t, w.path("project", "src"), w.path("project", "inner"))
-	w.run(w.home, n.program, "-e", shopDatabase, w.path("project", "app.db"))
-	w.run(w.dir, "git", "init", "-q", "--bare", w.path("remote", "shop.git"))
-	for dir, message := range map[string]string{w.project: "cart: totals for /api/users and /api/orders", w.other: "types", w.path("outside", "repo"): "hidden"} {
+	world.Symlink(t, w.Path("project", "src"), w.Path("project", "inner"))
+	w.run(w.Home, n.Program, "-e", shopDatabase, w.Path("project", "app.db"))
+	w.run(w.Dir, "git", "init", "-q", "--bare", w.Path("remote", "shop.git"))
+	for dir, message := range map[string]string{w.Project: "cart: totals for /api/users and /api/orders", w.Other: "types", w.Path("outside", "repo"): "hidden"} {
 		w.run(dir, "git", "init", "-q")
 		w.run(dir, "git", "add", ".")
 		w.run(dir, "git", "commit", "-q", "-m", message)
 	}
-	w.write("project/src/cart.js", shopFiles["src/cart.js"]+"\nexport const empty = []\n")
-	w.run(w.project, "git", "commit", "-q", "-am", "cart: an empty one")
-	w.run(w.project, "git", "remote", "add", "origin", w.path("remote", "shop.git"))
-	w.run(w.project, "git", "push", "-q", "-u", "origin", "main")
-	w.write("project/src/untracked.js", "export const later = '/later'\n")
+	w.Write("project/src/cart.js", shopFiles["src/cart.js"]+"\nexport const empty = []\n")
+	w.run(w.Project, "git", "commit", "-q", "-am", "cart: an empty one")
+	w.run(w.Project, "git", "remote", "add", "origin", w.Path("remote", "shop.git"))
+	w.run(w.Project, "git", "push", "-q", "-u", "origin", "main")
+	w.Write("project/src/untracked.js", "export const later = '/later'\n")
 
 	site := httptest.NewServer(http.HandlerFunc(everydayPage))
 	t.Cleanup(site.Close)
-	places := []string{"{project}", w.project, "{other}", w.other, "{outside}", w.outside, "{home}", w.home, "{url}", site.URL, "{secret}", secretText}
+	places := []string{"{project}", w.Project, "{other}", w.Other, "{outside}", w.Outside, "{home}", w.Home, "{url}", site.URL, "{secret}", world.SecretText}
 	w.plain = strings.NewReplacer(places...)
 	for i := 1; i < len(places); i += 2 {
-		places[i] = strings.Trim(raw(t, places[i]), `"`)
+		places[i] = strings.Trim(world.Raw(t, places[i]), `"`)
 	}
 	w.fill = strings.NewReplacer(places...)
 	return w
@@ -239,35 +240,35 @@ func newShop(t *testing.T) *shop {
 
 // run runs a program that the shop is made with.
 func (w *shop) run(dir, name string, args ...string) {
-	w.t.Helper()
+	w.T.Helper()
 	cmd := exec.Command(name, args...)
-	cmd.Dir, cmd.Env = dir, w.env()
+	cmd.Dir, cmd.Env = dir, w.Env()
 	if said, err := cmd.CombinedOutput(); err != nil {
-		w.t.Fatalf("%s %v: %v\n%s", name, args, err, said)
+		w.T.Fatalf("%s %v: %v\n%s", name, args, err, said)
 	}
 }
 
 // servers gives the entries of hub.json, as their READMEs tell people to write them.
 func (w *shop) servers() map[string]obj {
-	w.t.Helper()
+	w.T.Helper()
 	n, more := w.node, w.more
-	server := func(from node, name string, args ...string) obj {
-		return obj{"command": n.program, "args": append([]string{from.script(name)}, args...)}
+	server := func(from world.Node, name string, args ...string) obj {
+		return obj{"command": n.Program, "args": append([]string{from.Script(name)}, args...)}
 	}
 	memory := server(n, "mcp-server-memory")
-	memory["env"] = obj{"MEMORY_FILE_PATH": w.path("home", "memory", "memory.jsonl")}
+	memory["env"] = obj{"MEMORY_FILE_PATH": w.Path("home", "memory", "memory.jsonl")}
 	// What a browser leaves in its temporary folder goes with the test. Its path is short: it is to hold a socket.
-	tmp := w.path("t")
-	must(w.t, os.MkdirAll(tmp, 0o700))
-	browser := server(n, "playwright-mcp", "--headless", "--browser", "chromium", "--executable-path", chromium(), "--no-sandbox",
+	tmp := w.Path("t")
+	world.Must(w.T, os.MkdirAll(tmp, 0o700))
+	browser := server(n, "playwright-mcp", "--headless", "--browser", "chromium", "--executable-path", world.Chromium(), "--no-sandbox",
 		"--caps", "network,storage,pdf,testing")
-	devtools := server(more, "chrome-devtools-mcp", "--headless", "--isolated", "--executablePath", chromium(), "--chromeArg=--no-sandbox",
+	devtools := server(more, "chrome-devtools-mcp", "--headless", "--isolated", "--executablePath", world.Chromium(), "--chromeArg=--no-sandbox",
 		"--no-usage-statistics", "--no-performance-crux")
 	browser["env"], devtools["env"] = obj{"TMPDIR": tmp}, obj{"TMPDIR": tmp}
 	// It takes rg from the PATH; the one of desktop-commander will do.
 	search := server(more, "mcp-ripgrep")
-	rg, err := filepath.Glob(filepath.Join(more.modules, "@vscode", "ripgrep-*", "bin"))
-	must(w.t, err)
+	rg, err := filepath.Glob(filepath.Join(more.Modules, "@vscode", "ripgrep-*", "bin"))
+	world.Must(w.T, err)
 	// It signs what it commits unless it is told not to.
 	repo := server(more, "git-mcp-server")
 	repo["env"] = obj{"GIT_SIGN_COMMITS": "false"}
@@ -276,16 +277,16 @@ func (w *shop) servers() map[string]obj {
 		"filesystem": server(n, "mcp-server-filesystem"), "everything": server(n, "mcp-server-everything"), "memory": memory,
 		"thinking": server(n, "mcp-server-sequential-thinking"), "playwright": browser, "devtools": devtools,
 		"commander": server(more, "desktop-commander"), "commands": server(more, "mcp-server-commands"), "git": repo,
-		"dbhub":   server(more, "dbhub", "--transport", "stdio", "--dsn", "sqlite://"+w.path("project", "app.db")),
+		"dbhub":   server(more, "dbhub", "--transport", "stdio", "--dsn", "sqlite://"+w.Path("project", "app.db")),
 		"ripgrep": search, "eslint": server(more, "mcp"),
 	}
 }
 
 // visit begins a session with one server, in one repository or in both.
-func (w *shop) visit(name string, entry obj) *session {
-	w.t.Helper()
-	s := w.serve(w.config(obj{name: entry}), ide.Folders(w.opened(name)...))
-	s.initialize()
+func (w *shop) visit(name string, entry obj) *world.Session {
+	w.T.Helper()
+	s := w.Serve(w.Config(obj{name: entry}), ide.Folders(w.opened(name)...))
+	s.Handshake()
 	return s
 }
 
@@ -293,15 +294,15 @@ func (w *shop) visit(name string, entry obj) *session {
 func (w *shop) opened(name string) []string {
 	switch name {
 	case "everything", "memory", "thinking", "playwright", "devtools", "eslint":
-		return []string{w.project}
+		return []string{w.Project}
 	}
-	return []string{w.project, w.other}
+	return []string{w.Project, w.Other}
 }
 
 func (w *shop) outsideNames(t *testing.T) string {
 	t.Helper()
 	var all []string
-	must(t, filepath.WalkDir(w.outside, func(path string, _ os.DirEntry, err error) error {
+	world.Must(t, filepath.WalkDir(w.Outside, func(path string, _ os.DirEntry, err error) error {
 		all = append(all, path)
 		return err
 	}))

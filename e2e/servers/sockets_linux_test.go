@@ -1,4 +1,4 @@
-package e2e
+package servers
 
 import (
 	"os/exec"
@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"mcphub/e2e/ide"
+	"mcphub/e2e/world"
 )
 
 // TestASocketOfItsOwn: a server of Python's uses multiprocessing.Manager, which listens on a unix socket: at its start, or when
@@ -15,7 +16,7 @@ import (
 // control is the same server without the hub.
 func TestASocketOfItsOwn(t *testing.T) {
 	t.Parallel()
-	requireLandlock(t)
+	world.RequireLandlock(t)
 	for name, tc := range map[string]struct {
 		more []string // arguments of the server
 		call string   // what its user adds to the line that is printed
@@ -38,10 +39,10 @@ func TestASocketOfItsOwn(t *testing.T) {
 			}
 			d.configure(e.hub)
 			counts := func() (said string) {
-				must(t, d.throughHub(nil, func(c *ide.Client, prefix string) {
+				world.Must(t, d.throughHub(nil, func(c *ide.Client, prefix string) {
 					_, err := c.Initialize(t.Context())
-					must(t, err)
-					within(waitLimit, func() bool {
+					world.Must(t, err)
+					world.Within(world.WaitLimit, func() bool {
 						said = d.said(t.Context(), c, prefix, e.read)
 						return strings.Contains(said, "mcphub why") || strings.Contains(said, "counted")
 					})
@@ -57,15 +58,15 @@ func TestASocketOfItsOwn(t *testing.T) {
 				t.Fatalf("its user reads %s", said)
 			}
 			cmd := exec.Command("/bin/sh", "-c", line[1]+tc.call)
-			cmd.Dir, cmd.Env = d.project, d.environment("PATH="+filepath.Dir(mcphub(t))+":/usr/bin:/bin")
+			cmd.Dir, cmd.Env = d.Project, d.environment("PATH="+filepath.Dir(world.Hub(t))+":/usr/bin:/bin")
 			out, err := cmd.Output()
-			must(t, err)
+			world.Must(t, err)
 			proposed, _, _ := strings.Cut(string(out), "\n//")
 			if !strings.Contains(proposed, `"sockets": "on"`) || strings.Contains(string(out), "DOES NOT START") {
 				t.Fatalf("%s%s: %s", line[1], tc.call, out)
 			}
-			entry := strings.TrimSuffix(raw(t, d.filled()), "}")
-			d.write("home/.config/mcphub/hub.json", `{"mcpServers":{"it":`+entry+","+proposed+"}}}")
+			entry := strings.TrimSuffix(world.Raw(t, d.filled()), "}")
+			d.Write("home/.config/mcphub/hub.json", `{"mcpServers":{"it":`+entry+","+proposed+"}}}")
 			if said := counts(); !strings.Contains(said, "counted N") {
 				t.Errorf("with %s its client is told %s", proposed, said)
 			}

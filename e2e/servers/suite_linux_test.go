@@ -1,4 +1,4 @@
-package e2e
+package servers
 
 import (
 	"cmp"
@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"mcphub/e2e/ide"
+	"mcphub/e2e/world"
 )
 
 // sameOfSuite is how many servers of npm are the same through the hub, and fewestOfSuite how many there are. They only ever rise.
@@ -24,9 +25,9 @@ const (
 // reached from here the error is.
 func TestServersOfNpm(t *testing.T) {
 	needShop(t)
-	requireLandlock(t)
+	world.RequireLandlock(t)
 	for _, folder := range []string{"everyday", "servers", "compat"} { // once, and not by all at a time
-		npm.of(t, folder)
+		world.NPM.Of(t, folder)
 	}
 	rows := make([]string, len(npmServers))
 	differ := make([]string, len(npmServers))
@@ -132,11 +133,11 @@ func (s npmServer) compare(t *testing.T) (row, differs string) {
 
 // look is a client's session with the server.
 func (s npmServer) look(d *desk, run func(*desk, func(*ide.Client, string)) error) (o offered) {
-	d.t.Helper()
+	d.T.Helper()
 	err := run(d, func(c *ide.Client, prefix string) {
 		limited := func() context.Context {
 			ctx, cancel := context.WithTimeout(context.Background(), d.bound())
-			d.t.Cleanup(cancel)
+			d.T.Cleanup(cancel)
 			return ctx
 		}
 		m, err := c.Initialize(limited())
@@ -145,7 +146,7 @@ func (s npmServer) look(d *desk, run func(*desk, func(*ide.Client, string)) erro
 			return
 		}
 		var greeting struct{ Capabilities map[string]json.RawMessage }
-		must(d.t, json.Unmarshal(m.Result, &greeting))
+		world.Must(d.T, json.Unmarshal(m.Result, &greeting))
 		for _, call := range s.asked() {
 			o.said = append(o.said, d.said(limited(), c, prefix, call))
 		}

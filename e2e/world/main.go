@@ -1,4 +1,4 @@
-package e2e
+package world
 
 import (
 	"errors"
@@ -14,31 +14,39 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/rogpeppe/go-internal/lockedfile"
 	"go.uber.org/goleak"
 )
 
-// long turns on the tests that wait for real time-outs: MCPHUB_E2E_LONG=1. A variable and not a flag, so that `go test ./...`
+// Long turns on the tests that wait for real time-outs: MCPHUB_E2E_LONG=1. A variable and not a flag, so that `go test ./...`
 // can be given it.
-var long = os.Getenv("MCPHUB_E2E_LONG") != ""
+var Long = os.Getenv("MCPHUB_E2E_LONG") != ""
 
-// programsVariable names a folder that has what TestMain would build: these tests were started anew by one of them.
+// programsVariable names a folder that has what Main would build: these tests were started anew by one of them.
 const programsVariable = "MCPHUB_E2E_PROGRAMS"
 
-// bin is what TestMain built.
-var bin struct {
-	dir      string // on PATH in the scripts
-	mcphub   string
-	recorder string
-	fixture  string
-	opener   string
+// Bin is what Main built.
+var Bin struct {
+	Dir      string // on PATH in the scripts
+	Hub      string
+	Recorder string
+	Fixture  string
+	Opener   string
 	hubError error // why there is no mcphub binary
 }
 
-func TestMain(m *testing.M) {
+// root is the folder of the module.
+var root string
+
+// Source is the path of something in the source tree.
+func Source(elem ...string) string { return filepath.Join(append([]string{root}, elem...)...) }
+
+// Main is what TestMain of each package of tests does: it makes the programs, runs the tests, and ends the process.
+func Main(m *testing.M) {
 	flag.Parse()
 	waitTogether()
 	heedHangUps()
-	os.Exit(testMain(m))
+	os.Exit(run(m))
 }
 
 // waitTogether has more tests run at a time than there are cores, unless -parallel says how many: most of their time they
@@ -59,50 +67,51 @@ func heedHangUps() {
 	}
 }
 
-func testMain(m *testing.M) (code int) {
-	err := error(nil)
-	if bin.dir = os.Getenv(programsVariable); bin.dir == "" {
-		if bin.dir, err = os.MkdirTemp("", "mcphub-e2e-"); err != nil {
-			fmt.Fprintln(os.Stderr, "e2e:", err)
-			return 1
+func run(m *testing.M) (code int) {
+	fail := func(err error) int {
+		fmt.Fprintln(os.Stderr, "e2e:", err)
+		return 1
+	}
+	var err error
+	if root, err = filepath.Abs(filepath.Join("..", "..")); err != nil { // go test starts them in e2e/PACKAGE
+		return fail(err)
+	}
+	if Bin.Dir = os.Getenv(programsVariable); Bin.Dir == "" {
+		if Bin.Dir, err = os.MkdirTemp("", "mcphub-e2e-"); err != nil {
+			return fail(err)
 		}
 		defer func() {
-			if err := os.RemoveAll(bin.dir); err != nil && code == 0 {
-				fmt.Fprintln(os.Stderr, "e2e:", err)
-				code = 1
+			if err := os.RemoveAll(Bin.Dir); err != nil && code == 0 {
+				code = fail(err)
 			}
 		}()
 	}
-	if bin.recorder, err = build("recorder", "./recorder", false); err != nil {
-		fmt.Fprintln(os.Stderr, "e2e:", err)
-		return 1
+	if Bin.Recorder, err = build("e2e/recorder", false); err != nil {
+		return fail(err)
 	}
-	if bin.fixture, err = build("fixture", "./fixture", false); err != nil {
-		fmt.Fprintln(os.Stderr, "e2e:", err)
-		return 1
+	if Bin.Fixture, err = build("e2e/fixture", false); err != nil {
+		return fail(err)
 	}
-	if bin.opener, err = build("opener", "./opener", false); err != nil {
-		fmt.Fprintln(os.Stderr, "e2e:", err)
-		return 1
+	if Bin.Opener, err = build("e2e/opener", false); err != nil {
+		return fail(err)
 	}
-	bin.mcphub, bin.hubError = build("mcphub", "../cmd/mcphub", raceDetector)
-	npm = prepareNode()
-	if npm.absent != "" {
-		shout(fmt.Sprintf("\n*** e2e: THE TESTS WITH REAL npm SERVERS AND CLIENTS %s: %s ***\n\n",
-			map[bool]string{true: "FAIL", false: "ARE SKIPPED"}[inCI()], npm.absent))
+	Bin.Hub, Bin.hubError = build("cmd/mcphub", RaceDetector)
+	NPM = prepareNode()
+	if NPM.absent != "" {
+		Shout(fmt.Sprintf("\n*** e2e: THE TESTS WITH REAL npm SERVERS AND CLIENTS %s: %s ***\n\n",
+			map[bool]string{true: "FAIL", false: "ARE SKIPPED"}[InCI()], NPM.absent))
 	}
 	if code = m.Run(); code != 0 {
 		return code
 	}
 	if err := goleak.Find(); err != nil {
-		fmt.Fprintln(os.Stderr, "e2e:", err)
-		return 1
+		return fail(err)
 	}
 	return 0
 }
 
-// shout says it on stderr and, since go test swallows that when all tests pass, to whoever sits at the terminal.
-func shout(text string) {
+// Shout says it on stderr and, since go test swallows that when all tests pass, to whoever sits at the terminal.
+func Shout(text string) {
 	_, _ = os.Stderr.WriteString(text)
 	if testing.Verbose() {
 		return
@@ -113,60 +122,78 @@ func shout(text string) {
 	}
 }
 
-func inCI() bool { return os.Getenv("CI") == "true" }
+// InCI says whether what cannot be proved here must be an error.
+func InCI() bool { return os.Getenv("CI") == "true" }
 
-// build compiles a program of this module into bin.dir.
-func build(name, pkg string, race bool) (string, error) {
-	out := filepath.Join(bin.dir, name)
+// build makes a program of this module, and puts a copy into Bin.Dir. It is made in e2e/.programs, once for all packages of
+// tests: a go command that finds there what it would make leaves it. The copy is this process's own, so that a later build
+// changes no program that runs.
+func build(pkg string, race bool) (string, error) {
+	name := filepath.Base(pkg)
 	if runtime.GOOS == "windows" {
-		out += ".exe"
+		name += ".exe"
 	}
+	out := filepath.Join(Bin.Dir, name)
 	if os.Getenv(programsVariable) != "" {
 		return out, nil
 	}
-	args := []string{"build", "-o", out}
+	args, made := []string{"build", "-o"}, Source("e2e", ".programs", name)
 	if race {
-		args = append(args, "-race")
+		args, made = []string{"build", "-race", "-o"}, Source("e2e", ".programs", "race-"+name)
 	}
-	cmd := exec.Command("go", append(args, pkg)...)
+	if err := os.MkdirAll(filepath.Dir(made), 0o755); err != nil { //nolint:gosec // other users run these tests too
+		return "", err
+	}
+	unlock, err := lockedfile.MutexAt(Source("e2e", ".programs", "lock")).Lock()
+	if err != nil {
+		return "", fmt.Errorf("the lock around go build: %w", err)
+	}
+	defer unlock()
+	cmd := exec.Command("go", append(args, made, "./"+pkg)...)
+	cmd.Dir = root
 	if said, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("go build %s: %w\n%s", pkg, err, said)
 	}
-	return out, nil
-}
-
-// mcphub gives the binary under test.
-func mcphub(t testing.TB) string {
-	t.Helper()
-	if bin.hubError != nil {
-		t.Fatal(bin.hubError)
+	b, err := os.ReadFile(made)
+	if err != nil {
+		return "", err
 	}
-	return bin.mcphub
+	return out, os.WriteFile(out, b, 0o755) //nolint:gosec // programs, which servers of other users run
 }
 
-// requireNode skips a test that needs Node where there is none; in CI it fails.
-func requireNode(t testing.TB) node {
+// Hub gives the binary under test.
+func Hub(t testing.TB) string {
+	t.Helper()
+	if Bin.hubError != nil {
+		t.Fatal(Bin.hubError)
+	}
+	return Bin.Hub
+}
+
+// RequireNode skips a test that needs Node where there is none; in CI it fails.
+func RequireNode(t testing.TB) Node {
 	t.Helper()
 	switch {
-	case npm.err != nil:
-		t.Fatal(npm.err)
-	case npm.absent != "" && inCI():
-		t.Fatal("no Node in CI: ", npm.absent)
-	case npm.absent != "":
-		t.Skip("NOT PROVED HERE: ", npm.absent)
+	case NPM.err != nil:
+		t.Fatal(NPM.err)
+	case NPM.absent != "" && InCI():
+		t.Fatal("no Node in CI: ", NPM.absent)
+	case NPM.absent != "":
+		t.Skip("NOT PROVED HERE: ", NPM.absent)
 	}
-	return npm
+	return NPM
 }
 
-// The go command keeps a result while what the test read is as it was; it cannot know that these tests built the hub from
-// source. So one of them looks at all of it.
-func TestAResultIsKeptOnlyWhileTheHubIsTheSame(t *testing.T) {
+// LookAtTheSource is for a test of each package. The go command keeps a result while what the tests read is as it was; it cannot
+// know that they built the hub from source. So one of them looks at all of it.
+func LookAtTheSource(t *testing.T) {
+	t.Helper()
 	seen := 0
-	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		if d.IsDir() && path != ".." && (d.Name() == "node_modules" || d.Name() == "docs" || strings.HasPrefix(d.Name(), ".")) {
+		if d.IsDir() && path != root && (d.Name() == "node_modules" || d.Name() == "docs" || strings.HasPrefix(d.Name(), ".")) {
 			return fs.SkipDir
 		}
 		if !d.Type().IsRegular() || strings.HasSuffix(path, "_test.go") {

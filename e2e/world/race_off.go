@@ -1,5 +1,6 @@
 //go:build !race
 
-package e2e
+package world
 
-const raceDetector = false
+// RaceDetector says whether these tests run with the race detector: then the hub does too.
+const RaceDetector = false

@@ -1,4 +1,4 @@
-package e2e
+package world
 
 import (
 	"bufio"
@@ -16,47 +16,47 @@ import (
 	"mcphub/internal/spectest"
 )
 
-// talk is what was said over one pipe or to one endpoint, held against the specification of its version.
-type talk struct {
-	mu       sync.Mutex
+// Talk is what was said over one pipe or to one endpoint, held against the specification of its version.
+type Talk struct {
+	Mu       sync.Mutex
 	first    *spectest.Conversation
 	sessions map[string]*spectest.Conversation // by Mcp-Session-Id, or by the process that spoke
 	all      []*spectest.Conversation
 	headers  []string // what was wrong with the headers of the client
-	posts    []post
+	Posts    []post
 }
 
 // post is one request of a client over HTTP.
 type post struct {
 	header http.Header
-	body   string
+	Body   string
 }
 
-func newTalk() *talk {
-	t := &talk{sessions: map[string]*spectest.Conversation{}}
+func newTalk() *Talk {
+	t := &Talk{sessions: map[string]*spectest.Conversation{}}
 	t.first = t.begin()
 	return t
 }
 
 // begin must be called with mu held, or before anybody else knows t.
-func (k *talk) begin() *spectest.Conversation {
+func (k *Talk) begin() *spectest.Conversation {
 	c := spectest.NewConversation()
 	k.all = append(k.all, c)
 	return c
 }
 
 // saw takes a line of a pipe.
-func (k *talk) saw(fromServer bool, line []byte) {
+func (k *Talk) saw(fromServer bool, line []byte) {
 	if line = bytes.TrimSpace(line); len(line) > 0 {
 		k.first.Saw(map[bool]spectest.Party{true: spectest.Server, false: spectest.Client}[fromServer], line)
 	}
 }
 
-// judge fails the test for each thing that a party should not have said.
-func (k *talk) judge(t testing.TB, who string, party spectest.Party) {
+// Judge fails the test for each thing that a party should not have said.
+func (k *Talk) Judge(t testing.TB, who string, party spectest.Party) {
 	t.Helper()
-	k.mu.Lock()
-	defer k.mu.Unlock()
+	k.Mu.Lock()
+	defer k.Mu.Unlock()
 	for _, c := range k.all {
 		for _, f := range c.Faults(party) {
 			t.Errorf("%s breaks the specification, %s", who, f)
@@ -69,10 +69,10 @@ func (k *talk) judge(t testing.TB, who string, party spectest.Party) {
 	}
 }
 
-// judged counts what was held against a schema: "version method", "version result of method".
-func (k *talk) judged() map[string]int {
-	k.mu.Lock()
-	defer k.mu.Unlock()
+// Judged counts what was held against a schema: "version method", "version result of method".
+func (k *Talk) Judged() map[string]int {
+	k.Mu.Lock()
+	defer k.Mu.Unlock()
 	sum := map[string]int{}
 	for _, c := range k.all {
 		for what, n := range c.Judged() {
@@ -82,32 +82,32 @@ func (k *talk) judged() map[string]int {
 	return sum
 }
 
-// tapped is the entry of a child on stdio with a witness in front of it, and what will have been said when the test has ended.
+// Tapped is the entry of a child on stdio with a witness in front of it, and what will have been said when the test has ended.
 // Both sides are judged then: the hub and the child.
-func (w *world) tapped(name, command string, args ...string) obj {
-	w.t.Helper()
-	file := w.path("records", name+".tap")
-	w.t.Cleanup(func() {
-		k := readTap(w.t, file)
+func (w *World) Tapped(name, command string, args ...string) obj {
+	w.T.Helper()
+	file := w.Path("records", name+".tap")
+	w.T.Cleanup(func() {
+		k := ReadTap(w.T, file)
 		if name != "hub" { // before which stands a client of somebody else
-			k.judge(w.t, "the hub towards "+name, spectest.Client)
+			k.Judge(w.T, "the hub towards "+name, spectest.Client)
 		}
-		k.judge(w.t, name, spectest.Server)
-		if b, err := os.ReadFile(file); err == nil && w.t.Failed() {
-			w.t.Logf("what the hub and %s have said in the end:\n%s", name, b[max(0, len(b)-4000):])
+		k.Judge(w.T, name, spectest.Server)
+		if b, err := os.ReadFile(file); err == nil && w.T.Failed() {
+			w.T.Logf("what the hub and %s have said in the end:\n%s", name, b[max(0, len(b)-4000):])
 		}
 	})
-	return obj{"command": bin.recorder, "args": append([]string{}, args...), "sandbox": w.recording(behind([]string{command})...),
-		"env": obj{"RECORDER_TAP": file, "RECORDER_FILE": w.record(name), "RECORDER_WRAP": raw(w.t, []string{command})}}
+	return obj{"command": Bin.Recorder, "args": append([]string{}, args...), "sandbox": w.recording(behind([]string{command})...),
+		"env": obj{"RECORDER_TAP": file, "RECORDER_FILE": w.Record(name), "RECORDER_WRAP": Raw(w.T, []string{command})}}
 }
 
-// readTap gives what a tapped child and its client have said so far.
-func readTap(t testing.TB, file string) *talk {
+// ReadTap gives what a tapped child and its client have said so far.
+func ReadTap(t testing.TB, file string) *Talk {
 	t.Helper()
 	k := newTalk()
 	b, err := os.ReadFile(file)
 	if !os.IsNotExist(err) {
-		must(t, err)
+		Must(t, err)
 	}
 	for line := range strings.Lines(string(b)) {
 		mark, rest, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
@@ -127,8 +127,8 @@ func readTap(t testing.TB, file string) *talk {
 
 // web is a witness between a client and a server over Streamable HTTP.
 type web struct {
-	*talk
-	url    string
+	*Talk
+	URL    string
 	target string
 	client *http.Client
 	t      testing.TB
@@ -145,31 +145,31 @@ func (h *web) saw(c *spectest.Conversation, from spectest.Party, text []byte) {
 }
 
 func (h *web) note(who, what string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+	h.Mu.Lock()
+	defer h.Mu.Unlock()
 	h.said = append(h.said, who+": "+what[:min(len(what), 600)])
 }
 
-// tapWeb stands in front of an endpoint until the test ends, and then judges these parties by name.
-func (w *world) tapWeb(target string, who map[spectest.Party]string) *web {
-	w.t.Helper()
-	h := &web{talk: newTalk(), target: target, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 16}}, t: w.t}
+// TapWeb stands in front of an endpoint until the test ends, and then judges these parties by name.
+func (w *World) TapWeb(target string, who map[spectest.Party]string) *web {
+	w.T.Helper()
+	h := &web{Talk: newTalk(), target: target, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 16}}, t: w.T}
 	server := httptest.NewServer(h)
-	h.url = server.URL + "/mcp"
-	if token := tokenOf(w.t, target); token != "" {
-		tokens.Store(hostOf(w.t, h.url), token) // what its client shows is passed on
+	h.URL = server.URL + "/mcp"
+	if token := TokenOf(w.T, target); token != "" {
+		tokens.Store(HostOf(w.T, h.URL), token) // what its client shows is passed on
 	}
-	w.t.Cleanup(func() {
+	w.T.Cleanup(func() {
 		server.CloseClientConnections()
 		server.Close()
 		h.client.CloseIdleConnections()
 		for party, name := range who {
-			h.judge(w.t, name, party)
+			h.Judge(w.T, name, party)
 		}
-		if w.t.Failed() {
-			h.mu.Lock()
-			defer h.mu.Unlock()
-			w.t.Logf("what was said to %s in the end:\n%s", target, strings.Join(h.said[max(0, len(h.said)-12):], "\n"))
+		if w.T.Failed() {
+			h.Mu.Lock()
+			defer h.Mu.Unlock()
+			w.T.Logf("what was said to %s in the end:\n%s", target, strings.Join(h.said[max(0, len(h.said)-12):], "\n"))
 		}
 	})
 	return h
@@ -198,9 +198,9 @@ func (h *web) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	defer func() { _ = resp.Body.Close() }()
 	if id := resp.Header.Get("Mcp-Session-Id"); id != "" {
-		h.mu.Lock()
+		h.Mu.Lock()
 		h.sessions[id] = c
-		h.mu.Unlock()
+		h.Mu.Unlock()
 	}
 	for name, values := range resp.Header {
 		w.Header()[name] = values
@@ -244,16 +244,16 @@ func (h *web) conversation(r *http.Request, body []byte) *spectest.Conversation 
 		}
 	}
 	_ = json.Unmarshal(body, &m) // the conversation complains
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.posts = append(h.posts, post{r.Header.Clone(), string(body)})
+	h.Mu.Lock()
+	defer h.Mu.Unlock()
+	h.Posts = append(h.Posts, post{r.Header.Clone(), string(body)})
 	var version string
 	_ = json.Unmarshal(m.Params.Meta["io.modelcontextprotocol/protocolVersion"], &version)
 	if version != "" {
 		name := m.Params.Name + m.Params.URI + m.Params.TaskID
-		for header, want := range map[string]string{"Mcp-Protocol-Version": version, "Mcp-Method": m.Method, "Mcp-Name": name} {
-			if got := r.Header.Get(header); got != want && !strings.HasPrefix(got, "=?base64?") {
-				h.headers = append(h.headers, fmt.Sprintf("%s: %q beside %s", header, got, body))
+		for _, header := range [][2]string{{"Mcp-Protocol-Version", version}, {"Mcp-Method", m.Method}, {"Mcp-Name", name}} {
+			if got := r.Header.Get(header[0]); got != header[1] && !strings.HasPrefix(got, "=?base64?") {
+				h.headers = append(h.headers, fmt.Sprintf("%s: %q beside %s", header[0], got, body))
 			}
 		}
 	}
