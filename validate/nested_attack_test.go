@@ -2,7 +2,7 @@ package validate
 
 import "testing"
 
-// nestedAttacks came out of a fifth adversarial pass, with their siblings. Each is a shell string.
+// nestedAttacks are shell strings, by what hides a command in another.
 var nestedAttacks = map[string][]string{
 	"a slash that is no character": {
 		"unzip x.zip -d/", "cp -t/ a.txt", "mv -t/ a.txt", "install -t/ a.txt", "ln -t/ a.txt", "ls -F/",

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// readerAttacks are the fifth pass's attacks outside shell strings: what a child may read out of a text before it opens anything.
+// readerAttacks are attacks outside shell strings: what a child may read out of a text before it opens anything.
 var readerAttacks = map[string][]string{
 	"a slash that is no character": {
 		`{"args":["unzip","x.zip","-d","/"]}`, `{"command":"unzip","args":["x.zip","-d","/"]}`, `{"args":["du","-d","/"]}`, `{"args":["-F","/","x"],"command":"find"}`,
@@ -88,7 +88,7 @@ func TestReaderAttacks(t *testing.T) {
 	}
 }
 
-func TestFifthHonestCalls(t *testing.T) {
+func TestReadersHonestCalls(t *testing.T) {
 	w := wild(t)
 	w.must(os.Remove(filepath.Join(w.project, "https:"))) // it leads to the home folder, which * matches
 	c := w.checker()

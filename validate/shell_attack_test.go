@@ -1,18 +1,13 @@
 package validate
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"mcphub/validate/access"
 	"mcphub/validate/budget"
-	"mcphub/validate/declare"
 	"mcphub/validate/detect"
-	"mcphub/validate/machine"
-	"mcphub/validate/strictjson"
 )
 
 // wild adds to a linked world: flink leads to a file outside, sub/deep/far to a directory, "https:" to the home folder;
@@ -28,7 +23,7 @@ func wild(t testing.TB) *world {
 	return w
 }
 
-// shellAttacks came out of a third adversarial pass, with their siblings. Each is a shell string.
+// shellAttacks are shell strings, by what a shell makes of them.
 var shellAttacks = map[string][]string{
 	"a glob over a link": {
 		"cat fl*k", "cat f?ink", "cat [f]link", "cat f[!x]ink", "cat f[[:alpha:]]ink", "cat fl*", "cat *", "ls */", "cat f{li,x}nk", "cat f{k..m}ink",
@@ -175,228 +170,37 @@ func TestGlobBudget(t *testing.T) {
 	}
 }
 
-// TestProfileByNameAlone: what a child calls itself exempts only what the server of that name is known to have (threats
-// 1: a child's output is trusted for nothing).
-func TestProfileByNameAlone(t *testing.T) {
-	w := wild(t)
-	c := w.checker()
-	calls := []string{`{"path":"/etc/passwd"}`, `{"path":"flink"}`, `{"repo_path":"{outside}"}`, `{"files":[{"path":"link/x","content":"a"}]}`,
-		`{"command":"cat /etc/passwd"}`, `{"target":"/etc/passwd"}`, `{"libraryId":"/etc/passwd"}`, `{"file":"../outside/secret.txt"}`, `{"filepath":"/etc/passwd"}`}
-	for _, p := range declare.Profiles() {
-		for _, server := range p.Match.Servers {
-			for _, name := range []string{"write_file2", "export_to_file", "anything", "read"} {
-				tool := w.tool(c, server, `{"name":"`+name+`"}`)
-				for _, args := range calls {
-					if _, v := w.call(c, tool, args); v.Decision != Deny {
-						t.Errorf("%s of a server that calls itself %s: %s: allowed", name, server, args)
-					}
-				}
-			}
-		}
-	}
-	// The control: where the operator's own command names the package, its profile is believed for every tool.
-	c = w.checker(ChildConfig{Name: "child", Command: "npx", CommandArgs: []string{"-y", "@modelcontextprotocol/server-memory"}})
-	tool := w.tool(c, "", `{"name":"export_to_file"}`)
-	if _, v := w.call(c, tool, calls[0]); v.Decision != Allow {
-		t.Error("the profile of a configured package does not hold")
-	}
-}
-
-// argumentAttacks are the third pass's attacks outside shell strings.
-var argumentAttacks = map[string][]string{
-	"a link called https:": {
-		`{"path":"https://projects/sibling.txt"}`, `{"path":"https:/projects/sibling.txt"}`, `{"source":"https://projects/sibling.txt"}`, `{"x":"https:/projects/sibling.txt"}`,
-		`{"path":"https://projects/sibling.txt?x"}`, `{"file_path":"https://config/hub.json"}`,
+// wordAttacks are shell strings, by what programs make of their words.
+var wordAttacks = map[string][]string{
+	"a quoted substitution before an unquoted path": {
+		"cat \"$(pwd)\"/flink", "cat \"$(pwd)\"/link/secret.txt", "cat \"$(git rev-parse --show-toplevel)\"/sub/deep/far/secret.txt", "cat \"$(git rev-parse --show-toplevel)\"/../outside/secret.txt",
+		"rm -rf \"$(pwd)\"/../outside", "cp a.txt \"$(pwd)\"/../outside/x", "cat \"`pwd`\"/../outside/secret.txt", "cat \"$(dirname \"$0\")\"/../outside/secret.txt", "cat \"$(pwd)\"'/../outside/secret.txt'",
+		"cat $(pwd)\"/../outside/secret.txt\"", "cat \"${ROOT}\"/../outside/secret.txt", "cat \"${ROOT%/*}\"\"/../outside/secret.txt\"", "cat \"$(pwd)\"\"\"/../outside/secret.txt", "bash -c 'cat \"$(pwd)\"/../outside/secret.txt'",
 	},
-	"a URL that climbs above its start": {
-		`{"x":"s3://../../outside/secret.txt"}`, `{"x":"http:/../../outside/secret.txt"}`, `{"target":"git://../../../outside/secret.txt"}`, `{"x":"https://x/../../../outside/secret.txt"}`,
-		`{"x":"https://x/../../../outside/secret.txt?a=b"}`,
+	"a text that is piped on": {
+		"echo 'cp /etc/passwd a.txt' | bash", "echo \"cat /etc/passwd now\" | sh", "echo \"fix /etc/passwd reading\" | xargs cat", "printf 'cat /etc/passwd x' |bash", "echo a 'cat /etc/passwd x' b | tee a.txt | sh", "echo 'cat /etc/passwd x' |& bash",
+		"echo x; echo 'cat /etc/passwd x' | sh", "bash -c \"echo 'cat /etc/passwd x' | sh\"", "echo 'cat /etc/passwd x' > >(bash)", "bash <(echo 'cat /etc/passwd x')", "(echo 'cat /etc/passwd x') | bash", "{ echo 'cat /etc/passwd x'; } | bash",
 	},
-	"code in an argument vector": {
-		`{"args":["python3","-c","open('/etc/passwd')"]}`, `{"args":["node","-e","require('fs').readFileSync('../outside/secret.txt')"]}`, `{"args":["bash","-c","cat</etc/passwd"]}`,
-		`{"args":["--eval=open('/etc/passwd')"]}`, `{"args":["curl","-F","a=</etc/passwd"]}`, `{"x":"a=</etc/passwd"}`, `{"args":["bash","-c","docker run -v /etc/passwd:/x i"]}`,
-		`{"arguments":["bash","-c","cat /etc/passwd"]}`, `{"options":["bash","-c","cat /etc/passwd"]}`, `{"x":["bash","-lc","cat fl*k"]}`, `{"x":["--eval","open('/etc/passwd')"]}`,
-		`{"args":["-C","sub/deep","far"]}`, `{"args":["--prefix=sub/deep","far/secret.txt"]}`, `{"args":["x={project}/a.txt cat /etc/passwd"]}`,
+	"a URL that a link makes a path": {
+		"cat https://projects/sibling.txt", "cat s3://../../outside/secret.txt", "cat https:/projects/sibling.txt",
 	},
-	"patterns": {
-		`{"pattern":"{a,/etc}/pass*"}`, `{"pattern":"{,/etc}/passwd"}`, `{"glob":"{a,b,/etc}/passwd"}`, `{"glob":"{a,{b,/etc}}/passwd"}`, `{"x":"{/x,/etc}/passwd"}`, `{"x":"{/et,x}c/passwd"}`,
-		`{"x":"{,/}etc/passwd"}`, `{"x":"/et{c..d}/passwd"}`, `{"x":"/{a..f}tc/passwd"}`, `{"pattern":"[.][.]/outside/*"}`, `{"pattern":"[.]./outside/*"}`, `{"x":".[.]/outside/*"}`,
-		`{"pattern":"\\.\\./outside/*"}`, `{"pattern":"src/\\.\\./\\.\\./outside/*"}`, `{"path":"src/\\.\\./\\.\\./outside/*"}`, `{"pattern":"l\\ink/*"}`, `{"pattern":"l[i]nk/*"}`,
-		`{"x":"@(..)/outside/*"}`, `{"x":"@(/etc|a)/passwd"}`, `{"x":"?(x)../outside/*"}`, `{"x":"[/]etc/passwd"}`, `{"paths":["l[i]nk/secret.txt"]}`,
+	"what is added to PATH": {
+		"PATH=$PATH:link/.. ls", "export PATH=$PATH:/etc/ssl", "PATH=\"$PATH:../outside\" x", "cat $PATH:/etc/passwd", "cat $PATH/../etc/passwd", "cat ${PATH:-/etc/passwd}", "PATH=${PATH}:~/.ssh x",
 	},
-	"directories that are named by another argument": {
-		`{"repo":"sub/deep","file":"far/secret.txt"}`, `{"project":"sub/deep","path":"far"}`, `{"prefix":"sub/deep/","file":"far/secret.txt"}`, `{"target":"sub/deep","file":"far/secret.txt"}`,
-		`{"root":"sub","dir":"deep","file":"far/secret.txt"}`, `{"root":"{project}/sub","dir":"deep","name":"far/secret.txt"}`, `{"cwd":"{project}/sub","path":"deep","args":["far/secret.txt"]}`,
-		`{"path":["sub","deep","far","secret.txt"]}`, `{"segments":["link","secret.txt"]}`, `{"parts":["..","outside"]}`, `{"cwd":"{project}/sub","command":"cd deep && cat far/secret.txt"}`,
-	},
-	"bare names beside and below paths": {
-		`{"files":[{"name":"flink","content":"x"}]}`, `{"file":{"name":"flink","content":"x"}}`, `{"path":".","name":"flink","content":"x"}`, `{"directory":"{project}","name":"link"}`,
-		`{"folder":"sub/deep","name":"far"}`, `{"dst":"flink"}`, `{"path":"src","output":"flink"}`,
-	},
-	"SQL": {
-		`{"sql":"select * from 'link/secret.txt'"}`, `{"sql":"ATTACH 'link/x.db' AS x"}`, `{"sql":"COPY t TO 'link/new.csv'"}`, `{"sql":"VACUUM INTO 'flink'"}`,
-		`{"query":"BACKUP DATABASE x TO DISK='{outside}/x'"}`, `{"query":"RESTORE DATABASE x FROM DISK=N'{outside}/x'"}`, `{"query":"BULK INSERT t FROM '/etc/passwd'"}`, `{"query":"CHECKPOINT; COPY t TO '{outside}/x'"}`,
-		`{"query":"PIVOT '/etc/passwd' ON x"}`, `{"query":".read /etc/passwd"}`, `{"query":".import /etc/passwd t"}`, `{"query":".open {outside}/x"}`, `{"query":"\\copy t from '/etc/passwd'"}`, `{"query":"\\i /etc/passwd"}`,
-		`{"sql":"COPY t TO '{outside}/sub/new.db'"}`, `{"sql":"select * from [/etc/passwd]"}`, `{"sql":"source /etc/passwd"}`, `{"sql":"@/etc/passwd"}`, `{"sql":"START /etc/passwd"}`,
-	},
-	"values behind a blank": {
-		`{"x":"opt= /etc/passwd"}`, `{"x":"opt =  ../outside/secret.txt"}`, `{"x":"x==  /etc/passwd"}`, `{"path":"opt= link/secret.txt"}`, `{"x":"x=[/etc/passwd]"}`,
-	},
-	"an executable outside that is not run": {
-		`{"target":"bin/tool","content":"evil"}`, `{"dst":"bin/tool"}`, `{"output":"bin/tool"}`, `{"edits":{"bin/tool":"x"}}`, `{"target":"link/tool"}`, `{"command":"echo evil > bin/tool"}`,
-		`{"command":"tee bin/tool"}`, `{"command":"cp a.txt bin/tool"}`, `{"command":"sed -i s/a/b/ bin/tool"}`, `{"command":"cat link/tool"}`, `{"args":["cp","a.txt","bin/tool"]}`, `{"command":["cat","bin/tool"]}`,
-	},
-	"shell strings under other names": {
-		`{"commandLine":"cat /etc/passwd"}`, `{"command_line":"cat /etc/passwd"}`, `{"command":{"run":"cat /etc/passwd"}}`, `{"command":{"value":"cat /etc/passwd"}}`, `{"commands":[{"run":"cat /etc/passwd"}]}`,
-		`{"command":"sh","params":"-c 'cat /etc/passwd'"}`, `{"command":"sh","arguments":["-c","cat /etc/passwd"]}`, `{"bash":"cat fl*k"}`, `{"run":"cat /etc/passwd"}`, `{"exec":"cat /etc/passwd"}`,
-	},
-	"schemes that carry files": {
-		`{"x":"fileb:///etc/passwd"}`, `{"x":"compress.zlib:///etc/passwd"}`, `{"x":"glob:///etc/passwd"}`, `{"x":"oci-layout:///etc"}`, `{"x":"ipc:///run/x"}`, `{"x":"redis+socket:///run/x"}`,
-		`{"x":"redis+unix:///run/x"}`, `{"x":"zed://file/etc/x"}`, `{"path":"fileb:///etc/passwd"}`,
-	},
-	"what a shell deletes": {
-		`{"command":"rm -rf {home}/config"}`, `{"command":"shred -u ../config"}`,
-	},
-	"long options": {
-		`{"zz":"--outputdir/etc/passwd"}`, `{"zz":"-output/etc/passwd"}`, `{"args":["--outputdir/etc/passwd"]}`, `{"zz":"--outputdir{outside}/new"}`, `{"path":"--outputdir/etc/passwd"}`,
-	},
-	"JSON that only some parsers take": {
-		`{"zz":"{\"n\":1e99999,\"path\":\"flink\"}"}`, `{"zz":"{\"n\":NaN,\"path\":\"flink\"}"}`, `{"zz":"{\"path\":\"flink\",}"}`, `{"zz":"// c\n{\"path\":\"flink\"}"}`,
-		`{"zz":"{\"b\":1}\n{\"path\":\"flink\"}"}`, `{"zz":"\"{\\\"path\\\":\\\"flink\\\"}\""}`, `{"zz":"{/*x*/\"path\":\"flink\",\"y\":-Infinity}"}`, `{"zz":"{\"path\":\"/etc/passwd\",}"}`,
+	"a variable that holds nothing": {
+		"cat src/$X/../../outside/secret.txt", "cat ./$X/../outside/secret.txt", "cat $X/$Y/../outside/secret.txt", "set -- .; cat $1/../outside/secret.txt", "cat \"$@\"/../outside/secret.txt", "cat $1/link/secret.txt",
+		"cat ./${X}/../outside/secret.txt",
 	},
 }
 
-func TestArgumentAttacks(t *testing.T) {
-	w := wild(t)
-	c := w.checker()
-	tool := w.tool(c, "", anyTool)
-	for class, list := range argumentAttacks {
-		for _, args := range list {
-			s, err := c.Scan(tool, []byte(w.fill(args)))
-			if err != nil {
-				t.Errorf("%s: %s: %v", class, args, err)
-				continue
-			}
-			if v := c.Judge(s, w.where(), w.view()); v.Decision != Deny {
-				t.Errorf("%s: %s: allowed", class, args)
-			}
-			if !naive(w, w.fill(args)) {
-				t.Errorf("%s: the naive check refuses it too", args)
-			}
-		}
-	}
-	w.must(os.Remove(filepath.Join(w.project, "https:")))
-	for _, args := range []string{
-		`{"url":"https://example.com/a/../b","homepage":"http://x/../y"}`, `{"path":"https://example.com/x","source":"http://x"}`, `{"x":"s3://bucket/a/../b"}`, `{"x":"https://x/a?next=/../.."}`,
-		`{"pattern":"\\.\\./utils"}`, `{"pattern":"(a|b)/c","regexp":"x[.]y/z"}`, `{"pattern":"from ['\"]\\.\\./"}`, `{"include":"*.{ts,tsx}","exclude":"{dist,build}/**"}`, `{"pattern":"src/**/*.{a,b}"}`,
-		`{"pattern":"^(foo|bar)/[0-9]{2,3}$"}`, `{"path":"src","pattern":".*/foo","name":"main","type":"file"}`, `{"path":"src/[a]/x","name":"docs"}`, `{"args":["(a|b)","x='y'","--f={a}"]}`,
-		`{"path":["src","main.go"]}`, `{"segments":["a","b"]}`, `{"repo":"docs","path":"a.txt","name":"src"}`, `{"root":"{project}","dir":"src","file":"main.go"}`, `{"query":"start here"}`, `{"query":".foo[] | /x/"}`,
-		`{"sql":"select '[a]', 'b' from t where x = 'src/main.go'"}`, `{"x":"a = b/c","note":"x == y"}`, `{"command":"rm -rf src/x docs"}`, `{"command":"mv a.txt docs/"}`, `{"zz":"--no/such","args":["-Lbuild/lib","--a/b"]}`,
-		`{"sep":"/","separator":"/","op":"/","delimiter":"\\"}`, `{"keyPath":"/a/b","jsonPath":"/a"}`, `{"interpreter":"bin/tool","python":"bin/tool"}`, `{"argv":["bin/tool","x"]}`, `{"command":["bin/tool","x"]}`,
-		`{"run":true,"cli":"x","note":"- see the list"}`, `{"cache":"redis://h/0","img":"ipc","x":"glob:*.go"}`,
-		`{"zz":"{not: json, 'a': 1}","yy":"// a comment {","xx":"[1,2] and [3]","ww":"{\"a\":NaN}"}`,
-	} {
-		s, err := c.Scan(tool, []byte(w.fill(args)))
-		if err != nil {
-			t.Errorf("%s: %v", args, err)
-			continue
-		}
-		if v := c.Judge(s, w.where(), w.view()); v.Decision != Allow {
-			t.Errorf("%s: denied %q as %s: %s %+v", args, v.First.Value, v.First.How, v.First.Code, v.First.Readings)
-		}
-	}
+// wordHonest stand for what is sent every day.
+var wordHonest = []string{
+	"echo 'see /etc/hosts for more' && ls", "echo 'see /etc/hosts for more' || true", "curl -o x http://example.com/a/../b", "git clone http://example.com/x.git new", "echo 'see /etc/hosts for more' | tee -a a.txt", "echo 'a /etc/hosts b' | grep x | wc -l", "echo 'done: /etc was read' >> a.txt",
+	"echo $PATH", "export PATH=$PATH:$PWD/bin", "export PATH=\"$PATH:./bin\"", "PATH=$PATH:node_modules/.bin tsc", "echo $SHELL", "echo \"export PATH=$PATH:./bin\" >> a.txt", "echo ${PATH}",
+	"cat \"$(pwd)\"/a.txt", "cat \"$(git rev-parse --show-toplevel)\"/src/main.go", "ls \"$DIR\"/src", "cat src/$X/main.go", "for f in a b; do cat src/$f/../main.go; done",
+	"mkdir -p \"$(pwd)\"/build", "awk '{print $1/$2}' a.txt",
 }
 
-// TestSchemaBeatsTheName: what the schema says of an argument outweighs what its name lets one guess.
-func TestSchemaBeatsTheName(t *testing.T) {
-	w := wild(t)
-	c := w.checker()
-	def := func(schema string) string {
-		return `{"name":"do_it","inputSchema":{"type":"object","properties":{"data":` + schema + `,"text":` + schema + `,"query":` + schema + `}}}`
-	}
-	for schema, list := range map[string][]string{
-		`{"type":"string","format":"path"}`:               {`{"text":"/etc/passwd"}`, `{"data":"../outside/secret.txt"}`, `{"data":"flink"}`},
-		`{"anyOf":[{"type":"object"},{"type":"string"}]}`: {`{"data":"{\"path\": \"/etc/passwd\"}"}`, `{"query":"{\"path\":\"flink\"}"}`},
-		`{}`:                           {`{"data":"{\"path\": \"/etc/passwd\"}"}`},
-		`true`:                         {`{"data":"{\"path\": \"/etc/passwd\"}"}`},
-		`{"type":["object","string"]}`: {`{"text":"{\"path\": \"/etc/passwd\"}"}`},
-	} {
-		tool := w.tool(c, "", def(schema))
-		for _, args := range list {
-			if _, v := w.call(c, tool, args); v.Decision != Deny {
-				t.Errorf("%s: %s: allowed", schema, args)
-			}
-		}
-	}
-	tool := w.tool(c, "", def(`{"anyOf":[{"type":"string"},{"type":"null"}]}`))
-	for _, args := range []string{`{"text":"/etc/passwd"}`, `{"data":"{\"path\": \"/etc/passwd\"}"}`} {
-		if _, v := w.call(c, tool, args); v.Decision != Allow {
-			t.Errorf("%s: denied", args)
-		}
-	}
-}
-
-// TestCwdOutside: where the operator lets a server work outside the roots, relative words are outside.
-func TestCwdOutside(t *testing.T) {
-	w := wild(t)
-	c := w.checker()
-	tool := w.tool(c, "", anyTool)
-	judge := func(cwd, args string) Decision {
-		s, err := c.Scan(tool, []byte(args))
-		w.must(err)
-		return c.Judge(s, Where{Cwd: cwd, Served: w.roots}, w.view()).Decision
-	}
-	for _, args := range []string{`{"command":"cat secret.txt"}`, `{"command":"cat sub/x"}`, `{"args":["sub/x"]}`, `{"x":"sub/x"}`, `{"x":"./secret.txt"}`} {
-		if judge(w.outside, args) != Deny {
-			t.Errorf("%s: allowed", args)
-		}
-	}
-	for _, args := range []string{`{"command":"npm sub"}`, `{"x":"secret.txt"}`, `{"command":"ls"}`, `{"x":"no/such"}`} {
-		if judge(w.outside, args) != Allow {
-			t.Errorf("%s: denied", args)
-		}
-	}
-}
-
-// TestBelowDeclared: an object where a path is declared, in declared mode.
-func TestBelowDeclared(t *testing.T) {
-	w := wild(t)
-	c := w.checker(ChildConfig{Name: "child", Command: "x", Mode: ModeDeclared, ModeSet: true, Args: map[string]map[string]ArgRule{
-		"*": {"/doc": {Role: access.Read}, "/opts/outFile": {Role: access.Write}, "/list/*/to": {Role: access.Write}, "/free": {Role: access.None}}}})
-	tool := w.tool(c, "", `{"name":"do_it","inputSchema":{"type":"object","properties":{"opts":{"properties":{"logDir":{"type":"string"}}}}}}`)
-	for _, args := range []string{
-		`{"doc":{"a":"/etc/passwd"}}`, `{"doc":["/etc/passwd"]}`, `{"doc":{"/etc/passwd":1}}`, `{"DOC":"flink"}`,
-		`{"opts":{"outfile":"flink"}}`, `{"opts":{"OUTFILE":"flink"}}`, `{"OPTS":{"outFILE":"flink"}}`, `{"opts":"{\"outfile\":\"flink\"}"}`, `{"list":[{"TO":"flink"}]}`, `{"list":[{"to":"flink"}]}`,
-		`{"liſt":[{"to":"flink"}]}`,
-	} {
-		if _, v := w.call(c, tool, args); v.Decision != Deny {
-			t.Errorf("%s: allowed", args)
-		}
-	}
-	for args, code := range map[string]string{
-		`{"opts":{"outFile":"a","OUTFILE":"flink"}}`: strictjson.CodeFolded, `{"list":[{"to":"a","To":"flink"}]}`: strictjson.CodeFolded,
-		`{"opts":{"outFile\u0000":"flink"}}`: strictjson.CodeName, `{"opts":"{\"outFile\\u0000\":\"flink\"}"}`: strictjson.CodeName,
-	} {
-		var e *strictjson.Error
-		if _, err := c.Scan(tool, []byte(args)); !errors.As(err, &e) || e.Code != code {
-			t.Errorf("%s: %v", args, err)
-		}
-	}
-	if _, v := w.call(c, tool, `{"free":"/etc/passwd","other":{"outfile":"flink"},"opts":{"outFile":"a.txt"}}`); v.Decision != Allow {
-		t.Errorf("denied: %+v", v.First)
-	}
-	// In strict mode a name of the schema counts at every depth, whatever its case.
-	strict := w.checker()
-	tool = w.tool(strict, "", `{"name":"do_it","inputSchema":{"type":"object","properties":{"opts":{"properties":{"logDir":{"type":"string"}}}}}}`)
-	if _, v := w.call(strict, tool, `{"opts":{"logdIR":"flink"}}`); v.Decision != Deny {
-		t.Error("a nested name in other letters: allowed")
-	}
-}
-
-// TestAttachedVolumes: a short flag of docker may carry its value.
-func TestAttachedVolumes(t *testing.T) {
-	c := machine.ReadContainer("docker", []string{"run", "-i", "-v/out:/o:ro", "-itv=/out:/projects/sub", "-v", "/r:/projects", "-w/projects", "img"})
-	if c == nil || len(c.Mounts) != 3 || c.Mounts[0] != (machine.Mount{Host: "/out", Container: "/o"}) || c.Mounts[1] != (machine.Mount{Host: "/out", Container: "/projects/sub"}) || c.Workdir != "/projects" {
-		t.Errorf("%+v", c)
-	}
+func TestWordAttacks(t *testing.T) {
+	judgeCommands(t, wordAttacks, wordHonest)
 }

@@ -19,8 +19,8 @@ func linked(t testing.TB) *world {
 	return w
 }
 
-// furtherAttacks are denied whatever the tool is called.
-var furtherAttacks = []attack{
+// hiddenAttacks are paths in other texts, and are denied whatever the tool is called.
+var hiddenAttacks = []attack{
 	{"JSON behind 64 blanks", `{"zz":"` + strings.Repeat(" ", 64) + `\n{\"b\":\"/etc/passwd\"}"}`},
 	{"JSON behind 200 escapes", `{"zz":"` + strings.Repeat(`\n`, 200) + `{\"b\":\"/etc/passwd\"}"}`},
 	{"JSON behind what a child strips", `{"zz":"\u00a0\u2028\f{\"b\":\"/etc/passwd\"}\u00a0"}`},
@@ -108,13 +108,13 @@ var furtherAttacks = []attack{
 	{"git:: of a URI", `{"zz":"git::file:///etc"}`},
 }
 
-// TestFurtherAttacks came out of a second adversarial pass.
-func TestFurtherAttacks(t *testing.T) {
+// TestHiddenAttacks: a path is found wherever it stands in a text.
+func TestHiddenAttacks(t *testing.T) {
 	w := linked(t)
 	c := w.checker()
 	tool := w.tool(c, "", anyTool)
 	through := 0
-	for _, a := range furtherAttacks {
+	for _, a := range hiddenAttacks {
 		t.Run(a.name, func(t *testing.T) {
 			s, v := w.call(c, tool, a.args)
 			if !s.NeedsBoundary() || v.Decision != Deny || v.First == nil {
@@ -125,8 +125,8 @@ func TestFurtherAttacks(t *testing.T) {
 			through++
 		}
 	}
-	if through < len(furtherAttacks)*9/10 {
-		t.Errorf("the naive check lets only %d of %d through: these are no attacks", through, len(furtherAttacks))
+	if through < len(hiddenAttacks)*9/10 {
+		t.Errorf("the naive check lets only %d of %d through: these are no attacks", through, len(hiddenAttacks))
 	}
 }
 
@@ -209,8 +209,8 @@ func TestAboveProtected(t *testing.T) {
 	}
 }
 
-// TestFurtherHonestCalls were refused, or might be by what refuses the attacks above.
-func TestFurtherHonestCalls(t *testing.T) {
+// TestHiddenHonestCalls were refused, or might be by what refuses the attacks above.
+func TestHiddenHonestCalls(t *testing.T) {
 	w := linked(t)
 	c := w.checker()
 	tool := w.tool(c, "", anyTool)
