@@ -138,7 +138,7 @@ var notHeld = map[string]limit{
 		c.refuses(t, fmt.Sprintf("cat /proc/%d/environ", other))
 	}},
 	"How much of the processor others get": {user: true, program: []string{"{w}/fake/bin/opener"}, show: func(t *testing.T, c *confinedShell) {
-		c.says(t, fmt.Sprintf("renice -n 7 -p %d && ps -o nice= -p %[1]d", c.another(t)), "7")
+		c.says(t, fmt.Sprintf("renice -n 19 -p %d && ps -o nice= -p %[1]d", c.another(t)), "19")
 	}},
 	"Locks and leases on files": {sandbox: obj{"read": []string{"{w}/outside/secret.txt"}}, show: func(t *testing.T, c *confinedShell) {
 		secret := c.w.Path("outside", "secret.txt")

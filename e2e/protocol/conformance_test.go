@@ -24,6 +24,7 @@ import (
 // here, but for the exceptions, which conformance_list_test.go names with their reasons. One that passes after all is an error too, so that
 // the list can only shrink.
 func TestConformance(t *testing.T) {
+	t.Parallel()
 	n := world.RequireNode(t)
 	if major := n.Major(t); major < 22 {
 		if world.InCI() {

@@ -50,12 +50,12 @@ func Main(m *testing.M) {
 }
 
 // waitTogether has more tests run at a time than there are cores, unless -parallel says how many: most of their time they
-// wait for programs to start and to end.
+// wait for programs to start and to end. go test has another package of tests run at the same time.
 func waitTogether() {
 	given := false
 	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
 	if most := flag.Lookup("test.parallel"); !given && runtime.GOMAXPROCS(0) < 4 {
-		_ = most.Value.Set("4")
+		_ = most.Value.Set("3")
 	}
 }
 
