@@ -90,7 +90,7 @@ func asOther(t *testing.T, tests []string, uid uint32, filter []unix.SockFilter,
 func StartBehind(cmd *exec.Cmd, filter []unix.SockFilter) error {
 	started := make(chan error, 1)
 	go func() {
-		runtime.LockOSThread() // the thread ends with the goroutine, so the filter is nobody else's
+		runtime.LockOSThread()            // the thread ends with the goroutine, so the filter is nobody else's
 		if unix.Gettid() == os.Getpid() { // this one never ends, and would have the whole process look as if it were behind the filter
 			started <- StartBehind(cmd, filter) // on another, since this goroutine keeps the thread
 			runtime.UnlockOSThread()
