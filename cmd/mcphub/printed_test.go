@@ -28,11 +28,11 @@ var withoutJSON = map[string]string{
 // notGolden print what is about the machine, or what a server elsewhere says. Tests of their own hold the shape.
 var notGolden = []string{"doctor", "auth login", "auth logout"}
 
-// TestEveryCommandPrintsJSON holds that each command takes --json, and that testdata/printed of e2e has a golden file of its JSON
+// TestEveryCommandPrintsJSON holds that each command takes --json, and that testdata/printed below e2e has a golden file of its JSON
 // and one of its text.
 func TestEveryCommandPrintsJSON(t *testing.T) {
 	golden := func(name string) bool {
-		found, err := filepath.Glob("../../e2e/testdata/printed/" + name)
+		found, err := filepath.Glob("../../e2e/*/testdata/printed/" + name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -58,7 +58,7 @@ func TestEveryCommandPrintsJSON(t *testing.T) {
 				seen++
 				file := strings.ReplaceAll(name, " ", "-")
 				if !golden(file+".json") && !golden(file+".jsonl") || !golden(file+".txt") {
-					t.Errorf("mcphub %s: e2e/testdata/printed has not both its JSON and its text; e2e/testdata/script/printed.txtar makes them", name)
+					t.Errorf("mcphub %s: e2e/operation/testdata/printed has not both its JSON and its text; e2e/operation/testdata/script/printed.txtar makes them", name)
 				}
 			}
 		}

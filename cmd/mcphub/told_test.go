@@ -157,9 +157,9 @@ func toldIn(t *testing.T, root *cobra.Command, path string) map[string]form {
 func ran(t *testing.T, root *cobra.Command) (all []form) {
 	t.Helper()
 	for pattern, shape := range map[string]*regexp.Regexp{
-		"../../e2e/testdata/script/*.txtar": regexp.MustCompile(`(?m)^(?:\[\S+\] )?(?:! )?(?:exec|exits \d+|prints \d+ \S+|until '[^']*'|serves) (?:env \S+ )?mcphub (.*)$`),
-		"../../docs/*.md":                   commandLine, // TestDocumentsCommands does
-		"../../README.md":                   commandLine,
+		"../../e2e/operation/testdata/script/*.txtar": regexp.MustCompile(`(?m)^(?:\[\S+\] )?(?:! )?(?:exec|exits \d+|prints \d+ \S+|until '[^']*'|serves) (?:env \S+ )?mcphub (.*)$`),
+		"../../docs/*.md": commandLine, // TestDocumentsCommands does
+		"../../README.md": commandLine,
 	} {
 		files, err := filepath.Glob(pattern)
 		if err != nil || len(files) == 0 {
@@ -191,7 +191,7 @@ func TestWhatIsToldIsRun(t *testing.T) {
 	root := rootCommand()
 	runs := ran(t, root)
 	tests := ""
-	files, err := filepath.Glob("../../e2e/*_test.go")
+	files, err := filepath.Glob("../../e2e/*/*_test.go")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -202,9 +202,6 @@ func contains(list []string, s string) bool {
 // TestDocs holds that every package says in its doc.go what it is for.
 func TestDocs(t *testing.T) {
 	for _, p := range packages(t, "linux") {
-		if strings.HasSuffix(p.ImportPath, "/e2e") {
-			continue
-		}
 		file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(p.Dir, "doc.go"), nil, parser.ParseComments|parser.PackageClauseOnly)
 		if errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s has no doc.go", relative(p.ImportPath))

@@ -1,0 +1,275 @@
+package consent
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"mcphub/e2e/ide"
+	"mcphub/e2e/world"
+)
+
+// relinked is a home folder whose settings are links into a folder in which a server of another session works, as people have
+// who keep their dotfiles in a repository.
+type relinked struct {
+	*world.World
+	t      *testing.T
+	hub    string // programs
+	opener string
+	user   bool     // the hub is that of an ordinary user, nobody
+	behind []string // starts each hub, in the place of this process
+}
+
+// newRelinked makes one in a folder of a name.
+func newRelinked(t *testing.T, folder string, user bool) *relinked {
+	t.Helper()
+	dir := world.ShortFolder(t)
+	world.Must(t, os.Chmod(dir, 0o711))
+	dir += "/" + folder
+	world.Must(t, os.Mkdir(dir, 0o711))
+	w := world.NewIn(t, dir)
+	r := &relinked{World: w, t: t, hub: world.Hub(t), opener: world.Bin.Opener, user: user}
+	world.Must(t, os.Mkdir(w.Path("tmp"), 0o700))
+	if user { // who cannot reach those of root
+		r.hub, r.opener = w.Path("mcphub"), w.Path("opener")
+		world.Must(t, exec.Command("cp", world.Hub(t), r.hub).Run()) // another process, or a fork of this one keeps them open for writing
+		world.Must(t, exec.Command("cp", world.Bin.Opener, r.opener).Run())
+	}
+	for name, text := range map[string]string{
+		"home/dotfiles/gitconfig":   "[user]\n\tname = honest\n",
+		"home/dotfiles/bin/tool":    "honest\n",
+		"home/dotfiles/conf/app":    "honest\n",
+		"home/dotfiles/kube/config": "honest\n",
+		"home/dotfiles/app/data":    "honest\n",
+		"home/dotfiles/token":       "honest\n",
+		"home/dotfiles/run":         "#!/bin/sh\nexec " + r.opener + "\n",
+		"home/private/run":          "#!/bin/sh\nexec " + r.opener + "\n",
+		"home/private/x":            world.SecretText,
+		"home/.aws/x":               world.SecretText,
+		"home/.ssh/x":               world.SecretText,
+	} {
+		w.Write(name, text)
+	}
+	for _, name := range []string{"dotfiles", "private"} {
+		world.Must(t, os.Chmod(w.Path("home", name, "run"), 0o700))
+	}
+	w.Write("fake/npm", "#!/bin/sh\nexec "+r.opener+"\n")
+	world.Must(t, os.Chmod(w.Path("fake", "npm"), 0o700))
+	w.Write("tools/node_modules/mcp-server-kubernetes/run.sh", "exec "+r.opener+"\n")
+	world.Must(t, os.Mkdir(w.Path("home", ".local"), 0o700))
+	for name, to := range map[string]string{".gitconfig": "dotfiles/gitconfig", ".local/bin": "../dotfiles/bin", "conf": "dotfiles/conf", ".kube": "dotfiles/kube", "app": "dotfiles/app", "token": "dotfiles/token", "run": "dotfiles/run"} {
+		world.Symlink(t, to, w.Path("home", name))
+	}
+	r.own()
+	if user {
+		t.Cleanup(func() { _ = os.RemoveAll(r.kept()) })
+	}
+	return r
+}
+
+// own gives all of it to the user of the hub.
+func (r *relinked) own() {
+	r.t.Helper()
+	if r.user {
+		world.Must(r.t, filepath.WalkDir(r.Dir, func(path string, _ fs.DirEntry, err error) error {
+			return errors.Join(err, os.Lchown(path, nobody, nobody))
+		}))
+	}
+}
+
+const nobody = 65534
+
+// session is one of a hub of its own, in a folder, with one server.
+func (r *relinked) session(hub string, kid obj, root string) *world.Session {
+	r.t.Helper()
+	for key, value := range (obj{"args": []string{}, "command": r.opener, "paths": obj{"mode": "off"}}) {
+		if kid[key] == nil {
+			kid[key] = value
+		}
+	}
+	text, err := json.Marshal(obj{"mcpServers": obj{"kid": kid}})
+	world.Must(r.t, err)
+	line := []string{r.hub, "serve", "--config", r.Write(hub+".json", string(text))}
+	if r.user {
+		world.Must(r.t, os.Chown(line[3], nobody, nobody))
+		line = append([]string{"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"}, line...)
+	}
+	line = append(slices.Clip(r.behind), line...)
+	s := r.Start(ide.Options{Command: line[0], Args: line[1:], Roots: ide.Folders(root), Env: r.Env("TMPDIR=" + r.Path("tmp")), Dir: r.Project})
+	s.Handshake()
+	return s
+}
+
+// does has the server run a line, and says what came of it.
+func (r *relinked) does(s *world.Session, line string) string {
+	r.t.Helper()
+	return s.AwaitCall(s.SendCall("kid__shell", world.Raw(r.t, obj{"command": "cd '" + r.Home + "'; " + line}))).Text
+}
+
+// forget takes the hub's memory of links away, and that of where servers write.
+func (r *relinked) forget() {
+	world.Must(r.t, os.Remove(filepath.Join(r.kept(), "links")))
+	for _, dir := range []string{r.kept(), r.Path("home", "state", "mcphub", "consent")} {
+		world.Must(r.t, os.RemoveAll(filepath.Join(dir, "reach")))
+	}
+}
+
+// kept is where the hub keeps what a person has accepted: each user has a folder for that.
+func (r *relinked) kept() string {
+	dir, err := r.Consent().Folder()
+	world.Must(r.t, err)
+	if r.user {
+		base := filepath.Dir(dir)
+		dir = strings.TrimSuffix(base, strconv.Itoa(os.Geteuid())) + strconv.Itoa(nobody) + "/" + filepath.Base(dir)
+	}
+	return dir
+}
+
+// A server of one session has links in the place of what the names of the base, of a profile or of an entry lead to, and a
+// server of another session, of another hub, starts. It is not given what they lead to, and its status says so. The same with
+// the memory taken away is the control: then it is. Keys and the hub's own folders are closed without any memory.
+func TestWhatAnotherSessionRelinks(t *testing.T) {
+	t.Parallel()
+	world.RequireLandlock(t)
+	for name, tc := range map[string]struct {
+		kid    func(r *relinked) obj
+		honest string // shows that the name is open
+		name   string // below the folder of the other session
+		to     string // below home, what the control gets at; "": private
+	}{
+		"a file of the base":   {honest: "cat .gitconfig", name: "gitconfig", to: "private/x"},
+		"a folder of the base": {honest: "cat .local/bin/tool", name: "bin"},
+		"what its entry reads": {kid: func(r *relinked) obj { return obj{"sandbox": obj{"read": []string{"~/conf"}}} }, honest: "cat conf/app", name: "conf"},
+		"what its entry writes": {kid: func(r *relinked) obj { return obj{"sandbox": obj{"write": []string{"~/conf"}}} },
+			honest: "echo honest > conf/new; cat conf/new", name: "conf"},
+		"its working directory": {kid: func(r *relinked) obj {
+			return obj{"command": r.Path("fake", "npm"), "args": []string{"start"}, "cwd": r.Path("home", "app"), "sandbox": obj{"read": []string{r.opener}}}
+		}, honest: "cat app/data", name: "app"},
+		"what a profile reads": {kid: func(r *relinked) obj {
+			return obj{"command": "sh", "args": []string{r.Path("tools", "node_modules", "mcp-server-kubernetes", "run.sh")}, "sandbox": obj{"read": []string{r.opener}}}
+		}, honest: "cat .kube/config", name: "kube"},
+		"its program": {kid: func(r *relinked) obj {
+			return obj{"command": r.Path("home", "run"), "sandbox": obj{"read": []string{r.opener}}}
+		}, honest: "echo honest", name: "run", to: "private/run"},
+		"a file with a secret": {kid: func(r *relinked) obj {
+			return obj{"env": obj{"TOK": "${file:" + r.Path("home", "token") + "}", "OPENER_NEEDLE": "00"}}
+		}, honest: "echo $TOK", name: "token", to: "private/x"},
+		"a folder that it names": {kid: func(r *relinked) obj { return obj{"args": []string{r.Path("home", "conf")}} },
+			honest: "echo honest > conf/new; cat conf/new", name: "conf"},
+		"a file that it names": {kid: func(r *relinked) obj { return obj{"args": []string{"--db=" + r.Path("home", "conf", "app")}} },
+			honest: "echo honest > conf/app; cat conf/app", name: "conf/app"},
+		"its temporary folder": {kid: func(r *relinked) obj {
+			return obj{"env": obj{"TMPDIR": r.Path("home", "conf"), "OPENER_NEEDLE": "00"}}
+		}, honest: "cat conf/app", name: "conf"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRelinked(t, "world", false)
+			victim := func() *world.Session {
+				kid := obj{}
+				if tc.kid != nil {
+					kid = tc.kid(r)
+				}
+				return r.session("victim", kid, r.Project)
+			}
+			to := tc.to
+			if to == "" {
+				to = "private"
+			}
+			look := "cat private/x; echo $TOK; true"
+			s := victim()
+			if said := r.does(s, tc.honest); !strings.Contains(said, "honest") {
+				t.Fatalf("an honest link does not work: %s", said)
+			}
+			if said := r.does(s, look); strings.Contains(said, world.SecretText) {
+				t.Fatalf("it is open before: %s", said)
+			}
+			s.End(world.StopBound)
+			plant := func(to string) {
+				t.Helper()
+				a := r.session("other", obj{}, r.Path("home", "dotfiles"))
+				if said := r.does(a, "cd dotfiles; rm -rf "+tc.name+"; ln -s "+r.Path("home", to)+" "+tc.name+"; readlink "+tc.name); !strings.Contains(said, to) {
+					t.Fatalf("the other session could not plant a link: %s", said)
+				}
+				a.End(world.StopBound)
+			}
+			plant(to)
+			s = victim()
+			if said := r.does(s, look); strings.Contains(said, world.SecretText) {
+				t.Errorf("it reads %s by the link that another session has planted: %s", to, said)
+			} else if name == "its program" && !strings.Contains(said, "mcphub status") {
+				t.Errorf("it is not said why it does not start: %s", said)
+			}
+			if said := s.MustCall("get-roots", `{}`).Text; name != "its program" && name != "a file with a secret" && !strings.Contains(said, "mcphub status") {
+				t.Errorf("nobody is told: %s", said)
+			}
+			s.End(world.StopBound)
+			r.forget()
+			s = victim()
+			if said := r.does(s, look); !strings.Contains(said, world.SecretText) {
+				t.Errorf("nothing is remembered, and the link opens nothing, so this shows nothing: %s", said)
+			}
+			s.End(world.StopBound)
+			if strings.HasSuffix(to, "run") {
+				return
+			}
+			for _, key := range []string{".ssh", ".aws", "state/mcphub"} {
+				where := key
+				if strings.HasSuffix(to, "/x") && key[0] == '.' {
+					where += "/x"
+				}
+				plant(where)
+				r.forget()
+				s = victim()
+				if said := r.does(s, "cat "+key+"/x "+key+"/links; echo $TOK"); strings.Contains(said, world.SecretText) || strings.Contains(said, `"path"`) {
+					t.Errorf("it reads %s: %s", key, said)
+				}
+				s.End(world.StopBound)
+			}
+		})
+	}
+}
+
+// The same within one hub, whose session opens other folders, for an ordinary user as for root. A home folder may have any
+// name.
+func TestWhatASessionRelinksForItsNext(t *testing.T) {
+	t.Parallel()
+	world.RequireLandlock(t)
+	for name, user := range map[string]bool{"Größe mit Blank": true, "root": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRelinked(t, name, user && os.Geteuid() == 0) // another user cannot become one, and is one
+			kid := func() obj { return obj{"sandbox": obj{"read": []string{"~/conf"}}} }
+			s := r.session("hub", kid(), r.Path("home", "dotfiles"))
+			const honest, look = "cat .gitconfig .local/bin/tool conf/app", "cat private/x"
+			if said := r.does(s, honest); strings.Count(said, "honest") != 3 {
+				t.Errorf("honest links do not work: %s", said)
+			}
+			said := r.does(s, "cd dotfiles; rm -r bin conf gitconfig; ln -s ../private bin; ln -s ../private conf; ln -s ../private/x gitconfig; ls -l; cat ../private/x")
+			if strings.Count(said, "-> ../private") != 3 || strings.Contains(said, world.SecretText) {
+				t.Fatalf("it could not plant links: %s", said)
+			}
+			open := func() string {
+				t.Helper()
+				world.Must(t, s.RootsChanged())
+				return r.does(s, look)
+			}
+			s.SetRoots(ide.Folders(r.Project))
+			if said := open(); strings.Contains(said, world.SecretText) {
+				t.Errorf("it reads by links that it has planted: %s", said)
+			}
+			r.forget()
+			s.SetRoots(ide.Folders(r.Other))
+			if said := open(); !strings.Contains(said, world.SecretText) {
+				t.Errorf("nothing is remembered, and the links open nothing, so this shows nothing: %s", said)
+			}
+		})
+	}
+}

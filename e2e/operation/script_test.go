@@ -1,0 +1,102 @@
+package operation
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strconv"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"mcphub/children/sandbox"
+	"mcphub/e2e/world"
+	"mcphub/internal/consent"
+)
+
+// TestScripts runs testdata/script: the command line, as a person types it. mcphub and recorder are on PATH; home, temporary
+// folder and working directory are the script's own.
+//
+// Beside the usual commands a script has "shows PATTERN": the last command wrote it, to stdout or to stderr. Where a message
+// goes is its own assertion; most only want it to be said. And it has "exits STATUS PROGRAM ARGS...", where ! exec only says
+// that it failed.
+func TestScripts(t *testing.T) {
+	t.Parallel()
+	world.Hub(t)
+	cmds := scriptHubs()
+	cmds["shows"], cmds["exits"], cmds["prints"] = shows, exits, prints
+	cmds["serves"], cmds["ends"], cmds["kills"], cmds["until"] = serves, ends, kills, until
+	testscript.Run(t, testscript.Params{
+		Dir:                 filepath.Join("testdata", "script"),
+		RequireExplicitExec: true,
+		Setup: func(e *testscript.Env) error {
+			home, tmp := filepath.Join(e.WorkDir, "home"), filepath.Join(e.WorkDir, "tmp")
+			for _, dir := range []string{home, tmp} {
+				if err := os.MkdirAll(dir, 0o700); err != nil {
+					return err
+				}
+			}
+			e.Setenv("PATH", world.Bin.Dir+string(os.PathListSeparator)+os.Getenv("PATH"))
+			e.Setenv("HOME", home)
+			e.Setenv("USERPROFILE", home)
+			e.Setenv("TMPDIR", tmp)
+			e.Setenv("NO_COLOR", "1")
+			e.Setenv("XDG_CONFIG_HOME", filepath.Join(home, "config"))
+			e.Setenv("XDG_CACHE_HOME", filepath.Join(home, "cache"))
+			e.Setenv("XDG_STATE_HOME", filepath.Join(home, "state"))
+			if runtime.GOOS == "windows" {
+				e.Setenv("SECRET", `C:\Windows\win.ini`)
+			} else {
+				e.Setenv("SECRET", "/etc/passwd")
+			}
+			e.Defer(func() {
+				world.WantNone(t, "HOME="+home)
+				world.Forget(consent.Of(filepath.Join(home, "state", "mcphub"), home))
+			})
+			setUpHubs(t, e)
+			return nil
+		},
+		Cmds: cmds,
+		Condition: func(name string) (bool, error) {
+			if name != "landlock" {
+				return false, fmt.Errorf("no such condition: %s", name)
+			}
+			return sandbox.System().ABI >= 6 || world.InCI() && runtime.GOOS == "linux", nil // in CI it must be there
+		},
+	})
+}
+
+func shows(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 1 {
+		ts.Fatalf("usage: shows PATTERN")
+	}
+	pattern, err := regexp.Compile("(?m)" + args[0])
+	ts.Check(err)
+	said := ts.ReadFile("stdout") + ts.ReadFile("stderr")
+	if pattern.MatchString(said) == neg {
+		ts.Fatalf("shows %q: %v\n%s", args[0], !neg, said)
+	}
+}
+
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) < 2 || neg {
+		ts.Fatalf("usage: exits STATUS PROGRAM ARGS...")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	if err := ts.Exec(args[1], args[2:]...); err != nil {
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) {
+			ts.Fatalf("%v: %v", args[1:], err)
+		}
+		got = exit.ExitCode()
+	}
+	if got != want {
+		ts.Fatalf("%v: exit status %d, want %d", args[1:], got, want)
+	}
+}

@@ -1,0 +1,226 @@
+package operation
+
+import (
+	"bufio"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"mcphub/e2e/ide"
+	"mcphub/e2e/world"
+)
+
+// Speed drifts by steps that no measurement of time can see: each is within the noise of the one before. These tests count what
+// noise cannot touch: system calls, and allocations before main. Each figure is that of the day on which it was written. Who has
+// to raise one says here what for.
+
+func requireStrace(t *testing.T) {
+	t.Helper()
+	if _, err := exec.LookPath("strace"); err != nil {
+		if world.InCI() {
+			t.Fatal(err)
+		}
+		t.Skip("NOT PROVED HERE: ", err)
+	}
+}
+
+// traced counts the system calls of a process and its threads while something is done.
+func traced(t *testing.T, pid int, do func()) map[string]int {
+	t.Helper()
+	out := filepath.Join(t.TempDir(), "trace")
+	cmd := exec.Command("strace", "-f", "-o", out, "-p", strconv.Itoa(pid), "-e", "trace=!futex,epoll_pwait,nanosleep,sched_yield,madvise,rt_sigreturn,getpid,tgkill")
+	said, err := cmd.StderrPipe()
+	world.Must(t, err)
+	world.Must(t, cmd.Start())
+	attached := make(chan struct{})
+	go func() {
+		lines := bufio.NewScanner(said)
+		for first := true; lines.Scan(); first = false {
+			if first && strings.Contains(lines.Text(), "attached") {
+				close(attached)
+			}
+		}
+	}()
+	<-attached
+	do()
+	world.Must(t, cmd.Process.Signal(syscall.SIGINT))
+	_ = cmd.Wait() // it ends by the signal
+	raw, err := os.ReadFile(out)
+	world.Must(t, err)
+	counts := map[string]int{}
+	for line := range strings.Lines(string(raw)) {
+		_, call, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if name, _, ok := strings.Cut(strings.TrimSpace(call), "("); ok && !strings.Contains(name, " ") {
+			counts[name]++
+			if strings.Contains(call, `"/proc/`) {
+				counts["/proc"]++
+			}
+		}
+	}
+	return counts
+}
+
+// looks are system calls that look at the disk.
+var looks = []string{"openat", "openat2", "open", "statx", "newfstatat", "stat", "lstat", "readlinkat", "readlink", "getdents64", "access", "faccessat2", "statfs"}
+
+// TestSystemCallsOfACall: a call without a path looks at no disk, one with a path looks at it once for the path and once for the
+// root that it lies in, with one root and with a thousand; each is written to the child and recorded by one write.
+func TestSystemCallsOfACall(t *testing.T) {
+	world.RequireLandlock(t)
+	requireStrace(t)
+	const calls = 200
+	for _, roots := range []int{1, 1000} {
+		t.Run(fmt.Sprint(roots), func(t *testing.T) {
+			w := world.New(t)
+			file := w.Write("project/a/b/c.txt", "x")
+			dirs := []string{w.Project}
+			for i := range roots - 1 {
+				w.Write(fmt.Sprintf("more/%d/x", i), "x")
+				dirs = append(dirs, w.Path("more", strconv.Itoa(i)))
+			}
+			s := w.Serve(w.Config(obj{"rec": w.Recorder("rec")}), ide.Folders(dirs...))
+			s.Handshake()
+			s.AwaitTool("rec__echo")
+			for name, tc := range map[string]struct {
+				arguments string
+				looks     float64
+			}{
+				"without a path": {`{"text":"hello"}`, 0},
+				"with a path":    {world.Raw(t, obj{"path": file}), 2}, // openat2 for the path, statx for the root; the statx of the descriptor is no look
+			} {
+				s.MustCall("rec__echo", tc.arguments)
+				counts := traced(t, world.HubProper(t, s.PID()), func() {
+					for range calls {
+						s.MustCall("rec__echo", tc.arguments)
+					}
+				})
+				sum := 0
+				for _, look := range looks {
+					sum += counts[look]
+				}
+				sum -= counts["openat2"] // each has the statx of what it opened
+				t.Logf("%s: %v", name, counts)
+				if counts["write"]+counts["writev"] < calls {
+					t.Errorf("%s: %v: the calls were not traced", name, counts)
+				}
+				// Once a second all places are looked at, and what is protected.
+				if most := tc.looks*calls + float64(roots+20)*2; float64(sum) > most {
+					t.Errorf("%s: %d looks at the disk in %d calls, want at most %.0f: %v", name, sum, calls, most, counts)
+				}
+				// To the child, to the record, to the client; and the lines of outcomes, 128 in each.
+				if written := counts["write"] + counts["writev"]; written > calls*33/10 {
+					t.Errorf("%s: %d writes in %d calls", name, written, calls)
+				}
+			}
+		})
+	}
+}
+
+// TestNobodyIsLookedUpOverHTTP: a connection over TCP reads nothing in /proc.
+func TestNobodyIsLookedUpOverHTTP(t *testing.T) {
+	requireStrace(t)
+	w := world.New(t)
+	cmd := exec.Command(world.Hub(t), "serve", "--http", "127.0.0.1:0", "--config", w.Config(obj{}))
+	url := w.Listening(cmd, regexp.MustCompile(`serving (http://\S+/mcp)`))
+	counts := traced(t, world.HubProper(t, cmd.Process.Pid), func() {
+		for range 20 {
+			each := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+			r, err := each.Get(url)
+			world.Must(t, err)
+			world.Must(t, r.Body.Close())
+		}
+	})
+	if counts["accept4"] < 20 {
+		t.Errorf("%v: the connections were not seen", counts)
+	}
+	if counts["/proc"] > 0 {
+		t.Errorf("%d looks at /proc for 20 connections", counts["/proc"])
+	}
+}
+
+// mostLooks is how often the disk is looked at for one more server that starts, by the hub and by the server; the folders of PATH
+// have a part in it. What all confined servers open is looked at once for all.
+const mostLooks = 1250
+
+// TestSystemCallsOfAStart: until the tools are listed nothing waits for the disk, and nothing is written down of what servers
+// offer, which is a hint. One more server costs a bounded number of looks.
+func TestSystemCallsOfAStart(t *testing.T) {
+	world.RequireLandlock(t)
+	requireStrace(t)
+	seen := map[int]int{}
+	for _, servers := range []int{1, 11} {
+		w := world.New(t)
+		all := obj{}
+		for i := range servers {
+			all[fmt.Sprintf("s%d", i)] = w.Recorder(fmt.Sprintf("s%d", i))
+		}
+		out := w.Path("trace")
+		calls := strings.Join(looks, ",") + ",fsync,fdatasync,execve,renameat,renameat2,rename"
+		s := w.Start(ide.Options{Command: "strace", Args: []string{"-f", "-o", out, "-e", "trace=" + calls, world.Hub(t), "serve", "--config", w.Config(all)}, Roots: ide.Folders(w.Project)})
+		s.Handshake()
+		for i := range servers {
+			s.AwaitTool(fmt.Sprintf("s%d__echo", i))
+		}
+		raw, err := os.ReadFile(out)
+		world.Must(t, err)
+		s.End(2 * world.StopBound)
+		for line := range strings.Lines(string(raw)) {
+			_, call, _ := strings.Cut(strings.TrimSpace(line), " ")
+			switch name, _, _ := strings.Cut(strings.TrimSpace(call), "("); {
+			case name == "fsync", name == "fdatasync":
+				t.Errorf("%d servers: a start waits for the disk: %s", servers, line)
+			case strings.HasPrefix(name, "rename") && strings.Contains(line, ".catalogue"):
+				t.Errorf("%d servers: what is offered is written down before it is listed: %s", servers, line)
+			case slices.Contains(looks, name):
+				seen[servers]++
+			}
+		}
+		if started := strings.Count(string(raw), world.Bin.Recorder); started < servers {
+			t.Fatalf("%d of %d servers were started", started, servers)
+		}
+	}
+	more := (seen[11] - seen[1]) / 10
+	t.Logf("one server: %d looks; each more: %d", seen[1], more)
+	if more <= 0 || more > mostLooks {
+		t.Errorf("%d looks for one more server, want at most %d", more, mostLooks)
+	}
+}
+
+// mostInit is what may be allocated before main: 1.7 MB of it is the schemas of JSON Schema that its library compiles.
+const (
+	mostInitBytes  = 3_600_000
+	mostInitAllocs = 35_000
+)
+
+// TestPackageInit: every command pays for what packages do before main.
+func TestPackageInit(t *testing.T) {
+	if world.RaceDetector {
+		t.Skip("it allocates by itself; .ci/run runs this without it")
+	}
+	w := world.New(t)
+	cmd := exec.Command(world.Hub(t), "version")
+	cmd.Env = append(w.Env(), "GODEBUG=inittrace=1")
+	out, err := cmd.CombinedOutput()
+	world.Must(t, err)
+	bytes, allocs, packages := 0, 0, 0
+	for line := range strings.Lines(string(out)) {
+		var name string
+		var at, clock float64
+		var b, a int
+		if n, _ := fmt.Sscanf(line, "init %s @%f ms, %f ms clock, %d bytes, %d allocs", &name, &at, &clock, &b, &a); n == 5 {
+			bytes, allocs, packages = bytes+b, allocs+a, packages+1
+		}
+	}
+	t.Logf("%d packages: %d bytes in %d allocations", packages, bytes, allocs)
+	if packages < 20 || bytes > mostInitBytes || allocs > mostInitAllocs {
+		t.Errorf("want at most %d bytes in %d allocations, of at least 20 packages", mostInitBytes, mostInitAllocs)
+	}
+}

@@ -1,0 +1,286 @@
+package protocol
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"mcphub/e2e/world"
+)
+
+// The official conformance suite, directly against a fixture of both eras and through the hub: whatever passes there passes
+// here, but for the exceptions, which conformance_list_test.go names with their reasons. One that passes after all is an error too, so that
+// the list can only shrink.
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	n := world.RequireNode(t)
+	if major := n.Major(t); major < 22 {
+		if world.InCI() {
+			t.Fatalf("the conformance suite wants Node 22, this is %d", major)
+		}
+		t.Skipf("NOT PROVED HERE: the conformance suite wants Node 22, this is %d", major)
+	}
+	required := map[string][]string{}
+	for _, l := range legs {
+		if required[l.title()] = l.scenarios; l.scenarios == nil {
+			required[l.title()] = requiredOf(n, t, l.revision, l.role)
+		}
+	}
+	t.Run("legs", func(t *testing.T) {
+		for _, l := range legs {
+			t.Run(l.role+" "+l.revision, func(t *testing.T) {
+				t.Parallel()
+				if l.role == "server" {
+					l.judgeServer(t, n, required[l.title()])
+				} else {
+					l.judgeClient(t, n, required[l.title()])
+				}
+			})
+		}
+	})
+	if t.Failed() {
+		return
+	}
+	file := world.Source("docs", "conformance.md")
+	want := table(legs, required)
+	if *world.Update {
+		world.Must(t, os.WriteFile(file, []byte(want), 0o600))
+	}
+	have, err := os.ReadFile(file)
+	world.Must(t, err)
+	if diff := cmp.Diff(string(have), want); diff != "" {
+		t.Errorf("docs/conformance.md is out of date, run go test ./e2e/protocol -run TestConformance -update:\n%s", diff)
+	}
+}
+
+// poll is shorter than what the tool test_reconnection of the fixture takes, and longer than what then is left of it.
+const poll = "1s"
+
+func (l leg) judgeServer(t *testing.T, n world.Node, scenarios []string) {
+	w := world.New(t)
+	fixture := w.Listen("fixture", world.Bin.Fixture, "-http", "127.0.0.1:0", "-era", "apart")
+	direct := suite(w, n, "server", "--requirements", l.revision, "--url", fixture)
+	for _, complaint := range judge(scenarios, missed(nil, direct), l.direct) {
+		t.Errorf("directly: %s", complaint)
+	}
+	for _, child := range []struct {
+		transport string
+		entry     obj
+	}{
+		{"stdio", obj{"command": world.Bin.Fixture, "args": []string{"-era", "apart"}, "prefix": ""}},
+		{"http", obj{"url": fixture, "prefix": ""}},
+	} {
+		config := w.Write(child.transport+".json", world.Raw(t, obj{"mcpServers": obj{"fixture": child.entry}, "http": obj{"poll": poll}}))
+		hub := w.Listen("hub-"+child.transport, world.Hub(t), "serve", "--http", "127.0.0.1:0", "--config", config)
+		through := suite(w, n, "server", "--requirements", l.revision, "--url", bearing(w, hub, world.TokenOf(t, hub)))
+		for _, complaint := range judge(scenarios, missed(direct, through), l.through) {
+			t.Errorf("through the hub, the fixture on %s: %s", child.transport, complaint)
+		}
+	}
+	if l.revision != "2025-11-25" {
+		return
+	}
+	// The control: in the other era than its client's the fixture has not what the suite looks for.
+	config := w.Write("control.json", world.Raw(t, obj{"mcpServers": obj{"fixture": obj{"url": fixture, "prefix": "", "era": "modern"}}}))
+	hub := w.Listen("hub-control", world.Hub(t), "serve", "--http", "127.0.0.1:0", "--config", config)
+	for _, scenario := range []string{"tools-call-sampling", "resources-subscribe"} {
+		if lost := missed(direct, suite(w, n, "server", "--scenario", scenario, "--url", bearing(w, hub, world.TokenOf(t, hub)))); len(lost) != 1 || len(lost[scenario]) == 0 {
+			t.Errorf("control: a hub that speaks to the fixture in the newer era passes %s: %v", scenario, lost)
+		}
+	}
+}
+
+func (l leg) judgeClient(t *testing.T, n world.Node, scenarios []string) {
+	script := world.Source("e2e", "clients", "suite.mjs")
+	command := fmt.Sprintf("%q %q", n.Program, script)
+	all := map[string]checks{}
+	for _, scenario := range scenarios {
+		// Each in a home of its own: a login is kept for an address, and ports come again.
+		maps.Copy(all, suite(world.New(t), n, "client", "--spec-version", l.revision, "--force", "--scenario", scenario, "--command", command))
+	}
+	for _, complaint := range judge(scenarios, missed(nil, all), l.through) {
+		t.Errorf("the hub as a client: %s", complaint)
+	}
+}
+
+// required gives the scenarios that a revision of the specification asks for, scored or not, as the suite's own file has them.
+func requiredOf(n world.Node, t testing.TB, revision, role string) []string {
+	t.Helper()
+	file := filepath.Join(n.Modules, "@modelcontextprotocol", "conformance", "requirements", revision+".yaml")
+	f, err := os.Open(file)
+	world.Must(t, err)
+	defer func() { _ = f.Close() }()
+	var all []string
+	section, scenario := "", ""
+	for s := bufio.NewScanner(f); s.Scan(); {
+		line := strings.TrimSpace(s.Text())
+		switch {
+		case line == "" || strings.HasPrefix(line, "#"):
+		case line == s.Text() && strings.HasSuffix(line, ":"):
+			section = strings.TrimSuffix(line, ":")
+		case strings.HasPrefix(line, "- scenario: "):
+			scenario = strings.TrimPrefix(line, "- scenario: ")
+		case line == "leg: "+role:
+			all = append(all, scenario)
+		case section == role && strings.HasPrefix(line, "- "):
+			all = append(all, strings.TrimPrefix(line, "- "))
+		}
+	}
+	if len(all) < 10 {
+		t.Fatalf("%s names %d scenarios for a %s: %q", file, len(all), role, all)
+	}
+	return all
+}
+
+// checks is what one scenario came to: the worst status of each of its checks.
+type checks map[string]string
+
+var severity = []string{"SUCCESS", "INFO", "SKIPPED", "WARNING", "FAILURE"}
+
+var resultDir = regexp.MustCompile(`^(.+)-\d{4}-\d\d-\d\dT[-\d]+Z$`)
+
+// suite runs the suite and reads what it has written, by scenario. Its exit status says nothing more.
+func suite(w *world.World, n world.Node, role string, args ...string) map[string]checks {
+	w.T.Helper()
+	out, err := os.MkdirTemp(w.Dir, "suite-")
+	world.Must(w.T, err)
+	ctx, cancel := context.WithTimeout(context.Background(), 8*world.WaitLimit)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, n.Program, append([]string{n.Script("conformance"), role, "-o", out}, args...)...)
+	cmd.Env, cmd.Dir, cmd.WaitDelay = w.Env("MCPHUB="+world.Hub(w.T)), w.Dir, time.Second
+	said, err := cmd.CombinedOutput()
+	if ctx.Err() != nil {
+		w.T.Errorf("the suite took too long: %v", err)
+	}
+	w.T.Cleanup(func() {
+		if w.T.Failed() {
+			w.T.Logf("conformance %s %q: %v\n%s", role, args, err, said)
+		}
+	})
+	files, err := filepath.Glob(filepath.Join(out, "*", "checks.json"))
+	world.Must(w.T, err)
+	more, err := filepath.Glob(filepath.Join(out, "*", "*", "checks.json")) // of auth/...
+	world.Must(w.T, err)
+	all := map[string]checks{}
+	for _, file := range append(files, more...) {
+		dir, err := filepath.Rel(out, filepath.Dir(file))
+		world.Must(w.T, err)
+		name := resultDir.FindStringSubmatch(filepath.ToSlash(dir))
+		if name == nil {
+			w.T.Fatalf("what scenario is this: %s", file)
+		}
+		b, err := os.ReadFile(file)
+		world.Must(w.T, err)
+		var list []struct{ ID, Status string }
+		world.Must(w.T, json.Unmarshal(b, &list))
+		got := checks{}
+		for _, c := range list {
+			if !slices.Contains(severity, c.Status) {
+				w.T.Errorf("%s: what status is %q", file, c.Status)
+			}
+			if slices.Index(severity, c.Status) >= slices.Index(severity, got[c.ID]) {
+				got[c.ID] = c.Status
+			}
+		}
+		scenario := name[1]
+		if role == "server" {
+			scenario = strings.TrimPrefix(scenario, "server-")
+		}
+		all[scenario] = got
+	}
+	return all
+}
+
+// missed gives the checks of each scenario that did not succeed: those that failed, and those that did succeed before. A
+// scenario without any result has missed them all, which is "".
+func missed(before, got map[string]checks) map[string][]string {
+	all := map[string][]string{}
+	for scenario, results := range got {
+		ids := map[string]bool{}
+		for id, status := range before[scenario] {
+			if status == "SUCCESS" && results[id] != status {
+				ids[id] = true
+			}
+		}
+		for id, status := range results {
+			// What fails without the hub, too, is no fault of the hub.
+			if was := before[scenario][id]; (status == "FAILURE" || status == "WARNING") && was != "FAILURE" && was != "WARNING" {
+				ids[id] = true
+			}
+		}
+		all[scenario] = slices.Sorted(maps.Keys(ids))
+	}
+	return all
+}
+
+// judge holds what was missed against the exceptions, in both directions. An exception is for a scenario or for one check of
+// it, "scenario:check".
+func judge(scenarios []string, missed map[string][]string, exceptions []exception) []string {
+	var complaints []string
+	left := map[string]bool{}
+	for _, e := range exceptions {
+		for _, what := range e.what {
+			if left[what] {
+				complaints = append(complaints, what+" is excepted twice")
+			}
+			left[what] = true
+		}
+	}
+	for _, scenario := range scenarios {
+		ids, ran := missed[scenario]
+		if !ran {
+			ids = []string{"no result"}
+		}
+		if len(ids) > 0 && left[scenario] {
+			delete(left, scenario)
+			continue
+		}
+		for _, id := range ids {
+			if what := scenario + ":" + id; left[what] {
+				delete(left, what)
+			} else {
+				complaints = append(complaints, what+" should pass")
+			}
+		}
+	}
+	for _, what := range slices.Sorted(maps.Keys(left)) {
+		complaints = append(complaints, what+" passes now: take it off the list in conformance_list_test.go")
+	}
+	return complaints
+}
+
+func TestJudgeHoldsInBothDirections(t *testing.T) {
+	t.Parallel()
+	direct := map[string]checks{"a": {"x": "SUCCESS", "y": "SUCCESS"}, "b": {"x": "SUCCESS", "z": "FAILURE"}, "c": {"x": "SUCCESS"}}
+	through := map[string]checks{"a": {"x": "SUCCESS", "y": "INFO"}, "b": {"x": "SUCCESS", "z": "FAILURE", "w": "WARNING"}}
+	lost := missed(direct, through)
+	for _, c := range []struct {
+		exceptions []string
+		want       []string
+	}{
+		{nil, []string{"a:y should pass", "b:w should pass", "c:no result should pass"}},
+		{[]string{"a:y", "b", "c"}, nil},
+		{[]string{"a", "a:x", "b", "c", "d"}, []string{
+			"a:x passes now: take it off the list in conformance_list_test.go", "d passes now: take it off the list in conformance_list_test.go"}},
+		{[]string{"a", "b", "b", "c"}, []string{"b is excepted twice"}},
+	} {
+		if diff := cmp.Diff(c.want, judge([]string{"a", "b", "c"}, lost, []exception{{what: c.exceptions}})); diff != "" {
+			t.Errorf("%q: %s", c.exceptions, diff)
+		}
+	}
+	if got := judge([]string{"b"}, missed(nil, direct), nil); !slices.Equal(got, []string{"b:z should pass"}) {
+		t.Errorf("directly: %q", got)
+	}
+}

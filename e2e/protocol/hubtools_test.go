@@ -1,0 +1,114 @@
+package protocol
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"mcphub/e2e/ide"
+	"mcphub/e2e/world"
+)
+
+func TestGetRootsTellsWhatIsKnown(t *testing.T) {
+	t.Parallel()
+	w := world.New(t)
+	open := make(chan struct{})
+	s := w.Serve(w.Config(obj{"rec": w.Recorder("rec")}), ide.After(open, ide.Folders(w.Project, w.Other)))
+	s.Handshake()
+	world.Must(t, s.AwaitAsked(s.Context(), 1))
+	early := getRoots(s) // answered while the client still thinks
+	if !early.SupportsRoots || !early.RootsListChanged || early.RootsCount != 0 {
+		t.Errorf("before the answer: %+v", early)
+	}
+	close(open)
+	s.MustCall("rec__echo", world.PathArgs(t, w.Path("project", "hello.txt")))
+	v := getRoots(s)
+	if v.RootsCount != 2 || !slices.Equal(v.FilePaths, []string{w.Project, w.Other}) || len(v.Roots) != 2 {
+		t.Fatalf("after the answer: %+v", v)
+	}
+	if v.Roots[0].URI != ide.FileURI(w.Project) || v.Roots[0].Name != "project" || v.Roots[1].URI != ide.FileURI(w.Other) {
+		t.Errorf("roots %+v", v.Roots)
+	}
+	if v.State == "" || v.Origin == "" || v.State == early.State {
+		t.Errorf("state %q then %q, origin %q", early.State, v.State, v.Origin)
+	}
+}
+
+func TestGetRootsForAClientWithoutRoots(t *testing.T) {
+	t.Parallel()
+	w := world.New(t)
+	s := w.Start(ide.Options{Command: world.Hub(t), Args: []string{"serve", "--config", w.Config(obj{"rec": w.Recorder("rec")})}, Capabilities: `{"sampling":{}}`})
+	s.Handshake()
+	if v := getRoots(s); v.SupportsRoots || v.RootsListChanged || v.RootsCount != 0 {
+		t.Errorf("get-roots: %+v", v)
+	}
+}
+
+// Roots of one session are nothing to another (R14).
+func TestSessionsDoNotShareRoots(t *testing.T) {
+	t.Parallel()
+	w := world.New(t)
+	config := w.Config(obj{"rec": w.Recorder("rec")})
+	a, b := w.Serve(config, ide.Folders(w.Project)), w.Serve(config, ide.Folders(w.Other))
+	a.Handshake()
+	b.Handshake()
+	file := world.PathArgs(t, w.Path("project", "hello.txt"))
+	a.MustCall("rec__echo", file)
+	b.Denied("rec__echo", file, w.Path("project", "hello.txt"), w.Other)
+}
+
+func TestCallToolIsJudgedLikeAnyCall(t *testing.T) {
+	t.Parallel()
+	w := world.New(t)
+	s := w.Serve(w.Config(obj{"rec": w.Recorder("rec")}), ide.Folders(w.Project))
+	s.Odd = true
+	s.Handshake()
+	through := func(server, tool, args string) ide.ToolResult {
+		return s.AwaitCall(s.SendCall("call-tool", `{"serverName":"`+server+`","toolName":"`+tool+`","toolArgs":`+args+`}`))
+	}
+	args := `{"path":` + world.Raw(t, w.Path("project", "hello.txt")) + `,"n":9007199254740993}`
+	if r := through("rec", "echo", args); r.IsError || string(r.Structured) != args {
+		t.Errorf("inside: %s", r.Raw)
+	}
+	if r := through("rec", "odd", `{}`); !strings.Contains(string(r.Result), `"type":"hologram"`) {
+		t.Errorf("an odd result: %s", r.Raw)
+	}
+	s.WantDenied(through("rec", "echo", `{"path":"/etc/passwd"}`), "/etc/passwd", w.Project)
+	if r := through("rec", "echo", `{"text":7}`); !r.IsError || !strings.Contains(r.Text, "/text") {
+		t.Errorf("against the schema: %s", r.Raw)
+	}
+	for _, c := range [][2]string{{"nobody", "echo"}, {"rec", "nothing"}} {
+		m := s.MustRequest("tools/call", ide.ToolParams("call-tool", `{"serverName":"`+c[0]+`","toolName":"`+c[1]+`","toolArgs":{}}`))
+		if m.Error == nil && !strings.Contains(string(m.Result), `"isError":true`) {
+			t.Errorf("%v: %s", c, m.Raw)
+		}
+	}
+	if m := s.MustRequest("tools/call", ide.ToolParams("call-tool", `{"serverName":"rec"}`)); m.Error == nil && !strings.Contains(string(m.Result), `"isError":true`) {
+		t.Errorf("without a tool: %s", m.Raw)
+	}
+	var tool struct {
+		Annotations struct{ DestructiveHint, ReadOnlyHint *bool }
+	}
+	world.Decode(t, s.Tools()["call-tool"], &tool)
+	if h := tool.Annotations.DestructiveHint; h == nil || !*h {
+		t.Error("call-tool is not annotated as destructive")
+	}
+	if seen := w.Recorded("rec"); strings.Contains(seen, "passwd") || world.Calls(seen, "echo") != 1 {
+		t.Errorf("want one call of echo:\n%s", seen)
+	}
+}
+
+func TestListToolsNamesEveryTool(t *testing.T) {
+	t.Parallel()
+	w := world.New(t)
+	s := w.Serve(w.Config(obj{"rec": w.Recorder("rec"), "files": obj{"builtin": "files"}}), ide.Folders(w.Project))
+	s.Handshake()
+	all := s.AwaitTool("rec__echo")
+	s.AwaitTool("files__read_text_file")
+	text := s.MustCall("list-tools", `{}`).Text
+	for name := range all {
+		if child, tool, ok := strings.Cut(name, "__"); ok && (!strings.Contains(text, child) || !strings.Contains(text, tool)) {
+			t.Errorf("list-tools does not name %s:\n%s", name, text)
+		}
+	}
+}

@@ -1,0 +1,215 @@
+package world
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/lockedfile"
+	"go.uber.org/goleak"
+)
+
+// Long turns on the tests that wait for real time-outs: MCPHUB_E2E_LONG=1. A variable and not a flag, so that `go test ./...`
+// can be given it.
+var Long = os.Getenv("MCPHUB_E2E_LONG") != ""
+
+// programsVariable names a folder that has what Main would build: these tests were started anew by one of them.
+const programsVariable = "MCPHUB_E2E_PROGRAMS"
+
+// Bin is what Main built.
+var Bin struct {
+	Dir      string // on PATH in the scripts
+	Hub      string
+	Recorder string
+	Fixture  string
+	Opener   string
+	hubError error // why there is no mcphub binary
+}
+
+// root is the folder of the module.
+var root string
+
+// Source is the path of something in the source tree.
+func Source(elem ...string) string { return filepath.Join(append([]string{root}, elem...)...) }
+
+// Main is what TestMain of each package of tests does: it makes the programs, runs the tests, and ends the process.
+func Main(m *testing.M) {
+	flag.Parse()
+	waitTogether()
+	heedHangUps()
+	os.Exit(run(m))
+}
+
+// waitTogether has more tests run at a time than there are cores, unless -parallel says how many: most of their time they
+// wait for programs to start and to end. go test has another package of tests run at the same time.
+func waitTogether() {
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
+	if most := flag.Lookup("test.parallel"); !given && runtime.GOMAXPROCS(0) < 4 {
+		_ = most.Value.Set("3")
+	}
+}
+
+// heedHangUps undoes nohup, under which a hub takes no SIGHUP: a signal that
+// is handled here is at its default in whatever is started.
+func heedHangUps() {
+	if signal.Ignored(syscall.SIGHUP) {
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
+	}
+}
+
+func run(m *testing.M) (code int) {
+	fail := func(err error) int {
+		fmt.Fprintln(os.Stderr, "e2e:", err)
+		return 1
+	}
+	var err error
+	if root, err = filepath.Abs(filepath.Join("..", "..")); err != nil { // go test starts them in e2e/PACKAGE
+		return fail(err)
+	}
+	if Bin.Dir = os.Getenv(programsVariable); Bin.Dir == "" {
+		if Bin.Dir, err = os.MkdirTemp("", "mcphub-e2e-"); err != nil {
+			return fail(err)
+		}
+		defer func() {
+			if err := os.RemoveAll(Bin.Dir); err != nil && code == 0 {
+				code = fail(err)
+			}
+		}()
+	}
+	if Bin.Recorder, err = build("e2e/recorder", false); err != nil {
+		return fail(err)
+	}
+	if Bin.Fixture, err = build("e2e/fixture", false); err != nil {
+		return fail(err)
+	}
+	if Bin.Opener, err = build("e2e/opener", false); err != nil {
+		return fail(err)
+	}
+	Bin.Hub, Bin.hubError = build("cmd/mcphub", RaceDetector)
+	NPM = prepareNode()
+	if NPM.absent != "" {
+		Shout(fmt.Sprintf("\n*** e2e: THE TESTS WITH REAL npm SERVERS AND CLIENTS %s: %s ***\n\n",
+			map[bool]string{true: "FAIL", false: "ARE SKIPPED"}[InCI()], NPM.absent))
+	}
+	if code = m.Run(); code != 0 {
+		return code
+	}
+	if err := goleak.Find(); err != nil {
+		return fail(err)
+	}
+	return 0
+}
+
+// Shout says it on stderr and, since go test swallows that when all tests pass, to whoever sits at the terminal.
+func Shout(text string) {
+	_, _ = os.Stderr.WriteString(text)
+	if testing.Verbose() {
+		return
+	}
+	if tty, err := os.OpenFile("/dev/tty", os.O_WRONLY, 0); err == nil {
+		_, _ = tty.WriteString(text)
+		_ = tty.Close()
+	}
+}
+
+// InCI says whether what cannot be proved here must be an error.
+func InCI() bool { return os.Getenv("CI") == "true" }
+
+// build makes a program of this module, and puts a copy into Bin.Dir. It is made in e2e/.programs, once for all packages of
+// tests: a go command that finds there what it would make leaves it. The copy is this process's own, so that a later build
+// changes no program that runs.
+func build(pkg string, race bool) (string, error) {
+	name := filepath.Base(pkg)
+	if runtime.GOOS == "windows" {
+		name += ".exe"
+	}
+	out := filepath.Join(Bin.Dir, name)
+	if os.Getenv(programsVariable) != "" {
+		return out, nil
+	}
+	args, made := []string{"build", "-o"}, Source("e2e", ".programs", name)
+	if race {
+		args, made = []string{"build", "-race", "-o"}, Source("e2e", ".programs", "race-"+name)
+	}
+	if err := os.MkdirAll(filepath.Dir(made), 0o755); err != nil { //nolint:gosec // other users run these tests too
+		return "", err
+	}
+	unlock, err := lockedfile.MutexAt(Source("e2e", ".programs", "lock")).Lock()
+	if err != nil {
+		return "", fmt.Errorf("the lock around go build: %w", err)
+	}
+	defer unlock()
+	cmd := exec.Command("go", append(args, made, "./"+pkg)...)
+	cmd.Dir = root
+	if said, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("go build %s: %w\n%s", pkg, err, said)
+	}
+	b, err := os.ReadFile(made)
+	if err != nil {
+		return "", err
+	}
+	return out, os.WriteFile(out, b, 0o755) //nolint:gosec // programs, which servers of other users run
+}
+
+// Hub gives the binary under test.
+func Hub(t testing.TB) string {
+	t.Helper()
+	if Bin.hubError != nil {
+		t.Fatal(Bin.hubError)
+	}
+	return Bin.Hub
+}
+
+// RequireNode skips a test that needs Node where there is none; in CI it fails.
+func RequireNode(t testing.TB) Node {
+	t.Helper()
+	switch {
+	case NPM.err != nil:
+		t.Fatal(NPM.err)
+	case NPM.absent != "" && InCI():
+		t.Fatal("no Node in CI: ", NPM.absent)
+	case NPM.absent != "":
+		t.Skip("NOT PROVED HERE: ", NPM.absent)
+	}
+	return NPM
+}
+
+// LookAtTheSource is for a test of each package. The go command keeps a result while what the tests read is as it was; it cannot
+// know that they built the hub from source. So one of them looks at all of it.
+func LookAtTheSource(t *testing.T) {
+	t.Helper()
+	seen := 0
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && path != root && (d.Name() == "node_modules" || d.Name() == "docs" || strings.HasPrefix(d.Name(), ".")) {
+			return fs.SkipDir
+		}
+		if !d.Type().IsRegular() || strings.HasSuffix(path, "_test.go") {
+			return nil
+		}
+		seen++
+		// This is what the go command notes down. An editor may take a file away meanwhile.
+		if _, err = os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
+	})
+	if err != nil || seen < 10 {
+		t.Errorf("looked at %d files: %v", seen, err)
+	}
+}
+
+// errNoNode is what prepareNode finds on a machine without Node or npm.
+var errNoNode = errors.New("no Node and npm on PATH")

@@ -1,0 +1,75 @@
+package world
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/lockedfile"
+)
+
+// NoChromium skips what needs a browser where there is none; in CI it fails.
+func NoChromium(t *testing.T) {
+	const why = "no chromium on PATH (apt-get install chromium)"
+	if InCI() {
+		t.Fatal("no browser in CI: ", why)
+	}
+	Shout("\n*** e2e: THE PLAYWRIGHT CALLS ARE SKIPPED: " + why + " ***\n\n")
+	t.Skip("NOT PROVED HERE: ", why)
+}
+
+// Chromium finds a browser that Playwright can drive; "" where there is none.
+func Chromium() string {
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	return ""
+}
+
+// Major gives the first number of the version.
+func (n Node) Major(t testing.TB) int {
+	t.Helper()
+	said, err := exec.Command(n.Program, "--version").Output()
+	Must(t, err)
+	first, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(string(said)), "v"), ".")
+	v, err := strconv.Atoi(first)
+	Must(t, err)
+	return v
+}
+
+// GoplsVersion is the newest that the Go of this module builds.
+const GoplsVersion = "v0.23.0"
+
+// Gopls gives the path of gopls, which is built once for all checkouts.
+func Gopls(t testing.TB) string {
+	t.Helper()
+	cache, err := os.UserCacheDir()
+	Must(t, err)
+	dir := filepath.Join(cache, "mcphub-e2e", "gopls-"+GoplsVersion)
+	Must(t, os.MkdirAll(dir, 0o700))
+	unlock, err := lockedfile.MutexAt(filepath.Join(dir, ".lock")).Lock()
+	Must(t, err)
+	defer unlock()
+	program := filepath.Join(dir, "gopls")
+	if runtime.GOOS == "windows" {
+		program += ".exe"
+	}
+	if _, err := os.Stat(program); err == nil {
+		return program
+	}
+	cmd := exec.Command("go", "install", "golang.org/x/tools/gopls@"+GoplsVersion)
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOBIN="+dir, "GOFLAGS=", "GOWORK=off")
+	if said, err := cmd.CombinedOutput(); err != nil {
+		if InCI() {
+			t.Fatalf("go install gopls: %v\n%s", err, said)
+		}
+		t.Skipf("NOT PROVED HERE: go install gopls: %v", err)
+	}
+	return program
+}
