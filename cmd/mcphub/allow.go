@@ -67,12 +67,6 @@ func allowCommand() *cobra.Command {
 			}
 			return w.run("allowed", args[0], args[1:], w.allow)
 		},
-		ValidArgsFunction: func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
-			if len(args) > 0 {
-				return nil, cobra.ShellCompDirectiveDefault // files
-			}
-			return completeServers(cmd, args, word)
-		},
 	}
 	cmd.Flags().BoolVar(&w.write, "write", false, "to read and write")
 	cmd.Flags().BoolVar(&w.calls, "calls", false, "let calls name the path, by a rule of the policy; without it a rule is added where such a call was refused in the last days, and with --calls=false none is")
@@ -100,7 +94,7 @@ func revokeCommand() *cobra.Command {
 		},
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 			if len(args) == 0 {
-				return completeServers(cmd, args, word)
+				return completeServer(cmd, args, word)
 			}
 			w.say = io.Discard
 			if err := w.open(args[0]); err != nil {

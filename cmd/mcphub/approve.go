@@ -58,21 +58,19 @@ func approveListCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			list, failed := waitingCalls(cmd.Context(), cmd.ErrOrStderr(), setup.SocketFolders(os.Getenv))
 			out := cmd.OutOrStdout()
-			if asJSON {
-				shown := waitingReport{Calls: []waitingReportCall{}, Unreachable: failed}
-				for _, w := range list {
-					shown.Calls = append(shown.Calls, waitingReportCall{w.Session, w.Client, w.Token, w.Text, w.Choices, w.Since, w.Until})
-				}
-				if err := layout.JSON(out, shown); err != nil {
-					return exit.Failed(err)
-				}
-			} else {
+			report := waitingReport{Calls: []waitingReportCall{}, Unreachable: failed}
+			for _, w := range list {
+				report.Calls = append(report.Calls, waitingReportCall{w.Session, w.Client, w.Token, w.Text, w.Choices, w.Since, w.Until})
+			}
+			if err := output(out, asJSON, report, func() {
 				for i, w := range list {
 					w.show(out, i+1, len(list))
 				}
 				if len(list) == 0 && failed == 0 {
 					layout.Println(out, "no call waits for approval at a terminal")
 				}
+			}); err != nil {
+				return err
 			}
 			if failed > 0 {
 				return exit.Errorf(exit.Failure, "%d hubs could not be asked", failed)

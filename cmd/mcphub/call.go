@@ -90,7 +90,7 @@ func (f *callFlags) run(cmd *cobra.Command, src *setup.Source, logs *logFlags, d
 	if err != nil {
 		return err
 	}
-	roots, err := f.rootsGiven()
+	roots, err := existingRoots(f.roots)
 	if err != nil {
 		return err
 	}
@@ -145,7 +145,7 @@ func (f *callFlags) startOnly(cfg *hub.Config) error {
 	for i := range cfg.Children {
 		spec := &cfg.Children[i].Spec
 		switch {
-		case names != nil && !contains(names, spec.Name):
+		case names != nil && !slices.Contains(names, spec.Name):
 			spec.Start = children.StartCalled
 		case f.anew:
 			spec.Start = children.StartEager
@@ -163,7 +163,7 @@ func serversOf(tool, asJSON string, pairs []string) func(cfg *hub.Config) ([]str
 		if tool == "get-roots" {
 			return []string{}, nil
 		}
-		if contains(ownTools, tool) {
+		if slices.Contains(ownTools, tool) {
 			if name := serverNamed(asJSON, pairs); name != "" {
 				return []string{name}, nil
 			}
@@ -194,24 +194,6 @@ func serverNamed(asJSON string, pairs []string) string {
 	}
 	name, _ := jsonrpc.String(jsonrpc.Get([]byte(asJSON), "serverName"))
 	return name
-}
-
-// rootsGiven are the directories of --root, which must be there.
-func (f *callFlags) rootsGiven() ([]string, error) {
-	dir, err := os.Getwd()
-	if err != nil {
-		return nil, exit.Errorf(exit.Failure, "the working directory is gone: %w", err)
-	}
-	roots, err := givenRoots(dir, f.roots)
-	if err != nil {
-		return nil, err
-	}
-	for _, r := range roots {
-		if _, err := os.Stat(r); err != nil {
-			return nil, exit.Errorf(exit.Usage, "--root: %w", err)
-		}
-	}
-	return roots, nil
 }
 
 // callArguments makes the arguments from --args or from key=value pairs. It

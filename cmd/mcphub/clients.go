@@ -94,7 +94,7 @@ func (w *clientWork) start(cmd *cobra.Command) error {
 
 // cipher encrypts copies of clients' files, with a key that is kept as a secret.
 func (w *clientWork) cipher() *secrets.Cipher {
-	path, text, _ := w.hubFile()
+	path, text, _ := hubFile(w.config)
 	kept, err := w.kept(path, text)
 	if err != nil { // a broken hub.json must not keep anybody from undoing
 		kept = secrets.New(setup.Secrets(config.Default(), w.env.Home))
@@ -208,9 +208,10 @@ func (w *clientWork) chosen(question string, n int) ([]bool, error) {
 	}
 }
 
-// hubFile is hub.json: the one that serve would read, else the one that it would find.
-func (w *clientWork) hubFile() (path string, text []byte, err error) {
-	path, _ = config.Find(w.config, os.LookupEnv, isThere)
+// hubFile reads hub.json: the one that serve would read, else the one that it would find.
+// named is --config. text is nil where there is no file.
+func hubFile(named string) (path string, text []byte, err error) {
+	path, _ = config.Find(named, os.LookupEnv, isThere)
 	if path == "" {
 		path = config.DefaultPath(os.LookupEnv)
 	}
@@ -241,7 +242,7 @@ func (w *clientWork) hub(will bool) (clients.Hub, error) {
 		return clients.Hub{}, exit.Failed(err)
 	}
 	h := clients.Hub{Command: command, Args: []string{"serve"}}
-	path, text, err := w.hubFile()
+	path, text, err := hubFile(w.config)
 	if err != nil {
 		return h, err
 	}
@@ -365,10 +366,7 @@ func clientNamed(name string) (*clients.Client, error) {
 	if c := clients.Find(name); c != nil {
 		return c, nil
 	}
-	names := make([]string, len(clients.All))
-	for i := range clients.All {
-		names[i] = clients.All[i].Name
-	}
+	names := clientNames()
 	if best := spelling.Suggest(name, names); best != "" {
 		return nil, exit.Errorf(exit.NotFound, "there is no client %q; did you mean %q?", name, best)
 	}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -183,7 +184,7 @@ func (w *entryWork) add(name string, entry edit.Table) error {
 	if err != nil {
 		return err
 	}
-	if have := namesIn(path, text); contains(have, name) {
+	if have := namesIn(path, text); slices.Contains(have, name) {
 		return exit.Errorf(exit.Failure, "%s has a server %q already; take it out first: mcphub remove %s", path, name, name)
 	}
 	after, err := clients.AddToHub(path, text, name, entry)
@@ -266,7 +267,6 @@ func entryCommand(use, short, long, state string, change func(path string, text 
 			}
 			return w.write(path, text, after, false, entryReport{Config: path, Server: args[0], State: state})
 		},
-		ValidArgsFunction: completeServers,
 	}
 	w.flags(cmd)
 	return cmd
@@ -274,7 +274,7 @@ func entryCommand(use, short, long, state string, change func(path string, text 
 
 // isAmong refuses a name that no server has.
 func isAmong(path, name string, have []string) error {
-	if contains(have, name) {
+	if slices.Contains(have, name) {
 		return nil
 	}
 	if best := spelling.Suggest(name, have); best != "" {
@@ -283,19 +283,10 @@ func isAmong(path, name string, have []string) error {
 	return exit.Errorf(exit.NotFound, "%s has no server %q; 'mcphub list' shows those that it has", path, name)
 }
 
-func contains(all []string, name string) bool {
-	for _, have := range all {
-		if have == name {
-			return true
-		}
-	}
-	return false
-}
-
 // file is hub.json as it is now. A file that cannot be read as it is, is refused
 // here, so that what is said later is about the change.
 func (w *entryWork) file() (path string, text []byte, err error) {
-	if path, text, err = (&clientWork{config: w.config}).hubFile(); err != nil || text == nil {
+	if path, text, err = hubFile(w.config); err != nil || text == nil {
 		return path, text, err
 	}
 	if _, _, err := config.Parse(path, text, os.LookupEnv); err != nil {
@@ -363,21 +354,9 @@ func newProblems(path string, before, after []byte) []string {
 	}
 	_, problems, _ := config.Parse(path, after, os.LookupEnv) // it was read before it was written
 	for _, p := range problems {
-		if p.Severity != config.SeverityNote && !contains(known, p.Text) {
+		if p.Severity != config.SeverityNote && !slices.Contains(known, p.Text) {
 			out = append(out, p.Text+layout.Suffix("; ", p.Hint))
 		}
 	}
 	return out
-}
-
-// completeServers offers the servers of hub.json to a shell.
-func completeServers(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	names, err := serverNames(cmd)
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveError
-	}
-	return names, cobra.ShellCompDirectiveNoFileComp
 }

@@ -189,7 +189,7 @@ func (m *merged) running() bool {
 func (m *merged) unfinished() (names []string) {
 	for i := range m.imports {
 		im := &m.imports[i]
-		if tried := m.tried[im.Name] != nil || im.Err != ""; tried && !im.Server.Disabled && m.stays(im) != "" && !contains(names, im.Name) {
+		if tried := m.tried[im.Name] != nil || im.Err != ""; tried && !im.Server.Disabled && m.stays(im) != "" && !slices.Contains(names, im.Name) {
 			names = append(names, im.Name)
 		}
 	}
@@ -210,7 +210,7 @@ func (m *merged) disable() (err error) {
 }
 
 func (w *clientWork) merge(found []clients.Found) (*merged, error) {
-	path, text, err := w.hubFile()
+	path, text, err := hubFile(w.config)
 	if err != nil {
 		return nil, err
 	}

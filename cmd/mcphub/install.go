@@ -29,7 +29,7 @@ func installCommand() *cobra.Command {
 			"by $MCPHUB_TOKEN or the token's file where the client takes such a reference, else the\n" +
 			"token itself, in a file that only you can read then. The address is that of the hub that\n" +
 			"runs with this hub.json, else http.listen, or the one given: --http=127.0.0.1:8080.\n\n" +
-			"Clients: " + clientList() + ".",
+			"Clients: " + strings.Join(clientNames(), ", ") + ".",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := w.start(cmd); err != nil {
 				return err
@@ -62,14 +62,6 @@ func installCommand() *cobra.Command {
 	return cmd
 }
 
-func clientList() string {
-	names := make([]string, len(clients.All))
-	for i := range clients.All {
-		names[i] = clients.All[i].Name
-	}
-	return strings.Join(names, ", ")
-}
-
 func (w *clientWork) chosenClients(args []string, all bool) ([]*clients.Client, error) {
 	switch {
 	case all && len(args) > 0:
@@ -77,7 +69,7 @@ func (w *clientWork) chosenClients(args []string, all bool) ([]*clients.Client, 
 	case all:
 		return w.installedClients(), nil
 	case len(args) == 0:
-		return nil, exit.Errorf(exit.Usage, "which client? Name one, or --all; there are %s", clientList())
+		return nil, exit.Errorf(exit.Usage, "which client? Name one, or --all; there are %s", strings.Join(clientNames(), ", "))
 	}
 	var out []*clients.Client
 	for _, name := range args {
@@ -209,15 +201,13 @@ func (w *clientWork) install(chosen []*clients.Client, given []string) error {
 // finish writes what was planned and says what became of it.
 func (w *clientWork) finish(all []planned) error {
 	failed := w.apply(all)
-	if w.asJSON {
-		if err := layout.JSON(w.out, map[string]any{"clients": reportsOf(all)}); err != nil {
-			return err
-		}
-	} else {
+	if err := output(w.out, w.asJSON, map[string]any{"clients": reportsOf(all)}, func() {
 		w.tell(all)
 		if len(all) == 0 {
 			layout.Println(w.out, "No client was found on this machine.")
 		}
+	}); err != nil {
+		return err
 	}
 	if failed > 0 {
 		return exit.Errorf(exit.Failure, "%s could not be changed", several(failed, "client"))
@@ -388,12 +378,8 @@ func (w *clientWork) uninstall(args []string, all, restore bool) error {
 		}
 		reports = append(reports, r)
 	}
-	if w.asJSON {
-		if err := layout.JSON(w.out, map[string]any{"clients": reports}); err != nil {
-			return err
-		}
-	} else {
-		w.tellUndone(reports)
+	if err := output(w.out, w.asJSON, map[string]any{"clients": reports}, func() { w.tellUndone(reports) }); err != nil {
+		return err
 	}
 	if failed > 0 {
 		return exit.Errorf(exit.Failure, "%s could not be given back", several(failed, "client"))

@@ -97,7 +97,7 @@ func (f *learnFlags) learn(cmd *cobra.Command, src *setup.Source, logs *logFlags
 	if err != nil {
 		return err
 	}
-	roots, err := f.rootsGiven()
+	roots, err := existingRoots(f.roots)
 	if err != nil {
 		return err
 	}

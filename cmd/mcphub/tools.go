@@ -44,11 +44,8 @@ func toolsCommand() *cobra.Command {
 					return err
 				}
 				found.only(args)
-				if asJSON {
-					return exit.Failed(layout.JSON(cmd.OutOrStdout(), found))
-				}
-				found.show(cmd.OutOrStdout(), cmd.ErrOrStderr(), cost)
-				return nil
+				out := cmd.OutOrStdout()
+				return output(out, asJSON, found, func() { found.show(out, cmd.ErrOrStderr(), cost) })
 			})
 		},
 	}

@@ -70,14 +70,11 @@ func warmRoots(cfg hub.Config, given []string) ([]rootsmgr.Root, error) {
 	if len(given) == 0 {
 		return cfg.Fallback.Snapshot(rootsmgr.OS{}, 1, cfg.Checker.Rules().Places()).Roots(), nil
 	}
-	paths, err := givenRoots(cfg.Dir, given)
+	paths, err := existingRoots(given)
 	if err != nil {
 		return nil, err
 	}
 	for i, p := range paths {
-		if _, err := os.Stat(p); err != nil {
-			return nil, exit.Errorf(exit.Usage, "--root: %w", err)
-		}
 		paths[i] = rootsmgr.FormatURI(p)
 	}
 	return newRoots(rootsmgr.OriginAsked, paths).Roots(), nil
@@ -98,8 +95,8 @@ func keepNamed(cfg *hub.Config, names []string) error {
 		}
 	}
 	if len(names) > 0 {
-		cfg.Children = slices.DeleteFunc(slices.Clone(cfg.Children), func(c hub.Child) bool { return !contains(names, c.Spec.Name) })
-		cfg.Broken = slices.DeleteFunc(slices.Clone(cfg.Broken), func(b hub.Broken) bool { return !contains(names, b.Name) })
+		cfg.Children = slices.DeleteFunc(slices.Clone(cfg.Children), func(c hub.Child) bool { return !slices.Contains(names, c.Spec.Name) })
+		cfg.Broken = slices.DeleteFunc(slices.Clone(cfg.Broken), func(b hub.Broken) bool { return !slices.Contains(names, b.Name) })
 	}
 	return nil
 }
