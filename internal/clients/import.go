@@ -305,16 +305,8 @@ func hubContainer(whole edit.Table) edit.Where {
 
 // spelled is an entry of hub.json in its own spelling.
 func spelled(name string, t edit.Table) edit.Table {
-	raw, err := json.Marshal(t)
+	out, _, err := translated(name, t)
 	if err != nil {
-		return t
-	}
-	text, _, err := config.Translate(name, raw)
-	if err != nil {
-		return t
-	}
-	var out edit.Table
-	if json.Unmarshal(text, &out) != nil {
 		return t
 	}
 	return out.Without("disabled")

@@ -1,7 +1,6 @@
 package clients
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -233,8 +232,6 @@ func sum(data []byte) string {
 	s := sha256.Sum256(data)
 	return hex.EncodeToString(s[:])
 }
-
-func sameBytes(a, b []byte) bool { return bytes.Equal(a, b) }
 
 // Snippet is what to put where, for somebody who edits the file by hand: the file
 // as it would be if there were nothing else in it.

@@ -1,6 +1,7 @@
 package clients
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -86,7 +87,7 @@ func (s *Store) apply(c *Client, f *FileEdit) error {
 		}
 	case err != nil:
 		return err
-	case !f.Existed || !sameBytes(now, f.Before):
+	case !f.Existed || !bytes.Equal(now, f.Before):
 		return fmt.Errorf("%s: the file was changed in the meantime; close %s and run the command again", f.Place.File, c.Title)
 	}
 	rec, err := s.load(c.Name, f.Place.File)
@@ -371,7 +372,7 @@ func (s *Store) undo(r record) (Undone, error) {
 				break
 			}
 		}
-	case sameBytes(was, data):
+	case bytes.Equal(was, data):
 		u.State = Unchanged
 	default:
 		u.State = Restored
@@ -441,7 +442,7 @@ func WriteHub(path string, before, after []byte, private bool) error {
 			return err
 		}
 		return atomicfile.Write(path, after, 0o600)
-	case err == nil && before != nil && sameBytes(now, before):
+	case err == nil && before != nil && bytes.Equal(now, before):
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return err
 	default:

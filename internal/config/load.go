@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/go-viper/mapstructure/v2"
@@ -336,14 +338,8 @@ func (p *parser) inputs(f *File) {
 		return
 	}
 	seen := map[string]int{}
-	var ids []string
 	for i, in := range f.Inputs {
-		if line, again := seen[in.ID]; again {
-			p.fail([]string{"inputs", index(i), "id"}, n.elems[i].off, fmt.Sprintf("another input on line %d has the id %s", line, quote(in.ID)), "remove one of them")
-			continue
-		}
-		seen[in.ID], _ = p.src.at(n.elems[i].off)
-		ids = append(ids, in.ID)
+		p.unique(seen, in.ID, []string{"inputs", index(i), "id"}, n.elems[i], "another input on line %d has the id "+quote(in.ID), "remove one of them")
 	}
 	for i := range f.Servers {
 		for _, ref := range f.Servers[i].References() {
@@ -352,12 +348,22 @@ func (p *parser) inputs(f *File) {
 			}
 			at := f.At(ref.At...)
 			at.Severity, at.Text = SeverityWarning, ref.String()+" is none of inputs"
-			if best := spelling.Suggest(ref.Name, ids); best != "" {
+			if best := spelling.Suggest(ref.Name, slices.Sorted(maps.Keys(seen))); best != "" {
 				at.Hint = fmt.Sprintf("did you mean %q?", best)
 			}
 			p.problems = append(p.problems, at)
 		}
 	}
+}
+
+// unique reports an element of a list that has the name of one before it. seen has the
+// lines of those. text says so, and takes the line.
+func (p *parser) unique(seen map[string]int, name string, at []string, e *node, text, hint string) {
+	if line, again := seen[name]; again {
+		p.fail(at, e.off, strings.Replace(text, "%d", strconv.Itoa(line), 1), hint)
+		return
+	}
+	seen[name], _ = p.src.at(e.off)
 }
 
 func (p *parser) policy(f *File, n *node) {
@@ -372,11 +378,7 @@ func (p *parser) policy(f *File, n *node) {
 		if r.Name == "" {
 			r.Name = fmt.Sprintf("rule %d", i+1)
 		}
-		if line, again := seen[r.Name]; again {
-			p.fail(under(at, "name"), e.off, fmt.Sprintf("another rule on line %d is called %s", line, quote(r.Name)), "rename one of them")
-		} else {
-			seen[r.Name], _ = p.src.at(e.off)
-		}
+		p.unique(seen, r.Name, under(at, "name"), e, "another rule on line %d is called "+quote(r.Name), "rename one of them")
 		if r.Serve && r.Then != ThenEscalate {
 			p.report(SeverityWarning, under(at, "serve"), e.get("serve").off, fmt.Sprintf("has no effect with %q", r.Then), "leave it out")
 		}
@@ -429,11 +431,7 @@ func (p *parser) issuers(f *File) {
 	}
 	seen := map[string]int{}
 	for i, one := range f.HTTP.Issuers {
-		if line, again := seen[one.Issuer]; again {
-			p.fail([]string{"http", "issuers", index(i), "issuer"}, n.elems[i].off, fmt.Sprintf("line %d has this issuer too", line), "remove one of them")
-			continue
-		}
-		seen[one.Issuer], _ = p.src.at(n.elems[i].off)
+		p.unique(seen, one.Issuer, []string{"http", "issuers", index(i), "issuer"}, n.elems[i], "line %d has this issuer too", "remove one of them")
 	}
 }
 
@@ -453,10 +451,6 @@ func (p *parser) tokens(f *File) {
 		if (t.Env == "") == (t.File == "") {
 			p.fail([]string{"http", "tokens", index(i)}, n.elems[i].off, "a token is held by a variable or by a file", `give one of "env" and "file"`)
 		}
-		if line, again := seen[t.Name]; again {
-			p.fail([]string{"http", "tokens", index(i), "name"}, n.elems[i].off, fmt.Sprintf("another token on line %d is called %s", line, quote(t.Name)), "rename one of them")
-			continue
-		}
-		seen[t.Name], _ = p.src.at(n.elems[i].off)
+		p.unique(seen, t.Name, []string{"http", "tokens", index(i), "name"}, n.elems[i], "another token on line %d is called "+quote(t.Name), "rename one of them")
 	}
 }
