@@ -5,5 +5,5 @@
 // of its own, and returns when all have ended. A Client may be used by several
 // goroutines at a time.
 //
-// It refuses to decode results: they are shown as they came.
+// It decodes the list of tools and no other result: those are shown as they came.
 package client

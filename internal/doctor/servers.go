@@ -14,6 +14,7 @@ import (
 	"mcphub/children"
 	"mcphub/children/hints"
 	"mcphub/hub"
+	"mcphub/internal/client"
 	"mcphub/internal/printable"
 	"mcphub/internal/reference"
 	"mcphub/internal/trial"
@@ -83,7 +84,7 @@ func (e *examination) tell(ctx context.Context, cfg *hub.Config, t *trial.Seen) 
 }
 
 // server says what became of one.
-func (e *examination) server(ctx context.Context, out *Server, c *hub.Child, st *hub.ChildStatus, tools []trial.Tool) {
+func (e *examination) server(ctx context.Context, out *Server, c *hub.Child, st *hub.ChildStatus, tools []client.Tool) {
 	out.Environment, out.Roots, out.Era, out.State = st.Environment, st.RootsServed, st.Era, st.State
 	out.Kernel, out.Lacks = st.Kernel, st.Lacks
 	for _, closed := range st.Closed {
@@ -148,13 +149,13 @@ func (e *examination) mend(f *Finding, st *hub.ChildStatus) {
 }
 
 // names finds tools whose names are cut by the hub, or would be by a client.
-func (e *examination) names(c *hub.Child, tools []trial.Tool, warn func(severity, text, cure string)) {
+func (e *examination) names(c *hub.Child, tools []client.Tool, warn func(severity, text, cure string)) {
 	var long, cut []string
 	for _, t := range tools {
 		switch {
 		case len(t.Name) > longestName:
 			long = append(long, t.Name)
-		case t.Name != c.Prefix+t.Own:
+		case t.Name != c.Prefix+t.ToolName:
 			cut = append(cut, t.Name)
 		}
 	}

@@ -10,13 +10,14 @@ import (
 	"mcphub/children/hints"
 	"mcphub/children/sandbox"
 	"mcphub/hub"
+	"mcphub/internal/client"
 )
 
 // A Run is how one start of one server went.
 type Run struct {
 	Spec      children.Spec
 	Status    hub.ChildStatus // at its end
-	Tools     []Tool
+	Tools     []client.Tool
 	Prompts   []string
 	Resources []string
 }
@@ -107,8 +108,8 @@ func one(ctx context.Context, cfg hub.Config, c hub.Child, o Options) (Run, erro
 // themselves, so of them only the number counts.
 func missing(run, free *Run) (out []string) {
 	for _, t := range free.Tools {
-		if !slices.ContainsFunc(run.Tools, func(have Tool) bool { return have.Own == t.Own }) {
-			out = append(out, "the tool "+t.Own)
+		if !slices.ContainsFunc(run.Tools, func(have client.Tool) bool { return have.ToolName == t.ToolName }) {
+			out = append(out, "the tool "+t.ToolName)
 		}
 	}
 	for _, p := range free.Prompts {
