@@ -153,7 +153,7 @@ func Make(format Format, data []byte, at Where, c Change) ([]byte, Change, error
 	case YAML:
 		splices, err = yamlEdit(body, at, c, there)
 	default:
-		splices, err = jsonEdit(body, at, c, there)
+		splices, err = jsonEdit(body, at, c)
 	}
 	if err != nil {
 		return nil, c, err
@@ -248,6 +248,12 @@ func twice(whole Table, at Where, name string) string {
 	var v any = whole
 	for _, step := range append(slices.Clone(at.Path), name) {
 		t, ok := v.(Table)
+		if list, _ := v.([]any); at.List && len(list) > 0 {
+			for _, e := range list {
+				t = append(t, Member{nameOf(e), e})
+			}
+			ok = true
+		}
 		if !ok {
 			return ""
 		}
@@ -265,78 +271,60 @@ func twice(whole Table, at Where, name string) string {
 	return ""
 }
 
-// applied is an edit of values instead of texts.
-func applied(whole Table, at Where, c Change) (Table, error) {
-	if len(at.Path) == 0 {
-		return nil, errors.New("entries stand below a name")
-	}
-	var edit func(v any, path []string) (any, error)
-	edit = func(v any, path []string) (any, error) {
-		if len(path) == 0 {
-			return appliedEntry(v, at, c)
-		}
-		t, ok := v.(Table)
-		if !ok && v != nil {
-			return nil, fmt.Errorf("%q is no table", path[0])
-		}
-		in, err := edit(t.Get(path[0]), path[1:])
-		if err != nil {
-			return nil, err
-		}
-		return t.With(path[0], in), nil
-	}
-	out, err := edit(whole, at.Path)
-	t, _ := out.(Table)
-	return t, err
-}
-
-func appliedEntry(v any, at Where, c Change) (any, error) {
-	change := func(old Table) Table {
-		if c.Kind == Set {
-			if c.Value == nil {
-				return old.Without(c.Key)
-			}
-			return old.With(c.Key, c.Value)
-		}
-		t, _ := c.Value.(Table)
-		return t
+// place is where an entry is, or where a new one goes.
+func (at Where) place(whole Table, name string) Place {
+	var place Place
+	var v any = whole
+	for _, step := range at.Path {
+		t, _ := v.(Table)
+		place, v = append(place, step), t.Get(step)
 	}
 	if !at.List {
-		t, ok := v.(Table)
-		if !ok && v != nil {
-			return nil, errors.New("the entries are no table")
-		}
-		if c.Kind == Remove {
-			out := t.Without(c.Name)
-			if out == nil {
-				out = Table{}
-			}
-			return out, nil
-		}
-		old, _ := t.Get(c.Name).(Table)
-		return t.With(c.Name, change(old)), nil
+		return append(place, name)
 	}
-	list, ok := v.([]any)
-	if !ok && v != nil {
-		return nil, errors.New("the entries are no list")
+	list, _ := v.([]any)
+	if i := slices.IndexFunc(list, func(e any) bool { return nameOf(e) == name }); i >= 0 {
+		return append(place, i)
 	}
-	out := []any{}
-	done := false
-	for _, e := range list {
-		t, _ := e.(Table)
-		if nameOf(t) != c.Name {
-			out = append(out, e)
-			continue
+	return append(place, len(list))
+}
+
+// applied is an edit of values instead of texts.
+func applied(whole Table, at Where, c Change) (Table, error) {
+	change := func(old Table) Table {
+		switch {
+		case c.Kind == Put:
+			t, _ := c.Value.(Table)
+			return t
+		case c.Value == nil:
+			return old.Without(c.Key)
 		}
-		done = true
-		if c.Kind != Remove {
-			out = append(out, named(c.Name, change(t.Without(nameKey))))
+		return old.With(c.Key, c.Value)
+	}
+	out, err := changedAt(whole, at.place(whole, c.Name), func(in, step any) (any, error) {
+		list, isList := in.([]any)
+		t, isTable := in.(Table)
+		i, element := step.(int)
+		switch {
+		case in != nil && (element && !isList || !element && !isTable):
+			return nil, errPlace
+		case !element && c.Kind == Remove:
+			return append(Table{}, t.Without(c.Name)...), nil
+		case !element:
+			old, _ := t.Get(c.Name).(Table)
+			return t.With(c.Name, change(old)), nil
+		case i == len(list):
+			return append(slices.Clone(list), named(c.Name, change(nil))), nil
+		case c.Kind == Remove:
+			return slices.Delete(slices.Clone(list), i, i+1), nil
 		}
-	}
-	if !done && c.Kind == Put {
-		out = append(out, named(c.Name, change(nil)))
-	}
-	return out, nil
+		old, _ := list[i].(Table)
+		list = slices.Clone(list)
+		list[i] = named(c.Name, change(old.Without(nameKey)))
+		return list, nil
+	})
+	t, _ := out.(Table)
+	return t, err
 }
 
 // named is an entry of a list.

@@ -185,7 +185,7 @@ func TestUndoAfterRewriting(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		rewritten := []byte(jsonText{nl: "\n", unit: "    "}.object(whole, ""))
+		rewritten := []byte(jsonText{nl: "\n", unit: "    "}.value(whole, ""))
 		for _, c := range []Change{gone, put} {
 			if rewritten, err = Undo(JSON, rewritten, file.at, c); err != nil {
 				t.Fatal(err)

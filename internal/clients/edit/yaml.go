@@ -102,7 +102,7 @@ func yamlFind(values []*ast.MappingValueNode, name string) *ast.MappingValueNode
 
 func yamlEdit(data []byte, at Where, c Change, there bool) ([]Splice, error) {
 	if bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) {
-		return jsonEdit(data, at, c, there) // YAML in the form of JSON
+		return jsonEdit(data, at, c) // YAML in the form of JSON
 	}
 	y := newYAML(data)
 	// The parser is at home with line feeds alone. Lines and columns are the same.
