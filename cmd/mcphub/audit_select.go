@@ -23,10 +23,11 @@ func (a *auditSource) folder() (string, error) {
 	if a.dir != "" {
 		return a.dir, nil
 	}
-	dir, err := a.src.AuditFolder(stderr)
+	file, err := a.src.Load(stderr)
 	if err != nil {
 		return "", err
 	}
+	dir := setup.AuditFolder(file)
 	if dir == "" {
 		return "", exit.Errorf(exit.Config, `no audit log is kept: audit.dir is "off", or this user has no state folder; --dir names another one`)
 	}

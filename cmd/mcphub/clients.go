@@ -41,12 +41,12 @@ type clientWork struct {
 	ctx     context.Context // of the command
 	env     clients.Env
 	store   *clients.Store
-	secrets clients.Secrets // set when hub.json was read
-	web     *clients.Web    // where clients reach the hub; nil: they start it
-	out     io.Writer       // the result
-	say     io.Writer       // what comes before it
-	in      *bufio.Reader   // nil where nobody can be asked
-	try     tryFunc         // starts a server
+	secrets *secrets.Store // set when hub.json was read
+	web     *clients.Web   // where clients reach the hub; nil: they start it
+	out     io.Writer      // the result
+	say     io.Writer      // what comes before it
+	in      *bufio.Reader  // nil where nobody can be asked
+	try     tryFunc        // starts a server
 }
 
 func (w *clientWork) flags(cmd *cobra.Command) {

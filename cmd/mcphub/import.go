@@ -141,7 +141,7 @@ func (w *clientWork) importAll(found []clients.Found, file bool) error {
 				return err
 			}
 		}
-		if err := m.write(w.secrets); err != nil {
+		if err := w.write(m); err != nil {
 			return err
 		}
 	}
@@ -225,9 +225,9 @@ func (w *clientWork) merge(found []clients.Found) (*merged, error) {
 	if err != nil {
 		return nil, err
 	}
-	w.secrets = kept.Keeper(w.ctx)
+	w.secrets = kept
 	m := &merged{path: path, before: text}
-	to := clients.Target{File: path, Text: text, Move: w.secrets != nil, Env: os.LookupEnv, Kept: func(name string) bool {
+	to := clients.Target{File: path, Text: text, Env: os.LookupEnv, Kept: func(name string) bool {
 		_, err := kept.Get(w.ctx, name)
 		return err == nil
 	}}
@@ -321,11 +321,13 @@ func (m *merged) added() int {
 	return n
 }
 
-func (m *merged) write(secrets clients.Secrets) error {
-	if secrets != nil {
-		if err := clients.Keep(m.imports, secrets); err != nil {
-			return exit.Failed(err)
-		}
+// write keeps the secrets of what is imported, and writes hub.json.
+func (w *clientWork) write(m *merged) error {
+	if err := clients.Keep(m.imports, func(name, value string) error {
+		_, _, err := w.secrets.Set(w.ctx, name, value)
+		return err
+	}, func(name string) error { return w.secrets.Delete(w.ctx, name) }); err != nil {
+		return exit.Failed(err)
 	}
 	plain := false
 	for i := range m.imports {

@@ -91,11 +91,7 @@ func (w *why) find(ctx context.Context) ([]reason, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, err := w.src.AuditFolder(io.Discard)
-	if err != nil {
-		return nil, err
-	}
-	all, err := recorded(ctx, dir)
+	all, err := recorded(ctx, setup.AuditFolder(file))
 	if err != nil {
 		return nil, err
 	}

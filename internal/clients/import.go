@@ -35,7 +35,6 @@ type Import struct {
 type Target struct {
 	File string
 	Text []byte                      // may be empty
-	Move bool                        // references stand in the text for plain secrets, which [Keep] keeps
 	Kept func(name string) bool      // a secret of this name is kept already; nil: none
 	Env  func(string) (string, bool) // looks up variables
 }
@@ -204,13 +203,9 @@ func Merge(to Target, servers []Server, inputs []edit.Table) ([]byte, []Import, 
 		im.plain = entry
 		taken = append(taken, edit.Member{Name: im.Name, Value: entry})
 		with, found, keys := moveSecrets(im.Name, entry, kept)
-		if to.Move {
-			entry, im.secrets, im.Moved = with, found, keys
-		} else {
-			im.Plain = keys
-		}
+		entry, im.secrets, im.Moved = with, found, keys
 		if secretURL(with) {
-			im.Plain = append(im.Plain, "url")
+			im.Plain = []string{"url"}
 		}
 		im.written, im.Err = entry, im.lacks(entry)
 		if s.Disabled && !enabledElsewhere(servers, s) {

@@ -153,7 +153,7 @@ func golden(t testing.TB, found Found) []byte {
 // variables that are not set.
 func isHubJSON(t *testing.T, found Found) {
 	t.Helper()
-	text, imports, err := Merge(Target{File: "hub.json", Text: nil, Move: false, Env: func(string) (string, bool) { return "set", true }}, found.Servers, found.Inputs)
+	text, imports, err := Merge(Target{File: "hub.json", Text: nil, Env: func(string) (string, bool) { return "set", true }}, found.Servers, found.Inputs)
 	if err != nil {
 		t.Fatal(err)
 	}

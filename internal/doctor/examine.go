@@ -220,23 +220,16 @@ func (e *examination) access() {
 	if err != nil {
 		abs = path
 	}
+	text, _ := os.ReadFile(path) // what cannot be read shows no secret
 	mode := info.Mode().Perm()
 	switch {
 	case mode&0o022 != 0:
 		e.report.add(Finding{Group: Configuration, Severity: bad, Text: fmt.Sprintf("others may change %s (mode %04o), and it says which programs run", abs, mode),
 			Cure: "let nobody else change it", Command: printable.CommandLine([]string{"chmod", "go-w", abs})})
-	case mode&0o044 != 0 && e.holdsSecrets(path):
+	case mode&0o044 != 0 && clients.HoldsSecrets(text):
 		e.report.add(Finding{Group: Configuration, Severity: doubt, Text: fmt.Sprintf("others may read %s (mode %04o), and it holds what looks like a secret", abs, mode),
 			Cure: "let nobody else read it; better, keep the secret with mcphub secret set", Command: printable.CommandLine([]string{"chmod", "600", abs})})
 	}
-}
-
-func (e *examination) holdsSecrets(path string) bool {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return false
-	}
-	return clients.HoldsSecrets(text)
 }
 
 // elsewhere looks for a program that PATH does not have where programs usually are.

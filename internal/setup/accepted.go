@@ -1,6 +1,7 @@
 package setup
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -167,7 +168,7 @@ func (s *Source) Accepted(w io.Writer, written func(paths ...string) (string, bo
 	i := item(path, text, trail, now, home)
 	was, known, broken := s.Consent.Accepted(i.ID)
 	if known && string(was) == string(i.Value) {
-		return Standing{File: now}, firstError(wrong, s.Consent.Withdraw(i.ID))
+		return Standing{File: now}, cmp.Or(wrong, s.Consent.Withdraw(i.ID))
 	}
 	where, could := s.Consent.Writer(i)
 	if !could && written != nil {
@@ -256,15 +257,6 @@ func (s *Source) stand(w io.Writer, i consent.Item, now *config.File, wrong erro
 func (s *Source) remember(i consent.Item) error {
 	if err := s.Consent.Take(i); err != nil {
 		s.Forgets = err
-	}
-	return nil
-}
-
-func firstError(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
 	}
 	return nil
 }

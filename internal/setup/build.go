@@ -56,7 +56,7 @@ func (s *Source) Build(file *config.File, w io.Writer, log zerolog.Logger) (Resu
 	if err != nil {
 		log.Warn().Err(err).Msg("the home folder is unknown; paths that start with ~ are refused")
 	}
-	r := Result{File: file, Logs: logFolder(file, home, os.Getenv), Audit: auditFolder(file, home, os.Getenv)}
+	r := Result{File: file, Logs: LogFolder(file), Audit: AuditFolder(file)}
 	r.Hub = s.settings(file, log)
 	cfg := &r.Hub
 	kept := Secrets(file, home)
