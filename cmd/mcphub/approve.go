@@ -163,16 +163,11 @@ func decide(ctx context.Context, t console, in *bufio.Reader, w waitingCall) err
 			layout.Println(t, printable.Escape(err.Error(), 300))
 			return nil
 		}
-		if err := t.Forget(); err != nil {
-			return exit.Errorf(exit.Failure, "the terminal: %w", err)
-		}
-		in.Reset(t)
-		layout.Printf(t, "\nType %s, n to deny it, or nothing to leave it: ", waysToAllow(code, w.Choices))
-		line, err := readLine(in)
+		line, err := prompt(t, in, "Type "+waysToAllow(code, w.Choices)+", n to deny it, or nothing to leave it")
 		if err != nil {
-			return exit.Errorf(exit.Failure, "the terminal: %w", err)
+			return err
 		}
-		if strings.TrimSpace(line) == "" {
+		if line == "" {
 			layout.Println(t, "It goes on waiting.")
 			return nil
 		}
@@ -231,6 +226,20 @@ func readDecision(line string, size int, choices []string) (code, choice string)
 const longestLine = 200
 
 var errLongLine = errors.New("too much was typed")
+
+// prompt asks for a line of what is typed from now on.
+func prompt(t console, in *bufio.Reader, text string) (string, error) {
+	if err := t.Forget(); err != nil {
+		return "", exit.Errorf(exit.Failure, "the terminal: %w", err)
+	}
+	in.Reset(t)
+	layout.Printf(t, "\n%s: ", text)
+	line, err := readLine(in)
+	if err != nil {
+		return "", exit.Errorf(exit.Failure, "the terminal: %w", err)
+	}
+	return strings.TrimSpace(line), nil
+}
 
 func readLine(in *bufio.Reader) (string, error) {
 	var b strings.Builder

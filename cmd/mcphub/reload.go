@@ -148,16 +148,11 @@ func answerQuestions(ctx context.Context, store *consent.Store, src *setup.Sourc
 		for _, line := range q.Lines {
 			layout.Println(t, "  "+printable.Escape(line, wholeLine))
 		}
-		if err := t.Forget(); err != nil {
-			return accepted, exit.Errorf(exit.Failure, "the terminal: %w", err)
-		}
-		in.Reset(t)
-		layout.Printf(t, "\nType yes to accept this for all hubs, or nothing to leave it: ")
-		line, err := readLine(in)
+		line, err := prompt(t, in, "Type yes to accept this for all hubs, or nothing to leave it")
 		if err != nil {
-			return accepted, exit.Errorf(exit.Failure, "the terminal: %w", err)
+			return accepted, err
 		}
-		if !strings.EqualFold(strings.TrimSpace(line), "yes") {
+		if !strings.EqualFold(line, "yes") {
 			layout.Println(t, "It goes on waiting.")
 			continue
 		}

@@ -62,14 +62,7 @@ type offered struct{ *client.Offered }
 // theServer is the one server of that name, which must be there.
 func theServer(name string) func(cfg *hub.Config) ([]string, error) {
 	return func(cfg *hub.Config) ([]string, error) {
-		var names []string
-		for i := range cfg.Children {
-			names = append(names, cfg.Children[i].Spec.Name)
-		}
-		for _, b := range cfg.Broken {
-			names = append(names, b.Name)
-		}
-		return []string{name}, isAmong("the hub", name, names)
+		return []string{name}, isAmong("the hub", name, serversIn(cfg))
 	}
 }
 

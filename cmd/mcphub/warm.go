@@ -80,17 +80,21 @@ func warmRoots(cfg hub.Config, given []string) ([]rootsmgr.Root, error) {
 	return newRoots(rootsmgr.OriginAsked, paths).Roots(), nil
 }
 
-// keepNamed leaves only the servers of these names; without one, all.
-func keepNamed(cfg *hub.Config, names []string) error {
-	var all []string
+// serversIn are the servers of a configuration, also those that cannot be started.
+func serversIn(cfg *hub.Config) (names []string) {
 	for i := range cfg.Children {
-		all = append(all, cfg.Children[i].Spec.Name)
+		names = append(names, cfg.Children[i].Spec.Name)
 	}
 	for _, b := range cfg.Broken {
-		all = append(all, b.Name)
+		names = append(names, b.Name)
 	}
+	return names
+}
+
+// keepNamed leaves only the servers of these names; without one, all.
+func keepNamed(cfg *hub.Config, names []string) error {
 	for _, name := range names {
-		if err := isAmong("hub.json", name, all); err != nil {
+		if err := isAmong("hub.json", name, serversIn(cfg)); err != nil {
 			return err
 		}
 	}

@@ -3,6 +3,7 @@ package config
 import (
 	"encoding/json"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -389,56 +390,32 @@ func (f *File) At(path ...string) Problem {
 			path = append([]string{path[0], server.Key}, path[2:]...)
 		}
 	}
-	n, steps := f.tree, make([]string, 0, len(path))
+	n, at, steps := f.tree, 0, make([]string, 0, len(path))
 	for i, step := range path {
+		var next *node
 		steps = append(steps, step)
-		next := n.get(step)
-		if n != nil && n.kind == '[' {
-			if at, err := strconv.Atoi(step); err == nil && at >= 0 {
-				steps[i] = index(at)
-				if at < len(n.elems) {
-					next = n.elems[at]
+		if n != nil {
+			at = n.off
+			if k := slices.IndexFunc(n.members, func(m member) bool { return m.name == step }); k >= 0 {
+				next, at = n.members[k].value, n.members[k].off
+			}
+			if k, err := strconv.Atoi(step); n.kind == '[' && err == nil && k >= 0 {
+				steps[i] = index(k)
+				if k < len(n.elems) {
+					next, at = n.elems[k], n.elems[k].off
 				}
 			}
 		}
 		n = next
 	}
+	if len(path) == 0 && n != nil {
+		at = n.off
+	}
 	p.Key = formatKey(steps)
 	if f.src != nil {
-		at := f.tree.nearest(path)
 		in, _ := f.src.part(at)
 		p.File = in.name
 		p.Line, p.Col = f.src.at(at)
 	}
 	return p
-}
-
-// nearest is the offset of the innermost value on the path that exists.
-func (n *node) nearest(path []string) int {
-	if len(path) == 0 || n == nil {
-		return n.offset()
-	}
-	if n.kind == '[' {
-		if at, err := strconv.Atoi(path[0]); err == nil && at >= 0 && at < len(n.elems) {
-			return n.elems[at].nearest(path[1:])
-		}
-		return n.off
-	}
-	for _, m := range n.members {
-		if m.name != path[0] {
-			continue
-		}
-		if len(path) == 1 {
-			return m.off
-		}
-		return m.value.nearest(path[1:])
-	}
-	return n.off
-}
-
-func (n *node) offset() int {
-	if n == nil {
-		return 0
-	}
-	return n.off
 }

@@ -64,14 +64,19 @@ func Text(path string) ([]byte, Trail, error) {
 	if err != nil {
 		return nil, trail, &LoadError{Path: path, Err: err}
 	}
-	if fi, err := os.Stat(path); err == nil && !fi.Mode().IsRegular() && !fi.IsDir() {
-		return nil, trail, &LoadError{Path: path, Err: errNotRegular} // reading a pipe may wait for ever
-	}
-	data, err := read(path)
+	data, err := readRegular(path)
 	if err != nil {
 		return nil, trail, &LoadError{Path: path, Err: err}
 	}
 	return data, trail, nil
+}
+
+// readRegular reads a file, and nothing that would make it wait.
+func readRegular(path string) ([]byte, error) {
+	if fi, err := os.Stat(path); err == nil && !fi.Mode().IsRegular() && !fi.IsDir() {
+		return nil, errors.New("is no regular file")
+	}
+	return read(path)
 }
 
 // LoadText is Load as it would be if the file at path, to which trail leads, read data.

@@ -97,7 +97,7 @@ func TestTableAndTypesAgree(t *testing.T) {
 		if path[0] == "mcpServers" || strings.HasPrefix(k.Path, "roots.fallback[]") || strings.HasSuffix(k.Path, "[].serve") || k.Path == "http.tokens[].file" || k.Path == "http.stateKey.file" {
 			continue // not in the first entry, or in place of another key
 		}
-		if p := f.At(path...); p.Line == 0 || f.tree.nearest(path) == f.tree.nearest(path[:len(path)-1]) {
+		if p, around := f.At(path...), f.At(path[:len(path)-1]...); p.Line == 0 || p.Line == around.Line && p.Col == around.Col {
 			t.Errorf("everyKey does not use %s", k.Path)
 		}
 	}

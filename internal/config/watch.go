@@ -125,7 +125,10 @@ func (w *Watcher) look(e *eyes) bool {
 	}
 	now := Change{Trail: trail, Err: err}
 	if err == nil {
-		now.Sum, now.Err = sumOf(w.path)
+		var data []byte
+		if data, now.Err = readRegular(w.path); now.Err == nil {
+			now.Sum = checksum(data)
+		}
 		if again, err := Follow(w.path); err != nil || !again.equal(trail) {
 			return false
 		}
@@ -141,22 +144,6 @@ func (w *Watcher) look(e *eyes) bool {
 	w.changes <- now
 	return true
 }
-
-// sumOf is the checksum of a file's content.
-func sumOf(path string) (string, error) {
-	if fi, err := os.Stat(path); err != nil {
-		return "", err
-	} else if !fi.Mode().IsRegular() && !fi.IsDir() {
-		return "", errNotRegular // reading a pipe may wait for ever
-	}
-	data, err := read(path)
-	if err != nil {
-		return "", err
-	}
-	return checksum(data), nil
-}
-
-var errNotRegular = errors.New("is no regular file")
 
 func checksum(data []byte) string {
 	sum := sha256.Sum256(data)
