@@ -46,7 +46,7 @@ var allowed = map[string][]string{
 	"internal/caller":         {"internal/proctree"},
 	"internal/consent":        {"internal/atomicfile"},
 	"internal/secrets":        {"internal/atomicfile", "internal/reference"},
-	"internal/files":          {"internal/jsonrpc", "internal/printable"},
+	"internal/files":          {"internal/jsonrpc", "internal/printable", "rootsmgr/platform"},
 	"internal/mirror":         {"internal/jsonrpc"},
 	"children/link":           {"internal/jsonrpc"},
 	"children/remote":         {"children/link", "internal/jsonrpc", "internal/printable", "internal/mirror"},
