@@ -59,7 +59,7 @@ func ReadFile(path string, e Env) (Found, error) {
 				continue
 			}
 			for _, k := range c.layout(whole, p) {
-				if found, _ := edit.Entries(place.Format, data, k.where); len(found) > 0 && ownName(path) {
+				if len(edit.Entries(whole, k.where)) > 0 && ownName(path) {
 					out.Client, place.Where = c, p.Where
 				}
 			}
@@ -67,34 +67,26 @@ func ReadFile(path string, e Env) (Found, error) {
 	}
 	if out.Client == nil {
 		for _, known := range containers {
-			if found, _ := edit.Entries(place.Format, data, known.where); len(found) > 0 {
+			if len(edit.Entries(whole, known.where)) > 0 {
 				place.Where, out.Client = known.where, Find(known.client)
 				break
 			}
 		}
 	}
 	if place.Where.Path == nil { // servers by name and nothing else, as manuals show them
-		whole = edit.Table{{Name: "mcpServers", Value: whole}}
-		if data, err = json.Marshal(whole); err != nil {
-			return out, err
-		}
-		place.Format, place.Where = edit.JSON, mcpServers
+		whole, place.Where = edit.Table{{Name: "mcpServers", Value: whole}}, mcpServers
 	}
-	if out.Client == nil {
-		entries, err := edit.Entries(place.Format, data, place.Where)
-		if err != nil {
-			return out, err
-		}
+	if out.Client != nil {
+		out.read(place, whole)
+	} else {
 		out.inputs(whole)
-		for _, m := range entries {
+		for _, m := range edit.Entries(whole, place.Where) {
 			t, _ := m.Value.(edit.Table)
 			d := dialect{vars: varsEditor, inputs: true}
 			if _, ok := d.entry(t); ok {
 				out.add(m.Name, t, d, place, kept{where: place.Where})
 			}
 		}
-	} else if err := out.read(place, data); err != nil {
-		return out, fmt.Errorf("%s: %w", path, err)
 	}
 	for i := range out.Servers {
 		out.Servers[i].place = Place{} // it is not ours to edit
@@ -177,12 +169,11 @@ func Merge(to Target, servers []Server, inputs []edit.Table) ([]byte, []Import, 
 	default:
 		text = []byte(FirstHub)
 	}
-	there, err := edit.Entries(edit.JSON, text, where)
-	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", file, err)
+	if whole, err = edit.Decode(edit.JSON, text); err != nil {
+		return nil, nil, edit.In(file, err)
 	}
 	taken := edit.Table{}
-	for _, m := range there {
+	for _, m := range edit.Entries(whole, where) {
 		t, _ := m.Value.(edit.Table)
 		taken = append(taken, edit.Member{Name: m.Name, Value: spelled(m.Name, t)})
 	}

@@ -75,7 +75,8 @@ func TestMergeDisabled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	entries, err := edit.Entries(edit.JSON, text, mcpServers)
+	whole, err := edit.Decode(edit.JSON, text)
+	entries := edit.Entries(whole, mcpServers)
 	if err != nil {
 		t.Fatal(err)
 	}

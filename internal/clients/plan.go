@@ -96,10 +96,7 @@ func PlanInstall(c *Client, e Env, h Hub) (p *Plan, already string, err error) {
 		return nil, "", fmt.Errorf("%s: %w", at.File, err)
 	}
 	where := c.layout(whole, at)[0].where
-	entries, err := edit.Entries(at.Format, f.After, where)
-	if err != nil {
-		return nil, "", fmt.Errorf("%s: %w", at.File, err)
-	}
+	entries := edit.Entries(whole, where)
 	want := c.Entry(h, at)
 	if where.List {
 		want = want.Without("name")
@@ -172,11 +169,7 @@ func PlanRemoval(c *Client, e Env) (*Plan, error) {
 			return nil, fmt.Errorf("%s: %w", at.File, err)
 		}
 		for _, k := range c.layout(whole, at) {
-			entries, err := edit.Entries(at.Format, data, k.where)
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", at.File, err)
-			}
-			for _, m := range entries {
+			for _, m := range edit.Entries(whole, k.where) {
 				t, _ := m.Value.(edit.Table)
 				entry, ok := c.dialect.entry(t)
 				if !ok || !isHub(flat(entry)) && !isHubAt(m.Name, entry) {

@@ -85,9 +85,11 @@ func Read(c *Client, e Env) (Found, error) {
 			return out, err
 		}
 		out.Files = append(out.Files, p.File)
-		if err := out.read(p, data); err != nil {
+		whole, err := edit.Decode(p.Format, data)
+		if err != nil {
 			return out, edit.In(p.File, err)
 		}
+		out.read(p, whole)
 	}
 	return out, nil
 }
@@ -105,23 +107,15 @@ func readFile(path string) ([]byte, error) {
 	return data, err
 }
 
-func (f *Found) read(p Place, data []byte) error {
-	whole, err := edit.Decode(p.Format, data)
-	if err != nil {
-		return err
-	}
+// read takes in the servers of a file.
+func (f *Found) read(p Place, whole edit.Table) {
 	f.inputs(whole)
 	for _, at := range f.Client.layout(whole, p) {
-		entries, err := edit.Entries(p.Format, data, at.where)
-		if err != nil {
-			return err
-		}
-		for _, m := range entries {
+		for _, m := range edit.Entries(whole, at.where) {
 			t, _ := m.Value.(edit.Table)
 			f.add(m.Name, t, f.Client.dialect, p, at)
 		}
 	}
-	return nil
 }
 
 // inputs notes what a file asks a person for.

@@ -68,15 +68,7 @@ type Change struct {
 var ErrNoEntry = errors.New("there is no such entry")
 
 // Entries lists the entries of a file in their order. One that is no table is left out.
-func Entries(format Format, data []byte, at Where) (Table, error) {
-	whole, err := Decode(format, data)
-	if err != nil {
-		return nil, err
-	}
-	return entriesOf(whole, at), nil
-}
-
-func entriesOf(whole Table, at Where) Table {
+func Entries(whole Table, at Where) Table {
 	var v any = whole
 	for _, name := range at.Path {
 		t, ok := v.(Table)
@@ -118,7 +110,7 @@ func Make(format Format, data []byte, at Where, c Change) ([]byte, Change, error
 	if name := twice(whole, at, c.Name); name != "" {
 		return nil, c, fmt.Errorf("%q stands twice in the file; remove one of them", name)
 	}
-	entries := entriesOf(whole, at)
+	entries := Entries(whole, at)
 	have, there := entries.Get(c.Name).(Table)
 	switch c.Kind {
 	case Put:
@@ -377,7 +369,7 @@ func Undo(format Format, data []byte, at Where, c Change) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	back, needed, err := inverse(entriesOf(whole, at), c)
+	back, needed, err := inverse(Entries(whole, at), c)
 	if err != nil || !needed {
 		return data, err
 	}

@@ -116,7 +116,8 @@ func TestUndoProperty(t *testing.T) {
 			text = strings.TrimRight(text, "\r\n")
 		}
 		data := []byte(text)
-		entries, err := Entries(file.format, data, file.at)
+		whole, err := Decode(file.format, data)
+		entries := Entries(whole, file.at)
 		if err != nil {
 			t.Fatal(err)
 		}
