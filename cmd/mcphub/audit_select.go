@@ -42,12 +42,16 @@ func unread(dir string, err error) error {
 	return exit.Errorf(exit.Failure, "%w", err)
 }
 
-func (a *auditSource) decisions(f *auditFilter) ([]audit.Decision, error) {
-	pick, err := f.filter(time.Now())
-	if err != nil {
-		return nil, err
+// picked says which decisions are read, and from which folder.
+func (a *auditSource) picked(f *auditFilter) (pick audit.Filter, dir string, err error) {
+	if pick, err = f.filter(time.Now()); err == nil {
+		dir, err = a.folder()
 	}
-	dir, err := a.folder()
+	return pick, dir, err
+}
+
+func (a *auditSource) decisions(f *auditFilter) ([]audit.Decision, error) {
+	pick, dir, err := a.picked(f)
 	if err != nil {
 		return nil, err
 	}

@@ -155,7 +155,7 @@ func (w *clientWork) importAll(found []clients.Found, file bool) error {
 	layout.Printf(w.out, "%s imported into %s.\n", several(m.added(), "server"), w.short(m.path))
 	for i := range m.imports {
 		if im := &m.imports[i]; im.Same == "" && im.Off {
-			layout.Printf(w.out, "%s is disabled there, since --yes is no yes to what a file starts. Once you have looked at it: %s\n", im.Name, printable.CommandLine([]string{"mcphub", "enable", im.Name})+w.configFlag())
+			layout.Printf(w.out, "%s is disabled there, since --yes is no yes to what a file starts. Once you have looked at it: %s\n", im.Name, w.command("enable", im.Name))
 		}
 	}
 	return nil
@@ -400,13 +400,13 @@ func leftOut(im *clients.Import) []string {
 // rowsOf is an entry in lines: what starts, with every argument and variable.
 func rowsOf(im *clients.Import) [][2]string {
 	var rows [][2]string
-	add := func(name string, v any) {
-		s, isText := v.(string)
-		if !isText {
-			s = asJSONLine(v)
+	text := func(v any) string {
+		if s, is := v.(string); is {
+			return s
 		}
-		rows = append(rows, [2]string{name, escaped(s)})
+		return asJSONLine(v)
 	}
+	add := func(name string, v any) { rows = append(rows, [2]string{name, escaped(text(v))}) }
 	for _, m := range im.Shown() {
 		switch v := m.Value.(type) {
 		case []any:
@@ -415,11 +415,7 @@ func rowsOf(im *clients.Import) [][2]string {
 			}
 		case edit.Table:
 			for _, part := range v {
-				s, isText := part.Value.(string)
-				if !isText {
-					s = asJSONLine(part.Value)
-				}
-				add(strings.TrimSuffix(m.Name, "s"), part.Name+"="+s)
+				add(strings.TrimSuffix(m.Name, "s"), part.Name+"="+text(part.Value))
 			}
 		default:
 			add(m.Name, v)

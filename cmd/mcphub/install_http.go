@@ -117,7 +117,7 @@ func (w *clientWork) webNote(c *clients.Client) string {
 	switch refers, _ := c.Refers(); {
 	case w.web.Token == "":
 	case refers == clients.ByVariable:
-		notes = append(notes, fmt.Sprintf(`it reads the token from %s: start it where that is set: export %s="$(mcphub token%s)"`, clients.TokenVariable, clients.TokenVariable, w.configFlag()))
+		notes = append(notes, fmt.Sprintf(`it reads the token from %s: start it where that is set: export %s="$(%s)"`, clients.TokenVariable, clients.TokenVariable, w.command("token")))
 	case refers == clients.ByFile:
 		notes = append(notes, "it reads the token from "+w.short(w.web.File))
 	default:
@@ -129,11 +129,9 @@ func (w *clientWork) webNote(c *clients.Client) string {
 	return strings.Join(notes, "; ")
 }
 
-func (w *clientWork) configFlag() string {
-	if w.config == "" {
-		return ""
-	}
-	return " --config " + w.config
+// command is a command line of this program that is about the same hub.json.
+func (w *clientWork) command(words ...string) string {
+	return (&setup.Source{Config: w.config}).CommandLine(words...)
 }
 
 func tokenCommand() *cobra.Command {

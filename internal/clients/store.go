@@ -403,7 +403,7 @@ func isFresh(r record, data []byte) bool {
 	}
 	for _, st := range r.Steps {
 		for _, m := range st.Changes {
-			got = edit.Prune(got, m.Where)
+			got = edit.Prune(got, m.Where.Path)
 		}
 	}
 	return edit.Equal(got, want)

@@ -283,7 +283,9 @@ func defaultsOf(s *spec) map[string]any {
 			src := newSource("", []byte(k.def))
 			c := &checker{src: src, failed: map[string]*Problem{}}
 			if n, bad := src.parse(); bad == nil {
-				if v, ok := c.defaultValue(n, k.spec); ok {
+				plain := *k.spec
+				plain.expand = expandNone // it needs no variables
+				if v, ok := c.value(nil, n, &plain); ok {
 					out[k.name] = v
 				}
 			}
@@ -294,13 +296,6 @@ func defaultsOf(s *spec) map[string]any {
 		}
 	}
 	return out
-}
-
-// defaultValue is value for a text of the table, which needs no variables.
-func (c *checker) defaultValue(n *node, s *spec) (any, bool) {
-	plain := *s
-	plain.expand = expandNone
-	return c.value(nil, n, &plain)
 }
 
 // finish checks what no single key can show, and fills what is not a key.

@@ -32,7 +32,7 @@ func (f *File) Narrowed(by *File) (n *File, whole bool) {
 	if others := slices.DeleteFunc(slices.Clone(by.Policy.Rules), func(r Rule) bool { return r.Then == ThenDeny && !hasRule(f, r) }); sameRules(others, f.Policy.Rules) {
 		out.Policy.Rules, out.Policy.Raw = by.Policy.Rules, by.Policy.Raw // wherever a rule that denies stands, it allows nothing
 	}
-	return &out, out.means(by)
+	return &out, out.Means(by)
 }
 
 func hasRule(f *File, r Rule) bool {
@@ -43,12 +43,9 @@ func sameRules(a, b []Rule) bool {
 	return slices.EqualFunc(a, b, func(x, y Rule) bool { return reflect.DeepEqual(x, y) })
 }
 
-// Narrows reports whether n, which Narrowed made of f, is anything but f.
-func (f *File) Narrows(n *File) bool { return !f.means(n) }
-
-// means reports whether two readings of a file come to the same, wherever it stands in
+// Means reports whether two readings of a file come to the same, wherever it stands in
 // them. One with a server that cannot be read means nothing that is known.
-func (f *File) means(o *File) bool {
+func (f *File) Means(o *File) bool {
 	bare := func(f *File) File {
 		b := *f
 		b.Path, b.Sum, b.Trail, b.src, b.tree = "", "", Trail{}, nil, nil

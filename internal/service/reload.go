@@ -173,7 +173,7 @@ func (r *reloader) attempt(ctx context.Context) (setup.Standing, *hub.Applied, e
 	if err != nil {
 		return standing, nil, err
 	}
-	if standing.Waiting != "" && !r.loaded.Narrows(standing.File) {
+	if standing.Waiting != "" && r.loaded.Means(standing.File) {
 		return standing, nil, nil
 	}
 	made, err := r.src.Build(standing.File, warnings, r.log)

@@ -194,15 +194,16 @@ func verify(format Format, before Table, after []byte, at Where, c Change) error
 
 // same compares two files. Where the entries are kept, an empty table is as good
 // as none, and the order of a list does not matter.
-func same(a, b Table, at Where) bool { return Equal(pruned(a, at.Path), pruned(b, at.Path)) }
+func same(a, b Table, at Where) bool { return Equal(Prune(a, at.Path), Prune(b, at.Path)) }
 
-func pruned(t Table, path []string) Table {
+// Prune leaves out the tables of a path that hold nothing, and sorts a list at its end.
+func Prune(t Table, path []string) Table {
 	switch in := t.Get(path[0]).(type) {
 	case nil:
 		return t.Without(path[0])
 	case Table:
 		if len(path) > 1 {
-			in = pruned(in, path[1:])
+			in = Prune(in, path[1:])
 		}
 		if len(in) == 0 {
 			return t.Without(path[0])
@@ -522,6 +523,3 @@ func quoted(s string) string {
 	b, _ := json.Marshal(s) // a string always can be
 	return strings.NewReplacer(`\u003c`, "<", `\u003e`, ">", `\u0026`, "&").Replace(string(b))
 }
-
-// Prune leaves out the tables of a path that hold nothing.
-func Prune(t Table, at Where) Table { return pruned(t, at.Path) }

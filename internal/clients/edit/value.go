@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"sort"
 	"time"
 
@@ -30,10 +31,8 @@ type Member struct {
 
 // Get returns the value of that name, or nil.
 func (t Table) Get(name string) any {
-	for i := range t {
-		if t[i].Name == name {
-			return t[i].Value
-		}
+	if i := t.index(name); i >= 0 {
+		return t[i].Value
 	}
 	return nil
 }
@@ -42,12 +41,7 @@ func (t Table) Get(name string) any {
 func (t Table) Has(name string) bool { return t.index(name) >= 0 }
 
 func (t Table) index(name string) int {
-	for i := range t {
-		if t[i].Name == name {
-			return i
-		}
-	}
-	return -1
+	return slices.IndexFunc(t, func(m Member) bool { return m.Name == name })
 }
 
 // With returns the table with a value under a name, in the place of one that was there.
