@@ -51,7 +51,7 @@ func TestRegistrationsHold(t *testing.T) {
 
 // registeredHolds registers the hub in a client, in the project or in the home folder, and starts it as the client would with
 // the project open.
-func registeredHolds(t *testing.T, c *clients.Client, project bool) (held int, said string) {
+func registeredHolds(t *testing.T, c *clients.Profile, project bool) (held int, said string) {
 	t.Helper()
 	w := newWorld(t)
 	w.write("home/config/mcphub/hub.json", raw(t, obj{"mcpServers": obj{"a": w.recorder("a"), "b": w.recorder("b"), "c": w.recorder("c")}}))

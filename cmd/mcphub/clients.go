@@ -288,7 +288,7 @@ func ownPath() (string, error) {
 // rootsFor are the folders that a client which gives no roots is registered
 // with: what was given, else what is asked for. why says what a person should
 // know of it.
-func (w *clientWork) rootsFor(c *clients.Client, given []string) (roots []string, why string, err error) {
+func (w *clientWork) rootsFor(c *clients.Profile, given []string) (roots []string, why string, err error) {
 	switch {
 	case c.Roots == clients.GivesRoots:
 		return nil, "", nil
@@ -362,7 +362,7 @@ func absolute(dirs []string) ([]string, error) {
 }
 
 // clientNamed finds a client, or says which there are.
-func clientNamed(name string) (*clients.Client, error) {
+func clientNamed(name string) (*clients.Profile, error) {
 	if c := clients.Find(name); c != nil {
 		return c, nil
 	}
@@ -374,8 +374,8 @@ func clientNamed(name string) (*clients.Client, error) {
 }
 
 // installedClients are those that seem to be on this machine.
-func (w *clientWork) installedClients() []*clients.Client {
-	var out []*clients.Client
+func (w *clientWork) installedClients() []*clients.Profile {
+	var out []*clients.Profile
 	for i := range clients.All {
 		if c := &clients.All[i]; c.Installed(w.env) {
 			out = append(out, c)

@@ -62,7 +62,7 @@ func installCommand() *cobra.Command {
 	return cmd
 }
 
-func (w *clientWork) chosenClients(args []string, all bool) ([]*clients.Client, error) {
+func (w *clientWork) chosenClients(args []string, all bool) ([]*clients.Profile, error) {
 	switch {
 	case all && len(args) > 0:
 		return nil, exit.Errorf(exit.Usage, "--all and the name of a client: which is meant?")
@@ -71,7 +71,7 @@ func (w *clientWork) chosenClients(args []string, all bool) ([]*clients.Client, 
 	case len(args) == 0:
 		return nil, exit.Errorf(exit.Usage, "which client? Name one, or --all; there are %s", strings.Join(clientNames(), ", "))
 	}
-	var out []*clients.Client
+	var out []*clients.Profile
 	for _, name := range args {
 		c, err := clientNamed(name)
 		if err != nil {
@@ -110,7 +110,7 @@ type planned struct {
 
 // plan prepares one client. An error says that nobody answered what was asked;
 // what fails otherwise stands in the report.
-func (w *clientWork) plan(c *clients.Client, h clients.Hub, given []string) (planned, error) {
+func (w *clientWork) plan(c *clients.Profile, h clients.Hub, given []string) (planned, error) {
 	p := planned{report: clientReport{Client: c.Name, State: "installed", Name: clients.HubName}}
 	roots, why := given, ""
 	found, err := clients.Read(c, w.env)
@@ -149,7 +149,7 @@ func (w *clientWork) plan(c *clients.Client, h clients.Hub, given []string) (pla
 }
 
 // ours reports whether this program has changed a client before.
-func (w *clientWork) ours(c *clients.Client) bool {
+func (w *clientWork) ours(c *clients.Profile) bool {
 	known, err := w.store.Known()
 	return err == nil && slices.Contains(known, c.Name)
 }
@@ -170,7 +170,7 @@ func (w *clientWork) preview(p *planned) {
 	}
 }
 
-func (w *clientWork) install(chosen []*clients.Client, given []string) error {
+func (w *clientWork) install(chosen []*clients.Profile, given []string) error {
 	h, err := w.registered()
 	if err != nil {
 		return err
@@ -264,7 +264,7 @@ func (w *clientWork) tell(all []planned) {
 }
 
 // print shows what to put where, and changes nothing.
-func (w *clientWork) print(chosen []*clients.Client, named bool, given []string) error {
+func (w *clientWork) print(chosen []*clients.Profile, named bool, given []string) error {
 	h, err := w.registered()
 	if err != nil {
 		return err
@@ -348,7 +348,7 @@ func (w *clientWork) uninstall(args []string, all, restore bool) error {
 	if err != nil {
 		return exit.Failed(err)
 	}
-	var chosen []*clients.Client
+	var chosen []*clients.Profile
 	switch {
 	case all && len(args) == 0:
 		for i := range clients.All {
@@ -388,7 +388,7 @@ func (w *clientWork) uninstall(args []string, all, restore bool) error {
 }
 
 // takeOut undoes what is recorded, and takes out what somebody put in by hand.
-func (w *clientWork) takeOut(c *clients.Client, restore bool) ([]clients.Undone, error) {
+func (w *clientWork) takeOut(c *clients.Profile, restore bool) ([]clients.Undone, error) {
 	undo := w.store.Undo
 	if restore {
 		undo = w.store.Restore

@@ -112,7 +112,7 @@ func (w *clientWork) registered() (clients.Hub, error) {
 }
 
 // webNote says what a person has still to do, or should know.
-func (w *clientWork) webNote(c *clients.Client) string {
+func (w *clientWork) webNote(c *clients.Profile) string {
 	var notes []string
 	switch refers, _ := c.Refers(); {
 	case w.web.Token == "":

@@ -15,7 +15,7 @@ import (
 // Plan is what is to be done to the files of one client. It is made in memory;
 // [Store.Apply] does it.
 type Plan struct {
-	Client *Client
+	Client *Profile
 	Files  []*FileEdit
 }
 
@@ -80,7 +80,7 @@ func (p *Plan) Changed() bool {
 
 // PlanInstall puts the hub into the file that the client reads. already: it is
 // there as it should be, or under a name of the user's own, which is returned.
-func PlanInstall(c *Client, e Env, h Hub) (p *Plan, already string, err error) {
+func PlanInstall(c *Profile, e Env, h Hub) (p *Plan, already string, err error) {
 	p = &Plan{Client: c}
 	refers, takes := c.Refers()
 	if h.Web != nil && !takes {
@@ -127,7 +127,7 @@ func flat(t edit.Table) edit.Table {
 }
 
 // target is the file for the hub: the first that is there, else the first.
-func (c *Client) target(e Env) Place {
+func (c *Profile) target(e Env) Place {
 	all := c.places(e)
 	for _, p := range all {
 		if _, err := os.Stat(p.File); err == nil {
@@ -154,7 +154,7 @@ func (p *Plan) SwitchOff(s Server) (string, error) {
 }
 
 // PlanRemoval takes out a hub that somebody registered by hand.
-func PlanRemoval(c *Client, e Env) (*Plan, error) {
+func PlanRemoval(c *Profile, e Env) (*Plan, error) {
 	p := &Plan{Client: c}
 	for _, at := range c.places(e) {
 		data, err := readFile(at.File)
@@ -228,7 +228,7 @@ func sum(data []byte) string {
 
 // Snippet is what to put where, for somebody who edits the file by hand: the file
 // as it would be if there were nothing else in it.
-func Snippet(c *Client, e Env, h Hub) (file, text string, err error) {
+func Snippet(c *Profile, e Env, h Hub) (file, text string, err error) {
 	if _, takes := c.Refers(); h.Web != nil && !takes {
 		return "", "", fmt.Errorf("%s %w", c.Title, ErrNoHTTP)
 	}

@@ -22,7 +22,7 @@ type Server struct {
 	Name     string     // as the client has it
 	Entry    edit.Table // without "disabled"
 	Disabled bool
-	Client   *Client // nil where a file was named
+	Client   *Profile // nil where a file was named
 	Project  string  // the folder that its client has it for, alone; "": all
 	Held     []Held  // keys that the file asks for and that are hub.json's alone
 	Notes    []string
@@ -43,7 +43,7 @@ type Skipped struct {
 
 // Found is what a client has.
 type Found struct {
-	Client     *Client
+	Client     *Profile
 	Files      []string // those that are there
 	Servers    []Server
 	Skipped    []Skipped
@@ -56,7 +56,7 @@ type Found struct {
 
 // Installed reports whether a client seems to be on this machine: a file of it is
 // there, or its folder.
-func (c *Client) Installed(e Env) bool {
+func (c *Profile) Installed(e Env) bool {
 	marks := []string{}
 	if c.marks != nil {
 		marks = c.marks(e)
@@ -74,7 +74,7 @@ func (c *Client) Installed(e Env) bool {
 }
 
 // Read lists the servers of a client. What cannot be read is an error that names the file.
-func Read(c *Client, e Env) (Found, error) {
+func Read(c *Profile, e Env) (Found, error) {
 	out := Found{Client: c}
 	for _, p := range c.places(e) {
 		data, err := readFile(p.File)
@@ -149,7 +149,7 @@ type kept struct {
 }
 
 // layout says where in a file the servers are, the first for the hub.
-func (c *Client) layout(whole edit.Table, p Place) []kept {
+func (c *Profile) layout(whole edit.Table, p Place) []kept {
 	first := kept{p.Where, c.Switch}
 	if c.Name == "opencode" { // its second version has them one table further down
 		mcp, _ := whole.Get("mcp").(edit.Table)

@@ -65,7 +65,7 @@ func archives(t testing.TB) map[string]*txtar.Archive {
 }
 
 // clientOf is the client that an archive is about.
-func clientOf(t testing.TB, file string) *Client {
+func clientOf(t testing.TB, file string) *Profile {
 	t.Helper()
 	name := strings.TrimSuffix(filepath.Base(file), ".txtar")
 	c := Find(name)

@@ -78,7 +78,7 @@ func (s *Store) Apply(p *Plan) error {
 	return nil
 }
 
-func (s *Store) apply(c *Client, f *FileEdit) error {
+func (s *Store) apply(c *Profile, f *FileEdit) error {
 	now, err := readFile(f.Place.File)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

@@ -104,13 +104,13 @@ func atURL(key, value, address string) func(Web, string, Place) edit.Table {
 var ErrNoHTTP = errors.New("starts servers as processes and takes no address in its configuration; install it without --http")
 
 // Refers says how the client refers to the token. false: it takes no address.
-func (c *Client) Refers() (Refers, bool) {
+func (c *Profile) Refers() (Refers, bool) {
 	form, ok := webForms[c.Name]
 	return form.refers, ok
 }
 
 // webEntry is how the hub stands in the client's configuration, by its address.
-func (c *Client) webEntry(h Hub, at Place) edit.Table {
+func (c *Profile) webEntry(h Hub, at Place) edit.Table {
 	form := webForms[c.Name]
 	header := ""
 	if h.Web.Token != "" {

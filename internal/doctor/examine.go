@@ -38,7 +38,7 @@ type Options struct {
 
 // Examine looks at everything. The error is for what keeps it from looking.
 func Examine(ctx context.Context, o Options) (*Report, error) {
-	e := examination{Options: o, ctx: ctx, report: &Report{Findings: []Finding{}, Servers: []Server{}, Clients: []Client{}, Hubs: []Hub{}}}
+	e := examination{Options: o, ctx: ctx, report: &Report{Findings: []Finding{}, Servers: []Server{}, Clients: []InstalledClient{}, Hubs: []Hub{}}}
 	r := e.report
 	r.Config = o.Source.Path()
 	found, err := o.Source.Check(io.Discard)

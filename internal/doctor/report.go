@@ -38,7 +38,7 @@ type Report struct {
 	Config   string    `json:"config"` // hub.json; "" where there is none
 	Findings []Finding `json:"findings"`
 	Servers  []Server  `json:"servers"`
-	Clients  []Client  `json:"clients"`
+	Clients  []InstalledClient  `json:"clients"`
 	Hubs     []Hub     `json:"hubs"`
 	System   *Machine  `json:"system,omitempty"` // absent where only servers were named
 }
@@ -68,8 +68,8 @@ type Interpreter struct {
 	Package string `json:"package,omitempty"` // the file that says so
 }
 
-// A Client is one that is installed on this machine.
-type Client struct {
+// A InstalledClient is one that is installed on this machine.
+type InstalledClient struct {
 	Name       string   `json:"name"`
 	Title      string   `json:"title"`
 	File       string   `json:"file,omitempty"`
