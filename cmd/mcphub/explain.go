@@ -47,7 +47,7 @@ func explainCommand() *cobra.Command {
 			if len(f.roots) == 0 {
 				f.roots = rootsHere(cmd, src.Path())
 			}
-			return f.run(cmd, src, &logs, func(ctx context.Context, c *client.Client) error {
+			return f.run(cmd, src, &logs, func(ctx context.Context, c *client.Session) error {
 				arguments, err := callArguments(ctx, c, args[0], f.args, args[1:])
 				if err != nil {
 					return err

@@ -209,7 +209,7 @@ func (l *lesson) once(calls bool) error {
 	l.said = nil
 	f := l.callFlags
 	f.timeout += l.span
-	return f.with(l.cmd, l.made, l.roots, l.log, func(ctx context.Context, c *client.Client) error {
+	return f.with(l.cmd, l.made, l.roots, l.log, func(ctx context.Context, c *client.Session) error {
 		defer func() { l.look(c.Status()) }()
 		if _, err := c.Request(ctx, "tools/list"); err != nil || !calls {
 			return err
@@ -245,7 +245,7 @@ func callOf(call string) (tool, args string) {
 	return tool, cmp.Or(strings.TrimSpace(args), "{}")
 }
 
-func (l *lesson) call(ctx context.Context, c *client.Client, call string) error {
+func (l *lesson) call(ctx context.Context, c *client.Session, call string) error {
 	tool, args := callOf(call)
 	result, err := c.CallTool(ctx, tool, []byte(args))
 	var refused *jsonrpc.Error

@@ -35,7 +35,7 @@ func toolsCommand() *cobra.Command {
 			if len(args) > 0 {
 				f.about = theServer(args[0])
 			}
-			return f.run(cmd, src, &logs, func(ctx context.Context, c *client.Client) error {
+			return f.run(cmd, src, &logs, func(ctx context.Context, c *client.Session) error {
 				all, err := c.Offered(ctx)
 				if err != nil {
 					return exit.Failed(err)

@@ -15,20 +15,20 @@ import (
 	"mcphub/rootsmgr"
 )
 
-// A Client is a handshake client of a Hub in the same process, over a pair of
+// A Session is a handshake client of a Hub in the same process, over a pair of
 // pipes: what call and demo use, so that they go the very way of serve. It
 // keeps results raw, to show them as they came.
-type Client struct {
+type Session struct {
 	conn  *jsonrpc.Conn
 	roots []string // directories in scope
 	hub   *hub.Hub
 }
 
 // Status tells how the Hub and its servers stand now.
-func (c *Client) Status() hub.Status { return c.hub.Status() }
+func (c *Session) Status() hub.Status { return c.hub.Status() }
 
 // ServeRequest answers the hub's own questions: roots/list and ping.
-func (c *Client) ServeRequest(_ context.Context, m *jsonrpc.Message) jsonrpc.Answer {
+func (c *Session) ServeRequest(_ context.Context, m *jsonrpc.Message) jsonrpc.Answer {
 	switch m.Method {
 	case "roots/list":
 		b := []byte(`{"roots":[`)
@@ -46,10 +46,10 @@ func (c *Client) ServeRequest(_ context.Context, m *jsonrpc.Message) jsonrpc.Ans
 }
 
 // ServeNotification takes nothing in.
-func (c *Client) ServeNotification(*jsonrpc.Message) {}
+func (c *Session) ServeNotification(*jsonrpc.Message) {}
 
 // connect shakes hands. Without roots the client declares none.
-func (c *Client) connect(ctx context.Context, name, version string) error {
+func (c *Session) connect(ctx context.Context, name, version string) error {
 	caps := `{}`
 	if len(c.roots) > 0 {
 		caps = `{"roots":{}}`
@@ -65,7 +65,7 @@ func (c *Client) connect(ctx context.Context, name, version string) error {
 }
 
 // Request makes one request and returns its raw result.
-func (c *Client) Request(ctx context.Context, method string, params ...[]byte) ([]byte, error) {
+func (c *Session) Request(ctx context.Context, method string, params ...[]byte) ([]byte, error) {
 	resp, err := c.conn.Call(ctx, method, params...)
 	if err != nil {
 		return nil, err
@@ -78,18 +78,18 @@ func (c *Client) Request(ctx context.Context, method string, params ...[]byte) (
 
 // ToolRequest makes a request about one tool, with raw arguments, and returns
 // the raw result.
-func (c *Client) ToolRequest(ctx context.Context, method, tool string, args []byte) ([]byte, error) {
+func (c *Session) ToolRequest(ctx context.Context, method, tool string, args []byte) ([]byte, error) {
 	params := jsonrpc.AppendString([]byte(`{"name":`), tool)
 	return c.Request(ctx, method, append(params, `,"arguments":`...), args, []byte(`}`))
 }
 
 // CallTool calls one tool with raw arguments and returns the raw result.
-func (c *Client) CallTool(ctx context.Context, tool string, args []byte) ([]byte, error) {
+func (c *Session) CallTool(ctx context.Context, tool string, args []byte) ([]byte, error) {
 	return c.ToolRequest(ctx, string(mcp.MethodToolsCall), tool, args)
 }
 
 // With runs a Hub and a client of it with these roots until do returns.
-func With(ctx context.Context, cfg hub.Config, log zerolog.Logger, name string, roots []string, do func(context.Context, *Client) error) error {
+func With(ctx context.Context, cfg hub.Config, log zerolog.Logger, name string, roots []string, do func(context.Context, *Session) error) error {
 	cfg.Approval.Terminal = false // this hub has no socket, so nobody could answer
 	h, err := hub.New(cfg)
 	if err != nil {
@@ -104,7 +104,7 @@ func With(ctx context.Context, cfg hub.Config, log zerolog.Logger, name string, 
 		_, _ = toHub.Close(), fromClient.Close()
 		return fmt.Errorf("pipe from the hub: %w", err)
 	}
-	c := &Client{roots: roots, hub: h}
+	c := &Session{roots: roots, hub: h}
 	c.conn = jsonrpc.NewConn(toClient, fromClient, c, jsonrpc.Options{})
 	outcome := make(chan error, 1) // of do; the front may be left behind
 	err = service.Run(ctx, h, log, func(ctx context.Context) error {

@@ -35,7 +35,7 @@ type Tool struct {
 
 // Offered asks what the servers offer. It asks for the definitions first: that waits for
 // the servers.
-func (c *Client) Offered(ctx context.Context) (*Offered, error) {
+func (c *Session) Offered(ctx context.Context) (*Offered, error) {
 	list, err := c.Request(ctx, "tools/list")
 	if err != nil {
 		return nil, err

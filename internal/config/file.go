@@ -57,7 +57,7 @@ type File struct {
 	Expose   Expose   `koanf:"expose"`
 	Inputs   []Input  `koanf:"inputs"`
 	Secrets  Secrets  `koanf:"secrets"`
-	Auth     Client   `koanf:"auth"`
+	Auth     OAuthClient   `koanf:"auth"`
 	Roots    Roots    `koanf:"roots"`
 	Policy   Policy   `koanf:"policy"`
 	Approval Approval `koanf:"approval"`
@@ -152,8 +152,8 @@ type Auth struct {
 	CallbackPort int      `koanf:"callbackPort"` // 0 = any
 }
 
-// Client is what this program is to authorization servers.
-type Client struct {
+// OAuthClient is what this program is to authorization servers.
+type OAuthClient struct {
 	ClientID string `koanf:"clientId"` // the https address of a client id metadata document; "" = none
 }
 

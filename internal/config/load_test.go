@@ -57,7 +57,7 @@ func TestEveryKeyIsRead(t *testing.T) {
 		Names:   Names{"--", 40},
 		Expose:  Expose{"auto", 12000},
 		Inputs:  []Input{{"key", "The key", true, "promptString"}},
-		Secrets: Secrets{"file", "~/id"}, Auth: Client{"https://client.example/mcphub.json"},
+		Secrets: Secrets{"file", "~/id"}, Auth: OAuthClient{"https://client.example/mcphub.json"},
 		Roots: Roots{5 * time.Second, 100 * time.Millisecond, time.Minute,
 			[]Fallback{{".", ""}, {"/shared/media", "Media"}}, When{false, true, true}, []string{"https://api.example.com/v1/"}, true},
 		Policy: Policy{Sandbox: "/tmp/sandbox", Protected: []string{"~/.ssh"}, Rules: []Rule{

@@ -58,7 +58,7 @@ func Start(ctx context.Context, cfg hub.Config, o Options) (*Seen, error) {
 }
 
 // ask waits for the servers and takes in what they offer.
-func (s *Seen) ask(ctx context.Context, c *client.Client) error {
+func (s *Seen) ask(ctx context.Context, c *client.Session) error {
 	offered, err := c.Offered(ctx)
 	if err != nil {
 		return err
@@ -77,7 +77,7 @@ func (s *Seen) ask(ctx context.Context, c *client.Client) error {
 }
 
 // listed are the names of one kind of things that the servers offer.
-func listed(ctx context.Context, c *client.Client, kind, key string) (names []string, err error) {
+func listed(ctx context.Context, c *client.Session, kind, key string) (names []string, err error) {
 	list, err := c.Request(ctx, kind+"/list")
 	if err != nil {
 		return nil, err
