@@ -257,8 +257,9 @@ var ailments = []ailment{
 			return
 		}
 		f.Cure = fmt.Sprintf("install %s where the server is", name)
-		if dir := packageDir(s); dir != "" && said[1] != "" {
-			f.Command = printable.CommandLine([]string{"npm", "install", "--prefix", dir})
+		// The package.json of its package says what is installed, not the server.
+		if file, _ := wantedByScript(s.Args, "package.json"); file != "" && said[1] != "" {
+			f.Command = printable.CommandLine([]string{"npm", "install", "--prefix", filepath.Dir(file)})
 		}
 	}},
 	{regexp.MustCompile(`connection refused|no such host|dial tcp`), func(f *Finding, s children.Spec, _ []string, _ *examination) {
@@ -301,20 +302,6 @@ func diagnose(f *Finding, s children.Spec, st *hub.ChildStatus, e *examination) 
 	}
 	f.Cure = "correct its entry by what it says; until then, leave it out"
 	f.Command = e.mcphub("disable", s.Name)
-}
-
-// packageDir is the folder of the npm package that a server's script belongs to; ""
-// where there is none. Its package.json says what is installed, not the server.
-func packageDir(s children.Spec) string {
-	for _, a := range s.Args {
-		if !filepath.IsAbs(a) {
-			continue
-		}
-		if file := above(filepath.Dir(a), "package.json"); file != "" {
-			return filepath.Dir(file)
-		}
-	}
-	return ""
 }
 
 // showURL is an address without what may be a secret.

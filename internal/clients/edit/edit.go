@@ -133,11 +133,8 @@ func Make(format Format, data []byte, at Where, c Change) ([]byte, Change, error
 			return nil, c, fmt.Errorf("%q of %q is neither true nor false", c.Key, c.Name)
 		}
 	}
-	head := 0
-	if bytes.HasPrefix(data, bom) {
-		head = len(bom)
-	}
-	body := data[head:]
+	body := bytes.TrimPrefix(data, bom)
+	head := len(data) - len(body)
 	var splices []Splice
 	switch format {
 	case TOML:

@@ -133,11 +133,8 @@ func placed(data []byte, at Place, splices func(body []byte, box items, style js
 	if err != nil {
 		return nil, err
 	}
-	head := 0
-	if bytes.HasPrefix(data, bom) {
-		head = len(bom)
-	}
-	body := data[head:]
+	body := bytes.TrimPrefix(data, bom)
+	head := len(data) - len(body)
 	root, err := parseJSON(body)
 	if err != nil {
 		return nil, err

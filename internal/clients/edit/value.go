@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 	"sort"
+	"strings"
 	"time"
 
 	"github.com/goccy/go-yaml"
@@ -247,4 +248,31 @@ func fromMap(v any) any {
 		return json.Number(fmt.Sprint(v))
 	}
 	return fmt.Sprint(v)
+}
+
+// inline says how a format writes a value on one line.
+type inline struct {
+	open, is, shut string // around the members of a table, and behind the name of each
+	name, text     func(string) string
+}
+
+func (f inline) value(v any) string {
+	switch t := v.(type) {
+	case Table:
+		parts := make([]string, len(t))
+		for i, m := range t {
+			parts[i] = f.name(m.Name) + f.is + f.value(m.Value)
+		}
+		return f.open + strings.Join(parts, ", ") + f.shut
+	case []any:
+		parts := make([]string, len(t))
+		for i := range t {
+			parts[i] = f.value(t[i])
+		}
+		return "[" + strings.Join(parts, ", ") + "]"
+	case string:
+		return f.text(t)
+	}
+	b, _ := json.Marshal(v) // nothing, a bool or a number
+	return string(b)
 }
