@@ -30,7 +30,7 @@ import (
 // copiesKey is the name of the key that copies of clients' files are encrypted with.
 const copiesKey = "mcphub/key/clients"
 
-// clientWork is what init, import, install and uninstall have in common.
+// clientWork holds what init, import, install and uninstall work on.
 type clientWork struct {
 	config string // --config
 	yes    bool
@@ -233,9 +233,9 @@ func isThere(path string) bool {
 	return err == nil
 }
 
-// hub is how clients start this program. It is named by its whole path, since
-// programs with windows have a PATH of their own. So is hub.json, if there is one
-// or will be, and serve would not find it by itself.
+// hub says how clients start this program. It is named by its whole path, because
+// programs with windows have a PATH of their own. hub.json is named too, if there is one
+// or will be and serve would not find it by itself.
 func (w *clientWork) hub(will bool) (clients.Hub, error) {
 	command, err := ownPath()
 	if err != nil {

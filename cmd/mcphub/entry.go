@@ -24,8 +24,8 @@ import (
 	"mcphub/internal/trial"
 )
 
-// entryWork is what add, remove, enable and disable have in common: they change
-// one entry of hub.json and leave the rest as it is.
+// entryWork holds what add, remove, enable and disable work on. They change one entry of
+// hub.json and leave the rest as it is.
 type entryWork struct {
 	config string
 	asJSON bool

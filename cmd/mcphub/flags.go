@@ -16,13 +16,13 @@ import (
 	"mcphub/rootsmgr"
 )
 
-// newSource is where a command finds the configuration of a hub.
+// newSource returns where a command reads the configuration of a hub.
 func newSource() *setup.Source {
 	store := consentStore()
 	return &setup.Source{Version: buildVersion(), Consent: store, Reach: store.Reach()}
 }
 
-// consentStore is what a person has accepted.
+// consentStore keeps what a person has accepted.
 func consentStore() *consent.Store { return consent.In(setup.StateFolder(os.Getenv)) }
 
 // writeHub changes hub.json for the person who has called this program: every hub takes it

@@ -102,7 +102,7 @@ func localURL(address string) (string, error) {
 	return "http://" + net.JoinHostPort(host, port) + "/mcp", nil
 }
 
-// registered is how clients come to the hub.
+// registered says how clients start the hub, or reach it.
 func (w *clientWork) registered() (clients.Hub, error) {
 	h, err := w.hub(false)
 	if w.web != nil {

@@ -142,7 +142,7 @@ func (l *lesson) only() error {
 	return nil
 }
 
-// under is how the server is held in the next run.
+// under sets how the kernel holds the server in the next run.
 func (l *lesson) under(s sandbox.Settings, mode sandbox.Mode, rec *sandbox.Recorder) {
 	s.Mode, s.Default = mode, false // it is asked for here
 	l.made.Hub.Children[0].Spec.Sandbox, l.made.Hub.Record = s, rec
@@ -231,7 +231,7 @@ func (l *lesson) once(calls bool) error {
 	})
 }
 
-// look keeps how the server is.
+// look notes the status of the server.
 func (l *lesson) look(s hub.Status) {
 	for _, c := range s.Children {
 		if c.Server == l.name {
@@ -465,7 +465,7 @@ func (l *lesson) check(s sandbox.Settings, mode sandbox.Mode) string {
 	return ""
 }
 
-// why is why the server is not ready.
+// why says why the server is not ready.
 func (l *lesson) why() string { return cmp.Or(l.seen.LastFailure, l.seen.Error, l.seen.State) }
 
 // written are paths as they are written in hub.json.

@@ -35,8 +35,8 @@ type Tool struct {
 
 // Offered asks what the servers offer. It asks for the definitions first: that waits for
 // the servers.
-func (c *Session) Offered(ctx context.Context) (*Offered, error) {
-	list, err := c.Request(ctx, "tools/list")
+func (s *Session) Offered(ctx context.Context) (*Offered, error) {
+	list, err := s.Request(ctx, "tools/list")
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +48,7 @@ func (c *Session) Offered(ctx context.Context) (*Offered, error) {
 	}); err != nil {
 		return nil, err
 	}
-	result, err := c.CallTool(ctx, "list-tools", []byte(`{}`))
+	result, err := s.CallTool(ctx, "list-tools", []byte(`{}`))
 	if err != nil {
 		return nil, err
 	}
@@ -57,12 +57,12 @@ func (c *Session) Offered(ctx context.Context) (*Offered, error) {
 		return nil, fmt.Errorf("the hub's list of servers: %w", err)
 	}
 	for i := range out.Servers {
-		s := &out.Servers[i]
-		for j := range s.Tools {
-			s.Tools[j].Tokens = tokens[s.Tools[j].Name]
-			s.Tokens += s.Tools[j].Tokens
+		server := &out.Servers[i]
+		for j := range server.Tools {
+			server.Tools[j].Tokens = tokens[server.Tools[j].Name]
+			server.Tokens += server.Tools[j].Tokens
 		}
-		out.Tokens += s.Tokens
+		out.Tokens += server.Tokens
 	}
 	return out, nil
 }

@@ -14,11 +14,11 @@ import (
 	"mcphub/internal/reference"
 )
 
-// Import is what becomes of one server.
+// An Import is one server of a client on its way into hub.json.
 type Import struct {
 	Server Server
 	Name   string   // in hub.json
-	Same   string   // it is the same as this server, which is there already
+	Same   string   // the server of hub.json that is the same; "": there is none
 	Moved  []string // keys whose secret went to the store
 	Plain  []string // keys that hold a secret as plain text
 	Notes  []string
@@ -216,8 +216,8 @@ func Merge(to Target, servers []Server, inputs []edit.Table) ([]byte, []Import, 
 // unset gives every variable an empty value, so that each default counts.
 func unset(string) (string, bool) { return "", true }
 
-// readings are what a hub.json means where no variable is set, and where all are: what
-// stands in defaults counts, and what does not.
+// readings parses a hub.json twice: with no variable set, so that defaults count, and with
+// all of them set.
 func readings(file string, text []byte) (out []*config.File) {
 	for _, values := range []func(string) (string, bool){unset, anything} {
 		if f, _, err := config.Parse(file, text, values); err == nil {
@@ -329,8 +329,8 @@ func unnumbered(t edit.Table) edit.Table {
 
 var numbered = regexp.MustCompile(`(\$\{keyring:[^}]*)-[0-9]+\}`)
 
-// core is what makes a server what it is. Its usual transport is said by some
-// clients and meant by all, and several write a time-out that nobody asked for.
+// core is an entry without what some clients add by themselves: the usual transport and a
+// time-out.
 func core(t edit.Table) edit.Table {
 	if kind := t.Get("type"); kind == "stdio" && t.Has("command") || kind == "http" && t.Has("url") {
 		t = t.Without("type")
@@ -416,7 +416,7 @@ func check(file string, text []byte, imports []Import, env func(string) (string,
 	return nil
 }
 
-// lacks says what an entry of hub.json lacks of what its client's has; "": nothing.
+// lacks says what the entry of the client has and the one of hub.json does not; "": nothing.
 func (im *Import) lacks(there edit.Table) string {
 	text, asked := false, im.Server.lost
 	eachText(there, func(s string) string {
@@ -455,8 +455,8 @@ func references(name string, entry edit.Table) []reference.Ref {
 	return out
 }
 
-// owns reports a reference to a secret that was plain text in the entry, or to what
-// its file asks a person for.
+// owns reports whether the new entry may hold a reference: one to a secret that was plain
+// text in it, or to an input that its own file asks for.
 func (im *Import) owns(r reference.Ref) bool {
 	switch r.Kind {
 	case reference.Keyring:
@@ -486,5 +486,5 @@ func (im *Import) Secret(name string) (value string, ok bool) {
 	return "", false
 }
 
-// Asks are the references to what a person is asked for.
+// Asks lists the ids of the inputs that the entry refers to.
 func (im *Import) Asks() []string { return im.asked }

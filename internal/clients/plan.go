@@ -12,14 +12,14 @@ import (
 	"mcphub/internal/clients/edit"
 )
 
-// Plan is what is to be done to the files of one client. It is made in memory;
-// [Store.Apply] does it.
+// A Plan holds the edits of the files of one client. It is made in memory; [Store.Apply]
+// writes them.
 type Plan struct {
 	Client *Profile
 	Files  []*FileEdit
 }
 
-// FileEdit is what is to be done to one file.
+// A FileEdit is the edit of one file.
 type FileEdit struct {
 	Place   Place
 	Existed bool

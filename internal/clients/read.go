@@ -23,8 +23,8 @@ type Server struct {
 	Entry    edit.Table // without "disabled"
 	Disabled bool
 	Client   *Profile // nil where a file was named
-	Project  string  // the folder that its client has it for, alone; "": all
-	Held     []Held  // keys that the file asks for and that are hub.json's alone
+	Project  string   // the folder that its client has it for, alone; "": all
+	Held     []Held   // keys that the file asks for and that are hub.json's alone
 	Notes    []string
 
 	meant  edit.Table // Entry, with the references that are text there; nil: the same
@@ -35,13 +35,13 @@ type Server struct {
 	toggle string
 }
 
-// Skipped is an entry that is not imported.
+// Skipped is an entry that is not imported, and why.
 type Skipped struct {
 	Name string
 	Why  string
 }
 
-// Found is what a client has.
+// Found lists what the files of a client hold.
 type Found struct {
 	Client     *Profile
 	Files      []string // those that are there
@@ -142,7 +142,7 @@ func (f *Found) secretsOf(entry edit.Table) {
 	})
 }
 
-// kept is one table of servers in a file.
+// kept is one table of servers in a file. toggle is the key that turns an entry off.
 type kept struct {
 	where  edit.Where
 	toggle string

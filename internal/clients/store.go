@@ -217,7 +217,7 @@ func (s *Store) changed() ([]changed, error) {
 	return out, nil
 }
 
-// Undone is what became of one file.
+// Undone says how one file was given back.
 type Undone struct {
 	File  string `json:"file"`
 	State string `json:"state"`          // restored, edited, deleted, gone or unchanged

@@ -70,7 +70,7 @@ const (
 	NoRoots    Roots = "none"  // neither, as far as is known
 )
 
-// Profile is what is known of one client.
+// A Profile describes one client: where its files are, and how it writes entries.
 type Profile struct {
 	Name   string // as the user writes it
 	Title  string // as its makers do
@@ -84,7 +84,7 @@ type Profile struct {
 	more    func(whole edit.Table) []edit.Where // more places in the file, for reading and switching off
 }
 
-// Hub is how a client starts the hub.
+// A Hub says how a client starts the hub, or reaches it.
 type Hub struct {
 	Command string
 	Args    []string
@@ -92,7 +92,7 @@ type Hub struct {
 	Web     *Web     // where it is reached instead; nil: it is started
 }
 
-// In is how the client starts the hub in these folders.
+// In returns h with the folders that the hub is registered with.
 func (c *Profile) In(h Hub, roots []string) Hub {
 	switch {
 	case len(roots) == 0:
@@ -277,7 +277,7 @@ func rootsMember(dirs []string) edit.Member {
 // clients split names there.
 const HubName = "mcphub"
 
-// Entry is how the hub stands in the client's configuration.
+// Entry returns the hub's entry in the configuration of the client.
 func (c *Profile) Entry(h Hub, at Place) edit.Table {
 	switch {
 	case h.Web != nil:

@@ -50,21 +50,21 @@ func Builtins() []string { return []string{BuiltinFiles} }
 // File is one configuration, checked, with its defaults filled in. Paths are
 // as written once variables are replaced: "~" and relative ones are untouched.
 type File struct {
-	Path     string   `koanf:"-"`       // absolute where Load read it, as named where Parse did; "" for Default
-	Servers  []Server `koanf:"-"`       // in the order of the file, disabled and failed ones too
-	Sandbox  string   `koanf:"sandbox"` // the mode of processes whose entry says none
-	Names    Names    `koanf:"names"`
-	Expose   Expose   `koanf:"expose"`
-	Inputs   []Input  `koanf:"inputs"`
-	Secrets  Secrets  `koanf:"secrets"`
-	Auth     OAuthClient   `koanf:"auth"`
-	Roots    Roots    `koanf:"roots"`
-	Policy   Policy   `koanf:"policy"`
-	Approval Approval `koanf:"approval"`
-	Audit    Audit    `koanf:"audit"`
-	Logs     Logs     `koanf:"logs"`
-	HTTP     HTTP     `koanf:"http"`
-	Limits   Limits   `koanf:"limits"`
+	Path     string      `koanf:"-"`       // absolute where Load read it, as named where Parse did; "" for Default
+	Servers  []Server    `koanf:"-"`       // in the order of the file, disabled and failed ones too
+	Sandbox  string      `koanf:"sandbox"` // the mode of processes whose entry says none
+	Names    Names       `koanf:"names"`
+	Expose   Expose      `koanf:"expose"`
+	Inputs   []Input     `koanf:"inputs"`
+	Secrets  Secrets     `koanf:"secrets"`
+	Auth     OAuthClient `koanf:"auth"`
+	Roots    Roots       `koanf:"roots"`
+	Policy   Policy      `koanf:"policy"`
+	Approval Approval    `koanf:"approval"`
+	Audit    Audit       `koanf:"audit"`
+	Logs     Logs        `koanf:"logs"`
+	HTTP     HTTP        `koanf:"http"`
+	Limits   Limits      `koanf:"limits"`
 
 	Sum   string `koanf:"-"` // of the bytes that were read, SHA-256 in hex; "" for Default
 	Trail Trail  `koanf:"-"` // how Path led to the file when Load read it
@@ -152,7 +152,7 @@ type Auth struct {
 	CallbackPort int      `koanf:"callbackPort"` // 0 = any
 }
 
-// OAuthClient is what this program is to authorization servers.
+// OAuthClient identifies this program to authorization servers.
 type OAuthClient struct {
 	ClientID string `koanf:"clientId"` // the https address of a client id metadata document; "" = none
 }
@@ -163,7 +163,7 @@ type Paths struct {
 	Args map[string]map[string]ArgRule `koanf:"args"` // tool or "*" -> JSON pointer with "*"
 }
 
-// ArgRule is what is known of one argument.
+// ArgRule says how one argument is judged.
 type ArgRule struct {
 	Role string `koanf:"role"` // read, write, delete or none
 	Base string `koanf:"base"` // JSON pointer of the argument a relative path starts from; ""
@@ -215,7 +215,7 @@ type Names struct {
 	Max       int    `koanf:"max"` // characters
 }
 
-// Roots is what holds for the directories in scope.
+// Roots configures the directories in scope.
 type Roots struct {
 	Timeout  time.Duration `koanf:"timeout"`
 	Debounce time.Duration `koanf:"debounce"`
@@ -240,7 +240,7 @@ type When struct {
 	Failed      bool `koanf:"failed"`
 }
 
-// Policy is what is decided otherwise than by the boundary.
+// Policy holds the rules that are asked before the boundary is.
 type Policy struct {
 	Sandbox   string          `koanf:"sandbox"`
 	Protected []string        `koanf:"protected"`
@@ -256,14 +256,14 @@ type Rule struct {
 	If    Condition `koanf:"if"`
 }
 
-// Condition is what a rule asks for; nil means any.
+// Condition says which calls a rule is about; nil means any.
 type Condition struct {
 	Servers []string       `koanf:"servers"` // patterns
 	Tools   []string       `koanf:"tools"`   // patterns
 	Paths   *PathCondition `koanf:"paths"`
 }
 
-// PathCondition is what a rule asks of a path.
+// PathCondition says which paths a rule is about.
 type PathCondition struct {
 	Roles   []string `koanf:"roles"`  // of read, write, delete; nil = any
 	Within  string   `koanf:"within"` // a directory; "" = any
@@ -294,7 +294,7 @@ type Logs struct {
 // Off reports that no files are kept.
 func (l Logs) Off() bool { return l.Dir == "off" }
 
-// HTTP is the Streamable HTTP front.
+// HTTP configures the Streamable HTTP front.
 type HTTP struct {
 	Listen  string        `koanf:"listen"` // host:port
 	Auth    string        `koanf:"auth"`   // an Auth constant; AuthNone with neither Tokens nor Issuers
@@ -344,7 +344,7 @@ type IssuerValues struct {
 	Values map[string][]string `koanf:"values"`
 }
 
-// Limits is what the hub holds at most.
+// Limits bounds what the hub holds.
 type Limits struct {
 	Frame       int64 `koanf:"frame"`       // bytes
 	ID          int64 `koanf:"id"`          // bytes

@@ -11,12 +11,13 @@ import (
 	"github.com/tailscale/hujson"
 )
 
-// Narrowed is f with what another reading of the same file takes away, and nothing that it
-// gives: servers that it has no more or has disabled, and rules that deny which it has
-// added. whole reports that this is all by which the other one differs.
+// Narrowed returns f with the restrictions of another reading of the same file, and with
+// nothing that it allows: servers that it has no more or has disabled are out, and rules
+// that deny which it has added are in. whole reports that the other one differs in nothing
+// else.
 //
-// The list is short because each of its lines must be sure: what is not in it, such as
-// other roots or a sandbox, may open as much as it closes.
+// Only these changes are sure to restrict. Others, such as other roots or a sandbox, may
+// open as much as they close.
 func (f *File) Narrowed(by *File) (n *File, whole bool) {
 	out := *f
 	out.Sum = "" // it is what no file reads

@@ -91,7 +91,7 @@ func (e *examination) waits() bool {
 	return waits
 }
 
-// examination is one at work.
+// An examination is one run of Examine.
 type examination struct {
 	Options
 	ctx    context.Context // of Examine

@@ -222,7 +222,7 @@ func firstLine(text string) string {
 	return line
 }
 
-// An ailment is a way to fail that is known by what is said, and what helps.
+// An ailment is a known failure: how its text is recognised, and what helps.
 type ailment struct {
 	said *regexp.Regexp // in why it failed, or in what it wrote
 	cure func(f *Finding, s children.Spec, said []string, e *examination)

@@ -21,7 +21,7 @@ import (
 	"mcphub/rootsmgr"
 )
 
-// A Result is what one reading of hub.json came to.
+// A Result is hub.json, turned into what a Hub is made of.
 type Result struct {
 	Hub     hub.Config
 	Logins  *logins.Store
@@ -92,7 +92,7 @@ func (s *Source) Build(file *config.File, w io.Writer, log zerolog.Logger) (Resu
 	return r, errors.Join(wrong[:]...)
 }
 
-// settings are those that need no look at the machine.
+// settings returns what needs no look at the machine.
 func (s *Source) settings(file *config.File, log zerolog.Logger) hub.Config {
 	return hub.Config{
 		Version: s.Version,

@@ -28,7 +28,7 @@ type Options struct {
 	Confined bool // Try starts nothing that the kernel does not hold
 }
 
-// Seen is what one start of servers showed.
+// Seen holds what servers offered during one start, and how they were at its end.
 type Seen struct {
 	Status    hub.Status
 	Tools     map[string][]client.Tool // of each server

@@ -13,7 +13,7 @@ import (
 	"mcphub/internal/client"
 )
 
-// A Run is how one start of one server went.
+// A Run is one start of one server.
 type Run struct {
 	Spec      children.Spec
 	Status    hub.ChildStatus // at its end
@@ -25,7 +25,7 @@ type Run struct {
 // Ready reports whether the server has answered the handshake and listed what it offers.
 func (r *Run) Ready() bool { return r.Status.State == children.Ready.String() }
 
-// A Result is what a trial of one server came to.
+// A Result is the outcome of trying one server.
 type Result struct {
 	Skipped string            // why it was not started at all; "": it was
 	Works   bool              // as it will run it lists all that it lists without the kernel
