@@ -240,24 +240,21 @@ type allowedRule struct {
 
 // list prints what is allowed, to all servers or to one.
 func (w *allowWork) list(names []string) error {
-	path, text, err := w.file()
+	path, _, file, err := w.file()
 	if err != nil {
 		return err
-	}
-	file := config.Default()
-	if text != nil {
-		if file, _, err = config.Parse(path, text, os.LookupEnv); err != nil {
-			return exit.Failed(err)
-		}
 	}
 	out := struct {
 		Config  string    `json:"config"`
 		Servers []allowed `json:"servers"`
 	}{path, []allowed{}}
 	if len(names) > 0 {
-		if err := isAmong(path, names[0], namesIn(path, text)); err != nil {
+		if err := isAmong(path, names[0], namesIn(file)); err != nil {
 			return err
 		}
+	}
+	if file == nil {
+		file = config.Default()
 	}
 	for i := range file.Servers {
 		s := &file.Servers[i]

@@ -70,11 +70,12 @@ type target struct {
 
 // open reads hub.json.
 func (w *allowWork) open(name string) error {
-	var err error
-	if w.path, w.text, err = w.file(); err != nil {
+	path, text, file, err := w.file()
+	if err != nil {
 		return err
 	}
-	if err := isAmong(w.path, name, namesIn(w.path, w.text)); err != nil {
+	w.path, w.text = path, text
+	if err := isAmong(path, name, namesIn(file)); err != nil {
 		return err
 	}
 	w.home, _ = os.UserHomeDir() // without one, no path is written from there

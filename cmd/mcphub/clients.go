@@ -57,17 +57,24 @@ func (w *clientWork) flags(cmd *cobra.Command) {
 
 // look finds out what concerns clients on this system. The store is nil where there
 // is no folder for it.
-func (w *clientWork) look(cmd *cobra.Command) error {
-	home, err := os.UserHomeDir()
-	if err != nil || !filepath.IsAbs(home) {
-		return exit.Errorf(exit.Failure, "the home folder is not known: set HOME")
-	}
+func (w *clientWork) look(cmd *cobra.Command) (err error) {
 	w.ctx = cmd.Context()
-	w.env = clients.Env{OS: runtime.GOOS, Home: home, Get: os.Getenv}
+	if w.env, err = clientEnv(); err != nil {
+		return err
+	}
 	if dir := setup.ClientFolder(os.Getenv); dir != "" {
 		w.store = &clients.Store{Dir: dir}
 	}
 	return nil
+}
+
+// clientEnv is this system, as far as clients depend on it.
+func clientEnv() (clients.Env, error) {
+	home, err := os.UserHomeDir()
+	if err != nil || !filepath.IsAbs(home) {
+		return clients.Env{}, exit.Errorf(exit.Failure, "the home folder is not known: set HOME")
+	}
+	return clients.Env{OS: runtime.GOOS, Home: home, Get: os.Getenv}, nil
 }
 
 // start looks at the system. Nothing is asked where the result is JSON, or where

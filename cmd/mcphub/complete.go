@@ -75,8 +75,8 @@ func configOf(cmd *cobra.Command) string {
 
 // serverNames are the servers of hub.json.
 func serverNames(cmd *cobra.Command) ([]string, error) {
-	file, text, err := hubFile(configOf(cmd))
-	return namesIn(file, text), err
+	_, _, file, err := (&entryWork{config: configOf(cmd)}).file()
+	return namesIn(file), err
 }
 
 // toolNames are the tools that the servers have offered so far, as far as their names fit

@@ -158,7 +158,9 @@ type folderWatch struct {
 	failed  map[string]error
 }
 
-func (f *folderWatch) matters(name string) bool { return slices.Contains(f.names, filepath.Clean(name)) }
+func (f *folderWatch) matters(name string) bool {
+	return slices.Contains(f.names, filepath.Clean(name))
+}
 
 // open watches the folders of a trail and no others. Where one does not exist,
 // the nearest that does is watched for the way to it.
