@@ -13,7 +13,7 @@ import (
 	"mcphub/internal/reference"
 )
 
-// A Use is what a path is to the server. The zero Use is the narrowest.
+// A Use says what a server does with a path. The zero Use is the narrowest.
 type Use uint8
 
 const (
@@ -32,7 +32,7 @@ type Name struct {
 	Text   bool // it is a word of what a shell runs
 }
 
-// A Role is what an argument is to the program that reads the command line.
+// A Role says what an argument means to the program that reads the command line.
 type Role uint8
 
 const (

@@ -50,7 +50,8 @@ func (r *Request) failed(said string, err error) error {
 		e.Hint = "the certificate of the registry is not trusted: name the file of its authority in NODE_EXTRA_CA_CERTS or SSL_CERT_FILE, in the hub's environment, and where the sandbox opens it (/etc/ssl/certs, or sandbox.read); " + again
 	case noNetwork.MatchString(said):
 		e.Hint = "it is downloaded once: connect to the network; " + again
-		if settings := filepath.Join(r.Machine.Home(), ".npmrc"); !r.Package.Python() && !r.Program.Reads(settings) && exists(settings) {
+		settings := filepath.Join(r.Machine.Home(), ".npmrc")
+		if _, err := os.Stat(settings); err == nil && !r.Package.Python() && !r.Program.Reads(settings) {
 			e.Hint += ". " + r.settings()
 		}
 	default:
@@ -66,11 +67,6 @@ func (r *Request) settings() string {
 		file = "~/.config/uv/uv.toml"
 	}
 	return fmt.Sprintf("the install does not read %s, where tokens are kept; \"sandbox\": {\"read\": [%q]} in its entry lets it, and the server too", file, file)
-}
-
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
 }
 
 // asides are lines of npm that say nothing of what went wrong.

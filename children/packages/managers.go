@@ -90,7 +90,7 @@ func (m manager) plan(p *launch.Package, prog launch.Program, home, fresh, cache
 	return in
 }
 
-// found is what an install has brought.
+// found describes what an install has brought.
 type found struct {
 	Package string   `json:"package"`
 	Version string   `json:"version,omitempty"`

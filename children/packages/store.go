@@ -87,14 +87,14 @@ func (c *Copy) Release() {
 	}
 }
 
-// record is what is written of a copy.
+// record describes a copy, on disk.
 type record struct {
 	found
 	Copy string    `json:"copy"` // its folder
 	At   time.Time `json:"installed"`
 }
 
-// looked is what is written of a look for a newer version.
+// looked describes the last look for a newer version, on disk.
 type looked struct {
 	At      time.Time `json:"at"`
 	Problem string    `json:"problem,omitempty"`

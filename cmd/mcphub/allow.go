@@ -67,12 +67,6 @@ func allowCommand() *cobra.Command {
 			}
 			return w.run("allowed", args[0], args[1:], w.allow)
 		},
-		ValidArgsFunction: func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
-			if len(args) > 0 {
-				return nil, cobra.ShellCompDirectiveDefault // files
-			}
-			return completeServers(cmd, args, word)
-		},
 	}
 	cmd.Flags().BoolVar(&w.write, "write", false, "to read and write")
 	cmd.Flags().BoolVar(&w.calls, "calls", false, "let calls name the path, by a rule of the policy; without it a rule is added where such a call was refused in the last days, and with --calls=false none is")
@@ -100,7 +94,7 @@ func revokeCommand() *cobra.Command {
 		},
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 			if len(args) == 0 {
-				return completeServers(cmd, args, word)
+				return completeServer(cmd, args, word)
 			}
 			w.say = io.Discard
 			if err := w.open(args[0]); err != nil {
@@ -246,24 +240,21 @@ type allowedRule struct {
 
 // list prints what is allowed, to all servers or to one.
 func (w *allowWork) list(names []string) error {
-	path, text, err := w.file()
+	path, _, file, err := w.file()
 	if err != nil {
 		return err
-	}
-	file := config.Default()
-	if text != nil {
-		if file, _, err = config.Parse(path, text, os.LookupEnv); err != nil {
-			return exit.Failed(err)
-		}
 	}
 	out := struct {
 		Config  string    `json:"config"`
 		Servers []allowed `json:"servers"`
 	}{path, []allowed{}}
 	if len(names) > 0 {
-		if err := isAmong(path, names[0], namesIn(path, text)); err != nil {
+		if err := isAmong(path, names[0], namesIn(file)); err != nil {
 			return err
 		}
+	}
+	if file == nil {
+		file = config.Default()
 	}
 	for i := range file.Servers {
 		s := &file.Servers[i]

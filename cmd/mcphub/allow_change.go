@@ -48,7 +48,7 @@ type allowWork struct {
 	now  standing
 }
 
-// A standing is what a text of hub.json comes to for one server.
+// A standing is hub.json as it reads now, and one of its servers.
 type standing struct {
 	file    *config.File
 	server  *config.Server
@@ -70,11 +70,12 @@ type target struct {
 
 // open reads hub.json.
 func (w *allowWork) open(name string) error {
-	var err error
-	if w.path, w.text, err = w.file(); err != nil {
+	path, text, file, err := w.file()
+	if err != nil {
 		return err
 	}
-	if err := isAmong(w.path, name, namesIn(w.path, w.text)); err != nil {
+	w.path, w.text = path, text
+	if err := isAmong(path, name, namesIn(file)); err != nil {
 		return err
 	}
 	w.home, _ = os.UserHomeDir() // without one, no path is written from there
@@ -82,7 +83,7 @@ func (w *allowWork) open(name string) error {
 	return err
 }
 
-// reads is what the text comes to. A server that is disabled is looked at as the others are.
+// reads parses the text and builds the server of that name, also one that is disabled.
 func (w *allowWork) reads(name string) (standing, error) {
 	trail, err := config.Follow(w.path)
 	if err != nil {
@@ -349,7 +350,8 @@ func (s *standing) unheld() string {
 	return s.spec.Program().Unheld(sandbox.System())
 }
 
-// opened finds what a key of the server's sandbox opens that is so, and how it is written.
+// opened finds the first path of a key of the sandbox for which is reports true, and how it is
+// written; -1 where there is none.
 func (s *standing) opened(key string, is func(open string) bool) (number int, written string) {
 	list, all := s.spec.Sandbox.Read, s.server.Sandbox.Read
 	if key == clients.MayWrite {
@@ -363,7 +365,7 @@ func (s *standing) opened(key string, is func(open string) bool) (number int, wr
 	return -1, ""
 }
 
-// around tells of a path that the sandbox of the server opens it, by itself or by what holds it.
+// around says which line of the sandbox opens the path or a folder that holds it; "": none.
 func (s *standing) around(t *target, keys ...string) (words string) {
 	for _, key := range keys {
 		if i, path := s.opened(key, func(open string) bool { return sandbox.Holds(open, t.Path) }); i >= 0 {
@@ -446,7 +448,7 @@ func (w *allowWork) allowCalls(t *target) error {
 	return w.addRule(t, last)
 }
 
-// again are the words of this command.
+// again returns the words of this command, for another path.
 func (w *allowWork) again(write bool) []string {
 	words := []string{"mcphub", "allow", w.now.server.Name}
 	if w.config != "" {

@@ -58,21 +58,19 @@ func approveListCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			list, failed := waitingCalls(cmd.Context(), cmd.ErrOrStderr(), setup.SocketFolders(os.Getenv))
 			out := cmd.OutOrStdout()
-			if asJSON {
-				shown := waitingReport{Calls: []waitingReportCall{}, Unreachable: failed}
-				for _, w := range list {
-					shown.Calls = append(shown.Calls, waitingReportCall{w.Session, w.Client, w.Token, w.Text, w.Choices, w.Since, w.Until})
-				}
-				if err := layout.JSON(out, shown); err != nil {
-					return exit.Failed(err)
-				}
-			} else {
+			report := waitingReport{Calls: []waitingReportCall{}, Unreachable: failed}
+			for _, w := range list {
+				report.Calls = append(report.Calls, waitingReportCall{w.Session, w.Client, w.Token, w.Text, w.Choices, w.Since, w.Until})
+			}
+			if err := output(out, asJSON, report, func() {
 				for i, w := range list {
 					w.show(out, i+1, len(list))
 				}
 				if len(list) == 0 && failed == 0 {
 					layout.Println(out, "no call waits for approval at a terminal")
 				}
+			}); err != nil {
+				return err
 			}
 			if failed > 0 {
 				return exit.Errorf(exit.Failure, "%d hubs could not be asked", failed)
@@ -165,16 +163,11 @@ func decide(ctx context.Context, t console, in *bufio.Reader, w waitingCall) err
 			layout.Println(t, printable.Escape(err.Error(), 300))
 			return nil
 		}
-		if err := t.Forget(); err != nil {
-			return exit.Errorf(exit.Failure, "the terminal: %w", err)
-		}
-		in.Reset(t)
-		layout.Printf(t, "\nType %s, n to deny it, or nothing to leave it: ", waysToAllow(code, w.Choices))
-		line, err := readLine(in)
+		line, err := prompt(t, in, "Type "+waysToAllow(code, w.Choices)+", n to deny it, or nothing to leave it")
 		if err != nil {
-			return exit.Errorf(exit.Failure, "the terminal: %w", err)
+			return err
 		}
-		if strings.TrimSpace(line) == "" {
+		if line == "" {
 			layout.Println(t, "It goes on waiting.")
 			return nil
 		}
@@ -233,6 +226,20 @@ func readDecision(line string, size int, choices []string) (code, choice string)
 const longestLine = 200
 
 var errLongLine = errors.New("too much was typed")
+
+// prompt asks for a line of what is typed from now on.
+func prompt(t console, in *bufio.Reader, text string) (string, error) {
+	if err := t.Forget(); err != nil {
+		return "", exit.Errorf(exit.Failure, "the terminal: %w", err)
+	}
+	in.Reset(t)
+	layout.Printf(t, "\n%s: ", text)
+	line, err := readLine(in)
+	if err != nil {
+		return "", exit.Errorf(exit.Failure, "the terminal: %w", err)
+	}
+	return strings.TrimSpace(line), nil
+}
 
 func readLine(in *bufio.Reader) (string, error) {
 	var b strings.Builder

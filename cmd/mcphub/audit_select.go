@@ -23,10 +23,11 @@ func (a *auditSource) folder() (string, error) {
 	if a.dir != "" {
 		return a.dir, nil
 	}
-	dir, err := a.src.AuditFolder(stderr)
+	file, err := a.src.Load(stderr)
 	if err != nil {
 		return "", err
 	}
+	dir := setup.AuditFolder(file)
 	if dir == "" {
 		return "", exit.Errorf(exit.Config, `no audit log is kept: audit.dir is "off", or this user has no state folder; --dir names another one`)
 	}
@@ -41,12 +42,16 @@ func unread(dir string, err error) error {
 	return exit.Errorf(exit.Failure, "%w", err)
 }
 
-func (a *auditSource) decisions(f *auditFilter) ([]audit.Decision, error) {
-	pick, err := f.filter(time.Now())
-	if err != nil {
-		return nil, err
+// picked says which decisions are read, and from which folder.
+func (a *auditSource) picked(f *auditFilter) (pick audit.Filter, dir string, err error) {
+	if pick, err = f.filter(time.Now()); err == nil {
+		dir, err = a.folder()
 	}
-	dir, err := a.folder()
+	return pick, dir, err
+}
+
+func (a *auditSource) decisions(f *auditFilter) ([]audit.Decision, error) {
+	pick, dir, err := a.picked(f)
 	if err != nil {
 		return nil, err
 	}

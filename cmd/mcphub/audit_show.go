@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"time"
+	"math"
 
 	"github.com/spf13/cobra"
 
@@ -22,20 +22,10 @@ func auditShowCommand(from *auditSource) *cobra.Command {
 		Example: "  mcphub audit show --denied --since 1d\n  mcphub audit show --child files --json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			all, err := from.decisions(&f)
-			if err != nil {
-				return err
+			if last <= 0 {
+				last = math.MaxInt
 			}
-			if last > 0 {
-				all = all[max(0, len(all)-last):]
-			}
-			out := auditPage{w: cmd.OutOrStdout(), json: asJSON}
-			for i := range all {
-				if err := out.decision(&all[i]); err != nil {
-					return exit.Errorf(exit.Failure, "%w", err)
-				}
-			}
-			return nil
+			return from.tail(cmd.Context(), &f, &auditPage{w: cmd.OutOrStdout(), json: asJSON}, last, false)
 		},
 	}
 	f.register(cmd)
@@ -53,8 +43,7 @@ func auditTailCommand(from *auditSource) *cobra.Command {
 		Short: "Show the newest decisions, and with -f those that come",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			out := auditPage{w: cmd.OutOrStdout(), json: asJSON}
-			return from.tail(cmd.Context(), &f, &out, last, follow)
+			return from.tail(cmd.Context(), &f, &auditPage{w: cmd.OutOrStdout(), json: asJSON}, last, follow)
 		},
 	}
 	f.register(cmd)
@@ -64,12 +53,9 @@ func auditTailCommand(from *auditSource) *cobra.Command {
 	return cmd
 }
 
+// tail shows the last decisions, and with follow those that come.
 func (a *auditSource) tail(ctx context.Context, f *auditFilter, out *auditPage, last int, follow bool) error {
-	pick, err := f.filter(time.Now())
-	if err != nil {
-		return err
-	}
-	dir, err := a.folder()
+	pick, dir, err := a.picked(f)
 	if err != nil {
 		return err
 	}
@@ -87,7 +73,7 @@ func (a *auditSource) tail(ctx context.Context, f *auditFilter, out *auditPage, 
 	}
 	if !follow {
 		start()
-		return wrong
+		return exit.Failed(wrong)
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -115,8 +101,5 @@ func (a *auditSource) tail(ctx context.Context, f *auditFilter, out *auditPage, 
 			stop() // whoever read this is gone
 		}
 	})
-	if err = errors.Join(wrong, err); err != nil {
-		return exit.Failed(err)
-	}
-	return nil
+	return exit.Failed(errors.Join(wrong, err))
 }

@@ -40,7 +40,7 @@ func authCommand() *cobra.Command {
 	return cmd
 }
 
-// accounts is what the commands about logins work with.
+// accounts holds the configuration that the auth commands work on, and for whom.
 type accounts struct {
 	setup.Result
 	principal string
@@ -190,7 +190,7 @@ func (p person) code(d oauth.DeviceCode) {
 	}
 }
 
-// all are the logins that are kept, by name where hub.json has their servers.
+// all lists the logins that are kept. One has a name if hub.json has its server.
 func (a *accounts) all(ctx context.Context) ([]login, error) {
 	names := map[string]string{}
 	for i := range a.Hub.Children {
@@ -303,8 +303,8 @@ func authStatusCommand() *cobra.Command {
 	return cmd
 }
 
-// status is one line for each server of hub.json that has to do with logins; for only
-// one of them, where it is named.
+// status lists the servers of hub.json that ask for a login or have one; with a name that
+// server alone.
 func (a *accounts) status(ctx context.Context, only string) ([]login, error) {
 	kept, err := a.all(ctx)
 	if err != nil {

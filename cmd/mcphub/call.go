@@ -54,7 +54,7 @@ func callCommand() *cobra.Command {
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.about = serversOf(args[0], f.args, args[1:])
-			return f.run(cmd, src, &logs, func(ctx context.Context, c *client.Client) error {
+			return f.run(cmd, src, &logs, func(ctx context.Context, c *client.Session) error {
 				arguments, err := callArguments(ctx, c, args[0], f.args, args[1:])
 				if err != nil {
 					return err
@@ -85,12 +85,12 @@ func (f *callFlags) register(cmd *cobra.Command, timeout time.Duration) {
 }
 
 // run does something as a client of a hub of its own.
-func (f *callFlags) run(cmd *cobra.Command, src *setup.Source, logs *logFlags, do func(context.Context, *client.Client) error) error {
+func (f *callFlags) run(cmd *cobra.Command, src *setup.Source, logs *logFlags, do func(context.Context, *client.Session) error) error {
 	log, err := logs.logger(os.Stderr)
 	if err != nil {
 		return err
 	}
-	roots, err := f.rootsGiven()
+	roots, err := existingRoots(f.roots)
 	if err != nil {
 		return err
 	}
@@ -103,7 +103,7 @@ func (f *callFlags) run(cmd *cobra.Command, src *setup.Source, logs *logFlags, d
 }
 
 // with is run for a configuration that was read.
-func (f *callFlags) with(cmd *cobra.Command, made *setup.Result, roots []string, log zerolog.Logger, do func(context.Context, *client.Client) error) error {
+func (f *callFlags) with(cmd *cobra.Command, made *setup.Result, roots []string, log zerolog.Logger, do func(context.Context, *client.Session) error) error {
 	cfg := &made.Hub
 	cfg.Inspect = true
 	if err := f.startOnly(cfg); err != nil {
@@ -145,7 +145,7 @@ func (f *callFlags) startOnly(cfg *hub.Config) error {
 	for i := range cfg.Children {
 		spec := &cfg.Children[i].Spec
 		switch {
-		case names != nil && !contains(names, spec.Name):
+		case names != nil && !slices.Contains(names, spec.Name):
 			spec.Start = children.StartCalled
 		case f.anew:
 			spec.Start = children.StartEager
@@ -163,7 +163,7 @@ func serversOf(tool, asJSON string, pairs []string) func(cfg *hub.Config) ([]str
 		if tool == "get-roots" {
 			return []string{}, nil
 		}
-		if contains(ownTools, tool) {
+		if slices.Contains(ownTools, tool) {
 			if name := serverNamed(asJSON, pairs); name != "" {
 				return []string{name}, nil
 			}
@@ -196,28 +196,10 @@ func serverNamed(asJSON string, pairs []string) string {
 	return name
 }
 
-// rootsGiven are the directories of --root, which must be there.
-func (f *callFlags) rootsGiven() ([]string, error) {
-	dir, err := os.Getwd()
-	if err != nil {
-		return nil, exit.Errorf(exit.Failure, "the working directory is gone: %w", err)
-	}
-	roots, err := givenRoots(dir, f.roots)
-	if err != nil {
-		return nil, err
-	}
-	for _, r := range roots {
-		if _, err := os.Stat(r); err != nil {
-			return nil, exit.Errorf(exit.Usage, "--root: %w", err)
-		}
-	}
-	return roots, nil
-}
-
 // callArguments makes the arguments from --args or from key=value pairs. It
 // waits for the list of tools in any case: by then the roots are known and the
 // servers that it is about have had their time, so that get-roots and list-tools tell all.
-func callArguments(ctx context.Context, c *client.Client, tool, asJSON string, pairs []string) ([]byte, error) {
+func callArguments(ctx context.Context, c *client.Session, tool, asJSON string, pairs []string) ([]byte, error) {
 	if asJSON != "" && len(pairs) > 0 {
 		return nil, exit.Errorf(exit.Usage, "give the arguments either as one JSON object or as key=value, not both")
 	}
@@ -257,7 +239,7 @@ func callArguments(ctx context.Context, c *client.Client, tool, asJSON string, p
 
 // argumentTypes returns the JSON type of each argument of a tool where its
 // schema names exactly one.
-func argumentTypes(ctx context.Context, c *client.Client, tool string) (map[string]string, error) {
+func argumentTypes(ctx context.Context, c *client.Session, tool string) (map[string]string, error) {
 	list, err := c.Request(ctx, "tools/list")
 	if err != nil {
 		return nil, err

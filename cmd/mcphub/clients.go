@@ -30,7 +30,7 @@ import (
 // copiesKey is the name of the key that copies of clients' files are encrypted with.
 const copiesKey = "mcphub/key/clients"
 
-// clientWork is what init, import, install and uninstall have in common.
+// clientWork holds what init, import, install and uninstall work on.
 type clientWork struct {
 	config string // --config
 	yes    bool
@@ -41,12 +41,12 @@ type clientWork struct {
 	ctx     context.Context // of the command
 	env     clients.Env
 	store   *clients.Store
-	secrets clients.Secrets // set when hub.json was read
-	web     *clients.Web    // where clients reach the hub; nil: they start it
-	out     io.Writer       // the result
-	say     io.Writer       // what comes before it
-	in      *bufio.Reader   // nil where nobody can be asked
-	try     tryFunc         // starts a server
+	secrets *secrets.Store // set when hub.json was read
+	web     *clients.Web   // where clients reach the hub; nil: they start it
+	out     io.Writer      // the result
+	say     io.Writer      // what comes before it
+	in      *bufio.Reader  // nil where nobody can be asked
+	try     tryFunc        // starts a server
 }
 
 func (w *clientWork) flags(cmd *cobra.Command) {
@@ -57,17 +57,24 @@ func (w *clientWork) flags(cmd *cobra.Command) {
 
 // look finds out what concerns clients on this system. The store is nil where there
 // is no folder for it.
-func (w *clientWork) look(cmd *cobra.Command) error {
-	home, err := os.UserHomeDir()
-	if err != nil || !filepath.IsAbs(home) {
-		return exit.Errorf(exit.Failure, "the home folder is not known: set HOME")
-	}
+func (w *clientWork) look(cmd *cobra.Command) (err error) {
 	w.ctx = cmd.Context()
-	w.env = clients.Env{OS: runtime.GOOS, Home: home, Get: os.Getenv}
+	if w.env, err = clientEnv(); err != nil {
+		return err
+	}
 	if dir := setup.ClientFolder(os.Getenv); dir != "" {
 		w.store = &clients.Store{Dir: dir}
 	}
 	return nil
+}
+
+// clientEnv is this system, as far as clients depend on it.
+func clientEnv() (clients.Env, error) {
+	home, err := os.UserHomeDir()
+	if err != nil || !filepath.IsAbs(home) {
+		return clients.Env{}, exit.Errorf(exit.Failure, "the home folder is not known: set HOME")
+	}
+	return clients.Env{OS: runtime.GOOS, Home: home, Get: os.Getenv}, nil
 }
 
 // start looks at the system. Nothing is asked where the result is JSON, or where
@@ -94,7 +101,7 @@ func (w *clientWork) start(cmd *cobra.Command) error {
 
 // cipher encrypts copies of clients' files, with a key that is kept as a secret.
 func (w *clientWork) cipher() *secrets.Cipher {
-	path, text, _ := w.hubFile()
+	path, text, _ := hubFile(w.config)
 	kept, err := w.kept(path, text)
 	if err != nil { // a broken hub.json must not keep anybody from undoing
 		kept = secrets.New(setup.Secrets(config.Default(), w.env.Home))
@@ -208,9 +215,10 @@ func (w *clientWork) chosen(question string, n int) ([]bool, error) {
 	}
 }
 
-// hubFile is hub.json: the one that serve would read, else the one that it would find.
-func (w *clientWork) hubFile() (path string, text []byte, err error) {
-	path, _ = config.Find(w.config, os.LookupEnv, isThere)
+// hubFile reads hub.json: the one that serve would read, else the one that it would find.
+// named is --config. text is nil where there is no file.
+func hubFile(named string) (path string, text []byte, err error) {
+	path, _ = config.Find(named, os.LookupEnv, isThere)
 	if path == "" {
 		path = config.DefaultPath(os.LookupEnv)
 	}
@@ -232,16 +240,16 @@ func isThere(path string) bool {
 	return err == nil
 }
 
-// hub is how clients start this program. It is named by its whole path, since
-// programs with windows have a PATH of their own. So is hub.json, if there is one
-// or will be, and serve would not find it by itself.
+// hub says how clients start this program. It is named by its whole path, because
+// programs with windows have a PATH of their own. hub.json is named too, if there is one
+// or will be and serve would not find it by itself.
 func (w *clientWork) hub(will bool) (clients.Hub, error) {
 	command, err := ownPath()
 	if err != nil {
 		return clients.Hub{}, exit.Failed(err)
 	}
 	h := clients.Hub{Command: command, Args: []string{"serve"}}
-	path, text, err := w.hubFile()
+	path, text, err := hubFile(w.config)
 	if err != nil {
 		return h, err
 	}
@@ -287,7 +295,7 @@ func ownPath() (string, error) {
 // rootsFor are the folders that a client which gives no roots is registered
 // with: what was given, else what is asked for. why says what a person should
 // know of it.
-func (w *clientWork) rootsFor(c *clients.Client, given []string) (roots []string, why string, err error) {
+func (w *clientWork) rootsFor(c *clients.Profile, given []string) (roots []string, why string, err error) {
 	switch {
 	case c.Roots == clients.GivesRoots:
 		return nil, "", nil
@@ -361,14 +369,11 @@ func absolute(dirs []string) ([]string, error) {
 }
 
 // clientNamed finds a client, or says which there are.
-func clientNamed(name string) (*clients.Client, error) {
+func clientNamed(name string) (*clients.Profile, error) {
 	if c := clients.Find(name); c != nil {
 		return c, nil
 	}
-	names := make([]string, len(clients.All))
-	for i := range clients.All {
-		names[i] = clients.All[i].Name
-	}
+	names := clientNames()
 	if best := spelling.Suggest(name, names); best != "" {
 		return nil, exit.Errorf(exit.NotFound, "there is no client %q; did you mean %q?", name, best)
 	}
@@ -376,8 +381,8 @@ func clientNamed(name string) (*clients.Client, error) {
 }
 
 // installedClients are those that seem to be on this machine.
-func (w *clientWork) installedClients() []*clients.Client {
-	var out []*clients.Client
+func (w *clientWork) installedClients() []*clients.Profile {
+	var out []*clients.Profile
 	for i := range clients.All {
 		if c := &clients.All[i]; c.Installed(w.env) {
 			out = append(out, c)

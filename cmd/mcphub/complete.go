@@ -37,11 +37,11 @@ func completeArguments(root *cobra.Command) {
 				continue
 			}
 			offer, many := c.offer, strings.HasPrefix(cmd.Use[at+len(c.word):], "...")
-			files := cobra.ShellCompDirectiveNoFileComp
-			if strings.Contains(cmd.Use, "FILE") || strings.Contains(cmd.Use, "PATH") {
-				files = cobra.ShellCompDirectiveDefault
-			}
 			cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+				files := cobra.ShellCompDirectiveNoFileComp
+				if strings.Contains(cmd.Use, "FILE") || strings.Contains(cmd.Use, "PATH") && len(args) > 0 {
+					files = cobra.ShellCompDirectiveDefault
+				}
 				if len(args) > 0 && !many {
 					return nil, files
 				}
@@ -49,11 +49,22 @@ func completeArguments(root *cobra.Command) {
 				if err != nil {
 					return nil, cobra.ShellCompDirectiveError
 				}
-				return slices.DeleteFunc(names, func(name string) bool { return contains(args, name) || printable.Escape(name, len(name)) != name }), files
+				return slices.DeleteFunc(names, func(name string) bool {
+					return slices.Contains(args, name) || printable.Escape(name, len(name)) != name
+				}), files
 			}
 			break
 		}
 	}
+}
+
+// completeServer offers the servers of hub.json as the value of a flag.
+func completeServer(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+	names, err := serverNames(cmd)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
 // configOf is the hub.json that the command line names; "" for the one that is found.
@@ -64,8 +75,8 @@ func configOf(cmd *cobra.Command) string {
 
 // serverNames are the servers of hub.json.
 func serverNames(cmd *cobra.Command) ([]string, error) {
-	file, text, err := (&clientWork{config: configOf(cmd)}).hubFile()
-	return namesIn(file, text), err
+	_, _, file, err := (&entryWork{config: configOf(cmd)}).file()
+	return namesIn(file), err
 }
 
 // toolNames are the tools that the servers have offered so far, as far as their names fit

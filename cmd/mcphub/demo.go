@@ -89,7 +89,7 @@ func demo(ctx context.Context, s *screen) error {
 		{"a symlink inside that leads out", filepath.Join(project, "notes", "shortcut.txt"), "it is a link to ../../secret.txt", false},
 	}
 	failed := 0
-	err = client.With(ctx, cfg, zerolog.Nop(), "mcphub-demo", []string{project}, func(ctx context.Context, c *client.Client) error {
+	err = client.With(ctx, cfg, zerolog.Nop(), "mcphub-demo", []string{project}, func(ctx context.Context, c *client.Session) error {
 		for i, step := range steps {
 			ok, err := s.step(ctx, c, i+1, step)
 			if err != nil {
@@ -114,7 +114,7 @@ func demo(ctx context.Context, s *screen) error {
 }
 
 // step makes one call and shows it.
-func (s *screen) step(ctx context.Context, c *client.Client, n int, step demoCall) (bool, error) {
+func (s *screen) step(ctx context.Context, c *client.Session, n int, step demoCall) (bool, error) {
 	s.say("%d. %s", n, s.paint("1", step.title))
 	s.say("   files__read_text_file path=%s", step.path)
 	result, err := c.CallTool(ctx, "files__read_text_file", pathArgument(step.path))

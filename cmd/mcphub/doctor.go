@@ -61,12 +61,9 @@ func doctorCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if asJSON {
-				if err := layout.JSON(cmd.OutOrStdout(), found); err != nil {
-					return exit.Failed(err)
-				}
-			} else {
-				diagnosis{cmd.OutOrStdout(), verbose}.show(found)
+			out := cmd.OutOrStdout()
+			if err := output(out, asJSON, found, func() { diagnosis{out, verbose}.show(found) }); err != nil {
+				return err
 			}
 			return diagnosed(found)
 		},

@@ -9,7 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -23,8 +23,8 @@ import (
 	"mcphub/internal/trial"
 )
 
-// entryWork is what add, remove, enable and disable have in common: they change
-// one entry of hub.json and leave the rest as it is.
+// entryWork holds what add, remove, enable and disable work on. They change one entry of
+// hub.json and leave the rest as it is.
 type entryWork struct {
 	config string
 	asJSON bool
@@ -179,11 +179,11 @@ func pairs(flag, signs string, all []string) (edit.Table, error) {
 }
 
 func (w *entryWork) add(name string, entry edit.Table) error {
-	path, text, err := w.file()
+	path, text, file, err := w.file()
 	if err != nil {
 		return err
 	}
-	if have := namesIn(path, text); contains(have, name) {
+	if slices.Contains(namesIn(file), name) {
 		return exit.Errorf(exit.Failure, "%s has a server %q already; take it out first: mcphub remove %s", path, name, name)
 	}
 	after, err := clients.AddToHub(path, text, name, entry)
@@ -205,11 +205,11 @@ func (w *entryWork) add(name string, entry edit.Table) error {
 
 // try starts the server that is to be added.
 func (w *entryWork) try(path string, text []byte, name string, report *entryReport) error {
-	home, err := os.UserHomeDir()
+	env, err := clientEnv()
 	if err != nil {
-		return exit.Errorf(exit.Failure, "the home folder is not known: set HOME")
+		return err
 	}
-	t := trier{config: w.config, path: path, text: text, env: clients.Env{OS: runtime.GOOS, Home: home, Get: os.Getenv}, confined: true, limit: tryAllTime, say: io.Discard, try: trial.Try}
+	t := trier{config: w.config, path: path, text: text, env: env, confined: true, limit: tryAllTime, say: io.Discard, try: trial.Try}
 	tried, err := t.run(w.ctx, []string{name})
 	if err != nil {
 		return err
@@ -253,11 +253,11 @@ func entryCommand(use, short, long, state string, change func(path string, text 
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			w.start(cmd)
-			path, text, err := w.file()
+			path, text, file, err := w.file()
 			if err != nil {
 				return err
 			}
-			if err := isAmong(path, args[0], namesIn(path, text)); err != nil {
+			if err := isAmong(path, args[0], namesIn(file)); err != nil {
 				return err
 			}
 			after, err := change(path, text, args[0])
@@ -266,7 +266,6 @@ func entryCommand(use, short, long, state string, change func(path string, text 
 			}
 			return w.write(path, text, after, false, entryReport{Config: path, Server: args[0], State: state})
 		},
-		ValidArgsFunction: completeServers,
 	}
 	w.flags(cmd)
 	return cmd
@@ -274,7 +273,7 @@ func entryCommand(use, short, long, state string, change func(path string, text 
 
 // isAmong refuses a name that no server has.
 func isAmong(path, name string, have []string) error {
-	if contains(have, name) {
+	if slices.Contains(have, name) {
 		return nil
 	}
 	if best := spelling.Suggest(name, have); best != "" {
@@ -283,39 +282,28 @@ func isAmong(path, name string, have []string) error {
 	return exit.Errorf(exit.NotFound, "%s has no server %q; 'mcphub list' shows those that it has", path, name)
 }
 
-func contains(all []string, name string) bool {
-	for _, have := range all {
-		if have == name {
-			return true
-		}
-	}
-	return false
-}
-
 // file is hub.json as it is now. A file that cannot be read as it is, is refused
 // here, so that what is said later is about the change.
-func (w *entryWork) file() (path string, text []byte, err error) {
-	if path, text, err = (&clientWork{config: w.config}).hubFile(); err != nil || text == nil {
-		return path, text, err
+func (w *entryWork) file() (path string, text []byte, file *config.File, err error) {
+	if path, text, err = hubFile(w.config); err != nil || text == nil {
+		return path, text, nil, err
 	}
-	if _, _, err := config.Parse(path, text, os.LookupEnv); err != nil {
+	if file, _, err = config.Parse(path, text, os.LookupEnv); err != nil {
 		var bad *config.LoadError
 		if errors.As(err, &bad) {
-			return "", nil, exit.Errorf(exit.Config, "%w. Put that right first; nothing was changed", err)
+			return "", nil, nil, exit.Errorf(exit.Config, "%w. Put that right first; nothing was changed", err)
 		}
-		return "", nil, exit.Failed(err)
+		return "", nil, nil, exit.Failed(err)
 	}
-	return path, text, nil
+	return path, text, file, nil
 }
 
 // namesIn lists the servers of a hub.json: as they are called in the hub, and as
 // they are written where that is something else.
-func namesIn(path string, text []byte) []string {
-	f, _, err := config.Parse(path, text, os.LookupEnv)
-	if err != nil {
+func namesIn(f *config.File) (names []string) {
+	if f == nil { // there is none
 		return nil
 	}
-	var names []string
 	for i := range f.Servers {
 		names = append(names, f.Servers[i].Name)
 		if f.Servers[i].Key != f.Servers[i].Name {
@@ -363,21 +351,9 @@ func newProblems(path string, before, after []byte) []string {
 	}
 	_, problems, _ := config.Parse(path, after, os.LookupEnv) // it was read before it was written
 	for _, p := range problems {
-		if p.Severity != config.SeverityNote && !contains(known, p.Text) {
+		if p.Severity != config.SeverityNote && !slices.Contains(known, p.Text) {
 			out = append(out, p.Text+layout.Suffix("; ", p.Hint))
 		}
 	}
 	return out
-}
-
-// completeServers offers the servers of hub.json to a shell.
-func completeServers(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	names, err := serverNames(cmd)
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveError
-	}
-	return names, cobra.ShellCompDirectiveNoFileComp
 }

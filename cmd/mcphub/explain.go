@@ -47,7 +47,7 @@ func explainCommand() *cobra.Command {
 			if len(f.roots) == 0 {
 				f.roots = rootsHere(cmd, src.Path())
 			}
-			return f.run(cmd, src, &logs, func(ctx context.Context, c *client.Client) error {
+			return f.run(cmd, src, &logs, func(ctx context.Context, c *client.Session) error {
 				arguments, err := callArguments(ctx, c, args[0], f.args, args[1:])
 				if err != nil {
 					return err
@@ -110,12 +110,8 @@ func printExplanation(w io.Writer, src *setup.Source, raw []byte, asJSON bool) e
 	if err := json.Unmarshal(raw, &e); err != nil {
 		return fmt.Errorf("the hub's explanation cannot be read: %w", err)
 	}
-	if asJSON {
-		if err := layout.JSON(w, e); err != nil {
-			return err
-		}
-	} else {
-		explain(printable.Writer(w), src, e)
+	if err := output(w, asJSON, e, func() { explain(printable.Writer(w), src, e) }); err != nil {
+		return err
 	}
 	if e.Decision != "allow" || e.Closes() {
 		return &exit.Error{Code: exit.ToolError}

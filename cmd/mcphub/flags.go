@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 
@@ -10,17 +11,18 @@ import (
 	"mcphub/internal/clients"
 	"mcphub/internal/consent"
 	"mcphub/internal/exit"
+	"mcphub/internal/layout"
 	"mcphub/internal/setup"
 	"mcphub/rootsmgr"
 )
 
-// newSource is where a command finds the configuration of a hub.
+// newSource returns where a command reads the configuration of a hub.
 func newSource() *setup.Source {
 	store := consentStore()
 	return &setup.Source{Version: buildVersion(), Consent: store, Reach: store.Reach()}
 }
 
-// consentStore is what a person has accepted.
+// consentStore keeps what a person has accepted.
 func consentStore() *consent.Store { return consent.In(setup.StateFolder(os.Getenv)) }
 
 // writeHub changes hub.json for the person who has called this program: every hub takes it
@@ -44,9 +46,22 @@ func configFlags(cmd *cobra.Command, src *setup.Source) {
 	src.RootsGiven = func() bool { return cmd.Flags().Changed("roots") }
 }
 
+// output prints the result of a command: as JSON, or for people by show.
+func output(out io.Writer, asJSON bool, result any, show func()) error {
+	if asJSON {
+		return exit.Failed(layout.JSON(out, result))
+	}
+	show()
+	return nil
+}
+
 // givenRoots makes the directories of --root absolute. An empty one is a
 // variable that was not set, and must not become the working directory.
-func givenRoots(dir string, given []string) ([]string, error) {
+func givenRoots(given []string) ([]string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return nil, exit.Errorf(exit.Failure, "the working directory is gone: %w", err)
+	}
 	out := make([]string, 0, len(given))
 	for _, p := range given {
 		if p == "" {
@@ -58,6 +73,17 @@ func givenRoots(dir string, given []string) ([]string, error) {
 		out = append(out, p)
 	}
 	return out, nil
+}
+
+// existingRoots are the directories of --root, which must be there.
+func existingRoots(given []string) ([]string, error) {
+	roots, err := givenRoots(given)
+	for _, r := range roots {
+		if _, err := os.Stat(r); err != nil {
+			return nil, exit.Errorf(exit.Usage, "--root: %w", err)
+		}
+	}
+	return roots, err
 }
 
 func newRoots(origin rootsmgr.Origin, paths []string) *rootsmgr.Snapshot {

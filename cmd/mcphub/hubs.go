@@ -1,8 +1,11 @@
 package main
 
 import (
+	"cmp"
+	"context"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"mcphub/internal/admin"
@@ -20,6 +23,37 @@ func findHubs(w io.Writer, folders []string) []admin.Hub {
 		layout.Println(w, "mcphub: "+printable.Escape(err.Error(), 500))
 	}
 	return hubs
+}
+
+// A runningHub is a hub that can be asked, with what it said of itself.
+type runningHub struct {
+	admin.Hub
+	report admin.Report
+}
+
+// unreachable is a hub that does not answer.
+type unreachable struct {
+	Socket string `json:"socket"`
+	Error  string `json:"error"`
+}
+
+// askHubs asks every hub that this user runs how it is, by the time they started. With a
+// process id it leaves out the others that answer. It says on w which folders could not be
+// looked into.
+func askHubs(ctx context.Context, w io.Writer, folders []string, pid int) (hubs []runningHub, silent []unreachable) {
+	for _, h := range findHubs(w, folders) {
+		r, err := h.Status(ctx)
+		switch {
+		case err != nil:
+			silent = append(silent, unreachable{h.Socket, err.Error()})
+		case pid == 0 || r.PID == pid:
+			hubs = append(hubs, runningHub{h, r})
+		}
+	}
+	slices.SortFunc(hubs, func(a, b runningHub) int {
+		return cmp.Or(a.report.Started.Compare(b.report.Started), cmp.Compare(a.report.PID, b.report.PID))
+	})
+	return hubs, silent
 }
 
 // noHub says that no hub runs, or not the one with a process id.

@@ -141,7 +141,7 @@ func (w *clientWork) importAll(found []clients.Found, file bool) error {
 				return err
 			}
 		}
-		if err := m.write(w.secrets); err != nil {
+		if err := w.write(m); err != nil {
 			return err
 		}
 	}
@@ -155,7 +155,7 @@ func (w *clientWork) importAll(found []clients.Found, file bool) error {
 	layout.Printf(w.out, "%s imported into %s.\n", several(m.added(), "server"), w.short(m.path))
 	for i := range m.imports {
 		if im := &m.imports[i]; im.Same == "" && im.Off {
-			layout.Printf(w.out, "%s is disabled there, since --yes is no yes to what a file starts. Once you have looked at it: %s\n", im.Name, printable.CommandLine([]string{"mcphub", "enable", im.Name})+w.configFlag())
+			layout.Printf(w.out, "%s is disabled there, since --yes is no yes to what a file starts. Once you have looked at it: %s\n", im.Name, w.command("enable", im.Name))
 		}
 	}
 	return nil
@@ -189,7 +189,7 @@ func (m *merged) running() bool {
 func (m *merged) unfinished() (names []string) {
 	for i := range m.imports {
 		im := &m.imports[i]
-		if tried := m.tried[im.Name] != nil || im.Err != ""; tried && !im.Server.Disabled && m.stays(im) != "" && !contains(names, im.Name) {
+		if tried := m.tried[im.Name] != nil || im.Err != ""; tried && !im.Server.Disabled && m.stays(im) != "" && !slices.Contains(names, im.Name) {
 			names = append(names, im.Name)
 		}
 	}
@@ -210,7 +210,7 @@ func (m *merged) disable() (err error) {
 }
 
 func (w *clientWork) merge(found []clients.Found) (*merged, error) {
-	path, text, err := w.hubFile()
+	path, text, err := hubFile(w.config)
 	if err != nil {
 		return nil, err
 	}
@@ -225,9 +225,9 @@ func (w *clientWork) merge(found []clients.Found) (*merged, error) {
 	if err != nil {
 		return nil, err
 	}
-	w.secrets = kept.Keeper(w.ctx)
+	w.secrets = kept
 	m := &merged{path: path, before: text}
-	to := clients.Target{File: path, Text: text, Move: w.secrets != nil, Env: os.LookupEnv, Kept: func(name string) bool {
+	to := clients.Target{File: path, Text: text, Env: os.LookupEnv, Kept: func(name string) bool {
 		_, err := kept.Get(w.ctx, name)
 		return err == nil
 	}}
@@ -321,11 +321,13 @@ func (m *merged) added() int {
 	return n
 }
 
-func (m *merged) write(secrets clients.Secrets) error {
-	if secrets != nil {
-		if err := clients.Keep(m.imports, secrets); err != nil {
-			return exit.Failed(err)
-		}
+// write keeps the secrets of what is imported, and writes hub.json.
+func (w *clientWork) write(m *merged) error {
+	if err := clients.Keep(m.imports, func(name, value string) error {
+		_, _, err := w.secrets.Set(w.ctx, name, value)
+		return err
+	}, func(name string) error { return w.secrets.Delete(w.ctx, name) }); err != nil {
+		return exit.Failed(err)
 	}
 	plain := false
 	for i := range m.imports {
@@ -398,13 +400,13 @@ func leftOut(im *clients.Import) []string {
 // rowsOf is an entry in lines: what starts, with every argument and variable.
 func rowsOf(im *clients.Import) [][2]string {
 	var rows [][2]string
-	add := func(name string, v any) {
-		s, isText := v.(string)
-		if !isText {
-			s = asJSONLine(v)
+	text := func(v any) string {
+		if s, is := v.(string); is {
+			return s
 		}
-		rows = append(rows, [2]string{name, escaped(s)})
+		return asJSONLine(v)
 	}
+	add := func(name string, v any) { rows = append(rows, [2]string{name, escaped(text(v))}) }
 	for _, m := range im.Shown() {
 		switch v := m.Value.(type) {
 		case []any:
@@ -413,11 +415,7 @@ func rowsOf(im *clients.Import) [][2]string {
 			}
 		case edit.Table:
 			for _, part := range v {
-				s, isText := part.Value.(string)
-				if !isText {
-					s = asJSONLine(part.Value)
-				}
-				add(strings.TrimSuffix(m.Name, "s"), part.Name+"="+s)
+				add(strings.TrimSuffix(m.Name, "s"), part.Name+"="+text(part.Value))
 			}
 		default:
 			add(m.Name, v)

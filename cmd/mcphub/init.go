@@ -106,7 +106,7 @@ func (w *clientWork) init(given []string) error {
 	}
 	// hub.json first: what is switched off in a client must be somewhere.
 	if m.changed() {
-		if err := m.write(w.secrets); err != nil {
+		if err := w.write(m); err != nil {
 			return err
 		}
 	}

@@ -29,7 +29,7 @@ func installCommand() *cobra.Command {
 			"by $MCPHUB_TOKEN or the token's file where the client takes such a reference, else the\n" +
 			"token itself, in a file that only you can read then. The address is that of the hub that\n" +
 			"runs with this hub.json, else http.listen, or the one given: --http=127.0.0.1:8080.\n\n" +
-			"Clients: " + clientList() + ".",
+			"Clients: " + strings.Join(clientNames(), ", ") + ".",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := w.start(cmd); err != nil {
 				return err
@@ -62,24 +62,16 @@ func installCommand() *cobra.Command {
 	return cmd
 }
 
-func clientList() string {
-	names := make([]string, len(clients.All))
-	for i := range clients.All {
-		names[i] = clients.All[i].Name
-	}
-	return strings.Join(names, ", ")
-}
-
-func (w *clientWork) chosenClients(args []string, all bool) ([]*clients.Client, error) {
+func (w *clientWork) chosenClients(args []string, all bool) ([]*clients.Profile, error) {
 	switch {
 	case all && len(args) > 0:
 		return nil, exit.Errorf(exit.Usage, "--all and the name of a client: which is meant?")
 	case all:
 		return w.installedClients(), nil
 	case len(args) == 0:
-		return nil, exit.Errorf(exit.Usage, "which client? Name one, or --all; there are %s", clientList())
+		return nil, exit.Errorf(exit.Usage, "which client? Name one, or --all; there are %s", strings.Join(clientNames(), ", "))
 	}
-	var out []*clients.Client
+	var out []*clients.Profile
 	for _, name := range args {
 		c, err := clientNamed(name)
 		if err != nil {
@@ -118,7 +110,7 @@ type planned struct {
 
 // plan prepares one client. An error says that nobody answered what was asked;
 // what fails otherwise stands in the report.
-func (w *clientWork) plan(c *clients.Client, h clients.Hub, given []string) (planned, error) {
+func (w *clientWork) plan(c *clients.Profile, h clients.Hub, given []string) (planned, error) {
 	p := planned{report: clientReport{Client: c.Name, State: "installed", Name: clients.HubName}}
 	roots, why := given, ""
 	found, err := clients.Read(c, w.env)
@@ -157,7 +149,7 @@ func (w *clientWork) plan(c *clients.Client, h clients.Hub, given []string) (pla
 }
 
 // ours reports whether this program has changed a client before.
-func (w *clientWork) ours(c *clients.Client) bool {
+func (w *clientWork) ours(c *clients.Profile) bool {
 	known, err := w.store.Known()
 	return err == nil && slices.Contains(known, c.Name)
 }
@@ -178,7 +170,7 @@ func (w *clientWork) preview(p *planned) {
 	}
 }
 
-func (w *clientWork) install(chosen []*clients.Client, given []string) error {
+func (w *clientWork) install(chosen []*clients.Profile, given []string) error {
 	h, err := w.registered()
 	if err != nil {
 		return err
@@ -209,15 +201,13 @@ func (w *clientWork) install(chosen []*clients.Client, given []string) error {
 // finish writes what was planned and says what became of it.
 func (w *clientWork) finish(all []planned) error {
 	failed := w.apply(all)
-	if w.asJSON {
-		if err := layout.JSON(w.out, map[string]any{"clients": reportsOf(all)}); err != nil {
-			return err
-		}
-	} else {
+	if err := output(w.out, w.asJSON, map[string]any{"clients": reportsOf(all)}, func() {
 		w.tell(all)
 		if len(all) == 0 {
 			layout.Println(w.out, "No client was found on this machine.")
 		}
+	}); err != nil {
+		return err
 	}
 	if failed > 0 {
 		return exit.Errorf(exit.Failure, "%s could not be changed", several(failed, "client"))
@@ -274,7 +264,7 @@ func (w *clientWork) tell(all []planned) {
 }
 
 // print shows what to put where, and changes nothing.
-func (w *clientWork) print(chosen []*clients.Client, named bool, given []string) error {
+func (w *clientWork) print(chosen []*clients.Profile, named bool, given []string) error {
 	h, err := w.registered()
 	if err != nil {
 		return err
@@ -358,7 +348,7 @@ func (w *clientWork) uninstall(args []string, all, restore bool) error {
 	if err != nil {
 		return exit.Failed(err)
 	}
-	var chosen []*clients.Client
+	var chosen []*clients.Profile
 	switch {
 	case all && len(args) == 0:
 		for i := range clients.All {
@@ -388,12 +378,8 @@ func (w *clientWork) uninstall(args []string, all, restore bool) error {
 		}
 		reports = append(reports, r)
 	}
-	if w.asJSON {
-		if err := layout.JSON(w.out, map[string]any{"clients": reports}); err != nil {
-			return err
-		}
-	} else {
-		w.tellUndone(reports)
+	if err := output(w.out, w.asJSON, map[string]any{"clients": reports}, func() { w.tellUndone(reports) }); err != nil {
+		return err
 	}
 	if failed > 0 {
 		return exit.Errorf(exit.Failure, "%s could not be given back", several(failed, "client"))
@@ -402,7 +388,7 @@ func (w *clientWork) uninstall(args []string, all, restore bool) error {
 }
 
 // takeOut undoes what is recorded, and takes out what somebody put in by hand.
-func (w *clientWork) takeOut(c *clients.Client, restore bool) ([]clients.Undone, error) {
+func (w *clientWork) takeOut(c *clients.Profile, restore bool) ([]clients.Undone, error) {
 	undo := w.store.Undo
 	if restore {
 		undo = w.store.Restore

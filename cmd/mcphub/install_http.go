@@ -102,7 +102,7 @@ func localURL(address string) (string, error) {
 	return "http://" + net.JoinHostPort(host, port) + "/mcp", nil
 }
 
-// registered is how clients come to the hub.
+// registered says how clients start the hub, or reach it.
 func (w *clientWork) registered() (clients.Hub, error) {
 	h, err := w.hub(false)
 	if w.web != nil {
@@ -112,12 +112,12 @@ func (w *clientWork) registered() (clients.Hub, error) {
 }
 
 // webNote says what a person has still to do, or should know.
-func (w *clientWork) webNote(c *clients.Client) string {
+func (w *clientWork) webNote(c *clients.Profile) string {
 	var notes []string
 	switch refers, _ := c.Refers(); {
 	case w.web.Token == "":
 	case refers == clients.ByVariable:
-		notes = append(notes, fmt.Sprintf(`it reads the token from %s: start it where that is set: export %s="$(mcphub token%s)"`, clients.TokenVariable, clients.TokenVariable, w.configFlag()))
+		notes = append(notes, fmt.Sprintf(`it reads the token from %s: start it where that is set: export %s="$(%s)"`, clients.TokenVariable, clients.TokenVariable, w.command("token")))
 	case refers == clients.ByFile:
 		notes = append(notes, "it reads the token from "+w.short(w.web.File))
 	default:
@@ -129,11 +129,9 @@ func (w *clientWork) webNote(c *clients.Client) string {
 	return strings.Join(notes, "; ")
 }
 
-func (w *clientWork) configFlag() string {
-	if w.config == "" {
-		return ""
-	}
-	return " --config " + w.config
+// command is a command line of this program that is about the same hub.json.
+func (w *clientWork) command(words ...string) string {
+	return (&setup.Source{Config: w.config}).CommandLine(words...)
 }
 
 func tokenCommand() *cobra.Command {

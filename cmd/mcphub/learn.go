@@ -97,7 +97,7 @@ func (f *learnFlags) learn(cmd *cobra.Command, src *setup.Source, logs *logFlags
 	if err != nil {
 		return err
 	}
-	roots, err := f.rootsGiven()
+	roots, err := existingRoots(f.roots)
 	if err != nil {
 		return err
 	}
@@ -142,7 +142,7 @@ func (l *lesson) only() error {
 	return nil
 }
 
-// under is how the server is held in the next run.
+// under sets how the kernel holds the server in the next run.
 func (l *lesson) under(s sandbox.Settings, mode sandbox.Mode, rec *sandbox.Recorder) {
 	s.Mode, s.Default = mode, false // it is asked for here
 	l.made.Hub.Children[0].Spec.Sandbox, l.made.Hub.Record = s, rec
@@ -209,7 +209,7 @@ func (l *lesson) once(calls bool) error {
 	l.said = nil
 	f := l.callFlags
 	f.timeout += l.span
-	return f.with(l.cmd, l.made, l.roots, l.log, func(ctx context.Context, c *client.Client) error {
+	return f.with(l.cmd, l.made, l.roots, l.log, func(ctx context.Context, c *client.Session) error {
 		defer func() { l.look(c.Status()) }()
 		if _, err := c.Request(ctx, "tools/list"); err != nil || !calls {
 			return err
@@ -231,7 +231,7 @@ func (l *lesson) once(calls bool) error {
 	})
 }
 
-// look keeps how the server is.
+// look notes the status of the server.
 func (l *lesson) look(s hub.Status) {
 	for _, c := range s.Children {
 		if c.Server == l.name {
@@ -245,7 +245,7 @@ func callOf(call string) (tool, args string) {
 	return tool, cmp.Or(strings.TrimSpace(args), "{}")
 }
 
-func (l *lesson) call(ctx context.Context, c *client.Client, call string) error {
+func (l *lesson) call(ctx context.Context, c *client.Session, call string) error {
 	tool, args := callOf(call)
 	result, err := c.CallTool(ctx, tool, []byte(args))
 	var refused *jsonrpc.Error
@@ -465,7 +465,7 @@ func (l *lesson) check(s sandbox.Settings, mode sandbox.Mode) string {
 	return ""
 }
 
-// why is why the server is not ready.
+// why says why the server is not ready.
 func (l *lesson) why() string { return cmp.Or(l.seen.LastFailure, l.seen.Error, l.seen.State) }
 
 // written are paths as they are written in hub.json.

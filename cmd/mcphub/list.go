@@ -9,7 +9,6 @@ import (
 
 	"mcphub/internal/admin"
 	"mcphub/internal/config"
-	"mcphub/internal/exit"
 	"mcphub/internal/layout"
 	"mcphub/internal/printable"
 	"mcphub/internal/setup"
@@ -33,11 +32,7 @@ func listCommand() *cobra.Command {
 			}
 			found := listServers(file, running(cmd.Context(), file.Path))
 			out := cmd.OutOrStdout()
-			if asJSON {
-				return exit.Failed(layout.JSON(out, found))
-			}
-			found.show(printable.Writer(out))
-			return nil
+			return output(out, asJSON, found, func() { found.show(printable.Writer(out)) })
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON object; its shape is stable")

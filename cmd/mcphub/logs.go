@@ -19,6 +19,7 @@ import (
 
 	"mcphub/internal/exit"
 	"mcphub/internal/layout"
+	"mcphub/internal/setup"
 )
 
 // followEvery is how often logs -f looks for news.
@@ -40,10 +41,7 @@ func logsCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			dir, err := src.LogFolder(io.Discard)
-			if err != nil {
-				return err
-			}
+			dir := setup.LogFolder(file)
 			if dir == "" {
 				return exit.Errorf(exit.NotFound, "no logs are kept: \"logs.dir\" of hub.json is \"off\", or HOME is not set")
 			}

@@ -55,12 +55,8 @@ func planCommand() *cobra.Command {
 				return err
 			}
 			out := cmd.OutOrStdout()
-			if asJSON {
-				if err := layout.JSON(out, p.out); err != nil {
-					return exit.Failed(err)
-				}
-			} else {
-				p.out.show(printable.Writer(out))
+			if err := output(out, asJSON, p.out, func() { p.out.show(printable.Writer(out)) }); err != nil {
+				return err
 			}
 			return p.out.outcome()
 		},
@@ -102,7 +98,7 @@ type planWork struct {
 }
 
 func (p *planWork) make(ctx context.Context) error {
-	path, _, err := (&clientWork{config: p.src.Config}).hubFile()
+	path, _, err := hubFile(p.src.Config)
 	if err != nil {
 		return err
 	}

@@ -42,12 +42,8 @@ func reloadCommand() *cobra.Command {
 			}
 			done := reloadHubs(cmd.Context(), setup.SocketFolders(os.Getenv), pid)
 			done.answered = answered
-			if asJSON {
-				if err := layout.JSON(out, done); err != nil {
-					return exit.Failed(err)
-				}
-			} else {
-				done.show(out)
+			if err := output(out, asJSON, done, func() { done.show(out) }); err != nil {
+				return err
 			}
 			return done.outcome(pid)
 		},
@@ -73,17 +69,10 @@ type reloadedHub struct {
 
 // reloadHubs asks every hub, or the one with this process id.
 func reloadHubs(ctx context.Context, folders []string, pid int) reloads {
-	done := reloads{Hubs: []reloadedHub{}, Unreachable: []unreachable{}}
-	for _, h := range findHubs(stderr, folders) {
-		r, err := h.Status(ctx)
-		if err != nil {
-			done.Unreachable = append(done.Unreachable, unreachable{h.Socket, err.Error()})
-			continue
-		}
-		if pid != 0 && r.PID != pid {
-			continue
-		}
-		one := reloadedHub{PID: r.PID, Config: r.Config.Path}
+	hubs, silent := askHubs(ctx, stderr, folders, pid)
+	done := reloads{Hubs: []reloadedHub{}, Unreachable: append([]unreachable{}, silent...)}
+	for _, h := range hubs {
+		one := reloadedHub{PID: h.report.PID, Config: h.report.Config.Path}
 		if err := h.Reload(ctx); err != nil {
 			one.Error = err.Error()
 		}
@@ -159,16 +148,11 @@ func answerQuestions(ctx context.Context, store *consent.Store, src *setup.Sourc
 		for _, line := range q.Lines {
 			layout.Println(t, "  "+printable.Escape(line, wholeLine))
 		}
-		if err := t.Forget(); err != nil {
-			return accepted, exit.Errorf(exit.Failure, "the terminal: %w", err)
-		}
-		in.Reset(t)
-		layout.Printf(t, "\nType yes to accept this for all hubs, or nothing to leave it: ")
-		line, err := readLine(in)
+		line, err := prompt(t, in, "Type yes to accept this for all hubs, or nothing to leave it")
 		if err != nil {
-			return accepted, exit.Errorf(exit.Failure, "the terminal: %w", err)
+			return accepted, err
 		}
-		if !strings.EqualFold(strings.TrimSpace(line), "yes") {
+		if !strings.EqualFold(line, "yes") {
 			layout.Println(t, "It goes on waiting.")
 			continue
 		}

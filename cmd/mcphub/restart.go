@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"mcphub/hub"
-	"mcphub/internal/admin"
 	"mcphub/internal/exit"
 	"mcphub/internal/layout"
 	"mcphub/internal/printable"
@@ -28,7 +27,7 @@ func restartCommand() *cobra.Command {
 			"serves the server, 1 where it does not start.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			path, _, err := (&clientWork{config: config}).hubFile()
+			path, _, err := hubFile(config)
 			if err != nil {
 				return err
 			}
@@ -37,12 +36,8 @@ func restartCommand() *cobra.Command {
 				return err
 			}
 			out := cmd.OutOrStdout()
-			if asJSON {
-				if err := layout.JSON(out, done); err != nil {
-					return exit.Failed(err)
-				}
-			} else {
-				done.show(printable.Writer(out))
+			if err := output(out, asJSON, done, func() { done.show(printable.Writer(out)) }); err != nil {
+				return err
 			}
 			return done.outcome()
 		},
@@ -64,28 +59,17 @@ type restartHub struct {
 	hub.Restarted
 }
 
-// runningHub is a hub that can be asked, with what it said of itself.
-type runningHub struct {
-	admin.Hub
-	report admin.Report
-}
-
 // hubsOn finds the hubs that run on a hub.json. Those that do not answer are told of
 // on w: they may run on it too.
 func hubsOn(ctx context.Context, w io.Writer, path string) (on []runningHub, err error) {
-	for _, h := range findHubs(w, setup.SocketFolders(os.Getenv)) {
-		r, err := h.Status(ctx)
-		switch {
-		case err != nil:
-			layout.Printf(w, "mcphub: no answer from %s: %s\n", h.Socket, err)
-		case r.Config.Path == path:
-			on = append(on, runningHub{h, r})
-		}
+	hubs, silent := askHubs(ctx, w, setup.SocketFolders(os.Getenv), 0)
+	for _, u := range silent {
+		layout.Printf(w, "mcphub: no answer from %s: %s\n", u.Socket, u.Error)
 	}
+	on = slices.DeleteFunc(hubs, func(h runningHub) bool { return h.report.Config.Path != path })
 	if len(on) == 0 {
 		return nil, exit.Errorf(exit.NoHub, "no hub runs on %s; mcphub status shows those that run", path)
 	}
-	slices.SortFunc(on, func(a, b runningHub) int { return a.report.Started.Compare(b.report.Started) })
 	return on, nil
 }
 
@@ -101,7 +85,7 @@ func restartServer(ctx context.Context, say io.Writer, path, name string) (resta
 			served = append(served, c.Server)
 		}
 	}
-	if !contains(served, name) {
+	if !slices.Contains(served, name) {
 		for _, s := range on[0].report.NotServed {
 			if s.Server == name {
 				return done, exit.Errorf(exit.NotFound, "%s is not served: %s; mcphub validate says what to do", name, s.Reason)

@@ -61,12 +61,8 @@ func rootsCommand() *cobra.Command {
 
 // rootsWithoutClient are those that would hold without a client.
 func rootsWithoutClient(src *setup.Source, given []string) (*rootsmgr.Snapshot, error) {
-	dir, err := os.Getwd()
-	if err != nil {
-		return nil, exit.Errorf(exit.Failure, "the working directory is gone: %w", err)
-	}
 	if len(given) > 0 {
-		uris, err := givenRoots(dir, given)
+		uris, err := givenRoots(given)
 		if err != nil {
 			return nil, err
 		}

@@ -39,7 +39,7 @@ func secretCommand() *cobra.Command {
 	return cmd
 }
 
-// secretKeeper is what the commands about secrets work with.
+// secretKeeper holds hub.json and the store that the secret commands work on.
 type secretKeeper struct {
 	file    *config.File
 	store   *secrets.Store

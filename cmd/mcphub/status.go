@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -75,22 +74,12 @@ type waitingFor struct {
 	Title string `json:"title"`
 }
 
-type unreachable struct {
-	Socket string `json:"socket"`
-	Error  string `json:"error"`
-}
-
 // look asks every hub, or the one with this process id.
 func look(ctx context.Context, folders []string, pid int) seen {
-	found := seen{Hubs: []admin.Report{}, Unreachable: []unreachable{}}
-	for _, h := range findHubs(stderr, folders) {
-		r, err := h.Status(ctx)
-		switch {
-		case err != nil:
-			found.Unreachable = append(found.Unreachable, unreachable{h.Socket, err.Error()})
-		case pid == 0 || r.PID == pid:
-			found.Hubs = append(found.Hubs, r)
-		}
+	hubs, silent := askHubs(ctx, stderr, folders, pid)
+	found := seen{Hubs: []admin.Report{}, Unreachable: append([]unreachable{}, silent...)}
+	for _, h := range hubs {
+		found.Hubs = append(found.Hubs, h.report)
 	}
 	questions, err := consentStore().Questions()
 	if err != nil {
@@ -99,7 +88,6 @@ func look(ctx context.Context, folders []string, pid int) seen {
 	for _, q := range questions {
 		found.Questions = append(found.Questions, waitingFor{q.ID, q.Title})
 	}
-	slices.SortFunc(found.Hubs, func(a, b admin.Report) int { return cmp.Or(a.Started.Compare(b.Started), cmp.Compare(a.PID, b.PID)) })
 	return found
 }
 

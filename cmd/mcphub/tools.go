@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"io"
 	"slices"
 	"strconv"
@@ -14,9 +13,7 @@ import (
 	"mcphub/children"
 	"mcphub/hub"
 	"mcphub/internal/client"
-	"mcphub/internal/config"
 	"mcphub/internal/exit"
-	"mcphub/internal/jsonrpc"
 	"mcphub/internal/layout"
 	"mcphub/internal/printable"
 )
@@ -38,17 +35,15 @@ func toolsCommand() *cobra.Command {
 			if len(args) > 0 {
 				f.about = theServer(args[0])
 			}
-			return f.run(cmd, src, &logs, func(ctx context.Context, c *client.Client) error {
-				found, err := askTools(ctx, c)
+			return f.run(cmd, src, &logs, func(ctx context.Context, c *client.Session) error {
+				all, err := c.Offered(ctx)
 				if err != nil {
-					return err
+					return exit.Failed(err)
 				}
+				found := offered{all}
 				found.only(args)
-				if asJSON {
-					return exit.Failed(layout.JSON(cmd.OutOrStdout(), found))
-				}
-				found.show(cmd.OutOrStdout(), cmd.ErrOrStderr(), cost)
-				return nil
+				out := cmd.OutOrStdout()
+				return output(out, asJSON, found, func() { found.show(out, cmd.ErrOrStderr(), cost) })
 			})
 		},
 	}
@@ -62,79 +57,21 @@ func toolsCommand() *cobra.Command {
 }
 
 // offered is the result of tools; the shape of --json.
-type offered struct {
-	Servers []offeringServer `json:"servers"`
-	Tokens  int              `json:"tokens"` // of all
-}
-
-type offeringServer struct {
-	Name   string        `json:"name"`
-	State  string        `json:"state"`
-	Error  string        `json:"error,omitempty"`
-	Tools  []offeredTool `json:"tools"`
-	Tokens int           `json:"tokens"`
-}
-
-type offeredTool struct {
-	Name        string `json:"name"`     // as clients call it
-	ToolName    string `json:"toolName"` // as its server calls it
-	Description string `json:"description,omitempty"`
-	Tokens      int    `json:"tokens"` // 0 where the definition is not listed to clients
-}
-
-// askTools asks for the definitions first: that waits for the servers.
-func askTools(ctx context.Context, c *client.Client) (*offered, error) {
-	list, err := c.Request(ctx, "tools/list")
-	if err != nil {
-		return nil, err
-	}
-	tokens := map[string]int{}
-	if err := jsonrpc.Elements(jsonrpc.Get(list, "tools"), func(def []byte) bool {
-		name, _ := jsonrpc.String(jsonrpc.Get(def, "name"))
-		tokens[name] = (len(def) + config.TokenBytes - 1) / config.TokenBytes
-		return true
-	}); err != nil {
-		return nil, err
-	}
-	result, err := c.CallTool(ctx, "list-tools", []byte(`{}`))
-	if err != nil {
-		return nil, err
-	}
-	out := &offered{Servers: []offeringServer{}}
-	if err := json.Unmarshal(jsonrpc.Get(result, "structuredContent"), out); err != nil {
-		return nil, exit.Errorf(exit.Failure, "the hub's list of servers: %w", err)
-	}
-	for i := range out.Servers {
-		s := &out.Servers[i]
-		for j := range s.Tools {
-			s.Tools[j].Tokens = tokens[s.Tools[j].Name]
-			s.Tokens += s.Tools[j].Tokens
-		}
-		out.Tokens += s.Tokens
-	}
-	return out, nil
-}
+type offered struct{ *client.Offered }
 
 // theServer is the one server of that name, which must be there.
 func theServer(name string) func(cfg *hub.Config) ([]string, error) {
 	return func(cfg *hub.Config) ([]string, error) {
-		var names []string
-		for i := range cfg.Children {
-			names = append(names, cfg.Children[i].Spec.Name)
-		}
-		for _, b := range cfg.Broken {
-			names = append(names, b.Name)
-		}
-		return []string{name}, isAmong("the hub", name, names)
+		return []string{name}, isAmong("the hub", name, serversIn(cfg))
 	}
 }
 
 // only leaves the server that was named.
-func (o *offered) only(args []string) {
+func (o offered) only(args []string) {
 	if len(args) == 0 {
 		return
 	}
-	o.Servers = slices.DeleteFunc(o.Servers, func(s offeringServer) bool { return s.Name != args[0] })
+	o.Servers = slices.DeleteFunc(o.Servers, func(s client.Server) bool { return s.Name != args[0] })
 	o.Tokens = 0
 	for i := range o.Servers {
 		o.Tokens += o.Servers[i].Tokens
@@ -142,7 +79,7 @@ func (o *offered) only(args []string) {
 }
 
 // kept are the servers that were not started: what they offer is what they offered last.
-func (o *offered) kept() (names []string) {
+func (o offered) kept() (names []string) {
 	for i := range o.Servers {
 		if s := &o.Servers[i]; s.State == children.Cold.String() && len(s.Tools) > 0 {
 			names = append(names, printable.Escape(s.Name, 100))
@@ -153,7 +90,7 @@ func (o *offered) kept() (names []string) {
 
 const describedMost = 60
 
-func (o *offered) show(w, say io.Writer, cost bool) {
+func (o offered) show(w, say io.Writer, cost bool) {
 	t := layout.NewTable(w)
 	head := []string{"TOOL", "SERVER", "DESCRIPTION"}
 	if cost {

@@ -349,7 +349,7 @@ func (w *clientWork) tryMerged(m *merged, roots []string, confined bool) error {
 	var names []string
 	for i := range m.imports {
 		im := &m.imports[i]
-		if im.Server.Disabled || im.Err != "" || contains(names, im.Name) || confined && im.Same != "" {
+		if im.Server.Disabled || im.Err != "" || slices.Contains(names, im.Name) || confined && im.Same != "" {
 			continue
 		}
 		names = append(names, im.Name)

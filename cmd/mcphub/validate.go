@@ -40,10 +40,7 @@ func validateCommand() *cobra.Command {
 				}
 				src.Config = args[0]
 			}
-			if asJSON {
-				return validateAsJSON(src, cmd.OutOrStdout())
-			}
-			return validateConfig(src, cmd.OutOrStdout(), stderr)
+			return validateConfig(src, cmd.OutOrStdout(), stderr, asJSON)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON object; its shape is stable")
@@ -51,24 +48,34 @@ func validateCommand() *cobra.Command {
 	return cmd
 }
 
-// validateConfig writes what is wrong to w, and what there is to out.
-func validateConfig(src *setup.Source, out, w io.Writer) error {
+// validateConfig writes what is wrong to w, and what there is to out; as JSON all of it to
+// out.
+func validateConfig(src *setup.Source, out, w io.Writer, asJSON bool) error {
+	if asJSON {
+		w = io.Discard
+	}
 	found, err := src.Check(w)
+	result := validation{Config: src.Path(), Problems: []problem{}}
 	for _, p := range found.Problems {
 		layout.Println(w, p.String())
+		result.Problems = append(result.Problems, toProblem(p))
 	}
 	if err != nil {
 		return err
 	}
-	if found.Whole {
-		listServed(out, &found)
-	}
-	if err := outcome(&found); err != nil {
+	wrong := outcome(&found)
+	result.OK = wrong == nil
+	if err := output(out, asJSON, result, func() {
+		if found.Whole {
+			listServed(out, &found)
+		}
+		if warnings := found.Count(config.SeverityWarning); wrong == nil {
+			layout.Println(out, layout.When(warnings == 0, "ok")+layout.When(warnings > 0, several(warnings, "warning")))
+		}
+	}); err != nil {
 		return err
 	}
-	warnings := found.Count(config.SeverityWarning)
-	layout.Println(out, layout.When(warnings == 0, "ok")+layout.When(warnings > 0, several(warnings, "warning")))
-	return nil
+	return wrong
 }
 
 // outcome is an error where the configuration has one.
@@ -103,23 +110,6 @@ type problem struct {
 
 func toProblem(p config.Problem) problem {
 	return problem{p.Severity.String(), p.Text, p.Hint, printable.CommandLine(p.Run), p.Key, p.File, p.Line, p.Col}
-}
-
-func validateAsJSON(src *setup.Source, out io.Writer) error {
-	found, err := src.Check(io.Discard)
-	if err != nil {
-		return err
-	}
-	result := validation{OK: true, Config: src.Path(), Problems: []problem{}}
-	for _, p := range found.Problems {
-		result.Problems = append(result.Problems, toProblem(p))
-	}
-	wrong := outcome(&found)
-	result.OK = wrong == nil
-	if err := layout.JSON(out, result); err != nil {
-		return exit.Failed(err)
-	}
-	return wrong
 }
 
 // listServed says what would be served.

@@ -129,7 +129,7 @@ func validated(t *testing.T, a *txtar.Archive) string {
 	var out, said bytes.Buffer
 	src := newSource()
 	src.Config = "hub.json"
-	err = validateConfig(src, &out, &said)
+	err = validateConfig(src, &out, &said, false)
 	if started, _ := filepath.Glob(filepath.Join(dir, "bin", "*.started")); len(started) > 0 {
 		t.Errorf("validate has started %q", started)
 	}
@@ -234,7 +234,7 @@ func TestValidateJSON(t *testing.T) {
 	src := newSource()
 	src.Config = file
 	var out bytes.Buffer
-	if err := validateAsJSON(src, &out); exit.Status(err) != exit.Config {
+	if err := validateConfig(src, &out, io.Discard, true); exit.Status(err) != exit.Config {
 		t.Errorf("exit status %d, want %d: %v", exit.Status(err), exit.Config, err)
 	}
 	var got, want any

@@ -70,36 +70,37 @@ func warmRoots(cfg hub.Config, given []string) ([]rootsmgr.Root, error) {
 	if len(given) == 0 {
 		return cfg.Fallback.Snapshot(rootsmgr.OS{}, 1, cfg.Checker.Rules().Places()).Roots(), nil
 	}
-	paths, err := givenRoots(cfg.Dir, given)
+	paths, err := existingRoots(given)
 	if err != nil {
 		return nil, err
 	}
 	for i, p := range paths {
-		if _, err := os.Stat(p); err != nil {
-			return nil, exit.Errorf(exit.Usage, "--root: %w", err)
-		}
 		paths[i] = rootsmgr.FormatURI(p)
 	}
 	return newRoots(rootsmgr.OriginAsked, paths).Roots(), nil
 }
 
-// keepNamed leaves only the servers of these names; without one, all.
-func keepNamed(cfg *hub.Config, names []string) error {
-	var all []string
+// serversIn are the servers of a configuration, also those that cannot be started.
+func serversIn(cfg *hub.Config) (names []string) {
 	for i := range cfg.Children {
-		all = append(all, cfg.Children[i].Spec.Name)
+		names = append(names, cfg.Children[i].Spec.Name)
 	}
 	for _, b := range cfg.Broken {
-		all = append(all, b.Name)
+		names = append(names, b.Name)
 	}
+	return names
+}
+
+// keepNamed leaves only the servers of these names; without one, all.
+func keepNamed(cfg *hub.Config, names []string) error {
 	for _, name := range names {
-		if err := isAmong("hub.json", name, all); err != nil {
+		if err := isAmong("hub.json", name, serversIn(cfg)); err != nil {
 			return err
 		}
 	}
 	if len(names) > 0 {
-		cfg.Children = slices.DeleteFunc(slices.Clone(cfg.Children), func(c hub.Child) bool { return !contains(names, c.Spec.Name) })
-		cfg.Broken = slices.DeleteFunc(slices.Clone(cfg.Broken), func(b hub.Broken) bool { return !contains(names, b.Name) })
+		cfg.Children = slices.DeleteFunc(slices.Clone(cfg.Children), func(c hub.Child) bool { return !slices.Contains(names, c.Spec.Name) })
+		cfg.Broken = slices.DeleteFunc(slices.Clone(cfg.Broken), func(b hub.Broken) bool { return !slices.Contains(names, b.Name) })
 	}
 	return nil
 }

@@ -44,11 +44,8 @@ func whyCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if asJSON {
-				return exit.Failed(layout.JSON(cmd.OutOrStdout(), found))
-			}
-			w.show(cmd.OutOrStdout(), found, time.Now())
-			return nil
+			out := cmd.OutOrStdout()
+			return output(out, asJSON, found, func() { w.show(out, found, time.Now()) })
 		},
 	}
 	cmd.Flags().BoolVarP(&w.all, "all", "a", false, "of all folders")
@@ -56,7 +53,7 @@ func whyCommand() *cobra.Command {
 	cmd.Flags().IntVarP(&w.last, "last", "n", 10, "only so many, the newest")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON array; its shape is stable")
 	configFlags(cmd, src)
-	_ = cmd.RegisterFlagCompletionFunc("server", completeServers)
+	_ = cmd.RegisterFlagCompletionFunc("server", completeServer)
 	return cmd
 }
 
@@ -94,11 +91,7 @@ func (w *why) find(ctx context.Context) ([]reason, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, err := w.src.AuditFolder(io.Discard)
-	if err != nil {
-		return nil, err
-	}
-	all, err := recorded(ctx, dir)
+	all, err := recorded(ctx, setup.AuditFolder(file))
 	if err != nil {
 		return nil, err
 	}
@@ -127,12 +120,12 @@ func (w *why) find(ctx context.Context) ([]reason, error) {
 // recorded are all refusals that are known, by time.
 func recorded(ctx context.Context, dir string) (all []audit.Refused, err error) {
 	if dir == "" {
-		for _, h := range findHubs(stderr, setup.SocketFolders(os.Getenv)) {
-			r, err := h.Status(ctx)
-			if err != nil {
-				return nil, exit.Errorf(exit.Failure, "no record of decisions is kept, and the hub at %s does not say what it refused: %w", h.Socket, err)
-			}
-			all = append(all, r.Refusals...)
+		hubs, silent := askHubs(ctx, stderr, setup.SocketFolders(os.Getenv), 0)
+		for _, u := range silent {
+			return nil, exit.Errorf(exit.Failure, "no record of decisions is kept, and the hub at %s does not say what it refused: %s", u.Socket, u.Error)
+		}
+		for _, h := range hubs {
+			all = append(all, h.report.Refusals...)
 		}
 	} else if err = audit.Read(dir, func(e audit.Event) bool {
 		if r, ok := e.Refused(); ok {

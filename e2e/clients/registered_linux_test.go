@@ -52,7 +52,7 @@ func TestRegistrationsHold(t *testing.T) {
 
 // registeredHolds registers the hub in a client, in the project or in the home folder, and starts it as the client would with
 // the project open.
-func registeredHolds(t *testing.T, c *clients.Client, project bool) (held int, said string) {
+func registeredHolds(t *testing.T, c *clients.Profile, project bool) (held int, said string) {
 	t.Helper()
 	w := world.New(t)
 	w.Write("home/config/mcphub/hub.json", world.Raw(t, obj{"mcpServers": obj{"a": w.Recorder("a"), "b": w.Recorder("b"), "c": w.Recorder("c")}}))

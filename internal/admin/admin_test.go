@@ -171,15 +171,6 @@ func TestReload(t *testing.T) {
 	}
 }
 
-func TestReloadNotServed(t *testing.T) {
-	dir := folder(t)
-	serve(t, New(Config{Folders: []string{dir}, Log: zerolog.Nop(), Status: aHub}))
-	h := await(t, 1, dir)[0]
-	if err := h.Reload(t.Context()); err == nil || !strings.Contains(err.Error(), "restart it") {
-		t.Errorf("error: %v", err)
-	}
-}
-
 // A reload that is under way does not keep the hub from ending.
 func TestRunEndsDuringAReload(t *testing.T) {
 	dir := folder(t)

@@ -3,7 +3,6 @@ package admin
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -57,11 +56,7 @@ func (s *Server) listApprovals(w http.ResponseWriter, _ *http.Request) {
 
 func (s *Server) approvalCode(w http.ResponseWriter, r *http.Request) {
 	code, err := s.cfg.Approvals.Code(r.URL.Query().Get("id"))
-	if err != nil {
-		answer(w, refusedStatus(err), outcome{Error: err.Error()})
-		return
-	}
-	answer(w, http.StatusOK, issuedCode{code})
+	respond(w, issuedCode{code}, err)
 }
 
 func (s *Server) answerApproval(w http.ResponseWriter, r *http.Request) {
@@ -72,49 +67,28 @@ func (s *Server) answerApproval(w http.ResponseWriter, r *http.Request) {
 		answer(w, http.StatusBadRequest, outcome{Error: "the body is no answer: " + err.Error()})
 		return
 	}
-	if err := s.cfg.Approvals.Answer(a.ID, a.Code, a.Decision); err != nil {
-		answer(w, refusedStatus(err), outcome{Error: err.Error()})
-		return
-	}
-	answer(w, http.StatusOK, outcome{OK: true})
-}
-
-func refusedStatus(err error) int {
-	switch {
-	case errors.Is(err, approval.ErrNoQuestion):
-		return http.StatusNotFound
-	case errors.Is(err, approval.ErrTooManyAsks):
-		return http.StatusTooManyRequests
-	}
-	return http.StatusUnprocessableEntity
+	respond(w, outcome{OK: true}, s.cfg.Approvals.Answer(a.ID, a.Code, a.Decision))
 }
 
 // PendingApprovals lists what waits for a terminal.
 func (h Hub) PendingApprovals(ctx context.Context) ([]approval.Pending, error) {
-	ctx, cancel := context.WithTimeout(ctx, answerTime)
-	defer cancel()
-	var p pendingApprovals
-	err := h.do(ctx, http.MethodGet, "/approvals", nil, &p)
+	p, err := ask[pendingApprovals](ctx, h, answerTime, http.MethodGet, "/approvals", nil)
 	return p.Approvals, err
 }
 
 // ApprovalCode has the hub make a code, which is for the terminal only.
 func (h Hub) ApprovalCode(ctx context.Context, id string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, answerTime)
-	defer cancel()
-	var c issuedCode
-	err := h.do(ctx, http.MethodPost, "/approvals/code?id="+url.QueryEscape(id), nil, &c)
+	c, err := ask[issuedCode](ctx, h, answerTime, http.MethodPost, "/approvals/code?id="+url.QueryEscape(id), nil)
 	return c.Code, err
 }
 
 // AnswerApproval answers one question: with "deny", or with one of its choices and
 // its code.
 func (h Hub) AnswerApproval(ctx context.Context, id, code, choice string) error {
-	ctx, cancel := context.WithTimeout(ctx, answerTime)
-	defer cancel()
 	body, err := json.Marshal(approvalAnswer{id, code, choice})
 	if err != nil {
 		return fmt.Errorf("the answer cannot be sent: %w", err)
 	}
-	return h.do(ctx, http.MethodPost, "/approvals/answer", body, &outcome{})
+	_, err = ask[outcome](ctx, h, answerTime, http.MethodPost, "/approvals/answer", body)
+	return err
 }

@@ -104,60 +104,51 @@ func clientOf(path string) *http.Client {
 
 // Status asks the hub how it stands.
 func (h Hub) Status(ctx context.Context) (Report, error) {
-	ctx, cancel := context.WithTimeout(ctx, answerTime)
-	defer cancel()
-	var r Report
-	err := h.do(ctx, http.MethodGet, "/status", nil, &r)
-	return r, err
+	return ask[Report](ctx, h, answerTime, http.MethodGet, "/status", nil)
 }
 
 // Reload has the hub read hub.json again. The error is the hub's own, where it has one.
 func (h Hub) Reload(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, writeTime)
-	defer cancel()
-	return h.do(ctx, http.MethodPost, "/reload", nil, &outcome{})
+	_, err := ask[outcome](ctx, h, writeTime, http.MethodPost, "/reload", nil)
+	return err
 }
 
 // Restart has the hub start a server anew, and waits until it has.
-func (h Hub) Restart(ctx context.Context, server string) (r hub.Restarted, err error) {
-	ctx, cancel := context.WithTimeout(ctx, writeTime)
-	defer cancel()
-	err = h.do(ctx, http.MethodPost, "/restart?server="+url.QueryEscape(server), nil, &r)
-	return r, err
+func (h Hub) Restart(ctx context.Context, server string) (hub.Restarted, error) {
+	return ask[hub.Restarted](ctx, h, writeTime, http.MethodPost, "/restart?server="+url.QueryEscape(server), nil)
 }
 
 // Plan asks what a reload would do if hub.json read as a file does; "": as it does now.
 func (h Hub) Plan(ctx context.Context, file string) (Plan, error) {
-	ctx, cancel := context.WithTimeout(ctx, writeTime)
-	defer cancel()
-	var p Plan
-	err := h.do(ctx, http.MethodPost, "/plan?file="+url.QueryEscape(file), nil, &p)
-	return p, err
+	return ask[Plan](ctx, h, writeTime, http.MethodPost, "/plan?file="+url.QueryEscape(file), nil)
 }
 
-func (h Hub) do(ctx context.Context, method, path string, body []byte, into any) error {
+// ask makes one request of the hub, within a time.
+func ask[T any](ctx context.Context, h Hub, within time.Duration, method, path string, body []byte) (said T, err error) {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, method, "http://mcphub"+path, bytes.NewReader(body))
 	if err != nil {
-		return err
+		return said, err
 	}
 	resp, err := h.client.Do(req)
 	if err != nil {
-		return fmt.Errorf("the hub at %s does not answer: %w", h.Socket, err)
+		return said, fmt.Errorf("the hub at %s does not answer: %w", h.Socket, err)
 	}
 	defer resp.Body.Close()
 	raw, err := io.ReadAll(io.LimitReader(resp.Body, answerSize))
 	if err != nil {
-		return fmt.Errorf("the hub at %s: %w", h.Socket, err)
+		return said, fmt.Errorf("the hub at %s: %w", h.Socket, err)
 	}
 	if resp.StatusCode != http.StatusOK {
 		var o outcome
 		if json.Unmarshal(raw, &o) == nil && o.Error != "" {
-			return errors.New(o.Error)
+			return said, errors.New(o.Error)
 		}
-		return fmt.Errorf("the hub at %s answered %s", h.Socket, resp.Status)
+		return said, fmt.Errorf("the hub at %s answered %s", h.Socket, resp.Status)
 	}
-	if err := json.Unmarshal(raw, into); err != nil {
-		return fmt.Errorf("the hub at %s answered what is no report: %w", h.Socket, err)
+	if err := json.Unmarshal(raw, &said); err != nil {
+		return said, fmt.Errorf("the hub at %s answered what is no report: %w", h.Socket, err)
 	}
-	return nil
+	return said, nil
 }

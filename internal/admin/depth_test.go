@@ -18,7 +18,7 @@ var endless = strings.Repeat(`{"a":[`, 1<<20)
 // hub may be too.
 func TestEndlessDepthIsAnError(t *testing.T) {
 	h := approving(t, &counter{}, anybody)
-	if err := h.do(t.Context(), http.MethodPost, "/approvals/answer", []byte(endless), &outcome{}); err == nil {
+	if _, err := ask[outcome](t.Context(), h, answerTime, http.MethodPost, "/approvals/answer", []byte(endless)); err == nil {
 		t.Error("it was taken for an answer")
 	}
 	if _, err := h.Status(t.Context()); err != nil {

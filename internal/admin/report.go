@@ -23,7 +23,7 @@ type Report struct {
 	hub.Status
 }
 
-// ConfigReport is how a hub stands to its hub.json.
+// ConfigReport says how the configuration in force compares with hub.json.
 type ConfigReport struct {
 	Path    string     `json:"path"`              // "" where there is no file
 	Loaded  time.Time  `json:"loaded"`            // when what holds now was read

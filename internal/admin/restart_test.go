@@ -44,13 +44,4 @@ func TestRestartAndPlan(t *testing.T) {
 	if got := strings.Join(asked, "|"); got != "kid|gone & away|/a b" {
 		t.Errorf("asked: %s", got)
 	}
-	other := folder(t)
-	serve(t, New(Config{Folders: []string{other}, Log: zerolog.Nop(), Status: aHub}))
-	h = await(t, 1, other)[0]
-	if _, err := h.Restart(t.Context(), "kid"); err == nil || !strings.Contains(err.Error(), "restart the hub") {
-		t.Error(err)
-	}
-	if _, err := h.Plan(t.Context(), ""); err == nil {
-		t.Error("it planned")
-	}
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"mcphub/hub"
+	"mcphub/hub/approval"
 	"mcphub/internal/caller"
 )
 
@@ -32,7 +33,7 @@ const (
 	closeTime  = 300 * time.Millisecond // for requests under way when Run ends
 )
 
-// Config is what a Server serves. Folders and Status are needed.
+// Config is what a Server serves.
 type Config struct {
 	Folders []string // see Folders
 	Version string
@@ -42,12 +43,12 @@ type Config struct {
 	Loaded func() ConfigReport
 	// HTTP tells how clients reach the hub over HTTP; nil, or nothing of it: they do not.
 	HTTP func() *HTTPReport
-	// Reload reads hub.json again, as far as a person has accepted it. nil: this hub cannot.
+	// Reload reads hub.json again, as far as a person has accepted it.
 	Reload func(ctx context.Context) error
-	// Restart starts a server anew. nil: this hub cannot.
+	// Restart starts a server anew.
 	Restart func(ctx context.Context, server string) (hub.Restarted, error)
 	// Plan tells what a reload would do if hub.json read as this file does; "": as it
-	// does now. nil: this hub cannot.
+	// does now.
 	Plan func(ctx context.Context, file string) (Plan, error)
 	// Approvals are the questions that wait for a terminal; nil: there are none.
 	Approvals Approvals
@@ -245,42 +246,39 @@ func (s *Server) reload(w http.ResponseWriter, r *http.Request) {
 		answer(w, http.StatusBadRequest, outcome{Error: err.Error()})
 		return
 	}
-	if s.cfg.Reload == nil {
-		answer(w, http.StatusNotImplemented, outcome{Error: "this hub cannot read its configuration again; restart it"})
-		return
-	}
 	respond(w, outcome{OK: true}, s.cfg.Reload(r.Context()))
 }
 
 func (s *Server) restart(w http.ResponseWriter, r *http.Request) {
 	name := r.URL.Query().Get("server")
-	switch {
-	case name == "":
+	if name == "" {
 		answer(w, http.StatusBadRequest, outcome{Error: "server names the one to start anew"})
-	case s.cfg.Restart == nil:
-		answer(w, http.StatusNotImplemented, outcome{Error: "this hub cannot start a server anew; restart the hub"})
-	default:
-		done, err := s.cfg.Restart(r.Context(), name)
-		respond(w, done, err)
+		return
 	}
+	done, err := s.cfg.Restart(r.Context(), name)
+	respond(w, done, err)
 }
 
 func (s *Server) plan(w http.ResponseWriter, r *http.Request) {
-	if s.cfg.Plan == nil {
-		answer(w, http.StatusNotImplemented, outcome{Error: "this hub cannot say what a reload would do"})
-		return
-	}
 	p, err := s.cfg.Plan(r.Context(), r.URL.Query().Get("file"))
 	respond(w, p, err)
 }
 
 // respond answers with v, or with the error.
 func respond(w http.ResponseWriter, v any, err error) {
-	if err != nil {
-		answer(w, http.StatusUnprocessableEntity, outcome{Error: err.Error()})
-		return
+	status := http.StatusOK
+	switch {
+	case errors.Is(err, approval.ErrNoQuestion):
+		status = http.StatusNotFound
+	case errors.Is(err, approval.ErrTooManyAsks):
+		status = http.StatusTooManyRequests
+	case err != nil:
+		status = http.StatusUnprocessableEntity
 	}
-	answer(w, http.StatusOK, v)
+	if err != nil {
+		v = outcome{Error: err.Error()}
+	}
+	answer(w, status, v)
 }
 
 func answer(w http.ResponseWriter, status int, v any) {

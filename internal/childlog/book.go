@@ -8,11 +8,13 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/DeRuina/timberjack"
+	"github.com/gofrs/flock"
 	"github.com/rs/zerolog"
 )
 
@@ -30,7 +32,7 @@ const (
 type Book struct {
 	dir   string
 	place int // from 1
-	lock  *os.File
+	lock  *flock.Flock
 	log   zerolog.Logger
 	lines chan line
 
@@ -67,16 +69,18 @@ func Open(dir string, log zerolog.Logger) (*Book, error) {
 		return nil, fmt.Errorf("the folder for the children's logs: %w", err)
 	case !fi.IsDir():
 		return nil, fmt.Errorf("%s is not a folder, so the children's logs cannot be kept there", dir)
-	case openToOthers(fi):
+	case runtime.GOOS != "windows" && fi.Mode().Perm()&0o022 != 0: // there the rights of a folder are not in its mode
 		return nil, fmt.Errorf("%s may be written to by others (mode %v), so the children's logs are not kept there; chmod 700 %s", dir, fi.Mode().Perm(), dir)
 	}
 	for place := 1; place <= places; place++ {
-		lock, err := takeLock(filepath.Join(dir, fmt.Sprintf(".place-%d", place)))
-		if errors.Is(err, errTaken) {
-			continue
-		}
+		lock := flock.New(filepath.Join(dir, fmt.Sprintf(".place-%d", place)), flock.SetFlag(os.O_CREATE|os.O_RDWR|noFollow), flock.SetPermissions(0o600))
+		free, err := lock.TryLock()
 		if err != nil {
 			return nil, fmt.Errorf("the folder for the children's logs cannot be written: %w", err)
+		}
+		if !free {
+			_ = lock.Close()
+			continue
 		}
 		return &Book{dir: dir, place: place, lock: lock, log: log, lines: make(chan line, queued), paces: map[string]*pace{}}, nil
 	}

@@ -15,24 +15,24 @@ import (
 	"mcphub/rootsmgr"
 )
 
-// A Client is a handshake client of a Hub in the same process, over a pair of
-// pipes: what call and demo use, so that they go the very way of serve. It
-// keeps results raw, to show them as they came.
-type Client struct {
+// A Session is a legacy session with a Hub in the same process, over a pair of pipes. Its
+// requests go the way that they go in serve. It keeps results raw, to show them as they
+// came.
+type Session struct {
 	conn  *jsonrpc.Conn
 	roots []string // directories in scope
 	hub   *hub.Hub
 }
 
 // Status tells how the Hub and its servers stand now.
-func (c *Client) Status() hub.Status { return c.hub.Status() }
+func (s *Session) Status() hub.Status { return s.hub.Status() }
 
 // ServeRequest answers the hub's own questions: roots/list and ping.
-func (c *Client) ServeRequest(_ context.Context, m *jsonrpc.Message) jsonrpc.Answer {
+func (s *Session) ServeRequest(_ context.Context, m *jsonrpc.Message) jsonrpc.Answer {
 	switch m.Method {
 	case "roots/list":
 		b := []byte(`{"roots":[`)
-		for i, dir := range c.roots {
+		for i, dir := range s.roots {
 			if i > 0 {
 				b = append(b, ',')
 			}
@@ -46,27 +46,27 @@ func (c *Client) ServeRequest(_ context.Context, m *jsonrpc.Message) jsonrpc.Ans
 }
 
 // ServeNotification takes nothing in.
-func (c *Client) ServeNotification(*jsonrpc.Message) {}
+func (s *Session) ServeNotification(*jsonrpc.Message) {}
 
 // connect shakes hands. Without roots the client declares none.
-func (c *Client) connect(ctx context.Context, name, version string) error {
+func (s *Session) connect(ctx context.Context, name, version string) error {
 	caps := `{}`
-	if len(c.roots) > 0 {
+	if len(s.roots) > 0 {
 		caps = `{"roots":{}}`
 	}
 	params := jsonrpc.AppendString([]byte(`{"protocolVersion":`), mcp.LATEST_LEGACY_PROTOCOL_VERSION)
 	params = append(append(params, `,"capabilities":`...), caps...)
 	params = jsonrpc.AppendString(append(params, `,"clientInfo":{"name":`...), name)
 	params = jsonrpc.AppendString(append(params, `,"version":`...), version)
-	if _, err := c.Request(ctx, "initialize", append(params, `}}`...)); err != nil {
+	if _, err := s.Request(ctx, "initialize", append(params, `}}`...)); err != nil {
 		return err
 	}
-	return c.conn.Notify(ctx, "notifications/initialized")
+	return s.conn.Notify(ctx, "notifications/initialized")
 }
 
 // Request makes one request and returns its raw result.
-func (c *Client) Request(ctx context.Context, method string, params ...[]byte) ([]byte, error) {
-	resp, err := c.conn.Call(ctx, method, params...)
+func (s *Session) Request(ctx context.Context, method string, params ...[]byte) ([]byte, error) {
+	resp, err := s.conn.Call(ctx, method, params...)
 	if err != nil {
 		return nil, err
 	}
@@ -78,18 +78,18 @@ func (c *Client) Request(ctx context.Context, method string, params ...[]byte) (
 
 // ToolRequest makes a request about one tool, with raw arguments, and returns
 // the raw result.
-func (c *Client) ToolRequest(ctx context.Context, method, tool string, args []byte) ([]byte, error) {
+func (s *Session) ToolRequest(ctx context.Context, method, tool string, args []byte) ([]byte, error) {
 	params := jsonrpc.AppendString([]byte(`{"name":`), tool)
-	return c.Request(ctx, method, append(params, `,"arguments":`...), args, []byte(`}`))
+	return s.Request(ctx, method, append(params, `,"arguments":`...), args, []byte(`}`))
 }
 
 // CallTool calls one tool with raw arguments and returns the raw result.
-func (c *Client) CallTool(ctx context.Context, tool string, args []byte) ([]byte, error) {
-	return c.ToolRequest(ctx, string(mcp.MethodToolsCall), tool, args)
+func (s *Session) CallTool(ctx context.Context, tool string, args []byte) ([]byte, error) {
+	return s.ToolRequest(ctx, string(mcp.MethodToolsCall), tool, args)
 }
 
-// With runs a Hub and a client of it with these roots until do returns.
-func With(ctx context.Context, cfg hub.Config, log zerolog.Logger, name string, roots []string, do func(context.Context, *Client) error) error {
+// With runs a Hub and a session with it, which has these roots, until do returns.
+func With(ctx context.Context, cfg hub.Config, log zerolog.Logger, name string, roots []string, do func(context.Context, *Session) error) error {
 	cfg.Approval.Terminal = false // this hub has no socket, so nobody could answer
 	h, err := hub.New(cfg)
 	if err != nil {
@@ -104,18 +104,18 @@ func With(ctx context.Context, cfg hub.Config, log zerolog.Logger, name string, 
 		_, _ = toHub.Close(), fromClient.Close()
 		return fmt.Errorf("pipe from the hub: %w", err)
 	}
-	c := &Client{roots: roots, hub: h}
-	c.conn = jsonrpc.NewConn(toClient, fromClient, c, jsonrpc.Options{})
+	s := &Session{roots: roots, hub: h}
+	s.conn = jsonrpc.NewConn(toClient, fromClient, s, jsonrpc.Options{})
 	outcome := make(chan error, 1) // of do; the front may be left behind
 	err = service.Run(ctx, h, log, func(ctx context.Context) error {
 		served := make(chan error, 1)
 		go func() { served <- h.ServeStdio(ctx, toHub, fromHub) }()
 		clientCtx, stop := context.WithCancel(ctx)
 		clientDone := make(chan error, 1)
-		go func() { clientDone <- c.conn.Run(clientCtx) }()
-		result := c.connect(ctx, name, cfg.Version)
+		go func() { clientDone <- s.conn.Run(clientCtx) }()
+		result := s.connect(ctx, name, cfg.Version)
 		if result == nil {
-			result = do(ctx, c)
+			result = do(ctx, s)
 		}
 		outcome <- result
 		stop()

@@ -10,8 +10,8 @@ import (
 
 func number(s string) json.Number { return json.Number(s) }
 
-// dialect is how the entries of a client differ from those of hub.json, as far
-// as hub.json cannot tell by itself: the same text means different things.
+// A dialect says how to read the entries of a client where the same text means something
+// else in hub.json.
 type dialect struct {
 	vars    vars
 	inputs  bool // its files may ask a person, and refer to the answer

@@ -14,11 +14,11 @@ import (
 	"mcphub/internal/reference"
 )
 
-// Import is what becomes of one server.
+// An Import is one server of a client on its way into hub.json.
 type Import struct {
 	Server Server
 	Name   string   // in hub.json
-	Same   string   // it is the same as this server, which is there already
+	Same   string   // the server of hub.json that is the same; "": there is none
 	Moved  []string // keys whose secret went to the store
 	Plain  []string // keys that hold a secret as plain text
 	Notes  []string
@@ -35,7 +35,6 @@ type Import struct {
 type Target struct {
 	File string
 	Text []byte                      // may be empty
-	Move bool                        // references stand in the text for plain secrets, which [Keep] keeps
 	Kept func(name string) bool      // a secret of this name is kept already; nil: none
 	Env  func(string) (string, bool) // looks up variables
 }
@@ -60,7 +59,7 @@ func ReadFile(path string, e Env) (Found, error) {
 				continue
 			}
 			for _, k := range c.layout(whole, p) {
-				if found, _ := edit.Entries(place.Format, data, k.where); len(found) > 0 && ownName(path) {
+				if len(edit.Entries(whole, k.where)) > 0 && ownName(path) {
 					out.Client, place.Where = c, p.Where
 				}
 			}
@@ -68,34 +67,26 @@ func ReadFile(path string, e Env) (Found, error) {
 	}
 	if out.Client == nil {
 		for _, known := range containers {
-			if found, _ := edit.Entries(place.Format, data, known.where); len(found) > 0 {
+			if len(edit.Entries(whole, known.where)) > 0 {
 				place.Where, out.Client = known.where, Find(known.client)
 				break
 			}
 		}
 	}
 	if place.Where.Path == nil { // servers by name and nothing else, as manuals show them
-		whole = edit.Table{{Name: "mcpServers", Value: whole}}
-		if data, err = json.Marshal(whole); err != nil {
-			return out, err
-		}
-		place.Format, place.Where = edit.JSON, mcpServers
+		whole, place.Where = edit.Table{{Name: "mcpServers", Value: whole}}, mcpServers
 	}
-	if out.Client == nil {
-		entries, err := edit.Entries(place.Format, data, place.Where)
-		if err != nil {
-			return out, err
-		}
+	if out.Client != nil {
+		out.read(place, whole)
+	} else {
 		out.inputs(whole)
-		for _, m := range entries {
+		for _, m := range edit.Entries(whole, place.Where) {
 			t, _ := m.Value.(edit.Table)
 			d := dialect{vars: varsEditor, inputs: true}
 			if _, ok := d.entry(t); ok {
 				out.add(m.Name, t, d, place, kept{where: place.Where})
 			}
 		}
-	} else if err := out.read(place, data); err != nil {
-		return out, fmt.Errorf("%s: %w", path, err)
 	}
 	for i := range out.Servers {
 		out.Servers[i].place = Place{} // it is not ours to edit
@@ -178,12 +169,11 @@ func Merge(to Target, servers []Server, inputs []edit.Table) ([]byte, []Import, 
 	default:
 		text = []byte(FirstHub)
 	}
-	there, err := edit.Entries(edit.JSON, text, where)
-	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", file, err)
+	if whole, err = edit.Decode(edit.JSON, text); err != nil {
+		return nil, nil, edit.In(file, err)
 	}
 	taken := edit.Table{}
-	for _, m := range there {
+	for _, m := range edit.Entries(whole, where) {
 		t, _ := m.Value.(edit.Table)
 		taken = append(taken, edit.Member{Name: m.Name, Value: spelled(m.Name, t)})
 	}
@@ -204,13 +194,9 @@ func Merge(to Target, servers []Server, inputs []edit.Table) ([]byte, []Import, 
 		im.plain = entry
 		taken = append(taken, edit.Member{Name: im.Name, Value: entry})
 		with, found, keys := moveSecrets(im.Name, entry, kept)
-		if to.Move {
-			entry, im.secrets, im.Moved = with, found, keys
-		} else {
-			im.Plain = keys
-		}
+		entry, im.secrets, im.Moved = with, found, keys
 		if secretURL(with) {
-			im.Plain = append(im.Plain, "url")
+			im.Plain = []string{"url"}
 		}
 		im.written, im.Err = entry, im.lacks(entry)
 		if s.Disabled && !enabledElsewhere(servers, s) {
@@ -230,8 +216,8 @@ func Merge(to Target, servers []Server, inputs []edit.Table) ([]byte, []Import, 
 // unset gives every variable an empty value, so that each default counts.
 func unset(string) (string, bool) { return "", true }
 
-// readings are what a hub.json means where no variable is set, and where all are: what
-// stands in defaults counts, and what does not.
+// readings parses a hub.json twice: with no variable set, so that defaults count, and with
+// all of them set.
 func readings(file string, text []byte) (out []*config.File) {
 	for _, values := range []func(string) (string, bool){unset, anything} {
 		if f, _, err := config.Parse(file, text, values); err == nil {
@@ -305,16 +291,8 @@ func hubContainer(whole edit.Table) edit.Where {
 
 // spelled is an entry of hub.json in its own spelling.
 func spelled(name string, t edit.Table) edit.Table {
-	raw, err := json.Marshal(t)
+	out, _, err := translated(name, t)
 	if err != nil {
-		return t
-	}
-	text, _, err := config.Translate(name, raw)
-	if err != nil {
-		return t
-	}
-	var out edit.Table
-	if json.Unmarshal(text, &out) != nil {
 		return t
 	}
 	return out.Without("disabled")
@@ -351,8 +329,8 @@ func unnumbered(t edit.Table) edit.Table {
 
 var numbered = regexp.MustCompile(`(\$\{keyring:[^}]*)-[0-9]+\}`)
 
-// core is what makes a server what it is. Its usual transport is said by some
-// clients and meant by all, and several write a time-out that nobody asked for.
+// core is an entry without what some clients add by themselves: the usual transport and a
+// time-out.
 func core(t edit.Table) edit.Table {
 	if kind := t.Get("type"); kind == "stdio" && t.Has("command") || kind == "http" && t.Has("url") {
 		t = t.Without("type")
@@ -438,7 +416,7 @@ func check(file string, text []byte, imports []Import, env func(string) (string,
 	return nil
 }
 
-// lacks says what an entry of hub.json lacks of what its client's has; "": nothing.
+// lacks says what the entry of the client has and the one of hub.json does not; "": nothing.
 func (im *Import) lacks(there edit.Table) string {
 	text, asked := false, im.Server.lost
 	eachText(there, func(s string) string {
@@ -477,8 +455,8 @@ func references(name string, entry edit.Table) []reference.Ref {
 	return out
 }
 
-// owns reports a reference to a secret that was plain text in the entry, or to what
-// its file asks a person for.
+// owns reports whether the new entry may hold a reference: one to a secret that was plain
+// text in it, or to an input that its own file asks for.
 func (im *Import) owns(r reference.Ref) bool {
 	switch r.Kind {
 	case reference.Keyring:
@@ -508,5 +486,5 @@ func (im *Import) Secret(name string) (value string, ok bool) {
 	return "", false
 }
 
-// Asks are the references to what a person is asked for.
+// Asks lists the ids of the inputs that the entry refers to.
 func (im *Import) Asks() []string { return im.asked }

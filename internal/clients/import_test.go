@@ -48,7 +48,7 @@ func TestMergeNames(t *testing.T) {
 		server(t, "zed", "old", `{"command": "old", "args": ["x"]}`),
 	}
 	hub := "{\n  // mine\n  \"mcpServers\": {\n    \"old\": { \"command\": [\"old\", \"x\"] }\n  }\n}\n"
-	text, imports, err := Merge(Target{File: "hub.json", Text: []byte(hub), Move: false, Env: none}, servers, nil)
+	text, imports, err := Merge(Target{File: "hub.json", Text: []byte(hub), Env: none}, servers, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,11 +71,12 @@ func TestMergeDisabled(t *testing.T) {
 	on := server(t, "cursor", "a", `{"command": "a"}`)
 	alone := server(t, "zed", "b", `{"command": "b"}`)
 	alone.Disabled = true
-	text, _, err := Merge(Target{File: "hub.json", Text: nil, Move: false, Env: none}, []Server{off, on, alone}, nil)
+	text, _, err := Merge(Target{File: "hub.json", Text: nil, Env: none}, []Server{off, on, alone}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	entries, err := edit.Entries(edit.JSON, text, mcpServers)
+	whole, err := edit.Decode(edit.JSON, text)
+	entries := edit.Entries(whole, mcpServers)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +87,7 @@ func TestMergeDisabled(t *testing.T) {
 	}
 	// In hub.json it is off, in the client on: whoever takes it over decides.
 	on = server(t, "cursor", "b", `{"command": "b"}`)
-	if _, imports, err := Merge(Target{File: "hub.json", Text: text, Move: false, Env: none}, []Server{on}, nil); err != nil || !imports[0].Off {
+	if _, imports, err := Merge(Target{File: "hub.json", Text: text, Env: none}, []Server{on}, nil); err != nil || !imports[0].Off {
 		t.Errorf("got %+v, %v", imports, err)
 	}
 }
@@ -97,11 +98,11 @@ func TestMoveSecrets(t *testing.T) {
 		"env": {"GITHUB_TOKEN": "plain-3", "LANG": "C", "REF_TOKEN": "${env:T}", "URL": "https://u:plain-4@host/"}}`)
 	web := server(t, "cursor", "web", `{"url": "https://host/mcp/ghp_plain6789012345678901/x?team=a&tavilyApiKey=plain-7%20&k=${K}&v=hf_plain89012345678901234567890#f", "headers": {"Authorization": "Bearer plain-5", "X-Team": "a"}}`)
 	secrets := keptSecrets{}
-	text, imports, err := Merge(Target{File: "hub.json", Text: nil, Move: true, Env: func(string) (string, bool) { return "set", true }}, []Server{s, web}, nil)
+	text, imports, err := Merge(Target{File: "hub.json", Text: nil, Env: func(string) (string, bool) { return "set", true }}, []Server{s, web}, nil)
 	if err != nil || len(secrets) != 0 {
 		t.Fatal(secrets, err)
 	}
-	if err := Keep(imports, secrets); err != nil {
+	if err := Keep(imports, secrets.Set, secrets.Delete); err != nil {
 		t.Fatal(err)
 	}
 	if strings.Contains(string(text), "plain") {
@@ -126,32 +127,27 @@ func TestMoveSecrets(t *testing.T) {
 	}
 	// Secrets of one name, which is no name of a secret, have one each.
 	two := server(t, "cursor", "two", `{"url": "https://host/?token[]=plain-a&token[]=plain-b"}`)
-	if text, _, err := Merge(Target{File: "hub.json", Text: nil, Move: true, Env: none}, []Server{two}, nil); err != nil || !strings.Contains(string(text), `?token[]=${keyring:two/token-}&token[]=${keyring:two/token--2}`) {
+	if text, _, err := Merge(Target{File: "hub.json", Text: nil, Env: none}, []Server{two}, nil); err != nil || !strings.Contains(string(text), `?token[]=${keyring:two/token-}&token[]=${keyring:two/token--2}`) {
 		t.Errorf("got %v: %s", err, text)
 	}
 	// No reference may stand for a user's name or password.
 	user := server(t, "cursor", "user", `{"url": "https://u:plain-8@host/?token=plain-9"}`)
-	if text, got, err := Merge(Target{File: "hub.json", Text: nil, Move: true, Env: none}, []Server{user}, nil); err != nil || strings.Join(got[0].Plain, " ") != "url" ||
+	if text, got, err := Merge(Target{File: "hub.json", Text: nil, Env: none}, []Server{user}, nil); err != nil || strings.Join(got[0].Plain, " ") != "url" ||
 		strings.Join(got[0].Moved, " ") != "url.token" || !strings.Contains(string(text), "u:plain-8@host/?token=${keyring:user/token}") {
 		t.Errorf("got %+v, %v: %s", got, err, text)
 	}
 	// The second time they are the same servers.
-	_, imports, err = Merge(Target{File: "hub.json", Text: text, Move: true, Env: none}, []Server{s, web}, nil)
+	_, imports, err = Merge(Target{File: "hub.json", Text: text, Env: none}, []Server{s, web}, nil)
 	if err != nil || imports[0].Same != "git" || imports[1].Same != "web" {
 		t.Errorf("got %+v, %v", imports, err)
 	}
-	// Without a store they stay, and are named.
-	text, imports, err = Merge(Target{File: "hub.json", Text: nil, Move: false, Env: none}, []Server{web}, nil)
-	if err != nil || strings.Join(imports[0].Plain, " ") != "headers.Authorization url url.tavilyApiKey url.v" || !strings.Contains(string(text), "plain-5") {
-		t.Errorf("got %+v, %v", imports, err)
-	}
 	// Where a store fails, nothing is kept, and the error holds no secret.
-	_, imports, err = Merge(Target{File: "hub.json", Text: nil, Move: true, Env: none}, []Server{s, web}, nil)
+	_, imports, err = Merge(Target{File: "hub.json", Text: nil, Env: none}, []Server{s, web}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	failing := &brokenSecrets{keptSecrets: keptSecrets{}}
-	if err = Keep(imports, failing); err == nil || strings.Contains(err.Error(), "plain-") || !strings.Contains(err.Error(), "locked") || len(failing.keptSecrets) != 0 {
+	if err = Keep(imports, failing.Set, failing.Delete); err == nil || strings.Contains(err.Error(), "plain-") || !strings.Contains(err.Error(), "locked") || len(failing.keptSecrets) != 0 {
 		t.Errorf("got %v, %d kept", err, len(failing.keptSecrets))
 	}
 }
@@ -203,7 +199,7 @@ func TestNamesOfSecrets(t *testing.T) {
 	path := filepath.Join(dir, "creds.json")
 	s := server(t, "cursor", "a", `{"command": "a", "args": ["--credentials", "`+path+`"], "env": {"KEY": "plain-1", "MY_KEY": "plain-2", "PUBLIC_KEY": "open", "KEYBOARD": "us", "GOOGLE_OAUTH_CREDENTIALS": "`+path+`", "TOKEN": "/not/there/plain-3"}}`)
 	web := server(t, "cursor", "b", `{"url": "https://host/mcp", "headers": {"X-Key": "plain-4"}}`)
-	text, imports, err := Merge(Target{File: "hub.json", Move: true, Env: none}, []Server{s, web}, nil)
+	text, imports, err := Merge(Target{File: "hub.json", Env: none}, []Server{s, web}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

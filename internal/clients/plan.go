@@ -1,7 +1,6 @@
 package clients
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -13,14 +12,14 @@ import (
 	"mcphub/internal/clients/edit"
 )
 
-// Plan is what is to be done to the files of one client. It is made in memory;
-// [Store.Apply] does it.
+// A Plan holds the edits of the files of one client. It is made in memory; [Store.Apply]
+// writes them.
 type Plan struct {
-	Client *Client
+	Client *Profile
 	Files  []*FileEdit
 }
 
-// FileEdit is what is to be done to one file.
+// A FileEdit is the edit of one file.
 type FileEdit struct {
 	Place   Place
 	Existed bool
@@ -81,7 +80,7 @@ func (p *Plan) Changed() bool {
 
 // PlanInstall puts the hub into the file that the client reads. already: it is
 // there as it should be, or under a name of the user's own, which is returned.
-func PlanInstall(c *Client, e Env, h Hub) (p *Plan, already string, err error) {
+func PlanInstall(c *Profile, e Env, h Hub) (p *Plan, already string, err error) {
 	p = &Plan{Client: c}
 	refers, takes := c.Refers()
 	if h.Web != nil && !takes {
@@ -97,10 +96,7 @@ func PlanInstall(c *Client, e Env, h Hub) (p *Plan, already string, err error) {
 		return nil, "", fmt.Errorf("%s: %w", at.File, err)
 	}
 	where := c.layout(whole, at)[0].where
-	entries, err := edit.Entries(at.Format, f.After, where)
-	if err != nil {
-		return nil, "", fmt.Errorf("%s: %w", at.File, err)
-	}
+	entries := edit.Entries(whole, where)
 	want := c.Entry(h, at)
 	if where.List {
 		want = want.Without("name")
@@ -131,7 +127,7 @@ func flat(t edit.Table) edit.Table {
 }
 
 // target is the file for the hub: the first that is there, else the first.
-func (c *Client) target(e Env) Place {
+func (c *Profile) target(e Env) Place {
 	all := c.places(e)
 	for _, p := range all {
 		if _, err := os.Stat(p.File); err == nil {
@@ -158,7 +154,7 @@ func (p *Plan) SwitchOff(s Server) (string, error) {
 }
 
 // PlanRemoval takes out a hub that somebody registered by hand.
-func PlanRemoval(c *Client, e Env) (*Plan, error) {
+func PlanRemoval(c *Profile, e Env) (*Plan, error) {
 	p := &Plan{Client: c}
 	for _, at := range c.places(e) {
 		data, err := readFile(at.File)
@@ -173,11 +169,7 @@ func PlanRemoval(c *Client, e Env) (*Plan, error) {
 			return nil, fmt.Errorf("%s: %w", at.File, err)
 		}
 		for _, k := range c.layout(whole, at) {
-			entries, err := edit.Entries(at.Format, data, k.where)
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", at.File, err)
-			}
-			for _, m := range entries {
+			for _, m := range edit.Entries(whole, k.where) {
 				t, _ := m.Value.(edit.Table)
 				entry, ok := c.dialect.entry(t)
 				if !ok || !isHub(flat(entry)) && !isHubAt(m.Name, entry) {
@@ -234,11 +226,9 @@ func sum(data []byte) string {
 	return hex.EncodeToString(s[:])
 }
 
-func sameBytes(a, b []byte) bool { return bytes.Equal(a, b) }
-
 // Snippet is what to put where, for somebody who edits the file by hand: the file
 // as it would be if there were nothing else in it.
-func Snippet(c *Client, e Env, h Hub) (file, text string, err error) {
+func Snippet(c *Profile, e Env, h Hub) (file, text string, err error) {
 	if _, takes := c.Refers(); h.Web != nil && !takes {
 		return "", "", fmt.Errorf("%s %w", c.Title, ErrNoHTTP)
 	}

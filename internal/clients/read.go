@@ -22,9 +22,9 @@ type Server struct {
 	Name     string     // as the client has it
 	Entry    edit.Table // without "disabled"
 	Disabled bool
-	Client   *Client // nil where a file was named
-	Project  string  // the folder that its client has it for, alone; "": all
-	Held     []Held  // keys that the file asks for and that are hub.json's alone
+	Client   *Profile // nil where a file was named
+	Project  string   // the folder that its client has it for, alone; "": all
+	Held     []Held   // keys that the file asks for and that are hub.json's alone
 	Notes    []string
 
 	meant  edit.Table // Entry, with the references that are text there; nil: the same
@@ -35,15 +35,15 @@ type Server struct {
 	toggle string
 }
 
-// Skipped is an entry that is not imported.
+// Skipped is an entry that is not imported, and why.
 type Skipped struct {
 	Name string
 	Why  string
 }
 
-// Found is what a client has.
+// Found lists what the files of a client hold.
 type Found struct {
-	Client     *Client
+	Client     *Profile
 	Files      []string // those that are there
 	Servers    []Server
 	Skipped    []Skipped
@@ -56,7 +56,7 @@ type Found struct {
 
 // Installed reports whether a client seems to be on this machine: a file of it is
 // there, or its folder.
-func (c *Client) Installed(e Env) bool {
+func (c *Profile) Installed(e Env) bool {
 	marks := []string{}
 	if c.marks != nil {
 		marks = c.marks(e)
@@ -74,7 +74,7 @@ func (c *Client) Installed(e Env) bool {
 }
 
 // Read lists the servers of a client. What cannot be read is an error that names the file.
-func Read(c *Client, e Env) (Found, error) {
+func Read(c *Profile, e Env) (Found, error) {
 	out := Found{Client: c}
 	for _, p := range c.places(e) {
 		data, err := readFile(p.File)
@@ -85,9 +85,11 @@ func Read(c *Client, e Env) (Found, error) {
 			return out, err
 		}
 		out.Files = append(out.Files, p.File)
-		if err := out.read(p, data); err != nil {
+		whole, err := edit.Decode(p.Format, data)
+		if err != nil {
 			return out, edit.In(p.File, err)
 		}
+		out.read(p, whole)
 	}
 	return out, nil
 }
@@ -105,23 +107,15 @@ func readFile(path string) ([]byte, error) {
 	return data, err
 }
 
-func (f *Found) read(p Place, data []byte) error {
-	whole, err := edit.Decode(p.Format, data)
-	if err != nil {
-		return err
-	}
+// read takes in the servers of a file.
+func (f *Found) read(p Place, whole edit.Table) {
 	f.inputs(whole)
 	for _, at := range f.Client.layout(whole, p) {
-		entries, err := edit.Entries(p.Format, data, at.where)
-		if err != nil {
-			return err
-		}
-		for _, m := range entries {
+		for _, m := range edit.Entries(whole, at.where) {
 			t, _ := m.Value.(edit.Table)
 			f.add(m.Name, t, f.Client.dialect, p, at)
 		}
 	}
-	return nil
 }
 
 // inputs notes what a file asks a person for.
@@ -148,14 +142,14 @@ func (f *Found) secretsOf(entry edit.Table) {
 	})
 }
 
-// kept is one table of servers in a file.
+// kept is one table of servers in a file. toggle is the key that turns an entry off.
 type kept struct {
 	where  edit.Where
 	toggle string
 }
 
 // layout says where in a file the servers are, the first for the hub.
-func (c *Client) layout(whole edit.Table, p Place) []kept {
+func (c *Profile) layout(whole edit.Table, p Place) []kept {
 	first := kept{p.Where, c.Switch}
 	if c.Name == "opencode" { // its second version has them one table further down
 		mcp, _ := whole.Get("mcp").(edit.Table)

@@ -65,7 +65,7 @@ func archives(t testing.TB) map[string]*txtar.Archive {
 }
 
 // clientOf is the client that an archive is about.
-func clientOf(t testing.TB, file string) *Client {
+func clientOf(t testing.TB, file string) *Profile {
 	t.Helper()
 	name := strings.TrimSuffix(filepath.Base(file), ".txtar")
 	c := Find(name)
@@ -153,7 +153,7 @@ func golden(t testing.TB, found Found) []byte {
 // variables that are not set.
 func isHubJSON(t *testing.T, found Found) {
 	t.Helper()
-	text, imports, err := Merge(Target{File: "hub.json", Text: nil, Move: false, Env: func(string) (string, bool) { return "set", true }}, found.Servers, found.Inputs)
+	text, imports, err := Merge(Target{File: "hub.json", Text: nil, Env: func(string) (string, bool) { return "set", true }}, found.Servers, found.Inputs)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,22 +13,16 @@ import (
 	"mcphub/internal/redact"
 )
 
-// Secrets keeps secrets by name, out of any configuration.
-type Secrets interface {
-	Set(name, value string) error
-	Delete(name string) error
-}
-
-// Keep puts the secrets that [Merge] took out of entries where they are kept. If
-// one cannot be, none is. Call it before hub.json is written.
-func Keep(imports []Import, secrets Secrets) error {
+// Keep puts the secrets that [Merge] took out of entries where they are kept, by set. If
+// one cannot be, none is: forget takes back the others. Call it before hub.json is written.
+func Keep(imports []Import, set func(name, value string) error, forget func(name string) error) error {
 	var done []string
 	for i := range imports {
 		for _, s := range imports[i].secrets {
-			if err := secrets.Set(s.name, s.value); err != nil {
+			if err := set(s.name, s.value); err != nil {
 				err = fmt.Errorf("a secret of %q cannot be kept: %w", imports[i].Name, err)
 				for _, name := range done {
-					err = errors.Join(err, secrets.Delete(name))
+					err = errors.Join(err, forget(name))
 				}
 				return err
 			}

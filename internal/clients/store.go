@@ -1,6 +1,7 @@
 package clients
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -77,7 +78,7 @@ func (s *Store) Apply(p *Plan) error {
 	return nil
 }
 
-func (s *Store) apply(c *Client, f *FileEdit) error {
+func (s *Store) apply(c *Profile, f *FileEdit) error {
 	now, err := readFile(f.Place.File)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -86,7 +87,7 @@ func (s *Store) apply(c *Client, f *FileEdit) error {
 		}
 	case err != nil:
 		return err
-	case !f.Existed || !sameBytes(now, f.Before):
+	case !f.Existed || !bytes.Equal(now, f.Before):
 		return fmt.Errorf("%s: the file was changed in the meantime; close %s and run the command again", f.Place.File, c.Title)
 	}
 	rec, err := s.load(c.Name, f.Place.File)
@@ -216,7 +217,7 @@ func (s *Store) changed() ([]changed, error) {
 	return out, nil
 }
 
-// Undone is what became of one file.
+// Undone says how one file was given back.
 type Undone struct {
 	File  string `json:"file"`
 	State string `json:"state"`          // restored, edited, deleted, gone or unchanged
@@ -371,7 +372,7 @@ func (s *Store) undo(r record) (Undone, error) {
 				break
 			}
 		}
-	case sameBytes(was, data):
+	case bytes.Equal(was, data):
 		u.State = Unchanged
 	default:
 		u.State = Restored
@@ -402,7 +403,7 @@ func isFresh(r record, data []byte) bool {
 	}
 	for _, st := range r.Steps {
 		for _, m := range st.Changes {
-			got = edit.Prune(got, m.Where)
+			got = edit.Prune(got, m.Where.Path)
 		}
 	}
 	return edit.Equal(got, want)
@@ -441,7 +442,7 @@ func WriteHub(path string, before, after []byte, private bool) error {
 			return err
 		}
 		return atomicfile.Write(path, after, 0o600)
-	case err == nil && before != nil && sameBytes(now, before):
+	case err == nil && before != nil && bytes.Equal(now, before):
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return err
 	default:

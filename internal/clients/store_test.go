@@ -56,7 +56,7 @@ func same(t *testing.T, got, want map[string]string) {
 }
 
 // takeOver puts the hub into a client and switches all its servers off.
-func takeOver(t testing.TB, c *Client, e Env, s *Store) {
+func takeOver(t testing.TB, c *Profile, e Env, s *Store) {
 	t.Helper()
 	found, err := Read(c, e)
 	if err != nil {
@@ -222,7 +222,7 @@ func TestStoreIsPrivate(t *testing.T) {
 }
 
 // homeWith is a home folder in which all files of a client hold a text.
-func homeWith(t *testing.T, name, text string) (c *Client, e Env, paths []string) {
+func homeWith(t *testing.T, name, text string) (c *Profile, e Env, paths []string) {
 	t.Helper()
 	e = Env{OS: "linux", Home: t.TempDir(), Get: func(string) string { return "" }}
 	c = Find(name)
@@ -239,7 +239,7 @@ func homeWith(t *testing.T, name, text string) (c *Client, e Env, paths []string
 }
 
 // cursorWith is a home folder with the file of Cursor.
-func cursorWith(t *testing.T, text string) (c *Client, e Env, path string) {
+func cursorWith(t *testing.T, text string) (c *Profile, e Env, path string) {
 	t.Helper()
 	c, e, paths := homeWith(t, "cursor", text)
 	return c, e, paths[0]

@@ -70,8 +70,8 @@ const (
 	NoRoots    Roots = "none"  // neither, as far as is known
 )
 
-// Client is what is known of one client.
-type Client struct {
+// A Profile describes one client: where its files are, and how it writes entries.
+type Profile struct {
 	Name   string // as the user writes it
 	Title  string // as its makers do
 	Roots  Roots
@@ -84,7 +84,7 @@ type Client struct {
 	more    func(whole edit.Table) []edit.Where // more places in the file, for reading and switching off
 }
 
-// Hub is how a client starts the hub.
+// A Hub says how a client starts the hub, or reaches it.
 type Hub struct {
 	Command string
 	Args    []string
@@ -92,8 +92,8 @@ type Hub struct {
 	Web     *Web     // where it is reached instead; nil: it is started
 }
 
-// In is how the client starts the hub in these folders.
-func (c *Client) In(h Hub, roots []string) Hub {
+// In returns h with the folders that the hub is registered with.
+func (c *Profile) In(h Hub, roots []string) Hub {
 	switch {
 	case len(roots) == 0:
 	case c.Roots == ListsRoots:
@@ -106,10 +106,10 @@ func (c *Client) In(h Hub, roots []string) Hub {
 }
 
 // Places are the files of a client, the first where a new one would be.
-func (c *Client) Places(e Env) []Place { return c.places(e) }
+func (c *Profile) Places(e Env) []Place { return c.places(e) }
 
 // Find returns the client of a name, or nil. Case does not count, nor do blanks.
-func Find(name string) *Client {
+func Find(name string) *Profile {
 	name = plainName(name)
 	for i := range All {
 		if c := &All[i]; c.Name == name || plainName(c.Title) == name || slices.Contains(otherNames[c.Name], name) {
@@ -135,7 +135,7 @@ var (
 )
 
 // All are the clients, in the order in which they are shown.
-var All = []Client{
+var All = []Profile{
 	{Name: "claude-code", Title: "Claude Code", Roots: GivesRoots, dialect: dialect{vars: varsShell},
 		places: func(e Env) []Place {
 			return []Place{asJSON(filepath.Join(e.variable("CLAUDE_CONFIG_DIR", e.Home), ".claude.json"))}
@@ -277,8 +277,8 @@ func rootsMember(dirs []string) edit.Member {
 // clients split names there.
 const HubName = "mcphub"
 
-// Entry is how the hub stands in the client's configuration.
-func (c *Client) Entry(h Hub, at Place) edit.Table {
+// Entry returns the hub's entry in the configuration of the client.
+func (c *Profile) Entry(h Hub, at Place) edit.Table {
 	switch {
 	case h.Web != nil:
 		return c.webEntry(h, at)

@@ -18,7 +18,7 @@ import (
 // TokenVariable is the variable by which clients know the token.
 const TokenVariable = "MCPHUB_TOKEN"
 
-// Web is how a client reaches the hub over HTTP.
+// A Web says how a client reaches the hub over HTTP.
 type Web struct {
 	URL   string
 	Token string // that the client shows; "": none
@@ -35,7 +35,7 @@ const (
 	ByFile                   // to the file of the token
 )
 
-// webForm is how a client writes a server at an address.
+// A webForm says how a client writes a server at an address.
 type webForm struct {
 	refers Refers
 	token  string // what stands for the token, where it is not written
@@ -85,7 +85,7 @@ var webForms = map[string]webForm{
 	"inspector": {entry: atURL("type", "streamable-http", "url")},
 }
 
-// atURL is an entry with the address under a key, behind a member of the client's own.
+// atURL makes an entry with the address under a key. A member of the client's own comes first.
 func atURL(key, value, address string) func(Web, string, Place) edit.Table {
 	return func(w Web, header string, _ Place) edit.Table {
 		var t edit.Table
@@ -104,13 +104,13 @@ func atURL(key, value, address string) func(Web, string, Place) edit.Table {
 var ErrNoHTTP = errors.New("starts servers as processes and takes no address in its configuration; install it without --http")
 
 // Refers says how the client refers to the token. false: it takes no address.
-func (c *Client) Refers() (Refers, bool) {
+func (c *Profile) Refers() (Refers, bool) {
 	form, ok := webForms[c.Name]
 	return form.refers, ok
 }
 
-// webEntry is how the hub stands in the client's configuration, by its address.
-func (c *Client) webEntry(h Hub, at Place) edit.Table {
+// webEntry returns the hub's entry with its address.
+func (c *Profile) webEntry(h Hub, at Place) edit.Table {
 	form := webForms[c.Name]
 	header := ""
 	if h.Web.Token != "" {

@@ -387,7 +387,7 @@ func (c *checker) quantity(at []string, n *node, s *spec) (any, bool) {
 	case kindInt:
 		var err error
 		if v, err = strconv.ParseInt(n.text, 10, 64); err != nil {
-			return c.wrongNumber(at, n, s)
+			bad = fmt.Sprintf("found %s, want %s", quote(n.text), s.want())
 		}
 	case kindDuration:
 		var d time.Duration
@@ -412,11 +412,6 @@ func (c *checker) quantity(at []string, n *node, s *spec) (any, bool) {
 		return time.Duration(v), true
 	}
 	return v, true
-}
-
-func (c *checker) wrongNumber(at []string, n *node, s *spec) (any, bool) {
-	c.fail(at, n.off, fmt.Sprintf("found %s, want %s", quote(n.text), s.want()), "")
-	return nil, false
 }
 
 // foreign matches what other clients replace and we do not. The text is never

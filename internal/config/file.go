@@ -3,6 +3,7 @@ package config
 import (
 	"encoding/json"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -49,21 +50,21 @@ func Builtins() []string { return []string{BuiltinFiles} }
 // File is one configuration, checked, with its defaults filled in. Paths are
 // as written once variables are replaced: "~" and relative ones are untouched.
 type File struct {
-	Path     string   `koanf:"-"`       // absolute where Load read it, as named where Parse did; "" for Default
-	Servers  []Server `koanf:"-"`       // in the order of the file, disabled and failed ones too
-	Sandbox  string   `koanf:"sandbox"` // the mode of processes whose entry says none
-	Names    Names    `koanf:"names"`
-	Expose   Expose   `koanf:"expose"`
-	Inputs   []Input  `koanf:"inputs"`
-	Secrets  Secrets  `koanf:"secrets"`
-	Auth     Client   `koanf:"auth"`
-	Roots    Roots    `koanf:"roots"`
-	Policy   Policy   `koanf:"policy"`
-	Approval Approval `koanf:"approval"`
-	Audit    Audit    `koanf:"audit"`
-	Logs     Logs     `koanf:"logs"`
-	HTTP     HTTP     `koanf:"http"`
-	Limits   Limits   `koanf:"limits"`
+	Path     string      `koanf:"-"`       // absolute where Load read it, as named where Parse did; "" for Default
+	Servers  []Server    `koanf:"-"`       // in the order of the file, disabled and failed ones too
+	Sandbox  string      `koanf:"sandbox"` // the mode of processes whose entry says none
+	Names    Names       `koanf:"names"`
+	Expose   Expose      `koanf:"expose"`
+	Inputs   []Input     `koanf:"inputs"`
+	Secrets  Secrets     `koanf:"secrets"`
+	Auth     OAuthClient `koanf:"auth"`
+	Roots    Roots       `koanf:"roots"`
+	Policy   Policy      `koanf:"policy"`
+	Approval Approval    `koanf:"approval"`
+	Audit    Audit       `koanf:"audit"`
+	Logs     Logs        `koanf:"logs"`
+	HTTP     HTTP        `koanf:"http"`
+	Limits   Limits      `koanf:"limits"`
 
 	Sum   string `koanf:"-"` // of the bytes that were read, SHA-256 in hex; "" for Default
 	Trail Trail  `koanf:"-"` // how Path led to the file when Load read it
@@ -151,8 +152,8 @@ type Auth struct {
 	CallbackPort int      `koanf:"callbackPort"` // 0 = any
 }
 
-// Client is what this program is to authorization servers.
-type Client struct {
+// OAuthClient identifies this program to authorization servers.
+type OAuthClient struct {
 	ClientID string `koanf:"clientId"` // the https address of a client id metadata document; "" = none
 }
 
@@ -162,7 +163,7 @@ type Paths struct {
 	Args map[string]map[string]ArgRule `koanf:"args"` // tool or "*" -> JSON pointer with "*"
 }
 
-// ArgRule is what is known of one argument.
+// ArgRule says how one argument is judged.
 type ArgRule struct {
 	Role string `koanf:"role"` // read, write, delete or none
 	Base string `koanf:"base"` // JSON pointer of the argument a relative path starts from; ""
@@ -214,7 +215,7 @@ type Names struct {
 	Max       int    `koanf:"max"` // characters
 }
 
-// Roots is what holds for the directories in scope.
+// Roots configures the directories in scope.
 type Roots struct {
 	Timeout  time.Duration `koanf:"timeout"`
 	Debounce time.Duration `koanf:"debounce"`
@@ -239,7 +240,7 @@ type When struct {
 	Failed      bool `koanf:"failed"`
 }
 
-// Policy is what is decided otherwise than by the boundary.
+// Policy holds the rules that are asked before the boundary is.
 type Policy struct {
 	Sandbox   string          `koanf:"sandbox"`
 	Protected []string        `koanf:"protected"`
@@ -255,14 +256,14 @@ type Rule struct {
 	If    Condition `koanf:"if"`
 }
 
-// Condition is what a rule asks for; nil means any.
+// Condition says which calls a rule is about; nil means any.
 type Condition struct {
 	Servers []string       `koanf:"servers"` // patterns
 	Tools   []string       `koanf:"tools"`   // patterns
 	Paths   *PathCondition `koanf:"paths"`
 }
 
-// PathCondition is what a rule asks of a path.
+// PathCondition says which paths a rule is about.
 type PathCondition struct {
 	Roles   []string `koanf:"roles"`  // of read, write, delete; nil = any
 	Within  string   `koanf:"within"` // a directory; "" = any
@@ -293,7 +294,7 @@ type Logs struct {
 // Off reports that no files are kept.
 func (l Logs) Off() bool { return l.Dir == "off" }
 
-// HTTP is the Streamable HTTP front.
+// HTTP configures the Streamable HTTP front.
 type HTTP struct {
 	Listen  string        `koanf:"listen"` // host:port
 	Auth    string        `koanf:"auth"`   // an Auth constant; AuthNone with neither Tokens nor Issuers
@@ -343,7 +344,7 @@ type IssuerValues struct {
 	Values map[string][]string `koanf:"values"`
 }
 
-// Limits is what the hub holds at most.
+// Limits bounds what the hub holds.
 type Limits struct {
 	Frame       int64 `koanf:"frame"`       // bytes
 	ID          int64 `koanf:"id"`          // bytes
@@ -389,56 +390,32 @@ func (f *File) At(path ...string) Problem {
 			path = append([]string{path[0], server.Key}, path[2:]...)
 		}
 	}
-	n, steps := f.tree, make([]string, 0, len(path))
+	n, at, steps := f.tree, 0, make([]string, 0, len(path))
 	for i, step := range path {
+		var next *node
 		steps = append(steps, step)
-		next := n.get(step)
-		if n != nil && n.kind == '[' {
-			if at, err := strconv.Atoi(step); err == nil && at >= 0 {
-				steps[i] = index(at)
-				if at < len(n.elems) {
-					next = n.elems[at]
+		if n != nil {
+			at = n.off
+			if k := slices.IndexFunc(n.members, func(m member) bool { return m.name == step }); k >= 0 {
+				next, at = n.members[k].value, n.members[k].off
+			}
+			if k, err := strconv.Atoi(step); n.kind == '[' && err == nil && k >= 0 {
+				steps[i] = index(k)
+				if k < len(n.elems) {
+					next, at = n.elems[k], n.elems[k].off
 				}
 			}
 		}
 		n = next
 	}
+	if len(path) == 0 && n != nil {
+		at = n.off
+	}
 	p.Key = formatKey(steps)
 	if f.src != nil {
-		at := f.tree.nearest(path)
 		in, _ := f.src.part(at)
 		p.File = in.name
 		p.Line, p.Col = f.src.at(at)
 	}
 	return p
-}
-
-// nearest is the offset of the innermost value on the path that exists.
-func (n *node) nearest(path []string) int {
-	if len(path) == 0 || n == nil {
-		return n.offset()
-	}
-	if n.kind == '[' {
-		if at, err := strconv.Atoi(path[0]); err == nil && at >= 0 && at < len(n.elems) {
-			return n.elems[at].nearest(path[1:])
-		}
-		return n.off
-	}
-	for _, m := range n.members {
-		if m.name != path[0] {
-			continue
-		}
-		if len(path) == 1 {
-			return m.off
-		}
-		return m.value.nearest(path[1:])
-	}
-	return n.off
-}
-
-func (n *node) offset() int {
-	if n == nil {
-		return 0
-	}
-	return n.off
 }

@@ -117,7 +117,7 @@ var table = object(
 		key{name: "identity", restart: true, def: `""`, note: "`secrets.identity` beside the encrypted file", spec: &spec{kind: kindString, expand: expandNow}, text: "The file of the key of age, which its owner alone can read. `mcphub secret set` makes it."},
 	)},
 	key{name: "auth", text: "How this program logs in at servers, where they say nothing else; see [logins.md](logins.md).", spec: object(
-		key{name: "clientId", note: "registered by itself", spec: &spec{kind: kindString, expand: expandNow, valid: isDocumentOrNone}, text: "The https address of a client id metadata document of this program. Authorization servers that take no such document are left to register it, or to `auth.clientId` of the server."},
+		key{name: "clientId", note: "registered by itself", spec: &spec{kind: kindString, expand: expandNow, valid: orNone(isDocument)}, text: "The https address of a client id metadata document of this program. Authorization servers that take no such document are left to register it, or to `auth.clientId` of the server."},
 	)},
 	key{name: "roots", guard: true, text: "The directories that clients put in scope.", spec: rootsTable},
 	key{name: "policy", guard: true, text: "What is decided otherwise than by the boundary.", spec: policyTable},
@@ -164,7 +164,7 @@ var entryTable = object(
 		key{name: "clientId", note: "registered by itself", spec: &spec{kind: kindString, expand: expandNow}, text: "The client that was registered at the authorization server for this program, or the https address of a client id metadata document."},
 		key{name: "clientSecret", spec: &spec{kind: kindString, expand: expandNow, secrets: true}, text: "Its secret, or its private key in PEM: a reference such as `${keyring:NAME}`."},
 		key{name: "scopes", note: "those that the server asks for", spec: listOf(nameSpec), text: "What the login is to be good for."},
-		key{name: "issuer", note: "the first that the server names", spec: &spec{kind: kindString, expand: expandNow, valid: isIssuerOrNone}, text: "The authorization server, where the server names several. Its address may be a private one, which needs this key: one on another port of this machine too."},
+		key{name: "issuer", note: "the first that the server names", spec: &spec{kind: kindString, expand: expandNow, valid: orNone(isIssuer)}, text: "The authorization server, where the server names several. Its address may be a private one, which needs this key: one on another port of this machine too."},
 		key{name: "flow", note: "browser", spec: choice(FlowBrowser, FlowDevice, FlowClient), text: "`browser`: on this machine. `device`: by a code, on any device. `client`: the client logs in itself, and no person is asked."},
 		key{name: "callbackPort", note: "any that is free", spec: whole(1, 65535), text: "The port of this machine to which the browser comes back, where the registration of the client names one: the redirect is `http://127.0.0.1:PORT/callback`."},
 	)},

@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/go-viper/mapstructure/v2"
@@ -62,14 +64,19 @@ func Text(path string) ([]byte, Trail, error) {
 	if err != nil {
 		return nil, trail, &LoadError{Path: path, Err: err}
 	}
-	if fi, err := os.Stat(path); err == nil && !fi.Mode().IsRegular() && !fi.IsDir() {
-		return nil, trail, &LoadError{Path: path, Err: errNotRegular} // reading a pipe may wait for ever
-	}
-	data, err := read(path)
+	data, err := readRegular(path)
 	if err != nil {
 		return nil, trail, &LoadError{Path: path, Err: err}
 	}
 	return data, trail, nil
+}
+
+// readRegular reads a file, and nothing that would make it wait.
+func readRegular(path string) ([]byte, error) {
+	if fi, err := os.Stat(path); err == nil && !fi.Mode().IsRegular() && !fi.IsDir() {
+		return nil, errors.New("is no regular file")
+	}
+	return read(path)
 }
 
 // LoadText is Load as it would be if the file at path, to which trail leads, read data.
@@ -276,7 +283,9 @@ func defaultsOf(s *spec) map[string]any {
 			src := newSource("", []byte(k.def))
 			c := &checker{src: src, failed: map[string]*Problem{}}
 			if n, bad := src.parse(); bad == nil {
-				if v, ok := c.defaultValue(n, k.spec); ok {
+				plain := *k.spec
+				plain.expand = expandNone // it needs no variables
+				if v, ok := c.value(nil, n, &plain); ok {
 					out[k.name] = v
 				}
 			}
@@ -287,13 +296,6 @@ func defaultsOf(s *spec) map[string]any {
 		}
 	}
 	return out
-}
-
-// defaultValue is value for a text of the table, which needs no variables.
-func (c *checker) defaultValue(n *node, s *spec) (any, bool) {
-	plain := *s
-	plain.expand = expandNone
-	return c.value(nil, n, &plain)
 }
 
 // finish checks what no single key can show, and fills what is not a key.
@@ -336,14 +338,8 @@ func (p *parser) inputs(f *File) {
 		return
 	}
 	seen := map[string]int{}
-	var ids []string
 	for i, in := range f.Inputs {
-		if line, again := seen[in.ID]; again {
-			p.fail([]string{"inputs", index(i), "id"}, n.elems[i].off, fmt.Sprintf("another input on line %d has the id %s", line, quote(in.ID)), "remove one of them")
-			continue
-		}
-		seen[in.ID], _ = p.src.at(n.elems[i].off)
-		ids = append(ids, in.ID)
+		p.unique(seen, in.ID, []string{"inputs", index(i), "id"}, n.elems[i], "another input on line %d has the id "+quote(in.ID), "remove one of them")
 	}
 	for i := range f.Servers {
 		for _, ref := range f.Servers[i].References() {
@@ -352,12 +348,22 @@ func (p *parser) inputs(f *File) {
 			}
 			at := f.At(ref.At...)
 			at.Severity, at.Text = SeverityWarning, ref.String()+" is none of inputs"
-			if best := spelling.Suggest(ref.Name, ids); best != "" {
+			if best := spelling.Suggest(ref.Name, slices.Sorted(maps.Keys(seen))); best != "" {
 				at.Hint = fmt.Sprintf("did you mean %q?", best)
 			}
 			p.problems = append(p.problems, at)
 		}
 	}
+}
+
+// unique reports an element of a list that has the name of one before it. seen has the
+// lines of those. text says so, and takes the line.
+func (p *parser) unique(seen map[string]int, name string, at []string, e *node, text, hint string) {
+	if line, again := seen[name]; again {
+		p.fail(at, e.off, strings.Replace(text, "%d", strconv.Itoa(line), 1), hint)
+		return
+	}
+	seen[name], _ = p.src.at(e.off)
 }
 
 func (p *parser) policy(f *File, n *node) {
@@ -372,11 +378,7 @@ func (p *parser) policy(f *File, n *node) {
 		if r.Name == "" {
 			r.Name = fmt.Sprintf("rule %d", i+1)
 		}
-		if line, again := seen[r.Name]; again {
-			p.fail(under(at, "name"), e.off, fmt.Sprintf("another rule on line %d is called %s", line, quote(r.Name)), "rename one of them")
-		} else {
-			seen[r.Name], _ = p.src.at(e.off)
-		}
+		p.unique(seen, r.Name, under(at, "name"), e, "another rule on line %d is called "+quote(r.Name), "rename one of them")
 		if r.Serve && r.Then != ThenEscalate {
 			p.report(SeverityWarning, under(at, "serve"), e.get("serve").off, fmt.Sprintf("has no effect with %q", r.Then), "leave it out")
 		}
@@ -429,11 +431,7 @@ func (p *parser) issuers(f *File) {
 	}
 	seen := map[string]int{}
 	for i, one := range f.HTTP.Issuers {
-		if line, again := seen[one.Issuer]; again {
-			p.fail([]string{"http", "issuers", index(i), "issuer"}, n.elems[i].off, fmt.Sprintf("line %d has this issuer too", line), "remove one of them")
-			continue
-		}
-		seen[one.Issuer], _ = p.src.at(n.elems[i].off)
+		p.unique(seen, one.Issuer, []string{"http", "issuers", index(i), "issuer"}, n.elems[i], "line %d has this issuer too", "remove one of them")
 	}
 }
 
@@ -453,10 +451,6 @@ func (p *parser) tokens(f *File) {
 		if (t.Env == "") == (t.File == "") {
 			p.fail([]string{"http", "tokens", index(i)}, n.elems[i].off, "a token is held by a variable or by a file", `give one of "env" and "file"`)
 		}
-		if line, again := seen[t.Name]; again {
-			p.fail([]string{"http", "tokens", index(i), "name"}, n.elems[i].off, fmt.Sprintf("another token on line %d is called %s", line, quote(t.Name)), "rename one of them")
-			continue
-		}
-		seen[t.Name], _ = p.src.at(n.elems[i].off)
+		p.unique(seen, t.Name, []string{"http", "tokens", index(i), "name"}, n.elems[i], "another token on line %d is called "+quote(t.Name), "rename one of them")
 	}
 }

@@ -57,7 +57,7 @@ func TestEveryKeyIsRead(t *testing.T) {
 		Names:   Names{"--", 40},
 		Expose:  Expose{"auto", 12000},
 		Inputs:  []Input{{"key", "The key", true, "promptString"}},
-		Secrets: Secrets{"file", "~/id"}, Auth: Client{"https://client.example/mcphub.json"},
+		Secrets: Secrets{"file", "~/id"}, Auth: OAuthClient{"https://client.example/mcphub.json"},
 		Roots: Roots{5 * time.Second, 100 * time.Millisecond, time.Minute,
 			[]Fallback{{".", ""}, {"/shared/media", "Media"}}, When{false, true, true}, []string{"https://api.example.com/v1/"}, true},
 		Policy: Policy{Sandbox: "/tmp/sandbox", Protected: []string{"~/.ssh"}, Rules: []Rule{
@@ -97,7 +97,7 @@ func TestTableAndTypesAgree(t *testing.T) {
 		if path[0] == "mcpServers" || strings.HasPrefix(k.Path, "roots.fallback[]") || strings.HasSuffix(k.Path, "[].serve") || k.Path == "http.tokens[].file" || k.Path == "http.stateKey.file" {
 			continue // not in the first entry, or in place of another key
 		}
-		if p := f.At(path...); p.Line == 0 || f.tree.nearest(path) == f.tree.nearest(path[:len(path)-1]) {
+		if p, around := f.At(path...), f.At(path[:len(path)-1]...); p.Line == 0 || p.Line == around.Line && p.Col == around.Col {
 			t.Errorf("everyKey does not use %s", k.Path)
 		}
 	}

@@ -11,12 +11,13 @@ import (
 	"github.com/tailscale/hujson"
 )
 
-// Narrowed is f with what another reading of the same file takes away, and nothing that it
-// gives: servers that it has no more or has disabled, and rules that deny which it has
-// added. whole reports that this is all by which the other one differs.
+// Narrowed returns f with the restrictions of another reading of the same file, and with
+// nothing that it allows: servers that it has no more or has disabled are out, and rules
+// that deny which it has added are in. whole reports that the other one differs in nothing
+// else.
 //
-// The list is short because each of its lines must be sure: what is not in it, such as
-// other roots or a sandbox, may open as much as it closes.
+// Only these changes are sure to restrict. Others, such as other roots or a sandbox, may
+// open as much as they close.
 func (f *File) Narrowed(by *File) (n *File, whole bool) {
 	out := *f
 	out.Sum = "" // it is what no file reads
@@ -32,7 +33,7 @@ func (f *File) Narrowed(by *File) (n *File, whole bool) {
 	if others := slices.DeleteFunc(slices.Clone(by.Policy.Rules), func(r Rule) bool { return r.Then == ThenDeny && !hasRule(f, r) }); sameRules(others, f.Policy.Rules) {
 		out.Policy.Rules, out.Policy.Raw = by.Policy.Rules, by.Policy.Raw // wherever a rule that denies stands, it allows nothing
 	}
-	return &out, out.means(by)
+	return &out, out.Means(by)
 }
 
 func hasRule(f *File, r Rule) bool {
@@ -43,12 +44,9 @@ func sameRules(a, b []Rule) bool {
 	return slices.EqualFunc(a, b, func(x, y Rule) bool { return reflect.DeepEqual(x, y) })
 }
 
-// Narrows reports whether n, which Narrowed made of f, is anything but f.
-func (f *File) Narrows(n *File) bool { return !f.means(n) }
-
-// means reports whether two readings of a file come to the same, wherever it stands in
+// Means reports whether two readings of a file come to the same, wherever it stands in
 // them. One with a server that cannot be read means nothing that is known.
-func (f *File) means(o *File) bool {
+func (f *File) Means(o *File) bool {
 	bare := func(f *File) File {
 		b := *f
 		b.Path, b.Sum, b.Trail, b.src, b.tree = "", "", Trail{}, nil, nil

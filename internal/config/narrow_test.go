@@ -56,8 +56,8 @@ func TestNarrowed(t *testing.T) {
 			}
 			servers = append(servers, name)
 		}
-		if got := strings.Join(servers, " "); whole != c.whole || got != c.servers || f.Narrows(n) != c.narrows {
-			t.Errorf("%s: whole %t, narrows %t, %s", c.name, whole, f.Narrows(n), got)
+		if got := strings.Join(servers, " "); whole != c.whole || got != c.servers || f.Means(n) == c.narrows {
+			t.Errorf("%s: whole %t, narrows %t, %s", c.name, whole, !f.Means(n), got)
 		}
 	}
 }

@@ -6,10 +6,6 @@ import (
 	"strings"
 )
 
-// keptKeys are keys of an entry that hub.json has a place for, though this
-// version does nothing with them: a translation keeps them.
-var keptKeys = map[string]string{"envFile": "envFile", "env_file": "envFile"}
-
 // Translate turns one entry of a client's configuration, as JSON, into the
 // spelling of hub.json. It knows every spelling that hub.json takes and no
 // others. Placeholders stay as they are, and nothing is checked but what the
@@ -27,16 +23,11 @@ func Translate(name string, entry []byte) ([]byte, []Problem, error) {
 	}
 	c := &checker{src: src, failed: map[string]*Problem{}}
 	out := c.normalise([]string{"mcpServers", name}, raw)
-	for _, m := range raw.members {
-		if to := keptKeys[m.name]; to != "" && m.value.kind != 'n' && out.get(to) == nil {
-			out.members = append(out.members, member{to, m.off, m.value})
-		}
-	}
 	if bad := c.failed[name]; bad != nil {
 		return nil, c.problems, bad
 	}
 	out.members = slices.DeleteFunc(out.members, func(m member) bool {
-		if entryTable.find(m.name) == nil && keptKeys[m.name] == "" {
+		if entryTable.find(m.name) == nil {
 			if !strings.HasPrefix(m.name, "//") {
 				c.report(SeverityNote, []string{"mcpServers", name, m.name}, m.off, "unknown key "+quote(m.name), "it was left out")
 			}
@@ -97,6 +88,3 @@ func DefaultPath(env func(string) (string, bool)) string {
 	}
 	return ""
 }
-
-// EntryKeys are the keys of an entry of hub.json.
-func EntryKeys() []string { return entryTable.names() }

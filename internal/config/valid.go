@@ -168,13 +168,10 @@ func isIssuer(s string) string {
 	return "is not https"
 }
 
-// isDocumentOrNone looks at the address of a client id metadata document, where one is
-// named.
-func isDocumentOrNone(s string) string {
+// isDocument looks at the address of a client id metadata document.
+func isDocument(s string) string {
 	u, err := url.Parse(s)
 	switch {
-	case s == "":
-		return ""
 	case err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil:
 		return "is no https address"
 	case len(u.Path) < 2 || u.Fragment != "":
@@ -183,12 +180,14 @@ func isDocumentOrNone(s string) string {
 	return ""
 }
 
-// isIssuerOrNone is isIssuer where none need be named.
-func isIssuerOrNone(s string) string {
-	if s == "" {
-		return ""
+// orNone takes an empty text too.
+func orNone(valid func(string) string) func(string) string {
+	return func(s string) string {
+		if s == "" {
+			return ""
+		}
+		return valid(s)
 	}
-	return isIssuer(s)
 }
 
 // duration reads text such as "1m30s", or a bare number. That is milliseconds, as

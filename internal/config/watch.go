@@ -73,13 +73,13 @@ func (w *Watcher) Changes() <-chan Change { return w.changes }
 func (w *Watcher) Run(ctx context.Context) error {
 	var events chan fsnotify.Event
 	var failures chan error
-	eyes := &eyes{watched: map[string]bool{}}
+	folders := &folderWatch{watched: map[string]bool{}}
 	notify, err := fsnotify.NewWatcher()
 	if err != nil {
 		w.trouble(err)
 	} else {
 		defer notify.Close()
-		eyes.notify, events, failures = notify, notify.Events, notify.Errors
+		folders.notify, events, failures = notify, notify.Events, notify.Errors
 	}
 	settle := time.NewTimer(0) // the file may have changed since it was read
 	defer settle.Stop()
@@ -91,18 +91,18 @@ func (w *Watcher) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case e := <-events:
-			if !eyes.matters(e.Name) {
+			if !folders.matters(e.Name) {
 				continue
 			}
 		case err := <-failures: // some events were lost
 			w.trouble(err)
 		case <-poll.C:
-			if w.look(eyes) {
+			if w.look(folders) {
 				continue
 			}
 		case <-settle.C:
 			first = time.Time{}
-			if w.look(eyes) {
+			if w.look(folders) {
 				continue
 			}
 		}
@@ -118,14 +118,17 @@ func (w *Watcher) Run(ctx context.Context) error {
 // it is read, so whatever happens later is seen as well. It tells nothing and
 // is false where the links changed meanwhile: content and Trail would not belong
 // together.
-func (w *Watcher) look(e *eyes) bool {
+func (w *Watcher) look(f *folderWatch) bool {
 	trail, err := Follow(w.path)
-	if werr := e.open(trail); werr != nil {
+	if werr := f.open(trail); werr != nil {
 		w.trouble(werr)
 	}
 	now := Change{Trail: trail, Err: err}
 	if err == nil {
-		now.Sum, now.Err = sumOf(w.path)
+		var data []byte
+		if data, now.Err = readRegular(w.path); now.Err == nil {
+			now.Sum = checksum(data)
+		}
 		if again, err := Follow(w.path); err != nil || !again.equal(trail) {
 			return false
 		}
@@ -142,52 +145,38 @@ func (w *Watcher) look(e *eyes) bool {
 	return true
 }
 
-// sumOf is the checksum of a file's content.
-func sumOf(path string) (string, error) {
-	if fi, err := os.Stat(path); err != nil {
-		return "", err
-	} else if !fi.Mode().IsRegular() && !fi.IsDir() {
-		return "", errNotRegular // reading a pipe may wait for ever
-	}
-	data, err := read(path)
-	if err != nil {
-		return "", err
-	}
-	return checksum(data), nil
-}
-
-var errNotRegular = errors.New("is no regular file")
-
 func checksum(data []byte) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])
 }
 
-// eyes are the folders that are watched for one path.
-type eyes struct {
+// A folderWatch watches the folders through which one path leads.
+type folderWatch struct {
 	notify  *fsnotify.Watcher // nil: there are no events
 	watched map[string]bool
 	names   []string // events of others in the same folders are nothing to us
 	failed  map[string]error
 }
 
-func (e *eyes) matters(name string) bool { return slices.Contains(e.names, filepath.Clean(name)) }
+func (f *folderWatch) matters(name string) bool {
+	return slices.Contains(f.names, filepath.Clean(name))
+}
 
 // open watches the folders of a trail and no others. Where one does not exist,
 // the nearest that does is watched for the way to it.
-func (e *eyes) open(t Trail) error {
-	if e.notify == nil {
+func (f *folderWatch) open(t Trail) error {
+	if f.notify == nil {
 		return nil
 	}
 	var want map[string]bool
 	var failed map[string]error
 	for range openTries {
-		want, e.names = watchedFor(t)
+		want, f.names = watchedFor(t)
 		failed = map[string]error{}
 		vanished := false
 		for dir := range want {
 			// Anew each time: one that was deleted and made again has lost its watch.
-			if err := e.notify.Add(dir); err != nil {
+			if err := f.notify.Add(dir); err != nil {
 				failed[dir] = err
 				vanished = vanished || errors.Is(err, fs.ErrNotExist)
 			}
@@ -199,17 +188,17 @@ func (e *eyes) open(t Trail) error {
 	}
 	var errs []error
 	for dir, err := range failed {
-		if e.failed[dir] == nil { // once is enough
+		if f.failed[dir] == nil { // once is enough
 			errs = append(errs, err)
 		}
 	}
-	e.failed = failed
-	for dir := range e.watched {
+	f.failed = failed
+	for dir := range f.watched {
 		if !want[dir] {
-			_ = e.notify.Remove(dir) // gone already, as often as not
+			_ = f.notify.Remove(dir) // gone already, as often as not
 		}
 	}
-	e.watched = want
+	f.watched = want
 	return errors.Join(errs...)
 }
 

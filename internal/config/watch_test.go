@@ -241,7 +241,7 @@ func TestWatcherWithoutEvents(t *testing.T) {
 	f, _, err := Load(path, nil)
 	done(t, err)
 	w := NewWatcher(f, nil)
-	blind := &eyes{}
+	blind := &folderWatch{}
 	w.look(blind)
 	if len(w.changes) != 0 {
 		t.Errorf("a change where there was none: %+v", <-w.changes)

@@ -13,14 +13,14 @@ import (
 
 // clients says for each client on this machine how the hub is registered in it.
 func (e *examination) clients() {
-	var without []*clients.Client
+	var without []*clients.Profile
 	for i := range clients.All {
 		c := &clients.All[i]
 		if !c.Installed(e.Clients) {
 			continue
 		}
 		found, err := clients.Read(c, e.Clients)
-		out := Client{Name: c.Name, Title: c.Title, GivesRoots: c.Roots == clients.GivesRoots || c.Roots == clients.ListsRoots}
+		out := InstalledClient{Name: c.Name, Title: c.Title, GivesRoots: c.Roots == clients.GivesRoots || c.Roots == clients.ListsRoots}
 		if len(found.Files) > 0 {
 			out.File = found.Files[0]
 		}
@@ -48,7 +48,7 @@ func (e *examination) clients() {
 }
 
 // install is the command that registers the hub in a client.
-func (e *examination) install(c *clients.Client) string {
+func (e *examination) install(c *clients.Profile) string {
 	words := []string{"install", c.Name, "--yes"}
 	if c.Roots == clients.NoRoots {
 		words = words[:2] // it asks for the folders
@@ -57,7 +57,7 @@ func (e *examination) install(c *clients.Client) string {
 }
 
 // again is the command that registers the hub in a client anew.
-func (e *examination) again(c *clients.Client) string {
+func (e *examination) again(c *clients.Profile) string {
 	if slices.Contains(e.Changed, c.Name) {
 		return e.install(c)
 	}
@@ -65,7 +65,7 @@ func (e *examination) again(c *clients.Client) string {
 }
 
 // registered looks at how a client starts the hub.
-func (e *examination) registered(c *clients.Client, out *Client) {
+func (e *examination) registered(c *clients.Profile, out *InstalledClient) {
 	report := func(severity, text, cure, command string) {
 		e.report.add(Finding{Group: Clients, Subject: c.Name, Severity: severity, At: out.File, Text: text, Cure: cure, Command: command})
 	}

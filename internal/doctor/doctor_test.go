@@ -20,12 +20,12 @@ import (
 	"mcphub/children"
 	"mcphub/children/sandbox"
 	"mcphub/hub"
+	"mcphub/internal/client"
 	"mcphub/internal/clients"
 	"mcphub/internal/config"
 	"mcphub/internal/consent"
 	"mcphub/internal/exit"
 	"mcphub/internal/setup"
-	"mcphub/internal/trial"
 )
 
 func TestSatisfies(t *testing.T) {
@@ -285,7 +285,7 @@ func TestNamesAreShortened(t *testing.T) {
 		var said []string
 		e := examination{report: &Report{}}
 		e.found.File = &config.File{}
-		e.names(&hub.Child{Prefix: prefix}, []trial.Tool{{Name: prefix + "a", Own: "a"}, {Name: "bb_0123", Own: "bbb"}}, func(_, text, cure string) { said = append(said, text+"; "+cure) })
+		e.names(&hub.Child{Prefix: prefix}, []client.Tool{{Name: prefix + "a", ToolName: "a"}, {Name: "bb_0123", ToolName: "bbb"}}, func(_, text, cure string) { said = append(said, text+"; "+cure) })
 		if len(said) != 1 || !strings.HasPrefix(said[0], "the names of 1 tools are shortened, such as bb_0123; "+want) || len(e.report.Findings) != 0 {
 			t.Errorf("prefix %q: %q, %v", prefix, said, e.report.Findings)
 		}

@@ -38,7 +38,7 @@ type Options struct {
 
 // Examine looks at everything. The error is for what keeps it from looking.
 func Examine(ctx context.Context, o Options) (*Report, error) {
-	e := examination{Options: o, ctx: ctx, report: &Report{Findings: []Finding{}, Servers: []Server{}, Clients: []Client{}, Hubs: []Hub{}}}
+	e := examination{Options: o, ctx: ctx, report: &Report{Findings: []Finding{}, Servers: []Server{}, Clients: []InstalledClient{}, Hubs: []Hub{}}}
 	r := e.report
 	r.Config = o.Source.Path()
 	found, err := o.Source.Check(io.Discard)
@@ -91,7 +91,7 @@ func (e *examination) waits() bool {
 	return waits
 }
 
-// examination is one at work.
+// An examination is one run of Examine.
 type examination struct {
 	Options
 	ctx    context.Context // of Examine
@@ -220,23 +220,16 @@ func (e *examination) access() {
 	if err != nil {
 		abs = path
 	}
+	text, _ := os.ReadFile(path) // what cannot be read shows no secret
 	mode := info.Mode().Perm()
 	switch {
 	case mode&0o022 != 0:
 		e.report.add(Finding{Group: Configuration, Severity: bad, Text: fmt.Sprintf("others may change %s (mode %04o), and it says which programs run", abs, mode),
 			Cure: "let nobody else change it", Command: printable.CommandLine([]string{"chmod", "go-w", abs})})
-	case mode&0o044 != 0 && e.holdsSecrets(path):
+	case mode&0o044 != 0 && clients.HoldsSecrets(text):
 		e.report.add(Finding{Group: Configuration, Severity: doubt, Text: fmt.Sprintf("others may read %s (mode %04o), and it holds what looks like a secret", abs, mode),
 			Cure: "let nobody else read it; better, keep the secret with mcphub secret set", Command: printable.CommandLine([]string{"chmod", "600", abs})})
 	}
-}
-
-func (e *examination) holdsSecrets(path string) bool {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return false
-	}
-	return clients.HoldsSecrets(text)
 }
 
 // elsewhere looks for a program that PATH does not have where programs usually are.

@@ -34,13 +34,13 @@ type Finding struct {
 
 // A Report is what was found; the shape of JSON.
 type Report struct {
-	OK       bool      `json:"ok"`     // there is no error
-	Config   string    `json:"config"` // hub.json; "" where there is none
-	Findings []Finding `json:"findings"`
-	Servers  []Server  `json:"servers"`
-	Clients  []Client  `json:"clients"`
-	Hubs     []Hub     `json:"hubs"`
-	System   *Machine  `json:"system,omitempty"` // absent where only servers were named
+	OK       bool              `json:"ok"`     // there is no error
+	Config   string            `json:"config"` // hub.json; "" where there is none
+	Findings []Finding         `json:"findings"`
+	Servers  []Server          `json:"servers"`
+	Clients  []InstalledClient `json:"clients"`
+	Hubs     []Hub             `json:"hubs"`
+	System   *Machine          `json:"system,omitempty"` // absent where only servers were named
 }
 
 // A Server is one entry of hub.json, as it was when it was tried.
@@ -68,8 +68,8 @@ type Interpreter struct {
 	Package string `json:"package,omitempty"` // the file that says so
 }
 
-// A Client is one that is installed on this machine.
-type Client struct {
+// An InstalledClient is a client on this machine, and how the hub is registered in it.
+type InstalledClient struct {
 	Name       string   `json:"name"`
 	Title      string   `json:"title"`
 	File       string   `json:"file,omitempty"`

@@ -14,6 +14,7 @@ import (
 	"mcphub/children"
 	"mcphub/children/hints"
 	"mcphub/hub"
+	"mcphub/internal/client"
 	"mcphub/internal/printable"
 	"mcphub/internal/reference"
 	"mcphub/internal/trial"
@@ -83,7 +84,7 @@ func (e *examination) tell(ctx context.Context, cfg *hub.Config, t *trial.Seen) 
 }
 
 // server says what became of one.
-func (e *examination) server(ctx context.Context, out *Server, c *hub.Child, st *hub.ChildStatus, tools []trial.Tool) {
+func (e *examination) server(ctx context.Context, out *Server, c *hub.Child, st *hub.ChildStatus, tools []client.Tool) {
 	out.Environment, out.Roots, out.Era, out.State = st.Environment, st.RootsServed, st.Era, st.State
 	out.Kernel, out.Lacks = st.Kernel, st.Lacks
 	for _, closed := range st.Closed {
@@ -148,13 +149,13 @@ func (e *examination) mend(f *Finding, st *hub.ChildStatus) {
 }
 
 // names finds tools whose names are cut by the hub, or would be by a client.
-func (e *examination) names(c *hub.Child, tools []trial.Tool, warn func(severity, text, cure string)) {
+func (e *examination) names(c *hub.Child, tools []client.Tool, warn func(severity, text, cure string)) {
 	var long, cut []string
 	for _, t := range tools {
 		switch {
 		case len(t.Name) > longestName:
 			long = append(long, t.Name)
-		case t.Name != c.Prefix+t.Own:
+		case t.Name != c.Prefix+t.ToolName:
 			cut = append(cut, t.Name)
 		}
 	}
@@ -221,7 +222,7 @@ func firstLine(text string) string {
 	return line
 }
 
-// An ailment is a way to fail that is known by what is said, and what helps.
+// An ailment is a known failure: how its text is recognised, and what helps.
 type ailment struct {
 	said *regexp.Regexp // in why it failed, or in what it wrote
 	cure func(f *Finding, s children.Spec, said []string, e *examination)
@@ -256,8 +257,9 @@ var ailments = []ailment{
 			return
 		}
 		f.Cure = fmt.Sprintf("install %s where the server is", name)
-		if dir := packageDir(s); dir != "" && said[1] != "" {
-			f.Command = printable.CommandLine([]string{"npm", "install", "--prefix", dir})
+		// The package.json of its package says what is installed, not the server.
+		if file, _ := wantedByScript(s.Args, "package.json"); file != "" && said[1] != "" {
+			f.Command = printable.CommandLine([]string{"npm", "install", "--prefix", filepath.Dir(file)})
 		}
 	}},
 	{regexp.MustCompile(`connection refused|no such host|dial tcp`), func(f *Finding, s children.Spec, _ []string, _ *examination) {
@@ -300,20 +302,6 @@ func diagnose(f *Finding, s children.Spec, st *hub.ChildStatus, e *examination) 
 	}
 	f.Cure = "correct its entry by what it says; until then, leave it out"
 	f.Command = e.mcphub("disable", s.Name)
-}
-
-// packageDir is the folder of the npm package that a server's script belongs to; ""
-// where there is none. Its package.json says what is installed, not the server.
-func packageDir(s children.Spec) string {
-	for _, a := range s.Args {
-		if !filepath.IsAbs(a) {
-			continue
-		}
-		if file := above(filepath.Dir(a), "package.json"); file != "" {
-			return filepath.Dir(file)
-		}
-	}
-	return ""
 }
 
 // showURL is an address without what may be a secret.

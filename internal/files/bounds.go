@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"mcphub/rootsmgr/platform"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -160,7 +161,7 @@ func linkFolders(path string) (dirs []string) {
 // acceptDir says which directory an entry names: its cleaned absolute spelling,
 // its canonical path, and its identity.
 func acceptDir(e asked) (given, real string, info os.FileInfo, err error) {
-	if e.uri || isFileURI(e.raw) {
+	if e.uri || platform.IsFileURI(e.raw) {
 		given, err = pathFromURI(e.raw)
 	} else {
 		given, err = filepath.Abs(expandHome(e.raw))
@@ -285,6 +286,16 @@ func sameName(a, b string) bool {
 		return strings.EqualFold(a, b)
 	}
 	return a == b
+}
+
+// pathFromURI returns the absolute local path that a file: URI names.
+func pathFromURI(raw string) (string, error) {
+	path, err := platform.Host().ParseRootURI(raw)
+	var uri *platform.URIError
+	if errors.As(err, &uri) {
+		return "", fmt.Errorf("%q %s", raw, uri.Reason)
+	}
+	return filepath.Clean(path), nil
 }
 
 // expandHome replaces a leading "~" component by the home folder.

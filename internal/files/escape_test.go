@@ -3,6 +3,7 @@ package files
 import (
 	"errors"
 	"io/fs"
+	"mcphub/rootsmgr/platform"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -81,7 +82,7 @@ func TestEscapes(t *testing.T) {
 // plainly reads path as a server without a guard would.
 func plainly(t *testing.T, in, path string) (string, error) {
 	t.Helper()
-	if isFileURI(path) {
+	if platform.IsFileURI(path) {
 		p, err := pathFromURI(path)
 		must(t, err)
 		path = p

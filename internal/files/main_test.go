@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"mcphub/rootsmgr/platform"
 	"os"
 	"path/filepath"
 	"strings"
@@ -37,7 +38,7 @@ func (r *rootList) set(dirs ...string) {
 	defer r.mu.Unlock()
 	r.uris = nil
 	for _, d := range dirs {
-		r.uris = append(r.uris, uriFromPath(d))
+		r.uris = append(r.uris, platform.Host().FormatURI(d))
 	}
 }
 

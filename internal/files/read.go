@@ -19,6 +19,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"mcphub/internal/printable"
+	"mcphub/rootsmgr/platform"
 )
 
 const (
@@ -270,7 +271,7 @@ func readMedia(c *call, args pathArgs) (*mcp.CallToolResult, error) {
 	case strings.HasPrefix(kind, "audio/"):
 		content = mcp.NewAudioContent(b64, kind)
 	default:
-		content = mcp.NewEmbeddedResource(mcp.BlobResourceContents{URI: uriFromPath(p.path()), MIMEType: kind, Blob: b64})
+		content = mcp.NewEmbeddedResource(mcp.BlobResourceContents{URI: platform.Host().FormatURI(p.path()), MIMEType: kind, Blob: b64})
 	}
 	return &mcp.CallToolResult{Content: []mcp.Content{content}}, nil
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"mcphub/rootsmgr/platform"
 	"os"
 	"path/filepath"
 	"strings"
@@ -76,7 +77,7 @@ func (r *reach) close() {
 // absolute path, or one relative to the first allowed directory. ".." is taken
 // lexically here, as the official server does.
 func (r *reach) absolute(arg string) (string, error) {
-	if isFileURI(arg) {
+	if platform.IsFileURI(arg) {
 		return pathFromURI(arg)
 	}
 	if strings.ContainsRune(arg, 0) {

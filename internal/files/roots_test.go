@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"mcphub/internal/jsonrpc"
+	"mcphub/rootsmgr/platform"
 )
 
 func TestRootsReplaceDirectories(t *testing.T) {
@@ -69,8 +70,8 @@ func TestRootsThatCannotBeUsed(t *testing.T) {
 	dir := folder(t, map[string]string{"f": "ok", "file": ""})
 	cli := folder(t, map[string]string{"f": "cli"})
 	roots := &rootList{uris: []string{
-		"https://example.org/x", uriFromPath(filepath.Join(dir, "none")), uriFromPath(filepath.Join(dir, "file")),
-		"file://elsewhere" + dir, dir, "", uriFromPath(dir) + "/",
+		"https://example.org/x", platform.Host().FormatURI(filepath.Join(dir, "none")), platform.Host().FormatURI(filepath.Join(dir, "file")),
+		"file://elsewhere" + dir, dir, "", platform.Host().FormatURI(dir) + "/",
 	}}
 	c := connect(t, quiet(cli), roots)
 	wantText(t, c, "read_text_file", args{"path": "f"}, "ok")
@@ -176,7 +177,7 @@ func TestSpellings(t *testing.T) {
 	roots.set(filepath.Join(base, "link"), home)
 	c := connect(t, quiet(), roots)
 	wantText(t, c, "list_allowed_directories", args{}, "Allowed directories:\n"+filepath.Join(base, "real")+"\n"+home)
-	for _, p := range []string{"f", filepath.Join(base, "link/f"), filepath.Join(base, "real/f"), uriFromPath(filepath.Join(base, "link", "f"))} {
+	for _, p := range []string{"f", filepath.Join(base, "link/f"), filepath.Join(base, "real/f"), platform.Host().FormatURI(filepath.Join(base, "link", "f"))} {
 		wantText(t, c, "read_text_file", args{"path": p}, "x")
 	}
 	wantText(t, c, "read_text_file", args{"path": "~/f"}, "home")
@@ -210,7 +211,7 @@ func TestCallBeforeRoots(t *testing.T) {
 			if !seen[`"i"`] || !seen[`"p"`] || question == nil {
 				t.Fatalf("%v", seen)
 			}
-			p.send(`{"jsonrpc":"2.0","id":%s,"result":{"roots":[{"uri":%q,"name":null}]}}`, question, uriFromPath(root))
+			p.send(`{"jsonrpc":"2.0","id":%s,"result":{"roots":[{"uri":%q,"name":null}]}}`, question, platform.Host().FormatURI(root))
 			answers := map[string]string{}
 			for range 2 {
 				m := p.next()
@@ -236,7 +237,7 @@ func TestQueriesAreFew(t *testing.T) {
 		p.send(changed)
 	}
 	p.send("%s", read(1, "f"))
-	p.send(`{"jsonrpc":"2.0","id":%s,"result":{"roots":[{"uri":%q}]}}`, first.ID, uriFromPath(root))
+	p.send(`{"jsonrpc":"2.0","id":%s,"result":{"roots":[{"uri":%q}]}}`, first.ID, platform.Host().FormatURI(root))
 	second := p.next()
 	if second.Method != "roots/list" {
 		t.Fatalf("the call was answered by the overtaken roots: %s", second.Result)
@@ -273,7 +274,7 @@ func TestRootsNeverAnswered(t *testing.T) {
 	if m := p.next(); !strings.Contains(string(m.Result), `"text":"cli"`) {
 		t.Fatalf("%s", m.Result)
 	}
-	p.send(`{"jsonrpc":"2.0","id":%s,"result":{"roots":[{"uri":%q}]}}`, question.ID, uriFromPath(other)) // too late
+	p.send(`{"jsonrpc":"2.0","id":%s,"result":{"roots":[{"uri":%q}]}}`, question.ID, platform.Host().FormatURI(other)) // too late
 	p.send("%s", read(2, "f"))
 	if m := p.next(); !strings.Contains(string(m.Result), `"text":"cli"`) {
 		t.Fatalf("a late answer was taken: %s", m.Result)

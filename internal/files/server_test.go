@@ -13,6 +13,7 @@ import (
 
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/printable"
+	"mcphub/rootsmgr/platform"
 )
 
 // TestDeepLines: what no line of the transcript can hold.
@@ -85,7 +86,7 @@ func TestCancel(t *testing.T) {
 	question := p.next()
 	p.send(`{"jsonrpc":"2.0","id":"c","method":"tools/call","params":{"name":"write_file","arguments":{"path":"f","content":"x"}}}`)
 	p.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"c"}}`)
-	p.send(`{"jsonrpc":"2.0","id":%s,"result":{"roots":[{"uri":%q}]}}`, question.ID, uriFromPath(dir))
+	p.send(`{"jsonrpc":"2.0","id":%s,"result":{"roots":[{"uri":%q}]}}`, question.ID, platform.Host().FormatURI(dir))
 	p.send("%s", read(1, "f"))
 	if m := p.next(); string(m.ID) != "1" || !strings.Contains(string(m.Result), "does not exist") {
 		t.Errorf("%s %s", m.ID, m.Result)
@@ -104,7 +105,7 @@ func TestManyCallsAtOnce(t *testing.T) {
 	for i := range 120 {
 		p.send("%s", read(i, "f"))
 	}
-	p.send(`{"jsonrpc":"2.0","id":%s,"result":{"roots":[{"uri":%q}]}}`, question.ID, uriFromPath(dir))
+	p.send(`{"jsonrpc":"2.0","id":%s,"result":{"roots":[{"uri":%q}]}}`, question.ID, platform.Host().FormatURI(dir))
 	seen := map[string]bool{}
 	for range 120 {
 		m := p.next()

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
+	"mcphub/rootsmgr/platform"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -71,7 +72,7 @@ func TestRead(t *testing.T) {
 		{args{"path": "a.txt"}, "one\ntwo\nthree\n"},
 		{args{"path": "./sub/../a.txt"}, "one\ntwo\nthree\n"},
 		{args{"path": "in"}, "one\ntwo\nthree\n"},
-		{args{"path": uriFromPath(filepath.Join(dir, "über uns#1.txt"))}, "x"},
+		{args{"path": platform.Host().FormatURI(filepath.Join(dir, "über uns#1.txt"))}, "x"},
 		{args{"path": "FILE://LOCALHOST" + dir + "/a.txt", "head": 1}, "one\n"},
 		{args{"path": "abs/link/er/f"}, "deep"},
 		{args{"path": "abs/chain/f"}, "deep"},

@@ -93,16 +93,11 @@ func Text(raw []byte) (text string, ok bool) {
 // Same reports whether a decoded header says what a raw JSON value is: a string
 // by its characters, a number by its value, a boolean by its word.
 func Same(said string, raw []byte) bool {
-	if text, ok := jsonrpc.String(raw); ok {
-		return said == text
+	text, ok := Text(raw)
+	if n, number := whole(said); number && ok && raw[0] != '"' {
+		said = strconv.FormatInt(n, 10)
 	}
-	switch string(raw) {
-	case "true", "false":
-		return said == string(raw)
-	}
-	a, okA := whole(said)
-	b, okB := whole(string(raw))
-	return okA && okB && a == b
+	return ok && said == text
 }
 
 // maxSafe is the largest integer that every JSON parser reads exactly.

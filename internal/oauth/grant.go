@@ -18,7 +18,7 @@ import (
 	"golang.org/x/oauth2/clientcredentials"
 )
 
-// A Grant is what a login came to, with all that is needed to renew it.
+// A Grant holds the tokens of a login, and all that is needed to renew them.
 type Grant struct {
 	Issuer    string    `json:"issuer"`
 	Resource  string    `json:"resource"`
@@ -67,7 +67,7 @@ func (c *Client) ask(ctx context.Context, g *Grant, scopes []string, kind string
 	return g.with(token, scopes)
 }
 
-// with is the Grant with what the authorization server answered.
+// with returns the Grant with the tokens of an answer.
 func (g *Grant) with(token *oauth2.Token, asked []string) (*Grant, error) {
 	if kind := token.Type(); kind != "Bearer" {
 		return nil, fmt.Errorf("the token is of the type %s, which this program cannot send", shown(kind))

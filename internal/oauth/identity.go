@@ -31,7 +31,7 @@ const (
 // clientName is what people read when they are asked for their consent.
 const clientName = "mcphub"
 
-// An Identity is what this program is to one authorization server.
+// An Identity is the id of this program at one authorization server, and how it is proved.
 type Identity struct {
 	ID       string    `json:"id"`
 	Secret   string    `json:"secret,omitempty"` // "" where there is none, and where hub.json has it
@@ -46,8 +46,9 @@ func (i *Identity) usable(redirect string) bool {
 	return i != nil && !i.Own && i.ID != "" && i.Redirect == redirect && (i.Until.IsZero() || time.Now().Before(i.Until))
 }
 
-// identity decides what this program is at a place. earlier is what it was there
-// before, where that is known. grants are what it is going to ask for.
+// identity chooses the identity of this program at a place, and registers one where it
+// must. earlier is the one of an earlier login there, or nil. grants are the grant types
+// that it is going to ask for.
 func (c *Client) identity(ctx context.Context, p *Place, redirect string, earlier *Identity, grants ...string) (*Identity, error) {
 	document := c.document()
 	switch {
@@ -144,7 +145,7 @@ func offline(p *Place, scopes []string) []string {
 	return scopes
 }
 
-// A proof is how requests for tokens show who makes them.
+// A proof authenticates requests for tokens.
 type proof struct {
 	id, secret string
 	style      oauth2.AuthStyle

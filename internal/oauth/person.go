@@ -17,7 +17,7 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// A Request is what a person is asked for.
+// A Request says how a person is to log in.
 type Request struct {
 	Earlier *Identity // what this program was at the same issuer before; nil
 	Scopes  []string  // beside those that hub.json or the server asks for

@@ -24,7 +24,7 @@ type Comparison struct {
 // be offered.
 const ByNotServed = "not offered"
 
-// Recorded is what a Comparison comes to.
+// Recorded is the result of a Comparison.
 type Recorded struct {
 	Judged  int      // decisions that were asked about
 	Changed int      // that would be others

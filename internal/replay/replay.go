@@ -3,6 +3,7 @@ package replay
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
@@ -100,7 +101,7 @@ func judgePath(p *validate.PolicyInfo, d *audit.Decision, tool string, role vali
 			continue
 		}
 		along := takesAlong(r, role, path)
-		if r.Paths == nil || hasRole(r.Paths.Roles, role) && (r.Dir == "" || along || below(r.Dir, path)) && (!r.Paths.Outside || !inside) {
+		if r.Paths == nil || (len(r.Paths.Roles) == 0 || slices.Contains(r.Paths.Roles, role)) && (r.Dir == "" || along || below(r.Dir, path)) && (!r.Paths.Outside || !inside) {
 			out := Verdict{Decision: r.Then, By: r.Name}
 			if r.Dir != "" && !r.Found {
 				out.Open = []string{r.Dir + " is not there now, so links in it are not followed"}
@@ -160,15 +161,6 @@ func matchesAny(patterns []string, name string) bool {
 		}
 	}
 	return len(patterns) == 0
-}
-
-func hasRole(roles []validate.Role, role validate.Role) bool {
-	for _, r := range roles {
-		if r == role {
-			return true
-		}
-	}
-	return len(roles) == 0
 }
 
 // below reports whether a canonical path is a directory or lies in it.

@@ -71,43 +71,33 @@ func (e *NotSetError) What() string {
 
 func (e *NotSetError) Error() string { return e.What() + "; mcphub secret set " + e.Name }
 
-// Get returns a secret. The error is a *NotSetError where there is none.
-func (s *Store) Get(ctx context.Context, name string) (string, error) {
-	value, _, err := s.find(ctx, name)
-	return value, err
+func checkName(name string) error {
+	if bad := reference.CheckName(name); bad != "" {
+		return fmt.Errorf("%q %s", name, bad)
+	}
+	return nil
 }
 
-func (s *Store) find(ctx context.Context, name string) (string, Place, error) {
-	if bad := reference.CheckName(name); bad != "" {
-		return "", "", fmt.Errorf("%q %s", name, bad)
-	}
-	why := ""
-	if !s.o.FileOnly {
-		value, err := s.keyring.get(ctx, name)
-		if err == nil {
-			return value, InKeyring, nil
-		}
-		if !errors.Is(err, errNone) {
-			why = err.Error()
-		}
-	}
-	all, err := s.readFile()
+// Get returns a secret. The error is a *NotSetError where there is none.
+func (s *Store) Get(ctx context.Context, name string) (string, error) {
+	copies, err := s.copies(ctx, name, 1)
 	if err != nil {
-		return "", "", err
+		return "", err
 	}
-	value, ok := all[name]
-	if !ok {
-		return "", "", &NotSetError{name, why}
-	}
-	return value, InFile, nil
+	return copies[0], nil
 }
 
 // Copies returns what is kept under a name in all places: more than one where a place
 // could not be reached as the secret was set elsewhere. Whoever asks can tell which is
 // the newest. The error is a *NotSetError where there is none.
 func (s *Store) Copies(ctx context.Context, name string) ([]string, error) {
-	if bad := reference.CheckName(name); bad != "" {
-		return nil, fmt.Errorf("%q %s", name, bad)
+	return s.copies(ctx, name, 2)
+}
+
+// copies looks for so many copies, in the keyring first, and for no more.
+func (s *Store) copies(ctx context.Context, name string, most int) ([]string, error) {
+	if err := checkName(name); err != nil {
+		return nil, err
 	}
 	var copies []string
 	why := ""
@@ -118,6 +108,9 @@ func (s *Store) Copies(ctx context.Context, name string) ([]string, error) {
 		case !errors.Is(err, errNone):
 			why = err.Error()
 		}
+	}
+	if len(copies) == most {
+		return copies, nil
 	}
 	all, err := s.readFile()
 	if err != nil && len(copies) == 0 {
@@ -134,8 +127,8 @@ func (s *Store) Copies(ctx context.Context, name string) ([]string, error) {
 
 // Set keeps a secret. It returns where, and why not in the keyring.
 func (s *Store) Set(ctx context.Context, name, value string) (at Place, why string, err error) {
-	if bad := reference.CheckName(name); bad != "" {
-		return "", "", fmt.Errorf("%q %s", name, bad)
+	if err := checkName(name); err != nil {
+		return "", "", err
 	}
 	switch {
 	case value == "":
@@ -191,8 +184,8 @@ func (s *Store) dropFromFile(name string) error {
 // Delete forgets a secret, wherever it is kept. The error is a *NotSetError where
 // there is none.
 func (s *Store) Delete(ctx context.Context, name string) error {
-	if bad := reference.CheckName(name); bad != "" {
-		return fmt.Errorf("%q %s", name, bad)
+	if err := checkName(name); err != nil {
+		return err
 	}
 	unlock, err := s.lock(ctx)
 	if err != nil {

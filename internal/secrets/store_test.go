@@ -279,22 +279,6 @@ func TestResolve(t *testing.T) {
 	}
 }
 
-func TestKeeper(t *testing.T) {
-	s := newStore(t, t.TempDir(), errNoBus)
-	k := s.Keeper(t.Context())
-	if err := k.Set("git/TOKEN", "canary"); err != nil || k.At != InFile || k.Why == "" {
-		t.Error(err, k.At, k.Why)
-	}
-	wantGet(t, s, "git/TOKEN", "canary")
-	if err := k.Set("a b", "canary"); err == nil {
-		t.Error("a name that no reference could have")
-	}
-	var missing *NotSetError
-	if err := errors.Join(k.Delete("git/TOKEN"), k.Delete("git/TOKEN")); !errors.As(err, &missing) {
-		t.Error(err)
-	}
-}
-
 // A key that was made where there was no keyring is found beside the one that was made
 // with it, and no key is made where there is one.
 func TestCipher(t *testing.T) {

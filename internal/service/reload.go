@@ -26,8 +26,7 @@ type reloader struct {
 	hub     *hub.Hub
 	log     zerolog.Logger
 	signals <-chan os.Signal // each has the file looked at
-	asks    chan reloadAsk
-	plans   chan planAsk
+	asks    chan func(context.Context)
 	ended   chan struct{} // closed when Run has returned
 
 	started *config.File // what cannot change while the hub runs is as in it
@@ -36,26 +35,10 @@ type reloader struct {
 	watched *fileWatch
 }
 
-// reloadAsk is a reload that somebody waits for.
-type reloadAsk struct {
-	answer chan error // capacity 1
-}
-
-// planAsk is a plan that somebody waits for.
-type planAsk struct {
-	text   string // the file that is read in the place of hub.json; "": hub.json itself
-	answer chan planned
-}
-
-type planned struct {
-	plan admin.Plan
-	err  error
-}
-
 // newReloader makes the reloader of a Hub that was made of what was read. It starts
 // nothing.
 func newReloader(src setup.Source, made *setup.Result, h *hub.Hub, signals <-chan os.Signal, log zerolog.Logger) *reloader {
-	r := &reloader{src: src, hub: h, log: log, signals: signals, asks: make(chan reloadAsk), plans: make(chan planAsk), ended: make(chan struct{}), started: made.File, loaded: made.File}
+	r := &reloader{src: src, hub: h, log: log, signals: signals, asks: make(chan func(context.Context)), ended: make(chan struct{}), started: made.File, loaded: made.File}
 	r.state = hub.ConfigState{File: made.File.Path, LoadedAt: time.Now(), Waiting: made.Waiting}
 	h.SetConfigState(r.state)
 	return r
@@ -74,11 +57,8 @@ func (r *reloader) Run(ctx context.Context) {
 			r.changed(ctx, c)
 		case <-r.signals:
 			_ = r.reload(ctx) // told by log and status
-		case a := <-r.asks:
-			a.answer <- r.reload(ctx)
-		case a := <-r.plans:
-			plan, err := r.plan(a.text)
-			a.answer <- planned{plan, err}
+		case do := <-r.asks:
+			do(ctx)
 		}
 	}
 }
@@ -98,23 +78,33 @@ func (r *reloader) during(front func(context.Context) error) func(context.Contex
 
 var errReloaderEnded = errors.New("the hub is stopping")
 
-// Reload reads hub.json again and waits until that has happened. The error says
-// why the former configuration goes on, or what of the file waits for a person.
-func (r *reloader) Reload(ctx context.Context) error {
-	a := reloadAsk{make(chan error, 1)}
+// ask has Run's goroutine do something, and waits for it. Where the error is not nil, do
+// may still be at work.
+func (r *reloader) ask(ctx context.Context, do func(context.Context)) error {
+	done := make(chan struct{})
 	select {
-	case r.asks <- a:
+	case r.asks <- func(ctx context.Context) { do(ctx); close(done) }:
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	case <-r.ended:
 		return errReloaderEnded
 	}
 	select {
-	case err := <-a.answer:
-		return err
+	case <-done:
+		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
+}
+
+// Reload reads hub.json again and waits until that has happened. The error says
+// why the former configuration goes on, or what of the file waits for a person.
+func (r *reloader) Reload(ctx context.Context) error {
+	var failed error
+	if err := r.ask(ctx, func(ctx context.Context) { failed = r.reload(ctx) }); err != nil {
+		return err
+	}
+	return failed
 }
 
 // changed follows what the watcher saw.
@@ -183,7 +173,7 @@ func (r *reloader) attempt(ctx context.Context) (setup.Standing, *hub.Applied, e
 	if err != nil {
 		return standing, nil, err
 	}
-	if standing.Waiting != "" && !r.loaded.Narrows(standing.File) {
+	if standing.Waiting != "" && r.loaded.Means(standing.File) {
 		return standing, nil, nil
 	}
 	made, err := r.src.Build(standing.File, warnings, r.log)
@@ -194,23 +184,19 @@ func (r *reloader) attempt(ctx context.Context) (setup.Standing, *hub.Applied, e
 	return standing, &applied, err
 }
 
-// read is what a reload makes of a source.
-func (r *reloader) read(src setup.Source, warnings io.Writer, log zerolog.Logger) (setup.Result, error) {
-	file, err := src.Load(warnings)
-	if err != nil {
-		return setup.Result{}, err
-	}
-	return src.Build(file, warnings, log)
-}
-
-// plan tells what a reload would do, by its own steps up to the last.
+// plan tells what a reload would do, by its own steps up to the last. text is the file that
+// is read in the place of hub.json; "": hub.json itself.
 func (r *reloader) plan(text string) (admin.Plan, error) {
 	src := r.src
 	if r.loaded.Path != "" {
 		src.Config = r.loaded.Path
 	}
 	src.Text = text
-	made, err := r.read(src, io.Discard, zerolog.Nop())
+	var made setup.Result
+	file, err := src.Load(io.Discard)
+	if err == nil {
+		made, err = src.Build(file, io.Discard, zerolog.Nop())
+	}
 	if err != nil {
 		return admin.Plan{}, errors.New(strings.Join(config.ErrorLines(err), "\n"))
 	}
@@ -225,20 +211,12 @@ func (r *reloader) plan(text string) (admin.Plan, error) {
 // Plan tells what a reload would do if hub.json read as another file does; "": as it
 // does now.
 func (r *reloader) Plan(ctx context.Context, text string) (admin.Plan, error) {
-	a := planAsk{text, make(chan planned, 1)}
-	select {
-	case r.plans <- a:
-	case <-ctx.Done():
-		return admin.Plan{}, context.Cause(ctx)
-	case <-r.ended:
-		return admin.Plan{}, errReloaderEnded
+	var plan admin.Plan
+	var failed error
+	if err := r.ask(ctx, func(context.Context) { plan, failed = r.plan(text) }); err != nil {
+		return admin.Plan{}, err
 	}
-	select {
-	case p := <-a.answer:
-		return p.plan, p.err
-	case <-ctx.Done():
-		return admin.Plan{}, context.Cause(ctx)
-	}
+	return plan, failed
 }
 
 // refused says that the former configuration goes on, and all that is wrong.

@@ -25,7 +25,7 @@ type sidecar struct {
 	version string                      // of this program
 	record  func(context.Context) error // keeps the audit log
 	book    *childlog.Book              // nil: no logs are kept
-	reload  *reloader                   // nil: not served
+	reload  *reloader                   // set before start
 	client  int                         // process that is served over stdio; 0: none
 	http    atomic.Pointer[admin.HTTPReport]
 	wg      sync.WaitGroup
@@ -65,10 +65,7 @@ func (a *sidecar) start(h *hub.Hub) {
 	cfg := admin.Config{
 		Folders: setup.SocketFolders(os.Getenv), Version: a.version, Log: a.log,
 		Status: func() hub.Status { return a.status(h) }, Loaded: func() admin.ConfigReport { return configReport(h.ConfigState(), h.Inside) }, Restart: h.Restart, HTTP: a.http.Load,
-		Approvals: h.Terminal(), Client: a.client,
-	}
-	if a.reload != nil {
-		cfg.Reload, cfg.Plan = a.reload.Reload, a.reload.Plan
+		Approvals: h.Terminal(), Client: a.client, Reload: a.reload.Reload, Plan: a.reload.Plan,
 	}
 	server := admin.New(cfg)
 	a.wg.Go(func() {

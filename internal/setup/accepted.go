@@ -1,6 +1,7 @@
 package setup
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -21,7 +22,7 @@ import (
 // This file decides which reading of hub.json counts: the file as it is, or what a
 // person has accepted of it.
 
-// A Standing is how a hub.json stands to what was accepted of it.
+// A Standing compares hub.json with what a person has accepted of it.
 type Standing struct {
 	File    *config.File // what may be in force
 	Waiting string       // why that is not the file as it is; "": it is. Clients read it
@@ -31,7 +32,7 @@ type Standing struct {
 // Asks reports whether a question is that of this Standing.
 func (s *Standing) Asks(id string) bool { return s.item.ID == id }
 
-// told is what waits, to a person at a terminal.
+// told says what waits, to a person at a terminal.
 func (s *Standing) told() string {
 	if s.item.ID == "" { // nothing to accept
 		return s.Waiting
@@ -48,7 +49,7 @@ type hubFile struct {
 // itemID is that of a hub.json.
 func itemID(path string) string { return "file:" + path }
 
-// item is a hub.json as it reads now, with what belongs to it.
+// item makes the Item of a hub.json as it reads now, with its env files.
 func item(path string, text []byte, trail config.Trail, file *config.File, home string) consent.Item {
 	h := hubFile{Text: string(text)}
 	i := consent.Item{ID: itemID(path), Title: path + " has changed, and a server could have written it", Paths: trail.All()}
@@ -167,7 +168,7 @@ func (s *Source) Accepted(w io.Writer, written func(paths ...string) (string, bo
 	i := item(path, text, trail, now, home)
 	was, known, broken := s.Consent.Accepted(i.ID)
 	if known && string(was) == string(i.Value) {
-		return Standing{File: now}, firstError(wrong, s.Consent.Withdraw(i.ID))
+		return Standing{File: now}, cmp.Or(wrong, s.Consent.Withdraw(i.ID))
 	}
 	where, could := s.Consent.Writer(i)
 	if !could && written != nil {
@@ -182,8 +183,8 @@ func (s *Source) Accepted(w io.Writer, written func(paths ...string) (string, bo
 	return s.stand(w, i, now, wrong, was, known, where, broken)
 }
 
-// stand gives what was accepted less what the file as it is takes away, and asks about
-// the rest. wrong is why it cannot be used.
+// stand returns the accepted configuration, less what the file takes away now. It asks a
+// person about the rest. wrong is why the file cannot be used.
 func (s *Source) stand(w io.Writer, i consent.Item, now *config.File, wrong error, was []byte, known bool, where string, broken error) (Standing, error) {
 	path := strings.TrimPrefix(i.ID, itemID(""))
 	old := hubFile{Text: `{"mcpServers": {}}`}
@@ -256,15 +257,6 @@ func (s *Source) stand(w io.Writer, i consent.Item, now *config.File, wrong erro
 func (s *Source) remember(i consent.Item) error {
 	if err := s.Consent.Take(i); err != nil {
 		s.Forgets = err
-	}
-	return nil
-}
-
-func firstError(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
 	}
 	return nil
 }

@@ -21,7 +21,7 @@ import (
 	"mcphub/rootsmgr"
 )
 
-// A Result is what one reading of hub.json came to.
+// A Result is hub.json, turned into what a Hub is made of.
 type Result struct {
 	Hub     hub.Config
 	Logins  *logins.Store
@@ -56,7 +56,7 @@ func (s *Source) Build(file *config.File, w io.Writer, log zerolog.Logger) (Resu
 	if err != nil {
 		log.Warn().Err(err).Msg("the home folder is unknown; paths that start with ~ are refused")
 	}
-	r := Result{File: file, Logs: logFolder(file, home, os.Getenv), Audit: auditFolder(file, home, os.Getenv)}
+	r := Result{File: file, Logs: LogFolder(file), Audit: AuditFolder(file)}
 	r.Hub = s.settings(file, log)
 	cfg := &r.Hub
 	kept := Secrets(file, home)
@@ -92,7 +92,7 @@ func (s *Source) Build(file *config.File, w io.Writer, log zerolog.Logger) (Resu
 	return r, errors.Join(wrong[:]...)
 }
 
-// settings are those that need no look at the machine.
+// settings returns what needs no look at the machine.
 func (s *Source) settings(file *config.File, log zerolog.Logger) hub.Config {
 	return hub.Config{
 		Version: s.Version,

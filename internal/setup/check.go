@@ -73,7 +73,7 @@ func (s *Source) readable(w io.Writer) (Result, error) {
 	return r, err
 }
 
-// take reports the problems that an error consists of, and returns what is none.
+// take reports the problems in an error, and returns the errors that are no problems.
 func (s *Source) take(err error) error {
 	var le *config.LoadError
 	var p config.Problem

@@ -2,7 +2,6 @@ package setup
 
 import (
 	"errors"
-	"os"
 
 	"mcphub/internal/config"
 	"mcphub/internal/reference"
@@ -40,7 +39,7 @@ func checker(f *config.File, home string, own []string) (*validate.Checker, erro
 		}
 		cfg.Children = append(cfg.Children, c)
 	}
-	cfg.Protected = append(own, ownFolders(f, home, os.Getenv)...)
+	cfg.Protected = append(own, ownFolders(f, home)...)
 	cfg.Protected = append(cfg.Protected, f.Trail.Names...)
 	if dir := f.Audit.Dir; dir != "" && !f.Audit.Off() {
 		cfg.Protected = append(cfg.Protected, fromFile(f, dir, home, false))

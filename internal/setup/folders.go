@@ -63,20 +63,17 @@ func SocketFolders(env func(string) string) []string {
 	return admin.Folders(p)
 }
 
-// logFolder is where the children's stderr is kept; "" where it is not.
-func logFolder(f *config.File, home string, env func(string) string) string {
-	return keptIn(f, f.Logs.Off(), f.Logs.Dir, "logs", home, env)
-}
+// LogFolder is where the children's stderr is kept; "" where it is not.
+func LogFolder(f *config.File) string { return keptIn(f, f.Logs.Off(), f.Logs.Dir, "logs") }
 
-// auditFolder is where decisions are recorded; "" where they are not.
-func auditFolder(f *config.File, home string, env func(string) string) string {
-	return keptIn(f, f.Audit.Off(), f.Audit.Dir, "audit", home, env)
-}
+// AuditFolder is where decisions are recorded; "" where they are not.
+func AuditFolder(f *config.File) string { return keptIn(f, f.Audit.Off(), f.Audit.Dir, "audit") }
 
 // keptIn is dir of hub.json, or the folder name of the hub's state; "" where it is
 // off, or there is no such state.
-func keptIn(f *config.File, off bool, dir, name, home string, env func(string) string) string {
-	switch state := StateFolder(env); {
+func keptIn(f *config.File, off bool, dir, name string) string {
+	home, _ := os.UserHomeDir() // without one, what needs it stays relative and is not found
+	switch state := StateFolder(os.Getenv); {
 	case off:
 		return ""
 	case dir != "":
@@ -89,10 +86,10 @@ func keptIn(f *config.File, off bool, dir, name, home string, env func(string) s
 
 // ownFolders is what belongs to the hub and to no tool, whatever is in scope:
 // what it keeps, and the sockets by which it is looked at and reloaded.
-func ownFolders(f *config.File, home string, env func(string) string) []string {
+func ownFolders(f *config.File, home string) []string {
 	var all []string
-	state := StateFolder(env)
-	for _, dir := range append([]string{state, consent.Of(state, home).Closed(), logFolder(f, home, env)}, SocketFolders(env)...) {
+	state := StateFolder(os.Getenv)
+	for _, dir := range append([]string{state, consent.Of(state, home).Closed(), LogFolder(f)}, SocketFolders(os.Getenv)...) {
 		within := func(of string) bool { return strings.HasPrefix(dir, of+string(filepath.Separator)) || dir == of }
 		if dir != "" && !slices.ContainsFunc(all, within) {
 			all = append(all, dir)

@@ -10,8 +10,9 @@ import (
 )
 
 func TestOwnFolders(t *testing.T) {
-	env := map[string]string{"HOME": "/home/u", "XDG_RUNTIME_DIR": "/run/user/7", "LOCALAPPDATA": `C:\u`}
-	t.Setenv("TMPDIR", "/tmp")
+	for name, value := range map[string]string{"HOME": "/home/u", "XDG_RUNTIME_DIR": "/run/user/7", "LOCALAPPDATA": `C:\u`, "XDG_STATE_HOME": "", "TMPDIR": "/tmp"} {
+		t.Setenv(name, value)
+	}
 	if StateFolder(func(string) string { return "" }) != "" {
 		t.Error("without a home there is a folder of state")
 	}
@@ -19,17 +20,17 @@ func TestOwnFolders(t *testing.T) {
 		t.Skip("these are paths of Linux")
 	}
 	f := file(t, `{"mcpServers":{}}`)
-	all := ownFolders(f, "/home/u", func(n string) string { return env[n] })
+	all := ownFolders(f, "/home/u")
 	accepted := consent.Of("/home/u/.local/state/mcphub", "/home/u").Closed()
 	if len(all) != 4 || all[0] != "/home/u/.local/state/mcphub" || all[1] != accepted || !slices.Contains(all, "/run/user/7/mcphub") || !strings.HasPrefix(all[3], "/tmp/mcphub-") {
 		t.Errorf("%q", all)
 	}
-	env["XDG_STATE_HOME"] = "/state"
-	all = ownFolders(file(t, `{"mcpServers":{},"logs":{"dir":"~/logs"}}`), "/home/u", func(n string) string { return env[n] })
+	t.Setenv("XDG_STATE_HOME", "/state")
+	all = ownFolders(file(t, `{"mcpServers":{},"logs":{"dir":"~/logs"}}`), "/home/u")
 	if !slices.Contains(all, "/state/mcphub") || !slices.Contains(all, "/home/u/logs") {
 		t.Errorf("%q", all)
 	}
-	if dir := logFolder(file(t, `{"mcpServers":{},"logs":{"dir":"off"}}`), "/home/u", func(n string) string { return env[n] }); dir != "" {
+	if dir := LogFolder(file(t, `{"mcpServers":{},"logs":{"dir":"off"}}`)); dir != "" {
 		t.Errorf("logs that are off go to %s", dir)
 	}
 }

@@ -151,27 +151,6 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// AuditFolder reads hub.json for the folder of the audit log; "" where none is kept.
-func (s *Source) AuditFolder(w io.Writer) (string, error) {
-	file, err := s.Load(w)
-	if err != nil {
-		return "", err
-	}
-	home, _ := os.UserHomeDir() // without one, what needs it stays relative and is not found
-	return auditFolder(file, home, os.Getenv), nil
-}
-
-// LogFolder reads hub.json for the folder of what servers write to standard
-// error; "" where none is kept.
-func (s *Source) LogFolder(w io.Writer) (string, error) {
-	file, err := s.Load(w)
-	if err != nil {
-		return "", err
-	}
-	home, _ := os.UserHomeDir() // without one, what needs it stays relative and is not found
-	return logFolder(file, home, os.Getenv), nil
-}
-
 // Keep puts on record that a hub runs, and which process it serves. done lets go of that.
 func (s *Source) Keep(client consent.Client, log zerolog.Logger) (done func()) {
 	if s.Reach == nil {

@@ -10,7 +10,6 @@ import (
 	"mcphub/children"
 	"mcphub/hub"
 	"mcphub/internal/client"
-	"mcphub/internal/config"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/service"
 )
@@ -29,18 +28,12 @@ type Options struct {
 	Confined bool // Try starts nothing that the kernel does not hold
 }
 
-// A Tool is one that a server offers.
-type Tool struct {
-	Name, Own string // as clients call it, and as its server does
-	Tokens    int    // that its definition takes of a model's context
-}
-
-// Seen is what one start of servers showed.
+// Seen holds what servers offered during one start, and how they were at its end.
 type Seen struct {
 	Status    hub.Status
-	Tools     map[string][]Tool // of each server
-	Prompts   []string          // of all servers together
-	Resources []string          // URIs; likewise
+	Tools     map[string][]client.Tool // of each server
+	Prompts   []string                 // of all servers together
+	Resources []string                 // URIs; likewise
 }
 
 // Start starts the servers of a configuration, all of them, and returns when they have
@@ -57,7 +50,7 @@ func Start(ctx context.Context, cfg hub.Config, o Options) (*Seen, error) {
 	cfg.Limits.ListWait = o.Timeout // a list is answered sooner where all have started or failed
 	ctx, cancel := context.WithTimeout(ctx, o.Timeout+closingTime)
 	defer cancel()
-	seen := &Seen{Tools: map[string][]Tool{}}
+	seen := &Seen{Tools: map[string][]client.Tool{}}
 	err := service.WithRecord(&cfg, o.Audit, func() error {
 		return client.With(ctx, cfg, o.Log, o.Name, o.Roots, seen.ask)
 	})
@@ -65,34 +58,13 @@ func Start(ctx context.Context, cfg hub.Config, o Options) (*Seen, error) {
 }
 
 // ask waits for the servers and takes in what they offer.
-func (s *Seen) ask(ctx context.Context, c *client.Client) error {
-	list, err := c.Request(ctx, "tools/list")
+func (s *Seen) ask(ctx context.Context, c *client.Session) error {
+	offered, err := c.Offered(ctx)
 	if err != nil {
 		return err
 	}
-	tokens := map[string]int{}
-	if err := jsonrpc.Elements(jsonrpc.Get(list, "tools"), func(def []byte) bool {
-		name, _ := jsonrpc.String(jsonrpc.Get(def, "name"))
-		tokens[name] = (len(def) + config.TokenBytes - 1) / config.TokenBytes
-		return true
-	}); err != nil {
-		return err
-	}
-	result, err := c.CallTool(ctx, "list-tools", []byte(`{}`))
-	if err != nil {
-		return err
-	}
-	if err := jsonrpc.Elements(jsonrpc.Get(jsonrpc.Get(result, "structuredContent"), "servers"), func(server []byte) bool {
-		of, _ := jsonrpc.String(jsonrpc.Get(server, "name"))
-		_ = jsonrpc.Elements(jsonrpc.Get(server, "tools"), func(def []byte) bool {
-			name, _ := jsonrpc.String(jsonrpc.Get(def, "name"))
-			own, _ := jsonrpc.String(jsonrpc.Get(def, "toolName"))
-			s.Tools[of] = append(s.Tools[of], Tool{name, own, tokens[name]})
-			return true
-		})
-		return true
-	}); err != nil {
-		return err
+	for _, server := range offered.Servers {
+		s.Tools[server.Name] = append(s.Tools[server.Name], server.Tools...)
 	}
 	if s.Prompts, err = listed(ctx, c, "prompts", "name"); err != nil {
 		return err
@@ -105,7 +77,7 @@ func (s *Seen) ask(ctx context.Context, c *client.Client) error {
 }
 
 // listed are the names of one kind of things that the servers offer.
-func listed(ctx context.Context, c *client.Client, kind, key string) (names []string, err error) {
+func listed(ctx context.Context, c *client.Session, kind, key string) (names []string, err error) {
 	list, err := c.Request(ctx, kind+"/list")
 	if err != nil {
 		return nil, err

@@ -10,13 +10,14 @@ import (
 	"mcphub/children/hints"
 	"mcphub/children/sandbox"
 	"mcphub/hub"
+	"mcphub/internal/client"
 )
 
-// A Run is how one start of one server went.
+// A Run is one start of one server.
 type Run struct {
 	Spec      children.Spec
 	Status    hub.ChildStatus // at its end
-	Tools     []Tool
+	Tools     []client.Tool
 	Prompts   []string
 	Resources []string
 }
@@ -24,7 +25,7 @@ type Run struct {
 // Ready reports whether the server has answered the handshake and listed what it offers.
 func (r *Run) Ready() bool { return r.Status.State == children.Ready.String() }
 
-// A Result is what a trial of one server came to.
+// A Result is the outcome of trying one server.
 type Result struct {
 	Skipped string            // why it was not started at all; "": it was
 	Works   bool              // as it will run it lists all that it lists without the kernel
@@ -107,8 +108,8 @@ func one(ctx context.Context, cfg hub.Config, c hub.Child, o Options) (Run, erro
 // themselves, so of them only the number counts.
 func missing(run, free *Run) (out []string) {
 	for _, t := range free.Tools {
-		if !slices.ContainsFunc(run.Tools, func(have Tool) bool { return have.Own == t.Own }) {
-			out = append(out, "the tool "+t.Own)
+		if !slices.ContainsFunc(run.Tools, func(have client.Tool) bool { return have.ToolName == t.ToolName }) {
+			out = append(out, "the tool "+t.ToolName)
 		}
 	}
 	for _, p := range free.Prompts {

@@ -68,15 +68,7 @@ type Change struct {
 var ErrNoEntry = errors.New("there is no such entry")
 
 // Entries lists the entries of a file in their order. One that is no table is left out.
-func Entries(format Format, data []byte, at Where) (Table, error) {
-	whole, err := Decode(format, data)
-	if err != nil {
-		return nil, err
-	}
-	return entriesOf(whole, at), nil
-}
-
-func entriesOf(whole Table, at Where) Table {
+func Entries(whole Table, at Where) Table {
 	var v any = whole
 	for _, name := range at.Path {
 		t, ok := v.(Table)
@@ -118,7 +110,7 @@ func Make(format Format, data []byte, at Where, c Change) ([]byte, Change, error
 	if name := twice(whole, at, c.Name); name != "" {
 		return nil, c, fmt.Errorf("%q stands twice in the file; remove one of them", name)
 	}
-	entries := entriesOf(whole, at)
+	entries := Entries(whole, at)
 	have, there := entries.Get(c.Name).(Table)
 	switch c.Kind {
 	case Put:
@@ -141,11 +133,8 @@ func Make(format Format, data []byte, at Where, c Change) ([]byte, Change, error
 			return nil, c, fmt.Errorf("%q of %q is neither true nor false", c.Key, c.Name)
 		}
 	}
-	head := 0
-	if bytes.HasPrefix(data, bom) {
-		head = len(bom)
-	}
-	body := data[head:]
+	body := bytes.TrimPrefix(data, bom)
+	head := len(data) - len(body)
 	var splices []Splice
 	switch format {
 	case TOML:
@@ -153,7 +142,7 @@ func Make(format Format, data []byte, at Where, c Change) ([]byte, Change, error
 	case YAML:
 		splices, err = yamlEdit(body, at, c, there)
 	default:
-		splices, err = jsonEdit(body, at, c, there)
+		splices, err = jsonEdit(body, at, c)
 	}
 	if err != nil {
 		return nil, c, err
@@ -202,15 +191,16 @@ func verify(format Format, before Table, after []byte, at Where, c Change) error
 
 // same compares two files. Where the entries are kept, an empty table is as good
 // as none, and the order of a list does not matter.
-func same(a, b Table, at Where) bool { return Equal(pruned(a, at.Path), pruned(b, at.Path)) }
+func same(a, b Table, at Where) bool { return Equal(Prune(a, at.Path), Prune(b, at.Path)) }
 
-func pruned(t Table, path []string) Table {
+// Prune leaves out the tables of a path that hold nothing, and sorts a list at its end.
+func Prune(t Table, path []string) Table {
 	switch in := t.Get(path[0]).(type) {
 	case nil:
 		return t.Without(path[0])
 	case Table:
 		if len(path) > 1 {
-			in = pruned(in, path[1:])
+			in = Prune(in, path[1:])
 		}
 		if len(in) == 0 {
 			return t.Without(path[0])
@@ -248,6 +238,12 @@ func twice(whole Table, at Where, name string) string {
 	var v any = whole
 	for _, step := range append(slices.Clone(at.Path), name) {
 		t, ok := v.(Table)
+		if list, _ := v.([]any); at.List && len(list) > 0 {
+			for _, e := range list {
+				t = append(t, Member{nameOf(e), e})
+			}
+			ok = true
+		}
 		if !ok {
 			return ""
 		}
@@ -265,78 +261,60 @@ func twice(whole Table, at Where, name string) string {
 	return ""
 }
 
-// applied is an edit of values instead of texts.
-func applied(whole Table, at Where, c Change) (Table, error) {
-	if len(at.Path) == 0 {
-		return nil, errors.New("entries stand below a name")
-	}
-	var edit func(v any, path []string) (any, error)
-	edit = func(v any, path []string) (any, error) {
-		if len(path) == 0 {
-			return appliedEntry(v, at, c)
-		}
-		t, ok := v.(Table)
-		if !ok && v != nil {
-			return nil, fmt.Errorf("%q is no table", path[0])
-		}
-		in, err := edit(t.Get(path[0]), path[1:])
-		if err != nil {
-			return nil, err
-		}
-		return t.With(path[0], in), nil
-	}
-	out, err := edit(whole, at.Path)
-	t, _ := out.(Table)
-	return t, err
-}
-
-func appliedEntry(v any, at Where, c Change) (any, error) {
-	change := func(old Table) Table {
-		if c.Kind == Set {
-			if c.Value == nil {
-				return old.Without(c.Key)
-			}
-			return old.With(c.Key, c.Value)
-		}
-		t, _ := c.Value.(Table)
-		return t
+// place is where an entry is, or where a new one goes.
+func (at Where) place(whole Table, name string) Place {
+	var place Place
+	var v any = whole
+	for _, step := range at.Path {
+		t, _ := v.(Table)
+		place, v = append(place, step), t.Get(step)
 	}
 	if !at.List {
-		t, ok := v.(Table)
-		if !ok && v != nil {
-			return nil, errors.New("the entries are no table")
-		}
-		if c.Kind == Remove {
-			out := t.Without(c.Name)
-			if out == nil {
-				out = Table{}
-			}
-			return out, nil
-		}
-		old, _ := t.Get(c.Name).(Table)
-		return t.With(c.Name, change(old)), nil
+		return append(place, name)
 	}
-	list, ok := v.([]any)
-	if !ok && v != nil {
-		return nil, errors.New("the entries are no list")
+	list, _ := v.([]any)
+	if i := slices.IndexFunc(list, func(e any) bool { return nameOf(e) == name }); i >= 0 {
+		return append(place, i)
 	}
-	out := []any{}
-	done := false
-	for _, e := range list {
-		t, _ := e.(Table)
-		if nameOf(t) != c.Name {
-			out = append(out, e)
-			continue
+	return append(place, len(list))
+}
+
+// applied is an edit of values instead of texts.
+func applied(whole Table, at Where, c Change) (Table, error) {
+	change := func(old Table) Table {
+		switch {
+		case c.Kind == Put:
+			t, _ := c.Value.(Table)
+			return t
+		case c.Value == nil:
+			return old.Without(c.Key)
 		}
-		done = true
-		if c.Kind != Remove {
-			out = append(out, named(c.Name, change(t.Without(nameKey))))
+		return old.With(c.Key, c.Value)
+	}
+	out, err := changedAt(whole, at.place(whole, c.Name), func(in, step any) (any, error) {
+		list, isList := in.([]any)
+		t, isTable := in.(Table)
+		i, element := step.(int)
+		switch {
+		case in != nil && (element && !isList || !element && !isTable):
+			return nil, errPlace
+		case !element && c.Kind == Remove:
+			return append(Table{}, t.Without(c.Name)...), nil
+		case !element:
+			old, _ := t.Get(c.Name).(Table)
+			return t.With(c.Name, change(old)), nil
+		case i == len(list):
+			return append(slices.Clone(list), named(c.Name, change(nil))), nil
+		case c.Kind == Remove:
+			return slices.Delete(slices.Clone(list), i, i+1), nil
 		}
-	}
-	if !done && c.Kind == Put {
-		out = append(out, named(c.Name, change(nil)))
-	}
-	return out, nil
+		old, _ := list[i].(Table)
+		list = slices.Clone(list)
+		list[i] = named(c.Name, change(old.Without(nameKey)))
+		return list, nil
+	})
+	t, _ := out.(Table)
+	return t, err
 }
 
 // named is an entry of a list.
@@ -389,7 +367,7 @@ func Undo(format Format, data []byte, at Where, c Change) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	back, needed, err := inverse(entriesOf(whole, at), c)
+	back, needed, err := inverse(Entries(whole, at), c)
 	if err != nil || !needed {
 		return data, err
 	}
@@ -542,6 +520,3 @@ func quoted(s string) string {
 	b, _ := json.Marshal(s) // a string always can be
 	return strings.NewReplacer(`\u003c`, "<", `\u003e`, ">", `\u0026`, "&").Replace(string(b))
 }
-
-// Prune leaves out the tables of a path that hold nothing.
-func Prune(t Table, at Where) Table { return pruned(t, at.Path) }

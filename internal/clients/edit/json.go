@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/tailscale/hujson"
@@ -46,102 +45,43 @@ func itemsOf(v hujson.Value) (items, bool) {
 	return out, true
 }
 
-func (in *items) find(name string) *span {
-	for i := range in.spans {
-		if in.spans[i].name == name {
-			return &in.spans[i]
-		}
-	}
-	return nil
-}
-
 // jsonEdit gives the splices of one change.
-func jsonEdit(data []byte, at Where, c Change, there bool) ([]Splice, error) {
+func jsonEdit(data []byte, at Where, c Change) ([]Splice, error) {
 	style := jsonStyle(data)
-	if len(bytes.TrimSpace(data)) == 0 {
+	var root hujson.Value
+	whole, blank := Table(nil), len(bytes.TrimSpace(data)) == 0
+	if !blank {
+		var err error
+		if root, err = parseJSON(data); err != nil {
+			return nil, err
+		}
+		whole, _ = fromHuJSON(root).(Table)
+	}
+	place, v := at.place(whole, c.Name), c.Value
+	if t, _ := v.(Table); at.List && c.Kind == Put {
+		v = named(c.Name, t)
+	}
+	if c.Kind == Set {
+		place = append(place, c.Key)
+	}
+	if blank {
 		if c.Kind != Put {
 			return nil, ErrNoEntry
 		}
-		text := style.object(nest(at.Path, entryValue(at, c)), "") + style.nl
-		return []Splice{{Off: 0, Old: string(data), New: text}}, nil
+		return []Splice{{Old: string(data), New: style.value(wrapped(place, v), "") + style.nl}}, nil
 	}
-	root, err := parseJSON(data)
-	if err != nil {
-		return nil, err
-	}
-	box, ok := itemsOf(root)
-	if !ok || box.list {
-		return nil, errors.New("the file is no object")
-	}
-	for i, name := range at.Path {
-		next := box.find(name)
-		if next == nil {
-			return style.add(data, box, name, nest(at.Path[i+1:], entryValue(at, c))), nil
-		}
-		in, ok := itemsOf(next.value)
-		if l, literal := next.value.Value.(hujson.Literal); literal && l.Kind() == 'n' && c.Kind == Put {
-			text := style.object(nest(at.Path[i+1:], entryValue(at, c)), style.indent(data, next.start))
-			return []Splice{{Off: next.value.StartOffset, Old: "null", New: text}}, nil
-		}
-		if !ok {
-			return nil, fmt.Errorf("%q is no object", name)
-		}
-		box = in
-	}
-	if box.list != at.List {
+	box, rest, err := walk(root, place)
+	switch {
+	case errors.Is(err, errPlace):
 		return nil, fmt.Errorf("%q is kept in another way than expected", at.Path[len(at.Path)-1])
-	}
-	entry := box.find(c.Name)
-	switch {
-	case c.Kind == Put && !there:
-		if at.List {
-			t, _ := c.Value.(Table)
-			return style.add(data, box, "", named(c.Name, t)), nil
-		}
-		return style.add(data, box, c.Name, c.Value), nil
-	case c.Kind == Put:
-		v := c.Value
-		if at.List {
-			t, _ := v.(Table)
-			v = named(c.Name, t)
-		}
-		from := entry.value.StartOffset
-		return []Splice{{Off: from, Old: string(data[from:entry.end]), New: style.value(v, style.indent(data, entry.start))}}, nil
-	case c.Kind == Remove:
-		return cut(data, box, slices.IndexFunc(box.spans, func(s span) bool { return s.name == c.Name })), nil
-	}
-	in, ok := itemsOf(entry.value)
-	if !ok {
-		return nil, fmt.Errorf("%q is no object", c.Name)
-	}
-	have := in.find(c.Key)
-	switch {
-	case have == nil && c.Value == nil:
+	case err != nil:
+		return nil, err
+	case c.Kind == Put || v != nil:
+		return style.put(data, box, rest, v), nil
+	case len(rest) > 1 || box.index(rest[0]) < 0:
 		return nil, nil
-	case have == nil:
-		return style.add(data, in, c.Key, c.Value), nil
-	case c.Value == nil:
-		return cut(data, in, slices.IndexFunc(in.spans, func(s span) bool { return s.name == c.Key })), nil
 	}
-	from := have.value.StartOffset
-	return []Splice{{Off: from, Old: string(data[from:have.end]), New: style.value(c.Value, "")}}, nil
-}
-
-// entryValue is what stands in a container that is new.
-func entryValue(at Where, c Change) any {
-	t, _ := c.Value.(Table)
-	if at.List {
-		return []any{named(c.Name, t)}
-	}
-	return Table{{c.Name, t}}
-}
-
-// nest wraps a value in tables.
-func nest(path []string, v any) any {
-	for _, name := range slices.Backward(path) {
-		v = Table{{name, v}}
-	}
-	return v
+	return cut(data, box, box.index(rest[0])), nil
 }
 
 // jsonText is how a file is laid out.
@@ -181,7 +121,18 @@ func (s jsonText) indent(data []byte, off int) string {
 func (s jsonText) value(v any, indent string) string {
 	switch t := v.(type) {
 	case Table:
-		return s.object(t, indent)
+		if len(t) == 0 {
+			return "{}"
+		}
+		parts := make([]string, len(t))
+		for i, m := range t {
+			parts[i] = quoted(m.Name) + ": " + s.value(m.Value, indent+s.unit)
+		}
+		if s.flat {
+			return "{" + strings.Join(parts, ", ") + "}"
+		}
+		sep := s.nl + indent + s.unit
+		return "{" + sep + strings.Join(parts, ","+sep) + s.nl + indent + "}"
 	case []any:
 		short := make([]string, len(t))
 		simple := true
@@ -204,25 +155,6 @@ func (s jsonText) value(v any, indent string) string {
 		return "null"
 	}
 	return string(b)
-}
-
-func (s jsonText) object(v any, indent string) string {
-	t, ok := v.(Table)
-	if !ok {
-		return s.value(v, indent)
-	}
-	if len(t) == 0 {
-		return "{}"
-	}
-	parts := make([]string, len(t))
-	for i, m := range t {
-		parts[i] = quoted(m.Name) + ": " + s.value(m.Value, indent+s.unit)
-	}
-	if s.flat {
-		return "{" + strings.Join(parts, ", ") + "}"
-	}
-	sep := s.nl + indent + s.unit
-	return "{" + sep + strings.Join(parts, ","+sep) + s.nl + indent + "}"
 }
 
 // add puts a member or an element behind the last one.
@@ -373,41 +305,17 @@ func cut(data []byte, box items, i int) []Splice {
 
 // dropEmpty removes tables that an edit had made, as far as they are empty again.
 func dropEmpty(data []byte, at Where, n int) []byte {
-	head := 0
-	if bytes.HasPrefix(data, bom) {
-		head = len(bom)
-	}
-	for ; n > 0; n-- {
-		root, err := parseJSON(data[head:])
-		if err != nil {
-			return data
+	for k := len(at.Path); k > 0 && n > 0; k-- {
+		path := Where{Path: at.Path[:k-1]}.place(nil, at.Path[k-1])
+		box, there := boxAt(data, path)
+		if !there {
+			continue
 		}
-		box, ok := itemsOf(root)
-		if !ok {
-			return data
+		out, err := Cut(data, path, k)
+		if err != nil || len(box.spans) > 0 {
+			break
 		}
-		// Go to the innermost table of the path that is there.
-		path := at.Path
-		for len(path) > 1 {
-			next := box.find(path[0])
-			if next == nil {
-				return data
-			}
-			in, ok := itemsOf(next.value)
-			if !ok || in.find(path[1]) == nil {
-				break
-			}
-			box, path = in, path[1:]
-		}
-		i := slices.IndexFunc(box.spans, func(s span) bool { return s.name == path[0] })
-		if i < 0 {
-			return data
-		}
-		if in, ok := itemsOf(box.spans[i].value); !ok || len(in.spans) > 0 {
-			return data
-		}
-		out := splice(data[head:], cut(data[head:], box, i))
-		data = append(data[:head:head], out...)
+		data, n = out, n-1
 	}
 	return data
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/tailscale/hujson"
 )
 
 // A Place is the way to a value of a JSON file: from the top, names of members and numbers
@@ -18,18 +20,10 @@ var errPlace = errors.New("it is written in a way in which it cannot be changed 
 // the one that has its number, or behind the last one. What is missing on the way is made.
 func Insert(data []byte, at Place, v any) ([]byte, error) {
 	return placed(data, at, func(body []byte, box items, style jsonText, rest Place) ([]Splice, error) {
-		v, i := wrapped(rest[1:], v), box.index(rest[0])
-		name, _ := rest[0].(string)
-		switch {
-		case i < 0:
-			return style.add(body, box, name, v), nil
-		case box.list:
+		if i := box.index(rest[0]); box.list && i >= 0 {
 			return style.before(body, box, i, v), nil
 		}
-		have := box.spans[i]
-		style.flat = style.flat || !bytes.ContainsRune(body[box.open:box.shut], '\n')
-		from := have.value.StartOffset
-		return []Splice{{Off: from, Old: string(body[from:have.end]), New: style.value(v, style.indent(body, have.start))}}, nil
+		return style.put(body, box, rest, v), nil
 	}, func(in any, step any) (any, error) {
 		switch step := step.(type) {
 		case string:
@@ -47,6 +41,19 @@ func Insert(data []byte, at Place, v any) ([]byte, error) {
 		}
 		return nil, errPlace
 	})
+}
+
+// put puts a value where the way to a Place ends, in the place of what is there.
+func (s jsonText) put(data []byte, box items, rest Place, v any) []Splice {
+	v, i := wrapped(rest[1:], v), box.index(rest[0])
+	if i < 0 {
+		name, _ := rest[0].(string)
+		return s.add(data, box, name, v)
+	}
+	have := box.spans[i]
+	s.flat = s.flat || !bytes.ContainsRune(data[box.open:box.shut], '\n')
+	from := have.value.StartOffset
+	return []Splice{{Off: from, Old: string(data[from:have.end]), New: s.value(v, s.indent(data, have.start))}}
 }
 
 // Cut takes out what is at a Place. What held nothing else goes too, but for the first keep
@@ -126,29 +133,17 @@ func placed(data []byte, at Place, splices func(body []byte, box items, style js
 	if err != nil {
 		return nil, err
 	}
-	head := 0
-	if bytes.HasPrefix(data, bom) {
-		head = len(bom)
-	}
-	body := data[head:]
+	body := bytes.TrimPrefix(data, bom)
+	head := len(data) - len(body)
 	root, err := parseJSON(body)
 	if err != nil {
 		return nil, err
 	}
-	box, ok := itemsOf(root)
-	rest := at
-	for ok {
-		if name, is := rest[0].(string); is && twiceIn(box, name) {
-			return nil, fmt.Errorf("%q stands twice in the file; remove one of them", name)
-		}
-		i := box.index(rest[0])
-		if i < 0 || len(rest) == 1 {
-			break
-		}
-		box, ok = itemsOf(box.spans[i].value)
-		rest = rest[1:]
+	box, rest, err := walk(root, at)
+	if err != nil {
+		return nil, err
 	}
-	if _, element := rest[0].(int); !ok || element != box.list { // something else stands on the way
+	if len(rest) > 1 && box.index(rest[0]) >= 0 { // null stands on the way
 		return nil, errPlace
 	}
 	all, err := splices(body, box, jsonStyle(body), rest)
@@ -160,6 +155,29 @@ func placed(data []byte, at Place, splices func(body []byte, box items, style js
 		return nil, errPlace
 	}
 	return out, nil
+}
+
+// walk goes from the top as far on the way to a Place as there is one. rest is what is left
+// of the Place in the box where it ends, one step at least.
+func walk(root hujson.Value, at Place) (box items, rest Place, err error) {
+	box, ok := itemsOf(root)
+	for rest = at; ok; rest = rest[1:] {
+		if name, is := rest[0].(string); is && twiceIn(box, name) {
+			return box, rest, fmt.Errorf("%q stands twice in the file; remove one of them", name)
+		}
+		i := box.index(rest[0])
+		if i < 0 || len(rest) == 1 {
+			break
+		}
+		if l, literal := box.spans[i].value.Value.(hujson.Literal); literal && l.Kind() == 'n' { // as good as none
+			break
+		}
+		box, ok = itemsOf(box.spans[i].value)
+	}
+	if _, element := rest[0].(int); !ok || element != box.list { // something else stands on the way
+		return box, rest, errPlace
+	}
+	return box, rest, nil
 }
 
 func twiceIn(box items, name string) bool {

@@ -116,7 +116,8 @@ func TestUndoProperty(t *testing.T) {
 			text = strings.TrimRight(text, "\r\n")
 		}
 		data := []byte(text)
-		entries, err := Entries(file.format, data, file.at)
+		whole, err := Decode(file.format, data)
+		entries := Entries(whole, file.at)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -185,7 +186,7 @@ func TestUndoAfterRewriting(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		rewritten := []byte(jsonText{nl: "\n", unit: "    "}.object(whole, ""))
+		rewritten := []byte(jsonText{nl: "\n", unit: "    "}.value(whole, ""))
 		for _, c := range []Change{gone, put} {
 			if rewritten, err = Undo(JSON, rewritten, file.at, c); err != nil {
 				t.Fatal(err)

@@ -2,7 +2,6 @@ package edit
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"regexp"
 	"slices"
@@ -112,7 +111,7 @@ func tomlEdit(data []byte, at Where, c Change, there bool) ([]Splice, error) {
 
 func tomlSet(data []byte, lines []tomlLine, path []string, c Change, nl string) ([]Splice, error) {
 	full := append(slices.Clone(path), c.Key)
-	pair := tomlKey(c.Key) + " = " + tomlValue(c.Value)
+	pair := tomlKey(c.Key) + " = " + tomlInline.value(c.Value)
 	if i := slices.IndexFunc(lines, func(l tomlLine) bool { return !l.header && slices.Equal(l.path, full) }); i >= 0 {
 		return tomlReplace(data, &lines[i], c)
 	}
@@ -165,7 +164,7 @@ func tomlReplace(data []byte, l *tomlLine, c Change) ([]Splice, error) {
 		return nil, fmt.Errorf("%q of %q is neither true nor false", c.Key, c.Name)
 	}
 	if c.Value != nil {
-		return []Splice{{Off: l.value, Old: old, New: tomlValue(c.Value)}}, nil
+		return []Splice{{Off: l.value, Old: old, New: tomlInline.value(c.Value)}}, nil
 	}
 	end := l.value + len(old)
 	if l.nested {
@@ -197,7 +196,7 @@ func tomlWholeLine(data []byte, from, to int) (int, int) {
 func tomlAppend(data []byte, lines []tomlLine, box, path []string, v Table, nl string) []Splice {
 	for _, l := range lines {
 		if l.inline && slices.Equal(l.path, box) {
-			text := " " + tomlKey(path[len(path)-1]) + " = " + tomlValue(v)
+			text := " " + tomlKey(path[len(path)-1]) + " = " + tomlInline.value(v)
 			if rest := bytes.TrimLeft(data[l.value+1:], " \t\r\n"); bytes.HasPrefix(rest, []byte("}")) {
 				return []Splice{{Off: l.value + 1, New: text + " "}}
 			}
@@ -279,7 +278,7 @@ func tomlTable(path []string, v Table, nl string) string {
 	var b strings.Builder
 	b.WriteString(tomlHeader(path) + nl)
 	for _, m := range v {
-		b.WriteString(tomlKey(m.Name) + " = " + tomlValue(m.Value) + nl)
+		b.WriteString(tomlKey(m.Name) + " = " + tomlInline.value(m.Value) + nl)
 	}
 	return b.String()
 }
@@ -301,23 +300,4 @@ func tomlKey(s string) string {
 	return quoted(s)
 }
 
-func tomlValue(v any) string {
-	switch t := v.(type) {
-	case Table:
-		parts := make([]string, len(t))
-		for i, m := range t {
-			parts[i] = tomlKey(m.Name) + " = " + tomlValue(m.Value)
-		}
-		return "{ " + strings.Join(parts, ", ") + " }"
-	case []any:
-		parts := make([]string, len(t))
-		for i := range t {
-			parts[i] = tomlValue(t[i])
-		}
-		return "[" + strings.Join(parts, ", ") + "]"
-	case string:
-		return quoted(t)
-	}
-	b, _ := json.Marshal(v) // a bool or a number
-	return string(b)
-}
+var tomlInline = inline{"{ ", " = ", " }", tomlKey, quoted}

@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"sort"
+	"strings"
 	"time"
 
 	"github.com/goccy/go-yaml"
@@ -30,10 +32,8 @@ type Member struct {
 
 // Get returns the value of that name, or nil.
 func (t Table) Get(name string) any {
-	for i := range t {
-		if t[i].Name == name {
-			return t[i].Value
-		}
+	if i := t.index(name); i >= 0 {
+		return t[i].Value
 	}
 	return nil
 }
@@ -42,12 +42,7 @@ func (t Table) Get(name string) any {
 func (t Table) Has(name string) bool { return t.index(name) >= 0 }
 
 func (t Table) index(name string) int {
-	for i := range t {
-		if t[i].Name == name {
-			return i
-		}
-	}
-	return -1
+	return slices.IndexFunc(t, func(m Member) bool { return m.Name == name })
 }
 
 // With returns the table with a value under a name, in the place of one that was there.
@@ -253,4 +248,31 @@ func fromMap(v any) any {
 		return json.Number(fmt.Sprint(v))
 	}
 	return fmt.Sprint(v)
+}
+
+// inline says how a format writes a value on one line.
+type inline struct {
+	open, is, shut string // around the members of a table, and behind the name of each
+	name, text     func(string) string
+}
+
+func (f inline) value(v any) string {
+	switch t := v.(type) {
+	case Table:
+		parts := make([]string, len(t))
+		for i, m := range t {
+			parts[i] = f.name(m.Name) + f.is + f.value(m.Value)
+		}
+		return f.open + strings.Join(parts, ", ") + f.shut
+	case []any:
+		parts := make([]string, len(t))
+		for i := range t {
+			parts[i] = f.value(t[i])
+		}
+		return "[" + strings.Join(parts, ", ") + "]"
+	case string:
+		return f.text(t)
+	}
+	b, _ := json.Marshal(v) // nothing, a bool or a number
+	return string(b)
 }

@@ -2,7 +2,6 @@ package edit
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"regexp"
@@ -102,7 +101,7 @@ func yamlFind(values []*ast.MappingValueNode, name string) *ast.MappingValueNode
 
 func yamlEdit(data []byte, at Where, c Change, there bool) ([]Splice, error) {
 	if bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) {
-		return jsonEdit(data, at, c, there) // YAML in the form of JSON
+		return jsonEdit(data, at, c) // YAML in the form of JSON
 	}
 	y := newYAML(data)
 	// The parser is at home with line feeds alone. Lines and columns are the same.
@@ -256,9 +255,9 @@ func (y *yamlText) inFlow(start *token.Token, empty bool, i int, at Where, c Cha
 		return nil, fmt.Errorf("%q stands between brackets and cannot be changed alone; do it by hand", c.Name)
 	}
 	v, _ := c.Value.(Table)
-	text := yamlFlow(named(c.Name, v))
+	text := yamlInline.value(named(c.Name, v))
 	if !at.List {
-		text = yamlScalar(c.Name) + ": " + yamlFlow(v)
+		text = yamlScalar(c.Name) + ": " + yamlInline.value(v)
 	}
 	if !empty {
 		text += ", "
@@ -277,7 +276,7 @@ func (y *yamlText) set(e yamlEntry, c Change) ([]Splice, error) {
 		if c.Value == nil {
 			return nil, nil
 		}
-		pair := yamlScalar(c.Key) + ": " + yamlFlow(c.Value)
+		pair := yamlScalar(c.Key) + ": " + yamlInline.value(c.Value)
 		if flow != nil {
 			off, err := y.at(flow.Position)
 			return []Splice{{Off: off + 1, New: pair + ", "}}, err
@@ -297,7 +296,7 @@ func (y *yamlText) set(e yamlEntry, c Change) ([]Splice, error) {
 		return nil, errors.New("the parser and the file disagree")
 	}
 	if c.Value != nil {
-		return []Splice{{Off: off, Old: old, New: yamlFlow(c.Value)}}, nil
+		return []Splice{{Off: off, Old: old, New: yamlInline.value(c.Value)}}, nil
 	}
 	key, err := y.at(have.Key.GetToken().Position)
 	if err != nil {
@@ -340,31 +339,12 @@ func yamlItem(indent string, at Where, c Change, nl string) string {
 		if i > 0 || !at.List {
 			b.WriteString(lead)
 		}
-		b.WriteString(yamlScalar(m.Name) + ": " + yamlFlow(m.Value) + nl)
+		b.WriteString(yamlScalar(m.Name) + ": " + yamlInline.value(m.Value) + nl)
 	}
 	return b.String()
 }
 
-func yamlFlow(v any) string {
-	switch t := v.(type) {
-	case Table:
-		parts := make([]string, len(t))
-		for i, m := range t {
-			parts[i] = yamlScalar(m.Name) + ": " + yamlFlow(m.Value)
-		}
-		return "{" + strings.Join(parts, ", ") + "}"
-	case []any:
-		parts := make([]string, len(t))
-		for i := range t {
-			parts[i] = yamlFlow(t[i])
-		}
-		return "[" + strings.Join(parts, ", ") + "]"
-	case string:
-		return yamlScalar(t)
-	}
-	b, _ := json.Marshal(v) // nothing, a bool or a number
-	return string(b)
-}
+var yamlInline = inline{"{", ": ", "}", yamlScalar, yamlScalar}
 
 var (
 	yamlPlain = regexp.MustCompile(`^[A-Za-z/][A-Za-z0-9_./-]*$`)

@@ -27,7 +27,7 @@ type Source struct {
 	looked    atomic.Bool
 }
 
-// held is a Grant as it is used.
+// held is the Grant in use.
 type held struct {
 	*oauth.Grant
 	at time.Time // when a person had last logged in or out as it was read

@@ -1,0 +1,3 @@
+package childlog
+
+const noFollow = 0

@@ -1,0 +1,68 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"mcphub/internal/config"
+	"mcphub/internal/jsonrpc"
+)
+
+// Offered is what the servers of a hub offer: the answer of list-tools, with tokens. Its
+// shape in JSON is that of mcphub tools.
+type Offered struct {
+	Servers []Server `json:"servers"`
+	Tokens  int      `json:"tokens"` // of all
+}
+
+// A Server is one with its tools.
+type Server struct {
+	Name   string `json:"name"`
+	State  string `json:"state"`
+	Error  string `json:"error,omitempty"`
+	Tools  []Tool `json:"tools"`
+	Tokens int    `json:"tokens"`
+}
+
+// A Tool is one that a server offers.
+type Tool struct {
+	Name        string `json:"name"`     // as clients call it
+	ToolName    string `json:"toolName"` // as its server calls it
+	Description string `json:"description,omitempty"`
+	Tokens      int    `json:"tokens"` // that its definition takes of a model's context; 0 where it is not listed to clients
+}
+
+// Offered asks what the servers offer. It asks for the definitions first: that waits for
+// the servers.
+func (s *Session) Offered(ctx context.Context) (*Offered, error) {
+	list, err := s.Request(ctx, "tools/list")
+	if err != nil {
+		return nil, err
+	}
+	tokens := map[string]int{}
+	if err := jsonrpc.Elements(jsonrpc.Get(list, "tools"), func(def []byte) bool {
+		name, _ := jsonrpc.String(jsonrpc.Get(def, "name"))
+		tokens[name] = (len(def) + config.TokenBytes - 1) / config.TokenBytes
+		return true
+	}); err != nil {
+		return nil, err
+	}
+	result, err := s.CallTool(ctx, "list-tools", []byte(`{}`))
+	if err != nil {
+		return nil, err
+	}
+	out := &Offered{Servers: []Server{}}
+	if err := json.Unmarshal(jsonrpc.Get(result, "structuredContent"), out); err != nil {
+		return nil, fmt.Errorf("the hub's list of servers: %w", err)
+	}
+	for i := range out.Servers {
+		server := &out.Servers[i]
+		for j := range server.Tools {
+			server.Tools[j].Tokens = tokens[server.Tools[j].Name]
+			server.Tokens += server.Tools[j].Tokens
+		}
+		out.Tokens += server.Tokens
+	}
+	return out, nil
+}
