@@ -135,7 +135,7 @@ func isPartEdge(r rune) bool { return chars.IsEdge(r) || strings.ContainsRune("(
 // eachPart yields the parts of a joined list: those between separators of any kind, and, as a part may hold another kind, those
 // between separators of one kind. Blanks are one of them.
 func (d *detector) eachPart(s, separators string, yield func(part string)) {
-	if strings.IndexAny(s, separators) < 0 && !chars.HasBlank(s) {
+	if !strings.ContainsAny(s, separators) && !chars.HasBlank(s) {
 		return // most are no list
 	}
 	kinds := 0
