@@ -474,7 +474,7 @@ func (w *allowWork) addRule(t *target, last *refusal) error {
 	at, rules := len(w.now.file.Policy.Rules), w.now.file.Policy.Rules
 	allowed := true
 	for _, role := range roles {
-		v := replay.Judge(&info, &audit.Decision{Event: audit.Event{Decided: audit.Decided{Child: name, Decision: "deny", Findings: []audit.Found{{At: "/path", Role: role.(string), Path: filepath.Join(dir, "x")}}}}})
+		v := replay.Judge(&info, &audit.Decision{Event: audit.Event{Record: audit.Record{Decided: audit.Decided{Child: name, Decision: "deny", Findings: []audit.Finding{{At: "/path", Role: role.(string), Path: filepath.Join(dir, "x")}}}}}})
 		by := slices.IndexFunc(rules, func(r config.Rule) bool { return r.Name == v.By })
 		switch {
 		case v.Decision == validate.Allow:

@@ -46,7 +46,7 @@ func writeForEver(dir string) {
 	for g := range 8 {
 		go func() {
 			for i := 0; ; i++ {
-				n, err := l.Append(context.Background(), &Record{Session: "s", Child: "c", Tool: fmt.Sprintf("t%d.%d", g, i), Decision: "allow"})
+				n, err := l.Append(context.Background(), &Record{Session: "s", Decided: Decided{Child: "c", Tool: fmt.Sprintf("t%d.%d", g, i), Decision: "allow"}})
 				if err != nil {
 					fmt.Fprintln(os.Stderr, err)
 					os.Exit(2)
@@ -54,7 +54,7 @@ func writeForEver(dir string) {
 				mu.Lock()
 				fmt.Println(n)
 				mu.Unlock()
-				l.Outcome(Outcome{Of: n, Result: "ok", Duration: time.Millisecond})
+				l.Outcome(Outcome{Of: n, Result: "ok", US: 1000})
 			}
 		}()
 	}
@@ -101,9 +101,17 @@ func whole(t testing.TB, dir string, heads ...string) *Report {
 
 func sample(i int) *Record {
 	return &Record{
-		Session: "s", Request: strconv.AppendInt(nil, int64(i), 10), Child: "files", Tool: "read\u2028\"file", Decision: "deny", Code: "outside",
-		Boundary: Boundary{"client", 3, true}, Arguments: []byte("{\"a\":\r\n1}"),
-		Findings: []Finding{{"/path", "read", "/etc/pass\nwd\xff", false, 2}, {"", "", "", true, 0}, {}},
+		Session:   "s",
+		Request:   strconv.AppendInt(nil, int64(i), 10),
+		Arguments: []byte("{\"a\":\r\n1}"),
+		Decided: Decided{
+			Child:    "files",
+			Tool:     "read\u2028\"file",
+			Decision: "deny",
+			Code:     "outside",
+			Boundary: Boundary{"client", 3, true},
+			Findings: []Finding{{"/path", "read", "/etc/pass\nwd\xff", false, 2}, {"", "", "", true, 0}, {}},
+		},
 	}
 }
 
@@ -117,7 +125,7 @@ func TestLinesAreChainedAndReadable(t *testing.T) {
 			if err != nil {
 				t.Error(err)
 			}
-			l.Outcome(Outcome{Of: n, Result: "ok", Duration: 1500 * time.Microsecond})
+			l.Outcome(Outcome{Of: n, Result: "ok", US: 1500})
 		})
 	}
 	wg.Wait()
@@ -418,8 +426,17 @@ func BenchmarkAppend(b *testing.B) {
 		b.Run(strconv.Itoa(callers), func(b *testing.B) {
 			l, stop := running(b, Options{Dir: b.TempDir()})
 			defer stop()
-			r := &Record{Session: "0123456789", Request: []byte("123456"), Child: "files", Tool: "read_file", Decision: "allow", Boundary: Boundary{"client", 1, false},
-				Findings: []Finding{{"/path", "read", "/home/user/project/file.txt", true, 0}}}
+			r := &Record{
+				Session: "0123456789",
+				Request: []byte("123456"),
+				Decided: Decided{
+					Child:    "files",
+					Tool:     "read_file",
+					Decision: "allow",
+					Boundary: Boundary{"client", 1, false},
+					Findings: []Finding{{"/path", "read", "/home/user/project/file.txt", true, 0}},
+				},
+			}
 			b.SetParallelism(callers / 2)
 			b.ReportAllocs()
 			b.RunParallel(func(pb *testing.PB) {
@@ -428,7 +445,7 @@ func BenchmarkAppend(b *testing.B) {
 					if err != nil {
 						b.Error(err)
 					}
-					l.Outcome(Outcome{Of: n, Result: "ok", Duration: time.Millisecond})
+					l.Outcome(Outcome{Of: n, Result: "ok", US: 1000})
 				}
 			})
 		})
@@ -440,7 +457,7 @@ func TestCallsShareALine(t *testing.T) {
 	dir := t.TempDir()
 	l, stop := running(t, Options{Dir: dir})
 	form := func(tool string) Form {
-		return NewForm(&Record{Child: "files", Tool: tool, Decision: "allow", Rule: "no path"})
+		return NewForm(&Decided{Child: "files", Tool: tool, Decision: "allow", Rule: "no path"})
 	}
 	calls := []Call{
 		{Session: "s", Request: []byte(`1`), Form: form("a")},

@@ -85,7 +85,7 @@ func put(f *os.File, b []byte) error {
 // add writes one line about a log.
 func (c *chain) add(kind, log string, at uint64, head string) error {
 	b := line(nil).start(c.at.number+1, &c.at.head, c.stamp.at(time.Now()), kind)
-	return c.write(b.text("log", log).number("at", at).text("head", head), 0)
+	return c.write(b.text("log", log).number("at", int64(at)).text("head", head), 0)
 }
 
 // write writes a line whose hash covers it from an offset on.
@@ -220,7 +220,7 @@ func (e *ending) complete() {
 func (e *ending) closing(at []byte) line {
 	sum := sha256.Sum256(e.torn)
 	b := line("\n").start(e.number+1, &e.head, at, KindTorn)
-	return b.number("bytes", uint64(len(e.torn))).text("sha256", hex.EncodeToString(sum[:]))
+	return b.number("bytes", int64(len(e.torn))).text("sha256", hex.EncodeToString(sum[:]))
 }
 
 // lastLine finds the end of a file of lines, reading backwards from its end.

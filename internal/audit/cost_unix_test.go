@@ -22,7 +22,7 @@ func BenchmarkGroup(b *testing.B) {
 				b.Fatal(err)
 			}
 			defer func() { _ = l.release() }()
-			form := NewForm(&Record{Child: "files", Tool: "read_file", Decision: "allow", Rule: "no path"})
+			form := NewForm(&Decided{Child: "files", Tool: "read_file", Decision: "allow", Rule: "no path"})
 			calls := slices.Repeat([]Call{{Session: "7c9e6679-7425-40de-944b-e07fc1f90ae7", Request: []byte("123456"), Form: form}}, group)
 			b.ReportAllocs()
 			before := spent(b)
@@ -35,7 +35,7 @@ func BenchmarkGroup(b *testing.B) {
 					b.Fatal(err)
 				}
 				for i := range calls {
-					l.Outcome(Outcome{Of: n, Call: i + 1, Result: ResultOK, Duration: time.Millisecond})
+					l.Outcome(Outcome{Of: n, Call: i + 1, Result: ResultOK, US: 1000})
 				}
 			}
 			b.ReportMetric(float64(spent(b)-before)/float64(b.N), "cpu-ns/op")

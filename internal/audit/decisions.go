@@ -9,7 +9,7 @@ import (
 // question, or a tool that was defined anew.
 type Decision struct {
 	Event
-	Outcome *Result // nil where none is recorded: refused, under way, or lost with the process
+	Outcome *Outcome // nil where none is recorded: refused, under way, or lost with the process
 }
 
 // A Filter picks decisions. The zero value picks all.

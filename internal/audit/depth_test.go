@@ -93,8 +93,8 @@ func TestAMissingChainIsSaid(t *testing.T) {
 }
 
 func TestFindingsAreRedacted(t *testing.T) {
-	r := Record{Findings: []Finding{{Pointer: "/opts/password", Path: "/home/hunter2"}, {Pointer: "/path", Path: "/srv/ghp_" + strings.Repeat("a1B2", 9)}}}
-	if b := r.body(nil, nil); strings.Contains(string(b), "hunter2") || strings.Contains(string(b), "ghp_") {
+	r := Record{Decided: Decided{Findings: []Finding{{At: "/opts/password", Path: "/home/hunter2"}, {At: "/path", Path: "/srv/ghp_" + strings.Repeat("a1B2", 9)}}}}
+	if b := r.members(nil, nil); strings.Contains(string(b), "hunter2") || strings.Contains(string(b), "ghp_") {
 		t.Errorf("%s", b)
 	}
 }

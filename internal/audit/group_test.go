@@ -48,7 +48,7 @@ type memberFunc func(t Ticket, err error)
 func (f memberFunc) Recorded(t Ticket, err error) { f(t, err) }
 
 func one(id string) Call {
-	return Call{Session: "s", Request: []byte(`"` + id + `"`), Form: NewForm(&Record{Child: "kid", Tool: "echo", Decision: "allow"})}
+	return Call{Session: "s", Request: []byte(`"` + id + `"`), Form: NewForm(&Decided{Child: "kid", Tool: "echo", Decision: "allow"})}
 }
 
 func plainly(f io.Writer, b []byte) (int, error) { return f.Write(b) }

@@ -126,7 +126,7 @@ func (l *Log) note(kind string, r *Record) error {
 	}
 	defer l.mu.Unlock()
 	from := l.startLine(kind, time.Now())
-	l.seal(from, r.body(l.tab.pending, nil))
+	l.seal(from, r.members(l.tab.pending, nil))
 	l.hurry()
 	return nil
 }
@@ -167,7 +167,7 @@ func (l *Log) put(kind string, r *Record, form Form, now time.Time) (uint64, err
 	}
 	defer l.mu.Unlock()
 	from := l.startLine(kind, now)
-	l.seal(from, r.body(l.tab.pending, form))
+	l.seal(from, r.members(l.tab.pending, form))
 	return l.tab.made.number, nil
 }
 
@@ -198,7 +198,7 @@ func (l *Log) room() error {
 		lost := l.tab.lost
 		l.tab.lost = 0
 		from := l.startLine(KindLost, time.Now())
-		l.seal(from, line(l.tab.pending).number("lines", lost))
+		l.seal(from, line(l.tab.pending).number("lines", int64(lost)))
 	}
 	return nil
 }

@@ -43,7 +43,7 @@ func Open(o Options) (*Log, error) {
 	l.file = newLogFile(l.path, o.MaxSize)
 	l.tab.looked = time.Now()
 	err = l.write(KindOpen, func(b line) line {
-		return b.text("log", l.id).text("program", o.Program).number("pid", uint64(os.Getpid()))
+		return b.text("log", l.id).text("program", o.Program).number("pid", int64(os.Getpid()))
 	})
 	if err == nil {
 		err = l.mark(KindOpen, nil)

@@ -1,11 +1,9 @@
 package audit
 
 import (
-	stdjson "encoding/json"
 	"maps"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -19,75 +17,18 @@ type Event struct {
 
 	Program string `json:"program"`
 	PID     int    `json:"pid"`
+	Record
+	Lines uint64 `json:"lines"` // of KindLost
 
-	Session string             `json:"session"`
-	Request stdjson.RawMessage `json:"request"`
-	Method  string             `json:"method"`
-	Decided
-	Arguments stdjson.RawMessage `json:"arguments"`
-	Within    []string           `json:"within"`
-	NamedBy   string             `json:"namedBy"`
-	Opens     string             `json:"opens"`
-	Why       string             `json:"why"`
-	Lines     uint64             `json:"lines"` // of KindLost
-
-	Result
-	Outcomes []Result  `json:"outcomes"`
-	Calls    []oneCall `json:"calls"`
+	Of       uint64    `json:"of"` // this and the next two: of an Outcome
+	Call     int       `json:"call"`
+	Result   string    `json:"result"`
+	Outcomes []Outcome `json:"outcomes"`
+	Calls    []Call    `json:"calls"`
 }
 
-// Decided is what a line tells of a decision: of one call, or of all its calls, or in each of
-// them.
-type Decided struct {
-	Child      string    `json:"child"`
-	Tool       string    `json:"tool"`
-	Decision   string    `json:"decision"`
-	Rule       string    `json:"rule"`
-	Kernel     string    `json:"kernel"`
-	Code       string    `json:"code"`
-	By         string    `json:"by"`
-	Granted    []Granted `json:"granted"`
-	Roots      string    `json:"roots"`
-	Generation uint64    `json:"generation"`
-	Stale      bool      `json:"stale"`
-	Rewritten  int       `json:"rewritten"`
-	Findings   []Found   `json:"findings"`
-	More       uint64    `json:"more"`
-}
-
-// Found is a path that was found in the arguments of a call.
-type Found struct {
-	At     string `json:"at"`
-	Role   string `json:"role"`
-	Path   string `json:"path"`
-	Inside bool   `json:"inside"`
-	Ways   int    `json:"ways,omitempty"`
-}
-
-// oneCall is one of several calls that share a line.
-type oneCall struct {
-	Request   stdjson.RawMessage `json:"request"`
-	Arguments stdjson.RawMessage `json:"arguments"`
-	Decided
-}
-
-// Granted is a file or a directory that the answer to a question has opened.
-type Granted struct {
-	File      string `json:"file,omitempty"`
-	Directory string `json:"directory,omitempty"`
-	Roles     string `json:"roles"`
-}
-
-// A Result is what became of one request.
-type Result struct {
-	Of     uint64 `json:"of"`
-	Call   int    `json:"call"` // which call of that line, from 1; 0 where it tells of one
-	Result string `json:"result"`
-	US     int64  `json:"us"` // microseconds; also of a decision that let nothing through
-}
-
-// Took is how long it was until the answer.
-func (r *Result) Took() time.Duration { return time.Duration(r.US) * time.Microsecond }
+// Refused returns what the line says of a refusal; false where it says of none.
+func (e *Event) Refused() (Refused, bool) { return e.Record.Refused(e.Kind, e.Time) }
 
 // A Place says where a decision stands in its log.
 type Place struct {
@@ -95,8 +36,8 @@ type Place struct {
 	Call int // from 1, of a line that tells of several; else 0
 }
 
-// Place returns the place of the decision that r is the outcome of.
-func (r *Result) Place() Place { return Place{r.Of, r.Call} }
+// Place returns the place of the decision that o is the outcome of.
+func (o *Outcome) Place() Place { return Place{o.Of, o.Call} }
 
 // Place returns the place of a decision. e is one that Each returned.
 func (e *Event) Place() Place { return Place{e.Number, e.Call} }
@@ -121,14 +62,14 @@ func (e *Event) Each() []Event {
 }
 
 // Results returns the outcomes that a line tells of, be it one or many.
-func (e *Event) Results() []Result {
+func (e *Event) Results() []Outcome {
 	switch {
 	case e.Kind != KindOutcome:
 		return nil
 	case len(e.Outcomes) > 0:
 		return e.Outcomes
 	}
-	return []Result{e.Result}
+	return []Outcome{{e.Of, e.Call, e.Result, e.US}}
 }
 
 // ParseEvent reads a line of a log, whose hash must be right.

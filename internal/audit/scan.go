@@ -82,17 +82,10 @@ func newer(dir string, names []string, since time.Time) []string {
 // scanned is what Scan reads of a line: what a decision was about. The rest of an
 // Event is passed over.
 type scanned struct {
-	Session  string    `json:"session"`
-	Method   string    `json:"method"`
-	Child    string    `json:"child"`
-	Tool     string    `json:"tool"`
-	Decision string    `json:"decision"`
-	Rule     string    `json:"rule"`
-	Code     string    `json:"code"`
-	By       string    `json:"by"`
-	Findings []Found   `json:"findings"`
-	More     uint64    `json:"more"`
-	Calls    []oneCall `json:"calls"`
+	Session string `json:"session"`
+	Method  string `json:"method"`
+	Decided
+	Calls []Call `json:"calls"`
 }
 
 func (b *block) scan(since time.Time, take func(*Event)) {
@@ -112,10 +105,7 @@ func (b *block) scan(since time.Time, take func(*Event)) {
 		if json.Unmarshal(line, &s, jsontext.AllowInvalidUTF8(true)) != nil {
 			continue
 		}
-		e := Event{
-			Entry: entry, LogID: b.log, Session: s.Session, Method: s.Method, Calls: s.Calls,
-			Decided: Decided{Child: s.Child, Tool: s.Tool, Decision: s.Decision, Rule: s.Rule, Code: s.Code, By: s.By, Findings: s.Findings, More: s.More},
-		}
+		e := Event{Entry: entry, LogID: b.log, Record: Record{Session: s.Session, Method: s.Method, Decided: s.Decided}, Calls: s.Calls}
 		if len(s.Calls) == 0 {
 			take(&e)
 			continue

@@ -21,7 +21,7 @@ func TestScanIsRead(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		form := NewForm(&Record{Child: "files", Tool: "read_file", Decision: "allow", Rule: "no path"})
+		form := NewForm(&Decided{Child: "files", Tool: "read_file", Decision: "allow", Rule: "no path"})
 		for i := range 500 {
 			if part == 1 && i == 250 {
 				half = time.Now()
@@ -30,7 +30,7 @@ func TestScanIsRead(t *testing.T) {
 			if i%3 == 0 {
 				_, err = l.PutCalls(slices.Repeat([]Call{{Session: "session", Request: id, Form: form}}, 4), time.Now())
 			} else {
-				_, err = l.Put(&Record{Session: "session", Request: id, Child: "git", Tool: "log", Decision: "deny", Findings: []Finding{{Pointer: "/p", Role: "read", Path: "/x/" + strconv.Itoa(i)}}}, nil, time.Now())
+				_, err = l.Put(&Record{Session: "session", Request: id, Decided: Decided{Child: "git", Tool: "log", Decision: "deny", Findings: []Finding{{At: "/p", Role: "read", Path: "/x/" + strconv.Itoa(i)}}}}, nil, time.Now())
 			}
 			if err == nil {
 				err = l.Commit(t.Context())
