@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"mcphub/internal/audit"
+	"mcphub/internal/audit/trail"
 	"mcphub/internal/layout"
 	"mcphub/internal/printable"
 )
@@ -31,7 +32,7 @@ type auditRow struct {
 	US        int64           `json:"us,omitempty"`
 }
 
-func rowOf(d *audit.Decision) auditRow {
+func rowOf(d *trail.Decision) auditRow {
 	r := auditRow{
 		Time: d.Time, Log: d.LogID, Line: d.Number, Call: d.Call, Kind: d.Kind, Session: d.Session, Request: d.Request, Method: methodOf(d),
 		Child: d.Child, Decision: d.Decision, Decided: d.Decided, Arguments: d.Arguments, US: d.US,
@@ -42,7 +43,7 @@ func rowOf(d *audit.Decision) auditRow {
 	return r
 }
 
-func methodOf(d *audit.Decision) string {
+func methodOf(d *trail.Decision) string {
 	if d.Method == "" && d.Kind != audit.KindDefinition {
 		return "tools/call"
 	}
@@ -55,7 +56,7 @@ type auditPage struct {
 	json bool
 }
 
-func (p *auditPage) decision(d *audit.Decision) error {
+func (p *auditPage) decision(d *trail.Decision) error {
 	if p.json {
 		return layout.JSONLine(p.w, rowOf(d))
 	}

@@ -19,6 +19,7 @@ import (
 
 	"mcphub/e2e/world"
 	"mcphub/internal/audit"
+	"mcphub/internal/audit/trail"
 )
 
 // verdict is what is expected of both verifiers.
@@ -138,7 +139,7 @@ func (a *arena) try(what string, files map[string][]byte, want verdict, heads ..
 	}
 	a.now = maps.Clone(files)
 	a.tries++
-	r, err := audit.Verify(a.dir, heads...)
+	r, err := trail.Verify(a.dir, heads...)
 	ours := err == nil && r.OK()
 	line, err := json.Marshal(append([]string{a.dir}, heads...))
 	world.Must(a.t, err)

@@ -34,14 +34,14 @@ type chain struct {
 
 // withChain runs f while no other process may use the chain of the folder.
 func withChain(dir string, f func(*chain) error) error {
-	lock := flock.New(filepath.Join(dir, "chain"+lockEnding), flock.SetPermissions(0o600))
+	lock := flock.New(filepath.Join(dir, "chain"+LockEnding), flock.SetPermissions(0o600))
 	ctx, cancel := context.WithTimeoutCause(context.Background(), chainWait, errors.New("another process holds it"))
 	defer cancel()
 	if ok, err := lock.TryLockContext(ctx, 5*time.Millisecond); err != nil || !ok {
 		return fmt.Errorf("%s cannot be locked: %w", lock.Path(), errors.Join(err, context.Cause(ctx)))
 	}
 	defer func() { _ = lock.Unlock() }()
-	file, err := os.OpenFile(filepath.Join(dir, chainName), os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
+	file, err := os.OpenFile(filepath.Join(dir, ChainName), os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return err
 	}
@@ -101,13 +101,13 @@ func (c *chain) write(b line, from int) error {
 // recover closes the logs of processes that ended without closing them. Such a
 // process leaves a lock that nobody holds.
 func (c *chain) recover() error {
-	locks, err := filepath.Glob(filepath.Join(escapeGlob(c.dir), "*"+lockEnding))
+	locks, err := filepath.Glob(filepath.Join(escapeGlob(c.dir), "*"+LockEnding))
 	if err != nil {
 		return err
 	}
 	for _, path := range locks {
-		id := strings.TrimSuffix(filepath.Base(path), lockEnding)
-		if _, ok := logOf(id + logEnding); !ok {
+		id := strings.TrimSuffix(filepath.Base(path), LockEnding)
+		if _, ok := LogOf(id + LogEnding); !ok {
 			continue
 		}
 		lock := flock.New(path, flock.SetPermissions(0o600))
@@ -141,7 +141,7 @@ var errUnreadable = errors.New("its end cannot be read")
 // line that was cut off. A log without a whole line is removed: no decision rests
 // on it.
 func (c *chain) closeLog(id string) error {
-	file, err := os.OpenFile(filepath.Join(c.dir, id+logEnding), os.O_RDWR|os.O_APPEND, 0)
+	file, err := os.OpenFile(filepath.Join(c.dir, id+LogEnding), os.O_RDWR|os.O_APPEND, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // it ended before its first line
 	}
@@ -180,7 +180,7 @@ func (c *chain) logEnd(id string, file *os.File) (ending, error) {
 	if err != nil || end.number > 0 {
 		return end, err
 	}
-	all, err := logFiles(c.dir)
+	all, err := LogFiles(c.dir)
 	if err != nil {
 		return end, err
 	}
@@ -210,7 +210,7 @@ type ending struct {
 // complete takes the bytes behind the last line end as a line, if only its line end
 // is missing.
 func (e *ending) complete() {
-	if entry, err := readLine(e.torn); err == nil {
+	if entry, err := ReadLine(e.torn); err == nil {
 		e.place, e.torn, e.open = place{entry.Number, [64]byte([]byte(entry.Hash))}, nil, true
 	}
 }
@@ -249,7 +249,7 @@ func lastLine(f *os.File) (ending, error) {
 		if begin < 0 && from > 0 {
 			continue
 		}
-		entry, err := readLine(b[begin+1 : last])
+		entry, err := ReadLine(b[begin+1 : last])
 		if err != nil {
 			return e, fmt.Errorf("the last line of %s: %w", f.Name(), err)
 		}

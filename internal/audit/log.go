@@ -15,10 +15,10 @@ import (
 	"github.com/google/uuid"
 )
 
-// zero is what the first line of a chain names as the hash before it.
-const zero = "0000000000000000000000000000000000000000000000000000000000000000"
+// NoHash is what the first line of a chain names as the hash before it.
+const NoHash = "0000000000000000000000000000000000000000000000000000000000000000"
 
-var zeros = [64]byte([]byte(zero))
+var zeros = [64]byte([]byte(NoHash))
 
 // Defaults of Options.
 const (
@@ -410,14 +410,14 @@ func (o *Options) send(file io.Writer, b []byte) (int, error) {
 
 // Endings of file names in the folder.
 const (
-	logEnding  = ".jsonl"
-	lockEnding = ".lock"
-	chainName  = "chain.jsonl"
+	LogEnding  = ".jsonl"
+	LockEnding = ".lock"
+	ChainName  = "chain.jsonl"
 )
 
-// logOf tells which log a file of the folder belongs to.
-func logOf(name string) (id string, ok bool) {
-	if !strings.HasSuffix(name, logEnding) || len(name) < 36+len(logEnding) || name == chainName {
+// LogOf tells which log a file of the folder belongs to.
+func LogOf(name string) (id string, ok bool) {
+	if !strings.HasSuffix(name, LogEnding) || len(name) < 36+len(LogEnding) || name == ChainName {
 		return "", false
 	}
 	id = name[:36]
@@ -425,5 +425,5 @@ func logOf(name string) (id string, ok bool) {
 		return "", false
 	}
 	rest := name[36:]
-	return id, rest == logEnding || strings.HasPrefix(rest, "-")
+	return id, rest == LogEnding || strings.HasPrefix(rest, "-")
 }

@@ -70,7 +70,7 @@ func shared(i int) string {
 func (l *Log) claim(c *chain) error {
 	if l.o.Continue {
 		for i := range mostShared {
-			left := held(l.o.Dir, shared(i))
+			left := Held(l.o.Dir, shared(i))
 			if err := l.hold(shared(i)); err != nil {
 				continue // another short run has it
 			}
@@ -92,8 +92,8 @@ func (l *Log) claim(c *chain) error {
 }
 
 func (l *Log) hold(id string) error {
-	l.id, l.path = id, filepath.Join(l.o.Dir, id+logEnding)
-	l.lock = flock.New(filepath.Join(l.o.Dir, id+lockEnding), flock.SetPermissions(0o600))
+	l.id, l.path = id, filepath.Join(l.o.Dir, id+LogEnding)
+	l.lock = flock.New(filepath.Join(l.o.Dir, id+LockEnding), flock.SetPermissions(0o600))
 	ok, err := l.lock.TryLock()
 	switch {
 	case err != nil:
@@ -112,7 +112,7 @@ func (c *chain) resumable(id string) (place, bool) {
 	if err != nil {
 		return place{}, false
 	}
-	file, err := os.Open(filepath.Join(c.dir, id+logEnding))
+	file, err := os.Open(filepath.Join(c.dir, id+LogEnding))
 	if errors.Is(err, fs.ErrNotExist) {
 		return place{head: zeros}, known == nil
 	}
@@ -143,7 +143,7 @@ func (c *chain) lastOf(id string) (*Entry, error) {
 	if end := bytes.IndexByte(text, '\n'); end >= 0 {
 		text = text[:end]
 	}
-	e, err := readLine(text)
+	e, err := ReadLine(text)
 	return &e, err
 }
 

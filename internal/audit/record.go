@@ -137,6 +137,15 @@ type Outcome struct {
 // Took is how long it was until the answer.
 func (o *Outcome) Took() time.Duration { return time.Duration(o.US) * time.Microsecond }
 
+// A Place says where a decision stands in its log.
+type Place struct {
+	Line uint64
+	Call int // from 1, of a line that tells of several; else 0
+}
+
+// Place returns the place of the decision that o is the outcome of.
+func (o *Outcome) Place() Place { return Place{o.Of, o.Call} }
+
 // line is a line that is being written. Its parts are appended in place, because this
 // runs for every call.
 type line []byte
@@ -159,25 +168,25 @@ func (b line) seal(from int, head *[64]byte) line {
 	return append(append(b, head[:]...), "\"}\n"...)
 }
 
-const timeFormat = "2006-01-02T15:04:05.000000Z"
+const TimeFormat = "2006-01-02T15:04:05.000000Z"
 
 // A stamp writes times. Within one second it formats only the digits behind the point.
 type stamp struct {
 	second int64
-	text   [len(timeFormat) + 8]byte // AppendFormat writes more digits than it leaves
+	text   [len(TimeFormat) + 8]byte // AppendFormat writes more digits than it leaves
 }
 
 func (s *stamp) at(t time.Time) []byte {
 	if second := t.Unix(); second != s.second || s.text[0] == 0 {
-		t.UTC().AppendFormat(s.text[:0], timeFormat)
+		t.UTC().AppendFormat(s.text[:0], TimeFormat)
 		s.second = second
 	}
 	us := t.Nanosecond() / 1000
-	for i := len(timeFormat) - 2; i >= len(timeFormat)-7; i-- {
+	for i := len(TimeFormat) - 2; i >= len(TimeFormat)-7; i-- {
 		s.text[i] = byte('0' + us%10)
 		us /= 10
 	}
-	return s.text[:len(timeFormat)]
+	return s.text[:len(TimeFormat)]
 }
 
 func (b line) text(name, value string) line {

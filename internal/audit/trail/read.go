@@ -1,4 +1,4 @@
-package audit
+package trail
 
 import (
 	"maps"
@@ -7,40 +7,33 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"mcphub/internal/audit"
 )
 
 // An Event is one line of a log with all its members; which of them it has
 // depends on its kind.
 type Event struct {
-	Entry
+	audit.Entry
 	LogID string `json:"-"` // the log that it stands in
 
 	Program string `json:"program"`
 	PID     int    `json:"pid"`
-	Record
+	audit.Record
 	Lines uint64 `json:"lines"` // of KindLost
 
-	Of       uint64    `json:"of"` // this and the next two: of an Outcome
-	Call     int       `json:"call"`
-	Result   string    `json:"result"`
-	Outcomes []Outcome `json:"outcomes"`
-	Calls    []Call    `json:"calls"`
+	Of       uint64          `json:"of"` // this and the next two: of an outcome
+	Call     int             `json:"call"`
+	Result   string          `json:"result"`
+	Outcomes []audit.Outcome `json:"outcomes"`
+	Calls    []audit.Call    `json:"calls"`
 }
 
 // Refused returns what the line says of a refusal; false where it says of none.
-func (e *Event) Refused() (Refused, bool) { return e.Record.Refused(e.Kind, e.Time) }
-
-// A Place says where a decision stands in its log.
-type Place struct {
-	Line uint64
-	Call int // from 1, of a line that tells of several; else 0
-}
-
-// Place returns the place of the decision that o is the outcome of.
-func (o *Outcome) Place() Place { return Place{o.Of, o.Call} }
+func (e *Event) Refused() (audit.Refused, bool) { return e.Record.Refused(e.Kind, e.Time) }
 
 // Place returns the place of a decision. e is one that Each returned.
-func (e *Event) Place() Place { return Place{e.Number, e.Call} }
+func (e *Event) Place() audit.Place { return audit.Place{Line: e.Number, Call: e.Call} }
 
 // Each returns one event for each call that a line tells of; a line that tells
 // of one is that event.
@@ -62,19 +55,19 @@ func (e *Event) Each() []Event {
 }
 
 // Results returns the outcomes that a line tells of, be it one or many.
-func (e *Event) Results() []Outcome {
+func (e *Event) Results() []audit.Outcome {
 	switch {
-	case e.Kind != KindOutcome:
+	case e.Kind != audit.KindOutcome:
 		return nil
 	case len(e.Outcomes) > 0:
 		return e.Outcomes
 	}
-	return []Outcome{{e.Of, e.Call, e.Result, e.US}}
+	return []audit.Outcome{{Of: e.Of, Call: e.Call, Result: e.Result, US: e.US}}
 }
 
 // ParseEvent reads a line of a log, whose hash must be right.
 func ParseEvent(log string, raw []byte) (Event, error) {
-	entry, err := readLine(raw)
+	entry, err := audit.ReadLine(raw)
 	if err != nil {
 		return Event{}, err
 	}
@@ -89,7 +82,7 @@ func ParseEvent(log string, raw []byte) (Event, error) {
 // Read hands out every entry of a folder's logs, log by log, until each
 // returns false. Lines that cannot be read are left out; Verify reports them.
 func Read(dir string, each func(Event) bool) error {
-	files, err := logFiles(dir)
+	files, err := audit.LogFiles(dir)
 	if err != nil {
 		return err
 	}
