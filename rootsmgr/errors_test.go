@@ -41,7 +41,7 @@ func TestErrorTexts(t *testing.T) {
 		}
 		seen[c.String()] = true
 	}
-	_, err := Host().ParseRootURI("file://evil\x1b/x")
+	_, err := platform.Host().ParseRootURI("file://evil\x1b/x")
 	if err == nil || !strings.Contains(err.Error(), "another host") || strings.Contains(err.Error(), "\x1b") {
 		t.Error(err)
 	}
@@ -129,7 +129,7 @@ func TestResolve(t *testing.T) {
 	if !errors.As(err, &e) || e.Reading != guard.ReadingLexical || !place.Exists || place.Readings.Physical != dir+"/b/f" {
 		t.Errorf("%+v, %v", place, err)
 	}
-	if (OS{}).Home() != os.Getenv("HOME") && Host() == Linux {
+	if (OS{}).Home() != os.Getenv("HOME") && platform.Host() == Linux {
 		t.Error("home")
 	}
 }
