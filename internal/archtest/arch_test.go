@@ -21,6 +21,7 @@ const module = "mcphub"
 var allowed = map[string][]string{
 	"internal/redact":         {"internal/nesting", "internal/reference"},
 	"rootsmgr/platform":       {},
+	"internal/resource":       {"validate/chars"},
 	"rootsmgr/pattern":        {"rootsmgr/platform"},
 	"rootsmgr/guard":          {"rootsmgr/platform"},
 	"rootsmgr":                {"rootsmgr/guard", "rootsmgr/pattern", "rootsmgr/platform"},
