@@ -38,10 +38,14 @@ type detector struct {
 	inWords   bool             // the words of a shell string are looked at
 	argv      vector           // the latest array of words
 	mentions  []mention
-	writes    bool      // the word stands after a redirection
-	inShell   bool      // it belongs to a command
-	cmd       shell.Use // what that makes of it
-	refused   error     // why the call is
+	programs  struct { // memo of programsOf
+		object int32
+		list   []int32
+	}
+	writes  bool      // the word stands after a redirection
+	inShell bool      // it belongs to a command
+	cmd     shell.Use // what that makes of it
+	refused error     // why the call is
 }
 
 // source is the string that the latest findings came from.

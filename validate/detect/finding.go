@@ -1,6 +1,7 @@
 package detect
 
 import (
+	"slices"
 	"strings"
 
 	"mcphub/validate/access"
@@ -198,12 +199,21 @@ func (d *detector) leadsVector(id int32, p place) bool {
 	if d.t.IsMember(id) || n.Index != 0 || p.key < 0 || p.class != names.Shell && d.lastWord(p.key) != "argv" {
 		return false
 	}
-	for c := d.t.Nodes[d.t.Nodes[p.key].Parent].First; c > 0; c = d.t.Nodes[c].Next {
-		if c != p.key && d.t.Nodes[c].Kind == strictjson.String && d.t.IsMember(c) && names.ProgramWords[d.lastWord(c)] {
-			return false
+	return !slices.ContainsFunc(d.programsOf(d.t.Nodes[p.key].Parent), func(c int32) bool { return c != p.key })
+}
+
+// programsOf returns the first two members of an object whose names say that they name a
+// program. They are looked for once: an object may hold many arrays.
+func (d *detector) programsOf(object int32) []int32 {
+	if d.programs.list == nil || d.programs.object != object {
+		d.programs.object, d.programs.list = object, make([]int32, 0, 2)
+		for c := d.t.Nodes[object].First; c > 0 && len(d.programs.list) < 2; c = d.t.Nodes[c].Next {
+			if d.t.Nodes[c].Kind == strictjson.String && d.t.IsMember(c) && names.ProgramWords[d.lastWord(c)] {
+				d.programs.list = append(d.programs.list, c)
+			}
 		}
 	}
-	return true
+	return d.programs.list
 }
 
 // from makes a string the one that findings come from.
