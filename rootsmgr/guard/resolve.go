@@ -277,11 +277,8 @@ func refusalOf(at string, err error) *refusal {
 	switch {
 	case errors.Is(err, fs.ErrPermission):
 		return &refusal{at: at, cause: platform.CausePermission, err: err}
-	case isTooLong(err):
+	case errors.Is(err, errTooLong): // resolved links can lead to it
 		return &refusal{at: at, cause: platform.CauseTooLong, err: err}
 	}
 	return &refusal{at: at, cause: platform.CauseIO, err: err}
 }
-
-// isTooLong reports ENAMETOOLONG, which resolved links can lead to.
-func isTooLong(err error) bool { return errors.Is(err, errTooLong) }
