@@ -259,7 +259,7 @@ func (b *builder) flag(f guard.Found) string {
 }
 
 func (b *builder) finish() *Snapshot {
-	for _, c := range b.settled() {
+	for _, c := range b.admissible() {
 		if b.top == nil || b.top.contains(c.Found) {
 			b.open(c.Found, c.entry.Name)
 			continue

@@ -223,7 +223,7 @@ func (c *Checker) Judge(s *Scan, w Where, v rootsmgr.View) *Verdict {
 	resources := c.judgeResources(s.found.Resources, v)
 	if len(s.found.Findings) == 0 {
 		out.Findings = resources
-		out.settle(s.tool, w, v)
+		out.decide(s.tool, w, v)
 		return out
 	}
 	work := s.found.Work // a scan may be judged more than once
@@ -242,7 +242,7 @@ func (c *Checker) Judge(s *Scan, w Where, v rootsmgr.View) *Verdict {
 	}
 	j.rules = policy.Call{Ruling: s.tool.ruling, Machine: j.m, Guard: j.guard, Unbounded: v.Open && j.boundless(), Grants: w.Grants, Approved: w.Approved}
 	out.Findings = append(j.all(s.found.Findings), resources...)
-	out.settle(s.tool, w, v)
+	out.decide(s.tool, w, v)
 	j.rewrite(s, out)
 	if j.view.Missed() {
 		return &Verdict{Child: out.Child, Tool: out.Tool, Rule: RuleUnjudged, Unsure: true}

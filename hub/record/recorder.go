@@ -275,7 +275,7 @@ func (r *Recorder) ByKernel(what Subject, f sandbox.Refusal, dirs []string) {
 	if set.To != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), slowestLine)
 		defer cancel()
-		set.To.Settle(ctx)
+		set.To.Flush(ctx)
 	}
 }
 

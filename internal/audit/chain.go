@@ -28,7 +28,7 @@ const chainWait = 10 * time.Second
 type chain struct {
 	dir   string
 	file  *os.File
-	at    place
+	at    link
 	stamp stamp
 }
 
@@ -59,7 +59,7 @@ func (c *chain) find() error {
 	if err != nil {
 		return err
 	}
-	c.at = end.place
+	c.at = end.link
 	switch {
 	case len(end.torn) > 0:
 		return c.write(end.closing(c.stamp.at(time.Now())), 1)
@@ -94,7 +94,7 @@ func (c *chain) write(b line, from int) error {
 	if err := put(c.file, b.seal(from, &head)); err != nil {
 		return err
 	}
-	c.at = place{c.at.number + 1, head}
+	c.at = link{c.at.number + 1, head}
 	return nil
 }
 
@@ -194,7 +194,7 @@ func (c *chain) logEnd(id string, file *os.File) (ending, error) {
 		if err = errors.Join(err, before.Close()); err != nil {
 			return end, err
 		}
-		end = ending{place: e.place, torn: append(e.torn, end.torn...)}
+		end = ending{link: e.link, torn: append(e.torn, end.torn...)}
 		end.complete()
 	}
 	return end, nil
@@ -202,7 +202,7 @@ func (c *chain) logEnd(id string, file *os.File) (ending, error) {
 
 // ending is where a file of lines ends.
 type ending struct {
-	place
+	link
 	torn []byte // what stands behind the last line end
 	open bool   // the last line lacks nothing but that
 }
@@ -211,7 +211,7 @@ type ending struct {
 // is missing.
 func (e *ending) complete() {
 	if entry, err := ReadLine(e.torn); err == nil {
-		e.place, e.torn, e.open = place{entry.Number, [64]byte([]byte(entry.Hash))}, nil, true
+		e.link, e.torn, e.open = link{entry.Number, [64]byte([]byte(entry.Hash))}, nil, true
 	}
 }
 
@@ -229,7 +229,7 @@ func lastLine(f *os.File) (ending, error) {
 	if err != nil {
 		return ending{}, err
 	}
-	e := ending{place: place{head: zeros}}
+	e := ending{link: link{head: zeros}}
 	for span := int64(64 << 10); ; span *= 4 {
 		from := max(fi.Size()-span, 0)
 		b := make([]byte, fi.Size()-from)

@@ -29,8 +29,8 @@ func (r *Recorder) Log() *Log  { return r.log.Load() }
 
 // See has the log look at its file now.
 func (l *Log) See() error {
-	l.turn.Lock()
-	defer l.turn.Unlock()
+	l.writeMu.Lock()
+	defer l.writeMu.Unlock()
 	return l.look(time.Now())
 }
 

@@ -65,17 +65,17 @@ type Log struct {
 	gone chan struct{} // closed when the file was found to be gone
 	news chan struct{}
 
-	mu   sync.Mutex
-	tab  logTables
-	turn sync.Mutex // held by the writer; taken before mu, under mu only by TryLock
+	mu      sync.Mutex
+	tab     logTables
+	writeMu sync.Mutex // held by the writer; taken before mu, under mu only by TryLock
 }
 
 // logTables is what Log.mu guards: the chain as far as it was made, which is
 // ahead of the file by what is in pending.
 type logTables struct {
 	stamp    stamp
-	made     place  // the last line
-	written  place  // the last that the file holds
+	made     link   // the last line
+	written  link   // the last that the file holds
 	pending  []byte // lines that are not in the file yet
 	spare    []byte // the buffer that was written last
 	waiting  []chan error
@@ -91,8 +91,8 @@ type logTables struct {
 	marked   uint64 // number of the last checkpoint
 }
 
-// A place in the chain: a line's number and its hash.
-type place struct {
+// A link of the chain: a line's number and its hash.
+type link struct {
 	number uint64
 	head   [64]byte
 }
@@ -266,7 +266,7 @@ func (l *Log) Commit(ctx context.Context) error {
 		l.mu.Unlock()
 		return err
 	}
-	if l.turn.TryLock() {
+	if l.writeMu.TryLock() {
 		l.mu.Unlock()
 		return l.flush()
 	}
@@ -299,7 +299,7 @@ func (l *Log) write(kind string, body func(line) line) error {
 	return l.Commit(context.Background())
 }
 
-// flush writes what is pending until nobody waits, and unlocks turn, whose holder
+// flush writes what is pending until nobody waits, and unlocks writeMu, whose holder
 // writes for all who came meanwhile. The error is that of the first write, which has
 // the caller's own line.
 func (l *Log) flush() error {
@@ -307,7 +307,7 @@ func (l *Log) flush() error {
 	for {
 		l.mu.Lock()
 		if len(l.tab.waiting) == 0 {
-			l.turn.Unlock()
+			l.writeMu.Unlock()
 			l.mu.Unlock()
 			return own
 		}
@@ -384,7 +384,7 @@ func (l *Log) out(b []byte) (int, error) {
 	return n, err
 }
 
-// look checks that the file is where it was, and the same file. The caller holds turn.
+// look checks that the file is where it was, and the same file. The caller holds writeMu.
 func (l *Log) look(now time.Time) error {
 	fi, err := os.Lstat(l.path)
 	l.mu.Lock()

@@ -107,21 +107,21 @@ func (l *Log) hold(id string) error {
 // resumable reports whether a log may be continued, and where it ends. Either it does
 // not exist yet, or it ends where chain.jsonl says. A log that was tampered with is
 // left as it is, for Verify.
-func (c *chain) resumable(id string) (place, bool) {
+func (c *chain) resumable(id string) (link, bool) {
 	known, err := c.lastOf(id)
 	if err != nil {
-		return place{}, false
+		return link{}, false
 	}
 	file, err := os.Open(filepath.Join(c.dir, id+LogEnding))
 	if errors.Is(err, fs.ErrNotExist) {
-		return place{head: zeros}, known == nil
+		return link{head: zeros}, known == nil
 	}
 	if err != nil {
-		return place{}, false
+		return link{}, false
 	}
 	end, err := c.logEnd(id, file)
 	err = errors.Join(err, file.Close())
-	return end.place, err == nil && known != nil && (known.Kind == KindClose || known.Kind == KindRecovered) &&
+	return end.link, err == nil && known != nil && (known.Kind == KindClose || known.Kind == KindRecovered) &&
 		known.At == end.number && known.Head == string(end.head[:]) && len(end.torn) == 0 && !end.open
 }
 

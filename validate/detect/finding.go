@@ -133,7 +133,7 @@ type seen struct {
 }
 
 // add completes a finding and keeps it, once for each string and value.
-func (d *detector) add(f Finding, p place) {
+func (d *detector) add(f Finding, p slot) {
 	d.from(f.Node, f.Member)
 	if f.Conditional() && d.course != (shell.Course{}) {
 		f.Course = d.course
@@ -182,7 +182,7 @@ func (d *detector) add(f Finding, p place) {
 
 // isProgram reports a string that names what is to be run: the first element of argv or of a command given as an array,
 // unless the program stands beside it, or a key that says so. The elements of args are what a program is given.
-func (d *detector) isProgram(id int32, p place) bool {
+func (d *detector) isProgram(id int32, p slot) bool {
 	if d.inWords {
 		return false // it is part of a command line, whose first word is the program
 	}
@@ -194,7 +194,7 @@ func (d *detector) isProgram(id int32, p place) bool {
 }
 
 // leadsVector reports an element of an array that is the program itself.
-func (d *detector) leadsVector(id int32, p place) bool {
+func (d *detector) leadsVector(id int32, p slot) bool {
 	n := &d.t.Nodes[id]
 	if d.t.IsMember(id) || n.Index != 0 || p.key < 0 || p.class != names.Shell && d.lastWord(p.key) != "argv" {
 		return false

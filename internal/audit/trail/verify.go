@@ -71,7 +71,7 @@ func Verify(dir string, heads ...string) (*Report, error) {
 		return nil, err
 	}
 	for _, id := range slices.Sorted(maps.Keys(files)) {
-		if err := verifySettled(dir, id, logState{files[id], marks[id], audit.Held(dir, id)}, r); err != nil {
+		if err := verifyStable(dir, id, logState{files[id], marks[id], audit.Held(dir, id)}, r); err != nil {
 			return nil, err
 		}
 	}
@@ -120,9 +120,9 @@ type logState struct {
 	held  bool
 }
 
-// verifySettled checks a log. If something is wrong, but the log was started, ended
+// verifyStable checks a log. If something is wrong, but the log was started, ended
 // or rotated meanwhile, it checks again: then the parts were read at different states.
-func verifySettled(dir, id string, st logState, r *Report) error {
+func verifyStable(dir, id string, st logState, r *Report) error {
 	for range 20 {
 		own := &Report{}
 		err := verifyLog(dir, id, st, own)
