@@ -14,6 +14,7 @@ import (
 	"mcphub/children/childtest"
 	"mcphub/hub/approval"
 	"mcphub/internal/audit"
+	"mcphub/internal/audit/trail"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
 	"mcphub/validate"
@@ -294,7 +295,7 @@ func TestTheRecordSaysWhatWasGranted(t *testing.T) {
 				_, _, _ = a.try(c, "kid__echo", reading(a.at("data", "one", "1.txt")))
 				want = tc.want(a)
 			})
-			all, err := audit.Decisions(dir, audit.Filter{})
+			all, err := trail.Decisions(dir, trail.Filter{})
 			if err != nil {
 				t.Fatal(err)
 			}

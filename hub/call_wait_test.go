@@ -13,6 +13,7 @@ import (
 	"mcphub/children/childtest"
 	"mcphub/hub/call"
 	"mcphub/internal/audit"
+	"mcphub/internal/audit/trail"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -132,7 +133,7 @@ func TestHTTPShortWayEndsAsTheLongOne(t *testing.T) {
 				if err := <-done; err != nil {
 					t.Error(err)
 				}
-				all, err := audit.Decisions(dir, audit.Filter{})
+				all, err := trail.Decisions(dir, trail.Filter{})
 				if err != nil {
 					t.Fatal(err)
 				}

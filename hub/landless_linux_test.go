@@ -21,6 +21,7 @@ import (
 
 	"mcphub/children/sandbox"
 	"mcphub/internal/audit"
+	"mcphub/internal/audit/trail"
 )
 
 // refuseVariable has the test binary start itself with landlock_create_ruleset refused;
@@ -161,7 +162,7 @@ func landless(t *testing.T, why string) {
 		t.Errorf("the log says it %d times: %s", n, log.text.String())
 	}
 	stop()
-	all, err := audit.Decisions(dir, audit.Filter{})
+	all, err := trail.Decisions(dir, trail.Filter{})
 	if err != nil || len(all) == 0 || all[len(all)-1].Kernel != "none" {
 		t.Errorf("the record has %+v, %v", all, err)
 	}

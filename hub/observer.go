@@ -191,7 +191,7 @@ func (h *Hub) toldRedefined(k children.Key, tools []children.Redefinition) {
 			Msg("the server defines this tool otherwise than when it was offered before; look at it before you go on trusting it")
 		h.redefined.Add(k.Child, name, t.Parts, time.Now())
 		if to := g.Audit.To; to != nil {
-			to.Definition(&audit.Record{Child: k.Child, Tool: name, Code: strings.Join(t.Parts, ", ")})
+			to.Definition(&audit.Record{Decided: audit.Decided{Child: k.Child, Tool: name, Code: strings.Join(t.Parts, ", ")}})
 		}
 	}
 }

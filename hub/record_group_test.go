@@ -20,6 +20,7 @@ import (
 	"mcphub/children"
 	"mcphub/children/childtest"
 	"mcphub/internal/audit"
+	"mcphub/internal/audit/trail"
 )
 
 // recordedWeb is a session over HTTP whose calls are recorded in a folder that a
@@ -74,10 +75,10 @@ func newRecordedWeb(t *testing.T, cfg Audit) *recordedWeb {
 func (r *recordedWeb) results(t *testing.T) map[string]int {
 	t.Helper()
 	r.stop()
-	if report, err := audit.Verify(r.dir); err != nil || !report.OK() {
+	if report, err := trail.Verify(r.dir); err != nil || !report.OK() {
 		t.Errorf("%+v, %v", report, err)
 	}
-	all, err := audit.Decisions(r.dir, audit.Filter{})
+	all, err := trail.Decisions(r.dir, trail.Filter{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 
 	"mcphub/children/childtest"
 	"mcphub/internal/audit"
+	"mcphub/internal/audit/trail"
 	"mcphub/internal/redact"
 )
 
@@ -68,14 +69,14 @@ func newRecorded(t *testing.T, cfg Audit, script ...childtest.Script) *recordedH
 }
 
 // decisions ends the record and returns it.
-func (r *recordedHub) decisions(t *testing.T) []audit.Decision {
+func (r *recordedHub) decisions(t *testing.T) []trail.Decision {
 	t.Helper()
 	r.stop()
-	report, err := audit.Verify(r.dir)
+	report, err := trail.Verify(r.dir)
 	if err != nil || !report.OK() {
 		t.Errorf("%+v, %v", report, err)
 	}
-	all, err := audit.Decisions(r.dir, audit.Filter{})
+	all, err := trail.Decisions(r.dir, trail.Filter{})
 	if err != nil {
 		t.Fatal(err)
 	}

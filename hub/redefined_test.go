@@ -13,6 +13,7 @@ import (
 
 	"mcphub/children/childtest"
 	"mcphub/internal/audit"
+	"mcphub/internal/audit/trail"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -75,7 +76,7 @@ func (l *lockedBuffer) String() string {
 // recorded are the redefinitions in the audit log so far.
 func (r *rug) recorded() (out []string) {
 	r.t.Helper()
-	all, err := audit.Decisions(r.dir, audit.Filter{})
+	all, err := trail.Decisions(r.dir, trail.Filter{})
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -84,7 +85,7 @@ func (r *rug) recorded() (out []string) {
 			out = append(out, d.Child+" "+d.Tool+": "+d.Code)
 		}
 	}
-	if report, err := audit.Verify(r.dir); err != nil || !report.OK() {
+	if report, err := trail.Verify(r.dir); err != nil || !report.OK() {
 		r.t.Errorf("%+v, %v", report, err)
 	}
 	return out

@@ -37,11 +37,7 @@ func (b *builder) narrow(c candidate) {
 		if c.File {
 			break // nothing is below a file
 		}
-		_, below := above.Find(p, r.Path, true)
-		if !below {
-			_, below = above.FindFolded(&b.disk, r.Path, true)
-		}
-		if below {
+		if _, below := above.Above(&b.disk, r.Path, true); below {
 			some = true
 			b.open(guard.Found{Given: r.Given, Path: r.Path, File: r.File}, cmp.Or(c.entry.Name, r.Name))
 		}

@@ -41,7 +41,7 @@ func TestErrorTexts(t *testing.T) {
 		}
 		seen[c.String()] = true
 	}
-	_, err := Host().ParseRootURI("file://evil\x1b/x")
+	_, err := platform.Host().ParseRootURI("file://evil\x1b/x")
 	if err == nil || !strings.Contains(err.Error(), "another host") || strings.Contains(err.Error(), "\x1b") {
 		t.Error(err)
 	}
@@ -101,7 +101,7 @@ func TestWhySaysWhatToDo(t *testing.T) {
 		{View{Err: ErrNoAnswer}, []string{"roots.when.failed"}},
 		{FallbackView(f, 1, Fallback{}, CaseFailed, When{}, ErrMalformed), []string{"declared roots", ErrMalformed.Error(), "roots.when.failed"}},
 		{FallbackView(f, 1, Fallback{OriginConfig, []Entry{{URI: "/x"}}}, CaseUnsupported, When{true, true, false}, nil), []string{"none of the 1", "roots.fallback"}},
-		{InlineView(at(OriginInline, "file:///x"), When{}), []string{"1 roots, none", "get-roots"}},
+		{AnsweredView(at(OriginInline, "file:///x"), When{}), []string{"1 roots, none", "get-roots"}},
 	} {
 		for _, want := range tt.want {
 			if why := tt.v.Why(); !strings.Contains(why, want) || !strings.HasSuffix(why, ".") {
@@ -129,7 +129,7 @@ func TestResolve(t *testing.T) {
 	if !errors.As(err, &e) || e.Reading != guard.ReadingLexical || !place.Exists || place.Readings.Physical != dir+"/b/f" {
 		t.Errorf("%+v, %v", place, err)
 	}
-	if (OS{}).Home() != os.Getenv("HOME") && Host() == Linux {
+	if (OS{}).Home() != os.Getenv("HOME") && platform.Host() == Linux {
 		t.Error("home")
 	}
 }

@@ -313,7 +313,7 @@ func TestUnion(t *testing.T) {
 // A root "/" contains everything, and still not what each process sees its own
 // way.
 func TestGuardMagicLinks(t *testing.T) {
-	if Host() != Linux {
+	if platform.Host() != Linux {
 		t.Skip("proc is Linux's")
 	}
 	dir := rootstest.Tree(t, "r/cwd => /proc/self/cwd", "r/root => /proc/self/root", "r/fd => /dev/fd",

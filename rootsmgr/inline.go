@@ -151,7 +151,7 @@ func (l *loop) heardInline(in *inlined) {
 // reckon makes the View of an answer. If none of its roots can be used, the
 // configured ones count, and unusable is how many the answer had.
 func (t *terms) reckon(fsys FS, s, top *Snapshot, next func() uint64) (v View, unusable int) {
-	v = answeredView(s, t.settings.When).under(top)
+	v = AnsweredView(s, t.settings.When).under(top)
 	if unusable = v.unusable; unusable > 0 && !t.fallback.None() {
 		v = t.settings.fallbackView(fsys, next(), t.fallback, CaseFailed, errUnusable, s.Skipped()...)
 		v.Snapshot.behind = append(v.Snapshot.behind, s)

@@ -61,9 +61,7 @@ func (g *lateGlob) above(p Platform, path string) (string, bool) {
 // that was missing when the Snapshot was made, or that a pattern would match, and
 // that exists now. It looks at the disk for such roots only.
 func (s *Snapshot) Appeared(paths ...string) bool {
-	if s == nil {
-		return false
-	}
+	s = s.orNone()
 	return slices.ContainsFunc(paths, s.appeared) || slices.ContainsFunc(s.behind, func(b *Snapshot) bool { return b.Appeared(paths...) })
 }
 
@@ -75,11 +73,7 @@ func (s *Snapshot) appeared(path string) bool {
 	p := e.Platform
 	path = p.Clean(path)
 	if x := s.late.missing; x != nil {
-		at, ok := x.Find(p, path, true)
-		if !ok {
-			at, ok = x.FindFolded(&e, path, true)
-		}
-		if ok {
+		if at, ok := x.Above(&e, path, true); ok {
 			if _, err := e.Canonical(s.late.raw[at.Root]); !errors.Is(err, guard.ErrMissing) {
 				return true
 			}
@@ -108,9 +102,7 @@ func (s *Snapshot) appeared(path string) bool {
 // paths, or the nearest directory above one. It explains why a path is outside
 // that somebody meant to be inside.
 func (s *Snapshot) SkippedAbove(paths ...string) (Skipped, bool) {
-	if s == nil {
-		return Skipped{}, false
-	}
+	s = s.orNone()
 	for _, path := range paths {
 		path = s.Guard().Disk().Platform.Clean(path)
 		if at, ok := s.skippedAt(path); ok {

@@ -375,11 +375,11 @@ func TestInlineView(t *testing.T) {
 	for want, entries := range map[string][]Entry{
 		"known /a by inline": {{URI: "file:///a"}, {URI: "x:y"}}, "empty": nil, "failed": {{URI: "file:///gone"}},
 	} {
-		if got := show(InlineView(NewSnapshot(f, 1, OriginInline, entries), When{Unsupported: true})); got != want {
+		if got := show(AnsweredView(NewSnapshot(f, 1, OriginInline, entries), When{Unsupported: true})); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
-	if v := InlineView(nil, When{}); v.Open || !v.Snapshot.Guard().Empty() || v.Case != CaseFailed || v.Why() == "" {
+	if v := AnsweredView(nil, When{}); v.Open || !v.Snapshot.Guard().Empty() || v.Case != CaseFailed || v.Why() == "" {
 		t.Errorf("%+v", v)
 	}
 }

@@ -40,9 +40,6 @@ const (
 	Windows = platform.Windows
 )
 
-// Host is the Platform of this process.
-func Host() Platform { return platform.Host() }
-
 // ParseURI returns the path of a file URI that has exactly one reading.
 func ParseURI(raw string) (string, error) { return platform.Host().ParseURI(raw) }
 

@@ -15,11 +15,11 @@ import (
 // themselves, the ceiling, Settings.Places, and folders that other users may
 // write in.
 
-// settled returns the candidates that may be roots, in their order, and skips the
+// admissible returns the candidates that may be roots, in their order, and skips the
 // others. Each candidate counts as a writable directory here, whether it becomes a
 // root or not. So adding an entry or a ceiling never makes a root of a candidate
 // that would be none without it.
-func (b *builder) settled() []candidate {
+func (b *builder) admissible() []candidate {
 	linked := func(c candidate) bool { return len(c.Links) > 0 }
 	if !slices.ContainsFunc(b.candidates, linked) {
 		return b.candidates

@@ -1,6 +1,7 @@
 package rootsmgr
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -223,7 +224,7 @@ func (b *builder) look(entry Entry) {
 // open makes a candidate a root, or a further spelling of one.
 func (b *builder) open(f guard.Found, name string) {
 	p := b.disk.Platform
-	i := b.known(f.Path)
+	i := b.index.Named(&b.disk, f.Path)
 	if i < 0 {
 		if len(b.roots) >= maxRoots {
 			b.dropped++
@@ -247,18 +248,6 @@ func (b *builder) open(f guard.Found, name string) {
 	b.index.Add(p, f.Given, int32(i), false)
 }
 
-// known is the root that is this very path already, or -1.
-func (b *builder) known(path string) int {
-	at, ok := b.index.Find(b.disk.Platform, path, true)
-	if !ok || at.End != len(path) {
-		at, ok = b.index.FindFolded(&b.disk, path, true)
-	}
-	if !ok || at.End != len(path) {
-		return -1
-	}
-	return at.Root
-}
-
 func (b *builder) flag(f guard.Found) string {
 	switch {
 	case len(f.Path) == b.disk.Platform.RootLen(f.Path):
@@ -270,7 +259,7 @@ func (b *builder) flag(f guard.Found) string {
 }
 
 func (b *builder) finish() *Snapshot {
-	for _, c := range b.settled() {
+	for _, c := range b.admissible() {
 		if b.top == nil || b.top.contains(c.Found) {
 			b.open(c.Found, c.entry.Name)
 			continue
@@ -283,11 +272,7 @@ func (b *builder) finish() *Snapshot {
 		if len(path) == p.RootLen(path) {
 			continue
 		}
-		_, inside := b.index.Find(p, p.Parent(path), true)
-		if !inside {
-			_, inside = b.index.FindFolded(&b.disk, p.Parent(path), true)
-		}
-		b.roots[i].Redundant = inside
+		_, b.roots[i].Redundant = b.index.Above(&b.disk, p.Parent(path), true)
 	}
 	if b.unlisted > 0 {
 		b.overflow(fmt.Sprintf("%d more entries were skipped", b.unlisted))
@@ -305,71 +290,39 @@ func (s *Snapshot) closed() *Snapshot {
 	return &Snapshot{generation: s.Generation(), at: s.At(), guard: guard.New(s.Guard().Disk(), nil), others: s.Others()}
 }
 
+// orNone returns s, or the Snapshot without roots for nil.
+func (s *Snapshot) orNone() *Snapshot { return cmp.Or(s, &noRoots) }
+
+var noRoots Snapshot
+
 // Generation is the number of the query that this Snapshot answers. Those of
 // two Managers cannot be compared.
-func (s *Snapshot) Generation() uint64 {
-	if s == nil {
-		return 0
-	}
-	return s.generation
-}
+func (s *Snapshot) Generation() uint64 { return s.orNone().generation }
 
 // Origin is where the roots come from.
-func (s *Snapshot) Origin() Origin {
-	if s == nil {
-		return OriginNone
-	}
-	return s.origin
-}
+func (s *Snapshot) Origin() Origin { return s.orNone().origin }
 
 // At is when the roots were made canonical.
-func (s *Snapshot) At() time.Time {
-	if s == nil {
-		return time.Time{}
-	}
-	return s.at
-}
+func (s *Snapshot) At() time.Time { return s.orNone().at }
 
 // Roots returns the roots in the order given. The slice is the caller's.
-func (s *Snapshot) Roots() []Root {
-	if s == nil {
-		return nil
-	}
-	return slices.Clone(s.roots)
-}
+func (s *Snapshot) Roots() []Root { return slices.Clone(s.orNone().roots) }
 
 // Files are the paths of the roots that are single files. The slice must not be
 // changed.
-func (s *Snapshot) Files() []string {
-	if s == nil {
-		return nil
-	}
-	return s.files
-}
+func (s *Snapshot) Files() []string { return s.orNone().files }
 
 // Len is the number of roots.
-func (s *Snapshot) Len() int {
-	if s == nil {
-		return 0
-	}
-	return len(s.roots)
-}
+func (s *Snapshot) Len() int { return len(s.orNone().roots) }
 
 // Skipped returns the entries that gave no root. The slice is the caller's.
-func (s *Snapshot) Skipped() []Skipped {
-	if s == nil {
-		return nil
-	}
-	return slices.Clone(s.skipped)
-}
+func (s *Snapshot) Skipped() []Skipped { return slices.Clone(s.orNone().skipped) }
 
 // Others returns the client's roots of other schemes than file, as they came:
 // the first 1,000. They are reported by Skipped too, and open nothing here. The
 // slice is the caller's.
 func (s *Snapshot) Others() []Entry {
-	if s == nil {
-		return nil
-	}
+	s = s.orNone()
 	out := slices.Clone(s.others)
 	for _, b := range s.behind { // configured directories replace the client's, but not its roots of other schemes
 		out = append(out, b.Others()...)
@@ -393,8 +346,8 @@ func (s *Snapshot) each(of func(*Root) string) []string {
 
 // Guard judges paths by these roots. Never nil.
 func (s *Snapshot) Guard() *Guard {
-	if s == nil || s.guard == nil {
-		return &Guard{}
+	if g := s.orNone().guard; g != nil {
+		return g
 	}
-	return s.guard
+	return &Guard{}
 }

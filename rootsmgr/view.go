@@ -85,11 +85,9 @@ func (m Mark) Covers(v View) bool {
 	return m.inline >= v.Snapshot.Generation()
 }
 
-// InlineView is the View of roots that came with the call.
-func InlineView(s *Snapshot, w When) View { return answeredView(s, w) }
-
-// answeredView judges an answer without looking at fallbacks.
-func answeredView(s *Snapshot, w When) View {
+// AnsweredView is the View of an answer, or of roots that came with the call, without a
+// look at fallbacks.
+func AnsweredView(s *Snapshot, w When) View {
 	v := View{Snapshot: s}
 	switch {
 	case s.Len() > 0:

@@ -18,6 +18,7 @@ import (
 	"mcphub/validate/machine"
 	"mcphub/validate/policy"
 	"mcphub/validate/strictjson"
+	"mcphub/validate/uri"
 )
 
 // ChildConfig is what hub.json says about one child and its paths.
@@ -125,7 +126,7 @@ func newChild(cc ChildConfig) (*child, error) {
 	ch.container = machine.ReadContainer(cc.Command, cc.CommandArgs)
 	if !cc.ModeSet {
 		ch.mode = ModeStrict
-		if cc.Command == "" && cc.URL != "" && !isLoopback(cc.URL) {
+		if cc.Command == "" && cc.URL != "" && !sharesDisk(cc.URL) {
 			ch.mode = ModeDeclared
 		}
 	}
@@ -143,21 +144,14 @@ func newChild(cc ChildConfig) (*child, error) {
 	return ch, errors.Join(errs...)
 }
 
-// isLoopback reports a URL whose server shares this machine's disk.
-func isLoopback(raw string) bool {
+// sharesDisk reports a URL whose server shares this machine's disk.
+func sharesDisk(raw string) bool {
 	u, err := url.Parse(raw)
 	if err != nil {
 		return true // strict is the safe answer
 	}
-	switch host := u.Hostname(); {
-	case host == "", strings.EqualFold(host, "localhost"), strings.HasSuffix(strings.ToLower(host), ".localhost"):
-		return true
-	case strings.HasPrefix(host, "127."), host == "::1", host == "0.0.0.0", host == "::", host == "host.docker.internal":
-		return true
-	case strings.HasPrefix(u.Scheme, "unix"):
-		return true
-	}
-	return false
+	host := u.Hostname()
+	return strings.HasPrefix(u.Scheme, "unix") || host == "host.docker.internal" || uri.IsThisHost(host)
 }
 
 // Scan is what one call's arguments hold. It keeps nothing of the argument bytes.
@@ -229,7 +223,7 @@ func (c *Checker) Judge(s *Scan, w Where, v rootsmgr.View) *Verdict {
 	resources := c.judgeResources(s.found.Resources, v)
 	if len(s.found.Findings) == 0 {
 		out.Findings = resources
-		out.settle(s.tool, w, v)
+		out.decide(s.tool, w, v)
 		return out
 	}
 	work := s.found.Work // a scan may be judged more than once
@@ -248,7 +242,7 @@ func (c *Checker) Judge(s *Scan, w Where, v rootsmgr.View) *Verdict {
 	}
 	j.rules = policy.Call{Ruling: s.tool.ruling, Machine: j.m, Guard: j.guard, Unbounded: v.Open && j.boundless(), Grants: w.Grants, Approved: w.Approved}
 	out.Findings = append(j.all(s.found.Findings), resources...)
-	out.settle(s.tool, w, v)
+	out.decide(s.tool, w, v)
 	j.rewrite(s, out)
 	if j.view.Missed() {
 		return &Verdict{Child: out.Child, Tool: out.Tool, Rule: RuleUnjudged, Unsure: true}

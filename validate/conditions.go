@@ -130,8 +130,8 @@ func (j *judge) runs(f *Finding, s meaning, where *guard.Place) bool {
 
 // namesNew decides whether a word of a longer string names something that could be created: its directory exists, may be
 // written to, and is the home folder or at least two components deep.
-func (j *judge) namesNew(place string) bool {
-	dir := j.m.Platform.Parent(place)
+func (j *judge) namesNew(path string) bool {
+	dir := j.m.Platform.Parent(path)
 	if dir != j.m.Home && chars.Components(dir) < 2 {
 		return false
 	}

@@ -117,6 +117,7 @@ func (j *judge) fromBelow(f *Finding, bases []string, text string, yield func(me
 		rest = strings.TrimPrefix(rest[2:], "/")
 	}
 	for _, dir := range bases {
+		dir = j.m.Platform.Clean(dir) // of /p/src/.. the directory above is not /p/src
 		for n := 1; n < ups; n++ {
 			above := j.m.Platform.Clean(j.m.Platform.Parent(dir))
 			if above == dir || !j.work.Spend(budget.ReadSteps) {

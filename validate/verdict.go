@@ -132,9 +132,9 @@ func hush(out *Judged) {
 	}
 }
 
-// settle takes the strictest of the findings: what is denied before what is escalated, what is protected first.
+// decide takes the strictest of the findings: what is denied before what is escalated, what is protected first.
 // A call without any is decided by the policy's first rule about calls.
-func (v *Verdict) settle(t *Tool, w Where, view rootsmgr.View) {
+func (v *Verdict) decide(t *Tool, w Where, view rootsmgr.View) {
 	v.Decision, v.Rule, v.Fired, v.First = Allow, RuleInside, nil, nil
 	if !slices.ContainsFunc(v.Findings, func(f Judged) bool { return f.How != detect.HowResource }) {
 		if r := t.ruling.Call(); r != nil {

@@ -20,6 +20,7 @@ import (
 	"mcphub/children"
 	"mcphub/children/sandbox"
 	"mcphub/internal/audit"
+	"mcphub/internal/audit/trail"
 	"mcphub/internal/clients"
 	"mcphub/internal/clients/edit"
 	"mcphub/internal/config"
@@ -474,7 +475,7 @@ func (w *allowWork) addRule(t *target, last *refusal) error {
 	at, rules := len(w.now.file.Policy.Rules), w.now.file.Policy.Rules
 	allowed := true
 	for _, role := range roles {
-		v := replay.Judge(&info, &audit.Decision{Event: audit.Event{Decided: audit.Decided{Child: name, Decision: "deny", Findings: []audit.Found{{At: "/path", Role: role.(string), Path: filepath.Join(dir, "x")}}}}})
+		v := replay.Judge(&info, &trail.Decision{Event: trail.Event{Record: audit.Record{Decided: audit.Decided{Child: name, Decision: "deny", Findings: []audit.Finding{{At: "/path", Role: role.(string), Path: filepath.Join(dir, "x")}}}}}})
 		by := slices.IndexFunc(rules, func(r config.Rule) bool { return r.Name == v.By })
 		switch {
 		case v.Decision == validate.Allow:
@@ -554,7 +555,7 @@ func (w *allowWork) madeRule(t *target) int {
 
 // A refusal is a call of the server that mcphub's own check has refused for a path.
 type refusal struct {
-	audit.Event
+	trail.Event
 	path string
 	role validate.Role
 }
@@ -569,7 +570,7 @@ func (w *allowWork) refused(t *target) (last *refusal) {
 	if w.now.audit == "" {
 		return nil
 	}
-	all, err := audit.Decisions(w.now.audit, audit.Filter{Child: w.now.server.Name, Denied: true, Since: time.Now().Add(-recent)})
+	all, err := trail.Decisions(w.now.audit, trail.Filter{Child: w.now.server.Name, Denied: true, Since: time.Now().Add(-recent)})
 	if err != nil {
 		return nil // there is no record yet, or none that can be read; --calls says it
 	}

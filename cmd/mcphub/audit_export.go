@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"mcphub/internal/audit"
+	"mcphub/internal/audit/trail"
 	"mcphub/internal/exit"
 	"mcphub/internal/printable"
 )
@@ -23,7 +23,7 @@ func auditExportCommand(from *auditSource) *cobra.Command {
 		Short: "Write decisions with their outcomes as JSON lines or CSV",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			write := map[string]func(io.Writer, []audit.Decision) error{"jsonl": exportJSON, "csv": exportCSV}[format]
+			write := map[string]func(io.Writer, []trail.Decision) error{"jsonl": exportJSON, "csv": exportCSV}[format]
 			if write == nil {
 				return exit.Errorf(exit.Usage, "--format: %q is neither jsonl nor csv", format)
 			}
@@ -51,7 +51,7 @@ func auditExportCommand(from *auditSource) *cobra.Command {
 	return cmd
 }
 
-func exportJSON(w io.Writer, all []audit.Decision) error {
+func exportJSON(w io.Writer, all []trail.Decision) error {
 	p := auditPage{w: w, json: true}
 	for i := range all {
 		if err := p.decision(&all[i]); err != nil {
@@ -61,7 +61,7 @@ func exportJSON(w io.Writer, all []audit.Decision) error {
 	return nil
 }
 
-func exportCSV(w io.Writer, all []audit.Decision) error {
+func exportCSV(w io.Writer, all []trail.Decision) error {
 	out := csv.NewWriter(w)
 	const pathsColumn = 16
 	rows := [][]string{{"time", "log", "n", "kind", "session", "request", "method", "child", "tool", "decision", "code", "rule", "by", "roots", "generation", "stale", "paths", "outcome", "us", "call", "kernel"}}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"mcphub/internal/audit"
+	"mcphub/internal/audit/trail"
 	"mcphub/internal/layout"
 	"mcphub/internal/printable"
 )
@@ -15,43 +16,26 @@ import (
 // auditRow is one decision as show --json and export give it; its shape is
 // stable.
 type auditRow struct {
-	Time       time.Time       `json:"time"`
-	Log        string          `json:"log"`
-	Line       uint64          `json:"n"`
-	Call       int             `json:"call,omitempty"` // of a line that tells of several, from 1
-	Kind       string          `json:"kind"`
-	Session    string          `json:"session"`
-	Request    json.RawMessage `json:"request,omitempty"`
-	Method     string          `json:"method"`
-	Child      string          `json:"child"`
-	Tool       string          `json:"tool,omitempty"`
-	Decision   string          `json:"decision"`
-	Code       string          `json:"code,omitempty"`
-	Rule       string          `json:"rule,omitempty"`
-	By         string          `json:"by,omitempty"`
-	Kernel     string          `json:"kernel,omitempty"`
-	Granted    any             `json:"granted,omitempty"`
-	Roots      string          `json:"roots,omitempty"`
-	Generation uint64          `json:"generation,omitempty"`
-	Stale      bool            `json:"stale,omitempty"`
-	Findings   any             `json:"findings,omitempty"`
-	More       uint64          `json:"more,omitempty"`
-	Arguments  json.RawMessage `json:"arguments,omitempty"`
-	Outcome    string          `json:"outcome,omitempty"`
-	US         int64           `json:"us,omitempty"`
+	Time     time.Time       `json:"time"`
+	Log      string          `json:"log"`
+	Line     uint64          `json:"n"`
+	Call     int             `json:"call,omitempty"` // of a line that tells of several, from 1
+	Kind     string          `json:"kind"`
+	Session  string          `json:"session"`
+	Request  json.RawMessage `json:"request,omitempty"`
+	Method   string          `json:"method"`
+	Child    string          `json:"child"`
+	Decision string          `json:"decision"`
+	audit.Decided
+	Arguments json.RawMessage `json:"arguments,omitempty"`
+	Outcome   string          `json:"outcome,omitempty"`
+	US        int64           `json:"us,omitempty"`
 }
 
-func rowOf(d *audit.Decision) auditRow {
+func rowOf(d *trail.Decision) auditRow {
 	r := auditRow{
-		Time: d.Time, Log: d.LogID, Line: d.Number, Call: d.Call, Kind: d.Kind, Session: d.Session, Request: d.Request, Method: methodOf(d), Child: d.Child, Tool: d.Tool,
-		Decision: d.Decision, Code: d.Code, Rule: d.Rule, By: d.By, Kernel: d.Kernel, Roots: d.Roots, Generation: d.Generation, Stale: d.Stale,
-		More: d.More, Arguments: d.Arguments, US: d.US,
-	}
-	if len(d.Findings) > 0 {
-		r.Findings = d.Findings
-	}
-	if len(d.Granted) > 0 {
-		r.Granted = d.Granted
+		Time: d.Time, Log: d.LogID, Line: d.Number, Call: d.Call, Kind: d.Kind, Session: d.Session, Request: d.Request, Method: methodOf(d),
+		Child: d.Child, Decision: d.Decision, Decided: d.Decided, Arguments: d.Arguments, US: d.US,
 	}
 	if d.Outcome != nil {
 		r.Outcome, r.US = d.Outcome.Result, d.Outcome.US
@@ -59,7 +43,7 @@ func rowOf(d *audit.Decision) auditRow {
 	return r
 }
 
-func methodOf(d *audit.Decision) string {
+func methodOf(d *trail.Decision) string {
 	if d.Method == "" && d.Kind != audit.KindDefinition {
 		return "tools/call"
 	}
@@ -72,7 +56,7 @@ type auditPage struct {
 	json bool
 }
 
-func (p *auditPage) decision(d *audit.Decision) error {
+func (p *auditPage) decision(d *trail.Decision) error {
 	if p.json {
 		return layout.JSONLine(p.w, rowOf(d))
 	}
@@ -109,7 +93,7 @@ func (p *auditPage) decision(d *audit.Decision) error {
 	}
 	for i, f := range d.Findings {
 		if i == 8 {
-			layout.Printf(&b, " and %d more", uint64(len(d.Findings)-i)+d.More)
+			layout.Printf(&b, " and %d more", len(d.Findings)-i+d.More)
 			break
 		}
 		where := "outside"

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"mcphub/internal/audit"
+	"mcphub/internal/audit/trail"
 	"mcphub/internal/exit"
 	"mcphub/internal/layout"
 	"mcphub/internal/printable"
@@ -59,7 +60,7 @@ type turned struct {
 	Open []string `json:"unsure,omitempty"` // what the record does not tell
 }
 
-func replayDecisions(w io.Writer, p *validate.PolicyInfo, all []audit.Decision, asJSON bool) error {
+func replayDecisions(w io.Writer, p *validate.PolicyInfo, all []trail.Decision, asJSON bool) error {
 	asked, changed, unsure := 0, 0, 0
 	for i := range all {
 		d := &all[i]
@@ -93,7 +94,7 @@ func replayDecisions(w io.Writer, p *validate.PolicyInfo, all []audit.Decision, 
 }
 
 // printTurned prints a decision and what would become of it.
-func printTurned(w io.Writer, d *audit.Decision, now *replay.Verdict) error {
+func printTurned(w io.Writer, d *trail.Decision, now *replay.Verdict) error {
 	if err := (&auditPage{w: w}).decision(d); err != nil {
 		return err
 	}

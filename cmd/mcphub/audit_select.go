@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"mcphub/internal/audit"
+	"mcphub/internal/audit/trail"
 	"mcphub/internal/exit"
 	"mcphub/internal/setup"
 )
@@ -43,19 +43,19 @@ func unread(dir string, err error) error {
 }
 
 // picked says which decisions are read, and from which folder.
-func (a *auditSource) picked(f *auditFilter) (pick audit.Filter, dir string, err error) {
+func (a *auditSource) picked(f *auditFilter) (pick trail.Filter, dir string, err error) {
 	if pick, err = f.filter(time.Now()); err == nil {
 		dir, err = a.folder()
 	}
 	return pick, dir, err
 }
 
-func (a *auditSource) decisions(f *auditFilter) ([]audit.Decision, error) {
+func (a *auditSource) decisions(f *auditFilter) ([]trail.Decision, error) {
 	pick, dir, err := a.picked(f)
 	if err != nil {
 		return nil, err
 	}
-	all, err := audit.Decisions(dir, pick)
+	all, err := trail.Decisions(dir, pick)
 	if err != nil {
 		return nil, unread(dir, err)
 	}
@@ -64,7 +64,7 @@ func (a *auditSource) decisions(f *auditFilter) ([]audit.Decision, error) {
 
 // auditFilter are the flags that pick decisions.
 type auditFilter struct {
-	audit.Filter
+	trail.Filter
 	since, until string
 }
 
@@ -77,7 +77,7 @@ func (f *auditFilter) register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.until, "until", "", "before, in the same forms")
 }
 
-func (f *auditFilter) filter(now time.Time) (audit.Filter, error) {
+func (f *auditFilter) filter(now time.Time) (trail.Filter, error) {
 	var err error
 	if f.Since, err = moment(f.since, now); err != nil {
 		return f.Filter, exit.Errorf(exit.Usage, "--since: %w", err)

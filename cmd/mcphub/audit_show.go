@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"mcphub/internal/audit"
+	"mcphub/internal/audit/trail"
 	"mcphub/internal/exit"
 )
 
@@ -62,7 +63,7 @@ func (a *auditSource) tail(ctx context.Context, f *auditFilter, out *auditPage, 
 	var wrong error
 	keep := func(err error) { wrong = errors.Join(wrong, err) }
 	start := func() {
-		all, err := audit.Decisions(dir, pick)
+		all, err := trail.Decisions(dir, pick)
 		if err != nil && (!follow || !errors.Is(err, fs.ErrNotExist)) {
 			keep(unread(dir, err))
 			return
@@ -77,24 +78,24 @@ func (a *auditSource) tail(ctx context.Context, f *auditFilter, out *auditPage, 
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	shown := map[string]map[audit.Place]audit.Event{}
-	err = audit.Follow(ctx, dir, start, func(e audit.Event) {
+	shown := map[string]map[audit.Place]trail.Event{}
+	err = trail.Follow(ctx, dir, start, func(e trail.Event) {
 		for _, one := range e.Each() {
 			if !pick.Matches(&one) {
 				continue
 			}
 			if shown[e.LogID] == nil {
-				shown[e.LogID] = map[audit.Place]audit.Event{}
+				shown[e.LogID] = map[audit.Place]trail.Event{}
 			}
 			if one.Decision == "allow" {
 				shown[e.LogID][one.Place()] = one
 			}
-			keep(out.decision(&audit.Decision{Event: one}))
+			keep(out.decision(&trail.Decision{Event: one}))
 		}
 		for _, r := range e.Results() {
 			if of, ok := shown[e.LogID][r.Place()]; ok {
 				delete(shown[e.LogID], r.Place())
-				keep(out.decision(&audit.Decision{Event: of, Outcome: &r}))
+				keep(out.decision(&trail.Decision{Event: of, Outcome: &r}))
 			}
 		}
 		if wrong != nil {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"mcphub/internal/audit"
+	"mcphub/internal/audit/trail"
 	"mcphub/internal/exit"
 	"mcphub/internal/layout"
 	"mcphub/internal/printable"
@@ -34,7 +34,7 @@ func auditVerifyCommand(from *auditSource) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			report, err := audit.Verify(dir, kept...)
+			report, err := trail.Verify(dir, kept...)
 			if err != nil {
 				return unread(dir, err)
 			}
@@ -65,7 +65,7 @@ func auditVerifyCommand(from *auditSource) *cobra.Command {
 }
 
 // verified is the shape of verify --json.
-func verified(dir string, r *audit.Report) any {
+func verified(dir string, r *trail.Report) any {
 	type problem struct {
 		File string `json:"file"`
 		Line int    `json:"line,omitempty"`

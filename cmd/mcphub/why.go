@@ -18,6 +18,7 @@ import (
 	"mcphub/children/hints"
 	"mcphub/children/sandbox"
 	"mcphub/internal/audit"
+	"mcphub/internal/audit/trail"
 	"mcphub/internal/exit"
 	"mcphub/internal/layout"
 	"mcphub/internal/printable"
@@ -127,7 +128,7 @@ func recorded(ctx context.Context, dir string) (all []audit.Refused, err error) 
 		for _, h := range hubs {
 			all = append(all, h.report.Refusals...)
 		}
-	} else if err = audit.Read(dir, func(e audit.Event) bool {
+	} else if err = trail.Read(dir, func(e trail.Event) bool {
 		if r, ok := e.Refused(); ok {
 			all = append(all, r)
 		}

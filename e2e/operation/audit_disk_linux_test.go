@@ -13,6 +13,7 @@ import (
 	"mcphub/e2e/ide"
 	"mcphub/e2e/world"
 	"mcphub/internal/audit"
+	"mcphub/internal/audit/trail"
 )
 
 // disk is a place for an audit folder that can be made full.
@@ -139,7 +140,7 @@ func TestADiskThatIsFull(t *testing.T) {
 // reached a child has its line.
 func wholeRecord(w *world.World, dir, child string) {
 	w.T.Helper()
-	r, err := audit.Verify(dir)
+	r, err := trail.Verify(dir)
 	world.Must(w.T, err)
 	for _, p := range r.Problems {
 		w.T.Errorf("%s", p)
@@ -153,7 +154,7 @@ func wholeRecord(w *world.World, dir, child string) {
 		}
 	}
 	have := map[string]bool{}
-	world.Must(w.T, audit.Read(dir, func(e audit.Event) bool {
+	world.Must(w.T, trail.Read(dir, func(e trail.Event) bool {
 		if e.Kind == audit.KindLost {
 			w.T.Errorf("%d lines were lost", e.Lines)
 		}

@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"mcphub/e2e/world"
-	"mcphub/internal/audit"
+	"mcphub/internal/audit/trail"
 )
 
 var marker = regexp.MustCompile(`call-\d+-\d+-`)
@@ -28,7 +28,7 @@ func TestKilledWhileItRecords(t *testing.T) {
 	rounds, reached, lines, torn := world.LongCases(t, 4, 1000), 0, 0, 0
 	check := func() {
 		t.Helper()
-		r, err := audit.Verify(w.AuditDir())
+		r, err := trail.Verify(w.AuditDir())
 		world.Must(t, err)
 		for _, p := range r.Problems {
 			t.Errorf("%s", p)
@@ -39,7 +39,7 @@ func TestKilledWhileItRecords(t *testing.T) {
 		killUnderLoad(t, w, config, round)
 		check()
 		have := map[string]bool{}
-		all, err := audit.Decisions(w.AuditDir(), audit.Filter{})
+		all, err := trail.Decisions(w.AuditDir(), trail.Filter{})
 		world.Must(t, err)
 		for i := range all {
 			have[marker.FindString(string(all[i].Arguments))] = true
@@ -67,7 +67,7 @@ func TestKilledWhileItRecords(t *testing.T) {
 	s.Handshake()
 	s.End(world.StopBound)
 	check()
-	r, err := audit.Verify(w.AuditDir())
+	r, err := trail.Verify(w.AuditDir())
 	world.Must(t, err)
 	if r.Open != 0 {
 		t.Errorf("%d logs are open after the last hub has ended", r.Open)

@@ -11,6 +11,7 @@ import (
 	"mcphub/e2e/ide"
 	"mcphub/e2e/world"
 	"mcphub/internal/audit"
+	"mcphub/internal/audit/trail"
 )
 
 // independent has the verifier of another language check a folder.
@@ -48,12 +49,12 @@ func TestARecordCanBeProvedByAnotherProgram(t *testing.T) {
 	if code != 0 || !strings.Contains(said, strings.TrimSpace(head)) {
 		t.Fatalf("%d: %s", code, out)
 	}
-	all, err := audit.Decisions(dir, audit.Filter{})
+	all, err := trail.Decisions(dir, trail.Filter{})
 	world.Must(t, err)
 	if len(all) != 42 {
 		t.Errorf("%d decisions, want 42", len(all))
 	}
-	denied, err := audit.Decisions(dir, audit.Filter{Denied: true})
+	denied, err := trail.Decisions(dir, trail.Filter{Denied: true})
 	world.Must(t, err)
 	if len(denied) != 2 || len(denied[0].Findings) != 1 || denied[0].Findings[0].Path != filepath.Join(w.Outside, "secret.txt") || denied[0].Findings[0].Inside {
 		t.Errorf("%+v", denied)

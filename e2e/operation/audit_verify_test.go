@@ -19,6 +19,7 @@ import (
 
 	"mcphub/e2e/world"
 	"mcphub/internal/audit"
+	"mcphub/internal/audit/trail"
 )
 
 // verdict is what is expected of both verifiers.
@@ -113,7 +114,7 @@ func (a *arena) begin(dir string, lines int, o audit.Options) (id string, end fu
 	l, err := audit.Open(o)
 	world.Must(a.t, err)
 	for i := range lines {
-		_, err := l.Append(context.Background(), &audit.Record{Session: "s", Request: fmt.Append(nil, i), Child: "files", Tool: "read", Decision: "deny"})
+		_, err := l.Append(context.Background(), &audit.Record{Session: "s", Request: fmt.Append(nil, i), Decided: audit.Decided{Child: "files", Tool: "read", Decision: "deny"}})
 		world.Must(a.t, err)
 	}
 	return l.ID(), func() {
@@ -138,7 +139,7 @@ func (a *arena) try(what string, files map[string][]byte, want verdict, heads ..
 	}
 	a.now = maps.Clone(files)
 	a.tries++
-	r, err := audit.Verify(a.dir, heads...)
+	r, err := trail.Verify(a.dir, heads...)
 	ours := err == nil && r.OK()
 	line, err := json.Marshal(append([]string{a.dir}, heads...))
 	world.Must(a.t, err)

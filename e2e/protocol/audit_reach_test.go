@@ -17,6 +17,7 @@ import (
 	"mcphub/e2e/ide"
 	"mcphub/e2e/world"
 	"mcphub/internal/audit"
+	"mcphub/internal/audit/trail"
 	"mcphub/internal/redact"
 )
 
@@ -47,7 +48,7 @@ func TestWhateverReachesAChildIsRecorded(t *testing.T) {
 					}
 					reached := countReached(t, reached(hub))
 					recorded := map[string]int{}
-					all, err := audit.Decisions(w.AuditDir(), audit.Filter{})
+					all, err := trail.Decisions(w.AuditDir(), trail.Filter{})
 					world.Must(t, err)
 					for i := range all {
 						if d := &all[i]; d.Kind == audit.KindDecision && d.Decision == "allow" {

@@ -10,6 +10,7 @@ import (
 	"mcphub/e2e/ide"
 	"mcphub/e2e/world"
 	"mcphub/internal/audit"
+	"mcphub/internal/audit/trail"
 )
 
 // replayed is what audit replay says of one call.
@@ -159,15 +160,15 @@ func (r *replayWorld) file(name string, policy obj) string {
 }
 
 // live makes the calls under a policy and gives what was decided, by request.
-func (r *replayWorld) live(name string, policy obj, calls []string) map[string]audit.Event {
+func (r *replayWorld) live(name string, policy obj, calls []string) map[string]trail.Event {
 	s := r.w.Serve(r.file(name, policy), ide.Folders(r.w.Project))
 	s.Handshake()
 	for i, args := range calls {
 		s.AwaitCall(s.SendCall([]string{"read__echo", "write__echo", "del__echo"}[i%3], args))
 	}
 	s.End(world.StopBound)
-	got := map[string]audit.Event{}
-	world.Must(r.w.T, audit.Read(r.w.Path(name), func(e audit.Event) bool {
+	got := map[string]trail.Event{}
+	world.Must(r.w.T, trail.Read(r.w.Path(name), func(e trail.Event) bool {
 		for _, one := range e.Each() {
 			if one.Kind == audit.KindDecision {
 				got[string(one.Request)] = one

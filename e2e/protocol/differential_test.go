@@ -20,6 +20,7 @@ import (
 	"mcphub/e2e/ide"
 	"mcphub/e2e/world"
 	"mcphub/internal/audit"
+	"mcphub/internal/audit/trail"
 )
 
 // baseline is the hub whose verdicts are to stay: the path of a binary.
@@ -559,7 +560,7 @@ func (c *conversation) trace(t *testing.T) trace {
 			add(stream, m.Raw)
 		}
 	}
-	events, err := audit.Decisions(c.w.AuditDir(), audit.Filter{})
+	events, err := trail.Decisions(c.w.AuditDir(), trail.Filter{})
 	world.Must(t, err)
 	for _, e := range events {
 		stream, line := "audit", string(e.Raw)

@@ -105,7 +105,11 @@ func (e *escalated) AwaitServed(ctx context.Context, version uint64) error {
 func (e *escalated) Record(ctx context.Context, ev *approval.Event) {
 	q := record.Question{What: ev.What, Why: ev.Why, By: ev.By}
 	for _, g := range ev.Granted {
-		q.Granted = append(q.Granted, audit.Grant{Path: g.Path, File: g.File, Roles: g.Roles.String()})
+		opened := audit.Granted{Directory: g.Path, Roles: g.Roles.String()}
+		if g.File {
+			opened.File, opened.Directory = g.Path, ""
+		}
+		q.Granted = append(q.Granted, opened)
 	}
 	e.c.Session.Records.Question(ctx, e.c.Target.subject(), e.j.decision(), q)
 }

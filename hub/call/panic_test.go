@@ -35,7 +35,7 @@ func TestAGroupThatPanics(t *testing.T) {
 				w := &Waiter{Cancellation: &jsonrpc.Cancellation{}, done: make(chan struct{}, 1)}
 				c := &asyncCall{s: s, tool: tool, reply: w, attempt: &pooledCall{}} // without a lease
 				s.InFlight.Start(&c.inFlight)
-				s.Records.Together(audit.Call{Form: audit.NewForm(&audit.Record{})}, c, b, 0)
+				s.Records.Together(audit.Call{Form: audit.NewForm(&audit.Decided{})}, c, b, 0)
 				some = append(some, w)
 			}
 		})

@@ -145,7 +145,7 @@ func (t *Tool) Plain(scan *validate.Scan) *Plain {
 		p.Verdict = t.by.cfg.Checker.Judge(scan, validate.Where{}, rootsmgr.View{})
 		p.forms = map[string]audit.Form{}
 		for _, kernel := range []string{"", sandbox.None.String(), sandbox.Partial.String(), sandbox.Held.String()} {
-			p.forms[kernel] = audit.NewForm(&audit.Record{Child: p.Verdict.Child, Tool: p.Verdict.Tool, Decision: p.Verdict.Decision.String(), Rule: p.Verdict.Rule, Kernel: kernel})
+			p.forms[kernel] = audit.NewForm(&audit.Decided{Child: p.Verdict.Child, Tool: p.Verdict.Tool, Decision: p.Verdict.Decision.String(), Rule: p.Verdict.Rule, Kernel: kernel})
 		}
 	})
 	return p

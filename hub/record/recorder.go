@@ -169,11 +169,11 @@ func (d Decision) approver() string {
 
 // tell writes the decision into a line of the record. at is the pointer of the arguments
 // within those that the client sent.
-func (d Decision) tell(rec *audit.Record, at string) {
+func (d Decision) tell(rec *audit.Decided, at string) {
 	v := d.Verdict
 	rec.Decision, rec.Rule, rec.Rewritten = v.Decision.String(), v.Rule, len(v.Rewrites)
 	rec.Boundary, rec.Kernel = boundaryOf(v, d.View), d.Kernel
-	rec.Findings, rec.Unnamed = findingsOf(v, at)
+	rec.Findings, rec.More = findingsOf(v, at)
 	if d.Allowed() {
 		rec.By = d.approver()
 	}
@@ -181,9 +181,9 @@ func (d Decision) tell(rec *audit.Record, at string) {
 
 // Form is the part of the line that a call of a tool has by this decision.
 func (d Decision) Form() audit.Form {
-	rec := audit.Record{Child: d.Verdict.Child, Tool: d.Verdict.Tool}
-	d.tell(&rec, "")
-	return audit.NewForm(&rec)
+	of := audit.Decided{Child: d.Verdict.Child, Tool: d.Verdict.Tool}
+	d.tell(&of, "")
+	return audit.NewForm(&of)
 }
 
 // Decide writes the line of a request that was judged. Where there is an error,
@@ -194,10 +194,10 @@ func (r *Recorder) Decide(ctx context.Context, what Subject, d Decision) (audit.
 		return r.May(audit.Ticket{}, errNoLog)
 	}
 	rec := r.line(ctx, set, what)
-	d.tell(&rec, what.At)
+	d.tell(&rec.Decided, what.At)
 	switch {
 	case d.Allowed():
-		rec.Took = 0
+		rec.US = 0
 	case v.Decision == validate.Allow:
 		rec.Decision, rec.Code = validate.Deny.String(), codeApproval
 	default:
@@ -235,7 +235,8 @@ func (r *Recorder) Refused(ctx context.Context, what Subject, code string) {
 // remember keeps a refusal where no log does.
 func (s *Settings) remember(kind string, rec *audit.Record) {
 	if s.Recent != nil {
-		s.Recent.Add(rec.Refused(kind, time.Now()))
+		one, _ := rec.Refused(kind, time.Now())
+		s.Recent.Add(one)
 	}
 }
 
@@ -243,7 +244,7 @@ func (s *Settings) remember(kind string, rec *audit.Record) {
 // does not wait.
 func (s *Settings) ByKernel(session string, what Subject, f sandbox.Refusal, dirs []string) {
 	rec := audit.Record{
-		Session: session, Method: what.Method, Child: what.Child, Tool: what.Tool, Code: audit.CodeClosed,
+		Session: session, Method: what.Method, Decided: audit.Decided{Child: what.Child, Tool: what.Tool, Code: audit.CodeClosed},
 		NamedBy: string(f.By), Opens: f.Opens, Why: f.Why, Within: dirs,
 	}
 	switch {
@@ -257,7 +258,7 @@ func (s *Settings) ByKernel(session string, what Subject, f sandbox.Refusal, dir
 		if f.Access&sandbox.Write != 0 {
 			role = validate.RoleWrite
 		}
-		rec.Findings = []audit.Finding{{Pointer: f.At, Role: role.String(), Path: f.Path}}
+		rec.Findings = []audit.Finding{{At: f.At, Role: role.String(), Path: f.Path}}
 	}
 	if s.To == nil {
 		s.remember(audit.KindRefusal, &rec)
@@ -274,7 +275,7 @@ func (r *Recorder) ByKernel(what Subject, f sandbox.Refusal, dirs []string) {
 	if set.To != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), slowestLine)
 		defer cancel()
-		set.To.Settle(ctx)
+		set.To.Flush(ctx)
 	}
 }
 
@@ -285,7 +286,7 @@ const slowestLine = time.Second
 type Question struct {
 	What    string // asked, or the answer
 	Why, By string
-	Granted []audit.Grant
+	Granted []audit.Granted
 }
 
 // Question writes the line of a question. That one is not recorded stops nobody:
@@ -296,9 +297,9 @@ func (r *Recorder) Question(ctx context.Context, what Subject, d Decision, q Que
 		return
 	}
 	rec := r.line(ctx, set, what)
-	rec.Decision, rec.Rule, rec.Code, rec.By, rec.Arguments, rec.Took = q.What, d.Verdict.Rule, q.Why, q.By, nil, 0
+	rec.Decision, rec.Rule, rec.Code, rec.By, rec.Arguments, rec.US = q.What, d.Verdict.Rule, q.Why, q.By, nil, 0
 	rec.Granted = q.Granted
 	rec.Boundary = boundaryOf(d.Verdict, d.View)
-	rec.Findings, rec.Unnamed = findingsOf(d.Verdict, "")
+	rec.Findings, rec.More = findingsOf(d.Verdict, "")
 	_ = set.To.Question(ctx, &rec)
 }

@@ -58,13 +58,13 @@ func (r *Recorder) Served(ctx context.Context, a jsonrpc.Answer) {
 // line begins a line: who asks for what. It is for the goroutine that serves the
 // request.
 func (r *Recorder) line(ctx context.Context, set *Settings, what Subject) audit.Record {
-	rec := audit.Record{Session: r.session, Method: what.Method, Child: what.Child, Tool: what.Tool}
+	rec := audit.Record{Session: r.session, Method: what.Method, Decided: audit.Decided{Child: what.Child, Tool: what.Tool}}
 	of, _ := ctx.Value(requestKey{}).(*request)
 	if of == nil { // the hub asks by itself
 		return rec
 	}
 	of.told = true
-	rec.Request, rec.Took = of.m.ID, time.Since(of.started)
+	rec.Request, rec.US = of.m.ID, max(time.Since(of.started).Microseconds(), 1)
 	if what.Method == methodCall {
 		rec.Method = ""
 	}

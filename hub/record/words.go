@@ -41,11 +41,8 @@ func boundaryOf(v *validate.Verdict, view *rootsmgr.View) audit.Boundary {
 	if view.Snapshot == nil {
 		return audit.Boundary{}
 	}
-	return audit.Boundary{Origin: view.Snapshot.Origin().String(), Generation: v.Generation, Stale: v.Stale}
+	return audit.Boundary{Roots: view.Snapshot.Origin().String(), Generation: v.Generation, Stale: v.Stale}
 }
-
-// maxFindings is how many findings of a call are recorded by name.
-const maxFindings = 64
 
 // findingsOf lists what was judged, the one that decided among them.
 func findingsOf(v *validate.Verdict, at string) (list []audit.Finding, unnamed int) {
@@ -57,7 +54,7 @@ func findingsOf(v *validate.Verdict, at string) (list []audit.Finding, unnamed i
 		if path == "" && len(f.Readings) > 0 {
 			path = f.Readings[0].Path // it could not be found out where that leads
 		}
-		list = append(list, audit.Finding{Pointer: at + f.Pointer, Role: f.Role.String(), Path: path, Inside: !f.Outside && path != "", Ways: waysOf(f, path)})
+		list = append(list, audit.Finding{At: at + f.Pointer, Role: f.Role.String(), Path: path, Inside: !f.Outside && path != "", Ways: waysOf(f, path)})
 	}
 	if v.First != nil {
 		add(v.First)
@@ -66,7 +63,7 @@ func findingsOf(v *validate.Verdict, at string) (list []audit.Finding, unnamed i
 		f := &v.Findings[i]
 		switch {
 		case v.First != nil && f.Pointer == v.First.Pointer && f.Value == v.First.Value:
-		case len(list) == maxFindings:
+		case len(list) == audit.MostFindings:
 			unnamed++
 		default:
 			add(f)

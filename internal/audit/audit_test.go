@@ -1,4 +1,4 @@
-package audit
+package audit_test
 
 import (
 	"bufio"
@@ -22,6 +22,9 @@ import (
 	"pgregory.net/rapid"
 
 	"mcphub/internal/redact"
+
+	"mcphub/internal/audit"
+	"mcphub/internal/audit/trail"
 )
 
 const envWriter = "MCPHUB_AUDIT_WRITER"
@@ -36,7 +39,7 @@ func TestMain(m *testing.M) {
 // writeForEver appends from several goroutines and says on stdout what Append
 // has returned for, until it is killed.
 func writeForEver(dir string) {
-	l, err := Open(Options{Dir: dir, Checkpoint: 100 * time.Millisecond})
+	l, err := audit.Open(audit.Options{Dir: dir, Checkpoint: 100 * time.Millisecond})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(2)
@@ -46,7 +49,7 @@ func writeForEver(dir string) {
 	for g := range 8 {
 		go func() {
 			for i := 0; ; i++ {
-				n, err := l.Append(context.Background(), &Record{Session: "s", Child: "c", Tool: fmt.Sprintf("t%d.%d", g, i), Decision: "allow"})
+				n, err := l.Append(context.Background(), &audit.Record{Session: "s", Decided: audit.Decided{Child: "c", Tool: fmt.Sprintf("t%d.%d", g, i), Decision: "allow"}})
 				if err != nil {
 					fmt.Fprintln(os.Stderr, err)
 					os.Exit(2)
@@ -54,7 +57,7 @@ func writeForEver(dir string) {
 				mu.Lock()
 				fmt.Println(n)
 				mu.Unlock()
-				l.Outcome(Outcome{Of: n, Result: "ok", Duration: time.Millisecond})
+				l.Outcome(audit.Outcome{Of: n, Result: "ok", US: 1000})
 			}
 		}()
 	}
@@ -62,7 +65,7 @@ func writeForEver(dir string) {
 }
 
 // running opens a log and runs it until stop.
-func running(t testing.TB, o Options) (l *Log, stop func()) {
+func running(t testing.TB, o audit.Options) (l *audit.Log, stop func()) {
 	t.Helper()
 	if o.Dir == "" {
 		o.Dir = t.TempDir()
@@ -70,7 +73,7 @@ func running(t testing.TB, o Options) (l *Log, stop func()) {
 			t.Fatal(err)
 		}
 	}
-	l, err := Open(o)
+	l, err := audit.Open(o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,9 +90,9 @@ func running(t testing.TB, o Options) (l *Log, stop func()) {
 	return l, stop
 }
 
-func whole(t testing.TB, dir string, heads ...string) *Report {
+func whole(t testing.TB, dir string, heads ...string) *trail.Report {
 	t.Helper()
-	r, err := Verify(dir, heads...)
+	r, err := trail.Verify(dir, heads...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,17 +102,25 @@ func whole(t testing.TB, dir string, heads ...string) *Report {
 	return r
 }
 
-func sample(i int) *Record {
-	return &Record{
-		Session: "s", Request: strconv.AppendInt(nil, int64(i), 10), Child: "files", Tool: "read\u2028\"file", Decision: "deny", Code: "outside",
-		Boundary: Boundary{"client", 3, true}, Arguments: []byte("{\"a\":\r\n1}"),
-		Findings: []Finding{{"/path", "read", "/etc/pass\nwd\xff", false, 2}, {"", "", "", true, 0}, {}},
+func sample(i int) *audit.Record {
+	return &audit.Record{
+		Session:   "s",
+		Request:   strconv.AppendInt(nil, int64(i), 10),
+		Arguments: []byte("{\"a\":\r\n1}"),
+		Decided: audit.Decided{
+			Child:    "files",
+			Tool:     "read\u2028\"file",
+			Decision: "deny",
+			Code:     "outside",
+			Boundary: audit.Boundary{"client", 3, true},
+			Findings: []audit.Finding{{"/path", "read", "/etc/pass\nwd\xff", false, 2}, {"", "", "", true, 0}, {}},
+		},
 	}
 }
 
 func TestLinesAreChainedAndReadable(t *testing.T) {
 	dir := t.TempDir()
-	l, stop := running(t, Options{Dir: dir, Program: "test"})
+	l, stop := running(t, audit.Options{Dir: dir, Program: "test"})
 	var wg sync.WaitGroup
 	for i := range 300 {
 		wg.Go(func() {
@@ -117,7 +128,7 @@ func TestLinesAreChainedAndReadable(t *testing.T) {
 			if err != nil {
 				t.Error(err)
 			}
-			l.Outcome(Outcome{Of: n, Result: "ok", Duration: 1500 * time.Microsecond})
+			l.Outcome(audit.Outcome{Of: n, Result: "ok", US: 1500})
 		})
 	}
 	wg.Wait()
@@ -130,13 +141,13 @@ func TestLinesAreChainedAndReadable(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	decided, became := 0, map[uint64]bool{}
-	err := Read(dir, func(e Event) bool {
-		if e.Kind == KindDecision {
+	err := trail.Read(dir, func(e trail.Event) bool {
+		if e.Kind == audit.KindDecision {
 			decided++
 		}
 		for _, res := range e.Results() {
 			became[res.Of] = true
-			if res.Result != ResultOK || res.US != 1500 || res.Of >= e.Number {
+			if res.Result != audit.ResultOK || res.US != 1500 || res.Of >= e.Number {
 				t.Errorf("%+v", res)
 			}
 		}
@@ -146,17 +157,17 @@ func TestLinesAreChainedAndReadable(t *testing.T) {
 		t.Errorf("%d decisions, %d outcomes: %v", decided, len(became), err)
 	}
 	whole(t, dir, r.Head)
-	if r, _ := Verify(dir, zero); r.OK() {
+	if r, _ := trail.Verify(dir, audit.NoHash); r.OK() {
 		t.Error("a head that is not there was found")
 	}
-	if _, err := l.Append(context.Background(), sample(0)); !errors.Is(err, ErrClosed) {
+	if _, err := l.Append(context.Background(), sample(0)); !errors.Is(err, audit.ErrClosed) {
 		t.Errorf("after the end: %v", err)
 	}
 }
 
 func TestRotationKeepsTheChain(t *testing.T) {
 	dir := t.TempDir()
-	l, stop := running(t, Options{Dir: dir, MaxSize: 1})
+	l, stop := running(t, audit.Options{Dir: dir, MaxSize: 1})
 	big := sample(1)
 	big.Arguments = []byte(`"` + strings.Repeat("x", 60_000) + `"`)
 	for range 60 {
@@ -165,7 +176,7 @@ func TestRotationKeepsTheChain(t *testing.T) {
 		}
 	}
 	stop()
-	files, err := logFiles(dir)
+	files, err := audit.LogFiles(dir)
 	if err != nil || len(files[l.ID()]) < 3 {
 		t.Fatalf("%v %v", files, err)
 	}
@@ -173,7 +184,7 @@ func TestRotationKeepsTheChain(t *testing.T) {
 	if err := os.Remove(filepath.Join(dir, files[l.ID()][1])); err != nil {
 		t.Fatal(err)
 	}
-	if r, _ := Verify(dir); r.OK() {
+	if r, _ := trail.Verify(dir); r.OK() {
 		t.Error("a file of the middle is missing, and nobody noticed")
 	}
 }
@@ -183,7 +194,7 @@ func TestRotationKeepsTheChain(t *testing.T) {
 func TestEveryChangeIsFound(t *testing.T) {
 	dir := t.TempDir()
 	for range 3 {
-		l, stop := running(t, Options{Dir: dir, Checkpoint: time.Millisecond})
+		l, stop := running(t, audit.Options{Dir: dir, Checkpoint: time.Millisecond})
 		for i := range 20 {
 			if _, err := l.Append(context.Background(), sample(i)); err != nil {
 				t.Fatal(err)
@@ -192,7 +203,7 @@ func TestEveryChangeIsFound(t *testing.T) {
 		stop()
 	}
 	whole(t, dir) // the control
-	names, _ := filepath.Glob(filepath.Join(dir, "*"+logEnding))
+	names, _ := filepath.Glob(filepath.Join(dir, "*"+audit.LogEnding))
 	rapid.Check(t, func(t *rapid.T) {
 		name := rapid.SampledFrom(names).Draw(t, "file")
 		before, err := os.ReadFile(name)
@@ -229,7 +240,7 @@ func TestEveryChangeIsFound(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		r, err := Verify(dir)
+		r, err := trail.Verify(dir)
 		if e := os.WriteFile(name, before, 0o600); e != nil {
 			t.Fatal(e)
 		}
@@ -242,18 +253,18 @@ func TestEveryChangeIsFound(t *testing.T) {
 
 func TestALogPutThereIsFound(t *testing.T) {
 	dir, other := t.TempDir(), t.TempDir()
-	_, stop := running(t, Options{Dir: dir})
+	_, stop := running(t, audit.Options{Dir: dir})
 	stop()
-	l, stop := running(t, Options{Dir: other})
+	l, stop := running(t, audit.Options{Dir: other})
 	stop()
-	b, err := os.ReadFile(filepath.Join(other, l.ID()+logEnding))
+	b, err := os.ReadFile(filepath.Join(other, l.ID()+audit.LogEnding))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, l.ID()+logEnding), b, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, l.ID()+audit.LogEnding), b, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if r, _ := Verify(dir); r.OK() {
+	if r, _ := trail.Verify(dir); r.OK() {
 		t.Error("nobody noticed")
 	}
 }
@@ -262,7 +273,7 @@ func TestAFullDiskIsToldAndLeavesNoGap(t *testing.T) {
 	dir := t.TempDir()
 	var mu sync.Mutex
 	full := false
-	l, stop := running(t, Options{Dir: dir, retry: 1, Write: func(f io.Writer, b []byte) (int, error) {
+	l, stop := running(t, audit.RetryAtOnce(audit.Options{Dir: dir, Write: func(f io.Writer, b []byte) (int, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		if full { // it takes half a line
@@ -270,7 +281,7 @@ func TestAFullDiskIsToldAndLeavesNoGap(t *testing.T) {
 			return n, syscall.ENOSPC
 		}
 		return f.Write(b)
-	}})
+	}}))
 	set := func(v bool) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -297,7 +308,7 @@ func TestAFolderOthersWriteToIsRefused(t *testing.T) {
 	if err := os.Chmod(dir, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(Options{Dir: dir}); err == nil {
+	if _, err := audit.Open(audit.Options{Dir: dir}); err == nil {
 		t.Error("it was taken")
 	}
 }
@@ -317,7 +328,7 @@ func TestKilledAtAnyMoment(t *testing.T) {
 	torn, lines := 0, 0
 	for round := range rounds {
 		if round%50 == 49 { // a folder of its own again: each round reads all of it
-			_, stop := running(t, Options{Dir: dir})
+			_, stop := running(t, audit.Options{Dir: dir})
 			stop()
 			r := whole(t, dir)
 			if lines += r.Lines; r.Open != 0 {
@@ -352,13 +363,13 @@ func TestKilledAtAnyMoment(t *testing.T) {
 		whole(t, dir)
 		have := map[uint64]bool{}
 		newest := ""
-		files, _ := logFiles(dir)
+		files, _ := audit.LogFiles(dir)
 		for id := range files {
-			if held(dir, id) {
+			if audit.Held(dir, id) {
 				newest = id
 			}
 		}
-		err = Read(dir, func(e Event) bool {
+		err = trail.Read(dir, func(e trail.Event) bool {
 			if e.LogID == newest {
 				have[e.Number] = true
 			}
@@ -373,7 +384,7 @@ func TestKilledAtAnyMoment(t *testing.T) {
 			}
 		}
 	}
-	_, stop := running(t, Options{Dir: dir})
+	_, stop := running(t, audit.Options{Dir: dir})
 	stop()
 	r := whole(t, dir)
 	if r.Open != 0 {
@@ -394,8 +405,8 @@ func TestATornLineIsClosed(t *testing.T) {
 	_, _ = bufio.NewReader(out).ReadString('\n')
 	_ = cmd.Process.Kill()
 	_ = cmd.Wait()
-	names, _ := filepath.Glob(filepath.Join(dir, "????????-*"+logEnding))
-	for _, name := range append(names, filepath.Join(dir, chainName)) {
+	names, _ := filepath.Glob(filepath.Join(dir, "????????-*"+audit.LogEnding))
+	for _, name := range append(names, filepath.Join(dir, audit.ChainName)) {
 		f, err := os.OpenFile(name, os.O_WRONLY|os.O_APPEND, 0)
 		if err != nil {
 			t.Fatal(err)
@@ -406,7 +417,7 @@ func TestATornLineIsClosed(t *testing.T) {
 	if r := whole(t, dir); r.Torn != 2 {
 		t.Errorf("before: %+v", r)
 	}
-	_, stop := running(t, Options{Dir: dir})
+	_, stop := running(t, audit.Options{Dir: dir})
 	stop()
 	if r := whole(t, dir); r.Torn != 2 || r.Open != 0 {
 		t.Errorf("after: %+v", r)
@@ -416,10 +427,19 @@ func TestATornLineIsClosed(t *testing.T) {
 func BenchmarkAppend(b *testing.B) {
 	for _, callers := range []int{1, 64} {
 		b.Run(strconv.Itoa(callers), func(b *testing.B) {
-			l, stop := running(b, Options{Dir: b.TempDir()})
+			l, stop := running(b, audit.Options{Dir: b.TempDir()})
 			defer stop()
-			r := &Record{Session: "0123456789", Request: []byte("123456"), Child: "files", Tool: "read_file", Decision: "allow", Boundary: Boundary{"client", 1, false},
-				Findings: []Finding{{"/path", "read", "/home/user/project/file.txt", true, 0}}}
+			r := &audit.Record{
+				Session: "0123456789",
+				Request: []byte("123456"),
+				Decided: audit.Decided{
+					Child:    "files",
+					Tool:     "read_file",
+					Decision: "allow",
+					Boundary: audit.Boundary{"client", 1, false},
+					Findings: []audit.Finding{{"/path", "read", "/home/user/project/file.txt", true, 0}},
+				},
+			}
 			b.SetParallelism(callers / 2)
 			b.ReportAllocs()
 			b.RunParallel(func(pb *testing.PB) {
@@ -428,7 +448,7 @@ func BenchmarkAppend(b *testing.B) {
 					if err != nil {
 						b.Error(err)
 					}
-					l.Outcome(Outcome{Of: n, Result: "ok", Duration: time.Millisecond})
+					l.Outcome(audit.Outcome{Of: n, Result: "ok", US: 1000})
 				}
 			})
 		})
@@ -438,17 +458,17 @@ func BenchmarkAppend(b *testing.B) {
 // Calls that come together share a line, and each keeps its own outcome.
 func TestCallsShareALine(t *testing.T) {
 	dir := t.TempDir()
-	l, stop := running(t, Options{Dir: dir})
-	form := func(tool string) Form {
-		return NewForm(&Record{Child: "files", Tool: tool, Decision: "allow", Rule: "no path"})
+	l, stop := running(t, audit.Options{Dir: dir})
+	form := func(tool string) audit.Form {
+		return audit.NewForm(&audit.Decided{Child: "files", Tool: tool, Decision: "allow", Rule: "no path"})
 	}
-	calls := []Call{
+	calls := []audit.Call{
 		{Session: "s", Request: []byte(`1`), Form: form("a")},
 		{Session: "s", Request: []byte(`"x"`), Form: form("b"), Arguments: []byte(`{"token":"hunter2","n":1}`)},
 		{Session: "s", Request: []byte(strings.Repeat("1", 200)), Form: form("b")},
 	}
-	results := []string{ResultOK, ResultToolError, ResultTimeout}
-	for _, some := range [][]Call{calls, calls[:1], calls[1:]} {
+	results := []string{audit.ResultOK, audit.ResultToolError, audit.ResultTimeout}
+	for _, some := range [][]audit.Call{calls, calls[:1], calls[1:]} {
 		n, err := l.PutCalls(some, time.Now())
 		if err == nil {
 			err = l.Commit(context.Background())
@@ -457,7 +477,7 @@ func TestCallsShareALine(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i := len(some) - 1; i >= 0; i-- {
-			o := Outcome{Of: n, Call: i + 1, Result: results[i]}
+			o := audit.Outcome{Of: n, Call: i + 1, Result: results[i]}
 			if len(some) == 1 {
 				o.Call = 0
 			}
@@ -466,7 +486,7 @@ func TestCallsShareALine(t *testing.T) {
 	}
 	stop()
 	whole(t, dir)
-	all, err := Decisions(dir, Filter{})
+	all, err := trail.Decisions(dir, trail.Filter{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -485,8 +505,8 @@ func TestCallsShareALine(t *testing.T) {
 	if strings.Count(string(all[0].Raw), `"hash"`) != 1 || !bytes.Equal(all[0].Raw, all[2].Raw) || bytes.Contains(all[3].Raw, []byte("calls")) || bytes.Count(all[4].Raw, []byte("tool")) != 1 {
 		t.Errorf("%s\n%s\n%s", all[0].Raw, all[3].Raw, all[4].Raw)
 	}
-	some, err := Decisions(dir, Filter{Tool: "b"})
-	if err != nil || len(some) != 4 || some[1].Outcome.Result != ResultTimeout {
+	some, err := trail.Decisions(dir, trail.Filter{Tool: "b"})
+	if err != nil || len(some) != 4 || some[1].Outcome.Result != audit.ResultTimeout {
 		t.Errorf("%+v, %v", some, err)
 	}
 }

@@ -28,20 +28,20 @@ const chainWait = 10 * time.Second
 type chain struct {
 	dir   string
 	file  *os.File
-	at    place
+	at    link
 	stamp stamp
 }
 
 // withChain runs f while no other process may use the chain of the folder.
 func withChain(dir string, f func(*chain) error) error {
-	lock := flock.New(filepath.Join(dir, "chain"+lockEnding), flock.SetPermissions(0o600))
+	lock := flock.New(filepath.Join(dir, "chain"+LockEnding), flock.SetPermissions(0o600))
 	ctx, cancel := context.WithTimeoutCause(context.Background(), chainWait, errors.New("another process holds it"))
 	defer cancel()
 	if ok, err := lock.TryLockContext(ctx, 5*time.Millisecond); err != nil || !ok {
 		return fmt.Errorf("%s cannot be locked: %w", lock.Path(), errors.Join(err, context.Cause(ctx)))
 	}
 	defer func() { _ = lock.Unlock() }()
-	file, err := os.OpenFile(filepath.Join(dir, chainName), os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
+	file, err := os.OpenFile(filepath.Join(dir, ChainName), os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return err
 	}
@@ -59,7 +59,7 @@ func (c *chain) find() error {
 	if err != nil {
 		return err
 	}
-	c.at = end.place
+	c.at = end.link
 	switch {
 	case len(end.torn) > 0:
 		return c.write(end.closing(c.stamp.at(time.Now())), 1)
@@ -85,7 +85,7 @@ func put(f *os.File, b []byte) error {
 // add writes one line about a log.
 func (c *chain) add(kind, log string, at uint64, head string) error {
 	b := line(nil).start(c.at.number+1, &c.at.head, c.stamp.at(time.Now()), kind)
-	return c.write(b.text("log", log).number("at", at).text("head", head), 0)
+	return c.write(b.text("log", log).number("at", int64(at)).text("head", head), 0)
 }
 
 // write writes a line whose hash covers it from an offset on.
@@ -94,20 +94,20 @@ func (c *chain) write(b line, from int) error {
 	if err := put(c.file, b.seal(from, &head)); err != nil {
 		return err
 	}
-	c.at = place{c.at.number + 1, head}
+	c.at = link{c.at.number + 1, head}
 	return nil
 }
 
 // recover closes the logs of processes that ended without closing them. Such a
 // process leaves a lock that nobody holds.
 func (c *chain) recover() error {
-	locks, err := filepath.Glob(filepath.Join(escapeGlob(c.dir), "*"+lockEnding))
+	locks, err := filepath.Glob(filepath.Join(escapeGlob(c.dir), "*"+LockEnding))
 	if err != nil {
 		return err
 	}
 	for _, path := range locks {
-		id := strings.TrimSuffix(filepath.Base(path), lockEnding)
-		if _, ok := logOf(id + logEnding); !ok {
+		id := strings.TrimSuffix(filepath.Base(path), LockEnding)
+		if _, ok := LogOf(id + LogEnding); !ok {
 			continue
 		}
 		lock := flock.New(path, flock.SetPermissions(0o600))
@@ -141,7 +141,7 @@ var errUnreadable = errors.New("its end cannot be read")
 // line that was cut off. A log without a whole line is removed: no decision rests
 // on it.
 func (c *chain) closeLog(id string) error {
-	file, err := os.OpenFile(filepath.Join(c.dir, id+logEnding), os.O_RDWR|os.O_APPEND, 0)
+	file, err := os.OpenFile(filepath.Join(c.dir, id+LogEnding), os.O_RDWR|os.O_APPEND, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // it ended before its first line
 	}
@@ -180,7 +180,7 @@ func (c *chain) logEnd(id string, file *os.File) (ending, error) {
 	if err != nil || end.number > 0 {
 		return end, err
 	}
-	all, err := logFiles(c.dir)
+	all, err := LogFiles(c.dir)
 	if err != nil {
 		return end, err
 	}
@@ -194,7 +194,7 @@ func (c *chain) logEnd(id string, file *os.File) (ending, error) {
 		if err = errors.Join(err, before.Close()); err != nil {
 			return end, err
 		}
-		end = ending{place: e.place, torn: append(e.torn, end.torn...)}
+		end = ending{link: e.link, torn: append(e.torn, end.torn...)}
 		end.complete()
 	}
 	return end, nil
@@ -202,7 +202,7 @@ func (c *chain) logEnd(id string, file *os.File) (ending, error) {
 
 // ending is where a file of lines ends.
 type ending struct {
-	place
+	link
 	torn []byte // what stands behind the last line end
 	open bool   // the last line lacks nothing but that
 }
@@ -210,8 +210,8 @@ type ending struct {
 // complete takes the bytes behind the last line end as a line, if only its line end
 // is missing.
 func (e *ending) complete() {
-	if entry, err := readLine(e.torn); err == nil {
-		e.place, e.torn, e.open = place{entry.Number, [64]byte([]byte(entry.Hash))}, nil, true
+	if entry, err := ReadLine(e.torn); err == nil {
+		e.link, e.torn, e.open = link{entry.Number, [64]byte([]byte(entry.Hash))}, nil, true
 	}
 }
 
@@ -220,7 +220,7 @@ func (e *ending) complete() {
 func (e *ending) closing(at []byte) line {
 	sum := sha256.Sum256(e.torn)
 	b := line("\n").start(e.number+1, &e.head, at, KindTorn)
-	return b.number("bytes", uint64(len(e.torn))).text("sha256", hex.EncodeToString(sum[:]))
+	return b.number("bytes", int64(len(e.torn))).text("sha256", hex.EncodeToString(sum[:]))
 }
 
 // lastLine finds the end of a file of lines, reading backwards from its end.
@@ -229,7 +229,7 @@ func lastLine(f *os.File) (ending, error) {
 	if err != nil {
 		return ending{}, err
 	}
-	e := ending{place: place{head: zeros}}
+	e := ending{link: link{head: zeros}}
 	for span := int64(64 << 10); ; span *= 4 {
 		from := max(fi.Size()-span, 0)
 		b := make([]byte, fi.Size()-from)
@@ -249,7 +249,7 @@ func lastLine(f *os.File) (ending, error) {
 		if begin < 0 && from > 0 {
 			continue
 		}
-		entry, err := readLine(b[begin+1 : last])
+		entry, err := ReadLine(b[begin+1 : last])
 		if err != nil {
 			return e, fmt.Errorf("the last line of %s: %w", f.Name(), err)
 		}

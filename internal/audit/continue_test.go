@@ -1,4 +1,4 @@
-package audit
+package audit_test
 
 import (
 	"bytes"
@@ -10,12 +10,15 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+
+	"mcphub/internal/audit"
+	"mcphub/internal/audit/trail"
 )
 
 // shortRun is a process that records so many decisions and ends.
 func shortRun(t testing.TB, dir string, lines int) string {
 	t.Helper()
-	l, stop := running(t, Options{Dir: dir, Continue: true})
+	l, stop := running(t, audit.Options{Dir: dir, Continue: true})
 	for i := range lines {
 		if _, err := l.Append(context.Background(), sample(i)); err != nil {
 			t.Error(err)
@@ -46,11 +49,11 @@ func TestShortRunsGoOnWithOneLog(t *testing.T) {
 	if after := whole(t, dir); after.Logs != r.Logs {
 		t.Errorf("%d logs, after one run more %d", r.Logs, after.Logs)
 	}
-	if locks, _ := filepath.Glob(filepath.Join(dir, "*-*"+lockEnding)); len(locks) > 0 {
+	if locks, _ := filepath.Glob(filepath.Join(dir, "*-*"+audit.LockEnding)); len(locks) > 0 {
 		t.Errorf("locks are left: %v", locks)
 	}
 	last := map[string]uint64{}
-	err := Read(dir, func(e Event) bool {
+	err := trail.Read(dir, func(e trail.Event) bool {
 		if e.Number != last[e.LogID]+1 {
 			t.Errorf("%s: %d comes after %d", e.LogID, e.Number, last[e.LogID])
 		}
@@ -60,7 +63,7 @@ func TestShortRunsGoOnWithOneLog(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Decisions(dir, Filter{}); err != nil {
+	if _, err := trail.Decisions(dir, trail.Filter{}); err != nil {
 		t.Error(err)
 	}
 }
@@ -78,13 +81,13 @@ func TestFirstLineHalfWritten(t *testing.T) {
 	if err := os.WriteFile(name, append(text, `{"v":1,"n":5,"pre`...), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if r, err := Verify(dir); err != nil || r.OK() {
+	if r, err := trail.Verify(dir); err != nil || r.OK() {
 		t.Errorf("nobody holds it: %v, %+v", err, r)
 	}
-	if err := os.WriteFile(filepath.Join(dir, id+lockEnding), nil, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, id+audit.LockEnding), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if r, err := Verify(dir); err != nil || !r.OK() || r.Open != 1 {
+	if r, err := trail.Verify(dir); err != nil || !r.OK() || r.Open != 1 {
 		t.Errorf("a process holds it: %v, %+v", err, r)
 	}
 }
@@ -93,11 +96,11 @@ func TestFirstLineHalfWritten(t *testing.T) {
 func TestShortRunThatWasKilled(t *testing.T) {
 	dir := t.TempDir()
 	id := shortRun(t, dir, 1)
-	l, err := Open(Options{Dir: dir, Continue: true})
+	l, err := audit.Open(audit.Options{Dir: dir, Continue: true})
 	if err != nil || l.ID() != id {
 		t.Fatalf("%v, %v", l, err)
 	}
-	if err := l.release(); err != nil { // as if it were killed
+	if err := l.Release(); err != nil { // as if it were killed
 		t.Fatal(err)
 	}
 	if r := whole(t, dir); r.Open != 1 {
@@ -139,7 +142,7 @@ func TestNobodyGoesOnWithASpoiltLog(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		id := shortRun(t, dir, 2)
-		if err := spoil(filepath.Join(dir, id+logEnding)); err != nil {
+		if err := spoil(filepath.Join(dir, id+audit.LogEnding)); err != nil {
 			t.Fatal(err)
 		}
 		next := shortRun(t, dir, 2)
@@ -151,17 +154,17 @@ func TestNobodyGoesOnWithASpoiltLog(t *testing.T) {
 		} else if next == id {
 			t.Errorf("%s: it was gone on with", what)
 		}
-		r, err := Verify(dir)
+		r, err := trail.Verify(dir)
 		if err != nil || r.OK() {
 			t.Errorf("%s: nobody noticed (%v)", what, err)
 			continue
 		}
 		for _, p := range r.Problems {
-			if filepath.Base(p.File) == next+logEnding && next != id {
+			if filepath.Base(p.File) == next+audit.LogEnding && next != id {
 				t.Errorf("%s: the log after it is not whole either: %s", what, p)
 			}
 		}
-		if _, err := os.Lstat(filepath.Join(dir, id+lockEnding)); err == nil {
+		if _, err := os.Lstat(filepath.Join(dir, id+audit.LockEnding)); err == nil {
 			t.Errorf("%s: a lock is left", what)
 		}
 	}
@@ -170,22 +173,22 @@ func TestNobodyGoesOnWithASpoiltLog(t *testing.T) {
 // One log that cannot be closed, because it was spoilt, keeps nobody from recording.
 func TestASpoiltLogStopsNobody(t *testing.T) {
 	dir := t.TempDir()
-	l, err := Open(Options{Dir: dir})
+	l, err := audit.Open(audit.Options{Dir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := l.release(); err != nil { // as if it were killed
+	if err := l.Release(); err != nil { // as if it were killed
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(l.path, []byte("spoilt\n"), 0o600); err != nil {
+	if err := os.WriteFile(l.Path(), []byte("spoilt\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, o := range []Options{{Dir: dir}, {Dir: dir, Continue: true}} {
+	for _, o := range []audit.Options{{Dir: dir}, {Dir: dir, Continue: true}} {
 		_, stop := running(t, o)
 		stop()
 	}
-	r, err := Verify(dir)
-	if err != nil || len(r.Problems) != 1 || r.Problems[0].File != l.ID()+logEnding {
+	r, err := trail.Verify(dir)
+	if err != nil || len(r.Problems) != 1 || r.Problems[0].File != l.ID()+audit.LogEnding {
 		t.Errorf("%+v, %v", r, err)
 	}
 }
@@ -195,19 +198,19 @@ func TestALogThatCannotBeBegun(t *testing.T) {
 	for _, room := range []int{0, 40} {
 		dir := t.TempDir()
 		for range 3 {
-			_, err := Open(Options{Dir: dir, Write: func(f io.Writer, b []byte) (int, error) {
+			_, err := audit.Open(audit.Options{Dir: dir, Write: func(f io.Writer, b []byte) (int, error) {
 				n, _ := f.Write(b[:room])
 				return n, syscall.ENOSPC
 			}})
 			if !errors.Is(err, syscall.ENOSPC) {
 				t.Fatal(err)
 			}
-			if files, _ := filepath.Glob(filepath.Join(dir, "*-*"+logEnding)); len(files) > 1 {
+			if files, _ := filepath.Glob(filepath.Join(dir, "*-*"+audit.LogEnding)); len(files) > 1 {
 				t.Errorf("room for %d bytes: %v", room, files)
 			}
 			whole(t, dir)
 		}
-		_, stop := running(t, Options{Dir: dir})
+		_, stop := running(t, audit.Options{Dir: dir})
 		stop()
 		if r := whole(t, dir); r.Logs != 1 || r.Lines != 2 || r.Torn != 0 {
 			t.Errorf("room for %d bytes: %+v", room, r)

@@ -1,6 +1,6 @@
 //go:build unix
 
-package audit
+package audit_test
 
 import (
 	"context"
@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"mcphub/internal/audit"
 )
 
 // BenchmarkGroup is what one call costs of those that share a line and a write; cpu-ns
@@ -17,13 +19,13 @@ import (
 func BenchmarkGroup(b *testing.B) {
 	for _, group := range []int{1, 3, 16} {
 		b.Run(strconv.Itoa(group), func(b *testing.B) {
-			l, err := Open(Options{Dir: b.TempDir()})
+			l, err := audit.Open(audit.Options{Dir: b.TempDir()})
 			if err != nil {
 				b.Fatal(err)
 			}
-			defer func() { _ = l.release() }()
-			form := NewForm(&Record{Child: "files", Tool: "read_file", Decision: "allow", Rule: "no path"})
-			calls := slices.Repeat([]Call{{Session: "7c9e6679-7425-40de-944b-e07fc1f90ae7", Request: []byte("123456"), Form: form}}, group)
+			defer func() { _ = l.Release() }()
+			form := audit.NewForm(&audit.Decided{Child: "files", Tool: "read_file", Decision: "allow", Rule: "no path"})
+			calls := slices.Repeat([]audit.Call{{Session: "7c9e6679-7425-40de-944b-e07fc1f90ae7", Request: []byte("123456"), Form: form}}, group)
 			b.ReportAllocs()
 			before := spent(b)
 			for range b.N / group {
@@ -35,7 +37,7 @@ func BenchmarkGroup(b *testing.B) {
 					b.Fatal(err)
 				}
 				for i := range calls {
-					l.Outcome(Outcome{Of: n, Call: i + 1, Result: ResultOK, Duration: time.Millisecond})
+					l.Outcome(audit.Outcome{Of: n, Call: i + 1, Result: audit.ResultOK, US: 1000})
 				}
 			}
 			b.ReportMetric(float64(spent(b)-before)/float64(b.N), "cpu-ns/op")

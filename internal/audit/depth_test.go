@@ -1,4 +1,4 @@
-package audit
+package audit_test
 
 import (
 	"crypto/sha256"
@@ -11,11 +11,14 @@ import (
 	"testing"
 
 	"mcphub/internal/redact"
+
+	"mcphub/internal/audit"
+	"mcphub/internal/audit/trail"
 )
 
 // sealed is a line with these members whose hash is right.
 func sealed(members string) []byte {
-	b := []byte(`{"v":1,"n":1,"prev":"` + string(zeros[:]) + `","time":"2026-01-31T15:04:05.000000Z","kind":"decision"` + members)
+	b := []byte(`{"v":1,"n":1,"prev":"` + audit.NoHash + `","time":"2026-01-31T15:04:05.000000Z","kind":"decision"` + members)
 	sum := sha256.Sum256(b)
 	return append(b, (`,"hash":"` + hex.EncodeToString(sum[:]) + `"}`)...)
 }
@@ -25,15 +28,15 @@ func TestALineThatNestsTooDeepIsRefused(t *testing.T) {
 	nested := func(n int) []byte {
 		return sealed(`,"arguments":` + strings.Repeat("[", n) + strings.Repeat("]", n))
 	}
-	if _, err := ParseEvent("log", nested(mostDepth)); err != nil {
+	if _, err := trail.ParseEvent("log", nested(audit.MostDepth)); err != nil {
 		t.Error("the control:", err)
 	}
-	for _, line := range [][]byte{nested(mostDepth + 8), nested(1 << 20), sealed(`,"arguments":` + strings.Repeat(`{"a":`, 1<<20))} {
-		if _, err := ParseEvent("log", line); !errors.Is(err, errTooDeep) {
+	for _, line := range [][]byte{nested(audit.MostDepth + 8), nested(1 << 20), sealed(`,"arguments":` + strings.Repeat(`{"a":`, 1<<20))} {
+		if _, err := trail.ParseEvent("log", line); !errors.Is(err, audit.ErrTooDeep) {
 			t.Errorf("a line of %d bytes: %v", len(line), err)
 		}
 	}
-	for n, want := range map[int]bool{mostDepth: true, mostDepth + 1: false, 1 << 20: false} {
+	for n, want := range map[int]bool{audit.MostDepth: true, audit.MostDepth + 1: false, 1 << 20: false} {
 		raw := strings.Repeat("[", n) + strings.Repeat("]", n)
 		if got := string(redact.JSON([]byte(raw))) == raw; got != want {
 			t.Errorf("%d levels are recorded: %t", n, got)
@@ -49,7 +52,7 @@ func FuzzLine(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, members string) {
 		line := sealed(members)
-		e, err := ParseEvent("log", line)
+		e, err := trail.ParseEvent("log", line)
 		if err == nil && (e.Number != 1 || strings.Count(members, "[")+strings.Count(members, "{") > 1<<20) {
 			t.Fatalf("%+v", e)
 		}
@@ -59,28 +62,28 @@ func FuzzLine(f *testing.F) {
 
 func TestAMissingChainIsSaid(t *testing.T) {
 	dir := t.TempDir()
-	if _, err := Verify(dir); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := trail.Verify(dir); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("of a folder in which nothing was recorded: %v", err)
 	}
-	_, stop := running(t, Options{Dir: dir})
-	lock, err := filepath.Glob(filepath.Join(dir, "*"+lockEnding))
+	_, stop := running(t, audit.Options{Dir: dir})
+	lock, err := filepath.Glob(filepath.Join(dir, "*"+audit.LockEnding))
 	if err != nil || len(lock) == 0 {
 		t.Fatal(lock, err)
 	}
 	stop()
 	whole(t, dir) // the control
-	if err := os.Remove(filepath.Join(dir, chainName)); err != nil {
+	if err := os.Remove(filepath.Join(dir, audit.ChainName)); err != nil {
 		t.Fatal(err)
 	}
 	missing := func() {
 		t.Helper()
-		r, err := Verify(dir, strings.Repeat("0", 64))
-		if err != nil || r.OK() || r.Problems[0].File != chainName || !strings.HasPrefix(r.Problems[0].Text, "it is missing") {
+		r, err := trail.Verify(dir, strings.Repeat("0", 64))
+		if err != nil || r.OK() || r.Problems[0].File != audit.ChainName || !strings.HasPrefix(r.Problems[0].Text, "it is missing") {
 			t.Errorf("%+v, %v", r, err)
 		}
 	}
 	missing()
-	logs, err := filepath.Glob(filepath.Join(dir, "*"+logEnding))
+	logs, err := filepath.Glob(filepath.Join(dir, "*"+audit.LogEnding))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,8 +96,8 @@ func TestAMissingChainIsSaid(t *testing.T) {
 }
 
 func TestFindingsAreRedacted(t *testing.T) {
-	r := Record{Findings: []Finding{{Pointer: "/opts/password", Path: "/home/hunter2"}, {Pointer: "/path", Path: "/srv/ghp_" + strings.Repeat("a1B2", 9)}}}
-	if b := r.body(nil, nil); strings.Contains(string(b), "hunter2") || strings.Contains(string(b), "ghp_") {
+	r := audit.Record{Decided: audit.Decided{Findings: []audit.Finding{{At: "/opts/password", Path: "/home/hunter2"}, {At: "/path", Path: "/srv/ghp_" + strings.Repeat("a1B2", 9)}}}}
+	if b := r.Line(); strings.Contains(string(b), "hunter2") || strings.Contains(string(b), "ghp_") {
 		t.Errorf("%s", b)
 	}
 }

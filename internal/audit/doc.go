@@ -1,5 +1,7 @@
-// Package audit is the record of every decision: lines of JSON, each bound to the one
-// before it by a hash. The line of a decision is written before the call is sent.
+// Package audit writes the record of every decision: lines of JSON, each bound to the one
+// before it by a hash. The line of a decision is written before the call is sent. Package
+// trail reads the record. What both know of its format is here: [Record], [ReadLine],
+// [LogFiles].
 //
 // # The folder
 //
@@ -37,6 +39,6 @@
 //
 // It decides nothing and hides no failure: if a line cannot be written, each caller is told
 // and decides for itself. It proves nothing against somebody who can rewrite the whole
-// folder, unless a hash was kept elsewhere; [Verify] takes it. Package redact leaves
+// folder, unless a hash was kept elsewhere. Package redact leaves
 // secrets out by name and form, which is no promise.
 package audit

@@ -47,11 +47,11 @@ var (
 	errTwoSenses = errors.New("its hash is right, and it is nothing that mcphub writes: no JSON, or a name stands in it twice, or it is not UTF-8")
 )
 
-// readLine reads a line and checks its own hash. What the chain depends on must
+// ReadLine reads a line and checks its own hash. What the chain depends on must
 // stand exactly where the format has it. So every reader reads the same, or refuses
 // the line.
-func readLine(b []byte) (Entry, error) {
-	e, err := wholeLine(b)
+func ReadLine(b []byte) (Entry, error) {
+	e, err := WholeLine(b)
 	if err != nil {
 		return e, err
 	}
@@ -63,8 +63,8 @@ func readLine(b []byte) (Entry, error) {
 	return e, nil
 }
 
-// wholeLine is readLine, but for the JSON of what the chain does not depend on.
-func wholeLine(b []byte) (Entry, error) {
+// WholeLine is ReadLine, but for the JSON of what the chain does not depend on.
+func WholeLine(b []byte) (Entry, error) {
 	var e Entry
 	if len(b) < tailLen {
 		return e, errNoLine
@@ -99,7 +99,7 @@ func (e *Entry) head(b []byte) (err error) {
 	e.Version = int(version)
 	e.Number = s.lit(`,"n":`).number()
 	e.Prev = s.lit(`,"prev":"`).hex()
-	at := s.lit(`","time":"`).take(len(timeFormat))
+	at := s.lit(`","time":"`).take(len(TimeFormat))
 	s.lit(`","kind":"`)
 	n := 0
 	for n < len(s.b) && 'a' <= s.b[n] && s.b[n] <= 'z' {
@@ -109,7 +109,7 @@ func (e *Entry) head(b []byte) (err error) {
 	if s.lit(`"`); !s.ok || n == 0 {
 		return errTwoSenses
 	}
-	if e.Time, err = time.Parse(timeFormat, at); err != nil {
+	if e.Time, err = time.Parse(TimeFormat, at); err != nil {
 		return errTwoSenses
 	}
 	if s.has(`,"log":"`) {

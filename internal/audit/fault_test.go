@@ -1,4 +1,4 @@
-package audit
+package audit_test
 
 import (
 	"bytes"
@@ -13,6 +13,9 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"mcphub/internal/audit"
+	"mcphub/internal/audit/trail"
 )
 
 // TestEveryLineCounts changes, removes, swaps, doubles and inserts every line
@@ -20,26 +23,26 @@ import (
 func TestEveryLineCounts(t *testing.T) {
 	dir := t.TempDir()
 	for range 2 {
-		l, stop := running(t, Options{Dir: dir})
+		l, stop := running(t, audit.Options{Dir: dir})
 		for i := range 4 {
 			n, err := l.Append(context.Background(), sample(i))
 			if err != nil {
 				t.Fatal(err)
 			}
-			l.Outcome(Outcome{Of: n, Result: ResultOK})
+			l.Outcome(audit.Outcome{Of: n, Result: audit.ResultOK})
 		}
 		stop()
 	}
 	whole(t, dir)
 	elsewhere := t.TempDir()
-	l, stop := running(t, Options{Dir: elsewhere})
+	l, stop := running(t, audit.Options{Dir: elsewhere})
 	stop()
-	foreign, err := os.ReadFile(filepath.Join(elsewhere, l.ID()+logEnding))
+	foreign, err := os.ReadFile(filepath.Join(elsewhere, l.ID()+audit.LogEnding))
 	if err != nil {
 		t.Fatal(err)
 	}
 	foreign = foreign[:bytes.IndexByte(foreign, '\n')+1]
-	names, _ := filepath.Glob(filepath.Join(dir, "*"+logEnding))
+	names, _ := filepath.Glob(filepath.Join(dir, "*"+audit.LogEnding))
 	tries := 0
 	for _, name := range names {
 		before, err := os.ReadFile(name)
@@ -54,7 +57,7 @@ func TestEveryLineCounts(t *testing.T) {
 			if err := os.WriteFile(name, bytes.Join(lines, nil), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			r, err := Verify(dir)
+			r, err := trail.Verify(dir)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -93,14 +96,14 @@ func TestEveryLineCounts(t *testing.T) {
 // TestAProblemIsNamed: the file and the line of the first thing wrong.
 func TestAProblemIsNamed(t *testing.T) {
 	dir := t.TempDir()
-	l, stop := running(t, Options{Dir: dir})
+	l, stop := running(t, audit.Options{Dir: dir})
 	for i := range 5 {
 		if _, err := l.Append(context.Background(), sample(i)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	stop()
-	name := l.ID() + logEnding
+	name := l.ID() + audit.LogEnding
 	b, err := os.ReadFile(filepath.Join(dir, name))
 	if err != nil {
 		t.Fatal(err)
@@ -109,7 +112,7 @@ func TestAProblemIsNamed(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, name), b, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r, err := Verify(dir)
+	r, err := trail.Verify(dir)
 	if err != nil || r.OK() || !strings.HasPrefix(r.Problems[0].String(), name+":4: ") {
 		t.Errorf("%v, %v", r.Problems, err)
 	}
@@ -119,7 +122,7 @@ func TestAProblemIsNamed(t *testing.T) {
 // their order.
 func TestTheClockMayGoBack(t *testing.T) {
 	dir := t.TempDir()
-	l, stop := running(t, Options{Dir: dir, MaxSize: 1})
+	l, stop := running(t, audit.Options{Dir: dir, MaxSize: 1})
 	big := sample(1)
 	big.Arguments = []byte(`"` + strings.Repeat("x", 60_000) + `"`)
 	for range 60 {
@@ -128,20 +131,20 @@ func TestTheClockMayGoBack(t *testing.T) {
 		}
 	}
 	stop()
-	files, err := logFiles(dir)
+	files, err := audit.LogFiles(dir)
 	if err != nil || len(files[l.ID()]) < 4 {
 		t.Fatalf("%v, %v", files, err)
 	}
 	rotated := files[l.ID()][:len(files[l.ID()])-1]
 	for i, name := range rotated {
-		later := l.ID() + "-2001-01-0" + string(rune('9'-i)) + "T00-00-00.000-size" + logEnding
+		later := l.ID() + "-2001-01-0" + string(rune('9'-i)) + "T00-00-00.000-size" + audit.LogEnding
 		if err := os.Rename(filepath.Join(dir, name), filepath.Join(dir, later)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	whole(t, dir)
 	var last uint64
-	if err := Read(dir, func(e Event) bool {
+	if err := trail.Read(dir, func(e trail.Event) bool {
 		if e.Number != last+1 {
 			t.Fatalf("%d comes after %d", e.Number, last)
 		}
@@ -156,7 +159,7 @@ func TestTwoHubsInOneFolder(t *testing.T) {
 	dir := t.TempDir()
 	var wg sync.WaitGroup
 	for range 2 {
-		l, stop := running(t, Options{Dir: dir, Checkpoint: time.Millisecond})
+		l, stop := running(t, audit.Options{Dir: dir, Checkpoint: time.Millisecond})
 		wg.Go(func() {
 			defer stop()
 			for i := range 200 {
@@ -177,7 +180,7 @@ func TestTwoHubsInOneFolder(t *testing.T) {
 func TestALineThatLacksItsEnd(t *testing.T) {
 	dir := t.TempDir()
 	full := false
-	l, err := Open(Options{Dir: dir, Write: func(f io.Writer, b []byte) (int, error) {
+	l, err := audit.Open(audit.Options{Dir: dir, Write: func(f io.Writer, b []byte) (int, error) {
 		if full {
 			n, _ := f.Write(b[:len(b)-1])
 			return n, syscall.ENOSPC
@@ -191,11 +194,11 @@ func TestALineThatLacksItsEnd(t *testing.T) {
 	if _, err := l.Append(context.Background(), sample(1)); !errors.Is(err, syscall.ENOSPC) {
 		t.Fatal(err)
 	}
-	if err := l.release(); err != nil { // as if it were killed
+	if err := l.Release(); err != nil { // as if it were killed
 		t.Fatal(err)
 	}
 	whole(t, dir)
-	_, stop := running(t, Options{Dir: dir})
+	_, stop := running(t, audit.Options{Dir: dir})
 	stop()
 	if r := whole(t, dir); r.Torn != 0 || r.Open != 0 || r.Lines != 4 {
 		t.Errorf("%+v", r)
@@ -205,12 +208,12 @@ func TestALineThatLacksItsEnd(t *testing.T) {
 func TestWhatThereIsNoRoomForIsCounted(t *testing.T) {
 	dir := t.TempDir()
 	full := false
-	l, stop := running(t, Options{Dir: dir, retry: 1, Write: func(f io.Writer, b []byte) (int, error) {
+	l, stop := running(t, audit.RetryAtOnce(audit.Options{Dir: dir, Write: func(f io.Writer, b []byte) (int, error) {
 		if full {
 			return 0, syscall.ENOSPC
 		}
 		return f.Write(b)
-	}})
+	}}))
 	full = true
 	big := sample(1)
 	big.Arguments = []byte(`"` + strings.Repeat("x", 60_000) + `"`)
@@ -225,14 +228,14 @@ func TestWhatThereIsNoRoomForIsCounted(t *testing.T) {
 		}
 	}
 	full = false
-	l.sweep()
+	l.Sweep()
 	if _, err := l.Append(context.Background(), sample(2)); err != nil {
 		t.Fatal(err)
 	}
 	stop()
 	whole(t, dir)
 	lost := uint64(0)
-	_ = Read(dir, func(e Event) bool { lost += e.Lines; return true })
+	_ = trail.Read(dir, func(e trail.Event) bool { lost += e.Lines; return true })
 	if lost != 4 {
 		t.Errorf("%d lines are said to be lost, want 4", lost)
 	}
@@ -241,8 +244,8 @@ func TestWhatThereIsNoRoomForIsCounted(t *testing.T) {
 // A Recorder goes on with another log where the folder is taken away, and says so.
 func TestTheFolderIsTakenAway(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "audit")
-	states := make(chan State, 100)
-	r := NewRecorder(Options{Dir: dir}, func(s State) { states <- s })
+	states := make(chan audit.State, 100)
+	r := audit.NewRecorder(audit.Options{Dir: dir}, func(s audit.State) { states <- s })
 	if err := r.Open(); err != nil {
 		t.Fatal(err)
 	}
@@ -279,8 +282,8 @@ func TestAFolderThatCannotBeMade(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	states := make(chan State, 100)
-	r := NewRecorder(Options{Dir: filepath.Join(file, "audit")}, func(s State) { states <- s })
+	states := make(chan audit.State, 100)
+	r := audit.NewRecorder(audit.Options{Dir: filepath.Join(file, "audit")}, func(s audit.State) { states <- s })
 	if err := r.Open(); err == nil {
 		t.Fatal("it was made below a file")
 	}
@@ -305,7 +308,7 @@ func TestAFolderThatCannotBeMade(t *testing.T) {
 	stop()
 }
 
-func runRecorder(t *testing.T, r *Recorder) (stop func()) {
+func runRecorder(t *testing.T, r *audit.Recorder) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- r.Run(ctx) }()
@@ -321,16 +324,16 @@ func runRecorder(t *testing.T, r *Recorder) (stop func()) {
 
 func TestAFollowerMissesNothing(t *testing.T) {
 	dir := t.TempDir()
-	l, stop := running(t, Options{Dir: dir, MaxSize: 1})
+	l, stop := running(t, audit.Options{Dir: dir, MaxSize: 1})
 	if _, err := l.Append(context.Background(), sample(0)); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	events, started, done := make(chan Event, 1000), make(chan struct{}), make(chan error, 1)
+	events, started, done := make(chan trail.Event, 1000), make(chan struct{}), make(chan error, 1)
 	paused := make(chan struct{})
 	go func() {
-		done <- Follow(ctx, dir, func() { close(started) }, func(e Event) {
+		done <- trail.Follow(ctx, dir, func() { close(started) }, func(e trail.Event) {
 			events <- e
 			<-paused
 		})
@@ -343,7 +346,7 @@ func TestAFollowerMissesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if files, _ := logFiles(dir); len(files[l.ID()]) < 5 {
+	if files, _ := audit.LogFiles(dir); len(files[l.ID()]) < 5 {
 		t.Fatalf("%v", files)
 	}
 	close(paused)
@@ -352,8 +355,8 @@ func TestAFollowerMissesNothing(t *testing.T) {
 			t.Fatalf("%d, want %d", e.Number, want)
 		}
 	}
-	other, stopOther := running(t, Options{Dir: dir})
-	if e := <-events; e.LogID != other.ID() || e.Kind != KindOpen {
+	other, stopOther := running(t, audit.Options{Dir: dir})
+	if e := <-events; e.LogID != other.ID() || e.Kind != audit.KindOpen {
 		t.Errorf("%+v", e)
 	}
 	stopOther()

@@ -3,16 +3,14 @@ package audit
 import (
 	"bufio"
 	"cmp"
-	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 )
 
-// logFiles lists the files of each log, in the order written.
-func logFiles(dir string) (map[string][]string, error) {
+// LogFiles lists the files of each log, in the order written.
+func LogFiles(dir string) (map[string][]string, error) {
 	names, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, err
@@ -20,7 +18,7 @@ func logFiles(dir string) (map[string][]string, error) {
 	files := map[string][]string{}
 	for _, n := range names {
 		// A link, a folder or a pipe is none: Verify tells of it.
-		if id, ok := logOf(n.Name()); ok && n.Type().IsRegular() {
+		if id, ok := LogOf(n.Name()); ok && n.Type().IsRegular() {
 			files[id] = append(files[id], n.Name())
 		}
 	}
@@ -36,7 +34,7 @@ func logFiles(dir string) (map[string][]string, error) {
 		}
 		slices.SortFunc(list, func(a, b string) int {
 			// The one that is written to comes last: it may hold no line yet.
-			now := id + logEnding
+			now := id + LogEnding
 			return cmp.Or(cmp.Compare(boolInt(a == now), boolInt(b == now)), cmp.Compare(first[a], first[b]), strings.Compare(a, b))
 		})
 	}
@@ -57,7 +55,7 @@ func firstNumber(path string) (uint64, error) {
 		if err != nil {
 			break
 		}
-		if e, err := readLine(b[:len(b)-1]); err == nil {
+		if e, err := ReadLine(b[:len(b)-1]); err == nil {
 			return e.Number, nil
 		}
 	}
@@ -71,41 +69,9 @@ func boolInt(b bool) int {
 	return 0
 }
 
-// eachLine hands out the lines of files as if they were one: a line that a
-// rotation fell into goes on in the next file. whole is false for what stands
-// behind the last line end.
-func eachLine(paths []string, each func(path string, n int, b []byte, whole bool) bool) error {
-	var rest []byte
-	for i, path := range paths {
-		f, err := os.Open(path)
-		if err != nil {
-			return err
-		}
-		r := bufio.NewReaderSize(f, 256<<10)
-		for n := 1; ; n++ {
-			b, err := r.ReadBytes('\n')
-			if rest != nil {
-				b, rest = append(rest, b...), nil
-			}
-			if errors.Is(err, io.EOF) {
-				if len(b) > 0 && i+1 < len(paths) {
-					rest = b
-				} else if len(b) > 0 {
-					each(path, n, b, false)
-				}
-				break
-			}
-			if err != nil {
-				_ = f.Close()
-				return err
-			}
-			if !each(path, n, b[:len(b)-1], true) {
-				return f.Close()
-			}
-		}
-		if err := f.Close(); err != nil {
-			return err
-		}
-	}
-	return nil
+// Held reports whether the lock of a log is there: its process lives, or had
+// no time to close it.
+func Held(dir, id string) bool {
+	_, err := os.Lstat(filepath.Join(dir, id+LockEnding))
+	return err == nil
 }

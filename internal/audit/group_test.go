@@ -1,4 +1,4 @@
-package audit
+package audit_test
 
 import (
 	"errors"
@@ -11,11 +11,14 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+
+	"mcphub/internal/audit"
+	"mcphub/internal/audit/trail"
 )
 
 // A groupHub is a Group whose file a test can fill up, or hold.
 type groupHub struct {
-	Group
+	audit.Group
 	dir   string
 	write func(f io.Writer, b []byte) (int, error)
 	stop  func()
@@ -24,7 +27,7 @@ type groupHub struct {
 func newGroupHub(t *testing.T, write func(f io.Writer, b []byte) (int, error)) *groupHub {
 	t.Helper()
 	h := &groupHub{dir: filepath.Join(t.TempDir(), "audit"), write: write}
-	r := NewRecorder(Options{Dir: h.dir, Write: func(f io.Writer, b []byte) (int, error) { return h.write(f, b) }}, nil)
+	r := audit.NewRecorder(audit.Options{Dir: h.dir, Write: func(f io.Writer, b []byte) (int, error) { return h.write(f, b) }}, nil)
 	if err := r.Open(); err != nil {
 		t.Fatal(err)
 	}
@@ -36,19 +39,19 @@ func newGroupHub(t *testing.T, write func(f io.Writer, b []byte) (int, error)) *
 // lines is the file as it is now.
 func (h *groupHub) lines(t *testing.T) string {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join(h.dir, h.To.State().Log+logEnding))
+	b, err := os.ReadFile(filepath.Join(h.dir, h.To.State().Log+audit.LogEnding))
 	if err != nil {
 		t.Error(err)
 	}
 	return string(b)
 }
 
-type memberFunc func(t Ticket, err error)
+type memberFunc func(t audit.Ticket, err error)
 
-func (f memberFunc) Recorded(t Ticket, err error) { f(t, err) }
+func (f memberFunc) Recorded(t audit.Ticket, err error) { f(t, err) }
 
-func one(id string) Call {
-	return Call{Session: "s", Request: []byte(`"` + id + `"`), Form: NewForm(&Record{Child: "kid", Tool: "echo", Decision: "allow"})}
+func one(id string) audit.Call {
+	return audit.Call{Session: "s", Request: []byte(`"` + id + `"`), Form: audit.NewForm(&audit.Decided{Child: "kid", Tool: "echo", Decision: "allow"})}
 }
 
 func plainly(f io.Writer, b []byte) (int, error) { return f.Write(b) }
@@ -65,11 +68,11 @@ func TestAGroupWritesFirst(t *testing.T) {
 				line := one(fmt.Sprintf("(%d.%d)", i, k))
 				mark := string(line.Request)
 				told := make(chan error, 1)
-				h.Add(line, memberFunc(func(ticket Ticket, err error) {
+				h.Add(line, memberFunc(func(ticket audit.Ticket, err error) {
 					if !strings.Contains(h.lines(t), mark) {
 						err = errors.Join(err, errors.New("it was told before it was written"))
 					}
-					ticket.Outcome(ResultOK)
+					ticket.Outcome(audit.ResultOK)
 					told <- err
 				}))
 				copy(line.Request, "another request that came in the same buffer")
@@ -83,12 +86,12 @@ func TestAGroupWritesFirst(t *testing.T) {
 	all.Wait()
 	h.stop()
 	whole(t, h.dir)
-	decided, err := Decisions(h.dir, Filter{})
+	decided, err := trail.Decisions(h.dir, trail.Filter{})
 	if err != nil || len(decided) != callers*times {
 		t.Errorf("%d decisions, %v", len(decided), err)
 	}
 	for _, d := range decided {
-		if d.Outcome == nil || d.Outcome.Result != ResultOK {
+		if d.Outcome == nil || d.Outcome.Result != audit.ResultOK {
 			t.Errorf("%s: %+v", d.Request, d.Outcome)
 		}
 	}
@@ -109,20 +112,20 @@ func TestAGroupGathers(t *testing.T) {
 	h.Together = func(tell func()) { together++; tell() }
 	told := make(chan string, 100)
 	add := func(id string) {
-		h.Add(one(id), memberFunc(func(_ Ticket, err error) { told <- id }))
+		h.Add(one(id), memberFunc(func(_ audit.Ticket, err error) { told <- id }))
 		h.Flush()
 	}
 	var leader sync.WaitGroup
 	leader.Go(func() { add("first") })
 	<-writing
-	for i := range 2*mostTogether + 1 {
+	for i := range 2*audit.MostTogether + 1 {
 		add(fmt.Sprint(i))
 	}
-	if n := h.Waiting(); n != 2*mostTogether+1 || len(told) != 0 {
+	if n := h.Waiting(); n != 2*audit.MostTogether+1 || len(told) != 0 {
 		t.Errorf("%d wait, %d were told", n, len(told))
 	}
 	close(free)
-	for i := range 2*mostTogether + 2 {
+	for i := range 2*audit.MostTogether + 2 {
 		id := <-told
 		if want := fmt.Sprint(i - 1); i > 0 && id != want {
 			t.Errorf("%s was told, want %s", id, want)
@@ -146,9 +149,9 @@ func TestAGroupThatFails(t *testing.T) {
 	})
 	panics := 0
 	h.Panicked = func(any) { panics++ }
-	round := func(tell ...func(Ticket, error)) (errs []error) {
+	round := func(tell ...func(audit.Ticket, error)) (errs []error) {
 		for i := range 3 {
-			h.Add(one(fmt.Sprint(i)), memberFunc(func(ticket Ticket, err error) {
+			h.Add(one(fmt.Sprint(i)), memberFunc(func(ticket audit.Ticket, err error) {
 				errs = append(errs, err)
 				if i < len(tell) && err == nil {
 					tell[i](ticket, err)
@@ -158,8 +161,8 @@ func TestAGroupThatFails(t *testing.T) {
 		h.Flush()
 		return errs
 	}
-	got := round(func(Ticket, error) {}, func(Ticket, error) { panic("a member") })
-	if len(got) != 4 || got[0] != nil || got[1] != nil || got[2] != ErrGroup || got[3] != nil || panics != 1 {
+	got := round(func(audit.Ticket, error) {}, func(audit.Ticket, error) { panic("a member") })
+	if len(got) != 4 || got[0] != nil || got[1] != nil || got[2] != audit.ErrGroup || got[3] != nil || panics != 1 {
 		t.Errorf("a member: %v, %d panics", got, panics)
 	}
 	h.Together = func(func()) { panic("what they have together") }
@@ -169,7 +172,7 @@ func TestAGroupThatFails(t *testing.T) {
 	h.Together = nil
 	to := h.To
 	h.To = nil
-	if got := round(); len(got) != 3 || got[0] != ErrGroup || got[2] != ErrGroup || panics != 3 {
+	if got := round(); len(got) != 3 || got[0] != audit.ErrGroup || got[2] != audit.ErrGroup || panics != 3 {
 		t.Errorf("the record: %v, %d panics", got, panics)
 	}
 	h.To = to
@@ -193,13 +196,13 @@ func TestAGroupOfSeveralSessions(t *testing.T) {
 		}
 		return f.Write(b)
 	})
-	result := map[string]string{"a": ResultOK, "b": ResultToolError, "c": ResultTimeout}
+	result := map[string]string{"a": audit.ResultOK, "b": audit.ResultToolError, "c": audit.ResultTimeout}
 	var order []string
 	for _, session := range []string{"b", "a", "b", "c", "a", "b"} {
 		line := one(fmt.Sprint(session, len(order)))
 		line.Session = session
 		order = append(order, session)
-		h.Add(line, memberFunc(func(ticket Ticket, err error) {
+		h.Add(line, memberFunc(func(ticket audit.Ticket, err error) {
 			if err != nil {
 				t.Error(err)
 			}
@@ -212,7 +215,7 @@ func TestAGroupOfSeveralSessions(t *testing.T) {
 	}
 	h.stop()
 	whole(t, h.dir)
-	decided, err := Decisions(h.dir, Filter{})
+	decided, err := trail.Decisions(h.dir, trail.Filter{})
 	if err != nil || len(decided) != len(order) {
 		t.Fatalf("%d decisions, %v", len(decided), err)
 	}

@@ -41,7 +41,7 @@ func (l *Log) Run(ctx context.Context) error {
 
 // sweep writes lines that no caller waits for.
 func (l *Log) sweep() {
-	if l.turn.TryLock() {
+	if l.writeMu.TryLock() {
 		_ = l.flush()
 	}
 }
@@ -136,13 +136,13 @@ func (l *Log) close() error {
 
 // end refuses further appends, and wakes those who wait.
 func (l *Log) end(why error) {
-	l.turn.Lock()
+	l.writeMu.Lock()
 	l.mu.Lock()
 	l.tab.end = why
 	waiting := l.tab.waiting
 	l.tab.waiting = nil
 	l.mu.Unlock()
-	l.turn.Unlock()
+	l.writeMu.Unlock()
 	_ = told(waiting, why)
 }
 

@@ -15,10 +15,10 @@ import (
 	"github.com/google/uuid"
 )
 
-// zero is what the first line of a chain names as the hash before it.
-const zero = "0000000000000000000000000000000000000000000000000000000000000000"
+// NoHash is what the first line of a chain names as the hash before it.
+const NoHash = "0000000000000000000000000000000000000000000000000000000000000000"
 
-var zeros = [64]byte([]byte(zero))
+var zeros = [64]byte([]byte(NoHash))
 
 // Defaults of Options.
 const (
@@ -65,17 +65,17 @@ type Log struct {
 	gone chan struct{} // closed when the file was found to be gone
 	news chan struct{}
 
-	mu   sync.Mutex
-	tab  logTables
-	turn sync.Mutex // held by the writer; taken before mu, under mu only by TryLock
+	mu      sync.Mutex
+	tab     logTables
+	writeMu sync.Mutex // held by the writer; taken before mu, under mu only by TryLock
 }
 
 // logTables is what Log.mu guards: the chain as far as it was made, which is
 // ahead of the file by what is in pending.
 type logTables struct {
 	stamp    stamp
-	made     place  // the last line
-	written  place  // the last that the file holds
+	made     link   // the last line
+	written  link   // the last that the file holds
 	pending  []byte // lines that are not in the file yet
 	spare    []byte // the buffer that was written last
 	waiting  []chan error
@@ -91,8 +91,8 @@ type logTables struct {
 	marked   uint64 // number of the last checkpoint
 }
 
-// A place in the chain: a line's number and its hash.
-type place struct {
+// A link of the chain: a line's number and its hash.
+type link struct {
 	number uint64
 	head   [64]byte
 }
@@ -126,7 +126,7 @@ func (l *Log) note(kind string, r *Record) error {
 	}
 	defer l.mu.Unlock()
 	from := l.startLine(kind, time.Now())
-	l.seal(from, r.body(l.tab.pending, nil))
+	l.seal(from, r.members(l.tab.pending, nil))
 	l.hurry()
 	return nil
 }
@@ -167,7 +167,7 @@ func (l *Log) put(kind string, r *Record, form Form, now time.Time) (uint64, err
 	}
 	defer l.mu.Unlock()
 	from := l.startLine(kind, now)
-	l.seal(from, r.body(l.tab.pending, form))
+	l.seal(from, r.members(l.tab.pending, form))
 	return l.tab.made.number, nil
 }
 
@@ -198,7 +198,7 @@ func (l *Log) room() error {
 		lost := l.tab.lost
 		l.tab.lost = 0
 		from := l.startLine(KindLost, time.Now())
-		l.seal(from, line(l.tab.pending).number("lines", lost))
+		l.seal(from, line(l.tab.pending).number("lines", int64(lost)))
 	}
 	return nil
 }
@@ -266,7 +266,7 @@ func (l *Log) Commit(ctx context.Context) error {
 		l.mu.Unlock()
 		return err
 	}
-	if l.turn.TryLock() {
+	if l.writeMu.TryLock() {
 		l.mu.Unlock()
 		return l.flush()
 	}
@@ -299,7 +299,7 @@ func (l *Log) write(kind string, body func(line) line) error {
 	return l.Commit(context.Background())
 }
 
-// flush writes what is pending until nobody waits, and unlocks turn, whose holder
+// flush writes what is pending until nobody waits, and unlocks writeMu, whose holder
 // writes for all who came meanwhile. The error is that of the first write, which has
 // the caller's own line.
 func (l *Log) flush() error {
@@ -307,7 +307,7 @@ func (l *Log) flush() error {
 	for {
 		l.mu.Lock()
 		if len(l.tab.waiting) == 0 {
-			l.turn.Unlock()
+			l.writeMu.Unlock()
 			l.mu.Unlock()
 			return own
 		}
@@ -384,7 +384,7 @@ func (l *Log) out(b []byte) (int, error) {
 	return n, err
 }
 
-// look checks that the file is where it was, and the same file. The caller holds turn.
+// look checks that the file is where it was, and the same file. The caller holds writeMu.
 func (l *Log) look(now time.Time) error {
 	fi, err := os.Lstat(l.path)
 	l.mu.Lock()
@@ -410,14 +410,14 @@ func (o *Options) send(file io.Writer, b []byte) (int, error) {
 
 // Endings of file names in the folder.
 const (
-	logEnding  = ".jsonl"
-	lockEnding = ".lock"
-	chainName  = "chain.jsonl"
+	LogEnding  = ".jsonl"
+	LockEnding = ".lock"
+	ChainName  = "chain.jsonl"
 )
 
-// logOf tells which log a file of the folder belongs to.
-func logOf(name string) (id string, ok bool) {
-	if !strings.HasSuffix(name, logEnding) || len(name) < 36+len(logEnding) || name == chainName {
+// LogOf tells which log a file of the folder belongs to.
+func LogOf(name string) (id string, ok bool) {
+	if !strings.HasSuffix(name, LogEnding) || len(name) < 36+len(LogEnding) || name == ChainName {
 		return "", false
 	}
 	id = name[:36]
@@ -425,5 +425,5 @@ func logOf(name string) (id string, ok bool) {
 		return "", false
 	}
 	rest := name[36:]
-	return id, rest == logEnding || strings.HasPrefix(rest, "-")
+	return id, rest == LogEnding || strings.HasPrefix(rest, "-")
 }

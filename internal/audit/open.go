@@ -43,7 +43,7 @@ func Open(o Options) (*Log, error) {
 	l.file = newLogFile(l.path, o.MaxSize)
 	l.tab.looked = time.Now()
 	err = l.write(KindOpen, func(b line) line {
-		return b.text("log", l.id).text("program", o.Program).number("pid", uint64(os.Getpid()))
+		return b.text("log", l.id).text("program", o.Program).number("pid", int64(os.Getpid()))
 	})
 	if err == nil {
 		err = l.mark(KindOpen, nil)
@@ -70,7 +70,7 @@ func shared(i int) string {
 func (l *Log) claim(c *chain) error {
 	if l.o.Continue {
 		for i := range mostShared {
-			left := held(l.o.Dir, shared(i))
+			left := Held(l.o.Dir, shared(i))
 			if err := l.hold(shared(i)); err != nil {
 				continue // another short run has it
 			}
@@ -92,8 +92,8 @@ func (l *Log) claim(c *chain) error {
 }
 
 func (l *Log) hold(id string) error {
-	l.id, l.path = id, filepath.Join(l.o.Dir, id+logEnding)
-	l.lock = flock.New(filepath.Join(l.o.Dir, id+lockEnding), flock.SetPermissions(0o600))
+	l.id, l.path = id, filepath.Join(l.o.Dir, id+LogEnding)
+	l.lock = flock.New(filepath.Join(l.o.Dir, id+LockEnding), flock.SetPermissions(0o600))
 	ok, err := l.lock.TryLock()
 	switch {
 	case err != nil:
@@ -107,21 +107,21 @@ func (l *Log) hold(id string) error {
 // resumable reports whether a log may be continued, and where it ends. Either it does
 // not exist yet, or it ends where chain.jsonl says. A log that was tampered with is
 // left as it is, for Verify.
-func (c *chain) resumable(id string) (place, bool) {
+func (c *chain) resumable(id string) (link, bool) {
 	known, err := c.lastOf(id)
 	if err != nil {
-		return place{}, false
+		return link{}, false
 	}
-	file, err := os.Open(filepath.Join(c.dir, id+logEnding))
+	file, err := os.Open(filepath.Join(c.dir, id+LogEnding))
 	if errors.Is(err, fs.ErrNotExist) {
-		return place{head: zeros}, known == nil
+		return link{head: zeros}, known == nil
 	}
 	if err != nil {
-		return place{}, false
+		return link{}, false
 	}
 	end, err := c.logEnd(id, file)
 	err = errors.Join(err, file.Close())
-	return end.place, err == nil && known != nil && (known.Kind == KindClose || known.Kind == KindRecovered) &&
+	return end.link, err == nil && known != nil && (known.Kind == KindClose || known.Kind == KindRecovered) &&
 		known.At == end.number && known.Head == string(end.head[:]) && len(end.torn) == 0 && !end.open
 }
 
@@ -143,7 +143,7 @@ func (c *chain) lastOf(id string) (*Entry, error) {
 	if end := bytes.IndexByte(text, '\n'); end >= 0 {
 		text = text[:end]
 	}
-	e, err := readLine(text)
+	e, err := ReadLine(text)
 	return &e, err
 }
 

@@ -1,4 +1,4 @@
-package audit
+package audit_test
 
 import (
 	"bytes"
@@ -11,9 +11,11 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
+
+	"mcphub/internal/audit"
+	"mcphub/internal/audit/trail"
 )
 
 const envLimited = "MCPHUB_AUDIT_LIMITED"
@@ -80,7 +82,7 @@ func asUser(t testing.TB) (dir string) {
 // rotation does not. It grows instead, and is closed by the next hub.
 func TestAFileThatCannotBePutAside(t *testing.T) {
 	dir := asUser(t)
-	l, err := Open(Options{Dir: dir, MaxSize: 1})
+	l, err := audit.Open(audit.Options{Dir: dir, MaxSize: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,10 +100,10 @@ func TestAFileThatCannotBePutAside(t *testing.T) {
 		}
 	}
 	whole(t, dir)
-	if files, _ := logFiles(dir); len(files[l.ID()]) != 1 {
+	if files, _ := audit.LogFiles(dir); len(files[l.ID()]) != 1 {
 		t.Errorf("%v", files)
 	}
-	if _, err := Open(Options{Dir: dir}); !errors.Is(err, os.ErrPermission) || !strings.Contains(err.Error(), dir) {
+	if _, err := audit.Open(audit.Options{Dir: dir}); !errors.Is(err, os.ErrPermission) || !strings.Contains(err.Error(), dir) {
 		t.Errorf("another log in a folder that cannot be written to: %v", err)
 	}
 	if err := os.Chmod(dir, 0o700); err != nil {
@@ -112,10 +114,10 @@ func TestAFileThatCannotBePutAside(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if files, _ := logFiles(dir); len(files[l.ID()]) < 2 {
+	if files, _ := audit.LogFiles(dir); len(files[l.ID()]) < 2 {
 		t.Errorf("%v", files)
 	}
-	if err := l.close(); err != nil {
+	if err := l.CloseNow(); err != nil {
 		t.Fatal(err)
 	}
 	if r := whole(t, dir); r.Open != 0 || r.Logs != 1 || r.Lines != 122 {
@@ -143,8 +145,8 @@ func TestAFileThatIsTamperedWithWhileItIsWritten(t *testing.T) {
 		},
 	} {
 		dir := t.TempDir()
-		states := make(chan State, 100)
-		r := NewRecorder(Options{Dir: dir}, func(s State) { states <- s })
+		states := make(chan audit.State, 100)
+		r := audit.NewRecorder(audit.Options{Dir: dir}, func(s audit.State) { states <- s })
 		if err := r.Open(); err != nil {
 			t.Fatal(err)
 		}
@@ -155,19 +157,17 @@ func TestAFileThatIsTamperedWithWhileItIsWritten(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		r.log.Load().see(t)
+		see(t, r.Log())
 		first := r.State().Log
-		if err := tamper(filepath.Join(dir, first+logEnding)); err != nil {
+		if err := tamper(filepath.Join(dir, first+audit.LogEnding)); err != nil {
 			t.Fatal(err)
 		}
-		l := r.log.Load()
-		l.mu.Lock()
-		l.tab.looked = time.Time{} // it is time to look again
-		l.mu.Unlock()
+		l := r.Log()
+		l.Overlook() // it is time to look again
 		if append1() == nil {
 			t.Fatalf("%s: nobody noticed at once", what)
 		}
-		if s := <-states; !strings.Contains(s.Error, "gone") || !strings.Contains(s.Error, first+logEnding) {
+		if s := <-states; !strings.Contains(s.Error, "gone") || !strings.Contains(s.Error, first+audit.LogEnding) {
 			t.Errorf("%s: %+v", what, s)
 		}
 		for s := range states {
@@ -180,7 +180,7 @@ func TestAFileThatIsTamperedWithWhileItIsWritten(t *testing.T) {
 		}
 		second := r.State().Log
 		stop()
-		report, err := Verify(dir)
+		report, err := trail.Verify(dir)
 		if err != nil || report.OK() {
 			t.Errorf("%s: nobody noticed later: %v", what, err)
 			continue
@@ -194,10 +194,8 @@ func TestAFileThatIsTamperedWithWhileItIsWritten(t *testing.T) {
 }
 
 // see has the log look at its file now.
-func (l *Log) see(t *testing.T) {
-	l.turn.Lock()
-	defer l.turn.Unlock()
-	if err := l.look(time.Now()); err != nil {
+func see(t *testing.T, l *audit.Log) {
+	if err := l.See(); err != nil {
 		t.Error(err)
 	}
 }
@@ -206,8 +204,8 @@ func (l *Log) see(t *testing.T) {
 func TestAFolderThatBecomesALink(t *testing.T) {
 	base := t.TempDir()
 	dir, elsewhere := filepath.Join(base, "audit"), filepath.Join(base, "elsewhere")
-	states := make(chan State, 100)
-	r := NewRecorder(Options{Dir: dir}, func(s State) { states <- s })
+	states := make(chan audit.State, 100)
+	r := audit.NewRecorder(audit.Options{Dir: dir}, func(s audit.State) { states <- s })
 	if err := errors.Join(r.Open(), os.Mkdir(elsewhere, 0o700)); err != nil {
 		t.Fatal(err)
 	}
@@ -241,13 +239,13 @@ func TestADiskThatIsFullForTheKernel(t *testing.T) {
 		return
 	}
 	dir := t.TempDir()
-	l, stop := running(t, Options{Dir: dir, retry: 1})
+	l, stop := running(t, audit.RetryAtOnce(audit.Options{Dir: dir}))
 	lift := limit(t, 2000)
 	var err error
 	for i := 0; err == nil && i < 100; i++ {
 		_, err = l.Append(context.Background(), sample(i))
 	}
-	if !errors.Is(err, syscall.EFBIG) || !strings.Contains(err.Error(), l.path) {
+	if !errors.Is(err, syscall.EFBIG) || !strings.Contains(err.Error(), l.Path()) {
 		t.Fatal(err)
 	}
 	if r := whole(t, dir); r.Torn != 1 {
@@ -270,12 +268,12 @@ func TestADiskThatIsFullForTheKernel(t *testing.T) {
 		dir := t.TempDir()
 		lift := limit(t, size)
 		for range 3 {
-			if _, err := Open(Options{Dir: dir}); !errors.Is(err, syscall.EFBIG) {
+			if _, err := audit.Open(audit.Options{Dir: dir}); !errors.Is(err, syscall.EFBIG) {
 				t.Fatalf("%d bytes: %v", size, err)
 			}
 		}
 		lift()
-		_, stop := running(t, Options{Dir: dir})
+		_, stop := running(t, audit.Options{Dir: dir})
 		stop()
 		if r := whole(t, dir); r.Torn != 0 || r.Open != 0 || r.Logs > 2 {
 			t.Errorf("%d bytes: %+v", size, r)
@@ -299,7 +297,7 @@ func TestWhatCannotBeWrittenWholeIsTakenBack(t *testing.T) {
 	}
 	defer func() { _ = f.Close() }()
 	limit(t, 20)
-	if err := put(f, bytes.Repeat([]byte("x"), 100)); !errors.Is(err, syscall.EFBIG) {
+	if err := audit.PutWhole(f, bytes.Repeat([]byte("x"), 100)); !errors.Is(err, syscall.EFBIG) {
 		t.Fatalf("%v", err)
 	}
 	if b, _ := os.ReadFile(path); string(b) != "a line\n" {

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
+	"slices"
 	"strconv"
 	"time"
 	"unicode/utf8"
@@ -44,7 +46,7 @@ const (
 
 // Bounds of one line.
 const (
-	mostFindings  = 64
+	MostFindings  = 64   // of a Record: whoever makes it counts the rest in More
 	mostText      = 4096 // bytes of one path or name
 	mostArguments = 64 << 10
 	mostRequest   = 128              // bytes of a request's id
@@ -52,86 +54,97 @@ const (
 	mostLevels    = mostDepth + 8    // of a line
 )
 
-// A Finding is one path of a call.
-type Finding struct {
-	Pointer string // JSON pointer within the arguments
-	Role    string // read, write, delete
-	Path    string // where it leads, canonical; "" where that could not be told
-	Inside  bool   // of the boundary
-	Ways    int    // how many places it may stand for, with links followed or not; 0 if Path is the only one
+// A Record is what a line tells of a decision, a question, a definition or a refusal. The
+// tags are the names of its members: lines are read by them, and docs/audit-format.md has
+// each of them. Paths and arguments are redacted, and texts clipped, when a Record is
+// written; nothing of it is kept.
+type Record struct {
+	Session string          `json:"session"`
+	Request json.RawMessage `json:"request"` // the client's id, raw JSON; nil where the hub asks by itself
+	Method  string          `json:"method"`  // "" is tools/call
+	Decided
+	Arguments json.RawMessage `json:"arguments"` // raw, only where asked for
+	Within    []string        `json:"within"`    // the directories in scope, of what was not let through
+	NamedBy   string          `json:"namedBy"`   // of a refusal: who names the path: entry, call or server
+	Opens     string          `json:"opens"`     // of a refusal: what has to be opened for it
+	Why       string          `json:"why"`       // of a refusal: why nothing is
+	US        int64           `json:"us"`        // microseconds until it was decided; of an outcome, until the answer
 }
 
-// A Grant is what the answer to a question has opened.
-type Grant struct {
-	Path  string
-	File  bool // that file alone; otherwise the directory and what is below it
-	Roles string
+// Decided is what was decided: of one call, of all calls of a line, or of each of them.
+type Decided struct {
+	Child    string    `json:"child,omitempty"`    // "" where the request names none that there is
+	Tool     string    `json:"tool,omitempty"`     // of the child, or the prompt
+	Decision string    `json:"decision,omitempty"` // allow, deny, escalate; refuse: it could not be judged, or not be made
+	Rule     string    `json:"rule,omitempty"`     // what decided
+	Kernel   string    `json:"kernel,omitempty"`   // how far the kernel holds the child: held, partial, none; "" where it is not to be confined
+	Code     string    `json:"code,omitempty"`     // why, where it was not let through
+	By       string    `json:"by,omitempty"`       // who approved it
+	Granted  []Granted `json:"granted,omitempty"`
+	Boundary
+	Rewritten int       `json:"rewritten,omitempty"` // how many arguments were given another spelling
+	Findings  []Finding `json:"findings,omitempty"`
+	More      int       `json:"more,omitempty"` // findings beyond those
 }
 
 // A Boundary is the roots that a decision was made by.
 type Boundary struct {
-	Origin     string
-	Generation uint64 // 0 where none were needed
-	Stale      bool   // they could not be refreshed
+	Roots      string `json:"roots,omitempty"`      // where they come from
+	Generation uint64 `json:"generation,omitempty"` // 0 where none were needed
+	Stale      bool   `json:"stale,omitempty"`      // they could not be refreshed
 }
 
-// A Record is one decision. Its paths and arguments are redacted, and all texts
-// clipped, when they are written; nothing of it is kept.
-type Record struct {
-	Session   string
-	Request   []byte // the client's id, raw JSON; nil where the hub asks by itself
-	Method    string // "" is tools/call
-	Child     string // "" where the request names none that there is
-	Tool      string // of the child, or the prompt
-	Findings  []Finding
-	Unnamed   int // findings beyond those
-	Boundary  Boundary
-	Rule      string // what decided
-	Kernel    string // how far the kernel holds the child: held, partial, none; "" where it is not to be confined
-	Decision  string // allow, deny, escalate; refuse: it could not be judged, or not be made
-	Code      string // why, where it was not let through
-	By        string // who approved it
-	Granted   []Grant
-	Rewritten int    // how many arguments were given another spelling
-	Arguments []byte // raw, only where asked for
-	Took      time.Duration
-
-	Within  []string // the directories in scope, of what was not let through
-	NamedBy string   // of a refusal: who names the path: entry, call or server
-	Opens   string   // of a refusal: what has to be opened for it
-	Why     string   // of a refusal: why nothing is
+// A Finding is one path of a call.
+type Finding struct {
+	At     string `json:"at"`             // JSON pointer within the arguments
+	Role   string `json:"role"`           // read, write, delete
+	Path   string `json:"path"`           // where it leads, canonical; "" where that could not be told
+	Inside bool   `json:"inside"`         // of the boundary
+	Ways   int    `json:"ways,omitempty"` // how many places it may stand for, with links followed or not; 0 or 1 if Path is the only one
 }
 
-// A Form is the part of a line that tells what was decided, from Child to Findings. The
-// lines of many records may have one in common.
+// Granted is a file or a directory that the answer to a question has opened.
+type Granted struct {
+	File      string `json:"file,omitempty"`
+	Directory string `json:"directory,omitempty"` // with what is below it
+	Roles     string `json:"roles"`
+}
+
+// A Call is one of several records that were decided at the same time. Those of a session
+// share a line.
+type Call struct {
+	Session   string          `json:"-"`         // which the line has
+	Request   json.RawMessage `json:"request"`   // as in a Record
+	Arguments json.RawMessage `json:"arguments"` // as in a Record
+	Form      Form            `json:"-"`         // what was decided, when it is written
+	Decided                   // the same, when it is read, where not all calls of the line have it in common
+}
+
+// A Form is a Decided as it is written. The lines of many records may have one in common.
 type Form []byte
 
-// NewForm makes the Form of r.
-func NewForm(r *Record) Form { return Form(r.form(nil)) }
-
-func (r *Record) form(b line) line {
-	b = b.text("child", r.Child).text("tool", r.Tool).text("decision", r.Decision).text("rule", r.Rule).text("kernel", r.Kernel)
-	b = r.granted(b.text("code", r.Code).text("by", r.By))
-	b = b.text("roots", r.Boundary.Origin).number("generation", r.Boundary.Generation).flag("stale", r.Boundary.Stale)
-	return r.findings(b.number("rewritten", uint64(max(r.Rewritten, 0))))
-}
-
-// A Call is what differs between several records that were decided at the same time.
-// Those of a session share a line.
-type Call struct {
-	Session   string
-	Request   []byte // as in a Record
-	Form      Form
-	Arguments []byte // as in a Record
-}
+// NewForm makes the Form of what was decided.
+func NewForm(d *Decided) Form { return Form(d.members(nil)) }
 
 // An Outcome is what became of a request that was let through.
 type Outcome struct {
-	Of       uint64 // number of the decision's line
-	Call     int    // which of its calls, from 1; 0 where it has but one
-	Result   string
-	Duration time.Duration // from the decision to the answer
+	Of     uint64 `json:"of"`     // number of the decision's line
+	Call   int    `json:"call"`   // which of its calls, from 1; 0 where it has but one
+	Result string `json:"result"` // one of the Result constants
+	US     int64  `json:"us"`     // microseconds from the decision to the answer
 }
+
+// Took is how long it was until the answer.
+func (o *Outcome) Took() time.Duration { return time.Duration(o.US) * time.Microsecond }
+
+// A Place says where a decision stands in its log.
+type Place struct {
+	Line uint64
+	Call int // from 1, of a line that tells of several; else 0
+}
+
+// Place returns the place of the decision that o is the outcome of.
+func (o *Outcome) Place() Place { return Place{o.Of, o.Call} }
 
 // line is a line that is being written. Its parts are appended in place, because this
 // runs for every call.
@@ -155,25 +168,25 @@ func (b line) seal(from int, head *[64]byte) line {
 	return append(append(b, head[:]...), "\"}\n"...)
 }
 
-const timeFormat = "2006-01-02T15:04:05.000000Z"
+const TimeFormat = "2006-01-02T15:04:05.000000Z"
 
 // A stamp writes times. Within one second it formats only the digits behind the point.
 type stamp struct {
 	second int64
-	text   [len(timeFormat) + 8]byte // AppendFormat writes more digits than it leaves
+	text   [len(TimeFormat) + 8]byte // AppendFormat writes more digits than it leaves
 }
 
 func (s *stamp) at(t time.Time) []byte {
 	if second := t.Unix(); second != s.second || s.text[0] == 0 {
-		t.UTC().AppendFormat(s.text[:0], timeFormat)
+		t.UTC().AppendFormat(s.text[:0], TimeFormat)
 		s.second = second
 	}
 	us := t.Nanosecond() / 1000
-	for i := len(timeFormat) - 2; i >= len(timeFormat)-7; i-- {
+	for i := len(TimeFormat) - 2; i >= len(TimeFormat)-7; i-- {
 		s.text[i] = byte('0' + us%10)
 		us /= 10
 	}
-	return s.text[:len(timeFormat)]
+	return s.text[:len(TimeFormat)]
 }
 
 func (b line) text(name, value string) line {
@@ -232,12 +245,12 @@ func (b line) texts(name string, values []string) line {
 	return append(b, ']')
 }
 
-func (b line) number(name string, value uint64) line {
-	if value == 0 {
+func (b line) number(name string, value int64) line {
+	if value <= 0 {
 		return b
 	}
 	b = append(append(append(b, `,"`...), name...), `":`...)
-	return strconv.AppendUint(b, value, 10)
+	return strconv.AppendInt(b, value, 10)
 }
 
 func (b line) flag(name string, value bool) line {
@@ -263,20 +276,61 @@ func (b line) raw(name string, value []byte) line {
 	return b
 }
 
-// body writes the members of a Record; form is nil where it has none.
-func (r *Record) body(b line, form Form) line {
+// members writes what the Record holds; form, where there is one, stands for its Decided.
+func (r *Record) members(b line, form Form) line {
 	b = b.text("session", r.Session).request(r.Request).text("method", r.Method)
 	if form != nil {
 		b = append(b, form...)
 	} else {
-		b = r.form(b)
+		b = r.Decided.members(b)
 	}
 	b = b.arguments(r.Arguments)
 	b = b.texts("within", r.Within).text("namedBy", r.NamedBy).text("opens", redact.Text(r.Opens)).text("why", redact.Text(r.Why))
-	if r.Took > 0 {
-		b = b.number("us", uint64(max(r.Took.Microseconds(), 1)))
+	return b.number("us", r.US)
+}
+
+func (d *Decided) members(b line) line {
+	b = b.text("child", d.Child).text("tool", d.Tool).text("decision", d.Decision).text("rule", d.Rule).text("kernel", d.Kernel)
+	b = list(b.text("code", d.Code).text("by", d.By), "granted", d.Granted, (*Granted).members)
+	b = b.text("roots", d.Roots).number("generation", int64(d.Generation)).flag("stale", d.Stale).number("rewritten", int64(d.Rewritten))
+	return list(b, "findings", d.Findings, (*Finding).members).number("more", int64(d.More))
+}
+
+func (f *Finding) members(b line) line {
+	b = b.text("at", f.At).text("role", f.Role).text("path", f.shown()).flag("inside", f.Inside)
+	if f.Ways > 1 {
+		b = b.number("ways", int64(f.Ways))
 	}
 	return b
+}
+
+func (g *Granted) members(b line) line {
+	return b.text("file", redact.Text(g.File)).text("directory", redact.Text(g.Directory)).text("roles", g.Roles)
+}
+
+func (o *Outcome) members(b line) line {
+	return b.number("of", int64(o.Of)).number("call", int64(o.Call)).text("result", o.Result).number("us", o.US)
+}
+
+// list writes a list of objects.
+func list[T any](b line, name string, all []T, members func(*T, line) line) line {
+	if len(all) == 0 {
+		return b
+	}
+	b = append(append(append(b, `,"`...), name...), `":[`...)
+	for i := range all {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		at := len(b)
+		if b = members(&all[i], b); len(b) == at {
+			b = append(b, '{')
+		} else {
+			b[at] = '{' // the comma before the first member
+		}
+		b = append(b, '}')
+	}
+	return append(b, ']')
 }
 
 func (b line) request(id []byte) line {
@@ -289,7 +343,7 @@ func (b line) request(id []byte) line {
 func (b line) arguments(raw []byte) line {
 	switch {
 	case len(raw) > mostArguments:
-		return b.number("argumentsBytes", uint64(len(raw)))
+		return b.number("argumentsBytes", int64(len(raw)))
 	case len(raw) > 0:
 		return b.raw("arguments", redact.JSON(raw))
 	}
@@ -300,101 +354,23 @@ func (b line) arguments(raw []byte) line {
 // have the same Form, it is written once, for the line.
 func together(b line, calls []Call) line {
 	b = b.text("session", calls[0].Session)
-	alike := true
-	for i := 1; i < len(calls) && alike; i++ {
-		alike = bytes.Equal(calls[i].Form, calls[0].Form)
-	}
+	alike := !slices.ContainsFunc(calls, func(c Call) bool { return !bytes.Equal(c.Form, calls[0].Form) })
 	if alike {
 		b = append(b, calls[0].Form...)
 	}
-	b = append(b, `,"calls":[`...)
-	for i := range calls {
-		c := &calls[i]
-		if i > 0 {
-			b = append(b, ',')
-		}
-		at := len(b)
+	return list(b, "calls", calls, func(c *Call, b line) line {
 		b = b.request(c.Request)
 		if !alike {
 			b = append(b, c.Form...)
 		}
-		b = b.arguments(c.Arguments)
-		if len(b) == at {
-			b = append(b, '{')
-		} else {
-			b[at] = '{' // the comma before the first member
-		}
-		b = append(b, '}')
-	}
-	return append(b, ']')
-}
-
-func (r *Record) findings(b line) line {
-	if len(r.Findings) == 0 {
-		return b
-	}
-	more := r.Unnamed + max(len(r.Findings)-mostFindings, 0)
-	b = append(b, `,"findings":[`...)
-	for i, f := range r.Findings[:min(len(r.Findings), mostFindings)] {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		at := len(b)
-		b = b.text("at", f.Pointer).text("role", f.Role).text("path", f.shown()).flag("inside", f.Inside)
-		if f.Ways > 1 {
-			b = b.number("ways", uint64(f.Ways))
-		}
-		if len(b) == at {
-			b = append(b, '{')
-		} else {
-			b[at] = '{' // the comma before the first member
-		}
-		b = append(b, '}')
-	}
-	return append(b, ']').number("more", uint64(max(more, 0)))
-}
-
-// granted writes what an answer has opened, by what it is.
-func (r *Record) granted(b line) line {
-	if len(r.Granted) == 0 {
-		return b
-	}
-	b = append(b, `,"granted":[`...)
-	for i, g := range r.Granted {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		what := "directory"
-		if g.File {
-			what = "file"
-		}
-		at := len(b)
-		b = b.text(what, redact.Text(g.Path)).text("roles", g.Roles)
-		b[at] = '{' // the comma before the first member
-		b = append(b, '}')
-	}
-	return append(b, ']')
+		return b.arguments(c.Arguments)
+	})
 }
 
 // outcomes writes the members of a line about one outcome, or about several.
 func outcomes(b line, all []Outcome) line {
 	if len(all) == 1 {
-		b = append(b, ',')
 		return all[0].members(b)
 	}
-	b = append(b, `,"outcomes":[`...)
-	for i := range all {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = append(all[i].members(append(b, '{')), '}')
-	}
-	return append(b, ']')
-}
-
-func (o *Outcome) members(b line) line {
-	b = strconv.AppendUint(append(b, `"of":`...), o.Of, 10)
-	b = b.number("call", uint64(max(o.Call, 0)))
-	b = append(append(append(b, `,"result":"`...), o.Result...), `","us":`...)
-	return strconv.AppendInt(b, o.Duration.Microseconds(), 10)
+	return list(b, "outcomes", all, (*Outcome).members)
 }

@@ -158,9 +158,9 @@ func (r *Recorder) Definition(rec *Record) { r.note((*Log).Definition, rec) }
 // Refusal notes what the kernel has refused a child. It does not wait.
 func (r *Recorder) Refusal(rec *Record) { r.note((*Log).Refusal, rec) }
 
-// Settle waits until the lines that were noted are with the operating system, so that who
+// Flush waits until the lines that were noted are with the operating system, so that who
 // is answered now finds them.
-func (r *Recorder) Settle(ctx context.Context) {
+func (r *Recorder) Flush(ctx context.Context) {
 	if l := r.log.Load(); l != nil {
 		_ = r.commit(ctx, l, 0) // told already where they were noted
 	}
@@ -221,7 +221,7 @@ func (r *Recorder) commit(ctx context.Context, l *Log, of int) error {
 // Outcome notes what became of a request. The zero Ticket is of none.
 func (t Ticket) Outcome(result string) {
 	if t.log != nil {
-		t.log.Outcome(Outcome{Of: t.number, Call: t.call, Result: result, Duration: time.Since(t.at)})
+		t.log.Outcome(Outcome{Of: t.number, Call: t.call, Result: result, US: time.Since(t.at).Microseconds()})
 	}
 }
 

@@ -40,42 +40,29 @@ type Refused struct {
 	Within  []string  `json:"within,omitempty"` // the directories in scope
 }
 
-// Refused is a line that says so; false for another one.
-func (e *Event) Refused() (r Refused, ok bool) {
-	r = Refused{
-		Time: e.Time, By: ByMonitor, Session: e.Session, Server: e.Child, Tool: e.Tool, Method: e.Method,
-		NamedBy: e.NamedBy, Opens: e.Opens, Why: e.Why, Code: e.Code, Rule: e.Rule, Within: e.Within,
+// Refused returns what a line of this kind and time says of a refusal; false where it says
+// that nothing was refused.
+func (r *Record) Refused(kind string, at time.Time) (out Refused, ok bool) {
+	out = Refused{
+		Time: at, By: ByMonitor, Session: r.Session, Server: r.Child, Tool: r.Tool, Method: r.Method,
+		NamedBy: r.NamedBy, Opens: redact.Text(r.Opens), Why: r.Why, Code: r.Code, Rule: r.Rule, Within: r.Within,
 	}
-	if len(e.Findings) > 0 {
-		f := e.Findings[0]
-		r.Path, r.Role, r.At = f.Path, f.Role, f.At
+	if len(r.Findings) > 0 {
+		f := &r.Findings[0]
+		out.Path, out.Role, out.At = f.shown(), f.Role, f.At
 	}
 	switch {
-	case e.Kind == KindRefusal:
-		r.By = ByKernel
-	case e.Kind != KindDecision, e.Decision == "allow", e.Decision == "refuse":
-		return r, false
+	case kind == KindRefusal:
+		out.By = ByKernel
+	case kind != KindDecision, r.Decision == "allow", r.Decision == "refuse":
+		return out, false
 	}
-	return r, true
-}
-
-// Refused is a Record as Event.Refused has it after it was written.
-func (r *Record) Refused(kind string, now time.Time) Refused {
-	e := Event{
-		Entry: Entry{Kind: kind, Time: now}, Session: r.Session, Method: r.Method,
-		Decided: Decided{Child: r.Child, Tool: r.Tool, Code: r.Code, Rule: r.Rule},
-		NamedBy: r.NamedBy, Opens: redact.Text(r.Opens), Why: r.Why, Within: r.Within,
-	}
-	for _, f := range r.Findings {
-		e.Findings = append(e.Findings, Found{At: f.Pointer, Role: f.Role, Path: f.shown(), Inside: f.Inside})
-	}
-	out, _ := e.Refused()
-	return out
+	return out, true
 }
 
 // shown is the path of a finding without what may be a secret.
 func (f *Finding) shown() string {
-	if redact.SecretPointer(f.Pointer) && f.Path != "" {
+	if redact.SecretPointer(f.At) && f.Path != "" {
 		return redact.Mark
 	}
 	return redact.Text(f.Path)

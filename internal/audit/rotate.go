@@ -19,7 +19,7 @@ func (l *Log) unrotated(more int) bool {
 
 // same reports whether fi is the file that lines are written to: the one that
 // was seen last, no shorter than then, or one that was started when that was
-// rotated out. The caller holds mu, and the turn.
+// rotated out. The caller holds mu and writeMu.
 func (l *Log) same(fi os.FileInfo) bool {
 	was := l.tab.seen
 	ok := fi.Mode().IsRegular() && (was == nil || os.SameFile(was, fi) && was.Size() <= fi.Size() || !os.SameFile(was, fi) && l.rotated(was))
@@ -30,7 +30,7 @@ func (l *Log) same(fi os.FileInfo) bool {
 
 // rotated reports whether a file is one that was rotated out of the log.
 func (l *Log) rotated(was os.FileInfo) bool {
-	names, _ := filepath.Glob(filepath.Join(escapeGlob(l.o.Dir), l.id+"-*"+logEnding)) // the pattern is valid
+	names, _ := filepath.Glob(filepath.Join(escapeGlob(l.o.Dir), l.id+"-*"+LogEnding)) // the pattern is valid
 	for _, name := range names {
 		if fi, err := os.Lstat(name); err == nil && os.SameFile(was, fi) && was.Size() <= fi.Size() {
 			return true

@@ -1,4 +1,4 @@
-package audit
+package audit_test
 
 import (
 	"bytes"
@@ -9,6 +9,9 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"mcphub/internal/audit"
+	"mcphub/internal/audit/trail"
 )
 
 // Scan hands out the decisions that Read does, of all files of all logs, and none that
@@ -17,20 +20,20 @@ func TestScanIsRead(t *testing.T) {
 	dir := t.TempDir()
 	var half time.Time
 	for part := range 3 {
-		l, err := Open(Options{Dir: dir, MaxSize: 1, Program: "test"})
+		l, err := audit.Open(audit.Options{Dir: dir, MaxSize: 1, Program: "test"})
 		if err != nil {
 			t.Fatal(err)
 		}
-		form := NewForm(&Record{Child: "files", Tool: "read_file", Decision: "allow", Rule: "no path"})
+		form := audit.NewForm(&audit.Decided{Child: "files", Tool: "read_file", Decision: "allow", Rule: "no path"})
 		for i := range 500 {
 			if part == 1 && i == 250 {
 				half = time.Now()
 			}
 			id := []byte(strconv.Itoa(i))
 			if i%3 == 0 {
-				_, err = l.PutCalls(slices.Repeat([]Call{{Session: "session", Request: id, Form: form}}, 4), time.Now())
+				_, err = l.PutCalls(slices.Repeat([]audit.Call{{Session: "session", Request: id, Form: form}}, 4), time.Now())
 			} else {
-				_, err = l.Put(&Record{Session: "session", Request: id, Child: "git", Tool: "log", Decision: "deny", Findings: []Finding{{Pointer: "/p", Role: "read", Path: "/x/" + strconv.Itoa(i)}}}, nil, time.Now())
+				_, err = l.Put(&audit.Record{Session: "session", Request: id, Decided: audit.Decided{Child: "git", Tool: "log", Decision: "deny", Findings: []audit.Finding{{At: "/p", Role: "read", Path: "/x/" + strconv.Itoa(i)}}}}, nil, time.Now())
 			}
 			if err == nil {
 				err = l.Commit(t.Context())
@@ -38,9 +41,9 @@ func TestScanIsRead(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			l.Outcome(Outcome{Of: uint64(i + 1), Result: ResultOK})
+			l.Outcome(audit.Outcome{Of: uint64(i + 1), Result: audit.ResultOK})
 		}
-		if err := l.close(); err != nil {
+		if err := l.CloseNow(); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -66,7 +69,7 @@ func TestScanIsRead(t *testing.T) {
 	}
 	for _, since := range []time.Time{{}, half, time.Now().Add(time.Hour)} {
 		want := map[string]int{}
-		all, err := Decisions(dir, Filter{Since: since})
+		all, err := trail.Decisions(dir, trail.Filter{Since: since})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -75,8 +78,8 @@ func TestScanIsRead(t *testing.T) {
 		}
 		got, n := map[string]int{}, 0
 		var mu sync.Mutex
-		if err := Scan(dir, since, func() func(*Event) {
-			return func(e *Event) {
+		if err := trail.Scan(dir, since, func() func(*trail.Event) {
+			return func(e *trail.Event) {
 				mu.Lock()
 				defer mu.Unlock()
 				got[shape(e)]++
@@ -97,7 +100,7 @@ func TestScanIsRead(t *testing.T) {
 }
 
 // shape is what Scan tells of an event.
-func shape(e *Event) string {
+func shape(e *trail.Event) string {
 	text := e.LogID + " " + strconv.Itoa(int(e.Number)) + "/" + strconv.Itoa(e.Call) + " " + e.Time.String() + " " + e.Session + " " + e.Child + " " + e.Tool + " " + e.Decision + " " + e.Rule
 	for _, f := range e.Findings {
 		text += " " + f.Path

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"mcphub/internal/audit"
+	"mcphub/internal/audit/trail"
 	"mcphub/validate"
 )
 
@@ -60,7 +60,7 @@ type changeKey struct {
 func (c *Comparison) Run(dir string, since time.Time) (Recorded, error) {
 	var mu sync.Mutex
 	var all []*tally
-	err := audit.Scan(dir, since, func() func(*audit.Event) {
+	err := trail.Scan(dir, since, func() func(*trail.Event) {
 		t := &tally{c: c, groups: map[changeKey]*Change{}, was: offered{c.WasServed, map[[2]string]bool{}}, now: offered{c.Served, map[[2]string]bool{}}}
 		mu.Lock()
 		defer mu.Unlock()
@@ -107,12 +107,12 @@ type tally struct {
 	was, now offered
 }
 
-func (t *tally) take(e *audit.Event) {
+func (t *tally) take(e *trail.Event) {
 	if e.Decision == "refuse" { // it was not judged
 		return
 	}
 	t.judged++
-	d := audit.Decision{Event: *e}
+	d := trail.Decision{Event: *e}
 	was, before := Verdict{By: e.Rule}, e.Decision
 	if t.c.Was != nil {
 		was, before = t.was.judge(t.c.Was, &d)
@@ -150,7 +150,7 @@ type offered struct {
 }
 
 // judge is Judge for what is offered; all else is denied.
-func (o *offered) judge(p *validate.PolicyInfo, d *audit.Decision) (Verdict, string) {
+func (o *offered) judge(p *validate.PolicyInfo, d *trail.Decision) (Verdict, string) {
 	v := Verdict{By: ByNotServed}
 	if o.has(&d.Event) {
 		v = Judge(p, d)
@@ -159,7 +159,7 @@ func (o *offered) judge(p *validate.PolicyInfo, d *audit.Decision) (Verdict, str
 }
 
 // has reports whether what was asked for is there to be asked for.
-func (o *offered) has(e *audit.Event) bool {
+func (o *offered) has(e *trail.Event) bool {
 	if o.ask == nil || e.Child == "" {
 		return true
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/bmatcuk/doublestar/v4"
 
-	"mcphub/internal/audit"
+	"mcphub/internal/audit/trail"
 	"mcphub/internal/redact"
 	"mcphub/validate"
 )
@@ -25,7 +25,7 @@ var hard = map[string]bool{validate.CodeProtected: true, validate.CodeProtectedA
 
 // Judge asks the rules about a record: the strictest of its findings
 // counts, and without any the first rule about calls.
-func Judge(p *validate.PolicyInfo, d *audit.Decision) Verdict {
+func Judge(p *validate.PolicyInfo, d *trail.Decision) Verdict {
 	tool := d.Tool
 	if d.Method != "" {
 		tool = d.Method // a rule names a request that is no call of a tool by its method
@@ -79,7 +79,7 @@ func Judge(p *validate.PolicyInfo, d *audit.Decision) Verdict {
 
 // asked notes that the answer of a human is not known, where the one that was
 // given once does not stand for it.
-func (r Verdict) asked(d *audit.Decision) Verdict {
+func (r Verdict) asked(d *trail.Decision) Verdict {
 	if r.Decision == validate.Escalate && d.Decision != validate.Escalate.String() {
 		r.Open = append(r.Open, "what a human would answer")
 		if d.By != "" { // they have answered
@@ -90,7 +90,7 @@ func (r Verdict) asked(d *audit.Decision) Verdict {
 }
 
 // judgePath asks the rules about one path.
-func judgePath(p *validate.PolicyInfo, d *audit.Decision, tool string, role validate.Role, path string, inside bool) Verdict {
+func judgePath(p *validate.PolicyInfo, d *trail.Decision, tool string, role validate.Role, path string, inside bool) Verdict {
 	if code := protected(p, role, path); code != "" {
 		return Verdict{Decision: validate.Deny, By: code}
 	}

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"mcphub/internal/audit"
+	"mcphub/internal/audit/trail"
 	"mcphub/validate"
 )
 
@@ -68,7 +68,7 @@ func TestWhatAnotherPolicyTurns(t *testing.T) {
 		{name: "more paths", record: `{"decision":"allow","findings":[{"at":"/p","role":"read","path":"/project/a","inside":true}],"more":3}`, want: "allow", by: "inside", open: "3 more"},
 		{name: "sandbox", record: `{"decision":"deny","findings":[{"at":"/p","role":"write","path":"/sandbox/a"}]}`, sandbox: "/sandbox", want: "allow", by: "inside"},
 	} {
-		var d audit.Decision
+		var d trail.Decision
 		if err := json.Unmarshal([]byte(tc.record), &d.Event); err != nil {
 			t.Fatal(err)
 		}

@@ -7,6 +7,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/net/idna"
+
+	"mcphub/validate/chars"
 )
 
 // longest is how long a URI may be: no server takes a longer one.
@@ -25,7 +27,7 @@ type candidate struct {
 // dropped.
 func (s *Set) candidates(text string) (list []candidate) {
 	whole := strings.TrimFunc(text, isEdge)
-	if len(whole) > 2 && isSlash(whole[0]) && isSlash(whole[1]) {
+	if len(whole) > 2 && chars.IsSlash(whole[0]) && chars.IsSlash(whole[1]) {
 		for _, scheme := range webSchemes {
 			list = append(list, candidate{whole, scheme, whole})
 		}
@@ -141,7 +143,7 @@ func parse(scheme, rest string) (a address, why string) {
 		return a, "it holds a character that no URI has"
 	}
 	after, ok := strings.CutPrefix(rest, "//")
-	if !ok || after != "" && isSlash(after[0]) && (isWeb(scheme) || after[0] == '\\') {
+	if !ok || after != "" && chars.IsSlash(after[0]) && (isWeb(scheme) || after[0] == '\\') {
 		return a, "programs disagree on what its host is: two slashes and the host have to follow the scheme"
 	}
 	authority, path := after, ""
@@ -241,8 +243,6 @@ func lower(s string) string {
 func isASCII(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return r >= utf8.RuneSelf })
 }
-
-func isSlash(c byte) bool { return c == '/' || c == '\\' }
 
 func isControl(r rune) bool { return r < 0x20 || r >= 0x7f && r < 0xa0 }
 

@@ -1,8 +1,11 @@
 package resource
 
 import (
+	"regexp"
 	"slices"
 	"strings"
+
+	"mcphub/validate/chars"
 )
 
 // mostDecodes is how often a path is decoded until nothing changes; one that
@@ -80,63 +83,8 @@ func startsWith(list, beginning []string) bool {
 	return len(list) >= len(beginning) && slices.Equal(list[:len(beginning)], beginning)
 }
 
-// decode decodes percent signs once and leniently: what is no escape stays.
-// Over-long forms of ASCII (%c0%ae for a dot), and %u002e, are decoded to what
-// a careless program makes of them.
-func decode(s string) string {
-	if !strings.Contains(s, "%") {
-		return s
-	}
-	out := make([]byte, 0, len(s))
-	for i := 0; i < len(s); i++ {
-		switch {
-		case s[i] == '%' && i+2 < len(s) && isHex(s[i+1]) && isHex(s[i+2]):
-			out = append(out, unhex(s[i+1])<<4|unhex(s[i+2]))
-			i += 2
-		case s[i] == '%' && i+5 < len(s) && s[i+1]|0x20 == 'u' && s[i+2] == '0' && s[i+3] == '0' && isHex(s[i+4]) && isHex(s[i+5]):
-			out = append(out, unhex(s[i+4])<<4|unhex(s[i+5]))
-			i += 5
-		default:
-			out = append(out, s[i])
-		}
-	}
-	return shorten(out)
-}
+// decode decodes percent signs once and leniently, as [chars.DecodePercent] does, and %u002e
+// as a careless program does.
+func decode(s string) string { return chars.DecodePercent(percentU.ReplaceAllString(s, "%$1")) }
 
-// shorten writes over-long UTF-8 forms of ASCII as ASCII.
-func shorten(b []byte) string {
-	rest := func(i, n int) bool {
-		for k := 1; k <= n; k++ {
-			if i+k >= len(b) || b[i+k]&0xc0 != 0x80 {
-				return false
-			}
-		}
-		return true
-	}
-	out := b[:0:0]
-	for i := 0; i < len(b); i++ {
-		switch {
-		case (b[i] == 0xc0 || b[i] == 0xc1) && rest(i, 1):
-			out = append(out, b[i]&1<<6|b[i+1]&0x3f)
-			i++
-		case b[i] == 0xe0 && rest(i, 2) && b[i+1] < 0x82:
-			out = append(out, b[i+1]&1<<6|b[i+2]&0x3f)
-			i += 2
-		case b[i] == 0xf0 && rest(i, 3) && b[i+1] == 0x80 && b[i+2] < 0x82:
-			out = append(out, b[i+2]&1<<6|b[i+3]&0x3f)
-			i += 3
-		default:
-			out = append(out, b[i])
-		}
-	}
-	return string(out)
-}
-
-func isHex(c byte) bool { return c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'f' }
-
-func unhex(c byte) byte {
-	if c <= '9' {
-		return c - '0'
-	}
-	return c | 0x20 - 'a' + 10
-}
+var percentU = regexp.MustCompile(`%[uU]00([0-9A-Fa-f]{2})`)

@@ -37,7 +37,7 @@ func NewAreas(fsys FS, dirs []string) (*Areas, []Area, []error) {
 			continue
 		}
 		area, p := &list[i], a.disk.Platform
-		area.Number = a.known(area.Path)
+		area.Number = a.index.Named(&a.disk, area.Path)
 		if area.Number < 0 {
 			area.Number = a.count
 			a.count++
@@ -49,18 +49,6 @@ func NewAreas(fsys FS, dirs []string) (*Areas, []Area, []error) {
 		a.index.Add(p, area.Given, int32(area.Number), false)
 	}
 	return a, list, errs
-}
-
-// known is the number of the area that is the directory path already, or -1.
-func (a *Areas) known(path string) int {
-	at, ok := a.index.Find(a.disk.Platform, path, true)
-	if !ok || at.End != len(path) {
-		at, ok = a.index.FindFolded(&a.disk, path, true)
-	}
-	if !ok || at.End != len(path) {
-		return -1
-	}
-	return at.Root
 }
 
 // area is Canonical for a directory that need not exist or be readable.

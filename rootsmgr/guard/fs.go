@@ -21,18 +21,18 @@ type FS interface {
 }
 
 type (
-	// moder is Lstat without the allocation.
-	moder interface {
+	// A Moder has Lstat without the allocation.
+	Moder interface {
 		Mode(name string) (fs.FileMode, error)
 	}
-	// wholer looks at a whole path in one look; false where a link is on the way, nothing
+	// A Wholer looks at a whole path in one look; false where a link is on the way, nothing
 	// is there, or the kernel would have to wait for a disk.
-	wholer interface {
+	Wholer interface {
 		Whole(path string) (Entry, bool)
 	}
-	// magician reports a symlink whose target each process sees differently.
+	// A Magician reports a symlink whose target each process sees differently.
 	// Asked for every link on the way.
-	magician interface {
+	Magician interface {
 		Magic(link string) (bool, error)
 	}
 	// reader says whether a directory may be listed and entered, or a file read.
@@ -41,9 +41,9 @@ type (
 	trueCaser interface {
 		TrueCase(path string) (string, error)
 	}
-	// sameFiler compares two results of Lstat. Without it spellings that differ
+	// A SameFiler compares two results of Lstat. Without it spellings that differ
 	// in case or Unicode form are different files.
-	sameFiler interface {
+	SameFiler interface {
 		SameFile(a, b fs.FileInfo) bool
 	}
 	homer      interface{ Home() string }
@@ -78,10 +78,10 @@ func (OS) Platform() platform.Platform { return platform.Host() }
 type Disk struct {
 	FS
 	Platform platform.Platform
-	moder    moder
-	wholer   wholer
-	magician magician
-	same     sameFiler
+	moder    Moder
+	wholer   Wholer
+	magician Magician
+	same     SameFiler
 	links    *[]string // where set, every symlink that is followed is noted here
 }
 
@@ -91,10 +91,10 @@ func NewDisk(fsys FS) Disk {
 		fsys = noFS{}
 	}
 	d := Disk{FS: fsys, Platform: PlatformOf(fsys)}
-	d.moder, _ = fsys.(moder)
-	d.wholer, _ = fsys.(wholer)
-	d.magician, _ = fsys.(magician)
-	d.same, _ = fsys.(sameFiler)
+	d.moder, _ = fsys.(Moder)
+	d.wholer, _ = fsys.(Wholer)
+	d.magician, _ = fsys.(Magician)
+	d.same, _ = fsys.(SameFiler)
 	return d
 }
 

@@ -136,6 +136,26 @@ func (x *Index) FindFolded(e *Disk, path string, physical bool) (Hit, bool) {
 	return best, ok
 }
 
+// Above is Find, and FindFolded where that finds nothing.
+func (x *Index) Above(d *Disk, path string, physical bool) (Hit, bool) {
+	if at, ok := x.Find(d.Platform, path, physical); ok {
+		return at, true
+	}
+	return x.FindFolded(d, path, physical)
+}
+
+// Named returns the root whose canonical path this is, however it is spelled here, or -1.
+func (x *Index) Named(d *Disk, path string) int {
+	at, ok := x.Find(d.Platform, path, true)
+	if !ok || at.End != len(path) {
+		at, ok = x.FindFolded(d, path, true)
+	}
+	if !ok || at.End != len(path) {
+		return -1
+	}
+	return at.Root
+}
+
 // prefixes calls visit with the end of every prefix of path that has as many
 // components as some root, outermost first.
 func (x *Index) prefixes(p platform.Platform, path string, visit func(end int)) {

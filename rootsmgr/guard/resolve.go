@@ -105,7 +105,7 @@ func (d *Disk) walk(path string) (trail, *refusal) {
 			rest = rest[1:]
 		}
 		if rest == "" {
-			t.settle()
+			t.join()
 			return t, nil
 		}
 		name := rest
@@ -122,7 +122,7 @@ func (d *Disk) walk(path string) (trail, *refusal) {
 			continue
 		}
 		if cause := p.CheckName(name); cause != platform.CauseNone {
-			t.settle()
+			t.join()
 			return t, &refusal{at: p.Join(t.path, name), cause: cause}
 		}
 		var next string
@@ -161,8 +161,8 @@ func (t *trail) extend(p platform.Platform, name string) {
 	t.missing++
 }
 
-// settle makes one string of path and tail.
-func (t *trail) settle() {
+// join makes one string of path and tail.
+func (t *trail) join() {
 	t.path += string(t.tail)
 	t.tail = nil
 }
@@ -277,11 +277,8 @@ func refusalOf(at string, err error) *refusal {
 	switch {
 	case errors.Is(err, fs.ErrPermission):
 		return &refusal{at: at, cause: platform.CausePermission, err: err}
-	case isTooLong(err):
+	case errors.Is(err, errTooLong): // resolved links can lead to it
 		return &refusal{at: at, cause: platform.CauseTooLong, err: err}
 	}
 	return &refusal{at: at, cause: platform.CauseIO, err: err}
 }
-
-// isTooLong reports ENAMETOOLONG, which resolved links can lead to.
-func isTooLong(err error) bool { return errors.Is(err, errTooLong) }

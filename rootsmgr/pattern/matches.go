@@ -100,11 +100,6 @@ func (t *tree) ReadDir(name string) ([]fs.DirEntry, error) {
 			out = append(out, entry)
 		}
 	}
-	sortEntries(out)
+	slices.SortFunc(out, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) }) // as the matcher expects
 	return out, nil
-}
-
-// sortEntries puts entries into the order that the matcher expects.
-func sortEntries(list []fs.DirEntry) {
-	slices.SortFunc(list, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
 }

@@ -4,6 +4,7 @@ import (
 	"path"
 	"runtime"
 	"strings"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -189,7 +190,7 @@ func (p Platform) CheckPath(path string) Cause {
 		return CauseNUL
 	case !utf8.ValidString(path):
 		return CauseEncoding
-	case len(path) > longest && (p != Windows || utf16Len(path) > longest):
+	case len(path) > longest && (p != Windows || len(utf16.Encode([]rune(path))) > longest):
 		return CauseTooLong
 	case p == Windows && IsDevice(path):
 		return CauseDevice
@@ -213,7 +214,7 @@ func IsDevice(path string) bool {
 
 // CheckName refuses one component, which is neither "." nor "..".
 func (p Platform) CheckName(name string) Cause {
-	if len(name) > nameMax && (p != Windows || utf16Len(name) > nameMax) {
+	if len(name) > nameMax && (p != Windows || len(utf16.Encode([]rune(name))) > nameMax) {
 		return CauseTooLong
 	}
 	if p != Windows {
@@ -255,17 +256,6 @@ func isReserved(name string) bool {
 	return false
 }
 
-func utf16Len(s string) int {
-	n := 0
-	for _, r := range s {
-		n++
-		if r > 0xFFFF {
-			n++
-		}
-	}
-	return n
-}
-
 // IsMagic reports a name whose meaning depends on the process that looks: the
 // hub would resolve its own, the child would open its own. name is absolute and
 // clean as far as it has been walked.
@@ -295,21 +285,17 @@ func (p Platform) IsMagic(name string) bool {
 // magicProc judges what follows /proc/: self, thread-self, and for any process
 // or thread its cwd, root, exe and the members of fd, map_files and ns.
 func magicProc(rest string) bool {
-	who := first(rest)
+	who, rest, _ := strings.Cut(rest, "/")
 	if who == "self" || who == "thread-self" {
 		return true
 	}
 	if who == "" || strings.Trim(who, "0123456789") != "" {
 		return false
 	}
-	rest = strings.TrimPrefix(rest[len(who):], "/")
-	what := first(rest)
-	rest = strings.TrimPrefix(rest[len(what):], "/")
+	what, rest, _ := strings.Cut(rest, "/")
 	if what == "task" {
-		tid := first(rest)
-		rest = strings.TrimPrefix(rest[len(tid):], "/")
-		what = first(rest)
-		rest = strings.TrimPrefix(rest[len(what):], "/")
+		_, rest, _ = strings.Cut(rest, "/") // the thread
+		what, rest, _ = strings.Cut(rest, "/")
 	}
 	switch what {
 	case "cwd", "root", "exe":
@@ -322,10 +308,8 @@ func magicProc(rest string) bool {
 
 // first is the first component of a path that has no leading slash.
 func first(s string) string {
-	if i := strings.IndexByte(s, '/'); i >= 0 {
-		return s[:i]
-	}
-	return s
+	name, _, _ := strings.Cut(s, "/")
+	return name
 }
 
 // Below reports whether a clean path is dir or lies below it.

@@ -2,6 +2,7 @@ package platform
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -95,14 +96,6 @@ func (p Platform) ReadURI(raw string) ([]string, error) {
 		return nil, &URIError{Raw: raw, Reason: control}
 	}
 	spellings := []string{raw}
-	add := func(s string) {
-		for _, old := range spellings {
-			if old == s {
-				return
-			}
-		}
-		spellings = append(spellings, s)
-	}
 	for _, alter := range []func(string) string{
 		func(s string) string { return strings.TrimRightFunc(s, isTrimmed) },
 		func(s string) string { return strings.ReplaceAll(s, `\`, "/") },
@@ -111,22 +104,20 @@ func (p Platform) ReadURI(raw string) ([]string, error) {
 		func(s string) string { return strings.TrimRightFunc(s, isTrimmed) },
 	} {
 		for _, s := range spellings {
-			add(alter(s))
+			if other := alter(s); !slices.Contains(spellings, other) {
+				spellings = append(spellings, other)
+			}
 		}
 	}
 	var paths []string
-next:
 	for _, s := range spellings {
 		name, reason := p.parseURI(s, false)
 		if reason != "" {
 			return nil, &URIError{Raw: raw, Reason: reason}
 		}
-		for _, old := range paths {
-			if old == name {
-				continue next
-			}
+		if !slices.Contains(paths, name) {
+			paths = append(paths, name)
 		}
-		paths = append(paths, name)
 	}
 	return paths, nil
 }
@@ -310,12 +301,7 @@ func isPchar(c byte) bool {
 
 // HasControl reports a C0 control character or DEL.
 func HasControl(s string) bool {
-	for i := 0; i < len(s); i++ {
-		if s[i] < 0x20 || s[i] == 0x7F {
-			return true
-		}
-	}
-	return false
+	return strings.ContainsFunc(s, func(r rune) bool { return r < 0x20 || r == 0x7F })
 }
 
 // Quote makes hostile text fit for a log line or a message: escaped, clipped.

@@ -202,14 +202,7 @@ func shortenOverlong(b []byte) []byte {
 
 // Compatible maps the characters that compatibility normalisation (NFKC) turns into dots, slashes and tildes.
 func Compatible(s string) string {
-	ascii := true
-	for i := 0; i < len(s); i++ {
-		if s[i] >= utf8.RuneSelf {
-			ascii = false
-			break
-		}
-	}
-	if ascii {
+	if !strings.ContainsFunc(s, func(r rune) bool { return r >= utf8.RuneSelf }) {
 		return s
 	}
 	return compatibleForms.Replace(s)

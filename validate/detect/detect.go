@@ -38,10 +38,14 @@ type detector struct {
 	inWords   bool             // the words of a shell string are looked at
 	argv      vector           // the latest array of words
 	mentions  []mention
-	writes    bool      // the word stands after a redirection
-	inShell   bool      // it belongs to a command
-	cmd       shell.Use // what that makes of it
-	refused   error     // why the call is
+	programs  struct { // memo of programsOf
+		object int32
+		list   []int32
+	}
+	writes  bool      // the word stands after a redirection
+	inShell bool      // it belongs to a command
+	cmd     shell.Use // what that makes of it
+	refused error     // why the call is
 }
 
 // source is the string that the latest findings came from.
@@ -52,8 +56,8 @@ type source struct {
 	seen                  map[seen]bool
 }
 
-// place is what the position of a value in the arguments says about it.
-type place struct {
+// slot is what the position of a value in the arguments says about it.
+type slot struct {
 	class names.Class
 	key   int32         // member whose name governs, -1 none
 	rule  *declare.Rule // declaration that governs
@@ -67,7 +71,7 @@ type place struct {
 
 // run walks the whole tree.
 func (d *detector) run() error {
-	p := place{key: -1, at: d.tool.Rules.Start()}
+	p := slot{key: -1, at: d.tool.Rules.Start()}
 	p.rule = p.at.Rule()
 	if err := d.visit(0, p); err != nil {
 		return err
@@ -87,7 +91,7 @@ func (d *detector) overflow() error {
 	return nil
 }
 
-func (d *detector) visit(id int32, p place) error {
+func (d *detector) visit(id int32, p slot) error {
 	if err := d.overflow(); err != nil {
 		return err
 	}
@@ -118,7 +122,7 @@ func (d *detector) visit(id int32, p place) error {
 	return nil
 }
 
-func (d *detector) object(id int32, p place) error {
+func (d *detector) object(id int32, p slot) error {
 	t := d.t
 	if err := t.Twins(id, func(a, b int32) error { return d.checkTwins(a, b, p) }); err != nil {
 		return err
@@ -127,7 +131,7 @@ func (d *detector) object(id int32, p place) error {
 	beside := d.classesOf(id, classes[:])
 	i, edit := -1, editUnknown
 	for c := t.Nodes[id].First; c > 0; c = t.Nodes[c].Next {
-		q := place{key: c, level: p.level, under: p.under || p.rule != nil && p.rule.Role != access.None}
+		q := slot{key: c, level: p.level, under: p.under || p.rule != nil && p.rule.Role != access.None}
 		if p.rule != nil && p.rule.Role == access.None {
 			q.rule = p.rule
 		}
@@ -181,7 +185,7 @@ func (d *detector) classesOf(id int32, classes []names.Class) (path bool) {
 }
 
 // segments searches a path given as a list of its components: ["src", "main.go"].
-func (d *detector) segments(id int32, p place) {
+func (d *detector) segments(id int32, p slot) {
 	if d.tool.Mode != declare.ModeStrict || p.class != names.Path && (p.key < 0 || !names.SegmentWords[d.lastWord(p.key)]) {
 		return
 	}
@@ -207,7 +211,7 @@ func (d *detector) segments(id int32, p place) {
 // checkTwins refuses two names that differ in letter case only, if the tool or a declaration names one of them and not the
 // other. A child that ignores case reads whichever comes last, a strict one reads the declared one, and only one of them was
 // searched as what it is. If neither is declared (environment variables, headers, files), both are searched like any other.
-func (d *detector) checkTwins(a, b int32, p place) error {
+func (d *detector) checkTwins(a, b int32, p slot) error {
 	declared := func(id int32) bool {
 		return d.tool.schema.HintsAt(d.t, id).Declared || p.at.Names(d.t.Name(id))
 	}
@@ -249,7 +253,7 @@ func (d *detector) classOf(id int32) names.Class {
 }
 
 // member searches a member name.
-func (d *detector) member(id int32, p place, own *declare.Rule) {
+func (d *detector) member(id int32, p slot, own *declare.Rule) {
 	inner, _ := d.t.RawName(id)
 	if d.tool.Mode == declare.ModeOff || !p.names && !mayBePath(inner) {
 		return
@@ -292,7 +296,7 @@ func mayBeOption(raw []byte) bool {
 	return len(trimmed) > 2 && trimmed[0] == '-'
 }
 
-func (d *detector) str(id int32, p place) error {
+func (d *detector) str(id int32, p slot) error {
 	if d.tool.Mode == declare.ModeOff {
 		return nil
 	}
@@ -352,7 +356,7 @@ func looksNested(raw []byte) bool {
 func isStripped(r rune) bool { return chars.IsEdge(r) && !strings.ContainsRune("\"'`<>", r) }
 
 // value searches one string in the way that its name, declaration or schema asks for.
-func (d *detector) value(id int32, s string, p place) {
+func (d *detector) value(id int32, s string, p slot) {
 	if r := p.rule; r != nil {
 		if r.Role != access.None {
 			d.asPath(id, s, p, r.By, false)
@@ -431,7 +435,7 @@ func (d *detector) value(id int32, s string, p place) {
 
 // isProgramValue reports a whole value that is a program of the system, where the argument is called so: shell, or value beside
 // {"key": "defaultShell"}.
-func (d *detector) isProgramValue(s string, p place) bool {
+func (d *detector) isProgramValue(s string, p slot) bool {
 	if p.key < 0 || !strings.ContainsAny(s, `/\`) || !d.m.IsCommand(chars.TrimEdges(s)) {
 		return false
 	}

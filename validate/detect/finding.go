@@ -1,6 +1,7 @@
 package detect
 
 import (
+	"slices"
 	"strings"
 
 	"mcphub/validate/access"
@@ -132,7 +133,7 @@ type seen struct {
 }
 
 // add completes a finding and keeps it, once for each string and value.
-func (d *detector) add(f Finding, p place) {
+func (d *detector) add(f Finding, p slot) {
 	d.from(f.Node, f.Member)
 	if f.Conditional() && d.course != (shell.Course{}) {
 		f.Course = d.course
@@ -181,7 +182,7 @@ func (d *detector) add(f Finding, p place) {
 
 // isProgram reports a string that names what is to be run: the first element of argv or of a command given as an array,
 // unless the program stands beside it, or a key that says so. The elements of args are what a program is given.
-func (d *detector) isProgram(id int32, p place) bool {
+func (d *detector) isProgram(id int32, p slot) bool {
 	if d.inWords {
 		return false // it is part of a command line, whose first word is the program
 	}
@@ -193,17 +194,26 @@ func (d *detector) isProgram(id int32, p place) bool {
 }
 
 // leadsVector reports an element of an array that is the program itself.
-func (d *detector) leadsVector(id int32, p place) bool {
+func (d *detector) leadsVector(id int32, p slot) bool {
 	n := &d.t.Nodes[id]
 	if d.t.IsMember(id) || n.Index != 0 || p.key < 0 || p.class != names.Shell && d.lastWord(p.key) != "argv" {
 		return false
 	}
-	for c := d.t.Nodes[d.t.Nodes[p.key].Parent].First; c > 0; c = d.t.Nodes[c].Next {
-		if c != p.key && d.t.Nodes[c].Kind == strictjson.String && d.t.IsMember(c) && names.ProgramWords[d.lastWord(c)] {
-			return false
+	return !slices.ContainsFunc(d.programsOf(d.t.Nodes[p.key].Parent), func(c int32) bool { return c != p.key })
+}
+
+// programsOf returns the first two members of an object whose names say that they name a
+// program. They are looked for once: an object may hold many arrays.
+func (d *detector) programsOf(object int32) []int32 {
+	if d.programs.list == nil || d.programs.object != object {
+		d.programs.object, d.programs.list = object, make([]int32, 0, 2)
+		for c := d.t.Nodes[object].First; c > 0 && len(d.programs.list) < 2; c = d.t.Nodes[c].Next {
+			if d.t.Nodes[c].Kind == strictjson.String && d.t.IsMember(c) && names.ProgramWords[d.lastWord(c)] {
+				d.programs.list = append(d.programs.list, c)
+			}
 		}
 	}
-	return true
+	return d.programs.list
 }
 
 // from makes a string the one that findings come from.

@@ -17,7 +17,7 @@ import (
 // any sign that separates words in some language. It counts only if it names something outside, which the judge looks up.
 
 // literals keeps the words of a text, as it stands and with its escapes read.
-func (d *detector) literals(id int32, s string, p place) {
+func (d *detector) literals(id int32, s string, p slot) {
 	if kind, _ := uri.Read(s); kind != uri.None && !chars.HasBlank(chars.TrimEdges(s)) && !strings.ContainsAny(s, quotes) {
 		return // one URI
 	}
@@ -52,7 +52,7 @@ func byteSet(s string) (set [256]bool) {
 
 // quotedSpans keeps the text between quotes of one kind, or between tags of dollar signs, blanks included. Every quote may be an
 // opening one.
-func (d *detector) quotedSpans(id int32, s string, p place) {
+func (d *detector) quotedSpans(id int32, s string, p slot) {
 	var last [256]int // where the latest span of each quote begins, 0 none
 	for i := 0; i < len(s) && !d.work.Spent(); i++ {
 		c := s[i]
@@ -91,7 +91,7 @@ func (d *detector) quotedSpans(id int32, s string, p place) {
 }
 
 // quoted keeps one literal.
-func (d *detector) quoted(id int32, v string, p place) {
+func (d *detector) quoted(id int32, v string, p slot) {
 	if v = chars.TrimEdges(v); v == "" {
 		return
 	}
@@ -110,7 +110,7 @@ func (d *detector) quoted(id int32, v string, p place) {
 }
 
 // doubled keeps a literal in which a doubled quote stands for one.
-func (d *detector) doubled(id int32, s, quote string, p place) {
+func (d *detector) doubled(id int32, s, quote string, p slot) {
 	const one = "\xff" // stands for it; no text holds that byte
 	v := strings.ReplaceAll(s[:min(len(s), chars.MaxPath)], quote+quote, one)
 	v, _, _ = strings.Cut(v, quote)
@@ -133,7 +133,7 @@ func tagLength(s string) int {
 }
 
 // lines keeps those words of each line that are not quoted as a whole.
-func (d *detector) lines(id int32, s string, p place) {
+func (d *detector) lines(id int32, s string, p slot) {
 	first := true
 	for line := range strings.FieldsFuncSeq(s, isLineEnd) {
 		if d.work.Spent() {
@@ -158,7 +158,7 @@ const lineSigns = ".\\!@#{<%:$-"
 // line keeps the words of one line. A word behind a blank counts only if few words stand before it and none behind, because
 // otherwise the line is prose. A comment is no word. In a line that begins like a command of a database client (.read, \copy)
 // every word counts.
-func (d *detector) line(id int32, line string, p place, first bool) {
+func (d *detector) line(id int32, line string, p slot, first bool) {
 	text := strings.TrimLeftFunc(line, chars.IsBlank)
 	if text == "" {
 		return
@@ -217,7 +217,7 @@ func isComment(token string) bool {
 
 // assigned keeps all that stands behind the first sign of a line as one path, with its blanks: path: /My Files/x, - /My Files.
 // It counts only if it exists.
-func (d *detector) assigned(id int32, line string, p place) {
+func (d *detector) assigned(id int32, line string, p slot) {
 	for i := 0; i+1 < min(len(line), 256); i++ {
 		if line[i] != '=' && (line[i] != ':' && line[i] != '-' || line[i+1] != ' ') {
 			continue
@@ -231,7 +231,7 @@ func (d *detector) assigned(id int32, line string, p place) {
 }
 
 // pieces keeps the words of a token that begin behind a sign, and returns the one that it begins with.
-func (d *detector) pieces(id int32, token string, p place) (head string) {
+func (d *detector) pieces(id int32, token string, p slot) (head string) {
 	for i := 0; i < len(token) && !d.work.Spent(); {
 		if n := endLength(token[i:]); n > 0 {
 			i += n
@@ -269,7 +269,7 @@ func endLength(s string) int {
 }
 
 // signs keeps what follows "=", ":", "@" and "!" in a piece. A URL is one word.
-func (d *detector) signs(id int32, s string, p place) {
+func (d *detector) signs(id int32, s string, p slot) {
 	for i := 0; i+1 < len(s) && !d.work.Spent(); i++ {
 		if !wordSigns[s[i]] {
 			continue
@@ -296,7 +296,7 @@ var volume = regexp.MustCompile(`^(?:[A-Za-z0-9][\w.-]+|[~./$].*)$`)
 
 // literal keeps one word for the judge. The word has two components or more, and is absolute, starts from a home folder, climbs,
 // is a URI that carries a path, or is a relative name that a link may lead out. weak: it counts only if it exists.
-func (d *detector) literal(id int32, v string, p place, weak bool) {
+func (d *detector) literal(id int32, v string, p slot, weak bool) {
 	if v = chars.TrimEdges(v); len(v) < 3 || strings.IndexByte(v, 0) >= 0 {
 		return
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 // asPath keeps a string that is a path, and every part of a joined list that is absolute, home or climbing.
-func (d *detector) asPath(id int32, s string, p place, how string, member bool) {
+func (d *detector) asPath(id int32, s string, p slot, how string, member bool) {
 	trimmed := chars.TrimEdges(s)
 	if trimmed == "" && strings.IndexByte(s, 0) < 0 {
 		return
@@ -92,7 +92,7 @@ func isLongList(s string) bool {
 }
 
 // inner looks for further paths inside a string that was taken for one.
-func (d *detector) inner(id int32, s string, p place, member, isURI bool) {
+func (d *detector) inner(id int32, s string, p slot, member, isURI bool) {
 	if s = d.whole(id, s, member); s == "" {
 		return
 	}
@@ -160,7 +160,7 @@ func (d *detector) eachPart(s, separators string, yield func(part string)) {
 
 // positions searches what stands before a line, an anchor or a query: a.go:12:3, a.go#L3, a.go?x, a.go(12,3), a.go@HEAD.
 // bare lets names without a slash count.
-func (d *detector) positions(id int32, s string, p place, member, bare bool) {
+func (d *detector) positions(id int32, s string, p slot, member, bare bool) {
 	v := cleaned(chars.TrimEdges(s))
 	for i := 1; i < len(v); i++ {
 		if strings.IndexByte(":#?(@", v[i]) < 0 || i == 1 && chars.IsDrive(v) {
@@ -179,7 +179,7 @@ func (d *detector) positions(id int32, s string, p place, member, bare bool) {
 }
 
 // name keeps a relative name, with or without a slash, for the judge.
-func (d *detector) name(id int32, s string, p place, member bool) {
+func (d *detector) name(id int32, s string, p slot, member bool) {
 	v := strings.TrimFunc(s, isPartEdge)
 	switch {
 	case v == "." && d.cmd.Role == access.Delete:
@@ -263,7 +263,7 @@ func (d *detector) variable(v string) (string, bool) {
 }
 
 // broad searches a string whose name does not say what it is.
-func (d *detector) broad(id int32, s string, p place, member bool) {
+func (d *detector) broad(id int32, s string, p slot, member bool) {
 	before := len(d.findings)
 	kind, texts := uri.Read(s)
 	switch kind {
@@ -324,7 +324,7 @@ func isText(v string) bool {
 
 // cutAtNUL searches the text before a NUL, which is all that some children read, and the text behind it. If either is a path, the
 // whole is kept as a path, which cannot be resolved and so is denied.
-func (d *detector) cutAtNUL(id int32, v string, p place, member bool) {
+func (d *detector) cutAtNUL(id int32, v string, p slot, member bool) {
 	before := len(d.findings)
 	for piece := range strings.SplitSeq(v, "\x00") {
 		if piece != "" {
@@ -348,7 +348,7 @@ func (d *detector) onlyRelative(from int) bool {
 
 // broadList searches a joined list whose key does not say what it is: each part must be a path by itself. A text with blanks is
 // searched by words.
-func (d *detector) broadList(id int32, s string, p place, member bool) {
+func (d *detector) broadList(id int32, s string, p slot, member bool) {
 	if chars.HasBlank(s) {
 		return
 	}
@@ -359,7 +359,7 @@ func (d *detector) broadList(id int32, s string, p place, member bool) {
 }
 
 // parts searches the parts of a joined list; blanks always separate.
-func (d *detector) parts(id int32, s string, p place, member bool, separators string, is func(v string) (how string, ok bool)) {
+func (d *detector) parts(id int32, s string, p slot, member bool, separators string, is func(v string) (how string, ok bool)) {
 	d.eachPart(s, separators, func(part string) {
 		v := strings.TrimFunc(part, isPartEdge)
 		if v == "" || v == s {
@@ -374,7 +374,7 @@ func (d *detector) parts(id int32, s string, p place, member bool, separators st
 }
 
 // link keeps a relative name for the judge, which looks whether a symlink leads it out.
-func (d *detector) link(id int32, s string, p place, member bool) {
+func (d *detector) link(id int32, s string, p slot, member bool) {
 	v := cleaned(chars.TrimEdges(s))
 	if v != "" && len(v) <= chars.MaxPath && !strings.ContainsAny(v, "\n\r\x00") {
 		d.add(Finding{Value: v, How: HowLink, Form: FormLink, Member: member, Node: id}, p)
@@ -382,7 +382,7 @@ func (d *detector) link(id int32, s string, p place, member bool) {
 }
 
 // exempted searches a string that is declared as no path: only file URIs, and options that carry a path, count.
-func (d *detector) exempted(id int32, s string, p place) {
+func (d *detector) exempted(id int32, s string, p slot) {
 	if p.class == names.Content {
 		d.prose(id, s, p)
 	} else {

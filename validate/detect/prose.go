@@ -16,7 +16,7 @@ import (
 
 // prose searches a string that is free text: a whole value that is a file: URI, "@" and a path where nothing else of the
 // call is one, and the headers of a patch.
-func (d *detector) prose(id int32, s string, p place) {
+func (d *detector) prose(id int32, s string, p slot) {
 	v := chars.TrimEdges(s)
 	if v == "" {
 		return
@@ -40,7 +40,7 @@ func (d *detector) prose(id int32, s string, p place) {
 type mention struct {
 	id   int32
 	text string
-	p    place
+	p    slot
 }
 
 // flush keeps the mentions ("@" and a path) of a call in which nothing else is a path: curl and similar programs send that file.
@@ -124,7 +124,7 @@ func mayBePatch(s string) bool {
 }
 
 // patch searches the paths in the headers of a patch. Lines that the count of a hunk covers are its body.
-func (d *detector) patch(id int32, s string, p place) {
+func (d *detector) patch(id int32, s string, p slot) {
 	before, after := 0, 0 // lines of the hunk that are still to come
 	held := ""            // a line that is a header where the next one is
 	for line := range strings.Lines(s) {
@@ -185,7 +185,7 @@ func count(digits string) int {
 }
 
 // header keeps the path of a header, as it is and without the directory that git puts before it.
-func (d *detector) header(id int32, v string, p place) {
+func (d *detector) header(id int32, v string, p slot) {
 	v, _, _ = strings.Cut(v, "\t") // a date
 	v = unescaped(chars.TrimEdges(v))
 	if v == "" || v == "/dev/null" {

@@ -121,7 +121,7 @@ func (s *Searcher) URI(t *Tool, text string, templates ...string) (r Result, err
 			d.sliced(id, spellings, templates)
 		}
 		if at := tr.Child(0, "variables"); at > 0 {
-			if err := d.visit(at, place{key: -1}); err != nil {
+			if err := d.visit(at, slot{key: -1}); err != nil {
 				return r, err
 			}
 		}
@@ -178,7 +178,7 @@ func (s *Searcher) Again(r *Result, seen *machine.Machine, work *budget.Budget, 
 	m := newMemory()
 	defer m.free()
 	d := detector{t: tr, s: s, m: seen, tool: r.tool, roleKey: -1, work: work, keys: &m.keys}
-	d.asPath(tr.Nodes[0].First, to, place{key: -1}, how, false)
+	d.asPath(tr.Nodes[0].First, to, slot{key: -1}, how, false)
 	if err := d.overflow(); err != nil {
 		return nil, err
 	}

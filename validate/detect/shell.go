@@ -21,7 +21,7 @@ func (d *detector) lastWord(key int32) string {
 }
 
 // shell scans a shell string.
-func (d *detector) shell(id int32, s string, p place) {
+func (d *detector) shell(id int32, s string, p slot) {
 	d.uris(id, s, p, false)
 	d.commands(id, s, p)
 	if fed := d.fed(id, s); fed != "" {
@@ -56,7 +56,7 @@ func (d *detector) fed(id int32, s string) string {
 var inputWords = map[string]bool{"stdin": true, "input": true}
 
 // commands searches the words of a shell string.
-func (d *detector) commands(id int32, s string, p place) {
+func (d *detector) commands(id int32, s string, p slot) {
 	r := shell.Read(s, d.s.Depth, d.work)
 	if r.Fault != "" {
 		d.refuse(id, r.Fault)
@@ -102,7 +102,7 @@ func (d *detector) refuse(id int32, why string) {
 }
 
 // item searches one word of a command line by what its program makes of it. Without rely that is uncertain, and the word is a path.
-func (d *detector) item(id int32, item *shell.Item, rely bool, p place) {
+func (d *detector) item(id int32, item *shell.Item, rely bool, p slot) {
 	u := item.Use
 	if !rely && u.Kind != shell.UseAssign && u.Kind != shell.UseCommand && u.Kind != shell.UseCode {
 		if u.At = 0; u.Kind != shell.UseCd && u.Kind != shell.UsePath {
@@ -140,7 +140,7 @@ func (d *detector) item(id int32, item *shell.Item, rely bool, p place) {
 }
 
 // wordPieces searches what other programs may read out of a word.
-func (d *detector) wordPieces(id int32, s string, p place) {
+func (d *detector) wordPieces(id int32, s string, p slot) {
 	if kind, _ := uri.Read(s); kind == uri.Other {
 		return
 	}
@@ -156,7 +156,7 @@ func (d *detector) wordPieces(id int32, s string, p place) {
 
 // words searches the words of a text that is no shell string: of another or an unknown language. In code a slash may divide, or
 // begin a pattern.
-func (d *detector) words(id int32, s string, code bool, p place) {
+func (d *detector) words(id int32, s string, code bool, p slot) {
 	if code {
 		d.word(id, s, shell.Plain, p, HowShell)
 	}
@@ -179,7 +179,7 @@ func (d *detector) words(id int32, s string, code bool, p place) {
 }
 
 // named searches the files that a program in another language names.
-func (d *detector) named(id int32, s string, u shell.Use, p place) {
+func (d *detector) named(id int32, s string, u shell.Use, p slot) {
 	switch {
 	case (u.Kind == shell.UseSed || u.Was == shell.UseSed) && !shell.IsSubstitution(s):
 		d.sedFiles(id, s, p)
@@ -189,7 +189,7 @@ func (d *detector) named(id int32, s string, u shell.Use, p place) {
 }
 
 // sedFiles searches a script of sed for commands that open a file or run a command, and for what they name.
-func (d *detector) sedFiles(id int32, s string, p place) {
+func (d *detector) sedFiles(id int32, s string, p slot) {
 	for line := range strings.Lines(s) {
 		line = strings.TrimRight(line, "\n")
 		for i := 0; i+1 < len(line) && len(line) <= chars.MaxPath; i++ {
@@ -214,7 +214,7 @@ func (d *detector) sedFiles(id int32, s string, p place) {
 var sedRuns = regexp.MustCompile(`[^\\]/[gIiMmp\d]*e[gIiMmpw\d]*\s*(?:[;}\n]|$)`)
 
 // assignment searches NAME=VALUE where the name says what the value is; it reports whether that was all.
-func (d *detector) assignment(id int32, s string, p place) bool {
+func (d *detector) assignment(id int32, s string, p slot) bool {
 	name, value, ok := strings.Cut(s, "=")
 	switch {
 	case !ok:
@@ -236,7 +236,7 @@ func (d *detector) assignment(id int32, s string, p place) bool {
 }
 
 // word keeps one word of a shell string for the judge, which looks whether it exists and where it leads.
-func (d *detector) word(id int32, w string, at shell.Position, p place, how string) {
+func (d *detector) word(id int32, w string, at shell.Position, p slot, how string) {
 	written := at == shell.Written
 	if len(w) > MaxRaw {
 		if w = chars.TrimEdges(w); len(w) > MaxRaw {
@@ -325,7 +325,7 @@ func (d *detector) word(id int32, w string, at shell.Position, p place, how stri
 }
 
 // wordNames keeps the names in a word that count only if a link leads them out.
-func (d *detector) wordNames(id int32, w string, at shell.Position, p place) {
+func (d *detector) wordNames(id int32, w string, at shell.Position, p slot) {
 	if at == shell.Command {
 		if strings.IndexByte(w, '/') > 0 && len(w) <= MaxRaw { // to run what a link leads to is fine, to name a document is not
 			d.add(Finding{Value: w, How: HowLink, Form: FormLink, Runs: true, Node: id}, p)
@@ -349,7 +349,7 @@ func (d *detector) isProgramWord(w string, at shell.Position) bool {
 }
 
 // bareWord searches a word as it reads if its variables hold the working directory, or nothing.
-func (d *detector) bareWord(id int32, w string, at shell.Position, p place, how string) {
+func (d *detector) bareWord(id int32, w string, at shell.Position, p slot, how string) {
 	if strings.IndexByte(w, '$') >= 0 && !d.work.Spend(budget.WordSteps+machine.DollarWork(w)) {
 		return
 	}
@@ -373,7 +373,7 @@ func (d *detector) bareWord(id int32, w string, at shell.Position, p place, how 
 }
 
 // shellGlob keeps what a shell makes of a word with glob characters.
-func (d *detector) shellGlob(id int32, pattern string, p place) {
+func (d *detector) shellGlob(id int32, pattern string, p slot) {
 	if len(pattern) > MaxRaw || d.m.Windows || !shell.HasMeta(pattern) {
 		return
 	}

@@ -12,7 +12,7 @@ import (
 
 // tails searches what follows "=", "@", a ref's colon or a short flag, each to the end of the string and to the end of
 // its word.
-func (d *detector) tails(id int32, s string, p place, member bool) {
+func (d *detector) tails(id int32, s string, p slot, member bool) {
 	inURL, word, end := false, 0, 0
 	flag := strings.HasPrefix(strings.TrimLeftFunc(s, chars.IsEdge), "-")
 	d.pathspec(id, s, p, member)
@@ -80,7 +80,7 @@ var gluedLetters = regexp.MustCompile(`^(?:[$0-9,]*[rRwW]|[cxtru][zjJvpkahS]{0,4
 
 // glued keeps an absolute path behind whatever stands directly before it: an option, a command of an editor (/x/Ir/etc/passwd). It
 // counts if it exists, or could be made behind an option or gluedLetters, and the whole text is not a path itself.
-func (d *detector) glued(id int32, w string, p place, how string, member bool) {
+func (d *detector) glued(id int32, w string, p slot, how string, member bool) {
 	if w == "" || len(w) > MaxRaw || strings.HasPrefix(w, "./") || w[0] == '~' || w[0] == '/' && d.m.FirstExists(w) {
 		return
 	}
@@ -96,7 +96,7 @@ func (d *detector) glued(id int32, w string, p place, how string, member bool) {
 }
 
 // pathspec searches a path of git that begins with a colon: :../x is in the index, :(top)../x a pathspec with magic.
-func (d *detector) pathspec(id int32, s string, p place, member bool) {
+func (d *detector) pathspec(id int32, s string, p slot, member bool) {
 	v := chars.TrimEdges(s)
 	if len(v) < 2 || len(v) > chars.MaxPath || v[0] != ':' {
 		return
@@ -126,7 +126,7 @@ func isRemote(s string) bool {
 var tailEnds = byteSet(" \t\n\r\v\f,;:|\"'`")
 
 // tail searches one of them. Behind a colon an absolute one counts only if it exists, as behind a scheme.
-func (d *detector) tail(id int32, s string, p place, member, colon bool) {
+func (d *detector) tail(id int32, s string, p slot, member, colon bool) {
 	rest := strings.TrimLeft(s[:min(len(s), MaxValue)], "\"'`<")
 	if rest == "" || !strings.ContainsRune(`/~.$\%`, rune(rest[0])) && !chars.IsDrive(rest) && !strings.EqualFold(rest[:min(5, len(rest))], "file:") {
 		return
@@ -160,7 +160,7 @@ func (d *detector) tail(id int32, s string, p place, member, colon bool) {
 }
 
 // patterns searches a value that may be a glob: each of its alternatives, expanded.
-func (d *detector) patterns(id int32, s string, p place, member bool) {
+func (d *detector) patterns(id int32, s string, p slot, member bool) {
 	if chars.HasBlank(s) || !strings.ContainsAny(s, `[{(\`) || d.m.Windows {
 		return
 	}

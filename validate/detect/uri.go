@@ -18,7 +18,7 @@ const maxEnds = 4 // components that a server may cut off the path of a URI
 // open what they get. Most URIs hold no path, so a slice counts only if something exists there. URIs of web schemes are
 // searched only if a template of the child says that it serves them.
 func (d *detector) sliced(id int32, spellings, templates []string) {
-	p := place{key: -1}
+	p := slot{key: -1}
 	if len(spellings[0]) > uri.MaxLength && len(templates) > 0 {
 		d.add(Finding{Value: spellings[0], How: HowURI, Node: id}, p) // too long to be matched against templates
 		return
@@ -50,7 +50,7 @@ func (d *detector) sliced(id int32, spellings, templates []string) {
 }
 
 // slice searches one path that a URI may hold, and what stands before its last components.
-func (d *detector) slice(id int32, s string, p place) {
+func (d *detector) slice(id int32, s string, p slot) {
 	for range maxEnds {
 		if s == "" {
 			return
@@ -78,20 +78,20 @@ func (d *detector) slice(id int32, s string, p place) {
 func (d *detector) broadURI(id int32, text string) {
 	switch kind, texts := uri.Read(text); kind {
 	case uri.File:
-		d.add(Finding{Value: texts[0], How: HowURI, Form: FormURI, Node: id}, place{key: -1})
+		d.add(Finding{Value: texts[0], How: HowURI, Form: FormURI, Node: id}, slot{key: -1})
 	case uri.Path:
-		d.add(Finding{Value: texts[0], Alts: texts[1:], How: HowURI, Node: id}, place{key: -1})
+		d.add(Finding{Value: texts[0], Alts: texts[1:], How: HowURI, Node: id}, slot{key: -1})
 	case uri.None:
-		d.broad(id, text, place{key: -1}, false)
-		d.name(id, text, place{key: -1}, false)
+		d.broad(id, text, slot{key: -1}, false)
+		d.name(id, text, slot{key: -1}, false)
 	case uri.Other:
-		d.uris(id, text, place{key: -1}, false)
-		d.urlLink(id, text, place{key: -1}, false)
+		d.uris(id, text, slot{key: -1}, false)
+		d.urlLink(id, text, slot{key: -1}, false)
 	}
 }
 
 // uris searches every file: URI in a string, and nothing else.
-func (d *detector) uris(id int32, s string, p place, member bool) {
+func (d *detector) uris(id int32, s string, p slot, member bool) {
 	form := FormText
 	if script, ok := strings.CutPrefix(chars.TrimEdges(s), "ext::"); ok { // git runs it
 		d.words(id, strings.ReplaceAll(script, "%", " "), false, p)
@@ -131,7 +131,7 @@ func (d *detector) uris(id int32, s string, p place, member bool) {
 var urlWords = chars.WordSet("url urls uri uris href hrefs link links endpoint endpoints homepage website webhook")
 
 // urlName keeps a URL as the name that a program without URLs takes it for, where that climbs above where it starts.
-func (d *detector) urlName(id int32, s string, p place, f Finding) {
+func (d *detector) urlName(id int32, s string, p slot, f Finding) {
 	head := chars.TrimEdges(s)
 	if i := strings.IndexAny(head, "?#"); i >= 0 {
 		head = head[:i]
@@ -143,14 +143,14 @@ func (d *detector) urlName(id int32, s string, p place, f Finding) {
 }
 
 // hostless keeps the paths of a URL that names no other machine. They count if something is there.
-func (d *detector) hostless(id int32, texts []string, p place) {
+func (d *detector) hostless(id int32, texts []string, p slot) {
 	for _, text := range texts {
 		d.literal(id, text, p, true)
 	}
 }
 
 // urlLink keeps a URL that a child without URLs would open as a name: a repository may hold a link called "https:".
-func (d *detector) urlLink(id int32, s string, p place, member bool) {
+func (d *detector) urlLink(id int32, s string, p slot, member bool) {
 	v := chars.TrimEdges(s)
 	d.link(id, v, p, member)
 	if i := strings.IndexAny(v, "?#"); i > 0 {

@@ -13,7 +13,7 @@ import (
 )
 
 // vector searches one element of args, argv, flags or a command given as an array, or such an argument given as one string.
-func (d *detector) vector(id int32, s string, p place) {
+func (d *detector) vector(id int32, s string, p slot) {
 	if u, ok := d.inVector(id, p); ok {
 		d.element(id, s, u, p)
 		return
@@ -45,7 +45,7 @@ type vector struct {
 const maxVector = 1 << 12 // words of an array that are read as one command; each word of a longer one is a path
 
 // inVector is what a program makes of an element of an array. ok is false where the array is no command line.
-func (d *detector) inVector(id int32, p place) (u shell.Use, ok bool) {
+func (d *detector) inVector(id int32, p slot) (u shell.Use, ok bool) {
 	n := &d.t.Nodes[id]
 	if d.t.IsMember(id) || n.Parent < 0 || d.t.Nodes[n.Parent].Kind != strictjson.Array {
 		return shell.Use{}, false
@@ -61,7 +61,7 @@ func (d *detector) inVector(id int32, p place) (u shell.Use, ok bool) {
 }
 
 // readVector reads an array by its first element, or by the program that stands beside it.
-func (d *detector) readVector(array int32, p place) vector {
+func (d *detector) readVector(array int32, p slot) vector {
 	v := vector{array: array}
 	var words []shell.Argument
 	for c := d.t.Nodes[array].First; c > 0; c = d.t.Nodes[c].Next {
@@ -99,7 +99,7 @@ var operators = chars.WordSet("; & && | || > >> < 2> &>")
 var severalWords = chars.WordSet("commands cmds scripts lines")
 
 // element searches a word of a command line that is given as an array.
-func (d *detector) element(id int32, s string, u shell.Use, p place) {
+func (d *detector) element(id int32, s string, u shell.Use, p slot) {
 	if u.Kind == shell.UseCommand && d.t.Nodes[id].Index == 0 {
 		if d.argv.Here {
 			d.cmd = shell.Use{Role: access.Delete}
@@ -168,7 +168,7 @@ func (d *detector) isCodeFlag(id int32) bool {
 }
 
 // programBeside is the name of the program that stands beside an array of words, "" where none does.
-func (d *detector) programBeside(p place) string {
+func (d *detector) programBeside(p slot) string {
 	if p.key < 0 {
 		return ""
 	}
@@ -185,7 +185,7 @@ func (d *detector) programBeside(p place) string {
 
 // vectorNames keeps the relative names in an element of an argument vector, or in a word of a command: the whole, the text behind
 // a sign, and the value of a short option.
-func (d *detector) vectorNames(id int32, s string, p place) {
+func (d *detector) vectorNames(id int32, s string, p slot) {
 	v := chars.TrimEdges(s)
 	if len(v) > MaxRaw || chars.HasBlank(v) {
 		return

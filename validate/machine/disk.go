@@ -22,8 +22,7 @@ type (
 	lister interface {
 		ReadDir(name string) ([]fs.DirEntry, error)
 	}
-	writer    interface{ Writable(dir string) bool }
-	sameFiler interface{ SameFile(a, b fs.FileInfo) bool }
+	writer interface{ Writable(dir string) bool }
 )
 
 // FirstExists answers: does the first component of an absolute value, after lexical cleaning and before any colon,
@@ -239,7 +238,7 @@ func (m *Machine) Fold(p string) string {
 func (m *Machine) SameFile(a, b fs.FileInfo) bool { return sameFile(m.FS, a, b) }
 
 func sameFile(fsys guard.FS, a, b fs.FileInfo) bool {
-	if s, ok := fsys.(sameFiler); ok {
+	if s, ok := fsys.(guard.SameFiler); ok {
 		return s.SameFile(a, b)
 	}
 	return os.SameFile(a, b)

@@ -48,9 +48,7 @@ func (c *callFS) Whole(name string) (guard.Entry, bool) {
 	if was, ok := c.seen[name]; ok && (was.whole.Links > 0 || was.err != nil || was.mode&fs.ModeSymlink != 0) {
 		return was.whole, was.whole.Links > 0
 	}
-	w, ok := c.fs.(interface {
-		Whole(path string) (guard.Entry, bool)
-	})
+	w, ok := c.fs.(guard.Wholer)
 	if !ok || !c.work.Spend(budget.LookSteps) {
 		return guard.Entry{}, false
 	}
@@ -90,9 +88,7 @@ func (c *callFS) Mode(name string) (fs.FileMode, error) {
 	if was, ok := c.seen[name]; ok {
 		return was.mode, was.err
 	}
-	moder, ok := c.fs.(interface {
-		Mode(name string) (fs.FileMode, error)
-	})
+	moder, ok := c.fs.(guard.Moder)
 	if !ok {
 		info, err := c.Lstat(name)
 		if err != nil {
@@ -125,15 +121,14 @@ func (c *callFS) Readlink(name string) (string, error) {
 
 // Magic reports a symlink that each process sees differently.
 func (c *callFS) Magic(link string) (bool, error) {
-	if m, ok := c.fs.(interface {
-		Magic(link string) (bool, error)
-	}); ok {
-		if !c.pay(budget.LookSteps) {
-			return true, errSpent
-		}
-		return m.Magic(link)
+	m, ok := c.fs.(guard.Magician)
+	if !ok {
+		return false, nil
 	}
-	return false, nil
+	if !c.pay(budget.LookSteps) {
+		return true, errSpent
+	}
+	return m.Magic(link)
 }
 
 func (c *callFS) SameFile(a, b fs.FileInfo) bool { return sameFile(c.fs, a, b) }

@@ -222,7 +222,7 @@ func (u *Usage) Command(words []Argument, uses []Use, most int) {
 	u.Program = p
 	c := commandLine{Usage: u, words: words, uses: uses, most: most, name: name, entry: p, operands: p.operands}
 	c.read(1)
-	c.settle()
+	c.assignUses()
 }
 
 // commandLine reads the words that one program is given.
@@ -414,8 +414,8 @@ func (c *commandLine) apply(o option, i, at int, joined bool) (taken int) {
 	return taken
 }
 
-// settle gives the operands their use, once all options are known.
-func (c *commandLine) settle() {
+// assignUses gives the operands their use, once all options are known.
+func (c *commandLine) assignUses() {
 	at := 0
 	for n, i := range c.found {
 		u := Use{Known: c.entry != unknown}

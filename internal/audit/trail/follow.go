@@ -1,4 +1,4 @@
-package audit
+package trail
 
 import (
 	"bytes"
@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
+
+	"mcphub/internal/audit"
 )
 
 // followEvery is how often a Follower looks for news.
@@ -54,7 +56,7 @@ type followed struct {
 
 // look reads what is new. The first time it skips what is there already.
 func (f *follower) look(first bool) error {
-	files, err := logFiles(f.dir)
+	files, err := audit.LogFiles(f.dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // a hub may create it later
 	}
@@ -76,7 +78,7 @@ func (f *follower) look(first bool) error {
 }
 
 func (f *follower) read(id string, files []string, first bool) error {
-	path := filepath.Join(f.dir, id+logEnding)
+	path := filepath.Join(f.dir, id+audit.LogEnding)
 	l := f.logs[id]
 	if l == nil {
 		from := path
@@ -118,7 +120,7 @@ func (f *follower) read(id string, files []string, first bool) error {
 // behind opens the file that goes on where one ends; where that is not known,
 // the one that is written to.
 func (f *follower) behind(id string, had os.FileInfo) (*os.File, error) {
-	all, err := logFiles(f.dir)
+	all, err := audit.LogFiles(f.dir)
 	if err != nil {
 		return nil, err
 	}
@@ -128,7 +130,7 @@ func (f *follower) behind(id string, had os.FileInfo) (*os.File, error) {
 			return os.Open(filepath.Join(f.dir, files[i+1]))
 		}
 	}
-	return os.Open(filepath.Join(f.dir, id+logEnding))
+	return os.Open(filepath.Join(f.dir, id+audit.LogEnding))
 }
 
 // drain reads to the end of a file.

@@ -1,10 +1,12 @@
-package audit
+package trail
 
 import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"slices"
+
+	"mcphub/internal/audit"
 )
 
 // checkedChain checks lines one after the other.
@@ -27,8 +29,8 @@ func (c *checkedChain) problem(line int, text string) {
 
 // next checks one line. ok is false if it cannot be read. After the first problem
 // the following lines cannot be checked.
-func (c *checkedChain) next(n int, b []byte, whole bool, log string) (Entry, bool) {
-	e, err := readLine(b)
+func (c *checkedChain) next(n int, b []byte, whole bool, log string) (audit.Entry, bool) {
+	e, err := audit.ReadLine(b)
 	switch {
 	case err != nil && c.torn == nil:
 		// It may have been cut off. The next line tells, or that there is none.
@@ -42,19 +44,19 @@ func (c *checkedChain) next(n int, b []byte, whole bool, log string) (Entry, boo
 		return e, false
 	case c.torn != nil:
 		sum := sha256.Sum256(c.torn)
-		if e.Kind != KindTorn || e.Bytes != uint64(len(c.torn)) || e.SHA256 != hex.EncodeToString(sum[:]) {
-			_, why := readLine(c.torn)
+		if e.Kind != audit.KindTorn || e.Bytes != uint64(len(c.torn)) || e.SHA256 != hex.EncodeToString(sum[:]) {
+			_, why := audit.ReadLine(c.torn)
 			c.problem(c.tornAt, why.Error())
 			return e, false
 		}
 		c.torn = nil
 		c.r.Torn++
-	case e.Kind == KindTorn:
+	case e.Kind == audit.KindTorn:
 		c.problem(n, "it says that a line before it was cut off, and there is none")
 		return e, false
 	}
 	switch {
-	case log != "" && (e.Kind == KindOpen && e.Log != log || e.Number == 1 && e.Kind != KindOpen):
+	case log != "" && (e.Kind == audit.KindOpen && e.Log != log || e.Number == 1 && e.Kind != audit.KindOpen):
 		c.problem(n, "it belongs to another log")
 	case e.Number != c.number+1:
 		c.problem(n, fmt.Sprintf("it is number %d where %d is expected: lines were removed, inserted or swapped", e.Number, c.number+1))
@@ -75,7 +77,7 @@ func (c *checkedChain) done() {
 	case c.cut:
 		c.r.Torn++
 	default:
-		_, why := readLine(c.torn)
+		_, why := audit.ReadLine(c.torn)
 		c.problem(c.tornAt, why.Error())
 	}
 }

@@ -1,4 +1,4 @@
-package audit
+package trail
 
 import (
 	"bytes"
@@ -11,6 +11,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"mcphub/internal/audit"
 )
 
 // scanBlock is how many bytes of lines a worker of Scan gets at a time.
@@ -27,7 +29,7 @@ type block struct {
 // order. worker is called for each of them and returns what takes its decisions; that
 // owns the event until it returns. Lines that are none are left out, as by Read.
 func Scan(dir string, since time.Time, worker func() func(*Event)) error {
-	files, err := logFiles(dir)
+	files, err := audit.LogFiles(dir)
 	if err != nil {
 		return err
 	}
@@ -82,21 +84,14 @@ func newer(dir string, names []string, since time.Time) []string {
 // scanned is what Scan reads of a line: what a decision was about. The rest of an
 // Event is passed over.
 type scanned struct {
-	Session  string    `json:"session"`
-	Method   string    `json:"method"`
-	Child    string    `json:"child"`
-	Tool     string    `json:"tool"`
-	Decision string    `json:"decision"`
-	Rule     string    `json:"rule"`
-	Code     string    `json:"code"`
-	By       string    `json:"by"`
-	Findings []Found   `json:"findings"`
-	More     uint64    `json:"more"`
-	Calls    []oneCall `json:"calls"`
+	Session string `json:"session"`
+	Method  string `json:"method"`
+	audit.Decided
+	Calls []audit.Call `json:"calls"`
 }
 
 func (b *block) scan(since time.Time, take func(*Event)) {
-	at, after := 0, []byte(since.UTC().Format(timeFormat))
+	at, after := 0, []byte(since.UTC().Format(audit.TimeFormat))
 	for _, end := range b.ends {
 		line := b.bytes[at:end]
 		at = end
@@ -104,18 +99,15 @@ func (b *block) scan(since time.Time, take func(*Event)) {
 		if !decides(line, after) {
 			continue
 		}
-		entry, err := wholeLine(line)
-		if err != nil || entry.Kind != KindDecision || entry.Time.Before(since) || !utf8.Valid(line) {
+		entry, err := audit.WholeLine(line)
+		if err != nil || entry.Kind != audit.KindDecision || entry.Time.Before(since) || !utf8.Valid(line) {
 			continue
 		}
 		var s scanned
 		if json.Unmarshal(line, &s, jsontext.AllowInvalidUTF8(true)) != nil {
 			continue
 		}
-		e := Event{
-			Entry: entry, LogID: b.log, Session: s.Session, Method: s.Method, Calls: s.Calls,
-			Decided: Decided{Child: s.Child, Tool: s.Tool, Decision: s.Decision, Rule: s.Rule, Code: s.Code, By: s.By, Findings: s.Findings, More: s.More},
-		}
+		e := Event{Entry: entry, LogID: b.log, Record: audit.Record{Session: s.Session, Method: s.Method, Decided: s.Decided}, Calls: s.Calls}
 		if len(s.Calls) == 0 {
 			take(&e)
 			continue
@@ -129,12 +121,12 @@ func (b *block) scan(since time.Time, take func(*Event)) {
 // decides tells of a line, without reading all of it, that it is no decision, or one
 // from before a moment. What it lets pass has yet to be read.
 func decides(line, after []byte) bool {
-	const member, kind = `","time":"`, `","kind":"` + KindDecision + `"`
+	const member, kind = `","time":"`, `","kind":"` + audit.KindDecision + `"`
 	head := line[:min(len(line), 200)]
 	i := bytes.Index(head, []byte(member))
 	if i < 0 {
 		return false
 	}
 	rest := head[i+len(member):]
-	return len(rest) > len(timeFormat) && bytes.HasPrefix(rest[len(timeFormat):], []byte(kind)) && bytes.Compare(rest[:len(timeFormat)], after) >= 0
+	return len(rest) > len(audit.TimeFormat) && bytes.HasPrefix(rest[len(audit.TimeFormat):], []byte(kind)) && bytes.Compare(rest[:len(audit.TimeFormat)], after) >= 0
 }

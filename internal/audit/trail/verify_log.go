@@ -1,9 +1,10 @@
-package audit
+package trail
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
+
+	"mcphub/internal/audit"
 )
 
 // A mark is what chain.jsonl says of a log.
@@ -14,17 +15,17 @@ type mark struct {
 	line int
 }
 
-func (m *mark) ends() bool { return m.kind == KindClose || m.kind == KindRecovered }
+func (m *mark) ends() bool { return m.kind == audit.KindClose || m.kind == audit.KindRecovered }
 
 func verifyChain(dir string, r *Report) (map[string][]mark, map[string]bool, error) {
 	marks, seen := map[string][]mark{}, map[string]bool{}
-	c := checkedChain{file: chainName, head: zero, r: r}
-	err := eachLine([]string{filepath.Join(dir, chainName)}, func(_ string, n int, b []byte, whole bool) bool {
+	c := checkedChain{file: audit.ChainName, head: audit.NoHash, r: r}
+	err := eachLine([]string{filepath.Join(dir, audit.ChainName)}, func(_ string, n int, b []byte, whole bool) bool {
 		e, ok := c.next(n, b, whole, "")
 		switch {
-		case ok && e.Kind != KindTorn && (e.Log == "" || e.At == 0):
+		case ok && e.Kind != audit.KindTorn && (e.Log == "" || e.At == 0):
 			c.problem(n, "it tells of no log")
-		case ok && e.Kind != KindTorn:
+		case ok && e.Kind != audit.KindTorn:
 			marks[e.Log] = append(marks[e.Log], mark{e.Kind, e.At, e.Head, n})
 		}
 		if ok {
@@ -44,7 +45,7 @@ type checkedLog struct {
 	held  bool // its lock is there: its process lives, or had no time to close it
 	marks []mark
 	at    map[uint64][]mark
-	last  Entry
+	last  audit.Entry
 }
 
 func verifyLog(dir, id string, st logState, r *Report) error {
@@ -53,7 +54,7 @@ func verifyLog(dir, id string, st logState, r *Report) error {
 	for i, f := range st.files {
 		paths[i] = filepath.Join(dir, f)
 	}
-	c := checkedLog{checkedChain: checkedChain{file: st.files[0], head: zero, r: r}, id: id, held: st.held, marks: st.marks, at: map[uint64][]mark{}}
+	c := checkedLog{checkedChain: checkedChain{file: st.files[0], head: audit.NoHash, r: r}, id: id, held: st.held, marks: st.marks, at: map[uint64][]mark{}}
 	for _, m := range st.marks {
 		c.at[m.at] = append(c.at[m.at], m)
 	}
@@ -85,7 +86,7 @@ func (c *checkedLog) line(n int, b []byte, whole bool) {
 	c.last, c.unended = e, !whole
 	for _, m := range c.at[e.Number] {
 		if m.head != e.Hash {
-			c.problem(n, fmt.Sprintf("%s:%d says that this line had another hash: it was rewritten", chainName, m.line))
+			c.problem(n, fmt.Sprintf("%s:%d says that this line had another hash: it was rewritten", audit.ChainName, m.line))
 			return
 		}
 	}
@@ -95,7 +96,7 @@ func (c *checkedLog) line(n int, b []byte, whole bool) {
 func (c *checkedLog) end() {
 	for _, m := range c.marks {
 		if m.at > c.last.Number {
-			c.problem(0, fmt.Sprintf("its end is missing: %s:%d knows line %d, the last one here is %d", chainName, m.line, m.at, c.last.Number))
+			c.problem(0, fmt.Sprintf("its end is missing: %s:%d knows line %d, the last one here is %d", audit.ChainName, m.line, m.at, c.last.Number))
 			return
 		}
 	}
@@ -105,16 +106,16 @@ func (c *checkedLog) end() {
 	}
 	// A process that starts or continues a log notes that in chain.jsonl after its
 	// first line and before its second.
-	beginning := c.held && c.last.Number == final.at+1 && c.last.Kind == KindOpen
+	beginning := c.held && c.last.Number == final.at+1 && c.last.Kind == audit.KindOpen
 	switch {
 	case beginning, len(c.marks) == 0 && c.last.Number == 0:
 		c.r.Open++
 	case len(c.marks) == 0:
 		c.problem(0, "chain.jsonl knows nothing of this log: it was put there")
-	case !final.ends() && !c.held && c.last.Kind == KindClose:
+	case !final.ends() && !c.held && c.last.Kind == audit.KindClose:
 		c.problem(0, "it was closed, and chain.jsonl does not say so: a line is missing there")
 	case !final.ends() && !c.held:
-		c.problem(0, fmt.Sprintf("its process has not ended it, and its lock (%s) is gone: the end of chain.jsonl is missing, or the lock was taken away", c.id+lockEnding))
+		c.problem(0, fmt.Sprintf("its process has not ended it, and its lock (%s) is gone: the end of chain.jsonl is missing, or the lock was taken away", c.id+audit.LockEnding))
 	case !final.ends():
 		c.r.Open++
 	case final.at != c.last.Number:
@@ -126,11 +127,4 @@ func (c *checkedLog) end() {
 	case c.unended:
 		c.problem(0, "the line end of its last line was cut off")
 	}
-}
-
-// held reports whether the lock of a log is there: its process lives, or had
-// no time to close it.
-func held(dir, id string) bool {
-	_, err := os.Lstat(filepath.Join(dir, id+lockEnding))
-	return err == nil
 }

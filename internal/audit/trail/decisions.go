@@ -1,15 +1,17 @@
-package audit
+package trail
 
 import (
 	"slices"
 	"time"
+
+	"mcphub/internal/audit"
 )
 
 // A Decision is one decision with its outcome, or a line that belongs to none: a
 // question, or a tool that was defined anew.
 type Decision struct {
 	Event
-	Outcome *Result // nil where none is recorded: refused, under way, or lost with the process
+	Outcome *audit.Outcome // nil where none is recorded: refused, under way, or lost with the process
 }
 
 // A Filter picks decisions. The zero value picks all.
@@ -23,11 +25,11 @@ type Filter struct {
 // Matches reports whether a decision is one of those.
 func (f *Filter) Matches(e *Event) bool {
 	switch {
-	case e.Kind != KindDecision && e.Kind != KindQuestion && e.Kind != KindDefinition && e.Kind != KindRefusal,
+	case e.Kind != audit.KindDecision && e.Kind != audit.KindQuestion && e.Kind != audit.KindDefinition && e.Kind != audit.KindRefusal,
 		f.Session != "" && (len(e.Session) < len(f.Session) || e.Session[:len(f.Session)] != f.Session),
 		f.Child != "" && e.Child != f.Child,
 		f.Tool != "" && e.Tool != f.Tool,
-		f.Denied && (e.Decision == "allow" || e.Kind == KindDefinition),
+		f.Denied && (e.Decision == "allow" || e.Kind == audit.KindDefinition),
 		!f.Since.IsZero() && e.Time.Before(f.Since),
 		!f.Until.IsZero() && !e.Time.Before(f.Until):
 		return false
@@ -39,7 +41,7 @@ func (f *Filter) Matches(e *Event) bool {
 func Decisions(dir string, f Filter) ([]Decision, error) {
 	var all []Decision
 	log := ""
-	at := map[Place]int{} // of one log: index by place
+	at := map[audit.Place]int{} // of one log: index by place
 	err := Read(dir, func(e Event) bool {
 		if e.LogID != log {
 			log = e.LogID

@@ -1,4 +1,4 @@
-package audit
+package trail
 
 import (
 	"errors"
@@ -6,9 +6,11 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"path/filepath"
 	"reflect"
 	"slices"
+	"strings"
+
+	"mcphub/internal/audit"
 )
 
 // A Problem is a line that is not as it was written, or not where it was.
@@ -53,23 +55,23 @@ func Verify(dir string, heads ...string) (*Report, error) {
 	}
 	for _, h := range heads {
 		if !seen[h] {
-			r.Problems = append(r.Problems, Problem{chainName, 0, "there is no line with the hash " + h + ": it was cut off or rewritten"})
+			r.Problems = append(r.Problems, Problem{audit.ChainName, 0, "there is no line with the hash " + h + ": it was cut off or rewritten"})
 		}
 	}
-	files, err := logFiles(dir)
+	files, err := audit.LogFiles(dir)
 	if err != nil {
 		return nil, err
 	}
 	for _, id := range slices.Sorted(maps.Keys(marks)) {
 		if _, ok := files[id]; !ok {
-			r.Problems = append(r.Problems, Problem{id + logEnding, 0, "it is missing"})
+			r.Problems = append(r.Problems, Problem{id + audit.LogEnding, 0, "it is missing"})
 		}
 	}
 	if err := r.irregular(dir); err != nil {
 		return nil, err
 	}
 	for _, id := range slices.Sorted(maps.Keys(files)) {
-		if err := verifySettled(dir, id, logState{files[id], marks[id], held(dir, id)}, r); err != nil {
+		if err := verifyStable(dir, id, logState{files[id], marks[id], audit.Held(dir, id)}, r); err != nil {
 			return nil, err
 		}
 	}
@@ -79,20 +81,24 @@ func Verify(dir string, heads ...string) (*Report, error) {
 // chainless is the report on a folder without chain.jsonl. If it has no logs either,
 // nothing was recorded in it, and the error is err.
 func (r *Report) chainless(dir string, err error) (*Report, error) {
-	files, e := logFiles(dir)
+	files, e := audit.LogFiles(dir)
 	if e != nil {
 		return nil, e
 	}
 	if err2 := r.irregular(dir); err2 != nil {
 		return nil, err2
 	}
-	locks, _ := filepath.Glob(filepath.Join(escapeGlob(dir), "*"+lockEnding)) // the pattern is valid
-	if len(files)+len(locks)+len(r.Problems) == 0 {
+	all, e := os.ReadDir(dir)
+	if e != nil {
+		return nil, e
+	}
+	locked := slices.ContainsFunc(all, func(f os.DirEntry) bool { return strings.HasSuffix(f.Name(), audit.LockEnding) })
+	if len(files)+len(r.Problems) == 0 && !locked {
 		return nil, err
 	}
 	r.Logs = len(files)
 	text := "it is missing: without it nothing shows that no log was removed, cut off or made anew"
-	r.Problems = append([]Problem{{chainName, 0, text}}, r.Problems...)
+	r.Problems = append([]Problem{{audit.ChainName, 0, text}}, r.Problems...)
 	return r, nil
 }
 
@@ -100,7 +106,7 @@ func (r *Report) chainless(dir string, err error) (*Report, error) {
 func (r *Report) irregular(dir string) error {
 	all, err := os.ReadDir(dir)
 	for _, f := range all {
-		if _, ok := logOf(f.Name()); ok && !f.Type().IsRegular() {
+		if _, ok := audit.LogOf(f.Name()); ok && !f.Type().IsRegular() {
 			r.Problems = append(r.Problems, Problem{f.Name(), 0, "it is no file: a log is never a link, a folder or a pipe"})
 		}
 	}
@@ -114,9 +120,9 @@ type logState struct {
 	held  bool
 }
 
-// verifySettled checks a log. If something is wrong, but the log was started, ended
+// verifyStable checks a log. If something is wrong, but the log was started, ended
 // or rotated meanwhile, it checks again: then the parts were read at different states.
-func verifySettled(dir, id string, st logState, r *Report) error {
+func verifyStable(dir, id string, st logState, r *Report) error {
 	for range 20 {
 		own := &Report{}
 		err := verifyLog(dir, id, st, own)
@@ -125,8 +131,8 @@ func verifySettled(dir, id string, st logState, r *Report) error {
 			return nil
 		}
 		marks, _, e := verifyChain(dir, &Report{})
-		files, e2 := logFiles(dir)
-		now := logState{files[id], marks[id], held(dir, id)}
+		files, e2 := audit.LogFiles(dir)
+		now := logState{files[id], marks[id], audit.Held(dir, id)}
 		if errors.Join(e, e2) != nil || len(now.files) == 0 || reflect.DeepEqual(st, now) {
 			r.add(own)
 			return err

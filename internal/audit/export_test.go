@@ -1,0 +1,45 @@
+package audit
+
+import (
+	"os"
+	"time"
+)
+
+// What tests in package audit_test reach of the inside. They need package trail, which
+// imports this one.
+
+const (
+	MostDepth    = mostDepth
+	MostTogether = mostTogether
+)
+
+var ErrTooDeep = errTooDeep
+
+// RetryAtOnce has a log try again at once to write a file that could not be written.
+func RetryAtOnce(o Options) Options { o.retry = 1; return o }
+
+// PutWhole writes all of b to the end of a file, or nothing.
+func PutWhole(f *os.File, b []byte) error { return put(f, b) }
+
+func (l *Log) Release() error  { return l.release() }
+func (l *Log) CloseNow() error { return l.close() }
+func (l *Log) Sweep()          { l.sweep() }
+func (l *Log) Path() string    { return l.path }
+func (r *Recorder) Log() *Log  { return r.log.Load() }
+
+// See has the log look at its file now.
+func (l *Log) See() error {
+	l.writeMu.Lock()
+	defer l.writeMu.Unlock()
+	return l.look(time.Now())
+}
+
+// Overlook makes it time to look at the file again.
+func (l *Log) Overlook() {
+	l.mu.Lock()
+	l.tab.looked = time.Time{}
+	l.mu.Unlock()
+}
+
+// Line is a Record as it is written.
+func (r *Record) Line() []byte { return r.members(nil, nil) }

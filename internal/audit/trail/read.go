@@ -1,0 +1,106 @@
+package trail
+
+import (
+	"maps"
+	"path/filepath"
+	"slices"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"mcphub/internal/audit"
+)
+
+// An Event is one line of a log with all its members; which of them it has
+// depends on its kind.
+type Event struct {
+	audit.Entry
+	LogID string `json:"-"` // the log that it stands in
+
+	Program string `json:"program"`
+	PID     int    `json:"pid"`
+	audit.Record
+	Lines uint64 `json:"lines"` // of KindLost
+
+	Of       uint64          `json:"of"` // this and the next two: of an outcome
+	Call     int             `json:"call"`
+	Result   string          `json:"result"`
+	Outcomes []audit.Outcome `json:"outcomes"`
+	Calls    []audit.Call    `json:"calls"`
+}
+
+// Refused returns what the line says of a refusal; false where it says of none.
+func (e *Event) Refused() (audit.Refused, bool) { return e.Record.Refused(e.Kind, e.Time) }
+
+// Place returns the place of a decision. e is one that Each returned.
+func (e *Event) Place() audit.Place { return audit.Place{Line: e.Number, Call: e.Call} }
+
+// Each returns one event for each call that a line tells of; a line that tells
+// of one is that event.
+func (e *Event) Each() []Event {
+	if len(e.Calls) == 0 {
+		return []Event{*e}
+	}
+	all := make([]Event, len(e.Calls))
+	for i, c := range e.Calls {
+		one := *e
+		one.Calls, one.Call = nil, i+1
+		one.Request, one.Arguments = c.Request, c.Arguments
+		if e.Decision == "" { // otherwise the same was decided of all
+			one.Decided = c.Decided
+		}
+		all[i] = one
+	}
+	return all
+}
+
+// Results returns the outcomes that a line tells of, be it one or many.
+func (e *Event) Results() []audit.Outcome {
+	switch {
+	case e.Kind != audit.KindOutcome:
+		return nil
+	case len(e.Outcomes) > 0:
+		return e.Outcomes
+	}
+	return []audit.Outcome{{Of: e.Of, Call: e.Call, Result: e.Result, US: e.US}}
+}
+
+// ParseEvent reads a line of a log, whose hash must be right.
+func ParseEvent(log string, raw []byte) (Event, error) {
+	entry, err := audit.ReadLine(raw)
+	if err != nil {
+		return Event{}, err
+	}
+	var e Event
+	// Names count as they are written: a reader that ignores case would read another
+	// line.
+	err = json.Unmarshal(raw, &e, jsontext.AllowInvalidUTF8(true))
+	e.Entry, e.LogID = entry, log
+	return e, err
+}
+
+// Read hands out every entry of a folder's logs, log by log, until each
+// returns false. Lines that cannot be read are left out; Verify reports them.
+func Read(dir string, each func(Event) bool) error {
+	files, err := audit.LogFiles(dir)
+	if err != nil {
+		return err
+	}
+	for _, id := range slices.Sorted(maps.Keys(files)) {
+		paths := make([]string, len(files[id]))
+		for i, f := range files[id] {
+			paths[i] = filepath.Join(dir, f)
+		}
+		more := true
+		err := eachLine(paths, func(_ string, _ int, b []byte, _ bool) bool {
+			if e, err := ParseEvent(id, slices.Clone(b)); err == nil {
+				more = each(e)
+			}
+			return more
+		})
+		if err != nil || !more {
+			return err
+		}
+	}
+	return nil
+}
