@@ -104,22 +104,14 @@ func (l *Log) ID() string { return l.id }
 // without an error the line is with the operating system. If another caller is
 // writing, it waits for that one, as long as ctx lasts.
 func (l *Log) Append(ctx context.Context, r *Record) (uint64, error) {
-	return l.append(ctx, KindDecision, r)
+	n, err := l.Put(r, nil, time.Now())
+	if err == nil {
+		err = l.Commit(ctx)
+	}
+	return n, err
 }
 
-// Question writes that a human was asked about a decision, or what the answer was.
-func (l *Log) Question(ctx context.Context, r *Record) (uint64, error) {
-	return l.append(ctx, KindQuestion, r)
-}
-
-// Definition notes that the tool of a Record was defined anew; Code says which part
-// of it. It does not wait: the line is written soon.
-func (l *Log) Definition(r *Record) error { return l.note(KindDefinition, r) }
-
-// Refusal notes what the kernel has refused a child. It does not wait: the line is written
-// soon.
-func (l *Log) Refusal(r *Record) error { return l.note(KindRefusal, r) }
-
+// note makes a line that is written soon, without waiting for it.
 func (l *Log) note(kind string, r *Record) error {
 	if err := l.enter(); err != nil {
 		return err
@@ -129,14 +121,6 @@ func (l *Log) note(kind string, r *Record) error {
 	l.seal(from, r.members(l.tab.pending, nil))
 	l.hurry()
 	return nil
-}
-
-func (l *Log) append(ctx context.Context, kind string, r *Record) (uint64, error) {
-	n, err := l.put(kind, r, nil, time.Now())
-	if err == nil {
-		err = l.Commit(ctx)
-	}
-	return n, err
 }
 
 // Put makes the line of a decision that is taken now. Commit writes it, with others in

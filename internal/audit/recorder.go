@@ -127,36 +127,33 @@ func (r *Recorder) Run(ctx context.Context) error {
 // operating system. With an error there is a ticket if the line will be written with
 // the next that can be.
 func (r *Recorder) Append(ctx context.Context, rec *Record) (Ticket, error) {
+	return r.append(ctx, KindDecision, rec)
+}
+
+// Question is Append for what a human is asked, and answers.
+func (r *Recorder) Question(ctx context.Context, rec *Record) error {
+	_, err := r.append(ctx, KindQuestion, rec)
+	return err
+}
+
+func (r *Recorder) append(ctx context.Context, kind string, rec *Record) (Ticket, error) {
 	l := r.log.Load()
 	if l == nil {
 		return Ticket{}, r.failed(r.notOpen(), 1)
 	}
 	now := time.Now()
-	n, err := l.Put(rec, nil, now)
+	n, err := l.put(kind, rec, nil, now)
 	if err != nil {
 		return Ticket{}, r.failed(err, 1)
 	}
 	return Ticket{l, n, 0, now}, r.commit(ctx, l, 1)
 }
 
-// Question is Append for what a human is asked, and answers.
-func (r *Recorder) Question(ctx context.Context, rec *Record) error {
-	l := r.log.Load()
-	if l == nil {
-		return r.failed(r.notOpen(), 1)
-	}
-	if _, err := l.Question(ctx, rec); err != nil {
-		return r.failed(err, 1)
-	}
-	r.well()
-	return nil
-}
-
 // Definition notes that a tool is defined otherwise than before. It does not wait.
-func (r *Recorder) Definition(rec *Record) { r.note((*Log).Definition, rec) }
+func (r *Recorder) Definition(rec *Record) { r.note(KindDefinition, rec) }
 
 // Refusal notes what the kernel has refused a child. It does not wait.
-func (r *Recorder) Refusal(rec *Record) { r.note((*Log).Refusal, rec) }
+func (r *Recorder) Refusal(rec *Record) { r.note(KindRefusal, rec) }
 
 // Flush waits until the lines that were noted are with the operating system, so that who
 // is answered now finds them.
@@ -166,13 +163,13 @@ func (r *Recorder) Flush(ctx context.Context) {
 	}
 }
 
-func (r *Recorder) note(write func(*Log, *Record) error, rec *Record) {
+func (r *Recorder) note(kind string, rec *Record) {
 	l := r.log.Load()
 	if l == nil {
 		_ = r.failed(r.notOpen(), 1)
 		return
 	}
-	if err := write(l, rec); err != nil {
+	if err := l.note(kind, rec); err != nil {
 		_ = r.failed(err, 1)
 	}
 }
