@@ -33,9 +33,9 @@ func (m *Manager) Reconfigure(fallback Fallback, s Settings) {
 	signal(m.amended)
 }
 
-// Foretell returns the view that there would be after Reconfigure with these. It
+// Preview returns the view that there would be after Reconfigure with these. It
 // changes nothing.
-func (m *Manager) Foretell(fallback Fallback, s Settings) View {
+func (m *Manager) Preview(fallback Fallback, s Settings) View {
 	own := m.terms.Load().settings
 	s.Ceiling, s.Places = own.Ceiling, own.Places
 	t, now := &terms{fallback, s.withDefaults()}, m.pub.Load()
