@@ -2,10 +2,11 @@ package assignment
 
 import (
 	"context"
+	"time"
+
 	"mcphub/children"
 	"mcphub/hub/configuration"
 	"mcphub/rootsmgr"
-	"time"
 )
 
 // Ready is the right to call a child as g describes it where that takes no
