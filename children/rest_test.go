@@ -7,9 +7,9 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"mcphub/children/offers"
-
 	"github.com/rs/zerolog"
+
+	"mcphub/children/offers"
 )
 
 // Instances that only wait for others have no goroutine, and end with the

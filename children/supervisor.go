@@ -224,9 +224,9 @@ func (s *Supervisor) unknown(k Key) error {
 	return &UnavailableError{Child: k.Child, Reason: reason}
 }
 
-// Foresee tells what Lease.Where would say if the instance were started now. ok is
+// Preview tells what Lease.Where would say if the instance were started now. ok is
 // false if it runs, or could not be started.
-func (s *Supervisor) Foresee(k Key) (cwd string, served []string, ok bool) {
+func (s *Supervisor) Preview(k Key) (cwd string, served []string, ok bool) {
 	c := s.child(k)
 	if c == nil {
 		return "", nil, false
@@ -234,25 +234,25 @@ func (s *Supervisor) Foresee(k Key) (cwd string, served []string, ok bool) {
 	if v := c.view.Load(); v.run != nil || v.final {
 		return "", nil, false
 	}
-	return s.foresee(c, c.wanted())
+	return s.preview(c, c.wanted())
 }
 
-// ForeseeWith tells what Lease.Where would say of an instance that was given these roots by
+// PreviewWith tells what Lease.Where would say of an instance that was given these roots by
 // SetRoots. ok is false if it could not be started with them.
-func (s *Supervisor) ForeseeWith(k Key, roots []rootsmgr.Root) (cwd string, served []string, ok bool) {
+func (s *Supervisor) PreviewWith(k Key, roots []rootsmgr.Root) (cwd string, served []string, ok bool) {
 	c := s.child(k)
 	if c == nil {
 		return "", nil, false
 	}
-	if r := c.view.Load().run; r != nil && !s.Replaces(k, roots) {
+	if r := c.view.Load().run; r != nil && !s.WouldReplace(k, roots) {
 		return r.Launch.Dir, launch.RootPaths(roots), true
 	}
 	w := c.wanted()
 	w.Roots = roots
-	return s.foresee(c, w)
+	return s.preview(c, w)
 }
 
-func (s *Supervisor) foresee(c *child, w want) (cwd string, served []string, ok bool) {
+func (s *Supervisor) preview(c *child, w want) (cwd string, served []string, ok bool) {
 	l, err := c.plan(w, s.machineFor(c))
 	return l.Dir, launch.RootPaths(w.Roots), err == nil
 }
@@ -264,9 +264,9 @@ func (s *Supervisor) machineFor(c *child) launch.Machine {
 	return c.installedOn(m)
 }
 
-// Replaces reports whether the run of an instance would be replaced if it were given
+// WouldReplace reports whether the run of an instance would be replaced if it were given
 // these roots by SetRoots, as far as that shows from outside.
-func (s *Supervisor) Replaces(k Key, roots []rootsmgr.Root) bool {
+func (s *Supervisor) WouldReplace(k Key, roots []rootsmgr.Root) bool {
 	c := s.child(k)
 	if c == nil {
 		return false

@@ -99,7 +99,7 @@ func (s *Session) explainTool(ctx context.Context, name string, arguments []byte
 		Tool: name, Server: tool.Child, ToolName: tool.Remote, Profile: tool.Checked.ProfileName(), Mode: tool.Checked.Mode().String(),
 		Roots: []string{}, Findings: []ExplainedFinding{}, Era: s.calls.ClientOf(ctx).Era(),
 	}
-	f, err := s.calls.Forecast(ctx, tool, arguments)
+	f, err := s.calls.Preview(ctx, tool, arguments)
 	var args *validate.ArgumentsError
 	var schema *validate.SchemaError
 	var down *children.UnavailableError
@@ -127,7 +127,7 @@ func (s *Session) explainTool(ctx context.Context, name string, arguments []byte
 }
 
 // judged takes in what would become of the call.
-func (e *Explanation) judged(f *call.Forecast) {
+func (e *Explanation) judged(f *call.Preview) {
 	v := f.Verdict
 	e.Profile, e.Mode = f.Tool.Checked.ProfileName(), f.Tool.Checked.Mode().String()
 	e.Explanation, e.Refusal, e.Cwd, e.Served = f.Approval, f.Refusal, f.Cwd, f.Served

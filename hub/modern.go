@@ -77,7 +77,7 @@ func (s *Session) startModern(first *declaration.Client) {
 			s.member.ModernFirst(!s.tab.started)
 		}
 		s.mu.Unlock()
-		s.roots.Stateless()
+		s.roots.PerRequest()
 		s.knowClient()
 	})
 }

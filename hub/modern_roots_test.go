@@ -23,7 +23,7 @@ func pathCall(path, tag string) string {
 
 // Every set of roots is tried with the same two paths: the Guard that judges
 // handshake clients judges these.
-func TestInlineRootsAreJudgedByTheSameGuard(t *testing.T) {
+func TestRootsWithCallAreJudgedByTheSameGuard(t *testing.T) {
 	in, out := t.TempDir(), t.TempDir()
 	if err := os.Symlink(out, filepath.Join(in, "way-out")); err != nil {
 		t.Fatal(err)

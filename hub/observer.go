@@ -2,6 +2,9 @@ package hub
 
 import (
 	"context"
+	"strings"
+	"time"
+
 	"mcphub/children"
 	"mcphub/children/sandbox"
 	"mcphub/hub/call"
@@ -12,8 +15,6 @@ import (
 	"mcphub/internal/audit"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/printable"
-	"strings"
-	"time"
 )
 
 // This file is what the children see of the hub: whom they serve, and where what they

@@ -2,13 +2,14 @@ package hub
 
 import (
 	"context"
+	"slices"
+	"time"
+
 	"mcphub/children"
 	"mcphub/hub/catalog"
 	"mcphub/hub/modern"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/printable"
-	"slices"
-	"time"
 )
 
 // This file tells clients what the children offer: the lists, for how long they may be

@@ -106,7 +106,7 @@ func (p *planner) moved(c *Child) string {
 		if !assigned {
 			continue
 		}
-		view := s.roots.Foretell(p.g.Fallback, p.g.Roots)
+		view := s.roots.Preview(p.g.Fallback, p.g.Roots)
 		if b, ok := s.member.FromCalls(c.Spec.Name); ok {
 			view = b.View
 		}
@@ -114,7 +114,7 @@ func (p *planner) moved(c *Child) string {
 		switch k := s.member.KeyFor(c, roots); {
 		case k != at.Key:
 			return "another process serves the other roots"
-		case p.h.sup.Replaces(k, roots):
+		case p.h.sup.WouldReplace(k, roots):
 			return "it is started with the roots, which are others"
 		}
 	}

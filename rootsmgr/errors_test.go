@@ -101,7 +101,7 @@ func TestWhySaysWhatToDo(t *testing.T) {
 		{View{Err: ErrNoAnswer}, []string{"roots.when.failed"}},
 		{FallbackView(f, 1, Fallback{}, CaseFailed, When{}, ErrMalformed), []string{"declared roots", ErrMalformed.Error(), "roots.when.failed"}},
 		{FallbackView(f, 1, Fallback{OriginConfig, []Entry{{URI: "/x"}}}, CaseUnsupported, When{true, true, false}, nil), []string{"none of the 1", "roots.fallback"}},
-		{AnsweredView(at(OriginInline, "file:///x"), When{}), []string{"1 roots, none", "get-roots"}},
+		{AnsweredView(at(OriginWithCall, "file:///x"), When{}), []string{"1 roots, none", "get-roots"}},
 	} {
 		for _, want := range tt.want {
 			if why := tt.v.Why(); !strings.Contains(why, want) || !strings.HasSuffix(why, ".") {

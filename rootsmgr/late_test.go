@@ -185,7 +185,7 @@ func TestLateRootOfAStandIn(t *testing.T) {
 	dir := rootstest.Tree(t, "p/")
 	fallback := Fallback{Origin: OriginConfig, Entries: []Entry{{URI: dir + "/p"}, {URI: dir + "/new"}}}
 	bubble(t, setup{fallback: fallback, fsys: OS{}}, func(t *testing.T, d *session) {
-		d.Stateless()
+		d.PerRequest()
 		synctest.Wait()
 		for _, view := range []func() View{d.Undeclared, d.StandIn} {
 			v := view()

@@ -97,8 +97,8 @@ type Manager struct {
 	first   chan struct{} // closed when the first question has ended
 }
 
-// greeting is what a client says of itself; inline: it is never asked.
-type greeting struct{ supported, listChanged, inline bool }
+// greeting is what a client says of itself; withCall: it is never asked.
+type greeting struct{ supported, listChanged, withCall bool }
 
 // state is what Run has published. Immutable but for changed, which is closed
 // when the next state replaces it.
@@ -108,7 +108,7 @@ type state struct {
 	greeting   greeting
 	greeted    bool
 	settled    bool      // the first question has ended, or there is none to ask
-	inline     *inlined  // the last that came with a call; nil before
+	withCall   *brought  // the last that came with a call; nil before
 	asked      *Snapshot // the last answer, while it counts
 	askedUnder *Snapshot // the ceiling that it is under, nil for none
 	closed     bool      // Run has ended
@@ -130,7 +130,7 @@ func NewManager(src Source, fallback Fallback, s Settings, fsys FS, log zerolog.
 		fsys:    fsys,
 		log:     log,
 		hello:   make(chan greeting, 2),
-		calls:   withCalls{roots: make(chan *inlined, 1)},
+		calls:   withCalls{roots: make(chan *brought, 1)},
 		kick:    make(chan struct{}, 1),
 		waiting: make(chan struct{}, 1),
 		amended: make(chan struct{}, 1),

@@ -370,12 +370,12 @@ func TestSessionsDoNotMix(t *testing.T) {
 	})
 }
 
-func TestInlineView(t *testing.T) {
+func TestViewWithCall(t *testing.T) {
 	f := rootstest.NewFS(t, Linux, []string{"/a/"})
 	for want, entries := range map[string][]Entry{
 		"known /a by inline": {{URI: "file:///a"}, {URI: "x:y"}}, "empty": nil, "failed": {{URI: "file:///gone"}},
 	} {
-		if got := show(AnsweredView(NewSnapshot(f, 1, OriginInline, entries), When{Unsupported: true})); got != want {
+		if got := show(AnsweredView(NewSnapshot(f, 1, OriginWithCall, entries), When{Unsupported: true})); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}

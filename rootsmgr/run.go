@@ -50,7 +50,7 @@ func (l *loop) run(ctx context.Context) {
 		case g := <-l.m.hello:
 			l.greet(g)
 		case in := <-l.m.calls.roots:
-			l.heardInline(in)
+			l.heardWithCall(in)
 		case <-l.m.amended:
 			l.amend()
 		case r := <-l.m.late:
@@ -133,8 +133,8 @@ func (l *loop) hurry(ctx context.Context, now time.Time) {
 }
 
 func (l *loop) greet(g greeting) {
-	if g.inline {
-		l.greetInline()
+	if g.withCall {
+		l.greetWithCalls()
 		return
 	}
 	l.greeted, l.greeting = true, g
@@ -260,8 +260,8 @@ func (l *loop) publish() {
 		l.marked = l.view.Snapshot
 		l.mark.number++
 	}
-	if l.inline != nil {
-		l.mark.inline = l.inline.snapshot.generation
+	if l.withCall != nil {
+		l.mark.withCall = l.withCall.snapshot.generation
 	}
 	l.view.mark = l.mark
 	s := l.state

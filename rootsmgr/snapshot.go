@@ -53,7 +53,7 @@ type Origin uint8
 const (
 	OriginNone        Origin = iota // nobody: no roots are known
 	OriginAsked                     // the client, asked
-	OriginInline                    // the client, with the call itself
+	OriginWithCall                  // the client, with the call itself
 	OriginFlag                      // --roots
 	OriginEnvironment               // MCPHUB_ROOTS
 	OriginConfig                    // roots.fallback in hub.json
@@ -65,7 +65,7 @@ func (o Origin) String() string {
 	switch o {
 	case OriginAsked:
 		return "asked"
-	case OriginInline:
+	case OriginWithCall:
 		return "inline"
 	case OriginFlag:
 		return "flag"
@@ -82,7 +82,7 @@ func (o Origin) String() string {
 }
 
 // fromClient reports whether entries must be URIs.
-func (o Origin) fromClient() bool { return o == OriginAsked || o == OriginInline }
+func (o Origin) fromClient() bool { return o == OriginAsked || o == OriginWithCall }
 
 // Snapshot is a session's roots as of one generation. It never changes and
 // holds no descriptors. A nil Snapshot has no roots, and its Guard denies.

@@ -141,7 +141,7 @@ func TestSnapshotOthers(t *testing.T) {
 	if got := NewSnapshot(OS{}, 1, OriginConfig, given).Others(); len(got) != 0 {
 		t.Errorf("a setting names directories: %q", got)
 	}
-	if got := NewSnapshot(OS{}, 1, OriginInline, make([]Entry, 3)).Others(); got != nil {
+	if got := NewSnapshot(OS{}, 1, OriginWithCall, make([]Entry, 3)).Others(); got != nil {
 		t.Errorf("%q", got)
 	}
 }

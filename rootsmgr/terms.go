@@ -33,9 +33,9 @@ func (m *Manager) Reconfigure(fallback Fallback, s Settings) {
 	signal(m.amended)
 }
 
-// Foretell returns the view that there would be after Reconfigure with these. It
+// Preview returns the view that there would be after Reconfigure with these. It
 // changes nothing.
-func (m *Manager) Foretell(fallback Fallback, s Settings) View {
+func (m *Manager) Preview(fallback Fallback, s Settings) View {
 	own := m.terms.Load().settings
 	s.Ceiling, s.Places = own.Ceiling, own.Places
 	t, now := &terms{fallback, s.withDefaults()}, m.pub.Load()
@@ -45,15 +45,15 @@ func (m *Manager) Foretell(fallback Fallback, s Settings) View {
 	}
 	generation := view.Snapshot.Generation()
 	switch {
-	case now.greeting.inline && now.asked == nil:
-		return t.settings.fallbackView(m.fsys, generation, fallback, CaseFailed, errInline)
-	case !now.greeting.inline && !now.greeting.supported:
+	case now.greeting.withCall && now.asked == nil:
+		return t.settings.fallbackView(m.fsys, generation, fallback, CaseFailed, errWithCalls)
+	case !now.greeting.withCall && !now.greeting.supported:
 		return t.settings.fallbackView(m.fsys, generation, fallback, CaseUnsupported, nil)
 	case now.asked == nil:
 		return t.settings.fallbackView(m.fsys, generation, fallback, CaseFailed, view.Err)
 	}
 	next, _ := t.reckon(m.fsys, now.asked, now.askedUnder, func() uint64 { return generation })
-	if view.Stale && !now.greeting.inline {
+	if view.Stale && !now.greeting.withCall {
 		next.Stale, next.Err = true, view.Err
 	}
 	return next
@@ -73,9 +73,9 @@ func (l *loop) remake() {
 	old := l.view
 	switch {
 	case !l.settled: // nobody was judged yet
-	case l.greeting.inline && l.asked == nil:
+	case l.greeting.withCall && l.asked == nil:
 		l.view = l.m.standIn().waiting
-	case l.greeting.inline:
+	case l.greeting.withCall:
 		l.reckon()
 	case !l.greeting.supported:
 		l.unsupported()

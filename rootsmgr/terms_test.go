@@ -21,17 +21,17 @@ func TestReconfigure(t *testing.T) {
 		bubble(t, setup{settings: deny}, func(t *testing.T, d *session) {
 			d.Initialized(false, false)
 			d.call().judged(t, "unsupported")
-			d.foretold(t, Fallback{}, with(When{Unsupported: true}))
+			d.previewed(t, Fallback{}, with(When{Unsupported: true}))
 			d.call().judged(t, "unsupported open").after(t, 0)
-			d.foretold(t, fb, with(When{Unsupported: true}))
+			d.previewed(t, fb, with(When{Unsupported: true}))
 			d.call().judged(t, "known /fb by config").after(t, 0)
 			before := d.View().Snapshot.Generation()
-			d.foretold(t, Fallback{Origin: OriginConfig, Entries: []Entry{{URI: "/fb"}}}, with(When{Unsupported: true})) // nothing new
+			d.previewed(t, Fallback{Origin: OriginConfig, Entries: []Entry{{URI: "/fb"}}}, with(When{Unsupported: true})) // nothing new
 			d.call().judged(t, "known /fb by config")
 			if now := d.View().Snapshot.Generation(); now != before {
 				t.Errorf("generation %d became %d although nothing changed", before, now)
 			}
-			d.foretold(t, Fallback{}, deny)
+			d.previewed(t, Fallback{}, deny)
 			d.call().judged(t, "unsupported").after(t, 0)
 		})
 	})
@@ -39,10 +39,10 @@ func TestReconfigure(t *testing.T) {
 		bubble(t, setup{settings: deny}, func(t *testing.T, d *session) {
 			d.known()
 			d.call().judged(t, "empty")
-			d.foretold(t, fb, with(When{Empty: true}))
+			d.previewed(t, fb, with(When{Empty: true}))
 			d.call().judged(t, "empty open").after(t, 0)
 			d.quiet() // the client is not asked for it
-			d.foretold(t, fb, deny)
+			d.previewed(t, fb, deny)
 			d.call().judged(t, "empty").after(t, 0)
 		})
 	})
@@ -50,9 +50,9 @@ func TestReconfigure(t *testing.T) {
 		bubble(t, setup{settings: deny}, func(t *testing.T, d *session) {
 			d.known("file:///gone")
 			d.call().judged(t, "failed")
-			d.foretold(t, fb, deny)
+			d.previewed(t, fb, deny)
 			d.call().judged(t, "known /fb by config").after(t, 0)
-			d.foretold(t, Fallback{}, deny)
+			d.previewed(t, Fallback{}, deny)
 			d.call().judged(t, "failed").after(t, 0)
 		})
 	})
@@ -64,7 +64,7 @@ func TestReconfigure(t *testing.T) {
 			failure := errors.New("no")
 			d.question().Fail(failure)
 			c.judged(t, "known /a stale by asked")
-			d.foretold(t, fb, with(When{Failed: true}))
+			d.previewed(t, fb, with(When{Failed: true}))
 			if c := d.call().judged(t, "known /a stale by asked"); !errors.Is(c.view.Err, failure) {
 				t.Error(c.view.Err)
 			}
@@ -75,14 +75,14 @@ func TestReconfigure(t *testing.T) {
 			d.Initialized(true, true)
 			d.question().Fail(errors.New("no"))
 			d.call().judged(t, "failed")
-			d.foretold(t, fb, deny)
+			d.previewed(t, fb, deny)
 			d.call().judged(t, "known /fb by config").after(t, 0)
 		})
 	})
 	t.Run("before the first answer", func(t *testing.T) {
 		bubble(t, setup{settings: deny}, func(t *testing.T, d *session) {
 			early := d.call()
-			d.foretold(t, fb, with(When{Empty: true}))
+			d.previewed(t, fb, with(When{Empty: true}))
 			d.Initialized(true, true)
 			q := d.question()
 			early.waits(t)
@@ -94,7 +94,7 @@ func TestReconfigure(t *testing.T) {
 		bubble(t, setup{settings: deny}, func(t *testing.T, d *session) {
 			s := deny
 			s.Timeout = time.Second
-			d.foretold(t, Fallback{}, s)
+			d.previewed(t, Fallback{}, s)
 			d.call().judged(t, "failed").after(t, time.Second)
 		})
 	})
@@ -107,19 +107,19 @@ func TestReconfigure(t *testing.T) {
 	})
 }
 
-// foretold calls Reconfigure, and wants the view to be what Foretell says before.
-func (d *session) foretold(t *testing.T, fallback Fallback, s Settings) {
+// previewed calls Reconfigure, and wants the view to be what Preview says before.
+func (d *session) previewed(t *testing.T, fallback Fallback, s Settings) {
 	t.Helper()
 	before := d.View()
-	want := d.Foretell(fallback, s)
+	want := d.Preview(fallback, s)
 	if now := d.View(); now.Snapshot != before.Snapshot {
-		t.Error("Foretell has changed the view")
+		t.Error("Preview has changed the view")
 	}
 	d.Reconfigure(fallback, s)
 	synctest.Wait()
 	got := d.View()
 	if got.Case != want.Case || got.Open != want.Open || got.Stale != want.Stale || got.Snapshot.Origin() != want.Snapshot.Origin() ||
 		!slices.Equal(got.Snapshot.Roots(), want.Snapshot.Roots()) || (got.Err == nil) != (want.Err == nil) {
-		t.Errorf("foretold %+v, and it is %+v", want, got)
+		t.Errorf("previewed %+v, and it is %+v", want, got)
 	}
 }

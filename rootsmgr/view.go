@@ -69,20 +69,20 @@ type View struct {
 // do not tell that: a stand-in is made after the roots that came with a call, and may be
 // known before them. The zero Mark comes before all.
 type Mark struct {
-	number uint64 // counts the Snapshots that were made known; 0 for none
-	inline uint64 // generation of the newest roots by then that came with a call
+	number   uint64 // counts the Snapshots that were made known; 0 for none
+	withCall uint64 // generation of the newest roots by then that came with a call
 }
 
 // Mark is where the View was made known.
 func (v View) Mark() Mark { return v.mark }
 
 // Covers reports whether a View was known at the Mark, or what replaced it. Roots that
-// come with a call, as Inline returns them, are known once Run has taken them in.
+// come with a call, as WithCall returns them, are known once Run has taken them in.
 func (m Mark) Covers(v View) bool {
 	if v.mark.number > 0 {
 		return m.number >= v.mark.number
 	}
-	return m.inline >= v.Snapshot.Generation()
+	return m.withCall >= v.Snapshot.Generation()
 }
 
 // AnsweredView is the View of an answer, or of roots that came with the call, without a
@@ -207,7 +207,7 @@ func (v View) client() string {
 
 func (v View) whyKnown() string {
 	switch origin := v.Snapshot.Origin(); origin {
-	case OriginAsked, OriginInline:
+	case OriginAsked, OriginWithCall:
 		if v.Stale {
 			return fmt.Sprintf("The roots are those that the client gave at %s, since it did not answer after that (%v): "+
 				"reconnect the client, or open the folder there.", v.Snapshot.At().Format(time.TimeOnly), v.Err)
@@ -240,7 +240,7 @@ func (v View) whyFailed() string {
 			v.client(), v.unusable, v.Snapshot.Origin().setting())
 	case v.waiting:
 		return v.client() + " has not said yet which folders are open"
-	case errors.Is(v.Err, errInline):
+	case errors.Is(v.Err, errWithCalls):
 		return v.client() + " has given no roots with its calls"
 	case v.Err != nil:
 		return fmt.Sprintf("%s declared roots but did not give them (%v)", v.client(), v.Err)
@@ -258,7 +258,7 @@ func (v View) remedy() string {
 		return "name directories that exist, "
 	case v.waiting:
 		return "call again in a moment, "
-	case v.Err != nil && !errors.Is(v.Err, errInline):
+	case v.Err != nil && !errors.Is(v.Err, errWithCalls):
 		return "call again, reconnect the client, "
 	}
 	return ""

@@ -1,11 +1,12 @@
 package validate
 
 import (
+	"slices"
+
 	"mcphub/validate/access"
 	"mcphub/validate/names"
 	"mcphub/validate/strictjson"
 	"mcphub/validate/uri"
-	"slices"
 )
 
 // ScanURI searches the URI of resources/read and of a subscription. templates are the child's own URI templates.

@@ -8,11 +8,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"mcphub/children/launch"
 	"mcphub/children/sandbox"
 	"mcphub/internal/proctree"
-
-	"github.com/rs/zerolog"
 )
 
 // InstanceVariable marks, in the environment of one run of a child on Linux and of all

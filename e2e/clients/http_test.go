@@ -15,11 +15,10 @@ import (
 	"testing"
 	"time"
 
-	gosdk "github.com/modelcontextprotocol/go-sdk/mcp"
-
 	mcpclient "github.com/mark3labs/mcp-go/client"
 	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
+	gosdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"mcphub/e2e/ide"
 	"mcphub/e2e/world"

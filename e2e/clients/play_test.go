@@ -15,16 +15,14 @@ import (
 	"sync"
 	"testing"
 
-	gosdk "github.com/modelcontextprotocol/go-sdk/mcp"
-
+	"github.com/google/go-cmp/cmp"
 	mcpclient "github.com/mark3labs/mcp-go/client"
 	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
+	gosdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"mcphub/e2e/ide"
 	"mcphub/e2e/world"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // played is what became of all that a client of some SDK and the fixture can do with each other.

@@ -9,10 +9,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"mcphub/e2e/ide"
 	"mcphub/e2e/world"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // sdkReport is what clients/session.mjs prints.

@@ -6,10 +6,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"mcphub/e2e/ide"
 	"mcphub/e2e/world"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // What a child answers reaches the client byte for byte, whatever it is.

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-
+	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
 	"os"
@@ -16,8 +16,6 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"net/http/httptest"
 
 	"mcphub/e2e/ide"
 	"mcphub/e2e/world"

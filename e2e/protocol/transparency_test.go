@@ -12,10 +12,10 @@ import (
 	"strings"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"mcphub/e2e/ide"
 	"mcphub/e2e/world"
-
-	"pgregory.net/rapid"
 )
 
 // What passes through the hub is the same JSON afterwards, whatever it is: results, errors, progress, _meta, schemas, ids. The

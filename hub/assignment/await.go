@@ -2,10 +2,11 @@ package assignment
 
 import (
 	"context"
+	"time"
+
 	"mcphub/children"
 	"mcphub/hub/configuration"
 	"mcphub/rootsmgr"
-	"time"
 )
 
 // This file is for those who wait until the children were given something.

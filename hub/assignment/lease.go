@@ -2,10 +2,11 @@ package assignment
 
 import (
 	"context"
+	"time"
+
 	"mcphub/children"
 	"mcphub/hub/configuration"
 	"mcphub/rootsmgr"
-	"time"
 )
 
 // Ready is the right to call a child as g describes it where that takes no
@@ -105,17 +106,17 @@ func (m *Member[S]) acquireAssigned(ctx context.Context, g *configuration.Config
 	}
 }
 
-// Foresee says where a child would work that does not run, and with which roots; false
+// Preview says where a child would work that does not run, and with which roots; false
 // where it runs, or that cannot be told. With a view it says that of any child that was
 // given the roots of the view.
-func (m *Member[S]) Foresee(by *configuration.Configuration, child string, view *rootsmgr.View) (cwd string, served []string, ok bool) {
+func (m *Member[S]) Preview(by *configuration.Configuration, child string, view *rootsmgr.View) (cwd string, served []string, ok bool) {
 	c := by.Child(child)
 	at, assigned := m.assigned.Load().Of(child)
 	switch {
 	case !assigned || at.Revision != c.Spec.Revision:
 		return "", nil, false
 	case view != nil:
-		return m.table.Supervisor.ForeseeWith(at.Key, m.RootsFor(by, c, *view))
+		return m.table.Supervisor.PreviewWith(at.Key, m.RootsFor(by, c, *view))
 	}
-	return m.table.Supervisor.Foresee(at.Key)
+	return m.table.Supervisor.Preview(at.Key)
 }

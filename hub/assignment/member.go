@@ -1,14 +1,15 @@
 package assignment
 
 import (
+	"sync/atomic"
+	"time"
+
 	"mcphub/children"
 	"mcphub/hub/approval"
 	"mcphub/hub/catalog"
 	"mcphub/hub/configuration"
 	"mcphub/hub/offering"
 	"mcphub/rootsmgr"
-	"sync/atomic"
-	"time"
 )
 
 // startAfter is how long after notifications/initialized a child may be started

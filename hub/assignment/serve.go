@@ -2,11 +2,12 @@ package assignment
 
 import (
 	"context"
+	"time"
+
 	"mcphub/children"
 	"mcphub/children/sandbox"
 	"mcphub/hub/configuration"
 	"mcphub/rootsmgr"
-	"time"
 )
 
 // This file starts the children of a session, gives them roots, and moves the session to

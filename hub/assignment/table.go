@@ -3,11 +3,12 @@ package assignment
 import (
 	"cmp"
 	"maps"
+	"slices"
+	"sync"
+
 	"mcphub/children"
 	"mcphub/hub/catalog"
 	"mcphub/hub/configuration"
-	"slices"
-	"sync"
 )
 
 // A Table knows which sessions each instance serves, and what was told of it last. S is

@@ -154,7 +154,7 @@ func (j *attempt) preview(ctx context.Context) (over bool, err error) {
 // judgeUnstarted judges by how the child would run, with the roots of view where it is set.
 // over: it would not be called.
 func (j *attempt) judgeUnstarted(ctx context.Context, view *rootsmgr.View) (over bool, err error) {
-	if !j.foresee(view) {
+	if !j.placed(view) {
 		return false, nil
 	}
 	if err := j.judge(ctx); err != nil {
@@ -222,7 +222,7 @@ func (j *attempt) judge(ctx context.Context) error {
 		return err
 	}
 	if j.lease == nil {
-		j.foresee(nil) // where it runs by now, as it would have been started
+		j.placed(nil) // where it runs by now, as it would have been started
 	} else if err = j.acquireAgain(ctx); err != nil {
 		return err
 	}
@@ -353,9 +353,9 @@ func (j *attempt) place() (cwd string, served []string) {
 	return j.lease.Where()
 }
 
-// foresee notes how the child would run: see Instances.
-func (j *attempt) foresee(view *rootsmgr.View) (ok bool) {
-	j.cwd, j.served, ok = j.call.Session.Instances.Foresee(j.by, j.child, view)
+// placed notes where the child would run, and with which roots: see Instances.
+func (j *attempt) placed(view *rootsmgr.View) (ok bool) {
+	j.cwd, j.served, ok = j.call.Session.Instances.Preview(j.by, j.child, view)
 	return ok
 }
 

@@ -2,9 +2,10 @@ package call
 
 import (
 	"context"
-	"mcphub/internal/jsonrpc"
 	"strconv"
 	"time"
+
+	"mcphub/internal/jsonrpc"
 )
 
 const (

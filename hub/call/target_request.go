@@ -2,8 +2,6 @@ package call
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"slices"
 
 	"mcphub/children"
@@ -12,7 +10,6 @@ import (
 	"mcphub/hub/configuration"
 	"mcphub/hub/record"
 	"mcphub/internal/jsonrpc"
-	"mcphub/rootsmgr"
 	"mcphub/validate"
 )
 
@@ -90,22 +87,3 @@ func (t *RequestTarget) fail(ctx context.Context, err error) jsonrpc.Answer {
 }
 
 func (t *RequestTarget) edits(*Session, *validate.Verdict) []jsonrpc.Edit { return nil }
-
-// RequestFailed answers a request that was not judged, or that the child did not
-// answer.
-func RequestFailed(ctx context.Context, child, method string, err error) jsonrpc.Answer {
-	var args *validate.ArgumentsError
-	var down *children.UnavailableError
-	var unrecorded *record.UnrecordedError
-	switch {
-	case errors.As(err, &unrecorded):
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, err.Error())
-	case errors.As(err, &args):
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "refused: "+err.Error())
-	case ctx.Err() != nil, errors.Is(err, rootsmgr.ErrClosed):
-		return Gone(ctx, err)
-	case errors.As(err, &down):
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, down.Error())
-	}
-	return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, fmt.Sprintf("the server %q did not answer %s: %s", child, method, err))
-}

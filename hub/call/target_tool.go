@@ -14,7 +14,6 @@ import (
 	"mcphub/hub/tasks"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/printable"
-	"mcphub/rootsmgr"
 	"mcphub/validate"
 )
 
@@ -180,39 +179,4 @@ func (t *ToolTarget) confirm(ctx context.Context, c *Call, refusal error) error 
 		return err
 	}
 	return refusal
-}
-
-// Gone answers a call whose time is over before it could be judged. Where the
-// client cancelled it, nobody reads this.
-func Gone(ctx context.Context, err error) jsonrpc.Answer {
-	if cause := context.Cause(ctx); cause != nil {
-		err = cause
-	}
-	return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, err.Error())
-}
-
-// failed answers a call that was not judged, or that the child did not answer.
-func failed(ctx context.Context, tool *catalog.Tool, err error) jsonrpc.Answer {
-	var args *validate.ArgumentsError
-	var schema *validate.SchemaError
-	var broken *jsonrpc.BrokenError
-	var down *children.UnavailableError
-	var missing *MissingToolError
-	var changed *changedToolError
-	var unrecorded *record.UnrecordedError
-	switch {
-	case errors.As(err, &unrecorded):
-		return ToolError(err.Error())
-	case errors.As(err, &args), errors.As(err, &schema):
-		return argumentsAnswer(tool, err)
-	case errors.As(err, &missing), errors.As(err, &changed):
-		return ToolError(err.Error())
-	case errors.As(err, &broken):
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, fmt.Sprintf("%s: %s", tool.Child, err))
-	case ctx.Err() != nil, errors.Is(err, rootsmgr.ErrClosed):
-		return Gone(ctx, err)
-	case errors.As(err, &down):
-		return ToolError(down.Error())
-	}
-	return ToolError(fmt.Sprintf("The server %q did not answer %q: %s", tool.Child, tool.Remote, err))
 }

@@ -1,18 +1,14 @@
 package call
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
 
-	"mcphub/children"
 	"mcphub/hub/catalog"
-	"mcphub/hub/record"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/printable"
-	"mcphub/rootsmgr"
 	"mcphub/validate"
 )
 
@@ -170,36 +166,6 @@ func ruleCure(v *validate.Verdict) string {
 		b.WriteString(" No approval lifts it: it would have to be changed in hub.json, or a rule that allows be put before it.")
 	}
 	return b.String()
-}
-
-// recordRefused records a request that was not judged, with the reason
-// that an error gives.
-func (s *Session) recordRefused(ctx context.Context, what record.Subject, err error) {
-	s.Records.Refused(ctx, what, refusalCode(ctx, err))
-}
-
-// refusalCode is the record's word for an error of prepare.
-func refusalCode(ctx context.Context, err error) string {
-	var args *validate.ArgumentsError
-	var schema *validate.SchemaError
-	var down *children.UnavailableError
-	var missing *MissingToolError
-	var changed *changedToolError
-	switch {
-	case errors.As(err, &args):
-		return record.CodeArguments
-	case errors.As(err, &schema):
-		return record.CodeSchema
-	case errors.As(err, &missing), errors.As(err, &changed):
-		return record.CodeDefinition
-	case ctx.Err() != nil:
-		return record.CodeCancelled
-	case errors.Is(err, rootsmgr.ErrClosed):
-		return record.CodeRoots
-	case errors.As(err, &down):
-		return record.CodeUnavailable
-	}
-	return record.CodeUnjudged
 }
 
 const methodCall = "tools/call"

@@ -1,11 +1,11 @@
 package configuration
 
 import (
+	"github.com/rs/zerolog"
+
 	"mcphub/children"
 	"mcphub/hub/catalog"
 	"mcphub/internal/printable"
-
-	"github.com/rs/zerolog"
 )
 
 // ReadOffer returns a child's offer as it is read by this Configuration: the last reading where it

@@ -2,13 +2,14 @@ package handshake
 
 import (
 	"context"
+	"time"
+
 	"mcphub/children"
 	"mcphub/hub/call"
 	"mcphub/hub/declaration"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
 	"mcphub/validate"
-	"time"
 )
 
 // Era is the word for the era of the handshake, for reports.

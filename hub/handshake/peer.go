@@ -2,6 +2,7 @@ package handshake
 
 import (
 	"context"
+
 	"mcphub/hub/call"
 )
 

@@ -3,6 +3,7 @@ package handshake
 import (
 	"context"
 	"fmt"
+
 	"mcphub/hub/declaration"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"

@@ -15,10 +15,10 @@ var modernHeaders = []string{headerProtocol, modernVersion, "Mcp-Method", "tools
 
 const modernCall = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","arguments":{"a":"x"},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}`
 
-// TestInlineRequestIsServedWithoutASession: as JSON, or as a stream from the first
+// TestModernRequestIsServedWithoutASession: as JSON, or as a stream from the first
 // thing that is said before the answer. The control is the same request as a client
 // after its handshake would send it.
-func TestInlineRequestIsServedWithoutASession(t *testing.T) {
+func TestModernRequestIsServedWithoutASession(t *testing.T) {
 	h := newFakeHub()
 	says := ""
 	h.modern = fakeRequest{hasMethod: true, serve: func(_ context.Context, r *ModernReply) jsonrpc.Answer {
@@ -42,9 +42,9 @@ func TestInlineRequestIsServedWithoutASession(t *testing.T) {
 	}
 }
 
-// TestInlineStatus: which errors have a status of their own, and that only a method
+// TestModernStatus: which errors have a status of their own, and that only a method
 // which the hub itself lacks is not found.
-func TestInlineStatus(t *testing.T) {
+func TestModernStatus(t *testing.T) {
 	for name, tc := range map[string]struct {
 		code      int64
 		hasMethod bool
@@ -66,9 +66,9 @@ func TestInlineStatus(t *testing.T) {
 	}
 }
 
-// TestInlineHeadersOfAToolThatIsFoundLate: they are compared as those of a tool that
+// TestModernHeadersOfAToolThatIsFoundLate: they are compared as those of a tool that
 // is known, and what the work makes of the refusal is not sent.
-func TestInlineHeadersOfAToolThatIsFoundLate(t *testing.T) {
+func TestModernHeadersOfAToolThatIsFoundLate(t *testing.T) {
 	marks := []mirror.Mark{{Header: "Mcp-Param-A", Path: []string{"a"}}}
 	for _, late := range []bool{false, true} {
 		h := newFakeHub()

@@ -3,11 +3,12 @@ package lookup
 import (
 	"context"
 	"fmt"
+	"sort"
+
 	"mcphub/hub/call"
 	"mcphub/hub/offering"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/printable"
-	"sort"
 )
 
 // CallTool is the hub's own tool that calls another tool.

@@ -3,6 +3,9 @@ package lookup
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
+
 	"mcphub/children"
 	"mcphub/hub/call"
 	"mcphub/hub/catalog"
@@ -11,8 +14,6 @@ import (
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/printable"
 	"mcphub/validate"
-	"slices"
-	"strings"
 )
 
 // This file passes on what the protocol does not know: requests and notifications that

@@ -2,13 +2,14 @@ package lookup
 
 import (
 	"fmt"
+	"strings"
+
 	"mcphub/children"
 	"mcphub/hub/call"
 	"mcphub/hub/configuration"
 	"mcphub/hub/offering"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/printable"
-	"strings"
 )
 
 // downText tells of a child that has not come up; what it wrote, where it is the

@@ -3,15 +3,16 @@ package lookup
 import (
 	"context"
 	"fmt"
+	"strings"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
 	"mcphub/hub/call"
 	"mcphub/hub/catalog"
 	"mcphub/hub/offering"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/mirror"
 	"mcphub/internal/printable"
-	"strings"
-
-	"github.com/mark3labs/mcp-go/mcp"
 )
 
 // ServeTool answers a tools/call of the client.

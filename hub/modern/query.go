@@ -148,7 +148,7 @@ func (c *Client) askForRoots(ctx context.Context, limit time.Duration) (rootsmgr
 // is denied by them: a name may be a path that leads out of them.
 func (c *Client) useRoots(ctx context.Context, child string, page rootsmgr.Page, judge func(rootsmgr.View) error) error {
 	host := c.v.o.Host
-	view := host.Roots().InlineOnce(page)
+	view := host.Roots().WithCallOnce(page)
 	view.Client = c.Claims().Name
 	if err := judge(view); err != nil {
 		c.end.End(err)
@@ -157,7 +157,7 @@ func (c *Client) useRoots(ctx context.Context, child string, page rootsmgr.Page,
 	if c.v.o.PerRequest {
 		return c.changeTurn(ctx, child, view)
 	}
-	return host.AwaitServed(ctx, host.Roots().Inline(page))
+	return host.AwaitServed(ctx, host.Roots().WithCall(page))
 }
 
 // changeTurn has a child of a stateless Server served roots that came in the middle

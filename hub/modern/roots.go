@@ -76,7 +76,7 @@ func (c *Client) view(ctx context.Context) (rootsmgr.View, error) {
 		return c.v.silent(ctx)
 	case c.asks && c.unsure:
 		c.provisional = true
-		return rootsmgr.AnsweredView(rootsmgr.NewSnapshot(host.FS(), 0, rootsmgr.OriginInline, nil), rootsmgr.When{}), nil
+		return rootsmgr.AnsweredView(rootsmgr.NewSnapshot(host.FS(), 0, rootsmgr.OriginWithCall, nil), rootsmgr.When{}), nil
 	case c.asks:
 		return rootsmgr.View{}, c.wantRoots()
 	}

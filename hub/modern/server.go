@@ -227,9 +227,9 @@ func (c *Client) take(kind byte, payload, responses []byte) (a jsonrpc.Answer, o
 		}
 		var view rootsmgr.View
 		if c.v.standsAlone() {
-			view = c.v.o.Host.Roots().InlineOnce(page)
+			view = c.v.o.Host.Roots().WithCallOnce(page)
 		} else {
-			view = c.v.o.Host.Roots().Inline(page)
+			view = c.v.o.Host.Roots().WithCall(page)
 		}
 		c.given.roots = &view
 	}

@@ -21,10 +21,9 @@ import (
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
-	"mcphub/internal/redact"
-
 	"mcphub/internal/audit"
 	"mcphub/internal/audit/trail"
+	"mcphub/internal/redact"
 )
 
 const envWriter = "MCPHUB_AUDIT_WRITER"

@@ -10,10 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"mcphub/internal/redact"
-
 	"mcphub/internal/audit"
 	"mcphub/internal/audit/trail"
+	"mcphub/internal/redact"
 )
 
 // sealed is a line with these members whose hash is right.

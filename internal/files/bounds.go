@@ -4,12 +4,13 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"mcphub/rootsmgr/platform"
 	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
+
+	"mcphub/rootsmgr/platform"
 )
 
 // bounds is the set of allowed directories at one moment. It is immutable and

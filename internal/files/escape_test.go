@@ -3,7 +3,6 @@ package files
 import (
 	"errors"
 	"io/fs"
-	"mcphub/rootsmgr/platform"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -12,6 +11,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"mcphub/rootsmgr/platform"
 )
 
 const secret = "the secret"

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"mcphub/rootsmgr/platform"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,6 +18,8 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/rs/zerolog"
 	"go.uber.org/goleak"
+
+	"mcphub/rootsmgr/platform"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -4,10 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"mcphub/rootsmgr/platform"
 	"os"
 	"path/filepath"
 	"strings"
+
+	"mcphub/rootsmgr/platform"
 )
 
 // maxLinks bounds how many links one path may go through, as the kernel does.

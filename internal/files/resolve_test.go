@@ -3,12 +3,13 @@ package files
 import (
 	"fmt"
 	"math/rand/v2"
-	"mcphub/rootsmgr/platform"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
+
+	"mcphub/rootsmgr/platform"
 )
 
 // TestResolveAsTheKernel makes random trees full of links and compares where the

@@ -19,8 +19,8 @@ func (n neverAsked) ListRoots(context.Context, string) (Page, error) {
 	return Page{}, ErrMalformed
 }
 
-// inlineManager runs a Manager of a client that gives its roots with its calls.
-func inlineManager(t *testing.T, src Source, f Fallback, s Settings, test func(m *Manager)) {
+// withCallManager runs a Manager of a client that gives its roots with its calls.
+func withCallManager(t *testing.T, src Source, f Fallback, s Settings, test func(m *Manager)) {
 	synctest.Test(t, func(t *testing.T) {
 		m := NewManager(src, f, s, OS{}, zerolog.Nop())
 		ctx, cancel := context.WithCancel(context.Background())
@@ -29,7 +29,7 @@ func inlineManager(t *testing.T, src Source, f Fallback, s Settings, test func(m
 			defer close(done)
 			_ = m.Run(ctx)
 		}()
-		m.Stateless()
+		m.PerRequest()
 		synctest.Wait()
 		test(m)
 		cancel()
@@ -54,10 +54,10 @@ func real(t *testing.T) string {
 	return dir
 }
 
-func TestInlineRoots(t *testing.T) {
+func TestRootsWithCall(t *testing.T) {
 	a, b, own := real(t), real(t), real(t)
 	fallback := Fallback{Origin: OriginConfig, Entries: []Entry{{URI: own}}}
-	inlineManager(t, neverAsked{t}, fallback, DefaultSettings(), func(m *Manager) {
+	withCallManager(t, neverAsked{t}, fallback, DefaultSettings(), func(m *Manager) {
 		if v := m.View(); !v.Assumed || v.Snapshot.Paths()[0] != own || m.State().Word != "inline" || m.Given() {
 			t.Errorf("before any came: %+v, state %s", v, m.State().Word)
 		}
@@ -66,13 +66,13 @@ func TestInlineRoots(t *testing.T) {
 		default:
 			t.Error("who waits for the first roots waits in vain")
 		}
-		one := m.Inline(page(a))
+		one := m.WithCall(page(a))
 		synctest.Wait()
-		if one.Case != CaseKnown || one.Snapshot.Origin() != OriginInline || one.Snapshot.Paths()[0] != a || m.View().Snapshot != one.Snapshot || m.View().Assumed || !m.Given() {
+		if one.Case != CaseKnown || one.Snapshot.Origin() != OriginWithCall || one.Snapshot.Paths()[0] != a || m.View().Snapshot != one.Snapshot || m.View().Assumed || !m.Given() {
 			t.Errorf("the first: %+v, the session goes by %v", one, m.View().Snapshot.Paths())
 		}
 		news := m.Updates()
-		if again := m.Inline(page(a)); again.Snapshot != one.Snapshot {
+		if again := m.WithCall(page(a)); again.Snapshot != one.Snapshot {
 			t.Error("the same roots again are other ones")
 		}
 		synctest.Wait()
@@ -81,7 +81,7 @@ func TestInlineRoots(t *testing.T) {
 			t.Error("the same roots again are news")
 		default:
 		}
-		two := m.Inline(page(b))
+		two := m.WithCall(page(b))
 		synctest.Wait()
 		if two.Snapshot.Paths()[0] != b || two.Snapshot.Generation() <= one.Snapshot.Generation() || m.View().Snapshot != two.Snapshot {
 			t.Errorf("others: %+v", two)
@@ -89,28 +89,28 @@ func TestInlineRoots(t *testing.T) {
 		if one.Snapshot.Paths()[0] != a {
 			t.Error("what a call is judged by has changed under it")
 		}
-		if v := m.Inline(Page{}); v.Case != CaseEmpty || v.Open || v.Snapshot.Len() != 0 {
+		if v := m.WithCall(Page{}); v.Case != CaseEmpty || v.Open || v.Snapshot.Len() != 0 {
 			t.Errorf("an empty list: %+v", v)
 		}
 		// None can be used: what was configured counts, as for one that was asked.
-		if v := m.Inline(Page{Entries: []Entry{{URI: "https://example.com"}}}); v.Case != CaseKnown || v.Snapshot.Origin() != OriginConfig {
+		if v := m.WithCall(Page{Entries: []Entry{{URI: "https://example.com"}}}); v.Case != CaseKnown || v.Snapshot.Origin() != OriginConfig {
 			t.Errorf("none can be used: %+v", v)
 		}
 		if v := m.Undeclared(); v.Case != CaseKnown || v.Snapshot.Paths()[0] != own {
 			t.Errorf("not declared: %+v", v)
 		}
-		if v := m.InlineOnce(page(a)); v.Snapshot.Paths()[0] != a {
+		if v := m.WithCallOnce(page(a)); v.Snapshot.Paths()[0] != a {
 			t.Errorf("for one call: %+v", v)
 		}
 		synctest.Wait()
-		if m.View().Snapshot.Origin() == OriginInline {
+		if m.View().Snapshot.Origin() == OriginWithCall {
 			t.Error("what one call brought for itself became the session's")
 		}
 	})
 }
 
-func TestInlineWithoutFallback(t *testing.T) {
-	inlineManager(t, neverAsked{t}, Fallback{}, DefaultSettings(), func(m *Manager) {
+func TestWithCallWithoutFallback(t *testing.T) {
+	withCallManager(t, neverAsked{t}, Fallback{}, DefaultSettings(), func(m *Manager) {
 		if v := m.Undeclared(); v.Case != CaseUnsupported || !v.Open {
 			t.Errorf("a client that cannot give roots: %+v", v)
 		}
@@ -123,7 +123,7 @@ func TestInlineWithoutFallback(t *testing.T) {
 	})
 }
 
-func TestInlineUnderACeiling(t *testing.T) {
+func TestWithCallUnderACeiling(t *testing.T) {
 	top := real(t)
 	in, out := filepath.Join(top, "in"), real(t)
 	if err := os.Mkdir(in, 0o700); err != nil {
@@ -131,12 +131,12 @@ func TestInlineUnderACeiling(t *testing.T) {
 	}
 	s := DefaultSettings()
 	s.Ceiling = []Entry{{URI: top}}
-	inlineManager(t, neverAsked{t}, Fallback{}, s, func(m *Manager) {
-		v := m.Inline(page(in, out))
+	withCallManager(t, neverAsked{t}, Fallback{}, s, func(m *Manager) {
+		v := m.WithCall(page(in, out))
 		if paths := v.Snapshot.Paths(); len(paths) != 1 || paths[0] != in || v.Ceiling == nil {
 			t.Errorf("%v", paths)
 		}
-		if v := m.Inline(page(filepath.Dir(top))); len(v.Snapshot.Paths()) != 1 || v.Snapshot.Paths()[0] != top {
+		if v := m.WithCall(page(filepath.Dir(top))); len(v.Snapshot.Paths()) != 1 || v.Snapshot.Paths()[0] != top {
 			t.Errorf("above it: %v", v.Snapshot.Paths())
 		}
 		if v := m.Undeclared(); v.Open || v.Snapshot.Origin() != OriginCeiling {
@@ -146,21 +146,21 @@ func TestInlineUnderACeiling(t *testing.T) {
 }
 
 // A handshake after modern requests: its calls wait for its own answer.
-func TestHandshakeAfterInline(t *testing.T) {
+func TestHandshakeAfterRootsWithCall(t *testing.T) {
 	a, b := real(t), real(t)
 	src := sourceFunc(func(ctx context.Context) (Page, error) {
 		time.Sleep(time.Second)
 		return page(b), nil
 	})
-	inlineManager(t, src, Fallback{}, DefaultSettings(), func(m *Manager) {
-		m.Inline(page(a))
+	withCallManager(t, src, Fallback{}, DefaultSettings(), func(m *Manager) {
+		m.WithCall(page(a))
 		synctest.Wait()
 		m.Initialized(true, true)
 		v, err := m.Await(context.Background())
 		if err != nil || v.Snapshot.Origin() != OriginAsked || v.Snapshot.Paths()[0] != b {
 			t.Errorf("%v %v: %v", v.Snapshot.Origin(), v.Snapshot.Paths(), err)
 		}
-		if v := m.Inline(page(a)); v.Snapshot.Paths()[0] != a {
+		if v := m.WithCall(page(a)); v.Snapshot.Paths()[0] != a {
 			t.Errorf("a modern call after that: %v", v.Snapshot.Paths())
 		}
 	})
@@ -174,9 +174,9 @@ func (f sourceFunc) ListRoots(ctx context.Context, _ string) (Page, error) { ret
 // before: whoever waits until they are served must not take it for them.
 func TestMarksFollowWhatIsKnown(t *testing.T) {
 	m := NewManager(neverAsked{t}, Fallback{}, DefaultSettings(), OS{}, zerolog.Nop())
-	given := m.Inline(page(real(t))) // by the goroutine of a call, before Run hears anything
+	given := m.WithCall(page(real(t))) // by the goroutine of a call, before Run hears anything
 	run := &loop{m: m, state: *m.pub.Load()}
-	run.greet(greeting{inline: true})
+	run.greet(greeting{withCall: true})
 	standIn := m.View()
 	if standIn.Snapshot.Generation() < given.Snapshot.Generation() {
 		t.Fatal("nothing was overtaken: the test shows nothing")
@@ -184,7 +184,7 @@ func TestMarksFollowWhatIsKnown(t *testing.T) {
 	if standIn.Mark().Covers(given) || !standIn.Mark().Covers(standIn) {
 		t.Error("a stand-in counts as the roots that came")
 	}
-	run.heardInline(<-m.calls.roots)
+	run.heardWithCall(<-m.calls.roots)
 	if now := m.View(); now.Snapshot != given.Snapshot || !now.Mark().Covers(given) || !now.Mark().Covers(standIn) || standIn.Mark().Covers(now) {
 		t.Errorf("%+v", now)
 	}

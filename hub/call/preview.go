@@ -12,8 +12,8 @@ import (
 	"mcphub/validate"
 )
 
-// A Forecast is what would become of a call of a tool.
-type Forecast struct {
+// A Preview is what would become of a call of a tool.
+type Preview struct {
 	Tool     offering.Tool // as it is judged
 	Verdict  *validate.Verdict
 	View     rootsmgr.View
@@ -25,9 +25,9 @@ type Forecast struct {
 	Refusal  string            // what the client would be told; "" where the call would be made
 }
 
-// Forecast judges a call of a tool as Call.run does, and does not make it. An error is
+// Preview judges a call of a tool as Call.run does, and does not make it. An error is
 // one of validate, or says why the call could not be judged.
-func (s *Session) Forecast(ctx context.Context, tool offering.Tool, args []byte) (*Forecast, error) {
+func (s *Session) Preview(ctx context.Context, tool offering.Tool, args []byte) (*Preview, error) {
 	t := &ToolTarget{Listed: tool, tool: tool, Args: args}
 	c := &Call{Session: s, Target: t}
 	j, err := c.prepare(ctx)
@@ -35,7 +35,7 @@ func (s *Session) Forecast(ctx context.Context, tool offering.Tool, args []byte)
 		return nil, err
 	}
 	defer j.lease.Release()
-	f := &Forecast{Tool: t.tool, Verdict: j.verdict, View: j.view, Approval: s.Approvals.Explain(c.approvalRequest(), j.forApproval())}
+	f := &Preview{Tool: t.tool, Verdict: j.verdict, View: j.view, Approval: s.Approvals.Explain(c.approvalRequest(), j.forApproval())}
 	f.Cwd, f.Served = j.place()
 	if j.lease != nil {
 		f.Kernel = j.lease.Kernel()

@@ -11,17 +11,17 @@ import (
 // This file is about clients that are never asked: they give their roots with
 // their calls, or not at all (protocol version 2026-07-28).
 
-// errInline is why nothing is known of such a client before its first roots.
-var errInline = errors.New("the client gives its roots with its calls, and has given none yet")
+// errWithCalls is why nothing is known of such a client before its first roots.
+var errWithCalls = errors.New("the client gives its roots with its calls, and has given none yet")
 
-// Stateless tells the Manager that the client gives its roots with its calls.
+// PerRequest tells the Manager that the client gives its roots with its calls.
 // Until it does, the configured roots hold. If there are none, nothing is known,
 // which is the failed case. A client that says Initialized afterwards is asked
 // nevertheless. Only the first call counts.
-func (m *Manager) Stateless() {
+func (m *Manager) PerRequest() {
 	m.calls.declared.Do(func() {
 		m.calls.known.Store(true)
-		m.hello <- greeting{inline: true}
+		m.hello <- greeting{withCall: true}
 	})
 }
 
@@ -29,24 +29,24 @@ func (m *Manager) Stateless() {
 type withCalls struct {
 	declared sync.Once
 	known    atomic.Bool
-	roots    chan *inlined // capacity 1: the newest that came
+	roots    chan *brought // capacity 1: the newest that came
 	stands   atomic.Pointer[standIns]
 }
 
-// inlined are roots that came with a call.
-type inlined struct {
+// brought are roots that came with a call.
+type brought struct {
 	snapshot, top *Snapshot
 	view          View
 }
 
-// Inline takes the roots that came with a call and returns what that call is
+// WithCall takes the roots that came with a call and returns what that call is
 // judged by. They also become the roots of the session, unless newer ones have
 // come. It waits for the filesystem only.
-func (m *Manager) Inline(p Page) View {
+func (m *Manager) WithCall(p Page) View {
 	t := m.terms.Load()
 	in := m.read(t, p)
 	now := m.pub.Load()
-	if last := now.inline; last != nil && in.top == nil && now.terms == t && now.view.Snapshot == last.view.Snapshot && last.snapshot.same(in.snapshot) {
+	if last := now.withCall; last != nil && in.top == nil && now.terms == t && now.view.Snapshot == last.view.Snapshot && last.snapshot.same(in.snapshot) {
 		return last.view // nothing has changed: no news for anybody
 	}
 	m.makeView(t, in)
@@ -54,28 +54,28 @@ func (m *Manager) Inline(p Page) View {
 	return in.view
 }
 
-// InlineOnce is Inline for roots that hold for one call only. The roots of the
+// WithCallOnce is WithCall for roots that hold for one call only. The roots of the
 // session do not change.
-func (m *Manager) InlineOnce(p Page) View {
+func (m *Manager) WithCallOnce(p Page) View {
 	t := m.terms.Load()
 	in := m.read(t, p)
 	m.makeView(t, in)
 	return in.view
 }
 
-func (m *Manager) read(t *terms, p Page) *inlined {
+func (m *Manager) read(t *terms, p Page) *brought {
 	generation := m.generation.Add(1)
 	top := t.settings.ceiling(m.fsys, generation)
 	bp := blueprint{entries: p.Entries, skipped: p.Skipped, top: top, places: t.settings.places()}
-	return &inlined{snapshot: bp.snapshot(m.fsys, generation, OriginInline), top: top}
+	return &brought{snapshot: bp.snapshot(m.fsys, generation, OriginWithCall), top: top}
 }
 
-func (m *Manager) makeView(t *terms, in *inlined) {
+func (m *Manager) makeView(t *terms, in *brought) {
 	in.view, _ = t.reckon(m.fsys, in.snapshot, in.top, func() uint64 { return m.generation.Add(1) })
 }
 
 // hand gives roots to Run. If several wait for it, the newest count.
-func (m *Manager) hand(in *inlined) {
+func (m *Manager) hand(in *brought) {
 	for {
 		select {
 		case m.calls.roots <- in:
@@ -93,7 +93,7 @@ func (m *Manager) hand(in *inlined) {
 }
 
 // Given reports whether roots have come with a call.
-func (m *Manager) Given() bool { return m.pub.Load().inline != nil || len(m.calls.roots) > 0 }
+func (m *Manager) Given() bool { return m.pub.Load().withCall != nil || len(m.calls.roots) > 0 }
 
 // Undeclared is the View for a call whose client does not declare roots.
 func (m *Manager) Undeclared() View { return m.standIn().undeclared }
@@ -115,32 +115,32 @@ func (m *Manager) standIn() *standIns {
 	s := &standIns{
 		terms:      t,
 		undeclared: t.settings.fallbackView(m.fsys, m.generation.Add(1), t.fallback, CaseUnsupported, nil),
-		waiting:    t.settings.fallbackView(m.fsys, m.generation.Add(1), t.fallback, CaseFailed, errInline),
+		waiting:    t.settings.fallbackView(m.fsys, m.generation.Add(1), t.fallback, CaseFailed, errWithCalls),
 	}
 	s.waiting.Assumed = true
 	m.calls.stands.Store(s)
 	return s
 }
 
-// greetInline is greet for a client that gives its roots with its calls.
-func (l *loop) greetInline() {
+// greetWithCalls is greet for a client that gives its roots with its calls.
+func (l *loop) greetWithCalls() {
 	if l.greeted {
 		return // the handshake came first: the client is asked
 	}
-	l.greeted, l.greeting = true, greeting{inline: true}
-	if l.inline == nil {
+	l.greeted, l.greeting = true, greeting{withCall: true}
+	if l.withCall == nil {
 		l.view = l.m.standIn().waiting
 	}
 	l.settle()
 	l.publish()
 }
 
-// heardInline takes in roots that came with a call.
-func (l *loop) heardInline(in *inlined) {
-	if l.inline != nil && in.snapshot.generation < l.inline.snapshot.generation {
+// heardWithCall takes in roots that came with a call.
+func (l *loop) heardWithCall(in *brought) {
+	if l.withCall != nil && in.snapshot.generation < l.withCall.snapshot.generation {
 		return
 	}
-	l.inline = in
+	l.withCall = in
 	l.asked, l.askedUnder = in.snapshot, in.top
 	l.keptSince = time.Time{}
 	l.view = in.view
