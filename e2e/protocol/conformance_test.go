@@ -66,7 +66,7 @@ func TestConformance(t *testing.T) {
 }
 
 // poll is shorter than what the tool test_reconnection of the fixture takes, and longer than what then is left of it.
-const poll = "1s"
+const poll = "1600ms"
 
 func (l leg) judgeServer(t *testing.T, n world.Node, scenarios []string) {
 	w := world.New(t)
@@ -164,9 +164,10 @@ func suite(w *world.World, n world.Node, role string, args ...string) map[string
 	if ctx.Err() != nil {
 		w.T.Errorf("the suite took too long: %v", err)
 	}
+	var complaints []string
 	w.T.Cleanup(func() {
 		if w.T.Failed() {
-			w.T.Logf("conformance %s %q: %v\n%s", role, args, err, said)
+			w.T.Logf("conformance %s %q: %v\n%s\n%s", role, args, err, strings.Join(complaints, "\n"), said)
 		}
 	})
 	files, err := filepath.Glob(filepath.Join(out, "*", "checks.json"))
@@ -183,7 +184,7 @@ func suite(w *world.World, n world.Node, role string, args ...string) map[string
 		}
 		b, err := os.ReadFile(file)
 		world.Must(w.T, err)
-		var list []struct{ ID, Status string }
+		var list []struct{ ID, Status, ErrorMessage string }
 		world.Must(w.T, json.Unmarshal(b, &list))
 		got := checks{}
 		for _, c := range list {
@@ -192,6 +193,9 @@ func suite(w *world.World, n world.Node, role string, args ...string) map[string
 			}
 			if slices.Index(severity, c.Status) >= slices.Index(severity, got[c.ID]) {
 				got[c.ID] = c.Status
+			}
+			if c.ErrorMessage != "" {
+				complaints = append(complaints, fmt.Sprintf("%s: %s %s: %s", name[1], c.ID, c.Status, c.ErrorMessage))
 			}
 		}
 		scenario := name[1]
