@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
@@ -39,7 +40,10 @@ func bearing(w *world.World, target, token string) string {
 	w.T.Helper()
 	to, err := url.Parse(target)
 	world.Must(w.T, err)
-	proxy := &httputil.ReverseProxy{FlushInterval: -1, Rewrite: func(r *httputil.ProxyRequest) {
+	// Connections of its own: whatever test ends a server of httptest closes those of the default transport.
+	own := http.DefaultTransport.(*http.Transport).Clone()
+	w.T.Cleanup(own.CloseIdleConnections)
+	proxy := &httputil.ReverseProxy{Transport: own, FlushInterval: -1, Rewrite: func(r *httputil.ProxyRequest) {
 		r.SetURL(to)
 		r.Out.URL.Path = to.Path
 		r.Out.Host = r.In.Host // which the hub looks at too
