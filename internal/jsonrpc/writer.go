@@ -100,10 +100,7 @@ func (w *Writer) send(ctx context.Context, parts [][]byte) (queued bool, err err
 	}
 	s, mine := w.accept(parts, total, true)
 	w.mu.Unlock()
-	if mine != noTurn {
-		s, err = w.write(mine, s, parts, total, true)
-	}
-	if s == nil {
+	if s, err = w.write(mine, s, parts, total, true); s == nil {
 		return err == nil, err
 	}
 	return true, s.wait(ctx)
@@ -188,9 +185,6 @@ func (w *Writer) trySend(beyond int, parts [][]byte) bool {
 	}
 	_, mine := w.accept(parts, total, false)
 	w.mu.Unlock()
-	if mine == noTurn {
-		return true
-	}
 	_, err := w.write(mine, nil, parts, total, false)
 	return err == nil
 }
@@ -229,10 +223,12 @@ func (w *Writer) accept(parts [][]byte, total int, borrow bool) (*completion, tu
 	return nil, frameTurn
 }
 
-// write takes the caller's turn: it writes as far as that needs no waiting, and leaves the
+// write takes the caller's turn, if there is one: it writes as far as that needs no waiting, and leaves the
 // rest to a goroutine. s is the completion of the frame if that is queued.
 func (w *Writer) write(mine turn, s *completion, parts [][]byte, total int, borrow bool) (*completion, error) {
 	switch mine {
+	case noTurn:
+		return s, nil
 	case frameTurn:
 		n, err := w.attempt(parts)
 		return w.attempted(n, err, parts, total, borrow)
@@ -323,10 +319,7 @@ func (w *Writer) offer(parts [][]byte) (*completion, bool) {
 	}
 	s, mine := w.accept(parts, total, true)
 	w.mu.Unlock()
-	var err error
-	if mine != noTurn {
-		s, err = w.write(mine, s, parts, total, true)
-	}
+	s, err := w.write(mine, s, parts, total, true)
 	if s != nil {
 		select {
 		case <-s.done: // all of it went at once
