@@ -286,12 +286,8 @@ func (o *opening) all(prog Program, env *environment, l *Launch) {
 		}
 	}
 	for _, w := range h.searched(env) {
-		why, ok := h.followed(w, toOpen)
-		if why != "" {
+		if why := o.follow(w, runs, toOpen, false); why != "" {
 			o.less = append(o.less, why)
-		}
-		if ok {
-			o.add(w, runs, false)
 		}
 	}
 	for _, path := range prog.Sandbox.Read {
@@ -329,11 +325,7 @@ func (o *opening) base() {
 		if !allFixed(w.hops) {
 			w = wayOf(w.path)
 		}
-		why, ok := o.h.followed(w, n.use)
-		if ok {
-			o.add(w, n.access, n.watch)
-		}
-		if why != "" {
+		if why := o.follow(w, n.access, n.use, n.watch); why != "" {
 			o.less = append(o.less, why)
 		}
 	}
@@ -341,7 +333,12 @@ func (o *opening) base() {
 
 // path opens what a path leads to, and says why not where a person is to know.
 func (o *opening) path(path string, a sandbox.Access, use purpose, watch bool) string {
-	w, why, ok := o.h.follow(path, use)
+	return o.follow(wayOf(path), a, use, watch)
+}
+
+// follow is path for a way that was looked up.
+func (o *opening) follow(w way, a sandbox.Access, use purpose, watch bool) string {
+	why, ok := o.h.followed(w, use)
 	if ok {
 		o.add(w, a, watch)
 	}
