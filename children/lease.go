@@ -42,9 +42,12 @@ func (l *Lease) Kernel() sandbox.Report {
 	return r
 }
 
-// Holds is the word for how far the kernel holds the process that serves the lease; "" where it is
-// not to be confined.
-func (l *Lease) Holds() string {
+// KernelState is the word for how far the kernel holds the process that serves the lease;
+// "" where it is not to be confined, and of a nil Lease.
+func (l *Lease) KernelState() string {
+	if l == nil {
+		return ""
+	}
 	if c := l.r.Launch.Sandbox; c != nil && c.Report.Mode != sandbox.Off {
 		return c.Report.State.String()
 	}

@@ -43,12 +43,3 @@ func (j *attempt) tooNarrow() error {
 	}
 	return nil
 }
-
-// kernelWord is the word of a record for what the kernel holds of whom a lease is for;
-// "" where nobody runs, or it is not to be confined.
-func kernelWord(l *children.Lease) string {
-	if l == nil {
-		return ""
-	}
-	return l.Holds()
-}

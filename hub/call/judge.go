@@ -377,7 +377,7 @@ func (j *attempt) allowed() bool { return j.verdict.Decision == validate.Allow &
 
 // decision is an attempt as it is recorded.
 func (j *attempt) decision() record.Decision {
-	d := record.Decision{Verdict: j.verdict, View: &j.view, Declined: j.refusal != "", Kernel: kernelWord(j.lease)}
+	d := record.Decision{Verdict: j.verdict, View: &j.view, Declined: j.refusal != "", Kernel: j.lease.KernelState()}
 	if j.approval != nil {
 		d.By = j.approval.By()
 	}

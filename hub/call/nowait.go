@@ -213,7 +213,7 @@ func (c *asyncCall) depart(m *jsonrpc.Message) {
 	a.held = jsonrpc.AppendAll(a.held[:0], params)
 	line := audit.Call{Request: m.ID, Arguments: m.Param("arguments")}
 	if c.verdict == nil {
-		line.Form = c.tool.Plain(a.first.scan).Form(kernelWord(c.lease))
+		line.Form = c.tool.Plain(a.first.scan).Form(c.lease.KernelState())
 	} else {
 		line.Form = a.first.decision().Form()
 	}
