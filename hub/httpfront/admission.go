@@ -77,7 +77,7 @@ func newAdmission(o Options) (*admission, error) {
 // by is compared with that one.
 func (g *admission) admit(w http.ResponseWriter, r *http.Request) (who Caller, ok bool) {
 	before := visitorOf(r.Context()).credentials()
-	if err := g.host(r, before.host); err != nil {
+	if err := g.host(r, before); err != nil {
 		turnAway(w, http.StatusForbidden, err.Error())
 		return Caller{}, false
 	}
@@ -137,7 +137,7 @@ func (g *admission) token(w http.ResponseWriter, r *http.Request, before *creden
 		return Caller{}, true
 	}
 	authorization := r.Header.Get("Authorization")
-	if before != &noCredentials && subtle.ConstantTimeCompare([]byte(authorization), []byte(before.authorization)) == 1 {
+	if before != nil && subtle.ConstantTimeCompare([]byte(authorization), []byte(before.authorization)) == 1 {
 		return before.caller, true
 	}
 	secret, ok := bearer(authorization)
@@ -178,8 +178,8 @@ func (g *admission) unknown(w http.ResponseWriter, r *http.Request, secret strin
 // host refuses a name that the hub is not known by: a web page whose name was
 // pointed at this machine (DNS rebinding) comes with that name. One that was let
 // through on this connection before is known.
-func (g *admission) host(r *http.Request, before string) error {
-	if before != "" && r.Host == before {
+func (g *admission) host(r *http.Request, before *credentials) error {
+	if before != nil && r.Host == before.host {
 		return nil
 	}
 	name := hostname(r.Host)

@@ -47,8 +47,6 @@ type credentials struct {
 
 type visitorKey struct{}
 
-var noCredentials credentials
-
 // visitorOf is nil where nobody has met the connection.
 func visitorOf(ctx context.Context) *visitor {
 	v, _ := ctx.Value(visitorKey{}).(*visitor)
@@ -56,14 +54,12 @@ func visitorOf(ctx context.Context) *visitor {
 }
 
 // credentials are those of the last request that was admitted on this connection by a
-// token of the hub, noCredentials where there was none.
+// token of the hub; nil where there was none.
 func (v *visitor) credentials() *credentials {
-	if v != nil {
-		if c := v.shown.Load(); c != nil {
-			return c
-		}
+	if v == nil {
+		return nil
 	}
-	return &noCredentials
+	return v.shown.Load()
 }
 
 func (v *visitor) admitted(c *credentials) {

@@ -143,9 +143,7 @@ func (o *Offering) replacing(of *catalog.Offer) bool { return !of.By(o.by.Offers
 func (o *Offering) ChildStatus(name string) (st children.Status, known, offered bool, changed <-chan struct{}) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if of := o.told[name]; of != nil {
-		st, known = *of, true
-	}
+	st, known = o.status(name)
 	offer := o.byChild[name]
 	return st, known, offer != nil && !o.replacing(offer) && !o.moved(name), o.changed
 }
@@ -155,15 +153,20 @@ func (o *Offering) ChildStatus(name string) (st children.Status, known, offered 
 func (o *Offering) OwnOffer(name string) (children.Status, *catalog.Offer) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	var st children.Status
-	if told := o.told[name]; told != nil {
-		st = *told
-	}
+	st, _ := o.status(name)
 	of := o.byChild[name]
 	if of == nil || o.replacing(of) || o.moved(name) {
 		return st, nil
 	}
 	return st, of
+}
+
+// status is what was told of a child last. The caller holds mu.
+func (o *Offering) status(name string) (st children.Status, known bool) {
+	if told := o.told[name]; told != nil {
+		return *told, true
+	}
+	return st, false
 }
 
 // settled reports whether it is known what a child offers, or will not be soon.
