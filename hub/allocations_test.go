@@ -3,7 +3,6 @@
 package hub
 
 import (
-	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -26,18 +25,7 @@ const (
 func TestAllocationsOfACall(t *testing.T) {
 	cfg := testConfig(t, scripted("kid", childtest.Script{}))
 	r := audit.NewRecorder(audit.Options{Dir: t.TempDir()}, nil)
-	if err := r.Open(); err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- r.Run(ctx) }()
-	t.Cleanup(func() {
-		stop()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-	})
+	runRecorder(t, r)
 	cfg.Audit.To = r
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
@@ -40,10 +39,7 @@ func bearing(w *world.World, target, token string) string {
 	w.T.Helper()
 	to, err := url.Parse(target)
 	world.Must(w.T, err)
-	// Connections of its own: whatever test ends a server of httptest closes those of the default transport.
-	own := http.DefaultTransport.(*http.Transport).Clone()
-	w.T.Cleanup(own.CloseIdleConnections)
-	proxy := &httputil.ReverseProxy{Transport: own, FlushInterval: -1, Rewrite: func(r *httputil.ProxyRequest) {
+	proxy := &httputil.ReverseProxy{FlushInterval: -1, Rewrite: func(r *httputil.ProxyRequest) {
 		r.SetURL(to)
 		r.Out.URL.Path = to.Path
 		r.Out.Host = r.In.Host // which the hub looks at too
