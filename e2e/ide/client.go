@@ -110,9 +110,9 @@ func (c *Client) read(r io.Reader) {
 		if line = bytes.TrimSuffix(line, []byte("\n")); len(line) > 0 || err == nil {
 			c.saw(true, line)
 			m := Parse(line)
-			c.log.add(m, err != nil)
+			roots, n := c.log.add(m, err != nil)
 			if m.IsRequest() && m.Fault == "" {
-				c.done.Go(func() { c.answer(m) })
+				c.done.Go(func() { c.answer(m, roots, n) })
 			}
 		}
 		if err != nil {
@@ -132,8 +132,8 @@ func (c *Client) readStderr(r io.Reader) {
 	}
 }
 
-// answer serves one question of the server.
-func (c *Client) answer(m Message) {
+// answer serves one question of the server; if it is for the roots, it is the nth and roots has the answer.
+func (c *Client) answer(m Message, roots Roots, n int) {
 	var a *Answer
 	switch {
 	case m.Method == "ping":
@@ -141,7 +141,6 @@ func (c *Client) answer(m Message) {
 	case c.options.Answer != nil:
 		a = c.options.Answer(m.Method, m.Params)
 	case m.Method == "roots/list":
-		roots, n := c.log.asked()
 		if roots == nil {
 			a = &Answer{Error: `{"code":-32601,"message":"Method not found"}`}
 		} else {

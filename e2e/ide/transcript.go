@@ -25,8 +25,9 @@ func (t *transcript) init(r Roots) {
 	t.changed, t.expected, t.roots = make(chan struct{}), map[string]int{}, r
 }
 
-// add takes one line; cut says that it ended without an end of line.
-func (t *transcript) add(m Message, cut bool) {
+// add takes one line; cut says that it ended without an end of line. It gives what a question for the roots is answered with,
+// and how many there were: they are counted in the order in which they came, before anybody can see the line.
+func (t *transcript) add(m Message, cut bool) (Roots, int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch {
@@ -42,9 +43,13 @@ func (t *transcript) add(m Message, cut bool) {
 	if said := widening(m.Raw); said != nil {
 		t.widening = append(t.widening, fmt.Sprintf("%q in %s", said, clip(m.Raw)))
 	}
+	if m.IsRequest() && m.Method == "roots/list" {
+		t.questions++
+	}
 	t.messages = append(t.messages, m)
 	close(t.changed)
 	t.changed = make(chan struct{})
+	return t.roots, t.questions
 }
 
 // since gives the messages from the nth on, and a channel that closes when another comes.
@@ -77,13 +82,6 @@ func (t *transcript) expect(id string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.expected[id]++
-}
-
-func (t *transcript) asked() (Roots, int) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.questions++
-	return t.roots, t.questions
 }
 
 func (t *transcript) setRoots(r Roots) {
