@@ -78,7 +78,7 @@ func confine(prog Program, env *environment, l *Launch, h Machine) (*Confinement
 	p := &sandbox.Profile{Network: s.Network, Sockets: s.Sockets.Or(k != nil && k.sockets), Attributes: s.Mode == sandbox.Required, Except: h.memory.closed()}
 	c.Refuse = s.Refuse.Or(k != nil && k.state)
 	h.shares = shares{memory: p.Sockets, terminals: k != nil && k.terminals}
-	missing, cannot := false, cmp.Or(prog.Unheld(c.Kernel), unheldFile(l.Command))
+	missing, cannot := false, cmp.Or(prog.Unheld(c.Kernel), unheldFile(h.wayOf(l.Command)))
 	switch {
 	case cannot != "":
 		serious = []string{cannot}
@@ -116,7 +116,7 @@ func confine(prog Program, env *environment, l *Launch, h Machine) (*Confinement
 		p.Rules = o.rules
 		p.Watch(o.watched)
 		c.Report.Never = func(path string) string {
-			w := wayOf(path)
+			w := wayIn(nil, path) // the child runs by then
 			return n.never(path, &w)
 		}
 		for _, r := range p.Around() {
@@ -201,11 +201,12 @@ func escapes(command string) string {
 
 // unheldFile is Unheld by the file that is started. A program below /snap/bin is a link
 // to the one that starts them all.
-func unheldFile(path string) string {
-	if to, err := filepath.EvalSymlinks(path); err == nil && filepath.Base(to) == "snap" {
+func unheldFile(w way) string {
+	switch {
+	case w.end == nil:
+	case filepath.Base(w.real) == "snap":
 		return inItsOwn
-	}
-	if fi, err := os.Stat(path); err == nil && fi.Mode()&(os.ModeSetuid|os.ModeSetgid) != 0 {
+	case w.end.Mode()&(os.ModeSetuid|os.ModeSetgid) != 0:
 		return asOther
 	}
 	return ""
@@ -253,9 +254,9 @@ const runs = sandbox.Read | sandbox.Execute
 func (o *opening) all(prog Program, env *environment, l *Launch) {
 	h := o.h
 	if l.Enter != "" || l.Dir == h.scratch { // what launchers start in and with
-		o.rules = append(o.rules, sandbox.Rule{Path: RealPath(h.scratch), Access: sandbox.Read})
+		o.rules = append(o.rules, sandbox.Rule{Path: h.real(h.scratch), Access: sandbox.Read})
 		if h.shell != "" {
-			o.rules = append(o.rules, sandbox.Rule{Path: RealPath(h.shell), Access: runs})
+			o.rules = append(o.rules, sandbox.Rule{Path: h.real(h.shell), Access: runs})
 		}
 	}
 	if h.installed != nil {
@@ -276,7 +277,7 @@ func (o *opening) all(prog Program, env *environment, l *Launch) {
 		case why != "":
 			o.less = append(o.less, why)
 		case h.boundary.Writable(p.file): // children could put there what makes more of it
-			if w := wayOf(p.file); h.bounded(&w) {
+			if w := h.wayOf(p.file); h.bounded(&w) {
 				o.add(w, runs, false)
 			}
 		default:
@@ -323,7 +324,7 @@ func (o *opening) base() {
 	for _, n := range o.h.needs.of(o.h.home) {
 		w := n.way
 		if !allFixed(w.hops) {
-			w = wayOf(w.path)
+			w = o.h.wayOf(w.path)
 		}
 		if why := o.follow(w, n.access, n.use, n.watch); why != "" {
 			o.less = append(o.less, why)
@@ -333,7 +334,7 @@ func (o *opening) base() {
 
 // path opens what a path leads to, and says why not where a person is to know.
 func (o *opening) path(path string, a sandbox.Access, use purpose, watch bool) string {
-	return o.follow(wayOf(path), a, use, watch)
+	return o.follow(o.h.wayOf(path), a, use, watch)
 }
 
 // follow is path for a way that was looked up.
@@ -358,7 +359,7 @@ func (o *opening) add(w way, a sandbox.Access, watch bool) {
 
 // withheld says why a path of the entry's sandbox cannot be opened; "" where it can.
 func (h Machine) withheld(key, path string) string {
-	if h.boundary.Keeps(path) || h.boundary.Keeps(RealPath(path)) {
+	if h.boundary.Keeps(path) || h.boundary.Keeps(h.real(path)) {
 		return fmt.Sprintf("sandbox.%s: %s is withheld by the policy, or is the hub's own", key, path)
 	}
 	return ""
@@ -367,7 +368,7 @@ func (h Machine) withheld(key, path string) string {
 // linked says why a path that the entry opens for writing is not opened as what its
 // links lead to; "" where it is.
 func (h Machine) linked(path string) string {
-	if real := RealPath(path); !h.boundary.Leads(append(sandbox.Hops(path), real)) {
+	if real := h.real(path); !h.boundary.Leads(append(h.looks.Hops(path), real)) {
 		return fmt.Sprintf("sandbox.write: %s leads to %s by a link where servers write, so it is not opened; write the path that it leads to", path, real)
 	}
 	return ""
@@ -557,7 +558,7 @@ func (h Machine) topOf(path string) string {
 	dir := filepath.Dir(path)
 	for at := dir; h.narrow(at); at = filepath.Dir(at) {
 		for _, name := range packageFiles {
-			if _, err := os.Lstat(filepath.Join(at, name)); err == nil {
+			if _, err := h.looks.Lstat(filepath.Join(at, name)); err == nil {
 				return at
 			}
 		}
@@ -593,7 +594,7 @@ func (h Machine) searched(env *environment) (ways []way) {
 			return w, false
 		}
 		known[dir] = true
-		if w = wayOf(dir); !h.narrow(w.real) || len(b.Conflicts([]sandbox.Rule{{Path: w.real}})) > 0 {
+		if w = h.wayOf(dir); !h.narrow(w.real) || len(b.Conflicts([]sandbox.Rule{{Path: w.real}})) > 0 {
 			return w, false
 		}
 		ways = append(ways, w)

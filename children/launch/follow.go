@@ -63,13 +63,26 @@ type way struct {
 	end  fs.FileInfo
 }
 
-func wayOf(path string) way {
-	w := way{path: filepath.Clean(path), hops: sandbox.Hops(path)}
+// wayOf looks up where a path leads.
+func (h Machine) wayOf(path string) way { return wayIn(h.looks, path) }
+
+func wayIn(looks *sandbox.Looks, path string) way {
+	w := way{path: filepath.Clean(path), hops: looks.Hops(path)}
 	w.real = w.hops[len(w.hops)-1]
-	if fi, err := os.Lstat(w.real); err == nil && fi.Mode()&fs.ModeSymlink == 0 {
+	if fi, err := looks.Lstat(w.real); err == nil && fi.Mode()&fs.ModeSymlink == 0 {
 		w.end = fi
 	}
 	return w
+}
+
+func (w way) isDir() bool { return w.end != nil && w.end.IsDir() }
+
+// orItself is where a way leads, or its path where that is nowhere.
+func (w way) orItself(path string) string {
+	if w.end == nil {
+		return path
+	}
+	return w.real
 }
 
 // place is where a way ends, as the memory has it. What is not there yet may become either,
@@ -178,7 +191,7 @@ const (
 // a person is to know. What is not there is remembered as well: what comes to be there is at
 // its own place.
 func (h Machine) follow(path string, p purpose) (w way, why string, ok bool) {
-	w = wayOf(path)
+	w = h.wayOf(path)
 	why, ok = h.followed(w, p)
 	return w, why, ok
 }
@@ -226,7 +239,7 @@ func (h Machine) none(p part) {
 // its installation, on the way to where its links lead. why is set where it is not what its
 // name opened when it was first used.
 func (h Machine) installation(p part) (paths []way, why string) {
-	hops := sandbox.Hops(p.file)
+	hops := h.looks.Hops(p.file)
 	if allFixed(hops) {
 		h.none(p)
 		return nil, "" // it is open to everybody
@@ -246,7 +259,7 @@ func (h Machine) installation(p part) (paths []way, why string) {
 	}
 	var places []string
 	for i, path := range spelled {
-		w := wayOf(path)
+		w := h.wayOf(path)
 		switch said := h.barred(&w, false); {
 		case said != "" && i == 0:
 			return nil, said
@@ -269,7 +282,7 @@ func (h Machine) installation(p part) (paths []way, why string) {
 // Read says why a file that the entry names, and that leads to real, is not read for the
 // child; nil where it is.
 func (h Machine) Read(path, real string) error {
-	w := wayOf(path)
+	w := h.wayOf(path)
 	if w.real != real { // it leads elsewhere by now, or is spelled otherwise
 		w = way{w.path, append(w.hops, real), real, nil}
 	}

@@ -38,7 +38,7 @@ func (h Machine) reads(dir string) []sandbox.Rule { return h.gives(dir, runs) }
 
 // gives is a rule for a folder that is there, and lies in nothing that stays closed.
 func (h Machine) gives(dir string, a sandbox.Access) []sandbox.Rule {
-	w := wayOf(dir)
+	w := h.wayOf(dir)
 	if w.end == nil || !w.end.IsDir() || w.real != dir || !h.bounded(&w) || h.reserved(nil).Why(dir) != "" || !h.narrow(dir) {
 		return nil
 	}

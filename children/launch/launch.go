@@ -60,6 +60,7 @@ func (l Launch) SamePlace(o Launch) bool {
 // Plan computes how a child starts with these roots. Its error says what the
 // operator or the person at the client can do.
 func Plan(prog Program, roots []rootsmgr.Root, h Machine) (Launch, error) {
+	h = h.atOnce()
 	dirs := rootsmgr.Directories(roots)
 	if prog.TakesDirectories() {
 		roots = dirs

@@ -20,7 +20,7 @@ const mostLinked = 64
 // beyond are the parts that the packages of a file lead to. Where servers write they lead
 // nowhere.
 func (h Machine) beyond(file string) (parts []part) {
-	for _, hop := range sandbox.Hops(file) {
+	for _, hop := range h.looks.Hops(file) {
 		top := hop
 		if !h.isDir(hop) {
 			top = h.topOf(hop)

@@ -42,6 +42,7 @@ type Machine struct {
 	isDir    func(path string) bool
 	isProg   func(path string) bool   // an executable regular file
 	real     func(path string) string // without links; path itself where it leads nowhere
+	looks    *sandbox.Looks           // of one plan; nil: each path is looked at when it is asked for
 }
 
 // NewMachine is this machine. environ nil, home "" and dir "" mean the environment,
@@ -60,6 +61,17 @@ func NewMachine(environ []string, home, dir string) Machine {
 	h.needs, h.memory, h.installs, h.others = &needs{}, newMemory(h.stateFolder()), installs(h.home), &others{}
 	plain := h
 	h.shelter = sync.OnceValues(func() (shelter, error) { return scratch(plain) })
+	return h
+}
+
+// atOnce is the machine as it is at this moment: each path is looked at once.
+func (h Machine) atOnce() Machine {
+	looks := sandbox.NewLooks()
+	if h.needs != nil { // it is a real one
+		h.isDir = func(path string) bool { return wayIn(looks, path).isDir() }
+		h.real = func(path string) string { return wayIn(looks, path).orItself(path) }
+	}
+	h.looks = looks
 	return h
 }
 

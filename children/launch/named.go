@@ -100,10 +100,9 @@ type obeyed struct {
 	folders []string // of paths, those that are searched
 }
 
-func (o *obeyed) add(path string, searched bool) {
-	hops := sandbox.Hops(path)
-	if o.paths = append(o.paths, hops...); searched && isDir(path) {
-		o.folders = append(o.folders, hops...)
+func (o *obeyed) add(w way, searched bool) {
+	if o.paths = append(o.paths, w.hops...); searched && w.isDir() {
+		o.folders = append(o.folders, w.hops...)
 	}
 }
 
@@ -112,15 +111,15 @@ func (h Machine) obeys(o *obeyed, prog Program) {
 	for _, n := range prog.named(h.home) {
 		switch n.Use {
 		case entry.Code, entry.Config:
-			o.add(n.Path, true)
+			o.add(h.wayOf(n.Path), true)
 		case entry.Cwd:
 			if h.runsIn(prog, n.Path) {
-				o.add(n.Path, false) // data may lie in it
+				o.add(h.wayOf(n.Path), false) // data may lie in it
 			}
 		}
 	}
 	if filepath.IsAbs(prog.EnvFile) {
-		o.add(prog.EnvFile, false)
+		o.add(h.wayOf(prog.EnvFile), false)
 	}
 }
 
@@ -180,7 +179,7 @@ func (h Machine) ownModules(prog Program) bool {
 	if !filepath.IsAbs(dir) || namesRoots(dir) || !h.narrow(dir) {
 		return false
 	}
-	return !slices.ContainsFunc(sandbox.Hops(dir), h.reachable)
+	return !slices.ContainsFunc(h.looks.Hops(dir), h.reachable)
 }
 
 // ownScripts reports whether all that the program has Python run are scripts, as far as it
@@ -206,7 +205,7 @@ func (h Machine) ownScripts(prog Program) bool {
 	if file != "" {
 		if !filepath.IsAbs(file) ||
 			!known && !slices.ContainsFunc(interpreter(file), func(word string) bool { name, _, _ := launcherOf(word); return name == "sh" }) ||
-			slices.ContainsFunc(sandbox.Hops(file), h.reachable) {
+			slices.ContainsFunc(h.looks.Hops(file), h.reachable) {
 			return false
 		}
 		text = textOf(file)
@@ -283,12 +282,12 @@ func (h Machine) naming(prog Program, env *environment, parts []part, k *known) 
 	}
 	h.obeys(&n.obeyed, prog)
 	for _, p := range parts {
-		n.obeyed.add(p.file, false)
+		n.obeyed.add(h.wayOf(p.file), false)
 	}
 	list, _ := env.get("PATH")
 	for _, dir := range filepath.SplitList(list) {
 		if filepath.IsAbs(dir) {
-			n.obeyed.add(dir, true)
+			n.obeyed.add(h.wayOf(dir), true)
 		}
 	}
 	users := inherited(h.environ, nil, h.goos)
@@ -305,7 +304,7 @@ func (h Machine) naming(prog Program, env *environment, parts []part, k *known) 
 // open decides on each name.
 func (n *naming) open() {
 	for _, name := range n.names {
-		w := wayOf(name.Path)
+		w := n.h.wayOf(name.Path)
 		f := n.remembered(&w, n.decide(name, &w))
 		if f.none {
 			continue
@@ -365,7 +364,7 @@ func (h Machine) relinkable(w *way) string {
 	for _, hop := range w.hops[:len(w.hops)-1] {
 		link := hop
 		for at := hop; !isTop(at); at = filepath.Dir(at) {
-			if fi, err := os.Lstat(at); err == nil && fi.Mode()&fs.ModeSymlink != 0 {
+			if fi, err := h.looks.Lstat(at); err == nil && fi.Mode()&fs.ModeSymlink != 0 {
 				link = at // the first of the path
 			}
 		}
@@ -507,7 +506,7 @@ func (n *naming) missing(name entry.Name, w *way) fate {
 	for !isTop(above) && !n.h.isDir(above) {
 		above = filepath.Dir(above)
 	}
-	at := wayOf(folder)
+	at := n.h.wayOf(folder)
 	switch fi, err := os.Lstat(above); {
 	case isTop(above):
 		return fate{none: true} // an address, or the name of something
@@ -527,7 +526,7 @@ func (n *naming) missing(name entry.Name, w *way) fate {
 
 // shared says why a folder is not opened for a file that is to be made in it.
 func (n *naming) shared(folder string) string {
-	w := wayOf(folder)
+	w := n.h.wayOf(folder)
 	if why := n.never(folder, &w); why != "" {
 		return fmt.Sprintf("its folder %s is not opened (%s)", folder, why)
 	}
@@ -539,7 +538,7 @@ func (n *naming) shared(folder string) string {
 // "" otherwise.
 func (n *naming) folderOf(w *way) string {
 	dir := filepath.Dir(w.real)
-	at := wayOf(dir)
+	at := n.h.wayOf(dir)
 	if at.end == nil || !at.end.IsDir() || at.real != dir || n.never(dir, &at) != "" || n.only(entry.Name{Path: dir, Use: entry.Data}, dir, &at) != "" {
 		return ""
 	}
@@ -573,7 +572,7 @@ func (n *naming) remembered(w *way, f fate) fate {
 	}
 	var places []string
 	for _, r := range f.rules {
-		at := wayOf(r.Path)
+		at := n.h.wayOf(r.Path)
 		places = append(places, at.place(false))
 	}
 	name := memoryOf(w)

@@ -10,7 +10,6 @@ import (
 
 	"github.com/joho/godotenv"
 
-	"mcphub/children/sandbox"
 	"mcphub/internal/reference"
 	"mcphub/rootsmgr"
 )
@@ -40,7 +39,7 @@ func envFile(prog Program, roots []rootsmgr.Root, h Machine) (string, error) {
 		return file, nil
 	}
 	projects := h.projects(roots)
-	for _, path := range sandbox.Hops(file) {
+	for _, path := range h.looks.Hops(file) {
 		switch {
 		case projects.hold(path):
 			return "", errInRoot

@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -65,10 +66,46 @@ const mostHops = 40
 
 // Hops are the spellings of a path on the way to where it leads: itself, and itself with
 // one link after the other replaced by what it says.
-func Hops(path string) []string {
+func Hops(path string) []string { return (*Looks)(nil).Hops(path) }
+
+// Looks remember what was seen at each path, for whoever needs the disk of one moment. The
+// nil Looks remember nothing. They belong to one goroutine.
+type Looks struct{ seen map[string]look }
+
+// A look is what is at a path.
+type look struct {
+	fi  fs.FileInfo
+	to  string // if it is a link, where that leads
+	err error
+}
+
+// NewLooks returns Looks that have seen nothing yet.
+func NewLooks() *Looks { return &Looks{seen: map[string]look{}} }
+
+// Lstat is os.Lstat.
+func (l *Looks) Lstat(path string) (fs.FileInfo, error) {
+	at := l.at(path)
+	return at.fi, at.err
+}
+
+func (l *Looks) at(path string) (at look) {
+	if l != nil {
+		if at, ok := l.seen[path]; ok {
+			return at
+		}
+		defer func() { l.seen[path] = at }()
+	}
+	if at.fi, at.err = os.Lstat(path); at.err == nil && at.fi.Mode()&fs.ModeSymlink != 0 {
+		at.to, at.err = os.Readlink(path)
+	}
+	return at
+}
+
+// Hops is [Hops].
+func (l *Looks) Hops(path string) []string {
 	all := []string{filepath.Clean(path)}
 	for len(all) <= mostHops {
-		next, ok := hop(all[len(all)-1])
+		next, ok := l.hop(all[len(all)-1])
 		if !ok {
 			break
 		}
@@ -78,27 +115,22 @@ func Hops(path string) []string {
 }
 
 // hop replaces the first link of a clean path.
-func hop(path string) (string, bool) {
+func (l *Looks) hop(path string) (string, bool) {
 	for end := 1; end <= len(path); end++ {
 		if end < len(path) && !os.IsPathSeparator(path[end]) {
 			continue
 		}
-		at := path[:end]
-		fi, err := os.Lstat(at)
-		if err != nil {
+		link := path[:end]
+		at := l.at(link)
+		switch {
+		case at.err != nil:
 			return "", false
-		}
-		if fi.Mode()&os.ModeSymlink == 0 {
+		case at.to == "":
 			continue
+		case !filepath.IsAbs(at.to):
+			at.to = filepath.Join(filepath.Dir(link), at.to)
 		}
-		to, err := os.Readlink(at)
-		if err != nil {
-			return "", false
-		}
-		if !filepath.IsAbs(to) {
-			to = filepath.Join(filepath.Dir(at), to)
-		}
-		return filepath.Join(to, path[end:]), true
+		return filepath.Join(at.to, path[end:]), true
 	}
 	return "", false
 }

@@ -166,16 +166,20 @@ func plain(path string) bool {
 	if path == "" || path[0] != '/' {
 		return false
 	}
-	for i := range len(path) {
-		if path[i] == '/' && (i+1 == len(path) || path[i+1] == '/' || path[i+1] == '.') && special(path[i+1:]) {
-			return path == "/"
-		}
+	if path == "/" {
+		return true
 	}
-	return true
-}
-
-// special reports whether the first element of a path is empty, or one of . and ..
-func special(path string) bool {
-	name, _, _ := strings.Cut(path, "/")
-	return name == "" || name == "." || name == ".."
+	if path[len(path)-1] == '/' || strings.Contains(path, "//") {
+		return false
+	}
+	for {
+		_, rest, found := strings.Cut(path, "/.")
+		if !found {
+			return true
+		}
+		if name, _, _ := strings.Cut(rest, "/"); name == "" || name == "." {
+			return false
+		}
+		path = rest
+	}
 }
