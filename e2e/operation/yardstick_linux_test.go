@@ -147,8 +147,8 @@ func TestNobodyIsLookedUpOverHTTP(t *testing.T) {
 }
 
 // mostLooks is how often the disk is looked at for one more server that starts, by the hub and by the server; the folders of PATH
-// have a part in it. What all confined servers open is looked at once for all.
-const mostLooks = 1250
+// have a part in it. What all confined servers open is looked at once for all, and each path once for a plan.
+const mostLooks = 600
 
 // TestSystemCallsOfAStart: until the tools are listed nothing waits for the disk, and nothing is written down of what servers
 // offer, which is a hint. One more server costs a bounded number of looks.
