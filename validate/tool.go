@@ -3,7 +3,6 @@ package validate
 import (
 	"errors"
 	"fmt"
-	"slices"
 
 	"mcphub/validate/budget"
 	"mcphub/validate/chars"
@@ -30,10 +29,10 @@ type Tool struct {
 func (t *Tool) Name() string { return t.name }
 
 // Mode is how far the tool's arguments are searched.
-func (t *Tool) Mode() Mode { return t.args.Mode }
+func (t *Tool) Mode() Mode { return t.args.Loaded().Mode }
 
 // Unchecked says why calls are not checked by the tool's schema; nil where they are, or there is none.
-func (t *Tool) Unchecked() error { return t.args.Unchecked }
+func (t *Tool) Unchecked() error { return t.args.Unchecked() }
 
 // ProfileName is the built-in profile in force, "" for none.
 func (t *Tool) ProfileName() string {
@@ -65,7 +64,7 @@ func (c *Checker) Tool(child, serverName string, def []byte) (*Tool, error) {
 		t.rewrite = t.profile.Rewrite
 		t.args.Rewrites = t.rewrite != 0
 	}
-	if err := t.args.ReadSchema(d.schema, c.search.Depth); err != nil {
+	if err := t.args.UseSchema(d.schema, c.search.Depth); err != nil {
 		return nil, err
 	}
 	return t, nil
@@ -110,7 +109,7 @@ func readDefinition(def []byte, depth int) (definition, error) {
 			d.name = t.Str(m)
 		case "inputSchema":
 			seen++
-			d.schema = slices.Clone(t.Whole(m))
+			d.schema = t.Whole(m)
 		case "annotations":
 			d.readOnly = t.IsTrue(m, "readOnlyHint")
 			d.destructive = t.IsTrue(m, "destructiveHint")

@@ -22,7 +22,7 @@ func searches(t testing.TB) (s *Searcher, with, without *Tool) {
 	m := machine.New(nil, "", nil, nil)
 	s = &Searcher{Machine: &m, Depth: strictjson.DefaultDepth, Size: strictjson.DefaultSize}
 	with = &Tool{}
-	if err := with.ReadSchema([]byte(plainSchema), strictjson.DefaultDepth); err != nil {
+	if err := with.UseSchema([]byte(plainSchema), strictjson.DefaultDepth); err != nil {
 		t.Fatal(err)
 	}
 	if with.late != nil {

@@ -37,9 +37,7 @@ type Result struct {
 // Arguments walks, validates and searches the arguments of one call. nil stands for absent arguments. The error is a
 // *strictjson.Error or a *schema.Error.
 func (s *Searcher) Arguments(t *Tool, args []byte) (r Result, err error) {
-	if t.late != nil {
-		t = t.late()
-	}
+	t = t.Loaded()
 	if s.Resources == nil && len(args) <= s.Size && t.plain.fits(args) {
 		return Result{Work: *budget.New(len(args)), tool: t}, nil
 	}

@@ -2,7 +2,6 @@ package detect
 
 import (
 	"encoding/json"
-	"errors"
 	"sync"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -31,45 +30,61 @@ type Tool struct {
 	defaults    map[string]any // of absent arguments that are paths
 	takesPaths  bool           // the schema or a declaration names an argument that is a path
 	plain       *plain         // knows most calls that hold nothing; nil: none
-	Unchecked   error          // why calls are not checked by its schema; nil: they are, or there is none
+	unchecked   error          // see Unchecked
 	late        func() *Tool   // the tool with its schema compiled, by the first call; nil where it is
+	sound       func() bool    // reports whether the schema is an everyday one, which compiles; nil as late is
 }
 
-// ReadSchema reads the inputSchema of a tool. An everyday one is compiled by the first call. One that does not compile costs
-// the tool the check by it and nothing else: see Unchecked. An error is of what is no schema at all.
-func (t *Tool) ReadSchema(raw []byte, depth int) error {
-	doc, err := schema.Read(raw, depth)
-	switch {
-	case errors.Is(err, schema.ErrNoSchema):
-		return err
-	case err != nil:
-		t.forgo(err)
-	case doc == nil: // anything goes
-	case schema.Sound(doc, true):
-		t.later(doc)
-	default:
-		t.load(doc)
+// UseSchema gives a tool its inputSchema, well-formed JSON, which the first call reads and compiles. A schema that does not
+// compile costs the tool the check by it and nothing else: see Unchecked. An error is of what is no schema at all.
+func (t *Tool) UseSchema(raw []byte, depth int) error {
+	switch raw = strictjson.TrimJSONSpace(raw); {
+	case schema.Anything(raw):
+		return nil
+	case raw[0] != '{' && raw[0] != 'f':
+		return schema.ErrNoSchema
 	}
+	t.sound = func() bool {
+		doc, err := schema.Read(raw, depth)
+		return err == nil && schema.Sound(doc, true)
+	}
+	t.late = sync.OnceValue(func() *Tool {
+		full := *t
+		full.late, full.sound = nil, nil
+		if doc, err := schema.Read(raw, depth); err != nil {
+			full.forgo(err)
+		} else {
+			full.load(doc)
+		}
+		return &full
+	})
 	return nil
+}
+
+// Loaded is the tool with its schema compiled.
+func (t *Tool) Loaded() *Tool {
+	if t.late != nil {
+		return t.late()
+	}
+	return t
+}
+
+// Unchecked says why calls are not checked by the tool's schema; nil where they are, or there is none. It compiles none that
+// is an everyday one.
+func (t *Tool) Unchecked() error {
+	if t.sound != nil && t.sound() {
+		return nil
+	}
+	return t.Loaded().unchecked
 }
 
 // forgo does without the schema. Nothing is known of the arguments then, so all of them are searched, unless the operator
 // wants none searched.
 func (t *Tool) forgo(why error) {
-	t.Unchecked = why
+	t.unchecked = why
 	if t.Mode == declare.ModeDeclared {
 		t.Mode = declare.ModeStrict
 	}
-}
-
-// later leaves the schema to the first call.
-func (t *Tool) later(doc any) {
-	t.late = sync.OnceValue(func() *Tool {
-		full := *t
-		full.late = nil
-		full.load(doc)
-		return &full
-	})
 }
 
 // load compiles the schema and takes from it what the search needs, or does without.

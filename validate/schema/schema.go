@@ -100,11 +100,16 @@ type Schema struct {
 // ErrNoSchema says that what should be a schema is none.
 var ErrNoSchema = errors.New("inputSchema is not an object")
 
+// Anything reports whether an inputSchema without space around it accepts every object.
+func Anything(raw []byte) bool {
+	return len(raw) == 0 || string(raw) == "null" || string(raw) == "true"
+}
+
 // Read decodes an inputSchema as a child sent it. nil, null and true accept every object, and give nil. Bad text in a
 // description is the child's; names that occur twice are refused, because two programs would read two schemas.
 func Read(raw []byte, depth int) (doc any, err error) {
 	raw = strictjson.TrimJSONSpace(raw)
-	if len(raw) == 0 || string(raw) == "null" || string(raw) == "true" {
+	if Anything(raw) {
 		return nil, nil
 	}
 	t := strictjson.New(depth)
