@@ -3,9 +3,9 @@ package validate
 import (
 	"errors"
 	"io/fs"
-	"regexp"
 	"strings"
 
+	"mcphub/internal/lazyregexp"
 	"mcphub/rootsmgr/guard"
 	"mcphub/rootsmgr/platform"
 	"mcphub/validate/access"
@@ -140,4 +140,4 @@ func (j *judge) namesNew(path string) bool {
 }
 
 // systemPlace is where programs and libraries are.
-var systemPlace = regexp.MustCompile(`^/(?:usr|bin|sbin|lib[^/]*)(?:/|$)`)
+var systemPlace = lazyregexp.New(`^/(?:usr|bin|sbin|lib[^/]*)(?:/|$)`)

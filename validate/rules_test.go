@@ -1,10 +1,10 @@
 package validate
 
 import (
-	"regexp"
 	"strings"
 	"testing"
 
+	"mcphub/internal/lazyregexp"
 	"mcphub/validate/detect"
 )
 
@@ -153,7 +153,7 @@ func TestDevicesInText(t *testing.T) {
 	judgeAll(t, w, c, tool, Deny, `{"query":"COPY t FROM '/dev/fd/7'"}`, `{"query":"COPY t FROM '/dev/stdin'"}`) // as ever: they mean something else in the server
 	now := systemPlace
 	defer func() { systemPlace = now }()
-	systemPlace = regexp.MustCompile(`^/(?:usr|bin|sbin|lib[^/]*|dev)(?:/|$)`)
+	systemPlace = lazyregexp.New(`^/(?:usr|bin|sbin|lib[^/]*|dev)(?:/|$)`)
 	judgeAll(t, w, c, tool, Allow, attacks...)
 }
 

@@ -5,11 +5,11 @@ import (
 	"maps"
 	"net/url"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"mcphub/internal/lazyregexp"
 	"mcphub/internal/reference"
 )
 
@@ -95,7 +95,7 @@ func escape(name string) string {
 func later(text string) bool { return reference.Has(text) || placeholder.MatchString(text) }
 
 // placeholder matches what stands for roots.
-var placeholder = regexp.MustCompile(`\$\{roots?[:}]`)
+var placeholder = lazyregexp.New(`\$\{roots?[:}]`)
 
 type reader struct {
 	*Entry
@@ -137,7 +137,7 @@ func (r *reader) path(at place, text string, plain bool) string {
 }
 
 // file matches a word that looks like the name of a file.
-var file = regexp.MustCompile(`^[\pL\pN_. -]+\.[A-Za-z][A-Za-z0-9]{0,9}$`)
+var file = lazyregexp.New(`^[\pL\pN_. -]+\.[A-Za-z][A-Za-z0-9]{0,9}$`)
 
 // value names what the value of a flag or variable is, or a word by itself. name is that of
 // the flag or variable; "" for none.

@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"mcphub/children/sandbox"
+	"mcphub/internal/lazyregexp"
 )
 
 // Bounds of what is read.
@@ -428,7 +428,7 @@ func isData(path string) bool {
 }
 
 // gitDir finds where a worktree's repository is.
-var gitDir = regexp.MustCompile(`^gitdir: (/[^\n]+)`)
+var gitDir = lazyregexp.New(`^gitdir: (/[^\n]+)`)
 
 // repository is the repository of what the call names, or of where the child works, if it
 // is closed.

@@ -3,11 +3,12 @@ package hints
 import (
 	"bytes"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
+
+	"mcphub/internal/lazyregexp"
 )
 
 // This file knows the words by which programs tell that they were refused something.
@@ -96,16 +97,16 @@ func makes(line string) bool {
 }
 
 // ofSockets are calls that a socket was to be used by, as traces of errors show them.
-var ofSockets = regexp.MustCompile(`\.(?:bind|connect)\(|socket\.socket\(|socket\.__init__\(|\bunix socket\b|\b(?:listen|connect|bind) E(?:ACCES|PERM)\b[^\n]* [/\x00@]|\b(?:bind|listen|connect|dial)\b[^\n]*\bunix\b|\bunix\b[^\n]*\b(?:bind|listen|connect|dial)\b`)
+var ofSockets = lazyregexp.New(`\.(?:bind|connect)\(|socket\.socket\(|socket\.__init__\(|\bunix socket\b|\b(?:listen|connect|bind) E(?:ACCES|PERM)\b[^\n]* [/\x00@]|\b(?:bind|listen|connect|dial)\b[^\n]*\bunix\b|\bunix\b[^\n]*\b(?:bind|listen|connect|dial)\b`)
 
 // socketLines is how many lines before an error may show the call.
 const socketLines = 3
 
 // moduleName finds the name of a module that was not found.
-var moduleName = regexp.MustCompile(`(?:annot find (?:module|package) |o module named )['"‘]?([^'"’\s;,]+)`)
+var moduleName = lazyregexp.New(`(?:annot find (?:module|package) |o module named )['"‘]?([^'"’\s;,]+)`)
 
 // relativePath finds a relative path in quotes.
-var relativePath = regexp.MustCompile(`['"]((?:[^'"/\s:]+/)*[^'"/\s:]+)['"]`)
+var relativePath = lazyregexp.New(`['"]((?:[^'"/\s:]+/)*[^'"/\s:]+)['"]`)
 
 // mostPaths bounds how many paths of one text are looked at.
 const mostPaths = 8

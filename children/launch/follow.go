@@ -9,11 +9,11 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"mcphub/children/sandbox"
+	"mcphub/internal/lazyregexp"
 	"mcphub/internal/reference"
 	"mcphub/rootsmgr"
 )
@@ -97,7 +97,7 @@ func (w *way) place(file bool) string {
 
 // mounted is the folder that Kubernetes makes anew, beside the former, when a secret is
 // changed that it has mounted. A name leads there by a link in the folder of the mount.
-var mounted = regexp.MustCompile(`/\.\.\d{4}_\d\d_\d\d_[^/]+(/|$)`)
+var mounted = lazyregexp.New(`/\.\.\d{4}_\d\d_\d\d_[^/]+(/|$)`)
 
 // owns are the hub's own folders.
 func (h Machine) owns() []string {

@@ -2,11 +2,11 @@ package launch
 
 import (
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"mcphub/children/sandbox"
+	"mcphub/internal/lazyregexp"
 	"mcphub/internal/reference"
 	"mcphub/rootsmgr"
 )
@@ -166,8 +166,8 @@ func unclear(word string) bool {
 
 // Versions that are written out: of npm's registry, of Python's, and of a commit.
 var (
-	exactNode   = regexp.MustCompile(`.@v?\d+\.\d+\.\d+(?:[-+][0-9A-Za-z.+-]+)?$|#[0-9a-f]{40}$`)
-	exactPython = regexp.MustCompile(`(?:[^=<>~!]==|.@)\d+(?:\.\d+)*[0-9a-z.+!-]*$|@[0-9a-f]{40}$`)
+	exactNode   = lazyregexp.New(`.@v?\d+\.\d+\.\d+(?:[-+][0-9A-Za-z.+-]+)?$|#[0-9a-f]{40}$`)
+	exactPython = lazyregexp.New(`(?:[^=<>~!]==|.@)\d+(?:\.\d+)*[0-9a-z.+!-]*$|@[0-9a-f]{40}$`)
 )
 
 // Python reports whether the package is one of Python's.

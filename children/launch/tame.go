@@ -4,9 +4,10 @@ import (
 	"cmp"
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
+
+	"mcphub/internal/lazyregexp"
 )
 
 // This file keeps launchers away from a working directory that may be a hostile
@@ -203,7 +204,7 @@ func reachOfText(here reach, shell bool, text string, within int) reach {
 }
 
 // scheme begins what is no path: node:fs, npm:x, https://...
-var scheme = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]+:`)
+var scheme = lazyregexp.New(`^[A-Za-z][A-Za-z0-9+.-]+:`)
 
 // isRelative reports whether what an argument names is looked for in the working
 // directory. "-" is the standard input.

@@ -4,9 +4,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
+
+	"mcphub/internal/lazyregexp"
 )
 
 // An InstallError says that a package could not be installed, and what helps.
@@ -31,10 +32,10 @@ func (e *InstallError) Unwrap() error { return e.Err }
 
 // What a manager writes where there is no network, and where there is no such package.
 var (
-	noNetwork = regexp.MustCompile(`ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ENETUNREACH|EHOSTUNREACH|ENOTCACHED|ERR_SOCKET_TIMEOUT|ConnectionRefused|FailedToOpenSocket|(?i)network|dns error|error sending request|failed to fetch|connection (?:refused|reset|timed)|name resolution`)
-	noPackage = regexp.MustCompile(`E404|ETARGET|404 Not Found|(?i)no matching version|not found in the package registry|no matching distribution|No solution found|no candidates found`)
-	noTrust   = regexp.MustCompile(`SELF_SIGNED_CERT|UNABLE_TO_(?:GET|VERIFY)|CERT_(?:HAS|UNTRUSTED)|(?i)UnknownIssuer|certificate verify failed|invalid peer certificate`)
-	noAccess  = regexp.MustCompile(`E401|E403|ENEEDAUTH|401 Unauthorized|403 Forbidden`)
+	noNetwork = lazyregexp.New(`ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ENETUNREACH|EHOSTUNREACH|ENOTCACHED|ERR_SOCKET_TIMEOUT|ConnectionRefused|FailedToOpenSocket|(?i)network|dns error|error sending request|failed to fetch|connection (?:refused|reset|timed)|name resolution`)
+	noPackage = lazyregexp.New(`E404|ETARGET|404 Not Found|(?i)no matching version|not found in the package registry|no matching distribution|No solution found|no candidates found`)
+	noTrust   = lazyregexp.New(`SELF_SIGNED_CERT|UNABLE_TO_(?:GET|VERIFY)|CERT_(?:HAS|UNTRUSTED)|(?i)UnknownIssuer|certificate verify failed|invalid peer certificate`)
+	noAccess  = lazyregexp.New(`E401|E403|ENEEDAUTH|401 Unauthorized|403 Forbidden`)
 )
 
 // failed is the error of an install.

@@ -7,12 +7,12 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"mcphub/children/launch"
 	"mcphub/children/sandbox"
+	"mcphub/internal/lazyregexp"
 )
 
 // A manager installs packages into a folder.
@@ -181,7 +181,7 @@ func (n *nodePackage) program(name string) (string, error) {
 	return "", fmt.Errorf("the package %s has the programs %s: name one, as in npx --package=%s %s", name, strings.Join(names, ", "), name, names[0])
 }
 
-var nodeName = regexp.MustCompile(`^(?:@[A-Za-z0-9~._-]+/)?[A-Za-z0-9~._-]+$`)
+var nodeName = lazyregexp.New(`^(?:@[A-Za-z0-9~._-]+/)?[A-Za-z0-9~._-]+$`)
 
 func findNode(dir string, p *launch.Package, m launch.Machine) (f found, err error) {
 	var project, pkg nodePackage
@@ -217,8 +217,8 @@ func findNode(dir string, p *launch.Package, m launch.Machine) (f found, err err
 }
 
 var (
-	pythonProgram = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*`)
-	runsOfSigns   = regexp.MustCompile(`[-_.]+`)
+	pythonProgram = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._-]*`)
+	runsOfSigns   = lazyregexp.New(`[-_.]+`)
 )
 
 func findPython(dir string, p *launch.Package) (f found, err error) {

@@ -25,6 +25,7 @@ import (
 	"mcphub/internal/clients/edit"
 	"mcphub/internal/config"
 	"mcphub/internal/exit"
+	"mcphub/internal/lazyregexp"
 	"mcphub/internal/printable"
 	"mcphub/internal/redact"
 	"mcphub/internal/replay"
@@ -528,7 +529,7 @@ func (t *target) ruleDir() string {
 	return filepath.Dir(t.Path)
 }
 
-var noName = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
+var noName = lazyregexp.New(`[^A-Za-z0-9._-]+`)
 
 // stem is how the name of a rule begins that allow makes for the path.
 func (w *allowWork) stem(t *target) string {

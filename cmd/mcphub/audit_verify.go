@@ -3,13 +3,13 @@ package main
 import (
 	"os"
 	"path/filepath"
-	"regexp"
 
 	"github.com/spf13/cobra"
 
 	"mcphub/internal/audit/trail"
 	"mcphub/internal/exit"
 	"mcphub/internal/layout"
+	"mcphub/internal/lazyregexp"
 	"mcphub/internal/printable"
 )
 
@@ -78,7 +78,7 @@ func verified(dir string, r *trail.Report) any {
 	return map[string]any{"whole": r.OK(), "logs": r.Logs, "lines": r.Lines, "open": r.Open, "torn": r.Torn, "head": r.Head, "problems": all}
 }
 
-var headPattern = regexp.MustCompile(`\b[0-9a-f]{64}\b`)
+var headPattern = lazyregexp.New(`\b[0-9a-f]{64}\b`)
 
 // keptHeads reads the heads out of files; one without any proves nothing.
 func keptHeads(files []string) ([]string, error) {

@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,6 +18,7 @@ import (
 
 	"mcphub/internal/exit"
 	"mcphub/internal/layout"
+	"mcphub/internal/lazyregexp"
 	"mcphub/internal/setup"
 )
 
@@ -102,7 +102,7 @@ type loggedLine struct {
 
 // linePattern takes a line of a log apart: time, server, process, session, text. The
 // process is absent where lines were left out.
-var linePattern = regexp.MustCompile(`^(\S+Z) (\S+?)(?:\[(\d+)\] (\S+?))?(\*|:) (.*)$`)
+var linePattern = lazyregexp.New(`^(\S+Z) (\S+?)(?:\[(\d+)\] (\S+?))?(\*|:) (.*)$`)
 
 // newLoggedLine reads a line; what has another form is all text.
 func (l *serverLog) newLoggedLine(line string) loggedLine {

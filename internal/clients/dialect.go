@@ -2,10 +2,10 @@ package clients
 
 import (
 	"encoding/json"
-	"regexp"
 	"strings"
 
 	"mcphub/internal/clients/edit"
+	"mcphub/internal/lazyregexp"
 )
 
 func number(s string) json.Number { return json.Number(s) }
@@ -67,11 +67,11 @@ func (d dialect) entry(t edit.Table) (edit.Table, bool) {
 
 var (
 	openBrace    = strings.NewReplacer("${", "$${")
-	shellVar     = regexp.MustCompile(`\$\{[A-Za-z_][A-Za-z0-9_]*(:-[^}]*)?\}`)
-	geminiVar    = regexp.MustCompile(`\$([A-Za-z_][A-Za-z0-9_]*)`)
-	opencodeVar  = regexp.MustCompile(`\{(env|file):([^{}]+)\}`)
-	continueVar  = regexp.MustCompile(`\$\$\{\{\s*(?:secrets|inputs)\.([A-Za-z0-9_][A-Za-z0-9_./-]*)\s*\}\}`)
-	anyBraceOpen = regexp.MustCompile(`\$\{[^}]*\}?`)
+	shellVar     = lazyregexp.New(`\$\{[A-Za-z_][A-Za-z0-9_]*(:-[^}]*)?\}`)
+	geminiVar    = lazyregexp.New(`\$([A-Za-z_][A-Za-z0-9_]*)`)
+	opencodeVar  = lazyregexp.New(`\{(env|file):([^{}]+)\}`)
+	continueVar  = lazyregexp.New(`\$\$\{\{\s*(?:secrets|inputs)\.([A-Za-z0-9_][A-Za-z0-9_./-]*)\s*\}\}`)
+	anyBraceOpen = lazyregexp.New(`\$\{[^}]*\}?`)
 )
 
 // text rewrites the placeholders of all texts in a value.

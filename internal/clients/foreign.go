@@ -3,12 +3,12 @@ package clients
 import (
 	"encoding/json"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"mcphub/internal/clients/edit"
 	"mcphub/internal/config"
+	"mcphub/internal/lazyregexp"
 	"mcphub/internal/reference"
 )
 
@@ -187,7 +187,7 @@ func unescaped(in edit.Table) edit.Table {
 	return out
 }
 
-var textOfReference = regexp.MustCompile(`\$\$\{(keyring|input|file):`)
+var textOfReference = lazyregexp.New(`\$\$\{(keyring|input|file):`)
 
 // settle resolves what an entry names by a relative path: in a client it starts
 // at the folder that the file is about, in hub.json at the folder of that.
@@ -249,4 +249,4 @@ func Variables(entry edit.Table) []string {
 }
 
 // variableIn matches a variable, behind the sign that makes text of it.
-var variableIn = regexp.MustCompile(`(\$?)\$\{(env:)?([A-Za-z_][A-Za-z0-9_]*)(?:\}|:-)`)
+var variableIn = lazyregexp.New(`(\$?)\$\{(env:)?([A-Za-z_][A-Za-z0-9_]*)(?:\}|:-)`)

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"mcphub/internal/clients/edit"
 	"mcphub/internal/config"
+	"mcphub/internal/lazyregexp"
 	"mcphub/internal/reference"
 )
 
@@ -267,7 +267,7 @@ func (im *Import) askFor(entry edit.Table, kept func(string) bool) edit.Table {
 	return out
 }
 
-var asksFor = regexp.MustCompile(`(\$?)\$\{input:([^}]+)\}`)
+var asksFor = lazyregexp.New(`(\$?)\$\{input:([^}]+)\}`)
 
 // asksIn are the ids that a text refers to. Behind one more $ it is text.
 func asksIn(s string) (ids []string) {
@@ -327,7 +327,7 @@ func unnumbered(t edit.Table) edit.Table {
 	return out
 }
 
-var numbered = regexp.MustCompile(`(\$\{keyring:[^}]*)-[0-9]+\}`)
+var numbered = lazyregexp.New(`(\$\{keyring:[^}]*)-[0-9]+\}`)
 
 // core is an entry without what some clients add by themselves: the usual transport and a
 // time-out.

@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"mcphub/internal/clients/edit"
+	"mcphub/internal/lazyregexp"
 	"mcphub/internal/redact"
 )
 
@@ -90,7 +90,7 @@ func secretName(name string) bool {
 }
 
 // openKey matches names of keys that everybody may know.
-var openKey = regexp.MustCompile(`(?i)(^|[_-])(public|pub|primary|foreign|sort|partition|cache)[_-]?key$`)
+var openKey = lazyregexp.New(`(?i)(^|[_-])(public|pub|primary|foreign|sort|partition|cache)[_-]?key$`)
 
 // namesFile reports a value that is the path of something, as of a file of credentials.
 // Its server opens that, so it has to stand in hub.json as a path.
@@ -141,7 +141,7 @@ func moveURL(address string, swap func(key, name, value string) string) string {
 }
 
 // anyReference is what stands for a secret or a variable.
-var anyReference = regexp.MustCompile(`\$\{[^}]*\}`)
+var anyReference = lazyregexp.New(`\$\{[^}]*\}`)
 
 // secretURL reports an address with a secret where no reference may stand, as in the
 // name of its host.
@@ -178,7 +178,7 @@ func moveArgs(args []any, swap func(key, name, value string) string) []any {
 }
 
 // unnamed is what the name of a secret cannot hold.
-var unnamed = regexp.MustCompile(`[^A-Za-z0-9_./-]+`)
+var unnamed = lazyregexp.New(`[^A-Za-z0-9_./-]+`)
 
 // secretAt is where in a text the secret begins, behind a word such as Bearer;
 // -1 where there is none, because it is empty or taken from elsewhere.

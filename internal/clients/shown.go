@@ -2,10 +2,10 @@ package clients
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 
 	"mcphub/internal/clients/edit"
+	"mcphub/internal/lazyregexp"
 	"mcphub/internal/redact"
 )
 
@@ -77,7 +77,7 @@ func (im *Import) Shown() edit.Table {
 }
 
 // hidesNothing matches a text that no shell reads as more than one word.
-var hidesNothing = regexp.MustCompile("^[^\\s$`;|&<>(){}'\"\\\\]+$")
+var hidesNothing = lazyregexp.New("^[^\\s$`;|&<>(){}'\"\\\\]+$")
 
 // maskShapes masks the parts of a text that have the form of a secret.
 func maskShapes(s, where string) string {

@@ -2,12 +2,12 @@ package config
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"mcphub/internal/lazyregexp"
 	"mcphub/internal/reference"
 	"mcphub/internal/spelling"
 )
@@ -416,7 +416,7 @@ func (c *checker) quantity(at []string, n *node, s *spec) (any, bool) {
 
 // foreign matches what other clients replace and we do not. The text is never
 // quoted in the message: it may be a password.
-var foreign = regexp.MustCompile(`^\$(env:)?[A-Za-z_][A-Za-z0-9_]*(/|$)|(^|[^$])\{env:[A-Za-z_][A-Za-z0-9_]*\}`)
+var foreign = lazyregexp.New(`^\$(env:)?[A-Za-z_][A-Za-z0-9_]*(/|$)|(^|[^$])\{env:[A-Za-z_][A-Za-z0-9_]*\}`)
 
 // text checks a string and replaces the placeholders in it.
 func (c *checker) text(at []string, n *node, s *spec) (any, bool) {

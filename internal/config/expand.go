@@ -3,10 +3,10 @@ package config
 import (
 	"fmt"
 	"os"
-	"regexp"
 	"runtime"
 	"strings"
 
+	"mcphub/internal/lazyregexp"
 	"mcphub/internal/reference"
 )
 
@@ -14,10 +14,10 @@ import (
 const maxNesting = 8
 
 // laterName matches the placeholders that only a child's start can fill.
-var laterName = regexp.MustCompile(`^(root|roots|root:.*)$`)
+var laterName = lazyregexp.New(`^(root|roots|root:.*)$`)
 
 // laterText finds them in the value of a variable, where they mean nothing.
-var laterText = regexp.MustCompile(`(?s)\$\{(root|roots|root:[^}]*)\}`)
+var laterText = lazyregexp.New(`(?s)\$\{(root|roots|root:[^}]*)\}`)
 
 // expandError says why a text could not be expanded. It names variables, never values.
 type expandError struct{ text, hint string }

@@ -3,7 +3,6 @@ package config
 import (
 	"bytes"
 	"fmt"
-	"regexp"
 	"sort"
 	"strconv"
 	"strings"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/tailscale/hujson"
 
+	"mcphub/internal/lazyregexp"
 	"mcphub/internal/nesting"
 )
 
@@ -158,7 +158,7 @@ func (s *source) encoding() *Problem {
 	return nil
 }
 
-var parserError = regexp.MustCompile(`^hujson: line (\d+), column (\d+): (?s:(.*))$`)
+var parserError = lazyregexp.New(`^hujson: line (\d+), column (\d+): (?s:(.*))$`)
 
 // syntax turns an error of the parser, which counts bytes, into a Problem.
 func (s *source) syntax(err error) *Problem {
@@ -194,8 +194,8 @@ func (s *source) syntax(err error) *Problem {
 }
 
 var (
-	tomlLine = regexp.MustCompile(`^(\[\[?[A-Za-z0-9_."' -]+\]\]?|[A-Za-z0-9_."-]+\s*=\s*\S.*)$`)
-	yamlLine = regexp.MustCompile(`^(---|- .*|[A-Za-z0-9_"' -]+:(\s.*)?)$`)
+	tomlLine = lazyregexp.New(`^(\[\[?[A-Za-z0-9_."' -]+\]\]?|[A-Za-z0-9_."-]+\s*=\s*\S.*)$`)
+	yamlLine = lazyregexp.New(`^(---|- .*|[A-Za-z0-9_"' -]+:(\s.*)?)$`)
 )
 
 // looksLike tells the formats of other clients from broken JSON, by the first

@@ -4,11 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
+	"mcphub/internal/lazyregexp"
 	"mcphub/internal/printable"
 )
 
@@ -114,12 +114,12 @@ func (e *LoadError) Error() string {
 // Unwrap returns the reading error, so that errors.Is(err, fs.ErrNotExist) holds.
 func (e *LoadError) Unwrap() error { return e.Err }
 
-var plainKey = regexp.MustCompile(`^[A-Za-z_$][A-Za-z0-9_$-]*$`)
+var plainKey = lazyregexp.New(`^[A-Za-z_$][A-Za-z0-9_$-]*$`)
 
 // index is the path step of a list element.
 func index(i int) string { return "[" + strconv.Itoa(i) + "]" }
 
-var indexStep = regexp.MustCompile(`^\[[0-9]+\]$`)
+var indexStep = lazyregexp.New(`^\[[0-9]+\]$`)
 
 // formatKey writes a key path so that it can be read back without doubt:
 // names that are not plain words stand in quotes.

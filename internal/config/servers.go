@@ -2,10 +2,11 @@ package config
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"mcphub/internal/lazyregexp"
 )
 
 // looksLikeEntry reports that a value has what makes a server.
@@ -126,7 +127,7 @@ func fromOpencode(entry *node) *node {
 	return change(entry)
 }
 
-var opencodeVar = regexp.MustCompile(`\$?\{(?:env|file):[^{}]+\}`)
+var opencodeVar = lazyregexp.New(`\$?\{(?:env|file):[^{}]+\}`)
 
 func (c *checker) entries(into, box *node) {
 	for _, m := range box.members {

@@ -7,11 +7,11 @@ import (
 	"net/netip"
 	"net/url"
 	"path"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
+	"mcphub/internal/lazyregexp"
 	"mcphub/internal/reference"
 	"mcphub/internal/resource"
 )
@@ -20,9 +20,9 @@ import (
 // the text: it may hold a secret.
 
 var (
-	serverName = regexp.MustCompile(`^[A-Za-z0-9_.-]+$`)
-	variable   = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-	headerName = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
+	serverName = lazyregexp.New(`^[A-Za-z0-9_.-]+$`)
+	variable   = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	headerName = lazyregexp.New("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
 )
 
 func notEmpty(s string) string {
@@ -216,7 +216,7 @@ func duration(n *node, millis bool) (time.Duration, string, string) {
 }
 
 var (
-	sizeText  = regexp.MustCompile(`^([0-9]+)\s*([A-Za-z]*)$`)
+	sizeText  = lazyregexp.New(`^([0-9]+)\s*([A-Za-z]*)$`)
 	sizeUnits = map[string]int64{"": 1, "b": 1, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "kb": 1e3, "mb": 1e6, "gb": 1e9}
 )
 

@@ -7,7 +7,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -15,6 +14,7 @@ import (
 	"mcphub/children/hints"
 	"mcphub/hub"
 	"mcphub/internal/client"
+	"mcphub/internal/lazyregexp"
 	"mcphub/internal/printable"
 	"mcphub/internal/reference"
 	"mcphub/internal/trial"
@@ -196,7 +196,7 @@ func (e *examination) failure(s children.Spec, st *hub.ChildStatus, in *Interpre
 	return f
 }
 
-var anError = regexp.MustCompile(`(?i)\b(?:\w*error|exception|fatal|panic)\b`)
+var anError = lazyregexp.New(`(?i)\b(?:\w*error|exception|fatal|panic)\b`)
 
 // lastWords are the last lines that a server wrote, but for what is said already.
 // Where an error stands before them, that comes first: a trace may follow it.
@@ -224,33 +224,33 @@ func firstLine(text string) string {
 
 // An ailment is a known failure: how its text is recognised, and what helps.
 type ailment struct {
-	said *regexp.Regexp // in why it failed, or in what it wrote
+	said *lazyregexp.Regexp // in why it failed, or in what it wrote
 	cure func(f *Finding, s children.Spec, said []string, e *examination)
 }
 
 var ailments = []ailment{
-	{regexp.MustCompile(`(?i)already running|another instance|\blocked by\b|\bis locked\b|\block(?:file| file)\b|EADDRINUSE|address already in use|terminated by other`), func(f *Finding, _ children.Spec, _ []string, _ *examination) {
+	{lazyregexp.New(`(?i)already running|another instance|\blocked by\b|\bis locked\b|\block(?:file| file)\b|EADDRINUSE|address already in use|terminated by other`), func(f *Finding, _ children.Spec, _ []string, _ *examination) {
 		f.Cure = "it seems to run already, and not twice at once: quit the client that runs it, or end that process, and try again"
 	}},
-	{regexp.MustCompile(`did not start within (\S+):`), func(f *Finding, s children.Spec, said []string, _ *examination) {
+	{lazyregexp.New(`did not start within (\S+):`), func(f *Finding, s children.Spec, said []string, _ *examination) {
 		start := s.WithDefaults().StartTimeout
 		f.Text, _, _ = strings.Cut(f.Text, "; raise ")
 		f.Cure = fmt.Sprintf(`give it more time if it is slow: write "timeout": {"start": %q} into its entry; else see what it wrote, and correct its command line`, (2 * start).String())
 	}},
-	{regexp.MustCompile(`the secret "([A-Za-z0-9_][A-Za-z0-9_./-]*)" is not set`), func(f *Finding, _ children.Spec, said []string, e *examination) {
+	{lazyregexp.New(`the secret "([A-Za-z0-9_][A-Za-z0-9_./-]*)" is not set`), func(f *Finding, _ children.Spec, said []string, e *examination) {
 		f.Text, _, _ = strings.Cut(f.Text, "; mcphub secret set")
 		f.Cure, f.Command = "set it", e.mcphub("secret", "set", said[1])
 	}},
-	{regexp.MustCompile(`; run: mcphub auth login |\b401\b|(?i:unauthorized)`), func(f *Finding, s children.Spec, _ []string, e *examination) {
+	{lazyregexp.New(`; run: mcphub auth login |\b401\b|(?i:unauthorized)`), func(f *Finding, s children.Spec, _ []string, e *examination) {
 		e.unauthorized(f, s)
 	}},
-	{regexp.MustCompile(`npm (?:error|ERR!) (?:code )?(?:E?NOTCACHED|ENOTCACHED|ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ENETUNREACH|ETIMEDOUT)\b|(?i:failed to fetch|network connectivity is disabled)`), func(f *Finding, _ children.Spec, _ []string, e *examination) {
+	{lazyregexp.New(`npm (?:error|ERR!) (?:code )?(?:E?NOTCACHED|ENOTCACHED|ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ENETUNREACH|ETIMEDOUT)\b|(?i:failed to fetch|network connectivity is disabled)`), func(f *Finding, _ children.Spec, _ []string, e *examination) {
 		f.Cure, f.Command = "its package is not on this machine and could not be downloaded: connect to the network once, and run this, which fetches it", e.mcphub("warm")
 	}},
-	{regexp.MustCompile(`npm (?:error|ERR!) (?:code )?E404|(?i:was not found in the package registry|no matching distribution found)`), func(f *Finding, _ children.Spec, _ []string, _ *examination) {
+	{lazyregexp.New(`npm (?:error|ERR!) (?:code )?E404|(?i:was not found in the package registry|no matching distribution found)`), func(f *Finding, _ children.Spec, _ []string, _ *examination) {
 		f.Cure = `there is no package of that name: correct it in "args"`
 	}},
-	{regexp.MustCompile(`Cannot find (?:module|package) '([^']+)'|No module named '?([A-Za-z0-9_.]+)'?`), func(f *Finding, s children.Spec, said []string, _ *examination) {
+	{lazyregexp.New(`Cannot find (?:module|package) '([^']+)'|No module named '?([A-Za-z0-9_.]+)'?`), func(f *Finding, s children.Spec, said []string, _ *examination) {
 		name := cmp.Or(said[1], said[2])
 		if filepath.IsAbs(name) {
 			f.Cure = "there is no file " + name + ": correct the path in its entry"
@@ -262,10 +262,10 @@ var ailments = []ailment{
 			f.Command = printable.CommandLine([]string{"npm", "install", "--prefix", filepath.Dir(file)})
 		}
 	}},
-	{regexp.MustCompile(`connection refused|no such host|dial tcp`), func(f *Finding, s children.Spec, _ []string, _ *examination) {
+	{lazyregexp.New(`connection refused|no such host|dial tcp`), func(f *Finding, s children.Spec, _ []string, _ *examination) {
 		f.Cure = `nothing answers at its address: start that server, or correct "url"`
 	}},
-	{regexp.MustCompile(`(?i)\b([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)\b[^\n]{0,60}\b(?:required|not set|missing|must be set|undefined|not provided|not found|is empty)|(?:missing|required|set|provide|KeyError:)[^\n]{0,40}?\b([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)\b`), func(f *Finding, s children.Spec, said []string, e *examination) {
+	{lazyregexp.New(`(?i)\b([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)\b[^\n]{0,60}\b(?:required|not set|missing|must be set|undefined|not provided|not found|is empty)|(?:missing|required|set|provide|KeyError:)[^\n]{0,40}?\b([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)\b`), func(f *Finding, s children.Spec, said []string, e *examination) {
 		name := cmp.Or(said[1], said[2])
 		if os.Getenv(name) != "" {
 			f.Cure = fmt.Sprintf(`it wants the variable %s, which the hub has and does not pass on: write "inherit": [%q] into its entry`, name, name)
@@ -274,6 +274,9 @@ var ailments = []ailment{
 		f.Cure = fmt.Sprintf(`it wants the variable %s: write "env": {%q: "..."} into its entry; a secret as "${keyring:%s}", and set that with mcphub secret set %s`, name, name, name, name)
 	}},
 }
+
+// noVariable is what the name of a variable does not have.
+var noVariable = lazyregexp.New(`[^A-Za-z0-9]+`)
 
 // unauthorized says what to do about a server that wants to know who calls.
 // It is the one place for that.
@@ -286,7 +289,7 @@ func (e *examination) unauthorized(f *Finding, s children.Spec) {
 		f.Cure, f.Command = "log in with an account that may use it", e.mcphub("auth", "login", s.Name)
 		return
 	}
-	name := strings.ToUpper(regexp.MustCompile(`[^A-Za-z0-9]+`).ReplaceAllString(s.Name, "_")) + "_TOKEN"
+	name := strings.ToUpper(noVariable.ReplaceAllString(s.Name, "_")) + "_TOKEN"
 	f.Cure = fmt.Sprintf(`it wants a token: write "headers": {"Authorization": "Bearer ${keyring:%s}"} into its entry, and set it`, name)
 	f.Command = e.mcphub("secret", "set", name)
 }

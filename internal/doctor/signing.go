@@ -3,7 +3,6 @@ package doctor
 import (
 	"context"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -13,10 +12,11 @@ import (
 	"mcphub/children/launch"
 	"mcphub/children/process"
 	"mcphub/children/sandbox"
+	"mcphub/internal/lazyregexp"
 )
 
 // gitWord is git as a word of its own: mcp-server-git, and not github.
-var gitWord = regexp.MustCompile(`(^|[^a-z])git([^a-z]|$)`)
+var gitWord = lazyregexp.New(`(^|[^a-z])git([^a-z]|$)`)
 
 // gitTime is how long git may take to tell a setting.
 const gitTime = 2 * time.Second

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"mcphub/children"
 	"mcphub/children/launch"
 	"mcphub/children/process"
+	"mcphub/internal/lazyregexp"
 )
 
 // versionTime is how long an interpreter may take to tell its version.
@@ -145,7 +145,7 @@ func (e *examination) wantedByNpx(args []string) (file, wants string) {
 	return newest, wantedBy(newest)
 }
 
-var requiresPython = regexp.MustCompile(`(?m)^\s*requires-python\s*=\s*["']([^"']+)["']`)
+var requiresPython = lazyregexp.New(`(?m)^\s*requires-python\s*=\s*["']([^"']+)["']`)
 
 // mostManifest bounds what is read of a package's file.
 const mostManifest = 1 << 20
@@ -192,8 +192,8 @@ func (e *examination) outdated(s children.Spec, in *Interpreter) (Finding, bool)
 }
 
 var (
-	number = regexp.MustCompile(`\d+(?:\.\d+)*`)
-	clause = regexp.MustCompile(`(>=|<=|==|!=|~=|=|>|<|\^|~)?\s*v?(\d+(?:\.(?:\d+|[xX*]))*(?:\.[xX*])?|[xX*])(?:[-+][0-9A-Za-z.-]+)?`)
+	number = lazyregexp.New(`\d+(?:\.\d+)*`)
+	clause = lazyregexp.New(`(>=|<=|==|!=|~=|=|>|<|\^|~)?\s*v?(\d+(?:\.(?:\d+|[xX*]))*(?:\.[xX*])?|[xX*])(?:[-+][0-9A-Za-z.-]+)?`)
 )
 
 // satisfies reports whether a version is in a range as npm or Python write it;

@@ -3,8 +3,9 @@ package jsonrpc
 import (
 	"bytes"
 	"fmt"
-	"regexp"
 	"slices"
+
+	"mcphub/internal/lazyregexp"
 )
 
 // A TooLongError reports a line over the frame limit. The line has been
@@ -263,7 +264,7 @@ func (m *mark) step(c byte, inStr, escaped bool) bool {
 }
 
 var (
-	trailingID = regexp.MustCompile(`"id"\s*:\s*(-?\d{1,20}|"[^"\\]{0,200}")\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$`)
+	trailingID = lazyregexp.New(`"id"\s*:\s*(-?\d{1,20}|"[^"\\]{0,200}")\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$`)
 	methodMark = []byte(`"method"`)
 )
 

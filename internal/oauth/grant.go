@@ -8,7 +8,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -16,6 +15,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 	"golang.org/x/oauth2"
 	"golang.org/x/oauth2/clientcredentials"
+
+	"mcphub/internal/lazyregexp"
 )
 
 // A Grant holds the tokens of a login, and all that is needed to renew them.
@@ -171,8 +172,8 @@ func (e *ServerError) Error() string {
 // Code, and words for people, that an error may have. Anything longer than words are
 // could be a token that is quoted.
 var (
-	errorCode = regexp.MustCompile(`^[A-Za-z0-9_.:-]{1,64}$`)
-	longWord  = regexp.MustCompile(`[^\s]{25,}`)
+	errorCode = lazyregexp.New(`^[A-Za-z0-9_.:-]{1,64}$`)
+	longWord  = lazyregexp.New(`[^\s]{25,}`)
 )
 
 func serverError(code, text string, secrets ...string) *ServerError {

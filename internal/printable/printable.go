@@ -3,12 +3,13 @@ package printable
 import (
 	"fmt"
 	"io"
-	"regexp"
 	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"mcphub/internal/lazyregexp"
 )
 
 // Clean returns s without what is not seen and yet acts:
@@ -272,7 +273,7 @@ func (c cleaning) Write(b []byte) (int, error) {
 // Unwrap returns the writer behind, by which a terminal is known.
 func (c cleaning) Unwrap() io.Writer { return c.to }
 
-var plainWord = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./~-]+$`)
+var plainWord = lazyregexp.New(`^[A-Za-z0-9_@%+=:,./~-]+$`)
 
 // CommandLine writes a program and its arguments as a POSIX shell reads them. It is one line
 // in which every character is seen: a word with others is written as $'...', which is newer

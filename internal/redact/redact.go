@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"io"
 	"net/url"
-	"regexp"
 	"strings"
 	"unicode"
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"mcphub/internal/lazyregexp"
 	"mcphub/internal/nesting"
 	"mcphub/internal/reference"
 )
@@ -90,25 +90,25 @@ func SecretPointer(pointer string) bool {
 type shape struct {
 	name  string // as docs/audit-format.md calls it
 	marks []string
-	is    *regexp.Regexp
+	is    *lazyregexp.Regexp
 	with  string
 }
 
 var shapes = []shape{
-	{"GitHub", []string{"gh", "github_pat_"}, regexp.MustCompile(`\bgh[pousr]_[A-Za-z0-9]{16,}|\bgithub_pat_[A-Za-z0-9_]{20,}`), Mark},
-	{"GitLab", []string{"glpat-"}, regexp.MustCompile(`\bglpat-[A-Za-z0-9_-]{16,}`), Mark},
-	{"OpenAI, Anthropic", []string{"sk-"}, regexp.MustCompile(`\bsk-[A-Za-z0-9_-]{16,}`), Mark},
-	{"Stripe", []string{"_live_", "_test_"}, regexp.MustCompile(`\b[srp]k_(?:live|test)_[A-Za-z0-9]{10,}`), Mark},
-	{"Slack", []string{"xox"}, regexp.MustCompile(`\bxox[a-z]-[A-Za-z0-9-]{10,}`), Mark},
-	{"AWS", []string{"AKIA", "ASIA"}, regexp.MustCompile(`\b(?:AKIA|ASIA)[A-Z0-9]{16}\b`), Mark},
-	{"Google", []string{"AIza", "ya29."}, regexp.MustCompile(`\bAIza[A-Za-z0-9_-]{35}|\bya29\.[A-Za-z0-9_-]{20,}`), Mark},
-	{"npm, PyPI, Hugging Face", []string{"npm_", "pypi-", "hf_"}, regexp.MustCompile(`\bnpm_[A-Za-z0-9]{30,}|\bpypi-[A-Za-z0-9_-]{20,}|\bhf_[A-Za-z0-9]{20,}`), Mark},
-	{"JSON Web Token", []string{"eyJ"}, regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{6,}\.[A-Za-z0-9_-]{6,}(?:\.[A-Za-z0-9_-]*)?`), Mark},
-	{"private key", []string{"PRIVATE KEY"}, regexp.MustCompile(`(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)`), Mark},
-	{"Authorization", []string{"earer", "EARER", "asic", "ASIC"}, regexp.MustCompile(`(?i)\b(bearer\s+)[A-Za-z0-9._~+/=-]{8,}|\b(basic\s+)(?:[A-Za-z0-9+/]{6,}=+|[A-Za-z0-9+/]{16,})`), "$1$2" + Mark},
-	{"user and password in a URL", []string{"@"}, regexp.MustCompile(`://[^/\s:@]*:[^/\s@]+@`), "://" + Mark + "@"},
-	{"parameter or variable", []string{"="}, regexp.MustCompile(`(?i)((?:^|[^A-Za-z0-9])[A-Za-z0-9_-]*(?:token|passw(?:or)?d|passphrase|secret|api_?key|access_?key|signature|credentials?)=)("[^"]*"|'[^']*'|[^\s&;#"']+)`), "${1}" + Mark},
-	{"option", []string{"--"}, regexp.MustCompile(`(?i)(--[a-z0-9-]*(?:token|passw(?:or)?d|passphrase|secret|api-?key)\s+)("[^"]*"|'[^']*'|[^\s"'-][^\s"']*)`), "${1}" + Mark},
+	{"GitHub", []string{"gh", "github_pat_"}, lazyregexp.New(`\bgh[pousr]_[A-Za-z0-9]{16,}|\bgithub_pat_[A-Za-z0-9_]{20,}`), Mark},
+	{"GitLab", []string{"glpat-"}, lazyregexp.New(`\bglpat-[A-Za-z0-9_-]{16,}`), Mark},
+	{"OpenAI, Anthropic", []string{"sk-"}, lazyregexp.New(`\bsk-[A-Za-z0-9_-]{16,}`), Mark},
+	{"Stripe", []string{"_live_", "_test_"}, lazyregexp.New(`\b[srp]k_(?:live|test)_[A-Za-z0-9]{10,}`), Mark},
+	{"Slack", []string{"xox"}, lazyregexp.New(`\bxox[a-z]-[A-Za-z0-9-]{10,}`), Mark},
+	{"AWS", []string{"AKIA", "ASIA"}, lazyregexp.New(`\b(?:AKIA|ASIA)[A-Z0-9]{16}\b`), Mark},
+	{"Google", []string{"AIza", "ya29."}, lazyregexp.New(`\bAIza[A-Za-z0-9_-]{35}|\bya29\.[A-Za-z0-9_-]{20,}`), Mark},
+	{"npm, PyPI, Hugging Face", []string{"npm_", "pypi-", "hf_"}, lazyregexp.New(`\bnpm_[A-Za-z0-9]{30,}|\bpypi-[A-Za-z0-9_-]{20,}|\bhf_[A-Za-z0-9]{20,}`), Mark},
+	{"JSON Web Token", []string{"eyJ"}, lazyregexp.New(`\beyJ[A-Za-z0-9_-]{6,}\.[A-Za-z0-9_-]{6,}(?:\.[A-Za-z0-9_-]*)?`), Mark},
+	{"private key", []string{"PRIVATE KEY"}, lazyregexp.New(`(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)`), Mark},
+	{"Authorization", []string{"earer", "EARER", "asic", "ASIC"}, lazyregexp.New(`(?i)\b(bearer\s+)[A-Za-z0-9._~+/=-]{8,}|\b(basic\s+)(?:[A-Za-z0-9+/]{6,}=+|[A-Za-z0-9+/]{16,})`), "$1$2" + Mark},
+	{"user and password in a URL", []string{"@"}, lazyregexp.New(`://[^/\s:@]*:[^/\s@]+@`), "://" + Mark + "@"},
+	{"parameter or variable", []string{"="}, lazyregexp.New(`(?i)((?:^|[^A-Za-z0-9])[A-Za-z0-9_-]*(?:token|passw(?:or)?d|passphrase|secret|api_?key|access_?key|signature|credentials?)=)("[^"]*"|'[^']*'|[^\s&;#"']+)`), "${1}" + Mark},
+	{"option", []string{"--"}, lazyregexp.New(`(?i)(--[a-z0-9-]*(?:token|passw(?:or)?d|passphrase|secret|api-?key)\s+)("[^"]*"|'[^']*'|[^\s"'-][^\s"']*)`), "${1}" + Mark},
 }
 
 // Text replaces what looks like a secret in a text.

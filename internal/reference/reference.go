@@ -3,8 +3,9 @@ package reference
 import (
 	"fmt"
 	"net/url"
-	"regexp"
 	"strings"
+
+	"mcphub/internal/lazyregexp"
 )
 
 // A Kind says where a value is looked for.
@@ -49,12 +50,12 @@ func KindOf(body string) (k Kind, name string, ok bool) {
 }
 
 // begun matches the beginning of a reference that is not escaped.
-var begun = regexp.MustCompile(`(?:^|[^$])\$\{(?:keyring|input|file):`)
+var begun = lazyregexp.New(`(?:^|[^$])\$\{(?:keyring|input|file):`)
 
 // Written reports whether a text that was not read yet holds a reference.
 func Written(s string) bool { return begun.MatchString(s) }
 
-var secretName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_./-]*$`)
+var secretName = lazyregexp.New(`^[A-Za-z0-9_][A-Za-z0-9_./-]*$`)
 
 // CheckName says what is wrong with the name of a secret, or "".
 func CheckName(name string) string {
@@ -130,7 +131,7 @@ func Blank(s, word string) string {
 }
 
 // marked matches a mark, as it stands and as Go quotes it.
-var marked = regexp.MustCompile(`(?:\x00|\\x00)((?:keyring|input|file):[A-Za-z0-9%._~+-]*)(?:\x00|\\x00)`)
+var marked = lazyregexp.New(`(?:\x00|\\x00)((?:keyring|input|file):[A-Za-z0-9%._~+-]*)(?:\x00|\\x00)`)
 
 // Show writes a text for people: each reference as hub.json has it.
 func Show(s string) string {

@@ -1,10 +1,10 @@
 package resource
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
+	"mcphub/internal/lazyregexp"
 	"mcphub/validate/chars"
 )
 
@@ -87,4 +87,4 @@ func startsWith(list, beginning []string) bool {
 // as a careless program does.
 func decode(s string) string { return chars.DecodePercent(percentU.ReplaceAllString(s, "%$1")) }
 
-var percentU = regexp.MustCompile(`%[uU]00([0-9A-Fa-f]{2})`)
+var percentU = lazyregexp.New(`%[uU]00([0-9A-Fa-f]{2})`)

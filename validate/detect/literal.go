@@ -2,10 +2,10 @@ package detect
 
 import (
 	"path"
-	"regexp"
 	"strings"
 	"unicode/utf8"
 
+	"mcphub/internal/lazyregexp"
 	"mcphub/validate/budget"
 	"mcphub/validate/chars"
 	"mcphub/validate/names"
@@ -33,7 +33,7 @@ func (d *detector) literals(id int32, s string, p slot) {
 }
 
 // dataURI begins a URI that holds its content itself, blanks and quotes included, and opens nothing.
-var dataURI = regexp.MustCompile(`(?i)^\s*data:[a-z]+/[a-z0-9.+-]+[;,]`)
+var dataURI = lazyregexp.New(`(?i)^\s*data:[a-z]+/[a-z0-9.+-]+[;,]`)
 
 const quotes = "'\"`"
 
@@ -292,7 +292,7 @@ func (d *detector) signs(id int32, s string, p slot) {
 }
 
 // volume is what stands before the path in a container: a directory, or the name of a volume.
-var volume = regexp.MustCompile(`^(?:[A-Za-z0-9][\w.-]+|[~./$].*)$`)
+var volume = lazyregexp.New(`^(?:[A-Za-z0-9][\w.-]+|[~./$].*)$`)
 
 // literal keeps one word for the judge. The word has two components or more, and is absolute, starts from a home folder, climbs,
 // is a URI that carries a path, or is a relative name that a link may lead out. weak: it counts only if it exists.

@@ -1,10 +1,10 @@
 package detect
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 
+	"mcphub/internal/lazyregexp"
 	"mcphub/validate/chars"
 	"mcphub/validate/declare"
 	"mcphub/validate/names"
@@ -91,9 +91,9 @@ func (d *detector) editClass(object, c int32, known *edited) names.Class {
 }
 
 // patchHeader is a line of a patch that names one file.
-var patchHeader = regexp.MustCompile(`^(?:\+\+\+ |Index: |rename (?:from|to) |copy (?:from|to) |\*\*\* (?:Update|Add|Delete) File: |\*\*\* Move to: )(.+)$`)
+var patchHeader = lazyregexp.New(`^(?:\+\+\+ |Index: |rename (?:from|to) |copy (?:from|to) |\*\*\* (?:Update|Add|Delete) File: |\*\*\* Move to: )(.+)$`)
 
-var hunk = regexp.MustCompile(`^@@ -[0-9]+(?:,([0-9]{1,9}))? \+[0-9]+(?:,([0-9]{1,9}))? @@`)
+var hunk = lazyregexp.New(`^@@ -[0-9]+(?:,([0-9]{1,9}))? \+[0-9]+(?:,([0-9]{1,9}))? @@`)
 
 // isPatch reports a text whose first line is the header of a patch.
 func isPatch(s string) bool {

@@ -1,9 +1,9 @@
 package detect
 
 import (
-	"regexp"
 	"strings"
 
+	"mcphub/internal/lazyregexp"
 	"mcphub/validate/access"
 	"mcphub/validate/budget"
 	"mcphub/validate/chars"
@@ -211,7 +211,7 @@ func (d *detector) sedFiles(id int32, s string, p slot) {
 }
 
 // sedRuns is the end of s/x/y/e, which runs what it has made.
-var sedRuns = regexp.MustCompile(`[^\\]/[gIiMmp\d]*e[gIiMmpw\d]*\s*(?:[;}\n]|$)`)
+var sedRuns = lazyregexp.New(`[^\\]/[gIiMmp\d]*e[gIiMmpw\d]*\s*(?:[;}\n]|$)`)
 
 // assignment searches NAME=VALUE where the name says what the value is; it reports whether that was all.
 func (d *detector) assignment(id int32, s string, p slot) bool {

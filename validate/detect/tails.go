@@ -1,9 +1,9 @@
 package detect
 
 import (
-	"regexp"
 	"strings"
 
+	"mcphub/internal/lazyregexp"
 	"mcphub/validate/budget"
 	"mcphub/validate/chars"
 	"mcphub/validate/shell"
@@ -76,7 +76,7 @@ var longFlags = chars.WordSet("-isystem -iquote -idirafter -imacros -include -ip
 
 // gluedLetters may stand directly before a path and are no directory: commands of sed (1r/etc/passwd), bundled letters of tar
 // (cf/etc/x.tar).
-var gluedLetters = regexp.MustCompile(`^(?:[$0-9,]*[rRwW]|[cxtru][zjJvpkahS]{0,4}f)$`)
+var gluedLetters = lazyregexp.New(`^(?:[$0-9,]*[rRwW]|[cxtru][zjJvpkahS]{0,4}f)$`)
 
 // glued keeps an absolute path behind whatever stands directly before it: an option, a command of an editor (/x/Ir/etc/passwd). It
 // counts if it exists, or could be made behind an option or gluedLetters, and the whole text is not a path itself.

@@ -2,12 +2,12 @@ package schema
 
 import (
 	"encoding/json"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"mcphub/internal/lazyregexp"
 	"mcphub/validate/chars"
 	"mcphub/validate/strictjson"
 )
@@ -361,14 +361,16 @@ func governs(t *strictjson.Tree, s *jsonschema.Schema, id int32, sure bool, yiel
 	return false
 }
 
-// firstWords are what a description calls a path by: "Absolute path to ...", "The directory path ...", or "The path to
-// the workspace directory", where the sentence says what is there.
+// leadWords may stand before all else in a description.
+const leadWords = `^\W*(?:(?:optional|required|the|a|an|this|your|full|complete|output|input|target|source|destination|base|list of|array of|comma-separated)\W+)*`
+
+// What a description calls a path by: "Absolute path to ...", "The directory path ...", or "The path to the workspace
+// directory", where the sentence says what is there.
 var (
-	leadWords  = `^\W*(?:(?:optional|required|the|a|an|this|your|full|complete|output|input|target|source|destination|base|list of|array of|comma-separated)\W+)*`
-	pathWords1 = regexp.MustCompile(`(?i)` + leadWords + `(?:absolute|relative|local|file|files|filesystem|file system|directory|folder|disk)\W+(?:(?:absolute|relative|local|file|filesystem|system|directory|folder|or|and|output|input)\W+)*(?:path|paths|filepath|pathname)\b(?:\W*$|\W+([a-z]+))`)
-	pathWords2 = regexp.MustCompile(`(?i)` + leadWords + `(?:path|paths)\s+(?:to|of|for|where|in|on|at|under|from)\b`)
-	fileWords  = regexp.MustCompile(`(?i)\b(?:files?|director(?:y|ies)|folders?|workspace|disk|filesystem)\b`)
-	otherWords = regexp.MustCompile(`(?i)\b(?:urls?|uris?|endpoint|routes?|http|https|api|propert(?:y|ies)|fields?|keys?|bucket|vault|repo|repository|branch|element|node|section|heading|request)\b`)
+	pathWords1 = lazyregexp.New(`(?i)` + leadWords + `(?:absolute|relative|local|file|files|filesystem|file system|directory|folder|disk)\W+(?:(?:absolute|relative|local|file|filesystem|system|directory|folder|or|and|output|input)\W+)*(?:path|paths|filepath|pathname)\b(?:\W*$|\W+([a-z]+))`)
+	pathWords2 = lazyregexp.New(`(?i)` + leadWords + `(?:path|paths)\s+(?:to|of|for|where|in|on|at|under|from)\b`)
+	fileWords  = lazyregexp.New(`(?i)\b(?:files?|director(?:y|ies)|folders?|workspace|disk|filesystem)\b`)
+	otherWords = lazyregexp.New(`(?i)\b(?:urls?|uris?|endpoint|routes?|http|https|api|propert(?:y|ies)|fields?|keys?|bucket|vault|repo|repository|branch|element|node|section|heading|request)\b`)
 	matchers   = chars.WordSet("pattern patterns regex regexp glob globs prefix prefixes filter filters expression template templates separator component components segment length or")
 )
 

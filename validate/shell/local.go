@@ -2,10 +2,10 @@ package shell
 
 import (
 	"encoding/csv"
-	"regexp"
 	"runtime"
 	"strings"
 
+	"mcphub/internal/lazyregexp"
 	"mcphub/validate/chars"
 	"mcphub/validate/uri"
 )
@@ -76,8 +76,8 @@ func (u Use) Local(text string) (s string, ok bool) {
 
 // isAtHost and isInBox begin a path of another machine, and of a container.
 var (
-	isAtHost = regexp.MustCompile(`^(?:[\w.-]+@)?(?:[\w.-]+|\[[^\]]*\]):`)
-	isInBox  = regexp.MustCompile(`^(?:[\w-]+/)?[\w-][\w.-]*:`)
+	isAtHost = lazyregexp.New(`^(?:[\w.-]+@)?(?:[\w.-]+|\[[^\]]*\]):`)
+	isInBox  = lazyregexp.New(`^(?:[\w-]+/)?[\w-][\w.-]*:`)
 )
 
 // HostOf is what HOST:CONTAINER says of this machine.

@@ -1,12 +1,12 @@
 package shell
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
 
+	"mcphub/internal/lazyregexp"
 	"mcphub/validate/access"
 	"mcphub/validate/chars"
 )
@@ -361,7 +361,7 @@ func (r *part) assign(a *syntax.Assign) {
 }
 
 // systemPath is a value of PATH that adds nothing but folders of the system.
-var systemPath = regexp.MustCompile(`^(?:(?:\$\{PATH\}|/(?:usr|opt|bin|sbin|snap|nix)(?:/[^:]*)?)(?::|$))*$`)
+var systemPath = lazyregexp.New(`^(?:(?:\$\{PATH\}|/(?:usr|opt|bin|sbin|snap|nix)(?:/[^:]*)?)(?::|$))*$`)
 
 // path reads a word that is one, in no command.
 func (r *part) path(w *syntax.Word) []Word {

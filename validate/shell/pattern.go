@@ -1,8 +1,9 @@
 package shell
 
 import (
-	"regexp"
 	"strings"
+
+	"mcphub/internal/lazyregexp"
 )
 
 const MaxBraces = 64
@@ -103,8 +104,8 @@ func FixedPrefix(s string) string {
 }
 
 var (
-	dotDot  = regexp.MustCompile(`^(?:\.|\[[^\]]*\.[^\]]*\]){2}$`)        // "..", or what may match it: two items, each a dot or a class that holds one
-	crosses = regexp.MustCompile(`(?:^|/)[^\[/]*\[[^\]*?{/]*/[^\[\]]*\]`) // a class that holds a slash: [/]etc
+	dotDot  = lazyregexp.New(`^(?:\.|\[[^\]]*\.[^\]]*\]){2}$`)        // "..", or what may match it: two items, each a dot or a class that holds one
+	crosses = lazyregexp.New(`(?:^|/)[^\[/]*\[[^\]*?{/]*/[^\[\]]*\]`) // a class that holds a slash: [/]etc
 )
 
 // GlobClimbs reports a component behind the first meta character that can be "..": written out, by alternatives (which
@@ -121,10 +122,10 @@ func GlobClimbs(s string) bool {
 }
 
 var (
-	extended  = regexp.MustCompile(`([@?+*!])\(([^()]*)\)`)                // @(a|b) of shells and glob libraries
-	oneOf     = regexp.MustCompile(`\[\\?([^!^\]\\])(?:-\\?([^\]\\]))?\]`) // a class of one character, or from one to another
-	escape    = regexp.MustCompile(`\\(.)`)                                // of a pattern; in a path a backslash may be a separator
-	globSigns = regexp.MustCompile(`\*\*|/\*|\*\.[a-z{]|\{.*,`)            // which expressions of other kinds hardly have
+	extended  = lazyregexp.New(`([@?+*!])\(([^()]*)\)`)                // @(a|b) of shells and glob libraries
+	oneOf     = lazyregexp.New(`\[\\?([^!^\]\\])(?:-\\?([^\]\\]))?\]`) // a class of one character, or from one to another
+	escape    = lazyregexp.New(`\\(.)`)                                // of a pattern; in a path a backslash may be a separator
+	globSigns = lazyregexp.New(`\*\*|/\*|\*\.[a-z{]|\{.*,`)            // which expressions of other kinds hardly have
 )
 
 // PlainText undoes what a glob library undoes before it looks for wildcards: classes of one character and escapes.
@@ -200,10 +201,10 @@ var Unhide = func() *strings.Replacer {
 }()
 
 // RangeBraces are {a..z} and {1..9}.
-var RangeBraces = regexp.MustCompile(`\{[^{},/\s]+\.\.[^{},/\s]+\}`)
+var RangeBraces = lazyregexp.New(`\{[^{},/\s]+\.\.[^{},/\s]+\}`)
 
 // bracket is one class of a pattern.
-var bracket = regexp.MustCompile(`\[[!^]?\]?(?:\[[:.=][^\]]*\]|[^\]/])*\]`)
+var bracket = lazyregexp.New(`\[[!^]?\]?(?:\[[:.=][^\]]*\]|[^\]/])*\]`)
 
 // Matchable writes a component for path.Match. What [[:alpha:]] holds depends on the language: any character.
 func Matchable(part string) string {

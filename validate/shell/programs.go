@@ -3,11 +3,11 @@ package shell
 import (
 	_ "embed"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
 
+	"mcphub/internal/lazyregexp"
 	"mcphub/validate/access"
 	"mcphub/validate/chars"
 	"mcphub/validate/uri"
@@ -161,7 +161,7 @@ func readUses(list string) (uses []Use) {
 // unknown is any other program. What it is told to write is written, and -C is where it works.
 var unknown = readProgram([]string{"path*", "-C=move", "-o=write", "--output=write", "--out=write", "--outfile=write", "--output-dir=write"})
 
-var version = regexp.MustCompile(`[0-9.]+$`)
+var version = lazyregexp.New(`[0-9.]+$`)
 
 // programNamed finds the entry of a command word. A relative path is a program that nobody knows, whatever it is called.
 func programNamed(word string) (name string, p *Program) {
@@ -286,7 +286,7 @@ func (c *commandLine) read(i int) {
 }
 
 // hostName is an option of ssh that says which machine is meant.
-var hostName = regexp.MustCompile(`(?i)^(?:-\w*o)?\s*HostName[\s=]+(.*)$`)
+var hostName = lazyregexp.New(`(?i)^(?:-\w*o)?\s*HostName[\s=]+(.*)$`)
 
 func namesThisHost(w Argument) bool {
 	m := hostName.FindStringSubmatch(w.Text)

@@ -1,15 +1,15 @@
 package shell
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
+	"mcphub/internal/lazyregexp"
 	"mcphub/validate/chars"
 )
 
 // emptied gives a variable no value.
-var emptied = regexp.MustCompile(`\bunset\s+\w+|\b\w+=(?:""|'')?(?:[\s;&|)]|$)`)
+var emptied = lazyregexp.New(`\bunset\s+\w+|\b\w+=(?:""|'')?(?:[\s;&|)]|$)`)
 
 // Variables are what a shell string may give a value: every name that stands in it without a dollar sign.
 type Variables struct {

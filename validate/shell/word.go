@@ -1,11 +1,11 @@
 package shell
 
 import (
-	"regexp"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
 
+	"mcphub/internal/lazyregexp"
 	"mcphub/validate/chars"
 )
 
@@ -97,7 +97,7 @@ func (b *wordBuilder) unknown(s string, quoted bool) {
 }
 
 // history is what an interactive shell replaces by words of other commands.
-var history = regexp.MustCompile(`![$*^:!]`)
+var history = lazyregexp.New(`![$*^:!]`)
 
 func (b *wordBuilder) parts(parts []syntax.WordPart, quoted bool) {
 	if !b.part.enter() {
@@ -227,8 +227,8 @@ func (b *wordBuilder) nested(w *syntax.Word, value bool) {
 
 // isHere and isAbove print the working directory, and the one above.
 var (
-	isHere  = regexp.MustCompile("^(?:\\$\\(|`)\\s*pwd\\s*[)`]$")
-	isAbove = regexp.MustCompile("^(?:\\$\\(|`)\\s*dirname\\s+(?:--\\s+)?\"?(?:\\$PWD|\\$\\{PWD\\}|\\$\\(pwd\\)|`pwd`)\"?\\s*[)`]$")
+	isHere  = lazyregexp.New("^(?:\\$\\(|`)\\s*pwd\\s*[)`]$")
+	isAbove = lazyregexp.New("^(?:\\$\\(|`)\\s*dirname\\s+(?:--\\s+)?\"?(?:\\$PWD|\\$\\{PWD\\}|\\$\\(pwd\\)|`pwd`)\"?\\s*[)`]$")
 )
 
 // substitution adds what a command prints: the working directory, the one above, or nobody knows what.
@@ -303,7 +303,7 @@ func sedWrites(s string) (file string, ok bool) {
 }
 
 // directive is what a format has in place of what it does not say itself: of date, find, stat, printf, git.
-var directive = regexp.MustCompile(`%x[0-9a-fA-F]{2}|%[-+ 0#_^:*.\d]*(?:\([^)]*\))?[A-Za-z@%]`)
+var directive = lazyregexp.New(`%x[0-9a-fA-F]{2}|%[-+ 0#_^:*.\d]*(?:\([^)]*\))?[A-Za-z@%]`)
 
 // Printed is what a program prints that is told to print s, as far as s says so.
 func Printed(s string) string {
@@ -323,7 +323,7 @@ func Printed(s string) string {
 }
 
 // separated is the sign by which a script of sed separates.
-var separated = regexp.MustCompile(`s([^\w\s\\])`)
+var separated = lazyregexp.New(`s([^\w\s\\])`)
 
 // Replaced is a script of sed cut at that sign: what it puts in the place of what it finds is among the words.
 func Replaced(s string) string {

@@ -2,16 +2,16 @@ package strictjson
 
 import (
 	"bytes"
-	"regexp"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"mcphub/internal/lazyregexp"
 	"mcphub/validate/chars"
 )
 
 var (
-	bareName = regexp.MustCompile(`^[A-Za-z_$][A-Za-z0-9_$]*$`)
+	bareName = lazyregexp.New(`^[A-Za-z_$][A-Za-z0-9_$]*$`)
 	noWords  = chars.WordSet("NaN Infinity undefined None True False") // which JSON does not have
 )
 

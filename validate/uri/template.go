@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"strings"
 
+	"mcphub/internal/lazyregexp"
 	"mcphub/validate/chars"
 )
 
@@ -18,7 +19,7 @@ func IsForeignFile(uri string) bool {
 	return host != "" && host != "localhost" && !strings.HasPrefix(host, "{")
 }
 
-var templateVar = regexp.MustCompile(`\{[+#./;?&]?([^{}]*)\}`)
+var templateVar = lazyregexp.New(`\{[+#./;?&]?([^{}]*)\}`)
 
 // MaxLength bounds a template, and a URI that is held against one: regular expressions cost their product.
 const MaxLength = 4 << 10

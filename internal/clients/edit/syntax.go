@@ -3,11 +3,12 @@ package edit
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
+
+	"mcphub/internal/lazyregexp"
 )
 
 // A SyntaxError says where a text cannot be read.
@@ -29,12 +30,12 @@ func In(file string, err error) error {
 
 // How the parsers of JSON and YAML say where something is.
 var (
-	jsonPlace = regexp.MustCompile(`^hujson: line (\d+), column (\d+): `)
-	yamlPlace = regexp.MustCompile(`^\[(\d+):(\d+)\] `)
+	jsonPlace = lazyregexp.New(`^hujson: line (\d+), column (\d+): `)
+	yamlPlace = lazyregexp.New(`^\[(\d+):(\d+)\] `)
 )
 
 // located takes the place out of the text of an error.
-func located(at *regexp.Regexp, text string) error {
+func located(at *lazyregexp.Regexp, text string) error {
 	found := at.FindStringSubmatch(text)
 	if found == nil {
 		return errors.New(text)

@@ -3,11 +3,12 @@ package edit
 import (
 	"bytes"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/pelletier/go-toml/v2/unstable"
+
+	"mcphub/internal/lazyregexp"
 )
 
 // tomlLine is one header or one assignment in the text of a file.
@@ -291,7 +292,7 @@ func tomlHeader(path []string) string {
 	return "[" + strings.Join(keys, ".") + "]"
 }
 
-var tomlBare = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+var tomlBare = lazyregexp.New(`^[A-Za-z0-9_-]+$`)
 
 func tomlKey(s string) string {
 	if tomlBare.MatchString(s) {

@@ -4,13 +4,14 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
+
+	"mcphub/internal/lazyregexp"
 )
 
 // yamlText is a file of YAML, by lines. The parser gives lines and columns.
@@ -347,8 +348,8 @@ func yamlItem(indent string, at Where, c Change, nl string) string {
 var yamlInline = inline{"{", ": ", "}", yamlScalar, yamlScalar}
 
 var (
-	yamlPlain = regexp.MustCompile(`^[A-Za-z/][A-Za-z0-9_./-]*$`)
-	yamlWord  = regexp.MustCompile(`(?i)^(y|n|yes|no|on|off|true|false|null|nan|inf)$`)
+	yamlPlain = lazyregexp.New(`^[A-Za-z/][A-Za-z0-9_./-]*$`)
+	yamlWord  = lazyregexp.New(`(?i)^(y|n|yes|no|on|off|true|false|null|nan|inf)$`)
 )
 
 func yamlScalar(s string) string {
