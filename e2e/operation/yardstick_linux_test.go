@@ -196,8 +196,8 @@ func TestSystemCallsOfAStart(t *testing.T) {
 
 // mostInit is what may be allocated before main: 1.7 MB of it is the schemas of JSON Schema that its library compiles.
 const (
-	mostInitBytes  = 3_600_000
-	mostInitAllocs = 35_000
+	mostInitBytes  = 2_200_000
+	mostInitAllocs = 24_500
 )
 
 // TestPackageInit: every command pays for what packages do before main.

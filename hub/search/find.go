@@ -91,7 +91,7 @@ func (x *Index) ask(question string) [][]variant {
 		w := plain[i]
 		if i+1 < len(plain) {
 			pair := stem(w) + " " + stem(plain[i+1])
-			if others := synonyms[pair]; others != nil && !seen[pair] {
+			if others := synonyms()[pair]; others != nil && !seen[pair] {
 				seen[pair] = true
 				asked = append(asked, x.variants("", others))
 			}
@@ -101,7 +101,7 @@ func (x *Index) ask(question string) [][]variant {
 			continue
 		}
 		seen[s] = true
-		others := synonyms[s]
+		others := synonyms()[s]
 		if stopWords[w] {
 			continue
 		}

@@ -1,10 +1,13 @@
 package search
 
-import "strings"
+import (
+	"strings"
+	"sync"
+)
 
 // synonyms holds, by the stem of a word or of two words, the stems of the words that
 // tools may have in its place. It holds the words of the field, none of one server's.
-var synonyms = func() map[string][]string {
+var synonyms = sync.OnceValue(func() map[string][]string {
 	m := map[string][]string{}
 	for line := range strings.Lines(synonymLines) {
 		left, right, ok := strings.Cut(line, ":")
@@ -25,7 +28,7 @@ var synonyms = func() map[string][]string {
 		}
 	}
 	return m
-}()
+})
 
 const synonymLines = `
 make, new, build, set up: create add generate

@@ -3,6 +3,7 @@ package chars
 import (
 	"strconv"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 )
@@ -205,10 +206,10 @@ func Compatible(s string) string {
 	if !strings.ContainsFunc(s, func(r rune) bool { return r >= utf8.RuneSelf }) {
 		return s
 	}
-	return compatibleForms.Replace(s)
+	return compatibleForms().Replace(s)
 }
 
-var compatibleForms = func() *strings.Replacer {
+var compatibleForms = sync.OnceValue(func() *strings.Replacer {
 	pairs := []string{
 		"\u2024", ".", "\u2025", "..", "\ufe52", ".", "\ufe30", "..", "\u2215", "/", "\u2044", "/", "\u29f8", "/",
 		"\u2216", `\`, "\ufe68", `\`, "\u200b", "", "\u200c", "", "\u200d", "", "\u2060", "", "\ufeff", "", "\u00ad", "",
@@ -217,7 +218,7 @@ var compatibleForms = func() *strings.Replacer {
 		pairs = append(pairs, string(r), string(r-0xff01+'!'))
 	}
 	return strings.NewReplacer(pairs...)
-}()
+})
 
 // FoldRune maps every rune of one Unicode simple-folding orbit to the same rune, ASCII lower case where there is one:
 // K (Kelvin) and k, ſ and s.
@@ -258,8 +259,9 @@ func Quote(s string) string {
 
 // WordSet makes a set of the words of a list.
 func WordSet(list string) map[string]bool {
-	set := make(map[string]bool)
-	for _, w := range strings.Fields(list) {
+	words := strings.Fields(list)
+	set := make(map[string]bool, len(words))
+	for _, w := range words {
 		set[w] = true
 	}
 	return set

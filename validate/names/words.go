@@ -3,6 +3,7 @@ package names
 import (
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -106,7 +107,7 @@ func (b *Buffer) ClassOf(key string) Class {
 			return Other // of a place in a document
 		}
 	}
-	if class, ok := lastWords[string(last)]; ok {
+	if class, ok := lastWords()[string(last)]; ok {
 		return class
 	}
 	if (string(last) == "string" || string(last) == "str") && len(list) > 1 && EditWords[string(list[len(list)-2])] {
@@ -125,7 +126,7 @@ func (b *Buffer) ClassOf(key string) Class {
 }
 
 // lastWords is what the last word of a key says by itself.
-var lastWords = func() map[string]Class {
+var lastWords = sync.OnceValue(func() map[string]Class {
 	m := make(map[string]Class)
 	for _, l := range []struct {
 		set   map[string]bool
@@ -136,7 +137,7 @@ var lastWords = func() map[string]Class {
 		}
 	}
 	return m
-}()
+})
 
 func isPathWord(w []byte) bool {
 	if len(w) < 3 || !pathEnds[w[len(w)-1]] || NotPathWords[string(w)] {

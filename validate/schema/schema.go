@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -189,7 +190,7 @@ func admitNull(doc any, names bool) {
 var cheap = chars.WordSet("PropertyNames MinProperties MaxProperties DependentRequired PrefixItems AdditionalItems Const MultipleOf " +
 	"Anchor DynamicAnchor ContentEncoding ContentMediaType ContentSchema Extensions")
 
-var fields = reflect.VisibleFields(reflect.TypeFor[jsonschema.Schema]())
+var fields = sync.OnceValue(func() []reflect.StructField { return reflect.VisibleFields(reflect.TypeFor[jsonschema.Schema]()) })
 
 // costly reports whether validating against a compiled schema can cost more than that.
 func costly(root *jsonschema.Schema) (found bool) {
@@ -202,7 +203,7 @@ func costly(root *jsonschema.Schema) (found bool) {
 // says reports whether a schema says anything by one of these of its fields.
 func says(s *jsonschema.Schema, is func(field string) bool) bool {
 	v := reflect.ValueOf(s).Elem()
-	return slices.ContainsFunc(fields, func(f reflect.StructField) bool {
+	return slices.ContainsFunc(fields(), func(f reflect.StructField) bool {
 		return f.IsExported() && is(f.Name) && !v.FieldByIndex(f.Index).IsZero()
 	})
 }
