@@ -1,6 +1,7 @@
 package declare
 
 import (
+	"bytes"
 	"embed"
 	"encoding/json"
 	"fmt"
@@ -22,12 +23,8 @@ import (
 // "rewrite" says holds for the server as a whole, also for arguments that an operator declared or that their names give
 // away: it is about how the server reads a path, not about which arguments are paths.
 type Profile struct {
-	Name  string
-	Match struct {
-		Servers  []string `json:"servers"`  // serverInfo.name, exactly
-		Packages []string `json:"packages"` // npm, PyPI or image name, without a version
-		Commands []string `json:"commands"` // base name of a command or script
-	}
+	Name       string
+	Match      Match
 	Tools      map[string]map[string]ArgRule // tool or "*" -> pointer -> rule
 	RootsProbe string                        // the tool that lists the roots applied, "" none
 	knows      []string                      // patterns of the tools that the server has
@@ -36,37 +33,69 @@ type Profile struct {
 	Rewrite    Rewriting
 }
 
+// Match says which servers a profile is about.
+type Match struct {
+	Servers  []string `json:"servers"`  // serverInfo.name, exactly
+	Packages []string `json:"packages"` // npm, PyPI or image name, without a version
+	Commands []string `json:"commands"` // base name of a command or script
+}
+
 // relativeFirst is "relative" of a profile: the server takes a relative path from the first directory that it is served.
 const relativeFirst = "first-root"
 
 //go:embed profiles/*.json
 var profileFiles embed.FS
 
-var loadProfiles = sync.OnceValues(func() ([]*Profile, error) {
+// An embedded profile is parsed when a server is there that it is about.
+type embedded struct {
+	match   Match
+	profile func() *Profile
+}
+
+// embeddedProfiles are all that are built in, by name.
+var embeddedProfiles = sync.OnceValue(func() []embedded {
 	names, err := fs.Glob(profileFiles, "profiles/*.json")
 	if err != nil {
-		return nil, err
+		panic(err) // the pattern is a constant
 	}
-	var list []*Profile
-	for _, name := range names {
+	list := make([]embedded, len(names))
+	for i, name := range names {
 		raw, err := profileFiles.ReadFile(name)
 		if err != nil {
-			return nil, err
+			panic(err) // it is in the program
 		}
-		p, err := parseProfile(strings.TrimSuffix(path.Base(name), ".json"), raw)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-		list = append(list, p)
+		list[i].match = readMatch(raw)
+		list[i].profile = sync.OnceValue(func() *Profile {
+			p, err := parseProfile(strings.TrimSuffix(path.Base(name), ".json"), raw)
+			if err != nil {
+				panic("validate: the embedded " + name + " is broken: " + err.Error()) // a test parses them all
+			}
+			return p
+		})
 	}
-	return list, nil
+	return list
 })
+
+// readMatch reads no more of an embedded profile than what it matches, which stands at its beginning. A test holds it to
+// what parseProfile reads.
+func readMatch(raw []byte) (m Match) {
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	for {
+		switch token, err := dec.Token(); {
+		case err != nil:
+			return Match{}
+		case token == "match":
+			_ = dec.Decode(&m)
+			return m
+		}
+	}
+}
 
 // Profiles are all built-in profiles, by name.
 func Profiles() []*Profile {
-	list, err := loadProfiles()
-	if err != nil {
-		panic("validate: an embedded profile is broken: " + err.Error()) // a test loads them all
+	var list []*Profile
+	for _, e := range embeddedProfiles() {
+		list = append(list, e.profile())
 	}
 	return list
 }
@@ -162,9 +191,9 @@ func ByServer(name string) *Profile {
 	if name == "" {
 		return nil
 	}
-	for _, p := range Profiles() {
-		if slices.ContainsFunc(p.Match.Servers, func(s string) bool { return strings.EqualFold(s, name) }) {
-			return p
+	for _, e := range embeddedProfiles() {
+		if slices.ContainsFunc(e.match.Servers, func(s string) bool { return strings.EqualFold(s, name) }) {
+			return e.profile()
 		}
 	}
 	return nil
@@ -174,13 +203,14 @@ func ByServer(name string) *Profile {
 func ByCommand(command string, args []string) *Profile {
 	for _, token := range programTokens(command, args) {
 		pkg, script := packageName(token), shell.BaseName(token)
-		for _, p := range Profiles() {
-			if slices.Contains(p.Match.Packages, pkg) || slices.Contains(p.Match.Commands, script) || slices.Contains(p.Match.Commands, pkg) {
-				return p
+		for _, e := range embeddedProfiles() {
+			m := e.match
+			if slices.Contains(m.Packages, pkg) || slices.Contains(m.Commands, script) || slices.Contains(m.Commands, pkg) {
+				return e.profile()
 			}
-			for _, name := range p.Match.Packages {
+			for _, name := range m.Packages {
 				if strings.Contains(chars.Slashed(token), "/node_modules/"+name+"/") {
-					return p
+					return e.profile()
 				}
 			}
 		}

@@ -1,17 +1,18 @@
 package declare
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 )
 
 func TestProfilesLoad(t *testing.T) {
-	list, err := loadProfiles()
-	if err != nil {
-		t.Fatal(err)
-	}
 	seen := map[string]string{}
-	for _, p := range list {
+	for _, e := range embeddedProfiles() {
+		p := e.profile()
+		if !reflect.DeepEqual(e.match, p.Match) {
+			t.Errorf("%s: %+v was read of its beginning, want %+v", p.Name, e.match, p.Match)
+		}
 		if len(p.Match.Servers)+len(p.Match.Packages)+len(p.Match.Commands) == 0 {
 			t.Errorf("%s matches nothing", p.Name)
 		}
