@@ -27,8 +27,7 @@ func withoutEffect(f *config.File) []config.Problem {
 		p.Severity, p.Text = config.SeverityWarning, text+" in this version: the setting has no effect"
 		out = append(out, p)
 	}
-	def := config.Default()
-	if f.Approval.Local != def.Approval.Local && runtime.GOOS == "windows" {
+	if runtime.GOOS == "windows" && f.Approval.Local != config.Default().Approval.Local {
 		note("mcphub approve needs a terminal of Unix", "approval", "local")
 	}
 	return out
