@@ -11,6 +11,7 @@ import (
 
 	"mcphub/children"
 	"mcphub/children/process"
+	"mcphub/children/spec"
 )
 
 const envAdopting = "CHILDREN_TEST_ADOPTING"
@@ -39,13 +40,13 @@ func adoptingHub() int {
 	go func() { adopted <- orphans.Run(adoptCtx) }()
 
 	const script = `(setsid sh -c true &); (setsid sh -c 'trap "" TERM; while :; do sleep 1; done' >/dev/null 2>&1 </dev/null &); exit 7`
-	s := children.NewSupervisor(children.Options{Specs: []children.Spec{{Name: "kid", Command: "/bin/sh", Args: []string{"-c", script}}}})
+	s := children.NewSupervisor(children.Options{Specs: []spec.Spec{{Name: "kid", Command: "/bin/sh", Args: []string{"-c", script}}}})
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	done := make(chan error, 1)
 	go func() { done <- s.Run(ctx) }()
 	for i := range 10 {
-		k := children.Key{Child: "kid", Instance: fmt.Sprint(i)}
+		k := spec.Key{Child: "kid", Instance: fmt.Sprint(i)}
 		s.Ensure(k, nil)
 		_, err := s.Acquire(ctx, k)
 		if err == nil || !strings.Contains(err.Error(), "exited with status 7") {

@@ -6,11 +6,12 @@ import (
 
 	"mcphub/children"
 	"mcphub/children/childtest"
+	"mcphub/children/spec"
 )
 
 // BenchmarkCall is what a Lease costs over the bare Link, with the same child.
 func BenchmarkCall(b *testing.B) {
-	s := children.NewSupervisor(children.Options{Specs: []children.Spec{childtest.Spec("kid", childtest.Script{})}})
+	s := children.NewSupervisor(children.Options{Specs: []spec.Spec{childtest.Spec("kid", childtest.Script{})}})
 	ctx, cancel := context.WithCancel(b.Context())
 	done := make(chan error)
 	go func() { done <- s.Run(ctx) }()

@@ -18,12 +18,13 @@ import (
 	"mcphub/children/launch"
 	"mcphub/children/limits"
 	"mcphub/children/link"
-	"mcphub/children/modern"
 	"mcphub/children/offers"
 	"mcphub/children/packages"
+	"mcphub/children/remote"
 	"mcphub/children/run"
 	"mcphub/children/sandbox"
 	"mcphub/children/served"
+	"mcphub/children/spec"
 	"mcphub/internal/reference"
 	"mcphub/internal/removal"
 	"mcphub/rootsmgr"
@@ -51,7 +52,7 @@ var ErrReplaced = errors.New("the configuration has changed")
 type common struct {
 	launcher   Launcher
 	secret     func(ctx context.Context, r reference.Ref, leads func(real string) error) (string, error)
-	login      func(k Key, s Spec) (Login, error)
+	login      func(k spec.Key, s spec.Spec) (remote.Login, error)
 	observer   Observer
 	version    string
 	machine    launch.Machine
@@ -64,25 +65,25 @@ type common struct {
 	giveUp     func(*child)      // take out an instance that ends by itself
 	jitter     func() float64
 	pace       health.Pace
-	record     *sandbox.Recorder                                                  // may be nil
-	lacking    told                                                               // what the kernel does not hold
-	said       func(k Key, pid int, line string)                                  // may be nil
-	refused    func(k Key, f sandbox.Refusal, dirs []string)                      // may be nil
-	changed    func(k Key, tools []offers.Redefinition)                           // may be nil
-	asks       func(k Key) modern.Client                                          // may be nil
-	level      func(k Key) string                                                 // likewise
-	roots      func(ctx context.Context, k Key) (fetch func(ctx context.Context)) // likewise
+	record     *sandbox.Recorder                                                       // may be nil
+	lacking    told                                                                    // what the kernel does not hold
+	said       func(k spec.Key, pid int, line string)                                  // may be nil
+	refused    func(k spec.Key, f sandbox.Refusal, dirs []string)                      // may be nil
+	changed    func(k spec.Key, tools []offers.Redefinition)                           // may be nil
+	asks       func(k spec.Key) link.ClientProfile                                     // may be nil
+	level      func(k spec.Key) string                                                 // likewise
+	roots      func(ctx context.Context, k spec.Key) (fetch func(ctx context.Context)) // likewise
 	packages   *packages.Store
 	renew      bool                              // packages are looked up again before they are started
 	background func(f func(ctx context.Context)) // runs f until the Supervisor ends
-	noRoots    func(k Key) string                // likewise
+	noRoots    func(k spec.Key) string           // likewise
 	writes     func(dirs []string) error         // likewise
 }
 
 // client tells whom an instance serves.
-func (n *common) client(k Key) modern.Client {
+func (n *common) client(k spec.Key) link.ClientProfile {
 	if n.asks == nil {
-		return modern.Client{}
+		return link.ClientProfile{}
 	}
 	return n.asks(k)
 }
@@ -92,9 +93,9 @@ func (n *common) client(k Key) modern.Client {
 // instance only waits for others it rests and has no goroutine, because a hub may
 // hold thousands of instances that nobody calls.
 type child struct {
-	key    Key
+	key    spec.Key
 	serial uint64
-	spec   Spec
+	spec   spec.Spec
 	common *common
 	log    zerolog.Logger
 
@@ -138,11 +139,11 @@ type past struct {
 	lives    offers.Lives  // of the offer, as it was read last
 	news     bool          // the offer is not cached as it is
 	guess    bool          // the offer is that for clients without capabilities, and these have some
-	diedOf   Era           // it exited when it was first spoken to in this era, so the other is tried first; EraAuto: in none
+	diedOf   spec.Era      // it exited when it was first spoken to in this era, so the other is tried first; EraAuto: in none
 	doubted  bool          // it was started once more because of diedOf, which happens once only
 	lacks    []string      // what the kernel does not hold, as it was told last
 	words    *hints.Reader // of the run that was started last; nil: nothing holds it
-	spoke    Era           // in which it was spoken to when it was listed last for this Key; EraAuto: not known
+	spoke    spec.Era      // in which it was spoken to when it was listed last for this Key; EraAuto: not known
 }
 
 // want is what others ask of an instance.
@@ -162,14 +163,14 @@ type view struct {
 	offer   *offers.Offer
 	run     *run.Run // nil unless Ready
 	served  []string
-	gen     uint64            // of roots, that are applied
-	failed  int               // how many starts have failed
-	err     *UnavailableError // why it is not ready; nil while it is or may become so
-	final   bool              // it will not come back
-	changed chan struct{}     // closed when a newer view is there
+	gen     uint64                // of roots, that are applied
+	failed  int                   // how many starts have failed
+	err     *run.UnavailableError // why it is not ready; nil while it is or may become so
+	final   bool                  // it will not come back
+	changed chan struct{}         // closed when a newer view is there
 }
 
-func newChild(k Key, s Spec, serial uint64, h *common, log zerolog.Logger) *child {
+func newChild(k spec.Key, s spec.Spec, serial uint64, h *common, log zerolog.Logger) *child {
 	c := &child{key: k, serial: serial, spec: s, common: h, kick: make(chan struct{}, 1), settled: make(chan struct{})}
 	c.log = log.With().Str("child", k.Child).Logger()
 	if k.Instance != "" {
@@ -314,7 +315,7 @@ func (c *child) acquire(ctx context.Context) (*Lease, error) {
 			v = c.view.Load()
 		case <-over:
 			if cause := context.Cause(c.ctx); errors.Is(cause, ErrReplaced) {
-				return nil, &UnavailableError{Child: c.key.Child, Reason: cause.Error(), Err: cause}
+				return nil, &run.UnavailableError{Child: c.key.Child, Reason: cause.Error(), Err: cause}
 			}
 			over = nil // its last view will say how it ended
 		case <-ctx.Done():
@@ -521,7 +522,7 @@ const ownFolder = "mcphub-shared"
 // folder is removed when the run is over.
 func (c *child) makeFolder() (remove func()) {
 	c.machine = c.machine.WithOwn("")
-	if c.spec.Share == ShareSession || c.spec.Cwd != "" || c.spec.URL != "" {
+	if c.spec.Share == spec.ShareSession || c.spec.Cwd != "" || c.spec.URL != "" {
 		return func() {}
 	}
 	dir, err := os.MkdirTemp("", ownFolder+"-*") // mode 0700
@@ -538,7 +539,7 @@ func (c *child) makeFolder() (remove func()) {
 }
 
 // down is why the child cannot be called.
-func (c *child) down(reason, stderr string, cause error) *UnavailableError {
+func (c *child) down(reason, stderr string, cause error) *run.UnavailableError {
 	return run.Unavailable(c.spec, reason, stderr, cause)
 }
 
@@ -552,7 +553,7 @@ func (c *child) finish() {
 		v.status.State, v.status.Err, v.status.PID, v.status.Final = Stopped, reason.Error(), 0, true
 		v.status.Yields = errors.Is(reason, errOtherEra)
 		v.run, v.final = nil, true
-		v.err = &UnavailableError{Child: c.key.Child, Reason: reason.Error(), Err: reason}
+		v.err = &run.UnavailableError{Child: c.key.Child, Reason: reason.Error(), Err: reason}
 	})
 	c.settle.Do(func() { close(c.settled) })
 }
@@ -621,7 +622,7 @@ const loginDelay = 2 * time.Second
 
 // backOff counts a failure and publishes it. s is the run that was ready and
 // died; nil for a start that failed, which ends the wait of all callers.
-func (c *child) backOff(err *UnavailableError, s *serving) {
+func (c *child) backOff(err *run.UnavailableError, s *serving) {
 	lived := time.Duration(0)
 	if s != nil {
 		lived = time.Since(s.since)
@@ -644,7 +645,7 @@ func (c *child) backOff(err *UnavailableError, s *serving) {
 	c.publish(func(v *view) {
 		v.status.State, v.status.Err, v.status.PID = BackingOff, why, 0
 		v.status.Stderr, v.status.NextStart, v.status.ByItself = err.Stderr, c.past.next, c.again()
-		v.status.LastFailure, v.status.FailedAt, v.status.AsksLogin = err.Reason, time.Now(), AsksForLogin(err)
+		v.status.LastFailure, v.status.FailedAt, v.status.AsksLogin = err.Reason, time.Now(), link.AsksForLogin(err)
 		v.run, v.err = nil, err
 		if s == nil {
 			v.failed++

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"mcphub/children"
+	"mcphub/children/spec"
 	"mcphub/rootsmgr"
 )
 
@@ -98,11 +99,11 @@ func TestNothingOfAHostileCloneRuns(t *testing.T) {
 			}
 			trapped := func(t *testing.T, local bool) (bool, error) {
 				_ = os.Remove(trap)
-				spec := children.Spec{Name: "kid", Command: args[0], Args: args[1:], Local: local}
+				child := spec.Spec{Name: "kid", Command: args[0], Args: args[1:], Local: local}
 				if name, value, ok := strings.Cut(c.env, "="); ok {
-					spec.Env = map[string]string{name: value}
+					child.Env = map[string]string{name: value}
 				}
-				s := start(t, newWatcher(), children.Options{Specs: []children.Spec{spec}, Environ: []string{"PATH=" + search, "HOME=" + other}, Home: other})
+				s := start(t, newWatcher(), children.Options{Specs: []spec.Spec{child}, Environ: []string{"PATH=" + search, "HOME=" + other}, Home: other})
 				s.Ensure(one, []rootsmgr.Root{root(clone, "")})
 				l, err := s.Acquire(t.Context(), one)
 				if err == nil {

@@ -12,6 +12,7 @@ import (
 
 	"mcphub/children/launch"
 	"mcphub/children/sandbox"
+	"mcphub/children/spec"
 	"mcphub/internal/removal"
 	"mcphub/rootsmgr"
 )
@@ -27,21 +28,21 @@ type Bounded struct {
 }
 
 // Ensure is that of the Supervisor.
-func (b Bounded) Ensure(k Key, roots []rootsmgr.Root) {
+func (b Bounded) Ensure(k spec.Key, roots []rootsmgr.Root) {
 	if c := b.s.instance(k); c != nil {
 		c.setRoots(roots, b.boundary, true)
 	}
 }
 
 // Assume is that of the Supervisor.
-func (b Bounded) Assume(k Key, roots []rootsmgr.Root) {
+func (b Bounded) Assume(k spec.Key, roots []rootsmgr.Root) {
 	if c := b.s.instance(k); c != nil {
 		c.assume(roots, b.boundary)
 	}
 }
 
 // SetRoots is that of the Supervisor.
-func (b Bounded) SetRoots(k Key, roots []rootsmgr.Root) {
+func (b Bounded) SetRoots(k spec.Key, roots []rootsmgr.Root) {
 	if c := b.s.child(k); c != nil {
 		c.setRoots(roots, b.boundary, false)
 	}
@@ -57,7 +58,7 @@ func (c *child) plan(w want, m launch.Machine) (launch.Launch, error) {
 
 // settle remembers what entries name before any server of theirs runs: what is relinked
 // afterwards opens nothing more.
-func (s *Supervisor) settle(specs []Spec) {
+func (s *Supervisor) settle(specs []spec.Spec) {
 	among(s.common.machine, specs)
 	for i := range specs {
 		if specs[i].URL == "" && specs[i].Sandbox.Confines() {
@@ -67,7 +68,7 @@ func (s *Supervisor) settle(specs []Spec) {
 }
 
 // among tells a machine of all entries.
-func among(m launch.Machine, specs []Spec) {
+func among(m launch.Machine, specs []spec.Spec) {
 	var progs []launch.Program
 	for i := range specs {
 		if specs[i].URL == "" {
@@ -79,7 +80,7 @@ func among(m launch.Machine, specs []Spec) {
 
 // News tells what the names of each entry open that nobody was told of yet, by the names of
 // the servers. It starts nothing and leaves no trace.
-func News(specs []Spec, o Options) map[string][]string {
+func News(specs []spec.Spec, o Options) map[string][]string {
 	m := launch.NewMachine(o.Environ, o.Home, o.Dir)
 	among(m, specs)
 	news := map[string][]string{}

@@ -17,6 +17,7 @@ import (
 	"mcphub/children"
 	"mcphub/children/childtest"
 	"mcphub/children/sandbox"
+	"mcphub/children/spec"
 	"mcphub/rootsmgr"
 )
 
@@ -38,7 +39,7 @@ type grounds struct {
 	a, b, out string
 	s         *children.Supervisor
 	w         *watcher
-	spec      children.Spec
+	spec      spec.Spec
 }
 
 func newGrounds(t *testing.T, settings sandbox.Settings) *grounds {
@@ -58,7 +59,7 @@ func newGrounds(t *testing.T, settings sandbox.Settings) *grounds {
 	g.spec.Sandbox = settings
 	t.Setenv("XDG_CACHE_HOME", filepath.Join(top, "cache"))
 	g.w = newWatcher()
-	g.s = start(t, g.w, children.Options{Specs: []children.Spec{g.spec}})
+	g.s = start(t, g.w, children.Options{Specs: []spec.Spec{g.spec}})
 	return g
 }
 
@@ -391,12 +392,12 @@ func TestLacksAreSaidOnce(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	s, done := children.NewSupervisor(o), make(chan error, 1)
 	go func() { done <- s.Run(ctx) }()
-	for _, spec := range o.Specs {
-		k := children.Key{Child: spec.Name, Instance: one.Instance}
+	for _, child := range o.Specs {
+		k := spec.Key{Child: child.Name, Instance: one.Instance}
 		s.Within(sandbox.Boundary{Open: "nobody said"}).Ensure(k, nil)
 		l := acquire(t, s, k)
 		if r := l.Kernel(); r.Mode != sandbox.Auto || r.State != sandbox.None || len(r.Lacks) == 0 {
-			t.Errorf("%s: %+v", spec.Name, r)
+			t.Errorf("%s: %+v", child.Name, r)
 		}
 		l.Release()
 	}
@@ -420,7 +421,7 @@ func TestLacksAreSaidOnce(t *testing.T) {
 func TestRequiredRefuses(t *testing.T) {
 	for name, tc := range map[string]struct {
 		boundary func(g *grounds) sandbox.Boundary
-		change   func(s *children.Spec)
+		change   func(s *spec.Spec)
 		want     string
 		state    sandbox.State // under auto
 	}{
@@ -434,14 +435,14 @@ func TestRequiredRefuses(t *testing.T) {
 			b := boundary(g.a)
 			b.Withheld = []string{"/usr/share"}
 			return b
-		}, func(s *children.Spec) { s.Sandbox.Read = []string{"/usr/share/dict"} }, "sandbox.read: /usr/share/dict is withheld", sandbox.Partial},
+		}, func(s *spec.Spec) { s.Sandbox.Read = []string{"/usr/share/dict"} }, "sandbox.read: /usr/share/dict is withheld", sandbox.Partial},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, mode := range []sandbox.Mode{sandbox.Required, sandbox.Auto} {
 				g := newGrounds(t, sandbox.Settings{Mode: mode, Network: sandbox.Network{On: true}})
 				if tc.change != nil {
 					tc.change(&g.spec)
-					g.s.Apply([]children.Spec{g.spec})
+					g.s.Apply([]spec.Spec{g.spec})
 				}
 				g.s.Within(tc.boundary(g)).Ensure(one, nil)
 				ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)

@@ -1,7 +1,7 @@
 // Package children keeps the servers of hub.json running and hands out the right to
 // call them. A server that the hub runs is called a child.
 //
-// A [Spec] says how to run one child. A [Key] names one instance of it, because sessions
+// A [spec.Spec] says how to run one child. A [spec.Key] names one instance of it, because sessions
 // may have instances of their own. The [Supervisor] owns the set of instances. A [Lease]
 // is the right to call an instance that is ready. Package run is one start of a child;
 // the other packages below say how a process starts, how a server is spoken to, and what

@@ -5,18 +5,19 @@ import (
 
 	"mcphub/children/offers"
 	"mcphub/children/run"
+	"mcphub/children/spec"
 )
 
 // eraOf is the era in which an offer was made; EraAuto of none, and where the next
 // start speaks to the child in the other one.
-func eraOf(o *offers.Offer) Era {
+func eraOf(o *offers.Offer) spec.Era {
 	switch {
 	case o == nil:
-		return EraAuto
+		return spec.EraAuto
 	case o.Modern(), o.Both:
-		return EraModern
+		return spec.EraModern
 	}
-	return EraLegacy
+	return spec.EraLegacy
 }
 
 // errOtherEra is why an instance ends that several sessions would share: the
@@ -27,34 +28,34 @@ var errOtherEra = errors.New("it speaks only the other era of the protocol: the 
 // first is the era that a child is tried in first: the one that hub.json names, else
 // the one it had when it was last started for the same clients, else that of the
 // clients. If the child exited when it was spoken to in that era, it is the other.
-func (c *child) first() Era {
+func (c *child) first() spec.Era {
 	era := c.key.Era
 	switch {
-	case c.spec.Era != EraAuto:
+	case c.spec.Era != spec.EraAuto:
 		era = c.spec.Era
-	case c.past.diedOf != EraAuto:
+	case c.past.diedOf != spec.EraAuto:
 		era = c.past.diedOf.Other()
-	case c.past.spoke != EraAuto:
+	case c.past.spoke != spec.EraAuto:
 		era = c.past.spoke
 	}
-	if era == EraModern {
-		return EraModern
+	if era == spec.EraModern {
+		return spec.EraModern
 	}
-	return EraLegacy
+	return spec.EraLegacy
 }
 
 // home tells the Key of the instance that serves the clients of k.
-func (n *common) home(s Spec, k Key) Key {
-	if s.Era == EraAuto && s.Share != ShareSession && n.lacks(s, k) && !n.lacks(s, k.Other()) {
+func (n *common) home(s spec.Spec, k spec.Key) spec.Key {
+	if s.Era == spec.EraAuto && s.Share != spec.ShareSession && n.lacks(s, k) && !n.lacks(s, k.Other()) {
 		return k.Other()
 	}
 	return k
 }
 
 // lacks reports whether a child is known not to speak the era of a Key.
-func (n *common) lacks(s Spec, k Key) bool {
+func (n *common) lacks(s spec.Spec, k spec.Key) bool {
 	o := n.known(s, k)
-	return o != nil && !o.Both && o.Modern() != (k.Era == EraModern)
+	return o != nil && !o.Both && o.Modern() != (k.Era == spec.EraModern)
 }
 
 // yield ends an instance whose clients are served by another one. Its Key is free

@@ -8,29 +8,31 @@ import (
 
 	"mcphub/children"
 	"mcphub/children/childtest"
+	"mcphub/children/run"
+	"mcphub/children/spec"
 )
 
 // TestEraOfAShared: a child that is shared has an instance for each era that it
 // speaks, and one where it speaks only one. Which that is counts as known from
 // then on, in another hub too.
 func TestEraOfAShared(t *testing.T) {
-	handshake, modern := children.Key{Child: "kid"}, children.Key{Child: "kid", Era: children.EraModern}
+	handshake, modern := spec.Key{Child: "kid"}, spec.Key{Child: "kid", Era: spec.EraModern}
 	for name, test := range map[string]struct {
 		script childtest.Script
-		yields children.Key // the zero Key: none
+		yields spec.Key // the zero Key: none
 	}{
-		"both":   {childtest.Script{Era: "dual", Locks: true}, children.Key{}},
+		"both":   {childtest.Script{Era: "dual", Locks: true}, spec.Key{}},
 		"legacy": {childtest.Script{}, modern},
 		"modern": {childtest.Script{Era: "modern"}, handshake},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				spec := childtest.Spec("kid", test.script)
-				spec.Share, spec.Start = children.ShareAll, children.StartEager
+				child := childtest.Spec("kid", test.script)
+				child.Share, child.Start = spec.ShareAll, spec.StartEager
 				cache := filepath.Join(t.TempDir(), "catalogue")
 				launcher := &counting{}
-				s := start(t, newWatcher(), children.Options{Specs: []children.Spec{spec}, Launcher: launcher, Cache: cache})
-				for _, k := range []children.Key{handshake, modern} {
+				s := start(t, newWatcher(), children.Options{Specs: []spec.Spec{child}, Launcher: launcher, Cache: cache})
+				for _, k := range []spec.Key{handshake, modern} {
 					if serial := s.Join(k); serial == 0 || s.Home(k) != k {
 						t.Fatalf("%s: serial %d, home %s before anything is known", k, serial, s.Home(k))
 					}
@@ -38,18 +40,18 @@ func TestEraOfAShared(t *testing.T) {
 					<-s.Settled(k)
 					synctest.Wait()
 				}
-				other := start(t, newWatcher(), children.Options{Specs: []children.Spec{spec}, Cache: cache})
-				for _, k := range []children.Key{handshake, modern} {
+				other := start(t, newWatcher(), children.Options{Specs: []spec.Spec{child}, Cache: cache})
+				for _, k := range []spec.Key{handshake, modern} {
 					home := k
 					if k == test.yields {
-						home = children.Key{Child: "kid", Era: children.EraModern - k.Era}
+						home = spec.Key{Child: "kid", Era: spec.EraModern - k.Era}
 					}
 					if got, again := s.Home(k), other.Home(k); got != home || again != home {
 						t.Errorf("home of %s is %s, in another hub %s, want %s", k, got, again, home)
 					}
 					l, err := s.Acquire(t.Context(), k)
 					if k != home {
-						if !errors.As(err, new(*children.UnavailableError)) {
+						if !errors.As(err, new(*run.UnavailableError)) {
 							t.Errorf("%s is still there: %v", k, err)
 						}
 						continue
@@ -63,7 +65,7 @@ func TestEraOfAShared(t *testing.T) {
 					}
 				}
 				want := 2
-				if test.yields != (children.Key{}) {
+				if test.yields != (spec.Key{}) {
 					want = 1
 				}
 				if all := s.Status(); len(all) != want {
@@ -81,7 +83,7 @@ func TestEraOfAShared(t *testing.T) {
 func TestEraOfAnOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		launcher := &counting{}
-		s := start(t, newWatcher(), children.Options{Specs: []children.Spec{childtest.Spec("kid", childtest.Script{})}, Launcher: launcher})
+		s := start(t, newWatcher(), children.Options{Specs: []spec.Spec{childtest.Spec("kid", childtest.Script{})}, Launcher: launcher})
 		s.Ensure(modernOne, nil)
 		l := acquire(t, s, modernOne)
 		defer l.Release()

@@ -11,6 +11,9 @@ import (
 
 	"mcphub/children"
 	"mcphub/children/childtest"
+	"mcphub/children/launch"
+	"mcphub/children/link"
+	"mcphub/children/spec"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -23,7 +26,7 @@ type counting struct {
 	next *childtest.Script
 }
 
-func (c *counting) Launch(l children.Launch, s children.Spec, h jsonrpc.Handler, log zerolog.Logger) (children.Link, error) {
+func (c *counting) Launch(l launch.Launch, s spec.Spec, h jsonrpc.Handler, log zerolog.Logger) (link.Link, error) {
 	c.mu.Lock()
 	c.runs++
 	if c.runs > 1 && c.next != nil {
@@ -40,7 +43,7 @@ func (c *counting) count() int {
 }
 
 // modernOne is the instance of one for clients without a handshake.
-var modernOne = children.Key{Child: one.Child, Instance: one.Instance, Era: children.EraModern}
+var modernOne = spec.Key{Child: one.Child, Instance: one.Instance, Era: spec.EraModern}
 
 // TestEraIsFoundOut plays every way in which a child may answer, or not answer,
 // server/discover: for clients without a handshake each is spoken to in the era
@@ -52,11 +55,11 @@ func TestEraIsFoundOut(t *testing.T) {
 		"legacy":                       {script{}, 0, legacy, "", 0, 1},
 		"both":                         {script{Era: "dual"}, 0, modern, "", 0, 1},
 		"modern":                       {script{Era: "modern"}, 0, modern, "", 0, 1},
-		"both, told to be legacy":      {script{Era: "dual"}, children.EraLegacy, legacy, "", 0, 1},
-		"legacy, told to be modern":    {script{}, children.EraModern, "", "without a handshake", 0, 1},
-		"modern, told to be legacy":    {script{Era: "modern"}, children.EraLegacy, "", "2026-07-28 only", 0, 1},
+		"both, told to be legacy":      {script{Era: "dual"}, spec.EraLegacy, legacy, "", 0, 1},
+		"legacy, told to be modern":    {script{}, spec.EraModern, "", "without a handshake", 0, 1},
+		"modern, told to be legacy":    {script{Era: "modern"}, spec.EraLegacy, "", "2026-07-28 only", 0, 1},
 		"silent":                       {script{Discover: "silent"}, 0, legacy, "", 2 * time.Second, 1},
-		"silent, told":                 {script{Discover: "silent"}, children.EraLegacy, legacy, "", 0, 1},
+		"silent, told":                 {script{Discover: "silent"}, spec.EraLegacy, legacy, "", 0, 1},
 		"a line that is no JSON":       {script{Discover: "broken"}, 0, legacy, "", 2 * time.Second, 1},
 		"dies of it":                   {script{Discover: "die"}, 0, legacy, "", 0, 2},
 		"another error":                {script{Discover: `{"code":-32000,"message":"not initialized"}`}, 0, legacy, "", 0, 1},
@@ -74,7 +77,7 @@ func TestEraIsFoundOut(t *testing.T) {
 		"starts quite slowly, both":    {script{Era: "dual", StartDelay: 1500 * time.Millisecond}, 0, modern, "", 1500 * time.Millisecond, 1},
 		"answers late, modern":         {script{Era: "modern", Discover: "late", Delay: 3 * time.Second}, 0, modern, "", 3 * time.Second, 1},
 		"answers late, both":           {script{Era: "dual", Discover: "late", Delay: 3 * time.Second}, 0, legacy, "", 2 * time.Second, 1},
-		"slow, told to be modern":      {script{Era: "dual", StartDelay: 5 * time.Second}, children.EraModern, modern, "", 5 * time.Second, 1},
+		"slow, told to be modern":      {script{Era: "dual", StartDelay: 5 * time.Second}, spec.EraModern, modern, "", 5 * time.Second, 1},
 		"refuses both":                 {script{Era: "modern", Discover: `{"code":-1,"message":"no"}`}, 0, "", "2026-07-28 only", 0, 1},
 		"modern only, and never tells": {script{Era: "modern", Discover: "silent"}, 0, "", "2026-07-28 only", 4 * time.Second, 1},
 	} {
@@ -89,20 +92,20 @@ func TestEraIsFoundOut(t *testing.T) {
 // A greeting is a child and what comes of its start.
 type greeting struct {
 	script childtest.Script
-	era    children.Era // of the Spec
-	want   string       // protocol; "": it does not start
+	era    spec.Era // of the Spec
+	want   string   // protocol; "": it does not start
 	err    string
 	after  time.Duration // when it is ready, at most; at least nearly that
 	runs   int
 }
 
-func greeted(t *testing.T, test greeting, k children.Key) {
+func greeted(t *testing.T, test greeting, k spec.Key) {
 	t.Helper()
-	spec := childtest.Spec("kid", test.script)
-	spec.Era = test.era
+	child := childtest.Spec("kid", test.script)
+	child.Era = test.era
 	launcher := &counting{}
 	w := newWatcher()
-	s := start(t, w, children.Options{Specs: []children.Spec{spec}, Launcher: launcher})
+	s := start(t, w, children.Options{Specs: []spec.Spec{child}, Launcher: launcher})
 	start := time.Now()
 	s.Ensure(k, nil)
 	<-s.Settled(k)
@@ -142,7 +145,7 @@ func TestEraOfTheClient(t *testing.T) {
 		"legacy":                         {script{}, 0, legacy, "", 0, 1},
 		"both":                           {script{Era: "dual"}, 0, legacy, "", 0, 1},
 		"both, the first message counts": {script{Era: "dual", Locks: true}, 0, legacy, "", 0, 1},
-		"both, told to be modern":        {script{Era: "dual"}, children.EraModern, modern, "", 0, 1},
+		"both, told to be modern":        {script{Era: "dual"}, spec.EraModern, modern, "", 0, 1},
 		"modern":                         {script{Era: "modern"}, 0, modern, "", 0, 1},
 		"would die of server/discover":   {script{Discover: "die"}, 0, legacy, "", 0, 1},
 		"would not answer it":            {script{Discover: "silent"}, 0, legacy, "", 0, 1},
@@ -185,13 +188,13 @@ func TestEraIsRemembered(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				spec := childtest.Spec("kid", test.first)
-				spec.IdleTimeout = time.Minute
+				child := childtest.Spec("kid", test.first)
+				child.IdleTimeout = time.Minute
 				launcher := &counting{next: &test.then}
 				if test.first.Discover == "die" {
 					launcher.next = nil
 				}
-				s := start(t, newWatcher(), children.Options{Specs: []children.Spec{spec}, Launcher: launcher})
+				s := start(t, newWatcher(), children.Options{Specs: []spec.Spec{child}, Launcher: launcher})
 				s.Ensure(modernOne, nil)
 				acquire(t, s, modernOne).Release()
 				time.Sleep(time.Minute + time.Second) // it idles out
@@ -218,7 +221,7 @@ func TestEraIsRemembered(t *testing.T) {
 func TestEraFailureStaysOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		launcher := &counting{}
-		s := start(t, newWatcher(), children.Options{Specs: []children.Spec{childtest.Spec("kid", childtest.Script{Exit: 3})}, Launcher: launcher})
+		s := start(t, newWatcher(), children.Options{Specs: []spec.Spec{childtest.Spec("kid", childtest.Script{Exit: 3})}, Launcher: launcher})
 		s.Ensure(one, nil)
 		<-s.Settled(one)
 		if n := launcher.count(); n != 2 {

@@ -3,6 +3,8 @@ package children
 import (
 	"errors"
 	"slices"
+
+	"mcphub/children/spec"
 )
 
 // This file counts the sessions that an instance serves. When there are none left,
@@ -14,7 +16,7 @@ var errUnheld = errors.New("no session needs it any more")
 // Join makes one more session a holder of the instance. It starts nothing. The
 // serial tells this instance from former ones of the same Key: see
 // Status.Serial. 0: there is no Spec of this name, or the Supervisor has ended.
-func (s *Supervisor) Join(k Key) (serial uint64) {
+func (s *Supervisor) Join(k spec.Key) (serial uint64) {
 	s.mu.Lock()
 	c := s.made(k)
 	if c == nil {
@@ -33,7 +35,7 @@ func (s *Supervisor) Join(k Key) (serial uint64) {
 // Leave takes one holder away. With the last one a session's own instance is
 // stopped, and its calls with it. A shared one finishes its calls, and stops when
 // it has been idle for its time. Callers that still wait in Acquire may be refused.
-func (s *Supervisor) Leave(k Key) {
+func (s *Supervisor) Leave(k spec.Key) {
 	s.mu.Lock()
 	if s.held[k] == 0 {
 		s.mu.Unlock()
@@ -45,7 +47,7 @@ func (s *Supervisor) Leave(k Key) {
 	}
 	delete(s.held, k)
 	c := s.children[k]
-	private := c != nil && c.spec.Share == ShareSession
+	private := c != nil && c.spec.Share == spec.ShareSession
 	if c != nil && !private {
 		c.unheld.Store(true)
 	}

@@ -14,6 +14,10 @@ import (
 
 	"mcphub/children"
 	"mcphub/children/childtest"
+	"mcphub/children/launch"
+	"mcphub/children/link"
+	"mcphub/children/run"
+	"mcphub/children/spec"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -27,11 +31,11 @@ type counter struct {
 }
 
 type countedLink struct {
-	children.Link
+	link.Link
 	c *counter
 }
 
-func (c *counter) Launch(l children.Launch, s children.Spec, h jsonrpc.Handler, log zerolog.Logger) (children.Link, error) {
+func (c *counter) Launch(l launch.Launch, s spec.Spec, h jsonrpc.Handler, log zerolog.Logger) (link.Link, error) {
 	link, err := c.Pipes.Launch(l, s, h, log)
 	if err != nil {
 		return nil, err
@@ -81,16 +85,16 @@ func bubble(t *testing.T, o children.Options, test func(t *testing.T, s *childre
 	})
 }
 
-func shared(name string, share children.Share, idle time.Duration) children.Spec {
+func shared(name string, share spec.Share, idle time.Duration) spec.Spec {
 	s := childtest.Spec(name, childtest.Script{})
 	s.Share, s.IdleTimeout = share, idle
 	return s
 }
 
-func key(child, instance string) children.Key { return children.Key{Child: child, Instance: instance} }
+func key(child, instance string) spec.Key { return spec.Key{Child: child, Instance: instance} }
 
 // lease takes a lease and gives it back when told.
-func lease(t *testing.T, s *children.Supervisor, k children.Key) *children.Lease {
+func lease(t *testing.T, s *children.Supervisor, k spec.Key) *children.Lease {
 	t.Helper()
 	l, err := s.Acquire(t.Context(), k)
 	if err != nil {
@@ -107,7 +111,7 @@ func TestHoldersKeepASharedInstance(t *testing.T) {
 		{10 * time.Minute, 10 * time.Minute},
 		{0, 15 * time.Minute}, // it never idles, but what nobody holds is not kept for ever
 	} {
-		o := children.Options{Specs: []children.Spec{shared("kid", children.ShareRoots, c.idle)}}
+		o := children.Options{Specs: []spec.Spec{shared("kid", spec.ShareRoots, c.idle)}}
 		bubble(t, o, func(t *testing.T, s *children.Supervisor, n *counter) {
 			one, two := s.Join(k), s.Join(k)
 			if one == 0 || one != two {
@@ -160,7 +164,7 @@ func TestHoldersKeepASharedInstance(t *testing.T) {
 
 func TestLastHolderOfItsOwnEndsItAtOnce(t *testing.T) {
 	k := key("kid", "s1")
-	o := children.Options{Specs: []children.Spec{shared("kid", children.ShareSession, time.Hour)}}
+	o := children.Options{Specs: []spec.Spec{shared("kid", spec.ShareSession, time.Hour)}}
 	bubble(t, o, func(t *testing.T, s *children.Supervisor, n *counter) {
 		s.Join(k)
 		s.Ensure(k, nil)
@@ -177,10 +181,10 @@ func TestLastHolderOfItsOwnEndsItAtOnce(t *testing.T) {
 // TestNobodyWaitsForTheUnheld: what has not come up is not kept for anybody.
 func TestNobodyWaitsForTheUnheld(t *testing.T) {
 	k := key("kid", "roots-1")
-	spec := shared("kid", children.ShareRoots, 10*time.Minute)
+	child := shared("kid", spec.ShareRoots, 10*time.Minute)
 	dead := childtest.Spec("kid", childtest.Script{Exit: 3})
-	spec.Env = dead.Env
-	bubble(t, children.Options{Specs: []children.Spec{spec}}, func(t *testing.T, s *children.Supervisor, _ *counter) {
+	child.Env = dead.Env
+	bubble(t, children.Options{Specs: []spec.Spec{child}}, func(t *testing.T, s *children.Supervisor, _ *counter) {
 		s.Join(k)
 		s.Ensure(k, nil)
 		time.Sleep(time.Hour)
@@ -197,13 +201,13 @@ func TestNobodyWaitsForTheUnheld(t *testing.T) {
 }
 
 func TestOverTheLimitTheLongestIdleGoes(t *testing.T) {
-	specs := []children.Spec{
-		shared("a", children.ShareAll, 0), shared("b", children.ShareRoots, time.Hour), shared("c", children.ShareAll, 0),
-		shared("own", children.ShareSession, 0),
+	specs := []spec.Spec{
+		shared("a", spec.ShareAll, 0), shared("b", spec.ShareRoots, time.Hour), shared("c", spec.ShareAll, 0),
+		shared("own", spec.ShareSession, 0),
 	}
 	a, b, c, own := key("a", ""), key("b", "roots-1"), key("c", ""), key("own", "s")
 	bubble(t, children.Options{Specs: specs, MaxChildren: 2}, func(t *testing.T, s *children.Supervisor, n *counter) {
-		for _, k := range []children.Key{a, b, c, own} {
+		for _, k := range []spec.Key{a, b, c, own} {
 			s.Join(k)
 		}
 		s.Ensure(a, nil)
@@ -225,7 +229,7 @@ func TestOverTheLimitTheLongestIdleGoes(t *testing.T) {
 		lease(t, s, own).Release() // in the place of a: b and its call stay
 		// What is left is a call under way and somebody's own process: no place.
 		_, err := s.Acquire(t.Context(), a)
-		var down *children.UnavailableError
+		var down *run.UnavailableError
 		if !errors.As(err, &down) || !strings.Contains(err.Error(), "busy") || !strings.Contains(err.Error(), "limits.children") {
 			t.Fatalf("over the limit: %v", err)
 		}
@@ -244,8 +248,8 @@ func TestOverTheLimitTheLongestIdleGoes(t *testing.T) {
 // TestManyForFewPlaces calls 40 shared instances at random through 4 places:
 // every call is served in the end and no more than 4 run.
 func TestManyForFewPlaces(t *testing.T) {
-	spec := shared("kid", children.ShareRoots, time.Hour)
-	bubble(t, children.Options{Specs: []children.Spec{spec}, MaxChildren: 4}, func(t *testing.T, s *children.Supervisor, n *counter) {
+	child := shared("kid", spec.ShareRoots, time.Hour)
+	bubble(t, children.Options{Specs: []spec.Spec{child}, MaxChildren: 4}, func(t *testing.T, s *children.Supervisor, n *counter) {
 		var wg sync.WaitGroup
 		for i := range 40 {
 			k := key("kid", fmt.Sprint("roots-", i))
@@ -288,7 +292,7 @@ func TestManyForFewPlaces(t *testing.T) {
 // goroutines: while one holds it, it can be called.
 func TestHoldersComeAndGo(t *testing.T) {
 	k := key("kid", "roots-1")
-	bubble(t, children.Options{Specs: []children.Spec{shared("kid", children.ShareRoots, time.Second)}}, func(t *testing.T, s *children.Supervisor, n *counter) {
+	bubble(t, children.Options{Specs: []spec.Spec{shared("kid", spec.ShareRoots, time.Second)}}, func(t *testing.T, s *children.Supervisor, n *counter) {
 		var wg sync.WaitGroup
 		for i := range 8 {
 			wg.Go(func() {

@@ -6,6 +6,7 @@ import (
 
 	"mcphub/children/health"
 	"mcphub/children/link"
+	"mcphub/children/spec"
 )
 
 // This file tells a hung child from a slow one. If a call waits and nothing is heard
@@ -62,9 +63,9 @@ func (s *serving) shows(now time.Time) {
 }
 
 // hangTimeout is the call timeout from which it follows when a child counts as hung.
-func hangTimeout(s Spec) time.Duration {
+func hangTimeout(s spec.Spec) time.Duration {
 	if s.CallTimeout > 0 {
 		return s.CallTimeout
 	}
-	return DefaultCallTimeout
+	return spec.DefaultCallTimeout
 }

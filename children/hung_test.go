@@ -12,6 +12,8 @@ import (
 
 	"mcphub/children"
 	"mcphub/children/childtest"
+	"mcphub/children/run"
+	"mcphub/children/spec"
 )
 
 // A child that answers neither calls nor whether it is there is shown as hung and
@@ -21,7 +23,7 @@ func TestHungChildIsStartedAgain(t *testing.T) {
 		for how, args := range map[string]string{"it answers nothing": `{}`, "it reads nothing": `{"deaf":true}`} {
 			t.Run(how+" "+era, func(t *testing.T) {
 				w := newWatcher()
-				bubble(t, children.Options{Specs: []children.Spec{childtest.Spec("kid", childtest.Script{Era: era})}, Observer: w}, func(t *testing.T, s *children.Supervisor, c *counter) {
+				bubble(t, children.Options{Specs: []spec.Spec{childtest.Spec("kid", childtest.Script{Era: era})}, Observer: w}, func(t *testing.T, s *children.Supervisor, c *counter) {
 					w.changed = make(chan struct{})
 					s.Ensure(one, nil)
 					l := lease(t, s, one)
@@ -33,7 +35,7 @@ func TestHungChildIsStartedAgain(t *testing.T) {
 					call := func(tool, args string) {
 						wg.Go(func() {
 							_, err := callErr(t.Context(), l, tool, args)
-							var gone *children.UnavailableError
+							var gone *run.UnavailableError
 							if !errors.As(err, &gone) || !strings.Contains(gone.Reason, "hung") {
 								t.Errorf("%s: %v", tool, err)
 							}
@@ -84,9 +86,9 @@ func states(all []children.State) string {
 func TestSlowChildIsLeftAlone(t *testing.T) {
 	for _, era := range []string{"", "modern"} {
 		for _, limit := range []time.Duration{time.Hour, -1} {
-			spec := childtest.Spec("kid", childtest.Script{Era: era})
-			spec.CallTimeout = limit
-			bubble(t, children.Options{Specs: []children.Spec{spec}}, func(t *testing.T, s *children.Supervisor, c *counter) {
+			child := childtest.Spec("kid", childtest.Script{Era: era})
+			child.CallTimeout = limit
+			bubble(t, children.Options{Specs: []spec.Spec{child}}, func(t *testing.T, s *children.Supervisor, c *counter) {
 				s.Ensure(one, nil)
 				l := lease(t, s, one)
 				defer l.Release()
@@ -116,7 +118,7 @@ func TestSlowChildIsLeftAlone(t *testing.T) {
 // and left alone while there is time.
 func TestBusyChildIsShownAndLeftAlone(t *testing.T) {
 	w := newWatcher()
-	bubble(t, children.Options{Specs: []children.Spec{childtest.Spec("kid", childtest.Script{})}, Observer: w}, func(t *testing.T, s *children.Supervisor, c *counter) {
+	bubble(t, children.Options{Specs: []spec.Spec{childtest.Spec("kid", childtest.Script{})}, Observer: w}, func(t *testing.T, s *children.Supervisor, c *counter) {
 		w.changed = make(chan struct{})
 		s.Ensure(one, nil)
 		l := lease(t, s, one)
@@ -139,9 +141,9 @@ func TestBusyChildIsShownAndLeftAlone(t *testing.T) {
 // Calls that are shorter than all that: the child is asked when one has ended in
 // vain, and its later calls do not each wait for their time.
 func TestHungChildWithShortCalls(t *testing.T) {
-	spec := childtest.Spec("kid", childtest.Script{})
-	spec.CallTimeout = 5 * time.Second
-	bubble(t, children.Options{Specs: []children.Spec{spec}}, func(t *testing.T, s *children.Supervisor, c *counter) {
+	child := childtest.Spec("kid", childtest.Script{})
+	child.CallTimeout = 5 * time.Second
+	bubble(t, children.Options{Specs: []spec.Spec{child}}, func(t *testing.T, s *children.Supervisor, c *counter) {
 		s.Ensure(one, nil)
 		failed := 0
 		for i := range 20 {
@@ -172,12 +174,12 @@ func TestHungServer(t *testing.T) {
 		server := httptest.NewServer(web)
 		t.Cleanup(server.Close)
 		t.Cleanup(web.Close)
-		s := children.NewSupervisor(children.Options{Specs: []children.Spec{web.Spec("kid", server.URL)}})
+		s := children.NewSupervisor(children.Options{Specs: []spec.Spec{web.Spec("kid", server.URL)}})
 		s.Hasten()
-		run(t, s)
+		runSupervisor(t, s)
 		s.Ensure(one, nil)
 		l := acquire(t, s, one)
-		var gone *children.UnavailableError
+		var gone *run.UnavailableError
 		if _, err := callErr(t.Context(), l, "hang", ""); !errors.As(err, &gone) || !strings.Contains(gone.Reason, "hung") {
 			t.Errorf("%q: %v", era, err)
 		}

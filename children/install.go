@@ -6,6 +6,7 @@ import (
 
 	"mcphub/children/launch"
 	"mcphub/children/packages"
+	"mcphub/children/run"
 	"mcphub/internal/reference"
 )
 
@@ -30,7 +31,7 @@ func (c *child) fetches(w want) (launch.Package, bool) {
 
 // install opens the copy that a run is started from, installed first where there is
 // none.
-func (c *child) install(w want) *UnavailableError {
+func (c *child) install(w want) *run.UnavailableError {
 	c.machine = c.machine.WithInstalled(nil)
 	pkg, ok := c.fetches(w)
 	if !ok {
@@ -43,7 +44,7 @@ func (c *child) install(w want) *UnavailableError {
 	copied, err := open(c.ctx, c.request(c.ctx, pkg, w))
 	if err != nil {
 		c.publish(func(v *view) { v.status.Package = Package{} })
-		return &UnavailableError{Child: c.key.Child, Reason: reference.Show(err.Error()), Err: err}
+		return &run.UnavailableError{Child: c.key.Child, Reason: reference.Show(err.Error()), Err: err}
 	}
 	c.copied = copied
 	c.copyOf.Store(&copied.Installed)

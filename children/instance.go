@@ -3,7 +3,7 @@ package children
 import (
 	"context"
 
-	"mcphub/children/modern"
+	"mcphub/children/link"
 	"mcphub/children/run"
 	"mcphub/children/served"
 	"mcphub/internal/jsonrpc"
@@ -27,7 +27,7 @@ func (c instance) FetchRoots(ctx context.Context) func(ctx context.Context) {
 }
 
 // Client is whom the instance serves.
-func (c instance) Client() modern.Client {
+func (c instance) Client() link.ClientProfile {
 	to := c.common.client(c.key)
 	if c.common.level != nil {
 		to.Level = c.common.level(c.key)

@@ -12,7 +12,9 @@ import (
 
 	"mcphub/children"
 	"mcphub/children/childtest"
-	"mcphub/children/modern"
+	"mcphub/children/link"
+	"mcphub/children/offers"
+	"mcphub/children/spec"
 	"mcphub/rootsmgr"
 )
 
@@ -21,7 +23,7 @@ const plainTool = `{"name":"echo","inputSchema":{"type":"object"}}`
 // kept is a child whose tools stand in a file, and a folder for the cache.
 type kept struct {
 	t    *testing.T
-	spec children.Spec
+	spec spec.Spec
 	defs string
 	dir  string
 	can  string // what clients say they can do
@@ -46,8 +48,8 @@ func (k *kept) define(defs ...string) {
 func (k *kept) hub(do func(s *children.Supervisor, w *watcher)) {
 	k.t.Helper()
 	w := newWatcher()
-	s := children.NewSupervisor(children.Options{Specs: []children.Spec{k.spec}, Launcher: childtest.Pipes{}, Observer: w, Cache: k.dir, Version: "1",
-		Client: func(children.Key) modern.Client { return modern.Client{Capabilities: []byte(k.can)} }})
+	s := children.NewSupervisor(children.Options{Specs: []spec.Spec{k.spec}, Launcher: childtest.Pipes{}, Observer: w, Cache: k.dir, Version: "1",
+		Client: func(spec.Key) link.ClientProfile { return link.ClientProfile{Capabilities: []byte(k.can)} }})
 	ctx, cancel := context.WithCancel(k.t.Context())
 	done := make(chan error)
 	go func() { done <- s.Run(ctx) }()
@@ -85,7 +87,7 @@ func TestLazyChildWaitsForACall(t *testing.T) {
 		k := newKept(t)
 		k.warm()
 		k.hub(func(s *children.Supervisor, w *watcher) {
-			known := s.Recall(children.Key{Child: "kid"})
+			known := s.Recall(spec.Key{Child: "kid"})
 			if known == nil || len(known.Tools) != 1 || string(known.Tools[0]) != plainTool || known.ServerName != "scripted" {
 				t.Fatalf("recalled: %+v", known)
 			}
@@ -134,9 +136,9 @@ func TestEagerChildStartsBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := newKept(t)
 		k.warm()
-		k.spec.Start = children.StartEager
+		k.spec.Start = spec.StartEager
 		k.hub(func(s *children.Supervisor, w *watcher) {
-			if s.Recall(children.Key{Child: "kid"}) == nil {
+			if s.Recall(spec.Key{Child: "kid"}) == nil {
 				t.Error("not known")
 			}
 			s.Ensure(one, nil)
@@ -147,7 +149,7 @@ func TestEagerChildStartsBehind(t *testing.T) {
 		})
 		k.spec.Args = append(slices.Clone(k.spec.Args), "--other")
 		k.hub(func(s *children.Supervisor, _ *watcher) {
-			if s.Recall(children.Key{Child: "kid"}) != nil {
+			if s.Recall(spec.Key{Child: "kid"}) != nil {
 				t.Error("what another entry offered was taken for this one's")
 			}
 		})
@@ -162,10 +164,10 @@ func TestListForOthersIsAGuess(t *testing.T) {
 		k.warm()
 		k.can = `{"sampling":{}}`
 		k.hub(func(s *children.Supervisor, _ *watcher) {
-			if s.Recall(children.Key{Child: "kid"}) == nil {
+			if s.Recall(spec.Key{Child: "kid"}) == nil {
 				t.Error("what was listed for a client without capabilities is not known")
 			}
-			if s.Recall(children.Key{Child: "kid", Principal: "bob"}) != nil {
+			if s.Recall(spec.Key{Child: "kid", Principal: "bob"}) != nil {
 				t.Error("what was listed for nobody is shown to bob")
 			}
 			s.Ensure(one, nil)
@@ -173,10 +175,10 @@ func TestListForOthersIsAGuess(t *testing.T) {
 			if st := s.Status()[0]; st.State != children.Ready || !st.Listed {
 				t.Errorf("a guess was not followed by a start: %+v", st)
 			}
-			alice := children.Key{Child: "kid", Instance: "a", Principal: "alice"}
+			alice := spec.Key{Child: "kid", Instance: "a", Principal: "alice"}
 			s.Ensure(alice, nil)
 			<-s.Settled(alice)
-			if s.Recall(alice) == nil || s.Recall(children.Key{Child: "kid", Principal: "bob"}) != nil {
+			if s.Recall(alice) == nil || s.Recall(spec.Key{Child: "kid", Principal: "bob"}) != nil {
 				t.Error("what was listed for alice is not hers alone")
 			}
 		})
@@ -202,12 +204,12 @@ func TestChangedOfferReplacesTheRemembered(t *testing.T) {
 				t.Errorf("the lease offers %d tools", n)
 			}
 			w.until(t, "the new offer is told", func() bool { return len(w.offers[one.String()].Tools) == 2 })
-			if o := s.Recall(children.Key{Child: "kid"}); o != l.Offer() {
+			if o := s.Recall(spec.Key{Child: "kid"}); o != l.Offer() {
 				t.Error("another session would be shown the old offer")
 			}
 		})
 		k.hub(func(s *children.Supervisor, _ *watcher) {
-			if o := s.Recall(children.Key{Child: "kid"}); len(o.Tools) != 2 {
+			if o := s.Recall(spec.Key{Child: "kid"}); len(o.Tools) != 2 {
 				t.Errorf("kept: %d tools", len(o.Tools))
 			}
 		})
@@ -282,13 +284,13 @@ func TestHalfAnOfferIsNotRemembered(t *testing.T) {
 		k := newKept(t)
 		withheld := k.defs + ".withheld"
 		k.spec.Env = childtest.Script{Defs: k.defs, Library: true, Withheld: withheld}.Env()
-		k.spec.StartTimeout, k.spec.Start = time.Minute, children.StartEager
+		k.spec.StartTimeout, k.spec.Start = time.Minute, spec.StartEager
 		withhold := func(how string) {
 			if err := os.WriteFile(withheld, []byte(how), 0o600); err != nil {
 				t.Fatal(err)
 			}
 		}
-		recalled := func(s *children.Supervisor) *children.Offer { return s.Recall(children.Key{Child: "kid"}) }
+		recalled := func(s *children.Supervisor) *offers.Offer { return s.Recall(spec.Key{Child: "kid"}) }
 
 		withhold("")
 		k.hub(func(s *children.Supervisor, _ *watcher) {
@@ -335,8 +337,8 @@ func TestHalfAnOfferIsNotRemembered(t *testing.T) {
 // what it offers. It waits for nothing until then.
 func TestStartCalled(t *testing.T) {
 	k := newKept(t)
-	for _, roots := range []children.RootsMode{children.RootsList, children.RootsArgs} {
-		k.spec.Start, k.spec.Roots = children.StartCalled, roots
+	for _, roots := range []spec.RootsMode{spec.RootsList, spec.RootsArgs} {
+		k.spec.Start, k.spec.Roots = spec.StartCalled, roots
 		k.hub(func(s *children.Supervisor, w *watcher) {
 			s.Ensure(one, nil)
 			w.until(t, "cold", func() bool { return len(w.states[one.String()]) > 0 })

@@ -8,6 +8,7 @@ import (
 	"mcphub/children/offers"
 	"mcphub/children/run"
 	"mcphub/children/sandbox"
+	"mcphub/children/spec"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -85,10 +86,10 @@ func (l *Lease) Moved() bool { return l.r.Moved() }
 func (l *Lease) MovedAt(path string) bool { return l.r.MovedAt(path) }
 
 // Key names the instance that serves the lease.
-func (l *Lease) Key() Key { return l.v.status.Key }
+func (l *Lease) Key() spec.Key { return l.v.status.Key }
 
 // Instance is Key without a copy. It must not be changed.
-func (l *Lease) Instance() *Key { return &l.v.status.Key }
+func (l *Lease) Instance() *spec.Key { return &l.v.status.Key }
 
 // Term is the one in which the lease was given. What is sent by the lease reaches
 // the child in that one, or a later one.
@@ -147,6 +148,6 @@ func (l *Lease) CanStart() bool { return l.r.CanStart() }
 
 // Start is Call without waiting; run.Run.StartCall says how. The lease must not be
 // released before asker is told.
-func (l *Lease) Start(c *Call, asker jsonrpc.Asker, b *jsonrpc.Batch, method string, token []byte, params ...[]byte) bool {
+func (l *Lease) Start(c *run.Call, asker jsonrpc.Asker, b *jsonrpc.Batch, method string, token []byte, params ...[]byte) bool {
 	return l.r.StartCall(c, asker, b, method, token, params...)
 }

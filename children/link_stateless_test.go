@@ -17,6 +17,7 @@ import (
 
 	"mcphub/children"
 	"mcphub/children/childtest"
+	"mcphub/children/spec"
 )
 
 const discovery = `{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"ttlMs":0,"cacheScope":"private"}`
@@ -34,11 +35,11 @@ func modernRemote(t *testing.T) *childtest.Server {
 }
 
 // leaseOf runs a Supervisor over one server and returns the right to call it.
-func leaseOf(t *testing.T, spec children.Spec) (*children.Lease, *watcher) {
+func leaseOf(t *testing.T, child spec.Spec) (*children.Lease, *watcher) {
 	t.Helper()
-	spec.Name = "kid"
+	child.Name = "kid"
 	w := newWatcher()
-	s := start(t, w, children.Options{Specs: []children.Spec{spec}, Version: "v"})
+	s := start(t, w, children.Options{Specs: []spec.Spec{child}, Version: "v"})
 	s.Ensure(modernOne, nil)
 	l := acquire(t, s, modernOne)
 	t.Cleanup(l.Release)
@@ -88,9 +89,9 @@ func TestStatelessIsFoundOut(t *testing.T) {
 				}
 				childtest.Plain(w, id, `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"r","version":"1"}}`)
 			}
-			spec := children.Spec{Name: "kid", URL: s.URL}
+			child := spec.Spec{Name: "kid", URL: s.URL}
 			w := newWatcher()
-			sup := start(t, w, children.Options{Specs: []children.Spec{spec}})
+			sup := start(t, w, children.Options{Specs: []spec.Spec{child}})
 			sup.Ensure(modernOne, nil)
 			<-sup.Settled(modernOne)
 			st := statusOf(t, sup, "kid")
@@ -127,7 +128,7 @@ func TestStatelessHeaders(t *testing.T) {
 		got <- r.Header
 		childtest.Plain(w, id, `{"content":[]}`)
 	}
-	l, _ := leaseOf(t, children.Spec{URL: s.URL, Headers: map[string]string{"Authorization": "Bearer x", "mcp-name": "forged"}})
+	l, _ := leaseOf(t, spec.Spec{URL: s.URL, Headers: map[string]string{"Authorization": "Bearer x", "mcp-name": "forged"}})
 	if n := len(l.Offer().Tools); n != 1 {
 		t.Errorf("%d tools", n)
 	}
@@ -197,7 +198,7 @@ func TestStatelessMirrorsOverTheWire(t *testing.T) {
 // TestStatelessAnswers plays what a server may answer a call with.
 func TestStatelessAnswers(t *testing.T) {
 	s := modernRemote(t)
-	l, _ := leaseOf(t, children.Spec{URL: s.URL})
+	l, _ := leaseOf(t, spec.Spec{URL: s.URL})
 	for name, test := range map[string]struct {
 		do   func(w http.ResponseWriter, r *http.Request, id string)
 		want string // the result, or a part of the error
@@ -267,7 +268,7 @@ func TestStatelessCancelIsTheEndOfTheStream(t *testing.T) {
 		<-r.Context().Done()
 		close(closed)
 	}
-	l, _ := leaseOf(t, children.Spec{URL: s.URL})
+	l, _ := leaseOf(t, spec.Spec{URL: s.URL})
 	ctx, cancel := context.WithCancelCause(t.Context())
 	why, ended := errors.New("enough"), make(chan error, 1)
 	go func() {
@@ -312,7 +313,7 @@ func TestStatelessServerChangesItsEra(t *testing.T) {
 		childtest.Plain(w, id, `{"content":[]}`)
 	}
 	w := newWatcher()
-	sup := start(t, w, children.Options{Specs: []children.Spec{{Name: "kid", URL: s.URL}}})
+	sup := start(t, w, children.Options{Specs: []spec.Spec{{Name: "kid", URL: s.URL}}})
 	sup.Ensure(modernOne, nil)
 	l := acquire(t, sup, modernOne)
 	if _, err := callErr(t.Context(), l, "t", `{}`); err != nil || !l.Modern() {
@@ -363,7 +364,7 @@ func TestStatelessStreamIsOpenedAgain(t *testing.T) {
 		}
 		<-r.Context().Done()
 	}
-	l, w := leaseOf(t, children.Spec{URL: s.URL})
+	l, w := leaseOf(t, spec.Spec{URL: s.URL})
 	if n := len(l.Offer().Tools); n != 0 || opened.Load() != 1 {
 		t.Errorf("%d tools, %d streams", n, opened.Load())
 	}

@@ -4,12 +4,13 @@ import (
 	"mcphub/children/hints"
 	"mcphub/children/launch"
 	"mcphub/children/offers"
+	"mcphub/children/spec"
 	"mcphub/rootsmgr"
 )
 
 // Lacks says what is missing to start a server of this Spec, such as its program. It
 // starts nothing. It leaves out what depends on the roots of a session.
-func Lacks(s Spec, o Options) []launch.Lack {
+func Lacks(s spec.Spec, o Options) []launch.Lack {
 	if s.URL != "" {
 		return nil
 	}
@@ -18,7 +19,7 @@ func Lacks(s Spec, o Options) []launch.Lack {
 
 // Preview tells what the kernel would hold a server to, for a session with these roots. It
 // starts nothing. It is nil where that is nothing.
-func Preview(s Spec, o Options, roots []rootsmgr.Root) *hints.Reader {
+func Preview(s spec.Spec, o Options, roots []rootsmgr.Root) *hints.Reader {
 	if s.URL != "" {
 		return nil
 	}
@@ -28,6 +29,6 @@ func Preview(s Spec, o Options, roots []rootsmgr.Root) *hints.Reader {
 // KnownTools are the names of the tools that a server of this Spec has offered
 // so far to hubs with this folder for what they remember, sorted; nil where
 // nothing is known of it.
-func KnownTools(cache string, s Spec) []string {
+func KnownTools(cache string, s spec.Spec) []string {
 	return offers.KnownTools(cache, s.Entry())
 }

@@ -18,16 +18,19 @@ import (
 
 	"mcphub/children"
 	"mcphub/children/childtest"
+	"mcphub/children/process"
+	"mcphub/children/run"
+	"mcphub/children/spec"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
 )
 
 // One bad, slow or missing child never delays or hides the others (C1).
 func TestBadChildrenHarmNobody(t *testing.T) {
-	missing := children.Spec{Name: "missing", Command: "mcphub-no-such-program"}
+	missing := spec.Spec{Name: "missing", Command: "mcphub-no-such-program"}
 	silent := childtest.Spec("silent", childtest.Script{Mute: true})
 	silent.StartTimeout = 700 * time.Millisecond
-	specs := []children.Spec{
+	specs := []spec.Spec{
 		childtest.Spec("good", childtest.Script{}),
 		childtest.Spec("slow", childtest.Script{StartDelay: 500 * time.Millisecond}),
 		childtest.Spec("garbage", childtest.Script{Garbage: 20}),
@@ -38,7 +41,7 @@ func TestBadChildrenHarmNobody(t *testing.T) {
 	}
 	w := newWatcher()
 	s := start(t, w, children.Options{Specs: specs, MaxStarting: len(specs)})
-	key := func(name string) children.Key { return children.Key{Child: name, Instance: "s"} }
+	key := func(name string) spec.Key { return spec.Key{Child: name, Instance: "s"} }
 	for _, spec := range specs {
 		s.Ensure(key(spec.Name), nil)
 	}
@@ -83,11 +86,11 @@ func TestCrashMidCall(t *testing.T) {
 	}()
 	_, err := callErr(t.Context(), l, "exit", `{"code":7}`)
 	for _, err := range []error{err, <-slept} {
-		var gone *children.UnavailableError
+		var gone *run.UnavailableError
 		if !errors.As(err, &gone) || !strings.Contains(gone.Reason, "exited with status 7") || !strings.Contains(gone.Stderr, "in the middle of a call") {
 			t.Fatalf("error: %v", err)
 		}
-		var exit *children.ExitError
+		var exit *process.ExitError
 		if !errors.As(err, &exit) || exit.Code != 7 {
 			t.Errorf("exit: %v", exit)
 		}
@@ -129,9 +132,9 @@ func TestStubbornChildrenAreStopped(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			spec, left := mark(t, childtest.Spec("kid", c.script))
+			child, left := mark(t, childtest.Spec("kid", c.script))
 			w := newWatcher()
-			s := children.NewSupervisor(children.Options{Specs: []children.Spec{spec}, Observer: w})
+			s := children.NewSupervisor(children.Options{Specs: []spec.Spec{child}, Observer: w})
 			ctx, cancel := context.WithCancel(t.Context())
 			done := make(chan error)
 			go func() { done <- s.Run(ctx) }()
@@ -149,7 +152,7 @@ func TestStubbornChildrenAreStopped(t *testing.T) {
 			if err := <-done; err != nil {
 				t.Error(err)
 			}
-			if d := time.Since(start); d > children.DefaultStopTimeout+2*time.Second { // the machine may be busy
+			if d := time.Since(start); d > spec.DefaultStopTimeout+2*time.Second { // the machine may be busy
 				t.Errorf("stopping took %s", d)
 			}
 			if n := left(); len(n) != 0 {
@@ -287,7 +290,7 @@ func TestCallTimeoutAndProgress(t *testing.T) {
 	spec.CallTimeout = 400 * time.Millisecond
 	s, w := startOne(t, spec)
 	l := acquire(t, s, one)
-	var late *children.TimeoutError
+	var late *run.TimeoutError
 	if _, err := callErr(t.Context(), l, "sleep", ""); !errors.As(err, &late) || late.After != spec.CallTimeout {
 		t.Errorf("error: %v", err)
 	}
@@ -308,11 +311,11 @@ func TestCallTimeoutAndProgress(t *testing.T) {
 	if n != 8 {
 		t.Errorf("%d progress notifications were handed on", n)
 	}
-	if _, err := l.Call(children.WithProgressToken(t.Context(), []byte(`"t-2"`)), "tools/call", []byte(`{"name":"progress","arguments":{"steps":8,"every":100000000},"_meta":{"progressToken":"t-2"}}`)); err != nil {
+	if _, err := l.Call(run.WithProgressToken(t.Context(), []byte(`"t-2"`)), "tools/call", []byte(`{"name":"progress","arguments":{"steps":8,"every":100000000},"_meta":{"progressToken":"t-2"}}`)); err != nil {
 		t.Errorf("with a token told: %v", err)
 	}
 	// The control: progress for another call helps nobody.
-	if _, err := l.Call(children.WithProgressToken(t.Context(), nil), "tools/call", steps); !errors.As(err, &late) {
+	if _, err := l.Call(run.WithProgressToken(t.Context(), nil), "tools/call", steps); !errors.As(err, &late) {
 		t.Errorf("control: %v", err)
 	}
 }
@@ -361,10 +364,10 @@ func TestEnvironmentAndRootsFile(t *testing.T) {
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret")
 	t.Setenv("GIT_SSH_COMMAND", "ssh -v")
 	t.Setenv("no_proxy", "localhost")
-	spec := childtest.Spec("kid", childtest.Script{}, "${roots}", "x")
-	spec.Inherit = []string{"GIT_SSH_COMMAND"}
+	child := childtest.Spec("kid", childtest.Script{}, "${roots}", "x")
+	child.Inherit = []string{"GIT_SSH_COMMAND"}
 	dir := t.TempDir()
-	s, _ := startOne(t, spec, root(dir, ""))
+	s, _ := startOne(t, child, root(dir, ""))
 	got := call(t, acquire(t, s, one), "env", "")
 	for _, want := range []string{`"cwd":"` + dir + `"`, `"args":["` + dir + `","x"]`, "GIT_SSH_COMMAND=ssh -v", "no_proxy=localhost", "MCP_ROOTS_PATHS=" + dir, "MCP_ROOTS_COUNT=1"} {
 		if !strings.Contains(got, want) {
@@ -383,7 +386,7 @@ func TestEnvironmentAndRootsFile(t *testing.T) {
 		many = append(many, root(fmt.Sprintf("%s/some/rather/long/name/%d", dir, i), ""))
 	}
 	w := newWatcher()
-	big := start(t, w, children.Options{Specs: []children.Spec{childtest.Spec("kid", childtest.Script{})}})
+	big := start(t, w, children.Options{Specs: []spec.Spec{childtest.Spec("kid", childtest.Script{})}})
 	big.Ensure(one, many)
 	got = call(t, acquire(t, big, one), "env", "")
 	_, file, ok := strings.Cut(got, "MCP_ROOTS_FILE=")
@@ -401,12 +404,12 @@ func TestEnvironmentAndRootsFile(t *testing.T) {
 
 // Opening and closing many instances leaves no descriptor and no process.
 func TestNoLeaks(t *testing.T) {
-	spec, left := mark(t, childtest.Spec("kid", childtest.Script{}))
+	child, left := mark(t, childtest.Spec("kid", childtest.Script{}))
 	w := newWatcher()
-	s := start(t, w, children.Options{Specs: []children.Spec{spec}})
+	s := start(t, w, children.Options{Specs: []spec.Spec{child}})
 	round := func(n int) {
 		for i := range n {
-			k := children.Key{Child: "kid", Instance: strconv.Itoa(i)}
+			k := spec.Key{Child: "kid", Instance: strconv.Itoa(i)}
 			s.Ensure(k, nil)
 			l, err := s.Acquire(t.Context(), k)
 			if err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"mcphub/children"
 	"mcphub/children/childtest"
+	"mcphub/children/spec"
 	"mcphub/rootsmgr"
 )
 
@@ -51,11 +52,11 @@ func TestNpxTakesNothingFromTheClone(t *testing.T) {
 	write(filepath.Join(clone, "package.json"), `{"name":"clone","version":"1.0.0","bin":{"kid-server":"node_modules/.bin/kid-server"}}`, 0o600)
 
 	run := func(local bool) (cwd string, err error) {
-		spec := childtest.Spec("kid", childtest.Script{}, "-y", "--offline", pkg, "serve")
-		spec.Command, spec.Local = "npx", local
-		spec.Env["HOME"], spec.Env["npm_config_cache"], spec.Env["npm_config_update_notifier"] = home, filepath.Join(home, "npm"), "false"
+		child := childtest.Spec("kid", childtest.Script{}, "-y", "--offline", pkg, "serve")
+		child.Command, child.Local = "npx", local
+		child.Env["HOME"], child.Env["npm_config_cache"], child.Env["npm_config_update_notifier"] = home, filepath.Join(home, "npm"), "false"
 		w := newWatcher()
-		s := start(t, w, children.Options{Specs: []children.Spec{spec}, Home: home, Environ: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home}})
+		s := start(t, w, children.Options{Specs: []spec.Spec{child}, Home: home, Environ: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home}})
 		s.Ensure(one, []rootsmgr.Root{root(clone, "")})
 		l, err := s.Acquire(t.Context(), one)
 		if err != nil {

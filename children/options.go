@@ -6,9 +6,11 @@ import (
 	"github.com/rs/zerolog"
 
 	"mcphub/children/limits"
-	"mcphub/children/modern"
+	"mcphub/children/link"
 	"mcphub/children/offers"
+	"mcphub/children/remote"
 	"mcphub/children/sandbox"
+	"mcphub/children/spec"
 	"mcphub/internal/reference"
 )
 
@@ -21,7 +23,7 @@ const (
 // Options shape a Supervisor. Specs and Version are needed, the rest has
 // defaults.
 type Options struct {
-	Specs       []Spec
+	Specs       []spec.Spec
 	Observer    Observer // nil: nobody is told, and children's requests are refused
 	Log         zerolog.Logger
 	Version     string   // of the hub, told to children
@@ -46,16 +48,16 @@ type Options struct {
 	// Login, where set, gives the login of an instance whose server may ask for one;
 	// nil where it is to have none. s is the Spec as it is started. It is called when a
 	// child starts, by the instance's goroutine, and must not block.
-	Login func(k Key, s Spec) (Login, error)
+	Login func(k spec.Key, s spec.Spec) (remote.Login, error)
 
 	// Said, where set, is given each line that a child writes to stderr, as plain
 	// text. It is called by many goroutines and must not block.
-	Said func(k Key, pid int, line string)
+	Said func(k spec.Key, pid int, line string)
 
 	// Refused, where set, is told what the kernel has refused a child, as far as its stderr
 	// tells, and the directories that it serves. It is called by many goroutines and must
 	// not block.
-	Refused func(k Key, f sandbox.Refusal, dirs []string)
+	Refused func(k spec.Key, f sandbox.Refusal, dirs []string)
 
 	// Record, where set, notes what confined children use beyond what they may, and has
 	// nothing held.
@@ -63,21 +65,21 @@ type Options struct {
 
 	// Redefined, where set, is given the tools of a server that have a definition which
 	// they never had before. It is called by many goroutines and must not block.
-	Redefined func(k Key, tools []offers.Redefinition)
+	Redefined func(k spec.Key, tools []offers.Redefinition)
 
 	// Client, where set, tells what the instance is shown of whom it serves. It is
 	// called at each start, by the instance's goroutine, and must not block.
-	Client func(k Key) modern.Client
+	Client func(k spec.Key) link.ClientProfile
 
 	// Level, where set, tells the log level that those want whom the instance serves; ""
 	// where nobody has said. It is asked when a run is ready, and must not block.
-	Level func(k Key) string
+	Level func(k spec.Key) string
 
 	// Roots, where set, is called for each roots/list of a child with a handshake,
 	// before it is answered. ctx is that of the request. It may return a function,
 	// which is called with ctx and may take its time to Ensure or SetRoots the roots
 	// of the answer. Roots itself is called by many goroutines and must not block.
-	Roots func(ctx context.Context, k Key) (fetch func(ctx context.Context))
+	Roots func(ctx context.Context, k spec.Key) (fetch func(ctx context.Context))
 
 	// Writes, where set, is told of directories before a confined child may write there. It
 	// is called by many goroutines.
@@ -85,5 +87,5 @@ type Options struct {
 
 	// NoRoots, where set, says why an instance is served no roots. The answer to its
 	// roots/list says so too. It is called by many goroutines and must not block.
-	NoRoots func(k Key) string
+	NoRoots func(k spec.Key) string
 }

@@ -14,6 +14,7 @@ import (
 	"mcphub/children"
 	"mcphub/children/childtest"
 	"mcphub/children/sandbox"
+	"mcphub/children/spec"
 )
 
 const envHub = "CHILDREN_TEST_HUB"
@@ -31,15 +32,15 @@ func init() {
 // hub is a hub in a process of its own, to be killed: three children that
 // heed neither the end of stdin nor TERM. It prints a line when they are ready.
 func hub() {
-	spec := childtest.Spec("kid", childtest.Script{IgnoreTERM: true, IgnoreEOF: true})
-	spec.Env["MCPHUB_TEST_MARK"] = os.Getenv(envHub)
+	child := childtest.Spec("kid", childtest.Script{IgnoreTERM: true, IgnoreEOF: true})
+	child.Env["MCPHUB_TEST_MARK"] = os.Getenv(envHub)
 	if strings.HasPrefix(os.Getenv(envHub), "confined") {
-		spec.Sandbox = sandbox.Settings{Mode: sandbox.Required, Network: sandbox.Network{On: true}}
+		child.Sandbox = sandbox.Settings{Mode: sandbox.Required, Network: sandbox.Network{On: true}}
 	}
-	s := children.NewSupervisor(children.Options{Specs: []children.Spec{spec}})
+	s := children.NewSupervisor(children.Options{Specs: []spec.Spec{child}})
 	go func() { _ = s.Run(context.Background()) }()
 	for i := range 3 {
-		k := children.Key{Child: "kid", Instance: fmt.Sprint(i)}
+		k := spec.Key{Child: "kid", Instance: fmt.Sprint(i)}
 		s.Ensure(k, nil)
 		if _, err := s.Acquire(context.Background(), k); err != nil {
 			fmt.Println(err)

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"mcphub/children/limits"
+	"mcphub/children/run"
+	"mcphub/children/spec"
 )
 
 const (
@@ -32,23 +34,23 @@ func (c *child) Evict() { c.ask(func(w *want) bool { w.evict = true; return true
 // process may hold state of the user, so it may not, unless its Spec sets an idle
 // timeout.
 func (c *child) evictable() bool {
-	return c.spec.Share != ShareSession || c.spec.IdleTimeout > 0 || c.unheld.Load()
+	return c.spec.Share != spec.ShareSession || c.spec.IdleTimeout > 0 || c.unheld.Load()
 }
 
 // place takes a place for a start.
-func (c *child) place() *UnavailableError {
+func (c *child) place() *run.UnavailableError {
 	err := c.common.places.Take(c.ctx, c)
 	if err == nil || c.ctx.Err() != nil {
 		return nil
 	}
-	return &UnavailableError{
+	return &run.UnavailableError{
 		Child: c.key.Child, Err: err,
 		Reason: fmt.Sprintf("the hub is busy: %d children run, as many as limits.children in hub.json allows, and none of them can be stopped; close a session that is not needed, or raise the limit", c.common.places.Most()),
 	}
 }
 
 // busy says that there was no place. It is no failure of the child.
-func (c *child) busy(err *UnavailableError) {
+func (c *child) busy(err *run.UnavailableError) {
 	c.past.next = time.Now().Add(busyPause)
 	c.ask(func(w *want) bool { w.demand, w.wish = false, false; return false })
 	c.publish(func(v *view) {

@@ -14,7 +14,7 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 	gosdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"mcphub/children"
+	"mcphub/children/spec"
 )
 
 // envReal turns the test binary into a server made with an SDK that speaks both
@@ -98,28 +98,28 @@ func goSDKServer() *gosdk.Server {
 // TestRealServersOfBothEras speaks to servers made with the two SDKs for Go, as
 // processes and over HTTP, for clients without a handshake.
 func TestRealServersOfBothEras(t *testing.T) {
-	process := func(kind string) func(*testing.T) children.Spec {
-		return func(t *testing.T) children.Spec {
+	process := func(kind string) func(*testing.T) spec.Spec {
+		return func(t *testing.T) spec.Spec {
 			exe, err := os.Executable()
 			if err != nil {
 				t.Fatal(err)
 			}
-			return children.Spec{Command: exe, Env: map[string]string{envReal: kind, "GORACE": "atexit_sleep_ms=0"}}
+			return spec.Spec{Command: exe, Env: map[string]string{envReal: kind, "GORACE": "atexit_sleep_ms=0"}}
 		}
 	}
-	for name, spec := range map[string]func(*testing.T) children.Spec{
+	for name, spec := range map[string]func(*testing.T) spec.Spec{
 		"mcp-go over stdio": process("mcp-go"),
 		"go-sdk over stdio": process("go-sdk"),
-		"mcp-go over HTTP": func(t *testing.T) children.Spec {
+		"mcp-go over HTTP": func(t *testing.T) spec.Spec {
 			s := httptest.NewServer(server.NewStreamableHTTPServer(mcpGoServer()))
 			t.Cleanup(s.Close)
-			return children.Spec{URL: s.URL}
+			return spec.Spec{URL: s.URL}
 		},
-		"go-sdk over HTTP": func(t *testing.T) children.Spec {
+		"go-sdk over HTTP": func(t *testing.T) spec.Spec {
 			sdk := goSDKServer()
 			s := httptest.NewServer(gosdk.NewStreamableHTTPHandler(func(*http.Request) *gosdk.Server { return sdk }, &gosdk.StreamableHTTPOptions{Stateless: true, PropagateRequestCancellation: true}))
 			t.Cleanup(s.Close)
-			return children.Spec{URL: s.URL}
+			return spec.Spec{URL: s.URL}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,13 +1,17 @@
 package children
 
-import "slices"
+import (
+	"slices"
+
+	"mcphub/children/spec"
+)
 
 // Apply replaces the Specs. An instance whose Spec is Equal to what it was is left
 // alone: same process, with the same Revision. Any other is retired: it takes no new call,
 // and stops when its last call has ended, or when its session or the hub ends.
 // Nothing is started: Ensure and Prestart make the instances that take their place.
 // It returns at once.
-func (s *Supervisor) Apply(specs []Spec) {
+func (s *Supervisor) Apply(specs []spec.Spec) {
 	s.settle(specs)
 	s.mu.Lock()
 	if s.closed {
@@ -67,8 +71,8 @@ func (s *Supervisor) everybody() []*child {
 	return all
 }
 
-func byName(specs []Spec) map[string]Spec {
-	out := make(map[string]Spec, len(specs))
+func byName(specs []spec.Spec) map[string]spec.Spec {
+	out := make(map[string]spec.Spec, len(specs))
 	for _, spec := range specs {
 		out[spec.Name] = spec.WithDefaults()
 	}

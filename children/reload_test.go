@@ -11,11 +11,13 @@ import (
 
 	"mcphub/children"
 	"mcphub/children/childtest"
+	"mcphub/children/run"
+	"mcphub/children/spec"
 	"mcphub/rootsmgr"
 )
 
 // inBubble runs a test with children on goroutines, on a clock of its own.
-func inBubble(t *testing.T, specs []children.Spec, test func(t *testing.T, s *children.Supervisor)) {
+func inBubble(t *testing.T, specs []spec.Spec, test func(t *testing.T, s *children.Supervisor)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		s := children.NewSupervisor(children.Options{Specs: specs, Launcher: childtest.Pipes{}})
@@ -30,7 +32,7 @@ func inBubble(t *testing.T, specs []children.Spec, test func(t *testing.T, s *ch
 	})
 }
 
-func revised(s children.Spec, revision uint64, change func(s *children.Spec)) children.Spec {
+func revised(s spec.Spec, revision uint64, change func(s *spec.Spec)) spec.Spec {
 	s.Revision = revision
 	if change != nil {
 		change(&s)
@@ -40,11 +42,11 @@ func revised(s children.Spec, revision uint64, change func(s *children.Spec)) ch
 
 func TestApplyLeavesEqualSpecsAlone(t *testing.T) {
 	kid := revised(childtest.Spec("kid", childtest.Script{}), 1, nil)
-	inBubble(t, []children.Spec{kid}, func(t *testing.T, s *children.Supervisor) {
+	inBubble(t, []spec.Spec{kid}, func(t *testing.T, s *children.Supervisor) {
 		s.Ensure(one, nil)
 		l := acquire(t, s, one)
-		same := revised(kid, 1, func(s *children.Spec) { s.CallTimeout, s.Inherit = children.DefaultCallTimeout, []string{} })
-		s.Apply([]children.Spec{same, childtest.Spec("new", childtest.Script{})})
+		same := revised(kid, 1, func(s *spec.Spec) { s.CallTimeout, s.Inherit = spec.DefaultCallTimeout, []string{} })
+		s.Apply([]spec.Spec{same, childtest.Spec("new", childtest.Script{})})
 		synctest.Wait()
 		if st := statusOf(t, s, "kid"); st.State != children.Ready || st.Restarts != 0 || st.Revision != 1 {
 			t.Errorf("%v", st)
@@ -54,7 +56,7 @@ func TestApplyLeavesEqualSpecsAlone(t *testing.T) {
 		if st := s.Status(); len(st) != 1 {
 			t.Errorf("Apply alone made instances: %v", st)
 		}
-		added := children.Key{Child: "new", Instance: "s"}
+		added := spec.Key{Child: "new", Instance: "s"}
 		s.Ensure(added, nil)
 		acquire(t, s, added).Release()
 	})
@@ -63,15 +65,15 @@ func TestApplyLeavesEqualSpecsAlone(t *testing.T) {
 // TestApplyReplaces changes a Spec while a call runs that takes an hour: it ends well, new calls go to the new process, and
 // somebody who waited for the old one hears at once that it is no more.
 func TestApplyReplaces(t *testing.T) {
-	kid := revised(childtest.Spec("kid", childtest.Script{}), 1, func(s *children.Spec) { s.CallTimeout = -1 })
-	inBubble(t, []children.Spec{kid}, func(t *testing.T, s *children.Supervisor) {
+	kid := revised(childtest.Spec("kid", childtest.Script{}), 1, func(s *spec.Spec) { s.CallTimeout = -1 })
+	inBubble(t, []spec.Spec{kid}, func(t *testing.T, s *children.Supervisor) {
 		s.Ensure(one, nil)
 		old := acquire(t, s, one)
 		done := make(chan string, 1)
 		go func() { done <- call(t, old, "progress", `{"Steps":1,"Every":3600000000000}`); old.Release() }()
 		synctest.Wait()
 
-		s.Apply([]children.Spec{revised(kid, 2, func(s *children.Spec) { s.Args = []string{"other"} })})
+		s.Apply([]spec.Spec{revised(kid, 2, func(s *spec.Spec) { s.Args = []string{"other"} })})
 		if _, err := s.Acquire(t.Context(), one); err == nil {
 			t.Error("a lease on an instance that was replaced")
 		}
@@ -100,7 +102,7 @@ func TestApplyReplaces(t *testing.T) {
 func TestApplyDuringReplacementForRoots(t *testing.T) {
 	kid := childtest.Spec("kid", childtest.Script{}, "${roots}")
 	kid.CallTimeout = -1
-	inBubble(t, []children.Spec{kid}, func(t *testing.T, s *children.Supervisor) {
+	inBubble(t, []spec.Spec{kid}, func(t *testing.T, s *children.Supervisor) {
 		s.Ensure(one, nil)
 		old := acquire(t, s, one)
 		done := make(chan string, 1)
@@ -125,7 +127,7 @@ func TestApplyDuringReplacementForRoots(t *testing.T) {
 func TestRetiredEndsWithItsSessionAndTheHub(t *testing.T) {
 	kid := revised(childtest.Spec("kid", childtest.Script{}), 1, nil)
 	for _, end := range []string{"session", "hub"} {
-		inBubble(t, []children.Spec{kid}, func(t *testing.T, s *children.Supervisor) {
+		inBubble(t, []spec.Spec{kid}, func(t *testing.T, s *children.Supervisor) {
 			s.Ensure(one, nil)
 			l := acquire(t, s, one)
 			failed := make(chan error, 1)
@@ -135,7 +137,7 @@ func TestRetiredEndsWithItsSessionAndTheHub(t *testing.T) {
 			started := time.Now()
 			if end == "session" {
 				s.Drop("s")
-				var gone *children.UnavailableError
+				var gone *run.UnavailableError
 				if err := <-failed; !errors.As(err, &gone) {
 					t.Errorf("the call ended with %v", err)
 				}
@@ -157,21 +159,21 @@ func TestRetiredEndsWithItsSessionAndTheHub(t *testing.T) {
 func TestApplyWhileItWaitsOrStarts(t *testing.T) {
 	mute := childtest.Spec("kid", childtest.Script{Mute: true})
 	mute.StartTimeout = time.Hour
-	inBubble(t, []children.Spec{mute}, func(t *testing.T, s *children.Supervisor) {
+	inBubble(t, []spec.Spec{mute}, func(t *testing.T, s *children.Supervisor) {
 		s.Ensure(one, nil)
 		synctest.Wait()
 		failed := make(chan error, 1)
 		go func() { _, err := s.Acquire(t.Context(), one); failed <- err }()
 		synctest.Wait()
 		started := time.Now()
-		s.Apply([]children.Spec{childtest.Spec("kid", childtest.Script{})})
+		s.Apply([]spec.Spec{childtest.Spec("kid", childtest.Script{})})
 		if err := <-failed; !errors.Is(err, children.ErrReplaced) || time.Since(started) > 0 {
 			t.Errorf("after %v: %v", time.Since(started), err)
 		}
 		s.Ensure(one, nil)
 		acquire(t, s, one).Release()
 	})
-	s := children.NewSupervisor(children.Options{Specs: []children.Spec{mute}, Launcher: childtest.Pipes{}})
+	s := children.NewSupervisor(children.Options{Specs: []spec.Spec{mute}, Launcher: childtest.Pipes{}})
 	s.Ensure(one, nil) // nothing runs yet
 	s.Apply(nil)
 	if st := s.Status(); len(st) != 0 {
@@ -181,8 +183,8 @@ func TestApplyWhileItWaitsOrStarts(t *testing.T) {
 
 // TestEveryFieldCounts keeps Equal complete: a field that it forgets would be a change that never takes effect.
 func TestEveryFieldCounts(t *testing.T) {
-	base := children.Spec{Name: "kid", Command: "cmd"}
-	for _, at := range reflect.VisibleFields(reflect.TypeFor[children.Spec]()) {
+	base := spec.Spec{Name: "kid", Command: "cmd"}
+	for _, at := range reflect.VisibleFields(reflect.TypeFor[spec.Spec]()) {
 		fields := [][]int{at.Index}
 		if at.Type.Kind() == reflect.Struct {
 			fields = nil
@@ -196,7 +198,7 @@ func TestEveryFieldCounts(t *testing.T) {
 	}
 }
 
-func fieldCounts(t *testing.T, base children.Spec, field []int, name string) {
+func fieldCounts(t *testing.T, base spec.Spec, field []int, name string) {
 	other := base
 	f := reflect.ValueOf(&other).Elem().FieldByIndex(field)
 	switch f.Kind() {
@@ -230,7 +232,7 @@ func fieldCounts(t *testing.T, base children.Spec, field []int, name string) {
 func TestApplyFreesWhoWaits(t *testing.T) {
 	kid := childtest.Spec("kid", childtest.Script{AskRoots: true, DeafRoots: true})
 	kid.CallTimeout = -1
-	inBubble(t, []children.Spec{kid}, func(t *testing.T, s *children.Supervisor) {
+	inBubble(t, []spec.Spec{kid}, func(t *testing.T, s *children.Supervisor) {
 		s.Ensure(one, nil)
 		l := acquire(t, s, one)
 		done := make(chan string, 1)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"mcphub/children/offers"
+	"mcphub/children/spec"
 )
 
 // recall returns what a child of this Spec offered last to the clients of this Key,
@@ -13,21 +14,23 @@ import (
 // a guess if they have capabilities: some servers offer more tools to a client that
 // can be asked. A child may offer each principal something else, so nobody gets a
 // guess from the list of another.
-func (n *common) recall(s Spec, k Key) (o *offers.Offer, its, guess bool) {
+func (n *common) recall(s spec.Spec, k spec.Key) (o *offers.Offer, its, guess bool) {
 	if o := n.known(s, k); o != nil {
 		return o, true, false
 	}
 	plain := s.Capabilities(nil)
 	guess = !bytes.Equal(plain, s.Capabilities(n.client(k).Capabilities))
-	o = n.memory.Recall(s.Name, s.Digest(n.machine, n.version, EraAuto, append(plain, k.Principal...)))
+	o = n.memory.Recall(s.Name, s.Digest(n.machine, n.version, spec.EraAuto, append(plain, k.Principal...)))
 	return o, false, guess && o != nil
 }
 
 // known is recall for the very Key.
-func (n *common) known(s Spec, k Key) *offers.Offer { return n.memory.Recall(s.Name, n.digest(s, k)) }
+func (n *common) known(s spec.Spec, k spec.Key) *offers.Offer {
+	return n.memory.Recall(s.Name, n.digest(s, k))
+}
 
 // digest names what a child of this Spec offers to the clients of this Key.
-func (n *common) digest(s Spec, k Key) string {
+func (n *common) digest(s spec.Spec, k spec.Key) string {
 	return s.Digest(n.machine, n.version, k.Era, append(s.Capabilities(n.client(k).Capabilities), k.Principal...))
 }
 
@@ -49,7 +52,7 @@ func (c *child) recall() {
 // lazy reports whether the child is started by a call only. A child of which nothing is
 // known, or what it offers these clients is a guess, is so only where StartCalled says so.
 func (c *child) lazy() bool {
-	return c.spec.Start == StartCalled || c.spec.Start == StartLazy && c.offer != nil && !c.past.guess
+	return c.spec.Start == spec.StartCalled || c.spec.Start == spec.StartLazy && c.offer != nil && !c.past.guess
 }
 
 // offers takes in what the child offers. The former offer stays if the two are
@@ -59,7 +62,7 @@ func (c *child) lazy() bool {
 func (c *child) offers(o *offers.Offer) {
 	c.past.listed, c.past.spoke, c.past.lives, c.past.guess = true, eraOf(o), o.Lives, false
 	c.compare(o)
-	if !o.Whole() || c.past.diedOf == EraLegacy {
+	if !o.Whole() || c.past.diedOf == spec.EraLegacy {
 		c.offer, c.past.news = o, false
 		return
 	}

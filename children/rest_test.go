@@ -10,6 +10,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"mcphub/children/offers"
+	"mcphub/children/spec"
 )
 
 // Instances that only wait for others have no goroutine, and end with the
@@ -18,15 +19,15 @@ import (
 func TestInstancesThatWaitHaveNoGoroutine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const many = 200
-		spec := Spec{Name: "kid", Command: "kid", Args: []string{"${root}"}}
+		server := spec.Spec{Name: "kid", Command: "kid", Args: []string{"${root}"}}
 		told := make(chan Status, 8*many)
-		s := NewSupervisor(Options{Specs: []Spec{spec}, Observer: tells{c: told}, Log: zerolog.Nop()})
+		s := NewSupervisor(Options{Specs: []spec.Spec{server}, Observer: tells{c: told}, Log: zerolog.Nop()})
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- s.Run(ctx) }()
 		synctest.Wait()
 		before := runtime.NumGoroutine()
-		key := func(i int) Key { return Key{Child: "kid", Instance: fmt.Sprint(i)} }
+		key := func(i int) spec.Key { return spec.Key{Child: "kid", Instance: fmt.Sprint(i)} }
 		for i := range many {
 			s.Join(key(i))
 			s.Prestart(key(i))
@@ -46,7 +47,7 @@ func TestInstancesThatWaitHaveNoGoroutine(t *testing.T) {
 		if n := len(s.children) + len(s.retired) + len(s.bySession); n != 0 {
 			t.Errorf("%d are left", n)
 		}
-		s.Apply([]Spec{spec})
+		s.Apply([]spec.Spec{server})
 		s.Join(key(1))
 		synctest.Wait()
 		cancel()

@@ -16,6 +16,8 @@ import (
 
 	"mcphub/children"
 	"mcphub/children/childtest"
+	"mcphub/children/run"
+	"mcphub/children/spec"
 	"mcphub/rootsmgr"
 )
 
@@ -105,9 +107,9 @@ func TestRootsAreAppliedBeforeTheCall(t *testing.T) {
 func TestDirectoryArgumentsFollowRoots(t *testing.T) {
 	d := dirs(t, 3)
 	t.Run("never asks", func(t *testing.T) {
-		spec := childtest.Spec("kid", childtest.Script{Dirs: true}, d[2].Path)
-		spec.Roots = children.RootsArgs
-		s, w := startOne(t, spec, d[0])
+		child := childtest.Spec("kid", childtest.Script{Dirs: true}, d[2].Path)
+		child.Roots = spec.RootsArgs
+		s, w := startOne(t, child, d[0])
 		expectAllowed(t, s, d[:1])
 		s.SetRoots(one, d[:2])
 		expectAllowed(t, s, d[:2])
@@ -122,9 +124,9 @@ func TestDirectoryArgumentsFollowRoots(t *testing.T) {
 		}
 	})
 	t.Run("is told", func(t *testing.T) {
-		spec := childtest.Spec("kid", childtest.Script{Dirs: true, AskRoots: true, KeepOnEmpty: true}, d[2].Path)
-		spec.Roots, spec.Probe, spec.Cwd = children.RootsArgs, "allowed", filepath.Dir(d[0].Path)
-		s, _ := startOne(t, spec, d[0])
+		child := childtest.Spec("kid", childtest.Script{Dirs: true, AskRoots: true, KeepOnEmpty: true}, d[2].Path)
+		child.Roots, child.Probe, child.Cwd = spec.RootsArgs, "allowed", filepath.Dir(d[0].Path)
+		s, _ := startOne(t, child, d[0])
 		expectAllowed(t, s, d[:1])
 		waitAsked(t, s)
 		pid := statusOf(t, s, "kid").PID
@@ -209,8 +211,8 @@ func TestPrestart(t *testing.T) {
 	d := dirs(t, 2)
 	needy := childtest.Spec("needy", childtest.Script{}, "${root}")
 	w := newWatcher()
-	s := start(t, w, children.Options{Specs: []children.Spec{childtest.Spec("kid", childtest.Script{}), needy}})
-	other := children.Key{Child: "needy", Instance: "s"}
+	s := start(t, w, children.Options{Specs: []spec.Spec{childtest.Spec("kid", childtest.Script{}), needy}})
+	other := spec.Key{Child: "needy", Instance: "s"}
 	s.Prestart(one)
 	s.Prestart(other)
 	l := acquire(t, s, one)
@@ -241,7 +243,7 @@ func TestMissingRootIsNamed(t *testing.T) {
 	d := dirs(t, 1)
 	s, _ := startOne(t, childtest.Spec("kid", childtest.Script{}, "${root}"))
 	<-s.Settled(one)
-	var gone *children.UnavailableError
+	var gone *run.UnavailableError
 	if _, err := s.Acquire(t.Context(), one); !errors.As(err, &gone) || !strings.Contains(gone.Reason, "no root that is a directory is known") {
 		t.Errorf("error: %v", err)
 	}
@@ -257,7 +259,7 @@ func TestRootsRace(t *testing.T) {
 	d := dirs(t, 5)
 	for _, c := range []struct {
 		name string
-		spec children.Spec
+		spec spec.Spec
 	}{
 		{"told", childtest.Spec("kid", childtest.Script{AskRoots: true, KeepOnEmpty: true, ApplyDelay: time.Millisecond})},
 		{"arguments", childtest.Spec("kid", childtest.Script{Dirs: true}, "--")},
@@ -265,7 +267,7 @@ func TestRootsRace(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if c.name != "told" {
-				c.spec.Roots = children.RootsArgs
+				c.spec.Roots = spec.RootsArgs
 			}
 			if c.name != "arguments" {
 				c.spec.Probe = "allowed"
@@ -329,9 +331,9 @@ func TestRootsAreToldOneAtATime(t *testing.T) {
 		return strings.Count(text(t, call(t, l, "noticed", "")), "roots changed")
 	}
 	t.Run("told", func(t *testing.T) {
-		spec := childtest.Spec("kid", childtest.Script{AskRoots: true, AskDelay: 100 * time.Millisecond})
-		spec.Probe, spec.Cwd = "allowed", t.TempDir()
-		bubble(t, children.Options{Specs: []children.Spec{spec}}, func(t *testing.T, s *children.Supervisor, _ *counter) {
+		child := childtest.Spec("kid", childtest.Script{AskRoots: true, AskDelay: 100 * time.Millisecond})
+		child.Probe, child.Cwd = "allowed", t.TempDir()
+		bubble(t, children.Options{Specs: []spec.Spec{child}}, func(t *testing.T, s *children.Supervisor, _ *counter) {
 			s.Ensure(one, d[:1])
 			expectAllowed(t, s, d[:1])
 			for i := range 3 { // the last is what it was told first
@@ -345,10 +347,10 @@ func TestRootsAreToldOneAtATime(t *testing.T) {
 		})
 	})
 	t.Run("asking", func(t *testing.T) {
-		spec := childtest.Spec("kid", childtest.Script{AskRoots: true})
-		spec.Probe, spec.Cwd = "allowed", t.TempDir()
+		child := childtest.Spec("kid", childtest.Script{AskRoots: true})
+		child.Probe, child.Cwd = "allowed", t.TempDir()
 		found := make(chan struct{})
-		o := children.Options{Specs: []children.Spec{spec}, Roots: func(context.Context, children.Key) func(context.Context) {
+		o := children.Options{Specs: []spec.Spec{child}, Roots: func(context.Context, spec.Key) func(context.Context) {
 			return func(context.Context) { <-found }
 		}}
 		bubble(t, o, func(t *testing.T, s *children.Supervisor, _ *counter) {
@@ -370,9 +372,9 @@ func TestRootsAreToldOneAtATime(t *testing.T) {
 // judged by the hub alone from then on.
 func TestDeafChild(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		spec := childtest.Spec("kid", childtest.Script{AskRoots: true, DeafRoots: true})
-		spec.Command = os.Args[0]
-		s := children.NewSupervisor(children.Options{Specs: []children.Spec{spec}, Launcher: childtest.Pipes{}})
+		child := childtest.Spec("kid", childtest.Script{AskRoots: true, DeafRoots: true})
+		child.Command = os.Args[0]
+		s := children.NewSupervisor(children.Options{Specs: []spec.Spec{child}, Launcher: childtest.Pipes{}})
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error)
 		go func() { done <- s.Run(ctx) }()
@@ -411,9 +413,9 @@ func TestDeafChild(t *testing.T) {
 // only, after its delay.
 func TestCrashLoop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		spec := childtest.Spec("kid", childtest.Script{Exit: 3})
-		spec.Command = os.Args[0]
-		s := children.NewSupervisor(children.Options{Specs: []children.Spec{spec}, Launcher: childtest.Pipes{}})
+		child := childtest.Spec("kid", childtest.Script{Exit: 3})
+		child.Command = os.Args[0]
+		s := children.NewSupervisor(children.Options{Specs: []spec.Spec{child}, Launcher: childtest.Pipes{}})
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error)
 		go func() { done <- s.Run(ctx) }()
@@ -427,7 +429,7 @@ func TestCrashLoop(t *testing.T) {
 		if st.Failures != 5 || !st.CircuitOpen || !strings.Contains(st.Err, "crash loop, 5 failures in a row") || st.Restarts != 4 {
 			t.Errorf("after the automatic tries: %+v", st)
 		}
-		var gone *children.UnavailableError
+		var gone *run.UnavailableError
 		if _, err := s.Acquire(t.Context(), one); !errors.As(err, &gone) {
 			t.Errorf("error: %v", err)
 		}
@@ -455,15 +457,15 @@ func TestSlowStartersGiveTheirTurnBack(t *testing.T) {
 		slow := childtest.Spec("slow", childtest.Script{Mute: true})
 		good := childtest.Spec("good", childtest.Script{})
 		slow.Command, good.Command = os.Args[0], os.Args[0]
-		s := children.NewSupervisor(children.Options{Specs: []children.Spec{slow, good}, Launcher: childtest.Pipes{}, MaxStarting: 1})
+		s := children.NewSupervisor(children.Options{Specs: []spec.Spec{slow, good}, Launcher: childtest.Pipes{}, MaxStarting: 1})
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error)
 		go func() { done <- s.Run(ctx) }()
 		start := time.Now()
-		s.Ensure(children.Key{Child: "slow", Instance: "s"}, nil)
+		s.Ensure(spec.Key{Child: "slow", Instance: "s"}, nil)
 		synctest.Wait()
-		s.Ensure(children.Key{Child: "good", Instance: "s"}, nil)
-		l, err := s.Acquire(t.Context(), children.Key{Child: "good", Instance: "s"})
+		s.Ensure(spec.Key{Child: "good", Instance: "s"}, nil)
+		l, err := s.Acquire(t.Context(), spec.Key{Child: "good", Instance: "s"})
 		if err != nil {
 			t.Fatal(err)
 		}

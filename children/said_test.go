@@ -8,6 +8,7 @@ import (
 
 	"mcphub/children"
 	"mcphub/children/childtest"
+	"mcphub/children/spec"
 	"mcphub/rootsmgr"
 )
 
@@ -21,8 +22,8 @@ func TestStderrIsHandedOn(t *testing.T) {
 	pids := map[int]bool{}
 	w := newWatcher()
 	s := start(t, w, children.Options{
-		Specs: []children.Spec{childtest.Spec("kid", childtest.Script{FloodStderr: lines})},
-		Said: func(k children.Key, pid int, line string) {
+		Specs: []spec.Spec{childtest.Spec("kid", childtest.Script{FloodStderr: lines})},
+		Said: func(k spec.Key, pid int, line string) {
 			mu.Lock()
 			defer mu.Unlock()
 			if k != one {

@@ -21,6 +21,7 @@ import (
 	"mcphub/children/offers"
 	"mcphub/children/remote"
 	"mcphub/children/served"
+	"mcphub/children/spec"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -48,7 +49,7 @@ func readsAll(t testing.TB, result []byte) {
 		return
 	}
 	m := modern.New(conn, modern.Options{}, nil)
-	ctx := modern.WithClient(t.Context(), modern.Client{})
+	ctx := link.WithClient(t.Context(), link.ClientProfile{})
 	_ = m.Discover(ctx)
 	_, _ = m.Call(ctx, "tools/call")
 	_ = served.Shows(res.Result, []string{"/a"})
@@ -114,7 +115,7 @@ func FuzzWhatChildrenSay(f *testing.F) {
 // deepLauncher starts children that answer, ask and announce what is too deep.
 type deepLauncher struct{ deep string }
 
-func (d deepLauncher) Launch(_ launch.Launch, s Spec, h jsonrpc.Handler, log zerolog.Logger) (link.Link, error) {
+func (d deepLauncher) Launch(_ launch.Launch, s spec.Spec, h jsonrpc.Handler, log zerolog.Logger) (link.Link, error) {
 	inR, inW := io.Pipe()
 	outR, outW := io.Pipe()
 	l := &deepLink{conn: jsonrpc.NewConn(outR, inW, h, jsonrpc.Options{FrameLimit: s.FrameLimit, Log: log}), hangUp: func() { _ = inR.Close(); _ = outW.Close() }}
@@ -174,11 +175,11 @@ func (l *deepLink) Facts() link.Facts { return link.Facts{Skipped: l.conn.Stats(
 // TestDeepFramesHarmNobody: a child that says what is too deep wherever it can is
 // served as far as it can be, and ends nothing.
 func TestDeepFramesHarmNobody(t *testing.T) {
-	s := NewSupervisor(Options{Specs: []Spec{{Name: "kid", Command: "/bin/kid", StartTimeout: 30 * time.Second, Era: EraLegacy, Cwd: t.TempDir(), URL: "http://x"}}, Launcher: deepLauncher{nested("[", "", "]", 100_000)}})
+	s := NewSupervisor(Options{Specs: []spec.Spec{{Name: "kid", Command: "/bin/kid", StartTimeout: 30 * time.Second, Era: spec.EraLegacy, Cwd: t.TempDir(), URL: "http://x"}}, Launcher: deepLauncher{nested("[", "", "]", 100_000)}})
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() { done <- s.Run(ctx) }()
-	k := Key{Child: "kid", Instance: "s"}
+	k := spec.Key{Child: "kid", Instance: "s"}
 	s.Ensure(k, nil)
 	l, err := s.Acquire(t.Context(), k)
 	if err != nil {

@@ -10,12 +10,13 @@ import (
 
 	"mcphub/children/launch"
 	"mcphub/children/sandbox"
+	"mcphub/children/spec"
 	"mcphub/internal/reference"
 )
 
 // withSecrets returns the Launch and the Spec with the values of secrets in place of
 // the references. They go to the Launcher and nowhere else.
-func (c *child) withSecrets(ctx context.Context, l launch.Launch, w want) (launch.Launch, Spec, error) {
+func (c *child) withSecrets(ctx context.Context, l launch.Launch, w want) (launch.Launch, spec.Spec, error) {
 	value := c.valueOf(ctx, w)
 	s := c.spec
 	if s.URL != "" {
@@ -47,7 +48,7 @@ func (c *child) valueOf(ctx context.Context, w want) func(reference.Ref) (string
 
 // Resolved is a Spec of a server that is reached by URL with the values of its secrets
 // in the address, the headers and the login.
-func Resolved(s Spec, value func(reference.Ref) (string, error)) (Spec, error) {
+func Resolved(s spec.Spec, value func(reference.Ref) (string, error)) (spec.Spec, error) {
 	text, err := reference.Replace(s.URL, value)
 	if err != nil {
 		return s, fmt.Errorf("url: %w", err)

@@ -12,6 +12,8 @@ import (
 	"mcphub/children"
 	"mcphub/children/childtest"
 	"mcphub/children/launch"
+	"mcphub/children/link"
+	"mcphub/children/spec"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/reference"
 )
@@ -22,7 +24,7 @@ type seer struct {
 	got []string
 }
 
-func (s *seer) Launch(l launch.Launch, spec children.Spec, h jsonrpc.Handler, log zerolog.Logger) (children.Link, error) {
+func (s *seer) Launch(l launch.Launch, spec spec.Spec, h jsonrpc.Handler, log zerolog.Logger) (link.Link, error) {
 	s.mu.Lock()
 	s.got = append(s.got, fmt.Sprintf("%q %q %q %q", l.Args, l.Env, spec.URL, spec.Headers))
 	s.mu.Unlock()
@@ -53,8 +55,8 @@ func (l *lockedText) String() string {
 func TestSecretsReachTheLauncherAlone(t *testing.T) {
 	secrets := map[string]string{"K": "canary-k", "S": "canary/s", "BREAK": "canary\nx", "HOST": "canary@evil.example/"}
 	key := func(name string) string { return reference.Ref{Kind: reference.Keyring, Name: name}.Mark() }
-	remote := func(name, url, header string) children.Spec {
-		return children.Spec{Name: name, URL: url, Headers: map[string]string{"X-Key": header}}
+	remote := func(name, url, header string) spec.Spec {
+		return spec.Spec{Name: name, URL: url, Headers: map[string]string{"X-Key": header}}
 	}
 	process := childtest.Spec("process", childtest.Script{})
 	process.Env["KEY"] = key("K")
@@ -63,7 +65,7 @@ func TestSecretsReachTheLauncherAlone(t *testing.T) {
 	see, w := &seer{}, newWatcher()
 	var log lockedText
 	s := children.NewSupervisor(children.Options{
-		Specs: []children.Spec{process, missing,
+		Specs: []spec.Spec{process, missing,
 			remote("remote", "http://127.0.0.1:1/"+key("S")+"?k="+key("K"), "Bearer "+key("K")),
 			remote("broken", "http://127.0.0.1:1/", key("BREAK")), remote("elsewhere", "http://127.0.0.1"+"/"+key("K"), key("NONE"))},
 		Launcher: see, Observer: w, Log: zerolog.New(&log).Level(zerolog.TraceLevel),
@@ -74,13 +76,13 @@ func TestSecretsReachTheLauncherAlone(t *testing.T) {
 			return "", fmt.Errorf("the secret %q is not set; mcphub secret set %s", r.Name, r.Name)
 		},
 	})
-	run(t, s)
+	runSupervisor(t, s)
 	var said []string
 	for name, want := range map[string]string{
 		"process": "", "missing": `env KEY: the secret "NONE" is not set; mcphub secret set NONE`, "remote": "nothing is there",
 		"broken": "headers.X-Key: a secret in it holds a line break", "elsewhere": `headers.X-Key: the secret "NONE" is not set`,
 	} {
-		k := children.Key{Child: name, Instance: "s"}
+		k := spec.Key{Child: name, Instance: "s"}
 		s.Ensure(k, nil)
 		l, err := s.Acquire(t.Context(), k)
 		if err == nil {

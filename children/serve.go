@@ -11,6 +11,7 @@ import (
 	"mcphub/children/launch"
 	"mcphub/children/run"
 	"mcphub/children/served"
+	"mcphub/children/spec"
 )
 
 // serving is one run while it is Ready, seen from the instance's goroutine.
@@ -206,7 +207,7 @@ func (c *child) rootsChange(r *run.Run, w want, m launch.Machine) served.Change 
 		Placeholder: c.spec.Program().ArgsNameRoots(),
 		Rewritten:   was.Rewrote || next.Rewrote,
 		CwdGone:     was.CwdRoot != "" && !slices.Contains(launch.RootPaths(w.Roots), was.CwdRoot),
-		List:        c.spec.Roots != RootsNone,
+		List:        c.spec.Roots != spec.RootsNone,
 		Modern:      r.Modern(),
 	}
 }

@@ -9,6 +9,8 @@ import (
 
 	"mcphub/children"
 	"mcphub/children/childtest"
+	"mcphub/children/run"
+	"mcphub/children/spec"
 )
 
 // A child that many share, and that is served no roots, starts in nobody's project
@@ -16,15 +18,15 @@ import (
 // starts where the hub was started, as is right for it.
 func TestSharedChildWithoutRootsStartsInAFolderOfItsOwn(t *testing.T) {
 	project := dirs(t, 1)[0].Path
-	place := func(share children.Share) (cwd string, gone func() bool) {
-		spec := childtest.Spec("kid", childtest.Script{})
-		spec.Share = share
-		k := children.Key{Child: "kid"}
-		if share == children.ShareSession {
+	place := func(share spec.Share) (cwd string, gone func() bool) {
+		child := childtest.Spec("kid", childtest.Script{})
+		child.Share = share
+		k := spec.Key{Child: "kid"}
+		if share == spec.ShareSession {
 			k = one
 		}
 		t.Run(share.String(), func(t *testing.T) {
-			s := start(t, newWatcher(), children.Options{Specs: []children.Spec{spec}, Dir: project})
+			s := start(t, newWatcher(), children.Options{Specs: []spec.Spec{child}, Dir: project})
 			s.Ensure(k, nil)
 			l := acquire(t, s, k)
 			var env struct{ StructuredContent struct{ Cwd string } }
@@ -35,7 +37,7 @@ func TestSharedChildWithoutRootsStartsInAFolderOfItsOwn(t *testing.T) {
 			if where, _ := l.Where(); where != cwd {
 				t.Errorf("it works in %s, and is judged by %s", cwd, where)
 			}
-			if share == children.ShareSession {
+			if share == spec.ShareSession {
 				return
 			}
 			if all, err := os.ReadDir(cwd); err != nil || len(all) > 0 {
@@ -47,10 +49,10 @@ func TestSharedChildWithoutRootsStartsInAFolderOfItsOwn(t *testing.T) {
 		})
 		return cwd, func() bool { _, err := os.Stat(cwd); return errors.Is(err, os.ErrNotExist) }
 	}
-	if cwd, _ := place(children.ShareSession); cwd != project {
+	if cwd, _ := place(spec.ShareSession); cwd != project {
 		t.Errorf("control: a session's own child starts in %s", cwd)
 	}
-	for _, share := range []children.Share{children.ShareAll, children.ShareRoots} {
+	for _, share := range []spec.Share{spec.ShareAll, spec.ShareRoots} {
 		cwd, gone := place(share)
 		if cwd == project || cwd == "" || !gone() {
 			t.Errorf("%s: it started in %s, which is gone: %t", share, cwd, gone())
@@ -60,22 +62,22 @@ func TestSharedChildWithoutRootsStartsInAFolderOfItsOwn(t *testing.T) {
 
 // What a shared child writes to stderr is for the operator: no error quotes it.
 func TestSharedStderrIsForTheOperator(t *testing.T) {
-	for _, share := range []children.Share{children.ShareSession, children.ShareRoots, children.ShareAll} {
+	for _, share := range []spec.Share{spec.ShareSession, spec.ShareRoots, spec.ShareAll} {
 		for name, script := range map[string]childtest.Script{"starting": {Exit: 3}, "in a call": {}} {
-			spec := childtest.Spec("kid", script)
-			spec.Share = share
-			s := start(t, newWatcher(), children.Options{Specs: []children.Spec{spec}})
+			child := childtest.Spec("kid", script)
+			child.Share = share
+			s := start(t, newWatcher(), children.Options{Specs: []spec.Spec{child}})
 			s.Ensure(one, nil)
 			l, err := s.Acquire(t.Context(), one)
 			if err == nil {
 				_, err = callErr(t.Context(), l, "exit", `{"code":7}`)
 				l.Release()
 			}
-			var down *children.UnavailableError
+			var down *run.UnavailableError
 			if !errors.As(err, &down) || !strings.Contains(down.Stderr, "exiting") {
 				t.Fatalf("%s, %s: %v", share, name, err)
 			}
-			if own := share == children.ShareSession; strings.Contains(err.Error(), "exiting") != own {
+			if own := share == spec.ShareSession; strings.Contains(err.Error(), "exiting") != own {
 				t.Errorf("%s, %s: %v", share, name, err)
 			}
 		}

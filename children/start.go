@@ -8,14 +8,16 @@ import (
 	"mcphub/children/handshake"
 	"mcphub/children/launch"
 	"mcphub/children/link"
+	"mcphub/children/offers"
 	"mcphub/children/run"
 	"mcphub/children/sandbox"
+	"mcphub/children/spec"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/reference"
 )
 
 // start takes a slot and brings a run to where it can be called.
-func (c *child) start() (*run.Run, *UnavailableError) {
+func (c *child) start() (*run.Run, *run.UnavailableError) {
 	turn := c.common.turns.Take(c.ctx, func() { c.state(Waiting, "waits for its turn: many children are starting") })
 	if turn == nil {
 		return nil, nil
@@ -40,7 +42,7 @@ func (c *child) start() (*run.Run, *UnavailableError) {
 	}
 	c.past.badPlan = err != nil
 	if err != nil {
-		return nil, &UnavailableError{Child: c.key.Child, Reason: reference.Show(err.Error()), Err: err}
+		return nil, &run.UnavailableError{Child: c.key.Child, Reason: reference.Show(err.Error()), Err: err}
 	}
 	l.Record = c.common.record
 	c.listen(&l, w)
@@ -48,25 +50,25 @@ func (c *child) start() (*run.Run, *UnavailableError) {
 	c.tellClosed(l)
 	c.tellOpens(l)
 	if err := c.putOnRecord(l); err != nil {
-		return nil, &UnavailableError{Child: c.key.Child, Reason: err.Error(), Err: err}
+		return nil, &run.UnavailableError{Child: c.key.Child, Reason: err.Error(), Err: err}
 	}
 	for {
 		r, err := c.launch(l, w)
-		var offer *Offer
+		var offer *offers.Offer
 		if err == nil {
-			offer, err = r.Connect(c.ctx, run.Try{Modern: c.first() == EraModern, Long: c.spec.Era == EraModern || c.past.spoke == EraModern}, turn.End)
+			offer, err = r.Connect(c.ctx, run.Try{Modern: c.first() == spec.EraModern, Long: c.spec.Era == spec.EraModern || c.past.spoke == spec.EraModern}, turn.End)
 		}
 		switch {
 		case err == nil:
 			c.offers(offer)
 			return r, nil
 		case r == nil:
-			return nil, &UnavailableError{Child: c.key.Child, Reason: reference.Show(err.Error()), Err: err}
+			return nil, &run.UnavailableError{Child: c.key.Child, Reason: reference.Show(err.Error()), Err: err}
 		}
 		down := r.Abort(err)
 		if !errors.Is(err, handshake.ErrProbed) || c.past.doubted || c.ctx.Err() != nil {
 			if !c.past.wasReady {
-				c.past.diedOf = EraAuto // it exits in either era
+				c.past.diedOf = spec.EraAuto // it exits in either era
 			}
 			return r, down
 		}

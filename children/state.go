@@ -7,6 +7,7 @@ import (
 
 	"mcphub/children/offers"
 	"mcphub/children/sandbox"
+	"mcphub/children/spec"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -73,7 +74,7 @@ func (s State) String() string {
 
 // Status is what can be told about one instance at one moment. A copy.
 type Status struct {
-	Key
+	spec.Key
 	// Serial tells instances of one Key apart that followed each other: the
 	// later one has the greater. Final: this was the last of this instance.
 	Serial uint64
@@ -155,20 +156,20 @@ type Observer interface {
 	// ChildNotification hands over what the child announces, in order; m is valid
 	// until it returns. tools/list_changed is followed up here and comes as
 	// ChildChanged. Told says what ctx is.
-	ChildNotification(ctx context.Context, k Key, m *jsonrpc.Message)
+	ChildNotification(ctx context.Context, k spec.Key, m *jsonrpc.Message)
 	// ChildRequest answers requests of a child other than roots/list and ping, which
 	// are answered here. While it does, no call of the run times out. ctx ends when
 	// the child cancels the request or ends. If the transport says which call the
 	// request belongs to, ctx has the values of that call's context. Tell(ctx, ...)
 	// notifies the child that asked.
-	ChildRequest(ctx context.Context, k Key, m *jsonrpc.Message) jsonrpc.Answer
+	ChildRequest(ctx context.Context, k spec.Key, m *jsonrpc.Message) jsonrpc.Answer
 }
 
 // deaf is the Observer of a Supervisor that was given none: it ignores everything.
 type deaf struct{}
 
-func (deaf) ChildChanged(Status, *offers.Offer)                       {}
-func (deaf) ChildNotification(context.Context, Key, *jsonrpc.Message) {}
-func (deaf) ChildRequest(context.Context, Key, *jsonrpc.Message) jsonrpc.Answer {
+func (deaf) ChildChanged(Status, *offers.Offer)                            {}
+func (deaf) ChildNotification(context.Context, spec.Key, *jsonrpc.Message) {}
+func (deaf) ChildRequest(context.Context, spec.Key, *jsonrpc.Message) jsonrpc.Answer {
 	return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, "nobody here answers this")
 }

@@ -6,20 +6,21 @@ import (
 
 	"mcphub/children"
 	"mcphub/children/childtest"
+	"mcphub/children/spec"
 )
 
 func TestLaunchers(t *testing.T) {
-	spec := func(s childtest.Script) children.Spec { return childtest.Spec("kid", s) }
+	spec := func(s childtest.Script) spec.Spec { return childtest.Spec("kid", s) }
 	t.Run("stdio", func(t *testing.T) { childtest.Suite(t, children.Stdio{}, spec) })
 	t.Run("pipes", func(t *testing.T) { childtest.Suite(t, childtest.Pipes{}, spec) })
 }
 
 func TestLaunchersInBothEras(t *testing.T) {
-	spec := func(_ *testing.T, s childtest.Script) children.Spec { return childtest.Spec("kid", s) }
-	t.Run("stdio", func(t *testing.T) { childtest.Eras(t, children.Stdio{}, spec) })
-	t.Run("pipes", func(t *testing.T) { childtest.Eras(t, childtest.Pipes{}, spec) })
+	child := func(_ *testing.T, s childtest.Script) spec.Spec { return childtest.Spec("kid", s) }
+	t.Run("stdio", func(t *testing.T) { childtest.Eras(t, children.Stdio{}, child) })
+	t.Run("pipes", func(t *testing.T) { childtest.Eras(t, childtest.Pipes{}, child) })
 	t.Run("http", func(t *testing.T) {
-		childtest.Eras(t, children.Remote{}, func(t *testing.T, s childtest.Script) children.Spec {
+		childtest.Eras(t, children.Remote{}, func(t *testing.T, s childtest.Script) spec.Spec {
 			web := childtest.NewWeb(s)
 			server := httptest.NewServer(web)
 			t.Cleanup(func() {

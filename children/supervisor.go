@@ -17,8 +17,10 @@ import (
 	"mcphub/children/limits"
 	"mcphub/children/offers"
 	"mcphub/children/packages"
+	"mcphub/children/run"
 	"mcphub/children/sandbox"
 	"mcphub/children/served"
+	"mcphub/children/spec"
 	"mcphub/rootsmgr"
 )
 
@@ -34,11 +36,11 @@ type Supervisor struct {
 	end    context.CancelCauseFunc // of life
 
 	mu        sync.Mutex
-	specs     map[string]Spec
-	children  map[Key]*child
+	specs     map[string]spec.Spec
+	children  map[spec.Key]*child
 	retired   map[*child]struct{} // out of children, and not yet ended
 	bySession map[string][]*child // those whose life has not ended, by Key.Instance
-	held      map[Key]int         // how many sessions joined
+	held      map[spec.Key]int    // how many sessions joined
 	serial    uint64              // of the newest instance
 	unstarted []*child
 	closed    bool
@@ -47,7 +49,7 @@ type Supervisor struct {
 // NewSupervisor returns a Supervisor. It starts nothing.
 func NewSupervisor(o Options) *Supervisor {
 	s := &Supervisor{
-		log: o.Log, fresh: make(chan struct{}, 1), children: map[Key]*child{}, retired: map[*child]struct{}{}, bySession: map[string][]*child{}, held: map[Key]int{},
+		log: o.Log, fresh: make(chan struct{}, 1), children: map[spec.Key]*child{}, retired: map[*child]struct{}{}, bySession: map[string][]*child{}, held: map[spec.Key]int{},
 		common: common{launcher: o.Launcher, secret: o.Secret, login: o.Login, observer: o.Observer, version: o.Version, machine: launch.NewMachine(o.Environ, o.Home, o.Dir), jitter: rand.Float64, pace: health.UsualPace, said: o.Said, refused: o.Refused, record: o.Record, changed: o.Redefined, asks: o.Client, level: o.Level, roots: o.Roots, noRoots: o.NoRoots, writes: o.Writes},
 	}
 	if s.common.launcher == nil {
@@ -128,14 +130,14 @@ func (s *Supervisor) close() []*child {
 // none. An instance that starts lazily, and whose offer is known, waits for a call. It
 // returns at once. A Key without a Spec is ignored. A confined instance may open no
 // root by this: see Within.
-func (s *Supervisor) Ensure(k Key, roots []rootsmgr.Root) {
+func (s *Supervisor) Ensure(k spec.Key, roots []rootsmgr.Root) {
 	s.Within(sandbox.Boundary{}).Ensure(k, roots)
 }
 
 // Assume sees to it that the instance runs with these roots until the first ones are
 // known. An instance that needs roots to start is started too. What happens when the
 // first roots are known is the same as after Prestart.
-func (s *Supervisor) Assume(k Key, roots []rootsmgr.Root) {
+func (s *Supervisor) Assume(k spec.Key, roots []rootsmgr.Root) {
 	s.Within(sandbox.Boundary{}).Assume(k, roots)
 }
 
@@ -143,7 +145,7 @@ func (s *Supervisor) Assume(k Key, roots []rootsmgr.Root) {
 // yet. One that needs them to start waits for Ensure or SetRoots; another is
 // replaced once then, if they give it another working directory, other
 // arguments or another environment. What Ensure says of lazy ones holds here too.
-func (s *Supervisor) Prestart(k Key) {
+func (s *Supervisor) Prestart(k spec.Key) {
 	if c := s.instance(k); c != nil {
 		c.wish()
 	}
@@ -151,14 +153,14 @@ func (s *Supervisor) Prestart(k Key) {
 
 // instance returns the child of a key, made if it is new; nil where there is
 // no such Spec or the Supervisor has ended.
-func (s *Supervisor) instance(k Key) *child {
+func (s *Supervisor) instance(k spec.Key) *child {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.made(k)
 }
 
 // made is instance, under mu.
-func (s *Supervisor) made(k Key) *child {
+func (s *Supervisor) made(k spec.Key) *child {
 	if c := s.children[k]; c != nil {
 		return c
 	}
@@ -175,7 +177,7 @@ func (s *Supervisor) made(k Key) *child {
 	return c
 }
 
-func (s *Supervisor) child(k Key) *child {
+func (s *Supervisor) child(k spec.Key) *child {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.children[k]
@@ -183,14 +185,14 @@ func (s *Supervisor) child(k Key) *child {
 
 // SetRoots tells an instance of a change of roots. Calls acquired
 // from now on wait, bounded, until the child has applied it.
-func (s *Supervisor) SetRoots(k Key, roots []rootsmgr.Root) {
+func (s *Supervisor) SetRoots(k spec.Key, roots []rootsmgr.Root) {
 	s.Within(sandbox.Boundary{}).SetRoots(k, roots)
 }
 
 // Acquire waits until the instance is ready and has applied the roots last
 // set, starting it if need be. The error is an *UnavailableError, with ctx's
 // cause inside where that ended the waiting.
-func (s *Supervisor) Acquire(ctx context.Context, k Key) (*Lease, error) {
+func (s *Supervisor) Acquire(ctx context.Context, k spec.Key) (*Lease, error) {
 	c := s.child(k)
 	if c == nil {
 		return nil, s.unknown(k)
@@ -199,7 +201,7 @@ func (s *Supervisor) Acquire(ctx context.Context, k Key) (*Lease, error) {
 }
 
 // TryAcquire is Acquire where that takes no waiting, and no look at the disk.
-func (s *Supervisor) TryAcquire(k Key) (*Lease, bool) {
+func (s *Supervisor) TryAcquire(k spec.Key) (*Lease, bool) {
 	c := s.child(k)
 	if c == nil {
 		return nil, false
@@ -211,7 +213,7 @@ func (s *Supervisor) TryAcquire(k Key) (*Lease, bool) {
 	return &Lease{r: v.run, v: v}, true
 }
 
-func (s *Supervisor) unknown(k Key) error {
+func (s *Supervisor) unknown(k spec.Key) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	reason := "it was not started for this session"
@@ -221,12 +223,12 @@ func (s *Supervisor) unknown(k Key) error {
 	if s.closed {
 		reason = errShutdown.Error()
 	}
-	return &UnavailableError{Child: k.Child, Reason: reason}
+	return &run.UnavailableError{Child: k.Child, Reason: reason}
 }
 
 // Preview tells what Lease.Where would say if the instance were started now. ok is
 // false if it runs, or could not be started.
-func (s *Supervisor) Preview(k Key) (cwd string, served []string, ok bool) {
+func (s *Supervisor) Preview(k spec.Key) (cwd string, served []string, ok bool) {
 	c := s.child(k)
 	if c == nil {
 		return "", nil, false
@@ -239,7 +241,7 @@ func (s *Supervisor) Preview(k Key) (cwd string, served []string, ok bool) {
 
 // PreviewWith tells what Lease.Where would say of an instance that was given these roots by
 // SetRoots. ok is false if it could not be started with them.
-func (s *Supervisor) PreviewWith(k Key, roots []rootsmgr.Root) (cwd string, served []string, ok bool) {
+func (s *Supervisor) PreviewWith(k spec.Key, roots []rootsmgr.Root) (cwd string, served []string, ok bool) {
 	c := s.child(k)
 	if c == nil {
 		return "", nil, false
@@ -266,7 +268,7 @@ func (s *Supervisor) machineFor(c *child) launch.Machine {
 
 // WouldReplace reports whether the run of an instance would be replaced if it were given
 // these roots by SetRoots, as far as that shows from outside.
-func (s *Supervisor) WouldReplace(k Key, roots []rootsmgr.Root) bool {
+func (s *Supervisor) WouldReplace(k spec.Key, roots []rootsmgr.Root) bool {
 	c := s.child(k)
 	if c == nil {
 		return false
@@ -312,7 +314,7 @@ func (s *Supervisor) Status() []Status {
 // Settled is closed once the instance is ready and listed, has failed its
 // first start, or has ended; at once where there is no such instance. One that
 // waits for a call is not settled.
-func (s *Supervisor) Settled(k Key) <-chan struct{} {
+func (s *Supervisor) Settled(k spec.Key) <-chan struct{} {
 	if c := s.child(k); c != nil {
 		return c.settled
 	}
@@ -322,7 +324,7 @@ func (s *Supervisor) Settled(k Key) <-chan struct{} {
 }
 
 // specOf returns what the configuration says of a child.
-func (s *Supervisor) specOf(k Key) (Spec, bool) {
+func (s *Supervisor) specOf(k spec.Key) (spec.Spec, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	spec, ok := s.specs[k.Child]
@@ -332,7 +334,7 @@ func (s *Supervisor) specOf(k Key) (Spec, bool) {
 // Home returns the Key of the instance that serves the clients of k. That is k itself,
 // with one exception: if the instance is shared and the child is known to have only
 // the other era, it is the Key with that era.
-func (s *Supervisor) Home(k Key) Key {
+func (s *Supervisor) Home(k spec.Key) spec.Key {
 	spec, ok := s.specOf(k)
 	if !ok || s.current(k, spec) != nil {
 		return k
@@ -342,7 +344,7 @@ func (s *Supervisor) Home(k Key) Key {
 
 // current is what there is of an instance by this Spec, started or not; else nil. Where
 // there is one, what is known of its program was read when it was made: nothing is read anew.
-func (s *Supervisor) current(k Key, spec Spec) *view {
+func (s *Supervisor) current(k spec.Key, spec spec.Spec) *view {
 	c := s.child(k)
 	if c == nil {
 		return nil
@@ -359,7 +361,7 @@ func (s *Supervisor) current(k Key, spec Spec) *view {
 // capabilities, else with none; nil where that is not known. It reads at most two small
 // files and starts nothing. What comes from it may be shown; a Lease tells what the
 // server offers now.
-func (s *Supervisor) Recall(k Key) *offers.Offer {
+func (s *Supervisor) Recall(k spec.Key) *offers.Offer {
 	spec, ok := s.specOf(k)
 	if !ok {
 		return nil
@@ -372,7 +374,7 @@ func (s *Supervisor) Recall(k Key) *offers.Offer {
 }
 
 // RecallAs is Recall for an entry that is not configured yet, or otherwise.
-func (s *Supervisor) RecallAs(spec Spec, k Key) *offers.Offer {
+func (s *Supervisor) RecallAs(spec spec.Spec, k spec.Key) *offers.Offer {
 	o, _, _ := s.common.recall(spec.WithDefaults(), k)
 	return o
 }

@@ -19,6 +19,9 @@ import (
 
 	"mcphub/children"
 	"mcphub/children/childtest"
+	"mcphub/children/offers"
+	"mcphub/children/run"
+	"mcphub/children/spec"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
 )
@@ -36,13 +39,13 @@ func TestMain(m *testing.M) {
 type watcher struct {
 	mu      sync.Mutex
 	states  map[string][]children.State
-	offers  map[string]*children.Offer
+	offers  map[string]*offers.Offer
 	notes   []string
 	changed chan struct{}
 }
 
 func newWatcher() *watcher {
-	return &watcher{states: map[string][]children.State{}, offers: map[string]*children.Offer{}, changed: make(chan struct{})}
+	return &watcher{states: map[string][]children.State{}, offers: map[string]*offers.Offer{}, changed: make(chan struct{})}
 }
 
 func (w *watcher) tell(f func()) {
@@ -53,7 +56,7 @@ func (w *watcher) tell(f func()) {
 	w.changed = make(chan struct{})
 }
 
-func (w *watcher) ChildChanged(st children.Status, o *children.Offer) {
+func (w *watcher) ChildChanged(st children.Status, o *offers.Offer) {
 	w.tell(func() {
 		name := st.Key.String()
 		if l := w.states[name]; len(l) == 0 || l[len(l)-1] != st.State {
@@ -63,12 +66,12 @@ func (w *watcher) ChildChanged(st children.Status, o *children.Offer) {
 	})
 }
 
-func (w *watcher) ChildNotification(_ context.Context, k children.Key, m *jsonrpc.Message) {
+func (w *watcher) ChildNotification(_ context.Context, k spec.Key, m *jsonrpc.Message) {
 	line := k.String() + " " + m.Method + " " + string(m.Params)
 	w.tell(func() { w.notes = append(w.notes, line) })
 }
 
-func (w *watcher) ChildRequest(_ context.Context, _ children.Key, m *jsonrpc.Message) jsonrpc.Answer {
+func (w *watcher) ChildRequest(_ context.Context, _ spec.Key, m *jsonrpc.Message) jsonrpc.Answer {
 	return jsonrpc.ErrorAnswer(-32601, "not here: "+m.Method)
 }
 
@@ -102,12 +105,12 @@ func start(t *testing.T, w *watcher, o children.Options) *children.Supervisor {
 		o.Log = zerolog.Nop()
 	}
 	s := children.NewSupervisor(o)
-	run(t, s)
+	runSupervisor(t, s)
 	return s
 }
 
-// run runs a Supervisor for the length of a test.
-func run(t *testing.T, s *children.Supervisor) {
+// runSupervisor runs a Supervisor for the length of a test.
+func runSupervisor(t *testing.T, s *children.Supervisor) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- s.Run(ctx) }()
@@ -125,7 +128,7 @@ func run(t *testing.T, s *children.Supervisor) {
 }
 
 // mark gives a Spec a variable by which its processes can be counted.
-func mark(t *testing.T, s children.Spec) (children.Spec, func() []string) {
+func mark(t *testing.T, s spec.Spec) (spec.Spec, func() []string) {
 	t.Helper()
 	value := fmt.Sprintf("%s-%d-%d", strings.ReplaceAll(t.Name(), "/", "_"), os.Getpid(), time.Now().UnixNano())
 	s.Env["MCPHUB_TEST_MARK"] = value
@@ -141,7 +144,7 @@ func mark(t *testing.T, s children.Spec) (children.Spec, func() []string) {
 	}
 }
 
-func acquire(t *testing.T, s *children.Supervisor, k children.Key) *children.Lease {
+func acquire(t *testing.T, s *children.Supervisor, k spec.Key) *children.Lease {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
@@ -190,13 +193,13 @@ func root(path, name string) rootsmgr.Root {
 	return rootsmgr.Root{URI: "file://" + filepath.ToSlash(path), Name: name, Path: path}
 }
 
-var one = children.Key{Child: "kid", Instance: "s"}
+var one = spec.Key{Child: "kid", Instance: "s"}
 
 // startOne runs one child in a Supervisor of its own.
-func startOne(t *testing.T, spec children.Spec, roots ...rootsmgr.Root) (*children.Supervisor, *watcher) {
+func startOne(t *testing.T, child spec.Spec, roots ...rootsmgr.Root) (*children.Supervisor, *watcher) {
 	t.Helper()
 	w := newWatcher()
-	s := start(t, w, children.Options{Specs: []children.Spec{spec}})
+	s := start(t, w, children.Options{Specs: []spec.Spec{child}})
 	s.Ensure(one, roots)
 	return s, w
 }
@@ -214,9 +217,9 @@ func statusOf(t *testing.T, s *children.Supervisor, child string) children.Statu
 
 func TestLife(t *testing.T) {
 	w := newWatcher()
-	spec, left := mark(t, childtest.Spec("kid", childtest.Script{Pages: 2, OddTools: true}))
-	s := start(t, w, children.Options{Specs: []children.Spec{spec}, Version: "0.1"})
-	k := children.Key{Child: "kid", Instance: "s1"}
+	child, left := mark(t, childtest.Spec("kid", childtest.Script{Pages: 2, OddTools: true}))
+	s := start(t, w, children.Options{Specs: []spec.Spec{child}, Version: "0.1"})
+	k := spec.Key{Child: "kid", Instance: "s1"}
 	dir := t.TempDir()
 	s.Ensure(k, []rootsmgr.Root{root(dir, "one")})
 	<-s.Settled(k)
@@ -247,7 +250,7 @@ func TestLife(t *testing.T) {
 	if n := left(); len(n) != 0 {
 		t.Errorf("processes left: %v", n)
 	}
-	var gone *children.UnavailableError
+	var gone *run.UnavailableError
 	if _, err := s.Acquire(t.Context(), k); !errors.As(err, &gone) {
 		t.Errorf("Acquire after Drop: %v", err)
 	}

@@ -5,6 +5,7 @@ import (
 
 	"mcphub/children"
 	"mcphub/children/childtest"
+	"mcphub/children/spec"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -12,12 +13,12 @@ import (
 // meet again at one new process, or each get their own.
 func TestApplyAndSharing(t *testing.T) {
 	root := t.TempDir()
-	kid := func(share children.Share, args ...string) children.Spec {
+	kid := func(share spec.Share, args ...string) spec.Spec {
 		s := other(scripted("kid", childtest.Script{}), args...)
 		s.Share = share
 		return s
 	}
-	h := newTestHub(t, kid(children.ShareAll))
+	h := newTestHub(t, kid(spec.ShareAll))
 	var clients []*testClient
 	for range 2 {
 		c := connect(t, h, root)
@@ -34,16 +35,16 @@ func TestApplyAndSharing(t *testing.T) {
 		return n
 	}
 	for i, step := range []struct {
-		share children.Share
+		share spec.Share
 		args  []string
 		want  int
 	}{
-		{children.ShareAll, []string{"1"}, 1},
-		{children.ShareRoots, []string{"1"}, 1},
-		{children.ShareRoots, []string{"2"}, 1},
-		{children.ShareSession, []string{"2"}, 2},
-		{children.ShareSession, []string{"3"}, 2},
-		{children.ShareAll, nil, 1},
+		{spec.ShareAll, []string{"1"}, 1},
+		{spec.ShareRoots, []string{"1"}, 1},
+		{spec.ShareRoots, []string{"2"}, 1},
+		{spec.ShareSession, []string{"2"}, 2},
+		{spec.ShareSession, []string{"3"}, 2},
+		{spec.ShareAll, nil, 1},
 	} {
 		apply(t, h, testConfig(t, kid(step.share, step.args...)))
 		for _, c := range clients {
@@ -61,7 +62,7 @@ func TestApplyAndSharing(t *testing.T) {
 			t.Error(e)
 		}
 	}
-	apply(t, h, testConfig(t, kid(children.ShareAll)))
+	apply(t, h, testConfig(t, kid(spec.ShareAll)))
 	for _, c := range clients {
 		c.raw("tools/call", toolCall("kid__echo", `{}`))
 	}

@@ -13,6 +13,7 @@ import (
 
 	"mcphub/children"
 	"mcphub/children/childtest"
+	"mcphub/children/spec"
 	"mcphub/hub/call"
 	"mcphub/hub/catalog"
 	"mcphub/hub/configuration"
@@ -32,7 +33,7 @@ func apply(t *testing.T, h *Hub, cfg Config) Applied {
 }
 
 // other is the spec with arguments that change nothing but that it is another.
-func other(s children.Spec, args ...string) children.Spec {
+func other(s spec.Spec, args ...string) spec.Spec {
 	s.Args = args
 	return s
 }
@@ -228,7 +229,7 @@ func TestACallIsNeverJudgedByOneAndRunByAnother(t *testing.T) {
 		}
 		if replaced {
 			before := offering.New(list.By, &h.current, func(string) bool { return false })
-			before.Take(&children.Status{Key: children.Key{Child: "kid"}, State: children.Ready}, offered)
+			before.Take(&children.Status{Key: spec.Key{Child: "kid"}, State: children.Ready}, offered)
 			stale := &call.Session{
 				Main: s.main, Current: &h.current, Offering: before, Instances: s.member, Roots: s.roots, Approvals: s.approvals, Records: s.records, Progress: &h.progress, Log: s.log,
 			}

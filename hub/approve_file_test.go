@@ -10,8 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"mcphub/children"
 	"mcphub/children/childtest"
+	"mcphub/children/spec"
 	"mcphub/hub/approval"
 	"mcphub/internal/audit"
 	"mcphub/internal/audit/trail"
@@ -26,9 +26,9 @@ import (
 func TestAFileOpensItselfAlone(t *testing.T) {
 	for name, answer := range map[string]string{"file": yesFile, "directory": yes} {
 		t.Run(name, func(t *testing.T) {
-			specs := []children.Spec{
-				played("kid", children.ShareSession, childtest.Script{AskRoots: true}),
-				played("other", children.ShareSession, childtest.Script{AskRoots: true}),
+			specs := []spec.Spec{
+				played("kid", spec.ShareSession, childtest.Script{AskRoots: true}),
+				played("other", spec.ShareSession, childtest.Script{AskRoots: true}),
 			}
 			approving(t, specs, func(a *askedHub) {
 				config, key := a.at("ssh", "config"), a.at("ssh", "id_rsa")
@@ -198,7 +198,7 @@ func TestSeveralFilesAndRoles(t *testing.T) {
 // call without the rule, which is asked about.
 func TestTheRuleThatAllowsItAlways(t *testing.T) {
 	var judged validate.Config
-	approving(t, []children.Spec{played("kid", children.ShareSession, childtest.Script{AskRoots: true})}, func(a *askedHub) {
+	approving(t, []spec.Spec{played("kid", spec.ShareSession, childtest.Script{AskRoots: true})}, func(a *askedHub) {
 		dir := a.at("data", "odd_<name_é\u202e")
 		write(a, filepath.Join(dir, "1.txt"))
 		p := saying(no)
@@ -275,7 +275,7 @@ func TestTheRecordSaysWhatWasGranted(t *testing.T) {
 			var want string
 			synctest.Test(t, func(t *testing.T) {
 				a := &askedHub{T: t, s: newStage()}
-				cfg := a.config([]children.Spec{played("kid", children.ShareSession, childtest.Script{AskRoots: true})})
+				cfg := a.config([]spec.Spec{played("kid", spec.ShareSession, childtest.Script{AskRoots: true})})
 				cfg.Launcher = a.s
 				cfg.Audit.To = audit.NewRecorder(audit.Options{Dir: dir}, nil)
 				if err := cfg.Audit.To.Open(); err != nil {

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"mcphub/children"
 	"mcphub/children/childtest"
+	"mcphub/children/spec"
 	"mcphub/hub/declaration"
 	"mcphub/internal/jsonrpc"
 )
@@ -16,7 +16,7 @@ import (
 // answer as a POST of the session.
 func TestApprovalOverHTTP(t *testing.T) {
 	a := &askedHub{T: t, s: newStage()}
-	cfg := a.config([]children.Spec{played("kid", children.ShareSession, childtest.Script{AskRoots: true})})
+	cfg := a.config([]spec.Spec{played("kid", spec.ShareSession, childtest.Script{AskRoots: true})})
 	cfg.Launcher = a.s
 	a.h = runHub(t, cfg)
 	w := serveWeb(t, a.h, HTTPOptions{})

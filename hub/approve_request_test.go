@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"mcphub/children"
 	"mcphub/children/childtest"
+	"mcphub/children/spec"
 	"mcphub/internal/jsonrpc"
 	"mcphub/validate"
 )
@@ -15,7 +15,7 @@ import (
 // A request that is no call of a tool is asked about likewise, and what is
 // asked for while somebody types is not.
 func TestRequestsThatEscalate(t *testing.T) {
-	approving(t, []children.Spec{played("kid", children.ShareSession, childtest.Script{Library: true})}, func(a *askedHub) {
+	approving(t, []spec.Spec{played("kid", spec.ShareSession, childtest.Script{Library: true})}, func(a *askedHub) {
 		p := saying(no)
 		c, _ := a.client(p)
 		uri := fmt.Sprintf(`{"uri":"file://%s"}`, a.at("data", "one", "1.txt"))

@@ -13,8 +13,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"mcphub/children"
 	"mcphub/children/childtest"
+	"mcphub/children/spec"
 	"mcphub/hub/approval"
 	"mcphub/hub/declaration"
 	"mcphub/internal/jsonrpc"
@@ -47,7 +47,7 @@ func write(t testing.TB, path string) {
 }
 
 // tree makes the directories and returns the configuration of the Hub.
-func (a *askedHub) config(specs []children.Spec, change ...func(*Config, *validate.Config)) Config {
+func (a *askedHub) config(specs []spec.Spec, change ...func(*Config, *validate.Config)) Config {
 	a.Helper()
 	base, err := filepath.EvalSymlinks(a.TempDir())
 	if err != nil {
@@ -83,12 +83,12 @@ func (a *askedHub) config(specs []children.Spec, change ...func(*Config, *valida
 }
 
 // approving runs a test in a time of its own.
-func approving(t *testing.T, specs []children.Spec, test func(a *askedHub), change ...func(*Config, *validate.Config)) {
+func approving(t *testing.T, specs []spec.Spec, test func(a *askedHub), change ...func(*Config, *validate.Config)) {
 	if runtime.GOOS == "windows" {
 		t.Skip("these are paths of Unix")
 	}
 	if specs == nil {
-		specs = []children.Spec{played("kid", children.ShareSession, childtest.Script{AskRoots: true})}
+		specs = []spec.Spec{played("kid", spec.ShareSession, childtest.Script{AskRoots: true})}
 	}
 	synctest.Test(t, func(t *testing.T) {
 		a := &askedHub{T: t, s: newStage()}

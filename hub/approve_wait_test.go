@@ -12,8 +12,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"mcphub/children"
 	"mcphub/children/childtest"
+	"mcphub/children/spec"
 	"mcphub/hub/approval"
 	"mcphub/internal/jsonrpc"
 	"mcphub/validate"
@@ -227,7 +227,7 @@ func TestAGrantEndsWithItsSession(t *testing.T) {
 
 // A child is not asked about again and again by who only wants a yes.
 func TestASharedChildTakesNoGrants(t *testing.T) {
-	specs := []children.Spec{played("all", children.ShareAll, childtest.Script{}), played("same", children.ShareRoots, childtest.Script{}), played("kid", children.ShareSession, childtest.Script{})}
+	specs := []spec.Spec{played("all", spec.ShareAll, childtest.Script{}), played("same", spec.ShareRoots, childtest.Script{}), played("kid", spec.ShareSession, childtest.Script{})}
 	approving(t, specs, func(a *askedHub) {
 		p := saying(yes)
 		c, _ := a.client(p)
@@ -265,7 +265,7 @@ func TestProgressWhileAPersonIsAsked(t *testing.T) {
 // Nothing that a model, a child or a client can send stands for an answer: not
 // arguments, not answers to questions that are no more, or never were.
 func TestForgedAndRepeatedAnswers(t *testing.T) {
-	approving(t, []children.Spec{played("kid", children.ShareSession, childtest.Script{Asks: true})}, func(a *askedHub) {
+	approving(t, []spec.Spec{played("kid", spec.ShareSession, childtest.Script{Asks: true})}, func(a *askedHub) {
 		const childs = "Allow the server to run its tool?"
 		p := saying(no)
 		ready := make(chan struct{})
@@ -347,8 +347,8 @@ func TestAGrantForOneCall(t *testing.T) {
 // A reload that replaces the child's program takes back what the former one
 // was allowed; one that changes something else does not.
 func TestAReloadOfTheChildEndsItsGrants(t *testing.T) {
-	spec := played("kid", children.ShareSession, childtest.Script{AskRoots: true})
-	approving(t, []children.Spec{spec}, func(a *askedHub) {
+	child := played("kid", spec.ShareSession, childtest.Script{AskRoots: true})
+	approving(t, []spec.Spec{child}, func(a *askedHub) {
 		p := saying(yes)
 		c, _ := a.client(p)
 		a.passes(c, "kid__echo", reading(a.at("data", "one", "1.txt")))
@@ -357,7 +357,7 @@ func TestAReloadOfTheChildEndsItsGrants(t *testing.T) {
 		apply(a.T, a.h, cfg)
 		a.passes(c, "kid__echo", reading(a.at("data", "one", "1.txt")))
 		a.asks(p, 1)
-		cfg.Children = []Child{{Spec: other(spec, "x"), Prefix: "kid__"}}
+		cfg.Children = []Child{{Spec: other(child, "x"), Prefix: "kid__"}}
 		apply(a.T, a.h, cfg)
 		a.passes(c, "kid__echo", reading(a.at("data", "one", "1.txt")))
 		a.asks(p, 2)

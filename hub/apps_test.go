@@ -7,14 +7,14 @@ import (
 	"strings"
 	"testing"
 
-	"mcphub/children"
 	"mcphub/children/childtest"
+	"mcphub/children/spec"
 	"mcphub/internal/jsonrpc"
 )
 
 // appChild is a server with apps: tools, resources and what a call gives, raw.
-func appChild(name, tools, resources, result string) children.Spec {
-	return played(name, children.ShareSession, childtest.Script{Offers: `{"resources":{}}`, Library: true, Replies: map[string]string{
+func appChild(name, tools, resources, result string) spec.Spec {
+	return played(name, spec.ShareSession, childtest.Script{Offers: `{"resources":{}}`, Library: true, Replies: map[string]string{
 		"tools/list": `{"tools":[` + tools + `]}`, "resources/list": `{"resources":[` + resources + `]}`,
 		"resources/templates/list": `{"resourceTemplates":[{"uriTemplate":"ui://app/{id}","name":"t"}]}`, "prompts/list": `{"prompts":[]}`, "tools/call": result,
 	}})
@@ -40,7 +40,7 @@ func listOf(result, member string) (all []string) {
 // TestAppsOfTwoServersWithOneURI: the first keeps it, that of the second names its
 // server, and everything that names it follows, the rest to the byte.
 func TestAppsOfTwoServersWithOneURI(t *testing.T) {
-	specs := []children.Spec{
+	specs := []spec.Spec{
 		appChild("one", viewTool, mainPage+`,{"uri":"ui://two/app/main.html","name":"mean"}`, fmt.Sprintf(shownResult, "one")),
 		appChild("two", viewTool+`,{"name":"own","inputSchema":{"type":"object"},"_meta":{"ui":{"resourceUri":"ui://two/only.html"}}}`, mainPage, fmt.Sprintf(shownResult, "two")),
 	}
@@ -103,7 +103,7 @@ func TestAppsOnTheShortWay(t *testing.T) {
 
 // TestAppsThatNobodyElseHas are left as they are.
 func TestAppsThatNobodyElseHas(t *testing.T) {
-	play(t, []children.Spec{appChild("one", viewTool, mainPage, fmt.Sprintf(shownResult, "one"))}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+	play(t, []spec.Spec{appChild("one", viewTool, mainPage, fmt.Sprintf(shownResult, "one"))}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
 		c, _ := enter(t, h)
 		c.handshake(`{}`)
 		if list := c.raw("tools/list", `{}`); !strings.Contains(list, strings.Replace(viewTool, `"view"`, `"one__view"`, 1)) {
@@ -124,7 +124,7 @@ func TestAppsCallToolsByTheirOwnNames(t *testing.T) {
 	tools := func(all ...string) string { return strings.Join(all, ",") }
 	tool := func(form, name string) string { return fmt.Sprintf(form, name) }
 	result := func(name string) string { return fmt.Sprintf(`{"content":[{"type":"text","text":%q}]}`, name) }
-	specs := []children.Spec{
+	specs := []spec.Spec{
 		appChild("one", tools(viewTool, tool(refreshTool, "both"), tool(refreshTool, "first"), tool(plainTool, "beside"), tool(plainTool, "second")), "", result("one")),
 		appChild("two", tools(viewTool, tool(refreshTool, "both"), tool(refreshTool, "second"), tool(plainTool, "shared")), "", result("two")),
 		appChild("bare", tools(tool(plainTool, "beside"), tool(plainTool, "lonely"), tool(plainTool, "first")), "", result("bare")),
@@ -162,7 +162,7 @@ func TestAppsOfModernClients(t *testing.T) {
 		`{}`: bridgedCaps,
 	} {
 		for _, front := range []string{"stdio", "http"} {
-			play(t, []children.Spec{played("kid", children.ShareSession, childtest.Script{Asks: true})}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+			play(t, []spec.Spec{played("kid", spec.ShareSession, childtest.Script{Asks: true})}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
 				var noticed string
 				if front == "stdio" {
 					c, _ := enterModern(t, h, declared)

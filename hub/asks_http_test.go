@@ -10,8 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"mcphub/children"
 	"mcphub/children/childtest"
+	"mcphub/children/remote"
+	"mcphub/children/spec"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -26,11 +27,11 @@ type askingServer struct {
 	play      func(w http.ResponseWriter, m *jsonrpc.Message) // answers calls in place of asking; set before the first
 }
 
-func serveAsking(t *testing.T) (*askingServer, children.Spec) {
+func serveAsking(t *testing.T) (*askingServer, spec.Spec) {
 	a := &askingServer{asked: map[string]chan string{}, answered: make(chan string, 100), cancelled: make(chan string, 100)}
 	server := httptest.NewServer(a)
 	t.Cleanup(server.Close)
-	return a, children.Spec{Name: "far", URL: server.URL, Transport: children.TransportHTTP, StartTimeout: 20 * time.Second}
+	return a, spec.Spec{Name: "far", URL: server.URL, Transport: remote.HTTP, StartTimeout: 20 * time.Second}
 }
 
 func (a *askingServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {

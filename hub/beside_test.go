@@ -9,8 +9,9 @@ import (
 	"sync"
 	"testing"
 
-	"mcphub/children"
 	"mcphub/children/childtest"
+	"mcphub/children/remote"
+	"mcphub/children/spec"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -104,7 +105,7 @@ func TestHTTPWhatAServerSaysBeside(t *testing.T) {
 		}
 	}))
 	t.Cleanup(server.Close)
-	w := serveWeb(t, newTestHub(t, children.Spec{Name: "far", URL: server.URL, Transport: children.TransportHTTP}), HTTPOptions{})
+	w := serveWeb(t, newTestHub(t, spec.Spec{Name: "far", URL: server.URL, Transport: remote.HTTP}), HTTPOptions{})
 	c := w.initialize(`{}`).initialized()
 	heard := c.openStream()
 	posts := make(chan []string, 2)

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"mcphub/children"
 	"mcphub/children/childtest"
+	"mcphub/children/spec"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -30,7 +30,7 @@ func TestWhoeverWaitsIsTold(t *testing.T) {
 			continue // whose it is can be told when all have started: it waits for no one of them
 		}
 		t.Run(method, func(t *testing.T) {
-			play(t, []children.Spec{played("kid", children.ShareSession, childtest.Script{Library: true, StartDelay: 2 * time.Second})}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+			play(t, []spec.Spec{played("kid", spec.ShareSession, childtest.Script{Library: true, StartDelay: 2 * time.Second})}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
 				c, _ := enter(t, h)
 				c.handshake(`{}`)
 				c.raw(method, `{"_meta":{"progressToken":"mine"},`+members+`}`)
@@ -50,7 +50,7 @@ func TestWhoeverWaitsIsTold(t *testing.T) {
 func TestNoChildSeesATokenOfAClient(t *testing.T) {
 	for method, members := range forEachTarget {
 		t.Run(method, func(t *testing.T) {
-			play(t, []children.Spec{played("kid", children.ShareSession, childtest.Script{Library: true})}, "", 0, func(t *testing.T, h *Hub, s *stage) {
+			play(t, []spec.Spec{played("kid", spec.ShareSession, childtest.Script{Library: true})}, "", 0, func(t *testing.T, h *Hub, s *stage) {
 				c, _ := enter(t, h)
 				c.handshake(`{}`)
 				c.raw(method, `{"_meta":{"progressToken":"mine"},`+members+`}`)
@@ -67,16 +67,16 @@ func TestNoChildSeesATokenOfAClient(t *testing.T) {
 // a client they are asked for first, with a path in the request or without.
 func TestRootsChooseTheProcessOfEveryRequest(t *testing.T) {
 	dir := t.TempDir()
-	for _, share := range []children.Share{children.ShareRoots, children.ShareAll} { // the second is the control
+	for _, share := range []spec.Share{spec.ShareRoots, spec.ShareAll} { // the second is the control
 		for method, members := range forEachTarget {
 			if method == "completion/complete" {
 				continue // nothing can be asked while something is typed
 			}
 			t.Run(fmt.Sprint(share, " ", method), func(t *testing.T) {
-				play(t, []children.Spec{played("kid", share, childtest.Script{Library: true})}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+				play(t, []spec.Spec{played("kid", share, childtest.Script{Library: true})}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
 					c, _ := enterModern(t, h, rootsCaps, dir)
 					want := 1
-					if share == children.ShareRoots {
+					if share == spec.ShareRoots {
 						want = 2
 					}
 					if _, sent := c.full(method, `{`+members+`}`, nil); sent != want {

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"mcphub/children"
 	"mcphub/children/childtest"
+	"mcphub/children/spec"
 	"mcphub/hub/call"
 	"mcphub/internal/audit"
 	"mcphub/internal/audit/trail"
@@ -101,8 +101,8 @@ func TestHTTPShortWayEndsAsTheLongOne(t *testing.T) {
 			answers := map[string]string{}
 			lines := map[string]string{}
 			for _, way := range []string{"short", "long"} {
-				spec := scripted("kid", childtest.Script{})
-				spec.Share, spec.CallTimeout = children.ShareAll, tc.limit
+				child := scripted("kid", childtest.Script{})
+				child.Share, child.CallTimeout = spec.ShareAll, tc.limit
 				rec := audit.NewRecorder(audit.Options{Dir: t.TempDir() + "/audit"}, nil)
 				ctx, cancel := context.WithCancel(t.Context())
 				if err := rec.Open(); err != nil {
@@ -110,7 +110,7 @@ func TestHTTPShortWayEndsAsTheLongOne(t *testing.T) {
 				}
 				done := make(chan error, 1)
 				go func() { done <- rec.Run(ctx) }()
-				cfg := testConfig(t, spec)
+				cfg := testConfig(t, child)
 				cfg.Audit = Audit{To: rec, Required: true, Arguments: true}
 				w := serveWeb(t, runHub(t, cfg), HTTPOptions{})
 				s, other := w.initialize(`{}`).initialized(), w.initialize(`{}`).initialized()

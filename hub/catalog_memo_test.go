@@ -3,14 +3,14 @@ package hub
 import (
 	"testing"
 
-	"mcphub/children"
 	"mcphub/children/childtest"
+	"mcphub/children/spec"
 	"mcphub/hub/catalog"
 )
 
 // TestSessionsShareTheirCatalog: what is the same for many sessions is held once.
 func TestSessionsShareTheirCatalog(t *testing.T) {
-	play(t, []children.Spec{played("kid", children.ShareAll, childtest.Script{})}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+	play(t, []spec.Spec{played("kid", spec.ShareAll, childtest.Script{})}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
 		for range 3 {
 			c, _ := enter(t, h)
 			c.handshake(`{}`)

@@ -10,8 +10,8 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"mcphub/children"
 	"mcphub/children/childtest"
+	"mcphub/children/spec"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
 	"mcphub/validate"
@@ -118,12 +118,12 @@ func (c *testClient) handshake(caps string) {
 }
 
 // newTestHub builds a Hub over scripted children.
-func newTestHub(t testing.TB, specs ...children.Spec) *Hub {
+func newTestHub(t testing.TB, specs ...spec.Spec) *Hub {
 	t.Helper()
 	return runHub(t, testConfig(t, specs...))
 }
 
-func testConfig(t testing.TB, specs ...children.Spec) Config {
+func testConfig(t testing.TB, specs ...spec.Spec) Config {
 	t.Helper()
 	judged := validate.Config{FS: rootsmgr.OS{}, Home: t.TempDir()}
 	for _, s := range specs {
@@ -187,7 +187,7 @@ func connect(t testing.TB, h *Hub, dirs ...string) *testClient {
 	return c
 }
 
-func scripted(name string, s childtest.Script) children.Spec {
+func scripted(name string, s childtest.Script) spec.Spec {
 	spec := childtest.Spec(name, s)
 	spec.StartTimeout = 20 * time.Second
 	return spec

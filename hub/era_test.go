@@ -7,8 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"mcphub/children"
 	"mcphub/children/childtest"
+	"mcphub/children/spec"
 	"mcphub/hub/declaration"
 	"mcphub/hub/modern"
 	"mcphub/internal/jsonrpc"
@@ -32,7 +32,7 @@ func erasOf(h *Hub, child string) map[string]int {
 // What a child of both eras asks its client reaches a client of either, each in
 // its own era: pushed while the call is under way, or as the result of the call.
 func TestAChildOfBothErasIsSpokenToInThatOfItsClient(t *testing.T) {
-	play(t, []children.Spec{played("kid", children.ShareSession, twoEras)}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+	play(t, []spec.Spec{played("kid", spec.ShareSession, twoEras)}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
 		c, _ := enter(t, h, t.TempDir())
 		c.asks = func(_ context.Context, _ *testClient, m *jsonrpc.Message) jsonrpc.Answer {
 			if m.Method == declaration.MethodRootsList {
@@ -58,7 +58,7 @@ func TestAChildOfBothErasIsSpokenToInThatOfItsClient(t *testing.T) {
 // is one of the handshake; and what comes later in the other era is served where
 // the session's child is.
 func TestTheFirstRequestThatNeedsAChildDecides(t *testing.T) {
-	play(t, []children.Spec{played("kid", children.ShareSession, twoEras)}, "", 0, func(t *testing.T, h *Hub, s *stage) {
+	play(t, []spec.Spec{played("kid", spec.ShareSession, twoEras)}, "", 0, func(t *testing.T, h *Hub, s *stage) {
 		c, _ := enterModern(t, h, `{}`)
 		c.raw(modern.MethodDiscover, `{}`)
 		synctest.Wait()
@@ -87,21 +87,21 @@ func TestTheFirstRequestThatNeedsAChildDecides(t *testing.T) {
 func TestErasOfASharedChild(t *testing.T) {
 	for _, test := range []struct {
 		script childtest.Script
-		era    children.Era
+		era    spec.Era
 		want   map[string]int
 	}{
-		{twoEras, children.EraAuto, map[string]int{eraHandshake: 1, eraModern: 1}},
-		{twoEras, children.EraLegacy, map[string]int{eraHandshake: 1}},
-		{twoEras, children.EraModern, map[string]int{eraModern: 1}},
-		{childtest.Script{Asks: true}, children.EraAuto, map[string]int{eraHandshake: 1}},
-		{childtest.Script{Era: "modern", Asks: true}, children.EraAuto, map[string]int{eraModern: 1}},
+		{twoEras, spec.EraAuto, map[string]int{eraHandshake: 1, eraModern: 1}},
+		{twoEras, spec.EraLegacy, map[string]int{eraHandshake: 1}},
+		{twoEras, spec.EraModern, map[string]int{eraModern: 1}},
+		{childtest.Script{Asks: true}, spec.EraAuto, map[string]int{eraHandshake: 1}},
+		{childtest.Script{Era: "modern", Asks: true}, spec.EraAuto, map[string]int{eraModern: 1}},
 	} {
-		for _, share := range []children.Share{children.ShareAll, children.ShareRoots} {
+		for _, share := range []spec.Share{spec.ShareAll, spec.ShareRoots} {
 			for _, first := range []string{eraHandshake, eraModern} {
 				t.Run(fmt.Sprintf("%q %s, %s, %s client first", test.script.Era, test.era, share, first), func(t *testing.T) {
-					spec := played("kid", share, test.script)
-					spec.Era = test.era
-					play(t, []children.Spec{spec}, "", 0, func(t *testing.T, h *Hub, s *stage) {
+					child := played("kid", share, test.script)
+					child.Era = test.era
+					play(t, []spec.Spec{child}, "", 0, func(t *testing.T, h *Hub, s *stage) {
 						enters := map[string]func(){
 							eraHandshake: func() {
 								for range 2 {
@@ -143,15 +143,15 @@ func TestErasOfASharedChild(t *testing.T) {
 
 // A reload that fixes the era moves the sessions to an instance of that era.
 func TestReloadChangesTheEra(t *testing.T) {
-	spec := played("kid", children.ShareAll, twoEras)
-	play(t, []children.Spec{spec}, "", 0, func(t *testing.T, h *Hub, s *stage) {
+	child := played("kid", spec.ShareAll, twoEras)
+	play(t, []spec.Spec{child}, "", 0, func(t *testing.T, h *Hub, s *stage) {
 		m, _ := enterModern(t, h, `{}`)
 		m.raw("tools/call", toolCall("kid__echo", `{"a":1}`))
 		c, _ := enter(t, h)
 		c.handshake(`{}`)
 		c.raw("tools/call", toolCall("kid__echo", `{"a":1}`))
-		spec.Era = children.EraLegacy
-		cfg := testConfig(t, spec)
+		child.Era = spec.EraLegacy
+		cfg := testConfig(t, child)
 		cfg.Launcher = s
 		apply(t, h, cfg)
 		m.raw("tools/call", toolCall("kid__echo", `{"a":1}`))

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"slices"
 
-	"mcphub/children"
+	"mcphub/children/run"
 	"mcphub/children/sandbox"
 	"mcphub/hub/approval"
 	"mcphub/hub/call"
@@ -102,7 +102,7 @@ func (s *Session) explainTool(ctx context.Context, name string, arguments []byte
 	f, err := s.calls.Preview(ctx, tool, arguments)
 	var args *validate.ArgumentsError
 	var schema *validate.SchemaError
-	var down *children.UnavailableError
+	var down *run.UnavailableError
 	var missing *call.MissingToolError
 	switch {
 	case err == nil:

@@ -15,8 +15,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"mcphub/children"
 	"mcphub/children/childtest"
+	"mcphub/children/link"
+	"mcphub/children/spec"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/spectest"
 	"mcphub/validate"
@@ -29,8 +30,8 @@ const (
 )
 
 // extended is a child that offers more than the protocol.
-func extended(name, offers, era string) children.Spec {
-	return played(name, children.ShareSession, childtest.Script{Offers: offers, Era: era, Asks: era == "", Library: true})
+func extended(name, offers, era string) spec.Spec {
+	return played(name, spec.ShareSession, childtest.Script{Offers: offers, Era: era, Asks: era == "", Library: true})
 }
 
 // heard returns what a child was told of methods that the protocol does not know.
@@ -44,12 +45,12 @@ func (c *testClient) heardOf(child, method string) []string {
 func TestTheProtocolsMethodsAreKnown(t *testing.T) {
 	for _, version := range spectest.Versions() {
 		for _, method := range spectest.Methods(version) {
-			if !children.OfProtocol(method) {
+			if !link.OfProtocol(method) {
 				t.Errorf("%s: %s", version, method)
 			}
 		}
 	}
-	if len(spectest.Versions()) == 0 || children.OfProtocol("skills/list") {
+	if len(spectest.Versions()) == 0 || link.OfProtocol("skills/list") {
 		t.Error("nothing was compared")
 	}
 }
@@ -61,7 +62,7 @@ func TestExtensionsPass(t *testing.T) {
 	for _, era := range []string{"", "modern"} {
 		for _, front := range []string{"stdio", "stdio modern", "http", "http modern"} {
 			t.Run("child "+era+", "+front, func(t *testing.T) {
-				play(t, []children.Spec{extended("kid", skills, era)}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+				play(t, []spec.Spec{extended("kid", skills, era)}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
 					first, _ := enter(t, h) // learns what there is
 					first.handshake(`{}`)
 					first.raw("tools/list", `{}`)
@@ -297,10 +298,10 @@ func TestUnknownMethodsAreRecorded(t *testing.T) {
 // nobody where it cannot be told.
 func TestWhoGetsAnUnknownMethod(t *testing.T) {
 	one := extended("one", skillsOnly, "")
-	two := played("two", children.ShareSession, childtest.Script{Offers: strings.Replace(skills, "{", `{"resources":{},`, 1), Replies: map[string]string{
+	two := played("two", spec.ShareSession, childtest.Script{Offers: strings.Replace(skills, "{", `{"resources":{},`, 1), Replies: map[string]string{
 		"resources/list": `{"resources":[{"uri":"skill://two/SKILL.md","name":"s"},{"uri":"note://1","name":"n"}]}`,
 	}})
-	plain := played("plain", children.ShareSession, childtest.Script{Library: true})
+	plain := played("plain", spec.ShareSession, childtest.Script{Library: true})
 	charts := extended("charts", chartsOnly, "")
 	ask := func(c *testClient, method, params string) string {
 		resp, err := c.conn.Call(context.Background(), method, []byte(params))
@@ -321,28 +322,28 @@ func TestWhoGetsAnUnknownMethod(t *testing.T) {
 		return got
 	}
 	for _, test := range []struct {
-		specs                []children.Spec
+		specs                []spec.Spec
 		method, params, sent string
 		who                  string
 	}{
-		{[]children.Spec{plain, one}, "skills/list", `{}`, `{}`, "[one]"},
-		{[]children.Spec{one, charts}, "charts/draw", `{}`, `{}`, "[charts]"},
-		{[]children.Spec{plain, one}, "resources/directory/read", `{"uri":"x:y"}`, `{"uri":"x:y"}`, "[one]"},
-		{[]children.Spec{plain}, "skills/list", `{}`, `-32601`, "[]"},
-		{[]children.Spec{one, charts}, "other/thing", `{}`, `-32601`, "[]"},
-		{[]children.Spec{one, two}, "skills/list", `{}`, `-32601`, "[]"},
-		{[]children.Spec{one, two}, "skills/get", `{"uri":"skill://two/SKILL.md"}`, `{"uri":"skill://two/SKILL.md"}`, "[two]"},
-		{[]children.Spec{one, two}, "skills/get", `{"uri":"skill://two/b/SKILL.md"}`, `{"uri":"skill://two/b/SKILL.md"}`, "[two]"}, // nobody else lists any
-		{[]children.Spec{one, two}, "skills/get", `{"uri":"mcphub://two/note://1"}`, `{"uri":"note://1"}`, "[two]"},
-		{[]children.Spec{one, two}, "skills/get", `{"uri":"note://1"}`, `{"uri":"note://1"}`, "[one]"},
-		{[]children.Spec{one, two}, "skills/run", `{"name":"two__echo"}`, `{"name":"echo"}`, "[two]"},
-		{[]children.Spec{one, two}, "skills/run", `{"name":"one__greet"}`, `{"name":"greet"}`, "[one]"},
-		{[]children.Spec{one, two}, "skills/run", `{"name":"plain"}`, `-32601`, "[]"},
-		{[]children.Spec{one}, "mcphub/secret", `{}`, `-32601`, "[]"},
-		{[]children.Spec{one}, "rpc.discover", `{}`, `-32601`, "[]"},
-		{[]children.Spec{one}, "skills/" + strings.Repeat("x", 256), `{}`, `-32601`, "[]"},
-		{[]children.Spec{one}, "sampling/createMessage", `{}`, `-32601`, "[]"},
-		{[]children.Spec{one}, "tasks/update", `{}`, `-32601`, "[]"},
+		{[]spec.Spec{plain, one}, "skills/list", `{}`, `{}`, "[one]"},
+		{[]spec.Spec{one, charts}, "charts/draw", `{}`, `{}`, "[charts]"},
+		{[]spec.Spec{plain, one}, "resources/directory/read", `{"uri":"x:y"}`, `{"uri":"x:y"}`, "[one]"},
+		{[]spec.Spec{plain}, "skills/list", `{}`, `-32601`, "[]"},
+		{[]spec.Spec{one, charts}, "other/thing", `{}`, `-32601`, "[]"},
+		{[]spec.Spec{one, two}, "skills/list", `{}`, `-32601`, "[]"},
+		{[]spec.Spec{one, two}, "skills/get", `{"uri":"skill://two/SKILL.md"}`, `{"uri":"skill://two/SKILL.md"}`, "[two]"},
+		{[]spec.Spec{one, two}, "skills/get", `{"uri":"skill://two/b/SKILL.md"}`, `{"uri":"skill://two/b/SKILL.md"}`, "[two]"}, // nobody else lists any
+		{[]spec.Spec{one, two}, "skills/get", `{"uri":"mcphub://two/note://1"}`, `{"uri":"note://1"}`, "[two]"},
+		{[]spec.Spec{one, two}, "skills/get", `{"uri":"note://1"}`, `{"uri":"note://1"}`, "[one]"},
+		{[]spec.Spec{one, two}, "skills/run", `{"name":"two__echo"}`, `{"name":"echo"}`, "[two]"},
+		{[]spec.Spec{one, two}, "skills/run", `{"name":"one__greet"}`, `{"name":"greet"}`, "[one]"},
+		{[]spec.Spec{one, two}, "skills/run", `{"name":"plain"}`, `-32601`, "[]"},
+		{[]spec.Spec{one}, "mcphub/secret", `{}`, `-32601`, "[]"},
+		{[]spec.Spec{one}, "rpc.discover", `{}`, `-32601`, "[]"},
+		{[]spec.Spec{one}, "skills/" + strings.Repeat("x", 256), `{}`, `-32601`, "[]"},
+		{[]spec.Spec{one}, "sampling/createMessage", `{}`, `-32601`, "[]"},
+		{[]spec.Spec{one}, "tasks/update", `{}`, `-32601`, "[]"},
 	} {
 		play(t, test.specs, "", 0, func(t *testing.T, h *Hub, _ *stage) {
 			c, _ := enter(t, h)
@@ -360,7 +361,7 @@ func TestWhoGetsAnUnknownMethod(t *testing.T) {
 // TestContestedExtensions: of several with one key the first is offered, and the
 // others are named wherever the hub tells how things stand.
 func TestContestedExtensions(t *testing.T) {
-	specs := []children.Spec{extended("one", skillsOnly, ""), extended("two", skills, ""), extended("odd", `{"extensions":{"com.example/bad":7}}`, "")}
+	specs := []spec.Spec{extended("one", skillsOnly, ""), extended("two", skills, ""), extended("odd", `{"extensions":{"com.example/bad":7}}`, "")}
 	play(t, specs, "", 0, func(t *testing.T, h *Hub, _ *stage) {
 		c, _ := enter(t, h)
 		c.handshake(`{}`)
@@ -391,7 +392,7 @@ func TestContestedExtensions(t *testing.T) {
 // declare is refused to the child and does not reach the client. The control is
 // a client that declared it.
 func TestAChildReachesTheClientByDeclaredExtensionsOnly(t *testing.T) {
-	specs := []children.Spec{extended("kid", chartsOnly, ""), extended("other", skillsOnly, "")}
+	specs := []spec.Spec{extended("kid", chartsOnly, ""), extended("other", skillsOnly, "")}
 	play(t, specs, "", 0, func(t *testing.T, h *Hub, _ *stage) {
 		for _, test := range []struct {
 			declared, method string
@@ -425,7 +426,7 @@ func TestAChildReachesTheClientByDeclaredExtensionsOnly(t *testing.T) {
 // TestUnknownNotificationsOfAChild: those of an extension that the client declared
 // or the child itself offers pass, others do not.
 func TestUnknownNotificationsOfAChild(t *testing.T) {
-	specs := []children.Spec{extended("kid", chartsOnly, ""), extended("other", skillsOnly, ""), extended("plain", `{}`, "")}
+	specs := []spec.Spec{extended("kid", chartsOnly, ""), extended("other", skillsOnly, ""), extended("plain", `{}`, "")}
 	play(t, specs, "", 0, func(t *testing.T, h *Hub, _ *stage) {
 		for _, test := range []struct {
 			declared, child, method string
@@ -460,7 +461,7 @@ func TestUnknownNotificationsOfAChild(t *testing.T) {
 
 // TestExtensionsFollowAReload: other capabilities count from then on.
 func TestExtensionsFollowAReload(t *testing.T) {
-	play(t, []children.Spec{extended("kid", skillsOnly, "")}, "", 0, func(t *testing.T, h *Hub, s *stage) {
+	play(t, []spec.Spec{extended("kid", skillsOnly, "")}, "", 0, func(t *testing.T, h *Hub, s *stage) {
 		c, _ := enterModern(t, h, `{}`)
 		c.raw("tools/list", `{}`)
 		c.raw("skills/list", `{}`)
@@ -477,9 +478,9 @@ func TestExtensionsFollowAReload(t *testing.T) {
 // TestExtensionsOfALazyChild: what is remembered is offered, and the first method
 // of it starts the child.
 func TestExtensionsOfALazyChild(t *testing.T) {
-	spec := extended("kid", skills, "")
-	spec.Start = children.StartLazy
-	play(t, []children.Spec{spec}, "", 0, func(t *testing.T, h *Hub, s *stage) {
+	child := extended("kid", skills, "")
+	child.Start = spec.StartLazy
+	play(t, []spec.Spec{child}, "", 0, func(t *testing.T, h *Hub, s *stage) {
 		first, leave := enter(t, h)
 		first.handshake(`{}`)
 		first.raw("tools/list", `{}`)
@@ -506,13 +507,13 @@ func TestExtensionsOfALazyChild(t *testing.T) {
 // result passes with an unknown method; what it knows keeps its meaning.
 func TestResultsOfAnExtensionsOwnType(t *testing.T) {
 	own := `{"resultType":"com.example/partial","n":12345678901234567890}`
-	spec := func(era string) children.Spec {
-		return played("kid", children.ShareSession, childtest.Script{Era: era, Offers: skills, Replies: map[string]string{
+	child := func(era string) spec.Spec {
+		return played("kid", spec.ShareSession, childtest.Script{Era: era, Offers: skills, Replies: map[string]string{
 			"skills/own": own, "skills/input": `{"resultType":"input_required","inputRequests":{},"requestState":"s"}`, "skills/task": `{"resultType":"task","taskId":"t"}`,
 		}})
 	}
 	for _, era := range []string{"", "modern"} {
-		play(t, []children.Spec{spec(era)}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+		play(t, []spec.Spec{child(era)}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
 			c, _ := enterModern(t, h, `{}`)
 			c.raw("tools/list", `{}`)
 			if got := c.raw("skills/own", `{}`); !strings.HasPrefix(got, `{"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"mcphub","version":"test"}},`+own[1:len(own)-1]) {
@@ -531,7 +532,7 @@ func TestResultsOfAnExtensionsOwnType(t *testing.T) {
 // TestDiscoverLearnsOverHTTP: the first server/discover of a hub that knows nothing has what there is started, and a later one
 // shows its extensions. Nobody has listed anything.
 func TestDiscoverLearnsOverHTTP(t *testing.T) {
-	play(t, []children.Spec{extended("kid", skills, "modern")}, "", 0, func(t *testing.T, h *Hub, s *stage) {
+	play(t, []spec.Spec{extended("kid", skills, "modern")}, "", 0, func(t *testing.T, h *Hub, s *stage) {
 		c := bubble(t, h).modern("")
 		shown := func() bool {
 			m, _ := c.outcome(c.once("server/discover", `{}`), nil)

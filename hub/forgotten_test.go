@@ -9,7 +9,8 @@ import (
 	"sync"
 	"testing"
 
-	"mcphub/children"
+	"mcphub/children/remote"
+	"mcphub/children/spec"
 )
 
 // forgetful is a server over HTTP that can be made to forget its session.
@@ -87,7 +88,7 @@ func TestWhatAForgottenSessionKnewIsSaidAgain(t *testing.T) {
 	f := &forgetful{heard: make(chan string, 1000), sessions: map[string]bool{}}
 	at := httptest.NewServer(f)
 	defer at.Close()
-	h := newTestHub(t, children.Spec{Name: "kid", URL: at.URL, Transport: children.TransportHTTP, Era: children.EraLegacy})
+	h := newTestHub(t, spec.Spec{Name: "kid", URL: at.URL, Transport: remote.HTTP, Era: spec.EraLegacy})
 	c := connect(t, h)
 	c.handshake(`{}`)
 	c.raw("tools/list", `{}`)

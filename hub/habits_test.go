@@ -10,8 +10,8 @@ import (
 
 	"github.com/dlclark/regexp2"
 
-	"mcphub/children"
 	"mcphub/children/childtest"
+	"mcphub/children/spec"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
 )
@@ -118,7 +118,7 @@ func TestHabitsOfGenerators(t *testing.T) {
 	if err := os.WriteFile(file, []byte(strings.Join(append(defs, leftOut), "\n")), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cfg := testConfig(t, played("old", children.ShareAll, childtest.Script{Defs: file}), played("new", children.ShareAll, childtest.Script{Era: "modern", Defs: file}))
+	cfg := testConfig(t, played("old", spec.ShareAll, childtest.Script{Defs: file}), played("new", spec.ShareAll, childtest.Script{Era: "modern", Defs: file}))
 	cfg.Fallback = rootsmgr.Fallback{Origin: rootsmgr.OriginConfig, Entries: []rootsmgr.Entry{{URI: rootsmgr.FormatURI(root)}}}
 	h := runHub(t, cfg)
 	for front, ask := range everyFront(t, h) {
@@ -185,8 +185,8 @@ func TestExecutionOfTools(t *testing.T) {
 	if err := os.WriteFile(file, []byte(strings.Join(append(defs, `{"name":"plain","inputSchema":{},"execution":{"x":1.0}}`), "\n")), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	h := newTestHub(t, played("makes", children.ShareAll, childtest.Script{Defs: file, Asks: true}), // which declares them
-		played("not", children.ShareAll, childtest.Script{Defs: file}), played("modern", children.ShareAll, childtest.Script{Defs: file, Asks: true, Era: "modern", Tasks: true}))
+	h := newTestHub(t, played("makes", spec.ShareAll, childtest.Script{Defs: file, Asks: true}), // which declares them
+		played("not", spec.ShareAll, childtest.Script{Defs: file}), played("modern", spec.ShareAll, childtest.Script{Defs: file, Asks: true, Era: "modern", Tasks: true}))
 	for front, ask := range everyFront(t, h) {
 		t.Run(front, func(t *testing.T) {
 			relays := strings.HasSuffix(front, "2025-11-25")

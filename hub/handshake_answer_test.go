@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"mcphub/children"
 	"mcphub/children/childtest"
+	"mcphub/children/spec"
 )
 
 // A client of the handshake gets from a child without one what a child of its own
@@ -13,7 +13,7 @@ import (
 func TestResultsAreOfTheEraOfTheClient(t *testing.T) {
 	const odd = `"x":1.0,"n":12345678901234567890`
 	result := `{"content":[],` + odd + `,"resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"inner","version":"1"},"k":1.0}}`
-	specs := []children.Spec{played("kid", children.ShareSession, childtest.Script{Era: "modern", Library: true})}
+	specs := []spec.Spec{played("kid", spec.ShareSession, childtest.Script{Era: "modern", Library: true})}
 	play(t, specs, "", 0, func(t *testing.T, h *Hub, _ *stage) {
 		dir := t.TempDir()
 		c, _ := enter(t, h, dir)

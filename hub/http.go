@@ -5,7 +5,7 @@ import (
 	"errors"
 	"net"
 
-	"mcphub/children"
+	"mcphub/children/link"
 	"mcphub/hub/call"
 	"mcphub/hub/handshake"
 	"mcphub/hub/httpfront"
@@ -121,7 +121,7 @@ func (s modernSession) Read(m *jsonrpc.Message) (httpfront.ModernRequest, jsonrp
 // Notify takes in what is no notification of the protocol: this revision has none of
 // clients.
 func (s modernSession) Notify(m *jsonrpc.Message) {
-	if !children.OfProtocol(m.Method) {
+	if !link.OfProtocol(m.Method) {
 		jsonrpc.Guard(s.log, m, func() { s.ServeNotification(m) })
 	}
 }

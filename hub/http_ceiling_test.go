@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"mcphub/children"
 	"mcphub/children/childtest"
+	"mcphub/children/spec"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
 )
@@ -27,9 +27,9 @@ func directories(paths ...string) (list []rootsmgr.Entry) {
 func TestHTTPCeilingOfAToken(t *testing.T) {
 	mine, theirs := t.TempDir(), t.TempDir()
 	cfg := testConfig(t,
-		played("own", children.ShareSession, childtest.Script{AskRoots: true}),
-		played("common", children.ShareAll, childtest.Script{AskRoots: true}),
-		played("same", children.ShareRoots, childtest.Script{AskRoots: true}))
+		played("own", spec.ShareSession, childtest.Script{AskRoots: true}),
+		played("common", spec.ShareAll, childtest.Script{AskRoots: true}),
+		played("same", spec.ShareRoots, childtest.Script{AskRoots: true}))
 	cfg.Fallback = rootsmgr.Fallback{Origin: rootsmgr.OriginConfig, Entries: []rootsmgr.Entry{{URI: theirs}}}
 	h := runHub(t, cfg)
 	w := serveWeb(t, h, HTTPOptions{Tokens: []Token{

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"mcphub/children"
 	"mcphub/children/childtest"
+	"mcphub/children/spec"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/mirror"
 	"mcphub/rootsmgr"
@@ -318,7 +318,7 @@ func TestModernHTTPRootsTakeTurns(t *testing.T) {
 }
 
 // asker is a child that asks its client things.
-func askingKid(name string) children.Spec { return scripted(name, childtest.Script{Asks: true}) }
+func askingKid(name string) spec.Spec { return scripted(name, childtest.Script{Asks: true}) }
 
 const elicits = `{"method":"elicitation/create","params":{"mode":"form","message":"sure?","requestedSchema":{"type":"object","properties":{}}}}`
 

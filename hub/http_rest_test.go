@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"mcphub/children"
 	"mcphub/children/childtest"
+	"mcphub/children/spec"
 )
 
 // A thinClient is one over HTTP that keeps as little as it can: what is measured in its
@@ -112,12 +112,12 @@ func rested(t *testing.T) {
 
 // restingHub is a hub with so many children that are shared so, of which it is known what they
 // offer: none runs until it is called, but those that the first session started.
-func restingHub(t *testing.T, share children.Share, kids int) *web {
-	var specs []children.Spec
+func restingHub(t *testing.T, share spec.Share, kids int) *web {
+	var specs []spec.Spec
 	for i := range kids {
-		spec := scripted(fmt.Sprintf("kid%d", i), childtest.Script{})
-		spec.Share, spec.Start = share, children.StartLazy
-		specs = append(specs, spec)
+		child := scripted(fmt.Sprintf("kid%d", i), childtest.Script{})
+		child.Share, child.Start = share, spec.StartLazy
+		specs = append(specs, child)
 	}
 	cfg := testConfig(t, specs...)
 	cfg.Cache = t.TempDir()
@@ -127,7 +127,7 @@ func restingHub(t *testing.T, share children.Share, kids int) *web {
 	return w
 }
 
-var everyShare = []children.Share{children.ShareSession, children.ShareRoots, children.ShareAll}
+var everyShare = []spec.Share{spec.ShareSession, spec.ShareRoots, spec.ShareAll}
 
 // A session at rest keeps at most 40 KiB in memory, and at most 120 KiB with its stream and
 // the connection of that: heap and stacks after a collection, as the slope between 100 and

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"mcphub/children"
 	"mcphub/children/childtest"
+	"mcphub/children/spec"
 )
 
 // BenchmarkHTTPOpen opens sessions beside as many others that are idle: what
@@ -17,11 +17,11 @@ import (
 // session keeps, stacks included.
 func BenchmarkHTTPOpen(b *testing.B) {
 	for _, c := range []struct {
-		share  children.Share
+		share  spec.Share
 		others int
 	}{
-		{children.ShareSession, 0}, {children.ShareSession, 2000}, {children.ShareSession, 10000},
-		{children.ShareRoots, 0}, {children.ShareRoots, 10000}, {children.ShareAll, 0}, {children.ShareAll, 10000},
+		{spec.ShareSession, 0}, {spec.ShareSession, 2000}, {spec.ShareSession, 10000},
+		{spec.ShareRoots, 0}, {spec.ShareRoots, 10000}, {spec.ShareAll, 0}, {spec.ShareAll, 10000},
 	} {
 		others := c.others
 		b.Run(fmt.Sprintf("%v-beside-%d", c.share, others), func(b *testing.B) {

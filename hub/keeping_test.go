@@ -6,41 +6,41 @@ import (
 	"testing/synctest"
 	"time"
 
-	"mcphub/children"
 	"mcphub/children/childtest"
+	"mcphub/children/spec"
 	"mcphub/internal/jsonrpc"
 )
 
 // TestHowLongListsMayBeKept: what a child says of its lists holds towards the
 // client, as long as it is true of all that is on them and of now.
 func TestHowLongListsMayBeKept(t *testing.T) {
-	says := func(name, tools, offers string) children.Spec {
-		return played(name, children.ShareSession, childtest.Script{Era: "modern", Offers: offers, Replies: map[string]string{
+	says := func(name, tools, offers string) spec.Spec {
+		return played(name, spec.ShareSession, childtest.Script{Era: "modern", Offers: offers, Replies: map[string]string{
 			"tools/list":     `{"resultType":"complete","tools":[{"name":"t","inputSchema":{"type":"object"}}],` + tools + `}`,
 			"resources/list": `{"resultType":"complete","resources":[],"ttlMs":7000,"cacheScope":"public"}`, "resources/templates/list": `{"resultType":"complete","resourceTemplates":[],"ttlMs":9000,"cacheScope":"public"}`,
 		}})
 	}
 	const announcing, silent = `{"resources":{"listChanged":true}}`, `{"tools":{},"resources":{}}`
-	legacy := played("legacy", children.ShareSession, childtest.Script{})
+	legacy := played("legacy", spec.ShareSession, childtest.Script{})
 	for _, test := range []struct {
 		name  string
-		specs []children.Spec
+		specs []spec.Spec
 		after time.Duration
 		tools string // ttlMs and cacheScope
 		other string // of the resources
 	}{
-		{"one", []children.Spec{says("a", `"ttlMs":300000,"cacheScope":"public"`, announcing)}, 0, "300000 public", "7000 public"},
-		{"private", []children.Spec{says("a", `"ttlMs":5000,"cacheScope":"private"`, announcing)}, 0, "5000 private", "7000 public"},
-		{"nothing", []children.Spec{says("a", `"x":1`, announcing)}, 0, "60000 private", "7000 public"},
-		{"nonsense", []children.Spec{says("a", `"ttlMs":"x","cacheScope":7`, announcing)}, 0, "0 private", "7000 public"},
-		{"not at all", []children.Spec{says("a", `"ttlMs":0,"cacheScope":"public"`, announcing)}, 0, "0 public", "7000 public"},
-		{"two", []children.Spec{says("a", `"ttlMs":300000,"cacheScope":"public"`, announcing), says("b", `"ttlMs":3000,"cacheScope":"public"`, announcing)}, 0, "3000 public", "7000 public"},
-		{"one private", []children.Spec{says("a", `"ttlMs":300000,"cacheScope":"public"`, announcing), says("b", `"ttlMs":400000,"cacheScope":"private"`, announcing)}, 0, "300000 private", "7000 public"},
-		{"with one that says nothing", []children.Spec{says("a", `"ttlMs":300000,"cacheScope":"public"`, announcing), legacy}, 0, "60000 private", "7000 public"},
-		{"the handshake's era alone", []children.Spec{legacy}, 0, "60000 private", "60000 private"},
-		{"announced later", []children.Spec{says("a", `"ttlMs":300000,"cacheScope":"public"`, announcing)}, time.Minute, "300000 public", "7000 public"},
-		{"grown old", []children.Spec{says("a", `"ttlMs":300000,"cacheScope":"public"`, silent)}, 4 * time.Second, "296000 public", "3000 public"},
-		{"over", []children.Spec{says("a", `"ttlMs":300000,"cacheScope":"public"`, silent)}, 20 * time.Second, "280000 public", "0 public"},
+		{"one", []spec.Spec{says("a", `"ttlMs":300000,"cacheScope":"public"`, announcing)}, 0, "300000 public", "7000 public"},
+		{"private", []spec.Spec{says("a", `"ttlMs":5000,"cacheScope":"private"`, announcing)}, 0, "5000 private", "7000 public"},
+		{"nothing", []spec.Spec{says("a", `"x":1`, announcing)}, 0, "60000 private", "7000 public"},
+		{"nonsense", []spec.Spec{says("a", `"ttlMs":"x","cacheScope":7`, announcing)}, 0, "0 private", "7000 public"},
+		{"not at all", []spec.Spec{says("a", `"ttlMs":0,"cacheScope":"public"`, announcing)}, 0, "0 public", "7000 public"},
+		{"two", []spec.Spec{says("a", `"ttlMs":300000,"cacheScope":"public"`, announcing), says("b", `"ttlMs":3000,"cacheScope":"public"`, announcing)}, 0, "3000 public", "7000 public"},
+		{"one private", []spec.Spec{says("a", `"ttlMs":300000,"cacheScope":"public"`, announcing), says("b", `"ttlMs":400000,"cacheScope":"private"`, announcing)}, 0, "300000 private", "7000 public"},
+		{"with one that says nothing", []spec.Spec{says("a", `"ttlMs":300000,"cacheScope":"public"`, announcing), legacy}, 0, "60000 private", "7000 public"},
+		{"the handshake's era alone", []spec.Spec{legacy}, 0, "60000 private", "60000 private"},
+		{"announced later", []spec.Spec{says("a", `"ttlMs":300000,"cacheScope":"public"`, announcing)}, time.Minute, "300000 public", "7000 public"},
+		{"grown old", []spec.Spec{says("a", `"ttlMs":300000,"cacheScope":"public"`, silent)}, 4 * time.Second, "296000 public", "3000 public"},
+		{"over", []spec.Spec{says("a", `"ttlMs":300000,"cacheScope":"public"`, silent)}, 20 * time.Second, "280000 public", "0 public"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			play(t, test.specs, "", 0, func(t *testing.T, h *Hub, _ *stage) {

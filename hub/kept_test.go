@@ -4,13 +4,13 @@ import (
 	"strings"
 	"testing"
 
-	"mcphub/children"
 	"mcphub/children/childtest"
+	"mcphub/children/spec"
 )
 
 // TestALongIDOfATask: the client is told, and the task is cancelled.
 func TestALongIDOfATask(t *testing.T) {
-	specs := []children.Spec{played("kid", children.ShareAll, childtest.Script{Era: "modern", Asks: true, Tasks: true})}
+	specs := []spec.Spec{played("kid", spec.ShareAll, childtest.Script{Era: "modern", Asks: true, Tasks: true})}
 	play(t, specs, "", 0, func(t *testing.T, h *Hub, _ *stage) {
 		c, _ := enterModern(t, h, taskCaps)
 		c.raw("tools/list", `{}`)

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"mcphub/children"
 	"mcphub/children/childtest"
+	"mcphub/children/spec"
 )
 
 // TestDenialStartsNothing: what is denied whatever the child does is denied without
@@ -53,9 +53,9 @@ func TestDenialStartsNothing(t *testing.T) {
 // TestAFirstCallWaitsForOneStart: a child that never answers costs the call that may
 // be for it one start timeout.
 func TestAFirstCallWaitsForOneStart(t *testing.T) {
-	hangs := played("hangs", children.ShareSession, childtest.Script{Mute: true})
+	hangs := played("hangs", spec.ShareSession, childtest.Script{Mute: true})
 	hangs.StartTimeout = time.Minute
-	play(t, []children.Spec{hangs}, "", 0, func(t *testing.T, h *Hub, s *stage) {
+	play(t, []spec.Spec{hangs}, "", 0, func(t *testing.T, h *Hub, s *stage) {
 		c, _ := enter(t, h)
 		c.handshake(`{}`)
 		for i := range 2 {

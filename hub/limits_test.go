@@ -10,8 +10,9 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"mcphub/children"
 	"mcphub/children/childtest"
+	"mcphub/children/offers"
+	"mcphub/children/spec"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -32,7 +33,7 @@ func TestLimitOfDefinitions(t *testing.T) {
 		t.Fatal(err)
 	}
 	g := h.now()
-	offer := &children.Offer{}
+	offer := &offers.Offer{}
 	for i := range 45 {
 		offer.Tools = append(offer.Tools, definition(fmt.Sprint("t", i), 1<<20))
 	}
@@ -53,11 +54,11 @@ func TestLimitOfDefinitions(t *testing.T) {
 
 // TestWhatIsNotOfferedIsShown, by status too.
 func TestWhatIsNotOfferedIsShown(t *testing.T) {
-	spec := played("kid", children.ShareSession, childtest.Script{Replies: map[string]string{
+	child := played("kid", spec.ShareSession, childtest.Script{Replies: map[string]string{
 		"tools/list": fmt.Sprintf(`{"tools":[%s,%s,%s]}`, definition("a", 60<<10), definition("b", 60<<10), definition("c", 100)),
 	}})
-	play(t, []children.Spec{spec}, "", 0, func(t *testing.T, h *Hub, s *stage) {
-		cfg := testConfig(t, spec)
+	play(t, []spec.Spec{child}, "", 0, func(t *testing.T, h *Hub, s *stage) {
+		cfg := testConfig(t, child)
 		cfg.Launcher, cfg.Limits.Definitions = s, 64<<10
 		apply(t, h, cfg)
 		c, _ := enter(t, h)

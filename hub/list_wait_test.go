@@ -6,17 +6,17 @@ import (
 	"testing/synctest"
 	"time"
 
-	"mcphub/children"
 	"mcphub/children/childtest"
+	"mcphub/children/spec"
 )
 
 // TestAChildThatHangsDelaysTheFirstListAlone: lists wait for children that are
 // starting, once; what is known already waits for nobody (C1).
 func TestAChildThatHangsDelaysTheFirstListAlone(t *testing.T) {
-	good := played("good", children.ShareSession, childtest.Script{Library: true})
-	hangs := played("hangs", children.ShareSession, childtest.Script{Mute: true})
+	good := played("good", spec.ShareSession, childtest.Script{Library: true})
+	hangs := played("hangs", spec.ShareSession, childtest.Script{Mute: true})
 	hangs.StartTimeout = time.Minute
-	play(t, []children.Spec{hangs, good}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+	play(t, []spec.Spec{hangs, good}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
 		c, _ := enter(t, h)
 		c.handshake(`{}`)
 		took := func(method, params string) time.Duration {
@@ -36,7 +36,7 @@ func TestAChildThatHangsDelaysTheFirstListAlone(t *testing.T) {
 				t.Errorf("%s %s took %s", again.method, again.params, d)
 			}
 		}
-		cfg := testConfig(t, hangs, good, played("late", children.ShareSession, childtest.Script{}))
+		cfg := testConfig(t, hangs, good, played("late", spec.ShareSession, childtest.Script{}))
 		cfg.Launcher = h.now().Launcher
 		apply(t, h, cfg)
 		took("tools/list", `{}`)
@@ -49,11 +49,11 @@ func TestAChildThatHangsDelaysTheFirstListAlone(t *testing.T) {
 // TestAKnownListHardlyWaits: where it is remembered what other servers offer, not even the
 // first list waits long for one that is not known. The client is told when that has come.
 func TestAKnownListHardlyWaits(t *testing.T) {
-	good := played("good", children.ShareSession, childtest.Script{})
-	late := played("late", children.ShareSession, childtest.Script{StartDelay: 15 * time.Second})
+	good := played("good", spec.ShareSession, childtest.Script{})
+	late := played("late", spec.ShareSession, childtest.Script{StartDelay: 15 * time.Second})
 	synctest.Test(t, func(t *testing.T) {
 		cache := filepath.Join(t.TempDir(), "catalogue")
-		first := func(specs ...children.Spec) (*testClient, time.Duration) {
+		first := func(specs ...spec.Spec) (*testClient, time.Duration) {
 			cfg := testConfig(t, specs...)
 			cfg.Launcher, cfg.Cache = newStage(), cache
 			c, _ := enter(t, runHub(t, cfg))
@@ -65,7 +65,7 @@ func TestAKnownListHardlyWaits(t *testing.T) {
 		if c, took := first(late, good); took != 5*time.Second || !c.listed("good__echo") {
 			t.Fatalf("where nothing is known the first list took %s: %t", took, c.listed("good__echo"))
 		}
-		c, took := first(played("other", children.ShareSession, childtest.Script{StartDelay: 15 * time.Second}), good)
+		c, took := first(played("other", spec.ShareSession, childtest.Script{StartDelay: 15 * time.Second}), good)
 		if took > time.Second || !c.listed("good__echo") || c.listed("other__echo") {
 			t.Errorf("the list took %s", took)
 		}

@@ -5,7 +5,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
-	"mcphub/children"
+	"mcphub/children/link"
 	"mcphub/hub/modern"
 	"mcphub/hub/subscribe"
 	"mcphub/hub/tasks"
@@ -82,7 +82,7 @@ func (s *Session) methodOf(name string) method {
 			return method{purpose: forInspection, handshake: (*Session).explain, modern: (*Session).explain}
 		}
 	}
-	if children.OfProtocol(name) {
+	if link.OfProtocol(name) {
 		return method{early: true}
 	}
 	return method{purpose: forExtension, handshake: extension, modern: extension}

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"mcphub/children"
 	"mcphub/children/childtest"
+	"mcphub/children/spec"
 	"mcphub/hub/declaration"
 	"mcphub/hub/modern"
 	"mcphub/internal/jsonrpc"
@@ -22,7 +22,7 @@ var forged = []string{
 // Answers that come without a requestState go to a child of the same era as they are, those that nobody asked for among
 // them: it is for the child to know what it asked.
 func TestAnswersWithoutAState(t *testing.T) {
-	specs := []children.Spec{played("kid", children.ShareSession, childtest.Script{Era: "modern"}), played("old", children.ShareSession, childtest.Script{})}
+	specs := []spec.Spec{played("kid", spec.ShareSession, childtest.Script{Era: "modern"}), played("old", spec.ShareSession, childtest.Script{})}
 	play(t, specs, "", 0, func(t *testing.T, h *Hub, s *stage) {
 		in, out := t.TempDir(), t.TempDir()
 		c, _ := enterModern(t, h, rootsCaps, in)
@@ -68,7 +68,7 @@ func TestAnswersWithoutAState(t *testing.T) {
 
 // A child that asks for roots gets those of the hub, whatever its client puts beside what it was asked.
 func TestRootsAreTheHubsToAnswer(t *testing.T) {
-	specs := []children.Spec{played("kid", children.ShareSession, childtest.Script{Era: "modern"})}
+	specs := []spec.Spec{played("kid", spec.ShareSession, childtest.Script{Era: "modern"})}
 	play(t, specs, "", 0, func(t *testing.T, h *Hub, _ *stage) {
 		in := t.TempDir()
 		c, _ := enterModern(t, h, `{"roots":{},"elicitation":{}}`, in)
@@ -111,7 +111,7 @@ func TestRootsOfATask(t *testing.T) {
 
 // No question of the hub's own is answered without its requestState: what a rule escalates is asked, whatever the call brings.
 func TestNoApprovalWithoutAState(t *testing.T) {
-	specs := []children.Spec{played("kid", children.ShareSession, childtest.Script{Era: "modern"})}
+	specs := []spec.Spec{played("kid", spec.ShareSession, childtest.Script{Era: "modern"})}
 	approving(t, specs, func(a *askedHub) {
 		c, _ := enterModern(a.T, a.h, `{"roots":{},"elicitation":{}}`, a.at("root"))
 		params := toolCall("kid__echo", fmt.Sprintf(`{"path":%q,"tag":"it"}`, a.at("data", "one", "1.txt")))

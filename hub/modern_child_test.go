@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"mcphub/children"
 	"mcphub/children/childtest"
+	"mcphub/children/spec"
 	"mcphub/hub/declaration"
 	"mcphub/hub/modern"
 	"mcphub/internal/jsonrpc"
@@ -15,7 +15,7 @@ import (
 // What a modern child asks by its result goes to a modern client as it is, but
 // for its requestState; nothing of it is held.
 func TestModernChildAsksAModernClient(t *testing.T) {
-	specs := []children.Spec{played("kid", children.ShareSession, childtest.Script{Era: "modern"})}
+	specs := []spec.Spec{played("kid", spec.ShareSession, childtest.Script{Era: "modern"})}
 	play(t, specs, "", 0, func(t *testing.T, h *Hub, _ *stage) {
 		in, out := t.TempDir(), t.TempDir()
 		c, _ := enterModern(t, h, `{"roots":{},"elicitation":{}}`, in)

@@ -9,8 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"mcphub/children"
 	"mcphub/children/childtest"
+	"mcphub/children/spec"
 	"mcphub/hub/modern"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
@@ -48,7 +48,7 @@ func (c *modernClient) said() (all []string) {
 }
 
 func TestListenTellsOfLists(t *testing.T) {
-	specs := []children.Spec{played("kid", children.ShareSession, childtest.Script{})}
+	specs := []spec.Spec{played("kid", spec.ShareSession, childtest.Script{})}
 	play(t, specs, "", 0, func(t *testing.T, h *Hub, _ *stage) {
 		c, _ := enterModern(t, h, `{}`)
 		c.raw("tools/list", `{}`)
@@ -85,7 +85,7 @@ func TestListenTellsOfLists(t *testing.T) {
 }
 
 func TestListenTellsOfResources(t *testing.T) {
-	specs := []children.Spec{played("kid", children.ShareSession, childtest.Script{Library: true, Asks: true})}
+	specs := []spec.Spec{played("kid", spec.ShareSession, childtest.Script{Library: true, Asks: true})}
 	play(t, specs, "", 0, func(t *testing.T, h *Hub, _ *stage) {
 		in, out := t.TempDir(), t.TempDir()
 		c, _ := enterModern(t, h, rootsCaps, in)
@@ -115,7 +115,7 @@ func TestListenTellsOfResources(t *testing.T) {
 }
 
 func TestListenIsRefused(t *testing.T) {
-	play(t, []children.Spec{played("kid", children.ShareSession, childtest.Script{})}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+	play(t, []spec.Spec{played("kid", spec.ShareSession, childtest.Script{})}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
 		c, leave := enterModern(t, h, `{}`)
 		for _, params := range []string{`{}`, `{"notifications":[]}`, `{"notifications":{"toolsListChanged":1}}`, `{"notifications":{"resourceSubscriptions":"x"}}`, `{"notifications":{"resourceSubscriptions":[1]}}`} {
 			if e := c.refused("subscriptions/listen", params); e.Code != jsonrpc.CodeInvalidParams {
@@ -143,7 +143,7 @@ func TestListenIsRefused(t *testing.T) {
 }
 
 func TestModernClientHearsWhatItAskedFor(t *testing.T) {
-	specs := []children.Spec{played("kid", children.ShareSession, childtest.Script{Asks: true})}
+	specs := []spec.Spec{played("kid", spec.ShareSession, childtest.Script{Asks: true})}
 	play(t, specs, "", 0, func(t *testing.T, h *Hub, _ *stage) {
 		c, _ := enterModern(t, h, `{}`)
 		say := func(method, params string) []string {

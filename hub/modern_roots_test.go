@@ -9,8 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"mcphub/children"
 	"mcphub/children/childtest"
+	"mcphub/children/spec"
 	"mcphub/hub/modern"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
@@ -48,7 +48,7 @@ func TestRootsWithCallAreJudgedByTheSameGuard(t *testing.T) {
 		"many beside, out":     {`{"roots":[` + many + uri(in) + `]}`, out + "/x", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			play(t, []children.Spec{played("kid", children.ShareSession, childtest.Script{})}, "", 0, func(t *testing.T, h *Hub, s *stage) {
+			play(t, []spec.Spec{played("kid", spec.ShareSession, childtest.Script{})}, "", 0, func(t *testing.T, h *Hub, s *stage) {
 				c, _ := enterModern(t, h, rootsCaps)
 				c.roots = tc.roots
 				result, sent := c.full("tools/call", pathCall(tc.path, "it"), nil)
@@ -62,7 +62,7 @@ func TestRootsWithCallAreJudgedByTheSameGuard(t *testing.T) {
 }
 
 func TestMalformedRootsAreRefused(t *testing.T) {
-	play(t, []children.Spec{played("kid", children.ShareSession, childtest.Script{})}, "", 0, func(t *testing.T, h *Hub, s *stage) {
+	play(t, []spec.Spec{played("kid", spec.ShareSession, childtest.Script{})}, "", 0, func(t *testing.T, h *Hub, s *stage) {
 		in := t.TempDir()
 		c, _ := enterModern(t, h, rootsCaps, in)
 		params := pathCall(in+"/x", "it")
@@ -86,7 +86,7 @@ func TestMalformedRootsAreRefused(t *testing.T) {
 }
 
 func TestRootsAreOfTheCallThatTheyWereAskedFor(t *testing.T) {
-	play(t, []children.Spec{played("kid", children.ShareSession, childtest.Script{Library: true})}, "", 0, func(t *testing.T, h *Hub, s *stage) {
+	play(t, []spec.Spec{played("kid", spec.ShareSession, childtest.Script{Library: true})}, "", 0, func(t *testing.T, h *Hub, s *stage) {
 		in, out := t.TempDir(), t.TempDir()
 		c, _ := enterModern(t, h, rootsCaps, in)
 		foreign, _ := enterModern(t, h, rootsCaps, in)
@@ -123,7 +123,7 @@ func TestRootsAreOfTheCallThatTheyWereAskedFor(t *testing.T) {
 
 func TestClientWithoutRootsFallsBack(t *testing.T) {
 	in, out := t.TempDir(), t.TempDir()
-	specs := []children.Spec{played("kid", children.ShareSession, childtest.Script{})}
+	specs := []spec.Spec{played("kid", spec.ShareSession, childtest.Script{})}
 	play(t, specs, in, 0, func(t *testing.T, h *Hub, _ *stage) {
 		c, _ := enterModern(t, h, `{}`)
 		if msg, bad := text(c.raw("tools/call", pathCall(in+"/x", "in"))); bad {
@@ -148,7 +148,7 @@ func TestClientWithoutRootsFallsBack(t *testing.T) {
 }
 
 func TestGetRootsOfAModernClient(t *testing.T) {
-	play(t, []children.Spec{played("kid", children.ShareSession, childtest.Script{})}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+	play(t, []spec.Spec{played("kid", spec.ShareSession, childtest.Script{})}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
 		in := t.TempDir()
 		c, _ := enterModern(t, h, rootsCaps, in)
 		report, sent := c.full("tools/call", toolCall("get-roots", `{}`), nil)
@@ -167,20 +167,20 @@ func TestGetRootsOfAModernClient(t *testing.T) {
 // A child that needs the roots without a path in the call: the first call to it
 // asks for them, later ones do not.
 func TestFirstCallOfAChildThatNeedsRoots(t *testing.T) {
-	with := func(change func(*children.Spec), s childtest.Script) []children.Spec {
-		spec := played("kid", children.ShareSession, s)
-		change(&spec)
-		return []children.Spec{spec}
+	with := func(change func(*spec.Spec), s childtest.Script) []spec.Spec {
+		child := played("kid", spec.ShareSession, s)
+		change(&child)
+		return []spec.Spec{child}
 	}
 	elsewhere := t.TempDir()
 	for name, tc := range map[string]struct {
-		specs []children.Spec
+		specs []spec.Spec
 		sent  int
 	}{
-		"no cwd":        {with(func(*children.Spec) {}, childtest.Script{}), 2},
-		"cwd":           {with(func(s *children.Spec) { s.Cwd = elsewhere }, childtest.Script{}), 1},
-		"cwd, but asks": {with(func(s *children.Spec) { s.Cwd = elsewhere }, childtest.Script{AskRoots: true}), 2},
-		"serves all":    {with(func(s *children.Spec) { s.Share = children.ShareAll }, childtest.Script{}), 1},
+		"no cwd":        {with(func(*spec.Spec) {}, childtest.Script{}), 2},
+		"cwd":           {with(func(s *spec.Spec) { s.Cwd = elsewhere }, childtest.Script{}), 1},
+		"cwd, but asks": {with(func(s *spec.Spec) { s.Cwd = elsewhere }, childtest.Script{AskRoots: true}), 2},
+		"serves all":    {with(func(s *spec.Spec) { s.Share = spec.ShareAll }, childtest.Script{}), 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			play(t, tc.specs, "", 0, func(t *testing.T, h *Hub, s *stage) {
@@ -205,10 +205,10 @@ func TestFirstCallOfAChildThatNeedsRoots(t *testing.T) {
 // The tools of a child that cannot start without roots are there before any
 // have come.
 func TestChildThatNeedsRootsIsListedBefore(t *testing.T) {
-	spec := played("kid", children.ShareSession, childtest.Script{})
-	spec.Args = append(spec.Args, "${roots}")
+	child := played("kid", spec.ShareSession, childtest.Script{})
+	child.Args = append(child.Args, "${roots}")
 	in := t.TempDir()
-	play(t, []children.Spec{spec}, "", 0, func(t *testing.T, h *Hub, s *stage) {
+	play(t, []spec.Spec{child}, "", 0, func(t *testing.T, h *Hub, s *stage) {
 		c, _ := enterModern(t, h, rootsCaps, in)
 		if l := c.raw("tools/list", `{}`); !strings.Contains(l, "kid__echo") {
 			t.Fatalf("not listed: %s", l)
@@ -220,7 +220,7 @@ func TestChildThatNeedsRootsIsListedBefore(t *testing.T) {
 }
 
 func TestModernResourcesAndPrompts(t *testing.T) {
-	play(t, []children.Spec{played("kid", children.ShareSession, childtest.Script{Library: true})}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+	play(t, []spec.Spec{played("kid", spec.ShareSession, childtest.Script{Library: true})}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
 		in, out := t.TempDir(), t.TempDir()
 		c, _ := enterModern(t, h, rootsCaps, in)
 		c.extra = `,"x-own":1`
@@ -261,9 +261,9 @@ func TestModernResourcesAndPrompts(t *testing.T) {
 }
 
 func TestResourceThatIsNoPathCostsNoQuestion(t *testing.T) {
-	spec := played("kid", children.ShareSession, childtest.Script{Library: true})
-	spec.Cwd = t.TempDir()
-	play(t, []children.Spec{spec}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+	child := played("kid", spec.ShareSession, childtest.Script{Library: true})
+	child.Cwd = t.TempDir()
+	play(t, []spec.Spec{child}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
 		in := t.TempDir()
 		c, _ := enterModern(t, h, rootsCaps, in)
 		c.raw("resources/list", `{}`)
@@ -278,7 +278,7 @@ func TestResourceThatIsNoPathCostsNoQuestion(t *testing.T) {
 
 // Both eras on one connection: each request is of its own.
 func TestBothErasOnOneConnection(t *testing.T) {
-	play(t, []children.Spec{played("kid", children.ShareSession, childtest.Script{})}, "", 0, func(t *testing.T, h *Hub, s *stage) {
+	play(t, []spec.Spec{played("kid", spec.ShareSession, childtest.Script{})}, "", 0, func(t *testing.T, h *Hub, s *stage) {
 		in, out := t.TempDir(), t.TempDir()
 		c, _ := enterModern(t, h, rootsCaps, in)
 		c.asks = func(_ *modernClient, m *jsonrpc.Message) jsonrpc.Answer {
@@ -327,7 +327,7 @@ func TestBothErasOnOneConnection(t *testing.T) {
 
 // A request that declares no roots, of a process that has given some: those hold. The control is the same request before.
 func TestRequestThatDeclaresNoRoots(t *testing.T) {
-	play(t, []children.Spec{played("kid", children.ShareSession, childtest.Script{})}, "", 0, func(t *testing.T, h *Hub, s *stage) {
+	play(t, []spec.Spec{played("kid", spec.ShareSession, childtest.Script{})}, "", 0, func(t *testing.T, h *Hub, s *stage) {
 		in, out := t.TempDir(), t.TempDir()
 		c, _ := enterModern(t, h, rootsCaps, in)
 		silent := func(path, tag string) bool {

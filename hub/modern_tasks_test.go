@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"mcphub/children"
 	"mcphub/children/childtest"
+	"mcphub/children/spec"
 	"mcphub/hub/modern"
 	"mcphub/hub/tasks"
 	"mcphub/internal/jsonrpc"
@@ -25,7 +25,7 @@ func news(id, status string) string {
 
 // What becomes of a task is told on the streams that named it, of the client that it was made for.
 func TestListenTellsOfTasks(t *testing.T) {
-	specs := []children.Spec{played("kid", children.ShareAll, childtest.Script{Era: "modern", Asks: true, Tasks: true}), played("plain", children.ShareSession, childtest.Script{Era: "modern"})}
+	specs := []spec.Spec{played("kid", spec.ShareAll, childtest.Script{Era: "modern", Asks: true, Tasks: true}), played("plain", spec.ShareSession, childtest.Script{Era: "modern"})}
 	play(t, specs, "", 0, func(t *testing.T, h *Hub, _ *stage) {
 		c, _ := enterModern(t, h, taskCaps)
 		other, _ := enterModern(t, h, taskCaps)
@@ -94,7 +94,7 @@ func TestListenTellsOfTasks(t *testing.T) {
 
 // Tasks are for clients that declare them with each request.
 func TestTasksOfAClientThatDeclaresNone(t *testing.T) {
-	specs := []children.Spec{played("kid", children.ShareSession, childtest.Script{Era: "modern", Asks: true, Tasks: true})}
+	specs := []spec.Spec{played("kid", spec.ShareSession, childtest.Script{Era: "modern", Asks: true, Tasks: true})}
 	play(t, specs, "", 0, func(t *testing.T, h *Hub, _ *stage) {
 		c, _ := enterModern(t, h, `{"extensions":{"io.modelcontextprotocol/tasks":{}}}`)
 		c.raw("tools/call", taskCall("t1"))
@@ -129,7 +129,7 @@ func TestTasksOfAClientThatDeclaresNone(t *testing.T) {
 
 // Of the answers that a client gives a task those about roots are made the ones that the child is served; all else passes as it is.
 func TestUpdateOfATask(t *testing.T) {
-	specs := []children.Spec{played("kid", children.ShareSession, childtest.Script{Era: "modern", Asks: true, Tasks: true})}
+	specs := []spec.Spec{played("kid", spec.ShareSession, childtest.Script{Era: "modern", Asks: true, Tasks: true})}
 	play(t, specs, "", 0, func(t *testing.T, h *Hub, _ *stage) {
 		in := t.TempDir()
 		c, _ := enterModern(t, h, taskCaps, in)

@@ -6,7 +6,11 @@ import (
 	"time"
 
 	"mcphub/children"
+	"mcphub/children/link"
+	"mcphub/children/offers"
+	"mcphub/children/run"
 	"mcphub/children/sandbox"
+	"mcphub/children/spec"
 	"mcphub/hub/call"
 	"mcphub/hub/declaration"
 	"mcphub/hub/inflight"
@@ -25,13 +29,13 @@ type observer struct{ h *Hub }
 
 // ChildChanged hands a change of state or a new offer to the sessions that the
 // instance belongs to.
-func (o observer) ChildChanged(st children.Status, offer *children.Offer) {
+func (o observer) ChildChanged(st children.Status, offer *offers.Offer) {
 	o.h.sessions.Told(st, offer)
 }
 
 // ChildNotification passes on what a child tells beside its answers. What
 // belongs to no call and no client ends here.
-func (o observer) ChildNotification(ctx context.Context, k children.Key, m *jsonrpc.Message) {
+func (o observer) ChildNotification(ctx context.Context, k spec.Key, m *jsonrpc.Message) {
 	switch m.Method {
 	case "notifications/progress":
 		o.h.progress.Relay(k, m)
@@ -41,14 +45,14 @@ func (o observer) ChildNotification(ctx context.Context, k children.Key, m *json
 		o.h.logged(ctx, k, m)
 	case tasks.MethodStatus:
 		o.h.taskTold(k, m)
-	case children.MethodTaskNews:
+	case link.MethodTaskNews:
 		o.h.taskNews(k, m)
 	case "notifications/cancelled", "notifications/initialized", "notifications/roots/list_changed":
 		// Ids are those of one connection; the others are a client's to say.
 	default:
 		// A server may have things to say that this program does not know; those of
 		// one that several share are nobody's.
-		if s, ok := o.h.sessions.Owner(k); ok && (children.OfProtocol(m.Method) || s.expects(k, m.Method)) {
+		if s, ok := o.h.sessions.Owner(k); ok && (link.OfProtocol(m.Method) || s.expects(k, m.Method)) {
 			s.pass(ctx, k, m)
 		}
 	}
@@ -56,7 +60,7 @@ func (o observer) ChildNotification(ctx context.Context, k children.Key, m *json
 
 // clientOf tells an instance whom it serves: a session's own child that
 // session's client, a shared one nobody in particular.
-func (h *Hub) clientOf(k children.Key) (c children.Client) {
+func (h *Hub) clientOf(k spec.Key) (c link.ClientProfile) {
 	if s, ok := h.sessions.Owner(k); ok {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -66,7 +70,7 @@ func (h *Hub) clientOf(k children.Key) (c children.Client) {
 }
 
 // levelOf is the most verbose level that a session of an instance wants. It looks at each.
-func (h *Hub) levelOf(k children.Key) string {
+func (h *Hub) levelOf(k spec.Key) string {
 	if s, ok := h.sessions.Owner(k); ok {
 		return s.heard().String()
 	}
@@ -78,7 +82,7 @@ func (h *Hub) levelOf(k children.Key) string {
 }
 
 // rootsQuery says what roots/list of a child has to wait for: nil for nothing.
-func (h *Hub) rootsQuery(ctx context.Context, k children.Key) func(ctx context.Context) {
+func (h *Hub) rootsQuery(ctx context.Context, k spec.Key) func(ctx context.Context) {
 	if s, ok := h.sessions.Owner(k); ok {
 		return s.calls.FetchRoots(ctx, k)
 	}
@@ -87,7 +91,7 @@ func (h *Hub) rootsQuery(ctx context.Context, k children.Key) func(ctx context.C
 
 // noRoots says why an instance is served no roots, for the answer to its
 // roots/list. One that several sessions share is told of none of them.
-func (h *Hub) noRoots(k children.Key) string {
+func (h *Hub) noRoots(k spec.Key) string {
 	if s, ok := h.sessions.Owner(k); ok {
 		view := s.roots.View()
 		view.Client = s.capabilities().Name
@@ -104,7 +108,7 @@ func (h *Hub) noRoots(k children.Key) string {
 
 // ChildRequest asks the client of the session that the instance belongs to.
 // roots/list and ping never come here: the child's own instance answers them.
-func (o observer) ChildRequest(ctx context.Context, k children.Key, m *jsonrpc.Message) jsonrpc.Answer {
+func (o observer) ChildRequest(ctx context.Context, k spec.Key, m *jsonrpc.Message) jsonrpc.Answer {
 	s, ok := o.h.sessions.Owner(k)
 	if !ok {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, "no client can be asked for "+printable.Escape(m.Method, 100)+": several sessions may share this server, so it cannot be told which it belongs to")
@@ -115,7 +119,7 @@ func (o observer) ChildRequest(ctx context.Context, k children.Key, m *jsonrpc.M
 // logged passes a log message on to the session that it belongs to, unless the
 // session does not want to know. What several share is nobody's. A flood
 // leaves room for what matters more, and what does not fit is counted.
-func (h *Hub) logged(ctx context.Context, k children.Key, m *jsonrpc.Message) {
+func (h *Hub) logged(ctx context.Context, k spec.Key, m *jsonrpc.Message) {
 	if s, ok := h.sessions.Only(k); ok {
 		s.pass(ctx, k, m)
 	}
@@ -123,7 +127,7 @@ func (h *Hub) logged(ctx context.Context, k children.Key, m *jsonrpc.Message) {
 
 // pass hands the client a notification of a child as it is, where there is room
 // to spare.
-func (s *Session) pass(ctx context.Context, k children.Key, m *jsonrpc.Message) {
+func (s *Session) pass(ctx context.Context, k spec.Key, m *jsonrpc.Message) {
 	to := s.wayOf(ctx, k, m)
 	if to == nil {
 		return // a modern client is told nothing that belongs to no request
@@ -142,14 +146,14 @@ func (s *Session) pass(ctx context.Context, k children.Key, m *jsonrpc.Message) 
 // message is taken to belong to the only request that is with the child; other
 // words of its own belong to none. A client that follows no stream of its own is
 // told on one of its requests.
-func (s *Session) wayOf(ctx context.Context, k children.Key, m *jsonrpc.Message) call.Client {
+func (s *Session) wayOf(ctx context.Context, k spec.Key, m *jsonrpc.Message) call.Client {
 	came := inflight.From[call.OnBehalf](ctx)
 	on, behalf, _ := s.calls.InFlight.Find(k, came)
 	to := behalf.Client
 	switch {
 	case !s.handshaken.Load():
 		return to
-	case on != nil && (on == came || !children.Told(ctx) && m.Method == "notifications/message"):
+	case on != nil && (on == came || !run.Told(ctx) && m.Method == "notifications/message"):
 		return to
 	}
 	if to != nil && !s.client.Connected() {
@@ -160,7 +164,7 @@ func (s *Session) wayOf(ctx context.Context, k children.Key, m *jsonrpc.Message)
 
 // taskNews tells the streams that asked for it what has become of a task of a
 // child without a handshake, as it stands. It runs on the child's read loop.
-func (h *Hub) taskNews(k children.Key, m *jsonrpc.Message) {
+func (h *Hub) taskNews(k spec.Key, m *jsonrpc.Message) {
 	for _, s := range h.sessions.Served(k) {
 		s.notifier.Task(k, m)
 		s.tasks.Told(k, m)
@@ -168,7 +172,7 @@ func (h *Hub) taskNews(k children.Key, m *jsonrpc.Message) {
 }
 
 // taskTold passes on what a child tells of a task to the session that it is for.
-func (h *Hub) taskTold(k children.Key, m *jsonrpc.Message) {
+func (h *Hub) taskTold(k spec.Key, m *jsonrpc.Message) {
 	own, _ := h.sessions.Owner(k)
 	for _, s := range h.sessions.Served(k) {
 		mine, known := s.tasks.Told(k, m)
@@ -181,7 +185,7 @@ func (h *Hub) taskTold(k children.Key, m *jsonrpc.Message) {
 
 // toldRedefined logs, records and keeps what a child has redefined. It is called by the
 // goroutines of the children and waits for nothing.
-func (h *Hub) toldRedefined(k children.Key, tools []children.Redefinition) {
+func (h *Hub) toldRedefined(k spec.Key, tools []offers.Redefinition) {
 	g := h.now()
 	for _, t := range tools {
 		if !g.Offers.Wants(k.Child, t.Tool) {
@@ -199,6 +203,6 @@ func (h *Hub) toldRedefined(k children.Key, tools []children.Redefinition) {
 
 // toldRefused records what the kernel has refused a child, as its stderr tells. It is
 // called by many goroutines and waits for nothing.
-func (h *Hub) toldRefused(k children.Key, f sandbox.Refusal, dirs []string) {
+func (h *Hub) toldRefused(k spec.Key, f sandbox.Refusal, dirs []string) {
 	h.now().Audit.ByKernel("", record.Subject{Child: k.Child}, f, dirs)
 }

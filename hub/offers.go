@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"mcphub/children"
+	"mcphub/children/spec"
 	"mcphub/hub/catalog"
 	"mcphub/hub/modern"
 	"mcphub/internal/jsonrpc"
@@ -98,7 +98,7 @@ func (s *Session) withExtensions(result []byte) []byte {
 // expects reports whether a notification that the protocol does not know may go to
 // the client: it declared such an extension, or the child that sends it offers
 // one.
-func (s *Session) expects(k children.Key, method string) bool {
+func (s *Session) expects(k spec.Key, method string) bool {
 	able := s.calls.Able(k, nil)
 	if able.Extends(method) {
 		return true

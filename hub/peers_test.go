@@ -14,8 +14,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"mcphub/children"
 	"mcphub/children/childtest"
+	"mcphub/children/spec"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -32,7 +32,7 @@ func bubble(t *testing.T, h *Hub) *web {
 // none open is not asked for ever, the question is not kept for later either,
 // and once there is a stream everything works.
 func TestHTTPQuestionWithoutAStream(t *testing.T) {
-	play(t, []children.Spec{played("kid", children.ShareSession, childtest.Script{Asks: true})}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+	play(t, []spec.Spec{played("kid", spec.ShareSession, childtest.Script{Asks: true})}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
 		c := bubble(t, h).initialize(`{"sampling":{}}`).initialized()
 		c.frames(c.request("tools/list", `{}`), nil)
 		ask := func(n int) *jsonrpc.Message {
@@ -69,9 +69,9 @@ func TestHTTPQuestionWithoutAStream(t *testing.T) {
 func TestHTTPAQuestionMayTakeAsLongAsItTakes(t *testing.T) {
 	for _, on := range []string{"POST", "GET"} {
 		t.Run(on, func(t *testing.T) {
-			spec := played("kid", children.ShareSession, childtest.Script{Asks: true})
-			spec.CallTimeout = time.Minute
-			play(t, []children.Spec{spec}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+			child := played("kid", spec.ShareSession, childtest.Script{Asks: true})
+			child.CallTimeout = time.Minute
+			play(t, []spec.Spec{child}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
 				c := bubble(t, h).initialize(`{"elicitation":{}}`).initialized()
 				c.frames(c.request("tools/list", `{}`), nil)
 				slow := func(m *jsonrpc.Message, _ string) {
@@ -106,7 +106,7 @@ func TestCancelledBehindTheBoundNeverRuns(t *testing.T) {
 		t.Run(front, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newStage()
-				cfg := testConfig(t, played("kid", children.ShareSession, childtest.Script{}))
+				cfg := testConfig(t, played("kid", spec.ShareSession, childtest.Script{}))
 				cfg.Launcher, cfg.Limits.Calls = s, 1
 				h := runHub(t, cfg)
 				var all sync.WaitGroup
@@ -244,8 +244,8 @@ func TestOddDefinitionsHarmNothing(t *testing.T) {
 
 // TestAChildOutlivesTheCallThatStartedIt (B30).
 func TestAChildOutlivesTheCallThatStartedIt(t *testing.T) {
-	spec := played("kid", children.ShareSession, childtest.Script{StartDelay: time.Second})
-	play(t, []children.Spec{spec}, "", 0, func(t *testing.T, h *Hub, s *stage) {
+	child := played("kid", spec.ShareSession, childtest.Script{StartDelay: time.Second})
+	play(t, []spec.Spec{child}, "", 0, func(t *testing.T, h *Hub, s *stage) {
 		c, _ := enter(t, h)
 		c.handshake(`{}`)
 		ctx, cancel := context.WithTimeoutCause(t.Context(), 500*time.Millisecond, errors.New("too slow for me"))

@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"mcphub/children"
+	"mcphub/children/offers"
+	"mcphub/children/spec"
 	"mcphub/hub/catalog"
 	"mcphub/hub/configuration"
 )
@@ -149,18 +151,18 @@ const mostAsked = 16
 
 // offerOf is what a child offers: to a session of now where it is the one that runs,
 // else what is remembered of this very entry.
-func (p *planner) offerOf(c *Child) *children.Offer {
+func (p *planner) offerOf(c *Child) *offers.Offer {
 	if was := p.old.Child(c.Spec.Name); was != nil && was.Spec.Revision == c.Spec.Revision {
 		if o := p.offers[c.Spec.Name]; o != nil {
 			return o.Raw
 		}
 	}
-	var keys []children.Key
+	var keys []spec.Key
 	for _, s := range p.sessions[:min(len(p.sessions), mostAsked)] {
 		keys = append(keys, s.member.KeyFor(c, nil))
 	}
-	for _, era := range []children.Era{children.EraAuto, children.EraModern} {
-		keys = append(keys, children.Key{Child: c.Spec.Name, Era: era})
+	for _, era := range []spec.Era{spec.EraAuto, spec.EraModern} {
+		keys = append(keys, spec.Key{Child: c.Spec.Name, Era: era})
 	}
 	for _, k := range keys {
 		if raw := p.h.sup.RecallAs(c.Spec, k); raw != nil {

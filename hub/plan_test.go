@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"mcphub/children"
 	"mcphub/children/childtest"
+	"mcphub/children/spec"
 	"mcphub/rootsmgr"
 )
 
@@ -17,9 +17,9 @@ func TestPlan(t *testing.T) {
 	placed.Args = append(slices.Clone(placed.Args), "${roots}")
 	kid, goes := scripted("kid", childtest.Script{}), scripted("goes", childtest.Script{})
 	shared := scripted("shared", childtest.Script{AskRoots: true})
-	shared.Share, shared.Cwd = children.ShareAll, t.TempDir()
+	shared.Share, shared.Cwd = spec.ShareAll, t.TempDir()
 	one, two := t.TempDir(), t.TempDir()
-	config := func(root string, specs ...children.Spec) Config {
+	config := func(root string, specs ...spec.Spec) Config {
 		cfg := testConfig(t, specs...)
 		cfg.Fallback = rootsmgr.Fallback{Origin: rootsmgr.OriginConfig, Entries: []rootsmgr.Entry{{URI: root}}}
 		return cfg

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"mcphub/children"
 	"mcphub/children/childtest"
+	"mcphub/children/spec"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
 	"mcphub/validate"
@@ -64,9 +64,9 @@ func TestPolicyDirectoriesAreServed(t *testing.T) {
 		{Name: "served", Then: validate.Escalate, Serve: true, Servers: []string{"own"}, Paths: &validate.PathRule{Within: d["served"]}},
 		{Name: "anywhere", Then: validate.Allow, Paths: &validate.PathRule{Outside: true, Roles: []validate.Role{validate.RoleRead}}},
 	}}
-	specs := []children.Spec{
-		played("own", children.ShareSession, childtest.Script{AskRoots: true}), played("same", children.ShareRoots, childtest.Script{AskRoots: true}),
-		played("all", children.ShareAll, childtest.Script{AskRoots: true}), played("other", children.ShareSession, childtest.Script{AskRoots: true}),
+	specs := []spec.Spec{
+		played("own", spec.ShareSession, childtest.Script{AskRoots: true}), played("same", spec.ShareRoots, childtest.Script{AskRoots: true}),
+		played("all", spec.ShareAll, childtest.Script{AskRoots: true}), played("other", spec.ShareSession, childtest.Script{AskRoots: true}),
 	}
 	cfg := under(t, testConfig(t, specs...), policy)
 	cfg.Fallback = rootsmgr.Fallback{Origin: rootsmgr.OriginConfig, Entries: []rootsmgr.Entry{{URI: d["configured"]}}}
@@ -120,7 +120,7 @@ func TestPolicyDirectoriesUnderACeiling(t *testing.T) {
 		t.Fatal(err)
 	}
 	policy := validate.Policy{Sandbox: d["box"], Rules: []validate.Rule{{Name: "docs", Then: validate.Allow, Paths: &validate.PathRule{Within: d["docs"]}}}}
-	h := runHub(t, under(t, testConfig(t, played("own", children.ShareSession, childtest.Script{AskRoots: true})), policy))
+	h := runHub(t, under(t, testConfig(t, played("own", spec.ShareSession, childtest.Script{AskRoots: true})), policy))
 	w := serveWeb(t, h, HTTPOptions{Tokens: []Token{{Name: "alice", Secret: "a", Roots: directories(d["mine"], inner)}, {Name: "bob", Secret: "b"}}})
 	for who, want := range map[string][]string{"a": {d["mine"], inner}, "b": {d["mine"], d["box"], d["docs"]}} {
 		c := w.initialize(`{"roots":{}}`, "Authorization", "Bearer "+who).initialized()

@@ -17,8 +17,8 @@ import (
 	"testing"
 	"time"
 
-	"mcphub/children"
 	"mcphub/children/childtest"
+	"mcphub/children/spec"
 	"mcphub/internal/audit"
 	"mcphub/internal/audit/trail"
 )
@@ -59,9 +59,9 @@ func newRecordedWeb(t *testing.T, cfg Audit) *recordedWeb {
 	}}, nil)
 	r.rec = cfg.To
 	r.stop = runRecorder(t, cfg.To)
-	spec := scripted("kid", childtest.Script{})
-	spec.Share = children.ShareAll
-	hub := testConfig(t, spec)
+	child := scripted("kid", childtest.Script{})
+	child.Share = spec.ShareAll
+	hub := testConfig(t, child)
 	hub.Audit = cfg
 	r.h = runHub(t, hub)
 	w := serveWeb(t, r.h, HTTPOptions{})

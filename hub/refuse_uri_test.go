@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"mcphub/children"
 	"mcphub/children/childtest"
+	"mcphub/children/spec"
 	"mcphub/internal/jsonrpc"
 	"mcphub/validate"
 )
@@ -14,7 +14,7 @@ import (
 // and by resources/read, and the server never sees it; get-roots and explain
 // show the prefixes. The control is a URI below one.
 func TestURIsOutsideTheirPrefixes(t *testing.T) {
-	approving(t, []children.Spec{played("kid", children.ShareSession, childtest.Script{Library: true})}, func(a *askedHub) {
+	approving(t, []spec.Spec{played("kid", spec.ShareSession, childtest.Script{Library: true})}, func(a *askedHub) {
 		c, _ := a.client(nil)
 		a.passes(c, "kid__echo", `{"url":"https://api.example.com/v1/x"}`)
 		a.passes(c, "kid__echo", `{"url":"http://anywhere.example/"}`)

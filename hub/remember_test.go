@@ -14,6 +14,8 @@ import (
 
 	"mcphub/children"
 	"mcphub/children/childtest"
+	"mcphub/children/offers"
+	"mcphub/children/spec"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
 	"mcphub/validate"
@@ -22,7 +24,7 @@ import (
 // A past is a child with a file of definitions, and a cache that outlives hubs.
 type past struct {
 	t    *testing.T
-	spec children.Spec
+	spec spec.Spec
 	defs string
 	dir  string
 }
@@ -56,7 +58,7 @@ func (p *past) define(defs ...string) {
 }
 
 // config is that of a hub with one child.
-func (p *past) config(spec children.Spec) Config {
+func (p *past) config(spec spec.Spec) Config {
 	p.t.Helper()
 	checker, err := validate.NewChecker(validate.Config{FS: rootsmgr.OS{}, Home: p.t.TempDir(), Children: []validate.ChildConfig{{Name: "kid", Command: spec.Command}}})
 	if err != nil {
@@ -193,7 +195,7 @@ func TestListedForOtherCapabilities(t *testing.T) {
 // TestListDoesNotWaitForAStuckChild has an eager child that never answers.
 func TestListDoesNotWaitForAStuckChild(t *testing.T) {
 	p := newPast(t, wideTool)
-	p.spec.Start = children.StartEager
+	p.spec.Start = spec.StartEager
 	if err := os.WriteFile(p.defs+".stuck", nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -209,7 +211,7 @@ func TestListDoesNotWaitForAStuckChild(t *testing.T) {
 func TestChangedCatalogueIsAnnounced(t *testing.T) {
 	p := newPast(t, wideTool)
 	p.define(wideTool, otherTool)
-	p.spec.Start = children.StartEager
+	p.spec.Start = spec.StartEager
 	c, end := p.client()
 	defer end()
 	// The child may be listed before or after the first question: where before,
@@ -274,8 +276,8 @@ func TestShortWayNeedsTheCurrentDefinition(t *testing.T) {
 	}
 	g := c.hub.now()
 	current := s.Catalog().Tool("kid__echo").Offer
-	for _, from := range []*children.Offer{current, {ServerName: "scripted", Tools: [][]byte{[]byte(wideTool)}}} {
-		stale := g.Offers.Read("kid", &children.Offer{ServerName: "scripted", Tools: [][]byte{[]byte(wideTool)}})
+	for _, from := range []*offers.Offer{current, {ServerName: "scripted", Tools: [][]byte{[]byte(wideTool)}}} {
+		stale := g.Offers.Read("kid", &offers.Offer{ServerName: "scripted", Tools: [][]byte{[]byte(wideTool)}})
 		stale.Tools[0].Offer = from
 		status, _, _, _ := s.ChildStatus("kid")
 		s.Take(&status, stale)
@@ -346,7 +348,7 @@ func TestProgressWhileStarting(t *testing.T) {
 func TestAMixedHouse(t *testing.T) {
 	silent := scripted("silent", childtest.Script{Mute: true})
 	silent.StartTimeout = 1500 * time.Millisecond
-	missing := children.Spec{Name: "missing", Command: "mcphub-no-such-program"}
+	missing := spec.Spec{Name: "missing", Command: "mcphub-no-such-program"}
 	h := newTestHub(t,
 		scripted("late1", childtest.Script{StartDelay: time.Second}), scripted("late2", childtest.Script{StartDelay: time.Second}),
 		silent, scripted("garbage", childtest.Script{Garbage: 20}), scripted("flood", childtest.Script{FloodStderr: 5000, FloodNotes: 5000}),

@@ -10,7 +10,8 @@ import (
 	"sync"
 	"testing"
 
-	"mcphub/children"
+	"mcphub/children/remote"
+	"mcphub/children/spec"
 )
 
 // reciter is a server over HTTP that gives to each method the answer that it was
@@ -22,7 +23,7 @@ type reciter struct {
 }
 
 // recite starts one with resources, of which it lists those, and templates.
-func recite(t *testing.T, name string, resources, templates string, says map[string]string) (*reciter, children.Spec) {
+func recite(t *testing.T, name string, resources, templates string, says map[string]string) (*reciter, spec.Spec) {
 	t.Helper()
 	r := &reciter{says: map[string]string{
 		"initialize":               `"result":{"protocolVersion":"2025-11-25","capabilities":{"resources":{"subscribe":true,"listChanged":true}},"serverInfo":{"name":"r","version":"1"}}`,
@@ -34,7 +35,7 @@ func recite(t *testing.T, name string, resources, templates string, says map[str
 	}
 	at := httptest.NewServer(r)
 	t.Cleanup(at.Close)
-	return r, children.Spec{Name: name, URL: at.URL, Transport: children.TransportHTTP, Era: children.EraLegacy}
+	return r, spec.Spec{Name: name, URL: at.URL, Transport: remote.HTTP, Era: spec.EraLegacy}
 }
 
 func (r *reciter) ServeHTTP(w http.ResponseWriter, req *http.Request) {

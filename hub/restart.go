@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"mcphub/children"
+	"mcphub/children/spec"
 	"mcphub/hub/configuration"
 	"mcphub/internal/printable"
 )
@@ -82,7 +83,7 @@ func (h *Hub) replaceChild(ctx context.Context, name string) ([]*Session, error)
 
 // servedBy returns a session for each instance of a child that runs, or is to run.
 func (h *Hub) servedBy(name string) (sessions []*Session) {
-	busy := map[children.Key]bool{}
+	busy := map[spec.Key]bool{}
 	for _, st := range h.sup.Status() {
 		switch st.State {
 		case children.Starting, children.Ready, children.Hung, children.BackingOff:

@@ -6,8 +6,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"mcphub/children"
 	"mcphub/children/childtest"
+	"mcphub/children/spec"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -15,9 +15,9 @@ import (
 // request is under way, and is not asked for the same once more. What was asked
 // of an earlier process is.
 func TestASubscriptionThatStartsAChildReachesItOnce(t *testing.T) {
-	spec := played("kid", children.ShareSession, childtest.Script{Library: true})
-	spec.IdleTimeout = 30 * time.Second
-	play(t, []children.Spec{spec}, "", 0, func(t *testing.T, h *Hub, stage *stage) {
+	child := played("kid", spec.ShareSession, childtest.Script{Library: true})
+	child.IdleTimeout = 30 * time.Second
+	play(t, []spec.Spec{child}, "", 0, func(t *testing.T, h *Hub, stage *stage) {
 		first, leave := enter(t, h, t.TempDir())
 		first.handshake(declared)
 		first.raw("tools/list", `{}`)

@@ -8,15 +8,15 @@ import (
 	"testing/synctest"
 	"time"
 
-	"mcphub/children"
 	"mcphub/children/childtest"
+	"mcphub/children/spec"
 )
 
 // TestWhatWaitedIsJudgedByTheNewestRoots is R5 for a call that waits for its child: the roots that
 // are withdrawn meanwhile are not open to it.
 func TestWhatWaitedIsJudgedByTheNewestRoots(t *testing.T) {
 	kept, withdrawn := t.TempDir(), t.TempDir()
-	play(t, []children.Spec{played("slow", children.ShareSession, childtest.Script{StartDelay: 5 * time.Second})}, "", 0, func(t *testing.T, h *Hub, s *stage) {
+	play(t, []spec.Spec{played("slow", spec.ShareSession, childtest.Script{StartDelay: 5 * time.Second})}, "", 0, func(t *testing.T, h *Hub, s *stage) {
 		c, _ := enter(t, h, kept, withdrawn)
 		c.handshake(declared)
 		c.tagged(s, "slow", "before") // it is known, and runs
@@ -60,9 +60,9 @@ func TestWhatWaitedIsJudgedByTheNewestRoots(t *testing.T) {
 // child is given them, so a denial starts no child anew that others use.
 func TestADeniedCallChangesNothing(t *testing.T) {
 	served, other, out := t.TempDir(), t.TempDir(), t.TempDir()
-	spec := played("kid", children.ShareSession, childtest.Script{})
-	spec.Args = []string{"${roots}"}
-	play(t, []children.Spec{spec}, "", 0, func(t *testing.T, h *Hub, s *stage) {
+	child := played("kid", spec.ShareSession, childtest.Script{})
+	child.Args = []string{"${roots}"}
+	play(t, []spec.Spec{child}, "", 0, func(t *testing.T, h *Hub, s *stage) {
 		w, _, stop := bubbleWeb(t, h, HTTPOptions{})
 		defer stop()
 		c := w.modern("", served)

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"mcphub/children"
 	"mcphub/children/childtest"
+	"mcphub/children/spec"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
 	"mcphub/rootsmgr/rootstest"
@@ -238,7 +238,7 @@ func TestLateRoot(t *testing.T) {
 // with one.
 func TestFileRoot(t *testing.T) {
 	dir := rootstest.Tree(t, "p/", "notes/todo.md", "notes/other.md")
-	specs := []children.Spec{scripted("kid", childtest.Script{AskRoots: true}), scripted("dirs", childtest.Script{AskRoots: true})}
+	specs := []spec.Spec{scripted("kid", childtest.Script{AskRoots: true}), scripted("dirs", childtest.Script{AskRoots: true})}
 	specs[1].Env["AT"] = "${root}"
 	h := newTestHub(t, specs...)
 	c := connect(t, h, dir+"/notes/todo.md", dir+"/p")

@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"mcphub/children"
 	"mcphub/children/childtest"
+	"mcphub/children/spec"
 	"mcphub/hub/declaration"
 	"mcphub/internal/jsonrpc"
 	"mcphub/validate"
@@ -50,9 +50,9 @@ func (c *testClient) rounds(child string) int { return len(c.noticed(child, "rou
 // both runs a test over children in this process, where calls go the long way,
 // and over processes, where they go the short one.
 func both(t *testing.T, script childtest.Script, test func(t *testing.T, h *Hub, enter func(dirs ...string) *testClient)) {
-	spec := played("kid", children.ShareSession, script)
+	child := played("kid", spec.ShareSession, script)
 	t.Run("long way", func(t *testing.T) {
-		play(t, []children.Spec{spec}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+		play(t, []spec.Spec{child}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
 			test(t, h, func(dirs ...string) *testClient {
 				c, _ := enter(t, h, dirs...)
 				return c
@@ -60,7 +60,7 @@ func both(t *testing.T, script childtest.Script, test func(t *testing.T, h *Hub,
 		})
 	})
 	t.Run("short way", func(t *testing.T) {
-		h := newTestHub(t, spec)
+		h := newTestHub(t, child)
 		test(t, h, func(dirs ...string) *testClient { return connect(t, h, dirs...) })
 	})
 }
@@ -142,7 +142,7 @@ func TestModernChildThatAsksTooMuch(t *testing.T) {
 		"a type in escapes":                {`{}`, `{"instead":` + strconv.Quote(`{"result\u0054ype":"input\u005frequired","inputRequests":`+form+`}`) + `}`, "did not declare elicitation", 0, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			play(t, []children.Spec{played("kid", children.ShareSession, modernKid)}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+			play(t, []spec.Spec{played("kid", spec.ShareSession, modernKid)}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
 				c, _ := enter(t, h, t.TempDir())
 				asked := answering(c)
 				c.handshake(test.declared)
@@ -175,15 +175,15 @@ func TestModernChildThatAsksTooMuch(t *testing.T) {
 // TestAnswersOfCallsDoNotCross makes many calls at once, of two clients that
 // share a child: each gets the answers, the state and the roots of its own.
 func TestAnswersOfCallsDoNotCross(t *testing.T) {
-	for _, share := range []children.Share{children.ShareSession, children.ShareAll} {
+	for _, share := range []spec.Share{spec.ShareSession, spec.ShareAll} {
 		t.Run(share.String(), func(t *testing.T) {
 			configured := t.TempDir()
-			play(t, []children.Spec{played("kid", share, modernKid)}, configured, 0, func(t *testing.T, h *Hub, _ *stage) {
+			play(t, []spec.Spec{played("kid", share, modernKid)}, configured, 0, func(t *testing.T, h *Hub, _ *stage) {
 				var all sync.WaitGroup
 				for who := range 2 {
 					root := t.TempDir()
 					c, _ := enter(t, h, root)
-					if share == children.ShareAll {
+					if share == spec.ShareAll {
 						root = configured
 					}
 					c.asks = func(_ context.Context, _ *testClient, m *jsonrpc.Message) jsonrpc.Answer {
@@ -245,7 +245,7 @@ func TestForgedInputIsRefused(t *testing.T) {
 func TestARetryIsJudgedAgain(t *testing.T) {
 	for _, shrinks := range []bool{false, true} {
 		t.Run(fmt.Sprint(shrinks), func(t *testing.T) {
-			play(t, []children.Spec{played("kid", children.ShareSession, modernKid)}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+			play(t, []spec.Spec{played("kid", spec.ShareSession, modernKid)}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
 				root, first := t.TempDir(), t.TempDir() // the first stays, or the process would be another
 				c, _ := enter(t, h, first, root)
 				c.asks = func(context.Context, *testClient, *jsonrpc.Message) jsonrpc.Answer {
@@ -352,7 +352,7 @@ func TestModernQuestionsAreCancelledBothWays(t *testing.T) {
 // TestModernChildTellsOfChanges: lists, resources and the log reach a client of
 // the handshake's era in its own way, also after the child has hung up.
 func TestModernChildTellsOfChanges(t *testing.T) {
-	play(t, []children.Spec{played("kid", children.ShareSession, modernKid)}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+	play(t, []spec.Spec{played("kid", spec.ShareSession, modernKid)}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
 		c, _ := enter(t, h, t.TempDir())
 		updates := make(chan string, 10)
 		lists := make(chan string, 10)

@@ -12,6 +12,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"mcphub/children"
+	"mcphub/children/offers"
+	"mcphub/children/spec"
 	"mcphub/hub/approval"
 	"mcphub/hub/assignment"
 	"mcphub/hub/call"
@@ -139,7 +141,7 @@ func (s *Session) run(ctx context.Context, front func(context.Context) error) (e
 	ctx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		s.Recall(ctx, s.clientKnown, func(c *Child) *children.Offer { return s.hub.sup.Recall(s.member.KeyFor(c, nil)) })
+		s.Recall(ctx, s.clientKnown, func(c *Child) *offers.Offer { return s.hub.sup.Recall(s.member.KeyFor(c, nil)) })
 	})
 	wg.Go(func() { _ = s.roots.Run(ctx) })
 	s.notifier.Start(ctx)
@@ -324,7 +326,7 @@ func (s *Session) heard() declaration.Level {
 }
 
 // tellLevel tells an instance that runs the level that its sessions want.
-func (h *Hub) tellLevel(ctx context.Context, k children.Key) {
+func (h *Hub) tellLevel(ctx context.Context, k spec.Key) {
 	if lease, ok := h.sup.TryAcquire(k); ok {
 		defer lease.Release()
 		lease.TellLevel(ctx)

@@ -11,8 +11,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"mcphub/children"
 	"mcphub/children/childtest"
+	"mcphub/children/spec"
 )
 
 // step is one thing that happens to a Hub in the model.
@@ -119,11 +119,11 @@ func (m *theater) instances(settled bool) {
 }
 
 // act plays steps and returns what was wrong.
-func act(t *testing.T, steps []step, lists [][]string, configured string, mutate func(specs []children.Spec)) (wrong []string) {
-	specs := []children.Spec{
-		played("own", children.ShareSession, childtest.Script{AskRoots: true}),
-		played("roots", children.ShareRoots, childtest.Script{}),
-		played("all", children.ShareAll, childtest.Script{AskRoots: true}),
+func act(t *testing.T, steps []step, lists [][]string, configured string, mutate func(specs []spec.Spec)) (wrong []string) {
+	specs := []spec.Spec{
+		played("own", spec.ShareSession, childtest.Script{AskRoots: true}),
+		played("roots", spec.ShareRoots, childtest.Script{}),
+		played("all", spec.ShareAll, childtest.Script{AskRoots: true}),
 	}
 	if mutate != nil {
 		mutate(specs)
@@ -191,14 +191,14 @@ func TestSharingPropertyNotices(t *testing.T) {
 	}
 	for i, c := range []struct {
 		child string
-		share children.Share // that it must not have
+		share spec.Share // that it must not have
 		want  string
 	}{
-		{"own", children.ShareAll, "process of session"},
-		{"roots", children.ShareAll, "was served by a process with"},
-		{"all", children.ShareRoots, "serves everybody"},
+		{"own", spec.ShareAll, "process of session"},
+		{"roots", spec.ShareAll, "was served by a process with"},
+		{"all", spec.ShareRoots, "serves everybody"},
 	} {
-		wrong := act(t, steps, lists, configured, func(specs []children.Spec) {
+		wrong := act(t, steps, lists, configured, func(specs []spec.Spec) {
 			specs[i].Share, specs[i].IdleTimeout = c.share, 15*time.Minute
 		})
 		if got := strings.Join(wrong, "\n"); !strings.Contains(got, c.want) {

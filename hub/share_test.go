@@ -12,6 +12,7 @@ import (
 
 	"mcphub/children"
 	"mcphub/children/childtest"
+	"mcphub/children/spec"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
 )
@@ -23,20 +24,20 @@ const declared = `{"roots":{"listChanged":true}}`
 func TestWhoSharesAProcess(t *testing.T) {
 	one, two, configured := t.TempDir(), t.TempDir(), t.TempDir()
 	for _, c := range []struct {
-		share    children.Share
+		share    spec.Share
 		equal    bool
 		together bool
 		served   func(mine string) string
 	}{
-		{children.ShareSession, false, false, func(mine string) string { return mine }},
-		{children.ShareSession, true, false, func(mine string) string { return mine }},
-		{children.ShareRoots, false, false, func(mine string) string { return mine }},
-		{children.ShareRoots, true, true, func(mine string) string { return mine }},
-		{children.ShareAll, false, true, func(string) string { return configured }},
-		{children.ShareAll, true, true, func(string) string { return configured }},
+		{spec.ShareSession, false, false, func(mine string) string { return mine }},
+		{spec.ShareSession, true, false, func(mine string) string { return mine }},
+		{spec.ShareRoots, false, false, func(mine string) string { return mine }},
+		{spec.ShareRoots, true, true, func(mine string) string { return mine }},
+		{spec.ShareAll, false, true, func(string) string { return configured }},
+		{spec.ShareAll, true, true, func(string) string { return configured }},
 	} {
 		t.Run(fmt.Sprintf("%s equal=%t", c.share, c.equal), func(t *testing.T) {
-			play(t, []children.Spec{played("kid", c.share, childtest.Script{AskRoots: true})}, configured, 0, func(t *testing.T, h *Hub, s *stage) {
+			play(t, []spec.Spec{played("kid", c.share, childtest.Script{AskRoots: true})}, configured, 0, func(t *testing.T, h *Hub, s *stage) {
 				dirs := []string{one, two}
 				if c.equal {
 					dirs[1] = one
@@ -71,9 +72,9 @@ func TestWhoSharesAProcess(t *testing.T) {
 // other roots get another, and back again.
 func TestSharedByRootsWithProcesses(t *testing.T) {
 	one, two := t.TempDir(), t.TempDir()
-	spec := scripted("kid", childtest.Script{AskRoots: true})
-	spec.Share, spec.Cwd = children.ShareRoots, "${root}"
-	h := newTestHub(t, spec)
+	child := scripted("kid", childtest.Script{AskRoots: true})
+	child.Share, child.Cwd = spec.ShareRoots, "${root}"
+	h := newTestHub(t, child)
 	where := func(c *testClient) (pid, cwd string) {
 		t.Helper()
 		got := jsonrpc.Get([]byte(c.raw("tools/call", toolCall("kid__env", `{}`))), "structuredContent")
@@ -137,7 +138,7 @@ func TestRootSet(t *testing.T) {
 // up when it has been idle for its time.
 func TestCallUnderWayEndsWhereItBegan(t *testing.T) {
 	one, two := t.TempDir(), t.TempDir()
-	play(t, []children.Spec{played("kid", children.ShareRoots, childtest.Script{})}, "", 0, func(t *testing.T, h *Hub, s *stage) {
+	play(t, []spec.Spec{played("kid", spec.ShareRoots, childtest.Script{})}, "", 0, func(t *testing.T, h *Hub, s *stage) {
 		c, _ := enter(t, h, one)
 		c.handshake(declared)
 		old := c.tagged(s, "kid", "before")
@@ -174,7 +175,7 @@ func TestCallUnderWayEndsWhereItBegan(t *testing.T) {
 // has left is no news for it, and is for the one that it serves still.
 func TestNewsOfTheInstanceThatServes(t *testing.T) {
 	one, two := t.TempDir(), t.TempDir()
-	play(t, []children.Spec{played("kid", children.ShareRoots, childtest.Script{})}, "", 0, func(t *testing.T, h *Hub, s *stage) {
+	play(t, []spec.Spec{played("kid", spec.ShareRoots, childtest.Script{})}, "", 0, func(t *testing.T, h *Hub, s *stage) {
 		stays, _ := enter(t, h, one)
 		moves, _ := enter(t, h, one)
 		for _, c := range []*testClient{stays, moves} {
@@ -211,7 +212,7 @@ func TestNewsOfTheInstanceThatServes(t *testing.T) {
 // TestLateNewsOfAFormerInstance: an instance that ended tells so last, perhaps
 // after another one of the same name has begun.
 func TestLateNewsOfAFormerInstance(t *testing.T) {
-	play(t, []children.Spec{played("kid", children.ShareRoots, childtest.Script{})}, "", 0, func(t *testing.T, h *Hub, s *stage) {
+	play(t, []spec.Spec{played("kid", spec.ShareRoots, childtest.Script{})}, "", 0, func(t *testing.T, h *Hub, s *stage) {
 		c, _ := enter(t, h, t.TempDir())
 		c.handshake(declared)
 		c.tagged(s, "kid", "x")
@@ -239,7 +240,7 @@ func TestLateNewsOfAFormerInstance(t *testing.T) {
 
 // TestProgressOfASharedChild: two sessions use one token in one process.
 func TestProgressOfASharedChild(t *testing.T) {
-	play(t, []children.Spec{played("kid", children.ShareAll, childtest.Script{})}, "", 0, func(t *testing.T, h *Hub, s *stage) {
+	play(t, []spec.Spec{played("kid", spec.ShareAll, childtest.Script{})}, "", 0, func(t *testing.T, h *Hub, s *stage) {
 		var clients []*testClient
 		done := make(chan struct{})
 		for i := range 3 {
@@ -269,11 +270,11 @@ func TestProgressOfASharedChild(t *testing.T) {
 // once; who needs the roots waits; who serves all needs none of a session.
 func TestStartedBeforeTheRootsAreKnown(t *testing.T) {
 	dir, configured := t.TempDir(), t.TempDir()
-	needs := played("needs", children.ShareSession, childtest.Script{})
+	needs := played("needs", spec.ShareSession, childtest.Script{})
 	needs.Cwd = "${root}"
-	specs := []children.Spec{
-		played("own", children.ShareSession, childtest.Script{}), needs,
-		played("roots", children.ShareRoots, childtest.Script{}), played("all", children.ShareAll, childtest.Script{}),
+	specs := []spec.Spec{
+		played("own", spec.ShareSession, childtest.Script{}), needs,
+		played("roots", spec.ShareRoots, childtest.Script{}), played("all", spec.ShareAll, childtest.Script{}),
 	}
 	play(t, specs, configured, 0, func(t *testing.T, h *Hub, s *stage) {
 		c, _ := enter(t, h, dir)
@@ -314,7 +315,7 @@ func TestStartedBeforeTheRootsAreKnown(t *testing.T) {
 // TestClientThatNeverSaysItsRoots: what its roots would choose cannot be called,
 // and everything else can.
 func TestClientThatNeverSaysItsRoots(t *testing.T) {
-	specs := []children.Spec{played("own", children.ShareSession, childtest.Script{}), played("roots", children.ShareRoots, childtest.Script{})}
+	specs := []spec.Spec{played("own", spec.ShareSession, childtest.Script{}), played("roots", spec.ShareRoots, childtest.Script{})}
 	play(t, specs, "", 0, func(t *testing.T, h *Hub, s *stage) {
 		c, _ := enter(t, h)
 		c.raw("initialize", `{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"test","version":"1"}}`) // and never initialized
@@ -332,8 +333,8 @@ func TestClientThatNeverSaysItsRoots(t *testing.T) {
 // TestSessionsLeaveNothing opens and closes a thousand sessions of one Hub.
 func TestSessionsLeaveNothing(t *testing.T) {
 	dirs := []string{t.TempDir(), t.TempDir(), t.TempDir()}
-	specs := []children.Spec{
-		played("own", children.ShareSession, childtest.Script{}), played("roots", children.ShareRoots, childtest.Script{}), played("all", children.ShareAll, childtest.Script{}),
+	specs := []spec.Spec{
+		played("own", spec.ShareSession, childtest.Script{}), played("roots", spec.ShareRoots, childtest.Script{}), played("all", spec.ShareAll, childtest.Script{}),
 	}
 	play(t, specs, dirs[0], 0, func(t *testing.T, h *Hub, s *stage) {
 		round := func(n int) {
@@ -382,11 +383,11 @@ func nothingLeft(t *testing.T, h *Hub, s *stage) {
 
 // TestSharedChildMayAskNobody: a request of a shared child is nobody's.
 func TestSharedChildMayAskNobody(t *testing.T) {
-	play(t, []children.Spec{played("kid", children.ShareAll, childtest.Script{})}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+	play(t, []spec.Spec{played("kid", spec.ShareAll, childtest.Script{})}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
 		c, _ := enter(t, h)
 		c.handshake(`{"sampling":{}}`)
 		m := &jsonrpc.Message{Method: "sampling/createMessage"}
-		if a := (observer{h}).ChildRequest(context.Background(), children.Key{Child: "kid"}, m); a.Error == nil {
+		if a := (observer{h}).ChildRequest(context.Background(), spec.Key{Child: "kid"}, m); a.Error == nil {
 			t.Error("answered for a session")
 		}
 	})
@@ -394,7 +395,7 @@ func TestSharedChildMayAskNobody(t *testing.T) {
 
 // TestBusyReachesTheClient: the limit of children is said where it bites.
 func TestBusyReachesTheClient(t *testing.T) {
-	play(t, []children.Spec{played("own", children.ShareSession, childtest.Script{})}, "", 1, func(t *testing.T, h *Hub, s *stage) {
+	play(t, []spec.Spec{played("own", spec.ShareSession, childtest.Script{})}, "", 1, func(t *testing.T, h *Hub, s *stage) {
 		a, leave := enter(t, h)
 		a.handshake(`{}`)
 		a.tagged(s, "own", "a")
@@ -414,8 +415,8 @@ func TestBusyReachesTheClient(t *testing.T) {
 // serves a session, and what roots it has where they are not the session's.
 func TestReportsSayWhoShares(t *testing.T) {
 	mine, configured := t.TempDir(), t.TempDir()
-	specs := []children.Spec{
-		played("own", children.ShareSession, childtest.Script{}), played("roots", children.ShareRoots, childtest.Script{}), played("all", children.ShareAll, childtest.Script{}),
+	specs := []spec.Spec{
+		played("own", spec.ShareSession, childtest.Script{}), played("roots", spec.ShareRoots, childtest.Script{}), played("all", spec.ShareAll, childtest.Script{}),
 	}
 	play(t, specs, configured, 0, func(t *testing.T, h *Hub, s *stage) {
 		h.now().Inspect = true

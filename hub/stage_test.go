@@ -13,8 +13,10 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"mcphub/children"
 	"mcphub/children/childtest"
+	"mcphub/children/launch"
+	"mcphub/children/link"
+	"mcphub/children/spec"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
 )
@@ -33,7 +35,7 @@ func newStage() *stage { return &stage{served: map[string]*actor{}, sent: map[st
 
 // actor is one run of a child on a stage.
 type actor struct {
-	children.Link
+	link.Link
 	stage *stage
 	child string
 	roots string // MCP_ROOTS_PATHS, as it was started
@@ -41,7 +43,7 @@ type actor struct {
 	live  bool
 }
 
-func (s *stage) Launch(l children.Launch, spec children.Spec, h jsonrpc.Handler, log zerolog.Logger) (children.Link, error) {
+func (s *stage) Launch(l launch.Launch, spec spec.Spec, h jsonrpc.Handler, log zerolog.Logger) (link.Link, error) {
 	link, err := s.Pipes.Launch(l, spec, h, log)
 	if err != nil {
 		return nil, err
@@ -112,7 +114,7 @@ func (s *stage) count(child string) (launched, live int) {
 
 // play runs a Hub over played children in a time of its own. configured is what
 // the fallback of hub.json names.
-func play(t *testing.T, specs []children.Spec, configured string, limit int, test func(t *testing.T, h *Hub, s *stage)) {
+func play(t *testing.T, specs []spec.Spec, configured string, limit int, test func(t *testing.T, h *Hub, s *stage)) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStage()
 		cfg := testConfig(t, specs...)
@@ -169,11 +171,11 @@ func (c *testClient) tagged(s *stage, child, tag string) *actor {
 }
 
 // played is a Spec of a child on a stage.
-func played(name string, share children.Share, s childtest.Script) children.Spec {
-	spec := scripted(name, s)
-	spec.Share = share
-	if share != children.ShareSession {
-		spec.IdleTimeout = 15 * time.Minute
+func played(name string, share spec.Share, s childtest.Script) spec.Spec {
+	child := scripted(name, s)
+	child.Share = share
+	if share != spec.ShareSession {
+		child.IdleTimeout = 15 * time.Minute
 	}
-	return spec
+	return child
 }

@@ -8,6 +8,7 @@ import (
 
 	"mcphub/children"
 	"mcphub/children/sandbox"
+	"mcphub/children/spec"
 	"mcphub/hub/approval"
 	"mcphub/hub/catalog"
 	"mcphub/hub/configuration"
@@ -130,7 +131,7 @@ func (s *Session) childRoots(g *configuration.Configuration, name string, view r
 		Server: name, State: st.State.String(), Error: st.Err, Asked: st.AskedRoots, Cwd: st.Cwd,
 		Share: share.String(), Sessions: s.hub.sessions.Sharing(s.member.Assigned().Key(name)), kernelReport: reportKernel(st.Sandbox),
 	}
-	if share == children.ShareAll || len(g.Beside(name, nil)) > 0 {
+	if share == spec.ShareAll || len(g.Beside(name, nil)) > 0 {
 		for _, root := range s.member.RootsFor(g, g.Child(name), view) {
 			r.Served = append(r.Served, root.URI)
 		}
@@ -354,21 +355,21 @@ func (h *Hub) Status() Status {
 func childrenStatus(c *Config, instances []children.Status) []ChildStatus {
 	out := []ChildStatus{}
 	for i := range c.Children {
-		spec, before := c.Children[i].Spec, len(out)
+		child, before := c.Children[i].Spec, len(out)
 		for _, st := range instances {
-			if st.Child == spec.Name {
-				out = append(out, childStatus(c, spec, st))
+			if st.Child == child.Name {
+				out = append(out, childStatus(c, child, st))
 			}
 		}
 		if len(out) == before {
-			out = append(out, childStatus(c, spec, children.Status{Key: children.Key{Child: spec.Name}, Command: spec.Command, Args: spec.Args}))
+			out = append(out, childStatus(c, child, children.Status{Key: spec.Key{Child: child.Name}, Command: child.Command, Args: child.Args}))
 		}
 	}
 	slices.SortStableFunc(out, func(a, b ChildStatus) int { return cmp.Compare(a.Server, b.Server) })
 	return out
 }
 
-func childStatus(c *Config, spec children.Spec, st children.Status) ChildStatus {
+func childStatus(c *Config, spec spec.Spec, st children.Status) ChildStatus {
 	return ChildStatus{
 		Server: st.Child, Instance: st.Instance, Share: spec.Share.String(), Era: eraOf(st.Protocol), State: st.State.String(), Since: moment(st.Since), PID: st.PID,
 		Tools: st.Tools, Error: printable.Clean(st.Err), Stderr: st.Stderr, Skipped: st.Skipped, Muted: st.Muted, Sandbox: st.Sandbox,

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"mcphub/children"
 	"mcphub/children/childtest"
+	"mcphub/children/spec"
 )
 
 func TestStatus(t *testing.T) {
@@ -19,7 +19,7 @@ func TestStatus(t *testing.T) {
 	kid.Args = []string{"--api-key", "hush-this-is-secret"}
 	bad := scripted("bad", childtest.Script{Exit: 3})
 	shared := scripted("shared", childtest.Script{})
-	shared.Share = children.ShareAll
+	shared.Share = spec.ShareAll
 	h := newTestHub(t, kid, bad, shared)
 	h.now().Broken = []Broken{{Name: "broken", Reason: "no command"}}
 	h.now().Disabled = []string{"off"}

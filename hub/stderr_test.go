@@ -4,15 +4,15 @@ import (
 	"strings"
 	"testing"
 
-	"mcphub/children"
 	"mcphub/children/childtest"
+	"mcphub/children/spec"
 )
 
 // TestSharedStderrReachesNoSession: what a shared child wrote is for the operator
 // alone, whatever a session asks; its own child's is quoted to it.
 func TestSharedStderrReachesNoSession(t *testing.T) {
 	own, shared := scripted("own", childtest.Script{Exit: 3}), scripted("shared", childtest.Script{Exit: 3})
-	shared.Share = children.ShareAll
+	shared.Share = spec.ShareAll
 	h := newTestHub(t, own, shared)
 	c := connect(t, h, t.TempDir())
 	c.handshake(`{"roots":{}}`)

@@ -6,7 +6,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
-	"mcphub/children"
+	"mcphub/children/link"
 	"mcphub/hub/modern"
 	"mcphub/hub/tasks"
 	"mcphub/internal/jsonrpc"
@@ -123,7 +123,7 @@ func (s *Session) ServeNotification(m *jsonrpc.Message) {
 		// Whatever roots its params may hold: they are asked for, never told.
 		s.roots.Changed()
 	default:
-		if !children.OfProtocol(m.Method) {
+		if !link.OfProtocol(m.Method) {
 			s.carry(m)
 			return
 		}

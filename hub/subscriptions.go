@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"mcphub/children"
+	"mcphub/children/spec"
 	"mcphub/hub/call"
 	"mcphub/hub/catalog"
 	"mcphub/hub/configuration"
@@ -70,12 +71,12 @@ func (s subscribeSession) At(child, uri string) subscribe.Place {
 	return place{s.Session, offering.Source{Source: catalog.Source{Child: child, URI: uri}, By: g}}
 }
 
-func (s subscribeSession) Serving(child string) (children.Key, children.Term) {
+func (s subscribeSession) Serving(child string) (spec.Key, children.Term) {
 	st, _, _, _ := s.ChildStatus(child)
 	return st.Key, st.Term()
 }
 
-func (s subscribeSession) TryAcquire(k children.Key) (*children.Lease, bool) {
+func (s subscribeSession) TryAcquire(k spec.Key) (*children.Lease, bool) {
 	return s.hub.sup.TryAcquire(k)
 }
 
@@ -97,10 +98,10 @@ type place struct {
 	from offering.Source
 }
 
-func (p place) Key() children.Key { return p.s.member.Assigned().Key(p.from.Child) }
-func (p place) URI() string       { return p.from.URI }
+func (p place) Key() spec.Key { return p.s.member.Assigned().Key(p.from.Child) }
+func (p place) URI() string   { return p.from.URI }
 
-func (p place) Ask(ctx context.Context, m *jsonrpc.Message, before func(children.Key, children.Term) error) (jsonrpc.Answer, error) {
+func (p place) Ask(ctx context.Context, m *jsonrpc.Message, before func(spec.Key, children.Term) error) (jsonrpc.Answer, error) {
 	var leased func(*children.Lease) error
 	if before != nil {
 		leased = func(lease *children.Lease) error { return before(lease.Key(), lease.Term()) }

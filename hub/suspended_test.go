@@ -9,8 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"mcphub/children"
 	"mcphub/children/childtest"
+	"mcphub/children/spec"
 	"mcphub/hub/declaration"
 	"mcphub/hub/modern"
 	"mcphub/internal/jsonrpc"
@@ -25,7 +25,7 @@ const (
 )
 
 func askingStage(t *testing.T, test func(t *testing.T, h *Hub, s *stage)) {
-	play(t, []children.Spec{played("kid", children.ShareSession, childtest.Script{Asks: true})}, "", 0, test)
+	play(t, []spec.Spec{played("kid", spec.ShareSession, childtest.Script{Asks: true})}, "", 0, test)
 }
 
 func TestQuestionOfALegacyChildBecomesAResult(t *testing.T) {

@@ -7,8 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"mcphub/children"
 	"mcphub/children/childtest"
+	"mcphub/children/spec"
 	"mcphub/hub/declaration"
 	"mcphub/hub/modern"
 )
@@ -16,9 +16,9 @@ import (
 // A call that waits for its client, and has the turn of a child, gives way to one with other roots after a while, and its
 // retry begins anew; while nobody waits, or whoever waits brings the same roots, it goes on.
 func TestParkedCallsGiveWay(t *testing.T) {
-	spec := played("kid", children.ShareSession, childtest.Script{Asks: true})
-	spec.Cwd = t.TempDir() // so that no roots restart it
-	play(t, []children.Spec{spec}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+	child := played("kid", spec.ShareSession, childtest.Script{Asks: true})
+	child.Cwd = t.TempDir() // so that no roots restart it
+	play(t, []spec.Spec{child}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
 		w, _, _ := bubbleWeb(t, h, HTTPOptions{})
 		mine, other := t.TempDir(), t.TempDir()
 		holder, same, waits := w.modern("", mine), w.modern("", mine), w.modern("", other)

@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"mcphub/children"
+	"mcphub/children/run"
+	"mcphub/children/spec"
 	"mcphub/hub/call"
 	"mcphub/hub/modern"
 	"mcphub/hub/tasks"
@@ -17,11 +19,11 @@ type taskSession struct{ *Session }
 
 var _ tasks.Session = taskSession{}
 
-func (s taskSession) TryAcquire(k children.Key) (*children.Lease, bool) {
+func (s taskSession) TryAcquire(k spec.Key) (*children.Lease, bool) {
 	return s.hub.sup.TryAcquire(k)
 }
 
-func (s taskSession) Acquire(ctx context.Context, k children.Key) (*children.Lease, error) {
+func (s taskSession) Acquire(ctx context.Context, k spec.Key) (*children.Lease, error) {
 	if lease, ok := s.hub.sup.TryAcquire(k); ok {
 		return lease, nil
 	}
@@ -40,7 +42,7 @@ func (s taskSession) Send(ctx context.Context, lease *children.Lease, m *jsonrpc
 		edits = append(edits, jsonrpc.Edit{Old: responses, With: modern.WithRoots(responses, roots, served)})
 	}
 	if m.Method == tasks.MethodResult {
-		ctx = children.WithoutTimeout(ctx) // it is answered when the task has ended
+		ctx = run.WithoutTimeout(ctx) // it is answered when the task has ended
 	}
 	return s.calls.Relay(ctx, lease, m, edits)
 }
@@ -51,7 +53,7 @@ func (s taskSession) Failed(ctx context.Context, child, method string, err error
 
 func (s taskSession) Children() []string { return s.hub.now().ChildNames() }
 
-func (s taskSession) Serving(child string) (k children.Key, own, ok bool) {
+func (s taskSession) Serving(child string) (k spec.Key, own, ok bool) {
 	at, ok := s.member.Assigned().Of(child)
 	owner, owned := s.hub.sessions.Owner(at.Key)
 	return at.Key, ok && owned && owner == s.Session, ok

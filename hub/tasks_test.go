@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"mcphub/children"
 	"mcphub/children/childtest"
+	"mcphub/children/spec"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -39,9 +39,9 @@ func (c *testClient) taskIDs() (ids []string) {
 }
 
 func TestTasksGoToTheChildThatMadeThem(t *testing.T) {
-	specs := []children.Spec{
-		played("one", children.ShareSession, childtest.Script{Asks: true}), played("two", children.ShareSession, childtest.Script{Asks: true}),
-		played("all", children.ShareAll, childtest.Script{Asks: true}),
+	specs := []spec.Spec{
+		played("one", spec.ShareSession, childtest.Script{Asks: true}), played("two", spec.ShareSession, childtest.Script{Asks: true}),
+		played("all", spec.ShareAll, childtest.Script{Asks: true}),
 	}
 	play(t, specs, "", 0, func(t *testing.T, h *Hub, _ *stage) {
 		a, _ := enter(t, h)
@@ -105,7 +105,7 @@ func TestTasksGoToTheChildThatMadeThem(t *testing.T) {
 // any other.
 func TestATaskIsNoWayAroundTheBoundary(t *testing.T) {
 	root := t.TempDir()
-	play(t, []children.Spec{played("kid", children.ShareSession, childtest.Script{Asks: true})}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+	play(t, []spec.Spec{played("kid", spec.ShareSession, childtest.Script{Asks: true})}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
 		c, _ := enter(t, h, root)
 		c.handshake(everything)
 		ask := func(path string) string {
@@ -127,7 +127,7 @@ func TestATaskIsNoWayAroundTheBoundary(t *testing.T) {
 
 // TestTasksOfTheClientBelongToTheChildThatAsked: no child sees another's.
 func TestTasksOfTheClientBelongToTheChildThatAsked(t *testing.T) {
-	specs := []children.Spec{played("one", children.ShareSession, childtest.Script{Asks: true}), played("two", children.ShareSession, childtest.Script{Asks: true})}
+	specs := []spec.Spec{played("one", spec.ShareSession, childtest.Script{Asks: true}), played("two", spec.ShareSession, childtest.Script{Asks: true})}
 	play(t, specs, "", 0, func(t *testing.T, h *Hub, _ *stage) {
 		c, _ := enter(t, h)
 		c.asks = func(_ context.Context, _ *testClient, m *jsonrpc.Message) jsonrpc.Answer {

@@ -12,6 +12,9 @@ import (
 	"github.com/rs/zerolog"
 
 	"mcphub/children"
+	"mcphub/children/link"
+	"mcphub/children/offers"
+	"mcphub/children/spec"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
 )
@@ -32,18 +35,18 @@ func (a *audience) tell(f func()) {
 	a.change = make(chan struct{})
 }
 
-func (a *audience) ChildChanged(_ children.Status, o *children.Offer) {
+func (a *audience) ChildChanged(_ children.Status, o *offers.Offer) {
 	if o != nil {
 		a.tell(func() { a.tools = len(o.Tools) })
 	}
 }
 
-func (a *audience) ChildNotification(_ context.Context, _ children.Key, m *jsonrpc.Message) {
+func (a *audience) ChildNotification(_ context.Context, _ spec.Key, m *jsonrpc.Message) {
 	note := m.Method + " " + string(m.Params)
 	a.tell(func() { a.notes = append(a.notes, note) })
 }
 
-func (a *audience) ChildRequest(_ context.Context, _ children.Key, m *jsonrpc.Message) jsonrpc.Answer {
+func (a *audience) ChildRequest(_ context.Context, _ spec.Key, m *jsonrpc.Message) jsonrpc.Answer {
 	return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, m.Method)
 }
 
@@ -70,40 +73,40 @@ func (a *audience) until(t *testing.T, what string, ok func() bool) {
 // Eras is what every Launcher must pass with children of either era, seen from
 // where calls are made: what the eras say differently comes out the same. spec
 // describes, for a script, a child that the Launcher can start.
-func Eras(t *testing.T, launcher children.Launcher, spec func(t *testing.T, s Script) children.Spec) {
+func Eras(t *testing.T, launcher children.Launcher, child func(t *testing.T, s Script) spec.Spec) {
 	for _, side := range []struct {
 		name, era string
-		client    children.Era
+		client    spec.Era
 		modern    bool // what is spoken
 	}{
-		{"legacy", "", children.EraAuto, false},
-		{"dual", "dual", children.EraAuto, false},
-		{"dual, for a client without a handshake", "dual", children.EraModern, true},
-		{"modern", "modern", children.EraAuto, true},
+		{"legacy", "", spec.EraAuto, false},
+		{"dual", "dual", spec.EraAuto, false},
+		{"dual, for a client without a handshake", "dual", spec.EraModern, true},
+		{"modern", "modern", spec.EraAuto, true},
 	} {
 		t.Run(side.name, func(t *testing.T) {
 			eraSuite(t, side.modern, func(t *testing.T, s Script, roots ...rootsmgr.Root) (*children.Lease, *audience) {
 				s.Era, s.Library = side.era, true
-				return perform(t, launcher, spec(t, s), side.client, roots)
+				return perform(t, launcher, child(t, s), side.client, roots)
 			})
 		})
 	}
 }
 
 // perform runs a Supervisor with one child, and returns the right to call it.
-func perform(t *testing.T, launcher children.Launcher, spec children.Spec, client children.Era, roots []rootsmgr.Root) (*children.Lease, *audience) {
+func perform(t *testing.T, launcher children.Launcher, child spec.Spec, client spec.Era, roots []rootsmgr.Root) (*children.Lease, *audience) {
 	t.Helper()
 	a := &audience{change: make(chan struct{})}
 	sup := children.NewSupervisor(children.Options{
-		Specs: []children.Spec{spec}, Observer: a, Log: zerolog.Nop(), Version: "suite", Launcher: launcher,
-		Client: func(children.Key) children.Client {
-			return children.Client{Capabilities: []byte(`{"elicitation":{}}`), Level: "warning"}
+		Specs: []spec.Spec{child}, Observer: a, Log: zerolog.Nop(), Version: "suite", Launcher: launcher,
+		Client: func(spec.Key) link.ClientProfile {
+			return link.ClientProfile{Capabilities: []byte(`{"elicitation":{}}`), Level: "warning"}
 		},
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- sup.Run(ctx) }()
-	key := children.Key{Child: spec.Name, Instance: "s", Era: client}
+	key := spec.Key{Child: child.Name, Instance: "s", Era: client}
 	sup.Ensure(key, roots)
 	soon, stop := context.WithTimeout(t.Context(), 20*time.Second)
 	defer stop()
@@ -243,7 +246,7 @@ func eraSuite(t *testing.T, modern bool, start func(t *testing.T, s Script, root
 		if !strings.Contains(got, want) {
 			t.Errorf("%s", got)
 		}
-		other := children.WithClient(t.Context(), children.Client{Capabilities: []byte(`{"sampling":{},"tasks":{},"roots":{"listChanged":true}}`)})
+		other := link.WithClient(t.Context(), link.ClientProfile{Capabilities: []byte(`{"sampling":{},"tasks":{},"roots":{"listChanged":true}}`)})
 		if got, err := calls(other, l, "meta", ""); err != nil || !strings.Contains(got, `"io.modelcontextprotocol/clientCapabilities":{"roots":{},"sampling":{}}}`) {
 			t.Errorf("%s, %v", got, err)
 		}

@@ -14,17 +14,20 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"mcphub/children"
+	"mcphub/children/launch"
+	"mcphub/children/link"
+	"mcphub/children/process"
+	"mcphub/children/spec"
 	"mcphub/internal/jsonrpc"
 )
 
 // Spec describes a child that runs this test binary with the script.
-func Spec(name string, s Script, args ...string) children.Spec {
+func Spec(name string, s Script, args ...string) spec.Spec {
 	exe, err := os.Executable()
 	if err != nil {
 		panic(err)
 	}
-	return children.Spec{Name: name, Command: exe, Args: args, Env: s.Env()}
+	return spec.Spec{Name: name, Command: exe, Args: args, Env: s.Env()}
 }
 
 // Pipes is a Launcher that plays a Script in this process, on goroutines: the
@@ -32,7 +35,7 @@ func Spec(name string, s Script, args ...string) children.Spec {
 type Pipes struct{}
 
 // Launch starts a player.
-func (Pipes) Launch(l children.Launch, s children.Spec, h jsonrpc.Handler, log zerolog.Logger) (children.Link, error) {
+func (Pipes) Launch(l launch.Launch, s spec.Spec, h jsonrpc.Handler, log zerolog.Logger) (link.Link, error) {
 	script, err := scriptOf(s)
 	if err != nil {
 		return nil, err
@@ -61,7 +64,7 @@ func (Pipes) Launch(l children.Launch, s children.Spec, h jsonrpc.Handler, log z
 	return link, nil
 }
 
-func scriptOf(s children.Spec) (Script, error) {
+func scriptOf(s spec.Spec) (Script, error) {
 	var script Script
 	raw, ok := s.Env[envScript]
 	if !ok {
@@ -98,7 +101,7 @@ func (l *pipeLink) Run(ctx context.Context) error {
 	case err != nil:
 		return err
 	}
-	return &children.ExitError{Text: "hung up", Code: l.code}
+	return &process.ExitError{Text: "hung up", Code: l.code}
 }
 
 func (l *pipeLink) Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error) {
@@ -109,9 +112,9 @@ func (l *pipeLink) Notify(ctx context.Context, method string, params ...[]byte) 
 	return l.conn.Notify(ctx, method, params...)
 }
 
-func (l *pipeLink) Facts() children.Facts {
+func (l *pipeLink) Facts() link.Facts {
 	st := l.conn.Stats()
-	return children.Facts{Skipped: st.Skipped, Heard: st.Heard}
+	return link.Facts{Skipped: st.Skipped, Heard: st.Heard}
 }
 
 // Marked counts the processes, other than this one, whose environment holds

@@ -11,6 +11,9 @@ import (
 	"github.com/rs/zerolog"
 
 	"mcphub/children"
+	"mcphub/children/launch"
+	"mcphub/children/link"
+	"mcphub/children/spec"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -37,8 +40,8 @@ func (h *heard) ServeNotification(m *jsonrpc.Message) {
 
 // Suite is what every Launcher must pass. spec describes, for a script, a
 // child that the Launcher can start.
-func Suite(t *testing.T, launcher children.Launcher, spec func(s Script) children.Spec) {
-	launch := func(t *testing.T, s Script) (children.Link, *heard, func() error) {
+func Suite(t *testing.T, launcher children.Launcher, spec func(s Script) spec.Spec) {
+	launch := func(t *testing.T, s Script) (link.Link, *heard, func() error) {
 		t.Helper()
 		h := &heard{asked: make(chan string, 16)}
 		sp := spec(s)
@@ -46,7 +49,7 @@ func Suite(t *testing.T, launcher children.Launcher, spec func(s Script) childre
 		for k, v := range sp.Env {
 			env = append(env, k+"="+v)
 		}
-		link, err := launcher.Launch(children.Launch{Command: sp.Command, Args: sp.Args, Env: env, Dir: t.TempDir()}, sp, h, zerolog.Nop())
+		link, err := launcher.Launch(launch.Launch{Command: sp.Command, Args: sp.Args, Env: env, Dir: t.TempDir()}, sp, h, zerolog.Nop())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -65,7 +68,7 @@ func Suite(t *testing.T, launcher children.Launcher, spec func(s Script) childre
 		t.Cleanup(func() { _ = once() })
 		return link, h, once
 	}
-	hello := func(t *testing.T, link children.Link) {
+	hello := func(t *testing.T, link link.Link) {
 		t.Helper()
 		res, err := link.Call(t.Context(), "initialize", []byte(`{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"suite","version":"1"}}`))
 		if err != nil || res.Err() != nil {
@@ -75,7 +78,7 @@ func Suite(t *testing.T, launcher children.Launcher, spec func(s Script) childre
 			t.Fatal(err)
 		}
 	}
-	tool := func(link children.Link, ctx context.Context, name string) (string, error) {
+	tool := func(link link.Link, ctx context.Context, name string) (string, error) {
 		res, err := link.Call(ctx, "tools/call", []byte(`{"name":"`+name+`","arguments":`), []byte(`{"n":12345678901234567890}`), []byte(`}`))
 		if err != nil {
 			return "", err

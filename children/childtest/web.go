@@ -10,7 +10,8 @@ import (
 	"strings"
 	"sync"
 
-	"mcphub/children"
+	"mcphub/children/remote"
+	"mcphub/children/spec"
 )
 
 // Web plays a Script as a server reached by Streamable HTTP, in the eras that the
@@ -39,8 +40,8 @@ func (h *Web) Close() {
 }
 
 // Spec is that of a child at this address.
-func (h *Web) Spec(name, url string) children.Spec {
-	return children.Spec{Name: name, URL: url, Transport: children.TransportHTTP}
+func (h *Web) Spec(name, url string) spec.Spec {
+	return spec.Spec{Name: name, URL: url, Transport: remote.HTTP}
 }
 
 // hangs reports whether the tool "hang" was called: then nothing is answered any

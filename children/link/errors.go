@@ -70,6 +70,13 @@ func (e *StatusError) Error() string {
 	return text
 }
 
+// AsksForLogin reports whether a call failed, or a child did not start, because its
+// server asks for a login that a person has to make.
+func AsksForLogin(err error) bool {
+	var refused *StatusError
+	return errors.As(err, &refused) && refused.LogIn
+}
+
 // Closed makes what went wrong with the pipe itself an end of the connection.
 func Closed(ctx context.Context, err error) error {
 	var broken *jsonrpc.BrokenError

@@ -11,6 +11,15 @@ const (
 	MethodTaskNews = "notifications/tasks"
 )
 
+// Values of resultType (2026-07-28).
+const (
+	ResultComplete = "complete"
+	// ResultInput is that of a result that asks for input (basic/patterns/mrtr).
+	ResultInput = "input_required"
+	// ResultTask is that of a task of the extension for tasks.
+	ResultTask = "task"
+)
+
 // ofProtocol are the requests and notifications of all versions of the protocol,
 // and of the extension for tasks, which this program knows.
 var ofProtocol = map[string]bool{

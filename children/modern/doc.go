@@ -2,7 +2,7 @@
 //
 // [New] puts a [Link] on top of one that carries messages. The Link writes the _meta of
 // each request: the version, this program, and what the client can do. The latter is that
-// of [WithClient], otherwise that of the [Owner]. All other bytes of the params stay. A
+// of [link.WithClient], otherwise that of the [Owner]. All other bytes of the params stay. A
 // result that asks for input is returned as it came. A result of an unknown resultType is
 // a broken answer, except to a method of an extension. [Link.Discover] asks what the child
 // is.

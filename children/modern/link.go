@@ -17,16 +17,10 @@ import (
 	"mcphub/internal/printable"
 )
 
-// Names that 2026-07-28 puts into _meta, and values of resultType.
+// Names that 2026-07-28 puts into _meta.
 const (
 	metaServerInfo   = mcp.MetaKeyServerInfo
 	metaSubscription = mcp.MetaKeySubscriptionID
-
-	// ResultInput is the resultType of a result that asks for input (basic/patterns/mrtr).
-	ResultInput = "input_required"
-	// ResultTask is that of a task of the extension of that name.
-	ResultTask     = "task"
-	resultComplete = "complete"
 
 	extensionTasks = "io.modelcontextprotocol/tasks"
 )
@@ -71,7 +65,7 @@ type Options struct {
 // must not block.
 type Owner interface {
 	// Client is on whose behalf a request is made that does not say.
-	Client() Client
+	Client() link.ClientProfile
 	// Relist is called when lists may have changed.
 	Relist()
 	// Outdated is called when the child serves the version no longer.
@@ -118,38 +112,16 @@ func (m *Link) WatchTask(ctx context.Context, id string) (end func(), err error)
 	return func() { m.subs.drop(t) }, nil
 }
 
-// A Client is what an instance is shown of whom it serves. The zero Client is
-// nobody in particular: one that cannot be asked anything but roots/list.
-type Client struct {
-	// Capabilities is what the client declared, a raw JSON object; roots in it
-	// are left out, for whether an instance is served those is its Spec's
-	// business. Servers offer other tools to other clients.
-	Capabilities []byte
-	// Level is the log level that the client wants (logging/setLevel); "" where
-	// it has not said.
-	Level string
-}
-
-// clientKey is where WithClient keeps a Client.
-type clientKey struct{}
-
-// WithClient says for whom calls with this context are made, where that is not
-// the one that Options.Client names: a child without a handshake is told with
-// each request what the client of that request can do.
-func WithClient(ctx context.Context, c Client) context.Context {
-	return context.WithValue(ctx, clientKey{}, c)
-}
-
 // client is whom a call is made for.
-func (m *Link) client(ctx context.Context) Client {
-	if c, ok := ctx.Value(clientKey{}).(Client); ok {
+func (m *Link) client(ctx context.Context) link.ClientProfile {
+	if c, ok := link.ClientOf(ctx); ok {
 		return c
 	}
 	return m.own.Client()
 }
 
 // Meta returns the members of _meta for a request on a client's behalf.
-func (m *Link) Meta(c Client) *Meta {
+func (m *Link) Meta(c link.ClientProfile) *Meta {
 	if c.Level == "" {
 		if l := m.level.Load(); l != nil {
 			c.Level = *l
@@ -253,15 +225,15 @@ func (s *Meta) check(method string, res *jsonrpc.Response) error {
 	switch {
 	case twice:
 		return &jsonrpc.BrokenError{Reason: "the result has two members resultType"}
-	case kind == nil, isText && text == resultComplete:
+	case kind == nil, isText && text == link.ResultComplete:
 		return nil
-	case isText && text == ResultInput && asksBack[method]:
+	case isText && text == link.ResultInput && asksBack[method]:
 		return nil
-	case isText && text == ResultTask && method == "tools/call" && s.tasks:
+	case isText && text == link.ResultTask && method == "tools/call" && s.tasks:
 		return nil
-	case isText && text != ResultInput && text != ResultTask && !link.OfProtocol(method):
+	case isText && text != link.ResultInput && text != link.ResultTask && !link.OfProtocol(method):
 		return nil // an extension's own
-	case isText && (text == ResultInput || text == ResultTask):
+	case isText && (text == link.ResultInput || text == link.ResultTask):
 		return &jsonrpc.BrokenError{Reason: fmt.Sprintf("a result of the type %q was not to be expected for %s", text, method)}
 	}
 	return &jsonrpc.BrokenError{Reason: "the result has a resultType that this protocol version does not know: " + printable.Escape(string(kind), 60)}

@@ -144,7 +144,7 @@ func (l *listener) open(topics []topic) *stream {
 	s := &stream{topics: topics, acked: make(chan struct{})}
 	ctx, cancel := context.WithCancel(l.ctx)
 	if slices.ContainsFunc(topics, func(t topic) bool { return t.task }) {
-		ctx = WithClient(ctx, taskWatcher)
+		ctx = link.WithClient(ctx, taskWatcher)
 	}
 	s.cancel = cancel
 	l.streams = append(l.streams, s)
@@ -276,7 +276,7 @@ func (l *listener) listen(ctx context.Context, s *stream, again bool) error {
 }
 
 // taskWatcher is who asks for news of tasks: that has to be declared with the request.
-var taskWatcher = Client{Capabilities: []byte(`{"extensions":{"` + extensionTasks + `":{}}}`)}
+var taskWatcher = link.ClientProfile{Capabilities: []byte(`{"extensions":{"` + extensionTasks + `":{}}}`)}
 
 // filter is the raw params of a stream. It is called with mu held.
 func (l *listener) filter(s *stream) []byte {

@@ -24,14 +24,14 @@ type Call struct {
 	run     *Run
 	asker   jsonrpc.Asker
 	method  string
-	client  *modern.Client
+	client  *link.ClientProfile
 	meta    *modern.Meta // of a child without a handshake
 	started jsonrpc.Started
 	waiting health.WaitingCall
 }
 
 // For is WithClient for a call that is not made yet.
-func (c *Call) For(client modern.Client) { c.client = &client }
+func (c *Call) For(client link.ClientProfile) { c.client = &client }
 
 // CanStart reports whether StartCall may be tried: not every transport has it.
 func (r *Run) CanStart() bool {

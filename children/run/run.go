@@ -30,7 +30,7 @@ type Instance interface {
 	// if anything, is called before the answer, and may take its time.
 	FetchRoots(ctx context.Context) func(ctx context.Context)
 	// Client is whom the instance serves.
-	Client() modern.Client
+	Client() link.ClientProfile
 	// Current reports whether this is the run that may be called.
 	Current(r *Run) bool
 	// Request answers what the child asks. It may take its time.

@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"mcphub/children/link"
-	"mcphub/children/modern"
 	"mcphub/children/served"
 	"mcphub/children/spec"
 	"mcphub/internal/jsonrpc"
@@ -128,7 +127,7 @@ func (r *Run) Muted() uint64 { return r.muted.Load() }
 type modernRun struct{ *Run }
 
 // Client is whom the run serves.
-func (r modernRun) Client() modern.Client { return r.instance.Client() }
+func (r modernRun) Client() link.ClientProfile { return r.instance.Client() }
 
 // Relist has every list read again.
 func (r modernRun) Relist() { r.relistAll() }

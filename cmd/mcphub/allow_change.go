@@ -19,6 +19,7 @@ import (
 
 	"mcphub/children"
 	"mcphub/children/sandbox"
+	"mcphub/children/spec"
 	"mcphub/internal/audit"
 	"mcphub/internal/audit/trail"
 	"mcphub/internal/clients"
@@ -54,7 +55,7 @@ type allowWork struct {
 type standing struct {
 	file    *config.File
 	server  *config.Server
-	spec    *children.Spec
+	spec    *spec.Spec
 	checker *validate.Checker
 	audit   string           // folder of the record; "" for none
 	options children.Options // by which it would be started

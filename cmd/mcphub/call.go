@@ -14,7 +14,7 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
-	"mcphub/children"
+	"mcphub/children/spec"
 	"mcphub/hub"
 	"mcphub/internal/client"
 	"mcphub/internal/exit"
@@ -143,14 +143,14 @@ func (f *callFlags) startOnly(cfg *hub.Config) error {
 	}
 	cfg.Children = slices.Clone(cfg.Children)
 	for i := range cfg.Children {
-		spec := &cfg.Children[i].Spec
+		child := &cfg.Children[i].Spec
 		switch {
-		case names != nil && !slices.Contains(names, spec.Name):
-			spec.Start = children.StartCalled
+		case names != nil && !slices.Contains(names, child.Name):
+			child.Start = spec.StartCalled
 		case f.anew:
-			spec.Start = children.StartEager
+			child.Start = spec.StartEager
 		default:
-			spec.Start = children.StartLazy
+			child.Start = spec.StartLazy
 		}
 	}
 	return nil

@@ -15,8 +15,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"mcphub/children"
 	"mcphub/children/sandbox"
+	"mcphub/children/spec"
 	"mcphub/hub"
 	"mcphub/internal/client"
 	"mcphub/internal/exit"
@@ -146,7 +146,7 @@ func explain(w io.Writer, src *setup.Source, e hub.Explanation) {
 	if e.Cwd != "" {
 		layout.Printf(w, "  runs in     %s\n", e.Cwd)
 	}
-	if e.Share != "" && e.Share != children.ShareSession.String() {
+	if e.Share != "" && e.Share != spec.ShareSession.String() {
 		layout.Printf(w, "  shared by   %s; it works with %s\n", e.Share, cmp.Or(strings.Join(e.Served, " "), "no directories"))
 	}
 	if e.Case != "" {

@@ -16,10 +16,10 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
-	"mcphub/children"
 	"mcphub/children/hints"
 	"mcphub/children/learn"
 	"mcphub/children/sandbox"
+	"mcphub/children/spec"
 	"mcphub/hub"
 	"mcphub/internal/client"
 	"mcphub/internal/exit"
@@ -131,14 +131,14 @@ func (l *lesson) only() error {
 	for _, b := range cfg.Broken {
 		return exit.Errorf(exit.Config, "%s: %s", l.name, b.Reason)
 	}
-	spec := &cfg.Children[0].Spec
-	if spec.URL != "" {
+	child := &cfg.Children[0].Spec
+	if child.URL != "" {
 		return exit.Errorf(exit.Usage, "%s runs elsewhere: nothing here could hold it", l.name)
 	}
-	spec.Start, spec.Share = children.StartEager, children.ShareSession
+	child.Start, child.Share = spec.StartEager, spec.ShareSession
 	cfg.Broken, cfg.Cache = nil, "" // what it offered before would be listed without it
 	cfg.Limits.ListWait = l.timeout
-	l.own = spec.Sandbox
+	l.own = child.Sandbox
 	return nil
 }
 

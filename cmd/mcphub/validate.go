@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"mcphub/children"
+	"mcphub/children/spec"
 	"mcphub/hub"
 	"mcphub/internal/config"
 	"mcphub/internal/exit"
@@ -117,7 +117,7 @@ func listServed(out io.Writer, found *setup.Checked) {
 	if found.File.Path == "" {
 		layout.Println(out, "No configuration: the embedded filesystem server would be served.")
 	}
-	specs := map[string]children.Spec{}
+	specs := map[string]spec.Spec{}
 	for i := range found.Hub.Children {
 		specs[found.Hub.Children[i].Spec.Name] = found.Hub.Children[i].Spec
 	}
@@ -139,7 +139,7 @@ func listServed(out io.Writer, found *setup.Checked) {
 }
 
 // describe says in one line how a server is run.
-func describe(s children.Spec) string {
+func describe(s spec.Spec) string {
 	if u, err := url.Parse(reference.Blank(s.URL, "SECRET")); s.URL != "" && err == nil {
 		if _, path, _ := strings.Cut(s.URL, "://"); reference.Has(s.URL) {
 			path, _, _ = strings.Cut(strings.Replace(path, "#", "?", 1), "?")

@@ -14,6 +14,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"mcphub/children"
+	"mcphub/children/offers"
+	"mcphub/children/spec"
 	"mcphub/hub"
 	"mcphub/internal/exit"
 	"mcphub/internal/jsonrpc"
@@ -114,16 +116,16 @@ func warm(ctx context.Context, out io.Writer, cfg hub.Config, roots []rootsmgr.R
 		Environ: cfg.Environ, Home: cfg.Home, Dir: cfg.Dir, Cache: cfg.Cache, Secret: cfg.Secret, Login: cfg.Login, Renew: true,
 	}
 	for i := range cfg.Children {
-		spec := cfg.Children[i].Spec
-		spec.Start = children.StartEager
-		spec.Share = children.ShareSession // what it offers is the same, whoever it is for
-		options.Specs = append(options.Specs, spec)
+		child := cfg.Children[i].Spec
+		child.Start = spec.StartEager
+		child.Share = spec.ShareSession // what it offers is the same, whoever it is for
+		options.Specs = append(options.Specs, child)
 	}
 	sup := children.NewSupervisor(options)
 	runCtx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	done := make(chan error, 1)
 	go func() { done <- sup.Run(runCtx) }()
-	key := func(name string) children.Key { return children.Key{Child: name, Instance: "warm"} }
+	key := func(name string) spec.Key { return spec.Key{Child: name, Instance: "warm"} }
 	for _, spec := range options.Specs {
 		sup.Ensure(key(spec.Name), roots)
 	}
@@ -231,7 +233,7 @@ type startTimes struct {
 	took  map[string]time.Duration
 }
 
-func (s *startTimes) ChildChanged(st children.Status, _ *children.Offer) {
+func (s *startTimes) ChildChanged(st children.Status, _ *offers.Offer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch st.State {
@@ -244,9 +246,9 @@ func (s *startTimes) ChildChanged(st children.Status, _ *children.Offer) {
 	}
 }
 
-func (s *startTimes) ChildNotification(context.Context, children.Key, *jsonrpc.Message) {}
+func (s *startTimes) ChildNotification(context.Context, spec.Key, *jsonrpc.Message) {}
 
-func (s *startTimes) ChildRequest(_ context.Context, _ children.Key, m *jsonrpc.Message) jsonrpc.Answer {
+func (s *startTimes) ChildRequest(_ context.Context, _ spec.Key, m *jsonrpc.Message) jsonrpc.Answer {
 	return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, m.Method+" is not served while warming up")
 }
 

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"mcphub/children"
+	"mcphub/children/spec"
 	"mcphub/validate"
 )
 
@@ -22,13 +22,13 @@ type grant struct {
 }
 
 // isFor reports whether a grant is one of this child as it is configured now.
-func (g *grant) isFor(child *children.Spec) bool {
+func (g *grant) isFor(child *spec.Spec) bool {
 	return g.child == child.Name && g.revision == child.Revision
 }
 
 // Grants are those that a request to a child is judged by; a is the approval of
 // that very request, nil for none.
-func (q *Queue) Grants(child *children.Spec, a *Approval) (list []validate.Grant) {
+func (q *Queue) Grants(child *spec.Spec, a *Approval) (list []validate.Grant) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for _, g := range q.tab.grants {
@@ -42,8 +42,8 @@ func (q *Queue) Grants(child *children.Spec, a *Approval) (list []validate.Grant
 // Served are the grants whose directories a child is served, and the files that the
 // kernel has to open to it, whatever request they were given for. What is a link by now
 // is left out: it would open what it leads to.
-func (q *Queue) Served(child *children.Spec) (list []validate.Grant) {
-	if child.Share != children.ShareSession {
+func (q *Queue) Served(child *spec.Spec) (list []validate.Grant) {
+	if child.Share != spec.ShareSession {
 		return nil
 	}
 	q.mu.Lock()

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"mcphub/children"
+	"mcphub/children/spec"
 	"mcphub/rootsmgr"
 	"mcphub/validate"
 )
@@ -86,7 +86,7 @@ type planner struct {
 
 // uselessFile says why a child could do nothing with a grant of a single file;
 // "" where it can.
-func uselessFile(spec *children.Spec, role validate.Role) string {
+func uselessFile(spec *spec.Spec, role validate.Role) string {
 	if spec.Sandbox.Confines() && role != validate.RoleRead {
 		return fmt.Sprintf("the kernel holds the server %q, and to replace a file takes its directory", spec.Name)
 	}

@@ -3,14 +3,14 @@ package approval
 import (
 	"fmt"
 
-	"mcphub/children"
+	"mcphub/children/spec"
 	"mcphub/internal/jsonrpc"
 	"mcphub/validate"
 )
 
 // A Question is what a person is asked about one request. Immutable.
 type Question struct {
-	child    *children.Spec
+	child    *spec.Spec
 	name     string // of the tool or the method
 	text     string
 	proposal *proposal
@@ -22,7 +22,7 @@ type Question struct {
 // nobody may be asked, and the reason.
 func (q *Queue) question(r *Request, j *Judgement) (asked *Question, why string) {
 	switch share := j.Child.Share; {
-	case share != children.ShareSession:
+	case share != spec.ShareSession:
 		return nil, fmt.Sprintf(`the server %q is shared between sessions ("share": %q in hub.json), so nothing can be opened in it for one of them; give it "share": "session"`, j.Child.Name, share)
 	case r.Unaskable != "":
 		return nil, r.Unaskable

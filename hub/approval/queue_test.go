@@ -12,7 +12,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"mcphub/children"
+	"mcphub/children/spec"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
 	"mcphub/rootsmgr/rootstest"
@@ -27,7 +27,7 @@ type session struct {
 	q       *Queue
 	checker *validate.Checker
 	view    rootsmgr.View
-	specs   map[string]*children.Spec
+	specs   map[string]*spec.Spec
 	asker   *person
 
 	mu     sync.Mutex
@@ -183,14 +183,14 @@ func inSession(t *testing.T, test func(s *session), change ...func(*validate.Con
 			"/root/in.txt", "/data/one/1.txt", "/data/two/2.txt", "/data/above/inner/", "/home/h.txt", "/never/n.txt", "/kept/k.txt", "/beside.txt",
 		}, rootstest.Home("/home"))
 		cfg := validate.Config{FS: fs, Home: "/home", Protected: []string{"/kept"}}
-		s := &session{T: t, specs: map[string]*children.Spec{}}
+		s := &session{T: t, specs: map[string]*spec.Spec{}}
 		for _, name := range []string{"kid", "other", "takes"} {
-			s.specs[name] = &children.Spec{Name: name, Share: children.ShareSession, Revision: 1}
+			s.specs[name] = &spec.Spec{Name: name, Share: spec.ShareSession, Revision: 1}
 			cfg.Children = append(cfg.Children, validate.ChildConfig{Name: name, Args: map[string]map[string]validate.ArgRule{
 				"*": {"/path": {Role: validate.RoleRead}, "/also": {Role: validate.RoleRead}, "/out": {Role: validate.RoleWrite}},
 			}})
 		}
-		s.specs["takes"].Roots = children.RootsArgs
+		s.specs["takes"].Roots = spec.RootsArgs
 		cfg.Policy.Rules = []validate.Rule{
 			{Name: "never", Then: validate.Deny, Paths: &validate.PathRule{Within: "/never"}},
 			{Name: "ask", Then: validate.Escalate, Paths: &validate.PathRule{Outside: true}},

@@ -6,7 +6,7 @@ import (
 	"encoding/binary"
 	"time"
 
-	"mcphub/children"
+	"mcphub/children/spec"
 	"mcphub/rootsmgr"
 	"mcphub/validate"
 )
@@ -45,7 +45,7 @@ func (r *Request) title() string {
 
 // A Judgement is how a request was judged, as far as a question goes by it.
 type Judgement struct {
-	Child      *children.Spec
+	Child      *spec.Spec
 	Checker    *validate.Checker // that judged
 	Verdict    *validate.Verdict
 	View       rootsmgr.View

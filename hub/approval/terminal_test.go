@@ -11,7 +11,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"mcphub/children"
+	"mcphub/children/spec"
 )
 
 // atTheTerminal runs a test in a time of its own. ask puts a question for a minute
@@ -21,7 +21,7 @@ func atTheTerminal(t *testing.T, test func(t *testing.T, term *Terminal, ask fun
 		var term Terminal
 		answers := make(chan Answer, 1)
 		ask := func() string {
-			q := &Question{child: &children.Spec{Name: "kid"}, text: "the text", proposal: &proposal{offers: []offer{{choice: choiceFile}, {choice: choiceDirectory}}}}
+			q := &Question{child: &spec.Spec{Name: "kid"}, text: "the text", proposal: &proposal{offers: []offer{{choice: choiceFile}, {choice: choiceDirectory}}}}
 			go func() {
 				ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, ErrUnanswered)
 				defer cancel()

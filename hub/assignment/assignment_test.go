@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"mcphub/children"
+	"mcphub/children/spec"
 	"mcphub/rootsmgr"
 )
 
@@ -15,11 +15,11 @@ import (
 // place.
 func TestAssignmentsAreValues(t *testing.T) {
 	none := None()
-	one := none.With(Assignment{Key: children.Key{Child: "kid", Instance: "a"}, Moved: true})
+	one := none.With(Assignment{Key: spec.Key{Child: "kid", Instance: "a"}, Moved: true})
 	none.Replaced()
-	two := one.With(Assignment{Key: children.Key{Child: "other"}})
+	two := one.With(Assignment{Key: spec.Key{Child: "other"}})
 	gone := two.Without("kid")
-	if _, ok := none.Of("kid"); ok || none.Key("kid") != (children.Key{}) || none.Moved("kid") {
+	if _, ok := none.Of("kid"); ok || none.Key("kid") != (spec.Key{}) || none.Moved("kid") {
 		t.Error("the first value has changed")
 	}
 	if at, ok := one.Of("kid"); !ok || at.Key.Instance != "a" || !one.Moved("kid") || len(one.All()) != 1 {

@@ -3,7 +3,7 @@ package assignment
 import (
 	"maps"
 
-	"mcphub/children"
+	"mcphub/children/spec"
 )
 
 // Assignments say where one session is served, by the name of the child. They are
@@ -15,7 +15,7 @@ type Assignments struct {
 
 // An Assignment is one session's place at one instance.
 type Assignment struct {
-	Key    children.Key
+	Key    spec.Key
 	Serial uint64 // what is told of instances before this one is late news
 	// Revision of the Spec that the instance runs by: a reload replaces it.
 	Revision uint64
@@ -38,7 +38,7 @@ func (a *Assignments) Of(child string) (Assignment, bool) {
 }
 
 // Key returns the instance that serves the session; the zero Key where none does.
-func (a *Assignments) Key(child string) children.Key {
+func (a *Assignments) Key(child string) spec.Key {
 	at, _ := a.Of(child)
 	return at.Key
 }

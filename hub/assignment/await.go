@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"mcphub/children"
+	"mcphub/children/spec"
 	"mcphub/hub/configuration"
 	"mcphub/rootsmgr"
 )
@@ -45,7 +45,7 @@ func (m *Member[S]) ServeFromCall(ctx context.Context, child, set string, view r
 
 // fromCalls returns what a child is to be served that came with calls, if anything.
 func (m *Member[S]) fromCalls(c *configuration.Child) (CallRoots, bool) {
-	if c.Spec.Share == children.ShareAll {
+	if c.Spec.Share == spec.ShareAll {
 		return CallRoots{}, false
 	}
 	return m.served.FromCalls(c.Spec.Name)

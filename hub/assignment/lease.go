@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"mcphub/children"
+	"mcphub/children/run"
+	"mcphub/children/spec"
 	"mcphub/hub/configuration"
 	"mcphub/rootsmgr"
 )
@@ -30,7 +32,7 @@ func (m *Member[S]) Ready(g *configuration.Configuration, name string) *children
 
 // awaitAssignment returns the instance that serves the session now. A child that is
 // shared by roots has none before the roots are known.
-func (m *Member[S]) awaitAssignment(ctx context.Context, g *configuration.Configuration, name string) (children.Key, error) {
+func (m *Member[S]) awaitAssignment(ctx context.Context, g *configuration.Configuration, name string) (spec.Key, error) {
 	c := g.Child(name)
 	if p, ok := m.assigned.Load().Of(name); ok && p.Revision == c.Spec.Revision {
 		return p.Key, nil
@@ -44,16 +46,16 @@ func (m *Member[S]) awaitAssignment(ctx context.Context, g *configuration.Config
 			return p.Key, nil
 		}
 		if m.table.current.Superseded(c) {
-			return children.Key{}, configuration.ErrSuperseded
+			return spec.Key{}, configuration.ErrSuperseded
 		}
 		select {
 		case <-now.Next():
 		case <-replaced:
 			replaced = nil // by one in which this child is the same
 		case <-over.C:
-			return children.Key{}, &children.UnavailableError{Child: name, Reason: "the client has not said which folders are open, and they decide which process serves it; call again in a moment"}
+			return spec.Key{}, &run.UnavailableError{Child: name, Reason: "the client has not said which folders are open, and they decide which process serves it; call again in a moment"}
 		case <-ctx.Done():
-			return children.Key{}, &children.UnavailableError{Child: name, Reason: "it is not started for this session yet", Err: context.Cause(ctx)}
+			return spec.Key{}, &run.UnavailableError{Child: name, Reason: "it is not started for this session yet", Err: context.Cause(ctx)}
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"mcphub/children"
+	"mcphub/children/spec"
 	"mcphub/hub/approval"
 	"mcphub/hub/catalog"
 	"mcphub/hub/configuration"
@@ -102,16 +103,16 @@ func (m *Member[S]) Moved(child string) bool { return m.assigned.Load().Moved(ch
 
 // KeyFor names the instance that a session with these roots is served by. A child
 // that is to have both eras, by hub.json, is spoken to in that of the session.
-func (m *Member[S]) KeyFor(c *configuration.Child, roots []rootsmgr.Root) children.Key {
-	k := children.Key{Child: c.Spec.Name}
-	if c.Spec.Era == children.EraAuto && m.modernFirst.Load() {
-		k.Era = children.EraModern
+func (m *Member[S]) KeyFor(c *configuration.Child, roots []rootsmgr.Root) spec.Key {
+	k := spec.Key{Child: c.Spec.Name}
+	if c.Spec.Era == spec.EraAuto && m.modernFirst.Load() {
+		k.Era = spec.EraModern
 	}
 	if c.Spec.Personal() {
 		k.Principal = m.Principal
 	}
 	switch {
-	case c.Spec.Share == children.ShareAll:
+	case c.Spec.Share == spec.ShareAll:
 	case m.ByRoots(c):
 		k.Instance = rootsmgr.SetID(m.Principal, roots)
 	default:
@@ -124,7 +125,7 @@ func (m *Member[S]) KeyFor(c *configuration.Child, roots []rootsmgr.Root) childr
 // after them the directories of the policy and of grants; but for a child
 // that serves everybody nothing of any one session.
 func (m *Member[S]) RootsFor(g *configuration.Configuration, c *configuration.Child, view rootsmgr.View) []rootsmgr.Root {
-	if c.Spec.Share == children.ShareAll {
+	if c.Spec.Share == spec.ShareAll {
 		return g.CommonRoots()[c.Spec.Name]
 	}
 	return c.Suited(view.Snapshot.With(g.FS, view.Ceiling, g.Beside(c.Spec.Name, m.Approvals.Served(&c.Spec))))
@@ -134,5 +135,5 @@ func (m *Member[S]) RootsFor(g *configuration.Configuration, c *configuration.Ch
 // then every call of the child has to know them, one without a path as well. A
 // stateless session has no roots of its own, so it has a process of its own.
 func (m *Member[S]) ByRoots(c *configuration.Child) bool {
-	return c.Spec.Share == children.ShareRoots && !m.PerRequest
+	return c.Spec.Share == spec.ShareRoots && !m.PerRequest
 }

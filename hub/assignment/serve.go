@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"mcphub/children"
 	"mcphub/children/sandbox"
+	"mcphub/children/spec"
 	"mcphub/hub/configuration"
 	"mcphub/rootsmgr"
 )
@@ -77,7 +77,7 @@ func (m *Member[S]) serveRootsNow(ctx context.Context, first bool) (updates, gra
 func (m *Member[S]) serveAll() {
 	g := m.table.current.Followed()
 	for i := range g.Children {
-		if c := &g.Children[i]; c.Spec.Share == children.ShareAll {
+		if c := &g.Children[i]; c.Spec.Share == spec.ShareAll {
 			roots, boundary := g.CommonRoots()[c.Spec.Name], g.CommonBoundary(c)
 			m.serveChild(c, roots, m.reaches(c, boundary, roots), true, false)
 		}
@@ -89,7 +89,7 @@ func (m *Member[S]) serveAll() {
 func (m *Member[S]) prestart() {
 	g := m.table.current.Followed()
 	for i := range g.Children {
-		if c := &g.Children[i]; c.Spec.Share == children.ShareSession {
+		if c := &g.Children[i]; c.Spec.Share == spec.ShareSession {
 			k := m.KeyFor(c, nil)
 			if b := m.reaches(c, sandbox.Boundary{}); b.Barred != "" {
 				continue // it is told when its roots are known
@@ -109,7 +109,7 @@ func (m *Member[S]) serve(g *configuration.Configuration, view rootsmgr.View, fi
 			its = b.View
 		}
 		roots := m.RootsFor(g, c, its)
-		if c.Spec.Share == children.ShareAll {
+		if c.Spec.Share == spec.ShareAll {
 			boundary := g.CommonBoundary(c)
 			m.serveChild(c, roots, m.reaches(c, boundary, roots), first, false)
 			continue
@@ -145,7 +145,7 @@ func (m *Member[S]) serveChild(c *configuration.Child, roots []rootsmgr.Root, bo
 // attach moves the session to an instance: calls that look for it from now on go
 // there, those under way end where they are. start is called while the instance
 // is held and before any call reaches it.
-func (m *Member[S]) attach(c *configuration.Child, k children.Key, start func()) {
+func (m *Member[S]) attach(c *configuration.Child, k spec.Key, start func()) {
 	old, assigned := m.assigned.Load().Of(k.Child)
 	if assigned && old.Key == k && old.Revision == c.Spec.Revision {
 		start()

@@ -7,6 +7,8 @@ import (
 	"sync"
 
 	"mcphub/children"
+	"mcphub/children/offers"
+	"mcphub/children/spec"
 	"mcphub/hub/catalog"
 	"mcphub/hub/configuration"
 )
@@ -20,8 +22,8 @@ type Table[S any] struct {
 
 	mu      sync.Mutex
 	members map[string]*Member[S] // by id
-	holders map[children.Key]map[*Member[S]]struct{}
-	known   map[children.Key]instance
+	holders map[spec.Key]map[*Member[S]]struct{}
+	known   map[spec.Key]instance
 }
 
 // An instance is the last that was told of one.
@@ -33,7 +35,7 @@ type instance struct {
 // NewTable makes a Table without sessions.
 func NewTable[S any](current *configuration.Current) *Table[S] {
 	return &Table[S]{
-		current: current, members: map[string]*Member[S]{}, holders: map[children.Key]map[*Member[S]]struct{}{}, known: map[children.Key]instance{},
+		current: current, members: map[string]*Member[S]{}, holders: map[spec.Key]map[*Member[S]]struct{}{}, known: map[spec.Key]instance{},
 	}
 }
 
@@ -67,7 +69,7 @@ func (t *Table[S]) Leave(m *Member[S]) {
 // called by one goroutine for each instance; what takes time, reading a new
 // offer, is done without the lock and once for each offer, and again where a
 // reload came in between. News of an instance that was replaced end here.
-func (t *Table[S]) Told(st children.Status, raw *children.Offer) {
+func (t *Table[S]) Told(st children.Status, raw *offers.Offer) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	offer := t.known[st.Key].offer
@@ -104,7 +106,7 @@ func (t *Table[S]) Told(st children.Status, raw *children.Offer) {
 // move enters a session at one instance in place of another, and tells it what
 // is known of it. Both happen under one lock with Told, so that the session
 // misses no news and takes none of the former instance for that of the new one.
-func (t *Table[S]) move(m *Member[S], to Assignment, from children.Key) {
+func (t *Table[S]) move(m *Member[S], to Assignment, from spec.Key) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.unhold(m, from)
@@ -121,7 +123,7 @@ func (t *Table[S]) move(m *Member[S], to Assignment, from children.Key) {
 }
 
 // detach takes a session from an instance whose child is configured no more.
-func (t *Table[S]) detach(m *Member[S], from children.Key) {
+func (t *Table[S]) detach(m *Member[S], from spec.Key) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.unhold(m, from)
@@ -131,7 +133,7 @@ func (t *Table[S]) detach(m *Member[S], from children.Key) {
 }
 
 // unhold is for callers that hold mu.
-func (t *Table[S]) unhold(m *Member[S], k children.Key) {
+func (t *Table[S]) unhold(m *Member[S], k spec.Key) {
 	delete(t.holders[k], m)
 	if len(t.holders[k]) == 0 {
 		delete(t.holders, k)
@@ -142,7 +144,7 @@ func (t *Table[S]) unhold(m *Member[S], k children.Key) {
 // anew, for g may judge or name them otherwise; that takes time, and is done
 // without the lock until none is missing.
 func (t *Table[S]) Replace(g *configuration.Configuration) {
-	renewed := map[*children.Offer]*catalog.Offer{}
+	renewed := map[*offers.Offer]*catalog.Offer{}
 	for {
 		t.mu.Lock()
 		missing := t.unread(g, renewed)
@@ -171,8 +173,8 @@ func (t *Table[S]) Replace(g *configuration.Configuration) {
 
 // unread returns the offers of children that go on which were not read by g
 // yet, with the child's name. t.mu is held.
-func (t *Table[S]) unread(g *configuration.Configuration, renewed map[*children.Offer]*catalog.Offer) map[*children.Offer]string {
-	missing := map[*children.Offer]string{}
+func (t *Table[S]) unread(g *configuration.Configuration, renewed map[*offers.Offer]*catalog.Offer) map[*offers.Offer]string {
+	missing := map[*offers.Offer]string{}
 	note := func(name string, revision uint64, o *catalog.Offer) {
 		if o == nil || renewed[o.Raw] != nil {
 			return
@@ -194,14 +196,14 @@ func (t *Table[S]) unread(g *configuration.Configuration, renewed map[*children.
 }
 
 // adopt makes g what the session goes by. t.mu is held.
-func (m *Member[S]) adopt(g *configuration.Configuration, renewed map[*children.Offer]*catalog.Offer) {
+func (m *Member[S]) adopt(g *configuration.Configuration, renewed map[*offers.Offer]*catalog.Offer) {
 	m.Roots.Reconfigure(g.Fallback, g.Roots)
 	m.Restarted(m.Offering.Adopt(g, renewed)...)
 }
 
 // Owner returns the session that an instance belongs to alone; false for a shared one,
 // and once the session has ended.
-func (t *Table[S]) Owner(k children.Key) (s S, ok bool) {
+func (t *Table[S]) Owner(k spec.Key) (s S, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	m := t.members[k.Instance]
@@ -213,7 +215,7 @@ func (t *Table[S]) Owner(k children.Key) (s S, ok bool) {
 
 // Only returns the one session that an instance serves; false where there are several
 // or none.
-func (t *Table[S]) Only(k children.Key) (s S, ok bool) {
+func (t *Table[S]) Only(k spec.Key) (s S, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(t.holders[k]) > 1 {
@@ -229,7 +231,7 @@ func (t *Table[S]) Only(k children.Key) (s S, ok bool) {
 }
 
 // Served returns the sessions that an instance serves.
-func (t *Table[S]) Served(k children.Key) []S {
+func (t *Table[S]) Served(k spec.Key) []S {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	all := make([]S, 0, len(t.holders[k]))
@@ -240,7 +242,7 @@ func (t *Table[S]) Served(k children.Key) []S {
 }
 
 // Sharing returns how many sessions an instance serves.
-func (t *Table[S]) Sharing(k children.Key) int {
+func (t *Table[S]) Sharing(k spec.Key) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return len(t.holders[k])
@@ -263,7 +265,7 @@ func (t *Table[S]) Offers() map[string]*catalog.Offer {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	offers := map[string]*catalog.Offer{}
-	for _, k := range slices.SortedFunc(maps.Keys(t.known), func(a, b children.Key) int { return cmp.Compare(a.String(), b.String()) }) {
+	for _, k := range slices.SortedFunc(maps.Keys(t.known), func(a, b spec.Key) int { return cmp.Compare(a.String(), b.String()) }) {
 		if of := t.known[k].offer; of != nil && offers[k.Child] == nil {
 			offers[k.Child] = of
 		}

@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"mcphub/children"
+	"mcphub/children/run"
 	"mcphub/hub/approval"
 	"mcphub/hub/configuration"
 	"mcphub/hub/record"
@@ -207,7 +208,7 @@ func (c *Call) send(ctx context.Context, j *attempt, ticket audit.Ticket) (jsonr
 		own = s.Progress.Add(j.lease.Key(), s.ClientOf(ctx), bytes.Clone(c.Token))
 		drop = func() { s.Progress.Remove(own) }
 	}
-	away, back := s.track(children.WithProgressToken(ctx, own), &c.inFlight, j.lease, j)
+	away, back := s.track(run.WithProgressToken(ctx, own), &c.inFlight, j.lease, j)
 	a, err := s.exchange(away, j, t.method(), func(v *validate.Verdict) [][]byte { return c.params(own, t.edits(s, v)) })
 	back(err)
 	var late *deniedError

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"mcphub/children"
+	"mcphub/children/link"
+	"mcphub/children/spec"
 	"mcphub/hub/declaration"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
@@ -50,11 +52,11 @@ type Client interface {
 	Claims() declaration.Client
 	// Behalf is what a child without a handshake is shown of it. Such a child may be
 	// shared and still ask the right one.
-	Behalf() children.Client
+	Behalf() link.ClientProfile
 	// Suits reports whether nothing has to be asked, waited for or compared before a
 	// tool of a child is called by a lease; nil: not known yet. mirrored: HTTP headers
 	// repeat parts of the call.
-	Suits(share children.Share, mirrored bool, lease *children.Lease) bool
+	Suits(share spec.Share, mirrored bool, lease *children.Lease) bool
 
 	// Boundary waits for the roots that the request is judged by, and until the
 	// children have been given them.
@@ -72,11 +74,11 @@ type Client interface {
 	// RootsBefore sees to it that roots were given before a request goes to a child
 	// that needs them without a path in it, and RootsAfter to what is known of a
 	// child only when it runs. With an error of that the lease was released.
-	RootsBefore(ctx context.Context, spec *children.Spec) error
+	RootsBefore(ctx context.Context, spec *spec.Spec) error
 	RootsAfter(lease *children.Lease) error
 	// BringsOtherRoots reports whether a child is served other roots than it has before
 	// the request goes to it.
-	BringsOtherRoots(spec *children.Spec) bool
+	BringsOtherRoots(spec *spec.Spec) bool
 	// Rootless reports whether roots could be given and none were that hold for this
 	// request.
 	Rootless() bool

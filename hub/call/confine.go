@@ -1,8 +1,8 @@
 package call
 
 import (
-	"mcphub/children"
 	"mcphub/children/hints"
+	"mcphub/children/run"
 	"mcphub/children/sandbox"
 	"mcphub/hub/configuration"
 	"mcphub/validate"
@@ -39,7 +39,7 @@ func (j *attempt) tooNarrow() error {
 		told := sandbox.Refusal{Path: f.Leads, Access: configuration.AccessOf(validate.Roles(f.Role)), By: sandbox.ByCall, Stays: true}
 		_, dirs := j.lease.Where()
 		j.call.Session.Records.ByKernel(j.call.Target.subject(), told, dirs)
-		return &children.UnavailableError{Child: j.child, Reason: hints.Told(told)}
+		return &run.UnavailableError{Child: j.child, Reason: hints.Told(told)}
 	}
 	return nil
 }

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"mcphub/children"
+	"mcphub/children/run"
 	"mcphub/hub/catalog"
 	"mcphub/hub/record"
 	"mcphub/internal/jsonrpc"
@@ -45,7 +45,7 @@ func failureOf(ctx context.Context, err error) failure {
 		return abandoned
 	case errors.Is(err, rootsmgr.ErrClosed):
 		return sessionEnded
-	case is[*children.UnavailableError](err):
+	case is[*run.UnavailableError](err):
 		return notAvailable
 	}
 	return notAnswered
@@ -58,7 +58,7 @@ func is[T error](err error) bool {
 
 // downText is what is told of a child that is not available.
 func downText(err error) string {
-	down, _ := errors.AsType[*children.UnavailableError](err)
+	down, _ := errors.AsType[*run.UnavailableError](err)
 	return down.Error()
 }
 

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"mcphub/children"
+	"mcphub/children/run"
 	"mcphub/hub/approval"
 	"mcphub/hub/configuration"
 	"mcphub/hub/offering"
@@ -342,7 +343,7 @@ func (s *Session) toolNow(ctx context.Context, tool offering.Tool) (offering.Too
 	if s.Current.Superseded(tool.By.Child(tool.Child)) {
 		return offering.Tool{}, configuration.ErrSuperseded
 	}
-	return offering.Tool{}, &children.UnavailableError{Child: tool.Child, Reason: "the process that serves the new roots has no tool " + strconv.Quote(printable.Escape(tool.Remote, 100))}
+	return offering.Tool{}, &run.UnavailableError{Child: tool.Child, Reason: "the process that serves the new roots has no tool " + strconv.Quote(printable.Escape(tool.Remote, 100))}
 }
 
 // place is where the child works that would run the request, and with which roots.

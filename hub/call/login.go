@@ -9,7 +9,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"mcphub/children"
+	"mcphub/children/link"
+	"mcphub/children/run"
 	"mcphub/hub/configuration"
 	"mcphub/hub/declaration"
 	"mcphub/internal/jsonrpc"
@@ -96,10 +97,10 @@ func (l *logins) there() bool {
 // logIn offers the login at a child whose server asks for one, as err says, and
 // returns when there is one; false where there is none.
 func (s *Session) logIn(ctx context.Context, by *configuration.Configuration, child string, err error) bool {
-	if !children.AsksForLogin(err) || by.LogIn == nil || !OffersLogin(ctx) {
+	if !link.AsksForLogin(err) || by.LogIn == nil || !OffersLogin(ctx) {
 		return false
 	}
-	var down *children.UnavailableError
+	var down *run.UnavailableError
 	notBefore := time.Now()
 	if errors.As(err, &down) {
 		notBefore = notBefore.Add(down.RetryAfter)

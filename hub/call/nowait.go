@@ -10,6 +10,8 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"mcphub/children"
+	"mcphub/children/link"
+	"mcphub/children/run"
 	"mcphub/hub/catalog"
 	"mcphub/hub/inflight"
 	"mcphub/hub/modern"
@@ -62,7 +64,7 @@ type asyncCall struct {
 	talk     *talk // nil: the child cannot ask for more by its result
 
 	// Set before Abandon may be called.
-	call   children.Call
+	call   run.Call
 	sent   bool                    // by call
 	cancel context.CancelCauseFunc // of what waits on account of the call; nil: nothing does
 
@@ -247,7 +249,7 @@ func (c *asyncCall) leave(b *jsonrpc.Batch, params [][]byte) {
 	} else {
 		ctx, whole := c.context(), jsonrpc.Join(params)
 		c.reply.OnCancel(c)
-		go func() { c.Answered(c.lease.Call(children.WithProgressToken(ctx, c.own), methodCall, whole)) }()
+		go func() { c.Answered(c.lease.Call(run.WithProgressToken(ctx, c.own), methodCall, whole)) }()
 	}
 	if !talks {
 		a.free()
@@ -257,7 +259,7 @@ func (c *asyncCall) leave(b *jsonrpc.Batch, params [][]byte) {
 // context is for what can only be ended by one.
 func (c *asyncCall) context() context.Context {
 	if c.talk != nil {
-		return children.WithClient(c.talk.ctx, c.inFlight.Client.Client.Behalf())
+		return link.WithClient(c.talk.ctx, c.inFlight.Client.Client.Behalf())
 	}
 	ctx := inflight.With(WithClient(context.Background(), c.inFlight.Client.Client), &c.inFlight)
 	ctx, c.cancel = context.WithCancelCause(ctx)
@@ -324,7 +326,7 @@ func (c *asyncCall) goOn(result []byte) {
 		return
 	}
 	d := &dialogue{s: c.s, j: &c.attempt.first, method: methodCall, key: *c.inFlight.Key, params: func(*validate.Verdict) [][]byte { return [][]byte{c.talk.judged} }}
-	a, err := d.run(children.WithProgressToken(ctx, c.own), nil, result)
+	a, err := d.run(run.WithProgressToken(ctx, c.own), nil, result)
 	if err != nil {
 		c.end(jsonrpc.Answer{}, err)
 		return

@@ -6,6 +6,8 @@ import (
 	"errors"
 
 	"mcphub/children"
+	"mcphub/children/run"
+	"mcphub/children/spec"
 	"mcphub/hub/declaration"
 	"mcphub/hub/inflight"
 	"mcphub/internal/jsonrpc"
@@ -35,7 +37,7 @@ func (s *Session) Relay(ctx context.Context, lease *children.Lease, m *jsonrpc.M
 		defer s.Progress.Remove(own)
 		edits = append(edits, jsonrpc.Edit{Old: token, With: own})
 	}
-	away, back := s.track(children.WithProgressToken(ctx, own), &Request{}, lease, nil)
+	away, back := s.track(run.WithProgressToken(ctx, own), &Request{}, lease, nil)
 	resp, err := lease.Call(away, m.Method, jsonrpc.Splice(m.Params, edits...)...)
 	back(err)
 	if err != nil {
@@ -53,7 +55,7 @@ func (s *Session) track(ctx context.Context, t *Request, lease *children.Lease, 
 
 // Ask brings one request of a child to the client and the answer back, both
 // as they are. How long that takes is the client's business: people are asked.
-func (s *Session) Ask(ctx context.Context, k children.Key, m *jsonrpc.Message) jsonrpc.Answer {
+func (s *Session) Ask(ctx context.Context, k spec.Key, m *jsonrpc.Message) jsonrpc.Answer {
 	came := inflight.From[OnBehalf](ctx)
 	able := s.Able(k, came)
 	if refusal, ok := able.Refuses(m); !ok {
@@ -77,7 +79,7 @@ func (s *Session) Ask(ctx context.Context, k children.Key, m *jsonrpc.Message) j
 
 // Able is what the client can be asked for on the way that a question of a
 // child would take: a modern one says so with each request.
-func (s *Session) Able(k children.Key, came *Request) declaration.Abilities {
+func (s *Session) Able(k spec.Key, came *Request) declaration.Abilities {
 	if _, to, ok := s.InFlight.Find(k, came); ok {
 		return to.Claims().Can
 	}
@@ -107,7 +109,7 @@ func (s *Session) unanswered(ctx context.Context, err error) string {
 // FetchRoots says what roots/list of a child has to wait for: nil for nothing,
 // because it belongs to no call of a client that could send roots with it and has sent
 // none. The wait ends after twice roots.timeout, whoever is asked meanwhile.
-func (s *Session) FetchRoots(ctx context.Context, k children.Key) func(ctx context.Context) {
+func (s *Session) FetchRoots(ctx context.Context, k spec.Key) func(ctx context.Context) {
 	came := inflight.From[OnBehalf](ctx)
 	if s.lacking(k, came) == nil && (s.Instances.RootsGiven(k.Child) || len(s.sendingRoots(k, came)) == 0) {
 		return nil
@@ -124,7 +126,7 @@ func (s *Session) FetchRoots(ctx context.Context, k children.Key) func(ctx conte
 
 // lacking returns the request that a child's question for roots belongs to and
 // whose client is to be asked; where that cannot be told the newest one that may be.
-func (s *Session) lacking(k children.Key, came *Request) *Request {
+func (s *Session) lacking(k spec.Key, came *Request) *Request {
 	for _, t := range s.sendingRoots(k, came) {
 		if t.Client.CanFetchRoots(k.Child) {
 			return t
@@ -136,7 +138,7 @@ func (s *Session) lacking(k children.Key, came *Request) *Request {
 // sendingRoots returns the requests that something of a child may belong to, the
 // likeliest first, of clients that bring roots with their requests. There are none
 // where it may belong to one of another client.
-func (s *Session) sendingRoots(k children.Key, came *Request) []*Request {
+func (s *Session) sendingRoots(k spec.Key, came *Request) []*Request {
 	all := s.InFlight.Candidates(k, came)
 	for _, t := range all {
 		if !t.Client.SendsRoots() {

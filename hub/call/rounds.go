@@ -9,7 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"mcphub/children"
+	"mcphub/children/link"
+	"mcphub/children/spec"
 	"mcphub/hub/configuration"
 	"mcphub/hub/declaration"
 	"mcphub/hub/modern"
@@ -59,7 +60,7 @@ type dialogue struct {
 	s      *Session
 	j      *attempt
 	method string
-	key    children.Key                       // of the instance that has the request
+	key    spec.Key                           // of the instance that has the request
 	params func(v *validate.Verdict) [][]byte // the judged bytes
 }
 
@@ -85,7 +86,7 @@ func (s *Session) exchange(ctx context.Context, j *attempt, method string, param
 // any more. first, where set, is a result that asks already.
 func (d *dialogue) run(ctx context.Context, add *retry, first []byte) (jsonrpc.Answer, error) {
 	c := d.s.ClientOf(ctx)
-	ctx = children.WithClient(ctx, c.Behalf())
+	ctx = link.WithClient(ctx, c.Behalf())
 	idle := 0
 	for round := 0; ; round++ {
 		result := first

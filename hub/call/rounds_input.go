@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"mcphub/children"
+	"mcphub/children/link"
 	"mcphub/hub/declaration"
 	"mcphub/hub/modern"
 	"mcphub/internal/jsonrpc"
@@ -18,11 +18,11 @@ import (
 
 // asksForInput reports whether a result asks for input.
 func asksForInput(result []byte) bool {
-	if !bytes.Contains(result, []byte(children.ResultInput)) && !bytes.Contains(result, []byte(`\u`)) {
+	if !bytes.Contains(result, []byte(link.ResultInput)) && !bytes.Contains(result, []byte(`\u`)) {
 		return false // as mostly; a name or value may be spelled in escapes
 	}
 	kind, _ := jsonrpc.String(jsonrpc.Get(result, "resultType"))
-	return kind == children.ResultInput
+	return kind == link.ResultInput
 }
 
 // An input is one thing that a child asks for.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"mcphub/children"
+	"mcphub/children/offers"
 	"mcphub/internal/jsonrpc"
 	"mcphub/validate"
 )
@@ -49,7 +49,7 @@ func listed(c *Catalog, k Kind, member string) (all []string) {
 func TestCollisions(t *testing.T) {
 	b := builder(t, "a", "a__b")
 	offer := func(name, tool, prompt string) *Offer {
-		return b.Read(name, &children.Offer{
+		return b.Read(name, &offers.Offer{
 			Tools:     raw(`{"name":"` + tool + `","inputSchema":{"type":"object"}}`),
 			Prompts:   raw(`{"name":"` + prompt + `"}`),
 			Resources: raw(`{"uri":"note://1","name":"n"}`),
@@ -87,7 +87,7 @@ func TestCollisions(t *testing.T) {
 // TestReplaced: what another Builder read is on the lists and is not found.
 func TestReplaced(t *testing.T) {
 	old, b := builder(t, "kid"), builder(t, "kid")
-	entry := &children.Offer{
+	entry := &offers.Offer{
 		Tools: raw(`{"name":"t","inputSchema":{"type":"object"}}`), Prompts: raw(`{"name":"p"}`), Resources: raw(`{"uri":"note://1","name":"n"}`),
 	}
 	for _, by := range []*Builder{old, b} {
@@ -107,10 +107,10 @@ func TestSources(t *testing.T) {
 	b := builder(t, "none", "other", "alike", "fits")
 	has := []byte(`{"resources":{}}`)
 	c := b.Catalog(map[string]*Offer{
-		"none":  b.Read("none", &children.Offer{}),
-		"other": b.Read("other", &children.Offer{Capabilities: has}),
-		"alike": b.Read("alike", &children.Offer{Capabilities: has, Resources: raw(`{"uri":"NOTE://9","name":"n"}`)}),
-		"fits":  b.Read("fits", &children.Offer{Capabilities: []byte(`{"resources":{"subscribe":true}}`), Templates: raw(`{"uriTemplate":"note://{id}","name":"n"}`)}),
+		"none":  b.Read("none", &offers.Offer{}),
+		"other": b.Read("other", &offers.Offer{Capabilities: has}),
+		"alike": b.Read("alike", &offers.Offer{Capabilities: has, Resources: raw(`{"uri":"NOTE://9","name":"n"}`)}),
+		"fits":  b.Read("fits", &offers.Offer{Capabilities: []byte(`{"resources":{"subscribe":true}}`), Templates: raw(`{"uriTemplate":"note://{id}","name":"n"}`)}),
 	})
 	w := c.Sources("note://1")
 	got := []string{}
@@ -142,7 +142,7 @@ func TestSources(t *testing.T) {
 // again.
 func TestTemplatesAreTheChilds(t *testing.T) {
 	b := builder(t, "kid")
-	offer := &children.Offer{Templates: raw(`{"uriTemplate":"note://{id}","name":"n"}`, `{"uriTemplate":"file:///{path}","name":"f"}`)}
+	offer := &offers.Offer{Templates: raw(`{"uriTemplate":"note://{id}","name":"n"}`, `{"uriTemplate":"file:///{path}","name":"f"}`)}
 	c := b.Catalog(map[string]*Offer{"kid": b.Read("kid", offer)})
 	if got, want := c.TemplatesOf("kid"), TemplatesOf(offer); !slices.Equal(got, want) || len(want) != 2 {
 		t.Errorf("%q, the child has %q", got, want)

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"mcphub/children"
+	"mcphub/children/offers"
 )
 
 func TestExposedNames(t *testing.T) {
@@ -46,7 +46,7 @@ func TestLongNamesWithoutPrefix(t *testing.T) {
 	for _, most := range []int{50, 128} {
 		b := builder(t, "kid")
 		b.cfg.Names.Max, b.cfg.Children[0].Prefix = most, ""
-		c := b.Catalog(map[string]*Offer{"kid": b.Read("kid", &children.Offer{Tools: raw(defs...), Prompts: raw(defs...)})})
+		c := b.Catalog(map[string]*Offer{"kid": b.Read("kid", &offers.Offer{Tools: raw(defs...), Prompts: raw(defs...)})})
 		for _, k := range []Kind{Tools, Prompts} {
 			names := listed(c, k, "name")
 			if k == Tools {

@@ -4,14 +4,14 @@ import (
 	"fmt"
 	"slices"
 
-	"mcphub/children"
+	"mcphub/children/offers"
 	"mcphub/internal/jsonrpc"
 )
 
 // An Offer is what one child offers, read: each tool with the name it would
 // have if no other wanted it. It never changes and may serve many catalogues.
 type Offer struct {
-	Raw     *children.Offer
+	Raw     *offers.Offer
 	Tools   []*Tool
 	Omitted []Omission
 
@@ -28,7 +28,7 @@ type Omission struct{ Name, Reason string }
 
 // Read reads what a child of the configuration listed. It compiles schemas, so it
 // may take a while.
-func (b *Builder) Read(name string, raw *children.Offer) *Offer {
+func (b *Builder) Read(name string, raw *offers.Offer) *Offer {
 	child := b.byName[name]
 	out := &Offer{Raw: raw, child: name, by: b}
 	seen := map[string]bool{}
@@ -91,7 +91,7 @@ func (o *Offer) Revision() uint64 { return o.by.byName[o.child].Revision }
 
 // TemplatesOf returns all templates of an offer, those too that are not listed: the
 // child reads by them.
-func TemplatesOf(o *children.Offer) []string {
+func TemplatesOf(o *offers.Offer) []string {
 	var all []string
 	for _, raw := range o.Templates {
 		if t, ok := jsonrpc.String(jsonrpc.Get(raw, kinds[Templates].key)); ok {

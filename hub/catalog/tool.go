@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"sync"
 
-	"mcphub/children"
+	"mcphub/children/offers"
 	"mcphub/children/sandbox"
 	"mcphub/internal/audit"
 	"mcphub/internal/jsonrpc"
@@ -17,14 +17,14 @@ import (
 
 // A Tool is one tool as the client sees it.
 type Tool struct {
-	Name    string          // towards the client
-	Child   string          // "" for a tool of the hub itself
-	Remote  string          // the child's own name
-	Def     []byte          // definition towards the client
-	Offer   *children.Offer // that it is in
-	Checked *validate.Tool  // its definition, by which calls are judged
-	Costly  bool            // its schema may take time to check
-	Mirrors []mirror.Mark   // parameters that headers repeat
+	Name    string         // towards the client
+	Child   string         // "" for a tool of the hub itself
+	Remote  string         // the child's own name
+	Def     []byte         // definition towards the client
+	Offer   *offers.Offer  // that it is in
+	Checked *validate.Tool // its definition, by which calls are judged
+	Costly  bool           // its schema may take time to check
+	Mirrors []mirror.Mark  // parameters that headers repeat
 
 	entry []byte   // definition as the child gave it
 	by    *Builder // that read it
@@ -40,7 +40,7 @@ const cheapDefinition = 16 << 10
 const hidden = "excluded by hub.json"
 
 // tool makes a Tool of one entry of a child's list, or says why not.
-func (b *Builder) tool(child *Child, offer *children.Offer, raw []byte) (*Tool, string) {
+func (b *Builder) tool(child *Child, offer *offers.Offer, raw []byte) (*Tool, string) {
 	remote, ok := jsonrpc.String(jsonrpc.Get(raw, "name"))
 	if !ok || remote == "" {
 		return nil, "it is no tool definition with a name"
@@ -72,7 +72,7 @@ func (b *Builder) tool(child *Child, offer *children.Offer, raw []byte) (*Tool, 
 // makesTasks reports whether a child said that calls of its tools can be tasks
 // (2025-11-25). The hub says so for all of them, so it is the definition of each tool
 // that says it for its own.
-func makesTasks(offer *children.Offer) bool {
+func makesTasks(offer *offers.Offer) bool {
 	requests := jsonrpc.Get(jsonrpc.Get(offer.Capabilities, "tasks"), "requests")
 	return !offer.Modern() && jsonrpc.Get(jsonrpc.Get(requests, "tools"), "call") != nil
 }

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"mcphub/children"
+	"mcphub/children/spec"
 	"mcphub/hub/approval"
 	"mcphub/hub/catalog"
 	"mcphub/rootsmgr"
@@ -109,8 +109,8 @@ func (c *Configuration) Replaced() <-chan struct{} { return c.replaced }
 func (c *Configuration) Child(name string) *Child { return c.children[name] }
 
 // Specs returns how the children are run, in the order of hub.json.
-func (c *Configuration) Specs() []children.Spec {
-	specs := make([]children.Spec, 0, len(c.Children))
+func (c *Configuration) Specs() []spec.Spec {
+	specs := make([]spec.Spec, 0, len(c.Children))
 	for i := range c.Children {
 		specs = append(specs, c.Children[i].Spec)
 	}
@@ -139,7 +139,7 @@ func (c *Configuration) BrokenEntry(name string) *Broken {
 // StartLimit is how long a child may take from being wanted to being ready: it
 // may have to wait for the roots first.
 func (c *Configuration) StartLimit(name string) time.Duration {
-	start := children.DefaultStartTimeout
+	start := spec.DefaultStartTimeout
 	if child := c.Child(name); child != nil && child.Spec.StartTimeout > 0 {
 		start = child.Spec.StartTimeout
 	}

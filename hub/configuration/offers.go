@@ -3,14 +3,14 @@ package configuration
 import (
 	"github.com/rs/zerolog"
 
-	"mcphub/children"
+	"mcphub/children/offers"
 	"mcphub/hub/catalog"
 	"mcphub/internal/printable"
 )
 
 // ReadOffer returns a child's offer as it is read by this Configuration: the last reading where it
 // is the same offer.
-func (c *Configuration) ReadOffer(child *Child, raw *children.Offer) *catalog.Offer {
+func (c *Configuration) ReadOffer(child *Child, raw *offers.Offer) *catalog.Offer {
 	c.mu.Lock()
 	last := c.read[child]
 	c.mu.Unlock()
@@ -21,7 +21,7 @@ func (c *Configuration) ReadOffer(child *Child, raw *children.Offer) *catalog.Of
 }
 
 // KeepOffer is ReadOffer for an offer that others will want too.
-func (c *Configuration) KeepOffer(child *Child, raw *children.Offer) *catalog.Offer {
+func (c *Configuration) KeepOffer(child *Child, raw *offers.Offer) *catalog.Offer {
 	o := c.ReadOffer(child, raw)
 	c.mu.Lock()
 	defer c.mu.Unlock()

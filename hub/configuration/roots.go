@@ -1,7 +1,7 @@
 package configuration
 
 import (
-	"mcphub/children"
+	"mcphub/children/spec"
 	"mcphub/rootsmgr"
 	"mcphub/validate"
 )
@@ -38,8 +38,8 @@ func (c *Configuration) readCommonRoots() map[string][]rootsmgr.Root {
 	out := map[string][]rootsmgr.Root{}
 	for i := range c.Children {
 		child := &c.Children[i]
-		if spec := &child.Spec; spec.Share == children.ShareAll {
-			out[spec.Name] = child.Suited(snap.With(c.FS, nil, c.Beside(spec.Name, nil)))
+		if server := &child.Spec; server.Share == spec.ShareAll {
+			out[server.Name] = child.Suited(snap.With(c.FS, nil, c.Beside(server.Name, nil)))
 		}
 	}
 	return out

@@ -7,7 +7,9 @@ import (
 	"github.com/rs/zerolog"
 
 	"mcphub/children"
+	"mcphub/children/remote"
 	"mcphub/children/sandbox"
+	"mcphub/children/spec"
 	"mcphub/hub/approval"
 	"mcphub/hub/catalog"
 	"mcphub/hub/record"
@@ -32,13 +34,13 @@ type Settings struct {
 	Approval approval.Options
 	FS       rootsmgr.FS // nil: this machine's
 	Log      zerolog.Logger
-	Said     func(child children.Key, pid int, line string) // takes each line of a child's stderr; must not block; may be nil
-	Record   *sandbox.Recorder                              // notes what confined children use beyond what they may; nothing is held then; may be nil
-	Reaches  func(dirs []string) error                      // puts directories on record before servers may write there, or they may not; may be nil
-	Inspect  bool                                           // serve the method that explains a call: for the program's own commands only
+	Said     func(child spec.Key, pid int, line string) // takes each line of a child's stderr; must not block; may be nil
+	Record   *sandbox.Recorder                          // notes what confined children use beyond what they may; nothing is held then; may be nil
+	Reaches  func(dirs []string) error                  // puts directories on record before servers may write there, or they may not; may be nil
+	Inspect  bool                                       // serve the method that explains a call: for the program's own commands only
 	Audit    record.Settings
 
-	Login func(k children.Key, s children.Spec) (children.Login, error) // gives the login of a child; nil: none has any
+	Login func(k spec.Key, s spec.Spec) (remote.Login, error) // gives the login of a child; nil: none has any
 	// LogIn logs in at the server of a child for a principal. page is given the address that
 	// a person is to open, and the code to enter there, if any; it returns once the person
 	// has agreed. nil: nobody can log in this way.
@@ -53,7 +55,7 @@ type Settings struct {
 
 // A Child is one entry of mcpServers that can be run.
 type Child struct {
-	Spec    children.Spec
+	Spec    spec.Spec
 	Prefix  string   // before each tool's name, separator included; "" = unprefixed
 	Include []string // globs of tool names; empty: all
 	Exclude []string // globs of tool names, after Include

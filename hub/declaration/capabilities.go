@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"mcphub/children"
+	"mcphub/children/link"
 	"mcphub/hub/tasks"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/printable"
@@ -131,7 +131,7 @@ func (a *Abilities) Refuses(m *jsonrpc.Message) (answer jsonrpc.Answer, ok bool)
 			return lacks(jsonrpc.CodeMethodNotFound, "tasks.cancel")
 		}
 	default:
-		if children.OfProtocol(m.Method) || !a.Extends(m.Method) {
+		if link.OfProtocol(m.Method) || !a.Extends(m.Method) {
 			return lacks(jsonrpc.CodeMethodNotFound, "an extension that it belongs to")
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"mcphub/children"
+	"mcphub/children/link"
+	"mcphub/children/spec"
 	"mcphub/hub/call"
 	"mcphub/hub/declaration"
 	"mcphub/internal/jsonrpc"
@@ -45,12 +47,12 @@ func (c *Client) Era() string { return Era }
 func (c *Client) Claims() declaration.Client { return c.Host.Capabilities() }
 
 // Behalf is what a child without a handshake is shown of the client.
-func (c *Client) Behalf() children.Client {
-	return children.Client{Capabilities: c.Host.Capabilities().Shown, Level: c.Host.Level().String()}
+func (c *Client) Behalf() link.ClientProfile {
+	return link.ClientProfile{Capabilities: c.Host.Capabilities().Shown, Level: c.Host.Level().String()}
 }
 
 // Suits is true: nothing has to be asked with the request.
-func (c *Client) Suits(children.Share, bool, *children.Lease) bool { return true }
+func (c *Client) Suits(spec.Share, bool, *children.Lease) bool { return true }
 
 // Boundary waits for the roots of the session, and until the children have been given
 // them.
@@ -88,13 +90,13 @@ func (c *Client) Reconsider(ctx context.Context, wait *rootsmgr.Wait, limit time
 }
 
 // RootsBefore is nil: no roots come with the request.
-func (c *Client) RootsBefore(context.Context, *children.Spec) error { return nil }
+func (c *Client) RootsBefore(context.Context, *spec.Spec) error { return nil }
 
 // RootsAfter is nil: no roots come with the request.
 func (c *Client) RootsAfter(*children.Lease) error { return nil }
 
 // BringsOtherRoots is false: no roots come with the request.
-func (c *Client) BringsOtherRoots(*children.Spec) bool { return false }
+func (c *Client) BringsOtherRoots(*spec.Spec) bool { return false }
 
 // Rootless is false: no roots come with the request.
 func (c *Client) Rootless() bool { return false }

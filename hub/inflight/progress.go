@@ -5,7 +5,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"mcphub/children"
+	"mcphub/children/spec"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -27,13 +27,13 @@ type Told interface {
 }
 
 type route struct {
-	key   children.Key // only this instance may speak for the token
-	to    Told         // of the request
-	token []byte       // the client's, raw
+	key   spec.Key // only this instance may speak for the token
+	to    Told     // of the request
+	token []byte   // the client's, raw
 }
 
 // Add opens a route and returns the hub's token, raw.
-func (p *Progress) Add(k children.Key, to Told, token []byte) []byte {
+func (p *Progress) Add(k spec.Key, to Told, token []byte) []byte {
 	own := strconv.FormatUint(p.next.Add(1), 10)
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -61,7 +61,7 @@ func (p *Progress) Routes() int {
 // Relay sends a child's progress to the client whose request it belongs to, with
 // the client's own token. It runs on the child's read loop, before the answer to the
 // request is read, so progress never comes after its result.
-func (p *Progress) Relay(k children.Key, m *jsonrpc.Message) {
+func (p *Progress) Relay(k spec.Key, m *jsonrpc.Message) {
 	token := m.Param("progressToken")
 	p.mu.Lock()
 	to, ok := p.to[string(token)]

@@ -6,7 +6,8 @@ import (
 	"strconv"
 	"sync"
 
-	"mcphub/children"
+	"mcphub/children/run"
+	"mcphub/children/spec"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -26,7 +27,7 @@ func (e *BusyError) Error() string { return "busy: " + e.text }
 
 // A question is one request of a child that is with the client.
 type question[C Client] struct {
-	key    children.Key
+	key    spec.Key
 	on     *Request[C] // that it is known to belong to; nil: none
 	cancel context.CancelCauseFunc
 	token  []byte // the child's progress token, raw; nil where it gave none
@@ -40,7 +41,7 @@ type question[C Client] struct {
 // params: to the client of one of its requests, or where ok is false on no request.
 // The client's progress is told to the child before the answer. The error is a
 // BusyError, or one of put.
-func (rs *Requests[C]) Ask(ctx context.Context, k children.Key, came *Request[C], m *jsonrpc.Message, put func(ctx context.Context, to C, ok bool, params []byte) (*jsonrpc.Response, error)) (*jsonrpc.Response, error) {
+func (rs *Requests[C]) Ask(ctx context.Context, k spec.Key, came *Request[C], m *jsonrpc.Message, put func(ctx context.Context, to C, ok bool, params []byte) (*jsonrpc.Response, error)) (*jsonrpc.Response, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	q := &question[C]{key: k, cancel: cancel, over: make(chan struct{}), token: jsonrpc.Get(m.Param("_meta"), "progressToken")}
@@ -54,7 +55,7 @@ func (rs *Requests[C]) Ask(ctx context.Context, k children.Key, came *Request[C]
 		params = jsonrpc.Join(jsonrpc.Splice(params, jsonrpc.Edit{Old: q.token, With: q.own}))
 		told.Go(func() {
 			for p := range q.news {
-				_ = children.Tell(ctx, methodProgress, p)
+				_ = run.Tell(ctx, methodProgress, p)
 			}
 		})
 	}

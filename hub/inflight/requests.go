@@ -4,7 +4,7 @@ import (
 	"context"
 	"sync"
 
-	"mcphub/children"
+	"mcphub/children/spec"
 )
 
 // A Client is whose request it is.
@@ -28,7 +28,7 @@ type Requests[C Client] struct {
 // A Request is one that is with a child. Key and Client are set before Start. The
 // rest belongs to Requests.
 type Request[C Client] struct {
-	Key    *children.Key // of the instance that has it; not changed
+	Key    *spec.Key // of the instance that has it; not changed
 	Client C
 
 	older, newer *Request[C]
@@ -115,14 +115,14 @@ func (rs *Requests[C]) Started() uint64 {
 // on, where the transport tells, else the only one that is with the child. Where
 // neither is known, on is nil, and to is the client of the newest request that
 // reaches it. ok is false where there is none.
-func (rs *Requests[C]) Find(k children.Key, came *Request[C]) (on *Request[C], to C, ok bool) {
+func (rs *Requests[C]) Find(k spec.Key, came *Request[C]) (on *Request[C], to C, ok bool) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	return rs.find(k, came)
 }
 
 // find is Find for callers that hold mu.
-func (rs *Requests[C]) find(k children.Key, came *Request[C]) (on *Request[C], to C, ok bool) {
+func (rs *Requests[C]) find(k spec.Key, came *Request[C]) (on *Request[C], to C, ok bool) {
 	if came != nil && came.started && *came.Key == k {
 		return came, came.Client, true
 	}
@@ -145,7 +145,7 @@ func (rs *Requests[C]) find(k children.Key, came *Request[C]) (on *Request[C], t
 
 // Candidates are all requests that something of a child may belong to, the likeliest
 // first: the one that it came on, else all that are with the child.
-func (rs *Requests[C]) Candidates(k children.Key, came *Request[C]) (all []*Request[C]) {
+func (rs *Requests[C]) Candidates(k spec.Key, came *Request[C]) (all []*Request[C]) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	if came != nil && came.started && *came.Key == k {

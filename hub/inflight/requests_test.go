@@ -5,7 +5,7 @@ import (
 	"errors"
 	"testing"
 
-	"mcphub/children"
+	"mcphub/children/spec"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -21,7 +21,7 @@ func (s someone) Reaches() bool { return s.reached }
 // or to the only one that is with the child, or to none.
 func TestWhoseWordsTheyAre(t *testing.T) {
 	var rs Requests[someone]
-	kid, other := children.Key{Child: "kid"}, children.Key{Child: "other"}
+	kid, other := spec.Key{Child: "kid"}, spec.Key{Child: "other"}
 	deaf := &Request[someone]{Key: &kid, Client: someone{"deaf", false}}
 	near := &Request[someone]{Key: &kid, Client: someone{"near", true}}
 	far := &Request[someone]{Key: &other, Client: someone{"far", true}}
@@ -57,7 +57,7 @@ func TestWhoseWordsTheyAre(t *testing.T) {
 func TestQuestionsEndWithTheirRequest(t *testing.T) {
 	for _, givenUp := range []bool{true, false} {
 		var rs Requests[someone]
-		r := &Request[someone]{Key: &children.Key{Child: "kid"}, Client: someone{"near", true}}
+		r := &Request[someone]{Key: &spec.Key{Child: "kid"}, Client: someone{"near", true}}
 		rs.Start(r)
 		there, end := make(chan struct{}), make(chan struct{})
 		ended := make(chan error)
@@ -97,7 +97,7 @@ func TestQuestionsAreBounded(t *testing.T) {
 	var rs Requests[someone]
 	var all []*question[someone]
 	enter := func(child string) error {
-		q := &question[someone]{key: children.Key{Child: child}, over: make(chan struct{})}
+		q := &question[someone]{key: spec.Key{Child: child}, over: make(chan struct{})}
 		_, _, err := rs.enter(q, nil)
 		if err == nil {
 			all = append(all, q)

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"mcphub/children"
+	"mcphub/children/run"
 	"mcphub/hub/call"
 	"mcphub/hub/configuration"
 )
@@ -51,7 +51,7 @@ func (s *Session) revive(ctx context.Context, name string) (down string) {
 		return ""
 	}
 	lease, err := s.Acquire(ctx, s.Current.Now(), name)
-	var gone *children.UnavailableError
+	var gone *run.UnavailableError
 	switch {
 	case err == nil:
 		lease.Release()

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"mcphub/children"
+	"mcphub/children/link"
 	"mcphub/hub/call"
 	"mcphub/hub/catalog"
 	"mcphub/hub/configuration"
@@ -68,7 +68,7 @@ const ownMethods = "mcphub/"
 // ownType reports whether a result has a type of an extension's own.
 func ownType(result []byte) bool {
 	kind, ok := jsonrpc.String(jsonrpc.Get(result, "resultType"))
-	return ok && kind != children.ResultInput && kind != children.ResultTask
+	return ok && kind != link.ResultInput && kind != link.ResultTask
 }
 
 // extendTo sends a request or notification to one child, with edits of its params.

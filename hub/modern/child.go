@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"mcphub/children"
+	"mcphub/children/link"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/printable"
 )
@@ -53,9 +53,9 @@ func (c *Client) Pass(child string, of func() []byte, roots bool) (jsonrpc.Answe
 func notRoots(key string) bool { return key != RootsKey }
 
 // Behalf is what a child of the same era is shown of the client of this request.
-func (c *Client) Behalf() children.Client {
+func (c *Client) Behalf() link.ClientProfile {
 	meta := c.meta()
-	return children.Client{Capabilities: meta.Client.Shown, Level: meta.Level.String()}
+	return link.ClientProfile{Capabilities: meta.Client.Shown, Level: meta.Level.String()}
 }
 
 // Typed notes that the answer of the work says of itself what it is.

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"mcphub/children"
+	"mcphub/children/spec"
 	"mcphub/hub/declaration"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
@@ -104,8 +105,8 @@ func (c *Client) Reaches() bool { return true }
 
 // Suits is false for a client that may have to be asked about roots first, or has
 // headers to compare.
-func (c *Client) Suits(share children.Share, mirrored bool, lease *children.Lease) bool {
-	free := !c.given.meta.Client.Roots || share == children.ShareAll
+func (c *Client) Suits(share spec.Share, mirrored bool, lease *children.Lease) bool {
+	free := !c.given.meta.Client.Roots || share == spec.ShareAll
 	return free && !mirrored && (lease == nil || !lease.Modern())
 }
 

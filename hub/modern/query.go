@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"mcphub/children"
+	"mcphub/children/run"
 	"mcphub/hub/declaration"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
@@ -169,7 +169,7 @@ func (c *Client) changeTurn(ctx context.Context, child string, view rootsmgr.Vie
 	if !had || !gate.change(set) {
 		c.leaveTurn()
 		if err := c.enter(ctx, gate, set); err != nil {
-			err = &children.UnavailableError{Child: child, Reason: "calls of the same token use it with other roots: " + err.Error()}
+			err = &run.UnavailableError{Child: child, Reason: "calls of the same token use it with other roots: " + err.Error()}
 			if had {
 				c.end.End(err)
 			}

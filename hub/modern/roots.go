@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"mcphub/children"
+	"mcphub/children/spec"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
 	"mcphub/validate"
@@ -134,19 +135,19 @@ func (c *Client) askRoots() jsonrpc.Answer {
 // request goes to a child that needs them without a path in the request: one
 // that asks for roots itself, and over stdio one whose working directory they are. Once
 // is enough: later ones work with what came last.
-func (c *Client) RootsBefore(ctx context.Context, spec *children.Spec) error {
+func (c *Client) RootsBefore(ctx context.Context, child *spec.Spec) error {
 	if !c.asks {
 		return nil
 	}
-	if spec.Share == children.ShareAll {
+	if child.Share == spec.ShareAll {
 		return nil // it is served nobody's roots
 	}
-	if c.lacksRoots(spec.Name) && (spec.GivenRoots() || !c.v.o.PerRequest && (spec.NeedsRoots() || spec.Command != "" && spec.Cwd == "")) {
+	if c.lacksRoots(child.Name) && (child.GivenRoots() || !c.v.o.PerRequest && (child.NeedsRoots() || child.Command != "" && child.Cwd == "")) {
 		return c.wantRoots()
 	}
 	switch {
 	case c.v.o.PerRequest:
-		return c.takeTurn(ctx, spec.Name)
+		return c.takeTurn(ctx, child.Name)
 	case c.given.roots != nil && !c.v.standsAlone(): // the child works with them, whatever it is sent
 		return c.v.o.Host.AwaitServed(ctx, *c.given.roots)
 	}
@@ -155,11 +156,11 @@ func (c *Client) RootsBefore(ctx context.Context, spec *children.Spec) error {
 
 // BringsOtherRoots reports whether a child would be served other roots than it has, for
 // this request alone.
-func (c *Client) BringsOtherRoots(spec *children.Spec) bool {
-	if !c.asks || !c.v.o.PerRequest || c.judged == nil || spec.Share == children.ShareAll {
+func (c *Client) BringsOtherRoots(child *spec.Spec) bool {
+	if !c.asks || !c.v.o.PerRequest || c.judged == nil || child.Share == spec.ShareAll {
 		return false
 	}
-	set, _ := c.v.o.Host.Served(spec.Name)
+	set, _ := c.v.o.Host.Served(child.Name)
 	return set != rootsmgr.SetID("", c.judged.Snapshot.Roots())
 }
 

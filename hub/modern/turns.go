@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"mcphub/children"
+	"mcphub/children/run"
 	"mcphub/rootsmgr"
 )
 
@@ -215,7 +215,7 @@ func (c *Client) takeTurn(ctx context.Context, child string) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		return &children.UnavailableError{Child: child, Reason: "calls of the same token use it with other roots: " + err.Error()}
+		return &run.UnavailableError{Child: child, Reason: "calls of the same token use it with other roots: " + err.Error()}
 	}
 	c.swapTurn(turn{child, gate})
 	if set == "" {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"mcphub/children"
+	"mcphub/children/offers"
 	"mcphub/hub/catalog"
 	"mcphub/hub/configuration"
 )
@@ -86,7 +87,7 @@ func (o *Offering) wake() {
 
 // Adopt makes g what the session goes by. Offers that g reads otherwise are in
 // renewed. replaced are the children of which nothing is known any more.
-func (o *Offering) Adopt(g *configuration.Configuration, renewed map[*children.Offer]*catalog.Offer) (replaced []string) {
+func (o *Offering) Adopt(g *configuration.Configuration, renewed map[*offers.Offer]*catalog.Offer) (replaced []string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for name, of := range o.byChild {

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"mcphub/children"
+	"mcphub/children/offers"
 	"mcphub/hub/catalog"
 	"mcphub/hub/configuration"
 )
@@ -17,7 +17,7 @@ import (
 //
 // What a server offers depends on what the client can do, so that has to be
 // known first. remembered is what a child offered last, nil where that is not known.
-func (o *Offering) Recall(ctx context.Context, clientKnown <-chan struct{}, remembered func(*configuration.Child) *children.Offer) {
+func (o *Offering) Recall(ctx context.Context, clientKnown <-chan struct{}, remembered func(*configuration.Child) *offers.Offer) {
 	defer close(o.recalled)
 	select {
 	case <-clientKnown:
@@ -34,7 +34,7 @@ func (o *Offering) Recall(ctx context.Context, clientKnown <-chan struct{}, reme
 
 // recallAll reads what is remembered of the children of g, in their order; nil
 // where nothing is.
-func recallAll(g *configuration.Configuration, remembered func(*configuration.Child) *children.Offer) []*catalog.Offer {
+func recallAll(g *configuration.Configuration, remembered func(*configuration.Child) *offers.Offer) []*catalog.Offer {
 	all := g.Children
 	found := make([]*catalog.Offer, len(all))
 	var next atomic.Int32

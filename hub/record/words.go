@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"mcphub/children"
+	"mcphub/children/run"
 	"mcphub/internal/audit"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
@@ -100,9 +100,9 @@ func waysOf(f *validate.Judged, path string) int {
 
 // Failure is the record's word for a request that no answer came to.
 func Failure(err error) string {
-	var silent *children.TimeoutError
+	var silent *run.TimeoutError
 	var gone *jsonrpc.CancelledError
-	var down *children.UnavailableError
+	var down *run.UnavailableError
 	switch {
 	case errors.As(err, &silent):
 		return audit.ResultTimeout

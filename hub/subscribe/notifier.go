@@ -10,6 +10,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"mcphub/children"
+	"mcphub/children/spec"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/printable"
 	"mcphub/internal/worker"
@@ -44,22 +45,22 @@ type Session interface {
 	// configured.
 	At(child, uri string) Place
 	// Serving is the instance of a child that serves the session now.
-	Serving(child string) (children.Key, children.Term)
+	Serving(child string) (spec.Key, children.Term)
 	// TryAcquire returns a lease of an instance if that takes no waiting.
-	TryAcquire(k children.Key) (*children.Lease, bool)
+	TryAcquire(k spec.Key) (*children.Lease, bool)
 }
 
 // A Place is one child that may have a resource.
 type Place interface {
 	// Key is the instance that serves the session now.
-	Key() children.Key
+	Key() spec.Key
 	// URI is the child's own.
 	URI() string
 	// Ask makes a request about the resource, which is judged like any call. before,
 	// where set, is told of the instance just before the request is sent, and nothing
 	// is sent where it returns an error. The error is ErrReplaced where the child was
 	// replaced and nothing was sent.
-	Ask(ctx context.Context, m *jsonrpc.Message, before func(children.Key, children.Term) error) (jsonrpc.Answer, error)
+	Ask(ctx context.Context, m *jsonrpc.Message, before func(spec.Key, children.Term) error) (jsonrpc.Answer, error)
 }
 
 // ErrReplaced says that a child was replaced by another configuration of it.
@@ -220,7 +221,7 @@ func (n *Notifier) subscribe(ctx context.Context, m *jsonrpc.Message, uri string
 func (n *Notifier) subscribeAt(ctx context.Context, m *jsonrpc.Message, p Place, uri string, who *subscriber) (jsonrpc.Answer, error) {
 	var at resource
 	fresh := false
-	a, err := p.Ask(ctx, m, func(k children.Key, term children.Term) (err error) {
+	a, err := p.Ask(ctx, m, func(k spec.Key, term children.Term) (err error) {
 		at = resource{k, p.URI()}
 		fresh, err = n.table.add(at, who, subscription{uri, term})
 		return err
@@ -297,7 +298,7 @@ func (n *Notifier) makeAnew(ctx context.Context, w wanted) {
 	skip, at := false, w.resource
 	// It stays entered all the time: the instance may be the same, and what it tells
 	// meanwhile is not to be lost.
-	a, err := p.Ask(ctx, aboutURI(MethodSubscribe, w.resource.uri), func(k children.Key, term children.Term) error {
+	a, err := p.Ask(ctx, aboutURI(MethodSubscribe, w.resource.uri), func(k spec.Key, term children.Term) error {
 		to := resource{k, w.resource.uri}
 		if skip = !n.table.move(at, to, term, w.who); skip {
 			return errNotWanted

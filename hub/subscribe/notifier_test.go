@@ -11,12 +11,13 @@ import (
 	"github.com/rs/zerolog"
 
 	"mcphub/children"
+	"mcphub/children/spec"
 	"mcphub/internal/jsonrpc"
 )
 
 // oneChild is a Session with one child that has all resources, and grants all.
 type oneChild struct {
-	key  children.Key
+	key  spec.Key
 	term children.Term
 }
 
@@ -33,19 +34,19 @@ func (c *oneChild) First(_ context.Context, uri string) (Place, jsonrpc.Answer) 
 	return c.At("kid", uri), jsonrpc.Answer{}
 }
 
-func (c *oneChild) At(_, uri string) Place                          { return onePlace{c, uri} }
-func (c *oneChild) Serving(string) (children.Key, children.Term)    { return c.key, c.term }
-func (c *oneChild) TryAcquire(children.Key) (*children.Lease, bool) { return nil, false }
+func (c *oneChild) At(_, uri string) Place                      { return onePlace{c, uri} }
+func (c *oneChild) Serving(string) (spec.Key, children.Term)    { return c.key, c.term }
+func (c *oneChild) TryAcquire(spec.Key) (*children.Lease, bool) { return nil, false }
 
 type onePlace struct {
 	c   *oneChild
 	uri string
 }
 
-func (p onePlace) Key() children.Key { return p.c.key }
-func (p onePlace) URI() string       { return p.uri }
+func (p onePlace) Key() spec.Key { return p.c.key }
+func (p onePlace) URI() string   { return p.uri }
 
-func (p onePlace) Ask(_ context.Context, _ *jsonrpc.Message, before func(children.Key, children.Term) error) (jsonrpc.Answer, error) {
+func (p onePlace) Ask(_ context.Context, _ *jsonrpc.Message, before func(spec.Key, children.Term) error) (jsonrpc.Answer, error) {
 	if before != nil {
 		if err := before(p.c.key, p.c.term); err != nil {
 			return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error()), nil
@@ -62,7 +63,7 @@ func aTerm() children.Term { return children.Status{Restarts: 1}.Term() }
 func TestNothingIsLostWhileSubscriptionsAreMadeAnew(t *testing.T) {
 	const uri, changes = "note://1", 20_000
 	var table Table
-	session := &oneChild{key: children.Key{Child: "kid"}, term: aTerm()}
+	session := &oneChild{key: spec.Key{Child: "kid"}, term: aTerm()}
 	n := NewNotifier(session, &table, zerolog.Nop())
 	var told atomic.Int64
 	who := &subscriber{n, func(string, ...[]byte) { told.Add(1) }}
@@ -111,7 +112,7 @@ func TestSubscriptionsAreBounded(t *testing.T) {
 	uri := strings.Repeat("u", maxBytes/8)
 	add := func(n *Notifier, i int) error {
 		name := fmt.Sprint(i, uri)
-		_, err := table.add(resource{children.Key{Child: "kid"}, name}, n.client, subscription{uri: name})
+		_, err := table.add(resource{spec.Key{Child: "kid"}, name}, n.client, subscription{uri: name})
 		return err
 	}
 	one, other := NewNotifier(&oneChild{}, &table, zerolog.Nop()), NewNotifier(&oneChild{}, &table, zerolog.Nop())

@@ -10,7 +10,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
-	"mcphub/children"
+	"mcphub/children/spec"
 	"mcphub/hub/modern"
 	"mcphub/hub/tasks"
 	"mcphub/internal/jsonrpc"
@@ -56,8 +56,8 @@ type stream struct {
 
 // watched is a task that a stream is told of.
 type watched struct {
-	key children.Key // whose it is
-	end func()       // nil while it is not sure that the child tells of it
+	key spec.Key // whose it is
+	end func()   // nil while it is not sure that the child tells of it
 }
 
 // note is a notification.
@@ -125,7 +125,7 @@ func (s *streams) changed(ctx context.Context, lists func() []List) {
 
 // Task tells the streams that asked for it what has become of a task of a child.
 // It runs on the child's read loop.
-func (n *Notifier) Task(k children.Key, m *jsonrpc.Message) {
+func (n *Notifier) Task(k spec.Key, m *jsonrpc.Message) {
 	id, ok := jsonrpc.String(m.Param("taskId"))
 	if !ok {
 		return
@@ -302,7 +302,7 @@ func (l *stream) unwatch() {
 }
 
 // watches reports whether the stream is told of a task of a child.
-func (l *stream) watches(k children.Key, id string) bool {
+func (l *stream) watches(k spec.Key, id string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	w, ok := l.tasks[id]

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"mcphub/children"
+	"mcphub/children/spec"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -30,7 +31,7 @@ type row struct {
 
 // A resource is one resource of one instance.
 type resource struct {
-	key children.Key
+	key spec.Key
 	uri string // the child's own
 }
 
@@ -173,7 +174,7 @@ func (t *Table) Len() int {
 
 // Updated tells sessions that a resource has changed, each by its own URI for it.
 // It runs on the child's read loop.
-func (t *Table) Updated(k children.Key, m *jsonrpc.Message) {
+func (t *Table) Updated(k spec.Key, m *jsonrpc.Message) {
 	quoted := m.Param("uri")
 	uri, ok := jsonrpc.String(quoted)
 	if !ok {

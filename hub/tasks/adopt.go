@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"mcphub/children"
+	"mcphub/children/link"
+	"mcphub/children/spec"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -18,7 +20,7 @@ const cancelTime = 5 * time.Second
 // extension.
 func Is(result []byte) bool {
 	kind, _ := jsonrpc.String(jsonrpc.Get(result, "resultType"))
-	return kind == children.ResultTask
+	return kind == link.ResultTask
 }
 
 // Adopt enters the task that a child made of a call, and calls drop, which ends
@@ -77,7 +79,7 @@ func holdTime(raw []byte) time.Duration {
 }
 
 // holding is a task that is released once, after its time at the latest.
-func holding(k children.Key, limit time.Duration, release func()) *task {
+func holding(k spec.Key, limit time.Duration, release func()) *task {
 	release = sync.OnceFunc(release)
 	over := time.AfterFunc(limit, release)
 	return &task{key: k, release: func() {

@@ -4,14 +4,14 @@ import (
 	"bytes"
 	"slices"
 
-	"mcphub/children"
+	"mcphub/children/spec"
 	"mcphub/internal/jsonrpc"
 )
 
 // This file is about the tasks that the client makes of what children ask of it.
 
 // MayUse refuses a child a task that the client did not make for it.
-func (t *Table) MayUse(k children.Key, m *jsonrpc.Message) (refusal jsonrpc.Answer, ok bool) {
+func (t *Table) MayUse(k spec.Key, m *jsonrpc.Message) (refusal jsonrpc.Answer, ok bool) {
 	switch m.Method {
 	case MethodGet, MethodResult, MethodCancel:
 	default:
@@ -25,7 +25,7 @@ func (t *Table) MayUse(k children.Key, m *jsonrpc.Message) (refusal jsonrpc.Answ
 }
 
 // MadeFor tells for which instance the client made the task with an id.
-func (t *Table) MadeFor(id string) (k children.Key, ok bool) {
+func (t *Table) MadeFor(id string) (k spec.Key, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	k, ok = t.clients[id]
@@ -34,7 +34,7 @@ func (t *Table) MadeFor(id string) (k children.Key, ok bool) {
 
 // Answered takes in what the client answered a child. It notes a task that the
 // client made, and leaves in a list of tasks those that were made for the child.
-func (t *Table) Answered(k children.Key, m *jsonrpc.Message, a jsonrpc.Answer) jsonrpc.Answer {
+func (t *Table) Answered(k spec.Key, m *jsonrpc.Message, a jsonrpc.Answer) jsonrpc.Answer {
 	switch {
 	case a.Result == nil:
 	case m.Method == MethodList:
@@ -48,14 +48,14 @@ func (t *Table) Answered(k children.Key, m *jsonrpc.Message, a jsonrpc.Answer) j
 }
 
 // note enters a task that the client made for an instance.
-func (t *Table) note(id string, k children.Key) {
+func (t *Table) note(id string, k spec.Key) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(id) > maxID {
 		return
 	}
 	if t.clients == nil {
-		t.clients = map[string]children.Key{}
+		t.clients = map[string]spec.Key{}
 	}
 	if _, again := t.clients[id]; !again {
 		if at := oldest(t.clientsOrder, func(id string) bool { return t.clients[id].Child == k.Child }); at >= 0 {
@@ -68,7 +68,7 @@ func (t *Table) note(id string, k children.Key) {
 }
 
 // only leaves in a result of tasks/list what was made for one instance.
-func (t *Table) only(k children.Key, a jsonrpc.Answer) jsonrpc.Answer {
+func (t *Table) only(k spec.Key, a jsonrpc.Answer) jsonrpc.Answer {
 	all := jsonrpc.Get(a.Result, "tasks")
 	if all == nil {
 		return a

@@ -10,6 +10,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"mcphub/children"
+	"mcphub/children/spec"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/printable"
 )
@@ -30,9 +31,9 @@ const Extension = "io.modelcontextprotocol/tasks"
 // A Session is what requests about tasks need of the session that they come on.
 type Session interface {
 	// TryAcquire returns a lease of an instance if that takes no waiting.
-	TryAcquire(k children.Key) (*children.Lease, bool)
+	TryAcquire(k spec.Key) (*children.Lease, bool)
 	// Acquire waits for a lease of the very instance that made a task.
-	Acquire(ctx context.Context, k children.Key) (*children.Lease, error)
+	Acquire(ctx context.Context, k spec.Key) (*children.Lease, error)
 	// Send sends a request of the client to the instance of a lease and returns the
 	// answer that the client gets. With an error, the instance did not answer.
 	Send(ctx context.Context, lease *children.Lease, m *jsonrpc.Message) (jsonrpc.Answer, error)
@@ -42,7 +43,7 @@ type Session interface {
 	Children() []string
 	// Serving is the instance of a child that serves the session now. own: it serves
 	// no other session.
-	Serving(child string) (k children.Key, own, ok bool)
+	Serving(child string) (k spec.Key, own, ok bool)
 }
 
 // Declared refuses a request about tasks of a client whose raw capabilities do

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"mcphub/children"
+	"mcphub/children/spec"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -24,23 +24,23 @@ type Table struct {
 	order  []string         // the ids of byID, the oldest first
 	closed bool
 
-	clients      map[string]children.Key // that the client made for a child, by id
-	clientsOrder []string                // the ids of clients, the oldest first
+	clients      map[string]spec.Key // that the client made for a child, by id
+	clientsOrder []string            // the ids of clients, the oldest first
 }
 
 // A task is one that a child made. It holds a lease of the child and the route of
 // its progress until release is called.
 type task struct {
-	key     children.Key
+	key     spec.Key
 	release func()
 }
 
 // Find tells which instance made the task with an id.
-func (t *Table) Find(id string) (k children.Key, ok bool) {
+func (t *Table) Find(id string) (k spec.Key, ok bool) {
 	if found := t.find(id); found != nil {
 		return found.key, true
 	}
-	return children.Key{}, false
+	return spec.Key{}, false
 }
 
 func (t *Table) find(id string) *task {
@@ -98,7 +98,7 @@ func oldest(ids []string, its func(id string) bool) int {
 
 // Told takes in what an instance tells of a task. known: there is a task of this
 // id. mine: that instance made it.
-func (t *Table) Told(k children.Key, m *jsonrpc.Message) (mine, known bool) {
+func (t *Table) Told(k spec.Key, m *jsonrpc.Message) (mine, known bool) {
 	id, ok := jsonrpc.String(m.Param("taskId"))
 	if !ok {
 		return false, true
@@ -116,7 +116,7 @@ func (t *Table) Told(k children.Key, m *jsonrpc.Message) (mine, known bool) {
 // lists reports whether the client is shown a task that a child lists. An
 // instance of the session's own may have made it at any time. One that several
 // sessions share must have made it for this one.
-func (t *Table) lists(id string, k children.Key, own bool) bool {
+func (t *Table) lists(id string, k spec.Key, own bool) bool {
 	found := t.find(id)
 	if found == nil && own && len(id) <= maxID {
 		return t.add(id, &task{key: k, release: func() {}})

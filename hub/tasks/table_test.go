@@ -5,20 +5,20 @@ import (
 	"strings"
 	"testing"
 
-	"mcphub/children"
+	"mcphub/children/spec"
 )
 
 // TestOneChildTakesNoRoomOfAnother: a child that makes or lists tasks without end
 // makes the session forget its own, and none of another child.
 func TestOneChildTakesNoRoomOfAnother(t *testing.T) {
-	bad, good := children.Key{Child: "bad", Instance: "s"}, children.Key{Child: "good", Instance: "s"}
+	bad, good := spec.Key{Child: "bad", Instance: "s"}, spec.Key{Child: "good", Instance: "s"}
 	var ts Table
 	if !ts.lists("mine", good, true) {
 		t.Fatal("a task is not listed")
 	}
 	ts.note("asked", good)
 	for i := range maxTasks + 10 {
-		ts.lists(fmt.Sprint("x", i), children.Key{Child: "bad", Instance: fmt.Sprint(i)}, true)
+		ts.lists(fmt.Sprint("x", i), spec.Key{Child: "bad", Instance: fmt.Sprint(i)}, true)
 		ts.note(fmt.Sprint("x", i), bad)
 	}
 	if ts.find("mine") == nil || ts.clients["asked"] != good {
@@ -32,7 +32,7 @@ func TestOneChildTakesNoRoomOfAnother(t *testing.T) {
 // TestIDsAreBounded: an id is kept after its message, so it is bounded in bytes
 // and not only in number.
 func TestIDsAreBounded(t *testing.T) {
-	k := children.Key{Child: "kid"}
+	k := spec.Key{Child: "kid"}
 	var ts Table
 	long := strings.Repeat("x", maxID)
 	if !ts.lists(long, k, true) {

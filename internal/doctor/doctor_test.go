@@ -17,8 +17,8 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"mcphub/children"
 	"mcphub/children/sandbox"
+	"mcphub/children/spec"
 	"mcphub/hub"
 	"mcphub/internal/client"
 	"mcphub/internal/clients"
@@ -100,7 +100,7 @@ func TestDiagnose(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			e := &examination{Options: Options{Source: &setup.Source{}}}
 			f := Finding{Text: tc.why}
-			diagnose(&f, children.Spec{Name: "my-srv", Args: []string{filepath.Join(pkg, "index.js")}}, &hub.ChildStatus{Stderr: tc.stderr}, e)
+			diagnose(&f, spec.Spec{Name: "my-srv", Args: []string{filepath.Join(pkg, "index.js")}}, &hub.ChildStatus{Stderr: tc.stderr}, e)
 			if !strings.Contains(f.Cure, tc.cure) || f.Command != tc.command {
 				t.Errorf("cure  %q\nrun   %q\nwant  %q\n      %q", f.Cure, f.Command, tc.cure, tc.command)
 			}
@@ -255,7 +255,7 @@ func options(t *testing.T, text string) Options {
 // TestKernelNote: what the kernel does not hold is a note, and only where a server is to
 // be held.
 func TestKernelNote(t *testing.T) {
-	confined := []hub.Child{{Spec: children.Spec{Name: "a", Sandbox: sandbox.Settings{Mode: sandbox.Auto, Default: true}}}}
+	confined := []hub.Child{{Spec: spec.Spec{Name: "a", Sandbox: sandbox.Settings{Mode: sandbox.Auto, Default: true}}}}
 	for name, tc := range map[string]struct {
 		kernel   sandbox.Kernel
 		children []hub.Child
@@ -264,7 +264,7 @@ func TestKernelNote(t *testing.T) {
 		"all of it":         {sandbox.Kernel{ABI: 7, Filters: true, Drops: true}, confined, ""},
 		"no Landlock":       {sandbox.Kernel{Why: "it is turned off"}, confined, "no kernel enforcement here: it is turned off"},
 		"an old one":        {sandbox.Kernel{ABI: 2, Filters: true, Drops: true}, confined, "files outside can be truncated"},
-		"nobody to be held": {sandbox.Kernel{Why: "it is turned off"}, []hub.Child{{Spec: children.Spec{Name: "a"}}}, ""},
+		"nobody to be held": {sandbox.Kernel{Why: "it is turned off"}, []hub.Child{{Spec: spec.Spec{Name: "a"}}}, ""},
 	} {
 		e := examination{report: &Report{}}
 		e.found.Hub.Children = tc.children

@@ -12,6 +12,7 @@ import (
 
 	"mcphub/children"
 	"mcphub/children/hints"
+	"mcphub/children/spec"
 	"mcphub/hub"
 	"mcphub/internal/client"
 	"mcphub/internal/lazyregexp"
@@ -177,7 +178,7 @@ func (e *examination) names(c *hub.Child, tools []client.Tool, warn func(severit
 func (e *examination) at(name string) string { return place(e.found.File.At("mcpServers", name)) }
 
 // failure says why a server did not start, and what helps.
-func (e *examination) failure(s children.Spec, st *hub.ChildStatus, in *Interpreter) Finding {
+func (e *examination) failure(s spec.Spec, st *hub.ChildStatus, in *Interpreter) Finding {
 	text := printable.Clean(cmp.Or(st.LastFailure, st.Error))
 	f := Finding{Group: Servers, Subject: s.Name, Severity: bad, At: e.at(s.Name), Text: firstLine(reference.Show(text))}
 	f.Details = lastWords(st.Stderr, f.Text)
@@ -225,32 +226,32 @@ func firstLine(text string) string {
 // An ailment is a known failure: how its text is recognised, and what helps.
 type ailment struct {
 	said *lazyregexp.Regexp // in why it failed, or in what it wrote
-	cure func(f *Finding, s children.Spec, said []string, e *examination)
+	cure func(f *Finding, s spec.Spec, said []string, e *examination)
 }
 
 var ailments = []ailment{
-	{lazyregexp.New(`(?i)already running|another instance|\blocked by\b|\bis locked\b|\block(?:file| file)\b|EADDRINUSE|address already in use|terminated by other`), func(f *Finding, _ children.Spec, _ []string, _ *examination) {
+	{lazyregexp.New(`(?i)already running|another instance|\blocked by\b|\bis locked\b|\block(?:file| file)\b|EADDRINUSE|address already in use|terminated by other`), func(f *Finding, _ spec.Spec, _ []string, _ *examination) {
 		f.Cure = "it seems to run already, and not twice at once: quit the client that runs it, or end that process, and try again"
 	}},
-	{lazyregexp.New(`did not start within (\S+):`), func(f *Finding, s children.Spec, said []string, _ *examination) {
+	{lazyregexp.New(`did not start within (\S+):`), func(f *Finding, s spec.Spec, said []string, _ *examination) {
 		start := s.WithDefaults().StartTimeout
 		f.Text, _, _ = strings.Cut(f.Text, "; raise ")
 		f.Cure = fmt.Sprintf(`give it more time if it is slow: write "timeout": {"start": %q} into its entry; else see what it wrote, and correct its command line`, (2 * start).String())
 	}},
-	{lazyregexp.New(`the secret "([A-Za-z0-9_][A-Za-z0-9_./-]*)" is not set`), func(f *Finding, _ children.Spec, said []string, e *examination) {
+	{lazyregexp.New(`the secret "([A-Za-z0-9_][A-Za-z0-9_./-]*)" is not set`), func(f *Finding, _ spec.Spec, said []string, e *examination) {
 		f.Text, _, _ = strings.Cut(f.Text, "; mcphub secret set")
 		f.Cure, f.Command = "set it", e.mcphub("secret", "set", said[1])
 	}},
-	{lazyregexp.New(`; run: mcphub auth login |\b401\b|(?i:unauthorized)`), func(f *Finding, s children.Spec, _ []string, e *examination) {
+	{lazyregexp.New(`; run: mcphub auth login |\b401\b|(?i:unauthorized)`), func(f *Finding, s spec.Spec, _ []string, e *examination) {
 		e.unauthorized(f, s)
 	}},
-	{lazyregexp.New(`npm (?:error|ERR!) (?:code )?(?:E?NOTCACHED|ENOTCACHED|ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ENETUNREACH|ETIMEDOUT)\b|(?i:failed to fetch|network connectivity is disabled)`), func(f *Finding, _ children.Spec, _ []string, e *examination) {
+	{lazyregexp.New(`npm (?:error|ERR!) (?:code )?(?:E?NOTCACHED|ENOTCACHED|ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ENETUNREACH|ETIMEDOUT)\b|(?i:failed to fetch|network connectivity is disabled)`), func(f *Finding, _ spec.Spec, _ []string, e *examination) {
 		f.Cure, f.Command = "its package is not on this machine and could not be downloaded: connect to the network once, and run this, which fetches it", e.mcphub("warm")
 	}},
-	{lazyregexp.New(`npm (?:error|ERR!) (?:code )?E404|(?i:was not found in the package registry|no matching distribution found)`), func(f *Finding, _ children.Spec, _ []string, _ *examination) {
+	{lazyregexp.New(`npm (?:error|ERR!) (?:code )?E404|(?i:was not found in the package registry|no matching distribution found)`), func(f *Finding, _ spec.Spec, _ []string, _ *examination) {
 		f.Cure = `there is no package of that name: correct it in "args"`
 	}},
-	{lazyregexp.New(`Cannot find (?:module|package) '([^']+)'|No module named '?([A-Za-z0-9_.]+)'?`), func(f *Finding, s children.Spec, said []string, _ *examination) {
+	{lazyregexp.New(`Cannot find (?:module|package) '([^']+)'|No module named '?([A-Za-z0-9_.]+)'?`), func(f *Finding, s spec.Spec, said []string, _ *examination) {
 		name := cmp.Or(said[1], said[2])
 		if filepath.IsAbs(name) {
 			f.Cure = "there is no file " + name + ": correct the path in its entry"
@@ -262,10 +263,10 @@ var ailments = []ailment{
 			f.Command = printable.CommandLine([]string{"npm", "install", "--prefix", filepath.Dir(file)})
 		}
 	}},
-	{lazyregexp.New(`connection refused|no such host|dial tcp`), func(f *Finding, s children.Spec, _ []string, _ *examination) {
+	{lazyregexp.New(`connection refused|no such host|dial tcp`), func(f *Finding, s spec.Spec, _ []string, _ *examination) {
 		f.Cure = `nothing answers at its address: start that server, or correct "url"`
 	}},
-	{lazyregexp.New(`(?i)\b([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)\b[^\n]{0,60}\b(?:required|not set|missing|must be set|undefined|not provided|not found|is empty)|(?:missing|required|set|provide|KeyError:)[^\n]{0,40}?\b([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)\b`), func(f *Finding, s children.Spec, said []string, e *examination) {
+	{lazyregexp.New(`(?i)\b([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)\b[^\n]{0,60}\b(?:required|not set|missing|must be set|undefined|not provided|not found|is empty)|(?:missing|required|set|provide|KeyError:)[^\n]{0,40}?\b([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)\b`), func(f *Finding, s spec.Spec, said []string, e *examination) {
 		name := cmp.Or(said[1], said[2])
 		if os.Getenv(name) != "" {
 			f.Cure = fmt.Sprintf(`it wants the variable %s, which the hub has and does not pass on: write "inherit": [%q] into its entry`, name, name)
@@ -280,7 +281,7 @@ var noVariable = lazyregexp.New(`[^A-Za-z0-9]+`)
 
 // unauthorized says what to do about a server that wants to know who calls.
 // It is the one place for that.
-func (e *examination) unauthorized(f *Finding, s children.Spec) {
+func (e *examination) unauthorized(f *Finding, s spec.Spec) {
 	if text, login, _ := strings.Cut(f.Text, "; run: "); strings.HasPrefix(login, "mcphub auth login ") {
 		f.Text, f.Cure, f.Command = text, "log in at it", e.mcphub("auth", "login", s.Name)
 		return
@@ -295,7 +296,7 @@ func (e *examination) unauthorized(f *Finding, s children.Spec) {
 }
 
 // diagnose finds what helps against a failure.
-func diagnose(f *Finding, s children.Spec, st *hub.ChildStatus, e *examination) {
+func diagnose(f *Finding, s spec.Spec, st *hub.ChildStatus, e *examination) {
 	text := f.Text + "\n" + st.Error + "\n" + st.Stderr
 	for _, a := range ailments {
 		if said := a.said.FindStringSubmatch(text); said != nil {

@@ -11,9 +11,9 @@ import (
 	"strings"
 	"time"
 
-	"mcphub/children"
 	"mcphub/children/launch"
 	"mcphub/children/process"
+	"mcphub/children/spec"
 	"mcphub/internal/lazyregexp"
 )
 
@@ -22,7 +22,7 @@ const versionTime = 5 * time.Second
 
 // interpreter finds what runs a server, and which version the package wants; nil
 // where it is neither node nor python.
-func (e *examination) interpreter(ctx context.Context, s children.Spec, program string) *Interpreter {
+func (e *examination) interpreter(ctx context.Context, s spec.Spec, program string) *Interpreter {
 	if s.URL != "" || !filepath.IsAbs(program) {
 		return nil
 	}
@@ -177,7 +177,7 @@ func wantedBy(file string) string {
 }
 
 // outdated finds an interpreter that the package does not want.
-func (e *examination) outdated(s children.Spec, in *Interpreter) (Finding, bool) {
+func (e *examination) outdated(s spec.Spec, in *Interpreter) (Finding, bool) {
 	if in == nil || in.Version == "" || in.Wants == "" {
 		return Finding{}, false
 	}

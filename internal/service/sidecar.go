@@ -10,7 +10,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"mcphub/children"
+	"mcphub/children/spec"
 	"mcphub/hub"
 	"mcphub/internal/admin"
 	"mcphub/internal/childlog"
@@ -46,7 +46,7 @@ func openSidecar(made *setup.Result) *sidecar {
 		return a
 	}
 	a.book = book
-	cfg.Said = func(k children.Key, pid int, line string) { book.Say(k.Child, k.Instance, pid, line) }
+	cfg.Said = func(k spec.Key, pid int, line string) { book.Say(k.Child, k.Instance, pid, line) }
 	return a
 }
 

@@ -8,7 +8,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"mcphub/children"
+	"mcphub/children/spec"
 	"mcphub/hub"
 	"mcphub/internal/setup"
 )
@@ -20,7 +20,7 @@ func TestSidecarWithoutAHub(t *testing.T) {
 	for range 2 {
 		made := setup.Result{Hub: hub.Config{Log: zerolog.Nop()}, Logs: dir}
 		a := openSidecar(&made)
-		made.Hub.Said(children.Key{Child: "kid"}, 1, "word")
+		made.Hub.Said(spec.Key{Child: "kid"}, 1, "word")
 		a.stop()
 	}
 	text, err := os.ReadFile(filepath.Join(dir, "kid.log"))

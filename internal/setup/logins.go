@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"mcphub/children"
+	"mcphub/children/remote"
+	"mcphub/children/spec"
 	"mcphub/internal/config"
 	"mcphub/internal/exit"
 	"mcphub/internal/oauth"
@@ -27,7 +29,7 @@ func Logins(store *secrets.Store, kept secrets.Options) *logins.Store {
 
 // LoginSettings are what a Spec says of the login at its server. Its secrets have been
 // put in.
-func LoginSettings(s *children.Spec) oauth.Settings {
+func LoginSettings(s *spec.Spec) oauth.Settings {
 	return oauth.Settings{
 		Server: s.URL, Name: s.Name, Issuer: s.Auth.Issuer, ClientID: s.Auth.ClientID, Document: s.Auth.Document, ClientSecret: s.Auth.ClientSecret,
 		Scopes: s.Auth.Scopes, CallbackPort: s.Auth.CallbackPort,
@@ -36,7 +38,7 @@ func LoginSettings(s *children.Spec) oauth.Settings {
 
 // An Account is a server of hub.json at which one can log in, with its secrets put in.
 type Account struct {
-	children.Spec
+	spec.Spec
 	Flow string // of hub.json; "": not said
 }
 
@@ -158,7 +160,7 @@ func (r *Result) Settle() {
 
 // login gives the login of a child. A server whose address is not encrypted has none,
 // unless hub.json says that it asks for one, which is an error then.
-func (r *Result) login(k children.Key, s children.Spec) (children.Login, error) {
+func (r *Result) login(k spec.Key, s spec.Spec) (remote.Login, error) {
 	src, err := r.Logins.Source(logins.Options{Settings: LoginSettings(&s), Principal: k.Principal, Asked: s.Auth.Asked, Machine: s.Auth.Machine})
 	switch {
 	case err == nil:

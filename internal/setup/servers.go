@@ -8,9 +8,10 @@ import (
 	"slices"
 	"time"
 
-	"mcphub/children"
 	"mcphub/children/launch"
+	"mcphub/children/remote"
 	"mcphub/children/sandbox"
+	"mcphub/children/spec"
 	"mcphub/hub"
 	"mcphub/internal/config"
 	"mcphub/internal/exit"
@@ -65,7 +66,7 @@ func addServer(cfg *hub.Config, file *config.File, s *config.Server) error {
 	for i, text := range args {
 		args[i] = absolute(text)
 	}
-	spec := children.Spec{
+	child := spec.Spec{
 		Name: s.Name, Command: fromFile(file, s.Command, cfg.Home, true), Args: args, Env: absoluteIn(s.Env), EnvFile: fromFile(file, s.EnvFile, cfg.Home, false), Inherit: s.Inherit,
 		Cwd: fromFile(file, s.Cwd, cfg.Home, false), Local: s.Local, Roots: rootsModes[s.Roots], Share: shares[s.Share], Start: starts[s.Start], Era: eras[s.Era],
 		StartTimeout: s.Timeout.Start, CallTimeout: s.Timeout.Call, StopTimeout: s.Timeout.Stop,
@@ -73,15 +74,15 @@ func addServer(cfg *hub.Config, file *config.File, s *config.Server) error {
 		URL: absolute(s.URL), Headers: absoluteIn(s.Headers),
 	}
 	if s.URL != "" {
-		spec.Transport = children.Transport(s.Type)
+		child.Transport = remote.Transport(s.Type)
 	}
 	if s.URL != "" {
-		spec.Auth.Document = file.Auth.ClientID
+		child.Auth.Document = file.Auth.ClientID
 	}
 	if a := s.Auth; a != nil {
-		spec.Auth = children.Auth{
+		child.Auth = spec.Auth{
 			Asked: true, Machine: a.Flow == config.FlowClient, ClientID: a.ClientID, ClientSecret: absolute(a.ClientSecret),
-			Document: spec.Auth.Document, Issuer: a.Issuer, Scopes: a.Scopes, CallbackPort: a.CallbackPort,
+			Document: child.Auth.Document, Issuer: a.Issuer, Scopes: a.Scopes, CallbackPort: a.CallbackPort,
 		}
 	}
 	if s.Builtin != "" {
@@ -89,22 +90,22 @@ func addServer(cfg *hub.Config, file *config.File, s *config.Server) error {
 		if err != nil {
 			return exit.Errorf(exit.Failure, "the program's own file is unknown, so the embedded server cannot be started: %w", err)
 		}
-		spec.Command, spec.Args = exe, append([]string{s.Builtin}, args...)
-		spec.Directories = true
-		spec.Era = children.EraLegacy // it keeps the roots that it was told, and is told of changes
+		child.Command, child.Args = exe, append([]string{s.Builtin}, args...)
+		child.Directories = true
+		child.Era = spec.EraLegacy // it keeps the roots that it was told, and is told of changes
 	}
 	switch {
 	case s.Timeout.Idle != nil:
-		spec.IdleTimeout = *s.Timeout.Idle
-	case spec.Share != children.ShareSession:
-		spec.IdleTimeout = sharedIdle
+		child.IdleTimeout = *s.Timeout.Idle
+	case child.Share != spec.ShareSession:
+		child.IdleTimeout = sharedIdle
 	}
-	spec.Sandbox = sandboxSettings(file, s, cfg.Home)
-	if spec.Sandbox.Mode == sandbox.Auto {
-		spec.Sandbox.Cannot = spec.Program().Unheld(sandbox.System())
+	child.Sandbox = sandboxSettings(file, s, cfg.Home)
+	if child.Sandbox.Mode == sandbox.Auto {
+		child.Sandbox.Cannot = child.Program().Unheld(sandbox.System())
 	}
-	spec.Probe = validate.RootsProbe(s.Command, s.Args)
-	cfg.Children = append(cfg.Children, hub.Child{Spec: spec, Prefix: prefix, Include: s.Tools.Include, Exclude: s.Tools.Exclude, Always: s.Tools.Always})
+	child.Probe = validate.RootsProbe(s.Command, s.Args)
+	cfg.Children = append(cfg.Children, hub.Child{Spec: child, Prefix: prefix, Include: s.Tools.Include, Exclude: s.Tools.Exclude, Always: s.Tools.Always})
 	return nil
 }
 
@@ -142,9 +143,9 @@ var choices = map[string]sandbox.Choice{"on": sandbox.Yes, "off": sandbox.No, "r
 
 // rootsModes, shares, starts, sandboxModes and eras translate hub.json's words; config has refused others.
 var (
-	rootsModes   = map[string]children.RootsMode{"args": children.RootsArgs, "list": children.RootsList, "none": children.RootsNone}
-	shares       = map[string]children.Share{"roots": children.ShareRoots, "all": children.ShareAll}
-	starts       = map[string]children.StartMode{"eager": children.StartEager}
+	rootsModes   = map[string]spec.RootsMode{"args": spec.RootsArgs, "list": spec.RootsList, "none": spec.RootsNone}
+	shares       = map[string]spec.Share{"roots": spec.ShareRoots, "all": spec.ShareAll}
+	starts       = map[string]spec.StartMode{"eager": spec.StartEager}
 	sandboxModes = map[string]sandbox.Mode{config.SandboxAuto: sandbox.Auto, config.SandboxRequired: sandbox.Required}
-	eras         = map[string]children.Era{"legacy": children.EraLegacy, "modern": children.EraModern}
+	eras         = map[string]spec.Era{"legacy": spec.EraLegacy, "modern": spec.EraModern}
 )

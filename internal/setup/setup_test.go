@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"mcphub/children"
+	"mcphub/children/spec"
 	"mcphub/hub"
 	"mcphub/internal/config"
 )
@@ -35,7 +35,7 @@ func TestTimeouts(t *testing.T) {
 		}
 	}
 	idle := map[string]time.Duration{"own": 0, "all": 15 * time.Minute, "roots": 15 * time.Minute, "for-ever": 0, "own-idle": time.Hour}
-	specs := map[string]children.Spec{}
+	specs := map[string]spec.Spec{}
 	for _, c := range cfg.Children {
 		specs[c.Spec.Name] = c.Spec
 		if want, ok := idle[c.Spec.Name]; !ok || c.Spec.IdleTimeout != want {

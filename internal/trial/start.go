@@ -7,7 +7,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"mcphub/children"
+	"mcphub/children/spec"
 	"mcphub/hub"
 	"mcphub/internal/client"
 	"mcphub/internal/jsonrpc"
@@ -41,9 +41,9 @@ type Seen struct {
 func Start(ctx context.Context, cfg hub.Config, o Options) (*Seen, error) {
 	cfg.Children = slices.Clone(cfg.Children)
 	for i := range cfg.Children {
-		spec := &cfg.Children[i].Spec
-		spec.Start = children.StartEager
-		spec.Share = children.ShareSession // whomever it serves otherwise, here it is this client
+		child := &cfg.Children[i].Spec
+		child.Start = spec.StartEager
+		child.Share = spec.ShareSession // whomever it serves otherwise, here it is this client
 	}
 	cfg.Cache = "" // what a server offered before is not what it offers now
 	cfg.Log = o.Log

@@ -9,13 +9,14 @@ import (
 	"mcphub/children"
 	"mcphub/children/hints"
 	"mcphub/children/sandbox"
+	"mcphub/children/spec"
 	"mcphub/hub"
 	"mcphub/internal/client"
 )
 
 // A Run is one start of one server.
 type Run struct {
-	Spec      children.Spec
+	Spec      spec.Spec
 	Status    hub.ChildStatus // at its end
 	Tools     []client.Tool
 	Prompts   []string
@@ -73,7 +74,7 @@ func Try(ctx context.Context, cfg hub.Config, name string, o Options) (Result, e
 }
 
 // unheld says why the kernel would hold nothing of a server that is a process here.
-func unheld(s *children.Spec) string {
+func unheld(s *spec.Spec) string {
 	system := sandbox.System()
 	switch {
 	case s.URL != "":
