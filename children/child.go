@@ -27,7 +27,7 @@ import (
 	"mcphub/children/spec"
 	"mcphub/internal/reference"
 	"mcphub/internal/removal"
-	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
 )
 
 const (
@@ -236,7 +236,7 @@ func (c *child) wanted() want {
 }
 
 // setRoots notes new roots; the owner applies them.
-func (c *child) setRoots(roots []rootsmgr.Root, b sandbox.Boundary, wish bool) {
+func (c *child) setRoots(roots []guard.Root, b sandbox.Boundary, wish bool) {
 	roots = slices.Clone(roots)
 	c.ask(func(w *want) bool {
 		news := wish && !w.wish
@@ -250,7 +250,7 @@ func (c *child) setRoots(roots []rootsmgr.Root, b sandbox.Boundary, wish bool) {
 }
 
 // assume notes roots that are used until the first ones are known.
-func (c *child) assume(roots []rootsmgr.Root, b sandbox.Boundary) {
+func (c *child) assume(roots []guard.Root, b sandbox.Boundary) {
 	roots = slices.Clone(roots)
 	c.ask(func(w *want) bool {
 		news := !w.wish || !w.assumed

@@ -11,7 +11,7 @@ import (
 
 	"mcphub/children"
 	"mcphub/children/spec"
-	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
 )
 
 // A hostile clone brings programs and settings of its own, and the working
@@ -104,7 +104,7 @@ func TestNothingOfAHostileCloneRuns(t *testing.T) {
 					child.Env = map[string]string{name: value}
 				}
 				s := start(t, newWatcher(), children.Options{Specs: []spec.Spec{child}, Environ: []string{"PATH=" + search, "HOME=" + other}, Home: other})
-				s.Ensure(one, []rootsmgr.Root{root(clone, "")})
+				s.Ensure(one, []guard.Root{root(clone, "")})
 				l, err := s.Acquire(t.Context(), one)
 				if err == nil {
 					l.Release()

@@ -14,7 +14,7 @@ import (
 	"mcphub/children/sandbox"
 	"mcphub/children/spec"
 	"mcphub/internal/removal"
-	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
 )
 
 // Within is the Supervisor for whoever has this boundary: what it says of roots says
@@ -28,21 +28,21 @@ type Bounded struct {
 }
 
 // Ensure is that of the Supervisor.
-func (b Bounded) Ensure(k spec.Key, roots []rootsmgr.Root) {
+func (b Bounded) Ensure(k spec.Key, roots []guard.Root) {
 	if c := b.s.instance(k); c != nil {
 		c.setRoots(roots, b.boundary, true)
 	}
 }
 
 // Assume is that of the Supervisor.
-func (b Bounded) Assume(k spec.Key, roots []rootsmgr.Root) {
+func (b Bounded) Assume(k spec.Key, roots []guard.Root) {
 	if c := b.s.instance(k); c != nil {
 		c.assume(roots, b.boundary)
 	}
 }
 
 // SetRoots is that of the Supervisor.
-func (b Bounded) SetRoots(k spec.Key, roots []rootsmgr.Root) {
+func (b Bounded) SetRoots(k spec.Key, roots []guard.Root) {
 	if c := b.s.child(k); c != nil {
 		c.setRoots(roots, b.boundary, false)
 	}

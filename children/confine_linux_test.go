@@ -18,7 +18,7 @@ import (
 	"mcphub/children/childtest"
 	"mcphub/children/sandbox"
 	"mcphub/children/spec"
-	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
 )
 
 // landlocked skips where the kernel holds nothing. In CI it must.
@@ -71,7 +71,7 @@ func boundary(dirs ...string) (b sandbox.Boundary) {
 	return b
 }
 
-func rootsAt(dirs ...string) (roots []rootsmgr.Root) {
+func rootsAt(dirs ...string) (roots []guard.Root) {
 	for _, dir := range dirs {
 		roots = append(roots, root(dir, ""))
 	}

@@ -15,7 +15,7 @@ import (
 	"mcphub/children/link"
 	"mcphub/children/offers"
 	"mcphub/children/spec"
-	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
 )
 
 const plainTool = `{"name":"echo","inputSchema":{"type":"object"}}`
@@ -251,7 +251,7 @@ func TestColdChildWaitsForTheRoots(t *testing.T) {
 		k.hub(func(s *children.Supervisor, _ *watcher) {
 			s.Ensure(one, nil)
 			<-s.Settled(one)
-			s.Ensure(one, []rootsmgr.Root{root(k.dir, "")})
+			s.Ensure(one, []guard.Root{root(k.dir, "")})
 			acquireOne(t, s)
 		})
 		k.hub(func(s *children.Supervisor, w *watcher) {
@@ -269,7 +269,7 @@ func TestColdChildWaitsForTheRoots(t *testing.T) {
 			if st := s.Status()[0]; st.State != children.Waiting || !strings.Contains(st.Err, "roots") {
 				t.Errorf("called before the roots: %+v", st)
 			}
-			s.SetRoots(one, []rootsmgr.Root{root(k.dir, "")})
+			s.SetRoots(one, []guard.Root{root(k.dir, "")})
 			if err := <-got; err != nil {
 				t.Error(err)
 			}

@@ -5,7 +5,7 @@ import (
 	"mcphub/children/launch"
 	"mcphub/children/offers"
 	"mcphub/children/spec"
-	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
 )
 
 // Lacks says what is missing to start a server of this Spec, such as its program. It
@@ -19,7 +19,7 @@ func Lacks(s spec.Spec, o Options) []launch.Lack {
 
 // Preview tells what the kernel would hold a server to, for a session with these roots. It
 // starts nothing. It is nil where that is nothing.
-func Preview(s spec.Spec, o Options, roots []rootsmgr.Root) *hints.Reader {
+func Preview(s spec.Spec, o Options, roots []guard.Root) *hints.Reader {
 	if s.URL != "" {
 		return nil
 	}

@@ -22,7 +22,7 @@ import (
 	"mcphub/children/run"
 	"mcphub/children/spec"
 	"mcphub/internal/jsonrpc"
-	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
 )
 
 // One bad, slow or missing child never delays or hides the others (C1).
@@ -381,7 +381,7 @@ func TestEnvironmentAndRootsFile(t *testing.T) {
 		t.Errorf("status: %q", names)
 	}
 
-	var many []rootsmgr.Root
+	var many []guard.Root
 	for i := range 1500 {
 		many = append(many, root(fmt.Sprintf("%s/some/rather/long/name/%d", dir, i), ""))
 	}

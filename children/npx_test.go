@@ -12,7 +12,7 @@ import (
 	"mcphub/children"
 	"mcphub/children/childtest"
 	"mcphub/children/spec"
-	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
 )
 
 // A clone can bring programs of its own in node_modules/.bin: npx would run
@@ -57,7 +57,7 @@ func TestNpxTakesNothingFromTheClone(t *testing.T) {
 		child.Env["HOME"], child.Env["npm_config_cache"], child.Env["npm_config_update_notifier"] = home, filepath.Join(home, "npm"), "false"
 		w := newWatcher()
 		s := start(t, w, children.Options{Specs: []spec.Spec{child}, Home: home, Environ: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home}})
-		s.Ensure(one, []rootsmgr.Root{root(clone, "")})
+		s.Ensure(one, []guard.Root{root(clone, "")})
 		l, err := s.Acquire(t.Context(), one)
 		if err != nil {
 			return "", err

@@ -13,7 +13,7 @@ import (
 	"mcphub/children/childtest"
 	"mcphub/children/run"
 	"mcphub/children/spec"
-	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
 )
 
 // inBubble runs a test with children on goroutines, on a clock of its own.
@@ -108,7 +108,7 @@ func TestApplyDuringReplacementForRoots(t *testing.T) {
 		done := make(chan string, 1)
 		go func() { done <- call(t, old, "progress", `{"Steps":1,"Every":60000000000}`); old.Release() }()
 		synctest.Wait()
-		s.SetRoots(one, []rootsmgr.Root{root(t.TempDir(), "")})
+		s.SetRoots(one, []guard.Root{root(t.TempDir(), "")})
 		synctest.Wait()
 		if st := statusOf(t, s, "kid"); st.State != children.Draining {
 			t.Fatalf("%v", st)
@@ -238,7 +238,7 @@ func TestApplyFreesWhoWaits(t *testing.T) {
 		done := make(chan string, 1)
 		go func() { done <- call(t, l, "progress", `{"Steps":1,"Every":3600000000000}`); l.Release() }()
 		synctest.Wait()
-		s.SetRoots(one, []rootsmgr.Root{root(t.TempDir(), "")})
+		s.SetRoots(one, []guard.Root{root(t.TempDir(), "")})
 		failed := make(chan error, 1)
 		go func() { _, err := s.Acquire(t.Context(), one); failed <- err }()
 		synctest.Wait()

@@ -18,17 +18,17 @@ import (
 	"mcphub/children/childtest"
 	"mcphub/children/run"
 	"mcphub/children/spec"
-	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
 )
 
 // dirs makes n directories and returns their roots.
-func dirs(t *testing.T, n int) []rootsmgr.Root {
+func dirs(t *testing.T, n int) []guard.Root {
 	t.Helper()
 	top, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	var out []rootsmgr.Root
+	var out []guard.Root
 	for i := range n {
 		d := filepath.Join(top, string(rune('a'+i)))
 		if err := os.Mkdir(d, 0o700); err != nil {
@@ -51,7 +51,7 @@ func allowed(t *testing.T, s *children.Supervisor) []string {
 	return strings.Fields(list)
 }
 
-func pathsOf(roots []rootsmgr.Root) []string {
+func pathsOf(roots []guard.Root) []string {
 	var out []string
 	for _, r := range roots {
 		out = append(out, r.Path)
@@ -59,7 +59,7 @@ func pathsOf(roots []rootsmgr.Root) []string {
 	return out
 }
 
-func expectAllowed(t *testing.T, s *children.Supervisor, roots []rootsmgr.Root) {
+func expectAllowed(t *testing.T, s *children.Supervisor, roots []guard.Root) {
 	t.Helper()
 	if got := allowed(t, s); !slices.Equal(got, pathsOf(roots)) {
 		t.Errorf("the child works with %q, served %q", got, pathsOf(roots))
@@ -75,7 +75,7 @@ func TestRootsAreAppliedBeforeTheCall(t *testing.T) {
 	s, _ := startOne(t, spec, d[0])
 	expectAllowed(t, s, d[:1])
 	pid := statusOf(t, s, "kid").PID
-	for _, want := range [][]rootsmgr.Root{d, d[1:], d[:1]} {
+	for _, want := range [][]guard.Root{d, d[1:], d[:1]} {
 		s.SetRoots(one, want)
 		expectAllowed(t, s, want)
 	}
@@ -192,7 +192,7 @@ func TestWorkingDirectoryFollowsRoots(t *testing.T) {
 		return statusOf(t, s, "kid").PID
 	}
 	first := pid()
-	s.SetRoots(one, []rootsmgr.Root{d[2], d[0]})
+	s.SetRoots(one, []guard.Root{d[2], d[0]})
 	if pid() != first {
 		t.Error("replaced although its working directory is still a root")
 	}
@@ -324,7 +324,7 @@ func TestRootsRace(t *testing.T) {
 // has been answered and has applied that: one question is under way at a time, and
 // a server that applies its answers on the side ends with the newest.
 func TestRootsAreToldOneAtATime(t *testing.T) {
-	d := []rootsmgr.Root{root("/a", ""), root("/b", ""), root("/c", "")}
+	d := []guard.Root{root("/a", ""), root("/b", ""), root("/c", "")}
 	notices := func(t *testing.T, s *children.Supervisor) int {
 		l := lease(t, s, one)
 		defer l.Release()
@@ -388,17 +388,17 @@ func TestDeafChild(t *testing.T) {
 			l.Release()
 			return time.Since(start)
 		}
-		s.Ensure(one, []rootsmgr.Root{root(dir, "")})
+		s.Ensure(one, []guard.Root{root(dir, "")})
 		wait()
 		synctest.Wait() // it has asked
-		s.SetRoots(one, []rootsmgr.Root{root(dir, "other name")})
+		s.SetRoots(one, []guard.Root{root(dir, "other name")})
 		if d := wait(); d != 3*time.Second {
 			t.Errorf("waited %s", d)
 		}
 		if st := s.Status()[0]; st.RootsApplied || !strings.Contains(st.Err, "hub alone") || st.State != children.Ready {
 			t.Errorf("status: %+v", st)
 		}
-		s.SetRoots(one, []rootsmgr.Root{root(dir, "third name")})
+		s.SetRoots(one, []guard.Root{root(dir, "third name")})
 		if d := wait(); d != 0 {
 			t.Errorf("waited again: %s", d)
 		}
@@ -419,7 +419,7 @@ func TestCrashLoop(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error)
 		go func() { done <- s.Run(ctx) }()
-		s.Ensure(one, []rootsmgr.Root{})
+		s.Ensure(one, []guard.Root{})
 		<-s.Settled(one)
 		if st := s.Status()[0]; st.State != children.BackingOff || st.Failures != 1 || st.CircuitOpen {
 			t.Errorf("status: %+v", st)

@@ -9,7 +9,7 @@ import (
 	"mcphub/children"
 	"mcphub/children/childtest"
 	"mcphub/children/spec"
-	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
 )
 
 // Every line of stderr is handed on as plain text with its process, also those
@@ -33,7 +33,7 @@ func TestStderrIsHandedOn(t *testing.T) {
 			pids[pid] = true
 		},
 	})
-	s.Ensure(one, []rootsmgr.Root{})
+	s.Ensure(one, []guard.Root{})
 	l := acquire(t, s, one)
 	pid := statusOf(t, s, "kid").PID
 	if _, err := callErr(t.Context(), l, "exit", `{"code":7}`); err == nil {

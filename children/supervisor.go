@@ -21,7 +21,7 @@ import (
 	"mcphub/children/sandbox"
 	"mcphub/children/served"
 	"mcphub/children/spec"
-	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
 )
 
 // A Supervisor keeps child servers running and hands out the right to call
@@ -130,14 +130,14 @@ func (s *Supervisor) close() []*child {
 // none. An instance that starts lazily, and whose offer is known, waits for a call. It
 // returns at once. A Key without a Spec is ignored. A confined instance may open no
 // root by this: see Within.
-func (s *Supervisor) Ensure(k spec.Key, roots []rootsmgr.Root) {
+func (s *Supervisor) Ensure(k spec.Key, roots []guard.Root) {
 	s.Within(sandbox.Boundary{}).Ensure(k, roots)
 }
 
 // Assume sees to it that the instance runs with these roots until the first ones are
 // known. An instance that needs roots to start is started too. What happens when the
 // first roots are known is the same as after Prestart.
-func (s *Supervisor) Assume(k spec.Key, roots []rootsmgr.Root) {
+func (s *Supervisor) Assume(k spec.Key, roots []guard.Root) {
 	s.Within(sandbox.Boundary{}).Assume(k, roots)
 }
 
@@ -185,7 +185,7 @@ func (s *Supervisor) child(k spec.Key) *child {
 
 // SetRoots tells an instance of a change of roots. Calls acquired
 // from now on wait, bounded, until the child has applied it.
-func (s *Supervisor) SetRoots(k spec.Key, roots []rootsmgr.Root) {
+func (s *Supervisor) SetRoots(k spec.Key, roots []guard.Root) {
 	s.Within(sandbox.Boundary{}).SetRoots(k, roots)
 }
 
@@ -241,7 +241,7 @@ func (s *Supervisor) Preview(k spec.Key) (cwd string, served []string, ok bool) 
 
 // PreviewWith tells what Lease.Where would say of an instance that was given these roots by
 // SetRoots. ok is false if it could not be started with them.
-func (s *Supervisor) PreviewWith(k spec.Key, roots []rootsmgr.Root) (cwd string, served []string, ok bool) {
+func (s *Supervisor) PreviewWith(k spec.Key, roots []guard.Root) (cwd string, served []string, ok bool) {
 	c := s.child(k)
 	if c == nil {
 		return "", nil, false
@@ -268,7 +268,7 @@ func (s *Supervisor) machineFor(c *child) launch.Machine {
 
 // WouldReplace reports whether the run of an instance would be replaced if it were given
 // these roots by SetRoots, as far as that shows from outside.
-func (s *Supervisor) WouldReplace(k spec.Key, roots []rootsmgr.Root) bool {
+func (s *Supervisor) WouldReplace(k spec.Key, roots []guard.Root) bool {
 	c := s.child(k)
 	if c == nil {
 		return false

@@ -23,7 +23,7 @@ import (
 	"mcphub/children/run"
 	"mcphub/children/spec"
 	"mcphub/internal/jsonrpc"
-	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
 )
 
 // hubIfAsked turns this process into a hub where a test wants to kill one.
@@ -189,14 +189,14 @@ func text(t *testing.T, result string) string {
 	return r.Content[0].Text
 }
 
-func root(path, name string) rootsmgr.Root {
-	return rootsmgr.Root{URI: "file://" + filepath.ToSlash(path), Name: name, Path: path}
+func root(path, name string) guard.Root {
+	return guard.Root{URI: "file://" + filepath.ToSlash(path), Name: name, Path: path}
 }
 
 var one = spec.Key{Child: "kid", Instance: "s"}
 
 // startOne runs one child in a Supervisor of its own.
-func startOne(t *testing.T, child spec.Spec, roots ...rootsmgr.Root) (*children.Supervisor, *watcher) {
+func startOne(t *testing.T, child spec.Spec, roots ...guard.Root) (*children.Supervisor, *watcher) {
 	t.Helper()
 	w := newWatcher()
 	s := start(t, w, children.Options{Specs: []spec.Spec{child}})
@@ -221,7 +221,7 @@ func TestLife(t *testing.T) {
 	s := start(t, w, children.Options{Specs: []spec.Spec{child}, Version: "0.1"})
 	k := spec.Key{Child: "kid", Instance: "s1"}
 	dir := t.TempDir()
-	s.Ensure(k, []rootsmgr.Root{root(dir, "one")})
+	s.Ensure(k, []guard.Root{root(dir, "one")})
 	<-s.Settled(k)
 	l := acquire(t, s, k)
 	if got := call(t, l, "echo", `{"n":12345678901234567890,"t":"\ud800"}`); !strings.Contains(got, `{"n":12345678901234567890,"t":"\ud800"}`) {

@@ -16,7 +16,7 @@ import (
 	"mcphub/internal/audit"
 	"mcphub/internal/audit/trail"
 	"mcphub/internal/jsonrpc"
-	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/platform"
 	"mcphub/validate"
 )
 
@@ -45,9 +45,9 @@ func TestAFileOpensItselfAlone(t *testing.T) {
 				} else {
 					a.refused(c, "kid__echo", reading(key), "the person said no")
 				}
-				want := approval.GrantReport{URI: rootsmgr.FormatURI(config), Server: "kid", Lifetime: "session", Roles: []string{"read"}, File: true}
+				want := approval.GrantReport{URI: platform.Host().FormatURI(config), Server: "kid", Lifetime: "session", Roles: []string{"read"}, File: true}
 				if name == "directory" {
-					want.URI, want.File, want.Served = rootsmgr.FormatURI(a.at("ssh")), false, true
+					want.URI, want.File, want.Served = platform.Host().FormatURI(a.at("ssh")), false, true
 				}
 				if got := c.grants(t); fmt.Sprint(got) != fmt.Sprint([]approval.GrantReport{want}) {
 					t.Errorf("grants %+v, want %+v", got, want)
@@ -163,7 +163,7 @@ func TestAPathWithBlanksIsAskedAbout(t *testing.T) {
 				a.passes(c, "kid__echo", reading(path))
 				a.asks(p, 1)
 				for _, g := range c.grants(t) {
-					if g.URI == rootsmgr.FormatURI(a.at("data")) || g.URI == rootsmgr.FormatURI(a.at("data", "my")) && !g.File {
+					if g.URI == platform.Host().FormatURI(a.at("data")) || g.URI == platform.Host().FormatURI(a.at("data", "my")) && !g.File {
 						t.Errorf("open: %+v", g)
 					}
 				}

@@ -12,7 +12,7 @@ import (
 	"mcphub/hub/declaration"
 	"mcphub/hub/httpfront/fronttest"
 	"mcphub/internal/jsonrpc"
-	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/platform"
 	"mcphub/validate"
 )
 
@@ -114,7 +114,7 @@ func (a *askedHub) overHTTP(w *web, caps, secret string) *modernWay {
 func (c *modernWay) rootsResult() string {
 	var all []string
 	for _, d := range c.roots {
-		all = append(all, fmt.Sprintf(`{"uri":%q}`, rootsmgr.FormatURI(d)))
+		all = append(all, fmt.Sprintf(`{"uri":%q}`, platform.Host().FormatURI(d)))
 	}
 	return `{"roots":[` + strings.Join(all, ",") + `]}`
 }

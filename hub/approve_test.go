@@ -18,7 +18,8 @@ import (
 	"mcphub/hub/approval"
 	"mcphub/hub/declaration"
 	"mcphub/internal/jsonrpc"
-	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
+	"mcphub/rootsmgr/platform"
 	"mcphub/validate"
 )
 
@@ -59,7 +60,7 @@ func (a *askedHub) config(specs []spec.Spec, change ...func(*Config, *validate.C
 	}
 	cfg := testConfig(a, specs...)
 	cfg.Home = a.at("home")
-	judged := validate.Config{FS: rootsmgr.OS{}, Home: cfg.Home, Protected: []string{a.at("kept")}}
+	judged := validate.Config{FS: guard.OS{}, Home: cfg.Home, Protected: []string{a.at("kept")}}
 	for _, s := range specs {
 		judged.Children = append(judged.Children, validate.ChildConfig{Name: s.Name, Command: s.Command, CommandArgs: s.Args, Args: map[string]map[string]validate.ArgRule{
 			"*": {"/path": {Role: validate.RoleRead}, "/also": {Role: validate.RoleRead}, "/out": {Role: validate.RoleWrite}, "/gone": {Role: validate.RoleDelete}},
@@ -236,7 +237,7 @@ func TestApprovalFlows(t *testing.T) {
 		a.asks(p, 0)
 		a.passes(c, "kid__echo", reading(a.at("data", "one", "1.txt")))
 		a.asks(p, 1)
-		want := []approval.GrantReport{{URI: rootsmgr.FormatURI(a.at("data", "one")), Server: "kid", Lifetime: "session", Roles: []string{"read"}, Served: true}}
+		want := []approval.GrantReport{{URI: platform.Host().FormatURI(a.at("data", "one")), Server: "kid", Lifetime: "session", Roles: []string{"read"}, Served: true}}
 		if got := c.grants(t); len(got) != 1 || fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Errorf("grants %+v, want %+v", got, want)
 		}

@@ -14,6 +14,8 @@ import (
 	"mcphub/children/spec"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
+	"mcphub/rootsmgr/platform"
 	"mcphub/validate"
 )
 
@@ -75,7 +77,7 @@ func (c *testClient) setRoots(dirs ...string) {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = append(jsonrpc.AppendString(append(b, `{"uri":`...), rootsmgr.FormatURI(d)), '}')
+		b = append(jsonrpc.AppendString(append(b, `{"uri":`...), platform.Host().FormatURI(d)), '}')
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -125,7 +127,7 @@ func newTestHub(t testing.TB, specs ...spec.Spec) *Hub {
 
 func testConfig(t testing.TB, specs ...spec.Spec) Config {
 	t.Helper()
-	judged := validate.Config{FS: rootsmgr.OS{}, Home: t.TempDir()}
+	judged := validate.Config{FS: guard.OS{}, Home: t.TempDir()}
 	for _, s := range specs {
 		judged.Children = append(judged.Children, validate.ChildConfig{Name: s.Name, Command: s.Command, CommandArgs: s.Args})
 	}

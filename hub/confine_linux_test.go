@@ -13,7 +13,7 @@ import (
 	"mcphub/children/childtest"
 	"mcphub/children/sandbox"
 	"mcphub/internal/jsonrpc"
-	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
 	"mcphub/validate"
 )
 
@@ -48,7 +48,7 @@ func shellHub(t *testing.T, settings sandbox.Settings, change func(v *validate.C
 	spec := scripted("kid", childtest.Script{Shell: true, AskRoots: true})
 	spec.Sandbox = settings
 	cfg := testConfig(t, spec)
-	judged := validate.Config{FS: rootsmgr.OS{}, Home: cfg.Home, Children: []validate.ChildConfig{{Name: "kid", Command: spec.Command, Mode: validate.ModeOff, ModeSet: true}}}
+	judged := validate.Config{FS: guard.OS{}, Home: cfg.Home, Children: []validate.ChildConfig{{Name: "kid", Command: spec.Command, Mode: validate.ModeOff, ModeSet: true}}}
 	if change != nil {
 		change(&judged, d)
 	}

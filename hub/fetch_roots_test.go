@@ -15,7 +15,7 @@ import (
 	"mcphub/children/spec"
 	"mcphub/hub/modern"
 	"mcphub/internal/jsonrpc"
-	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/platform"
 )
 
 // lazyKid asks for the roots when its tool "roots" is called, and not before.
@@ -28,7 +28,7 @@ func lazyKid(t *testing.T) spec.Spec {
 func served(dirs ...string) string {
 	var all []string
 	for _, d := range dirs {
-		all = append(all, fmt.Sprintf(`{"uri":%q}`, rootsmgr.FormatURI(d)))
+		all = append(all, fmt.Sprintf(`{"uri":%q}`, platform.Host().FormatURI(d)))
 	}
 	return `{"roots":[` + strings.Join(all, ",") + `]}`
 }

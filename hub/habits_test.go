@@ -14,6 +14,7 @@ import (
 	"mcphub/children/spec"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/platform"
 )
 
 // A habit is something that generators of schemas write. VALUE in args is a text that the
@@ -119,7 +120,7 @@ func TestHabitsOfGenerators(t *testing.T) {
 		t.Fatal(err)
 	}
 	cfg := testConfig(t, played("old", spec.ShareAll, childtest.Script{Defs: file}), played("new", spec.ShareAll, childtest.Script{Era: "modern", Defs: file}))
-	cfg.Fallback = rootsmgr.Fallback{Origin: rootsmgr.OriginConfig, Entries: []rootsmgr.Entry{{URI: rootsmgr.FormatURI(root)}}}
+	cfg.Fallback = rootsmgr.Fallback{Origin: rootsmgr.OriginConfig, Entries: []rootsmgr.Entry{{URI: platform.Host().FormatURI(root)}}}
 	h := runHub(t, cfg)
 	for front, ask := range everyFront(t, h) {
 		t.Run(front, func(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"mcphub/children/spec"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/platform"
 )
 
 // directories are the roots of a token.
@@ -73,7 +74,7 @@ func TestHTTPCeilingOfAToken(t *testing.T) {
 	// What children are served: their own ones what is open, the common one what is configured.
 	c := as("a", `{"roots":{}}`)
 	allowed(c, "own", mine, "/")
-	for child, want := range map[string]string{"own": rootsmgr.FormatURI(mine), "same": rootsmgr.FormatURI(mine), "common": rootsmgr.FormatURI(theirs)} {
+	for child, want := range map[string]string{"own": platform.Host().FormatURI(mine), "same": platform.Host().FormatURI(mine), "common": platform.Host().FormatURI(theirs)} {
 		m := c.frames(c.request("tools/call", toolCall(child+"__roots", `{}`)), c.answering("/"))
 		if got, _ := text(string(m.Result)); !strings.Contains(got, `"`+want+`"`) || strings.Count(got, "uri") != 1 {
 			t.Errorf("%s is served %s, want %s", child, got, want)

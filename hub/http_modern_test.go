@@ -15,7 +15,7 @@ import (
 	"mcphub/children/spec"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/mirror"
-	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/platform"
 )
 
 // modernWeb is a modern client over HTTP. What one request says is all that the
@@ -271,7 +271,7 @@ func TestModernHTTPIsJudgedByTheRootsOfTheCall(t *testing.T) {
 	if msg, bad := c.call("kid__echo", fmt.Sprintf(`{"path":%q}`, filepath.Join(mine, "x"))); bad {
 		t.Errorf("inside: %s", msg)
 	}
-	if msg, bad := c.call("kid__echo", fmt.Sprintf(`{"path":%q}`, other)); !bad || !strings.HasPrefix(msg, "Access denied: Path '"+other+"'") || !strings.Contains(msg, rootsmgr.FormatURI(mine)) {
+	if msg, bad := c.call("kid__echo", fmt.Sprintf(`{"path":%q}`, other)); !bad || !strings.HasPrefix(msg, "Access denied: Path '"+other+"'") || !strings.Contains(msg, platform.Host().FormatURI(mine)) {
 		t.Errorf("outside: %s", msg)
 	}
 	// It has its answer before the call, and may be a moment in applying it.
@@ -309,7 +309,7 @@ func TestModernHTTPRootsTakeTurns(t *testing.T) {
 				return
 			}
 			got, bad := w.modern("", dir).call("kid__roots", fmt.Sprintf(`{"path":%q}`, dir))
-			if bad || got != fmt.Sprintf(`{"roots":[{"uri":%q}]}`, rootsmgr.FormatURI(dir)) {
+			if bad || got != fmt.Sprintf(`{"roots":[{"uri":%q}]}`, platform.Host().FormatURI(dir)) {
 				t.Errorf("with %s the child is served %s", dir, got)
 			}
 		})

@@ -13,7 +13,7 @@ import (
 	"mcphub/children/childtest"
 	"mcphub/hub/httpfront/fronttest"
 	"mcphub/internal/jsonrpc"
-	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/platform"
 )
 
 const (
@@ -101,7 +101,7 @@ func (c *webClient) frames(r *http.Response, each func(m *jsonrpc.Message, event
 func rootsAnswer(id []byte, dirs ...string) string {
 	var roots []string
 	for _, d := range dirs {
-		roots = append(roots, fmt.Sprintf(`{"uri":%q}`, rootsmgr.FormatURI(d)))
+		roots = append(roots, fmt.Sprintf(`{"uri":%q}`, platform.Host().FormatURI(d)))
 	}
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"roots":[%s]}}`, id, strings.Join(roots, ","))
 }

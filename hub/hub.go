@@ -19,7 +19,7 @@ import (
 	"mcphub/internal/audit"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/seal"
-	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
 )
 
 // What a Hub is built from, by New or anew by Apply.
@@ -55,7 +55,7 @@ type Hub struct {
 // New builds a Hub. Nothing runs before Run.
 func New(cfg Config) (*Hub, error) {
 	if cfg.FS == nil {
-		cfg.FS = rootsmgr.OS{}
+		cfg.FS = guard.OS{}
 	}
 	h := &Hub{turn: make(chan struct{}, 1)}
 	h.sessions = assignment.NewTable[*Session](&h.current)

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 
 	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
+	"mcphub/rootsmgr/platform"
 )
 
 // Inside reports whether one of these paths, or the folder that it is a name in,
@@ -23,17 +25,17 @@ func (h *Hub) Inside(paths ...string) (root string, inside bool) {
 	checker := h.now().Checker
 	for _, path := range names {
 		if dir := checker.Rules().Opens(path); dir != "" {
-			return rootsmgr.FormatURI(dir), true
+			return platform.Host().FormatURI(dir), true
 		}
 	}
 	for _, snap := range snaps {
-		guard := snap.Guard()
-		if guard.Empty() {
+		within := snap.Guard()
+		if within.Empty() {
 			continue
 		}
 		for _, path := range names {
-			place, err := guard.Check(path)
-			var escape *rootsmgr.EscapeError
+			place, err := within.Check(path)
+			var escape *guard.EscapeError
 			switch {
 			case err == nil:
 				return place.Root.URI, true

@@ -13,6 +13,7 @@ import (
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/printable"
 	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
 )
 
 // This file serves clients of 2026-07-28, for whom package modern is the adapter.
@@ -26,7 +27,7 @@ func (s modernHost) Guard(m *jsonrpc.Message, serve func() jsonrpc.Answer) jsonr
 
 func (s modernHost) Roots() *rootsmgr.Manager    { return s.roots }
 func (s modernHost) RootsTimeout() time.Duration { return s.hub.now().Roots.Timeout }
-func (s modernHost) FS() rootsmgr.FS             { return s.hub.now().FS }
+func (s modernHost) FS() guard.FS                { return s.hub.now().FS }
 func (s modernHost) DeclaredRoots() bool         { return s.capabilities().Roots }
 
 func (s modernHost) AwaitServed(ctx context.Context, view rootsmgr.View) error {

@@ -11,7 +11,7 @@ import (
 
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/spectest"
-	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/platform"
 )
 
 // modernClient is a client of the modern era over pipes in memory. What the
@@ -94,7 +94,7 @@ func (c *modernClient) ServeRequest(ctx context.Context, m *jsonrpc.Message) jso
 func (c *modernClient) setRoots(dirs ...string) {
 	var all []string
 	for _, d := range dirs {
-		all = append(all, fmt.Sprintf(`{"uri":%q}`, rootsmgr.FormatURI(d)))
+		all = append(all, fmt.Sprintf(`{"uri":%q}`, platform.Host().FormatURI(d)))
 	}
 	c.roots = `{"roots":[` + strings.Join(all, ",") + `]}`
 }

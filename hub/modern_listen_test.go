@@ -13,7 +13,7 @@ import (
 	"mcphub/children/spec"
 	"mcphub/hub/modern"
 	"mcphub/internal/jsonrpc"
-	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/platform"
 )
 
 // listen opens a stream; end cancels it, and ended gives what it was answered.
@@ -90,7 +90,7 @@ func TestListenTellsOfResources(t *testing.T) {
 		in, out := t.TempDir(), t.TempDir()
 		c, _ := enterModern(t, h, rootsCaps, in)
 		c.full("tools/call", toolCall("get-roots", `{}`), nil)
-		inside, outside := rootsmgr.FormatURI(in+"/x"), rootsmgr.FormatURI(out+"/x")
+		inside, outside := platform.Host().FormatURI(in+"/x"), platform.Host().FormatURI(out+"/x")
 		end, ended := c.listen(fmt.Sprintf(`{"resourceSubscriptions":["note://1",%q,%q]}`, inside, outside))
 		// The child tells of a change before it has said that it will.
 		all := c.said()

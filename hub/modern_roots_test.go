@@ -13,7 +13,7 @@ import (
 	"mcphub/children/spec"
 	"mcphub/hub/modern"
 	"mcphub/internal/jsonrpc"
-	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/platform"
 )
 
 // pathCall is a call with a path and a tag by which a test finds who got it.
@@ -28,7 +28,7 @@ func TestRootsWithCallAreJudgedByTheSameGuard(t *testing.T) {
 	if err := os.Symlink(out, filepath.Join(in, "way-out")); err != nil {
 		t.Fatal(err)
 	}
-	uri := func(dir string) string { return fmt.Sprintf(`{"uri":%q}`, rootsmgr.FormatURI(dir)) }
+	uri := func(dir string) string { return fmt.Sprintf(`{"uri":%q}`, platform.Host().FormatURI(dir)) }
 	many := strings.Repeat(`{"uri":"file:///no/such/place"},`, 2000)
 	for name, tc := range map[string]struct {
 		roots, path string
@@ -92,7 +92,7 @@ func TestRootsAreOfTheCallThatTheyWereAskedFor(t *testing.T) {
 		foreign, _ := enterModern(t, h, rootsCaps, in)
 		params := pathCall(in+"/x", "it")
 		a := c.mustAsk("tools/call", params)
-		answers := map[string]string{a.keys[0]: fmt.Sprintf(`{"roots":[{"uri":%q}]}`, rootsmgr.FormatURI(filepath.Dir(out)))}
+		answers := map[string]string{a.keys[0]: fmt.Sprintf(`{"roots":[{"uri":%q}]}`, platform.Host().FormatURI(filepath.Dir(out)))}
 		for name, e := range map[string]*jsonrpc.Error{
 			"other arguments": c.refused("tools/call", a.retry(pathCall(out+"/x", "it"), answers)),
 			"more arguments":  c.refused("tools/call", a.retry(strings.Replace(params, `"tag"`, `"more":"`+out+`","tag"`, 1), answers)),
@@ -224,7 +224,7 @@ func TestModernResourcesAndPrompts(t *testing.T) {
 		in, out := t.TempDir(), t.TempDir()
 		c, _ := enterModern(t, h, rootsCaps, in)
 		c.extra = `,"x-own":1`
-		inside := rootsmgr.FormatURI(in + "/x")
+		inside := platform.Host().FormatURI(in + "/x")
 		result, sent := c.full("resources/read", fmt.Sprintf(`{"uri":%q}`, inside), nil)
 		if sent != 2 || member(result, "ttlMs") != "0" || member(result, "cacheScope") != `"private"` || !strings.Contains(result, `x-own`) {
 			t.Errorf("sent %d times: %s", sent, result)
@@ -234,7 +234,7 @@ func TestModernResourcesAndPrompts(t *testing.T) {
 				t.Errorf("the child was sent %s: %s", hop, result)
 			}
 		}
-		outside := fmt.Sprintf(`{"uri":%q}`, rootsmgr.FormatURI(out+"/x"))
+		outside := fmt.Sprintf(`{"uri":%q}`, platform.Host().FormatURI(out+"/x"))
 		a := c.mustAsk("resources/read", outside)
 		if e := c.refused("resources/read", a.retry(outside, map[string]string{a.keys[0]: c.roots})); e.Code != jsonrpc.CodeInvalidParams || !strings.Contains(e.Message, "Access denied") {
 			t.Errorf("outside: %v", e)
@@ -270,7 +270,7 @@ func TestResourceThatIsNoPathCostsNoQuestion(t *testing.T) {
 		if result, sent := c.full("resources/read", `{"uri":"note://static-text"}`, nil); sent != 1 || member(result, "contents") == "" {
 			t.Errorf("sent %d times: %s", sent, result)
 		}
-		if _, sent := c.full("resources/read", fmt.Sprintf(`{"uri":%q}`, rootsmgr.FormatURI(in+"/x")), nil); sent != 2 {
+		if _, sent := c.full("resources/read", fmt.Sprintf(`{"uri":%q}`, platform.Host().FormatURI(in+"/x")), nil); sent != 2 {
 			t.Errorf("control: one that is a path was sent %d times", sent)
 		}
 	})
@@ -285,7 +285,7 @@ func TestBothErasOnOneConnection(t *testing.T) {
 			if m.Method != "roots/list" {
 				t.Errorf("asked for %s", m.Method)
 			}
-			return jsonrpc.ResultAnswer([]byte(fmt.Sprintf(`{"roots":[{"uri":%q}]}`, rootsmgr.FormatURI(out))))
+			return jsonrpc.ResultAnswer([]byte(fmt.Sprintf(`{"roots":[{"uri":%q}]}`, platform.Host().FormatURI(out))))
 		}
 		c.raw("server/discover", `{}`)
 		if _, bad := text(first(c.full("tools/call", pathCall(in+"/x", "modern"), nil))); bad {

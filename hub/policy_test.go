@@ -13,13 +13,15 @@ import (
 	"mcphub/children/spec"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
+	"mcphub/rootsmgr/platform"
 	"mcphub/validate"
 )
 
 // under puts a policy into a test's Config.
 func under(t testing.TB, cfg Config, p validate.Policy) Config {
 	t.Helper()
-	judged := validate.Config{FS: rootsmgr.OS{}, Home: cfg.Home, Policy: p}
+	judged := validate.Config{FS: guard.OS{}, Home: cfg.Home, Policy: p}
 	for _, c := range cfg.Children {
 		judged.Children = append(judged.Children, validate.ChildConfig{Name: c.Spec.Name, Command: c.Spec.Command, CommandArgs: c.Spec.Args})
 	}
@@ -126,7 +128,7 @@ func TestPolicyDirectoriesUnderACeiling(t *testing.T) {
 		c := w.initialize(`{"roots":{}}`, "Authorization", "Bearer "+who).initialized()
 		m := c.frames(c.request("tools/call", toolCall("own__roots", `{}`)), c.answering(d["mine"]))
 		msg, _ := text(string(m.Result))
-		if strings.Count(msg, "uri") != len(want) || slices.ContainsFunc(want, func(p string) bool { return !strings.Contains(msg, `"`+rootsmgr.FormatURI(p)+`"`) }) {
+		if strings.Count(msg, "uri") != len(want) || slices.ContainsFunc(want, func(p string) bool { return !strings.Contains(msg, `"`+platform.Host().FormatURI(p)+`"`) }) {
 			t.Errorf("%s: served %s, want %v", who, msg, want)
 		}
 		for _, path := range []string{d["mine"], inner, d["docs"], d["box"]} {

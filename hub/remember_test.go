@@ -18,6 +18,7 @@ import (
 	"mcphub/children/spec"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
 	"mcphub/validate"
 )
 
@@ -60,7 +61,7 @@ func (p *past) define(defs ...string) {
 // config is that of a hub with one child.
 func (p *past) config(spec spec.Spec) Config {
 	p.t.Helper()
-	checker, err := validate.NewChecker(validate.Config{FS: rootsmgr.OS{}, Home: p.t.TempDir(), Children: []validate.ChildConfig{{Name: "kid", Command: spec.Command}}})
+	checker, err := validate.NewChecker(validate.Config{FS: guard.OS{}, Home: p.t.TempDir(), Children: []validate.ChildConfig{{Name: "kid", Command: spec.Command}}})
 	if err != nil {
 		p.t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"mcphub/children/spec"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
 	"mcphub/rootsmgr/rootstest"
 	"mcphub/validate"
 )
@@ -195,7 +196,7 @@ func TestLateRoot(t *testing.T) {
 			cfg := testConfig(t, scripted("kid", childtest.Script{AskRoots: true}))
 			for _, f := range tc.fallback {
 				cfg.Fallback.Origin = rootsmgr.OriginFlag
-				cfg.Fallback.Entries = append(cfg.Fallback.Entries, rootsmgr.SettingEntry(rootsmgr.OS{}, f, dir))
+				cfg.Fallback.Entries = append(cfg.Fallback.Entries, rootsmgr.SettingEntry(guard.OS{}, f, dir))
 			}
 			var roots []string
 			for _, r := range tc.roots {

@@ -15,6 +15,8 @@ import (
 	"mcphub/children/spec"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
+	"mcphub/rootsmgr/platform"
 )
 
 const declared = `{"roots":{"listChanged":true}}`
@@ -51,7 +53,7 @@ func TestWhoSharesAProcess(t *testing.T) {
 				}
 				for i, client := range []*testClient{a, b} {
 					msg, bad := text(client.raw("tools/call", toolCall("kid__roots", `{}`)))
-					want := rootsmgr.FormatURI(c.served(dirs[i]))
+					want := platform.Host().FormatURI(c.served(dirs[i]))
 					if bad || strings.Count(msg, "file://") != 1 || !strings.Contains(msg, `"`+want+`"`) {
 						t.Errorf("session %d: served %s, want %s alone", i, msg, want)
 					}
@@ -112,20 +114,20 @@ func TestSharedByRootsWithProcesses(t *testing.T) {
 
 // TestRootSet says what makes two root sets the same.
 func TestRootSet(t *testing.T) {
-	r := func(path, name string) rootsmgr.Root {
-		return rootsmgr.Root{URI: "file://" + path, Path: path, Name: name}
+	r := func(path, name string) guard.Root {
+		return guard.Root{URI: "file://" + path, Path: path, Name: name}
 	}
-	base := rootsmgr.SetID("", []rootsmgr.Root{r("/a", "x"), r("/b", "")})
-	if rootsmgr.SetID("", []rootsmgr.Root{{URI: "file:///a", Path: "/a", Name: "x", Given: "/link", Flag: rootsmgr.FlagHome}, r("/b", "")}) != base {
+	base := rootsmgr.SetID("", []guard.Root{r("/a", "x"), r("/b", "")})
+	if rootsmgr.SetID("", []guard.Root{{URI: "file:///a", Path: "/a", Name: "x", Given: "/link", Flag: rootsmgr.FlagHome}, r("/b", "")}) != base {
 		t.Error("what no child is told of makes a difference")
 	}
 	for what, other := range map[string]string{
-		"order":     rootsmgr.SetID("", []rootsmgr.Root{r("/b", ""), r("/a", "x")}),
-		"name":      rootsmgr.SetID("", []rootsmgr.Root{r("/a", "y"), r("/b", "")}),
-		"fewer":     rootsmgr.SetID("", []rootsmgr.Root{r("/a", "x")}),
+		"order":     rootsmgr.SetID("", []guard.Root{r("/b", ""), r("/a", "x")}),
+		"name":      rootsmgr.SetID("", []guard.Root{r("/a", "y"), r("/b", "")}),
+		"fewer":     rootsmgr.SetID("", []guard.Root{r("/a", "x")}),
 		"none":      rootsmgr.SetID("", nil),
-		"principal": rootsmgr.SetID("alice", []rootsmgr.Root{r("/a", "x"), r("/b", "")}),
-		"run on":    rootsmgr.SetID("", []rootsmgr.Root{r("/a", "xfile:///b"), r("", "")}),
+		"principal": rootsmgr.SetID("alice", []guard.Root{r("/a", "x"), r("/b", "")}),
+		"run on":    rootsmgr.SetID("", []guard.Root{r("/a", "xfile:///b"), r("", "")}),
 	} {
 		if other == base {
 			t.Errorf("%s makes no difference", what)
@@ -438,7 +440,7 @@ func TestReportsSayWhoShares(t *testing.T) {
 			return true
 		})
 		for name, want := range map[string]string{
-			"own": "session 1 ", "roots": "roots 2 ", "all": fmt.Sprintf("all 3 [%q]", rootsmgr.FormatURI(configured)),
+			"own": "session 1 ", "roots": "roots 2 ", "all": fmt.Sprintf("all 3 [%q]", platform.Host().FormatURI(configured)),
 		} {
 			if got[name] != want {
 				t.Errorf("get-roots of %s: %q, want %q", name, got[name], want)

@@ -6,13 +6,14 @@ import (
 
 	. "mcphub/rootsmgr"
 	"mcphub/rootsmgr/guard"
+	"mcphub/rootsmgr/platform"
 	"mcphub/rootsmgr/rootstest"
 )
 
 // TestAreas: what must not be missed is found in any spelling, what may be opened only as a Guard would have it.
 func TestAreas(t *testing.T) {
 	lines := []string{"/u/Docs/f", "/u/Docs/out => /u/other", "/u/other/s", "/u/Docs2/s", "/short => /u/Docs", "/u/file", "/loop => /loop"}
-	exact, folding := rootstest.NewFS(t, Linux, lines), rootstest.NewFS(t, Darwin, lines, rootstest.Folding())
+	exact, folding := rootstest.NewFS(t, platform.Linux, lines), rootstest.NewFS(t, platform.Darwin, lines, rootstest.Folding())
 	for _, e := range []struct {
 		fs          *rootstest.FS
 		dir, path   string
@@ -40,7 +41,7 @@ func TestAreas(t *testing.T) {
 		if errs[0] != nil || list[0].Number != 0 {
 			t.Fatalf("%s: %v %v", e.dir, list, errs)
 		}
-		place, err := Resolve(e.fs, e.path)
+		place, err := guard.Resolve(e.fs, e.path)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -65,9 +66,9 @@ func TestAreas(t *testing.T) {
 
 // TestSnapshotWith: client roots first, then each further directory once, and nothing beyond a ceiling.
 func TestSnapshotWith(t *testing.T) {
-	f := rootstest.NewFS(t, Linux, []string{"/p/sub/f", "/docs/pub/f", "/alias => /docs", "/box/f", "/file"})
+	f := rootstest.NewFS(t, platform.Linux, []string{"/p/sub/f", "/docs/pub/f", "/alias => /docs", "/box/f", "/file"})
 	s := NewSnapshot(f, 1, OriginAsked, []Entry{{URI: "file:///p", Name: "Project"}, {URI: "file:///box"}})
-	guard := func(dirs ...string) *Guard {
+	roots := func(dirs ...string) *guard.Guard {
 		var list []Entry
 		for _, d := range dirs {
 			list = append(list, Entry{URI: d})
@@ -78,16 +79,16 @@ func TestSnapshotWith(t *testing.T) {
 	for _, e := range []struct {
 		name    string
 		of      *Snapshot
-		ceiling *Guard
+		ceiling *guard.Guard
 		entries []Entry
 		want    []string
 	}{
 		{"nothing more", s, nil, nil, []string{"/p Project", "/box "}},
 		{"more", s, nil, more, []string{"/p Project", "/box ", "/docs docs", "/p/sub sub"}},
 		{"no roots", nil, nil, more, []string{"/box sandbox", "/docs docs", "/p/sub sub"}},
-		{"narrowed", s, guard("/p", "/box", "/docs/pub"), more, []string{"/p Project", "/box ", "/docs/pub docs", "/p/sub sub"}},
-		{"beyond", s, guard("/p", "/box"), more, []string{"/p Project", "/box ", "/p/sub sub"}},
-		{"an empty ceiling", nil, guard(), more, nil},
+		{"narrowed", s, roots("/p", "/box", "/docs/pub"), more, []string{"/p Project", "/box ", "/docs/pub docs", "/p/sub sub"}},
+		{"beyond", s, roots("/p", "/box"), more, []string{"/p Project", "/box ", "/p/sub sub"}},
+		{"an empty ceiling", nil, roots(), more, nil},
 	} {
 		var got []string
 		for _, r := range e.of.With(f, e.ceiling, e.entries) {

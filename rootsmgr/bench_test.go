@@ -6,12 +6,14 @@ import (
 	"testing"
 
 	. "mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
+	"mcphub/rootsmgr/platform"
 	"mcphub/rootsmgr/rootstest"
 )
 
 // benchTree has 1,000 directories, of which n are roots, and a file in one of
 // them, at depth 8 counted from "/". The file is the same whatever n.
-func benchTree(b *testing.B, dir string, n int) (*Guard, string) {
+func benchTree(b *testing.B, dir string, n int) (*guard.Guard, string) {
 	file := strings.Repeat("/d", max(0, 8-strings.Count(dir, "/")-3)) + "/f"
 	path := dir + "/p/root0500" + file
 	entries := []Entry{{URI: dir + "/p/root0500"}}
@@ -22,7 +24,7 @@ func benchTree(b *testing.B, dir string, n int) (*Guard, string) {
 			entries = append(entries, Entry{URI: dir + "/" + name})
 		}
 	}
-	s := NewSnapshot(OS{}, 1, OriginConfig, entries)
+	s := NewSnapshot(guard.OS{}, 1, OriginConfig, entries)
 	if s.Len() != n {
 		b.Fatalf("%d roots: %+v", s.Len(), s.Skipped())
 	}
@@ -67,10 +69,10 @@ func BenchmarkNewSnapshot(b *testing.B) {
 	var entries []Entry
 	for i := range 1000 {
 		rootstest.Add(b, dir, fmt.Sprintf("p/%d/", i))
-		entries = append(entries, Entry{URI: FormatURI(fmt.Sprintf("%s/p/%d", dir, i))})
+		entries = append(entries, Entry{URI: platform.Host().FormatURI(fmt.Sprintf("%s/p/%d", dir, i))})
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		NewSnapshot(OS{}, 1, OriginAsked, entries)
+		NewSnapshot(guard.OS{}, 1, OriginAsked, entries)
 	}
 }

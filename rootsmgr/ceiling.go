@@ -13,7 +13,7 @@ import (
 const reasonAbove = "it lies outside the directories of the client's token (http.tokens in hub.json)"
 
 // ceiling is the ceiling as the filesystem is now, nil for none.
-func (s Settings) ceiling(fsys FS, generation uint64) *Snapshot {
+func (s Settings) ceiling(fsys guard.FS, generation uint64) *Snapshot {
 	if s.Ceiling == nil {
 		return nil
 	}

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	. "mcphub/rootsmgr"
+	"mcphub/rootsmgr/platform"
 	"mcphub/rootsmgr/rootstest"
 )
 
@@ -164,7 +165,7 @@ func TestCeilingProperty(t *testing.T) {
 					dirs = append(dirs, name)
 				}
 			}
-			f := rootstest.NewFS(t, Linux, lines)
+			f := rootstest.NewFS(t, platform.Linux, lines)
 			pick := rapid.SliceOfN(rapid.Custom(func(rt *rapid.T) Entry { return Entry{URI: rapid.SampledFrom(dirs).Draw(rt, "dir")} }), 1, 4)
 			roots, tops := pick.Draw(rt, "roots"), pick.Draw(rt, "ceiling")
 			top, whole := NewSnapshot(f, 1, OriginCeiling, tops), NewSnapshot(f, 1, OriginConfig, roots)

@@ -16,7 +16,7 @@ import (
 // terminal whatever the path holds.
 func TestErrorTexts(t *testing.T) {
 	dir := rootstest.Tree(t, "r/l => ../out", "r/loop => loop", "out/x")
-	g := guardOf(t, OS{}, dir+"/r")
+	g := guardOf(t, guard.OS{}, dir+"/r")
 	for path, want := range map[string]string{
 		dir + "/out/x":                   "is outside every root",
 		dir + "/r/l/x":                   `leads to "` + dir + `/out/x" through symlinks`,
@@ -31,7 +31,7 @@ func TestErrorTexts(t *testing.T) {
 			t.Errorf("Check(%q): %v; want %q", path, err, want)
 		}
 	}
-	if _, err := (&Guard{}).Check("/x"); !strings.Contains(err.Error(), "no root is open") {
+	if _, err := (&guard.Guard{}).Check("/x"); !strings.Contains(err.Error(), "no root is open") {
 		t.Error(err)
 	}
 	seen := map[string]bool{}
@@ -52,7 +52,7 @@ func TestErrorTexts(t *testing.T) {
 func TestMeaning(t *testing.T) {
 	all := When{true, true, true}
 	for _, c := range []Case{CaseFailed, CaseEmpty, CaseUnsupported} {
-		for _, v := range []View{{Case: c, Open: true, Client: "Odd\x1b\n"}, FallbackView(OS{}, 1, Fallback{}, c, all, ErrNoAnswer), {Case: c}} {
+		for _, v := range []View{{Case: c, Open: true, Client: "Odd\x1b\n"}, FallbackView(guard.OS{}, 1, Fallback{}, c, all, ErrNoAnswer), {Case: c}} {
 			got := v.Meaning()
 			if strings.Contains(got, "refused") || strings.ContainsAny(got, "\x1b\n") || !strings.HasSuffix(got, ".") {
 				t.Errorf("%v: %q", c, got)
@@ -68,7 +68,7 @@ func TestMeaning(t *testing.T) {
 func TestWhyNone(t *testing.T) {
 	all := When{true, true, true}
 	for _, c := range []Case{CaseFailed, CaseEmpty, CaseUnsupported} {
-		v := FallbackView(OS{}, 1, Fallback{}, c, all, ErrNoAnswer)
+		v := FallbackView(guard.OS{}, 1, Fallback{}, c, all, ErrNoAnswer)
 		if !strings.Contains(v.Meaning(), "no boundary is enforced") {
 			t.Fatalf("the control: %q", v.Meaning())
 		}
@@ -83,7 +83,7 @@ func TestWhyNone(t *testing.T) {
 }
 
 func TestWhySaysWhatToDo(t *testing.T) {
-	f := rootstest.NewFS(t, Linux, []string{"/a/"})
+	f := rootstest.NewFS(t, platform.Linux, []string{"/a/"})
 	at := func(o Origin, uri string) *Snapshot { return NewSnapshot(f, 1, o, []Entry{{URI: uri}}) }
 	stale := View{Case: CaseKnown, Snapshot: at(OriginAsked, "file:///a"), Stale: true, Err: ErrNoAnswer}
 	for _, tt := range []struct {
@@ -113,23 +113,23 @@ func TestWhySaysWhatToDo(t *testing.T) {
 
 func TestResolve(t *testing.T) {
 	dir := rootstest.Tree(t, "a/l => ../b/c", "b/c/", "b/f", "a/f")
-	place, err := Resolve(OS{}, dir+"/a/l/../f")
-	want := Place{Path: dir + "/b/f", Exists: true, File: true, Readings: guard.Readings{
+	place, err := guard.Resolve(guard.OS{}, dir+"/a/l/../f")
+	want := guard.Place{Path: dir + "/b/f", Exists: true, File: true, Readings: guard.Readings{
 		Lexical: dir + "/a/f", Physical: dir + "/b/f", Cleaned: dir + "/a/f"}}
 	if err != nil || place != want {
 		t.Errorf("%+v, %v", place, err)
 	}
 	var u *guard.UnresolvableError
-	if _, err := Resolve(nil, "/"); !errors.As(err, &u) {
+	if _, err := guard.Resolve(nil, "/"); !errors.As(err, &u) {
 		t.Error(err)
 	}
 	// A Place outside is described all the same, for policy rules.
-	place, err = guardOf(t, OS{}, dir+"/a").Check(dir + "/b/f")
-	var e *EscapeError
+	place, err = guardOf(t, guard.OS{}, dir+"/a").Check(dir + "/b/f")
+	var e *guard.EscapeError
 	if !errors.As(err, &e) || e.Reading != guard.ReadingLexical || !place.Exists || place.Readings.Physical != dir+"/b/f" {
 		t.Errorf("%+v, %v", place, err)
 	}
-	if (OS{}).Home() != os.Getenv("HOME") && platform.Host() == Linux {
+	if (guard.OS{}).Home() != os.Getenv("HOME") && platform.Host() == platform.Linux {
 		t.Error("home")
 	}
 }

@@ -1,16 +1,18 @@
 package rootsmgr
 
+import "mcphub/rootsmgr/guard"
+
 // NewSnapshotUnder is the canonical intersection by itself.
-func NewSnapshotUnder(fsys FS, top *Snapshot, entries ...Entry) *Snapshot {
+func NewSnapshotUnder(fsys guard.FS, top *Snapshot, entries ...Entry) *Snapshot {
 	return blueprint{entries: entries, top: top}.snapshot(fsys, 1, OriginConfig)
 }
 
 // FallbackView is the View of a session that has nothing but a Fallback.
-func (s Settings) FallbackView(fsys FS, f Fallback) View {
+func (s Settings) FallbackView(fsys guard.FS, f Fallback) View {
 	return s.fallbackView(fsys, 1, f, CaseUnsupported, nil)
 }
 
 // FallbackView is the View where the client gives no roots, without a ceiling.
-func FallbackView(fsys FS, generation uint64, f Fallback, c Case, w When, err error) View {
+func FallbackView(fsys guard.FS, generation uint64, f Fallback, c Case, w When, err error) View {
 	return Settings{When: w}.fallbackView(fsys, generation, f, c, err)
 }

@@ -9,14 +9,15 @@ import (
 
 	. "mcphub/rootsmgr"
 	"mcphub/rootsmgr/guard"
+	"mcphub/rootsmgr/platform"
 	"mcphub/rootsmgr/rootstest"
 )
 
 // A root that is a single file opens that file alone.
 func TestFileRoot(t *testing.T) {
 	dir := rootstest.Tree(t, "d/f", "d/g", "d/ff", "link => d/f", "d/near => f", "d/out => g")
-	s := NewSnapshot(OS{}, 1, OriginAsked, uris(dir+"/d/f"))
-	if r := s.Roots(); len(r) != 1 || !r[0].File || r[0].URI != FormatURI(dir+"/d/f") {
+	s := NewSnapshot(guard.OS{}, 1, OriginAsked, uris(dir+"/d/f"))
+	if r := s.Roots(); len(r) != 1 || !r[0].File || r[0].URI != platform.Host().FormatURI(dir+"/d/f") {
 		t.Fatalf("%+v, %+v", r, s.Skipped())
 	}
 	for path, want := range map[string]bool{
@@ -28,7 +29,7 @@ func TestFileRoot(t *testing.T) {
 		}
 	}
 	// The name that the user knows counts as well.
-	if _, err := NewSnapshot(OS{}, 1, OriginAsked, uris(dir+"/link")).Guard().Check(dir + "/link"); err != nil {
+	if _, err := NewSnapshot(guard.OS{}, 1, OriginAsked, uris(dir+"/link")).Guard().Check(dir + "/link"); err != nil {
 		t.Error(err)
 	}
 	if place, err := s.Guard().Check(dir + "/d/f"); err != nil || place.Rel != "." || !place.Root.File || !place.File {
@@ -53,7 +54,7 @@ func TestFileRoot(t *testing.T) {
 
 // A file beside and below directories, and under a ceiling.
 func TestFileRootAmongOthers(t *testing.T) {
-	f := rootstest.NewFS(t, Linux, []string{"/d/f", "/d/sub/g", "/e/h"})
+	f := rootstest.NewFS(t, platform.Linux, []string{"/d/f", "/d/sub/g", "/e/h"})
 	s := NewSnapshot(f, 1, OriginAsked, uris("/d/f", "/d", "/e/h"))
 	if r := s.Roots(); len(r) != 3 || !r[0].File || !r[0].Redundant || r[1].File || r[2].Redundant {
 		t.Errorf("%+v", r)
@@ -95,14 +96,14 @@ func TestOddRoots(t *testing.T) {
 	if err := syscall.Mkfifo(dir+"/fifo", 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if s := NewSnapshot(OS{}, 1, OriginAsked, uris(dir+"/fifo", "/dev/null")); s.Len() != 0 || len(s.Skipped()) != 2 {
+	if s := NewSnapshot(guard.OS{}, 1, OriginAsked, uris(dir+"/fifo", "/dev/null")); s.Len() != 0 || len(s.Skipped()) != 2 {
 		t.Errorf("%v %v", s.Paths(), s.Skipped())
 	}
 	if os.Getuid() != 0 {
 		if err := os.Chmod(dir+"/secret", 0); err != nil {
 			t.Fatal(err)
 		}
-		if s := NewSnapshot(OS{}, 1, OriginAsked, uris(dir+"/secret")); s.Len() != 0 {
+		if s := NewSnapshot(guard.OS{}, 1, OriginAsked, uris(dir+"/secret")); s.Len() != 0 {
 			t.Error("a file that cannot be read is a root")
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/rs/zerolog"
 
 	. "mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
 )
 
 // TestFirstComesAfterTheAnswer: whoever waited for the first answer finds it,
@@ -14,7 +15,7 @@ import (
 func TestFirstComesAfterTheAnswer(t *testing.T) {
 	fallback := Fallback{Origin: OriginConfig, Entries: []Entry{{URI: t.TempDir()}}}
 	for i := range 3000 {
-		m := NewManager(nil, fallback, DefaultSettings(), OS{}, zerolog.Nop())
+		m := NewManager(nil, fallback, DefaultSettings(), guard.OS{}, zerolog.Nop())
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error)
 		go func() { done <- m.Run(ctx) }()

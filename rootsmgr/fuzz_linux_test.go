@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	. "mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
 )
 
 // FuzzGuard spells paths below, above and around a root of a fixed tree. What
@@ -23,15 +24,15 @@ func FuzzGuard(f *testing.F) {
 	}
 	dir := attackTree(f)
 	root := dir + "/r"
-	g := guardOf(f, OS{}, root)
-	slash := guardOf(f, OS{}, "/")
+	g := guardOf(f, guard.OS{}, root)
+	slash := guardOf(f, guard.OS{}, "/")
 	f.Fuzz(func(t *testing.T, s string) {
 		name := s
 		if !strings.HasPrefix(s, "/") {
 			name = dir + "/" + s
 		}
 		place, err := g.Check(name)
-		if err != nil && place.Root != (Root{}) {
+		if err != nil && place.Root != (guard.Root{}) {
 			t.Fatalf("Check(%q): a root beside %v", name, err)
 		}
 		for _, reading := range []string{name, path.Clean(name)} {
@@ -75,15 +76,15 @@ func FuzzPattern(f *testing.F) {
 	f.Add("nothing/../*", "r/a/f")
 	dir := attackTree(f)
 	f.Fuzz(func(t *testing.T, pattern, name string) {
-		entry := SettingEntry(OS{}, pattern, dir)
+		entry := SettingEntry(guard.OS{}, pattern, dir)
 		if entry.Pattern != "" && !strings.HasSuffix(entry.URI, entry.Pattern) {
 			t.Fatalf("%q: %+v", pattern, entry)
 		}
-		base, err := Resolve(OS{}, strings.TrimSuffix(entry.URI, entry.Pattern))
+		base, err := guard.Resolve(guard.OS{}, strings.TrimSuffix(entry.URI, entry.Pattern))
 		if entry.Pattern != "" && err == nil && !below(base.Path, dir) {
 			t.Skip("the whole disk takes longer than the fuzzer waits; TestPatternBounds has that")
 		}
-		s := NewSnapshot(OS{}, 1, OriginConfig, []Entry{entry})
+		s := NewSnapshot(guard.OS{}, 1, OriginConfig, []Entry{entry})
 		if s.Len() > 1000 {
 			t.Fatalf("%q: %d roots", pattern, s.Len())
 		}

@@ -13,8 +13,8 @@ import (
 func TestGuardFoldingFilesystem(t *testing.T) {
 	lines := []string{"/Users/Me/Proj/src/f", "/Users/Me/Proj/Link => /Users/Me/Other", "/Users/Me/Other/s", "/Users/Me/Project/s",
 		"/short => /Users/Me/Proj"}
-	folding := rootstest.NewFS(t, Darwin, lines, rootstest.Folding())
-	exact := rootstest.NewFS(t, Darwin, append(lines, "/users/me/proj/s"))
+	folding := rootstest.NewFS(t, platform.Darwin, lines, rootstest.Folding())
+	exact := rootstest.NewFS(t, platform.Darwin, append(lines, "/users/me/proj/s"))
 	g, x := guardOf(t, folding, "/Users/Me/Proj"), guardOf(t, exact, "/Users/Me/Proj")
 	for _, path := range []string{"/users/me/proj/src/f", "/USERS/ME/PROJ", "/users/Me/proj/new/x", "/users/me/other/../proj/src"} {
 		if _, err := g.Check(path); err != nil {
@@ -33,7 +33,7 @@ func TestGuardFoldingFilesystem(t *testing.T) {
 		t.Errorf("roots: %+v", roots)
 	}
 	// Unicode forms and letters beyond ASCII.
-	uni := rootstest.NewFS(t, Darwin, []string{"/Users/Zo\u00eb/Ärger/f"}, rootstest.Folding())
+	uni := rootstest.NewFS(t, platform.Darwin, []string{"/Users/Zo\u00eb/Ärger/f"}, rootstest.Folding())
 	if _, err := guardOf(t, uni, "/Users/Zoe\u0308/ärger").Check("/USERS/ZO\u00cb/ÄRGER/F"); err != nil {
 		t.Error(err)
 	}
@@ -46,7 +46,7 @@ func TestGuardFoldingFilesystem(t *testing.T) {
 
 // The system's own links are no third spelling.
 func TestGuardSystemAliases(t *testing.T) {
-	mac := rootstest.NewFS(t, Darwin, []string{"/private/tmp/p/f", "/tmp => private/tmp", "/private/tmp/q/s"})
+	mac := rootstest.NewFS(t, platform.Darwin, []string{"/private/tmp/p/f", "/tmp => private/tmp", "/private/tmp/q/s"})
 	for _, root := range []string{"/private/tmp/p", "/tmp/p"} {
 		g := guardOf(t, mac, root)
 		for _, path := range []string{"/private/tmp/p/f", "/tmp/p/f"} {
@@ -57,17 +57,17 @@ func TestGuardSystemAliases(t *testing.T) {
 		deny(t, g, "/tmp/q/s")
 	}
 	lines := []string{"/home => var/home", "/var/home/u/p/f", "/var/home/u/q/s"}
-	g := guardOf(t, rootstest.NewFS(t, Linux, lines, rootstest.Home("/home/u")), "/var/home/u/p")
+	g := guardOf(t, rootstest.NewFS(t, platform.Linux, lines, rootstest.Home("/home/u")), "/var/home/u/p")
 	if _, err := g.Check("/home/u/p/f"); err != nil {
 		t.Error(err)
 	}
 	deny(t, g, "/home/u/q/s")
-	deny(t, guardOf(t, rootstest.NewFS(t, Linux, lines), "/var/home/u/p"), "/home/u/p/f") // nobody's home
+	deny(t, guardOf(t, rootstest.NewFS(t, platform.Linux, lines), "/var/home/u/p"), "/home/u/p/f") // nobody's home
 }
 
 func TestGuardWindows(t *testing.T) {
 	const allowed platform.Cause = 255
-	f := rootstest.NewFS(t, Windows, []string{
+	f := rootstest.NewFS(t, platform.Windows, []string{
 		"C:/proj/src/f", "C:/proj/out => ..\\secret", "C:/secret/s", "C:/project/s", "C:/proj/abs => C:\\secret",
 		"C:/proj/ext => \\??\\C:\\secret", "C:/proj/rooted => \\secret", "C:/proj/dev => \\\\.\\PhysicalDrive0", "C:/proj/rel => C:secret",
 		"C:/proj/junction => C:\\secret", "C:/proj/injunction => C:\\proj\\src", "C:/proj/cloud", "D:/x/s", "//server/share/p/f",
@@ -151,12 +151,12 @@ func TestGuardWindows(t *testing.T) {
 
 func TestPlatformClean(t *testing.T) {
 	for _, tt := range []struct {
-		p        Platform
+		p        platform.Platform
 		in, want string
 	}{
-		{Linux, "/a/../..//b/./c/", "/b/c"}, {Linux, "//", "/"}, {Linux, "x/..", "x/.."}, {Linux, `/a\..\b`, `/a\..\b`},
-		{Windows, `c:/a/../b/`, `C:\b`}, {Windows, `C:\..\..`, `C:\`}, {Windows, `\\s\h\..\x`, `\\s\h\x`}, {Windows, `\\s\h`, `\\s\h\`},
-		{Windows, `x\..`, `x\..`}, {Windows, `C:x`, `C:x`}, {Windows, `\\s`, `\\s`}, {Windows, `\\s\\h`, `\\s\\h`},
+		{platform.Linux, "/a/../..//b/./c/", "/b/c"}, {platform.Linux, "//", "/"}, {platform.Linux, "x/..", "x/.."}, {platform.Linux, `/a\..\b`, `/a\..\b`},
+		{platform.Windows, `c:/a/../b/`, `C:\b`}, {platform.Windows, `C:\..\..`, `C:\`}, {platform.Windows, `\\s\h\..\x`, `\\s\h\x`}, {platform.Windows, `\\s\h`, `\\s\h\`},
+		{platform.Windows, `x\..`, `x\..`}, {platform.Windows, `C:x`, `C:x`}, {platform.Windows, `\\s`, `\\s`}, {platform.Windows, `\\s\\h`, `\\s\\h`},
 	} {
 		if got := tt.p.Clean(tt.in); got != tt.want {
 			t.Errorf("Clean(%q) = %q, want %q", tt.in, got, tt.want)

@@ -17,7 +17,7 @@ import (
 
 // guardOf is the Guard of these directories of the real disk, all of which
 // must be usable.
-func guardOf(t testing.TB, fsys FS, paths ...string) *Guard {
+func guardOf(t testing.TB, fsys guard.FS, paths ...string) *guard.Guard {
 	t.Helper()
 	var entries []Entry
 	for _, p := range paths {
@@ -64,7 +64,7 @@ func reach(path string) bool {
 func TestGuardAttacks(t *testing.T) {
 	dir := attackTree(t)
 	root := dir + "/r"
-	g := guardOf(t, OS{}, root)
+	g := guardOf(t, guard.OS{}, root)
 
 	// naive checks that pass what the guard must not: by prefix, by prefix of the
 	// cleaned text, by prefix with a separator, by symlinks of what exists.
@@ -152,26 +152,26 @@ func TestGuardAttacks(t *testing.T) {
 	}
 }
 
-func deny(t testing.TB, g *Guard, path string) {
+func deny(t testing.TB, g *guard.Guard, path string) {
 	t.Helper()
 	place, err := g.Check(path)
 	if err == nil {
 		t.Errorf("Check(%q) allows: %+v", path, place)
 		return
 	}
-	var esc *EscapeError
+	var esc *guard.EscapeError
 	var unr *guard.UnresolvableError
 	if !errors.As(err, &esc) && !errors.As(err, &unr) {
 		t.Errorf("Check(%q): %T %v", path, err, err)
 	}
-	if place.Root != (Root{}) {
+	if place.Root != (guard.Root{}) {
 		t.Errorf("Check(%q) names a root beside %v", path, err)
 	}
 }
 
 func TestGuardAllows(t *testing.T) {
 	dir := attackTree(t)
-	g := guardOf(t, OS{}, dir+"/r", dir+"/r/a/b")
+	g := guardOf(t, guard.OS{}, dir+"/r", dir+"/r/a/b")
 	for _, tt := range []struct {
 		path, leads, root, rel string
 		exists, isDir          bool
@@ -215,7 +215,7 @@ func TestGuardAllows(t *testing.T) {
 // The spelling of a root that the user knows is open, too.
 func TestGuardSymlinkedRoot(t *testing.T) {
 	dir := rootstest.Tree(t, "real/p/f", "link => real", "third => real", "out/s"+secret, "real/other/")
-	g := guardOf(t, OS{}, dir+"/link/p")
+	g := guardOf(t, guard.OS{}, dir+"/link/p")
 	for _, path := range []string{"/link/p/f", "/real/p/f", "/link/p", "/real/p/new"} {
 		if _, err := g.Check(dir + path); err != nil {
 			t.Errorf("Check(%q): %v", path, err)
@@ -255,7 +255,7 @@ func TestGuardLinks(t *testing.T) {
 		}
 		rootstest.Add(t, dir, "r/l"+string(rune('0'+i/10))+string(rune('0'+i%10))+" => "+target)
 	}
-	g := guardOf(t, OS{}, dir+"/r")
+	g := guardOf(t, guard.OS{}, dir+"/r")
 	for name, ok := range map[string]bool{"l39": true, "l40": false} {
 		_, kernel := os.Stat(dir + "/r/" + name)
 		if (kernel == nil) != ok {
@@ -274,12 +274,12 @@ func TestGuardLinks(t *testing.T) {
 
 func TestGuardZero(t *testing.T) {
 	dir := t.TempDir()
-	var nilGuard *Guard
+	var nilGuard *guard.Guard
 	var nilSnapshot *Snapshot
-	for name, g := range map[string]*Guard{
+	for name, g := range map[string]*guard.Guard{
 		"zero": {}, "nil": nilGuard, "nil snapshot": nilSnapshot.Guard(), "zero snapshot": new(Snapshot).Guard(),
-		"no roots": NewSnapshot(OS{}, 1, OriginAsked, nil).Guard(), "no fs": NewSnapshot(nil, 1, OriginConfig, []Entry{{URI: dir}}).Guard(),
-		"union of nothing": guard.Union(), "union of zero": guard.Union(nil, &Guard{}),
+		"no roots": NewSnapshot(guard.OS{}, 1, OriginAsked, nil).Guard(), "no fs": NewSnapshot(nil, 1, OriginConfig, []Entry{{URI: dir}}).Guard(),
+		"union of nothing": guard.Union(), "union of zero": guard.Union(nil, &guard.Guard{}),
 	} {
 		for _, path := range []string{dir, "/", ""} {
 			if place, err := g.Check(path); err == nil {
@@ -297,8 +297,8 @@ func TestGuardZero(t *testing.T) {
 
 func TestUnion(t *testing.T) {
 	dir := rootstest.Tree(t, "a/to => ../b", "b/f", "c/f", "a/toc => ../c")
-	a, b := guardOf(t, OS{}, dir+"/a"), guardOf(t, OS{}, dir+"/b")
-	u := guard.Union(a, nil, b, &Guard{})
+	a, b := guardOf(t, guard.OS{}, dir+"/a"), guardOf(t, guard.OS{}, dir+"/b")
+	u := guard.Union(a, nil, b, &guard.Guard{})
 	if _, err := a.Check(dir + "/a/to/f"); err == nil {
 		t.Error("control: one root alone holds the link")
 	}
@@ -313,7 +313,7 @@ func TestUnion(t *testing.T) {
 // A root "/" contains everything, and still not what each process sees its own
 // way.
 func TestGuardMagicLinks(t *testing.T) {
-	if platform.Host() != Linux {
+	if platform.Host() != platform.Linux {
 		t.Skip("proc is Linux's")
 	}
 	dir := rootstest.Tree(t, "r/cwd => /proc/self/cwd", "r/root => /proc/self/root", "r/fd => /dev/fd",
@@ -324,7 +324,7 @@ func TestGuardMagicLinks(t *testing.T) {
 	if err != nil || real != dir+"/r/f" {
 		t.Fatalf("control: %q, %v", real, err)
 	}
-	for _, g := range []*Guard{guardOf(t, OS{}, dir+"/r"), guardOf(t, OS{}, "/", dir+"/r")} {
+	for _, g := range []*guard.Guard{guardOf(t, guard.OS{}, dir+"/r"), guardOf(t, guard.OS{}, "/", dir+"/r")} {
 		for _, path := range []string{
 			"/proc/self/cwd/f", "/proc/self", "/proc/self/root/etc/passwd", "/proc/thread-self/cwd/f", "/proc/self/../self/cwd/f",
 			"/proc/1/cwd", "/proc/1/root/etc/passwd", "/proc/1/exe", "/proc/1/fd/0", "/proc/1/task/1/cwd/f", "/proc/1/ns/mnt",
@@ -340,14 +340,14 @@ func TestGuardMagicLinks(t *testing.T) {
 			}
 		}
 	}
-	g := guardOf(t, OS{}, "/")
+	g := guardOf(t, guard.OS{}, "/")
 	for _, path := range []string{"/etc/passwd", "/", "/proc/cpuinfo", "/dev/null", dir + "/r/f"} {
 		if _, err := g.Check(path); err != nil {
 			t.Errorf("below /: Check(%q): %v", path, err)
 		}
 	}
 	for _, uri := range []string{"file:///proc/self/cwd", "file:///proc/self", "file:///dev/fd"} {
-		s := NewSnapshot(OS{}, 1, OriginAsked, []Entry{{URI: uri}})
+		s := NewSnapshot(guard.OS{}, 1, OriginAsked, []Entry{{URI: uri}})
 		if s.Len() != 0 || len(s.Skipped()) != 1 {
 			t.Errorf("%s is a root: %+v", uri, s.Roots())
 		}
@@ -374,7 +374,7 @@ func TestGuardErrors(t *testing.T) {
 		{"/r/a", syscall.EACCES, "/r/a/../f", platform.CausePermission},
 		{"/r/a", syscall.EACCES, "/r/l/b", platform.CausePermission},
 	} {
-		f := rootstest.NewFS(t, Linux, lines)
+		f := rootstest.NewFS(t, platform.Linux, lines)
 		g := guardOf(t, f, "/r")
 		if _, err := g.Check(tt.path); err != nil {
 			t.Errorf("control: Check(%q): %v", tt.path, err)
@@ -394,7 +394,7 @@ func TestGuardNotPromised(t *testing.T) {
 	if err := os.Link(dir+"/out/s", dir+"/r/hard"); err != nil {
 		t.Fatal(err)
 	}
-	g := guardOf(t, OS{}, dir+"/r")
+	g := guardOf(t, guard.OS{}, dir+"/r")
 	if _, err := g.Check(dir + "/r/hard"); err != nil {
 		t.Errorf("a hard link is seen after all: %v; then say so in the documentation", err)
 	}
@@ -412,14 +412,14 @@ func TestGuardNotPromised(t *testing.T) {
 func TestGuardUnicode(t *testing.T) {
 	// NFC and NFD are two names where the filesystem says so.
 	nfc, nfd := "/r/\u00e9", "/r/e\u0301"
-	f := rootstest.NewFS(t, Linux, []string{nfc + "/f", nfd + " => /out", "/out/s"})
+	f := rootstest.NewFS(t, platform.Linux, []string{nfc + "/f", nfd + " => /out", "/out/s"})
 	g := guardOf(t, f, "/r")
 	if _, err := g.Check(nfc + "/f"); err != nil {
 		t.Error(err)
 	}
 	deny(t, g, nfd+"/s")
 	// And one name where it folds, with the link found under either.
-	f = rootstest.NewFS(t, Darwin, []string{nfd + " => /out", "/out/s", "/r/f"}, rootstest.Folding())
+	f = rootstest.NewFS(t, platform.Darwin, []string{nfd + " => /out", "/out/s", "/r/f"}, rootstest.Folding())
 	g = guardOf(t, f, "/r")
 	deny(t, g, nfc+"/s")
 	deny(t, g, nfd+"/s")

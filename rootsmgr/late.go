@@ -8,6 +8,7 @@ import (
 
 	"mcphub/rootsmgr/guard"
 	"mcphub/rootsmgr/pattern"
+	"mcphub/rootsmgr/platform"
 )
 
 // This file is about roots that are created after their list was read. Nothing
@@ -30,7 +31,7 @@ type lateGlob struct {
 }
 
 // miss notes a root that does not exist: how it was spelled, and where it would be.
-func (l *late) miss(p Platform, raw string, f guard.Found) {
+func (l *late) miss(p platform.Platform, raw string, f guard.Found) {
 	if len(l.raw) >= maxRoots {
 		return
 	}
@@ -50,7 +51,7 @@ func (l *late) await(raw string, g pattern.Pattern, base guard.Found, skipped in
 	l.globs = append(l.globs, lateGlob{g, raw, base.Given, base.Path, skipped})
 }
 
-func (g *lateGlob) above(p Platform, path string) (string, bool) {
+func (g *lateGlob) above(p platform.Platform, path string) (string, bool) {
 	if at, ok := g.Matched(p, g.given, path); ok {
 		return at, true
 	}

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	. "mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
+	"mcphub/rootsmgr/platform"
 	"mcphub/rootsmgr/rootstest"
 )
 
@@ -91,18 +93,18 @@ func TestLateRoot(t *testing.T) {
 			var list []string
 			var fallback Fallback
 			for _, r := range strings.Fields(tc.roots) {
-				list = append(list, FormatURI(filepath.Join(dir, r)))
-				fallback.Entries = append(fallback.Entries, SettingEntry(OS{}, r, dir))
+				list = append(list, platform.Host().FormatURI(filepath.Join(dir, r)))
+				fallback.Entries = append(fallback.Entries, SettingEntry(guard.OS{}, r, dir))
 			}
 			for _, r := range strings.Fields(tc.ceiling) {
-				settings.Ceiling = append(settings.Ceiling, SettingEntry(OS{}, r, dir))
+				settings.Ceiling = append(settings.Ceiling, SettingEntry(guard.OS{}, r, dir))
 			}
 			if tc.other {
 				fallback.Origin = OriginConfig
 			} else {
 				fallback.Entries = nil
 			}
-			bubble(t, setup{fallback: fallback, settings: settings, fsys: OS{}}, func(t *testing.T, d *session) {
+			bubble(t, setup{fallback: fallback, settings: settings, fsys: guard.OS{}}, func(t *testing.T, d *session) {
 				if tc.other {
 					d.Initialized(false, false)
 				} else {
@@ -164,7 +166,7 @@ func TestLateRootInVain(t *testing.T) {
 	dir := rootstest.Tree(t, "p/")
 	settings := DefaultSettings()
 	fallback := Fallback{Origin: OriginConfig, Entries: []Entry{{URI: dir + "/p"}, {URI: dir + "/new"}}}
-	bubble(t, setup{fallback: fallback, settings: settings, fsys: OS{}}, func(t *testing.T, d *session) {
+	bubble(t, setup{fallback: fallback, settings: settings, fsys: guard.OS{}}, func(t *testing.T, d *session) {
 		d.Initialized(false, false)
 		synctest.Wait()
 		old := d.View()
@@ -184,7 +186,7 @@ func TestLateRootInVain(t *testing.T) {
 func TestLateRootOfAStandIn(t *testing.T) {
 	dir := rootstest.Tree(t, "p/")
 	fallback := Fallback{Origin: OriginConfig, Entries: []Entry{{URI: dir + "/p"}, {URI: dir + "/new"}}}
-	bubble(t, setup{fallback: fallback, fsys: OS{}}, func(t *testing.T, d *session) {
+	bubble(t, setup{fallback: fallback, fsys: guard.OS{}}, func(t *testing.T, d *session) {
 		d.PerRequest()
 		synctest.Wait()
 		for _, view := range []func() View{d.Undeclared, d.StandIn} {
@@ -205,8 +207,8 @@ func TestLateRootOfAStandIn(t *testing.T) {
 // A denial can say which root would have contained a path, and why it is none.
 func TestSkippedAbove(t *testing.T) {
 	dir := rootstest.Tree(t, "p/", "out/", "p/gen => ../out", "w/")
-	s := NewSnapshot(OS{}, 1, OriginConfig, []Entry{
-		{URI: dir + "/p"}, {URI: dir + "/p/gen"}, {URI: dir + "/gone", Name: "Gone"}, SettingEntry(OS{}, "w/x*", dir), SettingEntry(OS{}, "n/*", dir),
+	s := NewSnapshot(guard.OS{}, 1, OriginConfig, []Entry{
+		{URI: dir + "/p"}, {URI: dir + "/p/gen"}, {URI: dir + "/gone", Name: "Gone"}, SettingEntry(guard.OS{}, "w/x*", dir), SettingEntry(guard.OS{}, "n/*", dir),
 	})
 	for path, want := range map[string]string{
 		"/gone": "does not exist", "/gone/a/b": "does not exist", "/p/gen/x": "is a link inside", "/w/xy/z": "matches no directory",

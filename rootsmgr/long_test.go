@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	. "mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
+	"mcphub/rootsmgr/platform"
 	"mcphub/rootsmgr/rootstest"
 )
 
@@ -24,14 +26,14 @@ func allocated(f func()) uint64 {
 // it, however it is spelled.
 func TestLongMissingTail(t *testing.T) {
 	dir := rootstest.Tree(t, "r/", "r/d/", "r/f", "r/l => nodir")
-	g := guardOf(t, OS{}, dir+"/r")
+	g := guardOf(t, guard.OS{}, dir+"/r")
 	fill := func(s string) string { return strings.Repeat(s, (3900-len(dir))/len(s)) }
 	for _, rel := range []string{
 		fill("//x"), fill("/./x"), "/" + fill("//x"), "/d/../" + fill("x//"), "/l" + fill("//x"), "/f" + fill("//x"),
 		fill("/x") + "/..", fill("//x/..") + "/f", fill("//a//b//..//..") + "/d", fill("//x")[:1500] + strings.Repeat("//..", 500), fill("//a//b//.."),
 	} {
 		name := dir + "/r" + rel
-		var place Place
+		var place guard.Place
 		var err error
 		cost := allocated(func() { place, err = g.Check(name) })
 		if cost > 200<<10 {
@@ -56,7 +58,7 @@ func TestLongMissingTail(t *testing.T) {
 	cost := allocated(func() {
 		p := dir
 		for range 1200 {
-			p = Linux.Join(p, "x")
+			p = platform.Linux.Join(p, "x")
 		}
 		sink = p
 	})
@@ -83,7 +85,7 @@ func TestLongClimbingRoot(t *testing.T) {
 
 // countingFS is this machine, with its looks counted.
 type countingFS struct {
-	OS
+	guard.OS
 	looks int
 }
 

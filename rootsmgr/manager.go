@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+
+	"mcphub/rootsmgr/guard"
 )
 
 // ErrClosed is returned by a wait on a Manager whose Run has ended.
@@ -77,7 +79,7 @@ func (s Settings) withDefaults() Settings {
 type Manager struct {
 	src   Source
 	terms atomic.Pointer[terms] // those that hold; Run follows
-	fsys  FS
+	fsys  guard.FS
 	log   zerolog.Logger
 
 	announced    atomic.Uint64 // notifications, and second questions before a denial
@@ -124,7 +126,7 @@ type state struct {
 
 // NewManager makes the Manager of one session. It starts nothing: until Run
 // and Initialized have been called, calls wait and are then judged as failed.
-func NewManager(src Source, fallback Fallback, s Settings, fsys FS, log zerolog.Logger) *Manager {
+func NewManager(src Source, fallback Fallback, s Settings, fsys guard.FS, log zerolog.Logger) *Manager {
 	m := &Manager{
 		src:     src,
 		fsys:    fsys,

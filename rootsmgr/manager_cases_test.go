@@ -14,6 +14,8 @@ import (
 	"github.com/rs/zerolog"
 
 	. "mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
+	"mcphub/rootsmgr/platform"
 	"mcphub/rootsmgr/rootstest"
 )
 
@@ -320,7 +322,7 @@ func TestEndOfSession(t *testing.T) {
 	})
 	// Without Run nothing is judged by nothing.
 	synctest.Test(t, func(t *testing.T) {
-		m := NewManager(rootstest.NewClient(), Fallback{}, Settings{}, OS{}, zerolog.Nop())
+		m := NewManager(rootstest.NewClient(), Fallback{}, Settings{}, guard.OS{}, zerolog.Nop())
 		m.Initialized(true, true)
 		m.Changed()
 		if v, err := m.Await(t.Context()); show(v) != "failed" || err != nil {
@@ -371,7 +373,7 @@ func TestSessionsDoNotMix(t *testing.T) {
 }
 
 func TestViewWithCall(t *testing.T) {
-	f := rootstest.NewFS(t, Linux, []string{"/a/"})
+	f := rootstest.NewFS(t, platform.Linux, []string{"/a/"})
 	for want, entries := range map[string][]Entry{
 		"known /a by inline": {{URI: "file:///a"}, {URI: "x:y"}}, "empty": nil, "failed": {{URI: "file:///gone"}},
 	} {

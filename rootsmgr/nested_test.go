@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	. "mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
+	"mcphub/rootsmgr/platform"
 	"mcphub/rootsmgr/rootstest"
 )
 
@@ -50,7 +52,7 @@ func TestRootIsNotFollowedOutOfAnother(t *testing.T) {
 			dir := rootstest.Tree(t, tc.tree...)
 			list := func(names string) (out []Entry) {
 				for _, n := range strings.Fields(names) {
-					out = append(out, Entry{URI: FormatURI(filepath.Join(dir, n))})
+					out = append(out, Entry{URI: platform.Host().FormatURI(filepath.Join(dir, n))})
 				}
 				return out
 			}
@@ -66,13 +68,13 @@ func TestRootIsNotFollowedOutOfAnother(t *testing.T) {
 				return strings.Join(paths, " ")
 			}
 			entries := list(tc.roots)
-			if got := shorten(NewSnapshot(OS{}, 1, OriginAsked, entries[len(entries)-1:]).Paths()); got != tc.alone {
+			if got := shorten(NewSnapshot(guard.OS{}, 1, OriginAsked, entries[len(entries)-1:]).Paths()); got != tc.alone {
 				t.Errorf("control: by itself the last root is %q, want %q", got, tc.alone)
 			}
 			want := strings.Fields(tc.want)
 			slices.Sort(want)
 			for range 2 {
-				s := NewSnapshot(OS{}, 1, OriginAsked, entries)
+				s := NewSnapshot(guard.OS{}, 1, OriginAsked, entries)
 				if got := shorten(s.Paths()); got != strings.Join(want, " ") {
 					t.Errorf("roots %q, want %q; skipped %+v", got, want, s.Skipped())
 				}
@@ -97,7 +99,7 @@ func TestRootIsNotFollowedOutOfAPlace(t *testing.T) {
 	view := func(places ...string) []string {
 		settings.Places = func() []string { return places }
 		f := Fallback{Origin: OriginConfig, Entries: []Entry{{URI: dir + "/box/gen"}, {URI: dir + "/box/near"}}}
-		return settings.FallbackView(OS{}, f).Snapshot.Paths()
+		return settings.FallbackView(guard.OS{}, f).Snapshot.Paths()
 	}
 	if got := view(); !slices.Equal(got, []string{dir + "/out", dir + "/box/in"}) {
 		t.Errorf("control: %q", got)
@@ -115,7 +117,7 @@ func TestRootInASharedFolder(t *testing.T) {
 		for _, n := range names {
 			entries = append(entries, Entry{URI: dir + "/" + n})
 		}
-		return NewSnapshot(OS{}, 1, OriginFlag, entries).Paths()
+		return NewSnapshot(guard.OS{}, 1, OriginFlag, entries).Paths()
 	}
 	all := []string{"pub/gen", "pub/near", "pub/mine/gen", "pub/in"}
 	if got := paths(all...); !slices.Equal(got, []string{dir + "/out", dir + "/pub/in"}) {

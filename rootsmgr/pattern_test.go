@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	. "mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
+	"mcphub/rootsmgr/platform"
 	"mcphub/rootsmgr/rootstest"
 )
 
@@ -58,7 +60,7 @@ func TestPatterns(t *testing.T) {
 		"*" + strings.Repeat("{a,{b,c,{d,e}}}", 6):                  {"", "more than 1000 others"},
 	} {
 		t.Run(pattern[:min(len(pattern), 20)], func(t *testing.T) {
-			s := NewSnapshot(OS{}, 1, OriginConfig, []Entry{SettingEntry(OS{}, pattern, base)})
+			s := NewSnapshot(guard.OS{}, 1, OriginConfig, []Entry{SettingEntry(guard.OS{}, pattern, base)})
 			var got []string
 			for _, p := range s.Paths() {
 				rel, err := filepath.Rel(base, p)
@@ -78,12 +80,12 @@ func TestPatterns(t *testing.T) {
 		})
 	}
 	// A client's roots are no patterns, nor is a path without the rest.
-	for _, e := range []Entry{{URI: FormatURI(base + "/w/*")}, {URI: "file://" + base + "/w/*"}} {
-		if s := NewSnapshot(OS{}, 1, OriginAsked, []Entry{e}); s.Len() != 0 {
+	for _, e := range []Entry{{URI: platform.Host().FormatURI(base + "/w/*")}, {URI: "file://" + base + "/w/*"}} {
+		if s := NewSnapshot(guard.OS{}, 1, OriginAsked, []Entry{e}); s.Len() != 0 {
 			t.Errorf("%v", s.Paths())
 		}
 	}
-	if s := NewSnapshot(OS{}, 1, OriginConfig, []Entry{{URI: base + "/w/*"}}); s.Len() != 0 {
+	if s := NewSnapshot(guard.OS{}, 1, OriginConfig, []Entry{{URI: base + "/w/*"}}); s.Len() != 0 {
 		t.Errorf("%v", s.Paths())
 	}
 }
@@ -96,7 +98,7 @@ func TestPatternBounds(t *testing.T) {
 		}
 	}
 	list := func(pattern string) *Snapshot {
-		return NewSnapshot(OS{}, 1, OriginFlag, []Entry{SettingEntry(OS{}, pattern, dir), {URI: dir + "/0000"}})
+		return NewSnapshot(guard.OS{}, 1, OriginFlag, []Entry{SettingEntry(guard.OS{}, pattern, dir), {URI: dir + "/0000"}})
 	}
 	if s := list("*"); s.Len() != 1 || !strings.Contains(s.Skipped()[0].Reason, "more than 1000") {
 		t.Errorf("%d roots, %+v", s.Len(), s.Skipped())
@@ -118,7 +120,7 @@ func TestPatternBounds(t *testing.T) {
 }
 
 // crowded is a machine on which every directory holds the same.
-type crowded struct{ OS }
+type crowded struct{ guard.OS }
 
 func (c crowded) ReadDir(_ string, n int) ([]os.DirEntry, bool, error) {
 	list, more, err := c.OS.ReadDir("/", n)
@@ -128,7 +130,7 @@ func (c crowded) ReadDir(_ string, n int) ([]os.DirEntry, bool, error) {
 // Patterns of one setting hold each other, and links are not followed out.
 func TestPatternAndNestedRoots(t *testing.T) {
 	dir := rootstest.Tree(t, "w/a/", "w/b => a", "w/c => ../far", "far/")
-	s := NewSnapshot(OS{}, 1, OriginFlag, []Entry{SettingEntry(OS{}, "w/c", dir), SettingEntry(OS{}, "{w,w/*}", dir)})
+	s := NewSnapshot(guard.OS{}, 1, OriginFlag, []Entry{SettingEntry(guard.OS{}, "w/c", dir), SettingEntry(guard.OS{}, "{w,w/*}", dir)})
 	if got := s.Paths(); !slices.Equal(got, []string{dir + "/w", dir + "/w/a"}) {
 		t.Errorf("%q, %+v", got, s.Skipped())
 	}
@@ -149,10 +151,10 @@ func TestFallbackPatterns(t *testing.T) {
 	home := rootstest.Tree(t, "work/a/", "work/b/", "cfg/", "p/", "secret/f")
 	t.Setenv("HOME", home)
 	build := func(in FallbackInput) (string, int, error) {
-		in.WorkDir, in.ConfigDir, in.FS = home+"/cfg", home+"/cfg", OS{}
+		in.WorkDir, in.ConfigDir, in.FS = home+"/cfg", home+"/cfg", guard.OS{}
 		f, warnings, err := BuildFallback(in)
 		var out []string
-		for _, r := range NewSnapshot(OS{}, 1, f.Origin, f.Entries).Paths() {
+		for _, r := range NewSnapshot(guard.OS{}, 1, f.Origin, f.Entries).Paths() {
 			out = append(out, strings.TrimPrefix(r, home+"/"))
 		}
 		return f.Origin.String() + " " + strings.Join(out, " "), len(warnings), err

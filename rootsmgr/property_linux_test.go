@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	. "mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
 )
 
 // The kernel is the judge: it opens what a child would open, and says where
@@ -87,8 +88,8 @@ type kernelTree struct {
 	dir   string
 	given []Entry
 	snap  *Snapshot
-	roots []Root
-	guard *Guard
+	roots []guard.Root
+	guard *guard.Guard
 	words []string
 }
 
@@ -146,7 +147,7 @@ func newKernelTree(rt *rapid.T, dir string) *kernelTree {
 		link := rapid.SampledFrom(links).Draw(rt, "which")
 		entries = append(entries, Entry{URI: dir + "/" + link}, Entry{URI: dir + "/" + path.Dir(link)})
 	}
-	s := NewSnapshot(OS{}, 1, OriginConfig, entries)
+	s := NewSnapshot(guard.OS{}, 1, OriginConfig, entries)
 	k := &kernelTree{dir: dir, given: entries, snap: s, roots: s.Roots(), guard: s.Guard()}
 	k.words = append(k.words, "a", "b", "c", "d", "a/..", "b/..", "c/..", "d/..", "..", "..", ".", "", "new", "neu")
 	return k
@@ -230,7 +231,7 @@ func (k *kernelTree) late(rt *rapid.T) (n int64) {
 		if k.snap.Appeared(below) {
 			rt.Fatalf("%q has appeared, which is not there; %v", e.URI, k.given)
 		}
-		place, err := Resolve(OS{}, e.URI)
+		place, err := guard.Resolve(guard.OS{}, e.URI)
 		if err != nil || place.Exists || !strings.HasPrefix(place.Path, k.dir+"/") || os.MkdirAll(place.Path, 0o755) != nil {
 			continue
 		}
@@ -241,7 +242,7 @@ func (k *kernelTree) late(rt *rapid.T) (n int64) {
 		if !k.snap.Appeared(below) || !k.snap.Appeared(place.Path) {
 			rt.Fatalf("%q is there, and has not appeared; %v", e.URI, k.given)
 		}
-		if now := NewSnapshot(OS{}, 2, OriginConfig, k.given); now.Appeared(below) {
+		if now := NewSnapshot(guard.OS{}, 2, OriginConfig, k.given); now.Appeared(below) {
 			rt.Fatalf("%q is asked for again and again; %v", e.URI, now.Skipped())
 		}
 	}
@@ -305,12 +306,12 @@ func (k *kernelTree) compare(rt *rapid.T) (o outcome) {
 	}
 	if !ok1 {
 		if !allowed {
-			place = Place{Path: spelled}
+			place = guard.Place{Path: spelled}
 		}
 		o.made += k.create(rt, spelled, allowed, place)
 	}
 	if !ok2 && path.Clean(spelled) != spelled {
-		o.made += k.create(rt, path.Clean(spelled), allowed, Place{})
+		o.made += k.create(rt, path.Clean(spelled), allowed, guard.Place{})
 	}
 	return o
 }
@@ -337,9 +338,9 @@ func where(rt *rapid.T, fd int) string {
 
 // create makes a file that does not exist, sees where it came to be, and
 // removes it.
-func (k *kernelTree) create(rt *rapid.T, name string, allowed bool, place Place) int64 {
+func (k *kernelTree) create(rt *rapid.T, name string, allowed bool, place guard.Place) int64 {
 	// Links climb as far as "/": no files are made there.
-	if r, err := Resolve(OS{}, name); err != nil || !below(r.Readings.Physical, k.dir) {
+	if r, err := guard.Resolve(guard.OS{}, name); err != nil || !below(r.Readings.Physical, k.dir) {
 		return 0
 	}
 	fd, err := unix.Open(name, unix.O_CREAT|unix.O_WRONLY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0o600)

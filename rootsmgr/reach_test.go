@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"mcphub/rootsmgr/guard"
 )
 
 // TestRootThatClimbsOutOfNothing: a spelling that enters what does not exist
@@ -14,14 +16,14 @@ func TestRootThatClimbsOutOfNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, uri := range []string{"file://" + dir + "/in?x=/../", "file://" + dir + "/nothing/..", "file://" + dir + "/in/nothing/../.."} {
-		if s := NewSnapshot(OS{}, 1, OriginAsked, []Entry{{URI: uri}}); s.Len() != 0 || len(s.Skipped()) != 1 {
+		if s := NewSnapshot(guard.OS{}, 1, OriginAsked, []Entry{{URI: uri}}); s.Len() != 0 || len(s.Skipped()) != 1 {
 			t.Errorf("%s became %v", uri, s.Paths())
 		}
 		if _, err := os.Stat(filepath.Clean(uri[len("file://"):])); err != nil {
 			t.Errorf("control: cleaned as text it should exist: %v", err)
 		}
 	}
-	if s := NewSnapshot(OS{}, 1, OriginAsked, []Entry{{URI: "file://" + dir + "/in/../in"}}); s.Len() != 1 {
+	if s := NewSnapshot(guard.OS{}, 1, OriginAsked, []Entry{{URI: "file://" + dir + "/in/../in"}}); s.Len() != 1 {
 		t.Errorf("an honest spelling was skipped: %v", s.Skipped())
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"github.com/rs/zerolog"
 
 	. "mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
+	"mcphub/rootsmgr/platform"
 	"mcphub/rootsmgr/rootstest"
 )
 
@@ -27,8 +29,8 @@ type session struct {
 type setup struct {
 	fallback Fallback
 	settings Settings
-	src      Source // nil: the client
-	fsys     FS     // nil: a fake one
+	src      Source   // nil: the client
+	fsys     guard.FS // nil: a fake one
 }
 
 // bubble runs f with a Manager in a bubble of its own, and has the Manager
@@ -46,7 +48,7 @@ func bubble(t *testing.T, s setup, f func(*testing.T, *session)) {
 }
 
 func newSession(t *testing.T, s setup) *session {
-	var fsys FS = rootstest.NewFS(t, Linux, []string{"/a/f", "/b/f", "/c/f", "/fb/f", "/a/sub/f"})
+	var fsys guard.FS = rootstest.NewFS(t, platform.Linux, []string{"/a/f", "/b/f", "/c/f", "/fb/f", "/a/sub/f"})
 	if s.fsys != nil {
 		fsys = s.fsys
 	}

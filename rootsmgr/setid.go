@@ -4,13 +4,15 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+
+	"mcphub/rootsmgr/guard"
 )
 
 // SetID is the digest of all that a child can tell of the roots of a principal: who
 // that is, and each root's URI, path and name, in order. The order counts because
 // the first root is the working directory and ${root}, the names because a child is
 // shown them.
-func SetID(principal string, roots []Root) string {
+func SetID(principal string, roots []guard.Root) string {
 	h := sha256.New()
 	put := func(s string) {
 		var n [8]byte

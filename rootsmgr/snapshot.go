@@ -36,8 +36,8 @@ const (
 )
 
 // Directories are those of some roots that are no single files.
-func Directories(roots []Root) []Root {
-	return slices.DeleteFunc(slices.Clone(roots), func(r Root) bool { return r.File })
+func Directories(roots []guard.Root) []guard.Root {
+	return slices.DeleteFunc(slices.Clone(roots), func(r guard.Root) bool { return r.File })
 }
 
 // Skipped is an entry that gave no root, and why. Raw may hold anything that a
@@ -90,7 +90,7 @@ type Snapshot struct {
 	generation uint64
 	origin     Origin
 	at         time.Time
-	roots      []Root
+	roots      []guard.Root
 	skipped    []Skipped
 	others     []Entry
 	files      []string
@@ -99,7 +99,7 @@ type Snapshot struct {
 	made       blueprint
 	behind     []*Snapshot // those that it was made of: that of an answer without a usable root, that of a ceiling
 	entries    int
-	guard      *Guard
+	guard      *guard.Guard
 }
 
 // NewSnapshot makes the canonical roots of entries as the filesystem is now.
@@ -108,7 +108,7 @@ type Snapshot struct {
 // keeps its place and name. Bounded: 200,000 entries are looked at, 10,000
 // roots kept, 1,000 reasons listed, each with 1,024 bytes of what was sent, and
 // what is beyond is counted.
-func NewSnapshot(fsys FS, generation uint64, origin Origin, entries []Entry, skipped ...Skipped) *Snapshot {
+func NewSnapshot(fsys guard.FS, generation uint64, origin Origin, entries []Entry, skipped ...Skipped) *Snapshot {
 	return blueprint{entries: entries, skipped: skipped}.snapshot(fsys, generation, origin)
 }
 
@@ -121,7 +121,7 @@ type blueprint struct {
 }
 
 // snapshot makes a Snapshot as the filesystem is now.
-func (bp blueprint) snapshot(fsys FS, generation uint64, origin Origin) *Snapshot {
+func (bp blueprint) snapshot(fsys guard.FS, generation uint64, origin Origin) *Snapshot {
 	b := newBuilder(fsys, &Snapshot{generation: generation, origin: origin, at: time.Now(), entries: len(bp.entries)}, bp)
 	for _, s := range bp.skipped {
 		b.skip(s)
@@ -154,7 +154,7 @@ type candidate struct {
 	entry Entry
 }
 
-func newBuilder(fsys FS, s *Snapshot, bp blueprint) *builder {
+func newBuilder(fsys guard.FS, s *Snapshot, bp blueprint) *builder {
 	s.made = bp
 	b := &builder{Snapshot: s, blueprint: bp, disk: guard.NewDisk(fsys), index: guard.NewIndex()}
 	b.home = sync.OnceValue(b.disk.HomeFolder)
@@ -191,7 +191,7 @@ func (b *builder) overflow(reason string) {
 // look makes one entry a candidate, or skips it.
 func (b *builder) look(entry Entry) {
 	raw := entry.URI
-	if b.origin.fromClient() || IsFileURI(raw) {
+	if b.origin.fromClient() || platform.IsFileURI(raw) {
 		path, err := b.disk.Platform.ParseRootURI(raw)
 		if err != nil {
 			if b.origin.fromClient() && platform.HasOtherScheme(raw) && len(b.others) < maxSkipped {
@@ -231,7 +231,7 @@ func (b *builder) open(f guard.Found, name string) {
 			return
 		}
 		i = len(b.roots)
-		b.roots = append(b.roots, Root{
+		b.roots = append(b.roots, guard.Root{
 			URI: p.FormatURI(f.Path), Name: name, Path: f.Path, Given: f.Given, File: f.File, Flag: b.flag(f),
 		})
 		if f.File {
@@ -306,7 +306,7 @@ func (s *Snapshot) Origin() Origin { return s.orNone().origin }
 func (s *Snapshot) At() time.Time { return s.orNone().at }
 
 // Roots returns the roots in the order given. The slice is the caller's.
-func (s *Snapshot) Roots() []Root { return slices.Clone(s.orNone().roots) }
+func (s *Snapshot) Roots() []guard.Root { return slices.Clone(s.orNone().roots) }
 
 // Files are the paths of the roots that are single files. The slice must not be
 // changed.
@@ -331,12 +331,12 @@ func (s *Snapshot) Others() []Entry {
 }
 
 // URIs returns the canonical URIs in the order given, never nil.
-func (s *Snapshot) URIs() []string { return s.each(func(r *Root) string { return r.URI }) }
+func (s *Snapshot) URIs() []string { return s.each(func(r *guard.Root) string { return r.URI }) }
 
 // Paths returns the canonical paths in the order given, never nil.
-func (s *Snapshot) Paths() []string { return s.each(func(r *Root) string { return r.Path }) }
+func (s *Snapshot) Paths() []string { return s.each(func(r *guard.Root) string { return r.Path }) }
 
-func (s *Snapshot) each(of func(*Root) string) []string {
+func (s *Snapshot) each(of func(*guard.Root) string) []string {
 	out := make([]string, s.Len())
 	for i := range out {
 		out[i] = of(&s.roots[i])
@@ -345,9 +345,9 @@ func (s *Snapshot) each(of func(*Root) string) []string {
 }
 
 // Guard judges paths by these roots. Never nil.
-func (s *Snapshot) Guard() *Guard {
+func (s *Snapshot) Guard() *guard.Guard {
 	if g := s.orNone().guard; g != nil {
 		return g
 	}
-	return &Guard{}
+	return &guard.Guard{}
 }

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	. "mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
+	"mcphub/rootsmgr/platform"
 	"mcphub/rootsmgr/rootstest"
 )
 
@@ -23,7 +25,7 @@ func uris(paths ...string) []Entry {
 
 func TestSnapshotRoots(t *testing.T) {
 	dir := rootstest.Tree(t, "a/b/", "c#x y/100% you/", "link => a", "file", "ab/", "dangling => nope", "loop => loop")
-	s := NewSnapshot(OS{}, 7, OriginAsked, []Entry{
+	s := NewSnapshot(guard.OS{}, 7, OriginAsked, []Entry{
 		{URI: "file://" + dir + "/link", Name: "Link"},
 		{URI: "FILE://localhost" + dir + "/a/b/"},
 		{URI: "file://" + dir + "/a", Name: "again"},
@@ -87,11 +89,11 @@ func TestSnapshotRoots(t *testing.T) {
 
 func TestSnapshotAmbiguousAndUnreadable(t *testing.T) {
 	dir := rootstest.Tree(t, "a/b/", "x/y/", "x/b/", "a/l => ../x/y", "n\nl/", "nl => n\nl")
-	s := NewSnapshot(OS{}, 1, OriginConfig, []Entry{{URI: dir + "/a/l/../b"}, {URI: dir + "/a/b/../b"}, {URI: dir + "/n\nl"}, {URI: dir + "/nl"}, {URI: "a"}})
+	s := NewSnapshot(guard.OS{}, 1, OriginConfig, []Entry{{URI: dir + "/a/l/../b"}, {URI: dir + "/a/b/../b"}, {URI: dir + "/n\nl"}, {URI: dir + "/nl"}, {URI: "a"}})
 	if got := s.Paths(); !slices.Equal(got, []string{dir + "/a/b"}) || len(s.Skipped()) != 4 {
 		t.Errorf("%q, %+v", got, s.Skipped())
 	}
-	f := rootstest.NewFS(t, Linux, []string{"/r/p/", "/r/q/"})
+	f := rootstest.NewFS(t, platform.Linux, []string{"/r/p/", "/r/q/"})
 	f.Fail("/r/p", syscall.EACCES)
 	s = NewSnapshot(f, 1, OriginAsked, uris("/r/p", "/r/q"))
 	if got := s.Paths(); !slices.Equal(got, []string{"/r/q"}) || !strings.Contains(s.Skipped()[0].Reason, "permission") {
@@ -101,14 +103,14 @@ func TestSnapshotAmbiguousAndUnreadable(t *testing.T) {
 		if err := os.Chmod(dir+"/a", 0o111); err != nil {
 			t.Fatal(err)
 		}
-		if s := NewSnapshot(OS{}, 1, OriginAsked, uris(dir+"/a")); s.Len() != 0 {
+		if s := NewSnapshot(guard.OS{}, 1, OriginAsked, uris(dir+"/a")); s.Len() != 0 {
 			t.Error("a directory that cannot be listed is a root")
 		}
 	}
 }
 
 func TestSnapshotFlags(t *testing.T) {
-	f := rootstest.NewFS(t, Linux, []string{"/home => var/home", "/var/home/u/p/"}, rootstest.Home("/home/u"))
+	f := rootstest.NewFS(t, platform.Linux, []string{"/home => var/home", "/var/home/u/p/"}, rootstest.Home("/home/u"))
 	s := NewSnapshot(f, 1, OriginAsked, uris("/", "/var/home/u", "/home/u/p"))
 	var got []string
 	for _, r := range s.Roots() {
@@ -117,7 +119,7 @@ func TestSnapshotFlags(t *testing.T) {
 	if want := []string{"/ false filesystem root", "/var/home/u true home folder", "/var/home/u/p true "}; !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}
-	w := rootstest.NewFS(t, Windows, []string{"C:/x/"})
+	w := rootstest.NewFS(t, platform.Windows, []string{"C:/x/"})
 	s = NewSnapshot(w, 1, OriginAsked, []Entry{{URI: "file:///c%3A/"}, {URI: "file:///C:/x"}, {URI: "file:///c/x"}})
 	if r := s.Roots(); len(r) != 2 || r[0].Flag != FlagFilesystem || r[1].URI != "file:///C:/x" || !r[1].Redundant {
 		t.Errorf("%+v", s.Roots())
@@ -131,17 +133,17 @@ func TestSnapshotOthers(t *testing.T) {
 		{URI: "file:///x"}, {URI: "FILE:///y"}, {URI: "/z"}, {URI: "1a:b"}, {URI: ":b"}, {URI: "urn:x"},
 	}
 	want := []Entry{given[0], given[1], given[8]}
-	s := NewSnapshot(OS{}, 1, OriginAsked, given)
+	s := NewSnapshot(guard.OS{}, 1, OriginAsked, given)
 	if got := s.Others(); !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}
 	if n := len(s.Skipped()); n != len(given) {
 		t.Errorf("%d are reported", n)
 	}
-	if got := NewSnapshot(OS{}, 1, OriginConfig, given).Others(); len(got) != 0 {
+	if got := NewSnapshot(guard.OS{}, 1, OriginConfig, given).Others(); len(got) != 0 {
 		t.Errorf("a setting names directories: %q", got)
 	}
-	if got := NewSnapshot(OS{}, 1, OriginWithCall, make([]Entry, 3)).Others(); got != nil {
+	if got := NewSnapshot(guard.OS{}, 1, OriginWithCall, make([]Entry, 3)).Others(); got != nil {
 		t.Errorf("%q", got)
 	}
 }
@@ -173,7 +175,7 @@ func TestSnapshotHuge(t *testing.T) {
 	}
 	entries[99_999].URI = "file://" + dir + "/good"
 	start := time.Now()
-	s := NewSnapshot(OS{}, 1, OriginAsked, entries)
+	s := NewSnapshot(guard.OS{}, 1, OriginAsked, entries)
 	t.Logf("100,000 entries: %v", time.Since(start))
 	if s.Len() != 1 || len(s.Skipped()) != 1001 {
 		t.Errorf("%d roots, %d skipped", s.Len(), len(s.Skipped()))
@@ -187,7 +189,7 @@ func TestSnapshotHuge(t *testing.T) {
 		lines = append(lines, fmt.Sprintf("/r/%d/", i))
 		entries = append(entries, Entry{URI: fmt.Sprintf("file:///r/%d", i)})
 	}
-	f := rootstest.NewFS(t, Linux, lines)
+	f := rootstest.NewFS(t, platform.Linux, lines)
 	s = NewSnapshot(f, 1, OriginAsked, entries)
 	if s.Len() != 10_000 || len(s.Skipped()) != 1 || !strings.Contains(s.Skipped()[0].Reason, "500 more roots") {
 		t.Errorf("%d roots, skipped %+v", s.Len(), s.Skipped())

@@ -75,7 +75,7 @@ type FallbackInput struct {
 	Config    []Entry                     // roots.fallback of hub.json: path (or file URI) and name
 	ConfigDir string                      // the folder of hub.json, "" where there is none
 	WorkDir   string                      // absolute
-	FS        FS
+	FS        guard.FS
 }
 
 // BuildFallback chooses the first level that gives roots: --roots,
@@ -172,7 +172,7 @@ func (c *chain) entry(path, base string) Entry { return SettingEntry(c.in.FS, pa
 // SettingEntry is the entry of a path as an operator writes it, which may be a
 // pattern: "~" is the home folder, and a relative path lies below base.
 // Neither of these two is a part of the pattern, whatever they hold.
-func SettingEntry(fsys FS, path, base string) Entry {
+func SettingEntry(fsys guard.FS, path, base string) Entry {
 	p := guard.PlatformOf(fsys)
 	path = p.Slashed(p.FromMSYS(path))
 	entry := func(dir, rel string) Entry {
@@ -238,7 +238,7 @@ func (c *chain) tolerant(base string) (f Fallback, usable bool, warnings []Skipp
 	f.Origin = OriginConfig
 	for _, given := range c.in.Config {
 		entry := Entry{URI: given.URI}
-		if !IsFileURI(given.URI) {
+		if !platform.IsFileURI(given.URI) {
 			entry = c.entry(given.URI, base)
 		}
 		entry.Name = given.Name
@@ -253,7 +253,7 @@ func (c *chain) tolerant(base string) (f Fallback, usable bool, warnings []Skipp
 }
 
 // usable returns the roots that an entry gives by itself, or why there are none.
-func (c *chain) usable(entry Entry) ([]Root, error) {
+func (c *chain) usable(entry Entry) ([]guard.Root, error) {
 	if c.in.FS == nil {
 		return nil, errors.New("it cannot be read: there is no filesystem")
 	}
@@ -283,12 +283,12 @@ func (e *SettingError) Unwrap() error { return e.Err }
 
 // Snapshot is the Fallback as the filesystem is now. places are directories that
 // servers may write in besides (see Settings.Places).
-func (f Fallback) Snapshot(fsys FS, generation uint64, places []string) *Snapshot {
+func (f Fallback) Snapshot(fsys guard.FS, generation uint64, places []string) *Snapshot {
 	return f.snapshot(fsys, generation, blueprint{places: places})
 }
 
 // snapshot is the Fallback as the filesystem is now.
-func (f Fallback) snapshot(fsys FS, generation uint64, bp blueprint) *Snapshot {
+func (f Fallback) snapshot(fsys guard.FS, generation uint64, bp blueprint) *Snapshot {
 	if f.None() {
 		return bp.snapshot(fsys, generation, OriginNone)
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	. "mcphub/rootsmgr"
+	"mcphub/rootsmgr/platform"
 	"mcphub/rootsmgr/rootstest"
 )
 
@@ -22,7 +23,7 @@ func environment(pairs ...string) func(string) (string, bool) {
 }
 
 func TestBuildFallback(t *testing.T) {
-	f := rootstest.NewFS(t, Linux, []string{"/w/a/", "/w/b/", "/cfg/a/", "/cfg/c/", "/proj/a/", "/proj/d/", "/home/u/h/", "/w/file"},
+	f := rootstest.NewFS(t, platform.Linux, []string{"/w/a/", "/w/b/", "/cfg/a/", "/cfg/c/", "/proj/a/", "/proj/d/", "/home/u/h/", "/w/file"},
 		rootstest.Home("/home/u"))
 	const fails = "error"
 	for name, tt := range map[string]struct {
@@ -87,7 +88,7 @@ func TestBuildFallback(t *testing.T) {
 			t.Errorf("%s: a fallback beside an error", name)
 		}
 	}
-	w := rootstest.NewFS(t, Windows, []string{"C:/a/", "D:/b/"})
+	w := rootstest.NewFS(t, platform.Windows, []string{"C:/a/", "D:/b/"})
 	got, _, err := BuildFallback(FallbackInput{Env: environment(EnvRoots, `C:\a;d:/b;/c/a`), FS: w, WorkDir: `C:\`})
 	if err != nil || !slices.Equal(got.Entries, []Entry{{URI: `C:\a`}, {URI: `d:\b`}, {URI: `C:\a`}}) {
 		t.Errorf("%+v, %v", got, err)

@@ -10,6 +10,7 @@ import (
 	"github.com/rs/zerolog"
 
 	. "mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
 )
 
 // TestReconfigure changes what the operator says in every case that a session can be in: the next call is judged by it.
@@ -99,7 +100,7 @@ func TestReconfigure(t *testing.T) {
 		})
 	})
 	t.Run("before Run", func(t *testing.T) {
-		m := NewManager(nil, Fallback{}, deny, OS{}, zerolog.Nop())
+		m := NewManager(nil, Fallback{}, deny, guard.OS{}, zerolog.Nop())
 		m.Reconfigure(fb, with(When{Failed: true}))
 		if v := m.View(); v.Open || v.Case != CaseFailed {
 			t.Errorf("%+v", v)

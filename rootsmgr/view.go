@@ -57,7 +57,7 @@ type View struct {
 	Assumed  bool  // these are configured roots, until a later call brings the client's
 	// Ceiling is what the session never leaves; Snapshot is within it. Whatever else
 	// opens a directory must check it against Ceiling. nil is no ceiling.
-	Ceiling *Guard
+	Ceiling *guard.Guard
 	Client  string // what the client calls itself, for Why; set by whoever knows it
 
 	mark     Mark
@@ -105,7 +105,7 @@ func AnsweredView(s *Snapshot, w When) View {
 // settings: c is CaseUnsupported or CaseFailed, err why the question failed. Where the
 // Fallback has a usable root the case is CaseKnown; where one is configured but
 // nothing in it is usable, CaseFailed.
-func (s Settings) fallbackView(fsys FS, generation uint64, f Fallback, c Case, err error, skipped ...Skipped) View {
+func (s Settings) fallbackView(fsys guard.FS, generation uint64, f Fallback, c Case, err error, skipped ...Skipped) View {
 	top := s.ceiling(fsys, generation)
 	v := View{Snapshot: f.snapshot(fsys, generation, blueprint{skipped: skipped, top: top, places: s.places()}), Case: c, Err: err}
 	switch {

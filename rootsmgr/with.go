@@ -1,6 +1,10 @@
 package rootsmgr
 
-import "slices"
+import (
+	"slices"
+
+	"mcphub/rootsmgr/guard"
+)
 
 // With returns the roots and, after them, the directories of entries in their
 // order. It is for a child that is served more than the session's roots. A
@@ -8,7 +12,7 @@ import "slices"
 // does not exist is left out. Of one that reaches beyond the ceiling, only the
 // directories of the ceiling below it are served. A nil ceiling is none. Entries
 // are paths. Only they are looked up.
-func (s *Snapshot) With(fsys FS, ceiling *Guard, entries []Entry) []Root {
+func (s *Snapshot) With(fsys guard.FS, ceiling *guard.Guard, entries []Entry) []guard.Root {
 	if len(entries) == 0 {
 		return s.Roots()
 	}

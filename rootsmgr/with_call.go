@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"mcphub/rootsmgr/guard"
 )
 
 // This file is about clients that are never asked: they give their roots with
@@ -150,7 +152,7 @@ func (l *loop) heardWithCall(in *brought) {
 
 // reckon makes the View of an answer. If none of its roots can be used, the
 // configured ones count, and unusable is how many the answer had.
-func (t *terms) reckon(fsys FS, s, top *Snapshot, next func() uint64) (v View, unusable int) {
+func (t *terms) reckon(fsys guard.FS, s, top *Snapshot, next func() uint64) (v View, unusable int) {
 	v = AnsweredView(s, t.settings.When).under(top)
 	if unusable = v.unusable; unusable > 0 && !t.fallback.None() {
 		v = t.settings.fallbackView(fsys, next(), t.fallback, CaseFailed, errUnusable, s.Skipped()...)

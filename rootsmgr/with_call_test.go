@@ -9,6 +9,9 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+
+	"mcphub/rootsmgr/guard"
+	"mcphub/rootsmgr/platform"
 )
 
 // neverAsked is the Source of a client that is never asked.
@@ -22,7 +25,7 @@ func (n neverAsked) ListRoots(context.Context, string) (Page, error) {
 // withCallManager runs a Manager of a client that gives its roots with its calls.
 func withCallManager(t *testing.T, src Source, f Fallback, s Settings, test func(m *Manager)) {
 	synctest.Test(t, func(t *testing.T) {
-		m := NewManager(src, f, s, OS{}, zerolog.Nop())
+		m := NewManager(src, f, s, guard.OS{}, zerolog.Nop())
 		ctx, cancel := context.WithCancel(context.Background())
 		done := make(chan struct{})
 		go func() {
@@ -40,7 +43,7 @@ func withCallManager(t *testing.T, src Source, f Fallback, s Settings, test func
 func page(dirs ...string) Page {
 	var p Page
 	for _, d := range dirs {
-		p.Entries = append(p.Entries, Entry{URI: FormatURI(d)})
+		p.Entries = append(p.Entries, Entry{URI: platform.Host().FormatURI(d)})
 	}
 	return p
 }
@@ -173,7 +176,7 @@ func (f sourceFunc) ListRoots(ctx context.Context, _ string) (Page, error) { ret
 // What stands in for roots that come with a call can be made after them and be known
 // before: whoever waits until they are served must not take it for them.
 func TestMarksFollowWhatIsKnown(t *testing.T) {
-	m := NewManager(neverAsked{t}, Fallback{}, DefaultSettings(), OS{}, zerolog.Nop())
+	m := NewManager(neverAsked{t}, Fallback{}, DefaultSettings(), guard.OS{}, zerolog.Nop())
 	given := m.WithCall(page(real(t))) // by the goroutine of a call, before Run hears anything
 	run := &loop{m: m, state: *m.pub.Load()}
 	run.greet(greeting{withCall: true})

@@ -7,6 +7,7 @@ import (
 
 	"mcphub/rootsmgr"
 	"mcphub/rootsmgr/guard"
+	"mcphub/rootsmgr/platform"
 	"mcphub/validate/access"
 )
 
@@ -68,9 +69,9 @@ func benchUnder(b *testing.B, roots int, rules []Rule) {
 	for i := range roots - 1 {
 		dir := fmt.Sprintf("%s/r%d", w.outside, i)
 		w.must(mkdir(dir))
-		entries = append(entries, rootsmgr.Entry{URI: rootsmgr.FormatURI(dir)})
+		entries = append(entries, rootsmgr.Entry{URI: platform.Host().FormatURI(dir)})
 	}
-	entries = append(entries, rootsmgr.Entry{URI: rootsmgr.FormatURI(w.project)})
+	entries = append(entries, rootsmgr.Entry{URI: platform.Host().FormatURI(w.project)})
 	v := rootsmgr.View{Snapshot: rootsmgr.NewSnapshot(guard.OS{}, 1, rootsmgr.OriginAsked, entries), Case: rootsmgr.CaseKnown}
 	where := Where{Cwd: w.project, Served: v.Snapshot.Paths()}
 	b.ReportAllocs()

@@ -11,6 +11,7 @@ import (
 
 	"mcphub/rootsmgr"
 	"mcphub/rootsmgr/guard"
+	"mcphub/rootsmgr/platform"
 )
 
 func TestMain(m *testing.M) {
@@ -113,7 +114,7 @@ func (w *world) getenv(name string) string {
 func (w *world) view() rootsmgr.View {
 	var entries []rootsmgr.Entry
 	for _, r := range w.roots {
-		entries = append(entries, rootsmgr.Entry{URI: rootsmgr.FormatURI(r)})
+		entries = append(entries, rootsmgr.Entry{URI: platform.Host().FormatURI(r)})
 	}
 	snap := rootsmgr.NewSnapshot(guard.OS{}, 1, rootsmgr.OriginAsked, entries)
 	return rootsmgr.View{Snapshot: snap, Case: rootsmgr.CaseKnown}

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/platform"
 	"mcphub/rootsmgr/rootstest"
 	"mcphub/validate/budget"
 	"mcphub/validate/machine"
@@ -32,7 +32,7 @@ func TestServersThatShareTheDisk(t *testing.T) {
 
 // TestAboveADirectoryThatClimbs: the directory above /p/src/.. is that above /p, and not /p/src.
 func TestAboveADirectoryThatClimbs(t *testing.T) {
-	m := machine.New(rootstest.NewFS(t, rootsmgr.Linux, []string{"/p/src/", "/p/x", "/x"}), "/home/me", nil, nil)
+	m := machine.New(rootstest.NewFS(t, platform.Linux, []string{"/p/src/", "/p/x", "/x"}), "/home/me", nil, nil)
 	for base, want := range map[string]string{"/p/src/..": "/x", "/p": "/x", "/p/src": "/p/x"} {
 		j := &judge{m: &m, work: budget.New(0)}
 		var got []string

@@ -14,6 +14,7 @@ import (
 
 	"mcphub/rootsmgr"
 	"mcphub/rootsmgr/guard"
+	"mcphub/rootsmgr/platform"
 )
 
 // An oddWorld has one root with a name of a test's choice, alone in its folder but for what the test puts there.
@@ -96,7 +97,7 @@ func TestOddRoots(t *testing.T) {
 					rt.Errorf("root %q, %s %s: %+v", name, key, file, v.First)
 				}
 			}
-			if v := w.judge(rt, "read_it", fmt.Sprintf(`{"uri":%s}`, quotedJSON(rootsmgr.FormatURI(filepath.Join(w.root, file))))); v.Decision != Allow {
+			if v := w.judge(rt, "read_it", fmt.Sprintf(`{"uri":%s}`, quotedJSON(platform.Host().FormatURI(filepath.Join(w.root, file))))); v.Decision != Allow {
 				rt.Errorf("root %q, URI %s: %+v", name, file, v.First)
 			}
 		}

@@ -8,6 +8,7 @@ import (
 
 	"mcphub/rootsmgr"
 	"mcphub/rootsmgr/guard"
+	"mcphub/rootsmgr/platform"
 	"mcphub/validate/access"
 	"mcphub/validate/detect"
 )
@@ -102,7 +103,7 @@ func TestResourcesThatAreRead(t *testing.T) {
 	c := w.bound(false, "https://api.example.com/v1/", "note://notes/")
 	for uri, want := range map[string]Decision{
 		"https://api.example.com/v1/x": Allow, "https://evil.example/": Deny, "note://notes/1": Allow, "note://other/1": Deny, "note:1": Deny,
-		"test://x": Allow, "http://evil.example/": Allow, rootsmgr.FormatURI(w.project + "/a.txt"): Allow, rootsmgr.FormatURI(w.outside + "/secret.txt"): Deny,
+		"test://x": Allow, "http://evil.example/": Allow, platform.Host().FormatURI(w.project + "/a.txt"): Allow, platform.Host().FormatURI(w.outside + "/secret.txt"): Deny,
 	} {
 		s, err := c.ScanURI("child", uri)
 		w.must(err)
@@ -115,7 +116,7 @@ func TestResourcesThatAreRead(t *testing.T) {
 // A client's roots of other schemes bind and open where hub.json says so, and nothing where it does not.
 func TestResourcesOfTheClient(t *testing.T) {
 	w := newWorld(t)
-	snap := rootsmgr.NewSnapshot(guard.OS{}, 1, rootsmgr.OriginAsked, []rootsmgr.Entry{{URI: rootsmgr.FormatURI(w.project)}, {URI: "https://client.example/x/"}, {URI: "note://mine"}, {URI: "urn:x"}})
+	snap := rootsmgr.NewSnapshot(guard.OS{}, 1, rootsmgr.OriginAsked, []rootsmgr.Entry{{URI: platform.Host().FormatURI(w.project)}, {URI: "https://client.example/x/"}, {URI: "note://mine"}, {URI: "urn:x"}})
 	view := rootsmgr.View{Snapshot: snap, Case: rootsmgr.CaseKnown}
 	for _, e := range []struct {
 		byClient bool

@@ -12,6 +12,7 @@ import (
 
 	"mcphub/rootsmgr"
 	"mcphub/rootsmgr/guard"
+	"mcphub/rootsmgr/platform"
 )
 
 // encode writes a string as JSON with some of its characters escaped.
@@ -63,7 +64,7 @@ func TestRewriteProperty(t *testing.T) {
 			switch rapid.IntRange(0, 5).Draw(t, "spelling") {
 			case 0, 1:
 				if strings.HasPrefix(s, "/") {
-					return rapid.SampledFrom([]string{"", "", "", " "}).Draw(t, "blank") + strings.ReplaceAll(rootsmgr.FormatURI(s), "file:", rapid.SampledFrom([]string{"file:", "FILE:"}).Draw(t, "scheme"))
+					return rapid.SampledFrom([]string{"", "", "", " "}).Draw(t, "blank") + strings.ReplaceAll(platform.Host().FormatURI(s), "file:", rapid.SampledFrom([]string{"file:", "FILE:"}).Draw(t, "scheme"))
 				}
 			case 2:
 				return "file://" + s
@@ -109,7 +110,7 @@ func TestRewriteProperty(t *testing.T) {
 		for _, r := range v.Rewrites {
 			rewritten++
 			from := r.From
-			if p, err := rootsmgr.ParseURI(from); err == nil {
+			if p, err := platform.Host().ParseURI(from); err == nil {
 				from = p
 			}
 			is, err1 := guard.Resolve(guard.OS{}, r.To)

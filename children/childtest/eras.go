@@ -16,7 +16,7 @@ import (
 	"mcphub/children/offers"
 	"mcphub/children/spec"
 	"mcphub/internal/jsonrpc"
-	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
 )
 
 // audience is an Observer that keeps what it is told.
@@ -85,7 +85,7 @@ func Eras(t *testing.T, launcher children.Launcher, child func(t *testing.T, s S
 		{"modern", "modern", spec.EraAuto, true},
 	} {
 		t.Run(side.name, func(t *testing.T) {
-			eraSuite(t, side.modern, func(t *testing.T, s Script, roots ...rootsmgr.Root) (*children.Lease, *audience) {
+			eraSuite(t, side.modern, func(t *testing.T, s Script, roots ...guard.Root) (*children.Lease, *audience) {
 				s.Era, s.Library = side.era, true
 				return perform(t, launcher, child(t, s), side.client, roots)
 			})
@@ -94,7 +94,7 @@ func Eras(t *testing.T, launcher children.Launcher, child func(t *testing.T, s S
 }
 
 // perform runs a Supervisor with one child, and returns the right to call it.
-func perform(t *testing.T, launcher children.Launcher, child spec.Spec, client spec.Era, roots []rootsmgr.Root) (*children.Lease, *audience) {
+func perform(t *testing.T, launcher children.Launcher, child spec.Spec, client spec.Era, roots []guard.Root) (*children.Lease, *audience) {
 	t.Helper()
 	a := &audience{change: make(chan struct{})}
 	sup := children.NewSupervisor(children.Options{
@@ -141,7 +141,7 @@ func calls(ctx context.Context, l *children.Lease, tool, args string) (string, e
 	return string(res.Result), nil
 }
 
-func eraSuite(t *testing.T, modern bool, start func(t *testing.T, s Script, roots ...rootsmgr.Root) (*children.Lease, *audience)) {
+func eraSuite(t *testing.T, modern bool, start func(t *testing.T, s Script, roots ...guard.Root) (*children.Lease, *audience)) {
 	must := func(t *testing.T, l *children.Lease, tool, args string) string {
 		t.Helper()
 		got, err := calls(t.Context(), l, tool, args)
@@ -224,7 +224,7 @@ func eraSuite(t *testing.T, modern bool, start func(t *testing.T, s Script, root
 		}
 	})
 	t.Run("it gets the roots that are served", func(t *testing.T) {
-		l, _ := start(t, Script{}, rootsmgr.Root{URI: "file:///a", Name: "a", Path: "/a"})
+		l, _ := start(t, Script{}, guard.Root{URI: "file:///a", Name: "a", Path: "/a"})
 		const want = `{"roots":[{"uri":"file:///a","name":"a"}]}`
 		if modern {
 			if got, ok := l.Roots(); !ok || string(got) != want {

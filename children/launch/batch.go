@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"mcphub/internal/reference"
-	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
 )
 
 // batchSpecial is what cmd.exe reads in the command line of a batch file, in
@@ -17,7 +17,7 @@ const batchSpecial = "%^&|<>\"!\r\n\x00"
 // runs batch files, and takes their command line for commands of its own, however
 // it is quoted. What follows "cmd /c" in hub.json is the operator's own text; there
 // only roots are values.
-func checkBatch(prog Program, l Launch, roots []rootsmgr.Root) error {
+func checkBatch(prog Program, l Launch, roots []guard.Root) error {
 	switch {
 	case isBatch(l.Command):
 		if why := readByCmd(l.Command); why != "" {

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
 )
 
 // passedOn are the names of the hub's environment that every child gets.
@@ -111,7 +111,7 @@ func inherited(environ []string, more []string, goos string) *environment {
 
 // setRoots sets MCP_ROOTS_*. Where the texts are too long for the
 // environment it returns what a file, named by MCP_ROOTS_FILE, must hold.
-func (e *environment) setRoots(roots []rootsmgr.Root) (file []byte) {
+func (e *environment) setRoots(roots []guard.Root) (file []byte) {
 	type root struct {
 		URI  string `json:"uri"`
 		Name string `json:"name"`

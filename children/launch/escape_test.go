@@ -4,11 +4,11 @@ import (
 	"slices"
 	"testing"
 
-	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
 )
 
 func TestEscapedPlaceholdersAreText(t *testing.T) {
-	x := expander{roots: []rootsmgr.Root{{Path: "/a"}, {Path: "/b"}}, list: ":"}
+	x := expander{roots: []guard.Root{{Path: "/a"}, {Path: "/b"}}, list: ":"}
 	in := []string{"$${root}", "x$${roots}y", "$${root}${root}", "${roots}", "$$${root}", "${roots"}
 	want := []string{"${root}", "x${roots}y", "${root}/a", "/a", "/b", "$${root}", "${roots"}
 	got, err := x.args(in)

@@ -15,7 +15,7 @@ import (
 	"mcphub/children/sandbox"
 	"mcphub/internal/lazyregexp"
 	"mcphub/internal/reference"
-	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
 )
 
 // This file follows what names lead to: paths of the base, of profiles and of entries, and
@@ -328,5 +328,5 @@ func (h Machine) Settle(prog Program) {
 	}
 	// A plan that nothing is started by: there is a root, or ${root} would be an error.
 	h.scratch, h.temp, h.cache, h.own, h.boundary = os.TempDir(), os.TempDir(), os.TempDir(), os.TempDir(), sandbox.Boundary{}
-	_, _ = Plan(prog, []rootsmgr.Root{{Path: "/"}}, h)
+	_, _ = Plan(prog, []guard.Root{{Path: "/"}}, h)
 }

@@ -11,6 +11,7 @@ import (
 	"mcphub/children/sandbox"
 	"mcphub/internal/reference"
 	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
 )
 
 // A Launch is everything that decides how one run of a child starts; equal
@@ -59,7 +60,7 @@ func (l Launch) SamePlace(o Launch) bool {
 
 // Plan computes how a child starts with these roots. Its error says what the
 // operator or the person at the client can do.
-func Plan(prog Program, roots []rootsmgr.Root, h Machine) (Launch, error) {
+func Plan(prog Program, roots []guard.Root, h Machine) (Launch, error) {
 	h = h.atOnce()
 	dirs := rootsmgr.Directories(roots)
 	if prog.TakesDirectories() {
@@ -130,7 +131,7 @@ func Plan(prog Program, roots []rootsmgr.Root, h Machine) (Launch, error) {
 
 // childEnv builds the environment: what is passed on, the child's own, the
 // roots. A variable that names a root where none is known stays unset.
-func childEnv(prog Program, roots []rootsmgr.Root, h Machine) (*environment, []byte, error) {
+func childEnv(prog Program, roots []guard.Root, h Machine) (*environment, []byte, error) {
 	env := inherited(h.environ, prog.Inherit, h.goos)
 	sep := ":"
 	if h.goos == "windows" {
@@ -157,7 +158,7 @@ func childEnv(prog Program, roots []rootsmgr.Root, h Machine) (*environment, []b
 }
 
 // workingDir chooses the working directory, and says which root it is.
-func workingDir(prog Program, roots []rootsmgr.Root, h Machine) (dir, root string, err error) {
+func workingDir(prog Program, roots []guard.Root, h Machine) (dir, root string, err error) {
 	if prog.Cwd != "" && !(prog.Cwd == "${root}" && len(roots) == 0) {
 		x := expander{roots: roots}
 		dir, err := x.expand(prog.Cwd, firstPath(roots))
@@ -195,7 +196,7 @@ func workingDir(prog Program, roots []rootsmgr.Root, h Machine) (dir, root strin
 	return "", "", errors.New("no working directory: neither a root nor the home folder exists; set \"cwd\"")
 }
 
-func firstPath(roots []rootsmgr.Root) string {
+func firstPath(roots []guard.Root) string {
 	if len(roots) == 0 {
 		return ""
 	}
@@ -209,7 +210,7 @@ func isTop(dir string) bool { return filepath.Dir(dir) == dir }
 // the working directory, and folders that lie inside a root, which it returns. The
 // folder of an absolute command stays. Other variables that make programs come from
 // the working directory are refused.
-func trimSearch(prog Program, env *environment, roots []rootsmgr.Root, h Machine) (skipped []string, err error) {
+func trimSearch(prog Program, env *environment, roots []guard.Root, h Machine) (skipped []string, err error) {
 	if prog.Local {
 		return nil, nil
 	}
@@ -248,7 +249,7 @@ type projects struct {
 	roots map[string]bool
 }
 
-func (h Machine) projects(roots []rootsmgr.Root) projects {
+func (h Machine) projects(roots []guard.Root) projects {
 	p := projects{h, make(map[string]bool, len(roots))}
 	home := p.fold(h.home)
 	for _, r := range roots {

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"mcphub/children/sandbox"
-	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
 )
 
 // fakeHost is a machine with the given directories and programs in /bin.
@@ -69,7 +69,7 @@ func TestRootsVariables(t *testing.T) {
 	if got := e.list(); !slices.Equal(got, want) {
 		t.Errorf("got %q", got)
 	}
-	var many []rootsmgr.Root
+	var many []guard.Root
 	for i := range 1500 {
 		many = append(many, rootsAt(fmt.Sprintf("/a/rather/long/path/%d", i))...)
 	}
@@ -89,7 +89,7 @@ func TestPlan(t *testing.T) {
 	t.Run("working directory", func(t *testing.T) {
 		for _, c := range []struct {
 			name, cwd, hubDir string
-			roots             []rootsmgr.Root
+			roots             []guard.Root
 			dir, root, err    string
 		}{
 			{"first that exists", "", "/work", ab, "/b", "/b", ""},

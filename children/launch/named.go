@@ -13,7 +13,7 @@ import (
 	"mcphub/children/hints"
 	"mcphub/children/sandbox"
 	"mcphub/internal/consent"
-	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
 )
 
 // This file opens what the operator wrote: the paths that an entry of hub.json names.
@@ -24,7 +24,7 @@ import (
 // Names tells what becomes of the paths that the entry of a program names, for a session
 // with these roots: what [Plan] would put into a report. It starts nothing, makes nothing
 // and remembers nothing. It is nil where the kernel is to hold nothing.
-func (h Machine) Names(prog Program, roots []rootsmgr.Root) []sandbox.Named {
+func (h Machine) Names(prog Program, roots []guard.Root) []sandbox.Named {
 	if r := h.Preview(prog, roots); r != nil {
 		return r.Named
 	}
@@ -32,7 +32,7 @@ func (h Machine) Names(prog Program, roots []rootsmgr.Root) []sandbox.Named {
 }
 
 // Preview is what a program of an entry is to be held to, as Names tells it.
-func (h Machine) Preview(prog Program, roots []rootsmgr.Root) *hints.Reader {
+func (h Machine) Preview(prog Program, roots []guard.Root) *hints.Reader {
 	if c := h.preview(prog, roots); c != nil && c.Profile != nil {
 		return &c.Words
 	}
@@ -41,7 +41,7 @@ func (h Machine) Preview(prog Program, roots []rootsmgr.Root) *hints.Reader {
 
 // preview plans a start without leaving a trace; nil where nothing is held, or nothing
 // starts.
-func (h Machine) preview(prog Program, roots []rootsmgr.Root) *Confinement {
+func (h Machine) preview(prog Program, roots []guard.Root) *Confinement {
 	h.memory = h.memory.preview()
 	none := filepath.Join(os.TempDir(), "mcp-preview") // what is the run's own names nothing, and opens nothing else
 	h.scratch, h.temp, h.cache, h.own = none, none, none, none

@@ -8,7 +8,7 @@ import (
 	"mcphub/children/sandbox"
 	"mcphub/internal/lazyregexp"
 	"mcphub/internal/reference"
-	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
 )
 
 // fetching says how the packages are installed that a launcher fetches. The zero
@@ -284,7 +284,7 @@ var hidden = []string{"SSH_AUTH_SOCK", "DOCKER_HOST", "DISPLAY", "WAYLAND_DISPLA
 // It is confined as much as prog, but for the network: it writes to its own folders, and
 // reads of what the entry adds only settings of managers. It is given no variable of the
 // entry but those settings.
-func PlanInstall(prog Program, p *Package, in Install, roots []rootsmgr.Root, h Machine) (Launch, error) {
+func PlanInstall(prog Program, p *Package, in Install, roots []guard.Root, h Machine) (Launch, error) {
 	m := Program{Command: p.Command, Args: in.Args, Env: map[string]string{}, Cwd: in.Fresh, Rewrite: RewriteNever}
 	m.Sandbox = sandbox.Settings{Mode: prog.Sandbox.Mode, Network: sandbox.Network{On: true}}
 	for _, path := range prog.Sandbox.Read {

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
 )
 
 const (
@@ -212,7 +212,7 @@ func looksLikePath(arg string) bool {
 
 // expander replaces ${roots}, ${root} and ${root:NAME}.
 type expander struct {
-	roots []rootsmgr.Root
+	roots []guard.Root
 	list  string // between the roots where several must be one string
 }
 
@@ -344,7 +344,7 @@ func (x expander) args(in []string) ([]string, error) {
 }
 
 // RootPaths are the paths of roots.
-func RootPaths(roots []rootsmgr.Root) []string {
+func RootPaths(roots []guard.Root) []string {
 	out := make([]string, 0, len(roots))
 	for _, r := range roots {
 		out = append(out, r.Path)
@@ -353,7 +353,7 @@ func RootPaths(roots []rootsmgr.Root) []string {
 }
 
 // rootName is a root's name, or the last part of its path.
-func rootName(r rootsmgr.Root) string {
+func rootName(r guard.Root) string {
 	if r.Name != "" {
 		return r.Name
 	}

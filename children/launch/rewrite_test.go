@@ -8,17 +8,17 @@ import (
 	"strings"
 	"testing"
 
-	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
 )
 
-func rootsAt(paths ...string) []rootsmgr.Root {
-	var out []rootsmgr.Root
+func rootsAt(paths ...string) []guard.Root {
+	var out []guard.Root
 	for _, p := range paths {
 		name := ""
 		if i := strings.IndexByte(p, '|'); i >= 0 {
 			p, name = p[:i], p[i+1:]
 		}
-		out = append(out, rootsmgr.Root{URI: "file://" + p, Path: p, Name: name})
+		out = append(out, guard.Root{URI: "file://" + p, Path: p, Name: name})
 	}
 	return out
 }
@@ -85,7 +85,7 @@ func TestExpand(t *testing.T) {
 	two := rootsAt("/a|One", "/b/two")
 	for _, c := range []struct {
 		name  string
-		roots []rootsmgr.Root
+		roots []guard.Root
 		args  []string
 		want  []string
 		err   string

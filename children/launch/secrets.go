@@ -11,7 +11,7 @@ import (
 	"github.com/joho/godotenv"
 
 	"mcphub/internal/reference"
-	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
 )
 
 // errInRoot is why an env file is not read.
@@ -20,7 +20,7 @@ var errInRoot = errors.New("envFile: it lies in a root, where whoever wrote the 
 // envFile is the path of the program's env file with these roots. Whoever wrote a
 // project wrote the file in it, and variables decide what programs do, so one that lies
 // in a root, or leads there or through there, is for local programs only.
-func envFile(prog Program, roots []rootsmgr.Root, h Machine) (string, error) {
+func envFile(prog Program, roots []guard.Root, h Machine) (string, error) {
 	if prog.EnvFile == "" {
 		return "", nil
 	}
@@ -79,7 +79,7 @@ func parseEnvFile(text string) (map[string]string, error) {
 // withEnvFile adds the variables of the env file. Those of the entry, and those that
 // the hub sets, count for more; what is passed on of the hub's environment counts for
 // less.
-func (prog Program) withEnvFile(l Launch, text string, roots []rootsmgr.Root, h Machine) (Launch, error) {
+func (prog Program) withEnvFile(l Launch, text string, roots []guard.Root, h Machine) (Launch, error) {
 	vars, err := parseEnvFile(text)
 	if err != nil {
 		return l, err
@@ -113,7 +113,7 @@ func (prog Program) withEnvFile(l Launch, text string, roots []rootsmgr.Root, h 
 // WithSecrets is the Launch as it is started: with the variables of the env file, and
 // with a value in the place of each mark. It is for the process alone; l stays what is
 // compared and shown. The error says which key of the entry it is about, and no value.
-func (prog Program) WithSecrets(l Launch, roots []rootsmgr.Root, h Machine, value func(reference.Ref) (string, error)) (Launch, error) {
+func (prog Program) WithSecrets(l Launch, roots []guard.Root, h Machine, value func(reference.Ref) (string, error)) (Launch, error) {
 	if l.EnvFile != "" {
 		text, err := value(reference.Ref{Kind: reference.EnvFile, Name: l.EnvFile})
 		if err == nil {

@@ -24,7 +24,7 @@ import (
 	"mcphub/children/sandbox"
 	"mcphub/internal/atomicfile"
 	"mcphub/internal/removal"
-	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
 )
 
 const (
@@ -52,7 +52,7 @@ type Request struct {
 	Program launch.Program
 	Package launch.Package
 	Machine launch.Machine
-	Roots   []rootsmgr.Root  // none of them is opened; programs in them are not run
+	Roots   []guard.Root     // none of them is opened; programs in them are not run
 	Within  sandbox.Boundary // of which only what is withheld counts
 	Log     zerolog.Logger
 

@@ -16,7 +16,7 @@ import (
 	"mcphub/children/launch"
 	"mcphub/children/process"
 	"mcphub/children/sandbox"
-	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
 )
 
 // script stands for every manager. What it installs is what the files beside it say; it
@@ -111,7 +111,7 @@ func (b *bench) request(line ...string) *Request {
 	if !ok {
 		b.Fatalf("%v is not understood", line)
 	}
-	return &Request{Name: "kid", Program: prog, Package: pkg, Machine: b.m, Roots: []rootsmgr.Root{{Path: b.project}}, Log: zerolog.Nop()}
+	return &Request{Name: "kid", Program: prog, Package: pkg, Machine: b.m, Roots: []guard.Root{{Path: b.project}}, Log: zerolog.Nop()}
 }
 
 func (b *bench) open(r *Request) *Copy {

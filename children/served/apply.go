@@ -9,7 +9,7 @@ import (
 
 	"mcphub/children/launch"
 	"mcphub/children/link"
-	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
 )
 
 // IgnoredText says of a child that it has not applied new roots.
@@ -17,7 +17,7 @@ const IgnoredText = "it did not ask for the roots again when told that they chan
 
 // Wanted are the roots that a run is to have.
 type Wanted struct {
-	Roots []rootsmgr.Root
+	Roots []guard.Root
 	Gen   uint64 // counts changes of roots
 	Known bool   // the first roots are known
 }
@@ -28,10 +28,10 @@ type Roots struct {
 	Answers
 	link      func() link.Link
 	log       zerolog.Logger
-	rewritten bool            // its arguments are root paths
-	tool      string          // lists the directories that the child has applied; "": none does
-	last      []rootsmgr.Root // what it was told last, or started with
-	early     bool            // it started before the first roots were known
+	rewritten bool         // its arguments are root paths
+	tool      string       // lists the directories that the child has applied; "": none does
+	last      []guard.Root // what it was told last, or started with
+	early     bool         // it started before the first roots were known
 
 	now *applying // nil when nothing is being applied
 	// ignores: it did not ask again in time after the last notification. It is still
@@ -44,7 +44,7 @@ type Roots struct {
 // applied.
 type applying struct {
 	gen   uint64
-	roots []rootsmgr.Root
+	roots []guard.Root
 	bound *time.Timer
 	shown chan error // result of the probe; nil until it runs
 	// again: other roots are wanted by now. The child is told of them once it has
@@ -92,7 +92,7 @@ const (
 )
 
 // Last are the roots that the run was told last, or started with.
-func (r *Roots) Last() []rootsmgr.Root { return r.last }
+func (r *Roots) Last() []guard.Root { return r.last }
 
 // Probed reports whether a tool of the child shows what it has applied. It is known
 // once the run has been made known.

@@ -9,7 +9,7 @@ import (
 
 	"mcphub/children/link"
 	"mcphub/internal/jsonrpc"
-	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
 )
 
 // quiet is a child that is told and says nothing by itself.
@@ -53,7 +53,7 @@ func following(t *testing.T, rewritten bool, play func(t *testing.T, r *Roots, w
 }
 
 func wanted(gen uint64) Wanted {
-	return Wanted{Roots: []rootsmgr.Root{{URI: "file:///r", Path: "/r", Name: string(rune('0' + gen))}}, Gen: gen, Known: true}
+	return Wanted{Roots: []guard.Root{{URI: "file:///r", Path: "/r", Name: string(rune('0' + gen))}}, Gen: gen, Known: true}
 }
 
 var list = Change{List: true, SameLaunch: true, SameArgs: true}

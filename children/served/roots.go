@@ -11,7 +11,7 @@ import (
 
 	"mcphub/children/link"
 	"mcphub/internal/jsonrpc"
-	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
 )
 
 const (
@@ -25,8 +25,8 @@ const (
 )
 
 // Same reports whether a child would see no difference.
-func Same(a, b []rootsmgr.Root) bool {
-	return slices.EqualFunc(a, b, func(x, y rootsmgr.Root) bool {
+func Same(a, b []guard.Root) bool {
+	return slices.EqualFunc(a, b, func(x, y guard.Root) bool {
 		return x.URI == y.URI && x.Name == y.Name && x.Path == y.Path
 	})
 }
@@ -34,7 +34,7 @@ func Same(a, b []rootsmgr.Root) bool {
 // Result is the result of roots/list: canonical URIs, and a name only
 // where there is one (a null name makes some children refuse the whole answer).
 // note goes beside an empty list.
-func Result(roots []rootsmgr.Root, note func() string) []byte {
+func Result(roots []guard.Root, note func() string) []byte {
 	type root struct {
 		URI  string `json:"uri"`
 		Name string `json:"name,omitempty"`

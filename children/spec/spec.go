@@ -10,7 +10,7 @@ import (
 	"mcphub/children/remote"
 	"mcphub/children/sandbox"
 	"mcphub/internal/jsonrpc"
-	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
 )
 
 // Defaults of a Spec's limits.
@@ -150,7 +150,7 @@ func (s Spec) Program() launch.Program {
 
 // Plan computes how a child starts with these roots; of one that is reached by URL
 // nothing runs here.
-func (s Spec) Plan(roots []rootsmgr.Root, m launch.Machine) (launch.Launch, error) {
+func (s Spec) Plan(roots []guard.Root, m launch.Machine) (launch.Launch, error) {
 	if s.URL != "" {
 		return launch.Launch{}, nil
 	}

@@ -14,6 +14,7 @@ import (
 	"mcphub/internal/layout"
 	"mcphub/internal/setup"
 	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
 )
 
 // newSource returns where a command reads the configuration of a hub.
@@ -91,5 +92,5 @@ func newRoots(origin rootsmgr.Origin, paths []string) *rootsmgr.Snapshot {
 	for _, p := range paths {
 		entries = append(entries, rootsmgr.Entry{URI: p})
 	}
-	return rootsmgr.NewSnapshot(rootsmgr.OS{}, 1, origin, entries)
+	return rootsmgr.NewSnapshot(guard.OS{}, 1, origin, entries)
 }

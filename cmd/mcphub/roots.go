@@ -15,6 +15,8 @@ import (
 	"mcphub/internal/layout"
 	"mcphub/internal/setup"
 	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
+	"mcphub/rootsmgr/platform"
 )
 
 type rootsFlags struct {
@@ -67,7 +69,7 @@ func rootsWithoutClient(src *setup.Source, given []string) (*rootsmgr.Snapshot, 
 			return nil, err
 		}
 		for i, p := range uris {
-			uris[i] = rootsmgr.FormatURI(p)
+			uris[i] = platform.Host().FormatURI(p)
 		}
 		return newRoots(rootsmgr.OriginAsked, uris), nil
 	}
@@ -149,21 +151,21 @@ func skippedJSON(snap *rootsmgr.Snapshot) []map[string]any {
 
 // checkPath judges one path as an argument of a call would be, from the
 // working directory.
-func checkPath(snap *rootsmgr.Snapshot, path string) (rootsmgr.Place, error) {
+func checkPath(snap *rootsmgr.Snapshot, path string) (guard.Place, error) {
 	if path == "" {
-		return rootsmgr.Place{}, errors.New("the path is empty")
+		return guard.Place{}, errors.New("the path is empty")
 	}
-	if rootsmgr.IsFileURI(path) {
-		p, err := rootsmgr.ParseURI(path)
+	if platform.IsFileURI(path) {
+		p, err := platform.Host().ParseURI(path)
 		if err != nil {
-			return rootsmgr.Place{}, err
+			return guard.Place{}, err
 		}
 		path = p
 	}
 	if !filepath.IsAbs(path) {
 		dir, err := os.Getwd()
 		if err != nil {
-			return rootsmgr.Place{}, err
+			return guard.Place{}, err
 		}
 		path = dir + string(filepath.Separator) + path // not joined: that would clean it
 	}
@@ -172,7 +174,7 @@ func checkPath(snap *rootsmgr.Snapshot, path string) (rootsmgr.Place, error) {
 
 func (f *rootsFlags) explain(w io.Writer, snap *rootsmgr.Snapshot) error {
 	place, err := checkPath(snap, f.why)
-	var escape *rootsmgr.EscapeError
+	var escape *guard.EscapeError
 	if err != nil && !errors.As(err, &escape) {
 		if f.asJSON {
 			if e := layout.JSON(w, map[string]any{"path": f.why, "inside": false, "error": err.Error()}); e != nil {

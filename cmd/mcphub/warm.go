@@ -23,6 +23,8 @@ import (
 	"mcphub/internal/printable"
 	"mcphub/internal/service"
 	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
+	"mcphub/rootsmgr/platform"
 )
 
 func warmCommand() *cobra.Command {
@@ -68,16 +70,16 @@ func warmCommand() *cobra.Command {
 }
 
 // warmRoots are the roots that servers are started with.
-func warmRoots(cfg hub.Config, given []string) ([]rootsmgr.Root, error) {
+func warmRoots(cfg hub.Config, given []string) ([]guard.Root, error) {
 	if len(given) == 0 {
-		return cfg.Fallback.Snapshot(rootsmgr.OS{}, 1, cfg.Checker.Rules().Places()).Roots(), nil
+		return cfg.Fallback.Snapshot(guard.OS{}, 1, cfg.Checker.Rules().Places()).Roots(), nil
 	}
 	paths, err := existingRoots(given)
 	if err != nil {
 		return nil, err
 	}
 	for i, p := range paths {
-		paths[i] = rootsmgr.FormatURI(p)
+		paths[i] = platform.Host().FormatURI(p)
 	}
 	return newRoots(rootsmgr.OriginAsked, paths).Roots(), nil
 }
@@ -108,7 +110,7 @@ func keepNamed(cfg *hub.Config, names []string) error {
 }
 
 // warm starts every child once and says what became of it.
-func warm(ctx context.Context, out io.Writer, cfg hub.Config, roots []rootsmgr.Root, asJSON bool) error {
+func warm(ctx context.Context, out io.Writer, cfg hub.Config, roots []guard.Root, asJSON bool) error {
 	defer service.Adopt(cfg.Log)()
 	started := &startTimes{took: map[string]time.Duration{}, since: map[string]time.Time{}}
 	options := children.Options{

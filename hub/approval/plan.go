@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 
 	"mcphub/children/spec"
-	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
 	"mcphub/validate"
 )
 
@@ -77,10 +77,10 @@ func (g *offeredGrant) reaches() bool { return g.serves() || g.held && g.info !=
 
 // planner makes proposals of verdicts. It looks at the disk and changes nothing.
 type planner struct {
-	fs      rootsmgr.FS
+	fs      guard.FS
 	wide    func(dir string) bool           // too wide to be granted as a whole
 	useless func(role validate.Role) string // why the child could do nothing with a single file; "" where it can
-	ceiling *rootsmgr.Guard                 // nil: none
+	ceiling *guard.Guard                    // nil: none
 	held    bool                            // the kernel holds the child to its boundary
 }
 
@@ -172,7 +172,7 @@ func (p planner) places(f *validate.Judged) (list []askedPlace, why string) {
 		if !r.Asks {
 			continue
 		}
-		place, err := rootsmgr.Resolve(p.fs, r.Path) // what the verdict says may be its text
+		place, err := guard.Resolve(p.fs, r.Path) // what the verdict says may be its text
 		if err != nil {
 			return nil, fmt.Sprintf("where the path %s leads cannot be told", legible(clip(f.Value, 200)))
 		}
@@ -312,8 +312,8 @@ func (out *proposal) always(child, tool string) (lines []string) {
 
 // stands reports whether what a grant names can be opened by it: no link is on the way
 // to it, and it is still a directory, or a file.
-func (g *offeredGrant) stands(fsys rootsmgr.FS) bool {
-	place, err := rootsmgr.Resolve(fsys, g.Path)
+func (g *offeredGrant) stands(fsys guard.FS) bool {
+	place, err := guard.Resolve(fsys, g.Path)
 	if err != nil || place.Path != g.Path {
 		return false
 	}
@@ -323,8 +323,8 @@ func (g *offeredGrant) stands(fsys rootsmgr.FS) bool {
 
 // unchanged reports whether what a grant names is still what it was when it was
 // offered: the same file, and no link on the way to it.
-func (g *offeredGrant) unchanged(fsys rootsmgr.FS) bool {
-	place, err := rootsmgr.Resolve(fsys, g.Path)
+func (g *offeredGrant) unchanged(fsys guard.FS) bool {
+	place, err := guard.Resolve(fsys, g.Path)
 	if err != nil || place.Path != g.Path {
 		return false
 	}

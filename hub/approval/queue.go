@@ -9,7 +9,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
 	"mcphub/validate"
 )
 
@@ -38,7 +38,7 @@ type Rules struct {
 // A Queue is what a person is asked, and has allowed, in one session. Questions
 // are put one at a time.
 type Queue struct {
-	fs      rootsmgr.FS
+	fs      guard.FS
 	log     zerolog.Logger
 	inForce func() Rules
 	perCall bool          // each request of the session stands alone, and so does what is allowed for it
@@ -61,7 +61,7 @@ type tables struct {
 
 // New makes the queue of a session. inForce is the configuration that counts
 // for what begins now.
-func New(fs rootsmgr.FS, log zerolog.Logger, inForce func() Rules) *Queue {
+func New(fs guard.FS, log zerolog.Logger, inForce func() Rules) *Queue {
 	return &Queue{fs: fs, log: log, inForce: inForce, turn: make(chan struct{}, 1), tab: tables{
 		changed: make(chan struct{}), granted: make(chan struct{}), waiting: map[Digest]*entry{}, noes: map[string]*noes{},
 	}}

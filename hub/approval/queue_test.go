@@ -15,6 +15,7 @@ import (
 	"mcphub/children/spec"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/platform"
 	"mcphub/rootsmgr/rootstest"
 	"mcphub/validate"
 )
@@ -179,7 +180,7 @@ func inSession(t *testing.T, test func(s *session), change ...func(*validate.Con
 		t.Skip("these are paths of Unix")
 	}
 	synctest.Test(t, func(t *testing.T) {
-		fs := rootstest.NewFS(t, rootsmgr.Linux, []string{
+		fs := rootstest.NewFS(t, platform.Linux, []string{
 			"/root/in.txt", "/data/one/1.txt", "/data/two/2.txt", "/data/above/inner/", "/home/h.txt", "/never/n.txt", "/kept/k.txt", "/beside.txt",
 		}, rootstest.Home("/home"))
 		cfg := validate.Config{FS: fs, Home: "/home", Protected: []string{"/kept"}}

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"mcphub/internal/printable"
-	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/platform"
 	"mcphub/validate"
 )
 
@@ -48,7 +48,7 @@ func (q *Queue) Report() Report {
 	defer q.mu.Unlock()
 	for _, g := range q.tab.grants {
 		r := GrantReport{
-			URI: rootsmgr.FormatURI(g.offer.Path), Name: nameOfGrants, Server: g.child, Roles: []string{}, File: g.offer.File, Served: g.offer.serves(),
+			URI: platform.Host().FormatURI(g.offer.Path), Name: nameOfGrants, Server: g.child, Roles: []string{}, File: g.offer.File, Served: g.offer.serves(),
 			Lifetime: "session", Since: g.since, By: g.approval.by, Rules: append([]string{}, g.approval.rules...),
 		}
 		if g.perCall {

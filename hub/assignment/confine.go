@@ -7,6 +7,7 @@ import (
 	"mcphub/children/sandbox"
 	"mcphub/hub/configuration"
 	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
 )
 
 // This file is about children that the kernel holds to the boundary of their calls.
@@ -21,7 +22,7 @@ func (m *Member[S]) RootsAreCurrent() bool {
 
 // boundaryOf is what the kernel is to hold a child to that is served roots from a view:
 // the boundary by which its calls are judged. roots are what it is served.
-func (m *Member[S]) boundaryOf(g *configuration.Configuration, c *configuration.Child, view rootsmgr.View, roots []rootsmgr.Root) sandbox.Boundary {
+func (m *Member[S]) boundaryOf(g *configuration.Configuration, c *configuration.Child, view rootsmgr.View, roots []guard.Root) sandbox.Boundary {
 	switch {
 	case !c.Spec.Sandbox.Confines():
 		return sandbox.Boundary{}
@@ -41,7 +42,7 @@ const againAfter = 5 * time.Second
 // reaches puts on record where a child may write from now on: in the boundary of its
 // calls, also where the kernel does not hold it to that, and in what the kernel opens
 // beyond. The boundary that it returns bars the child where that cannot be.
-func (m *Member[S]) reaches(c *configuration.Child, boundary sandbox.Boundary, roots ...[]rootsmgr.Root) sandbox.Boundary {
+func (m *Member[S]) reaches(c *configuration.Child, boundary sandbox.Boundary, roots ...[]guard.Root) sandbox.Boundary {
 	if m.table.Reaches == nil {
 		return boundary
 	}

@@ -11,6 +11,7 @@ import (
 	"mcphub/hub/configuration"
 	"mcphub/hub/offering"
 	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
 )
 
 // startAfter is how long after notifications/initialized a child may be started
@@ -103,7 +104,7 @@ func (m *Member[S]) Moved(child string) bool { return m.assigned.Load().Moved(ch
 
 // KeyFor names the instance that a session with these roots is served by. A child
 // that is to have both eras, by hub.json, is spoken to in that of the session.
-func (m *Member[S]) KeyFor(c *configuration.Child, roots []rootsmgr.Root) spec.Key {
+func (m *Member[S]) KeyFor(c *configuration.Child, roots []guard.Root) spec.Key {
 	k := spec.Key{Child: c.Spec.Name}
 	if c.Spec.Era == spec.EraAuto && m.modernFirst.Load() {
 		k.Era = spec.EraModern
@@ -124,7 +125,7 @@ func (m *Member[S]) KeyFor(c *configuration.Child, roots []rootsmgr.Root) spec.K
 // RootsFor returns the roots that a child is served: those of the session, and
 // after them the directories of the policy and of grants; but for a child
 // that serves everybody nothing of any one session.
-func (m *Member[S]) RootsFor(g *configuration.Configuration, c *configuration.Child, view rootsmgr.View) []rootsmgr.Root {
+func (m *Member[S]) RootsFor(g *configuration.Configuration, c *configuration.Child, view rootsmgr.View) []guard.Root {
 	if c.Spec.Share == spec.ShareAll {
 		return g.CommonRoots()[c.Spec.Name]
 	}

@@ -8,6 +8,7 @@ import (
 	"mcphub/children/spec"
 	"mcphub/hub/configuration"
 	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
 )
 
 // This file starts the children of a session, gives them roots, and moves the session to
@@ -127,7 +128,7 @@ func (m *Member[S]) serve(g *configuration.Configuration, view rootsmgr.View, fi
 
 // serveChild gives a child new roots; where other roots mean another instance,
 // it moves the session there. assumed: the roots stand in for those to come.
-func (m *Member[S]) serveChild(c *configuration.Child, roots []rootsmgr.Root, boundary sandbox.Boundary, first, assumed bool) {
+func (m *Member[S]) serveChild(c *configuration.Child, roots []guard.Root, boundary sandbox.Boundary, first, assumed bool) {
 	sup := m.table.Supervisor.Within(boundary)
 	k := m.KeyFor(c, roots)
 	at, assigned := m.assigned.Load().Of(k.Child)

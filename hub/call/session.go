@@ -15,6 +15,7 @@ import (
 	"mcphub/hub/tasks"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
 )
 
 // A Session is what the calls of one client share. It is filled in before the first
@@ -64,7 +65,7 @@ type Instances interface {
 	// listed its tools yet.
 	Moved(child string) bool
 	// RootsFor returns the roots that a child is served.
-	RootsFor(by *configuration.Configuration, child *configuration.Child, view rootsmgr.View) []rootsmgr.Root
+	RootsFor(by *configuration.Configuration, child *configuration.Child, view rootsmgr.View) []guard.Root
 	// AwaitGrants waits until the children have been given what people have granted up
 	// to a version, at most as long as limit.
 	AwaitGrants(ctx context.Context, limit time.Duration, version uint64) error

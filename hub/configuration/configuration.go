@@ -10,7 +10,7 @@ import (
 	"mcphub/children/spec"
 	"mcphub/hub/approval"
 	"mcphub/hub/catalog"
-	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
 )
 
 // A Configuration is all of a hub that a reload replaces.
@@ -19,7 +19,7 @@ type Configuration struct {
 	Settings
 	Offers *catalog.Builder // reads what children offer, and makes catalogues of it
 	// CommonRoots gives by its name what each child is served that serves everybody.
-	CommonRoots func() map[string][]rootsmgr.Root
+	CommonRoots func() map[string][]guard.Root
 
 	children map[string]*Child // by name
 	followed chan struct{}     // closed once the children are run by it

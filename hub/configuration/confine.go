@@ -4,13 +4,13 @@ import (
 	"slices"
 
 	"mcphub/children/sandbox"
-	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
 	"mcphub/validate"
 )
 
 // Boundary is what the kernel is to hold a child to whose clients have these roots.
 // served is what the child is served: roots, directories of the policy, and grants.
-func (c *Configuration) Boundary(child *Child, roots, served []rootsmgr.Root, grants []validate.Grant) sandbox.Boundary {
+func (c *Configuration) Boundary(child *Child, roots, served []guard.Root, grants []validate.Grant) sandbox.Boundary {
 	name := child.Spec.Name
 	if rule := c.Checker.Rules().Unlimited(name); rule != "" {
 		return sandbox.Boundary{Open: "the rule " + rule + " of the policy allows paths anywhere"}
@@ -49,7 +49,7 @@ func (c *Configuration) CommonBoundary(child *Child) sandbox.Boundary {
 	if !child.Spec.Sandbox.Confines() {
 		return sandbox.Boundary{}
 	}
-	var roots []rootsmgr.Root
+	var roots []guard.Root
 	if !c.Fallback.None() { // each session asks for each child: no snapshot is made of nothing
 		roots = c.commonSnapshot().Roots()
 	}

@@ -3,11 +3,12 @@ package configuration
 import (
 	"mcphub/children/spec"
 	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
 	"mcphub/validate"
 )
 
 // Suited are those of some roots that a child can do with.
-func (c *Child) Suited(roots []rootsmgr.Root) []rootsmgr.Root {
+func (c *Child) Suited(roots []guard.Root) []guard.Root {
 	if c.Spec.TakesDirectories() {
 		return rootsmgr.Directories(roots)
 	}
@@ -33,9 +34,9 @@ func (c *Configuration) commonSnapshot() *rootsmgr.Snapshot {
 // configured roots, which belong to no session, and the directories of the
 // policy. They are read once for a Configuration: no session has a say in when
 // a child that serves all of them is given others.
-func (c *Configuration) readCommonRoots() map[string][]rootsmgr.Root {
+func (c *Configuration) readCommonRoots() map[string][]guard.Root {
 	snap := c.commonSnapshot()
-	out := map[string][]rootsmgr.Root{}
+	out := map[string][]guard.Root{}
 	for i := range c.Children {
 		child := &c.Children[i]
 		if server := &child.Spec; server.Share == spec.ShareAll {

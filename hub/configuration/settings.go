@@ -16,6 +16,7 @@ import (
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/reference"
 	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
 	"mcphub/validate"
 )
 
@@ -32,7 +33,7 @@ type Settings struct {
 	Fallback rootsmgr.Fallback
 	Limits   Limits
 	Approval approval.Options
-	FS       rootsmgr.FS // nil: this machine's
+	FS       guard.FS // nil: this machine's
 	Log      zerolog.Logger
 	Said     func(child spec.Key, pid int, line string) // takes each line of a child's stderr; must not block; may be nil
 	Record   *sandbox.Recorder                          // notes what confined children use beyond what they may; nothing is held then; may be nil

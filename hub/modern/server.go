@@ -14,6 +14,7 @@ import (
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/seal"
 	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
 )
 
 // A Host is what the requests of a Server need of the hub.
@@ -25,7 +26,7 @@ type Host interface {
 	// RootsTimeout is how long a client may take to say what its roots are.
 	RootsTimeout() time.Duration
 	// FS is the file system that roots are on.
-	FS() rootsmgr.FS
+	FS() guard.FS
 	// DeclaredRoots reports whether the same connection has had a handshake that
 	// declared roots. Those are asked for in the handshake's way.
 	DeclaredRoots() bool

@@ -15,6 +15,7 @@ import (
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/seal"
 	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
 )
 
 // testHost is a Host of clients that give no roots.
@@ -31,7 +32,7 @@ func (testHost) Guard(_ *jsonrpc.Message, serve func() jsonrpc.Answer) (a jsonrp
 
 func (h testHost) Roots() *rootsmgr.Manager                                 { h.t.Error("roots are asked for"); return nil }
 func (testHost) RootsTimeout() time.Duration                                { return time.Second }
-func (testHost) FS() rootsmgr.FS                                            { return rootsmgr.OS{} }
+func (testHost) FS() guard.FS                                               { return guard.OS{} }
 func (testHost) DeclaredRoots() bool                                        { return false }
 func (testHost) AwaitServed(context.Context, rootsmgr.View) error           { return nil }
 func (testHost) Served(string) (set string, view rootsmgr.View)             { return "", rootsmgr.View{} }

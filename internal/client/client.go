@@ -12,7 +12,7 @@ import (
 	"mcphub/internal/exit"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/service"
-	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/platform"
 )
 
 // A Session is a legacy session with a Hub in the same process, over a pair of pipes. Its
@@ -36,7 +36,7 @@ func (s *Session) ServeRequest(_ context.Context, m *jsonrpc.Message) jsonrpc.An
 			if i > 0 {
 				b = append(b, ',')
 			}
-			b = append(jsonrpc.AppendString(append(b, `{"uri":`...), rootsmgr.FormatURI(dir)), '}')
+			b = append(jsonrpc.AppendString(append(b, `{"uri":`...), platform.Host().FormatURI(dir)), '}')
 		}
 		return jsonrpc.ResultAnswer(append(b, `]}`...))
 	case string(mcp.MethodPing):

@@ -20,7 +20,7 @@ import (
 	"mcphub/internal/printable"
 	"mcphub/internal/setup"
 	"mcphub/internal/trial"
-	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
 )
 
 // Options say what to examine.
@@ -293,7 +293,7 @@ func (e *examination) given() []string {
 func (e *examination) fallback() []string {
 	out := []string{}
 	if e.found.Whole && !e.found.Hub.Fallback.None() {
-		for _, r := range e.found.Hub.Fallback.Snapshot(rootsmgr.OS{}, 1, e.found.Hub.Checker.Rules().Places()).Roots() {
+		for _, r := range e.found.Hub.Fallback.Snapshot(guard.OS{}, 1, e.found.Hub.Checker.Rules().Places()).Roots() {
 			out = append(out, r.Path)
 		}
 	}

@@ -5,18 +5,18 @@ import (
 
 	"mcphub/internal/config"
 	"mcphub/internal/reference"
-	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
 	"mcphub/validate"
 )
 
 // checker builds the judge of all calls; own are the hub's own folders.
 func checker(f *config.File, home string, own []string) (*validate.Checker, error) {
 	cfg := validate.Config{
-		FS: rootsmgr.OS{}, Home: home, Depth: f.Limits.Depth,
+		FS: guard.OS{}, Home: home, Depth: f.Limits.Depth,
 		Resources: f.Roots.Resources, ClientResources: f.Roots.ClientResources,
 	}
 	var wrong error
-	cfg.Policy, wrong = policy(f, home)
+	cfg.Policy, wrong = policyOf(f, home)
 	for i := range f.Servers {
 		s := &f.Servers[i]
 		c := validate.ChildConfig{Name: s.Name, Command: s.Command, CommandArgs: s.Args, URL: reference.Blank(s.URL, "secret"), Inherit: s.Inherit, Args: map[string]map[string]validate.ArgRule{}}

@@ -22,6 +22,7 @@ import (
 	"mcphub/internal/exit"
 	"mcphub/internal/issuers"
 	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
 )
 
 // OpenText says what it means that nobody needs a token.
@@ -85,7 +86,7 @@ func HTTPOptions(f *config.File, env func(string) (string, bool), log zerolog.Lo
 func ceiling(f *config.File, dirs []string, log zerolog.Logger, at ...string) []rootsmgr.Entry {
 	var all []rootsmgr.Entry
 	for j, dir := range dirs {
-		entry := rootsmgr.SettingEntry(rootsmgr.OS{}, dir, f.Dir())
+		entry := rootsmgr.SettingEntry(guard.OS{}, dir, f.Dir())
 		all = append(all, entry)
 		for _, sk := range unopened(entry) {
 			p := f.At(append(slices.Clone(at), fmt.Sprint(j))...)
@@ -135,7 +136,7 @@ func resource(f *config.File, log zerolog.Logger) *hub.Resource {
 
 // unopened says why a directory of a token opens nothing.
 func unopened(dir rootsmgr.Entry) []rootsmgr.Skipped {
-	seen := rootsmgr.NewSnapshot(rootsmgr.OS{}, 0, rootsmgr.OriginCeiling, []rootsmgr.Entry{dir})
+	seen := rootsmgr.NewSnapshot(guard.OS{}, 0, rootsmgr.OriginCeiling, []rootsmgr.Entry{dir})
 	if seen.Len() > 0 {
 		return nil // a pattern of which something else matches: get-roots shows the rest
 	}

@@ -25,6 +25,8 @@ import (
 	"mcphub/internal/secrets"
 	"mcphub/internal/spelling"
 	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
+	"mcphub/rootsmgr/platform"
 )
 
 // lint lists what is wrong with a configuration that can be read, as far as it
@@ -134,7 +136,7 @@ func (l *linter) named(c *hub.Child) {
 		}
 		in = rootsmgr.Fallback{Origin: rootsmgr.OriginConfig, Entries: []rootsmgr.Entry{{URI: dir}}}
 	}
-	roots := rootsmgr.NewSnapshot(rootsmgr.OS{}, 1, in.Origin, in.Entries).Roots()
+	roots := rootsmgr.NewSnapshot(guard.OS{}, 1, in.Origin, in.Entries).Roots()
 	preview := children.Preview(c.Spec, o, roots)
 	if preview == nil {
 		return
@@ -292,7 +294,7 @@ func (l *linter) rules() {
 
 // roots warns of directories that are not there.
 func (l *linter) roots() {
-	in := rootsmgr.FallbackInput{ConfigDir: l.file.Dir(), WorkDir: l.cfg.Dir, FS: rootsmgr.OS{}}
+	in := rootsmgr.FallbackInput{ConfigDir: l.file.Dir(), WorkDir: l.cfg.Dir, FS: guard.OS{}}
 	for i, r := range l.file.Roots.Fallback {
 		in.Config = []rootsmgr.Entry{{URI: r.Path, Name: r.Name}}
 		_, skipped, err := rootsmgr.BuildFallback(in)
@@ -308,7 +310,7 @@ func (l *linter) roots() {
 // missing warns of a directory of a list that cannot be used.
 func (l *linter) missing(what, why, dir string, path ...string) {
 	l.report(config.SeverityWarning, what+why, "correct it, or take it out of the list", path...)
-	if rootsmgr.IsFileURI(dir) || strings.Contains(dir, "://") || strings.ContainsAny(dir, "*?[{") {
+	if platform.IsFileURI(dir) || strings.Contains(dir, "://") || strings.ContainsAny(dir, "*?[{") {
 		return
 	}
 	full := fromFile(l.file, dir, l.cfg.Home, false)
@@ -340,7 +342,7 @@ func (l *linter) http() {
 	}
 	for i, t := range l.file.HTTP.Tokens {
 		for k, dir := range t.Roots {
-			for _, sk := range unopened(rootsmgr.SettingEntry(rootsmgr.OS{}, dir, l.file.Dir())) {
+			for _, sk := range unopened(rootsmgr.SettingEntry(guard.OS{}, dir, l.file.Dir())) {
 				l.missing("it opens nothing: ", sk.Reason, dir, "http", "tokens", strconv.Itoa(i), "roots", strconv.Itoa(k))
 			}
 		}

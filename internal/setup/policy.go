@@ -9,14 +9,15 @@ import (
 	"strings"
 
 	"mcphub/internal/config"
-	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
+	"mcphub/rootsmgr/platform"
 	"mcphub/validate"
 )
 
 var decisions = map[string]validate.Decision{config.ThenAllow: validate.Allow, config.ThenDeny: validate.Deny, config.ThenEscalate: validate.Escalate}
 
-// policy translates; relative directories start at the folder of hub.json.
-func policy(f *config.File, home string) (validate.Policy, error) {
+// policyOf translates; relative directories start at the folder of hub.json.
+func policyOf(f *config.File, home string) (validate.Policy, error) {
 	p := validate.Policy{Sandbox: policyDir(f, f.Policy.Sandbox, home)}
 	for _, path := range f.Policy.Protected {
 		p.Protected = append(p.Protected, policyDir(f, path, home))
@@ -53,7 +54,7 @@ func policy(f *config.File, home string) (validate.Policy, error) {
 // does what looks like a variable or somebody's home: it is refused as that.
 func policyDir(f *config.File, dir, home string) string {
 	own := dir == "~" || strings.HasPrefix(dir, "~/")
-	if rootsmgr.IsFileURI(dir) || strings.HasPrefix(dir, "$") || strings.HasPrefix(dir, "~") && (!own || home == "") {
+	if platform.IsFileURI(dir) || strings.HasPrefix(dir, "$") || strings.HasPrefix(dir, "~") && (!own || home == "") {
 		return dir
 	}
 	return fromFile(f, dir, home, false)
@@ -67,13 +68,13 @@ func alsoWrong(err error, home string) error {
 		return err
 	}
 	f := le.Sound
-	p, wrong := policy(f, home)
+	p, wrong := policyOf(f, home)
 	for i := range p.Rules {
 		if p.Rules[i].Name == "" {
 			p.Rules[i].Name = fmt.Sprintf("rule %d", i+1) // said already
 		}
 	}
-	_, more := validate.NewChecker(validate.Config{FS: rootsmgr.OS{}, Home: home, Policy: p})
+	_, more := validate.NewChecker(validate.Config{FS: guard.OS{}, Home: home, Policy: p})
 	var also *config.LoadError
 	if !errors.As(policyErrors(f, errors.Join(wrong, more)), &also) {
 		return err

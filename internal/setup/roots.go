@@ -9,12 +9,13 @@ import (
 	"mcphub/internal/config"
 	"mcphub/internal/exit"
 	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
 )
 
 // fallback takes the first of these that gives roots: the flag, the environment, hub.json, the
 // project's folder.
 func (s *Source) fallback(f *config.File, dir string, log zerolog.Logger) (rootsmgr.Fallback, error) {
-	in := rootsmgr.FallbackInput{Env: os.LookupEnv, ConfigDir: f.Dir(), WorkDir: dir, FS: rootsmgr.OS{}}
+	in := rootsmgr.FallbackInput{Env: os.LookupEnv, ConfigDir: f.Dir(), WorkDir: dir, FS: guard.OS{}}
 	if s.BuiltinOnly {
 		in.Env = nil
 	}
@@ -53,5 +54,5 @@ func (s *Source) FallbackRoots(w io.Writer, log zerolog.Logger) (*rootsmgr.Snaps
 	if err != nil {
 		return nil, &exit.Error{Code: exit.Config, Err: policyErrors(file, err)}
 	}
-	return fb.Snapshot(rootsmgr.OS{}, 1, judge.Rules().Places()), nil
+	return fb.Snapshot(guard.OS{}, 1, judge.Rules().Places()), nil
 }

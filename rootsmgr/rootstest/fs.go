@@ -11,13 +11,14 @@ import (
 	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
 
-	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
+	"mcphub/rootsmgr/platform"
 )
 
 // FS is a faked filesystem under the path rules of one platform. It resolves
 // links in the middle of a name itself, as a kernel does.
 type FS struct {
-	platform rootsmgr.Platform
+	platform platform.Platform
 	fold     bool
 	home     string
 	top      map[string]*node // by volume: "" on Unix, "C:" or `\\server\share`
@@ -39,7 +40,7 @@ func Home(path string) Option { return func(f *FS) { f.home = path } }
 // NewFS fakes a filesystem with the given entries. Names are absolute; those of
 // Windows are written with slashes: "C:/proj/". A link's target is kept as
 // written, with "$" for nothing.
-func NewFS(t testing.TB, platform rootsmgr.Platform, lines []string, options ...Option) *FS {
+func NewFS(t testing.TB, platform platform.Platform, lines []string, options ...Option) *FS {
 	t.Helper()
 	f := &FS{platform: platform, top: map[string]*node{}, fails: map[string]error{}}
 	for _, o := range options {
@@ -91,7 +92,7 @@ func (f *FS) volume(name string) *node {
 
 // own turns slashes into the platform's separators.
 func (f *FS) own(name string) string {
-	if f.platform == rootsmgr.Windows {
+	if f.platform == platform.Windows {
 		return strings.ReplaceAll(name, "/", `\`)
 	}
 	return name
@@ -100,7 +101,7 @@ func (f *FS) own(name string) string {
 // split cuts a name into its volume and its components.
 func (f *FS) split(name string) (string, []string) {
 	volume, sep := "", "/"
-	if f.platform == rootsmgr.Windows {
+	if f.platform == platform.Windows {
 		sep = `\`
 		if unc, ok := strings.CutPrefix(name, `\\`); ok {
 			parts := strings.SplitN(unc, sep, 3)
@@ -170,7 +171,7 @@ func (f *FS) look(op, name string) (*node, error) {
 	return at, nil
 }
 
-// Lstat implements rootsmgr.FS.
+// Lstat implements guard.FS.
 func (f *FS) Lstat(name string) (fs.FileInfo, error) {
 	n, err := f.look("lstat", name)
 	if err != nil {
@@ -179,7 +180,7 @@ func (f *FS) Lstat(name string) (fs.FileInfo, error) {
 	return info{n}, nil
 }
 
-// Readlink implements rootsmgr.FS.
+// Readlink implements guard.FS.
 func (f *FS) Readlink(name string) (string, error) {
 	n, err := f.look("readlink", name)
 	if err != nil {
@@ -202,7 +203,7 @@ func (f *FS) SameFile(a, b fs.FileInfo) bool {
 func (f *FS) Home() string { return f.home }
 
 // Platform is the one whose rules hold.
-func (f *FS) Platform() rootsmgr.Platform { return f.platform }
+func (f *FS) Platform() platform.Platform { return f.platform }
 
 // Junction turns the link at name into what Windows reports for a junction, or,
 // where it has no target, for an unknown reparse point.
@@ -223,4 +224,4 @@ func (i info) ModTime() time.Time { return time.Time{} }
 func (i info) IsDir() bool        { return i.mode.IsDir() }
 func (i info) Sys() any           { return nil }
 
-var _ rootsmgr.FS = (*FS)(nil)
+var _ guard.FS = (*FS)(nil)

@@ -199,6 +199,14 @@ func ByServer(name string) *Profile {
 	return nil
 }
 
+// RootsProbe is the tool by which a server lists the roots it has applied, "" where no profile of its names one.
+func RootsProbe(command string, args []string) string {
+	if p := ByCommand(command, args); p != nil {
+		return p.RootsProbe
+	}
+	return ""
+}
+
 // ByCommand looks at the operator's own command line, which outweighs what a server calls itself.
 func ByCommand(command string, args []string) *Profile {
 	for _, token := range programTokens(command, args) {
