@@ -21,6 +21,8 @@ import (
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
 	"mcphub/validate"
+	"mcphub/validate/access"
+	"mcphub/validate/declare"
 )
 
 func apply(t *testing.T, h *Hub, cfg Config) Applied {
@@ -145,7 +147,7 @@ func TestApplyJudgesAnew(t *testing.T) {
 	cfg := testConfig(t, kid)
 	var err error
 	cfg.Checker, err = validate.NewChecker(validate.Config{Home: t.TempDir(), Children: []validate.ChildConfig{{
-		Name: "kid", Args: map[string]map[string]validate.ArgRule{"*": {"/path": {Role: validate.RoleNone}}}}}})
+		Name: "kid", Args: map[string]map[string]declare.ArgRule{"*": {"/path": {Role: access.None}}}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -197,7 +199,7 @@ func TestACallIsNeverJudgedByOneAndRunByAnother(t *testing.T) {
 	lax := testConfig(t, kid)
 	var err error
 	lax.Checker, err = validate.NewChecker(validate.Config{Home: t.TempDir(), Children: []validate.ChildConfig{{
-		Name: "kid", Args: map[string]map[string]validate.ArgRule{"*": {"/path": {Role: validate.RoleNone}}}}}})
+		Name: "kid", Args: map[string]map[string]declare.ArgRule{"*": {"/path": {Role: access.None}}}}}})
 	if err != nil {
 		t.Fatal(err)
 	}

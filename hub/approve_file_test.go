@@ -18,6 +18,8 @@ import (
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr/platform"
 	"mcphub/validate"
+	"mcphub/validate/access"
+	"mcphub/validate/policy"
 )
 
 // A file opens itself: not what lies beside it, not for another role, another
@@ -228,7 +230,7 @@ func TestTheRuleThatAllowsItAlways(t *testing.T) {
 }
 
 // ruleOf reads a rule as hub.json has it.
-func ruleOf(t *testing.T, line string) validate.Rule {
+func ruleOf(t *testing.T, line string) policy.Rule {
 	t.Helper()
 	list := func(raw []byte) (out []string) {
 		if err := jsonrpc.Elements(raw, func(e []byte) bool {
@@ -249,9 +251,9 @@ func ruleOf(t *testing.T, line string) validate.Rule {
 	if !ok || string(jsonrpc.Get([]byte(line), "then")) != `"allow"` || fmt.Sprint(list(jsonrpc.Get(paths, "roles"))) != "[read]" {
 		t.Fatalf("the rule is %s", line)
 	}
-	return validate.Rule{
-		Name: "always", Then: validate.Allow, Servers: list(jsonrpc.Get(at, "servers")), Tools: list(jsonrpc.Get(at, "tools")),
-		Paths: &validate.PathRule{Roles: []validate.Role{validate.RoleRead}, Within: strings.ReplaceAll(within, "$${", "${")},
+	return policy.Rule{
+		Name: "always", Then: policy.Allow, Servers: list(jsonrpc.Get(at, "servers")), Tools: list(jsonrpc.Get(at, "tools")),
+		Paths: &policy.PathRule{Roles: []access.Role{access.Read}, Within: strings.ReplaceAll(within, "$${", "${")},
 	}
 }
 

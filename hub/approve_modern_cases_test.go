@@ -17,6 +17,7 @@ import (
 	"mcphub/hub/modern"
 	"mcphub/internal/jsonrpc"
 	"mcphub/validate"
+	"mcphub/validate/policy"
 )
 
 // The flows of the policy, and for how long what was allowed is open: over
@@ -328,7 +329,7 @@ func TestModernWhatChangesBetweenQuestionAndAnswer(t *testing.T) {
 				case name == "denied by now":
 					want = "is refused by the rule"
 					cfg := a.h.now().Settings
-					judged.Policy.Rules = slices.Insert(slices.Clone(judged.Policy.Rules), 0, validate.Rule{Name: "new", Then: validate.Deny, Paths: &validate.PathRule{Within: a.at("data")}})
+					judged.Policy.Rules = slices.Insert(slices.Clone(judged.Policy.Rules), 0, policy.Rule{Name: "new", Then: policy.Deny, Paths: &policy.PathRule{Within: a.at("data")}})
 					var err error
 					if cfg.Checker, err = validate.NewChecker(judged); err != nil {
 						t.Fatal(err)

@@ -21,6 +21,9 @@ import (
 	"mcphub/rootsmgr/guard"
 	"mcphub/rootsmgr/platform"
 	"mcphub/validate"
+	"mcphub/validate/access"
+	"mcphub/validate/declare"
+	"mcphub/validate/policy"
 )
 
 // asked is a Hub with a policy that escalates, and a tree to call it about:
@@ -62,16 +65,16 @@ func (a *askedHub) config(specs []spec.Spec, change ...func(*Config, *validate.C
 	cfg.Home = a.at("home")
 	judged := validate.Config{FS: guard.OS{}, Home: cfg.Home, Protected: []string{a.at("kept")}}
 	for _, s := range specs {
-		judged.Children = append(judged.Children, validate.ChildConfig{Name: s.Name, Command: s.Command, CommandArgs: s.Args, Args: map[string]map[string]validate.ArgRule{
-			"*": {"/path": {Role: validate.RoleRead}, "/also": {Role: validate.RoleRead}, "/out": {Role: validate.RoleWrite}, "/gone": {Role: validate.RoleDelete}},
+		judged.Children = append(judged.Children, validate.ChildConfig{Name: s.Name, Command: s.Command, CommandArgs: s.Args, Args: map[string]map[string]declare.ArgRule{
+			"*": {"/path": {Role: access.Read}, "/also": {Role: access.Read}, "/out": {Role: access.Write}, "/gone": {Role: access.Delete}},
 		}})
 	}
-	judged.Policy.Rules = []validate.Rule{
-		{Name: "never", Then: validate.Deny, Paths: &validate.PathRule{Within: a.at("never")}},
-		{Name: "read-open", Then: validate.Allow, Paths: &validate.PathRule{Roles: []validate.Role{validate.RoleRead}, Within: a.at("open")}},
-		{Name: "deny-open", Then: validate.Deny, Paths: &validate.PathRule{Within: a.at("open")}},
-		{Name: "ask", Then: validate.Escalate, Paths: &validate.PathRule{Outside: true}},
-		{Name: "ask-env", Then: validate.Escalate, Tools: []string{"env"}},
+	judged.Policy.Rules = []policy.Rule{
+		{Name: "never", Then: policy.Deny, Paths: &policy.PathRule{Within: a.at("never")}},
+		{Name: "read-open", Then: policy.Allow, Paths: &policy.PathRule{Roles: []access.Role{access.Read}, Within: a.at("open")}},
+		{Name: "deny-open", Then: policy.Deny, Paths: &policy.PathRule{Within: a.at("open")}},
+		{Name: "ask", Then: policy.Escalate, Paths: &policy.PathRule{Outside: true}},
+		{Name: "ask-env", Then: policy.Escalate, Tools: []string{"env"}},
 	}
 	cfg.Approval.Timeout = time.Minute
 	for _, f := range change {
@@ -344,7 +347,7 @@ func TestAGrantOpensNothingThatIsDenied(t *testing.T) {
 	}, func(_ *Config, v *validate.Config) {
 		base := filepath.Dir(v.Home)
 		v.Protected = append(v.Protected, filepath.Join(base, "data", "one", "kept"))
-		v.Policy.Rules = append([]validate.Rule{{Name: "inner", Then: validate.Deny, Paths: &validate.PathRule{Within: filepath.Join(base, "data", "two", "never")}}}, v.Policy.Rules...)
+		v.Policy.Rules = append([]policy.Rule{{Name: "inner", Then: policy.Deny, Paths: &policy.PathRule{Within: filepath.Join(base, "data", "two", "never")}}}, v.Policy.Rules...)
 	})
 }
 

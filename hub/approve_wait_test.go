@@ -17,6 +17,7 @@ import (
 	"mcphub/hub/approval"
 	"mcphub/internal/jsonrpc"
 	"mcphub/validate"
+	"mcphub/validate/policy"
 )
 
 // begin makes a call and does not wait for it.
@@ -370,7 +371,7 @@ func TestAReloadOfTheChildEndsItsGrants(t *testing.T) {
 // While a person is asked the policy is replaced: the one in force when they have answered decides, whatever was asked
 // about. The control is a reload that leaves the rules as they are.
 func TestAReloadBetweenQuestionAndAnswer(t *testing.T) {
-	for name, then := range map[string]validate.Decision{"denied by now": validate.Deny, "as before": validate.Escalate} {
+	for name, then := range map[string]policy.Decision{"denied by now": policy.Deny, "as before": policy.Escalate} {
 		for tool, args := range map[string]string{"kid__echo": "", "kid__env": `{}`} {
 			allow := yes
 			if tool == "kid__env" {
@@ -398,13 +399,13 @@ func TestAReloadBetweenQuestionAndAnswer(t *testing.T) {
 					apply(a.T, a.h, cfg)
 					letGo(allow)
 					questions := 1
-					if then == validate.Escalate && tool == "kid__env" {
+					if then == policy.Escalate && tool == "kid__env" {
 						questions = 2 // an approval of the call itself is of one policy
 						letGo(allow)
 					}
 					got := <-answer
 					a.asks(q, questions)
-					if denied := strings.Contains(got, "is refused by the rule"); denied != (then == validate.Deny) || !denied && got != "ok" {
+					if denied := strings.Contains(got, "is refused by the rule"); denied != (then == policy.Deny) || !denied && got != "ok" {
 						t.Errorf("answered %s", got)
 					}
 				}, func(_ *Config, v *validate.Config) { judged = *v })

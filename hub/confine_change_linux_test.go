@@ -20,6 +20,9 @@ import (
 	"mcphub/children/sandbox"
 	"mcphub/internal/jsonrpc"
 	"mcphub/validate"
+	"mcphub/validate/access"
+	"mcphub/validate/declare"
+	"mcphub/validate/policy"
 )
 
 // changing is a hub with a confined server whose boundary a test changes, and what may
@@ -137,14 +140,14 @@ func (m *changing) apply() {
 	m.t.Helper()
 	v := m.judged
 	v.Children = slices.Clone(v.Children)
-	v.Children[0].Mode = validate.ModeOff
-	v.Children[0].Args = map[string]map[string]validate.ArgRule{"*": {"/path": {Role: validate.RoleRead}, "/Name": {Role: validate.RoleNone}}}
+	v.Children[0].Mode = declare.ModeOff
+	v.Children[0].Args = map[string]map[string]declare.ArgRule{"*": {"/path": {Role: access.Read}, "/Name": {Role: access.None}}}
 	if m.search {
-		v.Children[0].Mode = validate.ModeStrict
+		v.Children[0].Mode = declare.ModeStrict
 	}
-	rules := []validate.Rule{
-		{Name: "docs", Then: validate.Allow, Paths: &validate.PathRule{Within: m.dir["docs"], Roles: []validate.Role{validate.RoleRead}}},
-		{Name: "ask", Then: validate.Escalate, Paths: &validate.PathRule{Within: m.dir["asked"]}},
+	rules := []policy.Rule{
+		{Name: "docs", Then: policy.Allow, Paths: &policy.PathRule{Within: m.dir["docs"], Roles: []access.Role{access.Read}}},
+		{Name: "ask", Then: policy.Escalate, Paths: &policy.PathRule{Within: m.dir["asked"]}},
 	}
 	v.Policy.Rules = rules[:m.rules]
 	cfg := m.cfg

@@ -15,6 +15,9 @@ import (
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr/guard"
 	"mcphub/validate"
+	"mcphub/validate/access"
+	"mcphub/validate/declare"
+	"mcphub/validate/policy"
 )
 
 // confinedHub is a hub with the search for paths off and one server with a shell, which
@@ -48,7 +51,7 @@ func shellHub(t *testing.T, settings sandbox.Settings, change func(v *validate.C
 	spec := scripted("kid", childtest.Script{Shell: true, AskRoots: true})
 	spec.Sandbox = settings
 	cfg := testConfig(t, spec)
-	judged := validate.Config{FS: guard.OS{}, Home: cfg.Home, Children: []validate.ChildConfig{{Name: "kid", Command: spec.Command, Mode: validate.ModeOff, ModeSet: true}}}
+	judged := validate.Config{FS: guard.OS{}, Home: cfg.Home, Children: []validate.ChildConfig{{Name: "kid", Command: spec.Command, Mode: declare.ModeOff, ModeSet: true}}}
 	if change != nil {
 		change(&judged, d)
 	}
@@ -107,8 +110,8 @@ func (c *testClient) unhindered() bool {
 // and the directories of the policy for their roles. The control is the same one free.
 func TestTheKernelHoldsTheBoundary(t *testing.T) {
 	policy := func(v *validate.Config, d map[string]string) {
-		v.Policy = validate.Policy{Sandbox: d["box"], Rules: []validate.Rule{
-			{Name: "docs", Then: validate.Allow, Paths: &validate.PathRule{Within: d["docs"], Roles: []validate.Role{validate.RoleRead}}},
+		v.Policy = policy.Policy{Sandbox: d["box"], Rules: []policy.Rule{
+			{Name: "docs", Then: policy.Allow, Paths: &policy.PathRule{Within: d["docs"], Roles: []access.Role{access.Read}}},
 		}}
 	}
 	for _, mode := range []sandbox.Mode{sandbox.Off, sandbox.Required} {
@@ -148,10 +151,10 @@ func TestTheKernelCannotHold(t *testing.T) {
 		"a protected path": {`{"roots":{}}`, func(v *validate.Config, d map[string]string) { v.Protected = []string{d["a"] + "/hub.json"} },
 			"/a is allowed, and ", false},
 		"a denied directory": {`{"roots":{}}`, func(v *validate.Config, d map[string]string) {
-			v.Policy.Rules = []validate.Rule{{Name: "no", Then: validate.Deny, Paths: &validate.PathRule{Within: d["a"] + "/keys"}}}
+			v.Policy.Rules = []policy.Rule{{Name: "no", Then: policy.Deny, Paths: &policy.PathRule{Within: d["a"] + "/keys"}}}
 		}, "/a is allowed, and ", false},
 		"a rule without a directory": {`{"roots":{}}`, func(v *validate.Config, _ map[string]string) {
-			v.Policy.Rules = []validate.Rule{{Name: "anything", Then: validate.Allow, Tools: []string{"shell"}}}
+			v.Policy.Rules = []policy.Rule{{Name: "anything", Then: policy.Allow, Tools: []string{"shell"}}}
 		}, "the rule anything of the policy allows paths anywhere", true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -196,7 +199,7 @@ func TestTheKernelCannotHold(t *testing.T) {
 // not sent what it could not open, and the answer says what helps.
 func TestACallBeyondWhatRuns(t *testing.T) {
 	c, d := confinedHub(t, sandbox.Required, func(v *validate.Config, _ map[string]string) {
-		v.Children[0].Mode = validate.ModeStrict
+		v.Children[0].Mode = declare.ModeStrict
 	})
 	cfg := c.hub.now().Settings
 	cfg.Children = append([]Child(nil), cfg.Children...)
@@ -244,9 +247,9 @@ func TestAGrantedFileIsOpened(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, d := confinedHub(t, tc.mode, func(v *validate.Config, d map[string]string) {
-				v.Children[0].Mode = validate.ModeStrict
-				v.Children[0].Args = map[string]map[string]validate.ArgRule{"*": {"/path": {Role: validate.RoleRead}, "/Name": {Role: validate.RoleNone}}}
-				v.Policy.Rules = []validate.Rule{{Name: "ask", Then: validate.Escalate, Paths: &validate.PathRule{Within: d[tc.in]}}}
+				v.Children[0].Mode = declare.ModeStrict
+				v.Children[0].Args = map[string]map[string]declare.ArgRule{"*": {"/path": {Role: access.Read}, "/Name": {Role: access.None}}}
+				v.Policy.Rules = []policy.Rule{{Name: "ask", Then: policy.Escalate, Paths: &policy.PathRule{Within: d[tc.in]}}}
 			})
 			c.asks = func(context.Context, *testClient, *jsonrpc.Message) jsonrpc.Answer {
 				return jsonrpc.ResultAnswer([]byte(yesFile))

@@ -11,7 +11,9 @@ import (
 	"mcphub/hub/approval"
 	"mcphub/hub/call"
 	"mcphub/internal/jsonrpc"
-	"mcphub/validate"
+	"mcphub/validate/policy"
+	"mcphub/validate/schema"
+	"mcphub/validate/strictjson"
 )
 
 // MethodExplain asks what would become of a call without making it. It is
@@ -100,8 +102,8 @@ func (s *Session) explainTool(ctx context.Context, name string, arguments []byte
 		Roots: []string{}, Findings: []ExplainedFinding{}, Era: s.calls.ClientOf(ctx).Era(),
 	}
 	f, err := s.calls.Preview(ctx, tool, arguments)
-	var args *validate.ArgumentsError
-	var schema *validate.SchemaError
+	var args *strictjson.Error
+	var schema *schema.Error
 	var down *run.UnavailableError
 	var missing *call.MissingToolError
 	switch {
@@ -109,9 +111,9 @@ func (s *Session) explainTool(ctx context.Context, name string, arguments []byte
 		e.judged(f)
 		e.Share = tool.By.Child(tool.Child).Spec.Share.String()
 	case errors.As(err, &args):
-		e.Decision, e.Rule, e.Refusal = validate.Deny.String(), "arguments", err.Error()
+		e.Decision, e.Rule, e.Refusal = policy.Deny.String(), "arguments", err.Error()
 	case errors.As(err, &schema):
-		e.Decision, e.Rule, e.Refusal = validate.Deny.String(), "schema", call.SchemaText(tool.Tool, err)
+		e.Decision, e.Rule, e.Refusal = policy.Deny.String(), "schema", call.SchemaText(tool.Tool, err)
 	case errors.As(err, &missing):
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, missing.Error()), nil
 	case errors.As(err, &down):
@@ -134,7 +136,7 @@ func (e *Explanation) judged(f *call.Preview) {
 	e.kernelReport, e.kernelDetails = reportKernel(f.Kernel), detailKernel(e.Server, f.Kernel, f.Served)
 	e.Decision, e.Rule, e.Generation, e.Stale = v.Decision.String(), v.Rule, v.Generation, v.Stale
 	if v.Fired != nil {
-		r := NewRuleReport(&validate.RuleInfo{Rule: *v.Fired, Found: true})
+		r := NewRuleReport(&policy.RuleInfo{Rule: *v.Fired, Found: true})
 		e.Policy = &r
 	}
 	if snap := f.View.Snapshot; snap != nil {
@@ -153,7 +155,7 @@ func (e *Explanation) judged(f *call.Preview) {
 			Pointer: f.Pointer, Raw: f.Raw, Value: f.Value, Role: f.Role.String(), How: f.How, Base: f.Base,
 			Decision: f.Decision.String(), Rule: f.Rule, Code: f.Code, Hint: f.Hint, Sent: sent[f.Pointer], Readings: []ExplainedReading{},
 		}
-		if c := closed[f.Pointer+"\x00"+f.Leads]; c.Path != "" && f.Decision == validate.Allow {
+		if c := closed[f.Pointer+"\x00"+f.Leads]; c.Path != "" && f.Decision == policy.Allow {
 			out.Closed = reportMend(e.Server, c, nil)
 		}
 		for _, r := range f.Readings {

@@ -21,6 +21,7 @@ import (
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/spectest"
 	"mcphub/validate"
+	"mcphub/validate/declare"
 )
 
 const (
@@ -226,7 +227,7 @@ func TestParamsOfUnknownMethodsAreJudged(t *testing.T) {
 		cfg := testConfig(t, extended("kid", skills, ""), extended("lax", chartsOnly, ""))
 		cfg.Launcher = newStage()
 		checker, err := validate.NewChecker(validate.Config{Home: t.TempDir(), Children: []validate.ChildConfig{
-			{Name: "kid", Command: "kid"}, {Name: "lax", Command: "lax", Mode: validate.ModeOff, ModeSet: true},
+			{Name: "kid", Command: "kid"}, {Name: "lax", Command: "lax", Mode: declare.ModeOff, ModeSet: true},
 		}})
 		if err != nil {
 			t.Fatal(err)

@@ -9,6 +9,8 @@ import (
 
 	"mcphub/internal/jsonrpc"
 	"mcphub/validate"
+	"mcphub/validate/access"
+	"mcphub/validate/policy"
 )
 
 // A grant is of the policy that asked. A reload after which nobody would be asked, for a rule denies it, nothing asks, or it
@@ -21,16 +23,16 @@ func TestAReloadEndsWhatItsPolicyDenies(t *testing.T) {
 		"as before": {func(*askedHub, *validate.Config) {}, false},
 		"renamed":   {func(_ *askedHub, v *validate.Config) { v.Policy.Rules[3].Name = "another name" }, false},
 		"denied": {func(a *askedHub, v *validate.Config) {
-			v.Policy.Rules = slices.Insert(v.Policy.Rules, 0, validate.Rule{Name: "new", Then: validate.Deny, Paths: &validate.PathRule{Within: a.at("data")}})
+			v.Policy.Rules = slices.Insert(v.Policy.Rules, 0, policy.Rule{Name: "new", Then: policy.Deny, Paths: &policy.PathRule{Within: a.at("data")}})
 		}, true},
 		"denied to this tool": {func(a *askedHub, v *validate.Config) {
-			v.Policy.Rules = slices.Insert(v.Policy.Rules, 0, validate.Rule{Name: "new", Then: validate.Deny, Tools: []string{"ec*"}, Paths: &validate.PathRule{Within: a.at("data")}})
+			v.Policy.Rules = slices.Insert(v.Policy.Rules, 0, policy.Rule{Name: "new", Then: policy.Deny, Tools: []string{"ec*"}, Paths: &policy.PathRule{Within: a.at("data")}})
 		}, true},
 		"denied to another tool": {func(a *askedHub, v *validate.Config) {
-			v.Policy.Rules = slices.Insert(v.Policy.Rules, 0, validate.Rule{Name: "new", Then: validate.Deny, Tools: []string{"x*"}, Paths: &validate.PathRule{Within: a.at("data")}})
+			v.Policy.Rules = slices.Insert(v.Policy.Rules, 0, policy.Rule{Name: "new", Then: policy.Deny, Tools: []string{"x*"}, Paths: &policy.PathRule{Within: a.at("data")}})
 		}, false},
 		"denied to be written": {func(a *askedHub, v *validate.Config) {
-			v.Policy.Rules = slices.Insert(v.Policy.Rules, 0, validate.Rule{Name: "new", Then: validate.Deny, Paths: &validate.PathRule{Roles: []validate.Role{validate.RoleWrite}, Within: a.at("data")}})
+			v.Policy.Rules = slices.Insert(v.Policy.Rules, 0, policy.Rule{Name: "new", Then: policy.Deny, Paths: &policy.PathRule{Roles: []access.Role{access.Write}, Within: a.at("data")}})
 		}, false},
 		"not asked about": {func(_ *askedHub, v *validate.Config) { v.Policy.Rules = slices.Delete(v.Policy.Rules, 3, 4) }, true},
 		"no policy":       {func(_ *askedHub, v *validate.Config) { v.Policy.Rules = nil }, true},

@@ -16,10 +16,12 @@ import (
 	"mcphub/rootsmgr/guard"
 	"mcphub/rootsmgr/platform"
 	"mcphub/validate"
+	"mcphub/validate/access"
+	"mcphub/validate/policy"
 )
 
 // under puts a policy into a test's Config.
-func under(t testing.TB, cfg Config, p validate.Policy) Config {
+func under(t testing.TB, cfg Config, p policy.Policy) Config {
 	t.Helper()
 	judged := validate.Config{FS: guard.OS{}, Home: cfg.Home, Policy: p}
 	for _, c := range cfg.Children {
@@ -58,13 +60,13 @@ func (c *testClient) callText(tool, args string) (string, bool) {
 // TestPolicyDirectoriesAreServed is P2: which directories, in which order, to which children, however they learn of them.
 func TestPolicyDirectoriesAreServed(t *testing.T) {
 	d := places(t, "project", "box", "docs", "asked", "served", "private", "configured")
-	policy := validate.Policy{Sandbox: d["box"], Rules: []validate.Rule{
-		{Name: "docs", Then: validate.Allow, Servers: []string{"own", "all", "same"}, Paths: &validate.PathRule{Within: d["docs"], Roles: []validate.Role{validate.RoleRead}}},
-		{Name: "again", Then: validate.Allow, Paths: &validate.PathRule{Within: d["project"]}},
-		{Name: "private", Then: validate.Deny, Paths: &validate.PathRule{Within: d["private"]}},
-		{Name: "asked", Then: validate.Escalate, Paths: &validate.PathRule{Within: d["asked"]}},
-		{Name: "served", Then: validate.Escalate, Serve: true, Servers: []string{"own"}, Paths: &validate.PathRule{Within: d["served"]}},
-		{Name: "anywhere", Then: validate.Allow, Paths: &validate.PathRule{Outside: true, Roles: []validate.Role{validate.RoleRead}}},
+	policy := policy.Policy{Sandbox: d["box"], Rules: []policy.Rule{
+		{Name: "docs", Then: policy.Allow, Servers: []string{"own", "all", "same"}, Paths: &policy.PathRule{Within: d["docs"], Roles: []access.Role{access.Read}}},
+		{Name: "again", Then: policy.Allow, Paths: &policy.PathRule{Within: d["project"]}},
+		{Name: "private", Then: policy.Deny, Paths: &policy.PathRule{Within: d["private"]}},
+		{Name: "asked", Then: policy.Escalate, Paths: &policy.PathRule{Within: d["asked"]}},
+		{Name: "served", Then: policy.Escalate, Serve: true, Servers: []string{"own"}, Paths: &policy.PathRule{Within: d["served"]}},
+		{Name: "anywhere", Then: policy.Allow, Paths: &policy.PathRule{Outside: true, Roles: []access.Role{access.Read}}},
 	}}
 	specs := []spec.Spec{
 		played("own", spec.ShareSession, childtest.Script{AskRoots: true}), played("same", spec.ShareRoots, childtest.Script{AskRoots: true}),
@@ -121,7 +123,7 @@ func TestPolicyDirectoriesUnderACeiling(t *testing.T) {
 	if err := os.Mkdir(inner, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	policy := validate.Policy{Sandbox: d["box"], Rules: []validate.Rule{{Name: "docs", Then: validate.Allow, Paths: &validate.PathRule{Within: d["docs"]}}}}
+	policy := policy.Policy{Sandbox: d["box"], Rules: []policy.Rule{{Name: "docs", Then: policy.Allow, Paths: &policy.PathRule{Within: d["docs"]}}}}
 	h := runHub(t, under(t, testConfig(t, played("own", spec.ShareSession, childtest.Script{AskRoots: true})), policy))
 	w := serveWeb(t, h, HTTPOptions{Tokens: []Token{{Name: "alice", Secret: "a", Roots: directories(d["mine"], inner)}, {Name: "bob", Secret: "b"}}})
 	for who, want := range map[string][]string{"a": {d["mine"], inner}, "b": {d["mine"], d["box"], d["docs"]}} {
@@ -145,13 +147,13 @@ func TestPolicyDirectoriesUnderACeiling(t *testing.T) {
 // not reach the child.
 func TestRulesAboutCalls(t *testing.T) {
 	d := places(t, "project")
-	rule := func(then validate.Decision) validate.Policy {
-		return validate.Policy{Rules: []validate.Rule{{Name: "no echo", Then: then, Tools: []string{"ech*"}, At: "/home/me/hub.json:7"}}}
+	rule := func(then policy.Decision) policy.Policy {
+		return policy.Policy{Rules: []policy.Rule{{Name: "no echo", Then: then, Tools: []string{"ech*"}, At: "/home/me/hub.json:7"}}}
 	}
-	for then, want := range map[validate.Decision]string{
-		validate.Allow:    "",
-		validate.Deny:     `Access denied: This call is refused by the rule "no echo" of the policy (hub.json:7).`,
-		validate.Escalate: `Access denied: This call needs the approval of a person by the rule "no echo" of the policy (hub.json:7)`,
+	for then, want := range map[policy.Decision]string{
+		policy.Allow:    "",
+		policy.Deny:     `Access denied: This call is refused by the rule "no echo" of the policy (hub.json:7).`,
+		policy.Escalate: `Access denied: This call needs the approval of a person by the rule "no echo" of the policy (hub.json:7)`,
 	} {
 		h := runHub(t, under(t, testConfig(t, scripted("kid", childtest.Script{})), rule(then)))
 		c := connect(t, h, d["project"])
@@ -177,13 +179,13 @@ func TestRulesOfRequestsThroughTheHub(t *testing.T) {
 	d := places(t, "project")
 	for _, e := range []struct {
 		name   string
-		policy validate.Policy
+		policy policy.Policy
 		denied bool
 	}{
-		{"none", validate.Policy{}, false},
-		{"the method", validate.Policy{Rules: []validate.Rule{{Name: "r", Then: validate.Deny, Tools: []string{"resources/read"}}}}, true},
-		{"the server", validate.Policy{Rules: []validate.Rule{{Name: "r", Then: validate.Escalate, Servers: []string{"lib"}}}}, true},
-		{"tools", validate.Policy{Rules: []validate.Rule{{Name: "r", Then: validate.Deny, Tools: []string{"read_*"}}}}, false},
+		{"none", policy.Policy{}, false},
+		{"the method", policy.Policy{Rules: []policy.Rule{{Name: "r", Then: policy.Deny, Tools: []string{"resources/read"}}}}, true},
+		{"the server", policy.Policy{Rules: []policy.Rule{{Name: "r", Then: policy.Escalate, Servers: []string{"lib"}}}}, true},
+		{"tools", policy.Policy{Rules: []policy.Rule{{Name: "r", Then: policy.Deny, Tools: []string{"read_*"}}}}, false},
 	} {
 		h := runHub(t, under(t, testConfig(t, scripted("lib", childtest.Script{Library: true, Books: 1})), e.policy))
 		c := connect(t, h, d["project"])
@@ -203,8 +205,8 @@ func TestRulesOfRequestsThroughTheHub(t *testing.T) {
 func TestPolicyReload(t *testing.T) {
 	d := places(t, "project", "docs")
 	cfg := testConfig(t, scripted("kid", childtest.Script{AskRoots: true}))
-	allow := validate.Policy{Rules: []validate.Rule{{Name: "docs", Then: validate.Allow, Paths: &validate.PathRule{Within: d["docs"]}}}}
-	h := runHub(t, under(t, cfg, validate.Policy{}))
+	allow := policy.Policy{Rules: []policy.Rule{{Name: "docs", Then: policy.Allow, Paths: &policy.PathRule{Within: d["docs"]}}}}
+	h := runHub(t, under(t, cfg, policy.Policy{}))
 	c := connect(t, h, d["project"])
 	c.handshake(declared)
 	pid := func() string {
@@ -229,10 +231,10 @@ func TestPolicyReload(t *testing.T) {
 	}
 	look(false, 1)
 	for _, p := range []struct {
-		policy validate.Policy
+		policy policy.Policy
 		open   bool
 		served int
-	}{{allow, true, 2}, {validate.Policy{}, false, 1}} {
+	}{{allow, true, 2}, {policy.Policy{}, false, 1}} {
 		if _, err := h.Apply(context.Background(), under(t, cfg, p.policy)); err != nil {
 			t.Fatal(err)
 		}
@@ -246,8 +248,8 @@ func TestPolicyReload(t *testing.T) {
 // TestInsideWhatThePolicyOpens: a hub.json in a directory that a tool may be let write to is not read by itself (H6).
 func TestInsideWhatThePolicyOpens(t *testing.T) {
 	d := places(t, "box", "docs", "private", "elsewhere")
-	policy := validate.Policy{Sandbox: d["box"], Rules: []validate.Rule{
-		{Name: "docs", Then: validate.Allow, Paths: &validate.PathRule{Within: d["docs"]}}, {Name: "private", Then: validate.Deny, Paths: &validate.PathRule{Within: d["private"]}},
+	policy := policy.Policy{Sandbox: d["box"], Rules: []policy.Rule{
+		{Name: "docs", Then: policy.Allow, Paths: &policy.PathRule{Within: d["docs"]}}, {Name: "private", Then: policy.Deny, Paths: &policy.PathRule{Within: d["private"]}},
 	}}
 	h := runHub(t, under(t, testConfig(t, scripted("kid", childtest.Script{})), policy))
 	for name, want := range map[string]bool{"box": true, "docs": true, "private": false, "elsewhere": false} {

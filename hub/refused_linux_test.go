@@ -12,6 +12,8 @@ import (
 	"mcphub/children/sandbox"
 	"mcphub/internal/jsonrpc"
 	"mcphub/validate"
+	"mcphub/validate/access"
+	"mcphub/validate/policy"
 )
 
 // fails runs a shell command that fails, and has the child say so in one of its ways.
@@ -34,8 +36,8 @@ func TestARefusalOfTheKernelIsTold(t *testing.T) {
 	c, d := confinedHub(t, sandbox.Required, func(v *validate.Config, d map[string]string) {
 		kept = d
 		v.Protected = []string{d["box"]}
-		v.Policy = validate.Policy{Rules: []validate.Rule{
-			{Name: "docs", Then: validate.Allow, Paths: &validate.PathRule{Within: d["docs"], Roles: []validate.Role{validate.RoleRead}}},
+		v.Policy = policy.Policy{Rules: []policy.Rule{
+			{Name: "docs", Then: policy.Allow, Paths: &policy.PathRule{Within: d["docs"], Roles: []access.Role{access.Read}}},
 		}}
 	})
 	c.handshake(`{"roots":{"listChanged":true}}`)

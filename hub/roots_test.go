@@ -15,7 +15,7 @@ import (
 	"mcphub/rootsmgr"
 	"mcphub/rootsmgr/guard"
 	"mcphub/rootsmgr/rootstest"
-	"mcphub/validate"
+	"mcphub/validate/policy"
 )
 
 // echoes reports whether a call with a path reaches the child.
@@ -54,17 +54,17 @@ func replace(t *testing.T, path, target string) {
 // that lies there, and the client says that its roots have changed. Each case has
 // its control: the same link, where nobody else may write around it, is followed.
 func TestRootIsNotFollowedOut(t *testing.T) {
-	allow := func(dir string) validate.Policy {
-		return validate.Policy{Rules: []validate.Rule{{Name: "docs", Then: validate.Allow, Paths: &validate.PathRule{Within: dir}}}}
+	allow := func(dir string) policy.Policy {
+		return policy.Policy{Rules: []policy.Rule{{Name: "docs", Then: policy.Allow, Paths: &policy.PathRule{Within: dir}}}}
 	}
 	for name, tc := range map[string]struct {
-		policy   func(dir string) validate.Policy
+		policy   func(dir string) policy.Policy
 		around   bool // the place around is a root too
 		fallback bool
 	}{
 		"another root":     {around: true},
 		"policy directory": {policy: allow},
-		"sandbox":          {policy: func(dir string) validate.Policy { return validate.Policy{Sandbox: dir} }},
+		"sandbox":          {policy: func(dir string) policy.Policy { return policy.Policy{Sandbox: dir} }},
 		"fallback roots":   {around: true, fallback: true},
 		"control":          {},
 		"control fallback": {fallback: true},
@@ -128,7 +128,7 @@ func TestRootIsNotFollowedOutOfAGrant(t *testing.T) {
 	for _, granted := range []bool{true, false} {
 		dir := rootstest.Tree(t, "p/gen/", "p/other", "q/", "out/secret")
 		cfg := testConfig(t, scripted("kid", childtest.Script{AskRoots: true}))
-		cfg = under(t, cfg, validate.Policy{Rules: []validate.Rule{{Name: "ask", Then: validate.Escalate, Paths: &validate.PathRule{Outside: true}}}})
+		cfg = under(t, cfg, policy.Policy{Rules: []policy.Rule{{Name: "ask", Then: policy.Escalate, Paths: &policy.PathRule{Outside: true}}}})
 		c := connect(t, runHub(t, cfg), dir+"/q")
 		answers := []string{no, yes}
 		if !granted {
@@ -156,7 +156,7 @@ func TestRootIsNotFollowedOutOfAGrant(t *testing.T) {
 func TestPolicyDirectoryIsNotFollowed(t *testing.T) {
 	dir := rootstest.Tree(t, "p/docs/", "out/secret")
 	cfg := testConfig(t, scripted("kid", childtest.Script{AskRoots: true}))
-	cfg = under(t, cfg, validate.Policy{Rules: []validate.Rule{{Name: "docs", Then: validate.Allow, Paths: &validate.PathRule{Within: dir + "/p/docs"}}}})
+	cfg = under(t, cfg, policy.Policy{Rules: []policy.Rule{{Name: "docs", Then: policy.Allow, Paths: &policy.PathRule{Within: dir + "/p/docs"}}}})
 	c := connect(t, runHub(t, cfg), dir+"/p")
 	c.handshake(declared)
 	if served := c.servedTo("kid"); !strings.Contains(served, dir+"/p/docs") {

@@ -17,6 +17,8 @@ import (
 	"mcphub/hub/declaration"
 	"mcphub/internal/jsonrpc"
 	"mcphub/validate"
+	"mcphub/validate/access"
+	"mcphub/validate/declare"
 )
 
 // modernKid is a child that speaks without a handshake only.
@@ -429,9 +431,9 @@ func TestModernChildIsToldTheLevelOfTheLog(t *testing.T) {
 func TestModernChildAsksWhoDidNotWait(t *testing.T) {
 	cfg := testConfig(t, scripted("kid", modernKid))
 	var err error
-	none := validate.ArgRule{Role: validate.RoleNone}
+	none := declare.ArgRule{Role: access.None}
 	cfg.Checker, err = validate.NewChecker(validate.Config{Home: t.TempDir(), Children: []validate.ChildConfig{{
-		Name: "kid", Args: map[string]map[string]validate.ArgRule{"*": {"/ask/q 1/method": none, "/ask/q2/method": none, "/ask/r/method": none}}}}})
+		Name: "kid", Args: map[string]map[string]declare.ArgRule{"*": {"/ask/q 1/method": none, "/ask/q2/method": none, "/ask/r/method": none}}}}})
 	if err != nil {
 		t.Fatal(err)
 	}

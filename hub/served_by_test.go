@@ -7,7 +7,7 @@ import (
 
 	"mcphub/children/childtest"
 	"mcphub/hub/configuration"
-	"mcphub/validate"
+	"mcphub/validate/policy"
 )
 
 // TestServedByThePolicyInForce: a call that is judged by another policy waits until
@@ -15,7 +15,7 @@ import (
 func TestServedByThePolicyInForce(t *testing.T) {
 	d := places(t, "project", "docs")
 	cfg := testConfig(t, scripted("kid", childtest.Script{AskRoots: true}))
-	h := runHub(t, under(t, cfg, validate.Policy{}))
+	h := runHub(t, under(t, cfg, policy.Policy{}))
 	c := connect(t, h, d["project"])
 	c.handshake(declared)
 	c.callText("kid__roots", `{"path":"`+d["project"]+`/x"}`)
@@ -31,8 +31,8 @@ func TestServedByThePolicyInForce(t *testing.T) {
 
 	// A reload that has come as far as the sessions, and no further.
 	old := h.now()
-	g, err := configuration.New(under(t, cfg, validate.Policy{Rules: []validate.Rule{
-		{Name: "docs", Then: validate.Allow, Paths: &validate.PathRule{Within: d["docs"]}},
+	g, err := configuration.New(under(t, cfg, policy.Policy{Rules: []policy.Rule{
+		{Name: "docs", Then: policy.Allow, Paths: &policy.PathRule{Within: d["docs"]}},
 	}}), h.own, old)
 	if err != nil {
 		t.Fatal(err)

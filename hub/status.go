@@ -19,6 +19,7 @@ import (
 	"mcphub/internal/redact"
 	"mcphub/rootsmgr"
 	"mcphub/validate"
+	"mcphub/validate/policy"
 )
 
 // This file says how things stand: what get-roots and list-tools answer, and
@@ -485,9 +486,9 @@ func reportPolicy(by *validate.Checker) *PolicyReport {
 }
 
 // NewRuleReport puts a rule into words.
-func NewRuleReport(r *validate.RuleInfo) RuleReport {
+func NewRuleReport(r *policy.RuleInfo) RuleReport {
 	out := RuleReport{Name: printable.Escape(r.Name, 100), Then: r.Then.String(), If: r.Condition(), Dir: r.Dir, At: r.At}
-	out.Serve = r.Dir != "" && (r.Then == validate.Allow || r.Then == validate.Escalate && r.Serve)
+	out.Serve = r.Dir != "" && (r.Then == policy.Allow || r.Then == policy.Escalate && r.Serve)
 	if r.Dir != "" && !r.Found {
 		out.Note = "the directory is not there, or may not be looked at"
 	}

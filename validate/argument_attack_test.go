@@ -10,6 +10,7 @@ import (
 	"mcphub/validate/access"
 	"mcphub/validate/declare"
 	"mcphub/validate/machine"
+	"mcphub/validate/policy"
 	"mcphub/validate/strictjson"
 )
 
@@ -25,7 +26,7 @@ func TestProfileByNameAlone(t *testing.T) {
 			for _, name := range []string{"write_file2", "export_to_file", "anything", "read"} {
 				tool := w.tool(c, server, `{"name":"`+name+`"}`)
 				for _, args := range calls {
-					if _, v := w.call(c, tool, args); v.Decision != Deny {
+					if _, v := w.call(c, tool, args); v.Decision != policy.Deny {
 						t.Errorf("%s of a server that calls itself %s: %s: allowed", name, server, args)
 					}
 				}
@@ -35,7 +36,7 @@ func TestProfileByNameAlone(t *testing.T) {
 	// The control: where the operator's own command names the package, its profile is believed for every tool.
 	c = w.checker(ChildConfig{Name: "child", Command: "npx", CommandArgs: []string{"-y", "@modelcontextprotocol/server-memory"}})
 	tool := w.tool(c, "", `{"name":"export_to_file"}`)
-	if _, v := w.call(c, tool, calls[0]); v.Decision != Allow {
+	if _, v := w.call(c, tool, calls[0]); v.Decision != policy.Allow {
 		t.Error("the profile of a configured package does not hold")
 	}
 }
@@ -115,7 +116,7 @@ func TestArgumentAttacks(t *testing.T) {
 				t.Errorf("%s: %s: %v", class, args, err)
 				continue
 			}
-			if v := c.Judge(s, w.where(), w.view()); v.Decision != Deny {
+			if v := c.Judge(s, w.where(), w.view()); v.Decision != policy.Deny {
 				t.Errorf("%s: %s: allowed", class, args)
 			}
 			if !naive(w, w.fill(args)) {
@@ -139,7 +140,7 @@ func TestArgumentAttacks(t *testing.T) {
 			t.Errorf("%s: %v", args, err)
 			continue
 		}
-		if v := c.Judge(s, w.where(), w.view()); v.Decision != Allow {
+		if v := c.Judge(s, w.where(), w.view()); v.Decision != policy.Allow {
 			t.Errorf("%s: denied %q as %s: %s %+v", args, v.First.Value, v.First.How, v.First.Code, v.First.Readings)
 		}
 	}
@@ -161,14 +162,14 @@ func TestSchemaBeatsTheName(t *testing.T) {
 	} {
 		tool := w.tool(c, "", def(schema))
 		for _, args := range list {
-			if _, v := w.call(c, tool, args); v.Decision != Deny {
+			if _, v := w.call(c, tool, args); v.Decision != policy.Deny {
 				t.Errorf("%s: %s: allowed", schema, args)
 			}
 		}
 	}
 	tool := w.tool(c, "", def(`{"anyOf":[{"type":"string"},{"type":"null"}]}`))
 	for _, args := range []string{`{"text":"/etc/passwd"}`, `{"data":"{\"path\": \"/etc/passwd\"}"}`} {
-		if _, v := w.call(c, tool, args); v.Decision != Allow {
+		if _, v := w.call(c, tool, args); v.Decision != policy.Allow {
 			t.Errorf("%s: denied", args)
 		}
 	}
@@ -179,18 +180,18 @@ func TestCwdOutside(t *testing.T) {
 	w := wild(t)
 	c := w.checker()
 	tool := w.tool(c, "", anyTool)
-	judge := func(cwd, args string) Decision {
+	judge := func(cwd, args string) policy.Decision {
 		s, err := c.Scan(tool, []byte(args))
 		w.must(err)
 		return c.Judge(s, Where{Cwd: cwd, Served: w.roots}, w.view()).Decision
 	}
 	for _, args := range []string{`{"command":"cat secret.txt"}`, `{"command":"cat sub/x"}`, `{"args":["sub/x"]}`, `{"x":"sub/x"}`, `{"x":"./secret.txt"}`} {
-		if judge(w.outside, args) != Deny {
+		if judge(w.outside, args) != policy.Deny {
 			t.Errorf("%s: allowed", args)
 		}
 	}
 	for _, args := range []string{`{"command":"npm sub"}`, `{"x":"secret.txt"}`, `{"command":"ls"}`, `{"x":"no/such"}`} {
-		if judge(w.outside, args) != Allow {
+		if judge(w.outside, args) != policy.Allow {
 			t.Errorf("%s: denied", args)
 		}
 	}
@@ -199,7 +200,7 @@ func TestCwdOutside(t *testing.T) {
 // TestBelowDeclared: an object where a path is declared, in declared mode.
 func TestBelowDeclared(t *testing.T) {
 	w := wild(t)
-	c := w.checker(ChildConfig{Name: "child", Command: "x", Mode: ModeDeclared, ModeSet: true, Args: map[string]map[string]ArgRule{
+	c := w.checker(ChildConfig{Name: "child", Command: "x", Mode: declare.ModeDeclared, ModeSet: true, Args: map[string]map[string]declare.ArgRule{
 		"*": {"/doc": {Role: access.Read}, "/opts/outFile": {Role: access.Write}, "/list/*/to": {Role: access.Write}, "/free": {Role: access.None}}}})
 	tool := w.tool(c, "", `{"name":"do_it","inputSchema":{"type":"object","properties":{"opts":{"properties":{"logDir":{"type":"string"}}}}}}`)
 	for _, args := range []string{
@@ -207,7 +208,7 @@ func TestBelowDeclared(t *testing.T) {
 		`{"opts":{"outfile":"flink"}}`, `{"opts":{"OUTFILE":"flink"}}`, `{"OPTS":{"outFILE":"flink"}}`, `{"opts":"{\"outfile\":\"flink\"}"}`, `{"list":[{"TO":"flink"}]}`, `{"list":[{"to":"flink"}]}`,
 		`{"liſt":[{"to":"flink"}]}`,
 	} {
-		if _, v := w.call(c, tool, args); v.Decision != Deny {
+		if _, v := w.call(c, tool, args); v.Decision != policy.Deny {
 			t.Errorf("%s: allowed", args)
 		}
 	}
@@ -220,13 +221,13 @@ func TestBelowDeclared(t *testing.T) {
 			t.Errorf("%s: %v", args, err)
 		}
 	}
-	if _, v := w.call(c, tool, `{"free":"/etc/passwd","other":{"outfile":"flink"},"opts":{"outFile":"a.txt"}}`); v.Decision != Allow {
+	if _, v := w.call(c, tool, `{"free":"/etc/passwd","other":{"outfile":"flink"},"opts":{"outFile":"a.txt"}}`); v.Decision != policy.Allow {
 		t.Errorf("denied: %+v", v.First)
 	}
 	// In strict mode a name of the schema counts at every depth, whatever its case.
 	strict := w.checker()
 	tool = w.tool(strict, "", `{"name":"do_it","inputSchema":{"type":"object","properties":{"opts":{"properties":{"logDir":{"type":"string"}}}}}}`)
-	if _, v := w.call(strict, tool, `{"opts":{"logdIR":"flink"}}`); v.Decision != Deny {
+	if _, v := w.call(strict, tool, `{"opts":{"logdIR":"flink"}}`); v.Decision != policy.Deny {
 		t.Error("a nested name in other letters: allowed")
 	}
 }
@@ -284,7 +285,7 @@ func TestCallAttacks(t *testing.T) {
 	tool := w.tool(c, "", anyTool)
 	for class, list := range callAttacks {
 		for _, args := range list {
-			if _, v := w.call(c, tool, args); v.Decision != Deny {
+			if _, v := w.call(c, tool, args); v.Decision != policy.Deny {
 				t.Errorf("%s: %s: allowed", class, args)
 			}
 			if !naive(w, w.fill(args)) {
@@ -293,7 +294,7 @@ func TestCallAttacks(t *testing.T) {
 		}
 	}
 	for _, args := range callHonest {
-		if _, v := w.call(c, tool, args); v.Decision != Allow {
+		if _, v := w.call(c, tool, args); v.Decision != policy.Allow {
 			t.Errorf("%s: denied %q as %s: %s %+v", args, v.First.Value, v.First.How, v.First.Code, v.First.Readings)
 		}
 	}
@@ -339,10 +340,10 @@ func TestSecretsOfTheEnvironment(t *testing.T) {
 	// What a child gets is judged all the same, and what is known to everybody is told.
 	tool, err := c.Tool("child", "", []byte(anyTool))
 	w.must(err)
-	if _, v := w.call(c, tool, `{"x":"$MINE"}`); v.Decision != Deny {
+	if _, v := w.call(c, tool, `{"x":"$MINE"}`); v.Decision != policy.Deny {
 		t.Error("a variable of the child is not judged")
 	}
-	if _, v := w.call(c, tool, `{"x":"$HOME/outside"}`); v.Decision != Deny || v.First.Leads != w.outside {
+	if _, v := w.call(c, tool, `{"x":"$HOME/outside"}`); v.Decision != policy.Deny || v.First.Leads != w.outside {
 		t.Errorf("%+v", v.First)
 	}
 	// The control: written out, the value would be in the denial.
@@ -373,7 +374,7 @@ func TestOperandsOutside(t *testing.T) {
 	w := wild(t)
 	c := w.checker()
 	tool := w.tool(c, "", anyTool)
-	judge := func(cwd, args string) Decision {
+	judge := func(cwd, args string) policy.Decision {
 		s, err := c.Scan(tool, []byte(w.fill(args)))
 		w.must(err)
 		return c.Judge(s, Where{Cwd: cwd, Served: w.roots}, w.view()).Decision
@@ -383,15 +384,15 @@ func TestOperandsOutside(t *testing.T) {
 		`{"args":["secret.txt"]}`, `{"args":["x=secret.txt"]}`, `{"sql":"select * from 'secret.txt'"}`, `{"query":"select * from 'secret.txt'"}`, `{"command":"cp secret.txt y"}`, `{"command":"sudo touch new"}`,
 	}
 	for _, args := range attacks {
-		if judge(w.outside, args) != Deny {
+		if judge(w.outside, args) != policy.Deny {
 			t.Errorf("%s: allowed", args)
 		}
-		if !strings.Contains(args, "secret") && judge(w.project, args) != Allow {
+		if !strings.Contains(args, "secret") && judge(w.project, args) != policy.Allow {
 			t.Errorf("%s: denied inside as well", args)
 		}
 	}
 	for _, args := range []string{`{"command":"npm test"}`, `{"args":["run","--x"]}`, `{"command":"ls > /dev/null"}`, `{"command":"touch {project}/new && ls"}`, `{"sql":"select 'x' from t"}`} {
-		if judge(w.outside, args) != Allow {
+		if judge(w.outside, args) != policy.Allow {
 			t.Errorf("%s: denied", args)
 		}
 	}
@@ -412,12 +413,12 @@ func TestVectorsThatDelete(t *testing.T) {
 		`{"args":["rm","-rf","config"]}`, `{"command":"rm","args":["-rf","config"]}`, `{"argv":["/bin/rm","-rf","./config"]}`, `{"command":"find config -delete"}`, `{"command":"find ./config -type f -exec rm {} +"}`,
 		`{"command":"git clean -fdx config"}`, `{"command":"git -C . clean -fdx config"}`, `{"command":"rm -rf config"}`, `{"args":["rm","-rf","{home}/config"]}`, `{"args":["mv","config","c2"]}`,
 	} {
-		if v := judge(args); v.Decision != Deny || v.Rule != RuleProtected {
+		if v := judge(args); v.Decision != policy.Deny || v.Rule != RuleProtected {
 			t.Errorf("%s: %v %s", args, v.Decision, v.Rule)
 		}
 	}
 	for _, args := range []string{`{"args":["ls","config"]}`, `{"args":["rm","-rf","outside"]}`, `{"command":"find config -name x"}`, `{"command":"git clean -fdx outside"}`, `{"command":"git add config"}`} {
-		if v := judge(args); v.Decision != Allow {
+		if v := judge(args); v.Decision != policy.Allow {
 			t.Errorf("%s: denied: %+v", args, v.First)
 		}
 	}
@@ -430,13 +431,13 @@ func TestLinkCalledFile(t *testing.T) {
 	tool := w.tool(c, "", anyTool)
 	calls := []string{`{"path":"file://{project}/a.txt"}`, `{"file":"file:{project}/a.txt"}`, `{"command":"cat file://{project}/a.txt"}`}
 	for _, args := range calls {
-		if _, v := w.call(c, tool, args); v.Decision != Allow {
+		if _, v := w.call(c, tool, args); v.Decision != policy.Allow {
 			t.Errorf("%s: denied without the link: %+v", args, v.First)
 		}
 	}
 	w.must(os.Symlink("../outside", filepath.Join(w.project, "file:")))
 	for _, args := range calls {
-		if _, v := w.call(c, tool, args); v.Decision != Deny {
+		if _, v := w.call(c, tool, args); v.Decision != policy.Deny {
 			t.Errorf("%s: allowed", args)
 		}
 	}

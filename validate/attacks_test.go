@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"mcphub/rootsmgr"
+	"mcphub/validate/policy"
 	"mcphub/validate/strictjson"
 )
 
@@ -251,7 +252,7 @@ func TestAttacks(t *testing.T) {
 			if !s.NeedsBoundary() {
 				t.Fatal("nothing found")
 			}
-			if v.Decision != Deny || v.First == nil {
+			if v.Decision != policy.Deny || v.First == nil {
 				t.Fatalf("allowed: %+v", v.Findings)
 			}
 			if _, ok := explain(v.First.Code); !ok {
@@ -325,7 +326,7 @@ func TestManyDocuments(t *testing.T) {
 	list := func(n int) string {
 		return `{"list":[` + strings.Repeat(`"{\"a\":\"b\"}",`, n) + `"{\"a\":\"/etc/passwd\"}"]}`
 	}
-	if _, v := w.call(c, tool, list(5_000)); v.Decision != Deny || v.First.Pointer != "/list/5000/a" || v.First.Value != "/etc/passwd" {
+	if _, v := w.call(c, tool, list(5_000)); v.Decision != policy.Deny || v.First.Pointer != "/list/5000/a" || v.First.Value != "/etc/passwd" {
 		t.Errorf("%v at %+v", v.Decision, v.First)
 	}
 	var e *strictjson.Error
@@ -363,7 +364,7 @@ func TestZeroValuesDeny(t *testing.T) {
 		"zero scan":    c.Judge(&Scan{}, w.where(), w.view()),
 		"zero view":    c.Judge(s, w.where(), rootsmgr.View{}),
 	} {
-		if v.Decision != Deny {
+		if v.Decision != policy.Deny {
 			t.Errorf("%s: %v", name, v.Decision)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"mcphub/rootsmgr/guard"
 	"mcphub/rootsmgr/platform"
 	"mcphub/validate/access"
+	"mcphub/validate/policy"
 )
 
 func benchScan(b *testing.B, def, args string) {
@@ -55,7 +56,7 @@ func BenchmarkContent1MiBPlain(b *testing.B) {
 func benchOnePath(b *testing.B, roots int) { benchUnder(b, roots, nil) }
 
 // benchUnder is one call with one path under rules of which none is about it.
-func benchUnder(b *testing.B, roots int, rules []Rule) {
+func benchUnder(b *testing.B, roots int, rules []policy.Rule) {
 	w := newWorld(b)
 	for _, r := range rules {
 		if r.Paths.Within != "" {
@@ -80,7 +81,7 @@ func benchUnder(b *testing.B, roots int, rules []Rule) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		if got := c.Judge(s, where, v); got.Decision != Allow {
+		if got := c.Judge(s, where, v); got.Decision != policy.Allow {
 			b.Fatalf("%+v", got)
 		}
 	}
@@ -91,20 +92,20 @@ func BenchmarkOnePathThousandRoots(b *testing.B) { benchOnePath(b, 1000) }
 
 // BenchmarkOnePathTwentyRules: what a policy adds where every rule has to be asked.
 func BenchmarkOnePathTwentyRules(b *testing.B) {
-	var rules []Rule
+	var rules []policy.Rule
 	for i := range 20 {
-		rules = append(rules, Rule{Then: Decision(i % 3), Paths: &PathRule{Within: fmt.Sprintf("{outside}/d%d", i), Roles: []access.Role{access.Read}}})
+		rules = append(rules, policy.Rule{Then: policy.Decision(i % 3), Paths: &policy.PathRule{Within: fmt.Sprintf("{outside}/d%d", i), Roles: []access.Role{access.Read}}})
 	}
-	rules[19].Paths = &PathRule{Outside: true}
+	rules[19].Paths = &policy.PathRule{Outside: true}
 	benchUnder(b, 1, rules)
 }
 
 // BenchmarkNoPathTwentyRules: none of them is about a call without a path.
 func BenchmarkNoPathTwentyRules(b *testing.B) {
 	w := newWorld(b)
-	var rules []Rule
+	var rules []policy.Rule
 	for i := range 20 {
-		rules = append(rules, Rule{Then: Deny, Paths: &PathRule{Within: fmt.Sprintf("{outside}/d%d", i)}})
+		rules = append(rules, policy.Rule{Then: policy.Deny, Paths: &policy.PathRule{Within: fmt.Sprintf("{outside}/d%d", i)}})
 	}
 	c := w.rules("", rules...)
 	t := w.tool(c, "", anyTool)

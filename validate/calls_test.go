@@ -5,6 +5,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"mcphub/validate/policy"
 )
 
 // everydayCalls are honest calls to the tools of real servers, as models send them.
@@ -45,7 +47,7 @@ func TestHonestCalls(t *testing.T) {
 			t.Errorf("%s %s: %v", name, args, err)
 			return
 		}
-		if v := c.Judge(s, w.where(), view); v.Decision != Allow {
+		if v := c.Judge(s, w.where(), view); v.Decision != policy.Allow {
 			refused[name]++
 			t.Logf("refused: %s %s: %q as %s: %s", name, args, v.First.Value, v.First.How, v.First.Code)
 		}

@@ -24,10 +24,10 @@ import (
 // ChildConfig is what hub.json says about one child and its paths.
 type ChildConfig struct {
 	Name        string
-	Mode        Mode
-	ModeSet     bool                          // hub.json states the mode; otherwise strict, or declared where the server runs elsewhere
-	Args        map[string]map[string]ArgRule // tool, or "*" for every tool -> JSON pointer with "*" -> rule
-	Command     string                        // "" for a child behind a URL, and for the embedded one
+	Mode        declare.Mode
+	ModeSet     bool                                  // hub.json states the mode; otherwise strict, or declared where the server runs elsewhere
+	Args        map[string]map[string]declare.ArgRule // tool, or "*" for every tool -> JSON pointer with "*" -> rule
+	Command     string                                // "" for a child behind a URL, and for the embedded one
 	CommandArgs []string
 	URL         string
 	Inherit     []string // names of the hub's variables that it gets beyond those that all get
@@ -39,7 +39,7 @@ type Config struct {
 	Protected []string // absolute paths, or ~/...: hub.json, the hub's own folders
 	FS        guard.FS // nil: this machine
 	Home      string   // "": that of the user
-	Policy    Policy
+	Policy    policy.Policy
 	Getenv    func(string) string
 	Depth     int // limits.depth, 0: DefaultDepth
 	// Resources are prefixes of URIs: those of their schemes may be named at or below one only. ClientResources lets
@@ -63,7 +63,7 @@ type Checker struct {
 // child is one configured child, prepared.
 type child struct {
 	ChildConfig
-	mode      Mode
+	mode      declare.Mode
 	profile   *declare.Profile // by package or command, nil where none is known
 	container *machine.Container
 }
@@ -106,7 +106,7 @@ func NewChecker(cfg Config) (*Checker, error) {
 			}
 		}
 		if hint != "" {
-			errs = append(errs, &PolicyError{Rule: -1, Key: []string{"protected", strconv.Itoa(i)}, Text: chars.Quote(p) + text, Hint: hint})
+			errs = append(errs, &policy.Error{Rule: -1, Key: []string{"protected", strconv.Itoa(i)}, Text: chars.Quote(p) + text, Hint: hint})
 			continue
 		}
 		errs = append(errs, c.protect(dir))
@@ -125,13 +125,13 @@ func newChild(cc ChildConfig) (*child, error) {
 	ch.profile = declare.ByCommand(cc.Command, cc.CommandArgs)
 	ch.container = machine.ReadContainer(cc.Command, cc.CommandArgs)
 	if !cc.ModeSet {
-		ch.mode = ModeStrict
+		ch.mode = declare.ModeStrict
 		if cc.Command == "" && cc.URL != "" && !sharesDisk(cc.URL) {
-			ch.mode = ModeDeclared
+			ch.mode = declare.ModeDeclared
 		}
 	}
 	var errs []error
-	if ch.mode > ModeOff {
+	if ch.mode > declare.ModeOff {
 		errs = append(errs, fmt.Errorf("server %s: unknown paths.mode", chars.Quote(cc.Name)))
 	}
 	for tool, args := range cc.Args {
@@ -162,7 +162,7 @@ type Scan struct {
 }
 
 // Findings are the paths found, conditional ones included.
-func (s *Scan) Findings() []Finding {
+func (s *Scan) Findings() []detect.Finding {
 	if s == nil {
 		return nil
 	}
@@ -177,7 +177,7 @@ func (s *Scan) NeedsBoundary() bool {
 // Certain reports whether any finding is a path whatever the disk looks like. If it is false and NeedsBoundary is true, all
 // findings are conditional, such as words of shell strings and relative names. Judge looks those up.
 func (s *Scan) Certain() bool {
-	return s == nil || s.byClient && len(s.found.Resources) > 0 || slices.ContainsFunc(s.found.Findings, func(f Finding) bool { return !f.Conditional() })
+	return s == nil || s.byClient && len(s.found.Resources) > 0 || slices.ContainsFunc(s.found.Findings, func(f detect.Finding) bool { return !f.Conditional() })
 }
 
 // NeedsJudge reports whether Judge may say anything but Allow. false: dispatch at once.
@@ -186,11 +186,11 @@ func (s *Scan) NeedsJudge() bool {
 		return true
 	}
 	r := s.tool.ruling.Call()
-	return r != nil && r.Then != Allow
+	return r != nil && r.Then != policy.Allow
 }
 
 // Scan walks, validates and searches the arguments of one call. nil stands for absent arguments. The error is an
-// *ArgumentsError or a *SchemaError.
+// *strictjson.Error or a *schema.Error.
 func (c *Checker) Scan(t *Tool, args []byte) (*Scan, error) {
 	if c == nil || t == nil {
 		return nil, &strictjson.Error{Code: strictjson.CodeSyntax, Message: "no tool to check them against"}

@@ -15,7 +15,7 @@ import (
 )
 
 // applies decides whether a conditional finding that does not lie inside counts at all.
-func (j *judge) applies(f *Finding, s meaning, where *guard.Place, err error) bool {
+func (j *judge) applies(f *detect.Finding, s meaning, where *guard.Place, err error) bool {
 	var stuck *guard.UnresolvableError
 	if errors.As(err, &stuck) {
 		switch stuck.Cause {
@@ -60,7 +60,7 @@ func (j *judge) begins(head string) bool {
 
 // counts reports whether a name without a slash has to be judged: it is a symlink, or a file while the child works outside the
 // boundary, or something that a command deletes.
-func (j *judge) counts(f *Finding, s meaning) bool {
+func (j *judge) counts(f *detect.Finding, s meaning) bool {
 	if s.path == "" || strings.IndexByte(s.path, 0) >= 0 {
 		return false
 	}
@@ -101,7 +101,7 @@ func (j *judge) isLink(p string) bool {
 
 // linkLeads reports that a relative name leaves the directory it starts from through a symlink, unless it ends at an
 // executable regular file (.venv/bin/python).
-func (j *judge) linkLeads(f *Finding, s meaning, where *guard.Place, why error) bool {
+func (j *judge) linkLeads(f *detect.Finding, s meaning, where *guard.Place, why error) bool {
 	if s.base == "" {
 		// An absolute path counts if its text lies inside and only a link leads out.
 		var escape *guard.EscapeError
@@ -124,7 +124,7 @@ func (j *judge) linkLeads(f *Finding, s meaning, where *guard.Place, why error) 
 
 // runs reports that an executable outside is only run (.venv/bin/python), not read or written. Either it stands where a
 // command has its program, or it is a link straight into a directory in which this user can change nothing (/usr/bin).
-func (j *judge) runs(f *Finding, s meaning, where *guard.Place) bool {
+func (j *judge) runs(f *detect.Finding, s meaning, where *guard.Place) bool {
 	return f.Runs || !f.Written && f.Role != access.Delete && j.isLink(s.path) && !j.m.MayWrite(j.m.Platform.Parent(where.Path))
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"mcphub/rootsmgr/platform"
 	"mcphub/validate/machine"
+	"mcphub/validate/policy"
 )
 
 // carriers are texts of many languages that name a file: $P stands for it. Each is an attack where $P is outside, and
@@ -84,11 +85,11 @@ func TestCarriers(t *testing.T) {
 				call := func(p string) string {
 					return `{"` + key + `":` + string(quoteJSON(strings.ReplaceAll(text, "$P", w.fill(p)))) + `}`
 				}
-				if _, v := w.call(c, tool, call(s.attack)); v.Decision != Deny {
+				if _, v := w.call(c, tool, call(s.attack)); v.Decision != policy.Deny {
 					missed++
 					t.Errorf("%s under %s passes: %s", s.name, key, text)
 				}
-				if _, v := w.call(c, tool, call(s.control)); v.Decision != Allow {
+				if _, v := w.call(c, tool, call(s.control)); v.Decision != policy.Allow {
 					t.Errorf("%s under %s inside is refused: %s: %q %s", s.name, key, text, v.First.Value, v.First.How)
 				}
 			}
@@ -118,8 +119,8 @@ func TestCarriersBehind(t *testing.T) {
 		call := func(p string) string {
 			return `{"query":` + string(quoteJSON(head+strings.ReplaceAll(tail, "$P", w.fill(p)))) + `}`
 		}
-		judgeAll(t, w, c, tool, Deny, call("{outside}/secret.txt"))
-		judgeAll(t, w, c, tool, Allow, call("{project}/src/main.go"))
+		judgeAll(t, w, c, tool, policy.Deny, call("{outside}/secret.txt"))
+		judgeAll(t, w, c, tool, policy.Allow, call("{project}/src/main.go"))
 	}
 	// Escapes are read as well as the text.
 	hex := func(s string) string {
@@ -137,8 +138,8 @@ func TestCarriersBehind(t *testing.T) {
 				call := func(p string) string {
 					return `{"` + key + `":` + string(quoteJSON(before+quote+escape(p)+quote)) + `}`
 				}
-				judgeAll(t, w, c, tool, Deny, call("{outside}/secret.txt"))
-				judgeAll(t, w, c, tool, Allow, call("{project}/src/main.go"))
+				judgeAll(t, w, c, tool, policy.Deny, call("{outside}/secret.txt"))
+				judgeAll(t, w, c, tool, policy.Allow, call("{project}/src/main.go"))
 			}
 		}
 	}
@@ -149,12 +150,12 @@ func TestWhatNamesSomething(t *testing.T) {
 	w := newWorld(t)
 	c := w.checker()
 	tool := w.tool(c, "", anyTool)
-	judgeAll(t, w, c, tool, Deny, `{"query":"COPY t TO '{outside}/new.csv'"}`, `{"query":"COPY t TO '~/new.csv'"}`, `{"query":"FROM '{outside}/*.txt'"}`, `{"query":"FROM '{outside}/s[e]cret.txt'"}`,
+	judgeAll(t, w, c, tool, policy.Deny, `{"query":"COPY t TO '{outside}/new.csv'"}`, `{"query":"COPY t TO '~/new.csv'"}`, `{"query":"FROM '{outside}/*.txt'"}`, `{"query":"FROM '{outside}/s[e]cret.txt'"}`,
 		`{"query":"FROM '{outside}/{a,secret}.txt'"}`, `{"query":"FROM '$HOME/outside/secret.txt'"}`, `{"query":"{outside}/secret.txt"}`, `{"config":"p: {home}/My"}`)
 	w.must(os.MkdirAll(w.outside+"/My Files", 0o755))
 	w.must(os.WriteFile(w.outside+"/My Files/x y.txt", nil, 0o644))
-	judgeAll(t, w, c, tool, Deny, `{"query":"FROM '{outside}/My Files/x y.txt'"}`, `{"config":"path: {outside}/My Files/x y.txt\n"}`, `{"config":"- {outside}/My Files/x y.txt # c"}`, `{"config":"path = {outside}/My Files/x y.txt"}`)
-	judgeAll(t, w, c, tool, Allow, `{"query":"COPY t TO '{outside}/no/such/new.csv'"}`, `{"query":"FROM '/nowhere/x.csv'"}`, `{"query":"FROM '{outside}/*.nothing'"}`, `{"query":"WHERE p = '/etc'"}`, `{"query":"WHERE p LIKE '/home/%'"}`,
+	judgeAll(t, w, c, tool, policy.Deny, `{"query":"FROM '{outside}/My Files/x y.txt'"}`, `{"config":"path: {outside}/My Files/x y.txt\n"}`, `{"config":"- {outside}/My Files/x y.txt # c"}`, `{"config":"path = {outside}/My Files/x y.txt"}`)
+	judgeAll(t, w, c, tool, policy.Allow, `{"query":"COPY t TO '{outside}/no/such/new.csv'"}`, `{"query":"FROM '/nowhere/x.csv'"}`, `{"query":"FROM '{outside}/*.nothing'"}`, `{"query":"WHERE p = '/etc'"}`, `{"query":"WHERE p LIKE '/home/%'"}`,
 		`{"query":"WHERE p = '/usr/bin/env'"}`, `{"query":"WHERE p = '/bin/sh'"}`, `{"query":"WHERE p = '/dev/null'"}`, `{"query":"a/b*c"}`, `{"query":"x = '2024/01/02'"}`, `{"config":"see the file {outside}/secret.txt for more"}`)
 }
 
@@ -172,10 +173,10 @@ func TestHonestValues(t *testing.T) {
 		s, err := c.Scan(tool, []byte(args))
 		w.must(err)
 		v := c.Judge(s, w.where(), view)
-		if v.Decision != Allow {
+		if v.Decision != policy.Allow {
 			refused++
 		}
-		if want := e.Debatable == ""; (v.Decision == Allow) != want {
+		if want := e.Debatable == ""; (v.Decision == policy.Allow) != want {
 			t.Errorf("%s %s: %v, want allowed: %v; %+v", e.Kind, strings.Join(strings.Fields(args), " "), v.Decision, want, v.First)
 		}
 	}

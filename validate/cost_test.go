@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"mcphub/validate/budget"
+	"mcphub/validate/policy"
 )
 
 // hostileShapes are arguments of about a size that are made to cost more than their length deserves: under every kind of
@@ -142,11 +143,11 @@ func TestHonestWork(t *testing.T) {
 		paths = append(paths, fmt.Sprintf(`"src/pkg%d/file%d.go"`, i%50, i))
 	}
 	_, v := w.call(c, tool, `{"paths":[`+strings.Join(paths, ",")+`]}`)
-	if v.Decision != Allow {
+	if v.Decision != policy.Allow {
 		t.Errorf("3,000 paths: %+v", v.First)
 	}
 	content := strings.Repeat(`see /etc/passwd and ../x in 'quotes' {a: [b]}\n`, (20<<20)/46)
-	if _, v := w.call(c, tool, `{"path":"src/big.txt","content":"`+content+`"}`); v.Decision != Allow {
+	if _, v := w.call(c, tool, `{"path":"src/big.txt","content":"`+content+`"}`); v.Decision != policy.Allow {
 		t.Errorf("20 MiB of content: %+v", v.First)
 	}
 }

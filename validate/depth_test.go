@@ -11,6 +11,7 @@ import (
 	"mcphub/validate/chars"
 	"mcphub/validate/detect"
 	"mcphub/validate/names"
+	"mcphub/validate/policy"
 	"mcphub/validate/schema"
 	"mcphub/validate/shell"
 	"mcphub/validate/strictjson"
@@ -72,7 +73,7 @@ func TestDeepArguments(t *testing.T) {
 		}
 	}
 	// The control: the same text within the limit is read, and what it holds is found.
-	if _, v := w.call(c, tool, `{"x":"{a:`+strings.Repeat("[", 100)+`'/etc/passwd'`+strings.Repeat("]", 100)+`}"}`); v.Decision != Deny {
+	if _, v := w.call(c, tool, `{"x":"{a:`+strings.Repeat("[", 100)+`'/etc/passwd'`+strings.Repeat("]", 100)+`}"}`); v.Decision != policy.Deny {
 		t.Error("a path 100 deep passes")
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"mcphub/validate/access"
+	"mcphub/validate/policy"
 )
 
 // TestSandbox: it is a directory of this user's own, when the policy is read and at every call.
@@ -19,7 +20,7 @@ func TestSandbox(t *testing.T) {
 	w.must(os.Chmod(w.home+"/common", 0o777|os.ModeSticky))
 	for _, bad := range []string{"{home}/boxlink", "{home}/none", "{home}/common", "{project}/a.txt", "/", "{home}", "relative", "file://{home}/box"} {
 		_, err := NewChecker(w.config(bad))
-		var p *PolicyError
+		var p *policy.Error
 		if !errors.As(err, &p) || p.Rule != -1 || !slices.Equal(p.Key, []string{"sandbox"}) {
 			t.Errorf("sandbox %s: %v", bad, err)
 		}
@@ -27,21 +28,21 @@ func TestSandbox(t *testing.T) {
 	c := w.rules("{home}/box")
 	tool := w.tool(c, "", anyTool)
 	args := `{"path":"{home}/box/x"}`
-	if _, v := w.call(c, tool, args); v.Decision != Allow || v.Rule != RuleInside {
+	if _, v := w.call(c, tool, args); v.Decision != policy.Allow || v.Rule != RuleInside {
 		t.Errorf("in the sandbox: %v by %q", v.Decision, v.Rule)
 	}
 	bare := w.checker()
-	if _, v := w.call(bare, w.tool(bare, "", anyTool), args); v.Decision != Deny {
+	if _, v := w.call(bare, w.tool(bare, "", anyTool), args); v.Decision != policy.Deny {
 		t.Error("control: it is inside without being the sandbox")
 	}
 	w.must(os.Chmod(box, 0o777))
-	if _, v := w.call(c, tool, args); v.Decision != Deny {
+	if _, v := w.call(c, tool, args); v.Decision != policy.Deny {
 		t.Error("others may write to it now, and it is inside")
 	}
 	w.must(os.Chmod(box, 0o700))
 	w.must(os.Rename(box, box+".old"))
 	w.must(os.Symlink(w.outside, box))
-	if _, v := w.call(c, tool, args); v.Decision != Deny {
+	if _, v := w.call(c, tool, args); v.Decision != policy.Deny {
 		t.Error("it is a link now, and inside")
 	}
 }
@@ -49,22 +50,22 @@ func TestSandbox(t *testing.T) {
 // TestLateDirectory: a rule that denies holds for a directory that comes later, and for what it is a link to.
 func TestLateDirectory(t *testing.T) {
 	w := newWorld(t)
-	c := w.rules("", Rule{Then: Deny, Paths: within("{project}/later")}, Rule{Then: Allow, Paths: within("{home}/later")})
+	c := w.rules("", policy.Rule{Then: policy.Deny, Paths: within("{project}/later")}, policy.Rule{Then: policy.Allow, Paths: within("{home}/later")})
 	tool := w.tool(c, "", anyTool)
-	check := func(args string, want Decision) {
+	check := func(args string, want policy.Decision) {
 		t.Helper()
 		if _, v := w.call(c, tool, args); v.Decision != want {
 			t.Errorf("%s: %v by %q, want %v", args, v.Decision, v.Rule, want)
 		}
 	}
-	check(`{"path":"{project}/later/x"}`, Deny)
-	check(`{"path":"{project}/docs/x"}`, Allow)
-	check(`{"path":"{home}/later/x"}`, Allow)
+	check(`{"path":"{project}/later/x"}`, policy.Deny)
+	check(`{"path":"{project}/docs/x"}`, policy.Allow)
+	check(`{"path":"{home}/later/x"}`, policy.Allow)
 	w.must(os.Symlink(w.project+"/docs", w.project+"/later"))
 	w.must(os.Symlink(w.outside, w.home+"/later"))
-	check(`{"path":"{project}/later/x"}`, Deny)
-	check(`{"path":"{project}/docs/x"}`, Deny)        // it is the rule's directory now
-	check(`{"path":"{home}/later/secret.txt"}`, Deny) // and a rule that allows does not follow
+	check(`{"path":"{project}/later/x"}`, policy.Deny)
+	check(`{"path":"{project}/docs/x"}`, policy.Deny)        // it is the rule's directory now
+	check(`{"path":"{home}/later/secret.txt"}`, policy.Deny) // and a rule that allows does not follow
 }
 
 // TestDirectories: P2, as the five documents have it and as the table says where they differ.
@@ -76,22 +77,22 @@ func TestDirectories(t *testing.T) {
 	for _, e := range []struct {
 		name    string
 		sandbox string
-		rules   []Rule
-		grants  []Grant
+		rules   []policy.Rule
+		grants  []policy.Grant
 		want    []string // path name
 	}{
 		{"nothing", "", nil, nil, nil},
 		{"the sandbox", "{home}/box", nil, nil, []string{"{home}/box sandbox"}},
-		{"allow", "{home}/box", []Rule{{Name: "a", Then: Allow, Paths: within(out)}}, nil, []string{"{home}/box sandbox", out + " a"}},
-		{"deny", "", []Rule{{Then: Deny, Paths: within(out)}}, nil, nil},
-		{"without within", "", []Rule{{Then: Escalate}, {Then: Allow, Paths: &PathRule{Outside: true}}}, nil, nil},
-		{"escalate", "", []Rule{{Name: "e", Then: Escalate, Paths: within(out)}}, nil, nil},
-		{"escalate, served", "", []Rule{{Name: "e", Then: Escalate, Serve: true, Paths: within(out)}}, nil, []string{out + " e"}},
-		{"escalate, granted", "", []Rule{{Name: "e", Then: Escalate, Paths: within(out)}}, []Grant{{Path: out, Roles: AnyRole}}, []string{out + " e"}},
-		{"escalate, granted in part", "", []Rule{{Name: "e", Then: Escalate, Paths: within(out)}}, []Grant{{Path: sub, Roles: AnyRole}}, []string{sub + " " + "escalation-approved"}},
-		{"granted", "", []Rule{{Name: "e", Then: Escalate}}, []Grant{{Path: out, Roles: AnyRole}, {Path: sub + "/x", File: true, Roles: AnyRole}, {Path: sub}}, []string{out + " " + "escalation-approved"}},
-		{"twice, by another name", "", []Rule{{Name: "a", Then: Allow, Paths: within(out, access.Read)}, {Name: "b", Then: Allow, Paths: within("{home}/alias", access.Write)}}, nil, []string{out + " a"}},
-		{"another server", "", []Rule{{Name: "a", Then: Allow, Servers: []string{"other"}, Paths: within(out)}, {Name: "b", Then: Allow, Servers: []string{"c*"}, Paths: within(sub)}}, nil, []string{sub + " b"}},
+		{"allow", "{home}/box", []policy.Rule{{Name: "a", Then: policy.Allow, Paths: within(out)}}, nil, []string{"{home}/box sandbox", out + " a"}},
+		{"deny", "", []policy.Rule{{Then: policy.Deny, Paths: within(out)}}, nil, nil},
+		{"without within", "", []policy.Rule{{Then: policy.Escalate}, {Then: policy.Allow, Paths: &policy.PathRule{Outside: true}}}, nil, nil},
+		{"escalate", "", []policy.Rule{{Name: "e", Then: policy.Escalate, Paths: within(out)}}, nil, nil},
+		{"escalate, served", "", []policy.Rule{{Name: "e", Then: policy.Escalate, Serve: true, Paths: within(out)}}, nil, []string{out + " e"}},
+		{"escalate, granted", "", []policy.Rule{{Name: "e", Then: policy.Escalate, Paths: within(out)}}, []policy.Grant{{Path: out, Roles: policy.AnyRole}}, []string{out + " e"}},
+		{"escalate, granted in part", "", []policy.Rule{{Name: "e", Then: policy.Escalate, Paths: within(out)}}, []policy.Grant{{Path: sub, Roles: policy.AnyRole}}, []string{sub + " " + "escalation-approved"}},
+		{"granted", "", []policy.Rule{{Name: "e", Then: policy.Escalate}}, []policy.Grant{{Path: out, Roles: policy.AnyRole}, {Path: sub + "/x", File: true, Roles: policy.AnyRole}, {Path: sub}}, []string{out + " " + "escalation-approved"}},
+		{"twice, by another name", "", []policy.Rule{{Name: "a", Then: policy.Allow, Paths: within(out, access.Read)}, {Name: "b", Then: policy.Allow, Paths: within("{home}/alias", access.Write)}}, nil, []string{out + " a"}},
+		{"another server", "", []policy.Rule{{Name: "a", Then: policy.Allow, Servers: []string{"other"}, Paths: within(out)}, {Name: "b", Then: policy.Allow, Servers: []string{"c*"}, Paths: within(sub)}}, nil, []string{sub + " b"}},
 	} {
 		for i := range e.grants {
 			e.grants[i].Path = w.fill(e.grants[i].Path)
@@ -114,30 +115,30 @@ func TestDirectories(t *testing.T) {
 func TestServedBeside(t *testing.T) {
 	w := newWorld(t)
 	w.must(os.WriteFile(w.outside+"/a.txt", nil, 0o644))
-	rules := []Rule{{Name: "read", Then: Allow, Paths: within("{outside}", access.Read)}, {Name: "ask", Then: Escalate, Paths: &PathRule{Outside: true}}}
+	rules := []policy.Rule{{Name: "read", Then: policy.Allow, Paths: within("{outside}", access.Read)}, {Name: "ask", Then: policy.Escalate, Paths: &policy.PathRule{Outside: true}}}
 	c := w.rules("", rules...)
 	where := w.where()
 	where.Served = append(slices.Clone(w.roots), w.outside)
 	for _, e := range []struct {
 		tool, args string
-		want       Decision
+		want       policy.Decision
 	}{
-		{readTool, `{"path":"src/main.go"}`, Allow},
-		{anyTool, `{"path":"new.txt"}`, Allow},
-		{readTool, `{"path":"a.txt"}`, Escalate},                            // it is there too: which one is meant nobody knows
-		{anyTool, `{"path":"sub/new.txt"}`, Escalate},                       // the directory to make it in is there
-		{anyTool, `{"cwd":"{outside}","file":"new.txt"}`, Escalate},         // named by the call
-		{anyTool, `{"file":"../outside/new.txt"}`, Escalate},                // from the root
-		{readTool, `{"path":"../outside/secret.txt"}`, Allow},               // which the rule allows
-		{anyTool, `{"path":"new.txt","p2":"{outside}/sub/../x"}`, Escalate}, // the control: an absolute one counts at once
-		{shellTool, `{"command":"make 2>&1 | tee build.log > out.txt"}`, Allow},
-		{shellTool, `{"command":"mkdir -p build/obj && touch new.txt"}`, Allow},
-		{shellTool, `{"command":"touch sub/new.txt"}`, Escalate}, // the directory to make it in is there
-		{shellTool, `{"command":"cat a.txt"}`, Allow},            // it is there too, and may be read
-		{shellTool, `{"command":"rm a.txt"}`, Escalate},
-		{shellTool, `{"command":"touch {outside}/new.txt"}`, Escalate},
-		{`{"name":"run_command","annotations":{"readOnlyHint":true}}`, `{"command":"cd {outside} && touch new.txt"}`, Escalate}, // where it has gone
-		{shellTool, `{"command":"touch new.txt","cwd":"{outside}"}`, Escalate},
+		{readTool, `{"path":"src/main.go"}`, policy.Allow},
+		{anyTool, `{"path":"new.txt"}`, policy.Allow},
+		{readTool, `{"path":"a.txt"}`, policy.Escalate},                            // it is there too: which one is meant nobody knows
+		{anyTool, `{"path":"sub/new.txt"}`, policy.Escalate},                       // the directory to make it in is there
+		{anyTool, `{"cwd":"{outside}","file":"new.txt"}`, policy.Escalate},         // named by the call
+		{anyTool, `{"file":"../outside/new.txt"}`, policy.Escalate},                // from the root
+		{readTool, `{"path":"../outside/secret.txt"}`, policy.Allow},               // which the rule allows
+		{anyTool, `{"path":"new.txt","p2":"{outside}/sub/../x"}`, policy.Escalate}, // the control: an absolute one counts at once
+		{shellTool, `{"command":"make 2>&1 | tee build.log > out.txt"}`, policy.Allow},
+		{shellTool, `{"command":"mkdir -p build/obj && touch new.txt"}`, policy.Allow},
+		{shellTool, `{"command":"touch sub/new.txt"}`, policy.Escalate}, // the directory to make it in is there
+		{shellTool, `{"command":"cat a.txt"}`, policy.Allow},            // it is there too, and may be read
+		{shellTool, `{"command":"rm a.txt"}`, policy.Escalate},
+		{shellTool, `{"command":"touch {outside}/new.txt"}`, policy.Escalate},
+		{`{"name":"run_command","annotations":{"readOnlyHint":true}}`, `{"command":"cd {outside} && touch new.txt"}`, policy.Escalate}, // where it has gone
+		{shellTool, `{"command":"touch new.txt","cwd":"{outside}"}`, policy.Escalate},
 	} {
 		s, err := c.Scan(w.tool(c, "", e.tool), []byte(w.fill(e.args)))
 		w.must(err)
@@ -150,7 +151,7 @@ func TestServedBeside(t *testing.T) {
 	bare := w.checker()
 	s, err := bare.Scan(w.tool(bare, "", anyTool), []byte(`{"path":"new.txt"}`))
 	w.must(err)
-	if v := bare.Judge(s, where, w.view()); v.Decision != Deny {
+	if v := bare.Judge(s, where, w.view()); v.Decision != policy.Deny {
 		t.Errorf("control: %v by %q", v.Decision, v.Rule)
 	}
 }
@@ -162,23 +163,23 @@ func TestServedBesideOfAKnownServer(t *testing.T) {
 	w.must(os.WriteFile(w.outside+"/a.txt", nil, 0o644))
 	for _, e := range []struct {
 		name, tool, args string
-		known, unknown   Decision
+		known, unknown   policy.Decision
 		served           []string
 	}{
-		{"the root itself", `{"name":"list_directory"}`, `{"path":"."}`, Allow, Deny, nil},
-		{"a name that is there too", `{"name":"write_file"}`, `{"path":"a.txt"}`, Allow, Deny, nil},
-		{"in a directory that is there too", `{"name":"write_file"}`, `{"path":"./sub/new.txt"}`, Allow, Deny, nil},
-		{"climbing", `{"name":"write_file"}`, `{"path":"../outside/a.txt"}`, Deny, Deny, nil},
-		{"climbing in the end", `{"name":"write_file"}`, `{"path":"src/../../outside/a.txt"}`, Deny, Deny, nil},
-		{"absolute", `{"name":"write_file"}`, `{"path":"{outside}/a.txt"}`, Deny, Deny, nil},
-		{"through a link", `{"name":"write_file"}`, `{"path":"link/a.txt"}`, Deny, Deny, nil},
-		{"served first", `{"name":"write_file"}`, `{"path":"a.txt"}`, Deny, Deny, []string{w.outside, w.project}},
+		{"the root itself", `{"name":"list_directory"}`, `{"path":"."}`, policy.Allow, policy.Deny, nil},
+		{"a name that is there too", `{"name":"write_file"}`, `{"path":"a.txt"}`, policy.Allow, policy.Deny, nil},
+		{"in a directory that is there too", `{"name":"write_file"}`, `{"path":"./sub/new.txt"}`, policy.Allow, policy.Deny, nil},
+		{"climbing", `{"name":"write_file"}`, `{"path":"../outside/a.txt"}`, policy.Deny, policy.Deny, nil},
+		{"climbing in the end", `{"name":"write_file"}`, `{"path":"src/../../outside/a.txt"}`, policy.Deny, policy.Deny, nil},
+		{"absolute", `{"name":"write_file"}`, `{"path":"{outside}/a.txt"}`, policy.Deny, policy.Deny, nil},
+		{"through a link", `{"name":"write_file"}`, `{"path":"link/a.txt"}`, policy.Deny, policy.Deny, nil},
+		{"served first", `{"name":"write_file"}`, `{"path":"a.txt"}`, policy.Deny, policy.Deny, []string{w.outside, w.project}},
 	} {
-		config := w.config("", Rule{Name: "read", Then: Allow, Tools: []string{"read_*"}, Paths: within("{outside}", access.Read)})
+		config := w.config("", policy.Rule{Name: "read", Then: policy.Allow, Tools: []string{"read_*"}, Paths: within("{outside}", access.Read)})
 		for _, of := range []struct {
 			command []string
 			server  string
-			want    Decision
+			want    policy.Decision
 		}{
 			{[]string{"npx", "-y", "@modelcontextprotocol/server-filesystem"}, "", e.known},
 			{[]string{"some-server"}, "secure-filesystem-server", e.unknown}, // anybody may be called so

@@ -9,6 +9,7 @@ import (
 	"mcphub/rootsmgr"
 	"mcphub/rootsmgr/platform"
 	"mcphub/validate/chars"
+	"mcphub/validate/policy"
 )
 
 // foldingDisk is a disk whose names are found in any letter case, as on macOS and Windows.
@@ -95,7 +96,7 @@ func TestWindowsForms(t *testing.T) {
 			t.Fatal(err)
 		}
 		v := c.Judge(s, Where{Cwd: `C:\p`}, rootsmgr.View{})
-		if v.Decision != Deny || v.First.Code != code {
+		if v.Decision != policy.Deny || v.First.Code != code {
 			t.Errorf("%s: %v %+v, want %s", args, v.Decision, v.First, code)
 		}
 	}

@@ -3,6 +3,8 @@ package validate
 import (
 	"fmt"
 	"testing"
+
+	"mcphub/validate/policy"
 )
 
 // TestEverydayCalls: what models really send must pass, under the shipped defaults and profiles.
@@ -152,7 +154,7 @@ func TestEverydayCalls(t *testing.T) {
 			t.Errorf("%s %s %s: %v", e.server, e.tool, e.args, err)
 			continue
 		}
-		if v := c.Judge(s, w.where(), w.view()); v.Decision != Allow {
+		if v := c.Judge(s, w.where(), w.view()); v.Decision != policy.Allow {
 			t.Errorf("%s %s %s: denied %s %s %q as %s: %+v", e.server, e.tool, e.args, v.Rule, v.First.Pointer, v.First.Value, v.First.How, v.First.Readings)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"mcphub/validate/names"
+	"mcphub/validate/policy"
 	"mcphub/validate/strictjson"
 )
 
@@ -107,7 +108,7 @@ func FuzzDetect(f *testing.F) {
 				t.Fatalf("judging %d findings took %v", len(s.found.Findings), took)
 			}
 			for _, f := range v2.Findings {
-				if f.Decision == Deny && v2.Decision == Allow {
+				if f.Decision == policy.Deny && v2.Decision == policy.Allow {
 					t.Fatalf("a finding denies and the call passes: %+v", f)
 				}
 				if _, ok := explain(f.Code); !ok {
@@ -132,10 +133,10 @@ func FuzzDetect(f *testing.F) {
 		if strings.ContainsAny(key, `/\`) {
 			return
 		}
-		if v := call(map[string]any{key: w.outside + "/secret.txt", "other": a}); v.Decision != Deny {
+		if v := call(map[string]any{key: w.outside + "/secret.txt", "other": a}); v.Decision != policy.Deny {
 			t.Fatalf("the outside file passes under key %q", key)
 		}
-		if v := call(map[string]any{key: []any{a, map[string]any{"x": "file://" + w.outside + "/secret.txt"}}}); v.Decision != Deny {
+		if v := call(map[string]any{key: []any{a, map[string]any{"x": "file://" + w.outside + "/secret.txt"}}}); v.Decision != policy.Deny {
 			t.Fatalf("an outside URI passes below key %q", key)
 		}
 	})

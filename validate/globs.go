@@ -9,6 +9,7 @@ import (
 
 	"mcphub/validate/access"
 	"mcphub/validate/budget"
+	"mcphub/validate/detect"
 	"mcphub/validate/machine"
 	"mcphub/validate/shell"
 )
@@ -20,7 +21,7 @@ import (
 const maxMatched = 1 << 12 // what one pattern may match
 
 // globWord yields what a glob word of a shell string matches now.
-func (j *judge) globWord(f *Finding, yield func(meaning)) {
+func (j *judge) globWord(f *detect.Finding, yield func(meaning)) {
 	if f.Glob == "" {
 		yield(meaning{text: f.Value, code: CodeGlob, err: "too many alternatives in braces"})
 		return
@@ -44,7 +45,7 @@ func (j *judge) globWord(f *Finding, yield func(meaning)) {
 }
 
 // matches yields every path below base that the pattern matches and that goes through a symlink or up.
-func (j *judge) matches(f *Finding, base, pattern string, yield func(meaning)) {
+func (j *judge) matches(f *detect.Finding, base, pattern string, yield func(meaning)) {
 	start := base
 	if j.container != nil {
 		var ok bool
@@ -61,7 +62,7 @@ func (j *judge) matches(f *Finding, base, pattern string, yield func(meaning)) {
 // globber expands one pattern.
 type globber struct {
 	j       *judge
-	f       *Finding
+	f       *detect.Finding
 	yield   func(path string)
 	matched int
 }

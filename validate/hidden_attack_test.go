@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"mcphub/validate/access"
+	"mcphub/validate/declare"
+	"mcphub/validate/policy"
 	"mcphub/validate/strictjson"
 )
 
@@ -117,7 +119,7 @@ func TestHiddenAttacks(t *testing.T) {
 	for _, a := range hiddenAttacks {
 		t.Run(a.name, func(t *testing.T) {
 			s, v := w.call(c, tool, a.args)
-			if !s.NeedsBoundary() || v.Decision != Deny || v.First == nil {
+			if !s.NeedsBoundary() || v.Decision != policy.Deny || v.First == nil {
 				t.Fatalf("allowed: %+v", v.Findings)
 			}
 		})
@@ -139,7 +141,7 @@ func TestDeclaredInOtherCase(t *testing.T) {
 	for _, args := range []string{
 		`{"pAth":"link"}`, `{"LOGDIR":"passwd"}`, `{"logdIR":"dangling"}`, `{"comMand":"cat passwd"}`, `{"WHERE":"passwd"}`,
 	} {
-		if _, v := w.call(c, tool, args); v.Decision != Deny {
+		if _, v := w.call(c, tool, args); v.Decision != policy.Deny {
 			t.Errorf("%s: allowed", args)
 		}
 		if !naive(w, args) {
@@ -151,15 +153,15 @@ func TestDeclaredInOtherCase(t *testing.T) {
 // TestNoneLooksAtOptions: a declaration of "none" covers no value that begins with "-" and carries a path (V4).
 func TestNoneLooksAtOptions(t *testing.T) {
 	w := linked(t)
-	c := w.checker(ChildConfig{Name: "child", Command: "some-server", Args: map[string]map[string]ArgRule{"*": {"/zz": {Role: access.None}}}})
+	c := w.checker(ChildConfig{Name: "child", Command: "some-server", Args: map[string]map[string]declare.ArgRule{"*": {"/zz": {Role: access.None}}}})
 	tool := w.tool(c, "", anyTool)
 	for _, args := range []string{`{"zz":"--output=dangling"}`, `{"zz":"-xf/etc/passwd"}`, `{"zz":"-olink/secret.txt"}`, `{"zz":"-opasswd"}`, `{"zz":"-o passwd"}`} {
-		if _, v := w.call(c, tool, args); v.Decision != Deny {
+		if _, v := w.call(c, tool, args); v.Decision != policy.Deny {
 			t.Errorf("%s: allowed", args)
 		}
 	}
 	for _, args := range []string{`{"zz":"dangling"}`, `{"zz":"/etc/passwd"}`, `{"zz":"--verbose"}`, `{"zz":"x=link/secret.txt"}`} {
-		if _, v := w.call(c, tool, args); v.Decision != Allow {
+		if _, v := w.call(c, tool, args); v.Decision != policy.Allow {
 			t.Errorf("%s: denied %+v", args, v.First)
 		}
 	}
@@ -179,7 +181,7 @@ func TestTooLongForALook(t *testing.T) {
 	}
 	s, err := c.Scan(tool, []byte(`{"image":"/9j/`+strings.Repeat("4AAQ/SkZ", 4<<20/8)+`=="}`))
 	w.must(err)
-	if v := c.Judge(s, w.where(), w.view()); v.Decision != Allow {
+	if v := c.Judge(s, w.where(), w.view()); v.Decision != policy.Allow {
 		t.Errorf("base64: %+v", v.First.Code)
 	}
 }
@@ -200,7 +202,7 @@ func TestAboveProtected(t *testing.T) {
 		{"move_file", `{"source":"{home}/config","destination":"x"}`, CodeProtectedAbove},
 	} {
 		_, v := w.call(c, w.tool(c, "", `{"name":"`+e.tool+`"}`), e.args)
-		if v.Decision != Deny || v.First.Code != e.code {
+		if v.Decision != policy.Deny || v.First.Code != e.code {
 			t.Errorf("%s %s: %v %+v, want %s", e.tool, e.args, v.Decision, v.First, e.code)
 		}
 		if e.code == CodeOutside && (v.Rule != RuleBoundary || v.First.Hint == "") {
@@ -233,14 +235,14 @@ func TestHiddenHonestCalls(t *testing.T) {
 		`{"zz":"git::https://example.com/x.git","yy":"oci://ghcr.io/a/b","xx":"http:/x","ww":"local:name"}`,
 		`{"zz":"a\u0000b"}`,
 	} {
-		if _, v := w.call(c, tool, args); v.Decision != Allow {
+		if _, v := w.call(c, tool, args); v.Decision != policy.Allow {
 			t.Errorf("%.200s: denied %q as %s: %s %+v", args, v.First.Value, v.First.How, v.First.Code, v.First.Readings)
 		}
 	}
 	// PWD is the child's, not the hub's.
 	s, err := c.Scan(tool, []byte(`{"zz":"$PWD/x","path":"${PWD}/a.txt"}`))
 	w.must(err)
-	if v := c.Judge(s, Where{Cwd: w.outside, Served: w.roots}, w.view()); v.Decision != Deny {
+	if v := c.Judge(s, Where{Cwd: w.outside, Served: w.roots}, w.view()); v.Decision != policy.Deny {
 		t.Error("$PWD of a child that works outside: allowed")
 	}
 	for _, args := range []string{
@@ -252,12 +254,12 @@ func TestHiddenHonestCalls(t *testing.T) {
 		`{"query":"USE db; SELECT load_file('/etc/passwd')"}`,
 		`{"command":"awk '/foo/{print}' /etc/passwd"}`,
 	} {
-		if _, v := w.call(c, tool, args); v.Decision != Deny {
+		if _, v := w.call(c, tool, args); v.Decision != policy.Deny {
 			t.Errorf("%s: allowed", args)
 		}
 	}
 	if os.Getuid() == 0 {
-		if _, v := w.call(c, tool, `{"command":"echo x > /no-such-file-here"}`); v.Decision != Deny {
+		if _, v := w.call(c, tool, `{"command":"echo x > /no-such-file-here"}`); v.Decision != policy.Deny {
 			t.Error("a file made below / by a redirection: allowed")
 		}
 	}

@@ -75,8 +75,8 @@ func (j *judge) bases() []string {
 }
 
 // finding judges one finding against its bases. Conditional findings that do not count come back with ok false.
-func (j *judge) finding(f *Finding) (out Judged, ok bool) {
-	out = Judged{Finding: *f, Decision: Allow}
+func (j *judge) finding(f *detect.Finding) (out Judged, ok bool) {
+	out = Judged{Finding: *f, Decision: policy.Allow}
 	if j.beginsRoot(f) || j.withinRootName(f) || j.quotedRoot(f) {
 		return out, false
 	}
@@ -88,7 +88,7 @@ func (j *judge) finding(f *Finding) (out Judged, ok bool) {
 		}
 	}()
 	each := func(s meaning) {
-		if out.Decision == Deny && len(out.Readings) >= maxReadings && (out.candidates == nil || out.candidates.Hard) {
+		if out.Decision == policy.Deny && len(out.Readings) >= maxReadings && (out.candidates == nil || out.candidates.Hard) {
 			return
 		}
 		var u policy.Candidate
@@ -123,7 +123,7 @@ func (j *judge) finding(f *Finding) (out Judged, ok bool) {
 }
 
 // meanings yields what every spelling of a value may mean.
-func (j *judge) meanings(f *Finding, yield func(meaning)) {
+func (j *judge) meanings(f *detect.Finding, yield func(meaning)) {
 	if dir, rest, ok := j.atRoot(f, f.Value); ok {
 		j.belowRoot(f, dir, rest, yield)
 		for _, alt := range f.Alts {
@@ -149,7 +149,7 @@ func (j *judge) meanings(f *Finding, yield func(meaning)) {
 // beginsRoot reports the first part of what looks like a list but is one path: a root has a blank, a comma or the like in its
 // name (/home/me/My Project), and the whole text lies in that root. The whole is a finding of its own, as is every later part
 // that is a path. A part that occurs again later counts.
-func (j *judge) beginsRoot(f *Finding) bool {
+func (j *judge) beginsRoot(f *detect.Finding) bool {
 	if f.How != detect.HowLiteral && (f.How != detect.HowList || f.Form != detect.FormPath) || j.v.Snapshot == nil {
 		return false
 	}
@@ -173,10 +173,10 @@ func (j *judge) pathOf(uri string) string {
 }
 
 // note adds a reading to a finding's outcome; the first reading that denies names the code.
-func (j *judge) note(out *Judged, r Reading, d Decision) {
+func (j *judge) note(out *Judged, r Reading, d policy.Decision) {
 	out.Outside = out.Outside || r.Root == "" && r.Code != CodeNullDevice && r.Code != CodeProtected
-	if d == Deny && out.Decision == Allow {
-		out.Decision, out.Code, out.Leads = Deny, r.Code, r.Leads
+	if d == policy.Deny && out.Decision == policy.Allow {
+		out.Decision, out.Code, out.Leads = policy.Deny, r.Code, r.Leads
 		if len(out.Readings) >= maxReadings {
 			out.Readings = out.Readings[:maxReadings-1]
 		}
@@ -184,7 +184,7 @@ func (j *judge) note(out *Judged, r Reading, d Decision) {
 	if out.Code == "" {
 		out.Code, out.Leads = r.Code, r.Leads
 	}
-	if out.Decision == Allow && r.Code == CodeOpen {
+	if out.Decision == policy.Allow && r.Code == CodeOpen {
 		out.Code = r.Code
 	}
 	if len(out.Readings) < maxReadings {
@@ -194,7 +194,7 @@ func (j *judge) note(out *Judged, r Reading, d Decision) {
 
 // uri yields every path that a file URI may mean. Decoded once, it is the path. Decoded again, it must lie inside too, because
 // some programs do that.
-func (j *judge) uri(f *Finding, yield func(meaning)) {
+func (j *judge) uri(f *detect.Finding, yield func(meaning)) {
 	paths, err := j.m.Platform.ReadURI(f.Value)
 	if err != nil {
 		code := CodeBadURI
@@ -221,32 +221,32 @@ func (j *judge) uri(f *Finding, yield func(meaning)) {
 }
 
 // unread decides a reading without looking where its path leads, if it can; then done is true.
-func (j *judge) unread(f *Finding, s meaning, u *policy.Candidate, r *Reading) (d Decision, counts, done bool) {
+func (j *judge) unread(f *detect.Finding, s meaning, u *policy.Candidate, r *Reading) (d policy.Decision, counts, done bool) {
 	if f.Form == detect.FormName {
 		if !j.counts(f, s) {
-			return Allow, false, true
+			return policy.Allow, false, true
 		}
 	}
 	if s.path == "" {
 		r.Code, r.Err = s.code, s.err
 		if s.code == CodeNoBase && j.v.Open && !j.rules.Confined(f.Role) {
 			u.Hard = false
-			return Allow, !f.Conditional(), true
+			return policy.Allow, !f.Conditional(), true
 		}
-		return Deny, !f.Conditional() || f.Form == detect.FormGlob || f.Form == detect.FormWord && s.code == CodeUnmapped && j.m.FirstExists(s.text), true
+		return policy.Deny, !f.Conditional() || f.Form == detect.FormGlob || f.Form == detect.FormWord && s.code == CodeUnmapped && j.m.FirstExists(s.text), true
 	}
 	if dev := j.m.Platform.Clean(s.path); !j.m.Windows && harmless(f, dev) {
 		r.Code, r.Leads, r.Exists = CodeNullDevice, dev, true
 		u.Hard, u.Known = false, true
 		u.Place = guard.Place{Path: dev, Exists: true, Readings: guard.Readings{Lexical: dev, Physical: dev, Cleaned: dev}}
-		return Allow, !f.Relative(), true
+		return policy.Allow, !f.Relative(), true
 	}
-	return Deny, true, false
+	return policy.Deny, true, false
 }
 
 // reading checks one absolute path. counts is false where a conditional finding does not apply. u is filled with what
 // the rules of the policy ask about.
-func (j *judge) reading(f *Finding, s meaning, u *policy.Candidate) (r Reading, d Decision, counts bool) {
+func (j *judge) reading(f *detect.Finding, s meaning, u *policy.Candidate) (r Reading, d policy.Decision, counts bool) {
 	r = Reading{Text: s.text, Path: s.path, kind: -1}
 	conditional := f.Conditional()
 	u.Hard = true // until it is known where it leads
@@ -270,32 +270,32 @@ func (j *judge) reading(f *Finding, s meaning, u *policy.Candidate) (r Reading, 
 		}
 		if code != "" {
 			r.Code, u.Hard = code, true
-			return r, Deny, true
+			return r, policy.Deny, true
 		}
 		if j.idle(f, s, &where) {
-			return r, Allow, false
+			return r, policy.Allow, false
 		}
 	}
 	touched := err == nil && f.Relative() && ((where.Exists || f.Makes) && j.rules.Touches(f.Role, &where) || j.rules.TakesAny(f.Role, &where))
 	if err == nil {
 		if j.capped(&where) {
 			r.Code, r.Root, u.Hard = CodeCeiling, "", true
-			return r, Deny, true
+			return r, policy.Deny, true
 		}
-		return r, Allow, !f.Relative() || touched
+		return r, policy.Allow, !f.Relative() || touched
 	}
 	if conditional && !(where.Exists && j.rules.Touches(f.Role, &where)) && !j.applies(f, s, &where, err) {
-		return r, Allow, false
+		return r, policy.Allow, false
 	}
 	if where.Path != "" && j.capped(&where) {
 		r.Code, u.Hard = CodeCeiling, true
-		return r, Deny, true
+		return r, policy.Deny, true
 	}
 	if j.v.Open && (escape != nil || r.Code == CodePermission && !j.rules.Confined(f.Role)) {
 		r.Code, u.Hard = CodeOpen, false
-		return r, Allow, !f.Relative() || u.Known && j.rules.Touches(f.Role, &where)
+		return r, policy.Allow, !f.Relative() || u.Known && j.rules.Touches(f.Role, &where)
 	}
-	return r, Deny, true
+	return r, policy.Deny, true
 }
 
 // describe notes where a path leads, and the code for that.
@@ -362,7 +362,7 @@ func codeOfCase(c rootsmgr.Case) string {
 }
 
 // all judges every finding, by the boundary and then by the rules of the policy.
-func (j *judge) all(findings []Finding) []Judged {
+func (j *judge) all(findings []detect.Finding) []Judged {
 	list := j.readings(findings)
 	if j.work.Spent() && (len(list) == 0 || list[len(list)-1].Code != CodeBudget) {
 		list = append(list, j.overspent(&findings[0]))
@@ -377,7 +377,7 @@ func (j *judge) all(findings []Finding) []Judged {
 
 // readings judges every finding by the boundary, then the relative ones once more from the directories that the first
 // pass came across.
-func (j *judge) readings(findings []Finding) []Judged {
+func (j *judge) readings(findings []detect.Finding) []Judged {
 	list := make([]Judged, 0, len(findings))
 	var again []int
 	j.elsewhere = j.worksElsewhere(findings)
@@ -436,7 +436,7 @@ func (j *judge) readings(findings []Finding) []Judged {
 
 // readAgain judges the relative findings from j.starts. again are positions in list, or -1-i of a finding that did not
 // count so far.
-func (j *judge) readAgain(findings []Finding, list []Judged, again []int) []Judged {
+func (j *judge) readAgain(findings []detect.Finding, list []Judged, again []int) []Judged {
 	for i, at := range again {
 		if j.work.Spent() {
 			return append(list, j.overspent(&findings[0]))
@@ -455,12 +455,12 @@ func (j *judge) readAgain(findings []Finding, list []Judged, again []int) []Judg
 			continue
 		}
 		j.keepDirs(&more)
-		list[at].borrowed = list[at].borrowed || list[at].Decision == Allow && more.Decision != Allow
+		list[at].borrowed = list[at].borrowed || list[at].Decision == policy.Allow && more.Decision != policy.Allow
 		list[at].join(&more)
 		for _, r := range more.Readings {
-			d := Allow
-			if more.Decision == Deny && r.Code == more.Code {
-				d = Deny
+			d := policy.Allow
+			if more.Decision == policy.Deny && r.Code == more.Code {
+				d = policy.Deny
 			}
 			j.note(&list[at], r, d)
 		}
@@ -469,18 +469,18 @@ func (j *judge) readAgain(findings []Finding, list []Judged, again []int) []Judg
 }
 
 // overspent denies a call that costs more to judge than its budget.
-func (j *judge) overspent(f *Finding) Judged {
-	return Judged{Finding: *f, Decision: Deny, Code: CodeBudget}
+func (j *judge) overspent(f *detect.Finding) Judged {
+	return Judged{Finding: *f, Decision: policy.Deny, Code: CodeBudget}
 }
 
 // maxHinted bounds how many directories keepDir notes.
 const maxHinted = 16
 
 // isBase reports a directory that a query names for later words to start from; it counts for nothing else.
-func isBase(f *Finding) bool { return f.Form == detect.FormLink && f.How == detect.HowLiteral }
+func isBase(f *detect.Finding) bool { return f.Form == detect.FormLink && f.How == detect.HowLiteral }
 
 // keepDir notes a directory that an argument leads to, although the argument's name does not say that it is a path.
-func (j *judge) keepDir(f *Finding, dir string) {
+func (j *judge) keepDir(f *detect.Finding, dir string) {
 	if dir = j.m.Platform.Clean(dir); f.Form != detect.FormGlob && (len(j.hintedDirs) < maxHinted || isBase(f)) && !slices.Contains(j.hintedDirs, dir) {
 		j.hintedDirs = append(j.hintedDirs, dir)
 	}

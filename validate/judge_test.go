@@ -10,52 +10,54 @@ import (
 	"mcphub/rootsmgr"
 	"mcphub/rootsmgr/guard"
 	"mcphub/validate/access"
+	"mcphub/validate/declare"
 	"mcphub/validate/detect"
 	"mcphub/validate/machine"
+	"mcphub/validate/policy"
 	"mcphub/validate/schema"
 )
 
 func TestModes(t *testing.T) {
 	w := newWorld(t)
-	rule := map[string]map[string]ArgRule{"do_it": {"/target": {Role: access.Read}, "/free": {}}, "*": {"/all/*": {Role: access.Delete}}}
+	rule := map[string]map[string]declare.ArgRule{"do_it": {"/target": {Role: access.Read}, "/free": {}}, "*": {"/all/*": {Role: access.Delete}}}
 	strict := ChildConfig{Name: "child", Command: "x", Args: rule}
 	declared, off := strict, strict
-	declared.Mode, declared.ModeSet = ModeDeclared, true
-	off.Mode, off.ModeSet = ModeOff, true
+	declared.Mode, declared.ModeSet = declare.ModeDeclared, true
+	off.Mode, off.ModeSet = declare.ModeOff, true
 	remote := ChildConfig{Name: "child", URL: "https://example.com/mcp", Args: rule}
 	local := ChildConfig{Name: "child", URL: "http://127.0.0.1:9/mcp", Args: rule}
 	for _, e := range []struct {
 		child ChildConfig
 		args  string
-		want  Decision
+		want  policy.Decision
 	}{
-		{strict, `{"x":"/etc/passwd"}`, Deny},
-		{strict, `{"free":"/etc/passwd"}`, Allow},
-		{strict, `{"free":"../outside"}`, Allow},
-		{strict, `{"free":"file:///etc/passwd"}`, Deny},
-		{strict, `{"free":"x file:///etc/passwd"}`, Deny},
-		{strict, `{"free":"--output=/etc/passwd"}`, Deny},
-		{strict, `{"free":"-o/etc/passwd"}`, Deny},
-		{strict, `{"free":"-C ../outside"}`, Deny},
-		{strict, `{"free":"-rf /etc/passwd"}`, Deny},
-		{strict, `{"free":"--flag=a/b"}`, Allow},
-		{strict, `{"free":{"deep":"/etc/passwd"}}`, Allow},
-		{strict, `{"FREE":"/etc/passwd"}`, Deny}, // an exemption is not stretched to another spelling
-		{strict, `{"TARGET":"../outside/x"}`, Deny},
-		{strict, `{"target":"../outside/x"}`, Deny},
-		{strict, `{"target":"a.txt"}`, Allow},
-		{strict, `{"all":["../outside"]}`, Deny},
-		{declared, `{"x":"/etc/passwd"}`, Allow},
-		{declared, `{"x":{"/etc/passwd":1}}`, Allow},
-		{declared, `{"x":"file:///etc/passwd"}`, Deny},
-		{declared, `{"x":{"file:///etc/passwd":1}}`, Deny},
-		{declared, `{"target":"/etc/passwd"}`, Deny},
-		{declared, `{"Target":"/etc/passwd"}`, Deny},
-		{declared, `{"all":{"k":"/etc/passwd"}}`, Deny},
-		{off, `{"x":"/etc/passwd","target":"/etc/passwd","y":"file:///etc/passwd"}`, Allow},
-		{remote, `{"x":"/etc/passwd"}`, Allow},
-		{remote, `{"x":"file:///etc/passwd"}`, Deny},
-		{local, `{"x":"/etc/passwd"}`, Deny},
+		{strict, `{"x":"/etc/passwd"}`, policy.Deny},
+		{strict, `{"free":"/etc/passwd"}`, policy.Allow},
+		{strict, `{"free":"../outside"}`, policy.Allow},
+		{strict, `{"free":"file:///etc/passwd"}`, policy.Deny},
+		{strict, `{"free":"x file:///etc/passwd"}`, policy.Deny},
+		{strict, `{"free":"--output=/etc/passwd"}`, policy.Deny},
+		{strict, `{"free":"-o/etc/passwd"}`, policy.Deny},
+		{strict, `{"free":"-C ../outside"}`, policy.Deny},
+		{strict, `{"free":"-rf /etc/passwd"}`, policy.Deny},
+		{strict, `{"free":"--flag=a/b"}`, policy.Allow},
+		{strict, `{"free":{"deep":"/etc/passwd"}}`, policy.Allow},
+		{strict, `{"FREE":"/etc/passwd"}`, policy.Deny}, // an exemption is not stretched to another spelling
+		{strict, `{"TARGET":"../outside/x"}`, policy.Deny},
+		{strict, `{"target":"../outside/x"}`, policy.Deny},
+		{strict, `{"target":"a.txt"}`, policy.Allow},
+		{strict, `{"all":["../outside"]}`, policy.Deny},
+		{declared, `{"x":"/etc/passwd"}`, policy.Allow},
+		{declared, `{"x":{"/etc/passwd":1}}`, policy.Allow},
+		{declared, `{"x":"file:///etc/passwd"}`, policy.Deny},
+		{declared, `{"x":{"file:///etc/passwd":1}}`, policy.Deny},
+		{declared, `{"target":"/etc/passwd"}`, policy.Deny},
+		{declared, `{"Target":"/etc/passwd"}`, policy.Deny},
+		{declared, `{"all":{"k":"/etc/passwd"}}`, policy.Deny},
+		{off, `{"x":"/etc/passwd","target":"/etc/passwd","y":"file:///etc/passwd"}`, policy.Allow},
+		{remote, `{"x":"/etc/passwd"}`, policy.Allow},
+		{remote, `{"x":"file:///etc/passwd"}`, policy.Deny},
+		{local, `{"x":"/etc/passwd"}`, policy.Deny},
 	} {
 		c := w.checker(e.child)
 		if _, v := w.call(c, w.tool(c, "", anyTool), e.args); v.Decision != e.want {
@@ -68,42 +70,42 @@ func TestModes(t *testing.T) {
 func TestOperatorWins(t *testing.T) {
 	w := newWorld(t)
 	c := w.checker(ChildConfig{Name: "child", Command: "npx", CommandArgs: []string{"-y", "@modelcontextprotocol/server-filesystem"},
-		Args: map[string]map[string]ArgRule{"read_file": {"/path": {}}, "push_files": {"/files": {}}}})
+		Args: map[string]map[string]declare.ArgRule{"read_file": {"/path": {}}, "push_files": {"/files": {}}}})
 	tool := w.tool(c, "whatever it says", `{"name":"read_file"}`)
 	if tool.ProfileName() != "filesystem" {
 		t.Fatalf("profile %q", tool.ProfileName())
 	}
-	if _, v := w.call(c, tool, `{"path":"/etc/passwd"}`); v.Decision != Allow {
+	if _, v := w.call(c, tool, `{"path":"/etc/passwd"}`); v.Decision != policy.Allow {
 		t.Errorf("the operator's exemption does not hold: %+v", v.First)
 	}
-	if _, v := w.call(c, w.tool(c, "", `{"name":"write_file"}`), `{"path":"/etc/passwd"}`); v.Decision != Deny {
+	if _, v := w.call(c, w.tool(c, "", `{"name":"write_file"}`), `{"path":"/etc/passwd"}`); v.Decision != policy.Deny {
 		t.Error("the profile does not hold for the other tools")
 	}
 	// The name a server gives itself does not outweigh the operator's command line.
-	if _, v := w.call(c, w.tool(c, "memory-server", `{"name":"write_file"}`), `{"path":"/etc/passwd"}`); v.Decision != Deny {
+	if _, v := w.call(c, w.tool(c, "memory-server", `{"name":"write_file"}`), `{"path":"/etc/passwd"}`); v.Decision != policy.Deny {
 		t.Error("a server talked its way into another profile")
 	}
 }
 
 func TestBase(t *testing.T) {
 	w := newWorld(t)
-	c := w.checker(ChildConfig{Name: "child", Command: "x", Args: map[string]map[string]ArgRule{
+	c := w.checker(ChildConfig{Name: "child", Command: "x", Args: map[string]map[string]declare.ArgRule{
 		"*": {"/repo": {Role: access.Read}, "/files/*": {Role: access.Write, Base: "/repo"}, "/jobs/*/file": {Role: access.Read, Base: "/jobs/*/dir"}}}})
 	tool := w.tool(c, "", anyTool)
 	for _, e := range []struct {
 		args string
-		want Decision
+		want policy.Decision
 	}{
-		{`{"repo":"{project}/src","files":["main.go"]}`, Allow},
-		{`{"repo":"{project}/src","files":["../a.txt"]}`, Allow}, // from the base it stays inside; from the working directory it would not
-		{`{"repo":"{project}/src","files":["../../a.txt"]}`, Deny},
-		{`{"repo":"src","files":["../a.txt"]}`, Deny}, // a relative base: every start counts
-		{`{"repo":"{outside}","files":["x"]}`, Deny},
-		{`{"files":["../a.txt"]}`, Deny},
-		{`{"repo":"file://{project}/src","files":["../a.txt"]}`, Allow},
-		{`{"repo":"~/project/src","files":["../a.txt"]}`, Allow},
-		{`{"jobs":[{"dir":"{project}","file":"a.txt"},{"dir":"{project}/src","file":"../a.txt"}]}`, Allow},
-		{`{"jobs":[{"dir":"{project}/src","file":"x"},{"dir":"{project}","file":"../a.txt"}]}`, Deny},
+		{`{"repo":"{project}/src","files":["main.go"]}`, policy.Allow},
+		{`{"repo":"{project}/src","files":["../a.txt"]}`, policy.Allow}, // from the base it stays inside; from the working directory it would not
+		{`{"repo":"{project}/src","files":["../../a.txt"]}`, policy.Deny},
+		{`{"repo":"src","files":["../a.txt"]}`, policy.Deny}, // a relative base: every start counts
+		{`{"repo":"{outside}","files":["x"]}`, policy.Deny},
+		{`{"files":["../a.txt"]}`, policy.Deny},
+		{`{"repo":"file://{project}/src","files":["../a.txt"]}`, policy.Allow},
+		{`{"repo":"~/project/src","files":["../a.txt"]}`, policy.Allow},
+		{`{"jobs":[{"dir":"{project}","file":"a.txt"},{"dir":"{project}/src","file":"../a.txt"}]}`, policy.Allow},
+		{`{"jobs":[{"dir":"{project}/src","file":"x"},{"dir":"{project}","file":"../a.txt"}]}`, policy.Deny},
 	} {
 		if _, v := w.call(c, tool, e.args); v.Decision != e.want {
 			t.Errorf("%s: %v, want %v: %+v", e.args, v.Decision, e.want, v.First)
@@ -120,10 +122,10 @@ func TestBase(t *testing.T) {
 func TestBadDeclarations(t *testing.T) {
 	_, err := NewChecker(Config{
 		Children: []ChildConfig{
-			{Name: "a", Args: map[string]map[string]ArgRule{"t": {"path": {Role: access.Read}}}},
-			{Name: "b", Args: map[string]map[string]ArgRule{"t": {"/x": {Role: access.Read, Base: "y"}}}},
-			{Name: "c", Args: map[string]map[string]ArgRule{"t": {"/x": {Role: access.None, Base: "/y"}}}},
-			{Name: "d", Args: map[string]map[string]ArgRule{"t": {"/x": {Role: 9}}}},
+			{Name: "a", Args: map[string]map[string]declare.ArgRule{"t": {"path": {Role: access.Read}}}},
+			{Name: "b", Args: map[string]map[string]declare.ArgRule{"t": {"/x": {Role: access.Read, Base: "y"}}}},
+			{Name: "c", Args: map[string]map[string]declare.ArgRule{"t": {"/x": {Role: access.None, Base: "/y"}}}},
+			{Name: "d", Args: map[string]map[string]declare.ArgRule{"t": {"/x": {Role: 9}}}},
 			{Name: "e"}, {Name: "e"},
 		},
 		Protected: []string{"relative/hub.json"},
@@ -184,7 +186,7 @@ func TestProtected(t *testing.T) {
 			if got.First != nil {
 				code = got.First.Code
 			}
-			if code != e.code || (got.Decision == Deny) != (e.code != "") {
+			if code != e.code || (got.Decision == policy.Deny) != (e.code != "") {
 				t.Errorf("%s %s, open %v: %v %q, want %q", e.tool, e.args, open, got.Decision, code, e.code)
 			}
 			if e.code != "" && got.Rule != RuleProtected {
@@ -206,24 +208,24 @@ func TestWithoutBoundary(t *testing.T) {
 	none := rootsmgr.NewSnapshot(guard.OS{}, 7, rootsmgr.OriginNone, nil)
 	for _, e := range []struct {
 		View rootsmgr.View
-		want Decision
+		want policy.Decision
 		code string
 	}{
-		{rootsmgr.View{Snapshot: none, Case: rootsmgr.CaseUnsupported, Open: true}, Allow, CodeOpen},
-		{rootsmgr.View{Snapshot: none, Case: rootsmgr.CaseUnsupported}, Deny, CodeRootsUnsupported},
-		{rootsmgr.View{Snapshot: none, Case: rootsmgr.CaseEmpty}, Deny, CodeRootsEmpty},
-		{rootsmgr.View{Snapshot: none, Case: rootsmgr.CaseFailed}, Deny, CodeRootsFailed},
-		{rootsmgr.View{Snapshot: none}, Deny, CodeRootsFailed},
-		{rootsmgr.View{}, Deny, CodeRootsFailed},
+		{rootsmgr.View{Snapshot: none, Case: rootsmgr.CaseUnsupported, Open: true}, policy.Allow, CodeOpen},
+		{rootsmgr.View{Snapshot: none, Case: rootsmgr.CaseUnsupported}, policy.Deny, CodeRootsUnsupported},
+		{rootsmgr.View{Snapshot: none, Case: rootsmgr.CaseEmpty}, policy.Deny, CodeRootsEmpty},
+		{rootsmgr.View{Snapshot: none, Case: rootsmgr.CaseFailed}, policy.Deny, CodeRootsFailed},
+		{rootsmgr.View{Snapshot: none}, policy.Deny, CodeRootsFailed},
+		{rootsmgr.View{}, policy.Deny, CodeRootsFailed},
 	} {
 		v := c.Judge(s, Where{}, e.View)
 		if v.Decision != e.want || v.Findings[0].Code != e.code {
 			t.Errorf("%v open %v: %v %s, want %v %s", e.View.Case, e.View.Open, v.Decision, v.Findings[0].Code, e.want, e.code)
 		}
-		if e.want == Deny && v.Why == "" {
+		if e.want == policy.Deny && v.Why == "" {
 			t.Errorf("%v: no word on what to do", e.View.Case)
 		}
-		if got := c.Judge(nul, Where{}, e.View); got.Decision != Deny {
+		if got := c.Judge(nul, Where{}, e.View); got.Decision != policy.Deny {
 			t.Errorf("%v: NUL passes", e.View.Case)
 		}
 	}
@@ -239,18 +241,18 @@ func TestSeveralRoots(t *testing.T) {
 	w.must(os.Symlink(w.outside, w.project+"/docs/sub"))
 	c := w.checker()
 	tool := w.tool(c, "", anyTool)
-	for args, want := range map[string]Decision{
-		`{"path":"main.go"}`:           Allow,
-		`{"path":"sub/x"}`:             Deny, // harmless in src, a link out of docs
-		`{"path":"../docs/x"}`:         Allow,
-		`{"path":"../a.txt"}`:          Deny,
-		`{"path":"{project}/a.txt"}`:   Deny,
-		`{"path":"{project}/docs/a"}`:  Allow,
-		`{"other":"sub/x"}`:            Deny,
-		`{"other":"sub2/x"}`:           Allow,
-		`{"path":"{project}/src2/x"}`:  Deny,
-		`{"path":"{project}/src"}`:     Allow,
-		`{"path":"{project}/src/./x"}`: Allow,
+	for args, want := range map[string]policy.Decision{
+		`{"path":"main.go"}`:           policy.Allow,
+		`{"path":"sub/x"}`:             policy.Deny, // harmless in src, a link out of docs
+		`{"path":"../docs/x"}`:         policy.Allow,
+		`{"path":"../a.txt"}`:          policy.Deny,
+		`{"path":"{project}/a.txt"}`:   policy.Deny,
+		`{"path":"{project}/docs/a"}`:  policy.Allow,
+		`{"other":"sub/x"}`:            policy.Deny,
+		`{"other":"sub2/x"}`:           policy.Allow,
+		`{"path":"{project}/src2/x"}`:  policy.Deny,
+		`{"path":"{project}/src"}`:     policy.Allow,
+		`{"path":"{project}/src/./x"}`: policy.Allow,
 	} {
 		s, err := c.Scan(tool, []byte(w.fill(args)))
 		w.must(err)
@@ -266,7 +268,7 @@ func TestNoCache(t *testing.T) {
 	c := w.checker()
 	tool := w.tool(c, "", anyTool)
 	view := w.view()
-	for i, want := range []Decision{Allow, Deny, Allow} {
+	for i, want := range []policy.Decision{policy.Allow, policy.Deny, policy.Allow} {
 		target := []string{w.project + "/src", w.outside, w.project + "/docs"}[i]
 		_ = os.Remove(w.project + "/swap")
 		w.must(os.Symlink(target, w.project+"/swap"))
@@ -283,10 +285,10 @@ func TestManyPaths(t *testing.T) {
 	c := w.checker()
 	tool := w.tool(c, "", anyTool)
 	list := strings.Repeat(`"src/main.go",`, 4999)
-	if _, v := w.call(c, tool, `{"paths":[`+list+`"a.txt"]}`); v.Decision != Allow || len(v.Findings) != 5000 {
+	if _, v := w.call(c, tool, `{"paths":[`+list+`"a.txt"]}`); v.Decision != policy.Allow || len(v.Findings) != 5000 {
 		t.Errorf("%v with %d findings", v.Decision, len(v.Findings))
 	}
-	if _, v := w.call(c, tool, `{"paths":[`+list+`"link/x"]}`); v.Decision != Deny || v.First.Pointer != "/paths/4999" {
+	if _, v := w.call(c, tool, `{"paths":[`+list+`"link/x"]}`); v.Decision != policy.Deny || v.First.Pointer != "/paths/4999" {
 		t.Errorf("%v at %+v", v.Decision, v.First)
 	}
 }
@@ -296,24 +298,24 @@ func TestContainer(t *testing.T) {
 	c := w.checker(ChildConfig{Name: "child", Command: "/usr/bin/docker", CommandArgs: []string{"run", "-i", "--rm", "-e", "X=1", "-v", w.project + ":/projects:ro",
 		"--mount", "type=bind,source=" + w.outside + ",target=/other", "--mount", "type=volume,src=vol,dst=/vol", "-w", "/projects", "image", "-v", "/:/x"}})
 	tool := w.tool(c, "", anyTool)
-	for args, want := range map[string]Decision{
-		`{"path":"/projects/src/main.go"}`:         Allow,
-		`{"x":"/projects/src/main.go"}`:            Allow,
-		`{"path":"/projects"}`:                     Allow,
-		`{"path":"src/main.go"}`:                   Allow,
-		`{"path":"/projects/../projects/a.txt"}`:   Allow,
-		`{"path":"file:///projects/a.txt"}`:        Allow,
-		`{"path":"/projects/link/secret.txt"}`:     Deny,
-		`{"path":"/other/secret.txt"}`:             Deny,
-		`{"x":"/other/secret.txt"}`:                Deny,
-		`{"path":"/projects/../other/secret.txt"}`: Deny,
-		`{"path":"/etc/passwd"}`:                   Deny,
-		`{"path":"/vol/x"}`:                        Deny,
-		`{"path":"/projectsx"}`:                    Deny,
-		`{"path":"../etc/passwd"}`:                 Deny,
-		`{"path":"{project}/a.txt"}`:               Deny,
-		`{"path":"/x/etc"}`:                        Deny,
-		`{"out":"/dev/null"}`:                      Allow,
+	for args, want := range map[string]policy.Decision{
+		`{"path":"/projects/src/main.go"}`:         policy.Allow,
+		`{"x":"/projects/src/main.go"}`:            policy.Allow,
+		`{"path":"/projects"}`:                     policy.Allow,
+		`{"path":"src/main.go"}`:                   policy.Allow,
+		`{"path":"/projects/../projects/a.txt"}`:   policy.Allow,
+		`{"path":"file:///projects/a.txt"}`:        policy.Allow,
+		`{"path":"/projects/link/secret.txt"}`:     policy.Deny,
+		`{"path":"/other/secret.txt"}`:             policy.Deny,
+		`{"x":"/other/secret.txt"}`:                policy.Deny,
+		`{"path":"/projects/../other/secret.txt"}`: policy.Deny,
+		`{"path":"/etc/passwd"}`:                   policy.Deny,
+		`{"path":"/vol/x"}`:                        policy.Deny,
+		`{"path":"/projectsx"}`:                    policy.Deny,
+		`{"path":"../etc/passwd"}`:                 policy.Deny,
+		`{"path":"{project}/a.txt"}`:               policy.Deny,
+		`{"path":"/x/etc"}`:                        policy.Deny,
+		`{"out":"/dev/null"}`:                      policy.Allow,
 	} {
 		if _, v := w.call(c, tool, args); v.Decision != want {
 			t.Errorf("%s: %v, want %v: %+v", args, v.Decision, want, v.First)
@@ -354,7 +356,7 @@ func TestFindingsOfACall(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("got  %v\nwant %v", got, want)
 	}
-	if v.Decision != Deny || v.First.Pointer != "/list/1" || v.First.Code != CodeOutsideLink || v.First.Leads != w.outside+"/secret.txt" {
+	if v.Decision != policy.Deny || v.First.Pointer != "/list/1" || v.First.Code != CodeOutsideLink || v.First.Leads != w.outside+"/secret.txt" {
 		t.Errorf("verdict %+v", v.First)
 	}
 	if want := `"mcpServers": { "child": { "paths": { "args": { "read_thing": { "/list/*": "none" } } } } }`; v.First.Hint != want {
@@ -371,31 +373,31 @@ func TestOther(t *testing.T) {
 	c := w.checker()
 	for _, e := range []struct {
 		uri, template string
-		want          Decision
+		want          policy.Decision
 	}{
-		{"file://{project}/a.txt", "", Allow},
-		{"file:///etc/passwd", "", Deny},
-		{"FILE:/etc/passwd", "", Deny},
-		{"file://{project}/%2e%2e/outside", "", Deny},
-		{"file:///etc/passwd", "file:///{+path}", Deny},
-		{"file://{project}/a.txt", "file:///{+path}", Allow},
-		{"file://local/a.txt", "file://local/{path}", Allow},
-		{"file://local/%2Fetc%2Fpasswd", "file://local/{path}", Deny},
-		{"file://local//etc/passwd", "file://local/{path}", Deny},
-		{"file://local/../outside/secret.txt", "file://local/{path}", Deny},
-		{"file://local/link", "file://local/{path}", Deny},
-		{"file://local/a.txt", "", Deny},
-		{"file://other/a.txt", "file://local/{path}", Deny},
-		{"notes://x/a.txt", "notes://x/{name}", Allow},
-		{"notes://x/%2Fetc%2Fpasswd", "notes://x/{name}", Deny},
-		{"notes://x?file=/etc/passwd", "notes://x{?file}", Deny},
-		{"notes://x/a/b/../../../etc", "notes://x/{+path}", Deny},
-		{"memory://x/y", "", Allow},
-		{"test://static/resource/1", "test://static/resource/{id}", Allow},
-		{"https://example.com/etc/passwd", "", Allow},
-		{"/etc/passwd", "", Deny},
-		{"../outside", "", Deny},
-		{"sqlite:////etc/x.db", "", Deny},
+		{"file://{project}/a.txt", "", policy.Allow},
+		{"file:///etc/passwd", "", policy.Deny},
+		{"FILE:/etc/passwd", "", policy.Deny},
+		{"file://{project}/%2e%2e/outside", "", policy.Deny},
+		{"file:///etc/passwd", "file:///{+path}", policy.Deny},
+		{"file://{project}/a.txt", "file:///{+path}", policy.Allow},
+		{"file://local/a.txt", "file://local/{path}", policy.Allow},
+		{"file://local/%2Fetc%2Fpasswd", "file://local/{path}", policy.Deny},
+		{"file://local//etc/passwd", "file://local/{path}", policy.Deny},
+		{"file://local/../outside/secret.txt", "file://local/{path}", policy.Deny},
+		{"file://local/link", "file://local/{path}", policy.Deny},
+		{"file://local/a.txt", "", policy.Deny},
+		{"file://other/a.txt", "file://local/{path}", policy.Deny},
+		{"notes://x/a.txt", "notes://x/{name}", policy.Allow},
+		{"notes://x/%2Fetc%2Fpasswd", "notes://x/{name}", policy.Deny},
+		{"notes://x?file=/etc/passwd", "notes://x{?file}", policy.Deny},
+		{"notes://x/a/b/../../../etc", "notes://x/{+path}", policy.Deny},
+		{"memory://x/y", "", policy.Allow},
+		{"test://static/resource/1", "test://static/resource/{id}", policy.Allow},
+		{"https://example.com/etc/passwd", "", policy.Allow},
+		{"/etc/passwd", "", policy.Deny},
+		{"../outside", "", policy.Deny},
+		{"sqlite:////etc/x.db", "", policy.Deny},
 	} {
 		var templates []string
 		if e.template != "" {
@@ -416,24 +418,24 @@ func TestOther(t *testing.T) {
 	if _, err := c.ScanURI("nobody", "file:///a"); err == nil {
 		t.Error("an unknown child passes")
 	}
-	judge := func(s *Scan, err error) Decision {
+	judge := func(s *Scan, err error) policy.Decision {
 		t.Helper()
 		w.must(err)
 		return c.Judge(s, w.where(), w.view()).Decision
 	}
-	if judge(c.ScanPrompt("child", "p", []byte(`{"topic":"/etc/passwd"}`))) != Deny || judge(c.ScanPrompt("child", "p", []byte(`{"topic":"x","file":"a.txt"}`))) != Allow {
+	if judge(c.ScanPrompt("child", "p", []byte(`{"topic":"/etc/passwd"}`))) != policy.Deny || judge(c.ScanPrompt("child", "p", []byte(`{"topic":"x","file":"a.txt"}`))) != policy.Allow {
 		t.Error("prompt arguments")
 	}
-	if judge(c.ScanCompletion("child", "", "path", "../outside", nil)) != Deny || judge(c.ScanCompletion("child", "", "path", "src/", []byte(`{"x":"y"}`))) != Allow {
+	if judge(c.ScanCompletion("child", "", "path", "../outside", nil)) != policy.Deny || judge(c.ScanCompletion("child", "", "path", "src/", []byte(`{"x":"y"}`))) != policy.Allow {
 		t.Error("completion of a prompt")
 	}
-	if judge(c.ScanCompletion("child", "", "name", "x", []byte(`{"x":"/etc/passwd"}`))) != Deny {
+	if judge(c.ScanCompletion("child", "", "name", "x", []byte(`{"x":"/etc/passwd"}`))) != policy.Deny {
 		t.Error("completion context")
 	}
-	if judge(c.ScanCompletion("child", "file:///{+path}", "path", "etc/pass", nil)) != Deny {
+	if judge(c.ScanCompletion("child", "file:///{+path}", "path", "etc/pass", nil)) != policy.Deny {
 		t.Error("completion of a template")
 	}
-	if judge(c.ScanCompletion("child", "file://local/{path}", "path", "sr", nil)) != Allow {
+	if judge(c.ScanCompletion("child", "file://local/{path}", "path", "sr", nil)) != policy.Allow {
 		t.Error("honest completion of a template")
 	}
 }

@@ -7,17 +7,19 @@ import (
 	"mcphub/rootsmgr/platform"
 	"mcphub/rootsmgr/rootstest"
 	"mcphub/validate/budget"
+	"mcphub/validate/declare"
+	"mcphub/validate/detect"
 	"mcphub/validate/machine"
 )
 
 // TestServersThatShareTheDisk: a server on this machine opens the files that the hub judges,
 // whatever its URL calls this machine.
 func TestServersThatShareTheDisk(t *testing.T) {
-	for url, want := range map[string]Mode{
-		"http://localhost:1/mcp": ModeStrict, "http://LOCALHOST./": ModeStrict, "http://a.localhost/": ModeStrict,
-		"http://127.1:8080/mcp": ModeStrict, "http://0x7f.1/": ModeStrict, "http://[::1]:80/": ModeStrict, "http://0.0.0.0/": ModeStrict,
-		"http://[::ffff:127.0.0.1]/": ModeStrict, "http://host.docker.internal/": ModeStrict, "unix:///run/x": ModeStrict, "http:///x": ModeStrict,
-		"https://example.com/mcp": ModeDeclared, "https://127.example.com/": ModeDeclared, "https://localhost.example.com/": ModeDeclared,
+	for url, want := range map[string]declare.Mode{
+		"http://localhost:1/mcp": declare.ModeStrict, "http://LOCALHOST./": declare.ModeStrict, "http://a.localhost/": declare.ModeStrict,
+		"http://127.1:8080/mcp": declare.ModeStrict, "http://0x7f.1/": declare.ModeStrict, "http://[::1]:80/": declare.ModeStrict, "http://0.0.0.0/": declare.ModeStrict,
+		"http://[::ffff:127.0.0.1]/": declare.ModeStrict, "http://host.docker.internal/": declare.ModeStrict, "unix:///run/x": declare.ModeStrict, "http:///x": declare.ModeStrict,
+		"https://example.com/mcp": declare.ModeDeclared, "https://127.example.com/": declare.ModeDeclared, "https://localhost.example.com/": declare.ModeDeclared,
 	} {
 		c, err := NewChecker(Config{Home: "/home/me", Children: []ChildConfig{{Name: "x", URL: url}}})
 		if err != nil {
@@ -36,7 +38,7 @@ func TestAboveADirectoryThatClimbs(t *testing.T) {
 	for base, want := range map[string]string{"/p/src/..": "/x", "/p": "/x", "/p/src": "/p/x"} {
 		j := &judge{m: &m, work: budget.New(0)}
 		var got []string
-		j.fromBelow(&Finding{}, []string{base}, "../../x", func(s meaning) { got = append(got, s.path) })
+		j.fromBelow(&detect.Finding{}, []string{base}, "../../x", func(s meaning) { got = append(got, s.path) })
 		if !slices.Equal(got, []string{want}) {
 			t.Errorf("above %s: %q, want %s", base, got, want)
 		}

@@ -134,7 +134,7 @@ func (j *judge) matchesOther(own string, parts []string, dir string) bool {
 }
 
 // atRoot splits a text, or one that stands for it, at the odd root that it begins with.
-func (j *judge) atRoot(f *Finding, text string) (dir, rest string, ok bool) {
+func (j *judge) atRoot(f *detect.Finding, text string) (dir, rest string, ok bool) {
 	if f.Form != detect.FormPath && f.Form != detect.FormURI || f.How == detect.HowShell || f.How == detect.HowLiteral {
 		return "", "", false
 	}
@@ -161,7 +161,7 @@ const slashOrQuote = `/\"'`
 // withinRootName reports a finding that is no part of a list and no tail behind a sign, but the end of one path. A root has a
 // separator at the end of its name (/home/me/c:), and the finding begins in that name or directly behind it, and nowhere else in
 // the text. Nothing exists at the finding itself.
-func (j *judge) withinRootName(f *Finding) bool {
+func (j *judge) withinRootName(f *detect.Finding) bool {
 	if f.How != detect.HowLiteral && (f.How != detect.HowList && f.How != detect.HowTail || f.Form != detect.FormPath) || j.v.Snapshot == nil || chars.Climbs(f.Value) {
 		return false
 	}
@@ -186,7 +186,7 @@ func (j *judge) withinRootName(f *Finding) bool {
 // quotedRoot reports a piece of a quoted word of a shell string that is no path by itself: it is the beginning of a root with a
 // blank or another sign in its name ("/home/me/My Project/x"). The whole root stands in quotes wherever the piece occurs, and
 // nothing exists at the piece.
-func (j *judge) quotedRoot(f *Finding) bool {
+func (j *judge) quotedRoot(f *detect.Finding) bool {
 	if f.How != detect.HowShell || f.Written || j.v.Snapshot == nil || len(f.Raw) >= detect.MaxRaw || !j.m.Platform.IsAbs(f.Value) || chars.Climbs(f.Value) {
 		return false
 	}
@@ -220,7 +220,7 @@ func (j *judge) firstRoot(text string, at int, signs string) (dir string) {
 }
 
 // belowRoot yields what a text behind an odd root may mean.
-func (j *judge) belowRoot(f *Finding, dir, rest string, yield func(meaning)) {
+func (j *judge) belowRoot(f *detect.Finding, dir, rest string, yield func(meaning)) {
 	if rest == "" {
 		j.absolute(meaning{text: dir, path: dir}, yield)
 		return

@@ -10,6 +10,8 @@ import (
 
 	"github.com/bmatcuk/doublestar/v4"
 	"pgregory.net/rapid"
+
+	"mcphub/validate/policy"
 )
 
 // childReadings are the paths that programs of several kinds would open for a value: as it stands, decoded, with its
@@ -78,10 +80,10 @@ func TestOddRootsAttacked(t *testing.T) {
 				}
 			}
 			v := w.judge(rt, "read_it", fmt.Sprintf("{%q:%s}", key, quotedJSON(value)))
-			if v.Decision == Allow && outside != "" {
+			if v.Decision == policy.Allow && outside != "" {
 				rt.Errorf("root %q: %s %q passes, and may be %q", name, key, value, outside)
 			}
-			if v.Decision == Allow {
+			if v.Decision == policy.Allow {
 				allowed++
 			} else {
 				denied++

@@ -15,6 +15,7 @@ import (
 	"mcphub/rootsmgr"
 	"mcphub/rootsmgr/guard"
 	"mcphub/rootsmgr/platform"
+	"mcphub/validate/policy"
 )
 
 // An oddWorld has one root with a name of a test's choice, alone in its folder but for what the test puts there.
@@ -93,11 +94,11 @@ func TestOddRoots(t *testing.T) {
 		w := newOddWorld(t, makeDir(t, base, fmt.Sprint(n)), name)
 		for _, file := range []string{"f.txt", "sub/g.txt", "new.txt", "sub", "sub/new"} {
 			for _, key := range []string{"path", "thing"} {
-				if v := w.judge(rt, "read_it", fmt.Sprintf("{%q:%s}", key, quotedJSON(filepath.Join(w.root, file)))); v.Decision != Allow {
+				if v := w.judge(rt, "read_it", fmt.Sprintf("{%q:%s}", key, quotedJSON(filepath.Join(w.root, file)))); v.Decision != policy.Allow {
 					rt.Errorf("root %q, %s %s: %+v", name, key, file, v.First)
 				}
 			}
-			if v := w.judge(rt, "read_it", fmt.Sprintf(`{"uri":%s}`, quotedJSON(platform.Host().FormatURI(filepath.Join(w.root, file))))); v.Decision != Allow {
+			if v := w.judge(rt, "read_it", fmt.Sprintf(`{"uri":%s}`, quotedJSON(platform.Host().FormatURI(filepath.Join(w.root, file))))); v.Decision != policy.Allow {
 				rt.Errorf("root %q, URI %s: %+v", name, file, v.First)
 			}
 		}
@@ -106,7 +107,7 @@ func TestOddRoots(t *testing.T) {
 				rt.Fatal(err)
 			}
 			for _, key := range []string{"path", "thing"} {
-				if v := w.judge(rt, "read_it", fmt.Sprintf("{%q:%s}", key, quotedJSON(out))); v.Decision != Deny {
+				if v := w.judge(rt, "read_it", fmt.Sprintf("{%q:%s}", key, quotedJSON(out))); v.Decision != policy.Deny {
 					rt.Errorf("root %q: %s %s is allowed", name, key, out)
 				}
 			}
@@ -134,12 +135,12 @@ func TestOddRootsWithNeighbours(t *testing.T) {
 			w := newOddWorld(t, makeDir(t, base, fmt.Sprintf("%x", name)), name)
 			for _, path := range []string{w.root + "/f.txt", w.root + "/new.txt"} {
 				raw := fmt.Sprintf(`{"path":%s}`, quotedJSON(path))
-				if v := w.judge(t, "read_it", raw); v.Decision != Allow {
+				if v := w.judge(t, "read_it", raw); v.Decision != policy.Allow {
 					t.Errorf("control: %s: %+v", path, v.First)
 				}
 			}
 			makeDir(t, w.top, neighbour)
-			if v := w.judge(t, "read_it", fmt.Sprintf(`{"path":%s}`, quotedJSON(w.root+"/f.txt"))); v.Decision != Deny {
+			if v := w.judge(t, "read_it", fmt.Sprintf(`{"path":%s}`, quotedJSON(w.root+"/f.txt"))); v.Decision != policy.Deny {
 				t.Errorf("%s may be %s too, and is allowed", w.root, neighbour)
 			}
 		})
@@ -147,14 +148,14 @@ func TestOddRootsWithNeighbours(t *testing.T) {
 	// A list that begins with a root is a list all the same.
 	w := newOddWorld(t, t.TempDir(), "c:")
 	secret := filepath.Join(w.top, "secret")
-	if v := w.judge(t, "read_it", fmt.Sprintf(`{"path":%s}`, quotedJSON(w.root+secret))); v.Decision != Allow {
+	if v := w.judge(t, "read_it", fmt.Sprintf(`{"path":%s}`, quotedJSON(w.root+secret))); v.Decision != policy.Allow {
 		t.Errorf("control: %+v", v.First)
 	}
 	if err := os.WriteFile(secret, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, value := range []string{w.root + secret, w.root + "/f.txt:" + secret, w.root + "/f.txt:/f.txt:" + secret} {
-		if v := w.judge(t, "read_it", fmt.Sprintf(`{"path":%s}`, quotedJSON(value))); v.Decision != Deny {
+		if v := w.judge(t, "read_it", fmt.Sprintf(`{"path":%s}`, quotedJSON(value))); v.Decision != policy.Deny {
 			t.Errorf("%s is allowed", value)
 		}
 	}
@@ -165,11 +166,11 @@ func TestOddRootsInShellStrings(t *testing.T) {
 	for _, name := range []string{"a b", "a b c", "it,s", "a:b", "a;b", "a&b", "a=b", "a@b", "a|b", "#1", "a-b", "é"} {
 		w := newOddWorld(t, t.TempDir(), name)
 		for _, command := range []string{"cat '%s/f.txt'", `cat "%s/f.txt" | wc -l`, `cd "%s" && make`, "ls -l '%s/sub' '%[1]s/f.txt'", "echo x > '%s/new.txt'"} {
-			if v := w.judge(t, "run", fmt.Sprintf(`{"command":%s}`, quotedJSON(fmt.Sprintf(command, w.root)))); v.Decision != Allow {
+			if v := w.judge(t, "run", fmt.Sprintf(`{"command":%s}`, quotedJSON(fmt.Sprintf(command, w.root)))); v.Decision != policy.Allow {
 				t.Errorf("%q: %s: %+v", name, command, v.First)
 			}
 		}
-		if v := w.judge(t, "run", fmt.Sprintf(`{"args":["cat",%s]}`, quotedJSON(w.root+"/f.txt"))); v.Decision != Allow {
+		if v := w.judge(t, "run", fmt.Sprintf(`{"args":["cat",%s]}`, quotedJSON(w.root+"/f.txt"))); v.Decision != policy.Allow {
 			t.Errorf("%q in a vector: %+v", name, v.First)
 		}
 	}
@@ -178,7 +179,7 @@ func TestOddRootsInShellStrings(t *testing.T) {
 	for _, command := range []string{
 		"cat %s/f.txt", "ls '%s/sub' \"" + w.top + "\"/a", "ls '%s' " + w.top + "/a", "ls '%s' '" + w.top + "'", "touch %s/new", "cat '%s/../a'", "cat '%s'/../a/x", "echo x > '%sx'",
 	} {
-		if v := w.judge(t, "run", fmt.Sprintf(`{"command":%s}`, quotedJSON(fmt.Sprintf(command, w.root)))); v.Decision != Deny {
+		if v := w.judge(t, "run", fmt.Sprintf(`{"command":%s}`, quotedJSON(fmt.Sprintf(command, w.root)))); v.Decision != policy.Deny {
 			t.Errorf("%s is allowed", command)
 		}
 	}
@@ -189,13 +190,13 @@ func TestOddRootInAList(t *testing.T) {
 	w := newOddWorld(t, t.TempDir(), "@@(a|b)")
 	for _, rest := range []string{"/..,", "/../,x", "/..;", "/f.txt,{root}/..", "/sub/../..,"} {
 		value := w.root + strings.ReplaceAll(rest, "{root}", w.root)
-		if v := w.judge(t, "read_it", fmt.Sprintf(`{"path":%s}`, quotedJSON(value))); v.Decision != Deny {
+		if v := w.judge(t, "read_it", fmt.Sprintf(`{"path":%s}`, quotedJSON(value))); v.Decision != policy.Deny {
 			t.Errorf("%s is allowed", value)
 		}
 	}
 	for _, rest := range []string{"/f.txt", "/f.txt,"} {
 		value := w.root + strings.ReplaceAll(rest, "{root}", w.root)
-		if v := w.judge(t, "read_it", fmt.Sprintf(`{"path":%s}`, quotedJSON(value))); v.Decision != Allow {
+		if v := w.judge(t, "read_it", fmt.Sprintf(`{"path":%s}`, quotedJSON(value))); v.Decision != policy.Allow {
 			t.Errorf("%s is refused: %+v", value, v.First)
 		}
 	}

@@ -1,6 +1,10 @@
 package validate
 
-import "testing"
+import (
+	"testing"
+
+	"mcphub/validate/policy"
+)
 
 // What a call pipes into its command is read as a here-document is.
 func TestWhatACommandIsFed(t *testing.T) {
@@ -13,7 +17,7 @@ func TestWhatACommandIsFed(t *testing.T) {
 		`{"command":"bash -s","input":"cd / && cat etc/passwd"}`, `{"command":"sh # x","stdin":"END\ncat a b c {outside}/secret.txt d\n"}`,
 		`{"command":"xargs cat","stdin":"a b c {outside}/secret.txt d"}`,
 	} {
-		if _, v := w.call(c, tool, args); v.Decision != Deny {
+		if _, v := w.call(c, tool, args); v.Decision != policy.Deny {
 			t.Errorf("%s passes", args)
 		}
 	}
@@ -21,7 +25,7 @@ func TestWhatACommandIsFed(t *testing.T) {
 		`{"command":"sh","stdin":"cd src && cat main.go"}`, `{"command":"git commit -F -","stdin":"fix the parser\n\nsee docs and src/main.go"}`,
 		`{"command":"node -","stdin":"console.log(1 / 2)"}`, `{"command":"ls","stdin":""}`, `{"command":"wc -l","stdin":"a\nEND\nb/c\n"}`,
 	} {
-		if _, v := w.call(c, tool, args); v.Decision != Allow {
+		if _, v := w.call(c, tool, args); v.Decision != policy.Allow {
 			t.Errorf("%s is refused: %+v", args, v.First)
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"mcphub/rootsmgr/guard"
 	"mcphub/validate/access"
 	"mcphub/validate/budget"
+	"mcphub/validate/declare"
+	"mcphub/validate/detect"
 	"mcphub/validate/policy"
 )
 
@@ -36,7 +38,7 @@ func (c *Checker) TooWide(dir string, others []string) bool {
 // Upholds reports whether a grant that was given under another policy still holds under this one. It holds if nothing protects
 // what it opens, and the first rule about it does not deny. A grant that no rule is about holds too: then the boundary decides.
 // The grant was given to a tool of a child, or to another request, which is named by its method.
-func (c *Checker) Upholds(child, tool string, g Grant) bool {
+func (c *Checker) Upholds(child, tool string, g policy.Grant) bool {
 	if c == nil || c.policy == nil || g.Roles == 0 {
 		return false
 	}
@@ -50,12 +52,12 @@ func (c *Checker) Upholds(child, tool string, g Grant) bool {
 	}
 	j := &judge{c: c, m: &c.m, work: budget.New(0), rules: policy.Call{Ruling: ruling, Machine: &c.m}}
 	return !slices.ContainsFunc(g.Roles.List(), func(role access.Role) bool {
-		return j.protected(&Finding{Role: role}, &place) != "" || !j.rules.StillAsks(role, &place)
+		return j.protected(&detect.Finding{Role: role}, &place) != "" || !j.rules.StillAsks(role, &place)
 	})
 }
 
 // Policy tells what policy is in force, and what is protected; ok is false where there is none.
-func (c *Checker) Policy() (info PolicyInfo, ok bool) {
+func (c *Checker) Policy() (info policy.Info, ok bool) {
 	if c == nil {
 		return info, false
 	}
@@ -70,7 +72,7 @@ func (c *Checker) Searches(child string) bool {
 		return false
 	}
 	ch := c.children[child]
-	return ch != nil && ch.mode != ModeOff
+	return ch != nil && ch.mode != declare.ModeOff
 }
 
 // Rules are those of the policy in force, nil for none.

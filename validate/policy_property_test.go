@@ -16,6 +16,8 @@ import (
 	"mcphub/rootsmgr"
 	"mcphub/rootsmgr/guard"
 	"mcphub/validate/access"
+	"mcphub/validate/declare"
+	"mcphub/validate/policy"
 )
 
 // forest makes disks with directories, files and links among them, some of which lead nowhere, up, or in a circle.
@@ -93,13 +95,13 @@ func (d refDraw) places(label string, least, most int) []string {
 	return out
 }
 
-func (d refDraw) rule(i int) Rule {
+func (d refDraw) rule(i int) policy.Rule {
 	t := d.t
-	r := Rule{Name: fmt.Sprintf("rule %d", i+1), Then: rapid.SampledFrom([]Decision{Allow, Deny, Escalate}).Draw(t, "then"), Serve: rapid.Bool().Draw(t, "serve")}
+	r := policy.Rule{Name: fmt.Sprintf("rule %d", i+1), Then: rapid.SampledFrom([]policy.Decision{policy.Allow, policy.Deny, policy.Escalate}).Draw(t, "then"), Serve: rapid.Bool().Draw(t, "serve")}
 	r.Servers = rapid.SampledFrom([][]string{nil, nil, {"child"}, {"other", "ch*"}, {"other"}}).Draw(t, "servers")
 	r.Tools = rapid.SampledFrom([][]string{nil, nil, {"do_it"}, {"do_*"}, {"x*"}}).Draw(t, "tools")
 	if rapid.IntRange(0, 7).Draw(t, "paths") > 0 {
-		r.Paths = &PathRule{Roles: rapid.SampledFrom([][]access.Role{nil, nil, {access.Read}, {access.Write, access.Delete}, {access.Delete}}).Draw(t, "roles")}
+		r.Paths = &policy.PathRule{Roles: rapid.SampledFrom([][]access.Role{nil, nil, {access.Read}, {access.Write, access.Delete}, {access.Delete}}).Draw(t, "roles")}
 		if rapid.IntRange(0, 3).Draw(t, "in") > 0 {
 			r.Paths.Within = d.place("within", true)
 		}
@@ -128,7 +130,7 @@ func (d refDraw) world() *refWorld {
 	}
 	w.open = len(w.roots) == 0 && w.ceiling == nil && rapid.Bool().Draw(t, "open")
 	for range rapid.IntRange(0, 3).Draw(t, "grants") {
-		g := Grant{Path: refMust(d.place("grant", false)), Roles: Roles(rapid.SampledFrom([][]access.Role{{access.Read}, {access.Write}, {access.Read, access.Write, access.Delete}}).Draw(t, "granted")...)}
+		g := policy.Grant{Path: refMust(d.place("grant", false)), Roles: policy.Roles(rapid.SampledFrom([][]access.Role{{access.Read}, {access.Write}, {access.Read, access.Write, access.Delete}}).Draw(t, "granted")...)}
 		if rapid.Bool().Draw(t, "file") {
 			g.Path, g.File = g.Path+"/f0", true
 		}
@@ -177,27 +179,27 @@ func TestPolicyReference(t *testing.T) {
 	}
 	defer func() { _ = checks.Value.Set(was) }()
 	trees := forest(t, 20)
-	got := map[Decision]int{}
+	got := map[policy.Decision]int{}
 	opened, none, fired := 0, 0, map[string]int{}
 	rapid.Check(t, func(t *rapid.T) {
 		d := refDraw{t, rapid.SampledFrom(trees).Draw(t, "tree")}
 		ref := d.world()
 		roles := map[string]access.Role{"p0": access.Read, "p1": access.Write, "p2": access.Delete}
-		args := map[string]map[string]ArgRule{"*": {}}
+		args := map[string]map[string]declare.ArgRule{"*": {}}
 		for key, role := range roles {
-			args["*"]["/"+key] = ArgRule{Role: role}
+			args["*"]["/"+key] = declare.ArgRule{Role: role}
 		}
-		mode, def, of := ModeDeclared, anyTool, "do_it"
+		mode, def, of := declare.ModeDeclared, anyTool, "do_it"
 		keys := []string{"p0", "p1", "p2"}
 		if rapid.IntRange(0, 2).Draw(t, "undeclared") == 0 { // what the child says of its tool counts
 			kind := rapid.SampledFrom(refTools).Draw(t, "tool")
-			mode, of, args, keys = ModeStrict, kind.name, nil, []string{"path"}
+			mode, of, args, keys = declare.ModeStrict, kind.name, nil, []string{"path"}
 			def = fmt.Sprintf(`{"name":%q,"annotations":%s,"inputSchema":{"type":"object"}}`, kind.name, kind.annotations)
 			roles = map[string]access.Role{"path": kind.role}
 		}
 		c, err := NewChecker(Config{
 			Children: []ChildConfig{{Name: "child", Command: "x", Args: args, Mode: mode, ModeSet: true}}, Protected: ref.protected,
-			Home: "/nonexistent/home", Getenv: func(string) string { return "" }, Policy: Policy{Sandbox: ref.sandbox, Rules: ref.rules},
+			Home: "/nonexistent/home", Getenv: func(string) string { return "" }, Policy: policy.Policy{Sandbox: ref.sandbox, Rules: ref.rules},
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -238,7 +240,7 @@ func TestPolicyReference(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		judge := func(grants []Grant, approved string) (*Verdict, Decision) {
+		judge := func(grants []policy.Grant, approved string) (*Verdict, policy.Decision) {
 			ref.grants, ref.approved = grants, approved
 			snap := rootsmgr.NewSnapshot(guard.OS{}, 1, rootsmgr.OriginConfig, entries(ref.roots))
 			view := rootsmgr.View{Snapshot: snap, Case: rootsmgr.CaseKnown, Open: ref.open}
@@ -249,7 +251,7 @@ func TestPolicyReference(t *testing.T) {
 			for _, dir := range c.Rules().Directories("child", grants) {
 				ref.served = append(ref.served, dir.Path)
 			}
-			want := Allow
+			want := policy.Allow
 			for key, v := range call {
 				want = min(want, ref.finding("child", of, roles[key], v))
 			}
@@ -267,14 +269,14 @@ func TestPolicyReference(t *testing.T) {
 		if bare.Decision != want {
 			t.Fatalf("without grants %s: %v by %q, the reference says %v\nworld %+v\nrules %s", raw, bare.Decision, bare.Rule, want, ref, showRules(ref.rules))
 		}
-		if bare.Decision == Deny && v.Decision != Deny {
+		if bare.Decision == policy.Deny && v.Decision != policy.Deny {
 			t.Fatalf("%s: a grant lifts the denial by %q, now %v by %q:\nworld %+v\ngrants %+v\nrules %s\nbefore %+v\nafter %+v", raw, bare.Rule, v.Decision, v.Rule, ref, grants, showRules(ref.rules), bare.Findings, v.Findings)
 		}
-		if bare.Decision == Escalate && v.Decision == Allow {
+		if bare.Decision == policy.Escalate && v.Decision == policy.Allow {
 			opened++
 		}
 		got[v.Decision]++
-		if len(call) == 0 && v.Decision != Allow {
+		if len(call) == 0 && v.Decision != policy.Allow {
 			none++
 		}
 		if v.Fired != nil {
@@ -282,12 +284,12 @@ func TestPolicyReference(t *testing.T) {
 		}
 	})
 	t.Logf("decisions %v, opened by a person %d, without a path %d, fired %v", got, opened, none, fired)
-	if got[Deny] == 0 || got[Allow] == 0 || got[Escalate] == 0 || opened == 0 || none == 0 || len(fired) != 3 {
+	if got[policy.Deny] == 0 || got[policy.Allow] == 0 || got[policy.Escalate] == 0 || opened == 0 || none == 0 || len(fired) != 3 {
 		t.Error("something was never tested")
 	}
 }
 
-func showRules(rules []Rule) string {
+func showRules(rules []policy.Rule) string {
 	s := ""
 	for _, r := range rules {
 		s += fmt.Sprintf("\n  %s %v servers %v tools %v paths %+v", r.Name, r.Then, r.Servers, r.Tools, r.Paths)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"mcphub/validate/access"
+	"mcphub/validate/policy"
 )
 
 // refCall and refWorld are the policy read off the table of P1, slowly and with nothing shared with the code: paths are
@@ -15,8 +16,8 @@ type refWorld struct {
 	roots, ceiling, protected []string // as given; nil ceiling: none
 	sandbox                   string
 	open                      bool // no boundary is known, and that passes
-	rules                     []Rule
-	grants                    []Grant
+	rules                     []policy.Rule
+	grants                    []policy.Grant
 	approved                  string // the rule that a person has lifted for this call, where it is about calls
 	cwd                       string
 	served                    []string
@@ -136,11 +137,11 @@ func (w *refWorld) outside(u *refCandidate, reading int) bool {
 	return !(w.open && len(w.roots) == 0) && !u.some(reading, w.boundary())
 }
 
-func (w *refWorld) alone(u *refCandidate) Decision {
+func (w *refWorld) alone(u *refCandidate) policy.Decision {
 	if u.all(w.boundary()) || w.open && len(w.roots) == 0 {
-		return Allow
+		return policy.Allow
 	}
-	return Deny
+	return policy.Deny
 }
 
 func refGlob(patterns []string, name string) bool {
@@ -153,7 +154,7 @@ func refGlob(patterns []string, name string) bool {
 }
 
 // matches asks one rule about one reading of a candidate.
-func (w *refWorld) matches(r *Rule, u *refCandidate, reading int) bool {
+func (w *refWorld) matches(r *policy.Rule, u *refCandidate, reading int) bool {
 	p := r.Paths
 	if p == nil {
 		return true
@@ -164,14 +165,14 @@ func (w *refWorld) matches(r *Rule, u *refCandidate, reading int) bool {
 			in = in || u.within(0, also.Within)
 		}
 	}
-	if r.Then != Allow && p.Within != "" { // what must not be missed counts in any spelling
+	if r.Then != policy.Allow && p.Within != "" { // what must not be missed counts in any spelling
 		in = in || refUnder(path.Clean(p.Within), u.readings[reading])
 	}
 	return in && (!p.Outside || w.outside(u, reading))
 }
 
 // asked is whether a rule is about any, or all, of the candidates.
-func (w *refWorld) asked(r *Rule, candidates []refCandidate, child, tool string, role access.Role) bool {
+func (w *refWorld) asked(r *policy.Rule, candidates []refCandidate, child, tool string, role access.Role) bool {
 	if !refGlob(r.Servers, child) || !refGlob(r.Tools, tool) {
 		return false
 	}
@@ -181,7 +182,7 @@ func (w *refWorld) asked(r *Rule, candidates []refCandidate, child, tool string,
 			roleFits = roleFits || have == role
 		}
 	}
-	if r.Then == Allow {
+	if r.Then == policy.Allow {
 		for i := range candidates {
 			for k := range 3 {
 				if !roleFits || !w.matches(r, &candidates[i], k) {
@@ -206,7 +207,7 @@ func (w *refWorld) asked(r *Rule, candidates []refCandidate, child, tool string,
 	return false
 }
 
-func (w *refWorld) first(candidates []refCandidate, child, tool string, role access.Role) *Rule {
+func (w *refWorld) first(candidates []refCandidate, child, tool string, role access.Role) *policy.Rule {
 	for i := range w.rules {
 		if w.asked(&w.rules[i], candidates, child, tool, role) {
 			return &w.rules[i]
@@ -235,7 +236,7 @@ func (w *refWorld) beside(dir string) bool {
 		return false
 	}
 	for i := range w.rules {
-		if r := &w.rules[i]; r.Then != Deny && r.Paths != nil && r.Paths.Within != "" && refMust(r.Paths.Within) == dir {
+		if r := &w.rules[i]; r.Then != policy.Deny && r.Paths != nil && r.Paths.Within != "" && refMust(r.Paths.Within) == dir {
 			return true
 		}
 	}
@@ -280,26 +281,26 @@ func (w *refWorld) hardProtected(u *refCandidate, role access.Role) bool {
 }
 
 // bare decides a call without any path.
-func (w *refWorld) bare(child, tool string) Decision {
+func (w *refWorld) bare(child, tool string) policy.Decision {
 	for i := range w.rules {
 		r := &w.rules[i]
 		if r.Paths != nil || !refGlob(r.Servers, child) || !refGlob(r.Tools, tool) {
 			continue
 		}
-		if r.Then == Escalate && r.Name == w.approved {
-			return Allow
+		if r.Then == policy.Escalate && r.Name == w.approved {
+			return policy.Allow
 		}
 		return r.Then
 	}
-	return Allow
+	return policy.Allow
 }
 
 // finding decides one path.
-func (w *refWorld) finding(child, tool string, role access.Role, value string) Decision {
+func (w *refWorld) finding(child, tool string, role access.Role, value string) policy.Decision {
 	candidates := w.candidates(value, role)
 	for i := range candidates {
 		if w.hard(&candidates[i], role) {
-			return Deny
+			return policy.Deny
 		}
 	}
 	return w.group(child, tool, role, candidates)
@@ -307,29 +308,29 @@ func (w *refWorld) finding(child, tool string, role access.Role, value string) D
 
 // group decides several ways to take one path: what the first rule about any of them escalates has to be granted, and the
 // rest allowed without it.
-func (w *refWorld) group(child, tool string, role access.Role, candidates []refCandidate) Decision {
+func (w *refWorld) group(child, tool string, role access.Role, candidates []refCandidate) policy.Decision {
 	r := w.first(candidates, child, tool, role)
 	if r == nil {
-		out := Allow
+		out := policy.Allow
 		for i := range candidates { // none is denied or escalated: each may be inside, or what some rule allows
 			alone := w.alone(&candidates[i])
 			if w.first(candidates[i:i+1], child, tool, role) != nil {
-				alone = Allow
+				alone = policy.Allow
 			}
 			out = min(out, alone)
 		}
 		return out
 	}
-	if r.Then != Escalate {
+	if r.Then != policy.Escalate {
 		return r.Then
 	}
-	out := Allow
+	out := policy.Allow
 	var others []refCandidate
 	for i := range candidates {
 		if !w.asked(r, candidates[i:i+1], child, tool, role) {
 			others = append(others, candidates[i])
 		} else if r.Paths == nil && r.Name != w.approved || r.Paths != nil && !w.granted(&candidates[i], role) { // no grant is about calls
-			out = Escalate
+			out = policy.Escalate
 		}
 	}
 	if len(others) > 0 {

@@ -12,17 +12,19 @@ import (
 	"mcphub/rootsmgr"
 	"mcphub/rootsmgr/guard"
 	"mcphub/validate/access"
+	"mcphub/validate/declare"
+	"mcphub/validate/policy"
 )
 
 // rules makes a Checker of the world's child under a policy.
-func (w *world) rules(sandbox string, rules ...Rule) *Checker {
+func (w *world) rules(sandbox string, rules ...policy.Rule) *Checker {
 	w.t.Helper()
 	c, err := NewChecker(w.config(sandbox, rules...))
 	w.must(err)
 	return c
 }
 
-func (w *world) config(sandbox string, rules ...Rule) Config {
+func (w *world) config(sandbox string, rules ...policy.Rule) Config {
 	for i := range rules {
 		if rules[i].Name == "" {
 			rules[i].Name = fmt.Sprintf("rule %d", i+1)
@@ -33,21 +35,23 @@ func (w *world) config(sandbox string, rules ...Rule) Config {
 	}
 	return Config{
 		Children: []ChildConfig{{Name: "child", Command: "some-server"}}, Protected: []string{w.hub}, Home: w.home, Getenv: w.getenv,
-		Policy: Policy{Sandbox: w.fill(sandbox), Rules: rules},
+		Policy: policy.Policy{Sandbox: w.fill(sandbox), Rules: rules},
 	}
 }
 
-func within(dir string, roles ...access.Role) *PathRule { return &PathRule{Within: dir, Roles: roles} }
+func within(dir string, roles ...access.Role) *policy.PathRule {
+	return &policy.PathRule{Within: dir, Roles: roles}
+}
 
 // policyCase is one call under one policy. The control is the same call without the rules.
 type policyCase struct {
 	name    string
-	rules   []Rule
+	rules   []policy.Rule
 	tool    string // "": anyTool, whose paths count as written to
 	args    string
-	want    Decision
-	rule    string   // that decided; "" is not looked at
-	control Decision // without the policy
+	want    policy.Decision
+	rule    string          // that decided; "" is not looked at
+	control policy.Decision // without the policy
 }
 
 func (e *policyCase) run(t *testing.T, w *world) {
@@ -79,41 +83,41 @@ func TestRuleWithin(t *testing.T) {
 	w.must(os.Symlink(w.home+"/projects", w.outside+"/way")) // out of the rule's directory
 	w.must(os.Symlink(w.outside, w.home+"/alias"))           // into it, under another name
 	w.must(os.Symlink(w.outside+"/new", w.home+"/projects/dangling"))
-	allow := []Rule{{Then: Allow, Paths: within("{outside}", access.Read)}}
-	deny := []Rule{{Then: Deny, Paths: within("{project}/src")}}
-	linked := []Rule{{Then: Allow, Paths: within("{home}/alias", access.Read)}}
+	allow := []policy.Rule{{Then: policy.Allow, Paths: within("{outside}", access.Read)}}
+	deny := []policy.Rule{{Then: policy.Deny, Paths: within("{project}/src")}}
+	linked := []policy.Rule{{Then: policy.Allow, Paths: within("{home}/alias", access.Read)}}
 	for _, e := range []policyCase{
-		{"plain", allow, readTool, `{"path":"{outside}/secret.txt"}`, Allow, "rule 1", Deny},
-		{"from home", []Rule{{Then: Allow, Paths: within("~/outside", access.Read)}}, readTool, `{"path":"~/outside/secret.txt"}`, Allow, "rule 1", Deny},
-		{"from home, with a directory called ~", []Rule{{Then: Allow, Paths: within("~/outside", access.Read)}, {Then: Deny, Paths: within("{project}/~")}}, readTool, `{"path":"~/outside/secret.txt"}`, Deny, "rule 2", Deny},
-		{"the directory itself", allow, readTool, `{"path":"{outside}"}`, Allow, "rule 1", Deny},
-		{"missing tail", allow, readTool, `{"path":"{outside}/no/such"}`, Allow, "rule 1", Deny},
-		{"a link out", allow, readTool, `{"path":"{outside}/way/sibling.txt"}`, Deny, RuleBoundary, Deny},
-		{"climbing out", allow, readTool, `{"path":"{outside}/../projects/sibling.txt"}`, Deny, RuleBoundary, Deny},
-		{"climbing after a link", allow, readTool, `{"path":"{outside}/way/../projects/sibling.txt"}`, Deny, "", Deny},
-		{"a look-alike", []Rule{{Then: Allow, Paths: within("{home}/proj", access.Read)}}, readTool, `{"path":"{home}/projects/sibling.txt"}`, Deny, RuleBoundary, Deny},
-		{"through a link in the project", allow, readTool, `{"path":"{project}/link/secret.txt"}`, Deny, RuleBoundary, Deny},
-		{"the wrong role", allow, "", `{"path":"{outside}/secret.txt"}`, Deny, RuleBoundary, Deny},
-		{"encoded", allow, readTool, `{"path":"file://{outside}/%2e%2e/projects/sibling.txt"}`, Deny, RuleBoundary, Deny},
-		{"a directory under another name", linked, readTool, `{"path":"{outside}/secret.txt"}`, Allow, "rule 1", Deny},
-		{"that other name", linked, readTool, `{"path":"{home}/alias/secret.txt"}`, Allow, "rule 1", Deny},
+		{"plain", allow, readTool, `{"path":"{outside}/secret.txt"}`, policy.Allow, "rule 1", policy.Deny},
+		{"from home", []policy.Rule{{Then: policy.Allow, Paths: within("~/outside", access.Read)}}, readTool, `{"path":"~/outside/secret.txt"}`, policy.Allow, "rule 1", policy.Deny},
+		{"from home, with a directory called ~", []policy.Rule{{Then: policy.Allow, Paths: within("~/outside", access.Read)}, {Then: policy.Deny, Paths: within("{project}/~")}}, readTool, `{"path":"~/outside/secret.txt"}`, policy.Deny, "rule 2", policy.Deny},
+		{"the directory itself", allow, readTool, `{"path":"{outside}"}`, policy.Allow, "rule 1", policy.Deny},
+		{"missing tail", allow, readTool, `{"path":"{outside}/no/such"}`, policy.Allow, "rule 1", policy.Deny},
+		{"a link out", allow, readTool, `{"path":"{outside}/way/sibling.txt"}`, policy.Deny, RuleBoundary, policy.Deny},
+		{"climbing out", allow, readTool, `{"path":"{outside}/../projects/sibling.txt"}`, policy.Deny, RuleBoundary, policy.Deny},
+		{"climbing after a link", allow, readTool, `{"path":"{outside}/way/../projects/sibling.txt"}`, policy.Deny, "", policy.Deny},
+		{"a look-alike", []policy.Rule{{Then: policy.Allow, Paths: within("{home}/proj", access.Read)}}, readTool, `{"path":"{home}/projects/sibling.txt"}`, policy.Deny, RuleBoundary, policy.Deny},
+		{"through a link in the project", allow, readTool, `{"path":"{project}/link/secret.txt"}`, policy.Deny, RuleBoundary, policy.Deny},
+		{"the wrong role", allow, "", `{"path":"{outside}/secret.txt"}`, policy.Deny, RuleBoundary, policy.Deny},
+		{"encoded", allow, readTool, `{"path":"file://{outside}/%2e%2e/projects/sibling.txt"}`, policy.Deny, RuleBoundary, policy.Deny},
+		{"a directory under another name", linked, readTool, `{"path":"{outside}/secret.txt"}`, policy.Allow, "rule 1", policy.Deny},
+		{"that other name", linked, readTool, `{"path":"{home}/alias/secret.txt"}`, policy.Allow, "rule 1", policy.Deny},
 
-		{"denied", deny, readTool, `{"path":"{project}/src/main.go"}`, Deny, "rule 1", Allow},
-		{"denied through a link", deny, readTool, `{"path":"{project}/inner/main.go"}`, Deny, "rule 1", Allow},
-		{"denied by climbing in", deny, readTool, `{"path":"{project}/docs/../src/main.go"}`, Deny, "rule 1", Allow},
-		{"denied as it is written", deny, readTool, `{"path":"{project}/src/../a.txt"}`, Allow, RuleInside, Allow},
-		{"denied relative", deny, readTool, `{"path":"src/main.go"}`, Deny, "rule 1", Allow},
-		{"denied encoded", deny, readTool, `{"path":"file://{project}/%73rc/main.go"}`, Deny, "rule 1", Allow},
-		{"denied as one of several", deny, readTool, `{"paths":["a.txt","src/main.go"]}`, Deny, "rule 1", Allow},
-		{"denied in a shell string", deny, shellTool, `{"command":"cat {project}/src/main.go"}`, Deny, "rule 1", Allow},
-		{"denied relative in a shell string", deny, shellTool, `{"command":"cat src/main.go"}`, Deny, "rule 1", Allow},
-		{"denied after cd", deny, shellTool, `{"command":"cd src && cat main.go"}`, Deny, "rule 1", Allow},
-		{"denied under a key that says nothing", deny, readTool, `{"x":"src/main.go"}`, Deny, "rule 1", Allow},
-		{"made in a shell string", deny, shellTool, `{"command":"echo x > src/new.go"}`, Deny, "rule 1", Allow},
-		{"a word that is no path there", deny, shellTool, `{"command":"echo src/nothing-of-that-name"}`, Allow, "", Allow},
-		{"its parent moved away", deny, moveTool, `{"source":"{project}","destination":"{project}/docs/x"}`, Deny, "rule 1", Allow},
-		{"its parent listed", deny, readTool, `{"path":"{project}"}`, Allow, RuleInside, Allow},
-		{"its look-alike", deny, readTool, `{"path":"{project}/srcs/x"}`, Allow, RuleInside, Allow},
+		{"denied", deny, readTool, `{"path":"{project}/src/main.go"}`, policy.Deny, "rule 1", policy.Allow},
+		{"denied through a link", deny, readTool, `{"path":"{project}/inner/main.go"}`, policy.Deny, "rule 1", policy.Allow},
+		{"denied by climbing in", deny, readTool, `{"path":"{project}/docs/../src/main.go"}`, policy.Deny, "rule 1", policy.Allow},
+		{"denied as it is written", deny, readTool, `{"path":"{project}/src/../a.txt"}`, policy.Allow, RuleInside, policy.Allow},
+		{"denied relative", deny, readTool, `{"path":"src/main.go"}`, policy.Deny, "rule 1", policy.Allow},
+		{"denied encoded", deny, readTool, `{"path":"file://{project}/%73rc/main.go"}`, policy.Deny, "rule 1", policy.Allow},
+		{"denied as one of several", deny, readTool, `{"paths":["a.txt","src/main.go"]}`, policy.Deny, "rule 1", policy.Allow},
+		{"denied in a shell string", deny, shellTool, `{"command":"cat {project}/src/main.go"}`, policy.Deny, "rule 1", policy.Allow},
+		{"denied relative in a shell string", deny, shellTool, `{"command":"cat src/main.go"}`, policy.Deny, "rule 1", policy.Allow},
+		{"denied after cd", deny, shellTool, `{"command":"cd src && cat main.go"}`, policy.Deny, "rule 1", policy.Allow},
+		{"denied under a key that says nothing", deny, readTool, `{"x":"src/main.go"}`, policy.Deny, "rule 1", policy.Allow},
+		{"made in a shell string", deny, shellTool, `{"command":"echo x > src/new.go"}`, policy.Deny, "rule 1", policy.Allow},
+		{"a word that is no path there", deny, shellTool, `{"command":"echo src/nothing-of-that-name"}`, policy.Allow, "", policy.Allow},
+		{"its parent moved away", deny, moveTool, `{"source":"{project}","destination":"{project}/docs/x"}`, policy.Deny, "rule 1", policy.Allow},
+		{"its parent listed", deny, readTool, `{"path":"{project}"}`, policy.Allow, RuleInside, policy.Allow},
+		{"its look-alike", deny, readTool, `{"path":"{project}/srcs/x"}`, policy.Allow, RuleInside, policy.Allow},
 	} {
 		e.run(t, w)
 	}
@@ -127,28 +131,28 @@ func TestRuleWithin(t *testing.T) {
 // TestRuleOrder: the first match decides a path, the strictest path a call.
 func TestRuleOrder(t *testing.T) {
 	w := newWorld(t)
-	allow, deny, ask := Rule{Name: "yes", Then: Allow, Paths: within("{outside}/sub")}, Rule{Name: "no", Then: Deny, Paths: within("{outside}")}, Rule{Name: "ask", Then: Escalate, Paths: &PathRule{Outside: true}}
+	allow, deny, ask := policy.Rule{Name: "yes", Then: policy.Allow, Paths: within("{outside}/sub")}, policy.Rule{Name: "no", Then: policy.Deny, Paths: within("{outside}")}, policy.Rule{Name: "ask", Then: policy.Escalate, Paths: &policy.PathRule{Outside: true}}
 	for _, e := range []policyCase{
-		{"allow first", []Rule{allow, deny}, "", `{"path":"{outside}/sub/x"}`, Allow, "yes", Deny},
-		{"deny first", []Rule{deny, allow}, "", `{"path":"{outside}/sub/x"}`, Deny, "no", Deny},
-		{"escalate behind deny", []Rule{deny, ask}, "", `{"path":"{outside}/sub/x"}`, Deny, "no", Deny},
-		{"escalate first", []Rule{ask, deny}, "", `{"path":"{outside}/sub/x"}`, Escalate, "ask", Deny},
-		{"escalate inside the boundary", []Rule{ask}, "", `{"path":"{project}/a.txt"}`, Allow, RuleInside, Allow},
-		{"deny before escalate", []Rule{deny, ask}, "", `{"path":"{home}/projects/x","p2":"{outside}/x"}`, Deny, "no", Deny},
-		{"escalate before allow", []Rule{allow, ask}, "", `{"path":"{outside}/sub/x","p2":"{home}/projects/x"}`, Escalate, "ask", Deny},
-		{"the boundary denies beside a rule that allows", []Rule{allow}, "", `{"path":"{outside}/sub/x","p2":"{home}/projects/x"}`, Deny, RuleBoundary, Deny},
-		{"what cannot be resolved", []Rule{{Then: Allow}}, "", `{"path":"{project}/loop"}`, Deny, RuleUnresolvable, Deny},
-		{"NUL", []Rule{{Then: Escalate}}, "", `{"path":"a\u0000b"}`, Deny, RuleUnresolvable, Deny},
-		{"protected", []Rule{{Then: Allow}}, "", `{"path":"{hub}"}`, Deny, RuleProtected, Deny},
-		{"a folder of something protected", []Rule{{Then: Allow}}, "", `{"path":"{home}/config"}`, Deny, "", Deny},
-		{"no paths asked: every path", []Rule{{Then: Allow}}, "", `{"path":"/etc/passwd"}`, Allow, "rule 1", Deny},
-		{"paths empty: every path", []Rule{{Then: Allow, Paths: &PathRule{}}}, "", `{"path":"/etc/passwd"}`, Allow, "rule 1", Deny},
-		{"one reading suffices to ask", []Rule{{Name: "ask", Then: Escalate, Paths: within("{outside}")}, {Name: "no", Then: Deny, Paths: within("{project}")}}, readTool, `{"path":"{project}/link/../outside/secret.txt"}`, Escalate, "ask", Deny},
-		{"the null device", []Rule{{Then: Deny, Paths: &PathRule{Outside: true}}}, "", `{"path":"/dev/null"}`, Allow, "", Allow},
-		{"another server's rule", []Rule{{Then: Allow, Servers: []string{"chil", "child2", "c?"}}}, "", `{"path":"/etc/passwd"}`, Deny, RuleBoundary, Deny},
-		{"another tool's rule", []Rule{{Then: Allow, Tools: []string{"do_i", "DO_IT", `do_\*`, "[!d]*"}}}, "", `{"path":"/etc/passwd"}`, Deny, RuleBoundary, Deny},
-		{"patterns", []Rule{{Then: Deny, Servers: []string{"ch*"}, Tools: []string{"x", "do_??"}}}, "", `{"path":"a.txt"}`, Deny, "rule 1", Allow},
-		{"a slash in a tool's name", []Rule{{Then: Deny, Tools: []string{"fs*"}}}, `{"name":"fs/delete"}`, `{"path":"a.txt"}`, Deny, "rule 1", Allow},
+		{"allow first", []policy.Rule{allow, deny}, "", `{"path":"{outside}/sub/x"}`, policy.Allow, "yes", policy.Deny},
+		{"deny first", []policy.Rule{deny, allow}, "", `{"path":"{outside}/sub/x"}`, policy.Deny, "no", policy.Deny},
+		{"escalate behind deny", []policy.Rule{deny, ask}, "", `{"path":"{outside}/sub/x"}`, policy.Deny, "no", policy.Deny},
+		{"escalate first", []policy.Rule{ask, deny}, "", `{"path":"{outside}/sub/x"}`, policy.Escalate, "ask", policy.Deny},
+		{"escalate inside the boundary", []policy.Rule{ask}, "", `{"path":"{project}/a.txt"}`, policy.Allow, RuleInside, policy.Allow},
+		{"deny before escalate", []policy.Rule{deny, ask}, "", `{"path":"{home}/projects/x","p2":"{outside}/x"}`, policy.Deny, "no", policy.Deny},
+		{"escalate before allow", []policy.Rule{allow, ask}, "", `{"path":"{outside}/sub/x","p2":"{home}/projects/x"}`, policy.Escalate, "ask", policy.Deny},
+		{"the boundary denies beside a rule that allows", []policy.Rule{allow}, "", `{"path":"{outside}/sub/x","p2":"{home}/projects/x"}`, policy.Deny, RuleBoundary, policy.Deny},
+		{"what cannot be resolved", []policy.Rule{{Then: policy.Allow}}, "", `{"path":"{project}/loop"}`, policy.Deny, RuleUnresolvable, policy.Deny},
+		{"NUL", []policy.Rule{{Then: policy.Escalate}}, "", `{"path":"a\u0000b"}`, policy.Deny, RuleUnresolvable, policy.Deny},
+		{"protected", []policy.Rule{{Then: policy.Allow}}, "", `{"path":"{hub}"}`, policy.Deny, RuleProtected, policy.Deny},
+		{"a folder of something protected", []policy.Rule{{Then: policy.Allow}}, "", `{"path":"{home}/config"}`, policy.Deny, "", policy.Deny},
+		{"no paths asked: every path", []policy.Rule{{Then: policy.Allow}}, "", `{"path":"/etc/passwd"}`, policy.Allow, "rule 1", policy.Deny},
+		{"paths empty: every path", []policy.Rule{{Then: policy.Allow, Paths: &policy.PathRule{}}}, "", `{"path":"/etc/passwd"}`, policy.Allow, "rule 1", policy.Deny},
+		{"one reading suffices to ask", []policy.Rule{{Name: "ask", Then: policy.Escalate, Paths: within("{outside}")}, {Name: "no", Then: policy.Deny, Paths: within("{project}")}}, readTool, `{"path":"{project}/link/../outside/secret.txt"}`, policy.Escalate, "ask", policy.Deny},
+		{"the null device", []policy.Rule{{Then: policy.Deny, Paths: &policy.PathRule{Outside: true}}}, "", `{"path":"/dev/null"}`, policy.Allow, "", policy.Allow},
+		{"another server's rule", []policy.Rule{{Then: policy.Allow, Servers: []string{"chil", "child2", "c?"}}}, "", `{"path":"/etc/passwd"}`, policy.Deny, RuleBoundary, policy.Deny},
+		{"another tool's rule", []policy.Rule{{Then: policy.Allow, Tools: []string{"do_i", "DO_IT", `do_\*`, "[!d]*"}}}, "", `{"path":"/etc/passwd"}`, policy.Deny, RuleBoundary, policy.Deny},
+		{"patterns", []policy.Rule{{Then: policy.Deny, Servers: []string{"ch*"}, Tools: []string{"x", "do_??"}}}, "", `{"path":"a.txt"}`, policy.Deny, "rule 1", policy.Allow},
+		{"a slash in a tool's name", []policy.Rule{{Then: policy.Deny, Tools: []string{"fs*"}}}, `{"name":"fs/delete"}`, `{"path":"a.txt"}`, policy.Deny, "rule 1", policy.Allow},
 	} {
 		e.run(t, w)
 	}
@@ -158,35 +162,35 @@ func TestRuleOrder(t *testing.T) {
 // counts, and nothing said is writing.
 func TestRuleRoles(t *testing.T) {
 	w := newWorld(t)
-	reading := []Rule{{Name: "read", Then: Allow, Paths: within("{outside}", access.Read)}}
-	noDelete := []Rule{{Name: "keep", Then: Deny, Paths: &PathRule{Roles: []access.Role{access.Delete}}}}
+	reading := []policy.Rule{{Name: "read", Then: policy.Allow, Paths: within("{outside}", access.Read)}}
+	noDelete := []policy.Rule{{Name: "keep", Then: policy.Deny, Paths: &policy.PathRule{Roles: []access.Role{access.Delete}}}}
 	args := `{"path":"{outside}/secret.txt"}`
 	for _, e := range []policyCase{
-		{"said to read", reading, `{"name":"frob","annotations":{"readOnlyHint":true}}`, args, Allow, "read", Deny},
-		{"nothing said", reading, `{"name":"frob"}`, args, Deny, RuleBoundary, Deny},
-		{"said not to read", reading, `{"name":"frob","annotations":{"readOnlyHint":false}}`, args, Deny, RuleBoundary, Deny},
-		{"a lie that the name gives away", reading, `{"name":"write_file","annotations":{"readOnlyHint":true}}`, args, Deny, RuleBoundary, Deny},
-		{"a lie against itself", reading, `{"name":"frob","annotations":{"readOnlyHint":true,"destructiveHint":true}}`, args, Deny, RuleBoundary, Deny},
-		{"no boolean", reading, `{"name":"frob","annotations":{"readOnlyHint":"true"}}`, args, Deny, RuleBoundary, Deny},
-		{"an output of a tool that reads", reading, `{"name":"frob","annotations":{"readOnlyHint":true}}`, `{"outputPath":"{outside}/x"}`, Deny, RuleBoundary, Deny},
-		{"deleting said to read", noDelete, `{"name":"delete_file","annotations":{"readOnlyHint":true}}`, `{"path":"a.txt"}`, Deny, "keep", Allow},
-		{"moving is deleting at the source", noDelete, moveTool, `{"source":"a.txt","destination":"b.txt"}`, Deny, "keep", Allow},
-		{"and writing at the destination", noDelete, moveTool, `{"destination":"b.txt"}`, Allow, "", Allow},
+		{"said to read", reading, `{"name":"frob","annotations":{"readOnlyHint":true}}`, args, policy.Allow, "read", policy.Deny},
+		{"nothing said", reading, `{"name":"frob"}`, args, policy.Deny, RuleBoundary, policy.Deny},
+		{"said not to read", reading, `{"name":"frob","annotations":{"readOnlyHint":false}}`, args, policy.Deny, RuleBoundary, policy.Deny},
+		{"a lie that the name gives away", reading, `{"name":"write_file","annotations":{"readOnlyHint":true}}`, args, policy.Deny, RuleBoundary, policy.Deny},
+		{"a lie against itself", reading, `{"name":"frob","annotations":{"readOnlyHint":true,"destructiveHint":true}}`, args, policy.Deny, RuleBoundary, policy.Deny},
+		{"no boolean", reading, `{"name":"frob","annotations":{"readOnlyHint":"true"}}`, args, policy.Deny, RuleBoundary, policy.Deny},
+		{"an output of a tool that reads", reading, `{"name":"frob","annotations":{"readOnlyHint":true}}`, `{"outputPath":"{outside}/x"}`, policy.Deny, RuleBoundary, policy.Deny},
+		{"deleting said to read", noDelete, `{"name":"delete_file","annotations":{"readOnlyHint":true}}`, `{"path":"a.txt"}`, policy.Deny, "keep", policy.Allow},
+		{"moving is deleting at the source", noDelete, moveTool, `{"source":"a.txt","destination":"b.txt"}`, policy.Deny, "keep", policy.Allow},
+		{"and writing at the destination", noDelete, moveTool, `{"destination":"b.txt"}`, policy.Allow, "", policy.Allow},
 	} {
 		e.run(t, w)
 	}
 	// hub.json outweighs what the child says, both ways.
 	cfg := w.config("", reading...)
-	cfg.Children[0].Args = map[string]map[string]ArgRule{"*": {"/in": {Role: access.Read}, "/out": {Role: access.Write}}}
+	cfg.Children[0].Args = map[string]map[string]declare.ArgRule{"*": {"/in": {Role: access.Read}, "/out": {Role: access.Write}}}
 	c, err := NewChecker(cfg)
 	w.must(err)
 	for _, e := range []struct {
 		def, args string
-		want      Decision
+		want      policy.Decision
 	}{
-		{`{"name":"write_it"}`, `{"in":"{outside}/secret.txt"}`, Allow},
-		{`{"name":"read_it","annotations":{"readOnlyHint":true}}`, `{"out":"{outside}/secret.txt"}`, Deny},
-		{`{"name":"read_it","annotations":{"readOnlyHint":true}}`, `{"in":"{outside}/secret.txt"}`, Allow}, // the control
+		{`{"name":"write_it"}`, `{"in":"{outside}/secret.txt"}`, policy.Allow},
+		{`{"name":"read_it","annotations":{"readOnlyHint":true}}`, `{"out":"{outside}/secret.txt"}`, policy.Deny},
+		{`{"name":"read_it","annotations":{"readOnlyHint":true}}`, `{"in":"{outside}/secret.txt"}`, policy.Allow}, // the control
 	} {
 		if _, v := w.call(c, w.tool(c, "", e.def), e.args); v.Decision != e.want {
 			t.Errorf("%s %s: %v, want %v", e.def, e.args, v.Decision, e.want)
@@ -202,30 +206,30 @@ func TestRulesWithoutBoundary(t *testing.T) {
 	none := rootsmgr.NewSnapshot(guard.OS{}, 1, rootsmgr.OriginNone, nil)
 	open := rootsmgr.View{Snapshot: none, Case: rootsmgr.CaseUnsupported, Open: true}
 	shut := rootsmgr.View{Snapshot: none, Case: rootsmgr.CaseEmpty}
-	no, ask, out := Rule{Then: Deny, Paths: within("{outside}")}, Rule{Then: Escalate, Paths: within("{outside}")}, Rule{Then: Deny, Paths: &PathRule{Outside: true}}
+	no, ask, out := policy.Rule{Then: policy.Deny, Paths: within("{outside}")}, policy.Rule{Then: policy.Escalate, Paths: within("{outside}")}, policy.Rule{Then: policy.Deny, Paths: &policy.PathRule{Outside: true}}
 	for _, e := range []struct {
 		name    string
 		sandbox string
-		rules   []Rule
+		rules   []policy.Rule
 		View    rootsmgr.View
 		args    string
-		want    Decision
+		want    policy.Decision
 	}{
-		{"no rule", "", nil, open, `{"path":"{outside}/x"}`, Allow},
-		{"deny", "", []Rule{no}, open, `{"path":"{outside}/x"}`, Deny},
-		{"escalate", "", []Rule{ask}, open, `{"path":"{outside}/x"}`, Escalate},
-		{"elsewhere", "", []Rule{no}, open, `{"path":"{home}/projects/x"}`, Allow},
-		{"relative", "", []Rule{no}, open, `{"x":"../outside/sub/x"}`, Deny},
-		{"a name in a shell string", "", []Rule{no}, open, `{"command":"cat ../outside/secret.txt"}`, Deny},
-		{"outside of nothing", "", []Rule{out}, open, `{"path":"{outside}/x"}`, Allow},
-		{"outside of the sandbox alone", "{home}/sandbox", []Rule{out}, open, `{"path":"{outside}/x"}`, Allow},
-		{"beside the sandbox", "{home}/sandbox", nil, open, `{"path":"{outside}/x"}`, Allow},
-		{"protected", "", []Rule{{Then: Allow}}, open, `{"path":"{hub}"}`, Deny},
-		{"nothing is open", "", nil, shut, `{"path":"{outside}/x"}`, Deny},
-		{"nothing but the sandbox", "{home}/sandbox", nil, shut, `{"path":"{home}/sandbox/x"}`, Allow},
-		{"and not beside it", "{home}/sandbox", nil, shut, `{"path":"{home}/sandbox2/x"}`, Deny},
-		{"outside of an empty list", "", []Rule{{Then: Escalate, Paths: &PathRule{Outside: true}}}, shut, `{"path":"{outside}/x"}`, Escalate},
-		{"a view that nobody made", "{home}/sandbox", nil, rootsmgr.View{}, `{"path":"{home}/sandbox/x"}`, Deny},
+		{"no rule", "", nil, open, `{"path":"{outside}/x"}`, policy.Allow},
+		{"deny", "", []policy.Rule{no}, open, `{"path":"{outside}/x"}`, policy.Deny},
+		{"escalate", "", []policy.Rule{ask}, open, `{"path":"{outside}/x"}`, policy.Escalate},
+		{"elsewhere", "", []policy.Rule{no}, open, `{"path":"{home}/projects/x"}`, policy.Allow},
+		{"relative", "", []policy.Rule{no}, open, `{"x":"../outside/sub/x"}`, policy.Deny},
+		{"a name in a shell string", "", []policy.Rule{no}, open, `{"command":"cat ../outside/secret.txt"}`, policy.Deny},
+		{"outside of nothing", "", []policy.Rule{out}, open, `{"path":"{outside}/x"}`, policy.Allow},
+		{"outside of the sandbox alone", "{home}/sandbox", []policy.Rule{out}, open, `{"path":"{outside}/x"}`, policy.Allow},
+		{"beside the sandbox", "{home}/sandbox", nil, open, `{"path":"{outside}/x"}`, policy.Allow},
+		{"protected", "", []policy.Rule{{Then: policy.Allow}}, open, `{"path":"{hub}"}`, policy.Deny},
+		{"nothing is open", "", nil, shut, `{"path":"{outside}/x"}`, policy.Deny},
+		{"nothing but the sandbox", "{home}/sandbox", nil, shut, `{"path":"{home}/sandbox/x"}`, policy.Allow},
+		{"and not beside it", "{home}/sandbox", nil, shut, `{"path":"{home}/sandbox2/x"}`, policy.Deny},
+		{"outside of an empty list", "", []policy.Rule{{Then: policy.Escalate, Paths: &policy.PathRule{Outside: true}}}, shut, `{"path":"{outside}/x"}`, policy.Escalate},
+		{"a view that nobody made", "{home}/sandbox", nil, rootsmgr.View{}, `{"path":"{home}/sandbox/x"}`, policy.Deny},
 	} {
 		c := w.rules(e.sandbox, e.rules...)
 		s, err := c.Scan(w.tool(c, "", anyTool), []byte(w.fill(e.args)))
@@ -241,27 +245,27 @@ func TestCallsWithoutPaths(t *testing.T) {
 	w := newWorld(t)
 	for _, e := range []struct {
 		name     string
-		rules    []Rule
+		rules    []policy.Rule
 		args     string
 		approved string
-		want     Decision
+		want     policy.Decision
 		rule     string
 		needs    bool
 	}{
-		{"no rule", nil, `{"n":1}`, "", Allow, RuleNoPath, false},
-		{"paths empty", []Rule{{Then: Deny, Paths: &PathRule{}}}, `{"n":1}`, "", Allow, RuleNoPath, false},
-		{"deny", []Rule{{Then: Deny}}, `{"n":1}`, "", Deny, "rule 1", true},
-		{"escalate", []Rule{{Then: Escalate}}, `{"n":1}`, "", Escalate, "rule 1", true},
-		{"approved", []Rule{{Then: Escalate}}, `{"n":1}`, "rule 1", Allow, "rule 1", true},
-		{"approved otherwise", []Rule{{Then: Escalate}}, `{"n":1}`, "rule 2", Escalate, "rule 1", true},
-		{"approval lifts no denial", []Rule{{Then: Deny}}, `{"n":1}`, "rule 1", Deny, "rule 1", true},
-		{"allow before deny", []Rule{{Then: Allow, Tools: []string{"do_*"}}, {Then: Deny}}, `{"n":1}`, "", Allow, "rule 1", false},
-		{"another tool", []Rule{{Then: Deny, Tools: []string{"x"}}}, `{"n":1}`, "", Allow, RuleNoPath, false},
-		{"words that turn out to be none", []Rule{{Then: Deny}}, `{"command":"echo hello/world"}`, "", Deny, "rule 1", true},
-		{"with a path", []Rule{{Then: Escalate}}, `{"path":"a.txt"}`, "", Escalate, "rule 1", true},
-		{"with a path, approved", []Rule{{Then: Escalate}}, `{"path":"a.txt"}`, "rule 1", Allow, "rule 1", true},
-		{"approval of a call opens no path of another rule", []Rule{{Name: "p", Then: Escalate, Paths: &PathRule{Outside: true}}, {Then: Escalate}}, `{"path":"a.txt","p2":"/etc/hosts"}`, "rule 2", Escalate, "p", true},
-		{"both are asked about at once", []Rule{{Name: "p", Then: Escalate, Paths: &PathRule{Outside: true}}, {Then: Escalate}}, `{"path":"a.txt","p2":"/etc/hosts"}`, "", Escalate, "rule 2", true},
+		{"no rule", nil, `{"n":1}`, "", policy.Allow, RuleNoPath, false},
+		{"paths empty", []policy.Rule{{Then: policy.Deny, Paths: &policy.PathRule{}}}, `{"n":1}`, "", policy.Allow, RuleNoPath, false},
+		{"deny", []policy.Rule{{Then: policy.Deny}}, `{"n":1}`, "", policy.Deny, "rule 1", true},
+		{"escalate", []policy.Rule{{Then: policy.Escalate}}, `{"n":1}`, "", policy.Escalate, "rule 1", true},
+		{"approved", []policy.Rule{{Then: policy.Escalate}}, `{"n":1}`, "rule 1", policy.Allow, "rule 1", true},
+		{"approved otherwise", []policy.Rule{{Then: policy.Escalate}}, `{"n":1}`, "rule 2", policy.Escalate, "rule 1", true},
+		{"approval lifts no denial", []policy.Rule{{Then: policy.Deny}}, `{"n":1}`, "rule 1", policy.Deny, "rule 1", true},
+		{"allow before deny", []policy.Rule{{Then: policy.Allow, Tools: []string{"do_*"}}, {Then: policy.Deny}}, `{"n":1}`, "", policy.Allow, "rule 1", false},
+		{"another tool", []policy.Rule{{Then: policy.Deny, Tools: []string{"x"}}}, `{"n":1}`, "", policy.Allow, RuleNoPath, false},
+		{"words that turn out to be none", []policy.Rule{{Then: policy.Deny}}, `{"command":"echo hello/world"}`, "", policy.Deny, "rule 1", true},
+		{"with a path", []policy.Rule{{Then: policy.Escalate}}, `{"path":"a.txt"}`, "", policy.Escalate, "rule 1", true},
+		{"with a path, approved", []policy.Rule{{Then: policy.Escalate}}, `{"path":"a.txt"}`, "rule 1", policy.Allow, "rule 1", true},
+		{"approval of a call opens no path of another rule", []policy.Rule{{Name: "p", Then: policy.Escalate, Paths: &policy.PathRule{Outside: true}}, {Then: policy.Escalate}}, `{"path":"a.txt","p2":"/etc/hosts"}`, "rule 2", policy.Escalate, "p", true},
+		{"both are asked about at once", []policy.Rule{{Name: "p", Then: policy.Escalate, Paths: &policy.PathRule{Outside: true}}, {Then: policy.Escalate}}, `{"path":"a.txt","p2":"/etc/hosts"}`, "", policy.Escalate, "rule 2", true},
 	} {
 		c := w.rules("", e.rules...)
 		s, err := c.Scan(w.tool(c, "", anyTool), []byte(e.args))
@@ -280,15 +284,15 @@ func TestRulesOfRequests(t *testing.T) {
 	w := newWorld(t)
 	for _, e := range []struct {
 		name  string
-		rules []Rule
-		want  Decision
+		rules []policy.Rule
+		want  policy.Decision
 	}{
-		{"no rule", nil, Allow},
-		{"within", []Rule{{Then: Deny, Paths: within("{project}/src", access.Read)}}, Deny},
-		{"writing", []Rule{{Then: Deny, Paths: within("{project}/src", access.Write)}}, Allow},
-		{"every tool", []Rule{{Then: Deny, Tools: []string{"*"}}}, Deny},
-		{"some tools", []Rule{{Then: Deny, Tools: []string{"read_*"}}}, Allow},
-		{"escalate", []Rule{{Then: Escalate, Servers: []string{"child"}}}, Escalate},
+		{"no rule", nil, policy.Allow},
+		{"within", []policy.Rule{{Then: policy.Deny, Paths: within("{project}/src", access.Read)}}, policy.Deny},
+		{"writing", []policy.Rule{{Then: policy.Deny, Paths: within("{project}/src", access.Write)}}, policy.Allow},
+		{"every tool", []policy.Rule{{Then: policy.Deny, Tools: []string{"*"}}}, policy.Deny},
+		{"some tools", []policy.Rule{{Then: policy.Deny, Tools: []string{"read_*"}}}, policy.Allow},
+		{"escalate", []policy.Rule{{Then: policy.Escalate, Servers: []string{"child"}}}, policy.Escalate},
 	} {
 		c := w.rules("", e.rules...)
 		byURI, err := c.ScanURI("child", "file://"+w.project+"/src/main.go")
@@ -303,8 +307,8 @@ func TestRulesOfRequests(t *testing.T) {
 			}
 		}
 	}
-	c := w.rules("", Rule{Then: Deny, Tools: []string{methodRead}})
-	for uri, want := range map[string]Decision{"https://example.com/x": Deny, "file://" + w.project + "/a.txt": Deny} {
+	c := w.rules("", policy.Rule{Then: policy.Deny, Tools: []string{methodRead}})
+	for uri, want := range map[string]policy.Decision{"https://example.com/x": policy.Deny, "file://" + w.project + "/a.txt": policy.Deny} {
 		s, err := c.ScanURI("child", uri)
 		w.must(err)
 		if v := c.Judge(s, w.where(), w.view()); v.Decision != want {
@@ -316,32 +320,32 @@ func TestRulesOfRequests(t *testing.T) {
 // TestGrants: a grant is exact, and opens nothing but what a rule escalates.
 func TestGrants(t *testing.T) {
 	w := newWorld(t)
-	rules := []Rule{{Name: "never", Then: Deny, Paths: within("{outside}/sub")}, {Name: "ask", Then: Escalate, Paths: &PathRule{Outside: true}}}
-	dir, file := Grant{Path: w.outside, Roles: Roles(access.Read)}, Grant{Path: w.outside + "/secret.txt", File: true, Roles: Roles(access.Read, access.Write)}
-	hub := Grant{Path: filepath.Dir(w.hub), Roles: AnyRole}
+	rules := []policy.Rule{{Name: "never", Then: policy.Deny, Paths: within("{outside}/sub")}, {Name: "ask", Then: policy.Escalate, Paths: &policy.PathRule{Outside: true}}}
+	dir, file := policy.Grant{Path: w.outside, Roles: policy.Roles(access.Read)}, policy.Grant{Path: w.outside + "/secret.txt", File: true, Roles: policy.Roles(access.Read, access.Write)}
+	hub := policy.Grant{Path: filepath.Dir(w.hub), Roles: policy.AnyRole}
 	w.must(os.Symlink(w.home+"/projects/sibling.txt", w.outside+"/planted"))
 	w.must(os.Mkdir(w.outside+"/sub2", 0o700))
 	for _, e := range []struct {
 		name, tool, args string
-		grants           []Grant
-		want             Decision
+		grants           []policy.Grant
+		want             policy.Decision
 	}{
-		{"none", readTool, `{"path":"{outside}/secret.txt"}`, nil, Escalate},
-		{"the directory", readTool, `{"path":"{outside}/secret.txt"}`, []Grant{dir}, Allow},
-		{"through a link", readTool, `{"path":"{project}/link/secret.txt"}`, []Grant{dir}, Allow},
-		{"another role", anyTool, `{"path":"{outside}/secret.txt"}`, []Grant{dir}, Escalate},
-		{"that file", anyTool, `{"path":"{outside}/secret.txt"}`, []Grant{file}, Allow},
-		{"below that file", readTool, `{"path":"{outside}/secret.txt/x"}`, []Grant{file}, Escalate},
-		{"that file, and it is a directory", readTool, `{"path":"{outside}/sub2"}`, []Grant{{Path: w.outside + "/sub2", File: true, Roles: AnyRole}}, Escalate},
-		{"that directory", readTool, `{"path":"{outside}/sub2"}`, []Grant{{Path: w.outside + "/sub2", Roles: AnyRole}}, Allow},
-		{"its neighbour", readTool, `{"path":"{outside}/tool"}`, []Grant{file}, Escalate},
-		{"a look-alike", readTool, `{"path":"{home}/outside2/x"}`, []Grant{dir}, Escalate},
-		{"a link planted since", readTool, `{"path":"{outside}/planted"}`, []Grant{dir}, Escalate},
-		{"climbing", readTool, `{"path":"{outside}/../projects/sibling.txt"}`, []Grant{dir}, Escalate},
-		{"what a rule denies", readTool, `{"path":"{outside}/sub/x"}`, []Grant{dir, {Path: w.outside + "/sub", Roles: AnyRole}}, Deny},
-		{"what is protected", readTool, `{"path":"{hub}"}`, []Grant{hub}, Deny},
-		{"the zero grant", readTool, `{"path":"{outside}/secret.txt"}`, []Grant{{}, {Path: w.outside}, {Roles: AnyRole}, {File: true, Roles: AnyRole}}, Escalate},
-		{"one of two paths", readTool, `{"path":"{outside}/secret.txt","p2":"{home}/projects/sibling.txt"}`, []Grant{dir}, Escalate},
+		{"none", readTool, `{"path":"{outside}/secret.txt"}`, nil, policy.Escalate},
+		{"the directory", readTool, `{"path":"{outside}/secret.txt"}`, []policy.Grant{dir}, policy.Allow},
+		{"through a link", readTool, `{"path":"{project}/link/secret.txt"}`, []policy.Grant{dir}, policy.Allow},
+		{"another role", anyTool, `{"path":"{outside}/secret.txt"}`, []policy.Grant{dir}, policy.Escalate},
+		{"that file", anyTool, `{"path":"{outside}/secret.txt"}`, []policy.Grant{file}, policy.Allow},
+		{"below that file", readTool, `{"path":"{outside}/secret.txt/x"}`, []policy.Grant{file}, policy.Escalate},
+		{"that file, and it is a directory", readTool, `{"path":"{outside}/sub2"}`, []policy.Grant{{Path: w.outside + "/sub2", File: true, Roles: policy.AnyRole}}, policy.Escalate},
+		{"that directory", readTool, `{"path":"{outside}/sub2"}`, []policy.Grant{{Path: w.outside + "/sub2", Roles: policy.AnyRole}}, policy.Allow},
+		{"its neighbour", readTool, `{"path":"{outside}/tool"}`, []policy.Grant{file}, policy.Escalate},
+		{"a look-alike", readTool, `{"path":"{home}/outside2/x"}`, []policy.Grant{dir}, policy.Escalate},
+		{"a link planted since", readTool, `{"path":"{outside}/planted"}`, []policy.Grant{dir}, policy.Escalate},
+		{"climbing", readTool, `{"path":"{outside}/../projects/sibling.txt"}`, []policy.Grant{dir}, policy.Escalate},
+		{"what a rule denies", readTool, `{"path":"{outside}/sub/x"}`, []policy.Grant{dir, {Path: w.outside + "/sub", Roles: policy.AnyRole}}, policy.Deny},
+		{"what is protected", readTool, `{"path":"{hub}"}`, []policy.Grant{hub}, policy.Deny},
+		{"the zero grant", readTool, `{"path":"{outside}/secret.txt"}`, []policy.Grant{{}, {Path: w.outside}, {Roles: policy.AnyRole}, {File: true, Roles: policy.AnyRole}}, policy.Escalate},
+		{"one of two paths", readTool, `{"path":"{outside}/secret.txt","p2":"{home}/projects/sibling.txt"}`, []policy.Grant{dir}, policy.Escalate},
 	} {
 		c := w.rules("", rules...)
 		s, err := c.Scan(w.tool(c, "", e.tool), []byte(w.fill(e.args)))
@@ -353,12 +357,12 @@ func TestGrants(t *testing.T) {
 		}
 	}
 	// A rule about calls is approved call by call: what a grant covers may stand beside anything.
-	shell := w.rules("", Rule{Name: "ask", Then: Escalate, Tools: []string{"run_*"}})
-	for approved, want := range map[string]Decision{"": Escalate, "ask": Allow, "other": Escalate} {
+	shell := w.rules("", policy.Rule{Name: "ask", Then: policy.Escalate, Tools: []string{"run_*"}})
+	for approved, want := range map[string]policy.Decision{"": policy.Escalate, "ask": policy.Allow, "other": policy.Escalate} {
 		s, err := shell.Scan(w.tool(shell, "", shellTool), []byte(w.fill(`{"command":"cat {project}/a.txt; make everything"}`)))
 		w.must(err)
 		where := w.where()
-		where.Grants, where.Approved = []Grant{{Path: w.project, Roles: AnyRole}}, approved
+		where.Grants, where.Approved = []policy.Grant{{Path: w.project, Roles: policy.AnyRole}}, approved
 		if v := shell.Judge(s, where, w.view()); v.Decision != want || v.First != nil {
 			t.Errorf("a shell string approved under %q: %v %+v", approved, v.Decision, v.First)
 		}
@@ -376,12 +380,12 @@ func TestGrants(t *testing.T) {
 		}
 	}
 	// Where nothing is escalated a grant is worth nothing.
-	c := w.rules("", Rule{Then: Allow, Paths: within("{outside}/sub")})
+	c := w.rules("", policy.Rule{Then: policy.Allow, Paths: within("{outside}/sub")})
 	s, err = c.Scan(w.tool(c, "", readTool), []byte(w.fill(`{"path":"{outside}/secret.txt"}`)))
 	w.must(err)
 	where := w.where()
-	where.Grants = []Grant{dir, file, {Path: "/", Roles: AnyRole}}
-	if v = c.Judge(s, where, w.view()); v.Decision != Deny {
+	where.Grants = []policy.Grant{dir, file, {Path: "/", Roles: policy.AnyRole}}
+	if v = c.Judge(s, where, w.view()); v.Decision != policy.Deny {
 		t.Errorf("a grant opened what the boundary denies: %+v", v)
 	}
 }
@@ -390,20 +394,20 @@ func TestGrants(t *testing.T) {
 func TestCeilingBeforeRules(t *testing.T) {
 	w := newWorld(t)
 	w.must(os.MkdirAll(w.home+"/sandbox", 0o700))
-	c := w.rules("{home}/sandbox", Rule{Name: "ask", Then: Escalate, Paths: within("{outside}/sub")}, Rule{Name: "all", Then: Allow})
+	c := w.rules("{home}/sandbox", policy.Rule{Name: "ask", Then: policy.Escalate, Paths: within("{outside}/sub")}, policy.Rule{Name: "all", Then: policy.Allow})
 	tool := w.tool(c, "", anyTool)
 	ceiling := rootsmgr.NewSnapshot(guard.OS{}, 1, rootsmgr.OriginCeiling, []rootsmgr.Entry{{URI: w.project}, {URI: w.home + "/projects"}}).Guard()
 	for _, path := range []string{"{outside}/x", "{outside}/sub/x", "{home}/sandbox/x", "{project}/link/x", "/etc/passwd"} {
 		s, err := c.Scan(tool, []byte(w.fill(`{"path":"`+path+`"}`)))
 		w.must(err)
 		where := w.where()
-		where.Grants = []Grant{{Path: w.outside, Roles: AnyRole}}
+		where.Grants = []policy.Grant{{Path: w.outside, Roles: policy.AnyRole}}
 		view := w.view()
-		if v := c.Judge(s, where, view); v.Decision != Allow {
+		if v := c.Judge(s, where, view); v.Decision != policy.Allow {
 			t.Errorf("control: %s: %v by %q without a ceiling", path, v.Decision, v.Rule)
 		}
 		view.Ceiling = ceiling
-		if v := c.Judge(s, where, view); v.Decision != Deny || v.Rule != RuleCeiling || v.First.Code != CodeCeiling {
+		if v := c.Judge(s, where, view); v.Decision != policy.Deny || v.Rule != RuleCeiling || v.First.Code != CodeCeiling {
 			t.Errorf("%s: %v by %q under a ceiling", path, v.Decision, v.Rule)
 		}
 	}
@@ -411,7 +415,7 @@ func TestCeilingBeforeRules(t *testing.T) {
 	w.must(err)
 	view := w.view()
 	view.Ceiling = ceiling
-	if v := c.Judge(s, w.where(), view); v.Decision != Allow || v.Rule != "all" {
+	if v := c.Judge(s, w.where(), view); v.Decision != policy.Allow || v.Rule != "all" {
 		t.Errorf("a rule opens nothing below the ceiling: %+v", v)
 	}
 }
@@ -419,11 +423,11 @@ func TestCeilingBeforeRules(t *testing.T) {
 // TestBadPolicies: everything that is wrong is told at once, and where.
 func TestBadPolicies(t *testing.T) {
 	w := newWorld(t)
-	_, err := NewChecker(Config{Children: []ChildConfig{{Name: "child"}}, Home: w.home, Policy: Policy{Sandbox: "no/where", Rules: []Rule{
+	_, err := NewChecker(Config{Children: []ChildConfig{{Name: "child"}}, Home: w.home, Policy: policy.Policy{Sandbox: "no/where", Rules: []policy.Rule{
 		{Name: "twice"}, {Name: "twice"}, {Name: RuleInside}, {}, {Name: "a", Then: 9}, {Name: "b", Servers: []string{"[a"}}, {Name: "c", Tools: []string{""}},
-		{Name: "d", Paths: &PathRule{Roles: []access.Role{access.None}}}, {Name: "e", Paths: &PathRule{Within: "rel"}}, {Name: "f", Paths: &PathRule{Within: w.project + "/a.txt"}},
-		{Name: "g", Paths: &PathRule{Within: w.project + "/loop"}}, {Name: "h", Paths: &PathRule{Within: w.home + "/*"}}, {Name: "i", Paths: &PathRule{Within: w.project + "/link/../x"}},
-		{Name: "fine", Paths: &PathRule{Within: "~/project"}},
+		{Name: "d", Paths: &policy.PathRule{Roles: []access.Role{access.None}}}, {Name: "e", Paths: &policy.PathRule{Within: "rel"}}, {Name: "f", Paths: &policy.PathRule{Within: w.project + "/a.txt"}},
+		{Name: "g", Paths: &policy.PathRule{Within: w.project + "/loop"}}, {Name: "h", Paths: &policy.PathRule{Within: w.home + "/*"}}, {Name: "i", Paths: &policy.PathRule{Within: w.project + "/link/../x"}},
+		{Name: "fine", Paths: &policy.PathRule{Within: "~/project"}},
 	}}})
 	got := map[int]string{}
 	var walk func(error)
@@ -434,7 +438,7 @@ func TestBadPolicies(t *testing.T) {
 			}
 			return
 		}
-		var p *PolicyError
+		var p *policy.Error
 		if !errors.As(err, &p) {
 			t.Errorf("no PolicyError: %v", err)
 			return

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"mcphub/validate/access"
+	"mcphub/validate/policy"
 )
 
 // programAttacks are shell strings in which a known program opens what another one, or another option, would not.
@@ -132,12 +133,12 @@ func TestPrograms(t *testing.T) {
 		honest = append(honest, `{"command":`+string(quoteJSON(s))+`}`)
 	}
 	for _, args := range honest {
-		if _, v := w.call(c, tool, args); v.Decision != Allow {
+		if _, v := w.call(c, tool, args); v.Decision != policy.Allow {
 			t.Errorf("%s: denied %q as %s: %s", args, v.First.Value, v.First.Role, v.First.Code)
 		}
 	}
 	for _, args := range vectorAttacks {
-		if _, v := w.call(c, tool, args); v.Decision != Deny {
+		if _, v := w.call(c, tool, args); v.Decision != policy.Deny {
 			t.Errorf("%s: allowed", args)
 		}
 		if !naive(w, w.fill(args)) {
@@ -183,11 +184,11 @@ func TestProgramFolders(t *testing.T) {
 	w.must(err)
 	tool := w.tool(c, "", anyTool)
 	for _, s := range []string{"make CC={outside}/bin/cc", "cat {outside}/bin/cc", "PATH={outside}/sbin:$PATH x"} {
-		if _, v := w.call(c, tool, `{"command":"`+s+`"}`); v.Decision != Deny {
+		if _, v := w.call(c, tool, `{"command":"`+s+`"}`); v.Decision != policy.Deny {
 			t.Errorf("%s: allowed", s)
 		}
 	}
-	if _, v := w.call(c, tool, `{"command":"cp a.txt /usr/bin/env"}`); v.Decision != Deny {
+	if _, v := w.call(c, tool, `{"command":"cp a.txt /usr/bin/env"}`); v.Decision != policy.Deny {
 		t.Error("a program is written")
 	}
 }

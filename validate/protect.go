@@ -14,7 +14,7 @@ import (
 )
 
 // protected denies everything at or below a protected path, and writing to or deleting a directory above one.
-func (j *judge) protected(f *Finding, where *guard.Place) string {
+func (j *judge) protected(f *detect.Finding, where *guard.Place) string {
 	for _, spellings := range j.c.protected {
 		for _, own := range spellings {
 			for _, p := range []string{where.Path, where.Readings.Lexical, where.Readings.Physical, where.Readings.Cleaned} {
@@ -95,7 +95,7 @@ func (j *judge) entries() ([]guard.Entry, bool) {
 
 // reaches reports whether the role concerns everything below a directory, as writing and deleting do. For a directory that only
 // says where a tool works (cwd, projectRoot), and for a word of a longer string, only deleting does.
-func (j *judge) reaches(f *Finding) bool {
+func (j *judge) reaches(f *detect.Finding) bool {
 	if f.Context || f.Form == detect.FormWord || f.Form == detect.FormLiteral || f.Form == detect.FormText || f.Operand && f.Relative() {
 		return f.Role == access.Delete
 	}
@@ -104,7 +104,7 @@ func (j *judge) reaches(f *Finding) bool {
 
 // harmless reports a device that may be used in this role. If the role is only guessed, and for a word of a command, the target
 // of a redirection or a file to make is written, and any other is read.
-func harmless(f *Finding, dev string) bool {
+func harmless(f *detect.Finding, dev string) bool {
 	role, ok := machine.DeviceRole(dev)
 	if !ok || role == access.None {
 		return ok

@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"mcphub/validate/policy"
 )
 
 // deepWorld has a directory as deep as the root, so that what climbs out of it means nothing from where the child works.
@@ -79,7 +81,7 @@ func TestReachingStrings(t *testing.T) {
 		w, fill := deepWorld(t)
 		s = fill(s)
 		c := w.checker()
-		if _, v := w.call(c, w.tool(c, "", anyTool), `{"command":`+string(quoteJSON(s))+`}`); v.Decision != Deny {
+		if _, v := w.call(c, w.tool(c, "", anyTool), `{"command":`+string(quoteJSON(s))+`}`); v.Decision != policy.Deny {
 			t.Errorf("allowed: %s", s)
 		}
 		if w.prints("", s) {
@@ -109,7 +111,7 @@ func TestNamedDirectory(t *testing.T) {
 		`{"cwd":"{project}/{deep}","command":"git clone http://h/x {up}new"}`, `{"cwd":"{project}/{deep}","command":"echo x > {up}new"}`,
 		`{"cwd":"{project}/{deep}","query":"ATTACH '{up}outside/secret.txt'"}`, `{"cwd":"{deep}","args":["-c","print(open('{up}outside/secret.txt'))"]}`,
 	} {
-		if _, v := w.call(c, tool, fill(args)); v.Decision != Deny {
+		if _, v := w.call(c, tool, fill(args)); v.Decision != policy.Deny {
 			t.Errorf("allowed: %s", args)
 		}
 	}
@@ -117,7 +119,7 @@ func TestNamedDirectory(t *testing.T) {
 		`{"cwd":"{project}/d/d","command":"cat ../../a.txt ../f"}`, `{"cwd":"{project}/d/d","command":"npm test -- --config ../../a.json"}`,
 		`{"cwd":"{project}/d/d","query":"ATTACH '../../a.db'"}`,
 	} {
-		if _, v := w.call(c, tool, fill(args)); v.Decision != Allow {
+		if _, v := w.call(c, tool, fill(args)); v.Decision != policy.Allow {
 			t.Errorf("%s: %+v", args, v.First)
 		}
 	}
@@ -132,13 +134,13 @@ func TestThisHost(t *testing.T) {
 	w.must(err)
 	for _, host := range []string{"localhost", "me@localhost", "LOCALHOST.", "127.0.0.1", "127.1", "::1", "0", "ssh://me@localhost:22", name} {
 		for _, s := range []string{"ssh " + host + " cat {outside}/secret.txt", "ssh -p 22 " + host + " 'ls; cat {outside}/secret.txt'"} {
-			if _, v := w.call(c, tool, `{"command":"`+s+`"}`); v.Decision != Deny {
+			if _, v := w.call(c, tool, `{"command":"`+s+`"}`); v.Decision != policy.Deny {
 				t.Errorf("allowed: %s", s)
 			}
 		}
 	}
 	for _, s := range []string{"scp localhost:{outside}/secret.txt .", "rsync -a me@127.0.0.1:{outside}/ .", "scp a.txt localhost:{outside}/new.txt"} {
-		if _, v := w.call(c, tool, `{"command":"`+s+`"}`); v.Decision != Deny {
+		if _, v := w.call(c, tool, `{"command":"`+s+`"}`); v.Decision != policy.Deny {
 			t.Errorf("allowed: %s", s)
 		}
 	}
@@ -146,7 +148,7 @@ func TestThisHost(t *testing.T) {
 		"ssh host cat {outside}/secret.txt", "ssh me@10.0.0.1 'ls {outside}'", "scp host:{outside}/secret.txt .", "rsync -a src/ me@localhost.example.com:{outside}/", "ssh localhost uptime",
 		"docker run localhost/image cat {outside}/secret.txt",
 	} {
-		if _, v := w.call(c, tool, `{"command":"`+s+`"}`); v.Decision != Allow {
+		if _, v := w.call(c, tool, `{"command":"`+s+`"}`); v.Decision != policy.Allow {
 			t.Errorf("%s: %+v", s, v.First)
 		}
 	}
@@ -166,12 +168,12 @@ func TestOtherHostsFile(t *testing.T) {
 		t.Errorf("git does not open it: %s", out)
 	}
 	for _, s := range []string{"git clone file://anyhost{outside}/repo", "git ls-remote \"file://anyhost{outside}/repo\" x", "sqlite3 'file:../outside/secret.txt?mode=ro' .dump"} {
-		if _, v := w.call(c, tool, `{"command":`+string(quoteJSON(fill(s)))+`}`); v.Decision != Deny {
+		if _, v := w.call(c, tool, `{"command":`+string(quoteJSON(fill(s)))+`}`); v.Decision != policy.Deny {
 			t.Errorf("allowed: %s", s)
 		}
 	}
 	for _, s := range []string{"git clone file://{project}/src new", "sqlite3 'file:a.db?mode=ro' .dump", "npm i file:src#main"} {
-		if _, v := w.call(c, tool, `{"command":`+string(quoteJSON(fill(s)))+`}`); v.Decision != Allow {
+		if _, v := w.call(c, tool, `{"command":`+string(quoteJSON(fill(s)))+`}`); v.Decision != policy.Allow {
 			t.Errorf("%s: %+v", s, v.First)
 		}
 	}
@@ -188,7 +190,7 @@ func TestHonestPrograms(t *testing.T) {
 		`jq '.paths["/etc/"]' a.json`, `jq -r '.a/.b | select(startswith("/etc/"))' a.json`, `yq '.paths["/v1/users"].get' a.yaml`, "jq '.scripts | keys[]' package.json",
 		"for d in src docs; do (cd $d && ls); done", "cd \"$(git rev-parse --show-toplevel)\" && ls", "find . -name '*.go' -execdir gofmt -l {} +", "cd {deep} && cat ../../d/f", "D=src; cd $D && cat main.go", "python3 tool.py src/../a.txt",
 	} {
-		if _, v := w.call(c, tool, `{"command":`+string(quoteJSON(fill(s)))+`}`); v.Decision != Allow {
+		if _, v := w.call(c, tool, `{"command":`+string(quoteJSON(fill(s)))+`}`); v.Decision != policy.Allow {
 			t.Errorf("%s: %+v", s, v.First)
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"mcphub/validate/policy"
 )
 
 // readerAttacks are attacks outside shell strings: what a child may read out of a text before it opens anything.
@@ -75,7 +77,7 @@ func TestReaderAttacks(t *testing.T) {
 	through, all := 0, 0
 	for class, list := range readerAttacks {
 		for _, args := range list {
-			if _, v := w.call(c, tool, args); v.Decision != Deny {
+			if _, v := w.call(c, tool, args); v.Decision != policy.Deny {
 				t.Errorf("%s: %s: allowed", class, args)
 			}
 			if all++; naive(w, w.fill(args)) {
@@ -98,7 +100,7 @@ func TestReadersHonestCalls(t *testing.T) {
 		calls = append(calls, `{"command":`+string(quoteJSON(w.fill(s)))+`}`)
 	}
 	for _, args := range calls {
-		if _, v := w.call(c, tool, args); v.Decision != Allow {
+		if _, v := w.call(c, tool, args); v.Decision != policy.Allow {
 			t.Errorf("%s: denied %q as %s: %s %+v", args, v.First.Value, v.First.How, v.First.Code, v.First.Readings)
 		}
 	}

@@ -27,7 +27,7 @@ type meaning struct {
 }
 
 // absolutes turns one spelling into every absolute path it may mean.
-func (j *judge) absolutes(f *Finding, text string, yield func(meaning)) {
+func (j *judge) absolutes(f *detect.Finding, text string, yield func(meaning)) {
 	if home, rest, ok := j.m.UserHome(text); ok {
 		yield(meaning{text: text, path: home + chars.Slashed(rest)})
 	}
@@ -75,7 +75,7 @@ func (j *judge) absolute(s meaning, yield func(meaning)) {
 }
 
 // relative yields text below every directory it may start from.
-func (j *judge) relative(f *Finding, text string, yield func(meaning)) {
+func (j *judge) relative(f *detect.Finding, text string, yield func(meaning)) {
 	bases := j.bases()
 	if own, ok := j.declaredBase(f); ok {
 		bases = own
@@ -110,7 +110,7 @@ func (j *judge) relative(f *Finding, text string, yield func(meaning)) {
 
 // fromBelow yields what a text with ".." means if it starts in an unknown directory below a base: the rest of the text, in the
 // base and in every directory above that it can climb to.
-func (j *judge) fromBelow(f *Finding, bases []string, text string, yield func(meaning)) {
+func (j *judge) fromBelow(f *detect.Finding, bases []string, text string, yield func(meaning)) {
 	rest := path.Clean(chars.Slashed(text))
 	ups := 0
 	for ; rest == ".." || strings.HasPrefix(rest, "../"); ups++ {
@@ -130,7 +130,7 @@ func (j *judge) fromBelow(f *Finding, bases []string, text string, yield func(me
 }
 
 // moved are the directories that a cd before the word leads to and that are there.
-func (j *judge) moved(f *Finding) []string {
+func (j *judge) moved(f *detect.Finding) []string {
 	if f.Course.Dir == "" || j.container != nil {
 		return nil
 	}
@@ -156,7 +156,7 @@ func (j *judge) moved(f *Finding) []string {
 }
 
 // worksElsewhere reports a call that names the directory it works in (cwd, workdir), one that is there and inside.
-func (j *judge) worksElsewhere(findings []Finding) bool {
+func (j *judge) worksElsewhere(findings []detect.Finding) bool {
 	if j.container != nil || j.guard == nil {
 		return false
 	}
@@ -171,7 +171,7 @@ func (j *judge) worksElsewhere(findings []Finding) bool {
 }
 
 // certainly is where a cd led from base; ok is false if anything else may have happened.
-func (j *judge) certainly(f *Finding, base string) (dir string, ok bool) {
+func (j *judge) certainly(f *detect.Finding, base string) (dir string, ok bool) {
 	if f.Course.Sure == shell.SureNot || j.container != nil || j.m.Getenv("CDPATH") != "" {
 		return "", false
 	}
@@ -190,7 +190,7 @@ func (j *judge) certainly(f *Finding, base string) (dir string, ok bool) {
 
 // declaredBase is the directory that the declared base of a finding names, the only one that the finding starts from. ok is
 // false where none is declared, or it is not absolute, so that the ordinary directories count.
-func (j *judge) declaredBase(f *Finding) (dirs []string, ok bool) {
+func (j *judge) declaredBase(f *detect.Finding) (dirs []string, ok bool) {
 	v := chars.TrimEdges(f.BaseDir)
 	if kind, texts := uri.Read(v); kind == uri.File {
 		paths, err := j.m.Platform.ReadURI(texts[0])
@@ -207,7 +207,7 @@ func (j *judge) declaredBase(f *Finding) (dirs []string, ok bool) {
 
 // globs yields the further paths a glob stands for: its alternatives, the fixed prefix of each, and a refusal where a
 // later component can climb. The literal reading is the caller's. dir stands before the text, and is no pattern; it may be "".
-func (j *judge) globs(f *Finding, dir, text string, yield func(meaning)) {
+func (j *judge) globs(f *detect.Finding, dir, text string, yield func(meaning)) {
 	if !shell.HasMeta(text) || len(text) > chars.MaxPath {
 		return // it is too long to be opened, and refused as it stands
 	}

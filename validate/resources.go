@@ -8,6 +8,7 @@ import (
 	"mcphub/rootsmgr"
 	"mcphub/validate/chars"
 	"mcphub/validate/detect"
+	"mcphub/validate/policy"
 )
 
 // This file bounds what calls may name beyond files: URIs of schemes for which prefixes are given. The operator gives them, or
@@ -50,7 +51,7 @@ func (c *Checker) Resources(v rootsmgr.View) []string {
 }
 
 // judgeResources judges the URIs of a call. A URI whose scheme has no prefix is no finding.
-func (c *Checker) judgeResources(findings []Finding, v rootsmgr.View) (list []Judged) {
+func (c *Checker) judgeResources(findings []detect.Finding, v rootsmgr.View) (list []Judged) {
 	if len(findings) == 0 {
 		return nil
 	}
@@ -60,9 +61,9 @@ func (c *Checker) judgeResources(findings []Finding, v rootsmgr.View) (list []Ju
 		if !r.Bound {
 			continue
 		}
-		out := Judged{Finding: f, Decision: Allow, Code: CodeInsideResource, Leads: r.URI, byClient: c.search.ClientResources}
+		out := Judged{Finding: f, Decision: policy.Allow, Code: CodeInsideResource, Leads: r.URI, byClient: c.search.ClientResources}
 		if !r.Inside() {
-			out.Decision, out.Code, out.Outside, out.Hint = Deny, CodeOutsideResource, true, resourceHint(r.Grant)
+			out.Decision, out.Code, out.Outside, out.Hint = policy.Deny, CodeOutsideResource, true, resourceHint(r.Grant)
 			out.bounds = set.List(r.Scheme)
 		}
 		out.Readings = []Reading{{Text: chars.Clip(f.Value, detect.MaxRaw), Path: r.URI, Leads: r.URI, Root: r.Prefix, Code: out.Code, Err: r.Why, kind: -1}}

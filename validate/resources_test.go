@@ -10,7 +10,9 @@ import (
 	"mcphub/rootsmgr/guard"
 	"mcphub/rootsmgr/platform"
 	"mcphub/validate/access"
+	"mcphub/validate/declare"
 	"mcphub/validate/detect"
+	"mcphub/validate/policy"
 )
 
 // bound is a Checker with prefixes of URIs.
@@ -18,8 +20,8 @@ func (w *world) bound(byClient bool, prefixes ...string) *Checker {
 	w.t.Helper()
 	c, err := NewChecker(Config{
 		Children: []ChildConfig{
-			{Name: "child", Command: "some-server"}, {Name: "off", Command: "x", Mode: ModeOff, ModeSet: true}, {Name: "far", URL: "https://far.example/mcp"},
-			{Name: "none", Command: "x", Args: map[string]map[string]ArgRule{"*": {"/url": {Role: access.None}}}},
+			{Name: "child", Command: "some-server"}, {Name: "off", Command: "x", Mode: declare.ModeOff, ModeSet: true}, {Name: "far", URL: "https://far.example/mcp"},
+			{Name: "none", Command: "x", Args: map[string]map[string]declare.ArgRule{"*": {"/url": {Role: access.None}}}},
 		},
 		Protected: []string{w.hub}, Home: w.home, Getenv: w.getenv, Resources: prefixes, ClientResources: byClient,
 	})
@@ -35,49 +37,49 @@ func TestResources(t *testing.T) {
 	with, without := w.bound(false, "https://api.example.com/v1/"), w.bound(false, "note://notes/")
 	for _, e := range []struct {
 		args string
-		want Decision
+		want policy.Decision
 	}{
-		{`{"url":"https://api.example.com/v1/x"}`, Allow},
-		{`{"url":"https://evil.example/"}`, Deny},
-		{`{"baseURL":"https://evil.example/"}`, Deny},
-		{`{"imageurl":"https://evil.example/"}`, Deny},
-		{`{"webhook_endpoint":"https://evil.example/"}`, Deny},
-		{`{"href":"https://evil.example/"}`, Deny},
-		{`{"repo":"https://evil.example/x.git"}`, Deny},
-		{`{"urls":["https://api.example.com/v1/x","https://evil.example/"]}`, Deny},
-		{`{"urls":["https://api.example.com/v1/x","https://api.example.com/v1/y"]}`, Allow},
-		{`{"requests":[{"url":"https://evil.example/"}]}`, Deny},
-		{`{"links":{"next":"x","url":"https://evil.example/"}}`, Deny},
-		{`{"url":"{\"url\":\"https://evil.example/\"}"}`, Deny},
-		{`{"options":"{\"url\":\"https://evil.example/\"}"}`, Deny},
-		{`{"target":"https://evil.example/"}`, Deny},
-		{`{"list":[null,"https://evil.example/"]}`, Deny},
-		{`{"url":"\u0068ttps:\/\/evil.example"}`, Deny},
-		{`{"url":"https://api.example.com/v1/../x"}`, Deny},
-		{`{"url":"//evil.example/"}`, Deny},
-		{`{"url":"https://api.example.com/v1/x","path":"a.txt"}`, Allow},
-		{`{"url":"https://evil.example/","path":"a.txt"}`, Deny},
+		{`{"url":"https://api.example.com/v1/x"}`, policy.Allow},
+		{`{"url":"https://evil.example/"}`, policy.Deny},
+		{`{"baseURL":"https://evil.example/"}`, policy.Deny},
+		{`{"imageurl":"https://evil.example/"}`, policy.Deny},
+		{`{"webhook_endpoint":"https://evil.example/"}`, policy.Deny},
+		{`{"href":"https://evil.example/"}`, policy.Deny},
+		{`{"repo":"https://evil.example/x.git"}`, policy.Deny},
+		{`{"urls":["https://api.example.com/v1/x","https://evil.example/"]}`, policy.Deny},
+		{`{"urls":["https://api.example.com/v1/x","https://api.example.com/v1/y"]}`, policy.Allow},
+		{`{"requests":[{"url":"https://evil.example/"}]}`, policy.Deny},
+		{`{"links":{"next":"x","url":"https://evil.example/"}}`, policy.Deny},
+		{`{"url":"{\"url\":\"https://evil.example/\"}"}`, policy.Deny},
+		{`{"options":"{\"url\":\"https://evil.example/\"}"}`, policy.Deny},
+		{`{"target":"https://evil.example/"}`, policy.Deny},
+		{`{"list":[null,"https://evil.example/"]}`, policy.Deny},
+		{`{"url":"\u0068ttps:\/\/evil.example"}`, policy.Deny},
+		{`{"url":"https://api.example.com/v1/../x"}`, policy.Deny},
+		{`{"url":"//evil.example/"}`, policy.Deny},
+		{`{"url":"https://api.example.com/v1/x","path":"a.txt"}`, policy.Allow},
+		{`{"url":"https://evil.example/","path":"a.txt"}`, policy.Deny},
 
-		{`{"url":"http://evil.example/"}`, Allow},
-		{`{"url":"ftp://evil.example/"}`, Allow},
-		{`{"q":"https://evil.example/"}`, Allow},
-		{`{"text":"https://evil.example/"}`, Allow},
-		{`{"url":"see https://evil.example/ for more"}`, Deny}, // a list, to some
-		{`{"url":"page.html"}`, Allow},
-		{`{"url":7}`, Allow},
-		{`{"curlies":"https://evil.example/"}`, Allow},
+		{`{"url":"http://evil.example/"}`, policy.Allow},
+		{`{"url":"ftp://evil.example/"}`, policy.Allow},
+		{`{"q":"https://evil.example/"}`, policy.Allow},
+		{`{"text":"https://evil.example/"}`, policy.Allow},
+		{`{"url":"see https://evil.example/ for more"}`, policy.Deny}, // a list, to some
+		{`{"url":"page.html"}`, policy.Allow},
+		{`{"url":7}`, policy.Allow},
+		{`{"curlies":"https://evil.example/"}`, policy.Allow},
 	} {
 		_, v := w.call(with, w.tool(with, "", uriTool), e.args)
 		if v.Decision != e.want {
 			t.Errorf("%s: %v by %q, want %v", e.args, v.Decision, v.Rule, e.want)
 		}
-		if e.want == Deny && (v.First == nil || v.First.Code != CodeOutsideResource || v.First.How != detect.HowResource || v.Rule != RuleBoundary || !slices.Equal(v.Roots, []string{"https://api.example.com/v1/"})) {
+		if e.want == policy.Deny && (v.First == nil || v.First.Code != CodeOutsideResource || v.First.How != detect.HowResource || v.Rule != RuleBoundary || !slices.Equal(v.Roots, []string{"https://api.example.com/v1/"})) {
 			t.Errorf("%s: %+v", e.args, v)
 		}
 		if strings.Contains(e.args, `"//`) {
 			continue // a path too
 		}
-		if _, v := w.call(without, w.tool(without, "", uriTool), e.args); v.Decision != Allow {
+		if _, v := w.call(without, w.tool(without, "", uriTool), e.args); v.Decision != policy.Allow {
 			t.Errorf("%s: denied without a prefix: %+v", e.args, v.First)
 		}
 	}
@@ -88,7 +90,7 @@ func TestResources(t *testing.T) {
 func TestResourcesByMode(t *testing.T) {
 	w := newWorld(t)
 	c := w.bound(false, "https://api.example.com/v1/")
-	for child, want := range map[string]Decision{"child": Deny, "far": Deny, "none": Deny, "off": Allow} {
+	for child, want := range map[string]policy.Decision{"child": policy.Deny, "far": policy.Deny, "none": policy.Deny, "off": policy.Allow} {
 		tool, err := c.Tool(child, "", []byte(uriTool))
 		w.must(err)
 		if _, v := w.call(c, tool, `{"url":"https://evil.example/"}`); v.Decision != want {
@@ -101,9 +103,9 @@ func TestResourcesByMode(t *testing.T) {
 func TestResourcesThatAreRead(t *testing.T) {
 	w := newWorld(t)
 	c := w.bound(false, "https://api.example.com/v1/", "note://notes/")
-	for uri, want := range map[string]Decision{
-		"https://api.example.com/v1/x": Allow, "https://evil.example/": Deny, "note://notes/1": Allow, "note://other/1": Deny, "note:1": Deny,
-		"test://x": Allow, "http://evil.example/": Allow, platform.Host().FormatURI(w.project + "/a.txt"): Allow, platform.Host().FormatURI(w.outside + "/secret.txt"): Deny,
+	for uri, want := range map[string]policy.Decision{
+		"https://api.example.com/v1/x": policy.Allow, "https://evil.example/": policy.Deny, "note://notes/1": policy.Allow, "note://other/1": policy.Deny, "note:1": policy.Deny,
+		"test://x": policy.Allow, "http://evil.example/": policy.Allow, platform.Host().FormatURI(w.project + "/a.txt"): policy.Allow, platform.Host().FormatURI(w.outside + "/secret.txt"): policy.Deny,
 	} {
 		s, err := c.ScanURI("child", uri)
 		w.must(err)
@@ -121,18 +123,18 @@ func TestResourcesOfTheClient(t *testing.T) {
 	for _, e := range []struct {
 		byClient bool
 		uri      string
-		want     Decision
+		want     policy.Decision
 		needs    bool
 	}{
-		{true, "https://client.example/x/1", Allow, true},
-		{true, "https://client.example/y", Deny, true},
-		{true, "https://api.example.com/v1/", Allow, true},
-		{true, "note://mine/1", Allow, true},
-		{true, "note://yours/1", Deny, true},
-		{true, "http://evil.example/", Allow, true},
-		{false, "https://client.example/x/1", Deny, false},
-		{false, "https://api.example.com/v1/", Allow, false},
-		{false, "note://yours/1", Allow, false},
+		{true, "https://client.example/x/1", policy.Allow, true},
+		{true, "https://client.example/y", policy.Deny, true},
+		{true, "https://api.example.com/v1/", policy.Allow, true},
+		{true, "note://mine/1", policy.Allow, true},
+		{true, "note://yours/1", policy.Deny, true},
+		{true, "http://evil.example/", policy.Allow, true},
+		{false, "https://client.example/x/1", policy.Deny, false},
+		{false, "https://api.example.com/v1/", policy.Allow, false},
+		{false, "note://yours/1", policy.Allow, false},
 	} {
 		c := w.bound(e.byClient, "https://api.example.com/v1/")
 		s, err := c.Scan(w.tool(c, "", uriTool), fmt.Appendf(nil, `{"url":%q}`, e.uri))
@@ -141,7 +143,7 @@ func TestResourcesOfTheClient(t *testing.T) {
 		if v.Decision != e.want || s.NeedsBoundary() != e.needs {
 			t.Errorf("%v %s: %v, needs %v, want %v: %+v", e.byClient, e.uri, v.Decision, s.NeedsBoundary(), e.want, v.First)
 		}
-		if v.RootsMatter() != (e.want == Deny && e.byClient) {
+		if v.RootsMatter() != (e.want == policy.Deny && e.byClient) {
 			t.Errorf("%v %s: other roots matter: %v", e.byClient, e.uri, v.RootsMatter())
 		}
 	}
@@ -159,21 +161,21 @@ func TestResourcesAndRules(t *testing.T) {
 	w := newWorld(t)
 	for _, e := range []struct {
 		name  string
-		rules []Rule
+		rules []policy.Rule
 		args  string
-		want  Decision
+		want  policy.Decision
 		rule  string
 	}{
-		{"none", nil, `{"url":"https://api.example.com/v1/x"}`, Allow, RuleInside},
-		{"a call that is denied", []Rule{{Name: "r", Then: Deny}}, `{"url":"https://api.example.com/v1/x"}`, Deny, "r"},
-		{"a call that is asked about", []Rule{{Name: "r", Then: Escalate}}, `{"url":"https://api.example.com/v1/x"}`, Escalate, "r"},
-		{"nobody is asked in vain", []Rule{{Name: "r", Then: Escalate}}, `{"url":"https://evil.example/"}`, Deny, RuleBoundary},
-		{"a call that is allowed", []Rule{{Name: "r", Then: Allow}}, `{"url":"https://evil.example/"}`, Deny, RuleBoundary},
-		{"paths that are allowed", []Rule{{Name: "r", Then: Allow, Paths: &PathRule{}}}, `{"url":"https://evil.example/"}`, Deny, RuleBoundary},
-		{"paths that are denied", []Rule{{Name: "r", Then: Deny, Paths: &PathRule{}}}, `{"url":"https://api.example.com/v1/x"}`, Allow, RuleInside},
-		{"a path that is asked about", []Rule{{Name: "r", Then: Escalate, Paths: &PathRule{Outside: true}}}, `{"url":"https://evil.example/","path":"{outside}/secret.txt"}`, Deny, RuleBoundary},
+		{"none", nil, `{"url":"https://api.example.com/v1/x"}`, policy.Allow, RuleInside},
+		{"a call that is denied", []policy.Rule{{Name: "r", Then: policy.Deny}}, `{"url":"https://api.example.com/v1/x"}`, policy.Deny, "r"},
+		{"a call that is asked about", []policy.Rule{{Name: "r", Then: policy.Escalate}}, `{"url":"https://api.example.com/v1/x"}`, policy.Escalate, "r"},
+		{"nobody is asked in vain", []policy.Rule{{Name: "r", Then: policy.Escalate}}, `{"url":"https://evil.example/"}`, policy.Deny, RuleBoundary},
+		{"a call that is allowed", []policy.Rule{{Name: "r", Then: policy.Allow}}, `{"url":"https://evil.example/"}`, policy.Deny, RuleBoundary},
+		{"paths that are allowed", []policy.Rule{{Name: "r", Then: policy.Allow, Paths: &policy.PathRule{}}}, `{"url":"https://evil.example/"}`, policy.Deny, RuleBoundary},
+		{"paths that are denied", []policy.Rule{{Name: "r", Then: policy.Deny, Paths: &policy.PathRule{}}}, `{"url":"https://api.example.com/v1/x"}`, policy.Allow, RuleInside},
+		{"a path that is asked about", []policy.Rule{{Name: "r", Then: policy.Escalate, Paths: &policy.PathRule{Outside: true}}}, `{"url":"https://evil.example/","path":"{outside}/secret.txt"}`, policy.Deny, RuleBoundary},
 	} {
-		c, err := NewChecker(Config{Children: []ChildConfig{{Name: "child", Command: "x"}}, Home: w.home, Getenv: w.getenv, Policy: Policy{Rules: e.rules}, Resources: []string{"https://api.example.com/v1/"}})
+		c, err := NewChecker(Config{Children: []ChildConfig{{Name: "child", Command: "x"}}, Home: w.home, Getenv: w.getenv, Policy: policy.Policy{Rules: e.rules}, Resources: []string{"https://api.example.com/v1/"}})
 		w.must(err)
 		s, v := w.call(c, w.tool(c, "", uriTool), e.args)
 		if v.Decision != e.want || v.Rule != e.rule || !s.NeedsJudge() {
@@ -184,7 +186,7 @@ func TestResourcesAndRules(t *testing.T) {
 	c := w.bound(false, "https://api.example.com/v1/")
 	s, err := c.Scan(w.tool(c, "", uriTool), []byte(`{"url":"https://evil.example/"}`))
 	w.must(err)
-	if v := c.Judge(s, w.where(), rootsmgr.View{Open: true, Case: rootsmgr.CaseUnsupported}); v.Decision != Deny {
+	if v := c.Judge(s, w.where(), rootsmgr.View{Open: true, Case: rootsmgr.CaseUnsupported}); v.Decision != policy.Deny {
 		t.Errorf("%v by %q", v.Decision, v.Rule)
 	}
 	if _, err := NewChecker(Config{Resources: []string{"https://ok.example/", "file:///x", "nothing"}}); err == nil || strings.Count(err.Error(), "is no prefix") != 2 {

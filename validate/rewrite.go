@@ -9,6 +9,7 @@ import (
 	"mcphub/validate/chars"
 	"mcphub/validate/declare"
 	"mcphub/validate/detect"
+	"mcphub/validate/policy"
 )
 
 // Rewrite is one string of the arguments that has to be sent in another spelling. What is sent is what was judged: To
@@ -32,7 +33,7 @@ type replacement struct {
 // and checked against the tool's schema. If it is denied, it is tried again with the roots left as they are spelled, and only
 // the file URIs replaced. If that is denied too, or if a file URI does not mean one plain path, the call is denied.
 func (j *judge) rewrite(s *Scan, out *Verdict) {
-	if s.tool.rewrite == 0 || out.Decision != Allow || j.v.Open || j.guard.Empty() {
+	if s.tool.rewrite == 0 || out.Decision != policy.Allow || j.v.Open || j.guard.Empty() {
 		return
 	}
 	list, ok := j.replacements(s.tool, out)
@@ -44,14 +45,14 @@ func (j *judge) rewrite(s *Scan, out *Verdict) {
 		return
 	}
 	trial, misfit := j.asSent(s, list), s.found.Misfit(texts(list), j.work)
-	if trial.Decision != Allow || misfit != nil {
+	if trial.Decision != policy.Allow || misfit != nil {
 		if list = withoutRoots(list); len(list) == 0 {
 			return
 		}
 		trial, misfit = j.asSent(s, list), s.found.Misfit(texts(list), j.work)
 	}
 	switch {
-	case trial.Decision != Allow:
+	case trial.Decision != policy.Allow:
 		out.Decision, out.Rule, out.Fired, out.Why, out.Roots = trial.Decision, trial.Rule, trial.Fired, trial.Why, trial.Roots
 		if trial.First != nil {
 			out.Findings, out.First = trial.Findings, trial.First
@@ -60,7 +61,7 @@ func (j *judge) rewrite(s *Scan, out *Verdict) {
 	case misfit != nil:
 		f := list[0].f
 		j.note(f, Reading{Text: f.Value, Code: CodeBadURI,
-			Err: "the server takes plain paths only, and as one this does not fit the tool's schema: " + misfit.Error()}, Deny)
+			Err: "the server takes plain paths only, and as one this does not fit the tool's schema: " + misfit.Error()}, policy.Deny)
 		out.decide(s.tool, j.w, j.v)
 		return
 	}
@@ -68,7 +69,7 @@ func (j *judge) rewrite(s *Scan, out *Verdict) {
 		r := &list[i]
 		with, err := jsontext.AppendQuote(nil, r.to)
 		if err != nil { // asSent has quoted it before
-			out.Rewrites, out.Decision, out.Rule, out.Fired = nil, Deny, RuleUnjudged, nil
+			out.Rewrites, out.Decision, out.Rule, out.Fired = nil, policy.Deny, RuleUnjudged, nil
 			return
 		}
 		out.Rewrites = append(out.Rewrites, Rewrite{
@@ -125,7 +126,7 @@ func (j *judge) replacements(t *Tool, out *Verdict) (list []replacement, ok bool
 			}
 			if r.plain = j.plainPath(f); r.plain == "" {
 				j.note(f, Reading{Text: f.Value, Code: CodeBadURI,
-					Err: "the server takes plain paths only, and this URI is not certain to mean one; send the plain path"}, Deny)
+					Err: "the server takes plain paths only, and this URI is not certain to mean one; send the plain path"}, policy.Deny)
 				ok = false
 				continue
 			}
@@ -231,7 +232,7 @@ func (j *judge) asSent(s *Scan, list []replacement) *Verdict {
 	for i := range list {
 		changed[list[i].f.Node] = &list[i]
 	}
-	findings := make([]Finding, 0, len(s.found.Findings))
+	findings := make([]detect.Finding, 0, len(s.found.Findings))
 	for i := range s.found.Findings {
 		f := &s.found.Findings[i]
 		r := changed[f.Node]

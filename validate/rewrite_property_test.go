@@ -13,6 +13,7 @@ import (
 	"mcphub/rootsmgr"
 	"mcphub/rootsmgr/guard"
 	"mcphub/rootsmgr/platform"
+	"mcphub/validate/policy"
 )
 
 // encode writes a string as JSON with some of its characters escaped.
@@ -104,7 +105,7 @@ func TestRewriteProperty(t *testing.T) {
 		space()
 		raw := []byte(b.String())
 		v := judgeAndResend(t, c, tool, raw, Where{Cwd: w.project, Served: view.Snapshot.Paths()}, view)
-		if v.Decision == Allow {
+		if v.Decision == policy.Allow {
 			allowed++
 		}
 		for _, r := range v.Rewrites {

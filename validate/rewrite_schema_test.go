@@ -4,6 +4,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"mcphub/validate/policy"
 )
 
 // TestRewriteFitsSchema: what is sent instead has to fit the tool's schema as what came did. A root that does not fit
@@ -30,7 +32,7 @@ func TestRewriteFitsSchema(t *testing.T) {
 		for _, r := range v.Rewrites {
 			got += r.To
 		}
-		if got != e.rewrites || (v.Decision == Deny) != (e.code != "") {
+		if got != e.rewrites || (v.Decision == policy.Deny) != (e.code != "") {
 			t.Errorf("%s: %v, rewritten to %q, want %q", name, v.Decision, got, e.rewrites)
 		}
 		if e.code != "" && (v.First == nil || v.First.Code != e.code || !strings.Contains(v.First.Readings[len(v.First.Readings)-1].Err, "schema")) {

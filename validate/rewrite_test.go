@@ -16,6 +16,7 @@ import (
 	"mcphub/rootsmgr/rootstest"
 	"mcphub/validate/access"
 	"mcphub/validate/declare"
+	"mcphub/validate/policy"
 	"mcphub/validate/strictjson"
 )
 
@@ -89,7 +90,7 @@ func judgeAndResend(t failer, c *Checker, tool *Tool, raw []byte, where Where, v
 	if len(out.Rewrites) == 0 {
 		return out
 	}
-	if out.Decision != Allow {
+	if out.Decision != policy.Allow {
 		t.Fatalf("%s: %v, and %d rewrites", raw, out.Decision, len(out.Rewrites))
 	}
 	at := 0
@@ -122,7 +123,7 @@ func judgeAndResend(t failer, c *Checker, tool *Tool, raw []byte, where Where, v
 	if err != nil {
 		t.Fatalf("%s: %v", sent, err)
 	}
-	if v2 := c.Judge(again, where, v); v2.Decision != Allow || len(v2.Rewrites) != 0 {
+	if v2 := c.Judge(again, where, v); v2.Decision != policy.Allow || len(v2.Rewrites) != 0 {
 		t.Fatalf("%s was allowed; what is sent, %s: %v %+v, rewrites %+v", raw, sent, v2.Decision, v2.First, v2.Rewrites)
 	}
 	return out
@@ -218,7 +219,7 @@ func TestRewrite(t *testing.T) {
 			}
 			v := judgeAndResend(t, c, tool, []byte(w.fill(e.args)), w.where(), w.view())
 			if _, isCode := explain(e.want); isCode {
-				if v.Decision != Deny || v.First == nil || v.First.Code != e.want || len(v.Rewrites) != 0 {
+				if v.Decision != policy.Deny || v.First == nil || v.First.Code != e.want || len(v.Rewrites) != 0 {
 					t.Fatalf("%v %+v %+v, want %s", v.Decision, v.First, v.Rewrites, e.want)
 				}
 				if !slices.ContainsFunc(v.First.Readings, func(r Reading) bool { return r.Code == e.want }) {
@@ -230,7 +231,7 @@ func TestRewrite(t *testing.T) {
 			for _, r := range v.Rewrites {
 				got = append(got, r.Pointer+">"+r.To+">"+r.Why)
 			}
-			if v.Decision != Allow || strings.Join(got, "\n") != w.fill(e.want) {
+			if v.Decision != policy.Allow || strings.Join(got, "\n") != w.fill(e.want) {
 				t.Fatalf("%v %+v\ngot  %q\nwant %q", v.Decision, v.First, got, w.fill(e.want))
 			}
 		})
@@ -262,7 +263,7 @@ func TestRewriteNewTextOutside(t *testing.T) {
 		for _, r := range v.Rewrites {
 			got += r.Pointer + ">" + r.To + ">" + r.Why
 		}
-		if v.Decision == Deny && v.First != nil {
+		if v.Decision == policy.Deny && v.First != nil {
 			got = v.First.Code
 		}
 		if got != w.fill(want) {
@@ -284,7 +285,7 @@ func TestRewriteSwappedRoot(t *testing.T) {
 	}
 	w.must(os.Remove(w.home + "/given"))
 	w.must(os.Symlink(w.home+"/projects", w.home+"/given"))
-	if got := judgeAndResend(t, c, tool, raw, w.where(), v); got.Decision != Allow || len(got.Rewrites) != 0 {
+	if got := judgeAndResend(t, c, tool, raw, w.where(), v); got.Decision != policy.Allow || len(got.Rewrites) != 0 {
 		t.Errorf("%v %+v", got.Decision, got.Rewrites)
 	}
 }
@@ -293,7 +294,7 @@ func TestRewriteSwappedRoot(t *testing.T) {
 func TestRewriteWho(t *testing.T) {
 	w := linkedWorld(t)
 	w.roots = []string{w.home + "/given"}
-	operator := map[string]map[string]ArgRule{"*": {"/target": {Role: access.Write}, "/path": {Role: access.None}}}
+	operator := map[string]map[string]declare.ArgRule{"*": {"/target": {Role: access.Write}, "/path": {Role: access.None}}}
 	package_ := []string{"-y", "@modelcontextprotocol/server-filesystem", "/x"}
 	open := w.view()
 	open.Snapshot, open.Case, open.Open = rootsmgr.NewSnapshot(guard.OS{}, 1, rootsmgr.OriginAsked, nil), rootsmgr.CaseUnsupported, true
@@ -311,8 +312,8 @@ func TestRewriteWho(t *testing.T) {
 		{"other profile", ChildConfig{Command: "x"}, desk, w.view(), ""},
 		{"the hub's own", ChildConfig{}, "mcphub-files", w.view(), ""},
 		{"declared by the operator", ChildConfig{Command: "x", Args: operator}, fsServer, w.view(), "/target"},
-		{"mode declared", ChildConfig{Command: "x", Args: operator, Mode: ModeDeclared, ModeSet: true}, fsServer, w.view(), "/target"},
-		{"mode off", ChildConfig{Command: "x", Args: operator, Mode: ModeOff, ModeSet: true}, fsServer, w.view(), ""},
+		{"mode declared", ChildConfig{Command: "x", Args: operator, Mode: declare.ModeDeclared, ModeSet: true}, fsServer, w.view(), "/target"},
+		{"mode off", ChildConfig{Command: "x", Args: operator, Mode: declare.ModeOff, ModeSet: true}, fsServer, w.view(), ""},
 		{"no boundary", ChildConfig{Command: "x"}, fsServer, open, ""},
 	} {
 		e.child.Name = "child"
@@ -322,7 +323,7 @@ func TestRewriteWho(t *testing.T) {
 		for _, r := range v.Rewrites {
 			got = append(got, r.Pointer)
 		}
-		if v.Decision != Allow || strings.Join(got, " ") != e.want {
+		if v.Decision != policy.Allow || strings.Join(got, " ") != e.want {
 			t.Errorf("%s: %v %v %+v, want %q", e.name, v.Decision, got, v.First, e.want)
 		}
 	}
@@ -335,7 +336,7 @@ func TestRewriteWho(t *testing.T) {
 	} {
 		s, err := scan()
 		w.must(err)
-		if v := c.Judge(s, w.where(), w.view()); v.Decision != Allow || len(v.Findings) == 0 || len(v.Rewrites) != 0 {
+		if v := c.Judge(s, w.where(), w.view()); v.Decision != policy.Allow || len(v.Findings) == 0 || len(v.Rewrites) != 0 {
 			t.Errorf("%s: %v %+v", name, v.Decision, v.Rewrites)
 		}
 	}
@@ -343,7 +344,7 @@ func TestRewriteWho(t *testing.T) {
 	c = w.checker(ChildConfig{Name: "child", Command: "docker",
 		CommandArgs: strings.Fields(w.fill("run -i -v {project}:{home}/given -v {project}:/projects mcp/filesystem /projects"))})
 	v := judgeAndResend(t, c, w.tool(c, "", officialTool), []byte(w.fill(`{"paths":["{home}/given/a.txt","file:///projects/a.txt"]}`)), w.where(), w.view())
-	if v.Decision != Allow || len(v.Rewrites) != 1 || v.Rewrites[0].To != "/projects/a.txt" {
+	if v.Decision != policy.Allow || len(v.Rewrites) != 1 || v.Rewrites[0].To != "/projects/a.txt" {
 		t.Errorf("container: %v %+v %+v", v.Decision, v.First, v.Rewrites)
 	}
 }
@@ -353,18 +354,18 @@ func TestRewriteWho(t *testing.T) {
 func TestRewriteBase(t *testing.T) {
 	w := linkedWorld(t)
 	w.roots = []string{w.home + "/given"}
-	c := w.checker(ChildConfig{Name: "child", Command: "x", Args: map[string]map[string]ArgRule{"*": {
+	c := w.checker(ChildConfig{Name: "child", Command: "x", Args: map[string]map[string]declare.ArgRule{"*": {
 		"/dir": {Role: access.Read}, "/name": {Role: access.Read, Base: "/dir"}}}})
 	tool := w.tool(c, fsServer, officialTool)
 	v := judgeAndResend(t, c, tool, []byte(w.fill(`{"dir":"{home}/given/src","name":"../a.txt"}`)), w.where(), w.view())
-	if v.Decision != Allow || len(v.Rewrites) != 1 || v.Rewrites[0].To != w.project+"/src" {
+	if v.Decision != policy.Allow || len(v.Rewrites) != 1 || v.Rewrites[0].To != w.project+"/src" {
 		t.Errorf("%v %+v %+v", v.Decision, v.First, v.Rewrites)
 	}
 	// From "given" the name is inside as text; from the resolved root it is not, so the root stays as it is.
 	w.roots = []string{w.home + "/deep/given"}
 	for name, want := range map[string]int{"../given/a.txt": 0, "src/main.go": 1} {
 		v = judgeAndResend(t, c, tool, []byte(w.fill(`{"dir":"{home}/deep/given","name":"`+name+`"}`)), w.where(), w.view())
-		if v.Decision != Allow || len(v.Rewrites) != want {
+		if v.Decision != policy.Allow || len(v.Rewrites) != want {
 			t.Errorf("%s: %v %+v %+v", name, v.Decision, v.First, v.Rewrites)
 		}
 	}
@@ -401,7 +402,7 @@ func TestRewritePlatforms(t *testing.T) {
 		if len(got.Rewrites) > 0 {
 			to = got.Rewrites[0].To
 		}
-		if got.Decision != Allow || to != e.to {
+		if got.Decision != policy.Allow || to != e.to {
 			t.Errorf("%s with root %s: %v %q, want %q (%+v)", e.args, e.root, got.Decision, to, e.to, got.First)
 		}
 	}
@@ -440,12 +441,12 @@ func TestFurtherURIs(t *testing.T) {
 				// "!/" ends a path only inside another scheme.
 				`file://{project}/x!/secret.txt`, `file://{project}/y!/../../outside/secret.txt`,
 			} {
-				if _, v := w.call(c, tool, `{"`+key+`":"`+value+`"}`); v.Decision != Deny {
+				if _, v := w.call(c, tool, `{"`+key+`":"`+value+`"}`); v.Decision != policy.Deny {
 					t.Errorf("%s: %s under %s passes", server, value, key)
 				}
 			}
 		}
-		if _, v := w.call(c, tool, `{"x":"file://{project}/My Docs/a.txt","y":"file://{project}/a.txt\nfile://{project}/b.txt","z":"jar:file://{project}/a.jar!/b"}`); v.Decision != Allow {
+		if _, v := w.call(c, tool, `{"x":"file://{project}/My Docs/a.txt","y":"file://{project}/a.txt\nfile://{project}/b.txt","z":"jar:file://{project}/a.jar!/b"}`); v.Decision != policy.Allow {
 			t.Errorf("%s: honest ones are denied: %+v", server, v.First)
 		}
 	}

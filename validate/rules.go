@@ -5,7 +5,9 @@ import (
 
 	"mcphub/rootsmgr/guard"
 	"mcphub/validate/access"
+	"mcphub/validate/detect"
 	"mcphub/validate/machine"
+	"mcphub/validate/policy"
 )
 
 // rule decides a finding by the rules of the policy. Without a rule about it, what the boundary decided stays.
@@ -20,9 +22,9 @@ func (j *judge) rule(out *Judged) {
 		return
 	case d.By == nil:
 		return
-	case d.Decision == Deny:
+	case d.Decision == policy.Deny:
 		out.Code = CodeRuleDeny
-	case d.Decision == Escalate:
+	case d.Decision == policy.Escalate:
 		out.Code = CodeRuleEscalate
 	case d.Granted:
 		out.Code = CodeGranted
@@ -31,7 +33,7 @@ func (j *judge) rule(out *Judged) {
 	}
 	out.Decision = d.Decision
 	for i := range out.Readings {
-		out.Readings[i].Asks = d.Decision == Escalate && out.candidates.Asks(out.Readings[i].kind)
+		out.Readings[i].Asks = d.Decision == policy.Escalate && out.candidates.Asks(out.Readings[i].kind)
 	}
 	out.fired, out.Rule = d.By, d.By.Name
 	if d.Leads != "" {
@@ -63,7 +65,7 @@ func (j *judge) capped(p *guard.Place) bool {
 }
 
 // touchesName is touches for a name without a slash in a directory.
-func (j *judge) touchesName(f *Finding, s meaning) bool {
+func (j *judge) touchesName(f *detect.Finding, s meaning) bool {
 	if !f.Operand || !j.rules.Confined(f.Role) {
 		return false
 	}
@@ -97,7 +99,7 @@ func (j *judge) passesBy(s meaning) bool {
 
 // idle reports a reading of a relative path from a directory beside the roots that does not count: nothing exists there, or the
 // server does not try that directory.
-func (j *judge) idle(f *Finding, s meaning, p *guard.Place) bool {
+func (j *judge) idle(f *detect.Finding, s meaning, p *guard.Place) bool {
 	if s.glob != "" || s.led || !j.beside(s.base) || !slices.ContainsFunc(j.bases(), func(b string) bool { return !j.beside(b) }) {
 		return false
 	}

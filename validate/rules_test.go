@@ -5,11 +5,13 @@ import (
 	"testing"
 
 	"mcphub/internal/lazyregexp"
+	"mcphub/validate/declare"
 	"mcphub/validate/detect"
+	"mcphub/validate/policy"
 )
 
 // judgeAll holds calls of one tool against what each should become.
-func judgeAll(t *testing.T, w *world, c *Checker, tool *Tool, want Decision, list ...string) {
+func judgeAll(t *testing.T, w *world, c *Checker, tool *Tool, want policy.Decision, list ...string) {
 	t.Helper()
 	for _, args := range list {
 		s, err := c.Scan(tool, []byte(w.fill(args)))
@@ -32,27 +34,27 @@ func TestContentKeys(t *testing.T) {
 	w := newWorld(t)
 	c := w.checker()
 	tool := w.tool(c, "", anyTool)
-	judgeAll(t, w, c, tool, Allow,
+	judgeAll(t, w, c, tool, policy.Allow,
 		`{"title":"/etc/passwd is world-readable"}`, `{"title":"/etc/passwd"}`, `{"note":"~/.ssh"}`, `{"notes":["/etc/hosts"]}`, `{"reason":"see file:///etc/passwd"}`,
 		`{"search":"/etc/passwd","replace":"/etc/hosts"}`, `{"old":"/etc/passwd","new":"/etc/hosts"}`, `{"search":"../x","replacement":"/etc"}`, `{"find":"/etc/x","replace":"/etc/y"}`,
 		`{"text":"file:///x"}`, `{"prompt":"Summarise file:///etc/passwd"}`, `{"code":"open('/etc/passwd')"}`, `{"javascript":"fetch('/etc/passwd')"}`, `{"css":"url('/etc/passwd')"}`,
 		`{"xpath":"/etc/passwd"}`, `{"jq":"select(.p == \"/etc/passwd\")"}`, `{"selector":"a[href='/etc/passwd']"}`, `{"regex":"/etc/.*"}`, `{"body":"@/etc is the alias"}`,
 		`{"path":"{project}/a.txt","message":"@/etc/passwd"}`, `{"repo_path":"{project}","body":"@/etc/passwd"}`,
 	)
-	judgeAll(t, w, c, tool, Deny,
+	judgeAll(t, w, c, tool, policy.Deny,
 		`{"text":"file:///etc/passwd"}`, `{"content":"file:///etc"}`, `{"message":["file:///etc/passwd"]}`, `{"query":"file:///etc/passwd"}`, `{"q":"FILE:///etc/passwd"}`, `{"search":"file:///etc/passwd"}`,
 		`{"selector":"file:///etc/passwd"}`, `{"body":"@/etc/passwd"}`, `{"data":"@/etc/passwd"}`, `{"data":"@{outside}/secret.txt"}`, `{"data":"@file:///etc/passwd"}`, `{"text":" @~/outside/secret.txt "}`,
 		`{"content":{"x":"/etc/passwd"}}`, `{"content":[["/etc/passwd"]]}`, `{"content":[{"path":"/etc/passwd"}]}`, `{"old":"/etc/passwd"}`, `{"search":"/etc/passwd"}`,
 		`{"pattern":"/etc/passwd"}`, `{"glob":"/etc/pass*"}`,
 	)
 	move := w.tool(c, "", `{"name":"rename_file"}`)
-	judgeAll(t, w, c, move, Deny, `{"old":"/etc/passwd","new":"x"}`, `{"old":"a.txt","new":"{outside}/x"}`)
+	judgeAll(t, w, c, move, policy.Deny, `{"old":"/etc/passwd","new":"x"}`, `{"old":"a.txt","new":"{outside}/x"}`)
 
-	remote, err := NewChecker(Config{Children: []ChildConfig{{Name: "child", Mode: ModeDeclared, ModeSet: true}}, Home: w.home, Getenv: w.getenv})
+	remote, err := NewChecker(Config{Children: []ChildConfig{{Name: "child", Mode: declare.ModeDeclared, ModeSet: true}}, Home: w.home, Getenv: w.getenv})
 	w.must(err)
 	tool = w.tool(remote, "", anyTool)
-	judgeAll(t, w, remote, tool, Deny, `{"q":"file:///etc/passwd"}`, `{"query":"file:///etc/passwd"}`, `{"search":"file:///etc/passwd"}`, `{"text":"file:///etc/passwd"}`, `{"x":"file:///etc/passwd"}`, `{"body":"@/etc/passwd"}`)
-	judgeAll(t, w, remote, tool, Allow, `{"q":"/etc/passwd"}`, `{"text":"see file:///etc/passwd"}`, `{"q":"https://x/etc"}`, `{"x":"/etc/passwd"}`)
+	judgeAll(t, w, remote, tool, policy.Deny, `{"q":"file:///etc/passwd"}`, `{"query":"file:///etc/passwd"}`, `{"search":"file:///etc/passwd"}`, `{"text":"file:///etc/passwd"}`, `{"x":"file:///etc/passwd"}`, `{"body":"@/etc/passwd"}`)
+	judgeAll(t, w, remote, tool, policy.Allow, `{"q":"/etc/passwd"}`, `{"text":"see file:///etc/passwd"}`, `{"q":"https://x/etc"}`, `{"x":"/etc/passwd"}`)
 }
 
 // TestPatchHeaders: the paths in the headers of a patch are findings, its body is not.
@@ -70,12 +72,12 @@ func TestPatchHeaders(t *testing.T) {
 	}
 	for _, a := range attacks {
 		for _, key := range []string{"patch", "diff", "content", "input"} {
-			judgeAll(t, w, c, tool, Deny, `{"`+key+`":"`+a+`"}`)
+			judgeAll(t, w, c, tool, policy.Deny, `{"`+key+`":"`+a+`"}`)
 		}
 		inside := strings.NewReplacer("../../outside/secret.txt", "src/main.go", "../outside/secret.txt", "src/main.go", `/etc/pass\\167d`, "src/x", "/etc/passwd", "src/main.go", "../outside/new.txt", "src/n", "../outside/x", "src/x", "link/secret.txt", "src/x", "/etc/x", "src/x").Replace(a)
-		judgeAll(t, w, c, tool, Allow, `{"patch":"`+inside+`"}`)
+		judgeAll(t, w, c, tool, policy.Allow, `{"patch":"`+inside+`"}`)
 	}
-	judgeAll(t, w, c, tool, Allow,
+	judgeAll(t, w, c, tool, policy.Allow,
 		`{"patch":"--- a/README.md\n+++ b/README.md\n@@ -1,2 +1,2 @@\n--- /etc/hosts\n--- /etc/hosts\n+++ /etc/passwd\n+++ /etc/passwd\n"}`,
 		`{"patch":"--- a/x\n+++ b/x\n@@ -1,3 +1,2 @@\n x\n--- /etc/old comment\n y\n"}`, `{"diff":"--- /dev/null\n+++ b/new.txt\n@@ -0,0 +1 @@\n+/etc/passwd\n"}`,
 		`{"content":"--- \ntitle: x\n---\n/etc/passwd"}`, `{"content":"text\n+++ /etc/passwd\n"}`, `{"patch":"[{\"op\":\"add\",\"path\":\"/home/x\",\"value\":1}]"}`,
@@ -103,21 +105,21 @@ func TestSchemaPaths(t *testing.T) {
 	} {
 		tool := define(schema)
 		// "src/../passwd" is a link to a file outside without a slash that rule 2 would look at.
-		judgeAll(t, w, c, tool, Deny, `{"zz":"passwd"}`)
-		judgeAll(t, w, c, tool, Allow, `{"zz":"a.txt"}`)
+		judgeAll(t, w, c, tool, policy.Deny, `{"zz":"passwd"}`)
+		judgeAll(t, w, c, tool, policy.Allow, `{"zz":"a.txt"}`)
 	}
 	for _, schema := range []string{`{"items":` + path + `}`, `{"contains":` + path + `}`, `{"prefixItems":[` + path + `]}`, `{"unevaluatedItems":` + path + `}`} {
 		tool := define(`{"properties":{"zz":` + schema + `}}`)
-		judgeAll(t, w, c, tool, Deny, `{"zz":["passwd"]}`)
-		judgeAll(t, w, c, tool, Allow, `{"zz":["a.txt"]}`)
+		judgeAll(t, w, c, tool, policy.Deny, `{"zz":["passwd"]}`)
+		judgeAll(t, w, c, tool, policy.Allow, `{"zz":["a.txt"]}`)
 	}
 	for _, words := range []string{"The path of the URL", "Path to the API endpoint", "A name", "File path pattern to match", "JSON path of the field", "The title. Absolute path to nothing", "Path to the property in the document"} {
-		judgeAll(t, w, c, define(`{"properties":{"zz":{"description":"`+words+`"}}}`), Allow, `{"zz":"passwd"}`)
+		judgeAll(t, w, c, define(`{"properties":{"zz":{"description":"`+words+`"}}}`), policy.Allow, `{"zz":"passwd"}`)
 	}
-	for args, want := range map[string]Decision{`{}`: Deny, `{"dir":"src"}`: Allow, `{"other":1}`: Deny} {
+	for args, want := range map[string]policy.Decision{`{}`: policy.Deny, `{"dir":"src"}`: policy.Allow, `{"other":1}`: policy.Deny} {
 		judgeAll(t, w, c, define(`{"properties":{"dir":{"type":"string","default":"/etc"}}}`), want, args)
-		judgeAll(t, w, c, define(`{"properties":{"dir":{"type":"string","default":"."}}}`), Allow, args)
-		judgeAll(t, w, c, define(`{"properties":{"name":{"type":"string","default":"/etc"}}}`), Allow, args)
+		judgeAll(t, w, c, define(`{"properties":{"dir":{"type":"string","default":"."}}}`), policy.Allow, args)
+		judgeAll(t, w, c, define(`{"properties":{"name":{"type":"string","default":"/etc"}}}`), policy.Allow, args)
 	}
 	s, err := c.Scan(define(`{"properties":{"dir":{"default":"/etc"}}}`), []byte(`{}`))
 	w.must(err)
@@ -131,10 +133,10 @@ func TestDevices(t *testing.T) {
 	w := newWorld(t)
 	c := w.checker()
 	read, write := w.tool(c, "", `{"name":"read_file"}`), w.tool(c, "", `{"name":"write_file"}`)
-	judgeAll(t, w, c, read, Allow, `{"path":"/dev/null"}`, `{"path":"/dev/zero"}`, `{"path":"/dev/random"}`, `{"path":"/dev/urandom"}`, `{"command":"head -c 8 /dev/urandom"}`)
-	judgeAll(t, w, c, read, Deny, `{"path":"/dev/stderr"}`, `{"path":"/dev/stdin"}`, `{"path":"/dev/fd/0"}`, `{"path":"/dev/mem"}`)
-	judgeAll(t, w, c, write, Allow, `{"path":"/dev/null"}`, `{"path":"/dev/stderr"}`, `{"command":"echo x > /dev/stderr"}`)
-	judgeAll(t, w, c, write, Deny, `{"path":"/dev/stdout"}`, `{"path":"/dev/zero"}`, `{"path":"/dev/fd/1"}`, `{"path":"/dev/sda"}`)
+	judgeAll(t, w, c, read, policy.Allow, `{"path":"/dev/null"}`, `{"path":"/dev/zero"}`, `{"path":"/dev/random"}`, `{"path":"/dev/urandom"}`, `{"command":"head -c 8 /dev/urandom"}`)
+	judgeAll(t, w, c, read, policy.Deny, `{"path":"/dev/stderr"}`, `{"path":"/dev/stdin"}`, `{"path":"/dev/fd/0"}`, `{"path":"/dev/mem"}`)
+	judgeAll(t, w, c, write, policy.Allow, `{"path":"/dev/null"}`, `{"path":"/dev/stderr"}`, `{"command":"echo x > /dev/stderr"}`)
+	judgeAll(t, w, c, write, policy.Deny, `{"path":"/dev/stdout"}`, `{"path":"/dev/zero"}`, `{"path":"/dev/fd/1"}`, `{"path":"/dev/sda"}`)
 }
 
 // TestDevicesInText: of the words of a longer string those devices alone count for nothing that belong to no directory. Others
@@ -144,17 +146,17 @@ func TestDevicesInText(t *testing.T) {
 	c, err := NewChecker(Config{Children: []ChildConfig{{Name: "child", Command: "some-server"}}, FS: everydayDisk{w.home}, Home: w.home, Getenv: w.getenv})
 	w.must(err)
 	tool := w.tool(c, "", anyTool)
-	judgeAll(t, w, c, tool, Allow, `{"query":"COPY t TO '/dev/null'"}`, `{"config":"entropy: /dev/urandom"}`, `{"config":"of=/dev/null"}`, `{"command":"ls 2>/dev/null"}`, `{"command":"dd if=/dev/zero of=/dev/null count=1"}`)
+	judgeAll(t, w, c, tool, policy.Allow, `{"query":"COPY t TO '/dev/null'"}`, `{"config":"entropy: /dev/urandom"}`, `{"config":"of=/dev/null"}`, `{"command":"ls 2>/dev/null"}`, `{"command":"dd if=/dev/zero of=/dev/null count=1"}`)
 	attacks := []string{
 		`{"query":"COPY t TO '/dev/shm/psm_4f2a'"}`, `{"query":"ATTACH '/dev/shm/psm_4f2a' AS x"}`, `{"config":"output: /dev/pts/3"}`, `{"template":"{{ include '/dev/pts/3' }}"}`,
 		`{"query":"SELECT * FROM read_blob('/dev/sda1')"}`, `{"config":"disk = \"/dev/mem\""}`, `{"query":"FROM '/dev/shm/*'"}`,
 	}
-	judgeAll(t, w, c, tool, Deny, attacks...)
-	judgeAll(t, w, c, tool, Deny, `{"query":"COPY t FROM '/dev/fd/7'"}`, `{"query":"COPY t FROM '/dev/stdin'"}`) // as ever: they mean something else in the server
+	judgeAll(t, w, c, tool, policy.Deny, attacks...)
+	judgeAll(t, w, c, tool, policy.Deny, `{"query":"COPY t FROM '/dev/fd/7'"}`, `{"query":"COPY t FROM '/dev/stdin'"}`) // as ever: they mean something else in the server
 	now := systemPlace
 	defer func() { systemPlace = now }()
 	systemPlace = lazyregexp.New(`^/(?:usr|bin|sbin|lib[^/]*|dev)(?:/|$)`)
-	judgeAll(t, w, c, tool, Allow, attacks...)
+	judgeAll(t, w, c, tool, policy.Allow, attacks...)
 }
 
 // TestProgramsAsSettings: a program of the system is no path under a key that says so.
@@ -162,8 +164,8 @@ func TestProgramsAsSettings(t *testing.T) {
 	w := newWorld(t)
 	c := w.checker()
 	tool := w.tool(c, "", anyTool)
-	judgeAll(t, w, c, tool, Allow, `{"shell":"/bin/sh"}`, `{"default_shell":"/bin/sh"}`, `{"interpreter":"/bin/sh"}`, `{"executable":"/bin/sh"}`, `{"program":"/bin/sh"}`)
-	judgeAll(t, w, c, tool, Deny, `{"interpreter":"{outside}/tool"}`, `{"program":"/etc/passwd"}`, `{"executable":"/bin/../etc/passwd"}`, `{"name":"/bin/sh"}`)
+	judgeAll(t, w, c, tool, policy.Allow, `{"shell":"/bin/sh"}`, `{"default_shell":"/bin/sh"}`, `{"interpreter":"/bin/sh"}`, `{"executable":"/bin/sh"}`, `{"program":"/bin/sh"}`)
+	judgeAll(t, w, c, tool, policy.Deny, `{"interpreter":"{outside}/tool"}`, `{"program":"/etc/passwd"}`, `{"executable":"/bin/../etc/passwd"}`, `{"name":"/bin/sh"}`)
 }
 
 // TestLongPaths: a path longer than any that can be opened is one all the same where cleaning shortens it.
@@ -173,9 +175,9 @@ func TestLongPaths(t *testing.T) {
 	tool := w.tool(c, "", anyTool)
 	dots := strings.Repeat("./", 4000)
 	for _, key := range []string{"x", "path", "query", "files"} {
-		judgeAll(t, w, c, tool, Deny, `{"`+key+`":"/etc/`+dots+`passwd"}`, `{"`+key+`":"link/`+dots+`secret.txt"}`, `{"`+key+`":"a 'link/`+dots+`secret.txt'"}`, `{"`+key+`":"x=/etc/`+dots+`passwd"}`)
+		judgeAll(t, w, c, tool, policy.Deny, `{"`+key+`":"/etc/`+dots+`passwd"}`, `{"`+key+`":"link/`+dots+`secret.txt"}`, `{"`+key+`":"a 'link/`+dots+`secret.txt'"}`, `{"`+key+`":"x=/etc/`+dots+`passwd"}`)
 		if key == "x" || key == "query" {
-			judgeAll(t, w, c, tool, Allow, `{"`+key+`":"src/`+dots+`main.go"}`)
+			judgeAll(t, w, c, tool, policy.Allow, `{"`+key+`":"src/`+dots+`main.go"}`)
 		}
 	}
 }
@@ -185,11 +187,11 @@ func TestWrappedURIs(t *testing.T) {
 	w := newWorld(t)
 	c := w.checker()
 	tool := w.tool(c, "", anyTool)
-	judgeAll(t, w, c, tool, Deny, `{"x":"zip://a::file:///etc/passwd"}`, `{"x":"zip://a::/etc/passwd"}`, `{"url":"simplecache::zip://x::file:///etc/passwd"}`, `{"x":"filecache::file:///etc/passwd"}`,
+	judgeAll(t, w, c, tool, policy.Deny, `{"x":"zip://a::file:///etc/passwd"}`, `{"x":"zip://a::/etc/passwd"}`, `{"url":"simplecache::zip://x::file:///etc/passwd"}`, `{"x":"filecache::file:///etc/passwd"}`,
 		`{"x":"php://filter/read=x/resource=/etc/passwd"}`, `{"x":"php://filter/resource=file:///etc/passwd"}`, `{"x":"/vsizip//etc/passwd/y"}`, `{"x":"/vsigzip//etc/passwd"}`,
 		`{"x":"/vsizip/{/etc/passwd}/y"}`, `{"x":"/vsicurl/file:///etc/passwd"}`, `{"path":"zip://a::/etc/passwd"}`, `{"x":"jdbc:sqlite:/etc/passwd"}`, `{"x":"tar://a::/etc/passwd"}`, `{"query":"select * from read_csv('zip://a::/etc/passwd')"}`,
 		`{"x":"libarchive://x::{outside}/secret.txt"}`, `{"x":"dir::file:///etc"}`)
-	judgeAll(t, w, c, tool, Allow, `{"x":"zip://a::https://example.com/x.zip"}`, `{"x":"zip://a::{project}/a.zip"}`, `{"x":"php://memory"}`, `{"x":"php://filter/resource=https://x/y"}`, `{"x":"std::vector"}`, `{"x":"Foo::Bar::baz/x"}`,
+	judgeAll(t, w, c, tool, policy.Allow, `{"x":"zip://a::https://example.com/x.zip"}`, `{"x":"zip://a::{project}/a.zip"}`, `{"x":"php://memory"}`, `{"x":"php://filter/resource=https://x/y"}`, `{"x":"std::vector"}`, `{"x":"Foo::Bar::baz/x"}`,
 		`{"x":"/vsizip/{project}/a.zip"}`, `{"x":"/vsimem/x.tif"}`, `{"x":"/vsicurl/https://x/y"}`)
 }
 
@@ -205,7 +207,7 @@ func TestBlamedArgument(t *testing.T) {
 		`{"file":"secret.txt","path":"a.txt","dir":"{outside}"}`: "/dir",
 	} {
 		_, v := w.call(c, tool, args)
-		if v.Decision != Deny || v.First.Pointer != want {
+		if v.Decision != policy.Deny || v.First.Pointer != want {
 			t.Errorf("%s: %v at %+v, want %s", args, v.Decision, v.First, want)
 		}
 		if !strings.HasPrefix(v.First.Hint, `"mcpServers": { "child": { "paths": { "args": { "search_files": { "`+want+`"`) {
@@ -226,7 +228,7 @@ func TestEmptyClass(t *testing.T) {
 	w := newWorld(t)
 	c := w.checker()
 	tool := w.tool(c, "", anyTool)
-	judgeAll(t, w, c, tool, Allow, `{"command":"ls []"}`, `{"command":"ls [!] a[]b*"}`, `{"command":"echo [] {} ()"}`, `{"args":["ls []*"]}`)
+	judgeAll(t, w, c, tool, policy.Allow, `{"command":"ls []"}`, `{"command":"ls [!] a[]b*"}`, `{"command":"echo [] {} ()"}`, `{"args":["ls []*"]}`)
 }
 
 // TestOneReadingOfLenientJSON: an apostrophe in a comment hides nothing that comes after it, nor does a comment behind
@@ -236,8 +238,8 @@ func TestOneReadingOfLenientJSON(t *testing.T) {
 	c := w.checker()
 	tool := w.tool(c, "", anyTool)
 	for _, text := range []string{`{// it's one\n 'path': '$'}`, `{/* don't */ path: '$'}`, `  // it is one\n{\"path\": \"$\"}`, `{'path': u'$'} # that's all`} {
-		judgeAll(t, w, c, tool, Deny, `{"config":"`+strings.ReplaceAll(text, "$", "passwd")+`"}`)
-		judgeAll(t, w, c, tool, Allow, `{"config":"`+strings.ReplaceAll(text, "$", "a.txt")+`"}`)
+		judgeAll(t, w, c, tool, policy.Deny, `{"config":"`+strings.ReplaceAll(text, "$", "passwd")+`"}`)
+		judgeAll(t, w, c, tool, policy.Allow, `{"config":"`+strings.ReplaceAll(text, "$", "a.txt")+`"}`)
 	}
 }
 
@@ -246,6 +248,6 @@ func TestAdditionalPropertiesAreOthers(t *testing.T) {
 	w := newWorld(t)
 	c := w.checker()
 	tool := w.tool(c, "", `{"name":"do_it","inputSchema":{"type":"object","properties":{"q":{"type":"string"}},"additionalProperties":{"type":"string","format":"path"}}}`)
-	judgeAll(t, w, c, tool, Deny, `{"other":"passwd"}`)
-	judgeAll(t, w, c, tool, Allow, `{"q":"passwd"}`, `{"other":"a.txt"}`)
+	judgeAll(t, w, c, tool, policy.Deny, `{"other":"passwd"}`)
+	judgeAll(t, w, c, tool, policy.Allow, `{"q":"passwd"}`, `{"other":"a.txt"}`)
 }

@@ -8,6 +8,7 @@ import (
 
 	"mcphub/validate/budget"
 	"mcphub/validate/detect"
+	"mcphub/validate/policy"
 )
 
 // wild adds to a linked world: flink leads to a file outside, sub/deep/far to a directory, "https:" to the home folder;
@@ -100,7 +101,7 @@ func judgeCommands(t *testing.T, attacks map[string][]string, honest []string) {
 	command := func(s string) string { return `{"command":` + string(quoteJSON(w.fill(s))) + `}` }
 	for class, list := range attacks {
 		for _, s := range list {
-			if _, v := w.call(c, tool, command(s)); v.Decision != Deny {
+			if _, v := w.call(c, tool, command(s)); v.Decision != policy.Deny {
 				t.Errorf("%s: %s: allowed", class, s)
 			}
 			if !naive(w, command(s)) {
@@ -109,7 +110,7 @@ func judgeCommands(t *testing.T, attacks map[string][]string, honest []string) {
 		}
 	}
 	for _, s := range honest { // the link called "https:" leads to the home folder, which * matches
-		if _, v := w.call(c, tool, command(s)); v.Decision != Allow {
+		if _, v := w.call(c, tool, command(s)); v.Decision != policy.Allow {
 			t.Errorf("%s: denied %q: %s %+v", s, v.First.Value, v.First.Code, v.First.Readings)
 		}
 	}
@@ -142,13 +143,13 @@ func TestGlobBudget(t *testing.T) {
 	for i := range 40 {
 		w.must(os.MkdirAll(filepath.Join(w.project, "many", string(rune('A'+i)), "x/y"), 0o755))
 	}
-	if _, v := w.call(c, tool, `{"command":"ls many/*/*/*"}`); v.Decision != Allow {
+	if _, v := w.call(c, tool, `{"command":"ls many/*/*/*"}`); v.Decision != policy.Allow {
 		t.Errorf("denied: %+v", v.First)
 	}
 	j := &judge{c: c, m: &c.m, w: w.where(), v: w.view(), work: budget.New(0)}
 	j.work.Spend(budget.CallSteps - 40)
 	denied := false
-	j.globWord(&Finding{Form: detect.FormGlob, Glob: "many/*/*/*"}, func(s meaning) { denied = denied || s.code == CodeBudget })
+	j.globWord(&detect.Finding{Form: detect.FormGlob, Glob: "many/*/*/*"}, func(s meaning) { denied = denied || s.code == CodeBudget })
 	if !denied {
 		t.Error("the budget is not kept")
 	}
@@ -157,15 +158,15 @@ func TestGlobBudget(t *testing.T) {
 	for i := range 10 {
 		w.must(os.Symlink(".", filepath.Join(w.project, "loops", string(rune('a'+i)))))
 	}
-	if _, v := w.call(c, tool, `{"command":"ls loops/*/*/nosuch"}`); v.Decision != Allow {
+	if _, v := w.call(c, tool, `{"command":"ls loops/*/*/nosuch"}`); v.Decision != policy.Allow {
 		t.Errorf("a hundred directories: %+v", v.First)
 	}
 	for _, command := range []string{"ls loops/*/*/*/*/*/*/*/nosuch", "ls loops/" + strings.Repeat("*/", 1900), "ls loops/*/*/*/*/*/nosuch loops/*/*/*/*/*/other"} {
-		if _, v := w.call(c, tool, `{"command":"`+command+`"}`); v.Decision != Deny || v.First.Code != CodeBudget {
+		if _, v := w.call(c, tool, `{"command":"`+command+`"}`); v.Decision != policy.Deny || v.First.Code != CodeBudget {
 			t.Errorf("%.40s: %+v", command, v)
 		}
 	}
-	if _, v := w.call(c, tool, `{"command":"touch `+strings.Repeat("{a,b}", 8)+`"}`); v.Decision != Deny || v.First.Code != CodeGlob {
+	if _, v := w.call(c, tool, `{"command":"touch `+strings.Repeat("{a,b}", 8)+`"}`); v.Decision != policy.Deny || v.First.Code != CodeGlob {
 		t.Errorf("256 alternatives: %+v", v)
 	}
 }

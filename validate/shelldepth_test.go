@@ -11,6 +11,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"mcphub/validate/budget"
+	"mcphub/validate/policy"
 	"mcphub/validate/shell"
 	"mcphub/validate/strictjson"
 )
@@ -81,7 +82,7 @@ func TestShellDepthIsRefused(t *testing.T) {
 			t.Errorf("%.40s: %v", s, err)
 		}
 	}
-	if _, v := w.call(c, tool, `{"command":"`+strings.Repeat("$(", 30)+"ls"+strings.Repeat(")", 30)+`"}`); v.Decision != Allow {
+	if _, v := w.call(c, tool, `{"command":"`+strings.Repeat("$(", 30)+"ls"+strings.Repeat(")", 30)+`"}`); v.Decision != policy.Allow {
 		t.Errorf("30 deep: %+v", v.First)
 	}
 }

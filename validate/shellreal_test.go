@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"mcphub/validate/policy"
 )
 
 // realCommands are what random shell strings are made of; realReads read the file outside from somewhere.
@@ -89,7 +91,7 @@ func TestAgainstTheShell(t *testing.T) {
 		}
 		moved = false
 		_, v := w.call(c, tool, `{"command":`+string(quoteJSON(s))+`}`)
-		if v.Decision == Allow {
+		if v.Decision == policy.Allow {
 			allowed++
 		} else if r.IntN(32) > 0 {
 			continue // of what is denied a part shows that these are attacks
@@ -114,7 +116,7 @@ func TestAgainstTheShell(t *testing.T) {
 			continue
 		}
 		attacks++
-		if v.Decision != Deny {
+		if v.Decision != policy.Deny {
 			t.Errorf("seed %d: allowed, and the shell prints the file:\n%s\n%s", seed, s, out)
 		}
 	}

@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"mcphub/validate/policy"
 )
 
 // A stringClass is one way in which the text of an argument reaches a file outside.
@@ -416,12 +418,12 @@ func TestStringClasses(t *testing.T) {
 				g.command, g.control = "", nil
 				args := class.attack(g)
 				_, v := w.call(c, tool, args)
-				if v.Decision != Deny {
+				if v.Decision != policy.Deny {
 					if through++; through < 12 {
 						t.Errorf("seed %d: allowed: %s", seed, args)
 					}
 				}
-				if i >= 40 && v.Decision == Deny || i > 400 {
+				if i >= 40 && v.Decision == policy.Deny || i > 400 {
 					continue
 				}
 				switch {
@@ -451,7 +453,7 @@ func TestStringClasses(t *testing.T) {
 			refused := 0
 			for range cases {
 				args := class.honest(g)
-				if _, v := w.call(c, tool, args); v.Decision != Allow {
+				if _, v := w.call(c, tool, args); v.Decision != policy.Allow {
 					if refused++; refused < 12 {
 						t.Logf("refused: %s: %q as %s: %s", args, v.First.Value, v.First.How, v.First.Code)
 					}

@@ -8,6 +8,7 @@ import (
 
 	"mcphub/validate/access"
 	"mcphub/validate/declare"
+	"mcphub/validate/policy"
 )
 
 // row is one argument of a real server. For a path, args carries an inside value and bad an outside one, which must be
@@ -242,7 +243,7 @@ func TestRealServers(t *testing.T) {
 					t.Errorf("row %d %s %s: %s taken for a path to %v", r.n, r.server, name, p, role)
 				}
 			}
-			if v.Decision != Allow {
+			if v.Decision != policy.Allow {
 				wrong++
 				t.Errorf("row %d %s %s: honest call %s denied: %+v", r.n, r.server, name, r.args, v.First)
 			}
@@ -253,7 +254,7 @@ func TestRealServers(t *testing.T) {
 			if bad == "" {
 				bad = strings.ReplaceAll(r.args, "{project}", "{outside}")
 			}
-			if _, v := w.call(c, tool, bad); v.Decision != Deny {
+			if _, v := w.call(c, tool, bad); v.Decision != policy.Deny {
 				missed++
 				t.Errorf("row %d %s %s: %s was not denied: %+v", r.n, r.server, name, bad, v.Findings)
 			}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"mcphub/validate/policy"
 	"mcphub/validate/schema"
 )
 
@@ -50,7 +51,7 @@ func TestToolErrors(t *testing.T) {
 			continue
 		}
 		// It is judged as one without a schema.
-		for args, want := range map[string]Decision{`{"path":"` + w.outside + `/x"}`: Deny, `{"a":["` + w.outside + `/secret.txt"]}`: Deny, `{"x":1}`: Allow} {
+		for args, want := range map[string]policy.Decision{`{"path":"` + w.outside + `/x"}`: policy.Deny, `{"a":["` + w.outside + `/secret.txt"]}`: policy.Deny, `{"x":1}`: policy.Allow} {
 			scan, err := c.Scan(tool, []byte(args))
 			if err != nil {
 				t.Errorf("%s: %s: %v", name, args, err)
@@ -165,22 +166,22 @@ func TestRootsWithBlanks(t *testing.T) {
 		w.must(mkdir(w.home + "/My"))
 		w.roots = []string{root}
 		c := w.checker()
-		for args, want := range map[string]Decision{
-			`{"path":"` + root + `/a.txt"}`:                           Allow,
-			`{"path":"` + root + `"}`:                                 Allow,
-			`{"paths":["` + root + `/sub dir/new file.txt"]}`:         Allow,
-			`{"path":"` + root + `/a.txt /etc/passwd"}`:               Deny,
-			`{"path":"` + root + `/a.txt,/etc/passwd"}`:               Deny,
-			`{"path":"` + root + `/../secret.txt"}`:                   Deny,
-			`{"path":"` + root + `/a.txt ` + w.home + `/My"}`:         Deny,
-			`{"path":"` + root + `/a.txt ../../x"}`:                   Deny,
-			`{"path":"` + root + `s/a.txt"}`:                          Deny,
-			`{"path":"` + w.home + `/My/secret.txt"}`:                 Deny,
-			`{"path":"` + w.home + `/My other/secret.txt"}`:           Deny,
-			`{"path":"` + w.home + `/My ` + root + `/a.txt"}`:         Deny,
-			`{"path":"` + w.home + `/outside,` + root + `/a.txt"}`:    Deny,
-			`{"path":"/etc/passwd ` + root + `/a.txt"}`:               Deny,
-			`{"path":"` + root + `/a.txt ` + w.outside + `/sub dir"}`: Deny,
+		for args, want := range map[string]policy.Decision{
+			`{"path":"` + root + `/a.txt"}`:                           policy.Allow,
+			`{"path":"` + root + `"}`:                                 policy.Allow,
+			`{"paths":["` + root + `/sub dir/new file.txt"]}`:         policy.Allow,
+			`{"path":"` + root + `/a.txt /etc/passwd"}`:               policy.Deny,
+			`{"path":"` + root + `/a.txt,/etc/passwd"}`:               policy.Deny,
+			`{"path":"` + root + `/../secret.txt"}`:                   policy.Deny,
+			`{"path":"` + root + `/a.txt ` + w.home + `/My"}`:         policy.Deny,
+			`{"path":"` + root + `/a.txt ../../x"}`:                   policy.Deny,
+			`{"path":"` + root + `s/a.txt"}`:                          policy.Deny,
+			`{"path":"` + w.home + `/My/secret.txt"}`:                 policy.Deny,
+			`{"path":"` + w.home + `/My other/secret.txt"}`:           policy.Deny,
+			`{"path":"` + w.home + `/My ` + root + `/a.txt"}`:         policy.Deny,
+			`{"path":"` + w.home + `/outside,` + root + `/a.txt"}`:    policy.Deny,
+			`{"path":"/etc/passwd ` + root + `/a.txt"}`:               policy.Deny,
+			`{"path":"` + root + `/a.txt ` + w.outside + `/sub dir"}`: policy.Deny,
 		} {
 			s, err := c.Scan(w.tool(c, "", anyTool), []byte(args))
 			w.must(err)

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"mcphub/validate/policy"
 )
 
 // servers are resource templates, and the URIs that such a server must not be sent.
@@ -54,7 +56,7 @@ func TestURISpellings(t *testing.T) {
 	}
 	for template, list := range uriAttacks {
 		for _, uri := range list {
-			if v := judge(template, uri); v.Decision != Deny {
+			if v := judge(template, uri); v.Decision != policy.Deny {
 				t.Errorf("%q of %s: allowed", uri, template)
 			}
 		}
@@ -62,7 +64,7 @@ func TestURISpellings(t *testing.T) {
 	w.must(os.Remove(filepath.Join(w.project, "https:")))
 	for template, list := range uriHonest {
 		for _, uri := range list {
-			if v := judge(template, uri); v.Decision != Allow {
+			if v := judge(template, uri); v.Decision != policy.Allow {
 				t.Errorf("%q of %s: denied %q: %s", uri, template, v.First.Value, v.First.Code)
 			}
 		}

@@ -17,7 +17,7 @@ type Where struct {
 	Cwd       string             // its working directory, "" where unknown (a child on another host)
 	Served    []string           // paths of the roots served to it
 	Container *machine.Container // nil: what the child's configured command says
-	Grants    []Grant            // what a human has allowed this child in this session: opens what a rule escalates, nothing else
+	Grants    []policy.Grant     // what a human has allowed this child in this session: opens what a rule escalates, nothing else
 	// Approved names the rule about calls (one without a condition on paths) under which a human has allowed this very call.
 	// It opens what that rule escalates, whatever paths the call has. Grants open nothing of such a rule.
 	Approved string
@@ -44,9 +44,9 @@ type Reading struct {
 
 // Judged is a finding and what became of it.
 type Judged struct {
-	Finding
+	detect.Finding
 	Readings []Reading // at most maxReadings; the offending one is among them
-	Decision Decision
+	Decision policy.Decision
 	Rule     string // name of the policy's rule that matched it, "" where none did
 	Code     string // of Codes
 	Leads    string // where the offending reading leads, else where the first one does
@@ -54,7 +54,7 @@ type Judged struct {
 	Hint     string // the lines of hub.json that would declare the argument to be no path, "" where that cannot help
 
 	borrowed   bool // it is denied only from a directory that another argument names
-	fired      *Rule
+	fired      *policy.Rule
 	candidates *policy.Candidates // nil where no rule is about the tool
 	bounds     []string           // of a URI that is outside: the prefixes of its scheme
 	byClient   bool               // a URI, and the client's roots are among the prefixes
@@ -65,7 +65,7 @@ const maxReadings = 16
 // Verdict is the outcome for one call. It is bound to the generation of the roots it was judged by, and to the very
 // bytes that were scanned: those, with Rewrites carried out, are the bytes to send.
 type Verdict struct {
-	Decision   Decision
+	Decision   policy.Decision
 	Generation uint64
 	Stale      bool
 	Child      string
@@ -73,7 +73,7 @@ type Verdict struct {
 	Unsure     bool // Where.AtHand, and the verdict takes a look at what is not at hand: nothing was decided
 	Findings   []Judged
 	Rule       string        // what decided: one of the Rule constants, or where Fired is set that rule's name
-	Fired      *Rule         // the rule of the policy that decided, nil where none did
+	Fired      *policy.Rule  // the rule of the policy that decided, nil where none did
 	First      *Judged       // the finding that denied or escalated the call; nil where it is allowed, or a rule about calls decided
 	Case       rootsmgr.Case // why no boundary is known, where none is
 	Why        string        // the view's sentence for a denial that roots could cure
@@ -101,7 +101,7 @@ var ownRules = []string{RuleNoPath, RuleInside, RuleProtected, RuleBoundary, Rul
 func (v *Verdict) Refused() []string {
 	var out []string
 	for i := range v.Findings {
-		if v.Findings[i].Decision != Allow {
+		if v.Findings[i].Decision != policy.Allow {
 			out = append(out, v.Findings[i].paths()...)
 		}
 	}
@@ -135,12 +135,12 @@ func hush(out *Judged) {
 // decide takes the strictest of the findings: what is denied before what is escalated, what is protected first.
 // A call without any is decided by the policy's first rule about calls.
 func (v *Verdict) decide(t *Tool, w Where, view rootsmgr.View) {
-	v.Decision, v.Rule, v.Fired, v.First = Allow, RuleInside, nil, nil
+	v.Decision, v.Rule, v.Fired, v.First = policy.Allow, RuleInside, nil, nil
 	if !slices.ContainsFunc(v.Findings, func(f Judged) bool { return f.How != detect.HowResource }) {
 		if r := t.ruling.Call(); r != nil {
 			v.Decision, v.Rule, v.Fired = r.Then, r.Name, r
-			if r.Then == Escalate && w.Approved == r.Name {
-				v.Decision = Allow
+			if r.Then == policy.Escalate && w.Approved == r.Name {
+				v.Decision = policy.Allow
 			}
 		} else if len(v.Findings) == 0 {
 			v.Rule = RuleNoPath
@@ -151,8 +151,8 @@ func (v *Verdict) decide(t *Tool, w Where, view rootsmgr.View) {
 		if f.How != detect.HowResource {
 			f.Hint = hintFor(t, f)
 		}
-		if f.Decision == Allow {
-			if v.Decision == Allow && v.Fired == nil {
+		if f.Decision == policy.Allow {
+			if v.Decision == policy.Allow && v.Fired == nil {
 				if f.Code == CodeOpen {
 					v.Rule = RuleNoBoundary
 				}
@@ -171,10 +171,10 @@ func (v *Verdict) decide(t *Tool, w Where, view rootsmgr.View) {
 			}
 		}
 	}
-	if v.First != nil && (v.Fired == nil || v.Fired.Paths != nil) && v.Decision == Escalate {
+	if v.First != nil && (v.Fired == nil || v.Fired.Paths != nil) && v.Decision == policy.Escalate {
 		// A person is asked about the call as a whole where a rule about calls is among those that ask.
 		for i := range v.Findings {
-			if f := &v.Findings[i]; f.Decision == Escalate && f.fired.Paths == nil {
+			if f := &v.Findings[i]; f.Decision == policy.Escalate && f.fired.Paths == nil {
 				v.Rule, v.Fired = f.fired.Name, f.fired
 			}
 		}
@@ -189,7 +189,7 @@ func (v *Verdict) decide(t *Tool, w Where, view rootsmgr.View) {
 	switch {
 	case v.First != nil && v.First.How == detect.HowResource:
 		v.Why, v.Roots = whyResource, v.First.bounds
-	case v.Decision != Allow && view.Snapshot != nil:
+	case v.Decision != policy.Allow && view.Snapshot != nil:
 		v.Roots = view.Snapshot.URIs()
 	}
 }
@@ -210,7 +210,7 @@ func ruleOf(code string) string {
 
 // hintFor writes what an operator would add to hub.json to declare that the argument is no path.
 func hintFor(t *Tool, f *Judged) string {
-	if f.Decision == Allow || f.Code == CodeProtected || f.Code == CodeProtectedAbove || !f.Plausible() || t.args.URI || f.Member {
+	if f.Decision == policy.Allow || f.Code == CodeProtected || f.Code == CodeProtectedAbove || !f.Plausible() || t.args.URI || f.Member {
 		return ""
 	}
 	return fmt.Sprintf(`"mcpServers": { %s: { "paths": { "args": { %s: { %s: "none" } } } } }`, quoteJSON(t.child.Name), quoteJSON(t.name), quoteJSON(f.Declare))
@@ -219,7 +219,7 @@ func hintFor(t *Tool, f *Judged) string {
 // RootsMatter reports whether other roots of the client could change a verdict that is not Allow.
 func (v *Verdict) RootsMatter() bool {
 	switch {
-	case v.Decision == Allow:
+	case v.Decision == policy.Allow:
 		return false
 	case v.Fired != nil:
 		return v.Fired.Paths != nil && v.Fired.Paths.Outside

@@ -32,6 +32,8 @@ import (
 	"mcphub/internal/replay"
 	"mcphub/internal/setup"
 	"mcphub/validate"
+	"mcphub/validate/access"
+	"mcphub/validate/policy"
 )
 
 // What is done for a path beside an edit of sandbox.read and sandbox.write.
@@ -252,7 +254,7 @@ func (s *standing) denied(path string) string {
 	info, _ := s.checker.Policy()
 	for i := range info.Rules {
 		r := &info.Rules[i]
-		if r.Then == validate.Deny && r.Dir != "" && (sandbox.Holds(r.Dir, path) || sandbox.Holds(path, r.Dir)) {
+		if r.Then == policy.Deny && r.Dir != "" && (sandbox.Holds(r.Dir, path) || sandbox.Holds(path, r.Dir)) {
 			return fmt.Sprintf(" (the rule %s denies it, %s)", r.Name, r.At)
 		}
 	}
@@ -444,7 +446,7 @@ func (w *allowWork) allowCalls(t *target) error {
 		t.note("%s, and is still refused: a rule opens a folder, not a file. If calls of %s may name all that lies in %s: %s", last.words(), name, filepath.Dir(t.Path),
 			printable.CommandLine(append(w.again(w.write), "--calls", "--", t.given)))
 		return nil
-	case last.role != validate.RoleRead && !w.write:
+	case last.role != access.Read && !w.write:
 		t.note("%s, and is still refused: it wants to %s there. To let it: %s", last.words(), last.role, printable.CommandLine(append(w.again(true), "--", t.given)))
 		return nil
 	}
@@ -480,9 +482,9 @@ func (w *allowWork) addRule(t *target, last *refusal) error {
 		v := replay.Judge(&info, &trail.Decision{Event: trail.Event{Record: audit.Record{Decided: audit.Decided{Child: name, Decision: "deny", Findings: []audit.Finding{{At: "/path", Role: role.(string), Path: filepath.Join(dir, "x")}}}}}})
 		by := slices.IndexFunc(rules, func(r config.Rule) bool { return r.Name == v.By })
 		switch {
-		case v.Decision == validate.Allow:
+		case v.Decision == policy.Allow:
 			continue
-		case by >= 0 && v.Decision == validate.Deny:
+		case by >= 0 && v.Decision == policy.Deny:
 			t.note("no rule is added: the rule %s (%s) denies that, and is asked first", v.By, info.Rules[by].At)
 			return nil
 		case by >= 0: // it asks a person, who has answered now
@@ -549,8 +551,8 @@ func (w *allowWork) ruleName(t *target) string {
 func (w *allowWork) madeRule(t *target) int {
 	info, _ := w.now.checker.Policy()
 	named := regexp.MustCompile("^" + regexp.QuoteMeta(w.stem(t)) + "(-[0-9]+)?$")
-	return slices.IndexFunc(info.Rules, func(r validate.RuleInfo) bool {
-		return named.MatchString(r.Name) && r.Then == validate.Allow && slices.Equal(r.Servers, []string{w.now.server.Name}) && r.Tools == nil &&
+	return slices.IndexFunc(info.Rules, func(r policy.RuleInfo) bool {
+		return named.MatchString(r.Name) && r.Then == policy.Allow && slices.Equal(r.Servers, []string{w.now.server.Name}) && r.Tools == nil &&
 			r.Paths != nil && !r.Paths.Outside && (r.Dir == t.Path || r.Dir == filepath.Dir(t.Path) && !t.dir)
 	})
 }
@@ -559,7 +561,7 @@ func (w *allowWork) madeRule(t *target) int {
 type refusal struct {
 	trail.Event
 	path string
-	role validate.Role
+	role access.Role
 }
 
 func (r *refusal) words() string {
@@ -582,11 +584,11 @@ func (w *allowWork) refused(t *target) (last *refusal) {
 			continue
 		}
 		for _, f := range e.Findings {
-			role, err := validate.ParseRole(f.Role)
+			role, err := access.Parse(f.Role)
 			if err != nil || f.Inside || !sandbox.Holds(t.Path, f.Path) {
 				continue
 			}
-			if last == nil || w.write || role == validate.RoleRead || last.role != validate.RoleRead {
+			if last == nil || w.write || role == access.Read || last.role != access.Read {
 				last = &refusal{*e, f.Path, role}
 			}
 		}

@@ -13,7 +13,7 @@ import (
 	"mcphub/internal/layout"
 	"mcphub/internal/printable"
 	"mcphub/internal/replay"
-	"mcphub/validate"
+	"mcphub/validate/policy"
 )
 
 func auditReplayCommand(from *auditSource) *cobra.Command {
@@ -60,7 +60,7 @@ type turned struct {
 	Open []string `json:"unsure,omitempty"` // what the record does not tell
 }
 
-func replayDecisions(w io.Writer, p *validate.PolicyInfo, all []trail.Decision, asJSON bool) error {
+func replayDecisions(w io.Writer, p *policy.Info, all []trail.Decision, asJSON bool) error {
 	asked, changed, unsure := 0, 0, 0
 	for i := range all {
 		d := &all[i]

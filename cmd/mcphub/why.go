@@ -25,6 +25,7 @@ import (
 	"mcphub/internal/redact"
 	"mcphub/internal/setup"
 	"mcphub/validate"
+	"mcphub/validate/access"
 )
 
 func whyCommand() *cobra.Command {
@@ -173,7 +174,7 @@ func refusedByKernel(r *audit.Refused) sandbox.Refusal {
 		Path: r.Path, By: sandbox.Namer(r.NamedBy), At: r.At, Opens: r.Opens, Why: r.Why, Access: sandbox.Read,
 		Sockets: r.Code == audit.CodeSockets, Stays: r.Code == audit.CodeStays,
 	}
-	if r.Role == validate.RoleWrite.String() {
+	if r.Role == access.Write.String() {
 		f.Access = sandbox.Write
 	}
 	return f
@@ -181,9 +182,9 @@ func refusedByKernel(r *audit.Refused) sandbox.Refusal {
 
 // mendOfMonitor is what mends a denial.
 func mendOfMonitor(r *audit.Refused) (m hints.Mend) {
-	access := sandbox.Read
-	if r.Role != validate.RoleRead.String() {
-		access = sandbox.Write
+	wanted := sandbox.Read
+	if r.Role != access.Read.String() {
+		wanted = sandbox.Write
 	}
 	in := "no directory is open"
 	if len(r.Within) > 0 {
@@ -205,7 +206,7 @@ func mendOfMonitor(r *audit.Refused) (m hints.Mend) {
 		}
 		m.Text = in + ": open its folder in the client, or let the server have it always"
 		if r.Path != "" {
-			m.Run = hints.Allow(r.Server, access, r.Path)
+			m.Run = hints.Allow(r.Server, wanted, r.Path)
 		}
 	default:
 		m.Text = "docs/findings.md says what " + cmp.Or(r.Code, "this") + " means, and what to do"

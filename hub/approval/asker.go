@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"mcphub/validate"
+	"mcphub/validate/policy"
 )
 
 // An Asker puts a question to a person. It returns when there is an answer, or
@@ -54,7 +54,7 @@ func (a *Answer) choice() string {
 }
 
 // granted is what the answer opens.
-func (a *Answer) granted() (list []validate.Grant) {
+func (a *Answer) granted() (list []policy.Grant) {
 	if a.offer != nil {
 		for i := range a.offer.grants {
 			list = append(list, a.offer.grants[i].Grant)

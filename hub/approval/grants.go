@@ -6,6 +6,7 @@ import (
 
 	"mcphub/children/spec"
 	"mcphub/validate"
+	"mcphub/validate/policy"
 )
 
 // A grant is one directory or file that a person has opened for one child of one
@@ -28,7 +29,7 @@ func (g *grant) isFor(child *spec.Spec) bool {
 
 // Grants are those that a request to a child is judged by; a is the approval of
 // that very request, nil for none.
-func (q *Queue) Grants(child *spec.Spec, a *Approval) (list []validate.Grant) {
+func (q *Queue) Grants(child *spec.Spec, a *Approval) (list []policy.Grant) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for _, g := range q.tab.grants {
@@ -42,7 +43,7 @@ func (q *Queue) Grants(child *spec.Spec, a *Approval) (list []validate.Grant) {
 // Served are the grants whose directories a child is served, and the files that the
 // kernel has to open to it, whatever request they were given for. What is a link by now
 // is left out: it would open what it leads to.
-func (q *Queue) Served(child *spec.Spec) (list []validate.Grant) {
+func (q *Queue) Served(child *spec.Spec) (list []policy.Grant) {
 	if child.Share != spec.ShareSession {
 		return nil
 	}

@@ -11,6 +11,8 @@ import (
 	"mcphub/children/spec"
 	"mcphub/rootsmgr/guard"
 	"mcphub/validate"
+	"mcphub/validate/access"
+	"mcphub/validate/policy"
 )
 
 // This file says what a person would be asked to allow for a call that a rule
@@ -51,7 +53,7 @@ type offer struct {
 type askedPath struct {
 	sent  string // the spelling in the arguments
 	leads string
-	role  validate.Role
+	role  access.Role
 }
 
 // An askedPlace is an askedPath with what stands there.
@@ -62,7 +64,7 @@ type askedPlace struct {
 
 // An offeredGrant is a grant that was not given yet.
 type offeredGrant struct {
-	validate.Grant
+	policy.Grant
 	info fs.FileInfo // of Path when it was looked at; nil where nothing was there
 	held bool        // the kernel holds the child, and has to open it
 }
@@ -78,16 +80,16 @@ func (g *offeredGrant) reaches() bool { return g.serves() || g.held && g.info !=
 // planner makes proposals of verdicts. It looks at the disk and changes nothing.
 type planner struct {
 	fs      guard.FS
-	wide    func(dir string) bool           // too wide to be granted as a whole
-	useless func(role validate.Role) string // why the child could do nothing with a single file; "" where it can
-	ceiling *guard.Guard                    // nil: none
-	held    bool                            // the kernel holds the child to its boundary
+	wide    func(dir string) bool         // too wide to be granted as a whole
+	useless func(role access.Role) string // why the child could do nothing with a single file; "" where it can
+	ceiling *guard.Guard                  // nil: none
+	held    bool                          // the kernel holds the child to its boundary
 }
 
 // uselessFile says why a child could do nothing with a grant of a single file;
 // "" where it can.
-func uselessFile(spec *spec.Spec, role validate.Role) string {
-	if spec.Sandbox.Confines() && role != validate.RoleRead {
+func uselessFile(spec *spec.Spec, role access.Role) string {
+	if spec.Sandbox.Confines() && role != access.Read {
 		return fmt.Sprintf("the kernel holds the server %q, and to replace a file takes its directory", spec.Name)
 	}
 	if spec.TakesDirectories() {
@@ -113,7 +115,7 @@ func (p planner) propose(v *validate.Verdict, args []byte) (out *proposal, why s
 	var places []askedPlace
 	for i := range v.Findings {
 		f := &v.Findings[i]
-		if f.Decision != validate.Escalate || !slices.ContainsFunc(f.Readings, func(r validate.Reading) bool { return r.Asks }) {
+		if f.Decision != policy.Escalate || !slices.ContainsFunc(f.Readings, func(r validate.Reading) bool { return r.Asks }) {
 			out.mention(f)
 			continue
 		}
@@ -197,7 +199,7 @@ func (p planner) places(f *validate.Judged) (list []askedPlace, why string) {
 // idle reports a place at which there is nothing, and nothing is to be made: a
 // text that holds blanks or commas may stand for such a path beside the one that
 // is meant.
-func (a *askedPlace) idle() bool { return a.info == nil && a.role != validate.RoleWrite }
+func (a *askedPlace) idle() bool { return a.info == nil && a.role != access.Write }
 
 // directory looks at what is to be a directory.
 func (p planner) directory(path string) (info fs.FileInfo, ok bool) {
@@ -239,7 +241,7 @@ func (p planner) offer(choice string, places []askedPlace, grant func(askedPlace
 				return out, fmt.Sprintf("%s lies outside the directories of the client's token", legible(clip(g.Path, 200)))
 			}
 		}
-		g.Roles = validate.Roles(a.role)
+		g.Roles = policy.Roles(a.role)
 		if i := slices.IndexFunc(out.grants, func(had offeredGrant) bool { return had.Path == g.Path }); i >= 0 {
 			out.grants[i].Roles |= g.Roles
 			continue
@@ -257,14 +259,14 @@ func (p planner) file(a askedPlace) (g offeredGrant, why string) {
 	if why := p.useless(a.role); why != "" {
 		return g, why
 	}
-	return offeredGrant{validate.Grant{Path: a.leads, File: true}, a.info, p.held}, ""
+	return offeredGrant{policy.Grant{Path: a.leads, File: true}, a.info, p.held}, ""
 }
 
 // around is the grant of the directory that a place lies in; of a directory,
 // that of itself. Where nothing is there its directory is not needed.
 func (p planner) around(a askedPlace) (g offeredGrant, why string) {
 	if a.idle() {
-		return offeredGrant{Grant: validate.Grant{Path: a.leads, File: true}}, ""
+		return offeredGrant{Grant: policy.Grant{Path: a.leads, File: true}}, ""
 	}
 	dir := a.leads
 	if a.info == nil || !a.info.IsDir() {
@@ -277,7 +279,7 @@ func (p planner) around(a askedPlace) (g offeredGrant, why string) {
 	if !ok {
 		return g, fmt.Sprintf("the directory %s does not exist", legible(clip(dir, 200)))
 	}
-	return offeredGrant{validate.Grant{Path: dir}, info, p.held}, ""
+	return offeredGrant{policy.Grant{Path: dir}, info, p.held}, ""
 }
 
 // always are the rules, as lines of hub.json, that would allow the call without

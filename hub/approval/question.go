@@ -6,6 +6,7 @@ import (
 	"mcphub/children/spec"
 	"mcphub/internal/jsonrpc"
 	"mcphub/validate"
+	"mcphub/validate/access"
 )
 
 // A Question is what a person is asked about one request. Immutable.
@@ -31,7 +32,7 @@ func (q *Queue) question(r *Request, j *Judgement) (asked *Question, why string)
 	plans := planner{
 		fs: q.fs, ceiling: j.View.Ceiling,
 		wide:    func(dir string) bool { return j.Checker.TooWide(dir, open) },
-		useless: func(role validate.Role) string { return uselessFile(j.Child, role) },
+		useless: func(role access.Role) string { return uselessFile(j.Child, role) },
 		held:    j.Child.Sandbox.Confines(),
 	}
 	proposal, why := plans.propose(j.Verdict, r.Args)

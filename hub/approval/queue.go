@@ -11,6 +11,7 @@ import (
 
 	"mcphub/rootsmgr/guard"
 	"mcphub/validate"
+	"mcphub/validate/policy"
 )
 
 // Options say how a person is asked about what a rule escalates.
@@ -115,7 +116,7 @@ func (q *Queue) Ask(ctx context.Context, r *Request, j *Judgement, c Caller) (re
 			return cmp.Or(out.why, whyUnanswered), nil
 		case out != nil:
 			return q.resume(ctx, r, j, asked, out, c)
-		case next.Verdict.Decision != validate.Escalate:
+		case next.Verdict.Decision != policy.Escalate:
 			return "", nil
 		}
 		j = next
@@ -143,7 +144,7 @@ func (q *Queue) put(ctx context.Context, r *Request, asked *Question, e *entry, 
 		if next, err = c.Judge(ctx, nil); err != nil {
 			return nil, nil, err
 		}
-		if next.Verdict.Decision != validate.Escalate || !q.same(asked, r, next) || q.paused(e.child, time.Now()) != "" {
+		if next.Verdict.Decision != policy.Escalate || !q.same(asked, r, next) || q.paused(e.child, time.Now()) != "" {
 			return nil, next, nil
 		}
 		c.Release(ctx)
@@ -218,10 +219,10 @@ func (q *Queue) resume(ctx context.Context, r *Request, j *Judgement, asked *Que
 		q.Done(a)
 		return "", err
 	}
-	if next.Verdict.Decision != validate.Allow {
+	if next.Verdict.Decision != policy.Allow {
 		q.take(out.approval) // what was allowed is not what the request would do now
 	}
-	if next.Verdict.Decision == validate.Escalate {
+	if next.Verdict.Decision == policy.Escalate {
 		return "it was allowed, but where the call leads has changed since the question was asked", nil
 	}
 	return "", nil

@@ -18,6 +18,9 @@ import (
 	"mcphub/rootsmgr/platform"
 	"mcphub/rootsmgr/rootstest"
 	"mcphub/validate"
+	"mcphub/validate/access"
+	"mcphub/validate/declare"
+	"mcphub/validate/policy"
 )
 
 // A session is one with a policy that escalates, in a time of its own. In its
@@ -92,7 +95,7 @@ type call struct {
 	tool     string
 	args     string
 	approval *Approval
-	decision validate.Decision
+	decision policy.Decision
 	served   uint64 // the version of grants that it waited for
 	moved    func() // before it is judged with an approval
 }
@@ -134,7 +137,7 @@ func (c *call) request() *Request {
 // make judges the call and has a person asked. "" is that it may be sent.
 func (c *call) make(ctx context.Context) (refusal string) {
 	j, err := c.Judge(ctx, nil)
-	if err == nil && j.Verdict.Decision == validate.Escalate {
+	if err == nil && j.Verdict.Decision == policy.Escalate {
 		refusal, err = c.s.q.Ask(ctx, c.request(), j, c)
 	}
 	switch {
@@ -142,7 +145,7 @@ func (c *call) make(ctx context.Context) (refusal string) {
 		return err.Error()
 	case refusal != "":
 		return refusal
-	case c.decision != validate.Allow:
+	case c.decision != policy.Allow:
 		return "denied"
 	case c.approval != nil:
 		if err := c.approval.Spend(c.request().Digest, time.Now()); err != nil {
@@ -187,15 +190,15 @@ func inSession(t *testing.T, test func(s *session), change ...func(*validate.Con
 		s := &session{T: t, specs: map[string]*spec.Spec{}}
 		for _, name := range []string{"kid", "other", "takes"} {
 			s.specs[name] = &spec.Spec{Name: name, Share: spec.ShareSession, Revision: 1}
-			cfg.Children = append(cfg.Children, validate.ChildConfig{Name: name, Args: map[string]map[string]validate.ArgRule{
-				"*": {"/path": {Role: validate.RoleRead}, "/also": {Role: validate.RoleRead}, "/out": {Role: validate.RoleWrite}},
+			cfg.Children = append(cfg.Children, validate.ChildConfig{Name: name, Args: map[string]map[string]declare.ArgRule{
+				"*": {"/path": {Role: access.Read}, "/also": {Role: access.Read}, "/out": {Role: access.Write}},
 			}})
 		}
 		s.specs["takes"].Roots = spec.RootsArgs
-		cfg.Policy.Rules = []validate.Rule{
-			{Name: "never", Then: validate.Deny, Paths: &validate.PathRule{Within: "/never"}},
-			{Name: "ask", Then: validate.Escalate, Paths: &validate.PathRule{Outside: true}},
-			{Name: "ask-env", Then: validate.Escalate, Tools: []string{"env"}},
+		cfg.Policy.Rules = []policy.Rule{
+			{Name: "never", Then: policy.Deny, Paths: &policy.PathRule{Within: "/never"}},
+			{Name: "ask", Then: policy.Escalate, Paths: &policy.PathRule{Outside: true}},
+			{Name: "ask-env", Then: policy.Escalate, Tools: []string{"env"}},
 		}
 		for _, f := range change {
 			f(&cfg)
@@ -245,7 +248,7 @@ func TestAnswersThatAllowNothing(t *testing.T) {
 			inSession(t, func(s *session) {
 				s.asker.says = always(answer)
 				c := s.call("echo", reading("/data/one/1.txt"))
-				if why := c.make(s.Context()); why == "" || c.decision == validate.Allow || c.approval != nil {
+				if why := c.make(s.Context()); why == "" || c.decision == policy.Allow || c.approval != nil {
 					s.Errorf("refused by %q, decided %v, approval %v", why, c.decision, c.approval)
 				}
 				s.asker.asked(1)
@@ -426,7 +429,7 @@ func TestAGrantIsTakenBackWhereTheCallLeadsElsewhere(t *testing.T) {
 					s.Fatal(err)
 				}
 				refusal, err := s.q.Ask(s.Context(), request, j, c)
-				if err != nil || (refusal != "") != (name == "escalates") || (c.decision == validate.Allow) != (name == "as before") {
+				if err != nil || (refusal != "") != (name == "escalates") || (c.decision == policy.Allow) != (name == "as before") {
 					s.Errorf("refused by %q, %v, decided %v", refusal, err, c.decision)
 				}
 				if got := s.q.Report().Grants; (len(got) == 1) != (name == "as before") {

@@ -6,7 +6,7 @@ import (
 
 	"mcphub/internal/printable"
 	"mcphub/rootsmgr/platform"
-	"mcphub/validate"
+	"mcphub/validate/policy"
 )
 
 // nameOfGrants is how a granted directory is called in reports.
@@ -82,7 +82,7 @@ func (q *Queue) Explain(r *Request, j *Judgement) (e Explanation) {
 			e.Grants = append(e.Grants, g)
 		}
 	}
-	if j.Verdict.Decision != validate.Escalate {
+	if j.Verdict.Decision != policy.Escalate {
 		return e
 	}
 	asked, why := q.question(r, j)

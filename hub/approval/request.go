@@ -9,6 +9,7 @@ import (
 	"mcphub/children/spec"
 	"mcphub/rootsmgr"
 	"mcphub/validate"
+	"mcphub/validate/policy"
 )
 
 // A Digest names what is asked about, so that an answer holds for nothing else.
@@ -75,7 +76,7 @@ type Event struct {
 	What    string // EventAsked and so on
 	By      string // who was asked: see Asker
 	Why     string // it was not allowed
-	Granted []validate.Grant
+	Granted []policy.Grant
 }
 
 // What an Event tells.

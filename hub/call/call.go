@@ -14,6 +14,8 @@ import (
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
 	"mcphub/validate"
+	"mcphub/validate/policy"
+	"mcphub/validate/strictjson"
 )
 
 // A Call is one thing that a client asks of a child: a tool, a prompt, a resource,
@@ -135,13 +137,13 @@ func (c *Call) Run(ctx context.Context) (jsonrpc.Answer, error) {
 	t.reset()
 	c.approval = nil // one that a reload has overtaken was of other rules
 	j, err := c.prepare(ctx)
-	if err == nil && j.verdict.Decision == validate.Escalate {
+	if err == nil && j.verdict.Decision == policy.Escalate {
 		j, err = c.approve(ctx, j)
 	}
 	switch {
 	case errors.Is(err, configuration.ErrSuperseded) && ctx.Err() == nil:
 		return t.fail(ctx, err), configuration.ErrSuperseded
-	case errors.As(err, new(*validate.ArgumentsError)):
+	case errors.As(err, new(*strictjson.Error)):
 		s.recordRefused(ctx, t.subject(), err)
 		return t.fail(ctx, err), ErrDenied
 	case err != nil:

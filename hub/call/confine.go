@@ -5,7 +5,7 @@ import (
 	"mcphub/children/run"
 	"mcphub/children/sandbox"
 	"mcphub/hub/configuration"
-	"mcphub/validate"
+	"mcphub/validate/policy"
 )
 
 // This file is about children that the kernel holds to the boundary of their calls.
@@ -25,18 +25,18 @@ func looksFirst(g *configuration.Configuration, child string) bool {
 // tooNarrow is the error of a call that is allowed, and needs what its running server
 // was not started for: its entry says that it is not ended for that.
 func (j *attempt) tooNarrow() error {
-	if j.lease == nil || !j.lease.Stays() || j.verdict.Decision != validate.Allow {
+	if j.lease == nil || !j.lease.Stays() || j.verdict.Decision != policy.Allow {
 		return nil
 	}
 	for i := range j.verdict.Findings {
 		f := &j.verdict.Findings[i]
-		if f.Leads == "" || j.lease.Opens(f.Leads, configuration.AccessOf(validate.Roles(f.Role))) {
+		if f.Leads == "" || j.lease.Opens(f.Leads, configuration.AccessOf(policy.Roles(f.Role))) {
 			continue
 		}
 		if j.call.nowait { // it is recorded
 			return errWouldBlock
 		}
-		told := sandbox.Refusal{Path: f.Leads, Access: configuration.AccessOf(validate.Roles(f.Role)), By: sandbox.ByCall, Stays: true}
+		told := sandbox.Refusal{Path: f.Leads, Access: configuration.AccessOf(policy.Roles(f.Role)), By: sandbox.ByCall, Stays: true}
 		_, dirs := j.lease.Where()
 		j.call.Session.Records.ByKernel(j.call.Target.subject(), told, dirs)
 		return &run.UnavailableError{Child: j.child, Reason: hints.Told(told)}

@@ -10,7 +10,8 @@ import (
 	"mcphub/hub/record"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
-	"mcphub/validate"
+	"mcphub/validate/schema"
+	"mcphub/validate/strictjson"
 )
 
 // A failure is what an error means that ends a request: what its client is told and what
@@ -33,9 +34,9 @@ func failureOf(ctx context.Context, err error) failure {
 	switch {
 	case is[*record.UnrecordedError](err):
 		return notRecorded
-	case is[*validate.ArgumentsError](err):
+	case is[*strictjson.Error](err):
 		return badArguments
-	case is[*validate.SchemaError](err):
+	case is[*schema.Error](err):
 		return badSchema
 	case is[*MissingToolError](err), is[*changedToolError](err):
 		return redefined

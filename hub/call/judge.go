@@ -15,6 +15,7 @@ import (
 	"mcphub/internal/printable"
 	"mcphub/rootsmgr"
 	"mcphub/validate"
+	"mcphub/validate/policy"
 )
 
 // An attempt is one pass of a Call through the steps up to the verdict: what they found,
@@ -161,7 +162,7 @@ func (j *attempt) judgeUnstarted(ctx context.Context, view *rootsmgr.View) (over
 	if err := j.judge(ctx); err != nil {
 		return true, err
 	}
-	return j.verdict.Decision != validate.Allow, nil
+	return j.verdict.Decision != policy.Allow, nil
 }
 
 // decide acquires the child, and judges by how it runs.
@@ -236,7 +237,7 @@ func (j *attempt) judge(ctx context.Context) error {
 // paths now: where something else has come to the place of a root, another process serves
 // the call.
 func (j *attempt) heldThere(ctx context.Context) error {
-	if j.verdict.Decision != validate.Allow || !j.movedAt() {
+	if j.verdict.Decision != policy.Allow || !j.movedAt() {
 		return nil
 	}
 	if j.call.nowait {
@@ -374,7 +375,7 @@ func (j *attempt) lookAgain(ctx context.Context) (view rootsmgr.View, newer bool
 }
 
 // allowed reports whether a request may be sent.
-func (j *attempt) allowed() bool { return j.verdict.Decision == validate.Allow && j.refusal == "" }
+func (j *attempt) allowed() bool { return j.verdict.Decision == policy.Allow && j.refusal == "" }
 
 // decision is an attempt as it is recorded.
 func (j *attempt) decision() record.Decision {

@@ -10,6 +10,7 @@ import (
 	"mcphub/hub/offering"
 	"mcphub/rootsmgr"
 	"mcphub/validate"
+	"mcphub/validate/policy"
 )
 
 // A Preview is what would become of a call of a tool.
@@ -42,8 +43,8 @@ func (s *Session) Preview(ctx context.Context, tool offering.Tool, args []byte) 
 		f.Closed = j.closed()
 	}
 	switch j.verdict.Decision {
-	case validate.Allow:
-	case validate.Escalate:
+	case policy.Allow:
+	case policy.Escalate:
 		f.Refusal = unapprovedText(j.verdict, "", cmp.Or(f.Approval.Unasked, approval.WhyDeclined))
 	default:
 		f.Refusal = denialText(j.verdict, "")
@@ -58,7 +59,7 @@ func (j *attempt) closed() (all []sandbox.Refusal) {
 	}
 	for i := range j.verdict.Findings {
 		f := &j.verdict.Findings[i]
-		access := configuration.AccessOf(validate.Roles(f.Role)) &^ sandbox.Execute
+		access := configuration.AccessOf(policy.Roles(f.Role)) &^ sandbox.Execute
 		if c, ok := j.lease.Words().Closes(f.Leads, access); ok {
 			c.At, c.Path = f.Pointer, f.Leads
 			all = append(all, c)

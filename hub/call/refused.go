@@ -11,6 +11,7 @@ import (
 	"mcphub/internal/audit"
 	"mcphub/internal/jsonrpc"
 	"mcphub/validate"
+	"mcphub/validate/policy"
 )
 
 // This file is about answers of a confined child that tell what the kernel has refused it:
@@ -61,7 +62,7 @@ func called(v *validate.Verdict) (rules []sandbox.Rule) {
 	for i := range v.Findings {
 		f := &v.Findings[i]
 		if f.Leads != "" {
-			rules = append(rules, sandbox.Rule{Path: f.Leads, Access: configuration.AccessOf(validate.Roles(f.Role)) &^ sandbox.Execute})
+			rules = append(rules, sandbox.Rule{Path: f.Leads, Access: configuration.AccessOf(policy.Roles(f.Role)) &^ sandbox.Execute})
 		}
 	}
 	return rules

@@ -12,7 +12,7 @@ import (
 	"mcphub/hub/inflight"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
-	"mcphub/validate"
+	"mcphub/validate/policy"
 )
 
 // A request of the client that is with a child, and all of them.
@@ -159,7 +159,7 @@ func (s *Session) judgeBy(j *attempt, view rootsmgr.View) error {
 	for _, r := range rootsmgr.Directories(s.Instances.RootsFor(j.by, j.by.Child(j.child), view)) {
 		again.served = append(again.served, r.Path)
 	}
-	if s.judgeOnce(&again); again.verdict.Decision != validate.Allow {
+	if s.judgeOnce(&again); again.verdict.Decision != policy.Allow {
 		return &deniedError{again.verdict, view}
 	}
 	return nil

@@ -17,6 +17,7 @@ import (
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
 	"mcphub/validate"
+	"mcphub/validate/policy"
 )
 
 // This file sees a request through with a child of the era without a handshake,
@@ -345,7 +346,7 @@ func (d *dialogue) again(ctx context.Context) error {
 		return err
 	}
 	j.view = view
-	if d.s.judgeOnce(j); j.verdict.Decision != validate.Allow {
+	if d.s.judgeOnce(j); j.verdict.Decision != policy.Allow {
 		return &deniedError{j.verdict, view}
 	}
 	return nil

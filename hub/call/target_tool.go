@@ -15,6 +15,7 @@ import (
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/printable"
 	"mcphub/validate"
+	"mcphub/validate/schema"
 )
 
 // This file is about calls of tools.
@@ -164,7 +165,7 @@ func (t *ToolTarget) confirm(ctx context.Context, c *Call, refusal error) error 
 	if s.Current.Superseded(tool.By.Child(tool.Child)) {
 		return configuration.ErrSuperseded
 	}
-	if st, _, _, _ := s.Offering.ChildStatus(tool.Child); st.Listed || !errors.As(refusal, new(*validate.SchemaError)) {
+	if st, _, _, _ := s.Offering.ChildStatus(tool.Child); st.Listed || !errors.As(refusal, new(*schema.Error)) {
 		return refusal
 	}
 	lease, err := s.Acquire(ctx, tool.By, tool.Child)

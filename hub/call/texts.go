@@ -10,6 +10,10 @@ import (
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/printable"
 	"mcphub/validate"
+	"mcphub/validate/detect"
+	"mcphub/validate/policy"
+	"mcphub/validate/schema"
+	"mcphub/validate/strictjson"
 )
 
 // This file makes the text that a model and its user read when a call does not
@@ -24,7 +28,7 @@ func ToolError(text string) jsonrpc.Answer {
 // argumentsAnswer answers arguments that cannot be judged, or do not fit the
 // tool's own schema.
 func argumentsAnswer(tool *catalog.Tool, err error) jsonrpc.Answer {
-	var args *validate.ArgumentsError
+	var args *strictjson.Error
 	if errors.As(err, &args) {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "refused: "+err.Error())
 	}
@@ -34,7 +38,7 @@ func argumentsAnswer(tool *catalog.Tool, err error) jsonrpc.Answer {
 // SchemaText says which argument of which tool does not fit its schema.
 func SchemaText(tool *catalog.Tool, err error) string {
 	what := err.Error()
-	var schema *validate.SchemaError
+	var schema *schema.Error
 	if errors.As(err, &schema) {
 		what = schema.Message
 		if schema.Pointer != "" {
@@ -68,7 +72,7 @@ func denialText(v *validate.Verdict, at string) string {
 	}
 	path := first.Raw
 	switch first.How {
-	case validate.HowShell, validate.HowLiteral, validate.HowList, validate.HowTail:
+	case detect.HowShell, detect.HowLiteral, detect.HowList, detect.HowTail:
 		path = first.Value // a word of a longer text
 	}
 	var b strings.Builder
@@ -100,7 +104,7 @@ func denialText(v *validate.Verdict, at string) string {
 	}
 	switch {
 	case first.Hint == "":
-	case first.How == validate.HowResource:
+	case first.How == detect.HowResource:
 		fmt.Fprintf(&b, "\nIf tools may name it, say so in hub.json: %s", first.Hint)
 	default:
 		fmt.Fprintf(&b, "\nIf this is no path of this machine, declare it in hub.json: %s", first.Hint)
@@ -136,7 +140,7 @@ func rootList(uris []string) string {
 
 // ruleText names a rule in a denial: by its name, and the line of hub.json
 // without the folder, which is nobody's business there.
-func ruleText(r *validate.Rule) string {
+func ruleText(r *policy.Rule) string {
 	name := fmt.Sprintf("the rule %q of the policy", printable.Escape(r.Name, 100))
 	if r.At == "" {
 		return name
@@ -151,7 +155,7 @@ func ruleDenial(v *validate.Verdict, path string) string {
 	if v.First == nil {
 		subject = "This call"
 	}
-	if v.Decision == validate.Escalate {
+	if v.Decision == policy.Escalate {
 		return fmt.Sprintf("Access denied: %s needs the approval of a human by %s, and nobody has given it.", subject, ruleText(v.Fired))
 	}
 	return fmt.Sprintf("Access denied: %s is refused by %s.", subject, ruleText(v.Fired))
@@ -161,8 +165,8 @@ func ruleDenial(v *validate.Verdict, path string) string {
 func ruleCure(v *validate.Verdict) string {
 	r := v.Fired
 	var b strings.Builder
-	fmt.Fprintf(&b, "The rule matches %s.", (&validate.RuleInfo{Rule: *r}).Condition())
-	if v.Decision == validate.Deny {
+	fmt.Fprintf(&b, "The rule matches %s.", (&policy.RuleInfo{Rule: *r}).Condition())
+	if v.Decision == policy.Deny {
 		b.WriteString(" No approval lifts it: it would have to be changed in hub.json, or a rule that allows be put before it.")
 	}
 	return b.String()

@@ -5,12 +5,13 @@ import (
 
 	"mcphub/children/sandbox"
 	"mcphub/rootsmgr/guard"
-	"mcphub/validate"
+	"mcphub/validate/access"
+	"mcphub/validate/policy"
 )
 
 // Boundary is what the kernel is to hold a child to whose clients have these roots.
 // served is what the child is served: roots, directories of the policy, and grants.
-func (c *Configuration) Boundary(child *Child, roots, served []guard.Root, grants []validate.Grant) sandbox.Boundary {
+func (c *Configuration) Boundary(child *Child, roots, served []guard.Root, grants []policy.Grant) sandbox.Boundary {
 	name := child.Spec.Name
 	if rule := c.Checker.Rules().Unlimited(name); rule != "" {
 		return sandbox.Boundary{Open: "the rule " + rule + " of the policy allows paths anywhere"}
@@ -60,11 +61,11 @@ func (c *Configuration) CommonBoundary(child *Child) sandbox.Boundary {
 }
 
 // AccessOf is what roles come to in the kernel.
-func AccessOf(roles validate.RoleSet) (a sandbox.Access) {
-	if roles.Has(validate.RoleRead) {
+func AccessOf(roles policy.RoleSet) (a sandbox.Access) {
+	if roles.Has(access.Read) {
 		a |= sandbox.Read | sandbox.Execute
 	}
-	if roles.Has(validate.RoleWrite) || roles.Has(validate.RoleDelete) {
+	if roles.Has(access.Write) || roles.Has(access.Delete) {
 		a |= sandbox.Write
 	}
 	return a

@@ -4,7 +4,7 @@ import (
 	"mcphub/children/spec"
 	"mcphub/rootsmgr"
 	"mcphub/rootsmgr/guard"
-	"mcphub/validate"
+	"mcphub/validate/policy"
 )
 
 // Suited are those of some roots that a child can do with.
@@ -17,7 +17,7 @@ func (c *Child) Suited(roots []guard.Root) []guard.Root {
 
 // Beside are the directories that a child is served beside roots: those that the
 // policy names, and what a human has granted.
-func (c *Configuration) Beside(child string, grants []validate.Grant) []rootsmgr.Entry {
+func (c *Configuration) Beside(child string, grants []policy.Grant) []rootsmgr.Entry {
 	var out []rootsmgr.Entry
 	for _, d := range c.Checker.Rules().Directories(child, grants) {
 		out = append(out, rootsmgr.Entry{URI: d.Path, Name: d.Name})

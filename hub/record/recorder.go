@@ -15,6 +15,8 @@ import (
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
 	"mcphub/validate"
+	"mcphub/validate/access"
+	"mcphub/validate/policy"
 )
 
 // Settings say how decisions are recorded.
@@ -151,7 +153,7 @@ type Decision struct {
 }
 
 // Allowed reports whether the request may be sent.
-func (d Decision) Allowed() bool { return d.Verdict.Decision == validate.Allow && !d.Declined }
+func (d Decision) Allowed() bool { return d.Verdict.Decision == policy.Allow && !d.Declined }
 
 // approver says what person's approval lets a request through: of this one, by
 // whoever was asked, or an earlier one that is still open.
@@ -198,8 +200,8 @@ func (r *Recorder) Decide(ctx context.Context, what Subject, d Decision) (audit.
 	switch {
 	case d.Allowed():
 		rec.US = 0
-	case v.Decision == validate.Allow:
-		rec.Decision, rec.Code = validate.Deny.String(), codeApproval
+	case v.Decision == policy.Allow:
+		rec.Decision, rec.Code = policy.Deny.String(), codeApproval
 	default:
 		if rec.Code = v.Rule; v.First != nil && v.First.Code != "" {
 			rec.Code = v.First.Code
@@ -254,9 +256,9 @@ func (s *Settings) ByKernel(session string, what Subject, f sandbox.Refusal, dir
 		rec.Code = audit.CodeStays
 	}
 	if f.Path != "" {
-		role := validate.RoleRead
+		role := access.Read
 		if f.Access&sandbox.Write != 0 {
-			role = validate.RoleWrite
+			role = access.Write
 		}
 		rec.Findings = []audit.Finding{{At: f.At, Role: role.String(), Path: f.Path}}
 	}

@@ -8,13 +8,13 @@ import (
 	"time"
 
 	"mcphub/internal/audit/trail"
-	"mcphub/validate"
+	"mcphub/validate/policy"
 )
 
 // A Comparison asks another configuration about the decisions of an audit log.
 type Comparison struct {
-	Was *validate.PolicyInfo // the policy in force; nil: what was recorded counts
-	Now *validate.PolicyInfo
+	Was *policy.Info // the policy in force; nil: what was recorded counts
+	Now *policy.Info
 	// WasServed and Served report whether a tool of a server is and would be offered;
 	// "" is what is no tool. nil: all are.
 	WasServed, Served func(child, tool string) bool
@@ -150,7 +150,7 @@ type offered struct {
 }
 
 // judge is Judge for what is offered; all else is denied.
-func (o *offered) judge(p *validate.PolicyInfo, d *trail.Decision) (Verdict, string) {
+func (o *offered) judge(p *policy.Info, d *trail.Decision) (Verdict, string) {
 	v := Verdict{By: ByNotServed}
 	if o.has(&d.Event) {
 		v = Judge(p, d)

@@ -12,6 +12,7 @@ import (
 
 	"mcphub/internal/audit"
 	"mcphub/validate"
+	"mcphub/validate/policy"
 )
 
 // record fills a folder with n decisions, as hubs write them: half of them one a
@@ -65,10 +66,10 @@ func TestReplayOfManyDecisions(t *testing.T) {
 	}
 	dir := t.TempDir()
 	record(t, dir, n)
-	was := validate.PolicyInfo{}
-	now := validate.PolicyInfo{Rules: []validate.RuleInfo{
-		{Rule: validate.Rule{Name: "ask", Then: validate.Escalate, Servers: []string{"never"}}},
-		{Rule: validate.Rule{Name: "no deleting", Then: validate.Deny, Tools: []string{"delete_*"}, Paths: &validate.PathRule{}}},
+	was := policy.Info{}
+	now := policy.Info{Rules: []policy.RuleInfo{
+		{Rule: policy.Rule{Name: "ask", Then: policy.Escalate, Servers: []string{"never"}}},
+		{Rule: policy.Rule{Name: "no deleting", Then: policy.Deny, Tools: []string{"delete_*"}, Paths: &policy.PathRule{}}},
 	}}
 	start, used := time.Now(), cpuTime()
 	got, err := (&Comparison{Was: &was, Now: &now, Served: func(child, _ string) bool { return child == "files" || child == "git" }}).Run(dir, time.Time{})
@@ -90,19 +91,19 @@ func TestReplayOfManyDecisions(t *testing.T) {
 func TestComparison(t *testing.T) {
 	dir := t.TempDir()
 	record(t, dir, 60)
-	deny := validate.PolicyInfo{Rules: []validate.RuleInfo{{Rule: validate.Rule{Name: "never", Then: validate.Deny, Servers: []string{"git"}, Paths: &validate.PathRule{}}}}}
+	deny := policy.Info{Rules: []policy.RuleInfo{{Rule: policy.Rule{Name: "never", Then: policy.Deny, Servers: []string{"git"}, Paths: &policy.PathRule{}}}}}
 	for name, c := range map[string]struct {
 		c       Comparison
 		changed int
 		by      string
 	}{
-		"nothing":          {Comparison{Was: &validate.PolicyInfo{}, Now: &validate.PolicyInfo{}}, 0, ""},
-		"as recorded":      {Comparison{Now: &validate.PolicyInfo{}}, 0, ""},
+		"nothing":          {Comparison{Was: &policy.Info{}, Now: &policy.Info{}}, 0, ""},
+		"as recorded":      {Comparison{Now: &policy.Info{}}, 0, ""},
 		"a rule":           {Comparison{Now: &deny}, 30, "never"},
 		"the rule was in":  {Comparison{Was: &deny, Now: &deny}, 0, ""},
-		"the rule goes":    {Comparison{Was: &deny, Now: &validate.PolicyInfo{}}, 30, validate.RuleInside},
-		"a server goes":    {Comparison{Now: &validate.PolicyInfo{}, Served: func(child, _ string) bool { return child != "git" }}, 30, ByNotServed},
-		"a tool goes":      {Comparison{Now: &validate.PolicyInfo{}, Served: func(_, tool string) bool { return !strings.HasPrefix(tool, "read") }}, 20, ByNotServed},
+		"the rule goes":    {Comparison{Was: &deny, Now: &policy.Info{}}, 30, validate.RuleInside},
+		"a server goes":    {Comparison{Now: &policy.Info{}, Served: func(child, _ string) bool { return child != "git" }}, 30, ByNotServed},
+		"a tool goes":      {Comparison{Now: &policy.Info{}, Served: func(_, tool string) bool { return !strings.HasPrefix(tool, "read") }}, 20, ByNotServed},
 		"nothing is later": {Comparison{Now: &deny}, 0, ""},
 	} {
 		since := time.Time{}

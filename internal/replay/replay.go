@@ -11,11 +11,13 @@ import (
 	"mcphub/internal/audit/trail"
 	"mcphub/internal/redact"
 	"mcphub/validate"
+	"mcphub/validate/access"
+	"mcphub/validate/policy"
 )
 
 // A Verdict is what another policy makes of a recorded decision.
 type Verdict struct {
-	Decision validate.Decision
+	Decision policy.Decision
 	By       string   // the rule that decides, or inside, boundary, no path
 	Open     []string // what the record does not tell
 }
@@ -25,20 +27,20 @@ var hard = map[string]bool{validate.CodeProtected: true, validate.CodeProtectedA
 
 // Judge asks the rules about a record: the strictest of its findings
 // counts, and without any the first rule about calls.
-func Judge(p *validate.PolicyInfo, d *trail.Decision) Verdict {
+func Judge(p *policy.Info, d *trail.Decision) Verdict {
 	tool := d.Tool
 	if d.Method != "" {
 		tool = d.Method // a rule names a request that is no call of a tool by its method
 	}
 	switch {
 	case hard[d.Code]:
-		out := Verdict{Decision: validate.Deny, By: d.Code}
-		if d.Code != validate.CodeCeiling && d.Code != validate.CodeOutsideResource && (len(d.Findings) == 0 || protected(p, validate.RoleWrite, d.Findings[0].Path) == "") {
+		out := Verdict{Decision: policy.Deny, By: d.Code}
+		if d.Code != validate.CodeCeiling && d.Code != validate.CodeOutsideResource && (len(d.Findings) == 0 || protected(p, access.Write, d.Findings[0].Path) == "") {
 			out.Open = []string{"it was protected when it was recorded"}
 		}
 		return out
 	case d.Rule == validate.RuleUnresolvable, d.Rule == validate.RuleUnjudged, d.Code == validate.CodeBudget:
-		return Verdict{Decision: validate.Deny, By: d.Rule}
+		return Verdict{Decision: policy.Deny, By: d.Rule}
 	}
 	if len(d.Findings) == 0 {
 		for i := range p.Rules {
@@ -46,17 +48,17 @@ func Judge(p *validate.PolicyInfo, d *trail.Decision) Verdict {
 				return Verdict{Decision: r.Then, By: r.Name}.asked(d)
 			}
 		}
-		return Verdict{Decision: validate.Allow, By: validate.RuleNoPath}
+		return Verdict{Decision: policy.Allow, By: validate.RuleNoPath}
 	}
-	out := Verdict{Decision: validate.Allow, By: validate.RuleInside}
+	out := Verdict{Decision: policy.Allow, By: validate.RuleInside}
 	for i, f := range d.Findings {
-		role, err := validate.ParseRole(f.Role)
-		now := Verdict{Decision: validate.Deny, By: validate.RuleUnresolvable}
+		role, err := access.Parse(f.Role)
+		now := Verdict{Decision: policy.Deny, By: validate.RuleUnresolvable}
 		switch {
 		case f.Path == "" || strings.Contains(f.Path, redact.Mark) || err != nil:
 			now.Open = []string{"where " + f.At + " led is not recorded"}
 			if d.Decision == "allow" {
-				now.Decision, now.By = validate.Allow, validate.RuleInside
+				now.Decision, now.By = policy.Allow, validate.RuleInside
 			}
 		default:
 			now = judgePath(p, d, tool, role, f.Path, f.Inside)
@@ -80,19 +82,19 @@ func Judge(p *validate.PolicyInfo, d *trail.Decision) Verdict {
 // asked notes that the answer of a human is not known, where the one that was
 // given once does not stand for it.
 func (r Verdict) asked(d *trail.Decision) Verdict {
-	if r.Decision == validate.Escalate && d.Decision != validate.Escalate.String() {
+	if r.Decision == policy.Escalate && d.Decision != policy.Escalate.String() {
 		r.Open = append(r.Open, "what a human would answer")
 		if d.By != "" { // they have answered
-			r.Decision, r.Open = validate.Allow, []string{"whether the human who allowed it would again"}
+			r.Decision, r.Open = policy.Allow, []string{"whether the human who allowed it would again"}
 		}
 	}
 	return r
 }
 
 // judgePath asks the rules about one path.
-func judgePath(p *validate.PolicyInfo, d *trail.Decision, tool string, role validate.Role, path string, inside bool) Verdict {
+func judgePath(p *policy.Info, d *trail.Decision, tool string, role access.Role, path string, inside bool) Verdict {
 	if code := protected(p, role, path); code != "" {
-		return Verdict{Decision: validate.Deny, By: code}
+		return Verdict{Decision: policy.Deny, By: code}
 	}
 	inside = inside || p.Sandbox != "" && below(p.Sandbox, path)
 	for i := range p.Rules {
@@ -111,26 +113,26 @@ func judgePath(p *validate.PolicyInfo, d *trail.Decision, tool string, role vali
 	}
 	switch {
 	case inside:
-		return Verdict{Decision: validate.Allow, By: validate.RuleInside}
+		return Verdict{Decision: policy.Allow, By: validate.RuleInside}
 	case d.Decision == "allow" && d.Rule == validate.RuleNoBoundary:
-		return Verdict{Decision: validate.Allow, By: d.Rule}
+		return Verdict{Decision: policy.Allow, By: d.Rule}
 	}
-	return Verdict{Decision: validate.Deny, By: validate.RuleBoundary}
+	return Verdict{Decision: policy.Deny, By: validate.RuleBoundary}
 }
 
 // takesAlong reports that a directory is removed or moved which holds that of a
 // rule that denies or escalates.
-func takesAlong(r *validate.RuleInfo, role validate.Role, path string) bool {
-	return role == validate.RoleDelete && r.Dir != "" && r.Then != validate.Allow && !r.Paths.Outside && below(path, r.Dir)
+func takesAlong(r *policy.RuleInfo, role access.Role, path string) bool {
+	return role == access.Delete && r.Dir != "" && r.Then != policy.Allow && !r.Paths.Outside && below(path, r.Dir)
 }
 
 // protected says by which code a path is denied before any rule, or "".
-func protected(p *validate.PolicyInfo, role validate.Role, path string) string {
+func protected(p *policy.Info, role access.Role, path string) string {
 	for _, own := range p.Protected {
 		switch {
 		case below(own, path):
 			return validate.CodeProtected
-		case role != validate.RoleRead && below(path, own):
+		case role != access.Read && below(path, own):
 			return validate.CodeProtectedAbove
 		}
 	}
@@ -138,7 +140,7 @@ func protected(p *validate.PolicyInfo, role validate.Role, path string) string {
 }
 
 // asksWhere reports whether some rule about a tool depends on where paths lead.
-func asksWhere(p *validate.PolicyInfo, child, tool string) bool {
+func asksWhere(p *policy.Info, child, tool string) bool {
 	for i := range p.Rules {
 		if r := &p.Rules[i]; r.Paths != nil && (r.Dir != "" || r.Paths.Outside) && about(r, child, tool) {
 			return true
@@ -149,7 +151,7 @@ func asksWhere(p *validate.PolicyInfo, child, tool string) bool {
 
 // about reports whether a rule is about the tool of a server, as validate
 // matches names: patterns in which * is any text.
-func about(r *validate.RuleInfo, child, tool string) bool {
+func about(r *policy.RuleInfo, child, tool string) bool {
 	return matchesAny(r.Servers, child) && matchesAny(r.Tools, tool)
 }
 

@@ -7,6 +7,8 @@ import (
 	"mcphub/internal/reference"
 	"mcphub/rootsmgr/guard"
 	"mcphub/validate"
+	"mcphub/validate/access"
+	"mcphub/validate/declare"
 )
 
 // checker builds the judge of all calls; own are the hub's own folders.
@@ -19,22 +21,22 @@ func checker(f *config.File, home string, own []string) (*validate.Checker, erro
 	cfg.Policy, wrong = policyOf(f, home)
 	for i := range f.Servers {
 		s := &f.Servers[i]
-		c := validate.ChildConfig{Name: s.Name, Command: s.Command, CommandArgs: s.Args, URL: reference.Blank(s.URL, "secret"), Inherit: s.Inherit, Args: map[string]map[string]validate.ArgRule{}}
+		c := validate.ChildConfig{Name: s.Name, Command: s.Command, CommandArgs: s.Args, URL: reference.Blank(s.URL, "secret"), Inherit: s.Inherit, Args: map[string]map[string]declare.ArgRule{}}
 		if s.Paths.Mode != "" {
-			mode, err := validate.ParseMode(s.Paths.Mode)
+			mode, err := declare.ParseMode(s.Paths.Mode)
 			if err != nil {
 				return nil, err
 			}
 			c.Mode, c.ModeSet = mode, true
 		}
 		for tool, rules := range s.Paths.Args {
-			c.Args[tool] = map[string]validate.ArgRule{}
+			c.Args[tool] = map[string]declare.ArgRule{}
 			for pointer, r := range rules {
-				role, err := validate.ParseRole(r.Role)
+				role, err := access.Parse(r.Role)
 				if err != nil {
 					return nil, err
 				}
-				c.Args[tool][pointer] = validate.ArgRule{Role: role, Base: r.Base}
+				c.Args[tool][pointer] = declare.ArgRule{Role: role, Base: r.Base}
 			}
 		}
 		cfg.Children = append(cfg.Children, c)

@@ -12,13 +12,15 @@ import (
 	"mcphub/rootsmgr/guard"
 	"mcphub/rootsmgr/platform"
 	"mcphub/validate"
+	"mcphub/validate/access"
+	"mcphub/validate/policy"
 )
 
-var decisions = map[string]validate.Decision{config.ThenAllow: validate.Allow, config.ThenDeny: validate.Deny, config.ThenEscalate: validate.Escalate}
+var decisions = map[string]policy.Decision{config.ThenAllow: policy.Allow, config.ThenDeny: policy.Deny, config.ThenEscalate: policy.Escalate}
 
 // policyOf translates; relative directories start at the folder of hub.json.
-func policyOf(f *config.File, home string) (validate.Policy, error) {
-	p := validate.Policy{Sandbox: policyDir(f, f.Policy.Sandbox, home)}
+func policyOf(f *config.File, home string) (policy.Policy, error) {
+	p := policy.Policy{Sandbox: policyDir(f, f.Policy.Sandbox, home)}
 	for _, path := range f.Policy.Protected {
 		p.Protected = append(p.Protected, policyDir(f, path, home))
 	}
@@ -28,18 +30,18 @@ func policyOf(f *config.File, home string) (validate.Policy, error) {
 		at := f.At("policy", "rules", strconv.Itoa(i))
 		then, ok := decisions[from.Then]
 		if !ok {
-			errs = append(errs, &validate.PolicyError{Rule: i, Key: []string{"then"}, Text: "it says neither allow, deny nor escalate"})
+			errs = append(errs, &policy.Error{Rule: i, Key: []string{"then"}, Text: "it says neither allow, deny nor escalate"})
 		}
-		r := validate.Rule{Name: from.Name, Then: then, Serve: from.Serve, Servers: from.If.Servers, Tools: from.If.Tools}
+		r := policy.Rule{Name: from.Name, Then: then, Serve: from.Serve, Servers: from.If.Servers, Tools: from.If.Tools}
 		if at.Line > 0 {
 			r.At = fmt.Sprintf("%s:%d", at.File, at.Line)
 		}
 		if paths := from.If.Paths; paths != nil {
-			r.Paths = &validate.PathRule{Within: policyDir(f, paths.Within, home), Outside: paths.Outside}
+			r.Paths = &policy.PathRule{Within: policyDir(f, paths.Within, home), Outside: paths.Outside}
 			for k, word := range paths.Roles {
-				role, err := validate.ParseRole(word)
+				role, err := access.Parse(word)
 				if err != nil {
-					errs = append(errs, &validate.PolicyError{Rule: i, Key: []string{"if", "paths", "roles", strconv.Itoa(k)}, Text: err.Error()})
+					errs = append(errs, &policy.Error{Rule: i, Key: []string{"if", "paths", "roles", strconv.Itoa(k)}, Text: err.Error()})
 					continue
 				}
 				r.Paths.Roles = append(r.Paths.Roles, role)
@@ -101,7 +103,7 @@ func policyErrors(f *config.File, err error) error {
 	var other []error
 	var walk func(error)
 	walk = func(err error) {
-		var p *validate.PolicyError
+		var p *policy.Error
 		joined, many := err.(interface{ Unwrap() []error }) // this very level
 		switch {
 		case many:

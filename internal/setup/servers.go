@@ -15,7 +15,7 @@ import (
 	"mcphub/hub"
 	"mcphub/internal/config"
 	"mcphub/internal/exit"
-	"mcphub/validate"
+	"mcphub/validate/declare"
 )
 
 // entries makes the children of the entries of a file, and what they are started in.
@@ -104,7 +104,7 @@ func addServer(cfg *hub.Config, file *config.File, s *config.Server) error {
 	if child.Sandbox.Mode == sandbox.Auto {
 		child.Sandbox.Cannot = child.Program().Unheld(sandbox.System())
 	}
-	child.Probe = validate.RootsProbe(s.Command, s.Args)
+	child.Probe = declare.RootsProbe(s.Command, s.Args)
 	cfg.Children = append(cfg.Children, hub.Child{Spec: child, Prefix: prefix, Include: s.Tools.Include, Exclude: s.Tools.Exclude, Always: s.Tools.Always})
 	return nil
 }
