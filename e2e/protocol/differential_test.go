@@ -602,6 +602,7 @@ var volatile = []struct {
 	{regexp.MustCompile(`\bfor another (\d+m)?\d+s\b`), "for another WHILE"},
 	{regexp.MustCompile(`MCPHUB_INSTANCE=[A-Z2-7]{26}`), "MCPHUB_INSTANCE=ID"},
 	{regexp.MustCompile(`\\*"pid\\*":\d+`), `"pid":PID`},
+	{regexp.MustCompile(`/mcp-\d+\b`), "/mcp-TEMP"}, // a server's own temporary folder
 }
 
 func settled(text string) string {
