@@ -19,6 +19,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"mcphub/internal/atomicfile"
+	"mcphub/internal/ownership"
 )
 
 // The catalogue cache: one file for each child, named by the digest of what
@@ -110,6 +111,17 @@ func (c cache) readFile(path string) ([]byte, error) {
 	raw := make([]byte, fi.Size())
 	_, err = io.ReadFull(f, raw)
 	return raw, err
+}
+
+// private refuses what somebody else may have written, or may read.
+func private(fi fs.FileInfo) error {
+	if mode := fi.Mode().Perm(); ownership.OthersUse(fi) {
+		return fmt.Errorf("its mode %#o lets others in; make it %#o", mode, mode&0o700)
+	}
+	if ownership.Check(fi) != nil {
+		return errors.New("it belongs to somebody else")
+	}
+	return nil
 }
 
 // checkFolder refuses a folder that others can write to or read.

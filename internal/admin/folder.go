@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+
+	"mcphub/internal/ownership"
 )
 
 // longestName is that of a socket: PID-RANDOM.sock.
@@ -65,10 +67,10 @@ func private(dir string) error {
 	if !fi.IsDir() {
 		return fmt.Errorf("%s is not a folder; take it away", dir)
 	}
-	if err := owned(dir, fi); err != nil {
-		return err
+	if err := ownership.Check(fi); err != nil {
+		return fmt.Errorf("%s %w; it is not used", dir, err)
 	}
-	if foreignMode(fi) {
+	if ownership.OthersUse(fi) {
 		return &wideError{dir, fi.Mode().Perm()}
 	}
 	return nil

@@ -12,6 +12,8 @@ import (
 
 	"github.com/gofrs/flock"
 	"github.com/google/uuid"
+
+	"mcphub/internal/ownership"
 )
 
 // Open begins a log in a folder, or goes on with one (Options.Continue), after
@@ -158,7 +160,7 @@ func privateDir(dir string) error {
 		return err
 	case !fi.IsDir():
 		return fmt.Errorf("%s is not a directory", dir)
-	case othersWrite(fi):
+	case ownership.OthersWrite(fi):
 		return fmt.Errorf("others may write to %s; take that right from them (chmod go-w)", dir)
 	}
 	return nil

@@ -19,6 +19,7 @@ import (
 
 	"mcphub/internal/atomicfile"
 	"mcphub/internal/consent"
+	"mcphub/internal/ownership"
 )
 
 const (
@@ -131,6 +132,17 @@ func (p Place) private() error {
 		return fmt.Errorf("%s, where the hub's token is kept, %s; if it is yours, chmod 700 %s", p.dir, why, p.dir)
 	}
 	return nil
+}
+
+// foreign says why a file or folder is not this user's alone; "" where it is.
+func foreign(info fs.FileInfo) string {
+	if err := ownership.Check(info); err != nil {
+		return err.Error()
+	}
+	if ownership.OthersUse(info) {
+		return fmt.Sprintf("is open to others (mode %04o)", info.Mode().Perm())
+	}
+	return ""
 }
 
 // bad says what is wrong with the file, and what to do.

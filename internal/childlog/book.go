@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 	"time"
@@ -16,6 +15,8 @@ import (
 	"github.com/DeRuina/timberjack"
 	"github.com/gofrs/flock"
 	"github.com/rs/zerolog"
+
+	"mcphub/internal/ownership"
 )
 
 const (
@@ -69,7 +70,7 @@ func Open(dir string, log zerolog.Logger) (*Book, error) {
 		return nil, fmt.Errorf("the folder for the children's logs: %w", err)
 	case !fi.IsDir():
 		return nil, fmt.Errorf("%s is not a folder, so the children's logs cannot be kept there", dir)
-	case runtime.GOOS != "windows" && fi.Mode().Perm()&0o022 != 0: // there the rights of a folder are not in its mode
+	case ownership.OthersWrite(fi):
 		return nil, fmt.Errorf("%s may be written to by others (mode %v), so the children's logs are not kept there; chmod 700 %s", dir, fi.Mode().Perm(), dir)
 	}
 	for place := 1; place <= places; place++ {

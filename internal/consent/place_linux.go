@@ -12,6 +12,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"mcphub/internal/ownership"
 )
 
 // shared is where programs keep what lasts, and no home folder lies.
@@ -29,20 +31,18 @@ func outside(shared string) string {
 		return ""
 	}
 	fi, err := os.Stat(dir)
-	if err != nil || !mine(fi) && (fi.Sys().(*syscall.Stat_t).Uid != 0 || fi.Mode()&fs.ModeSticky == 0) {
+	if err != nil || ownership.Check(fi) != nil && (fi.Sys().(*syscall.Stat_t).Uid != 0 || fi.Mode()&fs.ModeSticky == 0) {
 		return "" // others may put theirs in the place of what is there
 	}
 	base := filepath.Join(dir, "mcphub-"+strconv.Itoa(os.Geteuid()))
 	switch fi, err := os.Lstat(base); {
-	case err == nil && mine(fi):
+	case err == nil && ownership.Check(fi) == nil:
 	case missing(err) && unix.Access(dir, unix.W_OK|unix.X_OK) == nil:
 	default:
 		return ""
 	}
 	return base
 }
-
-func mine(fi fs.FileInfo) bool { return int(fi.Sys().(*syscall.Stat_t).Uid) == os.Geteuid() }
 
 // private says why a folder is not this user's alone.
 func private(dir string) error {
@@ -53,9 +53,9 @@ func private(dir string) error {
 	switch {
 	case !fi.IsDir():
 		return fmt.Errorf("%s is no folder; take it away", dir)
-	case !mine(fi):
+	case ownership.Check(fi) != nil:
 		return fmt.Errorf("%s belongs to another user", dir)
-	case fi.Mode().Perm()&0o077 != 0:
+	case ownership.OthersUse(fi):
 		return fmt.Errorf("%s is open to others (mode %04o); chmod 700 %s", dir, fi.Mode().Perm(), dir)
 	}
 	return nil

@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"syscall"
 	"time"
 
@@ -18,6 +17,7 @@ import (
 	"github.com/gofrs/flock"
 
 	"mcphub/internal/atomicfile"
+	"mcphub/internal/ownership"
 )
 
 // Names of files in Options.Dir.
@@ -168,15 +168,10 @@ func (s *Store) makeKey() (age.Recipient, error) {
 	return key.Recipient(), nil
 }
 
-// OpenToOthers reports whether others than its owner can read or change a file.
-func OpenToOthers(info fs.FileInfo) bool {
-	return runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0
-}
-
 // readPrivate reads a file that is its owner's alone.
 func readPrivate(path string, most int) ([]byte, error) {
 	raw, info, err := readRegular(path, most, nil)
-	if err == nil && OpenToOthers(info) {
+	if err == nil && ownership.OthersUse(info) {
 		return nil, fmt.Errorf("%s can be read or changed by others (mode %04o); chmod 600 %s", path, info.Mode().Perm(), path)
 	}
 	return raw, err

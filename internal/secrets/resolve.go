@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"mcphub/internal/ownership"
 	"mcphub/internal/reference"
 )
 
@@ -40,7 +41,7 @@ func (s *Store) text(path string, leads func(string) error) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("${file:%s}: %w; %s", path, err, fileHelp)
 	}
-	if OpenToOthers(info) && s.o.Warn != nil {
+	if ownership.OthersUse(info) && s.o.Warn != nil {
 		s.o.Warn(fmt.Sprintf("%s holds a secret and others can read it (mode %04o); chmod 600 %s", path, info.Mode().Perm(), path))
 	}
 	text := string(raw)

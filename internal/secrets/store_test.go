@@ -16,6 +16,7 @@ import (
 
 	"github.com/zalando/go-keyring"
 
+	"mcphub/internal/ownership"
 	"mcphub/internal/reference"
 )
 
@@ -91,7 +92,7 @@ func TestFile(t *testing.T) {
 			t.Errorf("%s: %v\n%s", name, err, raw)
 		}
 		info, err := os.Stat(path)
-		if err != nil || OpenToOthers(info) {
+		if err != nil || ownership.OthersUse(info) {
 			t.Error(info.Mode(), err)
 		}
 	}

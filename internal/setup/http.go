@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 
@@ -21,6 +20,7 @@ import (
 	"mcphub/internal/consent"
 	"mcphub/internal/exit"
 	"mcphub/internal/issuers"
+	"mcphub/internal/ownership"
 	"mcphub/rootsmgr"
 	"mcphub/rootsmgr/guard"
 )
@@ -167,7 +167,7 @@ func readSecret(f *config.File, what string, at config.Secret, home string, env 
 	if !info.Mode().IsRegular() { // a pipe would wait for somebody to write
 		return "", fmt.Errorf("%s, which is to hold %s, is no regular file", path, what)
 	}
-	if runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
+	if ownership.OthersUse(info) {
 		return "", fmt.Errorf("%s holds %s and others may read or change it (mode %04o); chmod 600 %s", path, what, info.Mode().Perm(), path)
 	}
 	in, err := os.Open(path)

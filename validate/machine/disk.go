@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"mcphub/internal/ownership"
 	"mcphub/rootsmgr/guard"
 	"mcphub/validate/access"
 	"mcphub/validate/chars"
@@ -181,7 +182,7 @@ func (m *Machine) isAdministered(dir string) bool {
 		return false
 	}
 	info, err := m.FS.Lstat(place.Path)
-	return err == nil && (ownedByAdministrator(info) || ownedByMe(info) != nil && !m.MayWrite(place.Path))
+	return err == nil && (ownedByAdministrator(info) || ownership.Check(info) != nil && !m.MayWrite(place.Path))
 }
 
 // Creatable reports whether something new could be put at a resolved path that does not exist, with what is missing
@@ -274,8 +275,10 @@ func (m *Machine) OwnDir(dir string) error {
 		return errors.New("it is not a directory")
 	case m.Windows:
 		return nil // rights are kept in lists there, which say nothing in a mode
-	case info.Mode().Perm()&0o022 != 0:
+	case ownership.OthersWrite(info):
 		return fmt.Errorf("others may write to it (mode %04o)", info.Mode().Perm())
+	case ownership.Check(info) != nil:
+		return errors.New("it belongs to another user")
 	}
-	return ownedByMe(info)
+	return nil
 }

@@ -1,0 +1,4 @@
+package admin
+
+// maxPath is how long the path of a socket may be, in bytes.
+const maxPath = 107

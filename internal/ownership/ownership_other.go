@@ -1,0 +1,14 @@
+//go:build !unix
+
+package ownership
+
+import "io/fs"
+
+// Check finds nothing.
+func Check(fs.FileInfo) error { return nil }
+
+// OthersUse is false.
+func OthersUse(fs.FileInfo) bool { return false }
+
+// OthersWrite is false.
+func OthersWrite(fs.FileInfo) bool { return false }

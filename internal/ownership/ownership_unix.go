@@ -1,0 +1,29 @@
+//go:build unix
+
+package ownership
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"syscall"
+)
+
+// Check says why a file or folder is not that of the user whom this process runs as.
+func Check(info fs.FileInfo) error {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return errors.New("has an owner that cannot be told")
+	}
+	if int(st.Uid) != os.Geteuid() {
+		return fmt.Errorf("belongs to user %d and not to user %d", st.Uid, os.Geteuid())
+	}
+	return nil
+}
+
+// OthersUse reports whether others than the owner may read, write or enter it.
+func OthersUse(info fs.FileInfo) bool { return info.Mode().Perm()&0o077 != 0 }
+
+// OthersWrite reports whether others than the owner may write it.
+func OthersWrite(info fs.FileInfo) bool { return info.Mode().Perm()&0o022 != 0 }
