@@ -15,6 +15,8 @@ import (
 	"sync"
 
 	"github.com/gofrs/flock"
+
+	"mcphub/children/sandbox"
 )
 
 // A Client is the process that a hub serves over stdio. What it starts answers nothing.
@@ -194,13 +196,12 @@ func (l *left) holds(paths []string) (dir string, held bool) {
 }
 
 // holds reports whether a path lies at or below a directory. Where names may differ in
-// case and be the same, they are taken for the same.
+// case and be the same, they are taken for the same. Of what cannot be told it does.
 func holds(dir, path string) bool {
 	if runtime.GOOS == "windows" || runtime.GOOS == "darwin" {
 		dir, path = strings.ToLower(dir), strings.ToLower(path)
 	}
-	rel, err := filepath.Rel(dir, path)
-	return err != nil || rel == "." || rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
+	return sandbox.Holds(dir, path) || filepath.IsAbs(dir) != filepath.IsAbs(path)
 }
 
 // records are the folders in which files of a Reach lie. Of two with one name the first

@@ -2,12 +2,10 @@ package replay
 
 import (
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 
-	"github.com/bmatcuk/doublestar/v4"
-
+	"mcphub/children/sandbox"
 	"mcphub/internal/audit/trail"
 	"mcphub/internal/redact"
 	"mcphub/validate"
@@ -44,7 +42,7 @@ func Judge(p *policy.Info, d *trail.Decision) Verdict {
 	}
 	if len(d.Findings) == 0 {
 		for i := range p.Rules {
-			if r := &p.Rules[i]; r.Paths == nil && about(r, d.Child, tool) {
+			if r := &p.Rules[i]; r.Paths == nil && r.About(d.Child, tool) {
 				return Verdict{Decision: r.Then, By: r.Name}.asked(d)
 			}
 		}
@@ -96,14 +94,14 @@ func judgePath(p *policy.Info, d *trail.Decision, tool string, role access.Role,
 	if code := protected(p, role, path); code != "" {
 		return Verdict{Decision: policy.Deny, By: code}
 	}
-	inside = inside || p.Sandbox != "" && below(p.Sandbox, path)
+	inside = inside || p.Sandbox != "" && sandbox.Holds(p.Sandbox, path)
 	for i := range p.Rules {
 		r := &p.Rules[i]
-		if !about(r, d.Child, tool) {
+		if !r.About(d.Child, tool) {
 			continue
 		}
 		along := takesAlong(r, role, path)
-		if r.Paths == nil || (len(r.Paths.Roles) == 0 || slices.Contains(r.Paths.Roles, role)) && (r.Dir == "" || along || below(r.Dir, path)) && (!r.Paths.Outside || !inside) {
+		if r.Paths == nil || (len(r.Paths.Roles) == 0 || slices.Contains(r.Paths.Roles, role)) && (r.Dir == "" || along || sandbox.Holds(r.Dir, path)) && (!r.Paths.Outside || !inside) {
 			out := Verdict{Decision: r.Then, By: r.Name}
 			if r.Dir != "" && !r.Found {
 				out.Open = []string{r.Dir + " is not there now, so links in it are not followed"}
@@ -123,16 +121,16 @@ func judgePath(p *policy.Info, d *trail.Decision, tool string, role access.Role,
 // takesAlong reports that a directory is removed or moved which holds that of a
 // rule that denies or escalates.
 func takesAlong(r *policy.RuleInfo, role access.Role, path string) bool {
-	return role == access.Delete && r.Dir != "" && r.Then != policy.Allow && !r.Paths.Outside && below(path, r.Dir)
+	return role == access.Delete && r.Dir != "" && r.Then != policy.Allow && !r.Paths.Outside && sandbox.Holds(path, r.Dir)
 }
 
 // protected says by which code a path is denied before any rule, or "".
 func protected(p *policy.Info, role access.Role, path string) string {
 	for _, own := range p.Protected {
 		switch {
-		case below(own, path):
+		case sandbox.Holds(own, path):
 			return validate.CodeProtected
-		case role != access.Read && below(path, own):
+		case role != access.Read && sandbox.Holds(path, own):
 			return validate.CodeProtectedAbove
 		}
 	}
@@ -142,31 +140,9 @@ func protected(p *policy.Info, role access.Role, path string) string {
 // asksWhere reports whether some rule about a tool depends on where paths lead.
 func asksWhere(p *policy.Info, child, tool string) bool {
 	for i := range p.Rules {
-		if r := &p.Rules[i]; r.Paths != nil && (r.Dir != "" || r.Paths.Outside) && about(r, child, tool) {
+		if r := &p.Rules[i]; r.Paths != nil && (r.Dir != "" || r.Paths.Outside) && r.About(child, tool) {
 			return true
 		}
 	}
 	return false
-}
-
-// about reports whether a rule is about the tool of a server, as validate
-// matches names: patterns in which * is any text.
-func about(r *policy.RuleInfo, child, tool string) bool {
-	return matchesAny(r.Servers, child) && matchesAny(r.Tools, tool)
-}
-
-func matchesAny(patterns []string, name string) bool {
-	flat := func(s string) string { return strings.ReplaceAll(s, "/", "\u2215") }
-	for _, g := range patterns {
-		if ok, err := doublestar.Match(flat(g), flat(name)); ok && err == nil {
-			return true
-		}
-	}
-	return len(patterns) == 0
-}
-
-// below reports whether a canonical path is a directory or lies in it.
-func below(dir, path string) bool {
-	rel, err := filepath.Rel(dir, path)
-	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }

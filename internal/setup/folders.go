@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"mcphub/children/sandbox"
 	"mcphub/internal/admin"
 	"mcphub/internal/config"
 	"mcphub/internal/consent"
@@ -90,8 +91,7 @@ func ownFolders(f *config.File, home string) []string {
 	var all []string
 	state := StateFolder(os.Getenv)
 	for _, dir := range append([]string{state, consent.Of(state, home).Closed(), LogFolder(f)}, SocketFolders(os.Getenv)...) {
-		within := func(of string) bool { return strings.HasPrefix(dir, of+string(filepath.Separator)) || dir == of }
-		if dir != "" && !slices.ContainsFunc(all, within) {
+		if dir != "" && !slices.ContainsFunc(all, func(around string) bool { return sandbox.Holds(around, dir) }) {
 			all = append(all, dir)
 		}
 	}

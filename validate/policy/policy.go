@@ -169,6 +169,11 @@ func matchesName(patterns []string, name string) bool {
 	})
 }
 
+// About reports whether a rule is about the tool of a child. A request that is no call of a tool has its method for a name.
+func (r *Rule) About(child, tool string) bool {
+	return matchesName(r.Servers, child) && matchesName(r.Tools, tool)
+}
+
 // Ruling is what a policy says of one tool: the rules that may match its paths, in order, and the one that decides a
 // call of it without any. nil where no rule is about it.
 type Ruling struct {
@@ -187,7 +192,7 @@ func (p *Compiled) Ruling(child, tool string) *Ruling {
 	}
 	out := Ruling{policy: p}
 	for _, r := range p.rules {
-		if !matchesName(r.Servers, child) || !matchesName(r.Tools, tool) {
+		if !r.About(child, tool) {
 			continue
 		}
 		out.rules = append(out.rules, r)
