@@ -35,7 +35,7 @@ func approveCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			t, err := stdio.OpenConsole()
 			if err != nil {
-				return exit.Errorf(exit.Failure, "%w", err)
+				return exit.Failed(err)
 			}
 			defer t.Close()
 			return approve(cmd.Context(), t, setup.SocketFolders(os.Getenv))
@@ -78,7 +78,7 @@ func approveListCommand() *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON object; its shape is stable")
+	jsonFlag(cmd, &asJSON)
 	return cmd
 }
 

@@ -36,7 +36,7 @@ func auditExportCommand(from *auditSource) *cobra.Command {
 			}
 			file, err := os.OpenFile(output, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 			if err != nil {
-				return exit.Errorf(exit.Failure, "%w", err)
+				return exit.Failed(err)
 			}
 			err = write(file, all)
 			if e := file.Close(); err == nil {

@@ -84,7 +84,7 @@ func replayDecisions(w io.Writer, p *policy.Info, all []trail.Decision, asJSON b
 			err = printTurned(w, d, &now)
 		}
 		if err != nil {
-			return exit.Errorf(exit.Failure, "%w", err)
+			return exit.Failed(err)
 		}
 	}
 	if !asJSON {

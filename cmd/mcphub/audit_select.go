@@ -39,7 +39,7 @@ func unread(dir string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return exit.Errorf(exit.NotFound, "there is no audit log in %s yet: a hub makes it with its first start", dir)
 	}
-	return exit.Errorf(exit.Failure, "%w", err)
+	return exit.Failed(err)
 }
 
 // picked says which decisions are read, and from which folder.

@@ -41,7 +41,7 @@ func auditVerifyCommand(from *auditSource) *cobra.Command {
 			out := cmd.OutOrStdout()
 			if asJSON {
 				if err := layout.JSONLine(out, verified(dir, report)); err != nil {
-					return exit.Errorf(exit.Failure, "%w", err)
+					return exit.Failed(err)
 				}
 			} else {
 				for _, p := range report.Problems {

@@ -200,7 +200,7 @@ func (a *accounts) all(ctx context.Context) ([]login, error) {
 	}
 	kept, why, err := a.Logins.List(ctx)
 	if err != nil {
-		return nil, exit.Errorf(exit.Failure, "%w", err)
+		return nil, exit.Failed(err)
 	}
 	if why != "" {
 		layout.Println(stderr, printable.Clean("the encrypted file alone is read: "+why))
@@ -372,7 +372,7 @@ func (a *accounts) logOut(ctx context.Context, out io.Writer, name string, asJSO
 	case errors.Is(err, logins.ErrNone):
 		return exit.Errorf(exit.NotFound, "%s has no login", name)
 	case err != nil:
-		return exit.Errorf(exit.Failure, "%w", err)
+		return exit.Failed(err)
 	}
 	told, done := "the authorization server was not told: it takes no such requests", false
 	if l != nil {

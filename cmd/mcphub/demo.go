@@ -62,12 +62,12 @@ func demo(ctx context.Context, s *screen) error {
 	defer cancel()
 	dir, err := os.MkdirTemp("", "mcphub-demo-")
 	if err != nil {
-		return &exit.Error{Code: exit.Failure, Err: err}
+		return exit.Failed(err)
 	}
 	defer os.RemoveAll(dir)
 	project, err := demoProject(dir)
 	if err != nil {
-		return &exit.Error{Code: exit.Failure, Err: err}
+		return exit.Failed(err)
 	}
 	src := &setup.Source{Version: buildVersion(), BuiltinOnly: true} // it keeps nothing, nor is what is shown here on record
 	made, err := src.Read(io.Discard, zerolog.Nop())

@@ -68,7 +68,7 @@ func doctorCommand() *cobra.Command {
 			return diagnosed(found)
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON object; its shape is stable")
+	jsonFlag(cmd, &asJSON)
 	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "notes too, and what was looked at")
 	cmd.Flags().StringArrayVar(&roots, "root", nil, "a directory in scope while the servers run; may be repeated. Without one those of hub.json count, else the working directory")
 	cmd.Flags().DurationVar(&timeout, "timeout", 2*time.Minute, "for all servers together")

@@ -101,7 +101,7 @@ func rootsHere(cmd *cobra.Command, config string) []string {
 		layout.Line(cmd.ErrOrStderr(), "", "no --root is given, and no session runs in this folder: the call is judged as that of a client without roots")
 		return nil
 	}
-	layout.Line(cmd.ErrOrStderr(), "", "with the roots of the session "+printable.Escape(found.ID[:min(8, len(found.ID))], 8)+layout.Suffix(" of ", printable.Escape(found.Client, 60))+", which runs in this folder; --root gives others")
+	layout.Line(cmd.ErrOrStderr(), "", "with the roots of the session "+shortID(found.ID)+layout.Suffix(" of ", printable.Escape(found.Client, 60))+", which runs in this folder; --root gives others")
 	return found.Roots
 }
 

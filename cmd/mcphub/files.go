@@ -27,7 +27,7 @@ func filesCommand() *cobra.Command {
 			in, out, restore := stdio.Open()
 			defer restore()
 			if err := srv.Serve(cmd.Context(), in, out); err != nil && cmd.Context().Err() == nil {
-				return &exit.Error{Code: exit.Failure, Err: err}
+				return exit.Failed(err)
 			}
 			return nil
 		},

@@ -12,6 +12,7 @@ import (
 	"mcphub/internal/consent"
 	"mcphub/internal/exit"
 	"mcphub/internal/layout"
+	"mcphub/internal/printable"
 	"mcphub/internal/setup"
 	"mcphub/rootsmgr"
 	"mcphub/rootsmgr/guard"
@@ -46,6 +47,14 @@ func configFlags(cmd *cobra.Command, src *setup.Source) {
 	cmd.Flags().StringArrayVar(&src.Set, "set", nil, "KEY=VALUE: a key of hub.json that counts for more than the file and the environment, such as roots.timeout=5s; repeatable")
 	src.RootsGiven = func() bool { return cmd.Flags().Changed("roots") }
 }
+
+// jsonFlag is the flag of every command whose result is one JSON object where that is asked for.
+func jsonFlag(cmd *cobra.Command, asJSON *bool) {
+	cmd.Flags().BoolVar(asJSON, "json", false, "one JSON object; its shape is stable")
+}
+
+// shortID is the beginning of the id of a session, by which people tell it from others.
+func shortID(id string) string { return printable.Escape(id[:min(8, len(id))], 8) }
 
 // output prints the result of a command: as JSON, or for people by show.
 func output(out io.Writer, asJSON bool, result any, show func()) error {

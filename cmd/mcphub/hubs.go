@@ -37,6 +37,10 @@ type unreachable struct {
 	Error  string `json:"error"`
 }
 
+func (u unreachable) show(w io.Writer) {
+	layout.Printf(w, "no answer from %s: %s\n", printable.Escape(u.Socket, 200), printable.Escape(u.Error, 300))
+}
+
 // askHubs asks every hub that this user runs how it is, by the time they started. With a
 // process id it leaves out the others that answer. It says on w which folders could not be
 // looked into.

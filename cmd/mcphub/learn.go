@@ -65,7 +65,7 @@ func learnCommand() *cobra.Command {
 	cmd.Flags().DurationVar(&f.span, "for", 0, "go on for so long, or until it is interrupted")
 	cmd.Flags().StringVar(&f.serve, "serve", "", "serve a client on standard input and output meanwhile, and write the result to this file")
 	cmd.Flags().BoolVar(&f.confined, "confined", false, "run it in its sandbox, again and again, and go by its own errors: slower, and finds less")
-	cmd.Flags().BoolVar(&f.asJSON, "json", false, "one JSON object; its shape is stable")
+	jsonFlag(cmd, &f.asJSON)
 	cmd.MarkFlagsMutuallyExclusive("serve", "call")
 	cmd.MarkFlagsMutuallyExclusive("serve", "for")
 	cmd.MarkFlagsMutuallyExclusive("serve", "confined")

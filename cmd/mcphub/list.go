@@ -35,7 +35,7 @@ func listCommand() *cobra.Command {
 			return output(out, asJSON, found, func() { found.show(printable.Writer(out)) })
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON object; its shape is stable")
+	jsonFlag(cmd, &asJSON)
 	configFlags(cmd, src)
 	return cmd
 }

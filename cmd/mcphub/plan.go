@@ -61,7 +61,7 @@ func planCommand() *cobra.Command {
 			return p.out.outcome()
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON object; its shape is stable")
+	jsonFlag(cmd, &asJSON)
 	cmd.Flags().IntVar(&days, "days", 7, "how many days of recorded calls are asked about; 0: none")
 	configFlags(cmd, src)
 	return cmd

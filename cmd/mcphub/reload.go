@@ -49,7 +49,7 @@ func reloadCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().IntVar(&pid, "pid", 0, "only the hub with this process id")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON object; its shape is stable")
+	jsonFlag(cmd, &asJSON)
 	return cmd
 }
 
@@ -83,7 +83,7 @@ func reloadHubs(ctx context.Context, folders []string, pid int) reloads {
 
 func (d reloads) show(out io.Writer) {
 	for _, u := range d.Unreachable {
-		layout.Printf(out, "no answer from %s: %s\n", printable.Escape(u.Socket, 200), printable.Escape(u.Error, 300))
+		u.show(out)
 	}
 	for _, h := range d.Hubs {
 		if h.Error == "" {

@@ -43,7 +43,7 @@ func restartCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVarP(&config, "config", "c", "", "hub.json that the hubs run on (default: $MCPHUB_CONFIG, then mcphub/hub.json in the user's configuration folder)")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON object; its shape is stable")
+	jsonFlag(cmd, &asJSON)
 	return cmd
 }
 

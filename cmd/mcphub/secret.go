@@ -121,7 +121,7 @@ func secretSetCommand() *cobra.Command {
 			return k.told(cmd.OutOrStdout(), err)
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON object; its shape is stable")
+	jsonFlag(cmd, &asJSON)
 	configFlags(cmd, src)
 	return cmd
 }
@@ -152,7 +152,7 @@ func (k *secretKeeper) setMissing(ctx context.Context, out io.Writer) error {
 		case errors.As(err, &unset):
 			missing = append(missing, name)
 		case err != nil:
-			return exit.Errorf(exit.Failure, "%w", err)
+			return exit.Failed(err)
 		}
 	}
 	switch {
@@ -334,7 +334,7 @@ func secretListCommand() *cobra.Command {
 			defer cancel()
 			all, why, err := k.list(ctx)
 			if err != nil {
-				return exit.Errorf(exit.Failure, "%w", err)
+				return exit.Failed(err)
 			}
 			if why != "" {
 				layout.Println(stderr, printable.Clean("the encrypted file alone is read: "+why))
@@ -392,7 +392,7 @@ func secretRemoveCommand() *cobra.Command {
 			case errors.As(err, &unset):
 				return exit.Errorf(exit.NotFound, "the secret %q is not set%s", unset.Name, layout.Suffix(": ", unset.Why))
 			case err != nil:
-				return exit.Errorf(exit.Failure, "%w", err)
+				return exit.Failed(err)
 			}
 			if asJSON {
 				k.changes = &secretChanges{}
@@ -402,7 +402,7 @@ func secretRemoveCommand() *cobra.Command {
 			return k.told(out, nil)
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON object; its shape is stable")
+	jsonFlag(cmd, &asJSON)
 	configFlags(cmd, src)
 	return cmd
 }

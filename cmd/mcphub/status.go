@@ -41,7 +41,7 @@ func statusCommand() *cobra.Command {
 			out := cmd.OutOrStdout()
 			if asJSON {
 				if err := layout.JSONLine(out, found); err != nil {
-					return exit.Errorf(exit.Failure, "%w", err)
+					return exit.Failed(err)
 				}
 			} else {
 				found.signs = sync.OnceValue(func() doctor.Signing {
@@ -53,7 +53,7 @@ func statusCommand() *cobra.Command {
 			return found.outcome(pid)
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON object; its shape is stable")
+	jsonFlag(cmd, &asJSON)
 	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "how each server was started, its roots, and more of what it last said")
 	cmd.Flags().IntVar(&pid, "pid", 0, "only the hub with this process id")
 	return cmd
@@ -116,7 +116,7 @@ func (f seen) show(w io.Writer, now time.Time, verbose bool) {
 		layout.Printf(w, "\nwaits for a person: %s: mcphub reload\n", printable.Escape(q.Title, 500))
 	}
 	for _, u := range f.Unreachable {
-		layout.Printf(w, "no answer from %s: %s\n", printable.Escape(u.Socket, 200), printable.Escape(u.Error, 300))
+		u.show(w)
 	}
 }
 
@@ -230,7 +230,7 @@ func (p page) children(r admin.Report) {
 			state += ", modern" // two instances may differ by nothing else
 		}
 		t.Row(printable.Escape(c.Server, 22), printable.Escape(state, 14), p.ago(c.Since), number(c.PID), strconv.Itoa(c.Restarts), strconv.Itoa(c.Tools),
-			served(c), layout.When(several, cmp.Or(printable.Escape(c.Instance[:min(8, len(c.Instance))], 8), "all")))
+			served(c), layout.When(several, cmp.Or(shortID(c.Instance), "all")))
 	}
 	_ = t.Flush() // as any other write here: nobody to tell
 }
@@ -388,12 +388,12 @@ func (p page) sessions(all []hub.SessionStatus) {
 	t := layout.NewTable(p.w)
 	t.Head("SESSION", "CLIENT", "FOR", "PROTOCOL", "ROOTS", "FROM", "CALLS")
 	for _, s := range all {
-		t.Row(printable.Escape(s.ID[:min(8, len(s.ID))], 8), cmp.Or(printable.Escape(s.Client, 24), "-"), p.ago(&s.Since), cmp.Or(printable.Escape(s.Protocol, 12), "-"),
+		t.Row(shortID(s.ID), cmp.Or(printable.Escape(s.Client, 24), "-"), p.ago(&s.Since), cmp.Or(printable.Escape(s.Protocol, 12), "-"),
 			fmt.Sprintf("%d %s", s.RootsCount, printable.Escape(s.RootsState, 12)), fmt.Sprintf("%s, #%d", printable.Escape(s.RootsOrigin, 12), s.Generation), calls(s))
 	}
 	_ = t.Flush()
 	for _, s := range all {
-		id := printable.Escape(s.ID[:min(8, len(s.ID))], 8)
+		id := shortID(s.ID)
 		if s.RootsSkipped > 0 {
 			layout.Printf(p.w, "%s: %d roots cannot be used; get-roots says why\n", id, s.RootsSkipped)
 		}

@@ -47,7 +47,7 @@ func toolsCommand() *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON object; its shape is stable")
+	jsonFlag(cmd, &asJSON)
 	cmd.Flags().BoolVar(&cost, "cost", false, "how many tokens each definition takes")
 	cmd.Flags().BoolVar(&f.anew, "anew", false, "start the servers and ask them, also where it is known what they offered last")
 	f.register(cmd, 2*time.Minute)

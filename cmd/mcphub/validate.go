@@ -43,7 +43,7 @@ func validateCommand() *cobra.Command {
 			return validateConfig(src, cmd.OutOrStdout(), stderr, asJSON)
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON object; its shape is stable")
+	jsonFlag(cmd, &asJSON)
 	configFlags(cmd, src)
 	return cmd
 }

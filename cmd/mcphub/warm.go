@@ -63,7 +63,7 @@ func warmCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringArrayVar(&roots, "root", nil, "a directory in scope while they start; may be repeated. Without one the fallbacks count")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON object; its shape is stable")
+	jsonFlag(cmd, &asJSON)
 	configFlags(cmd, src)
 	logs.register(cmd, "error")
 	return cmd

@@ -135,7 +135,7 @@ func recorded(ctx context.Context, dir string) (all []audit.Refused, err error) 
 		}
 		return true
 	}); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, exit.Errorf(exit.Failure, "%w", err)
+		return nil, exit.Failed(err)
 	}
 	slices.SortStableFunc(all, func(a, b audit.Refused) int { return a.Time.Compare(b.Time) })
 	return all, nil
