@@ -240,7 +240,7 @@ type allowedRule struct {
 
 // list prints what is allowed, to all servers or to one.
 func (w *allowWork) list(names []string) error {
-	path, _, file, err := w.file()
+	path, _, file, err := hubConfig(w.config)
 	if err != nil {
 		return err
 	}

@@ -75,7 +75,7 @@ type target struct {
 
 // open reads hub.json.
 func (w *allowWork) open(name string) error {
-	path, text, file, err := w.file()
+	path, text, file, err := hubConfig(w.config)
 	if err != nil {
 		return err
 	}
@@ -266,27 +266,6 @@ func (t *target) note(format string, args ...any) {
 }
 
 func (w *allowWork) written(path string) string { return inHub(w.home, path) }
-
-// inHub is a path as it goes into hub.json, which replaces ${...}.
-func inHub(home, path string) string { return strings.ReplaceAll(fromHome(home, path), "${", "$${") }
-
-// fromHome is a path as hub.json and people write it: below the home folder it begins
-// with ~/.
-func fromHome(home, path string) string {
-	if home == "" {
-		return path
-	}
-	homes := []string{home}
-	if real, err := filepath.EvalSymlinks(home); err == nil {
-		homes = append(homes, real)
-	}
-	for _, home := range homes {
-		if rel, err := filepath.Rel(home, path); err == nil && rel != "." && filepath.IsLocal(rel) {
-			return "~/" + filepath.ToSlash(rel)
-		}
-	}
-	return path
-}
 
 // ownFolder says why the folder of a missing path is none in which one may be made: it is
 // the user's, and nobody else and no link has a hand in it.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -22,13 +21,9 @@ import (
 	"mcphub/internal/layout"
 	"mcphub/internal/secrets"
 	"mcphub/internal/setup"
-	"mcphub/internal/spelling"
 	"mcphub/internal/stdio"
 	"mcphub/internal/trial"
 )
-
-// copiesKey is the name of the key that copies of clients' files are encrypted with.
-const copiesKey = "mcphub/key/clients"
 
 // clientWork holds what init, import, install and uninstall work on.
 type clientWork struct {
@@ -215,31 +210,6 @@ func (w *clientWork) chosen(question string, n int) ([]bool, error) {
 	}
 }
 
-// hubFile reads hub.json: the one that serve would read, else the one that it would find.
-// named is --config. text is nil where there is no file.
-func hubFile(named string) (path string, text []byte, err error) {
-	path, _ = config.Find(named, os.LookupEnv, isThere)
-	if path == "" {
-		path = config.DefaultPath(os.LookupEnv)
-	}
-	if path == "" {
-		return "", nil, exit.Errorf(exit.Failure, "there is no folder for hub.json: set HOME, or name a file with --config")
-	}
-	if path, err = filepath.Abs(path); err != nil {
-		return "", nil, exit.Failed(err)
-	}
-	text, err = os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return path, nil, nil
-	}
-	return path, text, exit.Failed(err)
-}
-
-func isThere(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
-}
-
 // hub says how clients start this program. It is named by its whole path, because
 // programs with windows have a PATH of their own. hub.json is named too, if there is one
 // or will be and serve would not find it by itself.
@@ -270,26 +240,6 @@ func foundWithoutHelp(path string) bool {
 	}
 	found, _ := config.Find("", env, func(p string) bool { return p == path || isThere(p) })
 	return found == path
-}
-
-// ownPath is the path of this program, as PATH has it: where a package manager
-// installs versions side by side, that stays the same.
-func ownPath() (string, error) {
-	own, err := os.Executable()
-	if err != nil {
-		return "", err
-	}
-	real, err := filepath.EvalSymlinks(own)
-	if err != nil {
-		return own, nil // what was started is good enough
-	}
-	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
-		p := filepath.Join(dir, filepath.Base(own))
-		if to, err := filepath.EvalSymlinks(p); err == nil && filepath.IsAbs(dir) && to == real {
-			return p, nil
-		}
-	}
-	return own, nil
 }
 
 // rootsFor are the folders that a client which gives no roots is registered
@@ -325,59 +275,6 @@ func (w *clientWork) rootsFor(c *clients.Profile, given []string) (roots []strin
 		return nil, fmt.Sprintf("%s does not tell which folders are open, and %s: without folders no boundary holds; name them with `mcphub install %s --roots DIR`", c.Title, bad, c.Name), nil
 	}
 	return []string{project}, "works in " + project, nil
-}
-
-// projectFolder is the working directory, if it can be anybody's project.
-func projectFolder(home string) (dir, bad string) {
-	dir, err := os.Getwd()
-	switch {
-	case err != nil:
-		return "", "the working directory is not known"
-	case dir == filepath.Dir(dir):
-		return dir, "this is the root of the file system"
-	}
-	if real, err := filepath.EvalSymlinks(home); dir == home || err == nil && dir == real {
-		return dir, "this is the home folder"
-	}
-	if strings.ContainsAny(dir, ",{}*?[") {
-		return dir, "the name of this folder holds signs that --roots takes for patterns"
-	}
-	return dir, ""
-}
-
-// absolute makes folders absolute and holds that they are there.
-func absolute(dirs []string) ([]string, error) {
-	out := make([]string, 0, len(dirs))
-	for _, d := range dirs {
-		d = strings.TrimSpace(d)
-		if d == "" {
-			return nil, exit.Errorf(exit.Usage, "a folder's name is empty")
-		}
-		if home, err := os.UserHomeDir(); err == nil && (d == "~" || strings.HasPrefix(d, "~/")) {
-			d = filepath.Join(home, d[1:])
-		}
-		abs, err := filepath.Abs(d)
-		if err != nil {
-			return nil, exit.Failed(err)
-		}
-		if !strings.ContainsAny(abs, "*?{[") && !isThere(abs) {
-			return nil, exit.Errorf(exit.Usage, "%s: there is no such folder", abs)
-		}
-		out = append(out, abs)
-	}
-	return out, nil
-}
-
-// clientNamed finds a client, or says which there are.
-func clientNamed(name string) (*clients.Profile, error) {
-	if c := clients.Find(name); c != nil {
-		return c, nil
-	}
-	names := clientNames()
-	if best := spelling.Suggest(name, names); best != "" {
-		return nil, exit.Errorf(exit.NotFound, "there is no client %q; did you mean %q?", name, best)
-	}
-	return nil, exit.Errorf(exit.NotFound, "there is no client %q; there are %s", name, strings.Join(names, ", "))
 }
 
 // installedClients are those that seem to be on this machine.

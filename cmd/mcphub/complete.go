@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"mcphub/children"
-	"mcphub/internal/clients"
 	"mcphub/internal/printable"
 	"mcphub/internal/reference"
 )
@@ -75,7 +74,7 @@ func configOf(cmd *cobra.Command) string {
 
 // serverNames are the servers of hub.json.
 func serverNames(cmd *cobra.Command) ([]string, error) {
-	_, _, file, err := (&entryWork{config: configOf(cmd)}).file()
+	_, _, file, err := hubConfig(configOf(cmd))
 	return namesIn(file), err
 }
 
@@ -97,17 +96,6 @@ func toolNames(cmd *cobra.Command) ([]string, error) {
 		}
 	}
 	return slices.DeleteFunc(names, func(name string) bool { return len(name) > made.Hub.Names.Max }), nil
-}
-
-// ownTools are the hub's own.
-var ownTools = []string{"call-tool", "find-tools", "get-roots", "list-tools"}
-
-func clientNames() []string {
-	names := make([]string, len(clients.All))
-	for i := range clients.All {
-		names[i] = clients.All[i].Name
-	}
-	return names
 }
 
 // secretNames are the secrets that hub.json refers to: a shell asks no keyring.

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -19,7 +18,6 @@ import (
 	"mcphub/internal/config"
 	"mcphub/internal/exit"
 	"mcphub/internal/layout"
-	"mcphub/internal/spelling"
 	"mcphub/internal/trial"
 )
 
@@ -179,7 +177,7 @@ func pairs(flag, signs string, all []string) (edit.Table, error) {
 }
 
 func (w *entryWork) add(name string, entry edit.Table) error {
-	path, text, file, err := w.file()
+	path, text, file, err := hubConfig(w.config)
 	if err != nil {
 		return err
 	}
@@ -253,7 +251,7 @@ func entryCommand(use, short, long, state string, change func(path string, text 
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			w.start(cmd)
-			path, text, file, err := w.file()
+			path, text, file, err := hubConfig(w.config)
 			if err != nil {
 				return err
 			}
@@ -269,48 +267,6 @@ func entryCommand(use, short, long, state string, change func(path string, text 
 	}
 	w.flags(cmd)
 	return cmd
-}
-
-// isAmong refuses a name that no server has.
-func isAmong(path, name string, have []string) error {
-	if slices.Contains(have, name) {
-		return nil
-	}
-	if best := spelling.Suggest(name, have); best != "" {
-		return exit.Errorf(exit.NotFound, "%s has no server %q; did you mean %q?", path, name, best)
-	}
-	return exit.Errorf(exit.NotFound, "%s has no server %q; 'mcphub list' shows those that it has", path, name)
-}
-
-// file is hub.json as it is now. A file that cannot be read as it is, is refused
-// here, so that what is said later is about the change.
-func (w *entryWork) file() (path string, text []byte, file *config.File, err error) {
-	if path, text, err = hubFile(w.config); err != nil || text == nil {
-		return path, text, nil, err
-	}
-	if file, _, err = config.Parse(path, text, os.LookupEnv); err != nil {
-		var bad *config.LoadError
-		if errors.As(err, &bad) {
-			return "", nil, nil, exit.Errorf(exit.Config, "%w. Put that right first; nothing was changed", err)
-		}
-		return "", nil, nil, exit.Failed(err)
-	}
-	return path, text, file, nil
-}
-
-// namesIn lists the servers of a hub.json: as they are called in the hub, and as
-// they are written where that is something else.
-func namesIn(f *config.File) (names []string) {
-	if f == nil { // there is none
-		return nil
-	}
-	for i := range f.Servers {
-		names = append(names, f.Servers[i].Name)
-		if f.Servers[i].Key != f.Servers[i].Name {
-			names = append(names, f.Servers[i].Key)
-		}
-	}
-	return names
 }
 
 // write replaces hub.json and says in one line what is new, with what the file is

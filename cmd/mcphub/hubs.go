@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"mcphub/internal/admin"
+	"mcphub/internal/doctor"
 	"mcphub/internal/exit"
 	"mcphub/internal/layout"
 	"mcphub/internal/printable"
@@ -67,4 +68,61 @@ func noHub(pid int) error {
 	}
 	return exit.Errorf(exit.NoHub, "no hub is running: a client that has \"mcphub serve\" among its servers starts one (looked in %s)",
 		strings.Join(setup.SocketFolders(os.Getenv), ", "))
+}
+
+// running are the hubs that run on a hub.json; "" is none.
+func running(ctx context.Context, path string) []admin.Report {
+	var out []admin.Report
+	for _, r := range look(ctx, setup.SocketFolders(os.Getenv), 0).Hubs {
+		if r.Config.Path == path {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// hubsOn finds the hubs that run on a hub.json. Those that do not answer are told of
+// on w: they may run on it too.
+func hubsOn(ctx context.Context, w io.Writer, path string) (on []runningHub, err error) {
+	hubs, silent := askHubs(ctx, w, setup.SocketFolders(os.Getenv), 0)
+	for _, u := range silent {
+		layout.Printf(w, "mcphub: no answer from %s: %s\n", u.Socket, u.Error)
+	}
+	on = slices.DeleteFunc(hubs, func(h runningHub) bool { return h.report.Config.Path != path })
+	if len(on) == 0 {
+		return nil, exit.Errorf(exit.NoHub, "no hub runs on %s; mcphub status shows those that run", path)
+	}
+	return on, nil
+}
+
+// look asks every hub, or the one with this process id.
+func look(ctx context.Context, folders []string, pid int) seen {
+	hubs, silent := askHubs(ctx, stderr, folders, pid)
+	found := seen{Hubs: []admin.Report{}, Unreachable: append([]unreachable{}, silent...)}
+	for _, h := range hubs {
+		found.Hubs = append(found.Hubs, h.report)
+	}
+	questions, err := consentStore().Questions()
+	if err != nil {
+		layout.Println(os.Stderr, "mcphub: "+printable.Escape(err.Error(), 500))
+	}
+	for _, q := range questions {
+		found.Questions = append(found.Questions, waitingFor{q.ID, q.Title})
+	}
+	return found
+}
+
+// seen is what status has found; the shape of --json.
+type seen struct {
+	Hubs        []admin.Report `json:"hubs"` // by the time they started
+	Unreachable []unreachable  `json:"unreachable"`
+	Questions   []waitingFor   `json:"questions,omitempty"` // what waits for a person, of all hubs
+
+	signs func() doctor.Signing // what the user's git does with commits; nil: it is not asked
+}
+
+// waitingFor is a question to a person: what it is about, and no more than that.
+type waitingFor struct {
+	ID    string `json:"id"`
+	Title string `json:"title"`
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"os"
 	"slices"
@@ -15,7 +14,6 @@ import (
 	"mcphub/internal/config"
 	"mcphub/internal/exit"
 	"mcphub/internal/layout"
-	"mcphub/internal/printable"
 	"mcphub/internal/secrets"
 	"mcphub/internal/setup"
 )
@@ -297,18 +295,6 @@ func (w *clientWork) askHeld(m *merged, found []clients.Found) (changed bool, er
 		}
 	}
 	return changed, nil
-}
-
-// escaped shows every character of a text that a person decides about, and all of it.
-func escaped(s string) string { return printable.Escape(s, len(s)) }
-
-// asJSONLine is a value of a file as JSON, whole.
-func asJSONLine(v any) string {
-	raw, err := json.Marshal(v)
-	if err != nil {
-		return err.Error()
-	}
-	return escaped(string(raw))
 }
 
 func (m *merged) added() int {

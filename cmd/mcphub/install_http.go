@@ -66,8 +66,8 @@ func (w *clientWork) overHTTP(address string, roots []string, show bool) error {
 // foundAddress is where the hub of this hub.json serves, else where it would.
 func (w *clientWork) foundAddress(file *config.File) (url, auth string, err error) {
 	var all []*admin.HTTPReport
-	for _, h := range look(w.ctx, setup.SocketFolders(os.Getenv), 0).Hubs {
-		if h.HTTP != nil && h.Config.Path == file.Path && !slices.ContainsFunc(all, func(r *admin.HTTPReport) bool { return *r == *h.HTTP }) {
+	for _, h := range running(w.ctx, file.Path) {
+		if h.HTTP != nil && !slices.ContainsFunc(all, func(r *admin.HTTPReport) bool { return *r == *h.HTTP }) {
 			all = append(all, h.HTTP)
 		}
 	}

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"context"
 	"io"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -11,7 +9,6 @@ import (
 	"mcphub/internal/config"
 	"mcphub/internal/layout"
 	"mcphub/internal/printable"
-	"mcphub/internal/setup"
 )
 
 func listCommand() *cobra.Command {
@@ -38,17 +35,6 @@ func listCommand() *cobra.Command {
 	jsonFlag(cmd, &asJSON)
 	configFlags(cmd, src)
 	return cmd
-}
-
-// running are the hubs that run on a hub.json; "" is none.
-func running(ctx context.Context, path string) []admin.Report {
-	var out []admin.Report
-	for _, r := range look(ctx, setup.SocketFolders(os.Getenv), 0).Hubs {
-		if r.Config.Path == path {
-			out = append(out, r)
-		}
-	}
-	return out
 }
 
 // listed is the result of list; the shape of --json.

@@ -18,9 +18,6 @@ import (
 
 func main() { os.Exit(run(os.Args[1:])) }
 
-// stderr is standard error for people.
-var stderr = printable.Writer(os.Stderr)
-
 func run(args []string) int {
 	withoutCore()
 	service.TuneCollector()

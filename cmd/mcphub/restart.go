@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"io"
-	"os"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -12,7 +11,6 @@ import (
 	"mcphub/internal/exit"
 	"mcphub/internal/layout"
 	"mcphub/internal/printable"
-	"mcphub/internal/setup"
 )
 
 func restartCommand() *cobra.Command {
@@ -57,20 +55,6 @@ type restarts struct {
 type restartHub struct {
 	PID int `json:"pid"`
 	hub.Restarted
-}
-
-// hubsOn finds the hubs that run on a hub.json. Those that do not answer are told of
-// on w: they may run on it too.
-func hubsOn(ctx context.Context, w io.Writer, path string) (on []runningHub, err error) {
-	hubs, silent := askHubs(ctx, w, setup.SocketFolders(os.Getenv), 0)
-	for _, u := range silent {
-		layout.Printf(w, "mcphub: no answer from %s: %s\n", u.Socket, u.Error)
-	}
-	on = slices.DeleteFunc(hubs, func(h runningHub) bool { return h.report.Config.Path != path })
-	if len(on) == 0 {
-		return nil, exit.Errorf(exit.NoHub, "no hub runs on %s; mcphub status shows those that run", path)
-	}
-	return on, nil
 }
 
 func restartServer(ctx context.Context, say io.Writer, path, name string) (restarts, error) {

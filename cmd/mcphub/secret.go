@@ -406,3 +406,6 @@ func secretRemoveCommand() *cobra.Command {
 	configFlags(cmd, src)
 	return cmd
 }
+
+// copiesKey is the name of the key that copies of clients' files are encrypted with.
+const copiesKey = "mcphub/key/clients"

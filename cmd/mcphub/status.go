@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"io"
 	"os"
@@ -57,38 +56,6 @@ func statusCommand() *cobra.Command {
 	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "how each server was started, its roots, and more of what it last said")
 	cmd.Flags().IntVar(&pid, "pid", 0, "only the hub with this process id")
 	return cmd
-}
-
-// seen is what status has found; the shape of --json.
-type seen struct {
-	Hubs        []admin.Report `json:"hubs"` // by the time they started
-	Unreachable []unreachable  `json:"unreachable"`
-	Questions   []waitingFor   `json:"questions,omitempty"` // what waits for a person, of all hubs
-
-	signs func() doctor.Signing // what the user's git does with commits; nil: it is not asked
-}
-
-// waitingFor is a question to a person: what it is about, and no more than that.
-type waitingFor struct {
-	ID    string `json:"id"`
-	Title string `json:"title"`
-}
-
-// look asks every hub, or the one with this process id.
-func look(ctx context.Context, folders []string, pid int) seen {
-	hubs, silent := askHubs(ctx, stderr, folders, pid)
-	found := seen{Hubs: []admin.Report{}, Unreachable: append([]unreachable{}, silent...)}
-	for _, h := range hubs {
-		found.Hubs = append(found.Hubs, h.report)
-	}
-	questions, err := consentStore().Questions()
-	if err != nil {
-		layout.Println(os.Stderr, "mcphub: "+printable.Escape(err.Error(), 500))
-	}
-	for _, q := range questions {
-		found.Questions = append(found.Questions, waitingFor{q.ID, q.Title})
-	}
-	return found
 }
 
 func (f seen) outcome(pid int) error {
@@ -343,20 +310,6 @@ func (p page) details(c hub.ChildStatus) {
 	}
 }
 
-// refusedText says how often the kernel has refused a server something, and what last.
-func refusedText(n int, last string) string {
-	return strconv.Itoa(n) + layout.When(n == 1, " time") + layout.When(n > 1, " times") + layout.Suffix(", last ", printable.Escape(last, 500))
-}
-
-// kernelText says how far the kernel holds a server, and what is lacking.
-func kernelText(state string, lacks []string) string {
-	text := printable.Escape(cmp.Or(state, "off"), 20)
-	if len(lacks) > 0 {
-		text += ": " + printable.Escape(strings.Join(lacks, "; "), 2000)
-	}
-	return text
-}
-
 // nextStart says when a server that failed is started again, and what has to
 // happen for it.
 func nextStart(c hub.ChildStatus, now time.Time) string {
@@ -413,13 +366,6 @@ func (p page) sessions(all []hub.SessionStatus) {
 // calls are those that went on to servers, and those under way.
 func calls(s hub.SessionStatus) string {
 	return strconv.FormatUint(s.Passed, 10) + layout.When(s.Calls > 0, fmt.Sprintf(" (%d now)", s.Calls))
-}
-
-func number(n int) string {
-	if n == 0 {
-		return "-"
-	}
-	return strconv.Itoa(n)
 }
 
 func (p page) ago(t *time.Time) string {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"io"
 	"net/url"
 	"os"
@@ -176,22 +175,4 @@ func showPolicy(w io.Writer, c *validate.Checker) {
 		r := hub.NewRuleReport(&info.Rules[i])
 		layout.Printf(w, "  %-18s %s %s%s%s\n", r.Name, r.Then, r.If, layout.Suffix(" -- ", r.Note), layout.Suffix("  ", r.At))
 	}
-}
-
-// mostNamed is how many of many names few names.
-const mostNamed = 5
-
-// few names the first of many, and says how many there are beside them.
-func few(names []string) string {
-	if len(names) <= mostNamed {
-		return strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:3], ", "), len(names)-3)
-}
-
-func several(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -82,31 +81,6 @@ func warmRoots(cfg hub.Config, given []string) ([]guard.Root, error) {
 		paths[i] = platform.Host().FormatURI(p)
 	}
 	return newRoots(rootsmgr.OriginAsked, paths).Roots(), nil
-}
-
-// serversIn are the servers of a configuration, also those that cannot be started.
-func serversIn(cfg *hub.Config) (names []string) {
-	for i := range cfg.Children {
-		names = append(names, cfg.Children[i].Spec.Name)
-	}
-	for _, b := range cfg.Broken {
-		names = append(names, b.Name)
-	}
-	return names
-}
-
-// keepNamed leaves only the servers of these names; without one, all.
-func keepNamed(cfg *hub.Config, names []string) error {
-	for _, name := range names {
-		if err := isAmong("hub.json", name, serversIn(cfg)); err != nil {
-			return err
-		}
-	}
-	if len(names) > 0 {
-		cfg.Children = slices.DeleteFunc(slices.Clone(cfg.Children), func(c hub.Child) bool { return !slices.Contains(names, c.Spec.Name) })
-		cfg.Broken = slices.DeleteFunc(slices.Clone(cfg.Broken), func(b hub.Broken) bool { return !slices.Contains(names, b.Name) })
-	}
-	return nil
 }
 
 // warm starts every child once and says what became of it.
@@ -224,8 +198,6 @@ func warmReason(st children.Status) string {
 	}
 	return reason
 }
-
-func oneLine(text string) string { return printable.Clean(strings.Join(strings.Fields(text), " ")) }
 
 // startTimes is the Observer of warm: it notes how long each child took from
 // its turn to being ready. Nobody serves what children ask.

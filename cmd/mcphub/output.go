@@ -1,0 +1,90 @@
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"mcphub/internal/exit"
+	"mcphub/internal/layout"
+	"mcphub/internal/printable"
+)
+
+// stderr is standard error for people.
+var stderr = printable.Writer(os.Stderr)
+
+// output prints the result of a command: as JSON, or for people by show.
+func output(out io.Writer, asJSON bool, result any, show func()) error {
+	if asJSON {
+		return exit.Failed(layout.JSON(out, result))
+	}
+	show()
+	return nil
+}
+
+// jsonFlag is the flag of every command whose result is one JSON object where that is asked for.
+func jsonFlag(cmd *cobra.Command, asJSON *bool) {
+	cmd.Flags().BoolVar(asJSON, "json", false, "one JSON object; its shape is stable")
+}
+
+// shortID is the beginning of the id of a session, by which people tell it from others.
+func shortID(id string) string { return printable.Escape(id[:min(8, len(id))], 8) }
+
+func several(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// mostNamed is how many of many names few names.
+const mostNamed = 5
+
+// few names the first of many, and says how many there are beside them.
+func few(names []string) string {
+	if len(names) <= mostNamed {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:3], ", "), len(names)-3)
+}
+
+func number(n int) string {
+	if n == 0 {
+		return "-"
+	}
+	return strconv.Itoa(n)
+}
+
+func oneLine(text string) string { return printable.Clean(strings.Join(strings.Fields(text), " ")) }
+
+// escaped shows every character of a text that a person decides about, and all of it.
+func escaped(s string) string { return printable.Escape(s, len(s)) }
+
+// asJSONLine is a value of a file as JSON, whole.
+func asJSONLine(v any) string {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return err.Error()
+	}
+	return escaped(string(raw))
+}
+
+// refusedText says how often the kernel has refused a server something, and what last.
+func refusedText(n int, last string) string {
+	return strconv.Itoa(n) + layout.When(n == 1, " time") + layout.When(n > 1, " times") + layout.Suffix(", last ", printable.Escape(last, 500))
+}
+
+// kernelText says how far the kernel holds a server, and what is lacking.
+func kernelText(state string, lacks []string) string {
+	text := printable.Escape(cmp.Or(state, "off"), 20)
+	if len(lacks) > 0 {
+		text += ": " + printable.Escape(strings.Join(lacks, "; "), 2000)
+	}
+	return text
+}

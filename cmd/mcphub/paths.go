@@ -1,0 +1,166 @@
+package main
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"mcphub/internal/config"
+	"mcphub/internal/exit"
+)
+
+// hubFile reads hub.json: the one that serve would read, else the one that it would find.
+// named is --config. text is nil where there is no file.
+func hubFile(named string) (path string, text []byte, err error) {
+	path, _ = config.Find(named, os.LookupEnv, isThere)
+	if path == "" {
+		path = config.DefaultPath(os.LookupEnv)
+	}
+	if path == "" {
+		return "", nil, exit.Errorf(exit.Failure, "there is no folder for hub.json: set HOME, or name a file with --config")
+	}
+	if path, err = filepath.Abs(path); err != nil {
+		return "", nil, exit.Failed(err)
+	}
+	text, err = os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return path, nil, nil
+	}
+	return path, text, exit.Failed(err)
+}
+
+func isThere(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// absolute makes folders absolute and holds that they are there.
+func absolute(dirs []string) ([]string, error) {
+	out := make([]string, 0, len(dirs))
+	for _, d := range dirs {
+		d = strings.TrimSpace(d)
+		if d == "" {
+			return nil, exit.Errorf(exit.Usage, "a folder's name is empty")
+		}
+		if home, err := os.UserHomeDir(); err == nil && (d == "~" || strings.HasPrefix(d, "~/")) {
+			d = filepath.Join(home, d[1:])
+		}
+		abs, err := filepath.Abs(d)
+		if err != nil {
+			return nil, exit.Failed(err)
+		}
+		if !strings.ContainsAny(abs, "*?{[") && !isThere(abs) {
+			return nil, exit.Errorf(exit.Usage, "%s: there is no such folder", abs)
+		}
+		out = append(out, abs)
+	}
+	return out, nil
+}
+
+// givenRoots makes the directories of --root absolute. An empty one is a
+// variable that was not set, and must not become the working directory.
+func givenRoots(given []string) ([]string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return nil, exit.Errorf(exit.Failure, "the working directory is gone: %w", err)
+	}
+	out := make([]string, 0, len(given))
+	for _, p := range given {
+		if p == "" {
+			return nil, exit.Errorf(exit.Usage, "--root: the directory is empty")
+		}
+		if !filepath.IsAbs(p) {
+			p = filepath.Join(dir, p)
+		}
+		out = append(out, p)
+	}
+	return out, nil
+}
+
+// existingRoots are the directories of --root, which must be there.
+func existingRoots(given []string) ([]string, error) {
+	roots, err := givenRoots(given)
+	for _, r := range roots {
+		if _, err := os.Stat(r); err != nil {
+			return nil, exit.Errorf(exit.Usage, "--root: %w", err)
+		}
+	}
+	return roots, err
+}
+
+// projectFolder is the working directory, if it can be anybody's project.
+func projectFolder(home string) (dir, bad string) {
+	dir, err := os.Getwd()
+	switch {
+	case err != nil:
+		return "", "the working directory is not known"
+	case dir == filepath.Dir(dir):
+		return dir, "this is the root of the file system"
+	}
+	if real, err := filepath.EvalSymlinks(home); dir == home || err == nil && dir == real {
+		return dir, "this is the home folder"
+	}
+	if strings.ContainsAny(dir, ",{}*?[") {
+		return dir, "the name of this folder holds signs that --roots takes for patterns"
+	}
+	return dir, ""
+}
+
+// inHub is a path as it goes into hub.json, which replaces ${...}.
+func inHub(home, path string) string { return strings.ReplaceAll(fromHome(home, path), "${", "$${") }
+
+// fromHome is a path as hub.json and people write it: below the home folder it begins
+// with ~/.
+func fromHome(home, path string) string {
+	if home == "" {
+		return path
+	}
+	homes := []string{home}
+	if real, err := filepath.EvalSymlinks(home); err == nil {
+		homes = append(homes, real)
+	}
+	for _, home := range homes {
+		if rel, err := filepath.Rel(home, path); err == nil && rel != "." && filepath.IsLocal(rel) {
+			return "~/" + filepath.ToSlash(rel)
+		}
+	}
+	return path
+}
+
+// ownPath is the path of this program, as PATH has it: where a package manager
+// installs versions side by side, that stays the same.
+func ownPath() (string, error) {
+	own, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	real, err := filepath.EvalSymlinks(own)
+	if err != nil {
+		return own, nil // what was started is good enough
+	}
+	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
+		p := filepath.Join(dir, filepath.Base(own))
+		if to, err := filepath.EvalSymlinks(p); err == nil && filepath.IsAbs(dir) && to == real {
+			return p, nil
+		}
+	}
+	return own, nil
+}
+
+// hubConfig is hubFile for who changes it: one that cannot be read as it is, is refused
+// here, so that what is said later is about the change. file is nil where there is none.
+func hubConfig(named string) (path string, text []byte, file *config.File, err error) {
+	if path, text, err = hubFile(named); err != nil || text == nil {
+		return path, text, nil, err
+	}
+	if file, _, err = config.Parse(path, text, os.LookupEnv); err != nil {
+		var bad *config.LoadError
+		if errors.As(err, &bad) {
+			return "", nil, nil, exit.Errorf(exit.Config, "%w. Put that right first; nothing was changed", err)
+		}
+		return "", nil, nil, exit.Failed(err)
+	}
+	return path, text, file, nil
+}

@@ -1,0 +1,86 @@
+package main
+
+import (
+	"slices"
+	"strings"
+
+	"mcphub/hub"
+	"mcphub/internal/clients"
+	"mcphub/internal/config"
+	"mcphub/internal/exit"
+	"mcphub/internal/spelling"
+)
+
+// isAmong refuses a name that no server has.
+func isAmong(path, name string, have []string) error {
+	if slices.Contains(have, name) {
+		return nil
+	}
+	if best := spelling.Suggest(name, have); best != "" {
+		return exit.Errorf(exit.NotFound, "%s has no server %q; did you mean %q?", path, name, best)
+	}
+	return exit.Errorf(exit.NotFound, "%s has no server %q; 'mcphub list' shows those that it has", path, name)
+}
+
+// namesIn lists the servers of a hub.json: as they are called in the hub, and as
+// they are written where that is something else.
+func namesIn(f *config.File) (names []string) {
+	if f == nil { // there is none
+		return nil
+	}
+	for i := range f.Servers {
+		names = append(names, f.Servers[i].Name)
+		if f.Servers[i].Key != f.Servers[i].Name {
+			names = append(names, f.Servers[i].Key)
+		}
+	}
+	return names
+}
+
+// serversIn are the servers of a configuration, also those that cannot be started.
+func serversIn(cfg *hub.Config) (names []string) {
+	for i := range cfg.Children {
+		names = append(names, cfg.Children[i].Spec.Name)
+	}
+	for _, b := range cfg.Broken {
+		names = append(names, b.Name)
+	}
+	return names
+}
+
+// keepNamed leaves only the servers of these names; without one, all.
+func keepNamed(cfg *hub.Config, names []string) error {
+	for _, name := range names {
+		if err := isAmong("hub.json", name, serversIn(cfg)); err != nil {
+			return err
+		}
+	}
+	if len(names) > 0 {
+		cfg.Children = slices.DeleteFunc(slices.Clone(cfg.Children), func(c hub.Child) bool { return !slices.Contains(names, c.Spec.Name) })
+		cfg.Broken = slices.DeleteFunc(slices.Clone(cfg.Broken), func(b hub.Broken) bool { return !slices.Contains(names, b.Name) })
+	}
+	return nil
+}
+
+// ownTools are the hub's own.
+var ownTools = []string{"call-tool", "find-tools", "get-roots", "list-tools"}
+
+func clientNames() []string {
+	names := make([]string, len(clients.All))
+	for i := range clients.All {
+		names[i] = clients.All[i].Name
+	}
+	return names
+}
+
+// clientNamed finds a client, or says which there are.
+func clientNamed(name string) (*clients.Profile, error) {
+	if c := clients.Find(name); c != nil {
+		return c, nil
+	}
+	names := clientNames()
+	if best := spelling.Suggest(name, names); best != "" {
+		return nil, exit.Errorf(exit.NotFound, "there is no client %q; did you mean %q?", name, best)
+	}
+	return nil, exit.Errorf(exit.NotFound, "there is no client %q; there are %s", name, strings.Join(names, ", "))
+}
