@@ -50,11 +50,11 @@ type allowWork struct {
 	home string
 	path string // of hub.json
 	text []byte
-	now  standing
+	now  currentEntry
 }
 
-// A standing is hub.json as it reads now, and one of its servers.
-type standing struct {
+// A currentEntry is hub.json as it reads now, and one of its servers.
+type currentEntry struct {
 	file    *config.File
 	server  *config.Server
 	spec    *spec.Spec
@@ -89,16 +89,16 @@ func (w *allowWork) open(name string) error {
 }
 
 // reads parses the text and builds the server of that name, also one that is disabled.
-func (w *allowWork) reads(name string) (standing, error) {
+func (w *allowWork) reads(name string) (currentEntry, error) {
 	trail, err := config.Follow(w.path)
 	if err != nil {
-		return standing{}, exit.Failed(err)
+		return currentEntry{}, exit.Failed(err)
 	}
 	file, _, err := config.LoadText(w.path, w.text, trail, os.LookupEnv, config.Environment(os.Environ())...)
 	if err != nil {
-		return standing{}, exit.Errorf(exit.Config, "%w; nothing was changed", err)
+		return currentEntry{}, exit.Errorf(exit.Config, "%w; nothing was changed", err)
 	}
-	s := standing{file: file}
+	s := currentEntry{file: file}
 	for i := range file.Servers {
 		if file.Servers[i].Key == name || s.server == nil && file.Servers[i].Name == name {
 			s.server = &file.Servers[i]
@@ -124,7 +124,7 @@ func (w *allowWork) reads(name string) (standing, error) {
 
 // never says why no name of the entry opens a path; "" where one may, or nothing holds the
 // server. It plans a start.
-func (s *standing) never(path string) string {
+func (s *currentEntry) never(path string) string {
 	if s.spec == nil {
 		return ""
 	}
@@ -250,7 +250,7 @@ func (w *allowWork) reserved() sandbox.Reserved {
 }
 
 // denied names the rule that withholds a path; "" where none does.
-func (s *standing) denied(path string) string {
+func (s *currentEntry) denied(path string) string {
 	info, _ := s.checker.Policy()
 	for i := range info.Rules {
 		r := &info.Rules[i]
@@ -322,7 +322,7 @@ func (w *allowWork) allow(t *target) error {
 }
 
 // unheld says why the kernel holds no process of the server; "" where it does.
-func (s *standing) unheld() string {
+func (s *currentEntry) unheld() string {
 	switch {
 	case s.server.URL != "":
 		return "it runs elsewhere"
@@ -336,7 +336,7 @@ func (s *standing) unheld() string {
 
 // opened finds the first path of a key of the sandbox for which is reports true, and how it is
 // written; -1 where there is none.
-func (s *standing) opened(key string, is func(open string) bool) (number int, written string) {
+func (s *currentEntry) opened(key string, is func(open string) bool) (number int, written string) {
 	list, all := s.spec.Sandbox.Read, s.server.Sandbox.Read
 	if key == clients.MayWrite {
 		list, all = s.spec.Sandbox.Write, s.server.Sandbox.Write
@@ -350,7 +350,7 @@ func (s *standing) opened(key string, is func(open string) bool) (number int, wr
 }
 
 // around says which line of the sandbox opens the path or a folder that holds it; "": none.
-func (s *standing) around(t *target, keys ...string) (words string) {
+func (s *currentEntry) around(t *target, keys ...string) (words string) {
 	for _, key := range keys {
 		if i, path := s.opened(key, func(open string) bool { return sandbox.Holds(open, t.Path) }); i >= 0 {
 			return fmt.Sprintf("%s it: sandbox.%s has %s", key, key, path)

@@ -51,9 +51,9 @@ func auditReplayCommand(from *auditSource) *cobra.Command {
 	return cmd
 }
 
-// turned is one decision that another policy would not make; its shape is
+// replayReport is one decision that another policy would not make; its shape is
 // stable.
-type turned struct {
+type replayReport struct {
 	auditRow
 	Now  string   `json:"now"`              // allow, deny or escalate
 	By   string   `json:"nowBy"`            // the rule that decides, or inside, boundary, no path
@@ -79,7 +79,7 @@ func replayDecisions(w io.Writer, p *policy.Info, all []trail.Decision, asJSON b
 		}
 		var err error
 		if asJSON {
-			err = layout.JSONLine(w, turned{rowOf(d), now.Decision.String(), now.By, now.Open})
+			err = layout.JSONLine(w, replayReport{rowOf(d), now.Decision.String(), now.By, now.Open})
 		} else {
 			err = printTurned(w, d, &now)
 		}

@@ -98,7 +98,7 @@ func (f *callFlags) run(cmd *cobra.Command, src *setup.Source, logs *logFlags, d
 	if err != nil {
 		return err
 	}
-	defer made.Settle()
+	defer made.WaitForLogins()
 	return f.with(cmd, &made, roots, log, do)
 }
 

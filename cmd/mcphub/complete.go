@@ -87,7 +87,7 @@ func toolNames(cmd *cobra.Command) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer made.Settle()
+	defer made.WaitForLogins()
 	names := slices.Clone(ownTools)
 	for i := range made.Hub.Children {
 		c := &made.Hub.Children[i]

@@ -104,7 +104,7 @@ type diagnosis struct {
 
 func (d diagnosis) show(r *doctor.Report) {
 	if d.verbose {
-		d.looked(r)
+		d.examined(r)
 	}
 	for _, group := range doctor.Groups {
 		headed := false
@@ -158,8 +158,8 @@ func (d diagnosis) finding(f *doctor.Finding) {
 	}
 }
 
-// looked writes what was looked at.
-func (d diagnosis) looked(r *doctor.Report) {
+// examined writes what was looked at.
+func (d diagnosis) examined(r *doctor.Report) {
 	t := layout.NewTable(d.w)
 	t.Head("SERVER", "STATE", "TOOLS", "TOKENS", "KERNEL", "RUNS ON", "COMMAND")
 	for i := range r.Servers {

@@ -52,8 +52,8 @@ func (w *entryWork) start(cmd *cobra.Command) {
 	w.ctx, w.out, w.say = cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr()
 }
 
-// given are the flags of add.
-type given struct {
+// addFlags are the flags of add.
+type addFlags struct {
 	url          string
 	env, headers []string
 	disabled     bool
@@ -61,7 +61,7 @@ type given struct {
 
 func addCommand() *cobra.Command {
 	var w entryWork
-	var g given
+	var g addFlags
 	cmd := &cobra.Command{
 		Use:   "add NAME (-- COMMAND [ARG]... | --url URL)",
 		Short: "Add a server to hub.json",
@@ -98,7 +98,7 @@ func addCommand() *cobra.Command {
 }
 
 // entry is what add writes.
-func (g *given) entry(name string, command []string) (edit.Table, error) {
+func (g *addFlags) entry(name string, command []string) (edit.Table, error) {
 	var t edit.Table
 	switch {
 	case g.url == "" && len(command) == 0:

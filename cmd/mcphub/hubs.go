@@ -96,9 +96,9 @@ func hubsOn(ctx context.Context, w io.Writer, path string) (on []runningHub, err
 }
 
 // look asks every hub, or the one with this process id.
-func look(ctx context.Context, folders []string, pid int) seen {
+func look(ctx context.Context, folders []string, pid int) statusReport {
 	hubs, silent := askHubs(ctx, stderr, folders, pid)
-	found := seen{Hubs: []admin.Report{}, Unreachable: append([]unreachable{}, silent...)}
+	found := statusReport{Hubs: []admin.Report{}, Unreachable: append([]unreachable{}, silent...)}
 	for _, h := range hubs {
 		found.Hubs = append(found.Hubs, h.report)
 	}
@@ -112,8 +112,8 @@ func look(ctx context.Context, folders []string, pid int) seen {
 	return found
 }
 
-// seen is what status has found; the shape of --json.
-type seen struct {
+// statusReport is what status has found; the shape of --json.
+type statusReport struct {
 	Hubs        []admin.Report `json:"hubs"` // by the time they started
 	Unreachable []unreachable  `json:"unreachable"`
 	Questions   []waitingFor   `json:"questions,omitempty"` // what waits for a person, of all hubs

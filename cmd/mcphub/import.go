@@ -152,7 +152,7 @@ func (w *clientWork) importAll(found []clients.Found, file bool) error {
 	}
 	layout.Printf(w.out, "%s imported into %s.\n", several(m.added(), "server"), w.short(m.path))
 	for i := range m.imports {
-		if im := &m.imports[i]; im.Same == "" && im.Off {
+		if im := &m.imports[i]; im.Same == "" && im.DisabledInHub {
 			layout.Printf(w.out, "%s is disabled there, since --yes is no yes to what a file starts. Once you have looked at it: %s\n", im.Name, w.command("enable", im.Name))
 		}
 	}
@@ -187,7 +187,7 @@ func (m *merged) running() bool {
 func (m *merged) unfinished() (names []string) {
 	for i := range m.imports {
 		im := &m.imports[i]
-		if tried := m.tried[im.Name] != nil || im.Err != ""; tried && !im.Server.Disabled && m.stays(im) != "" && !slices.Contains(names, im.Name) {
+		if tried := m.tried[im.Name] != nil || im.Err != ""; tried && !im.Server.Disabled && m.stayReason(im) != "" && !slices.Contains(names, im.Name) {
 			names = append(names, im.Name)
 		}
 	}
@@ -198,7 +198,7 @@ func (m *merged) unfinished() (names []string) {
 func (m *merged) disable() (err error) {
 	for i := range m.imports {
 		if im := &m.imports[i]; im.Same == "" {
-			im.Off = true
+			im.DisabledInHub = true
 			if m.after, err = clients.DisableInHub(m.path, m.after, im.Name, true); err != nil {
 				return exit.Failed(err)
 			}
@@ -257,7 +257,7 @@ func (w *clientWork) unanswered(m *merged, kept *secrets.Store) {
 		if im.Err != "" {
 			continue
 		}
-		for _, id := range im.Asks() {
+		for _, id := range im.Inputs() {
 			if _, err := kept.Get(w.ctx, id); err != nil {
 				im.Err = err.Error()
 			}
@@ -322,8 +322,8 @@ func (w *clientWork) write(m *merged) error {
 	return writeHub(m.path, m.before, m.after, plain)
 }
 
-// from is where an import comes from, for people.
-func from(s *clients.Server) string {
+// sourceTitle is where an import comes from, for people.
+func sourceTitle(s *clients.Server) string {
 	if s.Client == nil {
 		return "the file"
 	}
@@ -339,7 +339,7 @@ func (m *merged) show(w *clientWork) {
 			continue
 		}
 		n++
-		layout.Printf(w.say, "  %d  %s  %s\n", n, im.Name, from(&im.Server))
+		layout.Printf(w.say, "  %d  %s  %s\n", n, im.Name, sourceTitle(&im.Server))
 		for _, row := range rowsOf(im) {
 			layout.Printf(w.say, "       %-9s %s\n", row[0], row[1])
 		}
@@ -348,10 +348,10 @@ func (m *merged) show(w *clientWork) {
 		im := &m.imports[i]
 		switch {
 		case im.Same != "" && im.Same != im.Server.Name:
-			layout.Printf(w.say, "%s of %s is the same as %s.\n", im.Server.Name, from(&im.Server), im.Same)
+			layout.Printf(w.say, "%s of %s is the same as %s.\n", im.Server.Name, sourceTitle(&im.Server), im.Same)
 		case im.Same != "":
 		case im.Name != im.Server.Name:
-			layout.Printf(w.say, "%s of %s is called %s.\n", im.Server.Name, from(&im.Server), im.Name)
+			layout.Printf(w.say, "%s of %s is called %s.\n", im.Server.Name, sourceTitle(&im.Server), im.Name)
 		}
 		if im.Same != "" {
 			continue
@@ -417,7 +417,7 @@ func (m *merged) reports(found []clients.Found) []importReport {
 	out := []importReport{}
 	for i := range m.imports {
 		im := &m.imports[i]
-		r := importReport{Server: im.Server.Name, State: "imported", As: im.Name, Disabled: im.Server.Disabled || im.Off, Trial: m.tried[im.Name], Notes: im.Notes,
+		r := importReport{Server: im.Server.Name, State: "imported", As: im.Name, Disabled: im.Server.Disabled || im.DisabledInHub, Trial: m.tried[im.Name], Notes: im.Notes,
 			MovedSecrets: im.Moved, PlainSecrets: im.Plain, Error: im.Err}
 		if im.Same != "" {
 			r.State = "present"

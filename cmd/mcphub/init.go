@@ -76,7 +76,7 @@ func (w *clientWork) init(given []string) error {
 	if err != nil {
 		return err
 	}
-	if err := m.settle(func(im *clients.Import) bool {
+	if err := m.setDisabled(func(im *clients.Import) bool {
 		return off && slices.ContainsFunc(chosen, func(f clients.Found) bool { return f.Client == im.Server.Client })
 	}); err != nil {
 		return err
@@ -149,7 +149,7 @@ func (w *clientWork) leaveProjects(found []clients.Found) error {
 			everywhere := s.Project == ""
 			if !everywhere && w.in != nil {
 				var err error
-				if everywhere, err = w.allowed(fmt.Sprintf("%s of %s is for %s alone. Have it in every folder?", s.Name, from(&s), s.Project)); err != nil {
+				if everywhere, err = w.allowed(fmt.Sprintf("%s of %s is for %s alone. Have it in every folder?", s.Name, sourceTitle(&s), s.Project)); err != nil {
 					return err
 				}
 			}
@@ -158,7 +158,7 @@ func (w *clientWork) leaveProjects(found []clients.Found) error {
 				continue
 			}
 			why := "it is for " + s.Project + " alone; at a terminal, without --yes, this asks whether it is to be in every folder"
-			layout.Printf(w.say, "%s of %s stays where it is: %s\n", s.Name, from(&s), why)
+			layout.Printf(w.say, "%s of %s stays where it is: %s\n", s.Name, sourceTitle(&s), why)
 			f.Skipped = append(f.Skipped, clients.Skipped{Name: s.Name, Why: why})
 		}
 		f.Servers = keep
@@ -267,7 +267,7 @@ func (w *clientWork) chooseClients(found []clients.Found, m *merged) (chosen []c
 			chosen = append(chosen, f)
 		}
 	}
-	if len(chosen) == 0 || !slices.ContainsFunc(m.imports, func(im clients.Import) bool { return !im.Server.Disabled && m.stays(&im) == "" }) {
+	if len(chosen) == 0 || !slices.ContainsFunc(m.imports, func(im clients.Import) bool { return !im.Server.Disabled && m.stayReason(&im) == "" }) {
 		return chosen, true, nil // there is nothing to ask about
 	}
 	off, err = w.agreed("Switch off in these clients what the hub serves from now on?")
@@ -286,7 +286,7 @@ func (w *clientWork) switchOff(p *planned, m *merged) {
 		if s.Client != p.plan.Client || s.Disabled {
 			continue
 		}
-		if why := m.stays(im); why != "" {
+		if why := m.stayReason(im); why != "" {
 			p.report.Stays = append(p.report.Stays, stayReport{s.Name, why})
 			continue
 		}

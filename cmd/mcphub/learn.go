@@ -110,7 +110,7 @@ func (f *learnFlags) learn(cmd *cobra.Command, src *setup.Source, logs *logFlags
 	if err != nil {
 		return err
 	}
-	defer made.Settle()
+	defer made.WaitForLogins()
 	l := &lesson{learnFlags: f, cmd: cmd, src: src, made: &made, log: log, roots: roots, say: cmd.ErrOrStderr(), name: name}
 	if err := l.only(); err != nil {
 		return err
@@ -148,7 +148,7 @@ func (l *lesson) under(s sandbox.Settings, mode sandbox.Mode, rec *sandbox.Recor
 	l.made.Hub.Children[0].Spec.Sandbox, l.made.Hub.Record = s, rec
 }
 
-func (l *lesson) run() (*learned, error) {
+func (l *lesson) run() (*learnReport, error) {
 	if !l.confined {
 		layout.Printf(l.say, "mcphub: runs %s without a sandbox, and notes what it opens\n", l.name)
 		l.under(l.own, sandbox.Auto, &l.rec)
@@ -366,8 +366,8 @@ const (
 	repeated     = "repeated"
 )
 
-// learned is the result of learn; the shape of --json.
-type learned struct {
+// learnReport is the result of learn; the shape of --json.
+type learnReport struct {
 	Server  string          `json:"server"`
 	At      string          `json:"at"`      // file:line of what there is now
 	How     string          `json:"how"`     // recorded, or repeated
@@ -402,11 +402,11 @@ type learnedSocket struct {
 	Bound bool   `json:"bound"` // by the server itself
 }
 
-func (l *lesson) result(how string) (*learned, error) {
+func (l *lesson) result(how string) (*learnReport, error) {
 	p := l.propose()
 	s, mode := p.Settings, "required"
 	at := l.made.File.At("mcpServers", l.name, "sandbox")
-	out := &learned{Server: l.name, At: fmt.Sprintf("%s:%d", at.File, at.Line), How: how, Left: []learnedLeft{}, Sockets: []learnedSocket{}, Ports: l.rec.Ports()}
+	out := &learnReport{Server: l.name, At: fmt.Sprintf("%s:%d", at.File, at.Line), How: how, Left: []learnedLeft{}, Sockets: []learnedSocket{}, Ports: l.rec.Ports()}
 	if out.Ports == nil {
 		out.Ports = []uint16{}
 	}
@@ -476,7 +476,7 @@ func (l *lesson) written(paths []string) (out []string) {
 	return out
 }
 
-func (l *lesson) print(r *learned) error {
+func (l *lesson) print(r *learnReport) error {
 	if l.serve != "" {
 		f, err := os.Create(l.serve)
 		if err != nil {
@@ -493,7 +493,7 @@ func (l *lesson) print(r *learned) error {
 
 // show prints the entry as it goes into hub.json, and what is to be known of it as
 // comments.
-func (r *learned) show(w io.Writer) error {
+func (r *learnReport) show(w io.Writer) error {
 	var value any = r.Sandbox
 	if e := r.Sandbox; e.Read == nil && e.Write == nil && e.Network == nil && e.Sockets == "" && e.Widen == "" {
 		value = e.Mode // what is short for it

@@ -37,8 +37,8 @@ func listCommand() *cobra.Command {
 	return cmd
 }
 
-// listed is the result of list; the shape of --json.
-type listed struct {
+// listReport is the result of list; the shape of --json.
+type listReport struct {
 	Config  string         `json:"config"` // "" where there is none
 	Hubs    int            `json:"hubs"`   // that run on this file
 	Servers []listedServer `json:"servers"`
@@ -53,8 +53,8 @@ type listedServer struct {
 	Error    string `json:"error,omitempty"`
 }
 
-func listServers(file *config.File, hubs []admin.Report) listed {
-	out := listed{Config: file.Path, Hubs: len(hubs), Servers: []listedServer{}}
+func listServers(file *config.File, hubs []admin.Report) listReport {
+	out := listReport{Config: file.Path, Hubs: len(hubs), Servers: []listedServer{}}
 	for i := range file.Servers {
 		s := &file.Servers[i]
 		l := listedServer{Name: s.Name, Kind: "command", Disabled: s.Disabled}
@@ -93,7 +93,7 @@ func (l *listedServer) ask(hubs []admin.Report) {
 	}
 }
 
-func (l listed) show(w io.Writer) {
+func (l listReport) show(w io.Writer) {
 	if len(l.Servers) == 0 {
 		layout.Println(w, "no servers; mcphub add NAME -- COMMAND adds one")
 		return

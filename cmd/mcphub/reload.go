@@ -53,8 +53,8 @@ func reloadCommand() *cobra.Command {
 	return cmd
 }
 
-// reloads is the result of reload; the shape of --json.
-type reloads struct {
+// reloadReport is the result of reload; the shape of --json.
+type reloadReport struct {
 	Hubs        []reloadedHub `json:"hubs"`
 	Unreachable []unreachable `json:"unreachable"`
 
@@ -68,9 +68,9 @@ type reloadedHub struct {
 }
 
 // reloadHubs asks every hub, or the one with this process id.
-func reloadHubs(ctx context.Context, folders []string, pid int) reloads {
+func reloadHubs(ctx context.Context, folders []string, pid int) reloadReport {
 	hubs, silent := askHubs(ctx, stderr, folders, pid)
-	done := reloads{Hubs: []reloadedHub{}, Unreachable: append([]unreachable{}, silent...)}
+	done := reloadReport{Hubs: []reloadedHub{}, Unreachable: append([]unreachable{}, silent...)}
 	for _, h := range hubs {
 		one := reloadedHub{PID: h.report.PID, Config: h.report.Config.Path}
 		if err := h.Reload(ctx); err != nil {
@@ -81,7 +81,7 @@ func reloadHubs(ctx context.Context, folders []string, pid int) reloads {
 	return done
 }
 
-func (d reloads) show(out io.Writer) {
+func (d reloadReport) show(out io.Writer) {
 	for _, u := range d.Unreachable {
 		u.show(out)
 	}
@@ -97,7 +97,7 @@ func (d reloads) show(out io.Writer) {
 	}
 }
 
-func (d reloads) outcome(pid int) error {
+func (d reloadReport) outcome(pid int) error {
 	silent := len(d.Unreachable)
 	switch {
 	case slices.ContainsFunc(d.Hubs, func(h reloadedHub) bool { return h.Error != "" }):

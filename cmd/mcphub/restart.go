@@ -45,8 +45,8 @@ func restartCommand() *cobra.Command {
 	return cmd
 }
 
-// restarts is the result of restart; the shape of --json.
-type restarts struct {
+// restartReport is the result of restart; the shape of --json.
+type restartReport struct {
 	Config string       `json:"config"`
 	Server string       `json:"server"`
 	Hubs   []restartHub `json:"hubs"`
@@ -57,8 +57,8 @@ type restartHub struct {
 	hub.Restarted
 }
 
-func restartServer(ctx context.Context, say io.Writer, path, name string) (restarts, error) {
-	done := restarts{Config: path, Server: name, Hubs: []restartHub{}}
+func restartServer(ctx context.Context, say io.Writer, path, name string) (restartReport, error) {
+	done := restartReport{Config: path, Server: name, Hubs: []restartHub{}}
 	on, err := hubsOn(ctx, say, path)
 	if err != nil {
 		return done, err
@@ -87,7 +87,7 @@ func restartServer(ctx context.Context, say io.Writer, path, name string) (resta
 	return done, nil
 }
 
-func (r *restarts) show(w io.Writer) {
+func (r *restartReport) show(w io.Writer) {
 	for _, h := range r.Hubs {
 		switch {
 		case h.Error != "":
@@ -102,7 +102,7 @@ func (r *restarts) show(w io.Writer) {
 	}
 }
 
-func (r *restarts) outcome() error {
+func (r *restartReport) outcome() error {
 	failed := 0
 	for _, h := range r.Hubs {
 		if h.Error != "" {

@@ -58,7 +58,7 @@ func statusCommand() *cobra.Command {
 	return cmd
 }
 
-func (f seen) outcome(pid int) error {
+func (f statusReport) outcome(pid int) error {
 	switch {
 	case len(f.Hubs) == 0 && len(f.Unreachable) == 0:
 		return noHub(pid)
@@ -68,7 +68,7 @@ func (f seen) outcome(pid int) error {
 	return nil
 }
 
-func (f seen) show(w io.Writer, now time.Time, verbose bool) {
+func (f statusReport) show(w io.Writer, now time.Time, verbose bool) {
 	for i, r := range f.Hubs {
 		if i > 0 {
 			layout.Println(w)

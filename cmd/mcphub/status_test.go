@@ -39,14 +39,14 @@ func shownStatus(verbose bool) string {
 		Config: admin.ConfigReport{Path: "/etc/hub.json", Loaded: *before(time.Hour), Error: "hub.json:3: no\nhub.json:4: nor\x1b", ErrorAt: before(5 * time.Second)},
 		Status: hub.Status{Children: []hub.ChildStatus{good, bad, deaf, never}, NotServed: []hub.NotServed{{Server: "off", Reason: "disabled"}}, Sessions: []hub.SessionStatus{session, other}}}
 	var b bytes.Buffer
-	seen{Hubs: []admin.Report{r}, Unreachable: []unreachable{{"/run/1.sock", "no\x07pe"}}}.show(&b, noon, verbose)
+	statusReport{Hubs: []admin.Report{r}, Unreachable: []unreachable{{"/run/1.sock", "no\x07pe"}}}.show(&b, noon, verbose)
 	return b.String()
 }
 
 // TestStatusNamesWhatWaits, and the command that answers it, whether a hub runs or not.
 func TestStatusNamesWhatWaits(t *testing.T) {
 	var b bytes.Buffer
-	seen{Questions: []waitingFor{{"file:/a/hub.json", "/a/hub.json has changed\x1b[2J\nhub 7, up 1s"}, {"name /b", "/b led to /c"}}}.show(&b, noon, false)
+	statusReport{Questions: []waitingFor{{"file:/a/hub.json", "/a/hub.json has changed\x1b[2J\nhub 7, up 1s"}, {"name /b", "/b led to /c"}}}.show(&b, noon, false)
 	want := "\nwaits for a person: /a/hub.json has changed\\x1b[2J\\nhub 7, up 1s: mcphub reload\n\nwaits for a person: /b led to /c: mcphub reload\n"
 	if b.String() != want {
 		t.Errorf("%q, want %q", b.String(), want)
@@ -105,12 +105,12 @@ func TestStatusForPeople(t *testing.T) {
 func TestStatusOutcome(t *testing.T) {
 	one, lost := []admin.Report{{}}, []unreachable{{"s", "e"}}
 	for _, c := range []struct {
-		found seen
+		found statusReport
 		pid   int
 		code  int
 	}{
-		{seen{Hubs: one}, 0, exit.OK}, {seen{}, 0, exit.NoHub}, {seen{}, 3, exit.NoHub}, {seen{Unreachable: lost}, 0, exit.Failure},
-		{seen{Hubs: one, Unreachable: lost}, 0, exit.Failure},
+		{statusReport{Hubs: one}, 0, exit.OK}, {statusReport{}, 0, exit.NoHub}, {statusReport{}, 3, exit.NoHub}, {statusReport{Unreachable: lost}, 0, exit.Failure},
+		{statusReport{Hubs: one, Unreachable: lost}, 0, exit.Failure},
 	} {
 		err := c.found.outcome(c.pid)
 		var e *exit.Error
@@ -180,9 +180,9 @@ func TestStatusOfSeveralHubs(t *testing.T) {
 	}
 	r.Children[6].Error = "it did not ask"
 	one, two, verbose := new(bytes.Buffer), new(bytes.Buffer), new(bytes.Buffer)
-	seen{Hubs: []admin.Report{r}}.show(one, noon, false)
-	seen{Hubs: []admin.Report{r, r}}.show(two, noon, false)
-	seen{Hubs: []admin.Report{r, r}}.show(verbose, noon, true)
+	statusReport{Hubs: []admin.Report{r}}.show(one, noon, false)
+	statusReport{Hubs: []admin.Report{r, r}}.show(two, noon, false)
+	statusReport{Hubs: []admin.Report{r, r}}.show(verbose, noon, true)
 	if got := two.String(); !strings.Contains(got, "6 servers are well, with 12 tools: a, b, c and 3 more (mcphub status --pid 77 shows each)\n") ||
 		strings.Contains(got, "\na  ") || !strings.Contains(got, "\ng       ready") || !strings.Contains(got, "\ng: it did not ask\n") {
 		t.Error(got)

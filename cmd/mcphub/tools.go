@@ -40,7 +40,7 @@ func toolsCommand() *cobra.Command {
 				if err != nil {
 					return exit.Failed(err)
 				}
-				found := offered{all}
+				found := toolsReport{all}
 				found.only(args)
 				out := cmd.OutOrStdout()
 				return output(out, asJSON, found, func() { found.show(out, cmd.ErrOrStderr(), cost) })
@@ -56,8 +56,8 @@ func toolsCommand() *cobra.Command {
 	return cmd
 }
 
-// offered is the result of tools; the shape of --json.
-type offered struct{ *client.Offered }
+// toolsReport is the result of tools; the shape of --json.
+type toolsReport struct{ *client.Offered }
 
 // theServer is the one server of that name, which must be there.
 func theServer(name string) func(cfg *hub.Config) ([]string, error) {
@@ -67,7 +67,7 @@ func theServer(name string) func(cfg *hub.Config) ([]string, error) {
 }
 
 // only leaves the server that was named.
-func (o offered) only(args []string) {
+func (o toolsReport) only(args []string) {
 	if len(args) == 0 {
 		return
 	}
@@ -79,7 +79,7 @@ func (o offered) only(args []string) {
 }
 
 // kept are the servers that were not started: what they offer is what they offered last.
-func (o offered) kept() (names []string) {
+func (o toolsReport) kept() (names []string) {
 	for i := range o.Servers {
 		if s := &o.Servers[i]; s.State == children.Cold.String() && len(s.Tools) > 0 {
 			names = append(names, printable.Escape(s.Name, 100))
@@ -90,7 +90,7 @@ func (o offered) kept() (names []string) {
 
 const describedMost = 60
 
-func (o offered) show(w, say io.Writer, cost bool) {
+func (o toolsReport) show(w, say io.Writer, cost bool) {
 	t := layout.NewTable(w)
 	head := []string{"TOOL", "SERVER", "DESCRIPTION"}
 	if cost {

@@ -103,7 +103,7 @@ func (t *trier) run(ctx context.Context, names []string) (map[string]*tryReport,
 	if t.found, err = src.Check(io.Discard); err != nil {
 		return nil, exit.Failed(err)
 	}
-	defer t.found.Settle()
+	defer t.found.WaitForLogins()
 	t.doctor = doctor.Options{Source: &setup.Source{Config: t.config}, Timeout: tryTime, Clients: t.env, Log: zerolog.Nop()}
 	t.o = trial.Options{Name: "mcphub-try", Timeout: tryTime, Log: zerolog.Nop(), Confined: t.confined}
 	done, err := t.scope()
@@ -353,7 +353,7 @@ func (w *clientWork) tryMerged(m *merged, roots []string, confined bool) error {
 			continue
 		}
 		names = append(names, im.Name)
-		if im.Off {
+		if im.DisabledInHub {
 			var err error
 			if t.text, err = clients.DisableInHub(m.path, t.text, im.Name, false); err != nil {
 				return exit.Failed(err)
@@ -384,8 +384,8 @@ func (m *merged) secret(name string) (string, bool) {
 	return "", false
 }
 
-// stays says why a server stays on in its client; "": the hub serves it.
-func (m *merged) stays(im *clients.Import) string {
+// stayReason says why a server stays on in its client; "": the hub serves it.
+func (m *merged) stayReason(im *clients.Import) string {
 	switch r := m.tried[im.Name]; {
 	case im.Err != "":
 		return im.Err
@@ -399,16 +399,16 @@ func (m *merged) stays(im *clients.Import) string {
 	return ""
 }
 
-// settle serves in the new hub.json what works and is switched off in its client, and
+// setDisabled serves in the new hub.json what works and is switched off in its client, and
 // nothing that stays on there: it would run twice.
-func (m *merged) settle(off func(*clients.Import) bool) (err error) {
+func (m *merged) setDisabled(off func(*clients.Import) bool) (err error) {
 	for i := range m.imports {
 		im := &m.imports[i]
-		if im.Server.Disabled || im.Same != "" && !im.Off {
+		if im.Server.Disabled || im.Same != "" && !im.DisabledInHub {
 			continue
 		}
-		works := m.stays(im) == ""
-		if im.Off = !works; im.Same != "" && !(works && off(im)) {
+		works := m.stayReason(im) == ""
+		if im.DisabledInHub = !works; im.Same != "" && !(works && off(im)) {
 			continue
 		}
 		if m.after, err = clients.DisableInHub(m.path, m.after, im.Name, !works); err != nil {

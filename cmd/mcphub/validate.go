@@ -54,7 +54,7 @@ func validateConfig(src *setup.Source, out, w io.Writer, asJSON bool) error {
 		w = io.Discard
 	}
 	found, err := src.Check(w)
-	result := validation{Config: src.Path(), Problems: []problem{}}
+	result := validateReport{Config: src.Path(), Problems: []problem{}}
 	for _, p := range found.Problems {
 		layout.Println(w, p.String())
 		result.Problems = append(result.Problems, toProblem(p))
@@ -88,8 +88,8 @@ func outcome(found *setup.Checked) error {
 	return nil
 }
 
-// validation is the result of validate; the shape of --json.
-type validation struct {
+// validateReport is the result of validate; the shape of --json.
+type validateReport struct {
 	OK       bool      `json:"ok"` // there is no error
 	Config   string    `json:"config"`
 	Problems []problem `json:"problems"` // in the order of the file

@@ -50,7 +50,7 @@ func warmCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			defer made.Settle()
+			defer made.WaitForLogins()
 			given, err := warmRoots(made.Hub, roots)
 			if err != nil {
 				return err
@@ -122,11 +122,11 @@ func warm(ctx context.Context, out io.Writer, cfg hub.Config, roots []guard.Root
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return newWarmed(&cfg, became, started).print(out, asJSON)
+	return newWarmReport(&cfg, became, started).print(out, asJSON)
 }
 
-// warmed is the result of warm; the shape of --json.
-type warmed struct {
+// warmReport is the result of warm; the shape of --json.
+type warmReport struct {
 	Servers []warmedServer `json:"servers"` // in the order of hub.json, those that cannot be started last
 }
 
@@ -140,9 +140,9 @@ type warmedServer struct {
 	Error        string `json:"error,omitempty"`   // why it did not start
 }
 
-// newWarmed says what became of each server of hub.json.
-func newWarmed(cfg *hub.Config, became map[string]children.Status, started *startTimes) warmed {
-	w := warmed{Servers: []warmedServer{}}
+// newWarmReport says what became of each server of hub.json.
+func newWarmReport(cfg *hub.Config, became map[string]children.Status, started *startTimes) warmReport {
+	w := warmReport{Servers: []warmedServer{}}
 	for i := range cfg.Children {
 		s := warmedServer{Name: printable.Clean(cfg.Children[i].Spec.Name)}
 		if st := became[cfg.Children[i].Spec.Name]; st.Listed {
@@ -162,7 +162,7 @@ func newWarmed(cfg *hub.Config, became map[string]children.Status, started *star
 }
 
 // print writes it, and is an error where a server did not start.
-func (w warmed) print(out io.Writer, asJSON bool) error {
+func (w warmReport) print(out io.Writer, asJSON bool) error {
 	failed := 0
 	t := layout.NewTable(out)
 	for _, s := range w.Servers {

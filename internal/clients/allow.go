@@ -65,7 +65,7 @@ func RemoveRuleFromHub(file string, text []byte, number int) ([]byte, error) {
 // sandboxAt is the place of an entry, and its sandbox as it is written; nil where it says
 // nothing of one.
 func sandboxAt(file string, text []byte, name string) (at edit.Place, sandbox any, err error) {
-	f, _, err := config.Parse(file, text, anything)
+	f, _, err := config.Parse(file, text, allSet)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -99,6 +99,6 @@ func placedInHub(file string, text []byte, at edit.Place, v any) ([]byte, error)
 
 // readable holds that config reads a text.
 func readable(file string, text []byte) ([]byte, error) {
-	_, _, err := config.Parse(file, text, anything)
+	_, _, err := config.Parse(file, text, allSet)
 	return text, err
 }

@@ -50,7 +50,7 @@ func TestAllowAndRevokeInHub(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		if f, _, err := config.Parse("hub.json", more, anything); err != nil || len(f.Policy.Rules) != 2 || f.Policy.Rules[0].Name != "first" {
+		if f, _, err := config.Parse("hub.json", more, allSet); err != nil || len(f.Policy.Rules) != 2 || f.Policy.Rules[0].Name != "first" {
 			t.Errorf("%s: %v:\n%s", name, err, more)
 		}
 		less, err := RemoveRuleFromHub("hub.json", more, 0)
@@ -65,7 +65,7 @@ func TestAllowAndRevokeInHub(t *testing.T) {
 
 func listOf(t *testing.T, text []byte, key string) []string {
 	t.Helper()
-	f, _, err := config.Parse("hub.json", text, anything)
+	f, _, err := config.Parse("hub.json", text, allSet)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,9 +17,9 @@ import (
 // connect, and nothing about the hub. [foreign] is the one way by which entries
 // of files come in.
 
-// Held is a key that a file asks for and that is hub.json's alone. It is left out
-// unless a person agrees to it, alone.
-type Held struct {
+// A HubKey is a key of an entry that only hub.json may set. Where another file sets it, it is
+// held back until a person agrees to that key.
+type HubKey struct {
 	Key   string // such as sandbox, or auth.issuer
 	Value any
 }
@@ -44,11 +44,11 @@ var clientsKeys = map[string][]string{
 	"excludeTools": nil, "disabledTools": nil, "disabled_tools": nil, "blockedTools": nil, "blocked_tools": nil,
 }
 
-// foreign makes of an entry of a client, which its dialect has been taken out of,
-// one that hub.json may hold: the keys of the hub alone are held back, and
-// references to secrets are text. asks are the ids that the file itself asks a
-// person for. text names the references that became text.
-func foreign(name string, t edit.Table, asks []string) (entry edit.Table, held []Held, text []string, problems []config.Problem, err error) {
+// foreign turns an entry of a client into one that hub.json may hold. Keys that only
+// hub.json may set are held back, and references to secrets become text. The dialect of
+// the client has been translated before. asks are the ids of the inputs that the file itself
+// asks a person for. text lists the references that became text.
+func foreign(name string, t edit.Table, asks []string) (entry edit.Table, held []HubKey, text []string, problems []config.Problem, err error) {
 	t, _ = asText(t, asks, &text).(edit.Table)
 	var own edit.Table
 	for _, m := range t {
@@ -72,7 +72,7 @@ func foreign(name string, t edit.Table, asks []string) (entry edit.Table, held [
 		for _, key := range alone {
 			in, object := key.Value.(edit.Table)
 			if !known || !object {
-				held = append(held, Held{key.Name, key.Value})
+				held = append(held, HubKey{key.Name, key.Value})
 				continue
 			}
 			var keep edit.Table
@@ -80,7 +80,7 @@ func foreign(name string, t edit.Table, asks []string) (entry edit.Table, held [
 				if slices.Contains(parts, part.Name) {
 					keep = append(keep, part)
 				} else {
-					held = append(held, Held{key.Name + "." + part.Name, part.Value})
+					held = append(held, HubKey{key.Name + "." + part.Name, part.Value})
 				}
 			}
 			if keep != nil {
@@ -111,7 +111,7 @@ func translated(name string, t edit.Table) (out edit.Table, problems []config.Pr
 }
 
 // allow puts a key that was held back into an entry.
-func (h Held) allow(entry edit.Table) edit.Table {
+func (h HubKey) allow(entry edit.Table) edit.Table {
 	key, part, nested := strings.Cut(h.Key, ".")
 	if !nested {
 		return entry.With(key, h.Value)
@@ -121,12 +121,12 @@ func (h Held) allow(entry edit.Table) edit.Table {
 }
 
 // Allow takes over a key that was held back: a person agreed to it.
-func (s *Server) Allow(h Held) {
+func (s *Server) Allow(h HubKey) {
 	s.Entry = h.allow(s.Entry)
-	if s.meant != nil {
-		s.meant = h.allow(s.meant)
+	if s.escapedFrom != nil {
+		s.escapedFrom = h.allow(s.escapedFrom)
 	}
-	s.Held = slices.DeleteFunc(slices.Clone(s.Held), func(other Held) bool { return other.Key == h.Key })
+	s.Held = slices.DeleteFunc(slices.Clone(s.Held), func(other HubKey) bool { return other.Key == h.Key })
 }
 
 // asText makes text of the references in all texts of a value, but for what the
@@ -189,9 +189,9 @@ func unescaped(in edit.Table) edit.Table {
 
 var textOfReference = lazyregexp.New(`\$\$\{(keyring|input|file):`)
 
-// settle resolves what an entry names by a relative path: in a client it starts
-// at the folder that the file is about, in hub.json at the folder of that.
-func settle(entry edit.Table, base string) edit.Table {
+// resolvePaths makes the relative paths of an entry absolute. In a client's file they start
+// at the folder that the file is about; in hub.json they would start at its own folder.
+func resolvePaths(entry edit.Table, base string) edit.Table {
 	relative := func(path string) bool {
 		return path != "" && !filepath.IsAbs(path) && !strings.HasPrefix(path, "~") && !strings.HasPrefix(path, "${") && !strings.HasPrefix(path, "$${")
 	}

@@ -39,10 +39,9 @@ func RemoveFromHub(file string, text []byte, name string) ([]byte, error) {
 }
 
 // DisableInHub sets "disabled" of a server, or "enabled" where its entry has that
-// instead. Where the server is as wanted
-// already, the text is returned as it is.
+// instead. It returns the text as it is where nothing has to change.
 func DisableInHub(file string, text []byte, name string, disabled bool) ([]byte, error) {
-	before, _, err := config.Parse(file, text, anything)
+	before, _, err := config.Parse(file, text, allSet)
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +61,7 @@ func DisableInHub(file string, text []byte, name string, disabled bool) ([]byte,
 	if err != nil {
 		return nil, err
 	}
-	after, _, err := config.Parse(file, out, anything)
+	after, _, err := config.Parse(file, out, allSet)
 	if err != nil {
 		return nil, err
 	}
@@ -72,8 +71,9 @@ func DisableInHub(file string, text []byte, name string, disabled bool) ([]byte,
 	return out, nil
 }
 
-// anything gives every variable a value: which are set is not a matter of the file.
-func anything(string) (string, bool) { return "x", true }
+// allSet looks up variables of which each has a value: which are set does not depend on the
+// file.
+func allSet(string) (string, bool) { return "x", true }
 
 // editHub makes a change and holds that config reads the result, and finds the
 // same servers in it but for the one that was added or removed.
@@ -82,7 +82,7 @@ func editHub(file string, text []byte, c edit.Change) ([]byte, error) {
 	if err != nil {
 		return nil, edit.In(file, err)
 	}
-	before, _, err := config.Parse(file, text, anything)
+	before, _, err := config.Parse(file, text, allSet)
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +100,7 @@ func editHub(file string, text []byte, c edit.Change) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: server %q: %w", file, c.Name, err)
 	}
-	after, _, err := config.Parse(file, out, anything)
+	after, _, err := config.Parse(file, out, allSet)
 	if err != nil {
 		return nil, err
 	}

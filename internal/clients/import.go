@@ -16,19 +16,19 @@ import (
 
 // An Import is one server of a client on its way into hub.json.
 type Import struct {
-	Server Server
-	Name   string   // in hub.json
-	Same   string   // the server of hub.json that is the same; "": there is none
-	Moved  []string // keys whose secret went to the store
-	Plain  []string // keys that hold a secret as plain text
-	Notes  []string
-	Off    bool   // hub.json has it disabled, and its client runs it
-	Err    string // why the hub cannot serve it as it is
+	Server        Server
+	Name          string   // in hub.json
+	Same          string   // the server of hub.json that is the same; "": there is none
+	Moved         []string // keys whose secret went to the store
+	Plain         []string // keys that hold a secret as plain text
+	Notes         []string
+	DisabledInHub bool   // hub.json has it disabled, and its client runs it
+	Err           string // why the hub cannot serve it as it is
 
 	written edit.Table // as hub.json has it
 	plain   edit.Table // as its file has it
 	secrets []secret   // for Keep
-	asked   []string   // references to what a person is asked for
+	inputs  []string   // references to what a person is asked for
 }
 
 // Target is the hub.json that servers are added to.
@@ -84,7 +84,7 @@ func ReadFile(path string, e Env) (Found, error) {
 			t, _ := m.Value.(edit.Table)
 			d := dialect{vars: varsEditor, inputs: true}
 			if _, ok := d.entry(t); ok {
-				out.add(m.Name, t, d, place, kept{where: place.Where})
+				out.add(m.Name, t, d, place, serverTable{where: place.Where})
 			}
 		}
 	}
@@ -185,12 +185,12 @@ func Merge(to Target, servers []Server, inputs []edit.Table) ([]byte, []Import, 
 		if im.Same = sameAs(taken, &s); im.Same != "" {
 			im.Name = im.Same
 			there, _ := taken.Get(im.Same).(edit.Table)
-			im.Err = im.lacks(there)
+			im.Err = im.whyUnserved(there)
 			out = append(out, im)
 			continue
 		}
 		im.Name = freeName(taken, s)
-		entry := im.askFor(s.Entry, kept)
+		entry := im.claimInputs(s.Entry, kept)
 		im.plain = entry
 		taken = append(taken, edit.Member{Name: im.Name, Value: entry})
 		with, found, keys := moveSecrets(im.Name, entry, kept)
@@ -198,7 +198,7 @@ func Merge(to Target, servers []Server, inputs []edit.Table) ([]byte, []Import, 
 		if secretURL(with) {
 			im.Plain = []string{"url"}
 		}
-		im.written, im.Err = entry, im.lacks(entry)
+		im.written, im.Err = entry, im.whyUnserved(entry)
 		if s.Disabled && !enabledElsewhere(servers, s) {
 			entry = entry.With("disabled", true)
 		}
@@ -213,13 +213,13 @@ func Merge(to Target, servers []Server, inputs []edit.Table) ([]byte, []Import, 
 	return text, out, check(file, text, out, to.Env)
 }
 
-// unset gives every variable an empty value, so that each default counts.
-func unset(string) (string, bool) { return "", true }
+// noneSet looks up variables of which none has a value, so that each default counts.
+func noneSet(string) (string, bool) { return "", true }
 
 // readings parses a hub.json twice: with no variable set, so that defaults count, and with
 // all of them set.
 func readings(file string, text []byte) (out []*config.File) {
-	for _, values := range []func(string) (string, bool){unset, anything} {
+	for _, values := range []func(string) (string, bool){noneSet, allSet} {
 		if f, _, err := config.Parse(file, text, values); err == nil {
 			out = append(out, f)
 		}
@@ -243,17 +243,17 @@ func referredTo(file string, text []byte) map[string]bool {
 	return out
 }
 
-// askFor leaves in an entry the references to what its file asks a person for,
-// where this is a new question. What is kept under that name already was meant for
-// another server.
-func (im *Import) askFor(entry edit.Table, kept func(string) bool) edit.Table {
+// claimInputs keeps the references of an entry to inputs of its own file, where nothing is
+// kept under that name yet. Where something is, it was meant for another server, and the
+// reference becomes text.
+func (im *Import) claimInputs(entry edit.Table, kept func(string) bool) edit.Table {
 	var text []string
 	var fresh []string
 	eachText(entry, func(s string) string {
-		for _, id := range asksIn(s) {
+		for _, id := range inputsIn(s) {
 			if !kept(id) {
 				fresh = append(fresh, id)
-				im.asked = append(im.asked, id)
+				im.inputs = append(im.inputs, id)
 			}
 		}
 		return s
@@ -261,17 +261,18 @@ func (im *Import) askFor(entry edit.Table, kept func(string) bool) edit.Table {
 	out, _ := asText(entry, fresh, &text).(edit.Table)
 	if len(text) > 0 {
 		im.Notes = append(im.Notes, strings.Join(text, ", ")+" stays text, because another server has a secret of that name; where this one may have it too, take the second $ before it out of hub.json")
-		im.Server.lost = "it asks for " + strings.Join(text, ", ") + ", which is a secret of another server"
-		im.Server.meant = entry
+		im.Server.unservable = "it asks for " + strings.Join(text, ", ") + ", which is a secret of another server"
+		im.Server.escapedFrom = entry
 	}
 	return out
 }
 
-var asksFor = lazyregexp.New(`(\$?)\$\{input:([^}]+)\}`)
+var inputReference = lazyregexp.New(`(\$?)\$\{input:([^}]+)\}`)
 
-// asksIn are the ids that a text refers to. Behind one more $ it is text.
-func asksIn(s string) (ids []string) {
-	for _, found := range asksFor.FindAllStringSubmatch(s, -1) {
+// inputsIn lists the ids of the inputs that a text refers to. A reference behind one more $
+// is text.
+func inputsIn(s string) (ids []string) {
+	for _, found := range inputReference.FindAllStringSubmatch(s, -1) {
 		if found[1] == "" {
 			ids = append(ids, found[2])
 		}
@@ -298,22 +299,22 @@ func spelled(name string, t edit.Table) edit.Table {
 	return out.Without("disabled")
 }
 
-// sameAs finds a server that is the same. A secret that was moved out counts as
-// the one that an entry holds as plain text, and what only hub.json says for nothing: a
-// person may have allowed or opened something since.
+// sameAs finds the server of hub.json that is the same as s; "" where none is. A secret that
+// was moved out equals the plain text that it was. Keys that only hub.json may set do not
+// count: a person may have set them since.
 func sameAs(taken edit.Table, s *Server) string {
 	for _, m := range taken {
 		t, _ := m.Value.(edit.Table)
 		t = slices.DeleteFunc(slices.Clone(t), func(key edit.Member) bool {
 			_, theirs := clientsKeys[key.Name]
-			return !s.Entry.Has(key.Name) && (!theirs || slices.ContainsFunc(s.Held, func(h Held) bool { return strings.HasPrefix(h.Key, key.Name+".") }))
+			return !s.Entry.Has(key.Name) && (!theirs || slices.ContainsFunc(s.Held, func(h HubKey) bool { return strings.HasPrefix(h.Key, key.Name+".") }))
 		})
-		for _, entry := range []edit.Table{s.Entry, s.meant} {
+		for _, entry := range []edit.Table{s.Entry, s.escapedFrom} {
 			if entry == nil {
 				continue
 			}
 			moved, _, _ := moveSecrets(m.Name, entry, nil)
-			if edit.Equal(core(t), core(entry)) || edit.Equal(unnumbered(core(t)), core(moved)) || edit.Equal(core(t), core(moved)) || edit.Equal(unescaped(core(t)), unescaped(core(entry))) {
+			if edit.Equal(withoutDefaults(t), withoutDefaults(entry)) || edit.Equal(unnumbered(withoutDefaults(t)), withoutDefaults(moved)) || edit.Equal(withoutDefaults(t), withoutDefaults(moved)) || edit.Equal(unescaped(withoutDefaults(t)), unescaped(withoutDefaults(entry))) {
 				return m.Name
 			}
 		}
@@ -329,9 +330,9 @@ func unnumbered(t edit.Table) edit.Table {
 
 var numbered = lazyregexp.New(`(\$\{keyring:[^}]*)-[0-9]+\}`)
 
-// core is an entry without what some clients add by themselves: the usual transport and a
-// time-out.
-func core(t edit.Table) edit.Table {
+// withoutDefaults is an entry without what some clients add by themselves: the usual
+// transport and a time-out.
+func withoutDefaults(t edit.Table) edit.Table {
 	if kind := t.Get("type"); kind == "stdio" && t.Has("command") || kind == "http" && t.Has("url") {
 		t = t.Without("type")
 	}
@@ -339,7 +340,9 @@ func core(t edit.Table) edit.Table {
 }
 
 func enabledElsewhere(all []Server, s Server) bool {
-	return slices.ContainsFunc(all, func(o Server) bool { return !o.Disabled && edit.Equal(core(o.Entry), core(s.Entry)) })
+	return slices.ContainsFunc(all, func(o Server) bool {
+		return !o.Disabled && edit.Equal(withoutDefaults(o.Entry), withoutDefaults(s.Entry))
+	})
 }
 
 func freeName(taken edit.Table, s Server) string {
@@ -389,7 +392,7 @@ func check(file string, text []byte, imports []Import, env func(string) (string,
 			continue
 		}
 		for _, r := range references(imports[i].Name, imports[i].written) {
-			if !imports[i].owns(r) {
+			if !imports[i].mayRefer(r) {
 				return fmt.Errorf("%s: the server %s refers to %s, which only hub.json may; nothing was written", file, imports[i].Name, r)
 			}
 		}
@@ -405,7 +408,7 @@ func check(file string, text []byte, imports []Import, env func(string) (string,
 		case s == nil:
 			return errors.New("hub.json would not hold the server " + im.Name + "; nothing was written")
 		case im.Same != "" && s.Disabled && !im.Server.Disabled:
-			im.Off = true
+			im.DisabledInHub = true
 		case s.Err != nil:
 			im.Err = s.Err.Text
 			if s.Err.Hint != "" {
@@ -416,15 +419,16 @@ func check(file string, text []byte, imports []Import, env func(string) (string,
 	return nil
 }
 
-// lacks says what the entry of the client has and the one of hub.json does not; "": nothing.
-func (im *Import) lacks(there edit.Table) string {
-	text, asked := false, im.Server.lost
+// whyUnserved says why the hub cannot serve an import by the entry there: the client's entry
+// has what that lacks. "": it can.
+func (im *Import) whyUnserved(there edit.Table) string {
+	text, asked := false, im.Server.unservable
 	eachText(there, func(s string) string {
 		text = text || textOfReference.MatchString(s)
 		return s
 	})
 	eachText(im.Server.Entry, func(s string) string {
-		if ids := asksIn(s); asked == "" && len(ids) > 0 {
+		if ids := inputsIn(s); asked == "" && len(ids) > 0 {
 			asked = "it asks for ${input:" + ids[0] + "}, which is text in hub.json"
 		}
 		return s
@@ -432,7 +436,7 @@ func (im *Import) lacks(there edit.Table) string {
 	switch {
 	case text && asked != "":
 		return asked
-	case slices.ContainsFunc(im.Server.Held, func(h Held) bool { return h.Key == "envFile" }) && !there.Has("envFile"):
+	case slices.ContainsFunc(im.Server.Held, func(h HubKey) bool { return h.Key == "envFile" }) && !there.Has("envFile"):
 		return "its envFile is left out"
 	}
 	return ""
@@ -455,14 +459,14 @@ func references(name string, entry edit.Table) []reference.Ref {
 	return out
 }
 
-// owns reports whether the new entry may hold a reference: one to a secret that was plain
+// mayRefer reports whether the new entry may hold a reference: one to a secret that was plain
 // text in it, or to an input that its own file asks for.
-func (im *Import) owns(r reference.Ref) bool {
+func (im *Import) mayRefer(r reference.Ref) bool {
 	switch r.Kind {
 	case reference.Keyring:
 		return slices.ContainsFunc(im.secrets, func(s secret) bool { return s.name == r.Name })
 	case reference.Input:
-		return slices.Contains(im.asked, r.Name)
+		return slices.Contains(im.inputs, r.Name)
 	}
 	return false
 }
@@ -486,5 +490,5 @@ func (im *Import) Secret(name string) (value string, ok bool) {
 	return "", false
 }
 
-// Asks lists the ids of the inputs that the entry refers to.
-func (im *Import) Asks() []string { return im.asked }
+// Inputs lists the ids of the inputs that the entry refers to.
+func (im *Import) Inputs() []string { return im.inputs }

@@ -87,7 +87,7 @@ func TestMergeDisabled(t *testing.T) {
 	}
 	// In hub.json it is off, in the client on: whoever takes it over decides.
 	on = server(t, "cursor", "b", `{"command": "b"}`)
-	if _, imports, err := Merge(Target{File: "hub.json", Text: text, Env: none}, []Server{on}, nil); err != nil || !imports[0].Off {
+	if _, imports, err := Merge(Target{File: "hub.json", Text: text, Env: none}, []Server{on}, nil); err != nil || !imports[0].DisabledInHub {
 		t.Errorf("got %+v, %v", imports, err)
 	}
 }
@@ -246,7 +246,7 @@ func TestSecretsOfContinue(t *testing.T) {
 		if !strings.Contains(string(out), `"K": "${input:A_KEY}"`) || !strings.Contains(string(out), `"x-${input:A_KEY}"`) || !strings.Contains(string(out), `"id": "A_KEY"`) || strings.Contains(string(out), `"id": "OTHER"`) {
 			t.Errorf("%s: %s", name, out)
 		}
-		if got := imports[0].Asks(); strings.Join(got, " ") != "A_KEY A_KEY" {
+		if got := imports[0].Inputs(); strings.Join(got, " ") != "A_KEY A_KEY" {
 			t.Errorf("%s asks for %q", name, got)
 		}
 	}

@@ -106,7 +106,7 @@ func PlanInstall(c *Profile, e Env, h Hub) (p *Plan, already string, err error) 
 	}
 	for _, m := range entries {
 		t, _ := m.Value.(edit.Table)
-		if entry, ok := c.dialect.entry(t); ok && m.Name != HubName && isHub(flat(entry)) {
+		if entry, ok := c.dialect.entry(t); ok && m.Name != HubName && isHub(splitCommand(entry)) {
 			return p, m.Name, nil
 		}
 	}
@@ -118,8 +118,8 @@ func PlanInstall(c *Profile, e Env, h Hub) (p *Plan, already string, err error) 
 	return p, "", f.do(where, edit.Change{Kind: edit.Put, Name: HubName, Value: want})
 }
 
-// flat gives a command that is a list the form that isHub knows.
-func flat(t edit.Table) edit.Table {
+// splitCommand splits a command that is a list into "command" and "args", as isHub knows them.
+func splitCommand(t edit.Table) edit.Table {
 	if words, ok := t.Get("command").([]any); ok && len(words) > 0 {
 		return t.With("command", words[0]).With("args", words[1:])
 	}
@@ -172,7 +172,7 @@ func PlanRemoval(c *Profile, e Env) (*Plan, error) {
 			for _, m := range edit.Entries(whole, k.where) {
 				t, _ := m.Value.(edit.Table)
 				entry, ok := c.dialect.entry(t)
-				if !ok || !isHub(flat(entry)) && !isHubAt(m.Name, entry) {
+				if !ok || !isHub(splitCommand(entry)) && !isHubAt(m.Name, entry) {
 					continue
 				}
 				f, err := p.file(at)

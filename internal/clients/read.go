@@ -24,15 +24,15 @@ type Server struct {
 	Disabled bool
 	Client   *Profile // nil where a file was named
 	Project  string   // the folder that its client has it for, alone; "": all
-	Held     []Held   // keys that the file asks for and that are hub.json's alone
+	Held     []HubKey // keys of the file that only hub.json may set
 	Notes    []string
 
-	meant  edit.Table // Entry, with the references that are text there; nil: the same
-	lost   string     // why the hub cannot serve it, because of what was held back
-	key    string     // its name in the file
-	place  Place
-	where  edit.Where
-	toggle string
+	escapedFrom edit.Table // Entry before its references became text; nil: none did
+	unservable  string     // why the hub cannot serve it, because of what was held back
+	key         string     // its name in the file
+	place       Place
+	where       edit.Where
+	toggle      string
 }
 
 // Skipped is an entry that is not imported, and why.
@@ -132,7 +132,7 @@ func (f *Found) inputs(whole edit.Table) {
 // where nobody else reads them.
 func (f *Found) secretsOf(entry edit.Table) {
 	eachText(entry, func(s string) string {
-		for _, id := range asksIn(s) {
+		for _, id := range inputsIn(s) {
 			if !slices.ContainsFunc(f.Inputs, func(in edit.Table) bool { return in.Get("id") == id }) {
 				f.Inputs = append(f.Inputs, edit.Table{{Name: "type", Value: "promptString"}, {Name: "id", Value: id},
 					{Name: "description", Value: "the secret of that name in Continue"}, {Name: "password", Value: true}})
@@ -142,26 +142,27 @@ func (f *Found) secretsOf(entry edit.Table) {
 	})
 }
 
-// kept is one table of servers in a file. toggle is the key that turns an entry off.
-type kept struct {
+// A serverTable says where one table of servers is in a file. toggle is the key that turns
+// an entry off.
+type serverTable struct {
 	where  edit.Where
 	toggle string
 }
 
 // layout says where in a file the servers are, the first for the hub.
-func (c *Profile) layout(whole edit.Table, p Place) []kept {
-	first := kept{p.Where, c.Switch}
+func (c *Profile) layout(whole edit.Table, p Place) []serverTable {
+	first := serverTable{p.Where, c.Switch}
 	if c.Name == "opencode" { // its second version has them one table further down
 		mcp, _ := whole.Get("mcp").(edit.Table)
 		if in, ok := mcp.Get("servers").(edit.Table); ok && !in.Has("type") && !in.Has("command") {
-			first = kept{edit.Where{Path: []string{"mcp", "servers"}}, "disabled"}
+			first = serverTable{edit.Where{Path: []string{"mcp", "servers"}}, "disabled"}
 		}
 	}
-	out := []kept{first}
+	out := []serverTable{first}
 	if c.more != nil {
 		for _, w := range c.more(whole) {
 			if !slices.Equal(w.Path, first.where.Path) {
-				out = append(out, kept{w, c.Switch})
+				out = append(out, serverTable{w, c.Switch})
 			}
 		}
 	}
@@ -169,7 +170,7 @@ func (c *Profile) layout(whole edit.Table, p Place) []kept {
 }
 
 // add reads an entry in the dialect of its client.
-func (f *Found) add(name string, t edit.Table, d dialect, p Place, at kept) {
+func (f *Found) add(name string, t edit.Table, d dialect, p Place, at serverTable) {
 	raw, ok := d.entry(t)
 	if !ok {
 		f.Skipped = append(f.Skipped, Skipped{name, "it is part of the client or an extension, not a server that another program can start"})
@@ -193,7 +194,7 @@ func (f *Found) add(name string, t edit.Table, d dialect, p Place, at kept) {
 		f.Skipped = append(f.Skipped, Skipped{shown, problemText(err)})
 		return
 	}
-	entry = settle(entry, folderOf(p.File, at.where))
+	entry = resolvePaths(entry, folderOf(p.File, at.where))
 	s := Server{Name: shown, Entry: entry, Held: held, key: name, Client: f.Client, place: p, where: at.where, toggle: at.toggle}
 	if isHub(s.Entry) || isHubAt(name, s.Entry) {
 		if f.Registered == "" {
@@ -209,10 +210,10 @@ func (f *Found) add(name string, t edit.Table, d dialect, p Place, at kept) {
 		}
 	}
 	if len(text) > 0 {
-		s.meant = unescaped(s.Entry)
+		s.escapedFrom = unescaped(s.Entry)
 		s.Notes = append(s.Notes, textNote(text))
 		if d.vars == varsOpencode {
-			s.lost = "its client reads " + strings.Join(text, ", ") + ", and the hub does not"
+			s.unservable = "its client reads " + strings.Join(text, ", ") + ", and the hub does not"
 		}
 	}
 	if len(at.where.Path) == 3 && at.where.Path[0] == "projects" {

@@ -124,7 +124,7 @@ func golden(t testing.TB, found Found) []byte {
 		Name     string
 		Disabled bool `json:",omitempty"`
 		Entry    edit.Table
-		Held     []Held   `json:",omitempty"`
+		Held     []HubKey `json:",omitempty"`
 		Notes    []string `json:",omitempty"`
 	}
 	out := struct {

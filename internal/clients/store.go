@@ -188,10 +188,10 @@ func (s *Store) Known() ([]string, error) {
 	return out, err
 }
 
-// changed is a file that there is a record of.
-type changed struct{ client, file string }
+// A recordedFile is a file of a client that the Store has a record of.
+type recordedFile struct{ client, file string }
 
-func (s *Store) changed() ([]changed, error) {
+func (s *Store) changed() ([]recordedFile, error) {
 	entries, err := os.ReadDir(s.Dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -199,7 +199,7 @@ func (s *Store) changed() ([]changed, error) {
 	if err != nil {
 		return nil, err
 	}
-	var out []changed
+	var out []recordedFile
 	for _, e := range entries {
 		// A copy may be called anything that a client's file is called.
 		if !strings.HasSuffix(e.Name(), ".json") {
@@ -211,7 +211,7 @@ func (s *Store) changed() ([]changed, error) {
 		}
 		var r record
 		if json.Unmarshal(data, &r) == nil && e.Name() == filepath.Base(s.recordPath(r.Client, r.File)) {
-			out = append(out, changed{r.Client, r.File})
+			out = append(out, recordedFile{r.Client, r.File})
 		}
 	}
 	return out, nil

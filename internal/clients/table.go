@@ -143,7 +143,7 @@ var All = []Profile{
 		marks: func(e Env) []string {
 			return []string{e.variable("CLAUDE_CONFIG_DIR", filepath.Join(e.Home, ".claude"))}
 		},
-		entry: typed("stdio"), more: claudeProjects},
+		entry: typedEntry("stdio"), more: claudeProjects},
 	{Name: "claude-desktop", Title: "Claude Desktop", Roots: NoRoots, dialect: dialect{vars: varsNone},
 		places: func(e Env) []Place {
 			return []Place{asJSON(filepath.Join(e.support(), "Claude", "claude_desktop_config.json"))}
@@ -153,7 +153,7 @@ var All = []Profile{
 	{Name: "vscode", Title: "VS Code", Roots: GivesRoots, dialect: dialect{vars: varsEditor, inputs: true},
 		places: func(e Env) []Place {
 			return []Place{{File: e.code("mcp.json"), Format: edit.JSON, Where: edit.Where{Path: []string{"servers"}}}}
-		}, entry: typed("stdio")},
+		}, entry: typedEntry("stdio")},
 	{Name: "windsurf", Title: "Windsurf", Roots: NoRoots, Switch: "disabled", dialect: dialect{vars: varsEditor},
 		places: func(e Env) []Place {
 			return []Place{asJSON(filepath.Join(e.Home, ".codeium", "windsurf", "mcp_config.json"))}
@@ -170,7 +170,7 @@ var All = []Profile{
 			return []Place{{File: filepath.Join(dir, "settings.json"), Format: edit.JSON, Where: edit.Where{Path: []string{"context_servers"}}}}
 		},
 		entry: func(h Hub, _ Place) edit.Table {
-			return append(edit.Table{{Name: "source", Value: "custom"}}, plain(h)...)
+			return append(edit.Table{{Name: "source", Value: "custom"}}, commandEntry(h)...)
 		}},
 	{Name: "codex", Title: "Codex", Roots: StartsIn, Switch: "enabled", dialect: dialect{vars: varsNone},
 		places: func(e Env) []Place {
@@ -234,14 +234,14 @@ var All = []Profile{
 		},
 		entry: func(h Hub, at Place) edit.Table {
 			if at.Format == edit.YAML {
-				return plain(h)
+				return commandEntry(h)
 			}
-			return edit.Table{{Name: "transport", Value: typed("stdio")(h, at)}}
+			return edit.Table{{Name: "transport", Value: typedEntry("stdio")(h, at)}}
 		}, more: continueList},
 	{Name: "copilot", Title: "Copilot CLI", Roots: NoRoots, dialect: dialect{vars: varsEditor, millis: true},
 		places: func(e Env) []Place { return []Place{asJSON(filepath.Join(e.Home, ".copilot", "mcp-config.json"))} },
 		entry: func(h Hub, _ Place) edit.Table {
-			return append(typed("local")(h, Place{}), edit.Member{Name: "tools", Value: list([]string{"*"})})
+			return append(typedEntry("local")(h, Place{}), edit.Member{Name: "tools", Value: list([]string{"*"})})
 		}},
 	{Name: "lm-studio", Title: "LM Studio", Roots: NoRoots, dialect: dialect{vars: varsNone},
 		places: func(e Env) []Place {
@@ -255,7 +255,7 @@ var All = []Profile{
 	{Name: "inspector", Title: "MCP Inspector", Roots: ListsRoots, dialect: dialect{vars: varsNone, millis: true},
 		places: func(e Env) []Place { return []Place{asJSON(filepath.Join(e.Home, ".mcp-inspector", "mcp.json"))} },
 		entry: func(h Hub, at Place) edit.Table {
-			out := typed("stdio")(h, at)
+			out := typedEntry("stdio")(h, at)
 			if len(h.Roots) > 0 {
 				out = append(out, rootsMember(h.Roots))
 			}
@@ -285,16 +285,16 @@ func (c *Profile) Entry(h Hub, at Place) edit.Table {
 	case c.entry != nil:
 		return c.entry(h, at)
 	}
-	return plain(h)
+	return commandEntry(h)
 }
 
-func plain(h Hub) edit.Table {
+func commandEntry(h Hub) edit.Table {
 	return edit.Table{{Name: "command", Value: h.Command}, {Name: "args", Value: list(h.Args)}}
 }
 
-func typed(transport string) func(Hub, Place) edit.Table {
+func typedEntry(transport string) func(Hub, Place) edit.Table {
 	return func(h Hub, _ Place) edit.Table {
-		return append(edit.Table{{Name: "type", Value: transport}}, plain(h)...)
+		return append(edit.Table{{Name: "type", Value: transport}}, commandEntry(h)...)
 	}
 }
 

@@ -125,7 +125,7 @@ func TestACopyOfTheRecord(t *testing.T) {
 	i := Item{ID: "file", Value: []byte("1"), Paths: []string{filepath.Join(t.TempDir(), "hub.json")}}
 	r := s.Reach()
 	do(t, r.Serves(Client{PID: 42, Start: 7}), r.Add(filepath.Dir(i.Paths[0])))
-	copies, err := filepath.Glob(filepath.Join(s.inState(), reach, "*"+recorded))
+	copies, err := filepath.Glob(filepath.Join(s.inState(), reach, "*"+reachEnd))
 	do(t, err)
 	if len(copies) != 1 {
 		t.Fatalf("copies: %q", copies)

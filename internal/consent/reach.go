@@ -44,7 +44,7 @@ type Reach struct {
 
 const (
 	reach      = "reach"
-	recorded   = ".jsonl"
+	reachEnd   = ".jsonl"
 	lockedName = ".lock"
 )
 
@@ -67,7 +67,7 @@ func (r *Reach) begin() error {
 	if !s.Keeps() || r.file != nil {
 		return nil
 	}
-	s.join()
+	s.mergeEnded()
 	dir, err := s.Ready()
 	if err != nil {
 		return err
@@ -99,7 +99,7 @@ func create(dir, name string) (*os.File, error) {
 	if err := os.MkdirAll(filepath.Join(dir, reach), 0o700); err != nil {
 		return nil, err
 	}
-	return os.OpenFile(filepath.Join(dir, reach, name+recorded), os.O_CREATE|os.O_EXCL|os.O_WRONLY|os.O_APPEND, FileMode)
+	return os.OpenFile(filepath.Join(dir, reach, name+reachEnd), os.O_CREATE|os.O_EXCL|os.O_WRONLY|os.O_APPEND, FileMode)
 }
 
 // Add puts directories on record that servers may write from now on. It returns before
@@ -168,22 +168,22 @@ func (r *Reach) end() {
 		_ = r.copy.Close()
 	}
 	if len(r.seen) == 0 {
-		r.store.remove(strings.TrimSuffix(filepath.Base(r.file.Name()), recorded))
+		r.store.remove(strings.TrimSuffix(filepath.Base(r.file.Name()), reachEnd))
 	}
 	_ = r.lock.Unlock()
 	r.file, r.copy = nil, nil
 }
 
-// A left is what the file of a Reach says.
-type left struct {
+// A reachRecord holds what the file of a Reach says.
+type reachRecord struct {
 	dir     string // in which its file lies
 	name    string
 	client  Client
 	dirs    []string
-	damaged error // what it says counts as everything
+	damaged error // why the file cannot be read; it counts as one that names every directory
 }
 
-func (l *left) holds(paths []string) (dir string, held bool) {
+func (l *reachRecord) holds(paths []string) (dir string, held bool) {
 	if l.damaged != nil {
 		return "", true
 	}
@@ -204,9 +204,9 @@ func holds(dir, path string) bool {
 	return sandbox.Holds(dir, path) || filepath.IsAbs(dir) != filepath.IsAbs(path)
 }
 
-// records are the folders in which files of a Reach lie. Of two with one name the first
+// reachFolders are the folders in which files of a Reach lie. Of two with one name the first
 // counts.
-func (s *Store) records() ([]string, error) {
+func (s *Store) reachFolders() ([]string, error) {
 	dir, err := s.Folder()
 	if err != nil || !s.moved() {
 		return []string{dir}, err
@@ -214,16 +214,16 @@ func (s *Store) records() ([]string, error) {
 	return []string{dir, s.inState()}, nil
 }
 
-// reaches reads the files of all hubs.
-func (s *Store) reaches() ([]left, error) {
-	dirs, err := s.records()
+// reachRecords reads the files of all hubs.
+func (s *Store) reachRecords() ([]reachRecord, error) {
+	dirs, err := s.reachFolders()
 	if err != nil {
 		return nil, err
 	}
-	return reachesIn(dirs)
+	return reachRecordsIn(dirs)
 }
 
-func reachesIn(dirs []string) (out []left, err error) {
+func reachRecordsIn(dirs []string) (out []reachRecord, err error) {
 	seen := map[string]bool{}
 	for _, dir := range dirs {
 		files, err := os.ReadDir(filepath.Join(dir, reach))
@@ -234,7 +234,7 @@ func reachesIn(dirs []string) (out []left, err error) {
 			return nil, err
 		}
 		for _, e := range files {
-			name, ok := strings.CutSuffix(e.Name(), recorded)
+			name, ok := strings.CutSuffix(e.Name(), reachEnd)
 			if !ok || seen[name] {
 				continue
 			}
@@ -243,7 +243,7 @@ func reachesIn(dirs []string) (out []left, err error) {
 				continue // it was settled meanwhile
 			}
 			seen[name] = true
-			l := left{dir: dir, name: name, damaged: err}
+			l := reachRecord{dir: dir, name: name, damaged: err}
 			l.read(data)
 			out = append(out, l)
 		}
@@ -252,7 +252,7 @@ func reachesIn(dirs []string) (out []left, err error) {
 }
 
 // read takes what a file says.
-func (l *left) read(data []byte) {
+func (l *reachRecord) read(data []byte) {
 	for text := range bytes.Lines(data) {
 		var one line
 		if l.damaged = cmp.Or(l.damaged, json.Unmarshal(text, &one)); l.damaged == nil {
@@ -272,7 +272,7 @@ func (s *Store) Writer(i Item) (dir string, could bool) {
 	if !s.Keeps() || len(i.Paths) == 0 {
 		return "", false
 	}
-	all, err := s.reaches()
+	all, err := s.reachRecords()
 	if err != nil {
 		return "", true
 	}
@@ -280,7 +280,7 @@ func (s *Store) Writer(i Item) (dir string, could bool) {
 	if err != nil {
 		return "", true
 	}
-	paths := physical(i.Paths)
+	paths := physicalPaths(i.Paths)
 	for _, l := range all {
 		if k != nil && slices.Contains(k.Settled, l.name) {
 			continue
@@ -292,9 +292,9 @@ func (s *Store) Writer(i Item) (dir string, could bool) {
 	return "", false
 }
 
-// physical adds to each path the folder that it is a name in, and what both are without
-// links: who may write the folder may put another file there.
-func physical(paths []string) (out []string) {
+// physicalPaths adds to each path its folder, and where both lead without links: whoever may
+// write the folder may put another file there.
+func physicalPaths(paths []string) (out []string) {
 	for _, path := range paths {
 		for _, p := range []string{path, filepath.Dir(path)} {
 			out = append(out, p)
@@ -314,7 +314,7 @@ func (s *Store) Clients() ([]Client, error) {
 	if !s.Keeps() {
 		return nil, nil
 	}
-	all, err := s.reaches()
+	all, err := s.reachRecords()
 	var out []Client
 	for _, l := range all {
 		if l.client.PID > 1 {
@@ -325,7 +325,7 @@ func (s *Store) Clients() ([]Client, error) {
 }
 
 // ended reports whether the hub of a Reach has.
-func (l *left) ended() bool {
+func (l *reachRecord) ended() bool {
 	lock := flock.New(filepath.Join(l.dir, reach, l.name+lockedName), flock.SetPermissions(FileMode))
 	held, err := lock.TryLock()
 	if held {
@@ -334,9 +334,9 @@ func (l *left) ended() bool {
 	return err == nil && held
 }
 
-// over are the Reaches of hubs that have ended.
-func (s *Store) over() (names []string, err error) {
-	all, err := s.reaches()
+// endedHubs lists the Reaches of hubs that have ended, by name.
+func (s *Store) endedHubs() (names []string, err error) {
+	all, err := s.reachRecords()
 	for _, l := range all {
 		if l.ended() {
 			names = append(names, l.name)
@@ -345,17 +345,17 @@ func (s *Store) over() (names []string, err error) {
 	return names, err
 }
 
-// tidy removes what hubs that have ended left and no accepted Item waits for: those that
-// it could have written were accepted since.
-func (s *Store) tidy() {
-	all, err := s.reaches()
+// removeSettled removes the Reaches of hubs that have ended and that no accepted Item needs
+// any more: each Item that such a hub could have written was accepted since.
+func (s *Store) removeSettled() {
+	all, err := s.reachRecords()
 	items, err2 := s.all(accepted)
 	if err != nil || err2 != nil {
 		return
 	}
 	places := make([][]string, len(items))
 	for i, k := range items {
-		places[i] = physical(k.Paths)
+		places[i] = physicalPaths(k.Paths)
 	}
 	for _, l := range all {
 		waits, settled := false, false
@@ -372,17 +372,17 @@ func (s *Store) tidy() {
 }
 
 func (s *Store) remove(name string) {
-	dirs, _ := s.records() // what is left counts
+	dirs, _ := s.reachFolders() // what is left counts
 	for _, dir := range dirs {
-		_ = os.Remove(filepath.Join(dir, reach, name+recorded))
+		_ = os.Remove(filepath.Join(dir, reach, name+reachEnd))
 		_ = os.Remove(filepath.Join(dir, reach, name+lockedName))
 	}
 }
 
-// join makes one file of many that ended hubs left, so that they do not become ever
-// more. What was settled for some Item stays by itself.
-func (s *Store) join() {
-	all, err := s.reaches()
+// mergeEnded makes one file of the many that ended hubs left, so that their number is
+// bounded. A file that was settled for some Item stays.
+func (s *Store) mergeEnded() {
+	all, err := s.reachRecords()
 	if err != nil || len(all) <= mostLeft {
 		return
 	}
@@ -394,7 +394,7 @@ func (s *Store) join() {
 	var data []byte
 	seen := map[string]bool{}
 	for _, l := range all {
-		settled := slices.ContainsFunc(items, func(k *kept) bool { return slices.Contains(k.Settled, l.name) })
+		settled := slices.ContainsFunc(items, func(k *storedItem) bool { return slices.Contains(k.Settled, l.name) })
 		if l.damaged != nil || settled || !l.ended() {
 			continue
 		}
@@ -410,13 +410,13 @@ func (s *Store) join() {
 	if len(joined) < 2 {
 		return
 	}
-	dirs, err := s.records()
+	dirs, err := s.reachFolders()
 	if err != nil {
 		return
 	}
 	name := rand.Text()
 	for i, dir := range dirs {
-		if err := os.WriteFile(filepath.Join(dir, reach, name+recorded), data, FileMode); err != nil && i == 0 {
+		if err := os.WriteFile(filepath.Join(dir, reach, name+reachEnd), data, FileMode); err != nil && i == 0 {
 			return
 		}
 	}

@@ -153,12 +153,12 @@ func (s *Store) takeOver() error {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(temp) }()
-	all, err := reachesIn([]string{had})
+	all, err := reachRecordsIn([]string{had})
 	if err != nil {
 		return err
 	}
-	paths := physical([]string{had})
-	if !slices.ContainsFunc(all, func(l left) bool { _, held := l.holds(paths); return held }) {
+	paths := physicalPaths([]string{had})
+	if !slices.ContainsFunc(all, func(l reachRecord) bool { _, held := l.holds(paths); return held }) {
 		for _, what := range [][2]string{
 			{filepath.Join(had, accepted, "*.json"), accepted},
 			{filepath.Join(s.state, "links"), ""},               // of children/launch
@@ -178,8 +178,8 @@ func (s *Store) takeOver() error {
 	return nil
 }
 
-// kept is an Item in a file.
-type kept struct {
+// storedItem is an Item in a file.
+type storedItem struct {
 	Item
 	At      time.Time `json:"at"`
 	Settled []string  `json:"settled,omitempty"` // of Reaches of hubs that had ended: what they left counts no more
@@ -200,7 +200,7 @@ func file(kind, id string) string {
 }
 
 // read is an Item that is kept; nil where there is none.
-func (s *Store) read(kind, id string) (*kept, error) {
+func (s *Store) read(kind, id string) (*storedItem, error) {
 	if !s.Keeps() {
 		return nil, nil
 	}
@@ -209,7 +209,7 @@ func (s *Store) read(kind, id string) (*kept, error) {
 		return nil, err
 	}
 	path := filepath.Join(dir, file(kind, id))
-	k, err := readKept(path)
+	k, err := readItem(path)
 	switch {
 	case missing(err):
 		return nil, nil
@@ -225,12 +225,12 @@ func missing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
-func readKept(path string) (*kept, error) {
+func readItem(path string) (*storedItem, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
-	var k kept
+	var k storedItem
 	if err := json.Unmarshal(data, &k); err != nil {
 		return nil, fmt.Errorf("%s is damaged: %w", path, err)
 	}
@@ -240,7 +240,7 @@ func readKept(path string) (*kept, error) {
 // A writer is how a file is written: see atomicfile.
 type writer = func(path string, data []byte, mode fs.FileMode) error
 
-func (s *Store) write(kind string, k kept, write writer) error {
+func (s *Store) write(kind string, k storedItem, write writer) error {
 	dir, err := s.Ready()
 	if err != nil {
 		return err
@@ -274,7 +274,7 @@ func (s *Store) Ask(i Item) error {
 	if was, err := s.read(asked, i.ID); err == nil && was != nil && was.Digest() == i.Digest() && slices.Equal(was.Lines, i.Lines) && slices.Equal(was.Paths, i.Paths) {
 		return nil
 	}
-	return s.write(asked, kept{Item: i, At: time.Now()}, atomicfile.Write)
+	return s.write(asked, storedItem{Item: i, At: time.Now()}, atomicfile.Write)
 }
 
 // Withdraw takes a question back: it is again as it was, or was accepted.
@@ -310,7 +310,7 @@ func (s *Store) Questions() ([]Question, error) {
 }
 
 // all are the Items of a kind that can be read; the error tells of the others.
-func (s *Store) all(kind string) (out []*kept, err error) {
+func (s *Store) all(kind string) (out []*storedItem, err error) {
 	dir, err := s.Folder()
 	if err != nil {
 		return nil, err
@@ -324,7 +324,7 @@ func (s *Store) all(kind string) (out []*kept, err error) {
 		if !strings.HasSuffix(e.Name(), ".json") {
 			continue // one that is being written
 		}
-		k, err := readKept(filepath.Join(dir, kind, e.Name()))
+		k, err := readItem(filepath.Join(dir, kind, e.Name()))
 		switch {
 		case err == nil:
 			out = append(out, k)
@@ -356,15 +356,15 @@ func (s *Store) take(i Item, write writer) error {
 	if !s.Keeps() {
 		return nil
 	}
-	over, err := s.over()
+	over, err := s.endedHubs()
 	if err != nil {
 		return err
 	}
-	k := kept{Item: i, At: time.Now(), Settled: over}
+	k := storedItem{Item: i, At: time.Now(), Settled: over}
 	k.Title, k.Lines = "", nil
 	if err := s.write(accepted, k, write); err != nil {
 		return err
 	}
-	s.tidy()
+	s.removeSettled()
 	return s.Withdraw(i.ID)
 }

@@ -131,7 +131,7 @@ func TestManyRecordsBecomeOne(t *testing.T) {
 		}
 		r.Close()
 	}
-	if all, err := s.reaches(); len(all) > mostLeft+1 || err != nil {
+	if all, err := s.reachRecords(); len(all) > mostLeft+1 || err != nil {
 		t.Errorf("%d records, %v", len(all), err)
 	}
 	if _, could := s.Writer(i); !could {

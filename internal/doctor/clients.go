@@ -25,7 +25,7 @@ func (e *examination) clients() {
 			out.File = found.Files[0]
 		}
 		if err != nil {
-			e.report.add(Finding{Group: Clients, Subject: c.Name, Severity: doubt, Text: "its configuration cannot be read: " + printable.Clean(err.Error()),
+			e.report.add(Finding{Group: Clients, Subject: c.Name, Severity: sevWarning, Text: "its configuration cannot be read: " + printable.Clean(err.Error()),
 				Cure: "mend the file at that place"})
 		} else {
 			out.Registered, out.Roots, out.Program = found.Registered, found.HubRoots, found.HubProgram
@@ -37,9 +37,9 @@ func (e *examination) clients() {
 		}
 		e.report.Clients = append(e.report.Clients, out)
 	}
-	severity := note // a person may use a client without the hub
+	severity := sevNote // a person may use a client without the hub
 	if len(without) == len(e.report.Clients) {
-		severity = doubt
+		severity = sevWarning
 	}
 	for _, c := range without {
 		e.report.add(Finding{Group: Clients, Subject: c.Name, Severity: severity, Text: c.Title + " is installed, and the hub is not registered in it",
@@ -56,8 +56,8 @@ func (e *examination) install(c *clients.Profile) string {
 	return e.mcphub(words...)
 }
 
-// again is the command that registers the hub in a client anew.
-func (e *examination) again(c *clients.Profile) string {
+// reinstall is the command that registers the hub in a client anew.
+func (e *examination) reinstall(c *clients.Profile) string {
 	if slices.Contains(e.Changed, c.Name) {
 		return e.install(c)
 	}
@@ -76,12 +76,12 @@ func (e *examination) registered(c *clients.Profile, out *InstalledClient) {
 	switch info, err := os.Stat(program); {
 	case !filepath.IsAbs(program): // looked up by the client, in a PATH of its own
 	case err != nil:
-		report(bad, fmt.Sprintf("it starts the hub as %s, and nothing is there", program), "register the hub anew", e.again(c))
+		report(sevError, fmt.Sprintf("it starts the hub as %s, and nothing is there", program), "register the hub anew", e.reinstall(c))
 		return
 	default:
 		own, err := os.Stat(e.Own.Command)
 		if base := filepath.Base(program); err == nil && strings.TrimSuffix(base, ".exe") == clients.HubName && !os.SameFile(info, own) {
-			report(doubt, fmt.Sprintf("it starts %s, which is another mcphub than this (%s)", program, e.Own.Command), "register this one, if it is the one that is meant", e.again(c))
+			report(sevWarning, fmt.Sprintf("it starts %s, which is another mcphub than this (%s)", program, e.Own.Command), "register this one, if it is the one that is meant", e.reinstall(c))
 		}
 	}
 	for i, a := range out.Program {
@@ -90,17 +90,17 @@ func (e *examination) registered(c *clients.Profile, out *InstalledClient) {
 			file, named = out.Program[i+1], true
 		}
 		if _, err := os.Stat(file); named && filepath.IsAbs(file) && err != nil {
-			report(bad, fmt.Sprintf("it has the hub read %s, and there is no such file", file), "register the hub anew", e.again(c))
+			report(sevError, fmt.Sprintf("it has the hub read %s, and there is no such file", file), "register the hub anew", e.reinstall(c))
 			return
 		}
 	}
 	for _, dir := range out.Roots {
 		if _, err := os.Stat(dir); filepath.IsAbs(dir) && !strings.ContainsAny(dir, "*?[{") && err != nil {
-			report(bad, fmt.Sprintf("the hub is registered with the folder %s, which is not there: it does not start", dir), "make the folder, or name another with mcphub install "+c.Name+" --roots DIR",
+			report(sevError, fmt.Sprintf("the hub is registered with the folder %s, which is not there: it does not start", dir), "make the folder, or name another with mcphub install "+c.Name+" --roots DIR",
 				printable.CommandLine([]string{"mkdir", "-p", dir}))
 		}
 	}
 	if !out.GivesRoots && len(out.Roots) == 0 && e.found.Whole && e.found.Hub.Fallback.None() {
-		report(doubt, c.Title+" does not tell which folders are open, and the hub is registered with none: no boundary holds", "name the folders; this takes the one in which it is run", e.mcphub("install", c.Name, "--roots", "."))
+		report(sevWarning, c.Title+" does not tell which folders are open, and the hub is registered with none: no boundary holds", "name the folders; this takes the one in which it is run", e.mcphub("install", c.Name, "--roots", "."))
 	}
 }

@@ -216,9 +216,9 @@ func TestExamineEnds(t *testing.T) {
 
 // TestReportOrder: errors of a group come before its warnings, groups in their order.
 func TestReportOrder(t *testing.T) {
-	r := Report{Findings: []Finding{{Group: Hubs, Severity: bad}, {Group: Servers, Severity: note}, {Group: Servers, Severity: bad}, {Group: Configuration, Severity: doubt}}}
+	r := Report{Findings: []Finding{{Group: Hubs, Severity: sevError}, {Group: Servers, Severity: sevNote}, {Group: Servers, Severity: sevError}, {Group: Configuration, Severity: sevWarning}}}
 	r.finish()
-	want := []Finding{{Group: Configuration, Severity: doubt}, {Group: Servers, Severity: bad}, {Group: Servers, Severity: note}, {Group: Hubs, Severity: bad}}
+	want := []Finding{{Group: Configuration, Severity: sevWarning}, {Group: Servers, Severity: sevError}, {Group: Servers, Severity: sevNote}, {Group: Hubs, Severity: sevError}}
 	for i := range want {
 		if r.Findings[i].Group != want[i].Group || r.Findings[i].Severity != want[i].Severity {
 			t.Errorf("%d is %+v, want %+v", i, r.Findings[i], want[i])
@@ -272,7 +272,7 @@ func TestKernelNote(t *testing.T) {
 		if tc.want == "" && len(e.report.Findings) == 0 {
 			continue
 		}
-		if f := e.report.Findings; len(f) != 1 || tc.want == "" || f[0].Severity != note || f[0].Group != System || !strings.Contains(f[0].Text, tc.want) {
+		if f := e.report.Findings; len(f) != 1 || tc.want == "" || f[0].Severity != sevNote || f[0].Group != System || !strings.Contains(f[0].Text, tc.want) {
 			t.Errorf("%s: %+v", name, f)
 		}
 	}
@@ -315,7 +315,7 @@ func TestWhatWaitsIsNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	all, waits := findings(s)
-	if len(all) != 1 || waits || all[0].Text != "waits for a person: /x led to /y and leads to /z now" || all[0].Command != "mcphub reload" || all[0].Severity != doubt {
+	if len(all) != 1 || waits || all[0].Text != "waits for a person: /x led to /y and leads to /z now" || all[0].Command != "mcphub reload" || all[0].Severity != sevWarning {
 		t.Errorf("a link: %+v, hub.json waits: %t", all, waits)
 	}
 	r := store.Reach()
@@ -339,7 +339,7 @@ func TestWhatWaitsIsNamed(t *testing.T) {
 	}
 	all, _ = findings(s)
 	if !slices.ContainsFunc(all, func(f Finding) bool {
-		return strings.Contains(f.Text, "cannot be read") && strings.Contains(f.Text, "torn.json") && f.Severity == bad
+		return strings.Contains(f.Text, "cannot be read") && strings.Contains(f.Text, "torn.json") && f.Severity == sevError
 	}) {
 		t.Errorf("what cannot be read: %+v", all)
 	}

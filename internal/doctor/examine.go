@@ -74,18 +74,18 @@ func (e *examination) waits() bool {
 	st, err := e.Source.Accepted(io.Discard, nil)
 	waits := err == nil && st.Waiting != ""
 	if waits {
-		e.report.add(Finding{Group: Configuration, Severity: bad, Text: st.Waiting, Cure: "no server is tried before that: look at the change, and accept it if it is yours", Command: "mcphub reload"})
+		e.report.add(Finding{Group: Configuration, Severity: sevError, Text: st.Waiting, Cure: "no server is tried before that: look at the change, and accept it if it is yours", Command: "mcphub reload"})
 	}
 	if e.Source.Consent == nil || len(e.Servers) > 0 {
 		return waits
 	}
 	questions, err := e.Source.Consent.Questions()
 	if err != nil {
-		e.report.add(Finding{Group: System, Severity: bad, Text: "what waits for a person cannot be read: " + err.Error(), Cure: "mend the file that is named, or remove it"})
+		e.report.add(Finding{Group: System, Severity: sevError, Text: "what waits for a person cannot be read: " + err.Error(), Cure: "mend the file that is named, or remove it"})
 	}
 	for _, q := range questions {
 		if !waits || !st.Asks(q.ID) {
-			e.report.add(Finding{Group: System, Severity: doubt, Text: "waits for a person: " + q.Title, Cure: "look at it, and accept it if it is yours", Command: "mcphub reload"})
+			e.report.add(Finding{Group: System, Severity: sevWarning, Text: "waits for a person: " + q.Title, Cure: "look at it, and accept it if it is yours", Command: "mcphub reload"})
 		}
 	}
 	return waits
@@ -106,7 +106,7 @@ type examination struct {
 // unreadable is why hub.json could not be read at all.
 func (e *examination) unreadable(err error) {
 	text, cure, _ := strings.Cut(err.Error(), "; ")
-	f := Finding{Group: Configuration, Severity: bad, Text: text, Cure: cure}
+	f := Finding{Group: Configuration, Severity: sevError, Text: text, Cure: cure}
 	var le *config.LoadError
 	switch {
 	case !errors.As(err, &le):
@@ -171,7 +171,7 @@ func (e *examination) problem(p config.Problem) Finding {
 		f.Text = p.Key + ": " + f.Text
 	}
 	if strings.HasSuffix(p.Key, ".command") && p.Severity == config.SeverityError {
-		e.elsewhere(&f)
+		e.suggestProgram(&f)
 	}
 	return f
 }
@@ -224,16 +224,16 @@ func (e *examination) access() {
 	mode := info.Mode().Perm()
 	switch {
 	case mode&0o022 != 0:
-		e.report.add(Finding{Group: Configuration, Severity: bad, Text: fmt.Sprintf("others may change %s (mode %04o), and it says which programs run", abs, mode),
+		e.report.add(Finding{Group: Configuration, Severity: sevError, Text: fmt.Sprintf("others may change %s (mode %04o), and it says which programs run", abs, mode),
 			Cure: "let nobody else change it", Command: printable.CommandLine([]string{"chmod", "go-w", abs})})
 	case mode&0o044 != 0 && clients.HoldsSecrets(text):
-		e.report.add(Finding{Group: Configuration, Severity: doubt, Text: fmt.Sprintf("others may read %s (mode %04o), and it holds what looks like a secret", abs, mode),
+		e.report.add(Finding{Group: Configuration, Severity: sevWarning, Text: fmt.Sprintf("others may read %s (mode %04o), and it holds what looks like a secret", abs, mode),
 			Cure: "let nobody else read it; better, keep the secret with mcphub secret set", Command: printable.CommandLine([]string{"chmod", "600", abs})})
 	}
 }
 
-// elsewhere looks for a program that PATH does not have where programs usually are.
-func (e *examination) elsewhere(f *Finding) {
+// suggestProgram looks for a program that PATH does not have where programs usually are.
+func (e *examination) suggestProgram(f *Finding) {
 	s := e.found.File.Server(f.Subject)
 	if s == nil || s.Command == "" {
 		return
@@ -241,7 +241,7 @@ func (e *examination) elsewhere(f *Finding) {
 	name := filepath.Base(s.Command)
 	dirs := filepath.SplitList(os.Getenv("PATH"))
 	if !strings.ContainsAny(s.Command, `/\`) {
-		dirs = usual(e.Clients)
+		dirs = usualFolders(e.Clients)
 	}
 	for _, dir := range dirs {
 		p := filepath.Join(dir, name)
@@ -262,8 +262,8 @@ var publishers = map[string]string{
 	"deno": "Deno (https://deno.com)", "bunx": "Bun (https://bun.sh)", "bun": "Bun (https://bun.sh)", "python3": "Python (https://www.python.org)", "python": "Python (https://www.python.org)",
 }
 
-// usual are the folders into which programs are installed that PATH may lack.
-func usual(env clients.Env) []string {
+// usualFolders are the folders into which programs are installed that PATH may lack.
+func usualFolders(env clients.Env) []string {
 	dirs := []string{
 		filepath.Join(env.Home, ".local", "bin"), filepath.Join(env.Home, "bin"), filepath.Join(env.Home, ".cargo", "bin"), filepath.Join(env.Home, ".bun", "bin"),
 		filepath.Join(env.Home, ".deno", "bin"), filepath.Join(env.Home, "go", "bin"), filepath.Join(env.Home, ".volta", "bin"),
@@ -277,8 +277,8 @@ func usual(env clients.Env) []string {
 	return dirs
 }
 
-// given are the roots that the servers are tried with.
-func (e *examination) given() []string {
+// trialRoots are the roots that the servers are tried with.
+func (e *examination) trialRoots() []string {
 	if len(e.Roots) > 0 {
 		return e.Roots
 	}
@@ -289,8 +289,8 @@ func (e *examination) given() []string {
 	return []string{cfg.Dir}
 }
 
-// fallback are the roots of clients that give none.
-func (e *examination) fallback() []string {
+// fallbackRoots are the roots of clients that give none.
+func (e *examination) fallbackRoots() []string {
 	out := []string{}
 	if e.found.Whole && !e.found.Hub.Fallback.None() {
 		for _, r := range e.found.Hub.Fallback.Snapshot(guard.OS{}, 1, e.found.Hub.Checker.Rules().Places()).Roots() {

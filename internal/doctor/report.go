@@ -123,7 +123,7 @@ func (r *Report) finish() {
 
 // The severities as they are written.
 var (
-	bad   = config.SeverityError.String()
-	doubt = config.SeverityWarning.String()
-	note  = config.SeverityNote.String()
+	sevError   = config.SeverityError.String()
+	sevWarning = config.SeverityWarning.String()
+	sevNote    = config.SeverityNote.String()
 )

@@ -33,30 +33,30 @@ const (
 // servers starts those that are to be tried, and says what became of them.
 func (e *examination) servers(ctx context.Context) error {
 	cfg := e.found.Hub
-	cfg.Children = slices.DeleteFunc(slices.Clone(cfg.Children), func(c hub.Child) bool { return !e.wanted(c.Spec.Name) || e.found.Bad[c.Spec.Name] })
-	o := trial.Options{Name: "mcphub-doctor", Roots: e.given(), Timeout: e.Timeout, Audit: e.found.Audit, Log: e.Log}
+	cfg.Children = slices.DeleteFunc(slices.Clone(cfg.Children), func(c hub.Child) bool { return !e.isExamined(c.Spec.Name) || e.found.Bad[c.Spec.Name] })
+	o := trial.Options{Name: "mcphub-doctor", Roots: e.trialRoots(), Timeout: e.Timeout, Audit: e.found.Audit, Log: e.Log}
 	if len(e.Servers) > 0 {
 		o.Audit = ""
 	}
-	defer e.found.Settle()
+	defer e.found.WaitForLogins()
 	seen, err := trial.Start(ctx, cfg, o)
 	if err != nil {
 		return err
 	}
-	e.tell(ctx, &cfg, seen)
+	e.reportServers(ctx, &cfg, seen)
 	return nil
 }
 
-func (e *examination) wanted(name string) bool {
+func (e *examination) isExamined(name string) bool {
 	return len(e.Servers) == 0 || slices.Contains(e.Servers, name)
 }
 
-// tell says what became of each server, in the order of hub.json.
-func (e *examination) tell(ctx context.Context, cfg *hub.Config, t *trial.Seen) {
+// reportServers says what became of each server, in the order of hub.json.
+func (e *examination) reportServers(ctx context.Context, cfg *hub.Config, t *trial.Seen) {
 	total := 0
 	for i := range e.found.File.Servers {
 		s := &e.found.File.Servers[i]
-		if !e.wanted(s.Name) {
+		if !e.isExamined(s.Name) {
 			continue
 		}
 		out := Server{Name: s.Name, State: "unusable", Command: s.Command, URL: showURL(s.URL), Environment: []string{}, Roots: []string{}}
@@ -78,7 +78,7 @@ func (e *examination) tell(ctx context.Context, cfg *hub.Config, t *trial.Seen) 
 		e.folder("the audit log", st.Dir, st.Error)
 	}
 	if expose := e.found.File.Expose; expose.Mode == "direct" && total > expose.Tokens {
-		e.report.add(Finding{Group: Servers, Severity: note, At: place(e.found.File.At("expose")),
+		e.report.add(Finding{Group: Servers, Severity: sevNote, At: place(e.found.File.At("expose")),
 			Text: fmt.Sprintf("the definitions of all tools take about %d tokens of a model's context", total),
 			Cure: `write "expose": "auto", and clients find tools by searching; or hold tools back with "tools": {"exclude": [...]}`})
 	}
@@ -89,7 +89,7 @@ func (e *examination) server(ctx context.Context, out *Server, c *hub.Child, st 
 	out.Environment, out.Roots, out.Era, out.State = st.Environment, st.RootsServed, st.Era, st.State
 	out.Kernel, out.Lacks = st.Kernel, st.Lacks
 	for _, closed := range st.Closed {
-		e.report.add(Finding{Group: Servers, Severity: doubt, Text: c.Spec.Name + ": " + printable.Escape(closed, 2000)})
+		e.report.add(Finding{Group: Servers, Severity: sevWarning, Text: c.Spec.Name + ": " + printable.Escape(closed, 2000)})
 	}
 	out.Command = cmp.Or(st.Command, out.Command)
 	for _, t := range tools {
@@ -107,27 +107,27 @@ func (e *examination) server(ctx context.Context, out *Server, c *hub.Child, st 
 		e.report.add(Finding{Group: Servers, Subject: c.Spec.Name, Severity: severity, At: at, Text: text, Cure: cure})
 	}
 	if f, wrong := e.outdated(c.Spec, out.Interpreter); wrong {
-		f.Severity = doubt
+		f.Severity = sevWarning
 		e.report.add(f)
 	}
 	if st.Error != "" {
-		warn(doubt, st.Error, "it runs all the same; what it wrote, mcphub logs "+c.Spec.Name+" shows")
+		warn(sevWarning, st.Error, "it runs all the same; what it wrote, mcphub logs "+c.Spec.Name+" shows")
 	}
 	if st.Skipped > 0 {
-		warn(doubt, fmt.Sprintf("it wrote %d lines to stdout that are no messages; the hub passes over them, other programs may not", st.Skipped),
+		warn(sevWarning, fmt.Sprintf("it wrote %d lines to stdout that are no messages; the hub passes over them, other programs may not", st.Skipped),
 			"have it log to stderr: only messages belong on stdout")
 	}
 	for _, left := range st.NotOffered {
-		warn(doubt, fmt.Sprintf("its tool %q is not offered: %s", left.Tool, left.Reason), fmt.Sprintf(`have its maker mend the definition, or leave the tool out: "tools": {"exclude": [%q]}`, left.Tool))
+		warn(sevWarning, fmt.Sprintf("its tool %q is not offered: %s", left.Tool, left.Reason), fmt.Sprintf(`have its maker mend the definition, or leave the tool out: "tools": {"exclude": [%q]}`, left.Tool))
 	}
 	for _, t := range st.Unchecked {
-		warn(doubt, fmt.Sprintf("its tool %q is offered, but %s", t.Tool, t.Reason), "have its maker mend the schema; until then a wrong argument is for the server to refuse")
+		warn(sevWarning, fmt.Sprintf("its tool %q is offered, but %s", t.Tool, t.Reason), "have its maker mend the schema; until then a wrong argument is for the server to refuse")
 	}
 	if text, cure := e.signing().Fails(st.Command, st.Args, st.Kernel); text != "" {
-		warn(doubt, text, cure)
+		warn(sevWarning, text, cure)
 	}
 	if st.Mend != nil {
-		f := Finding{Group: Servers, Subject: c.Spec.Name, Severity: doubt, At: at}
+		f := Finding{Group: Servers, Subject: c.Spec.Name, Severity: sevWarning, At: at}
 		e.mend(&f, st)
 		e.report.add(f)
 	}
@@ -161,7 +161,7 @@ func (e *examination) names(c *hub.Child, tools []client.Tool, warn func(severit
 		}
 	}
 	if len(long) > 0 {
-		e.report.add(Finding{Group: Servers, Subject: c.Spec.Name, Severity: doubt, At: place(e.found.File.At("names", "max")),
+		e.report.add(Finding{Group: Servers, Subject: c.Spec.Name, Severity: sevWarning, At: place(e.found.File.At("names", "max")),
 			Text: fmt.Sprintf("the names of %d tools are longer than %d bytes, such as %s: clients put a prefix before them and cut or refuse them", len(long), longestName, long[0]),
 			Cure: fmt.Sprintf(`write "max": %d under "names", and the hub shortens them in a way that stays`, longestName)})
 	}
@@ -170,7 +170,7 @@ func (e *examination) names(c *hub.Child, tools []client.Tool, warn func(severit
 		if c.Prefix == "" {
 			cure = fmt.Sprintf(`write "max": %d under "names" if your client takes names of that length`, longestOwn)
 		}
-		warn(note, fmt.Sprintf("the names of %d tools are shortened, such as %s", len(cut), cut[0]), cure)
+		warn(sevNote, fmt.Sprintf("the names of %d tools are shortened, such as %s", len(cut), cut[0]), cure)
 	}
 }
 
@@ -180,7 +180,7 @@ func (e *examination) at(name string) string { return place(e.found.File.At("mcp
 // failure says why a server did not start, and what helps.
 func (e *examination) failure(s spec.Spec, st *hub.ChildStatus, in *Interpreter) Finding {
 	text := printable.Clean(cmp.Or(st.LastFailure, st.Error))
-	f := Finding{Group: Servers, Subject: s.Name, Severity: bad, At: e.at(s.Name), Text: firstLine(reference.Show(text))}
+	f := Finding{Group: Servers, Subject: s.Name, Severity: sevError, At: e.at(s.Name), Text: firstLine(reference.Show(text))}
 	f.Details = lastWords(st.Stderr, f.Text)
 	switch old, wrong := e.outdated(s, in); {
 	case text == "":

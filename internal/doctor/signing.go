@@ -29,7 +29,7 @@ func SigningOf(ctx context.Context, home string, log zerolog.Logger) Signing {
 	get := func(args ...string) string {
 		ctx, cancel := context.WithTimeout(ctx, gitTime)
 		defer cancel()
-		git := besides("git", "git")
+		git := programNear("git", "git")
 		if git == "" {
 			return ""
 		}

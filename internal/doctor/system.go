@@ -27,19 +27,19 @@ const keyringTime = 5 * time.Second
 // system says what this machine gives, and what the hub cannot write.
 func (e *examination) system(ctx context.Context) {
 	m := &Machine{
-		Landlock: sandbox.System().ABI, Guardian: guardian.Running(), Roots: e.fallback(), State: setup.StateFolder(os.Getenv),
+		Landlock: sandbox.System().ABI, Guardian: guardian.Running(), Roots: e.fallbackRoots(), State: setup.StateFolder(os.Getenv),
 		Audit: e.found.Audit, Logs: e.found.Logs, Cache: e.found.Hub.Cache,
 	}
 	m.Inside = surroundings(os.ReadFile, os.Getenv)
 	e.report.System = m
-	e.inside(m)
+	e.reportSurroundings(m)
 	e.kernel(sandbox.System())
 	if e.found.File != nil {
 		e.secrets(ctx, m)
 		e.listen()
 	}
 	if m.State == "" {
-		e.report.add(Finding{Group: System, Severity: bad, Text: "the hub has no folder of its own, so nothing is recorded and no client can be changed",
+		e.report.add(Finding{Group: System, Severity: sevError, Text: "the hub has no folder of its own, so nothing is recorded and no client can be changed",
 			Cure: "set HOME where the hub is started; on Windows LOCALAPPDATA"})
 		return
 	}
@@ -54,7 +54,7 @@ func (e *examination) system(ctx context.Context) {
 		}
 	}
 	if e.Clients.OS == "linux" && !m.Guardian {
-		e.report.add(Finding{Group: System, Severity: note, Text: "there is no guardian: what the servers start may outlive a hub that is killed", Cure: "see why on standard error; /proc must be there"})
+		e.report.add(Finding{Group: System, Severity: sevNote, Text: "there is no guardian: what the servers start may outlive a hub that is killed", Cure: "see why on standard error; /proc must be there"})
 	}
 }
 
@@ -75,8 +75,8 @@ func surroundings(read func(path string) ([]byte, error), env func(string) strin
 	return ""
 }
 
-// inside says what holds in surroundings that a person may not think of.
-func (e *examination) inside(m *Machine) {
+// reportSurroundings says what holds in surroundings that a person may not think of.
+func (e *examination) reportSurroundings(m *Machine) {
 	text := ""
 	switch m.Inside {
 	case "WSL 1":
@@ -88,7 +88,7 @@ func (e *examination) inside(m *Machine) {
 	default:
 		return
 	}
-	e.report.add(Finding{Group: System, Severity: note, Text: text, Cure: "nothing needs to be done; \"sandbox\": \"required\" in an entry has a server start only where it is held"})
+	e.report.add(Finding{Group: System, Severity: sevNote, Text: text, Cure: "nothing needs to be done; \"sandbox\": \"required\" in an entry has a server start only where it is held"})
 }
 
 // kernel says what this system holds of no server that is to be confined. A server that
@@ -101,7 +101,7 @@ func (e *examination) kernel(k sandbox.Kernel) {
 	if len(lacks) == 0 {
 		return
 	}
-	e.report.add(Finding{Group: System, Severity: note, Text: "the kernel does not hold all of the servers' boundary: " + strings.Join(lacks, "; "),
+	e.report.add(Finding{Group: System, Severity: sevNote, Text: "the kernel does not hold all of the servers' boundary: " + strings.Join(lacks, "; "),
 		Cure: "nothing needs to be done: every call is judged all the same. Linux from 6.12 with Landlock holds all of it"})
 }
 
@@ -116,13 +116,13 @@ func (e *examination) secrets(ctx context.Context, m *Machine) {
 		m.Secrets = string(secrets.InFile)
 	case why != "":
 		m.Secrets = string(secrets.InFile)
-		e.report.add(Finding{Group: System, Severity: note, Text: "secrets are kept in an encrypted file, for there is no keyring: " + strings.TrimPrefix(why, "no keyring: "),
+		e.report.add(Finding{Group: System, Severity: sevNote, Text: "secrets are kept in an encrypted file, for there is no keyring: " + strings.TrimPrefix(why, "no keyring: "),
 			Cure: `nothing needs to be done; "secrets": {"store": "file"} says that it is meant`})
 	}
 	if err == nil {
 		return
 	}
-	f := Finding{Group: System, Severity: bad, Text: printable.Clean(err.Error()), Cure: "mend the file of the secrets, or set them anew"}
+	f := Finding{Group: System, Severity: sevError, Text: printable.Clean(err.Error()), Cure: "mend the file of the secrets, or set them anew"}
 	if text, cure, cut := strings.Cut(f.Text, "; "); cut {
 		f.Text, f.Cure = text, cure
 	}
@@ -146,13 +146,13 @@ func (e *examination) listen() {
 		return
 	}
 	if !errors.Is(err, syscall.EADDRINUSE) {
-		e.report.add(Finding{Group: System, Severity: doubt, At: place(at), Text: fmt.Sprintf("serve --http cannot listen on %s: %v", address, err), Cure: "name another address"})
+		e.report.add(Finding{Group: System, Severity: sevWarning, At: place(at), Text: fmt.Sprintf("serve --http cannot listen on %s: %v", address, err), Cure: "name another address"})
 		return
 	}
-	f := Finding{Group: System, Severity: doubt, At: place(at), Text: fmt.Sprintf("another program listens on %s, so serve --http cannot", address), Cure: "end that program, or name another port"}
+	f := Finding{Group: System, Severity: sevWarning, At: place(at), Text: fmt.Sprintf("another program listens on %s, so serve --http cannot", address), Cure: "end that program, or name another port"}
 	for _, h := range e.running() {
 		if h.Config.Path == e.absoluteConfig() {
-			f.Severity, f.Text, f.Cure = note, fmt.Sprintf("somebody listens on %s: the hub that runs on this hub.json may be it", address), "nothing needs to be done if it is"
+			f.Severity, f.Text, f.Cure = sevNote, fmt.Sprintf("somebody listens on %s: the hub that runs on this hub.json may be it", address), "nothing needs to be done if it is"
 			e.report.add(f)
 			return
 		}
@@ -182,7 +182,7 @@ func (e *examination) folder(what, dir, why string) {
 			return // said already
 		}
 	}
-	f := Finding{Group: System, Severity: bad, Text: fmt.Sprintf("the folder %s of %s cannot be written: %s", dir, what, printable.Clean(why))}
+	f := Finding{Group: System, Severity: sevError, Text: fmt.Sprintf("the folder %s of %s cannot be written: %s", dir, what, printable.Clean(why))}
 	blocked := dir
 	for {
 		info, err := os.Stat(blocked)
@@ -240,9 +240,9 @@ func (e *examination) running() []admin.Report {
 	e.hubsKnown = true
 	all, err := admin.Find(setup.SocketFolders(os.Getenv))
 	if err != nil {
-		for _, one := range apart(err) {
+		for _, one := range joinedErrors(err) {
 			text, cure, _ := strings.Cut(printable.Clean(one.Error()), "; ")
-			f := Finding{Group: Hubs, Severity: doubt, Text: text + ": hubs that have their sockets there are not seen", Cure: cure}
+			f := Finding{Group: Hubs, Severity: sevWarning, Text: text + ": hubs that have their sockets there are not seen", Cure: cure}
 			if strings.HasPrefix(cure, "chmod ") {
 				f.Command, f.Cure = cure, "let nobody else look into it"
 			}
@@ -252,7 +252,7 @@ func (e *examination) running() []admin.Report {
 	for _, h := range all {
 		r, err := h.Status(e.ctx)
 		if err != nil {
-			e.report.add(Finding{Group: Hubs, Severity: doubt, Text: printable.Clean(err.Error()), Cure: "end that process, and start its client anew"})
+			e.report.add(Finding{Group: Hubs, Severity: sevWarning, Text: printable.Clean(err.Error()), Cure: "end that process, and start its client anew"})
 			continue
 		}
 		e.answers = append(e.answers, r)
@@ -260,8 +260,8 @@ func (e *examination) running() []admin.Report {
 	return e.answers
 }
 
-// apart are the errors that were joined to one.
-func apart(err error) []error {
+// joinedErrors are the errors that were joined to one.
+func joinedErrors(err error) []error {
 	if many, ok := err.(interface{ Unwrap() []error }); ok {
 		return many.Unwrap()
 	}
@@ -284,24 +284,24 @@ func (e *examination) hubs() {
 			restart = "start its client anew: " + printable.Clean(r.Sessions[0].Client)
 		}
 		if r.Version != e.Source.Version {
-			report(doubt, fmt.Sprintf("is version %s, and this is %s", r.Version, e.Source.Version), restart, "")
+			report(sevWarning, fmt.Sprintf("is version %s, and this is %s", r.Version, e.Source.Version), restart, "")
 		}
 		if r.Config.Error != "" {
 			text, _, _ := strings.Cut(r.Config.Error, "\n")
-			report(bad, "goes on with an older hub.json, for it cannot read that of now: "+text, "correct what mcphub validate finds in it", "")
+			report(sevError, "goes on with an older hub.json, for it cannot read that of now: "+text, "correct what mcphub validate finds in it", "")
 		}
 		if r.Config.Waiting != "" {
-			report(doubt, "waits with a change of hub.json: "+r.Config.Waiting, "look at what mcphub plan says of it; if it is yours, have it read", "mcphub reload")
+			report(sevWarning, "waits with a change of hub.json: "+r.Config.Waiting, "look at what mcphub plan says of it; if it is yours, have it read", "mcphub reload")
 		}
 		if len(r.Config.AfterRestart) > 0 {
-			report(doubt, "takes these after a restart alone: "+strings.Join(r.Config.AfterRestart, ", "), restart, "")
+			report(sevWarning, "takes these after a restart alone: "+strings.Join(r.Config.AfterRestart, ", "), restart, "")
 		}
 		if r.Audit.Error != "" {
-			report(bad, "cannot write its audit log: "+r.Audit.Error, "mend the folder that is named", "")
+			report(sevError, "cannot write its audit log: "+r.Audit.Error, "mend the folder that is named", "")
 		}
 		for i := range r.Children {
 			if c := &r.Children[i]; c.CircuitOpen && c.State != "ready" {
-				report(bad, fmt.Sprintf("has given up the server %s after %d failures: %s", c.Server, c.Failures, firstLine(c.LastFailure)), "mend what it says, and have it started again",
+				report(sevError, fmt.Sprintf("has given up the server %s after %d failures: %s", c.Server, c.Failures, firstLine(c.LastFailure)), "mend what it says, and have it started again",
 					e.mcphub("restart", c.Server))
 			}
 		}

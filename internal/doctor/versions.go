@@ -33,7 +33,7 @@ func (e *examination) interpreter(ctx context.Context, s spec.Spec, program stri
 		in.Name = "node"
 		in.Package, in.Wants = wantedByScript(s.Args, "package.json")
 	case base == "npx" || base == "npx.cmd":
-		in.Name, in.Path = "node", besides(program, "node")
+		in.Name, in.Path = "node", programNear(program, "node")
 		in.Package, in.Wants = e.wantedByNpx(s.Args)
 	case strings.HasPrefix(base, "python"):
 		in.Name = "python"
@@ -68,8 +68,8 @@ func environment(names ...string) []string {
 	return out
 }
 
-// besides is a program in the folder of another, or in PATH.
-func besides(program, name string) string {
+// programNear is a program in the folder of another, or in PATH.
+func programNear(program, name string) string {
 	for _, dir := range append([]string{filepath.Dir(program)}, filepath.SplitList(os.Getenv("PATH"))...) {
 		p := filepath.Join(dir, name+filepath.Ext(filepath.Base(program)))
 		if info, err := os.Stat(p); err == nil && info.Mode().IsRegular() && filepath.IsAbs(p) {
@@ -79,8 +79,8 @@ func besides(program, name string) string {
 	return ""
 }
 
-// above is a file of that name in a folder or in one around it.
-func above(dir, name string) string {
+// fileAbove is a file of that name in a folder or in one around it.
+func fileAbove(dir, name string) string {
 	for range 12 {
 		p := filepath.Join(dir, name)
 		if info, err := os.Stat(p); err == nil && info.Mode().IsRegular() {
@@ -104,7 +104,7 @@ func wantedByScript(args []string, manifest string) (file, wants string) {
 		if real, err := filepath.EvalSymlinks(a); err == nil {
 			a = real // a program in node_modules/.bin is a link to its package
 		}
-		if file = above(filepath.Dir(a), manifest); file != "" {
+		if file = fileAbove(filepath.Dir(a), manifest); file != "" {
 			return file, wantedBy(file)
 		}
 	}
@@ -185,7 +185,7 @@ func (e *examination) outdated(s spec.Spec, in *Interpreter) (Finding, bool) {
 		return Finding{}, false
 	}
 	return Finding{
-		Group: Servers, Subject: s.Name, Severity: bad, At: e.at(s.Name),
+		Group: Servers, Subject: s.Name, Severity: sevError, At: e.at(s.Name),
 		Text: fmt.Sprintf("%s is %s %s, and %s wants %s", in.Path, in.Name, in.Version, in.Package, in.Wants),
 		Cure: fmt.Sprintf(`install %s %s, and write its absolute path as "command"`, in.Name, in.Wants),
 	}, true

@@ -120,11 +120,11 @@ func (r *reloader) changed(ctx context.Context, c config.Change) {
 // reload is one attempt. What it cannot do it says in the log, in the state,
 // and by the error; then everything is as it was.
 func (r *reloader) reload(ctx context.Context) error {
-	standing, applied, err := r.attempt(ctx)
+	accepted, applied, err := r.attempt(ctx)
 	if err != nil {
 		return r.refused(err)
 	}
-	file, waiting := standing.File, standing.Waiting
+	file, waiting := accepted.File, accepted.Waiting
 	if waiting != "" && waiting != r.state.Waiting {
 		r.log.Warn().Str("file", file.Path).Msg(waiting)
 	}
@@ -159,9 +159,9 @@ func told(waiting string) error {
 
 // attempt loads, checks, wires and applies. applied is nil where what may be in force
 // is in force.
-func (r *reloader) attempt(ctx context.Context) (setup.Standing, *hub.Applied, error) {
+func (r *reloader) attempt(ctx context.Context) (setup.AcceptedConfig, *hub.Applied, error) {
 	if fi, err := os.Stat(r.loaded.Path); err == nil && !fi.Mode().IsRegular() && !fi.IsDir() {
-		return setup.Standing{}, nil, fmt.Errorf("configuration %s is no regular file; what was read from it at the start stays in force", r.loaded.Path)
+		return setup.AcceptedConfig{}, nil, fmt.Errorf("configuration %s is no regular file; what was read from it at the start stays in force", r.loaded.Path)
 	}
 	if r.loaded.Path != "" {
 		// The same file, also where it is gone: without one there would be another
@@ -169,19 +169,19 @@ func (r *reloader) attempt(ctx context.Context) (setup.Standing, *hub.Applied, e
 		r.src.Config = r.loaded.Path
 	}
 	warnings := lineLog{r.log}
-	standing, err := r.src.Accepted(warnings, r.hub.Inside)
+	accepted, err := r.src.Accepted(warnings, r.hub.Inside)
 	if err != nil {
-		return standing, nil, err
+		return accepted, nil, err
 	}
-	if standing.Waiting != "" && r.loaded.Means(standing.File) {
-		return standing, nil, nil
+	if accepted.Waiting != "" && r.loaded.Means(accepted.File) {
+		return accepted, nil, nil
 	}
-	made, err := r.src.Build(standing.File, warnings, r.log)
+	made, err := r.src.Build(accepted.File, warnings, r.log)
 	if err != nil {
-		return standing, nil, err
+		return accepted, nil, err
 	}
 	applied, err := r.hub.Apply(ctx, made.Hub)
-	return standing, &applied, err
+	return accepted, &applied, err
 }
 
 // plan tells what a reload would do, by its own steps up to the last. text is the file that

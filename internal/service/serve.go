@@ -27,7 +27,7 @@ func Serve(ctx context.Context, src *setup.Source, log zerolog.Logger, address s
 	if err != nil {
 		return err
 	}
-	defer made.Settle()
+	defer made.WaitForLogins()
 	side := openSidecar(&made)
 	defer side.stop()
 	h, err := hub.New(made.Hub)

@@ -22,18 +22,19 @@ import (
 // This file decides which reading of hub.json counts: the file as it is, or what a
 // person has accepted of it.
 
-// A Standing compares hub.json with what a person has accepted of it.
-type Standing struct {
+// An AcceptedConfig is what counts of hub.json: the file as it is, or what a person has
+// accepted of it.
+type AcceptedConfig struct {
 	File    *config.File // what may be in force
-	Waiting string       // why that is not the file as it is; "": it is. Clients read it
+	Waiting string       // why File is not the file as it is; "": it is. Clients read it
 	item    consent.Item
 }
 
-// Asks reports whether a question is that of this Standing.
-func (s *Standing) Asks(id string) bool { return s.item.ID == id }
+// Asks reports whether a question is about the change that waits here.
+func (s *AcceptedConfig) Asks(id string) bool { return s.item.ID == id }
 
-// told says what waits, to a person at a terminal.
-func (s *Standing) told() string {
+// forTerminal is Waiting for a person at a terminal, with what to do.
+func (s *AcceptedConfig) forTerminal() string {
 	if s.item.ID == "" { // nothing to accept
 		return s.Waiting
 	}
@@ -73,7 +74,7 @@ func item(path string, text []byte, trail config.Trail, file *config.File, home 
 // envFile is the file of variables that an entry names, where the operator has said where
 // it is; "" for none.
 func envFile(f *config.File, s *config.Server, home string) string {
-	path := fromFile(f, s.EnvFile, home, false)
+	path := resolvePath(f, s.EnvFile, home, false)
 	if !filepath.IsAbs(path) || strings.Contains(path, "${") {
 		return ""
 	}
@@ -139,7 +140,7 @@ func (s *Source) accepted(file *config.File, home string, resolve resolver) reso
 	}
 }
 
-// accepts says to a person at a terminal how a change that waits is accepted. No text for a
+// accepts tells a person at a terminal how to accept a change that waits. No text for a
 // client holds it: a model that has a shell could run it.
 const accepts = "look at it, then run mcphub reload in a terminal of your own"
 
@@ -148,27 +149,27 @@ var errEnvFile = errors.New("it has changed, and a server could have written it:
 // Accepted reads hub.json as Load does, and gives what may be in force of it. written
 // says of paths beyond what is on record that servers could have written there; nil: of
 // none. What nobody but a person can have written is accepted here.
-func (s *Source) Accepted(w io.Writer, written func(paths ...string) (string, bool)) (Standing, error) {
+func (s *Source) Accepted(w io.Writer, written func(paths ...string) (string, bool)) (AcceptedConfig, error) {
 	path := s.Path()
 	if s.Consent == nil || path == "" || s.Text != "" {
 		file, err := s.Load(w)
-		return Standing{File: file}, err
+		return AcceptedConfig{File: file}, err
 	}
 	path, err := filepath.Abs(path)
 	if err != nil {
-		return Standing{}, err
+		return AcceptedConfig{}, err
 	}
 	text, trail, err := config.Text(path)
 	if err != nil { // as Load tells it; what was accepted waits until the file is there
 		file, err := s.Load(w)
-		return Standing{File: file}, err
+		return AcceptedConfig{File: file}, err
 	}
 	home, _ := os.UserHomeDir()
 	now, wrong := s.loadText(w, path, text, trail)
 	i := item(path, text, trail, now, home)
 	was, known, broken := s.Consent.Accepted(i.ID)
 	if known && string(was) == string(i.Value) {
-		return Standing{File: now}, cmp.Or(wrong, s.Consent.Withdraw(i.ID))
+		return AcceptedConfig{File: now}, cmp.Or(wrong, s.Consent.Withdraw(i.ID))
 	}
 	where, could := s.Consent.Writer(i)
 	if !could && written != nil {
@@ -178,14 +179,14 @@ func (s *Source) Accepted(w io.Writer, written func(paths ...string) (string, bo
 		if wrong == nil {
 			wrong = s.remember(i)
 		}
-		return Standing{File: now}, wrong
+		return AcceptedConfig{File: now}, wrong
 	}
 	return s.stand(w, i, now, wrong, was, known, where, broken)
 }
 
 // stand returns the accepted configuration, less what the file takes away now. It asks a
 // person about the rest. wrong is why the file cannot be used.
-func (s *Source) stand(w io.Writer, i consent.Item, now *config.File, wrong error, was []byte, known bool, where string, broken error) (Standing, error) {
+func (s *Source) stand(w io.Writer, i consent.Item, now *config.File, wrong error, was []byte, known bool, where string, broken error) (AcceptedConfig, error) {
 	path := strings.TrimPrefix(i.ID, itemID(""))
 	old := hubFile{Text: `{"mcpServers": {}}`}
 	if known && json.Unmarshal(was, &old) != nil {
@@ -199,7 +200,7 @@ func (s *Source) stand(w io.Writer, i consent.Item, now *config.File, wrong erro
 	}
 	base, err := s.loadText(io.Discard, path, []byte(old.Text), trail)
 	if err != nil {
-		return Standing{}, err
+		return AcceptedConfig{}, err
 	}
 	base.Sum = ""
 	file, whole := base, false
@@ -224,9 +225,9 @@ func (s *Source) stand(w io.Writer, i consent.Item, now *config.File, wrong erro
 	switch {
 	case wrong != nil: // nothing in it can be accepted
 		why := strings.Join(config.ErrorLines(wrong), "\n")
-		return Standing{File: file, Waiting: path + " cannot be used, so what was accepted last is in force:\n" + why}, s.Consent.Withdraw(i.ID)
+		return AcceptedConfig{File: file, Waiting: path + " cannot be used, so what was accepted last is in force:\n" + why}, s.Consent.Withdraw(i.ID)
 	case whole:
-		return Standing{File: now}, s.remember(i)
+		return AcceptedConfig{File: now}, s.remember(i)
 	}
 	before := []byte(old.Text)
 	if !known {
@@ -237,7 +238,7 @@ func (s *Source) stand(w io.Writer, i consent.Item, now *config.File, wrong erro
 	if where != "" {
 		because += " (it lies inside " + where + ", where servers write)"
 	}
-	st := Standing{File: file, item: i}
+	st := AcceptedConfig{File: file, item: i}
 	switch {
 	case broken != nil:
 		st.Waiting = fmt.Sprintf("%s waits for a person: %s, and what was accepted of it cannot be read (%v). No server runs (`mcphub status` shows what to do)", path, because, broken)

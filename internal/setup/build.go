@@ -32,15 +32,15 @@ type Result struct {
 }
 
 // Read reads the configuration, as far as it is accepted, and builds everything a Hub
-// needs. What is
-// wrong with the file is printed to w; the error is for what cannot go on.
+// needs. It prints to w what is wrong with the file. The error is for what keeps a hub from
+// starting.
 func (s *Source) Read(w io.Writer, log zerolog.Logger) (Result, error) {
 	st, err := s.Accepted(w, nil)
 	if err != nil {
 		return Result{}, printed(w, err)
 	}
 	if st.Waiting != "" {
-		fmt.Fprintln(w, "mcphub: "+printable.Clean(st.told()))
+		fmt.Fprintln(w, "mcphub: "+printable.Clean(st.forTerminal()))
 	}
 	r, err := s.Build(st.File, w, log)
 	r.Waiting = st.Waiting
@@ -75,7 +75,7 @@ func (s *Source) Build(file *config.File, w io.Writer, log zerolog.Logger) (Resu
 	if cfg.Cache != "" {
 		own = append(own, filepath.Dir(cfg.Cache))
 	}
-	for _, p := range doubtful(file, cfg) {
+	for _, p := range misnamedTools(file, cfg) {
 		s.tell(w, p)
 	}
 	if cfg.Checker, err = checker(file, home, own); err != nil {

@@ -44,7 +44,7 @@ func checker(f *config.File, home string, own []string) (*validate.Checker, erro
 	cfg.Protected = append(own, ownFolders(f, home)...)
 	cfg.Protected = append(cfg.Protected, f.Trail.Names...)
 	if dir := f.Audit.Dir; dir != "" && !f.Audit.Off() {
-		cfg.Protected = append(cfg.Protected, fromFile(f, dir, home, false))
+		cfg.Protected = append(cfg.Protected, resolvePath(f, dir, home, false))
 	}
 	cfg.Protected = append(cfg.Protected, secretFiles(f, home)...)
 	c, err := validate.NewChecker(cfg)

@@ -13,10 +13,10 @@ import (
 	"mcphub/internal/consent"
 )
 
-// fromFile makes a path of hub.json absolute: relative ones start at its
+// resolvePath makes a path of hub.json absolute: relative ones start at its
 // folder, ~ is the home folder. A bare command name is looked up later, and a
 // path that begins with a placeholder is complete once that is expanded.
-func fromFile(f *config.File, path, home string, command bool) string {
+func resolvePath(f *config.File, path, home string, command bool) string {
 	switch {
 	case path == "" || filepath.IsAbs(path) || strings.HasPrefix(path, "${"):
 		return path
@@ -65,20 +65,22 @@ func SocketFolders(env func(string) string) []string {
 }
 
 // LogFolder is where the children's stderr is kept; "" where it is not.
-func LogFolder(f *config.File) string { return keptIn(f, f.Logs.Off(), f.Logs.Dir, "logs") }
+func LogFolder(f *config.File) string { return stateFolderFor(f, f.Logs.Off(), f.Logs.Dir, "logs") }
 
 // AuditFolder is where decisions are recorded; "" where they are not.
-func AuditFolder(f *config.File) string { return keptIn(f, f.Audit.Off(), f.Audit.Dir, "audit") }
+func AuditFolder(f *config.File) string {
+	return stateFolderFor(f, f.Audit.Off(), f.Audit.Dir, "audit")
+}
 
-// keptIn is dir of hub.json, or the folder name of the hub's state; "" where it is
+// stateFolderFor is dir of hub.json, or the folder name of the hub's state; "" where it is
 // off, or there is no such state.
-func keptIn(f *config.File, off bool, dir, name string) string {
+func stateFolderFor(f *config.File, off bool, dir, name string) string {
 	home, _ := os.UserHomeDir() // without one, what needs it stays relative and is not found
 	switch state := StateFolder(os.Getenv); {
 	case off:
 		return ""
 	case dir != "":
-		return fromFile(f, dir, home, false)
+		return resolvePath(f, dir, home, false)
 	case state != "":
 		return filepath.Join(state, name)
 	}

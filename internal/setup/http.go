@@ -88,7 +88,7 @@ func ceiling(f *config.File, dirs []string, log zerolog.Logger, at ...string) []
 	for j, dir := range dirs {
 		entry := rootsmgr.SettingEntry(guard.OS{}, dir, f.Dir())
 		all = append(all, entry)
-		for _, sk := range unopened(entry) {
+		for _, sk := range skippedRoots(entry) {
 			p := f.At(append(slices.Clone(at), fmt.Sprint(j))...)
 			log.Warn().Str("at", fmt.Sprintf("%s:%d", p.File, p.Line)).Str("root", dir).Str("reason", sk.Reason).Msg("a directory of a ceiling opens nothing")
 		}
@@ -134,8 +134,8 @@ func resource(f *config.File, log zerolog.Logger) *hub.Resource {
 	return r
 }
 
-// unopened says why a directory of a token opens nothing.
-func unopened(dir rootsmgr.Entry) []rootsmgr.Skipped {
+// skippedRoots says why a directory of a token opens nothing.
+func skippedRoots(dir rootsmgr.Entry) []rootsmgr.Skipped {
 	seen := rootsmgr.NewSnapshot(guard.OS{}, 0, rootsmgr.OriginCeiling, []rootsmgr.Entry{dir})
 	if seen.Len() > 0 {
 		return nil // a pattern of which something else matches: get-roots shows the rest
@@ -159,7 +159,7 @@ func readSecret(f *config.File, what string, at config.Secret, home string, env 
 		}
 		return secret, nil
 	}
-	path := fromFile(f, at.File, home, false)
+	path := resolvePath(f, at.File, home, false)
 	info, err := os.Stat(path)
 	if err != nil {
 		return "", fmt.Errorf("%s cannot be read: %w; write it into that file, or correct the path", what, err)

@@ -83,16 +83,16 @@ func (l *linter) entry(c *hub.Child) {
 		l.report(config.SeverityNote, reference.Show(aside), `"cwd" names a folder of your own to start in; "local": true has it start in the root, and obey that file`, "mcpServers", name, "command")
 	}
 	l.sandbox(c)
-	l.named(c)
+	l.checkNamedPaths(c)
 	for k, patterns := range [][]string{c.Include, c.Exclude, c.Always} {
 		key := []string{"include", "exclude", "always"}[k]
 		for i, pattern := range patterns {
-			l.known([]string{name}, pattern, "mcpServers", name, "tools", key, strconv.Itoa(i))
+			l.checkToolPattern([]string{name}, pattern, "mcpServers", name, "tools", key, strconv.Itoa(i))
 		}
 	}
 	if s := l.file.Server(name); s != nil {
 		for tool := range s.Paths.Args {
-			l.known([]string{name}, tool, "mcpServers", name, "paths", "args", tool)
+			l.checkToolPattern([]string{name}, tool, "mcpServers", name, "paths", "args", tool)
 		}
 	}
 }
@@ -124,9 +124,9 @@ func (l *linter) sandbox(c *hub.Child) {
 	}
 }
 
-// named finds paths that an entry names and that the kernel keeps closed to its server, and
+// checkNamedPaths finds paths that an entry names and that the kernel keeps closed to its server, and
 // files beside which the server cannot make others.
-func (l *linter) named(c *hub.Child) {
+func (l *linter) checkNamedPaths(c *hub.Child) {
 	o := children.Options{Environ: l.cfg.Environ, Home: l.cfg.Home, Dir: l.cfg.Dir}
 	in := l.cfg.Fallback
 	if in.None() { // a program works in a root, and any other folder tells as much
@@ -188,7 +188,7 @@ func (l *linter) secrets() {
 				l.report(config.SeverityWarning, fmt.Sprintf("the value of %s will stand in the list of processes, where every user can read it", r), `pass it under "env"`, r.At...)
 			}
 			if r.Kind == reference.File {
-				r.Name = fromFile(l.file, r.Name, l.cfg.Home, false)
+				r.Name = resolvePath(l.file, r.Name, l.cfg.Home, false)
 			}
 			if seen[r.Ref] {
 				continue
@@ -209,9 +209,9 @@ func (l *linter) secrets() {
 	}
 }
 
-// known warns of a pattern that no tool of these servers is called like, where
+// checkToolPattern warns of a pattern that no tool of these servers is called like, where
 // the tools of all of them are known.
-func (l *linter) known(servers []string, pattern string, path ...string) {
+func (l *linter) checkToolPattern(servers []string, pattern string, path ...string) {
 	var all []string
 	for _, name := range servers {
 		if l.tools[name] == nil {
@@ -287,7 +287,7 @@ func (l *linter) rules() {
 			if len(servers) == 0 || slices.ContainsFunc(methods, func(m string) bool { ok, _ := doublestar.Match(pattern, m); return ok }) {
 				continue
 			}
-			l.known(servers, pattern, "policy", "rules", strconv.Itoa(i), "if", "tools", strconv.Itoa(k))
+			l.checkToolPattern(servers, pattern, "policy", "rules", strconv.Itoa(i), "if", "tools", strconv.Itoa(k))
 		}
 	}
 }
@@ -299,7 +299,7 @@ func (l *linter) roots() {
 		in.Config = []rootsmgr.Entry{{URI: r.Path, Name: r.Name}}
 		_, skipped, err := rootsmgr.BuildFallback(in)
 		for _, sk := range skipped {
-			l.missing("it is no root: ", sk.Reason, r.Path, "roots", "fallback", strconv.Itoa(i))
+			l.reportFolder("it is no root: ", sk.Reason, r.Path, "roots", "fallback", strconv.Itoa(i))
 		}
 		if err != nil {
 			l.report(config.SeverityWarning, err.Error(), "", "roots", "fallback", strconv.Itoa(i))
@@ -307,13 +307,13 @@ func (l *linter) roots() {
 	}
 }
 
-// missing warns of a directory of a list that cannot be used.
-func (l *linter) missing(what, why, dir string, path ...string) {
+// reportFolder warns of a directory of a list that cannot be used.
+func (l *linter) reportFolder(what, why, dir string, path ...string) {
 	l.report(config.SeverityWarning, what+why, "correct it, or take it out of the list", path...)
 	if platform.IsFileURI(dir) || strings.Contains(dir, "://") || strings.ContainsAny(dir, "*?[{") {
 		return
 	}
-	full := fromFile(l.file, dir, l.cfg.Home, false)
+	full := resolvePath(l.file, dir, l.cfg.Home, false)
 	if _, err := os.Stat(full); errors.Is(err, fs.ErrNotExist) {
 		l.found[len(l.found)-1].Hint = "make the folder, or take it out of the list"
 		l.cure("mkdir", "-p", full)
@@ -342,8 +342,8 @@ func (l *linter) http() {
 	}
 	for i, t := range l.file.HTTP.Tokens {
 		for k, dir := range t.Roots {
-			for _, sk := range unopened(rootsmgr.SettingEntry(guard.OS{}, dir, l.file.Dir())) {
-				l.missing("it opens nothing: ", sk.Reason, dir, "http", "tokens", strconv.Itoa(i), "roots", strconv.Itoa(k))
+			for _, sk := range skippedRoots(rootsmgr.SettingEntry(guard.OS{}, dir, l.file.Dir())) {
+				l.reportFolder("it opens nothing: ", sk.Reason, dir, "http", "tokens", strconv.Itoa(i), "roots", strconv.Itoa(k))
 			}
 		}
 	}

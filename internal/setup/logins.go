@@ -147,13 +147,13 @@ func (r *Result) logInByClient(ctx context.Context, name, principal string, page
 	return err
 }
 
-// settleTime is how long the end of a hub waits for a login that is being renewed: what
+// loginWait is how long the end of a hub waits for a login that is being renewed: what
 // comes back may be good once.
-const settleTime = 5 * time.Second
+const loginWait = 5 * time.Second
 
-// Settle returns when no login is being renewed any more, or after a few seconds.
-func (r *Result) Settle() {
-	ctx, cancel := context.WithTimeout(context.Background(), settleTime)
+// WaitForLogins returns when no login is being renewed any more, or after a few seconds.
+func (r *Result) WaitForLogins() {
+	ctx, cancel := context.WithTimeout(context.Background(), loginWait)
 	defer cancel()
 	r.Logins.Wait(ctx)
 }

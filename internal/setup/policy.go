@@ -59,12 +59,12 @@ func policyDir(f *config.File, dir, home string) string {
 	if platform.IsFileURI(dir) || strings.HasPrefix(dir, "$") || strings.HasPrefix(dir, "~") && (!own || home == "") {
 		return dir
 	}
-	return fromFile(f, dir, home, false)
+	return resolvePath(f, dir, home, false)
 }
 
-// alsoWrong adds to the errors of a file that is unusable what is wrong with its
-// policy beyond that: one reading tells everything.
-func alsoWrong(err error, home string) error {
+// withPolicyErrors adds what is wrong with the policy of a file to the other errors of that
+// file: one reading tells everything.
+func withPolicyErrors(err error, home string) error {
 	var le *config.LoadError
 	if !errors.As(err, &le) || le.Sound == nil {
 		return err
@@ -82,7 +82,7 @@ func alsoWrong(err error, home string) error {
 		return err
 	}
 	for _, p := range also.Errors {
-		if !slices.ContainsFunc(le.Errors, func(had config.Problem) bool { return said(had.Key, p.Key) }) {
+		if !slices.ContainsFunc(le.Errors, func(had config.Problem) bool { return isReported(had.Key, p.Key) }) {
 			le.Errors = append(le.Errors, p)
 		}
 	}
@@ -90,9 +90,9 @@ func alsoWrong(err error, home string) error {
 	return err
 }
 
-// said reports that what is wrong with a key was told under another one: of a
-// part of it, or of a rule that lacks it.
-func said(had, key string) bool {
+// isReported reports whether an error of one key tells what is wrong with another one: that
+// key is a part of it, or the rule that lacks it.
+func isReported(had, key string) bool {
 	return had == key || strings.HasPrefix(had, key+"[") || strings.HasPrefix(had, key+".") || had+".then" == key
 }
 

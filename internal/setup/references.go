@@ -16,7 +16,7 @@ import (
 func absoluteReferences(f *config.File, text, home string) string {
 	out, err := reference.Replace(text, func(r reference.Ref) (string, error) {
 		if r.Kind == reference.File {
-			r.Name = fromFile(f, r.Name, home, false)
+			r.Name = resolvePath(f, r.Name, home, false)
 		}
 		return r.Mark(), nil
 	})
@@ -45,7 +45,7 @@ func configFolder(env func(string) string) string {
 func Secrets(f *config.File, home string) secrets.Options {
 	return secrets.Options{
 		FileOnly: f.Secrets.Store == config.StoreFile, Dir: configFolder(os.Getenv),
-		Identity: fromFile(f, f.Secrets.Identity, home, false),
+		Identity: resolvePath(f, f.Secrets.Identity, home, false),
 	}
 }
 
@@ -54,7 +54,7 @@ func Secrets(f *config.File, home string) secrets.Options {
 func secretFiles(f *config.File, home string) []string {
 	all := secrets.New(Secrets(f, home)).Files()
 	add := func(path string) {
-		if path = fromFile(f, path, home, false); filepath.IsAbs(path) && !strings.Contains(path, "${root") {
+		if path = resolvePath(f, path, home, false); filepath.IsAbs(path) && !strings.Contains(path, "${root") {
 			all = append(all, path)
 		}
 	}

@@ -67,8 +67,8 @@ func addServer(cfg *hub.Config, file *config.File, s *config.Server) error {
 		args[i] = absolute(text)
 	}
 	child := spec.Spec{
-		Name: s.Name, Command: fromFile(file, s.Command, cfg.Home, true), Args: args, Env: absoluteIn(s.Env), EnvFile: fromFile(file, s.EnvFile, cfg.Home, false), Inherit: s.Inherit,
-		Cwd: fromFile(file, s.Cwd, cfg.Home, false), Local: s.Local, Roots: rootsModes[s.Roots], Share: shares[s.Share], Start: starts[s.Start], Era: eras[s.Era],
+		Name: s.Name, Command: resolvePath(file, s.Command, cfg.Home, true), Args: args, Env: absoluteIn(s.Env), EnvFile: resolvePath(file, s.EnvFile, cfg.Home, false), Inherit: s.Inherit,
+		Cwd: resolvePath(file, s.Cwd, cfg.Home, false), Local: s.Local, Roots: rootsModes[s.Roots], Share: shares[s.Share], Start: starts[s.Start], Era: eras[s.Era],
 		StartTimeout: s.Timeout.Start, CallTimeout: s.Timeout.Call, StopTimeout: s.Timeout.Stop,
 		FrameLimit: int(file.Limits.Frame), IDLimit: int(file.Limits.ID),
 		URL: absolute(s.URL), Headers: absoluteIn(s.Headers),
@@ -126,10 +126,10 @@ func sandboxSettings(file *config.File, s *config.Server, home string) sandbox.S
 		out.Network.Ports = append(out.Network.Ports, uint16(port))
 	}
 	for _, path := range from.Read {
-		out.Read = append(out.Read, fromFile(file, path, home, false))
+		out.Read = append(out.Read, resolvePath(file, path, home, false))
 	}
 	for _, path := range from.Write {
-		out.Write = append(out.Write, fromFile(file, path, home, false))
+		out.Write = append(out.Write, resolvePath(file, path, home, false))
 	}
 	return out
 }

@@ -105,7 +105,7 @@ func (s *Source) loaded(w io.Writer, file *config.File, problems []config.Proble
 	}
 	if err != nil {
 		home, _ := os.UserHomeDir() // without it nothing starts there
-		return nil, &exit.Error{Code: exit.Config, Err: alsoWrong(err, home)}
+		return nil, &exit.Error{Code: exit.Config, Err: withPolicyErrors(err, home)}
 	}
 	return file, nil
 }

@@ -10,8 +10,8 @@ import (
 	"mcphub/internal/config"
 )
 
-// withoutEffect lists settings that are read and change nothing in this
-// version, and whose loss opens nothing.
+// withoutEffect lists settings that have no effect in this version. None of them would
+// close anything.
 func withoutEffect(f *config.File) []config.Problem {
 	var out []config.Problem
 	for i := range f.Policy.Rules {
@@ -33,9 +33,9 @@ func withoutEffect(f *config.File) []config.Problem {
 	return out
 }
 
-// doubtful lists what is very likely a mistake in a policy: rules about tools
-// by the names that the client sees, which no rule is asked by.
-func doubtful(f *config.File, cfg *hub.Config) []config.Problem {
+// misnamedTools lists rules that name tools as the client sees them. Rules know tools by the
+// names that their servers give them, so such a rule is about nothing.
+func misnamedTools(f *config.File, cfg *hub.Config) []config.Problem {
 	var out []config.Problem
 	for i := range f.Policy.Rules {
 		for k, pattern := range f.Policy.Rules[i].If.Tools {
