@@ -120,25 +120,21 @@ func (w *clientWork) agreed(question string) (bool, error) {
 	if w.yes {
 		return true, nil
 	}
-	for {
-		answer, err := w.ask(question + " [Y/n] ")
-		if err != nil {
-			return false, err
-		}
-		if yes, known := yesOrNo(answer); known {
-			return yes, nil
-		}
-		layout.Printf(w.say, "%q is neither yes nor no.\n", answer)
-	}
+	return w.confirmed(question+" [Y/n] ", true)
 }
 
 // allowed asks a question whose answer is no where nothing else is said, and which
 // --yes does not answer.
 func (w *clientWork) allowed(question string) (bool, error) {
+	return w.confirmed(question+" [y/N] ", false)
+}
+
+// confirmed asks until the answer is yes or no; Enter means what enter says.
+func (w *clientWork) confirmed(question string, enter bool) (bool, error) {
 	for {
-		answer, err := w.ask(question + " [y/N] ")
+		answer, err := w.ask(question)
 		if err != nil || answer == "" {
-			return false, err
+			return enter && err == nil, err
 		}
 		if yes, known := yesOrNo(answer); known {
 			return yes, nil

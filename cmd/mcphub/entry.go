@@ -222,29 +222,32 @@ func (w *entryWork) try(path string, text []byte, name string, report *entryRepo
 func removeCommand() *cobra.Command {
 	return entryCommand("remove NAME", "Take a server out of hub.json",
 		"Takes one server out of hub.json and leaves the rest as it is. Hubs that run stop it at\nonce. `mcphub disable` keeps its entry.", "removed",
-		func(path string, text []byte, name string) ([]byte, error) {
-			return clients.RemoveFromHub(path, text, name)
-		}, "rm", "delete")
+		clients.RemoveFromHub, "rm", "delete")
 }
 
 func enableCommand() *cobra.Command {
 	return entryCommand("enable NAME", "Serve a server of hub.json that was disabled",
 		"Sets \"disabled\" of a server in hub.json to false and leaves the rest as it is. Hubs that\nrun serve it at once.", "enabled",
-		func(path string, text []byte, name string) ([]byte, error) {
-			return clients.DisableInHub(path, text, name, false)
-		})
+		setsDisabled(false))
 }
 
 func disableCommand() *cobra.Command {
 	return entryCommand("disable NAME", "Keep a server in hub.json, but do not serve it",
 		"Sets \"disabled\" of a server in hub.json and leaves the rest as it is. Hubs that run stop\nit at once.", "disabled",
-		func(path string, text []byte, name string) ([]byte, error) {
-			return clients.DisableInHub(path, text, name, true)
-		})
+		setsDisabled(true))
+}
+
+// A hubChange changes the entry of a server in the text of hub.json.
+type hubChange func(path string, text []byte, name string) ([]byte, error)
+
+func setsDisabled(disabled bool) hubChange {
+	return func(path string, text []byte, name string) ([]byte, error) {
+		return clients.DisableInHub(path, text, name, disabled)
+	}
 }
 
 // entryCommand is a command that changes an entry which is there.
-func entryCommand(use, short, long, state string, change func(path string, text []byte, name string) ([]byte, error), aliases ...string) *cobra.Command {
+func entryCommand(use, short, long, state string, change hubChange, aliases ...string) *cobra.Command {
 	var w entryWork
 	cmd := &cobra.Command{
 		Use: use, Short: short, Long: long, Aliases: aliases,

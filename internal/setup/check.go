@@ -53,8 +53,13 @@ func (s *Source) Check(w io.Writer) (Checked, error) {
 			c.Problems[i].Run = s.Command(run[1:]...)
 		}
 	}
-	slices.SortStableFunc(c.Problems, func(a, b config.Problem) int { return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Col, b.Col)) })
+	slices.SortStableFunc(c.Problems, byPlace)
 	return c, left
+}
+
+// byPlace orders problems as they stand in the file.
+func byPlace(a, b config.Problem) int {
+	return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Col, b.Col))
 }
 
 // readable reads the configuration. Beside an error there may be what could be

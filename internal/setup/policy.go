@@ -1,7 +1,6 @@
 package setup
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -86,7 +85,7 @@ func withPolicyErrors(err error, home string) error {
 			le.Errors = append(le.Errors, p)
 		}
 	}
-	slices.SortStableFunc(le.Errors, func(a, b config.Problem) int { return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Col, b.Col)) })
+	slices.SortStableFunc(le.Errors, byPlace)
 	return err
 }
 
