@@ -19,6 +19,7 @@ import (
 	"mcphub/children/link"
 	"mcphub/children/spec"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/jsonrpc/lines"
 	"mcphub/internal/spectest"
 	"mcphub/validate"
 	"mcphub/validate/declare"
@@ -159,21 +160,21 @@ func TestUnknownMethodsPassAsBytes(t *testing.T) {
 		``, `,"params":{}`, `,"params":{"_meta":{"a":1.0,"b/c":[1e2]}}`, `,"params": { "z" : 1.0 , "a" : [ ] , "n":-0.0 }`,
 		`,"params":{"text":"\u00e9\/\ud83d\ude00é","n":12345678901234567890,"e":1E+2,"_meta":{"x":null}}`, `,"params":{"deep":[[[{"a":{"b":[{}]}}]]],"cursor":"c","name":"n","uri":"skill://x"}`,
 	}
-	var lines []string
+	var asked []string
 	for _, method := range methods {
 		for _, p := range params {
-			lines = append(lines, fmt.Sprintf(`{"jsonrpc":"2.0","id":"id-%d","method":"%s"%s}`, len(lines), method, p))
+			asked = append(asked, fmt.Sprintf(`{"jsonrpc":"2.0","id":"id-%d","method":"%s"%s}`, len(asked), method, p))
 		}
 	}
-	answers := func(t *testing.T, write io.Writer, read io.Reader, lines []string) map[string]string {
+	answers := func(t *testing.T, write io.Writer, read io.Reader, asked []string) map[string]string {
 		got := map[string]string{}
 		go func() {
-			for _, line := range lines {
+			for _, line := range asked {
 				_, _ = io.WriteString(write, line+"\n")
 			}
 		}()
-		in := jsonrpc.NewReader(read, 1<<20)
-		for len(got) < len(lines) {
+		in := lines.NewReader(read, 1<<20)
+		for len(got) < len(asked) {
 			line, err := in.Next()
 			if err != nil {
 				t.Fatal(err)
@@ -192,7 +193,7 @@ func TestUnknownMethodsPassAsBytes(t *testing.T) {
 	fromChild, out := io.Pipe()
 	var wg sync.WaitGroup
 	wg.Go(func() { script.Serve(toChild, out, io.Discard, nil) })
-	direct := answers(t, child, fromChild, lines)
+	direct := answers(t, child, fromChild, asked)
 	_ = child.Close()
 	wg.Wait()
 
@@ -205,7 +206,7 @@ func TestUnknownMethodsPassAsBytes(t *testing.T) {
 	}
 	answers(t, fromClient, toClient, begin)
 	_, _ = io.WriteString(fromClient, `{"jsonrpc":"2.0","method":"notifications/initialized"}`+"\n")
-	through := answers(t, fromClient, toClient, lines)
+	through := answers(t, fromClient, toClient, asked)
 	_ = fromClient.Close()
 	go func() { _, _ = io.Copy(io.Discard, toClient) }()
 	wg.Wait()
@@ -214,7 +215,7 @@ func TestUnknownMethodsPassAsBytes(t *testing.T) {
 			t.Errorf("%s\n direct  %s\n through %s", id, want, through[id])
 		}
 	}
-	if len(direct) != len(lines) || !strings.Contains(direct["id-3"], `{ "z" : 1.0 , "a" : [ ] , "n":-0.0 }`) {
+	if len(direct) != len(asked) || !strings.Contains(direct["id-3"], `{ "z" : 1.0 , "a" : [ ] , "n":-0.0 }`) {
 		t.Errorf("the child did not say what it was sent: %d answers, %s", len(direct), direct["id-3"])
 	}
 }

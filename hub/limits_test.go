@@ -13,7 +13,7 @@ import (
 	"mcphub/children/childtest"
 	"mcphub/children/offers"
 	"mcphub/children/spec"
-	"mcphub/internal/jsonrpc"
+	"mcphub/internal/jsonrpc/lines"
 )
 
 // definition is one of a tool, of so many bytes.
@@ -93,7 +93,7 @@ func TestLimitOfIDs(t *testing.T) {
 			done := make(chan error, 1)
 			go func() { done <- h.ServeStdio(t.Context(), toHub, fromHub) }()
 			go func() { _, _ = io.WriteString(fromClient, frame+"\n") }()
-			line, err := jsonrpc.NewReader(toClient, 1<<20).Next()
+			line, err := lines.NewReader(toClient, 1<<20).Next()
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -8,6 +8,7 @@ import (
 	"mcphub/children/link"
 	"mcphub/children/modern"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/jsonrpc/lines"
 )
 
 // This file is for callers that must not wait, such as the read loop of a client's
@@ -45,7 +46,7 @@ func (r *Run) CanStart() bool {
 // comes on any. b is the Batch of the calling read loop, nil elsewhere. token is the
 // raw progress token in the params, nil for none. The lease must not be given back
 // before asker is called.
-func (r *Run) StartCall(c *Call, asker jsonrpc.Asker, b *jsonrpc.Batch, method string, token []byte, params ...[]byte) bool {
+func (r *Run) StartCall(c *Call, asker jsonrpc.Asker, b *lines.Batch, method string, token []byte, params ...[]byte) bool {
 	m, base := r.modern.Load(), r.link
 	if m != nil {
 		base = m.Base()

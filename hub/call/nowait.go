@@ -20,6 +20,7 @@ import (
 	"mcphub/hub/tasks"
 	"mcphub/internal/audit"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/jsonrpc/lines"
 	"mcphub/validate"
 )
 
@@ -45,7 +46,7 @@ type replier interface {
 	// not wanted any more.
 	OnCancel(jsonrpc.Stopper)
 	// Batch is what gathers the calls that came in one read; nil: nothing does.
-	Batch() *jsonrpc.Batch
+	Batch() *lines.Batch
 }
 
 // An asyncCall is a call of a tool that was let through without waiting: what is needed
@@ -234,7 +235,7 @@ func (c *asyncCall) Recorded(t audit.Ticket, err error) {
 // leave sends the call, unless nobody waits for it any more. Where there is no room
 // for it at once, that is waited for on a goroutine. Who gives it up while it is sent
 // is told of at once by OnCancel.
-func (c *asyncCall) leave(b *jsonrpc.Batch, params [][]byte) {
+func (c *asyncCall) leave(b *lines.Batch, params [][]byte) {
 	if cause := c.reply.Cause(); cause != nil {
 		c.end(jsonrpc.Answer{}, cause)
 		return
@@ -409,7 +410,7 @@ func (w *Waiter) Answer(a jsonrpc.Answer) {
 }
 
 // Batch is nil: each request comes by itself.
-func (w *Waiter) Batch() *jsonrpc.Batch { return nil }
+func (w *Waiter) Batch() *lines.Batch { return nil }
 
 // ToolAndWait answers a call that waits for nothing but its answer; false: nothing
 // was done for it.

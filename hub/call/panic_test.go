@@ -12,6 +12,7 @@ import (
 	"mcphub/hub/record"
 	"mcphub/internal/audit"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/jsonrpc/lines"
 )
 
 // What panics in one call that is recorded leaves no other waiting, nor those that come later.
@@ -29,8 +30,8 @@ func TestAGroupThatPanics(t *testing.T) {
 	tool := &catalog.Tool{Child: "kid", Remote: "echo"}
 	for range 2 {
 		var some []*Waiter
-		var batch jsonrpc.Batch
-		batch.Together(func(b *jsonrpc.Batch) {
+		var batch lines.Batch
+		batch.Together(func(b *lines.Batch) {
 			for range 3 {
 				w := &Waiter{Cancellation: &jsonrpc.Cancellation{}, done: make(chan struct{}, 1)}
 				c := &asyncCall{s: s, tool: tool, reply: w, attempt: &pooledCall{}} // without a lease

@@ -12,7 +12,7 @@ import (
 	"mcphub/children/sandbox"
 	"mcphub/hub/modern"
 	"mcphub/internal/audit"
-	"mcphub/internal/jsonrpc"
+	"mcphub/internal/jsonrpc/lines"
 	"mcphub/rootsmgr"
 	"mcphub/validate"
 	"mcphub/validate/access"
@@ -78,17 +78,17 @@ type Recorder struct {
 // sent once that is written leaves together.
 type Group struct {
 	audit.Group
-	batch jsonrpc.Batch // of who writes
+	batch lines.Batch // of who writes
 }
 
 // Leave has those recorded that came in one read of a client.
-func (g *Group) Leave(*jsonrpc.Batch) { g.Flush() }
+func (g *Group) Leave(*lines.Batch) { g.Flush() }
 
 // NewGroup makes the Group of those who record to one audit.Recorder; nil: they do not.
 func NewGroup(to *audit.Recorder, log zerolog.Logger) *Group {
 	g := &Group{}
 	g.To = to
-	g.Together = func(tell func()) { g.batch.Together(func(*jsonrpc.Batch) { tell() }) }
+	g.Together = func(tell func()) { g.batch.Together(func(*lines.Batch) { tell() }) }
 	g.Panicked = func(p any) {
 		log.Error().Str("panic", fmt.Sprint(p)).Bytes("stack", debug.Stack()).Msg("recording calls panicked")
 	}
@@ -125,7 +125,7 @@ func (r *Recorder) May(t audit.Ticket, err error) (audit.Ticket, error) {
 // Together records a call that is let through with those that come at the same time:
 // those of one batch when it ends. m is told when that is done, on whichever goroutine
 // writes, and asks May. size is what m holds until then, in bytes.
-func (r *Recorder) Together(line audit.Call, m audit.Member, batch *jsonrpc.Batch, size int) {
+func (r *Recorder) Together(line audit.Call, m audit.Member, batch *lines.Batch, size int) {
 	if !r.now().Arguments {
 		line.Arguments = nil
 	}
@@ -138,7 +138,7 @@ func (r *Recorder) Together(line audit.Call, m audit.Member, batch *jsonrpc.Batc
 }
 
 // Batch is for what is sent by those that Together tells, while they are told.
-func (r *Recorder) Batch() *jsonrpc.Batch { return &r.group.batch }
+func (r *Recorder) Batch() *lines.Batch { return &r.group.batch }
 
 // Waiting is how many calls, of all sessions, wait to be recorded together.
 func (r *Recorder) Waiting() int { return r.group.Waiting() }

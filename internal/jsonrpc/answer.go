@@ -1,6 +1,10 @@
 package jsonrpc
 
-import "bytes"
+import (
+	"bytes"
+
+	"mcphub/internal/jsonrpc/lines"
+)
 
 // A Response is what a peer answered to a Call: exactly one of Result and
 // Error is set, raw.
@@ -8,9 +12,9 @@ type Response struct {
 	Result []byte
 	Error  []byte
 
-	buf   *buffer
-	batch *Batch // of the read loop that it is on
-	lent  bool   // it is in the memory of that read loop
+	buf   *lines.Buffer
+	batch *lines.Batch // of the read loop that it is on
+	lent  bool         // it is in the memory of that read loop
 }
 
 // Answer passes r on as it is. If r was given to an Asker, the Answer must go to a
@@ -35,7 +39,7 @@ func (r *Response) Err() *Error {
 // touch Result or Error afterwards. Calling it is optional.
 func (r *Response) Release() {
 	if r.buf != nil {
-		r.buf.release()
+		r.buf.Release()
 		r.buf = nil
 	}
 	r.Result, r.Error = nil, nil
@@ -50,8 +54,8 @@ type Answer struct {
 	Error   []byte
 	Release func()
 
-	batch *Batch // of the read loop that answers
-	lent  bool   // Result and Error are in the memory of that read loop
+	batch *lines.Batch // of the read loop that answers
+	lent  bool         // Result and Error are in the memory of that read loop
 }
 
 // Own copies what is in the memory of a read loop, so that a stays valid after the

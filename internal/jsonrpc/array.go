@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"sync"
+
+	"mcphub/internal/jsonrpc/lines"
 )
 
 // This file is about messages that come together in one array (JSON-RPC 2.0,
@@ -34,7 +36,7 @@ func Messages(frame []byte) ([][]byte, error) {
 }
 
 // takeBatch deals with a line that is an array, on the read loop.
-func (c *Conn) takeBatch(rd *Reader) {
+func (c *Conn) takeBatch(rd *lines.Reader) {
 	frame, _ := rd.Take() // the requests in it are served from there
 	all, err := Messages(frame)
 	if err != nil {
@@ -136,7 +138,7 @@ func (g *answers) end(onReadLoop bool) {
 		return
 	}
 	send := func() {
-		if _, err := g.c.w.send(g.c.ctx, [][]byte{append(body, ']')}); err != nil {
+		if _, err := g.c.w.Send(g.c.ctx, [][]byte{append(body, ']')}); err != nil {
 			g.c.o.Log.Debug().Err(err).Msg("the answers of a batch could not be written")
 		}
 	}

@@ -44,14 +44,6 @@ func BenchmarkSplit(b *testing.B) {
 	}
 }
 
-func BenchmarkScan(b *testing.B) {
-	line := blob(1 << 20)
-	b.SetBytes(int64(len(line)))
-	for b.Loop() {
-		scan(line)
-	}
-}
-
 // benchConn starts a Conn over pipes of the system.
 func benchConn(b *testing.B, r io.ReadCloser, w io.WriteCloser, h Handler) *Conn {
 	c := NewConn(r, w, h, Options{})

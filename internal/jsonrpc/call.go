@@ -48,7 +48,7 @@ func (c *Conn) Call(ctx context.Context, method string, params ...[]byte) (*Resp
 	f := newFrame()
 	f.head = strconv.AppendUint(append(f.head, memberID0...), n, 10)
 	f.method(method, params)
-	queued, err := c.w.send(ctx, f.parts)
+	queued, err := c.w.Send(ctx, f.parts)
 	if err == nil {
 		f.free()
 		select {
@@ -91,7 +91,7 @@ func (c *Conn) cancelPeer(n uint64, cause error) {
 	f.head = append(f.head, `{"jsonrpc":"2.0","method":"`+methodCancelled+`","params":`...)
 	f.head = AppendCancel(f.head, strconv.AppendUint(nil, n, 10), cause)
 	f.parts = append(f.parts, append(f.head, '}'))
-	if !c.w.trySend(controlGap, f.parts) {
+	if !c.w.TrySend(controlGap, f.parts) {
 		c.dropped.Add(1)
 	}
 }
@@ -144,7 +144,7 @@ func (c *Conn) Notify(ctx context.Context, method string, params ...[]byte) erro
 	f := newFrame()
 	f.head = append(f.head, `{"jsonrpc":"2.0"`...)
 	f.method(method, params)
-	if _, err := c.w.send(ctx, f.parts); err != nil {
+	if _, err := c.w.Send(ctx, f.parts); err != nil {
 		if ctx.Err() == nil {
 			err = closedBy(err)
 		}
@@ -163,7 +163,7 @@ func (c *Conn) TryNotify(method string, params ...[]byte) bool {
 // TrySpare is TryNotify that leaves half of the room to whatever else there is
 // to send.
 func (c *Conn) TrySpare(method string, params ...[]byte) bool {
-	return c.tryNotify(-c.w.limit/2, method, params)
+	return c.tryNotify(-c.o.QueueBytes/2, method, params)
 }
 
 func (c *Conn) tryNotify(beyond int, method string, params [][]byte) bool {
@@ -171,7 +171,7 @@ func (c *Conn) tryNotify(beyond int, method string, params [][]byte) bool {
 	defer f.free()
 	f.head = append(f.head, `{"jsonrpc":"2.0"`...)
 	f.method(method, params)
-	if c.w.trySend(beyond, f.parts) {
+	if c.w.TrySend(beyond, f.parts) {
 		return true
 	}
 	c.dropped.Add(1)

@@ -9,7 +9,12 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+
+	"mcphub/internal/jsonrpc/lines"
 )
+
+// DefaultFrameLimit bounds one frame, in bytes, unless Options say otherwise.
+const DefaultFrameLimit = lines.DefaultLimit
 
 // DefaultMaxRequests bounds how many requests of a peer are served at a time.
 const DefaultMaxRequests = 256
@@ -24,6 +29,9 @@ const (
 	// heldFrames is how many frames of the greatest length the requests of a
 	// peer may fill, all together.
 	heldFrames = 4
+	// controlGap is how many bytes refusals and cancellations may go over the limit of
+	// the queue.
+	controlGap = 1 << 20
 	// lastReads is how long a peer that cannot be written to is still read: answers
 	// that it gave before it ended are in its pipe.
 	lastReads = time.Second
@@ -47,7 +55,7 @@ type Options struct {
 	FrameLimit  int           // bytes of one line; 0: DefaultFrameLimit
 	IDLimit     int           // bytes of the id of a request of the peer; 0: DefaultIDLimit
 	MaxRequests int           // of the peer, served at a time; 0: DefaultMaxRequests
-	QueueBytes  int           // waiting to be written; 0: DefaultQueue
+	QueueBytes  int           // waiting to be written; 0: lines.DefaultQueue
 	Grace       time.Duration // after the end of input, how long requests already read may go on
 	// OnReadLoop, where set, picks requests that are served on the read loop, so
 	// that what follows on the stream sees their effect. They must not block.
@@ -82,7 +90,7 @@ type Stats struct {
 type Conn struct {
 	r   io.ReadCloser
 	out io.Writer
-	w   *Writer
+	w   *lines.Writer
 	h   Handler
 	o   Options
 
@@ -96,9 +104,9 @@ type Conn struct {
 	done chan struct{}
 
 	next  atomic.Uint64
-	calls sync.Pool // of *call that can be used again
-	batch Batch     // of the read loop
-	resp  Response  // of the read loop, for an Asker
+	calls sync.Pool   // of *call that can be used again
+	batch lines.Batch // of the read loop
+	resp  Response    // of the read loop, for an Asker
 	mu    sync.Mutex
 	tabs  tables
 
@@ -131,7 +139,10 @@ func NewConn(r io.ReadCloser, w io.Writer, h Handler, o Options) *Conn {
 	if o.FrameLimit <= 0 {
 		o.FrameLimit = DefaultFrameLimit
 	}
-	c := &Conn{r: r, out: w, w: NewWriter(w, o.QueueBytes), h: h, o: o, done: make(chan struct{})}
+	if o.QueueBytes <= 0 {
+		o.QueueBytes = lines.DefaultQueue
+	}
+	c := &Conn{r: r, out: w, w: lines.NewWriter(w, o.QueueBytes), h: h, o: o, done: make(chan struct{})}
 	c.ctx, c.stop = context.WithCancelCause(context.Background())
 	c.sem = make(chan struct{}, o.MaxRequests)
 	c.work = make(chan *request)
@@ -153,8 +164,8 @@ func (c *Conn) Run(ctx context.Context) error {
 		err = context.Cause(ctx)
 	case errors.Is(err, io.EOF):
 		err = nil
-	case c.w.broken() != nil:
-		err = c.w.broken()
+	case c.w.Broken() != nil:
+		err = c.w.Broken()
 	}
 	c.failPending(err)
 	if c.o.Ended != nil {
@@ -185,10 +196,10 @@ func (c *Conn) watch(ctx context.Context, over <-chan struct{}) {
 	case <-over:
 		return
 	case <-ctx.Done():
-	case <-c.w.failed:
+	case <-c.w.Failed():
 		c.mu.Lock()
 		if c.tabs.closed == nil {
-			c.tabs.closed = &ClosedError{c.w.broken()}
+			c.tabs.closed = &ClosedError{c.w.Broken()}
 		}
 		c.mu.Unlock()
 		select {

@@ -251,11 +251,9 @@ func TestPeerThatDoesNotRead(t *testing.T) {
 		wg.Wait()
 		for p.conn.TryNotify("n", []byte("1")) {
 		}
-		w := p.conn.w
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		if most := queue + controlGap; w.size[copied] > most || w.size[lent] > queue+96<<10 || len(w.waiting) != 0 {
-			t.Fatalf("%v bytes wait in the queue, %d senders for room", w.size, len(w.waiting))
+		copies, borrows, senders := p.conn.w.Waiting()
+		if copies > queue+controlGap || borrows > queue+96<<10 || senders != 0 {
+			t.Fatalf("%d and %d bytes wait in the queue, %d senders for room", copies, borrows, senders)
 		}
 		if s := p.conn.Stats(); s.Dropped == 0 || len(p.conn.tabs.pending) != 0 {
 			t.Fatalf("%+v, %d pending", s, len(p.conn.tabs.pending))
@@ -280,10 +278,8 @@ func TestPeerThatOnlyAsks(t *testing.T) {
 		if active > 4*(1+waitingRequests) || held > heldFrames<<10 || serving > active {
 			t.Fatalf("%d requests are active, their frames hold %d bytes", active, held)
 		}
-		c.w.mu.Lock()
-		defer c.w.mu.Unlock()
-		if c.w.size[copied] > 4<<10+controlGap {
-			t.Fatalf("%v bytes wait to be written", c.w.size)
+		if copies, _, _ := c.w.Waiting(); copies > 4<<10+controlGap {
+			t.Fatalf("%d bytes wait to be written", copies)
 		}
 		if c.Stats().Dropped == 0 {
 			t.Fatal("no refusal was dropped")

@@ -13,7 +13,7 @@
 // A lenient peer (a child) is relayed as it speaks: only the names of its
 // envelope must be unique; bad UTF-8, lone surrogates and duplicate names
 // below pass as sent. A lenient peer's line that is broken or too long ends
-// the call whose id can still be found in it, with a [BrokenError]; without an
+// the call whose id can still be found in it (package broken), with a [BrokenError]; without an
 // id it is skipped and counted. A strict peer is told what was wrong.
 //
 // # Concurrency
@@ -23,25 +23,14 @@
 // own (or one that an earlier request has left, up to 64 wait), registered for
 // cancellation before that goroutine sees it, at most
 // Options.MaxRequests at a time; notifications are served in order on the read
-// loop and must not block. The write side is a [Writer]: ordered, bounded, and
-// every Send honours its context. Run returns when every goroutine that the
+// loop and must not block. The write side is a lines.Writer: ordered and
+// bounded. Run returns when every goroutine that the
 // Conn started has ended. One mutex guards the tables of a Conn; it is a leaf
 // and never held while writing.
 //
-// Whoever sends a frame may get the turn to write ([Writer]), and is the only one who writes
-// until it ends; what comes meanwhile is queued behind. Where the peer takes no more, the
-// turn goes to a goroutine, which ends when nothing is left:
-//
-//	idle -> a sender writes its frame, or the queue -> idle
-//	                    |                               ^
-//	                    +-> a goroutine writes the queue +
-//
-// [Writer.Close] or an error of the peer drops the queue at any time; the turn ends as it
-// would.
-//
 // A request of the peer may take the fast path instead (Options.Fast): on the
 // read loop, without a goroutine. What the fast path sends is gathered in the
-// read loop's [Batch] while more lines wait in its buffer.
+// read loop's lines.Batch while more lines wait in its buffer.
 //
 // # What it refuses to do
 //

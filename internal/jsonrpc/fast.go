@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+
+	"mcphub/internal/jsonrpc/lines"
 )
 
 // This file is the fast path of a small request: taken on the read loop of one
@@ -54,11 +56,11 @@ func (r *Reply) Answer(a Answer) {
 	member, body := a.parts()
 	f := newFrame()
 	f.answer(r.id, member, body)
-	sent, pending := false, (*completion)(nil)
-	if len(body) <= borrowed {
-		sent = a.batch.send(c.w, f.parts)
+	sent, pending := false, (*lines.Completion)(nil)
+	if len(body) <= lines.Borrowed {
+		sent = a.batch.Send(c.w, f.parts)
 	} else {
-		pending, sent = c.w.offer(f.parts)
+		pending, sent = c.w.Offer(f.parts)
 	}
 	if sent && pending == nil {
 		f.free()
@@ -74,11 +76,11 @@ func (r *Reply) Answer(a Answer) {
 
 // later sends an answer for which the queue was full, or waits until an answer that
 // the peer took in part has left.
-func (r *Reply) later(f *frame, s *completion, a Answer) {
+func (r *Reply) later(f *frame, s *lines.Completion, a Answer) {
 	defer r.over()
 	if s == nil {
 		r.c.reply(r.c.ctx, r.id, a)
-	} else if s.wait(r.c.ctx) == nil {
+	} else if s.Wait(r.c.ctx) == nil {
 		f.free()
 		a.release()
 	}
@@ -86,7 +88,7 @@ func (r *Reply) later(f *frame, s *completion, a Answer) {
 
 // Batch returns what gathers frames sent by Options.Fast, for Started.Start
 // before Options.Fast returns.
-func (r *Reply) Batch() *Batch { return &r.c.batch }
+func (r *Reply) Batch() *lines.Batch { return &r.c.batch }
 
 // over frees the request's place among those that are served.
 func (r *Reply) over() {
@@ -160,7 +162,7 @@ func (c *Conn) Prepare(s *Started, asker Asker) {
 // Start sends the request if that takes no waiting, with others where the
 // caller is on a read loop and gives its Batch; false: nothing was sent, and
 // its Asker will not be told. params may be used again when it returns.
-func (s *Started) Start(b *Batch, method string, params ...[]byte) bool {
+func (s *Started) Start(b *lines.Batch, method string, params ...[]byte) bool {
 	c := s.c
 	c.mu.Lock()
 	if c.tabs.closed != nil {
@@ -173,7 +175,7 @@ func (s *Started) Start(b *Batch, method string, params ...[]byte) bool {
 	defer f.free()
 	f.head = strconv.AppendUint(append(f.head, memberID0...), s.n, 10)
 	f.method(method, params)
-	if b.send(c.w, f.parts) {
+	if b.Send(c.w, f.parts) {
 		return true
 	}
 	if c.forget(s.n) == nil {

@@ -6,72 +6,9 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"mcphub/internal/jsonrpc/broken"
 )
-
-func TestScan(t *testing.T) {
-	for _, tc := range []struct {
-		name, line string
-		want       string // ids of answers, by commas
-	}{
-		{"nothing", ``, ``},
-		{"noise", `hello world`, ``},
-		{"truncated in the result", `{"jsonrpc":"2.0","id":7,"result":{"content":[{"type":"te`, `7`},
-		{"truncated behind the id", `{"jsonrpc":"2.0","id":7,`, `7`},
-		{"truncated in the id", `{"jsonrpc":"2.0","result":{},"id":7`, ``},
-		{"id last", `{"result":{"id":3,"a":[{"id":4}]},"jsonrpc":"2.0","id":7}x`, `7`},
-		{"id in the middle", `{"jsonrpc":"2.0", "id" : 7 , "result":tru}`, `7`},
-		{"string id", `{"result":1,,"id":"a\"b"}`, `"a\"b"`},
-		{"log in front", `2026/01/01 INFO done {"jsonrpc":"2.0","id":7,"result":{}}`, `7`},
-		{"log with brackets", `[INFO] {"id":7,"result":{}}`, `7`},
-		{"log with a brace", `map{a:1 {"jsonrpc":"2.0","id":7,"result":{}}`, `7`},
-		{"log with a quote", `it"s done {"jsonrpc":"2.0","id":7,"result":{}}`, `7`},
-		{"log with a quote and blanks", `it"s done { "id" : 7, "result":{}}`, `7`},
-		{"log in JSON", `{"level":"info","id":3}{"jsonrpc":"2.0","id":7,"result":{}}`, `7`},
-		{"torn by another answer", `{"jsonrpc":"2.0","id":6,"result":{"text":"abc{"jsonrpc":"2.0","id":7,"result":{}}`, `6,7`},
-		{"a notification in front", `{"jsonrpc":"2.0","method":"x","params":{"id":1}}{"jsonrpc":"2.0","id":7,"result":{}}`, `7`},
-		{"a torn notification in front", `{"jsonrpc":"2.0","method":"x","params":{"t":"abc{"result":{},"id":7,"jsonrpc":"2.0"}`, `7`},
-		{"two answers", `{"jsonrpc":"2.0","id":6,"result":{}} {"jsonrpc":"2.0","id":7,"error":{}}`, `6,7`},
-		{"batch", `[{"jsonrpc":"2.0","id":6,"result":{}},{"jsonrpc":"2.0","id":7,"result":{}}]`, `6,7`},
-		{"behind a broken string", `{"jsonrpc":"2.0","result":{"text":"say "hi"},"id":7}`, `7`},
-		{"behind a broken string, not last", `{"result":{"text":"a"b"},"id":7,"jsonrpc":"2.0"} `, `7`},
-		{"without its beginning", `orld"}]},"jsonrpc":"2.0","id":7}`, `7`},
-		{"quotes in the text", `{"jsonrpc":"2.0","result":{"text":"\"id\":9} {\"jsonrpc\":\"2.0\",\"id\":8"},"id":7,}`, `7`},
-		{"brace at the end of a string", `{"jsonrpc":"2.0","result":{"id{":"jsonrpc","{":"id"},"id":7,}`, `7`},
-		{"request", `{"jsonrpc":"2.0","id":7,"method":"x","params":{`, ``},
-		{"request, method first", `{"method":"x","id":7,"params":{"a":"b"c"}}`, ``},
-		{"request, method last", `{"jsonrpc":"2.0","id":7,"params":{"a":tru},"method":"x"}`, ``},
-		{"request without its method", `{"jsonrpc":"2.0","id":7,"params":{"a":`, ``},
-		{"request with a broken string", `{"method":"x","params":{"a":"b"c"},"jsonrpc":"2.0","id":7}`, ``},
-		{"end of a request", `b"c"},"method":"x","jsonrpc":"2.0","id":7}`, ``},
-		{"whole request and noise", `{"method":"x","jsonrpc":"2.0","id":7} oops`, ``},
-		{"id below", `{"jsonrpc":"2.0","result":{"id":7,"result":1},`, ``},
-		{"no result", `{"jsonrpc":"2.0","id":7,"reslut":tru}`, `7`},
-		{"log line", `{"level":"info","id":7}`, ``},
-		{"object id", `{"jsonrpc":"2.0","id":{"id":7},"result":1,}`, ``},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			if got := strings.Join(scan([]byte(tc.line)).answers, ","); got != tc.want {
-				t.Errorf("%s\nfound %q, want %q", tc.line, got, tc.want)
-			}
-		})
-	}
-}
-
-func TestScanRequests(t *testing.T) {
-	for line, want := range map[string]string{
-		`{"jsonrpc":"2.0","id":7,"method":"x","params":{`:         `7`,
-		`{"method":"x","params":{"id":1},"id":"s"}`:               `"s"`,
-		`{"method":"x","params":{}}`:                              ``,
-		`{"method":"x","id":null}`:                                ``,
-		`{"method":"x","id":1x}`:                                  ``,
-		`{"method":"x","id":1,"id":2}`:                            ``,
-		`{"method":"x","id":"` + strings.Repeat("i", 2000) + `"}`: ``,
-	} {
-		if got := scan([]byte(line)).request(); got != want {
-			t.Errorf("%.100s: found %s, want %s", line, got, want)
-		}
-	}
-}
 
 // The id of a line that is an answer in truth is found wherever it stands and
 // however the line ends, and no other one.
@@ -80,7 +17,7 @@ func TestScanFindsTheID(t *testing.T) {
 		value := text(t, 3)
 		parts := rapid.Permutation([]string{`"jsonrpc":"2.0"`, `"id":12`, `"result":` + value}).Draw(t, "order")
 		line := "{" + strings.Join(parts, ",") + "}"
-		if got := scan([]byte(line)).answers; !slices.Equal(got, []string{"12"}) {
+		if got := broken.Scan([]byte(line)).Answers; !slices.Equal(got, []string{"12"}) {
 			t.Fatalf("%s: found %q", line, got)
 		}
 		// Cut anywhere behind the id it is still found.
@@ -89,47 +26,32 @@ func TestScanFindsTheID(t *testing.T) {
 			return
 		}
 		cut := line[:rapid.IntRange(at, len(line)).Draw(t, "cut")]
-		if got := scan([]byte(cut)).answers; !slices.Equal(got, []string{"12"}) {
+		if got := broken.Scan([]byte(cut)).Answers; !slices.Equal(got, []string{"12"}) {
 			t.Fatalf("%s: found %q", cut, got)
 		}
 	})
 }
 
+// Where a line can be read after all, the search for ids says the same.
 func FuzzRecoverID(f *testing.F) {
 	for _, s := range []string{
 		`{"jsonrpc":"2.0","id":7,"result":{"content":[{"type":"te`, `it"s {"jsonrpc":"2.0","id":7,"result":{}}`,
 		`{"result":{"t":"a"b"},"id":7}`, `[{"id":1,"result":1},{"id":2,"error":{}}]`, `{"id":"a\"b","result":1}`,
 		`{"method":"x","id":1}`, `orld"}]},"jsonrpc":"2.0","id":7}`, `{"text":"abc{"jsonrpc":"2.0","id":7,"result":{}}`, `{{{{"id":1`, "\\\"{\\\"",
 	} {
-		f.Add([]byte(s), uint8(3))
+		f.Add([]byte(s))
 	}
-	f.Fuzz(func(t *testing.T, line []byte, piece uint8) {
-		whole := scan(line)
-		if len(whole.answers) > scanIDs || len(whole.requests) > scanIDs {
-			t.Fatalf("%d and %d ids", len(whole.answers), len(whole.requests))
-		}
-		var s idScanner
-		for rest := line; len(rest) > 0; {
-			n := min(len(rest), 1+int(piece))
-			s.feed(rest[:n])
-			rest = rest[n:]
-		}
-		if len(s.text) > scanText || len(s.last) > scanText || len(s.tail) > scanTail || len(s.mark.name) > 7 {
-			t.Fatal("it keeps more than it may")
-		}
-		if pieces := s.finish(); !slices.Equal(pieces.answers, whole.answers) || !slices.Equal(pieces.requests, whole.requests) || pieces.asks != whole.asks {
-			t.Fatalf("in pieces %+v, at once %+v", pieces, whole)
-		}
-		// Where the line can be read after all, it says the same.
+	f.Fuzz(func(t *testing.T, line []byte) {
 		var m Message
 		if Split(line, true, &m) != nil || strings.Contains(string(line), `\u`) {
 			return
 		}
-		if m.IsResponse() && (m.Result != nil || m.Error != nil) && !slices.Equal(whole.answers, []string{string(m.ID)}) {
-			t.Fatalf("found %q, the id is %s", whole.answers, m.ID)
+		whole := broken.Scan(line)
+		if m.IsResponse() && (m.Result != nil || m.Error != nil) && !slices.Equal(whole.Answers, []string{string(m.ID)}) {
+			t.Fatalf("found %q, the id is %s", whole.Answers, m.ID)
 		}
-		if m.IsRequest() && len(whole.answers) > 0 {
-			t.Fatalf("a request ends calls %q", whole.answers)
+		if m.IsRequest() && len(whole.Answers) > 0 {
+			t.Fatalf("a request ends calls %q", whole.Answers)
 		}
 	})
 }

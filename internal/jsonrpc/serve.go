@@ -8,23 +8,25 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"mcphub/internal/jsonrpc/broken"
+	"mcphub/internal/jsonrpc/lines"
 	"mcphub/internal/printable"
 )
 
 func (c *Conn) readLoop() error {
-	rd := NewReader(c.r, c.o.FrameLimit)
-	rd.heard = &c.heard
-	defer c.batch.flush()
+	rd := lines.NewReader(c.r, c.o.FrameLimit)
+	rd.Heard = &c.heard
+	defer c.batch.Flush()
 	var m Message
 	for {
 		line, err := rd.Next()
-		c.batch.on = len(line) <= fastFrame && rd.More() && !c.batch.full()
-		if !c.batch.on && len(line) > fastFrame {
-			c.batch.flush() // reading it takes a while
+		held := c.batch.Hold(len(line) <= fastFrame && rd.More())
+		if len(line) > fastFrame {
+			c.batch.Flush() // reading it takes a while
 		}
 		switch {
 		case err != nil:
-			var long *TooLongError
+			var long *lines.TooLongError
 			if !errors.As(err, &long) {
 				return err
 			}
@@ -32,25 +34,25 @@ func (c *Conn) readLoop() error {
 		case !blank(line):
 			c.take(rd, line, &m)
 		}
-		if !c.batch.on {
-			c.batch.flush()
+		if !held {
+			c.batch.Flush()
 		}
 	}
 }
 
 // take deals with one line.
-func (c *Conn) take(rd *Reader, line []byte, m *Message) {
+func (c *Conn) take(rd *lines.Reader, line []byte, m *Message) {
 	switch err := Split(line, c.o.Strict, m); {
 	case err == nil && m.LongID(c.o.IDLimit) != "":
-		c.batch.flush()
+		c.batch.Flush()
 		c.refuse(m.ID, CodeInvalidRequest, m.LongID(c.o.IDLimit))
 	case err == nil:
 		c.dispatch(rd, m)
 	case errors.Is(err, ErrBatch) && c.o.Batches != nil && c.o.Batches():
-		c.batch.flush()
+		c.batch.Flush()
 		c.takeBatch(rd)
 	default:
-		c.batch.flush()
+		c.batch.Flush()
 		c.bad(line, err, c.refuse)
 	}
 	m.forget()
@@ -65,7 +67,7 @@ func blank(line []byte) bool {
 	return true
 }
 
-func (c *Conn) dispatch(rd *Reader, m *Message) {
+func (c *Conn) dispatch(rd *lines.Reader, m *Message) {
 	switch {
 	case m.IsRequest() && !c.onReadLoop(m) && c.fast(m):
 		return
@@ -73,7 +75,7 @@ func (c *Conn) dispatch(rd *Reader, m *Message) {
 		c.response(rd, m)
 		return
 	}
-	c.batch.flush() // what follows may take a while
+	c.batch.Flush() // what follows may take a while
 	switch {
 	case m.IsRequest():
 		c.request(rd, m)
@@ -92,7 +94,7 @@ func (c *Conn) dispatch(rd *Reader, m *Message) {
 
 // request registers one request of the peer, so that a cancellation that
 // comes next finds it, and serves it off the read loop.
-func (c *Conn) request(rd *Reader, m *Message) {
+func (c *Conn) request(rd *lines.Reader, m *Message) {
 	if c.onReadLoop(m) {
 		frame, _ := rd.Take()
 		own := m.rebase(frame)
@@ -278,7 +280,7 @@ func (c *Conn) reply(ctx context.Context, id string, a Answer) {
 	member, body := a.parts()
 	f := newFrame()
 	f.answer(id, member, body)
-	queued, err := c.w.send(c.ctx, f.parts)
+	queued, err := c.w.Send(c.ctx, f.parts)
 	if err != nil {
 		c.o.Log.Debug().Err(err).Msg("an answer could not be written")
 		if queued {
@@ -295,7 +297,7 @@ func (c *Conn) replyOnReadLoop(id string, a Answer) {
 	f := newFrame()
 	defer f.free()
 	f.answer(id, member, body)
-	if c.w.trySend(controlGap, f.parts) {
+	if c.w.TrySend(controlGap, f.parts) {
 		a.release()
 		return
 	}
@@ -315,7 +317,7 @@ func (c *Conn) refuse(id []byte, code int64, text string) {
 	f := newFrame()
 	defer f.free()
 	f.answer(string(id), memberFault, (&Error{Code: code, Message: text}).Raw())
-	if !c.w.trySend(controlGap, f.parts) {
+	if !c.w.TrySend(controlGap, f.parts) {
 		c.dropped.Add(1)
 	}
 }
@@ -336,7 +338,7 @@ func (c *Conn) peerCancelled(m *Message) {
 }
 
 // response takes an answer of the peer. Without rd the frame of m is its own.
-func (c *Conn) response(rd *Reader, m *Message) {
+func (c *Conn) response(rd *lines.Reader, m *Message) {
 	p := c.forgetRaw(string(m.ID))
 	if p == nil && c.o.Strict && m.Result == nil && m.Error == nil {
 		c.refuse(m.ID, CodeInvalidRequest, "a message needs a method, a result or an error")
@@ -351,12 +353,12 @@ func (c *Conn) response(rd *Reader, m *Message) {
 		p.finish(answered{err: &BrokenError{"it has neither a result nor an error, or both"}})
 		return
 	}
-	if p.asker != nil && len(m.Frame) <= borrowed {
+	if p.asker != nil && len(m.Frame) <= lines.Borrowed {
 		c.resp = Response{Result: m.Result, Error: m.Error, batch: &c.batch, lent: true}
 		p.finish(answered{resp: &c.resp})
 		return
 	}
-	frame, buf := m.Frame, (*buffer)(nil)
+	frame, buf := m.Frame, (*lines.Buffer)(nil)
 	if rd != nil {
 		frame, buf = rd.Take()
 	}
@@ -379,32 +381,32 @@ func (c *Conn) bad(line []byte, err error, refuse func(id []byte, code int64, te
 	}
 	e, object := envelopeOf(line)
 	var id []byte
-	if len(e.ids) == 1 && recoverable(e.ids[0]) {
-		id = []byte(e.ids[0])
+	if text := e.ID(); text != "" {
+		id = []byte(text)
 	}
 	switch {
 	case !object && c.o.Strict:
 		c.skipped.Add(1)
 		refuse(nil, code, "refused: "+reason)
 	case !object:
-		c.endBroken(scan(line).answers, reason, line)
-	case e.answer && !e.method:
-		c.endBroken(e.ids, reason, line)
-	case e.method && !e.hasID:
+		c.endBroken(broken.Scan(line).Answers, reason, line)
+	case e.Answer && !e.Method:
+		c.endBroken(e.IDs, reason, line)
+	case e.Method && !e.HasID:
 		c.skip(reason, line)
-	case e.method || c.o.Strict:
+	case e.Method || c.o.Strict:
 		c.skipped.Add(1)
 		refuse(id, code, "refused: "+reason)
 	default:
-		c.endBroken(e.ids, reason, line)
+		c.endBroken(e.IDs, reason, line)
 	}
 }
 
 // notJSON deals with a line that is no JSON, or too deep to be sure of that.
 func (c *Conn) notJSON(line []byte, code int64, reason string, refuse func(id []byte, code int64, text string)) {
-	f := scan(line)
-	c.endBroken(f.answers, reason, line)
-	id := f.request()
+	f := broken.Scan(line)
+	c.endBroken(f.Answers, reason, line)
+	id := f.Request()
 	switch {
 	case c.o.Strict && code == CodeParse:
 		refuse(nil, code, "not JSON: "+reason) // the id must be null then
@@ -417,25 +419,25 @@ func (c *Conn) notJSON(line []byte, code int64, reason string, refuse func(id []
 
 // envelopeOf reads the members of a well-formed line; object tells whether it
 // is one.
-func envelopeOf(line []byte) (e envelope, object bool) {
+func envelopeOf(line []byte) (e broken.Envelope, object bool) {
 	err := Members(line, func(name string, v []byte) bool {
-		e.see(name)
+		e.See(name)
 		if name == "id" {
-			e.id(string(v))
+			e.AddID(string(v))
 		}
 		return true
 	})
 	return e, err == nil
 }
 
-func (c *Conn) tooLong(e *TooLongError) {
+func (c *Conn) tooLong(e *lines.TooLongError) {
 	switch {
-	case len(e.Answers) > 0:
-		c.endBroken(e.Answers, e.Error(), nil)
-	case e.Request != "":
+	case len(e.Found.Answers) > 0:
+		c.endBroken(e.Found.Answers, e.Error(), nil)
+	case e.Found.Request() != "":
 		c.skipped.Add(1)
-		c.refuse([]byte(e.Request), CodeInvalidParams, "refused: "+e.Error())
-	case c.o.Strict && !e.asks:
+		c.refuse([]byte(e.Found.Request()), CodeInvalidParams, "refused: "+e.Error())
+	case c.o.Strict && !e.Found.Asks:
 		c.refuse(nil, CodeInvalidRequest, "refused: "+e.Error())
 	default:
 		c.skip(e.Error(), nil)
@@ -460,7 +462,7 @@ func (c *Conn) endBroken(ids []string, reason string, line []byte) {
 func (c *Conn) skip(reason string, line []byte) {
 	c.skipped.Add(1)
 	if c.o.OnSkip != nil {
-		c.batch.flush() // it may write a log
+		c.batch.Flush() // it may write a log
 		c.o.OnSkip(reason, line)
 	}
 }

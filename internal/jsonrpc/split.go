@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"mcphub/internal/jsonrpc/broken"
 	"mcphub/internal/printable"
 )
 
@@ -344,8 +345,8 @@ func checkID(v []byte) error {
 }
 
 // DefaultIDLimit bounds the id of a request, in bytes of JSON, where nothing else
-// is said; and an id that is looked for in a line that is no message.
-const DefaultIDLimit = 1 << 10
+// is said.
+const DefaultIDLimit = broken.MaxID
 
 // LongID says what is wrong with the id of a request that has more bytes than
 // limit, 0 for DefaultIDLimit; "" where it has not.
@@ -358,10 +359,6 @@ func (m *Message) LongID(limit int) string {
 	}
 	return fmt.Sprintf("refused: the id has %d bytes, more than %d (\"limits\": {\"id\": ...} in hub.json)", len(m.ID), limit)
 }
-
-// recoverable reports whether an id that was found in a line which is no message
-// may be answered.
-func recoverable(id string) bool { return len(id) <= DefaultIDLimit && checkID([]byte(id)) == nil }
 
 // Members calls yield for each member of the JSON object raw, in order, with
 // its decoded name and raw value (a part of raw), until yield returns false.

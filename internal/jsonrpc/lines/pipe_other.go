@@ -1,5 +1,5 @@
 //go:build !linux
 
-package jsonrpc
+package lines
 
 func widen(any) {}

@@ -1,15 +1,17 @@
-package jsonrpc
+package lines
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"sync/atomic"
 
+	"mcphub/internal/jsonrpc/broken"
 	"mcphub/internal/rawio"
 )
 
-// DefaultFrameLimit bounds one frame, in bytes, unless Options say otherwise.
-const DefaultFrameLimit = 64 << 20
+// DefaultLimit bounds one line, in bytes, where nothing else is said.
+const DefaultLimit = 64 << 20
 
 const (
 	readSize   = 64 << 10
@@ -19,6 +21,21 @@ const (
 	noProgress = 100      // reads in a row that bring nothing
 )
 
+// A TooLongError reports a line over the limit, which has been skipped.
+type TooLongError struct {
+	Limit int
+	Size  int64
+	Found broken.Found // what the line may have been
+}
+
+func (e *TooLongError) Error() string {
+	return fmt.Sprintf("a line of %d bytes is over the limit of %d", e.Size, e.Limit)
+}
+
+func tooLong(s *broken.Scanner, limit int, size int64) *TooLongError {
+	return &TooLongError{Limit: limit, Size: size, Found: s.Finish()}
+}
+
 // A Reader cuts a stream into lines. It is used by one goroutine.
 type Reader struct {
 	r     io.Reader
@@ -26,7 +43,7 @@ type Reader struct {
 	limit int
 	small []byte // read into as long as lines are short
 	buf   []byte
-	owner *buffer // of buf, where that is not small
+	owner *Buffer // of buf, where that is not small
 	start int     // of what has not been returned yet
 	seen  int     // bytes behind start that hold no line end
 	end   int
@@ -35,14 +52,15 @@ type Reader struct {
 	wide  bool   // r has been widened
 	begun bool   // a line was returned: a byte order mark can come no more
 	err   error
-	heard *atomic.Uint64 // counts reads that brought something; nil: nobody counts
+
+	Heard *atomic.Uint64 // counts reads that brought something; nil: nobody counts
 }
 
 // NewReader returns a Reader of lines of at most limit bytes (0: the default),
 // not counting the line end.
 func NewReader(r io.Reader, limit int) *Reader {
 	if limit <= 0 {
-		limit = DefaultFrameLimit
+		limit = DefaultLimit
 	}
 	small := make([]byte, readSize)
 	return &Reader{r: r, from: rawio.Reader(r), limit: limit, small: small, buf: small}
@@ -97,8 +115,8 @@ func (r *Reader) read() {
 		n, err := r.from.Read(r.buf[r.end:])
 		r.end += n
 		r.err = err
-		if n > 0 && r.heard != nil {
-			r.heard.Add(1)
+		if n > 0 && r.Heard != nil {
+			r.Heard.Add(1)
 		}
 		if n > 0 || err != nil {
 			return
@@ -118,9 +136,9 @@ func (r *Reader) give(line []byte) ([]byte, error) {
 		line = line[:n-1]
 	}
 	if len(line) > r.limit {
-		var s idScanner
-		s.feed(line)
-		return nil, s.tooLong(r.limit, int64(len(line)))
+		var s broken.Scanner
+		s.Feed(line)
+		return nil, tooLong(&s, r.limit, int64(len(line)))
 	}
 	r.line = line
 	return line, nil
@@ -144,7 +162,7 @@ func (r *Reader) makeRoom() {
 		next := newBuffer(max(min(size, r.limit+2), len(r.buf)+readSize))
 		copy(next.b, r.buf[r.start:r.end])
 		if r.owner != nil {
-			r.owner.release()
+			r.owner.Release()
 		}
 		r.buf, r.owner = next.b, next
 	}
@@ -153,7 +171,7 @@ func (r *Reader) makeRoom() {
 
 // Take returns the last line as memory that nothing else uses: a large one
 // with its buffer, which the caller may release, a small one as a copy.
-func (r *Reader) Take() ([]byte, *buffer) {
+func (r *Reader) Take() ([]byte, *Buffer) {
 	line := r.line
 	r.line = nil
 	if r.owner == nil || len(line) < largeFrame {
@@ -183,14 +201,14 @@ func (r *Reader) shrink() {
 		return
 	}
 	n := copy(r.small, r.buf[r.start:r.end])
-	r.owner.release()
+	r.owner.Release()
 	r.buf, r.owner, r.start, r.end = r.small, nil, 0, n
 }
 
 // skip drops the rest of a line that is too long. A CR before its end is not
 // counted, as in give.
 func (r *Reader) skip() error {
-	var s idScanner
+	var s broken.Scanner
 	size, cr := int64(0), int64(0)
 	r.seen = 0
 	for {
@@ -199,7 +217,7 @@ func (r *Reader) skip() error {
 		if i >= 0 {
 			part = part[:i]
 		}
-		s.feed(part)
+		s.Feed(part)
 		size += int64(len(part))
 		if n := len(part); n > 0 {
 			cr = 0
@@ -209,11 +227,11 @@ func (r *Reader) skip() error {
 		}
 		if i >= 0 {
 			r.start += i + 1
-			return s.tooLong(r.limit, size-cr)
+			return tooLong(&s, r.limit, size-cr)
 		}
 		r.start, r.end = 0, 0
 		if r.err != nil {
-			return s.tooLong(r.limit, size-cr)
+			return tooLong(&s, r.limit, size-cr)
 		}
 		r.read()
 	}

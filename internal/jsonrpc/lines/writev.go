@@ -1,6 +1,6 @@
 //go:build linux || darwin || openbsd
 
-package jsonrpc
+package lines
 
 import (
 	"golang.org/x/sys/unix"

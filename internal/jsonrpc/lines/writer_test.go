@@ -1,4 +1,4 @@
-package jsonrpc
+package lines
 
 import (
 	"bufio"
@@ -112,7 +112,7 @@ func TestWriterKeepsFramesWhole(t *testing.T) {
 					}
 				}
 			}
-			w.Close(nil)
+			w.Close(io.ErrClosedPipe)
 			w.Wait()
 			_ = r.Close()
 			if w.size != [2]int{} || len(w.queue) != 0 || w.sent != w.accepted || w.writing {
@@ -120,6 +120,12 @@ func TestWriterKeepsFramesWhole(t *testing.T) {
 			}
 		})
 	}
+}
+
+// send is Send for who does not ask whether a frame that failed was queued.
+func send(ctx context.Context, w *Writer, parts ...[]byte) error {
+	_, err := w.Send(ctx, parts)
+	return err
 }
 
 // sendFrame sends one frame of random shape, and tells whether it must arrive.
@@ -143,13 +149,13 @@ func sendFrame(t *testing.T, w *Writer, rng *rand.Rand, s, n int) bool {
 	ctx := context.Background()
 	switch rng.IntN(6) {
 	case 0:
-		return w.TrySend(parts...) && scribble(parts)
+		return w.TrySend(0, parts) && scribble(parts)
 	case 1:
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, time.Duration(rng.IntN(300))*time.Microsecond)
 		defer cancel()
 	}
-	err := w.Send(ctx, parts...)
+	err := send(ctx, w, parts...)
 	if err != nil && !errors.Is(err, context.DeadlineExceeded) {
 		t.Error(err)
 	}
@@ -176,14 +182,14 @@ func TestWriterClasses(t *testing.T) {
 		var wg sync.WaitGroup
 		for range 3 {
 			wg.Go(func() {
-				if err := w.Send(t.Context(), large); err != nil {
+				if err := send(t.Context(), w, large); err != nil {
 					t.Error(err)
 				}
 			})
 		}
 		synctest.Wait() // one is being written, two wait
 		for i := range 1000 {
-			if !w.TrySend([]byte("small")) {
+			if !w.TrySend(0, [][]byte{[]byte("small")}) {
 				t.Fatalf("a small frame was refused after %d", i)
 			}
 		}
@@ -208,7 +214,7 @@ func TestWriterWaitsInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, out := net.Pipe()
 		w := NewWriter(out, 10)
-		if err := w.Send(t.Context(), []byte("0123456789")); err != nil {
+		if err := send(t.Context(), w, []byte("0123456789")); err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
@@ -219,16 +225,16 @@ func TestWriterWaitsInOrder(t *testing.T) {
 				c = ctx
 			}
 			wg.Go(func() {
-				if err := w.Send(c, []byte(strings.Repeat(fmt.Sprint(i), 8))); (err != nil) != (i == 2) {
+				if err := send(c, w, []byte(strings.Repeat(fmt.Sprint(i), 8))); (err != nil) != (i == 2) {
 					t.Errorf("%d: %v", i, err)
 				}
 			})
 			synctest.Wait()
 		}
-		if w.TrySend([]byte("9")) {
+		if w.TrySend(0, [][]byte{[]byte("9")}) {
 			t.Error("TrySend went ahead of those who wait")
 		}
-		if !w.trySend(controlGap, [][]byte{[]byte("!")}) {
+		if !w.TrySend(1<<20, [][]byte{[]byte("!")}) {
 			t.Error("a refusal has no room")
 		}
 		cancel()
@@ -256,7 +262,7 @@ func TestWriterClose(t *testing.T) {
 		returned := make([]bool, 4)
 		for i, size := range []int{50 << 10, 40 << 10, 10, 64 << 10} {
 			wg.Go(func() {
-				err := w.Send(context.Background(), bytes.Repeat([]byte("x"), size))
+				err := send(context.Background(), w, bytes.Repeat([]byte("x"), size))
 				returned[i] = true
 				if i == 2 && err != nil { // had its place at once
 					t.Error(err)
@@ -277,18 +283,18 @@ func TestWriterClose(t *testing.T) {
 		if returned[0] || !returned[1] || !returned[3] {
 			t.Fatalf("returned: %v; the first is still being written", returned)
 		}
-		if err := w.Send(context.Background(), []byte("x")); !errors.Is(err, why) {
+		if err := send(context.Background(), w, []byte("x")); !errors.Is(err, why) {
 			t.Fatal(err)
 		}
-		if w.TrySend([]byte("x")) || !errors.Is(w.Flush(t.Context()), why) {
+		if w.TrySend(0, [][]byte{[]byte("x")}) || !errors.Is(w.Flush(t.Context()), why) {
 			t.Fatal("closed, and yet")
 		}
 		_ = out.Close()
 		wg.Wait()
 		w.Wait()
-		if !errors.Is(w.broken(), why) { // the stream broke, after it had been closed
-			if w.broken() != nil {
-				t.Fatal(w.broken())
+		if !errors.Is(w.Broken(), why) { // the stream broke, after it had been closed
+			if w.Broken() != nil {
+				t.Fatal(w.Broken())
 			}
 		}
 		_ = r.Close()
@@ -299,7 +305,7 @@ func TestFlushHonoursItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, out := net.Pipe()
 		w := NewWriter(out, 0)
-		_ = w.Send(t.Context(), []byte("a"))
+		_ = send(t.Context(), w, []byte("a"))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if err := w.Flush(ctx); !errors.Is(err, context.DeadlineExceeded) {
@@ -310,12 +316,12 @@ func TestFlushHonoursItsContext(t *testing.T) {
 		if err := w.Flush(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		_ = w.Send(t.Context(), []byte("b"))
+		_ = send(t.Context(), w, []byte("b"))
 		_ = out.Close()
 		if err := w.Flush(t.Context()); !errors.Is(err, io.ErrClosedPipe) {
 			t.Fatal(err)
 		}
-		if w.broken() == nil {
+		if w.Broken() == nil {
 			t.Fatal("not broken")
 		}
 	})
@@ -337,14 +343,14 @@ func TestWriterWritesInline(t *testing.T) {
 		t.Skip("no writing without blocking here")
 	}
 	for _, size := range []int{100, 9 << 10, 40 << 10} {
-		if err := w.Send(t.Context(), []byte("head "), bytes.Repeat([]byte("x"), size), []byte(" tail")); err != nil {
+		if err := send(t.Context(), w, []byte("head "), bytes.Repeat([]byte("x"), size), []byte(" tail")); err != nil {
 			t.Fatal(err)
 		}
 		if w.writing || w.sent != w.accepted {
 			t.Fatalf("%d bytes were left to somebody else", size)
 		}
 	}
-	if !w.TrySend(bytes.Repeat([]byte("y"), 100<<10)) {
+	if !w.TrySend(0, [][]byte{bytes.Repeat([]byte("y"), 100<<10)}) {
 		t.Fatal("refused")
 	}
 	go func() {

@@ -1,4 +1,4 @@
-package jsonrpc
+package lines
 
 import (
 	"context"
@@ -10,13 +10,14 @@ import (
 // DefaultQueue bounds what waits to be written to one peer, in bytes.
 const DefaultQueue = 8 << 20
 
+// Borrowed is how many bytes a part may have at most to be copied into the queue.
+const Borrowed = 32 << 10
+
 const (
-	borrowed       = 32 << 10 // parts above are not copied into the queue
 	gathered       = 8 << 10  // parts up to here are copied to be written in one go
 	piece          = 64 << 10 // small parts are gathered into pieces of this size
 	batch          = 8        // chunks handed to the peer at a time
 	contentionLast = 8        // times that a lone sender yields to others, after there were some
-	controlGap     = 1 << 20  // how far refusals and cancellations may go over the limit
 )
 
 // A Writer writes frames to one peer: in the order of Send, one at a time, each
@@ -55,7 +56,7 @@ type waiter struct {
 	class      class
 	total      int
 	turn       chan struct{}
-	completion *completion
+	completion *Completion
 	err        error
 }
 
@@ -74,18 +75,11 @@ func NewWriter(w io.Writer, limit int) *Writer {
 
 // Send writes one frame, given in parts, and a line end. It returns when the
 // frame has been written or has its place in the queue; a large part is not
-// copied, so then it returns only when it has been written. With an error the
-// frame has not been queued, except that a context which ends while a large
-// part is being written leaves that part in use: who gets an error must not
+// copied, so then it returns only when it has been written. With an error and
+// queued false the peer sees nothing of the frame. With both it may come to see
+// it: ctx ended while a large part was being written, and who gets that must not
 // write to the parts again.
-func (w *Writer) Send(ctx context.Context, parts ...[]byte) error {
-	_, err := w.send(ctx, parts)
-	return err
-}
-
-// send is Send that also tells whether the frame had got its place in the
-// queue, so that the peer may come to see it whatever the error.
-func (w *Writer) send(ctx context.Context, parts [][]byte) (queued bool, err error) {
+func (w *Writer) Send(ctx context.Context, parts [][]byte) (queued bool, err error) {
 	total, class := measure(parts)
 	w.mu.Lock()
 	switch {
@@ -103,7 +97,7 @@ func (w *Writer) send(ctx context.Context, parts [][]byte) (queued bool, err err
 	if s, err = w.write(mine, s, parts, total, true); s == nil {
 		return err == nil, err
 	}
-	return true, s.wait(ctx)
+	return true, s.Wait(ctx)
 }
 
 // await waits for a place in the queue.
@@ -126,10 +120,11 @@ func (w *Writer) await(ctx context.Context, me *waiter) (queued bool, err error)
 	if me.err != nil || me.completion == nil {
 		return me.err == nil, me.err
 	}
-	return true, me.completion.wait(ctx)
+	return true, me.completion.Wait(ctx)
 }
 
-func (s *completion) wait(ctx context.Context) error {
+// Wait waits until the parts are free again, or ctx ends.
+func (s *Completion) Wait(ctx context.Context) error {
 	select {
 	case <-s.done:
 		return s.err
@@ -148,7 +143,7 @@ func measure(parts [][]byte) (total int, c class) {
 	total = 1
 	for _, p := range parts {
 		total += len(p)
-		if len(p) > borrowed {
+		if len(p) > Borrowed {
 			c = lent
 		}
 	}
@@ -171,12 +166,9 @@ func (w *Writer) awaited(c class) bool {
 }
 
 // TrySend queues one frame if there is room for it and the peer is there. It
-// never blocks. Its parts are copied.
-func (w *Writer) TrySend(parts ...[]byte) bool { return w.trySend(0, parts) }
-
-// trySend is TrySend that may go over the limit by some bytes, and then ahead
-// of those who wait for room; less than none leaves room to others.
-func (w *Writer) trySend(beyond int, parts [][]byte) bool {
+// never blocks. Its parts are copied. It may go beyond the limit by some bytes, and
+// then ahead of those who wait for room; less than none leaves room to others.
+func (w *Writer) TrySend(beyond int, parts [][]byte) bool {
 	total, _ := measure(parts)
 	w.mu.Lock()
 	if w.err != nil || !w.fits(copied, total, beyond) || (beyond <= 0 && w.awaited(copied)) {
@@ -203,7 +195,7 @@ const (
 // accept gives a frame its place: in the queue, or at the caller's turn to write. Large
 // parts are borrowed where that is allowed: then the completion says when they are free
 // again. It is called with mu held.
-func (w *Writer) accept(parts [][]byte, total int, borrow bool) (*completion, turn) {
+func (w *Writer) accept(parts [][]byte, total int, borrow bool) (*Completion, turn) {
 	w.accepted += uint64(total)
 	switch {
 	case w.writing || w.raw == nil:
@@ -225,7 +217,7 @@ func (w *Writer) accept(parts [][]byte, total int, borrow bool) (*completion, tu
 
 // write takes the caller's turn, if there is one: it writes as far as that needs no waiting, and leaves the
 // rest to a goroutine. s is the completion of the frame if that is queued.
-func (w *Writer) write(mine turn, s *completion, parts [][]byte, total int, borrow bool) (*completion, error) {
+func (w *Writer) write(mine turn, s *Completion, parts [][]byte, total int, borrow bool) (*Completion, error) {
 	switch mine {
 	case noTurn:
 		return s, nil
@@ -239,7 +231,7 @@ func (w *Writer) write(mine turn, s *completion, parts [][]byte, total int, borr
 }
 
 // attempted ends a turn for one frame of which n bytes were written.
-func (w *Writer) attempted(n int, err error, parts [][]byte, total int, borrow bool) (s *completion, _ error) {
+func (w *Writer) attempted(n int, err error, parts [][]byte, total int, borrow bool) (s *Completion, _ error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err != nil {
@@ -308,9 +300,9 @@ func (w *Writer) leave() {
 	}
 }
 
-// offer is send for callers that must not wait. false: the queue is full, and the frame
+// Offer is Send for callers that must not wait. false: the queue is full, and the frame
 // must be sent otherwise. With a completion, large parts are still in use.
-func (w *Writer) offer(parts [][]byte) (*completion, bool) {
+func (w *Writer) Offer(parts [][]byte) (*Completion, bool) {
 	total, c := measure(parts)
 	w.mu.Lock()
 	if w.err != nil || !w.fits(c, total, 0) || w.awaited(c) {
@@ -407,14 +399,14 @@ func (w *Writer) attempt(parts [][]byte) (int, error) {
 func (w *Writer) Close(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if err == nil {
-		err = ErrClosed
-	}
 	w.fail(err, false)
 }
 
-// broken returns why the peer cannot be written to, nil as far as is known.
-func (w *Writer) broken() error {
+// Failed is closed when the peer could not be written to.
+func (w *Writer) Failed() <-chan struct{} { return w.failed }
+
+// Broken returns why the peer cannot be written to, nil as far as is known.
+func (w *Writer) Broken() error {
 	select {
 	case <-w.failed:
 	default:
@@ -448,6 +440,14 @@ func (w *Writer) Flush(ctx context.Context) error {
 		return nil
 	}
 	return w.err
+}
+
+// Waiting is what waits to be written: bytes that have been copied, bytes in the memory of
+// their senders, and how many senders wait for room.
+func (w *Writer) Waiting() (copies, borrows, senders int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.size[copied], w.size[lent], len(w.waiting)
 }
 
 // Wait returns when the goroutine of the Writer, if there was one, has ended.

@@ -1,4 +1,4 @@
-package jsonrpc
+package lines
 
 import (
 	"bytes"
@@ -29,8 +29,8 @@ func (c *chunked) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// lines reads everything; a line that is too long becomes "!" and its size.
-func lines(t *testing.T, r *Reader, take func(i int) bool) []string {
+// readAll reads everything; a line that is too long becomes "!" and its size.
+func readAll(t *testing.T, r *Reader, take func(i int) bool) []string {
 	var all []string
 	for i := 0; ; i++ {
 		line, err := r.Next()
@@ -54,7 +54,7 @@ func lines(t *testing.T, r *Reader, take func(i int) bool) []string {
 			}
 			all = append(all, string(own))
 			if buf != nil && i%2 == 0 {
-				buf.release()
+				buf.Release()
 			}
 			continue
 		}
@@ -96,7 +96,7 @@ func TestReaderLines(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, sizes := range [][]int{{1 << 20}, {1}, {101}, {102}, {7, 64 << 10}} {
-				got := lines(t, NewReader(&chunked{s: []byte(tc.in), sizes: sizes}, 100), func(i int) bool { return i%2 == 0 })
+				got := readAll(t, NewReader(&chunked{s: []byte(tc.in), sizes: sizes}, 100), func(i int) bool { return i%2 == 0 })
 				if !slices.Equal(got, tc.want) {
 					t.Fatalf("in pieces of %v: got %.200q, want %.200q", sizes, got, tc.want)
 				}
@@ -121,7 +121,7 @@ func TestReaderHandsBuffersOver(t *testing.T) {
 	}
 	want := split0(in.String(), 1<<20)
 	for _, sizes := range [][]int{{64 << 10}, {1 << 30}, {4096, 1, 70000}} {
-		got := lines(t, NewReader(&chunked{s: []byte(in.String()), sizes: sizes}, 1<<20), func(int) bool { return rng.IntN(2) == 0 })
+		got := readAll(t, NewReader(&chunked{s: []byte(in.String()), sizes: sizes}, 1<<20), func(int) bool { return rng.IntN(2) == 0 })
 		if !slices.Equal(got, want) {
 			for i := range got {
 				if got[i] != want[i] {
@@ -207,10 +207,10 @@ func FuzzReader(f *testing.F) {
 		}
 		most := int(limit)
 		if most == 0 {
-			most = DefaultFrameLimit
+			most = DefaultLimit
 		}
 		want := split0(string(in), most)
-		got := lines(t, NewReader(&chunked{s: in, sizes: sizes[min(1, len(sizes)-1):]}, most), func(i int) bool { return i%3 == 0 })
+		got := readAll(t, NewReader(&chunked{s: in, sizes: sizes[min(1, len(sizes)-1):]}, most), func(i int) bool { return i%3 == 0 })
 		if slices.Equal(got, want) {
 			return
 		}
@@ -228,7 +228,7 @@ func TestReaderDropsAByteOrderMark(t *testing.T) {
 	const mark = "\xef\xbb\xbf"
 	for _, size := range []int{1, 2, 100} {
 		r := NewReader(&chunked{s: []byte(mark + "{}\n" + mark + "[]\n"), sizes: []int{size}}, 0)
-		if got := lines(t, r, func(int) bool { return false }); !slices.Equal(got, []string{"{}", mark + "[]"}) {
+		if got := readAll(t, r, func(int) bool { return false }); !slices.Equal(got, []string{"{}", mark + "[]"}) {
 			t.Errorf("in pieces of %d: %q", size, got)
 		}
 	}

@@ -1,9 +1,9 @@
-package jsonrpc
+package lines
 
 // A Batch gathers small frames, so that what came in one read leaves in one write.
 // It belongs to a read loop. While that has further lines in its buffer, the frames
-// that the fast path sends are held back. They are sent before the loop reads again
-// or does anything but the fast path, and when the bounds below are reached. A nil
+// that are sent by its batch are held back. They are sent before the loop reads again
+// or does anything that takes time, and when the bounds below are reached. A nil
 // Batch holds nothing back.
 type Batch struct {
 	on      bool      // another line waits
@@ -18,14 +18,21 @@ const (
 	batchBytes  = 16 << 10
 )
 
-// send sends one frame as TrySend does, now or with others.
-func (b *Batch) send(w *Writer, parts [][]byte) bool {
+// Hold says whether frames are to be held back from now on, and returns whether they
+// are: not where the bounds are reached.
+func (b *Batch) Hold(back bool) bool {
+	b.on = back && !b.full()
+	return b.on
+}
+
+// Send sends one frame as TrySend does, now or with others.
+func (b *Batch) Send(w *Writer, parts [][]byte) bool {
 	if b == nil || !b.on {
-		return w.trySend(0, parts)
+		return w.TrySend(0, parts)
 	}
 	n, ok := w.hold(parts)
 	if !ok {
-		return w.trySend(0, parts)
+		return w.TrySend(0, parts)
 	}
 	b.frames++
 	b.bytes += n
@@ -45,7 +52,7 @@ type Later interface {
 }
 
 // Defer has l.Leave called once, before the batch is sent. l then sends a frame of so
-// many bytes. It is for an Options.Fast that must do something for all frames of the
+// many bytes. It is for who must do something for all frames of the
 // batch, such as recording them, before the peer may see any.
 func (b *Batch) Defer(l Later, bytes int) {
 	b.frames++
@@ -64,7 +71,7 @@ func (b *Batch) Together(f func(b *Batch)) {
 	b.on = true
 	defer func() {
 		b.on = false
-		b.flush()
+		b.Flush()
 	}()
 	f(b)
 }
@@ -72,8 +79,8 @@ func (b *Batch) Together(f func(b *Batch)) {
 // full reports whether the bounds of a batch are reached.
 func (b *Batch) full() bool { return b.frames >= batchFrames || b.bytes >= batchBytes }
 
-// flush sends what is held.
-func (b *Batch) flush() {
+// Flush sends what is held.
+func (b *Batch) Flush() {
 	if len(b.later) > 0 {
 		on := b.on
 		b.on = true

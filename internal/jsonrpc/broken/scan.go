@@ -1,35 +1,22 @@
-package jsonrpc
+package broken
 
 import (
 	"bytes"
-	"fmt"
 	"slices"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"mcphub/internal/lazyregexp"
 )
 
-// A TooLongError reports a line over the frame limit. The line has been
-// skipped. Answers are what may be the ids of the calls it answered; Request
-// is the id of the request that it seems to have been, or "".
-type TooLongError struct {
-	Limit   int
-	Size    int64
-	Answers []string
-	Request string
-	asks    bool // it has a method
-}
+// MaxID bounds an id that is looked for, in bytes of JSON.
+const MaxID = 1 << 10
 
-func (e *TooLongError) Error() string {
-	return fmt.Sprintf("a line of %d bytes is over the limit of %d", e.Size, e.Limit)
-}
-
-// idScanner looks for the ids of a line that cannot be read as JSON. It is not
+// A Scanner looks for the ids of one line that cannot be read as JSON. It is not
 // a parser: it follows strings and nesting just far enough to tell a member of
-// the envelope from one below, takes its input in pieces so that a line over
-// the limit need not be kept, and may be wrong about hopeless lines. All that
-// follows from a find is that one call ends with an error. A line may hold
-// several envelopes (glued together, or a batch).
-type idScanner struct {
+// the envelope from one below, and takes the line in pieces, so that one over
+// the limit need not be kept. The zero value is ready for use.
+type Scanner struct {
 	depth   int
 	inStr   bool
 	escaped bool
@@ -40,32 +27,34 @@ type idScanner struct {
 	key     string // the member whose value comes next
 	value   bool   // a colon was seen after key
 	mark    mark
-	env     envelope // the object open at depth 1
-	found   finds
+	env     Envelope // the object open at depth 1
+	found   Found
 	tail    []byte // the last bytes, for ids behind a broken string
 }
 
-// envelope is what has been seen of one object.
-type envelope struct {
-	ids                                    []string
-	version, hasID, method, params, answer bool
+// An Envelope is what has been seen of one object.
+type Envelope struct {
+	IDs                   []string // its ids, each once
+	HasID, Method, Answer bool     // which members it has; Answer: a result or an error
+	version, params       bool
 }
 
-// finds is what a broken line may have been.
-type finds struct {
-	answers  []string // ids of calls that it answered
-	requests []string // ids of requests that it made
-	asks     bool     // it has a method
+// Found is what a broken line may have been.
+type Found struct {
+	Answers  []string // ids of calls that it answered
+	Requests []string // ids of requests that it made
+	Asks     bool     // it has a method
 	other    bool     // it has an object that is no envelope
 }
 
 const (
-	scanText = DefaultIDLimit + 2
+	scanText = MaxID + 2
 	scanTail = 512
 	scanIDs  = 16
 )
 
-func (s *idScanner) feed(b []byte) {
+// Feed takes the next piece of the line.
+func (s *Scanner) Feed(b []byte) {
 	for _, c := range b {
 		if s.inStr && s.depth != 1 && !s.escaped && s.mark.state == markNone && c != '"' && c != '\\' && c != '{' {
 			continue // most of a large line
@@ -82,7 +71,7 @@ func (s *idScanner) feed(b []byte) {
 	}
 }
 
-func (s *idScanner) step(c byte) {
+func (s *Scanner) step(c byte) {
 	if !s.started && c != ' ' && c != '\t' && c != '\r' {
 		s.started = true
 		s.noise = c != '{' && c != '['
@@ -112,7 +101,7 @@ func (s *idScanner) step(c byte) {
 	case ':':
 		if s.depth == 1 {
 			s.key, s.value = s.last, true
-			s.env.see(s.key)
+			s.env.See(s.key)
 		}
 	case ',', ' ', '\t', '\r':
 		s.endToken()
@@ -126,7 +115,7 @@ func (s *idScanner) step(c byte) {
 	}
 }
 
-func (s *idScanner) open(c byte) {
+func (s *Scanner) open(c byte) {
 	s.endToken()
 	s.value = false
 	if s.depth == 0 && c == '[' {
@@ -137,7 +126,7 @@ func (s *idScanner) open(c byte) {
 	}
 }
 
-func (s *idScanner) inString(c byte) {
+func (s *Scanner) inString(c byte) {
 	switch {
 	case s.escaped:
 		s.escaped = false
@@ -147,7 +136,7 @@ func (s *idScanner) inString(c byte) {
 		s.inStr = false
 		if s.depth == 1 {
 			if s.value && s.key == "id" {
-				s.env.id(`"` + string(s.text) + `"`)
+				s.env.AddID(`"` + string(s.text) + `"`)
 				s.value = false
 			}
 			s.last = string(s.text)
@@ -160,12 +149,12 @@ func (s *idScanner) inString(c byte) {
 	}
 }
 
-func (s *idScanner) endToken() {
+func (s *Scanner) endToken() {
 	if len(s.text) == 0 {
 		return
 	}
 	if s.depth == 1 && s.value && s.key == "id" {
-		s.env.id(string(s.text))
+		s.env.AddID(string(s.text))
 		s.value = false
 	}
 	s.text = s.text[:0]
@@ -173,24 +162,24 @@ func (s *idScanner) endToken() {
 
 // restart takes the member that was just seen as the first of an envelope that the
 // broken text before it has hidden.
-func (s *idScanner) restart(name string) {
+func (s *Scanner) restart(name string) {
 	s.closeEnvelope(false)
 	s.depth, s.inStr, s.escaped = 1, false, false
 	s.text, s.last, s.key, s.value = s.text[:0], "", name, true
-	s.env.see(name)
+	s.env.See(name)
 }
 
 // closeEnvelope counts what was seen of an object; whole tells that its end
 // was seen too.
-func (s *idScanner) closeEnvelope(whole bool) {
+func (s *Scanner) closeEnvelope(whole bool) {
 	e := s.env
-	s.env = envelope{}
+	s.env = Envelope{}
 	switch {
-	case e.method:
-		s.found.asks = true
-		s.found.requests = atMost(append(s.found.requests, e.ids...))
-	case e.answer, !e.params && (!whole || e.version): // a line of a log has an end, and no version
-		s.found.answers = atMost(append(s.found.answers, e.ids...))
+	case e.Method:
+		s.found.Asks = true
+		s.found.Requests = atMost(append(s.found.Requests, e.IDs...))
+	case e.Answer, !e.params && (!whole || e.version): // a line of a log has an end, and no version
+		s.found.Answers = atMost(append(s.found.Answers, e.IDs...))
 	case whole:
 		s.found.other = true
 	}
@@ -198,26 +187,28 @@ func (s *idScanner) closeEnvelope(whole bool) {
 
 func atMost(ids []string) []string { return ids[:min(len(ids), scanIDs)] }
 
-func (e *envelope) see(name string) {
+// See tells that the object has a member of that name.
+func (e *Envelope) See(name string) {
 	switch name {
 	case "jsonrpc":
 		e.version = true
 	case "id":
-		e.hasID = true
+		e.HasID = true
 	case "method":
-		e.method = true
+		e.Method = true
 	case "params":
 		e.params = true
 	case "result", "error":
-		e.answer = true
+		e.Answer = true
 	}
 }
 
-func (e *envelope) known() bool { return e.method || e.params || e.answer || len(e.ids) > 0 }
+func (e *Envelope) known() bool { return e.Method || e.params || e.Answer || len(e.IDs) > 0 }
 
-func (e *envelope) id(text string) {
-	if len(e.ids) < scanIDs && len(text) < scanText && !slices.Contains(e.ids, text) {
-		e.ids = append(e.ids, text)
+// AddID tells an id of the object, as it is written.
+func (e *Envelope) AddID(text string) {
+	if len(e.IDs) < scanIDs && len(text) < scanText && !slices.Contains(e.IDs, text) {
+		e.IDs = append(e.IDs, text)
 	}
 }
 
@@ -268,36 +259,42 @@ var (
 	methodMark = []byte(`"method"`)
 )
 
-// request returns the one id that a request may be refused with, or "".
-func (f finds) request() string {
-	if len(f.requests) != 1 || !recoverable(f.requests[0]) || !wellFormed([]byte(f.requests[0])) {
+// Request returns the one id that a request may be refused with, or "".
+func (f Found) Request() string { return oneID(f.Requests) }
+
+// ID returns the one id that the object has, or "" where it has none or several.
+func (e *Envelope) ID() string { return oneID(e.IDs) }
+
+// oneID returns the only one of ids, if it is one that may be answered: a JSON string or
+// number of at most MaxID bytes.
+func oneID(ids []string) string {
+	if len(ids) != 1 || len(ids[0]) > MaxID {
 		return ""
 	}
-	return f.requests[0]
+	id := jsontext.Value(ids[0])
+	if kind := id.Kind(); kind != '"' && kind != '0' || !id.IsValid(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) {
+		return ""
+	}
+	return ids[0]
 }
 
-// finish returns what the line may have been.
-func (s *idScanner) finish() finds {
+// Finish returns what the line may have been.
+func (s *Scanner) Finish() Found {
 	open := s.env // a number at the very end may lack digits: it is left out
 	s.closeEnvelope(false)
-	ended := (s.found.asks || s.found.other) && s.depth == 0 && !s.inStr
-	if len(s.found.answers) > 0 || ended || open.method || open.params || bytes.Contains(s.tail, methodMark) {
+	ended := (s.found.Asks || s.found.other) && s.depth == 0 && !s.inStr
+	if len(s.found.Answers) > 0 || ended || open.Method || open.params || bytes.Contains(s.tail, methodMark) {
 		return s.found
 	}
 	if m := trailingID.FindSubmatch(s.tail); m != nil {
-		s.found.answers = []string{string(m[1])}
+		s.found.Answers = []string{string(m[1])}
 	}
 	return s.found
 }
 
-func (s *idScanner) tooLong(limit int, size int64) *TooLongError {
-	f := s.finish()
-	return &TooLongError{Limit: limit, Size: size, Answers: f.answers, Request: f.request(), asks: f.asks}
-}
-
-// scan returns what a broken line may have been.
-func scan(line []byte) finds {
-	var s idScanner
-	s.feed(line)
-	return s.finish()
+// Scan returns what a broken line may have been.
+func Scan(line []byte) Found {
+	var s Scanner
+	s.Feed(line)
+	return s.Finish()
 }

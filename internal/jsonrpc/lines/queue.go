@@ -1,4 +1,4 @@
-package jsonrpc
+package lines
 
 import "io"
 
@@ -16,7 +16,7 @@ const (
 // whose part it borrows: the bytes are somebody else's and not a copy.
 type chunk struct {
 	b          []byte
-	completion *completion
+	completion *Completion
 }
 
 func (c chunk) class() class {
@@ -26,14 +26,14 @@ func (c chunk) class() class {
 	return copied
 }
 
-// completion is what a sender of borrowed parts waits for: left counts them.
-type completion struct {
+// A Completion is what a sender of borrowed parts waits for: left counts them.
+type Completion struct {
 	left int
 	done chan struct{}
 	err  error // set before done is closed
 }
 
-func (s *completion) end(err error) {
+func (s *Completion) end(err error) {
 	s.left--
 	if err != nil && s.err == nil {
 		s.err = err
@@ -45,18 +45,18 @@ func (s *completion) end(err error) {
 
 // enqueue puts a frame, less its first skip bytes, behind what waits. It is
 // called with mu held.
-func (w *Writer) enqueue(parts [][]byte, skip int, borrow bool) *completion {
-	var s *completion
+func (w *Writer) enqueue(parts [][]byte, skip int, borrow bool) *Completion {
+	var s *Completion
 	for _, p := range parts {
 		cut := min(skip, len(p))
 		skip -= cut
 		p = p[cut:]
-		if len(p) <= borrowed || !borrow {
+		if len(p) <= Borrowed || !borrow {
 			w.gather(p)
 			continue
 		}
 		if s == nil {
-			s = &completion{done: make(chan struct{})}
+			s = &Completion{done: make(chan struct{})}
 		}
 		s.left++
 		w.queue = append(w.queue, chunk{b: p, completion: s})

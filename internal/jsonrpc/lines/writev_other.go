@@ -1,6 +1,6 @@
 //go:build unix && !linux && !darwin && !openbsd
 
-package jsonrpc
+package lines
 
 import "mcphub/internal/rawio"
 
