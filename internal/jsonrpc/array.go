@@ -94,10 +94,7 @@ func (g *answers) expect() {
 
 // refuse adds an error, on the read loop.
 func (g *answers) refuse(id []byte, code int64, text string) {
-	if id == nil {
-		id = []byte("null")
-	}
-	g.add(string(id), ErrorAnswer(code, text))
+	g.add(orNull(id), ErrorAnswer(code, text))
 }
 
 // reply takes the answer to one request, unless that was cancelled: then the
@@ -113,18 +110,19 @@ func (g *answers) reply(ctx context.Context, id string, a Answer) {
 // add puts an answer into the array, unless that exceeds one frame: a batch must not
 // make the hub hold more than single requests could.
 func (g *answers) add(id string, a Answer) {
-	member, body := a.parts()
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if len(g.body)+len(body) > g.c.o.FrameLimit {
-		member, body = memberFault, (&Error{Code: CodeInternal, Message: fmt.Sprintf("the answers of this batch have more than %d bytes: send the request by itself", g.c.o.FrameLimit)}).Raw()
+	if _, body := a.parts(); len(g.body)+len(body) > g.c.o.FrameLimit {
+		a = ErrorAnswer(CodeInternal, fmt.Sprintf("the answers of this batch have more than %d bytes: send the request by itself", g.c.o.FrameLimit))
 	}
 	between := byte(',')
 	if g.body == nil {
 		between = '['
 	}
-	g.body = append(append(append(g.body, between), memberID0...), id...)
-	g.body = append(append(append(g.body, member...), body...), '}')
+	f := newFrame()
+	defer f.free()
+	f.answer(id, a)
+	g.body = AppendAll(append(g.body, between), f.parts)
 }
 
 // end counts down, and sends what there is when nothing more comes. The read loop

@@ -46,8 +46,7 @@ func (c *Conn) Call(ctx context.Context, method string, params ...[]byte) (*Resp
 	c.mu.Unlock()
 
 	f := newFrame()
-	f.head = strconv.AppendUint(append(f.head, memberID0...), n, 10)
-	f.method(method, params)
+	f.request(n, method, params)
 	queued, err := c.w.Send(ctx, f.parts)
 	if err == nil {
 		f.free()
@@ -88,9 +87,7 @@ func closedBy(err error) error {
 func (c *Conn) cancelPeer(n uint64, cause error) {
 	f := newFrame()
 	defer f.free()
-	f.head = append(f.head, `{"jsonrpc":"2.0","method":"`+methodCancelled+`","params":`...)
-	f.head = AppendCancel(f.head, strconv.AppendUint(nil, n, 10), cause)
-	f.parts = append(f.parts, append(f.head, '}'))
+	f.notification(methodCancelled, [][]byte{AppendCancel(nil, strconv.AppendUint(nil, n, 10), cause)})
 	if !c.w.TrySend(controlGap, f.parts) {
 		c.dropped.Add(1)
 	}
@@ -142,8 +139,7 @@ func (c *Conn) forgetRaw(id string) *call {
 // Notify sends a notification, waiting for room as long as ctx lasts.
 func (c *Conn) Notify(ctx context.Context, method string, params ...[]byte) error {
 	f := newFrame()
-	f.head = append(f.head, `{"jsonrpc":"2.0"`...)
-	f.method(method, params)
+	f.notification(method, params)
 	if _, err := c.w.Send(ctx, f.parts); err != nil {
 		if ctx.Err() == nil {
 			err = closedBy(err)
@@ -169,8 +165,7 @@ func (c *Conn) TrySpare(method string, params ...[]byte) bool {
 func (c *Conn) tryNotify(beyond int, method string, params [][]byte) bool {
 	f := newFrame()
 	defer f.free()
-	f.head = append(f.head, `{"jsonrpc":"2.0"`...)
-	f.method(method, params)
+	f.notification(method, params)
 	if c.w.TrySend(beyond, f.parts) {
 		return true
 	}

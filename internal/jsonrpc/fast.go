@@ -3,7 +3,6 @@ package jsonrpc
 import (
 	"maps"
 	"slices"
-	"strconv"
 
 	"mcphub/internal/jsonrpc/lines"
 )
@@ -53,11 +52,9 @@ func (r *Reply) Answer(a Answer) {
 		r.over()
 		return
 	}
-	member, body := a.parts()
 	f := newFrame()
-	f.answer(r.id, member, body)
 	sent, pending := false, (*lines.Completion)(nil)
-	if len(body) <= lines.Borrowed {
+	if f.answer(r.id, a) <= lines.Borrowed {
 		sent = a.batch.Send(c.w, f.parts)
 	} else {
 		pending, sent = c.w.Offer(f.parts)
@@ -173,8 +170,7 @@ func (s *Started) Start(b *lines.Batch, method string, params ...[]byte) bool {
 	c.mu.Unlock()
 	f := newFrame()
 	defer f.free()
-	f.head = strconv.AppendUint(append(f.head, memberID0...), s.n, 10)
-	f.method(method, params)
+	f.request(s.n, method, params)
 	if b.Send(c.w, f.parts) {
 		return true
 	}

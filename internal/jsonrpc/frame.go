@@ -1,6 +1,7 @@
 package jsonrpc
 
 import (
+	"strconv"
 	"sync"
 )
 
@@ -34,6 +35,18 @@ var (
 	memberFault  = []byte(`,"error":`)
 )
 
+// request makes the frame a request of our own.
+func (f *frame) request(n uint64, method string, params [][]byte) {
+	f.head = strconv.AppendUint(append(f.head, memberID0...), n, 10)
+	f.method(method, params)
+}
+
+// notification makes the frame one.
+func (f *frame) notification(method string, params [][]byte) {
+	f.head = append(f.head, `{"jsonrpc":"2.0"`...)
+	f.method(method, params)
+}
+
 // method ends the frame whose head has been started with a method and its params.
 func (f *frame) method(name string, params [][]byte) {
 	f.head = AppendString(append(f.head, `,"method":`...), name)
@@ -50,8 +63,10 @@ func (f *frame) method(name string, params [][]byte) {
 	f.parts = append(append(append(f.parts, f.head), params...), endObject)
 }
 
-// answer makes the frame an answer.
-func (f *frame) answer(id string, member, body []byte) {
+// answer makes the frame an answer, and returns how long its result or error is.
+func (f *frame) answer(id string, a Answer) (size int) {
+	member, body := a.parts()
 	f.head = append(append(append(f.head, memberID0...), id...), member...)
 	f.parts = append(f.parts, f.head, body, endObject)
+	return len(body)
 }

@@ -67,7 +67,10 @@ func plainFrame(frame []byte, strict bool, m *Message) bool {
 	}
 	*m = Message{Members: m.Members[:0]}
 	p := newPlain(frame, strict)
-	var seen uint8
+	expected, seen := uint8(ofAnswer), uint8(0)
+	if strict {
+		expected = ofRequest
+	}
 	i := 1
 	for more := true; more; {
 		from := blanks(frame, i)
@@ -84,8 +87,8 @@ func plainFrame(frame []byte, strict bool, m *Message) bool {
 		if i < 0 {
 			return false
 		}
-		bit, ok := m.plainMember(name, frame[at:i], strict)
-		if !ok || seen&bit != 0 {
+		bit, err := m.set(string(name), frame[at:i])
+		if err != nil || bit&expected == 0 || seen&bit != 0 {
 			return false
 		}
 		seen |= bit
@@ -98,31 +101,6 @@ func plainFrame(frame []byte, strict bool, m *Message) bool {
 	}
 	m.Frame = frame
 	return blanks(frame, i) == len(frame)
-}
-
-// plainMember enters a member of the envelope; false: it is not plain there.
-func (m *Message) plainMember(name, value []byte, strict bool) (bit uint8, ok bool) {
-	switch string(name) {
-	case "jsonrpc":
-		return memberVersion, string(value) == `"2.0"`
-	case "id":
-		m.ID = value
-		return memberID, checkID(value) == nil
-	case "method":
-		var err error
-		m.Method, err = methodName(value)
-		return memberMethod, strict && err == nil
-	case "params":
-		m.Params = value
-		return memberParams, strict
-	case "result":
-		m.Result = value
-		return memberResult, !strict
-	case "error":
-		m.Error = value
-		return memberError, !strict
-	}
-	return 0, false
 }
 
 func blanks(b []byte, i int) int {

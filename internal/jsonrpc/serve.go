@@ -277,9 +277,8 @@ func (c *Conn) reply(ctx context.Context, id string, a Answer) {
 		a.release()
 		return
 	}
-	member, body := a.parts()
 	f := newFrame()
-	f.answer(id, member, body)
+	f.answer(id, a)
 	queued, err := c.w.Send(c.ctx, f.parts)
 	if err != nil {
 		c.o.Log.Debug().Err(err).Msg("an answer could not be written")
@@ -293,10 +292,9 @@ func (c *Conn) reply(ctx context.Context, id string, a Answer) {
 
 // replyOnReadLoop is reply for the read loop, which must not block.
 func (c *Conn) replyOnReadLoop(id string, a Answer) {
-	member, body := a.parts()
 	f := newFrame()
 	defer f.free()
-	f.answer(id, member, body)
+	f.answer(id, a)
 	if c.w.TrySend(controlGap, f.parts) {
 		a.release()
 		return
@@ -311,15 +309,20 @@ func (c *Conn) replyOnReadLoop(id string, a Answer) {
 // refuse answers with an error from the read loop, which must not block. A peer that
 // sends many bad messages and does not read loses answers.
 func (c *Conn) refuse(id []byte, code int64, text string) {
-	if id == nil {
-		id = []byte("null")
-	}
 	f := newFrame()
 	defer f.free()
-	f.answer(string(id), memberFault, (&Error{Code: code, Message: text}).Raw())
+	f.answer(orNull(id), ErrorAnswer(code, text))
 	if !c.w.TrySend(controlGap, f.parts) {
 		c.dropped.Add(1)
 	}
+}
+
+// orNull is the id of what is refused: null where none could be read.
+func orNull(id []byte) string {
+	if id == nil {
+		return "null"
+	}
+	return string(id)
 }
 
 func isCancelled(cause error) bool {

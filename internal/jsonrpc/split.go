@@ -91,6 +91,14 @@ func (s *splitter) name() (string, error) {
 	return knownName(v[1 : len(v)-1]), nil
 }
 
+// pair reads a name and the value that it has.
+func (s *splitter) pair(b []byte) (name string, value []byte, err error) {
+	if name, err = s.name(); err == nil {
+		value, err = s.value(b)
+	}
+	return name, value, err
+}
+
 // knownName returns name as a string.
 func knownName(name []byte) string {
 	for _, known := range knownNames {
@@ -226,6 +234,9 @@ const (
 	memberParams
 	memberResult
 	memberError
+
+	ofRequest = memberVersion | memberID | memberMethod | memberParams
+	ofAnswer  = memberVersion | memberID | memberResult | memberError
 )
 
 func (s *memberSet) has(bit uint8) bool { return s.bits&bit != 0 }
@@ -244,38 +255,46 @@ func (s *memberSet) check(err error) {
 }
 
 func (s *splitter) member(name string, frame []byte, m *Message, seen *memberSet) error {
-	var v []byte
-	var err error
 	if name == "params" {
 		seen.add(memberParams, name)
 		return s.params(frame, m, seen)
 	}
-	if v, err = s.value(frame); err != nil {
+	v, err := s.value(frame)
+	if err != nil {
 		return err
 	}
-	switch name {
-	case "id":
-		seen.add(memberID, name)
-		seen.check(checkID(v))
-		m.ID = v
-	case "result":
-		seen.add(memberResult, name)
-		m.Result = v
-	case "error":
-		seen.add(memberError, name)
-		m.Error = v
-	case "method":
-		seen.add(memberMethod, name)
-		if m.Method, err = methodName(v); err != nil {
-			seen.check(err)
-		}
-	case "jsonrpc":
-		seen.add(memberVersion, name)
-		if string(v) != `"2.0"` {
-			seen.check(shapeError(`jsonrpc must be "2.0"`))
-		}
-	}
+	bit, bad := m.set(name, v)
+	seen.add(bit, name)
+	seen.check(bad)
 	return nil
+}
+
+// set enters a member of the envelope, and tells which it is and what is wrong with its
+// value. bit is 0 for a name that the envelope does not have.
+func (m *Message) set(name string, value []byte) (bit uint8, bad error) {
+	switch name {
+	case "jsonrpc":
+		if string(value) != `"2.0"` {
+			bad = shapeError(`jsonrpc must be "2.0"`)
+		}
+		return memberVersion, bad
+	case "id":
+		m.ID = value
+		return memberID, checkID(value)
+	case "method":
+		m.Method, bad = methodName(value)
+		return memberMethod, bad
+	case "params":
+		m.Params = value
+		return memberParams, nil
+	case "result":
+		m.Result = value
+		return memberResult, nil
+	case "error":
+		m.Error = value
+		return memberError, nil
+	}
+	return 0, nil
 }
 
 func methodName(v []byte) (string, error) {
@@ -311,11 +330,7 @@ func (s *splitter) params(frame []byte, m *Message, seen *memberSet) error {
 	}
 	start := int(s.dec.InputOffset()) - 1
 	for s.dec.PeekKind() != '}' {
-		n, err := s.name()
-		if err != nil {
-			return err
-		}
-		v, err := s.value(frame)
+		n, v, err := s.pair(frame)
 		if err != nil {
 			return err
 		}
@@ -377,11 +392,7 @@ func Members(raw []byte, yield func(name string, value []byte) bool) error {
 		return err
 	}
 	for s.dec.PeekKind() != '}' {
-		n, err := s.name()
-		if err != nil {
-			return err
-		}
-		v, err := s.value(raw)
+		n, v, err := s.pair(raw)
 		if err != nil {
 			return err
 		}

@@ -157,7 +157,7 @@ func TestRelayedTextIsUnchanged(t *testing.T) {
 			t.Fatalf("%s: id %s, result %s", in, m.ID, m.Result)
 		}
 		f := newFrame()
-		f.answer(`"other"`, memberAnswer, m.moved(bytes.Clone(m.Frame), m.Result))
+		f.answer(`"other"`, ResultAnswer(m.moved(bytes.Clone(m.Frame), m.Result)))
 		out := bytes.Join(f.parts, nil)
 		if want := `{"jsonrpc":"2.0","id":"other","result":` + value + `}`; string(out) != want {
 			t.Fatalf("got %s, want %s", out, want)
