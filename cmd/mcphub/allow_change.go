@@ -25,6 +25,7 @@ import (
 	"mcphub/internal/clients"
 	"mcphub/internal/clients/edit"
 	"mcphub/internal/config"
+	"mcphub/internal/config/hubfile"
 	"mcphub/internal/exit"
 	"mcphub/internal/lazyregexp"
 	"mcphub/internal/printable"
@@ -90,7 +91,7 @@ func (w *allowWork) open(name string) error {
 
 // reads parses the text and builds the server of that name, also one that is disabled.
 func (w *allowWork) reads(name string) (currentEntry, error) {
-	trail, err := config.Follow(w.path)
+	trail, err := hubfile.Follow(w.path)
 	if err != nil {
 		return currentEntry{}, exit.Failed(err)
 	}

@@ -17,6 +17,7 @@ import (
 
 	"mcphub/internal/clients"
 	"mcphub/internal/config"
+	"mcphub/internal/config/hubfile"
 	"mcphub/internal/exit"
 	"mcphub/internal/layout"
 	"mcphub/internal/secrets"
@@ -234,7 +235,7 @@ func foundWithoutHelp(path string) bool {
 		}
 		return os.LookupEnv(name)
 	}
-	found, _ := config.Find("", env, func(p string) bool { return p == path || isThere(p) })
+	found, _ := hubfile.Find("", env, func(p string) bool { return p == path || isThere(p) })
 	return found == path
 }
 

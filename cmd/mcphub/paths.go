@@ -8,15 +8,16 @@ import (
 	"strings"
 
 	"mcphub/internal/config"
+	"mcphub/internal/config/hubfile"
 	"mcphub/internal/exit"
 )
 
 // hubFile reads hub.json: the one that serve would read, else the one that it would find.
 // named is --config. text is nil where there is no file.
 func hubFile(named string) (path string, text []byte, err error) {
-	path, _ = config.Find(named, os.LookupEnv, isThere)
+	path, _ = hubfile.Find(named, os.LookupEnv, isThere)
 	if path == "" {
-		path = config.DefaultPath(os.LookupEnv)
+		path = hubfile.DefaultPath(os.LookupEnv)
 	}
 	if path == "" {
 		return "", nil, exit.Errorf(exit.Failure, "there is no folder for hub.json: set HOME, or name a file with --config")

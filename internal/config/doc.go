@@ -18,15 +18,9 @@
 // http.tokens, and the entry's paths and tools, and where the key looks like a
 // misspelling of one that guards.
 //
-// # Watching
-//
-// A [Watcher] tells when the file becomes another, by content or by the way that
-// leads to it. Run starts no goroutine but fsnotify's, which ends with it; Changes
-// may be read by any goroutine. It reads the file and never decides whether to use it.
-//
 // # Concurrency
 //
-// Load, Parse, Find, Default and Describe may be called from any goroutine and
+// Load, Parse, Default and Describe may be called from any goroutine and
 // start none. A *File is never changed after it was returned; share it freely,
 // and do not write to it.
 //

@@ -3,9 +3,9 @@ package config
 import (
 	"fmt"
 	"os"
-	"runtime"
 	"strings"
 
+	"mcphub/internal/config/hubfile"
 	"mcphub/internal/lazyregexp"
 	"mcphub/internal/reference"
 )
@@ -103,7 +103,7 @@ func (e *expander) one(body string, depth int) (string, *expandError) {
 	case body == "/", body == "pathSeparator":
 		return string(os.PathSeparator), nil
 	case body == "userHome":
-		return e.variable(homeVariable(), "", false, depth)
+		return e.variable(hubfile.HomeVariable(), "", false, depth)
 	}
 	if k, name, ok := reference.KindOf(body); ok {
 		return e.reference(k, name, depth)
@@ -187,11 +187,4 @@ func (e *expander) unset() *expandError {
 func clip(s string) string {
 	q := quote(s)
 	return q[1 : len(q)-1]
-}
-
-func homeVariable() string {
-	if runtime.GOOS == "windows" {
-		return "USERPROFILE"
-	}
-	return "HOME"
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"mcphub/internal/config/hubfile"
 )
 
 // Values of Server.Type.
@@ -66,8 +68,8 @@ type File struct {
 	HTTP     HTTP        `koanf:"http"`
 	Limits   Limits      `koanf:"limits"`
 
-	Sum   string `koanf:"-"` // of the bytes that were read, SHA-256 in hex; "" for Default
-	Trail Trail  `koanf:"-"` // how Path led to the file when Load read it
+	Sum   string        `koanf:"-"` // of the bytes that were read, SHA-256 in hex; "" for Default
+	Trail hubfile.Trail `koanf:"-"` // how Path led to the file when Load read it
 
 	src  *source
 	tree *node // in hub.json's own spelling, for At

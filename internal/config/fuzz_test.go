@@ -5,6 +5,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"mcphub/internal/config/hubfile"
 )
 
 // FuzzParse: whatever the text, nothing panics, and what comes out keeps the
@@ -52,7 +54,7 @@ func FuzzParse(f *testing.F) {
 			if !errors.As(err, &le) || le.Err == nil && len(le.Errors) == 0 {
 				t.Fatalf("error %v", err)
 			}
-			if le.Err != nil && len(data) <= maxFile { // the reader could not fill its own types
+			if le.Err != nil && len(data) <= hubfile.MaxSize { // the reader could not fill its own types
 				t.Fatal(le)
 			}
 			return

@@ -5,9 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -19,12 +17,10 @@ import (
 	"github.com/knadh/koanf/providers/rawbytes"
 	"github.com/knadh/koanf/v2"
 
+	"mcphub/internal/config/hubfile"
 	"mcphub/internal/reference"
 	"mcphub/internal/spelling"
 )
-
-// maxFile bounds a configuration, in bytes.
-const maxFile = 4 << 20
 
 // delimiter joins koanf's key paths. Names of servers and variables hold dots.
 const delimiter = "\x00"
@@ -47,11 +43,11 @@ func Load(path string, env func(string) (string, bool), above ...Setting) (*File
 // LoadAs is Load as it would be if the file at path, which need not be there, read as
 // the one at text does. Problems name the latter.
 func LoadAs(path, text string, env func(string) (string, bool), above ...Setting) (*File, []Problem, error) {
-	trail, err := Follow(path) // before it is read: what changes later is a Watcher's to see
+	trail, err := hubfile.Follow(path) // before it is read: what changes later is a Watcher's to see
 	if err != nil {
 		return nil, nil, &LoadError{Path: path, Err: err}
 	}
-	data, err := read(text)
+	data, err := hubfile.Read(text)
 	if err != nil {
 		return nil, nil, &LoadError{Path: text, Err: err}
 	}
@@ -59,32 +55,24 @@ func LoadAs(path, text string, env func(string) (string, bool), above ...Setting
 }
 
 // Text is what the file at path reads, and how the path leads to it.
-func Text(path string) ([]byte, Trail, error) {
-	trail, err := Follow(path) // before it is read: what changes later is a Watcher's to see
+func Text(path string) ([]byte, hubfile.Trail, error) {
+	trail, err := hubfile.Follow(path) // before it is read: what changes later is a Watcher's to see
 	if err != nil {
 		return nil, trail, &LoadError{Path: path, Err: err}
 	}
-	data, err := readRegular(path)
+	data, err := hubfile.ReadRegular(path)
 	if err != nil {
 		return nil, trail, &LoadError{Path: path, Err: err}
 	}
 	return data, trail, nil
 }
 
-// readRegular reads a file, and nothing that would make it wait.
-func readRegular(path string) ([]byte, error) {
-	if fi, err := os.Stat(path); err == nil && !fi.Mode().IsRegular() && !fi.IsDir() {
-		return nil, errors.New("is no regular file")
-	}
-	return read(path)
-}
-
 // LoadText is Load as it would be if the file at path, to which trail leads, read data.
-func LoadText(path string, data []byte, trail Trail, env func(string) (string, bool), above ...Setting) (*File, []Problem, error) {
+func LoadText(path string, data []byte, trail hubfile.Trail, env func(string) (string, bool), above ...Setting) (*File, []Problem, error) {
 	return loadText(path, path, data, trail, env, above)
 }
 
-func loadText(path, name string, data []byte, trail Trail, env func(string) (string, bool), above []Setting) (*File, []Problem, error) {
+func loadText(path, name string, data []byte, trail hubfile.Trail, env func(string) (string, bool), above []Setting) (*File, []Problem, error) {
 	f, problems, err := Parse(name, data, env, above...)
 	if f != nil {
 		// The hub protects this path, and the working directory may change.
@@ -96,27 +84,11 @@ func loadText(path, name string, data []byte, trail Trail, env func(string) (str
 	return f, problems, err
 }
 
-func read(path string) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	if st, err := f.Stat(); err == nil && st.IsDir() {
-		return nil, errors.New("is a folder; name the file in it")
-	}
-	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
-	if err == nil && len(data) > maxFile {
-		err = fmt.Errorf("is larger than %s", formatSize(maxFile))
-	}
-	return data, err
-}
-
 // Parse is Load for text that was read already; name stands in the problems
 // and becomes File.Path as it is.
 func Parse(name string, data []byte, env func(string) (string, bool), above ...Setting) (*File, []Problem, error) {
-	if len(data) > maxFile {
-		return nil, nil, &LoadError{Path: name, Err: fmt.Errorf("is larger than %s", formatSize(maxFile))}
+	if len(data) > hubfile.MaxSize {
+		return nil, nil, &LoadError{Path: name, Err: hubfile.ErrTooLarge}
 	}
 	if env == nil {
 		env = func(string) (string, bool) { return "", false }
@@ -136,7 +108,7 @@ func Parse(name string, data []byte, env func(string) (string, bool), above ...S
 		}
 		return nil, p.problems, le
 	}
-	f.Sum = checksum(data)
+	f.Sum = hubfile.Sum(data)
 	return f, p.problems, nil
 }
 

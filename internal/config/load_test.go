@@ -13,6 +13,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"mcphub/internal/config/hubfile"
 )
 
 func ptr[T any](v T) *T { return &v }
@@ -164,7 +166,7 @@ func TestLoadErrors(t *testing.T) {
 		t.Error(err)
 	}
 	big := filepath.Join(dir, "big.json")
-	if err := os.WriteFile(big, append([]byte("{}"), make([]byte, maxFile)...), 0o600); err != nil {
+	if err := os.WriteFile(big, append([]byte("{}"), make([]byte, hubfile.MaxSize)...), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if _, _, err := Load(big, nil); err == nil || !strings.Contains(err.Error(), "larger than 4MiB") {
@@ -237,45 +239,6 @@ func TestAt(t *testing.T) {
 	}
 }
 
-func TestFind(t *testing.T) {
-	home := t.TempDir()
-	xdg := filepath.Join(home, "xdg", "mcphub", "hub.json")
-	dot := filepath.Join(home, ".config", "mcphub", "hub.json")
-	wd, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, tc := range []struct {
-		name, flag   string
-		env          map[string]string
-		exist        []string
-		path, unused string
-	}{
-		{"nothing", "", nil, nil, "", ""},
-		{"flag wins", "f.json", map[string]string{"MCPHUB_CONFIG": "e.json", "XDG_CONFIG_HOME": filepath.Join(home, "xdg")}, []string{xdg}, "f.json", ""},
-		{"variable next, even if it is not there", "", map[string]string{"MCPHUB_CONFIG": "e.json", "XDG_CONFIG_HOME": filepath.Join(home, "xdg")}, []string{xdg}, "e.json", ""},
-		{"an empty variable is none", "", map[string]string{"MCPHUB_CONFIG": "", "XDG_CONFIG_HOME": filepath.Join(home, "xdg")}, []string{xdg}, xdg, ""},
-		{"home", "", map[string]string{homeVariable(): home}, []string{dot}, dot, ""},
-		{"a relative XDG folder does not count", "", map[string]string{"XDG_CONFIG_HOME": "xdg", homeVariable(): home}, []string{dot, filepath.Join("xdg", "mcphub", "hub.json")}, dot, ""},
-		{"the working directory is not read", "", map[string]string{homeVariable(): home}, []string{"hub.json"}, "", "hub.json"},
-		{"and mentioned beside another", "f.json", nil, []string{"hub.json"}, "f.json", "hub.json"},
-		{"unless it is named", "./hub.json", nil, []string{"hub.json"}, "./hub.json", ""},
-		{"in any spelling", "", map[string]string{"MCPHUB_CONFIG": filepath.Join(wd, "hub.json")}, []string{"hub.json"}, filepath.Join(wd, "hub.json"), ""},
-	} {
-		path, unused := Find(tc.flag, envOf(tc.env), func(p string) bool {
-			for _, e := range tc.exist {
-				if e == p {
-					return true
-				}
-			}
-			return false
-		})
-		if path != tc.path || unused != tc.unused {
-			t.Errorf("%s: %q %q, want %q %q", tc.name, path, unused, tc.path, tc.unused)
-		}
-	}
-}
-
 // Whatever an entry is called, it has a name of its own that tools can begin with.
 func TestNamesOfServers(t *testing.T) {
 	f, problems, err := Parse("hub.json", []byte(`{"names":{"separator":"--"},"mcpServers":{
@@ -317,7 +280,7 @@ func TestLoadAs(t *testing.T) {
 	}
 	for range 2 {
 		f, problems, err := LoadAs(path, other, nil)
-		if err != nil || f.Path != path || f.Dir() != filepath.Dir(path) || f.Trail.Names[0] != path || len(f.Servers) != 2 {
+		if err != nil || f.Path != path || f.Dir() != filepath.Dir(path) || f.Trail.Names[0] != path || f.Sum == "" || len(f.Servers) != 2 {
 			t.Fatalf("%+v, %v", f, err)
 		}
 		if len(problems) != 1 || problems[0].File != other {

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/tailscale/hujson"
+
+	"mcphub/internal/config/hubfile"
 )
 
 // Narrowed returns f with the restrictions of another reading of the same file, and with
@@ -49,7 +51,7 @@ func sameRules(a, b []Rule) bool {
 func (f *File) Means(o *File) bool {
 	bare := func(f *File) File {
 		b := *f
-		b.Path, b.Sum, b.Trail, b.src, b.tree = "", "", Trail{}, nil, nil
+		b.Path, b.Sum, b.Trail, b.src, b.tree = "", "", hubfile.Trail{}, nil, nil
 		b.Servers, b.Policy.Rules, b.Policy.Raw = nil, nil, nil
 		return b
 	}

@@ -7,12 +7,16 @@ import (
 
 func TestAfterRestart(t *testing.T) {
 	started, _, err := Parse("hub.json", []byte(`{"limits": {"calls": 5}}`), nil)
-	done(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if all := started.AfterRestart(started); len(all) > 0 {
 		t.Error(all)
 	}
 	now, _, err := Parse("hub.json", []byte("{\"names\": {\"max\": 20},\n\"limits\": {\"frame\": \"1MiB\",\n \"starting\": 8}}"), nil)
-	done(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	var got []string
 	for _, p := range now.AfterRestart(started) {
 		got = append(got, p.String())

@@ -79,12 +79,3 @@ func ServerName(s string) string {
 	}
 	return name
 }
-
-// DefaultPath is where a new configuration is written if nothing is named: the
-// first place in which [Find] looks. "" where the user has no home.
-func DefaultPath(env func(string) (string, bool)) string {
-	for _, dir := range configDirs(env) {
-		return defaultFile(dir)
-	}
-	return ""
-}

@@ -15,6 +15,7 @@ import (
 	"mcphub/hub"
 	"mcphub/internal/admin"
 	"mcphub/internal/config"
+	"mcphub/internal/config/hubfile"
 	"mcphub/internal/setup"
 )
 
@@ -108,7 +109,7 @@ func (r *reloader) Reload(ctx context.Context) error {
 }
 
 // changed follows what the watcher saw.
-func (r *reloader) changed(ctx context.Context, c config.Change) {
+func (r *reloader) changed(ctx context.Context, c hubfile.Change) {
 	if c.Err == nil && c.Sum == r.loaded.Sum && c.Trail.Where() == r.loaded.Trail.Where() && r.state.Waiting == "" {
 		// It is again what it was, or was read already.
 		r.tell(func(s *hub.ConfigState) { s.LastError, s.ErrorAt = "", nil })

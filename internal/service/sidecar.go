@@ -14,7 +14,7 @@ import (
 	"mcphub/hub"
 	"mcphub/internal/admin"
 	"mcphub/internal/childlog"
-	"mcphub/internal/config"
+	"mcphub/internal/config/hubfile"
 	"mcphub/internal/setup"
 )
 
@@ -109,7 +109,7 @@ func configReport(c *hub.ConfigState, inside func(paths ...string) (string, bool
 	}
 	r := admin.ConfigReport{Path: c.File, Loaded: c.LoadedAt, Error: c.LastError, ErrorAt: c.ErrorAt, Waiting: c.Waiting, AfterRestart: c.Restart}
 	if c.File != "" {
-		if trail, err := config.Follow(c.File); err == nil {
+		if trail, err := hubfile.Follow(c.File); err == nil {
 			if root, is := inside(trail.All()...); is {
 				r.Inside = cmp.Or(root, "a directory that cannot be told")
 			}

@@ -5,13 +5,13 @@ import (
 	"os"
 	"sync"
 
-	"mcphub/internal/config"
+	"mcphub/internal/config/hubfile"
 )
 
 // fileWatch is a Watcher at work.
 type fileWatch struct {
 	path    string
-	watcher *config.Watcher
+	watcher *hubfile.Watcher
 	cancel  context.CancelFunc
 	wg      sync.WaitGroup
 }
@@ -29,14 +29,14 @@ func (r *reloader) watch(ctx context.Context) {
 	r.watched.stop()
 	ctx, cancel := context.WithCancel(ctx)
 	w := &fileWatch{path: path, cancel: cancel}
-	w.watcher = config.NewWatcher(r.loaded, func(err error) {
+	w.watcher = hubfile.NewWatcher(r.loaded.Path, hubfile.Change{Sum: r.loaded.Sum, Trail: r.loaded.Trail}, func(err error) {
 		r.log.Warn().Err(err).Msg("hub.json is looked at every few seconds: the system gives no notice of changes")
 	})
 	w.wg.Go(func() { _ = w.watcher.Run(ctx) })
 	r.watched = w
 }
 
-func (w *fileWatch) changes() <-chan config.Change {
+func (w *fileWatch) changes() <-chan hubfile.Change {
 	if w == nil {
 		return nil
 	}

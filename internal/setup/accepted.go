@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"mcphub/internal/config"
+	"mcphub/internal/config/hubfile"
 	"mcphub/internal/consent"
 	"mcphub/internal/reference"
 )
@@ -51,7 +52,7 @@ type hubFile struct {
 func itemID(path string) string { return "file:" + path }
 
 // item makes the Item of a hub.json as it reads now, with its env files.
-func item(path string, text []byte, trail config.Trail, file *config.File, home string) consent.Item {
+func item(path string, text []byte, trail hubfile.Trail, file *config.File, home string) consent.Item {
 	h := hubFile{Text: string(text)}
 	i := consent.Item{ID: itemID(path), Title: path + " has changed, and a server could have written it", Paths: trail.All()}
 	if file != nil {
@@ -62,7 +63,7 @@ func item(path string, text []byte, trail config.Trail, file *config.File, home 
 				continue
 			}
 			h.EnvFiles[name] = digestOf(name)
-			if trail, err := config.Follow(name); err == nil {
+			if trail, err := hubfile.Follow(name); err == nil {
 				i.Paths = append(i.Paths, trail.All()...)
 			}
 		}
@@ -122,7 +123,7 @@ func (s *Source) accepted(file *config.File, home string, resolve resolver) reso
 		if err != nil {
 			return "", err
 		}
-		trail, err := config.Follow(r.Name)
+		trail, err := hubfile.Follow(r.Name)
 		if err != nil {
 			return "", err
 		}
@@ -192,11 +193,11 @@ func (s *Source) stand(w io.Writer, i consent.Item, now *config.File, wrong erro
 	if known && json.Unmarshal(was, &old) != nil {
 		known = false
 	}
-	trail := config.Trail{}
+	trail := hubfile.Trail{}
 	if now != nil {
 		trail = now.Trail
 	} else {
-		trail, _ = config.Follow(path)
+		trail, _ = hubfile.Follow(path)
 	}
 	base, err := s.loadText(io.Discard, path, []byte(old.Text), trail)
 	if err != nil {
@@ -290,7 +291,7 @@ func Edit(store *consent.Store, path string) (*Change, error) {
 	return c, nil
 }
 
-func (c *Change) item(text []byte, trail config.Trail) consent.Item {
+func (c *Change) item(text []byte, trail hubfile.Trail) consent.Item {
 	home, _ := os.UserHomeDir()
 	file, _, _ := config.LoadText(c.path, text, trail, os.LookupEnv)
 	return item(c.path, text, trail, file, home)
@@ -298,7 +299,7 @@ func (c *Change) item(text []byte, trail config.Trail) consent.Item {
 
 // Write writes the file by write, accepted beforehand: every hub that sees it finds that.
 func (c *Change) Write(after []byte, write func() error) error {
-	trail, err := config.Follow(c.path)
+	trail, err := hubfile.Follow(c.path)
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"mcphub/internal/config"
+	"mcphub/internal/config/hubfile"
 	"mcphub/internal/consent"
 	"mcphub/internal/exit"
 	"mcphub/internal/printable"
@@ -39,7 +40,7 @@ func (s *Source) Load(w io.Writer) (*config.File, error) {
 	if s.BuiltinOnly {
 		return config.Default(), nil
 	}
-	path, unused := config.Find(s.Config, os.LookupEnv, exists)
+	path, unused := hubfile.Find(s.Config, os.LookupEnv, exists)
 	if unused != "" {
 		fmt.Fprintf(w, "mcphub: %s is not read: a configuration starts programs, so it must be named (--config %s)\n", unused, unused)
 	}
@@ -51,7 +52,7 @@ func (s *Source) Load(w io.Writer) (*config.File, error) {
 	var problems []config.Problem
 	switch {
 	case s.Bytes != nil:
-		trail, err := config.Follow(s.Config)
+		trail, err := hubfile.Follow(s.Config)
 		if err != nil {
 			return nil, &exit.Error{Code: exit.Config, Err: err}
 		}
@@ -87,7 +88,7 @@ func (s *Source) above() ([]config.Setting, error) {
 }
 
 // loadText is Load where hub.json reads text.
-func (s *Source) loadText(w io.Writer, path string, text []byte, trail config.Trail) (*config.File, error) {
+func (s *Source) loadText(w io.Writer, path string, text []byte, trail hubfile.Trail) (*config.File, error) {
 	above, err := s.above()
 	if err != nil {
 		return nil, err
@@ -115,7 +116,7 @@ func (s *Source) Path() string {
 	if s.BuiltinOnly {
 		return ""
 	}
-	path, _ := config.Find(s.Config, os.LookupEnv, exists)
+	path, _ := hubfile.Find(s.Config, os.LookupEnv, exists)
 	return path
 }
 

@@ -1,4 +1,4 @@
-package config
+package hubfile
 
 import (
 	"path/filepath"
@@ -43,7 +43,7 @@ func configDirs(env func(string) (string, bool)) []string {
 		return []string{dir}
 	}
 	var dirs []string
-	if home, _ := env(homeVariable()); filepath.IsAbs(home) {
+	if home, _ := env(HomeVariable()); filepath.IsAbs(home) {
 		dirs = append(dirs, filepath.Join(home, ".config"))
 		if runtime.GOOS == "darwin" {
 			dirs = append(dirs, filepath.Join(home, "Library", "Application Support"))
@@ -64,4 +64,21 @@ func samePath(a, b string) bool {
 	x, err1 := filepath.Abs(a)
 	y, err2 := filepath.Abs(b)
 	return err1 == nil && err2 == nil && x == y
+}
+
+// DefaultPath is where a new configuration is written if nothing is named: the
+// first place in which [Find] looks. "" where the user has no home.
+func DefaultPath(env func(string) (string, bool)) string {
+	for _, dir := range configDirs(env) {
+		return defaultFile(dir)
+	}
+	return ""
+}
+
+// HomeVariable is the variable that names the home folder of the user.
+func HomeVariable() string {
+	if runtime.GOOS == "windows" {
+		return "USERPROFILE"
+	}
+	return "HOME"
 }

@@ -1,9 +1,7 @@
-package config
+package hubfile
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"io/fs"
 	"maps"
@@ -31,7 +29,7 @@ const (
 
 // A Change says that the file is another than it was told last.
 type Change struct {
-	Sum   string // of the content, as File.Sum; "" where it cannot be read
+	Sum   string // of the content; "" where it cannot be read
 	Trail Trail  // how the path leads to it now
 	Err   error  // why it cannot be read; nil where it can
 }
@@ -53,15 +51,15 @@ type Watcher struct {
 	poll    time.Duration
 }
 
-// NewWatcher watches for f to become another than it was when it was read. It
-// starts nothing. trouble hears of events that cannot be had, in which case
+// NewWatcher watches for the file at path to become another than it was when it was
+// read, which is known. It starts nothing. trouble hears of events that cannot be had, in which case
 // the file is looked at every few seconds; nil: nobody does.
-func NewWatcher(f *File, trouble func(error)) *Watcher {
+func NewWatcher(path string, known Change, trouble func(error)) *Watcher {
 	if trouble == nil {
 		trouble = func(error) {}
 	}
 	return &Watcher{
-		path: f.Path, known: Change{Sum: f.Sum, Trail: f.Trail}, trouble: trouble,
+		path: path, known: known, trouble: trouble,
 		changes: make(chan Change, 1), quiet: watchQuiet, poll: watchPoll,
 	}
 }
@@ -126,8 +124,8 @@ func (w *Watcher) look(f *folderWatch) bool {
 	now := Change{Trail: trail, Err: err}
 	if err == nil {
 		var data []byte
-		if data, now.Err = readRegular(w.path); now.Err == nil {
-			now.Sum = checksum(data)
+		if data, now.Err = ReadRegular(w.path); now.Err == nil {
+			now.Sum = Sum(data)
 		}
 		if again, err := Follow(w.path); err != nil || !again.equal(trail) {
 			return false
@@ -143,11 +141,6 @@ func (w *Watcher) look(f *folderWatch) bool {
 	}
 	w.changes <- now
 	return true
-}
-
-func checksum(data []byte) string {
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:])
 }
 
 // A folderWatch watches the folders through which one path leads.

@@ -1,4 +1,4 @@
-package config
+package hubfile
 
 import (
 	"context"
@@ -55,14 +55,19 @@ type watched struct {
 	path string
 }
 
+// found is the file at path as it is now.
+func found(t *testing.T, path string) Change {
+	t.Helper()
+	trail, err := Follow(path)
+	done(t, err)
+	data, err := Read(path)
+	done(t, err)
+	return Change{Sum: Sum(data), Trail: trail}
+}
+
 func watch(t *testing.T, path string, change func(w *Watcher)) *watched {
 	t.Helper()
-	f, _, err := Load(path, nil)
-	done(t, err)
-	if f.Sum != checksum([]byte(v1)) {
-		t.Fatalf("the sum of what was read is %s", f.Sum)
-	}
-	w := NewWatcher(f, func(err error) { t.Log("trouble:", err) })
+	w := NewWatcher(path, found(t, path), func(err error) { t.Log("trouble:", err) })
 	w.quiet, w.poll = 20*time.Millisecond, time.Hour // by events alone
 	if change != nil {
 		change(w)
@@ -84,7 +89,7 @@ func (w *watched) until(text string) Change {
 	w.t.Helper()
 	want := ""
 	if text != "" {
-		want = checksum([]byte(text))
+		want = Sum([]byte(text))
 	}
 	late := time.After(20 * time.Second)
 	for {
@@ -238,9 +243,7 @@ func TestWatcherLooksAtTheStart(t *testing.T) {
 func TestWatcherWithoutEvents(t *testing.T) {
 	t.Parallel()
 	path := put(t, filepath.Join(t.TempDir(), "hub.json"), v1)
-	f, _, err := Load(path, nil)
-	done(t, err)
-	w := NewWatcher(f, nil)
+	w := NewWatcher(path, found(t, path), nil)
 	blind := &folderWatch{}
 	w.look(blind)
 	if len(w.changes) != 0 {
@@ -251,7 +254,7 @@ func TestWatcherWithoutEvents(t *testing.T) {
 	put(t, path, v3) // nobody took the first: the latest is what counts
 	w.look(blind)
 	w.look(blind)
-	if c := <-w.changes; c.Sum != checksum([]byte(v3)) || len(w.changes) != 0 {
+	if c := <-w.changes; c.Sum != Sum([]byte(v3)) || len(w.changes) != 0 {
 		t.Errorf("%+v", c)
 	}
 }
