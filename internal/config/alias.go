@@ -10,8 +10,8 @@ import (
 type alias struct {
 	from string
 	to   string            // our key; "timeout.start" for one inside of another
-	conv func(*node) *node // changes the value on the way; nil: as it is
-	also *member           // a further key that the spelling implies
+	conv func(*Node) *Node // changes the value on the way; nil: as it is
+	also *Member           // a further key that the spelling implies
 }
 
 // aliases holds the spellings of the common clients. Claude, Cursor, VS Code,
@@ -25,8 +25,8 @@ var aliases = []alias{
 	{from: "working_directory", to: "cwd"},
 	{from: "env_file", to: "envFile"},
 	{from: "env_vars", to: "inherit", conv: variableNames},
-	{from: "httpUrl", to: "url", also: &member{name: "type", value: &node{kind: '"', text: TransportHTTP}}},
-	{from: "http_url", to: "url", also: &member{name: "type", value: &node{kind: '"', text: TransportHTTP}}},
+	{from: "httpUrl", to: "url", also: &Member{Name: "type", Value: &Node{Kind: '"', Text: TransportHTTP}}},
+	{from: "http_url", to: "url", also: &Member{Name: "type", Value: &Node{Kind: '"', Text: TransportHTTP}}},
 	{from: "serverUrl", to: "url"},
 	{from: "server_url", to: "url"},
 	{from: "baseUrl", to: "url"},
@@ -100,9 +100,9 @@ const (
 )
 
 // isOtherSandbox reports the object of that name which VS Code has.
-func isOtherSandbox(m member) bool {
-	network := m.value.get("network")
-	return m.name == "sandbox" && (m.value.get("filesystem") != nil || network != nil && network.kind == '{')
+func isOtherSandbox(m Member) bool {
+	network := m.Value.Get("network")
+	return m.Name == "sandbox" && (m.Value.Get("filesystem") != nil || network != nil && network.Kind == '{')
 }
 
 func aliasOf(name string) *alias {
@@ -116,39 +116,39 @@ func aliasOf(name string) *alias {
 
 // normalise rewrites an entry into our spelling. Values keep their places in
 // the file, so that every later message points at what was really written.
-func (c *checker) normalise(at []string, raw *node) *node {
-	if raw.kind != '{' {
+func (c *checker) normalise(at []string, raw *Node) *Node {
+	if raw.Kind != '{' {
 		return raw
 	}
-	out := &node{kind: '{', off: raw.off}
-	for _, m := range raw.members {
-		if entryTable.find(m.name) == nil || m.value.kind == 'n' || out.get(m.name) != nil || noLogin(m) {
+	out := &Node{Kind: '{', Off: raw.Off}
+	for _, m := range raw.Members {
+		if entryTable.find(m.Name) == nil || m.Value.Kind == 'n' || out.Get(m.Name) != nil || noLogin(m) {
 			continue
 		}
-		if m.name == "roots" && m.value.kind == '[' {
-			c.report(SeverityNote, under(at, m.name), m.off, "a list of roots has no effect in an entry", `roots come from the client; name others under "roots.fallback"`)
+		if m.Name == "roots" && m.Value.Kind == '[' {
+			c.report(SeverityNote, under(at, m.Name), m.Off, "a list of roots has no effect in an entry", `roots come from the client; name others under "roots.fallback"`)
 			continue
 		}
 		if isOtherSandbox(m) {
-			c.report(SeverityWarning, under(at, m.name), m.off, otherSandbox, sandboxHint)
+			c.report(SeverityWarning, under(at, m.Name), m.Off, otherSandbox, sandboxHint)
 			continue
 		}
-		out.members = append(out.members, member{m.name, m.off, opened(m.name, m.value)})
+		out.Members = append(out.Members, Member{Name: m.Name, Off: m.Off, Value: opened(m.Name, m.Value)})
 	}
-	for _, m := range raw.members {
-		a := aliasOf(m.name)
-		switch known := entryTable.find(m.name) != nil; {
-		case known || slices.Contains(clientKeys, m.name):
+	for _, m := range raw.Members {
+		a := aliasOf(m.Name)
+		switch known := entryTable.find(m.Name) != nil; {
+		case known || slices.Contains(clientKeys, m.Name):
 		case a != nil:
-			if m.value.kind != 'n' && !noLogin(m) {
+			if m.Value.Kind != 'n' && !noLogin(m) {
 				c.apply(at, out, a, m)
 			}
 		default:
-			if l, ok := lost[m.name]; ok {
-				c.report(l.severity, under(at, m.name), m.off, l.text, l.hint)
+			if l, ok := lost[m.Name]; ok {
+				c.report(l.severity, under(at, m.Name), m.Off, l.text, l.hint)
 				continue
 			}
-			out.members = append(out.members, m)
+			out.Members = append(out.Members, m)
 		}
 	}
 	c.splitCommand(at, out)
@@ -158,7 +158,7 @@ func (c *checker) normalise(at []string, raw *node) *node {
 
 // opened writes the short forms of timeout and tools in full, so that a
 // client's spelling of one part can stand beside them.
-func opened(name string, v *node) *node {
+func opened(name string, v *Node) *Node {
 	k := entryTable.find(name)
 	if name == "auth" {
 		return authOf(v)
@@ -166,24 +166,24 @@ func opened(name string, v *node) *node {
 	if name != "timeout" && name != "tools" {
 		return v
 	}
-	if v.kind == '{' {
-		full := &node{kind: '{', off: v.off, members: slices.Clone(v.members)}
-		for i, m := range full.members {
-			if to := inTimeout[m.name]; name == "timeout" && to != "" && v.get(to) == nil {
-				full.members[i].name = to
+	if v.Kind == '{' {
+		full := &Node{Kind: '{', Off: v.Off, Members: slices.Clone(v.Members)}
+		for i, m := range full.Members {
+			if to := inTimeout[m.Name]; name == "timeout" && to != "" && v.Get(to) == nil {
+				full.Members[i].Name = to
 			}
 		}
 		return full
 	}
-	if name == "tools" && v.kind != '[' {
+	if name == "tools" && v.Kind != '[' {
 		return v
 	}
-	return &node{kind: '{', off: v.off, members: []member{{k.spec.short, v.off, v}}}
+	return &Node{Kind: '{', Off: v.Off, Members: []Member{{Name: k.spec.short, Off: v.Off, Value: v}}}
 }
 
 // noLogin reports that a client's file turns logins off for a server.
-func noLogin(m member) bool {
-	return (m.name == "auth" || m.name == "oauth") && (m.value.kind == 'f' || m.value.get("enabled") != nil && m.value.get("enabled").kind == 'f')
+func noLogin(m Member) bool {
+	return (m.Name == "auth" || m.Name == "oauth") && (m.Value.Kind == 'f' || m.Value.Get("enabled") != nil && m.Value.Get("enabled").Kind == 'f')
 }
 
 // inAuth are the spellings inside the object auth. Those that stand for nothing are
@@ -195,73 +195,73 @@ var inAuth = map[string]string{
 
 // authOf writes a client's settings of logins as ours. Some only say that there are to
 // be logins.
-func authOf(v *node) *node {
-	if v.kind == 't' || v.kind == '"' && strings.EqualFold(v.text, "oauth") {
-		return &node{kind: '{', off: v.off}
+func authOf(v *Node) *Node {
+	if v.Kind == 't' || v.Kind == '"' && strings.EqualFold(v.Text, "oauth") {
+		return &Node{Kind: '{', Off: v.Off}
 	}
-	if v.kind != '{' {
+	if v.Kind != '{' {
 		return v
 	}
-	out := &node{kind: '{', off: v.off}
-	for _, m := range v.members {
-		if to, other := inAuth[m.name]; other {
-			if to == "" || v.get(to) != nil {
+	out := &Node{Kind: '{', Off: v.Off}
+	for _, m := range v.Members {
+		if to, other := inAuth[m.Name]; other {
+			if to == "" || v.Get(to) != nil {
 				continue
 			}
-			m.name = to
+			m.Name = to
 		}
-		if m.name == "scopes" && m.value.kind == '"' {
-			list := &node{kind: '[', off: m.value.off}
-			for _, scope := range strings.Fields(m.value.text) {
-				list.elems = append(list.elems, &node{kind: '"', off: m.value.off, text: scope})
+		if m.Name == "scopes" && m.Value.Kind == '"' {
+			list := &Node{Kind: '[', Off: m.Value.Off}
+			for _, scope := range strings.Fields(m.Value.Text) {
+				list.Elems = append(list.Elems, &Node{Kind: '"', Off: m.Value.Off, Text: scope})
 			}
-			m.value = list
+			m.Value = list
 		}
-		out.members = append(out.members, m)
+		out.Members = append(out.Members, m)
 	}
 	return out
 }
 
 // apply puts the value of a client's key where ours has it.
-func (c *checker) apply(at []string, out *node, a *alias, m member) {
-	v := m.value
+func (c *checker) apply(at []string, out *Node, a *alias, m Member) {
+	v := m.Value
 	if a.conv != nil {
 		v = a.conv(v)
 	}
 	head, tail, nested := strings.Cut(a.to, ".")
 	switch {
 	case tail == "*":
-		if v.kind != '{' {
+		if v.Kind != '{' {
 			c.put(at, out, head, v, m)
 			return
 		}
-		for _, h := range v.members {
-			c.inside(at, out, head, h.name, h.value, h)
+		for _, h := range v.Members {
+			c.inside(at, out, head, h.Name, h.Value, h)
 		}
 	case nested:
 		c.inside(at, out, head, tail, v, m)
 	default:
 		c.put(at, out, head, v, m)
 	}
-	if a.also != nil && out.get(a.also.name) == nil {
-		out.members = append(out.members, member{a.also.name, m.off, &node{kind: a.also.value.kind, off: m.off, text: a.also.value.text}})
+	if a.also != nil && out.Get(a.also.Name) == nil {
+		out.Members = append(out.Members, Member{Name: a.also.Name, Off: m.Off, Value: &Node{Kind: a.also.Value.Kind, Off: m.Off, Text: a.also.Value.Text}})
 	}
 }
 
-func (c *checker) inside(at []string, out *node, head, tail string, v *node, m member) {
-	in := out.get(head)
+func (c *checker) inside(at []string, out *Node, head, tail string, v *Node, m Member) {
+	in := out.Get(head)
 	if in == nil {
-		in = &node{kind: '{', off: m.off}
-		out.members = append(out.members, member{head, m.off, in})
+		in = &Node{Kind: '{', Off: m.Off}
+		out.Members = append(out.Members, Member{Name: head, Off: m.Off, Value: in})
 	}
-	if in.kind != '{' { // its type is wrong, which the checker reports
+	if in.Kind != '{' { // its type is wrong, which the checker reports
 		return
 	}
 	if head == "headers" { // the node is the file's own
-		in = &node{kind: '{', off: in.off, members: slices.Clone(in.members)}
-		for i := range out.members {
-			if out.members[i].name == head {
-				out.members[i].value = in
+		in = &Node{Kind: '{', Off: in.Off, Members: slices.Clone(in.Members)}
+		for i := range out.Members {
+			if out.Members[i].Name == head {
+				out.Members[i].Value = in
 			}
 		}
 	}
@@ -269,56 +269,50 @@ func (c *checker) inside(at []string, out *node, head, tail string, v *node, m m
 }
 
 // put adds a key, or says that it is there already with another value.
-func (c *checker) put(at []string, in *node, name string, v *node, m member) {
-	for _, have := range in.members {
-		if have.name != name && !(len(at) == 3 && at[2] == "headers" && strings.EqualFold(have.name, name)) {
+func (c *checker) put(at []string, in *Node, name string, v *Node, m Member) {
+	for _, have := range in.Members {
+		if have.Name != name && !(len(at) == 3 && at[2] == "headers" && strings.EqualFold(have.Name, name)) {
 			continue
 		}
-		if !same(have.value, v) {
-			line, _ := c.src.at(have.off)
-			c.fail(under(at, name), m.off, fmt.Sprintf("%s says the same as a key on line %d, with another value", quote(m.name), line), "keep one of them")
+		if !Same(have.Value, v) {
+			line, _ := c.src.At(have.Off)
+			c.fail(under(at, name), m.Off, fmt.Sprintf("%s says the same as a key on line %d, with another value", Quote(m.Name), line), "keep one of them")
 		}
 		return
 	}
-	in.members = append(in.members, member{name, m.off, v})
-}
-
-func same(a, b *node) bool {
-	return a.kind == b.kind && a.text == b.text &&
-		slices.EqualFunc(a.elems, b.elems, same) &&
-		slices.EqualFunc(a.members, b.members, func(x, y member) bool { return x.name == y.name && same(x.value, y.value) })
+	in.Members = append(in.Members, Member{Name: name, Off: m.Off, Value: v})
 }
 
 // splitCommand takes apart a command that is a list (opencode, mcporter) or an
 // object (older Zed).
-func (c *checker) splitCommand(at []string, out *node) {
-	at0 := slices.IndexFunc(out.members, func(m member) bool { return m.name == "command" })
+func (c *checker) splitCommand(at []string, out *Node) {
+	at0 := slices.IndexFunc(out.Members, func(m Member) bool { return m.Name == "command" })
 	if at0 < 0 {
 		return
 	}
-	m := out.members[at0]
+	m := out.Members[at0]
 	switch {
-	case m.value.kind == '[' && len(m.value.elems) > 0:
-		out.members[at0].value = m.value.elems[0]
-		rest := m.value.elems[1:]
-		if args := out.get("args"); args == nil && len(rest) > 0 {
-			out.members = append(out.members, member{"args", rest[0].off, &node{kind: '[', off: rest[0].off, elems: rest}})
-		} else if args != nil && args.kind == '[' {
-			for i := range out.members {
-				if out.members[i].name == "args" {
-					out.members[i].value = &node{kind: '[', off: args.off, elems: slices.Concat(rest, args.elems)}
+	case m.Value.Kind == '[' && len(m.Value.Elems) > 0:
+		out.Members[at0].Value = m.Value.Elems[0]
+		rest := m.Value.Elems[1:]
+		if args := out.Get("args"); args == nil && len(rest) > 0 {
+			out.Members = append(out.Members, Member{Name: "args", Off: rest[0].Off, Value: &Node{Kind: '[', Off: rest[0].Off, Elems: rest}})
+		} else if args != nil && args.Kind == '[' {
+			for i := range out.Members {
+				if out.Members[i].Name == "args" {
+					out.Members[i].Value = &Node{Kind: '[', Off: args.Off, Elems: slices.Concat(rest, args.Elems)}
 				}
 			}
 		}
-	case m.value.kind == '{' && m.value.get("path") != nil:
-		out.members[at0].value = m.value.get("path")
-		for _, in := range m.value.members {
+	case m.Value.Kind == '{' && m.Value.Get("path") != nil:
+		out.Members[at0].Value = m.Value.Get("path")
+		for _, in := range m.Value.Members {
 			switch {
-			case in.name == "path" || in.value.kind == 'n':
-			case in.name == "args" || in.name == "env":
-				c.put(at, out, in.name, in.value, in)
+			case in.Name == "path" || in.Value.Kind == 'n':
+			case in.Name == "args" || in.Name == "env":
+				c.put(at, out, in.Name, in.Value, in)
 			default:
-				c.report(SeverityWarning, under(under(at, "command"), in.name), in.off, "unknown key "+quote(in.name), "it has no effect")
+				c.report(SeverityWarning, under(under(at, "command"), in.Name), in.Off, "unknown key "+Quote(in.Name), "it has no effect")
 			}
 		}
 	}
@@ -326,62 +320,62 @@ func (c *checker) splitCommand(at []string, out *node) {
 
 // plainType translates the spellings of type, and drops the ones that say
 // nothing.
-func plainType(out *node) {
-	for i, m := range out.members {
-		to, known := transports[m.value.text]
-		if m.name != "type" || m.value.kind != '"' || !known {
+func plainType(out *Node) {
+	for i, m := range out.Members {
+		to, known := transports[m.Value.Text]
+		if m.Name != "type" || m.Value.Kind != '"' || !known {
 			continue
 		}
 		if to == "" {
-			out.members = slices.Delete(out.members, i, i+1)
+			out.Members = slices.Delete(out.Members, i, i+1)
 		} else {
-			out.members[i].value = &node{kind: '"', off: m.value.off, text: to}
+			out.Members[i].Value = &Node{Kind: '"', Off: m.Value.Off, Text: to}
 		}
 		return
 	}
 }
 
-func unit(u string) func(*node) *node {
-	return func(n *node) *node {
-		if n.kind != '0' {
+func unit(u string) func(*Node) *Node {
+	return func(n *Node) *Node {
+		if n.Kind != '0' {
 			return n
 		}
-		return &node{kind: '"', off: n.off, text: n.text + u}
+		return &Node{Kind: '"', Off: n.Off, Text: n.Text + u}
 	}
 }
 
-func not(n *node) *node {
-	switch n.kind {
+func not(n *Node) *Node {
+	switch n.Kind {
 	case 't':
-		return &node{kind: 'f', off: n.off, text: "false"}
+		return &Node{Kind: 'f', Off: n.Off, Text: "false"}
 	case 'f':
-		return &node{kind: 't', off: n.off, text: "true"}
+		return &Node{Kind: 't', Off: n.Off, Text: "true"}
 	}
 	return n
 }
 
-func bearer(n *node) *node {
-	if n.kind != '"' {
+func bearer(n *Node) *Node {
+	if n.Kind != '"' {
 		return n
 	}
-	return &node{kind: '"', off: n.off, text: "Bearer " + n.text}
+	return &Node{Kind: '"', Off: n.Off, Text: "Bearer " + n.Text}
 }
 
 // fromVariable turns the name of a variable, or an object of such names, into
 // text that takes its value.
-func fromVariable(before string) func(*node) *node {
-	var conv func(*node) *node
-	conv = func(n *node) *node {
-		switch n.kind {
+func fromVariable(before string) func(*Node) *Node {
+	var conv func(*Node) *Node
+	conv = func(n *Node) *Node {
+		switch n.Kind {
 		case '"':
-			return &node{kind: '"', off: n.off, text: before + "${env:" + n.text + "}"}
+			return &Node{Kind: '"', Off: n.Off, Text: before + "${env:" + n.Text + "}"}
 		case '{':
-			out := &node{kind: '{', off: n.off}
-			for _, m := range n.members {
-				if m.value.kind == '"' {
-					m.value = conv(m.value)
+			out := &Node{Kind: '{', Off: n.Off}
+			for _, m := range n.Members {
+				if m.Value.Kind == '"' {
+					m.Value = conv(m.Value)
 				}
-				out.members = append(out.members, m)
+				out.Members = append(out.Members, m)
 			}
 			return out
 		}
@@ -391,16 +385,16 @@ func fromVariable(before string) func(*node) *node {
 }
 
 // variableNames reduces Codex's {name, source} to the name.
-func variableNames(n *node) *node {
-	if n.kind != '[' {
+func variableNames(n *Node) *Node {
+	if n.Kind != '[' {
 		return n
 	}
-	out := &node{kind: '[', off: n.off}
-	for _, e := range n.elems {
-		if name := e.get("name"); name != nil {
+	out := &Node{Kind: '[', Off: n.Off}
+	for _, e := range n.Elems {
+		if name := e.Get("name"); name != nil {
 			e = name
 		}
-		out.elems = append(out.elems, e)
+		out.Elems = append(out.Elems, e)
 	}
 	return out
 }

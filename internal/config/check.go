@@ -18,11 +18,11 @@ const maxProblems = 500
 // checker walks the file along the table. It collects every problem and
 // returns the values that are sound.
 type checker struct {
-	src      *source
+	src      *Source
 	env      func(string) (string, bool)
 	problems []Problem
 	failed   map[string]*Problem // server -> its first error
-	boxes    map[*node]bool      // the objects whose members are servers
+	boxes    map[*Node]bool      // the objects whose members are servers
 	fatal    bool                // an error outside of mcpServers
 	unread   bool                // something that was to hold servers is not read, which was reported
 	idle     bool                // inside a disabled entry: variables may be missing
@@ -31,8 +31,8 @@ type checker struct {
 
 // report records a problem and draws its consequence.
 func (c *checker) report(sev Severity, keyPath []string, off int, text, hint string) {
-	p := c.src.problem(off, text, hint)
-	p.Severity, p.Key = sev, formatKey(keyPath)
+	p := problemAt(c.src, off, text, hint)
+	p.Severity, p.Key = sev, FormatKey(keyPath)
 	if sev == SeverityError {
 		if len(keyPath) >= 2 && keyPath[0] == "mcpServers" {
 			if c.failed[keyPath[1]] == nil {
@@ -61,7 +61,7 @@ func under(keyPath []string, step string) []string {
 }
 
 // value checks one value. false: it is not sound, and that was reported.
-func (c *checker) value(at []string, n *node, s *spec) (any, bool) {
+func (c *checker) value(at []string, n *Node, s *spec) (any, bool) {
 	switch s.kind {
 	case kindObject:
 		return c.object(at, n, s)
@@ -72,17 +72,17 @@ func (c *checker) value(at []string, n *node, s *spec) (any, bool) {
 	case kindString, kindScalar:
 		return c.text(at, n, s)
 	case kindBool:
-		if n.kind == 't' || n.kind == 'f' {
-			return n.kind == 't', true
+		if n.Kind == 't' || n.Kind == 'f' {
+			return n.Kind == 't', true
 		}
 	case kindChoice, kindAllow:
-		if n.kind == '"' {
+		if n.Kind == '"' {
 			return c.choice(at, n, s)
 		}
 	case kindPorts:
 		return c.ports(at, n, s)
 	default:
-		if n.kind == '0' || n.kind == '"' && s.kind != kindInt {
+		if n.Kind == '0' || n.Kind == '"' && s.kind != kindInt {
 			return c.quantity(at, n, s)
 		}
 	}
@@ -90,19 +90,19 @@ func (c *checker) value(at []string, n *node, s *spec) (any, bool) {
 }
 
 // wrong reports a value of the wrong type.
-func (c *checker) wrong(at []string, n *node, s *spec) (any, bool) {
+func (c *checker) wrong(at []string, n *Node, s *spec) (any, bool) {
 	hint := ""
 	switch {
-	case n.kind == '"' && s.kind == kindBool && (n.text == "true" || n.text == "false"):
-		hint = "write " + n.text + " without quotes"
-	case n.kind == '"' && s.kind == kindInt && isWhole(n.text):
-		hint = "write " + n.text + " without quotes"
-	case (n.kind == '0' || n.kind == 't' || n.kind == 'f') && s.kind == kindString:
-		hint = fmt.Sprintf("write it in quotes: %q", n.text)
-	case n.kind != '[' && n.kind != '{' && n.kind != 'n' && s.kind == kindList:
+	case n.Kind == '"' && s.kind == kindBool && (n.Text == "true" || n.Text == "false"):
+		hint = "write " + n.Text + " without quotes"
+	case n.Kind == '"' && s.kind == kindInt && isWhole(n.Text):
+		hint = "write " + n.Text + " without quotes"
+	case (n.Kind == '0' || n.Kind == 't' || n.Kind == 'f') && s.kind == kindString:
+		hint = fmt.Sprintf("write it in quotes: %q", n.Text)
+	case n.Kind != '[' && n.Kind != '{' && n.Kind != 'n' && s.kind == kindList:
 		hint = `put it in brackets, each word for itself: ["one", "two"]`
 	}
-	c.fail(at, n.off, fmt.Sprintf("found %s, want %s", n.what(), s.want()), hint)
+	c.fail(at, n.Off, fmt.Sprintf("found %s, want %s", n.What(), s.want()), hint)
 	return nil, false
 }
 
@@ -160,8 +160,8 @@ func oneOf(words []string) string {
 	return strings.Join(quoted[:last], ", ") + " or " + quoted[last]
 }
 
-func (c *checker) object(at []string, n *node, s *spec) (any, bool) {
-	if n.kind != '{' {
+func (c *checker) object(at []string, n *Node, s *spec) (any, bool) {
+	if n.Kind != '{' {
 		short := s.find(s.short)
 		if short == nil || !short.spec.takes(n) {
 			return c.wrong(at, n, s)
@@ -173,25 +173,25 @@ func (c *checker) object(at []string, n *node, s *spec) (any, bool) {
 		return map[string]any{s.short: v}, true
 	}
 	out, seen, whole := map[string]any{}, map[string]bool{}, true
-	for _, m := range n.members {
-		if seen[m.name] { // reported as a duplicate
+	for _, m := range n.Members {
+		if seen[m.Name] { // reported as a duplicate
 			continue
 		}
-		seen[m.name] = true
-		k := s.find(m.name)
+		seen[m.Name] = true
+		k := s.find(m.Name)
 		if k == nil {
 			c.unknown(at, m, s)
 			continue
 		}
-		if v, ok := c.value(under(at, m.name), m.value, k.spec); ok {
-			out[m.name] = v
+		if v, ok := c.value(under(at, m.Name), m.Value, k.spec); ok {
+			out[m.Name] = v
 		} else if k.required {
 			whole = false
 		}
 	}
 	for _, k := range s.keys {
 		if k.required && !seen[k.name] {
-			c.fail(at, n.off, fmt.Sprintf("%q is missing", k.name), "want "+k.spec.want())
+			c.fail(at, n.Off, fmt.Sprintf("%q is missing", k.name), "want "+k.spec.want())
 			whole = false
 		}
 	}
@@ -199,20 +199,20 @@ func (c *checker) object(at []string, n *node, s *spec) (any, bool) {
 }
 
 // takes reports whether a value could be meant for s, going by its kind alone.
-func (s *spec) takes(n *node) bool {
+func (s *spec) takes(n *Node) bool {
 	switch s.kind {
 	case kindList:
-		return n.kind == '['
+		return n.Kind == '['
 	case kindDuration, kindSize:
-		return n.kind == '"' || n.kind == '0'
+		return n.Kind == '"' || n.Kind == '0'
 	}
-	return n.kind == '"'
+	return n.Kind == '"'
 }
 
 // unknown reports a key that the table does not have, with what it may have
 // been meant to be. It is an error where dropping it could open something.
-func (c *checker) unknown(at []string, m member, s *spec) {
-	if strings.HasPrefix(m.name, "//") || s == table && (m.name == "$schema" || slices.Contains(clientSettings, m.name)) {
+func (c *checker) unknown(at []string, m Member, s *spec) {
+	if strings.HasPrefix(m.Name, "//") || s == table && (m.Name == "$schema" || slices.Contains(clientSettings, m.Name)) {
 		return
 	}
 	sev, hint := SeverityWarning, "it has no effect"
@@ -225,15 +225,15 @@ func (c *checker) unknown(at []string, m member, s *spec) {
 			sev = SeverityError
 		}
 		c.unread = c.unread || k.spec.elem == entryTable
-	} else if home, k := elsewhere(s, m.name); home != "" {
+	} else if home, k := elsewhere(s, m.Name); home != "" {
 		hint = fmt.Sprintf("it belongs under %q", home)
 		if k.guard {
 			sev = SeverityError
 		}
-	} else if s == table && looksLikeEntry(m.value) {
+	} else if s == table && looksLikeEntry(m.Value) {
 		hint = `a server belongs under "mcpServers"`
 	}
-	c.report(sev, under(at, m.name), m.off, "unknown key "+quote(m.name), hint)
+	c.report(sev, under(at, m.Name), m.Off, "unknown key "+Quote(m.Name), hint)
 }
 
 func (s *spec) names() []string {
@@ -247,8 +247,8 @@ func (s *spec) names() []string {
 // meant finds the key that an unknown one is likely a misspelling of. In an
 // entry the names that other clients use count too, and what holds servers is
 // mcpServers, whatever it is called.
-func (s *spec) meant(m member) (string, *key) {
-	if s == table && looksLikeContainer(m.value) {
+func (s *spec) meant(m Member) (string, *key) {
+	if s == table && looksLikeContainer(m.Value) {
 		return "mcpServers", s.find("mcpServers")
 	}
 	names := s.names()
@@ -260,7 +260,7 @@ func (s *spec) meant(m member) (string, *key) {
 	case table:
 		names = append(names, containers[1:]...)
 	}
-	best := spelling.Suggest(m.name, names)
+	best := spelling.Suggest(m.Name, names)
 	if best == "" {
 		return "", nil
 	}
@@ -300,78 +300,78 @@ func elsewhere(s *spec, wrote string) (home string, found *key) {
 	return home, found
 }
 
-func (c *checker) mapping(at []string, n *node, s *spec) (any, bool) {
-	if n.kind != '{' {
+func (c *checker) mapping(at []string, n *Node, s *spec) (any, bool) {
+	if n.Kind != '{' {
 		return c.wrong(at, n, s)
 	}
 	out, seen := map[string]any{}, map[string]bool{}
-	for _, m := range n.members {
-		if seen[m.name] || strings.HasPrefix(m.name, "//") && s.elem != entryTable {
+	for _, m := range n.Members {
+		if seen[m.Name] || strings.HasPrefix(m.Name, "//") && s.elem != entryTable {
 			continue
 		}
-		seen[m.name] = true
-		here := under(at, m.name)
+		seen[m.Name] = true
+		here := under(at, m.Name)
 		if s.named != nil {
-			if bad := s.named(m.name); bad != "" {
-				c.fail(here, m.off, quote(m.name)+" "+bad, "")
+			if bad := s.named(m.Name); bad != "" {
+				c.fail(here, m.Off, Quote(m.Name)+" "+bad, "")
 				continue
 			}
 		}
-		if s.elem.kind == kindScalar && m.value.kind == 'n' {
+		if s.elem.kind == kindScalar && m.Value.Kind == 'n' {
 			continue
 		}
-		if v, ok := c.value(here, m.value, s.elem); ok {
-			out[m.name] = v
+		if v, ok := c.value(here, m.Value, s.elem); ok {
+			out[m.Name] = v
 		}
 	}
 	return out, true
 }
 
-func (c *checker) list(at []string, n *node, s *spec) (any, bool) {
-	if n.kind != '[' {
+func (c *checker) list(at []string, n *Node, s *spec) (any, bool) {
+	if n.Kind != '[' {
 		return c.wrong(at, n, s)
 	}
-	if int64(len(n.elems)) < s.min {
-		c.fail(at, n.off, "the list is empty", "leave the key out where everything is meant")
+	if int64(len(n.Elems)) < s.min {
+		c.fail(at, n.Off, "the list is empty", "leave the key out where everything is meant")
 		return nil, false
 	}
 	was := c.soft
 	c.soft = c.soft || s.skip
 	defer func() { c.soft = was }()
-	out := make([]any, 0, len(n.elems))
-	for i, e := range n.elems {
-		if v, ok := c.value(under(at, index(i)), e, s.elem); ok || c.fatal { // so that the others keep their numbers
+	out := make([]any, 0, len(n.Elems))
+	for i, e := range n.Elems {
+		if v, ok := c.value(under(at, Index(i)), e, s.elem); ok || c.fatal { // so that the others keep their numbers
 			out = append(out, v)
 		}
 	}
 	return out, true
 }
 
-func (c *checker) choice(at []string, n *node, s *spec) (any, bool) {
+func (c *checker) choice(at []string, n *Node, s *spec) (any, bool) {
 	values := s.values()
-	if !slices.Contains(values, n.text) {
+	if !slices.Contains(values, n.Text) {
 		hint := ""
-		if best := spelling.Suggest(n.text, values); best != "" {
+		if best := spelling.Suggest(n.Text, values); best != "" {
 			hint = fmt.Sprintf("did you mean %q?", best)
 		}
-		c.fail(at, n.off, fmt.Sprintf("found %s, want %s", quote(n.text), oneOf(values)), hint)
+		c.fail(at, n.Off, fmt.Sprintf("found %s, want %s", Quote(n.Text), oneOf(values)), hint)
 		return nil, false
 	}
 	if s.kind == kindAllow {
-		return n.text == "allow", true
+		return n.Text == "allow", true
 	}
-	return n.text, true
+	return n.Text, true
 }
 
 // ports checks a word or a list of ports.
-func (c *checker) ports(at []string, n *node, s *spec) (any, bool) {
-	switch n.kind {
+func (c *checker) ports(at []string, n *Node, s *spec) (any, bool) {
+	switch n.Kind {
 	case '"':
 		v, ok := c.choice(at, n, s)
 		return map[string]any{"word": v}, ok
 	case '[':
 		v, ok := c.list(at, n, s)
-		if ports, _ := v.([]any); ok && len(ports) != len(n.elems) { // the others were reported
+		if ports, _ := v.([]any); ok && len(ports) != len(n.Elems) { // the others were reported
 			return nil, false
 		}
 		return map[string]any{"word": "", "ports": v}, ok
@@ -379,15 +379,15 @@ func (c *checker) ports(at []string, n *node, s *spec) (any, bool) {
 	return c.wrong(at, n, s)
 }
 
-func (c *checker) quantity(at []string, n *node, s *spec) (any, bool) {
+func (c *checker) quantity(at []string, n *Node, s *spec) (any, bool) {
 	var v int64
 	var bad, hint string
 	show := func(n int64) string { return strconv.FormatInt(n, 10) }
 	switch s.kind {
 	case kindInt:
 		var err error
-		if v, err = strconv.ParseInt(n.text, 10, 64); err != nil {
-			bad = fmt.Sprintf("found %s, want %s", quote(n.text), s.want())
+		if v, err = strconv.ParseInt(n.Text, 10, 64); err != nil {
+			bad = fmt.Sprintf("found %s, want %s", Quote(n.Text), s.want())
 		}
 	case kindDuration:
 		var d time.Duration
@@ -399,10 +399,10 @@ func (c *checker) quantity(at []string, n *node, s *spec) (any, bool) {
 	}
 	switch {
 	case bad != "":
-		c.fail(at, n.off, bad, hint)
+		c.fail(at, n.Off, bad, hint)
 		return nil, false
 	case v < s.min || s.max > 0 && v > s.max:
-		c.fail(at, n.off, fmt.Sprintf("%s is out of range", quote(n.text)), fmt.Sprintf("want %s to %s", show(s.min), show(s.max)))
+		c.fail(at, n.Off, fmt.Sprintf("%s is out of range", Quote(n.Text)), fmt.Sprintf("want %s to %s", show(s.min), show(s.max)))
 		return nil, false
 	}
 	switch s.kind {
@@ -419,23 +419,23 @@ func (c *checker) quantity(at []string, n *node, s *spec) (any, bool) {
 var foreign = lazyregexp.New(`^\$(env:)?[A-Za-z_][A-Za-z0-9_]*(/|$)|(^|[^$])\{env:[A-Za-z_][A-Za-z0-9_]*\}`)
 
 // text checks a string and replaces the placeholders in it.
-func (c *checker) text(at []string, n *node, s *spec) (any, bool) {
-	scalar := n.kind == '0' || n.kind == 't' || n.kind == 'f'
-	if n.kind != '"' && !(scalar && s.kind == kindScalar) {
+func (c *checker) text(at []string, n *Node, s *spec) (any, bool) {
+	scalar := n.Kind == '0' || n.Kind == 't' || n.Kind == 'f'
+	if n.Kind != '"' && !(scalar && s.kind == kindScalar) {
 		return c.wrong(at, n, s)
 	}
-	v := n.text
+	v := n.Text
 	if strings.ContainsRune(v, 0) { // and so it cannot hold the mark of a reference
-		c.fail(at, n.off, "holds a NUL character, which no program, path or name can", `take \u0000 out of it`)
+		c.fail(at, n.Off, "holds a NUL character, which no program, path or name can", `take \u0000 out of it`)
 		return nil, false
 	}
 	if s.expand == expandNone && reference.Written(v) {
-		c.fail(at, n.off, wherePlaced.text, wherePlaced.hint)
+		c.fail(at, n.Off, wherePlaced.text, wherePlaced.hint)
 		return nil, false
 	}
 	if s.expand != expandNone {
 		if foreign.MatchString(v) {
-			c.report(SeverityNote, at, n.off, `a variable is named as in other clients; the text is passed on as it stands`, "write ${NAME} if the variable's value is meant")
+			c.report(SeverityNote, at, n.Off, `a variable is named as in other clients; the text is passed on as it stands`, "write ${NAME} if the variable's value is meant")
 		}
 		var ok bool
 		if v, ok = c.expand(at, n, s); !ok {
@@ -445,35 +445,35 @@ func (c *checker) text(at []string, n *node, s *spec) (any, bool) {
 	if s.valid != nil {
 		if bad := s.valid(v); bad != "" {
 			if s.expand == expandNone && v != "" {
-				bad = quote(v) + " " + bad
+				bad = Quote(v) + " " + bad
 			}
-			if c.soft && v != n.text {
-				c.report(SeverityWarning, at, n.off, bad+" once its variables are replaced; the entry names no directory", "")
-				return n.text, true // as written, which nothing is called: dropped, it would be as if it had never been there
+			if c.soft && v != n.Text {
+				c.report(SeverityWarning, at, n.Off, bad+" once its variables are replaced; the entry names no directory", "")
+				return n.Text, true // as written, which nothing is called: dropped, it would be as if it had never been there
 			}
-			c.fail(at, n.off, bad, "")
+			c.fail(at, n.Off, bad, "")
 			return nil, false
 		}
 	}
 	return v, true
 }
 
-func (c *checker) expand(at []string, n *node, s *spec) (string, bool) {
+func (c *checker) expand(at []string, n *Node, s *spec) (string, bool) {
 	e := expander{env: c.env, later: s.expand == expandLater, secrets: s.secrets}
-	v, bad := e.expand(n.text, 0)
+	v, bad := e.expand(n.Text, 0)
 	if bad == nil && e.roots && !e.later {
 		bad = &expandError{"${root} and ${roots} have no meaning here", "they are known to a child's args, env and cwd"}
 	}
 	if bad == nil {
 		if bad = e.unset(); bad != nil && c.idle {
-			return n.text, true
+			return n.Text, true
 		} else if bad != nil && c.soft {
-			c.report(SeverityWarning, at, n.off, bad.text+"; the entry names no directory", bad.hint)
-			return n.text, true
+			c.report(SeverityWarning, at, n.Off, bad.text+"; the entry names no directory", bad.hint)
+			return n.Text, true
 		}
 	}
 	if bad != nil {
-		c.fail(at, n.off, bad.text, bad.hint)
+		c.fail(at, n.Off, bad.text, bad.hint)
 		return "", false
 	}
 	return v, true

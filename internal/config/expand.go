@@ -185,6 +185,6 @@ func (e *expander) unset() *expandError {
 
 // clip is quote without the quotes.
 func clip(s string) string {
-	q := quote(s)
+	q := Quote(s)
 	return q[1 : len(q)-1]
 }

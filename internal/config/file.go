@@ -71,8 +71,8 @@ type File struct {
 	Sum   string        `koanf:"-"` // of the bytes that were read, SHA-256 in hex; "" for Default
 	Trail hubfile.Trail `koanf:"-"` // how Path led to the file when Load read it
 
-	src  *source
-	tree *node // in hub.json's own spelling, for At
+	src  *Source
+	tree *Node // in hub.json's own spelling, for At
 }
 
 // Server is one entry of mcpServers. Without Err exactly one of Builtin,
@@ -394,30 +394,28 @@ func (f *File) At(path ...string) Problem {
 	}
 	n, at, steps := f.tree, 0, make([]string, 0, len(path))
 	for i, step := range path {
-		var next *node
+		var next *Node
 		steps = append(steps, step)
 		if n != nil {
-			at = n.off
-			if k := slices.IndexFunc(n.members, func(m member) bool { return m.name == step }); k >= 0 {
-				next, at = n.members[k].value, n.members[k].off
+			at = n.Off
+			if k := slices.IndexFunc(n.Members, func(m Member) bool { return m.Name == step }); k >= 0 {
+				next, at = n.Members[k].Value, n.Members[k].Off
 			}
-			if k, err := strconv.Atoi(step); n.kind == '[' && err == nil && k >= 0 {
-				steps[i] = index(k)
-				if k < len(n.elems) {
-					next, at = n.elems[k], n.elems[k].off
+			if k, err := strconv.Atoi(step); n.Kind == '[' && err == nil && k >= 0 {
+				steps[i] = Index(k)
+				if k < len(n.Elems) {
+					next, at = n.Elems[k], n.Elems[k].Off
 				}
 			}
 		}
 		n = next
 	}
 	if len(path) == 0 && n != nil {
-		at = n.off
+		at = n.Off
 	}
-	p.Key = formatKey(steps)
+	p.Key = FormatKey(steps)
 	if f.src != nil {
-		in, _ := f.src.part(at)
-		p.File = in.name
-		p.Line, p.Col = f.src.at(at)
+		p.File, p.Line, p.Col = f.src.Place(at)
 	}
 	return p
 }

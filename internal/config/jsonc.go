@@ -3,6 +3,7 @@ package config
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -14,42 +15,53 @@ import (
 	"mcphub/internal/nesting"
 )
 
-// maxDepth bounds the nesting of a file: the parser recurses, and a stack that
+// MaxDepth bounds the nesting of a text: the parser recurses, and a stack that
 // overflows cannot be recovered from. The deepest key of hub.json lies at 7.
-const maxDepth = 100
+const MaxDepth = 100
 
-// node is one value of the file with its place. It is what the parser's tree
+// A Node is one value of a text with its place. It is what the parser's tree
 // boils down to once comments are gone.
-type node struct {
-	kind    hujson.Kind // '{' '[' '"' '0' 't' 'f' 'n'
-	off     int         // of its first byte
-	text    string      // a string's value; a number, true, false, null as written
-	members []member
-	elems   []*node
+type Node struct {
+	Kind    hujson.Kind // '{' '[' '"' '0' 't' 'f' 'n'
+	Off     int         // of its first byte
+	Text    string      // a string's value; a number, true, false, null as written
+	Members []Member
+	Elems   []*Node
 }
 
-type member struct {
-	name  string
-	off   int // of the name
-	value *node
+// A Member is one member of an object.
+type Member struct {
+	Name  string
+	Off   int // of the name
+	Value *Node
 }
 
-// get returns the first member of that name, or nil.
-func (n *node) get(name string) *node {
+// Get returns the first member of that name, or nil.
+func (n *Node) Get(name string) *Node {
 	if n == nil {
 		return nil
 	}
-	for i := range n.members {
-		if n.members[i].name == name {
-			return n.members[i].value
+	for i := range n.Members {
+		if n.Members[i].Name == name {
+			return n.Members[i].Value
 		}
 	}
 	return nil
 }
 
-// what names a value's kind for a message.
-func (n *node) what() string {
-	switch n.kind {
+// Has reports whether the object has a member of that path.
+func (n *Node) Has(path []string) bool {
+	for _, step := range path {
+		if n = n.Get(step); n == nil {
+			return false
+		}
+	}
+	return true
+}
+
+// What names a value's kind for a message.
+func (n *Node) What() string {
+	switch n.Kind {
 	case '{':
 		return "an object"
 	case '[':
@@ -59,16 +71,16 @@ func (n *node) what() string {
 	case '0':
 		return "a number"
 	case 't', 'f':
-		return n.text
+		return n.Text
 	}
 	return "null"
 }
 
-// source is the text of a file, and of the settings put over it, and the means to
+// A Source is the text of a file, and of the settings put over it, and the means to
 // say where in it something lies.
-type source struct {
-	name  string
-	data  []byte // without byte order mark
+type Source struct {
+	Name  string
+	Data  []byte // without byte order mark
 	lines []int  // offset of each line's first byte
 	above []part
 }
@@ -76,12 +88,13 @@ type source struct {
 // part is the text of one setting. Its offsets go on behind those of the file.
 type part struct {
 	off  int
-	text *source
+	text *Source
 }
 
-func newSource(name string, data []byte) *source {
-	s := &source{name: name, data: bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")), lines: []int{0}}
-	for i, c := range s.data {
+// NewSource takes a text; name stands in messages.
+func NewSource(name string, data []byte) *Source {
+	s := &Source{Name: name, Data: bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")), lines: []int{0}}
+	for i, c := range s.Data {
 		if c == '\n' {
 			s.lines = append(s.lines, i+1)
 		}
@@ -89,8 +102,18 @@ func newSource(name string, data []byte) *source {
 	return s
 }
 
+// Add puts the text of a setting behind the others, and returns where its offsets begin.
+func (s *Source) Add(text *Source) (base int) {
+	base = len(s.Data) + 1
+	if n := len(s.above); n > 0 {
+		base = s.above[n-1].off + len(s.above[n-1].text.Data) + 1
+	}
+	s.above = append(s.above, part{base, text})
+	return base
+}
+
 // part finds whose text an offset lies in, and where in that.
-func (s *source) part(off int) (in *source, at int) {
+func (s *Source) part(off int) (in *Source, at int) {
 	for i := len(s.above) - 1; i >= 0; i-- {
 		if p := s.above[i]; off >= p.off {
 			return p.text, off - p.off
@@ -99,59 +122,66 @@ func (s *source) part(off int) (in *source, at int) {
 	return s, off
 }
 
-// at returns line and column of an offset, both from 1; columns are characters.
-func (s *source) at(off int) (line, col int) {
-	s, off = s.part(off)
-	off = max(0, min(off, len(s.data)))
-	line = sort.SearchInts(s.lines, off+1)
-	return line, 1 + utf8.RuneCount(s.data[s.lines[line-1]:off])
-}
-
-func (s *source) problem(off int, text, hint string) *Problem {
+// Place returns the name of the text in which an offset lies, and where in it.
+func (s *Source) Place(off int) (name string, line, col int) {
 	in, _ := s.part(off)
-	p := &Problem{File: in.name, Text: text, Hint: hint}
-	p.Line, p.Col = s.at(off)
-	return p
+	line, col = s.At(off)
+	return in.Name, line, col
 }
 
-// parse reads the text. It returns the tree, names that stand twice included,
-// or the one problem that made it unreadable.
-func (s *source) parse() (*node, *Problem) {
-	if p := s.encoding(); p != nil {
-		return nil, p
+// At returns line and column of an offset, both from 1; columns are characters.
+func (s *Source) At(off int) (line, col int) {
+	s, off = s.part(off)
+	off = max(0, min(off, len(s.Data)))
+	line = sort.SearchInts(s.lines, off+1)
+	return line, 1 + utf8.RuneCount(s.Data[s.lines[line-1]:off])
+}
+
+// A SyntaxError is what made a text unreadable.
+type SyntaxError struct {
+	Off        int    // where
+	Text, Hint string // what is wrong, and what to do; hint may be ""
+}
+
+// Parse reads the text. It returns the tree, names that stand twice included,
+// or the one error that made it unreadable.
+func (s *Source) Parse() (*Node, *SyntaxError) {
+	if bad := s.Encoding(); bad != nil {
+		return nil, bad
 	}
-	if off := nesting.TooDeep(s.data, maxDepth); off >= 0 {
-		return nil, s.problem(off, fmt.Sprintf("more than %d levels of nesting", maxDepth), "no key of hub.json lies deeper than 7: take the brackets out that are too many")
+	if off := nesting.TooDeep(s.Data, MaxDepth); off >= 0 {
+		return nil, &SyntaxError{off, fmt.Sprintf("more than %d levels of nesting", MaxDepth), "no key of hub.json lies deeper than 7: take the brackets out that are too many"}
 	}
 	// The parser wants a line comment to end in a newline, the last line of a
 	// file often has none.
-	v, err := hujson.Parse(append(s.data[:len(s.data):len(s.data)], '\n'))
+	v, err := hujson.Parse(append(s.Data[:len(s.Data):len(s.Data)], '\n'))
 	if err != nil {
 		return nil, s.syntax(err)
 	}
 	return fromTree(v), nil
 }
 
-// shift moves the places of a value.
-func (n *node) shift(by int) {
-	n.off += by
-	for i := range n.members {
-		n.members[i].off += by
-		n.members[i].value.shift(by)
+// Shift moves the places of a value.
+func (n *Node) Shift(by int) {
+	n.Off += by
+	for i := range n.Members {
+		n.Members[i].Off += by
+		n.Members[i].Value.Shift(by)
 	}
-	for _, e := range n.elems {
-		e.shift(by)
+	for _, e := range n.Elems {
+		e.Shift(by)
 	}
 }
 
-func (s *source) encoding() *Problem {
-	if bytes.HasPrefix(s.data, []byte{0xff, 0xfe}) || bytes.HasPrefix(s.data, []byte{0xfe, 0xff}) {
-		return s.problem(0, "the file is UTF-16", "save it as UTF-8")
+// Encoding says what is wrong where the text is not UTF-8, nil where it is.
+func (s *Source) Encoding() *SyntaxError {
+	if bytes.HasPrefix(s.Data, []byte{0xff, 0xfe}) || bytes.HasPrefix(s.Data, []byte{0xfe, 0xff}) {
+		return &SyntaxError{0, "the file is UTF-16", "save it as UTF-8"}
 	}
-	for off := 0; off < len(s.data); {
-		r, n := utf8.DecodeRune(s.data[off:])
+	for off := 0; off < len(s.Data); {
+		r, n := utf8.DecodeRune(s.Data[off:])
 		if r == utf8.RuneError && n == 1 {
-			return s.problem(off, fmt.Sprintf("byte 0x%02x is not UTF-8", s.data[off]), "save the file as UTF-8")
+			return &SyntaxError{off, fmt.Sprintf("byte 0x%02x is not UTF-8", s.Data[off]), "save the file as UTF-8"}
 		}
 		off += n
 	}
@@ -160,24 +190,24 @@ func (s *source) encoding() *Problem {
 
 var parserError = lazyregexp.New(`^hujson: line (\d+), column (\d+): (?s:(.*))$`)
 
-// syntax turns an error of the parser, which counts bytes, into a Problem.
-func (s *source) syntax(err error) *Problem {
+// syntax turns an error of the parser, which counts lines and bytes, into one with an offset.
+func (s *Source) syntax(err error) *SyntaxError {
 	m := parserError.FindStringSubmatch(err.Error())
 	if m == nil {
-		return s.problem(0, err.Error(), "")
+		return &SyntaxError{0, err.Error(), ""}
 	}
 	line, _ := strconv.Atoi(m[1])
 	col, _ := strconv.Atoi(m[2])
-	off := len(s.data)
+	off := len(s.Data)
 	if line >= 1 && line <= len(s.lines) {
-		off = min(s.lines[line-1]+col-1, len(s.data))
+		off = min(s.lines[line-1]+col-1, len(s.Data))
 	}
 	text, hint := m[3], ""
 	switch {
-	case len(bytes.TrimSpace(s.data)) == 0:
+	case len(bytes.TrimSpace(s.Data)) == 0:
 		off, text, hint = 0, "the file is empty", `the least there can be is {"mcpServers": {}}`
-	case looksLike(s.data) != "":
-		text, hint = "this looks like "+looksLike(s.data)+", and hub.json is JSON", "`mcphub import FILE` reads the servers of a client's configuration in "+looksLike(s.data)
+	case looksLike(s.Data) != "":
+		text, hint = "this looks like "+looksLike(s.Data)+", and hub.json is JSON", "`mcphub import FILE` reads the servers of a client's configuration in "+looksLike(s.Data)
 	case strings.Contains(text, "unexpected EOF"):
 		text, hint = "the file ends too early", s.unclosed(text)
 	case strings.Contains(text, "after object value"), strings.Contains(text, "after array value"):
@@ -186,11 +216,11 @@ func (s *source) syntax(err error) *Problem {
 		hint = "strings stand in double quotes"
 	case strings.Contains(text, "at start of value"), strings.HasPrefix(text, "invalid literal"):
 		if strings.HasPrefix(text, "invalid literal") {
-			text = "invalid literal " + quote(strings.TrimPrefix(text, "invalid literal: "))
+			text = "invalid literal " + Quote(strings.TrimPrefix(text, "invalid literal: "))
 		}
 		hint = "names and strings stand in double quotes, a backslash is written twice"
 	}
-	return s.problem(off, text, hint)
+	return &SyntaxError{off, text, hint}
 }
 
 var (
@@ -216,7 +246,7 @@ func looksLike(data []byte) string {
 	return ""
 }
 
-func (s *source) unclosed(text string) string {
+func (s *Source) unclosed(text string) string {
 	switch {
 	case strings.Contains(text, "comment"):
 		return "a comment is not closed"
@@ -226,49 +256,56 @@ func (s *source) unclosed(text string) string {
 	return "a brace or bracket is not closed"
 }
 
-func fromTree(v hujson.Value) *node {
-	n := &node{kind: v.Value.Kind(), off: v.StartOffset}
+func fromTree(v hujson.Value) *Node {
+	n := &Node{Kind: v.Value.Kind(), Off: v.StartOffset}
 	switch t := v.Value.(type) {
 	case *hujson.Object:
-		n.members = make([]member, 0, len(t.Members))
+		n.Members = make([]Member, 0, len(t.Members))
 		for _, m := range t.Members {
 			name, _ := m.Name.Value.(hujson.Literal)
-			n.members = append(n.members, member{name.String(), m.Name.StartOffset, fromTree(m.Value)})
+			n.Members = append(n.Members, Member{name.String(), m.Name.StartOffset, fromTree(m.Value)})
 		}
 	case *hujson.Array:
-		n.elems = make([]*node, 0, len(t.Elements))
+		n.Elems = make([]*Node, 0, len(t.Elements))
 		for _, e := range t.Elements {
-			n.elems = append(n.elems, fromTree(e))
+			n.Elems = append(n.Elems, fromTree(e))
 		}
 	case hujson.Literal:
-		n.text = t.String()
+		n.Text = t.String()
 	}
 	return n
 }
 
-// canonical is the smallest standard JSON of a value in the file, comments gone.
-func (n *node) canonical() []byte {
+// Same reports whether two values are written alike, wherever they stand.
+func Same(a, b *Node) bool {
+	return a.Kind == b.Kind && a.Text == b.Text &&
+		slices.EqualFunc(a.Elems, b.Elems, Same) &&
+		slices.EqualFunc(a.Members, b.Members, func(x, y Member) bool { return x.Name == y.Name && Same(x.Value, y.Value) })
+}
+
+// Canonical is the smallest standard JSON of a value in the file, comments gone.
+func (n *Node) Canonical() []byte {
 	var b bytes.Buffer
 	n.write(&b)
 	return b.Bytes()
 }
 
-func (n *node) write(b *bytes.Buffer) {
-	switch n.kind {
+func (n *Node) write(b *bytes.Buffer) {
+	switch n.Kind {
 	case '{':
 		b.WriteByte('{')
-		for i, m := range n.members {
+		for i, m := range n.Members {
 			if i > 0 {
 				b.WriteByte(',')
 			}
-			b.Write(hujson.String(m.name))
+			b.Write(hujson.String(m.Name))
 			b.WriteByte(':')
-			m.value.write(b)
+			m.Value.write(b)
 		}
 		b.WriteByte('}')
 	case '[':
 		b.WriteByte('[')
-		for i, e := range n.elems {
+		for i, e := range n.Elems {
 			if i > 0 {
 				b.WriteByte(',')
 			}
@@ -276,8 +313,8 @@ func (n *node) write(b *bytes.Buffer) {
 		}
 		b.WriteByte(']')
 	case '"':
-		b.Write(hujson.String(n.text))
+		b.Write(hujson.String(n.Text))
 	default:
-		b.WriteString(n.text)
+		b.WriteString(n.Text)
 	}
 }

@@ -73,44 +73,13 @@ func matched(parts []string) (path []string, known bool) {
 func Flags(given []string) ([]Setting, error) {
 	var out []Setting
 	for _, text := range given {
-		path, value, ok := readKey(text)
+		path, value, ok := ReadKey(text)
 		if !ok {
-			return nil, fmt.Errorf("--set %s: want KEY=VALUE, such as roots.timeout=5s", quote(text))
+			return nil, fmt.Errorf("--set %s: want KEY=VALUE, such as roots.timeout=5s", Quote(text))
 		}
-		out = append(out, Setting{From: "--set " + formatKey(path), path: path, text: value})
+		out = append(out, Setting{From: "--set " + FormatKey(path), path: path, text: value})
 	}
 	return out, nil
-}
-
-// readKey reads what formatKey writes, up to the "=" behind it.
-func readKey(text string) (path []string, value string, ok bool) {
-	for {
-		var step string
-		if rest, quoted := strings.CutPrefix(text, `["`); quoted {
-			step, text, ok = strings.Cut(rest, `"]`)
-			if !ok {
-				return nil, "", false
-			}
-		} else {
-			n := strings.IndexAny(text, `.=[`)
-			if n < 0 {
-				return nil, "", false
-			}
-			step, text = text[:n], text[n:]
-		}
-		if step == "" {
-			return nil, "", false
-		}
-		path = append(path, step)
-		switch {
-		case strings.HasPrefix(text, "="):
-			return path, text[1:], true
-		case strings.HasPrefix(text, "."):
-			text = text[1:]
-		case !strings.HasPrefix(text, `["`):
-			return nil, "", false
-		}
-	}
 }
 
 // fileOnly are the keys that only the file may give: what they open must stand
@@ -119,16 +88,16 @@ var fileOnly = [][]string{{"policy"}, {"http", "tokens"}, {"http", "issuers"}}
 
 // overlay puts the settings over the tree of the file, the later ones on top.
 // What an object does not name stays as it was below.
-func (p *parser) overlay(tree *node) *node {
+func (p *parser) overlay(tree *Node) *Node {
 	for _, s := range p.above {
 		n, bad := s.read(p.src)
 		if bad == nil && s.bad != "" {
-			bad = p.src.problem(n.off, s.bad, "")
+			bad = problemAt(p.src, n.Off, s.bad, "")
 		}
 		if bad == nil {
 			for _, path := range fileOnly {
-				if n.sets(path) {
-					bad = p.src.problem(n.off, formatKey(path)+" is read from hub.json only", "write it there")
+				if n.Has(path) {
+					bad = problemAt(p.src, n.Off, FormatKey(path)+" is read from hub.json only", "write it there")
 				}
 			}
 		}
@@ -144,65 +113,52 @@ func (p *parser) overlay(tree *node) *node {
 
 // read reads a setting as a part of s. The text of a string needs no quotes. The node is the
 // object that a file would have to be to say the same.
-func (set Setting) read(s *source) (*node, *Problem) {
-	text := newSource(set.From, []byte(set.text))
-	base := len(s.data) + 1
-	if n := len(s.above); n > 0 {
-		base = s.above[n-1].off + len(s.above[n-1].text.data) + 1
-	}
-	s.above = append(s.above, part{base, text})
+func (set Setting) read(s *Source) (*Node, *Problem) {
+	text := NewSource(set.From, []byte(set.text))
+	base := s.Add(text)
 	at := specAt(set.path)
-	value, bad := text.parse()
+	value, bad := text.Parse()
 	plain := at == nil || at.kind != kindObject && at.kind != kindMap && at.kind != kindList || at.short != ""
-	if at != nil && (at.kind == kindString || at.kind == kindScalar) || bad != nil && plain && text.encoding() == nil {
-		value, bad = &node{kind: '"', text: string(text.data)}, nil
+	if at != nil && (at.kind == kindString || at.kind == kindScalar) || bad != nil && plain && text.Encoding() == nil {
+		value, bad = &Node{Kind: '"', Text: string(text.Data)}, nil
 	}
 	if bad != nil {
-		bad.Key = formatKey(set.path)
-		return nil, bad
+		p := problemAt(text, bad.Off, bad.Text, bad.Hint)
+		p.Key = FormatKey(set.path)
+		return nil, p
 	}
-	value.shift(base)
+	value.Shift(base)
 	for i := len(set.path) - 1; i >= 0; i-- {
-		value = &node{kind: '{', off: base, members: []member{{set.path[i], base, value}}}
+		value = &Node{Kind: '{', Off: base, Members: []Member{{Name: set.path[i], Off: base, Value: value}}}
 	}
 	return value, nil
 }
 
-// sets reports whether the object has a member of that path.
-func (n *node) sets(path []string) bool {
-	for _, step := range path {
-		if n = n.get(step); n == nil {
-			return false
-		}
-	}
-	return true
-}
-
 // merged is upper over lower, member by member where both are objects.
-func merged(lower, upper *node, s *spec) *node {
-	if upper.kind != '{' || lower == nil {
+func merged(lower, upper *Node, s *spec) *Node {
+	if upper.Kind != '{' || lower == nil {
 		return upper
 	}
-	if lower.kind != '{' {
+	if lower.Kind != '{' {
 		if s == nil || s.kind != kindObject || s.short == "" {
 			return upper
 		}
-		lower = &node{kind: '{', off: lower.off, members: []member{{s.short, lower.off, lower}}}
+		lower = &Node{Kind: '{', Off: lower.Off, Members: []Member{{Name: s.short, Off: lower.Off, Value: lower}}}
 	}
-	out := &node{kind: '{', off: lower.off, members: slices.Clone(lower.members)}
-	for _, m := range upper.members {
+	out := &Node{Kind: '{', Off: lower.Off, Members: slices.Clone(lower.Members)}
+	for _, m := range upper.Members {
 		var below *spec
 		switch {
 		case s != nil && s.kind == kindMap:
 			below = s.elem
-		case s != nil && s.kind == kindObject && s.find(m.name) != nil:
-			below = s.find(m.name).spec
+		case s != nil && s.kind == kindObject && s.find(m.Name) != nil:
+			below = s.find(m.Name).spec
 		}
-		at := slices.IndexFunc(out.members, func(have member) bool { return have.name == m.name })
+		at := slices.IndexFunc(out.Members, func(have Member) bool { return have.Name == m.Name })
 		if at < 0 {
-			out.members = append(out.members, m)
+			out.Members = append(out.Members, m)
 		} else {
-			out.members[at] = member{m.name, m.off, merged(out.members[at].value, m.value, below)}
+			out.Members[at] = Member{Name: m.Name, Off: m.Off, Value: merged(out.Members[at].Value, m.Value, below)}
 		}
 	}
 	return out

@@ -41,7 +41,7 @@ func (s setting) variable() string {
 	return "MCPHUB_" + strings.ToUpper(strings.Join(s.path, "__")) + "=" + s.text()
 }
 
-func (s setting) flag() string { return formatKey(s.path) + "=" + s.text() }
+func (s setting) flag() string { return FormatKey(s.path) + "=" + s.text() }
 
 func nested(path []string, v any) any {
 	for i := len(path) - 1; i >= 0; i-- {
@@ -144,11 +144,11 @@ func TestEveryKeyByFileEnvironmentAndFlag(t *testing.T) {
 	}
 	n := 0
 	try := func(path []string, s *spec) {
-		if path[0] == "policy" || formatKey(path) == "http.tokens" || formatKey(path) == "http.issuers" || s.kind == kindChoice && len(s.choices) == 1 { // which nothing could differ in
+		if path[0] == "policy" || FormatKey(path) == "http.tokens" || FormatKey(path) == "http.issuers" || s.kind == kindChoice && len(s.choices) == 1 { // which nothing could differ in
 			return
 		}
 		n++
-		t.Run(formatKey(path), func(t *testing.T) {
+		t.Run(FormatKey(path), func(t *testing.T) {
 			var x, y any
 			if s != endpointSpec {
 				x, y = samples(t, s)

@@ -93,7 +93,7 @@ func Parse(name string, data []byte, env func(string) (string, bool), above ...S
 	if env == nil {
 		env = func(string) (string, bool) { return "", false }
 	}
-	p := &parser{above: above, checker: checker{src: newSource(name, data), env: env, failed: map[string]*Problem{}, boxes: map[*node]bool{}}}
+	p := &parser{above: above, checker: checker{src: NewSource(name, data), env: env, failed: map[string]*Problem{}, boxes: map[*Node]bool{}}}
 	f, err := p.file()
 	slices.SortStableFunc(p.problems, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Col, b.Col))
@@ -147,36 +147,36 @@ func WithoutFile(env func(string) (string, bool), above ...Setting) (*File, []Pr
 type parser struct {
 	checker
 	above []Setting
-	tree  *node
+	tree  *Node
 }
 
 var errUnusable = errors.New("unusable")
 
 // Unmarshal implements koanf.Parser.
 func (p *parser) Unmarshal([]byte) (map[string]any, error) {
-	raw, bad := p.src.parse()
+	raw, bad := p.src.Parse()
 	if bad != nil {
-		p.problems, p.fatal = append(p.problems, *bad), true
+		p.problems, p.fatal = append(p.problems, *problemAt(p.src, bad.Off, bad.Text, bad.Hint)), true
 		return nil, errUnusable
 	}
-	if raw.kind != '{' {
-		p.fail(nil, raw.off, "found "+raw.what()+", want an object", `the least there can be is {"mcpServers": {}}`)
+	if raw.Kind != '{' {
+		p.fail(nil, raw.Off, "found "+raw.What()+", want an object", `the least there can be is {"mcpServers": {}}`)
 		return nil, errUnusable
 	}
 	p.tree = p.gather(raw)
 	p.duplicates(nil, raw)
 	p.tree = p.overlay(p.tree)
 	out := map[string]any{}
-	for _, m := range p.tree.members {
-		switch k := table.find(m.name); {
-		case out[m.name] != nil:
+	for _, m := range p.tree.Members {
+		switch k := table.find(m.Name); {
+		case out[m.Name] != nil:
 		case k == nil:
 			p.unknown(nil, m, table)
-		case m.name == "mcpServers":
-			out[m.name] = p.servers(m.value)
+		case m.Name == "mcpServers":
+			out[m.Name] = p.servers(m.Value)
 		default:
-			if v, ok := p.value([]string{m.name}, m.value, k.spec); ok {
-				out[m.name] = v
+			if v, ok := p.value([]string{m.Name}, m.Value, k.spec); ok {
+				out[m.Name] = v
 			}
 		}
 	}
@@ -184,17 +184,17 @@ func (p *parser) Unmarshal([]byte) (map[string]any, error) {
 }
 
 // servers is value for mcpServers: one bad entry is one bad entry.
-func (p *parser) servers(box *node) map[string]any {
+func (p *parser) servers(box *Node) map[string]any {
 	out := map[string]any{}
-	for _, m := range box.members {
-		off := m.value.get("disabled")
-		p.idle = off != nil && off.kind == 't'
-		v, _ := p.value([]string{"mcpServers", m.name}, m.value, entryTable)
+	for _, m := range box.Members {
+		off := m.Value.Get("disabled")
+		p.idle = off != nil && off.Kind == 't'
+		v, _ := p.value([]string{"mcpServers", m.Name}, m.Value, entryTable)
 		p.idle = false
 		if v == nil {
 			v = map[string]any{}
 		}
-		out[m.name] = v
+		out[m.Name] = v
 	}
 	return out
 }
@@ -206,14 +206,14 @@ func (p *parser) Marshal(m map[string]any) ([]byte, error) { return json.Marshal
 func (p *parser) file() (*File, error) {
 	conf := koanf.Conf{Delim: delimiter}
 	given := koanf.NewWithConf(conf)
-	if err := given.Load(rawbytes.Provider(p.src.data), p); err != nil {
+	if err := given.Load(rawbytes.Provider(p.src.Data), p); err != nil {
 		if errors.Is(err, errUnusable) {
 			err = nil
 		}
 		return nil, err
 	}
 	k := koanf.NewWithConf(conf)
-	if err := k.Load(confmap.Provider(defaults(p.tree.get("mcpServers")), ""), nil); err != nil {
+	if err := k.Load(confmap.Provider(defaults(p.tree.Get("mcpServers")), ""), nil); err != nil {
 		return nil, err
 	}
 	if err := k.Merge(given); err != nil {
@@ -228,19 +228,19 @@ func (p *parser) file() (*File, error) {
 		return nil, fmt.Errorf("the table and the types of hub.json disagree: %w", err)
 	}
 	f := &into.File
-	f.Path, f.src, f.tree = p.src.name, p.src, p.tree
+	f.Path, f.src, f.tree = p.src.Name, p.src, p.tree
 	p.finish(f, into.Servers)
 	return f, nil
 }
 
 // defaults is the lowest layer: what the table says, and the same for every
 // server that the file names.
-func defaults(entries *node) map[string]any {
+func defaults(entries *Node) map[string]any {
 	out := defaultsOf(table)
 	servers := map[string]any{}
 	if entries != nil {
-		for _, m := range entries.members {
-			servers[m.name] = defaultsOf(entryTable)
+		for _, m := range entries.Members {
+			servers[m.Name] = defaultsOf(entryTable)
 		}
 	}
 	out["mcpServers"] = servers
@@ -252,9 +252,9 @@ func defaultsOf(s *spec) map[string]any {
 	for _, k := range s.keys {
 		switch {
 		case k.def != "":
-			src := newSource("", []byte(k.def))
+			src := NewSource("", []byte(k.def))
 			c := &checker{src: src, failed: map[string]*Problem{}}
-			if n, bad := src.parse(); bad == nil {
+			if n, bad := src.Parse(); bad == nil {
 				plain := *k.spec
 				plain.expand = expandNone // it needs no variables
 				if v, ok := c.value(nil, n, &plain); ok {
@@ -272,30 +272,30 @@ func defaultsOf(s *spec) map[string]any {
 
 // finish checks what no single key can show, and fills what is not a key.
 func (p *parser) finish(f *File, servers map[string]*Server) {
-	entries := p.tree.get("mcpServers")
+	entries := p.tree.Get("mcpServers")
 	if entries != nil {
 		called := callNames(entries, f.Names.Separator)
-		for _, m := range entries.members {
-			s := servers[m.name]
+		for _, m := range entries.Members {
+			s := servers[m.Name]
 			if s == nil {
 				s = &Server{}
 			}
-			s.Key, s.Name = m.name, called[m.name]
-			s.sandbox(f.Sandbox, m.value)
-			p.server(s, m.value, m.off)
-			s.Err = p.failed[m.name]
+			s.Key, s.Name = m.Name, called[m.Name]
+			s.sandbox(f.Sandbox, m.Value)
+			p.server(s, m.Value, m.Off)
+			s.Err = p.failed[m.Name]
 			f.Servers = append(f.Servers, *s)
 		}
 	}
 	if len(f.Servers) == 0 && !p.unread {
-		p.report(SeverityWarning, []string{"mcpServers"}, p.tree.off, "no server is named", `add one: "files": { "builtin": "files" }`)
+		p.report(SeverityWarning, []string{"mcpServers"}, p.tree.Off, "no server is named", `add one: "files": { "builtin": "files" }`)
 	}
-	if n := p.tree.get("policy"); n != nil && n.kind == '{' {
-		f.Policy.Raw = n.canonical()
+	if n := p.tree.Get("policy"); n != nil && n.Kind == '{' {
+		f.Policy.Raw = n.Canonical()
 		p.policy(f, n)
 	}
-	if n := p.tree.get("expose").get("tokens"); n != nil && f.Expose.Mode != "auto" {
-		p.report(SeverityWarning, []string{"expose", "tokens"}, n.off, fmt.Sprintf("has no effect with %q", f.Expose.Mode), `write "mode": "auto"`)
+	if n := p.tree.Get("expose").Get("tokens"); n != nil && f.Expose.Mode != "auto" {
+		p.report(SeverityWarning, []string{"expose", "tokens"}, n.Off, fmt.Sprintf("has no effect with %q", f.Expose.Mode), `write "mode": "auto"`)
 	}
 	p.tokens(f)
 	p.issuers(f)
@@ -305,13 +305,13 @@ func (p *parser) finish(f *File, servers map[string]*Server) {
 // inputs checks that no two inputs ask for one secret, and warns of a reference
 // that none of them is for.
 func (p *parser) inputs(f *File) {
-	n := p.tree.get("inputs")
-	if n == nil || len(n.elems) != len(f.Inputs) {
+	n := p.tree.Get("inputs")
+	if n == nil || len(n.Elems) != len(f.Inputs) {
 		return
 	}
 	seen := map[string]int{}
 	for i, in := range f.Inputs {
-		p.unique(seen, in.ID, []string{"inputs", index(i), "id"}, n.elems[i], "another input on line %d has the id "+quote(in.ID), "remove one of them")
+		p.unique(seen, in.ID, []string{"inputs", Index(i), "id"}, n.Elems[i], "another input on line %d has the id "+Quote(in.ID), "remove one of them")
 	}
 	for i := range f.Servers {
 		for _, ref := range f.Servers[i].References() {
@@ -330,31 +330,31 @@ func (p *parser) inputs(f *File) {
 
 // unique reports an element of a list that has the name of one before it. seen has the
 // lines of those. text says so, and takes the line.
-func (p *parser) unique(seen map[string]int, name string, at []string, e *node, text, hint string) {
+func (p *parser) unique(seen map[string]int, name string, at []string, e *Node, text, hint string) {
 	if line, again := seen[name]; again {
-		p.fail(at, e.off, strings.Replace(text, "%d", strconv.Itoa(line), 1), hint)
+		p.fail(at, e.Off, strings.Replace(text, "%d", strconv.Itoa(line), 1), hint)
 		return
 	}
-	seen[name], _ = p.src.at(e.off)
+	seen[name], _ = p.src.At(e.Off)
 }
 
-func (p *parser) policy(f *File, n *node) {
-	rules := n.get("rules")
-	if rules == nil || len(rules.elems) != len(f.Policy.Rules) { // some were not sound, which was reported
+func (p *parser) policy(f *File, n *Node) {
+	rules := n.Get("rules")
+	if rules == nil || len(rules.Elems) != len(f.Policy.Rules) { // some were not sound, which was reported
 		return
 	}
 	seen := map[string]int{}
 	for i := range f.Policy.Rules {
-		r, e := &f.Policy.Rules[i], rules.elems[i]
-		at := []string{"policy", "rules", index(i)}
+		r, e := &f.Policy.Rules[i], rules.Elems[i]
+		at := []string{"policy", "rules", Index(i)}
 		if r.Name == "" {
 			r.Name = fmt.Sprintf("rule %d", i+1)
 		}
-		p.unique(seen, r.Name, under(at, "name"), e, "another rule on line %d is called "+quote(r.Name), "rename one of them")
+		p.unique(seen, r.Name, under(at, "name"), e, "another rule on line %d is called "+Quote(r.Name), "rename one of them")
 		if r.Serve && r.Then != ThenEscalate {
-			p.report(SeverityWarning, under(at, "serve"), e.get("serve").off, fmt.Sprintf("has no effect with %q", r.Then), "leave it out")
+			p.report(SeverityWarning, under(at, "serve"), e.Get("serve").Off, fmt.Sprintf("has no effect with %q", r.Then), "leave it out")
 		}
-		p.ruleServers(f, at, r, e.get("if").get("servers"))
+		p.ruleServers(f, at, r, e.Get("if").Get("servers"))
 	}
 }
 
@@ -370,7 +370,7 @@ func more(n int) string {
 }
 
 // ruleServers warns of a rule for a server that is not there.
-func (p *parser) ruleServers(f *File, at []string, r *Rule, n *node) {
+func (p *parser) ruleServers(f *File, at []string, r *Rule, n *Node) {
 	names := make([]string, len(f.Servers))
 	for i := range f.Servers {
 		names[i] = f.Servers[i].Name
@@ -379,9 +379,9 @@ func (p *parser) ruleServers(f *File, at []string, r *Rule, n *node) {
 		if slices.ContainsFunc(names, func(name string) bool { ok, err := path.Match(pattern, name); return ok && err == nil }) {
 			continue
 		}
-		text, hint := "there is no server "+quote(pattern), ""
+		text, hint := "there is no server "+Quote(pattern), ""
 		if strings.ContainsAny(pattern, `*?[\`) {
-			text = "no server is called like " + quote(pattern)
+			text = "no server is called like " + Quote(pattern)
 		}
 		switch best := spelling.Suggest(pattern, names); {
 		case best != "":
@@ -389,40 +389,40 @@ func (p *parser) ruleServers(f *File, at []string, r *Rule, n *node) {
 		case len(names) > 0:
 			hint = "the servers are " + strings.Join(names[:min(len(names), mostNamed)], ", ") + more(len(names)-mostNamed)
 		}
-		p.report(SeverityWarning, append(at[:len(at):len(at)], "if", "servers", index(i)), n.elems[i].off, text, hint)
+		p.report(SeverityWarning, append(at[:len(at):len(at)], "if", "servers", Index(i)), n.Elems[i].Off, text, hint)
 	}
 }
 
 func (p *parser) issuers(f *File) {
-	n := p.tree.get("http").get("issuers")
-	if n == nil || len(n.elems) != len(f.HTTP.Issuers) {
+	n := p.tree.Get("http").Get("issuers")
+	if n == nil || len(n.Elems) != len(f.HTTP.Issuers) {
 		return
 	}
 	if len(f.HTTP.Issuers) > 0 && f.HTTP.Resource == "" {
-		p.fail([]string{"http", "issuers"}, n.off, "clients find an authorization server by the address of this hub, which is not said", `add "resource": "https://hub.example/mcp" with its own name`)
+		p.fail([]string{"http", "issuers"}, n.Off, "clients find an authorization server by the address of this hub, which is not said", `add "resource": "https://hub.example/mcp" with its own name`)
 	}
 	seen := map[string]int{}
 	for i, one := range f.HTTP.Issuers {
-		p.unique(seen, one.Issuer, []string{"http", "issuers", index(i), "issuer"}, n.elems[i], "line %d has this issuer too", "remove one of them")
+		p.unique(seen, one.Issuer, []string{"http", "issuers", Index(i), "issuer"}, n.Elems[i], "line %d has this issuer too", "remove one of them")
 	}
 }
 
 func (p *parser) tokens(f *File) {
-	if n := p.tree.get("http").get("auth"); n != nil && f.HTTP.Auth == AuthNone && f.HTTP.NamesTokens() {
-		p.fail([]string{"http", "auth"}, n.off, "hub.json says whose tokens count, and this, that nobody needs one", `leave it out, or take "http.tokens" and "http.issuers" out`)
+	if n := p.tree.Get("http").Get("auth"); n != nil && f.HTTP.Auth == AuthNone && f.HTTP.NamesTokens() {
+		p.fail([]string{"http", "auth"}, n.Off, "hub.json says whose tokens count, and this, that nobody needs one", `leave it out, or take "http.tokens" and "http.issuers" out`)
 	}
-	if n, s := p.tree.get("http").get("stateKey"), f.HTTP.StateKey; n != nil && (s.Env == "") == (s.File == "") {
-		p.fail([]string{"http", "stateKey"}, n.off, "the key is held by a variable or by a file", `give one of "env" and "file"`)
+	if n, s := p.tree.Get("http").Get("stateKey"), f.HTTP.StateKey; n != nil && (s.Env == "") == (s.File == "") {
+		p.fail([]string{"http", "stateKey"}, n.Off, "the key is held by a variable or by a file", `give one of "env" and "file"`)
 	}
-	n := p.tree.get("http").get("tokens")
-	if n == nil || len(n.elems) != len(f.HTTP.Tokens) {
+	n := p.tree.Get("http").Get("tokens")
+	if n == nil || len(n.Elems) != len(f.HTTP.Tokens) {
 		return
 	}
 	seen := map[string]int{}
 	for i, t := range f.HTTP.Tokens {
 		if (t.Env == "") == (t.File == "") {
-			p.fail([]string{"http", "tokens", index(i)}, n.elems[i].off, "a token is held by a variable or by a file", `give one of "env" and "file"`)
+			p.fail([]string{"http", "tokens", Index(i)}, n.Elems[i].Off, "a token is held by a variable or by a file", `give one of "env" and "file"`)
 		}
-		p.unique(seen, t.Name, []string{"http", "tokens", index(i), "name"}, n.elems[i], "another token on line %d is called "+quote(t.Name), "rename one of them")
+		p.unique(seen, t.Name, []string{"http", "tokens", Index(i), "name"}, n.Elems[i], "another token on line %d is called "+Quote(t.Name), "rename one of them")
 	}
 }

@@ -4,11 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"strconv"
 	"strings"
-	"unicode/utf8"
 
-	"mcphub/internal/lazyregexp"
 	"mcphub/internal/printable"
 )
 
@@ -84,6 +81,13 @@ func (p Problem) String() string {
 // Error makes a Problem usable as an error; it is String.
 func (p Problem) Error() string { return p.String() }
 
+// problemAt makes the Problem of a place in a text.
+func problemAt(src *Source, off int, text, hint string) *Problem {
+	p := &Problem{Text: text, Hint: hint}
+	p.File, p.Line, p.Col = src.Place(off)
+	return p
+}
+
 // LoadError says that nothing usable came out of a file.
 type LoadError struct {
 	Path   string    // as it was named
@@ -113,42 +117,6 @@ func (e *LoadError) Error() string {
 
 // Unwrap returns the reading error, so that errors.Is(err, fs.ErrNotExist) holds.
 func (e *LoadError) Unwrap() error { return e.Err }
-
-var plainKey = lazyregexp.New(`^[A-Za-z_$][A-Za-z0-9_$-]*$`)
-
-// index is the path step of a list element.
-func index(i int) string { return "[" + strconv.Itoa(i) + "]" }
-
-var indexStep = lazyregexp.New(`^\[[0-9]+\]$`)
-
-// formatKey writes a key path so that it can be read back without doubt:
-// names that are not plain words stand in quotes.
-func formatKey(path []string) string {
-	var b strings.Builder
-	for i, s := range path {
-		switch {
-		case indexStep.MatchString(s):
-			b.WriteString(s)
-		case !plainKey.MatchString(s):
-			b.WriteString("[" + quote(s) + "]")
-		case i == 0:
-			b.WriteString(s)
-		default:
-			b.WriteString("." + s)
-		}
-	}
-	return b.String()
-}
-
-// quote quotes text from a file for a message: control characters escaped,
-// long text clipped.
-func quote(s string) string {
-	const most = 60
-	if utf8.RuneCountInString(s) > most {
-		s = string([]rune(s)[:most]) + "…"
-	}
-	return strconv.Quote(s)
-}
 
 // ErrorLines is all that is wrong, a line each.
 func ErrorLines(err error) []string {

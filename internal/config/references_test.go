@@ -26,7 +26,7 @@ func TestReferences(t *testing.T) {
 	var all []string
 	for _, s := range f.Servers {
 		for _, r := range s.References() {
-			all = append(all, formatKey(r.At)+" "+r.String())
+			all = append(all, FormatKey(r.At)+" "+r.String())
 		}
 	}
 	want := "mcpServers.p.args[\"0\"] ${keyring:K}|mcpServers.p.args[\"1\"] ${input:I}|mcpServers.p.env.A ${file:/home/u/a b}|" +

@@ -13,32 +13,32 @@ import (
 //
 // The problems say what was lost on the way. They name keys, never values.
 func Translate(name string, entry []byte) ([]byte, []Problem, error) {
-	src := newSource("", entry)
-	raw, bad := src.parse()
-	if bad != nil {
-		return nil, nil, bad
+	src := NewSource("", entry)
+	raw, unread := src.Parse()
+	if unread != nil {
+		return nil, nil, problemAt(src, unread.Off, unread.Text, unread.Hint)
 	}
-	if raw.kind != '{' {
-		return nil, nil, errors.New("the entry is " + raw.what() + ", not an object")
+	if raw.Kind != '{' {
+		return nil, nil, errors.New("the entry is " + raw.What() + ", not an object")
 	}
 	c := &checker{src: src, failed: map[string]*Problem{}}
 	out := c.normalise([]string{"mcpServers", name}, raw)
 	if bad := c.failed[name]; bad != nil {
 		return nil, c.problems, bad
 	}
-	out.members = slices.DeleteFunc(out.members, func(m member) bool {
-		if entryTable.find(m.name) == nil {
-			if !strings.HasPrefix(m.name, "//") {
-				c.report(SeverityNote, []string{"mcpServers", name, m.name}, m.off, "unknown key "+quote(m.name), "it was left out")
+	out.Members = slices.DeleteFunc(out.Members, func(m Member) bool {
+		if entryTable.find(m.Name) == nil {
+			if !strings.HasPrefix(m.Name, "//") {
+				c.report(SeverityNote, []string{"mcpServers", name, m.Name}, m.Off, "unknown key "+Quote(m.Name), "it was left out")
 			}
 			return true
 		}
 		// An empty member says nothing.
-		return (m.value.kind == '{' || m.value.kind == '[') && len(m.value.members)+len(m.value.elems) == 0
+		return (m.Value.Kind == '{' || m.Value.Kind == '[') && len(m.Value.Members)+len(m.Value.Elems) == 0
 	})
 	// The order in which people write them, whatever the aliases made of it.
-	slices.SortStableFunc(out.members, func(a, b member) int { return writtenAt(a.name) - writtenAt(b.name) })
-	return out.canonical(), c.problems, nil
+	slices.SortStableFunc(out.Members, func(a, b Member) int { return writtenAt(a.Name) - writtenAt(b.Name) })
+	return out.Canonical(), c.problems, nil
 }
 
 // written is the order of the keys that say what a server is.

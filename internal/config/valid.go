@@ -193,9 +193,9 @@ func orNone(valid func(string) string) func(string) string {
 // duration reads text such as "1m30s", or a bare number. That is milliseconds, as
 // clients write them, or seconds where it is below 1,000, as people do: a time-out
 // of 30 ms is nobody's wish. millis: it is milliseconds always.
-func duration(n *node, millis bool) (time.Duration, string, string) {
-	if n.kind == '0' {
-		v, err := strconv.ParseFloat(n.text, 64)
+func duration(n *Node, millis bool) (time.Duration, string, string) {
+	if n.Kind == '0' {
+		v, err := strconv.ParseFloat(n.Text, 64)
 		if err != nil || math.Abs(v) > 1e12 {
 			return 0, "number out of range", ""
 		}
@@ -204,13 +204,13 @@ func duration(n *node, millis bool) (time.Duration, string, string) {
 		}
 		return time.Duration(v * float64(time.Millisecond)), "", ""
 	}
-	v, err := time.ParseDuration(strings.TrimSpace(n.text))
+	v, err := time.ParseDuration(strings.TrimSpace(n.Text))
 	if err != nil {
 		hint := `write it as "90s", "2m" or "1h30m"`
-		if _, err := strconv.ParseFloat(n.text, 64); err == nil {
-			hint = fmt.Sprintf(`write "%ss" or "%sms"`, n.text, n.text)
+		if _, err := strconv.ParseFloat(n.Text, 64); err == nil {
+			hint = fmt.Sprintf(`write "%ss" or "%sms"`, n.Text, n.Text)
 		}
-		return 0, quote(n.text) + " is no duration", hint
+		return 0, Quote(n.Text) + " is no duration", hint
 	}
 	return v, "", ""
 }
@@ -221,10 +221,10 @@ var (
 )
 
 // size reads a number of bytes or text such as "64MiB".
-func size(n *node) (int64, string) {
-	m := sizeText.FindStringSubmatch(strings.TrimSpace(n.text))
+func size(n *Node) (int64, string) {
+	m := sizeText.FindStringSubmatch(strings.TrimSpace(n.Text))
 	if m == nil {
-		return 0, quote(n.text) + " is no size; write it as 64MiB"
+		return 0, Quote(n.Text) + " is no size; write it as 64MiB"
 	}
 	unit, known := sizeUnits[strings.ToLower(m[2])]
 	if !known {
