@@ -4,14 +4,16 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"mcphub/internal/config/jsonc"
 )
 
 // alias is another client's spelling of one of our keys.
 type alias struct {
 	from string
-	to   string            // our key; "timeout.start" for one inside of another
-	conv func(*Node) *Node // changes the value on the way; nil: as it is
-	also *Member           // a further key that the spelling implies
+	to   string                        // our key; "timeout.start" for one inside of another
+	conv func(*jsonc.Node) *jsonc.Node // changes the value on the way; nil: as it is
+	also *jsonc.Member                 // a further key that the spelling implies
 }
 
 // aliases holds the spellings of the common clients. Claude, Cursor, VS Code,
@@ -25,8 +27,8 @@ var aliases = []alias{
 	{from: "working_directory", to: "cwd"},
 	{from: "env_file", to: "envFile"},
 	{from: "env_vars", to: "inherit", conv: variableNames},
-	{from: "httpUrl", to: "url", also: &Member{Name: "type", Value: &Node{Kind: '"', Text: TransportHTTP}}},
-	{from: "http_url", to: "url", also: &Member{Name: "type", Value: &Node{Kind: '"', Text: TransportHTTP}}},
+	{from: "httpUrl", to: "url", also: &jsonc.Member{Name: "type", Value: &jsonc.Node{Kind: '"', Text: TransportHTTP}}},
+	{from: "http_url", to: "url", also: &jsonc.Member{Name: "type", Value: &jsonc.Node{Kind: '"', Text: TransportHTTP}}},
 	{from: "serverUrl", to: "url"},
 	{from: "server_url", to: "url"},
 	{from: "baseUrl", to: "url"},
@@ -100,7 +102,7 @@ const (
 )
 
 // isOtherSandbox reports the object of that name which VS Code has.
-func isOtherSandbox(m Member) bool {
+func isOtherSandbox(m jsonc.Member) bool {
 	network := m.Value.Get("network")
 	return m.Name == "sandbox" && (m.Value.Get("filesystem") != nil || network != nil && network.Kind == '{')
 }
@@ -116,11 +118,11 @@ func aliasOf(name string) *alias {
 
 // normalise rewrites an entry into our spelling. Values keep their places in
 // the file, so that every later message points at what was really written.
-func (c *checker) normalise(at []string, raw *Node) *Node {
+func (c *checker) normalise(at []string, raw *jsonc.Node) *jsonc.Node {
 	if raw.Kind != '{' {
 		return raw
 	}
-	out := &Node{Kind: '{', Off: raw.Off}
+	out := &jsonc.Node{Kind: '{', Off: raw.Off}
 	for _, m := range raw.Members {
 		if entryTable.find(m.Name) == nil || m.Value.Kind == 'n' || out.Get(m.Name) != nil || noLogin(m) {
 			continue
@@ -133,7 +135,7 @@ func (c *checker) normalise(at []string, raw *Node) *Node {
 			c.report(SeverityWarning, under(at, m.Name), m.Off, otherSandbox, sandboxHint)
 			continue
 		}
-		out.Members = append(out.Members, Member{Name: m.Name, Off: m.Off, Value: opened(m.Name, m.Value)})
+		out.Members = append(out.Members, jsonc.Member{Name: m.Name, Off: m.Off, Value: opened(m.Name, m.Value)})
 	}
 	for _, m := range raw.Members {
 		a := aliasOf(m.Name)
@@ -158,7 +160,7 @@ func (c *checker) normalise(at []string, raw *Node) *Node {
 
 // opened writes the short forms of timeout and tools in full, so that a
 // client's spelling of one part can stand beside them.
-func opened(name string, v *Node) *Node {
+func opened(name string, v *jsonc.Node) *jsonc.Node {
 	k := entryTable.find(name)
 	if name == "auth" {
 		return authOf(v)
@@ -167,7 +169,7 @@ func opened(name string, v *Node) *Node {
 		return v
 	}
 	if v.Kind == '{' {
-		full := &Node{Kind: '{', Off: v.Off, Members: slices.Clone(v.Members)}
+		full := &jsonc.Node{Kind: '{', Off: v.Off, Members: slices.Clone(v.Members)}
 		for i, m := range full.Members {
 			if to := inTimeout[m.Name]; name == "timeout" && to != "" && v.Get(to) == nil {
 				full.Members[i].Name = to
@@ -178,11 +180,11 @@ func opened(name string, v *Node) *Node {
 	if name == "tools" && v.Kind != '[' {
 		return v
 	}
-	return &Node{Kind: '{', Off: v.Off, Members: []Member{{Name: k.spec.short, Off: v.Off, Value: v}}}
+	return &jsonc.Node{Kind: '{', Off: v.Off, Members: []jsonc.Member{{Name: k.spec.short, Off: v.Off, Value: v}}}
 }
 
 // noLogin reports that a client's file turns logins off for a server.
-func noLogin(m Member) bool {
+func noLogin(m jsonc.Member) bool {
 	return (m.Name == "auth" || m.Name == "oauth") && (m.Value.Kind == 'f' || m.Value.Get("enabled") != nil && m.Value.Get("enabled").Kind == 'f')
 }
 
@@ -195,14 +197,14 @@ var inAuth = map[string]string{
 
 // authOf writes a client's settings of logins as ours. Some only say that there are to
 // be logins.
-func authOf(v *Node) *Node {
+func authOf(v *jsonc.Node) *jsonc.Node {
 	if v.Kind == 't' || v.Kind == '"' && strings.EqualFold(v.Text, "oauth") {
-		return &Node{Kind: '{', Off: v.Off}
+		return &jsonc.Node{Kind: '{', Off: v.Off}
 	}
 	if v.Kind != '{' {
 		return v
 	}
-	out := &Node{Kind: '{', Off: v.Off}
+	out := &jsonc.Node{Kind: '{', Off: v.Off}
 	for _, m := range v.Members {
 		if to, other := inAuth[m.Name]; other {
 			if to == "" || v.Get(to) != nil {
@@ -211,9 +213,9 @@ func authOf(v *Node) *Node {
 			m.Name = to
 		}
 		if m.Name == "scopes" && m.Value.Kind == '"' {
-			list := &Node{Kind: '[', Off: m.Value.Off}
+			list := &jsonc.Node{Kind: '[', Off: m.Value.Off}
 			for _, scope := range strings.Fields(m.Value.Text) {
-				list.Elems = append(list.Elems, &Node{Kind: '"', Off: m.Value.Off, Text: scope})
+				list.Elems = append(list.Elems, &jsonc.Node{Kind: '"', Off: m.Value.Off, Text: scope})
 			}
 			m.Value = list
 		}
@@ -223,7 +225,7 @@ func authOf(v *Node) *Node {
 }
 
 // apply puts the value of a client's key where ours has it.
-func (c *checker) apply(at []string, out *Node, a *alias, m Member) {
+func (c *checker) apply(at []string, out *jsonc.Node, a *alias, m jsonc.Member) {
 	v := m.Value
 	if a.conv != nil {
 		v = a.conv(v)
@@ -244,21 +246,21 @@ func (c *checker) apply(at []string, out *Node, a *alias, m Member) {
 		c.put(at, out, head, v, m)
 	}
 	if a.also != nil && out.Get(a.also.Name) == nil {
-		out.Members = append(out.Members, Member{Name: a.also.Name, Off: m.Off, Value: &Node{Kind: a.also.Value.Kind, Off: m.Off, Text: a.also.Value.Text}})
+		out.Members = append(out.Members, jsonc.Member{Name: a.also.Name, Off: m.Off, Value: &jsonc.Node{Kind: a.also.Value.Kind, Off: m.Off, Text: a.also.Value.Text}})
 	}
 }
 
-func (c *checker) inside(at []string, out *Node, head, tail string, v *Node, m Member) {
+func (c *checker) inside(at []string, out *jsonc.Node, head, tail string, v *jsonc.Node, m jsonc.Member) {
 	in := out.Get(head)
 	if in == nil {
-		in = &Node{Kind: '{', Off: m.Off}
-		out.Members = append(out.Members, Member{Name: head, Off: m.Off, Value: in})
+		in = &jsonc.Node{Kind: '{', Off: m.Off}
+		out.Members = append(out.Members, jsonc.Member{Name: head, Off: m.Off, Value: in})
 	}
 	if in.Kind != '{' { // its type is wrong, which the checker reports
 		return
 	}
 	if head == "headers" { // the node is the file's own
-		in = &Node{Kind: '{', Off: in.Off, Members: slices.Clone(in.Members)}
+		in = &jsonc.Node{Kind: '{', Off: in.Off, Members: slices.Clone(in.Members)}
 		for i := range out.Members {
 			if out.Members[i].Name == head {
 				out.Members[i].Value = in
@@ -269,24 +271,24 @@ func (c *checker) inside(at []string, out *Node, head, tail string, v *Node, m M
 }
 
 // put adds a key, or says that it is there already with another value.
-func (c *checker) put(at []string, in *Node, name string, v *Node, m Member) {
+func (c *checker) put(at []string, in *jsonc.Node, name string, v *jsonc.Node, m jsonc.Member) {
 	for _, have := range in.Members {
 		if have.Name != name && !(len(at) == 3 && at[2] == "headers" && strings.EqualFold(have.Name, name)) {
 			continue
 		}
-		if !Same(have.Value, v) {
+		if !jsonc.Same(have.Value, v) {
 			line, _ := c.src.At(have.Off)
-			c.fail(under(at, name), m.Off, fmt.Sprintf("%s says the same as a key on line %d, with another value", Quote(m.Name), line), "keep one of them")
+			c.fail(under(at, name), m.Off, fmt.Sprintf("%s says the same as a key on line %d, with another value", jsonc.Quote(m.Name), line), "keep one of them")
 		}
 		return
 	}
-	in.Members = append(in.Members, Member{Name: name, Off: m.Off, Value: v})
+	in.Members = append(in.Members, jsonc.Member{Name: name, Off: m.Off, Value: v})
 }
 
 // splitCommand takes apart a command that is a list (opencode, mcporter) or an
 // object (older Zed).
-func (c *checker) splitCommand(at []string, out *Node) {
-	at0 := slices.IndexFunc(out.Members, func(m Member) bool { return m.Name == "command" })
+func (c *checker) splitCommand(at []string, out *jsonc.Node) {
+	at0 := slices.IndexFunc(out.Members, func(m jsonc.Member) bool { return m.Name == "command" })
 	if at0 < 0 {
 		return
 	}
@@ -296,11 +298,11 @@ func (c *checker) splitCommand(at []string, out *Node) {
 		out.Members[at0].Value = m.Value.Elems[0]
 		rest := m.Value.Elems[1:]
 		if args := out.Get("args"); args == nil && len(rest) > 0 {
-			out.Members = append(out.Members, Member{Name: "args", Off: rest[0].Off, Value: &Node{Kind: '[', Off: rest[0].Off, Elems: rest}})
+			out.Members = append(out.Members, jsonc.Member{Name: "args", Off: rest[0].Off, Value: &jsonc.Node{Kind: '[', Off: rest[0].Off, Elems: rest}})
 		} else if args != nil && args.Kind == '[' {
 			for i := range out.Members {
 				if out.Members[i].Name == "args" {
-					out.Members[i].Value = &Node{Kind: '[', Off: args.Off, Elems: slices.Concat(rest, args.Elems)}
+					out.Members[i].Value = &jsonc.Node{Kind: '[', Off: args.Off, Elems: slices.Concat(rest, args.Elems)}
 				}
 			}
 		}
@@ -312,7 +314,7 @@ func (c *checker) splitCommand(at []string, out *Node) {
 			case in.Name == "args" || in.Name == "env":
 				c.put(at, out, in.Name, in.Value, in)
 			default:
-				c.report(SeverityWarning, under(under(at, "command"), in.Name), in.Off, "unknown key "+Quote(in.Name), "it has no effect")
+				c.report(SeverityWarning, under(under(at, "command"), in.Name), in.Off, "unknown key "+jsonc.Quote(in.Name), "it has no effect")
 			}
 		}
 	}
@@ -320,7 +322,7 @@ func (c *checker) splitCommand(at []string, out *Node) {
 
 // plainType translates the spellings of type, and drops the ones that say
 // nothing.
-func plainType(out *Node) {
+func plainType(out *jsonc.Node) {
 	for i, m := range out.Members {
 		to, known := transports[m.Value.Text]
 		if m.Name != "type" || m.Value.Kind != '"' || !known {
@@ -329,48 +331,48 @@ func plainType(out *Node) {
 		if to == "" {
 			out.Members = slices.Delete(out.Members, i, i+1)
 		} else {
-			out.Members[i].Value = &Node{Kind: '"', Off: m.Value.Off, Text: to}
+			out.Members[i].Value = &jsonc.Node{Kind: '"', Off: m.Value.Off, Text: to}
 		}
 		return
 	}
 }
 
-func unit(u string) func(*Node) *Node {
-	return func(n *Node) *Node {
+func unit(u string) func(*jsonc.Node) *jsonc.Node {
+	return func(n *jsonc.Node) *jsonc.Node {
 		if n.Kind != '0' {
 			return n
 		}
-		return &Node{Kind: '"', Off: n.Off, Text: n.Text + u}
+		return &jsonc.Node{Kind: '"', Off: n.Off, Text: n.Text + u}
 	}
 }
 
-func not(n *Node) *Node {
+func not(n *jsonc.Node) *jsonc.Node {
 	switch n.Kind {
 	case 't':
-		return &Node{Kind: 'f', Off: n.Off, Text: "false"}
+		return &jsonc.Node{Kind: 'f', Off: n.Off, Text: "false"}
 	case 'f':
-		return &Node{Kind: 't', Off: n.Off, Text: "true"}
+		return &jsonc.Node{Kind: 't', Off: n.Off, Text: "true"}
 	}
 	return n
 }
 
-func bearer(n *Node) *Node {
+func bearer(n *jsonc.Node) *jsonc.Node {
 	if n.Kind != '"' {
 		return n
 	}
-	return &Node{Kind: '"', Off: n.Off, Text: "Bearer " + n.Text}
+	return &jsonc.Node{Kind: '"', Off: n.Off, Text: "Bearer " + n.Text}
 }
 
 // fromVariable turns the name of a variable, or an object of such names, into
 // text that takes its value.
-func fromVariable(before string) func(*Node) *Node {
-	var conv func(*Node) *Node
-	conv = func(n *Node) *Node {
+func fromVariable(before string) func(*jsonc.Node) *jsonc.Node {
+	var conv func(*jsonc.Node) *jsonc.Node
+	conv = func(n *jsonc.Node) *jsonc.Node {
 		switch n.Kind {
 		case '"':
-			return &Node{Kind: '"', Off: n.Off, Text: before + "${env:" + n.Text + "}"}
+			return &jsonc.Node{Kind: '"', Off: n.Off, Text: before + "${env:" + n.Text + "}"}
 		case '{':
-			out := &Node{Kind: '{', Off: n.Off}
+			out := &jsonc.Node{Kind: '{', Off: n.Off}
 			for _, m := range n.Members {
 				if m.Value.Kind == '"' {
 					m.Value = conv(m.Value)
@@ -385,11 +387,11 @@ func fromVariable(before string) func(*Node) *Node {
 }
 
 // variableNames reduces Codex's {name, source} to the name.
-func variableNames(n *Node) *Node {
+func variableNames(n *jsonc.Node) *jsonc.Node {
 	if n.Kind != '[' {
 		return n
 	}
-	out := &Node{Kind: '[', Off: n.Off}
+	out := &jsonc.Node{Kind: '[', Off: n.Off}
 	for _, e := range n.Elems {
 		if name := e.Get("name"); name != nil {
 			e = name

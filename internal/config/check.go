@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"mcphub/internal/config/jsonc"
 	"mcphub/internal/lazyregexp"
 	"mcphub/internal/reference"
 	"mcphub/internal/spelling"
@@ -18,21 +19,21 @@ const maxProblems = 500
 // checker walks the file along the table. It collects every problem and
 // returns the values that are sound.
 type checker struct {
-	src      *Source
+	src      *jsonc.Source
 	env      func(string) (string, bool)
 	problems []Problem
-	failed   map[string]*Problem // server -> its first error
-	boxes    map[*Node]bool      // the objects whose members are servers
-	fatal    bool                // an error outside of mcpServers
-	unread   bool                // something that was to hold servers is not read, which was reported
-	idle     bool                // inside a disabled entry: variables may be missing
-	soft     bool                // inside a list that skips what cannot be expanded
+	failed   map[string]*Problem  // server -> its first error
+	boxes    map[*jsonc.Node]bool // the objects whose members are servers
+	fatal    bool                 // an error outside of mcpServers
+	unread   bool                 // something that was to hold servers is not read, which was reported
+	idle     bool                 // inside a disabled entry: variables may be missing
+	soft     bool                 // inside a list that skips what cannot be expanded
 }
 
 // report records a problem and draws its consequence.
 func (c *checker) report(sev Severity, keyPath []string, off int, text, hint string) {
 	p := problemAt(c.src, off, text, hint)
-	p.Severity, p.Key = sev, FormatKey(keyPath)
+	p.Severity, p.Key = sev, jsonc.FormatKey(keyPath)
 	if sev == SeverityError {
 		if len(keyPath) >= 2 && keyPath[0] == "mcpServers" {
 			if c.failed[keyPath[1]] == nil {
@@ -61,7 +62,7 @@ func under(keyPath []string, step string) []string {
 }
 
 // value checks one value. false: it is not sound, and that was reported.
-func (c *checker) value(at []string, n *Node, s *spec) (any, bool) {
+func (c *checker) value(at []string, n *jsonc.Node, s *spec) (any, bool) {
 	switch s.kind {
 	case kindObject:
 		return c.object(at, n, s)
@@ -90,7 +91,7 @@ func (c *checker) value(at []string, n *Node, s *spec) (any, bool) {
 }
 
 // wrong reports a value of the wrong type.
-func (c *checker) wrong(at []string, n *Node, s *spec) (any, bool) {
+func (c *checker) wrong(at []string, n *jsonc.Node, s *spec) (any, bool) {
 	hint := ""
 	switch {
 	case n.Kind == '"' && s.kind == kindBool && (n.Text == "true" || n.Text == "false"):
@@ -160,7 +161,7 @@ func oneOf(words []string) string {
 	return strings.Join(quoted[:last], ", ") + " or " + quoted[last]
 }
 
-func (c *checker) object(at []string, n *Node, s *spec) (any, bool) {
+func (c *checker) object(at []string, n *jsonc.Node, s *spec) (any, bool) {
 	if n.Kind != '{' {
 		short := s.find(s.short)
 		if short == nil || !short.spec.takes(n) {
@@ -199,7 +200,7 @@ func (c *checker) object(at []string, n *Node, s *spec) (any, bool) {
 }
 
 // takes reports whether a value could be meant for s, going by its kind alone.
-func (s *spec) takes(n *Node) bool {
+func (s *spec) takes(n *jsonc.Node) bool {
 	switch s.kind {
 	case kindList:
 		return n.Kind == '['
@@ -211,7 +212,7 @@ func (s *spec) takes(n *Node) bool {
 
 // unknown reports a key that the table does not have, with what it may have
 // been meant to be. It is an error where dropping it could open something.
-func (c *checker) unknown(at []string, m Member, s *spec) {
+func (c *checker) unknown(at []string, m jsonc.Member, s *spec) {
 	if strings.HasPrefix(m.Name, "//") || s == table && (m.Name == "$schema" || slices.Contains(clientSettings, m.Name)) {
 		return
 	}
@@ -233,7 +234,7 @@ func (c *checker) unknown(at []string, m Member, s *spec) {
 	} else if s == table && looksLikeEntry(m.Value) {
 		hint = `a server belongs under "mcpServers"`
 	}
-	c.report(sev, under(at, m.Name), m.Off, "unknown key "+Quote(m.Name), hint)
+	c.report(sev, under(at, m.Name), m.Off, "unknown key "+jsonc.Quote(m.Name), hint)
 }
 
 func (s *spec) names() []string {
@@ -247,7 +248,7 @@ func (s *spec) names() []string {
 // meant finds the key that an unknown one is likely a misspelling of. In an
 // entry the names that other clients use count too, and what holds servers is
 // mcpServers, whatever it is called.
-func (s *spec) meant(m Member) (string, *key) {
+func (s *spec) meant(m jsonc.Member) (string, *key) {
 	if s == table && looksLikeContainer(m.Value) {
 		return "mcpServers", s.find("mcpServers")
 	}
@@ -300,7 +301,7 @@ func elsewhere(s *spec, wrote string) (home string, found *key) {
 	return home, found
 }
 
-func (c *checker) mapping(at []string, n *Node, s *spec) (any, bool) {
+func (c *checker) mapping(at []string, n *jsonc.Node, s *spec) (any, bool) {
 	if n.Kind != '{' {
 		return c.wrong(at, n, s)
 	}
@@ -313,7 +314,7 @@ func (c *checker) mapping(at []string, n *Node, s *spec) (any, bool) {
 		here := under(at, m.Name)
 		if s.named != nil {
 			if bad := s.named(m.Name); bad != "" {
-				c.fail(here, m.Off, Quote(m.Name)+" "+bad, "")
+				c.fail(here, m.Off, jsonc.Quote(m.Name)+" "+bad, "")
 				continue
 			}
 		}
@@ -327,7 +328,7 @@ func (c *checker) mapping(at []string, n *Node, s *spec) (any, bool) {
 	return out, true
 }
 
-func (c *checker) list(at []string, n *Node, s *spec) (any, bool) {
+func (c *checker) list(at []string, n *jsonc.Node, s *spec) (any, bool) {
 	if n.Kind != '[' {
 		return c.wrong(at, n, s)
 	}
@@ -340,21 +341,21 @@ func (c *checker) list(at []string, n *Node, s *spec) (any, bool) {
 	defer func() { c.soft = was }()
 	out := make([]any, 0, len(n.Elems))
 	for i, e := range n.Elems {
-		if v, ok := c.value(under(at, Index(i)), e, s.elem); ok || c.fatal { // so that the others keep their numbers
+		if v, ok := c.value(under(at, jsonc.Index(i)), e, s.elem); ok || c.fatal { // so that the others keep their numbers
 			out = append(out, v)
 		}
 	}
 	return out, true
 }
 
-func (c *checker) choice(at []string, n *Node, s *spec) (any, bool) {
+func (c *checker) choice(at []string, n *jsonc.Node, s *spec) (any, bool) {
 	values := s.values()
 	if !slices.Contains(values, n.Text) {
 		hint := ""
 		if best := spelling.Suggest(n.Text, values); best != "" {
 			hint = fmt.Sprintf("did you mean %q?", best)
 		}
-		c.fail(at, n.Off, fmt.Sprintf("found %s, want %s", Quote(n.Text), oneOf(values)), hint)
+		c.fail(at, n.Off, fmt.Sprintf("found %s, want %s", jsonc.Quote(n.Text), oneOf(values)), hint)
 		return nil, false
 	}
 	if s.kind == kindAllow {
@@ -364,7 +365,7 @@ func (c *checker) choice(at []string, n *Node, s *spec) (any, bool) {
 }
 
 // ports checks a word or a list of ports.
-func (c *checker) ports(at []string, n *Node, s *spec) (any, bool) {
+func (c *checker) ports(at []string, n *jsonc.Node, s *spec) (any, bool) {
 	switch n.Kind {
 	case '"':
 		v, ok := c.choice(at, n, s)
@@ -379,7 +380,7 @@ func (c *checker) ports(at []string, n *Node, s *spec) (any, bool) {
 	return c.wrong(at, n, s)
 }
 
-func (c *checker) quantity(at []string, n *Node, s *spec) (any, bool) {
+func (c *checker) quantity(at []string, n *jsonc.Node, s *spec) (any, bool) {
 	var v int64
 	var bad, hint string
 	show := func(n int64) string { return strconv.FormatInt(n, 10) }
@@ -387,7 +388,7 @@ func (c *checker) quantity(at []string, n *Node, s *spec) (any, bool) {
 	case kindInt:
 		var err error
 		if v, err = strconv.ParseInt(n.Text, 10, 64); err != nil {
-			bad = fmt.Sprintf("found %s, want %s", Quote(n.Text), s.want())
+			bad = fmt.Sprintf("found %s, want %s", jsonc.Quote(n.Text), s.want())
 		}
 	case kindDuration:
 		var d time.Duration
@@ -402,7 +403,7 @@ func (c *checker) quantity(at []string, n *Node, s *spec) (any, bool) {
 		c.fail(at, n.Off, bad, hint)
 		return nil, false
 	case v < s.min || s.max > 0 && v > s.max:
-		c.fail(at, n.Off, fmt.Sprintf("%s is out of range", Quote(n.Text)), fmt.Sprintf("want %s to %s", show(s.min), show(s.max)))
+		c.fail(at, n.Off, fmt.Sprintf("%s is out of range", jsonc.Quote(n.Text)), fmt.Sprintf("want %s to %s", show(s.min), show(s.max)))
 		return nil, false
 	}
 	switch s.kind {
@@ -419,7 +420,7 @@ func (c *checker) quantity(at []string, n *Node, s *spec) (any, bool) {
 var foreign = lazyregexp.New(`^\$(env:)?[A-Za-z_][A-Za-z0-9_]*(/|$)|(^|[^$])\{env:[A-Za-z_][A-Za-z0-9_]*\}`)
 
 // text checks a string and replaces the placeholders in it.
-func (c *checker) text(at []string, n *Node, s *spec) (any, bool) {
+func (c *checker) text(at []string, n *jsonc.Node, s *spec) (any, bool) {
 	scalar := n.Kind == '0' || n.Kind == 't' || n.Kind == 'f'
 	if n.Kind != '"' && !(scalar && s.kind == kindScalar) {
 		return c.wrong(at, n, s)
@@ -445,7 +446,7 @@ func (c *checker) text(at []string, n *Node, s *spec) (any, bool) {
 	if s.valid != nil {
 		if bad := s.valid(v); bad != "" {
 			if s.expand == expandNone && v != "" {
-				bad = Quote(v) + " " + bad
+				bad = jsonc.Quote(v) + " " + bad
 			}
 			if c.soft && v != n.Text {
 				c.report(SeverityWarning, at, n.Off, bad+" once its variables are replaced; the entry names no directory", "")
@@ -458,7 +459,7 @@ func (c *checker) text(at []string, n *Node, s *spec) (any, bool) {
 	return v, true
 }
 
-func (c *checker) expand(at []string, n *Node, s *spec) (string, bool) {
+func (c *checker) expand(at []string, n *jsonc.Node, s *spec) (string, bool) {
 	e := expander{env: c.env, later: s.expand == expandLater, secrets: s.secrets}
 	v, bad := e.expand(n.Text, 0)
 	if bad == nil && e.roots && !e.later {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"mcphub/internal/config/hubfile"
+	"mcphub/internal/config/jsonc"
 	"mcphub/internal/lazyregexp"
 	"mcphub/internal/reference"
 )
@@ -185,6 +186,6 @@ func (e *expander) unset() *expandError {
 
 // clip is quote without the quotes.
 func clip(s string) string {
-	q := Quote(s)
+	q := jsonc.Quote(s)
 	return q[1 : len(q)-1]
 }

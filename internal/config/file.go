@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"mcphub/internal/config/hubfile"
+	"mcphub/internal/config/jsonc"
 )
 
 // Values of Server.Type.
@@ -71,8 +72,8 @@ type File struct {
 	Sum   string        `koanf:"-"` // of the bytes that were read, SHA-256 in hex; "" for Default
 	Trail hubfile.Trail `koanf:"-"` // how Path led to the file when Load read it
 
-	src  *Source
-	tree *Node // in hub.json's own spelling, for At
+	src  *jsonc.Source
+	tree *jsonc.Node // in hub.json's own spelling, for At
 }
 
 // Server is one entry of mcpServers. Without Err exactly one of Builtin,
@@ -394,15 +395,15 @@ func (f *File) At(path ...string) Problem {
 	}
 	n, at, steps := f.tree, 0, make([]string, 0, len(path))
 	for i, step := range path {
-		var next *Node
+		var next *jsonc.Node
 		steps = append(steps, step)
 		if n != nil {
 			at = n.Off
-			if k := slices.IndexFunc(n.Members, func(m Member) bool { return m.Name == step }); k >= 0 {
+			if k := slices.IndexFunc(n.Members, func(m jsonc.Member) bool { return m.Name == step }); k >= 0 {
 				next, at = n.Members[k].Value, n.Members[k].Off
 			}
 			if k, err := strconv.Atoi(step); n.Kind == '[' && err == nil && k >= 0 {
-				steps[i] = Index(k)
+				steps[i] = jsonc.Index(k)
 				if k < len(n.Elems) {
 					next, at = n.Elems[k], n.Elems[k].Off
 				}
@@ -413,7 +414,7 @@ func (f *File) At(path ...string) Problem {
 	if len(path) == 0 && n != nil {
 		at = n.Off
 	}
-	p.Key = FormatKey(steps)
+	p.Key = jsonc.FormatKey(steps)
 	if f.src != nil {
 		p.File, p.Line, p.Col = f.src.Place(at)
 	}

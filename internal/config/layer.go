@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"mcphub/internal/config/jsonc"
 	"mcphub/internal/spelling"
 )
 
@@ -73,11 +74,11 @@ func matched(parts []string) (path []string, known bool) {
 func Flags(given []string) ([]Setting, error) {
 	var out []Setting
 	for _, text := range given {
-		path, value, ok := ReadKey(text)
+		path, value, ok := jsonc.ReadKey(text)
 		if !ok {
-			return nil, fmt.Errorf("--set %s: want KEY=VALUE, such as roots.timeout=5s", Quote(text))
+			return nil, fmt.Errorf("--set %s: want KEY=VALUE, such as roots.timeout=5s", jsonc.Quote(text))
 		}
-		out = append(out, Setting{From: "--set " + FormatKey(path), path: path, text: value})
+		out = append(out, Setting{From: "--set " + jsonc.FormatKey(path), path: path, text: value})
 	}
 	return out, nil
 }
@@ -88,7 +89,7 @@ var fileOnly = [][]string{{"policy"}, {"http", "tokens"}, {"http", "issuers"}}
 
 // overlay puts the settings over the tree of the file, the later ones on top.
 // What an object does not name stays as it was below.
-func (p *parser) overlay(tree *Node) *Node {
+func (p *parser) overlay(tree *jsonc.Node) *jsonc.Node {
 	for _, s := range p.above {
 		n, bad := s.read(p.src)
 		if bad == nil && s.bad != "" {
@@ -97,7 +98,7 @@ func (p *parser) overlay(tree *Node) *Node {
 		if bad == nil {
 			for _, path := range fileOnly {
 				if n.Has(path) {
-					bad = problemAt(p.src, n.Off, FormatKey(path)+" is read from hub.json only", "write it there")
+					bad = problemAt(p.src, n.Off, jsonc.FormatKey(path)+" is read from hub.json only", "write it there")
 				}
 			}
 		}
@@ -113,29 +114,29 @@ func (p *parser) overlay(tree *Node) *Node {
 
 // read reads a setting as a part of s. The text of a string needs no quotes. The node is the
 // object that a file would have to be to say the same.
-func (set Setting) read(s *Source) (*Node, *Problem) {
-	text := NewSource(set.From, []byte(set.text))
+func (set Setting) read(s *jsonc.Source) (*jsonc.Node, *Problem) {
+	text := jsonc.NewSource(set.From, []byte(set.text))
 	base := s.Add(text)
 	at := specAt(set.path)
 	value, bad := text.Parse()
 	plain := at == nil || at.kind != kindObject && at.kind != kindMap && at.kind != kindList || at.short != ""
 	if at != nil && (at.kind == kindString || at.kind == kindScalar) || bad != nil && plain && text.Encoding() == nil {
-		value, bad = &Node{Kind: '"', Text: string(text.Data)}, nil
+		value, bad = &jsonc.Node{Kind: '"', Text: string(text.Data)}, nil
 	}
 	if bad != nil {
 		p := problemAt(text, bad.Off, bad.Text, bad.Hint)
-		p.Key = FormatKey(set.path)
+		p.Key = jsonc.FormatKey(set.path)
 		return nil, p
 	}
 	value.Shift(base)
 	for i := len(set.path) - 1; i >= 0; i-- {
-		value = &Node{Kind: '{', Off: base, Members: []Member{{Name: set.path[i], Off: base, Value: value}}}
+		value = &jsonc.Node{Kind: '{', Off: base, Members: []jsonc.Member{{Name: set.path[i], Off: base, Value: value}}}
 	}
 	return value, nil
 }
 
 // merged is upper over lower, member by member where both are objects.
-func merged(lower, upper *Node, s *spec) *Node {
+func merged(lower, upper *jsonc.Node, s *spec) *jsonc.Node {
 	if upper.Kind != '{' || lower == nil {
 		return upper
 	}
@@ -143,9 +144,9 @@ func merged(lower, upper *Node, s *spec) *Node {
 		if s == nil || s.kind != kindObject || s.short == "" {
 			return upper
 		}
-		lower = &Node{Kind: '{', Off: lower.Off, Members: []Member{{Name: s.short, Off: lower.Off, Value: lower}}}
+		lower = &jsonc.Node{Kind: '{', Off: lower.Off, Members: []jsonc.Member{{Name: s.short, Off: lower.Off, Value: lower}}}
 	}
-	out := &Node{Kind: '{', Off: lower.Off, Members: slices.Clone(lower.Members)}
+	out := &jsonc.Node{Kind: '{', Off: lower.Off, Members: slices.Clone(lower.Members)}
 	for _, m := range upper.Members {
 		var below *spec
 		switch {
@@ -154,11 +155,11 @@ func merged(lower, upper *Node, s *spec) *Node {
 		case s != nil && s.kind == kindObject && s.find(m.Name) != nil:
 			below = s.find(m.Name).spec
 		}
-		at := slices.IndexFunc(out.Members, func(have Member) bool { return have.Name == m.Name })
+		at := slices.IndexFunc(out.Members, func(have jsonc.Member) bool { return have.Name == m.Name })
 		if at < 0 {
 			out.Members = append(out.Members, m)
 		} else {
-			out.Members[at] = Member{Name: m.Name, Off: m.Off, Value: merged(out.Members[at].Value, m.Value, below)}
+			out.Members[at] = jsonc.Member{Name: m.Name, Off: m.Off, Value: merged(out.Members[at].Value, m.Value, below)}
 		}
 	}
 	return out

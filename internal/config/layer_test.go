@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"mcphub/internal/config/jsonc"
 )
 
 // setting is one way to give a key.
@@ -41,7 +43,7 @@ func (s setting) variable() string {
 	return "MCPHUB_" + strings.ToUpper(strings.Join(s.path, "__")) + "=" + s.text()
 }
 
-func (s setting) flag() string { return FormatKey(s.path) + "=" + s.text() }
+func (s setting) flag() string { return jsonc.FormatKey(s.path) + "=" + s.text() }
 
 func nested(path []string, v any) any {
 	for i := len(path) - 1; i >= 0; i-- {
@@ -144,11 +146,11 @@ func TestEveryKeyByFileEnvironmentAndFlag(t *testing.T) {
 	}
 	n := 0
 	try := func(path []string, s *spec) {
-		if path[0] == "policy" || FormatKey(path) == "http.tokens" || FormatKey(path) == "http.issuers" || s.kind == kindChoice && len(s.choices) == 1 { // which nothing could differ in
+		if path[0] == "policy" || jsonc.FormatKey(path) == "http.tokens" || jsonc.FormatKey(path) == "http.issuers" || s.kind == kindChoice && len(s.choices) == 1 { // which nothing could differ in
 			return
 		}
 		n++
-		t.Run(FormatKey(path), func(t *testing.T) {
+		t.Run(jsonc.FormatKey(path), func(t *testing.T) {
 			var x, y any
 			if s != endpointSpec {
 				x, y = samples(t, s)

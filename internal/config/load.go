@@ -18,6 +18,7 @@ import (
 	"github.com/knadh/koanf/v2"
 
 	"mcphub/internal/config/hubfile"
+	"mcphub/internal/config/jsonc"
 	"mcphub/internal/reference"
 	"mcphub/internal/spelling"
 )
@@ -93,7 +94,7 @@ func Parse(name string, data []byte, env func(string) (string, bool), above ...S
 	if env == nil {
 		env = func(string) (string, bool) { return "", false }
 	}
-	p := &parser{above: above, checker: checker{src: NewSource(name, data), env: env, failed: map[string]*Problem{}, boxes: map[*Node]bool{}}}
+	p := &parser{above: above, checker: checker{src: jsonc.NewSource(name, data), env: env, failed: map[string]*Problem{}, boxes: map[*jsonc.Node]bool{}}}
 	f, err := p.file()
 	slices.SortStableFunc(p.problems, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Col, b.Col))
@@ -147,7 +148,7 @@ func WithoutFile(env func(string) (string, bool), above ...Setting) (*File, []Pr
 type parser struct {
 	checker
 	above []Setting
-	tree  *Node
+	tree  *jsonc.Node
 }
 
 var errUnusable = errors.New("unusable")
@@ -184,7 +185,7 @@ func (p *parser) Unmarshal([]byte) (map[string]any, error) {
 }
 
 // servers is value for mcpServers: one bad entry is one bad entry.
-func (p *parser) servers(box *Node) map[string]any {
+func (p *parser) servers(box *jsonc.Node) map[string]any {
 	out := map[string]any{}
 	for _, m := range box.Members {
 		off := m.Value.Get("disabled")
@@ -235,7 +236,7 @@ func (p *parser) file() (*File, error) {
 
 // defaults is the lowest layer: what the table says, and the same for every
 // server that the file names.
-func defaults(entries *Node) map[string]any {
+func defaults(entries *jsonc.Node) map[string]any {
 	out := defaultsOf(table)
 	servers := map[string]any{}
 	if entries != nil {
@@ -252,7 +253,7 @@ func defaultsOf(s *spec) map[string]any {
 	for _, k := range s.keys {
 		switch {
 		case k.def != "":
-			src := NewSource("", []byte(k.def))
+			src := jsonc.NewSource("", []byte(k.def))
 			c := &checker{src: src, failed: map[string]*Problem{}}
 			if n, bad := src.Parse(); bad == nil {
 				plain := *k.spec
@@ -311,7 +312,7 @@ func (p *parser) inputs(f *File) {
 	}
 	seen := map[string]int{}
 	for i, in := range f.Inputs {
-		p.unique(seen, in.ID, []string{"inputs", Index(i), "id"}, n.Elems[i], "another input on line %d has the id "+Quote(in.ID), "remove one of them")
+		p.unique(seen, in.ID, []string{"inputs", jsonc.Index(i), "id"}, n.Elems[i], "another input on line %d has the id "+jsonc.Quote(in.ID), "remove one of them")
 	}
 	for i := range f.Servers {
 		for _, ref := range f.Servers[i].References() {
@@ -330,7 +331,7 @@ func (p *parser) inputs(f *File) {
 
 // unique reports an element of a list that has the name of one before it. seen has the
 // lines of those. text says so, and takes the line.
-func (p *parser) unique(seen map[string]int, name string, at []string, e *Node, text, hint string) {
+func (p *parser) unique(seen map[string]int, name string, at []string, e *jsonc.Node, text, hint string) {
 	if line, again := seen[name]; again {
 		p.fail(at, e.Off, strings.Replace(text, "%d", strconv.Itoa(line), 1), hint)
 		return
@@ -338,7 +339,7 @@ func (p *parser) unique(seen map[string]int, name string, at []string, e *Node, 
 	seen[name], _ = p.src.At(e.Off)
 }
 
-func (p *parser) policy(f *File, n *Node) {
+func (p *parser) policy(f *File, n *jsonc.Node) {
 	rules := n.Get("rules")
 	if rules == nil || len(rules.Elems) != len(f.Policy.Rules) { // some were not sound, which was reported
 		return
@@ -346,11 +347,11 @@ func (p *parser) policy(f *File, n *Node) {
 	seen := map[string]int{}
 	for i := range f.Policy.Rules {
 		r, e := &f.Policy.Rules[i], rules.Elems[i]
-		at := []string{"policy", "rules", Index(i)}
+		at := []string{"policy", "rules", jsonc.Index(i)}
 		if r.Name == "" {
 			r.Name = fmt.Sprintf("rule %d", i+1)
 		}
-		p.unique(seen, r.Name, under(at, "name"), e, "another rule on line %d is called "+Quote(r.Name), "rename one of them")
+		p.unique(seen, r.Name, under(at, "name"), e, "another rule on line %d is called "+jsonc.Quote(r.Name), "rename one of them")
 		if r.Serve && r.Then != ThenEscalate {
 			p.report(SeverityWarning, under(at, "serve"), e.Get("serve").Off, fmt.Sprintf("has no effect with %q", r.Then), "leave it out")
 		}
@@ -370,7 +371,7 @@ func more(n int) string {
 }
 
 // ruleServers warns of a rule for a server that is not there.
-func (p *parser) ruleServers(f *File, at []string, r *Rule, n *Node) {
+func (p *parser) ruleServers(f *File, at []string, r *Rule, n *jsonc.Node) {
 	names := make([]string, len(f.Servers))
 	for i := range f.Servers {
 		names[i] = f.Servers[i].Name
@@ -379,9 +380,9 @@ func (p *parser) ruleServers(f *File, at []string, r *Rule, n *Node) {
 		if slices.ContainsFunc(names, func(name string) bool { ok, err := path.Match(pattern, name); return ok && err == nil }) {
 			continue
 		}
-		text, hint := "there is no server "+Quote(pattern), ""
+		text, hint := "there is no server "+jsonc.Quote(pattern), ""
 		if strings.ContainsAny(pattern, `*?[\`) {
-			text = "no server is called like " + Quote(pattern)
+			text = "no server is called like " + jsonc.Quote(pattern)
 		}
 		switch best := spelling.Suggest(pattern, names); {
 		case best != "":
@@ -389,7 +390,7 @@ func (p *parser) ruleServers(f *File, at []string, r *Rule, n *Node) {
 		case len(names) > 0:
 			hint = "the servers are " + strings.Join(names[:min(len(names), mostNamed)], ", ") + more(len(names)-mostNamed)
 		}
-		p.report(SeverityWarning, append(at[:len(at):len(at)], "if", "servers", Index(i)), n.Elems[i].Off, text, hint)
+		p.report(SeverityWarning, append(at[:len(at):len(at)], "if", "servers", jsonc.Index(i)), n.Elems[i].Off, text, hint)
 	}
 }
 
@@ -403,7 +404,7 @@ func (p *parser) issuers(f *File) {
 	}
 	seen := map[string]int{}
 	for i, one := range f.HTTP.Issuers {
-		p.unique(seen, one.Issuer, []string{"http", "issuers", Index(i), "issuer"}, n.Elems[i], "line %d has this issuer too", "remove one of them")
+		p.unique(seen, one.Issuer, []string{"http", "issuers", jsonc.Index(i), "issuer"}, n.Elems[i], "line %d has this issuer too", "remove one of them")
 	}
 }
 
@@ -421,8 +422,8 @@ func (p *parser) tokens(f *File) {
 	seen := map[string]int{}
 	for i, t := range f.HTTP.Tokens {
 		if (t.Env == "") == (t.File == "") {
-			p.fail([]string{"http", "tokens", Index(i)}, n.Elems[i].Off, "a token is held by a variable or by a file", `give one of "env" and "file"`)
+			p.fail([]string{"http", "tokens", jsonc.Index(i)}, n.Elems[i].Off, "a token is held by a variable or by a file", `give one of "env" and "file"`)
 		}
-		p.unique(seen, t.Name, []string{"http", "tokens", Index(i), "name"}, n.Elems[i], "another token on line %d is called "+Quote(t.Name), "rename one of them")
+		p.unique(seen, t.Name, []string{"http", "tokens", jsonc.Index(i), "name"}, n.Elems[i], "another token on line %d is called "+jsonc.Quote(t.Name), "rename one of them")
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"strings"
 
+	"mcphub/internal/config/jsonc"
 	"mcphub/internal/printable"
 )
 
@@ -82,7 +83,7 @@ func (p Problem) String() string {
 func (p Problem) Error() string { return p.String() }
 
 // problemAt makes the Problem of a place in a text.
-func problemAt(src *Source, off int, text, hint string) *Problem {
+func problemAt(src *jsonc.Source, off int, text, hint string) *Problem {
 	p := &Problem{Text: text, Hint: hint}
 	p.File, p.Line, p.Col = src.Place(off)
 	return p

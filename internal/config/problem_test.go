@@ -4,13 +4,15 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"mcphub/internal/config/jsonc"
 )
 
 // TestProblems: the exact line for every kind of mistake. Rows hold one
 // mistake each unless several are the point.
 func TestProblems(t *testing.T) {
 	in := func(entry string) string { return `{"mcpServers": {"a": ` + entry + `}}` } // the entry begins in column 22
-	deep := strings.Repeat("[", MaxDepth+1)
+	deep := strings.Repeat("[", jsonc.MaxDepth+1)
 	for _, tc := range []struct{ name, text, want string }{
 		// Syntax
 		{"empty", "", `1:1: error: the file is empty; the least there can be is {"mcpServers": {}}`},

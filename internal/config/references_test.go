@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"mcphub/internal/config/jsonc"
 	"mcphub/internal/reference"
 )
 
@@ -26,7 +27,7 @@ func TestReferences(t *testing.T) {
 	var all []string
 	for _, s := range f.Servers {
 		for _, r := range s.References() {
-			all = append(all, FormatKey(r.At)+" "+r.String())
+			all = append(all, jsonc.FormatKey(r.At)+" "+r.String())
 		}
 	}
 	want := "mcpServers.p.args[\"0\"] ${keyring:K}|mcpServers.p.args[\"1\"] ${input:I}|mcpServers.p.env.A ${file:/home/u/a b}|" +

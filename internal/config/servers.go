@@ -6,11 +6,12 @@ import (
 	"strconv"
 	"strings"
 
+	"mcphub/internal/config/jsonc"
 	"mcphub/internal/lazyregexp"
 )
 
 // looksLikeEntry reports that a value has what makes a server.
-func looksLikeEntry(n *Node) bool {
+func looksLikeEntry(n *jsonc.Node) bool {
 	if n.Kind != '{' {
 		return false
 	}
@@ -24,22 +25,22 @@ func looksLikeEntry(n *Node) bool {
 
 // looksLikeContainer reports that a value has what makes servers, by name, and
 // nothing else.
-func looksLikeContainer(n *Node) bool {
+func looksLikeContainer(n *jsonc.Node) bool {
 	if n.Kind != '{' || looksLikeEntry(n) {
 		return false
 	}
-	return len(n.Members) > 0 && !slices.ContainsFunc(n.Members, func(m Member) bool { return !looksLikeEntry(m.Value) })
+	return len(n.Members) > 0 && !slices.ContainsFunc(n.Members, func(m jsonc.Member) bool { return !looksLikeEntry(m.Value) })
 }
 
 // gather makes the tree in our own spelling: every container becomes
 // mcpServers, every entry is normalised.
-func (c *checker) gather(raw *Node) *Node {
-	entries := &Node{Kind: '{', Off: raw.Off}
-	out := &Node{Kind: '{', Off: raw.Off}
+func (c *checker) gather(raw *jsonc.Node) *jsonc.Node {
+	entries := &jsonc.Node{Kind: '{', Off: raw.Off}
+	out := &jsonc.Node{Kind: '{', Off: raw.Off}
 	inside := map[string]bool{} // keys taken for containers
 	found := false
 	for _, name := range containers {
-		i := slices.IndexFunc(raw.Members, func(m Member) bool { return m.Name == name })
+		i := slices.IndexFunc(raw.Members, func(m jsonc.Member) bool { return m.Name == name })
 		if i < 0 {
 			continue
 		}
@@ -48,7 +49,7 @@ func (c *checker) gather(raw *Node) *Node {
 		if name == "mcp" {
 			if in := box.Get("servers"); in != nil && !looksLikeEntry(in) {
 				box = in
-			} else if !slices.ContainsFunc(box.Members, func(e Member) bool { return looksLikeEntry(e.Value) }) {
+			} else if !slices.ContainsFunc(box.Members, func(e jsonc.Member) bool { return looksLikeEntry(e.Value) }) {
 				continue
 			}
 		}
@@ -66,7 +67,7 @@ func (c *checker) gather(raw *Node) *Node {
 		}
 		if !found {
 			entries.Off, found = box.Off, true
-			out.Members = append(out.Members, Member{Name: "mcpServers", Off: m.Off, Value: entries})
+			out.Members = append(out.Members, jsonc.Member{Name: "mcpServers", Off: m.Off, Value: entries})
 		}
 		c.boxes[box] = true
 		c.entries(entries, box)
@@ -81,8 +82,8 @@ func (c *checker) gather(raw *Node) *Node {
 
 // named makes an object of a list of servers that say their names themselves, as Continue
 // has it; nil where one says none.
-func (c *checker) named(list *Node) *Node {
-	out := &Node{Kind: '{', Off: list.Off}
+func (c *checker) named(list *jsonc.Node) *jsonc.Node {
+	out := &jsonc.Node{Kind: '{', Off: list.Off}
 	for _, e := range list.Elems {
 		name := e.Get("name")
 		if name == nil || name.Kind != '"' || name.Text == "" {
@@ -90,22 +91,22 @@ func (c *checker) named(list *Node) *Node {
 			return nil
 		}
 		if in := e.Get("transport"); in != nil && in.Kind == '{' {
-			e = &Node{Kind: '{', Off: e.Off, Members: slices.Concat(slices.DeleteFunc(slices.Clone(e.Members), func(m Member) bool { return m.Name == "transport" }), in.Members)}
+			e = &jsonc.Node{Kind: '{', Off: e.Off, Members: slices.Concat(slices.DeleteFunc(slices.Clone(e.Members), func(m jsonc.Member) bool { return m.Name == "transport" }), in.Members)}
 		}
-		out.Members = append(out.Members, Member{Name: name.Text, Off: name.Off, Value: e})
+		out.Members = append(out.Members, jsonc.Member{Name: name.Text, Off: name.Off, Value: e})
 	}
 	return out
 }
 
 // fromOpencode is an entry of opencode with its placeholders as hub.json has them:
 // {env:NAME} and {file:PATH}. Others write them as text.
-func fromOpencode(entry *Node) *Node {
+func fromOpencode(entry *jsonc.Node) *jsonc.Node {
 	kind := entry.Get("type")
 	if entry.Get("environment") == nil && (kind == nil || kind.Text != "local" && kind.Text != "remote") {
 		return entry
 	}
-	var change func(n *Node) *Node
-	change = func(n *Node) *Node {
+	var change func(n *jsonc.Node) *jsonc.Node
+	change = func(n *jsonc.Node) *jsonc.Node {
 		out := *n
 		if n.Kind == '"' {
 			out.Text = opencodeVar.ReplaceAllStringFunc(n.Text, func(s string) string {
@@ -129,27 +130,27 @@ func fromOpencode(entry *Node) *Node {
 
 var opencodeVar = lazyregexp.New(`\$?\{(?:env|file):[^{}]+\}`)
 
-func (c *checker) entries(into, box *Node) {
+func (c *checker) entries(into, box *jsonc.Node) {
 	for _, m := range box.Members {
 		if strings.HasPrefix(m.Name, "//") {
 			continue
 		}
 		at := []string{"mcpServers", m.Name}
-		if have := slices.IndexFunc(into.Members, func(e Member) bool { return e.Name == m.Name }); have >= 0 {
+		if have := slices.IndexFunc(into.Members, func(e jsonc.Member) bool { return e.Name == m.Name }); have >= 0 {
 			line, _ := c.src.At(into.Members[have].Off)
-			if slices.ContainsFunc(box.Members, func(e Member) bool { return e.Off == into.Members[have].Off }) {
+			if slices.ContainsFunc(box.Members, func(e jsonc.Member) bool { return e.Off == into.Members[have].Off }) {
 				continue // within one object: reported as a duplicate key
 			}
-			c.fail(at, m.Off, fmt.Sprintf("there is another server %s on line %d", Quote(m.Name), line), "rename one of them")
+			c.fail(at, m.Off, fmt.Sprintf("there is another server %s on line %d", jsonc.Quote(m.Name), line), "rename one of them")
 			continue
 		}
-		into.Members = append(into.Members, Member{Name: m.Name, Off: m.Off, Value: c.normalise(at, fromOpencode(m.Value))})
+		into.Members = append(into.Members, jsonc.Member{Name: m.Name, Off: m.Off, Value: c.normalise(at, fromOpencode(m.Value))})
 	}
 }
 
 // duplicates reports names that stand twice in one object. Which of the two
 // counts differs from reader to reader, so neither does.
-func (c *checker) duplicates(at []string, n *Node) {
+func (c *checker) duplicates(at []string, n *jsonc.Node) {
 	if c.boxes[n] { // whatever it is called, what is wrong inside counts for the server
 		at = []string{"mcpServers"}
 	}
@@ -162,21 +163,21 @@ func (c *checker) duplicates(at []string, n *Node) {
 		if off, again := first[m.Name]; again {
 			line, _ := c.src.At(off)
 			second, _ := c.src.At(m.Off)
-			c.fail(here, m.Off, fmt.Sprintf("key %s stands twice, on lines %d and %d", Quote(m.Name), line, second), "remove one of them")
+			c.fail(here, m.Off, fmt.Sprintf("key %s stands twice, on lines %d and %d", jsonc.Quote(m.Name), line, second), "remove one of them")
 		} else {
 			first[m.Name] = m.Off
 		}
 		c.duplicates(here, m.Value)
 	}
 	for i, e := range n.Elems {
-		c.duplicates(under(at, Index(i)), e)
+		c.duplicates(under(at, jsonc.Index(i)), e)
 	}
 }
 
 // callNames says what each entry is called in the hub. A name made of A-Z a-z 0-9
 // _ . - stays; of another one these signs stay, and it is told apart from others by
 // a number.
-func callNames(entries *Node, separator string) map[string]string {
+func callNames(entries *jsonc.Node, separator string) map[string]string {
 	called, taken := map[string]string{}, map[string]bool{}
 	plain := func(name string) bool { return serverName.MatchString(name) && !strings.Contains(name, separator) }
 	for _, m := range entries.Members {
@@ -207,10 +208,10 @@ func callNames(entries *Node, separator string) map[string]string {
 }
 
 // server checks what one key alone cannot show. n is the entry in our spelling.
-func (c *checker) server(s *Server, n *Node, nameOff int) {
+func (c *checker) server(s *Server, n *jsonc.Node, nameOff int) {
 	at := []string{"mcpServers", s.Key}
 	if s.Name != s.Key {
-		c.report(SeverityNote, at, nameOff, "is called "+Quote(s.Name)+" in the hub: in the names of its tools, in rules and in reports", "")
+		c.report(SeverityNote, at, nameOff, "is called "+jsonc.Quote(s.Name)+" in the hub: in the names of its tools, in rules and in reports", "")
 	}
 	if n.Kind != '{' {
 		return
@@ -233,7 +234,7 @@ func (c *checker) server(s *Server, n *Node, nameOff int) {
 
 // sandbox fills in the mode of an entry that says none. What is part of mcphub, and what
 // runs elsewhere, is held only where its entry says so.
-func (s *Server) sandbox(mode string, n *Node) {
+func (s *Server) sandbox(mode string, n *jsonc.Node) {
 	s.Sandbox.Default = n.Get("sandbox") == nil
 	switch {
 	case s.Sandbox.Mode != "":
@@ -245,7 +246,7 @@ func (s *Server) sandbox(mode string, n *Node) {
 }
 
 // fits checks that the rest of an entry goes with its kind.
-func (c *checker) fits(at []string, s *Server, n *Node, kind string) {
+func (c *checker) fits(at []string, s *Server, n *jsonc.Node, kind string) {
 	if t := n.Get("type"); t != nil && s.Type != "" && (s.Type == TransportStdio) != (kind == "command") {
 		c.fail(under(at, "type"), t.Off, fmt.Sprintf("%q does not go with %q", s.Type, kind), "leave it out")
 	}
@@ -277,7 +278,7 @@ func (c *checker) fits(at []string, s *Server, n *Node, kind string) {
 }
 
 // shellLine warns of a command that was meant as a line for a shell.
-func (c *checker) shellLine(at []string, n *Node) {
+func (c *checker) shellLine(at []string, n *jsonc.Node) {
 	v := n.Get("command")
 	args := n.Get("args")
 	words := strings.Fields(v.Text)

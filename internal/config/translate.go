@@ -4,6 +4,8 @@ import (
 	"errors"
 	"slices"
 	"strings"
+
+	"mcphub/internal/config/jsonc"
 )
 
 // Translate turns one entry of a client's configuration, as JSON, into the
@@ -13,7 +15,7 @@ import (
 //
 // The problems say what was lost on the way. They name keys, never values.
 func Translate(name string, entry []byte) ([]byte, []Problem, error) {
-	src := NewSource("", entry)
+	src := jsonc.NewSource("", entry)
 	raw, unread := src.Parse()
 	if unread != nil {
 		return nil, nil, problemAt(src, unread.Off, unread.Text, unread.Hint)
@@ -26,10 +28,10 @@ func Translate(name string, entry []byte) ([]byte, []Problem, error) {
 	if bad := c.failed[name]; bad != nil {
 		return nil, c.problems, bad
 	}
-	out.Members = slices.DeleteFunc(out.Members, func(m Member) bool {
+	out.Members = slices.DeleteFunc(out.Members, func(m jsonc.Member) bool {
 		if entryTable.find(m.Name) == nil {
 			if !strings.HasPrefix(m.Name, "//") {
-				c.report(SeverityNote, []string{"mcpServers", name, m.Name}, m.Off, "unknown key "+Quote(m.Name), "it was left out")
+				c.report(SeverityNote, []string{"mcpServers", name, m.Name}, m.Off, "unknown key "+jsonc.Quote(m.Name), "it was left out")
 			}
 			return true
 		}
@@ -37,7 +39,7 @@ func Translate(name string, entry []byte) ([]byte, []Problem, error) {
 		return (m.Value.Kind == '{' || m.Value.Kind == '[') && len(m.Value.Members)+len(m.Value.Elems) == 0
 	})
 	// The order in which people write them, whatever the aliases made of it.
-	slices.SortStableFunc(out.Members, func(a, b Member) int { return writtenAt(a.Name) - writtenAt(b.Name) })
+	slices.SortStableFunc(out.Members, func(a, b jsonc.Member) int { return writtenAt(a.Name) - writtenAt(b.Name) })
 	return out.Canonical(), c.problems, nil
 }
 

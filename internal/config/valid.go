@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"mcphub/internal/config/jsonc"
 	"mcphub/internal/lazyregexp"
 	"mcphub/internal/reference"
 	"mcphub/internal/resource"
@@ -193,7 +194,7 @@ func orNone(valid func(string) string) func(string) string {
 // duration reads text such as "1m30s", or a bare number. That is milliseconds, as
 // clients write them, or seconds where it is below 1,000, as people do: a time-out
 // of 30 ms is nobody's wish. millis: it is milliseconds always.
-func duration(n *Node, millis bool) (time.Duration, string, string) {
+func duration(n *jsonc.Node, millis bool) (time.Duration, string, string) {
 	if n.Kind == '0' {
 		v, err := strconv.ParseFloat(n.Text, 64)
 		if err != nil || math.Abs(v) > 1e12 {
@@ -210,7 +211,7 @@ func duration(n *Node, millis bool) (time.Duration, string, string) {
 		if _, err := strconv.ParseFloat(n.Text, 64); err == nil {
 			hint = fmt.Sprintf(`write "%ss" or "%sms"`, n.Text, n.Text)
 		}
-		return 0, Quote(n.Text) + " is no duration", hint
+		return 0, jsonc.Quote(n.Text) + " is no duration", hint
 	}
 	return v, "", ""
 }
@@ -221,10 +222,10 @@ var (
 )
 
 // size reads a number of bytes or text such as "64MiB".
-func size(n *Node) (int64, string) {
+func size(n *jsonc.Node) (int64, string) {
 	m := sizeText.FindStringSubmatch(strings.TrimSpace(n.Text))
 	if m == nil {
-		return 0, Quote(n.Text) + " is no size; write it as 64MiB"
+		return 0, jsonc.Quote(n.Text) + " is no size; write it as 64MiB"
 	}
 	unit, known := sizeUnits[strings.ToLower(m[2])]
 	if !known {

@@ -16,6 +16,7 @@ import (
 
 	"mcphub/internal/config"
 	"mcphub/internal/config/hubfile"
+	"mcphub/internal/config/jsonc"
 	"mcphub/internal/consent"
 	"mcphub/internal/reference"
 )
@@ -234,7 +235,7 @@ func (s *Source) stand(w io.Writer, i consent.Item, now *config.File, wrong erro
 	if !known {
 		before = nil
 	}
-	i.Lines = append(config.Changes(before, []byte(h.Text)), lines...)
+	i.Lines = append(jsonc.Changes(before, []byte(h.Text)), lines...)
 	because := "a server could have written it"
 	if where != "" {
 		because += " (it lies inside " + where + ", where servers write)"

@@ -1,4 +1,4 @@
-package config
+package jsonc
 
 import (
 	"bytes"
