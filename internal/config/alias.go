@@ -124,7 +124,7 @@ func (c *checker) normalise(at []string, raw *jsonc.Node) *jsonc.Node {
 	}
 	out := &jsonc.Node{Kind: '{', Off: raw.Off}
 	for _, m := range raw.Members {
-		if entryTable.find(m.Name) == nil || m.Value.Kind == 'n' || out.Get(m.Name) != nil || noLogin(m) {
+		if Entry.Find(m.Name) == nil || m.Value.Kind == 'n' || out.Get(m.Name) != nil || noLogin(m) {
 			continue
 		}
 		if m.Name == "roots" && m.Value.Kind == '[' {
@@ -139,7 +139,7 @@ func (c *checker) normalise(at []string, raw *jsonc.Node) *jsonc.Node {
 	}
 	for _, m := range raw.Members {
 		a := aliasOf(m.Name)
-		switch known := entryTable.find(m.Name) != nil; {
+		switch known := Entry.Find(m.Name) != nil; {
 		case known || slices.Contains(clientKeys, m.Name):
 		case a != nil:
 			if m.Value.Kind != 'n' && !noLogin(m) {
@@ -161,7 +161,7 @@ func (c *checker) normalise(at []string, raw *jsonc.Node) *jsonc.Node {
 // opened writes the short forms of timeout and tools in full, so that a
 // client's spelling of one part can stand beside them.
 func opened(name string, v *jsonc.Node) *jsonc.Node {
-	k := entryTable.find(name)
+	k := Entry.Find(name)
 	if name == "auth" {
 		return authOf(v)
 	}
@@ -180,7 +180,7 @@ func opened(name string, v *jsonc.Node) *jsonc.Node {
 	if name == "tools" && v.Kind != '[' {
 		return v
 	}
-	return &jsonc.Node{Kind: '{', Off: v.Off, Members: []jsonc.Member{{Name: k.spec.short, Off: v.Off, Value: v}}}
+	return &jsonc.Node{Kind: '{', Off: v.Off, Members: []jsonc.Member{{Name: k.Spec.Short, Off: v.Off, Value: v}}}
 }
 
 // noLogin reports that a client's file turns logins off for a server.

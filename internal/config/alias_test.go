@@ -113,10 +113,10 @@ func TestAliases(t *testing.T) {
 		if !used[a.from] {
 			t.Errorf("no row for %s", a.from)
 		}
-		if entryTable.find(strings.Split(a.to, ".")[0]) == nil {
+		if Entry.Find(strings.Split(a.to, ".")[0]) == nil {
 			t.Errorf("%s leads to no key: %s", a.from, a.to)
 		}
-		if !strings.Contains(fmt.Sprint(entryTable.names()), strings.Split(a.to, ".")[0]) || entryTable.find(a.from) != nil {
+		if !strings.Contains(fmt.Sprint(Entry.Names()), strings.Split(a.to, ".")[0]) || Entry.Find(a.from) != nil {
 			t.Errorf("%s is a key of ours", a.from)
 		}
 	}

@@ -62,28 +62,28 @@ func under(keyPath []string, step string) []string {
 }
 
 // value checks one value. false: it is not sound, and that was reported.
-func (c *checker) value(at []string, n *jsonc.Node, s *spec) (any, bool) {
-	switch s.kind {
-	case kindObject:
+func (c *checker) value(at []string, n *jsonc.Node, s *Spec) (any, bool) {
+	switch s.Kind {
+	case KindObject:
 		return c.object(at, n, s)
-	case kindMap:
+	case KindMap:
 		return c.mapping(at, n, s)
-	case kindList:
+	case KindList:
 		return c.list(at, n, s)
-	case kindString, kindScalar:
+	case KindString, KindScalar:
 		return c.text(at, n, s)
-	case kindBool:
+	case KindBool:
 		if n.Kind == 't' || n.Kind == 'f' {
 			return n.Kind == 't', true
 		}
-	case kindChoice, kindAllow:
+	case KindChoice, KindAllow:
 		if n.Kind == '"' {
 			return c.choice(at, n, s)
 		}
-	case kindPorts:
+	case KindPorts:
 		return c.ports(at, n, s)
 	default:
-		if n.Kind == '0' || n.Kind == '"' && s.kind != kindInt {
+		if n.Kind == '0' || n.Kind == '"' && s.Kind != KindInt {
 			return c.quantity(at, n, s)
 		}
 	}
@@ -91,19 +91,19 @@ func (c *checker) value(at []string, n *jsonc.Node, s *spec) (any, bool) {
 }
 
 // wrong reports a value of the wrong type.
-func (c *checker) wrong(at []string, n *jsonc.Node, s *spec) (any, bool) {
+func (c *checker) wrong(at []string, n *jsonc.Node, s *Spec) (any, bool) {
 	hint := ""
 	switch {
-	case n.Kind == '"' && s.kind == kindBool && (n.Text == "true" || n.Text == "false"):
+	case n.Kind == '"' && s.Kind == KindBool && (n.Text == "true" || n.Text == "false"):
 		hint = "write " + n.Text + " without quotes"
-	case n.Kind == '"' && s.kind == kindInt && isWhole(n.Text):
+	case n.Kind == '"' && s.Kind == KindInt && isWhole(n.Text):
 		hint = "write " + n.Text + " without quotes"
-	case (n.Kind == '0' || n.Kind == 't' || n.Kind == 'f') && s.kind == kindString:
+	case (n.Kind == '0' || n.Kind == 't' || n.Kind == 'f') && s.Kind == KindString:
 		hint = fmt.Sprintf("write it in quotes: %q", n.Text)
-	case n.Kind != '[' && n.Kind != '{' && n.Kind != 'n' && s.kind == kindList:
+	case n.Kind != '[' && n.Kind != '{' && n.Kind != 'n' && s.Kind == KindList:
 		hint = `put it in brackets, each word for itself: ["one", "two"]`
 	}
-	c.fail(at, n.Off, fmt.Sprintf("found %s, want %s", n.What(), s.want()), hint)
+	c.fail(at, n.Off, fmt.Sprintf("found %s, want %s", n.What(), s.Want()), hint)
 	return nil, false
 }
 
@@ -112,66 +112,17 @@ func isWhole(s string) bool {
 	return err == nil
 }
 
-// want names a type for a message.
-func (s *spec) want() string {
-	switch s.kind {
-	case kindObject:
-		if s.short != "" {
-			return s.find(s.short).spec.want() + " or an object"
-		}
-		return "an object"
-	case kindMap:
-		return "an object"
-	case kindList:
-		return "a list"
-	case kindString:
-		return "a string"
-	case kindScalar:
-		return "a string, a number or a boolean"
-	case kindBool:
-		return "true or false"
-	case kindInt:
-		return "a whole number"
-	case kindDuration:
-		return `a duration such as "10s"`
-	case kindSize:
-		return `a size such as "64MiB", or a number of bytes`
-	case kindPorts:
-		return oneOf(s.choices) + ", or a list of TCP ports"
-	}
-	return oneOf(s.values())
-}
-
-func (s *spec) values() []string {
-	if s.kind == kindAllow {
-		return []string{"allow", "deny"}
-	}
-	return s.choices
-}
-
-func oneOf(words []string) string {
-	quoted := make([]string, len(words))
-	for i, w := range words {
-		quoted[i] = strconv.Quote(w)
-	}
-	if len(quoted) == 1 {
-		return quoted[0]
-	}
-	last := len(quoted) - 1
-	return strings.Join(quoted[:last], ", ") + " or " + quoted[last]
-}
-
-func (c *checker) object(at []string, n *jsonc.Node, s *spec) (any, bool) {
+func (c *checker) object(at []string, n *jsonc.Node, s *Spec) (any, bool) {
 	if n.Kind != '{' {
-		short := s.find(s.short)
-		if short == nil || !short.spec.takes(n) {
+		short := s.Find(s.Short)
+		if short == nil || !takes(short.Spec, n) {
 			return c.wrong(at, n, s)
 		}
-		v, ok := c.value(at, n, short.spec)
+		v, ok := c.value(at, n, short.Spec)
 		if !ok {
 			return nil, false
 		}
-		return map[string]any{s.short: v}, true
+		return map[string]any{s.Short: v}, true
 	}
 	out, seen, whole := map[string]any{}, map[string]bool{}, true
 	for _, m := range n.Members {
@@ -179,20 +130,20 @@ func (c *checker) object(at []string, n *jsonc.Node, s *spec) (any, bool) {
 			continue
 		}
 		seen[m.Name] = true
-		k := s.find(m.Name)
+		k := s.Find(m.Name)
 		if k == nil {
 			c.unknown(at, m, s)
 			continue
 		}
-		if v, ok := c.value(under(at, m.Name), m.Value, k.spec); ok {
+		if v, ok := c.value(under(at, m.Name), m.Value, k.Spec); ok {
 			out[m.Name] = v
-		} else if k.required {
+		} else if k.Required {
 			whole = false
 		}
 	}
-	for _, k := range s.keys {
-		if k.required && !seen[k.name] {
-			c.fail(at, n.Off, fmt.Sprintf("%q is missing", k.name), "want "+k.spec.want())
+	for _, k := range s.Keys {
+		if k.Required && !seen[k.Name] {
+			c.fail(at, n.Off, fmt.Sprintf("%q is missing", k.Name), "want "+k.Spec.Want())
 			whole = false
 		}
 	}
@@ -200,11 +151,11 @@ func (c *checker) object(at []string, n *jsonc.Node, s *spec) (any, bool) {
 }
 
 // takes reports whether a value could be meant for s, going by its kind alone.
-func (s *spec) takes(n *jsonc.Node) bool {
-	switch s.kind {
-	case kindList:
+func takes(s *Spec, n *jsonc.Node) bool {
+	switch s.Kind {
+	case KindList:
 		return n.Kind == '['
-	case kindDuration, kindSize:
+	case KindDuration, KindSize:
 		return n.Kind == '"' || n.Kind == '0'
 	}
 	return n.Kind == '"'
@@ -212,160 +163,126 @@ func (s *spec) takes(n *jsonc.Node) bool {
 
 // unknown reports a key that the table does not have, with what it may have
 // been meant to be. It is an error where dropping it could open something.
-func (c *checker) unknown(at []string, m jsonc.Member, s *spec) {
-	if strings.HasPrefix(m.Name, "//") || s == table && (m.Name == "$schema" || slices.Contains(clientSettings, m.Name)) {
+func (c *checker) unknown(at []string, m jsonc.Member, s *Spec) {
+	if strings.HasPrefix(m.Name, "//") || s == Table && (m.Name == "$schema" || slices.Contains(clientSettings, m.Name)) {
 		return
 	}
 	sev, hint := SeverityWarning, "it has no effect"
-	if s.closed {
-		sev, hint = SeverityError, "want "+oneOf(s.names())
+	if s.Closed {
+		sev, hint = SeverityError, "want "+OneOf(s.Names())
 	}
-	if best, k := s.meant(m); best != "" {
+	if best, k := meant(s, m); best != "" {
 		hint = fmt.Sprintf("did you mean %q?", best)
-		if k.guard {
+		if k.Guard {
 			sev = SeverityError
 		}
-		c.unread = c.unread || k.spec.elem == entryTable
-	} else if home, k := elsewhere(s, m.Name); home != "" {
+		c.unread = c.unread || k.Spec.Elem == Entry
+	} else if home, k := s.Elsewhere(m.Name); home != "" {
 		hint = fmt.Sprintf("it belongs under %q", home)
-		if k.guard {
+		if k.Guard {
 			sev = SeverityError
 		}
-	} else if s == table && looksLikeEntry(m.Value) {
+	} else if s == Table && looksLikeEntry(m.Value) {
 		hint = `a server belongs under "mcpServers"`
 	}
 	c.report(sev, under(at, m.Name), m.Off, "unknown key "+jsonc.Quote(m.Name), hint)
 }
 
-func (s *spec) names() []string {
-	out := make([]string, len(s.keys))
-	for i, k := range s.keys {
-		out[i] = k.name
-	}
-	return out
-}
-
 // meant finds the key that an unknown one is likely a misspelling of. In an
 // entry the names that other clients use count too, and what holds servers is
 // mcpServers, whatever it is called.
-func (s *spec) meant(m jsonc.Member) (string, *key) {
-	if s == table && looksLikeContainer(m.Value) {
-		return "mcpServers", s.find("mcpServers")
+func meant(s *Spec, m jsonc.Member) (string, *Key) {
+	if s == Table && looksLikeContainer(m.Value) {
+		return "mcpServers", s.Find("mcpServers")
 	}
-	names := s.names()
+	names := s.Names()
 	switch s {
-	case entryTable:
+	case Entry:
 		for _, a := range aliases {
 			names = append(names, a.from)
 		}
-	case table:
+	case Table:
 		names = append(names, containers[1:]...)
 	}
 	best := spelling.Suggest(m.Name, names)
 	if best == "" {
 		return "", nil
 	}
-	if k := s.find(best); k != nil {
+	if k := s.Find(best); k != nil {
 		return best, k
 	}
-	if a := aliasOf(best); s == entryTable && a != nil {
+	if a := aliasOf(best); s == Entry && a != nil {
 		to, _, _ := strings.Cut(a.to, ".")
-		return best, s.find(to)
+		return best, s.Find(to)
 	}
-	return best, s.find("mcpServers")
+	return best, s.Find("mcpServers")
 }
 
-// elsewhere finds the one key of that name among those of the objects in s, and
-// where it is.
-func elsewhere(s *spec, wrote string) (home string, found *key) {
-	many := false
-	var look func(in *spec, at string)
-	look = func(in *spec, at string) {
-		for i := range in.keys {
-			k := &in.keys[i]
-			if k.spec.kind != kindObject {
-				continue
-			}
-			place := at + k.name
-			if inner := k.spec.find(wrote); inner != nil {
-				many = many || found != nil
-				home, found = place, inner
-			}
-			look(k.spec, place+".")
-		}
-	}
-	look(s, "")
-	if many {
-		return "", nil
-	}
-	return home, found
-}
-
-func (c *checker) mapping(at []string, n *jsonc.Node, s *spec) (any, bool) {
+func (c *checker) mapping(at []string, n *jsonc.Node, s *Spec) (any, bool) {
 	if n.Kind != '{' {
 		return c.wrong(at, n, s)
 	}
 	out, seen := map[string]any{}, map[string]bool{}
 	for _, m := range n.Members {
-		if seen[m.Name] || strings.HasPrefix(m.Name, "//") && s.elem != entryTable {
+		if seen[m.Name] || strings.HasPrefix(m.Name, "//") && s.Elem != Entry {
 			continue
 		}
 		seen[m.Name] = true
 		here := under(at, m.Name)
-		if s.named != nil {
-			if bad := s.named(m.Name); bad != "" {
+		if s.Named != nil {
+			if bad := s.Named(m.Name); bad != "" {
 				c.fail(here, m.Off, jsonc.Quote(m.Name)+" "+bad, "")
 				continue
 			}
 		}
-		if s.elem.kind == kindScalar && m.Value.Kind == 'n' {
+		if s.Elem.Kind == KindScalar && m.Value.Kind == 'n' {
 			continue
 		}
-		if v, ok := c.value(here, m.Value, s.elem); ok {
+		if v, ok := c.value(here, m.Value, s.Elem); ok {
 			out[m.Name] = v
 		}
 	}
 	return out, true
 }
 
-func (c *checker) list(at []string, n *jsonc.Node, s *spec) (any, bool) {
+func (c *checker) list(at []string, n *jsonc.Node, s *Spec) (any, bool) {
 	if n.Kind != '[' {
 		return c.wrong(at, n, s)
 	}
-	if int64(len(n.Elems)) < s.min {
+	if int64(len(n.Elems)) < s.Min {
 		c.fail(at, n.Off, "the list is empty", "leave the key out where everything is meant")
 		return nil, false
 	}
 	was := c.soft
-	c.soft = c.soft || s.skip
+	c.soft = c.soft || s.Skip
 	defer func() { c.soft = was }()
 	out := make([]any, 0, len(n.Elems))
 	for i, e := range n.Elems {
-		if v, ok := c.value(under(at, jsonc.Index(i)), e, s.elem); ok || c.fatal { // so that the others keep their numbers
+		if v, ok := c.value(under(at, jsonc.Index(i)), e, s.Elem); ok || c.fatal { // so that the others keep their numbers
 			out = append(out, v)
 		}
 	}
 	return out, true
 }
 
-func (c *checker) choice(at []string, n *jsonc.Node, s *spec) (any, bool) {
-	values := s.values()
+func (c *checker) choice(at []string, n *jsonc.Node, s *Spec) (any, bool) {
+	values := s.Values()
 	if !slices.Contains(values, n.Text) {
 		hint := ""
 		if best := spelling.Suggest(n.Text, values); best != "" {
 			hint = fmt.Sprintf("did you mean %q?", best)
 		}
-		c.fail(at, n.Off, fmt.Sprintf("found %s, want %s", jsonc.Quote(n.Text), oneOf(values)), hint)
+		c.fail(at, n.Off, fmt.Sprintf("found %s, want %s", jsonc.Quote(n.Text), OneOf(values)), hint)
 		return nil, false
 	}
-	if s.kind == kindAllow {
+	if s.Kind == KindAllow {
 		return n.Text == "allow", true
 	}
 	return n.Text, true
 }
 
 // ports checks a word or a list of ports.
-func (c *checker) ports(at []string, n *jsonc.Node, s *spec) (any, bool) {
+func (c *checker) ports(at []string, n *jsonc.Node, s *Spec) (any, bool) {
 	switch n.Kind {
 	case '"':
 		v, ok := c.choice(at, n, s)
@@ -380,21 +297,21 @@ func (c *checker) ports(at []string, n *jsonc.Node, s *spec) (any, bool) {
 	return c.wrong(at, n, s)
 }
 
-func (c *checker) quantity(at []string, n *jsonc.Node, s *spec) (any, bool) {
+func (c *checker) quantity(at []string, n *jsonc.Node, s *Spec) (any, bool) {
 	var v int64
 	var bad, hint string
 	show := func(n int64) string { return strconv.FormatInt(n, 10) }
-	switch s.kind {
-	case kindInt:
+	switch s.Kind {
+	case KindInt:
 		var err error
 		if v, err = strconv.ParseInt(n.Text, 10, 64); err != nil {
-			bad = fmt.Sprintf("found %s, want %s", jsonc.Quote(n.Text), s.want())
+			bad = fmt.Sprintf("found %s, want %s", jsonc.Quote(n.Text), s.Want())
 		}
-	case kindDuration:
+	case KindDuration:
 		var d time.Duration
-		d, bad, hint = duration(n, s.millis)
+		d, bad, hint = duration(n, s.Millis)
 		v, show = int64(d), func(n int64) string { return time.Duration(n).String() }
-	case kindSize:
+	case KindSize:
 		v, bad = size(n)
 		show = formatSize
 	}
@@ -402,14 +319,14 @@ func (c *checker) quantity(at []string, n *jsonc.Node, s *spec) (any, bool) {
 	case bad != "":
 		c.fail(at, n.Off, bad, hint)
 		return nil, false
-	case v < s.min || s.max > 0 && v > s.max:
-		c.fail(at, n.Off, fmt.Sprintf("%s is out of range", jsonc.Quote(n.Text)), fmt.Sprintf("want %s to %s", show(s.min), show(s.max)))
+	case v < s.Min || s.Max > 0 && v > s.Max:
+		c.fail(at, n.Off, fmt.Sprintf("%s is out of range", jsonc.Quote(n.Text)), fmt.Sprintf("want %s to %s", show(s.Min), show(s.Max)))
 		return nil, false
 	}
-	switch s.kind {
-	case kindInt:
+	switch s.Kind {
+	case KindInt:
 		return int(v), true
-	case kindDuration:
+	case KindDuration:
 		return time.Duration(v), true
 	}
 	return v, true
@@ -420,9 +337,9 @@ func (c *checker) quantity(at []string, n *jsonc.Node, s *spec) (any, bool) {
 var foreign = lazyregexp.New(`^\$(env:)?[A-Za-z_][A-Za-z0-9_]*(/|$)|(^|[^$])\{env:[A-Za-z_][A-Za-z0-9_]*\}`)
 
 // text checks a string and replaces the placeholders in it.
-func (c *checker) text(at []string, n *jsonc.Node, s *spec) (any, bool) {
+func (c *checker) text(at []string, n *jsonc.Node, s *Spec) (any, bool) {
 	scalar := n.Kind == '0' || n.Kind == 't' || n.Kind == 'f'
-	if n.Kind != '"' && !(scalar && s.kind == kindScalar) {
+	if n.Kind != '"' && !(scalar && s.Kind == KindScalar) {
 		return c.wrong(at, n, s)
 	}
 	v := n.Text
@@ -430,11 +347,11 @@ func (c *checker) text(at []string, n *jsonc.Node, s *spec) (any, bool) {
 		c.fail(at, n.Off, "holds a NUL character, which no program, path or name can", `take \u0000 out of it`)
 		return nil, false
 	}
-	if s.expand == expandNone && reference.Written(v) {
+	if s.Expand == ExpandNone && reference.Written(v) {
 		c.fail(at, n.Off, wherePlaced.text, wherePlaced.hint)
 		return nil, false
 	}
-	if s.expand != expandNone {
+	if s.Expand != ExpandNone {
 		if foreign.MatchString(v) {
 			c.report(SeverityNote, at, n.Off, `a variable is named as in other clients; the text is passed on as it stands`, "write ${NAME} if the variable's value is meant")
 		}
@@ -443,9 +360,9 @@ func (c *checker) text(at []string, n *jsonc.Node, s *spec) (any, bool) {
 			return nil, false
 		}
 	}
-	if s.valid != nil {
-		if bad := s.valid(v); bad != "" {
-			if s.expand == expandNone && v != "" {
+	if s.Valid != nil {
+		if bad := s.Valid(v); bad != "" {
+			if s.Expand == ExpandNone && v != "" {
 				bad = jsonc.Quote(v) + " " + bad
 			}
 			if c.soft && v != n.Text {
@@ -459,8 +376,8 @@ func (c *checker) text(at []string, n *jsonc.Node, s *spec) (any, bool) {
 	return v, true
 }
 
-func (c *checker) expand(at []string, n *jsonc.Node, s *spec) (string, bool) {
-	e := expander{env: c.env, later: s.expand == expandLater, secrets: s.secrets}
+func (c *checker) expand(at []string, n *jsonc.Node, s *Spec) (string, bool) {
+	e := expander{env: c.env, later: s.Expand == ExpandLater, secrets: s.Secrets}
 	v, bad := e.expand(n.Text, 0)
 	if bad == nil && e.roots && !e.later {
 		bad = &expandError{"${root} and ${roots} have no meaning here", "they are known to a child's args, env and cwd"}

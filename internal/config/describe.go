@@ -4,8 +4,8 @@ import (
 	"fmt"
 )
 
-// Key is one key of hub.json, for people.
-type Key struct {
+// A Description is one key of hub.json, for people.
+type Description struct {
 	Path    string // "mcpServers.*.timeout.call"; "*" is any name, "[]" any element
 	Type    string // "string", "list of string", "duration", `"a" or "b"`, ...
 	Default string // as JSON, or in words; "" = none
@@ -14,61 +14,61 @@ type Key struct {
 }
 
 // Describe lists every key, in the order of the table that the reader uses.
-func Describe() []Key {
-	return describe(nil, "", table)
+func Describe() []Description {
+	return describe(nil, "", Table)
 }
 
-func describe(out []Key, at string, s *spec) []Key {
-	for _, k := range s.keys {
-		path := k.name
+func describe(out []Description, at string, s *Spec) []Description {
+	for _, k := range s.Keys {
+		path := k.Name
 		if at != "" {
-			path = at + "." + k.name
+			path = at + "." + k.Name
 		}
-		d := k.def
-		if k.note != "" {
-			d = k.note
+		d := k.Def
+		if k.Note != "" {
+			d = k.Note
 		}
-		if k.required {
+		if k.Required {
 			d = "required"
 		}
-		out = append(out, Key{Path: path, Type: k.spec.describe(), Default: d, Text: k.text, Restart: k.restart})
-		in := k.spec
-		for in.kind == kindMap || in.kind == kindList {
-			if in.kind == kindMap {
+		out = append(out, Description{Path: path, Type: k.Spec.describe(), Default: d, Text: k.Text, Restart: k.Restart})
+		in := k.Spec
+		for in.Kind == KindMap || in.Kind == KindList {
+			if in.Kind == KindMap {
 				path += ".*"
 			} else {
 				path += "[]"
 			}
-			in = in.elem
+			in = in.Elem
 		}
 		out = describe(out, path, in)
 	}
 	return out
 }
 
-func (s *spec) describe() string {
-	switch s.kind {
-	case kindObject:
-		if s.short != "" {
-			return s.find(s.short).spec.describe() + ", or object"
+func (s *Spec) describe() string {
+	switch s.Kind {
+	case KindObject:
+		if s.Short != "" {
+			return s.Find(s.Short).Spec.describe() + ", or object"
 		}
 		return "object"
-	case kindMap:
-		return fmt.Sprintf("object of %s", s.elem.describe())
-	case kindList:
-		return fmt.Sprintf("list of %s", s.elem.describe())
-	case kindString, kindScalar:
+	case KindMap:
+		return fmt.Sprintf("object of %s", s.Elem.describe())
+	case KindList:
+		return fmt.Sprintf("list of %s", s.Elem.describe())
+	case KindString, KindScalar:
 		return "string"
-	case kindBool:
+	case KindBool:
 		return "boolean"
-	case kindInt:
-		return fmt.Sprintf("%d to %d", s.min, s.max)
-	case kindDuration:
+	case KindInt:
+		return fmt.Sprintf("%d to %d", s.Min, s.Max)
+	case KindDuration:
 		return "duration"
-	case kindSize:
+	case KindSize:
 		return "size"
-	case kindPorts:
-		return oneOf(s.choices) + ", or list of " + s.elem.describe()
+	case KindPorts:
+		return OneOf(s.Choices) + ", or list of " + s.Elem.describe()
 	}
-	return oneOf(s.values())
+	return OneOf(s.Values())
 }

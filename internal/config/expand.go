@@ -112,9 +112,9 @@ func (e *expander) one(body string, depth int) (string, *expandError) {
 	name, def, hasDef := strings.Cut(body, ":-")
 	bare, explicit := strings.CutPrefix(name, "env:")
 	switch {
-	case explicit && isVariable(bare) == "":
+	case explicit && IsVariable(bare) == "":
 		return e.variable(bare, def, hasDef, depth)
-	case !explicit && variable.MatchString(name):
+	case !explicit && IsPlainVariable(name):
 		return e.variable(name, def, hasDef, depth)
 	}
 	return "", &expandError{fmt.Sprintf("${%s} is nothing that can be replaced", clip(name)),

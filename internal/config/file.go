@@ -11,45 +11,6 @@ import (
 	"mcphub/internal/config/jsonc"
 )
 
-// Values of Server.Type.
-const (
-	TransportStdio = "stdio"
-	TransportHTTP  = "http"
-	TransportSSE   = "sse"
-)
-
-// Values of HTTP.Auth.
-const (
-	AuthToken = "token"
-	AuthNone  = "none"
-)
-
-// Values of Auth.Flow.
-const (
-	FlowBrowser = "browser"
-	FlowDevice  = "device"
-	FlowClient  = "client"
-)
-
-// Values of Rule.Then.
-const (
-	ThenAllow    = "allow"
-	ThenDeny     = "deny"
-	ThenEscalate = "escalate"
-)
-
-// Values of Secrets.Store.
-const (
-	StoreKeyring = "keyring"
-	StoreFile    = "file"
-)
-
-// BuiltinFiles is the embedded filesystem server.
-const BuiltinFiles = "files"
-
-// Builtins lists the values of Server.Builtin.
-func Builtins() []string { return []string{BuiltinFiles} }
-
 // File is one configuration, checked, with its defaults filled in. Paths are
 // as written once variables are replaced: "~" and relative ones are untouched.
 type File struct {
@@ -97,15 +58,6 @@ type Server struct {
 	Disabled bool     `koanf:"disabled"`
 	Err      *Problem `koanf:"-"` // why it must not be started; the first of its errors
 }
-
-// Values of Sandbox.Mode.
-const (
-	SandboxOff      = "off"
-	SandboxAuto     = "auto"
-	SandboxRequired = "required"
-
-	sandboxDefault = SandboxAuto // of File.Sandbox
-)
 
 // Sandbox says what the kernel holds a server's process to.
 type Sandbox struct {
@@ -300,7 +252,7 @@ func (l Logs) Off() bool { return l.Dir == "off" }
 // HTTP configures the Streamable HTTP front.
 type HTTP struct {
 	Listen  string        `koanf:"listen"` // host:port
-	Auth    string        `koanf:"auth"`   // an Auth constant; AuthNone with neither Tokens nor Issuers
+	Auth    string        `koanf:"auth"`   // a Auth constant; none with neither Tokens nor Issuers
 	Hosts   []string      `koanf:"hosts"`
 	Origins []string      `koanf:"origins"`
 	Poll    time.Duration `koanf:"poll"` // 0 = never

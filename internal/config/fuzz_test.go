@@ -72,7 +72,7 @@ func FuzzParse(f *testing.F) {
 					kinds++
 				}
 			}
-			if kinds != 1 || !serverName.MatchString(s.Name) || strings.Contains(s.Name, file.Names.Separator) || s.Timeout.Call <= 0 {
+			if kinds != 1 || !IsServerName(s.Name) || strings.Contains(s.Name, file.Names.Separator) || s.Timeout.Call <= 0 {
 				t.Fatalf("server %+v", s)
 			}
 		}

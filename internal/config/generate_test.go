@@ -85,7 +85,7 @@ func markdown() string {
 }
 
 func schemaOf() map[string]any {
-	s := schemaFor(table)
+	s := schemaFor(Table)
 	s["$schema"] = "http://json-schema.org/draft-07/schema#"
 	s["title"] = "hub.json, the configuration of mcphub"
 	s["allowComments"], s["allowTrailingCommas"] = true, true // for the editors that know them
@@ -93,63 +93,63 @@ func schemaOf() map[string]any {
 	return s
 }
 
-func schemaFor(s *spec) map[string]any {
-	switch s.kind {
-	case kindObject:
+func schemaFor(s *Spec) map[string]any {
+	switch s.Kind {
+	case KindObject:
 		props, required := map[string]any{}, []string{}
-		for _, k := range s.keys {
-			p := schemaFor(k.spec)
+		for _, k := range s.Keys {
+			p := schemaFor(k.Spec)
 			about, _ := p["description"].(string)
-			p["description"] = strings.ReplaceAll(k.text, "`", "") + about
-			p["markdownDescription"] = k.text + about
-			if k.def != "" {
-				p["default"] = json.RawMessage(k.def)
+			p["description"] = strings.ReplaceAll(k.Text, "`", "") + about
+			p["markdownDescription"] = k.Text + about
+			if k.Def != "" {
+				p["default"] = json.RawMessage(k.Def)
 			}
-			props[k.name] = p
-			if k.required {
-				required = append(required, k.name)
+			props[k.Name] = p
+			if k.Required {
+				required = append(required, k.Name)
 			}
 		}
 		out := map[string]any{"type": "object", "properties": props}
 		if len(required) > 0 {
 			out["required"] = required
 		}
-		if s.closed {
+		if s.Closed {
 			out["patternProperties"] = map[string]any{"^//": map[string]any{}}
 			out["additionalProperties"] = false
 		}
-		if s.short != "" {
-			return map[string]any{"anyOf": []any{schemaFor(s.find(s.short).spec), out}}
+		if s.Short != "" {
+			return map[string]any{"anyOf": []any{schemaFor(s.Find(s.Short).Spec), out}}
 		}
 		return out
-	case kindMap:
-		return map[string]any{"type": "object", "additionalProperties": schemaFor(s.elem)}
-	case kindList:
-		out := map[string]any{"type": "array", "items": schemaFor(s.elem)}
-		if s.min > 0 {
-			out["minItems"] = s.min
+	case KindMap:
+		return map[string]any{"type": "object", "additionalProperties": schemaFor(s.Elem)}
+	case KindList:
+		out := map[string]any{"type": "array", "items": schemaFor(s.Elem)}
+		if s.Min > 0 {
+			out["minItems"] = s.Min
 		}
 		return out
-	case kindString:
+	case KindString:
 		return map[string]any{"type": "string"}
-	case kindScalar:
+	case KindScalar:
 		return map[string]any{"type": []string{"string", "number", "boolean", "null"}}
-	case kindBool:
+	case KindBool:
 		return map[string]any{"type": "boolean"}
-	case kindInt:
-		return map[string]any{"type": "integer", "minimum": s.min, "maximum": s.max}
-	case kindDuration:
+	case KindInt:
+		return map[string]any{"type": "integer", "minimum": s.Min, "maximum": s.Max}
+	case KindDuration:
 		about := " A bare number is milliseconds; one below 1,000 is seconds."
-		if s.millis {
+		if s.Millis {
 			about = ""
 		}
 		return map[string]any{"type": []string{"string", "number"}, "description": about}
-	case kindSize:
+	case KindSize:
 		return map[string]any{"type": []string{"string", "number"}}
-	case kindPorts:
-		return map[string]any{"anyOf": []any{map[string]any{"enum": s.choices}, map[string]any{"type": "array", "items": schemaFor(s.elem), "minItems": s.min}}}
+	case KindPorts:
+		return map[string]any{"anyOf": []any{map[string]any{"enum": s.Choices}, map[string]any{"type": "array", "items": schemaFor(s.Elem), "minItems": s.Min}}}
 	}
-	return map[string]any{"enum": s.values()}
+	return map[string]any{"enum": s.Values()}
 }
 
 // TestSchemaAgrees holds the schema against what the reader takes and refuses.

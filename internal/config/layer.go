@@ -35,8 +35,8 @@ func Environment(environ []string) []Setting {
 		if !ours || text == "" || slices.Contains(noKeys, name) {
 			continue
 		}
-		path, known := matched(strings.Split(rest, "__"))
-		if !known && spelling.Suggest(path[0], table.names()) == "" {
+		path, known := OfVariable(strings.Split(rest, "__"))
+		if !known && spelling.Suggest(path[0], Table.Names()) == "" {
 			continue
 		}
 		s := Setting{From: name, path: path, text: text}
@@ -46,26 +46,6 @@ func Environment(environ []string) []Setting {
 		out = append(out, s)
 	}
 	return out
-}
-
-// matched finds the keys that the parts of a variable's name mean, without
-// regard to case. known says that the first of them is one.
-func matched(parts []string) (path []string, known bool) {
-	at := table
-	for i, part := range parts {
-		name := strings.ToLower(part)
-		var next *spec
-		if at != nil && at.kind == kindObject {
-			for _, k := range at.keys {
-				if strings.EqualFold(k.name, part) {
-					name, next = k.name, k.spec
-				}
-			}
-		}
-		known = known || i == 0 && next != nil
-		path, at = append(path, name), next
-	}
-	return path, known
 }
 
 // Flags returns the keys that --set gives: "roots.timeout=5s", or
@@ -107,7 +87,7 @@ func (p *parser) overlay(tree *jsonc.Node) *jsonc.Node {
 			continue
 		}
 		p.duplicates(nil, n)
-		tree = merged(tree, p.gather(n), table)
+		tree = merged(tree, p.gather(n), Table)
 	}
 	return tree
 }
@@ -117,10 +97,10 @@ func (p *parser) overlay(tree *jsonc.Node) *jsonc.Node {
 func (set Setting) read(s *jsonc.Source) (*jsonc.Node, *Problem) {
 	text := jsonc.NewSource(set.From, []byte(set.text))
 	base := s.Add(text)
-	at := specAt(set.path)
+	at := At(set.path)
 	value, bad := text.Parse()
-	plain := at == nil || at.kind != kindObject && at.kind != kindMap && at.kind != kindList || at.short != ""
-	if at != nil && (at.kind == kindString || at.kind == kindScalar) || bad != nil && plain && text.Encoding() == nil {
+	plain := at == nil || at.Kind != KindObject && at.Kind != KindMap && at.Kind != KindList || at.Short != ""
+	if at != nil && (at.Kind == KindString || at.Kind == KindScalar) || bad != nil && plain && text.Encoding() == nil {
 		value, bad = &jsonc.Node{Kind: '"', Text: string(text.Data)}, nil
 	}
 	if bad != nil {
@@ -136,24 +116,24 @@ func (set Setting) read(s *jsonc.Source) (*jsonc.Node, *Problem) {
 }
 
 // merged is upper over lower, member by member where both are objects.
-func merged(lower, upper *jsonc.Node, s *spec) *jsonc.Node {
+func merged(lower, upper *jsonc.Node, s *Spec) *jsonc.Node {
 	if upper.Kind != '{' || lower == nil {
 		return upper
 	}
 	if lower.Kind != '{' {
-		if s == nil || s.kind != kindObject || s.short == "" {
+		if s == nil || s.Kind != KindObject || s.Short == "" {
 			return upper
 		}
-		lower = &jsonc.Node{Kind: '{', Off: lower.Off, Members: []jsonc.Member{{Name: s.short, Off: lower.Off, Value: lower}}}
+		lower = &jsonc.Node{Kind: '{', Off: lower.Off, Members: []jsonc.Member{{Name: s.Short, Off: lower.Off, Value: lower}}}
 	}
 	out := &jsonc.Node{Kind: '{', Off: lower.Off, Members: slices.Clone(lower.Members)}
 	for _, m := range upper.Members {
-		var below *spec
+		var below *Spec
 		switch {
-		case s != nil && s.kind == kindMap:
-			below = s.elem
-		case s != nil && s.kind == kindObject && s.find(m.Name) != nil:
-			below = s.find(m.Name).spec
+		case s != nil && s.Kind == KindMap:
+			below = s.Elem
+		case s != nil && s.Kind == KindObject && s.Find(m.Name) != nil:
+			below = s.Find(m.Name).Spec
 		}
 		at := slices.IndexFunc(out.Members, func(have jsonc.Member) bool { return have.Name == m.Name })
 		if at < 0 {
@@ -163,21 +143,4 @@ func merged(lower, upper *jsonc.Node, s *spec) *jsonc.Node {
 		}
 	}
 	return out
-}
-
-// specAt is what a path leads to in the table; nil: nothing that it knows.
-func specAt(path []string) *spec {
-	at := table
-	for _, step := range path {
-		switch {
-		case at == nil:
-		case at.kind == kindMap:
-			at = at.elem
-		case at.find(step) != nil:
-			at = at.find(step).spec
-		default:
-			at = nil
-		}
-	}
-	return at
 }

@@ -53,27 +53,27 @@ func nested(path []string, v any) any {
 }
 
 // samples are two sound values of a spec that differ.
-func samples(t *testing.T, s *spec) (a, b any) {
-	switch s.kind {
-	case kindBool:
+func samples(t *testing.T, s *Spec) (a, b any) {
+	switch s.Kind {
+	case KindBool:
 		return true, false
-	case kindChoice, kindAllow:
-		v := s.values()
+	case KindChoice, KindAllow:
+		v := s.Values()
 		return v[0], v[1]
-	case kindPorts:
-		return s.choices[1], []any{443}
-	case kindInt:
-		return s.min + 1, s.min + 2
-	case kindDuration:
+	case KindPorts:
+		return s.Choices[1], []any{443}
+	case KindInt:
+		return s.Min + 1, s.Min + 2
+	case KindDuration:
 		return "7ms", "8ms"
-	case kindSize:
-		return max(s.min, 1) + 1, max(s.min, 1) + 2
-	case kindScalar:
+	case KindSize:
+		return max(s.Min, 1) + 1, max(s.Min, 1) + 2
+	case KindScalar:
 		return "a", "b"
-	case kindString:
+	case KindString:
 		var sound []any
 		for _, v := range []string{"a", "b", "/a", "/b", "__", "--", "127.0.0.1:1", "127.0.0.1:2", "https://a.example/", "https://b.example/", "https://a.example/d", "https://b.example/d", "A", "B"} {
-			if s.valid == nil || s.valid(v) == "" {
+			if s.Valid == nil || s.Valid(v) == "" {
 				sound = append(sound, v)
 			}
 		}
@@ -81,41 +81,41 @@ func samples(t *testing.T, s *spec) (a, b any) {
 			t.Fatalf("no two values of a string: %v", sound)
 		}
 		return sound[0], sound[1]
-	case kindList:
-		x, y := samples(t, s.elem)
+	case KindList:
+		x, y := samples(t, s.Elem)
 		return []any{x}, []any{y, x}
-	case kindMap:
-		x, y := samples(t, s.elem)
+	case KindMap:
+		x, y := samples(t, s.Elem)
 		name := "K"
-		if s.named != nil && s.named(name) != "" {
+		if s.Named != nil && s.Named(name) != "" {
 			name = "/K"
 		}
 		return map[string]any{name: x}, map[string]any{name: y}
 	}
 	x, y := map[string]any{}, map[string]any{}
-	for _, k := range s.keys {
-		if k.required || len(s.keys) == 1 {
-			x[k.name], y[k.name] = samples(t, k.spec)
+	for _, k := range s.Keys {
+		if k.Required || len(s.Keys) == 1 {
+			x[k.Name], y[k.Name] = samples(t, k.Spec)
 		}
 	}
 	if len(x) == 0 {
-		k := s.keys[0]
-		x[k.name], y[k.name] = samples(t, k.spec)
+		k := s.Keys[0]
+		x[k.Name], y[k.Name] = samples(t, k.Spec)
 	}
 	return x, y
 }
 
 // keysBelow calls f for every key that has a value of its own.
-func keysBelow(s *spec, at []string, f func(path []string, s *spec)) {
-	for _, k := range s.keys {
-		path := under(at, k.name)
-		if k.spec.kind == kindObject && len(k.spec.keys) > 0 {
-			keysBelow(k.spec, path, f)
-			if k.spec.short == "" {
+func keysBelow(s *Spec, at []string, f func(path []string, s *Spec)) {
+	for _, k := range s.Keys {
+		path := under(at, k.Name)
+		if k.Spec.Kind == KindObject && len(k.Spec.Keys) > 0 {
+			keysBelow(k.Spec, path, f)
+			if k.Spec.Short == "" {
 				continue
 			}
 		}
-		f(path, k.spec)
+		f(path, k.Spec)
 	}
 }
 
@@ -145,23 +145,23 @@ func TestEveryKeyByFileEnvironmentAndFlag(t *testing.T) {
 		return f
 	}
 	n := 0
-	try := func(path []string, s *spec) {
-		if path[0] == "policy" || jsonc.FormatKey(path) == "http.tokens" || jsonc.FormatKey(path) == "http.issuers" || s.kind == kindChoice && len(s.choices) == 1 { // which nothing could differ in
+	try := func(path []string, s *Spec) {
+		if path[0] == "policy" || jsonc.FormatKey(path) == "http.tokens" || jsonc.FormatKey(path) == "http.issuers" || s.Kind == KindChoice && len(s.Choices) == 1 { // which nothing could differ in
 			return
 		}
 		n++
 		t.Run(jsonc.FormatKey(path), func(t *testing.T) {
 			var x, y any
-			if s != endpointSpec {
+			if s != EndpointSpec {
 				x, y = samples(t, s)
 			}
-			if s.short != "" {
-				x, y = samples(t, s.find(s.short).spec)
+			if s.Short != "" {
+				x, y = samples(t, s.Find(s.Short).Spec)
 			}
-			if s == urlSpec {
+			if s == UrlSpec {
 				x, y = "https://a.example/", "https://b.example/"
 			}
-			if s == endpointSpec {
+			if s == EndpointSpec {
 				x, y = "https://a.example/mcp", "https://b.example/mcp"
 			}
 			a, b := setting{path, x}, setting{path, y}
@@ -204,9 +204,9 @@ func TestEveryKeyByFileEnvironmentAndFlag(t *testing.T) {
 			}
 		})
 	}
-	keysBelow(table, nil, func(path []string, s *spec) {
+	keysBelow(Table, nil, func(path []string, s *Spec) {
 		if path[0] == "mcpServers" {
-			keysBelow(entryTable, []string{"mcpServers", "x"}, try)
+			keysBelow(Entry, []string{"mcpServers", "x"}, try)
 			return
 		}
 		try(path, s)
@@ -274,7 +274,7 @@ func TestVariablesThatAreNoKeys(t *testing.T) {
 // An empty variable is none, whichever key it names, and a flag that is empty is one.
 func TestEmptyVariables(t *testing.T) {
 	var all []string
-	for _, name := range table.names() {
+	for _, name := range Table.Names() {
 		all = append(all, "MCPHUB_"+strings.ToUpper(name)+"=", "MCPHUB_"+strings.ToUpper(name)+"__X=")
 	}
 	if got := Environment(all); len(got) > 0 {

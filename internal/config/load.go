@@ -169,14 +169,14 @@ func (p *parser) Unmarshal([]byte) (map[string]any, error) {
 	p.tree = p.overlay(p.tree)
 	out := map[string]any{}
 	for _, m := range p.tree.Members {
-		switch k := table.find(m.Name); {
+		switch k := Table.Find(m.Name); {
 		case out[m.Name] != nil:
 		case k == nil:
-			p.unknown(nil, m, table)
+			p.unknown(nil, m, Table)
 		case m.Name == "mcpServers":
 			out[m.Name] = p.servers(m.Value)
 		default:
-			if v, ok := p.value([]string{m.Name}, m.Value, k.spec); ok {
+			if v, ok := p.value([]string{m.Name}, m.Value, k.Spec); ok {
 				out[m.Name] = v
 			}
 		}
@@ -190,7 +190,7 @@ func (p *parser) servers(box *jsonc.Node) map[string]any {
 	for _, m := range box.Members {
 		off := m.Value.Get("disabled")
 		p.idle = off != nil && off.Kind == 't'
-		v, _ := p.value([]string{"mcpServers", m.Name}, m.Value, entryTable)
+		v, _ := p.value([]string{"mcpServers", m.Name}, m.Value, Entry)
 		p.idle = false
 		if v == nil {
 			v = map[string]any{}
@@ -237,34 +237,34 @@ func (p *parser) file() (*File, error) {
 // defaults is the lowest layer: what the table says, and the same for every
 // server that the file names.
 func defaults(entries *jsonc.Node) map[string]any {
-	out := defaultsOf(table)
+	out := defaultsOf(Table)
 	servers := map[string]any{}
 	if entries != nil {
 		for _, m := range entries.Members {
-			servers[m.Name] = defaultsOf(entryTable)
+			servers[m.Name] = defaultsOf(Entry)
 		}
 	}
 	out["mcpServers"] = servers
 	return out
 }
 
-func defaultsOf(s *spec) map[string]any {
+func defaultsOf(s *Spec) map[string]any {
 	out := map[string]any{}
-	for _, k := range s.keys {
+	for _, k := range s.Keys {
 		switch {
-		case k.def != "":
-			src := jsonc.NewSource("", []byte(k.def))
+		case k.Def != "":
+			src := jsonc.NewSource("", []byte(k.Def))
 			c := &checker{src: src, failed: map[string]*Problem{}}
 			if n, bad := src.Parse(); bad == nil {
-				plain := *k.spec
-				plain.expand = expandNone // it needs no variables
+				plain := *k.Spec
+				plain.Expand = ExpandNone // it needs no variables
 				if v, ok := c.value(nil, n, &plain); ok {
-					out[k.name] = v
+					out[k.Name] = v
 				}
 			}
-		case k.spec.kind == kindObject:
-			if in := defaultsOf(k.spec); len(in) > 0 {
-				out[k.name] = in
+		case k.Spec.Kind == KindObject:
+			if in := defaultsOf(k.Spec); len(in) > 0 {
+				out[k.Name] = in
 			}
 		}
 	}

@@ -111,7 +111,7 @@ func TestDefaults(t *testing.T) {
 		Servers: []Server{{Name: "files", Builtin: "files", Start: "lazy", Era: "auto",
 			Timeout: Timeout{Start: time.Minute, Call: 10 * time.Minute, Stop: 2500 * time.Millisecond},
 			Sandbox: Sandbox{Mode: "off", Default: true, Network: Network{Word: "on"}}}},
-		Sandbox: sandboxDefault,
+		Sandbox: SandboxDefault,
 		Names:   Names{"__", 50}, Expose: Expose{"direct", 20000}, Secrets: Secrets{Store: "keyring"},
 		Roots:    Roots{Timeout: 10 * time.Second, Debounce: 250 * time.Millisecond, Stale: 10 * time.Minute, When: When{Unsupported: true}},
 		Approval: Approval{2 * time.Minute, "off"},
@@ -250,7 +250,7 @@ func TestNamesOfServers(t *testing.T) {
 	var names []string
 	for _, s := range f.Servers {
 		names = append(names, s.Name)
-		if !serverName.MatchString(s.Name) || strings.Contains(s.Name, "--") {
+		if !IsServerName(s.Name) || strings.Contains(s.Name, "--") {
 			t.Errorf("%q is called %q", s.Key, s.Name)
 		}
 	}

@@ -179,7 +179,7 @@ func (c *checker) duplicates(at []string, n *jsonc.Node) {
 // a number.
 func callNames(entries *jsonc.Node, separator string) map[string]string {
 	called, taken := map[string]string{}, map[string]bool{}
-	plain := func(name string) bool { return serverName.MatchString(name) && !strings.Contains(name, separator) }
+	plain := func(name string) bool { return IsServerName(name) && !strings.Contains(name, separator) }
 	for _, m := range entries.Members {
 		if plain(m.Name) {
 			called[m.Name], taken[m.Name] = m.Name, true
@@ -256,7 +256,7 @@ func (c *checker) fits(at []string, s *Server, n *jsonc.Node, kind string) {
 		if v := n.Get("roots"); v != nil && s.Roots == "args" {
 			c.fail(under(at, "roots"), v.Off, `"args" does not go with "url"`, `a server on the network can be told by "list" only`)
 		}
-		if bad := isURL(s.URL); s.URL != "" && bad != "" && !(s.Disabled && strings.Contains(s.URL, "${")) {
+		if bad := IsURL(s.URL); s.URL != "" && bad != "" && !(s.Disabled && strings.Contains(s.URL, "${")) {
 			c.fail(under(at, "url"), n.Get("url").Off, "the text "+bad, `want "https://HOST/PATH"`)
 		}
 	}

@@ -29,7 +29,7 @@ func Translate(name string, entry []byte) ([]byte, []Problem, error) {
 		return nil, c.problems, bad
 	}
 	out.Members = slices.DeleteFunc(out.Members, func(m jsonc.Member) bool {
-		if entryTable.find(m.Name) == nil {
+		if Entry.Find(m.Name) == nil {
 			if !strings.HasPrefix(m.Name, "//") {
 				c.report(SeverityNote, []string{"mcpServers", name, m.Name}, m.Off, "unknown key "+jsonc.Quote(m.Name), "it was left out")
 			}
@@ -59,12 +59,12 @@ func ServerName(s string) string {
 	for strings.Contains(s, "__") { // the separator, unless the file says otherwise
 		s = strings.ReplaceAll(s, "__", "_")
 	}
-	if serverName.MatchString(s) {
+	if IsServerName(s) {
 		return s
 	}
 	var out []rune
 	for _, r := range s {
-		if r < 128 && serverName.MatchString(string(r)) {
+		if r < 128 && IsServerName(string(r)) {
 			if len(out) > 0 || r != '.' && r != '-' {
 				out = append(out, r)
 			}
@@ -76,7 +76,7 @@ func ServerName(s string) string {
 		out = out[:len(out)-1]
 	}
 	name := string(out[:min(len(out), 40)])
-	if !serverName.MatchString(name) {
+	if !IsServerName(name) {
 		return "server"
 	}
 	return name

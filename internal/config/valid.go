@@ -1,7 +1,6 @@
 package config
 
 import (
-	"fmt"
 	"math"
 	"net"
 	"net/netip"
@@ -9,9 +8,7 @@ import (
 	"path"
 	"strconv"
 	"strings"
-	"time"
 
-	"mcphub/internal/config/jsonc"
 	"mcphub/internal/lazyregexp"
 	"mcphub/internal/reference"
 	"mcphub/internal/resource"
@@ -26,6 +23,12 @@ var (
 	headerName = lazyregexp.New("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
 )
 
+// IsServerName reports a name that a server may have, but for the separator.
+func IsServerName(s string) bool { return serverName.MatchString(s) }
+
+// IsPlainVariable reports the name of a variable as shells have them.
+func IsPlainVariable(s string) bool { return variable.MatchString(s) }
+
 func notEmpty(s string) string {
 	if strings.TrimSpace(s) == "" {
 		return "must not be empty"
@@ -33,8 +36,8 @@ func notEmpty(s string) string {
 	return ""
 }
 
-// isVariable leaves other systems their names, ProgramFiles(x86) among them.
-func isVariable(s string) string {
+// IsVariable leaves other systems their names, ProgramFiles(x86) among them.
+func IsVariable(s string) string {
 	if s == "" || strings.ContainsAny(s, "=\x00") {
 		return "is no name of a variable; write letters, digits and _"
 	}
@@ -121,9 +124,9 @@ func isListen(s string) string {
 	return ""
 }
 
-// isURL looks at an address that may hold references to secrets. Which host it
+// IsURL looks at an address that may hold references to secrets. Which host it
 // is must be written: no secret decides where the others are sent.
-func isURL(s string) string {
+func IsURL(s string) string {
 	scheme, rest, _ := strings.Cut(s, "://")
 	authority, _, _ := strings.Cut(strings.NewReplacer("?", "/", "#", "/").Replace(rest), "/")
 	u, err := url.Parse(reference.Blank(s, "secret"))
@@ -189,64 +192,4 @@ func orNone(valid func(string) string) func(string) string {
 		}
 		return valid(s)
 	}
-}
-
-// duration reads text such as "1m30s", or a bare number. That is milliseconds, as
-// clients write them, or seconds where it is below 1,000, as people do: a time-out
-// of 30 ms is nobody's wish. millis: it is milliseconds always.
-func duration(n *jsonc.Node, millis bool) (time.Duration, string, string) {
-	if n.Kind == '0' {
-		v, err := strconv.ParseFloat(n.Text, 64)
-		if err != nil || math.Abs(v) > 1e12 {
-			return 0, "number out of range", ""
-		}
-		if v < 1000 && !millis {
-			return time.Duration(v * float64(time.Second)), "", ""
-		}
-		return time.Duration(v * float64(time.Millisecond)), "", ""
-	}
-	v, err := time.ParseDuration(strings.TrimSpace(n.Text))
-	if err != nil {
-		hint := `write it as "90s", "2m" or "1h30m"`
-		if _, err := strconv.ParseFloat(n.Text, 64); err == nil {
-			hint = fmt.Sprintf(`write "%ss" or "%sms"`, n.Text, n.Text)
-		}
-		return 0, jsonc.Quote(n.Text) + " is no duration", hint
-	}
-	return v, "", ""
-}
-
-var (
-	sizeText  = lazyregexp.New(`^([0-9]+)\s*([A-Za-z]*)$`)
-	sizeUnits = map[string]int64{"": 1, "b": 1, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "kb": 1e3, "mb": 1e6, "gb": 1e9}
-)
-
-// size reads a number of bytes or text such as "64MiB".
-func size(n *jsonc.Node) (int64, string) {
-	m := sizeText.FindStringSubmatch(strings.TrimSpace(n.Text))
-	if m == nil {
-		return 0, jsonc.Quote(n.Text) + " is no size; write it as 64MiB"
-	}
-	unit, known := sizeUnits[strings.ToLower(m[2])]
-	if !known {
-		return 0, fmt.Sprintf("there is no unit %q; write B, KiB, MiB, GiB, kB, MB or GB", m[2])
-	}
-	v, err := strconv.ParseInt(m[1], 10, 64)
-	if err != nil || v > math.MaxInt64/unit {
-		return 0, "number out of range"
-	}
-	return v * unit, ""
-}
-
-// formatSize writes bytes as a person would.
-func formatSize(n int64) string {
-	for _, u := range []struct {
-		name string
-		by   int64
-	}{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}} {
-		if n >= u.by && n%u.by == 0 {
-			return strconv.FormatInt(n/u.by, 10) + u.name
-		}
-	}
-	return strconv.FormatInt(n, 10) + "B"
 }

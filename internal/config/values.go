@@ -1,0 +1,49 @@
+package config
+
+// Values of mcpServers.*.type.
+const (
+	TransportStdio = "stdio"
+	TransportHTTP  = "http"
+	TransportSSE   = "sse"
+)
+
+// Values of http.auth.
+const (
+	AuthToken = "token"
+	AuthNone  = "none"
+)
+
+// Values of mcpServers.*.auth.flow.
+const (
+	FlowBrowser = "browser"
+	FlowDevice  = "device"
+	FlowClient  = "client"
+)
+
+// Values of policy.rules[].then.
+const (
+	ThenAllow    = "allow"
+	ThenDeny     = "deny"
+	ThenEscalate = "escalate"
+)
+
+// Values of secrets.store.
+const (
+	StoreKeyring = "keyring"
+	StoreFile    = "file"
+)
+
+// BuiltinFiles is the embedded filesystem server.
+const BuiltinFiles = "files"
+
+// Builtins lists the values of mcpServers.*.builtin.
+func Builtins() []string { return []string{BuiltinFiles} }
+
+// Values of sandbox and mcpServers.*.sandbox.mode.
+const (
+	SandboxOff      = "off"
+	SandboxAuto     = "auto"
+	SandboxRequired = "required"
+
+	SandboxDefault = SandboxAuto // of the top key
+)
