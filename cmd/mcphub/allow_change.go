@@ -26,6 +26,7 @@ import (
 	"mcphub/internal/clients/edit"
 	"mcphub/internal/config"
 	"mcphub/internal/config/hubfile"
+	"mcphub/internal/config/keys"
 	"mcphub/internal/exit"
 	"mcphub/internal/lazyregexp"
 	"mcphub/internal/printable"
@@ -329,7 +330,7 @@ func (s *currentEntry) unheld() string {
 		return "it runs elsewhere"
 	case s.server.Builtin != "" && s.server.Sandbox.Default:
 		return "it opens nothing but what calls may name"
-	case s.server.Sandbox.Mode == config.SandboxOff:
+	case s.server.Sandbox.Mode == keys.SandboxOff:
 		return `its sandbox is "off"`
 	}
 	return s.spec.Program().Unheld(sandbox.System())
@@ -476,7 +477,7 @@ func (w *allowWork) addRule(t *target, last *refusal) error {
 		t.note("calls may name what lies in %s already", dir)
 		return nil
 	}
-	rule := edit.Table{{Name: "name", Value: w.ruleName(t)}, {Name: "then", Value: config.ThenAllow}, {Name: "if", Value: edit.Table{
+	rule := edit.Table{{Name: "name", Value: w.ruleName(t)}, {Name: "then", Value: keys.ThenAllow}, {Name: "if", Value: edit.Table{
 		{Name: "servers", Value: []any{name}}, {Name: "paths", Value: edit.Table{{Name: "roles", Value: roles}, {Name: "within", Value: w.written(dir)}}},
 	}}}
 	if made := w.madeRule(t); made >= 0 { // it has fewer roles

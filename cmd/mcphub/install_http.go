@@ -13,6 +13,7 @@ import (
 	"mcphub/internal/admin"
 	"mcphub/internal/clients"
 	"mcphub/internal/config"
+	"mcphub/internal/config/keys"
 	"mcphub/internal/exit"
 	"mcphub/internal/layout"
 	"mcphub/internal/setup"
@@ -45,7 +46,7 @@ func (w *clientWork) overHTTP(address string, roots []string, show bool) error {
 		return err
 	}
 	switch {
-	case auth == config.AuthNone:
+	case auth == keys.AuthNone:
 		return nil
 	case show:
 		w.web.Token = shownToken

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"mcphub/internal/clients/edit"
-	"mcphub/internal/config"
+	"mcphub/internal/config/keys"
 	"mcphub/internal/reference"
 )
 
@@ -84,19 +84,18 @@ func FuzzEscapeReferences(f *testing.F) {
 }
 
 // entryKeys are the keys of an entry of hub.json.
-func entryKeys() (keys []string) {
-	for _, k := range config.Describe() {
+func entryKeys() (all []string) {
+	for _, k := range keys.Describe() {
 		if key, in := strings.CutPrefix(k.Path, "mcpServers.*."); in && !strings.Contains(key, ".") {
-			keys = append(keys, key)
+			all = append(all, key)
 		}
 	}
-	return keys
+	return all
 }
 
 // A key that a client has not is held back, whichever it is; the list of config says which there are.
 func TestKeysOfTheHubAreHeldBack(t *testing.T) {
-	keys := entryKeys()
-	for _, key := range keys {
+	for _, key := range entryKeys() {
 		if _, own := ownKeys[key]; !own && clientsKeys[key] == nil {
 			if _, theirs := clientsKeys[key]; !theirs && key != "tools" {
 				t.Errorf("hub.json has a key %q: put it into ownKeys of this test, or into clientsKeys if clients have it", key)
@@ -115,7 +114,7 @@ func TestKeysOfTheHubAreHeldBack(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		known := slices.Contains(keys, key)
+		known := slices.Contains(entryKeys(), key)
 		if entry.Has(key) || known != (len(held) == 1 && held[0].Key == key) {
 			t.Errorf("%s: %v, held back %v", key, entry, held)
 		}

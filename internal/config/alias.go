@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"mcphub/internal/config/jsonc"
+	"mcphub/internal/config/keys"
 )
 
 // alias is another client's spelling of one of our keys.
@@ -27,8 +28,8 @@ var aliases = []alias{
 	{from: "working_directory", to: "cwd"},
 	{from: "env_file", to: "envFile"},
 	{from: "env_vars", to: "inherit", conv: variableNames},
-	{from: "httpUrl", to: "url", also: &jsonc.Member{Name: "type", Value: &jsonc.Node{Kind: '"', Text: TransportHTTP}}},
-	{from: "http_url", to: "url", also: &jsonc.Member{Name: "type", Value: &jsonc.Node{Kind: '"', Text: TransportHTTP}}},
+	{from: "httpUrl", to: "url", also: &jsonc.Member{Name: "type", Value: &jsonc.Node{Kind: '"', Text: keys.TransportHTTP}}},
+	{from: "http_url", to: "url", also: &jsonc.Member{Name: "type", Value: &jsonc.Node{Kind: '"', Text: keys.TransportHTTP}}},
 	{from: "serverUrl", to: "url"},
 	{from: "server_url", to: "url"},
 	{from: "baseUrl", to: "url"},
@@ -65,9 +66,9 @@ var inTimeout = map[string]string{"startup": "start", "request": "call"}
 
 // transports are the spellings of type; "" stands for not said.
 var transports = map[string]string{
-	"local": TransportStdio, "remote": "",
-	"streamable-http": TransportHTTP, "streamable_http": TransportHTTP, "streamableHttp": TransportHTTP,
-	"streamableHTTP": TransportHTTP, "httpStream": TransportHTTP, "http-stream": TransportHTTP,
+	"local": keys.TransportStdio, "remote": "",
+	"streamable-http": keys.TransportHTTP, "streamable_http": keys.TransportHTTP, "streamableHttp": keys.TransportHTTP,
+	"streamableHTTP": keys.TransportHTTP, "httpStream": keys.TransportHTTP, "http-stream": keys.TransportHTTP,
 }
 
 // containers are the names under which clients keep their entries. They are
@@ -124,7 +125,7 @@ func (c *checker) normalise(at []string, raw *jsonc.Node) *jsonc.Node {
 	}
 	out := &jsonc.Node{Kind: '{', Off: raw.Off}
 	for _, m := range raw.Members {
-		if Entry.Find(m.Name) == nil || m.Value.Kind == 'n' || out.Get(m.Name) != nil || noLogin(m) {
+		if keys.Entry.Find(m.Name) == nil || m.Value.Kind == 'n' || out.Get(m.Name) != nil || noLogin(m) {
 			continue
 		}
 		if m.Name == "roots" && m.Value.Kind == '[' {
@@ -139,7 +140,7 @@ func (c *checker) normalise(at []string, raw *jsonc.Node) *jsonc.Node {
 	}
 	for _, m := range raw.Members {
 		a := aliasOf(m.Name)
-		switch known := Entry.Find(m.Name) != nil; {
+		switch known := keys.Entry.Find(m.Name) != nil; {
 		case known || slices.Contains(clientKeys, m.Name):
 		case a != nil:
 			if m.Value.Kind != 'n' && !noLogin(m) {
@@ -161,7 +162,7 @@ func (c *checker) normalise(at []string, raw *jsonc.Node) *jsonc.Node {
 // opened writes the short forms of timeout and tools in full, so that a
 // client's spelling of one part can stand beside them.
 func opened(name string, v *jsonc.Node) *jsonc.Node {
-	k := Entry.Find(name)
+	k := keys.Entry.Find(name)
 	if name == "auth" {
 		return authOf(v)
 	}

@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"mcphub/internal/config/keys"
 )
 
 // entry parses one entry and returns it with what was said about it.
@@ -113,10 +115,10 @@ func TestAliases(t *testing.T) {
 		if !used[a.from] {
 			t.Errorf("no row for %s", a.from)
 		}
-		if Entry.Find(strings.Split(a.to, ".")[0]) == nil {
+		if keys.Entry.Find(strings.Split(a.to, ".")[0]) == nil {
 			t.Errorf("%s leads to no key: %s", a.from, a.to)
 		}
-		if !strings.Contains(fmt.Sprint(Entry.Names()), strings.Split(a.to, ".")[0]) || Entry.Find(a.from) != nil {
+		if !strings.Contains(fmt.Sprint(keys.Entry.Names()), strings.Split(a.to, ".")[0]) || keys.Entry.Find(a.from) != nil {
 			t.Errorf("%s is a key of ours", a.from)
 		}
 	}

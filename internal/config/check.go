@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"mcphub/internal/config/jsonc"
+	"mcphub/internal/config/keys"
 	"mcphub/internal/lazyregexp"
 	"mcphub/internal/reference"
 	"mcphub/internal/spelling"
@@ -62,28 +63,28 @@ func under(keyPath []string, step string) []string {
 }
 
 // value checks one value. false: it is not sound, and that was reported.
-func (c *checker) value(at []string, n *jsonc.Node, s *Spec) (any, bool) {
+func (c *checker) value(at []string, n *jsonc.Node, s *keys.Spec) (any, bool) {
 	switch s.Kind {
-	case KindObject:
+	case keys.KindObject:
 		return c.object(at, n, s)
-	case KindMap:
+	case keys.KindMap:
 		return c.mapping(at, n, s)
-	case KindList:
+	case keys.KindList:
 		return c.list(at, n, s)
-	case KindString, KindScalar:
+	case keys.KindString, keys.KindScalar:
 		return c.text(at, n, s)
-	case KindBool:
+	case keys.KindBool:
 		if n.Kind == 't' || n.Kind == 'f' {
 			return n.Kind == 't', true
 		}
-	case KindChoice, KindAllow:
+	case keys.KindChoice, keys.KindAllow:
 		if n.Kind == '"' {
 			return c.choice(at, n, s)
 		}
-	case KindPorts:
+	case keys.KindPorts:
 		return c.ports(at, n, s)
 	default:
-		if n.Kind == '0' || n.Kind == '"' && s.Kind != KindInt {
+		if n.Kind == '0' || n.Kind == '"' && s.Kind != keys.KindInt {
 			return c.quantity(at, n, s)
 		}
 	}
@@ -91,16 +92,16 @@ func (c *checker) value(at []string, n *jsonc.Node, s *Spec) (any, bool) {
 }
 
 // wrong reports a value of the wrong type.
-func (c *checker) wrong(at []string, n *jsonc.Node, s *Spec) (any, bool) {
+func (c *checker) wrong(at []string, n *jsonc.Node, s *keys.Spec) (any, bool) {
 	hint := ""
 	switch {
-	case n.Kind == '"' && s.Kind == KindBool && (n.Text == "true" || n.Text == "false"):
+	case n.Kind == '"' && s.Kind == keys.KindBool && (n.Text == "true" || n.Text == "false"):
 		hint = "write " + n.Text + " without quotes"
-	case n.Kind == '"' && s.Kind == KindInt && isWhole(n.Text):
+	case n.Kind == '"' && s.Kind == keys.KindInt && isWhole(n.Text):
 		hint = "write " + n.Text + " without quotes"
-	case (n.Kind == '0' || n.Kind == 't' || n.Kind == 'f') && s.Kind == KindString:
+	case (n.Kind == '0' || n.Kind == 't' || n.Kind == 'f') && s.Kind == keys.KindString:
 		hint = fmt.Sprintf("write it in quotes: %q", n.Text)
-	case n.Kind != '[' && n.Kind != '{' && n.Kind != 'n' && s.Kind == KindList:
+	case n.Kind != '[' && n.Kind != '{' && n.Kind != 'n' && s.Kind == keys.KindList:
 		hint = `put it in brackets, each word for itself: ["one", "two"]`
 	}
 	c.fail(at, n.Off, fmt.Sprintf("found %s, want %s", n.What(), s.Want()), hint)
@@ -112,7 +113,7 @@ func isWhole(s string) bool {
 	return err == nil
 }
 
-func (c *checker) object(at []string, n *jsonc.Node, s *Spec) (any, bool) {
+func (c *checker) object(at []string, n *jsonc.Node, s *keys.Spec) (any, bool) {
 	if n.Kind != '{' {
 		short := s.Find(s.Short)
 		if short == nil || !takes(short.Spec, n) {
@@ -151,11 +152,11 @@ func (c *checker) object(at []string, n *jsonc.Node, s *Spec) (any, bool) {
 }
 
 // takes reports whether a value could be meant for s, going by its kind alone.
-func takes(s *Spec, n *jsonc.Node) bool {
+func takes(s *keys.Spec, n *jsonc.Node) bool {
 	switch s.Kind {
-	case KindList:
+	case keys.KindList:
 		return n.Kind == '['
-	case KindDuration, KindSize:
+	case keys.KindDuration, keys.KindSize:
 		return n.Kind == '"' || n.Kind == '0'
 	}
 	return n.Kind == '"'
@@ -163,26 +164,26 @@ func takes(s *Spec, n *jsonc.Node) bool {
 
 // unknown reports a key that the table does not have, with what it may have
 // been meant to be. It is an error where dropping it could open something.
-func (c *checker) unknown(at []string, m jsonc.Member, s *Spec) {
-	if strings.HasPrefix(m.Name, "//") || s == Table && (m.Name == "$schema" || slices.Contains(clientSettings, m.Name)) {
+func (c *checker) unknown(at []string, m jsonc.Member, s *keys.Spec) {
+	if strings.HasPrefix(m.Name, "//") || s == keys.Table && (m.Name == "$schema" || slices.Contains(clientSettings, m.Name)) {
 		return
 	}
 	sev, hint := SeverityWarning, "it has no effect"
 	if s.Closed {
-		sev, hint = SeverityError, "want "+OneOf(s.Names())
+		sev, hint = SeverityError, "want "+keys.OneOf(s.Names())
 	}
 	if best, k := meant(s, m); best != "" {
 		hint = fmt.Sprintf("did you mean %q?", best)
 		if k.Guard {
 			sev = SeverityError
 		}
-		c.unread = c.unread || k.Spec.Elem == Entry
+		c.unread = c.unread || k.Spec.Elem == keys.Entry
 	} else if home, k := s.Elsewhere(m.Name); home != "" {
 		hint = fmt.Sprintf("it belongs under %q", home)
 		if k.Guard {
 			sev = SeverityError
 		}
-	} else if s == Table && looksLikeEntry(m.Value) {
+	} else if s == keys.Table && looksLikeEntry(m.Value) {
 		hint = `a server belongs under "mcpServers"`
 	}
 	c.report(sev, under(at, m.Name), m.Off, "unknown key "+jsonc.Quote(m.Name), hint)
@@ -191,17 +192,17 @@ func (c *checker) unknown(at []string, m jsonc.Member, s *Spec) {
 // meant finds the key that an unknown one is likely a misspelling of. In an
 // entry the names that other clients use count too, and what holds servers is
 // mcpServers, whatever it is called.
-func meant(s *Spec, m jsonc.Member) (string, *Key) {
-	if s == Table && looksLikeContainer(m.Value) {
+func meant(s *keys.Spec, m jsonc.Member) (string, *keys.Key) {
+	if s == keys.Table && looksLikeContainer(m.Value) {
 		return "mcpServers", s.Find("mcpServers")
 	}
 	names := s.Names()
 	switch s {
-	case Entry:
+	case keys.Entry:
 		for _, a := range aliases {
 			names = append(names, a.from)
 		}
-	case Table:
+	case keys.Table:
 		names = append(names, containers[1:]...)
 	}
 	best := spelling.Suggest(m.Name, names)
@@ -211,20 +212,20 @@ func meant(s *Spec, m jsonc.Member) (string, *Key) {
 	if k := s.Find(best); k != nil {
 		return best, k
 	}
-	if a := aliasOf(best); s == Entry && a != nil {
+	if a := aliasOf(best); s == keys.Entry && a != nil {
 		to, _, _ := strings.Cut(a.to, ".")
 		return best, s.Find(to)
 	}
 	return best, s.Find("mcpServers")
 }
 
-func (c *checker) mapping(at []string, n *jsonc.Node, s *Spec) (any, bool) {
+func (c *checker) mapping(at []string, n *jsonc.Node, s *keys.Spec) (any, bool) {
 	if n.Kind != '{' {
 		return c.wrong(at, n, s)
 	}
 	out, seen := map[string]any{}, map[string]bool{}
 	for _, m := range n.Members {
-		if seen[m.Name] || strings.HasPrefix(m.Name, "//") && s.Elem != Entry {
+		if seen[m.Name] || strings.HasPrefix(m.Name, "//") && s.Elem != keys.Entry {
 			continue
 		}
 		seen[m.Name] = true
@@ -235,7 +236,7 @@ func (c *checker) mapping(at []string, n *jsonc.Node, s *Spec) (any, bool) {
 				continue
 			}
 		}
-		if s.Elem.Kind == KindScalar && m.Value.Kind == 'n' {
+		if s.Elem.Kind == keys.KindScalar && m.Value.Kind == 'n' {
 			continue
 		}
 		if v, ok := c.value(here, m.Value, s.Elem); ok {
@@ -245,7 +246,7 @@ func (c *checker) mapping(at []string, n *jsonc.Node, s *Spec) (any, bool) {
 	return out, true
 }
 
-func (c *checker) list(at []string, n *jsonc.Node, s *Spec) (any, bool) {
+func (c *checker) list(at []string, n *jsonc.Node, s *keys.Spec) (any, bool) {
 	if n.Kind != '[' {
 		return c.wrong(at, n, s)
 	}
@@ -265,24 +266,24 @@ func (c *checker) list(at []string, n *jsonc.Node, s *Spec) (any, bool) {
 	return out, true
 }
 
-func (c *checker) choice(at []string, n *jsonc.Node, s *Spec) (any, bool) {
+func (c *checker) choice(at []string, n *jsonc.Node, s *keys.Spec) (any, bool) {
 	values := s.Values()
 	if !slices.Contains(values, n.Text) {
 		hint := ""
 		if best := spelling.Suggest(n.Text, values); best != "" {
 			hint = fmt.Sprintf("did you mean %q?", best)
 		}
-		c.fail(at, n.Off, fmt.Sprintf("found %s, want %s", jsonc.Quote(n.Text), OneOf(values)), hint)
+		c.fail(at, n.Off, fmt.Sprintf("found %s, want %s", jsonc.Quote(n.Text), keys.OneOf(values)), hint)
 		return nil, false
 	}
-	if s.Kind == KindAllow {
+	if s.Kind == keys.KindAllow {
 		return n.Text == "allow", true
 	}
 	return n.Text, true
 }
 
 // ports checks a word or a list of ports.
-func (c *checker) ports(at []string, n *jsonc.Node, s *Spec) (any, bool) {
+func (c *checker) ports(at []string, n *jsonc.Node, s *keys.Spec) (any, bool) {
 	switch n.Kind {
 	case '"':
 		v, ok := c.choice(at, n, s)
@@ -297,21 +298,21 @@ func (c *checker) ports(at []string, n *jsonc.Node, s *Spec) (any, bool) {
 	return c.wrong(at, n, s)
 }
 
-func (c *checker) quantity(at []string, n *jsonc.Node, s *Spec) (any, bool) {
+func (c *checker) quantity(at []string, n *jsonc.Node, s *keys.Spec) (any, bool) {
 	var v int64
 	var bad, hint string
 	show := func(n int64) string { return strconv.FormatInt(n, 10) }
 	switch s.Kind {
-	case KindInt:
+	case keys.KindInt:
 		var err error
 		if v, err = strconv.ParseInt(n.Text, 10, 64); err != nil {
 			bad = fmt.Sprintf("found %s, want %s", jsonc.Quote(n.Text), s.Want())
 		}
-	case KindDuration:
+	case keys.KindDuration:
 		var d time.Duration
 		d, bad, hint = duration(n, s.Millis)
 		v, show = int64(d), func(n int64) string { return time.Duration(n).String() }
-	case KindSize:
+	case keys.KindSize:
 		v, bad = size(n)
 		show = formatSize
 	}
@@ -324,9 +325,9 @@ func (c *checker) quantity(at []string, n *jsonc.Node, s *Spec) (any, bool) {
 		return nil, false
 	}
 	switch s.Kind {
-	case KindInt:
+	case keys.KindInt:
 		return int(v), true
-	case KindDuration:
+	case keys.KindDuration:
 		return time.Duration(v), true
 	}
 	return v, true
@@ -337,9 +338,9 @@ func (c *checker) quantity(at []string, n *jsonc.Node, s *Spec) (any, bool) {
 var foreign = lazyregexp.New(`^\$(env:)?[A-Za-z_][A-Za-z0-9_]*(/|$)|(^|[^$])\{env:[A-Za-z_][A-Za-z0-9_]*\}`)
 
 // text checks a string and replaces the placeholders in it.
-func (c *checker) text(at []string, n *jsonc.Node, s *Spec) (any, bool) {
+func (c *checker) text(at []string, n *jsonc.Node, s *keys.Spec) (any, bool) {
 	scalar := n.Kind == '0' || n.Kind == 't' || n.Kind == 'f'
-	if n.Kind != '"' && !(scalar && s.Kind == KindScalar) {
+	if n.Kind != '"' && !(scalar && s.Kind == keys.KindScalar) {
 		return c.wrong(at, n, s)
 	}
 	v := n.Text
@@ -347,11 +348,11 @@ func (c *checker) text(at []string, n *jsonc.Node, s *Spec) (any, bool) {
 		c.fail(at, n.Off, "holds a NUL character, which no program, path or name can", `take \u0000 out of it`)
 		return nil, false
 	}
-	if s.Expand == ExpandNone && reference.Written(v) {
+	if s.Expand == keys.ExpandNone && reference.Written(v) {
 		c.fail(at, n.Off, wherePlaced.text, wherePlaced.hint)
 		return nil, false
 	}
-	if s.Expand != ExpandNone {
+	if s.Expand != keys.ExpandNone {
 		if foreign.MatchString(v) {
 			c.report(SeverityNote, at, n.Off, `a variable is named as in other clients; the text is passed on as it stands`, "write ${NAME} if the variable's value is meant")
 		}
@@ -362,7 +363,7 @@ func (c *checker) text(at []string, n *jsonc.Node, s *Spec) (any, bool) {
 	}
 	if s.Valid != nil {
 		if bad := s.Valid(v); bad != "" {
-			if s.Expand == ExpandNone && v != "" {
+			if s.Expand == keys.ExpandNone && v != "" {
 				bad = jsonc.Quote(v) + " " + bad
 			}
 			if c.soft && v != n.Text {
@@ -376,8 +377,8 @@ func (c *checker) text(at []string, n *jsonc.Node, s *Spec) (any, bool) {
 	return v, true
 }
 
-func (c *checker) expand(at []string, n *jsonc.Node, s *Spec) (string, bool) {
-	e := expander{env: c.env, later: s.Expand == ExpandLater, secrets: s.Secrets}
+func (c *checker) expand(at []string, n *jsonc.Node, s *keys.Spec) (string, bool) {
+	e := expander{env: c.env, later: s.Expand == keys.ExpandLater, secrets: s.Secrets}
 	v, bad := e.expand(n.Text, 0)
 	if bad == nil && e.roots && !e.later {
 		bad = &expandError{"${root} and ${roots} have no meaning here", "they are known to a child's args, env and cwd"}

@@ -1,10 +1,9 @@
 // Package config reads hub.json, the one file in which an operator says which
 // child servers exist and what they may do.
 //
-// The file is JSON with comments and trailing commas. One table (keys.go)
-// names every key with its type, its default and its meaning; the reader, the
-// reference in docs/config.md and the JSON Schema are all made from it. An
-// entry copied out of a client's own configuration works unchanged: alias.go
+// The file is JSON with comments and trailing commas (package jsonc). One table (package
+// keys) names every key with its type, its default and its meaning; the reader goes along
+// it. An entry copied out of a client's own configuration works unchanged: alias.go
 // turns the spellings of the common clients into ours.
 //
 // # What fails, and how far
@@ -20,7 +19,7 @@
 //
 // # Concurrency
 //
-// Load, Parse, Default and Describe may be called from any goroutine and
+// Load, Parse and Default may be called from any goroutine and
 // start none. A *File is never changed after it was returned; share it freely,
 // and do not write to it.
 //

@@ -7,6 +7,7 @@ import (
 
 	"mcphub/internal/config/hubfile"
 	"mcphub/internal/config/jsonc"
+	"mcphub/internal/config/keys"
 	"mcphub/internal/lazyregexp"
 	"mcphub/internal/reference"
 )
@@ -112,9 +113,9 @@ func (e *expander) one(body string, depth int) (string, *expandError) {
 	name, def, hasDef := strings.Cut(body, ":-")
 	bare, explicit := strings.CutPrefix(name, "env:")
 	switch {
-	case explicit && IsVariable(bare) == "":
+	case explicit && keys.IsVariable(bare) == "":
 		return e.variable(bare, def, hasDef, depth)
-	case !explicit && IsPlainVariable(name):
+	case !explicit && keys.IsPlainVariable(name):
 		return e.variable(name, def, hasDef, depth)
 	}
 	return "", &expandError{fmt.Sprintf("${%s} is nothing that can be replaced", clip(name)),

@@ -9,6 +9,7 @@ import (
 
 	"mcphub/internal/config/hubfile"
 	"mcphub/internal/config/jsonc"
+	"mcphub/internal/config/keys"
 )
 
 // File is one configuration, checked, with its defaults filled in. Paths are
@@ -42,10 +43,10 @@ type File struct {
 type Server struct {
 	Name     string `koanf:"-"`       // made of A-Z a-z 0-9 _ . -, without the separator
 	Key      string `koanf:"-"`       // the name as it is written
-	Builtin  string `koanf:"builtin"` // one of Builtins, or ""
+	Builtin  string `koanf:"builtin"` // one of keys.Builtins, or ""
 	Process  `koanf:",squash"`
 	Remote   `koanf:",squash"`
-	Type     string   `koanf:"type"`  // a Transport constant; "" = not said: stdio for Command, HTTP and then SSE for URL
+	Type     string   `koanf:"type"`  // a keys.Transport constant; "" = not said: stdio for Command, HTTP and then SSE for URL
 	Roots    string   `koanf:"roots"` // args, list, none; "" = not said
 	Paths    Paths    `koanf:"paths"`
 	Prefix   *string  `koanf:"prefix"` // nil = not said: name and separator; "" = none
@@ -61,7 +62,7 @@ type Server struct {
 
 // Sandbox says what the kernel holds a server's process to.
 type Sandbox struct {
-	Mode    string   `koanf:"mode"` // a Sandbox constant
+	Mode    string   `koanf:"mode"` // a keys.Sandbox constant
 	Default bool     `koanf:"-"`    // the entry says nothing of a sandbox
 	Read    []string `koanf:"read"`
 	Write   []string `koanf:"write"`
@@ -103,7 +104,7 @@ type Auth struct {
 	ClientSecret string   `koanf:"clientSecret"`
 	Scopes       []string `koanf:"scopes"`
 	Issuer       string   `koanf:"issuer"`       // "" = the first that the server names
-	Flow         string   `koanf:"flow"`         // a Flow constant; "" = browser
+	Flow         string   `koanf:"flow"`         // a keys.Flow constant; "" = browser
 	CallbackPort int      `koanf:"callbackPort"` // 0 = any
 }
 
@@ -160,7 +161,7 @@ type Input struct {
 
 // Secrets says where secrets are kept.
 type Secrets struct {
-	Store    string `koanf:"store"`    // StoreKeyring or StoreFile
+	Store    string `koanf:"store"`    // keys.StoreKeyring or keys.StoreFile
 	Identity string `koanf:"identity"` // "" = default
 }
 
@@ -252,7 +253,7 @@ func (l Logs) Off() bool { return l.Dir == "off" }
 // HTTP configures the Streamable HTTP front.
 type HTTP struct {
 	Listen  string        `koanf:"listen"` // host:port
-	Auth    string        `koanf:"auth"`   // a Auth constant; none with neither Tokens nor Issuers
+	Auth    string        `koanf:"auth"`   // a keys.Auth constant; none with neither Tokens nor Issuers
 	Hosts   []string      `koanf:"hosts"`
 	Origins []string      `koanf:"origins"`
 	Poll    time.Duration `koanf:"poll"` // 0 = never
@@ -265,7 +266,7 @@ type HTTP struct {
 }
 
 // MakesToken reports that the hub itself makes the token that clients show.
-func (h *HTTP) MakesToken() bool { return h.Auth == AuthToken && !h.NamesTokens() }
+func (h *HTTP) MakesToken() bool { return h.Auth == keys.AuthToken && !h.NamesTokens() }
 
 // NamesTokens reports that hub.json says whose tokens count.
 func (h *HTTP) NamesTokens() bool { return len(h.Tokens)+len(h.Issuers) > 0 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"mcphub/internal/config/hubfile"
+	"mcphub/internal/config/keys"
 )
 
 // FuzzParse: whatever the text, nothing panics, and what comes out keeps the
@@ -72,7 +73,7 @@ func FuzzParse(f *testing.F) {
 					kinds++
 				}
 			}
-			if kinds != 1 || !IsServerName(s.Name) || strings.Contains(s.Name, file.Names.Separator) || s.Timeout.Call <= 0 {
+			if kinds != 1 || !keys.IsServerName(s.Name) || strings.Contains(s.Name, file.Names.Separator) || s.Timeout.Call <= 0 {
 				t.Fatalf("server %+v", s)
 			}
 		}

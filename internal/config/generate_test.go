@@ -12,6 +12,8 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/tailscale/hujson"
+
+	"mcphub/internal/config/keys"
 )
 
 // The reference and the schema are made from the table:
@@ -70,7 +72,7 @@ func markdown() string {
 	var b strings.Builder
 	b.WriteString("\n| key | type | default | |\n|---|---|---|---|\n")
 	cell := strings.NewReplacer("|", `\|`, "\n", " ").Replace
-	for _, k := range Describe() {
+	for _, k := range keys.Describe() {
 		def := k.Default
 		if json.Valid([]byte(def)) {
 			def = "`" + def + "`"
@@ -85,7 +87,7 @@ func markdown() string {
 }
 
 func schemaOf() map[string]any {
-	s := schemaFor(Table)
+	s := schemaFor(keys.Table)
 	s["$schema"] = "http://json-schema.org/draft-07/schema#"
 	s["title"] = "hub.json, the configuration of mcphub"
 	s["allowComments"], s["allowTrailingCommas"] = true, true // for the editors that know them
@@ -93,9 +95,9 @@ func schemaOf() map[string]any {
 	return s
 }
 
-func schemaFor(s *Spec) map[string]any {
+func schemaFor(s *keys.Spec) map[string]any {
 	switch s.Kind {
-	case KindObject:
+	case keys.KindObject:
 		props, required := map[string]any{}, []string{}
 		for _, k := range s.Keys {
 			p := schemaFor(k.Spec)
@@ -122,31 +124,31 @@ func schemaFor(s *Spec) map[string]any {
 			return map[string]any{"anyOf": []any{schemaFor(s.Find(s.Short).Spec), out}}
 		}
 		return out
-	case KindMap:
+	case keys.KindMap:
 		return map[string]any{"type": "object", "additionalProperties": schemaFor(s.Elem)}
-	case KindList:
+	case keys.KindList:
 		out := map[string]any{"type": "array", "items": schemaFor(s.Elem)}
 		if s.Min > 0 {
 			out["minItems"] = s.Min
 		}
 		return out
-	case KindString:
+	case keys.KindString:
 		return map[string]any{"type": "string"}
-	case KindScalar:
+	case keys.KindScalar:
 		return map[string]any{"type": []string{"string", "number", "boolean", "null"}}
-	case KindBool:
+	case keys.KindBool:
 		return map[string]any{"type": "boolean"}
-	case KindInt:
+	case keys.KindInt:
 		return map[string]any{"type": "integer", "minimum": s.Min, "maximum": s.Max}
-	case KindDuration:
+	case keys.KindDuration:
 		about := " A bare number is milliseconds; one below 1,000 is seconds."
 		if s.Millis {
 			about = ""
 		}
 		return map[string]any{"type": []string{"string", "number"}, "description": about}
-	case KindSize:
+	case keys.KindSize:
 		return map[string]any{"type": []string{"string", "number"}}
-	case KindPorts:
+	case keys.KindPorts:
 		return map[string]any{"anyOf": []any{map[string]any{"enum": s.Choices}, map[string]any{"type": "array", "items": schemaFor(s.Elem), "minItems": s.Min}}}
 	}
 	return map[string]any{"enum": s.Values()}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"mcphub/internal/config/jsonc"
+	"mcphub/internal/config/keys"
 	"mcphub/internal/spelling"
 )
 
@@ -35,8 +36,8 @@ func Environment(environ []string) []Setting {
 		if !ours || text == "" || slices.Contains(noKeys, name) {
 			continue
 		}
-		path, known := OfVariable(strings.Split(rest, "__"))
-		if !known && spelling.Suggest(path[0], Table.Names()) == "" {
+		path, known := keys.OfVariable(strings.Split(rest, "__"))
+		if !known && spelling.Suggest(path[0], keys.Table.Names()) == "" {
 			continue
 		}
 		s := Setting{From: name, path: path, text: text}
@@ -87,7 +88,7 @@ func (p *parser) overlay(tree *jsonc.Node) *jsonc.Node {
 			continue
 		}
 		p.duplicates(nil, n)
-		tree = merged(tree, p.gather(n), Table)
+		tree = merged(tree, p.gather(n), keys.Table)
 	}
 	return tree
 }
@@ -97,10 +98,10 @@ func (p *parser) overlay(tree *jsonc.Node) *jsonc.Node {
 func (set Setting) read(s *jsonc.Source) (*jsonc.Node, *Problem) {
 	text := jsonc.NewSource(set.From, []byte(set.text))
 	base := s.Add(text)
-	at := At(set.path)
+	at := keys.At(set.path)
 	value, bad := text.Parse()
-	plain := at == nil || at.Kind != KindObject && at.Kind != KindMap && at.Kind != KindList || at.Short != ""
-	if at != nil && (at.Kind == KindString || at.Kind == KindScalar) || bad != nil && plain && text.Encoding() == nil {
+	plain := at == nil || at.Kind != keys.KindObject && at.Kind != keys.KindMap && at.Kind != keys.KindList || at.Short != ""
+	if at != nil && (at.Kind == keys.KindString || at.Kind == keys.KindScalar) || bad != nil && plain && text.Encoding() == nil {
 		value, bad = &jsonc.Node{Kind: '"', Text: string(text.Data)}, nil
 	}
 	if bad != nil {
@@ -116,23 +117,23 @@ func (set Setting) read(s *jsonc.Source) (*jsonc.Node, *Problem) {
 }
 
 // merged is upper over lower, member by member where both are objects.
-func merged(lower, upper *jsonc.Node, s *Spec) *jsonc.Node {
+func merged(lower, upper *jsonc.Node, s *keys.Spec) *jsonc.Node {
 	if upper.Kind != '{' || lower == nil {
 		return upper
 	}
 	if lower.Kind != '{' {
-		if s == nil || s.Kind != KindObject || s.Short == "" {
+		if s == nil || s.Kind != keys.KindObject || s.Short == "" {
 			return upper
 		}
 		lower = &jsonc.Node{Kind: '{', Off: lower.Off, Members: []jsonc.Member{{Name: s.Short, Off: lower.Off, Value: lower}}}
 	}
 	out := &jsonc.Node{Kind: '{', Off: lower.Off, Members: slices.Clone(lower.Members)}
 	for _, m := range upper.Members {
-		var below *Spec
+		var below *keys.Spec
 		switch {
-		case s != nil && s.Kind == KindMap:
+		case s != nil && s.Kind == keys.KindMap:
 			below = s.Elem
-		case s != nil && s.Kind == KindObject && s.Find(m.Name) != nil:
+		case s != nil && s.Kind == keys.KindObject && s.Find(m.Name) != nil:
 			below = s.Find(m.Name).Spec
 		}
 		at := slices.IndexFunc(out.Members, func(have jsonc.Member) bool { return have.Name == m.Name })

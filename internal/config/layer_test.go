@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"mcphub/internal/config/jsonc"
+	"mcphub/internal/config/keys"
 )
 
 // setting is one way to give a key.
@@ -53,24 +54,24 @@ func nested(path []string, v any) any {
 }
 
 // samples are two sound values of a spec that differ.
-func samples(t *testing.T, s *Spec) (a, b any) {
+func samples(t *testing.T, s *keys.Spec) (a, b any) {
 	switch s.Kind {
-	case KindBool:
+	case keys.KindBool:
 		return true, false
-	case KindChoice, KindAllow:
+	case keys.KindChoice, keys.KindAllow:
 		v := s.Values()
 		return v[0], v[1]
-	case KindPorts:
+	case keys.KindPorts:
 		return s.Choices[1], []any{443}
-	case KindInt:
+	case keys.KindInt:
 		return s.Min + 1, s.Min + 2
-	case KindDuration:
+	case keys.KindDuration:
 		return "7ms", "8ms"
-	case KindSize:
+	case keys.KindSize:
 		return max(s.Min, 1) + 1, max(s.Min, 1) + 2
-	case KindScalar:
+	case keys.KindScalar:
 		return "a", "b"
-	case KindString:
+	case keys.KindString:
 		var sound []any
 		for _, v := range []string{"a", "b", "/a", "/b", "__", "--", "127.0.0.1:1", "127.0.0.1:2", "https://a.example/", "https://b.example/", "https://a.example/d", "https://b.example/d", "A", "B"} {
 			if s.Valid == nil || s.Valid(v) == "" {
@@ -81,10 +82,10 @@ func samples(t *testing.T, s *Spec) (a, b any) {
 			t.Fatalf("no two values of a string: %v", sound)
 		}
 		return sound[0], sound[1]
-	case KindList:
+	case keys.KindList:
 		x, y := samples(t, s.Elem)
 		return []any{x}, []any{y, x}
-	case KindMap:
+	case keys.KindMap:
 		x, y := samples(t, s.Elem)
 		name := "K"
 		if s.Named != nil && s.Named(name) != "" {
@@ -106,10 +107,10 @@ func samples(t *testing.T, s *Spec) (a, b any) {
 }
 
 // keysBelow calls f for every key that has a value of its own.
-func keysBelow(s *Spec, at []string, f func(path []string, s *Spec)) {
+func keysBelow(s *keys.Spec, at []string, f func(path []string, s *keys.Spec)) {
 	for _, k := range s.Keys {
 		path := under(at, k.Name)
-		if k.Spec.Kind == KindObject && len(k.Spec.Keys) > 0 {
+		if k.Spec.Kind == keys.KindObject && len(k.Spec.Keys) > 0 {
 			keysBelow(k.Spec, path, f)
 			if k.Spec.Short == "" {
 				continue
@@ -145,23 +146,23 @@ func TestEveryKeyByFileEnvironmentAndFlag(t *testing.T) {
 		return f
 	}
 	n := 0
-	try := func(path []string, s *Spec) {
-		if path[0] == "policy" || jsonc.FormatKey(path) == "http.tokens" || jsonc.FormatKey(path) == "http.issuers" || s.Kind == KindChoice && len(s.Choices) == 1 { // which nothing could differ in
+	try := func(path []string, s *keys.Spec) {
+		if path[0] == "policy" || jsonc.FormatKey(path) == "http.tokens" || jsonc.FormatKey(path) == "http.issuers" || s.Kind == keys.KindChoice && len(s.Choices) == 1 { // which nothing could differ in
 			return
 		}
 		n++
 		t.Run(jsonc.FormatKey(path), func(t *testing.T) {
 			var x, y any
-			if s != EndpointSpec {
+			if s != keys.EndpointSpec {
 				x, y = samples(t, s)
 			}
 			if s.Short != "" {
 				x, y = samples(t, s.Find(s.Short).Spec)
 			}
-			if s == UrlSpec {
+			if s == keys.UrlSpec {
 				x, y = "https://a.example/", "https://b.example/"
 			}
-			if s == EndpointSpec {
+			if s == keys.EndpointSpec {
 				x, y = "https://a.example/mcp", "https://b.example/mcp"
 			}
 			a, b := setting{path, x}, setting{path, y}
@@ -204,9 +205,9 @@ func TestEveryKeyByFileEnvironmentAndFlag(t *testing.T) {
 			}
 		})
 	}
-	keysBelow(Table, nil, func(path []string, s *Spec) {
+	keysBelow(keys.Table, nil, func(path []string, s *keys.Spec) {
 		if path[0] == "mcpServers" {
-			keysBelow(Entry, []string{"mcpServers", "x"}, try)
+			keysBelow(keys.Entry, []string{"mcpServers", "x"}, try)
 			return
 		}
 		try(path, s)
@@ -274,7 +275,7 @@ func TestVariablesThatAreNoKeys(t *testing.T) {
 // An empty variable is none, whichever key it names, and a flag that is empty is one.
 func TestEmptyVariables(t *testing.T) {
 	var all []string
-	for _, name := range Table.Names() {
+	for _, name := range keys.Table.Names() {
 		all = append(all, "MCPHUB_"+strings.ToUpper(name)+"=", "MCPHUB_"+strings.ToUpper(name)+"__X=")
 	}
 	if got := Environment(all); len(got) > 0 {

@@ -19,6 +19,7 @@ import (
 
 	"mcphub/internal/config/hubfile"
 	"mcphub/internal/config/jsonc"
+	"mcphub/internal/config/keys"
 	"mcphub/internal/reference"
 	"mcphub/internal/spelling"
 )
@@ -169,10 +170,10 @@ func (p *parser) Unmarshal([]byte) (map[string]any, error) {
 	p.tree = p.overlay(p.tree)
 	out := map[string]any{}
 	for _, m := range p.tree.Members {
-		switch k := Table.Find(m.Name); {
+		switch k := keys.Table.Find(m.Name); {
 		case out[m.Name] != nil:
 		case k == nil:
-			p.unknown(nil, m, Table)
+			p.unknown(nil, m, keys.Table)
 		case m.Name == "mcpServers":
 			out[m.Name] = p.servers(m.Value)
 		default:
@@ -190,7 +191,7 @@ func (p *parser) servers(box *jsonc.Node) map[string]any {
 	for _, m := range box.Members {
 		off := m.Value.Get("disabled")
 		p.idle = off != nil && off.Kind == 't'
-		v, _ := p.value([]string{"mcpServers", m.Name}, m.Value, Entry)
+		v, _ := p.value([]string{"mcpServers", m.Name}, m.Value, keys.Entry)
 		p.idle = false
 		if v == nil {
 			v = map[string]any{}
@@ -237,18 +238,18 @@ func (p *parser) file() (*File, error) {
 // defaults is the lowest layer: what the table says, and the same for every
 // server that the file names.
 func defaults(entries *jsonc.Node) map[string]any {
-	out := defaultsOf(Table)
+	out := defaultsOf(keys.Table)
 	servers := map[string]any{}
 	if entries != nil {
 		for _, m := range entries.Members {
-			servers[m.Name] = defaultsOf(Entry)
+			servers[m.Name] = defaultsOf(keys.Entry)
 		}
 	}
 	out["mcpServers"] = servers
 	return out
 }
 
-func defaultsOf(s *Spec) map[string]any {
+func defaultsOf(s *keys.Spec) map[string]any {
 	out := map[string]any{}
 	for _, k := range s.Keys {
 		switch {
@@ -257,12 +258,12 @@ func defaultsOf(s *Spec) map[string]any {
 			c := &checker{src: src, failed: map[string]*Problem{}}
 			if n, bad := src.Parse(); bad == nil {
 				plain := *k.Spec
-				plain.Expand = ExpandNone // it needs no variables
+				plain.Expand = keys.ExpandNone // it needs no variables
 				if v, ok := c.value(nil, n, &plain); ok {
 					out[k.Name] = v
 				}
 			}
-		case k.Spec.Kind == KindObject:
+		case k.Spec.Kind == keys.KindObject:
 			if in := defaultsOf(k.Spec); len(in) > 0 {
 				out[k.Name] = in
 			}
@@ -352,7 +353,7 @@ func (p *parser) policy(f *File, n *jsonc.Node) {
 			r.Name = fmt.Sprintf("rule %d", i+1)
 		}
 		p.unique(seen, r.Name, under(at, "name"), e, "another rule on line %d is called "+jsonc.Quote(r.Name), "rename one of them")
-		if r.Serve && r.Then != ThenEscalate {
+		if r.Serve && r.Then != keys.ThenEscalate {
 			p.report(SeverityWarning, under(at, "serve"), e.Get("serve").Off, fmt.Sprintf("has no effect with %q", r.Then), "leave it out")
 		}
 		p.ruleServers(f, at, r, e.Get("if").Get("servers"))
@@ -409,7 +410,7 @@ func (p *parser) issuers(f *File) {
 }
 
 func (p *parser) tokens(f *File) {
-	if n := p.tree.Get("http").Get("auth"); n != nil && f.HTTP.Auth == AuthNone && f.HTTP.NamesTokens() {
+	if n := p.tree.Get("http").Get("auth"); n != nil && f.HTTP.Auth == keys.AuthNone && f.HTTP.NamesTokens() {
 		p.fail([]string{"http", "auth"}, n.Off, "hub.json says whose tokens count, and this, that nobody needs one", `leave it out, or take "http.tokens" and "http.issuers" out`)
 	}
 	if n, s := p.tree.Get("http").Get("stateKey"), f.HTTP.StateKey; n != nil && (s.Env == "") == (s.File == "") {

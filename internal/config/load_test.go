@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"mcphub/internal/config/hubfile"
+	"mcphub/internal/config/keys"
 )
 
 func ptr[T any](v T) *T { return &v }
@@ -94,7 +95,7 @@ func TestEveryKeyIsRead(t *testing.T) {
 // has no key: decoding is strict one way, everyKey shows the other.
 func TestTableAndTypesAgree(t *testing.T) {
 	f := must(t, everyKey, map[string]string{"GITHUB_TOKEN": "t"})
-	for _, k := range Describe() {
+	for _, k := range keys.Describe() {
 		path := strings.Split(strings.ReplaceAll(k.Path, "[]", ".0"), ".")
 		if path[0] == "mcpServers" || strings.HasPrefix(k.Path, "roots.fallback[]") || strings.HasSuffix(k.Path, "[].serve") || k.Path == "http.tokens[].file" || k.Path == "http.stateKey.file" {
 			continue // not in the first entry, or in place of another key
@@ -111,11 +112,11 @@ func TestDefaults(t *testing.T) {
 		Servers: []Server{{Name: "files", Builtin: "files", Start: "lazy", Era: "auto",
 			Timeout: Timeout{Start: time.Minute, Call: 10 * time.Minute, Stop: 2500 * time.Millisecond},
 			Sandbox: Sandbox{Mode: "off", Default: true, Network: Network{Word: "on"}}}},
-		Sandbox: SandboxDefault,
+		Sandbox: keys.SandboxDefault,
 		Names:   Names{"__", 50}, Expose: Expose{"direct", 20000}, Secrets: Secrets{Store: "keyring"},
 		Roots:    Roots{Timeout: 10 * time.Second, Debounce: 250 * time.Millisecond, Stale: 10 * time.Minute, When: When{Unsupported: true}},
 		Approval: Approval{2 * time.Minute, "off"},
-		HTTP:     HTTP{Listen: "127.0.0.1:0", Auth: AuthToken},
+		HTTP:     HTTP{Listen: "127.0.0.1:0", Auth: keys.AuthToken},
 		Limits:   Limits{64 << 20, 1 << 10, 64 << 20, 1000, 256, 256, 8, 128},
 	}
 	if diff := cmp.Diff(want, f, cmpopts.IgnoreUnexported(File{}), cmpopts.IgnoreFields(Server{}, "Key")); diff != "" {
@@ -250,7 +251,7 @@ func TestNamesOfServers(t *testing.T) {
 	var names []string
 	for _, s := range f.Servers {
 		names = append(names, s.Name)
-		if !IsServerName(s.Name) || strings.Contains(s.Name, "--") {
+		if !keys.IsServerName(s.Name) || strings.Contains(s.Name, "--") {
 			t.Errorf("%q is called %q", s.Key, s.Name)
 		}
 	}

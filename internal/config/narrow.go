@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"mcphub/internal/config/hubfile"
+	"mcphub/internal/config/keys"
 )
 
 // Narrowed returns f with the restrictions of another reading of the same file, and with
@@ -26,7 +27,7 @@ func (f *File) Narrowed(by *File) (n *File, whole bool) {
 		s.Disabled = s.Disabled || by.Servers[at].Disabled
 		out.Servers = append(out.Servers, s)
 	}
-	if others := slices.DeleteFunc(slices.Clone(by.Policy.Rules), func(r Rule) bool { return r.Then == ThenDeny && !hasRule(f, r) }); sameRules(others, f.Policy.Rules) {
+	if others := slices.DeleteFunc(slices.Clone(by.Policy.Rules), func(r Rule) bool { return r.Then == keys.ThenDeny && !hasRule(f, r) }); sameRules(others, f.Policy.Rules) {
 		out.Policy.Rules, out.Policy.Raw = by.Policy.Rules, by.Policy.Raw // wherever a rule that denies stands, it allows nothing
 	}
 	return &out, out.Means(by)

@@ -3,6 +3,8 @@ package config
 import (
 	"reflect"
 	"strings"
+
+	"mcphub/internal/config/keys"
 )
 
 // fixed are the keys that the table marks, and what they hold.
@@ -33,7 +35,7 @@ var fixed = map[string]func(*File) any{
 // in the order of docs/config.md.
 func (f *File) AfterRestart(started *File) []Problem {
 	var out []Problem
-	for _, k := range Describe() {
+	for _, k := range keys.Describe() {
 		value := fixed[k.Path]
 		if value == nil || reflect.DeepEqual(value(f), value(started)) {
 			continue

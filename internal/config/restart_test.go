@@ -3,6 +3,8 @@ package config
 import (
 	"strings"
 	"testing"
+
+	"mcphub/internal/config/keys"
 )
 
 func TestAfterRestart(t *testing.T) {
@@ -26,7 +28,7 @@ func TestAfterRestart(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), want)
 	}
 	n := 0
-	for _, k := range Describe() {
+	for _, k := range keys.Describe() {
 		if (fixed[k.Path] != nil) != k.Restart {
 			t.Errorf("%s: the table says %t", k.Path, k.Restart)
 		}

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"mcphub/internal/config/keys"
 )
 
 // TestSandbox: what an entry asks for is taken or refused, with its line, and never
@@ -18,20 +20,20 @@ func TestSandbox(t *testing.T) {
 	}{
 		{`"required"`, "", false, "required", Network{Word: "on"}},
 		{`"auto"`, "", false, "auto", Network{Word: "on"}},
-		{`{"read": ["a"]}`, "", false, SandboxDefault, Network{Word: "on"}},
+		{`{"read": ["a"]}`, "", false, keys.SandboxDefault, Network{Word: "on"}},
 		{`{"mode": "auto", "network": "off"}`, "", false, "auto", Network{Word: "off"}},
 		{`{"mode": "auto", "network": [443]}`, "", false, "auto", Network{Ports: []int{443}}},
-		{`"reqired"`, `found "reqired", want`, true, SandboxDefault, Network{Word: "on"}},
-		{`true`, "want", true, SandboxDefault, Network{Word: "on"}},
-		{`{"mod": "required"}`, `unknown key "mod"`, true, SandboxDefault, Network{Word: "on"}},
-		{`{"network": "of"}`, "want", true, SandboxDefault, Network{Word: "on"}},
-		{`{"network": []}`, "the list is empty", true, SandboxDefault, Network{Word: "on"}},
-		{`{"network": [0]}`, "1 to 65535", true, SandboxDefault, Network{Word: "on"}},
-		{`{"network": ["443"]}`, "want", true, SandboxDefault, Network{Word: "on"}},
-		{`{"network": 443}`, "want", true, SandboxDefault, Network{Word: "on"}},
-		{`{"sockets": true}`, "want", true, SandboxDefault, Network{Word: "on"}},
-		{`{"widen": "no"}`, "want", true, SandboxDefault, Network{Word: "on"}},
-		{`{"filesystem": {"allowWrite": ["."]}, "network": {"allowedDomains": ["x"]}}`, "runs without this sandbox", false, SandboxDefault, Network{Word: "on"}},
+		{`"reqired"`, `found "reqired", want`, true, keys.SandboxDefault, Network{Word: "on"}},
+		{`true`, "want", true, keys.SandboxDefault, Network{Word: "on"}},
+		{`{"mod": "required"}`, `unknown key "mod"`, true, keys.SandboxDefault, Network{Word: "on"}},
+		{`{"network": "of"}`, "want", true, keys.SandboxDefault, Network{Word: "on"}},
+		{`{"network": []}`, "the list is empty", true, keys.SandboxDefault, Network{Word: "on"}},
+		{`{"network": [0]}`, "1 to 65535", true, keys.SandboxDefault, Network{Word: "on"}},
+		{`{"network": ["443"]}`, "want", true, keys.SandboxDefault, Network{Word: "on"}},
+		{`{"network": 443}`, "want", true, keys.SandboxDefault, Network{Word: "on"}},
+		{`{"sockets": true}`, "want", true, keys.SandboxDefault, Network{Word: "on"}},
+		{`{"widen": "no"}`, "want", true, keys.SandboxDefault, Network{Word: "on"}},
+		{`{"filesystem": {"allowWrite": ["."]}, "network": {"allowedDomains": ["x"]}}`, "runs without this sandbox", false, keys.SandboxDefault, Network{Word: "on"}},
 	} {
 		f, problems, err := Parse("hub.json", []byte("{\"mcpServers\": {\"a\": {\"command\": \"x\",\n\"sandbox\": "+tc.sandbox+"}}}"), envOf(nil))
 		if err != nil {
@@ -62,7 +64,7 @@ func TestSandboxOfWhoSaysNone(t *testing.T) {
 		mode       string
 		nothing    bool // the entry says nothing of a sandbox
 	}{
-		{``, `"command": "x"`, SandboxDefault, true},
+		{``, `"command": "x"`, keys.SandboxDefault, true},
 		{`"sandbox": "auto",`, `"command": "x"`, "auto", true},
 		{`"sandbox": "required",`, `"command": "x"`, "required", true},
 		{`"sandbox": "off",`, `"command": "x"`, "off", true},

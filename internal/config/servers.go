@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"mcphub/internal/config/jsonc"
+	"mcphub/internal/config/keys"
 	"mcphub/internal/lazyregexp"
 )
 
@@ -179,7 +180,7 @@ func (c *checker) duplicates(at []string, n *jsonc.Node) {
 // a number.
 func callNames(entries *jsonc.Node, separator string) map[string]string {
 	called, taken := map[string]string{}, map[string]bool{}
-	plain := func(name string) bool { return IsServerName(name) && !strings.Contains(name, separator) }
+	plain := func(name string) bool { return keys.IsServerName(name) && !strings.Contains(name, separator) }
 	for _, m := range entries.Members {
 		if plain(m.Name) {
 			called[m.Name], taken[m.Name] = m.Name, true
@@ -241,13 +242,13 @@ func (s *Server) sandbox(mode string, n *jsonc.Node) {
 	case s.Command != "":
 		s.Sandbox.Mode = mode
 	default:
-		s.Sandbox.Mode = SandboxOff
+		s.Sandbox.Mode = keys.SandboxOff
 	}
 }
 
 // fits checks that the rest of an entry goes with its kind.
 func (c *checker) fits(at []string, s *Server, n *jsonc.Node, kind string) {
-	if t := n.Get("type"); t != nil && s.Type != "" && (s.Type == TransportStdio) != (kind == "command") {
+	if t := n.Get("type"); t != nil && s.Type != "" && (s.Type == keys.TransportStdio) != (kind == "command") {
 		c.fail(under(at, "type"), t.Off, fmt.Sprintf("%q does not go with %q", s.Type, kind), "leave it out")
 	}
 	useless := []string{"url", "headers", "auth"}
@@ -256,13 +257,13 @@ func (c *checker) fits(at []string, s *Server, n *jsonc.Node, kind string) {
 		if v := n.Get("roots"); v != nil && s.Roots == "args" {
 			c.fail(under(at, "roots"), v.Off, `"args" does not go with "url"`, `a server on the network can be told by "list" only`)
 		}
-		if bad := IsURL(s.URL); s.URL != "" && bad != "" && !(s.Disabled && strings.Contains(s.URL, "${")) {
+		if bad := keys.IsURL(s.URL); s.URL != "" && bad != "" && !(s.Disabled && strings.Contains(s.URL, "${")) {
 			c.fail(under(at, "url"), n.Get("url").Off, "the text "+bad, `want "https://HOST/PATH"`)
 		}
 	}
-	if v := n.Get("sandbox"); v != nil && kind == "url" && s.Sandbox.Mode != SandboxOff {
+	if v := n.Get("sandbox"); v != nil && kind == "url" && s.Sandbox.Mode != keys.SandboxOff {
 		sev := SeverityWarning
-		if s.Sandbox.Mode == SandboxRequired {
+		if s.Sandbox.Mode == keys.SandboxRequired {
 			sev = SeverityError
 		}
 		c.report(sev, under(at, "sandbox"), v.Off, `has no effect with "url": the server runs elsewhere, and nothing here holds it`, "leave it out")

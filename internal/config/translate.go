@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"mcphub/internal/config/jsonc"
+	"mcphub/internal/config/keys"
 )
 
 // Translate turns one entry of a client's configuration, as JSON, into the
@@ -29,7 +30,7 @@ func Translate(name string, entry []byte) ([]byte, []Problem, error) {
 		return nil, c.problems, bad
 	}
 	out.Members = slices.DeleteFunc(out.Members, func(m jsonc.Member) bool {
-		if Entry.Find(m.Name) == nil {
+		if keys.Entry.Find(m.Name) == nil {
 			if !strings.HasPrefix(m.Name, "//") {
 				c.report(SeverityNote, []string{"mcpServers", name, m.Name}, m.Off, "unknown key "+jsonc.Quote(m.Name), "it was left out")
 			}
@@ -59,12 +60,12 @@ func ServerName(s string) string {
 	for strings.Contains(s, "__") { // the separator, unless the file says otherwise
 		s = strings.ReplaceAll(s, "__", "_")
 	}
-	if IsServerName(s) {
+	if keys.IsServerName(s) {
 		return s
 	}
 	var out []rune
 	for _, r := range s {
-		if r < 128 && IsServerName(string(r)) {
+		if r < 128 && keys.IsServerName(string(r)) {
 			if len(out) > 0 || r != '.' && r != '-' {
 				out = append(out, r)
 			}
@@ -76,7 +77,7 @@ func ServerName(s string) string {
 		out = out[:len(out)-1]
 	}
 	name := string(out[:min(len(out), 40)])
-	if !IsServerName(name) {
+	if !keys.IsServerName(name) {
 		return "server"
 	}
 	return name

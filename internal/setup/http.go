@@ -17,6 +17,7 @@ import (
 	"mcphub/hub"
 	"mcphub/internal/bearer"
 	"mcphub/internal/config"
+	"mcphub/internal/config/keys"
 	"mcphub/internal/consent"
 	"mcphub/internal/exit"
 	"mcphub/internal/issuers"
@@ -48,7 +49,7 @@ func Token(f *config.File, env func(string) string) (bearer.Place, error) {
 // HTTPOptions turns the http block of hub.json into values, but for the token that the
 // hub makes where it names none.
 func HTTPOptions(f *config.File, env func(string) (string, bool), log zerolog.Logger) (hub.HTTPOptions, error) {
-	o := hub.HTTPOptions{Hosts: f.HTTP.Hosts, Origins: f.HTTP.Origins, Sessions: f.Limits.Sessions, Poll: f.HTTP.Poll, Open: f.HTTP.Auth == config.AuthNone}
+	o := hub.HTTPOptions{Hosts: f.HTTP.Hosts, Origins: f.HTTP.Origins, Sessions: f.Limits.Sessions, Poll: f.HTTP.Poll, Open: f.HTTP.Auth == keys.AuthNone}
 	home, _ := os.UserHomeDir() // without one, what needs it stays relative and is refused
 	if key := f.HTTP.StateKey; key != (config.Secret{}) {
 		at := f.At("http", "stateKey")

@@ -21,6 +21,7 @@ import (
 	"mcphub/children/sandbox"
 	"mcphub/hub"
 	"mcphub/internal/config"
+	"mcphub/internal/config/keys"
 	"mcphub/internal/reference"
 	"mcphub/internal/secrets"
 	"mcphub/internal/spelling"
@@ -327,7 +328,7 @@ func (l *linter) http() {
 		l.report(config.SeverityError, fmt.Sprintf("%s can be reached from other machines, so serve --http refuses it without tokens", l.file.HTTP.Listen),
 			`add "http.tokens", or listen on 127.0.0.1`, "http", "listen")
 	}
-	if l.file.HTTP.Auth == config.AuthNone {
+	if l.file.HTTP.Auth == keys.AuthNone {
 		l.report(config.SeverityWarning, OpenText, `leave it out: then serve --http asks for a token, and mcphub install CLIENT --http gives a client the one that the hub makes`, "http", "auth")
 	} else if place, err := Token(l.file, os.Getenv); err == nil && l.file.HTTP.MakesToken() {
 		if _, err := place.Read(); err != nil && !errors.Is(err, fs.ErrNotExist) {

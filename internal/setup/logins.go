@@ -10,7 +10,7 @@ import (
 	"mcphub/children"
 	"mcphub/children/remote"
 	"mcphub/children/spec"
-	"mcphub/internal/config"
+	"mcphub/internal/config/keys"
 	"mcphub/internal/exit"
 	"mcphub/internal/oauth"
 	"mcphub/internal/oauth/logins"
@@ -117,7 +117,7 @@ func (r *Result) LogIn(ctx context.Context, name, principal string, by Way) (*lo
 		}
 	}
 	var g *oauth.Grant
-	if by.Device || account.Flow == config.FlowDevice {
+	if by.Device || account.Flow == keys.FlowDevice {
 		g, err = c.Device(ctx, at, by.Request, by.Code)
 	} else {
 		g, err = c.Browser(ctx, at, by.Request, by.Page)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"mcphub/internal/config"
+	"mcphub/internal/config/keys"
 	"mcphub/rootsmgr/guard"
 	"mcphub/rootsmgr/platform"
 	"mcphub/validate"
@@ -15,7 +16,7 @@ import (
 	"mcphub/validate/policy"
 )
 
-var decisions = map[string]policy.Decision{config.ThenAllow: policy.Allow, config.ThenDeny: policy.Deny, config.ThenEscalate: policy.Escalate}
+var decisions = map[string]policy.Decision{keys.ThenAllow: policy.Allow, keys.ThenDeny: policy.Deny, keys.ThenEscalate: policy.Escalate}
 
 // policyOf translates; relative directories start at the folder of hub.json.
 func policyOf(f *config.File, home string) (policy.Policy, error) {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"mcphub/internal/config"
+	"mcphub/internal/config/keys"
 	"mcphub/internal/reference"
 	"mcphub/internal/secrets"
 )
@@ -44,7 +45,7 @@ func configFolder(env func(string) string) string {
 // Secrets says where the secrets are kept that a file refers to.
 func Secrets(f *config.File, home string) secrets.Options {
 	return secrets.Options{
-		FileOnly: f.Secrets.Store == config.StoreFile, Dir: configFolder(os.Getenv),
+		FileOnly: f.Secrets.Store == keys.StoreFile, Dir: configFolder(os.Getenv),
 		Identity: resolvePath(f, f.Secrets.Identity, home, false),
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"mcphub/children/spec"
 	"mcphub/hub"
 	"mcphub/internal/config"
+	"mcphub/internal/config/keys"
 	"mcphub/internal/exit"
 	"mcphub/validate/declare"
 )
@@ -81,7 +82,7 @@ func addServer(cfg *hub.Config, file *config.File, s *config.Server) error {
 	}
 	if a := s.Auth; a != nil {
 		child.Auth = spec.Auth{
-			Asked: true, Machine: a.Flow == config.FlowClient, ClientID: a.ClientID, ClientSecret: absolute(a.ClientSecret),
+			Asked: true, Machine: a.Flow == keys.FlowClient, ClientID: a.ClientID, ClientSecret: absolute(a.ClientSecret),
 			Document: child.Auth.Document, Issuer: a.Issuer, Scopes: a.Scopes, CallbackPort: a.CallbackPort,
 		}
 	}
@@ -146,6 +147,6 @@ var (
 	rootsModes   = map[string]spec.RootsMode{"args": spec.RootsArgs, "list": spec.RootsList, "none": spec.RootsNone}
 	shares       = map[string]spec.Share{"roots": spec.ShareRoots, "all": spec.ShareAll}
 	starts       = map[string]spec.StartMode{"eager": spec.StartEager}
-	sandboxModes = map[string]sandbox.Mode{config.SandboxAuto: sandbox.Auto, config.SandboxRequired: sandbox.Required}
+	sandboxModes = map[string]sandbox.Mode{keys.SandboxAuto: sandbox.Auto, keys.SandboxRequired: sandbox.Required}
 	eras         = map[string]spec.Era{"legacy": spec.EraLegacy, "modern": spec.EraModern}
 )

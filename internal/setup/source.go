@@ -10,6 +10,7 @@ import (
 
 	"mcphub/internal/config"
 	"mcphub/internal/config/hubfile"
+	"mcphub/internal/config/keys"
 	"mcphub/internal/consent"
 	"mcphub/internal/exit"
 	"mcphub/internal/printable"
@@ -77,7 +78,7 @@ func (s *Source) above() ([]config.Setting, error) {
 		return nil, &exit.Error{Code: exit.Usage, Err: err}
 	}
 	if s.NoAuth {
-		auth, err := config.Flags([]string{"http.auth=" + config.AuthNone})
+		auth, err := config.Flags([]string{"http.auth=" + keys.AuthNone})
 		if err != nil {
 			return nil, err
 		}

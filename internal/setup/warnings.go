@@ -8,6 +8,7 @@ import (
 
 	"mcphub/hub"
 	"mcphub/internal/config"
+	"mcphub/internal/config/keys"
 )
 
 // withoutEffect lists settings that have no effect in this version. None of them would
@@ -16,7 +17,7 @@ func withoutEffect(f *config.File) []config.Problem {
 	var out []config.Problem
 	for i := range f.Policy.Rules {
 		r := &f.Policy.Rules[i]
-		if r.Serve && r.Then == config.ThenEscalate && (r.If.Paths == nil || r.If.Paths.Within == "") {
+		if r.Serve && r.Then == keys.ThenEscalate && (r.If.Paths == nil || r.If.Paths.Within == "") {
 			p := f.At("policy", "rules", strconv.Itoa(i), "serve")
 			p.Severity, p.Text, p.Hint = config.SeverityWarning, "has no effect: the rule names no directory", `name one under "within"`
 			out = append(out, p)
