@@ -90,7 +90,7 @@ func (s *Session) explain(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answe
 }
 
 func (s *Session) explainTool(ctx context.Context, name string, arguments []byte) (jsonrpc.Answer, error) {
-	tool, refusal := s.lookups.FindTool(ctx, name)
+	tool, refusal := s.calls.FindTool(ctx, name)
 	if tool.Tool == nil {
 		return refusal, nil
 	}

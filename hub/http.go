@@ -9,7 +9,6 @@ import (
 	"mcphub/hub/call"
 	"mcphub/hub/handshake"
 	"mcphub/hub/httpfront"
-	"mcphub/hub/lookup"
 	"mcphub/hub/modern"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/mirror"
@@ -137,7 +136,7 @@ type modernRequest struct {
 }
 
 func (r *modernRequest) Mirrors() []mirror.Mark {
-	if tool := r.s.lookups.Known(r.m); tool != nil {
+	if tool := r.s.calls.Known(r.m); tool != nil {
 		return tool.Mirrors
 	}
 	return nil
@@ -149,7 +148,7 @@ func (r *modernRequest) HasMethod() bool {
 }
 
 func (r *modernRequest) Serve(ctx context.Context, reply *httpfront.ModernReply) jsonrpc.Answer {
-	return r.s.answer(r.m, func() jsonrpc.Answer { return r.s.serveRead(lookup.WithHeaders(ctx, reply), r.m, r.meta, reply) })
+	return r.s.answer(r.m, func() jsonrpc.Answer { return r.s.serveRead(call.WithHeaders(ctx, reply), r.m, r.meta, reply) })
 }
 
 // nobody is the peer of what belongs to no request, where there is no session:

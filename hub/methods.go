@@ -101,23 +101,23 @@ func (how *method) serve(s *Session, ctx context.Context, m *jsonrpc.Message, by
 }
 
 func callTool(s *Session, ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
-	return s.lookups.ServeTool(ctx, m)
+	return s.calls.ServeTool(ctx, m)
 }
 
 func getPrompt(s *Session, ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
-	return s.lookups.ServePrompt(ctx, m)
+	return s.calls.ServePrompt(ctx, m)
 }
 
 func readResource(s *Session, ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
-	return s.lookups.ServeResource(ctx, m)
+	return s.calls.ServeResource(ctx, m)
 }
 
 func complete(s *Session, ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
-	return s.lookups.ServeCompletion(ctx, m)
+	return s.calls.ServeCompletion(ctx, m)
 }
 
 func extension(s *Session, ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
-	return s.lookups.ServeExtension(ctx, m)
+	return s.calls.ServeExtension(ctx, m)
 }
 
 func (s *Session) pong(context.Context, *jsonrpc.Message) jsonrpc.Answer {

@@ -79,7 +79,7 @@ func (s *Session) carry(m *jsonrpc.Message) {
 	ok := s.outbox.put(len(own.Frame), func(ctx context.Context) {
 		ctx, cancel := context.WithTimeout(ctx, s.hub.now().StartLimit(""))
 		defer cancel()
-		if a := s.lookups.ServeExtension(ctx, own); a.Error != nil {
+		if a := s.calls.ServeExtension(ctx, own); a.Error != nil {
 			s.log.Debug().Str("method", printable.Escape(own.Method, 100)).Str("reason", jsonrpc.ParseError(a.Error).Message).Msg("notification of the client not passed on")
 		}
 	})

@@ -19,7 +19,6 @@ import (
 	"mcphub/hub/call"
 	"mcphub/hub/declaration"
 	"mcphub/hub/handshake"
-	"mcphub/hub/lookup"
 	"mcphub/hub/modern"
 	"mcphub/hub/offering"
 	"mcphub/hub/record"
@@ -55,7 +54,6 @@ type Session struct {
 	handshaken  atomic.Bool   // the client has said initialize: what belongs to no request may be said to it then
 
 	calls     call.Session
-	lookups   lookup.Session // of what the client asks of children
 	tasks     tasks.Table
 	approvals *approval.Queue // what a person has allowed, or is asked
 	records   *record.Recorder
@@ -113,12 +111,11 @@ func (h *Hub) newSession(o sessionOptions) *Session {
 	})
 	s.calls = call.Session{
 		ID: id, Principal: o.principal, Current: &h.current, Offering: s.Offering, Instances: s.member, Approvals: s.approvals, Terminal: &h.terminal,
-		Records: s.records, Tasks: &s.tasks, Progress: &h.progress, Log: s.log,
+		Records: s.records, Tasks: &s.tasks, Progress: &h.progress, Own: s.ownTool, Log: s.log,
 		AdoptTask: func(ctx context.Context, lease *children.Lease, a jsonrpc.Answer, drop func()) jsonrpc.Answer {
 			return s.tasks.Adopt(ctx, taskSession{s}, lease, a, drop)
 		},
 	}
-	s.lookups = lookup.Session{Session: &s.calls, Own: s.ownTool}
 	return s
 }
 

@@ -187,7 +187,7 @@ func (s *Session) serversReport(only string) serversReport {
 		st, _, _, _ := s.ChildStatus(name)
 		r := serverReport{Name: name, State: st.State.String(), Share: g.Child(name).Spec.Share.String(), Error: printable.Clean(st.Err), Restarts: st.Restarts, Tools: []toolReport{}}
 		if st.State != children.Ready {
-			r.Stderr = s.lookups.StderrOf(st)
+			r.Stderr = s.calls.StderrOf(st)
 		}
 		for _, o := range c.Tools() {
 			if o.Child == name {

@@ -11,7 +11,6 @@ import (
 	"mcphub/hub/call"
 	"mcphub/hub/catalog"
 	"mcphub/hub/configuration"
-	"mcphub/hub/lookup"
 	"mcphub/hub/offering"
 	"mcphub/hub/subscribe"
 	"mcphub/internal/jsonrpc"
@@ -50,7 +49,7 @@ func (s subscribeSession) InTurn(ctx context.Context, uri string, ask func(subsc
 		if len(list) == 0 {
 			return refusal, nil
 		}
-		a, _, err := s.lookups.InTurn(ctx, uri, list, sure, func(from offering.Source) (jsonrpc.Answer, error) { return ask(place{s.Session, from}) })
+		a, _, err := s.calls.InTurn(ctx, uri, list, sure, func(from offering.Source) (jsonrpc.Answer, error) { return ask(place{s.Session, from}) })
 		return a, err
 	})
 }
@@ -83,9 +82,9 @@ func (s subscribeSession) TryAcquire(k spec.Key) (*children.Lease, bool) {
 // telling returns the children that may have a resource and tell of changes, the
 // likeliest first. Where there are none the answer says why.
 func (s *Session) telling(ctx context.Context, uri string) (list []offering.Source, sure bool, refusal jsonrpc.Answer) {
-	list, sure = s.lookups.Sources(ctx, uri)
+	list, sure = s.calls.Sources(ctx, uri)
 	if len(list) == 0 {
-		return nil, false, lookup.NoResource(uri)
+		return nil, false, call.NoResource(uri)
 	}
 	tells := s.Catalog()
 	list = slices.DeleteFunc(list, func(from offering.Source) bool { return !tells.Subscribable(from.Child) })
@@ -106,7 +105,7 @@ func (p place) Ask(ctx context.Context, m *jsonrpc.Message, before func(spec.Key
 	if before != nil {
 		leased = func(lease *children.Lease) error { return before(lease.Key(), lease.Term()) }
 	}
-	a, err := p.s.lookups.AboutResource(ctx, m, p.from, m.Param("uri"), leased)
+	a, err := p.s.calls.AboutResource(ctx, m, p.from, m.Param("uri"), leased)
 	if errors.Is(err, configuration.ErrSuperseded) {
 		err = fmt.Errorf("%w: %w", subscribe.ErrReplaced, err)
 	}

@@ -11,7 +11,6 @@ import (
 
 	"mcphub/hub/call"
 	"mcphub/hub/catalog"
-	"mcphub/hub/lookup"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/printable"
 )
@@ -43,7 +42,7 @@ func (h *Hub) buildControl(version string) error {
 			mcp.WithInteger("limit", mcp.Description("How many tools at most; 5 when left out"), mcp.Min(1), mcp.Max(mostFound)),
 			mcp.WithReadOnlyHintAnnotation(true), mcp.WithDestructiveHintAnnotation(false), mcp.WithIdempotentHintAnnotation(true), mcp.WithOpenWorldHintAnnotation(false),
 		), Handler: h.findTools},
-		{Tool: mcp.NewTool(lookup.CallTool,
+		{Tool: mcp.NewTool(call.CallTool,
 			mcp.WithDescription("Calls a tool of a server behind this hub by the server's name and the tool's own name. The call is judged like any other. find-tools and list-tools tell the names."),
 			mcp.WithString("serverName", mcp.Required(), mcp.Description("Name of the server in hub.json")),
 			mcp.WithString("toolName", mcp.Required(), mcp.Description("The tool's own name, without prefix")),

@@ -1,11 +1,17 @@
-// Package call takes what a client asks of a child through its steps, from the scan of
-// its arguments to the answer.
+// Package call takes what a client asks of a child through its steps, from the lookup of
+// what it names to the answer.
 //
 // # The life of a call
 //
 // A [Call] is a tool, a prompt, a resource, a completion, a subscription, or something of
-// an extension. What differs is its [Target]. It was looked up before.
+// an extension. What differs is its [Target].
 //
+//  0. Look up (lookup_*.go): the name in the session's catalogue (package offering), an
+//     immutable value which may hold what children offered in an earlier run. A name that
+//     may belong to a child which has not listed its tools yet waits for that child. A
+//     resource whose owner is not known is asked of the children in turn; each request is
+//     judged first. No name is guessed: one that several children have is refused with
+//     the names that tell them apart.
 //  1. Scan: the raw argument bytes as strict JSON, the tool's own schema, which
 //     strings are paths. Where nothing is found no roots are needed.
 //  2. Roots: the boundary of this session, no older than the last change that the

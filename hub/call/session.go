@@ -37,6 +37,7 @@ type Session struct {
 	// AdoptTask makes a task of a child one of the session. drop ends the progress of
 	// the call that made it.
 	AdoptTask func(ctx context.Context, lease *children.Lease, a jsonrpc.Answer, drop func()) jsonrpc.Answer
+	Own       func(ctx context.Context, tool string, m *jsonrpc.Message) jsonrpc.Answer // serves the hub's own tools but CallTool
 	Log       zerolog.Logger
 
 	dones  dones

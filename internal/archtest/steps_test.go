@@ -17,10 +17,10 @@ var steps = []struct {
 	at   map[string]string
 }{
 	{"scan", []string{"Scan"}, "checker", map[string]string{"hub/call ToolTarget.scan": ""}},
-	{"scan", []string{"ScanURI"}, "checker", map[string]string{"hub/lookup Session.AboutResource": ""}},
-	{"scan", []string{"ScanPrompt"}, "checker", map[string]string{"hub/lookup Session.ServePrompt": ""}},
-	{"scan", []string{"ScanCompletion"}, "checker", map[string]string{"hub/lookup Session.complete": ""}},
-	{"scan", []string{"ScanParams"}, "checker", map[string]string{"hub/lookup Session.extendTo": ""}},
+	{"scan", []string{"ScanURI"}, "checker", map[string]string{"hub/call Session.AboutResource": ""}},
+	{"scan", []string{"ScanPrompt"}, "checker", map[string]string{"hub/call Session.ServePrompt": ""}},
+	{"scan", []string{"ScanCompletion"}, "checker", map[string]string{"hub/call Session.complete": ""}},
+	{"scan", []string{"ScanParams"}, "checker", map[string]string{"hub/call Session.extendTo": ""}},
 	{"scan", []string{"scan"}, "t", map[string]string{"hub/call attempt.find": "whatever the target"}},
 	{"judge", []string{"Judge"}, "checker", map[string]string{
 		"hub/call Session.judgeOnce": "",

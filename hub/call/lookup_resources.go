@@ -1,4 +1,4 @@
-package lookup
+package call
 
 import (
 	"context"
@@ -9,7 +9,6 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"mcphub/children"
-	"mcphub/hub/call"
 	"mcphub/hub/catalog"
 	"mcphub/hub/configuration"
 	"mcphub/hub/offering"
@@ -51,15 +50,15 @@ const mostSources = 16
 // ServeResource answers resources/read. Where it is not known whose a resource
 // is, the children are asked in turn until one has it: each is judged first.
 func (s *Session) ServeResource(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
-	if err := call.CheckParams(m); err != nil {
+	if err := CheckParams(m); err != nil {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
 	}
-	quoted, uri, err := call.StringAt(m, "uri", "a URI")
+	quoted, uri, err := StringAt(m, "uri", "a URI")
 	if err != nil {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
 	}
-	ctx = s.WithLogins(s.WithNotice(ctx, call.TokenOf(m)))
-	return call.UpToDate(func() (jsonrpc.Answer, error) {
+	ctx = s.WithLogins(s.WithNotice(ctx, TokenOf(m)))
+	return UpToDate(func() (jsonrpc.Answer, error) {
 		list, sure := s.Sources(ctx, uri)
 		a, from, err := s.InTurn(ctx, uri, list, sure, func(from offering.Source) (jsonrpc.Answer, error) {
 			return s.AboutResource(ctx, m, from, quoted, nil)
@@ -84,7 +83,7 @@ func (s *Session) InTurn(ctx context.Context, uri string, list []offering.Source
 		switch {
 		case errors.Is(err, configuration.ErrSuperseded):
 			return a, from, err
-		case errors.Is(err, call.ErrDenied):
+		case errors.Is(err, ErrDenied):
 			return a, from, nil
 		case a.Error == nil || sure || !notFound(a):
 			return a, from, nil
@@ -105,7 +104,7 @@ func (s *Session) InTurn(ctx context.Context, uri string, list []offering.Source
 func (s *Session) AboutResource(ctx context.Context, m *jsonrpc.Message, from offering.Source, quoted []byte, before func(*children.Lease) error) (jsonrpc.Answer, error) {
 	for {
 		g := from.By
-		c := &call.Call{Session: s.Session, Token: call.TokenOf(m), Splicing: call.SplicingOf(m, quoted, from.URI), Target: &call.RequestTarget{
+		c := &Call{Session: s, Token: TokenOf(m), Splicing: SplicingOf(m, quoted, from.URI), Target: &RequestTarget{
 			By: g, Child: from.Child, Method: m.Method, Before: before, Follows: true, Templates: s.Offering.Catalog().TemplatesOf(from.Child),
 			Scan: func(templates []string) (*validate.Scan, error) {
 				return g.Checker.ScanURI(from.Child, from.URI, templates...)

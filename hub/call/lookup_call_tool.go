@@ -1,11 +1,10 @@
-package lookup
+package call
 
 import (
 	"context"
 	"fmt"
 	"sort"
 
-	"mcphub/hub/call"
 	"mcphub/hub/offering"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/printable"
@@ -23,11 +22,11 @@ func (s *Session) serveOwn(ctx context.Context, tool offering.Tool, m *jsonrpc.M
 	args := m.Param("arguments")
 	child, ok := jsonrpc.String(jsonrpc.Get(args, "serverName"))
 	if !ok {
-		return call.ToolError(`call-tool needs "serverName", the name of a server (a string). Servers: ` + printable.List(s.Current.Now().ChildNames())), nil
+		return ToolError(`call-tool needs "serverName", the name of a server (a string). Servers: ` + printable.List(s.Current.Now().ChildNames())), nil
 	}
 	remote, ok := jsonrpc.String(jsonrpc.Get(args, "toolName"))
 	if !ok {
-		return call.ToolError(`call-tool needs "toolName", the tool's own name (a string)`), nil
+		return ToolError(`call-tool needs "toolName", the tool's own name (a string)`), nil
 	}
 	inner := jsonrpc.Get(args, "toolArgs")
 	if c := s.Current.Now().Child(child); c == nil {
@@ -37,8 +36,8 @@ func (s *Session) serveOwn(ctx context.Context, tool offering.Tool, m *jsonrpc.M
 	if target.Tool == nil {
 		return refusal, nil
 	}
-	meta, token := m.Param("_meta"), call.TokenOf(m)
-	c := &call.Call{Session: s.Session, Target: &call.ToolTarget{Listed: target, Args: inner, At: "/toolArgs"}, Token: token, Build: func(own []byte, edits []jsonrpc.Edit) [][]byte {
+	meta, token := m.Param("_meta"), TokenOf(m)
+	c := &Call{Session: s, Target: &ToolTarget{Listed: target, Args: inner, At: "/toolArgs"}, Token: token, Build: func(own []byte, edits []jsonrpc.Edit) [][]byte {
 		parts := [][]byte{jsonrpc.AppendString([]byte(`{"name":`), target.Remote)}
 		if inner != nil {
 			parts = append(append(parts, []byte(`,"arguments":`)), jsonrpc.Splice(inner, edits...)...)
@@ -61,7 +60,7 @@ func (s *Session) noServer(name string) jsonrpc.Answer {
 	if b := s.Current.Now().BrokenEntry(name); b != nil {
 		return refuseBroken(*b)
 	}
-	return call.ToolError(fmt.Sprintf("There is no server %q. Servers: %s", printable.Escape(name, 100), printable.List(s.Current.Now().ChildNames())))
+	return ToolError(fmt.Sprintf("There is no server %q. Servers: %s", printable.Escape(name, 100), printable.List(s.Current.Now().ChildNames())))
 }
 
 // findRemote finds a tool by its child and its own name.
@@ -75,14 +74,14 @@ func (s *Session) findRemote(ctx context.Context, child, remote string) (t offer
 	case found:
 		return t, jsonrpc.Answer{}
 	case ctx.Err() != nil:
-		return offering.Tool{}, call.Gone(ctx, nil)
+		return offering.Tool{}, Gone(ctx, nil)
 	case down != "":
-		return offering.Tool{}, call.ToolError(down)
+		return offering.Tool{}, ToolError(down)
 	}
 	c := s.Offering.Catalog()
 	for _, left := range c.Omitted(child) {
 		if left.Name == remote {
-			return offering.Tool{}, call.ToolError(fmt.Sprintf("The tool %q of server %q is not offered: %s", remote, child, left.Reason))
+			return offering.Tool{}, ToolError(fmt.Sprintf("The tool %q of server %q is not offered: %s", remote, child, left.Reason))
 		}
 	}
 	var known []string
@@ -92,5 +91,5 @@ func (s *Session) findRemote(ctx context.Context, child, remote string) (t offer
 		}
 	}
 	sort.Strings(known)
-	return offering.Tool{}, call.ToolError(fmt.Sprintf("The server %q has no tool %q. Its tools: %s", child, printable.Escape(remote, 100), printable.List(known)))
+	return offering.Tool{}, ToolError(fmt.Sprintf("The server %q has no tool %q. Its tools: %s", child, printable.Escape(remote, 100), printable.List(known)))
 }

@@ -1,4 +1,4 @@
-package lookup
+package call
 
 import (
 	"context"
@@ -7,7 +7,6 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
-	"mcphub/hub/call"
 	"mcphub/hub/catalog"
 	"mcphub/hub/offering"
 	"mcphub/internal/jsonrpc"
@@ -17,15 +16,15 @@ import (
 
 // ServeTool answers a tools/call of the client.
 func (s *Session) ServeTool(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
-	if err := call.CheckMembers(m.Members); err != nil {
+	if err := CheckMembers(m.Members); err != nil {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
 	}
-	quoted, name, err := call.StringAt(m, "name", "the name of a tool")
+	quoted, name, err := StringAt(m, "name", "the name of a tool")
 	if err != nil {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
 	}
-	ctx = s.WithLogins(s.WithNotice(ctx, call.TokenOf(m)))
-	return call.UpToDate(func() (jsonrpc.Answer, error) {
+	ctx = s.WithLogins(s.WithNotice(ctx, TokenOf(m)))
+	return UpToDate(func() (jsonrpc.Answer, error) {
 		tool, refusal := s.FindTool(ctx, name)
 		if tool.Tool == nil {
 			return refusal, nil
@@ -87,7 +86,7 @@ func (s *Session) FindTool(ctx context.Context, name string) (t offering.Tool, r
 	case found:
 		return t, jsonrpc.Answer{}
 	case ctx.Err() != nil:
-		return offering.Tool{}, call.Gone(ctx, nil)
+		return offering.Tool{}, Gone(ctx, nil)
 	}
 	l := s.Offering.Catalog()
 	switch of := l.AppTools(name); {
@@ -101,7 +100,7 @@ func (s *Session) FindTool(ctx context.Context, name string) (t offering.Tool, r
 		return offering.Tool{}, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, fmt.Sprintf(
 			"several servers have apps and a tool %s: call it by one of its names here: %s", printable.Quote(name), printable.List(names)))
 	case down != "":
-		return offering.Tool{}, call.ToolError(down)
+		return offering.Tool{}, ToolError(down)
 	}
 	for _, b := range s.Current.Now().Broken {
 		if b.Prefix != "" && strings.HasPrefix(name, b.Prefix) {

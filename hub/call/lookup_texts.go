@@ -1,11 +1,10 @@
-package lookup
+package call
 
 import (
 	"fmt"
 	"strings"
 
 	"mcphub/children"
-	"mcphub/hub/call"
 	"mcphub/hub/configuration"
 	"mcphub/hub/offering"
 	"mcphub/internal/jsonrpc"
@@ -40,7 +39,7 @@ func unknownTool(name string, c *offering.Catalog, owners []string) string {
 
 // refuseBroken answers a call of a server that hub.json describes wrongly.
 func refuseBroken(b configuration.Broken) jsonrpc.Answer {
-	return call.ToolError(fmt.Sprintf("The server %q cannot be run: %s", b.Name, b.Reason))
+	return ToolError(fmt.Sprintf("The server %q cannot be run: %s", b.Name, b.Reason))
 }
 
 // StderrOf is what the session may see of a child's stderr: of one that is shared

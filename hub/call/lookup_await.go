@@ -1,11 +1,10 @@
-package lookup
+package call
 
 import (
 	"context"
 	"errors"
 
 	"mcphub/children/run"
-	"mcphub/hub/call"
 	"mcphub/hub/configuration"
 )
 
@@ -29,7 +28,7 @@ func (s *Session) await(ctx context.Context, owners []string, found func() bool)
 		return true, ""
 	}
 	for _, owner := range owners {
-		if st, _, _, _ := s.Offering.ChildStatus(owner); !st.Listed && st.Failures > failures[owner] && !(st.AsksLogin && call.OffersLogin(ctx)) {
+		if st, _, _, _ := s.Offering.ChildStatus(owner); !st.Listed && st.Failures > failures[owner] && !(st.AsksLogin && OffersLogin(ctx)) {
 			return false, s.downText(st) // it has had its time to start
 		}
 		if down := s.revive(ctx, owner); down != "" || ctx.Err() != nil {

@@ -1,9 +1,8 @@
-package lookup
+package call
 
 import (
 	"context"
 
-	"mcphub/hub/call"
 	"mcphub/hub/catalog"
 	"mcphub/hub/offering"
 	"mcphub/internal/jsonrpc"
@@ -13,20 +12,20 @@ import (
 
 // ServePrompt answers prompts/get.
 func (s *Session) ServePrompt(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
-	if err := call.CheckParams(m); err != nil {
+	if err := CheckParams(m); err != nil {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
 	}
-	quoted, name, err := call.StringAt(m, "name", "the name of a prompt")
+	quoted, name, err := StringAt(m, "name", "the name of a prompt")
 	if err != nil {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
 	}
-	ctx = s.WithLogins(s.WithNotice(ctx, call.TokenOf(m)))
-	return call.UpToDate(func() (jsonrpc.Answer, error) {
+	ctx = s.WithLogins(s.WithNotice(ctx, TokenOf(m)))
+	return UpToDate(func() (jsonrpc.Answer, error) {
 		it, refusal := s.findPrompt(ctx, name)
 		if it.Item == nil {
 			return refusal, nil
 		}
-		c := &call.Call{Session: s.Session, Token: call.TokenOf(m), Splicing: call.SplicingOf(m, quoted, it.Remote), Target: &call.RequestTarget{
+		c := &Call{Session: s, Token: TokenOf(m), Splicing: SplicingOf(m, quoted, it.Remote), Target: &RequestTarget{
 			By: it.By, Child: it.Child, Method: m.Method,
 			Scan: func([]string) (*validate.Scan, error) {
 				return it.By.Checker.ScanPrompt(it.Child, it.Remote, m.Param("arguments"))
@@ -52,7 +51,7 @@ func (s *Session) findPrompt(ctx context.Context, name string) (it offering.Item
 	case found:
 		return it, jsonrpc.Answer{}
 	case ctx.Err() != nil:
-		return offering.Item{}, call.Gone(ctx, nil)
+		return offering.Item{}, Gone(ctx, nil)
 	case down != "":
 		return offering.Item{}, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, down)
 	}
@@ -61,11 +60,11 @@ func (s *Session) findPrompt(ctx context.Context, name string) (it offering.Item
 
 // ServeCompletion answers completion/complete.
 func (s *Session) ServeCompletion(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
-	if err := call.CheckParams(m); err != nil {
+	if err := CheckParams(m); err != nil {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
 	}
-	ctx = s.WithNotice(ctx, call.TokenOf(m))
-	return call.UpToDate(func() (jsonrpc.Answer, error) { return s.complete(ctx, m) })
+	ctx = s.WithNotice(ctx, TokenOf(m))
+	return UpToDate(func() (jsonrpc.Answer, error) { return s.complete(ctx, m) })
 }
 
 func (s *Session) complete(ctx context.Context, m *jsonrpc.Message) (jsonrpc.Answer, error) {
@@ -97,7 +96,7 @@ func (s *Session) complete(ctx context.Context, m *jsonrpc.Message) (jsonrpc.Ans
 	default:
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, `completion/complete needs a ref of type "ref/prompt" or "ref/resource" at /params/ref`), nil
 	}
-	c := &call.Call{Session: s.Session, Token: call.TokenOf(m), Splicing: call.SplicingOf(m, quoted, it.Remote), Target: &call.RequestTarget{
+	c := &Call{Session: s, Token: TokenOf(m), Splicing: SplicingOf(m, quoted, it.Remote), Target: &RequestTarget{
 		By: it.By, Child: it.Child, Method: m.Method, Unaskable: "nobody is asked while something is typed",
 		Scan: func([]string) (*validate.Scan, error) {
 			return it.By.Checker.ScanCompletion(it.Child, template, name, value, jsonrpc.Get(m.Param("context"), "arguments"))

@@ -1,4 +1,4 @@
-package lookup
+package call
 
 import (
 	"context"
@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"mcphub/children/link"
-	"mcphub/hub/call"
 	"mcphub/hub/catalog"
 	"mcphub/hub/configuration"
 	"mcphub/hub/offering"
@@ -28,7 +27,7 @@ func (s *Session) ServeExtension(ctx context.Context, m *jsonrpc.Message) jsonrp
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, fmt.Sprintf("no method has a name of more than %d bytes", longestMethod))
 	}
 	ctx = s.Records.Start(ctx, m)
-	a := call.UpToDate(func() (jsonrpc.Answer, error) { return s.extend(ctx, m) })
+	a := UpToDate(func() (jsonrpc.Answer, error) { return s.extend(ctx, m) })
 	s.Records.Served(ctx, a)
 	return a
 }
@@ -77,14 +76,14 @@ func (s *Session) extendTo(ctx context.Context, g *configuration.Configuration, 
 	if len(edits) > 0 { // what the child gets is what is judged
 		judged = jsonrpc.Without(jsonrpc.Join(jsonrpc.Splice(m.Params, edits...)), "_meta")
 	}
-	t := &call.RequestTarget{
+	t := &RequestTarget{
 		By: g, Child: child, Method: m.Method, Follows: true, Templates: s.Offering.Catalog().TemplatesOf(child),
 		Scan: func(templates []string) (*validate.Scan, error) {
 			return g.Checker.ScanParams(child, m.Method, judged, templates...)
 		},
 	}
-	token := call.TokenOf(m)
-	c := &call.Call{Session: s.Session, Target: t, Token: token, Notification: m.IsNotification(), Build: func(own []byte, _ []jsonrpc.Edit) [][]byte {
+	token := TokenOf(m)
+	c := &Call{Session: s, Target: t, Token: token, Notification: m.IsNotification(), Build: func(own []byte, _ []jsonrpc.Edit) [][]byte {
 		if m.Params == nil {
 			return nil
 		}
