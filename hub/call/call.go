@@ -211,7 +211,8 @@ func (c *Call) send(ctx context.Context, j *attempt, ticket audit.Ticket) (jsonr
 		drop = func() { s.Progress.Remove(own) }
 	}
 	away, back := s.track(run.WithProgressToken(ctx, own), &c.inFlight, j.lease, j)
-	a, err := s.exchange(away, j, t.method(), func(v *validate.Verdict) [][]byte { return c.params(own, t.edits(s, v)) })
+	e := &exchange{s, j, s.ClientOf(ctx), t.method(), j.lease.Key(), func(v *validate.Verdict) [][]byte { return c.params(own, t.edits(s, v)) }}
+	a, err := e.run(away)
 	back(err)
 	var late *deniedError
 	switch {

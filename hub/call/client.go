@@ -5,9 +5,8 @@ import (
 	"time"
 
 	"mcphub/children"
-	"mcphub/children/link"
 	"mcphub/children/spec"
-	"mcphub/hub/declaration"
+	"mcphub/hub/rounds"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
 	"mcphub/validate"
@@ -46,13 +45,9 @@ type Reply interface {
 // (2026-07-28). Nothing that a Call does depends on which it is.
 type Client interface {
 	Reply
+	rounds.Client
 	// Era is the word for its era, for reports alone.
 	Era() string
-	// Claims is what the client says of itself.
-	Claims() declaration.Client
-	// Behalf is what a child without a handshake is shown of it. Such a child may be
-	// shared and still ask the right one.
-	Behalf() link.ClientProfile
 	// Suits reports whether nothing has to be asked, waited for or compared before a
 	// tool of a child is called by a lease; nil: not known yet. mirrored: HTTP headers
 	// repeat parts of the call.
@@ -79,9 +74,6 @@ type Client interface {
 	// BringsOtherRoots reports whether a child is served other roots than it has before
 	// the request goes to it.
 	BringsOtherRoots(spec *spec.Spec) bool
-	// Rootless reports whether roots could be given and none were that hold for this
-	// request.
-	Rootless() bool
 	// SendsRoots reports whether roots come with the client's requests. A child that
 	// asks for them in the middle of one waits for those of that request.
 	SendsRoots() bool
@@ -95,13 +87,6 @@ type Client interface {
 	// Yield lets other requests have the child while a person is asked.
 	Yield()
 
-	// Retried is what came with the request for a child: the requestState that was
-	// passed, raw, nil for none, and the answers, a raw object or nil.
-	Retried(child string) (state, responses []byte, ok bool)
-	// Pass makes what a child asks the answer to the request; false: the client is to
-	// be asked now. The requestState in result may be any JSON. roots: it is asked for
-	// them along with it.
-	Pass(child string, result func() []byte, roots bool) (jsonrpc.Answer, bool)
 	// Answer is the child's as it is meant for this client.
 	Answer(lease *children.Lease, method string, resp *jsonrpc.Response) jsonrpc.Answer
 	// Typed is told that the answer says of itself what it is, and may.

@@ -29,7 +29,7 @@
 //     anything is sent; what cannot be recorded is denied where hub.json says so.
 //  7. Send: the judged bytes go out with only the name and the progress token
 //     replaced. A child without a handshake may ask for more by its result; the
-//     request is sent again with the answers (rounds.go).
+//     request is sent again with the answers (package rounds).
 //  8. Settle: the child's answer comes back as it was sent.
 //
 // What a reload overtakes before it is sent starts again with the lookup.

@@ -17,6 +17,7 @@ import (
 	"mcphub/hub/modern"
 	"mcphub/hub/offering"
 	"mcphub/hub/record"
+	"mcphub/hub/rounds"
 	"mcphub/hub/tasks"
 	"mcphub/internal/audit"
 	"mcphub/internal/jsonrpc"
@@ -283,7 +284,7 @@ func (c *asyncCall) Answered(res *jsonrpc.Response, err error) {
 	switch {
 	case err != nil:
 		c.end(jsonrpc.Answer{}, err)
-	case c.talk != nil && res.Error == nil && (asksForInput(res.Result) || tasks.Is(res.Result)):
+	case c.talk != nil && res.Error == nil && (rounds.Asks(res.Result) || tasks.Is(res.Result)):
 		result := bytes.Clone(res.Result)
 		res.Release()
 		go c.converse(result)
@@ -326,8 +327,9 @@ func (c *asyncCall) goOn(result []byte) {
 		c.end(c.s.AdoptTask(ctx, c.lease, jsonrpc.ResultAnswer(result), func() {}), nil)
 		return
 	}
-	d := &dialogue{s: c.s, j: &c.attempt.first, method: methodCall, key: *c.inFlight.Key, params: func(*validate.Verdict) [][]byte { return [][]byte{c.talk.judged} }}
-	a, err := d.run(run.WithProgressToken(ctx, c.own), nil, result)
+	from := c.inFlight.Client.Client
+	e := &exchange{c.s, &c.attempt.first, from, methodCall, *c.inFlight.Key, func(*validate.Verdict) [][]byte { return [][]byte{c.talk.judged} }}
+	a, err := rounds.GoOn(run.WithProgressToken(ctx, c.own), e, from, methodCall, result)
 	if err != nil {
 		c.end(jsonrpc.Answer{}, err)
 		return

@@ -30,7 +30,7 @@ var steps = []struct {
 		"hub/call attempt.judge":     "twice: again by what the client has said when it was asked once more",
 		"hub/call attempt.heldThere": "a root has been replaced, and another process serves the call",
 		"hub/call Session.judgeBy":   "a request that is with its child, by roots that the child asks for now",
-		"hub/call dialogue.again":    "before a request is sent once more: the answers may have taken long",
+		"hub/call exchange.Again":    "before a request is sent once more: the answers may have taken long",
 	}},
 	{"record", []string{"Decide"}, "records", map[string]string{"hub/call Call.record": ""}},
 	{"record", []string{"record"}, "", map[string]string{
@@ -39,8 +39,8 @@ var steps = []struct {
 	}},
 	{"record", []string{"Together"}, "records", map[string]string{"hub/call asyncCall.depart": "in a group with others: what is sent without waiting"}},
 	{"send", []string{"Call", "Notify", "Start"}, "lease", map[string]string{
-		"hub/call Session.exchange":        "",
-		"hub/call dialogue.run":            "each round with a child without a handshake, judged again",
+		"hub/call exchange.run":            "",
+		"hub/rounds dialogue.run":          "each round with a child without a handshake, judged again",
 		"hub/call Call.Run":                "a notification",
 		"hub/call asyncCall.leave":         "once, without waiting or where the pipe is full",
 		"hub/call Session.Relay":           "about a task, which its owner may ask about: there is nothing to judge in an id",

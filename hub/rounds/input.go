@@ -1,4 +1,4 @@
-package call
+package rounds
 
 import (
 	"bytes"
@@ -16,8 +16,8 @@ import (
 // This file reads what a child asks for by its result, and puts it as its client
 // is asked.
 
-// asksForInput reports whether a result asks for input.
-func asksForInput(result []byte) bool {
+// Asks reports whether a result asks for input.
+func Asks(result []byte) bool {
 	if !bytes.Contains(result, []byte(link.ResultInput)) && !bytes.Contains(result, []byte(`\u`)) {
 		return false // as mostly; a name or value may be spelled in escapes
 	}

@@ -1,4 +1,4 @@
-package call
+package rounds
 
 import (
 	"bytes"
@@ -9,20 +9,12 @@ import (
 	"sync"
 	"time"
 
+	"mcphub/children"
 	"mcphub/children/link"
-	"mcphub/children/spec"
-	"mcphub/hub/configuration"
 	"mcphub/hub/declaration"
 	"mcphub/hub/modern"
 	"mcphub/internal/jsonrpc"
-	"mcphub/rootsmgr"
-	"mcphub/validate"
-	"mcphub/validate/policy"
 )
-
-// This file sees a request through with a child of the era without a handshake,
-// which asks for what it needs by its result (2026-07-28, basic/patterns/mrtr):
-// the request is sent again with the answers, as often as it takes.
 
 // Bounds of one request and its rounds.
 const (
@@ -40,54 +32,67 @@ func (e *inputError) Error() string { return e.text }
 
 func badInput(format string, args ...any) error { return &inputError{fmt.Sprintf(format, args...)} }
 
-var errOther = badInput("it was replaced by another while it waited for input; make the request again")
-
-// A deniedError is a request that was denied when it was judged once more.
-type deniedError struct {
-	verdict *validate.Verdict
-	view    rootsmgr.View // that it was judged by then
+// A Client is whoever made a request, as far as its rounds depend on that.
+type Client interface {
+	// Claims is what the client says of itself.
+	Claims() declaration.Client
+	// Behalf is what a child without a handshake is shown of it. Such a child may be
+	// shared and still ask the right one.
+	Behalf() link.ClientProfile
+	// Rootless reports whether roots could be given and none were that hold for this
+	// request.
+	Rootless() bool
+	// Retried is what came with the request for a child: the requestState that was
+	// passed, raw, nil for none, and the answers, a raw object or nil.
+	Retried(child string) (state, responses []byte, ok bool)
+	// Pass makes what a child asks the answer to the request; false: the client is to
+	// be asked now. The requestState in result may be any JSON. roots: it is asked for
+	// them along with it.
+	Pass(child string, result func() []byte, roots bool) (jsonrpc.Answer, bool)
 }
 
-func (e *deniedError) Error() string { return ErrDenied.Error() }
-
-// Is makes it an ErrDenied.
-func (e *deniedError) Is(target error) bool { return target == ErrDenied }
-
-// applyTo makes it what became of the request.
-func (e *deniedError) applyTo(j *attempt) { j.verdict, j.view = e.verdict, e.view }
-
-// A dialogue is one judged request and its rounds.
-type dialogue struct {
-	s      *Session
-	j      *attempt
-	method string
-	key    spec.Key                           // of the instance that has the request
-	params func(v *validate.Verdict) [][]byte // the judged bytes
+// A Request is one that was judged and may be sent.
+type Request interface {
+	// Params are the judged bytes.
+	Params() [][]byte
+	// Lease is the right to call the child; it may be another one after Again.
+	Lease() *children.Lease
+	// Ask has a client of the handshake's era answer one question.
+	Ask(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer
+	// Answer is the child's as it is meant for the client.
+	Answer(resp *jsonrpc.Response) jsonrpc.Answer
+	// Again sees to it that the request may be sent once more. With an error it may not.
+	Again(ctx context.Context) error
 }
 
-// exchange sends a judged request and sees it through. The error is one of
-// Lease.Call, an inputError or a deniedError.
-func (s *Session) exchange(ctx context.Context, j *attempt, method string, params func(v *validate.Verdict) [][]byte) (jsonrpc.Answer, error) {
-	if !j.lease.Modern() {
-		resp, err := j.lease.Call(ctx, method, params(j.verdict)...)
-		if err != nil {
-			return jsonrpc.Answer{}, err
-		}
-		return s.Offering.Catalog().WithApps(j.child, s.ClientOf(ctx).Answer(j.lease, method, resp)), nil
-	}
-	d := &dialogue{s: s, j: j, method: method, key: j.lease.Key(), params: params}
-	add, err := d.retried(s.ClientOf(ctx))
+// Run sends a request of a method, with what the client has brought for its child, until the
+// child does not ask any more. The error is one of Lease.Call, of Again, or says why the
+// child does not get what it asks for.
+func Run(ctx context.Context, r Request, c Client, method string) (jsonrpc.Answer, error) {
+	d := &dialogue{r, c, method}
+	add, err := d.retried()
 	if err != nil {
 		return jsonrpc.Answer{}, err
 	}
 	return d.run(ctx, add, nil)
 }
 
+// GoOn is Run after a first result, which asks for input.
+func GoOn(ctx context.Context, r Request, c Client, method string, first []byte) (jsonrpc.Answer, error) {
+	return (&dialogue{r, c, method}).run(ctx, nil, first)
+}
+
+// A dialogue is one request and its rounds.
+type dialogue struct {
+	Request
+	client Client
+	method string
+}
+
 // run sends the request, with what a retry adds, until the child does not ask
 // any more. first, where set, is a result that asks already.
 func (d *dialogue) run(ctx context.Context, add *retry, first []byte) (jsonrpc.Answer, error) {
-	c := d.s.ClientOf(ctx)
-	ctx = link.WithClient(ctx, c.Behalf())
+	ctx = link.WithClient(ctx, d.client.Behalf())
 	idle := 0
 	for round := 0; ; round++ {
 		result := first
@@ -96,12 +101,13 @@ func (d *dialogue) run(ctx context.Context, add *retry, first []byte) (jsonrpc.A
 			if err != nil {
 				return jsonrpc.Answer{}, err
 			}
-			resp, err := d.j.lease.Call(ctx, d.method, params)
+			lease := d.Lease()
+			resp, err := lease.Call(ctx, d.method, params)
 			if err != nil {
 				return jsonrpc.Answer{}, err
 			}
-			if resp.Error != nil || !asksForInput(resp.Result) {
-				return d.s.Offering.Catalog().WithApps(d.j.child, c.Answer(d.j.lease, d.method, resp)), nil
+			if resp.Error != nil || !Asks(resp.Result) {
+				return d.Answer(resp), nil
 			}
 			result = bytes.Clone(resp.Result)
 			resp.Release()
@@ -121,13 +127,13 @@ func (d *dialogue) run(ctx context.Context, add *retry, first []byte) (jsonrpc.A
 			return jsonrpc.Answer{}, badInput("it has said %d times in a row to come again, and asked for nothing", mostIdle)
 		}
 		var answer *jsonrpc.Answer
-		if add, answer, err = d.answer(ctx, asked, idle); err != nil {
+		if add, answer, err = d.gather(ctx, asked, idle); err != nil {
 			return jsonrpc.Answer{}, err
 		}
 		if answer != nil {
 			return *answer, nil
 		}
-		if err := d.again(ctx); err != nil {
+		if err := d.Again(ctx); err != nil {
 			return jsonrpc.Answer{}, err
 		}
 	}
@@ -143,7 +149,7 @@ type retry struct {
 // era has no such members to send: what it puts there would be taken for an
 // answer that nobody gave, or for another's state.
 func (d *dialogue) with(add *retry) ([]byte, error) {
-	raw := bytes.TrimSpace(jsonrpc.Join(d.params(d.j.verdict)))
+	raw := bytes.TrimSpace(jsonrpc.Join(d.Params()))
 	empty := true
 	var foreign string
 	err := jsonrpc.Members(raw, func(name string, _ []byte) bool {
@@ -178,10 +184,10 @@ func (d *dialogue) with(add *retry) ([]byte, error) {
 	return append(out, '}'), nil
 }
 
-// answer gathers what a child asks for. An Answer is what its client gets now:
+// gather gets what a child asks for. An Answer is what its client gets now:
 // it brings the rest with another request.
-func (d *dialogue) answer(ctx context.Context, asked demand, idle int) (*retry, *jsonrpc.Answer, error) {
-	c := d.s.ClientOf(ctx)
+func (d *dialogue) gather(ctx context.Context, asked demand, idle int) (*retry, *jsonrpc.Answer, error) {
+	c, lease := d.client, d.Lease()
 	able := c.Claims().Can
 	var others []input
 	lacking := false // the roots that it asks for are still to come
@@ -189,12 +195,12 @@ func (d *dialogue) answer(ctx context.Context, asked demand, idle int) (*retry, 
 	for i := range asked.inputs {
 		in := &asked.inputs[i]
 		if in.method == declaration.MethodRootsList {
-			roots, ok := d.j.lease.Roots()
+			roots, ok := lease.Roots()
 			if !ok {
 				return nil, nil, badInput("it asks for the roots, which are not served to it (\"roots\": \"none\")")
 			}
 			given[i] = roots
-			lacking = lacking || d.j.lease.Key().Instance != "" && c.Rootless()
+			lacking = lacking || lease.Key().Instance != "" && c.Rootless()
 			continue
 		}
 		if refusal, ok := able.Refuses(in.message()); !ok {
@@ -203,7 +209,7 @@ func (d *dialogue) answer(ctx context.Context, asked demand, idle int) (*retry, 
 		others = append(others, *in)
 	}
 	if len(others) > 0 || lacking {
-		if a, ok := c.Pass(d.j.child, func() []byte { return passed(asked, others) }, lacking); ok {
+		if a, ok := c.Pass(lease.Key().Child, func() []byte { return passed(asked, others) }, lacking); ok {
 			return nil, &a, nil
 		}
 	}
@@ -260,7 +266,7 @@ func (d *dialogue) ask(ctx context.Context, inputs []input, given [][]byte) erro
 				cancel(err)
 				return
 			}
-			a := d.s.Ask(ctx, d.key, m)
+			a := d.Ask(ctx, m)
 			if a.Release != nil {
 				defer a.Release()
 			}
@@ -296,8 +302,9 @@ func (d *dialogue) ask(ctx context.Context, inputs []input, given [][]byte) erro
 
 // retried is what a client of the child's own era has sent for it with a retry, and the
 // roots as they are now; nil for a request that brings nothing.
-func (d *dialogue) retried(c Client) (*retry, error) {
-	state, responses, ok := c.Retried(d.j.child)
+func (d *dialogue) retried() (*retry, error) {
+	lease := d.Lease()
+	state, responses, ok := d.client.Retried(lease.Key().Child)
 	if !ok {
 		return nil, nil
 	}
@@ -319,56 +326,11 @@ func (d *dialogue) retried(c Client) (*retry, error) {
 		return nil, badInput("the requestState is none of its")
 	}
 	b := jsonrpc.AppendMembers([]byte{'{'}, responses, func(name string) bool { return !slices.Contains(keys, name) })
-	if roots, ok := d.j.lease.Roots(); ok {
+	if roots, ok := lease.Roots(); ok {
 		for _, key := range keys {
 			b = jsonrpc.AppendMember(b, key, roots)
 		}
 	}
 	r.responses = append(b, '}')
 	return r, nil
-}
-
-// again sees to it that the request may be sent once more: the answers may have
-// taken long. The child may have been replaced meanwhile, but only by itself;
-// and what the roots are now is what the request is judged by.
-func (d *dialogue) again(ctx context.Context) error {
-	j := d.j
-	if !j.lease.Open() {
-		if err := d.move(ctx); err != nil {
-			return err
-		}
-	}
-	if j.scan == nil || !j.scan.NeedsBoundary() {
-		return nil
-	}
-	view, err := d.s.ClientOf(ctx).Boundary(ctx, d.s.Roots.NewWait())
-	if err != nil {
-		return err
-	}
-	j.view = view
-	if d.s.judgeOnce(j); j.verdict.Decision != policy.Allow {
-		return &deniedError{j.verdict, view}
-	}
-	return nil
-}
-
-// move takes the request to the process that has taken its child's place. One
-// that is only being retired sees its requests through.
-func (d *dialogue) move(ctx context.Context) error {
-	j := d.j
-	now := attempt{call: j.call}
-	err := now.acquire(ctx)
-	if err == nil && now.lease.Revision() == j.lease.Revision() && now.lease.Modern() {
-		j.lease.Release()
-		j.lease = now.lease
-		return nil
-	}
-	now.lease.Release()
-	if err != nil && !errors.Is(err, configuration.ErrSuperseded) {
-		return err
-	}
-	if j.lease.Ended() {
-		return errOther
-	}
-	return nil
 }
