@@ -144,7 +144,7 @@ func (s *Session) run(ctx context.Context, front func(context.Context) error) (e
 	s.notifier.Start(ctx)
 	s.outbox.passing.Start(ctx)
 	if s.local {
-		s.calls.OfferLogins(ctx)
+		s.calls.Logins.Start(ctx)
 	}
 	if front == nil {
 		s.member.Run(ctx, s.started) // on this goroutine: a session that rests has few
@@ -152,7 +152,7 @@ func (s *Session) run(ctx context.Context, front func(context.Context) error) (e
 		wg.Go(func() { s.member.Run(ctx, s.started) })
 		err = front(ctx)
 	}
-	s.calls.StopLogins()
+	s.calls.Logins.Stop()
 	s.modern.Close()
 	s.tasks.Close()
 	cancel()

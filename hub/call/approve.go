@@ -9,6 +9,7 @@ import (
 
 	"mcphub/hub/approval"
 	"mcphub/hub/declaration"
+	"mcphub/hub/inflight"
 	"mcphub/hub/record"
 	"mcphub/internal/audit"
 	"mcphub/internal/printable"
@@ -74,7 +75,7 @@ func (e *escalated) Release(ctx context.Context) {
 }
 
 func (e *escalated) Waiting(ctx context.Context, what string) (over func()) {
-	return WaitingFor(ctx, what)
+	return inflight.Waiting(ctx, func() string { return what })
 }
 
 // Asker chooses by what the client can do: one that can show a form is asked, and

@@ -133,7 +133,7 @@ func (restlessError) Is(target error) bool { return target == errAnew }
 // call has to start again with what it named. ErrDenied: see there.
 func (c *Call) Run(ctx context.Context) (jsonrpc.Answer, error) {
 	s, t := c.Session, c.Target
-	ctx = s.WithNotice(ctx, c.Token)
+	ctx = s.withNotice(ctx, c.Token)
 	t.reset()
 	c.approval = nil // one that a reload has overtaken was of other rules
 	j, err := c.prepare(ctx)

@@ -6,6 +6,7 @@ import (
 
 	"mcphub/children/run"
 	"mcphub/hub/configuration"
+	"mcphub/hub/login"
 )
 
 // await has the children to which something may belong tell what they offer, the
@@ -28,7 +29,7 @@ func (s *Session) await(ctx context.Context, owners []string, found func() bool)
 		return true, ""
 	}
 	for _, owner := range owners {
-		if st, _, _, _ := s.Offering.ChildStatus(owner); !st.Listed && st.Failures > failures[owner] && !(st.AsksLogin && OffersLogin(ctx)) {
+		if st, _, _, _ := s.Offering.ChildStatus(owner); !st.Listed && st.Failures > failures[owner] && !(st.AsksLogin && login.Offered(ctx)) {
 			return false, s.downText(st) // it has had its time to start
 		}
 		if down := s.revive(ctx, owner); down != "" || ctx.Err() != nil {

@@ -19,7 +19,7 @@ func (s *Session) ServePrompt(ctx context.Context, m *jsonrpc.Message) jsonrpc.A
 	if err != nil {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
 	}
-	ctx = s.WithLogins(s.WithNotice(ctx, TokenOf(m)))
+	ctx = s.withLogins(s.withNotice(ctx, TokenOf(m)))
 	return UpToDate(func() (jsonrpc.Answer, error) {
 		it, refusal := s.findPrompt(ctx, name)
 		if it.Item == nil {
@@ -63,7 +63,7 @@ func (s *Session) ServeCompletion(ctx context.Context, m *jsonrpc.Message) jsonr
 	if err := CheckParams(m); err != nil {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
 	}
-	ctx = s.WithNotice(ctx, TokenOf(m))
+	ctx = s.withNotice(ctx, TokenOf(m))
 	return UpToDate(func() (jsonrpc.Answer, error) { return s.complete(ctx, m) })
 }
 

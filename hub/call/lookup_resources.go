@@ -57,7 +57,7 @@ func (s *Session) ServeResource(ctx context.Context, m *jsonrpc.Message) jsonrpc
 	if err != nil {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
 	}
-	ctx = s.WithLogins(s.WithNotice(ctx, TokenOf(m)))
+	ctx = s.withLogins(s.withNotice(ctx, TokenOf(m)))
 	return UpToDate(func() (jsonrpc.Answer, error) {
 		list, sure := s.Sources(ctx, uri)
 		a, from, err := s.InTurn(ctx, uri, list, sure, func(from offering.Source) (jsonrpc.Answer, error) {

@@ -23,7 +23,7 @@ func (s *Session) ServeTool(ctx context.Context, m *jsonrpc.Message) jsonrpc.Ans
 	if err != nil {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
 	}
-	ctx = s.WithLogins(s.WithNotice(ctx, TokenOf(m)))
+	ctx = s.withLogins(s.withNotice(ctx, TokenOf(m)))
 	return UpToDate(func() (jsonrpc.Answer, error) {
 		tool, refusal := s.FindTool(ctx, name)
 		if tool.Tool == nil {

@@ -2,14 +2,18 @@ package call
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/rs/zerolog"
 
 	"mcphub/children"
+	"mcphub/children/link"
+	"mcphub/children/run"
 	"mcphub/hub/approval"
 	"mcphub/hub/configuration"
 	"mcphub/hub/inflight"
+	"mcphub/hub/login"
 	"mcphub/hub/offering"
 	"mcphub/hub/record"
 	"mcphub/hub/tasks"
@@ -40,8 +44,8 @@ type Session struct {
 	Own       func(ctx context.Context, tool string, m *jsonrpc.Message) jsonrpc.Answer // serves the hub's own tools but CallTool
 	Log       zerolog.Logger
 
+	Logins login.Logins
 	dones  dones
-	logins logins
 }
 
 // Instances say which process of each child serves the session, and hand out the right
@@ -87,7 +91,7 @@ func (s *Session) AwaitStart(ctx context.Context, names []string) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	if len(names) > 0 {
-		defer s.Waiting(ctx, names[0])()
+		defer s.waiting(ctx, names[0])()
 	}
 	s.Offering.AwaitListed(ctx, names)
 }
@@ -107,7 +111,75 @@ func (s *Session) Acquire(ctx context.Context, by *configuration.Configuration, 
 }
 
 func (s *Session) acquire(ctx context.Context, by *configuration.Configuration, child string) (*children.Lease, error) {
-	defer s.Waiting(ctx, child)()
+	defer s.waiting(ctx, child)()
 	defer s.ClientOf(ctx).Lend()() // which process it is, and its start, may wait for the roots
 	return s.Instances.Acquire(ctx, by, child)
+}
+
+// withNotice returns a context of one call whose waiting is told to the client.
+func (s *Session) withNotice(ctx context.Context, token []byte) context.Context {
+	if token == nil {
+		return ctx
+	}
+	return inflight.WithNotice(ctx, s.ClientOf(ctx), token)
+}
+
+// waiting says that the call of ctx waits for a server until over is called.
+func (s *Session) waiting(ctx context.Context, server string) (over func()) {
+	return inflight.Waiting(ctx, func() string {
+		if st, _, _, _ := s.Offering.ChildStatus(server); st.Package.Doing != "" {
+			return st.Package.Doing + " for " + server
+		}
+		return "starting " + server
+	})
+}
+
+// withLogins returns a context of one request that a login is offered for, where its
+// client can show an address.
+func (s *Session) withLogins(ctx context.Context) context.Context {
+	if s.Current.Now().LogIn == nil || !s.Logins.Open() || !s.ClientOf(ctx).Claims().Can.URL {
+		return ctx
+	}
+	return login.With(ctx)
+}
+
+// logIn offers the login at a child whose server asks for one, as err says, and
+// returns when there is one; false where there is none.
+func (s *Session) logIn(ctx context.Context, by *configuration.Configuration, child string, err error) bool {
+	if !link.AsksForLogin(err) || by.LogIn == nil || !login.Offered(ctx) {
+		return false
+	}
+	var down *run.UnavailableError
+	notBefore := time.Now()
+	if errors.As(err, &down) {
+		notBefore = notBefore.Add(down.RetryAfter)
+	}
+	offer, first := s.Logins.Offer(child, func(ctx context.Context, page func(address, code string) error) error {
+		return by.LogIn(ctx, child, s.Principal, page)
+	})
+	if offer == nil {
+		return false
+	}
+	client := s.ClientOf(ctx)
+	client.Yield()
+	over := inflight.Waiting(ctx, func() string { return "waiting for the login at " + child })
+	if first {
+		offer.Show(ctx, client)
+	}
+	err = offer.Wait(ctx)
+	over()
+	if ctx.Err() != nil {
+		return false
+	}
+	if err != nil {
+		s.Log.Info().Str("child", child).Err(err).Msg("the login that was offered was not made")
+		return false
+	}
+	wait := time.NewTimer(time.Until(notBefore))
+	defer wait.Stop()
+	select {
+	case <-wait.C:
+	case <-ctx.Done():
+	}
+	return ctx.Err() == nil
 }

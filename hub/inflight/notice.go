@@ -1,4 +1,4 @@
-package call
+package inflight
 
 import (
 	"context"
@@ -20,39 +20,25 @@ const (
 // to the next, and the server's own, which begin at zero or above, follow: so
 // those of the hub are below zero, -1/n for the n-th.
 type notice struct {
-	to    Peer
+	to    Told
 	token []byte // the client's, raw
 	sent  int    // belongs to the goroutine of the wait
 }
 
 type noticeKey struct{}
 
-// WithNotice returns a context of one call whose waiting for servers is told
-// to the client. What waits must do so one after the other.
-func (s *Session) WithNotice(ctx context.Context, token []byte) context.Context {
+// WithNotice returns a context of one call whose waiting is told to its client, which gave
+// the token. What waits must do so one after the other.
+func WithNotice(ctx context.Context, to Told, token []byte) context.Context {
 	if token == nil {
 		return ctx
 	}
-	return context.WithValue(ctx, noticeKey{}, &notice{to: s.ClientOf(ctx), token: token})
+	return context.WithValue(ctx, noticeKey{}, &notice{to: to, token: token})
 }
 
-// Waiting says that the call of ctx waits for a server until over is called,
-// after which nothing is sent any more.
-func (s *Session) Waiting(ctx context.Context, server string) (over func()) {
-	return waitingFor(ctx, func() string {
-		if st, _, _, _ := s.Offering.ChildStatus(server); st.Package.Doing != "" {
-			return st.Package.Doing + " for " + server
-		}
-		return "starting " + server
-	})
-}
-
-// WaitingFor is waiting for something else.
-func WaitingFor(ctx context.Context, what string) (over func()) {
-	return waitingFor(ctx, func() string { return what })
-}
-
-func waitingFor(ctx context.Context, what func() string) (over func()) {
+// Waiting says what the call of ctx waits for, until over is called, after which nothing is
+// sent any more.
+func Waiting(ctx context.Context, what func() string) (over func()) {
 	n, ok := ctx.Value(noticeKey{}).(*notice)
 	if !ok {
 		return func() {}
@@ -81,7 +67,7 @@ func (n *notice) tell(what func() string, stop <-chan struct{}) {
 		b := append([]byte(`{"progressToken":`), n.token...)
 		b = strconv.AppendFloat(append(b, `,"progress":`...), -1/float64(n.sent), 'g', 6, 64)
 		b = jsonrpc.AppendString(append(b, `,"message":`...), what())
-		n.to.TryNotify("notifications/progress", append(b, '}'))
+		n.to.TryNotify(methodProgress, append(b, '}'))
 		timer.Reset(noticeEvery)
 	}
 }

@@ -1,0 +1,198 @@
+package login
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"mcphub/hub/declaration"
+	"mcphub/internal/jsonrpc"
+	"mcphub/internal/printable"
+)
+
+// timeout is how long a person has to log in.
+const timeout = 10 * time.Minute
+
+type offeredKey struct{}
+
+// With returns a context of one request that a login is offered for.
+func With(ctx context.Context) context.Context {
+	return context.WithValue(ctx, offeredKey{}, true)
+}
+
+// Offered reports whether With has made the context.
+func Offered(ctx context.Context) bool {
+	offered, _ := ctx.Value(offeredKey{}).(bool)
+	return offered
+}
+
+// A Client is asked to show a page, and told when that is done with.
+type Client interface {
+	Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error)
+	TryNotify(method string, params ...[]byte) bool
+}
+
+// Logins are those that a session offers. The zero value offers none.
+type Logins struct {
+	mu       sync.Mutex
+	life     context.Context // ends with the session
+	end      context.CancelFunc
+	open     map[string]*Offer // by server; one serves all calls that wait
+	declined map[string]bool   // servers whose login the person did not want: they are not asked again
+	wg       sync.WaitGroup
+}
+
+// Start lets logins be offered until Stop: the client is a person's on this machine.
+func (l *Logins) Start(ctx context.Context) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.life, l.end = context.WithCancel(ctx)
+	l.open, l.declined = map[string]*Offer{}, map[string]bool{}
+}
+
+// Stop gives up the logins that are offered, and returns when they have ended.
+func (l *Logins) Stop() {
+	l.mu.Lock()
+	if l.life == nil {
+		l.mu.Unlock()
+		return
+	}
+	l.end()
+	l.mu.Unlock()
+	l.wg.Wait()
+}
+
+// An Offer is one login that is offered.
+type Offer struct {
+	of    *Logins
+	child string
+	pages chan page     // capacity 1: what is to be shown
+	taken chan error    // capacity 1: nil once the person has agreed to open it
+	done  chan struct{} // closed when it is over
+	err   error         // set before that
+}
+
+// A page is where a person logs in.
+type page struct{ address, code string }
+
+var errDeclined = errors.New("the person declined")
+
+// Open reports whether logins are offered.
+func (l *Logins) Open() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.life != nil && l.life.Err() == nil
+}
+
+// A LogIn logs in at a server. It has page show the person where.
+type LogIn func(ctx context.Context, page func(address, code string) error) error
+
+// Offer starts a login at the server of a child, or joins one that is under way; nil where
+// there is to be none. Who is first has it shown.
+func (l *Logins) Offer(child string, logIn LogIn) (o *Offer, first bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.life == nil || l.life.Err() != nil || l.declined[child]:
+		return nil, false
+	case l.open[child] != nil:
+		return l.open[child], false
+	}
+	o = &Offer{of: l, child: child, pages: make(chan page, 1), taken: make(chan error, 1), done: make(chan struct{})}
+	l.open[child] = o
+	ctx, cancel := context.WithTimeout(l.life, timeout) // it goes on where the call is given up
+	l.wg.Go(func() {
+		defer cancel()
+		err := logIn(ctx, func(address, code string) error {
+			o.pages <- page{address, code}
+			select {
+			case err := <-o.taken:
+				return err
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
+		})
+		l.mu.Lock()
+		delete(l.open, child)
+		l.declined[child] = errors.Is(err, errDeclined)
+		l.mu.Unlock()
+		o.err = err
+		close(o.done)
+	})
+	return o, true
+}
+
+// Show has the client show the page of a login, and says to the login what the person
+// answers.
+func (o *Offer) Show(ctx context.Context, client Client) {
+	var page page
+	select {
+	case page = <-o.pages:
+	case <-o.done:
+		return
+	case <-ctx.Done():
+		o.taken <- context.Cause(ctx)
+		return
+	}
+	id := uuid.NewString()
+	err := ask(ctx, client, id, o.child, page)
+	o.taken <- err
+	if err == nil {
+		o.tellWhenDone(client, id)
+	}
+}
+
+// Wait waits until the login is over, and returns why it was not made.
+func (o *Offer) Wait(ctx context.Context) error {
+	select {
+	case <-o.done:
+		return o.err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// ask asks the person of the client to open a page (2025-11-25 and 2026-07-28,
+// client/elicitation). The later one has no id; the Client leaves it out.
+func ask(ctx context.Context, client Client, id, child string, page page) error {
+	text := fmt.Sprintf("The server %q asks for a login. Log in on this page, in a browser on this machine; then the call goes on.", printable.Escape(child, 100))
+	if page.code != "" {
+		text += " The code to enter there: " + page.code
+	}
+	b := jsonrpc.AppendString([]byte(`{"mode":"url","elicitationId":`), id)
+	b = jsonrpc.AppendString(append(b, `,"url":`...), page.address)
+	b = append(jsonrpc.AppendString(append(b, `,"message":`...), text), '}')
+	resp, err := client.Call(ctx, declaration.MethodElicit, b)
+	if err != nil {
+		return err
+	}
+	defer resp.Release()
+	if e := resp.Err(); e != nil {
+		return e
+	}
+	if action, _ := jsonrpc.String(jsonrpc.Get(resp.Result, "action")); action != "accept" {
+		return errDeclined
+	}
+	return nil
+}
+
+// methodDone tells a client of the handshake that what it has opened is over.
+const methodDone = "notifications/elicitation/complete"
+
+// tellWhenDone tells a client when the login is over.
+func (o *Offer) tellWhenDone(client Client, id string) {
+	l := o.of
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.life.Err() != nil {
+		return
+	}
+	l.wg.Go(func() {
+		<-o.done
+		client.TryNotify(methodDone, append(jsonrpc.AppendString([]byte(`{"elicitationId":`), id), '}'))
+	})
+}
