@@ -3,17 +3,14 @@ package hub
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"slices"
 
-	"mcphub/children/run"
 	"mcphub/children/sandbox"
 	"mcphub/hub/approval"
 	"mcphub/hub/call"
+	"mcphub/hub/failure"
 	"mcphub/internal/jsonrpc"
 	"mcphub/validate/policy"
-	"mcphub/validate/schema"
-	"mcphub/validate/strictjson"
 )
 
 // MethodExplain asks what would become of a call without making it. It is
@@ -102,24 +99,20 @@ func (s *Session) explainTool(ctx context.Context, name string, arguments []byte
 		Roots: []string{}, Findings: []ExplainedFinding{}, Era: s.calls.ClientOf(ctx).Era(),
 	}
 	f, err := s.calls.Preview(ctx, tool, arguments)
-	var args *strictjson.Error
-	var schema *schema.Error
-	var down *run.UnavailableError
-	var missing *call.MissingToolError
-	switch {
+	switch kind := failure.Of(context.Background(), err); {
 	case err == nil:
 		e.judged(f)
 		e.Share = tool.By.Child(tool.Child).Spec.Share.String()
-	case errors.As(err, &args):
+	case kind == failure.Arguments:
 		e.Decision, e.Rule, e.Refusal = policy.Deny.String(), "arguments", err.Error()
-	case errors.As(err, &schema):
-		e.Decision, e.Rule, e.Refusal = policy.Deny.String(), "schema", call.SchemaText(tool.Tool, err)
-	case errors.As(err, &missing):
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, missing.Error()), nil
-	case errors.As(err, &down):
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, down.Error()), nil
+	case kind == failure.Schema:
+		e.Decision, e.Rule, e.Refusal = policy.Deny.String(), "schema", failure.SchemaText(tool.Tool, err)
+	case kind == failure.Missing:
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error()), nil
+	case kind == failure.NotAvailable:
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, failure.DownText(err)), nil
 	default:
-		return call.Gone(ctx, err), err
+		return failure.Gone(ctx, err), err
 	}
 	raw, err := json.Marshal(e)
 	if err != nil {

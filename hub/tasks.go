@@ -6,7 +6,7 @@ import (
 	"mcphub/children"
 	"mcphub/children/run"
 	"mcphub/children/spec"
-	"mcphub/hub/call"
+	"mcphub/hub/failure"
 	"mcphub/hub/modern"
 	"mcphub/hub/tasks"
 	"mcphub/internal/jsonrpc"
@@ -48,7 +48,7 @@ func (s taskSession) Send(ctx context.Context, lease *children.Lease, m *jsonrpc
 }
 
 func (s taskSession) Failed(ctx context.Context, child, method string, err error) jsonrpc.Answer {
-	return call.RequestFailed(ctx, child, method, err)
+	return failure.OfRequest(ctx, child, method, err)
 }
 
 func (s taskSession) Children() []string { return s.hub.now().ChildNames() }

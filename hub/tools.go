@@ -11,6 +11,7 @@ import (
 
 	"mcphub/hub/call"
 	"mcphub/hub/catalog"
+	"mcphub/hub/failure"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/printable"
 )
@@ -68,7 +69,7 @@ const instructions = "This hub joins several MCP servers. Their tools are called
 func (s *Session) ownTool(ctx context.Context, tool string, m *jsonrpc.Message) jsonrpc.Answer {
 	if tool == toolGetRoots {
 		if _, _, err := s.calls.ClientOf(ctx).Standing(ctx); err != nil {
-			return call.Gone(ctx, err) // the client is asked for them first
+			return failure.Gone(ctx, err) // the client is asked for them first
 		}
 	}
 	return s.control(ctx, m.Frame)

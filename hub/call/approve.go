@@ -9,11 +9,11 @@ import (
 
 	"mcphub/hub/approval"
 	"mcphub/hub/declaration"
+	"mcphub/hub/failure"
 	"mcphub/hub/inflight"
 	"mcphub/hub/record"
 	"mcphub/internal/audit"
 	"mcphub/internal/printable"
-	"mcphub/validate"
 )
 
 // This file has a person asked about a Call that a rule escalates.
@@ -135,22 +135,10 @@ func (a clientAsker) Ask(ctx context.Context, q *approval.Question) approval.Ans
 	return q.Read(resp.Result)
 }
 
-// unapprovedText is the text for a call that a rule escalates and nobody allowed.
-func unapprovedText(v *validate.Verdict, at, why string) string {
-	var b strings.Builder
-	rule := ""
-	if v.Fired != nil {
-		rule = " by " + ruleText(v.Fired)
+// text is the text for a call that was denied, or not approved.
+func (j *attempt) text(at string) string {
+	if j.refusal != "" {
+		return failure.Unapproved(j.verdict, at, j.refusal)
 	}
-	if f := v.First; f != nil {
-		fmt.Fprintf(&b, "Access denied: Path '%s' needs the approval of a person%s, and it was not given: %s.", printable.Escape(f.Raw, 200), rule, why)
-		fmt.Fprintf(&b, "\nFound at %s (to %s; %s).", pointerText(at+f.Pointer), f.Role, f.Code)
-		if f.Leads != "" && f.Leads != f.Raw {
-			fmt.Fprintf(&b, " It leads to '%s'.", printable.Escape(f.Leads, 200))
-		}
-	} else {
-		fmt.Fprintf(&b, "Access denied: This call needs the approval of a person%s, and it was not given: %s.", rule, why)
-	}
-	b.WriteString("\nThe server was not called.")
-	return b.String()
+	return failure.Denied(j.verdict, at)
 }

@@ -9,6 +9,7 @@ import (
 	"mcphub/children/run"
 	"mcphub/hub/approval"
 	"mcphub/hub/configuration"
+	"mcphub/hub/failure"
 	"mcphub/hub/record"
 	"mcphub/internal/audit"
 	"mcphub/internal/jsonrpc"
@@ -118,15 +119,16 @@ var (
 	// errAnew: nothing was sent, and the target is to be scanned once more.
 	errAnew = errors.New("it has changed since it was looked at")
 	// errRestless is an errAnew of a target that goes on changing.
-	errRestless error = restlessError{}
+	errRestless error = anew{errors.New("it changes what it offers again and again")}
 	// ErrDenied comes with the answer to a request that no other child may have either.
 	ErrDenied = errors.New("the request was denied")
 )
 
-type restlessError struct{}
+// anew is an errAnew for a reason.
+type anew struct{ error }
 
-func (restlessError) Error() string        { return "it changes what it offers again and again" }
-func (restlessError) Is(target error) bool { return target == errAnew }
+func (anew) Is(target error) bool { return target == errAnew }
+func (e anew) Unwrap() error      { return e.error }
 
 // Run judges a call and, where it is allowed, has the child do it. There is an
 // answer always. ErrSuperseded: a reload came between, nothing was sent, and the
@@ -144,10 +146,10 @@ func (c *Call) Run(ctx context.Context) (jsonrpc.Answer, error) {
 	case errors.Is(err, configuration.ErrSuperseded) && ctx.Err() == nil:
 		return t.fail(ctx, err), configuration.ErrSuperseded
 	case errors.As(err, new(*strictjson.Error)):
-		s.recordRefused(ctx, t.subject(), err)
+		s.Records.Refused(ctx, t.subject(), failure.Of(ctx, err).Code())
 		return t.fail(ctx, err), ErrDenied
 	case err != nil:
-		s.recordRefused(ctx, t.subject(), err)
+		s.Records.Refused(ctx, t.subject(), failure.Of(ctx, err).Code())
 		return t.fail(ctx, err), nil
 	}
 	defer s.Approvals.Done(j.approval)
@@ -165,7 +167,7 @@ func (c *Call) Run(ctx context.Context) (jsonrpc.Answer, error) {
 	}
 	if c.Notification {
 		if err := j.lease.Notify(ctx, t.method(), c.params(nil, nil)...); err != nil {
-			ticket.Outcome(record.Failure(err))
+			ticket.Outcome(failure.Outcome(err))
 			return t.fail(ctx, err), nil
 		}
 		ticket.Outcome(audit.ResultOK)
@@ -224,7 +226,7 @@ func (c *Call) send(ctx context.Context, j *attempt, ticket audit.Ticket) (jsonr
 		return c.deny(j)
 	case err != nil:
 		drop()
-		ticket.Outcome(record.Failure(err))
+		ticket.Outcome(failure.Outcome(err))
 		j.lease.Release() // a person may take long
 		if !c.offered && s.logIn(ctx, j.by, j.child, err) {
 			c.offered = true
@@ -234,8 +236,10 @@ func (c *Call) send(ctx context.Context, j *attempt, ticket audit.Ticket) (jsonr
 	}
 	word := record.Result(a.Result, a.Error)
 	ticket.Outcome(word)
-	if mayBeKernels(j.lease, word, a) {
-		a = s.refusedByKernel(t.subject(), j.lease, word, called(j.verdict), a)
+	if failure.MayBeKernels(j.lease, word, a) {
+		a = failure.ByKernel(s.Records, t.subject(), j.lease, word, failure.Named(j.verdict), a)
 	}
 	return t.settle(ctx, s, j.lease, a, drop), nil
 }
+
+const methodCall = "tools/call"

@@ -20,8 +20,8 @@
 //     served and applied. A child that does not run is not started for a call that
 //     would be denied: it is judged first by how it would be started. Should the child
 //     define the target otherwise than the catalogue, again from step 1.
-//  4. Judge, with the instance's own working directory. A denial becomes the text of
-//     texts.go and never reaches the child.
+//  4. Judge, with the instance's own working directory. A denial becomes a text (package
+//     failure) and never reaches the child.
 //  5. Approve: a call that a rule escalates is put to a person (package approval);
 //     what they allow is granted and served to the child, and the call judged again
 //     with the bytes it had.

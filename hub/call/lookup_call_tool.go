@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sort"
 
+	"mcphub/hub/failure"
 	"mcphub/hub/offering"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/printable"
@@ -22,11 +23,11 @@ func (s *Session) serveOwn(ctx context.Context, tool offering.Tool, m *jsonrpc.M
 	args := m.Param("arguments")
 	child, ok := jsonrpc.String(jsonrpc.Get(args, "serverName"))
 	if !ok {
-		return ToolError(`call-tool needs "serverName", the name of a server (a string). Servers: ` + printable.List(s.Current.Now().ChildNames())), nil
+		return failure.ToolError(`call-tool needs "serverName", the name of a server (a string). Servers: ` + printable.List(s.Current.Now().ChildNames())), nil
 	}
 	remote, ok := jsonrpc.String(jsonrpc.Get(args, "toolName"))
 	if !ok {
-		return ToolError(`call-tool needs "toolName", the tool's own name (a string)`), nil
+		return failure.ToolError(`call-tool needs "toolName", the tool's own name (a string)`), nil
 	}
 	inner := jsonrpc.Get(args, "toolArgs")
 	if c := s.Current.Now().Child(child); c == nil {
@@ -60,7 +61,7 @@ func (s *Session) noServer(name string) jsonrpc.Answer {
 	if b := s.Current.Now().BrokenEntry(name); b != nil {
 		return refuseBroken(*b)
 	}
-	return ToolError(fmt.Sprintf("There is no server %q. Servers: %s", printable.Escape(name, 100), printable.List(s.Current.Now().ChildNames())))
+	return failure.ToolError(fmt.Sprintf("There is no server %q. Servers: %s", printable.Escape(name, 100), printable.List(s.Current.Now().ChildNames())))
 }
 
 // findRemote finds a tool by its child and its own name.
@@ -74,14 +75,14 @@ func (s *Session) findRemote(ctx context.Context, child, remote string) (t offer
 	case found:
 		return t, jsonrpc.Answer{}
 	case ctx.Err() != nil:
-		return offering.Tool{}, Gone(ctx, nil)
+		return offering.Tool{}, failure.Gone(ctx, nil)
 	case down != "":
-		return offering.Tool{}, ToolError(down)
+		return offering.Tool{}, failure.ToolError(down)
 	}
 	c := s.Offering.Catalog()
 	for _, left := range c.Omitted(child) {
 		if left.Name == remote {
-			return offering.Tool{}, ToolError(fmt.Sprintf("The tool %q of server %q is not offered: %s", remote, child, left.Reason))
+			return offering.Tool{}, failure.ToolError(fmt.Sprintf("The tool %q of server %q is not offered: %s", remote, child, left.Reason))
 		}
 	}
 	var known []string
@@ -91,5 +92,5 @@ func (s *Session) findRemote(ctx context.Context, child, remote string) (t offer
 		}
 	}
 	sort.Strings(known)
-	return offering.Tool{}, ToolError(fmt.Sprintf("The server %q has no tool %q. Its tools: %s", child, printable.Escape(remote, 100), printable.List(known)))
+	return offering.Tool{}, failure.ToolError(fmt.Sprintf("The server %q has no tool %q. Its tools: %s", child, printable.Escape(remote, 100), printable.List(known)))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"mcphub/hub/catalog"
+	"mcphub/hub/failure"
 	"mcphub/hub/offering"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/printable"
@@ -51,7 +52,7 @@ func (s *Session) findPrompt(ctx context.Context, name string) (it offering.Item
 	case found:
 		return it, jsonrpc.Answer{}
 	case ctx.Err() != nil:
-		return offering.Item{}, Gone(ctx, nil)
+		return offering.Item{}, failure.Gone(ctx, nil)
 	case down != "":
 		return offering.Item{}, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, down)
 	}

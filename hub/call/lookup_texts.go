@@ -6,6 +6,7 @@ import (
 
 	"mcphub/children"
 	"mcphub/hub/configuration"
+	"mcphub/hub/failure"
 	"mcphub/hub/offering"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/printable"
@@ -39,7 +40,7 @@ func unknownTool(name string, c *offering.Catalog, owners []string) string {
 
 // refuseBroken answers a call of a server that hub.json describes wrongly.
 func refuseBroken(b configuration.Broken) jsonrpc.Answer {
-	return ToolError(fmt.Sprintf("The server %q cannot be run: %s", b.Name, b.Reason))
+	return failure.ToolError(fmt.Sprintf("The server %q cannot be run: %s", b.Name, b.Reason))
 }
 
 // StderrOf is what the session may see of a child's stderr: of one that is shared

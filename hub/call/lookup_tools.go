@@ -8,6 +8,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"mcphub/hub/catalog"
+	"mcphub/hub/failure"
 	"mcphub/hub/offering"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/mirror"
@@ -86,7 +87,7 @@ func (s *Session) FindTool(ctx context.Context, name string) (t offering.Tool, r
 	case found:
 		return t, jsonrpc.Answer{}
 	case ctx.Err() != nil:
-		return offering.Tool{}, Gone(ctx, nil)
+		return offering.Tool{}, failure.Gone(ctx, nil)
 	}
 	l := s.Offering.Catalog()
 	switch of := l.AppTools(name); {
@@ -100,7 +101,7 @@ func (s *Session) FindTool(ctx context.Context, name string) (t offering.Tool, r
 		return offering.Tool{}, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, fmt.Sprintf(
 			"several servers have apps and a tool %s: call it by one of its names here: %s", printable.Quote(name), printable.List(names)))
 	case down != "":
-		return offering.Tool{}, ToolError(down)
+		return offering.Tool{}, failure.ToolError(down)
 	}
 	for _, b := range s.Current.Now().Broken {
 		if b.Prefix != "" && strings.HasPrefix(name, b.Prefix) {

@@ -13,6 +13,7 @@ import (
 	"mcphub/children/link"
 	"mcphub/children/run"
 	"mcphub/hub/catalog"
+	"mcphub/hub/failure"
 	"mcphub/hub/inflight"
 	"mcphub/hub/modern"
 	"mcphub/hub/offering"
@@ -298,7 +299,7 @@ func (c *asyncCall) Answered(res *jsonrpc.Response, err error) {
 func (c *asyncCall) answered(a jsonrpc.Answer) {
 	word := record.Result(a.Result, a.Error)
 	c.ticket.Outcome(word)
-	if !mayBeKernels(c.lease, word, a) {
+	if !failure.MayBeKernels(c.lease, word, a) {
 		c.end(a, nil)
 		return
 	}
@@ -309,7 +310,7 @@ func (c *asyncCall) answered(a jsonrpc.Answer) {
 // refused ends the call with what its answer tells of the kernel, on a goroutine.
 func (c *asyncCall) refused(word string, a jsonrpc.Answer) {
 	go func() {
-		c.end(c.s.refusedByKernel(record.Subject{Child: c.tool.Child, Tool: c.tool.Remote}, c.lease, word, called(c.verdict), a), nil)
+		c.end(failure.ByKernel(c.s.Records, record.Subject{Child: c.tool.Child, Tool: c.tool.Remote}, c.lease, word, failure.Named(c.verdict), a), nil)
 	}()
 }
 
@@ -346,11 +347,11 @@ func (c *asyncCall) end(a jsonrpc.Answer, err error) {
 		return
 	}
 	if err != nil {
-		a = failed(context.Background(), c.tool, err)
+		a = failure.OfTool(context.Background(), c.tool, err)
 		if gone := c.reply.Cause(); gone != nil {
 			a = jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, gone.Error())
 		}
-		c.ticket.Outcome(record.Failure(err))
+		c.ticket.Outcome(failure.Outcome(err))
 	}
 	if c.attempt != nil && err != errBroken && err != audit.ErrGroup {
 		c.attempt.free()

@@ -7,6 +7,7 @@ import (
 	"mcphub/children/sandbox"
 	"mcphub/hub/approval"
 	"mcphub/hub/configuration"
+	"mcphub/hub/failure"
 	"mcphub/hub/offering"
 	"mcphub/rootsmgr"
 	"mcphub/validate"
@@ -45,9 +46,9 @@ func (s *Session) Preview(ctx context.Context, tool offering.Tool, args []byte) 
 	switch j.verdict.Decision {
 	case policy.Allow:
 	case policy.Escalate:
-		f.Refusal = unapprovedText(j.verdict, "", cmp.Or(f.Approval.Unasked, approval.WhyDeclined))
+		f.Refusal = failure.Unapproved(j.verdict, "", cmp.Or(f.Approval.Unasked, approval.WhyDeclined))
 	default:
-		f.Refusal = denialText(j.verdict, "")
+		f.Refusal = failure.Denied(j.verdict, "")
 	}
 	return f, nil
 }

@@ -9,6 +9,7 @@ import (
 	"mcphub/children/run"
 	"mcphub/children/spec"
 	"mcphub/hub/declaration"
+	"mcphub/hub/failure"
 	"mcphub/hub/inflight"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
@@ -41,7 +42,7 @@ func (s *Session) Relay(ctx context.Context, lease *children.Lease, m *jsonrpc.M
 	resp, err := lease.Call(away, m.Method, jsonrpc.Splice(m.Params, edits...)...)
 	back(err)
 	if err != nil {
-		return RequestFailed(ctx, k.Child, m.Method, err), err
+		return failure.OfRequest(ctx, k.Child, m.Method, err), err
 	}
 	return from.Answer(lease, m.Method, resp), nil
 }

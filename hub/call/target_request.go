@@ -8,6 +8,7 @@ import (
 	"mcphub/hub/approval"
 	"mcphub/hub/catalog"
 	"mcphub/hub/configuration"
+	"mcphub/hub/failure"
 	"mcphub/hub/record"
 	"mcphub/internal/jsonrpc"
 	"mcphub/validate"
@@ -83,7 +84,7 @@ func (t *RequestTarget) deny(j *attempt) jsonrpc.Answer {
 }
 
 func (t *RequestTarget) fail(ctx context.Context, err error) jsonrpc.Answer {
-	return RequestFailed(ctx, t.Child, t.Method, err)
+	return failure.OfRequest(ctx, t.Child, t.Method, err)
 }
 
 func (t *RequestTarget) edits(*Session, *validate.Verdict) []jsonrpc.Edit { return nil }

@@ -3,12 +3,11 @@ package call
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"mcphub/children"
 	"mcphub/hub/approval"
-	"mcphub/hub/catalog"
 	"mcphub/hub/configuration"
+	"mcphub/hub/failure"
 	"mcphub/hub/offering"
 	"mcphub/hub/record"
 	"mcphub/hub/tasks"
@@ -86,10 +85,10 @@ func (t *ToolTarget) settle(ctx context.Context, s *Session, lease *children.Lea
 	return a
 }
 
-func (t *ToolTarget) deny(j *attempt) jsonrpc.Answer { return refuseJudged(j, t.At) }
+func (t *ToolTarget) deny(j *attempt) jsonrpc.Answer { return failure.ToolError(j.text(t.At)) }
 
 func (t *ToolTarget) fail(ctx context.Context, err error) jsonrpc.Answer {
-	return failed(ctx, t.tool.Tool, err)
+	return failure.OfTool(ctx, t.tool.Tool, err)
 }
 
 // edits are other spellings of paths that were judged, for a server that does not
@@ -104,31 +103,9 @@ func (t *ToolTarget) edits(s *Session, v *validate.Verdict) []jsonrpc.Edit {
 	return edits
 }
 
-// A changedToolError says that the running child defines a tool otherwise than
-// the catalogue by which a call was judged.
-type changedToolError struct{ now *catalog.Tool }
-
-func (e *changedToolError) Error() string {
-	return fmt.Sprintf("the server %q changes the definition of %q again and again; ask tools/list and try once more", e.now.Child, e.now.Remote)
-}
-
-// Is makes it an errAnew.
-func (e *changedToolError) Is(target error) bool { return target == errAnew }
-
-// A MissingToolError says that the running child does not offer a tool that it
-// offered before.
-type MissingToolError struct{ server, tool, reason string }
-
-func (e *MissingToolError) Error() string {
-	if e.reason != "" {
-		return fmt.Sprintf("The tool %q of server %q is not offered any more: %s", e.tool, e.server, e.reason)
-	}
-	return fmt.Sprintf("The server %q does not offer the tool %q any more: it did when it was listed before. tools/list shows what it has now.", e.server, e.tool)
-}
-
 // fits reports whether the tool is as the child of the lease defines it. A call
 // that was scanned by another definition must not be made: the error is a
-// *changedToolError, and the tool the one to judge by, or a *MissingToolError.
+// *failure.ChangedToolError, and the tool the one to judge by, or a *failure.MissingToolError.
 func (t *ToolTarget) fits(c *Call, lease *children.Lease) error {
 	s, raw, tool := c.Session, lease.Offer(), t.tool
 	switch {
@@ -146,15 +123,15 @@ func (t *ToolTarget) fits(c *Call, lease *children.Lease) error {
 		default:
 			s.Log.Info().Str("child", tool.Child).Str("tool", tool.Remote).Msg("the tool is defined otherwise than it was listed; the call is judged anew")
 			t.tool, t.current = offering.Tool{Tool: o, By: tool.By}, true
-			return &changedToolError{o}
+			return anew{&failure.ChangedToolError{Server: o.Child, Tool: o.Remote}}
 		}
 	}
 	for _, left := range now.Omitted {
 		if left.Name == tool.Remote {
-			return &MissingToolError{tool.Child, tool.Remote, left.Reason}
+			return &failure.MissingToolError{Server: tool.Child, Tool: tool.Remote, Reason: left.Reason}
 		}
 	}
-	return &MissingToolError{server: tool.Child, tool: tool.Remote}
+	return &failure.MissingToolError{Server: tool.Child, Tool: tool.Remote}
 }
 
 // confirm is asked before a call is refused by a tool's schema: while the child

@@ -2,12 +2,9 @@ package record
 
 import (
 	"bytes"
-	"context"
-	"errors"
 	"path/filepath"
 	"slices"
 
-	"mcphub/children/run"
 	"mcphub/internal/audit"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
@@ -96,22 +93,6 @@ func waysOf(f *validate.Judged, path string) int {
 		return max(len(places), 2) // of the reading that decided, the one that led out is named alone
 	}
 	return len(places)
-}
-
-// Failure is the record's word for a request that no answer came to.
-func Failure(err error) string {
-	var silent *run.TimeoutError
-	var gone *jsonrpc.CancelledError
-	var down *run.UnavailableError
-	switch {
-	case errors.As(err, &silent):
-		return audit.ResultTimeout
-	case errors.As(err, &down):
-		return audit.ResultUnavailable
-	case errors.As(err, &gone), errors.Is(err, context.Canceled), errors.Is(err, jsonrpc.ErrClosed):
-		return audit.ResultCancelled
-	}
-	return audit.ResultError
 }
 
 // maxSearched is the longest result that is searched for isError.

@@ -1,12 +1,10 @@
 package record
 
 import (
-	"errors"
 	"strings"
 	"testing"
 
 	"mcphub/internal/audit"
-	"mcphub/internal/jsonrpc"
 )
 
 func TestWhatBecameOfACall(t *testing.T) {
@@ -28,11 +26,5 @@ func TestWhatBecameOfACall(t *testing.T) {
 		if got := Result(result, fault); got != tc.want {
 			t.Errorf("%.60s: %s, want %s", tc.result, got, tc.want)
 		}
-	}
-	if got := Failure(&jsonrpc.CancelledError{}); got != audit.ResultCancelled {
-		t.Error(got)
-	}
-	if got := Failure(errors.New("odd")); got != audit.ResultError {
-		t.Error(got)
 	}
 }

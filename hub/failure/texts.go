@@ -1,4 +1,4 @@
-package call
+package failure
 
 import (
 	"errors"
@@ -51,21 +51,9 @@ func SchemaText(tool *catalog.Tool, err error) string {
 // mostRoots is how many roots a denial names.
 const mostRoots = 20
 
-// refuseJudged answers a call that was denied; at is where its arguments stand
-// within those that the client sent.
-func refuseJudged(j *attempt, at string) jsonrpc.Answer { return ToolError(j.text(at)) }
-
-// text is the text for a call that was denied, or not approved.
-func (j *attempt) text(at string) string {
-	if j.refusal != "" {
-		return unapprovedText(j.verdict, at, j.refusal)
-	}
-	return denialText(j.verdict, at)
-}
-
-// denialText is the text that a model reads, then where the path stands in the arguments and
+// Denied is the text for a call that was denied: the text that a model reads, then where the path stands in the arguments and
 // where it leads, which case without a boundary holds, and what would change it.
-func denialText(v *validate.Verdict, at string) string {
+func Denied(v *validate.Verdict, at string) string {
 	first := v.First
 	if first == nil {
 		first = &validate.Judged{} // a verdict that nobody reached denies all the same
@@ -172,4 +160,22 @@ func ruleCure(v *validate.Verdict) string {
 	return b.String()
 }
 
-const methodCall = "tools/call"
+// Unapproved is the text for a call that a rule escalates and nobody allowed.
+func Unapproved(v *validate.Verdict, at, why string) string {
+	var b strings.Builder
+	rule := ""
+	if v.Fired != nil {
+		rule = " by " + ruleText(v.Fired)
+	}
+	if f := v.First; f != nil {
+		fmt.Fprintf(&b, "Access denied: Path '%s' needs the approval of a person%s, and it was not given: %s.", printable.Escape(f.Raw, 200), rule, why)
+		fmt.Fprintf(&b, "\nFound at %s (to %s; %s).", pointerText(at+f.Pointer), f.Role, f.Code)
+		if f.Leads != "" && f.Leads != f.Raw {
+			fmt.Fprintf(&b, " It leads to '%s'.", printable.Escape(f.Leads, 200))
+		}
+	} else {
+		fmt.Fprintf(&b, "Access denied: This call needs the approval of a person%s, and it was not given: %s.", rule, why)
+	}
+	b.WriteString("\nThe server was not called.")
+	return b.String()
+}

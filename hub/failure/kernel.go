@@ -1,4 +1,4 @@
-package call
+package failure
 
 import (
 	"strings"
@@ -17,9 +17,9 @@ import (
 // This file is about answers of a confined child that tell what the kernel has refused it:
 // the client is told so, and it is recorded.
 
-// mayBeKernels reports whether an answer, of which the record says word, may tell what the
+// MayBeKernels reports whether an answer, of which the record says word, may tell what the
 // kernel has refused to whom a lease is for.
-func mayBeKernels(lease *children.Lease, word string, a jsonrpc.Answer) bool {
+func MayBeKernels(lease *children.Lease, word string, a jsonrpc.Answer) bool {
 	switch word {
 	case audit.ResultError:
 		return lease.Words().May(a.Error)
@@ -31,20 +31,20 @@ func mayBeKernels(lease *children.Lease, word string, a jsonrpc.Answer) bool {
 	return false
 }
 
-// refusedByKernel adds to an answer of a child what the kernel has refused it. The child's
-// own words stay as they are, and so does what is no such answer. called are the paths of
-// the call. It looks at the file system.
-func (s *Session) refusedByKernel(what record.Subject, lease *children.Lease, word string, called []sandbox.Rule, a jsonrpc.Answer) jsonrpc.Answer {
+// ByKernel adds to an answer of a child what the kernel has refused it, and records that.
+// The child's own words stay as they are, and so does what is no such answer. named are the
+// paths of the call. It looks at the file system.
+func ByKernel(records *record.Recorder, what record.Subject, lease *children.Lease, word string, named []sandbox.Rule, a jsonrpc.Answer) jsonrpc.Answer {
 	text, at := saidText(a)
 	if at == nil {
 		return a
 	}
-	f, ok := lease.Words().Of(text, called, word == audit.ResultOK)
+	f, ok := lease.Words().Of(text, named, word == audit.ResultOK)
 	if !ok {
 		return a
 	}
 	_, dirs := lease.Where()
-	s.Records.ByKernel(what, f, dirs)
+	records.ByKernel(what, f, dirs)
 	line := "mcphub: " + hints.Told(f) + "."
 	if a.Result == nil { // the end of the message
 		quoted := jsonrpc.AppendString(nil, "\n"+line)
@@ -54,8 +54,8 @@ func (s *Session) refusedByKernel(what record.Subject, lease *children.Lease, wo
 	return a.Edited(jsonrpc.Edit{Old: at, With: append([]byte{','}, append(block, '}', ']')...)})
 }
 
-// called are the paths that a verdict was about, with what the call wants there.
-func called(v *validate.Verdict) (rules []sandbox.Rule) {
+// Named are the paths that a verdict was about, with what the call wants there.
+func Named(v *validate.Verdict) (rules []sandbox.Rule) {
 	if v == nil {
 		return nil
 	}

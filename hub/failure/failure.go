@@ -1,0 +1,161 @@
+package failure
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"mcphub/children/run"
+	"mcphub/hub/catalog"
+	"mcphub/hub/record"
+	"mcphub/internal/audit"
+	"mcphub/internal/jsonrpc"
+	"mcphub/rootsmgr"
+	"mcphub/validate/schema"
+	"mcphub/validate/strictjson"
+)
+
+// A Kind is what an error means that ends a request.
+type Kind int
+
+const (
+	Other        Kind = iota // a reason of its own
+	Arguments                // they cannot be read, or hold what they may not
+	Schema                   // the arguments do not fit the schema of the tool
+	Missing                  // the child has the tool no more
+	Redefined                // the child defines the tool otherwise, again and again
+	NotRecorded              // and hub.json requires that
+	BadAnswer                // it could not be read
+	Abandoned                // nobody waits for it any more
+	SessionEnded             // while roots were waited for
+	NotAvailable             // its child is not
+	TimedOut                 // nothing was heard of the child for too long
+	Cancelled                // while it was with the child
+)
+
+// Of is the kind of an error that ends a request of ctx.
+func Of(ctx context.Context, err error) Kind {
+	switch {
+	case is[*record.UnrecordedError](err):
+		return NotRecorded
+	case is[*strictjson.Error](err):
+		return Arguments
+	case is[*schema.Error](err):
+		return Schema
+	case is[*MissingToolError](err):
+		return Missing
+	case is[*ChangedToolError](err):
+		return Redefined
+	case is[*jsonrpc.BrokenError](err):
+		return BadAnswer
+	case ctx.Err() != nil:
+		return Abandoned
+	case errors.Is(err, rootsmgr.ErrClosed):
+		return SessionEnded
+	case is[*run.UnavailableError](err):
+		return NotAvailable
+	case is[*run.TimeoutError](err):
+		return TimedOut
+	case is[*jsonrpc.CancelledError](err), errors.Is(err, context.Canceled), errors.Is(err, jsonrpc.ErrClosed):
+		return Cancelled
+	}
+	return Other
+}
+
+func is[T error](err error) bool {
+	_, ok := errors.AsType[T](err)
+	return ok
+}
+
+// DownText is what is told of a child that is not available.
+func DownText(err error) string {
+	down, _ := errors.AsType[*run.UnavailableError](err)
+	return down.Error()
+}
+
+// codes are the record's words for what ended a request before it was judged.
+var codes = map[Kind]string{
+	Arguments: record.CodeArguments, Schema: record.CodeSchema, Missing: record.CodeDefinition, Redefined: record.CodeDefinition,
+	Abandoned: record.CodeCancelled, SessionEnded: record.CodeRoots, NotAvailable: record.CodeUnavailable,
+}
+
+// Code is the record's word for a request that was not judged.
+func (k Kind) Code() string {
+	if code, known := codes[k]; known {
+		return code
+	}
+	return record.CodeUnjudged
+}
+
+// Outcome is the record's word for a request that was sent, and that no answer came to.
+func Outcome(err error) string {
+	switch Of(context.Background(), err) {
+	case TimedOut:
+		return audit.ResultTimeout
+	case NotAvailable:
+		return audit.ResultUnavailable
+	case Cancelled:
+		return audit.ResultCancelled
+	}
+	return audit.ResultError
+}
+
+// Gone answers a call whose time is over before it could be judged. Where the
+// client cancelled it, nobody reads this.
+func Gone(ctx context.Context, err error) jsonrpc.Answer {
+	if cause := context.Cause(ctx); cause != nil {
+		err = cause
+	}
+	return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, err.Error())
+}
+
+// OfTool answers a call of a tool that was not judged, or that the child did not answer.
+func OfTool(ctx context.Context, tool *catalog.Tool, err error) jsonrpc.Answer {
+	switch Of(ctx, err) {
+	case NotRecorded, Missing, Redefined:
+		return ToolError(err.Error())
+	case Arguments, Schema:
+		return argumentsAnswer(tool, err)
+	case BadAnswer:
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, fmt.Sprintf("%s: %s", tool.Child, err))
+	case Abandoned, SessionEnded:
+		return Gone(ctx, err)
+	case NotAvailable:
+		return ToolError(DownText(err))
+	}
+	return ToolError(fmt.Sprintf("The server %q did not answer %q: %s", tool.Child, tool.Remote, err))
+}
+
+// OfRequest answers another request that was not judged, or that the child did not answer.
+func OfRequest(ctx context.Context, child, method string, err error) jsonrpc.Answer {
+	switch Of(ctx, err) {
+	case NotRecorded:
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, err.Error())
+	case Arguments:
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "refused: "+err.Error())
+	case Abandoned, SessionEnded:
+		return Gone(ctx, err)
+	case NotAvailable:
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, DownText(err))
+	}
+	return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, fmt.Sprintf("the server %q did not answer %s: %s", child, method, err))
+}
+
+// A ChangedToolError says that the running child defines a tool otherwise than
+// the catalogue by which a call was judged.
+type ChangedToolError struct{ Server, Tool string }
+
+func (e *ChangedToolError) Error() string {
+	return fmt.Sprintf("the server %q changes the definition of %q again and again; ask tools/list and try once more", e.Server, e.Tool)
+}
+
+// A MissingToolError says that the running child does not offer a tool that it
+// offered before.
+type MissingToolError struct{ Server, Tool, Reason string }
+
+func (e *MissingToolError) Error() string {
+	if e.Reason != "" {
+		return fmt.Sprintf("The tool %q of server %q is not offered any more: %s", e.Tool, e.Server, e.Reason)
+	}
+	return fmt.Sprintf("The server %q does not offer the tool %q any more: it did when it was listed before. tools/list shows what it has now.", e.Server, e.Tool)
+}

@@ -1,0 +1,52 @@
+package failure
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"mcphub/children/run"
+	"mcphub/hub/record"
+	"mcphub/internal/audit"
+	"mcphub/internal/jsonrpc"
+	"mcphub/rootsmgr"
+	"mcphub/validate/schema"
+	"mcphub/validate/strictjson"
+)
+
+// What an error means does not depend on what it is wrapped in. The record has a word for
+// it where nothing was judged, and another one where the request was sent.
+func TestKinds(t *testing.T) {
+	for _, tc := range []struct {
+		err           error
+		want          Kind
+		code, outcome string
+	}{
+		{errors.New("odd"), Other, record.CodeUnjudged, audit.ResultError},
+		{&strictjson.Error{}, Arguments, record.CodeArguments, audit.ResultError},
+		{&schema.Error{}, Schema, record.CodeSchema, audit.ResultError},
+		{&MissingToolError{}, Missing, record.CodeDefinition, audit.ResultError},
+		{&ChangedToolError{}, Redefined, record.CodeDefinition, audit.ResultError},
+		{&record.UnrecordedError{}, NotRecorded, record.CodeUnjudged, audit.ResultError},
+		{&jsonrpc.BrokenError{}, BadAnswer, record.CodeUnjudged, audit.ResultError},
+		{rootsmgr.ErrClosed, SessionEnded, record.CodeRoots, audit.ResultError},
+		{&run.UnavailableError{Err: context.Canceled}, NotAvailable, record.CodeUnavailable, audit.ResultUnavailable},
+		{&run.TimeoutError{}, TimedOut, record.CodeUnjudged, audit.ResultTimeout},
+		{&jsonrpc.CancelledError{}, Cancelled, record.CodeUnjudged, audit.ResultCancelled},
+		{&jsonrpc.ClosedError{}, Cancelled, record.CodeUnjudged, audit.ResultCancelled},
+		{context.Canceled, Cancelled, record.CodeUnjudged, audit.ResultCancelled},
+	} {
+		for _, err := range []error{tc.err, fmt.Errorf("wrapped: %w", tc.err)} {
+			kind := Of(t.Context(), err)
+			if kind != tc.want || kind.Code() != tc.code || Outcome(err) != tc.outcome {
+				t.Errorf("%T: kind %d, code %q, outcome %q", tc.err, kind, kind.Code(), Outcome(err))
+			}
+		}
+	}
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	if kind := Of(gone, &run.UnavailableError{}); kind != Abandoned || kind.Code() != record.CodeCancelled {
+		t.Errorf("nobody waits for it: kind %d, code %q", kind, kind.Code())
+	}
+}
