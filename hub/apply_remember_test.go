@@ -7,10 +7,9 @@ import (
 
 	"mcphub/children"
 	"mcphub/children/childtest"
-	"mcphub/hub/call"
+	"mcphub/hub/catalog"
 	"mcphub/hub/configuration"
-	"mcphub/internal/jsonrpc"
-	"mcphub/validate"
+	"mcphub/hub/offering"
 )
 
 // instances returns the serial of each instance, by its state.
@@ -119,6 +118,7 @@ func TestARequestIsJudgedAndRunByOneConfiguration(t *testing.T) {
 	c.handshake(`{}`)
 	c.raw("prompts/list", `{}`)
 	s, former := sessionOfTest(h), h.now()
+	prompt := offering.Item{Item: &catalog.Item{Name: "kid__greet", Child: "kid", Remote: "greet"}, By: former}
 	for _, replaced := range []bool{false, true} {
 		next := kid
 		if replaced {
@@ -126,12 +126,8 @@ func TestARequestIsJudgedAndRunByOneConfiguration(t *testing.T) {
 		}
 		apply(t, h, testConfig(t, next))
 		c.raw("prompts/get", `{"name":"kid__greet"}`) // the new one is there
-		a, err := (&call.Call{
-			Session: &s.calls, Build: func([]byte, []jsonrpc.Edit) [][]byte { return [][]byte{[]byte(`{"name":"greet"}`)} },
-			Target: &call.RequestTarget{By: former, Child: "kid", Method: "prompts/get", Scan: func([]string) (*validate.Scan, error) {
-				return former.Checker.ScanPrompt("kid", "greet", nil)
-			}},
-		}).Run(t.Context())
+		m := split(t, `{"jsonrpc":"2.0","id":1,"method":"prompts/get","params":{"name":"kid__greet"}}`)
+		a, err := s.calls.Prompt(t.Context(), m, m.Param("name"), prompt)
 		if !errors.Is(err, configuration.ErrSuperseded) || a.Error == nil {
 			t.Errorf("replaced %t: %v, %s", replaced, err, a.Result)
 		}

@@ -219,10 +219,8 @@ func TestACallIsNeverJudgedByOneAndRunByAnother(t *testing.T) {
 		c.raw("tools/call", toolCall("kid__echo", `{}`)) // the new one is there
 		// What a call does that looked its tool up a moment before Apply.
 		s := sessionOfTest(h)
-		a, err := (&call.Call{
-			Session: &s.calls, Target: &call.ToolTarget{Listed: tool, Args: fmt.Appendf(nil, `{"path":%q}`, outside)},
-			Build: func([]byte, []jsonrpc.Edit) [][]byte { return [][]byte{[]byte(`{"name":"echo","arguments":{}}`)} },
-		}).Run(t.Context())
+		m := split(t, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":`+toolCall("kid__echo", fmt.Sprintf(`{"path":%q}`, outside))+`}`)
+		a, err := s.calls.Tool(t.Context(), m, m.Param("name"), tool)
 		if !errors.Is(err, configuration.ErrSuperseded) { // also where its child has stayed: what judges it has not
 			t.Errorf("replaced %t: judged by what was in force before, answer %s", replaced, a.Result)
 		}

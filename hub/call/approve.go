@@ -24,7 +24,7 @@ import (
 // caller ends the approval with the call.
 func (c *Call) approve(ctx context.Context, j *attempt) (*attempt, error) {
 	e := &escalated{c, j}
-	refusal, err := c.Session.Approvals.Ask(ctx, c.approvalRequest(), e.j.forApproval(), e)
+	refusal, err := c.session.Approvals.Ask(ctx, c.approvalRequest(), e.j.forApproval(), e)
 	if err != nil {
 		return nil, err
 	}
@@ -39,9 +39,9 @@ func (c *Call) approve(ctx context.Context, j *attempt) (*attempt, error) {
 
 // approvalRequest is the call as a person is asked about it.
 func (c *Call) approvalRequest() *approval.Request {
-	_, child := c.Target.owner()
-	r := c.Target.asked(c)
-	r.Digest = approval.DigestOf([]byte(c.Session.ID), []byte(child), r.Digest[:])
+	_, child := c.target.owner()
+	r := c.target.asked(c)
+	r.Digest = approval.DigestOf([]byte(c.session.ID), []byte(child), r.Digest[:])
 	return &r
 }
 
@@ -60,7 +60,7 @@ func (j *attempt) forApproval() *approval.Judgement {
 
 func (e *escalated) Judge(ctx context.Context, a *approval.Approval) (*approval.Judgement, error) {
 	e.c.approval = a
-	e.c.Target.reset()
+	e.c.target.reset()
 	j, err := e.c.prepare(ctx)
 	if err != nil {
 		return nil, err
@@ -71,7 +71,7 @@ func (e *escalated) Judge(ctx context.Context, a *approval.Approval) (*approval.
 
 func (e *escalated) Release(ctx context.Context) {
 	e.j.lease.Release()
-	e.c.Session.ClientOf(ctx).Yield()
+	e.c.session.ClientOf(ctx).Yield()
 }
 
 func (e *escalated) Waiting(ctx context.Context, what string) (over func()) {
@@ -81,7 +81,7 @@ func (e *escalated) Waiting(ctx context.Context, what string) (over func()) {
 // Asker chooses by what the client can do: one that can show a form is asked, and
 // nobody else.
 func (e *escalated) Asker(ctx context.Context) approval.Asker {
-	s := e.c.Session
+	s := e.c.session
 	c := s.ClientOf(ctx)
 	switch {
 	case c.Claims().Can.Form:
@@ -99,7 +99,7 @@ func (e *escalated) Asker(ctx context.Context) approval.Asker {
 // version, or newer ones. Being given is not having applied them, which acquire
 // waits for. After the timeout of the roots the hub alone judges.
 func (e *escalated) AwaitServed(ctx context.Context, version uint64) error {
-	return e.c.Session.Instances.AwaitGrants(ctx, max(e.j.by.Roots.Timeout, 0), version)
+	return e.c.session.Instances.AwaitGrants(ctx, max(e.j.by.Roots.Timeout, 0), version)
 }
 
 // Record writes a line of its own about a question.
@@ -112,7 +112,7 @@ func (e *escalated) Record(ctx context.Context, ev *approval.Event) {
 		}
 		q.Granted = append(q.Granted, opened)
 	}
-	e.c.Session.Records.Question(ctx, e.c.Target.subject(), e.j.decision(), q)
+	e.c.session.Records.Question(ctx, e.c.target.subject(), e.j.decision(), q)
 }
 
 // A clientAsker asks through the client, by an elicitation on the way of the call.

@@ -29,14 +29,14 @@ import (
 // process by now, is scanned again; what was judged by a configuration that is in
 // force no more starts again with the lookup of what it names.
 type Call struct {
-	Session      *Session
-	Target       Target
-	Token        []byte // the client's progress token, raw; nil when it gave none
-	Notification bool   // it is a notification: nothing is answered
-	// Build, where set, builds what the child is sent in the place of request: see
+	session      *Session
+	target       target
+	token        []byte // the client's progress token, raw; nil when it gave none
+	notification bool   // it is a notification: nothing is answered
+	// build, where set, builds what the child is sent in the place of request: see
 	// params.
-	Build    func(own []byte, edits []jsonrpc.Edit) [][]byte
-	Splicing Splicing
+	build    func(own []byte, edits []jsonrpc.Edit) [][]byte
+	splicing splicing
 	scanned  scanned            // by an earlier attempt
 	approval *approval.Approval // a person's, of this very call; nil: none
 	offered  bool               // a login was offered on account of what its server answered
@@ -54,9 +54,9 @@ type scanned struct {
 	scan *validate.Scan
 }
 
-// A Target is what a Call is for. It is looked up before; finding out more about
+// A target is what a Call is for. It is looked up before; finding out more about
 // it may replace what it holds.
-type Target interface {
+type target interface {
 	// owner is the child that it is for, and by which configuration it is judged.
 	owner() (*configuration.Configuration, string)
 	method() string
@@ -85,26 +85,20 @@ type Target interface {
 	fail(ctx context.Context, err error) jsonrpc.Answer
 }
 
-// Splicing makes params of those of the client: what quoted is, the client's name
+// splicing makes params of those of the client: what quoted is, the client's name
 // for something, becomes the child's own, and token the hub's.
-type Splicing struct {
+type splicing struct {
 	raw, quoted, token []byte
 	remote             string
-}
-
-// SplicingOf makes a Splicing of a request, in which quoted is the client's name for what
-// the child calls remote.
-func SplicingOf(m *jsonrpc.Message, quoted []byte, remote string) Splicing {
-	return Splicing{m.Params, quoted, TokenOf(m), remote}
 }
 
 // params are what the child is sent: the judged bytes, with the edits that the
 // verdict made of them, and the hub's own progress token.
 func (c *Call) params(own []byte, edits []jsonrpc.Edit) [][]byte {
-	if c.Build != nil {
-		return c.Build(own, edits)
+	if c.build != nil {
+		return c.build(own, edits)
 	}
-	r := &c.Splicing
+	r := &c.splicing
 	edits = append(edits, jsonrpc.Edit{Old: r.quoted, With: jsonrpc.AppendString(nil, r.remote)})
 	if own != nil {
 		edits = append(edits, jsonrpc.Edit{Old: r.token, With: own})
@@ -112,16 +106,16 @@ func (c *Call) params(own []byte, edits []jsonrpc.Edit) [][]byte {
 	return jsonrpc.Splice(r.raw, edits...)
 }
 
-// TokenOf is the progress token of a request, raw; nil where it has none.
-func TokenOf(m *jsonrpc.Message) []byte { return jsonrpc.Get(m.Param("_meta"), "progressToken") }
+// tokenOf is the progress token of a request, raw; nil where it has none.
+func tokenOf(m *jsonrpc.Message) []byte { return jsonrpc.Get(m.Param("_meta"), "progressToken") }
 
 var (
 	// errAnew: nothing was sent, and the target is to be scanned once more.
 	errAnew = errors.New("it has changed since it was looked at")
 	// errRestless is an errAnew of a target that goes on changing.
 	errRestless error = anew{errors.New("it changes what it offers again and again")}
-	// ErrDenied comes with the answer to a request that no other child may have either.
-	ErrDenied = errors.New("the request was denied")
+	// errDenied comes with the answer to a request that no other child may have either.
+	errDenied = errors.New("the request was denied")
 )
 
 // anew is an errAnew for a reason.
@@ -132,10 +126,10 @@ func (e anew) Unwrap() error      { return e.error }
 
 // Run judges a call and, where it is allowed, has the child do it. There is an
 // answer always. ErrSuperseded: a reload came between, nothing was sent, and the
-// call has to start again with what it named. ErrDenied: see there.
+// call has to start again with what it named. errDenied: see there.
 func (c *Call) Run(ctx context.Context) (jsonrpc.Answer, error) {
-	s, t := c.Session, c.Target
-	ctx = s.withNotice(ctx, c.Token)
+	s, t := c.session, c.target
+	ctx = s.withNotice(ctx, c.token)
 	t.reset()
 	c.approval = nil // one that a reload has overtaken was of other rules
 	j, err := c.prepare(ctx)
@@ -147,7 +141,7 @@ func (c *Call) Run(ctx context.Context) (jsonrpc.Answer, error) {
 		return t.fail(ctx, err), configuration.ErrSuperseded
 	case errors.As(err, new(*strictjson.Error)):
 		s.Records.Refused(ctx, t.subject(), failure.Of(ctx, err).Code())
-		return t.fail(ctx, err), ErrDenied
+		return t.fail(ctx, err), errDenied
 	case err != nil:
 		s.Records.Refused(ctx, t.subject(), failure.Of(ctx, err).Code())
 		return t.fail(ctx, err), nil
@@ -165,7 +159,7 @@ func (c *Call) Run(ctx context.Context) (jsonrpc.Answer, error) {
 		ticket.Outcome(audit.ResultNotSent)
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error()), nil
 	}
-	if c.Notification {
+	if c.notification {
 		if err := j.lease.Notify(ctx, t.method(), c.params(nil, nil)...); err != nil {
 			ticket.Outcome(failure.Outcome(err))
 			return t.fail(ctx, err), nil
@@ -191,25 +185,25 @@ func UpToDate(request func() (jsonrpc.Answer, error)) jsonrpc.Answer {
 }
 
 func (c *Call) deny(j *attempt) (jsonrpc.Answer, error) {
-	what := c.Target.subject()
-	c.Session.Log.Info().Str("child", what.Child).Str("tool", what.Tool).Str("method", c.Target.method()).
+	what := c.target.subject()
+	c.session.Log.Info().Str("child", what.Child).Str("tool", what.Tool).Str("method", c.target.method()).
 		Str("rule", j.verdict.Rule).Uint64("generation", j.verdict.Generation).Msg("call denied")
-	return c.Target.deny(j), ErrDenied
+	return c.target.deny(j), errDenied
 }
 
 // record writes the decision. Where there is an error, nothing may be sent.
 func (c *Call) record(ctx context.Context, j *attempt) (audit.Ticket, error) {
-	return c.Session.Records.Decide(ctx, c.Target.subject(), j.decision())
+	return c.session.Records.Decide(ctx, c.target.subject(), j.decision())
 }
 
 // send has the child do what was let through and recorded, and brings its answer
 // back as it is.
 func (c *Call) send(ctx context.Context, j *attempt, ticket audit.Ticket) (jsonrpc.Answer, error) {
-	s, t := c.Session, c.Target
+	s, t := c.session, c.target
 	var own []byte
 	drop := func() {}
-	if c.Token != nil {
-		own = s.Progress.Add(j.lease.Key(), s.ClientOf(ctx), bytes.Clone(c.Token))
+	if c.token != nil {
+		own = s.Progress.Add(j.lease.Key(), s.ClientOf(ctx), bytes.Clone(c.token))
 		drop = func() { s.Progress.Remove(own) }
 	}
 	away, back := s.track(run.WithProgressToken(ctx, own), &c.inFlight, j.lease, j)

@@ -38,7 +38,7 @@ func (j *attempt) tooNarrow() error {
 		}
 		told := sandbox.Refusal{Path: f.Leads, Access: configuration.AccessOf(policy.Roles(f.Role)), By: sandbox.ByCall, Stays: true}
 		_, dirs := j.lease.Where()
-		j.call.Session.Records.ByKernel(j.call.Target.subject(), told, dirs)
+		j.call.session.Records.ByKernel(j.call.target.subject(), told, dirs)
 		return &run.UnavailableError{Child: j.child, Reason: hints.Told(told)}
 	}
 	return nil

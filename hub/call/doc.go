@@ -4,7 +4,7 @@
 // # The life of a call
 //
 // A [Call] is a tool, a prompt, a resource, a completion, a subscription, or something of
-// an extension. What differs is its [Target].
+// an extension. What differs is its target.
 //
 //  0. Look up (lookup_*.go): the name in the session's catalogue (package offering), an
 //     immutable value which may hold what children offered in an earlier run. A name that

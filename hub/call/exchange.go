@@ -105,10 +105,10 @@ type deniedError struct {
 	view    rootsmgr.View // that it was judged by then
 }
 
-func (e *deniedError) Error() string { return ErrDenied.Error() }
+func (e *deniedError) Error() string { return errDenied.Error() }
 
-// Is makes it an ErrDenied.
-func (e *deniedError) Is(target error) bool { return target == ErrDenied }
+// Is makes it an errDenied.
+func (e *deniedError) Is(target error) bool { return target == errDenied }
 
 // applyTo makes it what became of the request.
 func (e *deniedError) applyTo(j *attempt) { j.verdict, j.view = e.verdict, e.view }

@@ -48,7 +48,7 @@ const mostAttempts = 4
 // caller releases the lease. An error of validate is what is wrong with the
 // arguments; others say why the call could not be judged or made.
 func (c *Call) prepare(ctx context.Context) (*attempt, error) {
-	c.wait = c.Session.Roots.NewWait()
+	c.wait = c.session.Roots.NewWait()
 	for n := 1; ; n++ {
 		j, err := c.try(ctx)
 		if err == nil || n == mostAttempts || !errors.Is(err, errAnew) {
@@ -63,7 +63,7 @@ func (c *Call) try(ctx context.Context) (*attempt, error) {
 	if c.spare = nil; j == nil {
 		j = &attempt{}
 	}
-	*j = attempt{call: c, from: c.Session.ClientOf(ctx), approval: c.approval, wait: c.wait}
+	*j = attempt{call: c, from: c.session.ClientOf(ctx), approval: c.approval, wait: c.wait}
 	if err := j.run(ctx); err != nil {
 		j.lease.Release()
 		return nil, err
@@ -89,7 +89,7 @@ func (j *attempt) run(ctx context.Context) error {
 
 // find scans the arguments and, where there is anything to judge, waits for the boundary.
 func (j *attempt) find(ctx context.Context) (err error) {
-	c, s, t := j.call, j.call.Session, j.call.Target
+	c, s, t := j.call, j.call.session, j.call.target
 	g, child := t.owner()
 	conf := g.Child(child)
 	byRoots := s.Instances.ByRoots(conf)
@@ -137,7 +137,7 @@ func (j *attempt) boundary(ctx context.Context) (err error) {
 // preview judges a call of a child that does not run, or not with the roots of the call, by
 // how it would: what is not allowed so starts nothing. over: the call ends here.
 func (j *attempt) preview(ctx context.Context) (over bool, err error) {
-	s, spec := j.call.Session, &j.by.Child(j.child).Spec
+	s, spec := j.call.session, &j.by.Child(j.child).Spec
 	if j.wait != nil && j.from.BringsOtherRoots(spec) {
 		if over, err = j.judgeUnstarted(ctx, &j.view); err != nil || over {
 			return over, err
@@ -181,7 +181,7 @@ func (j *attempt) decide(ctx context.Context) (err error) {
 		return err
 	}
 	if j.lease.Key() != before {
-		j.call.Target.reset() // asking again has moved the session to another instance
+		j.call.target.reset() // asking again has moved the session to another instance
 		return errRestless
 	}
 	if j.wait != nil {
@@ -209,7 +209,7 @@ func (s *Session) rootsAtHand(from Client) (rootsmgr.View, error) {
 // for roots. Then the child is acquired again: it has to apply the new roots first, and
 // may be another process in another place.
 func (j *attempt) judge(ctx context.Context) error {
-	s := j.call.Session
+	s := j.call.session
 	s.judgeOnce(j)
 	if err := j.from.Judged(j.verdict); err != nil {
 		return err
@@ -246,7 +246,7 @@ func (j *attempt) heldThere(ctx context.Context) error {
 	if err := j.acquireAgain(ctx); err != nil {
 		return err
 	}
-	j.call.Session.judgeOnce(j)
+	j.call.session.judgeOnce(j)
 	return nil
 }
 
@@ -266,7 +266,7 @@ func (j *attempt) movedAt() bool {
 // judgeOnce has a call judged as it stands. Where there is nothing to judge in a call
 // of a tool, what was decided of the first such call holds for all.
 func (s *Session) judgeOnce(j *attempt) {
-	if t, ok := j.call.Target.(*ToolTarget); ok && !j.scan.NeedsJudge() {
+	if t, ok := j.call.target.(*toolTarget); ok && !j.scan.NeedsJudge() {
 		j.verdict = t.tool.Plain(j.scan).Verdict
 		return
 	}
@@ -290,7 +290,7 @@ func (s *Session) where(j *attempt) validate.Where {
 // to start again: its error is ErrSuperseded.
 func (j *attempt) upToDate(ctx context.Context) error {
 	switch {
-	case j.call.Session.Current.Now() == j.by:
+	case j.call.session.Current.Now() == j.by:
 		return nil
 	case j.call.nowait:
 		return errWouldBlock
@@ -306,7 +306,7 @@ func (j *attempt) upToDate(ctx context.Context) error {
 // the child is its error too.
 func (j *attempt) acquire(ctx context.Context) (err error) {
 	c := j.call
-	if j.lease != nil && looksFirst(c.Target.owner()) && j.lease.Moved() {
+	if j.lease != nil && looksFirst(c.target.owner()) && j.lease.Moved() {
 		j.lease.Release()
 		j.lease = nil
 	}
@@ -314,12 +314,12 @@ func (j *attempt) acquire(ctx context.Context) (err error) {
 		if c.nowait {
 			return errWouldBlock
 		}
-		g, child := c.Target.owner()
-		if j.lease, err = c.Session.Acquire(ctx, g, child); err != nil {
+		g, child := c.target.owner()
+		if j.lease, err = c.session.Acquire(ctx, g, child); err != nil {
 			return err
 		}
 	}
-	return c.Target.fits(c, j.lease)
+	return c.target.fits(c, j.lease)
 }
 
 // acquireAgain is acquire by another lease.
@@ -333,7 +333,7 @@ func (j *attempt) acquireAgain(ctx context.Context) error {
 // session may have moved since its name was looked up.
 func (s *Session) toolNow(ctx context.Context, tool offering.Tool) (offering.Tool, error) {
 	if s.Instances.Moved(tool.Child) {
-		s.AwaitStart(ctx, []string{tool.Child})
+		s.awaitStart(ctx, []string{tool.Child})
 		if err := context.Cause(ctx); err != nil {
 			return offering.Tool{}, err
 		}
@@ -357,7 +357,7 @@ func (j *attempt) place() (cwd string, served []string) {
 
 // placed notes where the child would run, and with which roots: see Instances.
 func (j *attempt) placed(view *rootsmgr.View) (ok bool) {
-	j.cwd, j.served, ok = j.call.Session.Instances.Preview(j.by, j.child, view)
+	j.cwd, j.served, ok = j.call.session.Instances.Preview(j.by, j.child, view)
 	return ok
 }
 
@@ -366,7 +366,7 @@ func (j *attempt) placed(view *rootsmgr.View) (ok bool) {
 // into being meanwhile. newer is false where there is nothing else.
 func (j *attempt) lookAgain(ctx context.Context) (view rootsmgr.View, newer bool, err error) {
 	view, newer, err = j.from.Reconsider(ctx, j.wait, j.by.Roots.Timeout)
-	if err != nil || newer || !j.call.Session.Roots.LookAgain(ctx, j.view, j.verdict.Refused()...) {
+	if err != nil || newer || !j.call.session.Roots.LookAgain(ctx, j.view, j.verdict.Refused()...) {
 		view.Client = j.from.Claims().Name
 		return view, newer, err
 	}

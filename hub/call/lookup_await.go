@@ -23,7 +23,7 @@ func (s *Session) await(ctx context.Context, owners []string, found func() bool)
 		st, _, _, _ := s.Offering.ChildStatus(owner)
 		failures[owner] = st.Failures
 	}
-	s.AwaitStart(ctx, owners)
+	s.awaitStart(ctx, owners)
 	back()
 	if found() {
 		return true, ""
@@ -63,6 +63,6 @@ func (s *Session) revive(ctx context.Context, name string) (down string) {
 	default:
 		return s.downText(st)
 	}
-	s.AwaitStart(ctx, []string{name})
+	s.awaitStart(ctx, []string{name})
 	return ""
 }

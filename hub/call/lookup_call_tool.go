@@ -37,8 +37,8 @@ func (s *Session) serveOwn(ctx context.Context, tool offering.Tool, m *jsonrpc.M
 	if target.Tool == nil {
 		return refusal, nil
 	}
-	meta, token := m.Param("_meta"), TokenOf(m)
-	c := &Call{Session: s, Target: &ToolTarget{Listed: target, Args: inner, At: "/toolArgs"}, Token: token, Build: func(own []byte, edits []jsonrpc.Edit) [][]byte {
+	meta, token := m.Param("_meta"), tokenOf(m)
+	c := &Call{session: s, target: &toolTarget{listed: target, args: inner, at: "/toolArgs"}, token: token, build: func(own []byte, edits []jsonrpc.Edit) [][]byte {
 		parts := [][]byte{jsonrpc.AppendString([]byte(`{"name":`), target.Remote)}
 		if inner != nil {
 			parts = append(append(parts, []byte(`,"arguments":`)), jsonrpc.Splice(inner, edits...)...)

@@ -76,14 +76,14 @@ func (s *Session) extendTo(ctx context.Context, g *configuration.Configuration, 
 	if len(edits) > 0 { // what the child gets is what is judged
 		judged = jsonrpc.Without(jsonrpc.Join(jsonrpc.Splice(m.Params, edits...)), "_meta")
 	}
-	t := &RequestTarget{
-		By: g, Child: child, Method: m.Method, Follows: true, Templates: s.Offering.Catalog().TemplatesOf(child),
-		Scan: func(templates []string) (*validate.Scan, error) {
+	t := &requestTarget{
+		by: g, child: child, name: m.Method, follows: true, templates: s.Offering.Catalog().TemplatesOf(child),
+		scanWith: func(templates []string) (*validate.Scan, error) {
 			return g.Checker.ScanParams(child, m.Method, judged, templates...)
 		},
 	}
-	token := TokenOf(m)
-	c := &Call{Session: s, Target: t, Token: token, Notification: m.IsNotification(), Build: func(own []byte, _ []jsonrpc.Edit) [][]byte {
+	token := tokenOf(m)
+	c := &Call{session: s, target: t, token: token, notification: m.IsNotification(), build: func(own []byte, _ []jsonrpc.Edit) [][]byte {
 		if m.Params == nil {
 			return nil
 		}
@@ -93,8 +93,8 @@ func (s *Session) extendTo(ctx context.Context, g *configuration.Configuration, 
 		}
 		return jsonrpc.Splice(m.Params, all...)
 	}}
-	if c.Notification {
-		c.Token, t.Unaskable = nil, "nobody is asked about a notification"
+	if c.notification {
+		c.token, t.unaskable = nil, "nobody is asked about a notification"
 	}
 	return c.Run(ctx)
 }

@@ -20,19 +20,24 @@ func (s *Session) ServePrompt(ctx context.Context, m *jsonrpc.Message) jsonrpc.A
 	if err != nil {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
 	}
-	ctx = s.withLogins(s.withNotice(ctx, TokenOf(m)))
+	ctx = s.withLogins(s.withNotice(ctx, tokenOf(m)))
 	return UpToDate(func() (jsonrpc.Answer, error) {
 		it, refusal := s.findPrompt(ctx, name)
 		if it.Item == nil {
 			return refusal, nil
 		}
-		c := &Call{Session: s, Token: TokenOf(m), Splicing: SplicingOf(m, quoted, it.Remote), Target: &RequestTarget{
-			By: it.By, Child: it.Child, Method: m.Method,
-			Scan: func([]string) (*validate.Scan, error) {
-				return it.By.Checker.ScanPrompt(it.Child, it.Remote, m.Param("arguments"))
-			},
-		}}
-		return c.Run(ctx)
+		return s.Prompt(ctx, m, quoted, it)
+	})
+}
+
+// Prompt asks for a prompt that was looked up by its quoted name. Its answer and error are
+// those of Call.Run.
+func (s *Session) Prompt(ctx context.Context, m *jsonrpc.Message, quoted []byte, it offering.Item) (jsonrpc.Answer, error) {
+	return s.request(ctx, m, quoted, it.Remote, &requestTarget{
+		by: it.By, child: it.Child, name: m.Method,
+		scanWith: func([]string) (*validate.Scan, error) {
+			return it.By.Checker.ScanPrompt(it.Child, it.Remote, m.Param("arguments"))
+		},
 	})
 }
 
@@ -64,7 +69,7 @@ func (s *Session) ServeCompletion(ctx context.Context, m *jsonrpc.Message) jsonr
 	if err := CheckParams(m); err != nil {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
 	}
-	ctx = s.withNotice(ctx, TokenOf(m))
+	ctx = s.withNotice(ctx, tokenOf(m))
 	return UpToDate(func() (jsonrpc.Answer, error) { return s.complete(ctx, m) })
 }
 
@@ -97,11 +102,10 @@ func (s *Session) complete(ctx context.Context, m *jsonrpc.Message) (jsonrpc.Ans
 	default:
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, `completion/complete needs a ref of type "ref/prompt" or "ref/resource" at /params/ref`), nil
 	}
-	c := &Call{Session: s, Token: TokenOf(m), Splicing: SplicingOf(m, quoted, it.Remote), Target: &RequestTarget{
-		By: it.By, Child: it.Child, Method: m.Method, Unaskable: "nobody is asked while something is typed",
-		Scan: func([]string) (*validate.Scan, error) {
+	return s.request(ctx, m, quoted, it.Remote, &requestTarget{
+		by: it.By, child: it.Child, name: m.Method, unaskable: "nobody is asked while something is typed",
+		scanWith: func([]string) (*validate.Scan, error) {
 			return it.By.Checker.ScanCompletion(it.Child, template, name, value, jsonrpc.Get(m.Param("context"), "arguments"))
 		},
-	}}
-	return c.Run(ctx)
+	})
 }

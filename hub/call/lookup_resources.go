@@ -57,7 +57,7 @@ func (s *Session) ServeResource(ctx context.Context, m *jsonrpc.Message) jsonrpc
 	if err != nil {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
 	}
-	ctx = s.withLogins(s.withNotice(ctx, TokenOf(m)))
+	ctx = s.withLogins(s.withNotice(ctx, tokenOf(m)))
 	return UpToDate(func() (jsonrpc.Answer, error) {
 		list, sure := s.Sources(ctx, uri)
 		a, from, err := s.InTurn(ctx, uri, list, sure, func(from offering.Source) (jsonrpc.Answer, error) {
@@ -83,7 +83,7 @@ func (s *Session) InTurn(ctx context.Context, uri string, list []offering.Source
 		switch {
 		case errors.Is(err, configuration.ErrSuperseded):
 			return a, from, err
-		case errors.Is(err, ErrDenied):
+		case errors.Is(err, errDenied):
 			return a, from, nil
 		case a.Error == nil || sure || !notFound(a):
 			return a, from, nil
@@ -104,13 +104,12 @@ func (s *Session) InTurn(ctx context.Context, uri string, list []offering.Source
 func (s *Session) AboutResource(ctx context.Context, m *jsonrpc.Message, from offering.Source, quoted []byte, before func(*children.Lease) error) (jsonrpc.Answer, error) {
 	for {
 		g := from.By
-		c := &Call{Session: s, Token: TokenOf(m), Splicing: SplicingOf(m, quoted, from.URI), Target: &RequestTarget{
-			By: g, Child: from.Child, Method: m.Method, Before: before, Follows: true, Templates: s.Offering.Catalog().TemplatesOf(from.Child),
-			Scan: func(templates []string) (*validate.Scan, error) {
+		a, err := s.request(ctx, m, quoted, from.URI, &requestTarget{
+			by: g, child: from.Child, name: m.Method, before: before, follows: true, templates: s.Offering.Catalog().TemplatesOf(from.Child),
+			scanWith: func(templates []string) (*validate.Scan, error) {
 				return g.Checker.ScanURI(from.Child, from.URI, templates...)
 			},
-		}}
-		a, err := c.Run(ctx)
+		})
 		if from.By = s.Current.Now(); !errors.Is(err, configuration.ErrSuperseded) || from.By == g || s.Current.Superseded(g.Child(from.Child)) {
 			return a, err
 		}

@@ -17,14 +17,14 @@ import (
 
 // ServeTool answers a tools/call of the client.
 func (s *Session) ServeTool(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
-	if err := CheckMembers(m.Members); err != nil {
+	if err := checkMembers(m.Members); err != nil {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
 	}
 	quoted, name, err := StringAt(m, "name", "the name of a tool")
 	if err != nil {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
 	}
-	ctx = s.withLogins(s.withNotice(ctx, TokenOf(m)))
+	ctx = s.withLogins(s.withNotice(ctx, tokenOf(m)))
 	return UpToDate(func() (jsonrpc.Answer, error) {
 		tool, refusal := s.FindTool(ctx, name)
 		if tool.Tool == nil {

@@ -14,9 +14,9 @@ import (
 // knownMembers are the members of tools/call params that servers read.
 var knownMembers = []string{"name", "arguments", "_meta", "task", modern.MemberResponses, modern.MemberState}
 
-// CheckMembers refuses a member of tools/call params that is a look-alike of a
+// checkMembers refuses a member of tools/call params that is a look-alike of a
 // known one.
-func CheckMembers(members []jsonrpc.Member) error { return lookAlike("params", members, knownMembers) }
+func checkMembers(members []jsonrpc.Member) error { return lookAlike("params", members, knownMembers) }
 
 // lookAlike refuses a member that is a known one but for letter case or a NUL
 // in it: a child with a lax parser would read it in place of the one that was
@@ -45,7 +45,7 @@ func bare(name string) string {
 	return name
 }
 
-// CheckParams is CheckMembers for the params of another request: those that
+// CheckParams is checkMembers for the params of another request: those that
 // servers read there, and what is in the objects among them.
 func CheckParams(m *jsonrpc.Message) error {
 	known := []string{"_meta", "name", "uri", "arguments", "ref", "argument", "context", "cursor", "level", modern.MemberResponses, modern.MemberState}

@@ -8,12 +8,12 @@ import (
 
 func TestCheckMembersRefusesLookAlikes(t *testing.T) {
 	for _, name := range []string{"Name", "ARGUMENTS", "argument\u017f", "arguments\x00", "_Meta", "Task"} {
-		if CheckMembers([]jsonrpc.Member{{Name: "name"}, {Name: name}}) == nil {
+		if checkMembers([]jsonrpc.Member{{Name: "name"}, {Name: name}}) == nil {
 			t.Errorf("%q was let through", name)
 		}
 	}
 	ok := []jsonrpc.Member{{Name: "name"}, {Name: "arguments"}, {Name: "_meta"}, {Name: "task"}, {Name: "x-new"}, {Name: "names"}}
-	if err := CheckMembers(ok); err != nil {
+	if err := checkMembers(ok); err != nil {
 		t.Error(err)
 	}
 }

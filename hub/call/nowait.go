@@ -84,7 +84,7 @@ type talk struct {
 // is sent is put together in. It is used again once it is freed.
 type pooledCall struct {
 	Call
-	tool  ToolTarget
+	tool  toolTarget
 	first attempt // of the first attempt; it holds the lease
 
 	name  []byte
@@ -99,7 +99,7 @@ const mostHeld = 64 << 10
 var pooledCalls = sync.Pool{New: func() any { return new(pooledCall) }}
 
 func (a *pooledCall) free() {
-	a.Call, a.tool, a.first = Call{}, ToolTarget{}, attempt{}
+	a.Call, a.tool, a.first = Call{}, toolTarget{}, attempt{}
 	clear(a.edits[:])
 	clear(a.parts[:])
 	if cap(a.held) > mostHeld {
@@ -110,9 +110,9 @@ func (a *pooledCall) free() {
 
 // read makes it a call of the request m, of a tool that was looked up.
 func (a *pooledCall) read(s *Session, m *jsonrpc.Message, quoted []byte, tool offering.Tool) {
-	a.Session, a.Target, a.Token, a.spare = s, &a.tool, TokenOf(m), &a.first
-	a.Splicing = Splicing{m.Params, quoted, a.Token, tool.Remote}
-	a.tool = ToolTarget{Listed: tool, tool: tool, Args: m.Param("arguments"), task: m.Param("task") != nil}
+	a.session, a.target, a.token, a.spare = s, &a.tool, tokenOf(m), &a.first
+	a.splicing = splicing{m.Params, quoted, a.token, tool.Remote}
+	a.tool = toolTarget{listed: tool, tool: tool, args: m.Param("arguments"), task: m.Param("task") != nil}
 }
 
 // Tool makes the call of a tool that was looked up by its quoted name. Its answer and
@@ -127,7 +127,7 @@ func (s *Session) Tool(ctx context.Context, m *jsonrpc.Message, quoted []byte, t
 // child that is ready, and allowed by what is known of the roots and lies at hand on the
 // disk. false: nothing was done for it. briefly: what may take its time is not begun either.
 func (s *Session) TryTool(m *jsonrpc.Message, from Client, r replier, briefly bool) bool {
-	if m.Method != string(mcp.MethodToolsCall) || CheckMembers(m.Members) != nil {
+	if m.Method != string(mcp.MethodToolsCall) || checkMembers(m.Members) != nil {
 		return false
 	}
 	quoted := m.Param("name")
@@ -172,7 +172,7 @@ func (s *Session) mayDepart(m *jsonrpc.Message, from Client, j *attempt) bool {
 	switch {
 	case !j.allowed(), len(j.verdict.Rewrites) > 0, !j.lease.CanStart(), s.Records.Missing() != nil:
 		return false
-	case !suits(from, j.call.Target.(*ToolTarget).tool, j.lease):
+	case !suits(from, j.call.target.(*toolTarget).tool, j.lease):
 		return false
 	case !j.lease.Modern():
 		return true
@@ -193,12 +193,12 @@ func (c *asyncCall) depart(m *jsonrpc.Message) {
 		}
 	}()
 	a := c.attempt
-	a.name = jsonrpc.AppendString(a.name[:0], a.Splicing.remote)
+	a.name = jsonrpc.AppendString(a.name[:0], a.splicing.remote)
 	edits := a.edits[:]
-	edits[0] = jsonrpc.Edit{Old: a.Splicing.quoted, With: a.name}
-	if a.Token != nil {
-		c.own = s.Progress.Add(*c.inFlight.Key, c.inFlight.Client.Client, bytes.Clone(a.Token))
-		edits[1] = jsonrpc.Edit{Old: a.Token, With: c.own}
+	edits[0] = jsonrpc.Edit{Old: a.splicing.quoted, With: a.name}
+	if a.token != nil {
+		c.own = s.Progress.Add(*c.inFlight.Key, c.inFlight.Client.Client, bytes.Clone(a.token))
+		edits[1] = jsonrpc.Edit{Old: a.token, With: c.own}
 	}
 	params := jsonrpc.AppendSplice(a.parts[:0], m.Params, edits)
 	if c.lease.Modern() {
@@ -209,7 +209,7 @@ func (c *asyncCall) depart(m *jsonrpc.Message) {
 		c.talk.ctx, c.cancel = context.WithCancelCause(inflight.With(ctx, &c.inFlight))
 	}
 	// What m holds may be used again soon.
-	a.Splicing, a.Token, a.tool.Args = Splicing{}, nil, nil
+	a.splicing, a.token, a.tool.args = splicing{}, nil, nil
 	batch := c.reply.Batch()
 	if !s.Records.Kept() {
 		c.leave(batch, params)

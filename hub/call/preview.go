@@ -30,8 +30,8 @@ type Preview struct {
 // Preview judges a call of a tool as Call.run does, and does not make it. An error is
 // one of validate, or says why the call could not be judged.
 func (s *Session) Preview(ctx context.Context, tool offering.Tool, args []byte) (*Preview, error) {
-	t := &ToolTarget{Listed: tool, tool: tool, Args: args}
-	c := &Call{Session: s, Target: t}
+	t := &toolTarget{listed: tool, tool: tool, args: args}
+	c := &Call{session: s, target: t}
 	j, err := c.prepare(ctx)
 	if err != nil {
 		return nil, err

@@ -31,7 +31,7 @@ type OnBehalf struct {
 // Relay sends a request about what the session has already, with edits of its params:
 // it is judged no more. With an error, the child did not answer.
 func (s *Session) Relay(ctx context.Context, lease *children.Lease, m *jsonrpc.Message, edits []jsonrpc.Edit) (jsonrpc.Answer, error) {
-	k, token, from := lease.Key(), TokenOf(m), s.ClientOf(ctx)
+	k, token, from := lease.Key(), tokenOf(m), s.ClientOf(ctx)
 	var own []byte
 	if token != nil {
 		own = s.Progress.Add(k, from, bytes.Clone(token))
@@ -66,7 +66,10 @@ func (s *Session) Ask(ctx context.Context, k spec.Key, m *jsonrpc.Message) jsonr
 		return refusal
 	}
 	resp, err := s.InFlight.Ask(ctx, k, came, m, func(ctx context.Context, to OnBehalf, _ bool, params []byte) (*jsonrpc.Response, error) {
-		return s.put(ctx, to.Client, m.Method, params)
+		if to.Client == nil { // it belongs to no request
+			to.Client = s.Main
+		}
+		return to.Call(ctx, m.Method, params)
 	})
 	var busy *inflight.BusyError
 	switch {
@@ -85,14 +88,6 @@ func (s *Session) Able(k spec.Key, came *Request) declaration.Abilities {
 		return to.Claims().Can
 	}
 	return s.Main.Claims().Can
-}
-
-// put asks the client, with one of its requests or else beside them.
-func (s *Session) put(ctx context.Context, to Client, method string, params []byte) (*jsonrpc.Response, error) {
-	if to != nil {
-		return to.Call(ctx, method, params)
-	}
-	return s.Main.Call(ctx, method, params)
 }
 
 // unanswered says why a question has no answer.

@@ -80,9 +80,9 @@ type Instances interface {
 	AwaitRootsGiven(ctx context.Context, child string)
 }
 
-// AwaitStart waits until these children have listed their tools or failed, but
+// awaitStart waits until these children have listed their tools or failed, but
 // not longer than the slowest of them may take to start.
-func (s *Session) AwaitStart(ctx context.Context, names []string) {
+func (s *Session) awaitStart(ctx context.Context, names []string) {
 	var limit time.Duration
 	g := s.Current.Now()
 	for _, name := range names {

@@ -14,77 +14,85 @@ import (
 	"mcphub/validate"
 )
 
-// A RequestTarget is a request for one child that is no call of a tool: it is
+// A requestTarget is a request for one child that is no call of a tool: it is
 // refused with an error instead of a result.
-type RequestTarget struct {
-	By     *configuration.Configuration
-	Child  string
-	Method string // the method
-	// Scan finds what is to be judged, by these templates of the child.
-	Scan      func(templates []string) (*validate.Scan, error)
-	Templates []string
-	Follows   bool // what Scan finds depends on the roots
-	// Before, where set, is called with the right to call the instance that is sent
+type requestTarget struct {
+	by    *configuration.Configuration
+	child string
+	name  string // the method
+	// scanWith finds what is to be judged, by these templates of the child.
+	scanWith  func(templates []string) (*validate.Scan, error)
+	templates []string
+	follows   bool // what scanWith finds depends on the roots
+	// before, where set, is called with the right to call the instance that is sent
 	// the request, and then nothing is sent where it returns an error.
-	Before func(*children.Lease) error
-	// Unaskable says why nobody is asked where a rule escalates the request; "" where
+	before func(*children.Lease) error
+	// unaskable says why nobody is asked where a rule escalates the request; "" where
 	// a person is.
-	Unaskable string
+	unaskable string
 }
 
-func (t *RequestTarget) owner() (*configuration.Configuration, string) { return t.By, t.Child }
-
-func (t *RequestTarget) method() string { return t.Method }
-
-func (t *RequestTarget) subject() record.Subject {
-	return record.Subject{Method: t.Method, Child: t.Child}
+// request makes the request m for a target, in which quoted is the client's name for what
+// the child calls remote. Its answer and error are those of Call.Run.
+func (s *Session) request(ctx context.Context, m *jsonrpc.Message, quoted []byte, remote string, t *requestTarget) (jsonrpc.Answer, error) {
+	token := tokenOf(m)
+	c := &Call{session: s, token: token, splicing: splicing{m.Params, quoted, token, remote}, target: t}
+	return c.Run(ctx)
 }
 
-func (t *RequestTarget) asked(c *Call) approval.Request {
+func (t *requestTarget) owner() (*configuration.Configuration, string) { return t.by, t.child }
+
+func (t *requestTarget) method() string { return t.name }
+
+func (t *requestTarget) subject() record.Subject {
+	return record.Subject{Method: t.name, Child: t.child}
+}
+
+func (t *requestTarget) asked(c *Call) approval.Request {
 	params := jsonrpc.Join(c.params(nil, nil))
-	return approval.Request{Name: t.Method, Args: params, Digest: approval.DigestOf([]byte(t.Method), nil, params), Unaskable: t.Unaskable}
+	return approval.Request{Name: t.name, Args: params, Digest: approval.DigestOf([]byte(t.name), nil, params), Unaskable: t.unaskable}
 }
 
-func (t *RequestTarget) reset() {}
+func (t *requestTarget) reset() {}
 
-func (t *RequestTarget) renew(context.Context, *Session) error { return nil }
+func (t *requestTarget) renew(context.Context, *Session) error { return nil }
 
-func (t *RequestTarget) scan(context.Context, *Call) (*validate.Scan, error) {
-	return t.Scan(t.Templates)
+func (t *requestTarget) scan(context.Context, *Call) (*validate.Scan, error) {
+	return t.scanWith(t.templates)
 }
 
 // fits reports whether the child of a lease has the templates by which the request
 // was scanned: they may have been remembered.
-func (t *RequestTarget) fits(_ *Call, lease *children.Lease) error {
-	if !t.Follows {
+func (t *requestTarget) fits(_ *Call, lease *children.Lease) error {
+	if !t.follows {
 		return nil
 	}
 	now := catalog.TemplatesOf(lease.Offer())
-	if slices.Equal(now, t.Templates) {
+	if slices.Equal(now, t.templates) {
 		return nil
 	}
-	t.Templates = now
+	t.templates = now
 	return errRestless
 }
 
-func (t *RequestTarget) mayGo(lease *children.Lease) error {
-	if t.Before == nil {
+func (t *requestTarget) mayGo(lease *children.Lease) error {
+	if t.before == nil {
 		return nil
 	}
-	return t.Before(lease)
+	return t.before(lease)
 }
 
-func (t *RequestTarget) settle(_ context.Context, _ *Session, _ *children.Lease, a jsonrpc.Answer, drop func()) jsonrpc.Answer {
+func (t *requestTarget) settle(_ context.Context, _ *Session, _ *children.Lease, a jsonrpc.Answer, drop func()) jsonrpc.Answer {
 	drop()
 	return a
 }
 
-func (t *RequestTarget) deny(j *attempt) jsonrpc.Answer {
+func (t *requestTarget) deny(j *attempt) jsonrpc.Answer {
 	return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, j.text(""))
 }
 
-func (t *RequestTarget) fail(ctx context.Context, err error) jsonrpc.Answer {
-	return failure.OfRequest(ctx, t.Child, t.Method, err)
+func (t *requestTarget) fail(ctx context.Context, err error) jsonrpc.Answer {
+	return failure.OfRequest(ctx, t.child, t.name, err)
 }
 
-func (t *RequestTarget) edits(*Session, *validate.Verdict) []jsonrpc.Edit { return nil }
+func (t *requestTarget) edits(*Session, *validate.Verdict) []jsonrpc.Edit { return nil }

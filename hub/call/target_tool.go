@@ -19,38 +19,38 @@ import (
 
 // This file is about calls of tools.
 
-// A ToolTarget is a tool that is called, and its arguments.
-type ToolTarget struct {
-	Listed  offering.Tool // as it was looked up
+// A toolTarget is a tool that is called, and its arguments.
+type toolTarget struct {
+	listed  offering.Tool // as it was looked up
 	tool    offering.Tool // as it is judged
-	Args    []byte        // raw; nil when absent
-	At      string        // pointer of args within the arguments that the client sent
+	args    []byte        // raw; nil when absent
+	at      string        // pointer of args within the arguments that the client sent
 	task    bool          // the client asks for a task in place of the result
 	current bool          // tool is what the child's instance defines, and not the catalogue
 }
 
-func (t *ToolTarget) owner() (*configuration.Configuration, string) { return t.tool.By, t.tool.Child }
+func (t *toolTarget) owner() (*configuration.Configuration, string) { return t.tool.By, t.tool.Child }
 
-func (t *ToolTarget) method() string { return methodCall }
+func (t *toolTarget) method() string { return methodCall }
 
-func (t *ToolTarget) subject() record.Subject {
-	return record.Subject{Child: t.tool.Child, Tool: t.tool.Remote, Arguments: t.Args, At: t.At}
+func (t *toolTarget) subject() record.Subject {
+	return record.Subject{Child: t.tool.Child, Tool: t.tool.Remote, Arguments: t.args, At: t.at}
 }
 
-func (t *ToolTarget) asked(*Call) approval.Request {
+func (t *toolTarget) asked(*Call) approval.Request {
 	task := []byte{}
 	if t.task {
 		task = []byte("task")
 	}
 	return approval.Request{
-		Tool: true, Name: t.tool.Remote, Args: t.Args, Digest: approval.DigestOf([]byte(methodCall), []byte(t.tool.Remote), t.Args, task),
+		Tool: true, Name: t.tool.Remote, Args: t.args, Digest: approval.DigestOf([]byte(methodCall), []byte(t.tool.Remote), t.args, task),
 	}
 }
 
-func (t *ToolTarget) reset() { t.tool, t.current = t.Listed, false }
+func (t *toolTarget) reset() { t.tool, t.current = t.listed, false }
 
 // renew finds the tool as the instance has it that serves the session now.
-func (t *ToolTarget) renew(ctx context.Context, s *Session) (err error) {
+func (t *toolTarget) renew(ctx context.Context, s *Session) (err error) {
 	if !t.current {
 		t.tool, err = s.toolNow(ctx, t.tool)
 	}
@@ -58,11 +58,11 @@ func (t *ToolTarget) renew(ctx context.Context, s *Session) (err error) {
 }
 
 // scan looks for paths by the tool's definition.
-func (t *ToolTarget) scan(ctx context.Context, c *Call) (*validate.Scan, error) {
+func (t *toolTarget) scan(ctx context.Context, c *Call) (*validate.Scan, error) {
 	if c.scanned.scan != nil && c.scanned.tool == t.tool.Checked {
 		return c.scanned.scan, nil
 	}
-	scan, err := t.tool.By.Checker.Scan(t.tool.Checked, t.Args)
+	scan, err := t.tool.By.Checker.Scan(t.tool.Checked, t.args)
 	switch {
 	case err != nil && c.nowait: // the refusal has to be recorded
 		return nil, errWouldBlock
@@ -73,10 +73,10 @@ func (t *ToolTarget) scan(ctx context.Context, c *Call) (*validate.Scan, error) 
 	return scan, nil
 }
 
-func (t *ToolTarget) mayGo(*children.Lease) error { return nil }
+func (t *toolTarget) mayGo(*children.Lease) error { return nil }
 
 // settle takes in a task that a child made of the call.
-func (t *ToolTarget) settle(ctx context.Context, s *Session, lease *children.Lease, a jsonrpc.Answer, drop func()) jsonrpc.Answer {
+func (t *toolTarget) settle(ctx context.Context, s *Session, lease *children.Lease, a jsonrpc.Answer, drop func()) jsonrpc.Answer {
 	if t.task || lease.Modern() && tasks.Is(a.Result) {
 		s.ClientOf(ctx).Typed()
 		return s.AdoptTask(ctx, lease, a, drop)
@@ -85,18 +85,18 @@ func (t *ToolTarget) settle(ctx context.Context, s *Session, lease *children.Lea
 	return a
 }
 
-func (t *ToolTarget) deny(j *attempt) jsonrpc.Answer { return failure.ToolError(j.text(t.At)) }
+func (t *toolTarget) deny(j *attempt) jsonrpc.Answer { return failure.ToolError(j.text(t.at)) }
 
-func (t *ToolTarget) fail(ctx context.Context, err error) jsonrpc.Answer {
+func (t *toolTarget) fail(ctx context.Context, err error) jsonrpc.Answer {
 	return failure.OfTool(ctx, t.tool.Tool, err)
 }
 
 // edits are other spellings of paths that were judged, for a server that does not
 // take the ones given.
-func (t *ToolTarget) edits(s *Session, v *validate.Verdict) []jsonrpc.Edit {
+func (t *toolTarget) edits(s *Session, v *validate.Verdict) []jsonrpc.Edit {
 	edits := make([]jsonrpc.Edit, 0, len(v.Rewrites)+2)
 	for _, r := range v.Rewrites {
-		edits = append(edits, jsonrpc.Edit{Old: t.Args[r.Start:r.End], With: r.With})
+		edits = append(edits, jsonrpc.Edit{Old: t.args[r.Start:r.End], With: r.With})
 		s.Log.Info().Str("child", t.tool.Child).Str("tool", t.tool.Remote).Str("argument", printable.Escape(r.Pointer, 200)).
 			Str("from", printable.Escape(r.From, 400)).Str("to", printable.Escape(r.To, 400)).Str("why", r.Why).Msg("argument rewritten")
 	}
@@ -106,8 +106,8 @@ func (t *ToolTarget) edits(s *Session, v *validate.Verdict) []jsonrpc.Edit {
 // fits reports whether the tool is as the child of the lease defines it. A call
 // that was scanned by another definition must not be made: the error is a
 // *failure.ChangedToolError, and the tool the one to judge by, or a *failure.MissingToolError.
-func (t *ToolTarget) fits(c *Call, lease *children.Lease) error {
-	s, raw, tool := c.Session, lease.Offer(), t.tool
+func (t *toolTarget) fits(c *Call, lease *children.Lease) error {
+	s, raw, tool := c.session, lease.Offer(), t.tool
 	switch {
 	case raw == tool.Offer:
 		return nil
@@ -137,8 +137,8 @@ func (t *ToolTarget) fits(c *Call, lease *children.Lease) error {
 // confirm is asked before a call is refused by a tool's schema: while the child
 // has not listed its tools in this session, that may be one of an earlier time.
 // It returns the refusal, the error of fits, or ErrSuperseded.
-func (t *ToolTarget) confirm(ctx context.Context, c *Call, refusal error) error {
-	s, tool := c.Session, t.tool
+func (t *toolTarget) confirm(ctx context.Context, c *Call, refusal error) error {
+	s, tool := c.session, t.tool
 	if s.Current.Superseded(tool.By.Child(tool.Child)) {
 		return configuration.ErrSuperseded
 	}

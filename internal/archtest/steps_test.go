@@ -16,9 +16,9 @@ var steps = []struct {
 	on   string   // how what they are called on ends, in lower case
 	at   map[string]string
 }{
-	{"scan", []string{"Scan"}, "checker", map[string]string{"hub/call ToolTarget.scan": ""}},
+	{"scan", []string{"Scan"}, "checker", map[string]string{"hub/call toolTarget.scan": ""}},
 	{"scan", []string{"ScanURI"}, "checker", map[string]string{"hub/call Session.AboutResource": ""}},
-	{"scan", []string{"ScanPrompt"}, "checker", map[string]string{"hub/call Session.ServePrompt": ""}},
+	{"scan", []string{"ScanPrompt"}, "checker", map[string]string{"hub/call Session.Prompt": ""}},
 	{"scan", []string{"ScanCompletion"}, "checker", map[string]string{"hub/call Session.complete": ""}},
 	{"scan", []string{"ScanParams"}, "checker", map[string]string{"hub/call Session.extendTo": ""}},
 	{"scan", []string{"scan"}, "t", map[string]string{"hub/call attempt.find": "whatever the target"}},
