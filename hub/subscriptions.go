@@ -114,10 +114,7 @@ func (p place) Ask(ctx context.Context, m *jsonrpc.Message, before func(spec.Key
 
 // subscribe answers resources/subscribe and resources/unsubscribe.
 func (s *Session) subscribe(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
-	if err := call.CheckParams(m); err != nil {
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
-	}
-	_, uri, err := call.StringAt(m, "uri", "a URI")
+	_, uri, err := call.Named(m, "uri", "a URI")
 	if err != nil {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
 	}

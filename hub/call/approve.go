@@ -54,7 +54,7 @@ type escalated struct {
 // forApproval is what a question goes by.
 func (j *attempt) forApproval() *approval.Judgement {
 	return &approval.Judgement{
-		Child: &j.by.Child(j.child).Spec, Checker: j.by.Checker, Verdict: j.verdict, View: j.view, StartLimit: j.by.StartLimit(j.child),
+		Child: &j.by.Child(j.child).Spec, Checker: j.by.Checker, Verdict: j.verdict, View: *j.judgedBy(), StartLimit: j.by.StartLimit(j.child),
 	}
 }
 

@@ -16,7 +16,6 @@ import (
 	"mcphub/rootsmgr"
 	"mcphub/validate"
 	"mcphub/validate/policy"
-	"mcphub/validate/strictjson"
 )
 
 // A Call is one thing that a client asks of a child: a tool, a prompt, a resource,
@@ -139,11 +138,12 @@ func (c *Call) Run(ctx context.Context) (jsonrpc.Answer, error) {
 	switch {
 	case errors.Is(err, configuration.ErrSuperseded) && ctx.Err() == nil:
 		return t.fail(ctx, err), configuration.ErrSuperseded
-	case errors.As(err, new(*strictjson.Error)):
-		s.Records.Refused(ctx, t.subject(), failure.Of(ctx, err).Code())
-		return t.fail(ctx, err), errDenied
 	case err != nil:
-		s.Records.Refused(ctx, t.subject(), failure.Of(ctx, err).Code())
+		kind := failure.Of(ctx, err)
+		s.Records.Refused(ctx, t.subject(), kind.Code())
+		if kind == failure.Arguments {
+			return t.fail(ctx, err), errDenied
+		}
 		return t.fail(ctx, err), nil
 	}
 	defer s.Approvals.Done(j.approval)

@@ -69,7 +69,7 @@ func (e *exchange) Again(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	j.view = view
+	j.roots = view
 	if e.s.judgeOnce(j); j.verdict.Decision != policy.Allow {
 		return &deniedError{j.verdict, view}
 	}
@@ -111,4 +111,4 @@ func (e *deniedError) Error() string { return errDenied.Error() }
 func (e *deniedError) Is(target error) bool { return target == errDenied }
 
 // applyTo makes it what became of the request.
-func (e *deniedError) applyTo(j *attempt) { j.verdict, j.view = e.verdict, e.view }
+func (e *deniedError) applyTo(j *attempt) { j.verdict, j.roots = e.verdict, e.view }

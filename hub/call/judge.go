@@ -28,7 +28,6 @@ type attempt struct {
 	child    string
 	scan     *validate.Scan
 	verdict  *validate.Verdict
-	view     rootsmgr.View      // zero where the call holds no path
 	lease    *children.Lease    // nil: nothing was started for it, and it is not allowed
 	approval *approval.Approval // a person's, of it; nil: none
 	refusal  string             // why a call that a rule escalates was not approved
@@ -36,8 +35,19 @@ type attempt struct {
 	served   []string           // and with which roots
 
 	wait    *rootsmgr.Wait // for roots; nil: they do not matter to the verdict
-	awaited rootsmgr.View  // that was waited for; zero where none was
+	roots   rootsmgr.View  // as they are known to the call; zero where none were waited for
 	started bool           // its child may have been waited for, while the roots changed
+}
+
+// noRoots are those that a call without a path is judged by. It is not changed.
+var noRoots rootsmgr.View
+
+// judgedBy are the roots that matter to the verdict.
+func (j *attempt) judgedBy() *rootsmgr.View {
+	if j.scan.NeedsBoundary() {
+		return &j.roots
+	}
+	return &noRoots
 }
 
 // mostAttempts bounds how often one call is scanned and judged, because its child
@@ -119,18 +129,17 @@ func (j *attempt) find(ctx context.Context) (err error) {
 		return err
 	case byRoots:
 	case c.nowait:
-		j.awaited, err = s.rootsAtHand(j.from)
+		j.roots, err = s.rootsAtHand(j.from)
 	default:
 		j.from.Scanned(j.scan)
 		err = j.boundary(ctx)
 	}
-	j.view = j.awaited
 	return err
 }
 
 // boundary waits for the roots.
 func (j *attempt) boundary(ctx context.Context) (err error) {
-	j.awaited, err = j.from.Boundary(ctx, j.wait)
+	j.roots, err = j.from.Boundary(ctx, j.wait)
 	return err
 }
 
@@ -139,7 +148,7 @@ func (j *attempt) boundary(ctx context.Context) (err error) {
 func (j *attempt) preview(ctx context.Context) (over bool, err error) {
 	s, spec := j.call.session, &j.by.Child(j.child).Spec
 	if j.wait != nil && j.from.BringsOtherRoots(spec) {
-		if over, err = j.judgeUnstarted(ctx, &j.view); err != nil || over {
+		if over, err = j.judgeUnstarted(ctx, &j.roots); err != nil || over {
 			return over, err
 		}
 	}
@@ -184,10 +193,7 @@ func (j *attempt) decide(ctx context.Context) (err error) {
 		j.call.target.reset() // asking again has moved the session to another instance
 		return errRestless
 	}
-	if j.wait != nil {
-		j.awaited = j.view
-	}
-	if j.started && j.awaited.Snapshot != nil && !j.from.SendsRoots() && j.call.wait.Overtaken(j.awaited) {
+	if j.started && j.roots.Snapshot != nil && !j.from.SendsRoots() && j.call.wait.Overtaken(j.roots) {
 		return errAnew // the client has other roots by now
 	}
 	return j.tooNarrow()
@@ -228,7 +234,7 @@ func (j *attempt) judge(ctx context.Context) error {
 	} else if err = j.acquireAgain(ctx); err != nil {
 		return err
 	}
-	j.view = again
+	j.roots = again
 	s.judgeOnce(j)
 	return nil
 }
@@ -270,14 +276,14 @@ func (s *Session) judgeOnce(j *attempt) {
 		j.verdict = t.tool.Plain(j.scan).Verdict
 		return
 	}
-	j.verdict = j.by.Checker.Judge(j.scan, s.where(j), j.view)
+	j.verdict = j.by.Checker.Judge(j.scan, s.where(j), *j.judgedBy())
 }
 
 // where tells what the instance that would run a request can reach, and what a
 // person has opened for it.
 func (s *Session) where(j *attempt) validate.Where {
 	cwd, served := j.place()
-	if files := j.view.Snapshot.Files(); len(files) > 0 { // nothing starts from a file
+	if files := j.judgedBy().Snapshot.Files(); len(files) > 0 { // nothing starts from a file
 		served = slices.DeleteFunc(slices.Clone(served), func(path string) bool { return slices.Contains(files, path) })
 	}
 	return validate.Where{
@@ -366,7 +372,7 @@ func (j *attempt) placed(view *rootsmgr.View) (ok bool) {
 // into being meanwhile. newer is false where there is nothing else.
 func (j *attempt) lookAgain(ctx context.Context) (view rootsmgr.View, newer bool, err error) {
 	view, newer, err = j.from.Reconsider(ctx, j.wait, j.by.Roots.Timeout)
-	if err != nil || newer || !j.call.session.Roots.LookAgain(ctx, j.view, j.verdict.Refused()...) {
+	if err != nil || newer || !j.call.session.Roots.LookAgain(ctx, j.roots, j.verdict.Refused()...) {
 		view.Client = j.from.Claims().Name
 		return view, newer, err
 	}
@@ -379,7 +385,7 @@ func (j *attempt) allowed() bool { return j.verdict.Decision == policy.Allow && 
 
 // decision is an attempt as it is recorded.
 func (j *attempt) decision() record.Decision {
-	d := record.Decision{Verdict: j.verdict, View: &j.view, Declined: j.refusal != "", Kernel: j.lease.KernelState()}
+	d := record.Decision{Verdict: j.verdict, View: j.judgedBy(), Declined: j.refusal != "", Kernel: j.lease.KernelState()}
 	if j.approval != nil {
 		d.By = j.approval.By()
 	}

@@ -12,13 +12,16 @@ import (
 // await has the children to which something may belong tell what they offer, the
 // quick ways first, until it is found. down says of a child that cannot be asked
 // why; "" where none is. ctx tells whether the caller still waits.
-func (s *Session) await(ctx context.Context, owners []string, found func() bool) (ok bool, down string) {
+func (s *Session) await(ctx context.Context, of func() []string, found func() bool) (ok bool, down string) {
+	if found() {
+		return true, ""
+	}
 	s.Offering.AwaitRecalled(ctx)
 	if found() {
 		return true, ""
 	}
 	back := s.ClientOf(ctx).Lend() // what the children wait for may be the roots
-	failures := map[string]int{}
+	owners, failures := of(), map[string]int{}
 	for _, owner := range owners {
 		st, _, _, _ := s.Offering.ChildStatus(owner)
 		failures[owner] = st.Failures

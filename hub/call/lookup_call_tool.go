@@ -67,10 +67,7 @@ func (s *Session) noServer(name string) jsonrpc.Answer {
 // findRemote finds a tool by its child and its own name.
 func (s *Session) findRemote(ctx context.Context, child, remote string) (t offering.Tool, refusal jsonrpc.Answer) {
 	find := func() bool { t = s.Offering.Catalog().OfChild(child, remote); return t.Tool != nil }
-	if find() {
-		return t, jsonrpc.Answer{}
-	}
-	found, down := s.await(ctx, []string{child}, find)
+	found, down := s.await(ctx, func() []string { return []string{child} }, find)
 	switch {
 	case found:
 		return t, jsonrpc.Answer{}

@@ -13,10 +13,7 @@ import (
 
 // ServePrompt answers prompts/get.
 func (s *Session) ServePrompt(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
-	if err := CheckParams(m); err != nil {
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
-	}
-	quoted, name, err := StringAt(m, "name", "the name of a prompt")
+	quoted, name, err := Named(m, "name", "the name of a prompt")
 	if err != nil {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
 	}
@@ -49,10 +46,7 @@ func (s *Session) findPrompt(ctx context.Context, name string) (it offering.Item
 		it = offering.Item{Item: l.Item(catalog.Prompts, name), By: l.By}
 		return it.Item != nil
 	}
-	if find() {
-		return it, jsonrpc.Answer{}
-	}
-	found, down := s.await(ctx, s.Current.Now().Offers.Owners(name), find)
+	found, down := s.await(ctx, func() []string { return s.Current.Now().Offers.Owners(name) }, find)
 	switch {
 	case found:
 		return it, jsonrpc.Answer{}
@@ -66,7 +60,7 @@ func (s *Session) findPrompt(ctx context.Context, name string) (it offering.Item
 
 // ServeCompletion answers completion/complete.
 func (s *Session) ServeCompletion(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
-	if err := CheckParams(m); err != nil {
+	if err := checkParams(m); err != nil {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
 	}
 	ctx = s.withNotice(ctx, tokenOf(m))

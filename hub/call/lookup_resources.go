@@ -50,10 +50,7 @@ const mostSources = 16
 // ServeResource answers resources/read. Where it is not known whose a resource
 // is, the children are asked in turn until one has it: each is judged first.
 func (s *Session) ServeResource(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
-	if err := CheckParams(m); err != nil {
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
-	}
-	quoted, uri, err := StringAt(m, "uri", "a URI")
+	quoted, uri, err := Named(m, "uri", "a URI")
 	if err != nil {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
 	}

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/mark3labs/mcp-go/mcp"
-
 	"mcphub/hub/catalog"
 	"mcphub/hub/failure"
 	"mcphub/hub/offering"
@@ -17,10 +15,7 @@ import (
 
 // ServeTool answers a tools/call of the client.
 func (s *Session) ServeTool(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
-	if err := checkMembers(m.Members); err != nil {
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
-	}
-	quoted, name, err := StringAt(m, "name", "the name of a tool")
+	quoted, name, err := Named(m, "name", "the name of a tool")
 	if err != nil {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
 	}
@@ -67,7 +62,7 @@ func fitsHeaders(ctx context.Context, tool *catalog.Tool, args []byte) (refusal 
 // Known returns the tool that a call is of, nil where it is none, or the
 // server has not listed it yet.
 func (s *Session) Known(m *jsonrpc.Message) *catalog.Tool {
-	if m.Method != string(mcp.MethodToolsCall) {
+	if m.Method != methodCall {
 		return nil
 	}
 	name, _ := jsonrpc.String(m.Param("name"))
@@ -78,10 +73,7 @@ func (s *Session) Known(m *jsonrpc.Message) *catalog.Tool {
 // to a child which has not listed its tools yet waits for that child.
 func (s *Session) FindTool(ctx context.Context, name string) (t offering.Tool, refusal jsonrpc.Answer) {
 	find := func() bool { t = s.Offering.Catalog().Named(name); return t.Tool != nil }
-	if find() {
-		return t, jsonrpc.Answer{}
-	}
-	owners := s.Current.Now().Offers.Owners(name)
+	owners := func() []string { return s.Current.Now().Offers.Owners(name) }
 	found, down := s.await(ctx, owners, find)
 	switch {
 	case found:
@@ -108,5 +100,5 @@ func (s *Session) FindTool(ctx context.Context, name string) (t offering.Tool, r
 			return offering.Tool{}, refuseBroken(b)
 		}
 	}
-	return offering.Tool{}, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, unknownTool(name, s.Offering.Catalog(), owners))
+	return offering.Tool{}, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, unknownTool(name, s.Offering.Catalog(), owners()))
 }

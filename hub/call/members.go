@@ -45,9 +45,12 @@ func bare(name string) string {
 	return name
 }
 
-// CheckParams is checkMembers for the params of another request: those that
+// checkParams is checkMembers for the params of any request: of another one, those that
 // servers read there, and what is in the objects among them.
-func CheckParams(m *jsonrpc.Message) error {
+func checkParams(m *jsonrpc.Message) error {
+	if m.Method == methodCall {
+		return checkMembers(m.Members)
+	}
 	known := []string{"_meta", "name", "uri", "arguments", "ref", "argument", "context", "cursor", "level", modern.MemberResponses, modern.MemberState}
 	if err := lookAlike("params", m.Members, known); err != nil {
 		return err
@@ -66,9 +69,12 @@ func CheckParams(m *jsonrpc.Message) error {
 	return nil
 }
 
-// StringAt is the member of params that names what a request is about: as it was
-// sent, and read. The error says what it should be.
-func StringAt(m *jsonrpc.Message, key, what string) (quoted []byte, value string, err error) {
+// Named is the member of params that names what a request is about: as it was sent, and
+// read. The error says what it should be, or which member looks like another.
+func Named(m *jsonrpc.Message, key, what string) (quoted []byte, value string, err error) {
+	if err := checkParams(m); err != nil {
+		return nil, "", err
+	}
 	quoted = m.Param(key)
 	value, ok := jsonrpc.String(quoted)
 	if !ok {

@@ -7,8 +7,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/mark3labs/mcp-go/mcp"
-
 	"mcphub/children"
 	"mcphub/children/link"
 	"mcphub/children/run"
@@ -127,7 +125,7 @@ func (s *Session) Tool(ctx context.Context, m *jsonrpc.Message, quoted []byte, t
 // child that is ready, and allowed by what is known of the roots and lies at hand on the
 // disk. false: nothing was done for it. briefly: what may take its time is not begun either.
 func (s *Session) TryTool(m *jsonrpc.Message, from Client, r replier, briefly bool) bool {
-	if m.Method != string(mcp.MethodToolsCall) || checkMembers(m.Members) != nil {
+	if m.Method != methodCall || checkMembers(m.Members) != nil {
 		return false
 	}
 	quoted := m.Param("name")
@@ -389,16 +387,6 @@ type Waiter struct {
 	done                  chan struct{} // gets a token with the answer
 }
 
-// dones are channels that can be used again: each has had its token taken.
-type dones struct{ pool sync.Pool }
-
-func (d *dones) take() chan struct{} {
-	if c, ok := d.pool.Get().(chan struct{}); ok {
-		return c
-	}
-	return make(chan struct{}, 1)
-}
-
 // Answer takes the first answer.
 func (w *Waiter) Answer(a jsonrpc.Answer) {
 	if w.spent.Swap(true) {
@@ -421,11 +409,14 @@ func (s *Session) ToolAndWait(from Client, w *Waiter, m *jsonrpc.Message) (jsonr
 	if len(m.Frame) > quickFrame {
 		return jsonrpc.Answer{}, false
 	}
-	w.done = s.dones.take()
+	var made bool
+	if w.done, made = s.dones.Get().(chan struct{}); !made {
+		w.done = make(chan struct{}, 1)
+	}
 	ok := s.TryTool(m, from, w, false)
 	if ok {
 		<-w.done
 	}
-	s.dones.pool.Put(w.done)
+	s.dones.Put(w.done)
 	return w.answer, ok
 }

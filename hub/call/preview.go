@@ -37,7 +37,7 @@ func (s *Session) Preview(ctx context.Context, tool offering.Tool, args []byte) 
 		return nil, err
 	}
 	defer j.lease.Release()
-	f := &Preview{Tool: t.tool, Verdict: j.verdict, View: j.view, Approval: s.Approvals.Explain(c.approvalRequest(), j.forApproval())}
+	f := &Preview{Tool: t.tool, Verdict: j.verdict, View: *j.judgedBy(), Approval: s.Approvals.Explain(c.approvalRequest(), j.forApproval())}
 	f.Cwd, f.Served = j.place()
 	if j.lease != nil {
 		f.Kernel = j.lease.Kernel()

@@ -3,6 +3,7 @@ package call
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -45,7 +46,7 @@ type Session struct {
 	Log       zerolog.Logger
 
 	Logins login.Logins
-	dones  dones
+	dones  sync.Pool // of channels for a Waiter; the token of each was taken
 }
 
 // Instances say which process of each child serves the session, and hand out the right
