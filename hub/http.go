@@ -9,6 +9,7 @@ import (
 	"mcphub/hub/call"
 	"mcphub/hub/handshake"
 	"mcphub/hub/httpfront"
+	"mcphub/hub/httpfront/admission"
 	"mcphub/hub/modern"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/mirror"
@@ -21,19 +22,19 @@ import (
 type HTTPOptions = httpfront.Options
 
 // A Token admits one client of the Streamable HTTP front.
-type Token = httpfront.Token
+type Token = admission.Token
 
 // A Resource is the hub as a protected resource of OAuth, a Caller whom it admits.
 type (
-	Resource = httpfront.Resource
-	Caller   = httpfront.Caller
+	Resource = admission.Resource
+	Caller   = admission.Caller
 )
 
 // ErrScope is why a valid token is not enough.
-var ErrScope = httpfront.ErrScope
+var ErrScope = admission.ErrScope
 
 // PrincipalOf is the name of whom an issuer vouches for.
-func PrincipalOf(name, issuer string) string { return httpfront.PrincipalOf(name, issuer) }
+func PrincipalOf(name, issuer string) string { return admission.PrincipalOf(name, issuer) }
 
 // ServeStreamableHTTP serves clients on a listener, which it closes, until ctx
 // ends. Calls under way then get Limits.Grace. It returns when every session
@@ -65,18 +66,18 @@ func (f httpSessions) Limits() httpfront.Limits {
 
 func (f httpSessions) Modern(m *jsonrpc.Message) bool { return modern.Is(m) }
 
-func (f httpSessions) Open(who httpfront.Caller, c *httpfront.Client) httpfront.Session {
+func (f httpSessions) Open(who admission.Caller, c *httpfront.Client) httpfront.Session {
 	return httpSession{f.session(who, c, sessionOptions{})}
 }
 
-func (f httpSessions) OpenModern(who httpfront.Caller, listeners int) httpfront.ModernSession {
+func (f httpSessions) OpenModern(who admission.Caller, listeners int) httpfront.ModernSession {
 	s := f.session(who, nobody{}, sessionOptions{stateless: true, bearer: "token " + who.Name, streams: listeners})
 	s.approvals.PerCall() // the session belongs to no client in particular
 	return modernSession{s}
 }
 
 // session makes a Session of a caller, whose roots are under that one's ceiling.
-func (f httpSessions) session(who httpfront.Caller, main handshake.MainPeer, o sessionOptions) *Session {
+func (f httpSessions) session(who admission.Caller, main handshake.MainPeer, o sessionOptions) *Session {
 	o.principal, o.seal = who.Name, f.seal
 	s := f.hub.newSession(o)
 	s.speaksOn(main)

@@ -11,6 +11,9 @@ import (
 // This file writes answers that are no stream.
 
 const (
+	// parting is how long a body that nothing reads is thrown away, so that the answer
+	// reaches whoever reads it.
+	parting      = time.Second
 	writeTimeout = 30 * time.Second // without the client taking anything
 	writeChunk   = 256 << 10        // written under one writeTimeout
 )
@@ -103,4 +106,17 @@ func writeChunks(w http.ResponseWriter, c *http.ResponseController, b []byte) bo
 		b = b[n:]
 	}
 	return true
+}
+
+// turnAway refuses a request whose sender may not call, and ends the connection.
+func turnAway(w http.ResponseWriter, status int, text string) {
+	part(w)
+	refuse(w, status, jsonrpc.CodeInvalidRequest, text)
+}
+
+// part ends the connection after the answer. The deadline is the connection's own, so
+// that it holds however much else there is to run.
+func part(w http.ResponseWriter) {
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(parting))
+	w.Header().Set("Connection", "close")
 }

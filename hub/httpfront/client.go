@@ -13,6 +13,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"mcphub/hub/httpfront/admission"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -280,23 +281,17 @@ func (c *Client) answered(m *jsonrpc.Message) {
 	}
 }
 
-// A refusal is why a request is not taken.
-type refusal struct {
-	status int
-	text   string
-}
-
 // admit registers a request of the client, so that it can be ended.
-func (c *Client) admit(id string) (*underway, *refusal) {
+func (c *Client) admit(id string) (*underway, *admission.Refusal) {
 	u := &underway{id: id}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	_, twice := c.tab.serving[id]
 	switch {
 	case twice:
-		return nil, &refusal{http.StatusBadRequest, "a request with this id is still being served"}
+		return nil, &admission.Refusal{Status: http.StatusBadRequest, Text: "a request with this id is still being served"}
 	case len(c.tab.serving) >= (waitingPosts+1)*cap(c.slots):
-		return nil, &refusal{http.StatusTooManyRequests, "too many requests of this session wait for their turn; send it again later"}
+		return nil, &admission.Refusal{Status: http.StatusTooManyRequests, Text: "too many requests of this session wait for their turn; send it again later"}
 	case c.tab.ended:
 		u.End(errSessionOver)
 	}

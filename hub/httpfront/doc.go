@@ -5,7 +5,7 @@
 //
 // # A request
 //
-//	admission  host, origin and token of the request (admission.go)
+//	admission  host, origin and token of the request (package admission)
 //	routing    POST, GET and DELETE, by session and version (front.go)
 //	body       one message, or a batch, bounded in bytes and time (body.go, batch.go)
 //	delivery   to the session, when the request has its turn (request.go, modern.go)
@@ -37,10 +37,6 @@
 //
 // It knows no method of MCP but initialize, subscriptions/listen and
 // notifications/cancelled, judges no call, and decodes nothing that passes through.
-// It admits nobody whose host, origin or token it does not know: without a list of
-// hosts only the names of the address that it listens on, and everybody only where
-// Options.Open says so. Who that is, it never asks the system: only what a request
-// shows counts. It reads no body before that, and keeps few connections of those who have
-// shown nothing (strangers.go). It keeps no more for a client than its limits say, whatever
-// the client announces, reads or leaves unread.
+// It reads no body of a request that is not admitted. It keeps no more for a client than
+// its limits say, whatever the client announces, reads or leaves unread.
 package httpfront

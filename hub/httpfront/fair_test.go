@@ -8,6 +8,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"mcphub/hub/httpfront/admission"
 	"mcphub/hub/httpfront/fronttest"
 )
 
@@ -47,7 +48,7 @@ func TestHTTPBodiesOfManySessionsAreBounded(t *testing.T) {
 func TestHTTPNoTokenTakesAllSessions(t *testing.T) {
 	hello := `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{}}}`
 	greedy, modest := []string{"Authorization", "Bearer a"}, []string{"Authorization", "Bearer b"}
-	for _, tokens := range [][]Token{{{Name: "greedy", Secret: "a"}, {Name: "modest", Secret: "b"}}, {{Name: "greedy", Secret: "a"}}} {
+	for _, tokens := range [][]admission.Token{{{Name: "greedy", Secret: "a"}, {Name: "modest", Secret: "b"}}, {{Name: "greedy", Secret: "a"}}} {
 		hostile(t, Options{Sessions: 8, Tokens: tokens}, func(t *testing.T, _ *fakeHub, w *web, _ *fronttest.Memory) {
 			got := 0
 			for range 20 {

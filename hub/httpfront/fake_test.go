@@ -12,6 +12,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"mcphub/hub/httpfront/admission"
 	"mcphub/hub/httpfront/fronttest"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/mirror"
@@ -36,9 +37,9 @@ func (h *fakeHub) Modern(m *jsonrpc.Message) bool {
 	return jsonrpc.Get(m.Param("_meta"), mcp.MetaKeyProtocolVersion) != nil
 }
 
-func (h *fakeHub) Open(_ Caller, c *Client) Session { return &fakeSession{hub: h, c: c} }
+func (h *fakeHub) Open(_ admission.Caller, c *Client) Session { return &fakeSession{hub: h, c: c} }
 
-func (h *fakeHub) OpenModern(Caller, int) ModernSession { return fakeModern{h} }
+func (h *fakeHub) OpenModern(admission.Caller, int) ModernSession { return fakeModern{h} }
 
 // open are the clients whose sessions run.
 func (h *fakeHub) open() []*Client {

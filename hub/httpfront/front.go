@@ -17,6 +17,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/rs/zerolog"
 
+	"mcphub/hub/httpfront/admission"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/printable"
 )
@@ -33,10 +34,9 @@ const (
 type front struct {
 	hub       Hub
 	o         Options
-	admission *admission
+	admission *admission.Admission
 	log       zerolog.Logger
 	slow      slowReplies
-	strangers strangers
 
 	bodies atomic.Int64 // bytes of large requests being read or served
 	unread atomic.Int64 // bytes of large answers being written
@@ -61,16 +61,16 @@ func Serve(ctx context.Context, ln net.Listener, hub Hub, o Options) error {
 	if o.Idle <= 0 {
 		o.Idle = 30 * time.Minute
 	}
-	admission, err := newAdmission(o)
+	admitted, err := admission.New(o.admission())
 	if err != nil {
 		return errors.Join(err, ln.Close())
 	}
-	f := &front{hub: hub, o: o, admission: admission, log: o.Log, sessions: map[string]*Client{}, owned: map[string]int{}, modern: map[string]*Client{}}
+	f := &front{hub: hub, o: o, admission: admitted, log: o.Log, sessions: map[string]*Client{}, owned: map[string]int{}, modern: map[string]*Client{}}
 	server := &http.Server{
 		Handler: f, DisableGeneralOptionsHandler: true, ReadHeaderTimeout: headerTime, IdleTimeout: keepAlive, MaxHeaderBytes: maxHeader,
 		// Both hold until a handler says otherwise, so for every refusal too.
 		ReadTimeout: bodyTime, WriteTimeout: writeTimeout,
-		ErrorLog: stdlog.New(f.log, "", 0), ConnContext: f.strangers.met, ConnState: f.strangers.left,
+		ErrorLog: stdlog.New(f.log, "", 0), ConnContext: admitted.Met, ConnState: admitted.Left,
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(ln) }()
@@ -107,8 +107,8 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch look := r.Method == http.MethodGet || r.Method == http.MethodHead; {
 	case r.URL.Path == endpoint:
 		f.serve(w, r)
-	case f.admission.resource != nil && (r.URL.Path == f.admission.resource.path || r.URL.Path == wellKnown):
-		f.admission.resource.metadata.ServeHTTP(w, r) // for everybody: who has no token finds out here where to get one
+	case f.admission.Metadata(r.URL.Path) != nil:
+		f.admission.Metadata(r.URL.Path).ServeHTTP(w, r)
 	case r.URL.Path == "/healthz" && look, r.URL.Path == "/readyz" && look && !f.draining():
 		_, _ = io.WriteString(w, "ok\n")
 	case r.URL.Path == "/readyz" && look:
@@ -126,11 +126,17 @@ func (f *front) serve(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Connection", "close")
 	}
 	// Nothing that costs comes before this: no body is read, no table of the front looked at.
-	who, ok := f.admission.admit(w, r)
-	if !ok {
+	who, err := f.admission.Admit(w, r)
+	if key := twice(r.Header); err == nil && key != "" {
+		err = &admission.Refusal{Status: http.StatusBadRequest, Text: "the header " + key + " is there more than once"}
+	}
+	if err != nil {
+		if refusal, ok := errors.AsType[*admission.Refusal](err); ok {
+			turnAway(w, refusal.Status, refusal.Text)
+		}
 		return
 	}
-	f.strangers.know(r.Context())
+	f.admission.Know(r.Context())
 	if !f.startRequest() {
 		refuse(w, http.StatusServiceUnavailable, jsonrpc.CodeInternal, "the hub is stopping")
 		return
@@ -157,7 +163,7 @@ func (f *front) serve(w http.ResponseWriter, r *http.Request) {
 // isModern reports whether the headers of a request make it one of the era without
 // a handshake. A version that is not served is taken for a later one of that era,
 // but in a session: whoever has one has said initialize.
-func (f *front) isModern(h http.Header, who Caller) bool {
+func (f *front) isModern(h http.Header, who admission.Caller) bool {
 	if !headerModern(h) {
 		return false
 	}
@@ -168,11 +174,11 @@ func (f *front) isModern(h http.Header, who Caller) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	c := f.sessions[id]
-	return c == nil || c.owner != who.owner()
+	return c == nil || c.owner != who.Owner()
 }
 
 // post takes one message of the client.
-func (f *front) post(w http.ResponseWriter, r *http.Request, who Caller) {
+func (f *front) post(w http.ResponseWriter, r *http.Request, who admission.Caller) {
 	plain, events := accepts(r.Header)
 	if !plain && !events {
 		refuse(w, http.StatusNotAcceptable, jsonrpc.CodeInvalidRequest, "accept application/json and text/event-stream")
@@ -251,7 +257,7 @@ func (f *front) told(c *Client, m *jsonrpc.Message) bool {
 
 // find returns the session that a request names, if it is the caller's.
 // Somebody else's is no different from one that does not exist.
-func (f *front) find(w http.ResponseWriter, r *http.Request, who Caller) *Client {
+func (f *front) find(w http.ResponseWriter, r *http.Request, who admission.Caller) *Client {
 	for _, v := range r.Header[keyProtocol] {
 		if v != "" && !slices.Contains(handshakeVersions, v) {
 			refuse(w, http.StatusBadRequest, jsonrpc.CodeInvalidRequest, fmt.Sprintf("the protocol version %q is not served", printable.Escape(v, 40)))
@@ -266,7 +272,7 @@ func (f *front) find(w http.ResponseWriter, r *http.Request, who Caller) *Client
 	f.mu.Lock()
 	c := f.sessions[id]
 	f.mu.Unlock()
-	if c == nil || c.owner != who.owner() || c.ctx.Err() != nil {
+	if c == nil || c.owner != who.Owner() || c.ctx.Err() != nil {
 		refuse(w, http.StatusNotFound, jsonrpc.CodeInvalidRequest, "there is no such session: send initialize again")
 		return nil
 	}
@@ -275,12 +281,12 @@ func (f *front) find(w http.ResponseWriter, r *http.Request, who Caller) *Client
 }
 
 // initialize opens a session.
-func (f *front) initialize(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message, who Caller) {
+func (f *front) initialize(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message, who admission.Caller) {
 	if sessionNamed(r.Header) != "" {
 		refuseRequest(w, http.StatusBadRequest, m.ID, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidRequest, "initialize was already called in this session"))
 		return
 	}
-	c := newClient(rand.Text(), who.owner(), f.hub.Limits().Calls, &f.slow)
+	c := newClient(rand.Text(), who.Owner(), f.hub.Limits().Calls, &f.slow)
 	if !f.enter(c) {
 		w.Header().Set("Retry-After", "10")
 		refuseRequest(w, http.StatusServiceUnavailable, m.ID, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, fmt.Sprintf("there are as many sessions already as may be, of %d; try again later", f.o.Sessions)))

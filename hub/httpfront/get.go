@@ -7,11 +7,12 @@ import (
 	"strings"
 	"time"
 
+	"mcphub/hub/httpfront/admission"
 	"mcphub/internal/jsonrpc"
 )
 
 // get opens the client's own stream, or goes on with one that broke.
-func (f *front) get(w http.ResponseWriter, r *http.Request, who Caller) {
+func (f *front) get(w http.ResponseWriter, r *http.Request, who admission.Caller) {
 	if _, events := accepts(r.Header); !events {
 		refuse(w, http.StatusNotAcceptable, jsonrpc.CodeInvalidRequest, "accept text/event-stream")
 		return
@@ -57,7 +58,7 @@ func (f *front) get(w http.ResponseWriter, r *http.Request, who Caller) {
 }
 
 // delete ends a session.
-func (f *front) delete(w http.ResponseWriter, r *http.Request, who Caller) {
+func (f *front) delete(w http.ResponseWriter, r *http.Request, who admission.Caller) {
 	c := f.find(w, r, who)
 	if c == nil {
 		return

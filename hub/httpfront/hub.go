@@ -2,12 +2,11 @@ package httpfront
 
 import (
 	"context"
-	"strings"
 	"time"
 
+	"mcphub/hub/httpfront/admission"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/mirror"
-	"mcphub/rootsmgr"
 )
 
 // A Hub is what the front opens sessions of.
@@ -18,10 +17,10 @@ type Hub interface {
 	Modern(m *jsonrpc.Message) bool
 	// Open returns a session for a client that is about to say initialize. It starts
 	// nothing.
-	Open(who Caller, c *Client) Session
+	Open(who admission.Caller, c *Client) Session
 	// OpenModern returns what serves all requests without a handshake of one caller, and
 	// at most so many of its listeners at a time. It starts nothing.
-	OpenModern(who Caller, listeners int) ModernSession
+	OpenModern(who admission.Caller, listeners int) ModernSession
 }
 
 // Limits bound what a client can make the hub hold. Each is more than zero.
@@ -30,23 +29,6 @@ type Limits struct {
 	ID    int           // bytes of the id of a request
 	Calls int           // requests of one client served at a time
 	Grace time.Duration // for calls under way when the front ends
-}
-
-// A Caller is whom a request belongs to. Two requests are of one caller if all but
-// Expires is the same.
-type Caller struct {
-	Name    string           // of the token, or of whom an issuer vouches for; "" of the hub's own user
-	Ceiling []rootsmgr.Entry // of everything that the caller may touch; nil: none
-	Groups  []string         // what an issuer says that the ceiling comes from; nil where it says nothing of it
-	Expires time.Time        // of the token; zero: never
-}
-
-// owner tells callers apart: no session of one is found by another.
-func (c Caller) owner() string {
-	if c.Groups == nil {
-		return c.Name
-	}
-	return c.Name + "\x00" + strings.Join(c.Groups, "\x00")
 }
 
 // A Session serves one client after its handshake. Its methods may be called by any

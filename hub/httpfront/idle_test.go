@@ -4,6 +4,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"mcphub/hub/httpfront/admission"
 )
 
 // Where there is no room for another session, the one that has been idle longest
@@ -12,7 +14,7 @@ import (
 func TestWhichSessionMakesRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &front{
-			o:        Options{Sessions: 4, Idle: time.Hour, Tokens: []Token{{Name: "a"}, {Name: "b"}}},
+			o:        Options{Sessions: 4, Idle: time.Hour, Tokens: []admission.Token{{Name: "a"}, {Name: "b"}}},
 			sessions: map[string]*Client{}, owned: map[string]int{}, modern: map[string]*Client{},
 		}
 		open := func(id, owner string) *Client {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"mcphub/hub/httpfront/admission"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/mirror"
 )
@@ -21,8 +22,8 @@ const methodListen = "subscriptions/listen"
 
 // modernClient finds what serves the modern requests of a token, and enters it;
 // nil where there is none and the front is closing, or no room in it.
-func (f *front) modernClient(who Caller) *Client {
-	owner := who.owner()
+func (f *front) modernClient(who admission.Caller) *Client {
+	owner := who.Owner()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	c := f.modern[owner]
@@ -42,7 +43,7 @@ func (f *front) modernClient(who Caller) *Client {
 }
 
 // postModern takes one message of a client without a session.
-func (f *front) postModern(w http.ResponseWriter, r *http.Request, who Caller, events bool) {
+func (f *front) postModern(w http.ResponseWriter, r *http.Request, who admission.Caller, events bool) {
 	c := f.modernClient(who)
 	if c == nil {
 		refuseBusy(w, "too many requests of this token are open at once, or the hub is stopping")

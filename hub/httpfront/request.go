@@ -19,7 +19,7 @@ type underway struct {
 func (f *front) request(w http.ResponseWriter, r *http.Request, c *Client, m *jsonrpc.Message, events bool, held *holding) (detached bool) {
 	u, refusal := c.admit(string(m.ID))
 	if refusal != nil {
-		refuseRequest(w, refusal.status, m.ID, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidRequest, refusal.text))
+		refuseRequest(w, refusal.Status, m.ID, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidRequest, refusal.Text))
 		return false
 	}
 	select {

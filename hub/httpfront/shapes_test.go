@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"mcphub/hub/httpfront/admission"
 	"mcphub/hub/httpfront/fronttest"
 	"mcphub/internal/jsonrpc"
 )
@@ -47,7 +48,7 @@ func (w *web) wire(text string, answers int) (codes []int, closed bool) {
 // same request in its usual shape.
 func TestHTTPShapes(t *testing.T) {
 	h := newFakeHub()
-	w := serveWeb(t, h, Options{Tokens: []Token{{Name: "alice", Secret: "a-secret"}, {Name: "bob", Secret: "b-secret"}}})
+	w := serveWeb(t, h, Options{Tokens: []admission.Token{{Name: "alice", Secret: "a-secret"}, {Name: "bob", Secret: "b-secret"}}})
 	mine, bobs := w.initialize(`{}`, "Authorization", "Bearer a-secret"), w.initialize(`{}`, "Authorization", "Bearer b-secret")
 	ping := `{"jsonrpc":"2.0","id":1,"method":"ping"}`
 	host := strings.TrimSuffix(strings.TrimPrefix(w.url, "http://"), "/mcp")

@@ -16,6 +16,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"mcphub/hub/httpfront/admission"
 	"mcphub/hub/httpfront/fronttest"
 )
 
@@ -69,32 +70,6 @@ func TestNobodyWithoutAToken(t *testing.T) {
 	}
 }
 
-// TestWhoMayCallIsSaidOnce: a front that nobody could call, or of which two things are
-// said, is not served.
-func TestWhoMayCallIsSaidOnce(t *testing.T) {
-	tokens := []Token{{Name: "a", Secret: "s"}}
-	for name, tc := range map[string]struct {
-		o    Options
-		good bool
-	}{
-		"nothing":              {Options{}, false},
-		"made and open":        {Options{Local: secret, Open: true}, false},
-		"made and tokens":      {Options{Local: secret, Tokens: tokens}, false},
-		"made and issuers":     {Options{Local: secret, Resource: vouched()}, false},
-		"open and tokens":      {Options{Open: true, Tokens: tokens}, false},
-		"open and issuers":     {Options{Open: true, Resource: vouched()}, false},
-		"control: made":        {Options{Local: secret}, true},
-		"control: open":        {Options{Open: true}, true},
-		"control: tokens":      {Options{Tokens: tokens}, true},
-		"control: issuers":     {Options{Resource: vouched()}, true},
-		"control: both tokens": {Options{Tokens: tokens, Resource: vouched()}, true},
-	} {
-		if _, err := newAdmission(tc.o); err == nil != tc.good {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-}
-
 // A counting body says how much of it was read.
 type countingBody struct {
 	io.Reader
@@ -112,7 +87,7 @@ func (b *countingBody) Close() error { return nil }
 // TestNoBodyOfAStranger: nothing of a body is read before the token was looked at, nor
 // after a refusal. The control is the same request with the token.
 func TestNoBodyOfAStranger(t *testing.T) {
-	g, err := newAdmission(Options{Local: secret})
+	g, err := admission.New(admission.Options{Local: secret})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,7 +136,7 @@ func TestStrangersAreFew(t *testing.T) {
 		if status, err := ask(own); status != http.StatusOK {
 			t.Fatal(status, err)
 		}
-		const many = 3 * mostStrangers
+		const many = 3 * admission.MostStrangers
 		var all []net.Conn
 		for range many {
 			c, err := m.Dial(t.Context(), "", "")
@@ -178,8 +153,8 @@ func TestStrangersAreFew(t *testing.T) {
 				open++
 			}
 		}
-		if open != mostStrangers {
-			t.Errorf("%d of %d strangers are kept, want %d", open, many, mostStrangers)
+		if open != admission.MostStrangers {
+			t.Errorf("%d of %d strangers are kept, want %d", open, many, admission.MostStrangers)
 		}
 		if status, err := ask(own); status != http.StatusOK {
 			t.Errorf("the connection that has shown its token: %d, %v", status, err)

@@ -1,4 +1,4 @@
-package httpfront
+package admission
 
 import (
 	"container/list"
@@ -7,25 +7,17 @@ import (
 	"net/http"
 	"sync"
 	"sync/atomic"
-	"time"
-
-	"mcphub/internal/jsonrpc"
 )
 
 // This file bounds what connections cost that have not shown a token yet.
 
-const (
-	// mostStrangers is how many of them are open. Who comes beyond it takes the place of the
-	// oldest: a client shows its token at once.
-	mostStrangers = 512
-	// parting is how long a body that nothing reads is thrown away, so that the answer
-	// reaches whoever reads it.
-	parting = time.Second
-)
+// MostStrangers is how many of them are open. Who comes beyond it takes the place of the
+// oldest: a client shows its token at once.
+const MostStrangers = 512
 
-// strangers are the connections that no admitted request has come on. The zero value has
+// Strangers are the connections that no admitted request has come on. The zero value has
 // none.
-type strangers struct {
+type Strangers struct {
 	mu  sync.Mutex
 	all list.List // of net.Conn, the oldest first
 	at  map[net.Conn]*list.Element
@@ -68,15 +60,15 @@ func (v *visitor) admitted(c *credentials) {
 	}
 }
 
-// met takes in a connection, and gives the context of its requests.
-func (s *strangers) met(ctx context.Context, c net.Conn) context.Context {
+// Met takes in a connection, and gives the context of its requests.
+func (s *Strangers) Met(ctx context.Context, c net.Conn) context.Context {
 	s.mu.Lock()
 	if s.at == nil {
 		s.at = map[net.Conn]*list.Element{}
 	}
 	s.at[c] = s.all.PushBack(c)
 	var oldest net.Conn
-	if s.all.Len() > mostStrangers {
+	if s.all.Len() > MostStrangers {
 		oldest = s.all.Front().Value.(net.Conn)
 		s.drop(oldest)
 	}
@@ -87,8 +79,8 @@ func (s *strangers) met(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, visitorKey{}, &visitor{conn: c})
 }
 
-// know takes a connection out, because a request was admitted on it.
-func (s *strangers) know(ctx context.Context) {
+// Know takes a connection out, because a request was admitted on it.
+func (s *Strangers) Know(ctx context.Context) {
 	if v := visitorOf(ctx); v != nil && !v.known.Load() && !v.known.Swap(true) {
 		s.mu.Lock()
 		s.drop(v.conn)
@@ -96,8 +88,8 @@ func (s *strangers) know(ctx context.Context) {
 	}
 }
 
-// left takes a connection out that has ended.
-func (s *strangers) left(c net.Conn, state http.ConnState) {
+// Left takes a connection out that has ended.
+func (s *Strangers) Left(c net.Conn, state http.ConnState) {
 	if state == http.StateClosed || state == http.StateHijacked {
 		s.mu.Lock()
 		s.drop(c)
@@ -106,22 +98,9 @@ func (s *strangers) left(c net.Conn, state http.ConnState) {
 }
 
 // drop forgets a connection. The caller holds mu.
-func (s *strangers) drop(c net.Conn) {
+func (s *Strangers) drop(c net.Conn) {
 	if e := s.at[c]; e != nil {
 		s.all.Remove(e)
 		delete(s.at, c)
 	}
-}
-
-// turnAway refuses a request whose sender may not call, and ends the connection.
-func turnAway(w http.ResponseWriter, status int, text string) {
-	part(w)
-	refuse(w, status, jsonrpc.CodeInvalidRequest, text)
-}
-
-// part ends the connection after the answer. The deadline is the connection's own, so
-// that it holds however much else there is to run.
-func part(w http.ResponseWriter) {
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(parting))
-	w.Header().Set("Connection", "close")
 }

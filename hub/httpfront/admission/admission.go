@@ -1,4 +1,4 @@
-package httpfront
+package admission
 
 import (
 	"crypto/sha256"
@@ -11,17 +11,17 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/mark3labs/mcp-go/mcp"
-
 	"mcphub/internal/mirror"
 	"mcphub/internal/printable"
 )
 
-// An admission decides who may speak to the HTTP front at all: by the name the
-// request was sent to, by the page it comes from, by its token.
-type admission struct {
+// An Admission decides who may speak to the HTTP front at all.
+type Admission struct {
+	Strangers
 	hosts    map[string]bool // lower case, as listed
 	origins  map[string]bool
+	headers  []string // that a listed page may send
+	exposed  string   // that it may read
 	cross    *http.CrossOriginProtection
 	tokens   []digest
 	resource *resource // nil: none
@@ -33,8 +33,9 @@ type digest struct {
 	sum    [sha256.Size]byte
 }
 
-func newAdmission(o Options) (*admission, error) {
-	g := &admission{open: o.Open, hosts: map[string]bool{}, origins: map[string]bool{}, cross: http.NewCrossOriginProtection()}
+// New makes an Admission. An error is why nobody could call, or who may is said twice.
+func New(o Options) (*Admission, error) {
+	g := &Admission{open: o.Open, headers: o.Headers, exposed: strings.Join(o.Exposed, ", "), hosts: map[string]bool{}, origins: map[string]bool{}, cross: http.NewCrossOriginProtection()}
 	for _, h := range o.Hosts {
 		g.hosts[strings.ToLower(h)] = true
 	}
@@ -72,46 +73,57 @@ func newAdmission(o Options) (*admission, error) {
 	return g, err
 }
 
-// admit checks one request and tells whose it is. Where it returns false the
-// request is answered. A request that shows what another on its connection was admitted
-// by is compared with that one.
-func (g *admission) admit(w http.ResponseWriter, r *http.Request) (who Caller, ok bool) {
+// A Refusal is why a request is not taken.
+type Refusal struct {
+	Status int
+	Text   string
+}
+
+func (e *Refusal) Error() string { return e.Text }
+
+// ErrAnswered: the request asks what a page may send, and is answered.
+var ErrAnswered = errors.New("the request is answered")
+
+// Admit checks one request and tells whose it is. The error is ErrAnswered or a *Refusal,
+// of which the headers are set. A request that shows what another on its connection was
+// admitted by is compared with that one.
+func (g *Admission) Admit(w http.ResponseWriter, r *http.Request) (Caller, error) {
 	before := visitorOf(r.Context()).credentials()
 	if err := g.host(r, before); err != nil {
-		turnAway(w, http.StatusForbidden, err.Error())
-		return Caller{}, false
+		return Caller{}, &Refusal{http.StatusForbidden, err.Error()}
 	}
 	if err := g.origin(r); err != nil {
-		turnAway(w, http.StatusForbidden, err.Error())
-		return Caller{}, false
+		return Caller{}, &Refusal{http.StatusForbidden, err.Error()}
 	}
 	if origin := r.Header.Get("Origin"); origin != "" && g.origins[strings.ToLower(origin)] {
 		h := w.Header()
 		h.Set("Access-Control-Allow-Origin", origin)
 		h.Add("Vary", "Origin")
-		h.Set("Access-Control-Expose-Headers", headerSession+", "+headerProtocol)
+		h.Set("Access-Control-Expose-Headers", g.exposed)
 		if r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != "" {
 			h.Set("Access-Control-Allow-Methods", "GET, POST, DELETE")
-			h.Set("Access-Control-Allow-Headers", strings.Join(allowedHeaders(r.Header), ", "))
+			h.Set("Access-Control-Allow-Headers", strings.Join(g.allowedHeaders(r.Header), ", "))
 			h.Set("Access-Control-Max-Age", "600")
 			w.WriteHeader(http.StatusNoContent)
-			return Caller{}, false
+			return Caller{}, ErrAnswered
 		}
 	}
-	if who, ok = g.token(w, r, before); !ok {
-		return Caller{}, false
+	return g.token(w, r, before)
+}
+
+// Metadata serves what tells clients where to get a token, to everybody; nil where that is
+// not at this path.
+func (g *Admission) Metadata(path string) http.Handler {
+	if g.resource == nil || path != g.resource.path && path != wellKnown {
+		return nil
 	}
-	if key := twice(r.Header); key != "" {
-		turnAway(w, http.StatusBadRequest, "the header "+key+" is there more than once")
-		return Caller{}, false
-	}
-	return who, true
+	return g.resource.metadata
 }
 
 // allowedHeaders are the headers that a listed page may send: those of the
 // protocol, and of the parameters of tools (Mcp-Param-) those that it asks for.
-func allowedHeaders(h http.Header) []string {
-	all := []string{"Authorization", "Content-Type", "Accept", headerSession, headerProtocol, headerLast, mcp.HeaderMethod, mcp.HeaderName}
+func (g *Admission) allowedHeaders(h http.Header) []string {
+	all := append([]string{"Authorization", "Content-Type", "Accept"}, g.headers...)
 	for _, v := range h.Values("Access-Control-Request-Headers") {
 		for _, name := range strings.Split(v, ",") {
 			name = strings.TrimSpace(name)
@@ -130,15 +142,14 @@ func bearer(authorization string) (secret string, ok bool) {
 	return strings.TrimSpace(secret), strings.EqualFold(scheme, "Bearer")
 }
 
-// token tells whose bearer token a request carries. Where it returns false the request is
-// answered.
-func (g *admission) token(w http.ResponseWriter, r *http.Request, before *credentials) (Caller, bool) {
+// token tells whose bearer token a request carries.
+func (g *Admission) token(w http.ResponseWriter, r *http.Request, before *credentials) (Caller, error) {
 	if g.open {
-		return Caller{}, true
+		return Caller{}, nil
 	}
 	authorization := r.Header.Get("Authorization")
 	if before != nil && subtle.ConstantTimeCompare([]byte(authorization), []byte(before.authorization)) == 1 {
-		return before.caller, true
+		return before.caller, nil
 	}
 	secret, ok := bearer(authorization)
 	if !ok {
@@ -149,12 +160,12 @@ func (g *admission) token(w http.ResponseWriter, r *http.Request, before *creden
 		return g.unknown(w, r, secret)
 	}
 	visitorOf(r.Context()).admitted(&credentials{r.Host, authorization, who})
-	return who, true
+	return who, nil
 }
 
 // known finds whose token it is. All are compared, each in constant time, so that the
 // time taken tells nothing.
-func (g *admission) known(secret string) (who Caller, ok bool) {
+func (g *Admission) known(secret string) (who Caller, ok bool) {
 	sum := sha256.Sum256([]byte(secret))
 	for _, t := range g.tokens {
 		if subtle.ConstantTimeCompare(sum[:], t.sum[:]) == 1 {
@@ -164,21 +175,19 @@ func (g *admission) known(secret string) (who Caller, ok bool) {
 	return who, ok
 }
 
-// unknown tells whose a request is by the issuers that the hub trusts. Where it returns
-// false the request is answered.
-func (g *admission) unknown(w http.ResponseWriter, r *http.Request, secret string) (Caller, bool) {
+// unknown tells whose a request is by the issuers that the hub trusts.
+func (g *Admission) unknown(w http.ResponseWriter, r *http.Request, secret string) (Caller, error) {
 	if g.resource != nil {
 		return g.resource.caller(w, r, secret)
 	}
 	w.Header().Set("WWW-Authenticate", `Bearer realm="mcphub"`)
-	turnAway(w, http.StatusUnauthorized, "a bearer token is needed that this hub knows; mcphub install CLIENT --http gives a client the one of this user")
-	return Caller{}, false
+	return Caller{}, &Refusal{http.StatusUnauthorized, "a bearer token is needed that this hub knows; mcphub install CLIENT --http gives a client the one of this user"}
 }
 
 // host refuses a name that the hub is not known by: a web page whose name was
 // pointed at this machine (DNS rebinding) comes with that name. One that was let
 // through on this connection before is known.
-func (g *admission) host(r *http.Request, before *credentials) error {
+func (g *Admission) host(r *http.Request, before *credentials) error {
 	if before != nil && r.Host == before.host {
 		return nil
 	}
@@ -202,7 +211,7 @@ var errOrigin = errors.New("the page that sent this request is not listed in htt
 
 // origin refuses web pages that are not listed, but for those that the hub's
 // own address served.
-func (g *admission) origin(r *http.Request) error {
+func (g *Admission) origin(r *http.Request) error {
 	for _, origin := range r.Header.Values("Origin") {
 		u, err := url.Parse(origin)
 		same := err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && strings.EqualFold(u.Host, r.Host)

@@ -1,4 +1,4 @@
-package httpfront
+package admission
 
 import (
 	"errors"
@@ -54,9 +54,8 @@ func PrincipalOf(name, issuer string) string {
 	return name + "@" + strings.TrimPrefix(issuer, "https://")
 }
 
-// caller tells whose a request with this token is; token may be empty. Where it
-// returns false the request is answered.
-func (p *resource) caller(w http.ResponseWriter, r *http.Request, token string) (Caller, bool) {
+// caller tells whose a request with this token is; token may be empty.
+func (p *resource) caller(w http.ResponseWriter, r *http.Request, token string) (Caller, error) {
 	challenge := []string{`realm="mcphub"`, "resource_metadata=" + quoted(p.address)}
 	if len(p.Scopes) > 0 {
 		challenge = append(challenge, "scope="+quoted(strings.Join(p.Scopes, " ")))
@@ -65,7 +64,7 @@ func (p *resource) caller(w http.ResponseWriter, r *http.Request, token string) 
 	if token != "" {
 		who, err := p.Verify(r.Context(), token)
 		if err == nil {
-			return who, true
+			return who, nil
 		}
 		text = printable.Escape(err.Error(), 300)
 		code := "invalid_token"
@@ -75,8 +74,7 @@ func (p *resource) caller(w http.ResponseWriter, r *http.Request, token string) 
 		challenge = append(challenge, "error="+quoted(code), "error_description="+quoted(text))
 	}
 	w.Header().Set("WWW-Authenticate", "Bearer "+strings.Join(challenge, ", "))
-	turnAway(w, status, text)
-	return Caller{}, false
+	return Caller{}, &Refusal{status, text}
 }
 
 // quoted is a text as a quoted-string (RFC 9110, 5.6.4), in ASCII.

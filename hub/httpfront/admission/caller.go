@@ -1,0 +1,62 @@
+package admission
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"mcphub/rootsmgr"
+)
+
+// Options say who may call. One of Local, Open, and Tokens or Resource has to.
+type Options struct {
+	Hosts    []string  // more names by which clients may call, with or without a port
+	Origins  []string  // web pages that may call
+	Local    string    // what the one user of this hub sends as a bearer token, as whom nobody is named
+	Open     bool      // whoever reaches the address may call, without a token
+	Tokens   []Token   // who may call
+	Resource *Resource // whose signed tokens count beside Tokens; nil: nobody's
+	Headers  []string  // of the protocol, that a listed page may send
+	Exposed  []string  // of the protocol, that it may read
+}
+
+// A Token admits one client. Its Secret is what the client sends as a bearer
+// token (RFC 6750). Roots, where not nil, is the ceiling of everything that the
+// client may touch: absolute paths, and patterns of them.
+type Token struct {
+	Name   string
+	Secret string
+	Roots  []rootsmgr.Entry
+}
+
+// A Resource is the hub as a protected resource of OAuth: clients get their tokens
+// from an authorization server, and find that by the resource's metadata (RFC 9728).
+type Resource struct {
+	URL     string   // of the endpoint, as clients know it
+	Issuers []string // authorization servers whose tokens count
+	Scopes  []string // that tokens have to have
+	// Verify tells whose a token is. An error says why it counts for nothing; it wraps
+	// [ErrScope] where the token only lacks a scope. Any number of goroutines may call it.
+	Verify func(ctx context.Context, token string) (Caller, error)
+}
+
+// ErrScope is why a valid token is not enough.
+var ErrScope = errors.New("the token lacks a scope")
+
+// A Caller is whom a request belongs to. Two requests are of one caller if all but
+// Expires is the same.
+type Caller struct {
+	Name    string           // of the token, or of whom an issuer vouches for; "" of the hub's own user
+	Ceiling []rootsmgr.Entry // of everything that the caller may touch; nil: none
+	Groups  []string         // what an issuer says that the ceiling comes from; nil where it says nothing of it
+	Expires time.Time        // of the token; zero: never
+}
+
+// Owner tells callers apart: no session of one is found by another.
+func (c Caller) Owner() string {
+	if c.Groups == nil {
+		return c.Name
+	}
+	return c.Name + "\x00" + strings.Join(c.Groups, "\x00")
+}
