@@ -10,18 +10,7 @@ import (
 // one that has been idle longest is found without looking at all others.
 type idleClients struct {
 	mu sync.Mutex
-	of map[string]*idleList // by owner, of those who have sessions
-}
-
-// An idleList is linked through the places of its sessions: one that calls all the time
-// comes and goes without taking memory.
-type idleList struct{ longest, latest *Client }
-
-// idlePlace is the place of a session in idleClients, whose mutex guards it.
-type idlePlace struct {
-	before, after *Client
-	since         time.Time // when it came to rest
-	listed        bool
+	of map[string]*chain[Client] // by owner, of those who have sessions
 }
 
 // add takes a session in that came to rest. One that has ended is left out: it
@@ -29,45 +18,28 @@ type idlePlace struct {
 func (l *idleClients) add(c *Client, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if c.ctx.Err() != nil || c.idle.listed {
+	if c.ctx.Err() != nil || c.idle.of != nil {
 		return
 	}
 	if l.of == nil {
-		l.of = map[string]*idleList{}
+		l.of = map[string]*chain[Client]{}
 	}
 	own := l.of[c.owner]
 	if own == nil {
-		own = &idleList{}
+		own = &chain[Client]{}
 		l.of[c.owner] = own
 	}
-	c.idle = idlePlace{before: own.latest, since: now, listed: true}
-	if own.latest == nil {
-		own.longest = c
-	} else {
-		own.latest.idle.after = c
-	}
-	own.latest = c
+	own.add(&c.idle, c)
+	c.idleSince = now
 }
 
 // remove takes a session out that is used again, or has ended.
 func (l *idleClients) remove(c *Client) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !c.idle.listed {
-		return
+	if own := l.of[c.owner]; own != nil {
+		own.remove(&c.idle)
 	}
-	own := l.of[c.owner]
-	if c.idle.before == nil {
-		own.longest = c.idle.after
-	} else {
-		c.idle.before.idle.after = c.idle.after
-	}
-	if c.idle.after == nil {
-		own.latest = c.idle.before
-	} else {
-		c.idle.after.idle.before = c.idle.before
-	}
-	c.idle = idlePlace{}
 }
 
 // forget takes an owner out who has no session any more.
@@ -84,11 +56,11 @@ func (l *idleClients) longest(owner string, all bool, before time.Time) *Client 
 	defer l.mu.Unlock()
 	var found *Client
 	for name, own := range l.of {
-		if !all && name != owner || own.longest == nil {
+		if !all && name != owner || own.first == nil {
 			continue
 		}
-		if first := own.longest; first.idle.since.Before(before) {
-			found, before = first, first.idle.since
+		if first := own.first.of; first.idleSince.Before(before) {
+			found, before = first, first.idleSince
 		}
 	}
 	return found

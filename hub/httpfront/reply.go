@@ -22,7 +22,7 @@ type Reply struct {
 	w        http.ResponseWriter
 	protocol string
 	started  time.Time
-	slow     slowPlace
+	slow     link[Reply]
 	poll     time.Duration // its connection lasts no longer; 0: as long as the request
 	left     chan struct{} // closed when the connection ended before the request; nil where the client does not poll
 

@@ -1,0 +1,39 @@
+package httpfront
+
+// A chain is a list whose links stand in what it holds, the oldest first: what comes and
+// goes all the time takes no memory. Whoever has the chain guards the links too.
+type chain[T any] struct{ first, last *link[T] }
+
+// A link is the place of something in a chain. The zero value is in none.
+type link[T any] struct {
+	of            *T // nil: it is in no chain
+	before, after *link[T]
+}
+
+func (c *chain[T]) add(l *link[T], of *T) {
+	*l = link[T]{of: of, before: c.last}
+	if c.last == nil {
+		c.first = l
+	} else {
+		c.last.after = l
+	}
+	c.last = l
+}
+
+// remove does nothing with a link that is in no chain.
+func (c *chain[T]) remove(l *link[T]) {
+	if l.of == nil {
+		return
+	}
+	if l.before == nil {
+		c.first = l.after
+	} else {
+		l.before.after = l.after
+	}
+	if l.after == nil {
+		c.last = l.before
+	} else {
+		l.after.before = l.before
+	}
+	*l = link[T]{}
+}
