@@ -51,23 +51,28 @@ type given struct {
 // work on the request goes through it: what the client is told goes out with the
 // round trip under way, and what it is asked is the answer to that round trip.
 type Client struct {
+	// These are not changed once the work has begun.
 	v       *Server
-	subject []byte // that a requestState is bound to; made when first needed
 	request *jsonrpc.Message
-	token   []byte         // the progress token that the work knows, raw
-	asks    bool           // this kind of request can be answered with a question
-	given   given          // what came with the request
-	judged  *rootsmgr.View // that the request is judged by; belongs to the work
-	unsure  bool           // likewise: what looks like a path may be none
-	// provisional, likewise: it was judged as if nothing were open
-	provisional bool
-	held        int                  // bytes while suspended; set before that
-	end         jsonrpc.Cancellation // of the work
-	done        chan jsonrpc.Answer  // of the work; capacity 1
-	asked       chan struct{}        // there are questions; capacity 1
+	token   []byte // the progress token that the work knows, raw
+	asks    bool   // this kind of request can be answered with a question
+	given   given  // what came with the request
+
+	judging judging // belongs to the work
+
+	end   jsonrpc.Cancellation // of the work
+	done  chan jsonrpc.Answer  // of the work; capacity 1
+	asked chan struct{}        // there are questions; capacity 1
 
 	mu    sync.Mutex
 	state clientState
+}
+
+// judging is how far the work has come with the roots of its request.
+type judging struct {
+	by          *rootsmgr.View // that it is judged by; nil: none yet
+	unsure      bool           // what looks like a path may be none
+	provisional bool           // it was judged as if nothing were open
 }
 
 // clientState is what Client.mu guards.
@@ -81,6 +86,7 @@ type clientState struct {
 	typed   bool        // what it ended with says of itself what it is, and may
 	roots   bool        // it ended because the client has to say first what its roots are
 	query   *rootsQuery // on account of a child; nil: none yet
+	subject []byte      // that a requestState is bound to; nil: none was needed yet
 }
 
 // A question is one thing that the client is asked.
@@ -347,14 +353,14 @@ func (c *Client) finish(a jsonrpc.Answer) jsonrpc.Answer {
 // suspend answers the round trip with the questions that are open. false: there are none
 // any more, or the work has ended.
 func (c *Client) suspend() (jsonrpc.Answer, bool) {
-	questions, ok := c.questions()
+	questions, size, ok := c.questions()
 	if !ok {
 		return jsonrpc.Answer{}, false
 	}
 	id := uuid.NewString()
-	state, err := c.v.sealState(c.subjectNow(), stateSuspended, []byte(id))
+	state, err := c.v.sealState(c.subject(), stateSuspended, []byte(id))
 	if err == nil {
-		err = c.v.calls.suspend(id, c)
+		err = c.v.calls.suspend(id, c, size)
 	}
 	if err != nil {
 		c.end.End(err)
@@ -368,12 +374,12 @@ func (c *Client) suspend() (jsonrpc.Answer, bool) {
 
 // questions ends the round trip with the questions that are open, as inputRequests. What
 // the client did not declare is refused to whoever asks. false: there is nothing
-// to ask.
-func (c *Client) questions() (requests []byte, ok bool) {
+// to ask. size is what is held of the client until it comes again.
+func (c *Client) questions() (requests []byte, size int, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.state.over || c.state.current == nil {
-		return nil, false
+		return nil, 0, false
 	}
 	claims := &c.state.current.meta.Client
 	var open []*question
@@ -395,12 +401,12 @@ func (c *Client) questions() (requests []byte, ok bool) {
 	}
 	c.state.open = open
 	if len(open) == 0 {
-		return nil, false
+		return nil, 0, false
 	}
-	c.held = len(c.request.Frame)
+	size = len(c.request.Frame)
 	b := []byte{'{'}
 	for i, q := range open {
-		c.held += len(q.params)
+		size += len(q.params)
 		if i > 0 {
 			b = append(b, ',')
 		}
@@ -408,15 +414,17 @@ func (c *Client) questions() (requests []byte, ok bool) {
 		b = append(append(append(b, `,"params":`...), q.params...), '}')
 	}
 	c.state.current = nil
-	return append(b, '}'), true
+	return append(b, '}'), size, true
 }
 
-// subjectNow is what a requestState of the request is bound to.
-func (c *Client) subjectNow() []byte {
-	if c.subject == nil {
-		c.subject = c.v.subject(c.request)
+// subject is what a requestState of the request is bound to.
+func (c *Client) subject() []byte {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.state.subject == nil {
+		c.state.subject = c.v.subject(c.request)
 	}
-	return c.subject
+	return c.state.subject
 }
 
 // abandon ends the work for a client that does not come again. The child is told

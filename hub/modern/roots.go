@@ -28,11 +28,11 @@ func (c *Client) Boundary(ctx context.Context, _ *rootsmgr.Wait) (rootsmgr.View,
 	if !c.asks { // a subscription judges many at a time, and notes nothing
 		return c.view(ctx)
 	}
-	c.provisional = false
+	c.judging.provisional = false
 	view, err := c.view(ctx)
 	view.Client = c.Claims().Name
-	if err == nil && !c.provisional {
-		c.judged = &view
+	if err == nil && !c.judging.provisional {
+		c.judging.by = &view
 	}
 	return view, err
 }
@@ -42,14 +42,14 @@ func (c *Client) Boundary(ctx context.Context, _ *rootsmgr.Wait) (rootsmgr.View,
 // asked for roots only if that denies it.
 func (c *Client) Scanned(scan *validate.Scan) {
 	if c.asks {
-		c.unsure = !scan.Certain()
+		c.judging.unsure = !scan.Certain()
 	}
 }
 
 // Judged asks for roots where a request was judged as if nothing were open, and that
 // matters.
 func (c *Client) Judged(v *validate.Verdict) error {
-	if c.provisional && (len(v.Findings) > 0 || v.RootsMatter()) {
+	if c.judging.provisional && (len(v.Findings) > 0 || v.RootsMatter()) {
 		return c.wantRoots()
 	}
 	return nil
@@ -75,8 +75,8 @@ func (c *Client) view(ctx context.Context) (rootsmgr.View, error) {
 		return *c.given.roots, host.AwaitServed(ctx, *c.given.roots)
 	case !c.given.meta.Client.Roots:
 		return c.v.silent(ctx)
-	case c.asks && c.unsure:
-		c.provisional = true
+	case c.asks && c.judging.unsure:
+		c.judging.provisional = true
 		return rootsmgr.AnsweredView(rootsmgr.NewSnapshot(host.FS(), 0, rootsmgr.OriginWithCall, nil), rootsmgr.When{}), nil
 	case c.asks:
 		return rootsmgr.View{}, c.wantRoots()
@@ -122,7 +122,7 @@ func (c *Client) wantRoots() error {
 
 // askRoots answers a request with the question for the roots.
 func (c *Client) askRoots() jsonrpc.Answer {
-	state, err := c.v.sealState(c.subjectNow(), stateRoots, nil)
+	state, err := c.v.sealState(c.subject(), stateRoots, nil)
 	if err != nil {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, err.Error())
 	}
@@ -157,11 +157,11 @@ func (c *Client) RootsBefore(ctx context.Context, child *spec.Spec) error {
 // BringsOtherRoots reports whether a child would be served other roots than it has, for
 // this request alone.
 func (c *Client) BringsOtherRoots(child *spec.Spec) bool {
-	if !c.asks || !c.v.o.PerRequest || c.judged == nil || child.Share == spec.ShareAll {
+	if !c.asks || !c.v.o.PerRequest || c.judging.by == nil || child.Share == spec.ShareAll {
 		return false
 	}
 	set, _ := c.v.o.Host.Served(child.Name)
-	return set != rootsmgr.SetID("", c.judged.Snapshot.Roots())
+	return set != rootsmgr.SetID("", c.judging.by.Snapshot.Roots())
 }
 
 // RootsAfter checks once more when the child runs, because only then is it known

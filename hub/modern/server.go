@@ -119,7 +119,7 @@ func (v *Server) Serve(ctx context.Context, r Request, work Work) jsonrpc.Answer
 	}
 	c.given.answers = childAnswers(responses)
 	if r.Message.Param(MemberState) != nil {
-		switch kind, payload, refusal := v.openState(c.subjectNow(), r.Message); {
+		switch kind, payload, refusal := v.openState(c.subject(), r.Message); {
 		case refusal.Error != nil:
 			return refusal
 		case kind == stateSuspended:

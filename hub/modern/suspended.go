@@ -49,6 +49,7 @@ type calls struct {
 // A slot has one suspended call.
 type slot struct {
 	c      *Client
+	bytes  int // held for it
 	since  time.Time
 	expire *time.Timer
 }
@@ -114,9 +115,9 @@ func (l *calls) left(c *Client) {
 	delete(l.working, c)
 }
 
-// suspend holds a call until its client comes again, for StateTime at most. Where
-// too many of the Server are held the oldest is given up.
-func (l *calls) suspend(id string, c *Client) error {
+// suspend holds a call, and so many bytes of it, until its client comes again, for
+// StateTime at most. Where too many of the Server are held the oldest is given up.
+func (l *calls) suspend(id string, c *Client, size int) error {
 	if l.total.Add(1) > mostSuspendedInAll {
 		l.total.Add(-1)
 		return errFull
@@ -127,13 +128,13 @@ func (l *calls) suspend(id string, c *Client) error {
 		l.total.Add(-1)
 		return errClosed
 	}
-	l.slots[id] = &slot{c, time.Now(), time.AfterFunc(StateTime, func() {
+	l.slots[id] = &slot{c, size, time.Now(), time.AfterFunc(StateTime, func() {
 		if l.take(id) != nil {
 			c.abandon(errAbandoned)
 		}
 	})}
 	l.order = append(l.order, id)
-	l.bytes += c.held
+	l.bytes += size
 	gone := l.shed()
 	l.mu.Unlock()
 	for _, oldest := range gone {
@@ -148,7 +149,7 @@ func (l *calls) grew(c *Client, n int) {
 	var gone []*Client
 	for _, slot := range l.slots {
 		if slot.c == c {
-			c.held += n
+			slot.bytes += n
 			l.bytes += n
 			gone = l.shed()
 			break
@@ -178,7 +179,7 @@ func (l *calls) remove(id string) *Client {
 	s.expire.Stop()
 	delete(l.slots, id)
 	l.order = slices.DeleteFunc(l.order, func(other string) bool { return other == id })
-	l.bytes -= s.c.held
+	l.bytes -= s.bytes
 	l.total.Add(-1)
 	return s.c
 }

@@ -189,7 +189,7 @@ type turn struct {
 // by, or brought, and keeps it so. A request without any takes the child as it
 // finds it. Nobody has two turns, or two requests could wait for each other.
 func (c *Client) takeTurn(ctx context.Context, child string) error {
-	view := c.judged
+	view := c.judging.by
 	if view == nil {
 		view = c.given.roots
 	}
@@ -202,7 +202,7 @@ func (c *Client) takeTurn(ctx context.Context, child string) error {
 	case view != nil:
 		serve = *view
 		set = rootsmgr.SetID("", view.Snapshot.Roots())
-	case c.provisional: // what was looked for among the roots served is to stay so
+	case c.judging.provisional: // what was looked for among the roots served is to stay so
 		set, serve = c.v.o.Host.Served(child)
 	default:
 		return nil
