@@ -2,7 +2,6 @@ package hub
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 
 	"mcphub/children/sandbox"
@@ -114,11 +113,7 @@ func (s *Session) explainTool(ctx context.Context, name string, arguments []byte
 	default:
 		return failure.Gone(ctx, err), err
 	}
-	raw, err := json.Marshal(e)
-	if err != nil {
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, err.Error()), nil
-	}
-	return jsonrpc.ResultAnswer(raw), nil
+	return marshalled(e), nil
 }
 
 // judged takes in what would become of the call.

@@ -71,7 +71,7 @@ func (f httpSessions) Open(who admission.Caller, c *httpfront.Client) httpfront.
 }
 
 func (f httpSessions) OpenModern(who admission.Caller, listeners int) httpfront.ModernSession {
-	s := f.session(who, nobody{}, sessionOptions{stateless: true, bearer: "token " + who.Name, streams: listeners})
+	s := f.session(who, handshake.Nobody, sessionOptions{stateless: true, bearer: "token " + who.Name, streams: listeners})
 	s.approvals.PerCall() // the session belongs to no client in particular
 	return modernSession{s}
 }
@@ -151,22 +151,6 @@ func (r *modernRequest) HasMethod() bool {
 func (r *modernRequest) Serve(ctx context.Context, reply *httpfront.ModernReply) jsonrpc.Answer {
 	return r.s.answer(r.m, func() jsonrpc.Answer { return r.s.serveRead(call.WithHeaders(ctx, reply), r.m, r.meta, reply) })
 }
-
-// nobody is the peer of what belongs to no request, where there is no session:
-// nobody can be told or asked.
-type nobody struct{}
-
-var errNobody = errors.New("no client can be asked but while a request of it is being answered")
-
-func (nobody) Call(context.Context, string, ...[]byte) (*jsonrpc.Response, error) {
-	return nil, errNobody
-}
-func (nobody) Notify(context.Context, string, ...[]byte) error { return nil }
-func (nobody) TryNotify(string, ...[]byte) bool                { return true }
-func (nobody) TrySpare(string, ...[]byte) bool                 { return true }
-func (nobody) Serving() int                                    { return 0 }
-func (nobody) Connected() bool                                 { return true }
-func (nobody) Ready(context.Context) error                     { return nil }
 
 // serveAndWait answers a request on a goroutine that waits for the answer.
 func (s *Session) serveAndWait(r call.Reply, end *jsonrpc.Cancellation, m *jsonrpc.Message) jsonrpc.Answer {

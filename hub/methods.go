@@ -6,6 +6,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"mcphub/children/link"
+	"mcphub/hub/call"
 	"mcphub/hub/modern"
 	"mcphub/hub/subscribe"
 	"mcphub/hub/tasks"
@@ -100,24 +101,19 @@ func (how *method) serve(s *Session, ctx context.Context, m *jsonrpc.Message, by
 	return by(s, ctx, m)
 }
 
-func callTool(s *Session, ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
-	return s.calls.ServeTool(ctx, m)
-}
+// What package call serves, in both eras.
+var (
+	callTool     = ofCalls((*call.Session).ServeTool)
+	getPrompt    = ofCalls((*call.Session).ServePrompt)
+	readResource = ofCalls((*call.Session).ServeResource)
+	complete     = ofCalls((*call.Session).ServeCompletion)
+	extension    = ofCalls((*call.Session).ServeExtension)
+)
 
-func getPrompt(s *Session, ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
-	return s.calls.ServePrompt(ctx, m)
-}
-
-func readResource(s *Session, ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
-	return s.calls.ServeResource(ctx, m)
-}
-
-func complete(s *Session, ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
-	return s.calls.ServeCompletion(ctx, m)
-}
-
-func extension(s *Session, ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
-	return s.calls.ServeExtension(ctx, m)
+func ofCalls(serve func(*call.Session, context.Context, *jsonrpc.Message) jsonrpc.Answer) serveFunc {
+	return func(s *Session, ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
+		return serve(&s.calls, ctx, m)
+	}
 }
 
 func (s *Session) pong(context.Context, *jsonrpc.Message) jsonrpc.Answer {

@@ -3,6 +3,7 @@ package hub
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"mcphub/children"
 	"mcphub/children/spec"
@@ -104,10 +105,8 @@ func unserved(g *configuration.Configuration, name string) string {
 	if b := g.BrokenEntry(name); b != nil {
 		return b.Reason
 	}
-	for _, disabled := range g.Disabled {
-		if disabled == name {
-			return "disabled"
-		}
+	if slices.Contains(g.Disabled, name) {
+		return "disabled"
 	}
 	return noEntry
 }

@@ -21,6 +21,7 @@ import (
 	"mcphub/hub/handshake"
 	"mcphub/hub/modern"
 	"mcphub/hub/offering"
+	"mcphub/hub/outbox"
 	"mcphub/hub/record"
 	"mcphub/hub/subscribe"
 	"mcphub/hub/tasks"
@@ -61,7 +62,7 @@ type Session struct {
 	dropped atomic.Uint64 // notifications of children that there was no room for
 
 	notifier *subscribe.Notifier // tells the client what changes
-	outbox   outbox              // what the client tells children
+	outbox   outbox.Outbox       // what the client tells children
 
 	mu  sync.Mutex
 	tab sessionTables
@@ -98,7 +99,6 @@ func (h *Hub) newSession(o sessionOptions) *Session {
 		log: g.Log.With().Str("session", id[:8]).Logger(),
 	}
 	s.Offering = offering.New(g, &h.current, func(child string) bool { return s.member.Moved(child) })
-	s.outbox.passing.Do = s.outbox.empty
 	s.modern = modern.NewServer(modern.Options{
 		Host: modernHost{s}, Info: h.serverInfo, Seal: o.seal, Bearer: o.bearer, PerRequest: o.stateless, Suspended: &h.suspended, Log: s.log,
 	})
@@ -142,7 +142,7 @@ func (s *Session) run(ctx context.Context, front func(context.Context) error) (e
 	})
 	wg.Go(func() { _ = s.roots.Run(ctx) })
 	s.notifier.Start(ctx)
-	s.outbox.passing.Start(ctx)
+	s.outbox.Start(ctx)
 	if s.local {
 		s.calls.Logins.Start(ctx)
 	}
@@ -158,7 +158,7 @@ func (s *Session) run(ctx context.Context, front func(context.Context) error) (e
 	cancel()
 	wg.Wait()
 	s.notifier.Stop()
-	s.outbox.passing.Stop()
+	s.outbox.Stop()
 	return err
 }
 

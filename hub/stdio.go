@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"bytes"
 	"context"
 	"io"
 
@@ -128,5 +129,24 @@ func (s *Session) ServeNotification(m *jsonrpc.Message) {
 			return
 		}
 		s.log.Debug().Str("method", printable.Escape(m.Method, 100)).Msg("notification of the client ignored")
+	}
+}
+
+// carry passes a notification that the protocol does not know on to the child
+// that it belongs to.
+func (s *Session) carry(m *jsonrpc.Message) {
+	own := &jsonrpc.Message{}
+	if jsonrpc.Split(bytes.Clone(m.Frame), true, own) != nil || !own.IsNotification() {
+		return
+	}
+	ok := s.outbox.Put(len(own.Frame), func(ctx context.Context) {
+		ctx, cancel := context.WithTimeout(ctx, s.hub.now().StartLimit(""))
+		defer cancel()
+		if a := s.calls.ServeExtension(ctx, own); a.Error != nil {
+			s.log.Debug().Str("method", printable.Escape(own.Method, 100)).Str("reason", jsonrpc.ParseError(a.Error).Message).Msg("notification of the client not passed on")
+		}
+	})
+	if !ok {
+		s.log.Warn().Str("method", printable.Escape(own.Method, 100)).Int("bytes", len(own.Frame)).Msg("notification of the client dropped: too many wait to be passed on")
 	}
 }

@@ -1,7 +1,9 @@
 package hub
 
 import (
+	"bytes"
 	"context"
+	"time"
 
 	"mcphub/children"
 	"mcphub/children/run"
@@ -75,4 +77,23 @@ func (s *Session) aboutModernTask(ctx context.Context, m *jsonrpc.Message) jsonr
 // listTasks answers tasks/list.
 func (s *Session) listTasks(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
 	return s.tasks.List(ctx, taskSession{s}, m)
+}
+
+// clientTold passes on what the client tells of a task that it made for a child.
+// News that there is no room for are dropped: nobody may rely on them.
+func (s *Session) clientTold(m *jsonrpc.Message) {
+	id, _ := jsonrpc.String(m.Param("taskId"))
+	k, ok := s.tasks.MadeFor(id)
+	if !ok {
+		return
+	}
+	params := bytes.Clone(m.Params)
+	s.outbox.Put(len(params), func(ctx context.Context) {
+		if lease, ok := s.hub.sup.TryAcquire(k); ok {
+			soon, cancel := context.WithTimeout(ctx, time.Second)
+			_ = lease.Notify(soon, tasks.MethodStatus, params)
+			cancel()
+			lease.Release()
+		}
+	})
 }

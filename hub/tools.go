@@ -3,6 +3,7 @@ package hub
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -31,18 +32,18 @@ func (h *Hub) buildControl(version string) error {
 		{Tool: mcp.NewTool(toolGetRoots,
 			mcp.WithDescription("Shows which directories are in scope: the roots the client gave, where they came from, how fresh they are, and what was left out and why."),
 			mcp.WithReadOnlyHintAnnotation(true), mcp.WithDestructiveHintAnnotation(false), mcp.WithIdempotentHintAnnotation(true), mcp.WithOpenWorldHintAnnotation(false),
-		), Handler: h.getRoots},
+		), Handler: forSession((*Session).getRoots)},
 		{Tool: mcp.NewTool(toolListTools,
 			mcp.WithDescription("Lists the servers behind this hub with their state and tools, and for one that does not run, why."),
 			mcp.WithString("serverName", mcp.Description("Only this server; all of them when left out")),
 			mcp.WithReadOnlyHintAnnotation(true), mcp.WithDestructiveHintAnnotation(false), mcp.WithIdempotentHintAnnotation(true), mcp.WithOpenWorldHintAnnotation(false),
-		), Handler: h.listServers},
+		), Handler: forSession((*Session).listServers)},
 		{Tool: mcp.NewTool(toolFindTools,
 			mcp.WithDescription("Finds tools of the servers behind this hub by what they do, and returns their definitions, the best fit first. Few or no tools mean that nothing fits well. A tool that is found is called by its name, or through call-tool."),
 			mcp.WithString("query", mcp.Required(), mcp.Description("What is to be done, in a few words")),
 			mcp.WithInteger("limit", mcp.Description("How many tools at most; 5 when left out"), mcp.Min(1), mcp.Max(mostFound)),
 			mcp.WithReadOnlyHintAnnotation(true), mcp.WithDestructiveHintAnnotation(false), mcp.WithIdempotentHintAnnotation(true), mcp.WithOpenWorldHintAnnotation(false),
-		), Handler: h.findTools},
+		), Handler: forSession((*Session).findTools)},
 		{Tool: mcp.NewTool(call.CallTool,
 			mcp.WithDescription("Calls a tool of a server behind this hub by the server's name and the tool's own name. The call is judged like any other. find-tools and list-tools tell the names."),
 			mcp.WithString("serverName", mcp.Required(), mcp.Description("Name of the server in hub.json")),
@@ -80,13 +81,15 @@ func notHere(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) 
 	return mcp.NewToolResultError("call-tool cannot be reached this way"), nil
 }
 
-// sessionOf returns the session that a control-plane request came in on.
-func sessionOf(ctx context.Context) (*Session, error) {
-	c, ok := server.ClientSessionFromContext(ctx).(clientSession)
-	if !ok {
-		return nil, fmt.Errorf("the request belongs to no session")
+// forSession has a tool of the hub served for the session that asks.
+func forSession(serve func(*Session, context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error)) server.ToolHandlerFunc {
+	return func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		c, ok := server.ClientSessionFromContext(ctx).(clientSession)
+		if !ok {
+			return nil, errors.New("the request belongs to no session")
+		}
+		return serve(c.s, ctx, req)
 	}
-	return c.s, nil
 }
 
 func structured(v any) (*mcp.CallToolResult, error) {
@@ -97,21 +100,13 @@ func structured(v any) (*mcp.CallToolResult, error) {
 	return mcp.NewToolResultStructured(v, string(text)), nil
 }
 
-func (h *Hub) getRoots(ctx context.Context, _ mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-	s, err := sessionOf(ctx)
-	if err != nil {
-		return nil, err
-	}
+func (s *Session) getRoots(ctx context.Context, _ mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	return structured(s.rootsReport(ctx))
 }
 
-func (h *Hub) listServers(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-	s, err := sessionOf(ctx)
-	if err != nil {
-		return nil, err
-	}
+func (s *Session) listServers(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	only := req.GetString("serverName", "")
-	g := h.now()
+	g := s.hub.now()
 	if only != "" && g.Child(only) == nil && g.BrokenEntry(only) == nil {
 		return mcp.NewToolResultError(fmt.Sprintf("There is no server %q. Servers: %s", printable.Escape(only, 100), printable.List(g.ChildNames()))), nil
 	}
@@ -131,11 +126,7 @@ type foundTool struct {
 	InputSchema json.RawMessage `json:"inputSchema,omitempty"`
 }
 
-func (h *Hub) findTools(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-	s, err := sessionOf(ctx)
-	if err != nil {
-		return nil, err
-	}
+func (s *Session) findTools(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	query := req.GetString("query", "")
 	if strings.TrimSpace(query) == "" {
 		return mcp.NewToolResultError(`find-tools needs "query": what is to be done, in a few words (a string)`), nil

@@ -2,8 +2,10 @@ package handshake
 
 import (
 	"context"
+	"errors"
 
 	"mcphub/hub/call"
+	"mcphub/internal/jsonrpc"
 )
 
 // A MainPeer is the peer of what belongs to no request of the client.
@@ -22,3 +24,21 @@ func (mainReply) Reaches() bool       { return true }
 
 // NewMain makes the Client of requests that have no way of their own.
 func NewMain(main MainPeer, host Host) *Client { return &Client{mainReply{main}, host} }
+
+// Nobody is the peer of what belongs to no request, where there is no session: nobody can
+// be told or asked.
+var Nobody MainPeer = nobody{}
+
+type nobody struct{}
+
+var errNobody = errors.New("no client can be asked but while a request of it is being answered")
+
+func (nobody) Call(context.Context, string, ...[]byte) (*jsonrpc.Response, error) {
+	return nil, errNobody
+}
+func (nobody) Notify(context.Context, string, ...[]byte) error { return nil }
+func (nobody) TryNotify(string, ...[]byte) bool                { return true }
+func (nobody) TrySpare(string, ...[]byte) bool                 { return true }
+func (nobody) Serving() int                                    { return 0 }
+func (nobody) Connected() bool                                 { return true }
+func (nobody) Ready(context.Context) error                     { return nil }
