@@ -66,7 +66,7 @@ func (f httpSessions) Limits() httpfront.Limits {
 
 func (f httpSessions) Modern(m *jsonrpc.Message) bool { return modern.Is(m) }
 
-func (f httpSessions) Open(who admission.Caller, c *httpfront.Client) httpfront.Session {
+func (f httpSessions) Open(who admission.Caller, c *httpfront.Peer) httpfront.Session {
 	return httpSession{f.session(who, c, sessionOptions{})}
 }
 

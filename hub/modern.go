@@ -58,7 +58,7 @@ const bridgedCaps = `{"elicitation":{"form":{},"url":{}},"sampling":{"context":{
 // bridged is bridgedCaps, and what the first request of a client declares of the
 // extension for apps: servers offer those to clients that can show them, and
 // nothing of it is asked of the client.
-func bridged(first *declaration.Client) []byte {
+func bridged(first *declaration.Claims) []byte {
 	ui := jsonrpc.Get(jsonrpc.Get(first.Shown, "extensions"), catalog.ExtensionUI)
 	if !jsonrpc.IsObject(ui) {
 		return []byte(bridgedCaps)
@@ -70,7 +70,7 @@ func bridged(first *declaration.Client) []byte {
 
 // startModern notes that a client of 2026-07-28 is there, with its first request. Later calls do
 // nothing.
-func (s *Session) startModern(first *declaration.Client) {
+func (s *Session) startModern(first *declaration.Claims) {
 	s.modernOnce.Do(func() {
 		s.mu.Lock()
 		if !s.tab.caps.Known {

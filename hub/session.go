@@ -57,7 +57,7 @@ type Session struct {
 	calls     call.Session
 	tasks     tasks.Table
 	approvals *approval.Queue // what a person has allowed, or is asked
-	records   *record.Recorder
+	records   *record.Writer
 
 	dropped atomic.Uint64 // notifications of children that there was no room for
 
@@ -81,7 +81,7 @@ type sessionOptions struct {
 // sessionTables is what Session.mu guards.
 type sessionTables struct {
 	started     bool // as the channel
-	caps        declaration.Client
+	caps        declaration.Claims
 	level       declaration.Level // that the client set
 	modernLevel declaration.Level // the most verbose that a modern request of it wanted
 }
@@ -179,7 +179,7 @@ func (s *Session) knowClient() { s.knownOnce.Do(func() { close(s.clientKnown) })
 // setCaps records what the client declared. Roots that are no object count as
 // not declared.
 func (s *Session) setCaps(params []byte) {
-	c := declaration.Client{Known: true}
+	c := declaration.Claims{Known: true}
 	c.Read(jsonrpc.Get(params, "capabilities"))
 	info := jsonrpc.Get(params, "clientInfo")
 	c.Name, _ = jsonrpc.String(jsonrpc.Get(info, "name"))
@@ -195,7 +195,7 @@ func (s *Session) setCaps(params []byte) {
 	s.knowClient()
 }
 
-func (s *Session) capabilities() declaration.Client {
+func (s *Session) capabilities() declaration.Claims {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.tab.caps
@@ -254,7 +254,7 @@ func (s *Session) speaksOn(main handshake.MainPeer) {
 // A handshakeHost is a Session as package handshake knows it.
 type handshakeHost struct{ *Session }
 
-func (s handshakeHost) Capabilities() declaration.Client { return s.capabilities() }
+func (s handshakeHost) Capabilities() declaration.Claims { return s.capabilities() }
 func (s handshakeHost) Level() declaration.Level         { return s.logLevel() }
 func (s handshakeHost) Roots() *rootsmgr.Manager         { return s.roots }
 func (s handshakeHost) RootsTimeout() time.Duration      { return s.hub.now().Roots.Timeout }

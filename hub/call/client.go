@@ -45,7 +45,7 @@ type Reply interface {
 // (2026-07-28). Nothing that a Call does depends on which it is.
 type Client interface {
 	Reply
-	rounds.Client
+	rounds.Requester
 	// Era is the word for its era, for reports alone.
 	Era() string
 	// Suits reports whether nothing has to be asked, waited for or compared before a

@@ -35,7 +35,7 @@ type Session struct {
 	Roots     *rootsmgr.Manager
 	Approvals *approval.Queue
 	Terminal  *approval.Terminal // answers what the client cannot ask
-	Records   *record.Recorder
+	Records   *record.Writer
 	Tasks     *tasks.Table
 	Progress  *inflight.Progress
 	InFlight  Requests

@@ -14,8 +14,8 @@ import (
 // bytes.
 const maxCaps = 16 << 10
 
-// Client is what a client says of itself: at initialize, or with a request.
-type Client struct {
+// Claims are what a client says of itself: at initialize, or with a request.
+type Claims struct {
 	Known, Roots, RootsChange bool // it has said so; it gives roots; it tells of changes of them
 	Name, Version, Protocol   string
 
@@ -24,7 +24,7 @@ type Client struct {
 }
 
 // String is how it calls itself, to be read.
-func (c *Client) String() string {
+func (c *Claims) String() string {
 	return printable.Clean(strings.TrimSpace(c.Name + " " + c.Version))
 }
 
@@ -44,7 +44,7 @@ var objectsIn = map[string][]string{
 
 // Read reads the capabilities that it declares. One of an odd shape counts as
 // not declared and spoils no other.
-func (c *Client) Read(caps []byte) {
+func (c *Claims) Read(caps []byte) {
 	shown := []byte{'{'}
 	seen := map[string]bool{}
 	_ = jsonrpc.Members(caps, func(name string, value []byte) bool {

@@ -34,7 +34,7 @@ func MayBeKernels(lease *children.Lease, word string, a jsonrpc.Answer) bool {
 // ByKernel adds to an answer of a child what the kernel has refused it, and records that.
 // The child's own words stay as they are, and so does what is no such answer. named are the
 // paths of the call. It looks at the file system.
-func ByKernel(records *record.Recorder, what record.Subject, lease *children.Lease, word string, named []sandbox.Rule, a jsonrpc.Answer) jsonrpc.Answer {
+func ByKernel(records *record.Writer, what record.Subject, lease *children.Lease, word string, named []sandbox.Rule, a jsonrpc.Answer) jsonrpc.Answer {
 	text, at := saidText(a)
 	if at == nil {
 		return a

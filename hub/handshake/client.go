@@ -20,7 +20,7 @@ const Era = "handshake"
 // A Host is the session of a client.
 type Host interface {
 	// Capabilities are what the client declared in its handshake.
-	Capabilities() declaration.Client
+	Capabilities() declaration.Claims
 	// Level is how verbose log messages the client wants.
 	Level() declaration.Level
 	// Roots are those of the client.
@@ -44,7 +44,7 @@ var _ call.Client = (*Client)(nil)
 func (c *Client) Era() string { return Era }
 
 // Claims is what the client declared in its handshake.
-func (c *Client) Claims() declaration.Client { return c.Host.Capabilities() }
+func (c *Client) Claims() declaration.Claims { return c.Host.Capabilities() }
 
 // Behalf is what a child without a handshake is shown of the client.
 func (c *Client) Behalf() link.ClientProfile {

@@ -17,7 +17,7 @@
 //
 // # Two eras
 //
-// A client of the handshake opens a session with initialize. Its [Client] is what the
+// A client of the handshake opens a session with initialize. Its [Peer] is what the
 // hub speaks to outside of requests: on the stream that the client opened with GET.
 // The end of a connection does not end the request that came on it.
 //
@@ -28,7 +28,7 @@
 // # Concurrency
 //
 // [Serve] starts everything and returns when all of it has ended. One mutex guards the
-// tables of the front, one those of each [Client], one each [Reply] and each stream;
+// tables of the front, one those of each [Peer], one each [Reply] and each stream;
 // they are taken in this order, and none is held while the hub is called. A message
 // is served on the goroutine of its POST; a stream is written by a goroutine of its
 // own.

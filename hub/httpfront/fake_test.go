@@ -24,7 +24,7 @@ type fakeHub struct {
 	modern ModernRequest // what every modern request is; nil: each is refused
 
 	mu      sync.Mutex
-	clients []*Client // whose sessions run
+	clients []*Peer // whose sessions run
 }
 
 func newFakeHub() *fakeHub {
@@ -37,12 +37,12 @@ func (h *fakeHub) Modern(m *jsonrpc.Message) bool {
 	return jsonrpc.Get(m.Param("_meta"), mcp.MetaKeyProtocolVersion) != nil
 }
 
-func (h *fakeHub) Open(_ admission.Caller, c *Client) Session { return &fakeSession{hub: h, c: c} }
+func (h *fakeHub) Open(_ admission.Caller, c *Peer) Session { return &fakeSession{hub: h, c: c} }
 
 func (h *fakeHub) OpenModern(admission.Caller, int) ModernSession { return fakeModern{h} }
 
 // open are the clients whose sessions run.
-func (h *fakeHub) open() []*Client {
+func (h *fakeHub) open() []*Peer {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.Clone(h.clients)
@@ -50,7 +50,7 @@ func (h *fakeHub) open() []*Client {
 
 type fakeSession struct {
 	hub *fakeHub
-	c   *Client
+	c   *Peer
 
 	mu       sync.Mutex
 	protocol string
@@ -63,7 +63,7 @@ func (s *fakeSession) Run(ctx context.Context) {
 	<-ctx.Done()
 	s.hub.mu.Lock()
 	defer s.hub.mu.Unlock()
-	s.hub.clients = slices.DeleteFunc(s.hub.clients, func(c *Client) bool { return c == s.c })
+	s.hub.clients = slices.DeleteFunc(s.hub.clients, func(c *Peer) bool { return c == s.c })
 }
 
 func (s *fakeSession) Initialize(_ context.Context, m *jsonrpc.Message) jsonrpc.Answer {

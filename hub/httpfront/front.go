@@ -42,14 +42,14 @@ type front struct {
 	unread atomic.Int64 // bytes of large answers being written
 
 	mu       sync.Mutex
-	sessions map[string]*Client
-	owned    map[string]int     // how many of the sessions are of each token, by its name
-	modern   map[string]*Client // what serves the requests without a handshake of a token, by its name
-	closing  bool               // no session starts any more
-	closed   bool               // no request either
-	running  sync.WaitGroup     // sessions and requests
+	sessions map[string]*Peer
+	owned    map[string]int   // how many of the sessions are of each token, by its name
+	modern   map[string]*Peer // what serves the requests without a handshake of a token, by its name
+	closing  bool             // no session starts any more
+	closed   bool             // no request either
+	running  sync.WaitGroup   // sessions and requests
 
-	idle idleClients
+	idle idlePeers
 }
 
 // Serve serves clients of hub on a listener, which it closes, until ctx ends. Calls
@@ -65,7 +65,7 @@ func Serve(ctx context.Context, ln net.Listener, hub Hub, o Options) error {
 	if err != nil {
 		return errors.Join(err, ln.Close())
 	}
-	f := &front{hub: hub, o: o, admission: admitted, log: o.Log, sessions: map[string]*Client{}, owned: map[string]int{}, modern: map[string]*Client{}}
+	f := &front{hub: hub, o: o, admission: admitted, log: o.Log, sessions: map[string]*Peer{}, owned: map[string]int{}, modern: map[string]*Peer{}}
 	server := &http.Server{
 		Handler: f, DisableGeneralOptionsHandler: true, ReadHeaderTimeout: headerTime, IdleTimeout: keepAlive, MaxHeaderBytes: maxHeader,
 		// Both hold until a handler says otherwise, so for every refusal too.
@@ -189,7 +189,7 @@ func (f *front) post(w http.ResponseWriter, r *http.Request, who admission.Calle
 		return
 	}
 	// Whoever is of no session has nothing long to say.
-	var c *Client
+	var c *Peer
 	if sessionNamed(r.Header) != "" {
 		if c = f.find(w, r, who); c == nil {
 			return
@@ -241,7 +241,7 @@ func (f *front) post(w http.ResponseWriter, r *http.Request, who admission.Calle
 const noMessage = "a message needs a method, or an id with either a result or an error"
 
 // told takes in what is not answered; false: it is no message.
-func (f *front) told(c *Client, m *jsonrpc.Message) bool {
+func (f *front) told(c *Peer, m *jsonrpc.Message) bool {
 	switch {
 	case m.Method == "notifications/cancelled":
 		c.cancelled(m)
@@ -257,7 +257,7 @@ func (f *front) told(c *Client, m *jsonrpc.Message) bool {
 
 // find returns the session that a request names, if it is the caller's.
 // Somebody else's is no different from one that does not exist.
-func (f *front) find(w http.ResponseWriter, r *http.Request, who admission.Caller) *Client {
+func (f *front) find(w http.ResponseWriter, r *http.Request, who admission.Caller) *Peer {
 	for _, v := range r.Header[keyProtocol] {
 		if v != "" && !slices.Contains(handshakeVersions, v) {
 			refuse(w, http.StatusBadRequest, jsonrpc.CodeInvalidRequest, fmt.Sprintf("the protocol version %q is not served", printable.Escape(v, 40)))
@@ -286,7 +286,7 @@ func (f *front) initialize(w http.ResponseWriter, r *http.Request, m *jsonrpc.Me
 		refuseRequest(w, http.StatusBadRequest, m.ID, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidRequest, "initialize was already called in this session"))
 		return
 	}
-	c := newClient(rand.Text(), who.Owner(), f.hub.Limits().Calls, &f.slow)
+	c := newPeer(rand.Text(), who.Owner(), f.hub.Limits().Calls, &f.slow)
 	if !f.enter(c) {
 		w.Header().Set("Retry-After", "10")
 		refuseRequest(w, http.StatusServiceUnavailable, m.ID, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, fmt.Sprintf("there are as many sessions already as may be, of %d; try again later", f.o.Sessions)))

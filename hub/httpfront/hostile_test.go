@@ -177,7 +177,7 @@ func TestHTTPStreamThatNobodyReads(t *testing.T) {
 }
 
 // clientOf finds a session's own side.
-func clientOf(t *testing.T, h *fakeHub, s *webClient) *Client {
+func clientOf(t *testing.T, h *fakeHub, s *webClient) *Peer {
 	t.Helper()
 	for _, c := range h.open() {
 		if c.id == s.session {
@@ -191,7 +191,7 @@ func clientOf(t *testing.T, h *fakeHub, s *webClient) *Client {
 // TestHTTPQuestionsOfOneThatDoesNotRead: a hostile child cannot fill the hub
 // with questions for a client that does not read.
 func TestHTTPQuestionsOfOneThatDoesNotRead(t *testing.T) {
-	c := newClient("s", "", 1, &slowReplies{})
+	c := newPeer("s", "", 1, &slowReplies{})
 	defer c.cancel(nil)
 	big := []byte(`{"x":"` + strings.Repeat("x", 1<<20) + `"}`)
 	for n := range 100 {

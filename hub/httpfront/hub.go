@@ -17,7 +17,7 @@ type Hub interface {
 	Modern(m *jsonrpc.Message) bool
 	// Open returns a session for a client that is about to say initialize. It starts
 	// nothing.
-	Open(who admission.Caller, c *Client) Session
+	Open(who admission.Caller, c *Peer) Session
 	// OpenModern returns what serves all requests without a handshake of one caller, and
 	// at most so many of its listeners at a time. It starts nothing.
 	OpenModern(who admission.Caller, listeners int) ModernSession

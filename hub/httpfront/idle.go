@@ -5,28 +5,28 @@ import (
 	"time"
 )
 
-// idleClients are the sessions over HTTP that have neither a connection nor a
+// idlePeers are the sessions over HTTP that have neither a connection nor a
 // request, those of each token in the order in which they came to rest. So the
 // one that has been idle longest is found without looking at all others.
-type idleClients struct {
+type idlePeers struct {
 	mu sync.Mutex
-	of map[string]*chain[Client] // by owner, of those who have sessions
+	of map[string]*chain[Peer] // by owner, of those who have sessions
 }
 
 // add takes a session in that came to rest. One that has ended is left out: it
 // is taken out once, after its context has ended.
-func (l *idleClients) add(c *Client, now time.Time) {
+func (l *idlePeers) add(c *Peer, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if c.ctx.Err() != nil || c.idle.of != nil {
 		return
 	}
 	if l.of == nil {
-		l.of = map[string]*chain[Client]{}
+		l.of = map[string]*chain[Peer]{}
 	}
 	own := l.of[c.owner]
 	if own == nil {
-		own = &chain[Client]{}
+		own = &chain[Peer]{}
 		l.of[c.owner] = own
 	}
 	own.add(&c.idle, c)
@@ -34,7 +34,7 @@ func (l *idleClients) add(c *Client, now time.Time) {
 }
 
 // remove takes a session out that is used again, or has ended.
-func (l *idleClients) remove(c *Client) {
+func (l *idlePeers) remove(c *Peer) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if own := l.of[c.owner]; own != nil {
@@ -43,7 +43,7 @@ func (l *idleClients) remove(c *Client) {
 }
 
 // forget takes an owner out who has no session any more.
-func (l *idleClients) forget(owner string) {
+func (l *idlePeers) forget(owner string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.of, owner)
@@ -51,10 +51,10 @@ func (l *idleClients) forget(owner string) {
 
 // longest returns the session that has been idle longest, of one owner or, with
 // all, of anybody; nil where there is none that came to rest before.
-func (l *idleClients) longest(owner string, all bool, before time.Time) *Client {
+func (l *idlePeers) longest(owner string, all bool, before time.Time) *Peer {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var found *Client
+	var found *Peer
 	for name, own := range l.of {
 		if !all && name != owner || own.first == nil {
 			continue

@@ -15,17 +15,17 @@ func TestWhichSessionMakesRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &front{
 			o:        Options{Sessions: 4, Idle: time.Hour, Tokens: []admission.Token{{Name: "a"}, {Name: "b"}}},
-			sessions: map[string]*Client{}, owned: map[string]int{}, modern: map[string]*Client{},
+			sessions: map[string]*Peer{}, owned: map[string]int{}, modern: map[string]*Peer{},
 		}
-		open := func(id, owner string) *Client {
+		open := func(id, owner string) *Peer {
 			time.Sleep(time.Second)
-			c := newClient(id, owner, 4, &f.slow)
+			c := newPeer(id, owner, 4, &f.slow)
 			if !f.enter(c) {
 				return nil
 			}
 			return c
 		}
-		alive := func(want ...*Client) {
+		alive := func(want ...*Peer) {
 			t.Helper()
 			for _, c := range want {
 				if c.ctx.Err() != nil || f.sessions[c.id] != c {
@@ -75,7 +75,7 @@ func TestWhichSessionMakesRoom(t *testing.T) {
 		if len(f.sessions) != 0 || len(f.owned) != 0 || len(f.idle.of) != 0 {
 			t.Errorf("left: %v %v %v", f.sessions, f.owned, f.idle.of)
 		}
-		for _, c := range []*Client{a1, a2, a3, a5, b1, b2, b3} {
+		for _, c := range []*Peer{a1, a2, a3, a5, b1, b2, b3} {
 			c.close()
 		}
 	})

@@ -20,9 +20,9 @@ import (
 
 const methodListen = "subscriptions/listen"
 
-// modernClient finds what serves the modern requests of a token, and enters it;
+// modernPeer finds what serves the modern requests of a token, and enters it;
 // nil where there is none and the front is closing, or no room in it.
-func (f *front) modernClient(who admission.Caller) *Client {
+func (f *front) modernPeer(who admission.Caller) *Peer {
 	owner := who.Owner()
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -31,7 +31,7 @@ func (f *front) modernClient(who admission.Caller) *Client {
 		if f.closing {
 			return nil
 		}
-		c = newClient("", owner, f.hub.Limits().Calls, &f.slow)
+		c = newPeer("", owner, f.hub.Limits().Calls, &f.slow)
 		c.modern = f.hub.OpenModern(who, f.o.Sessions)
 		f.modern[owner] = c
 		f.run(c)
@@ -44,7 +44,7 @@ func (f *front) modernClient(who admission.Caller) *Client {
 
 // postModern takes one message of a client without a session.
 func (f *front) postModern(w http.ResponseWriter, r *http.Request, who admission.Caller, events bool) {
-	c := f.modernClient(who)
+	c := f.modernPeer(who)
 	if c == nil {
 		refuseBusy(w, "too many requests of this token are open at once, or the hub is stopping")
 		return
@@ -113,7 +113,7 @@ func examine(h http.Header, m *jsonrpc.Message, s ModernSession, events bool) (M
 }
 
 // requestModern serves one request. The end of its connection is the end of it.
-func (f *front) requestModern(w http.ResponseWriter, r *http.Request, c *Client, m *jsonrpc.Message, request ModernRequest, expires time.Time, events bool) {
+func (f *front) requestModern(w http.ResponseWriter, r *http.Request, c *Peer, m *jsonrpc.Message, request ModernRequest, expires time.Time, events bool) {
 	ctx, cancel := context.WithCancelCause(c.ctx)
 	defer cancel(nil)
 	if !expires.IsZero() {
@@ -147,7 +147,7 @@ func (f *front) requestModern(w http.ResponseWriter, r *http.Request, c *Client,
 }
 
 // await waits for the turn of a request.
-func (c *Client) await(ctx context.Context, w http.ResponseWriter) bool {
+func (c *Peer) await(ctx context.Context, w http.ResponseWriter) bool {
 	select {
 	case c.slots <- struct{}{}:
 		return true
@@ -241,7 +241,7 @@ func (x *ModernReply) refused() jsonrpc.Answer {
 }
 
 // listen counts a client that listens, where fewer than most do.
-func (c *Client) listen(most int) bool {
+func (c *Peer) listen(most int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.tab.listens >= most {
@@ -252,7 +252,7 @@ func (c *Client) listen(most int) bool {
 	return true
 }
 
-func (c *Client) unlisten() {
+func (c *Peer) unlisten() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.tab.listens--

@@ -14,7 +14,7 @@ import (
 // its account. The goroutine of the POST serves the request; what has to be said
 // before the answer opens a stream, written by a goroutine of its own.
 type Reply struct {
-	c        *Client
+	c        *Peer
 	id       []byte          // raw
 	events   bool            // the client takes a stream of events as the answer
 	unkept   bool            // what was said is not kept for a client that comes back

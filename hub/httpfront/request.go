@@ -16,7 +16,7 @@ type underway struct {
 // request serves one request of a session. The end of the connection is not
 // the end of the request: only notifications/cancelled is (2025-11-25). detached:
 // it goes on without the connection and gives back what is held when it ends.
-func (f *front) request(w http.ResponseWriter, r *http.Request, c *Client, m *jsonrpc.Message, events bool, held *holding) (detached bool) {
+func (f *front) request(w http.ResponseWriter, r *http.Request, c *Peer, m *jsonrpc.Message, events bool, held *holding) (detached bool) {
 	u, refusal := c.admit(string(m.ID))
 	if refusal != nil {
 		refuseRequest(w, refusal.Status, m.ID, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidRequest, refusal.Text))

@@ -121,7 +121,7 @@ func TestExpiry(t *testing.T) {
 	}{{"one token", false, 60 * time.Second}, {"a later one", true, 90 * time.Second}} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := newClient("id", "alice", 1, nil)
+				c := newPeer("id", "alice", 1, nil)
 				start := time.Now()
 				c.validUntil(start.Add(60 * time.Second))
 				if tc.later {

@@ -9,7 +9,7 @@ import (
 
 // run runs the session of a client until that is cancelled. The caller is one of
 // f.running, so nobody has waited for them yet.
-func (f *front) run(c *Client) {
+func (f *front) run(c *Peer) {
 	var session interface{ Run(context.Context) } = c.modern
 	if c.modern == nil {
 		session = c.session
@@ -24,7 +24,7 @@ func (f *front) run(c *Client) {
 // enter takes a session in, where there is room: of one token, if there are
 // several, for three quarters of all. The one that has been idle longest makes
 // room, if nobody has used it for a minute.
-func (f *front) enter(c *Client) bool {
+func (f *front) enter(c *Peer) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closing {
@@ -47,7 +47,7 @@ func (f *front) enter(c *Client) bool {
 }
 
 // end ends a session and makes its place free. The caller holds mu.
-func (f *front) end(c *Client) {
+func (f *front) end(c *Peer) {
 	c.cancel(errSessionOver)
 	f.idle.remove(c)
 	if f.sessions[c.id] != c {
@@ -60,7 +60,7 @@ func (f *front) end(c *Client) {
 	}
 }
 
-func (f *front) forget(c *Client) {
+func (f *front) forget(c *Peer) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.end(c)
@@ -85,7 +85,7 @@ func (f *front) sweep() {
 }
 
 // all are those that the front serves. The caller holds mu.
-func (f *front) all() []*Client {
+func (f *front) all() []*Peer {
 	return slices.AppendSeq(slices.Collect(maps.Values(f.sessions)), maps.Values(f.modern))
 }
 

@@ -26,7 +26,7 @@ type BusyError struct{ text string }
 func (e *BusyError) Error() string { return "busy: " + e.text }
 
 // A question is one request of a child that is with the client.
-type question[C Client] struct {
+type question[C Owner] struct {
 	key    spec.Key
 	on     *Request[C] // that it is known to belong to; nil: none
 	cancel context.CancelCauseFunc

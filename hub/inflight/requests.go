@@ -7,15 +7,15 @@ import (
 	"mcphub/children/spec"
 )
 
-// A Client is whose request it is.
-type Client interface {
+// An Owner is whose request it is.
+type Owner interface {
 	// Reaches reports whether it can be told anything before its request is answered.
 	Reaches() bool
 }
 
 // Requests are those of one session that are with a child, and what the children
 // ask meanwhile. The zero value is ready.
-type Requests[C Client] struct {
+type Requests[C Owner] struct {
 	mu    sync.Mutex
 	last  *Request[C] // the newest; a list by older and newer
 	count uint64      // of all that were started
@@ -27,7 +27,7 @@ type Requests[C Client] struct {
 
 // A Request is one that is with a child. Key and Client are set before Start. The
 // rest belongs to Requests.
-type Request[C Client] struct {
+type Request[C Owner] struct {
 	Key    *spec.Key // of the instance that has it; not changed
 	Client C
 
@@ -35,15 +35,15 @@ type Request[C Client] struct {
 	started      bool
 }
 
-type contextKey[C Client] struct{}
+type contextKey[C Owner] struct{}
 
 // With marks a context with the request that is sent by it.
-func With[C Client](ctx context.Context, r *Request[C]) context.Context {
+func With[C Owner](ctx context.Context, r *Request[C]) context.Context {
 	return context.WithValue(ctx, contextKey[C]{}, r)
 }
 
 // From returns the request that a context is marked with, nil for none.
-func From[C Client](ctx context.Context) *Request[C] {
+func From[C Owner](ctx context.Context) *Request[C] {
 	r, _ := ctx.Value(contextKey[C]{}).(*Request[C])
 	return r
 }

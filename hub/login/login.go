@@ -30,8 +30,8 @@ func Offered(ctx context.Context) bool {
 	return offered
 }
 
-// A Client is asked to show a page, and told when that is done with.
-type Client interface {
+// A Viewer is asked to show a page, and told when that is done with.
+type Viewer interface {
 	Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error)
 	TryNotify(method string, params ...[]byte) bool
 }
@@ -128,7 +128,7 @@ func (l *Logins) Offer(child string, logIn LogIn) (o *Offer, first bool) {
 
 // Show has the client show the page of a login, and says to the login what the person
 // answers.
-func (o *Offer) Show(ctx context.Context, client Client) {
+func (o *Offer) Show(ctx context.Context, client Viewer) {
 	var page page
 	select {
 	case page = <-o.pages:
@@ -157,8 +157,8 @@ func (o *Offer) Wait(ctx context.Context) error {
 }
 
 // ask asks the person of the client to open a page (2025-11-25 and 2026-07-28,
-// client/elicitation). The later one has no id; the Client leaves it out.
-func ask(ctx context.Context, client Client, id, child string, page page) error {
+// client/elicitation). The later one has no id; the Viewer leaves it out.
+func ask(ctx context.Context, client Viewer, id, child string, page page) error {
 	text := fmt.Sprintf("The server %q asks for a login. Log in on this page, in a browser on this machine; then the call goes on.", printable.Escape(child, 100))
 	if page.code != "" {
 		text += " The code to enter there: " + page.code
@@ -184,7 +184,7 @@ func ask(ctx context.Context, client Client, id, child string, page page) error 
 const methodDone = "notifications/elicitation/complete"
 
 // tellWhenDone tells a client when the login is over.
-func (o *Offer) tellWhenDone(client Client, id string) {
+func (o *Offer) tellWhenDone(client Viewer, id string) {
 	l := o.of
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -101,7 +101,7 @@ type question struct {
 func (c *Client) Era() string { return Era }
 
 // Claims is what the client says of itself.
-func (c *Client) Claims() declaration.Client { return c.meta().Client }
+func (c *Client) Claims() declaration.Claims { return c.meta().Client }
 
 // Lend does nothing: questions of the hub go into the answer.
 func (c *Client) Lend() (back func()) { return func() {} }

@@ -13,7 +13,7 @@ import (
 // Meta is what a request says of its client. It holds for that request alone:
 // nothing of it is taken over to another one.
 type Meta struct {
-	Client declaration.Client
+	Client declaration.Claims
 	Level  declaration.Level // of the messages that the client wants; 0: none
 	Token  []byte            // for progress, raw; nil for none
 }
@@ -66,7 +66,7 @@ func ReadMeta(m *jsonrpc.Message) (meta Meta, refusal jsonrpc.Answer, ok bool) {
 	if !jsonrpc.IsObject(caps) {
 		return refuse("a request of %s needs the client's capabilities (an object) at /params/_meta/%s", Version, pointerToken(MetaCapabilities))
 	}
-	meta.Client = declaration.Client{Known: true, Protocol: version}
+	meta.Client = declaration.Claims{Known: true, Protocol: version}
 	meta.Client.Read(caps)
 	// This era has no such announcements, no tasks of the client, and no questions
 	// that are not of the protocol.

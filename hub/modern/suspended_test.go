@@ -56,7 +56,7 @@ func serve(t *testing.T, v *Server, members string, do func(ctx context.Context,
 	if err := jsonrpc.Split([]byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{`+members+`}}`), true, m); err != nil {
 		t.Fatal(err)
 	}
-	meta := Meta{Client: declaration.Client{Known: true, Can: declaration.Abilities{Form: true}}}
+	meta := Meta{Client: declaration.Claims{Known: true, Can: declaration.Abilities{Form: true}}}
 	return v.Serve(t.Context(), Request{Message: m, Meta: meta, Reply: quiet{}, Asks: true}, func(c *Client, end *jsonrpc.Cancellation, _ *jsonrpc.Message) jsonrpc.Answer {
 		return do(end.Context(), c)
 	})

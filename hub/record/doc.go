@@ -3,18 +3,18 @@
 // that a child would serve: calls of tools, prompts, resources and completions. It does
 // not record lists, nor what only the hub answers, unless such a request is refused.
 //
-// A [Recorder] belongs to one session. There are two ways into the log:
+// A [Writer] belongs to one session. There are two ways into the log:
 //
-//   - [Recorder.Together] is for a call that waits for nothing but its line. Calls that
+//   - [Writer.Together] is for a call that waits for nothing but its line. Calls that
 //     come together share a write, of whatever session they are, and those of a session
 //     share a line. The [Group] of all sessions is where they wait.
-//   - [Recorder.Decide] is for every other decision. It writes a line for the decision,
+//   - [Writer.Decide] is for every other decision. It writes a line for the decision,
 //     and returns when that is written.
 //
 // If the record is required, a request that was not recorded must not be sent.
-// [Recorder.May] alone says so, for both ways.
+// [Writer.May] alone says so, for both ways.
 //
-// A Recorder and a Group may be used by any goroutine. One is started only to write for
+// A Writer and a Group may be used by any goroutine. One is started only to write for
 // calls that go on coming.
 //
 // It decides nothing and sends nothing. Arguments are recorded only if that was asked for,

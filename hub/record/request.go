@@ -34,7 +34,7 @@ type request struct {
 type requestKey struct{}
 
 // Start marks the context of a request of the client, whose answer Served is given.
-func (r *Recorder) Start(ctx context.Context, m *jsonrpc.Message) context.Context {
+func (r *Writer) Start(ctx context.Context, m *jsonrpc.Message) context.Context {
 	if !r.Kept() {
 		return ctx
 	}
@@ -42,7 +42,7 @@ func (r *Recorder) Start(ctx context.Context, m *jsonrpc.Message) context.Contex
 }
 
 // Served records a request that was refused before anybody judged it.
-func (r *Recorder) Served(ctx context.Context, a jsonrpc.Answer) {
+func (r *Writer) Served(ctx context.Context, a jsonrpc.Answer) {
 	of, _ := ctx.Value(requestKey{}).(*request)
 	if of == nil || of.told {
 		return
@@ -57,7 +57,7 @@ func (r *Recorder) Served(ctx context.Context, a jsonrpc.Answer) {
 
 // line begins a line: who asks for what. It is for the goroutine that serves the
 // request.
-func (r *Recorder) line(ctx context.Context, set *Settings, what Subject) audit.Record {
+func (r *Writer) line(ctx context.Context, set *Settings, what Subject) audit.Record {
 	rec := audit.Record{Session: r.session, Method: what.Method, Decided: audit.Decided{Child: what.Child, Tool: what.Tool}}
 	of, _ := ctx.Value(requestKey{}).(*request)
 	if of == nil { // the hub asks by itself

@@ -32,10 +32,10 @@ func (e *inputError) Error() string { return e.text }
 
 func badInput(format string, args ...any) error { return &inputError{fmt.Sprintf(format, args...)} }
 
-// A Client is whoever made a request, as far as its rounds depend on that.
-type Client interface {
+// A Requester is whoever made a request, as far as its rounds depend on that.
+type Requester interface {
 	// Claims is what the client says of itself.
-	Claims() declaration.Client
+	Claims() declaration.Claims
 	// Behalf is what a child without a handshake is shown of it. Such a child may be
 	// shared and still ask the right one.
 	Behalf() link.ClientProfile
@@ -68,7 +68,7 @@ type Request interface {
 // Run sends a request of a method, with what the client has brought for its child, until the
 // child does not ask any more. The error is one of Lease.Call, of Again, or says why the
 // child does not get what it asks for.
-func Run(ctx context.Context, r Request, c Client, method string) (jsonrpc.Answer, error) {
+func Run(ctx context.Context, r Request, c Requester, method string) (jsonrpc.Answer, error) {
 	d := &dialogue{r, c, method}
 	add, err := d.retried()
 	if err != nil {
@@ -78,14 +78,14 @@ func Run(ctx context.Context, r Request, c Client, method string) (jsonrpc.Answe
 }
 
 // GoOn is Run after a first result, which asks for input.
-func GoOn(ctx context.Context, r Request, c Client, method string, first []byte) (jsonrpc.Answer, error) {
+func GoOn(ctx context.Context, r Request, c Requester, method string, first []byte) (jsonrpc.Answer, error) {
 	return (&dialogue{r, c, method}).run(ctx, nil, first)
 }
 
 // A dialogue is one request and its rounds.
 type dialogue struct {
 	Request
-	client Client
+	client Requester
 	method string
 }
 

@@ -20,8 +20,8 @@ import (
 // start, the client is told once.
 const together = 30 * time.Millisecond
 
-// A Client is a way to tell a client something.
-type Client interface {
+// A Listener is a way to tell a client something.
+type Listener interface {
 	// Notify tells it, and waits for room as long as ctx lasts.
 	Notify(ctx context.Context, method string, params ...[]byte) error
 	// TryNotify tells it if there is room. It never blocks.
@@ -30,7 +30,7 @@ type Client interface {
 
 // A Session is what a Notifier needs of the session that it belongs to.
 type Session interface {
-	Client // what belongs to no request goes there
+	Listener // what belongs to no request goes there
 
 	// Lists are the lists of what is on offer as they are now, always in the same
 	// order.

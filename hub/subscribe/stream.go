@@ -30,7 +30,7 @@ const (
 // A Listen is one subscriptions/listen, and what the hub knows of its client.
 type Listen struct {
 	Request      *jsonrpc.Message
-	Client       Client        // the stream
+	Client       Listener      // the stream
 	Capabilities []byte        // that the client declares, raw
 	Tasks        *tasks.Table  // of the session
 	Server       []byte        // what the hub says of itself in _meta, raw

@@ -14,7 +14,7 @@ import (
 // TestAClientThatHasGoneIsNotWaitedForForEver: one that has a connection is.
 func TestAClientThatHasGoneIsNotWaitedForForEver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newClient("id", "", 1, &slowReplies{})
+		c := newPeer("id", "", 1, &slowReplies{})
 		defer c.close()
 		answer := make(chan *jsonrpc.Response, 1)
 		began := time.Now()

@@ -67,8 +67,8 @@ func (e *UnrecordedError) Error() string {
 
 func (e *UnrecordedError) Unwrap() error { return e.err }
 
-// A Recorder records what is decided in one session.
-type Recorder struct {
+// A Writer records what is decided in one session.
+type Writer struct {
 	session string
 	now     func() *Settings
 	group   *Group
@@ -95,17 +95,17 @@ func NewGroup(to *audit.Recorder, log zerolog.Logger) *Group {
 	return g
 }
 
-// New makes the Recorder of a session. now returns the settings in force, whose To is
+// New makes the Writer of a session. now returns the settings in force, whose To is
 // always that of the group.
-func New(session string, now func() *Settings, group *Group) *Recorder {
-	return &Recorder{session, now, group}
+func New(session string, now func() *Settings, group *Group) *Writer {
+	return &Writer{session, now, group}
 }
 
 // Kept reports whether decisions are recorded.
-func (r *Recorder) Kept() bool { return r.now().To != nil }
+func (r *Writer) Kept() bool { return r.now().To != nil }
 
 // Missing says why nothing may be sent: the record is required, and none is kept.
-func (r *Recorder) Missing() error {
+func (r *Writer) Missing() error {
 	if r.Kept() {
 		return nil
 	}
@@ -114,7 +114,7 @@ func (r *Recorder) Missing() error {
 
 // May says whether a call may be sent of which a line was written, or could not be
 // and err says why. If not, the record says so, and there is no ticket.
-func (r *Recorder) May(t audit.Ticket, err error) (audit.Ticket, error) {
+func (r *Writer) May(t audit.Ticket, err error) (audit.Ticket, error) {
 	if err = r.now().may(err); err != nil {
 		t.Outcome(audit.ResultNotSent)
 		return audit.Ticket{}, err
@@ -125,7 +125,7 @@ func (r *Recorder) May(t audit.Ticket, err error) (audit.Ticket, error) {
 // Together records a call that is let through with those that come at the same time:
 // those of one batch when it ends. m is told when that is done, on whichever goroutine
 // writes, and asks May. size is what m holds until then, in bytes.
-func (r *Recorder) Together(line audit.Call, m audit.Member, batch *lines.Batch, size int) {
+func (r *Writer) Together(line audit.Call, m audit.Member, batch *lines.Batch, size int) {
 	if !r.now().Arguments {
 		line.Arguments = nil
 	}
@@ -138,10 +138,10 @@ func (r *Recorder) Together(line audit.Call, m audit.Member, batch *lines.Batch,
 }
 
 // Batch is for what is sent by those that Together tells, while they are told.
-func (r *Recorder) Batch() *lines.Batch { return &r.group.batch }
+func (r *Writer) Batch() *lines.Batch { return &r.group.batch }
 
 // Waiting is how many calls, of all sessions, wait to be recorded together.
-func (r *Recorder) Waiting() int { return r.group.Waiting() }
+func (r *Writer) Waiting() int { return r.group.Waiting() }
 
 // A Decision is what was decided of a request.
 type Decision struct {
@@ -190,7 +190,7 @@ func (d Decision) Form() audit.Form {
 
 // Decide writes the line of a request that was judged. Where there is an error,
 // nothing may be sent.
-func (r *Recorder) Decide(ctx context.Context, what Subject, d Decision) (audit.Ticket, error) {
+func (r *Writer) Decide(ctx context.Context, what Subject, d Decision) (audit.Ticket, error) {
 	set, v := r.now(), d.Verdict
 	if set.To == nil && d.Allowed() {
 		return r.May(audit.Ticket{}, errNoLog)
@@ -223,7 +223,7 @@ func (r *Recorder) Decide(ctx context.Context, what Subject, d Decision) (audit.
 }
 
 // Refused writes the line of a request that was not judged.
-func (r *Recorder) Refused(ctx context.Context, what Subject, code string) {
+func (r *Writer) Refused(ctx context.Context, what Subject, code string) {
 	set := r.now()
 	if set.To == nil || errors.Is(context.Cause(ctx), modern.ErrRootsFirst) { // no refusal: it comes again with them
 		return
@@ -271,7 +271,7 @@ func (s *Settings) ByKernel(session string, what Subject, f sandbox.Refusal, dir
 
 // ByKernel records what the kernel has refused to a child while it served a request. It
 // waits, because the answer says where to read it.
-func (r *Recorder) ByKernel(what Subject, f sandbox.Refusal, dirs []string) {
+func (r *Writer) ByKernel(what Subject, f sandbox.Refusal, dirs []string) {
 	set := r.now()
 	set.ByKernel(r.session, what, f, dirs)
 	if set.To != nil {
@@ -293,7 +293,7 @@ type Question struct {
 
 // Question writes the line of a question. That one is not recorded stops nobody:
 // what is then sent has a line of its own.
-func (r *Recorder) Question(ctx context.Context, what Subject, d Decision, q Question) {
+func (r *Writer) Question(ctx context.Context, what Subject, d Decision, q Question) {
 	set := r.now()
 	if set.To == nil {
 		return

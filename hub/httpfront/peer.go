@@ -25,10 +25,10 @@ const (
 	streamWait      = 10 * time.Second // for the client to open a stream that a question can go on
 )
 
-// A Client is a client that has a session, as the hub speaks to it outside of
+// A Peer is a client that has a session, as the hub speaks to it outside of
 // requests. Where modern is set it stands for all clients of one token that have no
 // session (modern.go): it counts what they hold, and is told and asked nothing.
-type Client struct {
+type Peer struct {
 	id        string        // Mcp-Session-Id
 	owner     string        // name of the token that it was made with; "" where none is asked for
 	session   Session       // nil where modern is not
@@ -38,19 +38,19 @@ type Client struct {
 	cancel    context.CancelCauseFunc
 	slots     chan struct{} // one token for each request being served
 	slow      *slowReplies  // of the front
-	idlers    *idleClients  // of the front; nil for what serves modern requests
-	idle      link[Client]  // in idlers, whose mutex guards it
+	idlers    *idlePeers    // of the front; nil for what serves modern requests
+	idle      link[Peer]    // in idlers, whose mutex guards it
 	idleSince time.Time     // when it came to rest; the same mutex guards it
 	held      atomic.Int64  // bytes of requests being read or served
 	unsent    atomic.Int64  // bytes that wait in all its streams
 	unread    atomic.Int64  // bytes of large answers being written
 
 	mu  sync.Mutex
-	tab clientTables
+	tab peerTables
 }
 
-// clientTables is what Client.mu guards.
-type clientTables struct {
+// peerTables is what Peer.mu guards.
+type peerTables struct {
 	streams  map[string]*stream // of requests under way, by id
 	finished []*stream
 	lent     []*Reply
@@ -68,12 +68,12 @@ type clientTables struct {
 	expiry   *time.Timer // ends it; nil: nothing does
 }
 
-func newClient(id, owner string, limit int, slow *slowReplies) *Client {
-	c := &Client{id: id, owner: owner, slow: slow, slots: make(chan struct{}, limit)}
+func newPeer(id, owner string, limit int, slow *slowReplies) *Peer {
+	c := &Peer{id: id, owner: owner, slow: slow, slots: make(chan struct{}, limit)}
 	c.own = newStream("0", &c.unsent)
 	c.own.lonely = streamAlone
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
-	c.tab = clientTables{
+	c.tab = peerTables{
 		streams: map[string]*stream{}, changed: make(chan struct{}), asked: map[string]chan *jsonrpc.Response{},
 		serving: map[string]*underway{}, used: time.Now(),
 	}
@@ -83,7 +83,7 @@ func newClient(id, owner string, limit int, slow *slowReplies) *Client {
 
 // validUntil notes that the client has shown a token that expires then. The session
 // ends with the last of its tokens.
-func (c *Client) validUntil(t time.Time) {
+func (c *Peer) validUntil(t time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !t.After(c.tab.until) {
@@ -99,12 +99,12 @@ func (c *Client) validUntil(t time.Time) {
 
 // batches reports whether the client may send several messages in one array: only
 // 2025-03-26 has that (basic, Batching).
-func (c *Client) batches() bool {
+func (c *Peer) batches() bool {
 	return c.session != nil && c.session.Protocol() == mcp.ProtocolVersion20250326
 }
 
 // Serving counts the requests under way.
-func (c *Client) Serving() int {
+func (c *Peer) Serving() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.tab.serving)
@@ -112,7 +112,7 @@ func (c *Client) Serving() int {
 
 // enter counts a connection of the client, leave ends it. There is room for
 // more than requests may wait: a client must be able to answer what they wait for.
-func (c *Client) enter() bool {
+func (c *Peer) enter() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.tab.open >= (waitingPosts+2)*cap(c.slots) {
@@ -123,7 +123,7 @@ func (c *Client) enter() bool {
 	return true
 }
 
-func (c *Client) leave() {
+func (c *Peer) leave() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.tab.open--
@@ -132,7 +132,7 @@ func (c *Client) leave() {
 
 // rests tells since when the session has had no connection and no request; ok
 // is false while it has one.
-func (c *Client) rests() (since time.Time, ok bool) {
+func (c *Peer) rests() (since time.Time, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.tab.used, !c.tab.busy
@@ -140,7 +140,7 @@ func (c *Client) rests() (since time.Time, ok bool) {
 
 // settle notes whether the session is used, after each change of what uses it.
 // The caller holds mu.
-func (c *Client) settle() {
+func (c *Peer) settle() {
 	busy := c.tab.open > 0 || c.tab.listens > 0 || len(c.tab.serving) > 0
 	if busy == c.tab.busy {
 		return
@@ -160,12 +160,12 @@ func (c *Client) settle() {
 
 // TryNotify puts a notification on the client's own stream. Until the client
 // opens one it waits there, as far as there is room.
-func (c *Client) TryNotify(method string, params ...[]byte) bool {
+func (c *Peer) TryNotify(method string, params ...[]byte) bool {
 	return c.own.put(frameOf(nil, method, params), asNote)
 }
 
 // Notify is TryNotify for one that must arrive.
-func (c *Client) Notify(_ context.Context, method string, params ...[]byte) error {
+func (c *Peer) Notify(_ context.Context, method string, params ...[]byte) error {
 	if !c.own.put(frameOf(nil, method, params), asQuestion) {
 		return c.stuck()
 	}
@@ -173,7 +173,7 @@ func (c *Client) Notify(_ context.Context, method string, params ...[]byte) erro
 }
 
 // stuck is why nothing can be said.
-func (c *Client) stuck() error {
+func (c *Peer) stuck() error {
 	if c.ctx.Err() != nil {
 		return errSessionOver
 	}
@@ -181,22 +181,22 @@ func (c *Client) stuck() error {
 }
 
 // TrySpare is TryNotify where half of the room of the client's own stream is free.
-func (c *Client) TrySpare(method string, params ...[]byte) bool {
+func (c *Peer) TrySpare(method string, params ...[]byte) bool {
 	return c.own.spare() && c.TryNotify(method, params...)
 }
 
 // Connected reports whether the client follows its own stream.
-func (c *Client) Connected() bool { return c.own.live() }
+func (c *Peer) Connected() bool { return c.own.live() }
 
 // Ready waits until there is a stream that a question can go on.
-func (c *Client) Ready(ctx context.Context) error {
+func (c *Peer) Ready(ctx context.Context) error {
 	_, err := c.openStream(ctx)
 	return err
 }
 
 // Call asks the client on its own stream, or where it has none open, on one that
 // was lent. A stream that is not opened in time ends the question.
-func (c *Client) Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error) {
+func (c *Peer) Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error) {
 	wait, cancel := context.WithTimeout(ctx, streamWait)
 	st, err := c.openStream(wait)
 	cancel()
@@ -214,7 +214,7 @@ var (
 )
 
 // openStream waits for a stream that a question of the hub can go on.
-func (c *Client) openStream(ctx context.Context) (*stream, error) {
+func (c *Peer) openStream(ctx context.Context) (*stream, error) {
 	for {
 		c.mu.Lock()
 		changed := c.tab.changed
@@ -239,7 +239,7 @@ func (c *Client) openStream(ctx context.Context) (*stream, error) {
 }
 
 // news wakes who waits for a way to the client.
-func (c *Client) news() {
+func (c *Peer) news() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	close(c.tab.changed)
@@ -248,7 +248,7 @@ func (c *Client) news() {
 
 // ask puts a request on a stream and waits for the answer, which comes as a
 // POST of its own.
-func (c *Client) ask(ctx context.Context, st *stream, method string, params [][]byte) (*jsonrpc.Response, error) {
+func (c *Peer) ask(ctx context.Context, st *stream, method string, params [][]byte) (*jsonrpc.Response, error) {
 	answer := make(chan *jsonrpc.Response, 1)
 	c.mu.Lock()
 	c.tab.lastID++
@@ -272,7 +272,7 @@ func (c *Client) ask(ctx context.Context, st *stream, method string, params [][]
 
 // answered hands over what the client answered. One that nobody waits for, late
 // or forged, is dropped.
-func (c *Client) answered(m *jsonrpc.Message) {
+func (c *Peer) answered(m *jsonrpc.Message) {
 	c.mu.Lock()
 	answer := c.tab.asked[string(m.ID)]
 	delete(c.tab.asked, string(m.ID))
@@ -283,7 +283,7 @@ func (c *Client) answered(m *jsonrpc.Message) {
 }
 
 // admit registers a request of the client, so that it can be ended.
-func (c *Client) admit(id string) (*underway, *admission.Refusal) {
+func (c *Peer) admit(id string) (*underway, *admission.Refusal) {
 	u := &underway{id: id}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -302,7 +302,7 @@ func (c *Client) admit(id string) (*underway, *admission.Refusal) {
 }
 
 // endServing ends every request: the session has ended.
-func (c *Client) endServing() {
+func (c *Peer) endServing() {
 	c.mu.Lock()
 	c.tab.ended = true
 	all := slices.Collect(maps.Values(c.tab.serving))
@@ -313,7 +313,7 @@ func (c *Client) endServing() {
 }
 
 // turn waits until the request may be served; false: nobody wants it any more.
-func (c *Client) turn(ctx, conn context.Context) bool {
+func (c *Peer) turn(ctx, conn context.Context) bool {
 	select {
 	case c.slots <- struct{}{}:
 		return true
@@ -324,7 +324,7 @@ func (c *Client) turn(ctx, conn context.Context) bool {
 }
 
 // served takes a request out: it is about to be answered.
-func (c *Client) served(u *underway) {
+func (c *Peer) served(u *underway) {
 	c.mu.Lock()
 	delete(c.tab.serving, u.id)
 	c.settle()
@@ -333,7 +333,7 @@ func (c *Client) served(u *underway) {
 }
 
 // cancelled ends a request that the client no longer wants.
-func (c *Client) cancelled(m *jsonrpc.Message) {
+func (c *Peer) cancelled(m *jsonrpc.Message) {
 	id := m.Param("requestId")
 	reason, _ := jsonrpc.String(m.Param("reason"))
 	c.mu.Lock()
@@ -345,7 +345,7 @@ func (c *Client) cancelled(m *jsonrpc.Message) {
 }
 
 // flow makes a stream for one request.
-func (c *Client) flow() *stream {
+func (c *Peer) flow() *stream {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.tab.lastFlow++
@@ -356,7 +356,7 @@ func (c *Client) flow() *stream {
 
 // finish notes that a request's stream has ended. It is kept for a while, in
 // case the client's connection broke before it had everything.
-func (c *Client) finish(st *stream) {
+func (c *Peer) finish(st *stream) {
 	c.mu.Lock()
 	all := append(c.tab.finished, st)
 	total := 0
@@ -378,7 +378,7 @@ func (c *Client) finish(st *stream) {
 }
 
 // stream finds a stream by its id within the session.
-func (c *Client) stream(id string) *stream {
+func (c *Peer) stream(id string) *stream {
 	if id == c.own.id {
 		return c.own
 	}
@@ -388,7 +388,7 @@ func (c *Client) stream(id string) *stream {
 }
 
 // close ends everything that the session still holds.
-func (c *Client) close() {
+func (c *Peer) close() {
 	c.cancel(errSessionOver)
 	c.mu.Lock()
 	if c.tab.expiry != nil {
@@ -412,7 +412,7 @@ var errAway = errors.New("the client has left its question without an answer, an
 
 // follows reports whether the client follows any stream. That a request of it
 // is being served tells nothing: its connection may have broken.
-func (c *Client) follows() bool {
+func (c *Peer) follows() bool {
 	c.mu.Lock()
 	streams := slices.Collect(maps.Values(c.tab.streams))
 	c.mu.Unlock()
@@ -421,7 +421,7 @@ func (c *Client) follows() bool {
 
 // answerTo waits for the answer to a question of the hub, as long as ctx lasts
 // and the client is there.
-func (c *Client) answerTo(ctx context.Context, answer <-chan *jsonrpc.Response) (*jsonrpc.Response, error) {
+func (c *Peer) answerTo(ctx context.Context, answer <-chan *jsonrpc.Response) (*jsonrpc.Response, error) {
 	const looks = 5
 	watch := time.NewTicker(awayTime / looks)
 	defer watch.Stop()
