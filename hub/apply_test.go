@@ -122,11 +122,11 @@ func TestApplyThatFailsChangesNothing(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	stop := errors.New("no time")
 	cancel(stop)
-	h.turn <- struct{}{} // another Apply is at work
+	h.replacing <- struct{}{} // another Apply is at work
 	if _, err := h.Apply(ctx, testConfig(t, kid)); !errors.Is(err, stop) {
 		t.Error(err)
 	}
-	<-h.turn
+	<-h.replacing
 }
 
 // TestApplyJudgesAnew changes only what calls are judged by, and the names of the tools: no process is touched.

@@ -33,7 +33,7 @@ type (
 // A Hub serves any number of clients with one set of child servers.
 type Hub struct {
 	current    configuration.Current // what a reload replaces
-	turn       chan struct{}         // holds the token of whoever replaces it
+	replacing  chan struct{}         // holds the token of whoever replaces it
 	source     atomic.Pointer[ConfigState]
 	sup        *children.Supervisor
 	control    *server.MCPServer // initialize, ping, the hub's own tools
@@ -57,7 +57,7 @@ func New(cfg Config) (*Hub, error) {
 	if cfg.FS == nil {
 		cfg.FS = guard.OS{}
 	}
-	h := &Hub{turn: make(chan struct{}, 1)}
+	h := &Hub{replacing: make(chan struct{}, 1)}
 	h.sessions = assignment.NewTable[*Session](&h.current)
 	h.serverInfo = append(jsonrpc.AppendString([]byte(`{"name":"mcphub","version":`), cfg.Version), '}')
 	h.seal = seal.NewRandom()
@@ -115,7 +115,7 @@ type Applied struct {
 // Version, FS, Log, Inspect, Environ, Home, Dir, Cache, Audit.To and Limits.Starting
 // stay those of New; Limits.Frame and Limits.Calls hold for the sessions that begin later.
 func (h *Hub) Apply(ctx context.Context, cfg Config) (Applied, error) {
-	done, err := h.takeTurn(ctx)
+	done, err := h.beginReplacing(ctx)
 	if err != nil {
 		return Applied{}, err
 	}
@@ -129,11 +129,11 @@ func (h *Hub) Apply(ctx context.Context, cfg Config) (Applied, error) {
 	return since(g, old), nil
 }
 
-// takeTurn waits until nobody else replaces the configuration. done gives the turn back.
-func (h *Hub) takeTurn(ctx context.Context) (done func(), err error) {
+// beginReplacing waits until nobody else replaces the configuration. done lets the next one.
+func (h *Hub) beginReplacing(ctx context.Context) (done func(), err error) {
 	select {
-	case h.turn <- struct{}{}:
-		return func() { <-h.turn }, nil
+	case h.replacing <- struct{}{}:
+		return func() { <-h.replacing }, nil
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}

@@ -64,7 +64,7 @@ func (h *Hub) Restart(ctx context.Context, name string) (Restarted, error) {
 // replaceChild retires every instance of a child. It returns a session for each that
 // ran, or was to run.
 func (h *Hub) replaceChild(ctx context.Context, name string) ([]*Session, error) {
-	done, err := h.takeTurn(ctx)
+	done, err := h.beginReplacing(ctx)
 	if err != nil {
 		return nil, err
 	}

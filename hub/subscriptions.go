@@ -43,31 +43,31 @@ func (s subscribeSession) Lists() []subscribe.List {
 	return all
 }
 
-func (s subscribeSession) InTurn(ctx context.Context, uri string, ask func(subscribe.Place) (jsonrpc.Answer, error)) jsonrpc.Answer {
+func (s subscribeSession) InTurn(ctx context.Context, uri string, ask func(subscribe.Source) (jsonrpc.Answer, error)) jsonrpc.Answer {
 	return call.UpToDate(func() (jsonrpc.Answer, error) {
 		list, sure, refusal := s.telling(ctx, uri)
 		if len(list) == 0 {
 			return refusal, nil
 		}
-		a, _, err := s.calls.InTurn(ctx, uri, list, sure, func(from offering.Source) (jsonrpc.Answer, error) { return ask(place{s.Session, from}) })
+		a, _, err := s.calls.InTurn(ctx, uri, list, sure, func(from offering.Source) (jsonrpc.Answer, error) { return ask(source{s.Session, from}) })
 		return a, err
 	})
 }
 
-func (s subscribeSession) First(ctx context.Context, uri string) (subscribe.Place, jsonrpc.Answer) {
+func (s subscribeSession) First(ctx context.Context, uri string) (subscribe.Source, jsonrpc.Answer) {
 	list, _, refusal := s.telling(ctx, uri)
 	if len(list) == 0 {
 		return nil, refusal
 	}
-	return place{s.Session, list[0]}, jsonrpc.Answer{}
+	return source{s.Session, list[0]}, jsonrpc.Answer{}
 }
 
-func (s subscribeSession) At(child, uri string) subscribe.Place {
+func (s subscribeSession) At(child, uri string) subscribe.Source {
 	g := s.hub.now()
 	if g.Child(child) == nil {
 		return nil
 	}
-	return place{s.Session, offering.Source{Source: catalog.Source{Child: child, URI: uri}, By: g}}
+	return source{s.Session, offering.Source{Source: catalog.Source{Child: child, URI: uri}, By: g}}
 }
 
 func (s subscribeSession) Serving(child string) (spec.Key, children.Term) {
@@ -91,16 +91,16 @@ func (s *Session) telling(ctx context.Context, uri string) (list []offering.Sour
 	return list, sure, jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, "the server of this resource does not tell of changes")
 }
 
-// A place is a source as package subscribe knows it.
-type place struct {
+// A source is one as package subscribe knows it.
+type source struct {
 	s    *Session
 	from offering.Source
 }
 
-func (p place) Key() spec.Key { return p.s.member.Assigned().Key(p.from.Child) }
-func (p place) URI() string   { return p.from.URI }
+func (p source) Key() spec.Key { return p.s.member.Assigned().Key(p.from.Child) }
+func (p source) URI() string   { return p.from.URI }
 
-func (p place) Ask(ctx context.Context, m *jsonrpc.Message, before func(spec.Key, children.Term) error) (jsonrpc.Answer, error) {
+func (p source) Ask(ctx context.Context, m *jsonrpc.Message, before func(spec.Key, children.Term) error) (jsonrpc.Answer, error) {
 	var leased func(*children.Lease) error
 	if before != nil {
 		leased = func(lease *children.Lease) error { return before(lease.Key(), lease.Term()) }

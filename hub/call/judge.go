@@ -165,7 +165,7 @@ func (j *attempt) preview(ctx context.Context) (over bool, err error) {
 // judgeUnstarted judges by how the child would run, with the roots of view where it is set.
 // over: it would not be called.
 func (j *attempt) judgeUnstarted(ctx context.Context, view *rootsmgr.View) (over bool, err error) {
-	if !j.placed(view) {
+	if !j.locate(view) {
 		return false, nil
 	}
 	if err := j.judge(ctx); err != nil {
@@ -230,7 +230,7 @@ func (j *attempt) judge(ctx context.Context) error {
 		return err
 	}
 	if j.lease == nil {
-		j.placed(nil) // where it runs by now, as it would have been started
+		j.locate(nil) // where it runs by now, as it would have been started
 	} else if err = j.acquireAgain(ctx); err != nil {
 		return err
 	}
@@ -282,7 +282,7 @@ func (s *Session) judgeOnce(j *attempt) {
 // where tells what the instance that would run a request can reach, and what a
 // person has opened for it.
 func (s *Session) where(j *attempt) validate.Where {
-	cwd, served := j.place()
+	cwd, served := j.workplace()
 	if files := j.judgedBy().Snapshot.Files(); len(files) > 0 { // nothing starts from a file
 		served = slices.DeleteFunc(slices.Clone(served), func(path string) bool { return slices.Contains(files, path) })
 	}
@@ -353,16 +353,16 @@ func (s *Session) toolNow(ctx context.Context, tool offering.Tool) (offering.Too
 	return offering.Tool{}, &run.UnavailableError{Child: tool.Child, Reason: "the process that serves the new roots has no tool " + strconv.Quote(printable.Escape(tool.Remote, 100))}
 }
 
-// place is where the child works that would run the request, and with which roots.
-func (j *attempt) place() (cwd string, served []string) {
+// workplace is where the child works that would run the request, and with which roots.
+func (j *attempt) workplace() (cwd string, served []string) {
 	if j.lease == nil {
 		return j.cwd, j.served
 	}
 	return j.lease.Where()
 }
 
-// placed notes where the child would run, and with which roots: see Instances.
-func (j *attempt) placed(view *rootsmgr.View) (ok bool) {
+// locate notes where the child would run, and with which roots: see Instances.
+func (j *attempt) locate(view *rootsmgr.View) (ok bool) {
 	j.cwd, j.served, ok = j.call.session.Instances.Preview(j.by, j.child, view)
 	return ok
 }

@@ -38,7 +38,7 @@ func (s *Session) Preview(ctx context.Context, tool offering.Tool, args []byte) 
 	}
 	defer j.lease.Release()
 	f := &Preview{Tool: t.tool, Verdict: j.verdict, View: *j.judgedBy(), Approval: s.Approvals.Explain(c.approvalRequest(), j.forApproval())}
-	f.Cwd, f.Served = j.place()
+	f.Cwd, f.Served = j.workplace()
 	if j.lease != nil {
 		f.Kernel = j.lease.Kernel()
 		f.Closed = j.closed()

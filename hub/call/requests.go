@@ -151,7 +151,7 @@ func (s *Session) judgeBy(j *attempt, view rootsmgr.View) error {
 		return nil
 	}
 	again := attempt{by: j.by, child: j.child, call: j.call, scan: j.scan, roots: view, approval: j.approval}
-	again.cwd, _ = j.place()
+	again.cwd, _ = j.workplace()
 	for _, r := range rootsmgr.Directories(s.Instances.RootsFor(j.by, j.by.Child(j.child), view)) {
 		again.served = append(again.served, r.Path)
 	}

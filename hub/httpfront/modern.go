@@ -123,7 +123,7 @@ func (f *front) requestModern(w http.ResponseWriter, r *http.Request, c *Peer, m
 		cancel(&jsonrpc.CancelledError{Reason: "the client has closed the response"})
 	})()
 	if m.Method != methodListen {
-		if !c.await(ctx, w) {
+		if !c.awaitSlot(w, func() context.Context { return ctx }, ctx) {
 			refuseRequest(w, http.StatusServiceUnavailable, m.ID, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, context.Cause(ctx).Error()))
 			return
 		}
@@ -144,17 +144,6 @@ func (f *front) requestModern(w http.ResponseWriter, r *http.Request, c *Peer, m
 		plainModern(w, &x.reply, a, statusOf(request, a), over)
 	}
 	f.drop(c, n)
-}
-
-// await waits for the turn of a request.
-func (c *Peer) await(ctx context.Context, w http.ResponseWriter) bool {
-	select {
-	case c.slots <- struct{}{}:
-		return true
-	default:
-	}
-	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
-	return c.turn(ctx, ctx)
 }
 
 // plainModern answers a request before whose answer nothing had to be said.
@@ -248,7 +237,7 @@ func (c *Peer) listen(most int) bool {
 		return false
 	}
 	c.tab.listens++
-	c.settle()
+	c.noteUse()
 	return true
 }
 
@@ -256,5 +245,5 @@ func (c *Peer) unlisten() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.tab.listens--
-	c.settle()
+	c.noteUse()
 }

@@ -119,7 +119,7 @@ func (c *Peer) enter() bool {
 		return false
 	}
 	c.tab.open++
-	c.settle()
+	c.noteUse()
 	return true
 }
 
@@ -127,7 +127,7 @@ func (c *Peer) leave() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.tab.open--
-	c.settle()
+	c.noteUse()
 }
 
 // rests tells since when the session has had no connection and no request; ok
@@ -138,9 +138,9 @@ func (c *Peer) rests() (since time.Time, ok bool) {
 	return c.tab.used, !c.tab.busy
 }
 
-// settle notes whether the session is used, after each change of what uses it.
+// noteUse notes whether the session is used, after each change of what uses it.
 // The caller holds mu.
-func (c *Peer) settle() {
+func (c *Peer) noteUse() {
 	busy := c.tab.open > 0 || c.tab.listens > 0 || len(c.tab.serving) > 0
 	if busy == c.tab.busy {
 		return
@@ -297,7 +297,7 @@ func (c *Peer) admit(id string) (*underway, *admission.Refusal) {
 		u.End(errSessionOver)
 	}
 	c.tab.serving[id] = u
-	c.settle()
+	c.noteUse()
 	return u, nil
 }
 
@@ -312,12 +312,19 @@ func (c *Peer) endServing() {
 	}
 }
 
-// turn waits until the request may be served; false: nobody wants it any more.
-func (c *Peer) turn(ctx, conn context.Context) bool {
+// awaitSlot waits until a request may be served; false: nobody wants it any more. While it
+// waits, the time for reading the request no longer counts.
+func (c *Peer) awaitSlot(w http.ResponseWriter, ctx func() context.Context, conn context.Context) bool {
 	select {
 	case c.slots <- struct{}{}:
 		return true
-	case <-ctx.Done():
+	default:
+	}
+	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
+	select {
+	case c.slots <- struct{}{}:
+		return true
+	case <-ctx().Done():
 	case <-conn.Done():
 	}
 	return false
@@ -327,7 +334,7 @@ func (c *Peer) turn(ctx, conn context.Context) bool {
 func (c *Peer) served(u *underway) {
 	c.mu.Lock()
 	delete(c.tab.serving, u.id)
-	c.settle()
+	c.noteUse()
 	c.mu.Unlock()
 	u.Free()
 }

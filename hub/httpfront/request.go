@@ -2,7 +2,6 @@ package httpfront
 
 import (
 	"net/http"
-	"time"
 
 	"mcphub/internal/jsonrpc"
 )
@@ -22,15 +21,10 @@ func (f *front) request(w http.ResponseWriter, r *http.Request, c *Peer, m *json
 		refuseRequest(w, refusal.Status, m.ID, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidRequest, refusal.Text))
 		return false
 	}
-	select {
-	case c.slots <- struct{}{}:
-	default:
-		_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
-		if !c.turn(u.Context(), r.Context()) {
-			c.served(u)
-			refuseRequest(w, http.StatusOK, m.ID, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "the request was cancelled before it was served"))
-			return false
-		}
+	if !c.awaitSlot(w, u.Context, r.Context()) {
+		c.served(u)
+		refuseRequest(w, http.StatusOK, m.ID, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "the request was cancelled before it was served"))
+		return false
 	}
 	x := &Reply{c: c, id: m.ID, events: events, poll: f.o.Poll}
 	if x.poll > 0 {

@@ -37,21 +37,21 @@ type Session interface {
 	Lists() []List
 	// InTurn asks the children that may have a resource and tell of changes, the
 	// likeliest first, until one has it. It begins anew where a child was replaced.
-	InTurn(ctx context.Context, uri string, ask func(Place) (jsonrpc.Answer, error)) jsonrpc.Answer
+	InTurn(ctx context.Context, uri string, ask func(Source) (jsonrpc.Answer, error)) jsonrpc.Answer
 	// First is the likeliest of them, nil where there is none: then the answer says
 	// so.
-	First(ctx context.Context, uri string) (Place, jsonrpc.Answer)
-	// At is the Place of a child and its own URI, nil where that child is not
+	First(ctx context.Context, uri string) (Source, jsonrpc.Answer)
+	// At is the Source of a child and its own URI, nil where that child is not
 	// configured.
-	At(child, uri string) Place
+	At(child, uri string) Source
 	// Serving is the instance of a child that serves the session now.
 	Serving(child string) (spec.Key, children.Term)
 	// TryAcquire returns a lease of an instance if that takes no waiting.
 	TryAcquire(k spec.Key) (*children.Lease, bool)
 }
 
-// A Place is one child that may have a resource.
-type Place interface {
+// A Source is one child that may have a resource.
+type Source interface {
 	// Key is the instance that serves the session now.
 	Key() spec.Key
 	// URI is the child's own.
@@ -213,12 +213,12 @@ func (n *Notifier) Subscribe(ctx context.Context, m *jsonrpc.Message, uri string
 }
 
 func (n *Notifier) subscribe(ctx context.Context, m *jsonrpc.Message, uri string, who *subscriber) jsonrpc.Answer {
-	return n.session.InTurn(ctx, uri, func(p Place) (jsonrpc.Answer, error) { return n.subscribeAt(ctx, m, p, uri, who) })
+	return n.session.InTurn(ctx, uri, func(p Source) (jsonrpc.Answer, error) { return n.subscribeAt(ctx, m, p, uri, who) })
 }
 
 // subscribeAt subscribes at one child. The subscription is entered first: an update
 // may be told as soon as the child has answered.
-func (n *Notifier) subscribeAt(ctx context.Context, m *jsonrpc.Message, p Place, uri string, who *subscriber) (jsonrpc.Answer, error) {
+func (n *Notifier) subscribeAt(ctx context.Context, m *jsonrpc.Message, p Source, uri string, who *subscriber) (jsonrpc.Answer, error) {
 	var at resource
 	fresh := false
 	a, err := p.Ask(ctx, m, func(k spec.Key, term children.Term) (err error) {
@@ -238,7 +238,7 @@ func (n *Notifier) subscribeAt(ctx context.Context, m *jsonrpc.Message, p Place,
 // wants to hear of the resource.
 func (n *Notifier) Unsubscribe(ctx context.Context, m *jsonrpc.Message, uri string) jsonrpc.Answer {
 	done := jsonrpc.ResultAnswer([]byte(`{}`))
-	var p Place
+	var p Source
 	held := n.table.find(n, func(_ resource, who *subscriber, sub subscription) bool { return who == n.client && sub.uri == uri })
 	if len(held) > 0 {
 		at := held[0].resource

@@ -25,28 +25,28 @@ func (c *oneChild) Notify(context.Context, string, ...[]byte) error { return nil
 func (c *oneChild) TryNotify(string, ...[]byte) bool                { return true }
 func (c *oneChild) Lists() []List                                   { return nil }
 
-func (c *oneChild) InTurn(_ context.Context, uri string, ask func(Place) (jsonrpc.Answer, error)) jsonrpc.Answer {
+func (c *oneChild) InTurn(_ context.Context, uri string, ask func(Source) (jsonrpc.Answer, error)) jsonrpc.Answer {
 	a, _ := ask(c.At("kid", uri))
 	return a
 }
 
-func (c *oneChild) First(_ context.Context, uri string) (Place, jsonrpc.Answer) {
+func (c *oneChild) First(_ context.Context, uri string) (Source, jsonrpc.Answer) {
 	return c.At("kid", uri), jsonrpc.Answer{}
 }
 
-func (c *oneChild) At(_, uri string) Place                      { return onePlace{c, uri} }
+func (c *oneChild) At(_, uri string) Source                     { return oneSource{c, uri} }
 func (c *oneChild) Serving(string) (spec.Key, children.Term)    { return c.key, c.term }
 func (c *oneChild) TryAcquire(spec.Key) (*children.Lease, bool) { return nil, false }
 
-type onePlace struct {
+type oneSource struct {
 	c   *oneChild
 	uri string
 }
 
-func (p onePlace) Key() spec.Key { return p.c.key }
-func (p onePlace) URI() string   { return p.uri }
+func (p oneSource) Key() spec.Key { return p.c.key }
+func (p oneSource) URI() string   { return p.uri }
 
-func (p onePlace) Ask(_ context.Context, _ *jsonrpc.Message, before func(spec.Key, children.Term) error) (jsonrpc.Answer, error) {
+func (p oneSource) Ask(_ context.Context, _ *jsonrpc.Message, before func(spec.Key, children.Term) error) (jsonrpc.Answer, error) {
 	if before != nil {
 		if err := before(p.c.key, p.c.term); err != nil {
 			return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error()), nil
