@@ -22,19 +22,19 @@ import (
 // from prepare: where the call was allowed, it was judged again with the
 // approval, which is used up; else it has the reason that it was not allowed. The
 // caller ends the approval with the call.
-func (c *Call) approve(ctx context.Context, j *attempt) (*attempt, error) {
-	e := &escalated{c, j}
-	refusal, err := c.session.Approvals.Ask(ctx, c.approvalRequest(), e.j.forApproval(), e)
+func (c *Call) approve(ctx context.Context, att *attempt) (*attempt, error) {
+	e := &escalated{c, att}
+	refusal, err := c.session.Approvals.Ask(ctx, c.approvalRequest(), e.last.forApproval(), e)
 	if err != nil {
 		return nil, err
 	}
-	if e.j.refusal = refusal; refusal == "" && e.j.approval != nil {
+	if e.last.refusal = refusal; refusal == "" && e.last.approval != nil {
 		// The digest is made again, of what is sent.
-		if err := e.j.approval.Spend(c.approvalRequest().Digest, time.Now()); err != nil {
-			e.j.refusal = err.Error()
+		if err := e.last.approval.Spend(c.approvalRequest().Digest, time.Now()); err != nil {
+			e.last.refusal = err.Error()
 		}
 	}
-	return e.j, nil
+	return e.last, nil
 }
 
 // approvalRequest is the call as a person is asked about it.
@@ -47,31 +47,31 @@ func (c *Call) approvalRequest() *approval.Request {
 
 // escalated is the Caller of a call.
 type escalated struct {
-	c *Call
-	j *attempt // the last one
+	call *Call
+	last *attempt // the last one
 }
 
 // forApproval is what a question goes by.
-func (j *attempt) forApproval() *approval.Judgement {
+func (att *attempt) forApproval() *approval.Judgement {
 	return &approval.Judgement{
-		Child: &j.by.Child(j.child).Spec, Checker: j.by.Checker, Verdict: j.verdict, View: *j.judgedBy(), StartLimit: j.by.StartLimit(j.child),
+		Child: &att.by.Child(att.child).Spec, Checker: att.by.Checker, Verdict: att.verdict, View: *att.judgedBy(), StartLimit: att.by.StartLimit(att.child),
 	}
 }
 
 func (e *escalated) Judge(ctx context.Context, a *approval.Approval) (*approval.Judgement, error) {
-	e.c.approval = a
-	e.c.target.reset()
-	j, err := e.c.prepare(ctx)
+	e.call.approval = a
+	e.call.target.reset()
+	att, err := e.call.prepare(ctx)
 	if err != nil {
 		return nil, err
 	}
-	e.j = j
-	return e.j.forApproval(), nil
+	e.last = att
+	return e.last.forApproval(), nil
 }
 
 func (e *escalated) Release(ctx context.Context) {
-	e.j.lease.Release()
-	e.c.session.ClientOf(ctx).Yield()
+	e.last.lease.Release()
+	e.call.session.ClientOf(ctx).Yield()
 }
 
 func (e *escalated) Waiting(ctx context.Context, what string) (over func()) {
@@ -81,7 +81,7 @@ func (e *escalated) Waiting(ctx context.Context, what string) (over func()) {
 // Asker chooses by what the client can do: one that can show a form is asked, and
 // nobody else.
 func (e *escalated) Asker(ctx context.Context) approval.Asker {
-	s := e.c.session
+	s := e.call.session
 	c := s.ClientOf(ctx)
 	switch {
 	case c.Claims().Can.Form:
@@ -99,7 +99,7 @@ func (e *escalated) Asker(ctx context.Context) approval.Asker {
 // version, or newer ones. Being given is not having applied them, which acquire
 // waits for. After the timeout of the roots the hub alone judges.
 func (e *escalated) AwaitServed(ctx context.Context, version uint64) error {
-	return e.c.session.Instances.AwaitGrants(ctx, max(e.j.by.Roots.Timeout, 0), version)
+	return e.call.session.Instances.AwaitGrants(ctx, max(e.last.by.Roots.Timeout, 0), version)
 }
 
 // Record writes a line of its own about a question.
@@ -112,7 +112,7 @@ func (e *escalated) Record(ctx context.Context, ev *approval.Event) {
 		}
 		q.Granted = append(q.Granted, opened)
 	}
-	e.c.session.Records.Question(ctx, e.c.target.subject(), e.j.decision(), q)
+	e.call.session.Records.Question(ctx, e.call.target.subject(), e.last.decision(), q)
 }
 
 // A clientAsker asks through the client, by an elicitation on the way of the call.
@@ -136,9 +136,9 @@ func (a clientAsker) Ask(ctx context.Context, q *approval.Question) approval.Ans
 }
 
 // text is the text for a call that was denied, or not approved.
-func (j *attempt) text(at string) string {
-	if j.refusal != "" {
-		return failure.Unapproved(j.verdict, at, j.refusal)
+func (att *attempt) text(at string) string {
+	if att.refusal != "" {
+		return failure.Unapproved(att.verdict, at, att.refusal)
 	}
-	return failure.Denied(j.verdict, at)
+	return failure.Denied(att.verdict, at)
 }

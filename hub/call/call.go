@@ -80,7 +80,7 @@ type target interface {
 	settle(ctx context.Context, s *Session, lease *children.Lease, a jsonrpc.Answer, drop func()) jsonrpc.Answer
 	// deny is the answer where it was judged, and refuse where it was not, or the
 	// child did not answer.
-	deny(j *attempt) jsonrpc.Answer
+	deny(att *attempt) jsonrpc.Answer
 	fail(ctx context.Context, err error) jsonrpc.Answer
 }
 
@@ -131,9 +131,9 @@ func (c *Call) Run(ctx context.Context) (jsonrpc.Answer, error) {
 	ctx = s.withNotice(ctx, c.token)
 	t.reset()
 	c.approval = nil // one that a reload has overtaken was of other rules
-	j, err := c.prepare(ctx)
-	if err == nil && j.verdict.Decision == policy.Escalate {
-		j, err = c.approve(ctx, j)
+	att, err := c.prepare(ctx)
+	if err == nil && att.verdict.Decision == policy.Escalate {
+		att, err = c.approve(ctx, att)
 	}
 	switch {
 	case errors.Is(err, configuration.ErrSuperseded) && ctx.Err() == nil:
@@ -146,28 +146,28 @@ func (c *Call) Run(ctx context.Context) (jsonrpc.Answer, error) {
 		}
 		return t.fail(ctx, err), nil
 	}
-	defer s.Approvals.Done(j.approval)
-	defer func() { j.lease.Release() }() // another one by then, perhaps
-	ticket, err := c.record(ctx, j)
+	defer s.Approvals.Done(att.approval)
+	defer func() { att.lease.Release() }() // another one by then, perhaps
+	ticket, err := c.record(ctx, att)
 	switch {
-	case !j.allowed():
-		return c.deny(j)
+	case !att.allowed():
+		return c.deny(att)
 	case err != nil:
 		return t.fail(ctx, err), nil
 	}
-	if err := t.mayGo(j.lease); err != nil {
+	if err := t.mayGo(att.lease); err != nil {
 		ticket.Outcome(audit.ResultNotSent)
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error()), nil
 	}
 	if c.notification {
-		if err := j.lease.Notify(ctx, t.method(), c.params(nil, nil)...); err != nil {
+		if err := att.lease.Notify(ctx, t.method(), c.params(nil, nil)...); err != nil {
 			ticket.Outcome(failure.Outcome(err))
 			return t.fail(ctx, err), nil
 		}
 		ticket.Outcome(audit.ResultOK)
 		return jsonrpc.Answer{}, nil
 	}
-	return c.send(ctx, j, ticket)
+	return c.send(ctx, att, ticket)
 }
 
 // mostReloads bounds how often one request is looked up anew because a reload has overtaken it.
@@ -184,45 +184,45 @@ func UpToDate(request func() (jsonrpc.Answer, error)) jsonrpc.Answer {
 	}
 }
 
-func (c *Call) deny(j *attempt) (jsonrpc.Answer, error) {
+func (c *Call) deny(att *attempt) (jsonrpc.Answer, error) {
 	what := c.target.subject()
 	c.session.Log.Info().Str("child", what.Child).Str("tool", what.Tool).Str("method", c.target.method()).
-		Str("rule", j.verdict.Rule).Uint64("generation", j.verdict.Generation).Msg("call denied")
-	return c.target.deny(j), errDenied
+		Str("rule", att.verdict.Rule).Uint64("generation", att.verdict.Generation).Msg("call denied")
+	return c.target.deny(att), errDenied
 }
 
 // record writes the decision. Where there is an error, nothing may be sent.
-func (c *Call) record(ctx context.Context, j *attempt) (audit.Ticket, error) {
-	return c.session.Records.Decide(ctx, c.target.subject(), j.decision())
+func (c *Call) record(ctx context.Context, att *attempt) (audit.Ticket, error) {
+	return c.session.Records.Decide(ctx, c.target.subject(), att.decision())
 }
 
 // send has the child do what was let through and recorded, and brings its answer
 // back as it is.
-func (c *Call) send(ctx context.Context, j *attempt, ticket audit.Ticket) (jsonrpc.Answer, error) {
+func (c *Call) send(ctx context.Context, att *attempt, ticket audit.Ticket) (jsonrpc.Answer, error) {
 	s, t := c.session, c.target
 	var own []byte
 	drop := func() {}
 	if c.token != nil {
-		own = s.Progress.Add(j.lease.Key(), s.ClientOf(ctx), bytes.Clone(c.token))
+		own = s.Progress.Add(att.lease.Key(), s.ClientOf(ctx), bytes.Clone(c.token))
 		drop = func() { s.Progress.Remove(own) }
 	}
-	away, back := s.track(run.WithProgressToken(ctx, own), &c.inFlight, j.lease, j)
-	e := &exchange{s, j, s.ClientOf(ctx), t.method(), j.lease.Key(), func(v *validate.Verdict) [][]byte { return c.params(own, t.edits(s, v)) }}
+	away, back := s.track(run.WithProgressToken(ctx, own), &c.inFlight, att.lease, att)
+	e := &exchange{s, att, s.ClientOf(ctx), t.method(), att.lease.Key(), func(v *validate.Verdict) [][]byte { return c.params(own, t.edits(s, v)) }}
 	a, err := e.run(away)
 	back(err)
 	var late *deniedError
 	switch {
 	case errors.As(err, &late):
 		drop()
-		late.applyTo(j)
-		ticket.Outcome(audit.ResultError)              // the child has it, and did not get what it asked for
-		_, _ = c.record(context.WithoutCancel(ctx), j) // a second line: what was sent had one
-		return c.deny(j)
+		late.applyTo(att)
+		ticket.Outcome(audit.ResultError)                // the child has it, and did not get what it asked for
+		_, _ = c.record(context.WithoutCancel(ctx), att) // a second line: what was sent had one
+		return c.deny(att)
 	case err != nil:
 		drop()
 		ticket.Outcome(failure.Outcome(err))
-		j.lease.Release() // a person may take long
-		if !c.offered && s.logIn(ctx, j.by, j.child, err) {
+		att.lease.Release() // a person may take long
+		if !c.offered && s.logIn(ctx, att.by, att.child, err) {
 			c.offered = true
 			return c.Run(ctx) // its server has refused it without looking at it
 		}
@@ -230,10 +230,10 @@ func (c *Call) send(ctx context.Context, j *attempt, ticket audit.Ticket) (jsonr
 	}
 	word := record.Result(a.Result, a.Error)
 	ticket.Outcome(word)
-	if failure.MayBeKernels(j.lease, word, a) {
-		a = failure.ByKernel(s.Records, t.subject(), j.lease, word, failure.Named(j.verdict), a)
+	if failure.MayBeKernels(att.lease, word, a) {
+		a = failure.ByKernel(s.Records, t.subject(), att.lease, word, failure.Named(att.verdict), a)
 	}
-	return t.settle(ctx, s, j.lease, a, drop), nil
+	return t.settle(ctx, s, att.lease, a, drop), nil
 }
 
 const methodCall = "tools/call"

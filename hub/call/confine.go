@@ -24,22 +24,22 @@ func looksFirst(g *configuration.Configuration, child string) bool {
 
 // tooNarrow is the error of a call that is allowed, and needs what its running server
 // was not started for: its entry says that it is not ended for that.
-func (j *attempt) tooNarrow() error {
-	if j.lease == nil || !j.lease.Stays() || j.verdict.Decision != policy.Allow {
+func (att *attempt) tooNarrow() error {
+	if att.lease == nil || !att.lease.Stays() || att.verdict.Decision != policy.Allow {
 		return nil
 	}
-	for i := range j.verdict.Findings {
-		f := &j.verdict.Findings[i]
-		if f.Leads == "" || j.lease.Opens(f.Leads, configuration.AccessOf(policy.Roles(f.Role))) {
+	for i := range att.verdict.Findings {
+		f := &att.verdict.Findings[i]
+		if f.Leads == "" || att.lease.Opens(f.Leads, configuration.AccessOf(policy.Roles(f.Role))) {
 			continue
 		}
-		if j.call.nowait { // it is recorded
+		if att.call.nowait { // it is recorded
 			return errWouldBlock
 		}
 		told := sandbox.Refusal{Path: f.Leads, Access: configuration.AccessOf(policy.Roles(f.Role)), By: sandbox.ByCall, Stays: true}
-		_, dirs := j.lease.Where()
-		j.call.session.Records.ByKernel(j.call.target.subject(), told, dirs)
-		return &run.UnavailableError{Child: j.child, Reason: hints.Told(told)}
+		_, dirs := att.lease.Where()
+		att.call.session.Records.ByKernel(att.call.target.subject(), told, dirs)
+		return &run.UnavailableError{Child: att.child, Reason: hints.Told(told)}
 	}
 	return nil
 }

@@ -18,12 +18,12 @@ import (
 // for more by its result: see package rounds, which has the request judged again for each
 // round.
 type exchange struct {
-	s      *Session
-	j      *attempt
-	from   Client
-	method string
-	key    spec.Key                           // of the instance that has the request
-	params func(v *validate.Verdict) [][]byte // the judged bytes
+	s       *Session
+	attempt *attempt
+	from    Client
+	method  string
+	key     spec.Key                           // of the instance that has the request
+	params  func(v *validate.Verdict) [][]byte // the judged bytes
 }
 
 var _ rounds.Request = (*exchange)(nil)
@@ -31,47 +31,47 @@ var _ rounds.Request = (*exchange)(nil)
 // run sends the request and sees it through. The error is one of Lease.Call, a
 // deniedError, or says why the child does not get what it asks for.
 func (e *exchange) run(ctx context.Context) (jsonrpc.Answer, error) {
-	if e.j.lease.Modern() {
+	if e.attempt.lease.Modern() {
 		return rounds.Run(ctx, e, e.from, e.method)
 	}
-	resp, err := e.j.lease.Call(ctx, e.method, e.Params()...)
+	resp, err := e.attempt.lease.Call(ctx, e.method, e.Params()...)
 	if err != nil {
 		return jsonrpc.Answer{}, err
 	}
 	return e.Answer(resp), nil
 }
 
-func (e *exchange) Lease() *children.Lease { return e.j.lease }
-func (e *exchange) Params() [][]byte       { return e.params(e.j.verdict) }
+func (e *exchange) Lease() *children.Lease { return e.attempt.lease }
+func (e *exchange) Params() [][]byte       { return e.params(e.attempt.verdict) }
 
 func (e *exchange) Ask(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
 	return e.s.Ask(ctx, e.key, m)
 }
 
 func (e *exchange) Answer(resp *jsonrpc.Response) jsonrpc.Answer {
-	return e.s.Offering.Catalog().WithApps(e.j.child, e.from.Answer(e.j.lease, e.method, resp))
+	return e.s.Offering.Catalog().WithApps(e.attempt.child, e.from.Answer(e.attempt.lease, e.method, resp))
 }
 
 // Again sees to it that the request may be sent once more: the answers may have
 // taken long. The child may have been replaced meanwhile, but only by itself;
 // and what the roots are now is what the request is judged by.
 func (e *exchange) Again(ctx context.Context) error {
-	j := e.j
-	if !j.lease.Open() {
+	att := e.attempt
+	if !att.lease.Open() {
 		if err := e.move(ctx); err != nil {
 			return err
 		}
 	}
-	if j.scan == nil || !j.scan.NeedsBoundary() {
+	if att.scan == nil || !att.scan.NeedsBoundary() {
 		return nil
 	}
 	view, err := e.from.Boundary(ctx, e.s.Roots.NewWait())
 	if err != nil {
 		return err
 	}
-	j.roots = view
-	if e.s.judgeOnce(j); j.verdict.Decision != policy.Allow {
-		return &deniedError{j.verdict, view}
+	att.roots = view
+	if e.s.judgeOnce(att); att.verdict.Decision != policy.Allow {
+		return &deniedError{att.verdict, view}
 	}
 	return nil
 }
@@ -79,19 +79,19 @@ func (e *exchange) Again(ctx context.Context) error {
 // move takes the request to the process that has taken its child's place. One
 // that is only being retired sees its requests through.
 func (e *exchange) move(ctx context.Context) error {
-	j := e.j
-	now := attempt{call: j.call}
+	att := e.attempt
+	now := attempt{call: att.call}
 	err := now.acquire(ctx)
-	if err == nil && now.lease.Revision() == j.lease.Revision() && now.lease.Modern() {
-		j.lease.Release()
-		j.lease = now.lease
+	if err == nil && now.lease.Revision() == att.lease.Revision() && now.lease.Modern() {
+		att.lease.Release()
+		att.lease = now.lease
 		return nil
 	}
 	now.lease.Release()
 	if err != nil && !errors.Is(err, configuration.ErrSuperseded) {
 		return err
 	}
-	if j.lease.Ended() {
+	if att.lease.Ended() {
 		return errOther
 	}
 	return nil
@@ -111,4 +111,4 @@ func (e *deniedError) Error() string { return errDenied.Error() }
 func (e *deniedError) Is(target error) bool { return target == errDenied }
 
 // applyTo makes it what became of the request.
-func (e *deniedError) applyTo(j *attempt) { j.verdict, j.roots = e.verdict, e.view }
+func (e *deniedError) applyTo(att *attempt) { att.verdict, att.roots = e.verdict, e.view }

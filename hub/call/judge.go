@@ -43,9 +43,9 @@ type attempt struct {
 var noRoots rootsmgr.View
 
 // judgedBy are the roots that matter to the verdict.
-func (j *attempt) judgedBy() *rootsmgr.View {
-	if j.scan.NeedsBoundary() {
-		return &j.roots
+func (att *attempt) judgedBy() *rootsmgr.View {
+	if att.scan.NeedsBoundary() {
+		return &att.roots
 	}
 	return &noRoots
 }
@@ -60,143 +60,143 @@ const mostAttempts = 4
 func (c *Call) prepare(ctx context.Context) (*attempt, error) {
 	c.wait = c.session.Roots.NewWait()
 	for n := 1; ; n++ {
-		j, err := c.try(ctx)
+		att, err := c.try(ctx)
 		if err == nil || n == mostAttempts || !errors.Is(err, errAnew) {
-			return j, err
+			return att, err
 		}
 	}
 }
 
 // try makes one attempt. With an error, its lease was released.
 func (c *Call) try(ctx context.Context) (*attempt, error) {
-	j := c.spare
-	if c.spare = nil; j == nil {
-		j = &attempt{}
+	att := c.spare
+	if c.spare = nil; att == nil {
+		att = &attempt{}
 	}
-	*j = attempt{call: c, from: c.session.ClientOf(ctx), approval: c.approval, wait: c.wait}
-	if err := j.run(ctx); err != nil {
-		j.lease.Release()
+	*att = attempt{call: c, from: c.session.ClientOf(ctx), approval: c.approval, wait: c.wait}
+	if err := att.run(ctx); err != nil {
+		att.lease.Release()
 		return nil, err
 	}
-	return j, nil
+	return att, nil
 }
 
 // run takes the steps, by what is known of the target.
-func (j *attempt) run(ctx context.Context) error {
-	err := j.find(ctx)
+func (att *attempt) run(ctx context.Context) error {
+	err := att.find(ctx)
 	if err != nil {
 		return err
 	}
-	over, err := j.preview(ctx)
+	over, err := att.preview(ctx)
 	if err == nil && !over {
-		err = j.decide(ctx)
+		err = att.decide(ctx)
 	}
 	if err != nil {
 		return err
 	}
-	return j.upToDate(ctx)
+	return att.upToDate(ctx)
 }
 
 // find scans the arguments and, where there is anything to judge, waits for the boundary.
-func (j *attempt) find(ctx context.Context) (err error) {
-	c, s, t := j.call, j.call.session, j.call.target
+func (att *attempt) find(ctx context.Context) (err error) {
+	c, s, t := att.call, att.call.session, att.call.target
 	g, child := t.owner()
 	conf := g.Child(child)
 	byRoots := s.Instances.ByRoots(conf)
-	held := heldToRoots(conf, j.from)
+	held := heldToRoots(conf, att.from)
 	switch {
 	case c.nowait && (byRoots || held && !s.Instances.RootsAreCurrent() || looksFirst(g, child)):
 		return errWouldBlock
 	case byRoots: // they choose the process, and with it what its tools are
-		if err = j.boundary(ctx); err == nil {
+		if err = att.boundary(ctx); err == nil {
 			err = t.renew(ctx, s)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	j.started = byRoots
-	if j.scan, err = t.scan(ctx, c); err != nil {
+	att.started = byRoots
+	if att.scan, err = t.scan(ctx, c); err != nil {
 		return err
 	}
-	j.by, j.child = t.owner()
+	att.by, att.child = t.owner()
 	switch {
-	case !j.scan.NeedsBoundary():
+	case !att.scan.NeedsBoundary():
 		if held && !c.nowait && !byRoots {
-			err = j.boundary(ctx)
+			err = att.boundary(ctx)
 		}
-		j.wait = nil
+		att.wait = nil
 		return err
 	case byRoots:
 	case c.nowait:
-		j.roots, err = s.rootsAtHand(j.from)
+		att.roots, err = s.rootsAtHand(att.from)
 	default:
-		j.from.Scanned(j.scan)
-		err = j.boundary(ctx)
+		att.from.Scanned(att.scan)
+		err = att.boundary(ctx)
 	}
 	return err
 }
 
 // boundary waits for the roots.
-func (j *attempt) boundary(ctx context.Context) (err error) {
-	j.roots, err = j.from.Boundary(ctx, j.wait)
+func (att *attempt) boundary(ctx context.Context) (err error) {
+	att.roots, err = att.from.Boundary(ctx, att.wait)
 	return err
 }
 
 // preview judges a call of a child that does not run, or not with the roots of the call, by
 // how it would: what is not allowed so starts nothing. over: the call ends here.
-func (j *attempt) preview(ctx context.Context) (over bool, err error) {
-	s, spec := j.call.session, &j.by.Child(j.child).Spec
-	if j.wait != nil && j.from.BringsOtherRoots(spec) {
-		if over, err = j.judgeUnstarted(ctx, &j.roots); err != nil || over {
+func (att *attempt) preview(ctx context.Context) (over bool, err error) {
+	s, spec := att.call.session, &att.by.Child(att.child).Spec
+	if att.wait != nil && att.from.BringsOtherRoots(spec) {
+		if over, err = att.judgeUnstarted(ctx, &att.roots); err != nil || over {
 			return over, err
 		}
 	}
-	if err = j.from.RootsBefore(ctx, spec); err != nil {
+	if err = att.from.RootsBefore(ctx, spec); err != nil {
 		return false, err
 	}
-	if j.lease = s.Instances.Ready(j.by, j.child); j.lease == nil && !j.call.nowait {
-		j.started = true
-		return j.judgeUnstarted(ctx, nil)
+	if att.lease = s.Instances.Ready(att.by, att.child); att.lease == nil && !att.call.nowait {
+		att.started = true
+		return att.judgeUnstarted(ctx, nil)
 	}
 	return false, nil
 }
 
 // judgeUnstarted judges by how the child would run, with the roots of view where it is set.
 // over: it would not be called.
-func (j *attempt) judgeUnstarted(ctx context.Context, view *rootsmgr.View) (over bool, err error) {
-	if !j.locate(view) {
+func (att *attempt) judgeUnstarted(ctx context.Context, view *rootsmgr.View) (over bool, err error) {
+	if !att.locate(view) {
 		return false, nil
 	}
-	if err := j.judge(ctx); err != nil {
+	if err := att.judge(ctx); err != nil {
 		return true, err
 	}
-	return j.verdict.Decision != policy.Allow, nil
+	return att.verdict.Decision != policy.Allow, nil
 }
 
 // decide acquires the child, and judges by how it runs.
-func (j *attempt) decide(ctx context.Context) (err error) {
-	if err = j.acquire(ctx); err != nil {
+func (att *attempt) decide(ctx context.Context) (err error) {
+	if err = att.acquire(ctx); err != nil {
 		return err
 	}
-	if err = j.from.RootsAfter(j.lease); err != nil {
+	if err = att.from.RootsAfter(att.lease); err != nil {
 		return err
 	}
-	before := j.lease.Key()
-	if err = j.judge(ctx); err == nil {
-		err = j.heldThere(ctx)
+	before := att.lease.Key()
+	if err = att.judge(ctx); err == nil {
+		err = att.heldThere(ctx)
 	}
 	if err != nil {
 		return err
 	}
-	if j.lease.Key() != before {
-		j.call.target.reset() // asking again has moved the session to another instance
+	if att.lease.Key() != before {
+		att.call.target.reset() // asking again has moved the session to another instance
 		return errRestless
 	}
-	if j.started && j.roots.Snapshot != nil && !j.from.SendsRoots() && j.call.wait.Overtaken(j.roots) {
+	if att.started && att.roots.Snapshot != nil && !att.from.SendsRoots() && att.call.wait.Overtaken(att.roots) {
 		return errAnew // the client has other roots by now
 	}
-	return j.tooNarrow()
+	return att.tooNarrow()
 }
 
 // rootsAtHand are the roots of a session that are known, and that its children have been
@@ -214,54 +214,54 @@ func (s *Session) rootsAtHand(from Client) (rootsmgr.View, error) {
 // question to a human that it might spare, is decided once more after asking
 // for roots. Then the child is acquired again: it has to apply the new roots first, and
 // may be another process in another place.
-func (j *attempt) judge(ctx context.Context) error {
-	s := j.call.session
-	s.judgeOnce(j)
-	if err := j.from.Judged(j.verdict); err != nil {
+func (att *attempt) judge(ctx context.Context) error {
+	s := att.call.session
+	s.judgeOnce(att)
+	if err := att.from.Judged(att.verdict); err != nil {
 		return err
 	}
-	if j.wait == nil || !j.verdict.RootsMatter() {
+	if att.wait == nil || !att.verdict.RootsMatter() {
 		return nil
 	}
-	back := j.from.Lend()
-	again, newer, err := j.lookAgain(ctx)
+	back := att.from.Lend()
+	again, newer, err := att.lookAgain(ctx)
 	back()
 	if err != nil || !newer {
 		return err
 	}
-	if j.lease == nil {
-		j.locate(nil) // where it runs by now, as it would have been started
-	} else if err = j.acquireAgain(ctx); err != nil {
+	if att.lease == nil {
+		att.locate(nil) // where it runs by now, as it would have been started
+	} else if err = att.acquireAgain(ctx); err != nil {
 		return err
 	}
-	j.roots = again
-	s.judgeOnce(j)
+	att.roots = again
+	s.judgeOnce(att)
 	return nil
 }
 
 // heldThere sees to it that the kernel holds the child of an allowed call to what is at its
 // paths now: where something else has come to the place of a root, another process serves
 // the call.
-func (j *attempt) heldThere(ctx context.Context) error {
-	if j.verdict.Decision != policy.Allow || !j.movedAt() {
+func (att *attempt) heldThere(ctx context.Context) error {
+	if att.verdict.Decision != policy.Allow || !att.movedAt() {
 		return nil
 	}
-	if j.call.nowait {
+	if att.call.nowait {
 		return errWouldBlock
 	}
-	if err := j.acquireAgain(ctx); err != nil {
+	if err := att.acquireAgain(ctx); err != nil {
 		return err
 	}
-	j.call.session.judgeOnce(j)
+	att.call.session.judgeOnce(att)
 	return nil
 }
 
 // movedAt reports whether something else is at a place of the lease in which a path of the
 // call lies.
-func (j *attempt) movedAt() bool {
-	for i := range j.verdict.Findings {
-		for _, r := range j.verdict.Findings[i].Readings {
-			if r.Leads != "" && j.lease.MovedAt(r.Leads) {
+func (att *attempt) movedAt() bool {
+	for i := range att.verdict.Findings {
+		for _, r := range att.verdict.Findings[i].Readings {
+			if r.Leads != "" && att.lease.MovedAt(r.Leads) {
 				return true
 			}
 		}
@@ -271,38 +271,38 @@ func (j *attempt) movedAt() bool {
 
 // judgeOnce has a call judged as it stands. Where there is nothing to judge in a call
 // of a tool, what was decided of the first such call holds for all.
-func (s *Session) judgeOnce(j *attempt) {
-	if t, ok := j.call.target.(*toolTarget); ok && !j.scan.NeedsJudge() {
-		j.verdict = t.tool.Plain(j.scan).Verdict
+func (s *Session) judgeOnce(att *attempt) {
+	if t, ok := att.call.target.(*toolTarget); ok && !att.scan.NeedsJudge() {
+		att.verdict = t.tool.Plain(att.scan).Verdict
 		return
 	}
-	j.verdict = j.by.Checker.Judge(j.scan, s.where(j), *j.judgedBy())
+	att.verdict = att.by.Checker.Judge(att.scan, s.where(att), *att.judgedBy())
 }
 
 // where tells what the instance that would run a request can reach, and what a
 // person has opened for it.
-func (s *Session) where(j *attempt) validate.Where {
-	cwd, served := j.workplace()
-	if files := j.judgedBy().Snapshot.Files(); len(files) > 0 { // nothing starts from a file
+func (s *Session) where(att *attempt) validate.Where {
+	cwd, served := att.workplace()
+	if files := att.judgedBy().Snapshot.Files(); len(files) > 0 { // nothing starts from a file
 		served = slices.DeleteFunc(slices.Clone(served), func(path string) bool { return slices.Contains(files, path) })
 	}
 	return validate.Where{
-		AtHand: j.call.nowait, Cwd: cwd, Served: served, Grants: s.Approvals.Grants(&j.by.Child(j.child).Spec, j.approval), Approved: j.approval.Rule(),
+		AtHand: att.call.nowait, Cwd: cwd, Served: served, Grants: s.Approvals.Grants(&att.by.Child(att.child).Spec, att.approval), Approved: att.approval.Rule(),
 	}
 }
 
 // upToDate reports whether it was judged by the policy in force. What waited, for
 // roots, for its child or for a person, and was overtaken by a reload meanwhile has
 // to start again: its error is ErrSuperseded.
-func (j *attempt) upToDate(ctx context.Context) error {
+func (att *attempt) upToDate(ctx context.Context) error {
 	switch {
-	case j.call.session.Current.Now() == j.by:
+	case att.call.session.Current.Now() == att.by:
 		return nil
-	case j.call.nowait:
+	case att.call.nowait:
 		return errWouldBlock
 	}
 	select {
-	case <-j.by.Replaced(): // every session goes by the other one
+	case <-att.by.Replaced(): // every session goes by the other one
 	case <-ctx.Done():
 	}
 	return configuration.ErrSuperseded
@@ -310,29 +310,29 @@ func (j *attempt) upToDate(ctx context.Context) error {
 
 // acquire gets the right to call the child, where it is not there yet. What fits says of
 // the child is its error too.
-func (j *attempt) acquire(ctx context.Context) (err error) {
-	c := j.call
-	if j.lease != nil && looksFirst(c.target.owner()) && j.lease.Moved() {
-		j.lease.Release()
-		j.lease = nil
+func (att *attempt) acquire(ctx context.Context) (err error) {
+	c := att.call
+	if att.lease != nil && looksFirst(c.target.owner()) && att.lease.Moved() {
+		att.lease.Release()
+		att.lease = nil
 	}
-	if j.lease == nil {
+	if att.lease == nil {
 		if c.nowait {
 			return errWouldBlock
 		}
 		g, child := c.target.owner()
-		if j.lease, err = c.session.Acquire(ctx, g, child); err != nil {
+		if att.lease, err = c.session.Acquire(ctx, g, child); err != nil {
 			return err
 		}
 	}
-	return c.target.fits(c, j.lease)
+	return c.target.fits(c, att.lease)
 }
 
 // acquireAgain is acquire by another lease.
-func (j *attempt) acquireAgain(ctx context.Context) error {
-	j.lease.Release()
-	j.lease = nil
-	return j.acquire(ctx)
+func (att *attempt) acquireAgain(ctx context.Context) error {
+	att.lease.Release()
+	att.lease = nil
+	return att.acquire(ctx)
 }
 
 // toolNow finds a tool as the instance has it that serves the session now: the
@@ -354,40 +354,42 @@ func (s *Session) toolNow(ctx context.Context, tool offering.Tool) (offering.Too
 }
 
 // workplace is where the child works that would run the request, and with which roots.
-func (j *attempt) workplace() (cwd string, served []string) {
-	if j.lease == nil {
-		return j.cwd, j.served
+func (att *attempt) workplace() (cwd string, served []string) {
+	if att.lease == nil {
+		return att.cwd, att.served
 	}
-	return j.lease.Where()
+	return att.lease.Where()
 }
 
 // locate notes where the child would run, and with which roots: see Instances.
-func (j *attempt) locate(view *rootsmgr.View) (ok bool) {
-	j.cwd, j.served, ok = j.call.session.Instances.Preview(j.by, j.child, view)
+func (att *attempt) locate(view *rootsmgr.View) (ok bool) {
+	att.cwd, att.served, ok = att.call.session.Instances.Preview(att.by, att.child, view)
 	return ok
 }
 
 // lookAgain returns what a call is judged by that would be denied: what the client
 // answers when it is asked once more, else the roots with those that have come
 // into being meanwhile. newer is false where there is nothing else.
-func (j *attempt) lookAgain(ctx context.Context) (view rootsmgr.View, newer bool, err error) {
-	view, newer, err = j.from.Reconsider(ctx, j.wait, j.by.Roots.Timeout)
-	if err != nil || newer || !j.call.session.Roots.LookAgain(ctx, j.roots, j.verdict.Refused()...) {
-		view.Client = j.from.Claims().Name
+func (att *attempt) lookAgain(ctx context.Context) (view rootsmgr.View, newer bool, err error) {
+	view, newer, err = att.from.Reconsider(ctx, att.wait, att.by.Roots.Timeout)
+	if err != nil || newer || !att.call.session.Roots.LookAgain(ctx, att.roots, att.verdict.Refused()...) {
+		view.Client = att.from.Claims().Name
 		return view, newer, err
 	}
-	view, err = j.from.Boundary(ctx, j.wait)
+	view, err = att.from.Boundary(ctx, att.wait)
 	return view, true, err
 }
 
 // allowed reports whether a request may be sent.
-func (j *attempt) allowed() bool { return j.verdict.Decision == policy.Allow && j.refusal == "" }
+func (att *attempt) allowed() bool {
+	return att.verdict.Decision == policy.Allow && att.refusal == ""
+}
 
 // decision is an attempt as it is recorded.
-func (j *attempt) decision() record.Decision {
-	d := record.Decision{Verdict: j.verdict, View: j.judgedBy(), Declined: j.refusal != "", Kernel: j.lease.KernelState()}
-	if j.approval != nil {
-		d.By = j.approval.By()
+func (att *attempt) decision() record.Decision {
+	d := record.Decision{Verdict: att.verdict, View: att.judgedBy(), Declined: att.refusal != "", Kernel: att.lease.KernelState()}
+	if att.approval != nil {
+		d.By = att.approval.By()
 	}
 	return d
 }

@@ -140,21 +140,21 @@ func (s *Session) TryTool(m *jsonrpc.Message, from Client, r replier, briefly bo
 	a := pooledCalls.Get().(*pooledCall)
 	a.read(s, m, quoted, tool)
 	a.nowait = true
-	j, err := a.try(context.Background()) // whoever may have to be asked for something does not suit
+	att, err := a.try(context.Background()) // whoever may have to be asked for something does not suit
 	a.nowait = false
 	if err != nil {
 		a.free()
 		return false
 	}
-	if !s.mayDepart(m, from, j) {
-		j.lease.Release()
+	if !s.mayDepart(m, from, att) {
+		att.lease.Release()
 		a.free()
 		return false
 	}
-	c := &asyncCall{s: s, tool: a.tool.tool.Tool, lease: j.lease, reply: r, attempt: a}
-	c.inFlight.Key, c.inFlight.Client = j.lease.Instance(), OnBehalf{Client: from}
-	if j.scan.NeedsJudge() {
-		c.verdict = j.verdict
+	c := &asyncCall{s: s, tool: a.tool.tool.Tool, lease: att.lease, reply: r, attempt: a}
+	c.inFlight.Key, c.inFlight.Client = att.lease.Instance(), OnBehalf{Client: from}
+	if att.scan.NeedsJudge() {
+		c.verdict = att.verdict
 	}
 	c.depart(m)
 	return true
@@ -166,15 +166,15 @@ func suits(c Client, tool offering.Tool, lease *children.Lease) bool {
 }
 
 // mayDepart reports whether an attempt let a call through that is sent without waiting.
-func (s *Session) mayDepart(m *jsonrpc.Message, from Client, j *attempt) bool {
+func (s *Session) mayDepart(m *jsonrpc.Message, from Client, att *attempt) bool {
 	switch {
-	case !j.allowed(), len(j.verdict.Rewrites) > 0, !j.lease.CanStart(), s.Records.Missing() != nil:
+	case !att.allowed(), len(att.verdict.Rewrites) > 0, !att.lease.CanStart(), s.Records.Missing() != nil:
 		return false
-	case !suits(from, j.call.target.(*toolTarget).tool, j.lease):
+	case !suits(from, att.call.target.(*toolTarget).tool, att.lease):
 		return false
-	case !j.lease.Modern():
+	case !att.lease.Modern():
 		return true
-	case j.scan.NeedsJudge(): // it is judged once more where the child asks for roots
+	case att.scan.NeedsJudge(): // it is judged once more where the child asks for roots
 		return false
 	}
 	return m.Param(modern.MemberResponses) == nil && m.Param(modern.MemberState) == nil // refused, by who makes it again

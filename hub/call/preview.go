@@ -32,36 +32,36 @@ type Preview struct {
 func (s *Session) Preview(ctx context.Context, tool offering.Tool, args []byte) (*Preview, error) {
 	t := &toolTarget{listed: tool, tool: tool, args: args}
 	c := &Call{session: s, target: t}
-	j, err := c.prepare(ctx)
+	att, err := c.prepare(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer j.lease.Release()
-	f := &Preview{Tool: t.tool, Verdict: j.verdict, View: *j.judgedBy(), Approval: s.Approvals.Explain(c.approvalRequest(), j.forApproval())}
-	f.Cwd, f.Served = j.workplace()
-	if j.lease != nil {
-		f.Kernel = j.lease.Kernel()
-		f.Closed = j.closed()
+	defer att.lease.Release()
+	f := &Preview{Tool: t.tool, Verdict: att.verdict, View: *att.judgedBy(), Approval: s.Approvals.Explain(c.approvalRequest(), att.forApproval())}
+	f.Cwd, f.Served = att.workplace()
+	if att.lease != nil {
+		f.Kernel = att.lease.Kernel()
+		f.Closed = att.closed()
 	}
-	switch j.verdict.Decision {
+	switch att.verdict.Decision {
 	case policy.Allow:
 	case policy.Escalate:
-		f.Refusal = failure.Unapproved(j.verdict, "", cmp.Or(f.Approval.Unasked, approval.WhyDeclined))
+		f.Refusal = failure.Unapproved(att.verdict, "", cmp.Or(f.Approval.Unasked, approval.WhyDeclined))
 	default:
-		f.Refusal = failure.Denied(j.verdict, "")
+		f.Refusal = failure.Denied(att.verdict, "")
 	}
 	return f, nil
 }
 
 // closed is what a call names and the kernel does not open to its child.
-func (j *attempt) closed() (all []sandbox.Refusal) {
-	if j.lease.Words() == nil {
+func (att *attempt) closed() (all []sandbox.Refusal) {
+	if att.lease.Words() == nil {
 		return nil
 	}
-	for i := range j.verdict.Findings {
-		f := &j.verdict.Findings[i]
+	for i := range att.verdict.Findings {
+		f := &att.verdict.Findings[i]
 		access := configuration.AccessOf(policy.Roles(f.Role)) &^ sandbox.Execute
-		if c, ok := j.lease.Words().Closes(f.Leads, access); ok {
+		if c, ok := att.lease.Words().Closes(f.Leads, access); ok {
 			c.At, c.Path = f.Pointer, f.Leads
 			all = append(all, c)
 		}

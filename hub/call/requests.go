@@ -49,8 +49,8 @@ func (s *Session) Relay(ctx context.Context, lease *children.Lease, m *jsonrpc.M
 
 // track notes that a request, judged by j or not at all, is with a child until back
 // is called with what became of it. The context is for Lease.Call.
-func (s *Session) track(ctx context.Context, t *Request, lease *children.Lease, j *attempt) (_ context.Context, back func(err error)) {
-	t.Key, t.Client = lease.Instance(), OnBehalf{s.ClientOf(ctx), j}
+func (s *Session) track(ctx context.Context, t *Request, lease *children.Lease, att *attempt) (_ context.Context, back func(err error)) {
+	t.Key, t.Client = lease.Instance(), OnBehalf{s.ClientOf(ctx), att}
 	return s.InFlight.Track(ctx, t)
 }
 
@@ -146,13 +146,13 @@ func (s *Session) sendingRoots(k spec.Key, came *Request) []*Request {
 
 // judgeBy judges a request that is with its child by other roots; the error is a
 // denial. The request goes on meanwhile, so its own attempt is not touched.
-func (s *Session) judgeBy(j *attempt, view rootsmgr.View) error {
-	if j == nil || j.scan == nil || !j.scan.NeedsBoundary() {
+func (s *Session) judgeBy(att *attempt, view rootsmgr.View) error {
+	if att == nil || att.scan == nil || !att.scan.NeedsBoundary() {
 		return nil
 	}
-	again := attempt{by: j.by, child: j.child, call: j.call, scan: j.scan, roots: view, approval: j.approval}
-	again.cwd, _ = j.workplace()
-	for _, r := range rootsmgr.Directories(s.Instances.RootsFor(j.by, j.by.Child(j.child), view)) {
+	again := attempt{by: att.by, child: att.child, call: att.call, scan: att.scan, roots: view, approval: att.approval}
+	again.cwd, _ = att.workplace()
+	for _, r := range rootsmgr.Directories(s.Instances.RootsFor(att.by, att.by.Child(att.child), view)) {
 		again.served = append(again.served, r.Path)
 	}
 	if s.judgeOnce(&again); again.verdict.Decision != policy.Allow {

@@ -87,8 +87,8 @@ func (t *requestTarget) settle(_ context.Context, _ *Session, _ *children.Lease,
 	return a
 }
 
-func (t *requestTarget) deny(j *attempt) jsonrpc.Answer {
-	return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, j.text(""))
+func (t *requestTarget) deny(att *attempt) jsonrpc.Answer {
+	return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, att.text(""))
 }
 
 func (t *requestTarget) fail(ctx context.Context, err error) jsonrpc.Answer {

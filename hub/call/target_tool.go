@@ -85,7 +85,7 @@ func (t *toolTarget) settle(ctx context.Context, s *Session, lease *children.Lea
 	return a
 }
 
-func (t *toolTarget) deny(j *attempt) jsonrpc.Answer { return failure.ToolError(j.text(t.at)) }
+func (t *toolTarget) deny(att *attempt) jsonrpc.Answer { return failure.ToolError(att.text(t.at)) }
 
 func (t *toolTarget) fail(ctx context.Context, err error) jsonrpc.Answer {
 	return failure.OfTool(ctx, t.tool.Tool, err)

@@ -129,36 +129,36 @@ func (f *front) requestModern(w http.ResponseWriter, r *http.Request, c *Peer, m
 		}
 		defer func() { <-c.slots }()
 	}
-	x := &ModernReply{header: r.Header, reply: Reply{c: c, id: m.ID, events: events, unkept: true}}
-	x.reply.start(r.Context(), w, modernVersion)
-	a := request.Serve(ctx, x)
+	mr := &ModernReply{header: r.Header, base: Reply{c: c, id: m.ID, events: events, unkept: true}}
+	mr.base.start(r.Context(), w, modernVersion)
+	a := request.Serve(ctx, mr)
 	over := ctx.Err() != nil
-	if refusal := x.refused(); !over && refusal.Error != nil {
+	if refusal := mr.refused(); !over && refusal.Error != nil {
 		a = refusal // as it is: of a child nobody would believe it
 	}
 	if !over && a.Error == nil && prefersEvents(r.Header) {
-		x.reply.flow() // not before: an error has its status
+		mr.base.flow() // not before: an error has its status
 	}
 	n := f.keep(c, &a)
-	if !x.reply.finish(a, over) {
-		plainModern(w, &x.reply, a, statusOf(request, a), over)
+	if !mr.base.finish(a, over) {
+		plainModern(w, &mr.base, a, statusOf(request, a), over)
 	}
 	f.drop(c, n)
 }
 
 // plainModern answers a request before whose answer nothing had to be said.
-func plainModern(w http.ResponseWriter, x *Reply, a jsonrpc.Answer, status int, over bool) {
-	x.extendWrite(w)
+func plainModern(w http.ResponseWriter, reply *Reply, a jsonrpc.Answer, status int, over bool) {
+	reply.extendWrite(w)
 	if a.Release != nil {
 		defer a.Release()
 	}
 	switch {
 	case over:
-		refuseRequest(w, http.StatusServiceUnavailable, x.id, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, errSessionOver.Error()))
+		refuseRequest(w, http.StatusServiceUnavailable, reply.id, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, errSessionOver.Error()))
 	case status != http.StatusOK:
-		refuseRequest(w, status, x.id, a)
+		refuseRequest(w, status, reply.id, a)
 	default:
-		writePlain(w, x.id, a)
+		writePlain(w, reply.id, a)
 	}
 }
 
@@ -183,50 +183,50 @@ func statusOf(request ModernRequest, a jsonrpc.Answer) int {
 // request before its answer: its response becomes a stream when the first thing is
 // said on it. The client is asked nothing but by the answer.
 type ModernReply struct {
-	reply   Reply
+	base    Reply
 	header  http.Header
 	refusal jsonrpc.Answer // of a call that its headers do not fit; reply.mu guards it
 }
 
 // Notify tells the client before the answer, or nobody.
-func (x *ModernReply) Notify(_ context.Context, method string, params ...[]byte) error {
-	if st := x.reply.flow(); st != nil && !st.put(frameOf(nil, method, params), asQuestion) {
+func (mr *ModernReply) Notify(_ context.Context, method string, params ...[]byte) error {
+	if st := mr.base.flow(); st != nil && !st.put(frameOf(nil, method, params), asQuestion) {
 		return errNotReading
 	}
 	return nil
 }
 
 // TryNotify is Notify where there is room.
-func (x *ModernReply) TryNotify(method string, params ...[]byte) bool {
-	st := x.reply.flow()
+func (mr *ModernReply) TryNotify(method string, params ...[]byte) bool {
+	st := mr.base.flow()
 	return st != nil && st.put(frameOf(nil, method, params), asNote)
 }
 
 // TrySpare is TryNotify where half of the room is free.
-func (x *ModernReply) TrySpare(method string, params ...[]byte) bool {
-	st := x.reply.flow()
+func (mr *ModernReply) TrySpare(method string, params ...[]byte) bool {
+	st := mr.base.flow()
 	return st != nil && st.spare() && st.put(frameOf(nil, method, params), asNote)
 }
 
 // Fits compares the headers of a call with its arguments, where the tool became
 // known only while the call was served. ok false: refusal is the answer.
-func (x *ModernReply) Fits(mirrors []mirror.Mark, args []byte) (refusal jsonrpc.Answer, ok bool) {
-	err := checkMirrors(x.header, mirrors, args)
+func (mr *ModernReply) Fits(mirrors []mirror.Mark, args []byte) (refusal jsonrpc.Answer, ok bool) {
+	err := checkMirrors(mr.header, mirrors, args)
 	if err == nil {
 		return jsonrpc.Answer{}, true
 	}
 	refusal = refuseMismatch(err)
-	x.reply.mu.Lock()
-	x.refusal = refusal
-	x.reply.mu.Unlock()
+	mr.base.mu.Lock()
+	mr.refusal = refusal
+	mr.base.mu.Unlock()
 	return refusal, false
 }
 
 // refused is what Fits has refused the call with.
-func (x *ModernReply) refused() jsonrpc.Answer {
-	x.reply.mu.Lock()
-	defer x.reply.mu.Unlock()
-	return x.refusal
+func (mr *ModernReply) refused() jsonrpc.Answer {
+	mr.base.mu.Lock()
+	defer mr.base.mu.Unlock()
+	return mr.refusal
 }
 
 // listen counts a client that listens, where fewer than most do.

@@ -223,8 +223,8 @@ func (c *Peer) openStream(ctx context.Context) (*stream, error) {
 		if c.own.live() {
 			return c.own, nil
 		}
-		for _, x := range lent {
-			if st := x.flow(); st != nil {
+		for _, reply := range lent {
+			if st := reply.flow(); st != nil {
 				return st, nil
 			}
 		}

@@ -8,32 +8,32 @@ import (
 
 // polls reports whether the connection of the reply may end before the
 // reply does: the client was told where to go on and comes back.
-func (x *Reply) polls() bool {
-	return x.poll > 0 && x.events && primes(x.protocol)
+func (reply *Reply) polls() bool {
+	return reply.poll > 0 && reply.events && primes(reply.protocol)
 }
 
 // write writes the stream to the connection of the POST, as long as that lasts.
-func (x *Reply) write() {
-	defer close(x.written)
-	writeEvents(x.w)
-	if !x.polls() {
-		x.st.follow(x.ctx, x.w, 1, !x.unkept && primes(x.protocol), nil)
+func (reply *Reply) write() {
+	defer close(reply.written)
+	writeEvents(reply.w)
+	if !reply.polls() {
+		reply.st.follow(reply.ctx, reply.w, 1, !reply.unkept && primes(reply.protocol), nil)
 		return
 	}
-	ctx, cancel := context.WithTimeout(x.ctx, x.poll)
+	ctx, cancel := context.WithTimeout(reply.ctx, reply.poll)
 	defer cancel()
-	if x.st.follow(ctx, x.w, 1, true, nil) {
+	if reply.st.follow(ctx, reply.w, 1, true, nil) {
 		return
 	}
-	x.mu.Lock() // late may be at the connection
-	defer x.mu.Unlock()
-	close(x.left)
+	reply.mu.Lock() // late may be at the connection
+	defer reply.mu.Unlock()
+	close(reply.left)
 }
 
 // gone reports whether the connection was given back. The caller holds mu.
-func (x *Reply) gone() bool {
+func (reply *Reply) gone() bool {
 	select {
-	case <-x.left:
+	case <-reply.left:
 		return true
 	default: // also where the reply does not poll
 		return false

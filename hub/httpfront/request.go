@@ -26,24 +26,24 @@ func (f *front) request(w http.ResponseWriter, r *http.Request, c *Peer, m *json
 		refuseRequest(w, http.StatusOK, m.ID, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "the request was cancelled before it was served"))
 		return false
 	}
-	x := &Reply{c: c, id: m.ID, events: events, poll: f.o.Poll}
-	if x.poll > 0 {
-		x.left = make(chan struct{})
+	reply := &Reply{c: c, id: m.ID, events: events, poll: f.o.Poll}
+	if reply.poll > 0 {
+		reply.left = make(chan struct{})
 	}
-	x.start(r.Context(), w, c.session.Protocol())
+	reply.start(r.Context(), w, c.session.Protocol())
 	prefers := events && prefersEvents(r.Header)
-	if x.polls() {
-		f.detach(x, held.release, func() { f.serveRequest(w, x, u, m, prefers) })
+	if reply.polls() {
+		f.detach(reply, held.release, func() { f.serveRequest(w, reply, u, m, prefers) })
 		return true
 	}
-	f.serveRequest(w, x, u, m, prefers)
+	f.serveRequest(w, reply, u, m, prefers)
 	return false
 }
 
 // detach serves the request of a client that polls on a goroutine of its own, which
 // may take longer than the connection lasts. It returns when either has ended;
 // release is called when the request has.
-func (f *front) detach(x *Reply, release, serve func()) {
+func (f *front) detach(reply *Reply, release, serve func()) {
 	ended := make(chan struct{})
 	f.running.Go(func() { // the POST is one of f.running, so nobody has waited for them yet
 		defer release()
@@ -52,40 +52,40 @@ func (f *front) detach(x *Reply, release, serve func()) {
 	})
 	select {
 	case <-ended:
-	case <-x.left:
+	case <-reply.left:
 	}
 }
 
 // serveRequest answers a request that has its turn. prefers: as a stream from
 // the start.
-func (f *front) serveRequest(w http.ResponseWriter, x *Reply, u *underway, m *jsonrpc.Message, prefers bool) {
-	c := x.c
+func (f *front) serveRequest(w http.ResponseWriter, reply *Reply, u *underway, m *jsonrpc.Message, prefers bool) {
+	c := reply.c
 	if prefers {
-		x.flow()
+		reply.flow()
 	}
-	a := c.session.Serve(x, &u.Cancellation, m)
+	a := c.session.Serve(reply, &u.Cancellation, m)
 	cancelled := u.ByClient()
 	c.served(u)
 	n := f.keep(c, &a)
-	if !x.finish(a, cancelled) {
-		plain(w, x, a, cancelled)
+	if !reply.finish(a, cancelled) {
+		plain(w, reply, a, cancelled)
 	}
 	f.drop(c, n)
 	<-c.slots
 }
 
 // plain answers a request before whose answer nothing had to be said.
-func plain(w http.ResponseWriter, x *Reply, a jsonrpc.Answer, cancelled bool) {
-	x.extendWrite(w)
+func plain(w http.ResponseWriter, reply *Reply, a jsonrpc.Answer, cancelled bool) {
+	reply.extendWrite(w)
 	if a.Release != nil {
 		defer a.Release()
 	}
 	switch {
 	case !cancelled:
-		writePlain(w, x.id, a)
-	case x.events:
+		writePlain(w, reply.id, a)
+	case reply.events:
 		writeEvents(w) // a stream without an answer
 	default:
-		refuseRequest(w, http.StatusOK, x.id, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "the request was cancelled"))
+		refuseRequest(w, http.StatusOK, reply.id, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "the request was cancelled"))
 	}
 }

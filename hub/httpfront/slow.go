@@ -19,19 +19,19 @@ type slowReplies struct {
 }
 
 // add watches a reply until remove.
-func (l *slowReplies) add(x *Reply) {
+func (l *slowReplies) add(reply *Reply) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.all.add(&x.slow, x)
+	l.all.add(&reply.slow, reply)
 	if l.timer == nil {
 		l.timer = time.AfterFunc(upgradeTime, l.due)
 	}
 }
 
-func (l *slowReplies) remove(x *Reply) {
+func (l *slowReplies) remove(reply *Reply) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.all.remove(&x.slow)
+	l.all.remove(&reply.slow)
 }
 
 // due tells those whose time has come, and waits for the next one.
@@ -39,16 +39,16 @@ func (l *slowReplies) due() {
 	l.mu.Lock()
 	var late []*Reply
 	for l.all.first != nil && time.Since(l.all.first.of.started) >= upgradeTime {
-		x := l.all.first.of
-		l.all.remove(&x.slow)
-		late = append(late, x)
+		reply := l.all.first.of
+		l.all.remove(&reply.slow)
+		late = append(late, reply)
 	}
 	l.timer = nil
 	if first := l.all.first; first != nil {
 		l.timer = time.AfterFunc(time.Until(first.of.started.Add(upgradeTime)), l.due)
 	}
 	l.mu.Unlock()
-	for _, x := range late {
-		x.late()
+	for _, reply := range late {
+		reply.late()
 	}
 }

@@ -28,7 +28,7 @@ type childState struct {
 func (c *Client) Pass(child string, of func() []byte, roots bool) (jsonrpc.Answer, bool) {
 	result := of()
 	requests, state := jsonrpc.Get(result, MemberRequests), jsonrpc.Get(result, MemberState)
-	sealed, err := c.v.sealState(c.subject(), stateChild, append(append([]byte(child), 0), state...))
+	sealed, err := c.server.sealState(c.subject(), stateChild, append(append([]byte(child), 0), state...))
 	if err != nil {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "the requestState of the server "+strconv.Quote(printable.Escape(child, 100))+": "+err.Error()), true
 	}

@@ -52,7 +52,7 @@ type given struct {
 // round trip under way, and what it is asked is the answer to that round trip.
 type Client struct {
 	// These are not changed once the work has begun.
-	v       *Server
+	server  *Server
 	request *jsonrpc.Message
 	token   []byte // the progress token that the work knows, raw
 	asks    bool   // this kind of request can be answered with a question
@@ -278,9 +278,9 @@ func questionParams(method string, params []byte) []byte {
 // start does the work on a goroutine of its own, which may outlive the round trip; false
 // once the Server was closed.
 func (c *Client) start(serve func() jsonrpc.Answer) bool {
-	return c.v.calls.start(c, func() {
-		a := c.v.o.Host.Guard(c.request, serve) // nobody below catches a panic here
-		c.v.calls.grew(c, len(a.Result)+len(a.Error))
+	return c.server.calls.start(c, func() {
+		a := c.server.o.Host.Guard(c.request, serve) // nobody below catches a panic here
+		c.server.calls.grew(c, len(a.Result)+len(a.Error))
 		c.mu.Lock()
 		c.state.over = true
 		open, query := c.state.open, c.state.query
@@ -347,7 +347,7 @@ func (c *Client) finish(a jsonrpc.Answer) jsonrpc.Answer {
 	if c.request.Method == "resources/read" && !typed {
 		keep = &Caching{}
 	}
-	return c.v.Result(a, keep, typed)
+	return c.server.Result(a, keep, typed)
 }
 
 // suspend answers the round trip with the questions that are open. false: there are none
@@ -358,9 +358,9 @@ func (c *Client) suspend() (jsonrpc.Answer, bool) {
 		return jsonrpc.Answer{}, false
 	}
 	id := uuid.NewString()
-	state, err := c.v.sealState(c.subject(), stateSuspended, []byte(id))
+	state, err := c.server.sealState(c.subject(), stateSuspended, []byte(id))
 	if err == nil {
-		err = c.v.calls.suspend(id, c, size)
+		err = c.server.calls.suspend(id, c, size)
 	}
 	if err != nil {
 		c.end.End(err)
@@ -369,7 +369,7 @@ func (c *Client) suspend() (jsonrpc.Answer, bool) {
 	}
 	b := append([]byte(`{"resultType":"input_required","inputRequests":`), questions...)
 	b = jsonrpc.AppendString(append(b, `,"requestState":`...), state)
-	return c.v.Result(jsonrpc.ResultAnswer(append(b, '}')), nil, true), true
+	return c.server.Result(jsonrpc.ResultAnswer(append(b, '}')), nil, true), true
 }
 
 // questions ends the round trip with the questions that are open, as inputRequests. What
@@ -422,7 +422,7 @@ func (c *Client) subject() []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.state.subject == nil {
-		c.state.subject = c.v.subject(c.request)
+		c.state.subject = c.server.subject(c.request)
 	}
 	return c.state.subject
 }

@@ -95,7 +95,7 @@ func (c *Client) FetchRoots(ctx context.Context, child string, judge func(rootsm
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	own := &rootsQuery{cancel, make(chan struct{})}
-	if before := c.v.queries.start(child, own); before != nil {
+	if before := c.server.queries.start(child, own); before != nil {
 		select {
 		case <-before.done:
 		case <-ctx.Done():
@@ -103,11 +103,11 @@ func (c *Client) FetchRoots(ctx context.Context, child string, judge func(rootsm
 		return
 	}
 	defer close(own.done)
-	defer c.v.queries.end(child)
+	defer c.server.queries.end(child)
 	if !c.enterQuery(own) {
 		return
 	}
-	limit := c.v.o.Host.RootsTimeout()
+	limit := c.server.o.Host.RootsTimeout()
 	page, err := c.askForRoots(ctx, limit)
 	if err == nil {
 		soon, cancel := context.WithTimeoutCause(ctx, limit, errNoRoots)
@@ -115,7 +115,7 @@ func (c *Client) FetchRoots(ctx context.Context, child string, judge func(rootsm
 		err = c.useRoots(soon, child, page, judge)
 	}
 	if err != nil {
-		c.v.o.Log.Info().Str("child", child).Err(err).Msg("the child asked for roots, and goes by what it is served without those of this client")
+		c.server.o.Log.Info().Str("child", child).Err(err).Msg("the child asked for roots, and goes by what it is served without those of this client")
 	}
 }
 
@@ -147,14 +147,14 @@ func (c *Client) askForRoots(ctx context.Context, limit time.Duration) (rootsmgr
 // useRoots has the child served the roots that the client gave, unless the request
 // is denied by them: a name may be a path that leads out of them.
 func (c *Client) useRoots(ctx context.Context, child string, page rootsmgr.Page, judge func(rootsmgr.View) error) error {
-	host := c.v.o.Host
+	host := c.server.o.Host
 	view := host.Roots().WithCallOnce(page)
 	view.Client = c.Claims().Name
 	if err := judge(view); err != nil {
 		c.end.End(err)
 		return err
 	}
-	if c.v.o.PerRequest {
+	if c.server.o.PerRequest {
 		return c.changeTurn(ctx, child, view)
 	}
 	return host.AwaitServed(ctx, host.Roots().WithCall(page))
@@ -164,7 +164,7 @@ func (c *Client) useRoots(ctx context.Context, child string, page rootsmgr.Page,
 // of a call, which has the turn from then on. A call that had a turn for other
 // roots, and cannot have this one, is over: what it was judged by does not hold.
 func (c *Client) changeTurn(ctx context.Context, child string, view rootsmgr.View) error {
-	set, gate := rootsmgr.SetID("", view.Snapshot.Roots()), c.v.gates.of(child)
+	set, gate := rootsmgr.SetID("", view.Snapshot.Roots()), c.server.gates.of(child)
 	had := c.turnNow().gate == gate
 	if !had || !gate.change(set) {
 		c.leaveTurn()
@@ -177,5 +177,5 @@ func (c *Client) changeTurn(ctx context.Context, child string, view rootsmgr.Vie
 		}
 		c.swapTurn(turn{child, gate})
 	}
-	return c.v.o.Host.Serve(ctx, child, set, view)
+	return c.server.o.Host.Serve(ctx, child, set, view)
 }

@@ -155,6 +155,6 @@ func shapeError(a jsonrpc.Answer) jsonrpc.Answer {
 const codeURLElicitation = -32042
 
 // Result is Result with the hub as the server.
-func (v *Server) Result(a jsonrpc.Answer, keep *Caching, typed bool) jsonrpc.Answer {
-	return Result(v.o.Info, a, keep, typed)
+func (s *Server) Result(a jsonrpc.Answer, keep *Caching, typed bool) jsonrpc.Answer {
+	return Result(s.o.Info, a, keep, typed)
 }

@@ -67,21 +67,21 @@ func (c *Client) Standing(ctx context.Context) (rootsmgr.View, string, error) {
 }
 
 func (c *Client) view(ctx context.Context) (rootsmgr.View, error) {
-	host := c.v.o.Host
+	host := c.server.o.Host
 	switch {
-	case c.given.roots != nil && c.v.standsAlone():
+	case c.given.roots != nil && c.server.standsAlone():
 		return *c.given.roots, nil // served when it is this request's turn, or never
 	case c.given.roots != nil:
 		return *c.given.roots, host.AwaitServed(ctx, *c.given.roots)
 	case !c.given.meta.Client.Roots:
-		return c.v.silent(ctx)
+		return c.server.silent(ctx)
 	case c.asks && c.judging.unsure:
 		c.judging.provisional = true
 		return rootsmgr.AnsweredView(rootsmgr.NewSnapshot(host.FS(), 0, rootsmgr.OriginWithCall, nil), rootsmgr.When{}), nil
 	case c.asks:
 		return rootsmgr.View{}, c.wantRoots()
 	}
-	if c.v.o.PerRequest {
+	if c.server.o.PerRequest {
 		return host.Roots().StandIn(), nil
 	}
 	return host.Roots().View(), nil // those that came last, or what stands in for them
@@ -90,21 +90,21 @@ func (c *Client) view(ctx context.Context) (rootsmgr.View, error) {
 // standsAlone reports whether the roots that come with a request hold for that
 // request alone: over HTTP, and where a handshake has declared roots, which are
 // those of the process.
-func (v *Server) standsAlone() bool { return v.o.PerRequest || v.o.Host.DeclaredRoots() }
+func (s *Server) standsAlone() bool { return s.o.PerRequest || s.o.Host.DeclaredRoots() }
 
 // silent is what a request is judged by that does not declare roots. Where the same
 // process has said what its roots are, in its handshake or with another request,
 // those hold: saying nothing opens nothing. Over HTTP no request stands for another.
-func (v *Server) silent(ctx context.Context) (rootsmgr.View, error) {
-	roots := v.o.Host.Roots()
+func (s *Server) silent(ctx context.Context) (rootsmgr.View, error) {
+	roots := s.o.Host.Roots()
 	switch {
-	case v.o.PerRequest:
-	case v.o.Host.DeclaredRoots():
+	case s.o.PerRequest:
+	case s.o.Host.DeclaredRoots():
 		view, err := roots.Await(ctx)
 		if err != nil {
 			return view, err
 		}
-		return view, v.o.Host.AwaitServed(ctx, view)
+		return view, s.o.Host.AwaitServed(ctx, view)
 	case roots.Given():
 		return roots.View(), nil
 	}
@@ -122,13 +122,13 @@ func (c *Client) wantRoots() error {
 
 // askRoots answers a request with the question for the roots.
 func (c *Client) askRoots() jsonrpc.Answer {
-	state, err := c.v.sealState(c.subject(), stateRoots, nil)
+	state, err := c.server.sealState(c.subject(), stateRoots, nil)
 	if err != nil {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, err.Error())
 	}
 	// With params, which may be left out: the official Go SDK cannot read a question without.
 	b := []byte(`{"resultType":"input_required","inputRequests":{"` + RootsKey + `":{"method":"roots/list","params":{}}},"requestState":`)
-	return c.v.Result(jsonrpc.ResultAnswer(append(jsonrpc.AppendString(b, state), '}')), nil, true)
+	return c.server.Result(jsonrpc.ResultAnswer(append(jsonrpc.AppendString(b, state), '}')), nil, true)
 }
 
 // RootsBefore sees to it that the client has given its roots before a
@@ -142,14 +142,14 @@ func (c *Client) RootsBefore(ctx context.Context, child *spec.Spec) error {
 	if child.Share == spec.ShareAll {
 		return nil // it is served nobody's roots
 	}
-	if c.lacksRoots(child.Name) && (child.GivenRoots() || !c.v.o.PerRequest && (child.NeedsRoots() || child.Command != "" && child.Cwd == "")) {
+	if c.lacksRoots(child.Name) && (child.GivenRoots() || !c.server.o.PerRequest && (child.NeedsRoots() || child.Command != "" && child.Cwd == "")) {
 		return c.wantRoots()
 	}
 	switch {
-	case c.v.o.PerRequest:
+	case c.server.o.PerRequest:
 		return c.takeTurn(ctx, child.Name)
-	case c.given.roots != nil && !c.v.standsAlone(): // the child works with them, whatever it is sent
-		return c.v.o.Host.AwaitServed(ctx, *c.given.roots)
+	case c.given.roots != nil && !c.server.standsAlone(): // the child works with them, whatever it is sent
+		return c.server.o.Host.AwaitServed(ctx, *c.given.roots)
 	}
 	return nil
 }
@@ -157,10 +157,10 @@ func (c *Client) RootsBefore(ctx context.Context, child *spec.Spec) error {
 // BringsOtherRoots reports whether a child would be served other roots than it has, for
 // this request alone.
 func (c *Client) BringsOtherRoots(child *spec.Spec) bool {
-	if !c.asks || !c.v.o.PerRequest || c.judging.by == nil || child.Share == spec.ShareAll {
+	if !c.asks || !c.server.o.PerRequest || c.judging.by == nil || child.Share == spec.ShareAll {
 		return false
 	}
-	set, _ := c.v.o.Host.Served(child.Name)
+	set, _ := c.server.o.Host.Served(child.Name)
 	return set != rootsmgr.SetID("", c.judging.by.Snapshot.Roots())
 }
 
@@ -178,22 +178,22 @@ func (c *Client) RootsAfter(lease *children.Lease) error {
 // lacksRoots reports whether a child has been served no roots of the client
 // yet, which could give them.
 func (c *Client) lacksRoots(child string) bool {
-	return c.given.roots == nil && c.given.meta.Client.Roots && !c.v.given(child)
+	return c.given.roots == nil && c.given.meta.Client.Roots && !c.server.given(child)
 }
 
 // Rootless reports whether the client could give roots and this request came
 // without: over stdio those of an earlier one hold, where no request stands for
 // another they do not.
 func (c *Client) Rootless() bool {
-	return c.asks && c.given.roots == nil && c.given.meta.Client.Roots && (c.v.o.PerRequest || !c.v.given(""))
+	return c.asks && c.given.roots == nil && c.given.meta.Client.Roots && (c.server.o.PerRequest || !c.server.given(""))
 }
 
 // given reports whether roots that came with a call have reached a child: over
 // stdio those of one call reach all.
-func (v *Server) given(child string) bool {
-	if !v.o.PerRequest {
-		return v.o.Host.Roots().Given() || v.o.Host.DeclaredRoots()
+func (s *Server) given(child string) bool {
+	if !s.o.PerRequest {
+		return s.o.Host.Roots().Given() || s.o.Host.DeclaredRoots()
 	}
-	set, _ := v.o.Host.Served(child)
+	set, _ := s.o.Host.Served(child)
 	return set != ""
 }

@@ -69,10 +69,10 @@ func NewServer(o Options) *Server {
 }
 
 // Close gives up everything, and returns when all work has ended.
-func (v *Server) Close() { v.calls.close() }
+func (s *Server) Close() { s.calls.close() }
 
 // Busy reports whether any work is under way, or waits for its client.
-func (v *Server) Busy() bool { return v.calls.busy() }
+func (s *Server) Busy() bool { return s.calls.busy() }
 
 // A Reply is what a transport lets the hub say on account of one request before
 // its answer: over stdio the connection, over HTTP the response of that request.
@@ -100,12 +100,12 @@ type Work func(c *Client, end *jsonrpc.Cancellation, request *jsonrpc.Message) j
 
 // Serve answers a request. ctx ends when the client no longer wants an answer, and
 // then nobody reads it.
-func (v *Server) Serve(ctx context.Context, r Request, work Work) jsonrpc.Answer {
+func (s *Server) Serve(ctx context.Context, r Request, work Work) jsonrpc.Answer {
 	request, err := Strip(r.Message)
 	if err != nil {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
 	}
-	c := v.Client(r.Meta, r.Reply)
+	c := s.Client(r.Meta, r.Reply)
 	c.request, c.asks, c.token, c.end.Base = request, r.Asks, slices.Clone(r.Meta.Token), ctx
 	if !c.asks {
 		defer c.end.Free()
@@ -119,11 +119,11 @@ func (v *Server) Serve(ctx context.Context, r Request, work Work) jsonrpc.Answer
 	}
 	c.given.answers = childAnswers(responses)
 	if r.Message.Param(MemberState) != nil {
-		switch kind, payload, refusal := v.openState(c.subject(), r.Message); {
+		switch kind, payload, refusal := s.openState(c.subject(), r.Message); {
 		case refusal.Error != nil:
 			return refusal
 		case kind == stateSuspended:
-			if a, ok := v.resume(ctx, string(payload), responses, c.state.current); ok {
+			if a, ok := s.resume(ctx, string(payload), responses, c.state.current); ok {
 				return a
 			}
 			c.given.answers = nil // to questions that will be asked once more
@@ -144,25 +144,25 @@ func (v *Server) Serve(ctx context.Context, r Request, work Work) jsonrpc.Answer
 
 // Client is the client of a request that is answered by none of Serve's work. It
 // can be told things, and says of itself what came with the request.
-func (v *Server) Client(meta Meta, reply Reply) *Client {
-	return &Client{v: v, given: given{meta: meta}, state: clientState{current: &roundTrip{meta, reply}}}
+func (s *Server) Client(meta Meta, reply Reply) *Client {
+	return &Client{server: s, given: given{meta: meta}, state: clientState{current: &roundTrip{meta, reply}}}
 }
 
 // resume goes on with a suspended request: its client has come again. ok is false
 // for one that gave way to others meanwhile: it is made anew.
-func (v *Server) resume(ctx context.Context, id string, responses []byte, t *roundTrip) (a jsonrpc.Answer, ok bool) {
-	c := v.calls.find(id)
+func (s *Server) resume(ctx context.Context, id string, responses []byte, t *roundTrip) (a jsonrpc.Answer, ok bool) {
+	c := s.calls.find(id)
 	if c != nil {
 		if err := c.check(responses); err != nil {
 			return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error()), true
 		}
-		c = v.calls.take(id)
+		c = s.calls.take(id)
 	}
 	switch {
 	case c != nil:
 		c.proceed(responses, t)
 		return c.attend(ctx), true
-	case v.calls.gaveWay(id):
+	case s.calls.gaveWay(id):
 		return jsonrpc.Answer{}, false
 	}
 	return refuseState("it was answered already, or the request was given up"), true
@@ -227,10 +227,10 @@ func (c *Client) take(kind byte, payload, responses []byte) (a jsonrpc.Answer, o
 			return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, fmt.Sprintf("/params/inputResponses/%s: %v", RootsKey, err)), false
 		}
 		var view rootsmgr.View
-		if c.v.standsAlone() {
-			view = c.v.o.Host.Roots().WithCallOnce(page)
+		if c.server.standsAlone() {
+			view = c.server.o.Host.Roots().WithCallOnce(page)
 		} else {
-			view = c.v.o.Host.Roots().WithCall(page)
+			view = c.server.o.Host.Roots().WithCall(page)
 		}
 		c.given.roots = &view
 	}

@@ -29,9 +29,9 @@ const purposeState = "requestState"
 // subject is what a requestState is bound to: the same request of the same
 // principal. All of a request counts but _meta, which differs each time, and what
 // the retry adds.
-func (v *Server) subject(m *jsonrpc.Message) []byte {
+func (s *Server) subject(m *jsonrpc.Message) []byte {
 	h := sha256.New()
-	put(h, 's', []byte(v.o.Bearer))
+	put(h, 's', []byte(s.o.Bearer))
 	put(h, 'm', []byte(m.Method))
 	members := slices.DeleteFunc(slices.Clone(m.Members), func(mb jsonrpc.Member) bool {
 		return mb.Name == "_meta" || mb.Name == MemberResponses || mb.Name == MemberState
@@ -89,20 +89,20 @@ func digestValue(h hash.Hash, raw []byte) {
 }
 
 // sealState makes a requestState that lives for StateTime.
-func (v *Server) sealState(subject []byte, kind byte, payload []byte) (string, error) {
-	return v.o.Seal.Seal(purposeState, subject, time.Now().Add(StateTime), append([]byte{kind}, payload...))
+func (s *Server) sealState(subject []byte, kind byte, payload []byte) (string, error) {
+	return s.o.Seal.Seal(purposeState, subject, time.Now().Add(StateTime), append([]byte{kind}, payload...))
 }
 
 // StateTime is how long a client may take to answer what a request was asked.
 const StateTime = 10 * time.Minute
 
 // openState reads a requestState; the answer is why it is refused.
-func (v *Server) openState(subject []byte, m *jsonrpc.Message) (kind byte, payload []byte, refusal jsonrpc.Answer) {
+func (s *Server) openState(subject []byte, m *jsonrpc.Message) (kind byte, payload []byte, refusal jsonrpc.Answer) {
 	token, ok := jsonrpc.String(m.Param(MemberState))
 	if !ok {
 		return 0, nil, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "requestState is to be the string that was given, at /params/requestState")
 	}
-	raw, err := v.o.Seal.Open(purposeState, subject, time.Now(), token)
+	raw, err := s.o.Seal.Open(purposeState, subject, time.Now(), token)
 	switch {
 	case errors.Is(err, seal.ErrExpired):
 		return 0, nil, refuseState("it was given out too long ago")

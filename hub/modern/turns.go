@@ -203,12 +203,12 @@ func (c *Client) takeTurn(ctx context.Context, child string) error {
 		serve = *view
 		set = rootsmgr.SetID("", view.Snapshot.Roots())
 	case c.judging.provisional: // what was looked for among the roots served is to stay so
-		set, serve = c.v.o.Host.Served(child)
+		set, serve = c.server.o.Host.Served(child)
 	default:
 		return nil
 	}
 	c.leaveTurn()
-	gate := c.v.gates.of(child)
+	gate := c.server.gates.of(child)
 	soon, cancel := context.WithTimeoutCause(ctx, TurnTime, errTurnTime)
 	defer cancel()
 	if err := c.enter(soon, gate, set); err != nil {
@@ -221,13 +221,13 @@ func (c *Client) takeTurn(ctx context.Context, child string) error {
 	if set == "" {
 		return nil // no call has brought any yet
 	}
-	return c.v.o.Host.Serve(ctx, child, set, serve)
+	return c.server.o.Host.Serve(ctx, child, set, serve)
 }
 
 // enter waits for the turn of a gate, and has calls give way that have it and
 // wait for their clients meanwhile.
 func (c *Client) enter(ctx context.Context, gate *turns, set string) error {
-	return gate.enter(ctx, set, func() { c.v.calls.giveWay(gate, time.Now().Add(-GivesWayAfter)) })
+	return gate.enter(ctx, set, func() { c.server.calls.giveWay(gate, time.Now().Add(-GivesWayAfter)) })
 }
 
 // turnNow is the turn that the request has.

@@ -35,42 +35,42 @@ type digest struct {
 
 // New makes an Admission. An error is why nobody could call, or who may is said twice.
 func New(o Options) (*Admission, error) {
-	g := &Admission{open: o.Open, headers: o.Headers, exposed: strings.Join(o.Exposed, ", "), hosts: map[string]bool{}, origins: map[string]bool{}, cross: http.NewCrossOriginProtection()}
+	a := &Admission{open: o.Open, headers: o.Headers, exposed: strings.Join(o.Exposed, ", "), hosts: map[string]bool{}, origins: map[string]bool{}, cross: http.NewCrossOriginProtection()}
 	for _, h := range o.Hosts {
-		g.hosts[strings.ToLower(h)] = true
+		a.hosts[strings.ToLower(h)] = true
 	}
 	for _, origin := range o.Origins {
-		if err := g.cross.AddTrustedOrigin(origin); err != nil {
+		if err := a.cross.AddTrustedOrigin(origin); err != nil {
 			return nil, fmt.Errorf("http.origins: %q: %w", origin, err)
 		}
-		g.origins[strings.ToLower(origin)] = true
+		a.origins[strings.ToLower(origin)] = true
 	}
 	for _, t := range o.Tokens {
 		if t.Secret == "" || t.Name == "" {
 			return nil, fmt.Errorf("http.tokens: the token of %q is empty, or nobody's", t.Name)
 		}
 		sum := sha256.Sum256([]byte(t.Secret))
-		for _, other := range g.tokens {
+		for _, other := range a.tokens {
 			if other.sum == sum || other.caller.Name == t.Name {
 				return nil, fmt.Errorf("http.tokens: %q and %q have one name or one secret: whose a request is could not be told", other.caller.Name, t.Name)
 			}
 		}
-		g.tokens = append(g.tokens, digest{Caller{Name: t.Name, Ceiling: t.Roots}, sum})
+		a.tokens = append(a.tokens, digest{Caller{Name: t.Name, Ceiling: t.Roots}, sum})
 	}
-	known := len(g.tokens) > 0 || o.Resource != nil
+	known := len(a.tokens) > 0 || o.Resource != nil
 	switch {
-	case known && o.Local != "", g.open && (known || o.Local != ""):
+	case known && o.Local != "", a.open && (known || o.Local != ""):
 		return nil, errors.New("who may call is said twice: by tokens, and otherwise")
 	case o.Local != "":
-		g.tokens = append(g.tokens, digest{Caller{}, sha256.Sum256([]byte(o.Local))})
-	case !known && !g.open:
+		a.tokens = append(a.tokens, digest{Caller{}, sha256.Sum256([]byte(o.Local))})
+	case !known && !a.open:
 		return nil, errors.New("nobody could call: there is no token that anybody could show")
 	}
 	var err error
 	if o.Resource != nil {
-		g.resource, err = newResource(*o.Resource, o.Tokens)
+		a.resource, err = newResource(*o.Resource, o.Tokens)
 	}
-	return g, err
+	return a, err
 }
 
 // A Refusal is why a request is not taken.
@@ -87,43 +87,43 @@ var ErrAnswered = errors.New("the request is answered")
 // Admit checks one request and tells whose it is. The error is ErrAnswered or a *Refusal,
 // of which the headers are set. A request that shows what another on its connection was
 // admitted by is compared with that one.
-func (g *Admission) Admit(w http.ResponseWriter, r *http.Request) (Caller, error) {
+func (a *Admission) Admit(w http.ResponseWriter, r *http.Request) (Caller, error) {
 	before := visitorOf(r.Context()).credentials()
-	if err := g.host(r, before); err != nil {
+	if err := a.host(r, before); err != nil {
 		return Caller{}, &Refusal{http.StatusForbidden, err.Error()}
 	}
-	if err := g.origin(r); err != nil {
+	if err := a.origin(r); err != nil {
 		return Caller{}, &Refusal{http.StatusForbidden, err.Error()}
 	}
-	if origin := r.Header.Get("Origin"); origin != "" && g.origins[strings.ToLower(origin)] {
+	if origin := r.Header.Get("Origin"); origin != "" && a.origins[strings.ToLower(origin)] {
 		h := w.Header()
 		h.Set("Access-Control-Allow-Origin", origin)
 		h.Add("Vary", "Origin")
-		h.Set("Access-Control-Expose-Headers", g.exposed)
+		h.Set("Access-Control-Expose-Headers", a.exposed)
 		if r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != "" {
 			h.Set("Access-Control-Allow-Methods", "GET, POST, DELETE")
-			h.Set("Access-Control-Allow-Headers", strings.Join(g.allowedHeaders(r.Header), ", "))
+			h.Set("Access-Control-Allow-Headers", strings.Join(a.allowedHeaders(r.Header), ", "))
 			h.Set("Access-Control-Max-Age", "600")
 			w.WriteHeader(http.StatusNoContent)
 			return Caller{}, ErrAnswered
 		}
 	}
-	return g.token(w, r, before)
+	return a.token(w, r, before)
 }
 
 // Metadata serves what tells clients where to get a token, to everybody; nil where that is
 // not at this path.
-func (g *Admission) Metadata(path string) http.Handler {
-	if g.resource == nil || path != g.resource.path && path != wellKnown {
+func (a *Admission) Metadata(path string) http.Handler {
+	if a.resource == nil || path != a.resource.path && path != wellKnown {
 		return nil
 	}
-	return g.resource.metadata
+	return a.resource.metadata
 }
 
 // allowedHeaders are the headers that a listed page may send: those of the
 // protocol, and of the parameters of tools (Mcp-Param-) those that it asks for.
-func (g *Admission) allowedHeaders(h http.Header) []string {
-	all := append([]string{"Authorization", "Content-Type", "Accept"}, g.headers...)
+func (a *Admission) allowedHeaders(h http.Header) []string {
+	all := append([]string{"Authorization", "Content-Type", "Accept"}, a.headers...)
 	for _, v := range h.Values("Access-Control-Request-Headers") {
 		for _, name := range strings.Split(v, ",") {
 			name = strings.TrimSpace(name)
@@ -143,8 +143,8 @@ func bearer(authorization string) (secret string, ok bool) {
 }
 
 // token tells whose bearer token a request carries.
-func (g *Admission) token(w http.ResponseWriter, r *http.Request, before *credentials) (Caller, error) {
-	if g.open {
+func (a *Admission) token(w http.ResponseWriter, r *http.Request, before *credentials) (Caller, error) {
+	if a.open {
 		return Caller{}, nil
 	}
 	authorization := r.Header.Get("Authorization")
@@ -153,11 +153,11 @@ func (g *Admission) token(w http.ResponseWriter, r *http.Request, before *creden
 	}
 	secret, ok := bearer(authorization)
 	if !ok {
-		return g.unknown(w, r, "")
+		return a.unknown(w, r, "")
 	}
-	who, ok := g.known(secret)
+	who, ok := a.known(secret)
 	if !ok {
-		return g.unknown(w, r, secret)
+		return a.unknown(w, r, secret)
 	}
 	visitorOf(r.Context()).admitted(&credentials{r.Host, authorization, who})
 	return who, nil
@@ -165,9 +165,9 @@ func (g *Admission) token(w http.ResponseWriter, r *http.Request, before *creden
 
 // known finds whose token it is. All are compared, each in constant time, so that the
 // time taken tells nothing.
-func (g *Admission) known(secret string) (who Caller, ok bool) {
+func (a *Admission) known(secret string) (who Caller, ok bool) {
 	sum := sha256.Sum256([]byte(secret))
-	for _, t := range g.tokens {
+	for _, t := range a.tokens {
 		if subtle.ConstantTimeCompare(sum[:], t.sum[:]) == 1 {
 			who, ok = t.caller, true
 		}
@@ -176,9 +176,9 @@ func (g *Admission) known(secret string) (who Caller, ok bool) {
 }
 
 // unknown tells whose a request is by the issuers that the hub trusts.
-func (g *Admission) unknown(w http.ResponseWriter, r *http.Request, secret string) (Caller, error) {
-	if g.resource != nil {
-		return g.resource.caller(w, r, secret)
+func (a *Admission) unknown(w http.ResponseWriter, r *http.Request, secret string) (Caller, error) {
+	if a.resource != nil {
+		return a.resource.caller(w, r, secret)
 	}
 	w.Header().Set("WWW-Authenticate", `Bearer realm="mcphub"`)
 	return Caller{}, &Refusal{http.StatusUnauthorized, "a bearer token is needed that this hub knows; mcphub install CLIENT --http gives a client the one of this user"}
@@ -187,12 +187,12 @@ func (g *Admission) unknown(w http.ResponseWriter, r *http.Request, secret strin
 // host refuses a name that the hub is not known by: a web page whose name was
 // pointed at this machine (DNS rebinding) comes with that name. One that was let
 // through on this connection before is known.
-func (g *Admission) host(r *http.Request, before *credentials) error {
+func (a *Admission) host(r *http.Request, before *credentials) error {
 	if before != nil && r.Host == before.host {
 		return nil
 	}
 	name := hostname(r.Host)
-	if g.hosts[strings.ToLower(r.Host)] || g.hosts[name] {
+	if a.hosts[strings.ToLower(r.Host)] || a.hosts[name] {
 		return nil
 	}
 	here, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
@@ -211,15 +211,15 @@ var errOrigin = errors.New("the page that sent this request is not listed in htt
 
 // origin refuses web pages that are not listed, but for those that the hub's
 // own address served.
-func (g *Admission) origin(r *http.Request) error {
+func (a *Admission) origin(r *http.Request) error {
 	for _, origin := range r.Header.Values("Origin") {
 		u, err := url.Parse(origin)
 		same := err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && strings.EqualFold(u.Host, r.Host)
-		if !same && !g.origins[strings.ToLower(origin)] {
+		if !same && !a.origins[strings.ToLower(origin)] {
 			return errOrigin
 		}
 	}
-	if len(r.Header.Values("Origin")) > 1 || g.cross.Check(r) != nil {
+	if len(r.Header.Values("Origin")) > 1 || a.cross.Check(r) != nil {
 		return errOrigin
 	}
 	return nil
