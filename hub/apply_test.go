@@ -105,7 +105,7 @@ func TestApplyThatFailsChangesNothing(t *testing.T) {
 	c := connect(t, h)
 	c.handshake(`{}`)
 	c.raw("tools/list", `{}`)
-	before, g := pid(t, h, "kid"), h.now()
+	before, conf := pid(t, h, "kid"), h.now()
 	noChecker := testConfig(t, other(kid, "x"))
 	noChecker.Checker = nil
 	twice := testConfig(t, other(kid, "x"))
@@ -115,7 +115,7 @@ func TestApplyThatFailsChangesNothing(t *testing.T) {
 			t.Error("no error")
 		}
 	}
-	if h.now() != g || pid(t, h, "kid") != before {
+	if h.now() != conf || pid(t, h, "kid") != before {
 		t.Error("something changed all the same")
 	}
 	c.raw("tools/call", toolCall("kid__echo", `{}`))
@@ -284,11 +284,11 @@ func TestRootsChangeAmidApply(t *testing.T) {
 	c.handshake(`{"roots":{"listChanged":true}}`)
 	c.raw("tools/list", `{}`)
 	old := h.now()
-	g, err := configuration.New(testConfig(t, kid, scripted("late", childtest.Script{})), h.own, old)
+	conf, err := configuration.New(testConfig(t, kid, scripted("late", childtest.Script{})), h.own, old)
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.sessions.Replace(g)
+	h.sessions.Replace(conf)
 	updates := sessionOfTest(h).roots.Updates()
 	c.setRoots(two)
 	if err := c.conn.Notify(context.Background(), "notifications/roots/list_changed"); err != nil {
@@ -298,8 +298,8 @@ func TestRootsChangeAmidApply(t *testing.T) {
 	for range 50 {
 		c.raw("ping", `{}`)
 	}
-	h.sup.Apply(g.Specs())
-	g.Followed(old)
+	h.sup.Apply(conf.Specs())
+	conf.Followed(old)
 	if got := c.raw("tools/call", toolCall("late__echo", `{"a":1}`)); !strings.Contains(got, `{"a":1}`) {
 		t.Error(got)
 	}

@@ -66,15 +66,15 @@ func New(cfg Config) (*Hub, error) {
 	}
 	cfg.Audit.Recent = &h.recent
 	h.recorded = record.NewGroup(cfg.Audit.To, cfg.Log)
-	g, err := configuration.New(cfg, h.own, nil)
+	conf, err := configuration.New(cfg, h.own, nil)
 	if err != nil {
 		return nil, err
 	}
-	g.Followed(nil)
-	h.current.Set(g)
-	limits := &g.Limits
+	conf.Followed(nil)
+	h.current.Set(conf)
+	limits := &conf.Limits
 	h.sup = children.NewSupervisor(children.Options{
-		Specs: g.Specs(), Observer: observer{h}, Client: h.clientOf, Level: h.levelOf, Roots: h.rootsQuery, NoRoots: h.noRoots, Log: cfg.Log, Version: cfg.Version, Said: cfg.Said, Record: cfg.Record, Redefined: h.toldRedefined, Refused: h.toldRefused, Launcher: cfg.Launcher,
+		Specs: conf.Specs(), Observer: observer{h}, Client: h.clientOf, Level: h.levelOf, Roots: h.rootsQuery, NoRoots: h.noRoots, Log: cfg.Log, Version: cfg.Version, Said: cfg.Said, Record: cfg.Record, Redefined: h.toldRedefined, Refused: h.toldRefused, Launcher: cfg.Launcher,
 		MaxStarting: limits.Starting, MaxChildren: limits.Children, Environ: cfg.Environ, Home: cfg.Home, Dir: cfg.Dir, Cache: cfg.Cache, Secret: cfg.Secret, Login: cfg.Login, Writes: cfg.Reaches,
 	})
 	h.sessions.Supervisor, h.sessions.Reaches = h.sup, cfg.Reaches
@@ -121,12 +121,12 @@ func (h *Hub) Apply(ctx context.Context, cfg Config) (Applied, error) {
 	}
 	defer done()
 	old := h.now()
-	g, err := configuration.New(cfg, h.own, old)
+	conf, err := configuration.New(cfg, h.own, old)
 	if err != nil {
 		return Applied{}, err
 	}
-	h.follow(g, old)
-	return since(g, old), nil
+	h.follow(conf, old)
+	return since(conf, old), nil
 }
 
 // beginReplacing waits until nobody else replaces the configuration. done lets the next one.
@@ -139,29 +139,29 @@ func (h *Hub) beginReplacing(ctx context.Context) (done func(), err error) {
 	}
 }
 
-// follow puts g in the place of old, for sessions and supervisor alike.
-func (h *Hub) follow(g, old *configuration.Configuration) {
-	h.sessions.Replace(g)
-	h.sup.Apply(g.Specs())
-	g.Followed(old)
+// follow puts conf in the place of old, for sessions and supervisor alike.
+func (h *Hub) follow(conf, old *configuration.Configuration) {
+	h.sessions.Replace(conf)
+	h.sup.Apply(conf.Specs())
+	conf.Followed(old)
 }
 
-// since tells g and old apart.
-func since(g, old *configuration.Configuration) Applied {
-	a := Applied{Generation: g.Number}
-	for _, name := range g.ChildNames() {
+// since tells conf and old apart.
+func since(conf, old *configuration.Configuration) Applied {
+	a := Applied{Generation: conf.Number}
+	for _, name := range conf.ChildNames() {
 		was := old.Child(name)
 		switch {
 		case was == nil:
 			a.Added = append(a.Added, name)
-		case was.Spec.Revision != g.Child(name).Spec.Revision:
+		case was.Spec.Revision != conf.Child(name).Spec.Revision:
 			a.Replaced = append(a.Replaced, name)
 		default:
 			a.Untouched = append(a.Untouched, name)
 		}
 	}
 	for _, name := range old.ChildNames() {
-		if g.Child(name) == nil {
+		if conf.Child(name) == nil {
 			a.Removed = append(a.Removed, name)
 		}
 	}

@@ -32,18 +32,18 @@ func TestLimitOfDefinitions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := h.now()
+	conf := h.now()
 	offer := &offers.Offer{}
 	for i := range 45 {
 		offer.Tools = append(offer.Tools, definition(fmt.Sprint("t", i), 1<<20))
 	}
 	offer.Tools = append(offer.Tools, definition("large", 19<<20))
-	if o := g.KeepOffer(g.Child("kid"), offer); len(o.Tools) != 46 || o.Omitted != nil || log.Len() != 0 {
+	if o := conf.KeepOffer(conf.Child("kid"), offer); len(o.Tools) != 46 || o.Omitted != nil || log.Len() != 0 {
 		t.Fatalf("%d tools of 64 MiB are offered, and %v not", len(o.Tools), o.Omitted)
 	}
 	more := *offer
 	more.Tools = append(more.Tools, definition("one-more", 100), definition("two-more", 100))
-	o := g.KeepOffer(g.Child("kid"), &more)
+	o := conf.KeepOffer(conf.Child("kid"), &more)
 	if len(o.Tools) != 46 || len(o.Omitted) != 2 || o.Omitted[0].Name != "one-more" || !strings.Contains(o.Omitted[0].Reason, "67108864 bytes") || !strings.Contains(o.Omitted[0].Reason, `"definitions"`) {
 		t.Errorf("%d tools, %v", len(o.Tools), o.Omitted)
 	}

@@ -49,9 +49,9 @@ const listTTL = time.Minute
 // still come. It is for everybody only where they all say so. k is Kinds for what
 // the hub says of itself, which is made of what they say of themselves.
 func (s *Session) keeping(k catalog.Kind) modern.Caching {
-	g := s.hub.now()
+	conf := s.hub.now()
 	ttl, parts, public := listTTL, 0, true
-	for _, name := range g.ChildNames() {
+	for _, name := range conf.ChildNames() {
 		st, o := s.OwnOffer(name)
 		if o == nil {
 			return modern.Caching{}
@@ -86,8 +86,8 @@ func (s *Session) keeping(k catalog.Kind) modern.Caching {
 // known by now, to the result of initialize.
 func (s *Session) withExtensions(result []byte) []byte {
 	caps := jsonrpc.Get(result, "capabilities")
-	g, offers := s.Offers()
-	all := g.Offers.Extensions(offers)
+	conf, offers := s.Offers()
+	all := conf.Offers.Extensions(offers)
 	if !jsonrpc.IsObject(caps) || len(all) == 0 {
 		return result
 	}
@@ -103,8 +103,8 @@ func (s *Session) expects(k spec.Key, method string) bool {
 	if able.Extends(method) {
 		return true
 	}
-	g, offers := s.Offers()
-	among := g.Offers.Extensions(offers).Speakers(method)
+	conf, offers := s.Offers()
+	among := conf.Offers.Extensions(offers).Speakers(method)
 	return slices.Contains(among, k.Child) && (len(among) == 1 || offers[k.Child].Extends(method))
 }
 
@@ -117,8 +117,8 @@ func (s *Session) withInstructions(result []byte) []byte {
 		return result
 	}
 	before := len(text)
-	g, offers := s.Offers()
-	for _, name := range g.ChildNames() {
+	conf, offers := s.Offers()
+	for _, name := range conf.ChildNames() {
 		offer := offers[name]
 		if offer == nil || offer.Raw.Instructions == "" {
 			continue

@@ -35,22 +35,22 @@ type PlannedServer struct {
 // Plan tells what Apply would do with this Config. It changes and starts nothing.
 func (h *Hub) Plan(cfg Config) ([]PlannedServer, error) {
 	old := h.now()
-	g, err := configuration.New(cfg, h.own, old)
+	conf, err := configuration.New(cfg, h.own, old)
 	if err != nil {
 		return nil, err
 	}
-	p := planner{h: h, old: old, g: g, sessions: h.everySession(), offers: h.sessions.Offers()}
-	p.news = children.News(g.Specs(), children.Options{Environ: cfg.Environ, Home: cfg.Home, Dir: cfg.Dir})
+	p := planner{h: h, old: old, next: conf, sessions: h.everySession(), offers: h.sessions.Offers()}
+	p.news = children.News(conf.Specs(), children.Options{Environ: cfg.Environ, Home: cfg.Home, Dir: cfg.Dir})
 	return p.servers(), nil
 }
 
 // planner compares what is in force with what would be.
 type planner struct {
-	h        *Hub
-	old, g   *configuration.Configuration
-	sessions []*Session
-	offers   map[string]*catalog.Offer // of the children that run, by name
-	news     map[string][]string       // what names of entries open that nobody was told of
+	h         *Hub
+	old, next *configuration.Configuration
+	sessions  []*Session
+	offers    map[string]*catalog.Offer // of the children that run, by name
+	news      map[string][]string       // what names of entries open that nobody was told of
 }
 
 func (h *Hub) everySession() []*Session {
@@ -58,15 +58,15 @@ func (h *Hub) everySession() []*Session {
 }
 
 func (p *planner) servers() []PlannedServer {
-	changes, processes := since(p.g, p.old), p.h.processes()
-	before, after := p.listed(p.old), p.listed(p.g)
+	changes, processes := since(p.next, p.old), p.h.processes()
+	before, after := p.listed(p.old), p.listed(p.next)
 	var out []PlannedServer
-	for _, name := range slices.Concat(p.g.ChildNames(), changes.Removed) {
+	for _, name := range slices.Concat(p.next.ChildNames(), changes.Removed) {
 		s := PlannedServer{Server: name, Change: PlanStays}
 		switch {
 		case slices.Contains(changes.Removed, name):
 			s.Change = PlanStops
-			if why := unserved(p.g, name); why != noEntry {
+			if why := unserved(p.next, name); why != noEntry {
 				s.Why = why
 			}
 		case slices.Contains(changes.Added, name):
@@ -74,7 +74,7 @@ func (p *planner) servers() []PlannedServer {
 		case slices.Contains(changes.Replaced, name):
 			s.Change = PlanRestarts
 		default:
-			if s.Why = p.moved(p.g.Child(name)); s.Why != "" {
+			if s.Why = p.moved(p.next.Child(name)); s.Why != "" {
 				s.Change = PlanRestarts
 			}
 		}
@@ -108,11 +108,11 @@ func (p *planner) moved(c *Child) string {
 		if !assigned {
 			continue
 		}
-		view := s.roots.Preview(p.g.Fallback, p.g.Roots)
+		view := s.roots.Preview(p.next.Fallback, p.next.Roots)
 		if b, ok := s.member.FromCalls(c.Spec.Name); ok {
 			view = b.View
 		}
-		roots := s.member.RootsFor(p.g, c, view)
+		roots := s.member.RootsFor(p.next, c, view)
 		switch k := s.member.KeyFor(c, roots); {
 		case k != at.Key:
 			return "another process serves the other roots"
@@ -125,19 +125,19 @@ func (p *planner) moved(c *Child) string {
 
 // listed are the names of the tools of each server that are on the list under a
 // configuration, in its order, as far as their offers are known.
-func (p *planner) listed(g *configuration.Configuration) map[string][]string {
+func (p *planner) listed(conf *configuration.Configuration) map[string][]string {
 	offers := map[string]*catalog.Offer{}
-	for i := range g.Children {
-		c := &g.Children[i]
+	for i := range conf.Children {
+		c := &conf.Children[i]
 		if raw := p.offerOf(c); raw != nil {
-			offers[c.Spec.Name] = g.Offers.Read(c.Spec.Name, raw)
+			offers[c.Spec.Name] = conf.Offers.Read(c.Spec.Name, raw)
 		}
 	}
 	out := map[string][]string{}
 	for name := range offers {
 		out[name] = nil
 	}
-	for _, t := range g.Offers.Catalog(offers).Listed() {
+	for _, t := range conf.Offers.Catalog(offers).Listed() {
 		if t.Child != "" {
 			out[t.Child] = append(out[t.Child], t.Name)
 		}

@@ -275,10 +275,10 @@ func TestShortWayNeedsTheCurrentDefinition(t *testing.T) {
 	var s *Session
 	for _, s = range c.hub.sessions.Sessions() {
 	}
-	g := c.hub.now()
+	conf := c.hub.now()
 	current := s.Catalog().Tool("kid__echo").Offer
 	for _, from := range []*offers.Offer{current, {ServerName: "scripted", Tools: [][]byte{[]byte(wideTool)}}} {
-		stale := g.Offers.Read("kid", &offers.Offer{ServerName: "scripted", Tools: [][]byte{[]byte(wideTool)}})
+		stale := conf.Offers.Read("kid", &offers.Offer{ServerName: "scripted", Tools: [][]byte{[]byte(wideTool)}})
 		stale.Tools[0].Offer = from
 		status, _, _, _ := s.ChildStatus("kid")
 		s.Take(&status, stale)

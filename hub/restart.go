@@ -40,11 +40,11 @@ func (h *Hub) Restart(ctx context.Context, name string) (Restarted, error) {
 		return r, err
 	}
 	r.Processes = len(start)
-	g := h.current.Followed()
+	conf := h.current.Followed()
 	failed := make(chan error, len(start))
 	for _, s := range start {
 		go func() {
-			lease, err := s.calls.Acquire(ctx, g, name)
+			lease, err := s.calls.Acquire(ctx, conf, name)
 			if err == nil {
 				lease.Release()
 			}
@@ -73,12 +73,12 @@ func (h *Hub) replaceChild(ctx context.Context, name string) ([]*Session, error)
 	if old.Child(name) == nil {
 		return nil, &NotServedError{name, unserved(old, name)}
 	}
-	g, err := configuration.New(old.Settings, h.own, old, name)
+	conf, err := configuration.New(old.Settings, h.own, old, name)
 	if err != nil {
 		return nil, err
 	}
 	served := h.servedBy(name)
-	h.follow(g, old)
+	h.follow(conf, old)
 	return served, nil
 }
 
@@ -101,11 +101,11 @@ func (h *Hub) servedBy(name string) (sessions []*Session) {
 }
 
 // unserved says why there is no child of this name.
-func unserved(g *configuration.Configuration, name string) string {
-	if b := g.BrokenEntry(name); b != nil {
+func unserved(conf *configuration.Configuration, name string) string {
+	if b := conf.BrokenEntry(name); b != nil {
 		return b.Reason
 	}
-	if slices.Contains(g.Disabled, name) {
+	if slices.Contains(conf.Disabled, name) {
 		return "disabled"
 	}
 	return noEntry

@@ -31,22 +31,22 @@ func TestServedByThePolicyInForce(t *testing.T) {
 
 	// A reload that has come as far as the sessions, and no further.
 	old := h.now()
-	g, err := configuration.New(under(t, cfg, policy.Policy{Rules: []policy.Rule{
+	conf, err := configuration.New(under(t, cfg, policy.Policy{Rules: []policy.Rule{
 		{Name: "docs", Then: policy.Allow, Paths: &policy.PathRule{Within: d["docs"]}},
 	}}), h.own, old)
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.sessions.Replace(g)
+	h.sessions.Replace(conf)
 	if err := given(); !errors.Is(err, context.Canceled) {
 		t.Errorf("a call does not wait for the directories of the policy that it is judged by: %v", err)
 	}
-	h.sup.Apply(g.Specs())
-	g.Followed(old)
+	h.sup.Apply(conf.Specs())
+	conf.Followed(old)
 	if err := s.member.AwaitServed(t.Context(), s.roots.View(), cfg.Roots.Timeout); err != nil {
 		t.Fatal(err)
 	}
-	if n := len(s.member.RootsFor(g, g.Child("kid"), s.roots.View())); n != 2 {
+	if n := len(s.member.RootsFor(conf, conf.Child("kid"), s.roots.View())); n != 2 {
 		t.Fatalf("%d roots, want 2", n)
 	}
 	if err := given(); err != nil {

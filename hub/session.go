@@ -87,7 +87,7 @@ type sessionTables struct {
 }
 
 func (h *Hub) newSession(o sessionOptions) *Session {
-	id, g := uuid.NewString(), h.now()
+	id, conf := uuid.NewString(), h.now()
 	if o.bearer == "" {
 		o.bearer = "session " + id
 	}
@@ -96,9 +96,9 @@ func (h *Hub) newSession(o sessionOptions) *Session {
 	}
 	s := &Session{
 		id: id, sessionOptions: o, hub: h, since: time.Now(), started: make(chan struct{}), clientKnown: make(chan struct{}),
-		log: g.Log.With().Str("session", id[:8]).Logger(),
+		log: conf.Log.With().Str("session", id[:8]).Logger(),
 	}
-	s.Offering = offering.New(g, &h.current, func(child string) bool { return s.member.Moved(child) })
+	s.Offering = offering.New(conf, &h.current, func(child string) bool { return s.member.Moved(child) })
 	s.modern = modern.NewServer(modern.Options{
 		Host: modernHost{s}, Info: h.serverInfo, Seal: o.seal, Bearer: o.bearer, PerRequest: o.stateless, Suspended: &h.suspended, Log: s.log,
 	})

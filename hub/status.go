@@ -114,26 +114,26 @@ func (s *Session) rootsReport(ctx context.Context) rootsReport {
 	}
 	r.Config = s.hub.ConfigState()
 	r.Report = s.approvals.Report()
-	g := s.hub.now()
-	r.Policy, r.Resources = reportPolicy(g.Checker), g.Checker.Resources(view)
-	r.Audit = g.Audit.Status()
+	conf := s.hub.now()
+	r.Policy, r.Resources = reportPolicy(conf.Checker), conf.Checker.Resources(view)
+	r.Audit = conf.Audit.Status()
 	r.Redefined = s.hub.redefined.List()
-	for _, name := range g.ChildNames() {
-		r.Children = append(r.Children, s.childRoots(g, name, view))
+	for _, name := range conf.ChildNames() {
+		r.Children = append(r.Children, s.childRoots(conf, name, view))
 	}
 	r.extensionsReport = reportExtensions(s.Catalog().Extensions())
 	return r
 }
 
-func (s *Session) childRoots(g *configuration.Configuration, name string, view rootsmgr.View) childRoots {
+func (s *Session) childRoots(conf *configuration.Configuration, name string, view rootsmgr.View) childRoots {
 	st, _, _, _ := s.ChildStatus(name)
-	share := g.Child(name).Spec.Share
+	share := conf.Child(name).Spec.Share
 	r := childRoots{
 		Server: name, State: st.State.String(), Error: st.Err, Asked: st.AskedRoots, Cwd: st.Cwd,
 		Share: share.String(), Sessions: s.hub.sessions.Sharing(s.member.Assigned().Key(name)), kernelReport: reportKernel(st.Sandbox),
 	}
-	if share == spec.ShareAll || len(g.Beside(name, nil)) > 0 {
-		for _, root := range s.member.RootsFor(g, g.Child(name), view) {
+	if share == spec.ShareAll || len(conf.Beside(name, nil)) > 0 {
+		for _, root := range s.member.RootsFor(conf, conf.Child(name), view) {
 			r.Served = append(r.Served, root.URI)
 		}
 	}
@@ -179,13 +179,13 @@ type serversReport struct {
 func (s *Session) serversReport(only string) serversReport {
 	c := s.Catalog()
 	out := serversReport{Servers: []serverReport{}, extensionsReport: reportExtensions(c.Extensions())}
-	g := c.By
-	for _, name := range g.ChildNames() {
+	conf := c.By
+	for _, name := range conf.ChildNames() {
 		if only != "" && only != name {
 			continue
 		}
 		st, _, _, _ := s.ChildStatus(name)
-		r := serverReport{Name: name, State: st.State.String(), Share: g.Child(name).Spec.Share.String(), Error: printable.Clean(st.Err), Restarts: st.Restarts, Tools: []toolReport{}}
+		r := serverReport{Name: name, State: st.State.String(), Share: conf.Child(name).Spec.Share.String(), Error: printable.Clean(st.Err), Restarts: st.Restarts, Tools: []toolReport{}}
 		if st.State != children.Ready {
 			r.Stderr = s.calls.StderrOf(st)
 		}
@@ -197,7 +197,7 @@ func (s *Session) serversReport(only string) serversReport {
 		r.NotOffered = reportOmitted(c.Omitted(name))
 		out.Servers = append(out.Servers, r)
 	}
-	for _, b := range g.Broken {
+	for _, b := range conf.Broken {
 		if only == "" || only == b.Name {
 			out.Servers = append(out.Servers, serverReport{Name: b.Name, State: "not configured", Error: b.Reason, Tools: []toolReport{}})
 		}
@@ -324,9 +324,9 @@ type sessionRoots struct {
 
 // Status tells how the hub stands. It may be called at any time.
 func (h *Hub) Status() Status {
-	g := h.now()
-	cfg := &g.Settings
-	st := Status{Policy: reportPolicy(g.Checker), Children: childrenStatus(cfg, h.sup.Status()), NotServed: []NotServed{}, Sessions: []SessionStatus{}, Audit: cfg.Audit.Status(), Redefined: h.redefined.List(), Refusals: h.recent.List()}
+	conf := h.now()
+	cfg := &conf.Settings
+	st := Status{Policy: reportPolicy(conf.Checker), Children: childrenStatus(cfg, h.sup.Status()), NotServed: []NotServed{}, Sessions: []SessionStatus{}, Audit: cfg.Audit.Status(), Redefined: h.redefined.List(), Refusals: h.recent.List()}
 	for _, b := range cfg.Broken {
 		st.NotServed = append(st.NotServed, NotServed{b.Name, b.Reason})
 	}
@@ -334,7 +334,7 @@ func (h *Hub) Status() Status {
 		st.NotServed = append(st.NotServed, NotServed{name, "disabled"})
 	}
 	sessions, offers := h.sessions.Sessions(), h.sessions.Offers()
-	st.extensionsReport = reportExtensions(g.Offers.Extensions(offers))
+	st.extensionsReport = reportExtensions(conf.Offers.Extensions(offers))
 	for i := range st.Children {
 		if o := offers[st.Children[i].Server]; o != nil {
 			st.Children[i].NotOffered = reportOmitted(o.Omitted)

@@ -63,11 +63,11 @@ func (s subscribeSession) First(ctx context.Context, uri string) (subscribe.Sour
 }
 
 func (s subscribeSession) At(child, uri string) subscribe.Source {
-	g := s.hub.now()
-	if g.Child(child) == nil {
+	conf := s.hub.now()
+	if conf.Child(child) == nil {
 		return nil
 	}
-	return source{s.Session, offering.Source{Source: catalog.Source{Child: child, URI: uri}, By: g}}
+	return source{s.Session, offering.Source{Source: catalog.Source{Child: child, URI: uri}, By: conf}}
 }
 
 func (s subscribeSession) Serving(child string) (spec.Key, children.Term) {

@@ -106,9 +106,9 @@ func (s *Session) getRoots(ctx context.Context, _ mcp.CallToolRequest) (*mcp.Cal
 
 func (s *Session) listServers(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	only := req.GetString("serverName", "")
-	g := s.hub.now()
-	if only != "" && g.Child(only) == nil && g.BrokenEntry(only) == nil {
-		return mcp.NewToolResultError(fmt.Sprintf("There is no server %q. Servers: %s", printable.Escape(only, 100), printable.List(g.ChildNames()))), nil
+	conf := s.hub.now()
+	if only != "" && conf.Child(only) == nil && conf.BrokenEntry(only) == nil {
+		return mcp.NewToolResultError(fmt.Sprintf("There is no server %q. Servers: %s", printable.Escape(only, 100), printable.List(conf.ChildNames()))), nil
 	}
 	s.AwaitStarted(ctx)
 	return structured(s.serversReport(only))

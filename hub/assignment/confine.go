@@ -22,18 +22,18 @@ func (m *Member[S]) RootsAreCurrent() bool {
 
 // boundaryOf is what the kernel is to hold a child to that is served roots from a view:
 // the boundary by which its calls are judged. roots are what it is served.
-func (m *Member[S]) boundaryOf(g *configuration.Configuration, c *configuration.Child, view rootsmgr.View, roots []guard.Root) sandbox.Boundary {
+func (m *Member[S]) boundaryOf(conf *configuration.Configuration, c *configuration.Child, view rootsmgr.View, roots []guard.Root) sandbox.Boundary {
 	switch {
 	case !c.Spec.Sandbox.Confines():
 		return sandbox.Boundary{}
 	case m.PerRequest && view.Ceiling == nil:
 		return sandbox.Boundary{Open: "each request of this client brings roots of its own, and its token has no ceiling (http.tokens)"}
 	case m.PerRequest: // every call stays within, and none makes it wider
-		return g.Boundary(c, view.Ceiling.Roots(), nil, nil)
+		return conf.Boundary(c, view.Ceiling.Roots(), nil, nil)
 	case view.Open:
 		return sandbox.Boundary{Open: view.Meaning()}
 	}
-	return g.Boundary(c, view.Snapshot.Roots(), roots, m.Approvals.Served(&c.Spec))
+	return conf.Boundary(c, view.Snapshot.Roots(), roots, m.Approvals.Served(&c.Spec))
 }
 
 // againAfter is when what could not be put on record is tried again.

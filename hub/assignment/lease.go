@@ -11,10 +11,10 @@ import (
 	"mcphub/rootsmgr"
 )
 
-// Ready is the right to call a child as g describes it where that takes no
+// Ready is the right to call a child as conf describes it where that takes no
 // waiting; nil where it does.
-func (m *Member[S]) Ready(g *configuration.Configuration, name string) *children.Lease {
-	c := g.Child(name)
+func (m *Member[S]) Ready(conf *configuration.Configuration, name string) *children.Lease {
+	c := conf.Child(name)
 	at, _ := m.assigned.Load().Of(name)
 	if c == nil || at.Revision != c.Spec.Revision {
 		return nil
@@ -32,14 +32,14 @@ func (m *Member[S]) Ready(g *configuration.Configuration, name string) *children
 
 // awaitAssignment returns the instance that serves the session now. A child that is
 // shared by roots has none before the roots are known.
-func (m *Member[S]) awaitAssignment(ctx context.Context, g *configuration.Configuration, name string) (spec.Key, error) {
-	c := g.Child(name)
+func (m *Member[S]) awaitAssignment(ctx context.Context, conf *configuration.Configuration, name string) (spec.Key, error) {
+	c := conf.Child(name)
 	if p, ok := m.assigned.Load().Of(name); ok && p.Revision == c.Spec.Revision {
 		return p.Key, nil
 	}
-	over := time.NewTimer(g.Roots.Timeout)
+	over := time.NewTimer(conf.Roots.Timeout)
 	defer over.Stop()
-	replaced := g.Replaced()
+	replaced := conf.Replaced()
 	for {
 		now := m.assigned.Load()
 		if p, ok := now.Of(name); ok && p.Revision == c.Spec.Revision {
@@ -60,15 +60,15 @@ func (m *Member[S]) awaitAssignment(ctx context.Context, g *configuration.Config
 	}
 }
 
-// Acquire waits for the right to call a child as g describes it, within its time
+// Acquire waits for the right to call a child as conf describes it, within its time
 // to start. Where the session moves meanwhile, it is that to call the instance
 // it moved to. The error is ErrSuperseded where a reload has replaced the child.
-func (m *Member[S]) Acquire(ctx context.Context, g *configuration.Configuration, name string) (*children.Lease, error) {
-	c := g.Child(name)
+func (m *Member[S]) Acquire(ctx context.Context, conf *configuration.Configuration, name string) (*children.Lease, error) {
+	c := conf.Child(name)
 	if c == nil {
 		return nil, configuration.ErrSuperseded
 	}
-	lease, err := m.acquireAssigned(ctx, g, name)
+	lease, err := m.acquireAssigned(ctx, conf, name)
 	switch {
 	case err != nil && m.table.current.Superseded(c):
 		return nil, configuration.ErrSuperseded
@@ -81,11 +81,11 @@ func (m *Member[S]) Acquire(ctx context.Context, g *configuration.Configuration,
 	return lease, nil
 }
 
-func (m *Member[S]) acquireAssigned(ctx context.Context, g *configuration.Configuration, name string) (*children.Lease, error) {
-	ctx, cancel := context.WithTimeout(ctx, g.StartLimit(name))
+func (m *Member[S]) acquireAssigned(ctx context.Context, conf *configuration.Configuration, name string) (*children.Lease, error) {
+	ctx, cancel := context.WithTimeout(ctx, conf.StartLimit(name))
 	defer cancel()
 	for {
-		key, err := m.awaitAssignment(ctx, g, name)
+		key, err := m.awaitAssignment(ctx, conf, name)
 		if err != nil {
 			return nil, err
 		}

@@ -125,11 +125,11 @@ func (m *Member[S]) KeyFor(c *configuration.Child, roots []guard.Root) spec.Key 
 // RootsFor returns the roots that a child is served: those of the session, and
 // after them the directories of the policy and of grants; but for a child
 // that serves everybody nothing of any one session.
-func (m *Member[S]) RootsFor(g *configuration.Configuration, c *configuration.Child, view rootsmgr.View) []guard.Root {
+func (m *Member[S]) RootsFor(conf *configuration.Configuration, c *configuration.Child, view rootsmgr.View) []guard.Root {
 	if c.Spec.Share == spec.ShareAll {
-		return g.CommonRoots()[c.Spec.Name]
+		return conf.CommonRoots()[c.Spec.Name]
 	}
-	return c.Suited(view.Snapshot.With(g.FS, view.Ceiling, g.Beside(c.Spec.Name, m.Approvals.Served(&c.Spec))))
+	return c.Suited(view.Snapshot.With(conf.FS, view.Ceiling, conf.Beside(c.Spec.Name, m.Approvals.Served(&c.Spec))))
 }
 
 // ByRoots reports whether the session's roots decide which process serves it:

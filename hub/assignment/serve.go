@@ -60,26 +60,26 @@ func (m *Member[S]) Run(ctx context.Context, started <-chan struct{}) {
 //
 //go:noinline
 func (m *Member[S]) serveRootsNow(ctx context.Context, first bool) (updates, grants, next <-chan struct{}) {
-	g := m.table.current.Followed()
+	conf := m.table.current.Followed()
 	updates = m.Roots.Updates()
 	view := m.Roots.View()
 	if ctx.Err() != nil {
 		return // what a session knows when it has ended is no change of its roots
 	}
-	m.Approvals.Prune(g.ApprovalRules())
+	m.Approvals.Prune(conf.ApprovalRules())
 	fromCalls := m.served.LastFromCalls()
 	granted, grants := m.Approvals.Version()
-	m.serve(g, view, first)
-	m.served.Set(State{Given: true, Configuration: g.Number, Roots: view.Mark(), Grants: granted, FromCalls: fromCalls})
-	return updates, grants, g.Replaced()
+	m.serve(conf, view, first)
+	m.served.Set(State{Given: true, Configuration: conf.Number, Roots: view.Mark(), Grants: granted, FromCalls: fromCalls})
+	return updates, grants, conf.Replaced()
 }
 
 // serveAll starts the children that serve everybody: their roots are known.
 func (m *Member[S]) serveAll() {
-	g := m.table.current.Followed()
-	for i := range g.Children {
-		if c := &g.Children[i]; c.Spec.Share == spec.ShareAll {
-			roots, boundary := g.CommonRoots()[c.Spec.Name], g.CommonBoundary(c)
+	conf := m.table.current.Followed()
+	for i := range conf.Children {
+		if c := &conf.Children[i]; c.Spec.Share == spec.ShareAll {
+			roots, boundary := conf.CommonRoots()[c.Spec.Name], conf.CommonBoundary(c)
 			m.serveChild(c, roots, m.reaches(c, boundary, roots), true, false)
 		}
 	}
@@ -88,9 +88,9 @@ func (m *Member[S]) serveAll() {
 // prestart starts the session's own children before its roots are known.
 // One that is shared by roots has to wait: they name its instance.
 func (m *Member[S]) prestart() {
-	g := m.table.current.Followed()
-	for i := range g.Children {
-		if c := &g.Children[i]; c.Spec.Share == spec.ShareSession {
+	conf := m.table.current.Followed()
+	for i := range conf.Children {
+		if c := &conf.Children[i]; c.Spec.Share == spec.ShareSession {
 			k := m.KeyFor(c, nil)
 			if b := m.reaches(c, sandbox.Boundary{}); b.Barred != "" {
 				continue // it is told when its roots are known
@@ -100,26 +100,26 @@ func (m *Member[S]) prestart() {
 	}
 }
 
-// serve has every child of g serve the session with the roots of a view, and no
+// serve has every child of conf serve the session with the roots of a view, and no
 // other.
-func (m *Member[S]) serve(g *configuration.Configuration, view rootsmgr.View, first bool) {
-	for i := range g.Children {
-		c := &g.Children[i]
+func (m *Member[S]) serve(conf *configuration.Configuration, view rootsmgr.View, first bool) {
+	for i := range conf.Children {
+		c := &conf.Children[i]
 		its := view
 		if b, ok := m.fromCalls(c); ok {
 			its = b.View
 		}
-		roots := m.RootsFor(g, c, its)
+		roots := m.RootsFor(conf, c, its)
 		if c.Spec.Share == spec.ShareAll {
-			boundary := g.CommonBoundary(c)
+			boundary := conf.CommonBoundary(c)
 			m.serveChild(c, roots, m.reaches(c, boundary, roots), first, false)
 			continue
 		}
-		boundary := m.boundaryOf(g, c, its, roots)
+		boundary := m.boundaryOf(conf, c, its, roots)
 		m.serveChild(c, roots, m.reaches(c, boundary, its.Snapshot.Roots(), roots), first, its.Assumed)
 	}
 	for name, at := range m.assigned.Load().All() {
-		if g.Child(name) == nil {
+		if conf.Child(name) == nil {
 			m.table.detach(m, at.Key)
 			m.table.Supervisor.Leave(at.Key)
 		}

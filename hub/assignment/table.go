@@ -43,8 +43,8 @@ func NewTable[S any](current *configuration.Current) *Table[S] {
 func (t *Table[S]) Enter(m *Member[S]) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if g := t.current.Now(); m.Offering.Configuration() != g { // it was made under an older one
-		m.adopt(g, nil)
+	if conf := t.current.Now(); m.Offering.Configuration() != conf { // it was made under an older one
+		m.adopt(conf, nil)
 	}
 	t.members[m.ID] = m
 }
@@ -74,8 +74,8 @@ func (t *Table[S]) Told(st children.Status, raw *offers.Offer) {
 	defer t.mu.Unlock()
 	offer := t.known[st.Key].offer
 	for {
-		g := t.current.Now()
-		c := g.Child(st.Child)
+		conf := t.current.Now()
+		c := conf.Child(st.Child)
 		if c == nil || c.Spec.Revision != st.Revision {
 			return
 		}
@@ -83,11 +83,11 @@ func (t *Table[S]) Told(st children.Status, raw *offers.Offer) {
 			offer = nil
 			break
 		}
-		if offer != nil && offer.By(g.Offers) && offer.Raw == raw {
+		if offer != nil && offer.By(conf.Offers) && offer.Raw == raw {
 			break
 		}
 		t.mu.Unlock()
-		offer = g.KeepOffer(c, raw)
+		offer = conf.KeepOffer(c, raw)
 		t.mu.Lock()
 	}
 	switch before := t.known[st.Key].status; {
@@ -140,26 +140,26 @@ func (t *Table[S]) unhold(m *Member[S], k spec.Key) {
 	}
 }
 
-// Replace puts g in force and shows every session what follows. Offers are read
-// anew, for g may judge or name them otherwise; that takes time, and is done
+// Replace puts conf in force and shows every session what follows. Offers are read
+// anew, for conf may judge or name them otherwise; that takes time, and is done
 // without the lock until none is missing.
-func (t *Table[S]) Replace(g *configuration.Configuration) {
+func (t *Table[S]) Replace(conf *configuration.Configuration) {
 	renewed := map[*offers.Offer]*catalog.Offer{}
 	for {
 		t.mu.Lock()
-		missing := t.unread(g, renewed)
+		missing := t.unread(conf, renewed)
 		if len(missing) == 0 {
 			break
 		}
 		t.mu.Unlock()
 		for raw, name := range missing {
-			renewed[raw] = g.KeepOffer(g.Child(name), raw)
+			renewed[raw] = conf.KeepOffer(conf.Child(name), raw)
 		}
 	}
 	defer t.mu.Unlock()
-	t.current.Set(g)
+	t.current.Set(conf)
 	for k, c := range t.known {
-		if now := g.Child(k.Child); now == nil || now.Spec.Revision != c.status.Revision {
+		if now := conf.Child(k.Child); now == nil || now.Spec.Revision != c.status.Revision {
 			delete(t.known, k)
 		} else if c.offer != nil {
 			c.offer = renewed[c.offer.Raw]
@@ -167,19 +167,19 @@ func (t *Table[S]) Replace(g *configuration.Configuration) {
 		}
 	}
 	for _, m := range t.members {
-		m.adopt(g, renewed)
+		m.adopt(conf, renewed)
 	}
 }
 
-// unread returns the offers of children that go on which were not read by g
+// unread returns the offers of children that go on which were not read by conf
 // yet, with the child's name. t.mu is held.
-func (t *Table[S]) unread(g *configuration.Configuration, renewed map[*offers.Offer]*catalog.Offer) map[*offers.Offer]string {
+func (t *Table[S]) unread(conf *configuration.Configuration, renewed map[*offers.Offer]*catalog.Offer) map[*offers.Offer]string {
 	missing := map[*offers.Offer]string{}
 	note := func(name string, revision uint64, o *catalog.Offer) {
 		if o == nil || renewed[o.Raw] != nil {
 			return
 		}
-		if now := g.Child(name); now != nil && now.Spec.Revision == revision {
+		if now := conf.Child(name); now != nil && now.Spec.Revision == revision {
 			missing[o.Raw] = name
 		}
 	}
@@ -195,10 +195,10 @@ func (t *Table[S]) unread(g *configuration.Configuration, renewed map[*offers.Of
 	return missing
 }
 
-// adopt makes g what the session goes by. t.mu is held.
-func (m *Member[S]) adopt(g *configuration.Configuration, renewed map[*offers.Offer]*catalog.Offer) {
-	m.Roots.Reconfigure(g.Fallback, g.Roots)
-	m.Restarted(m.Offering.Adopt(g, renewed)...)
+// adopt makes conf what the session goes by. t.mu is held.
+func (m *Member[S]) adopt(conf *configuration.Configuration, renewed map[*offers.Offer]*catalog.Offer) {
+	m.Roots.Reconfigure(conf.Fallback, conf.Roots)
+	m.Restarted(m.Offering.Adopt(conf, renewed)...)
 }
 
 // Owner returns the session that an instance belongs to alone; false for a shared one,

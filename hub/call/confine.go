@@ -18,8 +18,8 @@ func heldToRoots(c *configuration.Child, from Client) bool {
 
 // looksFirst reports whether every call of a child has to look whether its roots are
 // still what the kernel holds it to: it is not known which of them the call touches.
-func looksFirst(g *configuration.Configuration, child string) bool {
-	return g.Child(child).Spec.Sandbox.Confines() && !g.Checker.Searches(child)
+func looksFirst(conf *configuration.Configuration, child string) bool {
+	return conf.Child(child).Spec.Sandbox.Confines() && !conf.Checker.Searches(child)
 }
 
 // tooNarrow is the error of a call that is allowed, and needs what its running server

@@ -100,12 +100,12 @@ func (att *attempt) run(ctx context.Context) error {
 // find scans the arguments and, where there is anything to judge, waits for the boundary.
 func (att *attempt) find(ctx context.Context) (err error) {
 	c, s, t := att.call, att.call.session, att.call.target
-	g, child := t.owner()
-	conf := g.Child(child)
-	byRoots := s.Instances.ByRoots(conf)
-	held := heldToRoots(conf, att.from)
+	conf, child := t.owner()
+	entry := conf.Child(child)
+	byRoots := s.Instances.ByRoots(entry)
+	held := heldToRoots(entry, att.from)
 	switch {
-	case c.nowait && (byRoots || held && !s.Instances.RootsAreCurrent() || looksFirst(g, child)):
+	case c.nowait && (byRoots || held && !s.Instances.RootsAreCurrent() || looksFirst(conf, child)):
 		return errWouldBlock
 	case byRoots: // they choose the process, and with it what its tools are
 		if err = att.boundary(ctx); err == nil {
@@ -320,8 +320,8 @@ func (att *attempt) acquire(ctx context.Context) (err error) {
 		if c.nowait {
 			return errWouldBlock
 		}
-		g, child := c.target.owner()
-		if att.lease, err = c.session.Acquire(ctx, g, child); err != nil {
+		conf, child := c.target.owner()
+		if att.lease, err = c.session.Acquire(ctx, conf, child); err != nil {
 			return err
 		}
 	}

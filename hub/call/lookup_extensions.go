@@ -71,15 +71,15 @@ func ownType(result []byte) bool {
 }
 
 // extendTo sends a request or notification to one child, with edits of its params.
-func (s *Session) extendTo(ctx context.Context, g *configuration.Configuration, child string, m *jsonrpc.Message, edits []jsonrpc.Edit) (jsonrpc.Answer, error) {
+func (s *Session) extendTo(ctx context.Context, conf *configuration.Configuration, child string, m *jsonrpc.Message, edits []jsonrpc.Edit) (jsonrpc.Answer, error) {
 	judged := jsonrpc.Without(m.Params, "_meta")
 	if len(edits) > 0 { // what the child gets is what is judged
 		judged = jsonrpc.Without(jsonrpc.Join(jsonrpc.Splice(m.Params, edits...)), "_meta")
 	}
 	t := &requestTarget{
-		by: g, child: child, name: m.Method, follows: true, templates: s.Offering.Catalog().TemplatesOf(child),
+		by: conf, child: child, name: m.Method, follows: true, templates: s.Offering.Catalog().TemplatesOf(child),
 		scanWith: func(templates []string) (*validate.Scan, error) {
-			return g.Checker.ScanParams(child, m.Method, judged, templates...)
+			return conf.Checker.ScanParams(child, m.Method, judged, templates...)
 		},
 	}
 	token := tokenOf(m)

@@ -100,14 +100,14 @@ func (s *Session) InTurn(ctx context.Context, uri string, list []offering.Source
 // as the child is the same.
 func (s *Session) AboutResource(ctx context.Context, m *jsonrpc.Message, from offering.Source, quoted []byte, before func(*children.Lease) error) (jsonrpc.Answer, error) {
 	for {
-		g := from.By
+		conf := from.By
 		a, err := s.request(ctx, m, quoted, from.URI, &requestTarget{
-			by: g, child: from.Child, name: m.Method, before: before, follows: true, templates: s.Offering.Catalog().TemplatesOf(from.Child),
+			by: conf, child: from.Child, name: m.Method, before: before, follows: true, templates: s.Offering.Catalog().TemplatesOf(from.Child),
 			scanWith: func(templates []string) (*validate.Scan, error) {
-				return g.Checker.ScanURI(from.Child, from.URI, templates...)
+				return conf.Checker.ScanURI(from.Child, from.URI, templates...)
 			},
 		})
-		if from.By = s.Current.Now(); !errors.Is(err, configuration.ErrSuperseded) || from.By == g || s.Current.Superseded(g.Child(from.Child)) {
+		if from.By = s.Current.Now(); !errors.Is(err, configuration.ErrSuperseded) || from.By == conf || s.Current.Superseded(conf.Child(from.Child)) {
 			return a, err
 		}
 	}

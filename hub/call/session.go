@@ -85,9 +85,9 @@ type Instances interface {
 // not longer than the slowest of them may take to start.
 func (s *Session) awaitStart(ctx context.Context, names []string) {
 	var limit time.Duration
-	g := s.Current.Now()
+	conf := s.Current.Now()
 	for _, name := range names {
-		limit = max(limit, g.StartLimit(name))
+		limit = max(limit, conf.StartLimit(name))
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()

@@ -32,12 +32,12 @@ type Offering struct {
 	recall  bool                        // something was remembered
 }
 
-// New makes the Offering of a session under g. moved reports whether another
+// New makes the Offering of a session under conf. moved reports whether another
 // instance of a child serves the session by now, which has not listed its tools yet.
-func New(g *configuration.Configuration, current *configuration.Current, moved func(child string) bool) *Offering {
+func New(conf *configuration.Configuration, current *configuration.Current, moved func(child string) bool) *Offering {
 	return &Offering{
 		current: current, moved: moved, recalled: make(chan struct{}), changed: make(chan struct{}),
-		by: g, byChild: map[string]*catalog.Offer{}, told: map[string]*children.Status{},
+		by: conf, byChild: map[string]*catalog.Offer{}, told: map[string]*children.Status{},
 	}
 }
 
@@ -85,29 +85,29 @@ func (o *Offering) wake() {
 	o.changed = make(chan struct{})
 }
 
-// Adopt makes g what the session goes by. Offers that g reads otherwise are in
+// Adopt makes conf what the session goes by. Offers that conf reads otherwise are in
 // renewed. replaced are the children of which nothing is known any more.
-func (o *Offering) Adopt(g *configuration.Configuration, renewed map[*offers.Offer]*catalog.Offer) (replaced []string) {
+func (o *Offering) Adopt(conf *configuration.Configuration, renewed map[*offers.Offer]*catalog.Offer) (replaced []string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for name, of := range o.byChild {
-		c := g.Child(name)
+		c := conf.Child(name)
 		switch {
 		case c == nil:
 			delete(o.byChild, name)
 		case c.Spec.Revision == of.Revision() && renewed[of.Raw] != nil:
 			o.byChild[name] = renewed[of.Raw]
-		case !of.NamesAlike(g.Offers):
+		case !of.NamesAlike(conf.Offers):
 			delete(o.byChild, name)
 		}
 	}
 	for name, st := range o.told {
-		if c := g.Child(name); c == nil || c.Spec.Revision != st.Revision {
+		if c := conf.Child(name); c == nil || c.Spec.Revision != st.Revision {
 			delete(o.told, name)
 			replaced = append(replaced, name)
 		}
 	}
-	o.by = g
+	o.by = conf
 	o.until = time.Time{} // what is new has its time, too
 	o.catalog.Store(nil)
 	o.wake()
@@ -193,10 +193,10 @@ func started(st children.Status, known, offered bool) bool {
 // AwaitStarted waits until there is something to tell of every child, within the
 // time that a list has.
 func (o *Offering) AwaitStarted(ctx context.Context) {
-	g := o.current.Now()
-	ctx, cancel := context.WithTimeout(ctx, g.Limits.ListWait)
+	conf := o.current.Now()
+	ctx, cancel := context.WithTimeout(ctx, conf.Limits.ListWait)
 	defer cancel()
-	o.awaitChildren(ctx, g.ChildNames(), started)
+	o.awaitChildren(ctx, conf.ChildNames(), started)
 }
 
 // awaitChildren waits until every named child is as wanted, or ctx ends. A
@@ -221,13 +221,13 @@ func (o *Offering) awaitChildren(ctx context.Context, names []string, wanted fun
 // more: a list is answered with what there is by then. The client is told of what
 // comes later.
 func (o *Offering) AwaitOffers(ctx context.Context) {
-	g := o.current.Now()
-	ctx, cancel := context.WithTimeout(ctx, g.Limits.ListWait)
+	conf := o.current.Now()
+	ctx, cancel := context.WithTimeout(ctx, conf.Limits.ListWait)
 	defer cancel()
 	o.AwaitRecalled(ctx)
-	ctx, stop := context.WithDeadline(ctx, o.listsBy(g.Limits.ListWait))
+	ctx, stop := context.WithDeadline(ctx, o.listsBy(conf.Limits.ListWait))
 	defer stop()
-	o.awaitChildren(ctx, g.ChildNames(), settled)
+	o.awaitChildren(ctx, conf.ChildNames(), settled)
 }
 
 // briefWait is how long lists wait for starting children where it is remembered what
@@ -252,11 +252,11 @@ func (o *Offering) listsBy(wait time.Duration) time.Time {
 // AwaitAsked waits until every child that starts without a call has listed its tools or
 // failed, within the time that a list has.
 func (o *Offering) AwaitAsked(ctx context.Context) {
-	g := o.current.Now()
-	ctx, cancel := context.WithTimeout(ctx, g.Limits.ListWait)
+	conf := o.current.Now()
+	ctx, cancel := context.WithTimeout(ctx, conf.Limits.ListWait)
 	defer cancel()
 	o.AwaitRecalled(ctx)
-	o.AwaitListed(ctx, g.ChildNames())
+	o.AwaitListed(ctx, conf.ChildNames())
 }
 
 // AwaitListed waits until these children have listed their tools, or will not soon.

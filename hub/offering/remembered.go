@@ -25,23 +25,23 @@ func (o *Offering) Recall(ctx context.Context, clientKnown <-chan struct{}, reme
 		return
 	}
 	for {
-		g := o.current.Followed()
-		if o.takeRecalled(g, recallAll(g, remembered)) {
+		conf := o.current.Followed()
+		if o.takeRecalled(conf, recallAll(conf, remembered)) {
 			return
 		}
 	}
 }
 
-// recallAll reads what is remembered of the children of g, in their order; nil
+// recallAll reads what is remembered of the children of conf, in their order; nil
 // where nothing is.
-func recallAll(g *configuration.Configuration, remembered func(*configuration.Child) *offers.Offer) []*catalog.Offer {
-	all := g.Children
+func recallAll(conf *configuration.Configuration, remembered func(*configuration.Child) *offers.Offer) []*catalog.Offer {
+	all := conf.Children
 	found := make([]*catalog.Offer, len(all))
 	var next atomic.Int32
 	read := func() {
 		for i := int(next.Add(1)) - 1; i < len(all); i = int(next.Add(1)) - 1 {
 			if raw := remembered(&all[i]); raw != nil {
-				found[i] = g.KeepOffer(&all[i], raw)
+				found[i] = conf.KeepOffer(&all[i], raw)
 			}
 		}
 	}
@@ -55,15 +55,15 @@ func recallAll(g *configuration.Configuration, remembered func(*configuration.Ch
 }
 
 // takeRecalled offers what was found of children that have told nothing yet;
-// false where the session goes by another configuration than g.
-func (o *Offering) takeRecalled(g *configuration.Configuration, found []*catalog.Offer) bool {
+// false where the session goes by another configuration than conf.
+func (o *Offering) takeRecalled(conf *configuration.Configuration, found []*catalog.Offer) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.by != g {
+	if o.by != conf {
 		return false
 	}
 	for i, of := range found {
-		name := g.Children[i].Spec.Name
+		name := conf.Children[i].Spec.Name
 		if had := o.byChild[name]; of != nil && (had == nil || o.replacing(had)) {
 			o.byChild[name], o.recall = of, true
 			o.catalog.Store(nil)
