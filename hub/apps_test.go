@@ -9,6 +9,7 @@ import (
 
 	"mcphub/children/childtest"
 	"mcphub/children/spec"
+	"mcphub/hub/modern"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -156,10 +157,10 @@ func TestAppsCallToolsByTheirOwnNames(t *testing.T) {
 func TestAppsOfModernClients(t *testing.T) {
 	const ui = `"io.modelcontextprotocol/ui":{"mimeTypes":["text/html;profile=mcp-app"],"n":1e2}`
 	for declared, want := range map[string]string{
-		`{"extensions":{"com.example/x":{},` + ui + `}}`:  strings.TrimSuffix(bridgedCaps, "}") + `,"extensions":{` + ui + `}}`,
-		`{"extensions":{"com.example/x":{}}}`:             bridgedCaps,
-		`{"extensions":{"io.modelcontextprotocol/ui":7}}`: bridgedCaps,
-		`{}`: bridgedCaps,
+		`{"extensions":{"com.example/x":{},` + ui + `}}`:  strings.TrimSuffix(modern.BridgedCaps, "}") + `,"extensions":{` + ui + `}}`,
+		`{"extensions":{"com.example/x":{}}}`:             modern.BridgedCaps,
+		`{"extensions":{"io.modelcontextprotocol/ui":7}}`: modern.BridgedCaps,
+		`{}`: modern.BridgedCaps,
 	} {
 		for _, front := range []string{"stdio", "http"} {
 			play(t, []spec.Spec{played("kid", spec.ShareSession, childtest.Script{Asks: true})}, "", 0, func(t *testing.T, h *Hub, _ *stage) {

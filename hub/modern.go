@@ -49,32 +49,13 @@ func modernOf(ctx context.Context) *modern.Client {
 	return c
 }
 
-// bridgedCaps is what a child of the handshake's era is shown of such a client: it
-// is told once, before any request says what its client can do. What the
-// client of one request did not declare is refused when the child asks for it.
-// It is the same for every client, for lists may not vary with the connection.
-const bridgedCaps = `{"elicitation":{"form":{},"url":{}},"sampling":{"context":{},"tools":{}}}`
-
-// bridged is bridgedCaps, and what the first request of a client declares of the
-// extension for apps: servers offer those to clients that can show them, and
-// nothing of it is asked of the client.
-func bridged(first *declaration.Claims) []byte {
-	ui := jsonrpc.Get(jsonrpc.Get(first.Shown, "extensions"), catalog.ExtensionUI)
-	if !jsonrpc.IsObject(ui) {
-		return []byte(bridgedCaps)
-	}
-	b := jsonrpc.AppendMembers([]byte{'{'}, []byte(bridgedCaps), func(string) bool { return true })
-	extensions := append(jsonrpc.AppendMember([]byte{'{'}, catalog.ExtensionUI, ui), '}')
-	return append(jsonrpc.AppendMember(b, "extensions", extensions), '}')
-}
-
 // startModern notes that a client of 2026-07-28 is there, with its first request. Later calls do
 // nothing.
 func (s *Session) startModern(first *declaration.Claims) {
 	s.modernOnce.Do(func() {
 		s.mu.Lock()
 		if !s.tab.caps.Known {
-			s.tab.caps.Shown = bridged(first)
+			s.tab.caps.Shown = modern.Bridged(first)
 			s.member.ModernFirst(!s.tab.started)
 		}
 		s.mu.Unlock()

@@ -11,6 +11,7 @@ import (
 	"mcphub/hub/call"
 	"mcphub/hub/catalog"
 	"mcphub/hub/configuration"
+	"mcphub/hub/failure"
 	"mcphub/hub/offering"
 	"mcphub/hub/subscribe"
 	"mcphub/internal/jsonrpc"
@@ -84,7 +85,7 @@ func (s subscribeSession) TryAcquire(k spec.Key) (*children.Lease, bool) {
 func (s *Session) telling(ctx context.Context, uri string) (list []offering.Source, sure bool, refusal jsonrpc.Answer) {
 	list, sure = s.calls.Sources(ctx, uri)
 	if len(list) == 0 {
-		return nil, false, call.NoResource(uri)
+		return nil, false, failure.NoResource(uri)
 	}
 	tells := s.Catalog()
 	list = slices.DeleteFunc(list, func(from offering.Source) bool { return !tells.Subscribable(from.Child) })

@@ -59,7 +59,7 @@ func (s *Session) serveOwn(ctx context.Context, tool offering.Tool, m *jsonrpc.M
 // noServer says why a name is not a server that can be called.
 func (s *Session) noServer(name string) jsonrpc.Answer {
 	if b := s.Current.Now().BrokenEntry(name); b != nil {
-		return refuseBroken(*b)
+		return failure.Broken(*b)
 	}
 	return failure.ToolError(fmt.Sprintf("There is no server %q. Servers: %s", printable.Escape(name, 100), printable.List(s.Current.Now().ChildNames())))
 }

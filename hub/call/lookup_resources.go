@@ -2,7 +2,6 @@ package call
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"slices"
 
@@ -11,6 +10,7 @@ import (
 	"mcphub/children"
 	"mcphub/hub/catalog"
 	"mcphub/hub/configuration"
+	"mcphub/hub/failure"
 	"mcphub/hub/offering"
 	"mcphub/internal/jsonrpc"
 	"mcphub/validate"
@@ -71,7 +71,7 @@ func (s *Session) ServeResource(ctx context.Context, m *jsonrpc.Message) jsonrpc
 // one has it. Where none does the answer is what the likeliest said that knows the
 // request at all. ErrSuperseded: a reload came between, and it is to be looked up anew.
 func (s *Session) InTurn(ctx context.Context, uri string, list []offering.Source, sure bool, ask func(offering.Source) (jsonrpc.Answer, error)) (jsonrpc.Answer, offering.Source, error) {
-	said := NoResource(uri)
+	said := failure.NoResource(uri)
 	for i, from := range list {
 		if i == mostSources || ctx.Err() != nil {
 			break
@@ -121,13 +121,6 @@ func notFound(a jsonrpc.Answer) bool {
 		return true
 	}
 	return false
-}
-
-// NoResource says that no child has a resource.
-func NoResource(uri string) jsonrpc.Answer {
-	data, _ := json.Marshal(map[string]string{"uri": uri})
-	e := &jsonrpc.Error{Code: mcp.RESOURCE_NOT_FOUND, Message: "Resource not found: no server behind this hub has it", Data: data}
-	return jsonrpc.Answer{Error: e.Raw()}
 }
 
 // renamedContents puts the client's URI in the place of the child's own.

@@ -5,11 +5,6 @@ import (
 	"strings"
 
 	"mcphub/children"
-	"mcphub/hub/configuration"
-	"mcphub/hub/failure"
-	"mcphub/hub/offering"
-	"mcphub/internal/jsonrpc"
-	"mcphub/internal/printable"
 )
 
 // downText tells of a child that has not come up; what it wrote, where it is the
@@ -24,23 +19,6 @@ func (s *Session) downText(st children.Status) string {
 		fmt.Fprintf(&b, "\nIt last wrote:\n%s", tail)
 	}
 	return b.String()
-}
-
-// unknownTool says that a name is no tool, with the nearest ones.
-func unknownTool(name string, c *offering.Catalog, owners []string) string {
-	for _, owner := range owners {
-		for _, left := range c.Omitted(owner) {
-			if strings.HasSuffix(name, left.Name) {
-				return fmt.Sprintf("unknown tool %s: the tool %q of server %q is not offered: %s", printable.Escape(name, 100), left.Name, owner, left.Reason)
-			}
-		}
-	}
-	return fmt.Sprintf("unknown tool '%s'; tools/list names %d", printable.Escape(name, 100), len(c.Tools()))
-}
-
-// refuseBroken answers a call of a server that hub.json describes wrongly.
-func refuseBroken(b configuration.Broken) jsonrpc.Answer {
-	return failure.ToolError(fmt.Sprintf("The server %q cannot be run: %s", b.Name, b.Reason))
 }
 
 // StderrOf is what the session may see of a child's stderr: of one that is shared

@@ -97,8 +97,8 @@ func (s *Session) FindTool(ctx context.Context, name string) (t offering.Tool, r
 	}
 	for _, b := range s.Current.Now().Broken {
 		if b.Prefix != "" && strings.HasPrefix(name, b.Prefix) {
-			return offering.Tool{}, refuseBroken(b)
+			return offering.Tool{}, failure.Broken(b)
 		}
 	}
-	return offering.Tool{}, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, unknownTool(name, s.Offering.Catalog(), owners()))
+	return offering.Tool{}, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, failure.UnknownTool(name, s.Offering.Catalog(), owners()))
 }
