@@ -12,41 +12,8 @@ import (
 
 	"mcphub/children/launch"
 	"mcphub/children/sandbox"
-	"mcphub/children/spec"
 	"mcphub/internal/removal"
-	"mcphub/rootsmgr/guard"
 )
-
-// Within is the Supervisor for whoever has this boundary: what it says of roots says
-// with them what the kernel is to hold a confined instance to.
-func (s *Supervisor) Within(b sandbox.Boundary) Bounded { return Bounded{s, b} }
-
-// Bounded is a Supervisor and a boundary.
-type Bounded struct {
-	s        *Supervisor
-	boundary sandbox.Boundary
-}
-
-// Ensure is that of the Supervisor.
-func (b Bounded) Ensure(k spec.Key, roots []guard.Root) {
-	if c := b.s.instance(k); c != nil {
-		c.setRoots(roots, b.boundary, true)
-	}
-}
-
-// Assume is that of the Supervisor.
-func (b Bounded) Assume(k spec.Key, roots []guard.Root) {
-	if c := b.s.instance(k); c != nil {
-		c.assume(roots, b.boundary)
-	}
-}
-
-// SetRoots is that of the Supervisor.
-func (b Bounded) SetRoots(k spec.Key, roots []guard.Root) {
-	if c := b.s.child(k); c != nil {
-		c.setRoots(roots, b.boundary, false)
-	}
-}
 
 // plan computes how the instance starts with what is wanted.
 func (c *child) plan(w want, m launch.Machine) (launch.Launch, error) {
@@ -54,44 +21,6 @@ func (c *child) plan(w want, m launch.Machine) (launch.Launch, error) {
 		return launch.Launch{}, errors.New(w.boundary.Barred)
 	}
 	return c.spec.Plan(w.Roots, m.Within(w.boundary))
-}
-
-// settle remembers what entries name before any server of theirs runs: what is relinked
-// afterwards opens nothing more.
-func (s *Supervisor) settle(specs []spec.Spec) {
-	among(s.common.machine, specs)
-	for i := range specs {
-		if specs[i].URL == "" && specs[i].Sandbox.Confines() {
-			s.common.machine.Settle(specs[i].Program())
-		}
-	}
-}
-
-// among tells a machine of all entries.
-func among(m launch.Machine, specs []spec.Spec) {
-	var progs []launch.Program
-	for i := range specs {
-		if specs[i].URL == "" {
-			progs = append(progs, specs[i].Program())
-		}
-	}
-	m.Among(progs)
-}
-
-// News tells what the names of each entry open that nobody was told of yet, by the names of
-// the servers. It starts nothing and leaves no trace.
-func News(specs []spec.Spec, o Options) map[string][]string {
-	m := launch.NewMachine(o.Environ, o.Home, o.Dir)
-	among(m, specs)
-	news := map[string][]string{}
-	for i := range specs {
-		if s := &specs[i]; s.URL == "" && s.Sandbox.Confines() {
-			if opens := m.News(s.Program()); len(opens) > 0 {
-				news[s.Name] = opens
-			}
-		}
-	}
-	return news
 }
 
 // tellOpens says once of an entry what its names open.

@@ -26,6 +26,33 @@ func Preview(s spec.Spec, o Options, roots []guard.Root) *hints.Reader {
 	return launch.NewMachine(o.Environ, o.Home, o.Dir).Preview(s.Program(), roots)
 }
 
+// News tells what the names of each entry open that nobody was told of yet, by the names of
+// the servers. It starts nothing and leaves no trace.
+func News(specs []spec.Spec, o Options) map[string][]string {
+	m := launch.NewMachine(o.Environ, o.Home, o.Dir)
+	among(m, specs)
+	news := map[string][]string{}
+	for i := range specs {
+		if s := &specs[i]; s.URL == "" && s.Sandbox.Confines() {
+			if opens := m.News(s.Program()); len(opens) > 0 {
+				news[s.Name] = opens
+			}
+		}
+	}
+	return news
+}
+
+// among tells a machine of all entries.
+func among(m launch.Machine, specs []spec.Spec) {
+	var progs []launch.Program
+	for i := range specs {
+		if specs[i].URL == "" {
+			progs = append(progs, specs[i].Program())
+		}
+	}
+	m.Among(progs)
+}
+
 // KnownTools are the names of the tools that a server of this Spec has offered
 // so far to hubs with this folder for what they remember, sorted; nil where
 // nothing is known of it.

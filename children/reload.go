@@ -41,6 +41,17 @@ func (s *Supervisor) Apply(specs []spec.Spec) {
 	}
 }
 
+// settle remembers what entries name before any server of theirs runs: what is relinked
+// afterwards opens nothing more.
+func (s *Supervisor) settle(specs []spec.Spec) {
+	among(s.common.machine, specs)
+	for i := range specs {
+		if specs[i].URL == "" && specs[i].Sandbox.Confines() {
+			s.common.machine.Settle(specs[i].Program())
+		}
+	}
+}
+
 // forget lets go of an instance that has ended.
 func (s *Supervisor) forget(c *child) {
 	s.mu.Lock()

@@ -18,7 +18,6 @@ import (
 	"mcphub/children/offers"
 	"mcphub/children/packages"
 	"mcphub/children/run"
-	"mcphub/children/sandbox"
 	"mcphub/children/served"
 	"mcphub/children/spec"
 	"mcphub/rootsmgr/guard"
@@ -126,31 +125,6 @@ func (s *Supervisor) close() []*child {
 	return all
 }
 
-// Ensure sees to it that the instance runs with these roots, of which there may be
-// none. An instance that starts lazily, and whose offer is known, waits for a call. It
-// returns at once. A Key without a Spec is ignored. A confined instance may open no
-// root by this: see Within.
-func (s *Supervisor) Ensure(k spec.Key, roots []guard.Root) {
-	s.Within(sandbox.Boundary{}).Ensure(k, roots)
-}
-
-// Assume sees to it that the instance runs with these roots until the first ones are
-// known. An instance that needs roots to start is started too. What happens when the
-// first roots are known is the same as after Prestart.
-func (s *Supervisor) Assume(k spec.Key, roots []guard.Root) {
-	s.Within(sandbox.Boundary{}).Assume(k, roots)
-}
-
-// Prestart starts the instance although the first roots are not known
-// yet. One that needs them to start waits for Ensure or SetRoots; another is
-// replaced once then, if they give it another working directory, other
-// arguments or another environment. What Ensure says of lazy ones holds here too.
-func (s *Supervisor) Prestart(k spec.Key) {
-	if c := s.instance(k); c != nil {
-		c.wish()
-	}
-}
-
 // instance returns the child of a key, made if it is new; nil where there is
 // no such Spec or the Supervisor has ended.
 func (s *Supervisor) instance(k spec.Key) *child {
@@ -181,12 +155,6 @@ func (s *Supervisor) child(k spec.Key) *child {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.children[k]
-}
-
-// SetRoots tells an instance of a change of roots. Calls acquired
-// from now on wait, bounded, until the child has applied it.
-func (s *Supervisor) SetRoots(k spec.Key, roots []guard.Root) {
-	s.Within(sandbox.Boundary{}).SetRoots(k, roots)
 }
 
 // Acquire waits until the instance is ready and has applied the roots last
