@@ -20,12 +20,10 @@ import (
 	"mcphub/children/link"
 	"mcphub/children/offers"
 	"mcphub/children/packages"
-	"mcphub/children/remote"
 	"mcphub/children/run"
 	"mcphub/children/sandbox"
 	"mcphub/children/served"
 	"mcphub/children/spec"
-	"mcphub/internal/reference"
 	"mcphub/internal/removal"
 	"mcphub/rootsmgr/guard"
 )
@@ -47,14 +45,10 @@ var (
 // Whoever gets it looks the child up again.
 var ErrReplaced = errors.New("the configuration has changed")
 
-// common is what all children of a Supervisor share. Only memory changes once Run
-// runs.
+// common is what all children of a Supervisor share: the Options, but for the Specs, and
+// what is made of them. Only memory changes once Run runs.
 type common struct {
-	launcher   Launcher
-	secret     func(ctx context.Context, r reference.Ref, leads func(real string) error) (string, error)
-	login      func(k spec.Key, s spec.Spec) (remote.Login, error)
-	observer   Observer
-	version    string
+	Options
 	machine    launch.Machine
 	turns      limits.Turns
 	memory     *offers.Memory
@@ -65,27 +59,17 @@ type common struct {
 	giveUp     func(*child)      // take out an instance that ends by itself
 	jitter     func() float64
 	pace       health.Pace
-	record     *sandbox.Recorder                                                       // may be nil
-	lacking    told                                                                    // what the kernel does not hold
-	said       func(k spec.Key, pid int, line string)                                  // may be nil
-	refused    func(k spec.Key, f sandbox.Refusal, dirs []string)                      // may be nil
-	changed    func(k spec.Key, tools []offers.Redefinition)                           // may be nil
-	asks       func(k spec.Key) link.ClientProfile                                     // may be nil
-	level      func(k spec.Key) string                                                 // likewise
-	roots      func(ctx context.Context, k spec.Key) (fetch func(ctx context.Context)) // likewise
+	lacking    told // what the kernel does not hold
 	packages   *packages.Store
-	renew      bool                              // packages are looked up again before they are started
 	background func(f func(ctx context.Context)) // runs f until the Supervisor ends
-	noRoots    func(k spec.Key) string           // likewise
-	writes     func(dirs []string) error         // likewise
 }
 
 // client tells whom an instance serves.
 func (n *common) client(k spec.Key) link.ClientProfile {
-	if n.asks == nil {
+	if n.Client == nil {
 		return link.ClientProfile{}
 	}
-	return n.asks(k)
+	return n.Client(k)
 }
 
 // child is one instance. live runs on one goroutine at a time, which owns past and
@@ -378,8 +362,8 @@ func (c *child) stderr(v *view) string {
 
 // said hands on a line of stderr.
 func (c *child) said(pid int, line string) {
-	if c.common.said != nil {
-		c.common.said(c.key, pid, line)
+	if c.common.Said != nil {
+		c.common.Said(c.key, pid, line)
 	}
 }
 
@@ -394,8 +378,8 @@ func (c *child) listen(l *launch.Launch, w want) {
 	c.past.words = &held.Words
 	dirs := launch.RootPaths(w.Roots)
 	l.Refused = func(f sandbox.Refusal) {
-		if c.common.refused != nil {
-			c.common.refused(c.key, f, dirs)
+		if c.common.Refused != nil {
+			c.common.Refused(c.key, f, dirs)
 		}
 	}
 	l.Said = func(pid int, line string) {
@@ -425,7 +409,7 @@ func (c *child) status() Status {
 }
 
 // publish makes a new view from the last one. A change of state or offer is
-// reported to the Observer.
+// reported.
 func (c *child) publish(change func(v *view)) {
 	old := c.view.Load()
 	v := *old
@@ -450,7 +434,9 @@ func (c *child) publish(change func(v *view)) {
 	close(old.changed)
 	if v.status.State != old.status.State || v.status.Final || v.status.Renewed != old.status.Renewed || v.status.Lives != old.status.Lives || v.status.Package != old.status.Package || v.offer != old.offer {
 		c.log.Debug().Stringer("state", v.status.State).Int("pid", v.status.PID).Msg("child")
-		c.common.observer.ChildChanged(v.status, v.offer)
+		if c.common.Changed != nil {
+			c.common.Changed(v.status, v.offer)
+		}
 	}
 }
 

@@ -33,7 +33,7 @@ func (c *child) tellOpens(l launch.Launch) {
 // putOnRecord says where the child may write beyond what whom it serves opens to it. Where
 // it fails, the child must not run.
 func (c *child) putOnRecord(l launch.Launch) error {
-	if l.Sandbox == nil || l.Sandbox.Profile == nil || c.common.writes == nil {
+	if l.Sandbox == nil || l.Sandbox.Profile == nil || c.common.Writes == nil {
 		return nil
 	}
 	var dirs []string
@@ -42,7 +42,7 @@ func (c *child) putOnRecord(l launch.Launch) error {
 			dirs = append(dirs, r.Path)
 		}
 	}
-	return c.common.writes(dirs)
+	return c.common.Writes(dirs)
 }
 
 // makePrivate makes the folders of a confined child's own: one for this run, which is

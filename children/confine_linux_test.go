@@ -382,7 +382,7 @@ func TestConfinedWidenRefused(t *testing.T) {
 func TestLacksAreSaidOnce(t *testing.T) {
 	auto := sandbox.Settings{Mode: sandbox.Auto, Default: true, Network: sandbox.Network{On: true}}
 	var log bytes.Buffer
-	o := children.Options{Observer: newWatcher(), Log: zerolog.New(zerolog.SyncWriter(&log))}
+	o := children.Options{Log: zerolog.New(zerolog.SyncWriter(&log))}
 	for _, name := range []string{"kid", "other", "asked"} {
 		spec := childtest.Spec(name, childtest.Script{})
 		spec.Sandbox = auto

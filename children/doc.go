@@ -35,8 +35,8 @@
 //
 // [NewSupervisor] starts nothing. Run starts one goroutine for each instance, and returns
 // when all have ended. Only that goroutine changes the instance's state; others read
-// immutable views. All mutexes are leaves. An [Observer] is called from these goroutines
-// and must not block.
+// immutable views. All mutexes are leaves. The functions in [Options] say on which
+// goroutine they are called; most must not block.
 //
 // # What it refuses to do
 //

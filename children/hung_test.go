@@ -23,7 +23,7 @@ func TestHungChildIsStartedAgain(t *testing.T) {
 		for how, args := range map[string]string{"it answers nothing": `{}`, "it reads nothing": `{"deaf":true}`} {
 			t.Run(how+" "+era, func(t *testing.T) {
 				w := newWatcher()
-				bubble(t, children.Options{Specs: []spec.Spec{childtest.Spec("kid", childtest.Script{Era: era})}, Observer: w}, func(t *testing.T, s *children.Supervisor, c *counter) {
+				bubble(t, w.watches(children.Options{Specs: []spec.Spec{childtest.Spec("kid", childtest.Script{Era: era})}}), func(t *testing.T, s *children.Supervisor, c *counter) {
 					w.changed = make(chan struct{})
 					s.Ensure(one, nil)
 					l := lease(t, s, one)
@@ -61,7 +61,7 @@ func TestHungChildIsStartedAgain(t *testing.T) {
 					if _, err := callErr(t.Context(), again, "echo", ""); err != nil {
 						t.Errorf("after that: %v", err)
 					}
-					synctest.Wait() // the observer is told beside the lease
+					synctest.Wait() // the watcher is told beside the lease
 					w.mu.Lock()
 					defer w.mu.Unlock()
 					if got := states(w.states[one.String()]); !strings.HasSuffix(got, "ready hung backing off starting ready") {
@@ -118,7 +118,7 @@ func TestSlowChildIsLeftAlone(t *testing.T) {
 // and left alone while there is time.
 func TestBusyChildIsShownAndLeftAlone(t *testing.T) {
 	w := newWatcher()
-	bubble(t, children.Options{Specs: []spec.Spec{childtest.Spec("kid", childtest.Script{})}, Observer: w}, func(t *testing.T, s *children.Supervisor, c *counter) {
+	bubble(t, w.watches(children.Options{Specs: []spec.Spec{childtest.Spec("kid", childtest.Script{})}}), func(t *testing.T, s *children.Supervisor, c *counter) {
 		w.changed = make(chan struct{})
 		s.Ensure(one, nil)
 		l := lease(t, s, one)

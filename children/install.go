@@ -38,7 +38,7 @@ func (c *child) install(w want) *run.UnavailableError {
 		return nil
 	}
 	open := c.common.packages.Open
-	if c.common.renew {
+	if c.common.Renew {
 		open = c.common.packages.Renew
 	}
 	copied, err := open(c.ctx, c.request(c.ctx, pkg, w))
@@ -78,7 +78,7 @@ func (c *child) release() {
 
 // renewLater has it looked for a newer version, for the next start.
 func (c *child) renewLater() {
-	if c.copied == nil || c.common.renew {
+	if c.copied == nil || c.common.Renew {
 		return
 	}
 	w := c.wanted()

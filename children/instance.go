@@ -20,17 +20,17 @@ func (c instance) NoRoots() string { return c.noRoots() }
 
 // FetchRoots tells who is to get the roots before a roots/list is answered.
 func (c instance) FetchRoots(ctx context.Context) func(ctx context.Context) {
-	if c.common.roots == nil {
+	if c.common.Roots == nil {
 		return nil
 	}
-	return c.common.roots(ctx, c.key)
+	return c.common.Roots(ctx, c.key)
 }
 
 // Client is whom the instance serves.
 func (c instance) Client() link.ClientProfile {
 	to := c.common.client(c.key)
-	if c.common.level != nil {
-		to.Level = c.common.level(c.key)
+	if c.common.Level != nil {
+		to.Level = c.common.Level(c.key)
 	}
 	return to
 }
@@ -38,20 +38,25 @@ func (c instance) Client() link.ClientProfile {
 // Current reports whether this is the run that may be called.
 func (c instance) Current(r *run.Run) bool { return c.view.Load().run == r }
 
-// Request has the Observer answer.
+// Request answers what the child asks.
 func (c instance) Request(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
-	return c.common.observer.ChildRequest(ctx, c.key, m)
+	if c.common.Request == nil {
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, "nobody here answers this")
+	}
+	return c.common.Request(ctx, c.key, m)
 }
 
-// Notification tells the Observer.
+// Notification hands on what the child announces.
 func (c instance) Notification(ctx context.Context, m *jsonrpc.Message) {
-	c.common.observer.ChildNotification(ctx, c.key, m)
+	if c.common.Notification != nil {
+		c.common.Notification(ctx, c.key, m)
+	}
 }
 
 // noRoots says why the child is served none.
 func (c *child) noRoots() string {
-	if c.common.noRoots == nil {
+	if c.common.NoRoots == nil {
 		return ""
 	}
-	return c.common.noRoots(c.key)
+	return c.common.NoRoots(c.key)
 }

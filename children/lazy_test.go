@@ -48,8 +48,8 @@ func (k *kept) define(defs ...string) {
 func (k *kept) hub(do func(s *children.Supervisor, w *watcher)) {
 	k.t.Helper()
 	w := newWatcher()
-	s := children.NewSupervisor(children.Options{Specs: []spec.Spec{k.spec}, Launcher: childtest.Pipes{}, Observer: w, Cache: k.dir, Version: "1",
-		Client: func(spec.Key) link.ClientProfile { return link.ClientProfile{Capabilities: []byte(k.can)} }})
+	s := children.NewSupervisor(w.watches(children.Options{Specs: []spec.Spec{k.spec}, Launcher: childtest.Pipes{}, Cache: k.dir, Version: "1",
+		Client: func(spec.Key) link.ClientProfile { return link.ClientProfile{Capabilities: []byte(k.can)} }}))
 	ctx, cancel := context.WithCancel(k.t.Context())
 	done := make(chan error)
 	go func() { done <- s.Run(ctx) }()

@@ -115,7 +115,7 @@ func (l *Lease) Modern() bool { return l.r.Modern() }
 func (l *Lease) Roots() ([]byte, bool) { return l.r.ListRoots() }
 
 // WatchTask has a child without a handshake tell of one of its tasks
-// (notifications/tasks of the extension, to the Observer), until end is called,
+// (notifications/tasks of the extension, by Options.Notification), until end is called,
 // which needs no Lease any more. ok is false where it does not.
 func (l *Lease) WatchTask(ctx context.Context, id string) (end func(), ok bool) {
 	return l.r.WatchTask(ctx, id)

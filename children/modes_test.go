@@ -134,7 +134,7 @@ func TestStubbornChildrenAreStopped(t *testing.T) {
 			t.Parallel()
 			child, left := mark(t, childtest.Spec("kid", c.script))
 			w := newWatcher()
-			s := children.NewSupervisor(children.Options{Specs: []spec.Spec{child}, Observer: w})
+			s := children.NewSupervisor(w.watches(children.Options{Specs: []spec.Spec{child}}))
 			ctx, cancel := context.WithCancel(t.Context())
 			done := make(chan error)
 			go func() { done <- s.Run(ctx) }()

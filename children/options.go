@@ -11,6 +11,7 @@ import (
 	"mcphub/children/remote"
 	"mcphub/children/sandbox"
 	"mcphub/children/spec"
+	"mcphub/internal/jsonrpc"
 	"mcphub/internal/reference"
 )
 
@@ -24,7 +25,6 @@ const (
 // defaults.
 type Options struct {
 	Specs       []spec.Spec
-	Observer    Observer // nil: nobody is told, and children's requests are refused
 	Log         zerolog.Logger
 	Version     string   // of the hub, told to children
 	MaxStarting int      // 0: DefaultMaxStarting
@@ -38,6 +38,25 @@ type Options struct {
 	// are started. Otherwise the copy that is installed is started at once, and it is
 	// looked for a newer one in the background.
 	Renew bool
+
+	// Changed, where set, is told of every change of state, every new offer and every
+	// session that was started again. offer is what the child offered last, be it in an
+	// earlier run; nil while that is not known. The same offer is the same pointer. It is
+	// called by the instance's goroutine and must not block.
+	Changed func(st Status, offer *offers.Offer)
+
+	// Notification, where set, is given what a child announces, in order; m is valid until
+	// it returns. tools/list_changed is followed up here and comes as Changed. run.Told says
+	// what ctx is. It is called by the goroutine that reads what the child sends, and must
+	// not block.
+	Notification func(ctx context.Context, k spec.Key, m *jsonrpc.Message)
+
+	// Request answers requests of a child other than roots/list and ping, which are
+	// answered here. nil: they are refused. While it does, no call of the run times out.
+	// ctx ends when the child cancels the request or ends. If the transport says which call
+	// the request belongs to, ctx has the values of that call's context. run.Tell(ctx, ...)
+	// notifies the child that asked. Each request has a goroutine.
+	Request func(ctx context.Context, k spec.Key, m *jsonrpc.Message) jsonrpc.Answer
 
 	// Secret, where set, gives the value of a reference to a secret. It is called when
 	// a child starts, by the instance's goroutine, and may take its time. Its error

@@ -20,7 +20,7 @@ func (n *common) recall(s spec.Spec, k spec.Key) (o *offers.Offer, its, guess bo
 	}
 	plain := s.Capabilities(nil)
 	guess = !bytes.Equal(plain, s.Capabilities(n.client(k).Capabilities))
-	o = n.memory.Recall(s.Name, s.Digest(n.machine, n.version, spec.EraAuto, append(plain, k.Principal...)))
+	o = n.memory.Recall(s.Name, s.Digest(n.machine, n.Version, spec.EraAuto, append(plain, k.Principal...)))
 	return o, false, guess && o != nil
 }
 
@@ -31,7 +31,7 @@ func (n *common) known(s spec.Spec, k spec.Key) *offers.Offer {
 
 // digest names what a child of this Spec offers to the clients of this Key.
 func (n *common) digest(s spec.Spec, k spec.Key) string {
-	return s.Digest(n.machine, n.version, k.Era, append(s.Capabilities(n.client(k).Capabilities), k.Principal...))
+	return s.Digest(n.machine, n.Version, k.Era, append(s.Capabilities(n.client(k).Capabilities), k.Principal...))
 }
 
 // recall starts the life of an instance: it publishes what the child offered last.
@@ -77,8 +77,8 @@ func (c *child) offers(o *offers.Offer) {
 // anybody can call them.
 func (c *child) compare(o *offers.Offer) {
 	changed := c.common.forms.Compare(c.spec.Entry(), o)
-	if len(changed) > 0 && c.common.changed != nil {
-		c.common.changed(c.key, changed)
+	if len(changed) > 0 && c.common.Redefined != nil {
+		c.common.Redefined(c.key, changed)
 	}
 }
 

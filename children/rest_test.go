@@ -21,7 +21,7 @@ func TestInstancesThatWaitHaveNoGoroutine(t *testing.T) {
 		const many = 200
 		server := spec.Spec{Name: "kid", Command: "kid", Args: []string{"${root}"}}
 		told := make(chan Status, 8*many)
-		s := NewSupervisor(Options{Specs: []spec.Spec{server}, Observer: tells{c: told}, Log: zerolog.Nop()})
+		s := NewSupervisor(Options{Specs: []spec.Spec{server}, Changed: func(st Status, _ *offers.Offer) { told <- st }, Log: zerolog.Nop()})
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- s.Run(ctx) }()
@@ -66,11 +66,3 @@ func TestInstancesThatWaitHaveNoGoroutine(t *testing.T) {
 		}
 	})
 }
-
-// tells hands on what it is told.
-type tells struct {
-	deaf
-	c chan Status
-}
-
-func (o tells) ChildChanged(st Status, _ *offers.Offer) { o.c <- st }

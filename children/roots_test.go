@@ -232,7 +232,7 @@ func TestPrestart(t *testing.T) {
 	if statusOf(t, s, "kid").PID != second {
 		t.Error("a later change restarted it for its environment")
 	}
-	acquire(t, s, other).Release() // which may be before the Observer hears of it
+	acquire(t, s, other).Release() // which may be before the watcher hears of it
 	w.until(t, "the needy one has started once", func() bool {
 		return fmt.Sprint(w.states[other.String()]) == "[waiting starting ready]"
 	})

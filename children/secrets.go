@@ -21,8 +21,8 @@ func (c *child) withSecrets(ctx context.Context, l launch.Launch, w want) (launc
 	s := c.spec
 	if s.URL != "" {
 		s, err := Resolved(s, value)
-		if err == nil && c.common.login != nil && s.LogsIn() {
-			s.Login, err = c.common.login(c.key, s)
+		if err == nil && c.common.Login != nil && s.LogsIn() {
+			s.Login, err = c.common.Login(c.key, s)
 		}
 		return l, s, err
 	}
@@ -39,10 +39,10 @@ func (c *child) valueOf(ctx context.Context, w want) func(reference.Ref) (string
 	}
 	machine := c.common.machine.Within(within)
 	return func(r reference.Ref) (string, error) {
-		if c.common.secret == nil {
+		if c.common.Secret == nil {
 			return "", fmt.Errorf("%s: there is nothing here that keeps secrets", r)
 		}
-		return c.common.secret(ctx, r, func(real string) error { return machine.Read(r.Name, real) })
+		return c.common.Secret(ctx, r, func(real string) error { return machine.Read(r.Name, real) })
 	}
 }
 

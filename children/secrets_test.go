@@ -64,18 +64,18 @@ func TestSecretsReachTheLauncherAlone(t *testing.T) {
 	missing.Env["KEY"] = key("NONE")
 	see, w := &seer{}, newWatcher()
 	var log lockedText
-	s := children.NewSupervisor(children.Options{
+	s := children.NewSupervisor(w.watches(children.Options{
 		Specs: []spec.Spec{process, missing,
 			remote("remote", "http://127.0.0.1:1/"+key("S")+"?k="+key("K"), "Bearer "+key("K")),
 			remote("broken", "http://127.0.0.1:1/", key("BREAK")), remote("elsewhere", "http://127.0.0.1"+"/"+key("K"), key("NONE"))},
-		Launcher: see, Observer: w, Log: zerolog.New(&log).Level(zerolog.TraceLevel),
+		Launcher: see, Log: zerolog.New(&log).Level(zerolog.TraceLevel),
 		Secret: func(_ context.Context, r reference.Ref, _ func(string) error) (string, error) {
 			if v, ok := secrets[r.Name]; ok {
 				return v, nil
 			}
 			return "", fmt.Errorf("the secret %q is not set; mcphub secret set %s", r.Name, r.Name)
 		},
-	})
+	}))
 	runSupervisor(t, s)
 	var said []string
 	for name, want := range map[string]string{

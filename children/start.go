@@ -44,7 +44,7 @@ func (c *child) start() (*run.Run, *run.UnavailableError) {
 	if err != nil {
 		return nil, &run.UnavailableError{Child: c.key.Child, Reason: reference.Show(err.Error()), Err: err}
 	}
-	l.Record = c.common.record
+	l.Record = c.common.Record
 	c.listen(&l, w)
 	c.tellLacks(l)
 	c.tellClosed(l)
@@ -79,7 +79,7 @@ func (c *child) start() (*run.Run, *run.UnavailableError) {
 
 // launch starts a run.
 func (c *child) launch(l launch.Launch, w want) (*run.Run, error) {
-	o := run.Options{Spec: c.spec, Launch: l, Wanted: w.Wanted, Version: c.common.version, Look: c.common.pace.Every, Log: c.log}
+	o := run.Options{Spec: c.spec, Launch: l, Wanted: w.Wanted, Version: c.common.Version, Look: c.common.pace.Every, Log: c.log}
 	names := launch.Names(l.Env)
 	r, err := run.Start(o, instance{c}, func(h jsonrpc.Handler) (link.Link, error) {
 		l, s, err := c.withSecrets(c.ctx, l, w)
@@ -87,7 +87,7 @@ func (c *child) launch(l launch.Launch, w want) (*run.Run, error) {
 			return nil, err
 		}
 		names = launch.Names(l.Env)
-		return c.common.launcher.Launch(l, s, h, c.log)
+		return c.common.Launcher.Launch(l, s, h, c.log)
 	})
 	if err != nil {
 		return nil, err

@@ -1,14 +1,12 @@
 package children
 
 import (
-	"context"
 	"fmt"
 	"time"
 
 	"mcphub/children/offers"
 	"mcphub/children/sandbox"
 	"mcphub/children/spec"
-	"mcphub/internal/jsonrpc"
 )
 
 // State is where one instance is in its life:
@@ -141,35 +139,4 @@ func (st Status) Term() Term { return Term{st.Serial, st.Restarts, st.Renewed} }
 // String is one line for logs and tests.
 func (st Status) String() string {
 	return fmt.Sprintf("%s %s pid=%d restarts=%d failures=%d asked=%t applied=%t %q", st.Key, st.State, st.PID, st.Restarts, st.Failures, st.AskedRoots, st.RootsApplied, st.Err)
-}
-
-// Observer is told what happens to children. Its methods must not block.
-// ChildChanged is called from the instance's own goroutine, ChildNotification
-// from the goroutine that reads what the child sends, ChildRequest from a
-// goroutine of each request.
-type Observer interface {
-	// ChildChanged follows every change of state, every new offer and every session
-	// that was started again. offer is
-	// what the child offered last, be it in an earlier run; nil while that is not
-	// known. The same offer is the same pointer.
-	ChildChanged(st Status, offer *offers.Offer)
-	// ChildNotification hands over what the child announces, in order; m is valid
-	// until it returns. tools/list_changed is followed up here and comes as
-	// ChildChanged. Told says what ctx is.
-	ChildNotification(ctx context.Context, k spec.Key, m *jsonrpc.Message)
-	// ChildRequest answers requests of a child other than roots/list and ping, which
-	// are answered here. While it does, no call of the run times out. ctx ends when
-	// the child cancels the request or ends. If the transport says which call the
-	// request belongs to, ctx has the values of that call's context. Tell(ctx, ...)
-	// notifies the child that asked.
-	ChildRequest(ctx context.Context, k spec.Key, m *jsonrpc.Message) jsonrpc.Answer
-}
-
-// deaf is the Observer of a Supervisor that was given none: it ignores everything.
-type deaf struct{}
-
-func (deaf) ChildChanged(Status, *offers.Offer)                            {}
-func (deaf) ChildNotification(context.Context, spec.Key, *jsonrpc.Message) {}
-func (deaf) ChildRequest(context.Context, spec.Key, *jsonrpc.Message) jsonrpc.Answer {
-	return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, "nobody here answers this")
 }

@@ -49,19 +49,17 @@ type Supervisor struct {
 func NewSupervisor(o Options) *Supervisor {
 	s := &Supervisor{
 		log: o.Log, fresh: make(chan struct{}, 1), children: map[spec.Key]*child{}, retired: map[*child]struct{}{}, bySession: map[string][]*child{}, held: map[spec.Key]int{},
-		common: common{launcher: o.Launcher, secret: o.Secret, login: o.Login, observer: o.Observer, version: o.Version, machine: launch.NewMachine(o.Environ, o.Home, o.Dir), jitter: rand.Float64, pace: health.UsualPace, said: o.Said, refused: o.Refused, record: o.Record, changed: o.Redefined, asks: o.Client, level: o.Level, roots: o.Roots, noRoots: o.NoRoots, writes: o.Writes},
+		common: common{Options: o, machine: launch.NewMachine(o.Environ, o.Home, o.Dir), jitter: rand.Float64, pace: health.UsualPace},
 	}
-	if s.common.launcher == nil {
-		s.common.launcher = byURL{}
-	}
-	if s.common.observer == nil {
-		s.common.observer = deaf{}
+	s.common.Specs = nil // Apply replaces them
+	if s.common.Launcher == nil {
+		s.common.Launcher = byURL{}
 	}
 	s.common.memory, s.common.forms = offers.NewMemory(o.Cache, o.Log), offers.NewDefinitions(o.Cache, o.Log)
 	s.common.turns = limits.NewTurns(o.MaxStarting)
 	s.common.places, s.common.dropUnheld, s.common.giveUp = limits.NewPlaces(o.MaxChildren), s.dropUnheld, s.giveUp
 	s.common.resume = func(c *child) { go s.live(c) }
-	s.common.renew, s.common.packages = o.Renew, packages.NewStore(packagesFolder(s.common.machine))
+	s.common.packages = packages.NewStore(packagesFolder(s.common.machine))
 	s.life, s.end = context.WithCancelCause(context.Background())
 	s.common.background = func(f func(ctx context.Context)) { s.lives.Go(func() { f(s.life) }) }
 	s.specs = byName(o.Specs)

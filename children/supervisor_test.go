@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// watcher records what the Observer is told, and lets tests wait for it.
+// watcher records what a Supervisor tells, and lets tests wait for it.
 type watcher struct {
 	mu      sync.Mutex
 	states  map[string][]children.State
@@ -56,7 +56,16 @@ func (w *watcher) tell(f func()) {
 	w.changed = make(chan struct{})
 }
 
-func (w *watcher) ChildChanged(st children.Status, o *offers.Offer) {
+// watches are Options by which the watcher is told.
+func (w *watcher) watches(o children.Options) children.Options {
+	o.Changed, o.Notification = w.childChanged, w.notification
+	o.Request = func(_ context.Context, _ spec.Key, m *jsonrpc.Message) jsonrpc.Answer {
+		return jsonrpc.ErrorAnswer(-32601, "not here: "+m.Method)
+	}
+	return o
+}
+
+func (w *watcher) childChanged(st children.Status, o *offers.Offer) {
 	w.tell(func() {
 		name := st.Key.String()
 		if l := w.states[name]; len(l) == 0 || l[len(l)-1] != st.State {
@@ -66,13 +75,9 @@ func (w *watcher) ChildChanged(st children.Status, o *offers.Offer) {
 	})
 }
 
-func (w *watcher) ChildNotification(_ context.Context, k spec.Key, m *jsonrpc.Message) {
+func (w *watcher) notification(_ context.Context, k spec.Key, m *jsonrpc.Message) {
 	line := k.String() + " " + m.Method + " " + string(m.Params)
 	w.tell(func() { w.notes = append(w.notes, line) })
-}
-
-func (w *watcher) ChildRequest(_ context.Context, _ spec.Key, m *jsonrpc.Message) jsonrpc.Answer {
-	return jsonrpc.ErrorAnswer(-32601, "not here: "+m.Method)
 }
 
 // until waits until ok holds, looking again after each event.
@@ -99,7 +104,7 @@ func (w *watcher) until(t *testing.T, what string, ok func() bool) {
 // start runs a Supervisor for the length of a test.
 func start(t *testing.T, w *watcher, o children.Options) *children.Supervisor {
 	t.Helper()
-	o.Observer = w
+	o = w.watches(o)
 	o.Log = zerolog.New(zerolog.NewTestWriter(t)).Level(zerolog.WarnLevel)
 	if os.Getenv("CHILDREN_VERBOSE") == "" {
 		o.Log = zerolog.Nop()

@@ -39,7 +39,7 @@
 // by one leaf mutex. What it is offered (package offering), who serves it (package
 // assignment) and its calls have their own. [Hub.Apply] replaces the configuration, one
 // immutable value of all that hub.json decides: a tool carries the one that it is judged
-// and run by. The observer methods that the supervisor calls do not block.
+// and run by. The functions that the supervisor calls (observer.go) do not block.
 //
 // # What it refuses to do
 //

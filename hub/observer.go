@@ -5,7 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"mcphub/children"
 	"mcphub/children/link"
 	"mcphub/children/offers"
 	"mcphub/children/run"
@@ -24,35 +23,26 @@ import (
 // This file is what the children see of the hub: whom they serve, and where what they
 // tell and ask beside their answers goes.
 
-// observer is the Hub as the supervisor sees it.
-type observer struct{ h *Hub }
-
-// ChildChanged hands a change of state or a new offer to the sessions that the
-// instance belongs to.
-func (o observer) ChildChanged(st children.Status, offer *offers.Offer) {
-	o.h.sessions.Told(st, offer)
-}
-
-// ChildNotification passes on what a child tells beside its answers. What
+// childTold passes on what a child tells beside its answers. What
 // belongs to no call and no client ends here.
-func (o observer) ChildNotification(ctx context.Context, k spec.Key, m *jsonrpc.Message) {
+func (h *Hub) childTold(ctx context.Context, k spec.Key, m *jsonrpc.Message) {
 	switch m.Method {
 	case "notifications/progress":
-		o.h.progress.Relay(k, m)
+		h.progress.Relay(k, m)
 	case "notifications/resources/updated":
-		o.h.subs.Updated(k, m)
+		h.subs.Updated(k, m)
 	case "notifications/message":
-		o.h.logged(ctx, k, m)
+		h.logged(ctx, k, m)
 	case tasks.MethodStatus:
-		o.h.taskTold(k, m)
+		h.taskTold(k, m)
 	case link.MethodTaskNews:
-		o.h.taskNews(k, m)
+		h.taskNews(k, m)
 	case "notifications/cancelled", "notifications/initialized", "notifications/roots/list_changed":
 		// Ids are those of one connection; the others are a client's to say.
 	default:
 		// A server may have things to say that this program does not know; those of
 		// one that several share are nobody's.
-		if s, ok := o.h.sessions.Owner(k); ok && (link.OfProtocol(m.Method) || s.expects(k, m.Method)) {
+		if s, ok := h.sessions.Owner(k); ok && (link.OfProtocol(m.Method) || s.expects(k, m.Method)) {
 			s.pass(ctx, k, m)
 		}
 	}
@@ -106,10 +96,10 @@ func (h *Hub) noRoots(k spec.Key) string {
 		"start mcphub with --roots DIR, set MCPHUB_ROOTS or roots.fallback in hub.json, or leave out \"share\"."
 }
 
-// ChildRequest asks the client of the session that the instance belongs to.
+// childAsked asks the client of the session that the instance belongs to.
 // roots/list and ping never come here: the child's own instance answers them.
-func (o observer) ChildRequest(ctx context.Context, k spec.Key, m *jsonrpc.Message) jsonrpc.Answer {
-	s, ok := o.h.sessions.Owner(k)
+func (h *Hub) childAsked(ctx context.Context, k spec.Key, m *jsonrpc.Message) jsonrpc.Answer {
+	s, ok := h.sessions.Owner(k)
 	if !ok {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, "no client can be asked for "+printable.Escape(m.Method, 100)+": several sessions may share this server, so it cannot be told which it belongs to")
 	}

@@ -19,7 +19,7 @@ import (
 	"mcphub/rootsmgr/guard"
 )
 
-// audience is an Observer that keeps what it is told.
+// audience keeps what a Supervisor tells.
 type audience struct {
 	mu     sync.Mutex
 	tools  int
@@ -35,18 +35,18 @@ func (a *audience) tell(f func()) {
 	a.change = make(chan struct{})
 }
 
-func (a *audience) ChildChanged(_ children.Status, o *offers.Offer) {
+func (a *audience) changed(_ children.Status, o *offers.Offer) {
 	if o != nil {
 		a.tell(func() { a.tools = len(o.Tools) })
 	}
 }
 
-func (a *audience) ChildNotification(_ context.Context, _ spec.Key, m *jsonrpc.Message) {
+func (a *audience) notification(_ context.Context, _ spec.Key, m *jsonrpc.Message) {
 	note := m.Method + " " + string(m.Params)
 	a.tell(func() { a.notes = append(a.notes, note) })
 }
 
-func (a *audience) ChildRequest(_ context.Context, _ spec.Key, m *jsonrpc.Message) jsonrpc.Answer {
+func refuse(_ context.Context, _ spec.Key, m *jsonrpc.Message) jsonrpc.Answer {
 	return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, m.Method)
 }
 
@@ -98,7 +98,7 @@ func perform(t *testing.T, launcher children.Launcher, child spec.Spec, client s
 	t.Helper()
 	a := &audience{change: make(chan struct{})}
 	sup := children.NewSupervisor(children.Options{
-		Specs: []spec.Spec{child}, Observer: a, Log: zerolog.Nop(), Version: "suite", Launcher: launcher,
+		Specs: []spec.Spec{child}, Changed: a.changed, Notification: a.notification, Request: refuse, Log: zerolog.Nop(), Version: "suite", Launcher: launcher,
 		Client: func(spec.Key) link.ClientProfile {
 			return link.ClientProfile{Capabilities: []byte(`{"elicitation":{}}`), Level: "warning"}
 		},

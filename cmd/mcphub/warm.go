@@ -88,7 +88,7 @@ func warm(ctx context.Context, out io.Writer, cfg hub.Config, roots []guard.Root
 	defer service.Adopt(cfg.Log)()
 	started := &startTimes{took: map[string]time.Duration{}, since: map[string]time.Time{}}
 	options := children.Options{
-		Observer: started, Log: cfg.Log, Version: cfg.Version, MaxStarting: cfg.Limits.Starting,
+		Changed: started.changed, Request: refuse, Log: cfg.Log, Version: cfg.Version, MaxStarting: cfg.Limits.Starting,
 		Environ: cfg.Environ, Home: cfg.Home, Dir: cfg.Dir, Cache: cfg.Cache, Secret: cfg.Secret, Login: cfg.Login, Renew: true,
 	}
 	for i := range cfg.Children {
@@ -199,15 +199,14 @@ func warmReason(st children.Status) string {
 	return reason
 }
 
-// startTimes is the Observer of warm: it notes how long each child took from
-// its turn to being ready. Nobody serves what children ask.
+// startTimes notes how long each child took from its turn to being ready.
 type startTimes struct {
 	mu    sync.Mutex
 	since map[string]time.Time
 	took  map[string]time.Duration
 }
 
-func (s *startTimes) ChildChanged(st children.Status, _ *offers.Offer) {
+func (s *startTimes) changed(st children.Status, _ *offers.Offer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch st.State {
@@ -220,14 +219,13 @@ func (s *startTimes) ChildChanged(st children.Status, _ *offers.Offer) {
 	}
 }
 
-func (s *startTimes) ChildNotification(context.Context, spec.Key, *jsonrpc.Message) {}
-
-func (s *startTimes) ChildRequest(_ context.Context, _ spec.Key, m *jsonrpc.Message) jsonrpc.Answer {
-	return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, m.Method+" is not served while warming up")
-}
-
 func (s *startTimes) of(name string) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.took[name]
+}
+
+// refuse is for what children ask: nobody serves that.
+func refuse(_ context.Context, _ spec.Key, m *jsonrpc.Message) jsonrpc.Answer {
+	return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, m.Method+" is not served while warming up")
 }
