@@ -18,7 +18,7 @@
 //
 // # Both directions
 //
-// Beside the calls flow progress, cancellation and list_changed (observer.go), and the
+// Beside the calls flow progress, cancellation and list_changed (children.go), and the
 // hub's own question to the client, roots/list. What a child asks its client goes to the
 // session whose own child it is, on the request that it belongs to, where the client
 // declared that it can be asked so. What a shared child asks is refused, and what it says
@@ -39,7 +39,7 @@
 // by one leaf mutex. What it is offered (package offering), who serves it (package
 // assignment) and its calls have their own. [Hub.Apply] replaces the configuration, one
 // immutable value of all that hub.json decides: a tool carries the one that it is judged
-// and run by. The functions that the supervisor calls (observer.go) do not block.
+// and run by. The functions that the supervisor calls (children.go) do not block.
 //
 // # What it refuses to do
 //

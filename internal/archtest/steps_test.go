@@ -122,7 +122,7 @@ var adapters = map[string]string{
 	"hub/stdio.go":         "a front: takes requests of both eras from one stream",
 	"hub/http.go":          "a front: tells requests of both eras apart",
 	"hub/subscriptions.go": "subscriptions/listen, which only one era has",
-	"hub/observer.go":      "what belongs to no request goes only to a client that has said initialize",
+	"hub/children.go":      "what belongs to no request goes only to a client that has said initialize",
 	"hub/status.go":        "reports: the word for the era",
 	"hub/explain.go":       "reports: the word for the era",
 }
