@@ -25,6 +25,7 @@ import (
 	"mcphub/children/served"
 	"mcphub/children/spec"
 	"mcphub/internal/removal"
+	"mcphub/internal/worker"
 	"mcphub/rootsmgr/guard"
 )
 
@@ -178,7 +179,7 @@ func (c *child) ask(change func(w *want) bool) {
 
 // wake has the owner look again at what is wanted, and whether its life goes on.
 func (c *child) wake() {
-	wake(c.kick)
+	worker.Signal(c.kick)
 	c.mu.Lock()
 	resting := c.resting
 	c.resting = false
@@ -638,12 +639,4 @@ func (c *child) backOff(err *run.UnavailableError, s *serving) {
 		}
 	})
 	c.settle.Do(func() { close(c.settled) })
-}
-
-// wake makes sure that c holds a token.
-func wake(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
 }

@@ -20,6 +20,7 @@ import (
 	"mcphub/children/run"
 	"mcphub/children/served"
 	"mcphub/children/spec"
+	"mcphub/internal/worker"
 	"mcphub/rootsmgr/guard"
 )
 
@@ -145,7 +146,7 @@ func (s *Supervisor) made(k spec.Key) *child {
 	s.children[k] = c
 	s.bySession[k.Instance] = append(s.bySession[k.Instance], c)
 	s.unstarted = append(s.unstarted, c)
-	wake(s.fresh)
+	worker.Signal(s.fresh)
 	return c
 }
 

@@ -3,6 +3,8 @@ package health
 import (
 	"sync"
 	"time"
+
+	"mcphub/internal/worker"
 )
 
 // An IdleTimeout ends calls for which nothing was heard of the child for too long. All calls of a run
@@ -216,9 +218,4 @@ func (p *IdleTimeout) Stop() {
 func (p *IdleTimeout) Slow() <-chan struct{} { return p.slow }
 
 // LookNow has Slow deliver.
-func (p *IdleTimeout) LookNow() {
-	select {
-	case p.slow <- struct{}{}:
-	default:
-	}
-}
+func (p *IdleTimeout) LookNow() { worker.Signal(p.slow) }

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"mcphub/internal/proctree"
+	"mcphub/internal/worker"
 )
 
 // household is what the kernel knows as the children of this process: those
@@ -44,10 +45,7 @@ func (h *household) endFamily(members func(t *proctree.Table) []proctree.Process
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		if h.ending--; h.ending == 0 {
-			select {
-			case h.dead <- struct{}{}:
-			default:
-			}
+			worker.Signal(h.dead)
 		}
 	}()
 	return proctree.Family{Members: members, Read: processTable.read}.End(reapGrace)

@@ -7,6 +7,7 @@ import (
 
 	"mcphub/children/offers"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/worker"
 )
 
 const (
@@ -21,7 +22,7 @@ const (
 // relistAll has every list read again.
 func (r *Run) relistAll() {
 	r.stale.Or(uint32(offers.AllLists))
-	wake(r.relist)
+	worker.Signal(r.relist)
 }
 
 // SessionRenewed is called when the server has forgotten the session of this run, and
@@ -108,12 +109,4 @@ func outlived(o *offers.Offer) (<-chan time.Time, func()) {
 	}
 	t := time.NewTimer(max(o.Fresh, leastFresh))
 	return t.C, func() { t.Stop() }
-}
-
-// wake makes sure that c holds a token.
-func wake(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
 }

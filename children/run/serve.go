@@ -8,6 +8,7 @@ import (
 	"mcphub/children/served"
 	"mcphub/children/spec"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/worker"
 )
 
 const (
@@ -98,7 +99,7 @@ func (r *Run) noticed(ctx context.Context, m *jsonrpc.Message) {
 		}
 	}
 	if r.stale.note(m.Method) {
-		wake(r.relist)
+		worker.Signal(r.relist)
 		return
 	}
 	switch m.Method {

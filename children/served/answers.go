@@ -1,6 +1,10 @@
 package served
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+
+	"mcphub/internal/worker"
+)
 
 // Answers is what is known of the answers to one run's roots/list. It may be used from
 // any goroutine.
@@ -31,10 +35,7 @@ func (a *Answers) Gave(gen uint64) {
 		}
 	}
 	a.any.Store(true)
-	select {
-	case a.written <- struct{}{}:
-	default:
-	}
+	worker.Signal(a.written)
 }
 
 // Waits notes that a question waits for roots that are not known yet. It comes before

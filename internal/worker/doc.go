@@ -5,6 +5,8 @@
 // called from any goroutine. Nothing is done before Start or after Stop, and Stop
 // returns when all that it started has ended.
 //
+// [Signal] is for a goroutine that lives on and waits for several things.
+//
 // It refuses to queue: however often it is woken while it works, the work is done
 // once more.
 package worker
