@@ -60,17 +60,17 @@ type common struct {
 	giveUp     func(*child)      // take out an instance that ends by itself
 	jitter     func() float64
 	pace       health.Pace
-	lacking    told // what the kernel does not hold
+	warned     seenTexts // what the kernel does not hold
 	packages   *packages.Store
 	background func(f func(ctx context.Context)) // runs f until the Supervisor ends
 }
 
 // client tells whom an instance serves.
-func (n *common) client(k spec.Key) link.ClientProfile {
-	if n.Client == nil {
+func (c *common) client(k spec.Key) link.ClientProfile {
+	if c.Client == nil {
 		return link.ClientProfile{}
 	}
-	return n.Client(k)
+	return c.Client(k)
 }
 
 // child is one instance. live runs on one goroutine at a time, which owns past and
@@ -351,7 +351,7 @@ func (c *child) notYet(ctx context.Context) error {
 	if v.status.Err != "" {
 		reason += ": " + v.status.Err
 	}
-	return c.down(reason, c.stderr(v), context.Cause(ctx))
+	return c.unavailable(reason, c.stderr(v), context.Cause(ctx))
 }
 
 func (c *child) stderr(v *view) string {
@@ -472,12 +472,12 @@ func (c *child) live() (over bool) {
 			c.finish()
 			return true
 		}
-		c.once()
+		c.runOnce()
 	}
 }
 
-// once is one run, from its start until nothing is left of it.
-func (c *child) once() {
+// runOnce is one run, from its start until nothing is left of it.
+func (c *child) runOnce() {
 	defer c.common.places.Leave(c)
 	defer c.makeFolder()()
 	defer c.makePrivate()()
@@ -489,11 +489,11 @@ func (c *child) once() {
 			c.end(r, context.Cause(c.ctx).Error())
 		}
 	case err != nil && errors.Is(err, limits.ErrBusy):
-		c.busy(err)
+		c.noPlace(err)
 	case err != nil:
 		c.backOff(err, nil)
-	case c.common.home(c.spec, c.key) != c.key:
-		c.yield(r)
+	case c.common.servedBy(c.spec, c.key) != c.key:
+		c.endForOtherEra(r)
 	default:
 		c.past.wasReady, c.past.last = true, ""
 		c.renewLater()
@@ -525,8 +525,8 @@ func (c *child) makeFolder() (remove func()) {
 	}
 }
 
-// down is why the child cannot be called.
-func (c *child) down(reason, stderr string, cause error) *run.UnavailableError {
+// unavailable is why the child cannot be called.
+func (c *child) unavailable(reason, stderr string, cause error) *run.UnavailableError {
 	return run.Unavailable(c.spec, reason, stderr, cause)
 }
 
@@ -538,16 +538,16 @@ func (c *child) finish() {
 	}
 	c.publish(func(v *view) {
 		v.status.State, v.status.Err, v.status.PID, v.status.Final = Stopped, reason.Error(), 0, true
-		v.status.Yields = errors.Is(reason, errOtherEra)
+		v.status.OtherEra = errors.Is(reason, errOtherEra)
 		v.run, v.final = nil, true
 		v.err = &run.UnavailableError{Child: c.key.Child, Reason: reason.Error(), Err: reason}
 	})
 	c.settle.Do(func() { close(c.settled) })
 }
 
-// again reports whether the child is started once more without a call: one that
+// startsByItself reports whether the child is started once more without a call: one that
 // was asked for and has never been ready yet, unless it fails again and again.
-func (c *child) again() bool {
+func (c *child) startsByItself() bool {
 	return !c.lazy() && c.past.asked && !c.past.wasReady && !c.past.hist.Open()
 }
 
@@ -572,7 +572,7 @@ func (c *child) awaitStart() next {
 		c.past.gen = w.Gen
 		blocked := !w.Known && !w.assumed && c.spec.NeedsRoots()
 		c.past.asked = c.past.asked || w.demand || w.wish
-		ask := w.demand || !c.lazy() && w.wish || c.again()
+		ask := w.demand || !c.lazy() && w.wish || c.startsByItself()
 		wait := time.Until(c.past.next)
 		switch {
 		case c.ctx.Err() != nil, c.unheld.Load() && c.common.dropUnheld(c):
@@ -631,7 +631,7 @@ func (c *child) backOff(err *run.UnavailableError, s *serving) {
 	c.log.Warn().Str("reason", err.Reason).Int("failures", c.past.hist.Failures).Dur("delay", delay).Msg("child failed")
 	c.publish(func(v *view) {
 		v.status.State, v.status.Err, v.status.PID = BackingOff, why, 0
-		v.status.Stderr, v.status.NextStart, v.status.ByItself = err.Stderr, c.past.next, c.again()
+		v.status.Stderr, v.status.NextStart, v.status.ByItself = err.Stderr, c.past.next, c.startsByItself()
 		v.status.LastFailure, v.status.FailedAt, v.status.AsksLogin = err.Reason, time.Now(), link.AsksForLogin(err)
 		v.run, v.err = nil, err
 		if s == nil {

@@ -92,7 +92,7 @@ func (c *child) tellClosed(l launch.Launch) {
 		return
 	}
 	for _, what := range l.Sandbox.Report.Closed {
-		if c.common.lacking.first("closed\x00" + what) {
+		if c.common.warned.first("closed\x00" + what) {
 			c.log.Warn().Str("closed", what).Msg("something is closed to this server that it could have expected to be open")
 		}
 	}
@@ -109,16 +109,16 @@ func (c *child) tellLacks(l launch.Launch) {
 	switch {
 	case len(c.past.lacks) == 0:
 	case c.spec.Sandbox.Default && c.spec.Sandbox.Mode == sandbox.Auto:
-		if c.common.lacking.first(strings.Join(c.past.lacks, "\x00")) {
+		if c.common.warned.first(strings.Join(c.past.lacks, "\x00")) {
 			c.log.Info().Stringer("kernel", l.Sandbox.Report.State).Strs("lacks", c.past.lacks).Msg("the kernel does not hold all of the boundary of this server, and of others alike")
 		}
-	case c.common.lacking.first(c.key.Child + "\x00" + strings.Join(c.past.lacks, "\x00")):
+	case c.common.warned.first(c.key.Child + "\x00" + strings.Join(c.past.lacks, "\x00")):
 		c.log.Warn().Stringer("kernel", l.Sandbox.Report.State).Strs("lacks", c.past.lacks).Msg("the kernel does not hold all of the boundary of this server")
 	}
 }
 
-// told are texts that have been said. It may be used from any goroutine.
-type told struct {
+// seenTexts are texts that have been said. It may be used from any goroutine.
+type seenTexts struct {
 	mu   sync.Mutex
 	seen map[string]bool
 }
@@ -127,7 +127,7 @@ type told struct {
 const mostTold = 100
 
 // first reports whether text is to be said now, for the first time.
-func (t *told) first(text string) bool {
+func (t *seenTexts) first(text string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.seen[text] || len(t.seen) == mostTold {

@@ -22,7 +22,7 @@ func eraOf(o *offers.Offer) spec.Era {
 
 // errOtherEra is why an instance ends that several sessions would share: the
 // child does not speak the era of these clients, and they are served by the
-// instance for the other one (Supervisor.Home).
+// instance for the other one (Supervisor.ServedBy).
 var errOtherEra = errors.New("it speaks only the other era of the protocol: the instance for that serves all")
 
 // first is the era that a child is tried in first: the one that hub.json names, else
@@ -44,23 +44,23 @@ func (c *child) first() spec.Era {
 	return spec.EraLegacy
 }
 
-// home tells the Key of the instance that serves the clients of k.
-func (n *common) home(s spec.Spec, k spec.Key) spec.Key {
-	if s.Era == spec.EraAuto && s.Share != spec.ShareSession && n.lacks(s, k) && !n.lacks(s, k.Other()) {
+// servedBy tells the Key of the instance that serves the clients of k.
+func (c *common) servedBy(s spec.Spec, k spec.Key) spec.Key {
+	if s.Era == spec.EraAuto && s.Share != spec.ShareSession && c.lacksEra(s, k) && !c.lacksEra(s, k.Other()) {
 		return k.Other()
 	}
 	return k
 }
 
-// lacks reports whether a child is known not to speak the era of a Key.
-func (n *common) lacks(s spec.Spec, k spec.Key) bool {
-	o := n.known(s, k)
+// lacksEra reports whether a child is known not to speak the era of a Key.
+func (c *common) lacksEra(s spec.Spec, k spec.Key) bool {
+	o := c.known(s, k)
 	return o != nil && !o.Both && o.Modern() != (k.Era == spec.EraModern)
 }
 
-// yield ends an instance whose clients are served by another one. Its Key is free
+// endForOtherEra ends an instance whose clients are served by another one. Its Key is free
 // then, so a child that has changed meanwhile is asked again.
-func (c *child) yield(r *run.Run) {
+func (c *child) endForOtherEra(r *run.Run) {
 	c.common.giveUp(c)
 	c.retire(errOtherEra)
 	c.keep()

@@ -33,8 +33,8 @@ func TestEraOfAShared(t *testing.T) {
 				launcher := &counting{}
 				s := start(t, newWatcher(), children.Options{Specs: []spec.Spec{child}, Launcher: launcher, Cache: cache})
 				for _, k := range []spec.Key{handshake, modern} {
-					if serial := s.Join(k); serial == 0 || s.Home(k) != k {
-						t.Fatalf("%s: serial %d, home %s before anything is known", k, serial, s.Home(k))
+					if serial := s.Join(k); serial == 0 || s.ServedBy(k) != k {
+						t.Fatalf("%s: serial %d, home %s before anything is known", k, serial, s.ServedBy(k))
 					}
 					s.Ensure(k, nil)
 					<-s.Settled(k)
@@ -46,7 +46,7 @@ func TestEraOfAShared(t *testing.T) {
 					if k == test.yields {
 						home = spec.Key{Child: "kid", Era: spec.EraModern - k.Era}
 					}
-					if got, again := s.Home(k), other.Home(k); got != home || again != home {
+					if got, again := s.ServedBy(k), other.ServedBy(k); got != home || again != home {
 						t.Errorf("home of %s is %s, in another hub %s, want %s", k, got, again, home)
 					}
 					l, err := s.Acquire(t.Context(), k)
@@ -87,8 +87,8 @@ func TestEraOfAnOwn(t *testing.T) {
 		s.Ensure(modernOne, nil)
 		l := acquire(t, s, modernOne)
 		defer l.Release()
-		if s.Home(modernOne) != modernOne || l.Modern() || launcher.count() != 1 {
-			t.Errorf("home %s, %s, %d runs", s.Home(modernOne), l.Offer().Protocol, launcher.count())
+		if s.ServedBy(modernOne) != modernOne || l.Modern() || launcher.count() != 1 {
+			t.Errorf("home %s, %s, %d runs", s.ServedBy(modernOne), l.Offer().Protocol, launcher.count())
 		}
 	})
 }

@@ -18,7 +18,7 @@ var errUnheld = errors.New("no session needs it any more")
 // Status.Serial. 0: there is no Spec of this name, or the Supervisor has ended.
 func (s *Supervisor) Join(k spec.Key) (serial uint64) {
 	s.mu.Lock()
-	c := s.made(k)
+	c := s.instanceLocked(k)
 	if c == nil {
 		s.mu.Unlock()
 		return 0

@@ -21,7 +21,7 @@ const hung = "hung"
 // must.
 func (s *serving) checkPulse() (why string) {
 	now, p := time.Now(), &s.pulse
-	waited, inVain := s.r.Idle.Waited(now)
+	waited, inVain := s.r.Timers.Waited(now)
 	if p.Heard(now, s.r.Facts().Heard) && s.c.view.Load().status.State == Hung {
 		s.c.publish(func(v *view) { v.status.State, v.status.Err = Ready, s.before })
 	}
@@ -47,7 +47,7 @@ func (s *serving) ask(now time.Time) {
 		if res, err := s.r.Link().Call(ctx, method); err == nil {
 			res.Release()
 		}
-		s.r.Idle.LookNow()
+		s.r.Timers.LookNow()
 	})
 }
 

@@ -50,7 +50,7 @@ func (c *child) install(w want) *run.UnavailableError {
 	c.copyOf.Store(&copied.Installed)
 	c.machine = c.machine.WithInstalled(&copied.Installed)
 	c.publish(func(v *view) {
-		v.status.Package = Package{Name: copied.Package, Version: copied.Version, At: copied.At, Became: copied.Became, Problem: copied.Problem}
+		v.status.Package = Package{Name: copied.Package, Version: copied.Version, At: copied.At, Change: copied.Change, Problem: copied.Problem}
 		v.status.Err = c.past.last
 	})
 	return nil

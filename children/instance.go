@@ -13,43 +13,43 @@ import (
 type instance struct{ *child }
 
 // Wanted are the roots that the child is to have now.
-func (c instance) Wanted() served.Wanted { return c.wanted().Wanted }
+func (i instance) Wanted() served.Wanted { return i.wanted().Wanted }
 
 // NoRoots says why the child is served none.
-func (c instance) NoRoots() string { return c.noRoots() }
+func (i instance) NoRoots() string { return i.noRoots() }
 
 // FetchRoots tells who is to get the roots before a roots/list is answered.
-func (c instance) FetchRoots(ctx context.Context) func(ctx context.Context) {
-	if c.common.Roots == nil {
+func (i instance) FetchRoots(ctx context.Context) func(ctx context.Context) {
+	if i.common.Roots == nil {
 		return nil
 	}
-	return c.common.Roots(ctx, c.key)
+	return i.common.Roots(ctx, i.key)
 }
 
 // Client is whom the instance serves.
-func (c instance) Client() link.ClientProfile {
-	to := c.common.client(c.key)
-	if c.common.Level != nil {
-		to.Level = c.common.Level(c.key)
+func (i instance) Client() link.ClientProfile {
+	to := i.common.client(i.key)
+	if i.common.Level != nil {
+		to.Level = i.common.Level(i.key)
 	}
 	return to
 }
 
 // Current reports whether this is the run that may be called.
-func (c instance) Current(r *run.Run) bool { return c.view.Load().run == r }
+func (i instance) Current(r *run.Run) bool { return i.view.Load().run == r }
 
 // Request answers what the child asks.
-func (c instance) Request(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
-	if c.common.Request == nil {
+func (i instance) Request(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
+	if i.common.Request == nil {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, "nobody here answers this")
 	}
-	return c.common.Request(ctx, c.key, m)
+	return i.common.Request(ctx, i.key, m)
 }
 
 // Notification hands on what the child announces.
-func (c instance) Notification(ctx context.Context, m *jsonrpc.Message) {
-	if c.common.Notification != nil {
-		c.common.Notification(ctx, c.key, m)
+func (i instance) Notification(ctx context.Context, m *jsonrpc.Message) {
+	if i.common.Notification != nil {
+		i.common.Notification(ctx, i.key, m)
 	}
 }
 

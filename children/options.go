@@ -46,7 +46,7 @@ type Options struct {
 	Changed func(st Status, offer *offers.Offer)
 
 	// Notification, where set, is given what a child announces, in order; m is valid until
-	// it returns. tools/list_changed is followed up here and comes as Changed. run.Told says
+	// it returns. tools/list_changed is followed up here and comes as Changed. run.CallKnown says
 	// what ctx is. It is called by the goroutine that reads what the child sends, and must
 	// not block.
 	Notification func(ctx context.Context, k spec.Key, m *jsonrpc.Message)

@@ -9,36 +9,36 @@ import (
 )
 
 // recall returns what a child of this Spec offered last to the clients of this Key,
-// nil if that is not known; its is whether it was listed for them. If it was never listed for them, they get what it offers,
+// nil if that is not known; exact is whether it was listed for them. If it was never listed for them, they get what it offers,
 // by the handshake, to a client of the same principal without capabilities. That is
 // a guess if they have capabilities: some servers offer more tools to a client that
 // can be asked. A child may offer each principal something else, so nobody gets a
 // guess from the list of another.
-func (n *common) recall(s spec.Spec, k spec.Key) (o *offers.Offer, its, guess bool) {
-	if o := n.known(s, k); o != nil {
+func (c *common) recall(s spec.Spec, k spec.Key) (o *offers.Offer, exact, guess bool) {
+	if o := c.known(s, k); o != nil {
 		return o, true, false
 	}
 	plain := s.Capabilities(nil)
-	guess = !bytes.Equal(plain, s.Capabilities(n.client(k).Capabilities))
-	o = n.memory.Recall(s.Name, s.Digest(n.machine, n.Version, spec.EraAuto, append(plain, k.Principal...)))
+	guess = !bytes.Equal(plain, s.Capabilities(c.client(k).Capabilities))
+	o = c.memory.Recall(s.Name, s.Digest(c.machine, c.Version, spec.EraAuto, append(plain, k.Principal...)))
 	return o, false, guess && o != nil
 }
 
 // known is recall for the very Key.
-func (n *common) known(s spec.Spec, k spec.Key) *offers.Offer {
-	return n.memory.Recall(s.Name, n.digest(s, k))
+func (c *common) known(s spec.Spec, k spec.Key) *offers.Offer {
+	return c.memory.Recall(s.Name, c.digest(s, k))
 }
 
 // digest names what a child of this Spec offers to the clients of this Key.
-func (n *common) digest(s spec.Spec, k spec.Key) string {
-	return s.Digest(n.machine, n.Version, k.Era, append(s.Capabilities(n.client(k).Capabilities), k.Principal...))
+func (c *common) digest(s spec.Spec, k spec.Key) string {
+	return s.Digest(c.machine, c.Version, k.Era, append(s.Capabilities(c.client(k).Capabilities), k.Principal...))
 }
 
 // recall starts the life of an instance: it publishes what the child offered last.
 // An instance that may wait for a call does so from here on.
 func (c *child) recall() {
-	var its bool
-	if c.offer, its, c.past.guess = c.common.recall(c.spec, c.key); its {
+	var exact bool
+	if c.offer, exact, c.past.guess = c.common.recall(c.spec, c.key); exact {
 		c.past.spoke = eraOf(c.offer)
 	}
 	switch {

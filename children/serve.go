@@ -53,12 +53,12 @@ func (c *child) serve(r *run.Run) {
 	case why == "":
 		r.Leases.Close()
 		r.Stop(nil)
-		c.backOff(c.down(r.Reason(), r.Facts().Stderr, r.Err()), s)
+		c.backOff(c.unavailable(r.Reason(), r.Facts().Stderr, r.Err()), s)
 	case why == hung:
 		r.Leases.Close()
 		c.state(Hung, run.ErrHung.Error())
 		r.StopHung()
-		c.backOff(c.down(run.ErrHung.Error(), r.Facts().Stderr, run.ErrHung), s)
+		c.backOff(c.unavailable(run.ErrHung.Error(), r.Facts().Stderr, run.ErrHung), s)
 		c.demand()
 	case why == idle, why == evicted:
 		c.end(r, why)
@@ -91,7 +91,7 @@ func (c *child) drain(r *run.Run) {
 	late, retired := t.C, c.ctx.Done()
 	for c.life.Err() == nil {
 		select {
-		case <-r.Leases.Idle():
+		case <-r.Leases.Drained():
 			return
 		case <-r.Ended():
 			return
@@ -148,7 +148,7 @@ func (s *serving) loop() string {
 			why = s.checkIdle()
 		case <-keep.C:
 			c.keep()
-		case <-r.Idle.Slow():
+		case <-r.Timers.Slow():
 			why = s.checkPulse()
 		case <-s.pulse.Due():
 			why = s.checkPulse()
@@ -218,7 +218,7 @@ func (s *serving) follow(step served.Step) (why string) {
 	switch step.News {
 	case served.Asked:
 		s.c.publish(func(v *view) { v.status.AskedRoots = true })
-	case served.Told:
+	case served.Announced:
 		s.c.publish(func(v *view) { v.status.RootsApplied = false })
 	case served.Applied:
 		s.publish(step.Gen, true, "")

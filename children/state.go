@@ -77,9 +77,9 @@ type Status struct {
 	// later one has the greater. Final: this was the last of this instance.
 	Serial uint64
 	Final  bool
-	// Yields: it has ended because the child does not speak the era of these
-	// clients; Supervisor.Home tells which instance serves them.
-	Yields   bool
+	// OtherEra: it has ended because the child does not speak the era of these
+	// clients; Supervisor.ServedBy tells which instance serves them.
+	OtherEra bool
 	Protocol string // version that it was spoken to in when it was listed last by this instance; "" before
 	State    State
 	PID      int       // 0 when no process runs
@@ -119,7 +119,7 @@ type Package struct {
 	Name    string // as it calls itself; "" before it is installed
 	Version string
 	At      time.Time // of the install
-	Became  string    // at the last start: see packages.Copy
+	Change  string    // at the last start: see packages.Copy
 	Problem string    // why it was not looked for a newer version
 	Doing   string    // "installing ..." while the start waits for that
 }

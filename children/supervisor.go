@@ -129,11 +129,11 @@ func (s *Supervisor) close() []*child {
 func (s *Supervisor) instance(k spec.Key) *child {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.made(k)
+	return s.instanceLocked(k)
 }
 
-// made is instance, under mu.
-func (s *Supervisor) made(k spec.Key) *child {
+// instanceLocked is instance, under mu.
+func (s *Supervisor) instanceLocked(k spec.Key) *child {
 	if c := s.children[k]; c != nil {
 		return c
 	}
@@ -298,15 +298,15 @@ func (s *Supervisor) specOf(k spec.Key) (spec.Spec, bool) {
 	return spec, ok
 }
 
-// Home returns the Key of the instance that serves the clients of k. That is k itself,
+// ServedBy returns the Key of the instance that serves the clients of k. That is k itself,
 // with one exception: if the instance is shared and the child is known to have only
 // the other era, it is the Key with that era.
-func (s *Supervisor) Home(k spec.Key) spec.Key {
+func (s *Supervisor) ServedBy(k spec.Key) spec.Key {
 	spec, ok := s.specOf(k)
 	if !ok || s.current(k, spec) != nil {
 		return k
 	}
-	return s.common.home(spec, k)
+	return s.common.servedBy(spec, k)
 }
 
 // current is what there is of an instance by this Spec, started or not; else nil. Where

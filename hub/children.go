@@ -143,7 +143,7 @@ func (s *Session) wayOf(ctx context.Context, k spec.Key, m *jsonrpc.Message) cal
 	switch {
 	case !s.handshaken.Load():
 		return to
-	case on != nil && (on == came || !run.Told(ctx) && m.Method == "notifications/message"):
+	case on != nil && (on == came || !run.CallKnown(ctx) && m.Method == "notifications/message"):
 		return to
 	}
 	if to != nil && !s.client.Connected() {

@@ -2,7 +2,7 @@
 // too long, whether the child is slow or hung, and how long the next start waits after a
 // failure.
 //
-// An [IdleTimeout] ends each call of a run for which nothing was heard of the child for
+// [CallTimers] end each call of a run for which nothing was heard of the child for
 // the call's time. Progress starts that time again. It stands still while the child waits
 // for an answer of its own. All calls share one timer under a leaf mutex.
 //

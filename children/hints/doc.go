@@ -6,7 +6,7 @@
 // names a path that the child's profile closes and that its user could open, or where the
 // child's entry or the call does. A text that names nothing of that kind says nothing.
 //
-// There are two listeners. [Told] is for the client, and so for a model: it names the path,
+// There are two listeners. [Text] is for the client, and so for a model: it names the path,
 // and no command but one that only looks. [MendOf] is for a person at a terminal: the
 // command that opens the path, or why there is none.
 //

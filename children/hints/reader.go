@@ -38,14 +38,14 @@ type Reader struct {
 // holds reports whether there is anything that the kernel could refuse.
 func (r *Reader) holds() bool { return r != nil && r.Profile != nil }
 
-// May reports whether an error of the child may tell of a refusal, by its own words or by
+// MayExplain reports whether an error of the child may tell of a refusal, by its own words or by
 // what was written to stderr just before. It is fast.
-func (r *Reader) May(fault []byte) bool {
+func (r *Reader) MayExplain(fault []byte) bool {
 	return r.holds() && (Speaks(fault) || !r.saidAt().IsZero())
 }
 
-// MayOrdinarily is May for a result that is no error.
-func (r *Reader) MayOrdinarily(result []byte) bool {
+// MayExplainResult is MayExplain for a result that is no error.
+func (r *Reader) MayExplainResult(result []byte) bool {
 	return r.holds() && len(result) <= MostOrdinary && Hints(result)
 }
 

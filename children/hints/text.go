@@ -9,12 +9,12 @@ import (
 	"mcphub/internal/printable"
 )
 
-// Holds begins what Told says.
+// Holds begins what Text says.
 const Holds = "the kernel holds this server"
 
-// Told is what a client is told of a refusal. It names no command that opens anything,
+// Text is what a client is told of a refusal. It names no command that opens anything,
 // because a model may read it.
-func Told(f sandbox.Refusal) string {
+func Text(f sandbox.Refusal) string {
 	what := fmt.Sprintf("'%s' is closed to it", printable.Escape(f.Path, 200))
 	switch {
 	case f.Sockets:

@@ -167,7 +167,7 @@ func TestOrdinaryResults(t *testing.T) {
 		}
 	}
 	r := d.reader()
-	if r.MayOrdinarily([]byte("all is well")) || !r.MayOrdinarily([]byte("x EACCES y")) || r.MayOrdinarily([]byte(strings.Repeat("EACCES ", MostOrdinary))) {
+	if r.MayExplainResult([]byte("all is well")) || !r.MayExplainResult([]byte("x EACCES y")) || r.MayExplainResult([]byte(strings.Repeat("EACCES ", MostOrdinary))) {
 		t.Error("what is read is not what is to be read")
 	}
 }
@@ -274,7 +274,7 @@ func TestADatabaseThatIsAllowed(t *testing.T) {
 func TestStderr(t *testing.T) {
 	d := newDisk(t, "out/x")
 	r := d.reader()
-	if _, ok, _ := r.Said("open " + d.top + "/out/x: permission denied"); !ok || r.May([]byte(`{"message":"it failed"}`)) {
+	if _, ok, _ := r.Said("open " + d.top + "/out/x: permission denied"); !ok || r.MayExplain([]byte(`{"message":"it failed"}`)) {
 		t.Errorf("known: %t; an error behind what the server alone names is about that", ok)
 	}
 	r = d.reader()
@@ -287,7 +287,7 @@ func TestStderr(t *testing.T) {
 		t.Errorf("an error behind what was said of a socket is about %+v, %t", f, ok)
 	}
 	r = d.reader(sandbox.Named{Key: "/env/LOG", Path: "out/x"})
-	if r.May([]byte(`{"message":"it failed"}`)) {
+	if r.MayExplain([]byte(`{"message":"it failed"}`)) {
 		t.Error("an error is about something before anything was said")
 	}
 	line := "open " + d.top + "/out/x: permission denied"
@@ -299,7 +299,7 @@ func TestStderr(t *testing.T) {
 	if _, ok, _ := r.Said("all is well"); ok {
 		t.Error("what is well is a refusal")
 	}
-	if !r.May([]byte(`{"message":"it failed"}`)) {
+	if !r.MayExplain([]byte(`{"message":"it failed"}`)) {
 		t.Error("an error is not looked at")
 	}
 	if f, ok := r.Of("it failed", nil, false); !ok || f.Path != d.top+"/out/x" {
@@ -338,7 +338,7 @@ func TestHonestDocuments(t *testing.T) {
 // TestNothingThatIsToldWidens: no text for a client holds a command that opens something.
 func TestNothingThatIsToldWidens(t *testing.T) {
 	for _, f := range []sandbox.Refusal{{Path: "/x", Access: sandbox.Read, Opens: "/x"}, {Path: "/x", Access: sandbox.Write}, {Sockets: true}, {Kept: true, Path: "/secret"}, {Path: "/x", Stays: true}} {
-		text := Told(f)
+		text := Text(f)
 		for _, never := range []string{"allow", "learn", "restart", "sandbox.", "disable", "/secret"} {
 			if strings.Contains(text, never) {
 				t.Errorf("%q holds %q", text, never)

@@ -163,7 +163,7 @@ func sameBytes(a, b []byte) bool {
 // Params puts the members of _meta that each request needs into raw params.
 // Members of the same names, which are those of another hop, give way; all
 // other bytes stay.
-func (s *Meta) Params(parts [][]byte) ([]byte, error) {
+func (m *Meta) Params(parts [][]byte) ([]byte, error) {
 	raw := bytes.TrimSpace(bytes.Join(parts, nil))
 	if len(raw) == 0 {
 		raw = []byte(`{}`)
@@ -182,9 +182,9 @@ func (s *Meta) Params(parts [][]byte) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the params are no object: %w", err)
 	}
-	out := make([]byte, 0, len(raw)+len(s.meta)+16)
+	out := make([]byte, 0, len(raw)+len(m.meta)+16)
 	if old == nil {
-		out = append(append(append(out, `{"_meta":{`...), s.meta...), '}')
+		out = append(append(append(out, `{"_meta":{`...), m.meta...), '}')
 		if more {
 			out = append(out, ',')
 		}
@@ -196,7 +196,7 @@ func (s *Meta) Params(parts [][]byte) ([]byte, error) {
 	if out[len(out)-1] != '{' {
 		out = append(out, ',')
 	}
-	out = append(append(out, s.meta...), '}')
+	out = append(append(out, m.meta...), '}')
 	return append(out, raw[at+len(old):]...), nil
 }
 
@@ -205,7 +205,7 @@ var asksBack = map[string]bool{"tools/call": true, "prompts/get": true, "resourc
 
 // check holds a result against what its resultType may be. One without is
 // complete; one that this version does not know is invalid.
-func (s *Meta) check(method string, res *jsonrpc.Response) error {
+func (m *Meta) check(method string, res *jsonrpc.Response) error {
 	if res.Error != nil {
 		return nil
 	}
@@ -229,7 +229,7 @@ func (s *Meta) check(method string, res *jsonrpc.Response) error {
 		return nil
 	case isText && text == link.ResultInput && asksBack[method]:
 		return nil
-	case isText && text == link.ResultTask && method == "tools/call" && s.tasks:
+	case isText && text == link.ResultTask && method == "tools/call" && m.tasks:
 		return nil
 	case isText && text != link.ResultInput && text != link.ResultTask && !link.OfProtocol(method):
 		return nil // an extension's own

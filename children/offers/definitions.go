@@ -37,11 +37,11 @@ type Definitions struct {
 	files cache
 
 	mu    sync.Mutex
-	known map[string]*definitions // by definitionsKey
+	known map[string]*serverDefinitions // by definitionsKey
 }
 
 // definitions are those of one entry.
-type definitions struct {
+type serverDefinitions struct {
 	mu     sync.Mutex
 	loaded bool
 	last   *Offer            // compared last
@@ -66,7 +66,7 @@ func NewDefinitions(folder string, log zerolog.Logger) *Definitions {
 	if folder != "" {
 		files.dir = definitionsFolder(folder)
 	}
-	return &Definitions{files: files, known: map[string]*definitions{}}
+	return &Definitions{files: files, known: map[string]*serverDefinitions{}}
 }
 
 const (
@@ -106,10 +106,10 @@ func (d *Definitions) Compare(entry []string, o *Offer) []Redefinition {
 }
 
 // takeFirst takes in the first offer ever. A start does not wait for that.
-func (e *definitions) takeFirst() {
-	if e.first != nil {
-		e.compare(e.first)
-		e.first = nil
+func (d *serverDefinitions) takeFirst() {
+	if d.first != nil {
+		d.compare(d.first)
+		d.first = nil
 	}
 }
 
@@ -126,12 +126,12 @@ func (d *Definitions) Keep(entry []string) {
 	}
 }
 
-func (d *Definitions) of(key string) *definitions {
+func (d *Definitions) of(key string) *serverDefinitions {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	e := d.known[key]
 	if e == nil {
-		e = &definitions{}
+		e = &serverDefinitions{}
 		d.known[key] = e
 	}
 	return e
@@ -148,7 +148,7 @@ func digestOf[T ~[]byte](texts []T) string {
 }
 
 // compare takes in how an offer defines its tools.
-func (e *definitions) compare(o *Offer) (changed []Redefinition) {
+func (d *serverDefinitions) compare(o *Offer) (changed []Redefinition) {
 	seen := map[string]bool{}
 	for _, raw := range o.Tools {
 		name, ok := jsonrpc.String(jsonrpc.Get(raw, "name"))
@@ -156,7 +156,7 @@ func (e *definitions) compare(o *Offer) (changed []Redefinition) {
 			continue
 		}
 		seen[name] = true
-		now, before := formOf(raw), e.Tools[name]
+		now, before := formOf(raw), d.Tools[name]
 		at := slices.IndexFunc(before, func(f form) bool { return maps.Equal(f, now) })
 		switch {
 		case at == 0:
@@ -165,10 +165,10 @@ func (e *definitions) compare(o *Offer) (changed []Redefinition) {
 			before = slices.Delete(slices.Clone(before), at, at+1)
 		case len(before) > 0:
 			changed = append(changed, Redefinition{name, now.differs(before[0])})
-		case len(e.Tools) >= mostDefined:
+		case len(d.Tools) >= mostDefined:
 			continue
 		}
-		e.Tools[name] = append([]form{now}, before[:min(len(before), mostForms-1)]...)
+		d.Tools[name] = append([]form{now}, before[:min(len(before), mostForms-1)]...)
 	}
 	return changed
 }
@@ -185,7 +185,7 @@ func (f form) differs(from form) []string {
 }
 
 // load reads what is kept of an entry.
-func (d *Definitions) load(key string, e *definitions) {
+func (d *Definitions) load(key string, e *serverDefinitions) {
 	e.Tools = map[string][]form{}
 	if d.files.dir == "" {
 		return
@@ -200,20 +200,20 @@ func (d *Definitions) load(key string, e *definitions) {
 }
 
 // read takes in a file, also one of version 0.1.0, which held the tools alone.
-func (e *definitions) read(raw []byte) error {
-	var kept definitions
+func (d *serverDefinitions) read(raw []byte) error {
+	var kept serverDefinitions
 	err := json.Unmarshal(raw, &kept) // which counts the depth before it recurses
 	if err != nil || kept.Raw == "" {
-		kept = definitions{}
+		kept = serverDefinitions{}
 		err = json.Unmarshal(raw, &kept.Tools)
 	}
 	if err == nil && kept.Tools != nil {
-		e.Raw, e.Tools = kept.Raw, kept.Tools
+		d.Raw, d.Tools = kept.Raw, kept.Tools
 	}
 	return err
 }
 
-func (d *Definitions) store(key string, e *definitions) {
+func (d *Definitions) store(key string, e *serverDefinitions) {
 	if d.files.dir == "" {
 		return
 	}
@@ -302,7 +302,7 @@ func KnownTools(folder string, entry []string) []string {
 		return nil
 	}
 	d := Definitions{files: cache{dir: definitionsFolder(folder)}}
-	var e definitions
+	var e serverDefinitions
 	d.load(definitionsKey(entry), &e)
 	return slices.Sorted(maps.Keys(e.Tools))
 }

@@ -74,7 +74,7 @@ type Copy struct {
 	Package string
 	Version string
 	At      time.Time // of its install
-	Became  string
+	Change  string
 	Problem string // why it was not looked for a newer version, when that was last tried; "" where nothing failed
 
 	held *flock.Flock
@@ -94,8 +94,8 @@ type record struct {
 	At   time.Time `json:"installed"`
 }
 
-// looked describes the last look for a newer version, on disk.
-type looked struct {
+// lastLook describes the last look for a newer version, on disk.
+type lastLook struct {
 	At      time.Time `json:"at"`
 	Problem string    `json:"problem,omitempty"`
 }
@@ -232,7 +232,7 @@ func (s *Store) open(at place, p *launch.Package) *Copy {
 		if readJSON(at.current(), &rec) != nil || rec.Copy == "" || filepath.Base(rec.Copy) != rec.Copy {
 			return nil
 		}
-		c := &Copy{Installed: rec.installed(at), Package: rec.Package, Version: rec.Version, At: rec.At, Became: Current, Problem: at.lastLook().Problem, held: lockAt(at.held(rec.Copy))}
+		c := &Copy{Installed: rec.installed(at), Package: rec.Package, Version: rec.Version, At: rec.At, Change: Current, Problem: at.lastLook().Problem, held: lockAt(at.held(rec.Copy))}
 		if c.held.RLock() != nil {
 			return nil
 		}
@@ -269,7 +269,7 @@ func (s *Store) install(ctx context.Context, at place, r *Request) (*Copy, error
 // renew replaces a copy where there is a newer version, under lock.
 func (s *Store) renew(ctx context.Context, at place, r *Request, was *Copy) (*Copy, error) {
 	r.tell("looking for a newer version of " + r.what())
-	at.note(looked{At: s.now(), Problem: was.Problem}) // whatever becomes of it
+	at.note(lastLook{At: s.now(), Problem: was.Problem}) // whatever becomes of it
 	rec, err := s.fill(ctx, at, r)
 	switch {
 	case ctx.Err() != nil:
@@ -277,12 +277,12 @@ func (s *Store) renew(ctx context.Context, at place, r *Request, was *Copy) (*Co
 		return nil, context.Cause(ctx)
 	case err != nil:
 		was.Problem = err.Error()
-		at.note(looked{At: s.now(), Problem: was.Problem})
+		at.note(lastLook{At: s.now(), Problem: was.Problem})
 		r.Log.Warn().Str("reason", was.Problem).Str("version", was.Version).Msg("it could not be looked for a newer version; the copy that is installed runs")
 		return was, nil
 	case rec.Version == was.Version && rec.Package == was.Package && rec.Version != "":
 		was.Problem = ""
-		at.note(looked{At: s.now()})
+		at.note(lastLook{At: s.now()})
 		at.sweep(filepath.Base(was.Dir))
 		return was, nil
 	}
@@ -292,16 +292,16 @@ func (s *Store) renew(ctx context.Context, at place, r *Request, was *Copy) (*Co
 }
 
 // take makes a copy the one that runs.
-func (s *Store) take(at place, r *Request, rec *record, became string) (*Copy, error) {
+func (s *Store) take(at place, r *Request, rec *record, change string) (*Copy, error) {
 	if err := writeJSON(at.current(), rec); err != nil {
 		return nil, err
 	}
-	at.note(looked{At: s.now()})
+	at.note(lastLook{At: s.now()})
 	c := s.open(at, &r.Package)
 	if c == nil {
 		return nil, fmt.Errorf("%s was installed in %s, and cannot be opened there", r.what(), at)
 	}
-	c.Became = became
+	c.Change = change
 	at.sweep(rec.Copy)
 	return c, nil
 }
@@ -371,14 +371,14 @@ func (p place) sweep(keep string) {
 	}
 }
 
-func (p place) lastLook() (l looked) {
+func (p place) lastLook() (l lastLook) {
 	if readJSON(p.looked(), &l) != nil {
-		return looked{}
+		return lastLook{}
 	}
 	return l
 }
 
-func (p place) note(l looked) { _ = writeJSON(p.looked(), l) }
+func (p place) note(l lastLook) { _ = writeJSON(p.looked(), l) }
 
 // writeJSON writes a file as a whole.
 func writeJSON(path string, value any) error {

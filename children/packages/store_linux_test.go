@@ -179,8 +179,8 @@ func TestOpen(t *testing.T) {
 		if got := strings.ReplaceAll(b.note(r, "calls"), at.cache(), "CACHE"); got != want.call {
 			t.Errorf("%s: %q", line, got)
 		}
-		if got := c.Package + " " + c.Version; got != want.pkg || c.Became != Fresh || again.Became != Current {
-			t.Errorf("%s: %s, %s and then %s", line, got, c.Became, again.Became)
+		if got := c.Package + " " + c.Version; got != want.pkg || c.Change != Fresh || again.Change != Current {
+			t.Errorf("%s: %s, %s and then %s", line, got, c.Change, again.Change)
 		}
 		run := strings.TrimSpace(strings.Join(append([]string{strings.TrimPrefix(c.Command, c.Dir+"/")}, c.Args...), " "))
 		if run = strings.ReplaceAll(run, c.Dir+"/", ""); run != want.run || again.Command != c.Command {
@@ -245,8 +245,8 @@ func TestRenew(t *testing.T) {
 	r := b.request("npx", "foo")
 	first := b.open(r)
 	same := b.renew(r)
-	if same.Became != Current || same.Dir != first.Dir || len(b.copies(r)) != 1 {
-		t.Errorf("nothing is new: %s, copies %v", same.Became, b.copies(r))
+	if same.Change != Current || same.Dir != first.Dir || len(b.copies(r)) != 1 {
+		t.Errorf("nothing is new: %s, copies %v", same.Change, b.copies(r))
 	}
 	same.Release()
 	b.write("managers/bin/offline", "")
@@ -263,7 +263,7 @@ func TestRenew(t *testing.T) {
 	must(t, os.Remove(filepath.Join(b.bin, "offline")))
 	b.write("managers/bin/version", "1.1.0")
 	next := b.renew(r)
-	if next.Version != "1.1.0" || next.Became != Refreshed || next.Problem != "" || next.Dir == first.Dir {
+	if next.Version != "1.1.0" || next.Change != Refreshed || next.Problem != "" || next.Dir == first.Dir {
 		t.Errorf("%+v", next)
 	}
 	if _, err := os.Stat(first.Command); err != nil {

@@ -12,11 +12,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// group is a process group whose leader is the child, and kin, those whom the
+// group is a process group whose leader is the child, and descendants, those whom the
 // child started and who left the group.
 type group struct {
-	cmd *exec.Cmd
-	kin kin
+	cmd         *exec.Cmd
+	descendants descendants
 
 	mu   sync.Mutex
 	pgid int // 0 before the start and once the leader has been reaped
@@ -25,7 +25,7 @@ type group struct {
 // start starts cmd, by fork, as the leader of a group of its own.
 func (g *group) start(cmd *exec.Cmd, fork func() error) error {
 	cmd.SysProcAttr = sysProcAttr()
-	if err := g.kin.start(cmd, fork); err != nil {
+	if err := g.descendants.start(cmd, fork); err != nil {
 		return err
 	}
 	g.mu.Lock()
@@ -34,17 +34,17 @@ func (g *group) start(cmd *exec.Cmd, fork func() error) error {
 	return nil
 }
 
-// reap waits for the leader, whose exit exited may tell, ends who is left of its group and kin
+// reap waits for the leader, whose exit exited may tell, ends who is left of its group and descendants
 // (TERM, then rest, which waits a moment, then KILL), and takes the leader's status.
 // Where the system can wait without reaping, the leader's id names its group and
 // nothing else until all this is done.
 func (g *group) reap(exited <-chan struct{}, rest func()) error {
-	defer g.kin.forget()
+	defer g.descendants.forget()
 	waited, err := awaitExit(g.cmd, exited)
 	since := time.Now()
 	g.terminate()
 	rest()
-	g.kin.rest(restGrace - time.Since(since))
+	g.descendants.rest(restGrace - time.Since(since))
 	g.kill()
 	g.mu.Lock()
 	g.pgid = 0
@@ -56,18 +56,18 @@ func (g *group) reap(exited <-chan struct{}, rest func()) error {
 }
 
 // note looks who descends from the child while they can be told by that.
-func (g *group) note() { g.kin.note() }
+func (g *group) note() { g.descendants.note() }
 
 // terminate asks the group and those who left it to end.
 func (g *group) terminate() {
-	others := g.kin.others() // before the first of them ends
+	others := g.descendants.others() // before the first of them ends
 	g.signal(unix.SIGTERM)
 	others()
 }
 
-// kill ends them all: the kin first, which are told by parents who still live.
+// kill ends them all: the descendants first, which are told by parents who still live.
 func (g *group) kill() {
-	g.kin.kill()
+	g.descendants.kill()
 	g.signal(unix.SIGKILL)
 }
 

@@ -10,16 +10,16 @@ import (
 	"mcphub/children/sandbox"
 )
 
-// kin is empty here: no system call tells who descends from a process that has
+// descendants is empty here: no system call tells who descends from a process that has
 // ended, so those who leave the group are out of reach.
-type kin struct{}
+type descendants struct{}
 
-func (*kin) start(_ *exec.Cmd, fork func() error) error { return fork() }
-func (*kin) note()                                      {}
-func (*kin) others() (terminate func())                 { return func() {} }
-func (*kin) rest(time.Duration)                         {}
-func (*kin) kill()                                      {}
-func (*kin) forget()                                    {}
+func (*descendants) start(_ *exec.Cmd, fork func() error) error { return fork() }
+func (*descendants) note()                                      {}
+func (*descendants) others() (terminate func())                 { return func() {} }
+func (*descendants) rest(time.Duration)                         {}
+func (*descendants) kill()                                      {}
+func (*descendants) forget()                                    {}
 
 func sysProcAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 

@@ -42,7 +42,7 @@ func TestGoesWith(t *testing.T) {
 	}
 }
 
-// Only what is held as its leader is, and is younger, may be one of the kin's who hides.
+// Only what is held as its leader is, and is younger, may be one of the descendants who hides.
 func TestMayHide(t *testing.T) {
 	self, err := proctree.Find(os.Getpid())
 	if err != nil {
@@ -51,7 +51,7 @@ func TestMayHide(t *testing.T) {
 	if self.Held() {
 		t.Error("more filters look at this process than at itself")
 	}
-	held := &kin{held: true, leader: proctree.Process{Start: self.Start}}
+	held := &descendants{held: true, leader: proctree.Process{Start: self.Start}}
 	if held.mayHide(self) {
 		t.Error("what nothing holds may hide")
 	}

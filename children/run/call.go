@@ -29,16 +29,16 @@ func (r *Run) Notify(ctx context.Context, method string, params ...[]byte) error
 // with is no error: it is in the Response.
 func (r *Run) Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error) {
 	limit := max(0, r.spec.CallTimeout)
-	if _, endless := ctx.Value(endlessKey{}).(bool); endless {
+	if _, endless := ctx.Value(noTimeoutKey{}).(bool); endless {
 		limit = 0
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var waiting health.WaitingCall
-	r.Idle.Start(&waiting, limit, progressToken(ctx, params), health.ExpireFunc(func() {
+	r.Timers.Start(&waiting, limit, progressToken(ctx, params), health.ExpireFunc(func() {
 		cancel(&TimeoutError{Child: r.spec.Name, Method: method, After: limit})
 	}))
-	defer r.Idle.End(&waiting)
+	defer r.Timers.End(&waiting)
 	res, err := r.Link().Call(ctx, method, params...)
 	if err != nil {
 		return nil, r.failed(ctx, err)
@@ -97,12 +97,12 @@ func (r *Run) gone(cause error) *UnavailableError {
 	return e
 }
 
-type endlessKey struct{}
+type noTimeoutKey struct{}
 
 // WithoutTimeout lets Call wait as long as ctx lasts. It is for requests that are
 // answered when something else has ended, such as tasks/result.
 func WithoutTimeout(ctx context.Context) context.Context {
-	return context.WithValue(ctx, endlessKey{}, true)
+	return context.WithValue(ctx, noTimeoutKey{}, true)
 }
 
 type progressKey struct{}

@@ -119,7 +119,7 @@ func (r *Run) refused() string {
 	if first && r.Launch.Refused != nil {
 		r.Launch.Refused(f)
 	}
-	return "; " + hints.Told(f)
+	return "; " + hints.Text(f)
 }
 
 // stage says how far a run has come that is too slow, and what it wrote instead of

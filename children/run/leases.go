@@ -10,7 +10,7 @@ type Leases struct {
 	mu      sync.Mutex
 	held    int
 	closing bool
-	idle    chan struct{} // closed when closing and none is held
+	drained chan struct{} // closed when closing and none is held
 	last    time.Time     // when the last one was given back
 }
 
@@ -32,14 +32,14 @@ func (l *Leases) Leave() {
 		l.last = time.Now()
 	}
 	if l.closing && l.held == 0 {
-		close(l.idle)
+		close(l.drained)
 	}
 }
 
-// Idle is closed once no lease is given any more and none is held.
-func (l *Leases) Idle() <-chan struct{} { return l.idle }
+// Drained is closed once no lease is given any more and none is held.
+func (l *Leases) Drained() <-chan struct{} { return l.drained }
 
-// Close refuses new leases; Idle is closed when the last one has ended.
+// Close refuses new leases; Drained is closed when the last one has ended.
 func (l *Leases) Close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -48,7 +48,7 @@ func (l *Leases) Close() {
 	}
 	l.closing = true
 	if l.held == 0 {
-		close(l.idle)
+		close(l.drained)
 	}
 }
 
@@ -88,6 +88,6 @@ func (l *Leases) CloseUnused() bool {
 		return false
 	}
 	l.closing = true
-	close(l.idle)
+	close(l.drained)
 	return true
 }

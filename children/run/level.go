@@ -14,8 +14,8 @@ import (
 // levelTime bounds how long a child may take to answer logging/setLevel.
 const levelTime = 2 * time.Second
 
-// leveller keeps a run's log at the level that its client wants.
-type leveller struct {
+// levelSetter keeps a run's log at the level that its client wants.
+type levelSetter struct {
 	wanted func() string // the level; "" for none
 	log    zerolog.Logger
 	turn   chan struct{} // holds a token while nobody tells
@@ -24,7 +24,7 @@ type leveller struct {
 
 // tell sets the level if it differs from the one that the run was told last. It reads
 // the wanted level once it has its turn, so the last caller sets the newest level.
-func (l *leveller) tell(ctx context.Context, conn link.Link, o *offers.Offer) {
+func (l *levelSetter) tell(ctx context.Context, conn link.Link, o *offers.Offer) {
 	if !offers.Declares(o.Capabilities, "logging") || o.Modern() { // which is told with each request
 		return
 	}
@@ -51,7 +51,7 @@ func (l *leveller) tell(ctx context.Context, conn link.Link, o *offers.Offer) {
 }
 
 // tellAgain is tell for a child that started a new session and forgot the level.
-func (l *leveller) tellAgain(ctx context.Context, conn link.Link, o *offers.Offer) {
+func (l *levelSetter) tellAgain(ctx context.Context, conn link.Link, o *offers.Offer) {
 	if !l.take(ctx) {
 		return
 	}
@@ -60,7 +60,7 @@ func (l *leveller) tellAgain(ctx context.Context, conn link.Link, o *offers.Offe
 	l.tell(ctx, conn, o)
 }
 
-func (l *leveller) take(ctx context.Context) bool {
+func (l *levelSetter) take(ctx context.Context) bool {
 	select {
 	case <-l.turn:
 		return true

@@ -70,9 +70,9 @@ func (r *Run) StartCall(c *Call, asker jsonrpc.Asker, b *lines.Batch, method str
 		params = [][]byte{raw}
 	}
 	able.Prepare(&c.started, (*startedCall)(c))
-	r.Idle.Start(&c.waiting, max(0, r.spec.CallTimeout), string(token), (*startedCall)(c))
+	r.Timers.Start(&c.waiting, max(0, r.spec.CallTimeout), string(token), (*startedCall)(c))
 	if !c.started.Start(b, method, params...) {
-		r.Idle.End(&c.waiting)
+		r.Timers.End(&c.waiting)
 		return false
 	}
 	return true
@@ -99,7 +99,7 @@ func (a *abandoned) Unwrap() error { return a.cause }
 
 // Answered passes the result of the link on.
 func (c *startedCall) Answered(res *jsonrpc.Response, err error) {
-	c.run.Idle.End(&c.waiting)
+	c.run.Timers.End(&c.waiting)
 	if err == nil && c.meta != nil {
 		if err = c.run.modern.Load().Check(c.meta, c.method, res); err != nil {
 			res.Release()

@@ -56,7 +56,7 @@ type Run struct {
 	Launch launch.Launch // how it was started
 	Roots  *served.Roots
 	Leases Leases
-	Idle   *health.IdleTimeout // of its calls
+	Timers *health.CallTimers // of its calls
 
 	instance Instance
 	spec     spec.Spec
@@ -72,7 +72,7 @@ type Run struct {
 	relist chan struct{}      // the child says that lists have changed
 	stale  staleLists         // which
 	offers chan *offers.Offer // newer offers, the latest only
-	level  leveller
+	level  levelSetter
 	looked atomic.Int64                // when it was seen last that nothing has moved, in nanoseconds
 	hung   atomic.Bool                 // it was stopped because it answered nothing
 	modern atomic.Pointer[modern.Link] // set where the child is spoken to without a handshake
@@ -94,9 +94,9 @@ func Start(o Options, of Instance, open func(h jsonrpc.Handler) (link.Link, erro
 	r := &Run{
 		Launch: o.Launch, instance: of, spec: o.Spec, version: o.Version, log: o.Log,
 		ended: make(chan struct{}), relist: make(chan struct{}, 1), offers: make(chan *offers.Offer, 1),
-		Leases: Leases{idle: make(chan struct{})},
-		level:  leveller{turn: make(chan struct{}, 1), wanted: func() string { return of.Client().Level }, log: o.Log},
-		Idle:   health.NewIdleTimeout(o.Look),
+		Leases: Leases{drained: make(chan struct{})},
+		level:  levelSetter{turn: make(chan struct{}, 1), wanted: func() string { return of.Client().Level }, log: o.Log},
+		Timers: health.NewCallTimers(o.Look),
 		logs:   rate.NewLimiter(mostTold, mostBurst), progress: rate.NewLimiter(mostTold, mostBurst),
 	}
 	r.Roots = served.NewRoots(o.Wanted, o.Launch.Rewrote, r.Link, o.Log)
@@ -109,7 +109,7 @@ func Start(o Options, of Instance, open func(h jsonrpc.Handler) (link.Link, erro
 	r.cancel = cancel
 	go func() {
 		r.err = r.link.Run(ctx)
-		r.Idle.Stop()
+		r.Timers.Stop()
 		if m := r.modern.Load(); m != nil {
 			m.End()
 		}

@@ -33,18 +33,18 @@ func (r *Run) ServeRequest(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answ
 	case m.Method == methodRootsList:
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, "roots are not served to this server (\"roots\": \"none\")")
 	}
-	r.Idle.Hold()
-	defer r.Idle.Release()
-	return r.instance.Request(context.WithValue(ctx, askerKey{}, r.link), m)
+	r.Timers.Hold()
+	defer r.Timers.Release()
+	return r.instance.Request(context.WithValue(ctx, requesterKey{}, r.link), m)
 }
 
 // askerKey is where the Link of a child stands that asks.
-type askerKey struct{}
+type requesterKey struct{}
 
 // Tell sends a notification to the child whose request ctx is of: the one that
 // Instance.Request was given.
 func Tell(ctx context.Context, method string, params ...[]byte) error {
-	asker, ok := ctx.Value(askerKey{}).(link.Link)
+	asker, ok := ctx.Value(requesterKey{}).(link.Link)
 	if !ok {
 		return errors.New("children: the context is of no child's request")
 	}
@@ -59,8 +59,8 @@ func (r *Run) fetchRoots(ctx context.Context) {
 		return
 	}
 	r.Roots.Waits()
-	r.Idle.Hold()
-	defer r.Idle.Release()
+	r.Timers.Hold()
+	defer r.Timers.Release()
 	fetch(ctx)
 }
 
@@ -79,18 +79,18 @@ func (r *Run) ListRoots() ([]byte, bool) {
 // to the Instance. It is called on the read loop.
 func (r *Run) ServeNotification(m *jsonrpc.Message) { r.noticed(context.Background(), m) }
 
-type toldKey struct{}
+type callKnownKey struct{}
 
 // ServeNotificationOn is ServeNotification where the transport tells on which call
 // it came, or that it came on none.
 func (r *Run) ServeNotificationOn(on context.Context, m *jsonrpc.Message) {
-	r.noticed(context.WithValue(on, toldKey{}, true), m)
+	r.noticed(context.WithValue(on, callKnownKey{}, true), m)
 }
 
-// Told reports whether the transport says which call a message of the child belongs
-// to. ctx is what an Instance was given with the message. If Told is true, ctx has the
+// CallKnown reports whether the transport says which call a message of the child belongs
+// to. ctx is what an Instance was given with the message. If CallKnown is true, ctx has the
 // values of that call's context, or the message belongs to no call.
-func Told(ctx context.Context) bool { return ctx.Value(toldKey{}) != nil }
+func CallKnown(ctx context.Context) bool { return ctx.Value(callKnownKey{}) != nil }
 
 func (r *Run) noticed(ctx context.Context, m *jsonrpc.Message) {
 	if w := r.modern.Load(); w != nil {
@@ -105,7 +105,7 @@ func (r *Run) noticed(ctx context.Context, m *jsonrpc.Message) {
 	switch m.Method {
 	case link.MethodProgress:
 		if token := m.Param("progressToken"); token != nil {
-			r.Idle.Progress(token)
+			r.Timers.Progress(token)
 		}
 		if !r.progress.Allow() {
 			r.muted.Add(1)

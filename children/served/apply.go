@@ -84,11 +84,11 @@ type Step struct {
 type News uint8
 
 const (
-	Nothing News = iota
-	Asked        // the child has asked
-	Told         // it was told of other roots, and has yet to apply them
-	Applied      // it has applied them
-	Ignored      // it has not, and calls go on all the same
+	Nothing   News = iota
+	Asked          // the child has asked
+	Announced      // it was told of other roots, and has yet to apply them
+	Applied        // it has applied them
+	Ignored        // it has not, and calls go on all the same
 )
 
 // Last are the roots that the run was told last, or started with.
@@ -158,7 +158,7 @@ func (r *Roots) tell(w Wanted) Step {
 	a := r.startApplying(w)
 	if r.open.Load() > 0 {
 		a.untold = true
-		return Step{News: Told}
+		return Step{News: Announced}
 	}
 	r.wg.Go(func() {
 		if err := r.link().Notify(a.ctx, link.MethodRootsChanged); err != nil && a.ctx.Err() == nil {
@@ -168,7 +168,7 @@ func (r *Roots) tell(w Wanted) Step {
 	if r.ignores {
 		return Step{News: Ignored, Gen: a.gen}
 	}
-	return Step{News: Told}
+	return Step{News: Announced}
 }
 
 // WasAsked follows Written. w is what is wanted now.

@@ -63,7 +63,7 @@ func TestAChangeIsToldAndApplied(t *testing.T) {
 		if r.Due(wanted(1), 1) || !r.Due(wanted(2), 1) {
 			t.Error("a change is due, and nothing else is")
 		}
-		want("changed", r.Review(wanted(2), list), Step{News: Told})
+		want("changed", r.Review(wanted(2), list), Step{News: Announced})
 		if n := told(); n != 1 {
 			t.Errorf("told %d times", n)
 		}
@@ -74,7 +74,7 @@ func TestAChangeIsToldAndApplied(t *testing.T) {
 		r.Gave(2)
 		<-r.Written()
 		want("asked", r.WasAsked(wanted(3)), Step{News: Applied, Gen: 2, Again: true})
-		want("looked again", r.Review(wanted(3), list), Step{News: Told})
+		want("looked again", r.Review(wanted(3), list), Step{News: Announced})
 		r.Gave(3)
 		<-r.Written()
 		want("asked again", r.WasAsked(wanted(3)), Step{News: Applied, Gen: 3})
@@ -83,7 +83,7 @@ func TestAChangeIsToldAndApplied(t *testing.T) {
 
 func TestAChildThatDoesNotAskAgainIsNotWaitedForTwice(t *testing.T) {
 	following(t, false, func(t *testing.T, r *Roots, want func(string, Step, Step), told func() int) {
-		want("changed", r.Review(wanted(2), list), Step{News: Told})
+		want("changed", r.Review(wanted(2), list), Step{News: Announced})
 		<-r.Overdue() // of the bubble's time
 		want("late", r.Late(), Step{News: Ignored, Gen: 2})
 		want("changed again", r.Review(wanted(3), list), Step{News: Ignored, Gen: 3})
@@ -93,13 +93,13 @@ func TestAChildThatDoesNotAskAgainIsNotWaitedForTwice(t *testing.T) {
 		r.Gave(3)
 		<-r.Written()
 		want("asked", r.WasAsked(wanted(3)), Step{News: Applied, Gen: 3})
-		want("changed, and it is waited for", r.Review(wanted(4), list), Step{News: Told})
+		want("changed, and it is waited for", r.Review(wanted(4), list), Step{News: Announced})
 	})
 }
 
 func TestAChildWithRootsInItsArgumentsIsReplacedWhenLate(t *testing.T) {
 	following(t, true, func(t *testing.T, r *Roots, want func(string, Step, Step), _ func() int) {
-		want("changed", r.Review(wanted(2), list), Step{News: Told})
+		want("changed", r.Review(wanted(2), list), Step{News: Announced})
 		if got := r.Late(); got.Replace == "" || got.News != Nothing {
 			t.Errorf("late: %+v", got)
 		}
@@ -110,13 +110,13 @@ func TestAChildWithRootsInItsArgumentsIsReplacedWhenLate(t *testing.T) {
 func TestAChildThatAsksIsNotTold(t *testing.T) {
 	following(t, false, func(t *testing.T, r *Roots, want func(string, Step, Step), told func() int) {
 		r.Opened()
-		want("changed while it asks", r.Review(wanted(2), list), Step{News: Told})
+		want("changed while it asks", r.Review(wanted(2), list), Step{News: Announced})
 		if n := told(); n != 0 {
 			t.Errorf("told %d times", n)
 		}
 		r.Closed(1) // read before the change
 		<-r.Written()
-		want("answered with the former ones", r.WasAsked(wanted(2)), Step{News: Told})
+		want("answered with the former ones", r.WasAsked(wanted(2)), Step{News: Announced})
 		if n := told(); n != 1 {
 			t.Errorf("told %d times", n)
 		}

@@ -148,7 +148,7 @@ func newWarmReport(cfg *hub.Config, became map[string]children.Status, started *
 		if st := became[cfg.Children[i].Spec.Name]; st.Listed {
 			s.Tools, s.Milliseconds = st.Tools, started.of(st.Child).Round(time.Millisecond).Milliseconds()
 			if p := st.Package; p.Name != "" {
-				s.Package, s.Became, s.Problem = printable.Clean(p.Name+layout.Suffix("@", p.Version)), p.Became, oneLine(p.Problem)
+				s.Package, s.Became, s.Problem = printable.Clean(p.Name+layout.Suffix("@", p.Version)), p.Change, oneLine(p.Problem)
 			}
 		} else {
 			s.Error = warmReason(st)

@@ -93,7 +93,7 @@ func (m *Member[S]) acquireAssigned(ctx context.Context, conf *configuration.Con
 		at := m.assigned.Load()
 		p, ok := at.Of(name)
 		switch {
-		case !ok, ctx.Err() != nil, p.Key == key && (err == nil || m.table.Supervisor.Home(key) == key):
+		case !ok, ctx.Err() != nil, p.Key == key && (err == nil || m.table.Supervisor.ServedBy(key) == key):
 			return lease, err
 		case p.Key == key: // the session is about to move from there
 			select {

@@ -79,7 +79,7 @@ func (m *Member[S]) changed(st *children.Status, offer *catalog.Offer) {
 		m.reassign(at)
 	}
 	restarted, changed := m.Offering.Take(st, offer)
-	if st.Yields {
+	if st.OtherEra {
 		signal(m.yielded)
 	}
 	switch {
@@ -119,7 +119,7 @@ func (m *Member[S]) KeyFor(c *configuration.Child, roots []guard.Root) spec.Key 
 	default:
 		k.Instance = m.ID
 	}
-	return m.table.Supervisor.Home(k)
+	return m.table.Supervisor.ServedBy(k)
 }
 
 // RootsFor returns the roots that a child is served: those of the session, and

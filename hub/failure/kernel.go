@@ -22,11 +22,11 @@ import (
 func MayBeKernels(lease *children.Lease, word string, a jsonrpc.Answer) bool {
 	switch word {
 	case audit.ResultError:
-		return lease.Words().May(a.Error)
+		return lease.Words().MayExplain(a.Error)
 	case audit.ResultToolError:
-		return lease.Words().May(a.Result)
+		return lease.Words().MayExplain(a.Result)
 	case audit.ResultOK:
-		return lease.Words().MayOrdinarily(a.Result)
+		return lease.Words().MayExplainResult(a.Result)
 	}
 	return false
 }
@@ -45,7 +45,7 @@ func ByKernel(records *record.Writer, what record.Subject, lease *children.Lease
 	}
 	_, dirs := lease.Where()
 	records.ByKernel(what, f, dirs)
-	line := "mcphub: " + hints.Told(f) + "."
+	line := "mcphub: " + hints.Text(f) + "."
 	if a.Result == nil { // the end of the message
 		quoted := jsonrpc.AppendString(nil, "\n"+line)
 		return a.Edited(jsonrpc.Edit{Old: at, With: quoted[1:]})

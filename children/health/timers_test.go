@@ -12,7 +12,7 @@ func TestIdleTimeout(t *testing.T) {
 			name  string
 			after time.Duration
 		}
-		p := NewIdleTimeout(time.Minute)
+		p := NewCallTimers(time.Minute)
 		defer p.Stop()
 		started := time.Now()
 		ends := make(chan end, 10)

@@ -13,10 +13,10 @@ import (
 	"mcphub/internal/proctree"
 )
 
-// kin is who descends from one child, wherever they went: told by the process
+// descendants are who descends from one child, wherever they went: told by the process
 // tree while their parents live, and afterwards by having been seen in it, or
 // by the mark in their environment.
-type kin struct {
+type descendants struct {
 	leader proctree.Process // as it was at its start; nobody else is ever taken for it
 	mark   string
 	held   bool // by the kernel
@@ -27,53 +27,53 @@ type kin struct {
 }
 
 // start starts the leader, by fork.
-func (k *kin) start(cmd *exec.Cmd, fork func() error) (err error) {
-	k.mark = rand.Text()
-	cmd.Env = append(slices.Clip(cmd.Env), InstanceVariable+"="+k.mark)
-	if err := home.start(cmd, fork, k.mark); err != nil {
+func (d *descendants) start(cmd *exec.Cmd, fork func() error) (err error) {
+	d.mark = rand.Text()
+	cmd.Env = append(slices.Clip(cmd.Env), InstanceVariable+"="+d.mark)
+	if err := home.start(cmd, fork, d.mark); err != nil {
 		return err
 	}
-	if k.leader, err = proctree.Find(cmd.Process.Pid); err != nil {
-		k.leader.PID = cmd.Process.Pid // without /proc the group is all there is
+	if d.leader, err = proctree.Find(cmd.Process.Pid); err != nil {
+		d.leader.PID = cmd.Process.Pid // without /proc the group is all there is
 	}
-	k.held = k.leader.Held()
+	d.held = d.leader.Held()
 	return nil
 }
 
 // mayHide reports whether a process that is held by the kernel, too, could be one of the
-// kin's who hides that.
-func (k *kin) mayHide(p proctree.Process) bool {
-	return k.held && p.Start >= k.leader.Start && p.Held()
+// descendants who hides that.
+func (d *descendants) mayHide(p proctree.Process) bool {
+	return d.held && p.Start >= d.leader.Start && p.Held()
 }
 
 // note remembers who is below the leader now.
-func (k *kin) note() {
+func (d *descendants) note() {
 	if t, err := processTable.read(); err == nil {
-		k.noteIn(t)
+		d.noteIn(t)
 	}
 }
 
-func (k *kin) noteIn(t *proctree.Table) {
+func (d *descendants) noteIn(t *proctree.Table) {
 	var below []proctree.Process
-	if t.Has(k.leader) {
-		below = t.Below(k.leader.PID)
+	if t.Has(d.leader) {
+		below = t.Below(d.leader.PID)
 	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.noted = slices.DeleteFunc(k.noted, func(p proctree.Process) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.noted = slices.DeleteFunc(d.noted, func(p proctree.Process) bool {
 		return !t.Has(p) || slices.ContainsFunc(below, func(b proctree.Process) bool { return b.PID == p.PID })
 	})
-	k.noted = append(k.noted, below...)
+	d.noted = append(d.noted, below...)
 }
 
-// members names the kin in a table, the leader too where it has not ended.
-func (k *kin) members(t *proctree.Table) []proctree.Process {
-	k.noteIn(t)
-	k.mu.Lock()
-	tops := slices.Clone(k.noted)
-	k.mu.Unlock()
-	tops = append(tops, home.orphans(t, k.mark, k.mayHide)...)
-	if l, ok := t.Process(k.leader.PID); ok && l.Start == k.leader.Start && !l.Ended() {
+// members names the descendants in a table, the leader too where it has not ended.
+func (d *descendants) members(t *proctree.Table) []proctree.Process {
+	d.noteIn(t)
+	d.mu.Lock()
+	tops := slices.Clone(d.noted)
+	d.mu.Unlock()
+	tops = append(tops, home.orphans(t, d.mark, d.mayHide)...)
+	if l, ok := t.Process(d.leader.PID); ok && l.Start == d.leader.Start && !l.Ended() {
 		tops = append(tops, l)
 	}
 	seen := map[int]bool{os.Getpid(): true}
@@ -92,40 +92,40 @@ func (k *kin) members(t *proctree.Table) []proctree.Process {
 
 // others looks who is not in the leader's group, which can be asked to end as
 // such; terminate asks them.
-func (k *kin) others() (terminate func()) {
+func (d *descendants) others() (terminate func()) {
 	t, err := processTable.read()
 	if err != nil {
 		return func() {}
 	}
-	all := k.members(t)
+	all := d.members(t)
 	return func() {
 		for _, p := range all {
-			if p.Group != k.leader.PID {
+			if p.Group != d.leader.PID {
 				_ = p.Signal(unix.SIGTERM)
 			}
 		}
-		k.mu.Lock()
-		defer k.mu.Unlock()
-		k.asked = all
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.asked = all
 	}
 }
 
 // rest gives those who were asked a moment to end.
-func (k *kin) rest(atMost time.Duration) {
-	k.mu.Lock()
-	asked := k.asked
-	k.mu.Unlock()
+func (d *descendants) rest(atMost time.Duration) {
+	d.mu.Lock()
+	asked := d.asked
+	d.mu.Unlock()
 	proctree.AwaitAll(asked, max(0, atMost))
 }
 
 // kill ends all of them. Who is left after that is stuck in the kernel, or
 // belongs to another user and is not ours to end.
-func (k *kin) kill() {
-	_, _ = home.endFamily(k.members)
+func (d *descendants) kill() {
+	_, _ = home.endFamily(d.members)
 }
 
 // forget lets go of the leader's id. It has been waited for.
-func (k *kin) forget() { home.forget(k.leader.PID) }
+func (d *descendants) forget() { home.forget(d.leader.PID) }
 
 // tableReader reads the process table for all who need it at the same time: many
 // children stop at once.

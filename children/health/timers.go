@@ -7,11 +7,11 @@ import (
 	"mcphub/internal/worker"
 )
 
-// An IdleTimeout ends calls for which nothing was heard of the child for too long. All calls of a run
-// share one timer, which is set for the earliest end and not touched while
+// CallTimers end calls for which nothing was heard of the child for too long. All calls of
+// a run share one timer, which is set for the earliest end and not touched while
 // calls come and go within it: a timer of its own for each call would cost
 // more than the rest of the call.
-type IdleTimeout struct {
+type CallTimers struct {
 	mu    sync.Mutex
 	timer *time.Timer
 	due   time.Time               // what timer is set for; zero: not set
@@ -45,9 +45,9 @@ type ExpireFunc func()
 // Expired calls f.
 func (f ExpireFunc) Expired() { f() }
 
-// NewIdleTimeout returns one that has Slow deliver so often while calls wait.
-func NewIdleTimeout(look time.Duration) *IdleTimeout {
-	p := &IdleTimeout{every: look, calls: map[string]*WaitingCall{}, slow: make(chan struct{}, 1)}
+// NewCallTimers returns those that have Slow deliver so often while calls wait.
+func NewCallTimers(look time.Duration) *CallTimers {
+	p := &CallTimers{every: look, calls: map[string]*WaitingCall{}, slow: make(chan struct{}, 1)}
 	p.open.next, p.open.prev = &p.open, &p.open
 	return p
 }
@@ -55,31 +55,31 @@ func NewIdleTimeout(look time.Duration) *IdleTimeout {
 // Start starts a call's idle timeout: it is told once, unless it has ended before,
 // when nothing was heard of it for limit, where that is not 0. token is the raw progress token,
 // "" for none.
-func (p *IdleTimeout) Start(s *WaitingCall, limit time.Duration, token string, call Expirer) {
+func (t *CallTimers) Start(s *WaitingCall, limit time.Duration, token string, call Expirer) {
 	now := time.Now()
 	s.started, s.until, s.limit, s.token, s.call = now, now.Add(limit), limit, token, call
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	s.next, s.prev = &p.open, p.open.prev
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s.next, s.prev = &t.open, t.open.prev
 	s.next.prev, s.prev.next = s, s
 	if token != "" {
-		p.calls[token] = s
+		t.calls[token] = s
 	}
-	next := p.every
+	next := t.every
 	if limit > 0 {
 		next = min(next, limit)
 	}
-	p.set(now.Add(next), next)
+	t.set(now.Add(next), next)
 }
 
 // Waited returns how long the child has left the call waiting that came first, 0
 // where none waits or the child itself waits for somebody; and whether one has
 // ended by its time since this was asked last.
-func (p *IdleTimeout) Waited(now time.Time) (longest time.Duration, inVain bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	inVain, p.ended = p.ended, false
-	if first := p.open.next; first != &p.open && p.held == 0 {
+func (t *CallTimers) Waited(now time.Time) (longest time.Duration, inVain bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	inVain, t.ended = t.ended, false
+	if first := t.open.next; first != &t.open && t.held == 0 {
 		longest = now.Sub(first.started)
 	}
 	return longest, inVain
@@ -95,33 +95,33 @@ func (s *WaitingCall) unlink() {
 
 // set sees to it that the timer fires at until, which is in d. It is called
 // with mu held.
-func (p *IdleTimeout) set(until time.Time, d time.Duration) {
-	if p.over || !p.due.IsZero() && !until.Before(p.due) {
+func (t *CallTimers) set(until time.Time, d time.Duration) {
+	if t.over || !t.due.IsZero() && !until.Before(t.due) {
 		return
 	}
-	p.due = until
-	if p.timer == nil {
-		p.timer = time.AfterFunc(d, p.check)
+	t.due = until
+	if t.timer == nil {
+		t.timer = time.AfterFunc(d, t.check)
 		return
 	}
-	p.timer.Reset(d)
+	t.timer.Reset(d)
 }
 
 // End forgets a call.
-func (p *IdleTimeout) End(s *WaitingCall) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+func (t *CallTimers) End(s *WaitingCall) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	s.unlink()
-	if s.token != "" && p.calls[s.token] == s {
-		delete(p.calls, s.token)
+	if s.token != "" && t.calls[s.token] == s {
+		delete(t.calls, s.token)
 	}
 }
 
 // Progress notes that the child works on the call with this token.
-func (p *IdleTimeout) Progress(token []byte) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if s := p.calls[string(token)]; s != nil {
+func (t *CallTimers) Progress(token []byte) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if s := t.calls[string(token)]; s != nil {
 		s.started = time.Now()
 		s.until = s.started.Add(s.limit)
 	}
@@ -129,55 +129,55 @@ func (p *IdleTimeout) Progress(token []byte) {
 
 // Hold stops the clock of all calls until release: the child waits for somebody
 // else, and which of its calls for that cannot always be told.
-func (p *IdleTimeout) Hold() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.held++; p.held == 1 {
-		p.since = time.Now()
+func (t *CallTimers) Hold() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.held++; t.held == 1 {
+		t.since = time.Now()
 	}
 }
 
 // Release lets the clock run again, where nobody else holds it. No call has
 // used up any of the time in between.
-func (p *IdleTimeout) Release() {
+func (t *CallTimers) Release() {
 	now := time.Now()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.held--; p.held > 0 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.held--; t.held > 0 {
 		return
 	}
-	for s := p.open.next; s != &p.open; s = s.next {
+	for s := t.open.next; s != &t.open; s = s.next {
 		s.started = now // heard of
 		if s.limit == 0 {
 			continue
 		}
-		from := p.since
+		from := t.since
 		if heard := s.until.Add(-s.limit); heard.After(from) {
 			from = heard
 		}
 		s.until = s.until.Add(now.Sub(from))
-		p.set(s.until, s.until.Sub(now))
+		t.set(s.until, s.until.Sub(now))
 	}
-	if p.open.next != &p.open {
-		p.set(now.Add(p.every), p.every)
+	if t.open.next != &t.open {
+		t.set(now.Add(t.every), t.every)
 	}
 }
 
 // check ends what nothing was heard of for too long and waits for the next.
-func (p *IdleTimeout) check() {
+func (t *CallTimers) check() {
 	now := time.Now()
 	var expired []*WaitingCall
-	p.mu.Lock()
-	p.due = time.Time{}
-	if p.held > 0 {
-		p.mu.Unlock()
+	t.mu.Lock()
+	t.due = time.Time{}
+	if t.held > 0 {
+		t.mu.Unlock()
 		return // release sets the timer
 	}
 	var next time.Time
 	long := false
-	for s, behind := p.open.next, (*WaitingCall)(nil); s != &p.open; s = behind {
+	for s, behind := t.open.next, (*WaitingCall)(nil); s != &t.open; s = behind {
 		behind = s.next
-		long = long || now.Sub(s.started) >= p.every
+		long = long || now.Sub(s.started) >= t.every
 		if s.limit == 0 {
 			continue
 		}
@@ -188,16 +188,16 @@ func (p *IdleTimeout) check() {
 			next = s.until
 		}
 	}
-	if again := now.Add(p.every); p.open.next != &p.open && (next.IsZero() || next.After(again)) {
+	if again := now.Add(t.every); t.open.next != &t.open && (next.IsZero() || next.After(again)) {
 		next = again
 	}
 	if !next.IsZero() {
-		p.set(next, next.Sub(now))
+		t.set(next, next.Sub(now))
 	}
-	p.ended = p.ended || len(expired) > 0
-	p.mu.Unlock()
+	t.ended = t.ended || len(expired) > 0
+	t.mu.Unlock()
 	if long || len(expired) > 0 {
-		p.LookNow()
+		t.LookNow()
 	}
 	for _, s := range expired {
 		s.call.Expired()
@@ -205,17 +205,17 @@ func (p *IdleTimeout) check() {
 }
 
 // Stop ends the timer for good.
-func (p *IdleTimeout) Stop() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.over = true
-	if p.timer != nil {
-		p.timer.Stop()
+func (t *CallTimers) Stop() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.over = true
+	if t.timer != nil {
+		t.timer.Stop()
 	}
 }
 
 // Slow delivers when it is time to look at the child, or a call has waited in vain.
-func (p *IdleTimeout) Slow() <-chan struct{} { return p.slow }
+func (t *CallTimers) Slow() <-chan struct{} { return t.slow }
 
 // LookNow has Slow deliver.
-func (p *IdleTimeout) LookNow() { worker.Signal(p.slow) }
+func (t *CallTimers) LookNow() { worker.Signal(t.slow) }
