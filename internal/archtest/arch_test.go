@@ -35,7 +35,7 @@ var allowed = map[string][]string{
 	"validate/uri":            {"validate/chars"},
 	"validate/detect":         {"internal/resource", "validate/access", "validate/budget", "validate/chars", "validate/declare", "validate/machine", "validate/names", "validate/schema", "validate/shell", "validate/strictjson", "validate/uri"},
 	"validate/policy":         {"rootsmgr", "rootsmgr/guard", "rootsmgr/platform", "validate/access", "validate/chars", "validate/machine"},
-	"validate":                {"internal/resource", "rootsmgr", "rootsmgr/guard", "rootsmgr/platform", "validate/access", "validate/budget", "validate/chars", "validate/declare", "validate/detect", "validate/machine", "validate/names", "validate/policy", "validate/schema", "validate/shell", "validate/strictjson", "validate/uri"},
+	"validate":                {"internal/resource", "rootsmgr", "rootsmgr/guard", "rootsmgr/platform", "validate/access", "validate/budget", "validate/chars", "validate/declare", "validate/detect", "validate/machine", "validate/names", "validate/policy", "validate/shell", "validate/strictjson", "validate/uri"},
 	"internal/spelling":       {},
 	"internal/guardian":       {"internal/proctree"},
 	"internal/jsonrpc/broken": {},
@@ -67,18 +67,18 @@ var allowed = map[string][]string{
 	"children/limits":         {},
 	"children/served":         {"children/launch", "children/link", "internal/jsonrpc", "rootsmgr/guard", "internal/worker"},
 	"children/spec":           {"children/launch", "children/offers", "children/remote", "internal/jsonrpc", "rootsmgr/guard", "children/sandbox"},
-	"children/run":            {"children/hints", "internal/printable", "children/handshake", "children/health", "children/launch", "children/link", "children/modern", "children/offers", "children/served", "children/spec", "internal/jsonrpc", "internal/jsonrpc/lines", "internal/worker"},
-	"children":                {"children/hints", "children/handshake", "children/health", "children/launch", "children/limits", "children/link", "children/modern", "children/offers", "children/process", "children/remote", "children/run", "children/served", "children/spec", "internal/jsonrpc", "internal/jsonrpc/lines", "internal/reference", "internal/removal", "rootsmgr/guard", "children/sandbox", "children/packages", "internal/worker"},
-	"hub":                     {"children/hints", "hub/call", "hub/handshake", "hub/configuration", "hub/offering", "validate", "validate/policy", "validate/schema", "validate/strictjson", "children", "children/link", "children/offers", "children/run", "children/spec", "rootsmgr", "rootsmgr/guard", "rootsmgr/platform", "internal/jsonrpc", "internal/printable", "internal/mirror", "internal/reference", "internal/seal", "internal/audit", "internal/redact", "hub/approval", "hub/assignment", "hub/inflight", "hub/subscribe", "hub/tasks", "internal/worker", "hub/httpfront", "hub/catalog", "hub/record", "hub/declaration", "hub/modern", "children/sandbox", "hub/failure", "hub/httpfront/admission", "hub/outbox"},
-	"internal/admin":          {"hub", "internal/caller", "internal/proctree", "hub/approval"},
+	"children/run":            {"children/hints", "children/handshake", "children/health", "children/launch", "children/link", "children/modern", "children/offers", "children/served", "children/spec", "internal/jsonrpc", "internal/jsonrpc/lines", "internal/worker"},
+	"children":                {"children/hints", "children/handshake", "children/health", "children/launch", "children/limits", "children/link", "children/offers", "children/process", "children/remote", "children/run", "children/served", "children/spec", "internal/jsonrpc", "internal/jsonrpc/lines", "internal/reference", "internal/removal", "rootsmgr/guard", "children/sandbox", "children/packages", "internal/worker"},
+	"hub":                     {"children/hints", "hub/call", "hub/handshake", "hub/configuration", "hub/offering", "validate", "validate/policy", "children", "children/link", "children/offers", "children/run", "children/spec", "rootsmgr", "rootsmgr/guard", "rootsmgr/platform", "internal/jsonrpc", "internal/printable", "internal/mirror", "internal/seal", "internal/audit", "internal/redact", "hub/approval", "hub/assignment", "hub/inflight", "hub/subscribe", "hub/tasks", "hub/httpfront", "hub/catalog", "hub/record", "hub/declaration", "hub/modern", "children/sandbox", "hub/failure", "hub/httpfront/admission", "hub/outbox"},
+	"internal/admin":          {"hub", "internal/caller", "hub/approval"},
 	"internal/issuers":        {"internal/nesting", "internal/oauth", "rootsmgr"},
 	"internal/setup":          {"children/hints", "internal/consent", "internal/printable", "internal/issuers", "internal/spelling", "hub", "validate", "validate/access", "validate/declare", "validate/policy", "children", "children/remote", "children/spec", "children/launch", "rootsmgr", "rootsmgr/guard", "rootsmgr/platform", "internal/config", "internal/config/hubfile", "internal/config/jsonc", "internal/config/keys", "internal/admin", "internal/exit", "internal/reference", "internal/secrets", "hub/approval", "hub/catalog", "internal/oauth", "internal/oauth/logins", "children/sandbox", "internal/bearer"},
-	"hub/approval":            {"validate", "validate/access", "validate/policy", "children/spec", "rootsmgr", "rootsmgr/guard", "rootsmgr/platform", "internal/jsonrpc", "internal/printable", "children/sandbox"},
+	"hub/approval":            {"validate", "validate/access", "validate/policy", "children/spec", "rootsmgr", "rootsmgr/guard", "rootsmgr/platform", "internal/jsonrpc", "internal/printable"},
 	"internal/service":        {"internal/caller", "internal/consent", "hub", "children/spec", "children/process", "internal/setup", "internal/admin", "internal/audit", "internal/childlog", "internal/config", "internal/config/hubfile", "internal/exit", "internal/guardian", "internal/rawio", "internal/stdio"},
-	"internal/replay":         {"children/sandbox", "validate", "validate/access", "validate/policy", "internal/audit", "internal/audit/trail", "internal/redact"},
+	"internal/replay":         {"children/sandbox", "validate", "validate/access", "validate/policy", "internal/audit/trail", "internal/redact"},
 	"internal/client":         {"hub", "rootsmgr/platform", "internal/config", "internal/service", "internal/exit", "internal/jsonrpc"},
-	"internal/trial":          {"children/hints", "children", "children/spec", "children/sandbox", "hub", "internal/client", "internal/config", "internal/jsonrpc", "internal/printable", "internal/service"},
-	"internal/doctor":         {"children/hints", "internal/client", "internal/trial", "internal/consent", "children", "children/spec", "children/launch", "children/process", "children/sandbox", "hub", "internal/admin", "internal/clients", "internal/config", "internal/exit", "internal/guardian", "internal/printable", "internal/reference", "internal/secrets", "internal/service", "internal/setup", "rootsmgr/guard"},
+	"internal/trial":          {"children/hints", "children", "children/spec", "children/sandbox", "hub", "internal/client", "internal/jsonrpc", "internal/service"},
+	"internal/doctor":         {"children/hints", "internal/client", "internal/trial", "children", "children/spec", "children/launch", "children/process", "children/sandbox", "hub", "internal/admin", "internal/clients", "internal/config", "internal/exit", "internal/guardian", "internal/printable", "internal/reference", "internal/secrets", "internal/setup", "rootsmgr/guard"},
 	"internal/clients/edit":   {"internal/nesting"},
 	"internal/clients":        {"internal/atomicfile", "internal/clients/edit", "internal/config", "internal/redact", "internal/reference"},
 	"internal/layout":         {"internal/printable"},
@@ -93,10 +93,10 @@ var allowed = map[string][]string{
 	"hub/httpfront":           {"hub/httpfront/admission", "internal/jsonrpc", "internal/mirror", "internal/printable"},
 	"hub/catalog":             {"hub/declaration", "hub/search", "hub/tasks", "rootsmgr", "validate", "internal/audit", "internal/jsonrpc", "internal/mirror", "internal/printable", "children/sandbox", "children/offers"},
 	"hub/search":              {"internal/spelling"},
-	"hub/record":              {"children/run", "children/sandbox", "hub/modern", "internal/audit", "internal/jsonrpc", "internal/jsonrpc/lines", "internal/printable", "internal/redact", "rootsmgr", "validate", "validate/access", "validate/policy"},
+	"hub/record":              {"children/sandbox", "hub/modern", "internal/audit", "internal/jsonrpc", "internal/jsonrpc/lines", "internal/printable", "internal/redact", "rootsmgr", "validate", "validate/access", "validate/policy"},
 	"hub/configuration":       {"children", "children/offers", "children/remote", "children/spec", "hub/approval", "hub/catalog", "hub/record", "internal/jsonrpc", "internal/printable", "internal/reference", "rootsmgr", "rootsmgr/guard", "validate", "validate/access", "validate/policy", "children/sandbox"},
 	"hub/offering":            {"children", "children/offers", "hub/catalog", "hub/configuration"},
-	"hub/call":                {"children/hints", "children", "children/link", "children/run", "children/spec", "hub/approval", "hub/catalog", "hub/configuration", "hub/declaration", "hub/inflight", "hub/modern", "hub/offering", "hub/record", "hub/tasks", "internal/audit", "internal/jsonrpc", "internal/jsonrpc/lines", "internal/mirror", "internal/printable", "rootsmgr", "rootsmgr/guard", "validate", "validate/detect", "validate/policy", "validate/schema", "validate/strictjson", "children/sandbox", "hub/rounds", "hub/login", "hub/failure"},
+	"hub/call":                {"children/hints", "children", "children/link", "children/run", "children/spec", "hub/approval", "hub/catalog", "hub/configuration", "hub/declaration", "hub/inflight", "hub/modern", "hub/offering", "hub/record", "hub/tasks", "internal/audit", "internal/jsonrpc", "internal/jsonrpc/lines", "internal/mirror", "internal/printable", "rootsmgr", "rootsmgr/guard", "validate", "validate/policy", "validate/schema", "children/sandbox", "hub/rounds", "hub/login", "hub/failure"},
 	"hub/httpfront/admission": {"internal/mirror", "internal/printable", "rootsmgr"},
 	"hub/failure":             {"children", "children/hints", "children/sandbox", "hub/catalog", "hub/configuration", "hub/record", "internal/audit", "internal/jsonrpc", "internal/printable", "rootsmgr", "validate", "children/run", "validate/detect", "validate/policy", "validate/schema", "validate/strictjson", "hub/offering"},
 	"hub/outbox":              {"internal/worker"},
@@ -174,6 +174,7 @@ func packages(t *testing.T, goos string) []pkg {
 func relative(importPath string) string { return strings.TrimPrefix(importPath, module+"/") }
 
 func TestImports(t *testing.T) {
+	needed := map[string]bool{}
 	for _, goos := range []string{"linux", "darwin", "windows"} {
 		for _, p := range packages(t, goos) {
 			name := relative(p.ImportPath)
@@ -182,6 +183,14 @@ func TestImports(t *testing.T) {
 			}
 			for _, imp := range p.Imports {
 				checkImport(t, goos, name, imp)
+				needed[name+" imports "+relative(imp)] = true
+			}
+		}
+	}
+	for name, list := range allowed {
+		for _, to := range list {
+			if !needed[name+" imports "+to] {
+				t.Errorf("%s may import %s, and does not: take it out of the list", name, to)
 			}
 		}
 	}
