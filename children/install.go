@@ -65,7 +65,7 @@ func (c *child) request(ctx context.Context, pkg launch.Package, w want) *packag
 			c.publish(func(v *view) { v.status.Err, v.status.Package = what, Package{Doing: what} })
 		},
 		Values: func(l launch.Launch) (launch.Launch, error) {
-			return prog.WithSecrets(l, nil, c.common.machine, c.valueOf(ctx, w))
+			return c.common.machine.WithSecrets(prog, l, nil, c.valueOf(ctx, w))
 		},
 	}
 }
@@ -91,7 +91,7 @@ func (c *child) renewLater() {
 	c.common.background(func(ctx context.Context) {
 		r := *r
 		r.Values = func(l launch.Launch) (launch.Launch, error) {
-			return r.Program.WithSecrets(l, nil, r.Machine, c.valueOf(ctx, w))
+			return r.Machine.WithSecrets(r.Program, l, nil, c.valueOf(ctx, w))
 		}
 		copied, err := c.common.packages.RenewInBackground(ctx, &r)
 		if err != nil && ctx.Err() == nil {

@@ -14,7 +14,7 @@ func Lacks(s spec.Spec, o Options) []launch.Lack {
 	if s.URL != "" {
 		return nil
 	}
-	return s.Program().Lacks(launch.NewMachine(o.Environ, o.Home, o.Dir))
+	return launch.NewMachine(o.Environ, o.Home, o.Dir).Lacks(s.Program())
 }
 
 // Preview tells what the kernel would hold a server to, for a session with these roots. It

@@ -26,7 +26,7 @@ func (c *child) withSecrets(ctx context.Context, l launch.Launch, w want) (launc
 		}
 		return l, s, err
 	}
-	l, err := s.Program().WithSecrets(l, w.Roots, c.machine, value)
+	l, err := c.machine.WithSecrets(s.Program(), l, w.Roots, value)
 	return l, s, err // the Launcher uses the limits of s
 }
 

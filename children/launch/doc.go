@@ -17,6 +17,6 @@
 // out of a folder of PATH inside a root, unless the Program is Local (tame.go;
 // [Program.Doubt] says of what that cannot be told). It gives no batch file an
 // argument that cmd.exe would read (batch.go). It looks up no secret: marks of
-// references (internal/reference) stay in a Launch, and [Program.WithSecrets] replaces them in
+// references (internal/reference) stay in a Launch, and [Machine.WithSecrets] replaces them in
 // a copy.
 package launch

@@ -1,8 +1,6 @@
 package launch
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -295,18 +293,6 @@ func (h Machine) Read(path, real string) error {
 		return errors.New("it leads out of the roots by a link where servers write, so it is not read; write the path that it leads to")
 	}
 	return nil
-}
-
-// digest is that of what an entry names.
-func (prog Program) digest() string {
-	sum := sha256.New()
-	for _, part := range [][]string{{"2", prog.Command, prog.Cwd, prog.EnvFile}, prog.Args, prog.Sandbox.Read, prog.Sandbox.Write, {prog.Sandbox.Mode.String()}} {
-		fmt.Fprintf(sum, "%q", part)
-	}
-	for _, name := range slices.Sorted(maps.Keys(prog.Env)) {
-		fmt.Fprintf(sum, "%q", []string{name, prog.Env[name]})
-	}
-	return hex.EncodeToString(sum.Sum(nil)[:16])
 }
 
 // Settle remembers what an entry names before any server runs, where that has not been done

@@ -100,7 +100,7 @@ func (h Machine) knownAs(prog Program, env *environment, l *Launch) *known {
 	if h.fetched != "" { // the copy is what its entry names, whatever leads to where in it
 		return knownPackage(withoutVersion(h.fetched))
 	}
-	if slices.ContainsFunc(prog.commands(), func(c string) bool { return escapes(c) != "" }) || h.planted(l.Command) {
+	if prog.escapes() != "" || h.planted(l.Command) {
 		return nil
 	}
 	if p, fetched := prog.Package(); fetched && h.installed == nil {
@@ -123,15 +123,6 @@ func (h Machine) knownAs(prog Program, env *environment, l *Launch) *known {
 		}
 	}
 	return h.knownFile(name)
-}
-
-// withoutVersion is the name of a package of npm or PyPI.
-func withoutVersion(spec string) string {
-	spec = strings.TrimPrefix(spec, "npm:")
-	if i := strings.IndexAny(spec[min(1, len(spec)):], "@=<>~!["); i >= 0 {
-		return spec[:i+1]
-	}
-	return spec
 }
 
 func knownPackage(name string) *known {

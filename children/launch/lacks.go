@@ -18,7 +18,7 @@ type Lack struct {
 // Lacks says what the program cannot be started for, as far as that
 // can be told by looking: its program, its script, its working directory. It
 // starts nothing. What only the roots of a session tell is left out.
-func (prog Program) Lacks(h Machine) []Lack {
+func (h Machine) Lacks(prog Program) []Lack {
 	var out []Lack
 	if prog.Cwd != "" && !namesRoots(prog.Cwd) && !h.isDir(prog.Cwd) {
 		out = append(out, Lack{Key: []string{"cwd"}, Text: "there is no folder " + prog.Cwd, Hint: "correct the path, or make it", Run: []string{"mkdir", "-p", prog.Cwd}})

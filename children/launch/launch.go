@@ -145,7 +145,7 @@ func childEnv(prog Program, roots []guard.Root, h Machine) (*environment, []byte
 		v, err := x.text(value)
 		var missing *MissingRootError
 		switch {
-		case errors.As(err, &missing) && missing.known == "":
+		case errors.As(err, &missing) && missing.NoRoot():
 			env.unset(name)
 			continue
 		case err != nil:

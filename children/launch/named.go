@@ -77,23 +77,6 @@ func tellingOf(prog Program) string { return "told " + prog.digest() }
 
 const all = sandbox.Read | sandbox.Write | sandbox.Execute
 
-// named are the names of an entry. What roots replace or fill in is none.
-func (prog Program) named(home string) []entry.Name {
-	e := entry.Entry{Command: prog.Command, Args: prog.Args, Env: prog.Env, Cwd: prog.Cwd, Home: home, Roles: roles}
-	if rewritesArgs(prog) {
-		after, known := recognise(prog)
-		if !known {
-			after = programAt(prog.Command, prog.Args)
-		}
-		words := splitWords(prog.Args[min(after+1, len(prog.Args)):])
-		e.Void = func(arg int) bool {
-			i := arg - (len(prog.Args) - len(words))
-			return i >= 0 && words[i].positional && (known || looksLikePath(words[i].text))
-		}
-	}
-	return entry.Names(&e)
-}
-
 // obeyed are paths that are run, loaded or obeyed, with what their links lead to.
 type obeyed struct {
 	paths   []string

@@ -1,11 +1,13 @@
 package launch
 
 import (
-	"os"
-	"path/filepath"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
 	"slices"
-	"strconv"
 
+	"mcphub/children/entry"
 	"mcphub/children/sandbox"
 )
 
@@ -73,60 +75,36 @@ func namesRoots(s string) bool {
 	return holds(s, "${roots}") || holds(s, "${root}") || holds(s, "${root:")
 }
 
-// Traces tell, without starting it, whether the program is the one that it was.
-type Traces struct {
-	Inherited [][]string // the variables that the entry asks for: name, value, and whether it is set
-	Files     [][]string // that hold the program: path, size, time and inode
-}
-
-// Traces looks for the traces of the program; the error says why it cannot be started.
-// Where remote is set there is no program here, and no file.
-func (prog Program) Traces(h Machine, remote bool) (t Traces, err error) {
-	env, _, err := childEnv(prog, nil, h)
-	if err != nil {
-		return t, err
-	}
-	for _, name := range prog.Inherit {
-		value, set := env.get(name)
-		t.Inherited = append(t.Inherited, []string{name, value, strconv.FormatBool(set)})
-	}
-	if remote {
-		return t, nil
-	}
-	found, err := findProgram(prog, env, prog.Cwd, h)
-	if err != nil {
-		return t, err
-	}
-	for _, file := range programFiles(prog, found) {
-		t.Files = append(t.Files, fileMark(file))
-	}
-	return t, nil
-}
-
-// programFiles are the files that hold the program: itself, and for an
-// interpreter the script.
-func programFiles(prog Program, program string) []string {
-	files := []string{program}
-	if real, err := filepath.EvalSymlinks(program); err == nil && real != program {
-		files = append(files, real)
-	}
-	if at := programAt(prog.Command, prog.Args); at >= 0 && at < len(prog.Args) {
-		script := prog.Args[at]
-		if !filepath.IsAbs(script) && filepath.IsAbs(prog.Cwd) {
-			script = filepath.Join(prog.Cwd, script)
+// named are the names of an entry. What roots replace or fill in is none.
+func (prog Program) named(home string) []entry.Name {
+	e := entry.Entry{Command: prog.Command, Args: prog.Args, Env: prog.Env, Cwd: prog.Cwd, Home: home, Roles: roles}
+	if rewritesArgs(prog) {
+		after, known := recognise(prog)
+		if !known {
+			after = programAt(prog.Command, prog.Args)
 		}
-		if filepath.IsAbs(script) {
-			files = append(files, script)
+		words := splitWords(prog.Args[min(after+1, len(prog.Args)):])
+		e.Void = func(arg int) bool {
+			i := arg - (len(prog.Args) - len(words))
+			return i >= 0 && words[i].positional && (known || looksLikePath(words[i].text))
 		}
 	}
-	return files
+	return entry.Names(&e)
 }
 
-// fileMark tells a file from what stood at its path before.
-func fileMark(path string) []string {
-	fi, err := os.Stat(path)
-	if err != nil {
-		return []string{path, "none"}
+// Reads reports whether an entry lets its program read a file.
+func (prog Program) Reads(path string) bool {
+	return slices.ContainsFunc(prog.Sandbox.Read, func(dir string) bool { return sandbox.Holds(dir, path) })
+}
+
+// digest is that of what an entry names.
+func (prog Program) digest() string {
+	sum := sha256.New()
+	for _, part := range [][]string{{"2", prog.Command, prog.Cwd, prog.EnvFile}, prog.Args, prog.Sandbox.Read, prog.Sandbox.Write, {prog.Sandbox.Mode.String()}} {
+		fmt.Fprintf(sum, "%q", part)
 	}
-	return []string{path, strconv.FormatInt(fi.Size(), 10), strconv.FormatInt(fi.ModTime().UnixNano(), 10), strconv.FormatUint(inode(fi), 10)}
+	for _, name := range slices.Sorted(maps.Keys(prog.Env)) {
+		fmt.Fprintf(sum, "%q", []string{name, prog.Env[name]})
+	}
+	return hex.EncodeToString(sum.Sum(nil)[:16])
 }

@@ -50,7 +50,11 @@ func isFilesystemName(word string) bool {
 		return false
 	}
 	if filepath.IsAbs(word) {
-		if at := filepath.ToSlash(RealPath(word)); strings.Contains(at, "/node_modules/") && !isPackage(at) {
+		at := word
+		if real, err := filepath.EvalSymlinks(word); err == nil {
+			at = real
+		}
+		if at = filepath.ToSlash(at); strings.Contains(at, "/node_modules/") && !isPackage(at) {
 			return false
 		}
 	}

@@ -79,7 +79,7 @@ func parseEnvFile(text string) (map[string]string, error) {
 // withEnvFile adds the variables of the env file. Those of the entry, and those that
 // the hub sets, count for more; what is passed on of the hub's environment counts for
 // less.
-func (prog Program) withEnvFile(l Launch, text string, roots []guard.Root, h Machine) (Launch, error) {
+func (h Machine) withEnvFile(prog Program, l Launch, text string, roots []guard.Root) (Launch, error) {
 	vars, err := parseEnvFile(text)
 	if err != nil {
 		return l, err
@@ -113,11 +113,11 @@ func (prog Program) withEnvFile(l Launch, text string, roots []guard.Root, h Mac
 // WithSecrets is the Launch as it is started: with the variables of the env file, and
 // with a value in the place of each mark. It is for the process alone; l stays what is
 // compared and shown. The error says which key of the entry it is about, and no value.
-func (prog Program) WithSecrets(l Launch, roots []guard.Root, h Machine, value func(reference.Ref) (string, error)) (Launch, error) {
+func (h Machine) WithSecrets(prog Program, l Launch, roots []guard.Root, value func(reference.Ref) (string, error)) (Launch, error) {
 	if l.EnvFile != "" {
 		text, err := value(reference.Ref{Kind: reference.EnvFile, Name: l.EnvFile})
 		if err == nil {
-			l, err = prog.withEnvFile(l, text, roots, h)
+			l, err = h.withEnvFile(prog, l, text, roots)
 		}
 		if err != nil {
 			return Launch{}, fmt.Errorf("envFile %s: %w", l.EnvFile, err)

@@ -23,7 +23,7 @@ func TestSecretsAreReplacedInMarksAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	asked := map[string]bool{}
-	got, err := prog.WithSecrets(l, rootsAt(root), h, func(r reference.Ref) (string, error) {
+	got, err := h.WithSecrets(prog, l, rootsAt(root), func(r reference.Ref) (string, error) {
 		asked[r.String()] = true
 		return "value of " + r.Name + "${root}", nil
 	})
@@ -47,10 +47,10 @@ func TestSecretsAreReplacedInMarksAlone(t *testing.T) {
 	if again, err := Plan(prog, rootsAt(root), h); err != nil || !again.Same(l) {
 		t.Error("a Launch with marks is not the same twice", err)
 	}
-	if _, err := prog.WithSecrets(l, nil, h, func(reference.Ref) (string, error) { return "", errors.New("the secret is not set") }); err == nil || !strings.Contains(err.Error(), "argument 2: the secret is not set") {
+	if _, err := h.WithSecrets(prog, l, nil, func(reference.Ref) (string, error) { return "", errors.New("the secret is not set") }); err == nil || !strings.Contains(err.Error(), "argument 2: the secret is not set") {
 		t.Error(err)
 	}
-	if _, err := prog.WithSecrets(l, nil, h, func(reference.Ref) (string, error) { return "canary\x00", nil }); err == nil || !strings.Contains(err.Error(), "NUL") || strings.Contains(err.Error(), "canary") {
+	if _, err := h.WithSecrets(prog, l, nil, func(reference.Ref) (string, error) { return "canary\x00", nil }); err == nil || !strings.Contains(err.Error(), "NUL") || strings.Contains(err.Error(), "canary") {
 		t.Error(err)
 	}
 	if _, err := Plan(Program{Command: "kid", Env: map[string]string{"A": "x\x00keyring"}}, nil, h); err == nil {
@@ -68,7 +68,7 @@ func TestEnvFile(t *testing.T) {
 		if err != nil {
 			return l, err
 		}
-		return prog.WithSecrets(l, rootsAt("/r"), h, func(r reference.Ref) (string, error) {
+		return h.WithSecrets(prog, l, rootsAt("/r"), func(r reference.Ref) (string, error) {
 			if r.Kind != reference.EnvFile {
 				t.Errorf("asked for %s", r)
 			}

@@ -22,7 +22,7 @@ import (
 // What it cannot see is a package that a launcher fetches anew: for npx and uvx
 // the package argument counts, with the version where that is written.
 func (s Spec) Digest(m launch.Machine, version string, clients Era, shown []byte) string {
-	traces, err := s.Program().Traces(m, s.URL != "")
+	traces, err := m.Traces(s.Program(), s.URL != "")
 	if err != nil {
 		return ""
 	}

@@ -1,0 +1,108 @@
+package launch
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"mcphub/children/sandbox"
+	"mcphub/rootsmgr/guard"
+)
+
+// Fetches tells what is to be installed before the program starts here, because the
+// kernel confines it: of others the launcher does what it does.
+func (h Machine) Fetches(prog Program) (Package, bool) {
+	if !prog.Sandbox.Confines() || prog.Unheld(h.kernel()) != "" || h.boundary.Open != "" && prog.Sandbox.Default {
+		return Package{}, false
+	}
+	return prog.Package()
+}
+
+// WithInstalled is the machine on which this copy runs in place of the launcher; nil:
+// the launcher runs.
+func (h Machine) WithInstalled(in *Installed) Machine {
+	h.installed = in
+	return h
+}
+
+// WithFresh is the machine with a folder that the program is to fill.
+func (h Machine) WithFresh(dir string) Machine {
+	h.fresh = dir
+	return h
+}
+
+// Has reports whether programs that start here find one of this name.
+func (h Machine) Has(name string) bool {
+	_, err := findProgram(Program{Command: name}, inherited(h.environ, nil, h.goos), "", h)
+	return err == nil
+}
+
+// An Install is what a manager needs to fill a folder.
+type Install struct {
+	Args   []string
+	Env    map[string]string
+	Temp   string
+	Cache  string // what it keeps for the next time
+	Fresh  string // the folder to fill, where it works
+	Within sandbox.Boundary
+}
+
+// managerVariables begin the names of variables that are settings of a manager.
+var managerVariables = []string{"NPM_CONFIG_", "PNPM_", "YARN_", "BUN_CONFIG_", "UV_", "PIP_", "PIPX_", "SSL_CERT_"}
+
+// IsManagerVariable reports whether a variable is a setting of a package manager.
+func IsManagerVariable(name string) bool {
+	name = strings.ToUpper(name)
+	return name == "NODE_EXTRA_CA_CERTS" || strings.HasSuffix(name, "_PROXY") ||
+		slices.ContainsFunc(managerVariables, func(v string) bool { return strings.HasPrefix(name, v) })
+}
+
+// managerFiles are settings of managers in the home folder, by the names of the files.
+var managerFiles = []string{".npmrc", "npmrc", "rc", "auth.ini", ".yarnrc.yml", ".bunfig.toml", "uv.toml", "pip.conf", ".netrc"}
+
+// isManagerFile reports whether a path is a setting of a manager, or a certificate.
+func isManagerFile(path string) bool {
+	base := filepath.Base(path)
+	return slices.Contains(managerFiles, base) || slices.Contains([]string{".pem", ".crt", ".cer"}, filepath.Ext(base))
+}
+
+// hidden are variables that no install needs.
+var hidden = []string{"SSH_AUTH_SOCK", "DOCKER_HOST", "DISPLAY", "WAYLAND_DISPLAY", "MCP_ROOTS_COUNT", "MCP_ROOTS_PATHS", "MCP_ROOTS_JSON"}
+
+// PlanInstall computes how the manager of a Package starts, for an entry that runs prog.
+// It is confined as much as prog, but for the network: it writes to its own folders, and
+// reads of what the entry adds only settings of managers. It is given no variable of the
+// entry but those settings.
+func PlanInstall(prog Program, p *Package, in Install, roots []guard.Root, h Machine) (Launch, error) {
+	m := Program{Command: p.Command, Args: in.Args, Env: map[string]string{}, Cwd: in.Fresh, Rewrite: RewriteNever}
+	m.Sandbox = sandbox.Settings{Mode: prog.Sandbox.Mode, Network: sandbox.Network{On: true}}
+	for _, path := range prog.Sandbox.Read {
+		if isManagerFile(path) && isFile(path) {
+			m.Sandbox.Read = append(m.Sandbox.Read, path)
+		}
+	}
+	for _, set := range []map[string]string{prog.Env, p.Env} {
+		for name, value := range set {
+			if IsManagerVariable(name) && !namesRoots(value) {
+				m.Env[name] = value
+			}
+		}
+	}
+	for name, value := range in.Env {
+		m.Env[name] = value
+	}
+	for _, name := range prog.Inherit {
+		if IsManagerVariable(name) {
+			m.Inherit = append(m.Inherit, name)
+		}
+	}
+	h.boundary = sandbox.Boundary{Withheld: in.Within.Withheld}
+	h = h.WithInstalled(nil).WithPrivate(in.Temp, in.Cache).WithFresh(in.Fresh)
+	l, err := Plan(m, roots, h)
+	l.RootsFile = nil
+	l.Env = slices.DeleteFunc(l.Env, func(kv string) bool {
+		name, _, _ := strings.Cut(kv, "=")
+		return slices.Contains(hidden, name)
+	})
+	return l, err
+}

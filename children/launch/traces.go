@@ -1,0 +1,65 @@
+package launch
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+)
+
+// Traces tell, without starting it, whether the program is the one that it was.
+type Traces struct {
+	Inherited [][]string // the variables that the entry asks for: name, value, and whether it is set
+	Files     [][]string // that hold the program: path, size, time and inode
+}
+
+// Traces looks for the traces of the program; the error says why it cannot be started.
+// Where remote is set there is no program here, and no file.
+func (h Machine) Traces(prog Program, remote bool) (t Traces, err error) {
+	env, _, err := childEnv(prog, nil, h)
+	if err != nil {
+		return t, err
+	}
+	for _, name := range prog.Inherit {
+		value, set := env.get(name)
+		t.Inherited = append(t.Inherited, []string{name, value, strconv.FormatBool(set)})
+	}
+	if remote {
+		return t, nil
+	}
+	found, err := findProgram(prog, env, prog.Cwd, h)
+	if err != nil {
+		return t, err
+	}
+	for _, file := range programFiles(prog, found) {
+		t.Files = append(t.Files, fileMark(file))
+	}
+	return t, nil
+}
+
+// programFiles are the files that hold the program: itself, and for an
+// interpreter the script.
+func programFiles(prog Program, program string) []string {
+	files := []string{program}
+	if real, err := filepath.EvalSymlinks(program); err == nil && real != program {
+		files = append(files, real)
+	}
+	if at := programAt(prog.Command, prog.Args); at >= 0 && at < len(prog.Args) {
+		script := prog.Args[at]
+		if !filepath.IsAbs(script) && filepath.IsAbs(prog.Cwd) {
+			script = filepath.Join(prog.Cwd, script)
+		}
+		if filepath.IsAbs(script) {
+			files = append(files, script)
+		}
+	}
+	return files
+}
+
+// fileMark tells a file from what stood at its path before.
+func fileMark(path string) []string {
+	fi, err := os.Stat(path)
+	if err != nil {
+		return []string{path, "none"}
+	}
+	return []string{path, strconv.FormatInt(fi.Size(), 10), strconv.FormatInt(fi.ModTime().UnixNano(), 10), strconv.FormatUint(inode(fi), 10)}
+}
