@@ -80,13 +80,13 @@ func (c *child) start() (*run.Run, *run.UnavailableError) {
 // launch starts a run.
 func (c *child) launch(l launch.Launch, w want) (*run.Run, error) {
 	o := run.Options{Spec: c.spec, Launch: l, Wanted: w.Wanted, Version: c.common.Version, Look: c.common.pace.Every, Log: c.log}
-	names := launch.Names(l.Env)
+	names := launch.VariableNames(l.Env)
 	r, err := run.Start(o, instance{c}, func(h jsonrpc.Handler) (link.Link, error) {
 		l, s, err := c.withSecrets(c.ctx, l, w)
 		if err != nil {
 			return nil, err
 		}
-		names = launch.Names(l.Env)
+		names = launch.VariableNames(l.Env)
 		return c.common.Launcher.Launch(l, s, h, c.log)
 	})
 	if err != nil {

@@ -83,6 +83,9 @@ func (e *environment) unset(name string) {
 	e.names = slices.DeleteFunc(e.names, func(n string) bool { return e.key(n) == k })
 }
 
+// Names are the names of the variables, as they were set first.
+func (e *environment) Names() []string { return e.names }
+
 // list returns NAME=value, sorted by name.
 func (e *environment) list() []string {
 	names := slices.Sorted(slices.Values(e.names))
@@ -138,8 +141,8 @@ func (e *environment) setRoots(roots []guard.Root) (file []byte) {
 	return nil
 }
 
-// Names returns the names of an environment, for status.
-func Names(env []string) []string {
+// VariableNames are the names of the variables of an environment, for status.
+func VariableNames(env []string) []string {
 	out := make([]string, 0, len(env))
 	for _, kv := range env {
 		name, _, _ := strings.Cut(kv, "=")

@@ -66,7 +66,7 @@ func Plan(prog Program, roots []guard.Root, h Machine) (Launch, error) {
 	if prog.TakesDirectories() {
 		roots = dirs
 	}
-	args, err := expander{dirs, " "}.args(rewriteArgs(prog, RootPaths(dirs)))
+	args, err := expander{dirs, " "}.args(prog.rewrittenArgs(RootPaths(dirs)))
 	if err != nil {
 		return Launch{}, fmt.Errorf("args: %w", err)
 	}
@@ -74,14 +74,14 @@ func Plan(prog Program, roots []guard.Root, h Machine) (Launch, error) {
 	if err != nil {
 		return Launch{}, err
 	}
-	l := Launch{RootsFile: file, Rewrote: rewritesArgs(prog) && len(dirs) > 0}
+	l := Launch{RootsFile: file, Rewrote: prog.rewritesArgs() && len(dirs) > 0}
 	if l.Dir, l.CwdRoot, err = workingDir(prog, dirs, h); err != nil {
 		return Launch{}, err
 	}
 	if l.EnvFile, err = envFile(prog, dirs, h); err != nil {
 		return Launch{}, err
 	}
-	t, err := tame(prog, args, h.scratch, h.shell)
+	t, err := prog.tame(args, h.scratch, h.shell)
 	if err != nil {
 		return Launch{}, err
 	}
@@ -233,7 +233,7 @@ func trimSearch(prog Program, env *environment, roots []guard.Root, h Machine) (
 	if prog.Cwd != "" && !namesRoots(prog.Cwd) {
 		return skipped, nil
 	}
-	for _, name := range env.names {
+	for _, name := range env.Names() {
 		if value, _ := env.get(name); variableReaches(env.key(name), value) {
 			return nil, fmt.Errorf("env %s: %q would make programs come from the working directory, which may be a project somebody else wrote; write absolute paths, set \"cwd\", or allow it with \"local\": true", name, value)
 		}

@@ -1,12 +1,11 @@
 package launch
 
 import (
-	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"mcphub/children/sandbox"
 	"mcphub/rootsmgr/guard"
 )
 
@@ -27,60 +26,6 @@ func envOf(l Launch, name string) (string, bool) {
 		}
 	}
 	return "", false
-}
-
-func TestInherited(t *testing.T) {
-	environ := []string{
-		"HOME=/h", "PATH=/bin", "USER=u", "LOGNAME=u", "SHELL=/bin/sh", "LANG=C", "LC_ALL=C", "TERM=x", "TZ=UTC", "TMPDIR=/tmp",
-		"XDG_RUNTIME_DIR=/run", "HTTP_PROXY=a", "https_proxy=b", "No_Proxy=c", "SSL_CERT_FILE=d", "NODE_EXTRA_CA_CERTS=e", "DISPLAY=:0",
-		"WAYLAND_DISPLAY=w", "SSH_AUTH_SOCK=s", "DOCKER_HOST=t",
-		"AWS_SECRET_ACCESS_KEY=x", "GITHUB_TOKEN=x", "LD_PRELOAD=x", "NODE_OPTIONS=x", "PYTHONPATH=x", "MCPHUB_ROOTS=x", "Path=x", "home=x",
-		"GIT_SSH_COMMAND=ssh", "systemroot=C", "=C:=x", "broken",
-	}
-	e := inherited(environ, []string{"GIT_SSH_COMMAND"}, "linux")
-	want := append(slices.Clone(environ[:20]), "GIT_SSH_COMMAND=ssh")
-	slices.Sort(want)
-	if got := e.list(); !slices.Equal(got, want) {
-		t.Errorf("got  %q\nwant %q", got, want)
-	}
-	w := inherited([]string{"Path=C:\\x", "SystemRoot=C:\\w", "windir=C:\\w", "ComSpec=c", "Secret=x", "ProgramFiles(x86)=p"}, []string{"SECRET"}, "windows")
-	if got := strings.Join(w.list(), " "); got != `ComSpec=c Path=C:\x ProgramFiles(x86)=p Secret=x SystemRoot=C:\w windir=C:\w` {
-		t.Errorf("windows: %s", got)
-	}
-	if v, _ := w.get("PATH"); v != `C:\x` {
-		t.Errorf("PATH on Windows: %q", v)
-	}
-	w.set("PATH", "y")
-	if n := len(w.list()); n != 6 {
-		t.Errorf("one variable, two spellings: %q", w.list())
-	}
-}
-
-func TestRootsVariables(t *testing.T) {
-	e := newEnvironment("linux")
-	if file := e.setRoots(rootsAt("/a|One", "/b/two")); file != nil {
-		t.Errorf("a file for little text: %s", file)
-	}
-	want := []string{
-		`MCP_ROOTS_COUNT=2`,
-		`MCP_ROOTS_JSON=[{"uri":"file:///a","name":"One","path":"/a"},{"uri":"file:///b/two","name":"two","path":"/b/two"}]`,
-		"MCP_ROOTS_PATHS=/a\n/b/two",
-	}
-	if got := e.list(); !slices.Equal(got, want) {
-		t.Errorf("got %q", got)
-	}
-	var many []guard.Root
-	for i := range 1500 {
-		many = append(many, rootsAt(fmt.Sprintf("/a/rather/long/path/%d", i))...)
-	}
-	file := e.setRoots(many)
-	if got := e.list(); len(got) != 1 || got[0] != "MCP_ROOTS_COUNT=1500" || len(file) < 64<<10 {
-		t.Errorf("over 64 KiB: %.100q, file of %d", got, len(file))
-	}
-	e.setRoots(nil)
-	if v, ok := e.get("MCP_ROOTS_JSON"); !ok || v != "[]" {
-		t.Errorf("no roots: %q", v)
-	}
 }
 
 func TestPlan(t *testing.T) {
@@ -172,86 +117,70 @@ func TestPlan(t *testing.T) {
 	})
 }
 
-func TestTame(t *testing.T) {
+// Folders of PATH inside a root are skipped, by the hub and by what it starts.
+func TestPathInsideARootIsSkipped(t *testing.T) {
+	h := fakeHost([]string{"/home/u/p", "/home/u", "/home", "/"}, "/bin/kid", "/home/u/p/bin/kid", "/home/u/p/bin/own", "/opt/link/own2", "/home/u/pine/bin/near")
+	h.environ = []string{"PATH=/home/u/p/bin:/home/u/p:/opt/link:/bin:/home/u/pine/bin", "HOME=/home/u"}
+	h.real = func(p string) string { return strings.Replace(p, "/opt/link", "/home/u/p/x", 1) }
+	roots := rootsAt("/home/u/p")
 	for _, c := range []struct {
-		name, command, args, cwd string
-		local                    bool
-		wantArgs                 string
-		neutral, enter, safe     bool
-		err                      string
+		command     string
+		local       bool
+		found, path string
 	}{
-		{name: "npx", command: "npx", args: "-y pkg", wantArgs: "--prefix /P --script-shell /S -y pkg", neutral: true, enter: true, safe: true},
-		{name: "npx with cwd", command: "/usr/bin/npx", args: "pkg", cwd: "/srv", wantArgs: "--prefix /P --script-shell /S pkg", neutral: true, enter: true, safe: true},
-		{name: "npx local", command: "npx", args: "-y pkg", local: true, wantArgs: "-y pkg"},
-		{name: "npm exec", command: "npm", args: "exec pkg", wantArgs: "exec --prefix /P --script-shell /S pkg", neutral: true, enter: true, safe: true},
-		{name: "cmd /c npx", command: "cmd", args: "/c npx -y pkg", wantArgs: "/c npx --prefix /P --script-shell /S -y pkg", neutral: true, enter: true, safe: true},
-		{name: "env npx", command: "env", args: "A=b npx -y pkg", wantArgs: "A=b npx --prefix /P --script-shell /S -y pkg", neutral: true, enter: true, safe: true},
-		{name: "timeout env npx", command: "timeout", args: "-k 5 9 env npx -y pkg", wantArgs: "-k 5 9 env npx --prefix /P --script-shell /S -y pkg", neutral: true, enter: true, safe: true},
-		{name: "npx in a shell", command: "bash", args: "-c npx", wantArgs: "-c npx", neutral: true, safe: true},
-		{name: "npx in a shell in the root", command: "bash", args: "-c npx", cwd: "${root}", err: "local"},
-		{name: "npx behind what is not known", command: "kid", args: "run -- npx -y pkg", wantArgs: "run -- npx -y pkg", neutral: true, safe: true},
-		{name: "npx behind what is not known, in the root", command: "kid", args: "run -- npx -y pkg", cwd: "${root}", err: "local"},
-		{name: "npx behind what is not known, local", command: "kid", args: "run -- npx -y pkg", local: true, wantArgs: "run -- npx -y pkg"},
-		{name: "npm run", command: "npm", args: "run x", wantArgs: "run x", neutral: true, safe: true},
-		{name: "uvx", command: "uvx", args: "mcp-server-git", wantArgs: "mcp-server-git", safe: true},
-		{name: "uv tool run", command: "uv", args: "tool run x", wantArgs: "tool run x", safe: true},
-		{name: "uv run", command: "uv", args: "run x", wantArgs: "run x", neutral: true, safe: true},
-		{name: "uv --directory", command: "uv", args: "--directory /opt/s run x", wantArgs: "--directory /opt/s run x", safe: true},
-		{name: "bunx", command: "bunx", args: "pkg", wantArgs: "pkg", neutral: true, safe: true},
-		{name: "bunx in a directory of the operator", command: "bunx", args: "pkg", cwd: "/srv", wantArgs: "pkg", safe: true},
-		{name: "bunx in the root", command: "bunx", args: "pkg", cwd: "${root}", err: "local"},
-		{name: "pnpm dlx", command: "pnpm", args: "dlx pkg", wantArgs: "dlx pkg", neutral: true, safe: true},
-		{name: "yarn dlx", command: "yarn", args: "dlx pkg", wantArgs: "dlx pkg", neutral: true, safe: true},
-		{name: "pipx run", command: "pipx", args: "run pkg", wantArgs: "run pkg", neutral: true, safe: true},
-		{name: "python -m", command: "python3.12", args: "-m pkg", wantArgs: "-m pkg", safe: true},
-		{name: "python script", command: "python3", args: "/opt/s.py", wantArgs: "/opt/s.py"},
-		{name: "python relative script", command: "python3", args: "s.py", err: `"s.py"`},
-		{name: "node relative script", command: "node", args: "--no-warnings build/index.js", err: `"build/index.js"`},
-		{name: "node relative script, cwd of the operator", command: "node", args: "build/index.js", cwd: "/srv", wantArgs: "build/index.js", safe: true},
-		{name: "node relative script, cwd a root", command: "node", args: "build/index.js", cwd: "${root}", err: "local"},
-		{name: "node script", command: "node", args: "-r /x.js /opt/s.js x", wantArgs: "-r /x.js /opt/s.js x", safe: true},
-		{name: "node -e", command: "node", args: "-e 1", wantArgs: "-e 1", safe: true},
-		{name: "deno of a registry", command: "deno", args: "run -A npm:x", wantArgs: "run -A npm:x", neutral: true, safe: true},
-		{name: "shell script", command: "bash", args: "start.sh", err: `"start.sh"`},
-		{name: "shell text", command: "bash", args: "-c x", wantArgs: "-c x", safe: true},
-		{name: "no launcher", command: "mcp-server-git", args: "x", wantArgs: "x", safe: true},
+		{"kid", false, "/bin/kid", "/bin:/home/u/pine/bin"},
+		{"kid", true, "/home/u/p/bin/kid", "/home/u/p/bin:/home/u/p:/opt/link:/bin:/home/u/pine/bin"},
+		{"near", false, "/home/u/pine/bin/near", "/bin:/home/u/pine/bin"},
+		{"/home/u/p/bin/own", false, "/home/u/p/bin/own", "/home/u/p/bin:/bin:/home/u/pine/bin"},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			got, err := tame(Program{Command: c.command, Cwd: c.cwd, Local: c.local}, strings.Fields(c.args), "/P", "/S")
-			if c.err != "" {
-				if err == nil || !strings.Contains(err.Error(), c.err) {
-					t.Fatalf("error %v", err)
-				}
-				return
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			if a := strings.Join(got.args, " "); a != c.wantArgs || got.neutral != c.neutral || got.enter != c.enter || got.safe != c.safe {
-				t.Errorf("got %q neutral=%t enter=%t safe=%t", a, got.neutral, got.enter, got.safe)
-			}
-		})
+		l, err := Plan(Program{Command: c.command, Local: c.local}, roots, h)
+		if err != nil || l.Command != c.found {
+			t.Errorf("%s: %q, %v", c.command, l.Command, err)
+		}
+		if p, _ := envOf(l, "PATH"); p != c.path {
+			t.Errorf("%s: PATH=%s", c.command, p)
+		}
+	}
+	for _, wide := range []string{"/home/u", "/home", "/"} { // nobody's project
+		if l, err := Plan(Program{Command: "kid"}, rootsAt(wide), h); err != nil || l.Command != "/home/u/p/bin/kid" {
+			t.Errorf("root %s: %q, %v", wide, l.Command, err)
+		}
+	}
+	for _, command := range []string{"own", "own2"} {
+		if _, err := Plan(Program{Command: command}, roots, h); err == nil || !strings.Contains(err.Error(), "inside a root") || !strings.Contains(err.Error(), `"local": true`) {
+			t.Errorf("%s: %v", command, err)
+		}
+	}
+	if _, err := Plan(Program{Command: "none"}, roots, h); err == nil || strings.Contains(err.Error(), "/bin") {
+		t.Errorf("an error prints PATH: %v", err)
+	}
+	h.environ = []string{"PATH=/home/u/p/bin:.:"}
+	if l, err := Plan(Program{Command: "/bin/kid"}, roots, h); err != nil {
+		t.Error(err)
+	} else if v, ok := envOf(l, "PATH"); ok {
+		t.Errorf("PATH=%q, which means the working directory", v)
 	}
 }
 
-func TestNeedsRoots(t *testing.T) {
+// Variables that make programs come from the working directory are refused.
+func TestVariablesThatReachTheWorkingDirectory(t *testing.T) {
+	h := fakeHost([]string{"/b", "/srv"}, "/bin/kid")
 	for _, c := range []struct {
-		prog Program
-		want bool
+		name, value string
+		refused     bool
 	}{
-		{Program{Command: "kid"}, false},
-		{Program{Command: "kid", Args: []string{"${root}"}}, true},
-		{Program{Command: "kid", Cwd: "${root:x}"}, true},
-		{Program{Command: "kid", Env: map[string]string{"A": "x${roots}"}}, true},
-		{Program{Command: "filesystem-server"}, true},
-		{Program{Command: "kid", Rewrite: RewriteAlways}, true},
-		{Program{Command: "filesystem-server", Rewrite: RewriteNever}, false},
-		{Program{Command: "kid", Sandbox: sandbox.Settings{Mode: sandbox.Auto}}, true},
-		{Program{Command: "kid", Sandbox: sandbox.Settings{Mode: sandbox.Auto, Cannot: "no kernel"}}, false},
-		{Program{Command: "kid", Sandbox: sandbox.Settings{Mode: sandbox.Required, Cannot: "no kernel"}}, true},
+		{"PYTHONPATH", "src", true}, {"PYTHONPATH", "/opt/src", false}, {"PYTHONPATH", "", false}, {"NODE_PATH", "/a:b", true},
+		{"NODE_OPTIONS", "--max-old-space-size=99", false}, {"NODE_OPTIONS", "--require ./x.js", true}, {"LD_PRELOAD", "./x.so", true},
+		{"BASH_ENV", "x.sh", true}, {"ENV", "production", false}, {"KID_CONFIG", "./x.json", false},
 	} {
-		if got := c.prog.NeedsRoots(); got != c.want {
-			t.Errorf("%+v: %t", c.prog, got)
+		prog := Program{Command: "kid", Env: map[string]string{c.name: c.value}}
+		_, err := Plan(prog, rootsAt("/b"), h)
+		if c.refused != (err != nil && strings.Contains(err.Error(), "env "+c.name)) {
+			t.Errorf("%s=%s: %v", c.name, c.value, err)
+		}
+		prog.Cwd = filepath.FromSlash("/srv")
+		if _, err := Plan(prog, rootsAt("/b"), h); err != nil {
+			t.Errorf("%s=%s in a directory of the operator: %v", c.name, c.value, err)
 		}
 	}
 }

@@ -263,6 +263,15 @@ func unwrap(command string, args []string) int {
 	return 0
 }
 
+// moduleOf is the module that python runs; "" for none.
+func moduleOf(args []string) string {
+	at := slices.Index(args, "-m")
+	if at < 0 || at+1 >= len(args) || programAt("python", args[:at+1]) < at {
+		return ""
+	}
+	return args[at+1]
+}
+
 // roles tells what each argument of a command line is to what reads it.
 func roles(command string, args []string) []entry.Role {
 	out := make([]entry.Role, len(args))

@@ -109,7 +109,7 @@ func RealPath(path string) string {
 // directory, and the shell that leads them there, where it needs them.
 // Where they cannot be made, that child fails with the reason; nothing else does.
 func (h Machine) For(prog Program, log zerolog.Logger) Machine {
-	if t, err := tame(prog, prog.Args, "x", "x"); err != nil || !t.neutral {
+	if t, err := prog.tame(prog.Args, "x", "x"); err != nil || !t.neutral {
 		return h
 	}
 	p, err := h.shelter()

@@ -117,17 +117,7 @@ func (h Machine) runsIn(prog Program, dir string) bool {
 	if _, fetches := l.fetches(args); known && fetches {
 		return false // it starts elsewhere
 	}
-	r := reachOf(prog.Command, prog.Args, 0)
-	return r.file != "" || r.implied != ""
-}
-
-// moduleOf is the module that python runs; "" for none.
-func moduleOf(args []string) string {
-	at := slices.Index(args, "-m")
-	if at < 0 || at+1 >= len(args) || programAt("python", args[:at+1]) < at {
-		return ""
-	}
-	return args[at+1]
+	return prog.readsWorkingDir()
 }
 
 // hasModule reports whether a module of Python lies in a folder.

@@ -129,23 +129,3 @@ func TestManagers(t *testing.T) {
 		}
 	}
 }
-
-// TestKnownCopy: a copy has the profile of the package that its entry names, not of what
-// a link in it leads to.
-func TestKnownCopy(t *testing.T) {
-	for line, want := range map[string]string{"npx -y mcp-server-kubernetes@1.0.0": "kubernetes", "pnpm dlx mcp-server-kubernetes": "kubernetes", "uvx mcp-server-git": "git", "npx foo": ""} {
-		words := strings.Fields(line)
-		prog := Program{Command: words[0], Args: words[1:]}
-		in := &Installed{Dir: "/copy", Command: "/copy/node_modules/mcp-server-kubernetes/x"}
-		ran, fetched, _ := prog.instead(prog.Args, in)
-		m := NewMachine([]string{"PATH=/usr/bin"}, t.TempDir(), t.TempDir()).WithInstalled(in)
-		m.fetched = fetched
-		got := ""
-		if k := m.knownAs(ran, newEnvironment(m.goos), &Launch{Command: ran.Command, Dir: "/", Args: ran.Args}); k != nil {
-			got = k.name
-		}
-		if got != want {
-			t.Errorf("%s: %q, not %q", line, got, want)
-		}
-	}
-}

@@ -57,7 +57,7 @@ func (prog Program) NeedsRoots() bool { return prog.Sandbox.Confines() || prog.G
 
 // GivenRoots reports whether its arguments, cwd or environment are given root paths.
 func (prog Program) GivenRoots() bool {
-	if rewritesArgs(prog) || namesRoots(prog.Cwd) || namesRoots(prog.EnvFile) || prog.ArgsNameRoots() {
+	if prog.rewritesArgs() || namesRoots(prog.Cwd) || namesRoots(prog.EnvFile) || prog.ArgsNameRoots() {
 		return true
 	}
 	for _, v := range prog.Env {
@@ -78,7 +78,7 @@ func namesRoots(s string) bool {
 // named are the names of an entry. What roots replace or fill in is none.
 func (prog Program) named(home string) []entry.Name {
 	e := entry.Entry{Command: prog.Command, Args: prog.Args, Env: prog.Env, Cwd: prog.Cwd, Home: home, Roles: roles}
-	if rewritesArgs(prog) {
+	if prog.rewritesArgs() {
 		after, known := recognise(prog)
 		if !known {
 			after = programAt(prog.Command, prog.Args)

@@ -117,7 +117,7 @@ func (prog Program) Official() bool {
 
 // rewritesArgs reports whether directory arguments of the child are replaced
 // by root paths. Arguments that name ${roots} themselves say better where.
-func rewritesArgs(prog Program) bool {
+func (prog Program) rewritesArgs() bool {
 	if isContainer(prog.Command) || slices.ContainsFunc(prog.Args, namesRoots) {
 		return false
 	}
@@ -131,12 +131,12 @@ func rewritesArgs(prog Program) bool {
 	return false
 }
 
-// rewriteArgs returns the arguments with the directories replaced by paths:
+// rewrittenArgs returns the arguments with the directories replaced by paths:
 // in place of the first directory, at the end where there was none. Flags and
 // their values, and everything up to the program's name, stay. Without paths
 // the configured arguments stand.
-func rewriteArgs(prog Program, paths []string) []string {
-	if !rewritesArgs(prog) || len(paths) == 0 {
+func (prog Program) rewrittenArgs(paths []string) []string {
+	if !prog.rewritesArgs() || len(paths) == 0 {
 		return slices.Clone(prog.Args)
 	}
 	after, known := recognise(prog)

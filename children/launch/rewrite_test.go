@@ -11,18 +11,6 @@ import (
 	"mcphub/rootsmgr/guard"
 )
 
-func rootsAt(paths ...string) []guard.Root {
-	var out []guard.Root
-	for _, p := range paths {
-		name := ""
-		if i := strings.IndexByte(p, '|'); i >= 0 {
-			p, name = p[:i], p[i+1:]
-		}
-		out = append(out, guard.Root{URI: "file://" + p, Path: p, Name: name})
-	}
-	return out
-}
-
 func TestRewriteArgs(t *testing.T) {
 	const pkg = "@modelcontextprotocol/server-filesystem"
 	two := []string{"/home/user/project", "/home/user/documents"}
@@ -71,7 +59,7 @@ func TestRewriteArgs(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			prog := Program{Command: c.command, Args: strings.Fields(c.args), Rewrite: c.mode}
 			before := slices.Clone(prog.Args)
-			if got := strings.Join(rewriteArgs(prog, c.paths), " "); got != c.want {
+			if got := strings.Join(prog.rewrittenArgs(c.paths), " "); got != c.want {
 				t.Errorf("got  %s\nwant %s", got, c.want)
 			}
 			if !slices.Equal(before, prog.Args) {

@@ -77,6 +77,13 @@ func reachOf(command string, args []string, within int) reach {
 	return r
 }
 
+// readsWorkingDir reports whether the program takes a file out of its working directory, or
+// obeys what lies there.
+func (prog Program) readsWorkingDir() bool {
+	r := reachOf(prog.Command, prog.Args, 0)
+	return r.file != "" || r.implied != ""
+}
+
 // remote are commands whose arguments are run in another place.
 var remote = []string{"ssh", "mosh", "kubectl", "oc", "wsl", "gcloud", "fly", "flyctl", "heroku", "lxc", "incus", "distrobox", "toolbox"}
 
@@ -252,7 +259,7 @@ type taming struct {
 // tame decides how a launcher is kept away from the working directory. prefix
 // is an empty directory of ours; shell, where it is not "", is a script shell
 // for npm that enters the working directory only after the program is found.
-func tame(prog Program, args []string, prefix, shell string) (taming, error) {
+func (prog Program) tame(args []string, prefix, shell string) (taming, error) {
 	t := taming{args: args}
 	if prog.Local {
 		return t, nil
@@ -296,7 +303,7 @@ func (prog Program) Doubt() string {
 	if prog.Local {
 		return ""
 	}
-	if _, err := tame(prog, prog.Args, "", ""); err != nil {
+	if _, err := prog.tame(prog.Args, "", ""); err != nil {
 		return err.Error()
 	}
 	if r := reachOf(prog.Command, prog.Args, 0); r.opaque != "" && (prog.Cwd == "" || namesRoots(prog.Cwd)) {
@@ -316,7 +323,7 @@ func (prog Program) Aside() string {
 	if _, fetches := l.fetches(rest); !ok || fetches {
 		return ""
 	}
-	t, err := tame(prog, prog.Args, "", "")
+	t, err := prog.tame(prog.Args, "", "")
 	if r := reachOf(prog.Command, prog.Args, 0); err == nil && t.neutral {
 		return fmt.Sprintf("%s starts in an empty folder and not in the first root, because it would obey %s there, which may be a project somebody else wrote: relative paths do not start at the root", r.by, r.implied)
 	}
