@@ -20,6 +20,7 @@ import (
 	"mcphub/children/link"
 	"mcphub/children/offers"
 	"mcphub/children/packages"
+	"mcphub/children/program"
 	"mcphub/children/run"
 	"mcphub/children/sandbox"
 	"mcphub/children/served"
@@ -93,7 +94,7 @@ type child struct {
 	life    context.Context         // ended by cancel
 	ctx     context.Context         // ended by either
 	machine launch.Machine
-	copyOf  atomic.Pointer[launch.Installed] // what machine has of copied; for other goroutines
+	copyOf  atomic.Pointer[program.Installed] // what machine has of copied; for other goroutines
 
 	mu      sync.Mutex
 	want    want
@@ -377,7 +378,7 @@ func (c *child) listen(l *launch.Launch, w want) {
 		return
 	}
 	c.past.words = &held.Words
-	dirs := launch.RootPaths(w.Roots)
+	dirs := program.RootPaths(w.Roots)
 	l.Refused = func(f sandbox.Refusal) {
 		if c.common.Refused != nil {
 			c.common.Refused(c.key, f, dirs)

@@ -6,6 +6,7 @@ import (
 
 	"mcphub/children/launch"
 	"mcphub/children/packages"
+	"mcphub/children/program"
 	"mcphub/children/run"
 	"mcphub/internal/reference"
 )
@@ -22,9 +23,9 @@ func packagesFolder(m launch.Machine) string {
 }
 
 // fetches tells what is to be installed for the child.
-func (c *child) fetches(w want) (launch.Package, bool) {
+func (c *child) fetches(w want) (program.Package, bool) {
 	if c.spec.URL != "" {
-		return launch.Package{}, false
+		return program.Package{}, false
 	}
 	return c.common.machine.Within(w.boundary).Fetches(c.spec.Program())
 }
@@ -57,7 +58,7 @@ func (c *child) install(w want) *run.UnavailableError {
 }
 
 // request asks for the packages of the child.
-func (c *child) request(ctx context.Context, pkg launch.Package, w want) *packages.Request {
+func (c *child) request(ctx context.Context, pkg program.Package, w want) *packages.Request {
 	prog := c.spec.Program()
 	return &packages.Request{
 		Name: c.key.Child, Program: prog, Package: pkg, Machine: c.common.machine, Roots: w.Roots, Within: w.boundary, Log: c.log, Said: c.said,
@@ -109,7 +110,7 @@ func (c *child) installedOn(m launch.Machine) launch.Machine {
 	case !ok:
 		return m
 	case in == nil:
-		in = &launch.Installed{Neutral: pkg.Bun} // it is not known yet
+		in = &program.Installed{Neutral: pkg.Bun} // it is not known yet
 	}
 	return m.WithInstalled(in)
 }

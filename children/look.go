@@ -4,6 +4,7 @@ import (
 	"mcphub/children/hints"
 	"mcphub/children/launch"
 	"mcphub/children/offers"
+	"mcphub/children/program"
 	"mcphub/children/spec"
 	"mcphub/rootsmgr/guard"
 )
@@ -44,7 +45,7 @@ func News(specs []spec.Spec, o Options) map[string][]string {
 
 // among tells a machine of all entries.
 func among(m launch.Machine, specs []spec.Spec) {
-	var progs []launch.Program
+	var progs []program.Program
 	for i := range specs {
 		if specs[i].URL == "" {
 			progs = append(progs, specs[i].Program())

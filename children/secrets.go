@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"mcphub/children/launch"
+	"mcphub/children/program"
 	"mcphub/children/sandbox"
 	"mcphub/children/spec"
 	"mcphub/internal/reference"
@@ -34,7 +35,7 @@ func (c *child) withSecrets(ctx context.Context, l launch.Launch, w want) (launc
 // the place of a file that holds a value; it leads to nothing that is not in scope.
 func (c *child) valueOf(ctx context.Context, w want) func(reference.Ref) (string, error) {
 	within := sandbox.Boundary{Areas: slices.Clip(w.boundary.Areas)}
-	for _, path := range slices.Concat(launch.RootPaths(w.Roots), c.spec.Sandbox.Write) {
+	for _, path := range slices.Concat(program.RootPaths(w.Roots), c.spec.Sandbox.Write) {
 		within.Areas = append(within.Areas, sandbox.Rule{Path: path, Access: sandbox.Read | sandbox.Write})
 	}
 	machine := c.common.machine.Within(within)

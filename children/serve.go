@@ -9,6 +9,7 @@ import (
 
 	"mcphub/children/health"
 	"mcphub/children/launch"
+	"mcphub/children/program"
 	"mcphub/children/run"
 	"mcphub/children/served"
 	"mcphub/children/spec"
@@ -175,7 +176,7 @@ func (s *serving) publish(gen uint64, applied bool, why string) {
 		v.status.State, v.status.Err, v.status.NextStart = Ready, why, time.Time{}
 		v.status.PID = s.r.Facts().PID
 		v.status.AskedRoots, v.status.RootsApplied = s.r.Roots.Asked(), applied
-		v.run, v.err, v.gen, v.served = s.r, nil, gen, launch.RootPaths(s.r.Roots.Last())
+		v.run, v.err, v.gen, v.served = s.r, nil, gen, program.RootPaths(s.r.Roots.Last())
 	})
 }
 
@@ -206,7 +207,7 @@ func (c *child) rootsChange(r *run.Run, w want, m launch.Machine) served.Change 
 		SameArgs:    err == nil && slices.Equal(next.Args, was.Args),
 		Placeholder: c.spec.Program().ArgsNameRoots(),
 		Rewritten:   was.Rewrote || next.Rewrote,
-		CwdGone:     was.CwdRoot != "" && !slices.Contains(launch.RootPaths(w.Roots), was.CwdRoot),
+		CwdGone:     was.CwdRoot != "" && !slices.Contains(program.RootPaths(w.Roots), was.CwdRoot),
 		List:        c.spec.Roots != spec.RootsNone,
 		Modern:      r.Modern(),
 	}

@@ -9,6 +9,7 @@ import (
 	"mcphub/children/launch"
 	"mcphub/children/link"
 	"mcphub/children/offers"
+	"mcphub/children/program"
 	"mcphub/children/run"
 	"mcphub/children/sandbox"
 	"mcphub/children/spec"
@@ -36,7 +37,7 @@ func (c *child) start() (*run.Run, *run.UnavailableError) {
 		return nil, err
 	}
 	l, err := c.plan(w, c.machine)
-	var missing *launch.MissingRootError
+	var missing *program.MissingRootError
 	if errors.As(err, &missing) && missing.NoRoot() {
 		err = fmt.Errorf("%w. %s", err, cmp.Or(c.noRoots(), "Open a folder in the client, or set roots.fallback in hub.json."))
 	}
@@ -80,13 +81,13 @@ func (c *child) start() (*run.Run, *run.UnavailableError) {
 // launch starts a run.
 func (c *child) launch(l launch.Launch, w want) (*run.Run, error) {
 	o := run.Options{Spec: c.spec, Launch: l, Wanted: w.Wanted, Version: c.common.Version, Look: c.common.pace.Every, Log: c.log}
-	names := launch.VariableNames(l.Env)
+	names := program.VariableNames(l.Env)
 	r, err := run.Start(o, instance{c}, func(h jsonrpc.Handler) (link.Link, error) {
 		l, s, err := c.withSecrets(c.ctx, l, w)
 		if err != nil {
 			return nil, err
 		}
-		names = launch.VariableNames(l.Env)
+		names = program.VariableNames(l.Env)
 		return c.common.Launcher.Launch(l, s, h, c.log)
 	})
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 	"mcphub/children/limits"
 	"mcphub/children/offers"
 	"mcphub/children/packages"
+	"mcphub/children/program"
 	"mcphub/children/run"
 	"mcphub/children/served"
 	"mcphub/children/spec"
@@ -214,7 +215,7 @@ func (s *Supervisor) PreviewWith(k spec.Key, roots []guard.Root) (cwd string, se
 		return "", nil, false
 	}
 	if r := c.view.Load().run; r != nil && !s.WouldReplace(k, roots) {
-		return r.Launch.Dir, launch.RootPaths(roots), true
+		return r.Launch.Dir, program.RootPaths(roots), true
 	}
 	w := c.wanted()
 	w.Roots = roots
@@ -223,7 +224,7 @@ func (s *Supervisor) PreviewWith(k spec.Key, roots []guard.Root) (cwd string, se
 
 func (s *Supervisor) preview(c *child, w want) (cwd string, served []string, ok bool) {
 	l, err := c.plan(w, s.machineFor(c))
-	return l.Dir, launch.RootPaths(w.Roots), err == nil
+	return l.Dir, program.RootPaths(w.Roots), err == nil
 }
 
 // machineFor is what a start of c would be planned with, but for the name of the

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"mcphub/children/program"
 	"mcphub/internal/reference"
 	"mcphub/rootsmgr/guard"
 )
@@ -17,7 +18,7 @@ const batchSpecial = "%^&|<>\"!\r\n\x00"
 // runs batch files, and takes their command line for commands of its own, however
 // it is quoted. What follows "cmd /c" in hub.json is the operator's own text; there
 // only roots are values.
-func checkBatch(prog Program, l Launch, roots []guard.Root) error {
+func checkBatch(prog program.Program, l Launch, roots []guard.Root) error {
 	switch {
 	case isBatch(l.Command):
 		if why := readByCmd(l.Command); why != "" {
@@ -31,7 +32,7 @@ func checkBatch(prog Program, l Launch, roots []guard.Root) error {
 				return fmt.Errorf("args: argument %d of %s, %q: %s; rename the folder, or run the program behind the batch file (node FILE.js in place of npx)", i+1, filepath.Base(l.Command), a, why)
 			}
 		}
-	case baseName(prog.Command) == "cmd":
+	case program.BaseName(prog.Command) == "cmd":
 		for i, a := range l.Args {
 			if reference.Has(a) {
 				return fmt.Errorf("args: argument %d of cmd, %q: %s", i+1, a, secretToCmd)

@@ -3,6 +3,8 @@ package launch
 import (
 	"strings"
 	"testing"
+
+	"mcphub/children/program"
 )
 
 // What cmd.exe would read once more reaches no batch file (the class of
@@ -36,7 +38,7 @@ func TestBatchFilesGetNothingThatCmdReads(t *testing.T) {
 		if c.command == "cmd" {
 			args = []string{"/c", c.arg}
 		}
-		spec := Program{Command: c.command, Args: args}
+		spec := program.Program{Command: c.command, Args: args}
 		_, err := Plan(spec, rootsAt(c.root), h)
 		if c.err == "" && err != nil || c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err) || !strings.Contains(err.Error(), "cmd.exe")) {
 			t.Errorf("%s: %v", c.name, err)

@@ -13,6 +13,7 @@ import (
 
 	"mcphub/children/entry"
 	"mcphub/children/hints"
+	"mcphub/children/program"
 	"mcphub/children/sandbox"
 )
 
@@ -53,7 +54,7 @@ func (h Machine) WithPrivate(temp, cache string) Machine {
 // confine says how the kernel is to hold what l starts, and gives the child folders of
 // its own in place of the user's. It is nil where the entry wants none of that. The
 // error is that of one that must be confined and cannot.
-func confine(prog Program, env *environment, l *Launch, h Machine) (*Confinement, error) {
+func confine(prog program.Program, env *program.Environment, l *Launch, h Machine) (*Confinement, error) {
 	s := prog.Sandbox
 	if s.Mode == sandbox.Off {
 		return nil, nil
@@ -163,19 +164,19 @@ func unheldFile(w way) string {
 	switch {
 	case w.end == nil:
 	case filepath.Base(w.real) == "snap":
-		return inItsOwn
+		return program.InItsOwnSandbox
 	case w.end.Mode()&(os.ModeSetuid|os.ModeSetgid) != 0:
-		return asOther
+		return program.AsAnotherUser
 	}
 	return ""
 }
 
 // privateFolders puts the child's own folders into its environment, where there are any
 // and its entry names no other. users: the cache of the user stays its own too.
-func privateFolders(prog Program, env *environment, users bool, h Machine) (rules []sandbox.Rule) {
+func privateFolders(prog program.Program, env *program.Environment, users bool, h Machine) (rules []sandbox.Rule) {
 	set := func(name, value string) {
 		if _, said := prog.Env[name]; !said || h.fresh != "" {
-			env.set(name, value)
+			env.Set(name, value)
 		}
 	}
 	if h.temp != "" {
@@ -209,7 +210,7 @@ type opening struct {
 const runs = sandbox.Read | sandbox.Execute
 
 // all opens what the child may open beside the boundary and what is its own.
-func (o *opening) all(prog Program, env *environment, l *Launch) {
+func (o *opening) all(prog program.Program, env *program.Environment, l *Launch) {
 	h := o.h
 	if l.Enter != "" || l.Dir == h.scratch { // what launchers start in and with
 		o.rules = append(o.rules, sandbox.Rule{Path: h.real(h.scratch), Access: sandbox.Read})
@@ -225,7 +226,7 @@ func (o *opening) all(prog Program, env *environment, l *Launch) {
 		_ = o.path(r.Path, r.Access, toOpen, false) // no link is on the way to it
 	}
 	for _, p := range o.parts {
-		if h.installed.holds(p.file) {
+		if h.installed.Holds(p.file) {
 			continue // no link that the package brought leads out of it
 		}
 		ways, why := h.installation(p)
@@ -334,7 +335,7 @@ func (h Machine) linked(path string) string {
 
 // programs are the files that the child is made of: its program, what wraps it, its
 // script, and the interpreters that these name.
-func programs(prog Program, env *environment, l *Launch, h Machine) (parts []part) {
+func programs(prog program.Program, env *program.Environment, l *Launch, h Machine) (parts []part) {
 	has := func(path string) bool {
 		return slices.ContainsFunc(parts, func(p part) bool { return p.file == path })
 	}
@@ -356,7 +357,7 @@ func programs(prog Program, env *environment, l *Launch, h Machine) (parts []par
 		parts = append(parts, part{file: l.Command, name: "program " + prog.Command, main: true})
 	}
 	add(l.Command, true)
-	at, end := launcherWords(prog.Command, l.Args)
+	at, end := program.LauncherWords(prog.Command, l.Args)
 	for i, word := range l.Args[:end] {
 		switch {
 		case filepath.IsAbs(word):
@@ -372,7 +373,7 @@ func programs(prog Program, env *environment, l *Launch, h Machine) (parts []par
 		}
 	}
 	if h.fresh == "" {
-		for _, n := range prog.named(h.home) {
+		for _, n := range prog.Names(h.home) {
 			if n.Use == entry.Code {
 				add(n.Path, false)
 			}
@@ -389,7 +390,7 @@ func programs(prog Program, env *environment, l *Launch, h Machine) (parts []par
 	}
 	for i := 0; i < len(parts) && i < mostLinked; i++ {
 		file := parts[i].file
-		if !h.boundary.Writable(file) && !h.installed.holds(file) {
+		if !h.boundary.Writable(file) && !h.installed.Holds(file) {
 			for _, p := range h.beyond(file) {
 				if !has(p.file) {
 					parts = append(parts, p)
@@ -412,7 +413,7 @@ func programs(prog Program, env *environment, l *Launch, h Machine) (parts []par
 		// package, nothing.
 		line := part{file: from, name: "the first line of " + file}
 		switch {
-		case h.boundary.Writable(file), h.installed.holds(file):
+		case h.boundary.Writable(file), h.installed.Holds(file):
 		case from == "":
 			h.none(line)
 		case has(from):
@@ -425,11 +426,11 @@ func programs(prog Program, env *environment, l *Launch, h Machine) (parts []par
 }
 
 // lookUp finds a program on the PATH of a child; "" where there is none.
-func (h Machine) lookUp(env *environment, name string) string {
+func (h Machine) lookUp(env *program.Environment, name string) string {
 	if filepath.Base(name) != name {
 		return ""
 	}
-	list, _ := env.get("PATH")
+	list, _ := env.Get("PATH")
 	for _, dir := range filepath.SplitList(list) {
 		if found := filepath.Join(dir, name); filepath.IsAbs(dir) && h.isProg(found) {
 			return found
@@ -532,7 +533,7 @@ var settings = map[string][]string{
 // searched are the folders that the child finds programs in by their names, and the
 // installations of which they are a part. What children write in is none of them, nor what
 // would be a reason to refuse.
-func (h Machine) searched(env *environment) (ways []way) {
+func (h Machine) searched(env *program.Environment) (ways []way) {
 	b := &h.boundary
 	// Each is resolved once, for this plan alone: a link may lead elsewhere by the next.
 	known := map[string]bool{}
@@ -547,7 +548,7 @@ func (h Machine) searched(env *environment) (ways []way) {
 		ways = append(ways, w)
 		return w, true
 	}
-	list, _ := env.get("PATH")
+	list, _ := env.Get("PATH")
 	for _, dir := range filepath.SplitList(list) {
 		if !filepath.IsAbs(dir) || inAny(dir, []string{"/usr", "/bin", "/sbin"}) || b.Writable(dir) || !h.narrow(dir) {
 			continue

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"mcphub/children/program"
 	"mcphub/children/sandbox"
 )
 
@@ -85,22 +86,22 @@ func BenchmarkPlanConfined(b *testing.B) {
 	}
 }
 
-func confinedProgram(command string, args ...string) Program {
-	return Program{Command: command, Args: args, Sandbox: sandbox.Settings{Mode: sandbox.Auto, Network: sandbox.Network{On: true}}}
+func confinedProgram(command string, args ...string) program.Program {
+	return program.Program{Command: command, Args: args, Sandbox: sandbox.Settings{Mode: sandbox.Auto, Network: sandbox.Network{On: true}}}
 }
 
 // TestInstallations: what a program needs is open, and no more of the home folder.
 func TestInstallations(t *testing.T) {
 	h, home := confinedMachine(t)
 	at := func(p string) string { return filepath.Join(home, p) }
-	in := func(dir, command string, args ...string) Program {
+	in := func(dir, command string, args ...string) program.Program {
 		prog := confinedProgram(command, args...)
 		prog.Cwd = dir
 		return prog
 	}
 	for _, tc := range []struct {
 		name         string
-		prog         Program
+		prog         program.Program
 		open, closed []string // below the home folder
 	}{
 		{"an interpreter below home", confinedProgram("node", at("work/server/dist/index.js")),
@@ -245,7 +246,7 @@ func TestWhatTheKernelLacks(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		kernel   sandbox.Kernel
-		prog     Program
+		prog     program.Program
 		boundary sandbox.Boundary
 		want     string
 		refuses  bool

@@ -1,6 +1,6 @@
 // Package launch computes how the process of a child server starts: program,
-// arguments, environment and working directory, from a [Program] (what hub.json
-// says), the roots, and a [Machine].
+// arguments, environment and working directory, from a [program.Program] (what
+// hub.json says), the roots, and a [Machine].
 //
 // [Plan] returns a [Launch], a value; equal Launches start the same thing. It starts
 // nothing itself. All it writes is the empty folder in which launchers such as npx
@@ -8,14 +8,9 @@
 // remember in one file where names have led (memory.go): what leads elsewhere now opens
 // nothing until a person has answered (internal/consent).
 //
-// Roots stand in arguments, cwd and variables for ${roots}, ${root} and
-// ${root:NAME}, take the place of the directories in the arguments of
-// filesystem-like servers, and are told in MCP_ROOTS_*.
-//
 // The package passes no variable of the hub's environment on that is not listed. It
 // takes no program out of a working directory that may be somebody else's clone, nor
-// out of a folder of PATH inside a root, unless the Program is Local (tame.go;
-// [Program.Doubt] says of what that cannot be told). It gives no batch file an
+// out of a folder of PATH inside a root, unless the Program is Local. It gives no batch file an
 // argument that cmd.exe would read (batch.go). It looks up no secret: marks of
 // references (internal/reference) stay in a Launch, and [Machine.WithSecrets] replaces them in
 // a copy.

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"mcphub/children/program"
 	"mcphub/children/sandbox"
 	"mcphub/internal/lazyregexp"
 	"mcphub/internal/reference"
@@ -297,8 +298,8 @@ func (h Machine) Read(path, real string) error {
 
 // Settle remembers what an entry names before any server runs, where that has not been done
 // before. What only roots tell is remembered at the first start.
-func (h Machine) Settle(prog Program) {
-	if !h.memory.first("entry " + prog.digest()) {
+func (h Machine) Settle(prog program.Program) {
+	if !h.memory.first("entry " + prog.Digest()) {
 		return
 	}
 	texts := slices.Concat(prog.Args, slices.Collect(maps.Values(prog.Env)))

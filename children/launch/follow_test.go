@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"mcphub/children/program"
 	"mcphub/children/sandbox"
 	"mcphub/internal/consent"
 )
@@ -31,7 +32,7 @@ func anew(h Machine) Machine {
 	return h
 }
 
-func planOf(t *testing.T, h Machine, prog Program) *Confinement {
+func planOf(t *testing.T, h Machine, prog program.Program) *Confinement {
 	t.Helper()
 	l, err := Plan(prog, nil, h)
 	if err != nil {
@@ -97,39 +98,41 @@ func TestNothingLeadsToKeys(t *testing.T) {
 // control.
 func TestWhatProgramsLeadTo(t *testing.T) {
 	for name, tc := range map[string]struct {
-		prog   func(home string) Program
+		prog   func(home string) program.Program
 		change func(t *testing.T, home string)
 		kills  bool // it does not start
 	}{
 		"a link in its place": {
-			func(home string) Program { return confinedProgram(home + "/proj/srv/run") },
+			func(home string) program.Program { return confinedProgram(home + "/proj/srv/run") },
 			func(t *testing.T, home string) { relink(t, home+"/private/run", home+"/proj/srv/run") }, true},
 		"its folder": {
-			func(home string) Program { return confinedProgram("sh", home+"/proj/srv/run") },
+			func(home string) program.Program { return confinedProgram("sh", home+"/proj/srv/run") },
 			func(t *testing.T, home string) { relink(t, home+"/private", home+"/proj/srv") }, true},
 		"its first line": {
-			func(home string) Program { return confinedProgram(home + "/proj/srv/run") },
+			func(home string) program.Program { return confinedProgram(home + "/proj/srv/run") },
 			func(t *testing.T, home string) { putFile(t, home+"/proj/srv/run", "#!"+home+"/private/run\n") }, false},
 		"what tells its package": {
-			func(home string) Program { return confinedProgram("node", home+"/private/srv/index.js") },
+			func(home string) program.Program { return confinedProgram("node", home+"/private/srv/index.js") },
 			func(t *testing.T, home string) {
 				if err := os.Remove(home + "/private/srv/package.json"); err != nil {
 					t.Fatal(err)
 				}
 			}, true},
 		"its modules": {
-			func(home string) Program { return confinedProgram("node", home+"/proj/node_modules/pkg/index.js") },
+			func(home string) program.Program {
+				return confinedProgram("node", home+"/proj/node_modules/pkg/index.js")
+			},
 			func(t *testing.T, home string) { relink(t, home+"/private", home+"/proj/node_modules") }, true},
 		"a program of its name, where it is found first": {
-			func(home string) Program { return confinedProgram("node", home+"/work/server/dist/index.js") },
+			func(home string) program.Program { return confinedProgram("node", home+"/work/server/dist/index.js") },
 			func(t *testing.T, home string) { relink(t, home+"/private/run", home+"/proj/bin/node") }, true},
 		"the same by its first line": {
-			func(home string) Program { return confinedProgram("node", home+"/work/server/dist/index.js") },
+			func(home string) program.Program { return confinedProgram("node", home+"/work/server/dist/index.js") },
 			func(t *testing.T, home string) {
 				putFile(t, home+"/proj/bin/node", "#!"+home+"/private/run\n")
 			}, true},
 		"modules beside a folder of PATH": {
-			func(string) Program { return confinedProgram("sh") },
+			func(string) program.Program { return confinedProgram("sh") },
 			func(t *testing.T, home string) { relink(t, home+"/private", home+"/proj/lib/node_modules") }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -183,7 +186,7 @@ func TestUpgradesAreNoQuestion(t *testing.T) {
 		home   string
 		before func(t *testing.T, at func(string) string)
 		after  func(t *testing.T, at func(string) string)
-		prog   func(at func(string) string) Program
+		prog   func(at func(string) string) program.Program
 		opens  string
 	}{
 		"nvm": {
@@ -194,7 +197,7 @@ func TestUpgradesAreNoQuestion(t *testing.T) {
 				putFile(t, at(".nvm/versions/node/v22/bin/node"), "")
 				relink(t, "versions/node/v22", at(".nvm/current"))
 			},
-			prog: func(at func(string) string) Program {
+			prog: func(at func(string) string) program.Program {
 				return confinedProgram(at(".nvm/current/bin/node"), at("work/server/dist/index.js"))
 			},
 			opens: ".nvm/versions/node/v22/bin/node",
@@ -209,7 +212,7 @@ func TestUpgradesAreNoQuestion(t *testing.T) {
 				putFile(t, at(".local/share/mise/installs/python/3.12.4/bin/python"), "")
 				relink(t, "3.12.4", at(".local/share/mise/installs/python/3.12"))
 			},
-			prog: func(at func(string) string) Program {
+			prog: func(at func(string) string) program.Program {
 				return confinedProgram(at("work/venv/bin/python"), at("work/bare/run.py"))
 			},
 			opens: ".local/share/mise/installs/python/3.12.4/bin/python",
@@ -223,7 +226,7 @@ func TestUpgradesAreNoQuestion(t *testing.T) {
 				putFile(t, at(".local/share/uv/python/cpython-3.13/bin/python"), "")
 				relink(t, at(".local/share/uv/python/cpython-3.13/bin/python"), at("work/venv/bin/python"))
 			},
-			prog: func(at func(string) string) Program {
+			prog: func(at func(string) string) program.Program {
 				return confinedProgram(at("work/venv/bin/python"), at("work/bare/run.py"))
 			},
 			opens: ".local/share/uv/python/cpython-3.13/bin/python",
@@ -237,7 +240,7 @@ func TestUpgradesAreNoQuestion(t *testing.T) {
 				putFile(t, at(".npm-global/lib/node_modules/tool/new/cli.js"), "#!/usr/bin/env node\n")
 				relink(t, "../lib/node_modules/tool/new/cli.js", at(".npm-global/bin/tool"))
 			},
-			prog:  func(func(string) string) Program { return confinedProgram("tool") },
+			prog:  func(func(string) string) program.Program { return confinedProgram("tool") },
 			opens: ".npm-global/lib/node_modules/tool/new/cli.js",
 		},
 		"a program that keeps its versions": {
@@ -249,7 +252,7 @@ func TestUpgradesAreNoQuestion(t *testing.T) {
 				putFile(t, at(".local/share/claude/versions/2"), "")
 				relink(t, at(".local/share/claude/versions/2"), at(".local/bin/claude"))
 			},
-			prog:  func(func(string) string) Program { return confinedProgram("claude") },
+			prog:  func(func(string) string) program.Program { return confinedProgram("claude") },
 			opens: ".local/share/claude/versions/2",
 		},
 		"brew": {
@@ -261,7 +264,7 @@ func TestUpgradesAreNoQuestion(t *testing.T) {
 				putFile(t, at("brew/Cellar/node/23.0/bin/node"), "")
 				relink(t, "../Cellar/node/23.0/bin/node", at("brew/bin/node"))
 			},
-			prog: func(at func(string) string) Program {
+			prog: func(at func(string) string) program.Program {
 				return confinedProgram(at("brew/bin/node"), at("work/server/dist/index.js"))
 			},
 			opens: "brew/Cellar/node/23.0/bin/node",
@@ -272,7 +275,7 @@ func TestUpgradesAreNoQuestion(t *testing.T) {
 				relink(t, "dotfiles/gitconfig", at(".gitconfig"))
 			},
 			after: func(t *testing.T, at func(string) string) { putFile(t, at("dotfiles/gitconfig"), "another") },
-			prog:  func(func(string) string) Program { return confinedProgram("sh") },
+			prog:  func(func(string) string) program.Program { return confinedProgram("sh") },
 			opens: "dotfiles/gitconfig",
 		},
 		"a file that was not there": {
@@ -282,13 +285,13 @@ func TestUpgradesAreNoQuestion(t *testing.T) {
 				}
 			},
 			after: func(t *testing.T, at func(string) string) { putFile(t, at(".gitconfig"), "x") },
-			prog:  func(func(string) string) Program { return confinedProgram("sh") },
+			prog:  func(func(string) string) program.Program { return confinedProgram("sh") },
 			opens: ".gitconfig",
 		},
 		"a link to what was not there": {
 			before: func(t *testing.T, at func(string) string) { relink(t, "dotfiles/gitconfig", at(".gitconfig")) },
 			after:  func(t *testing.T, at func(string) string) { putFile(t, at("dotfiles/gitconfig"), "x") },
-			prog:   func(func(string) string) Program { return confinedProgram("sh") },
+			prog:   func(func(string) string) program.Program { return confinedProgram("sh") },
 			opens:  "dotfiles/gitconfig",
 		},
 	} {

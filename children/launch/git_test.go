@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"mcphub/children/program"
 	"mcphub/children/sandbox"
 )
 
@@ -127,7 +128,7 @@ func TestTheRepositoryAroundARoot(t *testing.T) {
 	putFile(t, home+"/main/packages/a/x", "")
 	server := putFile(t, filepath.Join(home, "tools/node_modules/@cyanheads/git-mcp-server/index.js"), "")
 	for name, tc := range map[string]struct {
-		prog Program
+		prog program.Program
 		root string
 		want string
 	}{

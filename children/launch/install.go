@@ -5,22 +5,23 @@ import (
 	"slices"
 	"strings"
 
+	"mcphub/children/program"
 	"mcphub/children/sandbox"
 	"mcphub/rootsmgr/guard"
 )
 
 // Fetches tells what is to be installed before the program starts here, because the
 // kernel confines it: of others the launcher does what it does.
-func (h Machine) Fetches(prog Program) (Package, bool) {
+func (h Machine) Fetches(prog program.Program) (program.Package, bool) {
 	if !prog.Sandbox.Confines() || prog.Unheld(h.kernel()) != "" || h.boundary.Open != "" && prog.Sandbox.Default {
-		return Package{}, false
+		return program.Package{}, false
 	}
 	return prog.Package()
 }
 
 // WithInstalled is the machine on which this copy runs in place of the launcher; nil:
 // the launcher runs.
-func (h Machine) WithInstalled(in *Installed) Machine {
+func (h Machine) WithInstalled(in *program.Installed) Machine {
 	h.installed = in
 	return h
 }
@@ -33,7 +34,7 @@ func (h Machine) WithFresh(dir string) Machine {
 
 // Has reports whether programs that start here find one of this name.
 func (h Machine) Has(name string) bool {
-	_, err := findProgram(Program{Command: name}, inherited(h.environ, nil, h.goos), "", h)
+	_, err := findProgram(program.Program{Command: name}, program.Inherited(h.environ, nil, h.goos), "", h)
 	return err == nil
 }
 
@@ -73,8 +74,8 @@ var hidden = []string{"SSH_AUTH_SOCK", "DOCKER_HOST", "DISPLAY", "WAYLAND_DISPLA
 // It is confined as much as prog, but for the network: it writes to its own folders, and
 // reads of what the entry adds only settings of managers. It is given no variable of the
 // entry but those settings.
-func PlanInstall(prog Program, p *Package, in Install, roots []guard.Root, h Machine) (Launch, error) {
-	m := Program{Command: p.Command, Args: in.Args, Env: map[string]string{}, Cwd: in.Fresh, Rewrite: RewriteNever}
+func PlanInstall(prog program.Program, p *program.Package, in Install, roots []guard.Root, h Machine) (Launch, error) {
+	m := program.Program{Command: p.Command, Args: in.Args, Env: map[string]string{}, Cwd: in.Fresh, Rewrite: program.RewriteNever}
 	m.Sandbox = sandbox.Settings{Mode: prog.Sandbox.Mode, Network: sandbox.Network{On: true}}
 	for _, path := range prog.Sandbox.Read {
 		if isManagerFile(path) && isFile(path) {
@@ -83,7 +84,7 @@ func PlanInstall(prog Program, p *Package, in Install, roots []guard.Root, h Mac
 	}
 	for _, set := range []map[string]string{prog.Env, p.Env} {
 		for name, value := range set {
-			if IsManagerVariable(name) && !namesRoots(value) {
+			if IsManagerVariable(name) && !program.NamesRoots(value) {
 				m.Env[name] = value
 			}
 		}

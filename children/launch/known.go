@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"mcphub/children/program"
 	"mcphub/children/sandbox"
 )
 
@@ -93,30 +94,30 @@ var knownServers = []known{
 // knownAs finds what is known of the program that l starts. What its entry names counts,
 // and that only where no child may write it: whoever made a project has not made its
 // profile.
-func (h Machine) knownAs(prog Program, env *environment, l *Launch) *known {
+func (h Machine) knownAs(prog program.Program, env *program.Environment, l *Launch) *known {
 	if h.fresh != "" { // what installs a server is not the server
 		return nil
 	}
 	if h.fetched != "" { // the copy is what its entry names, whatever leads to where in it
-		return knownPackage(withoutVersion(h.fetched))
+		return knownPackage(program.WithoutVersion(h.fetched))
 	}
-	if prog.escapes() != "" || h.planted(l.Command) {
+	if prog.Escapes() != "" || h.planted(l.Command) {
 		return nil
 	}
 	if p, fetched := prog.Package(); fetched && h.installed == nil {
 		if prog.Local || h.planted(cmp.Or(l.Enter, l.Dir)) || len(p.Specs) != 1 { // it may take the package out of the project
 			return nil
 		}
-		return knownPackage(withoutVersion(p.Specs[0]))
+		return knownPackage(program.WithoutVersion(p.Specs[0]))
 	}
-	name, args := innermost(prog.Command, l.Args)
+	name, args := program.Innermost(prog.Command, l.Args)
 	switch {
 	case len(args) == len(l.Args):
 		name = l.Command
 	case !filepath.IsAbs(name): // behind env or timeout
 		name = h.lookUp(env, name)
 	}
-	at := programAt(name, args)
+	at := program.ProgramAt(name, args)
 	if at >= 0 && at < len(args) && filepath.IsAbs(args[at]) {
 		if k := h.knownFile(args[at]); k != nil {
 			return k
@@ -149,7 +150,7 @@ func (h Machine) knownFile(file string) *known {
 		}
 		return knownPackage(parts[0])
 	}
-	return findKnown(func(k *known) bool { return slices.Contains(k.programs, baseName(file)) })
+	return findKnown(func(k *known) bool { return slices.Contains(k.programs, program.BaseName(file)) })
 }
 
 // planted reports whether children may have put there what is at a path. Where a root

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"mcphub/children/program"
 	"mcphub/children/sandbox"
 )
 
@@ -58,7 +59,7 @@ type given struct {
 
 // give opens to a child what is known of its server, and sets variables of env. cache is
 // the user's cache folder.
-func (k *known) give(prog Program, env *environment, l *Launch, cache string, h Machine) *given {
+func (k *known) give(prog program.Program, env *program.Environment, l *Launch, cache string, h Machine) *given {
 	g := &given{}
 	for _, place := range k.write {
 		for _, folder := range h.places(place, env, cache) {
@@ -139,8 +140,8 @@ const (
 // remember is about the file that the memory server keeps. By itself it keeps it beside its
 // program, which no child may write: then it is kept in the hub's state folder, and what is
 // beside its program is copied there once.
-func (g *given) remember(prog Program, env *environment, l *Launch, h Machine) {
-	if file, said := env.get(memoryVariable); said && file != "" {
+func (g *given) remember(prog program.Program, env *program.Environment, l *Launch, h Machine) {
+	if file, said := env.Get(memoryVariable); said && file != "" {
 		if !filepath.IsAbs(file) && !strings.HasPrefix(file, "~/") {
 			g.lacks = append(g.lacks, fmt.Sprintf("%s is not opened: %s is relative to its program; write an absolute path", file, memoryVariable))
 		}
@@ -152,7 +153,7 @@ func (g *given) remember(prog Program, env *environment, l *Launch, h Machine) {
 	}
 	folder := filepath.Join(base, "servers", "memory")
 	file := filepath.Join(folder, memoryFile)
-	env.set(memoryVariable, file)
+	env.Set(memoryVariable, file)
 	g.rules = append(g.rules, sandbox.Rule{Path: h.ahead(folder), Access: sandbox.Read | sandbox.Write})
 	g.words = append(g.words, "read, write "+folder+" (its memory, as "+memoryVariable+" is not set)")
 	made := Making{Folder: folder, File: memoryFile}
@@ -173,7 +174,7 @@ func (h Machine) memoryOf(l *Launch) (newest string) {
 	}
 	npm := filepath.Join(h.home, ".npm")
 	for _, name := range []string{"npm_config_cache", "NPM_CONFIG_CACHE"} {
-		if v, ok := inherited(h.environ, []string{name}, h.goos).get(name); ok && filepath.IsAbs(v) {
+		if v, ok := program.Inherited(h.environ, []string{name}, h.goos).Get(name); ok && filepath.IsAbs(v) {
 			npm = v
 		}
 	}
@@ -193,7 +194,7 @@ func (h Machine) memoryOf(l *Launch) (newest string) {
 }
 
 // places are the paths that a place of a profile stands for.
-func (h Machine) places(place string, env *environment, cache string) (paths []string) {
+func (h Machine) places(place string, env *program.Environment, cache string) (paths []string) {
 	for either := range strings.SplitSeq(place, "|") {
 		head, rest, _ := strings.Cut(either, "/")
 		heads := []string{head}
@@ -205,7 +206,7 @@ func (h Machine) places(place string, env *environment, cache string) (paths []s
 		case head == "$CACHE":
 			heads = []string{cache}
 		case head[0] == '$':
-			value, _ := env.get(head[1:])
+			value, _ := env.Get(head[1:])
 			heads = filepath.SplitList(value)
 		}
 		for _, at := range heads {
@@ -247,8 +248,8 @@ func (h Machine) ahead(path string) string {
 // stateFolder is the hub's own folder below the user's state folder; "" where there is
 // none.
 func (h Machine) stateFolder() string {
-	env := inherited(h.environ, nil, h.goos)
-	if v, ok := env.get("XDG_STATE_HOME"); ok && filepath.IsAbs(v) {
+	env := program.Inherited(h.environ, nil, h.goos)
+	if v, ok := env.Get("XDG_STATE_HOME"); ok && filepath.IsAbs(v) {
 		return filepath.Join(v, "mcphub")
 	}
 	if h.home == "" || !filepath.IsAbs(h.home) {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"mcphub/children/program"
 	"mcphub/children/sandbox"
 )
 
@@ -54,10 +55,10 @@ func TestAProfileIsNotClaimed(t *testing.T) {
 	global := link(".local/bin/playwright-mcp", at("tools/node_modules/@playwright/mcp/cli.js"))
 	planted := link(".local/bin/planted", at("work/rooted/node_modules/@playwright/mcp/cli.js"))
 	cli := at("tools/node_modules/@playwright/mcp/cli.js")
-	in := func(p Program, change func(*Program)) Program { change(&p); return p }
+	in := func(p program.Program, change func(*program.Program)) program.Program { change(&p); return p }
 	for _, tc := range []struct {
 		name string
-		prog Program
+		prog program.Program
 		root string // below home, "": work/rooted
 		want string
 	}{
@@ -67,7 +68,7 @@ func TestAProfileIsNotClaimed(t *testing.T) {
 		{"its command, on PATH", confinedProgram("playwright-mcp", "--headless"), "", "playwright"},
 		{"npx", confinedProgram("npx", "-y", "@playwright/mcp@latest", "--headless"), "", "playwright"},
 		{"npx, another program of the package", confinedProgram("npx", "-y", "--package=@playwright/mcp@0.0.83", "playwright-mcp"), "", "playwright"},
-		{"npx, which starts elsewhere", in(confinedProgram("npx", "@playwright/mcp"), func(p *Program) { p.Cwd = at("work/rooted") }), "", "playwright"},
+		{"npx, which starts elsewhere", in(confinedProgram("npx", "@playwright/mcp"), func(p *program.Program) { p.Cwd = at("work/rooted") }), "", "playwright"},
 		{"bunx", confinedProgram("bunx", "@playwright/mcp"), "", "playwright"},
 		{"npm exec", confinedProgram("npm", "exec", "@playwright/mcp"), "", "playwright"},
 		{"a program", confinedProgram("gopls", "mcp"), "", "gopls"},
@@ -82,9 +83,9 @@ func TestAProfileIsNotClaimed(t *testing.T) {
 		{"a link into a root", confinedProgram(planted), "", ""},
 		{"a program in a root", confinedProgram(at("work/rooted/gopls"), "mcp"), "", ""},
 		{"an interpreter in a root", confinedProgram(at("work/rooted/node_modules/.bin/npx"), "@playwright/mcp"), "", ""},
-		{"where it was opened for writing", in(confinedProgram("node", cli), func(p *Program) { p.Sandbox.Write = []string{at("tools")} }), "", ""},
-		{"npx of the project", in(confinedProgram("npx", "@playwright/mcp"), func(p *Program) { p.Local = true }), "", ""},
-		{"bunx in a project", in(confinedProgram("bunx", "@playwright/mcp"), func(p *Program) { p.Cwd = at("work/rooted") }), "", ""},
+		{"where it was opened for writing", in(confinedProgram("node", cli), func(p *program.Program) { p.Sandbox.Write = []string{at("tools")} }), "", ""},
+		{"npx of the project", in(confinedProgram("npx", "@playwright/mcp"), func(p *program.Program) { p.Local = true }), "", ""},
+		{"bunx in a project", in(confinedProgram("bunx", "@playwright/mcp"), func(p *program.Program) { p.Cwd = at("work/rooted") }), "", ""},
 		{"another package of that name", confinedProgram("npx", "-y", "playwright-mcp"), "", ""},
 		{"another package with its name as an argument", confinedProgram("npx", "-y", "evil", "@playwright/mcp"), "", ""},
 		{"another package, and a program of its name", confinedProgram("npx", "-y", "--package=evil", "@playwright/mcp"), "", ""},
@@ -166,7 +167,7 @@ func TestFoldersOfFlags(t *testing.T) {
 func TestAProfileOpensNoMore(t *testing.T) {
 	h, home := confinedMachine(t)
 	at := func(p string) string { return filepath.Join(home, p) }
-	memory := func(file string) Program {
+	memory := func(file string) program.Program {
 		p := confinedProgram("npx", "-y", "@modelcontextprotocol/server-memory")
 		p.Env = map[string]string{"MEMORY_FILE_PATH": file}
 		return p
@@ -329,13 +330,13 @@ func TestProfilesAreDocumented(t *testing.T) {
 func TestKnownCopy(t *testing.T) {
 	for line, want := range map[string]string{"npx -y mcp-server-kubernetes@1.0.0": "kubernetes", "pnpm dlx mcp-server-kubernetes": "kubernetes", "uvx mcp-server-git": "git", "npx foo": ""} {
 		words := strings.Fields(line)
-		prog := Program{Command: words[0], Args: words[1:]}
-		in := &Installed{Dir: "/copy", Command: "/copy/node_modules/mcp-server-kubernetes/x"}
-		ran, fetched, _ := prog.instead(prog.Args, in)
+		prog := program.Program{Command: words[0], Args: words[1:]}
+		in := &program.Installed{Dir: "/copy", Command: "/copy/node_modules/mcp-server-kubernetes/x"}
+		ran, fetched, _ := prog.WithInstalled(prog.Args, in)
 		m := NewMachine([]string{"PATH=/usr/bin"}, t.TempDir(), t.TempDir()).WithInstalled(in)
 		m.fetched = fetched
 		got := ""
-		if k := m.knownAs(ran, newEnvironment(m.goos), &Launch{Command: ran.Command, Dir: "/", Args: ran.Args}); k != nil {
+		if k := m.knownAs(ran, program.NewEnvironment(m.goos), &Launch{Command: ran.Command, Dir: "/", Args: ran.Args}); k != nil {
 			got = k.name
 		}
 		if got != want {

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"mcphub/children/program"
 )
 
 // A Lack is something that a server needs to start and that is not there.
@@ -18,9 +20,9 @@ type Lack struct {
 // Lacks says what the program cannot be started for, as far as that
 // can be told by looking: its program, its script, its working directory. It
 // starts nothing. What only the roots of a session tell is left out.
-func (h Machine) Lacks(prog Program) []Lack {
+func (h Machine) Lacks(prog program.Program) []Lack {
 	var out []Lack
-	if prog.Cwd != "" && !namesRoots(prog.Cwd) && !h.isDir(prog.Cwd) {
+	if prog.Cwd != "" && !program.NamesRoots(prog.Cwd) && !h.isDir(prog.Cwd) {
 		out = append(out, Lack{Key: []string{"cwd"}, Text: "there is no folder " + prog.Cwd, Hint: "correct the path, or make it", Run: []string{"mkdir", "-p", prog.Cwd}})
 	}
 	if file, err := envFile(prog, nil, h); err != nil && !isMissingRoot(err) {
@@ -40,7 +42,7 @@ func (h Machine) Lacks(prog Program) []Lack {
 		}
 		return append(out, lack)
 	}
-	if at := programAt(prog.Command, prog.Args); at >= 0 && at < len(prog.Args) {
+	if at := program.ProgramAt(prog.Command, prog.Args); at >= 0 && at < len(prog.Args) {
 		if script := prog.Args[at]; filepath.IsAbs(script) && fileMark(script)[1] == "none" {
 			out = append(out, Lack{Key: []string{"args", strconv.Itoa(at)}, Text: "there is no file " + script, Hint: "correct the path"})
 		}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"mcphub/children/program"
 	"mcphub/children/sandbox"
 	"mcphub/internal/reference"
 	"mcphub/rootsmgr"
@@ -60,13 +61,13 @@ func (l Launch) SamePlace(o Launch) bool {
 
 // Plan computes how a child starts with these roots. Its error says what the
 // operator or the person at the client can do.
-func Plan(prog Program, roots []guard.Root, h Machine) (Launch, error) {
+func Plan(prog program.Program, roots []guard.Root, h Machine) (Launch, error) {
 	h = h.atOnce()
 	dirs := rootsmgr.Directories(roots)
 	if prog.TakesDirectories() {
 		roots = dirs
 	}
-	args, err := expander{dirs, " "}.args(prog.rewrittenArgs(RootPaths(dirs)))
+	args, err := program.Expander{Roots: dirs, Separator: " "}.Args(prog.RewrittenArgs(program.RootPaths(dirs)))
 	if err != nil {
 		return Launch{}, fmt.Errorf("args: %w", err)
 	}
@@ -74,48 +75,48 @@ func Plan(prog Program, roots []guard.Root, h Machine) (Launch, error) {
 	if err != nil {
 		return Launch{}, err
 	}
-	l := Launch{RootsFile: file, Rewrote: prog.rewritesArgs() && len(dirs) > 0}
+	l := Launch{RootsFile: file, Rewrote: prog.RewritesArgs() && len(dirs) > 0}
 	if l.Dir, l.CwdRoot, err = workingDir(prog, dirs, h); err != nil {
 		return Launch{}, err
 	}
 	if l.EnvFile, err = envFile(prog, dirs, h); err != nil {
 		return Launch{}, err
 	}
-	t, err := prog.tame(args, h.scratch, h.shell)
+	precautions, err := prog.Precautions(args, h.scratch, h.shell)
 	if err != nil {
 		return Launch{}, err
 	}
 	if h.installed != nil {
-		prog, h.fetched, t.args = prog.instead(args, h.installed)
-		t.enter, t.neutral = false, t.neutral && h.installed.Neutral
+		prog, h.fetched, precautions.Args = prog.WithInstalled(args, h.installed)
+		precautions.Enter, precautions.Neutral = false, precautions.Neutral && h.installed.Neutral
 	}
-	l.Args = t.args
-	if t.neutral && h.scratch == "" {
+	l.Args = precautions.Args
+	if precautions.Neutral && h.scratch == "" {
 		return Launch{}, errors.New("no private directory to start the launcher in: the cache folder cannot be written; set XDG_CACHE_HOME, or allow the project's own tools with \"local\": true")
 	}
 	switch {
-	case t.enter:
+	case precautions.Enter:
 		l.Enter = h.scratch
-		env.set("MCPHUB_WORKDIR", l.Dir)
-	case t.neutral:
+		env.Set("MCPHUB_WORKDIR", l.Dir)
+	case precautions.Neutral:
 		l.Dir, l.CwdRoot = h.scratch, ""
 	}
-	if _, set := prog.Env["PYTHONSAFEPATH"]; t.safe && !set && !h.ownModules(prog) && !h.ownScripts(prog) {
-		env.set("PYTHONSAFEPATH", "1")
+	if _, set := prog.Env["PYTHONSAFEPATH"]; precautions.SafePath && !set && !h.ownModules(prog) && !h.ownScripts(prog) {
+		env.Set("PYTHONSAFEPATH", "1")
 	}
 	skipped, err := trimSearch(prog, env, roots, h)
 	if err != nil {
 		return Launch{}, err
 	}
 	if h.installed != nil && h.installed.Command == "" {
-		l.Env = env.list()
+		l.Env = env.List()
 		return l, nil // it can be told where it will work, and no more
 	}
 	l.Command, err = findProgram(prog, env, l.Dir, h)
 	if err == nil {
 		l.Sandbox, err = confine(prog, env, &l, h)
 	}
-	if l.Env = env.list(); err != nil {
+	if l.Env = env.List(); err != nil {
 		for _, dir := range skipped {
 			if found := withExtensions(filepath.Join(dir, prog.Command), env, h); found != "" && !strings.ContainsAny(prog.Command, `/`+string(filepath.Separator)) {
 				return l, fmt.Errorf("command %q was found only as %s, inside a root, where whoever wrote the project could have put it; write its absolute path, or allow it with \"local\": true", prog.Command, found)
@@ -131,37 +132,37 @@ func Plan(prog Program, roots []guard.Root, h Machine) (Launch, error) {
 
 // childEnv builds the environment: what is passed on, the child's own, the
 // roots. A variable that names a root where none is known stays unset.
-func childEnv(prog Program, roots []guard.Root, h Machine) (*environment, []byte, error) {
-	env := inherited(h.environ, prog.Inherit, h.goos)
+func childEnv(prog program.Program, roots []guard.Root, h Machine) (*program.Environment, []byte, error) {
+	env := program.Inherited(h.environ, prog.Inherit, h.goos)
 	sep := ":"
 	if h.goos == "windows" {
 		sep = ";"
 	}
-	x := expander{rootsmgr.Directories(roots), sep}
+	x := program.Expander{Roots: rootsmgr.Directories(roots), Separator: sep}
 	for name, value := range prog.Env {
 		if name == "" || strings.ContainsAny(name, "=\x00") || !reference.Valid(value) {
 			return nil, nil, fmt.Errorf("env: %q cannot be a variable: a name without = and a value without NUL is needed", name)
 		}
-		v, err := x.text(value)
-		var missing *MissingRootError
+		v, err := x.Text(value)
+		var missing *program.MissingRootError
 		switch {
 		case errors.As(err, &missing) && missing.NoRoot():
-			env.unset(name)
+			env.Unset(name)
 			continue
 		case err != nil:
 			return nil, nil, fmt.Errorf("env %s: %w", name, err)
 		}
-		env.set(name, v)
+		env.Set(name, v)
 	}
-	file := env.setRoots(roots)
+	file := env.SetRoots(roots)
 	return env, file, nil
 }
 
 // workingDir chooses the working directory, and says which root it is.
-func workingDir(prog Program, roots []guard.Root, h Machine) (dir, root string, err error) {
+func workingDir(prog program.Program, roots []guard.Root, h Machine) (dir, root string, err error) {
 	if prog.Cwd != "" && !(prog.Cwd == "${root}" && len(roots) == 0) {
-		x := expander{roots: roots}
-		dir, err := x.expand(prog.Cwd, firstPath(roots))
+		x := program.Expander{Roots: roots}
+		dir, err := x.Expand(prog.Cwd, firstPath(roots))
 		if err != nil {
 			return "", "", fmt.Errorf("cwd: %w", err)
 		}
@@ -171,7 +172,7 @@ func workingDir(prog Program, roots []guard.Root, h Machine) (dir, root string, 
 		if !h.isDir(dir) {
 			return "", "", fmt.Errorf("cwd: %s is not a directory that can be entered", dir)
 		}
-		if namesRoots(prog.Cwd) {
+		if program.NamesRoots(prog.Cwd) {
 			root = dir
 		}
 		return dir, root, nil
@@ -210,11 +211,11 @@ func isTop(dir string) bool { return filepath.Dir(dir) == dir }
 // the working directory, and folders that lie inside a root, which it returns. The
 // folder of an absolute command stays. Other variables that make programs come from
 // the working directory are refused.
-func trimSearch(prog Program, env *environment, roots []guard.Root, h Machine) (skipped []string, err error) {
+func trimSearch(prog program.Program, env *program.Environment, roots []guard.Root, h Machine) (skipped []string, err error) {
 	if prog.Local {
 		return nil, nil
 	}
-	if v, ok := env.get("PATH"); ok {
+	if v, ok := env.Get("PATH"); ok {
 		var keep []string
 		projects := h.projects(roots)
 		for _, p := range filepath.SplitList(v) {
@@ -226,15 +227,15 @@ func trimSearch(prog Program, env *environment, roots []guard.Root, h Machine) (
 				keep = append(keep, p)
 			}
 		}
-		if env.set("PATH", strings.Join(keep, string(filepath.ListSeparator))); len(keep) == 0 {
-			env.unset("PATH") // an empty one means the working directory
+		if env.Set("PATH", strings.Join(keep, string(filepath.ListSeparator))); len(keep) == 0 {
+			env.Unset("PATH") // an empty one means the working directory
 		}
 	}
-	if prog.Cwd != "" && !namesRoots(prog.Cwd) {
+	if prog.Cwd != "" && !program.NamesRoots(prog.Cwd) {
 		return skipped, nil
 	}
 	for _, name := range env.Names() {
-		if value, _ := env.get(name); variableReaches(env.key(name), value) {
+		if value, _ := env.Get(name); program.LoadsFromWorkingDir(env.Key(name), value) {
 			return nil, fmt.Errorf("env %s: %q would make programs come from the working directory, which may be a project somebody else wrote; write absolute paths, set \"cwd\", or allow it with \"local\": true", name, value)
 		}
 	}
@@ -284,7 +285,7 @@ func (p projects) hold(dir string) bool {
 // findProgram finds the command as the child's own environment would. A name
 // with a separator must be absolute, or start from a directory that the
 // operator chose.
-func findProgram(prog Program, env *environment, dir string, h Machine) (string, error) {
+func findProgram(prog program.Program, env *program.Environment, dir string, h Machine) (string, error) {
 	switch c := prog.Command; {
 	case c == "":
 		return "", errors.New("no command: set \"command\"")
@@ -296,7 +297,7 @@ func findProgram(prog Program, env *environment, dir string, h Machine) (string,
 		}
 		return "", noProgram(c, h)
 	case strings.ContainsAny(c, `/`+string(filepath.Separator)):
-		if !prog.Local && (prog.Cwd == "" || namesRoots(prog.Cwd)) {
+		if !prog.Local && (prog.Cwd == "" || program.NamesRoots(prog.Cwd)) {
 			return "", fmt.Errorf("command %q would be taken from the working directory, which may be a project somebody else wrote; write an absolute path, set \"cwd\", or allow it with \"local\": true", c)
 		}
 		if found := withExtensions(filepath.Join(dir, c), env, h); found != "" {
@@ -304,7 +305,7 @@ func findProgram(prog Program, env *environment, dir string, h Machine) (string,
 		}
 		return "", noProgram(filepath.Join(dir, c), h)
 	}
-	list, _ := env.get("PATH")
+	list, _ := env.Get("PATH")
 	for _, p := range filepath.SplitList(list) {
 		if !filepath.IsAbs(p) {
 			if !prog.Local {
@@ -344,7 +345,7 @@ func noProgram(path string, h Machine) error {
 
 // withExtensions returns path, or on Windows path with an ending of PATHEXT,
 // if that is a program; "" if there is none.
-func withExtensions(path string, env *environment, h Machine) string {
+func withExtensions(path string, env *program.Environment, h Machine) string {
 	if h.goos != "windows" {
 		if h.isProg(path) {
 			return path
@@ -354,7 +355,7 @@ func withExtensions(path string, env *environment, h Machine) string {
 	if filepath.Ext(path) != "" && h.isProg(path) {
 		return path
 	}
-	exts, ok := env.get("PATHEXT")
+	exts, ok := env.Get("PATHEXT")
 	if !ok {
 		exts = ".COM;.EXE;.BAT;.CMD"
 	}

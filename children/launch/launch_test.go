@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"mcphub/children/program"
 	"mcphub/rootsmgr/guard"
 )
 
@@ -50,7 +51,7 @@ func TestPlan(t *testing.T) {
 		} {
 			h := h
 			h.dir = c.hubDir
-			l, err := Plan(Program{Command: "kid", Cwd: c.cwd}, c.roots, h)
+			l, err := Plan(program.Program{Command: "kid", Cwd: c.cwd}, c.roots, h)
 			if c.err != "" {
 				if err == nil || !strings.Contains(err.Error(), c.err) {
 					t.Errorf("%s: error %v", c.name, err)
@@ -63,7 +64,7 @@ func TestPlan(t *testing.T) {
 		}
 	})
 	t.Run("environment", func(t *testing.T) {
-		prog := Program{Command: "kid", Env: map[string]string{"A": "${root}", "B": "${roots}", "HOME": "/else", "MCP_ROOTS_COUNT": "9"}}
+		prog := program.Program{Command: "kid", Env: map[string]string{"A": "${root}", "B": "${roots}", "HOME": "/else", "MCP_ROOTS_COUNT": "9"}}
 		l, err := Plan(prog, ab, h)
 		if err != nil {
 			t.Fatal(err)
@@ -80,7 +81,7 @@ func TestPlan(t *testing.T) {
 			t.Errorf("A without a root: %q", v)
 		}
 		for _, bad := range []map[string]string{{"A=B": ""}, {"": "x"}, {"A": "x\x00"}} {
-			if _, err := Plan(Program{Command: "kid", Env: bad}, ab, h); err == nil {
+			if _, err := Plan(program.Program{Command: "kid", Env: bad}, ab, h); err == nil {
 				t.Errorf("%q was taken", bad)
 			}
 		}
@@ -100,7 +101,7 @@ func TestPlan(t *testing.T) {
 			{"./kid", "${root:b}", false, "", "working directory"},
 			{"./kid", "/srv", false, "/srv/kid", ""},
 		} {
-			l, err := Plan(Program{Command: c.command, Cwd: c.cwd, Local: c.local}, ab, h)
+			l, err := Plan(program.Program{Command: c.command, Cwd: c.cwd, Local: c.local}, ab, h)
 			if c.err == "" && (err != nil || l.Command != c.want) || c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)) {
 				t.Errorf("%q in %q: %q, %v", c.command, c.cwd, l.Command, err)
 			}
@@ -108,10 +109,10 @@ func TestPlan(t *testing.T) {
 	})
 	t.Run("hostile PATH", func(t *testing.T) { // ".": attack and control
 		h := fakeHost([]string{"/b"}, "/b/kid", "/b/rel/kid")
-		if l, err := Plan(Program{Command: "kid"}, ab, h); err == nil {
+		if l, err := Plan(program.Program{Command: "kid"}, ab, h); err == nil {
 			t.Errorf("taken out of the clone: %s", l.Command)
 		}
-		if l, err := Plan(Program{Command: "kid", Local: true}, ab, h); err != nil || l.Command != "/b/kid" {
+		if l, err := Plan(program.Program{Command: "kid", Local: true}, ab, h); err != nil || l.Command != "/b/kid" {
 			t.Errorf("control: %q, %v", l.Command, err)
 		}
 	})
@@ -133,7 +134,7 @@ func TestPathInsideARootIsSkipped(t *testing.T) {
 		{"near", false, "/home/u/pine/bin/near", "/bin:/home/u/pine/bin"},
 		{"/home/u/p/bin/own", false, "/home/u/p/bin/own", "/home/u/p/bin:/bin:/home/u/pine/bin"},
 	} {
-		l, err := Plan(Program{Command: c.command, Local: c.local}, roots, h)
+		l, err := Plan(program.Program{Command: c.command, Local: c.local}, roots, h)
 		if err != nil || l.Command != c.found {
 			t.Errorf("%s: %q, %v", c.command, l.Command, err)
 		}
@@ -142,20 +143,20 @@ func TestPathInsideARootIsSkipped(t *testing.T) {
 		}
 	}
 	for _, wide := range []string{"/home/u", "/home", "/"} { // nobody's project
-		if l, err := Plan(Program{Command: "kid"}, rootsAt(wide), h); err != nil || l.Command != "/home/u/p/bin/kid" {
+		if l, err := Plan(program.Program{Command: "kid"}, rootsAt(wide), h); err != nil || l.Command != "/home/u/p/bin/kid" {
 			t.Errorf("root %s: %q, %v", wide, l.Command, err)
 		}
 	}
 	for _, command := range []string{"own", "own2"} {
-		if _, err := Plan(Program{Command: command}, roots, h); err == nil || !strings.Contains(err.Error(), "inside a root") || !strings.Contains(err.Error(), `"local": true`) {
+		if _, err := Plan(program.Program{Command: command}, roots, h); err == nil || !strings.Contains(err.Error(), "inside a root") || !strings.Contains(err.Error(), `"local": true`) {
 			t.Errorf("%s: %v", command, err)
 		}
 	}
-	if _, err := Plan(Program{Command: "none"}, roots, h); err == nil || strings.Contains(err.Error(), "/bin") {
+	if _, err := Plan(program.Program{Command: "none"}, roots, h); err == nil || strings.Contains(err.Error(), "/bin") {
 		t.Errorf("an error prints PATH: %v", err)
 	}
 	h.environ = []string{"PATH=/home/u/p/bin:.:"}
-	if l, err := Plan(Program{Command: "/bin/kid"}, roots, h); err != nil {
+	if l, err := Plan(program.Program{Command: "/bin/kid"}, roots, h); err != nil {
 		t.Error(err)
 	} else if v, ok := envOf(l, "PATH"); ok {
 		t.Errorf("PATH=%q, which means the working directory", v)
@@ -173,7 +174,7 @@ func TestVariablesThatReachTheWorkingDirectory(t *testing.T) {
 		{"NODE_OPTIONS", "--max-old-space-size=99", false}, {"NODE_OPTIONS", "--require ./x.js", true}, {"LD_PRELOAD", "./x.so", true},
 		{"BASH_ENV", "x.sh", true}, {"ENV", "production", false}, {"KID_CONFIG", "./x.json", false},
 	} {
-		prog := Program{Command: "kid", Env: map[string]string{c.name: c.value}}
+		prog := program.Program{Command: "kid", Env: map[string]string{c.name: c.value}}
 		_, err := Plan(prog, rootsAt("/b"), h)
 		if c.refused != (err != nil && strings.Contains(err.Error(), "env "+c.name)) {
 			t.Errorf("%s=%s: %v", c.name, c.value, err)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"mcphub/children/program"
 	"mcphub/children/sandbox"
 	"mcphub/internal/atomicfile"
 )
@@ -29,9 +30,9 @@ type Machine struct {
 	kernel  func() sandbox.Kernel   // what it can hold
 	fresh   string                  // a folder that the program is to fill; "": none
 
-	installed *Installed // runs in place of the launcher; nil where that runs
-	fetched   string     // the package that it is, as the entry names it
-	root      bool       // the hub is
+	installed *program.Installed // runs in place of the launcher; nil where that runs
+	fetched   string             // the package that it is, as the entry names it
+	root      bool               // the hub is
 
 	needs    *needs           // of every program
 	memory   *memory          // of where names have led; nil: nothing is remembered
@@ -108,8 +109,8 @@ func RealPath(path string) string {
 // the directory in which launchers start that are not trusted with the working
 // directory, and the shell that leads them there, where it needs them.
 // Where they cannot be made, that child fails with the reason; nothing else does.
-func (h Machine) For(prog Program, log zerolog.Logger) Machine {
-	if t, err := prog.tame(prog.Args, "x", "x"); err != nil || !t.neutral {
+func (h Machine) For(prog program.Program, log zerolog.Logger) Machine {
+	if p, err := prog.Precautions(prog.Args, "x", "x"); err != nil || !p.Neutral {
 		return h
 	}
 	p, err := h.shelter()
@@ -168,18 +169,18 @@ func scratch(h Machine) (shelter, error) {
 // CacheFolder is the hub's own folder below the user's cache folder; "" where there
 // is none.
 func (h Machine) CacheFolder() string {
-	base := cacheDir(inherited(h.environ, nil, h.goos), h)
+	base := cacheDir(program.Inherited(h.environ, nil, h.goos), h)
 	if base == "" {
 		return ""
 	}
 	return filepath.Join(base, "mcphub")
 }
 
-func cacheDir(env *environment, h Machine) string {
-	if v, ok := env.get("XDG_CACHE_HOME"); ok && filepath.IsAbs(v) {
+func cacheDir(env *program.Environment, h Machine) string {
+	if v, ok := env.Get("XDG_CACHE_HOME"); ok && filepath.IsAbs(v) {
 		return v
 	}
-	if v, ok := env.get("LOCALAPPDATA"); ok && h.goos == "windows" && filepath.IsAbs(v) {
+	if v, ok := env.Get("LOCALAPPDATA"); ok && h.goos == "windows" && filepath.IsAbs(v) {
 		return v
 	}
 	if h.home == "" || !filepath.IsAbs(h.home) {

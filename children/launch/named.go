@@ -11,6 +11,7 @@ import (
 
 	"mcphub/children/entry"
 	"mcphub/children/hints"
+	"mcphub/children/program"
 	"mcphub/children/sandbox"
 	"mcphub/internal/consent"
 	"mcphub/rootsmgr/guard"
@@ -24,7 +25,7 @@ import (
 // Names tells what becomes of the paths that the entry of a program names, for a session
 // with these roots: what [Plan] would put into a report. It starts nothing, makes nothing
 // and remembers nothing. It is nil where the kernel is to hold nothing.
-func (h Machine) Names(prog Program, roots []guard.Root) []sandbox.Named {
+func (h Machine) Names(prog program.Program, roots []guard.Root) []sandbox.Named {
 	if r := h.Preview(prog, roots); r != nil {
 		return r.Named
 	}
@@ -32,7 +33,7 @@ func (h Machine) Names(prog Program, roots []guard.Root) []sandbox.Named {
 }
 
 // Preview is what a program of an entry is to be held to, as Names tells it.
-func (h Machine) Preview(prog Program, roots []guard.Root) *hints.Reader {
+func (h Machine) Preview(prog program.Program, roots []guard.Root) *hints.Reader {
 	if c := h.preview(prog, roots); c != nil && c.Profile != nil {
 		return &c.Words
 	}
@@ -41,7 +42,7 @@ func (h Machine) Preview(prog Program, roots []guard.Root) *hints.Reader {
 
 // preview plans a start without leaving a trace; nil where nothing is held, or nothing
 // starts.
-func (h Machine) preview(prog Program, roots []guard.Root) *Confinement {
+func (h Machine) preview(prog program.Program, roots []guard.Root) *Confinement {
 	h.memory = h.memory.preview()
 	none := filepath.Join(os.TempDir(), "mcp-preview") // what is the run's own names nothing, and opens nothing else
 	h.scratch, h.temp, h.cache, h.own = none, none, none, none
@@ -59,7 +60,7 @@ func (h Machine) preview(prog Program, roots []guard.Root) *Confinement {
 
 // News are the paths that the names of an entry open, with what is open, where [Machine.Told]
 // was not called for this entry. It leaves no trace.
-func (h Machine) News(prog Program) []string {
+func (h Machine) News(prog program.Program) []string {
 	if h.memory.preview().knows(tellingOf(prog)) {
 		return nil
 	}
@@ -71,9 +72,9 @@ func (h Machine) News(prog Program) []string {
 
 // Told notes that somebody was told what the names of an entry open. It reports whether
 // that is the first time, for any hub of the user.
-func (h Machine) Told(prog Program) bool { return h.memory.first(tellingOf(prog)) }
+func (h Machine) Told(prog program.Program) bool { return h.memory.first(tellingOf(prog)) }
 
-func tellingOf(prog Program) string { return "told " + prog.digest() }
+func tellingOf(prog program.Program) string { return "told " + prog.Digest() }
 
 const all = sandbox.Read | sandbox.Write | sandbox.Execute
 
@@ -90,8 +91,8 @@ func (o *obeyed) add(w way, searched bool) {
 }
 
 // obeys takes in what an entry has run, loaded or obeyed.
-func (h Machine) obeys(o *obeyed, prog Program) {
-	for _, n := range prog.named(h.home) {
+func (h Machine) obeys(o *obeyed, prog program.Program) {
+	for _, n := range prog.Names(h.home) {
 		switch n.Use {
 		case entry.Code, entry.Config:
 			o.add(h.wayOf(n.Path), true)
@@ -108,16 +109,16 @@ func (h Machine) obeys(o *obeyed, prog Program) {
 
 // runsIn reports whether a program is taken out of the folder that it works in, or obeys
 // what lies there.
-func (h Machine) runsIn(prog Program, dir string) bool {
-	command, args := innermost(prog.Command, prog.Args)
-	name, l, known := launcherOf(command)
+func (h Machine) runsIn(prog program.Program, dir string) bool {
+	command, args := program.Innermost(prog.Command, prog.Args)
+	name, l, known := program.LauncherOf(command)
 	if name == "python" {
-		return h.hasModule(moduleOf(args), dir)
+		return h.hasModule(program.ModuleOf(args), dir)
 	}
-	if _, fetches := l.fetches(args); known && fetches {
+	if _, fetches := l.Fetches(args); known && fetches {
 		return false // it starts elsewhere
 	}
-	return prog.readsWorkingDir()
+	return prog.ReadsWorkingDir()
 }
 
 // hasModule reports whether a module of Python lies in a folder.
@@ -135,12 +136,12 @@ var directoryFlags = []string{"--directory", "-C", "--chdir"}
 
 // ownModules reports whether Python may take modules out of the folder that it works in,
 // because the entry names that and no server could have written there.
-func (h Machine) ownModules(prog Program) bool {
+func (h Machine) ownModules(prog program.Program) bool {
 	dir := prog.Cwd
 	if dir != "" && !h.runsIn(prog, dir) {
 		return false // it is for data
 	}
-	for i, flag := range prog.Args[:max(0, min(programAt(prog.Command, prog.Args), len(prog.Args)))] {
+	for i, flag := range prog.Args[:max(0, min(program.ProgramAt(prog.Command, prog.Args), len(prog.Args)))] {
 		flag, value, joined := strings.Cut(flag, "=")
 		if !joined && i+1 < len(prog.Args) {
 			value = prog.Args[i+1]
@@ -149,7 +150,7 @@ func (h Machine) ownModules(prog Program) bool {
 			dir = value
 		}
 	}
-	if !filepath.IsAbs(dir) || namesRoots(dir) || !h.narrow(dir) {
+	if !filepath.IsAbs(dir) || program.NamesRoots(dir) || !h.narrow(dir) {
 		return false
 	}
 	return !slices.ContainsFunc(h.looks.Hops(dir), h.reachable)
@@ -158,13 +159,13 @@ func (h Machine) ownModules(prog Program) bool {
 // ownScripts reports whether all that the program has Python run are scripts, as far as it
 // can be told: of uv run SCRIPT, and of the text of a shell, where no server could have
 // written that. Python looks for the modules of a script beside it.
-func (h Machine) ownScripts(prog Program) bool {
-	command, args := innermost(prog.Command, prog.Args)
-	name, l, known := launcherOf(command)
-	at := programAt(command, args)
+func (h Machine) ownScripts(prog program.Program) bool {
+	command, args := program.Innermost(prog.Command, prog.Args)
+	name, l, known := program.LauncherOf(command)
+	at := program.ProgramAt(command, args)
 	text, file := "", command
 	if known {
-		switch code := slices.IndexFunc(args, l.isCode); {
+		switch code := slices.IndexFunc(args, l.IsCode); {
 		case at < len(args) && name != "sh":
 			return strings.HasSuffix(args[at], ".py")
 		case at < len(args):
@@ -177,7 +178,7 @@ func (h Machine) ownScripts(prog Program) bool {
 	}
 	if file != "" {
 		if !filepath.IsAbs(file) ||
-			!known && !slices.ContainsFunc(interpreter(file), func(word string) bool { name, _, _ := launcherOf(word); return name == "sh" }) ||
+			!known && !slices.ContainsFunc(interpreter(file), func(word string) bool { name, _, _ := program.LauncherOf(word); return name == "sh" }) ||
 			slices.ContainsFunc(h.looks.Hops(file), h.reachable) {
 			return false
 		}
@@ -189,9 +190,9 @@ func (h Machine) ownScripts(prog Program) bool {
 		if len(words) == 0 {
 			continue // exec that only redirects
 		}
-		command, args := innermost(words[0], words[1:])
-		switch name, _, _ := launcherOf(command); {
-		case command == "", name == "python" && !runsScript(args):
+		command, args := program.Innermost(words[0], words[1:])
+		switch name, _, _ := program.LauncherOf(command); {
+		case command == "", name == "python" && !program.RunsScript(args):
 			return false
 		case name == "python":
 			scripts++
@@ -206,7 +207,7 @@ type others struct{ now atomic.Pointer[obeyed] }
 
 // Among tells the machine which entries there are beside each other: none may write what
 // another has run.
-func (h Machine) Among(progs []Program) {
+func (h Machine) Among(progs []program.Program) {
 	var o obeyed
 	for _, prog := range progs {
 		h.obeys(&o, prog)
@@ -217,7 +218,7 @@ func (h Machine) Among(progs []Program) {
 // A naming opens the names of one entry.
 type naming struct {
 	h      Machine // its boundary is that of the session, with sandbox.write
-	prog   Program
+	prog   program.Program
 	names  []entry.Name
 	obeyed obeyed   // nobody may write it
 	places []string // of other servers
@@ -244,12 +245,12 @@ func opened(path string, a sandbox.Access) fate {
 }
 
 // naming reads the names of an entry. parts are what its program is made of.
-func (h Machine) naming(prog Program, env *environment, parts []part, k *known) *naming {
+func (h Machine) naming(prog program.Program, env *program.Environment, parts []part, k *known) *naming {
 	n := &naming{h: h, prog: prog}
 	if h.fresh != "" { // what installs a server is not the server
 		return n
 	}
-	n.names = prog.named(h.home)
+	n.names = prog.Names(h.home)
 	if o := h.others.now.Load(); o != nil {
 		n.obeyed = obeyed{slices.Clip(o.paths), slices.Clip(o.folders)}
 	}
@@ -257,13 +258,13 @@ func (h Machine) naming(prog Program, env *environment, parts []part, k *known) 
 	for _, p := range parts {
 		n.obeyed.add(h.wayOf(p.file), false)
 	}
-	list, _ := env.get("PATH")
+	list, _ := env.Get("PATH")
 	for _, dir := range filepath.SplitList(list) {
 		if filepath.IsAbs(dir) {
 			n.obeyed.add(h.wayOf(dir), true)
 		}
 	}
-	users := inherited(h.environ, nil, h.goos)
+	users := program.Inherited(h.environ, nil, h.goos)
 	for i := range knownServers {
 		if o := &knownServers[i]; o != k {
 			for _, place := range o.write {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"mcphub/children/program"
 	"mcphub/children/sandbox"
 )
 
@@ -25,7 +26,7 @@ func rights(c *Confinement, path string) string {
 }
 
 // served is a program that is a script of node, and its arguments.
-func served(home string, args ...string) Program {
+func served(home string, args ...string) program.Program {
 	return confinedProgram("node", append([]string{filepath.Join(home, "work/server/dist/index.js")}, args...)...)
 }
 
@@ -54,16 +55,16 @@ func TestWhatAnEntryNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = listener.Close() }()
-	arg := func(p string) Program { return served(home, at(p)) }
-	flag := func(name, p string) Program { return served(home, name+"="+at(p)) }
-	env := func(name, value string) Program {
+	arg := func(p string) program.Program { return served(home, at(p)) }
+	flag := func(name, p string) program.Program { return served(home, name+"="+at(p)) }
+	env := func(name, value string) program.Program {
 		prog := served(home)
 		prog.Env = map[string]string{name: value}
 		return prog
 	}
-	cwd := func(dir string, prog Program) Program { prog.Cwd = at(dir); return prog }
+	cwd := func(dir string, prog program.Program) program.Program { prog.Cwd = at(dir); return prog }
 	for name, tc := range map[string]struct {
-		prog Program
+		prog program.Program
 		want map[string]string // what is open below home
 		why  string            // of one of its names
 	}{
@@ -92,7 +93,7 @@ func TestWhatAnEntryNames(t *testing.T) {
 		"settings in a folder that is named": {served(home, "--config", at("cfg/settings.json"), at("cfg")), map[string]string{"cfg/other": "rx"}, "in it is run, or obeyed"},
 		"the same the other way":             {served(home, at("cfg"), "--config", at("cfg/settings.json")), map[string]string{"cfg/other": "rx"}, "in it is run, or obeyed"},
 		"modules":                            {env("PYTHONPATH", at("mods")), map[string]string{"mods/m.py": "rx"}, "searched for"},
-		"a folder in modules": {func() Program {
+		"a folder in modules": {func() program.Program {
 			p := env("PYTHONPATH", at("mods"))
 			p.Args = append(p.Args, at("mods/cache"))
 			return p
@@ -297,21 +298,21 @@ func TestNamesAndRoots(t *testing.T) {
 // TestNobodyWritesWhatAnotherRuns: a folder that one entry names holds the program of
 // another, or its settings. That the other is not there is the control.
 func TestNobodyWritesWhatAnotherRuns(t *testing.T) {
-	for name, other := range map[string]func(home string) Program{
-		"its script": func(home string) Program { return confinedProgram("node", home+"/shared/srv/index.js") },
-		"its working folder": func(home string) Program {
+	for name, other := range map[string]func(home string) program.Program{
+		"its script": func(home string) program.Program { return confinedProgram("node", home+"/shared/srv/index.js") },
+		"its working folder": func(home string) program.Program {
 			p := confinedProgram("npm", "start")
 			p.Cwd = home + "/shared/srv"
 			return p
 		},
-		"its settings": func(home string) Program { return served(home, "--config", home+"/shared/srv/conf.json") },
-		"its env file": func(home string) Program { p := served(home); p.EnvFile = home + "/shared/srv/env"; return p },
-		"its modules": func(home string) Program {
+		"its settings": func(home string) program.Program { return served(home, "--config", home+"/shared/srv/conf.json") },
+		"its env file": func(home string) program.Program { p := served(home); p.EnvFile = home + "/shared/srv/env"; return p },
+		"its modules": func(home string) program.Program {
 			p := served(home)
 			p.Env = map[string]string{"NODE_PATH": home + "/shared/srv"}
 			return p
 		},
-		"by a link": func(home string) Program { return confinedProgram("node", home+"/link/index.js") },
+		"by a link": func(home string) program.Program { return confinedProgram("node", home+"/link/index.js") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, beside := range []bool{true, false} {
@@ -322,7 +323,7 @@ func TestNobodyWritesWhatAnotherRuns(t *testing.T) {
 				relink(t, filepath.Join(home, "shared/srv"), filepath.Join(home, "link"))
 				prog, want := served(home, filepath.Join(home, "shared")), "rxw"
 				if beside {
-					h.Among([]Program{prog, other(home)})
+					h.Among([]program.Program{prog, other(home)})
 					want = "rx"
 				}
 				if got := rights(planOf(t, h, prog), filepath.Join(home, "shared/srv/index.js")); got != want {
@@ -384,7 +385,7 @@ func TestPackagesLeadElsewhere(t *testing.T) {
 	relink(t, at("mono/packages/lib"), at("mono/node_modules/lib"))
 	relink(t, at(".ssh"), at("p/node_modules/keys"))
 	for name, tc := range map[string]struct {
-		prog Program
+		prog program.Program
 		root string
 		want map[string]string
 	}{
@@ -429,7 +430,7 @@ func TestOwnScriptsOfPython(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, tc := range map[string]struct {
-		prog Program
+		prog program.Program
 		safe bool
 	}{
 		"a text":                      {confinedProgram("bash", "-c", "cd "+at("srv")+" && exec python3 server.py"), false},
@@ -464,17 +465,17 @@ func TestOwnScriptsOfPython(t *testing.T) {
 // server could have written.
 func TestOwnModulesOfPython(t *testing.T) {
 	for name, tc := range map[string]struct {
-		change func(t *testing.T, h Machine, prog *Program, dir string)
+		change func(t *testing.T, h Machine, prog *program.Program, dir string)
 		safe   bool
 	}{
 		"out of reach":      {nil, false},
-		"without a sandbox": {func(_ *testing.T, _ Machine, p *Program, _ string) { p.Sandbox.Mode = sandbox.Off }, false},
-		"by uv": {func(_ *testing.T, _ Machine, p *Program, dir string) {
+		"without a sandbox": {func(_ *testing.T, _ Machine, p *program.Program, _ string) { p.Sandbox.Mode = sandbox.Off }, false},
+		"by uv": {func(_ *testing.T, _ Machine, p *program.Program, dir string) {
 			p.Command, p.Args, p.Cwd = "uv", []string{"--directory", dir, "run", "-m", "pkg"}, ""
 		}, false},
-		"another folder":       {func(_ *testing.T, _ Machine, p *Program, _ string) { p.Args[1] = "installed" }, true},
-		"the session's folder": {func(_ *testing.T, _ Machine, p *Program, _ string) { p.Cwd = "${root}" }, true},
-		"in reach of a server": {func(t *testing.T, h Machine, _ *Program, dir string) {
+		"another folder":       {func(_ *testing.T, _ Machine, p *program.Program, _ string) { p.Args[1] = "installed" }, true},
+		"the session's folder": {func(_ *testing.T, _ Machine, p *program.Program, _ string) { p.Cwd = "${root}" }, true},
+		"in reach of a server": {func(t *testing.T, h Machine, _ *program.Program, dir string) {
 			if err := h.memory.consent.Reach().Add(dir); err != nil {
 				t.Fatal(err)
 			}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/joho/godotenv"
 
+	"mcphub/children/program"
 	"mcphub/internal/reference"
 	"mcphub/rootsmgr/guard"
 )
@@ -20,15 +21,15 @@ var errInRoot = errors.New("envFile: it lies in a root, where whoever wrote the 
 // envFile is the path of the program's env file with these roots. Whoever wrote a
 // project wrote the file in it, and variables decide what programs do, so one that lies
 // in a root, or leads there or through there, is for local programs only.
-func envFile(prog Program, roots []guard.Root, h Machine) (string, error) {
+func envFile(prog program.Program, roots []guard.Root, h Machine) (string, error) {
 	if prog.EnvFile == "" {
 		return "", nil
 	}
-	if namesRoots(prog.EnvFile) && !prog.Local {
+	if program.NamesRoots(prog.EnvFile) && !prog.Local {
 		return "", errInRoot
 	}
-	x := expander{roots: roots}
-	file, err := x.expand(prog.EnvFile, firstPath(roots))
+	x := program.Expander{Roots: roots}
+	file, err := x.Expand(prog.EnvFile, firstPath(roots))
 	if err != nil {
 		return "", fmt.Errorf("envFile: %w", err)
 	}
@@ -51,7 +52,7 @@ func envFile(prog Program, roots []guard.Root, h Machine) (string, error) {
 }
 
 func isMissingRoot(err error) bool {
-	var missing *MissingRootError
+	var missing *program.MissingRootError
 	return errors.As(err, &missing)
 }
 
@@ -79,41 +80,41 @@ func parseEnvFile(text string) (map[string]string, error) {
 // withEnvFile adds the variables of the env file. Those of the entry, and those that
 // the hub sets, count for more; what is passed on of the hub's environment counts for
 // less.
-func (h Machine) withEnvFile(prog Program, l Launch, text string, roots []guard.Root) (Launch, error) {
+func (h Machine) withEnvFile(prog program.Program, l Launch, text string, roots []guard.Root) (Launch, error) {
 	vars, err := parseEnvFile(text)
 	if err != nil {
 		return l, err
 	}
-	env := newEnvironment(h.goos)
+	env := program.NewEnvironment(h.goos)
 	for _, kv := range l.Env {
 		name, value, _ := strings.Cut(kv, "=")
-		env.set(name, value)
+		env.Set(name, value)
 	}
 	own := map[string]bool{}
 	for name := range prog.Env {
-		own[env.key(name)] = true
+		own[env.Key(name)] = true
 	}
 	for _, name := range slices.Sorted(maps.Keys(vars)) {
-		key := env.key(name)
+		key := env.Key(name)
 		if own[key] || strings.HasPrefix(key, "MCP_ROOTS_") || strings.HasPrefix(key, "MCPHUB_") {
 			continue
 		}
-		if !prog.Local && (prog.Cwd == "" || namesRoots(prog.Cwd)) && key != "PATH" && variableReaches(key, vars[name]) {
+		if !prog.Local && (prog.Cwd == "" || program.NamesRoots(prog.Cwd)) && key != "PATH" && program.LoadsFromWorkingDir(key, vars[name]) {
 			return l, fmt.Errorf("its variable %s would make programs come from the working directory, which may be a project somebody else wrote; write absolute paths, set \"cwd\", or allow it with \"local\": true", name)
 		}
-		env.set(name, vars[name])
+		env.Set(name, vars[name])
 	}
 	if _, err := trimSearch(prog, env, roots, h); err != nil {
 		return l, err
 	}
-	l.Env = env.list()
+	l.Env = env.List()
 	return l, nil
 }
 
 // WithSecrets is the Launch as it is started: with the variables of the env file, and
 // with a value in the place of each mark. It is for the process alone; l stays what is
 // compared and shown. The error says which key of the entry it is about, and no value.
-func (h Machine) WithSecrets(prog Program, l Launch, roots []guard.Root, value func(reference.Ref) (string, error)) (Launch, error) {
+func (h Machine) WithSecrets(prog program.Program, l Launch, roots []guard.Root, value func(reference.Ref) (string, error)) (Launch, error) {
 	if l.EnvFile != "" {
 		text, err := value(reference.Ref{Kind: reference.EnvFile, Name: l.EnvFile})
 		if err == nil {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"mcphub/children/program"
 	"mcphub/internal/reference"
 )
 
@@ -17,7 +18,7 @@ func mark(kind reference.Kind, name string) string {
 func TestSecretsAreReplacedInMarksAlone(t *testing.T) {
 	const root = "/r/${keyring:X}"
 	h := fakeHost([]string{root}, "/bin/kid")
-	prog := Program{Command: "kid", Args: []string{"${root}", "--key=" + mark("keyring", "X"), "$${root}"}, Env: map[string]string{"A": "${root}" + mark("file", "/t/${root}"), "B": mark("input", "Y")}}
+	prog := program.Program{Command: "kid", Args: []string{"${root}", "--key=" + mark("keyring", "X"), "$${root}"}, Env: map[string]string{"A": "${root}" + mark("file", "/t/${root}"), "B": mark("input", "Y")}}
 	l, err := Plan(prog, rootsAt(root), h)
 	if err != nil {
 		t.Fatal(err)
@@ -53,7 +54,7 @@ func TestSecretsAreReplacedInMarksAlone(t *testing.T) {
 	if _, err := h.WithSecrets(prog, l, nil, func(reference.Ref) (string, error) { return "canary\x00", nil }); err == nil || !strings.Contains(err.Error(), "NUL") || strings.Contains(err.Error(), "canary") {
 		t.Error(err)
 	}
-	if _, err := Plan(Program{Command: "kid", Env: map[string]string{"A": "x\x00keyring"}}, nil, h); err == nil {
+	if _, err := Plan(program.Program{Command: "kid", Env: map[string]string{"A": "x\x00keyring"}}, nil, h); err == nil {
 		t.Error("a NUL that is no mark passed")
 	}
 }
@@ -61,9 +62,9 @@ func TestSecretsAreReplacedInMarksAlone(t *testing.T) {
 func TestEnvFile(t *testing.T) {
 	h := fakeHost([]string{"/r"}, "/bin/kid")
 	h.environ = append(h.environ, "LANG=C", "TZ=UTC")
-	base := Program{Command: "kid", Env: map[string]string{"OWN": "entry"}, EnvFile: "/etc/kid.env"}
+	base := program.Program{Command: "kid", Env: map[string]string{"OWN": "entry"}, EnvFile: "/etc/kid.env"}
 	const text = "\ufeff# comment\nOWN=file\nLANG=file\nexport A=b c\nQ='x y'\nMCP_ROOTS_COUNT=9\nMCPHUB_WORKDIR=/x\n"
-	run := func(prog Program, text string) (Launch, error) {
+	run := func(prog program.Program, text string) (Launch, error) {
 		l, err := Plan(prog, rootsAt("/r"), h)
 		if err != nil {
 			return l, err
@@ -114,7 +115,7 @@ func TestBatchFilesGetNoSecret(t *testing.T) {
 	h := fakeHost([]string{"/r"}, "/bin/npx.CMD", "/bin/kid.EXE", "/bin/cmd.EXE")
 	h.goos = "windows"
 	for command, refused := range map[string]bool{"npx": true, "cmd": true, "kid": false} {
-		_, err := Plan(Program{Command: command, Args: []string{"--key=" + mark("keyring", "X")}}, rootsAt("/r"), h)
+		_, err := Plan(program.Program{Command: command, Args: []string{"--key=" + mark("keyring", "X")}}, rootsAt("/r"), h)
 		if refused && (err == nil || !strings.Contains(reference.Show(err.Error()), `"--key=${keyring:X}": cmd.exe`)) || !refused && err != nil {
 			t.Errorf("%s: %v", command, err)
 		}

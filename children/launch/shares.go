@@ -1,6 +1,9 @@
 package launch
 
-import "mcphub/children/sandbox"
+import (
+	"mcphub/children/program"
+	"mcphub/children/sandbox"
+)
 
 // shares says what a child gets of that which all programs of the user share. The zero
 // value is nothing.
@@ -18,16 +21,16 @@ var sharing = map[string]shares{
 // with adds what the program of the child needs, by the name that its entry says, and by
 // the interpreter that its files name. A file that a child may have written says nothing.
 // Nor does a shell that only starts the program: many packages have one.
-func (s shares) with(prog Program, parts []part, h Machine) shares {
-	command, _ := innermost(prog.Command, prog.Args)
-	name, _, _ := launcherOf(command)
+func (s shares) with(prog program.Program, parts []part, h Machine) shares {
+	command, _ := program.Innermost(prog.Command, prog.Args)
+	name, _, _ := program.LauncherOf(command)
 	s.memory, s.terminals = s.memory || sharing[name].memory, s.terminals || sharing[name].terminals
 	for _, p := range parts {
 		if s.memory || h.boundary.Writable(p.file) {
 			continue
 		}
 		for _, word := range append(p.interpreter, p.file) {
-			name, _, _ := launcherOf(word)
+			name, _, _ := program.LauncherOf(word)
 			s.memory = s.memory || name == "python"
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"mcphub/children/program"
 	"mcphub/children/sandbox"
 )
 
@@ -19,11 +20,11 @@ func TestWhoShares(t *testing.T) {
 	putFile(t, at("copy/bin/server"), "#!"+at("copy/bin/python")+"\n")
 	playwright := putFile(t, at("tools/node_modules/@playwright/mcp/cli.js"), "")
 	commander := putFile(t, at("tools/node_modules/@wonderwhy-er/desktop-commander/dist/index.js"), "")
-	in := func(p Program, change func(*Program)) Program { change(&p); return p }
+	in := func(p program.Program, change func(*program.Program)) program.Program { change(&p); return p }
 	none, memory, both, terminals := shares{}, shares{memory: true}, shares{true, true}, shares{terminals: true}
 	for _, tc := range []struct {
 		name string
-		prog Program
+		prog program.Program
 		want shares
 	}{
 		{"node", confinedProgram("node", at("work/server/dist/index.js")), none},
@@ -43,14 +44,14 @@ func TestWhoShares(t *testing.T) {
 		{"a shell", confinedProgram("bash", "-c", "exec server"), both},
 		{"a shell behind timeout", confinedProgram("timeout", "5", "zsh"), both},
 		{"a browser", confinedProgram("node", playwright), memory},
-		{"what reaches every service", in(confinedProgram("node", at("work/server/dist/index.js")), func(p *Program) { p.Sandbox.Sockets = sandbox.Yes }), memory},
+		{"what reaches every service", in(confinedProgram("node", at("work/server/dist/index.js")), func(p *program.Program) { p.Sandbox.Sockets = sandbox.Yes }), memory},
 		{"a server that runs commands", confinedProgram("node", commander), terminals},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			m := writable(h, home, "work/rooted")
 			m.scratch, m.shell = at("scratch"), at("npm-shell")
-			if name, _, _ := launcherOf(tc.prog.Command); name == "uvx" { // installed first
-				m = m.WithInstalled(&Installed{Dir: at("copy"), Command: at("copy/bin/server")})
+			if name, _, _ := program.LauncherOf(tc.prog.Command); name == "uvx" { // installed first
+				m = m.WithInstalled(&program.Installed{Dir: at("copy"), Command: at("copy/bin/server")})
 			}
 			l, err := Plan(tc.prog, rootsAt(at("work/rooted")), m)
 			if err != nil {

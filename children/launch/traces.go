@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+
+	"mcphub/children/program"
 )
 
 // Traces tell, without starting it, whether the program is the one that it was.
@@ -14,13 +16,13 @@ type Traces struct {
 
 // Traces looks for the traces of the program; the error says why it cannot be started.
 // Where remote is set there is no program here, and no file.
-func (h Machine) Traces(prog Program, remote bool) (t Traces, err error) {
+func (h Machine) Traces(prog program.Program, remote bool) (t Traces, err error) {
 	env, _, err := childEnv(prog, nil, h)
 	if err != nil {
 		return t, err
 	}
 	for _, name := range prog.Inherit {
-		value, set := env.get(name)
+		value, set := env.Get(name)
 		t.Inherited = append(t.Inherited, []string{name, value, strconv.FormatBool(set)})
 	}
 	if remote {
@@ -36,14 +38,14 @@ func (h Machine) Traces(prog Program, remote bool) (t Traces, err error) {
 	return t, nil
 }
 
-// programFiles are the files that hold the program: itself, and for an
+// programFiles are the files that hold the program: the one that was found, and for an
 // interpreter the script.
-func programFiles(prog Program, program string) []string {
-	files := []string{program}
-	if real, err := filepath.EvalSymlinks(program); err == nil && real != program {
+func programFiles(prog program.Program, found string) []string {
+	files := []string{found}
+	if real, err := filepath.EvalSymlinks(found); err == nil && real != found {
 		files = append(files, real)
 	}
-	if at := programAt(prog.Command, prog.Args); at >= 0 && at < len(prog.Args) {
+	if at := program.ProgramAt(prog.Command, prog.Args); at >= 0 && at < len(prog.Args) {
 		script := prog.Args[at]
 		if !filepath.IsAbs(script) && filepath.IsAbs(prog.Cwd) {
 			script = filepath.Join(prog.Cwd, script)

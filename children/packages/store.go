@@ -21,6 +21,7 @@ import (
 
 	"mcphub/children/launch"
 	"mcphub/children/process"
+	"mcphub/children/program"
 	"mcphub/children/sandbox"
 	"mcphub/internal/atomicfile"
 	"mcphub/internal/removal"
@@ -49,8 +50,8 @@ func NewStore(dir string) *Store { return &Store{dir, time.Now} }
 // A Request says what is to be installed, and for whom.
 type Request struct {
 	Name    string // of the entry
-	Program launch.Program
-	Package launch.Package
+	Program program.Program
+	Package program.Package
 	Machine launch.Machine
 	Roots   []guard.Root     // none of them is opened; programs in them are not run
 	Within  sandbox.Boundary // of which only what is withheld counts
@@ -70,7 +71,7 @@ const (
 
 // A Copy is an installed package. Release lets it go.
 type Copy struct {
-	launch.Installed
+	program.Installed
 	Package string
 	Version string
 	At      time.Time // of its install
@@ -226,7 +227,7 @@ func (s *Store) lock(ctx context.Context, at place, r *Request) (unlock func(), 
 }
 
 // open gives the copy that is named; nil where there is none that can run.
-func (s *Store) open(at place, p *launch.Package) *Copy {
+func (s *Store) open(at place, p *program.Package) *Copy {
 	for range 3 {
 		var rec record
 		if readJSON(at.current(), &rec) != nil || rec.Copy == "" || filepath.Base(rec.Copy) != rec.Copy {
@@ -245,9 +246,9 @@ func (s *Store) open(at place, p *launch.Package) *Copy {
 	return nil
 }
 
-func (rec *record) installed(at place) launch.Installed {
+func (rec *record) installed(at place) program.Installed {
 	dir := at.copy(rec.Copy)
-	in := launch.Installed{Dir: dir, Command: filepath.Join(dir, rec.Command), Beside: rec.Beside}
+	in := program.Installed{Dir: dir, Command: filepath.Join(dir, rec.Command), Beside: rec.Beside}
 	if rec.Runtime != "" {
 		in.Command, in.Args, in.Neutral = rec.Runtime, []string{in.Command}, true
 	}

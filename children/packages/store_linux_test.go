@@ -15,6 +15,7 @@ import (
 
 	"mcphub/children/launch"
 	"mcphub/children/process"
+	"mcphub/children/program"
 	"mcphub/children/sandbox"
 	"mcphub/rootsmgr/guard"
 )
@@ -106,7 +107,7 @@ func (b *bench) write(name, text string) {
 
 func (b *bench) request(line ...string) *Request {
 	b.Helper()
-	prog := launch.Program{Command: line[0], Args: line[1:], Sandbox: sandbox.Settings{Mode: sandbox.Required}}
+	prog := program.Program{Command: line[0], Args: line[1:], Sandbox: sandbox.Settings{Mode: sandbox.Required}}
 	pkg, ok := prog.Package()
 	if !ok {
 		b.Fatalf("%v is not understood", line)

@@ -9,17 +9,18 @@ import (
 	"github.com/rs/zerolog"
 
 	"mcphub/children/launch"
+	"mcphub/children/program"
 	"mcphub/children/sandbox"
 )
 
 // BenchmarkStart starts a program and waits for its end: free, confined, and what is
 // planned for that.
 func BenchmarkStart(b *testing.B) {
-	prog := launch.Program{Command: "/bin/true", Cwd: "/"}
+	prog := program.Program{Command: "/bin/true", Cwd: "/"}
 	confined := prog
 	confined.Sandbox = sandbox.Settings{Mode: sandbox.Auto, Network: sandbox.Network{On: true}}
 	machine := launch.NewMachine(os.Environ(), "", "").Within(sandbox.Boundary{Areas: []sandbox.Rule{{Path: os.TempDir(), Access: sandbox.Read}}})
-	for name, p := range map[string]launch.Program{"free": prog, "confined": confined} {
+	for name, p := range map[string]program.Program{"free": prog, "confined": confined} {
 		l, err := launch.Plan(p, nil, machine)
 		if err != nil {
 			b.Fatal(err)
@@ -62,7 +63,7 @@ func BenchmarkMemory(b *testing.B) {
 	}
 	for _, mode := range []sandbox.Mode{sandbox.Off, sandbox.Auto} {
 		b.Run(mode.String(), func(b *testing.B) {
-			p := launch.Program{Command: "/bin/cat", Cwd: "/", Sandbox: sandbox.Settings{Mode: mode, Network: sandbox.Network{On: true}}}
+			p := program.Program{Command: "/bin/cat", Cwd: "/", Sandbox: sandbox.Settings{Mode: mode, Network: sandbox.Network{On: true}}}
 			l, err := launch.Plan(p, nil, launch.NewMachine(os.Environ(), "", "").Within(sandbox.Boundary{Areas: []sandbox.Rule{{Path: os.TempDir(), Access: sandbox.Read}}}))
 			if err != nil {
 				b.Fatal(err)

@@ -7,8 +7,8 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"mcphub/children/launch"
 	"mcphub/children/link"
+	"mcphub/children/program"
 	"mcphub/rootsmgr/guard"
 )
 
@@ -106,7 +106,7 @@ func (r *Roots) Start(ctx context.Context, tool string) error {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, ApplyWait, ErrNotApplied)
 	defer cancel()
-	return ProbeUntil(ctx, r.link(), tool, launch.RootPaths(r.last))
+	return ProbeUntil(ctx, r.link(), tool, program.RootPaths(r.last))
 }
 
 // Due reports whether Review has anything to look at. gen is the generation that the
@@ -204,7 +204,7 @@ func (r *Roots) WasAsked(w Wanted) Step {
 // applied.
 func (r *Roots) probe() {
 	shown := make(chan error, 1)
-	ctx, tool, paths := r.now.ctx, r.tool, launch.RootPaths(r.now.roots)
+	ctx, tool, paths := r.now.ctx, r.tool, program.RootPaths(r.now.roots)
 	r.now.shown = shown
 	r.wg.Go(func() { shown <- ProbeUntil(ctx, r.link(), tool, paths) })
 }

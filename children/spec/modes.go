@@ -1,6 +1,8 @@
 package spec
 
-import "mcphub/children/launch"
+import (
+	"mcphub/children/program"
+)
 
 // Era says in which family of protocol versions a child is spoken to.
 type Era uint8
@@ -61,14 +63,14 @@ func (m RootsMode) String() string {
 }
 
 // rewrite tells which directory arguments are replaced by roots.
-func (m RootsMode) rewrite() launch.Rewrite {
+func (m RootsMode) rewrite() program.Rewrite {
 	switch m {
 	case RootsAuto:
-		return launch.RewriteKnown
+		return program.RewriteKnown
 	case RootsArgs:
-		return launch.RewriteAlways
+		return program.RewriteAlways
 	}
-	return launch.RewriteNever
+	return program.RewriteNever
 }
 
 // Share says who shares one process of a child.

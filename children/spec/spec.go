@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"mcphub/children/launch"
+	"mcphub/children/program"
 	"mcphub/children/remote"
 	"mcphub/children/sandbox"
 	"mcphub/internal/jsonrpc"
@@ -87,7 +88,7 @@ func (s Spec) WithDefaults() Spec {
 		s.IDLimit = jsonrpc.DefaultIDLimit
 	}
 	if s.Probe == "" && s.Roots != RootsNone && s.Program().Official() {
-		s.Probe = launch.OfficialProbe
+		s.Probe = program.OfficialProbe
 	}
 	return s
 }
@@ -141,8 +142,8 @@ func (s Spec) LogsIn() bool {
 func (s Spec) Personal() bool { return s.LogsIn() && !s.Auth.Machine }
 
 // Program is what the Spec says of the process to start.
-func (s Spec) Program() launch.Program {
-	return launch.Program{
+func (s Spec) Program() program.Program {
+	return program.Program{
 		Command: s.Command, Args: s.Args, Env: s.Env, EnvFile: s.EnvFile, Inherit: s.Inherit, Cwd: s.Cwd, Rewrite: s.Roots.rewrite(),
 		Shared: s.Share != ShareSession, Local: s.Local, Directories: s.Directories, Sandbox: s.Sandbox,
 	}

@@ -1,4 +1,4 @@
-package launch
+package program
 
 import (
 	"cmp"
@@ -49,8 +49,8 @@ const mostWrapped = 8
 
 // reachOf tells what a command line takes out of its working directory.
 func reachOf(command string, args []string, within int) reach {
-	name, l, ok := launcherOf(command)
-	here := reach{by: baseName(command)}
+	name, l, ok := LauncherOf(command)
+	here := reach{by: BaseName(command)}
 	if within > mostWrapped {
 		here.opaque = command
 		return here
@@ -61,7 +61,7 @@ func reachOf(command string, args []string, within int) reach {
 	}
 	if at := unwrap(command, args); at > 0 {
 		inner := args[at-1]
-		if baseName(command) != "cmd" && strings.ContainsAny(inner, `/\`) && isRelative(inner) {
+		if BaseName(command) != "cmd" && strings.ContainsAny(inner, `/\`) && isRelative(inner) {
 			r = r.worst(reach{by: here.by, file: inner})
 		}
 		return r.worst(reachOf(inner, args[at:], within+1))
@@ -70,16 +70,16 @@ func reachOf(command string, args []string, within int) reach {
 		return reachWithin(command, args, within)
 	}
 	for i, a := range args {
-		if l.isCode(a) && i+1 < len(args) {
+		if l.IsCode(a) && i+1 < len(args) {
 			return r.worst(reachOfText(here, name == "sh" || name == "env", args[i+1], within))
 		}
 	}
 	return r
 }
 
-// readsWorkingDir reports whether the program takes a file out of its working directory, or
+// ReadsWorkingDir reports whether the program takes a file out of its working directory, or
 // obeys what lies there.
-func (prog Program) readsWorkingDir() bool {
+func (prog Program) ReadsWorkingDir() bool {
 	r := reachOf(prog.Command, prog.Args, 0)
 	return r.file != "" || r.implied != ""
 }
@@ -92,7 +92,7 @@ var remote = []string{"ssh", "mosh", "kubectl", "oc", "wsl", "gcloud", "fly", "f
 // it in one argument): any launcher behind --, elsewhere one that installs and runs
 // packages, and something for it to run.
 func reachWithin(command string, args []string, within int) (r reach) {
-	if slices.Contains(remote, baseName(command)) {
+	if slices.Contains(remote, BaseName(command)) {
 		return r
 	}
 	for i, a := range args {
@@ -103,7 +103,7 @@ func reachWithin(command string, args []string, within int) (r reach) {
 		if len(words) < 2 {
 			continue
 		}
-		_, l, ok := launcherOf(words[0])
+		_, l, ok := LauncherOf(words[0])
 		if !ok {
 			continue
 		}
@@ -118,10 +118,10 @@ func reachWithin(command string, args []string, within int) (r reach) {
 	return r
 }
 
-// named is what the arguments name that is relative: flags that take a file, and
+// Names is what the arguments name that is relative: flags that take a file, and
 // the script.
-func (l *launcher) named(here reach, name string, args []string) reach {
-	end := programAt(here.by, args)
+func (l *Launcher) named(here reach, name string, args []string) reach {
+	end := ProgramAt(here.by, args)
 	if l.wraps {
 		end = unwrap(here.by, args)
 	}
@@ -154,14 +154,14 @@ func (l *launcher) named(here reach, name string, args []string) reach {
 	}
 	if name == "env" {
 		for _, a := range args[:min(end, len(args))] {
-			if v, value, ok := strings.Cut(a, "="); ok && !strings.HasPrefix(a, "-") && variableReaches(v, value) {
+			if v, value, ok := strings.Cut(a, "="); ok && !strings.HasPrefix(a, "-") && LoadsFromWorkingDir(v, value) {
 				here.file = a
 				return here
 			}
 		}
 	}
-	_, fetches := l.fetches(args) // then its word is no script (bun x PACKAGE)
-	if at := programAt(here.by, args); at >= 0 && at < len(args) && (l.script && !fetches || l.specs != nil && namesPath(args[at])) && isRelative(args[at]) {
+	_, fetches := l.Fetches(args) // then its word is no script (bun x PACKAGE)
+	if at := ProgramAt(here.by, args); at >= 0 && at < len(args) && (l.script && !fetches || l.specs != nil && namesPath(args[at])) && isRelative(args[at]) {
 		here.file = args[at]
 	}
 	return here
@@ -173,8 +173,8 @@ func namesPath(word string) bool {
 }
 
 // unnamed is what a launcher reads without being told.
-func (l *launcher) unnamed(here reach, name string, args []string) reach {
-	if _, fetches := l.fetches(args); l.implied == "" || name == "uv" && fetches { // like uvx: settings of the project are not read
+func (l *Launcher) unnamed(here reach, name string, args []string) reach {
+	if _, fetches := l.Fetches(args); l.implied == "" || name == "uv" && fetches { // like uvx: settings of the project are not read
 		return here
 	}
 	if len(l.only) > 0 && !slices.ContainsFunc(l.only, func(sub string) bool { return slices.Contains(args, sub) }) {
@@ -231,9 +231,9 @@ var (
 	fileVariables   = []string{"BASH_ENV", "PYTHONHOME"}
 )
 
-// variableReaches reports whether a variable makes programs come from the working
+// LoadsFromWorkingDir reports whether a variable makes programs come from the working
 // directory.
-func variableReaches(name, value string) bool {
+func LoadsFromWorkingDir(name, value string) bool {
 	switch {
 	case value == "":
 		return false
@@ -247,38 +247,38 @@ func variableReaches(name, value string) bool {
 	return false
 }
 
-// taming is what keeps a launcher from taking its program, or the settings
-// that name it, out of a working directory that may be a hostile clone.
-type taming struct {
-	args    []string
-	neutral bool // start it in a directory of ours instead
-	enter   bool // and let its shell enter the working directory afterwards
-	safe    bool // PYTHONSAFEPATH
+// Precautions keep a launcher from taking its program, or the settings that name it, out
+// of a working directory that may be a hostile clone.
+type Precautions struct {
+	Args     []string // of the program, with what is added to them
+	Neutral  bool     // it starts in an empty folder of the hub
+	Enter    bool     // its shell enters the working directory after the program is found
+	SafePath bool     // PYTHONSAFEPATH is set
 }
 
-// tame decides how a launcher is kept away from the working directory. prefix
-// is an empty directory of ours; shell, where it is not "", is a script shell
-// for npm that enters the working directory only after the program is found.
-func (prog Program) tame(args []string, prefix, shell string) (taming, error) {
-	t := taming{args: args}
+// Precautions decides how a launcher is kept away from the working directory. prefix is an
+// empty folder of the hub. shell is a script shell for npm that enters the working
+// directory only after the program is found; "" if there is none.
+func (prog Program) Precautions(args []string, prefix, shell string) (Precautions, error) {
+	p := Precautions{Args: args}
 	if prog.Local {
-		return t, nil
+		return p, nil
 	}
-	command, rest := innermost(prog.Command, args)
+	command, rest := Innermost(prog.Command, args)
 	inner := len(args) - len(rest)
-	name, l, _ := launcherOf(command)
-	t.safe = name != "python" || !runsScript(rest)
+	name, l, _ := LauncherOf(command)
+	p.SafePath = name != "python" || !RunsScript(rest)
 	r := reachOf(prog.Command, args, 0)
-	fixed := prog.Cwd != "" && !namesRoots(prog.Cwd) // the operator's own choice
-	upTo, npx := l.fetches(rest)
+	fixed := prog.Cwd != "" && !NamesRoots(prog.Cwd) // the operator's own choice
+	upTo, npx := l.Fetches(rest)
 	npx = npx && l.fetch.manager == npmFetch.manager
 	switch {
 	case !fixed && r.file != "":
-		return t, fmt.Errorf("%s would take %q from the working directory, which may be a project somebody else wrote; write an absolute path, set \"cwd\", or allow it with \"local\": true", r.by, r.file)
+		return p, fmt.Errorf("%s would take %q from the working directory, which may be a project somebody else wrote; write an absolute path, set \"cwd\", or allow it with \"local\": true", r.by, r.file)
 	case !fixed && r.tied:
-		return t, fmt.Errorf("%s would obey %s of the working directory, which may be a project somebody else wrote; name an absolute path in its arguments, set \"cwd\", or allow it with \"local\": true", r.by, r.implied)
+		return p, fmt.Errorf("%s would obey %s of the working directory, which may be a project somebody else wrote; name an absolute path in its arguments, set \"cwd\", or allow it with \"local\": true", r.by, r.implied)
 	case npx:
-		t.neutral, t.enter = true, shell != ""
+		p.Neutral, p.Enter = true, shell != ""
 		flags := []string{"--prefix", prefix}
 		if shell != "" {
 			flags = append(flags, "--script-shell", shell)
@@ -287,13 +287,13 @@ func (prog Program) tame(args []string, prefix, shell string) (taming, error) {
 		if upTo == 1 {
 			where++ // behind its subcommand, and before the line's own flags: the last of two counts
 		}
-		t.args = slices.Insert(slices.Clone(args), where, flags...)
+		p.Args = slices.Insert(slices.Clone(args), where, flags...)
 	case r.implied != "" && prog.Cwd == "":
-		t.neutral = true
+		p.Neutral = true
 	case r.implied != "" && !fixed:
-		return t, fmt.Errorf("%s would take its program or settings (%s) from %q, which may be a project somebody else wrote; remove \"cwd\", name a directory of your own, or allow it with \"local\": true", r.by, r.implied, prog.Cwd)
+		return p, fmt.Errorf("%s would take its program or settings (%s) from %q, which may be a project somebody else wrote; remove \"cwd\", name a directory of your own, or allow it with \"local\": true", r.by, r.implied, prog.Cwd)
 	}
-	return t, nil
+	return p, nil
 }
 
 // Doubt says what the program would, or may, take out of a working directory
@@ -303,10 +303,10 @@ func (prog Program) Doubt() string {
 	if prog.Local {
 		return ""
 	}
-	if _, err := prog.tame(prog.Args, "", ""); err != nil {
+	if _, err := prog.Precautions(prog.Args, "", ""); err != nil {
 		return err.Error()
 	}
-	if r := reachOf(prog.Command, prog.Args, 0); r.opaque != "" && (prog.Cwd == "" || namesRoots(prog.Cwd)) {
+	if r := reachOf(prog.Command, prog.Args, 0); r.opaque != "" && (prog.Cwd == "" || NamesRoots(prog.Cwd)) {
 		return fmt.Sprintf("it cannot be told what the text that %s is given takes from the working directory, which may be a project somebody else wrote; make the program the command, or set \"cwd\"; \"local\": true says that the project's own programs may run", r.by)
 	}
 	return ""
@@ -318,22 +318,22 @@ func (prog Program) Aside() string {
 	if prog.Local || prog.Cwd != "" {
 		return ""
 	}
-	command, rest := innermost(prog.Command, prog.Args)
-	_, l, ok := launcherOf(command)
-	if _, fetches := l.fetches(rest); !ok || fetches {
+	command, rest := Innermost(prog.Command, prog.Args)
+	_, l, ok := LauncherOf(command)
+	if _, fetches := l.Fetches(rest); !ok || fetches {
 		return ""
 	}
-	t, err := prog.tame(prog.Args, "", "")
-	if r := reachOf(prog.Command, prog.Args, 0); err == nil && t.neutral {
+	p, err := prog.Precautions(prog.Args, "", "")
+	if r := reachOf(prog.Command, prog.Args, 0); err == nil && p.Neutral {
 		return fmt.Sprintf("%s starts in an empty folder and not in the first root, because it would obey %s there, which may be a project somebody else wrote: relative paths do not start at the root", r.by, r.implied)
 	}
 	return ""
 }
 
-// runsScript reports whether python is given a script: then its first import
+// RunsScript reports whether python is given a script: then its first import
 // directory is the script's own, and the script may need it.
-func runsScript(args []string) bool {
-	at := programAt("python", args)
+func RunsScript(args []string) bool {
+	at := ProgramAt("python", args)
 	return at < len(args)
 }
 

@@ -1,4 +1,4 @@
-package launch
+package program
 
 import (
 	"reflect"
@@ -107,7 +107,7 @@ func TestPackage(t *testing.T) {
 		if got != c.specs || p.Pinned() != c.pinned {
 			t.Errorf("%s: %q, pinned %t", c.line, got, p.Pinned())
 		}
-		ran, _, args := prog.instead(prog.Args, &Installed{Command: "C"})
+		ran, _, args := prog.WithInstalled(prog.Args, &Installed{Command: "C"})
 		if line := strings.Join(append([]string{ran.Command}, args...), " "); line != c.run {
 			t.Errorf("%s: it runs %q, not %q", c.line, line, c.run)
 		}

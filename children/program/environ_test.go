@@ -1,4 +1,4 @@
-package launch
+package program
 
 import (
 	"fmt"
@@ -17,28 +17,28 @@ func TestInherited(t *testing.T) {
 		"AWS_SECRET_ACCESS_KEY=x", "GITHUB_TOKEN=x", "LD_PRELOAD=x", "NODE_OPTIONS=x", "PYTHONPATH=x", "MCPHUB_ROOTS=x", "Path=x", "home=x",
 		"GIT_SSH_COMMAND=ssh", "systemroot=C", "=C:=x", "broken",
 	}
-	e := inherited(environ, []string{"GIT_SSH_COMMAND"}, "linux")
+	e := Inherited(environ, []string{"GIT_SSH_COMMAND"}, "linux")
 	want := append(slices.Clone(environ[:20]), "GIT_SSH_COMMAND=ssh")
 	slices.Sort(want)
-	if got := e.list(); !slices.Equal(got, want) {
+	if got := e.List(); !slices.Equal(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
-	w := inherited([]string{"Path=C:\\x", "SystemRoot=C:\\w", "windir=C:\\w", "ComSpec=c", "Secret=x", "ProgramFiles(x86)=p"}, []string{"SECRET"}, "windows")
-	if got := strings.Join(w.list(), " "); got != `ComSpec=c Path=C:\x ProgramFiles(x86)=p Secret=x SystemRoot=C:\w windir=C:\w` {
+	w := Inherited([]string{"Path=C:\\x", "SystemRoot=C:\\w", "windir=C:\\w", "ComSpec=c", "Secret=x", "ProgramFiles(x86)=p"}, []string{"SECRET"}, "windows")
+	if got := strings.Join(w.List(), " "); got != `ComSpec=c Path=C:\x ProgramFiles(x86)=p Secret=x SystemRoot=C:\w windir=C:\w` {
 		t.Errorf("windows: %s", got)
 	}
-	if v, _ := w.get("PATH"); v != `C:\x` {
+	if v, _ := w.Get("PATH"); v != `C:\x` {
 		t.Errorf("PATH on Windows: %q", v)
 	}
-	w.set("PATH", "y")
-	if n := len(w.list()); n != 6 {
-		t.Errorf("one variable, two spellings: %q", w.list())
+	w.Set("PATH", "y")
+	if n := len(w.List()); n != 6 {
+		t.Errorf("one variable, two spellings: %q", w.List())
 	}
 }
 
 func TestRootsVariables(t *testing.T) {
-	e := newEnvironment("linux")
-	if file := e.setRoots(rootsAt("/a|One", "/b/two")); file != nil {
+	e := NewEnvironment("linux")
+	if file := e.SetRoots(rootsAt("/a|One", "/b/two")); file != nil {
 		t.Errorf("a file for little text: %s", file)
 	}
 	want := []string{
@@ -46,19 +46,19 @@ func TestRootsVariables(t *testing.T) {
 		`MCP_ROOTS_JSON=[{"uri":"file:///a","name":"One","path":"/a"},{"uri":"file:///b/two","name":"two","path":"/b/two"}]`,
 		"MCP_ROOTS_PATHS=/a\n/b/two",
 	}
-	if got := e.list(); !slices.Equal(got, want) {
+	if got := e.List(); !slices.Equal(got, want) {
 		t.Errorf("got %q", got)
 	}
 	var many []guard.Root
 	for i := range 1500 {
 		many = append(many, rootsAt(fmt.Sprintf("/a/rather/long/path/%d", i))...)
 	}
-	file := e.setRoots(many)
-	if got := e.list(); len(got) != 1 || got[0] != "MCP_ROOTS_COUNT=1500" || len(file) < 64<<10 {
+	file := e.SetRoots(many)
+	if got := e.List(); len(got) != 1 || got[0] != "MCP_ROOTS_COUNT=1500" || len(file) < 64<<10 {
 		t.Errorf("over 64 KiB: %.100q, file of %d", got, len(file))
 	}
-	e.setRoots(nil)
-	if v, ok := e.get("MCP_ROOTS_JSON"); !ok || v != "[]" {
+	e.SetRoots(nil)
+	if v, ok := e.Get("MCP_ROOTS_JSON"); !ok || v != "[]" {
 		t.Errorf("no roots: %q", v)
 	}
 }

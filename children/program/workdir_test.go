@@ -1,4 +1,4 @@
-package launch
+package program
 
 import (
 	"strings"
@@ -49,14 +49,14 @@ func TestSpellingsOfLaunchers(t *testing.T) {
 		if p, ok := prog.Package(); ok != (c.manager != "") || ok && (p.Manager != c.manager || p.Specs[0] != "pkg") {
 			t.Errorf("%s: fetched %t, %s %v", c.line, ok, p.Manager, p.Specs)
 		}
-		how, err := prog.tame(prog.Args, "/P", "/S")
+		how, err := prog.Precautions(prog.Args, "/P", "/S")
 		if (err != nil) != (c.args == "") {
 			t.Errorf("%s: %v", c.line, err)
-		} else if err == nil && (strings.Join(how.args, " ") != c.args || how.neutral != c.neutral) {
-			t.Errorf("%s: %v, neutral %t", c.line, how.args, how.neutral)
+		} else if err == nil && (strings.Join(how.Args, " ") != c.args || how.Neutral != c.neutral) {
+			t.Errorf("%s: %v, neutral %t", c.line, how.Args, how.Neutral)
 		}
 		prog.Cwd = "${root}" // then the folder may be somebody else's
-		if _, err := prog.tame(prog.Args, "/P", "/S"); c.neutral && c.manager != "npm" && err == nil {
+		if _, err := prog.Precautions(prog.Args, "/P", "/S"); c.neutral && c.manager != "npm" && err == nil {
 			t.Errorf("%s: it would obey files of a root", c.line)
 		}
 	}
@@ -233,7 +233,7 @@ func TestTame(t *testing.T) {
 		{name: "no launcher", command: "mcp-server-git", args: "x", wantArgs: "x", safe: true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, err := Program{Command: c.command, Cwd: c.cwd, Local: c.local}.tame(strings.Fields(c.args), "/P", "/S")
+			got, err := Program{Command: c.command, Cwd: c.cwd, Local: c.local}.Precautions(strings.Fields(c.args), "/P", "/S")
 			if c.err != "" {
 				if err == nil || !strings.Contains(err.Error(), c.err) {
 					t.Fatalf("error %v", err)
@@ -243,8 +243,8 @@ func TestTame(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if a := strings.Join(got.args, " "); a != c.wantArgs || got.neutral != c.neutral || got.enter != c.enter || got.safe != c.safe {
-				t.Errorf("got %q neutral=%t enter=%t safe=%t", a, got.neutral, got.enter, got.safe)
+			if a := strings.Join(got.Args, " "); a != c.wantArgs || got.Neutral != c.neutral || got.Enter != c.enter || got.SafePath != c.safe {
+				t.Errorf("got %q neutral=%t enter=%t safe=%t", a, got.Neutral, got.Enter, got.SafePath)
 			}
 		})
 	}

@@ -1,4 +1,4 @@
-package launch
+package program
 
 import (
 	"slices"
@@ -7,9 +7,9 @@ import (
 	"mcphub/children/entry"
 )
 
-// A launcher is a command that finds its program by its arguments (npx, uvx,
+// A Launcher is a command that finds its program by its arguments (npx, uvx,
 // node, sh), or by a file of the directory that it works in (make).
-type launcher struct {
+type Launcher struct {
 	sub    []string // subcommands that come first, one of them ("" where there may be none)
 	values []string // its own flags that take the next word
 	files  []string // likewise, and the word is a file, a folder or a module that it runs or obeys
@@ -36,7 +36,7 @@ type launcher struct {
 	fetch fetching // how the packages that it fetches are installed (packages.go)
 }
 
-var launchers = map[string]launcher{
+var launchers = map[string]Launcher{
 	"npx":     {fetch: npmFetch, implied: "node_modules", given: []string{"--prefix"}, values: []string{"-p", "--package", "-c", "--call", "--prefix", "-w", "--workspace", "--cache", "--registry", "--userconfig", "--script-shell", "--shell"}, files: []string{"--prefix"}},
 	"npm":     {fetch: npmFetch.only("exec", "x"), sub: []string{"exec", "x"}, values: []string{"-p", "--package", "-c", "--call", "--prefix", "--cache", "--registry"}, files: []string{"--prefix"}, implied: "package.json"},
 	"uvx":     {fetch: uvFetch, values: uvValues, files: uvFiles, specs: uvSpecs},
@@ -119,9 +119,10 @@ var (
 	composePlaces  = []string{"-f", "--file", "--project-directory"}
 )
 
-// launcherOf returns what is known of a command, under the name it is known by.
-func launcherOf(command string) (string, launcher, bool) {
-	name := baseName(command)
+// LauncherOf returns what is known of a command, and the name by which it is known: a
+// bash is a "sh".
+func LauncherOf(command string) (string, Launcher, bool) {
+	name := BaseName(command)
 	switch {
 	case strings.HasPrefix(name, "python"), name == "py", name == "pypy", name == "pypy3":
 		name = "python"
@@ -143,13 +144,13 @@ func launcherOf(command string) (string, launcher, bool) {
 }
 
 // takes reports whether a flag takes the next word.
-func (l *launcher) takes(flag string) bool {
+func (l *Launcher) takes(flag string) bool {
 	return slices.Contains(l.values, flag) || slices.Contains(l.files, flag) || slices.Contains(l.lists, flag) || slices.Contains(l.specs, flag)
 }
 
-// fetches reports whether the arguments have the launcher fetch a package, and how many
-// of them come up to the subcommand that says so, with it.
-func (l *launcher) fetches(args []string) (upTo int, ok bool) {
+// Fetches reports whether the launcher fetches a package with these arguments. upTo is the
+// number of arguments up to and including the subcommand that says so.
+func (l *Launcher) Fetches(args []string) (upTo int, ok bool) {
 	if l.fetch.manager == "" || len(l.fetch.sub) == 0 {
 		return 0, l.fetch.manager != ""
 	}
@@ -164,32 +165,32 @@ func (l *launcher) fetches(args []string) (upTo int, ok bool) {
 	return 0, false
 }
 
-// isCode reports whether text to run follows a flag; letters may be put together
+// IsCode reports whether text to run follows a flag; letters may be put together
 // (bash -lc TEXT).
-func (l *launcher) isCode(flag string) bool {
+func (l *Launcher) IsCode(flag string) bool {
 	return slices.Contains(l.code, flag) ||
 		slices.Contains(l.code, "-c") && len(flag) > 2 && flag[0] == '-' && flag[1] != '-' && strings.Contains(flag, "c") && strings.Trim(flag[1:], "abcefhiklmnprstuvx") == ""
 }
 
-// programAt returns where among the arguments of a launcher the program's
-// name or script stands; -1 where the command is no launcher, len(args) where
-// there is none.
-func programAt(command string, args []string) int {
-	at, _ := launcherWords(command, args)
+// ProgramAt returns the index of the argument of a launcher that names the program or the
+// script. It is -1 if the command is no launcher, and len(args) if no argument names one.
+func ProgramAt(command string, args []string) int {
+	at, _ := LauncherWords(command, args)
 	return at
 }
 
-// launcherWords is programAt, and where the launcher's own words end, with the program:
-// what follows is the program's, also where a module or a text is run in place of one.
-func launcherWords(command string, args []string) (program, end int) {
+// LauncherWords returns what ProgramAt does, and the index of the first argument that is
+// the program's own. The second also counts where a module or a text is run instead of a
+// program.
+func LauncherWords(command string, args []string) (program, end int) {
 	at := unwrap(command, args)
 	if at > 0 {
-		if inner, end := launcherWords(args[at-1], args[at:]); inner >= 0 {
+		if inner, end := LauncherWords(args[at-1], args[at:]); inner >= 0 {
 			return at + inner, at + end
 		}
 		return at - 1, at
 	}
-	_, l, ok := launcherOf(command)
+	_, l, ok := LauncherOf(command)
 	if !ok {
 		return -1, 0
 	}
@@ -200,7 +201,7 @@ func launcherWords(command string, args []string) (program, end int) {
 		switch {
 		case a == "--":
 			return i + 1, most(i + 2)
-		case slices.Contains(l.ends, a), l.isCode(a):
+		case slices.Contains(l.ends, a), l.IsCode(a):
 			return none, most(i + 2)
 		case slices.Contains(l.runs, a):
 			return most(i + 1), most(i + 2)
@@ -222,9 +223,9 @@ func launcherWords(command string, args []string) (program, end int) {
 	return none, none
 }
 
-// innermost is the command that is left when all that wraps it is taken away, with its
-// arguments.
-func innermost(command string, args []string) (inner string, rest []string) {
+// Innermost returns the command within all that wrap it, with its arguments: of "timeout 5
+// npx x" it is npx.
+func Innermost(command string, args []string) (inner string, rest []string) {
 	for at := unwrap(command, args); at > 0; at = unwrap(command, args) {
 		command, args = args[at-1], args[at:]
 	}
@@ -234,20 +235,20 @@ func innermost(command string, args []string) (inner string, rest []string) {
 // unwrap returns where the arguments of the inner command begin of "env A=b npx
 // ...", or of "cmd /c npx ...", as configurations for Windows write it; 0 for none.
 func unwrap(command string, args []string) int {
-	if baseName(command) == "cmd" {
+	if BaseName(command) == "cmd" {
 		if len(args) > 1 && strings.EqualFold(args[0], "/c") {
 			return 2
 		}
 		return 0
 	}
-	name, l, _ := launcherOf(command)
+	name, l, _ := LauncherOf(command)
 	if !l.wraps {
 		return 0
 	}
 	for i := 0; i < len(args); i++ {
 		a := args[i]
 		switch {
-		case l.isCode(a):
+		case l.IsCode(a):
 			return 0
 		case strings.HasPrefix(a, "-"):
 			if l.takes(a) {
@@ -263,10 +264,10 @@ func unwrap(command string, args []string) int {
 	return 0
 }
 
-// moduleOf is the module that python runs; "" for none.
-func moduleOf(args []string) string {
+// ModuleOf returns the module that python runs by -m; "" for none.
+func ModuleOf(args []string) string {
 	at := slices.Index(args, "-m")
-	if at < 0 || at+1 >= len(args) || programAt("python", args[:at+1]) < at {
+	if at < 0 || at+1 >= len(args) || ProgramAt("python", args[:at+1]) < at {
 		return ""
 	}
 	return args[at+1]
@@ -275,7 +276,7 @@ func moduleOf(args []string) string {
 // roles tells what each argument of a command line is to what reads it.
 func roles(command string, args []string) []entry.Role {
 	out := make([]entry.Role, len(args))
-	name, l, known := launcherOf(command)
+	name, l, known := LauncherOf(command)
 	if at := unwrap(command, args); at > 0 {
 		l.roles(name, args[:at-1], out)
 		for i := range at - 1 {
@@ -289,24 +290,24 @@ func roles(command string, args []string) []entry.Role {
 	}
 	if !known {
 		if i := slices.Index(args, "--") + 1; i > 0 && i < len(args) { // op run -- npx ...
-			if _, _, known := launcherOf(args[i]); known {
+			if _, _, known := LauncherOf(args[i]); known {
 				out[i] = entry.Runs
 				copy(out[i+1:], roles(args[i], args[i+1:]))
 			}
 		}
 		return out
 	}
-	at := programAt(command, args)
+	at := ProgramAt(command, args)
 	l.roles(name, args[:min(at, len(args))], out)
 	if at >= len(args) {
 		return out
 	}
 	out[at] = entry.Runs
-	if _, fetches := l.fetches(args); fetches || l.fetch.manager != "" {
+	if _, fetches := l.Fetches(args); fetches || l.fetch.manager != "" {
 		if out[at] = entry.Void; namesPath(args[at]) {
 			out[at] = entry.Runs
 		}
-		if inner, _, known := launcherOf(withoutVersion(args[at])); known {
+		if inner, _, known := LauncherOf(WithoutVersion(args[at])); known {
 			copy(out[at+1:], roles(inner, args[at+1:])) // npx tsx FILE
 		}
 	}
@@ -314,14 +315,14 @@ func roles(command string, args []string) []entry.Role {
 }
 
 // roles tells what the arguments before the program are.
-func (l *launcher) roles(name string, args []string, out []entry.Role) {
+func (l *Launcher) roles(name string, args []string, out []entry.Role) {
 	for i := 0; i < len(args); i++ {
 		flag, value, joined := strings.Cut(args[i], "=")
 		role := entry.Own
 		switch {
-		case l.isCode(flag) && (name == "sh" || name == "env"):
+		case l.IsCode(flag) && (name == "sh" || name == "env"):
 			role = entry.Text
-		case l.isCode(flag):
+		case l.IsCode(flag):
 			role = entry.Void
 		case slices.Contains(l.files, flag):
 			role = entry.Runs

@@ -1,4 +1,4 @@
-package launch
+package program
 
 import (
 	"errors"
@@ -59,7 +59,7 @@ func TestRewriteArgs(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			prog := Program{Command: c.command, Args: strings.Fields(c.args), Rewrite: c.mode}
 			before := slices.Clone(prog.Args)
-			if got := strings.Join(prog.rewrittenArgs(c.paths), " "); got != c.want {
+			if got := strings.Join(prog.RewrittenArgs(c.paths), " "); got != c.want {
 				t.Errorf("got  %s\nwant %s", got, c.want)
 			}
 			if !slices.Equal(before, prog.Args) {
@@ -90,7 +90,7 @@ func TestExpand(t *testing.T) {
 		{"expanded once", rootsAt("/x/${root:One}", "/a|One"), []string{"${root}"}, []string{"/x/${root:One}"}, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, err := expander{roots: c.roots}.args(c.args)
+			got, err := Expander{Roots: c.roots}.Args(c.args)
 			if c.err == "" && err != nil || c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)) {
 				t.Fatalf("error %v, want %q", err, c.err)
 			}

@@ -1,4 +1,4 @@
-package launch
+package program
 
 import (
 	"path/filepath"
@@ -54,8 +54,8 @@ type Package struct {
 	dashes   int // the word -- that is not the server's; 0: there is none
 }
 
-// Package tells what the program's launcher fetches. ok is false where the program is
-// no launcher, and where its line says something that is not understood.
+// Package returns what the program's launcher fetches. ok is false if the program is no
+// launcher, or if its command line says something that is not understood.
 func (prog Program) Package() (p Package, ok bool) {
 	command, args := prog.Command, prog.Args
 	for at := unwrap(command, args); at > 0; at = unwrap(command, args) {
@@ -64,8 +64,8 @@ func (prog Program) Package() (p Package, ok bool) {
 		}
 		command, args, p.from = args[at-1], args[at:], p.from+at
 	}
-	name, l, known := launcherOf(command)
-	at := programAt(command, args)
+	name, l, known := LauncherOf(command)
+	at := ProgramAt(command, args)
 	if !known || l.fetch.manager == "" || at >= len(args) {
 		return p, false
 	}
@@ -91,7 +91,7 @@ func (prog Program) Package() (p Package, ok bool) {
 // wrapped takes in what a command does that starts the launcher; false where that
 // cannot be told.
 func (p *Package) wrapped(command string, args []string) bool {
-	name, _, _ := launcherOf(command)
+	name, _, _ := LauncherOf(command)
 	switch name {
 	case "sudo", "":
 		return false
@@ -108,11 +108,11 @@ func (p *Package) wrapped(command string, args []string) bool {
 		}
 		return true
 	}
-	return baseName(command) != "cmd"
+	return BaseName(command) != "cmd"
 }
 
 // flags reads what stands before the program.
-func (p *Package) flags(l *launcher, args []string) bool {
+func (p *Package) flags(l *Launcher, args []string) bool {
 	f := &l.fetch
 	for i := 0; i < len(args); i++ {
 		flag, value, joined := strings.Cut(args[i], "=")
@@ -138,7 +138,7 @@ func (p *Package) flags(l *launcher, args []string) bool {
 			return false
 		}
 	}
-	_, fetches := l.fetches(args)
+	_, fetches := l.Fetches(args)
 	return fetches
 }
 
@@ -160,7 +160,7 @@ func (p *Package) divide(rest []string) bool {
 // unclear reports a word that names a place on this machine, or is known only when the
 // server starts.
 func unclear(word string) bool {
-	return namesPath(word) || strings.HasPrefix(word, "file:") || namesRoots(word) || reference.Has(word) || strings.ContainsAny(word, "\x00\n")
+	return namesPath(word) || strings.HasPrefix(word, "file:") || NamesRoots(word) || reference.Has(word) || strings.ContainsAny(word, "\x00\n")
 }
 
 // Versions that are written out: of npm's registry, of Python's, and of a commit.
@@ -192,14 +192,14 @@ type Installed struct {
 	Neutral bool     // what runs it obeys files of the directory that it starts in
 }
 
-// holds reports whether a file is part of the copy.
-func (in *Installed) holds(path string) bool {
+// Holds reports whether a file is part of the copy.
+func (in *Installed) Holds(path string) bool {
 	return in != nil && in.Dir != "" && sandbox.Holds(in.Dir, path)
 }
 
-// instead is the program and its arguments with the copy in place of the launcher, and
-// of all that the launcher is told, and the package that it was told.
-func (prog Program) instead(args []string, in *Installed) (ran Program, fetched string, rest []string) {
+// WithInstalled returns the program and its arguments with an installed copy in place of the
+// launcher and its arguments. fetched is the package that the launcher was to fetch.
+func (prog Program) WithInstalled(args []string, in *Installed) (ran Program, fetched string, rest []string) {
 	p, ok := prog.Package()
 	if !ok {
 		return prog, "", args
@@ -214,8 +214,8 @@ func (prog Program) instead(args []string, in *Installed) (ran Program, fetched 
 	return prog, p.Specs[0], line[1:]
 }
 
-// withoutVersion is the name of a package of npm or PyPI.
-func withoutVersion(spec string) string {
+// WithoutVersion returns the name of a package of npm or PyPI without its version.
+func WithoutVersion(spec string) string {
 	spec = strings.TrimPrefix(spec, "npm:")
 	if i := strings.IndexAny(spec[min(1, len(spec)):], "@=<>~!["); i >= 0 {
 		return spec[:i+1]

@@ -1,4 +1,4 @@
-package launch
+package program
 
 import (
 	"encoding/json"
@@ -45,76 +45,83 @@ func passes(name, goos string) bool {
 	return strings.HasPrefix(name, "LC_") || strings.HasPrefix(name, "XDG_") || strings.HasPrefix(name, "SSL_CERT_")
 }
 
-// environment is a set of variables that keeps their order and, on Windows,
-// treats names that differ in case as one.
-type environment struct {
+// An Environment is the variables of a child. On Windows names that differ only in case
+// are the same variable.
+type Environment struct {
 	goos   string
 	names  []string
 	values map[string]string
 }
 
-func newEnvironment(goos string) *environment {
-	return &environment{goos: goos, values: map[string]string{}}
+// NewEnvironment returns an empty environment for an operating system, as runtime.GOOS
+// names it.
+func NewEnvironment(goos string) *Environment {
+	return &Environment{goos: goos, values: map[string]string{}}
 }
 
-func (e *environment) key(name string) string {
+// Key is the form of a name by which variables are compared.
+func (e *Environment) Key(name string) string {
 	if e.goos == "windows" {
 		return strings.ToUpper(name)
 	}
 	return name
 }
 
-func (e *environment) set(name, value string) {
-	k := e.key(name)
+// Set gives a variable a value.
+func (e *Environment) Set(name, value string) {
+	k := e.Key(name)
 	if _, ok := e.values[k]; !ok {
 		e.names = append(e.names, name)
 	}
 	e.values[k] = value
 }
 
-func (e *environment) get(name string) (string, bool) {
-	v, ok := e.values[e.key(name)]
+// Get returns the value of a variable, and whether it is set.
+func (e *Environment) Get(name string) (string, bool) {
+	v, ok := e.values[e.Key(name)]
 	return v, ok
 }
 
-func (e *environment) unset(name string) {
-	k := e.key(name)
+// Unset removes a variable.
+func (e *Environment) Unset(name string) {
+	k := e.Key(name)
 	delete(e.values, k)
-	e.names = slices.DeleteFunc(e.names, func(n string) bool { return e.key(n) == k })
+	e.names = slices.DeleteFunc(e.names, func(n string) bool { return e.Key(n) == k })
 }
 
-// Names are the names of the variables, as they were set first.
-func (e *environment) Names() []string { return e.names }
+// Names returns the names of the variables in the order in which they were set.
+func (e *Environment) Names() []string { return e.names }
 
-// list returns NAME=value, sorted by name.
-func (e *environment) list() []string {
+// List returns NAME=value, sorted by name.
+func (e *Environment) List() []string {
 	names := slices.Sorted(slices.Values(e.names))
 	out := make([]string, 0, len(names))
 	for _, n := range names {
-		out = append(out, n+"="+e.values[e.key(n)])
+		out = append(out, n+"="+e.values[e.Key(n)])
 	}
 	return out
 }
 
-// inherited takes from the hub's environment what a child gets.
-func inherited(environ []string, more []string, goos string) *environment {
-	e := newEnvironment(goos)
+// Inherited returns the variables of the hub's environment that a child gets: those that
+// every child gets, and those that more names.
+func Inherited(environ []string, more []string, goos string) *Environment {
+	e := NewEnvironment(goos)
 	for _, kv := range environ {
 		name, value, ok := strings.Cut(kv, "=")
 		if !ok || name == "" {
 			continue
 		}
-		asked := slices.ContainsFunc(more, func(n string) bool { return e.key(n) == e.key(name) })
+		asked := slices.ContainsFunc(more, func(n string) bool { return e.Key(n) == e.Key(name) })
 		if asked || passes(name, goos) {
-			e.set(name, value)
+			e.Set(name, value)
 		}
 	}
 	return e
 }
 
-// setRoots sets MCP_ROOTS_*. Where the texts are too long for the
-// environment it returns what a file, named by MCP_ROOTS_FILE, must hold.
-func (e *environment) setRoots(roots []guard.Root) (file []byte) {
+// SetRoots sets MCP_ROOTS_*. If the texts are too long for the
+// environment, it returns what a file, named by MCP_ROOTS_FILE, must hold.
+func (e *Environment) SetRoots(roots []guard.Root) (file []byte) {
 	type root struct {
 		URI  string `json:"uri"`
 		Name string `json:"name"`
@@ -130,18 +137,18 @@ func (e *environment) setRoots(roots []guard.Root) (file []byte) {
 	}
 	paths := strings.Join(RootPaths(roots), "\n")
 	for _, n := range []string{"MCP_ROOTS_JSON", "MCP_ROOTS_PATHS", "MCP_ROOTS_FILE"} {
-		e.unset(n)
+		e.Unset(n)
 	}
-	e.set("MCP_ROOTS_COUNT", strconv.Itoa(len(roots)))
+	e.Set("MCP_ROOTS_COUNT", strconv.Itoa(len(roots)))
 	if len(text) > maxRootsText || len(paths) > maxRootsText {
 		return text
 	}
-	e.set("MCP_ROOTS_JSON", string(text))
-	e.set("MCP_ROOTS_PATHS", paths)
+	e.Set("MCP_ROOTS_JSON", string(text))
+	e.Set("MCP_ROOTS_PATHS", paths)
 	return nil
 }
 
-// VariableNames are the names of the variables of an environment, for status.
+// VariableNames returns the names of variables that are written NAME=value.
 func VariableNames(env []string) []string {
 	out := make([]string, 0, len(env))
 	for _, kv := range env {

@@ -1,4 +1,4 @@
-package launch
+package program
 
 import (
 	"fmt"
@@ -19,9 +19,9 @@ const (
 // arguments are directories.
 var filesystemNames = []string{"filesystem-server", "mcp-server-filesystem"}
 
-// baseName returns the last part of a command or script, whichever separator
+// BaseName returns the last part of a command or script, whichever separator
 // it is written with, without the endings of programs and scripts, lower case.
-func baseName(command string) string {
+func BaseName(command string) string {
 	b := path.Base(strings.ReplaceAll(command, `\`, "/"))
 	low := strings.ToLower(b)
 	for _, ext := range []string{".exe", ".cmd", ".bat", ".ps1", ".js", ".mjs", ".cjs", ".ts", ".py", ".sh"} {
@@ -58,7 +58,7 @@ func isFilesystemName(word string) bool {
 			return false
 		}
 	}
-	base := baseName(word)
+	base := BaseName(word)
 	if i := strings.IndexAny(base, "@=<>~"); i > 0 {
 		base = base[:i]
 	}
@@ -68,7 +68,7 @@ func isFilesystemName(word string) bool {
 // isContainer reports whether the command runs its program somewhere with
 // other paths.
 func isContainer(command string) bool {
-	switch baseName(command) {
+	switch BaseName(command) {
 	case "docker", "podman", "nerdctl":
 		return true
 	}
@@ -91,7 +91,7 @@ func recognise(prog Program) (after int, ok bool) {
 			last = i
 		}
 	}
-	at := programAt(prog.Command, prog.Args)
+	at := ProgramAt(prog.Command, prog.Args)
 	switch {
 	case at < 0 && isFilesystemName(prog.Command):
 		return -1, true
@@ -115,10 +115,10 @@ func (prog Program) Official() bool {
 	})
 }
 
-// rewritesArgs reports whether directory arguments of the child are replaced
+// RewritesArgs reports whether directory arguments of the child are replaced
 // by root paths. Arguments that name ${roots} themselves say better where.
-func (prog Program) rewritesArgs() bool {
-	if isContainer(prog.Command) || slices.ContainsFunc(prog.Args, namesRoots) {
+func (prog Program) RewritesArgs() bool {
+	if isContainer(prog.Command) || slices.ContainsFunc(prog.Args, NamesRoots) {
 		return false
 	}
 	switch prog.Rewrite {
@@ -131,17 +131,17 @@ func (prog Program) rewritesArgs() bool {
 	return false
 }
 
-// rewrittenArgs returns the arguments with the directories replaced by paths:
+// RewrittenArgs returns the arguments with the directories replaced by paths:
 // in place of the first directory, at the end where there was none. Flags and
 // their values, and everything up to the program's name, stay. Without paths
 // the configured arguments stand.
-func (prog Program) rewrittenArgs(paths []string) []string {
-	if !prog.rewritesArgs() || len(paths) == 0 {
+func (prog Program) RewrittenArgs(paths []string) []string {
+	if !prog.RewritesArgs() || len(paths) == 0 {
 		return slices.Clone(prog.Args)
 	}
 	after, known := recognise(prog)
 	if !known {
-		after = programAt(prog.Command, prog.Args)
+		after = ProgramAt(prog.Command, prog.Args)
 	}
 	out := slices.Clone(prog.Args[:min(after+1, len(prog.Args))])
 	placed := false
@@ -214,10 +214,10 @@ func looksLikePath(arg string) bool {
 	return arg == "." || arg == ".." || strings.HasPrefix(arg, "~") || strings.ContainsAny(arg, `/\`)
 }
 
-// expander replaces ${roots}, ${root} and ${root:NAME}.
-type expander struct {
-	roots []guard.Root
-	list  string // between the roots where several must be one string
+// An Expander replaces ${roots}, ${root} and ${root:NAME}.
+type Expander struct {
+	Roots     []guard.Root
+	Separator string // between the roots where several must be one string
 }
 
 // A MissingRootError says that a placeholder has nothing to stand for.
@@ -233,13 +233,13 @@ func (e *MissingRootError) Error() string {
 // NoRoot reports whether that is because no root is known at all.
 func (e *MissingRootError) NoRoot() bool { return e.known == "" }
 
-func (x expander) named(name string) (string, bool) {
-	for _, r := range x.roots {
+func (x Expander) named(name string) (string, bool) {
+	for _, r := range x.Roots {
 		if r.Name == name {
 			return r.Path, true
 		}
 	}
-	for _, r := range x.roots {
+	for _, r := range x.Roots {
 		if path.Base(strings.ReplaceAll(r.Path, `\`, "/")) == name {
 			return r.Path, true
 		}
@@ -247,20 +247,20 @@ func (x expander) named(name string) (string, bool) {
 	return "", false
 }
 
-func (x expander) names() string {
+func (x Expander) names() string {
 	var names []string
-	for _, r := range x.roots {
+	for _, r := range x.Roots {
 		names = append(names, fmt.Sprintf("%q", rootName(r)))
 	}
 	return strings.Join(names, ", ")
 }
 
-// text expands a string into one string; ${roots} are joined.
-func (x expander) text(s string) (string, error) {
-	return x.expand(s, strings.Join(RootPaths(x.roots), x.list))
+// Text expands a string into one string: ${roots} is all roots with Separator between them.
+func (x Expander) Text(s string) (string, error) {
+	return x.Expand(s, strings.Join(RootPaths(x.Roots), x.Separator))
 }
 
-// holds reports whether s has a placeholder that is not escaped ("$${root}" is
+// Holds reports whether s has a placeholder that is not escaped ("$${root}" is
 // the text "${root}").
 func holds(s, placeholder string) bool {
 	for {
@@ -275,9 +275,10 @@ func holds(s, placeholder string) bool {
 	}
 }
 
-// expand reads s once from left to right, so that a root's own path is never
-// expanded again. What is escaped loses its first "$" and nothing else.
-func (x expander) expand(s, roots string) (string, error) {
+// Expand replaces the placeholders of s; roots stands for ${roots}. It reads s once from
+// left to right, so that a root's own path is never expanded again. What is escaped loses
+// its first "$" and nothing else.
+func (x Expander) Expand(s, roots string) (string, error) {
 	var out strings.Builder
 	for {
 		i := strings.Index(s, "${root")
@@ -310,13 +311,13 @@ func (x expander) expand(s, roots string) (string, error) {
 	}
 }
 
-func (x expander) value(mark, roots string) (string, error) {
+func (x Expander) value(mark, roots string) (string, error) {
 	name, named := strings.CutPrefix(mark, "${root:")
 	switch {
 	case mark == "${roots}":
 		return roots, nil
-	case mark == "${root}" && len(x.roots) > 0:
-		return x.roots[0].Path, nil
+	case mark == "${root}" && len(x.Roots) > 0:
+		return x.Roots[0].Path, nil
 	case mark == "${root}":
 		return "", &MissingRootError{placeholder: mark}
 	case named:
@@ -328,16 +329,16 @@ func (x expander) value(mark, roots string) (string, error) {
 	return mark, nil // ${rootless}: not ours
 }
 
-// args expands arguments; one with ${roots} becomes one argument a root.
-func (x expander) args(in []string) ([]string, error) {
+// Args expands arguments. One with ${roots} becomes one argument for each root.
+func (x Expander) Args(in []string) ([]string, error) {
 	var out []string
 	for _, a := range in {
 		each := []string{""}
 		if holds(a, "${roots}") {
-			each = RootPaths(x.roots)
+			each = RootPaths(x.Roots)
 		}
 		for _, p := range each {
-			v, err := x.expand(a, p)
+			v, err := x.Expand(a, p)
 			if err != nil {
 				return nil, err
 			}
@@ -347,7 +348,7 @@ func (x expander) args(in []string) ([]string, error) {
 	return out, nil
 }
 
-// RootPaths are the paths of roots.
+// RootPaths returns the paths of roots.
 func RootPaths(roots []guard.Root) []string {
 	out := make([]string, 0, len(roots))
 	for _, r := range roots {

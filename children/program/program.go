@@ -1,4 +1,4 @@
-package launch
+package program
 
 import (
 	"crypto/sha256"
@@ -57,11 +57,11 @@ func (prog Program) NeedsRoots() bool { return prog.Sandbox.Confines() || prog.G
 
 // GivenRoots reports whether its arguments, cwd or environment are given root paths.
 func (prog Program) GivenRoots() bool {
-	if prog.rewritesArgs() || namesRoots(prog.Cwd) || namesRoots(prog.EnvFile) || prog.ArgsNameRoots() {
+	if prog.RewritesArgs() || NamesRoots(prog.Cwd) || NamesRoots(prog.EnvFile) || prog.ArgsNameRoots() {
 		return true
 	}
 	for _, v := range prog.Env {
-		if namesRoots(v) {
+		if NamesRoots(v) {
 			return true
 		}
 	}
@@ -69,19 +69,21 @@ func (prog Program) GivenRoots() bool {
 }
 
 // ArgsNameRoots reports whether an argument holds a placeholder for roots.
-func (prog Program) ArgsNameRoots() bool { return slices.ContainsFunc(prog.Args, namesRoots) }
+func (prog Program) ArgsNameRoots() bool { return slices.ContainsFunc(prog.Args, NamesRoots) }
 
-func namesRoots(s string) bool {
+// NamesRoots reports whether a text holds a placeholder for roots.
+func NamesRoots(s string) bool {
 	return holds(s, "${roots}") || holds(s, "${root}") || holds(s, "${root:")
 }
 
-// named are the names of an entry. What roots replace or fill in is none.
-func (prog Program) named(home string) []entry.Name {
+// Names returns the paths that the entry names. A directory that roots replace is none of
+// them.
+func (prog Program) Names(home string) []entry.Name {
 	e := entry.Entry{Command: prog.Command, Args: prog.Args, Env: prog.Env, Cwd: prog.Cwd, Home: home, Roles: roles}
-	if prog.rewritesArgs() {
+	if prog.RewritesArgs() {
 		after, known := recognise(prog)
 		if !known {
-			after = programAt(prog.Command, prog.Args)
+			after = ProgramAt(prog.Command, prog.Args)
 		}
 		words := splitWords(prog.Args[min(after+1, len(prog.Args)):])
 		e.Void = func(arg int) bool {
@@ -92,13 +94,14 @@ func (prog Program) named(home string) []entry.Name {
 	return entry.Names(&e)
 }
 
-// Reads reports whether an entry lets its program read a file.
+// Reads reports whether the entry opens a file to its program for reading.
 func (prog Program) Reads(path string) bool {
 	return slices.ContainsFunc(prog.Sandbox.Read, func(dir string) bool { return sandbox.Holds(dir, path) })
 }
 
-// digest is that of what an entry names.
-func (prog Program) digest() string {
+// Digest returns a digest of what the entry names. It changes when the entry may name other
+// paths.
+func (prog Program) Digest() string {
 	sum := sha256.New()
 	for _, part := range [][]string{{"2", prog.Command, prog.Cwd, prog.EnvFile}, prog.Args, prog.Sandbox.Read, prog.Sandbox.Write, {prog.Sandbox.Mode.String()}} {
 		fmt.Fprintf(sum, "%q", part)

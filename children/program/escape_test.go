@@ -1,4 +1,4 @@
-package launch
+package program
 
 import (
 	"slices"
@@ -8,10 +8,10 @@ import (
 )
 
 func TestEscapedPlaceholdersAreText(t *testing.T) {
-	x := expander{roots: []guard.Root{{Path: "/a"}, {Path: "/b"}}, list: ":"}
+	x := Expander{Roots: []guard.Root{{Path: "/a"}, {Path: "/b"}}, Separator: ":"}
 	in := []string{"$${root}", "x$${roots}y", "$${root}${root}", "${roots}", "$$${root}", "${roots"}
 	want := []string{"${root}", "x${roots}y", "${root}/a", "/a", "/b", "$${root}", "${roots"}
-	got, err := x.args(in)
+	got, err := x.Args(in)
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("got %q, %v; want %q", got, err, want)
 	}

@@ -1,0 +1,21 @@
+// Package program reads what an entry of hub.json says of the process to start: its
+// command line and its environment.
+//
+// A [Program] is that entry. Its command is often a launcher (npx, uvx, node, sh, make),
+// which finds the program by its arguments. [LauncherOf] has what is known of each.
+// [ProgramAt] and [Innermost] find the program on the command line, [Program.Package] the
+// package that the launcher fetches, and [Program.Names] the paths that the entry names.
+//
+// Roots stand in arguments and variables for ${roots}, ${root} and ${root:NAME}
+// ([Expander]), and take the place of the directories in the arguments of filesystem-like
+// servers ([Program.RewrittenArgs]).
+//
+// The working directory may be somebody else's clone. [Program.Precautions] says how the
+// launcher starts so that it takes no program out of it. [Program.Doubt] says of what
+// that cannot be told.
+//
+// The package knows no [Environment] but the one it is given. It looks for no file, with
+// one exception: of a command that is named like a filesystem server it follows the links,
+// to see whose package it lies in. It has no state, and its functions may be called by
+// any goroutine.
+package program
