@@ -87,7 +87,7 @@ func plainFrame(frame []byte, strict bool, m *Message) bool {
 		if i < 0 {
 			return false
 		}
-		bit, err := m.set(string(name), frame[at:i])
+		bit, err := m.set(name, frame[at:i])
 		if err != nil || bit&expected == 0 || seen&bit != 0 {
 			return false
 		}

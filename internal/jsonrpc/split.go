@@ -263,7 +263,7 @@ func (s *splitter) member(name string, frame []byte, m *Message, seen *memberSet
 	if err != nil {
 		return err
 	}
-	bit, bad := m.set(name, v)
+	bit, bad := m.set([]byte(name), v)
 	seen.add(bit, name)
 	seen.check(bad)
 	return nil
@@ -271,8 +271,8 @@ func (s *splitter) member(name string, frame []byte, m *Message, seen *memberSet
 
 // set enters a member of the envelope, and tells which it is and what is wrong with its
 // value. bit is 0 for a name that the envelope does not have.
-func (m *Message) set(name string, value []byte) (bit uint8, bad error) {
-	switch name {
+func (m *Message) set(name, value []byte) (bit uint8, bad error) {
+	switch string(name) {
 	case "jsonrpc":
 		if string(value) != `"2.0"` {
 			bad = shapeError(`jsonrpc must be "2.0"`)
