@@ -78,7 +78,7 @@ type target interface {
 	edits(s *Session, v *validate.Verdict) []jsonrpc.Edit
 	// settle takes in the answer; drop ends its progress.
 	settle(ctx context.Context, s *Session, lease *children.Lease, a jsonrpc.Answer, drop func()) jsonrpc.Answer
-	// deny is the answer where it was judged, and refuse where it was not, or the
+	// deny is the answer where it was judged, and fail where it was not, or the
 	// child did not answer.
 	deny(att *attempt) jsonrpc.Answer
 	fail(ctx context.Context, err error) jsonrpc.Answer

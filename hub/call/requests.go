@@ -47,7 +47,7 @@ func (s *Session) Relay(ctx context.Context, lease *children.Lease, m *jsonrpc.M
 	return from.Answer(lease, m.Method, resp), nil
 }
 
-// track notes that a request, judged by j or not at all, is with a child until back
+// track notes that a request, judged by att or not at all, is with a child until back
 // is called with what became of it. The context is for Lease.Call.
 func (s *Session) track(ctx context.Context, t *Request, lease *children.Lease, att *attempt) (_ context.Context, back func(err error)) {
 	t.Key, t.Client = lease.Instance(), OnBehalf{s.ClientOf(ctx), att}

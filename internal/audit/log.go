@@ -269,7 +269,7 @@ func (l *Log) Commit(ctx context.Context) error {
 	}
 }
 
-// write is append for lines of the log itself.
+// write adds a line of the log itself.
 func (l *Log) write(kind string, body func(line) line) error {
 	l.mu.Lock()
 	if err := l.room(); err != nil {
