@@ -79,7 +79,7 @@ func confine(prog program.Program, env *program.Environment, l *Launch, h Machin
 	p := &sandbox.Profile{Network: s.Network, Sockets: s.Sockets.Or(k != nil && k.sockets), Attributes: s.Mode == sandbox.Required, Except: h.memory.closed()}
 	c.Refuse = s.Refuse.Or(k != nil && k.state)
 	h.shares = shares{memory: p.Sockets, terminals: k != nil && k.terminals}
-	missing, cannot := false, cmp.Or(prog.Unheld(c.Kernel), unheldFile(h.wayOf(l.Command)))
+	missing, cannot := false, cmp.Or(prog.Unheld(c.Kernel), unheldFile(l.Command))
 	switch {
 	case cannot != "":
 		serious = []string{cannot}
@@ -116,9 +116,11 @@ func confine(prog program.Program, env *program.Environment, l *Launch, h Machin
 		}
 		p.Rules = o.rules
 		p.Watch(o.watched)
+		later := *n // when the child runs
+		later.h.looks, later.h.isDir, later.h.real = nil, isDir, RealPath
 		c.Report.Never = func(path string) string {
-			w := wayIn(nil, path) // the child runs by then
-			return n.never(path, &w)
+			w := later.h.wayOf(path)
+			return later.never(path, &w)
 		}
 		for _, r := range p.Around() {
 			less = append(less, fmt.Sprintf("%s is never opened, so nothing new can be made in %s, nor in the directories between them", p.Except, r.Path))
@@ -160,12 +162,11 @@ func confine(prog program.Program, env *program.Environment, l *Launch, h Machin
 
 // unheldFile is [Program.Unheld] by the file that is started. A program below /snap/bin is a link
 // to the one that starts them all.
-func unheldFile(w way) string {
-	switch {
-	case w.end == nil:
-	case filepath.Base(w.real) == "snap":
+func unheldFile(path string) string {
+	if to, err := filepath.EvalSymlinks(path); err == nil && filepath.Base(to) == "snap" {
 		return program.InItsOwnSandbox
-	case w.end.Mode()&(os.ModeSetuid|os.ModeSetgid) != 0:
+	}
+	if fi, err := os.Stat(path); err == nil && fi.Mode()&(os.ModeSetuid|os.ModeSetgid) != 0 {
 		return program.AsAnotherUser
 	}
 	return ""

@@ -74,16 +74,6 @@ func wayIn(looks *sandbox.Looks, path string) way {
 	return w
 }
 
-func (w way) isDir() bool { return w.end != nil && w.end.IsDir() }
-
-// orItself is where a way leads, or its path where that is nowhere.
-func (w way) orItself(path string) string {
-	if w.end == nil {
-		return path
-	}
-	return w.real
-}
-
 // place is where a way ends, as the memory has it. What is not there yet may become either,
 // but for what is a file by its nature.
 func (w *way) place(file bool) string {

@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -183,5 +184,32 @@ func TestVariablesThatReachTheWorkingDirectory(t *testing.T) {
 		if _, err := Plan(prog, rootsAt("/b"), h); err != nil {
 			t.Errorf("%s=%s in a directory of the operator: %v", c.name, c.value, err)
 		}
+	}
+}
+
+// TestSearchThroughLinks: what a folder of PATH leads to is decided as the kernel follows it, where a link comes before "..".
+func TestSearchThroughLinks(t *testing.T) {
+	top := t.TempDir()
+	project := filepath.Join(top, "project")
+	inside, outside := filepath.Join(project, "deep/tools/bin"), filepath.Join(top, "tools/bin")
+	for _, dir := range []string{inside, outside, filepath.Join(project, "deep/x/y")} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink("deep/x/y", filepath.Join(project, "scripts")); err != nil {
+		t.Fatal(err)
+	}
+	crooked := project + "/scripts/../../tools/bin" // read as text it is outside
+	if got, err := filepath.EvalSymlinks(crooked); err != nil || !strings.HasSuffix(got, "/project/deep/tools/bin") {
+		t.Fatalf("the link leads to %s: %v", got, err)
+	}
+	h := NewMachine([]string{"HOME=/nonexistent", "PATH=" + strings.Join([]string{crooked, outside, "/usr/bin", "/bin"}, ":")}, "/nonexistent", "/")
+	l, err := Plan(program.Program{Command: "sh"}, []guard.Root{{Path: project}}, h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if path := "PATH=" + outside + ":/usr/bin:/bin"; !slices.Contains(l.Env, path) {
+		t.Errorf("the environment has no %s: %q", path, l.Env)
 	}
 }

@@ -65,15 +65,24 @@ func NewMachine(environ []string, home, dir string) Machine {
 	return h
 }
 
-// atOnce is the machine as it is at this moment: each path is looked at once.
+// atOnce is the machine as it is at this moment: each path is looked at once. What asks later asks the machine that this
+// was made of.
 func (h Machine) atOnce() Machine {
-	looks := sandbox.NewLooks()
-	if h.needs != nil { // it is a real one
-		h.isDir = func(path string) bool { return wayIn(looks, path).isDir() }
-		h.real = func(path string) string { return wayIn(looks, path).orItself(path) }
-	}
-	h.looks = looks
+	h.looks, h.isDir, h.real = sandbox.NewLooks(), remembered(h.isDir), remembered(h.real)
 	return h
+}
+
+// remembered is a function that is asked once about each path.
+func remembered[V any](of func(path string) V) func(path string) V {
+	seen := map[string]V{}
+	return func(path string) V {
+		v, ok := seen[path]
+		if !ok {
+			v = of(path)
+			seen[path] = v
+		}
+		return v
+	}
 }
 
 // System is the operating system, as runtime.GOOS names it.

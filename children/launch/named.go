@@ -84,9 +84,10 @@ type obeyed struct {
 	folders []string // of paths, those that are searched
 }
 
-func (o *obeyed) add(w way, searched bool) {
-	if o.paths = append(o.paths, w.hops...); searched && w.isDir() {
-		o.folders = append(o.folders, w.hops...)
+// add takes in a path by its hops. searched: what lies there is looked for by name.
+func (o *obeyed) add(hops []string, searched bool) {
+	if o.paths = append(o.paths, hops...); searched {
+		o.folders = append(o.folders, hops...)
 	}
 }
 
@@ -95,15 +96,15 @@ func (h Machine) obeys(o *obeyed, prog program.Program) {
 	for _, n := range prog.Names(h.home) {
 		switch n.Use {
 		case entry.Code, entry.Config:
-			o.add(h.wayOf(n.Path), true)
+			o.add(h.looks.Hops(n.Path), h.isDir(n.Path))
 		case entry.Cwd:
 			if h.runsIn(prog, n.Path) {
-				o.add(h.wayOf(n.Path), false) // data may lie in it
+				o.add(h.looks.Hops(n.Path), false) // data may lie in it
 			}
 		}
 	}
 	if filepath.IsAbs(prog.EnvFile) {
-		o.add(h.wayOf(prog.EnvFile), false)
+		o.add(h.looks.Hops(prog.EnvFile), false)
 	}
 }
 
@@ -256,12 +257,12 @@ func (h Machine) naming(prog program.Program, env *program.Environment, parts []
 	}
 	h.obeys(&n.obeyed, prog)
 	for _, p := range parts {
-		n.obeyed.add(h.wayOf(p.file), false)
+		n.obeyed.add(h.looks.Hops(p.file), false)
 	}
 	list, _ := env.Get("PATH")
 	for _, dir := range filepath.SplitList(list) {
 		if filepath.IsAbs(dir) {
-			n.obeyed.add(h.wayOf(dir), true)
+			n.obeyed.add(h.looks.Hops(dir), h.isDir(dir))
 		}
 	}
 	users := program.Inherited(h.environ, nil, h.goos)
