@@ -41,7 +41,9 @@ func TestExtensionsOfARealServer(t *testing.T) {
 	}
 	steps := func(tool string) []obj {
 		all := append([]obj{{"do": "awaitTool", "name": tool}}, same...)
-		return append(append(all, outside...), request("skills/heard", obj{}))
+		heard := request("skills/heard", obj{})
+		heard["until"] = "skill://a/SKILL.md" // the hub passes notifications on beside requests
+		return append(append(all, outside...), heard)
 	}
 	serve := []string{"serve", "--config", w.Config(obj{"ext": entry})}
 	direct := sdk(w, n, n.Program, args, nil, rootsOf(w.Project), steps("view")...)

@@ -7,7 +7,8 @@
 //        {"do": "listTools"}                   the SDK's own listTools: it compiles the output schemas
 //        {"do": "call", "name", "arguments"}   the SDK's own callTool: it checks structured content against them
 //        {"do": "rawCall", "name", "arguments"}  the result as the wire had it, whatever it holds
-//        {"do": "request", "method", "params"} any request, its result as the wire had it
+//        {"do": "request", "method", "params", "until"}  any request, its result as the wire had it; made again
+//                                              until that holds this text, if one is given
 //        {"do": "notify", "method", "params"}  any notification
 //        {"do": "awaitTool", "name"}           waits for list_changed until this tool is listed
 //        {"do": "roots", "roots"}              other roots from now on, announced with list_changed
@@ -51,7 +52,12 @@ const doers = {
   call: (step) => client.callTool({ name: step.name, arguments: step.arguments }),
   rawCall: (step) =>
     client.request({ method: 'tools/call', params: { name: step.name, arguments: step.arguments } }, ResultSchema),
-  request: (step) => client.request({ method: step.method, params: step.params }, ResultSchema),
+  async request(step) {
+    for (;;) {
+      const result = await client.request({ method: step.method, params: step.params }, ResultSchema);
+      if (JSON.stringify(result).includes(step.until ?? '')) return result;
+    }
+  },
   async notify(step) {
     await client.notification({ method: step.method, params: step.params });
     return true;
