@@ -68,7 +68,15 @@ func NewMachine(environ []string, home, dir string) Machine {
 // atOnce is the machine as it is at this moment: each path is looked at once. What asks later asks the machine that this
 // was made of.
 func (h Machine) atOnce() Machine {
-	h.looks, h.isDir, h.real = sandbox.NewLooks(), remembered(h.isDir), remembered(h.real)
+	looks, asked := sandbox.NewLooks(), h.real
+	h.looks, h.isDir, h.real = looks, remembered(h.isDir), remembered(func(path string) string {
+		if h.needs != nil { // it is a real one
+			if real, ok := looks.Real(path); ok {
+				return real
+			}
+		}
+		return asked(path)
+	})
 	return h
 }
 

@@ -101,6 +101,23 @@ func (l *Looks) at(path string) (at look) {
 	return at
 }
 
+// Real is a path without links. ok is false where that cannot be told by text, or nothing is there: a name before ".." may
+// be a link, and Windows has more than one name for a file.
+func (l *Looks) Real(path string) (real string, ok bool) {
+	if filepath.Separator != '/' || !filepath.IsAbs(path) || filepath.Clean(path) != path {
+		return "", false
+	}
+	hops := l.Hops(path)
+	for _, hop := range hops[:len(hops)-1] {
+		if _, to := l.link(hop); filepath.Clean(to) != to {
+			return "", false // so ".." stands at its beginning alone, if at all
+		}
+	}
+	real = hops[len(hops)-1]
+	at := l.at(real)
+	return real, at.err == nil && at.to == ""
+}
+
 // Hops is [Hops].
 func (l *Looks) Hops(path string) []string {
 	all := []string{filepath.Clean(path)}
@@ -116,23 +133,30 @@ func (l *Looks) Hops(path string) []string {
 
 // hop replaces the first link of a clean path.
 func (l *Looks) hop(path string) (string, bool) {
+	link, to := l.link(path)
+	if link == "" {
+		return "", false
+	}
+	if !filepath.IsAbs(to) {
+		to = filepath.Join(filepath.Dir(link), to)
+	}
+	return filepath.Join(to, path[len(link):]), true
+}
+
+// link is the first link of a clean path, and what it says; "" where there is none.
+func (l *Looks) link(path string) (link, to string) {
 	for end := 1; end <= len(path); end++ {
 		if end < len(path) && !os.IsPathSeparator(path[end]) {
 			continue
 		}
-		link := path[:end]
-		at := l.at(link)
-		switch {
+		switch at := l.at(path[:end]); {
 		case at.err != nil:
-			return "", false
-		case at.to == "":
-			continue
-		case !filepath.IsAbs(at.to):
-			at.to = filepath.Join(filepath.Dir(link), at.to)
+			return "", ""
+		case at.to != "":
+			return path[:end], at.to
 		}
-		return filepath.Join(at.to, path[end:]), true
 	}
-	return "", false
+	return "", ""
 }
 
 // Writable reports whether children may write what is at a path, by its spelling.

@@ -4,7 +4,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
+
+	"pgregory.net/rapid"
 )
 
 func TestLooks(t *testing.T) {
@@ -46,5 +49,47 @@ func TestLooks(t *testing.T) {
 	}
 	if got := Hops(at("far")); got[len(got)-1] != at("c") {
 		t.Errorf("without memory %q", got)
+	}
+}
+
+// TestLooksReal: where text tells what a path leads to, the system says the same.
+func TestLooksReal(t *testing.T) {
+	names := []string{"a", "b", "c"}
+	told := 0
+	rapid.Check(t, func(t *rapid.T) {
+		top, err := os.MkdirTemp("", "looks")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = os.RemoveAll(top) }()
+		path := rapid.Custom(func(t *rapid.T) string {
+			return filepath.FromSlash(strings.Join(rapid.SliceOfN(rapid.SampledFrom(append(names, "..", ".")), 1, 4).Draw(t, "parts"), "/"))
+		})
+		for range 8 {
+			at := filepath.Join(top, strings.Join(rapid.SliceOfN(rapid.SampledFrom(names), 1, 3).Draw(t, "at"), "/"))
+			if rapid.Bool().Draw(t, "link") {
+				to := path.Draw(t, "to")
+				if rapid.Bool().Draw(t, "absolute") {
+					to = top + "/" + to
+				}
+				_ = os.Symlink(to, at) // or something is there already
+			} else {
+				_ = os.MkdirAll(at, 0o700)
+			}
+		}
+		looks := NewLooks()
+		for range 8 {
+			p := top + "/" + path.Draw(t, "path")
+			got, ok := looks.Real(p)
+			if want, err := filepath.EvalSymlinks(p); ok && (err != nil || got != want) {
+				t.Fatalf("%s leads to %s by text, and to %s: %v", p, got, want, err)
+			}
+			if ok && got != p {
+				told++
+			}
+		}
+	})
+	if told == 0 {
+		t.Error("text never told of a link")
 	}
 }
