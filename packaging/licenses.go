@@ -8,17 +8,16 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
-
-	"mcphub/internal/lazyregexp"
 )
 
 // thirdParty is the name of the file with the licences of what is compiled in.
 const thirdParty = "THIRD_PARTY_LICENSES"
 
 // legal matches the names of files that have to go with copies of a program.
-var legal = lazyregexp.New(`(?i)^((un)?licen[cs]e|copying|copyright|notice|patents)([-._].*)?$`)
+var legal = regexp.MustCompile(`(?i)^((un)?licen[cs]e|copying|copyright|notice|patents)([-._].*)?$`)
 
 // A module is one that is compiled into the program. Its root is the first of folders:
 // those of its packages, and the ones above. Parts that were taken from elsewhere have

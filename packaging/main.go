@@ -16,11 +16,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
-
-	"mcphub/internal/lazyregexp"
 )
 
 func main() {
@@ -80,7 +79,7 @@ var platforms = []platform{
 }
 
 // semver is the form that npm and the packages of Linux can both order.
-var semver = lazyregexp.New(`^\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?$`)
+var semver = regexp.MustCompile(`^\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?$`)
 
 func run(version, out, only string) error {
 	if !semver.MatchString(version) {
