@@ -10,6 +10,7 @@ import (
 	"mcphub/hub/catalog"
 	"mcphub/hub/configuration"
 	"mcphub/hub/offering"
+	"mcphub/internal/worker"
 	"mcphub/rootsmgr"
 	"mcphub/rootsmgr/guard"
 )
@@ -80,21 +81,13 @@ func (m *Member[S]) changed(st *children.Status, offer *catalog.Offer) {
 	}
 	restarted, changed := m.Offering.Take(st, offer)
 	if st.OtherEra {
-		signal(m.yielded)
+		worker.Signal(m.yielded)
 	}
 	switch {
 	case restarted:
 		m.Restarted(st.Child)
 	case changed:
 		m.Changed()
-	}
-}
-
-// signal makes sure that c holds a token.
-func signal(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"mcphub/internal/worker"
 	"mcphub/rootsmgr"
 )
 
@@ -103,10 +104,7 @@ func (s *Served) Want(child, set string, view rootsmgr.View) (number uint64) {
 	}
 	s.count++
 	s.fromCalls[child] = CallRoots{set, view, s.count}
-	select {
-	case s.wanted <- struct{}{}:
-	default:
-	}
+	worker.Signal(s.wanted)
 	return s.count
 }
 

@@ -13,6 +13,7 @@ import (
 	"mcphub/children/spec"
 	"mcphub/hub/declaration"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/worker"
 	"mcphub/rootsmgr"
 )
 
@@ -225,7 +226,7 @@ func (c *Client) ask(ctx context.Context, q *question) (*jsonrpc.Response, error
 	}
 	c.state.open = append(c.state.open, q)
 	c.mu.Unlock()
-	wake(c.asked)
+	worker.Signal(c.asked)
 	select {
 	case r := <-q.answer:
 		if r == nil {

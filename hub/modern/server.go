@@ -13,6 +13,7 @@ import (
 	"mcphub/hub/declaration"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/seal"
+	"mcphub/internal/worker"
 	"mcphub/rootsmgr"
 	"mcphub/rootsmgr/guard"
 )
@@ -214,7 +215,7 @@ func (c *Client) proceed(responses []byte, t *roundTrip) {
 		}
 	}
 	if c.state.open = open; len(open) > 0 {
-		wake(c.asked)
+		worker.Signal(c.asked)
 	}
 }
 
@@ -238,12 +239,4 @@ func (c *Client) take(kind byte, payload, responses []byte) (a jsonrpc.Answer, o
 		return c.takeChild(payload)
 	}
 	return jsonrpc.Answer{}, true
-}
-
-// wake leaves a token in a channel of capacity 1, unless there is one.
-func wake(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
 }
