@@ -57,7 +57,7 @@ func inAny(path string, dirs []string) bool {
 // A way is a path and where its links lead.
 type way struct {
 	path string
-	hops []string // see sandbox.Hops
+	hops []string // see sandbox.Looks.Hops
 	real string   // the last of them
 	end  fs.FileInfo
 }

@@ -64,10 +64,6 @@ func (b Boundary) Leads(hops []string) bool {
 // mostHops bounds a chain of links, as Linux does.
 const mostHops = 40
 
-// Hops are the spellings of a path on the way to where it leads: itself, and itself with
-// one link after the other replaced by what it says.
-func Hops(path string) []string { return (*Looks)(nil).Hops(path) }
-
 // Looks remember what was seen at each path, for whoever needs the disk of one moment. The
 // nil Looks remember nothing. They belong to one goroutine.
 type Looks struct{ seen map[string]look }
@@ -118,7 +114,8 @@ func (l *Looks) Real(path string) (real string, ok bool) {
 	return real, at.err == nil && at.to == ""
 }
 
-// Hops is [Hops].
+// Hops are the spellings of a path on the way to where it leads: itself, and itself with
+// one link after the other replaced by what it says.
 func (l *Looks) Hops(path string) []string {
 	all := []string{filepath.Clean(path)}
 	for len(all) <= mostHops {

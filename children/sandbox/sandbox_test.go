@@ -132,7 +132,7 @@ func TestBoundary(t *testing.T) {
 		{"/w/root/node_modules", "/home/u", false},
 		{"/w/docs/x", "/home/u", true}, // no child can have put it there
 	} {
-		if b.Leads(append(sandbox.Hops(tc.path), tc.real)) != tc.leads {
+		if b.Leads(append((*sandbox.Looks)(nil).Hops(tc.path), tc.real)) != tc.leads {
 			t.Errorf("%s -> %s: %t", tc.path, tc.real, !tc.leads)
 		}
 	}
@@ -180,7 +180,7 @@ func TestLeadsThroughALink(t *testing.T) {
 	}
 	b := sandbox.Boundary{Areas: []sandbox.Rule{{Path: root, Access: sandbox.Read | sandbox.Write}}}
 	for path, want := range map[string]bool{"own": true, "own/x": true, "users": false, "users/x": false, "root/planted/x": false, "loop": true} {
-		if got := b.Leads(append(sandbox.Hops(filepath.Join(top, path)), filepath.Join(keep, filepath.Base(path)))); got != want {
+		if got := b.Leads(append((*sandbox.Looks)(nil).Hops(filepath.Join(top, path)), filepath.Join(keep, filepath.Base(path)))); got != want {
 			t.Errorf("%s: %t", path, got)
 		}
 	}
