@@ -44,10 +44,10 @@ func (t *Tool) UseSchema(raw []byte, depth int) error {
 	case raw[0] != '{' && raw[0] != 'f':
 		return schema.ErrNoSchema
 	}
-	t.sound = func() bool {
+	t.sound = sync.OnceValue(func() bool {
 		doc, err := schema.Read(raw, depth)
 		return err == nil && schema.Sound(doc, true)
-	}
+	})
 	t.late = sync.OnceValue(func() *Tool {
 		full := *t
 		full.late, full.sound = nil, nil
