@@ -480,8 +480,8 @@ func (c *child) live() (over bool) {
 // runOnce is one run, from its start until nothing is left of it.
 func (c *child) runOnce() {
 	defer c.common.places.Leave(c)
-	defer c.makeFolder()()
 	defer c.makePrivate()()
+	defer c.makeFolder()()
 	defer c.release()
 	r, err := c.start()
 	switch {
@@ -506,14 +506,15 @@ func (c *child) runOnce() {
 const ownFolder = "mcphub-shared"
 
 // makeFolder makes the empty folder in which a shared child starts if it is served
-// no roots, because it must not work in the project of one of its sessions. The
-// folder is removed when the run is over.
+// no roots, because it must not work in the project of one of its sessions. It lies in
+// the temporary folder of its own, which is open to a confined child. It is removed when
+// the run is over.
 func (c *child) makeFolder() (remove func()) {
 	c.machine = c.machine.WithOwn("")
 	if c.spec.Share == spec.ShareSession || c.spec.Cwd != "" || c.spec.URL != "" {
 		return func() {}
 	}
-	dir, err := os.MkdirTemp("", ownFolder+"-*") // mode 0700
+	dir, err := os.MkdirTemp(c.machine.Temp(), ownFolder+"-*") // mode 0700
 	if err != nil {
 		c.log.Warn().Err(err).Msg("no empty folder for a shared child")
 		return func() {}

@@ -52,7 +52,9 @@ func (p *player) call(m message, cancelled chan struct{}) {
 		p.mu.Unlock()
 		<-cancelled
 	case "shell": // runs what it is given, as servers with a shell do
-		out, err := exec.Command("bash", "-c", args.Name).CombinedOutput()
+		cmd := exec.Command("bash", "-c", args.Name)
+		cmd.ExtraFiles = []*os.File{os.Stderr} // 3: the server's own
+		out, err := cmd.CombinedOutput()
 		result := text(fmt.Sprintf("%s%v", out, err))
 		switch {
 		case err != nil && args.Code == 1: // as the result of a tool that failed

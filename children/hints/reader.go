@@ -26,6 +26,7 @@ type Reader struct {
 	Named   []sandbox.Named          // the paths that its entry names
 	Dirs    []string                 // where it works: its working directory, its roots
 	Never   func(path string) string // why no name opens a path; "" where one may
+	Shared  bool                     // several sessions share the run: what it writes to stderr is about none of their calls
 
 	mu   sync.Mutex // guards the rest
 	n    int
@@ -41,7 +42,7 @@ func (r *Reader) holds() bool { return r != nil && r.Profile != nil }
 // MayExplain reports whether an error of the child may tell of a refusal, by its own words or by
 // what was written to stderr just before. It is fast.
 func (r *Reader) MayExplain(fault []byte) bool {
-	return r.holds() && (Speaks(fault) || !r.saidAt().IsZero())
+	return r.holds() && (Speaks(fault) || !r.Shared && !r.saidAt().IsZero())
 }
 
 // MayExplainResult is MayExplain for a result that is no error.
@@ -73,7 +74,7 @@ func (r *Reader) Of(text string, called []sandbox.Rule, ordinary bool) (f sandbo
 		return f, false
 	}
 	f, ok = (&reading{Reader: r, called: called, ordinary: ordinary}).read(text)
-	if !ok && !ordinary && time.Since(r.saidAt()) < justNow {
+	if !ok && !ordinary && !r.Shared && time.Since(r.saidAt()) < justNow {
 		_, f = r.Known()
 		return f, true // counted already
 	}

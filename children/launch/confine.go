@@ -51,6 +51,9 @@ func (h Machine) WithPrivate(temp, cache string) Machine {
 	return h
 }
 
+// Temp is the confined child's own temporary folder; "" where it has none.
+func (h Machine) Temp() string { return h.temp }
+
 // confine says how the kernel is to hold what l starts, and gives the child folders of
 // its own in place of the user's. It is nil where the entry wants none of that. The
 // error is that of one that must be confined and cannot.
@@ -144,7 +147,7 @@ func confine(prog program.Program, env *program.Environment, l *Launch, h Machin
 	}
 	c.Profile, c.Report.Profile = p, p
 	c.Report.Closed = less
-	c.Words.Profile, c.Words.Named, c.Words.Never = p, c.Report.Named, c.Report.Never
+	c.Words.Profile, c.Words.Named, c.Words.Never, c.Words.Shared = p, c.Report.Named, c.Report.Never, prog.Shared
 	c.Words.Dirs = append(c.Words.Dirs, l.Dir)
 	for _, r := range h.boundary.Areas {
 		c.Words.Dirs = append(c.Words.Dirs, r.Path)

@@ -103,7 +103,7 @@ func (r *Run) Abort(cause error) *UnavailableError {
 }
 
 // refused says what the kernel has refused a run that is over, as far as it wrote that; ""
-// where it did not.
+// where it did not, and of a shared run, whose stderr no session is told of.
 func (r *Run) refused() string {
 	held := r.Launch.Sandbox
 	if held == nil {
@@ -118,6 +118,9 @@ func (r *Run) refused() string {
 	}
 	if first && r.Launch.Refused != nil {
 		r.Launch.Refused(f)
+	}
+	if held.Words.Shared {
+		return ""
 	}
 	return "; " + hints.Text(f)
 }
