@@ -24,6 +24,8 @@ type PlannedServer struct {
 	Server    string   `json:"server"`
 	Change    string   `json:"change"`                 // starts, restarts, stops or stays
 	Why       string   `json:"why,omitempty"`          // it restarts or stops, where the entry alone does not say that
+	Share     string   `json:"share,omitempty"`        // who shares its process then, where hub.json does not say it: session or roots
+	ShareWhy  string   `json:"shareWhy,omitempty"`     // and why
 	Processes int      `json:"processes"`              // that run now and end
 	Tools     int      `json:"tools"`                  // of those that are listed then, as far as known
 	Unknown   bool     `json:"toolsUnknown,omitempty"` // which tools it will offer is known once it has started
@@ -80,6 +82,9 @@ func (p *planner) servers() []PlannedServer {
 		}
 		if s.Change == PlanRestarts || s.Change == PlanStops {
 			s.Processes = processes[name]
+		}
+		if c := p.next.Child(name); c != nil && c.Spec.ShareWhy != "" {
+			s.Share, s.ShareWhy = c.Spec.Share.String(), c.Spec.ShareWhy
 		}
 		then, known := after[name]
 		s.Opens = p.news[name]

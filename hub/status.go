@@ -223,6 +223,7 @@ type ChildStatus struct {
 	Server   string     `json:"server"`                    // its name in hub.json
 	Instance string     `json:"instance,omitempty"`        // what it serves: a session's id, or a set of roots; "" where it serves all, or none yet
 	Share    string     `json:"share"`                     // session, roots or all
+	ShareWhy string     `json:"shareWhy,omitempty"`        // why, where hub.json does not say it
 	Era      string     `json:"era,omitempty"`             // handshake or modern: in which this instance was spoken to last; "" before
 	State    string     `json:"state"`                     // configured, waiting, starting, ready, backing off, draining, stopped
 	Since    *time.Time `json:"since,omitempty"`           // of this state
@@ -372,7 +373,7 @@ func childrenStatus(c *Config, instances []children.Status) []ChildStatus {
 
 func childStatus(c *Config, spec spec.Spec, st children.Status) ChildStatus {
 	return ChildStatus{
-		Server: st.Child, Instance: st.Instance, Share: spec.Share.String(), Era: eraOf(st.Protocol), State: st.State.String(), Since: moment(st.Since), PID: st.PID,
+		Server: st.Child, Instance: st.Instance, Share: spec.Share.String(), ShareWhy: spec.ShareWhy, Era: eraOf(st.Protocol), State: st.State.String(), Since: moment(st.Since), PID: st.PID,
 		Tools: st.Tools, Error: printable.Clean(st.Err), Stderr: st.Stderr, Skipped: st.Skipped, Muted: st.Muted, Sandbox: st.Sandbox,
 		childFailures: childFailures{
 			Restarts: st.Restarts, Failures: st.Failures, CircuitOpen: st.CircuitOpen, NextStart: moment(st.NextStart), StartedBy: startedBy(st),

@@ -51,6 +51,8 @@ type Spec struct {
 
 	Sandbox sandbox.Settings // how the kernel holds it
 
+	ShareWhy string // why Share is that, where hub.json does not say it; "": it does, or this is the default. Equal does not look at it
+
 	StartTimeout time.Duration // start, handshake and first list; 0: 60 s
 	CallTimeout  time.Duration // of one call without progress; 0: 10 min, negative: none
 	IdleTimeout  time.Duration // stop after this long without a call; 0: never
@@ -94,7 +96,7 @@ func (s Spec) WithDefaults() Spec {
 }
 
 // Equal reports whether s and o run the same child in the same way, defaults,
-// the difference between empty and absent, and Revision left aside. Start is no
+// the difference between empty and absent, ShareWhy and Revision left aside. Start is no
 // part of that: it says when, and not what.
 func (s Spec) Equal(o Spec) bool {
 	a, b := s.WithDefaults(), o.WithDefaults()

@@ -259,6 +259,9 @@ func showPlan(w io.Writer, plan admin.Plan) {
 		for _, what := range s.Opens {
 			layout.Printf(w, "  %s may %s, because its entry names it\n", printable.Escape(s.Server, 100), printable.Escape(what, 300))
 		}
+		if s.ShareWhy != "" && s.Change != hub.PlanStays {
+			layout.Printf(w, "  %s has \"share\": \"%s\", because %s\n", printable.Escape(s.Server, 100), s.Share, printable.Escape(s.ShareWhy, 500))
+		}
 	}
 	showTools(w, "+", appear)
 	showTools(w, "-", vanish)

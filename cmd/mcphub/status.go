@@ -278,7 +278,7 @@ func (p page) details(c hub.ChildStatus) {
 		if c.Opens != nil {
 			line("opens", "%s", printable.Escape(c.Opens.Text(), 4000))
 		}
-		line("share", "%s", printable.Escape(c.Share, 20))
+		line("share", "%s%s", printable.Escape(c.Share, 20), printable.Escape(layout.Suffix(": ", c.ShareWhy), 500))
 		line("era", "%s", printable.Escape(cmp.Or(c.Era, "-"), 20))
 		if c.Skipped > 0 {
 			line("skipped", "%d lines on stdout that were no message", c.Skipped)

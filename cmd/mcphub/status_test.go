@@ -25,6 +25,7 @@ func before(d time.Duration) *time.Time {
 func shownStatus(verbose bool) string {
 	good := hub.ChildStatus{Server: "files", Instance: "0123456789", Share: "session", Era: "handshake", State: "ready", Since: before(3*time.Hour + 2*time.Minute), PID: 4194304, Tools: 14, Stderr: "harmless"}
 	good.Command, good.Args, good.Environment = "/bin/files", []string{"--x", "a b"}, []string{"HOME", "PATH"}
+	good.ShareWhy = "the rule \x1b asks"
 	good.RootsServed, good.RootsApplied = []string{"/a", "/b"}, true
 	bad := hub.ChildStatus{Server: "b\x1b[31mad", Instance: "abcdefghij", State: "backing off", Since: before(12 * time.Second), Error: "crash loop: exited with status 3", Stderr: "one\ntwo\nthree\nfour\nfive\nsix", Log: "/logs/bad.log"}
 	bad.StartedBy, bad.Restarts, bad.Failures, bad.CircuitOpen, bad.NextStart = "call", 4, 5, true, before(-40*time.Second)
@@ -83,7 +84,7 @@ func TestStatusForPeople(t *testing.T) {
 		}
 	}
 	long := shownStatus(true)
-	for _, want := range []string{"| one", "| harmless", "  era          handshake\n", "command      /bin/files --x a b", "environment  HOME PATH", "roots        /a /b", "last failure 12s ago: exited with status 3"} {
+	for _, want := range []string{"| one", "| harmless", "  era          handshake\n", "command      /bin/files --x a b", "environment  HOME PATH", "roots        /a /b", "last failure 12s ago: exited with status 3", "  share        session: the rule \\x1b asks\n"} {
 		if !strings.Contains(long, want) {
 			t.Errorf("%q is missing in\n%s", want, long)
 		}
@@ -201,10 +202,17 @@ func TestPlanIsShort(t *testing.T) {
 		plan.Servers = append(plan.Servers, hub.PlannedServer{Server: name, Change: "stops", Processes: 2, Vanish: []string{name + "1", name + "2"}})
 	}
 	plan.Servers = append(plan.Servers, hub.PlannedServer{Server: "new", Change: "starts", Unknown: true}, hub.PlannedServer{Server: "other", Change: "starts", Appear: []string{"x"}})
+	for _, change := range []string{"starts", "stays"} {
+		plan.Servers = append(plan.Servers, hub.PlannedServer{Server: "shared-" + change, Change: change, Share: "roots", ShareWhy: "it keeps nothing"})
+	}
 	var out bytes.Buffer
 	showPlan(&out, plan)
+	if strings.Contains(out.String(), "shared-stays") {
+		t.Errorf("what stays is told:\n%s", out.String())
+	}
 	for _, want := range []string{
-		"  stops     a, b, c and 9 more; 24 processes end once their calls have\n", "  starts    new; its tools are known once it has started\n", "  starts    other\n",
+		"  stops     a, b, c and 9 more; 24 processes end once their calls have\n", "  starts    new; its tools are known once it has started\n", "  starts    other, shared-starts\n",
+		"  shared-starts has \"share\": \"roots\", because it keeps nothing\n",
 		"  + tool x\n", "  - 2 tools: a1, a2\n", "  - 2 tools: j1, j2\n", "  - 4 tools more; --json names all\n",
 	} {
 		if !strings.Contains(out.String(), want) {

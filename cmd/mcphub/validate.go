@@ -132,6 +132,9 @@ func listServed(out io.Writer, found *setup.Checked) {
 		default:
 			layout.Printf(out, "%-20s %s\n", s.Name, describe(specs[s.Name]))
 		}
+		if why := specs[s.Name].ShareWhy; why != "" {
+			layout.Printf(out, "%-20s share %s: %s\n", "", specs[s.Name].Share, why)
+		}
 	}
 	showPolicy(out, found.Hub.Checker)
 	layout.Println(out, describeAudit(found.Hub.Audit, found.Audit))

@@ -140,6 +140,25 @@ func validated(t *testing.T, a *txtar.Archive) string {
 	return strings.ReplaceAll(text, " ($WORK/bin)", "") // where a program was looked for
 }
 
+// TestValidateSaysWhoShares: where hub.json does not say it, and several clients may share the hub.
+func TestValidateSaysWhoShares(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("hub.json", []byte(`{"mcpServers": {"files": {"builtin": "files"}}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, several := range []bool{false, true} {
+		src := newSource()
+		src.Config, src.Shares = "hub.json", several
+		var out bytes.Buffer
+		if err := validateConfig(src, &out, io.Discard, false); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(out.String(), "share roots: the profile mcphub-files says") != several {
+			t.Errorf("%t: %s", several, &out)
+		}
+	}
+}
+
 // known has an earlier run of a hub remember two tools of a server: "known", that
 // is npx with the argument pkg.
 func known(t *testing.T, folder string) {

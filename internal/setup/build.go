@@ -80,6 +80,8 @@ func (s *Source) Build(file *config.File, w io.Writer, log zerolog.Logger) (Resu
 	}
 	if cfg.Checker, err = checker(file, home, own); err != nil {
 		wrong[2] = &exit.Error{Code: exit.Config, Err: policyErrors(file, err)}
+	} else if s.Shares {
+		share(file, cfg)
 	}
 	if s.Reach != nil {
 		cfg.Reaches = func(dirs []string) error {

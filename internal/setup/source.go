@@ -27,6 +27,7 @@ type Source struct {
 	Set         []string    // --set: keys of hub.json that count for more than the file, "roots.timeout=5s"
 	NoAuth      bool        // --no-auth: nobody who calls over HTTP needs a token
 	BuiltinOnly bool        // the embedded server alone, whatever files there are
+	Shares      bool        // several clients may share this hub, and servers that keep nothing of a session
 
 	Consent *consent.Store // what a person has accepted of hub.json; nil: the file counts as it is
 	Reach   *consent.Reach // what servers of this process may write; nil: it is not on record

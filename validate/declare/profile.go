@@ -29,6 +29,7 @@ type Profile struct {
 	RootsProbe string                        // the tool that lists the roots applied, "" none
 	knows      []string                      // patterns of the tools that the server has
 	Mode       *Mode
+	Stateless  bool // it keeps nothing of a session between calls, but for roots, and asks clients nothing: sessions with the same roots may share it
 	First      bool // a relative path starts in the first directory served, and in no other unless it climbs
 	Rewrite    Rewriting
 }
@@ -111,6 +112,7 @@ func parseProfile(name string, raw []byte) (*Profile, error) {
 		Rewrite    []string                              `json:"rewrite"`
 		Knows      string                                `json:"knows"`
 		Relative   string                                `json:"relative"`
+		Stateless  bool                                  `json:"stateless"`
 	}
 	dec := json.NewDecoder(strings.NewReader(string(raw)))
 	dec.DisallowUnknownFields()
@@ -131,7 +133,7 @@ func parseProfile(name string, raw []byte) (*Profile, error) {
 	if file.Relative != "" && file.Relative != relativeFirst {
 		return nil, fmt.Errorf("relative: %q is none of %q", file.Relative, relativeFirst)
 	}
-	p.First = file.Relative == relativeFirst
+	p.First, p.Stateless = file.Relative == relativeFirst, file.Stateless
 	var err error
 	if p.Rewrite, err = parseRewrite(file.Rewrite); err != nil {
 		return nil, err

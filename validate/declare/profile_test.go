@@ -2,6 +2,7 @@ package declare
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -28,12 +29,28 @@ func TestProfilesLoad(t *testing.T) {
 	}
 }
 
+// TestStatelessProfiles: sessions may share these servers. One is added here after a look at its program: that it keeps
+// nothing of a session between calls, but the roots, and has no question for a client (sampling, elicitation).
+func TestStatelessProfiles(t *testing.T) {
+	want := []string{"fetch", "filesystem", "git", "markitdown", "mcphub-files", "ripgrep", "time"}
+	var got []string
+	for _, p := range Profiles() {
+		if p.Stateless {
+			got = append(got, p.Name)
+		}
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 func TestBadProfiles(t *testing.T) {
 	for name, raw := range map[string]string{
 		"not JSON": `{`, "unknown member": `{"match":{},"x":1}`, "bad role": `{"match":{},"tools":{"a":{"/x":"maybe"}}}`,
 		"bad pointer": `{"match":{},"tools":{"a":{"x":"read"}}}`, "bad base": `{"match":{},"tools":{"a":{"/x":{"role":"read","base":"y"}}}}`,
 		"bad mode": `{"match":{},"mode":"loose"}`, "no match": `{}`,
-		"bad rewrite": `{"match":{},"rewrite":["file-uri","real"]}`, "rewrite by argument": `{"match":{},"rewrite":{"*":{"/path":"file-uri"}}}`,
+		"bad stateless": `{"match":{},"stateless":"yes"}`,
+		"bad rewrite":   `{"match":{},"rewrite":["file-uri","real"]}`, "rewrite by argument": `{"match":{},"rewrite":{"*":{"/path":"file-uri"}}}`,
 	} {
 		if _, err := parseProfile("x", []byte(raw)); err == nil {
 			t.Errorf("%s: accepted", name)
@@ -55,6 +72,7 @@ func TestProfileFor(t *testing.T) {
 		{"", "uvx", "--from mcp-server-git[extra]>=1 other", "git"},
 		{"", "uv", "tool run mcp-server-fetch", "fetch"},
 		{"", "python3", "-m mcp-server-git", "git"},
+		{"", "uvx", "mcp-server-time --local-timezone Europe/Berlin", "time"},
 		{"", "/usr/local/bin/mcp-server-filesystem", "/x", "filesystem"},
 		{"", `C:\bin\mcp-server-filesystem.exe`, "", "filesystem"},
 		{"", "node", "/x/node_modules/@modelcontextprotocol/server-memory/dist/index.js", "memory"},

@@ -336,6 +336,19 @@ func (p *Compiled) Unlimited(child string) string {
 	return ""
 }
 
+// Escalates is the name of a rule that may ask about calls of one child, "" for none.
+func (p *Compiled) Escalates(child string) string {
+	if p == nil {
+		return ""
+	}
+	for _, r := range p.rules {
+		if r.Then == Escalate && matchesName(r.Servers, child) {
+			return r.Name
+		}
+	}
+	return ""
+}
+
 // RuleInfo is one rule as it is shown to people.
 type RuleInfo struct {
 	Rule
