@@ -511,7 +511,7 @@ const ownFolder = "mcphub-shared"
 // the run is over.
 func (c *child) makeFolder() (remove func()) {
 	c.machine = c.machine.WithOwn("")
-	if c.spec.Share == spec.ShareSession || c.spec.Cwd != "" || c.spec.URL != "" {
+	if c.spec.Share == spec.ShareSession || c.spec.Cwd != "" && !program.NamesRoots(c.spec.Cwd) || c.spec.URL != "" {
 		return func() {}
 	}
 	dir, err := os.MkdirTemp(c.machine.Temp(), ownFolder+"-*") // mode 0700

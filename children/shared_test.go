@@ -18,9 +18,9 @@ import (
 // starts where the hub was started, as is right for it.
 func TestSharedChildWithoutRootsStartsInAFolderOfItsOwn(t *testing.T) {
 	project := dirs(t, 1)[0].Path
-	place := func(share spec.Share) (cwd string, gone func() bool) {
+	place := func(share spec.Share, entered string) (cwd string, gone func() bool) {
 		child := childtest.Spec("kid", childtest.Script{})
-		child.Share = share
+		child.Share, child.Cwd = share, entered
 		k := spec.Key{Child: "kid"}
 		if share == spec.ShareSession {
 			k = one
@@ -49,13 +49,14 @@ func TestSharedChildWithoutRootsStartsInAFolderOfItsOwn(t *testing.T) {
 		})
 		return cwd, func() bool { _, err := os.Stat(cwd); return errors.Is(err, os.ErrNotExist) }
 	}
-	if cwd, _ := place(spec.ShareSession); cwd != project {
+	if cwd, _ := place(spec.ShareSession, ""); cwd != project {
 		t.Errorf("control: a session's own child starts in %s", cwd)
 	}
 	for _, share := range []spec.Share{spec.ShareAll, spec.ShareRoots} {
-		cwd, gone := place(share)
-		if cwd == project || cwd == "" || !gone() {
-			t.Errorf("%s: it started in %s, which is gone: %t", share, cwd, gone())
+		for _, entered := range []string{"", "${root}"} {
+			if cwd, gone := place(share, entered); cwd == project || cwd == "" || !gone() {
+				t.Errorf("%s, cwd %q: it started in %s, which is gone: %t", share, entered, cwd, gone())
+			}
 		}
 	}
 }
