@@ -4,9 +4,8 @@ import (
 	"sort"
 	"strings"
 
-	"github.com/bmatcuk/doublestar/v4"
-
 	"mcphub/validate"
+	"mcphub/validate/policy"
 )
 
 // Config is what decides what is offered, and by which names.
@@ -83,9 +82,8 @@ func (c *Child) wants(tool string) bool {
 
 // matches reports whether a pattern fits; broken is what one counts that cannot be read.
 func matches(globs []string, tool string, broken bool) bool {
-	flat := strings.NewReplacer("/", "\u2215").Replace
 	for _, g := range globs {
-		if ok, err := doublestar.Match(flat(g), flat(tool)); ok || err != nil && broken {
+		if ok, err := policy.MatchName(g, tool); ok || err != nil && broken {
 			return true
 		}
 	}

@@ -92,7 +92,7 @@ var allowed = map[string][]string{
 	"hub/tasks":               {"children", "internal/jsonrpc", "internal/printable", "children/link", "children/spec"},
 	"hub/subscribe":           {"children", "hub/modern", "hub/tasks", "internal/jsonrpc", "internal/printable", "internal/worker", "children/spec"},
 	"hub/httpfront":           {"hub/httpfront/admission", "internal/jsonrpc", "internal/mirror", "internal/printable"},
-	"hub/catalog":             {"hub/declaration", "hub/search", "hub/tasks", "rootsmgr", "validate", "internal/audit", "internal/jsonrpc", "internal/mirror", "internal/printable", "children/sandbox", "children/offers"},
+	"hub/catalog":             {"hub/declaration", "hub/search", "hub/tasks", "rootsmgr", "validate", "validate/policy", "internal/audit", "internal/jsonrpc", "internal/mirror", "internal/printable", "children/sandbox", "children/offers"},
 	"hub/search":              {"internal/spelling"},
 	"hub/record":              {"children/sandbox", "hub/modern", "internal/audit", "internal/jsonrpc", "internal/jsonrpc/lines", "internal/printable", "internal/redact", "rootsmgr", "validate", "validate/access", "validate/policy"},
 	"hub/configuration":       {"children", "children/offers", "children/remote", "children/spec", "hub/approval", "hub/catalog", "hub/record", "internal/jsonrpc", "internal/printable", "internal/reference", "rootsmgr", "rootsmgr/guard", "validate", "validate/access", "validate/policy", "children/sandbox"},

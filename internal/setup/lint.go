@@ -13,7 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/bmatcuk/doublestar/v4"
 	"github.com/rs/zerolog"
 
 	"mcphub/children"
@@ -28,6 +27,7 @@ import (
 	"mcphub/rootsmgr"
 	"mcphub/rootsmgr/guard"
 	"mcphub/rootsmgr/platform"
+	"mcphub/validate/policy"
 )
 
 // lint lists what is wrong with a configuration that can be read, as far as it
@@ -220,9 +220,8 @@ func (l *linter) checkToolPattern(servers []string, pattern string, path ...stri
 		}
 		all = append(all, l.tools[name]...)
 	}
-	flat := strings.NewReplacer("/", "\u2215").Replace
 	if len(all) == 0 || slices.ContainsFunc(all, func(tool string) bool {
-		ok, err := doublestar.Match(flat(pattern), flat(tool))
+		ok, err := policy.MatchName(pattern, tool)
 		return ok || err != nil
 	}) {
 		return
@@ -280,12 +279,12 @@ func (l *linter) rules() {
 		var servers []string
 		for k := range l.cfg.Children {
 			name := l.cfg.Children[k].Spec.Name
-			if len(r.If.Servers) == 0 || slices.ContainsFunc(r.If.Servers, func(p string) bool { ok, err := doublestar.Match(p, name); return ok && err == nil }) {
+			if len(r.If.Servers) == 0 || slices.ContainsFunc(r.If.Servers, func(p string) bool { ok, err := policy.MatchName(p, name); return ok && err == nil }) {
 				servers = append(servers, name)
 			}
 		}
 		for k, pattern := range r.If.Tools {
-			if len(servers) == 0 || slices.ContainsFunc(methods, func(m string) bool { ok, _ := doublestar.Match(pattern, m); return ok }) {
+			if len(servers) == 0 || slices.ContainsFunc(methods, func(m string) bool { ok, _ := policy.MatchName(pattern, m); return ok }) {
 				continue
 			}
 			l.checkToolPattern(servers, pattern, "policy", "rules", strconv.Itoa(i), "if", "tools", strconv.Itoa(k))

@@ -84,7 +84,7 @@ func Compile(m *machine.Machine, p Policy, reserved []string) (*Compiled, error)
 			patterns []string
 		}{{"servers", r.Servers}, {"tools", r.Tools}} {
 			for _, g := range list.patterns {
-				if _, err := doublestar.Match(flatName(g), ""); err != nil || g == "" {
+				if _, err := MatchName(g, ""); err != nil || g == "" {
 					bad(i, chars.Quote(g)+" is no pattern", "", "if", list.key)
 				}
 			}
@@ -159,12 +159,16 @@ func AbsoluteDir(m *machine.Machine, dir string) (path, hint string) {
 	return dir, ""
 }
 
-// flatName makes "*" match any text of a name, a slash included: these are names and not paths.
-func flatName(s string) string { return strings.ReplaceAll(s, "/", "\u2215") }
+// MatchName reports whether a name fits a pattern. "*" is any text, a slash included: these are names and not paths. An
+// error is a pattern that cannot be read.
+func MatchName(pattern, name string) (bool, error) {
+	flat := func(s string) string { return strings.ReplaceAll(s, "/", "\u2215") }
+	return doublestar.Match(flat(pattern), flat(name))
+}
 
 func matchesName(patterns []string, name string) bool {
 	return len(patterns) == 0 || slices.ContainsFunc(patterns, func(g string) bool {
-		ok, err := doublestar.Match(flatName(g), flatName(name))
+		ok, err := MatchName(g, name)
 		return ok && err == nil
 	})
 }
