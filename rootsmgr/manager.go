@@ -10,6 +10,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"mcphub/internal/worker"
 	"mcphub/rootsmgr/guard"
 )
 
@@ -166,14 +167,7 @@ func (m *Manager) Initialized(supported, listChanged bool) {
 // blocks.
 func (m *Manager) Changed() {
 	m.announced.Add(1)
-	signal(m.kick)
-}
-
-func signal(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default: // one is waiting already
-	}
+	worker.Signal(m.kick)
 }
 
 // View is what holds now, however old. It never waits.
@@ -249,7 +243,7 @@ func (w *Wait) await(ctx context.Context, want uint64) (View, error) {
 			defer timer.Stop()
 			timeout = timer.C
 		}
-		signal(m.waiting)
+		worker.Signal(m.waiting)
 		select {
 		case <-s.changed:
 		case <-timeout:

@@ -3,6 +3,8 @@ package rootsmgr
 import (
 	"slices"
 	"time"
+
+	"mcphub/internal/worker"
 )
 
 // terms is what an operator says about roots. Immutable.
@@ -30,7 +32,7 @@ func (m *Manager) Reconfigure(fallback Fallback, s Settings) {
 		return
 	}
 	m.terms.Store(next)
-	signal(m.amended)
+	worker.Signal(m.amended)
 }
 
 // Preview returns the view that there would be after Reconfigure with these. It

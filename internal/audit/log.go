@@ -13,6 +13,8 @@ import (
 
 	"github.com/gofrs/flock"
 	"github.com/google/uuid"
+
+	"mcphub/internal/worker"
 )
 
 // NoHash is what the first line of a chain names as the hash before it.
@@ -222,10 +224,7 @@ func (l *Log) hurry() {
 		return
 	}
 	l.tab.soon = true
-	select {
-	case l.news <- struct{}{}:
-	default:
-	}
+	worker.Signal(l.news)
 }
 
 // mostOutcomes is how many outcomes are in one line.

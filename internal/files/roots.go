@@ -13,6 +13,7 @@ import (
 
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/printable"
+	"mcphub/internal/worker"
 )
 
 // keeper keeps the boundary of one client. The goroutine in run asks the client
@@ -85,10 +86,7 @@ func (k *keeper) want() {
 		k.wanted++
 	}
 	k.mu.Unlock()
-	select {
-	case k.wake <- struct{}{}:
-	default:
-	}
+	worker.Signal(k.wake)
 }
 
 // wait returns the boundary for a call that arrives now, once all that was due
