@@ -32,7 +32,7 @@ func Folders(p Places) []string {
 	}
 	add(p.Runtime, "mcphub")
 	add(p.State, "run")
-	if uid := os.Getuid(); uid >= 0 { // there are none on Windows, where the state folder is short
+	if uid := os.Geteuid(); uid >= 0 { // there are none on Windows, where the state folder is short
 		add(p.Temp, "mcphub-"+strconv.Itoa(uid))
 	}
 	return all

@@ -174,8 +174,8 @@ func sameUser(c *net.UnixConn, peer func(*net.UnixConn) (int, bool, error)) erro
 	switch {
 	case err != nil:
 		return fmt.Errorf("whose process is at the other end cannot be told: %w", err)
-	case known && uid != os.Getuid():
-		return fmt.Errorf("the process at the other end is user %d's and not user %d's", uid, os.Getuid())
+	case known && uid != os.Geteuid():
+		return fmt.Errorf("the process at the other end is user %d's and not user %d's", uid, os.Geteuid())
 	}
 	return nil
 }
