@@ -4,10 +4,23 @@ import (
 	"time"
 
 	"mcphub/children/health"
+	"mcphub/children/sandbox"
+	"mcphub/children/spec"
+	"mcphub/rootsmgr/guard"
 )
 
 // Hasten makes children be looked at and asked so much sooner that a test need not
 // wait: it must come before Run.
 func (s *Supervisor) Hasten() {
 	s.common.pace = health.Pace{Every: 5 * time.Millisecond, Quiet: 15 * time.Millisecond, Least: 50 * time.Millisecond, Most: 50 * time.Millisecond}
+}
+
+// Ensure is that of Bounded for tests in which the kernel holds nobody to a boundary.
+func (s *Supervisor) Ensure(k spec.Key, roots []guard.Root) {
+	s.Within(sandbox.Boundary{}).Ensure(k, roots)
+}
+
+// SetRoots is that of Bounded, as Ensure is.
+func (s *Supervisor) SetRoots(k spec.Key, roots []guard.Root) {
+	s.Within(sandbox.Boundary{}).SetRoots(k, roots)
 }

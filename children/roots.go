@@ -8,62 +8,47 @@ import (
 
 // This file is how instances are told of the roots that they are to have, and of the boundary.
 
-// Ensure sees to it that the instance runs with these roots, of which there may be
-// none. An instance that starts lazily, and whose offer is known, waits for a call. It
-// returns at once. A Key without a Spec is ignored. A confined instance may open no
-// root by this: see Within.
-func (s *Supervisor) Ensure(k spec.Key, roots []guard.Root) {
-	s.Within(sandbox.Boundary{}).Ensure(k, roots)
+// Within is the Supervisor for whoever has this boundary: what it says of roots says
+// with them what the kernel is to hold a confined instance to.
+func (s *Supervisor) Within(b sandbox.Boundary) Bounded { return Bounded{s, b} }
+
+// A Bounded is a Supervisor and a boundary.
+type Bounded struct {
+	s        *Supervisor
+	boundary sandbox.Boundary
 }
 
-// Assume sees to it that the instance runs with these roots until the first ones are
-// known. An instance that needs roots to start is started too. What happens when the
-// first roots are known is the same as after Prestart.
-func (s *Supervisor) Assume(k spec.Key, roots []guard.Root) {
-	s.Within(sandbox.Boundary{}).Assume(k, roots)
-}
-
-// Prestart starts the instance although the first roots are not known
-// yet. One that needs them to start waits for Ensure or SetRoots; another is
-// replaced once then, if they give it another working directory, other
-// arguments or another environment. What Ensure says of lazy ones holds here too.
+// Prestart starts the instance although the first roots are not known yet. One that needs
+// them to start waits for [Bounded.Ensure] or [Bounded.SetRoots]; another is replaced once
+// then, if they give it another working directory, other arguments or another environment.
+// What Ensure says of lazy ones holds here too.
 func (s *Supervisor) Prestart(k spec.Key) {
 	if c := s.instance(k); c != nil {
 		c.wish()
 	}
 }
 
-// SetRoots tells an instance of a change of roots. Calls acquired
-// from now on wait, bounded, until the child has applied it.
-func (s *Supervisor) SetRoots(k spec.Key, roots []guard.Root) {
-	s.Within(sandbox.Boundary{}).SetRoots(k, roots)
-}
-
-// Within is the Supervisor for whoever has this boundary: what it says of roots says
-// with them what the kernel is to hold a confined instance to.
-func (s *Supervisor) Within(b sandbox.Boundary) Bounded { return Bounded{s, b} }
-
-// Bounded is a Supervisor and a boundary.
-type Bounded struct {
-	s        *Supervisor
-	boundary sandbox.Boundary
-}
-
-// Ensure is that of the Supervisor.
+// Ensure sees to it that the instance runs with these roots, of which there may be
+// none. An instance that starts lazily, and whose offer is known, waits for a call. It
+// returns at once. A Key without a Spec is ignored. What a confined instance may open of
+// its roots is what the boundary holds.
 func (b Bounded) Ensure(k spec.Key, roots []guard.Root) {
 	if c := b.s.instance(k); c != nil {
 		c.setRoots(roots, b.boundary, true)
 	}
 }
 
-// Assume is that of the Supervisor.
+// Assume sees to it that the instance runs with these roots until the first ones are
+// known. An instance that needs roots to start is started too. What happens when the
+// first roots are known is the same as after Prestart.
 func (b Bounded) Assume(k spec.Key, roots []guard.Root) {
 	if c := b.s.instance(k); c != nil {
 		c.assume(roots, b.boundary)
 	}
 }
 
-// SetRoots is that of the Supervisor.
+// SetRoots tells an instance of a change of roots. Calls acquired
+// from now on wait, bounded, until the child has applied it.
 func (b Bounded) SetRoots(k spec.Key, roots []guard.Root) {
 	if c := b.s.child(k); c != nil {
 		c.setRoots(roots, b.boundary, false)

@@ -14,6 +14,7 @@ import (
 
 	"mcphub/children"
 	"mcphub/children/offers"
+	"mcphub/children/sandbox"
 	"mcphub/children/spec"
 	"mcphub/hub"
 	"mcphub/internal/exit"
@@ -103,7 +104,7 @@ func warm(ctx context.Context, out io.Writer, cfg hub.Config, roots []guard.Root
 	go func() { done <- sup.Run(runCtx) }()
 	key := func(name string) spec.Key { return spec.Key{Child: name, Instance: "warm"} }
 	for _, spec := range options.Specs {
-		sup.Ensure(key(spec.Name), roots)
+		sup.Within(sandbox.Boundary{}).Ensure(key(spec.Name), roots)
 	}
 	for _, spec := range options.Specs {
 		select {
