@@ -109,7 +109,7 @@ func (s *Session) explainTool(ctx context.Context, name string, arguments []byte
 	case kind == failure.Missing:
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error()), nil
 	case kind == failure.NotAvailable:
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, failure.DownText(err)), nil
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, failure.UnavailableText(err)), nil
 	default:
 		return failure.Gone(ctx, err), err
 	}

@@ -33,7 +33,7 @@ func (s *Session) await(ctx context.Context, of func() []string, found func() bo
 	}
 	for _, owner := range owners {
 		if st, _, _, _ := s.Offering.ChildStatus(owner); !st.Listed && st.Failures > failures[owner] && !(st.AsksLogin && login.Offered(ctx)) {
-			return false, s.downText(st) // it has had its time to start
+			return false, s.notReadyText(st) // it has had its time to start
 		}
 		if down := s.revive(ctx, owner); down != "" || ctx.Err() != nil {
 			return false, down
@@ -64,7 +64,7 @@ func (s *Session) revive(ctx context.Context, name string) (down string) {
 	case errors.As(err, &gone):
 		return gone.Error()
 	default:
-		return s.downText(st)
+		return s.notReadyText(st)
 	}
 	s.awaitStart(ctx, []string{name})
 	return ""

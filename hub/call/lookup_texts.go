@@ -7,9 +7,9 @@ import (
 	"mcphub/children"
 )
 
-// downText tells of a child that has not come up; what it wrote, where it is the
+// notReadyText tells of a child that has not come up; what it wrote, where it is the
 // session's own.
-func (s *Session) downText(st children.Status) string {
+func (s *Session) notReadyText(st children.Status) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "The server %q is not available (%s)", st.Child, st.State)
 	if st.Err != "" {

@@ -67,8 +67,8 @@ func is[T error](err error) bool {
 	return ok
 }
 
-// DownText is what is told of a child that is not available.
-func DownText(err error) string {
+// UnavailableText is what is told of a child that is not available.
+func UnavailableText(err error) string {
 	down, _ := errors.AsType[*run.UnavailableError](err)
 	return down.Error()
 }
@@ -121,7 +121,7 @@ func OfTool(ctx context.Context, tool *catalog.Tool, err error) jsonrpc.Answer {
 	case Abandoned, SessionEnded:
 		return Gone(ctx, err)
 	case NotAvailable:
-		return ToolError(DownText(err))
+		return ToolError(UnavailableText(err))
 	}
 	return ToolError(fmt.Sprintf("The server %q did not answer %q: %s", tool.Child, tool.Remote, err))
 }
@@ -136,7 +136,7 @@ func OfRequest(ctx context.Context, child, method string, err error) jsonrpc.Ans
 	case Abandoned, SessionEnded:
 		return Gone(ctx, err)
 	case NotAvailable:
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, DownText(err))
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, UnavailableText(err))
 	}
 	return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, fmt.Sprintf("the server %q did not answer %s: %s", child, method, err))
 }
