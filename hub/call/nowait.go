@@ -220,7 +220,7 @@ func (c *asyncCall) depart(m *jsonrpc.Message) {
 	} else {
 		line.Form = a.first.decision().Form()
 	}
-	s.Records.Together(line, c, batch, len(a.held))
+	s.Records.Enqueue(line, c, batch, len(a.held))
 }
 
 // Recorded sends the call, unless it may not be.

@@ -31,12 +31,12 @@ func TestAGroupThatPanics(t *testing.T) {
 	for range 2 {
 		var some []*Waiter
 		var batch lines.Batch
-		batch.Together(func(b *lines.Batch) {
+		batch.Do(func(b *lines.Batch) {
 			for range 3 {
 				w := &Waiter{Cancellation: &jsonrpc.Cancellation{}, done: make(chan struct{}, 1)}
 				c := &asyncCall{s: s, tool: tool, reply: w, attempt: &pooledCall{}} // without a lease
 				s.InFlight.Start(&c.inFlight)
-				s.Records.Together(audit.Call{Form: audit.NewForm(&audit.Decided{})}, c, b, 0)
+				s.Records.Enqueue(audit.Call{Form: audit.NewForm(&audit.Decided{})}, c, b, 0)
 				some = append(some, w)
 			}
 		})

@@ -74,10 +74,10 @@ type Writer struct {
 	group   *Group
 }
 
-// A Group is the calls of all sessions that wait for nothing but their line. What is
-// sent once that is written leaves together.
+// A Group is the group commit of all sessions, for calls that wait for nothing but their
+// line. What is sent once that is written leaves in one batch.
 type Group struct {
-	audit.Group
+	audit.GroupCommit
 	batch lines.Batch // of who writes
 }
 
@@ -88,7 +88,7 @@ func (g *Group) Leave(*lines.Batch) { g.Flush() }
 func NewGroup(to *audit.Recorder, log zerolog.Logger) *Group {
 	g := &Group{}
 	g.To = to
-	g.Together = func(tell func()) { g.batch.Together(func(*lines.Batch) { tell() }) }
+	g.InBatch = func(tell func()) { g.batch.Do(func(*lines.Batch) { tell() }) }
 	g.Panicked = func(p any) {
 		log.Error().Str("panic", fmt.Sprint(p)).Bytes("stack", debug.Stack()).Msg("recording calls panicked")
 	}
@@ -122,10 +122,10 @@ func (r *Writer) May(t audit.Ticket, err error) (audit.Ticket, error) {
 	return t, nil
 }
 
-// Together records a call that is let through with those that come at the same time:
-// those of one batch when it ends. m is told when that is done, on whichever goroutine
+// Enqueue has a call that is let through recorded with those that come at the same time:
+// those of one batch when it ends. It does not wait. m is told when that is done, on whichever goroutine
 // writes, and asks May. size is what m holds until then, in bytes.
-func (r *Writer) Together(line audit.Call, m audit.Member, batch *lines.Batch, size int) {
+func (r *Writer) Enqueue(line audit.Call, m audit.Member, batch *lines.Batch, size int) {
 	if !r.now().Arguments {
 		line.Arguments = nil
 	}
@@ -137,7 +137,7 @@ func (r *Writer) Together(line audit.Call, m audit.Member, batch *lines.Batch, s
 	}
 }
 
-// Batch is for what is sent by those that Together tells, while they are told.
+// Batch is for what is sent by those that Enqueue has told, while they are told.
 func (r *Writer) Batch() *lines.Batch { return &r.group.batch }
 
 // Waiting is how many calls, of all sessions, wait to be recorded together.

@@ -37,7 +37,7 @@ var steps = []struct {
 		"hub/call Call.Run":  "",
 		"hub/call Call.send": "a denial after it was sent, when the child asked for more: the decision to send it has its line, and this is another one",
 	}},
-	{"record", []string{"Together"}, "records", map[string]string{"hub/call asyncCall.depart": "in a group with others: what is sent without waiting"}},
+	{"record", []string{"Enqueue"}, "records", map[string]string{"hub/call asyncCall.depart": "in a group with others: what is sent without waiting"}},
 	{"send", []string{"Call", "Notify", "Start"}, "lease", map[string]string{
 		"hub/call exchange.run":            "",
 		"hub/rounds dialogue.run":          "each round with a child without a handshake, judged again",

@@ -20,7 +20,7 @@
 //
 // [Log.Put] and [Log.Commit] are Append in two steps, for several decisions with one write.
 // Nothing may be done upon a decision before Commit has returned. [Log.PutCalls] puts several
-// calls into one line. A [Group] gathers decisions, writes them, and then lets each take
+// calls into one line. A [GroupCommit] gathers decisions, writes them, and then lets each take
 // effect. Outcomes are written within 200 ms, several in one line.
 //
 // Lines that cannot be written keep their places in the chain and are tried again. If too

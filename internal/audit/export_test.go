@@ -10,7 +10,7 @@ import (
 
 const (
 	MostDepth    = mostDepth
-	MostTogether = mostTogether
+	MostTogether = mostGrouped
 )
 
 var ErrTooDeep = errTooDeep

@@ -143,7 +143,7 @@ func (l *Log) PutCalls(calls []Call, now time.Time) (uint64, error) {
 	}
 	defer l.mu.Unlock()
 	from := l.startLine(KindDecision, now)
-	l.seal(from, together(l.tab.pending, calls))
+	l.seal(from, membersOfCalls(l.tab.pending, calls))
 	return l.tab.made.number, nil
 }
 

@@ -350,9 +350,9 @@ func (b line) arguments(raw []byte) line {
 	return b
 }
 
-// together writes the members of a line about several calls of one session. If all
+// membersOfCalls writes the members of a line about several calls of one session. If all
 // have the same Form, it is written once, for the line.
-func together(b line, calls []Call) line {
+func membersOfCalls(b line, calls []Call) line {
 	b = b.text("session", calls[0].Session)
 	alike := !slices.ContainsFunc(calls, func(c Call) bool { return !bytes.Equal(c.Form, calls[0].Form) })
 	if alike {

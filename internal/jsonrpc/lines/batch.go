@@ -65,9 +65,9 @@ func (b *Batch) Defer(l Later, bytes int) {
 	b.later = append(b.later, l)
 }
 
-// Together calls f and then sends what f has sent with b. It is for callers without a
+// Do calls f and then sends what f has sent with b. It is for callers without a
 // read loop that send many frames at once.
-func (b *Batch) Together(f func(b *Batch)) {
+func (b *Batch) Do(f func(b *Batch)) {
 	b.on = true
 	defer func() {
 		b.on = false

@@ -16,9 +16,9 @@ import (
 	"mcphub/internal/audit/trail"
 )
 
-// A groupHub is a Group whose file a test can fill up, or hold.
+// A groupHub is a GroupCommit whose file a test can fill up, or hold.
 type groupHub struct {
-	audit.Group
+	audit.GroupCommit
 	dir   string
 	write func(f io.Writer, b []byte) (int, error)
 	stop  func()
@@ -109,7 +109,7 @@ func TestAGroupGathers(t *testing.T) {
 		return f.Write(b)
 	})
 	together := 0
-	h.Together = func(tell func()) { together++; tell() }
+	h.InBatch = func(tell func()) { together++; tell() }
 	told := make(chan string, 100)
 	add := func(id string) {
 		h.Add(one(id), memberFunc(func(_ audit.Ticket, err error) { told <- id }))
@@ -165,11 +165,11 @@ func TestAGroupThatFails(t *testing.T) {
 	if len(got) != 4 || got[0] != nil || got[1] != nil || got[2] != audit.ErrGroup || got[3] != nil || panics != 1 {
 		t.Errorf("a member: %v, %d panics", got, panics)
 	}
-	h.Together = func(func()) { panic("what they have together") }
+	h.InBatch = func(func()) { panic("what they have together") }
 	if got := round(); len(got) != 3 || got[2] != nil || panics != 2 {
 		t.Errorf("together: %v, %d panics", got, panics)
 	}
-	h.Together = nil
+	h.InBatch = nil
 	to := h.To
 	h.To = nil
 	if got := round(); len(got) != 3 || got[0] != audit.ErrGroup || got[2] != audit.ErrGroup || panics != 3 {

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// A Group records decisions that come at the same time: one line for those of each
+// A GroupCommit records decisions that come at the same time: one line for those of each
 // session, and one write for all of them. Whoever calls Flush while nobody writes is
 // the leader: it writes, and then tells every member. The others do not wait. A member
 // is told once: that its line is with the operating system, or why it is not. So what
@@ -18,11 +18,11 @@ import (
 //
 // The fields are set before the first Add. Its methods may be called from any
 // goroutine.
-type Group struct {
+type GroupCommit struct {
 	To *Recorder
-	// Together, where set, is called by the leader, and calls tell once. What the
+	// InBatch, where set, is called by the leader, and calls tell once. What the
 	// members send then can leave in one write.
-	Together func(tell func())
+	InBatch func(tell func())
 	// Panicked, where set, is told of a member that panicked, or of what panicked
 	// while the line was written. It is called with the stack of the panic.
 	Panicked func(p any)
@@ -33,7 +33,7 @@ type Group struct {
 	tab groupTables
 }
 
-// A Member is one decision in a Group.
+// A Member is one decision in a GroupCommit.
 type Member interface {
 	// Recorded is called when the line was written, or could not be. It must not
 	// block. With an error there is a ticket if the line will be written with the next
@@ -41,7 +41,7 @@ type Member interface {
 	Recorded(t Ticket, err error)
 }
 
-// groupTables is what Group.mu guards.
+// groupTables is what GroupCommit.mu guards.
 type groupTables struct {
 	waiting gathered
 	spare   gathered
@@ -70,11 +70,11 @@ type written struct {
 	tickets []Ticket
 	err     error
 	told    int
-	tell    func() // of the Group, made once
+	tell    func() // of the GroupCommit, made once
 }
 
 const (
-	mostTogether = 64 // decisions of one write
+	mostGrouped = 64 // decisions of one write
 	// yields is how many times a leader that is alone yields the processor for others
 	// to join, after some have joined.
 	yields = 8
@@ -89,7 +89,7 @@ var ErrGroup = errors.New("internal error: recording this request made the hub p
 
 // Add takes m in. It is recorded when somebody calls Flush. The bytes that line
 // refers to, except its Form, may be used again when Add returns.
-func (g *Group) Add(line Call, m Member) {
+func (g *GroupCommit) Add(line Call, m Member) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	w := &g.tab.waiting
@@ -108,14 +108,14 @@ func (w *gathered) own(b []byte) []byte {
 }
 
 // Waiting is how many wait to be recorded.
-func (g *Group) Waiting() int {
+func (g *GroupCommit) Waiting() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return len(g.tab.waiting.members)
 }
 
 // Flush has all members recorded: it leads, or leaves it to the present leader.
-func (g *Group) Flush() {
+func (g *GroupCommit) Flush() {
 	g.mu.Lock()
 	if g.tab.led {
 		g.tab.company = yields
@@ -142,7 +142,7 @@ func (g *Group) Flush() {
 
 // lead records the members that wait, in so many writes at most. false: there are
 // more, and no other leader yet.
-func (g *Group) lead(most int) bool {
+func (g *GroupCommit) lead(most int) bool {
 	for range most {
 		if !g.take() {
 			return true
@@ -153,7 +153,7 @@ func (g *Group) lead(most int) bool {
 }
 
 // take takes the members that wait. false: there are none, and no leader any more.
-func (g *Group) take() bool {
+func (g *GroupCommit) take() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if len(g.tab.waiting.members) == 0 {
@@ -162,20 +162,20 @@ func (g *Group) take() bool {
 	}
 	now := &g.writing.all
 	*now, g.tab.waiting, g.tab.spare = g.tab.waiting, g.tab.spare, gathered{}
-	for i := mostTogether; i < len(now.members); i++ { // for the next write
+	for i := mostGrouped; i < len(now.members); i++ { // for the next write
 		line, w := now.lines[i], &g.tab.waiting
 		line.Request, line.Arguments = w.own(line.Request), w.own(line.Arguments)
 		w.members, w.lines = append(w.members, now.members[i]), append(w.lines, line)
 		now.members[i] = nil
 	}
-	n := min(len(now.members), mostTogether)
+	n := min(len(now.members), mostGrouped)
 	now.members, now.lines = now.members[:n], now.lines[:n]
 	sort.Stable(now)
 	return true
 }
 
 // write writes the lines and tells the members.
-func (g *Group) write() {
+func (g *GroupCommit) write() {
 	w := &g.writing
 	if w.tell == nil {
 		w.tell = g.tell
@@ -184,15 +184,15 @@ func (g *Group) write() {
 	g.guarded(func() {
 		w.tickets, w.err = g.To.AppendCalls(context.Background(), w.tickets[:0], w.all.lines, time.Now())
 	})
-	if g.Together != nil {
-		g.guarded(func() { g.Together(w.tell) })
+	if g.InBatch != nil {
+		g.guarded(func() { g.InBatch(w.tell) })
 	}
 	g.tell()
 	g.done()
 }
 
 // tell tells the members who have not been told yet.
-func (g *Group) tell() {
+func (g *GroupCommit) tell() {
 	w := &g.writing
 	for w.told < len(w.all.members) {
 		m, t := w.all.members[w.told], Ticket{}
@@ -207,7 +207,7 @@ func (g *Group) tell() {
 }
 
 // guarded calls f, and reports whether it returned.
-func (g *Group) guarded(f func()) (ok bool) {
+func (g *GroupCommit) guarded(f func()) (ok bool) {
 	defer func() {
 		if p := recover(); p != nil {
 			ok = false
@@ -221,7 +221,7 @@ func (g *Group) guarded(f func()) (ok bool) {
 }
 
 // done frees the memory of a write for the next one.
-func (g *Group) done() {
+func (g *GroupCommit) done() {
 	w := &g.writing
 	clear(w.all.members)
 	clear(w.all.lines)
