@@ -149,6 +149,6 @@ func (l *Lease) CanStart() bool { return l.r.CanStart() }
 
 // Start is Call without waiting; run.Run.StartCall says how. The lease must not be
 // released before asker is told.
-func (l *Lease) Start(c *run.Call, asker jsonrpc.Asker, b *lines.Batch, method string, token []byte, params ...[]byte) bool {
+func (l *Lease) Start(c *run.AsyncCall, asker jsonrpc.Asker, b *lines.Batch, method string, token []byte, params ...[]byte) bool {
 	return l.r.StartCall(c, asker, b, method, token, params...)
 }

@@ -40,7 +40,7 @@ type judge struct {
 	secret     bool            // a variable was expanded whose value must not be shown
 	hintedDirs []string        // directories among the names that count only under a condition
 
-	rules     policy.Call         // of the policy, as they are asked about this call
+	rules     policy.Evaluation   // of the policy, as they are asked about this call
 	oddRoots  map[string]*oddRoot // memo of oddRootOf
 	namedDirs map[string]bool     // directories beside the roots that the call itself names
 }

@@ -19,9 +19,9 @@ type starter interface {
 	Prepare(s *jsonrpc.Started, asker jsonrpc.Asker)
 }
 
-// A Call is a call under way that no goroutine waits for. The zero Call can be
+// An AsyncCall is a call under way that no goroutine waits for. The zero AsyncCall can be
 // started, once.
-type Call struct {
+type AsyncCall struct {
 	run     *Run
 	asker   jsonrpc.Asker
 	method  string
@@ -32,7 +32,7 @@ type Call struct {
 }
 
 // For is WithClient for a call that is not made yet.
-func (c *Call) For(client link.ClientProfile) { c.client = &client }
+func (c *AsyncCall) For(client link.ClientProfile) { c.client = &client }
 
 // CanStart reports whether StartCall may be tried: not every transport has it.
 func (r *Run) CanStart() bool {
@@ -46,7 +46,7 @@ func (r *Run) CanStart() bool {
 // comes on any. b is the Batch of the calling read loop, nil elsewhere. token is the
 // raw progress token in the params, nil for none. The lease must not be given back
 // before asker is called.
-func (r *Run) StartCall(c *Call, asker jsonrpc.Asker, b *lines.Batch, method string, token []byte, params ...[]byte) bool {
+func (r *Run) StartCall(c *AsyncCall, asker jsonrpc.Asker, b *lines.Batch, method string, token []byte, params ...[]byte) bool {
 	m, base := r.modern.Load(), r.link
 	if m != nil {
 		base = m.Base()
@@ -79,14 +79,14 @@ func (r *Run) StartCall(c *Call, asker jsonrpc.Asker, b *lines.Batch, method str
 }
 
 // Abandon ends the call with a cause, and tells the child.
-func (c *Call) Abandon(cause error) { c.started.Abandon(&abandoned{cause}) }
+func (c *AsyncCall) Abandon(cause error) { c.started.Abandon(&abandoned{cause}) }
 
-// startedCall is a Call as an Asker and an Expirer.
-type startedCall Call
+// startedCall is an AsyncCall as an Asker and an Expirer.
+type startedCall AsyncCall
 
 func (c *startedCall) Expired() {
 	r := c.run
-	(*Call)(c).Abandon(&TimeoutError{Child: r.spec.Name, Method: c.method, After: r.spec.CallTimeout})
+	(*AsyncCall)(c).Abandon(&TimeoutError{Child: r.spec.Name, Method: c.method, After: r.spec.CallTimeout})
 }
 
 // abandoned is the error of a call that was given up from this side.

@@ -65,7 +65,7 @@ type asyncCall struct {
 	talk     *talk // nil: the child cannot ask for more by its result
 
 	// Set before Abandon may be called.
-	call   run.Call
+	call   run.AsyncCall
 	sent   bool                    // by call
 	cancel context.CancelCauseFunc // of what waits on account of the call; nil: nothing does
 
@@ -214,13 +214,13 @@ func (c *asyncCall) depart(m *jsonrpc.Message) {
 		return
 	}
 	a.held = jsonrpc.AppendAll(a.held[:0], params)
-	line := audit.Call{Request: m.ID, Arguments: m.Param("arguments")}
+	rec := audit.CallRecord{Request: m.ID, Arguments: m.Param("arguments")}
 	if c.verdict == nil {
-		line.Form = c.tool.Plain(a.first.scan).Form(c.lease.KernelState())
+		rec.Form = c.tool.Plain(a.first.scan).Form(c.lease.KernelState())
 	} else {
-		line.Form = a.first.decision().Form()
+		rec.Form = a.first.decision().Form()
 	}
-	s.Records.Enqueue(line, c, batch, len(a.held))
+	s.Records.Enqueue(rec, c, batch, len(a.held))
 }
 
 // Recorded sends the call, unless it may not be.

@@ -125,12 +125,12 @@ func (r *Writer) May(t audit.Ticket, err error) (audit.Ticket, error) {
 // Enqueue has a call that is let through recorded with those that come at the same time:
 // those of one batch when it ends. It does not wait. m is told when that is done, on whichever goroutine
 // writes, and asks May. size is what m holds until then, in bytes.
-func (r *Writer) Enqueue(line audit.Call, m audit.Member, batch *lines.Batch, size int) {
+func (r *Writer) Enqueue(rec audit.CallRecord, m audit.Member, batch *lines.Batch, size int) {
 	if !r.now().Arguments {
-		line.Arguments = nil
+		rec.Arguments = nil
 	}
-	line.Session = r.session
-	if r.group.Add(line, m); batch == nil {
+	rec.Session = r.session
+	if r.group.Add(rec, m); batch == nil {
 		r.group.Flush()
 	} else {
 		batch.Defer(r.group, size)

@@ -461,13 +461,13 @@ func TestCallsShareALine(t *testing.T) {
 	form := func(tool string) audit.Form {
 		return audit.NewForm(&audit.Decided{Child: "files", Tool: tool, Decision: "allow", Rule: "no path"})
 	}
-	calls := []audit.Call{
+	calls := []audit.CallRecord{
 		{Session: "s", Request: []byte(`1`), Form: form("a")},
 		{Session: "s", Request: []byte(`"x"`), Form: form("b"), Arguments: []byte(`{"token":"hunter2","n":1}`)},
 		{Session: "s", Request: []byte(strings.Repeat("1", 200)), Form: form("b")},
 	}
 	results := []string{audit.ResultOK, audit.ResultToolError, audit.ResultTimeout}
-	for _, some := range [][]audit.Call{calls, calls[:1], calls[1:]} {
+	for _, some := range [][]audit.CallRecord{calls, calls[:1], calls[1:]} {
 		n, err := l.PutCalls(some, time.Now())
 		if err == nil {
 			err = l.Commit(context.Background())

@@ -25,7 +25,7 @@ func BenchmarkGroup(b *testing.B) {
 			}
 			defer func() { _ = l.Release() }()
 			form := audit.NewForm(&audit.Decided{Child: "files", Tool: "read_file", Decision: "allow", Rule: "no path"})
-			calls := slices.Repeat([]audit.Call{{Session: "7c9e6679-7425-40de-944b-e07fc1f90ae7", Request: []byte("123456"), Form: form}}, group)
+			calls := slices.Repeat([]audit.CallRecord{{Session: "7c9e6679-7425-40de-944b-e07fc1f90ae7", Request: []byte("123456"), Form: form}}, group)
 			b.ReportAllocs()
 			before := spent(b)
 			for range b.N / group {

@@ -52,16 +52,16 @@ type groupTables struct {
 // gathered are decisions to be recorded.
 type gathered struct {
 	members []Member
-	lines   []Call
+	records []CallRecord
 	buf     []byte // what the lines are made of
 }
 
 // Those of a session stand together, so that one line tells of them.
 func (w *gathered) Len() int           { return len(w.members) }
-func (w *gathered) Less(i, j int) bool { return w.lines[i].Session < w.lines[j].Session }
+func (w *gathered) Less(i, j int) bool { return w.records[i].Session < w.records[j].Session }
 func (w *gathered) Swap(i, j int) {
 	w.members[i], w.members[j] = w.members[j], w.members[i]
-	w.lines[i], w.lines[j] = w.lines[j], w.lines[i]
+	w.records[i], w.records[j] = w.records[j], w.records[i]
 }
 
 // written belongs to the leader.
@@ -87,14 +87,14 @@ const (
 // ErrGroup says that recording a decision panicked.
 var ErrGroup = errors.New("internal error: recording this request made the hub panic; the log has the details")
 
-// Add takes m in. It is recorded when somebody calls Flush. The bytes that line
+// Add takes m in. It is recorded when somebody calls Flush. The bytes that rec
 // refers to, except its Form, may be used again when Add returns.
-func (g *GroupCommit) Add(line Call, m Member) {
+func (g *GroupCommit) Add(rec CallRecord, m Member) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	w := &g.tab.waiting
-	line.Request, line.Arguments = w.own(line.Request), w.own(line.Arguments)
-	w.members, w.lines = append(w.members, m), append(w.lines, line)
+	rec.Request, rec.Arguments = w.own(rec.Request), w.own(rec.Arguments)
+	w.members, w.records = append(w.members, m), append(w.records, rec)
 }
 
 // own is a copy of b that lasts until the line was written.
@@ -163,13 +163,13 @@ func (g *GroupCommit) take() bool {
 	now := &g.writing.all
 	*now, g.tab.waiting, g.tab.spare = g.tab.waiting, g.tab.spare, gathered{}
 	for i := mostGrouped; i < len(now.members); i++ { // for the next write
-		line, w := now.lines[i], &g.tab.waiting
-		line.Request, line.Arguments = w.own(line.Request), w.own(line.Arguments)
-		w.members, w.lines = append(w.members, now.members[i]), append(w.lines, line)
+		rec, w := now.records[i], &g.tab.waiting
+		rec.Request, rec.Arguments = w.own(rec.Request), w.own(rec.Arguments)
+		w.members, w.records = append(w.members, now.members[i]), append(w.records, rec)
 		now.members[i] = nil
 	}
 	n := min(len(now.members), mostGrouped)
-	now.members, now.lines = now.members[:n], now.lines[:n]
+	now.members, now.records = now.members[:n], now.records[:n]
 	sort.Stable(now)
 	return true
 }
@@ -182,7 +182,7 @@ func (g *GroupCommit) write() {
 	}
 	w.err, w.told = ErrGroup, 0
 	g.guarded(func() {
-		w.tickets, w.err = g.To.AppendCalls(context.Background(), w.tickets[:0], w.all.lines, time.Now())
+		w.tickets, w.err = g.To.AppendCalls(context.Background(), w.tickets[:0], w.all.records, time.Now())
 	})
 	if g.InBatch != nil {
 		g.guarded(func() { g.InBatch(w.tell) })
@@ -224,9 +224,9 @@ func (g *GroupCommit) guarded(f func()) (ok bool) {
 func (g *GroupCommit) done() {
 	w := &g.writing
 	clear(w.all.members)
-	clear(w.all.lines)
+	clear(w.all.records)
 	clear(w.tickets)
-	spare := gathered{members: w.all.members[:0], lines: w.all.lines[:0]}
+	spare := gathered{members: w.all.members[:0], records: w.all.records[:0]}
 	if cap(w.all.buf) <= mostGathered {
 		spare.buf = w.all.buf[:0]
 	}

@@ -133,7 +133,7 @@ func (l *Log) Put(r *Record, form Form, now time.Time) (uint64, error) {
 
 // PutCalls is Put for calls of one session that were decided together: one line
 // tells of all of them, unless there is but one. It does not keep calls.
-func (l *Log) PutCalls(calls []Call, now time.Time) (uint64, error) {
+func (l *Log) PutCalls(calls []CallRecord, now time.Time) (uint64, error) {
 	if len(calls) == 1 {
 		c := &calls[0]
 		return l.put(KindDecision, &Record{Session: c.Session, Request: c.Request, Arguments: c.Arguments}, c.Form, now)

@@ -110,9 +110,9 @@ type Granted struct {
 	Roles     string `json:"roles"`
 }
 
-// A Call is one of several records that were decided at the same time. Those of a session
+// A CallRecord is one of several records that were decided at the same time. Those of a session
 // share a line.
-type Call struct {
+type CallRecord struct {
 	Session   string          `json:"-"`         // which the line has
 	Request   json.RawMessage `json:"request"`   // as in a Record
 	Arguments json.RawMessage `json:"arguments"` // as in a Record
@@ -352,13 +352,13 @@ func (b line) arguments(raw []byte) line {
 
 // membersOfCalls writes the members of a line about several calls of one session. If all
 // have the same Form, it is written once, for the line.
-func membersOfCalls(b line, calls []Call) line {
+func membersOfCalls(b line, calls []CallRecord) line {
 	b = b.text("session", calls[0].Session)
-	alike := !slices.ContainsFunc(calls, func(c Call) bool { return !bytes.Equal(c.Form, calls[0].Form) })
+	alike := !slices.ContainsFunc(calls, func(c CallRecord) bool { return !bytes.Equal(c.Form, calls[0].Form) })
 	if alike {
 		b = append(b, calls[0].Form...)
 	}
-	return list(b, "calls", calls, func(c *Call, b line) line {
+	return list(b, "calls", calls, func(c *CallRecord, b line) line {
 		b = b.request(c.Request)
 		if !alike {
 			b = append(b, c.Form...)

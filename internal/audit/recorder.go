@@ -177,7 +177,7 @@ func (r *Recorder) note(kind string, rec *Record) {
 // AppendCalls is Append for calls that were decided together, at now; those of a
 // session that stand together share a line. It appends their tickets to those that it
 // is given, unless they have none.
-func (r *Recorder) AppendCalls(ctx context.Context, to []Ticket, calls []Call, now time.Time) ([]Ticket, error) {
+func (r *Recorder) AppendCalls(ctx context.Context, to []Ticket, calls []CallRecord, now time.Time) ([]Ticket, error) {
 	l := r.log.Load()
 	if l == nil {
 		return to, r.failed(r.notOpen(), len(calls))

@@ -31,7 +31,7 @@ func TestScanIsRead(t *testing.T) {
 			}
 			id := []byte(strconv.Itoa(i))
 			if i%3 == 0 {
-				_, err = l.PutCalls(slices.Repeat([]audit.Call{{Session: "session", Request: id, Form: form}}, 4), time.Now())
+				_, err = l.PutCalls(slices.Repeat([]audit.CallRecord{{Session: "session", Request: id, Form: form}}, 4), time.Now())
 			} else {
 				_, err = l.Put(&audit.Record{Session: "session", Request: id, Decided: audit.Decided{Child: "git", Tool: "log", Decision: "deny", Findings: []audit.Finding{{At: "/p", Role: "read", Path: "/x/" + strconv.Itoa(i)}}}}, nil, time.Now())
 			}

@@ -15,6 +15,6 @@
 // A rule's directory is looked up when the policy is read, as a root is. All are compared through one index. Rules that deny
 // or escalate look again at each call if their directory did not exist then.
 //
-// A [Compiled] policy and a [Ruling] are immutable and safe for concurrent use; a [Call] belongs to one goroutine. The zero
+// A [Compiled] policy and a [Ruling] are immutable and safe for concurrent use; an [Evaluation] belongs to one goroutine. The zero
 // Decision and the zero Rule deny, and the zero Grant opens nothing.
 package policy

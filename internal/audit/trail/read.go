@@ -22,11 +22,11 @@ type Event struct {
 	audit.Record
 	Lines uint64 `json:"lines"` // of KindLost
 
-	Of       uint64          `json:"of"` // this and the next two: of an outcome
-	Call     int             `json:"call"`
-	Result   string          `json:"result"`
-	Outcomes []audit.Outcome `json:"outcomes"`
-	Calls    []audit.Call    `json:"calls"`
+	Of       uint64             `json:"of"` // this and the next two: of an outcome
+	Call     int                `json:"call"`
+	Result   string             `json:"result"`
+	Outcomes []audit.Outcome    `json:"outcomes"`
+	Calls    []audit.CallRecord `json:"calls"`
 }
 
 // Refused returns what the line says of a refusal; false where it says of none.

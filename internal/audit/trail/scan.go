@@ -87,7 +87,7 @@ type scanned struct {
 	Session string `json:"session"`
 	Method  string `json:"method"`
 	audit.Decided
-	Calls []audit.Call `json:"calls"`
+	Calls []audit.CallRecord `json:"calls"`
 }
 
 func (b *block) scan(since time.Time, take func(*Event)) {

@@ -8,9 +8,9 @@ import (
 	"mcphub/validate/machine"
 )
 
-// Call is the rules as they are asked about one call. The boundary has judged every reading of a finding by then: what is
+// An Evaluation asks the rules about one call. The boundary has judged every reading of a finding by then: what is
 // protected, outside a token's ceiling or cannot be resolved is denied whatever a rule says. It belongs to one goroutine.
-type Call struct {
+type Evaluation struct {
 	Ruling    *Ruling          // nil: no rule is about the tool, and nothing but Confined, Touches and their kin may be asked
 	Machine   *machine.Machine // as the call sees it
 	Guard     *guard.Guard     // the boundary
@@ -52,19 +52,19 @@ type candidateKind struct {
 const maxKinds = 256
 
 // Add takes a candidate into those of its finding and returns the index of its kind, -1 for none. leads is where it leads.
-func (c *Call) Add(t *Candidates, u *Candidate, role access.Role, leads string) int {
+func (e *Evaluation) Add(t *Candidates, u *Candidate, role access.Role, leads string) int {
 	if t.Hard = t.Hard || u.Hard; t.Hard {
 		return -1
 	}
 	var facts pathFacts
 	if u.Known {
-		facts = c.facts(&u.Place)
+		facts = e.facts(&u.Place)
 	}
-	c.hits = c.hits[:0]
-	for _, rule := range c.Ruling.rules {
-		c.hits = append(c.hits, rule.roles.Has(role) && c.isAbout(rule, &facts, u.Known) || u.Known && c.takesAlong(rule, role, &u.Place))
+	e.hits = e.hits[:0]
+	for _, rule := range e.Ruling.rules {
+		e.hits = append(e.hits, rule.roles.Has(role) && e.isAbout(rule, &facts, u.Known) || u.Known && e.takesAlong(rule, role, &u.Place))
 	}
-	return t.keep(candidateKind{hits: c.hits, alone: u.Alone, granted: c.granted(role, &u.Place), leads: leads})
+	return t.keep(candidateKind{hits: e.hits, alone: u.Alone, granted: e.granted(role, &u.Place), leads: leads})
 }
 
 // keep returns the index of a kind, which it adds where it is new; -1 where there are too many.
@@ -114,11 +114,11 @@ func (t *Candidates) Asks(kind int) bool {
 }
 
 // Decide decides the candidates of a finding, none of which is hard.
-func (c *Call) Decide(t *Candidates) Outcome {
+func (e *Evaluation) Decide(t *Candidates) Outcome {
 	if t.many {
 		return Outcome{Decision: Deny, TooMany: true}
 	}
-	return c.decide(t, t.kinds)
+	return e.decide(t, t.kinds)
 }
 
 // decide takes the first rule that matches. One that denies or escalates matches where any candidate does, one that allows
@@ -126,8 +126,8 @@ func (c *Call) Decide(t *Candidates) Outcome {
 // they are denied, so is the whole: nobody is asked in vain, and no grant lifts a denial. What was asked about is open
 // where grants cover all of it; a rule about calls is open for the one call that was approved under it. asks is set for the
 // kinds of candidates that a grant is missing for.
-func (c *Call) decide(of *Candidates, candidates []candidateKind) Outcome {
-	for i, rule := range c.Ruling.rules {
+func (e *Evaluation) decide(of *Candidates, candidates []candidateKind) Outcome {
+	for i, rule := range e.Ruling.rules {
 		r := rule.Rule
 		first := slices.IndexFunc(candidates, func(u candidateKind) bool { return u.hits[i] })
 		if first < 0 {
@@ -146,7 +146,7 @@ func (c *Call) decide(of *Candidates, candidates []candidateKind) Outcome {
 				switch {
 				case !u.hits[i]:
 					rest = append(rest, u)
-				case r.Paths == nil && c.Approved != r.Name:
+				case r.Paths == nil && e.Approved != r.Name:
 					out = Outcome{Decision: Escalate, By: r, Leads: u.leads}
 				case r.Paths != nil && !u.granted:
 					out = Outcome{Decision: Escalate, By: r, Leads: u.leads}
@@ -156,7 +156,7 @@ func (c *Call) decide(of *Candidates, candidates []candidateKind) Outcome {
 			if len(rest) == 0 {
 				return out
 			}
-			others := c.decide(of, rest)
+			others := e.decide(of, rest)
 			if others.Decision == Deny || others.Decision == Escalate && out.Decision == Allow {
 				return others
 			}
@@ -165,12 +165,12 @@ func (c *Call) decide(of *Candidates, candidates []candidateKind) Outcome {
 			return Outcome{Decision: Deny, By: r, Leads: leads}
 		}
 	}
-	return c.decideEach(candidates)
+	return e.decideEach(candidates)
 }
 
 // decideEach decides candidates of which no rule denies or escalates any, and no rule allows all: each has to be inside the
 // boundary, or what a rule allows. Every one of them would be allowed if it had been sent as the absolute path that it is.
-func (c *Call) decideEach(candidates []candidateKind) Outcome {
+func (e *Evaluation) decideEach(candidates []candidateKind) Outcome {
 	out := Outcome{Decision: Allow}
 	for _, u := range candidates {
 		if u.alone == Allow {
@@ -181,7 +181,7 @@ func (c *Call) decideEach(candidates []candidateKind) Outcome {
 			return Outcome{Decision: Deny}
 		}
 		if out.By == nil {
-			out = Outcome{Decision: Allow, By: c.Ruling.rules[i].Rule, Leads: u.leads}
+			out = Outcome{Decision: Allow, By: e.Ruling.rules[i].Rule, Leads: u.leads}
 		}
 	}
 	return out
@@ -195,14 +195,14 @@ type pathFacts struct {
 }
 
 // facts looks up in which directories of the policy a path lies. What it returns holds until the next call.
-func (c *Call) facts(p *guard.Place) pathFacts {
-	if c.sets == nil {
-		c.sets = c.Ruling.policy.areas.NewSets()
+func (e *Evaluation) facts(p *guard.Place) pathFacts {
+	if e.sets == nil {
+		e.sets = e.Ruling.policy.areas.NewSets()
 	}
-	c.Ruling.policy.areas.Compare(&p.Readings, c.sets)
-	f := pathFacts{readings: &p.Readings, sets: c.sets}
-	if c.Ruling.outside && !c.Unbounded && !machine.IsDevice(p.Path) {
-		lexical, physical, cleaned := c.Guard.Inside(&p.Readings)
+	e.Ruling.policy.areas.Compare(&p.Readings, e.sets)
+	f := pathFacts{readings: &p.Readings, sets: e.sets}
+	if e.Ruling.outside && !e.Unbounded && !machine.IsDevice(p.Path) {
+		lexical, physical, cleaned := e.Guard.Inside(&p.Readings)
 		f.outside = [3]bool{!lexical, !physical, !cleaned}
 	}
 	return f
@@ -210,7 +210,7 @@ func (c *Call) facts(p *guard.Place) pathFacts {
 
 // isAbout reports whether a rule is about a path. One that could not be resolved is in no directory: it is denied, or was
 // let pass for want of a boundary, and confined has been asked about that.
-func (c *Call) isAbout(r *compiled, f *pathFacts, known bool) bool {
+func (e *Evaluation) isAbout(r *compiled, f *pathFacts, known bool) bool {
 	if r.Paths == nil || r.area < 0 && !r.Paths.Outside {
 		return true
 	}
@@ -223,7 +223,7 @@ func (c *Call) isAbout(r *compiled, f *pathFacts, known bool) bool {
 	}
 	in := [3]bool{has(f.sets.Lexical), has(f.sets.Physical), has(f.sets.Cleaned)}
 	if r.area >= 0 && !r.dir.Exists { // when the rule was read
-		for i, also := range c.lateArea(r, f.readings) {
+		for i, also := range e.lateArea(r, f.readings) {
 			in[i] = in[i] || also
 		}
 	}
@@ -236,44 +236,44 @@ func (c *Call) isAbout(r *compiled, f *pathFacts, known bool) bool {
 }
 
 // lateArea compares with a rule's directory that was not there when the rule was read: it may be a link by now.
-func (c *Call) lateArea(r *compiled, readings *guard.Readings) [3]bool {
-	now, ok := c.late[r]
+func (e *Evaluation) lateArea(r *compiled, readings *guard.Readings) [3]bool {
+	now, ok := e.late[r]
 	if !ok {
 		now = r.dir.Path
-		if place, err := guard.Resolve(c.Machine.FS, r.dir.Given); err == nil {
+		if place, err := guard.Resolve(e.Machine.FS, r.dir.Given); err == nil {
 			now = place.Path
 		}
-		if c.late == nil {
-			c.late = make(map[*compiled]string)
+		if e.late == nil {
+			e.late = make(map[*compiled]string)
 		}
-		c.late[r] = now
+		e.late[r] = now
 	}
-	return [3]bool{c.Machine.Holds(now, readings.Lexical), c.Machine.Holds(now, readings.Physical), c.Machine.Holds(now, readings.Cleaned)}
+	return [3]bool{e.Machine.Holds(now, readings.Lexical), e.Machine.Holds(now, readings.Physical), e.Machine.Holds(now, readings.Cleaned)}
 }
 
 // takesAlong reports that a call removes or moves a directory which holds that of a rule that denies or escalates: what
 // the rule is about would be gone, or somewhere else, where no rule is about it.
-func (c *Call) takesAlong(r *compiled, role access.Role, p *guard.Place) bool {
+func (e *Evaluation) takesAlong(r *compiled, role access.Role, p *guard.Place) bool {
 	return role == access.Delete && p.Dir && r.area >= 0 && r.Then != Allow && !r.Paths.Outside &&
-		(c.Machine.Holds(p.Readings.Physical, r.dir.Path) || c.Machine.Holds(p.Readings.Cleaned, r.dir.Path))
+		(e.Machine.Holds(p.Readings.Physical, r.dir.Path) || e.Machine.Holds(p.Readings.Cleaned, r.dir.Path))
 }
 
 // TakesAny is takesAlong for the rules about a tool.
-func (c *Call) TakesAny(role access.Role, p *guard.Place) bool {
-	return role == access.Delete && c.confines(role, func(r *compiled) bool { return c.takesAlong(r, role, p) })
+func (e *Evaluation) TakesAny(role access.Role, p *guard.Place) bool {
+	return role == access.Delete && e.confines(role, func(r *compiled) bool { return e.takesAlong(r, role, p) })
 }
 
 // MatchesArea reports a path that a pattern of a shell string has matched and that lies in the directory of a rule which
 // denies or escalates, or would take it along. It is compared as text: what goes through a link is looked at anyway.
-func (c *Call) MatchesArea(role access.Role, p string) bool {
-	return c.confines(role, func(r *compiled) bool {
-		return c.Machine.Holds(r.dir.Path, p) || c.Machine.Holds(r.dir.Given, p) || role == access.Delete && c.Machine.Holds(p, r.dir.Path)
+func (e *Evaluation) MatchesArea(role access.Role, p string) bool {
+	return e.confines(role, func(r *compiled) bool {
+		return e.Machine.Holds(r.dir.Path, p) || e.Machine.Holds(r.dir.Given, p) || role == access.Delete && e.Machine.Holds(p, r.dir.Path)
 	})
 }
 
 // granted reports whether what a human has allowed covers where a path leads, exactly and for its role.
-func (c *Call) granted(role access.Role, p *guard.Place) bool {
-	return slices.ContainsFunc(c.Grants, func(g Grant) bool {
+func (e *Evaluation) granted(role access.Role, p *guard.Place) bool {
+	return slices.ContainsFunc(e.Grants, func(g Grant) bool {
 		return g.Roles.Has(role) && g.Path != "" && !(g.File && p.Dir) && covers(&g, p.Readings.Physical) && covers(&g, p.Readings.Cleaned)
 	})
 }
@@ -287,35 +287,35 @@ func covers(g *Grant, p string) bool {
 }
 
 // confines reports a rule that denies or escalates paths of such a role in a directory, and of which is says so.
-func (c *Call) confines(role access.Role, is func(r *compiled) bool) bool {
-	return c.Ruling != nil && c.Ruling.confines && slices.ContainsFunc(c.Ruling.rules, func(r *compiled) bool {
+func (e *Evaluation) confines(role access.Role, is func(r *compiled) bool) bool {
+	return e.Ruling != nil && e.Ruling.confines && slices.ContainsFunc(e.Ruling.rules, func(r *compiled) bool {
 		return r.area >= 0 && r.Then != Allow && r.roles.Has(role) && is(r)
 	})
 }
 
 // Confined reports that a rule that denies or escalates asks of such a path in which directory it lies.
-func (c *Call) Confined(role access.Role) bool {
-	return c.confines(role, func(*compiled) bool { return true })
+func (e *Evaluation) Confined(role access.Role) bool {
+	return e.confines(role, func(*compiled) bool { return true })
 }
 
 // Touches reports that a place lies in the directory of a rule that denies or escalates: then a name counts that would
 // not count inside the boundary, where everything else is allowed.
-func (c *Call) Touches(role access.Role, p *guard.Place) bool {
-	if !c.Confined(role) || p.Path == "" {
+func (e *Evaluation) Touches(role access.Role, p *guard.Place) bool {
+	if !e.Confined(role) || p.Path == "" {
 		return false
 	}
-	facts := c.facts(p)
-	return c.confines(role, func(r *compiled) bool { return c.isAbout(r, &facts, true) })
+	facts := e.facts(p)
+	return e.confines(role, func(r *compiled) bool { return e.isAbout(r, &facts, true) })
 }
 
 // StillAsks reports whether a grant for a place, given under another policy, would still be asked about, or needs no asking
 // any more: of the rules about it the first does not deny. Rules about what lies outside are taken to be about it: it did
 // when the grant was given.
-func (c *Call) StillAsks(role access.Role, place *guard.Place) bool {
-	facts := c.facts(place)
+func (e *Evaluation) StillAsks(role access.Role, place *guard.Place) bool {
+	facts := e.facts(place)
 	facts.outside = [3]bool{true, true, true}
-	for _, r := range c.Ruling.rules {
-		if r.roles.Has(role) && c.isAbout(r, &facts, true) {
+	for _, r := range e.Ruling.rules {
+		if r.roles.Has(role) && e.isAbout(r, &facts, true) {
 			return r.Then != Deny
 		}
 	}
