@@ -271,7 +271,7 @@ const (
 )
 
 // opens says what a server will be able to open, beside what every program needs.
-func (t *trier) opens(run *trial.Run) (text string, names []namedReport) {
+func (t *trier) opens(run *trial.Attempt) (text string, names []namedReport) {
 	st := &run.Status
 	var named []string
 	for _, n := range st.Sandbox.Named {

@@ -108,7 +108,7 @@ type problem struct {
 }
 
 func toProblem(p config.Problem) problem {
-	return problem{p.Severity.String(), p.Text, p.Hint, printable.CommandLine(p.Run), p.Key, p.File, p.Line, p.Col}
+	return problem{p.Severity.String(), p.Text, p.Hint, printable.CommandLine(p.Command), p.Key, p.File, p.Line, p.Col}
 }
 
 // listServed says what would be served.

@@ -123,10 +123,10 @@ type anew struct{ error }
 func (anew) Is(target error) bool { return target == errAnew }
 func (e anew) Unwrap() error      { return e.error }
 
-// Run judges a call and, where it is allowed, has the child do it. There is an
+// Do judges a call and, where it is allowed, has the child do it. There is an
 // answer always. ErrSuperseded: a reload came between, nothing was sent, and the
 // call has to start again with what it named. errDenied: see there.
-func (c *Call) Run(ctx context.Context) (jsonrpc.Answer, error) {
+func (c *Call) Do(ctx context.Context) (jsonrpc.Answer, error) {
 	s, t := c.session, c.target
 	ctx = s.withNotice(ctx, c.token)
 	t.reset()
@@ -224,7 +224,7 @@ func (c *Call) send(ctx context.Context, att *attempt, ticket audit.Ticket) (jso
 		att.lease.Release() // a person may take long
 		if !c.offered && s.logIn(ctx, att.by, att.child, err) {
 			c.offered = true
-			return c.Run(ctx) // its server has refused it without looking at it
+			return c.Do(ctx) // its server has refused it without looking at it
 		}
 		return t.fail(ctx, err), nil
 	}

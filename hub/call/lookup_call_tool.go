@@ -15,7 +15,7 @@ import (
 const CallTool = "call-tool"
 
 // serveOwn serves one of the hub's own tools. call-tool carries another call
-// inside it, whose bytes stay raw. Its error is that of Call.Run.
+// inside it, whose bytes stay raw. Its error is that of Call.Do.
 func (s *Session) serveOwn(ctx context.Context, tool offering.Tool, m *jsonrpc.Message) (jsonrpc.Answer, error) {
 	if tool.Remote != CallTool {
 		return s.Own(ctx, tool.Remote, m), nil
@@ -53,7 +53,7 @@ func (s *Session) serveOwn(ctx context.Context, tool offering.Tool, m *jsonrpc.M
 		}
 		return append(parts, []byte(`}`))
 	}}
-	return c.Run(ctx)
+	return c.Do(ctx)
 }
 
 // noServer says why a name is not a server that can be called.

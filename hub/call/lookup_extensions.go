@@ -96,7 +96,7 @@ func (s *Session) extendTo(ctx context.Context, conf *configuration.Configuratio
 	if c.notification {
 		c.token, t.unaskable = nil, "nobody is asked about a notification"
 	}
-	return c.Run(ctx)
+	return c.Do(ctx)
 }
 
 // namedBy finds the child that the thing belongs to which the params name, and the

@@ -28,7 +28,7 @@ func (s *Session) ServePrompt(ctx context.Context, m *jsonrpc.Message) jsonrpc.A
 }
 
 // Prompt asks for a prompt that was looked up by its quoted name. Its answer and error are
-// those of Call.Run.
+// those of Call.Do.
 func (s *Session) Prompt(ctx context.Context, m *jsonrpc.Message, quoted []byte, it offering.Item) (jsonrpc.Answer, error) {
 	return s.request(ctx, m, quoted, it.Remote, &requestTarget{
 		by: it.By, child: it.Child, name: m.Method,

@@ -96,7 +96,7 @@ func (s *Session) InTurn(ctx context.Context, uri string, list []offering.Source
 }
 
 // AboutResource makes a request about one resource of one child. Its answer and
-// error are those of Call.Run; what a reload came between is made again here, as long
+// error are those of Call.Do; what a reload came between is made again here, as long
 // as the child is the same.
 func (s *Session) AboutResource(ctx context.Context, m *jsonrpc.Message, from offering.Source, quoted []byte, before func(*children.Lease) error) (jsonrpc.Answer, error) {
 	for {

@@ -114,11 +114,11 @@ func (a *pooledCall) read(s *Session, m *jsonrpc.Message, quoted []byte, tool of
 }
 
 // Tool makes the call of a tool that was looked up by its quoted name. Its answer and
-// error are those of Call.Run.
+// error are those of Call.Do.
 func (s *Session) Tool(ctx context.Context, m *jsonrpc.Message, quoted []byte, tool offering.Tool) (jsonrpc.Answer, error) {
 	c := new(pooledCall)
 	c.read(s, m, quoted, tool)
-	return c.Run(ctx)
+	return c.Do(ctx)
 }
 
 // TryTool makes a tools/call that takes no waiting: small, of a tool that is known, to a

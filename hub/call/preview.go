@@ -27,7 +27,7 @@ type Preview struct {
 	Refusal  string            // what the client would be told; "" where the call would be made
 }
 
-// Preview judges a call of a tool as Call.Run does, and does not make it. An error is
+// Preview judges a call of a tool as Call.Do does, and does not make it. An error is
 // one of validate, or says why the call could not be judged.
 func (s *Session) Preview(ctx context.Context, tool offering.Tool, args []byte) (*Preview, error) {
 	t := &toolTarget{listed: tool, tool: tool, args: args}

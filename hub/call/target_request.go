@@ -33,11 +33,11 @@ type requestTarget struct {
 }
 
 // request makes the request m for a target, in which quoted is the client's name for what
-// the child calls remote. Its answer and error are those of Call.Run.
+// the child calls remote. Its answer and error are those of Call.Do.
 func (s *Session) request(ctx context.Context, m *jsonrpc.Message, quoted []byte, remote string, t *requestTarget) (jsonrpc.Answer, error) {
 	token := tokenOf(m)
 	c := &Call{session: s, token: token, splicing: splicing{m.Params, quoted, token, remote}, target: t}
-	return c.Run(ctx)
+	return c.Do(ctx)
 }
 
 func (t *requestTarget) owner() (*configuration.Configuration, string) { return t.by, t.child }

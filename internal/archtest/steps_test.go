@@ -34,14 +34,14 @@ var steps = []struct {
 	}},
 	{"record", []string{"Decide"}, "records", map[string]string{"hub/call Call.record": ""}},
 	{"record", []string{"record"}, "", map[string]string{
-		"hub/call Call.Run":  "",
+		"hub/call Call.Do":   "",
 		"hub/call Call.send": "a denial after it was sent, when the child asked for more: the decision to send it has its line, and this is another one",
 	}},
 	{"record", []string{"Enqueue"}, "records", map[string]string{"hub/call asyncCall.depart": "in a group with others: what is sent without waiting"}},
 	{"send", []string{"Call", "Notify", "Start"}, "lease", map[string]string{
 		"hub/call exchange.run":            "",
 		"hub/rounds dialogue.run":          "each round with a child without a handshake, judged again",
-		"hub/call Call.Run":                "a notification",
+		"hub/call Call.Do":                 "a notification",
 		"hub/call asyncCall.leave":         "once, without waiting or where the pipe is full",
 		"hub/call Session.Relay":           "about a task, which its owner may ask about: there is nothing to judge in an id",
 		"hub Session.clientTold":           "news of a task that the client made for the child",

@@ -43,7 +43,7 @@ type Problem struct {
 	Severity Severity // what it costs
 	Text     string   // what is wrong; never holds the value of a variable
 	Hint     string   // what to do; may be empty
-	Run      []string // a program and its arguments that do it; may be empty
+	Command  []string // a program and its arguments that do it; may be empty
 }
 
 // String formats the problem on one line, as compilers do:
@@ -72,9 +72,9 @@ func (p Problem) String() string {
 		b.WriteString("; ")
 		b.WriteString(p.Hint)
 	}
-	if len(p.Run) > 0 {
+	if len(p.Command) > 0 {
 		b.WriteString("; ")
-		b.WriteString(printable.CommandLine(p.Run))
+		b.WriteString(printable.CommandLine(p.Command))
 	}
 	return printable.Line(b.String()) // a key or a path of the file may hold anything
 }

@@ -157,7 +157,7 @@ func (e *examination) configuration() {
 
 // problem is one that validate finds.
 func (e *examination) problem(p config.Problem) Finding {
-	f := Finding{Group: Configuration, Subject: e.subject(p), Severity: p.Severity.String(), At: place(p), Text: p.Text, Cure: p.Hint, Command: printable.CommandLine(p.Run)}
+	f := Finding{Group: Configuration, Subject: e.subject(p), Severity: p.Severity.String(), At: place(p), Text: p.Text, Cure: p.Hint, Command: printable.CommandLine(p.Command)}
 	if f.Cure == "" {
 		f.Text, f.Cure, _ = strings.Cut(p.Text, "; ")
 	}
@@ -188,7 +188,7 @@ func Lacks(o Options, found setup.Checked, server string) (all []Finding) {
 }
 
 // Failure says why a server that was tried does not work, and what helps.
-func Failure(ctx context.Context, o Options, found setup.Checked, run *trial.Run) Finding {
+func Failure(ctx context.Context, o Options, found setup.Checked, run *trial.Attempt) Finding {
 	e := examination{Options: o, found: found}
 	return e.failure(run.Spec, &run.Status, e.interpreter(ctx, run.Spec, run.Status.Command))
 }

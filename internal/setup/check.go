@@ -49,8 +49,8 @@ func (s *Source) Check(w io.Writer) (Checked, error) {
 		maps.Copy(c.Bad, bad)
 	}
 	for i := range c.Problems {
-		if run := c.Problems[i].Run; len(run) > 0 && run[0] == "mcphub" {
-			c.Problems[i].Run = s.Command(run[1:]...)
+		if run := c.Problems[i].Command; len(run) > 0 && run[0] == "mcphub" {
+			c.Problems[i].Command = s.Command(run[1:]...)
 		}
 	}
 	slices.SortStableFunc(c.Problems, byPlace)

@@ -68,7 +68,7 @@ func (l *linter) report(sev config.Severity, text, hint string, path ...string) 
 }
 
 // cure adds to what was reported last the command line that mends it.
-func (l *linter) cure(run ...string) { l.found[len(l.found)-1].Run = run }
+func (l *linter) cure(run ...string) { l.found[len(l.found)-1].Command = run }
 
 // entry finds what a server lacks, and tools that it is not known to have.
 func (l *linter) entry(c *hub.Child) {

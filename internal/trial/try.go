@@ -14,8 +14,8 @@ import (
 	"mcphub/internal/client"
 )
 
-// A Run is one start of one server.
-type Run struct {
+// An Attempt is one start of one server.
+type Attempt struct {
 	Spec      spec.Spec
 	Status    hub.ChildStatus // at its end
 	Tools     []client.Tool
@@ -24,14 +24,14 @@ type Run struct {
 }
 
 // Ready reports whether the server has answered the handshake and listed what it offers.
-func (r *Run) Ready() bool { return r.Status.State == children.Ready.String() }
+func (r *Attempt) Ready() bool { return r.Status.State == children.Ready.String() }
 
 // A Result is the outcome of trying one server.
 type Result struct {
 	Skipped string            // why it was not started at all; "": it was
 	Works   bool              // as it will run it lists all that it lists without the kernel
-	Run     Run               // as it will run
-	Free    *Run              // without the kernel; nil: it was not started so
+	Run     Attempt           // as it will run
+	Free    *Attempt          // without the kernel; nil: it was not started so
 	Missing []string          // what Free alone lists
 	Refused []sandbox.Refusal // what the kernel has refused Run, as far as the server tells
 }
@@ -90,13 +90,13 @@ func unheld(s *spec.Spec) string {
 }
 
 // one starts one server.
-func one(ctx context.Context, cfg hub.Config, c hub.Child, o Options) (Run, error) {
+func one(ctx context.Context, cfg hub.Config, c hub.Child, o Options) (Attempt, error) {
 	cfg.Children, cfg.Broken, cfg.Disabled = []hub.Child{c}, nil, nil
 	seen, err := Start(ctx, cfg, o)
 	if err != nil {
-		return Run{}, err
+		return Attempt{}, err
 	}
-	r := Run{Spec: c.Spec, Tools: seen.Tools[c.Spec.Name], Prompts: seen.Prompts, Resources: seen.Resources}
+	r := Attempt{Spec: c.Spec, Tools: seen.Tools[c.Spec.Name], Prompts: seen.Prompts, Resources: seen.Resources}
 	for i := range seen.Status.Children {
 		if st := &seen.Status.Children[i]; st.Server == c.Spec.Name {
 			r.Status = *st
@@ -107,7 +107,7 @@ func one(ctx context.Context, cfg hub.Config, c hub.Child, o Options) (Run, erro
 
 // missing is what a server offers without the kernel alone. Resources come and go by
 // themselves, so of them only the number counts.
-func missing(run, free *Run) (out []string) {
+func missing(run, free *Attempt) (out []string) {
 	for _, t := range free.Tools {
 		if !slices.ContainsFunc(run.Tools, func(have client.Tool) bool { return have.ToolName == t.ToolName }) {
 			out = append(out, "the tool "+t.ToolName)
@@ -125,7 +125,7 @@ func missing(run, free *Run) (out []string) {
 }
 
 // refused reads what a server has said of what the kernel has refused it.
-func refused(r *Run) (all []sandbox.Refusal) {
+func refused(r *Attempt) (all []sandbox.Refusal) {
 	held := r.Status.Sandbox
 	reads := hints.Reader{Profile: held.Profile, Named: held.Named, Never: held.Never}
 	for line := range strings.Lines(r.Status.Stderr) {
