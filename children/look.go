@@ -18,9 +18,9 @@ func Lacks(s spec.Spec, o Options) []launch.Lack {
 	return launch.NewMachine(o.Environ, o.Home, o.Dir).Lacks(s.Program())
 }
 
-// Preview tells what the kernel would hold a server to, for a session with these roots. It
+// Confinement tells what the kernel would hold a server to, for a session with these roots. It
 // starts nothing. It is nil where that is nothing.
-func Preview(s spec.Spec, o Options, roots []guard.Root) *hints.Reader {
+func Confinement(s spec.Spec, o Options, roots []guard.Root) *hints.Reader {
 	if s.URL != "" {
 		return nil
 	}

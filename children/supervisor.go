@@ -194,9 +194,9 @@ func (s *Supervisor) unknown(k spec.Key) error {
 	return &run.UnavailableError{Child: k.Child, Reason: reason}
 }
 
-// Preview tells what Lease.Where would say if the instance were started now. ok is
+// Plan tells what Lease.Where would say if the instance were started now. ok is
 // false if it runs, or could not be started.
-func (s *Supervisor) Preview(k spec.Key) (cwd string, served []string, ok bool) {
+func (s *Supervisor) Plan(k spec.Key) (cwd string, served []string, ok bool) {
 	c := s.child(k)
 	if c == nil {
 		return "", nil, false
@@ -204,12 +204,12 @@ func (s *Supervisor) Preview(k spec.Key) (cwd string, served []string, ok bool) 
 	if v := c.view.Load(); v.run != nil || v.final {
 		return "", nil, false
 	}
-	return s.preview(c, c.wanted())
+	return s.planWith(c, c.wanted())
 }
 
-// PreviewWith tells what Lease.Where would say of an instance that was given these roots by
+// PlanWith tells what Lease.Where would say of an instance that was given these roots by
 // SetRoots. ok is false if it could not be started with them.
-func (s *Supervisor) PreviewWith(k spec.Key, roots []guard.Root) (cwd string, served []string, ok bool) {
+func (s *Supervisor) PlanWith(k spec.Key, roots []guard.Root) (cwd string, served []string, ok bool) {
 	c := s.child(k)
 	if c == nil {
 		return "", nil, false
@@ -219,10 +219,10 @@ func (s *Supervisor) PreviewWith(k spec.Key, roots []guard.Root) (cwd string, se
 	}
 	w := c.wanted()
 	w.Roots = roots
-	return s.preview(c, w)
+	return s.planWith(c, w)
 }
 
-func (s *Supervisor) preview(c *child, w want) (cwd string, served []string, ok bool) {
+func (s *Supervisor) planWith(c *child, w want) (cwd string, served []string, ok bool) {
 	l, err := c.plan(w, s.machineFor(c))
 	return l.Dir, program.RootPaths(w.Roots), err == nil
 }

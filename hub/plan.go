@@ -113,7 +113,7 @@ func (p *planner) moved(c *Child) string {
 		if !assigned {
 			continue
 		}
-		view := s.roots.Preview(p.next.Fallback, p.next.Roots)
+		view := s.roots.ViewUnder(p.next.Fallback, p.next.Roots)
 		if b, ok := s.member.FromCalls(c.Spec.Name); ok {
 			view = b.View
 		}

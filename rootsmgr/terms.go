@@ -35,9 +35,9 @@ func (m *Manager) Reconfigure(fallback Fallback, s Settings) {
 	worker.Signal(m.amended)
 }
 
-// Preview returns the view that there would be after Reconfigure with these. It
+// ViewUnder returns the view that there would be after Reconfigure with these. It
 // changes nothing.
-func (m *Manager) Preview(fallback Fallback, s Settings) View {
+func (m *Manager) ViewUnder(fallback Fallback, s Settings) View {
 	own := m.terms.Load().settings
 	s.Ceiling, s.Places = own.Ceiling, own.Places
 	t, now := &terms{fallback, s.withDefaults()}, m.pub.Load()

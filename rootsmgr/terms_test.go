@@ -112,7 +112,7 @@ func TestReconfigure(t *testing.T) {
 func (d *session) previewed(t *testing.T, fallback Fallback, s Settings) {
 	t.Helper()
 	before := d.View()
-	want := d.Preview(fallback, s)
+	want := d.ViewUnder(fallback, s)
 	if now := d.View(); now.Snapshot != before.Snapshot {
 		t.Error("Preview has changed the view")
 	}

@@ -130,7 +130,7 @@ func (s *currentEntry) never(path string) string {
 	if s.spec == nil {
 		return ""
 	}
-	if held := children.Preview(*s.spec, s.options, nil); held != nil {
+	if held := children.Confinement(*s.spec, s.options, nil); held != nil {
 		return held.Never(path)
 	}
 	return ""

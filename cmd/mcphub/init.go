@@ -94,7 +94,7 @@ func (w *clientWork) init(given []string) error {
 		if off {
 			w.switchOff(&p, m)
 		}
-		w.preview(&p)
+		w.showPlan(&p)
 		all = append(all, p)
 	}
 	if m.changed() || slices.ContainsFunc(all, func(p planned) bool { return p.plan != nil && p.plan.Changed() }) {

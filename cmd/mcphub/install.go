@@ -154,8 +154,8 @@ func (w *clientWork) ours(c *clients.Profile) bool {
 	return err == nil && slices.Contains(known, c.Name)
 }
 
-// preview shows what a plan changes.
-func (w *clientWork) preview(p *planned) {
+// showPlan shows what a plan changes.
+func (w *clientWork) showPlan(p *planned) {
 	if p.plan == nil {
 		return
 	}
@@ -164,7 +164,7 @@ func (w *clientWork) preview(p *planned) {
 			continue
 		}
 		layout.Printf(w.say, "%s:\n", w.short(f.Place.File))
-		for _, line := range f.Preview() {
+		for _, line := range f.Diff() {
 			layout.Printf(w.say, "  %s\n", line)
 		}
 	}
@@ -181,7 +181,7 @@ func (w *clientWork) install(chosen []*clients.Profile, given []string) error {
 		if err != nil {
 			return err
 		}
-		w.preview(&p)
+		w.showPlan(&p)
 		all = append(all, p)
 	}
 	changes := 0

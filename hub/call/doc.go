@@ -37,12 +37,12 @@
 // Steps 1 to 4 are one attempt, and one goroutine makes it. Whatever ends it gives back
 // the lease:
 //
-//	find -> preview -> decide -> upToDate
-//	  |        |          |         |
-//	  +--------+----------+---------+-> an error, or the verdict
+//	find -> beforeStart -> decide -> upToDate
+//	  |          |            |         |
+//	  +----------+------------+---------+-> an error, or the verdict
 //
-// An error that says so has another attempt made. preview is for a child that does not
-// run: a denial ends there, and decide is left out.
+// An error that says so has another attempt made. beforeStart is for a child that does
+// not run: a denial ends there, and decide is left out.
 //
 // A call of a tool is tried without waiting first (nowait.go): the same steps, which end
 // where one would have to wait. What was let through goes on as an asyncCall, which has

@@ -87,7 +87,7 @@ func (att *attempt) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	over, err := att.preview(ctx)
+	over, err := att.beforeStart(ctx)
 	if err == nil && !over {
 		err = att.decide(ctx)
 	}
@@ -143,9 +143,9 @@ func (att *attempt) boundary(ctx context.Context) (err error) {
 	return err
 }
 
-// preview judges a call of a child that does not run, or not with the roots of the call, by
-// how it would: what is not allowed so starts nothing. over: the call ends here.
-func (att *attempt) preview(ctx context.Context) (over bool, err error) {
+// beforeStart judges a call of a child that does not run, or not with the roots of the call,
+// by how it would: what is not allowed so starts nothing. over: the call ends here.
+func (att *attempt) beforeStart(ctx context.Context) (over bool, err error) {
 	s, spec := att.call.session, &att.by.Child(att.child).Spec
 	if att.wait != nil && att.from.BringsOtherRoots(spec) {
 		if over, err = att.judgeUnstarted(ctx, &att.roots); err != nil || over {
@@ -363,7 +363,7 @@ func (att *attempt) workplace() (cwd string, served []string) {
 
 // locate notes where the child would run, and with which roots: see Instances.
 func (att *attempt) locate(view *rootsmgr.View) (ok bool) {
-	att.cwd, att.served, ok = att.call.session.Instances.Preview(att.by, att.child, view)
+	att.cwd, att.served, ok = att.call.session.Instances.Plan(att.by, att.child, view)
 	return ok
 }
 

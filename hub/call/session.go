@@ -63,10 +63,10 @@ type Instances interface {
 	// Acquire waits for that right. The error is configuration.ErrSuperseded where a
 	// reload has replaced the child.
 	Acquire(ctx context.Context, by *configuration.Configuration, child string) (*children.Lease, error)
-	// Preview says where a child would work that does not run, and with which roots;
+	// Plan says where a child would work that does not run, and with which roots;
 	// false where it runs, or that cannot be told. With a view it says that of any child
 	// that was given the roots of the view.
-	Preview(by *configuration.Configuration, child string, view *rootsmgr.View) (cwd string, served []string, ok bool)
+	Plan(by *configuration.Configuration, child string, view *rootsmgr.View) (cwd string, served []string, ok bool)
 	// Moved reports whether another process has come to serve the session, which has not
 	// listed its tools yet.
 	Moved(child string) bool

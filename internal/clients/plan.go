@@ -28,7 +28,7 @@ type FileEdit struct {
 	Changes []Made
 
 	private bool   // nobody else may read it from now on
-	hides   string // what no preview shows; "": nothing
+	hides   string // what no diff shows; "": nothing
 }
 
 // Made is one change in a file.
@@ -188,9 +188,9 @@ func PlanRemoval(c *Profile, e Env) (*Plan, error) {
 	return p, nil
 }
 
-// Preview says line by line what will be done to a file. What the file holds is
+// Diff says line by line what will be done to a file. What the file holds is
 // not shown, because it may be secret: of a part that goes, only its name.
-func (f *FileEdit) Preview() []string {
+func (f *FileEdit) Diff() []string {
 	var out []string
 	for _, m := range f.Changes {
 		c := m.Change

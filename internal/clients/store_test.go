@@ -516,7 +516,7 @@ func TestPreviewShowsNoSecret(t *testing.T) {
 			}
 		}
 		for _, f := range p.Files {
-			for _, line := range f.Preview() {
+			for _, line := range f.Diff() {
 				for _, secret := range []string{"plain", "ghp_", "hf_", "k-123", "abc123456"} {
 					if strings.Contains(line, secret) {
 						t.Errorf("%s: %s", file, line)
@@ -531,7 +531,7 @@ func TestPreviewShowsNoSecret(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := FileEdit{Before: data, After: after, Changes: []Made{{mcpServers, made}}}
-	if text := strings.Join(f.Preview(), "\n"); strings.Contains(text, "plain-secret") || !strings.Contains(text, "another entry") {
+	if text := strings.Join(f.Diff(), "\n"); strings.Contains(text, "plain-secret") || !strings.Contains(text, "another entry") {
 		t.Errorf("got %s", text)
 	}
 }

@@ -30,7 +30,7 @@ func TestOverHTTP(t *testing.T) {
 			continue
 		}
 		f := plan.Files[0]
-		shown := strings.Join(f.Preview(), "\n")
+		shown := strings.Join(f.Diff(), "\n")
 		if strings.Contains(shown, token) || !strings.Contains(shown, web.URL) {
 			t.Errorf("%s shows\n%s", c.Name, shown)
 		}

@@ -138,12 +138,12 @@ func (l *linter) checkNamedPaths(c *hub.Child) {
 		in = rootsmgr.Fallback{Origin: rootsmgr.OriginConfig, Entries: []rootsmgr.Entry{{URI: dir}}}
 	}
 	roots := rootsmgr.NewSnapshot(guard.OS{}, 1, in.Origin, in.Entries).Roots()
-	preview := children.Preview(c.Spec, o, roots)
-	if preview == nil {
+	held := children.Confinement(c.Spec, o, roots)
+	if held == nil {
 		return
 	}
-	for _, n := range preview.Named {
-		f, less := preview.Lessens(n)
+	for _, n := range held.Named {
+		f, less := held.Lessens(n)
 		if !less {
 			continue
 		}
