@@ -14,10 +14,10 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"mcphub/children/handshake"
 	"mcphub/children/launch"
 	"mcphub/children/link"
-	"mcphub/children/modern"
+	"mcphub/children/modernlink"
+	"mcphub/children/negotiation"
 	"mcphub/children/offers"
 	"mcphub/children/remote"
 	"mcphub/children/served"
@@ -42,13 +42,13 @@ func (s said) Call(context.Context, string, ...[]byte) (*jsonrpc.Response, error
 // readsAll has everything read that a child's result may be read as.
 func readsAll(t testing.TB, result []byte) {
 	conn := said{result}
-	_, _ = handshake.Start(t.Context(), handshake.Child{Link: conn, Shown: func() []byte { return []byte(`{}`) }, Eras: handshake.OnlyLegacy})
+	_, _ = negotiation.Start(t.Context(), negotiation.Child{Link: conn, Shown: func() []byte { return []byte(`{}`) }, Eras: negotiation.OnlyLegacy})
 	_, _, _ = offers.Read(t.Context(), conn, &offers.Offer{Capabilities: []byte(`{"tools":{},"prompts":{},"resources":{}}`)}, offers.AllLists)
 	res, err := conn.Call(t.Context(), "x")
 	if err != nil {
 		return
 	}
-	m := modern.New(conn, modern.Options{}, nil)
+	m := modernlink.New(conn, modernlink.Options{}, nil)
 	ctx := link.WithClient(t.Context(), link.ClientProfile{})
 	_ = m.Discover(ctx)
 	_, _ = m.Call(ctx, "tools/call")

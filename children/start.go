@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 
-	"mcphub/children/handshake"
 	"mcphub/children/launch"
 	"mcphub/children/link"
+	"mcphub/children/negotiation"
 	"mcphub/children/offers"
 	"mcphub/children/program"
 	"mcphub/children/run"
@@ -67,7 +67,7 @@ func (c *child) start() (*run.Run, *run.UnavailableError) {
 			return nil, &run.UnavailableError{Child: c.key.Child, Reason: reference.Show(err.Error()), Err: err}
 		}
 		down := r.Abort(err)
-		if !errors.Is(err, handshake.ErrProbed) || c.past.doubted || c.ctx.Err() != nil {
+		if !errors.Is(err, negotiation.ErrProbed) || c.past.doubted || c.ctx.Err() != nil {
 			if !c.past.wasReady {
 				c.past.diedOf = spec.EraAuto // it exits in either era
 			}

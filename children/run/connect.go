@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"time"
 
-	"mcphub/children/handshake"
 	"mcphub/children/hints"
-	"mcphub/children/modern"
+	"mcphub/children/modernlink"
+	"mcphub/children/negotiation"
 	"mcphub/children/offers"
 	"mcphub/children/spec"
 	"mcphub/internal/jsonrpc"
@@ -34,7 +34,7 @@ func (r *Run) Connect(life context.Context, try Try, greeted func()) (*offers.Of
 	}
 	greeted()
 	r.greeted = true
-	m := r.modern.Load()
+	m := r.modernLink.Load()
 	if m != nil {
 		m.Settled(ctx)
 	}
@@ -64,23 +64,23 @@ func (r *Run) Connect(life context.Context, try Try, greeted func()) (*offers.Of
 // greet does the handshake, or finds out that the child has none. It notes the Link of
 // a child without a handshake.
 func (r *Run) greet(ctx context.Context, try Try) (*offers.Offer, error) {
-	m := modern.New(r.link, modern.Options{Version: r.version, Roots: r.spec.Roots != spec.RootsNone, Log: r.log}, modernRun{r})
-	return handshake.Start(ctx, handshake.Child{
+	m := modernlink.New(r.link, modernlink.Options{Version: r.version, Roots: r.spec.Roots != spec.RootsNone, Log: r.log}, modernRun{r})
+	return negotiation.Start(ctx, negotiation.Child{
 		Link: r.link, Modern: m, Version: r.version, Shown: func() []byte { return r.spec.Capabilities(r.instance.Client().Capabilities) },
 		Eras: erasOf(r.spec.Era), ModernFirst: try.Modern, Long: try.Long,
-		Speak: func() { r.modern.Store(m) },
+		Speak: func() { r.modernLink.Store(m) },
 	})
 }
 
 // erasOf are those that a child may be spoken to in.
-func erasOf(e spec.Era) handshake.Eras {
+func erasOf(e spec.Era) negotiation.Eras {
 	switch e {
 	case spec.EraLegacy:
-		return handshake.OnlyLegacy
+		return negotiation.OnlyLegacy
 	case spec.EraModern:
-		return handshake.OnlyModern
+		return negotiation.OnlyModern
 	}
-	return handshake.Either
+	return negotiation.Either
 }
 
 // Abort ends a run that did not become ready, and says why it did not.

@@ -6,7 +6,7 @@ import (
 
 	"mcphub/children/health"
 	"mcphub/children/link"
-	"mcphub/children/modern"
+	"mcphub/children/modernlink"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/jsonrpc/lines"
 )
@@ -26,7 +26,7 @@ type AsyncCall struct {
 	asker   jsonrpc.Asker
 	method  string
 	client  *link.ClientProfile
-	meta    *modern.Meta // of a child without a handshake
+	meta    *modernlink.Meta // of a child without a handshake
 	started jsonrpc.Started
 	waiting health.WaitingCall
 }
@@ -47,7 +47,7 @@ func (r *Run) CanStart() bool {
 // raw progress token in the params, nil for none. The lease must not be given back
 // before asker is called.
 func (r *Run) StartCall(c *AsyncCall, asker jsonrpc.Asker, b *lines.Batch, method string, token []byte, params ...[]byte) bool {
-	m, base := r.modern.Load(), r.link
+	m, base := r.modernLink.Load(), r.link
 	if m != nil {
 		base = m.Base()
 	}
@@ -101,7 +101,7 @@ func (a *abandoned) Unwrap() error { return a.cause }
 func (c *startedCall) Answered(res *jsonrpc.Response, err error) {
 	c.run.Timers.End(&c.waiting)
 	if err == nil && c.meta != nil {
-		if err = c.run.modern.Load().Check(c.meta, c.method, res); err != nil {
+		if err = c.run.modernLink.Load().Check(c.meta, c.method, res); err != nil {
 			res.Release()
 			c.asker.Answered(nil, err)
 			return

@@ -12,7 +12,7 @@ import (
 	"mcphub/children/health"
 	"mcphub/children/launch"
 	"mcphub/children/link"
-	"mcphub/children/modern"
+	"mcphub/children/modernlink"
 	"mcphub/children/offers"
 	"mcphub/children/served"
 	"mcphub/children/spec"
@@ -69,13 +69,13 @@ type Run struct {
 	ended chan struct{} // closed when nothing of the run is left
 	err   error         // how it ended; valid after ended
 
-	relist chan struct{}      // the child says that lists have changed
-	stale  staleLists         // which
-	offers chan *offers.Offer // newer offers, the latest only
-	level  levelSetter
-	looked atomic.Int64                // when it was seen last that nothing has moved, in nanoseconds
-	hung   atomic.Bool                 // it was stopped because it answered nothing
-	modern atomic.Pointer[modern.Link] // set where the child is spoken to without a handshake
+	relist     chan struct{}      // the child says that lists have changed
+	stale      staleLists         // which
+	offers     chan *offers.Offer // newer offers, the latest only
+	level      levelSetter
+	looked     atomic.Int64                    // when it was seen last that nothing has moved, in nanoseconds
+	hung       atomic.Bool                     // it was stopped because it answered nothing
+	modernLink atomic.Pointer[modernlink.Link] // set where the child is spoken to without a handshake
 
 	logs, progress *rate.Limiter // of what it tells beside its answers
 	muted          atomic.Uint64 // log and progress notifications that were too many
@@ -110,7 +110,7 @@ func Start(o Options, of Instance, open func(h jsonrpc.Handler) (link.Link, erro
 	go func() {
 		r.err = r.link.Run(ctx)
 		r.Timers.Stop()
-		if m := r.modern.Load(); m != nil {
+		if m := r.modernLink.Load(); m != nil {
 			m.End()
 		}
 		close(r.ended)
@@ -120,7 +120,7 @@ func Start(o Options, of Instance, open func(h jsonrpc.Handler) (link.Link, erro
 
 // Link is how the child is spoken to.
 func (r *Run) Link() link.Link {
-	if m := r.modern.Load(); m != nil {
+	if m := r.modernLink.Load(); m != nil {
 		return m
 	}
 	return r.link
@@ -130,12 +130,12 @@ func (r *Run) Link() link.Link {
 func (r *Run) Facts() link.Facts { return r.link.Facts() }
 
 // Modern reports whether the child is spoken to without a handshake (2026-07-28).
-func (r *Run) Modern() bool { return r.modern.Load() != nil }
+func (r *Run) Modern() bool { return r.modernLink.Load() != nil }
 
 // WatchTask has a child without a handshake tell of one of its tasks, until end is
 // called. ok is false where it does not.
 func (r *Run) WatchTask(ctx context.Context, id string) (end func(), ok bool) {
-	m := r.modern.Load()
+	m := r.modernLink.Load()
 	if m == nil {
 		return nil, false
 	}

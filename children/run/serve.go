@@ -19,7 +19,7 @@ const (
 // ServeRequest answers roots/list and ping, and hands the rest on.
 func (r *Run) ServeRequest(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
 	switch {
-	case r.modern.Load() != nil:
+	case r.modernLink.Load() != nil:
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, "a server of this protocol version asks nothing by itself: it answers with what it needs (2026-07-28, basic/patterns/mrtr)")
 	case m.Method == methodPing:
 		return jsonrpc.ResultAnswer([]byte(`{}`))
@@ -93,7 +93,7 @@ func (r *Run) ServeNotificationOn(on context.Context, m *jsonrpc.Message) {
 func CallKnown(ctx context.Context) bool { return ctx.Value(callKnownKey{}) != nil }
 
 func (r *Run) noticed(ctx context.Context, m *jsonrpc.Message) {
-	if w := r.modern.Load(); w != nil {
+	if w := r.modernLink.Load(); w != nil {
 		if m = w.Heard(m); m == nil {
 			return
 		}

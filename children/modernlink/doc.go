@@ -1,4 +1,4 @@
-// Package modern speaks to child servers without a handshake (2026-07-28).
+// Package modernlink speaks to child servers without a handshake (2026-07-28).
 //
 // [New] puts a [Link] on top of one that carries messages. The Link writes the _meta of
 // each request: the version, this program, and what the client can do. The latter is that
@@ -20,4 +20,4 @@
 //
 // The package does not choose the era. It tells the child of no change of roots: such a
 // child keeps none, and asks for them in the calls that need them.
-package modern
+package modernlink

@@ -1,4 +1,4 @@
-package handshake
+package negotiation
 
 import (
 	"context"
@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"mcphub/children/link"
-	"mcphub/children/modern"
+	"mcphub/children/modernlink"
 	"mcphub/children/offers"
 	"mcphub/internal/jsonrpc"
 )
@@ -40,9 +40,9 @@ const (
 // A Child is one that is to be spoken to.
 type Child struct {
 	Link    link.Link
-	Modern  *modern.Link  // the same without a handshake; nil where the transport has none
-	Version string        // of the hub
-	Shown   func() []byte // the capabilities that initialize declares, a raw object
+	Modern  *modernlink.Link // the same without a handshake; nil where the transport has none
+	Version string           // of the hub
+	Shown   func() []byte    // the capabilities that initialize declares, a raw object
 
 	Eras        Eras
 	ModernFirst bool // of both, the one without a handshake is tried first
@@ -85,11 +85,11 @@ func (c Child) initializeFirst(ctx context.Context) (*offers.Offer, error) {
 		return o, err
 	}
 	switch d := c.Modern.Discover(ctx); d.Verdict {
-	case modern.SpeaksModern:
+	case modernlink.SpeaksModern:
 		return c.speak(d.Offer), nil
-	case modern.SpeaksNotYet:
+	case modernlink.SpeaksNotYet:
 		return nil, d.Err
-	case modern.SpeaksForeign:
+	case modernlink.SpeaksForeign:
 		return nil, errors.Join(err, d.Err)
 	}
 	return nil, err
@@ -98,7 +98,7 @@ func (c Child) initializeFirst(ctx context.Context) (*offers.Offer, error) {
 // discover asks for server/discover and falls back to the handshake where that
 // gives nothing: at once, or after a while where there is no answer. Long waits for as long as a start may take.
 func (c Child) discover(ctx context.Context) (*offers.Offer, error) {
-	asked := make(chan modern.Discovery, 1)
+	asked := make(chan modernlink.Discovery, 1)
 	// It is not taken back when the wait is over: a child that cannot answer it
 	// would not know what it is that is being cancelled.
 	go func() { asked <- c.Modern.Discover(context.WithoutCancel(ctx)) }()
@@ -111,9 +111,9 @@ func (c Child) discover(ctx context.Context) (*offers.Offer, error) {
 	select {
 	case d := <-asked:
 		switch d.Verdict {
-		case modern.SpeaksModern:
+		case modernlink.SpeaksModern:
 			return c.speak(d.Offer), nil
-		case modern.SpeaksForeign, modern.SpeaksNoMore, modern.SpeaksNotYet:
+		case modernlink.SpeaksForeign, modernlink.SpeaksNoMore, modernlink.SpeaksNotYet:
 			return nil, d.Err
 		}
 		if c.Eras == OnlyModern {
@@ -137,9 +137,9 @@ func (c Child) discover(ctx context.Context) (*offers.Offer, error) {
 	select {
 	case d := <-asked: // it was only slow
 		switch {
-		case d.Verdict == modern.SpeaksModern && err == nil:
+		case d.Verdict == modernlink.SpeaksModern && err == nil:
 			o.Both = true // some take the handshake for a choice that lasts; the next start makes the other
-		case d.Verdict == modern.SpeaksModern:
+		case d.Verdict == modernlink.SpeaksModern:
 			return c.speak(d.Offer), nil
 		}
 	case <-again.C:

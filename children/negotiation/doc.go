@@ -1,4 +1,4 @@
-// Package handshake starts to speak to a child server, and finds out in which era of
+// Package negotiation starts to speak to a child server, and finds out in which era of
 // the protocol: with a handshake (2024-11-05 to 2025-11-25), or without one
 // (2026-07-28).
 //
@@ -20,4 +20,4 @@
 //
 // The package has no state. It starts no child, does not remember what it found out, and
 // lists nothing.
-package handshake
+package negotiation
