@@ -57,7 +57,7 @@ func (c *child) start() (*run.Run, *run.UnavailableError) {
 		r, err := c.launch(l, w)
 		var offer *offers.Offer
 		if err == nil {
-			offer, err = r.Connect(c.ctx, run.Try{Modern: c.first() == spec.EraModern, Long: c.spec.Era == spec.EraModern || c.past.spoke == spec.EraModern}, turn.End)
+			offer, err = r.Connect(c.ctx, run.Try{ModernFirst: c.first() == spec.EraModern, Long: c.spec.Era == spec.EraModern || c.past.spoke == spec.EraModern}, turn.End)
 		}
 		switch {
 		case err == nil:

@@ -126,7 +126,7 @@ func (s modernSession) Notify(m *jsonrpc.Message) {
 	}
 }
 
-func (s modernSession) Busy() bool { return s.modern.Busy() }
+func (s modernSession) Busy() bool { return s.modernServer.Busy() }
 func (s modernSession) HangUp()    { s.notifier.HangUp() }
 
 // A modernRequest is one request of 2026-07-28 that was read.
@@ -145,7 +145,7 @@ func (r *modernRequest) Mirrors() []mirror.Mark {
 
 func (r *modernRequest) HasMethod() bool {
 	how := r.s.methodOf(r.m.Method)
-	return how.modern != nil && how.purpose != forExtension
+	return how.serveModern != nil && how.purpose != forExtension
 }
 
 func (r *modernRequest) Serve(ctx context.Context, reply *httpfront.ModernReply) jsonrpc.Answer {

@@ -36,11 +36,11 @@ const (
 
 // A method is how the requests of one method are served.
 type method struct {
-	purpose   purpose
-	handshake serveFunc // nil: mcp-go knows
-	modern    serveFunc // nil: that era does not have it
-	asks      bool      // a modern client can be asked something by the answer
-	early     bool      // it needs no child: none has to be started for it
+	purpose        purpose
+	serveHandshake serveFunc // nil: mcp-go knows
+	serveModern    serveFunc // nil: that era does not have it
+	asks           bool      // a modern client can be asked something by the answer
+	early          bool      // it needs no child: none has to be started for it
 }
 
 type serveFunc func(*Session, context.Context, *jsonrpc.Message) jsonrpc.Answer
@@ -49,44 +49,44 @@ type serveFunc func(*Session, context.Context, *jsonrpc.Message) jsonrpc.Answer
 func (s *Session) methodOf(name string) method {
 	switch mcp.MCPMethod(name) {
 	case mcp.MethodInitialize:
-		return method{purpose: forHub, handshake: (*Session).initialize, early: true}
+		return method{purpose: forHub, serveHandshake: (*Session).initialize, early: true}
 	case mcp.MethodPing:
-		return method{purpose: forHub, handshake: (*Session).pong, early: true}
+		return method{purpose: forHub, serveHandshake: (*Session).pong, early: true}
 	case mcp.MethodSetLogLevel:
-		return method{purpose: forHub, handshake: (*Session).setLevel, early: true}
+		return method{purpose: forHub, serveHandshake: (*Session).setLevel, early: true}
 	case modern.MethodDiscover:
-		return method{purpose: forHub, modern: (*Session).discover, early: true} // a client may go on with the handshake
+		return method{purpose: forHub, serveModern: (*Session).discover, early: true} // a client may go on with the handshake
 	case mcp.MethodToolsList, mcp.MethodPromptsList, mcp.MethodResourcesList, mcp.MethodResourcesTemplatesList:
-		return method{purpose: forList, handshake: (*Session).list, modern: (*Session).listModern}
+		return method{purpose: forList, serveHandshake: (*Session).list, serveModern: (*Session).listModern}
 	case modern.MethodListen:
-		return method{purpose: forStream, modern: (*Session).listen}
+		return method{purpose: forStream, serveModern: (*Session).listen}
 	case mcp.MethodToolsCall:
-		return method{purpose: forTool, handshake: callTool, modern: callTool, asks: true}
+		return method{purpose: forTool, serveHandshake: callTool, serveModern: callTool, asks: true}
 	case mcp.MethodPromptsGet:
-		return method{purpose: forPrompt, handshake: getPrompt, modern: getPrompt, asks: true}
+		return method{purpose: forPrompt, serveHandshake: getPrompt, serveModern: getPrompt, asks: true}
 	case mcp.MethodResourcesRead:
-		return method{purpose: forResource, handshake: readResource, modern: readResource, asks: true}
+		return method{purpose: forResource, serveHandshake: readResource, serveModern: readResource, asks: true}
 	case "completion/complete":
-		return method{purpose: forCompletion, handshake: complete, modern: complete}
+		return method{purpose: forCompletion, serveHandshake: complete, serveModern: complete}
 	case subscribe.MethodSubscribe, subscribe.MethodUnsubscribe:
-		return method{purpose: forSubscription, handshake: (*Session).subscribe}
+		return method{purpose: forSubscription, serveHandshake: (*Session).subscribe}
 	case tasks.MethodGet, tasks.MethodCancel:
-		return method{purpose: forTask, handshake: (*Session).aboutTask, modern: (*Session).aboutModernTask, early: true}
+		return method{purpose: forTask, serveHandshake: (*Session).aboutTask, serveModern: (*Session).aboutModernTask, early: true}
 	case tasks.MethodUpdate: // of the extension of 2026-07-28
-		return method{purpose: forTask, modern: (*Session).aboutModernTask, early: true}
+		return method{purpose: forTask, serveModern: (*Session).aboutModernTask, early: true}
 	case tasks.MethodResult:
-		return method{purpose: forTask, handshake: (*Session).aboutTask, early: true}
+		return method{purpose: forTask, serveHandshake: (*Session).aboutTask, early: true}
 	case tasks.MethodList:
-		return method{purpose: forTask, handshake: (*Session).listTasks, early: true}
+		return method{purpose: forTask, serveHandshake: (*Session).listTasks, early: true}
 	case MethodExplain:
 		if s.hub.now().Inspect {
-			return method{purpose: forInspection, handshake: (*Session).explain, modern: (*Session).explain}
+			return method{purpose: forInspection, serveHandshake: (*Session).explain, serveModern: (*Session).explain}
 		}
 	}
 	if link.OfProtocol(name) {
 		return method{early: true}
 	}
-	return method{purpose: forExtension, handshake: extension, modern: extension}
+	return method{purpose: forExtension, serveHandshake: extension, serveModern: extension}
 }
 
 // serve has a request served by one of its method's functions. What is judged is

@@ -83,15 +83,15 @@ func (s *Session) serveRead(ctx context.Context, m *jsonrpc.Message, meta modern
 		s.start()
 	}
 	switch {
-	case how.modern == nil:
+	case how.serveModern == nil:
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, fmt.Sprintf("%s is no method of %s here", printable.Escape(m.Method, 100), modern.Version))
 	case how.purpose == forHub, how.purpose == forList:
-		return how.modern(s, ctx, m)
+		return how.serveModern(s, ctx, m)
 	case how.purpose == forStream:
-		return how.modern(s, call.WithClient(ctx, s.modern.Client(meta, out)), m)
+		return how.serveModern(s, call.WithClient(ctx, s.modernServer.Client(meta, out)), m)
 	}
 	level := meta.Level
-	return s.modern.Serve(ctx, modern.Request{Message: m, Meta: meta, Reply: out, Asks: how.asks}, func(c *modern.Client, end *jsonrpc.Cancellation, request *jsonrpc.Message) jsonrpc.Answer {
+	return s.modernServer.Serve(ctx, modern.Request{Message: m, Meta: meta, Reply: out, Asks: how.asks}, func(c *modern.Client, end *jsonrpc.Cancellation, request *jsonrpc.Message) jsonrpc.Answer {
 		if how.asks {
 			if level != 0 {
 				s.hear(end.Context(), level)
@@ -100,7 +100,7 @@ func (s *Session) serveRead(ctx context.Context, m *jsonrpc.Message, meta modern
 				return a
 			}
 		}
-		return how.serve(s, call.WithClient(end.Context(), c), request, how.modern)
+		return how.serve(s, call.WithClient(end.Context(), c), request, how.serveModern)
 	})
 }
 
@@ -125,7 +125,7 @@ func (s *Session) discover(ctx context.Context, _ *jsonrpc.Message) jsonrpc.Answ
 	}
 	b = append(s.Catalog().Extensions().Append(b, known), `},"instructions":`...)
 	result := s.withInstructions(append(jsonrpc.AppendString(b, instructions), '}'))
-	return s.modern.Result(jsonrpc.ResultAnswer(result), &modern.Caching{TTL: s.keeping(catalog.Kinds).TTL}, false)
+	return s.modernServer.Result(jsonrpc.ResultAnswer(result), &modern.Caching{TTL: s.keeping(catalog.Kinds).TTL}, false)
 }
 
 const modernCapabilities = `"tools":{"listChanged":true},"prompts":{"listChanged":true},"resources":{"listChanged":true,"subscribe":true},"completions":{},"logging":{}`

@@ -37,7 +37,7 @@ func (s *Session) listModern(ctx context.Context, m *jsonrpc.Message) jsonrpc.An
 	k := catalog.KindOf(m.Method)
 	s.AwaitOffers(ctx)
 	keep := s.keeping(k) // before the list is taken: what comes in between makes it shorter, not wrong
-	return s.modern.Result(s.Catalog().PagesModern(k).At(m.Param("cursor")), &keep, false)
+	return s.modernServer.Result(s.Catalog().PagesModern(k).At(m.Param("cursor")), &keep, false)
 }
 
 // listTTL is how long a list of children that do not say for how long may be kept

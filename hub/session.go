@@ -47,8 +47,8 @@ type Session struct {
 	startOnce sync.Once
 	started   chan struct{} // closed when the client is there: its children may be started
 
-	modern     *modern.Server // its requests of 2026-07-28
-	modernOnce sync.Once
+	modernServer *modern.Server // its requests of 2026-07-28
+	modernOnce   sync.Once
 
 	knownOnce   sync.Once
 	clientKnown chan struct{} // closed when it is known what the client can do
@@ -99,7 +99,7 @@ func (h *Hub) newSession(o sessionOptions) *Session {
 		log: conf.Log.With().Str("session", id[:8]).Logger(),
 	}
 	s.Offering = offering.New(conf, &h.current, func(child string) bool { return s.member.Moved(child) })
-	s.modern = modern.NewServer(modern.Options{
+	s.modernServer = modern.NewServer(modern.Options{
 		Host: modernHost{s}, Info: h.serverInfo, Seal: o.seal, Bearer: o.bearer, PerRequest: o.stateless, Suspended: &h.suspended, Log: s.log,
 	})
 	s.notifier = subscribe.NewNotifier(subscribeSession{s}, &h.subs, s.log)
@@ -153,7 +153,7 @@ func (s *Session) run(ctx context.Context, front func(context.Context) error) (e
 		err = front(ctx)
 	}
 	s.calls.Logins.Stop()
-	s.modern.Close()
+	s.modernServer.Close()
 	s.tasks.Close()
 	cancel()
 	wg.Wait()

@@ -62,10 +62,10 @@ func (s *Session) ServeRequest(ctx context.Context, m *jsonrpc.Message) jsonrpc.
 	if !how.early {
 		s.start()
 	}
-	if how.handshake == nil {
+	if how.serveHandshake == nil {
 		return s.control(ctx, m.Frame)
 	}
-	return how.serve(s, ctx, m, how.handshake)
+	return how.serve(s, ctx, m, how.serveHandshake)
 }
 
 // initialize answers the handshake through mcp-go, which negotiates the

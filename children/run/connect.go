@@ -16,10 +16,10 @@ import (
 
 var errStartTimeout = errors.New("start timeout")
 
-// A Try says in which era a child is tried first.
+// A Try says how a child is spoken to first.
 type Try struct {
-	Modern bool // without a handshake
-	Long   bool // the first answer is waited for as long as a start may take
+	ModernFirst bool // of both eras, the one without a handshake is tried first
+	Long        bool // the first answer is waited for as long as a start may take
 }
 
 // Connect does the handshake, lists what the child offers and sees the first roots
@@ -67,7 +67,7 @@ func (r *Run) greet(ctx context.Context, try Try) (*offers.Offer, error) {
 	m := modernlink.New(r.link, modernlink.Options{Version: r.version, Roots: r.spec.Roots != spec.RootsNone, Log: r.log}, modernRun{r})
 	return negotiation.Start(ctx, negotiation.Child{
 		Link: r.link, Modern: m, Version: r.version, Shown: func() []byte { return r.spec.Capabilities(r.instance.Client().Capabilities) },
-		Eras: erasOf(r.spec.Era), ModernFirst: try.Modern, Long: try.Long,
+		Eras: erasOf(r.spec.Era), ModernFirst: try.ModernFirst, Long: try.Long,
 		Speak: func() { r.modernLink.Store(m) },
 	})
 }

@@ -10,14 +10,14 @@ import (
 
 // A Catalog is one immutable view of everything that a session is offered.
 type Catalog struct {
-	by      *Builder
-	byName  map[string]*Tool // by the name towards the client
-	byChild map[string]map[string]*Tool
-	tools   []*Tool // in the order listed
-	pages   [Kinds]func() *Pages
-	modern  func() *Pages // the tools for clients of 2026-07-28
-	found   func() searched
-	omitted map[string][]Omission
+	by          *Builder
+	byName      map[string]*Tool // by the name towards the client
+	byChild     map[string]map[string]*Tool
+	tools       []*Tool // in the order listed
+	pages       [Kinds]func() *Pages
+	modernTools func() *Pages // the tools for clients of 2026-07-28
+	found       func() searched
+	omitted     map[string][]Omission
 
 	items        [Kinds]map[string]*Item    // by the name towards the client; none of tools
 	templates    map[string][]string        // each child's, as the child has them
@@ -55,7 +55,7 @@ func (c *Catalog) Pages(k Kind) *Pages { return c.pages[k]() }
 // are no tasks of 2025-11-25.
 func (c *Catalog) PagesModern(k Kind) *Pages {
 	if k == Tools {
-		return c.modern()
+		return c.modernTools()
 	}
 	return c.Pages(k)
 }
@@ -121,7 +121,7 @@ func (b *Builder) build(offers []*Offer) *Catalog {
 		return paginate(kinds[Tools].member, defs)
 	}
 	c.pages[Tools] = sync.OnceValue(func() *Pages { return list(func(def []byte) []byte { return def }) })
-	c.modern = sync.OnceValue(func() *Pages {
+	c.modernTools = sync.OnceValue(func() *Pages {
 		if !slices.ContainsFunc(all, func(t *Tool) bool { return taskSupport(t.Def) != nil }) {
 			return c.Pages(Tools)
 		}

@@ -41,13 +41,13 @@ type front struct {
 	bodies atomic.Int64 // bytes of large requests being read or served
 	unread atomic.Int64 // bytes of large answers being written
 
-	mu       sync.Mutex
-	sessions map[string]*Peer
-	owned    map[string]int   // how many of the sessions are of each token, by its name
-	modern   map[string]*Peer // what serves the requests without a handshake of a token, by its name
-	closing  bool             // no session starts any more
-	closed   bool             // no request either
-	running  sync.WaitGroup   // sessions and requests
+	mu          sync.Mutex
+	sessions    map[string]*Peer
+	owned       map[string]int   // how many of the sessions are of each token, by its name
+	modernPeers map[string]*Peer // what serves the requests without a handshake of a token, by its name
+	closing     bool             // no session starts any more
+	closed      bool             // no request either
+	running     sync.WaitGroup   // sessions and requests
 
 	idle idlePeers
 }
@@ -65,7 +65,7 @@ func Serve(ctx context.Context, ln net.Listener, hub Hub, o Options) error {
 	if err != nil {
 		return errors.Join(err, ln.Close())
 	}
-	f := &front{hub: hub, o: o, admission: admitted, log: o.Log, sessions: map[string]*Peer{}, owned: map[string]int{}, modern: map[string]*Peer{}}
+	f := &front{hub: hub, o: o, admission: admitted, log: o.Log, sessions: map[string]*Peer{}, owned: map[string]int{}, modernPeers: map[string]*Peer{}}
 	server := &http.Server{
 		Handler: f, DisableGeneralOptionsHandler: true, ReadHeaderTimeout: headerTime, IdleTimeout: keepAlive, MaxHeaderBytes: maxHeader,
 		// Both hold until a handler says otherwise, so for every refusal too.

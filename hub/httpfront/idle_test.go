@@ -15,7 +15,7 @@ func TestWhichSessionMakesRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &front{
 			o:        Options{Sessions: 4, Idle: time.Hour, Tokens: []admission.Token{{Name: "a"}, {Name: "b"}}},
-			sessions: map[string]*Peer{}, owned: map[string]int{}, modern: map[string]*Peer{},
+			sessions: map[string]*Peer{}, owned: map[string]int{}, modernPeers: map[string]*Peer{},
 		}
 		open := func(id, owner string) *Peer {
 			time.Sleep(time.Second)

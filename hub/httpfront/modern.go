@@ -26,14 +26,14 @@ func (f *front) modernPeer(who admission.Caller) *Peer {
 	owner := who.Owner()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	c := f.modern[owner]
+	c := f.modernPeers[owner]
 	if c == nil || c.ctx.Err() != nil {
 		if f.closing {
 			return nil
 		}
 		c = newPeer("", owner, f.hub.Limits().Calls, &f.slow)
-		c.modern = f.hub.OpenModern(who, f.o.Sessions)
-		f.modern[owner] = c
+		c.modernSession = f.hub.OpenModern(who, f.o.Sessions)
+		f.modernPeers[owner] = c
 		f.run(c)
 	}
 	if !c.enter() {
@@ -65,14 +65,14 @@ func (f *front) postModern(w http.ResponseWriter, r *http.Request, who admission
 	switch {
 	case m.IsRequest():
 	case m.IsNotification():
-		c.modern.Notify(m)
+		c.modernSession.Notify(m)
 		w.WriteHeader(http.StatusAccepted)
 		return
 	default:
 		refuse(w, http.StatusBadRequest, jsonrpc.CodeInvalidRequest, "send requests only: what this hub asks is answered with inputResponses")
 		return
 	}
-	request, status, refusal := examine(r.Header, m, c.modern, events)
+	request, status, refusal := examine(r.Header, m, c.modernSession, events)
 	if status != http.StatusOK {
 		refuseRequest(w, status, m.ID, refusal)
 		return

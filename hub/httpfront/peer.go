@@ -29,21 +29,21 @@ const (
 // requests. Where modern is set it stands for all clients of one token that have no
 // session (modern.go): it counts what they hold, and is told and asked nothing.
 type Peer struct {
-	id        string        // Mcp-Session-Id
-	owner     string        // name of the token that it was made with; "" where none is asked for
-	session   Session       // nil where modern is not
-	modern    ModernSession // nil where session is not
-	own       *stream       // what belongs to no request: the client's GET
-	ctx       context.Context
-	cancel    context.CancelCauseFunc
-	slots     chan struct{} // one token for each request being served
-	slow      *slowReplies  // of the front
-	idlers    *idlePeers    // of the front; nil for what serves modern requests
-	idle      link[Peer]    // in idlers, whose mutex guards it
-	idleSince time.Time     // when it came to rest; the same mutex guards it
-	held      atomic.Int64  // bytes of requests being read or served
-	unsent    atomic.Int64  // bytes that wait in all its streams
-	unread    atomic.Int64  // bytes of large answers being written
+	id            string        // Mcp-Session-Id
+	owner         string        // name of the token that it was made with; "" where none is asked for
+	session       Session       // nil where modern is not
+	modernSession ModernSession // nil where session is not
+	own           *stream       // what belongs to no request: the client's GET
+	ctx           context.Context
+	cancel        context.CancelCauseFunc
+	slots         chan struct{} // one token for each request being served
+	slow          *slowReplies  // of the front
+	idlers        *idlePeers    // of the front; nil for what serves modern requests
+	idle          link[Peer]    // in idlers, whose mutex guards it
+	idleSince     time.Time     // when it came to rest; the same mutex guards it
+	held          atomic.Int64  // bytes of requests being read or served
+	unsent        atomic.Int64  // bytes that wait in all its streams
+	unread        atomic.Int64  // bytes of large answers being written
 
 	mu  sync.Mutex
 	tab peerTables

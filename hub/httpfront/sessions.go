@@ -10,8 +10,8 @@ import (
 // run runs the session of a client until that is cancelled. The caller is one of
 // f.running, so nobody has waited for them yet.
 func (f *front) run(c *Peer) {
-	var session interface{ Run(context.Context) } = c.modern
-	if c.modern == nil {
+	var session interface{ Run(context.Context) } = c.modernSession
+	if c.modernSession == nil {
 		session = c.session
 	}
 	f.running.Go(func() {
@@ -64,8 +64,8 @@ func (f *front) forget(c *Peer) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.end(c)
-	if f.modern[c.owner] == c {
-		delete(f.modern, c.owner)
+	if f.modernPeers[c.owner] == c {
+		delete(f.modernPeers, c.owner)
 	}
 }
 
@@ -77,8 +77,8 @@ func (f *front) sweep() {
 	for c := f.idle.longest("", true, before); c != nil; c = f.idle.longest("", true, before) {
 		f.end(c)
 	}
-	for _, c := range f.modern {
-		if since, idle := c.rests(); idle && !since.After(before) && !c.modern.Busy() {
+	for _, c := range f.modernPeers {
+		if since, idle := c.rests(); idle && !since.After(before) && !c.modernSession.Busy() {
 			c.cancel(errSessionOver)
 		}
 	}
@@ -86,7 +86,7 @@ func (f *front) sweep() {
 
 // all are those that the front serves. The caller holds mu.
 func (f *front) all() []*Peer {
-	return slices.AppendSeq(slices.Collect(maps.Values(f.sessions)), maps.Values(f.modern))
+	return slices.AppendSeq(slices.Collect(maps.Values(f.sessions)), maps.Values(f.modernPeers))
 }
 
 // startRequest counts a request, unless nobody waits for it any more.
@@ -114,8 +114,8 @@ func (f *front) drain() {
 	f.mu.Unlock()
 	for _, c := range all {
 		c.own.end()
-		if c.modern != nil {
-			c.modern.HangUp()
+		if c.modernSession != nil {
+			c.modernSession.HangUp()
 		}
 	}
 }

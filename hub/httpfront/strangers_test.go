@@ -91,7 +91,7 @@ func TestNoBodyOfAStranger(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &front{hub: newFakeHub(), admission: g, sessions: map[string]*Peer{}, owned: map[string]int{}, modern: map[string]*Peer{}}
+	f := &front{hub: newFakeHub(), admission: g, sessions: map[string]*Peer{}, owned: map[string]int{}, modernPeers: map[string]*Peer{}}
 	for token, reads := range map[string]bool{"": false, "wrong": false, secret: true} {
 		in := &countingBody{Reader: strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)}
 		r, _ := http.NewRequestWithContext(context.WithValue(t.Context(), http.LocalAddrContextKey, &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 80}), "POST", "http://127.0.0.1/mcp", in)

@@ -74,7 +74,7 @@ func (t *Table) AboutModern(ctx context.Context, s Session, m *jsonrpc.Message) 
 	return t.about(ctx, s, m, true)
 }
 
-func (t *Table) about(ctx context.Context, s Session, m *jsonrpc.Message, modern bool) jsonrpc.Answer {
+func (t *Table) about(ctx context.Context, s Session, m *jsonrpc.Message, modernClient bool) jsonrpc.Answer {
 	id, ok := jsonrpc.String(m.Param("taskId"))
 	if !ok {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, m.Method+" needs a task's id (a string) at /params/taskId")
@@ -88,7 +88,7 @@ func (t *Table) about(ctx context.Context, s Session, m *jsonrpc.Message, modern
 		return s.Failed(ctx, found.key.Child, m.Method, err)
 	}
 	defer lease.Release()
-	if modern && !lease.Modern() {
+	if modernClient && !lease.Modern() {
 		return noTask(id)
 	}
 	a, err := s.Send(ctx, lease, m)
