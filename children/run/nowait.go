@@ -97,26 +97,26 @@ func (a *abandoned) Error() string { return a.cause.Error() }
 // Unwrap returns the cause.
 func (a *abandoned) Unwrap() error { return a.cause }
 
-// Answered passes the result of the link on.
-func (c *startedCall) Answered(res *jsonrpc.Response, err error) {
+// OnResponse passes the result of the link on.
+func (c *startedCall) OnResponse(res *jsonrpc.Response, err error) {
 	c.run.Timers.End(&c.waiting)
 	if err == nil && c.meta != nil {
 		if err = c.run.modernLink.Load().Check(c.meta, c.method, res); err != nil {
 			res.Release()
-			c.asker.Answered(nil, err)
+			c.asker.OnResponse(nil, err)
 			return
 		}
 	}
 	if err == nil {
-		c.asker.Answered(res, nil)
+		c.asker.OnResponse(res, nil)
 		return
 	}
 	if given, ok := errors.AsType[*abandoned](err); ok {
-		c.asker.Answered(nil, given.cause)
+		c.asker.OnResponse(nil, given.cause)
 		return
 	}
 	// Saying what became of the child may take a moment, and this is its read loop.
 	go func() {
-		c.asker.Answered(nil, c.run.failed(context.Background(), link.Closed(context.Background(), err)))
+		c.asker.OnResponse(nil, c.run.failed(context.Background(), link.Closed(context.Background(), err)))
 	}()
 }

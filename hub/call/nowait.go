@@ -250,7 +250,7 @@ func (c *asyncCall) leave(b *lines.Batch, params [][]byte) {
 	} else {
 		ctx, whole := c.context(), jsonrpc.Join(params)
 		c.reply.OnCancel(c)
-		go func() { c.Answered(c.lease.Call(run.WithProgressToken(ctx, c.own), methodCall, whole)) }()
+		go func() { c.OnResponse(c.lease.Call(run.WithProgressToken(ctx, c.own), methodCall, whole)) }()
 	}
 	if !talks {
 		a.free()
@@ -277,9 +277,9 @@ func (c *asyncCall) Abandon(cause error) {
 	}
 }
 
-// Answered takes the answer of the child, on its read loop, behind all progress of
+// OnResponse takes the answer of the child, on its read loop, behind all progress of
 // the call.
-func (c *asyncCall) Answered(res *jsonrpc.Response, err error) {
+func (c *asyncCall) OnResponse(res *jsonrpc.Response, err error) {
 	switch {
 	case err != nil:
 		c.end(jsonrpc.Answer{}, err)
@@ -288,13 +288,13 @@ func (c *asyncCall) Answered(res *jsonrpc.Response, err error) {
 		res.Release()
 		go c.converse(result)
 	default:
-		c.answered(c.inFlight.Client.Answer(c.lease, methodCall, res))
+		c.settle(c.inFlight.Client.Answer(c.lease, methodCall, res))
 	}
 }
 
-// answered ends the call with the answer that the child gave. Where the kernel may have
+// settle ends the call with the answer that the child gave. Where the kernel may have
 // refused it something the file system is looked at, which may take its time.
-func (c *asyncCall) answered(a jsonrpc.Answer) {
+func (c *asyncCall) settle(a jsonrpc.Answer) {
 	word := record.Result(a.Result, a.Error)
 	c.ticket.Outcome(word)
 	if !failure.MayBeKernels(c.lease, word, a) {
@@ -333,7 +333,7 @@ func (c *asyncCall) goOn(result []byte) {
 		c.end(jsonrpc.Answer{}, err)
 		return
 	}
-	c.answered(a)
+	c.settle(a)
 }
 
 // end is the one end of a call: it gives back what the call holds, and has it answered.

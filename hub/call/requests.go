@@ -78,7 +78,7 @@ func (s *Session) Ask(ctx context.Context, k spec.Key, m *jsonrpc.Message) jsonr
 	case err != nil:
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, s.unanswered(ctx, err))
 	}
-	return s.Tasks.Answered(k, m, resp.Answer())
+	return s.Tasks.FromClient(k, m, resp.Answer())
 }
 
 // Able is what the client can be asked for on the way that a question of a

@@ -32,9 +32,9 @@ func (t *Table) MadeFor(id string) (k spec.Key, ok bool) {
 	return k, ok
 }
 
-// Answered takes in what the client answered a child. It notes a task that the
+// FromClient takes in what the client answered a child. It notes a task that the
 // client made, and leaves in a list of tasks those that were made for the child.
-func (t *Table) Answered(k spec.Key, m *jsonrpc.Message, a jsonrpc.Answer) jsonrpc.Answer {
+func (t *Table) FromClient(k spec.Key, m *jsonrpc.Message, a jsonrpc.Answer) jsonrpc.Answer {
 	switch {
 	case a.Result == nil:
 	case m.Method == MethodList:

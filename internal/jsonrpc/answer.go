@@ -18,7 +18,7 @@ type Response struct {
 }
 
 // Answer passes r on as it is. If r was given to an Asker, the Answer must go to a
-// Reply before Answered returns.
+// Reply before OnResponse returns.
 func (r *Response) Answer() Answer {
 	a := Answer{Result: r.Result, Error: r.Error, batch: r.batch, lent: r.lent}
 	if r.buf != nil {

@@ -11,11 +11,11 @@ import (
 // table sends to ch, once; if that is the caller itself, nobody does. Either
 // way it can be used again when Call returns.
 type call struct {
-	ch    chan answered
+	ch    chan outcome
 	asker Asker // of a Started: instead of ch
 }
 
-type answered struct {
+type outcome struct {
 	resp *Response
 	err  error
 }
@@ -34,7 +34,7 @@ func (c *Conn) Call(ctx context.Context, method string, params ...[]byte) (*Resp
 	n := c.next.Add(1)
 	p, ok := c.calls.Get().(*call)
 	if !ok {
-		p = &call{ch: make(chan answered, 1)}
+		p = &call{ch: make(chan outcome, 1)}
 	}
 	c.mu.Lock()
 	if err := c.tabs.closed; err != nil {

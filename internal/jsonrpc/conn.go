@@ -113,18 +113,18 @@ type Conn struct {
 	skipped, broken, dropped, cancelled, heard atomic.Uint64
 }
 
-// served is a request of the peer under way.
-type served interface {
+// incoming is a request of the peer under way.
+type incoming interface {
 	end(cause error) // nobody waits for its answer any more
 }
 
 // tables is what Conn.mu guards.
 type tables struct {
-	pending map[uint64]*call  // our requests, by id
-	serving map[string]served // the peer's requests, by raw id
-	active  int               // requests of the peer whose answer has not been taken by the Writer
-	held    int               // bytes of their frames
-	closed  error             // set once nothing can be sent or answered any more
+	pending map[uint64]*call    // our requests, by id
+	serving map[string]incoming // the peer's requests, by raw id
+	active  int                 // requests of the peer whose answer has not been taken by the Writer
+	held    int                 // bytes of their frames
+	closed  error               // set once nothing can be sent or answered any more
 }
 
 // NewConn returns a Conn that reads r and writes w, and closes both (w where
@@ -146,7 +146,7 @@ func NewConn(r io.ReadCloser, w io.Writer, h Handler, o Options) *Conn {
 	c.ctx, c.stop = context.WithCancelCause(context.Background())
 	c.sem = make(chan struct{}, o.MaxRequests)
 	c.work = make(chan *request)
-	c.tabs = tables{pending: map[uint64]*call{}, serving: map[string]served{}}
+	c.tabs = tables{pending: map[uint64]*call{}, serving: map[string]incoming{}}
 	return c
 }
 
@@ -249,7 +249,7 @@ func (c *Conn) failPending(reason error) {
 	c.tabs.pending = nil
 	c.mu.Unlock()
 	for _, p := range pending {
-		p.finish(answered{err: &ClosedError{reason}})
+		p.finish(outcome{err: &ClosedError{reason}})
 	}
 }
 

@@ -137,9 +137,9 @@ func (c *Conn) cancelServed(cause error) {
 
 // An Asker is told what became of its request: on the read loop with an
 // answer, which it must not hold up, or with an error on whichever goroutine
-// ended the request. res and its parts are valid only until Answered returns.
+// ended the request. res and its parts are valid only until OnResponse returns.
 type Asker interface {
-	Answered(res *Response, err error)
+	OnResponse(res *Response, err error)
 }
 
 // A Started is a request that no goroutine waits for. The zero Started can be
@@ -189,13 +189,13 @@ func (s *Started) Abandon(cause error) {
 	}
 	s.c.cancelled.Add(1)
 	s.c.cancelPeer(s.n, cause)
-	p.finish(answered{err: cause})
+	p.finish(outcome{err: cause})
 }
 
 // finish hands the outcome to whoever waits for it.
-func (p *call) finish(a answered) {
+func (p *call) finish(a outcome) {
 	if p.asker != nil {
-		p.asker.Answered(a.resp, a.err)
+		p.asker.OnResponse(a.resp, a.err)
 		return
 	}
 	p.ch <- a

@@ -39,7 +39,7 @@ func (r *hop) take(m *Message, reply *Reply) bool {
 // passOn answers a request with what another was answered.
 type passOn struct{ reply *Reply }
 
-func (p passOn) Answered(res *Response, err error) {
+func (p passOn) OnResponse(res *Response, err error) {
 	if err != nil {
 		p.reply.Answer(ErrorAnswer(CodeInternal, err.Error()))
 		return

@@ -167,7 +167,7 @@ func (c *Conn) worker(q *request) {
 
 // admit enters a request of size bytes into the table, if there are fewer than most;
 // the text says why it is refused.
-func (c *Conn) admit(id string, r served, size, most int) string {
+func (c *Conn) admit(id string, r incoming, size, most int) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if _, twice := c.tabs.serving[id]; twice {
@@ -353,12 +353,12 @@ func (c *Conn) response(rd *lines.Reader, m *Message) {
 	}
 	if (m.Result == nil) == (m.Error == nil) {
 		c.broken.Add(1)
-		p.finish(answered{err: &BrokenError{"it has neither a result nor an error, or both"}})
+		p.finish(outcome{err: &BrokenError{"it has neither a result nor an error, or both"}})
 		return
 	}
 	if p.asker != nil && len(m.Frame) <= lines.Borrowed {
 		c.resp = Response{Result: m.Result, Error: m.Error, batch: &c.batch, lent: true}
-		p.finish(answered{resp: &c.resp})
+		p.finish(outcome{resp: &c.resp})
 		return
 	}
 	frame, buf := m.Frame, (*lines.Buffer)(nil)
@@ -366,7 +366,7 @@ func (c *Conn) response(rd *lines.Reader, m *Message) {
 		frame, buf = rd.Take()
 	}
 	res := &Response{Result: m.moved(frame, m.Result), Error: m.moved(frame, m.Error), buf: buf}
-	p.finish(answered{resp: res})
+	p.finish(outcome{resp: res})
 }
 
 // bad deals with a line that is no message. A line that is known to be an answer is
@@ -454,7 +454,7 @@ func (c *Conn) endBroken(ids []string, reason string, line []byte) {
 		if p := c.forgetRaw(id); p != nil {
 			c.broken.Add(1)
 			ended = true
-			p.finish(answered{err: &BrokenError{reason}})
+			p.finish(outcome{err: &BrokenError{reason}})
 		}
 	}
 	if !ended {
