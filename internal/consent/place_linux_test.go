@@ -124,7 +124,7 @@ func TestACopyOfTheRecord(t *testing.T) {
 	_, s := sharedIn(t)
 	i := Item{ID: "file", Value: []byte("1"), Paths: []string{filepath.Join(t.TempDir(), "hub.json")}}
 	r := s.Reach()
-	do(t, r.Serves(Client{PID: 42, Start: 7}), r.Add(filepath.Dir(i.Paths[0])))
+	do(t, r.Serves(ClientProcess{PID: 42, Start: 7}), r.Add(filepath.Dir(i.Paths[0])))
 	copies, err := filepath.Glob(filepath.Join(s.inState(), reach, "*"+reachEnd))
 	do(t, err)
 	if len(copies) != 1 {
@@ -151,7 +151,7 @@ func TestARecordThatCannotBeWritten(t *testing.T) {
 	_, s := sharedIn(t)
 	r := s.Reach()
 	do(t, os.WriteFile(s.closed, nil, 0o600))
-	if r.Serves(Client{PID: 42, Start: 7}) == nil || r.Add("/elsewhere") == nil {
+	if r.Serves(ClientProcess{PID: 42, Start: 7}) == nil || r.Add("/elsewhere") == nil {
 		t.Error("it is written into a file that is no folder")
 	}
 	do(t, os.Remove(s.closed), r.Add("/elsewhere"))

@@ -19,15 +19,15 @@ import (
 	"mcphub/children/sandbox"
 )
 
-// A Client is the process that a hub serves over stdio. What it starts answers nothing.
-type Client struct {
+// A ClientProcess is the process that a hub serves over stdio. What it starts answers nothing.
+type ClientProcess struct {
 	PID   int    `json:"client"`
 	Start uint64 `json:"start"`
 }
 
 // line is one of a Reach's file.
 type line struct {
-	*Client
+	*ClientProcess
 	Dir string `json:"dir,omitempty"`
 }
 
@@ -35,7 +35,7 @@ type line struct {
 type Reach struct {
 	store  *Store
 	mu     sync.Mutex
-	client Client
+	client ClientProcess
 	seen   map[string]bool
 	file   *os.File // nil: it has not begun, or the Store keeps nothing
 	copy   *os.File // in the folder of state; nil: there is none, or file lies there
@@ -55,7 +55,7 @@ const mostLeft = 16
 func (s *Store) Reach() *Reach { return &Reach{store: s, seen: map[string]bool{}} }
 
 // Serves begins the Reach of a hub. client is the process that it serves.
-func (r *Reach) Serves(client Client) error {
+func (r *Reach) Serves(client ClientProcess) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.client = client
@@ -87,7 +87,7 @@ func (r *Reach) begin() error {
 			r.copy = nil // it counts where the other is lost, and holds nothing up
 		}
 	}
-	if err := r.append(line{Client: &r.client}); err != nil {
+	if err := r.append(line{ClientProcess: &r.client}); err != nil {
 		r.end()
 		return err
 	}
@@ -178,7 +178,7 @@ func (r *Reach) end() {
 type reachRecord struct {
 	dir     string // in which its file lies
 	name    string
-	client  Client
+	client  ClientProcess
 	dirs    []string
 	damaged error // why the file cannot be read; it counts as one that names every directory
 }
@@ -256,8 +256,8 @@ func (l *reachRecord) read(data []byte) {
 	for text := range bytes.Lines(data) {
 		var one line
 		if l.damaged = cmp.Or(l.damaged, json.Unmarshal(text, &one)); l.damaged == nil {
-			if one.Client != nil {
-				l.client = *one.Client
+			if one.ClientProcess != nil {
+				l.client = *one.ClientProcess
 			}
 			if one.Dir != "" {
 				l.dirs = append(l.dirs, one.Dir)
@@ -310,12 +310,12 @@ func physicalPaths(paths []string) (out []string) {
 }
 
 // Clients are the processes that hubs serve, now or once.
-func (s *Store) Clients() ([]Client, error) {
+func (s *Store) Clients() ([]ClientProcess, error) {
 	if !s.Keeps() {
 		return nil, nil
 	}
 	all, err := s.reachRecords()
-	var out []Client
+	var out []ClientProcess
 	for _, l := range all {
 		if l.client.PID > 1 {
 			out = append(out, l.client)

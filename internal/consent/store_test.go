@@ -59,7 +59,7 @@ func TestWriter(t *testing.T) {
 	}
 	could("no hub has run", i, false)
 	r := s.Reach()
-	if err := r.Serves(Client{PID: 42, Start: 7}); err != nil {
+	if err := r.Serves(ClientProcess{PID: 42, Start: 7}); err != nil {
 		t.Fatal(err)
 	}
 	could("a hub without roots", i, false)

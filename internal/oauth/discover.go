@@ -28,15 +28,15 @@ type Settings struct {
 	CallbackPort int // of the redirect of the browser; 0: any
 }
 
-// A Client speaks to the authorization server of one server.
-type Client struct {
+// A Flow speaks to the authorization server of one server.
+type Flow struct {
 	set   Settings
 	reach reach
 	http  *http.Client
 }
 
-// New makes a Client. It sends nothing.
-func New(s Settings) (*Client, error) {
+// New makes a Flow. It sends nothing.
+func New(s Settings) (*Flow, error) {
 	u, err := url.Parse(s.Server)
 	if err != nil || u.Host == "" {
 		return nil, errors.New("url: it is no address") // not quoted: it may hold a secret
@@ -45,7 +45,7 @@ func New(s Settings) (*Client, error) {
 		return nil, fmt.Errorf("url: the token of a login would go over the network unencrypted; write https instead of %s", u.Scheme)
 	}
 	r := reachOf(s.Server, s.Issuer)
-	return &Client{set: s, reach: r, http: r.client()}, nil
+	return &Flow{set: s, reach: r, http: r.client()}, nil
 }
 
 // A Place is where to log in for one server.
@@ -92,9 +92,9 @@ func ChallengeOf(h http.Header) Challenge {
 // Probe asks the server without a token, and returns what it says. headers are those of
 // hub.json. asked is false where it does not mind. Some servers let everybody say
 // hello, and ask for a login afterwards.
-func (c *Client) Probe(ctx context.Context, headers map[string]string) (ch Challenge, asked bool, err error) {
+func (f *Flow) Probe(ctx context.Context, headers map[string]string) (ch Challenge, asked bool, err error) {
 	const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"mcphub","version":"1"}}`
-	hello, err := c.probe(ctx, headers, nil, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"mcphub","version":"1"}}}`)
+	hello, err := f.probe(ctx, headers, nil, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"mcphub","version":"1"}}}`)
 	if err != nil {
 		return ch, false, fmt.Errorf("the server cannot be asked: %w", err)
 	}
@@ -103,10 +103,10 @@ func (c *Client) Probe(ctx context.Context, headers map[string]string) (ch Chall
 	case refused(hello):
 	case hello.StatusCode == http.StatusOK:
 		session := map[string]string{"Mcp-Session-Id": hello.Header.Get("Mcp-Session-Id"), "MCP-Protocol-Version": "2025-11-25"}
-		resp, err = c.probe(ctx, headers, session, `{"jsonrpc":"2.0","id":2,"method":"tools/list"}`)
+		resp, err = f.probe(ctx, headers, session, `{"jsonrpc":"2.0","id":2,"method":"tools/list"}`)
 	default:
 		modern := map[string]string{"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "server/discover"}
-		resp, err = c.probe(ctx, headers, modern, `{"jsonrpc":"2.0","id":2,"method":"server/discover","params":{`+meta+`}}`)
+		resp, err = f.probe(ctx, headers, modern, `{"jsonrpc":"2.0","id":2,"method":"server/discover","params":{`+meta+`}}`)
 	}
 	if err != nil { // it has answered once
 		return ch, false, nil
@@ -119,8 +119,8 @@ func refused(resp *http.Response) bool {
 }
 
 // probe sends one message to the server, and reads no more than the head of the answer.
-func (c *Client) probe(ctx context.Context, headers, more map[string]string, body string) (*http.Response, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.set.Server, strings.NewReader(body))
+func (f *Flow) probe(ctx context.Context, headers, more map[string]string, body string) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, f.set.Server, strings.NewReader(body))
 	if err != nil {
 		return nil, errors.New("url: it is no address")
 	}
@@ -133,7 +133,7 @@ func (c *Client) probe(ctx context.Context, headers, more map[string]string, bod
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json, text/event-stream")
-	resp, err := c.http.Do(req)
+	resp, err := f.http.Do(req)
 	if err != nil {
 		return nil, bare(err)
 	}
@@ -142,44 +142,44 @@ func (c *Client) probe(ctx context.Context, headers, more map[string]string, bod
 
 // Discover finds out where to log in. ch is what the server said when it was asked
 // without a token.
-func (c *Client) Discover(ctx context.Context, ch Challenge) (*Place, error) {
-	resource, err := c.resource(ctx, ch.Metadata)
+func (f *Flow) Discover(ctx context.Context, ch Challenge) (*Place, error) {
+	resource, err := f.resource(ctx, ch.Metadata)
 	if err != nil {
 		return nil, err
 	}
 	issuer, named := "", resource != nil
-	server, _ := url.Parse(c.set.Server)
+	server, _ := url.Parse(f.set.Server)
 	origin := (&url.URL{Scheme: server.Scheme, Host: server.Host}).String()
 	switch {
 	case !named: // 2025-03-26: the server is its own authorization server
-		issuer = cmp.Or(c.set.Issuer, origin)
+		issuer = cmp.Or(f.set.Issuer, origin)
 		plain := *server
 		plain.RawQuery, plain.Fragment, plain.User = "", "", nil
 		resource = &oauthex.ProtectedResourceMetadata{Resource: plain.String()}
 	case len(resource.AuthorizationServers) == 0:
 		return nil, errors.New("the server names no authorization server in its metadata")
-	case c.set.Issuer == "":
+	case f.set.Issuer == "":
 		issuer = resource.AuthorizationServers[0]
-	case !slices.ContainsFunc(resource.AuthorizationServers, func(s string) bool { return sameIssuer(s, c.set.Issuer) }):
-		return nil, fmt.Errorf("the server's authorization server is %s, and \"auth\": {\"issuer\"} in hub.json says %s", shown(strings.Join(resource.AuthorizationServers, ", ")), shown(c.set.Issuer))
+	case !slices.ContainsFunc(resource.AuthorizationServers, func(s string) bool { return sameIssuer(s, f.set.Issuer) }):
+		return nil, fmt.Errorf("the server's authorization server is %s, and \"auth\": {\"issuer\"} in hub.json says %s", shown(strings.Join(resource.AuthorizationServers, ", ")), shown(f.set.Issuer))
 	default:
-		issuer = c.set.Issuer
+		issuer = f.set.Issuer
 	}
 	p := &Place{Resource: resource.Resource, Scopes: ch.Scopes}
 	if len(p.Scopes) == 0 {
 		p.Scopes = resource.ScopesSupported
 	}
-	meta, err := c.metadata(ctx, issuer)
+	meta, err := f.metadata(ctx, issuer)
 	var private privateError
 	switch {
-	case errors.As(err, &private) && c.set.Issuer == "":
+	case errors.As(err, &private) && f.set.Issuer == "":
 		return nil, fmt.Errorf("the authorization server %s: %w; if it is the one that you log in at, write \"auth\": {\"issuer\": %q} for this server in hub.json", shown(issuer), err, shown(issuer))
 	case err != nil:
 		return nil, fmt.Errorf("the authorization server %s: %w", shown(issuer), err)
 	case meta == nil && named:
 		return nil, fmt.Errorf("the authorization server %s tells nothing of itself: none of its well-known addresses answers", shown(issuer))
 	case meta == nil: // 2025-03-26, the fixed addresses
-		if ch.Bearer || c.set.Issuer != "" {
+		if ch.Bearer || f.set.Issuer != "" {
 			meta = &Metadata{}
 			meta.Issuer = issuer
 			meta.AuthorizationEndpoint, meta.TokenEndpoint, meta.RegistrationEndpoint = issuer+"/authorize", issuer+"/token", issuer+"/register"
@@ -189,7 +189,7 @@ func (c *Client) Discover(ctx context.Context, ch Challenge) (*Place, error) {
 		}
 	}
 	p.Meta = *meta
-	return p, c.checkMetadata(meta)
+	return p, f.checkMetadata(meta)
 }
 
 func shown(s string) string { return printable.Escape(s, 200) }
@@ -198,8 +198,8 @@ func shown(s string) string { return printable.Escape(s, 200) }
 func sameIssuer(a, b string) bool { return strings.TrimSuffix(a, "/") == strings.TrimSuffix(b, "/") }
 
 // resource reads what the server says of itself; nil where it says nothing.
-func (c *Client) resource(ctx context.Context, named string) (*oauthex.ProtectedResourceMetadata, error) {
-	server, _ := url.Parse(c.set.Server)
+func (f *Flow) resource(ctx context.Context, named string) (*oauthex.ProtectedResourceMetadata, error) {
+	server, _ := url.Parse(f.set.Server)
 	root := url.URL{Scheme: server.Scheme, Host: server.Host}
 	var places []string
 	if named != "" {
@@ -214,7 +214,7 @@ func (c *Client) resource(ctx context.Context, named string) (*oauthex.Protected
 	}
 	for _, at := range places {
 		var m oauthex.ProtectedResourceMetadata
-		found, err := c.get(ctx, at, &m)
+		found, err := f.get(ctx, at, &m)
 		if err != nil {
 			return nil, fmt.Errorf("the metadata of the server, %s: %w", shown(at), err)
 		}
@@ -266,14 +266,14 @@ func MetadataAddresses(issuer *url.URL) []string {
 
 // metadata reads what an authorization server says of itself; nil where it says
 // nothing.
-func (c *Client) metadata(ctx context.Context, issuer string) (*Metadata, error) {
+func (f *Flow) metadata(ctx context.Context, issuer string) (*Metadata, error) {
 	u, err := url.Parse(issuer)
 	if err != nil || u.RawQuery != "" || u.Fragment != "" {
 		return nil, errors.New("it is no address of an issuer")
 	}
 	for _, at := range MetadataAddresses(u) {
 		var m Metadata
-		found, err := c.get(ctx, at, &m)
+		found, err := f.get(ctx, at, &m)
 		if err != nil {
 			return nil, err
 		}
@@ -289,7 +289,7 @@ func (c *Client) metadata(ctx context.Context, issuer string) (*Metadata, error)
 }
 
 // checkMetadata looks at all addresses that will be spoken to, or opened in a browser.
-func (c *Client) checkMetadata(m *Metadata) error {
+func (f *Flow) checkMetadata(m *Metadata) error {
 	if m.TokenEndpoint == "" {
 		return fmt.Errorf("the authorization server %s names no address for tokens", shown(m.Issuer))
 	}
@@ -300,7 +300,7 @@ func (c *Client) checkMetadata(m *Metadata) error {
 		if at.address == "" {
 			continue
 		}
-		if err := c.reach.checkText(at.address); err != nil {
+		if err := f.reach.checkText(at.address); err != nil {
 			return fmt.Errorf("the authorization server %s: %s: %w", shown(m.Issuer), at.name, err)
 		}
 	}
@@ -308,13 +308,13 @@ func (c *Client) checkMetadata(m *Metadata) error {
 }
 
 // get reads a JSON document. found is false where there is none.
-func (c *Client) get(ctx context.Context, at string, into any) (found bool, err error) {
+func (f *Flow) get(ctx context.Context, at string, into any) (found bool, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at, http.NoBody)
 	if err != nil {
 		return false, errors.New("it is no address")
 	}
 	req.Header.Set("Accept", "application/json")
-	resp, err := c.http.Do(req)
+	resp, err := f.http.Do(req)
 	if err != nil {
 		return false, bare(err)
 	}

@@ -45,11 +45,11 @@ func grantAt(p *Place, i *Identity) *Grant {
 }
 
 // ask asks for a token, and returns the Grant with it.
-func (c *Client) ask(ctx context.Context, g *Grant, scopes []string, kind string, params url.Values) (*Grant, error) {
-	if err := c.reach.checkText(g.TokenURL); err != nil {
+func (f *Flow) ask(ctx context.Context, g *Grant, scopes []string, kind string, params url.Values) (*Grant, error) {
+	if err := f.reach.checkText(g.TokenURL); err != nil {
 		return nil, err
 	}
-	proof, err := c.proofOf(&g.Identity, g.Issuer)
+	proof, err := f.proofOf(&g.Identity, g.Issuer)
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +61,7 @@ func (c *Client) ask(ctx context.Context, g *Grant, scopes []string, kind string
 	}
 	// It sends any kind of request for a token, and once.
 	conf := clientcredentials.Config{ClientID: proof.id, ClientSecret: proof.secret, TokenURL: g.TokenURL, AuthStyle: proof.style, Scopes: scopes, EndpointParams: all}
-	token, err := conf.Token(context.WithValue(ctx, oauth2.HTTPClient, c.http))
+	token, err := conf.Token(context.WithValue(ctx, oauth2.HTTPClient, f.http))
 	if err != nil {
 		return nil, said(err, proof.secret, all.Get("refresh_token"), all.Get("code"), all.Get("code_verifier"), all.Get("client_assertion"))
 	}
@@ -92,11 +92,11 @@ func (g *Grant) with(token *oauth2.Token, asked []string) (*Grant, error) {
 var ErrRefused = errors.New("the authorization server does not renew the login")
 
 // Refresh renews a Grant. The error is ErrRefused where only a new login helps.
-func (c *Client) Refresh(ctx context.Context, g *Grant) (*Grant, error) {
+func (f *Flow) Refresh(ctx context.Context, g *Grant) (*Grant, error) {
 	if g.Refresh == "" {
 		return nil, fmt.Errorf("%w: it gave nothing to renew it with", ErrRefused)
 	}
-	next, err := c.ask(ctx, g, nil, "refresh_token", url.Values{"refresh_token": {g.Refresh}})
+	next, err := f.ask(ctx, g, nil, "refresh_token", url.Values{"refresh_token": {g.Refresh}})
 	var no *ServerError
 	if errors.As(err, &no) && slices.Contains([]string{"invalid_grant", "invalid_client", "unauthorized_client", "access_denied"}, no.Code) {
 		return nil, fmt.Errorf("%w: %w", ErrRefused, err)
@@ -105,20 +105,20 @@ func (c *Client) Refresh(ctx context.Context, g *Grant) (*Grant, error) {
 }
 
 // Machine logs in as the client itself, for which no person is asked.
-func (c *Client) Machine(ctx context.Context, p *Place) (*Grant, error) {
-	if c.set.ClientID == "" || c.set.ClientSecret == "" {
+func (f *Flow) Machine(ctx context.Context, p *Place) (*Grant, error) {
+	if f.set.ClientID == "" || f.set.ClientSecret == "" {
 		return nil, errors.New("\"flow\": \"client\" needs \"clientId\" and \"clientSecret\" beside it in hub.json")
 	}
-	return c.ask(ctx, grantAt(p, c.configured(p)), c.scopes(p, nil), "client_credentials", nil)
+	return f.ask(ctx, grantAt(p, f.configured(p)), f.scopes(p, nil), "client_credentials", nil)
 }
 
 // Revoke tells the authorization server that a Grant is not needed any more (RFC 7009).
 // done is false where the server takes no such requests.
-func (c *Client) Revoke(ctx context.Context, g *Grant) (done bool, err error) {
+func (f *Flow) Revoke(ctx context.Context, g *Grant) (done bool, err error) {
 	if g.RevokeURL == "" {
 		return false, nil
 	}
-	proof, err := c.proofOf(&g.Identity, g.Issuer)
+	proof, err := f.proofOf(&g.Identity, g.Issuer)
 	if err != nil {
 		return false, err
 	}
@@ -143,7 +143,7 @@ func (c *Client) Revoke(ctx context.Context, g *Grant) (done bool, err error) {
 	if proof.style == oauth2.AuthStyleInHeader {
 		req.SetBasicAuth(url.QueryEscape(proof.id), url.QueryEscape(proof.secret))
 	}
-	resp, err := c.http.Do(req)
+	resp, err := f.http.Do(req)
 	if err != nil {
 		return false, bare(err)
 	}

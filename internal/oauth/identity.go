@@ -49,19 +49,19 @@ func (i *Identity) usable(redirect string) bool {
 // identity chooses the identity of this program at a place, and registers one where it
 // must. earlier is the one of an earlier login there, or nil. grants are the grant types
 // that it is going to ask for.
-func (c *Client) identity(ctx context.Context, p *Place, redirect string, earlier *Identity, grants ...string) (*Identity, error) {
-	document := c.document()
+func (f *Flow) identity(ctx context.Context, p *Place, redirect string, earlier *Identity, grants ...string) (*Identity, error) {
+	document := f.document()
 	switch {
-	case c.set.ClientID != "" && c.set.ClientID != document:
-		return c.configured(p), nil
+	case f.set.ClientID != "" && f.set.ClientID != document:
+		return f.configured(p), nil
 	case document != "" && p.Meta.ClientIDMetadataDocumentSupported:
-		i := c.configured(p)
+		i := f.configured(p)
 		i.ID = document
 		return i, nil
 	case earlier.usable(redirect):
 		return earlier, nil
 	case p.Meta.RegistrationEndpoint != "":
-		return c.register(ctx, p, redirect, grants)
+		return f.register(ctx, p, redirect, grants)
 	}
 	return nil, fmt.Errorf("the authorization server %s lets no program register itself; register one there, with the redirect %s, and write \"auth\": {\"clientId\": ...} of the server in hub.json", shown(p.Meta.Issuer), redirect)
 }
@@ -74,21 +74,21 @@ func isDocument(id string) bool {
 
 // document is the address of the client id metadata document of this program; "": it
 // has none.
-func (c *Client) document() string {
-	if isDocument(c.set.ClientID) {
-		return c.set.ClientID
+func (f *Flow) document() string {
+	if isDocument(f.set.ClientID) {
+		return f.set.ClientID
 	}
-	return c.set.Document
+	return f.set.Document
 }
 
 // configured is the client that hub.json names. Its secret stays there.
-func (c *Client) configured(p *Place) *Identity {
-	i := &Identity{ID: c.set.ClientID, Own: true, Method: byNothing}
+func (f *Flow) configured(p *Place) *Identity {
+	i := &Identity{ID: f.set.ClientID, Own: true, Method: byNothing}
 	known := p.Meta.TokenEndpointAuthMethodsSupported
 	switch {
-	case isKey(c.set.ClientSecret):
+	case isKey(f.set.ClientSecret):
 		i.Method = byKey
-	case c.set.ClientSecret == "":
+	case f.set.ClientSecret == "":
 	case slices.Contains(known, byPost) && !slices.Contains(known, byBasic):
 		i.Method = byPost
 	default: // that of a server which does not say (RFC 8414)
@@ -98,7 +98,7 @@ func (c *Client) configured(p *Place) *Identity {
 }
 
 // register has the authorization server make a client for this program (RFC 7591).
-func (c *Client) register(ctx context.Context, p *Place, redirect string, grants []string) (*Identity, error) {
+func (f *Flow) register(ctx context.Context, p *Place, redirect string, grants []string) (*Identity, error) {
 	known, method := p.Meta.TokenEndpointAuthMethodsSupported, byNothing
 	if len(known) > 0 && !slices.Contains(known, byNothing) {
 		method = byBasic
@@ -109,7 +109,7 @@ func (c *Client) register(ctx context.Context, p *Place, redirect string, grants
 	made, err := oauthex.RegisterClient(ctx, p.Meta.RegistrationEndpoint, &oauthex.ClientRegistrationMetadata{
 		ClientName: clientName, RedirectURIs: []string{redirect}, ApplicationType: "native",
 		TokenEndpointAuthMethod: method, GrantTypes: append(slices.Clone(grants), "refresh_token"), ResponseTypes: []string{"code"},
-	}, c.http)
+	}, f.http)
 	if err != nil {
 		return nil, fmt.Errorf("this program cannot register itself at %s: %w", shown(p.Meta.Issuer), said(err))
 	}
@@ -122,8 +122,8 @@ func (c *Client) register(ctx context.Context, p *Place, redirect string, grants
 
 // scopes are those that a login asks for: those of hub.json, else those that the
 // server asks for; and those that an earlier login has, or was found to lack.
-func (c *Client) scopes(p *Place, more []string) []string {
-	all := slices.Clone(c.set.Scopes)
+func (f *Flow) scopes(p *Place, more []string) []string {
+	all := slices.Clone(f.set.Scopes)
 	if len(all) == 0 {
 		all = slices.Clone(p.Scopes)
 	}
@@ -153,13 +153,13 @@ type proof struct {
 }
 
 // proofOf makes the proof of an identity for the authorization server at issuer.
-func (c *Client) proofOf(i *Identity, issuer string) (proof, error) {
+func (f *Flow) proofOf(i *Identity, issuer string) (proof, error) {
 	secret := i.Secret
 	if i.Own {
-		if i.ID != c.set.ClientID && i.ID != c.document() {
+		if i.ID != f.set.ClientID && i.ID != f.document() {
 			return proof{}, fmt.Errorf("the login was made by the client %s, and \"clientId\" in hub.json is another one now", shown(i.ID))
 		}
-		secret = c.set.ClientSecret
+		secret = f.set.ClientSecret
 	}
 	switch i.Method {
 	case byBasic:

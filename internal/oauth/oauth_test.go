@@ -26,7 +26,7 @@ import (
 	"mcphub/internal/oauth/oauthtest"
 )
 
-func client(t *testing.T, s oauth.Settings) *oauth.Client {
+func client(t *testing.T, s oauth.Settings) *oauth.Flow {
 	t.Helper()
 	c, err := oauth.New(s)
 	if err != nil {
@@ -36,7 +36,7 @@ func client(t *testing.T, s oauth.Settings) *oauth.Client {
 }
 
 // discover asks the server without a token and finds out where to log in.
-func discover(t *testing.T, c *oauth.Client, server string) (*oauth.Place, error) {
+func discover(t *testing.T, c *oauth.Flow, server string) (*oauth.Place, error) {
 	t.Helper()
 	resp, err := http.Post(server, "application/json", strings.NewReader("{}"))
 	if err != nil {

@@ -28,25 +28,25 @@ const callbackPath = "/callback"
 
 // Browser has a person log in by a browser on this machine. open is given the address
 // to be opened, once.
-func (c *Client) Browser(ctx context.Context, p *Place, r Request, open func(address string) error) (*Grant, error) {
+func (f *Flow) Browser(ctx context.Context, p *Place, r Request, open func(address string) error) (*Grant, error) {
 	if !slices.Contains(p.Meta.CodeChallengeMethodsSupported, "S256") {
 		return nil, fmt.Errorf("the authorization server %s has no PKCE with S256, without which a code could be stolen on its way", shown(p.Meta.Issuer))
 	}
 	if p.Meta.AuthorizationEndpoint == "" {
 		return nil, fmt.Errorf("the authorization server %s has no page for people", shown(p.Meta.Issuer))
 	}
-	at, err := listen(ctx, c.set.CallbackPort, r)
+	at, err := listen(ctx, f.set.CallbackPort, r)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = at.Close() }()
 	redirect := "http://" + at.Addr().String() + callbackPath
-	id, err := c.identity(ctx, p, redirect, r.Earlier, "authorization_code")
+	id, err := f.identity(ctx, p, redirect, r.Earlier, "authorization_code")
 	if err != nil {
 		return nil, err
 	}
 	state, verifier := rand.Text(), oauth2.GenerateVerifier()
-	scopes := offline(p, c.scopes(p, r.Scopes))
+	scopes := offline(p, f.scopes(p, r.Scopes))
 	conf := &oauth2.Config{ClientID: id.ID, Endpoint: oauth2.Endpoint{AuthURL: p.Meta.AuthorizationEndpoint}, RedirectURL: redirect, Scopes: scopes}
 	params := []oauth2.AuthCodeOption{oauth2.S256ChallengeOption(verifier), oauth2.SetAuthURLParam("resource", p.Resource)}
 	if slices.Contains(scopes, offlineAccess) { // OpenID Connect Core, 11: without it the scope is passed over
@@ -80,7 +80,7 @@ func (c *Client) Browser(ctx context.Context, p *Place, r Request, open func(add
 	}
 	g := grantAt(p, id)
 	g.Scopes = scopes // unless the answer says others
-	return c.ask(ctx, g, nil, "authorization_code", url.Values{"code": {code}, "redirect_uri": {redirect}, "code_verifier": {verifier}})
+	return f.ask(ctx, g, nil, "authorization_code", url.Values{"code": {code}, "redirect_uri": {redirect}, "code_verifier": {verifier}})
 }
 
 // listen takes the port of the redirect: that of hub.json, that of the registration
@@ -176,21 +176,21 @@ type DeviceCode struct {
 
 // Device has a person log in on any device (RFC 8628). show is told what the person
 // needs.
-func (c *Client) Device(ctx context.Context, p *Place, r Request, show func(DeviceCode)) (*Grant, error) {
+func (f *Flow) Device(ctx context.Context, p *Place, r Request, show func(DeviceCode)) (*Grant, error) {
 	if p.Meta.DeviceEndpoint == "" {
 		return nil, fmt.Errorf("the authorization server %s has no logins by code on another device", shown(p.Meta.Issuer))
 	}
-	id, err := c.identity(ctx, p, "http://127.0.0.1"+callbackPath, r.Earlier, "urn:ietf:params:oauth:grant-type:device_code", "authorization_code")
+	id, err := f.identity(ctx, p, "http://127.0.0.1"+callbackPath, r.Earlier, "urn:ietf:params:oauth:grant-type:device_code", "authorization_code")
 	if err != nil {
 		return nil, err
 	}
-	proof, err := c.proofOf(id, p.Meta.Issuer)
+	proof, err := f.proofOf(id, p.Meta.Issuer)
 	if err != nil {
 		return nil, err
 	}
-	scopes := offline(p, c.scopes(p, r.Scopes))
+	scopes := offline(p, f.scopes(p, r.Scopes))
 	conf := &oauth2.Config{ClientID: proof.id, ClientSecret: proof.secret, Scopes: scopes, Endpoint: oauth2.Endpoint{DeviceAuthURL: p.Meta.DeviceEndpoint, TokenURL: p.Meta.TokenEndpoint, AuthStyle: proof.style}}
-	ctx = context.WithValue(ctx, oauth2.HTTPClient, c.http)
+	ctx = context.WithValue(ctx, oauth2.HTTPClient, f.http)
 	opts := []oauth2.AuthCodeOption{oauth2.SetAuthURLParam("resource", p.Resource)}
 	for name, value := range proof.params {
 		opts = append(opts, oauth2.SetAuthURLParam(name, value[0]))
@@ -203,7 +203,7 @@ func (c *Client) Device(ctx context.Context, p *Place, r Request, show func(Devi
 		return nil, said(err)
 	}
 	for _, at := range []string{asked.VerificationURI, asked.VerificationURIComplete} {
-		if err := c.reach.checkText(at); err != nil && at != "" {
+		if err := f.reach.checkText(at); err != nil && at != "" {
 			return nil, fmt.Errorf("the page for the code: %w", err)
 		}
 	}

@@ -51,11 +51,11 @@ func Serve(ctx context.Context, src *setup.Source, log zerolog.Logger, address s
 }
 
 // processOf names a process, if there is one.
-func processOf(pid int) consent.Client {
+func processOf(pid int) consent.ClientProcess {
 	if pid <= 1 {
-		return consent.Client{}
+		return consent.ClientProcess{}
 	}
-	return consent.Client{PID: pid, Start: caller.Started(pid)}
+	return consent.ClientProcess{PID: pid, Start: caller.Started(pid)}
 }
 
 // listenConfigured is the value of --http that means http.listen. It is no address.

@@ -155,7 +155,7 @@ func exists(path string) bool {
 }
 
 // Keep puts on record that a hub runs, and which process it serves. done lets go of that.
-func (s *Source) Keep(client consent.Client, log zerolog.Logger) (done func()) {
+func (s *Source) Keep(client consent.ClientProcess, log zerolog.Logger) (done func()) {
 	if s.Reach == nil {
 		return func() {}
 	}

@@ -18,7 +18,7 @@ import (
 type Source struct {
 	store     *Store
 	set       oauth.Settings
-	client    *oauth.Client
+	client    *oauth.Flow
 	principal string
 	name      string // under which the login is kept
 	asked     bool   // hub.json says that the server needs a login
