@@ -23,7 +23,7 @@ import (
 	"mcphub/children/program"
 	"mcphub/children/run"
 	"mcphub/children/sandbox"
-	"mcphub/children/served"
+	"mcphub/children/servedroots"
 	"mcphub/children/spec"
 	"mcphub/internal/removal"
 	"mcphub/internal/worker"
@@ -134,7 +134,7 @@ type past struct {
 
 // want is what others ask of an instance.
 type want struct {
-	served.Wanted
+	servedroots.Wanted
 	boundary sandbox.Boundary // of whom it serves; for one that is confined
 
 	assumed bool // roots are in use until the first ones are known
@@ -227,7 +227,7 @@ func (c *child) setRoots(roots []guard.Root, b sandbox.Boundary, wish bool) {
 	c.ask(func(w *want) bool {
 		news := wish && !w.wish
 		w.wish = w.wish || wish
-		if !w.Known || !served.Same(w.Roots, roots) || c.heldTo(w.boundary, b) {
+		if !w.Known || !servedroots.Same(w.Roots, roots) || c.heldTo(w.boundary, b) {
 			w.Roots, w.boundary, w.Known, news = roots, b, true, true
 			w.Gen++
 		}
@@ -241,7 +241,7 @@ func (c *child) assume(roots []guard.Root, b sandbox.Boundary) {
 	c.ask(func(w *want) bool {
 		news := !w.wish || !w.assumed
 		w.wish, w.assumed = true, true
-		if !w.Known && (!served.Same(w.Roots, roots) || c.heldTo(w.boundary, b)) {
+		if !w.Known && (!servedroots.Same(w.Roots, roots) || c.heldTo(w.boundary, b)) {
 			w.Roots, w.boundary, news = roots, b, true
 			w.Gen++
 		}

@@ -5,7 +5,7 @@ import (
 
 	"mcphub/children/link"
 	"mcphub/children/run"
-	"mcphub/children/served"
+	"mcphub/children/servedroots"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -13,7 +13,7 @@ import (
 type instance struct{ *child }
 
 // Wanted are the roots that the child is to have now.
-func (i instance) Wanted() served.Wanted { return i.wanted().Wanted }
+func (i instance) Wanted() servedroots.Wanted { return i.wanted().Wanted }
 
 // NoRoots says why the child is served none.
 func (i instance) NoRoots() string { return i.noRoots() }

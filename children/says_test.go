@@ -20,7 +20,7 @@ import (
 	"mcphub/children/negotiation"
 	"mcphub/children/offers"
 	"mcphub/children/remote"
-	"mcphub/children/served"
+	"mcphub/children/servedroots"
 	"mcphub/children/spec"
 	"mcphub/internal/jsonrpc"
 )
@@ -52,7 +52,7 @@ func readsAll(t testing.TB, result []byte) {
 	ctx := link.WithClient(t.Context(), link.ClientProfile{})
 	_ = m.Discover(ctx)
 	_, _ = m.Call(ctx, "tools/call")
-	_ = served.Shows(res.Result, []string{"/a"})
+	_ = servedroots.Shows(res.Result, []string{"/a"})
 	o := &offers.Offer{Capabilities: res.Result, ServerInfo: res.Result, Tools: [][]byte{res.Result}}
 	_ = o.HasTool("x")
 	_, _ = mirrored(t).LearnTools(o.Tools)

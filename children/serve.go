@@ -11,7 +11,7 @@ import (
 	"mcphub/children/launch"
 	"mcphub/children/program"
 	"mcphub/children/run"
-	"mcphub/children/served"
+	"mcphub/children/servedroots"
 	"mcphub/children/spec"
 )
 
@@ -165,7 +165,7 @@ func (s *serving) loop() string {
 func (s *serving) ready() {
 	w := s.c.wanted()
 	gen := w.Gen
-	if !served.Same(w.Roots, s.r.Roots.Last()) || s.c.spec.Sandbox.Confines() && gen != s.c.past.planned {
+	if !servedroots.Same(w.Roots, s.r.Roots.Last()) || s.c.spec.Sandbox.Confines() && gen != s.c.past.planned {
 		gen = 0 // the roots, or the boundary, have changed since then; review is called next
 	}
 	s.publish(gen, true, "")
@@ -193,14 +193,14 @@ func (s *serving) review() (why string) {
 }
 
 // rootsChange is what other roots would change in how a run was started.
-func (c *child) rootsChange(r *run.Run, w want, m launch.Machine) served.Change {
+func (c *child) rootsChange(r *run.Run, w want, m launch.Machine) servedroots.Change {
 	was := r.Launch
 	next, err := c.plan(w, m)
 	rules, beyond := c.newRules(w.boundary.Barred != "", was.Sandbox, next, err)
 	if beyond {
 		next.Sandbox = was.Sandbox
 	}
-	return served.Change{
+	return servedroots.Change{
 		Rules:       rules,
 		SameLaunch:  err != nil || next.Same(was),
 		SamePlace:   err != nil || next.SamePlace(was),
@@ -215,16 +215,16 @@ func (c *child) rootsChange(r *run.Run, w want, m launch.Machine) served.Change 
 
 // follow publishes what a Step says about the run's roots. It returns why the run must
 // be replaced, if it must.
-func (s *serving) follow(step served.Step) (why string) {
+func (s *serving) follow(step servedroots.Step) (why string) {
 	switch step.News {
-	case served.Asked:
+	case servedroots.Asked:
 		s.c.publish(func(v *view) { v.status.AskedRoots = true })
-	case served.Announced:
+	case servedroots.Announced:
 		s.c.publish(func(v *view) { v.status.RootsApplied = false })
-	case served.Applied:
+	case servedroots.Applied:
 		s.publish(step.Gen, true, "")
-	case served.Ignored:
-		s.publish(step.Gen, false, served.IgnoredText)
+	case servedroots.Ignored:
+		s.publish(step.Gen, false, servedroots.IgnoredText)
 	}
 	if step.Again {
 		return s.review()

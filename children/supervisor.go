@@ -19,7 +19,7 @@ import (
 	"mcphub/children/packages"
 	"mcphub/children/program"
 	"mcphub/children/run"
-	"mcphub/children/served"
+	"mcphub/children/servedroots"
 	"mcphub/children/spec"
 	"mcphub/internal/worker"
 	"mcphub/rootsmgr/guard"
@@ -248,10 +248,10 @@ func (s *Supervisor) WouldReplace(k spec.Key, roots []guard.Root) bool {
 	w := c.wanted()
 	w.Roots = roots
 	change := c.rootsChange(r, w, s.machineFor(c))
-	change.SameRoots, change.Empty = served.Same(roots, c.wanted().Roots), len(roots) == 0
+	change.SameRoots, change.Empty = servedroots.Same(roots, c.wanted().Roots), len(roots) == 0
 	change.Rules = c.spec.Sandbox.Confines() && !change.SameRoots
 	change.Probe, change.Asked = r.Roots.Probed(), r.Roots.Asked()
-	return change.Decide() == served.Replace
+	return change.Decide() == servedroots.Replace
 }
 
 // Drop stops the instances of a session that has ended. It returns at once.

@@ -14,7 +14,7 @@ import (
 	"mcphub/children/link"
 	"mcphub/children/modernlink"
 	"mcphub/children/offers"
-	"mcphub/children/served"
+	"mcphub/children/servedroots"
 	"mcphub/children/spec"
 	"mcphub/internal/jsonrpc"
 )
@@ -23,7 +23,7 @@ import (
 // and must not block.
 type Instance interface {
 	// Wanted are the roots that the child is to have now.
-	Wanted() served.Wanted
+	Wanted() servedroots.Wanted
 	// NoRoots says why there are none, "" where that is not known.
 	NoRoots() string
 	// FetchRoots is called for a roots/list, with the context of that. What it returns,
@@ -44,9 +44,9 @@ type Instance interface {
 type Options struct {
 	Spec    spec.Spec
 	Launch  launch.Launch
-	Wanted  served.Wanted // the roots that Launch was planned with
-	Version string        // of the hub
-	Look    time.Duration // how often a child with waiting calls is checked for being hung
+	Wanted  servedroots.Wanted // the roots that Launch was planned with
+	Version string             // of the hub
+	Look    time.Duration      // how often a child with waiting calls is checked for being hung
 	Log     zerolog.Logger
 }
 
@@ -54,7 +54,7 @@ type Options struct {
 // others touch is a channel, an atomic, or under a mutex.
 type Run struct {
 	Launch launch.Launch // how it was started
-	Roots  *served.Roots
+	Roots  *servedroots.Roots
 	Leases Leases
 	Timers *health.CallTimers // of its calls
 
@@ -99,7 +99,7 @@ func Start(o Options, of Instance, open func(h jsonrpc.Handler) (link.Link, erro
 		Timers: health.NewCallTimers(o.Look),
 		logs:   rate.NewLimiter(mostTold, mostBurst), progress: rate.NewLimiter(mostTold, mostBurst),
 	}
-	r.Roots = served.NewRoots(o.Wanted, o.Launch.Rewrote, r.Link, o.Log)
+	r.Roots = servedroots.NewRoots(o.Wanted, o.Launch.Rewrote, r.Link, o.Log)
 	r.level.turn <- struct{}{}
 	var err error
 	if r.link, err = open(r); err != nil {

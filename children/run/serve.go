@@ -5,7 +5,7 @@ import (
 	"errors"
 
 	"mcphub/children/link"
-	"mcphub/children/served"
+	"mcphub/children/servedroots"
 	"mcphub/children/spec"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/worker"
@@ -27,7 +27,7 @@ func (r *Run) ServeRequest(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answ
 		r.Roots.Opened()
 		r.fetchRoots(ctx)
 		w := r.instance.Wanted()
-		a := jsonrpc.ResultAnswer(served.Result(w.Roots, r.instance.NoRoots))
+		a := jsonrpc.ResultAnswer(servedroots.Result(w.Roots, r.instance.NoRoots))
 		a.Release = func() { r.Roots.Closed(w.Gen) }
 		return a
 	case m.Method == methodRootsList:
@@ -72,7 +72,7 @@ func (r *Run) ListRoots() ([]byte, bool) {
 	}
 	w := r.instance.Wanted()
 	r.Roots.Gave(w.Gen)
-	return served.Result(w.Roots, r.instance.NoRoots), true
+	return servedroots.Result(w.Roots, r.instance.NoRoots), true
 }
 
 // ServeNotification handles list_changed and progress, and passes other notifications

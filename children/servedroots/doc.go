@@ -1,4 +1,4 @@
-// Package served is about the roots that child servers are served: what a change of
+// Package servedroots is about the roots that child servers are served: what a change of
 // them means to a running child, what roots/list is answered with, and when a child
 // has applied them.
 //
@@ -15,4 +15,4 @@
 // Roots belongs to the goroutine of the instance. What it shares with the goroutines that
 // answer roots/list is in [Answers], which is atomic. The package replaces no child, and
 // does not choose which roots are served.
-package served
+package servedroots

@@ -1,4 +1,4 @@
-package served
+package servedroots
 
 import (
 	"testing"
