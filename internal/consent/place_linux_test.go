@@ -18,7 +18,7 @@ func sharedIn(t *testing.T) (shared string, s *Store) {
 	home := t.TempDir()
 	state := filepath.Join(home, ".local", "state", "mcphub")
 	dir, closed := placeIn(shared, state, home)
-	return shared, &Store{dir: dir, closed: closed, state: state}
+	return shared, &Store{state, func() place { return place{dir, closed} }}
 }
 
 func do(t *testing.T, errs ...error) {
@@ -36,8 +36,8 @@ func TestWhereAStoreLies(t *testing.T) {
 	shared, s := sharedIn(t)
 	home := filepath.Dir(filepath.Dir(filepath.Dir(s.state)))
 	inside := filepath.Join(s.state, "consent")
-	if filepath.Dir(s.dir) != s.closed || filepath.Dir(s.closed) != shared {
-		t.Errorf("%s in %s", s.dir, s.closed)
+	if filepath.Dir(s.place().dir) != s.place().closed || filepath.Dir(s.place().closed) != shared {
+		t.Errorf("%s in %s", s.place().dir, s.place().closed)
 	}
 	if dir, _ := placeIn(shared, home+"2/state", home); dir != home+"2/state/consent" {
 		t.Errorf("of a state that is not at home: %s", dir)
@@ -50,18 +50,20 @@ func TestWhereAStoreLies(t *testing.T) {
 		do   func() error
 		mine bool // then nothing else takes its place: a confined server could have done that
 	}{
-		{"a file", func() error { return os.WriteFile(s.closed, nil, 0o600) }, true},
-		{"a link", func() error { return os.Symlink(t.TempDir(), s.closed) }, true},
-		{"open to others", func() error { return errors.Join(os.Mkdir(s.closed, 0o700), os.Chmod(s.closed, 0o755)) }, true}, //nolint:gosec // that is what is refused
-		{"another user's", func() error { return errors.Join(os.Mkdir(s.closed, 0o700), os.Chown(s.closed, 65534, 65534)) }, false},
+		{"a file", func() error { return os.WriteFile(s.place().closed, nil, 0o600) }, true},
+		{"a link", func() error { return os.Symlink(t.TempDir(), s.place().closed) }, true},
+		{"open to others", func() error { return errors.Join(os.Mkdir(s.place().closed, 0o700), os.Chmod(s.place().closed, 0o755)) }, true}, //nolint:gosec // that is what is refused
+		{"another user's", func() error {
+			return errors.Join(os.Mkdir(s.place().closed, 0o700), os.Chown(s.place().closed, 65534, 65534))
+		}, false},
 	} {
 		if err := spoil.do(); errors.Is(err, os.ErrPermission) && !spoil.mine {
-			do(t, os.RemoveAll(s.closed))
+			do(t, os.RemoveAll(s.place().closed))
 			continue // only root can give it away
 		} else if err != nil {
 			t.Fatal(err)
 		}
-		want := s.dir
+		want := s.place().dir
 		if !spoil.mine {
 			want = inside
 		}
@@ -74,10 +76,10 @@ func TestWhereAStoreLies(t *testing.T) {
 		if err := s.Take(Item{ID: "file", Value: []byte("1")}); err == nil {
 			t.Errorf("%s: it is written", spoil.name)
 		}
-		do(t, os.RemoveAll(s.closed))
+		do(t, os.RemoveAll(s.place().closed))
 	}
 	do(t, s.Take(Item{ID: "file", Value: []byte("1")}))
-	fi, err := os.Stat(filepath.Join(s.dir, file(accepted, "file")))
+	fi, err := os.Stat(filepath.Join(s.place().dir, file(accepted, "file")))
 	do(t, err)
 	if fi.Mode() != FileMode {
 		t.Errorf("mode %v", fi.Mode())
@@ -102,7 +104,7 @@ func TestWhatIsTakenOver(t *testing.T) {
 			if known == reaches || known && !bytes.Equal(value, i.Value) {
 				t.Errorf("%q, known: %t", value, known)
 			}
-			if _, err := os.Stat(filepath.Join(s.dir, "links")); missing(err) != reaches {
+			if _, err := os.Stat(filepath.Join(s.place().dir, "links")); missing(err) != reaches {
 				t.Errorf("what names led to: %v", err)
 			}
 			if _, could := s.Writer(i); could != reaches {
@@ -136,7 +138,7 @@ func TestACopyOfTheRecord(t *testing.T) {
 		t.Error("a server makes the record say nothing")
 	}
 	r.Close()
-	do(t, os.WriteFile(copies[0], kept, 0o600), os.RemoveAll(s.closed))
+	do(t, os.WriteFile(copies[0], kept, 0o600), os.RemoveAll(s.place().closed))
 	if _, could := s.Writer(i); !could {
 		t.Error("it is forgotten with the folder")
 	}
@@ -150,11 +152,11 @@ func TestACopyOfTheRecord(t *testing.T) {
 func TestARecordThatCannotBeWritten(t *testing.T) {
 	_, s := sharedIn(t)
 	r := s.Reach()
-	do(t, os.WriteFile(s.closed, nil, 0o600))
+	do(t, os.WriteFile(s.place().closed, nil, 0o600))
 	if r.Serves(ClientProcess{PID: 42, Start: 7}) == nil || r.Add("/elsewhere") == nil {
 		t.Error("it is written into a file that is no folder")
 	}
-	do(t, os.Remove(s.closed), r.Add("/elsewhere"))
+	do(t, os.Remove(s.place().closed), r.Add("/elsewhere"))
 	if all, err := s.Clients(); err != nil || len(all) != 1 || all[0].PID != 42 {
 		t.Errorf("clients: %v, %v", all, err)
 	}

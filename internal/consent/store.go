@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -46,9 +47,14 @@ var ErrChanged = errors.New("it has changed since it was shown; look at it again
 
 // A Store is the folder of all this.
 type Store struct {
+	state string       // the folder of state
+	place func() place // looked for when it is first asked for: most commands never do
+}
+
+// place is where a Store lies.
+type place struct {
 	dir    string // "": nothing is kept
 	closed string // dir, or a folder around it that nobody else is to open
-	state  string // the folder of state
 }
 
 // In is the Store of the hub's folder of state. Its own folder is made when something is
@@ -61,11 +67,12 @@ func In(state string) *Store {
 
 // Of is In for a user with this home folder.
 func Of(state, home string) *Store {
-	if state == "" {
-		return &Store{}
-	}
-	dir, closed := placeOf(state, home)
-	return &Store{dir: dir, closed: closed, state: state}
+	return &Store{state, sync.OnceValue(func() (p place) {
+		if state != "" {
+			p.dir, p.closed = placeOf(state, home)
+		}
+		return p
+	})}
 }
 
 // copyAll copies files into a folder, which it makes.
@@ -90,7 +97,7 @@ func copyAll(pattern, to string) error {
 }
 
 // Keeps reports whether there is a folder.
-func (s *Store) Keeps() bool { return s != nil && s.dir != "" }
+func (s *Store) Keeps() bool { return s != nil && s.place().dir != "" }
 
 // Closed is the folder that no server is to open, whatever it is served; "" where nothing
 // is kept.
@@ -98,7 +105,7 @@ func (s *Store) Closed() string {
 	if s == nil {
 		return ""
 	}
-	return s.closed
+	return s.place().closed
 }
 
 // inState is where the Store was before there was a place beyond the home folder, and
@@ -106,21 +113,21 @@ func (s *Store) Closed() string {
 func (s *Store) inState() string { return filepath.Join(s.state, "consent") }
 
 // moved reports whether the Store lies beyond the home folder.
-func (s *Store) moved() bool { return s.dir != s.inState() }
+func (s *Store) moved() bool { return s.place().dir != s.inState() }
 
 // Folder is where the Store lies, for who keeps more there. It need not exist yet. The
 // error says why it is not to be relied on.
 func (s *Store) Folder() (string, error) {
 	if !s.moved() {
-		return s.dir, nil
+		return s.place().dir, nil
 	}
-	if err := private(s.closed); err != nil && !missing(err) {
+	if err := private(s.place().closed); err != nil && !missing(err) {
 		return "", err
 	}
-	if _, err := os.Lstat(s.dir); !missing(err) {
-		return s.dir, err
+	if _, err := os.Lstat(s.place().dir); !missing(err) {
+		return s.place().dir, err
 	}
-	return s.dir, s.takeOver()
+	return s.place().dir, s.takeOver()
 }
 
 // Ready is Folder where something is to be written: it is there.
@@ -130,7 +137,7 @@ func (s *Store) Ready() (string, error) {
 		err = os.MkdirAll(dir, 0o700)
 	}
 	if err == nil && s.moved() {
-		err = private(s.closed) // else somebody was faster
+		err = private(s.place().closed) // else somebody was faster
 	}
 	return dir, err
 }
@@ -142,13 +149,13 @@ func (s *Store) takeOver() error {
 		return nil
 	}
 	had := s.inState()
-	if err := os.MkdirAll(s.closed, 0o700); err != nil {
+	if err := os.MkdirAll(s.place().closed, 0o700); err != nil {
 		return err
 	}
-	if err := private(s.closed); err != nil {
+	if err := private(s.place().closed); err != nil {
 		return err
 	}
-	temp, err := os.MkdirTemp(s.closed, "new-")
+	temp, err := os.MkdirTemp(s.place().closed, "new-")
 	if err != nil {
 		return err
 	}
@@ -169,8 +176,8 @@ func (s *Store) takeOver() error {
 			}
 		}
 	}
-	if err := os.Rename(temp, s.dir); err != nil {
-		if _, there := os.Lstat(s.dir); there == nil {
+	if err := os.Rename(temp, s.place().dir); err != nil {
+		if _, there := os.Lstat(s.place().dir); there == nil {
 			return nil // another program was faster
 		}
 		return err

@@ -39,7 +39,7 @@ func TestAnAnswerIsBoundToWhatWasShown(t *testing.T) {
 	if q, err := s.Questions(); len(q) != 0 || err != nil {
 		t.Fatalf("still waits: %v %v", q, err)
 	}
-	if fi, err := os.Stat(filepath.Join(s.dir, file(accepted, first.ID))); err != nil || fi.Mode().Perm() != 0o600 {
+	if fi, err := os.Stat(filepath.Join(s.place().dir, file(accepted, first.ID))); err != nil || fi.Mode().Perm() != 0o600 {
 		t.Fatalf("%v %v", fi, err)
 	}
 }
@@ -85,7 +85,7 @@ func TestWriter(t *testing.T) {
 		t.Fatal(err)
 	}
 	could("accepted after it has ended", i, false)
-	if left, _ := os.ReadDir(filepath.Join(s.dir, reach)); len(left) != 0 {
+	if left, _ := os.ReadDir(filepath.Join(s.place().dir, reach)); len(left) != 0 {
 		t.Errorf("left: %v", left)
 	}
 }
@@ -111,7 +111,7 @@ func TestWhatCannotBeReadCounts(t *testing.T) {
 	if _, could := s.Writer(i); !could {
 		t.Error("a damaged record counts as nothing")
 	}
-	if err := os.WriteFile(filepath.Join(s.dir, file(accepted, i.ID)), []byte(`{`), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(s.place().dir, file(accepted, i.ID)), []byte(`{`), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if _, known, err := s.Accepted(i.ID); known || err == nil {
