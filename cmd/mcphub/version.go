@@ -3,6 +3,7 @@ package main
 import (
 	"runtime"
 	"runtime/debug"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -36,7 +37,8 @@ func versionCommand() *cobra.Command {
 // else what the Go toolchain recorded.
 var version = ""
 
-func buildVersion() string {
+// buildVersion is read once: every command has it, and to read it means to parse what the toolchain recorded.
+var buildVersion = sync.OnceValue(func() string {
 	if version != "" {
 		return version
 	}
@@ -44,4 +46,4 @@ func buildVersion() string {
 		return info.Main.Version
 	}
 	return "0.1.0-dev"
-}
+})
