@@ -66,6 +66,17 @@ type common struct {
 	background func(f func(ctx context.Context)) // runs f until the Supervisor ends
 }
 
+// around is a Spec with the surroundings that it has: of one that names none the hub's.
+func (c *common) around(s spec.Spec) spec.Spec {
+	if s.Environ == nil {
+		s.Environ, s.Dir = c.Environ, c.Dir
+	}
+	return s
+}
+
+// machineOf is the machine in the surroundings of a Spec.
+func (c *common) machineOf(s spec.Spec) launch.Machine { return c.machine.In(s.Environ, s.Dir) }
+
 // client tells whom an instance serves.
 func (c *common) client(k spec.Key) link.ClientProfile {
 	if c.Client == nil {
@@ -164,9 +175,12 @@ func newChild(k spec.Key, s spec.Spec, serial uint64, h *common, log zerolog.Log
 	}
 	c.life, c.cancel = context.WithCancelCause(context.Background())
 	c.ctx, c.retire = context.WithCancelCause(c.life)
-	c.view.Store(&view{status: Status{Key: k, Serial: serial, Since: time.Now(), Command: s.Command, Args: s.Args, Revision: s.Revision}, changed: make(chan struct{})})
+	c.view.Store(&view{status: Status{Key: k, Serial: serial, Since: time.Now(), Command: s.Command, Args: s.Args, Environ: s.Environ, Revision: s.Revision}, changed: make(chan struct{})})
 	return c
 }
+
+// around is the machine in the surroundings of the child.
+func (c *child) around() launch.Machine { return c.common.machineOf(c.spec) }
 
 // ask changes what is wanted, and wakes the owner where that is news.
 func (c *child) ask(change func(w *want) bool) {
@@ -462,7 +476,7 @@ func (c *child) live() (over bool) {
 	if !c.past.started {
 		c.past.started = true
 		c.recall()
-		c.machine = c.common.machine.For(c.spec.Program(), c.log)
+		c.machine = c.around().For(c.spec.Program(), c.log)
 	}
 	for {
 		switch c.awaitStart() {

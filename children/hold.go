@@ -16,9 +16,13 @@ var errUnheld = errors.New("no session needs it any more")
 // Join makes one more session a holder of the instance. It starts nothing. The
 // serial tells this instance from former ones of the same Key: see
 // Status.Serial. 0: there is no Spec of this name, or the Supervisor has ended.
-func (s *Supervisor) Join(k spec.Key) (serial uint64) {
+func (s *Supervisor) Join(k spec.Key) (serial uint64) { return s.JoinBy(k, nil) }
+
+// JoinBy is Join for a session by whose configuration the child is run as by says: an instance
+// that is made starts in the surroundings of that session.
+func (s *Supervisor) JoinBy(k spec.Key, by *spec.Spec) (serial uint64) {
 	s.mu.Lock()
-	c := s.instanceLocked(k)
+	c := s.instanceLocked(k, by)
 	if c == nil {
 		s.mu.Unlock()
 		return 0

@@ -1,6 +1,8 @@
 package children
 
 import (
+	"slices"
+
 	"mcphub/children/hints"
 	"mcphub/children/launch"
 	"mcphub/children/offers"
@@ -46,10 +48,21 @@ func News(specs []spec.Spec, o Options) map[string][]string {
 // among tells a machine of all entries.
 func among(m launch.Machine, specs []spec.Spec) {
 	var progs []program.Program
+	several := slices.ContainsFunc(specs, func(s spec.Spec) bool { return s.Variant != "" })
+	seen := map[string]bool{}
 	for i := range specs {
-		if specs[i].URL == "" {
-			progs = append(progs, specs[i].Program())
+		if specs[i].URL != "" {
+			continue
 		}
+		prog := specs[i].Program()
+		if several { // many are the same in all surroundings
+			id := prog.Digest()
+			if seen[id] {
+				continue
+			}
+			seen[id] = true
+		}
+		progs = append(progs, prog)
 	}
 	m.Among(progs)
 }

@@ -18,10 +18,10 @@ func (s *Supervisor) Apply(specs []spec.Spec) {
 		s.mu.Unlock()
 		return
 	}
-	s.specs = byName(specs)
+	s.specs = byEntry(specs)
 	var gone []*child
 	for k, c := range s.children {
-		if now, ok := s.specs[k.Child]; !ok || !now.Equal(c.spec) || now.Revision != c.spec.Revision {
+		if now, ok := s.specs[k.Entry()]; !ok || !now.Equal(c.spec) || now.Revision != c.spec.Revision {
 			delete(s.children, k)
 			gone = append(gone, c)
 		}
@@ -41,13 +41,29 @@ func (s *Supervisor) Apply(specs []spec.Spec) {
 	}
 }
 
+// Know replaces the Specs by others, of which those that have the same Revision as before are
+// the same. Unlike Apply it leaves alone the instances of Specs that are known no more: they end
+// when nobody needs them.
+func (s *Supervisor) Know(specs []spec.Spec) {
+	known := func(one spec.Spec) bool { _, ok := s.specs[one.Of()]; return ok }
+	s.mu.Lock()
+	news := slices.DeleteFunc(slices.Clone(specs), known)
+	s.mu.Unlock()
+	if len(news) > 0 {
+		s.settle(specs)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.specs = byEntry(specs)
+}
+
 // settle remembers what entries name before any server of theirs runs: what is relinked
 // afterwards opens nothing more.
 func (s *Supervisor) settle(specs []spec.Spec) {
 	among(s.common.machine, specs)
 	for i := range specs {
 		if specs[i].URL == "" && specs[i].Sandbox.Confines() {
-			s.common.machine.Settle(specs[i].Program())
+			s.common.machineOf(specs[i]).Settle(specs[i].Program())
 		}
 	}
 }
@@ -82,10 +98,11 @@ func (s *Supervisor) everybody() []*child {
 	return all
 }
 
-func byName(specs []spec.Spec) map[string]spec.Spec {
-	out := make(map[string]spec.Spec, len(specs))
-	for _, spec := range specs {
-		out[spec.Name] = spec.WithDefaults()
+// byEntry has of several Specs of an entry that come to the same the first.
+func byEntry(specs []spec.Spec) map[spec.Entry]spec.Spec {
+	out := make(map[spec.Entry]spec.Spec, len(specs))
+	for _, spec := range slices.Backward(specs) {
+		out[spec.Of()] = spec.WithDefaults()
 	}
 	return out
 }

@@ -20,7 +20,7 @@ func (c *common) recall(s spec.Spec, k spec.Key) (o *offers.Offer, exact, guess 
 	}
 	plain := s.Capabilities(nil)
 	guess = !bytes.Equal(plain, s.Capabilities(c.client(k).Capabilities))
-	o = c.memory.Recall(s.Name, s.Digest(c.machine, c.Version, spec.EraAuto, append(plain, k.Principal...)))
+	o = c.memory.Recall(s.Name, s.Digest(c.machineOf(s), c.Version, spec.EraAuto, append(plain, k.Principal...)))
 	return o, false, guess && o != nil
 }
 
@@ -31,7 +31,7 @@ func (c *common) known(s spec.Spec, k spec.Key) *offers.Offer {
 
 // digest names what a child of this Spec offers to the clients of this Key.
 func (c *common) digest(s spec.Spec, k spec.Key) string {
-	return s.Digest(c.machine, c.Version, k.Era, append(s.Capabilities(c.client(k).Capabilities), k.Principal...))
+	return s.Digest(c.machineOf(s), c.Version, k.Era, append(s.Capabilities(c.client(k).Capabilities), k.Principal...))
 }
 
 // recall starts the life of an instance: it publishes what the child offered last.

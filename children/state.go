@@ -91,6 +91,8 @@ type Status struct {
 	Args     []string  // as started: rewritten
 	Cwd      string
 	EnvNames []string // names of all variables passed, sorted
+	Environ  []string // that it inherits from; nil: the hub's
+	Apart    []string // what keeps a shared one apart from those in other surroundings, by name
 	Sandbox  sandbox.Report
 	Package  Package  // what runs, or is being installed, in place of a launcher
 	Served   []string // root paths that it has applied, or was started with

@@ -37,7 +37,7 @@ type Supervisor struct {
 	end    context.CancelCauseFunc // of life
 
 	mu        sync.Mutex
-	specs     map[string]spec.Spec
+	specs     map[spec.Entry]spec.Spec
 	children  map[spec.Key]*child
 	retired   map[*child]struct{} // out of children, and not yet ended
 	bySession map[string][]*child // those whose life has not ended, by Key.Instance
@@ -64,7 +64,7 @@ func NewSupervisor(o Options) *Supervisor {
 	s.common.packages = packages.NewStore(packagesFolder(s.common.machine))
 	s.life, s.end = context.WithCancelCause(context.Background())
 	s.common.background = func(f func(ctx context.Context)) { s.lives.Go(func() { f(s.life) }) }
-	s.specs = byName(o.Specs)
+	s.specs = byEntry(o.Specs)
 	return s
 }
 
@@ -130,17 +130,21 @@ func (s *Supervisor) close() []*child {
 func (s *Supervisor) instance(k spec.Key) *child {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.instanceLocked(k)
+	return s.instanceLocked(k, nil)
 }
 
-// instanceLocked is instance, under mu.
-func (s *Supervisor) instanceLocked(k spec.Key) *child {
+// instanceLocked is instance, under mu. A new one is made in the surroundings of by, if that
+// is what its Spec still is; nil: in those of whoever has told the Spec.
+func (s *Supervisor) instanceLocked(k spec.Key, by *spec.Spec) *child {
 	if c := s.children[k]; c != nil {
 		return c
 	}
-	spec, ok := s.specs[k.Child]
+	spec, ok := s.specs[k.Entry()]
 	if !ok || s.closed {
 		return nil
+	}
+	if by != nil && by.Variant != "" && by.Revision == spec.Revision {
+		spec.Environ, spec.Dir = by.Environ, by.Dir
 	}
 	s.serial++
 	c := newChild(k, spec, s.serial, &s.common, s.log)
@@ -185,7 +189,7 @@ func (s *Supervisor) unknown(k spec.Key) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	reason := "it was not started for this session"
-	if _, ok := s.specs[k.Child]; !ok {
+	if _, ok := s.specs[k.Entry()]; !ok {
 		reason = "no server of this name is configured"
 	}
 	if s.closed {
@@ -230,7 +234,7 @@ func (s *Supervisor) planWith(c *child, w want) (cwd string, served []string, ok
 // machineFor is what a start of c would be planned with, but for the name of the
 // folder of its own.
 func (s *Supervisor) machineFor(c *child) launch.Machine {
-	m := s.common.machine.For(c.spec.Program(), zerolog.Nop()).WithOwn(filepath.Join(launch.RealPath(os.TempDir()), ownFolder))
+	m := c.around().For(c.spec.Program(), zerolog.Nop()).WithOwn(filepath.Join(launch.RealPath(os.TempDir()), ownFolder))
 	return c.installedOn(m)
 }
 
@@ -273,10 +277,25 @@ func (s *Supervisor) Status() []Status {
 	for _, c := range all {
 		out = append(out, c.status())
 	}
+	for i, c := range all {
+		out[i].Apart = s.apart(c, all)
+	}
 	slices.SortFunc(out, func(a, b Status) int {
-		return cmp.Or(cmp.Compare(a.Child, b.Child), cmp.Compare(a.Instance, b.Instance))
+		return cmp.Or(cmp.Compare(a.Child, b.Child), cmp.Compare(a.Instance, b.Instance), cmp.Compare(a.Variant, b.Variant))
 	})
 	return out
+}
+
+// apart names what keeps a shared instance apart from those of the same entry in other
+// surroundings.
+func (s *Supervisor) apart(c *child, all []*child) (names []string) {
+	for _, o := range all {
+		if o.key.Child == c.key.Child && o.key.Variant != c.key.Variant && c.spec.Share != spec.ShareSession {
+			names = append(names, spec.Apart(s.common.around(c.spec), s.common.around(o.spec), s.common.machine)...)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // Settled is closed once the instance is ready and listed, has failed its
@@ -295,7 +314,7 @@ func (s *Supervisor) Settled(k spec.Key) <-chan struct{} {
 func (s *Supervisor) specOf(k spec.Key) (spec.Spec, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	spec, ok := s.specs[k.Child]
+	spec, ok := s.specs[k.Entry()]
 	return spec, ok
 }
 

@@ -248,7 +248,7 @@ func (h Machine) ahead(path string) string {
 // stateFolder is the hub's own folder below the user's state folder; "" where there is
 // none.
 func (h Machine) stateFolder() string {
-	env := program.Inherited(h.environ, nil, h.goos)
+	env := program.Inherited(h.ofHub(), nil, h.goos)
 	if v, ok := env.Get("XDG_STATE_HOME"); ok && filepath.IsAbs(v) {
 		return filepath.Join(v, "mcphub")
 	}

@@ -1,11 +1,13 @@
 package launch
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"sync"
 
 	"github.com/rs/zerolog"
@@ -17,9 +19,10 @@ import (
 
 // A Machine is what a Launch is computed from besides Program and roots.
 type Machine struct {
-	environ []string // the hub's environment
+	environ []string // that programs inherit from
+	hub     []string // the hub's own environment, where that is another; nil: it is environ
 	home    string
-	dir     string // the hub's own working directory
+	dir     string // where programs start that nothing else is said of
 	goos    string
 	scratch string                  // an empty directory of ours, for launchers; "" where there is none
 	shell   string                  // npmShell as a file; "" where there is none
@@ -63,6 +66,31 @@ func NewMachine(environ []string, home, dir string) Machine {
 	plain := h
 	h.shelter = sync.OnceValues(func() (shelter, error) { return scratch(plain) })
 	return h
+}
+
+// In is the machine as it is in the surroundings of a client: its environment, and its
+// working directory. What the hub keeps for itself stays where it is. nil and "" are the hub's.
+func (h Machine) In(environ []string, dir string) Machine {
+	if environ != nil {
+		h.hub, h.environ = h.ofHub(), environ
+	}
+	h.dir = cmp.Or(dir, h.dir)
+	return h
+}
+
+// ofHub is the hub's own environment.
+func (h Machine) ofHub() []string {
+	if h.hub != nil {
+		return h.hub
+	}
+	return h.environ
+}
+
+// Variables are those of an environment that anything is made of here: that children may
+// get, where their entries inherit or name more of them, and that tell where something is.
+// Each is there once, in their order by name.
+func Variables(environ, more []string) []string {
+	return program.Inherited(environ, slices.Concat(more, []string{"CONTAINER_HOST", "GNUPGHOME", "npm_config_cache", "NPM_CONFIG_CACHE"}), runtime.GOOS).List()
 }
 
 // atOnce is the machine as it is at this moment: each path is looked at once. What asks later asks the machine that this
@@ -186,7 +214,7 @@ func scratch(h Machine) (shelter, error) {
 // CacheFolder is the hub's own folder below the user's cache folder; "" where there
 // is none.
 func (h Machine) CacheFolder() string {
-	base := cacheDir(program.Inherited(h.environ, nil, h.goos), h)
+	base := cacheDir(program.Inherited(h.ofHub(), nil, h.goos), h)
 	if base == "" {
 		return ""
 	}

@@ -23,6 +23,12 @@ var passedOnWindows = []string{
 	"USERNAME", "USERPROFILE", "WINDIR",
 }
 
+// Incidental reports whether a variable is one of a window or terminal: it makes no other
+// program of what several sessions could share.
+func Incidental(name string) bool {
+	return name == "TERM" || name == "DISPLAY" || name == "WAYLAND_DISPLAY" || strings.HasPrefix(name, "XDG_SESSION_")
+}
+
 // maxRootsText bounds MCP_ROOTS_JSON and MCP_ROOTS_PATHS: one string over
 // 128 KiB cannot be passed to a process, and both share the space with others.
 const maxRootsText = 64 << 10

@@ -5,12 +5,22 @@ package spec
 // EraModern for clients without a handshake and EraAuto for all others, so that a
 // child that speaks both eras is spoken to in that of its client.
 // Principal is whose login the instance uses, where its server may ask for one: nobody
-// else is served by it.
+// else is served by it. Variant is that of the Spec.
 type Key struct {
 	Child, Instance string
 	Era             Era
 	Principal       string
+	Variant         string
 }
+
+// An Entry names a Spec: what an entry comes to in some surroundings.
+type Entry struct{ Child, Variant string }
+
+// Entry is whose instance it is.
+func (k Key) Entry() Entry { return Entry{k.Child, k.Variant} }
+
+// Of is the Key's part that names the Spec.
+func (s *Spec) Of() Entry { return Entry{s.Name, s.Variant} }
 
 func (k Key) String() string {
 	name := k.Child
@@ -22,6 +32,9 @@ func (k Key) String() string {
 	}
 	if k.Era == EraModern {
 		name += " (modern)"
+	}
+	if k.Variant != "" {
+		name += " in " + k.Variant
 	}
 	return name
 }

@@ -65,6 +65,13 @@ type Spec struct {
 	// official filesystem server, whose tool is known.
 	Probe string
 
+	// Environ and Dir are the environment that it inherits from, and the working directory
+	// where nothing else names one; nil and "": the hub's. Variant tells apart what one entry
+	// comes to in different surroundings; "": what it is in the hub's. Equal looks at that alone.
+	Environ []string
+	Dir     string
+	Variant string
+
 	// Revision tells two configurations of one name apart. Equal does not look at
 	// it: who makes Specs keeps it for as long as they are equal, and gives a child
 	// that is to start anew another one. Status and Lease carry it.
@@ -100,7 +107,7 @@ func (s Spec) WithDefaults() Spec {
 // part of that: it says when, and not what.
 func (s Spec) Equal(o Spec) bool {
 	a, b := s.WithDefaults(), o.WithDefaults()
-	return a.Name == b.Name && a.Command == b.Command && a.Cwd == b.Cwd &&
+	return a.Name == b.Name && a.Variant == b.Variant && a.Command == b.Command && a.Cwd == b.Cwd &&
 		a.URL == b.URL && a.Auth.equal(b.Auth) && a.Era == b.Era && a.Transport == b.Transport && maps.Equal(a.Headers, b.Headers) &&
 		slices.Equal(a.Args, b.Args) && maps.Equal(a.Env, b.Env) && a.EnvFile == b.EnvFile && slices.Equal(a.Inherit, b.Inherit) &&
 		a.Roots == b.Roots && a.Directories == b.Directories && a.Share == b.Share && a.Local == b.Local && a.Sandbox.Equal(b.Sandbox) &&
