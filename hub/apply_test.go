@@ -288,7 +288,7 @@ func TestRootsChangeAmidApply(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.sessions.Replace(conf)
+	h.sessions.Replace(map[*configuration.Current]*configuration.Configuration{&h.current: conf})
 	updates := sessionOfTest(h).roots.Updates()
 	c.setRoots(two)
 	if err := c.conn.Notify(context.Background(), "notifications/roots/list_changed"); err != nil {

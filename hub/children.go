@@ -176,7 +176,7 @@ func (h *Hub) taskTold(k spec.Key, m *jsonrpc.Message) {
 // toldRedefined logs, records and keeps what a child has redefined. It is called by the
 // goroutines of the children and waits for nothing.
 func (h *Hub) toldRedefined(k spec.Key, tools []offers.Redefinition) {
-	conf := h.now()
+	conf := h.nowOf(k)
 	for _, t := range tools {
 		if !conf.Offers.Wants(k.Child, t.Tool) {
 			continue

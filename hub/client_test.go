@@ -180,7 +180,7 @@ func connect(t testing.TB, h *Hub, dirs ...string) *testClient {
 	c.conn = jsonrpc.NewConn(toClient, fromClient, c, jsonrpc.Options{})
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
-	wg.Go(func() { _ = h.ServeStdio(context.Background(), toHub, fromHub) })
+	wg.Go(func() { _ = h.ServeStdio(context.Background(), toHub, fromHub, Surroundings{}) })
 	wg.Go(func() { _ = c.conn.Run(ctx) })
 	t.Cleanup(func() {
 		cancel()

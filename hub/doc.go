@@ -31,6 +31,14 @@
 // any other. From a child passes what the client declared, and notifications of what the
 // child itself offers.
 //
+// # Surroundings
+//
+// A client may bring its own environment, working directory and roots (surroundings.go). Its
+// session goes by a configuration that was read in them, and its children start in them. A
+// child is the same for several sessions where it comes to the same, which the Variant of its
+// Spec says. Only what each session may have otherwise is taken from there: its children, and
+// the roots of a client that gives none. Where anything else would differ the session is refused.
+//
 // # Concurrency
 //
 // [New] starts nothing. [Hub.Run] runs the supervisor of the children. [Hub.ServeStdio]

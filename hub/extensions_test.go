@@ -200,7 +200,7 @@ func TestUnknownMethodsPassAsBytes(t *testing.T) {
 	h := newTestHub(t, scripted("kid", script))
 	toHub, fromClient := io.Pipe()
 	toClient, fromHub := io.Pipe()
-	wg.Go(func() { _ = h.ServeStdio(context.Background(), toHub, fromHub) })
+	wg.Go(func() { _ = h.ServeStdio(context.Background(), toHub, fromHub, Surroundings{}) })
 	begin := []string{
 		`{"jsonrpc":"2.0","id":"id-i","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`,
 	}

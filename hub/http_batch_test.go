@@ -145,7 +145,7 @@ func rawStdio(t *testing.T, h *Hub) (say func(string), hear func() string) {
 		t.Fatal(err)
 	}
 	ended := make(chan error, 1)
-	go func() { ended <- h.ServeStdio(context.Background(), toHub, fromHub) }()
+	go func() { ended <- h.ServeStdio(context.Background(), toHub, fromHub, Surroundings{}) }()
 	t.Cleanup(func() {
 		_ = in.Close()
 		if err := <-ended; err != nil {

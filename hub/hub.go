@@ -25,15 +25,18 @@ import (
 // What a Hub is built from, by New or anew by Apply.
 type (
 	Config = configuration.Settings
-	Child  = configuration.Child
-	Broken = configuration.Broken
-	Limits = configuration.Limits
+
+	Surroundings = configuration.Surroundings
+	Child        = configuration.Child
+	Broken       = configuration.Broken
+	Limits       = configuration.Limits
 )
 
 // A Hub serves any number of clients with one set of child servers.
 type Hub struct {
-	current    configuration.Current // what a reload replaces
+	current    configuration.Current // what a reload replaces, in the hub's own surroundings
 	replacing  chan struct{}         // holds the token of whoever replaces it
+	elsewhere  []*place              // what sessions in other surroundings go by; whoever has the token reads and changes it
 	source     atomic.Pointer[ConfigState]
 	sup        *children.Supervisor
 	control    *server.MCPServer // initialize, ping, the hub's own tools
@@ -81,7 +84,7 @@ func New(cfg Config) (*Hub, error) {
 	return h, nil
 }
 
-// now is the configuration that counts for what starts now.
+// now is the configuration that counts for what starts now and belongs to no session.
 func (h *Hub) now() *configuration.Configuration { return h.current.Now() }
 
 // Run keeps the children until ctx ends, and returns when all have stopped.
@@ -110,6 +113,7 @@ type Applied struct {
 //
 // What was sent under the old Config ends under it; what still waits starts again. A child whose Spec is Equal
 // keeps its process; another one is retired, and its calls under way end well.
+// A session for whose surroundings the new Config cannot be goes by the old one.
 // Sessions that live get new roots settings and are told of other tools.
 //
 // Version, FS, Log, Inspect, Environ, Home, Dir, Cache, Audit.To and Limits.Starting
@@ -125,7 +129,7 @@ func (h *Hub) Apply(ctx context.Context, cfg Config) (Applied, error) {
 	if err != nil {
 		return Applied{}, err
 	}
-	h.follow(conf, old)
+	h.follow(conf)
 	return since(conf, old), nil
 }
 
@@ -139,11 +143,17 @@ func (h *Hub) beginReplacing(ctx context.Context) (done func(), err error) {
 	}
 }
 
-// follow puts conf in the place of old, for sessions and supervisor alike.
-func (h *Hub) follow(conf, old *configuration.Configuration) {
-	h.sessions.Replace(conf)
-	h.sup.Apply(conf.Specs())
-	conf.Followed(old)
+// follow puts conf in force, for sessions and supervisor alike.
+func (h *Hub) follow(conf *configuration.Configuration) {
+	next, before := h.everywhere(conf, h.tellKept), h.inForce()
+	h.sessions.Replace(next)
+	h.sup.Apply(h.specs())
+	for _, now := range h.inForce() {
+		now.Followed(nil)
+	}
+	for _, was := range before {
+		was.Outlived()
+	}
 }
 
 // since tells conf and old apart.

@@ -36,7 +36,7 @@ func dial(t *testing.T, h *Hub) *wire {
 	}
 	w := &wire{t: t, in: in, lines: make(chan string, 1000)}
 	var wg sync.WaitGroup
-	wg.Go(func() { _ = h.ServeStdio(context.Background(), toHub, fromHub); fromHub.Close() })
+	wg.Go(func() { _ = h.ServeStdio(context.Background(), toHub, fromHub, Surroundings{}); fromHub.Close() })
 	wg.Go(func() {
 		defer close(w.lines)
 		for s := bufio.NewScanner(out); s.Scan(); {

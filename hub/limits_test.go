@@ -91,7 +91,7 @@ func TestLimitOfIDs(t *testing.T) {
 			toHub, fromClient := io.Pipe()
 			toClient, fromHub := io.Pipe()
 			done := make(chan error, 1)
-			go func() { done <- h.ServeStdio(t.Context(), toHub, fromHub) }()
+			go func() { done <- h.ServeStdio(t.Context(), toHub, fromHub, Surroundings{}) }()
 			go func() { _, _ = io.WriteString(fromClient, frame+"\n") }()
 			line, err := lines.NewReader(toClient, 1<<20).Next()
 			if err != nil {

@@ -79,7 +79,7 @@ func (s *Session) methodOf(name string) method {
 	case tasks.MethodList:
 		return method{purpose: forTask, serveHandshake: (*Session).listTasks, early: true}
 	case MethodExplain:
-		if s.hub.now().Inspect {
+		if s.now().Inspect {
 			return method{purpose: forInspection, serveHandshake: (*Session).explain, serveModern: (*Session).explain}
 		}
 	}

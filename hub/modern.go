@@ -26,8 +26,8 @@ func (s modernHost) Guard(m *jsonrpc.Message, serve func() jsonrpc.Answer) jsonr
 }
 
 func (s modernHost) Roots() *rootsmgr.Manager    { return s.roots }
-func (s modernHost) RootsTimeout() time.Duration { return s.hub.now().Roots.Timeout }
-func (s modernHost) FS() guard.FS                { return s.hub.now().FS }
+func (s modernHost) RootsTimeout() time.Duration { return s.now().Roots.Timeout }
+func (s modernHost) FS() guard.FS                { return s.now().FS }
 func (s modernHost) DeclaredRoots() bool         { return s.capabilities().Roots }
 
 func (s modernHost) AwaitServed(ctx context.Context, view rootsmgr.View) error {

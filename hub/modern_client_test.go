@@ -72,7 +72,7 @@ func enterModern(t *testing.T, h *Hub, caps string, dirs ...string) (c *modernCl
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		_ = h.ServeStdio(context.Background(), toHub, &tap{WriteCloser: fromHub, who: spectest.Server, talk: talk})
+		_ = h.ServeStdio(context.Background(), toHub, &tap{WriteCloser: fromHub, who: spectest.Server, talk: talk}, Surroundings{})
 	})
 	wg.Go(func() { _ = c.conn.Run(ctx) })
 	leave = sync.OnceFunc(func() {

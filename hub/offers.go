@@ -19,7 +19,7 @@ import (
 // have had their time.
 func (s *Session) list(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
 	k := catalog.KindOf(m.Method)
-	if s.hub.now().Inspect {
+	if s.now().Inspect {
 		s.AwaitAsked(ctx) // a command asks what there is, and not for the quickest answer
 	} else {
 		s.AwaitOffers(ctx)
@@ -49,7 +49,7 @@ const listTTL = time.Minute
 // still come. It is for everybody only where they all say so. k is Kinds for what
 // the hub says of itself, which is made of what they say of themselves.
 func (s *Session) keeping(k catalog.Kind) modern.Caching {
-	conf := s.hub.now()
+	conf := s.now()
 	ttl, parts, public := listTTL, 0, true
 	for _, name := range conf.ChildNames() {
 		st, o := s.OwnOffer(name)

@@ -2,6 +2,7 @@ package hub
 
 import (
 	"cmp"
+	"context"
 	"slices"
 
 	"mcphub/children"
@@ -36,12 +37,19 @@ type PlannedServer struct {
 
 // Plan tells what Apply would do with this Config. It changes and starts nothing.
 func (h *Hub) Plan(cfg Config) ([]PlannedServer, error) {
-	old := h.now()
-	conf, err := configuration.New(cfg, h.own, old)
+	done, err := h.beginReplacing(context.Background())
 	if err != nil {
 		return nil, err
 	}
-	p := planner{h: h, old: old, next: conf, sessions: h.everySession(), offers: h.sessions.Offers()}
+	old := h.now()
+	conf, err := configuration.New(cfg, h.own, old)
+	if err != nil {
+		done()
+		return nil, err
+	}
+	in := h.everywhere(conf, func(*place, error) {})
+	done()
+	p := planner{h: h, old: old, next: conf, in: in, sessions: h.everySession(), offers: h.sessions.Offers()}
 	p.news = children.News(conf.Specs(), children.Options{Environ: cfg.Environ, Home: cfg.Home, Dir: cfg.Dir})
 	return p.servers(), nil
 }
@@ -50,6 +58,7 @@ func (h *Hub) Plan(cfg Config) ([]PlannedServer, error) {
 type planner struct {
 	h         *Hub
 	old, next *configuration.Configuration
+	in        map[*configuration.Current]*configuration.Configuration // what next comes to for each session
 	sessions  []*Session
 	offers    map[string]*catalog.Offer // of the children that run, by name
 	news      map[string][]string       // what names of entries open that nobody was told of
@@ -76,7 +85,7 @@ func (p *planner) servers() []PlannedServer {
 		case slices.Contains(changes.Replaced, name):
 			s.Change = PlanRestarts
 		default:
-			if s.Why = p.moved(p.next.Child(name)); s.Why != "" {
+			if s.Why = p.moved(name); s.Why != "" {
 				s.Change = PlanRestarts
 			}
 		}
@@ -107,18 +116,22 @@ func missing(all, have []string) (out []string) {
 
 // moved says why a child whose entry stays as it is starts anew for some session;
 // "" where it does not.
-func (p *planner) moved(c *Child) string {
+func (p *planner) moved(name string) string {
 	for _, s := range p.sessions {
-		at, assigned := s.member.Assigned().Of(c.Spec.Name)
-		if !assigned {
+		at, assigned := s.member.Assigned().Of(name)
+		next := cmp.Or(p.in[s.current], p.next) // of one that has just come it is not known
+		c := next.Child(name)
+		if !assigned || c == nil {
 			continue
 		}
-		view := s.roots.ViewUnder(p.next.Fallback, p.next.Roots)
-		if b, ok := s.member.FromCalls(c.Spec.Name); ok {
+		view := s.roots.ViewUnder(next.Fallback, next.Roots)
+		if b, ok := s.member.FromCalls(name); ok {
 			view = b.View
 		}
-		roots := s.member.RootsFor(p.next, c, view)
+		roots := s.member.RootsFor(next, c, view)
 		switch k := s.member.KeyFor(c, roots); {
+		case k.Variant != at.Key.Variant && s.at != nil:
+			return "it is another one in the surroundings of a client"
 		case k != at.Key:
 			return "another process serves the other roots"
 		case p.h.sup.WouldReplace(k, roots):

@@ -283,7 +283,7 @@ func TestGoneWhileItIsRecorded(t *testing.T) {
 		in := &closing{ReadCloser: toHub, closed: make(chan struct{})}
 		ctx, cancel := context.WithCancel(context.Background())
 		var all sync.WaitGroup
-		all.Go(func() { _ = r.h.ServeStdio(ctx, in, fromHub) })
+		all.Go(func() { _ = r.h.ServeStdio(ctx, in, fromHub, Surroundings{}) })
 		answered := make(chan struct{})
 		all.Go(func() {
 			lines := bufio.NewScanner(toClient)

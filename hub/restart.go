@@ -40,11 +40,10 @@ func (h *Hub) Restart(ctx context.Context, name string) (Restarted, error) {
 		return r, err
 	}
 	r.Processes = len(start)
-	conf := h.current.Followed()
 	failed := make(chan error, len(start))
 	for _, s := range start {
 		go func() {
-			lease, err := s.calls.Acquire(ctx, conf, name)
+			lease, err := s.calls.Acquire(ctx, s.current.Followed(), name)
 			if err == nil {
 				lease.Release()
 			}
@@ -70,7 +69,7 @@ func (h *Hub) replaceChild(ctx context.Context, name string) ([]*Session, error)
 	}
 	defer done()
 	old := h.now()
-	if old.Child(name) == nil {
+	if !slices.ContainsFunc(h.inForce(), func(conf *configuration.Configuration) bool { return conf.Child(name) != nil }) {
 		return nil, &NotServedError{name, unserved(old, name)}
 	}
 	conf, err := configuration.New(old.Settings, h.own, old, name)
@@ -78,7 +77,7 @@ func (h *Hub) replaceChild(ctx context.Context, name string) ([]*Session, error)
 		return nil, err
 	}
 	served := h.servedBy(name)
-	h.follow(conf, old)
+	h.follow(conf)
 	return served, nil
 }
 

@@ -37,7 +37,7 @@ func TestServedByThePolicyInForce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.sessions.Replace(conf)
+	h.sessions.Replace(map[*configuration.Current]*configuration.Configuration{&h.current: conf})
 	if err := given(); !errors.Is(err, context.Canceled) {
 		t.Errorf("a call does not wait for the directories of the policy that it is judged by: %v", err)
 	}

@@ -17,6 +17,7 @@ import (
 	"mcphub/hub/approval"
 	"mcphub/hub/assignment"
 	"mcphub/hub/call"
+	"mcphub/hub/configuration"
 	"mcphub/hub/declaration"
 	"mcphub/hub/handshake"
 	"mcphub/hub/modern"
@@ -37,8 +38,9 @@ type Session struct {
 	sessionOptions
 	*offering.Offering // what it is offered
 	hub                *Hub
-	client             handshake.MainPeer // whatever belongs to none of its requests goes there
-	main               *handshake.Client  // of requests that have no way of their own
+	current            *configuration.Current // what it goes by
+	client             handshake.MainPeer     // whatever belongs to none of its requests goes there
+	main               *handshake.Client      // of requests that have no way of their own
 	roots              *rootsmgr.Manager
 	member             *assignment.Member[*Session] // which instances serve it, with which roots
 	log                zerolog.Logger
@@ -76,6 +78,7 @@ type sessionOptions struct {
 	bearer    string       // whom a requestState may come from; "": this session alone
 	seal      *seal.Sealer // of a requestState; nil: the hub's
 	streams   int          // of subscriptions/listen at a time; 0: as many as fit into the requests of one client
+	at        *place       // its surroundings; nil: the hub's own
 }
 
 // sessionTables is what Session.mu guards.
@@ -87,7 +90,11 @@ type sessionTables struct {
 }
 
 func (h *Hub) newSession(o sessionOptions) *Session {
-	id, conf := uuid.NewString(), h.now()
+	id, current := uuid.NewString(), &h.current
+	if o.at != nil {
+		current = &o.at.current
+	}
+	conf := current.Now()
 	if o.bearer == "" {
 		o.bearer = "session " + id
 	}
@@ -95,22 +102,22 @@ func (h *Hub) newSession(o sessionOptions) *Session {
 		o.seal = h.seal
 	}
 	s := &Session{
-		id: id, sessionOptions: o, hub: h, since: time.Now(), started: make(chan struct{}), clientKnown: make(chan struct{}),
-		log: conf.Log.With().Str("session", id[:8]).Logger(),
+		id: id, sessionOptions: o, hub: h, current: current, since: time.Now(), started: make(chan struct{}), clientKnown: make(chan struct{}),
+		log: h.logOf(o.at).With().Str("session", id[:8]).Logger(),
 	}
-	s.Offering = offering.New(conf, &h.current, func(child string) bool { return s.member.Moved(child) })
+	s.Offering = offering.New(conf, current, func(child string) bool { return s.member.Moved(child) })
 	s.modernServer = modern.NewServer(modern.Options{
 		Host: modernHost{s}, Info: h.serverInfo, Seal: o.seal, Bearer: o.bearer, PerRequest: o.stateless, Suspended: &h.suspended, Log: s.log,
 	})
 	s.notifier = subscribe.NewNotifier(subscribeSession{s}, &h.subs, s.log)
-	s.records = record.New(id, func() *Audit { return &h.now().Audit }, h.recorded)
+	s.records = record.New(id, func() *Audit { return &s.now().Audit }, h.recorded)
 	s.approvals = s.newApprovals()
 	s.member = h.sessions.NewMember(assignment.Options[*Session]{
-		Session: s, ID: id, Principal: o.principal, PerRequest: o.stateless, Offering: s.Offering, Approvals: s.approvals,
+		Session: s, ID: id, Principal: o.principal, Current: current, PerRequest: o.stateless, Offering: s.Offering, Approvals: s.approvals,
 		Restarted: s.notifier.Restarted, Changed: s.notifier.Changed,
 	})
 	s.calls = call.Session{
-		ID: id, Principal: o.principal, Current: &h.current, Offering: s.Offering, Instances: s.member, Approvals: s.approvals, Terminal: &h.terminal,
+		ID: id, Principal: o.principal, Current: current, Offering: s.Offering, Instances: s.member, Approvals: s.approvals, Terminal: &h.terminal,
 		Records: s.records, Tasks: &s.tasks, Progress: &h.progress, Own: s.ownTool, Log: s.log,
 		AdoptTask: func(ctx context.Context, lease *children.Lease, a jsonrpc.Answer, drop func()) jsonrpc.Answer {
 			return s.tasks.Adopt(ctx, taskSession{s}, lease, a, drop)
@@ -119,10 +126,13 @@ func (h *Hub) newSession(o sessionOptions) *Session {
 	return s
 }
 
+// now is the configuration that counts for what the session starts now.
+func (s *Session) now() *configuration.Configuration { return s.current.Now() }
+
 // asksForRoots has the session ask its client for its roots, which stay under a
 // ceiling where that is not nil.
 func (s *Session) asksForRoots(ceiling []rootsmgr.Entry) {
-	cfg := &s.hub.now().Settings
+	cfg := &s.now().Settings
 	settings := cfg.Roots
 	settings.Ceiling, settings.Places = ceiling, s.places
 	s.roots = rootsmgr.NewManager(handshake.Source{Client: s.client}, cfg.Fallback, settings, cfg.FS, s.log)
@@ -236,13 +246,13 @@ func marshalled(v any) jsonrpc.Answer {
 
 // newApprovals makes the approval queue of a session.
 func (s *Session) newApprovals() *approval.Queue {
-	return approval.New(s.hub.now().FS, s.log, func() approval.Rules { return s.hub.now().ApprovalRules() })
+	return approval.New(s.now().FS, s.log, func() approval.Rules { return s.now().ApprovalRules() })
 }
 
 // places are the directories beside the session's roots that its children may
 // write in: a root that is a link in one is not followed out of it.
 func (s *Session) places() []string {
-	return append(s.hub.now().Checker.Rules().Places(), s.approvals.Directories()...)
+	return append(s.now().Checker.Rules().Places(), s.approvals.Directories()...)
 }
 
 // speaksOn sets what belongs to no request of the client.
@@ -257,7 +267,7 @@ type handshakeHost struct{ *Session }
 func (s handshakeHost) Capabilities() declaration.Claims { return s.capabilities() }
 func (s handshakeHost) Level() declaration.Level         { return s.logLevel() }
 func (s handshakeHost) Roots() *rootsmgr.Manager         { return s.roots }
-func (s handshakeHost) RootsTimeout() time.Duration      { return s.hub.now().Roots.Timeout }
+func (s handshakeHost) RootsTimeout() time.Duration      { return s.now().Roots.Timeout }
 
 func (s handshakeHost) AwaitServed(ctx context.Context, view rootsmgr.View, limit time.Duration) error {
 	return s.member.AwaitServed(ctx, view, limit)

@@ -3,6 +3,7 @@ package hub
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -17,9 +18,10 @@ import (
 
 // step is one thing that happens to a Hub in the model.
 type step struct {
-	what    string // open, close, change, call, wait
+	what    string // open, close, change, call, wait, reload, restart
 	session int
 	roots   int // index of a list of roots
+	around  int // index of surroundings
 	child   string
 	wait    time.Duration
 }
@@ -34,7 +36,36 @@ type theater struct {
 	open       map[int]*actress
 	owner      map[*actor]int // whose own process it is
 	called     int
+	variants   map[spec.Entry]bool // that there were
+	cfg        Config
+	args       string           // that the children have by now
+	since      map[string]int64 // when each was last restarted, as stage.launched counts
 	wrong      []string
+}
+
+// surroundings are those of sessions: the hub's own; two that only a terminal tells apart; another.
+var surroundings = [][]string{nil, {"LANG=a", "TERM=1"}, {"TERM=2", "LANG=a"}, {"LANG=b", "TERM=1"}}
+
+// inAny reads settings in other surroundings.
+func inAny(cfg Config) func(*Surroundings) (Config, error) {
+	return func(a *Surroundings) (Config, error) {
+		in := cfg
+		in.Environ, in.Dir = a.Environ, a.Dir
+		return in, nil
+	}
+}
+
+// of is the value of a variable in some surroundings.
+func (m *theater) of(name string, environ []string) string {
+	if environ == nil {
+		environ = m.cfg.Environ
+	}
+	for _, pair := range environ {
+		if value, ok := strings.CutPrefix(pair, name+"="); ok {
+			return value
+		}
+	}
+	return ""
 }
 
 // actress is one open session.
@@ -43,6 +74,7 @@ type actress struct {
 	c     *testClient
 	leave func()
 	roots []string
+	env   []string
 }
 
 func (m *theater) fail(format string, args ...any) {
@@ -55,10 +87,27 @@ func (m *theater) do(st step) {
 	case st.what == "wait":
 		time.Sleep(st.wait)
 	case st.what == "open" && a == nil:
-		a = &actress{id: m.called, roots: m.lists[st.roots]}
-		a.c, a.leave = enter(m.t, m.h, a.roots...)
+		a = &actress{id: m.called, roots: m.lists[st.roots], env: surroundings[st.around]}
+		a.c, a.leave = enterFrom(m.t, m.h, Surroundings{Environ: a.env}, a.roots...)
 		a.c.handshake(declared)
 		m.open[st.session] = a
+	case st.what == "reload":
+		m.args = strconv.Itoa(m.called)
+		cfg := m.cfg
+		cfg.Children = slices.Clone(cfg.Children)
+		for i := range cfg.Children {
+			cfg.Children[i].Spec.Args = []string{m.args}
+		}
+		cfg.In = inAny(cfg)
+		if _, err := m.h.Apply(m.t.Context(), cfg); err != nil {
+			m.fail("%v", err)
+		}
+	case st.what == "restart":
+		n, _ := m.s.count("")
+		if _, err := m.h.Restart(m.t.Context(), st.child); err != nil {
+			m.fail("%v", err)
+		}
+		m.since[st.child] = int64(n)
 	case a == nil:
 	case st.what == "close":
 		a.leave()
@@ -70,6 +119,9 @@ func (m *theater) do(st step) {
 		m.call(a, st.child)
 	}
 	m.called++
+	for _, st := range m.h.sup.Status() {
+		m.variants[st.Entry()] = true
+	}
 	m.instances(st.what == "wait" && st.wait > 16*time.Minute)
 }
 
@@ -82,6 +134,15 @@ func (m *theater) call(a *actress, child string) {
 	if bad || got == nil {
 		m.fail("%s: not served: %s", child, msg)
 		return
+	}
+	if was, is := m.of("LANG", got.env), m.of("LANG", a.env); was != is || child == "own" && m.of("TERM", got.env) != m.of("TERM", a.env) {
+		m.fail("%s: a session in %q was served by a process in %q", child, a.env, got.env)
+	}
+	if m.args != strings.Join(got.args, " ") {
+		m.fail("%s: served by %q after a reload to %s", child, got.args, m.args)
+	}
+	if at := m.s.number(got); at < m.since[child] {
+		m.fail("%s: served by run %d, restarted after %d", child, at, m.since[child])
 	}
 	mine := strings.Join(a.roots, "\n")
 	switch child {
@@ -110,8 +171,8 @@ func (m *theater) instances(settled bool) {
 	want := map[string]bool{}
 	for _, a := range m.open {
 		want["own "+strconv.Itoa(a.id)] = true
-		want["all"] = true
-		want["roots "+strings.Join(a.roots, "\n")] = true
+		want["all in "+m.of("LANG", a.env)] = true
+		want["roots in "+m.of("LANG", a.env)+" "+strings.Join(a.roots, "\n")] = true
 	}
 	if got := m.h.sup.Status(); len(got) != len(want) {
 		m.fail("%d instances where %d sessions need %d: %v", len(got), len(m.open), len(want), got)
@@ -129,7 +190,12 @@ func act(t *testing.T, steps []step, lists [][]string, configured string, mutate
 		mutate(specs)
 	}
 	play(t, specs, configured, 0, func(t *testing.T, h *Hub, s *stage) {
-		m := &theater{t: t, h: h, s: s, lists: lists, configured: configured, open: map[int]*actress{}, owner: map[*actor]int{}}
+		cfg := h.now().Settings
+		cfg.In = inAny(cfg)
+		if _, err := h.Apply(t.Context(), cfg); err != nil {
+			t.Fatal(err)
+		}
+		m := &theater{t: t, h: h, s: s, cfg: cfg, variants: map[spec.Entry]bool{}, since: map[string]int64{}, lists: lists, configured: configured, open: map[int]*actress{}, owner: map[*actor]int{}}
 		for _, st := range steps {
 			m.do(st)
 		}
@@ -138,6 +204,14 @@ func act(t *testing.T, steps []step, lists [][]string, configured string, mutate
 		}
 		m.do(step{what: "wait", wait: 17 * time.Minute})
 		nothingLeft(t, h, s)
+		if n := len(h.elsewhere); n != 0 {
+			m.fail("%d surroundings are left of sessions that have ended", n)
+		}
+		for of := range m.variants {
+			if of.Variant != "" && h.sup.Join(spec.Key{Child: of.Child, Variant: of.Variant}) != 0 {
+				m.fail("%s could be started in surroundings that nobody has any more", of.Child)
+			}
+		}
 		wrong = m.wrong
 	})
 	return wrong
@@ -153,15 +227,16 @@ func rootLists(t *testing.T) (lists [][]string, configured string) {
 // calls right behind, at random. MCPHUB_LONG_CASES says how many runs.
 func TestSharingProperty(t *testing.T) {
 	lists, configured := rootLists(t)
-	cases := 25
+	cases := 100
 	if n, err := strconv.Atoi(os.Getenv("MCPHUB_LONG_CASES")); err == nil {
 		cases = n
 	}
 	one := rapid.Custom(func(t *rapid.T) step {
 		return step{
-			what:    rapid.SampledFrom([]string{"open", "open", "close", "change", "change", "call", "call", "call", "call", "wait"}).Draw(t, "what"),
+			what:    rapid.SampledFrom([]string{"open", "open", "open", "close", "change", "change", "call", "call", "call", "call", "call", "call", "wait", "reload", "restart"}).Draw(t, "what"),
 			session: rapid.IntRange(0, 4).Draw(t, "session"),
 			roots:   rapid.IntRange(0, len(lists)-1).Draw(t, "roots"),
+			around:  rapid.IntRange(0, len(surroundings)-1).Draw(t, "around"),
 			child:   rapid.SampledFrom([]string{"own", "roots", "roots", "all"}).Draw(t, "child"),
 			wait:    rapid.SampledFrom([]time.Duration{time.Millisecond, time.Second, 10 * time.Minute, 17 * time.Minute}).Draw(t, "wait"),
 		}

@@ -40,6 +40,8 @@ type actor struct {
 	child string
 	roots string // MCP_ROOTS_PATHS, as it was started
 	cwd   string
+	env   []string
+	args  []string
 	live  bool
 }
 
@@ -48,7 +50,7 @@ func (s *stage) Launch(l launch.Launch, spec spec.Spec, h jsonrpc.Handler, log z
 	if err != nil {
 		return nil, err
 	}
-	a := &actor{Link: link, stage: s, child: spec.Name, cwd: l.Dir, live: true}
+	a := &actor{Link: link, stage: s, child: spec.Name, cwd: l.Dir, env: l.Env, args: l.Args, live: true}
 	for _, v := range l.Env {
 		if paths, ok := strings.CutPrefix(v, "MCP_ROOTS_PATHS="); ok {
 			a.roots = paths
@@ -88,6 +90,13 @@ func (s *stage) who(tag string) *actor {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.served[tag]
+}
+
+// number is how many runs were started before this one.
+func (s *stage) number(a *actor) int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return int64(slices.Index(s.launched, a))
 }
 
 // last returns the params of the last request that a child got; "" for none.
@@ -131,6 +140,12 @@ func play(t *testing.T, specs []spec.Spec, configured string, limit int, test fu
 // nothing of it is left.
 func enter(t *testing.T, h *Hub, dirs ...string) (c *testClient, leave func()) {
 	t.Helper()
+	return enterFrom(t, h, Surroundings{}, dirs...)
+}
+
+// enterFrom is enter for a client in these surroundings.
+func enterFrom(t *testing.T, h *Hub, around Surroundings, dirs ...string) (c *testClient, leave func()) {
+	t.Helper()
 	toHub, fromClient := io.Pipe()
 	toClient, fromHub := io.Pipe()
 	c = &testClient{t: t, hub: h, raws: fromClient, notes: make(chan string, 1000), progress: make(chan string, 1000)}
@@ -138,7 +153,7 @@ func enter(t *testing.T, h *Hub, dirs ...string) (c *testClient, leave func()) {
 	c.conn = jsonrpc.NewConn(toClient, fromClient, c, jsonrpc.Options{})
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
-	wg.Go(func() { _ = h.ServeStdio(context.Background(), toHub, fromHub) })
+	wg.Go(func() { _ = h.ServeStdio(context.Background(), toHub, fromHub, around) })
 	wg.Go(func() { _ = c.conn.Run(ctx) })
 	leave = sync.OnceFunc(func() {
 		cancel()

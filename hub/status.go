@@ -114,7 +114,7 @@ func (s *Session) rootsReport(ctx context.Context) rootsReport {
 	}
 	r.Config = s.hub.ConfigState()
 	r.Report = s.approvals.Report()
-	conf := s.hub.now()
+	conf := s.now()
 	r.Policy, r.Resources = reportPolicy(conf.Checker), conf.Checker.Resources(view)
 	r.Audit = conf.Audit.Status()
 	r.Redefined = s.hub.redefined.List()
@@ -224,6 +224,7 @@ type ChildStatus struct {
 	Instance string     `json:"instance,omitempty"`        // what it serves: a session's id, or a set of roots; "" where it serves all, or none yet
 	Share    string     `json:"share"`                     // session, roots or all
 	ShareWhy string     `json:"shareWhy,omitempty"`        // why, where hub.json does not say it
+	Apart    []string   `json:"apartBy,omitempty"`         // variables and keys by which it serves not all sessions that could share it: those that have others are served by another instance
 	Era      string     `json:"era,omitempty"`             // handshake or modern: in which this instance was spoken to last; "" before
 	State    string     `json:"state"`                     // configured, waiting, starting, ready, backing off, draining, stopped
 	Since    *time.Time `json:"since,omitempty"`           // of this state
@@ -308,8 +309,44 @@ type SessionStatus struct {
 	Protocol string    `json:"protocolVersion,omitempty"`
 	Calls    int       `json:"calls"`  // requests of the client being served
 	Passed   uint64    `json:"passed"` // requests that went on to servers so far, calls of tools among them
+	sessionSurroundings
 	sessionRoots
 	approval.Report
+}
+
+// sessionSurroundings is what a client's process has brought; left out where that is the hub's
+// own client.
+type sessionSurroundings struct {
+	Folder    string      `json:"folder,omitempty"`    // its working directory
+	Process   int         `json:"process,omitempty"`   // the client's
+	Adapter   int         `json:"adapter,omitempty"`   // of what the client has started to be served here
+	NotServed []NotServed `json:"notServed,omitempty"` // to this session, beside what nobody is served
+}
+
+func (s *Session) surroundings(nobody []NotServed) (r sessionSurroundings) {
+	if s.at == nil {
+		return r
+	}
+	a := s.at.around
+	r.Folder, r.Process, r.Adapter = printable.Escape(a.Dir, 500), a.Client.PID, a.Adapter.PID
+	for _, n := range notServed(s.now()) {
+		if !slices.Contains(nobody, n) {
+			r.NotServed = append(r.NotServed, n)
+		}
+	}
+	return r
+}
+
+// notServed are the entries of a configuration that have no child.
+func notServed(conf *configuration.Configuration) []NotServed {
+	all := []NotServed{}
+	for _, b := range conf.Broken {
+		all = append(all, NotServed{b.Name, b.Reason})
+	}
+	for _, name := range conf.Disabled {
+		all = append(all, NotServed{name, "disabled"})
+	}
+	return all
 }
 
 // sessionRoots is what is known of a session's roots.
@@ -327,14 +364,11 @@ type sessionRoots struct {
 func (h *Hub) Status() Status {
 	conf := h.now()
 	cfg := &conf.Settings
-	st := Status{Policy: reportPolicy(conf.Checker), Children: childrenStatus(cfg, h.sup.Status()), NotServed: []NotServed{}, Sessions: []SessionStatus{}, Audit: cfg.Audit.Status(), Redefined: h.redefined.List(), Refusals: h.recent.List()}
-	for _, b := range cfg.Broken {
-		st.NotServed = append(st.NotServed, NotServed{b.Name, b.Reason})
-	}
-	for _, name := range cfg.Disabled {
-		st.NotServed = append(st.NotServed, NotServed{name, "disabled"})
-	}
 	sessions, offers := h.sessions.Sessions(), h.sessions.Offers()
+	st := Status{Policy: reportPolicy(conf.Checker), Children: childrenStatus(cfg, sessions, h.sup.Status()), NotServed: notServed(conf), Sessions: []SessionStatus{}, Audit: cfg.Audit.Status(), Redefined: h.redefined.List(), Refusals: h.recent.List()}
+	st.NotServed = slices.DeleteFunc(st.NotServed, func(n NotServed) bool { // it is, in the surroundings of some
+		return slices.ContainsFunc(sessions, func(s *Session) bool { return s.now().Child(n.Server) != nil })
+	})
 	st.extensionsReport = reportExtensions(conf.Offers.Extensions(offers))
 	for i := range st.Children {
 		if o := offers[st.Children[i].Server]; o != nil {
@@ -347,17 +381,26 @@ func (h *Hub) Status() Status {
 		}
 	}
 	for _, s := range sessions {
-		st.Sessions = append(st.Sessions, s.status())
+		one := s.status()
+		one.sessionSurroundings = s.surroundings(st.NotServed)
+		st.Sessions = append(st.Sessions, one)
 	}
 	slices.SortFunc(st.Sessions, func(a, b SessionStatus) int { return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.ID, b.ID)) })
 	return st
 }
 
 // childrenStatus lists every instance, and the children that have none.
-func childrenStatus(c *Config, instances []children.Status) []ChildStatus {
-	out := []ChildStatus{}
-	for i := range c.Children {
-		child, before := c.Children[i].Spec, len(out)
+func childrenStatus(c *Config, sessions []*Session, instances []children.Status) []ChildStatus {
+	out, all := []ChildStatus{}, c.Children
+	for _, s := range sessions {
+		for _, child := range s.now().Children {
+			if s.at != nil && !slices.ContainsFunc(all, func(o Child) bool { return o.Spec.Name == child.Spec.Name }) {
+				all = append(slices.Clip(all), child)
+			}
+		}
+	}
+	for i := range all {
+		child, before := all[i].Spec, len(out)
 		for _, st := range instances {
 			if st.Child == child.Name {
 				out = append(out, childStatus(c, child, st))
@@ -373,13 +416,13 @@ func childrenStatus(c *Config, instances []children.Status) []ChildStatus {
 
 func childStatus(c *Config, spec spec.Spec, st children.Status) ChildStatus {
 	return ChildStatus{
-		Server: st.Child, Instance: st.Instance, Share: spec.Share.String(), ShareWhy: spec.ShareWhy, Era: eraOf(st.Protocol), State: st.State.String(), Since: moment(st.Since), PID: st.PID,
+		Server: st.Child, Instance: st.Instance, Share: spec.Share.String(), ShareWhy: spec.ShareWhy, Apart: st.Apart, Era: eraOf(st.Protocol), State: st.State.String(), Since: moment(st.Since), PID: st.PID,
 		Tools: st.Tools, Error: printable.Clean(st.Err), Stderr: st.Stderr, Skipped: st.Skipped, Muted: st.Muted, Sandbox: st.Sandbox,
 		childFailures: childFailures{
 			Restarts: st.Restarts, Failures: st.Failures, CircuitOpen: st.CircuitOpen, NextStart: moment(st.NextStart), StartedBy: startedBy(st),
 			LastFailure: printable.Clean(st.LastFailure), FailedAt: moment(st.FailedAt),
 		},
-		childLaunch: childLaunch{Command: st.Command, Args: redact.Args(st.Args, c.Environ), Cwd: st.Cwd, Environment: list(st.EnvNames), Package: reportPackage(st.Package)},
+		childLaunch: childLaunch{Command: st.Command, Args: redact.Args(st.Args, slices.Concat(st.Environ, c.Environ)), Cwd: st.Cwd, Environment: list(st.EnvNames), Package: reportPackage(st.Package)},
 		childServed: childServed{RootsServed: list(st.Served), RootsApplied: st.RootsApplied, RootsAsked: st.AskedRoots, kernelReport: reportKernel(st.Sandbox), kernelDetails: detailKernel(st.Child, st.Sandbox, st.Served)},
 	}
 }

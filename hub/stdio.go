@@ -3,6 +3,7 @@ package hub
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -16,10 +17,19 @@ import (
 
 // ServeStdio serves one client over a pair of streams, which it closes, until
 // in ends or ctx does. It returns when the session's goroutines have ended and
-// its children have been told to stop. Run must be running.
-func (h *Hub) ServeStdio(ctx context.Context, in io.ReadCloser, out io.Writer) error {
-	s := h.newSession(sessionOptions{local: true})
-	cfg := &h.now().Settings
+// its children have been told to stop. Run must be running. Its error is an ErrSurroundings
+// where nothing was read, because the client cannot be served in its surroundings.
+func (h *Hub) ServeStdio(ctx context.Context, in io.ReadCloser, out io.Writer, around Surroundings) error {
+	at, err := h.enter(ctx, &around)
+	if err != nil {
+		if out, ok := out.(io.Closer); ok {
+			err = errors.Join(err, out.Close())
+		}
+		return errors.Join(err, in.Close())
+	}
+	defer h.leave(at)
+	s := h.newSession(sessionOptions{local: true, at: at})
+	cfg := &s.now().Settings
 	conn := jsonrpc.NewConn(in, out, s, jsonrpc.Options{
 		Strict: true, FrameLimit: cfg.Limits.Frame, IDLimit: cfg.Limits.ID, MaxRequests: cfg.Limits.Calls, Grace: cfg.Limits.Grace,
 		OnReadLoop: inOrder, Fast: s.tryServe, Batches: s.batches, Ended: s.notifier.HangUp, Log: s.log,
@@ -140,7 +150,7 @@ func (s *Session) carry(m *jsonrpc.Message) {
 		return
 	}
 	ok := s.outbox.Put(len(own.Frame), func(ctx context.Context) {
-		ctx, cancel := context.WithTimeout(ctx, s.hub.now().StartLimit(""))
+		ctx, cancel := context.WithTimeout(ctx, s.now().StartLimit(""))
 		defer cancel()
 		if a := s.calls.ServeExtension(ctx, own); a.Error != nil {
 			s.log.Debug().Str("method", printable.Escape(own.Method, 100)).Str("reason", jsonrpc.ParseError(a.Error).Message).Msg("notification of the client not passed on")

@@ -64,7 +64,7 @@ func (s subscribeSession) First(ctx context.Context, uri string) (subscribe.Sour
 }
 
 func (s subscribeSession) At(child, uri string) subscribe.Source {
-	conf := s.hub.now()
+	conf := s.now()
 	if conf.Child(child) == nil {
 		return nil
 	}
@@ -127,7 +127,7 @@ func (s *Session) subscribe(ctx context.Context, m *jsonrpc.Message) jsonrpc.Ans
 
 // listen answers subscriptions/listen, when the client or the session ends it.
 func (s *Session) listen(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
-	c, limits := modernOf(ctx), &s.hub.now().Limits
+	c, limits := modernOf(ctx), &s.now().Limits
 	// A stream takes the place of a request for as long as it lasts.
 	most := max(1, min(maxStreams, limits.Calls/2))
 	if s.streams > 0 {

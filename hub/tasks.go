@@ -30,7 +30,7 @@ func (s taskSession) Acquire(ctx context.Context, k spec.Key) (*children.Lease, 
 		return lease, nil
 	}
 	defer s.calls.ClientOf(ctx).Lend()()
-	ctx, cancel := context.WithTimeout(ctx, s.hub.now().StartLimit(k.Child))
+	ctx, cancel := context.WithTimeout(ctx, s.now().StartLimit(k.Child))
 	defer cancel()
 	return s.hub.sup.Acquire(ctx, k)
 }
@@ -53,7 +53,7 @@ func (s taskSession) Failed(ctx context.Context, child, method string, err error
 	return failure.OfRequest(ctx, child, method, err)
 }
 
-func (s taskSession) Children() []string { return s.hub.now().ChildNames() }
+func (s taskSession) Children() []string { return s.now().ChildNames() }
 
 func (s taskSession) Serving(child string) (k spec.Key, own, ok bool) {
 	at, ok := s.member.Assigned().Of(child)

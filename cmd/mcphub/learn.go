@@ -298,7 +298,7 @@ func (l *lesson) serveClient() error {
 			return exit.Errorf(exit.Config, "%w", err)
 		}
 		return service.Run(l.cmd.Context(), h, l.log, func(ctx context.Context) error {
-			return h.ServeStdio(ctx, os.Stdin, os.Stdout)
+			return h.ServeStdio(ctx, os.Stdin, os.Stdout, hub.Surroundings{})
 		})
 	})
 }

@@ -132,6 +132,7 @@ func (p page) hub(r admin.Report) {
 	for _, c := range r.Children {
 		p.details(c)
 	}
+	p.apart(r.Children)
 	for _, n := range r.NotServed {
 		layout.Printf(p.w, "\n%s is not served: %s\n", printable.Escape(n.Server, 60), printable.Escape(n.Reason, 500))
 	}
@@ -310,6 +311,21 @@ func (p page) details(c hub.ChildStatus) {
 	}
 }
 
+// apart says why a server that sessions could share runs more than once.
+func (p page) apart(all []hub.ChildStatus) {
+	said := map[string]bool{}
+	for _, c := range all {
+		if len(c.Apart) == 0 {
+			continue
+		}
+		line := fmt.Sprintf("\n%s runs once for each value of %s that clients have\n", printable.Escape(c.Server, 60), printable.Escape(few(c.Apart), 500))
+		if !said[line] {
+			layout.Printf(p.w, "%s", line)
+		}
+		said[line] = true
+	}
+}
+
 // nextStart says when a server that failed is started again, and what has to
 // happen for it.
 func nextStart(c hub.ChildStatus, now time.Time) string {
@@ -356,6 +372,12 @@ func (p page) sessions(all []hub.SessionStatus) {
 		}
 		for _, q := range s.Questions {
 			layout.Printf(p.w, "%s: %s of %s waits for a person (%s), for %s\n", id, printable.Escape(q.What, 60), printable.Escape(q.Server, 60), printable.Escape(q.Asked, 10), p.ago(&q.Since))
+		}
+		if s.Folder != "" || s.Process != 0 {
+			layout.Printf(p.w, "%s: in %s, for process %s\n", id, cmp.Or(printable.Escape(s.Folder, 300), "-"), number(s.Process))
+		}
+		for _, n := range s.NotServed {
+			layout.Printf(p.w, "%s: %s is not served: %s\n", id, printable.Escape(n.Server, 60), printable.Escape(n.Reason, 500))
 		}
 		if s.RootsError != "" {
 			layout.Printf(p.w, "%s: the client did not give its roots: %s\n", id, printable.Escape(s.RootsError, 300))

@@ -17,7 +17,7 @@ import (
 func (m *Member[S]) RootsAreCurrent() bool {
 	view, ok := m.Roots.Ready()
 	now, _ := m.served.Now()
-	return ok && now.Given && now.Roots.Covers(view) && now.Configuration == m.table.current.Now().Number
+	return ok && now.Given && now.Roots.Covers(view) && now.Configuration == m.Current.Now().Number
 }
 
 // boundaryOf is what the kernel is to hold a child to that is served roots from a view:

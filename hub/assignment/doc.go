@@ -10,6 +10,9 @@
 // calls under way end. A child that serves everybody is served the configured roots.
 // What is told of an instance goes to the sessions that it serves now.
 //
+// Sessions may go by different configurations. An offer is read by that of each session which
+// an instance serves.
+//
 // # Who owns the state
 //
 // A [Table] has one mutex. Under it stand which sessions there are, which instance

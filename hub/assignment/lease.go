@@ -45,7 +45,7 @@ func (m *Member[S]) awaitAssignment(ctx context.Context, conf *configuration.Con
 		if p, ok := now.Of(name); ok && p.Revision == c.Spec.Revision {
 			return p.Key, nil
 		}
-		if m.table.current.Superseded(c) {
+		if m.Current.Superseded(c) {
 			return spec.Key{}, configuration.ErrSuperseded
 		}
 		select {
@@ -70,7 +70,7 @@ func (m *Member[S]) Acquire(ctx context.Context, conf *configuration.Configurati
 	}
 	lease, err := m.acquireAssigned(ctx, conf, name)
 	switch {
-	case err != nil && m.table.current.Superseded(c):
+	case err != nil && m.Current.Superseded(c):
 		return nil, configuration.ErrSuperseded
 	case err != nil:
 		return nil, err

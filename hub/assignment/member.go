@@ -23,8 +23,9 @@ const startAfter = time.Second
 type Options[S any] struct {
 	Session    S
 	ID         string
-	Principal  string // whom the session belongs to; "" is the user that stdio serves
-	PerRequest bool   // it serves requests that have nothing in common but their token
+	Principal  string                 // whom the session belongs to; "" is the user that stdio serves
+	Current    *configuration.Current // what it goes by
+	PerRequest bool                   // it serves requests that have nothing in common but their token
 	Offering   *offering.Offering
 	Approvals  *approval.Queue
 	Restarted  func(children ...string) // is told that children are ready anew; must not block
@@ -98,7 +99,7 @@ func (m *Member[S]) Moved(child string) bool { return m.assigned.Load().Moved(ch
 // KeyFor names the instance that a session with these roots is served by. A child
 // that is to have both eras, by hub.json, is spoken to in that of the session.
 func (m *Member[S]) KeyFor(c *configuration.Child, roots []guard.Root) spec.Key {
-	k := spec.Key{Child: c.Spec.Name}
+	k := spec.Key{Child: c.Spec.Name, Variant: c.Spec.Variant}
 	if c.Spec.Era == spec.EraAuto && m.modernFirst.Load() {
 		k.Era = spec.EraModern
 	}

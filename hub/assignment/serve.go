@@ -60,7 +60,7 @@ func (m *Member[S]) Run(ctx context.Context, started <-chan struct{}) {
 //
 //go:noinline
 func (m *Member[S]) serveRootsNow(ctx context.Context, first bool) (updates, grants, next <-chan struct{}) {
-	conf := m.table.current.Followed()
+	conf := m.Current.Followed()
 	updates = m.Roots.Updates()
 	view := m.Roots.View()
 	if ctx.Err() != nil {
@@ -76,7 +76,7 @@ func (m *Member[S]) serveRootsNow(ctx context.Context, first bool) (updates, gra
 
 // serveAll starts the children that serve everybody: their roots are known.
 func (m *Member[S]) serveAll() {
-	conf := m.table.current.Followed()
+	conf := m.Current.Followed()
 	for i := range conf.Children {
 		if c := &conf.Children[i]; c.Spec.Share == spec.ShareAll {
 			roots, boundary := conf.CommonRoots()[c.Spec.Name], conf.CommonBoundary(c)
@@ -88,7 +88,7 @@ func (m *Member[S]) serveAll() {
 // prestart starts the session's own children before its roots are known.
 // One that is shared by roots has to wait: they name its instance.
 func (m *Member[S]) prestart() {
-	conf := m.table.current.Followed()
+	conf := m.Current.Followed()
 	for i := range conf.Children {
 		if c := &conf.Children[i]; c.Spec.Share == spec.ShareSession {
 			k := m.KeyFor(c, nil)
@@ -152,7 +152,7 @@ func (m *Member[S]) attach(c *configuration.Child, k spec.Key, start func()) {
 		start()
 		return
 	}
-	serial := m.table.Supervisor.Join(k)
+	serial := m.table.Supervisor.JoinBy(k, &c.Spec)
 	start()
 	m.table.move(m, Assignment{Key: k, Serial: serial, Revision: c.Spec.Revision, Moved: assigned && old.Key != k}, old.Key)
 	if assigned {

@@ -18,7 +18,7 @@ import (
 type Table[S any] struct {
 	Supervisor *children.Supervisor
 	Reaches    func(dirs []string) error // puts directories on record before servers may write there, or they may not; nil: nobody does
-	current    *configuration.Current
+	current    *configuration.Current    // of the hub's own surroundings
 
 	mu      sync.Mutex
 	members map[string]*Member[S] // by id
@@ -29,7 +29,18 @@ type Table[S any] struct {
 // An instance is the last that was told of one.
 type instance struct {
 	status *children.Status // nil: of none
-	offer  *catalog.Offer   // nil until it was listed
+	raw    *offers.Offer    // nil until it was listed
+	read   []*catalog.Offer // raw, as the configurations of those whom it serves read it
+}
+
+// by is the offer as a configuration reads it; nil where it was not read by that.
+func (i *instance) by(conf *configuration.Configuration) *catalog.Offer {
+	for _, o := range i.read {
+		if o.By(conf.Offers) {
+			return o
+		}
+	}
+	return nil
 }
 
 // NewTable makes a Table without sessions.
@@ -43,7 +54,7 @@ func NewTable[S any](current *configuration.Current) *Table[S] {
 func (t *Table[S]) Enter(m *Member[S]) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if conf := t.current.Now(); m.Offering.Configuration() != conf { // it was made under an older one
+	if conf := m.Current.Now(); m.Offering.Configuration() != conf { // it was made under an older one
 		m.adopt(conf, nil)
 	}
 	t.members[m.ID] = m
@@ -67,28 +78,23 @@ func (t *Table[S]) Leave(m *Member[S]) {
 
 // Told hands a change of one instance to the sessions that it serves. It is
 // called by one goroutine for each instance; what takes time, reading a new
-// offer, is done without the lock and once for each offer, and again where a
+// offer, is done without the lock and once for each configuration, and again where a
 // reload came in between. News of an instance that was replaced end here.
 func (t *Table[S]) Told(st children.Status, raw *offers.Offer) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	offer := t.known[st.Key].offer
+	known := instance{status: &st, raw: raw}
+	if was := t.known[st.Key]; was.raw == raw {
+		known.read = was.read
+	}
 	for {
-		conf := t.current.Now()
-		c := conf.Child(st.Child)
-		if c == nil || c.Spec.Revision != st.Revision {
-			return
+		confs := t.running(st.Key, st.Revision)
+		if len(confs) == 0 && st.Variant == "" {
+			return // of others it is kept for sessions that may come while it lives
 		}
-		if raw == nil {
-			offer = nil
+		if t.readBy(&known, confs) {
 			break
 		}
-		if offer != nil && offer.By(conf.Offers) && offer.Raw == raw {
-			break
-		}
-		t.mu.Unlock()
-		offer = conf.KeepOffer(c, raw)
-		t.mu.Lock()
 	}
 	switch before := t.known[st.Key].status; {
 	case before != nil && before.Serial > st.Serial:
@@ -96,11 +102,64 @@ func (t *Table[S]) Told(st children.Status, raw *offers.Offer) {
 	case st.Final:
 		delete(t.known, st.Key)
 	default:
-		t.known[st.Key] = instance{&st, offer}
+		t.known[st.Key] = known
 	}
 	for m := range t.holders[st.Key] {
-		m.changed(&st, offer)
+		if conf := m.Current.Now(); runs(conf, st.Key, st.Revision) {
+			m.changed(&st, known.by(conf))
+		}
 	}
+}
+
+// running are the configurations in force by which an instance runs as it does: those of the
+// sessions that it serves, or any where it serves none yet.
+func (t *Table[S]) running(k spec.Key, revision uint64) (confs []*configuration.Configuration) {
+	add := func(conf *configuration.Configuration) {
+		if runs(conf, k, revision) && !slices.Contains(confs, conf) {
+			confs = append(confs, conf)
+		}
+	}
+	if k.Variant == "" {
+		add(t.current.Now())
+	}
+	for m := range t.holders[k] {
+		if m.Current != t.current {
+			add(m.Current.Now())
+		}
+	}
+	for _, m := range t.members {
+		if len(confs) > 0 {
+			break
+		}
+		if m.Current != t.current {
+			add(m.Current.Now())
+		}
+	}
+	return confs
+}
+
+// runs reports whether a configuration runs an instance by this revision.
+func runs(conf *configuration.Configuration, k spec.Key, revision uint64) bool {
+	c := conf.Child(k.Child)
+	return c != nil && c.Spec.Revision == revision
+}
+
+// readBy reads what is known of an instance by these configurations, without the lock, which
+// is held. done: nothing was missing, so the lock was held all the time.
+func (t *Table[S]) readBy(known *instance, confs []*configuration.Configuration) (done bool) {
+	done = true
+	for _, conf := range confs {
+		if known.raw == nil || known.by(conf) != nil {
+			continue
+		}
+		done = false
+		c := conf.Child(known.status.Child)
+		t.mu.Unlock()
+		o := conf.KeepOffer(c, known.raw)
+		t.mu.Lock()
+		known.read = append(slices.Clip(known.read), o)
+	}
+	return done
 }
 
 // move enters a session at one instance in place of another, and tells it what
@@ -109,17 +168,44 @@ func (t *Table[S]) Told(st children.Status, raw *offers.Offer) {
 func (t *Table[S]) move(m *Member[S], to Assignment, from spec.Key) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	conf, known := m.Current.Now(), instance{}
+	for done := false; !done; {
+		conf = m.Current.Now()
+		known = t.known[to.Key]
+		if known.status == nil || known.status.Serial != to.Serial {
+			known = instance{status: &children.Status{Key: to.Key, Serial: to.Serial, Revision: to.Revision}}
+		}
+		done = !runs(conf, to.Key, to.Revision) || t.readBy(&known, []*configuration.Configuration{conf})
+		if !done && t.known[to.Key].status == known.status {
+			t.known[to.Key] = known
+		}
+	}
 	t.unhold(m, from)
 	if t.holders[to.Key] == nil {
 		t.holders[to.Key] = map[*Member[S]]struct{}{}
 	}
 	t.holders[to.Key][m] = struct{}{}
-	m.reassign(to)
-	known := t.known[to.Key]
-	if known.status == nil || known.status.Serial != to.Serial {
-		known = instance{status: &children.Status{Key: to.Key, Serial: to.Serial, Revision: to.Revision}}
+	if len(known.read) > mostReadings {
+		t.forget(to, known)
 	}
-	m.changed(known.status, known.offer)
+	m.reassign(to)
+	m.changed(known.status, known.by(conf))
+}
+
+// mostReadings is how many readings of one offer there may be before those are looked for that
+// nobody goes by any more.
+const mostReadings = 8
+
+// forget lets go of such readings. t.mu is held.
+func (t *Table[S]) forget(at Assignment, known instance) {
+	if t.known[at.Key].status != known.status {
+		return
+	}
+	confs := t.running(at.Key, at.Revision)
+	known.read = slices.DeleteFunc(slices.Clone(known.read), func(o *catalog.Offer) bool {
+		return !slices.ContainsFunc(confs, func(conf *configuration.Configuration) bool { return o.By(conf.Offers) })
+	})
+	t.known[at.Key] = known
 }
 
 // detach takes a session from an instance whose child is configured no more.
@@ -140,56 +226,80 @@ func (t *Table[S]) unhold(m *Member[S], k spec.Key) {
 	}
 }
 
-// Replace puts conf in force and shows every session what follows. Offers are read
-// anew, for conf may judge or name them otherwise; that takes time, and is done
-// without the lock until none is missing.
-func (t *Table[S]) Replace(conf *configuration.Configuration) {
-	renewed := map[*offers.Offer]*catalog.Offer{}
+// Replace puts configurations in force, each in the place of a Current, and shows every session
+// what follows. Offers are read anew, for they may be judged or named otherwise; that takes time,
+// and is done without the lock until none is missing.
+func (t *Table[S]) Replace(next map[*configuration.Current]*configuration.Configuration) {
+	renewed := renewals{}
 	for {
 		t.mu.Lock()
-		missing := t.unread(conf, renewed)
+		missing := t.unread(next, renewed)
 		if len(missing) == 0 {
 			break
 		}
 		t.mu.Unlock()
-		for raw, name := range missing {
-			renewed[raw] = conf.KeepOffer(conf.Child(name), raw)
+		for conf, all := range missing {
+			for raw, name := range all {
+				renewed.put(conf, conf.KeepOffer(conf.Child(name), raw))
+			}
 		}
 	}
 	defer t.mu.Unlock()
-	t.current.Set(conf)
+	for current, conf := range next {
+		current.Set(conf)
+	}
 	for k, c := range t.known {
-		if now := conf.Child(k.Child); now == nil || now.Spec.Revision != c.status.Revision {
+		confs := t.running(k, c.status.Revision)
+		if len(confs) == 0 {
 			delete(t.known, k)
-		} else if c.offer != nil {
-			c.offer = renewed[c.offer.Raw]
-			t.known[k] = c
+			continue
 		}
+		c.read = nil
+		for _, conf := range confs {
+			if o := renewed[conf][c.raw]; o != nil {
+				c.read = append(c.read, o)
+			}
+		}
+		t.known[k] = c
 	}
 	for _, m := range t.members {
-		m.adopt(conf, renewed)
+		m.adopt(m.Current.Now(), renewed[m.Current.Now()])
 	}
 }
 
-// unread returns the offers of children that go on which were not read by conf
-// yet, with the child's name. t.mu is held.
-func (t *Table[S]) unread(conf *configuration.Configuration, renewed map[*offers.Offer]*catalog.Offer) map[*offers.Offer]string {
-	missing := map[*offers.Offer]string{}
-	note := func(name string, revision uint64, o *catalog.Offer) {
-		if o == nil || renewed[o.Raw] != nil {
+// renewals are offers as they are read by the configurations of a reload.
+type renewals map[*configuration.Configuration]map[*offers.Offer]*catalog.Offer
+
+func (r renewals) put(conf *configuration.Configuration, o *catalog.Offer) {
+	if r[conf] == nil {
+		r[conf] = map[*offers.Offer]*catalog.Offer{}
+	}
+	r[conf][o.Raw] = o
+}
+
+// unread returns the offers of children that go on which were not read yet by a configuration
+// of next that wants them, with the child's name. t.mu is held.
+func (t *Table[S]) unread(next map[*configuration.Current]*configuration.Configuration, renewed renewals) map[*configuration.Configuration]map[*offers.Offer]string {
+	missing := map[*configuration.Configuration]map[*offers.Offer]string{}
+	note := func(conf *configuration.Configuration, k spec.Key, revision uint64, raw *offers.Offer) {
+		if conf == nil || raw == nil || renewed[conf][raw] != nil || !runs(conf, k, revision) {
 			return
 		}
-		if now := conf.Child(name); now != nil && now.Spec.Revision == revision {
-			missing[o.Raw] = name
+		if missing[conf] == nil {
+			missing[conf] = map[*offers.Offer]string{}
 		}
+		missing[conf][raw] = k.Child
 	}
 	for k, c := range t.known {
-		note(k.Child, c.status.Revision, c.offer)
+		note(next[t.current], k, c.status.Revision, c.raw)
+		for m := range t.holders[k] {
+			note(next[m.Current], k, c.status.Revision, c.raw)
+		}
 	}
 	for _, m := range t.members {
 		_, offers := m.Offering.Offers()
 		for name, o := range offers {
-			note(name, o.Revision(), o)
+			note(next[m.Current], spec.Key{Child: name}, o.Revision(), o.Raw)
 		}
 	}
 	return missing
@@ -266,7 +376,12 @@ func (t *Table[S]) Offers() map[string]*catalog.Offer {
 	defer t.mu.Unlock()
 	offers := map[string]*catalog.Offer{}
 	for _, k := range slices.SortedFunc(maps.Keys(t.known), func(a, b spec.Key) int { return cmp.Compare(a.String(), b.String()) }) {
-		if of := t.known[k].offer; of != nil && offers[k.Child] == nil {
+		known := t.known[k]
+		of := known.by(t.current.Now())
+		if of == nil && len(known.read) > 0 {
+			of = known.read[0]
+		}
+		if of != nil && offers[k.Child] == nil {
 			offers[k.Child] = of
 		}
 	}

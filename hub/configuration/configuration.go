@@ -25,6 +25,11 @@ type Configuration struct {
 	followed chan struct{}     // closed once the children are run by it
 	replaced chan struct{}     // closed once they are run by a newer one
 
+	base     *Configuration           // what it is in the hub's own surroundings; nil: these are they
+	given    []Child                  // of an Elsewhere: as they were given
+	anew     map[string]uint64        // Number at which a child was last to start anew, by name
+	variants func() map[string]string // see readVariants
+
 	mu   sync.Mutex
 	read map[*Child]*catalog.Offer // the last that was read of each; guarded by mu
 }
@@ -33,39 +38,51 @@ type Configuration struct {
 // are the hub's own tools. Children that are described as in old keep their revision,
 // but for those that are to start anew.
 func New(set Settings, own []catalog.Own, old *Configuration, anew ...string) (*Configuration, error) {
-	if set.Checker == nil {
-		return nil, errors.New("hub: a Checker is needed: without one nothing may be dispatched")
-	}
-	c := &Configuration{
-		Number: 1, children: map[string]*Child{}, followed: make(chan struct{}), replaced: make(chan struct{}), read: map[*Child]*catalog.Offer{},
-	}
+	c := newConfiguration(1)
 	if old != nil {
 		c.Number = old.Number + 1
 		set = set.keep(&old.Settings)
+		c.restarts(old, anew)
+	}
+	return c, c.fill(set, own, func(child *Child) {
+		child.Spec.Revision = c.Number
+		if old == nil {
+			return
+		}
+		if was := old.Child(child.Spec.Name); was != nil && was.Spec.Equal(child.Spec) && !slices.Contains(anew, child.Spec.Name) {
+			child.Spec.Revision = was.Spec.Revision
+		}
+	})
+}
+
+func newConfiguration(number uint64) *Configuration {
+	return &Configuration{
+		Number: number, children: map[string]*Child{}, followed: make(chan struct{}), replaced: make(chan struct{}), read: map[*Child]*catalog.Offer{},
+	}
+}
+
+// fill makes c what the settings say. mark gives each child its revision.
+func (c *Configuration) fill(set Settings, own []catalog.Own, mark func(*Child)) error {
+	if set.Checker == nil {
+		return errors.New("hub: a Checker is needed: without one nothing may be dispatched")
 	}
 	set.Limits = set.Limits.withDefaults()
 	set.Names = set.Names.WithDefaults()
 	set.Approval = set.Approval.WithDefaults()
 	set.Children = append([]Child(nil), set.Children...)
 	c.Settings = set
-	c.CommonRoots = sync.OnceValue(c.readCommonRoots)
+	c.CommonRoots, c.variants = sync.OnceValue(c.readCommonRoots), sync.OnceValue(c.readVariants)
 	for i := range c.Children {
 		child := &c.Children[i]
 		name := child.Spec.Name
 		if c.children[name] != nil {
-			return nil, fmt.Errorf("hub: two children are called %q", name)
+			return fmt.Errorf("hub: two children are called %q", name)
 		}
 		c.children[name] = child
-		child.Spec.Revision = c.Number
-		if old == nil {
-			continue
-		}
-		if was := old.Child(name); was != nil && was.Spec.Equal(child.Spec) && !slices.Contains(anew, name) {
-			child.Spec.Revision = was.Spec.Revision
-		}
+		mark(child)
 	}
 	c.Offers = c.builder(own)
-	return c, nil
+	return nil
 }
 
 // builder makes the Builder of what is on offer.
@@ -98,9 +115,12 @@ func (s Settings) Wanted() func(child, tool string) bool {
 func (c *Configuration) Followed(old *Configuration) {
 	close(c.followed)
 	if old != nil {
-		close(old.replaced)
+		old.Outlived()
 	}
 }
+
+// Outlived says that the children are run by it no more.
+func (c *Configuration) Outlived() { close(c.replaced) }
 
 // Replaced is closed once the children are run by a newer one.
 func (c *Configuration) Replaced() <-chan struct{} { return c.replaced }

@@ -53,7 +53,7 @@ func (c *Configuration) CommonBoundary(child *Child) sandbox.Boundary {
 		return sandbox.Boundary{}
 	}
 	var roots []guard.Root
-	if !c.Fallback.None() { // each session asks for each child: no snapshot is made of nothing
+	if !c.common().None() { // each session asks for each child: no snapshot is made of nothing
 		roots = c.commonSnapshot().Roots()
 	}
 	return c.Boundary(child, roots, c.CommonRoots()[child.Spec.Name], nil)

@@ -5,6 +5,10 @@
 // have a name and a revision, and what they offer is read by it. A reload makes
 // another one. [Current] says which one is in force.
 //
+// In other [Surroundings] than the hub's own the settings may be others. The Configuration
+// that [Configuration.Elsewhere] makes of those has the same Number. What serves everybody
+// is served by both as by the hub's own.
+//
 // # Who owns the state
 //
 // A Configuration is not changed, but for two channels and for what it has read of the

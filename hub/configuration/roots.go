@@ -25,21 +25,38 @@ func (c *Configuration) Beside(child string, grants []policy.Grant) []rootsmgr.E
 	return out
 }
 
+// common are the roots that no session has a say in: those of the hub itself.
+func (c *Configuration) common() rootsmgr.Fallback {
+	if c.base != nil {
+		return c.base.Fallback
+	}
+	return c.Fallback
+}
+
 // commonSnapshot are the configured roots, as they are now.
 func (c *Configuration) commonSnapshot() *rootsmgr.Snapshot {
-	return c.Fallback.Snapshot(c.FS, 0, c.Checker.Rules().Places())
+	return c.common().Snapshot(c.FS, 0, c.Checker.Rules().Places())
 }
 
 // readCommonRoots reads what the children are served that serve everybody: the
 // configured roots, which belong to no session, and the directories of the
 // policy. They are read once for a Configuration: no session has a say in when
-// a child that serves all of them is given others.
+// a child that serves all of them is given others, in whichever surroundings they are.
 func (c *Configuration) readCommonRoots() map[string][]guard.Root {
+	var read map[string][]guard.Root
+	if c.base != nil {
+		read = c.base.CommonRoots()
+	}
 	snap := c.commonSnapshot()
 	out := map[string][]guard.Root{}
 	for i := range c.Children {
 		child := &c.Children[i]
-		if server := &child.Spec; server.Share == spec.ShareAll {
+		roots, known := read[child.Spec.Name]
+		switch server := &child.Spec; {
+		case server.Share != spec.ShareAll:
+		case known:
+			out[server.Name] = child.Suited(roots)
+		default:
 			out[server.Name] = child.Suited(snap.With(c.FS, nil, c.Beside(server.Name, nil)))
 		}
 	}

@@ -52,6 +52,11 @@ type Settings struct {
 	Cache     string                                                                                    // folder for what children offered last; "": it is not kept
 
 	Launcher children.Launcher // runs the children; nil: as processes
+
+	// In gives these settings as they are in the surroundings of a client. Its error says what
+	// of them cannot differ from client to client, and what mends that. nil: they are the same
+	// in all.
+	In func(*Surroundings) (Settings, error)
 }
 
 // A Child is one entry of mcpServers that can be run.

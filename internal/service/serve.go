@@ -47,7 +47,7 @@ func Serve(ctx context.Context, src *setup.Source, log zerolog.Logger, address s
 	}
 	in, out, restore := stdio.Open()
 	defer restore()
-	return Run(ctx, h, log, reload.during(func(ctx context.Context) error { return h.ServeStdio(ctx, in, out) }))
+	return Run(ctx, h, log, reload.during(func(ctx context.Context) error { return h.ServeStdio(ctx, in, out, hub.Surroundings{}) }))
 }
 
 // processOf names a process, if there is one.

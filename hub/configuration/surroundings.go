@@ -1,0 +1,119 @@
+package configuration
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"reflect"
+	"slices"
+
+	"github.com/rs/zerolog"
+
+	"mcphub/hub/catalog"
+	"mcphub/internal/caller"
+)
+
+// Surroundings are what a client's process brings to its session. The zero value is the
+// hub's own.
+type Surroundings struct {
+	Environ    []string        // its environment, NAME=value; nil: that of the hub
+	Dir        string          // its working directory; "": that of the hub
+	Roots      string          // what its --roots said
+	RootsGiven bool            // it had one, be it empty
+	Client     caller.Process  // the client itself
+	Adapter    caller.Process  // what the client has started, and has handed its streams over
+	Log        *zerolog.Logger // of its session; nil: the hub's
+}
+
+// Own reports whether these are the surroundings of the hub itself.
+func (s *Surroundings) Own() bool { return s.Environ == nil && s.Dir == "" && !s.RootsGiven }
+
+// ErrSurroundings is why a session was refused: the configuration cannot be what it is in its
+// surroundings and serve others too.
+var ErrSurroundings = errors.New("this client cannot be served by a hub of several")
+
+// In returns the settings as they are in other surroundings. What differs is the children,
+// what is broken or disabled, the judge, and the roots of clients that give none.
+func (c *Configuration) In(s *Surroundings) (Settings, error) {
+	if c.Settings.In == nil {
+		return c.Settings, nil
+	}
+	set, err := c.Settings.In(s)
+	if err != nil {
+		return Settings{}, fmt.Errorf("%w: %w", ErrSurroundings, err)
+	}
+	return set, nil
+}
+
+// Elsewhere makes the Configuration of sessions in the surroundings that set is for. c is that
+// of the hub's own.
+func (c *Configuration) Elsewhere(set Settings, own []catalog.Own) (*Configuration, error) {
+	e := newConfiguration(c.Number)
+	e.base, e.given = c, set.Children
+	environ, dir := set.Environ, set.Dir
+	set = set.keep(&c.Settings)
+	set.Environ, set.Dir = environ, dir
+	isDir := dirs()
+	return e, e.fill(set, own, func(child *Child) {
+		s := &child.Spec
+		s.Environ, s.Dir = environ, dir
+		s.Variant = s.Digested(isDir)
+		if s.Variant == c.variants()[s.Name] {
+			s.Variant, s.Revision = "", c.Child(s.Name).Spec.Revision
+			return
+		}
+		// The same for all sessions of the Variant, whenever they come, and until the child is
+		// to start anew; never that of a Spec without one.
+		sum := sha256.Sum256(fmt.Appendf(nil, "%s %d", s.Variant, c.anew[s.Name]))
+		s.Revision = binary.BigEndian.Uint64(sum[:]) | 1<<63
+	})
+}
+
+// Gives reports whether Elsewhere would make the same of set. e is what it has made.
+func (e *Configuration) Gives(set *Settings) bool {
+	return e.Checker == set.Checker && e.Dir == set.Dir && slices.Equal(e.Environ, set.Environ) && reflect.DeepEqual(e.given, set.Children) &&
+		reflect.DeepEqual(e.Broken, set.Broken) && slices.Equal(e.Disabled, set.Disabled) && reflect.DeepEqual(e.Fallback, set.Fallback)
+}
+
+// readVariants digests what the children are in the hub's own surroundings, by name. It is
+// done when the first session has others.
+func (c *Configuration) readVariants() map[string]string {
+	out, isDir := map[string]string{}, dirs()
+	for i := range c.Children {
+		s := c.Children[i].Spec
+		s.Environ, s.Dir = c.Environ, c.Dir
+		out[s.Name] = s.Digested(isDir)
+	}
+	return out
+}
+
+// dirs tells whether folders are there, and looks at each once.
+func dirs() func(path string) bool {
+	seen := map[string]bool{}
+	return func(path string) bool {
+		there, known := seen[path]
+		if !known {
+			fi, err := os.Stat(path)
+			there = err == nil && fi.IsDir()
+			seen[path] = there
+		}
+		return there
+	}
+}
+
+// restarts counts up for children that are to start anew.
+func (c *Configuration) restarts(old *Configuration, anew []string) {
+	c.anew = old.anew
+	if len(anew) > 0 {
+		c.anew = maps.Clone(old.anew)
+		if c.anew == nil {
+			c.anew = map[string]uint64{}
+		}
+		for _, name := range anew {
+			c.anew[name] = c.Number
+		}
+	}
+}

@@ -1,0 +1,151 @@
+package hub
+
+import (
+	"context"
+	"slices"
+
+	"github.com/rs/zerolog"
+
+	"mcphub/children/spec"
+	"mcphub/hub/configuration"
+	"mcphub/internal/caller"
+)
+
+// This file is about sessions in surroundings of their own: the environment, the working
+// directory and the roots that their client's process brings.
+
+// ErrSurroundings is why ServeStdio has served nothing.
+var ErrSurroundings = configuration.ErrSurroundings
+
+// A place is the surroundings of one session, and what it goes by there.
+type place struct {
+	around  *Surroundings
+	current configuration.Current
+}
+
+// enter makes the place of a session; nil where that is the hub's own surroundings.
+func (h *Hub) enter(ctx context.Context, around *Surroundings) (*place, error) {
+	if around.Own() && around.Log == nil && around.Client.PID == 0 {
+		return nil, nil
+	}
+	done, err := h.beginReplacing(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	at := &place{around: around}
+	base := h.now()
+	conf, err := h.configurationIn(base, at, h.inForce())
+	if err != nil {
+		return nil, err
+	}
+	at.current.Set(conf)
+	known := slices.Contains(h.inForce(), conf)
+	h.elsewhere = append(h.elsewhere, at)
+	if !known {
+		h.sup.Know(h.specs())
+		conf.Followed(nil)
+	}
+	return at, nil
+}
+
+// leave lets go of the place of a session that has ended.
+func (h *Hub) leave(at *place) {
+	if at == nil {
+		return
+	}
+	done, _ := h.beginReplacing(context.Background()) // it never ends
+	defer done()
+	h.elsewhere = slices.DeleteFunc(h.elsewhere, func(o *place) bool { return o == at })
+	if !slices.Contains(h.inForce(), at.current.Now()) {
+		h.sup.Know(h.specs())
+	}
+}
+
+// configurationIn is what base comes to at a place: one of those that there are, or another.
+func (h *Hub) configurationIn(base *configuration.Configuration, at *place, others []*configuration.Configuration) (*configuration.Configuration, error) {
+	if at.around.Own() {
+		return base, nil
+	}
+	set, err := base.In(at.around)
+	if err != nil {
+		return nil, err
+	}
+	for _, o := range others {
+		if o != base && o.Gives(&set) {
+			return o, nil
+		}
+	}
+	return base.Elsewhere(set, h.own)
+}
+
+// everywhere is what conf comes to for all sessions. One for which it cannot be keeps the
+// settings that it has, and kept is told why.
+func (h *Hub) everywhere(conf *configuration.Configuration, kept func(at *place, why error)) map[*configuration.Current]*configuration.Configuration {
+	next := map[*configuration.Current]*configuration.Configuration{&h.current: conf}
+	var made []*configuration.Configuration
+	for _, at := range h.elsewhere {
+		now, err := h.configurationIn(conf, at, made)
+		if err != nil {
+			kept(at, err)
+			if now, err = conf.Elsewhere(at.current.Now().Settings, h.own); err != nil {
+				now = conf // not reached: they were in force
+			}
+		}
+		made = append(made, now)
+		next[&at.current] = now
+	}
+	return next
+}
+
+// tellKept says that a reload does not count for a session.
+func (h *Hub) tellKept(at *place, why error) {
+	log := h.logOf(at)
+	log.Error().Err(why).Str("folder", at.around.Dir).Int("client", at.around.Client.PID).Msg("a session keeps the configuration that it had")
+}
+
+// logOf is where what is about a session goes.
+func (h *Hub) logOf(at *place) zerolog.Logger {
+	if at != nil && at.around.Log != nil {
+		return *at.around.Log
+	}
+	return h.now().Log
+}
+
+// inForce are the configurations that somebody goes by, each once: that of the hub's own
+// surroundings first.
+func (h *Hub) inForce() []*configuration.Configuration {
+	all := []*configuration.Configuration{h.now()}
+	for _, at := range h.elsewhere {
+		if conf := at.current.Now(); !slices.Contains(all, conf) {
+			all = append(all, conf)
+		}
+	}
+	return all
+}
+
+// specs are how all children are run that somebody may ask for.
+func (h *Hub) specs() (all []spec.Spec) {
+	for _, conf := range h.inForce() {
+		all = append(all, conf.Specs()...)
+	}
+	return all
+}
+
+// nowOf is the configuration that counts for what an instance does beside its calls.
+func (h *Hub) nowOf(k spec.Key) *configuration.Configuration {
+	for _, s := range h.sessions.Served(k) {
+		return s.now()
+	}
+	return h.now()
+}
+
+// Clients are the processes of all clients that have said theirs.
+func (h *Hub) Clients() (all []caller.Process) {
+	for _, s := range h.sessions.Sessions() {
+		if s.at != nil {
+			all = append(all, s.at.around.Client)
+		}
+	}
+	return all
+}
