@@ -47,7 +47,7 @@ type Settings struct {
 	// has agreed. nil: nobody can log in this way.
 	LogIn     func(ctx context.Context, child, principal string, page func(address, code string) error) error
 	Secret    func(ctx context.Context, r reference.Ref, leads func(real string) error) (string, error) // gives what a reference to a secret stands for; nil: nothing
-	Environ   []string                                                                                  // the hub's own environment, for the children's allow-list
+	Environ   []string                                                                                  // the hub's own environment, for the children's allow-list; what In gives: the client's
 	Home, Dir string                                                                                    // home folder and working directory of the hub
 	Cache     string                                                                                    // folder for what children offered last; "": it is not kept
 

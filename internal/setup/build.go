@@ -70,7 +70,7 @@ func (s *Source) Build(file *config.File, w io.Writer, log zerolog.Logger) (Resu
 	}
 	var wrong [3]error // one reading tells everything
 	cfg.Audit, wrong[0] = auditSettings(file, r.Audit)
-	cfg.Fallback, wrong[1] = s.fallback(file, cfg.Dir, log)
+	cfg.Fallback, wrong[1] = s.fallback(file, os.LookupEnv, cfg.Dir, log)
 	var own []string // the hub's folders, which no call may touch
 	if cfg.Cache != "" {
 		own = append(own, filepath.Dir(cfg.Cache))
@@ -91,6 +91,7 @@ func (s *Source) Build(file *config.File, w io.Writer, log zerolog.Logger) (Resu
 			return nil
 		}
 	}
+	cfg.In = (&elsewhere{src: *s, file: file, made: *cfg, own: own}).in
 	return r, errors.Join(wrong[:]...)
 }
 

@@ -14,8 +14,8 @@ import (
 
 // fallback takes the first of these that gives roots: the flag, the environment, hub.json, the
 // project's folder.
-func (s *Source) fallback(f *config.File, dir string, log zerolog.Logger) (rootsmgr.Fallback, error) {
-	in := rootsmgr.FallbackInput{Env: os.LookupEnv, ConfigDir: f.Dir(), WorkDir: dir, FS: guard.OS{}}
+func (s *Source) fallback(f *config.File, env func(string) (string, bool), dir string, log zerolog.Logger) (rootsmgr.Fallback, error) {
+	in := rootsmgr.FallbackInput{Env: env, ConfigDir: f.Dir(), WorkDir: dir, FS: guard.OS{}}
 	if s.BuiltinOnly {
 		in.Env = nil
 	}
@@ -45,7 +45,7 @@ func (s *Source) FallbackRoots(w io.Writer, log zerolog.Logger) (*rootsmgr.Snaps
 	if err != nil {
 		return nil, err
 	}
-	fb, err := s.fallback(file, dir, log)
+	fb, err := s.fallback(file, os.LookupEnv, dir, log)
 	if err != nil {
 		return nil, err
 	}

@@ -46,7 +46,7 @@ func (s *Source) Load(w io.Writer) (*config.File, error) {
 	if unused != "" {
 		fmt.Fprintf(w, "mcphub: %s is not read: a configuration starts programs, so it must be named (--config %s)\n", unused, unused)
 	}
-	above, err := s.above()
+	above, err := s.above(os.Environ())
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +73,7 @@ func (s *Source) Load(w io.Writer) (*config.File, error) {
 }
 
 // above are the settings that count for more than the file.
-func (s *Source) above() ([]config.Setting, error) {
+func (s *Source) above(environ []string) ([]config.Setting, error) {
 	flags, err := config.Flags(s.Set)
 	if err != nil {
 		return nil, &exit.Error{Code: exit.Usage, Err: err}
@@ -86,12 +86,12 @@ func (s *Source) above() ([]config.Setting, error) {
 		auth[0].From = "--no-auth"
 		flags = append(flags, auth...)
 	}
-	return append(config.Environment(os.Environ()), flags...), nil
+	return append(config.Environment(environ), flags...), nil
 }
 
 // loadText is Load where hub.json reads text.
 func (s *Source) loadText(w io.Writer, path string, text []byte, trail hubfile.Trail) (*config.File, error) {
-	above, err := s.above()
+	above, err := s.above(os.Environ())
 	if err != nil {
 		return nil, err
 	}

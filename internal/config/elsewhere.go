@@ -1,0 +1,69 @@
+package config
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// In is what f means where variables have other values: the same text, with these settings
+// above it. What f takes away of its text is away there too.
+func (f *File) In(env func(string) (string, bool), above ...Setting) (*File, []Problem, error) {
+	var in *File
+	var problems []Problem
+	var err error
+	if f.Path == "" {
+		in, problems, err = WithoutFile(env, above...)
+	} else {
+		in, problems, err = Parse(f.src.Name, f.src.Data, env, above...)
+	}
+	if err != nil {
+		return nil, problems, err
+	}
+	in.Path, in.Trail = f.Path, f.Trail
+	in, _ = in.Narrowed(f)
+	in.Sum = f.Sum
+	return in, problems, nil
+}
+
+// Differs names the first key in which two readings of a file differ and that a variable of a
+// client may not change, because it is no matter of one client; "" for none. It may change how a
+// server is started or reached, what is opened to it, and roots.fallback.
+func (f *File) Differs(o *File) string {
+	if slices.CompareFunc(f.Servers, o.Servers, func(a, b Server) int { return strings.Compare(a.Key, b.Key) }) != 0 {
+		return "mcpServers"
+	}
+	for i := range f.Servers {
+		a, b := f.Servers[i], o.Servers[i]
+		for _, s := range []*Server{&a, &b} {
+			s.Command, s.Args, s.Env, s.EnvFile, s.Cwd, s.URL, s.Headers, s.Auth, s.Sandbox.Read, s.Sandbox.Write = "", nil, nil, "", "", "", nil, nil, nil, nil
+		}
+		if a.Err == nil && b.Err == nil && !reflect.DeepEqual(a, b) { // of one that cannot be read nothing is known
+			return f.At("mcpServers", a.Name).Key
+		}
+	}
+	a, b := *f, *o
+	a.Roots.Fallback, b.Roots.Fallback = nil, nil
+	return differ(reflect.ValueOf(a), reflect.ValueOf(b), "")
+}
+
+// differ names the first key in which two values differ. The tags of the types name the keys.
+func differ(a, b reflect.Value, at string) string {
+	if a.Kind() != reflect.Struct {
+		if reflect.DeepEqual(a.Interface(), b.Interface()) {
+			return ""
+		}
+		return at
+	}
+	for i := range a.NumField() {
+		tag := a.Type().Field(i).Tag.Get("koanf")
+		if tag == "" || tag == "-" {
+			continue
+		}
+		if key := differ(a.Field(i), b.Field(i), strings.TrimPrefix(fmt.Sprintf("%s.%s", at, tag), ".")); key != "" {
+			return key
+		}
+	}
+	return ""
+}

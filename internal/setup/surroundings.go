@@ -1,0 +1,214 @@
+package setup
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/rs/zerolog"
+
+	"mcphub/children/launch"
+	"mcphub/hub"
+	"mcphub/internal/config"
+	"mcphub/internal/config/hubfile"
+)
+
+// This file reads the configuration in the surroundings of clients: for each it is what a hub
+// of its own would have read, as far as one hub can be that for several.
+
+// elsewhere is a configuration in force, to be read again in other surroundings.
+type elsewhere struct {
+	src  Source
+	file *config.File
+	made hub.Config // of file
+	own  []string   // the hub's folders
+
+	mu       sync.Mutex
+	readings []*reading // the newest last
+}
+
+// mostReadings is how many readings are kept.
+const mostReadings = 32
+
+// A reading is what the file comes to in some surroundings. It holds wherever the variables
+// that it has looked up are the same.
+type reading struct {
+	seen  map[string]variable
+	above []config.Setting
+	file  *config.File
+	cfg   hub.Config // children, what is broken and disabled, and the judge
+	names []string   // of variables that its children may get, or that it was made of
+}
+
+type variable struct {
+	value string
+	set   bool
+}
+
+// lookup is as os.LookupEnv.
+type lookup = func(string) (string, bool)
+
+// lookupIn looks up the variables of an environment.
+func lookupIn(environ []string) lookup {
+	all := make(map[string]string, len(environ))
+	for _, pair := range slices.Backward(environ) { // of several of a name the first counts
+		name, value, _ := strings.Cut(pair, "=")
+		all[name] = value
+	}
+	return func(name string) (string, bool) {
+		value, set := all[name]
+		return value, set
+	}
+}
+
+// getenv is as os.Getenv.
+func getenv(env lookup) func(string) string {
+	return func(name string) string { value, _ := env(name); return value }
+}
+
+// in is [hub.Config.In].
+func (e *elsewhere) in(a *hub.Surroundings) (hub.Config, error) {
+	environ := a.Environ
+	if environ == nil {
+		environ = e.made.Environ
+	}
+	env := lookupIn(environ)
+	home := func(get func(string) string) string { return get(hubfile.HomeVariable()) }
+	for _, kept := range []struct {
+		by     string
+		folder func(func(string) string) string
+	}{{hubfile.HomeVariable(), home}, {"XDG_CONFIG_HOME", configFolder}, {"XDG_STATE_HOME", StateFolder}} {
+		if kept.folder(getenv(env)) != kept.folder(getenv(lookupIn(e.made.Environ))) {
+			return hub.Config{}, fmt.Errorf("its %s is another than that of the hub, which keeps its secrets and its record there; give it the same, or a hub of its own", kept.by)
+		}
+	}
+	r, err := e.read(env, environ)
+	if err != nil {
+		return hub.Config{}, err
+	}
+	cfg := e.made
+	cfg.Children, cfg.Broken, cfg.Disabled, cfg.Checker = r.cfg.Children, r.cfg.Broken, r.cfg.Disabled, r.cfg.Checker
+	cfg.Environ, cfg.Dir = launch.Variables(environ, r.names), cmp.Or(a.Dir, e.made.Dir)
+	log := zerolog.Nop()
+	if a.Log != nil {
+		log = *a.Log
+	}
+	src := e.src
+	src.Roots, src.RootsGiven = a.Roots, func() bool { return a.RootsGiven }
+	cfg.Fallback, err = src.fallback(r.file, env, cfg.Dir, log)
+	return cfg, err
+}
+
+// read returns the reading of an environment.
+func (e *elsewhere) read(env lookup, environ []string) (*reading, error) {
+	above, err := e.src.above(environ)
+	if err != nil {
+		return nil, err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, r := range e.readings {
+		if reflect.DeepEqual(r.above, above) && !slices.ContainsFunc(slices.Collect(maps.Keys(r.seen)), func(name string) bool {
+			value, set := env(name)
+			return r.seen[name] != variable{value, set}
+		}) {
+			return r, nil
+		}
+	}
+	r := &reading{seen: map[string]variable{}, above: above}
+	if err := e.parse(r, env); err != nil {
+		return nil, err
+	}
+	if key := e.file.Differs(r.file); key != "" {
+		return nil, fmt.Errorf("%s would be another here%s, and one hub has one for all its clients; take that out of the environment of this client, or give it a hub of its own", key, e.because(key, r, environ))
+	}
+	if err := e.build(r); err != nil {
+		return nil, err
+	}
+	if e.readings = append(e.readings, r); len(e.readings) > mostReadings {
+		e.readings = slices.Delete(e.readings, 0, 1)
+	}
+	return r, nil
+}
+
+// parse reads the file as r, and notes what it looks up.
+func (e *elsewhere) parse(r *reading, env lookup) (err error) {
+	if e.src.BuiltinOnly {
+		r.file = e.file
+		return nil
+	}
+	r.file, _, err = e.file.In(func(name string) (string, bool) {
+		value, set := env(name)
+		r.seen[name] = variable{value, set}
+		return value, set
+	}, r.above...)
+	if err != nil {
+		return errors.New(strings.Join(config.ErrorLines(err), "; "))
+	}
+	return nil
+}
+
+// because names the variable by which a key differs; "" where it is not one alone.
+func (e *elsewhere) because(key string, r *reading, environ []string) string {
+	was := lookupIn(e.made.Environ)
+	names := slices.Collect(maps.Keys(r.seen))
+	for _, s := range slices.Concat(config.Environment(environ), config.Environment(e.made.Environ)) {
+		names = append(names, s.From)
+	}
+	slices.Sort(names)
+	now := lookupIn(environ)
+	for _, name := range slices.Compact(names) {
+		mixed := slices.DeleteFunc(slices.Clone(e.made.Environ), func(pair string) bool { return strings.HasPrefix(pair, name+"=") })
+		value, set := now(name)
+		if before, had := was(name); before == value && had == set {
+			continue
+		}
+		if set {
+			mixed = append(mixed, name+"="+value)
+		}
+		above, err := e.src.above(mixed)
+		if err != nil {
+			continue
+		}
+		one := &reading{seen: map[string]variable{}, above: above}
+		if err := e.parse(one, lookupIn(mixed)); err == nil && e.file.Differs(one.file) == key {
+			return " by the variable " + name
+		}
+	}
+	return ""
+}
+
+// build makes of a reading what a hub is made of.
+func (e *elsewhere) build(r *reading) error {
+	for i := range r.file.Servers {
+		r.names = append(r.names, r.file.Servers[i].Inherit...)
+	}
+	r.names = append(r.names, slices.Collect(maps.Keys(r.seen))...)
+	slices.Sort(r.names)
+	if reflect.DeepEqual(r.file.Servers, e.file.Servers) {
+		r.cfg = e.made
+		return nil
+	}
+	r.cfg = hub.Config{Home: e.made.Home}
+	for i := range r.file.Servers {
+		s := &r.file.Servers[i]
+		if was := envFile(e.file, &e.file.Servers[i], e.made.Home); s.Err == nil && envFile(r.file, s, e.made.Home) != was && e.src.Consent.Keeps() {
+			p := r.file.At("mcpServers", s.Name, "envFile")
+			p.Text, p.Hint = "another file for each client cannot be accepted for all", "name one for all, or give this client a hub of its own"
+			s.Err = &p
+		}
+		if err := addServer(&r.cfg, r.file, s); err != nil {
+			return err
+		}
+	}
+	var err error
+	if r.cfg.Checker, err = checker(r.file, e.made.Home, e.own); err == nil && e.src.Shares {
+		share(r.file, &r.cfg)
+	}
+	return err
+}
