@@ -17,7 +17,7 @@ import (
 	"mcphub/internal/exit"
 	"mcphub/internal/layout"
 	"mcphub/internal/printable"
-	"mcphub/internal/setup"
+	"mcphub/internal/rundir"
 	"mcphub/internal/stdio"
 )
 
@@ -38,7 +38,7 @@ func approveCommand() *cobra.Command {
 				return exit.Failed(err)
 			}
 			defer t.Close()
-			return approve(cmd.Context(), t, setup.SocketFolders(os.Getenv))
+			return approve(cmd.Context(), t, rundir.Sockets(os.Getenv))
 		},
 	}
 	cmd.AddCommand(approveListCommand())
@@ -56,7 +56,7 @@ func approveListCommand() *cobra.Command {
 			"started. The exit status is 0 where nothing waits.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			list, failed := waitingCalls(cmd.Context(), cmd.ErrOrStderr(), setup.SocketFolders(os.Getenv))
+			list, failed := waitingCalls(cmd.Context(), cmd.ErrOrStderr(), rundir.Sockets(os.Getenv))
 			out := cmd.OutOrStdout()
 			report := waitingReport{Calls: []waitingReportCall{}, Unreachable: failed}
 			for _, w := range list {

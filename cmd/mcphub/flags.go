@@ -9,6 +9,7 @@ import (
 	"mcphub/internal/clients"
 	"mcphub/internal/consent"
 	"mcphub/internal/exit"
+	"mcphub/internal/rundir"
 	"mcphub/internal/setup"
 	"mcphub/rootsmgr"
 	"mcphub/rootsmgr/guard"
@@ -21,7 +22,7 @@ func newSource() *setup.Source {
 }
 
 // consentStore keeps what a person has accepted.
-func consentStore() *consent.Store { return consent.In(setup.StateFolder(os.Getenv)) }
+func consentStore() *consent.Store { return consent.In(rundir.State(os.Getenv)) }
 
 // writeHub changes hub.json for the person who has called this program: every hub takes it
 // for accepted. before is nil where there was none.

@@ -13,7 +13,7 @@ import (
 	"mcphub/internal/exit"
 	"mcphub/internal/layout"
 	"mcphub/internal/printable"
-	"mcphub/internal/setup"
+	"mcphub/internal/rundir"
 )
 
 // findHubs lists the hubs that this user runs, and says on w which folders could
@@ -67,13 +67,13 @@ func noHub(pid int) error {
 		return exit.Errorf(exit.NoHub, "no hub with process id %d runs; mcphub status lists those that do", pid)
 	}
 	return exit.Errorf(exit.NoHub, "no hub is running: a client that has \"mcphub serve\" among its servers starts one (looked in %s)",
-		strings.Join(setup.SocketFolders(os.Getenv), ", "))
+		strings.Join(rundir.Sockets(os.Getenv), ", "))
 }
 
 // running are the hubs that run on a hub.json; "" is none.
 func running(ctx context.Context, path string) []admin.Report {
 	var out []admin.Report
-	for _, r := range look(ctx, setup.SocketFolders(os.Getenv), 0).Hubs {
+	for _, r := range look(ctx, rundir.Sockets(os.Getenv), 0).Hubs {
 		if r.Config.Path == path {
 			out = append(out, r)
 		}
@@ -84,7 +84,7 @@ func running(ctx context.Context, path string) []admin.Report {
 // hubsOn finds the hubs that run on a hub.json. Those that do not answer are told of
 // on w: they may run on it too.
 func hubsOn(ctx context.Context, w io.Writer, path string) (on []runningHub, err error) {
-	hubs, silent := askHubs(ctx, w, setup.SocketFolders(os.Getenv), 0)
+	hubs, silent := askHubs(ctx, w, rundir.Sockets(os.Getenv), 0)
 	for _, u := range silent {
 		layout.Printf(w, "mcphub: no answer from %s: %s\n", u.Socket, u.Error)
 	}

@@ -17,6 +17,7 @@ import (
 	"mcphub/internal/exit"
 	"mcphub/internal/layout"
 	"mcphub/internal/printable"
+	"mcphub/internal/rundir"
 	"mcphub/internal/setup"
 	"mcphub/internal/stdio"
 )
@@ -40,7 +41,7 @@ func reloadCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			done := reloadHubs(cmd.Context(), setup.SocketFolders(os.Getenv), pid)
+			done := reloadHubs(cmd.Context(), rundir.Sockets(os.Getenv), pid)
 			done.answered = answered
 			if err := output(out, asJSON, done, func() { done.show(out) }); err != nil {
 				return err

@@ -19,6 +19,7 @@ import (
 	"mcphub/internal/exit"
 	"mcphub/internal/layout"
 	"mcphub/internal/printable"
+	"mcphub/internal/rundir"
 	"mcphub/internal/setup"
 )
 
@@ -36,7 +37,7 @@ func statusCommand() *cobra.Command {
 			"open. The exit status is 9 where no hub runs.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			found := look(cmd.Context(), setup.SocketFolders(os.Getenv), pid)
+			found := look(cmd.Context(), rundir.Sockets(os.Getenv), pid)
 			out := cmd.OutOrStdout()
 			if asJSON {
 				if err := layout.JSONLine(out, found); err != nil {

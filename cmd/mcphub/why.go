@@ -23,6 +23,7 @@ import (
 	"mcphub/internal/layout"
 	"mcphub/internal/printable"
 	"mcphub/internal/redact"
+	"mcphub/internal/rundir"
 	"mcphub/internal/setup"
 	"mcphub/validate"
 	"mcphub/validate/access"
@@ -122,7 +123,7 @@ func (w *why) find(ctx context.Context) ([]reason, error) {
 // recorded are all refusals that are known, by time.
 func recorded(ctx context.Context, dir string) (all []audit.Refused, err error) {
 	if dir == "" {
-		hubs, silent := askHubs(ctx, stderr, setup.SocketFolders(os.Getenv), 0)
+		hubs, silent := askHubs(ctx, stderr, rundir.Sockets(os.Getenv), 0)
 		for _, u := range silent {
 			return nil, exit.Errorf(exit.Failure, "no record of decisions is kept, and the hub at %s does not say what it refused: %s", u.Socket, u.Error)
 		}

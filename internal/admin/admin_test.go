@@ -18,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"mcphub/hub"
+	"mcphub/internal/rundir"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -246,7 +247,7 @@ func TestClaim(t *testing.T) {
 	if _, err := Find([]string{wide}); err == nil {
 		t.Error("a folder that all may write to was looked into")
 	}
-	if err := claim(wide); err != nil {
+	if err := rundir.Claim(wide); err != nil {
 		t.Error(err)
 	}
 	if fi, err := os.Stat(wide); err != nil || fi.Mode().Perm() != 0o700 {
@@ -285,17 +286,17 @@ func TestForeignFolder(t *testing.T) {
 		if err := os.Mkdir(dir, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := private(dir); err != nil {
+		if err := rundir.Check(dir); err != nil {
 			t.Errorf("control: %v", err)
 		}
 		if err := os.Chown(dir, 12345, 12345); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := private(dir); err == nil || !strings.Contains(err.Error(), "belongs to user") {
+	if err := rundir.Check(dir); err == nil || !strings.Contains(err.Error(), "belongs to user") {
 		t.Errorf("error: %v", err)
 	}
-	if err := claim(dir); err == nil {
+	if err := rundir.Claim(dir); err == nil {
 		t.Error("it was claimed")
 	}
 }
@@ -304,7 +305,7 @@ func TestForeignFolder(t *testing.T) {
 // its hub may be about to listen is not, nor is what is no socket.
 func TestStaleSockets(t *testing.T) {
 	dir := folder(t)
-	if err := claim(dir); err != nil {
+	if err := rundir.Claim(dir); err != nil {
 		t.Fatal(err)
 	}
 	dead := func(name string) string {
@@ -388,50 +389,6 @@ func TestForeignServer(t *testing.T) {
 	defer c.Close()
 	if err := sameUser(c.(*net.UnixConn), func(*net.UnixConn) (int, bool, error) { return os.Getuid() + 1, true, nil }); err == nil {
 		t.Error("it was believed")
-	}
-}
-
-func TestFolders(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("these are paths of Unix")
-	}
-	for _, c := range []struct {
-		p    Places
-		want int
-	}{
-		{Places{}, 0},
-		{Places{Runtime: "relative", State: "too", Temp: "here"}, 0},
-		{Places{Runtime: "/run/user/1000", State: "/home/u/.local/state/mcphub", Temp: "/tmp"}, 3},
-		{Places{Runtime: "/run/user/1000" + strings.Repeat("/long", 20), Temp: "/tmp"}, 1},
-	} {
-		if got := Folders(c.p); len(got) != c.want {
-			t.Errorf("%+v: %q", c.p, got)
-		}
-	}
-	// The longest folder that is taken can hold the longest name, and one byte
-	// more could not.
-	base := folder(t)
-	fill := maxPath - longestName - 1 - len("/mcphub") - len(base) - 1
-	fits := filepath.Join(base, strings.Repeat("x", fill))
-	dirs := Folders(Places{Runtime: fits})
-	if len(dirs) != 1 || len(Folders(Places{Runtime: fits + "x"})) != 0 {
-		t.Fatalf("%q", dirs)
-	}
-	s := New(Config{Folders: dirs, Log: zerolog.Nop(), Status: aHub})
-	s.pid = 4294967295
-	serve(t, s)
-	await(t, 1, dirs...)
-	if got := len(sockets(t, dirs[0])[0]); got != maxPath {
-		t.Errorf("%d bytes, want %d", got, maxPath)
-	}
-	long := filepath.Join(fits+"xx", "mcphub")
-	if err := claim(long); err != nil {
-		t.Fatal(err)
-	}
-	l, err := net.Listen("unix", filepath.Join(long, filepath.Base(sockets(t, dirs[0])[0])))
-	if err == nil {
-		_ = l.Close()
-		t.Error("control: a longer path can be bound")
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"mcphub/hub"
+	"mcphub/internal/rundir"
 )
 
 const (
@@ -41,7 +42,7 @@ func Find(folders []string) ([]Hub, error) {
 	var hubs []Hub
 	var failed []error
 	for _, dir := range folders {
-		err := private(dir)
+		err := rundir.Check(dir)
 		if errors.Is(err, os.ErrNotExist) {
 			continue
 		}

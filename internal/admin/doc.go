@@ -17,10 +17,8 @@
 //
 // # Where the socket is
 //
-// [Folders] lists the folders: mcphub in $XDG_RUNTIME_DIR, mcphub/run in the state folder,
-// mcphub-UID in the temporary folder; on Windows mcphub\run below %LOCALAPPDATA%. A hub
-// takes the first that belongs to its user alone and whose paths are short enough for a
-// socket. The command line looks in all of them. The socket is called PID-RANDOM.sock,
+// In the first folder of rundir.Sockets that can be used. The command line looks in all of
+// them. The socket is called PID-RANDOM.sock,
 // because two containers that share a folder may use the same process id.
 //
 // # Who may connect

@@ -21,6 +21,7 @@ import (
 	"mcphub/hub"
 	"mcphub/hub/approval"
 	"mcphub/internal/caller"
+	"mcphub/internal/rundir"
 )
 
 const (
@@ -35,7 +36,7 @@ const (
 
 // Config is what a Server serves.
 type Config struct {
-	Folders []string // see Folders
+	Folders []string // see rundir.Sockets
 	Version string
 	Log     zerolog.Logger
 	Status  func() hub.Status
@@ -129,7 +130,7 @@ func (s *Server) listen() (*net.UnixListener, error) {
 }
 
 func (s *Server) listenIn(dir string) (*net.UnixListener, error) {
-	if err := claim(dir); err != nil {
+	if err := rundir.Claim(dir); err != nil {
 		return nil, err
 	}
 	sweep(dir, func(string, net.Conn) {})

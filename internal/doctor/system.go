@@ -17,6 +17,7 @@ import (
 	"mcphub/internal/admin"
 	"mcphub/internal/guardian"
 	"mcphub/internal/printable"
+	"mcphub/internal/rundir"
 	"mcphub/internal/secrets"
 	"mcphub/internal/setup"
 )
@@ -27,7 +28,7 @@ const keyringTime = 5 * time.Second
 // system says what this machine gives, and what the hub cannot write.
 func (e *examination) system(ctx context.Context) {
 	m := &Machine{
-		Landlock: sandbox.System().ABI, Guardian: guardian.Running(), Roots: e.fallbackRoots(), State: setup.StateFolder(os.Getenv),
+		Landlock: sandbox.System().ABI, Guardian: guardian.Running(), Roots: e.fallbackRoots(), State: rundir.State(os.Getenv),
 		Audit: e.found.Audit, Logs: e.found.Logs, Cache: e.found.Hub.Cache,
 	}
 	m.Inside = surroundings(os.ReadFile, os.Getenv)
@@ -238,7 +239,7 @@ func (e *examination) running() []admin.Report {
 		return e.answers
 	}
 	e.hubsKnown = true
-	all, err := admin.Find(setup.SocketFolders(os.Getenv))
+	all, err := admin.Find(rundir.Sockets(os.Getenv))
 	if err != nil {
 		for _, one := range joinedErrors(err) {
 			text, cure, _ := strings.Cut(printable.Clean(one.Error()), "; ")

@@ -15,6 +15,7 @@ import (
 	"mcphub/internal/admin"
 	"mcphub/internal/childlog"
 	"mcphub/internal/config/hubfile"
+	"mcphub/internal/rundir"
 	"mcphub/internal/setup"
 )
 
@@ -63,7 +64,7 @@ func (a *sidecar) start(h *hub.Hub) {
 		a.wg.Go(func() { _ = a.book.Run(ctx) })
 	}
 	cfg := admin.Config{
-		Folders: setup.SocketFolders(os.Getenv), Version: a.version, Log: a.log,
+		Folders: rundir.Sockets(os.Getenv), Version: a.version, Log: a.log,
 		Status: func() hub.Status { return a.status(h) }, Loaded: func() admin.ConfigReport { return configReport(h.ConfigState(), h.Inside) }, Restart: h.Restart, HTTP: a.http.Load,
 		Approvals: h.Terminal(), Client: a.client, Reload: a.reload.Reload, Plan: a.reload.Plan,
 	}

@@ -3,14 +3,13 @@ package setup
 import (
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 
 	"mcphub/children/sandbox"
-	"mcphub/internal/admin"
 	"mcphub/internal/config"
 	"mcphub/internal/consent"
+	"mcphub/internal/rundir"
 )
 
 // resolvePath makes a path of hub.json absolute: relative ones start at its
@@ -28,40 +27,13 @@ func resolvePath(f *config.File, path, home string, command bool) string {
 	return filepath.Join(f.Dir(), path)
 }
 
-// StateFolder is where the hub keeps what it writes for itself: mcphub in the
-// XDG state folder, on Windows below LOCALAPPDATA. "" where the user has none.
-func StateFolder(env func(string) string) string {
-	if runtime.GOOS == "windows" {
-		if base := env("LOCALAPPDATA"); filepath.IsAbs(base) {
-			return filepath.Join(base, "mcphub")
-		}
-		return ""
-	}
-	if base := env("XDG_STATE_HOME"); filepath.IsAbs(base) {
-		return filepath.Join(base, "mcphub")
-	}
-	if home := env("HOME"); filepath.IsAbs(home) {
-		return filepath.Join(home, ".local", "state", "mcphub")
-	}
-	return ""
-}
-
 // ClientFolder is where copies of clients' configurations are kept, and what was
 // put into them; "" where the user has no state folder.
 func ClientFolder(env func(string) string) string {
-	if dir := StateFolder(env); dir != "" {
+	if dir := rundir.State(env); dir != "" {
 		return filepath.Join(dir, "clients")
 	}
 	return ""
-}
-
-// SocketFolders is where the sockets of running hubs may lie.
-func SocketFolders(env func(string) string) []string {
-	p := admin.Places{State: StateFolder(env), Temp: os.TempDir()}
-	if runtime.GOOS != "windows" {
-		p.Runtime = env("XDG_RUNTIME_DIR")
-	}
-	return admin.Folders(p)
 }
 
 // LogFolder is where the children's stderr is kept; "" where it is not.
@@ -76,7 +48,7 @@ func AuditFolder(f *config.File) string {
 // off, or there is no such state.
 func stateFolderFor(f *config.File, off bool, dir, name string) string {
 	home, _ := os.UserHomeDir() // without one, what needs it stays relative and is not found
-	switch state := StateFolder(os.Getenv); {
+	switch state := rundir.State(os.Getenv); {
 	case off:
 		return ""
 	case dir != "":
@@ -91,8 +63,8 @@ func stateFolderFor(f *config.File, off bool, dir, name string) string {
 // what it keeps, and the sockets by which it is looked at and reloaded.
 func ownFolders(f *config.File, home string) []string {
 	var all []string
-	state := StateFolder(os.Getenv)
-	for _, dir := range append([]string{state, consent.Of(state, home).Closed(), LogFolder(f)}, SocketFolders(os.Getenv)...) {
+	state := rundir.State(os.Getenv)
+	for _, dir := range append([]string{state, consent.Of(state, home).Closed(), LogFolder(f)}, rundir.Sockets(os.Getenv)...) {
 		if dir != "" && !slices.ContainsFunc(all, func(around string) bool { return sandbox.Holds(around, dir) }) {
 			all = append(all, dir)
 		}

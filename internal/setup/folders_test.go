@@ -7,13 +7,14 @@ import (
 	"testing"
 
 	"mcphub/internal/consent"
+	"mcphub/internal/rundir"
 )
 
 func TestOwnFolders(t *testing.T) {
 	for name, value := range map[string]string{"HOME": "/home/u", "XDG_RUNTIME_DIR": "/run/user/7", "LOCALAPPDATA": `C:\u`, "XDG_STATE_HOME": "", "TMPDIR": "/tmp"} {
 		t.Setenv(name, value)
 	}
-	if StateFolder(func(string) string { return "" }) != "" {
+	if rundir.State(func(string) string { return "" }) != "" {
 		t.Error("without a home there is a folder of state")
 	}
 	if runtime.GOOS != "linux" {

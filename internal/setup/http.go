@@ -22,6 +22,7 @@ import (
 	"mcphub/internal/exit"
 	"mcphub/internal/issuers"
 	"mcphub/internal/ownership"
+	"mcphub/internal/rundir"
 	"mcphub/rootsmgr"
 	"mcphub/rootsmgr/guard"
 )
@@ -31,7 +32,7 @@ const OpenText = "nobody needs a token over HTTP: every user and process of this
 
 // Token is where the token is kept that the hub of this configuration makes.
 func Token(f *config.File, env func(string) string) (bearer.Place, error) {
-	state := StateFolder(env)
+	state := rundir.State(env)
 	if state == "" {
 		return bearer.Place{}, exit.Errorf(exit.Config, "there is no folder for the token of HTTP clients: set HOME or XDG_STATE_HOME, or give them tokens by http.tokens of hub.json")
 	}

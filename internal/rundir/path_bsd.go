@@ -1,6 +1,6 @@
 //go:build unix && !linux
 
-package admin
+package rundir
 
 // maxPath is how long the path of a socket may be, in bytes: sun_path has 104,
 // the last of them NUL.

@@ -1,17 +1,45 @@
-package admin
+package rundir
 
 import (
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 
 	"mcphub/internal/ownership"
 )
 
-// longestName is that of a socket: PID-RANDOM.sock.
+// longestName is that of a socket: PID-RANDOM.sock, or of one that is named by a digest.
 const longestName = len("4294967295-00000000.sock")
+
+// State is where the hub keeps what it writes for itself: mcphub in the
+// XDG state folder, on Windows below LOCALAPPDATA. "" where the user has none.
+func State(env func(string) string) string {
+	if runtime.GOOS == "windows" {
+		if base := env("LOCALAPPDATA"); filepath.IsAbs(base) {
+			return filepath.Join(base, "mcphub")
+		}
+		return ""
+	}
+	if base := env("XDG_STATE_HOME"); filepath.IsAbs(base) {
+		return filepath.Join(base, "mcphub")
+	}
+	if home := env("HOME"); filepath.IsAbs(home) {
+		return filepath.Join(home, ".local", "state", "mcphub")
+	}
+	return ""
+}
+
+// Sockets lists where sockets of this user's hubs may lie, the best first.
+func Sockets(env func(string) string) []string {
+	p := Places{State: State(env), Temp: os.TempDir()}
+	if runtime.GOOS != "windows" {
+		p.Runtime = env("XDG_RUNTIME_DIR")
+	}
+	return p.Folders()
+}
 
 // Places is what Folders chooses from. All are absolute, or "" where there is
 // none.
@@ -21,8 +49,8 @@ type Places struct {
 	Temp    string // where temporary files go
 }
 
-// Folders lists where sockets of this user's hubs may lie, the best first.
-func Folders(p Places) []string {
+// Folders lists where sockets may lie, the best first.
+func (p Places) Folders() []string {
 	var all []string
 	add := func(base string, below ...string) {
 		dir := filepath.Join(append([]string{base}, below...)...)
@@ -38,28 +66,28 @@ func Folders(p Places) []string {
 	return all
 }
 
-// claim makes a folder that nobody else can look into, or makes sure that it
+// Claim makes a folder that nobody else can look into, or makes sure that it
 // is one.
-func claim(dir string) error {
+func Claim(dir string) error {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
 		return err
 	}
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 		return err
 	}
-	err := private(dir)
+	err := Check(dir)
 	var wide *wideError
 	if errors.As(err, &wide) { // ours, but open to others: as a careless hand leaves it
 		if err := os.Chmod(dir, 0o700); err != nil {
 			return err
 		}
-		return private(dir)
+		return Check(dir)
 	}
 	return err
 }
 
-// private tells why a folder is not this user's alone.
-func private(dir string) error {
+// Check tells why a folder is not this user's alone.
+func Check(dir string) error {
 	fi, err := os.Lstat(dir)
 	if err != nil {
 		return err
