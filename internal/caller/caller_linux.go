@@ -1,8 +1,10 @@
 package caller
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"slices"
@@ -25,6 +27,8 @@ var (
 	errBehind    = errors.New("only a person at a terminal may approve, and this process is not in the foreground of its terminal")
 	errByClient  = errors.New("what the hub's client starts may not approve; open a terminal that it did not start")
 	errNoClient  = errors.New("who started the hub cannot be told, so nobody may approve")
+	errConfined  = errors.New("this process has given up new privileges (NoNewPrivs), and the hub has not, so it is held where the hub is not")
+	errElsewhere = errors.New("this process is in another namespace than the hub (a container, bubblewrap, unshare)")
 	errNamespace = errors.New("/proc is that of another pid namespace, so who asks cannot be told; mount it anew")
 )
 
@@ -35,10 +39,12 @@ type look struct {
 	marked func(p proctree.Process) (bool, error) // by its environment
 	status func(pid int) ([]byte, error)
 	than   func() ([]byte, error) // the status of whose filters are no more than usual
+
+	namespace func(pid int, name string) (string, error)
 }
 
 func machine() look {
-	return look{self: os.Getpid(), find: proctree.Find, marked: marked, status: statusOf, than: func() ([]byte, error) { return statusOf(os.Getpid()) }}
+	return look{self: os.Getpid(), find: proctree.Find, marked: marked, status: statusOf, than: func() ([]byte, error) { return statusOf(os.Getpid()) }, namespace: namespaceOf}
 }
 
 func marked(p proctree.Process) (bool, error) {
@@ -168,6 +174,11 @@ func (m look) refuse(pid int, want Want) error {
 	if proctree.Filters(status, than) {
 		return errFiltered
 	}
+	if want.Alike {
+		if err := m.alike(pid, status); err != nil {
+			return err
+		}
+	}
 	if again, err := m.find(pid); err != nil || again.Start != line[0].Start {
 		return errGone
 	}
@@ -175,6 +186,38 @@ func (m look) refuse(pid int, want Want) error {
 		return person(line, want)
 	}
 	return nil
+}
+
+// namespaces are those of a process that decide what it sees and may do; see namespaces(7).
+var namespaces = []string{"user", "mnt", "pid", "net", "ipc", "uts", "cgroup", "time"}
+
+// alike refuses a process with this status that is more confined than this one, or elsewhere.
+func (m look) alike(pid int, status []byte) error {
+	own, err := m.status(m.self)
+	if err != nil {
+		return errHidden
+	}
+	if gaveUp := []byte("\nNoNewPrivs:\t0\n"); bytes.Contains(own, gaveUp) && !bytes.Contains(status, gaveUp) {
+		return errConfined
+	}
+	for _, name := range namespaces {
+		mine, err := m.namespace(m.self, name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // this kernel has none of that kind
+		}
+		theirs, err2 := m.namespace(pid, name)
+		switch {
+		case err != nil || err2 != nil:
+			return errHidden
+		case mine != theirs:
+			return errElsewhere
+		}
+	}
+	return nil
+}
+
+func namespaceOf(pid int, name string) (string, error) {
+	return os.Readlink("/proc/" + strconv.Itoa(pid) + "/ns/" + name)
 }
 
 // none is the status of a process without a filter.

@@ -15,7 +15,8 @@
 //   - who cannot be looked at: another pid namespace, an ancestry that /proc hides, a
 //     process that has ended.
 //
-// A [Want] asks more: a person at a terminal, whom no client of a hub has started.
+// A [Want] asks more: a person at a terminal, whom no client of a hub has started; or a process
+// that is held by no more than the hub itself.
 //
 // A process id may be given to somebody else while it is looked at. So the process is held
 // by a descriptor that the socket gives (SO_PEERPIDFD, Linux 6.5), else by the time of its
@@ -36,6 +37,9 @@ type Want struct {
 	Clients []Process
 	// Client: it cannot be told who the client is, so nobody is a person.
 	Unknown bool
+	// Alike: it is in the namespaces of the hub, and has not given up new privileges where
+	// the hub has not.
+	Alike bool
 }
 
 // A Process is named by its id and its start, in clock ticks since that of the machine; 0:
