@@ -54,10 +54,14 @@ const mostLeft = 16
 // Reach is that of this process. It begins with what it has on record first.
 func (s *Store) Reach() *Reach { return &Reach{store: s, seen: map[string]bool{}} }
 
-// Serves begins the Reach of a hub. client is the process that it serves.
+// Serves begins the Reach of a hub. client is the process that it serves; a hub of many says
+// each.
 func (r *Reach) Serves(client ClientProcess) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.file != nil && client != r.client {
+		return r.append(line{ClientProcess: &client})
+	}
 	r.client = client
 	return r.begin()
 }
@@ -178,7 +182,7 @@ func (r *Reach) end() {
 type reachRecord struct {
 	dir     string // in which its file lies
 	name    string
-	client  ClientProcess
+	clients []ClientProcess
 	dirs    []string
 	damaged error // why the file cannot be read; it counts as one that names every directory
 }
@@ -257,7 +261,7 @@ func (l *reachRecord) read(data []byte) {
 		var one line
 		if l.damaged = cmp.Or(l.damaged, json.Unmarshal(text, &one)); l.damaged == nil {
 			if one.ClientProcess != nil {
-				l.client = *one.ClientProcess
+				l.clients = append(l.clients, *one.ClientProcess)
 			}
 			if one.Dir != "" {
 				l.dirs = append(l.dirs, one.Dir)
@@ -317,8 +321,10 @@ func (s *Store) Clients() ([]ClientProcess, error) {
 	all, err := s.reachRecords()
 	var out []ClientProcess
 	for _, l := range all {
-		if l.client.PID > 1 {
-			out = append(out, l.client)
+		for _, c := range l.clients {
+			if c.PID > 1 {
+				out = append(out, c)
+			}
 		}
 	}
 	return out, err
