@@ -1,0 +1,228 @@
+package attach
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"mcphub/internal/rundir"
+)
+
+// ErrNone says that no hub runs to which a session could attach.
+var ErrNone = errors.New("no shared hub runs")
+
+// ErrOff says that a hub runs which takes no sessions any more, because hub.json says so.
+var ErrOff = errors.New("hub.json does not want a shared hub any more")
+
+// answerTime bounds each answer of the hub before it has the descriptors: a hub that hangs is said to within
+// two seconds.
+const answerTime = 1500 * time.Millisecond
+
+// An Adapter is this process, attached to a hub that has its descriptors.
+type Adapter struct {
+	fd    int
+	hub   int // the process
+	dir   string
+	place Place
+	rest  []byte // read, and not yet a line
+}
+
+// Attach hands standard input, output and error to the hub of a place. Where the error is not
+// nil the hub has not touched them, and never will.
+func Attach(p Place, s Session) (*Adapter, error) {
+	none := ErrNone
+	for _, dir := range p.Dirs {
+		if rundir.Check(dir) != nil {
+			continue
+		}
+		a, err := attachIn(dir, p, s)
+		if err == nil {
+			return a, nil
+		}
+		if !errors.Is(err, ErrNone) {
+			return nil, err
+		}
+		none = err
+	}
+	return nil, none
+}
+
+func attachIn(dir string, p Place, s Session) (_ *Adapter, err error) {
+	path := p.Socket(dir)
+	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+		return nil, ErrNone
+	}
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("no socket: %w", err)
+	}
+	a := &Adapter{fd: fd, dir: dir, place: p}
+	defer func() {
+		if err != nil {
+			_ = unix.Close(fd)
+		}
+	}()
+	limit := unix.NsecToTimeval(answerTime.Nanoseconds())
+	for _, option := range []int{unix.SO_RCVTIMEO, unix.SO_SNDTIMEO} { // the latter bounds connect too
+		if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, option, &limit); err != nil {
+			return nil, fmt.Errorf("the shared hub's socket %s: %w", path, err)
+		}
+	}
+	switch err := again(func() error { return unix.Connect(fd, &unix.SockaddrUnix{Name: path}) }); {
+	case errors.Is(err, unix.ECONNREFUSED), errors.Is(err, unix.ENOENT):
+		return nil, ErrNone
+	case err != nil:
+		return nil, told(path, err)
+	}
+	peer, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
+	if err != nil {
+		return nil, told(path, err)
+	}
+	if int(peer.Uid) != os.Geteuid() {
+		return nil, fmt.Errorf("%s is user %d's socket", path, peer.Uid)
+	}
+	a.hub = int(peer.Pid)
+	secret, err := p.readSecret(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("the secret of the shared hub at %s is gone; end process %d, and a new one is started", path, a.hub)
+	}
+	if err != nil {
+		return nil, err
+	}
+	body, err := s.Encode()
+	if err != nil {
+		return nil, err
+	}
+	steps := []struct {
+		say    []byte
+		handed []byte
+		want   string
+	}{
+		{[]byte(Hello + secret + "\n"), nil, Ready},
+		{body, unix.UnixRights(0, 1, 2), OK},
+	}
+	for _, step := range steps {
+		if err := a.send(step.say, step.handed); err != nil {
+			return nil, told(path, err)
+		}
+		line, err := a.line()
+		switch why, refused := strings.CutPrefix(line, Refuse); {
+		case err != nil:
+			return nil, told(path, err)
+		case refused && why == "":
+			return nil, ErrOff
+		case refused:
+			return nil, errors.New("the shared hub refused: " + why)
+		case line != step.want:
+			return nil, fmt.Errorf("what answers at %s is no hub of this program", path)
+		}
+	}
+	if err := a.send([]byte(Go+"\n"), nil); err != nil {
+		return nil, told(path, err)
+	}
+	return a, nil
+}
+
+// Runs reports whether somebody listens at a socket.
+func Runs(path string) bool {
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		return false
+	}
+	defer unix.Close(fd)
+	err = again(func() error { return unix.Connect(fd, &unix.SockaddrUnix{Name: path}) })
+	return err == nil || errors.Is(err, unix.EAGAIN) // its queue is full
+}
+
+// told says what an error of the socket means.
+func told(path string, err error) error {
+	switch {
+	case errors.Is(err, errEnded), errors.Is(err, unix.EPIPE), errors.Is(err, unix.ECONNRESET):
+		return ErrNone // it ended before it took anything
+	case errors.Is(err, unix.EAGAIN), errors.Is(err, unix.ETIMEDOUT):
+		return fmt.Errorf("the shared hub at %s does not answer; it is stopped or hangs", path)
+	}
+	return fmt.Errorf("the shared hub at %s: %w", path, err)
+}
+
+// send writes all of b; the first byte carries the descriptors.
+func (a *Adapter) send(b, rights []byte) error {
+	for len(b) > 0 {
+		n := 0
+		err := again(func() (err error) {
+			n, err = unix.SendmsgN(a.fd, b, rights, nil, unix.MSG_NOSIGNAL)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		b, rights = b[n:], nil
+	}
+	return nil
+}
+
+var errEnded = errors.New("it has ended")
+
+// line reads up to the next line end.
+func (a *Adapter) line() (string, error) {
+	for {
+		if line, rest, whole := strings.Cut(string(a.rest), "\n"); whole {
+			a.rest = []byte(rest)
+			return line, nil
+		}
+		if len(a.rest) > LongestLine {
+			return "", errors.New("its answer is too long")
+		}
+		var b [512]byte
+		n := 0
+		err := again(func() (err error) {
+			n, _, err = unix.Recvfrom(a.fd, b[:], 0)
+			return err
+		})
+		switch {
+		case err != nil:
+			return "", err
+		case n == 0:
+			return "", errEnded
+		}
+		a.rest = append(a.rest, b[:n]...)
+	}
+}
+
+// again repeats an interrupted call.
+func again(call func() error) error {
+	err := call()
+	for errors.Is(err, unix.EINTR) {
+		err = call()
+	}
+	return err
+}
+
+// Wait returns the exit status once the hub has ended the session. An error says that
+// it has ended without that.
+func (a *Adapter) Wait() (status int, err error) {
+	forever := unix.Timeval{}
+	if err := unix.SetsockoptTimeval(a.fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &forever); err != nil {
+		return 1, err
+	}
+	line, err := a.line()
+	if text, ok := strings.CutPrefix(line, End); ok && err == nil {
+		if status, err = strconv.Atoi(text); err == nil {
+			return status, nil
+		}
+	}
+	a.place.noteEnd(a.dir, a.hub, time.Now())
+	return 1, fmt.Errorf("the shared hub (process %d) that served this client has ended; start the client's session again", a.hub)
+}
+
+// HangUp has the hub read hub.json again, as SIGHUP does.
+func (a *Adapter) HangUp() { _ = a.send([]byte(HangUp+"\n"), nil) }
+
+// Leave ends the session in order: the hub lets calls under way end, then Wait returns.
+func (a *Adapter) Leave() { _ = unix.Shutdown(a.fd, unix.SHUT_WR) }

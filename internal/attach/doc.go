@@ -1,0 +1,30 @@
+// Package attach lets many clients of one user share one hub: `mcphub serve` hands its standard streams to the
+// hub that runs, and waits. This package is the adapter's side and what both sides say; package door is the
+// hub's.
+//
+//	adapter                                   hub
+//	mcphub attach 1 SECRET              ->
+//	                                    <-    ready      it is a process that may attach
+//	a Session, and descriptors 0, 1, 2  ->
+//	                                    <-    ok         it can be served in these surroundings
+//	go                                  ->               from now on the streams are the hub's
+//	hup                                 ->               at SIGHUP
+//	                                    <-    end STATUS
+//
+// In place of ready and ok the hub may answer "no" and why. Up to "go" the adapter can give up, and have its
+// client served by a hub of its own; the hub has touched nothing then.
+//
+// A hub and its adapters meet at a [Place]: a socket and a secret in the first usable folder of rundir. Its name is
+// a digest of hub.json's path, of this program's file, of --set, and of the variables that a hub has of
+// its environment ([HubEnviron]): sessions in which one of these differs have different hubs. What a session
+// brings is a [Session].
+//
+// The adapter is the guardian's process (internal/guardian), before the packages of a hub are initialized. So this
+// package imports little.
+//
+// Concurrency: an [Adapter] is used by one goroutine, but for HangUp and Leave, which may be called by any. Nothing
+// is started here.
+//
+// It passes no byte on: where descriptors cannot be handed over there is no adapter. It does not read hub.json;
+// [Place.Wanted] only tells whether it is worth the while.
+package attach

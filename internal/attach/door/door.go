@@ -1,0 +1,36 @@
+package door
+
+import (
+	"context"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"mcphub/internal/attach"
+	"mcphub/internal/caller"
+)
+
+// Config is what a Door is made of.
+type Config struct {
+	Place attach.Place
+	Dir   string        // the folder of the socket and of the secret
+	Idle  time.Duration // Run ends when nobody has been attached for so long
+	Log   zerolog.Logger
+	// Open reports whether hub.json wants sessions to attach.
+	Open func() bool
+	// Prepare makes ready to serve a Guest. The error is why it is not served here.
+	Prepare func(ctx context.Context, g *Guest) (Serve, error)
+	// HangUp is called when an adapter gets SIGHUP.
+	HangUp func()
+}
+
+// Serve serves a Guest until its streams or ctx end, and returns the exit status of its adapter. The
+// descriptors are its to close.
+type Serve func(ctx context.Context) (status int)
+
+// A Guest is a session that attaches.
+type Guest struct {
+	attach.Session
+	Adapter, Client caller.Process // Client has started the adapter
+	In, Out, Err    int            // descriptors, as they were handed over; nothing was read from them
+}

@@ -1,0 +1,386 @@
+package door
+
+import (
+	"bytes"
+	"context"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"mcphub/internal/attach"
+	"mcphub/internal/caller"
+	"mcphub/internal/proctree"
+)
+
+const (
+	// answerTime is how long an adapter may take for all that it says before it is attached. It waits a
+	// little less for each answer.
+	answerTime = 2 * time.Second
+	// refuseTime is how long it may take to read why it was refused.
+	refuseTime = 100 * time.Millisecond
+	// mostWaiting is how many adapters may be at that at a time.
+	mostWaiting = 64
+)
+
+// A Door is the socket of a hub that sessions attach to.
+type Door struct {
+	cfg    Config
+	secret string
+	l      *net.UnixListener
+	who    func(*net.UnixConn, caller.Want) error
+
+	mu       sync.Mutex
+	attached int
+	closed   bool
+	since    *time.Timer // ends Run; it runs while nobody is attached
+}
+
+// New opens the socket, in place of one that is left of a hub that has ended. The caller holds
+// Place.Lock.
+func New(cfg Config) (*Door, error) {
+	path := cfg.Place.Socket(cfg.Dir)
+	if c, err := net.DialTimeout("unix", path, answerTime); err == nil {
+		_ = c.Close()
+		return nil, fmt.Errorf("another hub listens at %s", path)
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	secret, err := cfg.Place.MakeSecret(cfg.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("the secret of the shared hub: %w", err)
+	}
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		return nil, fmt.Errorf("the socket of the shared hub: %w", err)
+	}
+	if err := errors.Join(os.Chmod(path, 0o600), nameSenders(l)); err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	return &Door{cfg: cfg, secret: secret, l: l, who: caller.Peer}, nil
+}
+
+// Run lets adapters in until ctx ends or nobody has been attached for Config.Idle.
+func (d *Door) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	d.since = time.AfterFunc(d.cfg.Idle, func() {
+		d.mu.Lock()
+		idle := d.attached == 0
+		d.closed = d.closed || idle
+		d.mu.Unlock()
+		if idle {
+			_ = d.l.Close()
+		}
+	})
+	stop := context.AfterFunc(ctx, func() { _ = d.l.Close() })
+	defer stop()
+	defer d.cfg.Place.Leave(d.cfg.Dir)
+	var guests sync.WaitGroup
+	waiting := make(chan struct{}, mostWaiting)
+	for {
+		c, err := d.l.AcceptUnix()
+		if errors.Is(err, net.ErrClosed) {
+			break
+		}
+		if err != nil { // no descriptors are left, say: those who wait are served later
+			d.cfg.Log.Warn().Err(err).Msg("a session could not attach")
+			select {
+			case <-time.After(100 * time.Millisecond):
+			case <-ctx.Done():
+			}
+			continue
+		}
+		waiting <- struct{}{}
+		guests.Go(func() { d.guest(ctx, c, func() { <-waiting }) })
+	}
+	d.since.Stop()
+	guests.Wait()
+	return nil
+}
+
+// enter counts a Guest that is about to be attached. ok is false once the Door is closing.
+func (d *Door) enter() (ok bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return false
+	}
+	d.attached++
+	d.since.Stop()
+	return true
+}
+
+func (d *Door) leave() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.attached--; d.attached == 0 {
+		d.since.Reset(d.cfg.Idle)
+	}
+}
+
+// guest is one adapter, from its connection to its end. waited is called once it waits for nothing.
+func (d *Door) guest(ctx context.Context, c *net.UnixConn, waited func()) {
+	defer c.Close()
+	a, err := d.admit(ctx, c)
+	waited()
+	if err != nil {
+		if errors.Is(err, errHungUp) { // who only looks whether a hub is here
+			return
+		}
+		if !errors.Is(err, errOff) {
+			d.cfg.Log.Warn().Err(err).Msg("a session may not attach")
+		}
+		_ = c.SetDeadline(time.Now().Add(refuseTime)) // the former may be over
+		_, _ = c.Write([]byte(attach.Refuse + strings.ReplaceAll(err.Error(), "\n", "; ") + "\n"))
+		return
+	}
+	defer d.leave()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	_ = c.SetDeadline(time.Time{})
+	var heard sync.WaitGroup
+	heard.Go(func() {
+		defer cancel() // the adapter has ended, or wants to
+		for {
+			line, err := a.in.line()
+			if err != nil {
+				return
+			}
+			if line == attach.HangUp && d.cfg.HangUp != nil {
+				d.cfg.HangUp()
+			}
+		}
+	})
+	status := a.serve(ctx)
+	_, _ = fmt.Fprintf(c, "%s%d\n", attach.End, status)
+	_ = c.Close()
+	heard.Wait()
+}
+
+// admitted is an adapter that is attached, and counted.
+type admitted struct {
+	serve Serve
+	in    *input // what it says from now on
+}
+
+// admit finds out who an adapter is, takes its descriptors, and waits for its last word.
+func (d *Door) admit(ctx context.Context, c *net.UnixConn) (_ *admitted, err error) {
+	if err := c.SetDeadline(time.Now().Add(answerTime)); err != nil {
+		return nil, err
+	}
+	cred, err := credentials(c)
+	if err != nil {
+		return nil, fmt.Errorf("who attaches cannot be told: %w", err)
+	}
+	if int(cred.Uid) != os.Geteuid() {
+		return nil, fmt.Errorf("the process that attaches is user %d's and not user %d's", cred.Uid, os.Geteuid())
+	}
+	in := &input{c: c, from: cred.Pid}
+	defer func() {
+		if err != nil {
+			in.drop()
+		}
+	}()
+	hello, err := in.line() // whatever it says: who is refused before he has spoken cannot read why
+	if err != nil {
+		return nil, err
+	}
+	if err := d.who(c, caller.Want{Alike: true}); err != nil {
+		return nil, err
+	}
+	if subtle.ConstantTimeCompare([]byte(hello), []byte(attach.Hello+d.secret)) != 1 {
+		return nil, errors.New("it does not know the secret of this hub")
+	}
+	if !d.cfg.Open() {
+		return nil, errOff
+	}
+	if _, err := c.Write([]byte(attach.Ready + "\n")); err != nil {
+		return nil, err
+	}
+	head, err := in.bytes(4)
+	if err != nil {
+		return nil, err
+	}
+	n, err := attach.Length(head)
+	if err != nil {
+		return nil, err
+	}
+	body, err := in.bytes(n)
+	if err != nil {
+		return nil, err
+	}
+	g := &Guest{Adapter: process(int(cred.Pid))}
+	if g.Session, err = attach.Decode(body); err != nil {
+		return nil, err
+	}
+	if g.Client, err = above(g.Adapter.PID); err != nil {
+		return nil, err
+	}
+	if len(in.fds) != 3 {
+		return nil, fmt.Errorf("%d descriptors were handed over, and not three", len(in.fds))
+	}
+	g.In, g.Out, g.Err = in.fds[0], in.fds[1], in.fds[2]
+	if !d.enter() {
+		return nil, errors.New("it is ending because nobody was attached; try again")
+	}
+	defer func() {
+		if err != nil {
+			d.leave()
+		}
+	}()
+	serve, err := d.cfg.Prepare(ctx, g)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := c.Write([]byte(attach.OK + "\n")); err != nil {
+		return nil, err
+	}
+	word, err := in.line()
+	if err == nil && word != attach.Go {
+		err = errors.New("it has not said the last word")
+	}
+	if err != nil {
+		return nil, err
+	}
+	in.fds = nil // they are the session's now
+	return &admitted{serve, in}, nil
+}
+
+func process(pid int) caller.Process { return caller.Process{PID: pid, Start: caller.Started(pid)} }
+
+// above is the process that has started another.
+func above(pid int) (caller.Process, error) {
+	p, err := proctree.Find(pid)
+	if err != nil {
+		return caller.Process{}, fmt.Errorf("who started it cannot be told: %w", err)
+	}
+	return process(p.Parent), nil
+}
+
+func credentials(c *net.UnixConn) (cred *unix.Ucred, err error) {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return nil, err
+	}
+	var failed error
+	err = raw.Control(func(fd uintptr) {
+		cred, failed = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
+	})
+	return cred, errors.Join(err, failed)
+}
+
+// nameSenders has the kernel say of each message who sent it. Connections inherit that before they are
+// accepted.
+func nameSenders(l *net.UnixListener) error {
+	raw, err := l.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var failed error
+	err = raw.Control(func(fd uintptr) { failed = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_PASSCRED, 1) })
+	return errors.Join(err, failed)
+}
+
+// input reads what one process sends, and the descriptors with it.
+type input struct {
+	c    *net.UnixConn
+	from int32
+	rest []byte
+	fds  []int
+}
+
+// line reads up to the next line end.
+func (in *input) line() (string, error) {
+	for {
+		if line, rest, whole := bytes.Cut(in.rest, []byte{'\n'}); whole {
+			in.rest = bytes.Clone(rest)
+			return string(line), nil
+		}
+		if len(in.rest) > attach.LongestLine {
+			return "", errors.New("it says too much")
+		}
+		if err := in.more(512); err != nil {
+			return "", err
+		}
+	}
+}
+
+// bytes reads n bytes.
+func (in *input) bytes(n int) ([]byte, error) {
+	for len(in.rest) < n {
+		if err := in.more(64 << 10); err != nil {
+			return nil, err
+		}
+	}
+	b := in.rest[:n]
+	in.rest = bytes.Clone(in.rest[n:])
+	return b, nil
+}
+
+// mostFDs is how many descriptors one message can carry (SCM_MAX_FD).
+const mostFDs = 253
+
+var errHungUp = errors.New("it has hung up")
+
+// errOff is told an adapter as nothing.
+var errOff = errors.New("")
+
+// more reads one message. A message of another process than the one that has connected is
+// refused: it was passed the connection.
+func (in *input) more(size int) error {
+	b, oob := make([]byte, size), make([]byte, unix.CmsgSpace(unix.SizeofUcred)+unix.CmsgSpace(mostFDs*4))
+	n, used, flags, _, err := in.c.ReadMsgUnix(b, oob)
+	if err != nil {
+		return err
+	}
+	if n == 0 {
+		return errHungUp
+	}
+	all, err := unix.ParseSocketControlMessage(oob[:used])
+	if err != nil {
+		return err
+	}
+	sender := int32(-1)
+	for _, m := range all {
+		switch {
+		case m.Header.Level == unix.SOL_SOCKET && m.Header.Type == unix.SCM_CREDENTIALS:
+			cred, err := unix.ParseUnixCredentials(&m)
+			if err != nil {
+				return err
+			}
+			sender = cred.Pid
+		case m.Header.Level == unix.SOL_SOCKET && m.Header.Type == unix.SCM_RIGHTS:
+			fds, err := unix.ParseUnixRights(&m)
+			if err != nil {
+				return err
+			}
+			in.fds = append(in.fds, fds...)
+		}
+	}
+	switch {
+	case flags&unix.MSG_CTRUNC != 0:
+		return errors.New("its descriptors did not arrive; this hub has too many open")
+	case sender != in.from:
+		return fmt.Errorf("process %d speaks on the connection of process %d", sender, in.from)
+	case len(in.fds) > 3:
+		return errors.New("more than three descriptors were handed over")
+	}
+	in.rest = append(in.rest, b[:n]...)
+	return nil
+}
+
+// drop closes what was handed over and is not taken.
+func (in *input) drop() {
+	for _, fd := range in.fds {
+		_ = unix.Close(fd)
+	}
+	in.fds = nil
+}

@@ -1,0 +1,333 @@
+package door
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+	"go.uber.org/goleak"
+	"golang.org/x/sys/unix"
+
+	"mcphub/internal/attach"
+	"mcphub/internal/caller"
+)
+
+// TestMain plays the process that was passed a connection, or runs the tests.
+func TestMain(m *testing.M) {
+	if os.Getenv("DOOR_TEST_SAYS") != "" {
+		_, err := os.NewFile(3, "connection").WriteString(os.Getenv("DOOR_TEST_SAYS"))
+		if err != nil {
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// A place of its own, and a Door there that lets the test's own process in.
+type opened struct {
+	*testing.T
+	path   string
+	secret string
+	served chan *Guest
+	ended  chan struct{} // closed: Serve returns
+	done   chan struct{} // Run has returned
+}
+
+func open(t *testing.T, idle time.Duration, change func(*Door)) *opened {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "door")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	place, err := attach.PlaceOf(attach.Line{}, []string{"XDG_RUNTIME_DIR=" + dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder, err := place.Folder()
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := &opened{T: t, path: place.Socket(folder), served: make(chan *Guest, 1), ended: make(chan struct{}), done: make(chan struct{})}
+	d, err := New(Config{Place: place, Dir: folder, Idle: idle, Log: zerolog.Nop(), Open: func() bool { return true }, Prepare: func(_ context.Context, g *Guest) (Serve, error) {
+		if g.Dir == "/refused" {
+			return nil, errors.New("not here\nand not there")
+		}
+		return func(ctx context.Context) int {
+			o.served <- g
+			select {
+			case <-o.ended:
+			case <-ctx.Done():
+			}
+			for _, fd := range []int{g.In, g.Out, g.Err} {
+				_ = unix.Close(fd)
+			}
+			return 7
+		}, nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.who = func(*net.UnixConn, caller.Want) error { return nil }
+	if change != nil {
+		change(d)
+	}
+	o.secret = d.secret
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		defer close(o.done)
+		if err := d.Run(ctx); err != nil {
+			t.Error(err)
+		}
+	}()
+	t.Cleanup(func() { cancel(); <-o.done })
+	return o
+}
+
+func (o *opened) dial() *net.UnixConn {
+	o.Helper()
+	c, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: o.path, Net: "unix"})
+	if err != nil {
+		o.Fatal(err)
+	}
+	o.Cleanup(func() { _ = c.Close() })
+	_ = c.SetDeadline(time.Now().Add(20 * time.Second))
+	return c
+}
+
+// ask sends what an adapter would, with descriptors, and returns the answer.
+func (o *opened) ask(c *net.UnixConn, b []byte, fds ...int) string {
+	o.Helper()
+	var oob []byte
+	if len(fds) > 0 {
+		oob = unix.UnixRights(fds...)
+	}
+	if _, _, err := c.WriteMsgUnix(b, oob, nil); err != nil {
+		o.Fatal(err)
+	}
+	return o.hear(c)
+}
+
+func (o *opened) hear(c *net.UnixConn) string {
+	o.Helper()
+	var line []byte
+	var b [1]byte
+	for {
+		if _, err := c.Read(b[:]); err != nil {
+			return string(line) + "<" + err.Error() + ">"
+		}
+		if b[0] == '\n' {
+			return string(line)
+		}
+		line = append(line, b[0])
+	}
+}
+
+func encoded(t *testing.T, s attach.Session) []byte {
+	t.Helper()
+	b, err := s.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// pipes are three descriptors to hand over.
+func pipes(t *testing.T) []int {
+	t.Helper()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _, _ = r.Close(), w.Close() })
+	return []int{int(r.Fd()), int(w.Fd()), int(w.Fd())}
+}
+
+func (o *opened) hello() []byte { return []byte(attach.Hello + o.secret + "\n") }
+
+func TestASessionAttaches(t *testing.T) {
+	o := open(t, time.Hour, nil)
+	c := o.dial()
+	session := attach.Session{Line: attach.Line{Roots: "/a", RootsGiven: true, LogLevel: "debug"}, Dir: "/work", Environ: []string{"A=1", "B=\n"}}
+	if got := o.ask(c, o.hello()); got != attach.Ready {
+		t.Fatal(got)
+	}
+	if got := o.ask(c, encoded(t, session), pipes(t)...); got != attach.OK {
+		t.Fatal(got)
+	}
+	select {
+	case <-o.served:
+		t.Fatal("it is served before the last word")
+	default:
+	}
+	if _, err := c.Write([]byte(attach.Go + "\n")); err != nil {
+		t.Fatal(err)
+	}
+	g := <-o.served
+	if fmt.Sprint(g.Session) != fmt.Sprint(session) || g.Adapter.PID != os.Getpid() || g.Client.PID != os.Getppid() || g.Adapter.Start == 0 {
+		t.Errorf("%+v", g)
+	}
+	close(o.ended)
+	if got := o.hear(c); got != attach.End+"7" {
+		t.Error(got)
+	}
+}
+
+// An adapter that is killed ends its session, one that goes does.
+func TestAnAdapterThatEnds(t *testing.T) {
+	o := open(t, time.Hour, nil)
+	c := o.dial()
+	o.ask(c, o.hello())
+	o.ask(c, encoded(t, attach.Session{Dir: "/work"}), pipes(t)...)
+	if _, err := c.Write([]byte(attach.Go + "\n")); err != nil {
+		t.Fatal(err)
+	}
+	<-o.served
+	if err := c.CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	if got := o.hear(c); got != attach.End+"7" {
+		t.Error(got)
+	}
+}
+
+func TestWhoIsRefused(t *testing.T) {
+	good := encoded(t, attach.Session{Dir: "/work"})
+	for name, c := range map[string]struct {
+		change func(*Door)
+		hello  string
+		body   []byte
+		fds    int
+		word   string
+		want   string
+	}{
+		"control":                {body: good, fds: 3, want: attach.OK},
+		"a server":               {change: func(d *Door) { d.who = func(*net.UnixConn, caller.Want) error { return errors.New("a server") } }, want: "no a server"},
+		"off by now":             {change: func(d *Door) { d.cfg.Open = func() bool { return false } }, want: "no "},
+		"another secret":         {hello: attach.Hello + "0\n", want: "no it does not know the secret"},
+		"an older protocol":      {hello: "mcphub attach 0 \n", want: "no it does not know the secret"},
+		"no descriptor":          {body: good, want: "no 0 descriptors"},
+		"two":                    {body: good, fds: 2, want: "no 2 descriptors"},
+		"four":                   {body: good, fds: 4, want: "no more than three"},
+		"a length beyond bounds": {body: []byte{255, 0, 0, 0}, fds: 3, want: "no what the adapter has sent"},
+		"no texts":               {body: []byte{0, 0, 0, 1, 'x'}, fds: 3, want: "no what the adapter has sent"},
+		"what the hub refuses":   {body: encoded(t, attach.Session{Dir: "/refused"}), fds: 3, want: "no not here; and not there"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := open(t, time.Hour, c.change)
+			conn := o.dial()
+			hello := c.hello
+			if hello == "" {
+				hello = string(o.hello())
+			}
+			got := o.ask(conn, []byte(hello))
+			if got == attach.Ready {
+				var fds []int
+				for i := range c.fds {
+					fds = append(fds, pipes(t)[i%3])
+				}
+				got = o.ask(conn, c.body, fds...)
+			}
+			if !strings.HasPrefix(got, c.want) {
+				t.Errorf("%q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+// A process that was passed the connection of another is refused.
+func TestAConnectionThatIsPassedOn(t *testing.T) {
+	for name, alien := range map[string]bool{"control": false, "another process": true} {
+		t.Run(name, func(t *testing.T) {
+			o := open(t, time.Hour, nil)
+			c := o.dial()
+			if !alien {
+				if got := o.ask(c, o.hello()); got != attach.Ready {
+					t.Error(got)
+				}
+				return
+			}
+			f, err := c.File()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			cmd := exec.Command(os.Args[0])
+			cmd.Env, cmd.ExtraFiles = append(os.Environ(), "DOOR_TEST_SAYS="+string(o.hello())), []*os.File{f}
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Fatal(err, string(out))
+			}
+			if got := o.hear(c); !strings.HasPrefix(got, "no process ") {
+				t.Error(got)
+			}
+		})
+	}
+}
+
+// An adapter that says nothing is let go of within two seconds, and its descriptors with it: the other end of its
+// stream sees the end.
+func TestAnAdapterThatHangs(t *testing.T) {
+	o := open(t, time.Hour, nil)
+	c := o.dial()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	o.ask(c, o.hello())
+	if got := o.ask(c, encoded(t, attach.Session{Dir: "/work"}), int(w.Fd()), int(w.Fd()), int(w.Fd())); got != attach.OK {
+		t.Fatal(got)
+	}
+	_ = w.Close()
+	began := time.Now()
+	if _, err := io.ReadAll(r); err != nil {
+		t.Fatal(err)
+	}
+	if waited := time.Since(began); waited > 10*answerTime {
+		t.Errorf("after %s", waited)
+	}
+	if got := o.hear(c); !strings.HasPrefix(got, "no ") {
+		t.Error(got)
+	}
+}
+
+func TestRunEndsWhenNobodyIsAttached(t *testing.T) {
+	o := open(t, 50*time.Millisecond, nil)
+	<-o.done
+	if _, err := os.Lstat(o.path); !errors.Is(err, os.ErrNotExist) {
+		t.Error("the socket is left", err)
+	}
+}
+
+// A session that is attached keeps the Door open; its end begins the wait anew.
+func TestRunGoesOnWhileSomebodyIsAttached(t *testing.T) {
+	var d *Door
+	o := open(t, 100*time.Millisecond, func(door *Door) { d = door })
+	c := o.dial()
+	o.ask(c, o.hello())
+	o.ask(c, encoded(t, attach.Session{Dir: "/work"}), pipes(t)...)
+	if _, err := c.Write([]byte(attach.Go + "\n")); err != nil {
+		t.Fatal(err)
+	}
+	<-o.served
+	if d.enter() { // the timer is stopped: only the last who leaves starts it
+		d.leave()
+	}
+	d.mu.Lock()
+	running := d.since.Stop()
+	d.mu.Unlock()
+	if running {
+		t.Error("the time runs although somebody is attached")
+	}
+	close(o.ended)
+	<-o.done
+}

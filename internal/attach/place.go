@@ -1,0 +1,194 @@
+package attach
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"mcphub/internal/config/hubfile"
+	"mcphub/internal/ownership"
+	"mcphub/internal/rundir"
+)
+
+// A Place is where one hub and its adapters meet: files of one name in a folder that is the
+// user's alone.
+type Place struct {
+	Config string // hub.json, absolute; "": there is none
+	Dirs   []string
+	name   string
+}
+
+// PlaceOf is the place of a command line in an environment: one for each hub.json, version of
+// this program and environment of a hub.
+func PlaceOf(l Line, environ []string) (Place, error) {
+	program, err := identity()
+	if err != nil {
+		return Place{}, fmt.Errorf("this program's own file cannot be looked at: %w", err)
+	}
+	get := lookup(environ)
+	config, _ := hubfile.Find(l.Config, get, func(path string) bool { _, err := os.Stat(path); return err == nil })
+	p := Place{Config: realConfig(config), Dirs: rundir.Sockets(func(name string) string { v, _ := get(name); return v })}
+	d := sha256.New()
+	for _, text := range append(append([]string{program, p.Config, strconv.Itoa(len(l.Set))}, l.Set...), HubEnviron(environ)...) {
+		d.Write([]byte(text))
+		d.Write([]byte{0})
+	}
+	p.name = hex.EncodeToString(d.Sum(nil)[:8])
+	return p, nil
+}
+
+// lookup looks a variable up as a program would: of two the last counts.
+func lookup(environ []string) func(string) (string, bool) {
+	return func(name string) (string, bool) {
+		for i := len(environ) - 1; i >= 0; i-- {
+			if value, ok := strings.CutPrefix(environ[i], name+"="); ok {
+				return value, true
+			}
+		}
+		return "", false
+	}
+}
+
+// Folder is the first of Dirs that can be used; it is made where it is missing.
+func (p Place) Folder() (string, error) {
+	var failed []error
+	for _, dir := range p.Dirs {
+		err := rundir.Claim(dir)
+		if err == nil {
+			return dir, nil
+		}
+		failed = append(failed, err)
+	}
+	return "", fmt.Errorf("no folder can hold the socket: %w", errors.Join(failed...))
+}
+
+// Names of a place's files in a folder.
+func (p Place) Socket(dir string) string { return filepath.Join(dir, p.name+".attach") }
+func (p Place) secret(dir string) string { return filepath.Join(dir, p.name+".secret") }
+func (p Place) ends(dir string) string   { return filepath.Join(dir, p.name+".ends") }
+
+// Lock is the file that is locked while the hub of the place is started.
+func (p Place) Lock(dir string) string { return filepath.Join(dir, p.name+".lock") }
+
+// MakeSecret writes a new secret, which who attaches has to show.
+func (p Place) MakeSecret(dir string) (string, error) {
+	secret := rand.Text()
+	path := p.secret(dir)
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return "", err
+	}
+	_, err = f.WriteString(secret)
+	return secret, errors.Join(err, f.Close())
+}
+
+// Leave removes what MakeSecret has made.
+func (p Place) Leave(dir string) { _ = os.Remove(p.secret(dir)) }
+
+// readSecret reads it, if it is this user's alone.
+func (p Place) readSecret(dir string) (string, error) {
+	path := p.secret(dir)
+	info, err := os.Lstat(path)
+	if err != nil {
+		return "", err
+	}
+	if !info.Mode().IsRegular() || info.Size() > LongestLine/2 {
+		return "", fmt.Errorf("%s is not a secret of this program", path)
+	}
+	if err := ownership.Check(info); err != nil {
+		return "", fmt.Errorf("%s %w", path, err)
+	}
+	b, err := os.ReadFile(path)
+	return string(b), err
+}
+
+// After [mostEnds] ends of the hub within [endsTime] sessions serve by themselves.
+const (
+	mostEnds = 2
+	endsTime = 10 * time.Minute
+	endsSize = 16 << 10
+)
+
+// noteEnd puts on record that the hub with this process id has ended under a session. Every session
+// that it served does.
+func (p Place) noteEnd(dir string, hub int, at time.Time) {
+	f, err := os.OpenFile(p.ends(dir), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return // then it is started again once more
+	}
+	if info, err := f.Stat(); err == nil && info.Size() > endsSize {
+		_ = f.Truncate(0)
+	}
+	_, _ = fmt.Fprintf(f, "%d %d\n", hub, at.Unix())
+	_ = f.Close()
+}
+
+// TooManyEnds says why no hub is to be started: nil while it may.
+func (p Place) TooManyEnds(dir string, now time.Time) error {
+	b, err := os.ReadFile(p.ends(dir))
+	if err != nil {
+		return nil // none is on record
+	}
+	hubs := map[string]bool{}
+	for line := range strings.Lines(string(b)) {
+		hub, at, _ := strings.Cut(strings.TrimSpace(line), " ")
+		sec, err := strconv.ParseInt(at, 10, 64)
+		if err == nil && now.Sub(time.Unix(sec, 0)) < endsTime {
+			hubs[hub] = true
+		}
+	}
+	if len(hubs) < mostEnds {
+		return nil
+	}
+	return fmt.Errorf("the shared hub ended %d times in the last ten minutes; remove %s to share one sooner", len(hubs), p.ends(dir))
+}
+
+// Wanted reports whether hub.json or its like could want a shared hub. It reads no JSON: who reads it
+// says whether it does.
+func (p Place) Wanted(l Line, environ []string) bool {
+	for _, set := range l.Set {
+		if strings.HasPrefix(set, "attach") {
+			return true
+		}
+	}
+	for _, pair := range environ {
+		if strings.HasPrefix(pair, "MCPHUB_ATTACH") {
+			return true
+		}
+	}
+	if p.Config == "" {
+		return false
+	}
+	info, err := os.Stat(p.Config)
+	if err != nil || !info.Mode().IsRegular() {
+		return false
+	}
+	text, err := os.ReadFile(p.Config)
+	return err == nil && mentions(string(text))
+}
+
+// mentions reports whether a hub.json has a key "attach" that is not plainly off.
+func mentions(text string) bool {
+	for {
+		_, rest, found := strings.Cut(text, `"attach"`)
+		if !found {
+			return false
+		}
+		text = rest
+		value, ok := strings.CutPrefix(strings.TrimLeft(rest, " \t\r\n"), ":")
+		if !ok || !strings.HasPrefix(strings.TrimLeft(value, " \t\r\n"), `"off"`) {
+			return true
+		}
+	}
+}

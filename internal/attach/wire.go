@@ -1,0 +1,85 @@
+package attach
+
+import (
+	"encoding/binary"
+	"errors"
+	"strconv"
+	"strings"
+)
+
+// What the two sides say to each other, each a line. See the package's comment.
+const (
+	Hello  = "mcphub attach 1 " // and the secret
+	Ready  = "ready"
+	OK     = "ok"
+	Go     = "go"
+	HangUp = "hup"
+	Refuse = "no "  // and why; nothing: hub.json says "off" by now
+	End    = "end " // and the exit status
+)
+
+const (
+	// LongestLine bounds a line, in bytes.
+	LongestLine = 4 << 10
+	// largest bounds a Session: the kernel takes 2 MiB of arguments and environment.
+	largest = 4 << 20
+)
+
+// A Session is what an adapter brings beside its descriptors.
+type Session struct {
+	Line    Line
+	Dir     string // working folder
+	Environ []string
+}
+
+// Encode is a Session as it is sent: its length in four bytes, big-endian, then texts that
+// each end in NUL, which none of them can hold.
+func (s Session) Encode() ([]byte, error) {
+	given := "0"
+	if s.Line.RootsGiven {
+		given = "1"
+	}
+	texts := []string{s.Line.Config, s.Line.Roots, given, s.Line.LogLevel, s.Dir, strconv.Itoa(len(s.Line.Set))}
+	texts = append(append(texts, s.Line.Set...), s.Environ...)
+	b := make([]byte, 4)
+	for _, text := range texts {
+		if strings.ContainsRune(text, 0) {
+			return nil, errMalformed
+		}
+		b = append(append(b, text...), 0)
+	}
+	if len(b) > largest {
+		return nil, errors.New("its environment is too large")
+	}
+	binary.BigEndian.PutUint32(b, uint32(len(b)-4))
+	return b, nil
+}
+
+var errMalformed = errors.New("what the adapter has sent is no session")
+
+// Length reads the first four bytes of a Session.
+func Length(b []byte) (int, error) {
+	if len(b) != 4 || binary.BigEndian.Uint32(b) > largest {
+		return 0, errMalformed
+	}
+	return int(binary.BigEndian.Uint32(b)), nil
+}
+
+// Decode reads what follows the length.
+func Decode(b []byte) (Session, error) {
+	const fixed = 6
+	texts := strings.Split(string(b), "\x00")
+	if len(texts) < fixed+1 || texts[len(texts)-1] != "" {
+		return Session{}, errMalformed
+	}
+	texts = texts[:len(texts)-1]
+	sets, err := strconv.Atoi(texts[fixed-1])
+	rest := texts[fixed:]
+	if err != nil || strconv.Itoa(sets) != texts[fixed-1] || texts[2] != "0" && texts[2] != "1" || sets < 0 || sets > len(rest) {
+		return Session{}, errMalformed
+	}
+	return Session{
+		Line: Line{Config: texts[0], Roots: texts[1], RootsGiven: texts[2] == "1", LogLevel: texts[3], Set: rest[:sets:sets]},
+		Dir:  texts[4], Environ: rest[sets:],
+	}, nil
+}
