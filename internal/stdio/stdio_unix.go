@@ -18,34 +18,41 @@ func Open() (in, out *os.File, restore func()) {
 }
 
 func interruptible(f *os.File) (*os.File, func()) {
-	same := func() {}
 	fd := int(f.Fd())
+	if own, undo, ok := interruptibleCopy(fd, f.Name()); ok {
+		return own, undo
+	}
+	return f, func() {}
+}
+
+// interruptibleCopy is a pipe or a socket once more, not blocking.
+func interruptibleCopy(fd int, name string) (own *os.File, undo func(), ok bool) {
 	var st unix.Stat_t
 	if unix.Fstat(fd, &st) != nil {
-		return f, same
+		return nil, nil, false
 	}
 	if kind := st.Mode & unix.S_IFMT; kind != unix.S_IFIFO && kind != unix.S_IFSOCK {
-		return f, same
+		return nil, nil, false
 	}
 	flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0)
 	if err != nil {
-		return f, same
+		return nil, nil, false
 	}
 	// A descriptor of its own, so that closing it leaves the number 0 or 1 taken
 	// and nothing opened later becomes somebody's standard output.
-	own, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 3)
+	copied, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 3)
 	if err != nil {
-		return f, same
+		return nil, nil, false
 	}
-	if unix.SetNonblock(own, true) != nil {
-		_ = unix.Close(own)
-		return f, same
+	if unix.SetNonblock(copied, true) != nil {
+		_ = unix.Close(copied)
+		return nil, nil, false
 	}
-	undo := func() { _ = unix.SetNonblock(fd, false) }
+	undo = func() { _ = unix.SetNonblock(fd, false) }
 	if flags&unix.O_NONBLOCK != 0 { // it was so before: one socket may be both input and output
-		undo = same
+		undo = func() {}
 	}
-	return os.NewFile(uintptr(own), f.Name()), undo
+	return os.NewFile(uintptr(copied), name), undo, true
 }
 
 // CatchBrokenPipe keeps a client that went away from killing the hub before
