@@ -20,6 +20,7 @@ type File struct {
 	Sandbox  string      `koanf:"sandbox"` // the mode of processes whose entry says none
 	Names    Names       `koanf:"names"`
 	Expose   Expose      `koanf:"expose"`
+	Attach   Attach      `koanf:"attach"`
 	Inputs   []Input     `koanf:"inputs"`
 	Secrets  Secrets     `koanf:"secrets"`
 	Auth     OAuthClient `koanf:"auth"`
@@ -149,6 +150,12 @@ const TokenBytes = 4
 type Expose struct {
 	Mode   string `koanf:"mode"`   // direct, search or auto
 	Tokens int    `koanf:"tokens"` // what auto lists at most, at four bytes a token
+}
+
+// Attach says whether the clients of a user share one hub.
+type Attach struct {
+	Mode string        `koanf:"mode"` // a constant of keys
+	Idle time.Duration `koanf:"idle"` // the hub ends when no client has been attached for so long
 }
 
 // An Input says what to ask for a secret.

@@ -10,7 +10,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // everyKey uses every key of hub.json, in our own spelling.
 const everyKey = `{
-  "$schema": "./hub.schema.json", "sandbox": "auto",
+  "$schema": "./hub.schema.json", "sandbox": "auto", "attach": { "mode": "auto", "idle": "1m" },
   "mcpServers": {
     "files": { "builtin": "files" },
     "filesystem": { "command": "npx", "args": ["-y", "@modelcontextprotocol/server-filesystem"], "roots": "args" },

@@ -49,6 +49,11 @@ var Table = object(
 			Text: "`direct` lists every tool of every child. `search` lists the hub's own tools and those of `tools.always`; `find-tools` finds the others, and all can be called. `auto` is `search` where all definitions take more than `tokens`, and `direct` otherwise."},
 		{Name: "tokens", Def: `20000`, Spec: whole(1, 100_000_000), Text: "What `auto` lists at most: tokens of a model's context, at four bytes a token."},
 	}}},
+	Key{Name: "attach", Text: "Whether the windows of a user share one hub; see [sharing.md](sharing.md). A plain string is short for `mode`.", Spec: &Spec{Kind: KindObject, Short: "mode", Keys: []Key{
+		{Name: "mode", Def: `"off"`, Spec: choice(AttachOff, AttachAuto),
+			Text: "`off`: each client that starts `mcphub serve` has a hub of its own. `auto`: it is served by the hub of this file that runs, and the first starts that one. Each has its own roots, environment, questions and servers with a state. Linux only."},
+		{Name: "idle", Restart: true, Def: `"10m"`, Spec: span(time.Millisecond, 30*day), Text: "The shared hub ends when no client has been attached for so long."},
+	}}},
 	Key{Name: "inputs", Text: "What `mcphub secret set` asks for, for each `${input:ID}`.", Spec: listOf(object(
 		Key{Name: "id", Required: true, Spec: secretSpec, Text: "The name of the secret; no two alike."},
 		Key{Name: "description", Spec: &Spec{Kind: KindString}, Text: "What the person is asked for."},

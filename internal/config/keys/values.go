@@ -27,6 +27,12 @@ const (
 	ThenEscalate = "escalate"
 )
 
+// Values of attach.mode.
+const (
+	AttachOff  = "off"
+	AttachAuto = "auto"
+)
+
 // Values of secrets.store.
 const (
 	StoreKeyring = "keyring"
