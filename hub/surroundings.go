@@ -149,3 +149,12 @@ func (h *Hub) Clients() (all []caller.Process) {
 	}
 	return all
 }
+
+// Accepts says why a session cannot be served in its surroundings; nil: it can. ServeStdio says the same later.
+func (h *Hub) Accepts(around *Surroundings) error {
+	if around.Own() {
+		return nil
+	}
+	_, err := h.now().In(around)
+	return err
+}

@@ -38,6 +38,15 @@ func (f *logFlags) logger(w io.Writer) (zerolog.Logger, error) {
 	return zerolog.New(logTo(w, ok && stdio.IsTerminal(file), f.times)).Level(level).With().Timestamp().Logger(), nil
 }
 
+// ofSession is the logger of a session that brings a --log-level of its own.
+func (f *logFlags) ofSession(w io.Writer, level string) (zerolog.Logger, error) {
+	own := *f
+	if level != "" {
+		own.level = level
+	}
+	return own.logger(w)
+}
+
 // logTo is where a log is written to: its lines as they are, or made for people.
 // What others wrote is clean in both.
 func logTo(w io.Writer, people, times bool) io.Writer {

@@ -2,12 +2,15 @@ package main
 
 import (
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"mcphub/internal/attach"
 	"mcphub/internal/exit"
 	"mcphub/internal/layout"
 	"mcphub/internal/service"
+	"mcphub/internal/setup"
 	"mcphub/internal/stdio"
 )
 
@@ -15,6 +18,7 @@ func serveCommand() *cobra.Command {
 	src := newSource()
 	logs := logFlags{times: true}
 	var address string
+	var shared, startShared bool // see package attach
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve MCP over standard input and output, or over HTTP",
@@ -28,9 +32,15 @@ func serveCommand() *cobra.Command {
 			if src.NoAuth && address == "" {
 				return exit.Errorf(exit.Usage, "--no-auth is about HTTP: give --http as well")
 			}
+			if startShared {
+				return sayStarted(cmd, src)
+			}
 			log, err := logs.logger(os.Stderr)
 			if err != nil {
 				return err
+			}
+			if shared {
+				return service.ServeShared(cmd.Context(), src, log, logs.ofSession)
 			}
 			if address == "" && stdio.IsTerminal(os.Stdin) {
 				layout.Println(stderr, "mcphub: this speaks MCP on standard input and output, and waits for a client, which starts it by itself; mcphub install CLIENT registers it there. Ctrl-C ends it.")
@@ -42,5 +52,25 @@ func serveCommand() *cobra.Command {
 	logs.register(cmd, "info")
 	cmd.Flags().StringVar(&address, "http", "", "serve Streamable HTTP on this address (host:port; config: that of http.listen in hub.json)")
 	cmd.Flags().BoolVar(&src.NoAuth, "no-auth", false, "with --http: nobody needs a token, so every user and process of this machine can call, servers of hubs as well")
+	cmd.Flags().BoolVar(&shared, strings.TrimPrefix(attach.SharedFlag, "--"), false, "")
+	cmd.Flags().BoolVar(&startShared, strings.TrimPrefix(attach.StartFlag, "--"), false, "")
+	for _, name := range []string{attach.SharedFlag, attach.StartFlag} {
+		if err := cmd.Flags().MarkHidden(strings.TrimPrefix(name, "--")); err != nil {
+			panic(err) // it was defined above
+		}
+	}
 	return cmd
+}
+
+// sayStarted starts the hub that clients share. It says on standard output why there is none, and nothing where none
+// is wanted: whoever has started this waits for that.
+func sayStarted(cmd *cobra.Command, src *setup.Source) error {
+	started, err := service.StartShared(cmd.Context(), src)
+	if err != nil {
+		layout.Println(cmd.OutOrStdout(), err.Error())
+	}
+	if err != nil || !started {
+		return &exit.Error{Code: exit.Failure}
+	}
+	return nil
 }

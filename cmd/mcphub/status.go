@@ -127,6 +127,12 @@ func (p page) hub(r admin.Report) {
 	if r.HTTP != nil {
 		layout.Line(p.w, "", "serves "+printable.Escape(r.HTTP.URL, 200)+layout.When(r.HTTP.Auth == admin.AuthNone, "; "+setup.OpenText))
 	}
+	if r.Shared {
+		layout.Line(p.w, "", "shared: clients that start mcphub serve attach to it")
+	}
+	if r.Alone != "" {
+		layout.Line(p.w, "", "serves one client alone, although hub.json says attach: "+printable.Escape(r.Alone, 1000))
+	}
 	p.audit(r.Audit)
 	p.policy(r.Policy)
 	p.children(r)

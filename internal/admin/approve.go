@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 
 	"mcphub/hub/approval"
 	"mcphub/internal/caller"
@@ -45,7 +46,11 @@ func (s *Server) person(serve http.HandlerFunc) http.HandlerFunc {
 			answer(w, http.StatusNotImplemented, outcome{Error: "this hub asks nobody at a terminal"})
 			return
 		}
-		want := caller.Want{Person: true, Clients: []caller.Process{{PID: s.cfg.Client}}, Unknown: s.cfg.Client < 0}
+		want := caller.Want{Person: true}
+		if s.cfg.Clients != nil {
+			want.Clients = s.cfg.Clients()
+		}
+		want.Unknown = slices.ContainsFunc(want.Clients, func(c caller.Process) bool { return c.PID < 0 })
 		s.admit(want, "a process may not approve calls", serve)(w, r)
 	}
 }

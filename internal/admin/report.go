@@ -19,7 +19,9 @@ type Report struct {
 	Uptime  float64      `json:"uptimeSeconds"`
 	Socket  string       `json:"socket"`
 	Config  ConfigReport `json:"config"`
-	HTTP    *HTTPReport  `json:"http,omitempty"` // where it serves HTTP
+	HTTP    *HTTPReport  `json:"http,omitempty"`   // where it serves HTTP
+	Shared  bool         `json:"shared,omitempty"` // it serves the clients that attach
+	Alone   string       `json:"alone,omitempty"`  // why it serves one client alone, although hub.json says attach
 	hub.Status
 }
 

@@ -43,7 +43,9 @@ type Config struct {
 	// Loaded tells how the hub stands to its hub.json; nil: not told.
 	Loaded func() ConfigReport
 	// HTTP tells how clients reach the hub over HTTP; nil, or nothing of it: they do not.
-	HTTP func() *HTTPReport
+	HTTP   func() *HTTPReport
+	Shared bool   // see Report
+	Alone  string // see Report
 	// Reload reads hub.json again, as far as a person has accepted it.
 	Reload func(ctx context.Context) error
 	// Restart starts a server anew.
@@ -53,9 +55,9 @@ type Config struct {
 	Plan func(ctx context.Context, file string) (Plan, error)
 	// Approvals are the questions that wait for a terminal; nil: there are none.
 	Approvals Approvals
-	// Client is the process that the hub serves over stdio: what it starts may not
-	// approve. 0: there is none; below it: it cannot be told, and nobody may.
-	Client int
+	// Clients are the processes that the hub serves over stdio: what they start may not
+	// approve. One with an id below 0 cannot be told, and then nobody may. nil: there are none.
+	Clients func() []caller.Process
 }
 
 // A Server answers for one hub on its socket.
@@ -225,7 +227,7 @@ func (s *Server) routes(busy *sync.WaitGroup) http.Handler {
 func (s *Server) report() Report {
 	r := Report{
 		Format: Format, PID: s.pid, Version: s.cfg.Version, Started: s.started, Uptime: time.Since(s.started).Seconds(),
-		Socket: s.socket, Status: s.cfg.Status(),
+		Socket: s.socket, Shared: s.cfg.Shared, Alone: s.cfg.Alone, Status: s.cfg.Status(),
 	}
 	if s.cfg.Loaded != nil {
 		r.Config = s.cfg.Loaded()

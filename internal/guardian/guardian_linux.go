@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"os/signal"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -11,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"mcphub/internal/attach"
 	"mcphub/internal/proctree"
 )
 
@@ -20,12 +22,18 @@ const variable = "MCPHUB_GUARDIAN"
 // endWait bounds how long the guardian tries to end what the hub left behind.
 const endWait = 3 * time.Second
 
-// own is the id of this process's guardian, 0 where it has none.
-var own int
+// own is the id of this process's guardian, 0 where it has none; alone is what it
+// has said.
+var (
+	own   int
+	alone string
+)
 
 func init() {
 	parent, set := os.LookupEnv(variable)
 	_ = os.Unsetenv(variable)
+	alone = os.Getenv(attach.AloneVariable)
+	_ = os.Unsetenv(attach.AloneVariable)
 	if set && parent == strconv.Itoa(os.Getppid()) {
 		own = os.Getppid()
 		return
@@ -33,7 +41,11 @@ func init() {
 	if !guarded(os.Args) {
 		return
 	}
-	status, err := guard()
+	why := attachFirst()
+	if why != "" {
+		say("this client has a hub of its own, although hub.json says attach: " + why)
+	}
+	status, err := guard(why)
 	if err != nil {
 		say("no guardian could be set up, so what the servers start may outlive a hub that is killed: " + err.Error())
 		return
@@ -43,6 +55,15 @@ func init() {
 
 // Running reports whether this process has a guardian.
 func Running() bool { return own != 0 }
+
+// Alone says why this hub serves by itself although hub.json says that it is shared; "": it
+// does not say that.
+func Alone() string {
+	if own == 0 {
+		return "" // anybody may have set the variable
+	}
+	return alone
+}
 
 // Client returns the process that has started this hub, its guardian left out;
 // -1 where that cannot be told.
@@ -67,6 +88,9 @@ func guarded(args []string) bool {
 	case "files", "roots", "validate", "status", "reload", "version", "help", "completion", "__complete", "__completeNoDesc":
 		return false
 	}
+	if slices.Contains(args, attach.StartFlag) {
+		return false
+	}
 	for _, a := range args[1:] {
 		switch a {
 		case "serve", "call", "explain", "demo", "warm", "tools", "learn", "doctor":
@@ -82,17 +106,13 @@ func say(text string) { _, _ = os.Stderr.WriteString("mcphub: " + text + "\n") }
 
 // guard starts the hub proper and returns its status once nothing is left of
 // it and of what it started. After an error nothing has been started.
-func guard() (status int, err error) {
+// alone is why no other hub serves this client; "": nobody has asked for that.
+func guard(alone string) (status int, err error) {
 	if err := proctree.Subreaper(); err != nil {
 		return 0, err
 	}
-	signals := make(chan os.Signal, 16)
-	for _, sig := range []os.Signal{unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGQUIT} {
-		if !signal.Ignored(sig) { // nohup: the hub ignores it too
-			signal.Notify(signals, sig)
-		}
-	}
-	hub, err := start()
+	signals := forSignals()
+	hub, err := start(alone)
 	if err != nil {
 		signal.Reset()
 		return 0, err
@@ -125,14 +145,18 @@ type process struct {
 }
 
 // start runs this program again below this one.
-func start() (process, error) {
+func start(alone string) (process, error) {
 	exe, err := os.Executable()
 	if err != nil || strings.HasSuffix(exe, " (deleted)") {
 		exe = "/proc/self/exe"
 	}
 	p := process{fd: -1}
+	env := append(os.Environ(), variable+"="+strconv.Itoa(os.Getpid()))
+	if alone != "" {
+		env = append(env, attach.AloneVariable+"="+alone)
+	}
 	p.pid, err = syscall.ForkExec(exe, os.Args, &syscall.ProcAttr{
-		Env:   append(os.Environ(), variable+"="+strconv.Itoa(os.Getpid())),
+		Env:   env,
 		Files: []uintptr{0, 1, 2},
 		// A package is initialized on the main thread: Pdeathsig is sent at the
 		// end of the thread that forked.

@@ -7,6 +7,9 @@ import "os"
 // Running reports whether this process has a guardian.
 func Running() bool { return false }
 
+// Alone says nothing: no hub is shared on this system.
+func Alone() string { return "" }
+
 // Client returns the process that has started this hub.
 func Client() int { return os.Getppid() }
 

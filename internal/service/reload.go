@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -16,6 +17,7 @@ import (
 	"mcphub/internal/admin"
 	"mcphub/internal/config"
 	"mcphub/internal/config/hubfile"
+	"mcphub/internal/config/keys"
 	"mcphub/internal/setup"
 )
 
@@ -34,6 +36,8 @@ type reloader struct {
 	loaded  *config.File // what is in force
 	state   hub.ConfigState
 	watched *fileWatch
+
+	shared atomic.Bool // what is in force says attach
 }
 
 // newReloader makes the reloader of a Hub that was made of what was read. It starts
@@ -41,6 +45,7 @@ type reloader struct {
 func newReloader(src setup.Source, made *setup.Result, h *hub.Hub, signals <-chan os.Signal, log zerolog.Logger) *reloader {
 	r := &reloader{src: src, hub: h, log: log, signals: signals, asks: make(chan func(context.Context)), ended: make(chan struct{}), started: made.File, loaded: made.File}
 	r.state = hub.ConfigState{File: made.File.Path, LoadedAt: time.Now(), Waiting: made.Waiting}
+	r.shared.Store(made.File.Attach.Mode == keys.AttachAuto)
 	h.SetConfigState(r.state)
 	return r
 }
@@ -134,6 +139,7 @@ func (r *reloader) reload(ctx context.Context) error {
 		return told(waiting)
 	}
 	r.loaded = file
+	r.shared.Store(file.Attach.Mode == keys.AttachAuto)
 	event := r.log.Info().Str("file", file.Path).Uint64("generation", applied.Generation)
 	for i, list := range [][]string{applied.Added, applied.Replaced, applied.Removed} {
 		if len(list) > 0 {

@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"io"
 	"os"
 	"os/signal"
 	"syscall"
@@ -16,6 +17,9 @@ import (
 	"mcphub/internal/setup"
 	"mcphub/internal/stdio"
 )
+
+// A Logger makes the log of one session: level is what its --log-level said, "" if nothing.
+type Logger func(w io.Writer, level string) (zerolog.Logger, error)
 
 // Serve serves one client over standard input and output or, with an address,
 // any number over HTTP, until ctx ends.
@@ -36,10 +40,12 @@ func Serve(ctx context.Context, src *setup.Source, log zerolog.Logger, address s
 	}
 	reload := newReloader(*src, &made, h, hangUps, log)
 	side.reload = reload
+	client := 0
 	if address == "" {
-		side.client = guardian.Client() // what it starts may not approve calls in its place
+		client = guardian.Client() // what it starts may not approve calls in its place
+		side.clients = func() []caller.Process { return []caller.Process{{PID: client}} }
 	}
-	defer src.Keep(processOf(side.client), log)()
+	defer src.Keep(processOf(client), log)()
 	side.start(h)
 	defer giveBack()()
 	if address != "" {

@@ -13,8 +13,10 @@ import (
 	"mcphub/children/spec"
 	"mcphub/hub"
 	"mcphub/internal/admin"
+	"mcphub/internal/caller"
 	"mcphub/internal/childlog"
 	"mcphub/internal/config/hubfile"
+	"mcphub/internal/guardian"
 	"mcphub/internal/rundir"
 	"mcphub/internal/setup"
 )
@@ -27,7 +29,8 @@ type sidecar struct {
 	record  func(context.Context) error // keeps the audit log
 	book    *childlog.Book              // nil: no logs are kept
 	reload  *reloader                   // set before start
-	client  int                         // process that is served over stdio; 0: none
+	clients func() []caller.Process     // that are served over stdio; nil: none
+	shared  bool                        // sessions attach to it
 	http    atomic.Pointer[admin.HTTPReport]
 	wg      sync.WaitGroup
 	cancel  context.CancelFunc
@@ -66,7 +69,7 @@ func (a *sidecar) start(h *hub.Hub) {
 	cfg := admin.Config{
 		Folders: rundir.Sockets(os.Getenv), Version: a.version, Log: a.log,
 		Status: func() hub.Status { return a.status(h) }, Loaded: func() admin.ConfigReport { return configReport(h.ConfigState(), h.Inside) }, Restart: h.Restart, HTTP: a.http.Load,
-		Approvals: h.Terminal(), Client: a.client, Reload: a.reload.Reload, Plan: a.reload.Plan,
+		Approvals: h.Terminal(), Clients: a.clients, Shared: a.shared, Alone: guardian.Alone(), Reload: a.reload.Reload, Plan: a.reload.Plan,
 	}
 	server := admin.New(cfg)
 	a.wg.Go(func() {

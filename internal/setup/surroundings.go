@@ -16,6 +16,7 @@ import (
 	"mcphub/hub"
 	"mcphub/internal/config"
 	"mcphub/internal/config/hubfile"
+	"mcphub/internal/rundir"
 )
 
 // This file reads the configuration in the surroundings of clients: for each it is what a hub
@@ -82,7 +83,7 @@ func (e *elsewhere) in(a *hub.Surroundings) (hub.Config, error) {
 	for _, kept := range []struct {
 		by     string
 		folder func(func(string) string) string
-	}{{hubfile.HomeVariable(), home}, {"XDG_CONFIG_HOME", configFolder}, {"XDG_STATE_HOME", StateFolder}} {
+	}{{hubfile.HomeVariable(), home}, {"XDG_CONFIG_HOME", configFolder}, {"XDG_STATE_HOME", rundir.State}} {
 		if kept.folder(getenv(env)) != kept.folder(getenv(lookupIn(e.made.Environ))) {
 			return hub.Config{}, fmt.Errorf("its %s is another than that of the hub, which keeps its secrets and its record there; give it the same, or a hub of its own", kept.by)
 		}

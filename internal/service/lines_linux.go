@@ -1,0 +1,57 @@
+package service
+
+import (
+	"bytes"
+	"os"
+	"sync"
+	"time"
+)
+
+const (
+	mostLines = 256                    // that wait to be written to a client's standard error
+	lastWords = 200 * time.Millisecond // for those that wait when the session ends
+)
+
+// A lineWriter is the log of one client among others: who writes to it waits for no client. Lines for which there is
+// no room are dropped.
+type lineWriter struct {
+	mu     sync.Mutex
+	lines  chan []byte
+	closed bool
+}
+
+func newLineWriter() *lineWriter { return &lineWriter{lines: make(chan []byte, mostLines)} }
+
+func (w *lineWriter) Write(b []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed {
+		return len(b), nil
+	}
+	select {
+	case w.lines <- bytes.Clone(b):
+	default: // nobody reads it
+	}
+	return len(b), nil
+}
+
+// run writes what there is to f until close, and closes f.
+func (w *lineWriter) run(f *os.File) {
+	failed := false
+	for line := range w.lines {
+		if !failed {
+			_, err := f.Write(line)
+			failed = err != nil
+		}
+	}
+	_ = f.Close()
+}
+
+// close ends run, which writes what waits for a moment longer.
+func (w *lineWriter) close(f *os.File) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.closed = true
+	_ = f.SetWriteDeadline(time.Now().Add(lastWords)) // a file or a terminal takes them at once
+	close(w.lines)
+}
