@@ -1,0 +1,322 @@
+package operation
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"mcphub/e2e/ide"
+	"mcphub/e2e/world"
+)
+
+// attached is a world whose clients share a hub, as long as they are there and a moment longer.
+type attached struct {
+	*world.World
+	config string
+	env    []string
+}
+
+// sharing makes one. The hub and its adapters bear the same mark, since the hub of all of them is nobody's.
+func sharing(t *testing.T, children obj, more ...obj) *attached {
+	t.Helper()
+	w := world.New(t)
+	a := &attached{World: w, config: w.Config(children, append([]obj{{"attach": obj{"mode": "auto", "idle": "400ms"}}}, more...)...)}
+	a.env = append(w.Env(), "XDG_RUNTIME_DIR="+world.ShortFolder(t), "XDG_MCPHUB_E2E="+w.Dir+";")
+	t.Cleanup(a.ends)
+	return a
+}
+
+// ends waits until nothing of the world runs: the hub ends by itself.
+func (a *attached) ends() {
+	mark := "HOME=" + a.Home
+	if !world.Within(world.WaitLimit, func() bool { return len(world.Marked(a.T, mark)) == 0 }) {
+		a.T.Errorf("left over: %v", world.Marked(a.T, mark))
+		for _, p := range world.Marked(a.T, mark) {
+			_ = syscall.Kill(p.PID, syscall.SIGKILL)
+		}
+	}
+}
+
+// client starts `mcphub serve` with a fake editor that has these roots.
+func (a *attached) client(root string, env ...string) *ide.Client {
+	a.T.Helper()
+	c, err := ide.Start(ide.Options{Command: world.Hub(a.T), Args: []string{"serve", "--config", a.config}, Dir: root, Env: append(slices.Clone(a.env), env...), Roots: ide.Folders(root)})
+	world.Must(a.T, err)
+	a.T.Cleanup(func() { c.Close(world.StopBound) })
+	return c
+}
+
+// ready is client, after the handshake.
+func (a *attached) ready(root string, env ...string) *ide.Client {
+	a.T.Helper()
+	c := a.client(root, env...)
+	_, err := c.Initialize(a.wait())
+	world.Must(a.T, err)
+	return c
+}
+
+func (a *attached) wait() context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), world.WaitLimit)
+	a.T.Cleanup(cancel)
+	return ctx
+}
+
+// started asks a recorder how it was started.
+func (a *attached) started(c *ide.Client, server string) (by world.Started) {
+	a.T.Helper()
+	m, err := c.Call(a.wait(), "tools/call", ide.ToolParams(server+"__whoami", "{}"))
+	world.Must(a.T, err)
+	var result struct{ StructuredContent world.Started }
+	if m.Error != nil || json.Unmarshal(m.Result, &result) != nil || result.StructuredContent.PID == 0 {
+		a.T.Fatalf("%s: %s %s", server, m.Error, m.Result)
+	}
+	return result.StructuredContent
+}
+
+// report is what `mcphub status --json` says.
+type report struct{ Hubs []hubReport }
+
+type hubReport struct {
+	PID      int
+	Shared   bool
+	Alone    string
+	Sessions []struct{ Folder, Client string }
+}
+
+func (a *attached) status() (r report) {
+	a.T.Helper()
+	cmd := exec.Command(world.Hub(a.T), "status", "--json")
+	cmd.Env = a.env
+	out, err := cmd.Output()
+	if err != nil && len(out) == 0 {
+		a.T.Fatal(err)
+	}
+	world.Must(a.T, json.Unmarshal(out, &r))
+	return r
+}
+
+// Three clients are served by one hub: each has its own roots, working folder, environment and servers with a state, and they
+// share those that may be shared.
+func TestClientsShareAHub(t *testing.T) {
+	kinds := map[string]obj{"own": {}, "some": {"share": "roots"}, "all": {"share": "all"}}
+	a := sharing(t, nil)
+	children := obj{}
+	for name, more := range kinds {
+		children[name] = a.Recorder(name)
+		for k, v := range more {
+			children[name].(obj)[k] = v
+		}
+	}
+	a.config = a.Config(children, obj{"attach": obj{"mode": "auto", "idle": "400ms"}})
+	clients := []*ide.Client{a.ready(a.Project), a.ready(a.Project), a.ready(a.Other)}
+	pids := map[string][]int{}
+	for i, c := range clients {
+		for name := range kinds {
+			by := a.started(c, name)
+			pids[name] = append(pids[name], by.PID)
+			if root := []string{a.Project, a.Project, a.Other}[i]; name != "all" && by.Cwd != root {
+				t.Errorf("client %d: %s runs in %s, want %s", i, name, by.Cwd, root)
+			}
+		}
+	}
+	same := func(name string, i, j int) bool { return pids[name][i] == pids[name][j] }
+	if same("own", 0, 1) || !same("some", 0, 1) || same("some", 0, 2) || !same("all", 0, 1) || !same("all", 0, 2) {
+		t.Errorf("%v", pids)
+	}
+	r := a.status()
+	if len(r.Hubs) != 1 || !r.Hubs[0].Shared || len(r.Hubs[0].Sessions) != len(clients) {
+		t.Errorf("%+v", r)
+	}
+	for _, c := range clients {
+		if e := c.Close(world.StopBound); e.Killed || e.Code != 0 {
+			t.Errorf("%+v %s", e, c.Stderr())
+		}
+	}
+}
+
+// parentOf is the process above another.
+func parentOf(t testing.TB, pid int) int {
+	t.Helper()
+	parent, err := strconv.Atoi(statOf(t, pid)[1])
+	world.Must(t, err)
+	return parent
+}
+
+// statOf is /proc/PID/stat from the state on.
+func statOf(t testing.TB, pid int) []string {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
+	world.Must(t, err)
+	return strings.Fields(string(b[strings.LastIndexByte(string(b), ')')+1:]))
+}
+
+// kill ends a process at once.
+func kill(t testing.TB, pid int) {
+	t.Helper()
+	world.Must(t, syscall.Kill(pid, syscall.SIGKILL))
+}
+
+// What becomes of two clients of a hub when one of its processes is killed.
+func TestKilledWhileAttached(t *testing.T) {
+	for name, c := range map[string]struct {
+		victim      func(a *attached, first *ide.Client) int
+		both        bool // both clients see the end
+		first, told string
+	}{
+		"adapter":  {victim: func(_ *attached, first *ide.Client) int { return first.PID() }},
+		"hub":      {victim: func(a *attached, _ *ide.Client) int { return a.status().Hubs[0].PID }, both: true, told: "has ended"},
+		"guardian": {victim: func(a *attached, _ *ide.Client) int { return parentOf(a.T, a.status().Hubs[0].PID) }, both: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := sharing(t, obj{})
+			a.config = a.Config(obj{"rec": a.Recorder("rec"), "deaf": a.Recorder("deaf", "-ignore-term", "-grandchild")}, obj{"attach": obj{"mode": "auto", "idle": "400ms"}})
+			first, second := a.ready(a.Project), a.ready(a.Other)
+			for _, client := range []*ide.Client{first, second} {
+				a.started(client, "rec")
+				a.started(client, "deaf")
+			}
+			kill(t, c.victim(a, first))
+			<-first.Exited()
+			if c.both {
+				<-second.Exited()
+				if !strings.Contains(second.Stderr(), c.told) {
+					t.Errorf("it is not told: %s", second.Stderr())
+				}
+			} else {
+				a.started(second, "rec")
+			}
+		})
+	}
+}
+
+// After two ends of the hub clients have hubs of their own, and say why.
+func TestAHubThatEndsTwice(t *testing.T) {
+	a := sharing(t, obj{})
+	a.config = a.Config(obj{"rec": a.Recorder("rec")}, obj{"attach": obj{"mode": "auto", "idle": "400ms"}})
+	for range 2 {
+		c := a.ready(a.Project)
+		kill(t, a.status().Hubs[0].PID)
+		<-c.Exited()
+	}
+	c := a.ready(a.Project)
+	a.started(c, "rec")
+	r := a.status()
+	if len(r.Hubs) != 1 || r.Hubs[0].Shared || !strings.Contains(r.Hubs[0].Alone, "ended 2 times") || !strings.Contains(c.Stderr(), "ended 2 times") {
+		t.Errorf("%+v\n%s", r, c.Stderr())
+	}
+}
+
+// A hub that is stopped is told within two seconds, and the client is served otherwise. It takes no stream when it goes on.
+func TestAStoppedHub(t *testing.T) {
+	a := sharing(t, obj{})
+	a.config = a.Config(obj{"rec": a.Recorder("rec")}, obj{"attach": obj{"mode": "auto", "idle": "400ms"}})
+	first := a.ready(a.Project)
+	hub := a.status().Hubs[0].PID
+	world.Must(t, syscall.Kill(hub, syscall.SIGSTOP))
+	defer func() { _ = syscall.Kill(hub, syscall.SIGCONT) }()
+	began := time.Now()
+	second := a.client(a.Project)
+	if !world.Within(world.WaitLimit, func() bool { return strings.Contains(second.Stderr(), "does not answer") }) {
+		t.Fatal(second.Stderr())
+	}
+	if took := time.Since(began); took > 4*time.Second { // 1.5 of them wanted
+		t.Errorf("it is told after %s", took)
+	}
+	_, err := second.Initialize(a.wait())
+	world.Must(t, err)
+	world.Must(t, syscall.Kill(hub, syscall.SIGCONT))
+	a.started(second, "rec")
+	a.started(first, "rec")
+}
+
+// What keeps a client from a shared hub is said on its stderr and by status, and it is served all the same.
+func TestWhoIsServedAlone(t *testing.T) {
+	for name, c := range map[string]struct {
+		by   []string // before the command line
+		want string
+	}{
+		"control":           {},
+		"nice":              {[]string{"nice", "-n", "5"}, "nice"},
+		"no new privileges": {[]string{"setpriv", "--no-new-privs"}, "NoNewPrivs"},
+		"another namespace": {[]string{"unshare", "--uts"}, "another namespace"},
+		"a low limit":       {[]string{"prlimit", "--nofile=512:512"}, "open files"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := sharing(t, obj{})
+			a.config = a.Config(obj{"rec": a.Recorder("rec")}, obj{"attach": obj{"mode": "auto", "idle": "400ms"}})
+			if name == "no new privileges" || name == "another namespace" {
+				a.ready(a.Project) // the hub that it could attach to
+			}
+			if os.Geteuid() == 0 && name == "nice" {
+				c.want = "" // root may take any nice value back
+			}
+			line := append(slices.Clone(c.by), world.Hub(t), "serve", "--config", a.config)
+			client, err := ide.Start(ide.Options{Command: line[0], Args: line[1:], Dir: a.Project, Env: a.env, Roots: ide.Folders(a.Project)})
+			world.Must(t, err)
+			t.Cleanup(func() { client.Close(world.StopBound) })
+			_, err = client.Initialize(a.wait())
+			world.Must(t, err)
+			a.started(client, "rec")
+			alone := slices.ContainsFunc(a.status().Hubs, func(h hubReport) bool {
+				return strings.Contains(h.Alone, c.want) && h.Alone != ""
+			})
+			if name == "nice" && !alone {
+				if stat := statOf(t, a.status().Hubs[0].PID); stat[16] != "0" {
+					t.Errorf("the hub has the nice value %s", stat[16])
+				}
+			}
+			if alone != (c.want != "") || c.want != "" && !strings.Contains(client.Stderr(), c.want) {
+				t.Errorf("%+v\n%s", a.status(), client.Stderr())
+			}
+		})
+	}
+}
+
+// A shared hub has nothing of the window that started it.
+func TestASharedHubIsClean(t *testing.T) {
+	a := sharing(t, obj{})
+	a.config = a.Config(obj{"rec": a.Recorder("rec")}, obj{"attach": obj{"mode": "auto", "idle": "400ms"}})
+	line := []string{"sh", "-c", "umask 077; ulimit -n 5000; exec 9<" + a.config + "; exec \"$@\"", "sh", world.Hub(t), "serve", "--config", a.config}
+	c, err := ide.Start(ide.Options{Command: line[0], Args: line[1:], Dir: a.Project, Env: append(slices.Clone(a.env), "CANARY=of the window", "LD_LIBRARY_PATH=/canary"), Roots: ide.Folders(a.Project)})
+	world.Must(t, err)
+	t.Cleanup(func() { c.Close(world.StopBound) })
+	_, err = c.Initialize(a.wait())
+	world.Must(t, err)
+	hub := a.status().Hubs[0].PID
+	read := func(name string) string {
+		b, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(hub), name))
+		world.Must(t, err)
+		return string(b)
+	}
+	if env := read("environ"); strings.Contains(env, "canary") || strings.Contains(env, "CANARY") || !strings.Contains(env, "HOME="+a.Home) {
+		t.Errorf("environment: %q", env)
+	}
+	if dir, err := os.Readlink(filepath.Join("/proc", strconv.Itoa(hub), "cwd")); err != nil || dir != "/" {
+		t.Errorf("it works in %s %v", dir, err)
+	}
+	if !strings.Contains(read("status"), "\nUmask:\t0022\n") {
+		t.Errorf("umask: %s", read("status"))
+	}
+	if stat := statOf(t, hub); stat[4] != "0" {
+		t.Errorf("it has a terminal: %v", stat)
+	}
+	files, err := filepath.Glob(filepath.Join("/proc", strconv.Itoa(hub), "fd", "*"))
+	world.Must(t, err)
+	for _, f := range files {
+		if to, _ := os.Readlink(f); to == a.config {
+			t.Errorf("%s is open", to)
+		}
+	}
+	by := a.started(c, "rec")
+	if by.Cwd != a.Project {
+		t.Errorf("the server of the session works in %s", by.Cwd)
+	}
+}
