@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"mcphub/children/confinement"
 	"mcphub/children/launch"
 	"mcphub/children/sandbox"
 	"mcphub/internal/removal"
@@ -52,7 +53,7 @@ func (c *child) makePrivate() (remove func()) {
 	if !c.spec.Sandbox.Confines() || c.spec.URL != "" {
 		return func() {}
 	}
-	temp, err := launch.PrivateTemp()
+	temp, err := confinement.PrivateTemp()
 	if err != nil {
 		c.log.Warn().Err(err).Msg("a confined child has no temporary folder")
 	}
@@ -83,7 +84,7 @@ func (c *child) keptFolder() string {
 		c.log.Warn().Err(err).Msg("a confined child has no folder to keep things in")
 		return ""
 	}
-	return launch.RealPath(dir)
+	return confinement.RealPath(dir)
 }
 
 // tellClosed says what names open no more to a child: once of all of which it is true.
@@ -143,7 +144,7 @@ func (t *seenTexts) first(text string) bool {
 // newRules reports that the kernel is to hold a run otherwise than it does. What can
 // be planned no more is not what runs. beyond: the run stays, although it may open
 // less than it should, because its entry says so.
-func (c *child) newRules(barred bool, was *launch.Confinement, next launch.Launch, err error) (replace, beyond bool) {
+func (c *child) newRules(barred bool, was *confinement.Confinement, next launch.Launch, err error) (replace, beyond bool) {
 	switch {
 	case barred:
 		return true, false

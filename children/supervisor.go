@@ -12,6 +12,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"mcphub/children/confinement"
 	"mcphub/children/health"
 	"mcphub/children/launch"
 	"mcphub/children/limits"
@@ -234,7 +235,7 @@ func (s *Supervisor) planWith(c *child, w want) (cwd string, served []string, ok
 // machineFor is what a start of c would be planned with, but for the name of the
 // folder of its own.
 func (s *Supervisor) machineFor(c *child) launch.Machine {
-	m := c.around().For(c.spec.Program(), zerolog.Nop()).WithOwn(filepath.Join(launch.RealPath(os.TempDir()), ownFolder))
+	m := c.around().For(c.spec.Program(), zerolog.Nop()).WithOwn(filepath.Join(confinement.RealPath(os.TempDir()), ownFolder))
 	return c.installedOn(m)
 }
 

@@ -4,14 +4,16 @@ import (
 	"strings"
 	"testing"
 
+	"mcphub/children/confinement"
 	"mcphub/children/program"
 )
 
 // What cmd.exe would read once more reaches no batch file (the class of
 // CVE-2024-24576): the rule is pure, so it is held on every system.
 func TestBatchFilesGetNothingThatCmdReads(t *testing.T) {
-	h := fakeHost([]string{`/r`, `/x&calc`}, "/bin/npx.CMD", "/bin/kid.EXE", "/bin/odd.bat. ", "/bin/cmd.EXE")
-	h.goos = "windows"
+	o := fakeOptions([]string{`/r`, `/x&calc`}, "/bin/npx.CMD", "/bin/kid.EXE", "/bin/odd.bat. ", "/bin/cmd.EXE")
+	o.System = "windows"
+	h := on(o)
 	for _, c := range []struct {
 		name, command, arg, root, err string
 	}{
@@ -43,10 +45,10 @@ func TestBatchFilesGetNothingThatCmdReads(t *testing.T) {
 		if c.err == "" && err != nil || c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err) || !strings.Contains(err.Error(), "cmd.exe")) {
 			t.Errorf("%s: %v", c.name, err)
 		}
-		other := h
-		other.goos = "linux" // control: nobody reads them there
-		other.isProg = func(string) bool { return true }
-		if _, err := Plan(spec, rootsAt(c.root), other); err != nil {
+		other := o
+		other.System = "linux" // control: nobody reads them there
+		other.Disk = &confinement.Disk{Real: o.Disk.Real, IsDir: o.Disk.IsDir, IsProgram: func(string) bool { return true }}
+		if _, err := Plan(spec, rootsAt(c.root), on(other)); err != nil {
 			t.Errorf("%s, elsewhere: %v", c.name, err)
 		}
 	}

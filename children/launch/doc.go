@@ -4,9 +4,8 @@
 //
 // [Plan] returns a [Launch], a value; equal Launches start the same thing. It starts
 // nothing itself. All it writes is the empty folder in which launchers such as npx
-// start, and a script beside it, made when one first needs them ([Machine.For]). All hubs of a user
-// remember in one file where names have led (memory.go): what leads elsewhere now opens
-// nothing until a person has answered (internal/consent).
+// start, and a script beside it, made when one first needs them ([Machine.For]). What the
+// kernel opens to the child is decided by children/confinement.
 //
 // The package passes no variable of the hub's environment on that is not listed. It
 // takes no program out of a working directory that may be somebody else's clone, nor

@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,7 +14,7 @@ import (
 // Fetches tells what is to be installed before the program starts here, because the
 // kernel confines it: of others the launcher does what it does.
 func (h Machine) Fetches(prog program.Program) (program.Package, bool) {
-	if !prog.Sandbox.Confines() || prog.Unheld(h.kernel()) != "" || h.boundary.Open != "" && prog.Sandbox.Default {
+	if !h.Confines(prog) {
 		return program.Package{}, false
 	}
 	return prog.Package()
@@ -34,7 +35,7 @@ func (h Machine) WithFresh(dir string) Machine {
 
 // Has reports whether programs that start here find one of this name.
 func (h Machine) Has(name string) bool {
-	_, err := findProgram(program.Program{Command: name}, program.Inherited(h.environ, nil, h.goos), "", h)
+	_, err := findProgram(program.Program{Command: name}, h.Inherited(nil), "", h)
 	return err == nil
 }
 
@@ -78,7 +79,7 @@ func PlanInstall(prog program.Program, p *program.Package, in Install, roots []g
 	m := program.Program{Command: p.Command, Args: in.Args, Env: map[string]string{}, Cwd: in.Fresh, Rewrite: program.RewriteNever}
 	m.Sandbox = sandbox.Settings{Mode: prog.Sandbox.Mode, Network: sandbox.Network{On: true}}
 	for _, path := range prog.Sandbox.Read {
-		if isManagerFile(path) && isFile(path) {
+		if fi, err := os.Stat(path); err == nil && fi.Mode().IsRegular() && isManagerFile(path) {
 			m.Sandbox.Read = append(m.Sandbox.Read, path)
 		}
 	}
@@ -97,8 +98,7 @@ func PlanInstall(prog program.Program, p *program.Package, in Install, roots []g
 			m.Inherit = append(m.Inherit, name)
 		}
 	}
-	h.boundary = sandbox.Boundary{Withheld: in.Within.Withheld}
-	h = h.WithInstalled(nil).WithPrivate(in.Temp, in.Cache).WithFresh(in.Fresh)
+	h = h.Within(sandbox.Boundary{Withheld: in.Within.Withheld}).WithInstalled(nil).WithPrivate(in.Temp, in.Cache).WithFresh(in.Fresh)
 	l, err := Plan(m, roots, h)
 	l.RootsFile = nil
 	l.Env = slices.DeleteFunc(l.Env, func(kv string) bool {

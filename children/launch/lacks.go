@@ -22,7 +22,7 @@ type Lack struct {
 // starts nothing. What only the roots of a session tell is left out.
 func (h Machine) Lacks(prog program.Program) []Lack {
 	var out []Lack
-	if prog.Cwd != "" && !program.NamesRoots(prog.Cwd) && !h.isDir(prog.Cwd) {
+	if prog.Cwd != "" && !program.NamesRoots(prog.Cwd) && !h.IsDir(prog.Cwd) {
 		out = append(out, Lack{Key: []string{"cwd"}, Text: "there is no folder " + prog.Cwd, Hint: "correct the path, or make it", Run: []string{"mkdir", "-p", prog.Cwd}})
 	}
 	if file, err := envFile(prog, nil, h); err != nil && !isMissingRoot(err) {

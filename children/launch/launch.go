@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"mcphub/children/confinement"
 	"mcphub/children/program"
 	"mcphub/children/sandbox"
 	"mcphub/internal/reference"
@@ -37,7 +38,7 @@ type Launch struct {
 	// stderr tells. It is called by any goroutine and must not block.
 	Refused func(f sandbox.Refusal)
 
-	Sandbox *Confinement // how the kernel holds it; nil: not at all
+	Sandbox *confinement.Confinement // how the kernel holds it; nil: not at all
 
 	// Record, where set, notes what the child uses beyond Sandbox, which does not hold it
 	// then.
@@ -62,7 +63,7 @@ func (l Launch) SamePlace(o Launch) bool {
 // Plan computes how a child starts with these roots. Its error says what the
 // operator or the person at the client can do.
 func Plan(prog program.Program, roots []guard.Root, h Machine) (Launch, error) {
-	h = h.atOnce()
+	h.Host = h.AtOnce()
 	dirs := rootsmgr.Directories(roots)
 	if prog.TakesDirectories() {
 		roots = dirs
@@ -101,7 +102,7 @@ func Plan(prog program.Program, roots []guard.Root, h Machine) (Launch, error) {
 	case precautions.Neutral:
 		l.Dir, l.CwdRoot = h.scratch, ""
 	}
-	if _, set := prog.Env["PYTHONSAFEPATH"]; precautions.SafePath && !set && !h.ownModules(prog) && !h.ownScripts(prog) {
+	if _, set := prog.Env["PYTHONSAFEPATH"]; precautions.SafePath && !set && !h.PythonLoads(prog) {
 		env.Set("PYTHONSAFEPATH", "1")
 	}
 	skipped, err := trimSearch(prog, env, roots, h)
@@ -114,7 +115,7 @@ func Plan(prog program.Program, roots []guard.Root, h Machine) (Launch, error) {
 	}
 	l.Command, err = findProgram(prog, env, l.Dir, h)
 	if err == nil {
-		l.Sandbox, err = confine(prog, env, &l, h)
+		l.Sandbox, err = h.Confine(h.child(prog, env, l))
 	}
 	if l.Env = env.List(); err != nil {
 		for _, dir := range skipped {
@@ -124,18 +125,26 @@ func Plan(prog program.Program, roots []guard.Root, h Machine) (Launch, error) {
 		}
 		return l, err
 	}
-	if h.goos == "windows" {
+	if h.System() == "windows" {
 		err = checkBatch(prog, l, roots)
 	}
 	return l, err
 }
 
+// child is what Confine is told of the Launch. It shares the environment, which Confine adds to.
+func (h Machine) child(prog program.Program, env *program.Environment, l Launch) confinement.Child {
+	return confinement.Child{
+		Program: prog, Env: env, Command: l.Command, Args: l.Args, Dir: l.Dir, Enter: l.Enter,
+		Scratch: h.scratch, Shell: h.shell, Temp: h.temp, Cache: h.cache, Fresh: h.fresh, Installed: h.installed, Package: h.fetched,
+	}
+}
+
 // childEnv builds the environment: what is passed on, the child's own, the
 // roots. A variable that names a root where none is known stays unset.
 func childEnv(prog program.Program, roots []guard.Root, h Machine) (*program.Environment, []byte, error) {
-	env := program.Inherited(h.environ, prog.Inherit, h.goos)
+	env := h.Inherited(prog.Inherit)
 	sep := ":"
-	if h.goos == "windows" {
+	if h.System() == "windows" {
 		sep = ";"
 	}
 	x := program.Expander{Roots: rootsmgr.Directories(roots), Separator: sep}
@@ -169,7 +178,7 @@ func workingDir(prog program.Program, roots []guard.Root, h Machine) (dir, root 
 		if !filepath.IsAbs(dir) {
 			return "", "", fmt.Errorf("cwd: %q is not an absolute path", dir)
 		}
-		if !h.isDir(dir) {
+		if !h.IsDir(dir) {
 			return "", "", fmt.Errorf("cwd: %s is not a directory that can be entered", dir)
 		}
 		if program.NamesRoots(prog.Cwd) {
@@ -178,7 +187,7 @@ func workingDir(prog program.Program, roots []guard.Root, h Machine) (dir, root 
 		return dir, root, nil
 	}
 	for _, r := range roots {
-		if h.isDir(r.Path) {
+		if h.IsDir(r.Path) {
 			return r.Path, r.Path, nil
 		}
 	}
@@ -188,11 +197,11 @@ func workingDir(prog program.Program, roots []guard.Root, h Machine) (dir, root 
 		}
 		return h.own, "", nil
 	}
-	if h.dir != "" && !isTop(h.dir) && h.isDir(h.dir) {
+	if h.dir != "" && h.dir != filepath.Dir(h.dir) && h.IsDir(h.dir) {
 		return h.dir, "", nil
 	}
-	if h.home != "" && h.isDir(h.home) {
-		return h.home, "", nil
+	if h.Home() != "" && h.IsDir(h.Home()) {
+		return h.Home(), "", nil
 	}
 	return "", "", errors.New("no working directory: neither a root nor the home folder exists; set \"cwd\"")
 }
@@ -203,9 +212,6 @@ func firstPath(roots []guard.Root) string {
 	}
 	return roots[0].Path
 }
-
-// isTop reports whether dir is a file system's top.
-func isTop(dir string) bool { return filepath.Dir(dir) == dir }
 
 // trimSearch takes out of PATH what a hostile clone could fill: entries that mean
 // the working directory, and folders that lie inside a root, which it returns. The
@@ -252,7 +258,7 @@ type projects struct {
 
 func (h Machine) projects(roots []guard.Root) projects {
 	p := projects{h, make(map[string]bool, len(roots))}
-	home := p.fold(h.home)
+	home := p.fold(h.Home())
 	for _, r := range roots {
 		if path := p.fold(r.Path); !sandbox.Holds(path, home) {
 			p.roots[path] = true
@@ -262,7 +268,7 @@ func (h Machine) projects(roots []guard.Root) projects {
 }
 
 func (p projects) fold(path string) string {
-	if p.h.goos == "windows" || p.h.goos == "darwin" {
+	if p.h.System() == "windows" || p.h.System() == "darwin" {
 		path = strings.ToLower(path)
 	}
 	return filepath.Clean(path)
@@ -271,7 +277,7 @@ func (p projects) fold(path string) string {
 // hold reports whether a directory is one of them or lies inside one, as it is written or
 // where its links lead.
 func (p projects) hold(dir string) bool {
-	for _, at := range []string{p.fold(dir), p.fold(p.h.real(dir))} {
+	for _, at := range []string{p.fold(dir), p.fold(p.h.Real(dir))} {
 		for !p.roots[at] && at != filepath.Dir(at) {
 			at = filepath.Dir(at)
 		}
@@ -337,7 +343,7 @@ func noProgram(path string, h Machine) error {
 	e := &NotProgramError{Path: path, Hint: "make it one", Run: []string{"chmod", "+x", path}}
 	if _, err := os.Stat(path); err != nil {
 		e.Hint, e.Run = "nothing is there: correct the path, or write the name alone to have it looked up in PATH", nil
-	} else if h.isDir(path) {
+	} else if h.IsDir(path) {
 		e.Hint, e.Run = "it is a folder: name the program in it", nil
 	}
 	return e
@@ -346,13 +352,13 @@ func noProgram(path string, h Machine) error {
 // withExtensions returns path, or on Windows path with an ending of PATHEXT,
 // if that is a program; "" if there is none.
 func withExtensions(path string, env *program.Environment, h Machine) string {
-	if h.goos != "windows" {
-		if h.isProg(path) {
+	if h.System() != "windows" {
+		if h.IsProgram(path) {
 			return path
 		}
 		return ""
 	}
-	if filepath.Ext(path) != "" && h.isProg(path) {
+	if filepath.Ext(path) != "" && h.IsProgram(path) {
 		return path
 	}
 	exts, ok := env.Get("PATHEXT")
@@ -360,7 +366,7 @@ func withExtensions(path string, env *program.Environment, h Machine) string {
 		exts = ".COM;.EXE;.BAT;.CMD"
 	}
 	for _, ext := range strings.Split(exts, ";") {
-		if ext != "" && h.isProg(path+ext) {
+		if ext != "" && h.IsProgram(path+ext) {
 			return path + ext
 		}
 	}

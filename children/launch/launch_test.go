@@ -7,17 +7,26 @@ import (
 	"strings"
 	"testing"
 
+	"mcphub/children/confinement"
 	"mcphub/children/program"
 	"mcphub/rootsmgr/guard"
 )
 
 // fakeHost is a machine with the given directories and programs in /bin.
-func fakeHost(dirs []string, programs ...string) Machine {
-	return Machine{
-		environ: []string{"PATH=/bin:.:rel", "HOME=/home/u"}, home: "/home/u", dir: "/work", goos: "linux", scratch: "/cache/launch", shell: "/cache/npm-shell",
-		real:   func(p string) string { return p },
-		isDir:  func(p string) bool { return slices.Contains(dirs, p) },
-		isProg: func(p string) bool { return slices.Contains(programs, p) },
+func fakeHost(dirs []string, programs ...string) Machine { return on(fakeOptions(dirs, programs...)) }
+
+func on(o confinement.Options) Machine {
+	return Machine{Host: confinement.New(o), dir: "/work", scratch: "/cache/launch", shell: "/cache/npm-shell"}
+}
+
+func fakeOptions(dirs []string, programs ...string) confinement.Options {
+	return confinement.Options{
+		Environ: []string{"PATH=/bin:.:rel", "HOME=/home/u"}, Home: "/home/u", System: "linux",
+		Disk: &confinement.Disk{
+			Real:      func(p string) string { return p },
+			IsDir:     func(p string) bool { return slices.Contains(dirs, p) },
+			IsProgram: func(p string) bool { return slices.Contains(programs, p) },
+		},
 	}
 }
 
@@ -121,9 +130,10 @@ func TestPlan(t *testing.T) {
 
 // Folders of PATH inside a root are skipped, by the hub and by what it starts.
 func TestPathInsideARootIsSkipped(t *testing.T) {
-	h := fakeHost([]string{"/home/u/p", "/home/u", "/home", "/"}, "/bin/kid", "/home/u/p/bin/kid", "/home/u/p/bin/own", "/opt/link/own2", "/home/u/pine/bin/near")
-	h.environ = []string{"PATH=/home/u/p/bin:/home/u/p:/opt/link:/bin:/home/u/pine/bin", "HOME=/home/u"}
-	h.real = func(p string) string { return strings.Replace(p, "/opt/link", "/home/u/p/x", 1) }
+	o := fakeOptions([]string{"/home/u/p", "/home/u", "/home", "/"}, "/bin/kid", "/home/u/p/bin/kid", "/home/u/p/bin/own", "/opt/link/own2", "/home/u/pine/bin/near")
+	o.Environ = []string{"PATH=/home/u/p/bin:/home/u/p:/opt/link:/bin:/home/u/pine/bin", "HOME=/home/u"}
+	o.Disk.Real = func(p string) string { return strings.Replace(p, "/opt/link", "/home/u/p/x", 1) }
+	h := on(o)
 	roots := rootsAt("/home/u/p")
 	for _, c := range []struct {
 		command     string
@@ -156,7 +166,8 @@ func TestPathInsideARootIsSkipped(t *testing.T) {
 	if _, err := Plan(program.Program{Command: "none"}, roots, h); err == nil || strings.Contains(err.Error(), "/bin") {
 		t.Errorf("an error prints PATH: %v", err)
 	}
-	h.environ = []string{"PATH=/home/u/p/bin:.:"}
+	o.Environ = []string{"PATH=/home/u/p/bin:.:"}
+	h = on(o)
 	if l, err := Plan(program.Program{Command: "/bin/kid"}, roots, h); err != nil {
 		t.Error(err)
 	} else if v, ok := envOf(l, "PATH"); ok {

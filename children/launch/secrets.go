@@ -40,11 +40,11 @@ func envFile(prog program.Program, roots []guard.Root, h Machine) (string, error
 		return file, nil
 	}
 	projects := h.projects(roots)
-	for _, path := range h.looks.Hops(file) {
+	for _, path := range h.Hops(file) {
 		switch {
 		case projects.hold(path):
 			return "", errInRoot
-		case h.planted(path):
+		case h.Planted(path):
 			return "", fmt.Errorf("envFile: %q lies where a server may write, and the variables of the file decide what this one runs; name a file elsewhere, or allow it with \"local\": true", path)
 		}
 	}
@@ -85,7 +85,7 @@ func (h Machine) withEnvFile(prog program.Program, l Launch, text string, roots 
 	if err != nil {
 		return l, err
 	}
-	env := program.NewEnvironment(h.goos)
+	env := program.NewEnvironment(h.System())
 	for _, kv := range l.Env {
 		name, value, _ := strings.Cut(kv, "=")
 		env.Set(name, value)

@@ -60,8 +60,9 @@ func TestSecretsAreReplacedInMarksAlone(t *testing.T) {
 }
 
 func TestEnvFile(t *testing.T) {
-	h := fakeHost([]string{"/r"}, "/bin/kid")
-	h.environ = append(h.environ, "LANG=C", "TZ=UTC")
+	o := fakeOptions([]string{"/r"}, "/bin/kid")
+	o.Environ = append(o.Environ, "LANG=C", "TZ=UTC")
+	h := on(o)
 	base := program.Program{Command: "kid", Env: map[string]string{"OWN": "entry"}, EnvFile: "/etc/kid.env"}
 	const text = "\ufeff# comment\nOWN=file\nLANG=file\nexport A=b c\nQ='x y'\nMCP_ROOTS_COUNT=9\nMCPHUB_WORKDIR=/x\n"
 	run := func(prog program.Program, text string) (Launch, error) {
@@ -112,8 +113,9 @@ func TestEnvFile(t *testing.T) {
 // The value of a secret is not known when the command line of a batch file is looked
 // at, so there is none in it.
 func TestBatchFilesGetNoSecret(t *testing.T) {
-	h := fakeHost([]string{"/r"}, "/bin/npx.CMD", "/bin/kid.EXE", "/bin/cmd.EXE")
-	h.goos = "windows"
+	o := fakeOptions([]string{"/r"}, "/bin/npx.CMD", "/bin/kid.EXE", "/bin/cmd.EXE")
+	o.System = "windows"
+	h := on(o)
 	for command, refused := range map[string]bool{"npx": true, "cmd": true, "kid": false} {
 		_, err := Plan(program.Program{Command: command, Args: []string{"--key=" + mark("keyring", "X")}}, rootsAt("/r"), h)
 		if refused && (err == nil || !strings.Contains(reference.Show(err.Error()), `"--key=${keyring:X}": cmd.exe`)) || !refused && err != nil {

@@ -19,6 +19,7 @@ import (
 	"github.com/gofrs/flock"
 	"github.com/rs/zerolog"
 
+	"mcphub/children/confinement"
 	"mcphub/children/launch"
 	"mcphub/children/process"
 	"mcphub/children/program"
@@ -142,7 +143,7 @@ func (s *Store) place(r *Request) (place, error) {
 	if err := os.MkdirAll(at.copies(), 0o700); err != nil {
 		return "", err
 	}
-	return place(launch.RealPath(string(at))), nil
+	return place(confinement.RealPath(string(at))), nil
 }
 
 // Open gives the copy that runs, and installs one where there is none.
@@ -318,7 +319,7 @@ func (s *Store) fill(ctx context.Context, at place, r *Request) (rec *record, er
 			_ = removal.All(dir)
 		}
 	}()
-	temp, err := launch.PrivateTemp()
+	temp, err := confinement.PrivateTemp()
 	if err != nil {
 		return nil, err
 	}

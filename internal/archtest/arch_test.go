@@ -60,7 +60,8 @@ var allowed = map[string][]string{
 	"children/offers":         {"children/link", "internal/atomicfile", "internal/jsonrpc"},
 	"children/entry":          {"internal/reference"},
 	"children/program":        {"children/entry", "children/sandbox", "internal/reference", "rootsmgr/guard"},
-	"children/launch":         {"children/hints", "children/entry", "internal/atomicfile", "internal/consent", "internal/reference", "rootsmgr", "rootsmgr/guard", "children/sandbox", "children/program"},
+	"children/confinement":    {"children/hints", "children/entry", "internal/consent", "internal/reference", "children/sandbox", "children/program"},
+	"children/launch":         {"children/confinement", "children/hints", "internal/atomicfile", "internal/reference", "rootsmgr", "rootsmgr/guard", "children/sandbox", "children/program"},
 	"children/process":        {"children/launch", "children/link", "internal/jsonrpc", "internal/printable", "internal/proctree", "children/sandbox", "internal/worker"},
 	"children/modernlink":     {"children/link", "children/offers", "internal/jsonrpc", "internal/printable"},
 	"children/negotiation":    {"children/link", "children/modernlink", "children/offers", "internal/jsonrpc"},
@@ -69,7 +70,7 @@ var allowed = map[string][]string{
 	"children/servedroots":    {"children/link", "internal/jsonrpc", "rootsmgr/guard", "internal/worker", "children/program"},
 	"children/spec":           {"children/launch", "children/offers", "children/remote", "internal/jsonrpc", "rootsmgr/guard", "children/sandbox", "children/program"},
 	"children/run":            {"children/hints", "children/negotiation", "children/health", "children/launch", "children/link", "children/modernlink", "children/offers", "children/servedroots", "children/spec", "internal/jsonrpc", "internal/jsonrpc/lines", "internal/worker"},
-	"children":                {"children/hints", "children/negotiation", "children/health", "children/launch", "children/limits", "children/link", "children/offers", "children/process", "children/remote", "children/run", "children/servedroots", "children/spec", "internal/jsonrpc", "internal/jsonrpc/lines", "internal/reference", "internal/removal", "rootsmgr/guard", "children/sandbox", "children/packages", "internal/worker", "children/program"},
+	"children":                {"children/hints", "children/negotiation", "children/health", "children/launch", "children/limits", "children/link", "children/offers", "children/process", "children/remote", "children/run", "children/servedroots", "children/spec", "internal/jsonrpc", "internal/jsonrpc/lines", "internal/reference", "internal/removal", "rootsmgr/guard", "children/sandbox", "children/packages", "internal/worker", "children/program", "children/confinement"},
 	"hub":                     {"internal/caller", "children/hints", "hub/call", "hub/handshake", "hub/configuration", "hub/offering", "validate", "validate/policy", "children", "children/link", "children/offers", "children/run", "children/spec", "rootsmgr", "rootsmgr/guard", "rootsmgr/platform", "internal/jsonrpc", "internal/printable", "internal/mirror", "internal/seal", "internal/audit", "internal/redact", "hub/approval", "hub/assignment", "hub/inflight", "hub/subscribe", "hub/tasks", "hub/httpfront", "hub/catalog", "hub/record", "hub/declaration", "hub/modern", "children/sandbox", "hub/failure", "hub/httpfront/admission", "hub/outbox"},
 	"internal/admin":          {"hub", "internal/caller", "hub/approval", "internal/rundir"},
 	"internal/attach":         {"internal/config/hubfile", "internal/rundir"},
@@ -114,7 +115,7 @@ var allowed = map[string][]string{
 	"children/sandbox":        {},
 	"children/hints":          {"children/sandbox", "internal/printable"},
 	"children/learn":          {"children/sandbox"},
-	"children/packages":       {"internal/atomicfile", "internal/removal", "children/launch", "children/program", "children/process", "children/sandbox", "rootsmgr/guard"},
+	"children/packages":       {"children/confinement", "internal/atomicfile", "internal/removal", "children/launch", "children/program", "children/process", "children/sandbox", "rootsmgr/guard"},
 }
 
 // everywhere may be imported by every package: these import none, and stand beside those of the standard library.

@@ -1,4 +1,4 @@
-package launch
+package confinement
 
 import (
 	"io"
@@ -19,10 +19,10 @@ const mostLinked = 64
 
 // beyond are the parts that the packages of a file lead to. Where servers write they lead
 // nowhere.
-func (h Machine) beyond(file string) (parts []part) {
+func (h Host) beyond(file string) (parts []part) {
 	for _, hop := range h.looks.Hops(file) {
 		top := hop
-		if !h.isDir(hop) {
+		if !h.IsDir(hop) {
 			top = h.topOf(hop)
 		}
 		if top == "" || allFixed([]string{top}) || h.boundary.Writable(top) {
@@ -39,7 +39,7 @@ func (h Machine) beyond(file string) (parts []part) {
 			continue
 		}
 		for at := filepath.Dir(top); h.narrow(at); at = filepath.Dir(at) {
-			if dir := filepath.Join(at, modules); h.isDir(dir) && isFile(filepath.Join(at, "package.json")) && !h.boundary.Writable(at) {
+			if dir := filepath.Join(at, modules); h.IsDir(dir) && isFile(filepath.Join(at, "package.json")) && !h.boundary.Writable(at) {
 				parts = append(parts, part{file: dir, name: "workspace " + dir})
 				break
 			}
@@ -51,7 +51,7 @@ func (h Machine) beyond(file string) (parts []part) {
 const modules = "node_modules"
 
 // modulesOf are the modules in a folder that are links.
-func (h Machine) modulesOf(dir string) (parts []part) {
+func (h Host) modulesOf(dir string) (parts []part) {
 	list, err := os.ReadDir(dir)
 	if err != nil {
 		return nil
@@ -60,7 +60,7 @@ func (h Machine) modulesOf(dir string) (parts []part) {
 		path := filepath.Join(dir, e.Name())
 		switch {
 		case e.Type()&fs.ModeSymlink != 0:
-			if real := h.real(path); real != path && !sandbox.Holds(dir, real) && h.isDir(real) {
+			if real := h.Real(path); real != path && !sandbox.Holds(dir, real) && h.IsDir(real) {
 				parts = append(parts, part{file: path, name: "module " + path})
 			}
 		case e.IsDir() && strings.HasPrefix(e.Name(), "@"):
@@ -75,7 +75,7 @@ func (h Machine) modulesOf(dir string) (parts []part) {
 
 // environmentOf is what a virtual environment of Python is made of: the installation that
 // its settings name, and folders of packages that were installed to be edited.
-func (h Machine) environmentOf(top string) (parts []part) {
+func (h Host) environmentOf(top string) (parts []part) {
 	text := textOf(filepath.Join(top, "pyvenv.cfg"))
 	for line := range strings.Lines(text) {
 		key, value, _ := strings.Cut(line, "=")
@@ -83,7 +83,7 @@ func (h Machine) environmentOf(top string) (parts []part) {
 			continue
 		}
 		for _, name := range []string{"python3", "python"} {
-			if file := filepath.Join(value, name); h.isProg(file) {
+			if file := filepath.Join(value, name); h.IsProgram(file) {
 				parts = append(parts, part{file: file, name: "pyvenv.cfg of " + top})
 				break
 			}
@@ -95,7 +95,7 @@ func (h Machine) environmentOf(top string) (parts []part) {
 	found, _ := filepath.Glob(filepath.Join(globbed(top), "lib", "python*", "site-packages", "*.pth"))
 	for _, file := range found {
 		for line := range strings.Lines(textOf(file)) {
-			if dir := strings.TrimSpace(line); filepath.IsAbs(dir) && h.isDir(dir) {
+			if dir := strings.TrimSpace(line); filepath.IsAbs(dir) && h.IsDir(dir) {
 				parts = append(parts, part{file: filepath.Clean(dir), name: "packages of " + file})
 			}
 		}

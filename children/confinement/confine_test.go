@@ -1,4 +1,4 @@
-package launch
+package confinement_test
 
 import (
 	"errors"
@@ -9,18 +9,24 @@ import (
 	"strings"
 	"testing"
 
+	"mcphub/children/confinement"
+	"mcphub/children/launch"
 	"mcphub/children/program"
 	"mcphub/children/sandbox"
+	"mcphub/rootsmgr/guard"
 )
+
+// wholeKernel can hold all of a profile.
+var wholeKernel = sandbox.Kernel{ABI: 7, Filters: true, Drops: true}
 
 // confinedMachine is a machine with a home folder and programs in it, and all of a
 // kernel.
-func confinedMachine(t testing.TB) (h Machine, home string) {
+func confinedMachine(t testing.TB) (h launch.Machine, home string) {
 	t.Helper()
 	if runtime.GOOS == "windows" {
 		t.Skip("nothing is confined on Windows")
 	}
-	top := RealPath(t.TempDir())
+	top := confinement.RealPath(t.TempDir())
 	home = filepath.Join(top, "home", "u")
 	for path, text := range map[string]string{
 		".nvm/versions/node/v20/bin/node":               "",
@@ -62,8 +68,8 @@ func confinedMachine(t testing.TB) (h Machine, home string) {
 	}
 	t.Setenv("TMPDIR", filepath.Join(top, "tmp"))
 	path := strings.Join([]string{filepath.Join(home, ".nvm/versions/node/v20/bin"), filepath.Join(home, ".local/bin"), filepath.Join(home, ".npm-global/bin"), "/usr/bin", "/bin"}, ":")
-	h = NewMachine([]string{"HOME=" + home, "PATH=" + path, "XDG_CACHE_HOME=" + filepath.Join(home, ".cache")}, home, "/")
-	h.kernel = func() sandbox.Kernel { return sandbox.Kernel{ABI: 7, Filters: true, Drops: true} }
+	h = launch.NewMachine([]string{"HOME=" + home, "PATH=" + path, "XDG_CACHE_HOME=" + filepath.Join(home, ".cache")}, home, "/")
+	h.Host = h.WithKernel(wholeKernel)
 	return h, home
 }
 
@@ -77,13 +83,24 @@ func BenchmarkPlanConfined(b *testing.B) {
 		}
 		path += ":" + filepath.Join(home, dir)
 	}
-	h.environ = []string{"HOME=" + home, path}
+	h.Host = h.WithEnviron("HOME="+home, path)
 	prog := confinedProgram(filepath.Join(home, ".local/bin/uvx"), "x")
 	for b.Loop() {
-		if _, err := Plan(prog, nil, h); err != nil {
+		if _, err := launch.Plan(prog, nil, h); err != nil {
 			b.Fatal(err)
 		}
 	}
+}
+
+func rootsAt(path string) []guard.Root { return []guard.Root{{URI: "file://" + path, Path: path}} }
+
+func envOf(l launch.Launch, name string) (string, bool) {
+	for _, kv := range l.Env {
+		if v, ok := strings.CutPrefix(kv, name+"="); ok {
+			return v, true
+		}
+	}
+	return "", false
 }
 
 func confinedProgram(command string, args ...string) program.Program {
@@ -138,7 +155,7 @@ func TestInstallations(t *testing.T) {
 			[]string{".gitconfig", ".ssh/config"}, []string{".ssh/id_ed25519", ".ssh"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			l, err := Plan(tc.prog, nil, h)
+			l, err := launch.Plan(tc.prog, nil, h)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -181,12 +198,12 @@ func TestAPlantedLinkOpensNothing(t *testing.T) {
 	secrets := []string{filepath.Join(home, "elsewhere/node_modules/evil/also"), filepath.Join(home, "work/app/secret")}
 	written := prog
 	written.Sandbox.Write = []string{root}
-	for name, m := range map[string]Machine{"free": h, "in a root": bounded, "where it may write": h} {
+	for name, m := range map[string]launch.Machine{"free": h, "in a root": bounded, "where it may write": h} {
 		prog := prog
 		if name == "where it may write" {
 			prog = written
 		}
-		l, err := Plan(prog, nil, m)
+		l, err := launch.Plan(prog, nil, m)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -213,8 +230,8 @@ func TestAPlantedScriptOpensNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	bounded := h.Within(sandbox.Boundary{Areas: []sandbox.Rule{{Path: filepath.Join(home, "work/server"), Access: sandbox.Read | sandbox.Write}}})
-	for name, m := range map[string]Machine{"free": h, "in a root": bounded} {
-		l, err := Plan(confinedProgram(script), nil, m)
+	for name, m := range map[string]launch.Machine{"free": h, "in a root": bounded} {
+		l, err := launch.Plan(confinedProgram(script), nil, m)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -253,28 +270,28 @@ func TestWhatTheKernelLacks(t *testing.T) {
 		state    sandbox.State
 		runs     bool // confined, under auto
 	}{
-		"all is there": {h.kernel(), confinedProgram("sh"), sandbox.Boundary{}, "", false, sandbox.Held, true},
+		"all is there": {wholeKernel, confinedProgram("sh"), sandbox.Boundary{}, "", false, sandbox.Held, true},
 		"no Landlock":  {sandbox.Kernel{Why: "it is not there"}, confinedProgram("sh"), sandbox.Boundary{}, "no kernel enforcement here: it is not there", true, sandbox.None, false},
 		"an old one":   {sandbox.Kernel{ABI: 2, Filters: true, Drops: true}, confinedProgram("sh"), sandbox.Boundary{}, "can be truncated", true, sandbox.Partial, true},
 		"no scopes":    {sandbox.Kernel{ABI: 5, Filters: true, Drops: true}, confinedProgram("sh"), sandbox.Boundary{}, "signals", false, sandbox.Partial, true},
 		"nobody asks":  {sandbox.Kernel{ABI: 7, Filters: true, Drops: true, Mute: "it is too old"}, confinedProgram("sh"), sandbox.Boundary{}, "", true, sandbox.Held, true},
-		"no boundary":  {h.kernel(), confinedProgram("sh"), sandbox.Boundary{Open: "nobody said"}, "files are not confined: nobody said", true, sandbox.None, true},
-		"a container":  {h.kernel(), confinedProgram("env", "docker", "run", "x"), sandbox.Boundary{}, "a container", true, sandbox.None, false},
-		"a machine":    {h.kernel(), confinedProgram("ssh", "host", "x"), sandbox.Boundary{}, "on another machine", true, sandbox.None, false},
-		"another user": {h.kernel(), confinedProgram("sudo", "-u", "x", "sh"), sandbox.Boundary{}, "of another user", true, sandbox.None, false},
-		"set user id":  {h.kernel(), confinedProgram(raised), sandbox.Boundary{}, "of another user", true, sandbox.None, false},
-		"a snap":       {h.kernel(), confinedProgram(snapped), sandbox.Boundary{}, "sandbox of its own", true, sandbox.None, false},
+		"no boundary":  {wholeKernel, confinedProgram("sh"), sandbox.Boundary{Open: "nobody said"}, "files are not confined: nobody said", true, sandbox.None, true},
+		"a container":  {wholeKernel, confinedProgram("env", "docker", "run", "x"), sandbox.Boundary{}, "a container", true, sandbox.None, false},
+		"a machine":    {wholeKernel, confinedProgram("ssh", "host", "x"), sandbox.Boundary{}, "on another machine", true, sandbox.None, false},
+		"another user": {wholeKernel, confinedProgram("sudo", "-u", "x", "sh"), sandbox.Boundary{}, "of another user", true, sandbox.None, false},
+		"set user id":  {wholeKernel, confinedProgram(raised), sandbox.Boundary{}, "of another user", true, sandbox.None, false},
+		"a snap":       {wholeKernel, confinedProgram(snapped), sandbox.Boundary{}, "sandbox of its own", true, sandbox.None, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := h.Within(tc.boundary).WithPrivate("/t", "/c")
-			m.kernel = func() sandbox.Kernel { return tc.kernel }
+			m.Host = m.WithKernel(tc.kernel)
 			tc.prog.Sandbox.Mode = sandbox.Required
-			_, err := Plan(tc.prog, nil, m)
+			_, err := launch.Plan(tc.prog, nil, m)
 			if (err != nil) != tc.refuses || tc.refuses && !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("required: %v", err)
 			}
 			tc.prog.Sandbox.Mode = sandbox.Auto
-			l, err := Plan(tc.prog, nil, m)
+			l, err := launch.Plan(tc.prog, nil, m)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -286,7 +303,7 @@ func TestWhatTheKernelLacks(t *testing.T) {
 				t.Errorf("what is held has folders of its own, and nothing else has: %v", l.Env)
 			}
 			tc.prog.Sandbox.Default = true
-			if l, err = Plan(tc.prog, nil, m); err != nil {
+			if l, err = launch.Plan(tc.prog, nil, m); err != nil {
 				t.Fatal(err)
 			}
 			if r = l.Sandbox.Report; r.State != tc.state || !strings.Contains(strings.Join(r.Lacks, "; "), tc.want) || (l.Sandbox.Profile != nil) != (tc.state != sandbox.None) {

@@ -1,4 +1,4 @@
-package launch
+package confinement
 
 import (
 	"mcphub/children/program"
@@ -21,7 +21,7 @@ var sharing = map[string]shares{
 // with adds what the program of the child needs, by the name that its entry says, and by
 // the interpreter that its files name. A file that a child may have written says nothing.
 // Nor does a shell that only starts the program: many packages have one.
-func (s shares) with(prog program.Program, parts []part, h Machine) shares {
+func (s shares) with(prog program.Program, parts []part, h Host) shares {
 	command, _ := program.Innermost(prog.Command, prog.Args)
 	name, _, _ := program.LauncherOf(command)
 	s.memory, s.terminals = s.memory || sharing[name].memory, s.terminals || sharing[name].terminals

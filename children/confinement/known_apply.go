@@ -1,4 +1,4 @@
-package launch
+package confinement
 
 import (
 	"errors"
@@ -57,23 +57,23 @@ type given struct {
 	less  []string // likewise, because it is not what it was
 }
 
-// give opens to a child what is known of its server, and sets variables of env. cache is
+// give opens to a child what is known of its server, and sets variables of its environment. cache is
 // the user's cache folder.
-func (k *known) give(prog program.Program, env *program.Environment, l *Launch, cache string, h Machine) *given {
+func (k *known) give(child Child, cache string, h Host) *given {
 	g := &given{}
 	for _, place := range k.write {
-		for _, folder := range h.places(place, env, cache) {
+		for _, folder := range h.places(place, child.Env, cache) {
 			g.keep(folder, h)
 		}
 	}
 	for _, place := range k.read {
-		for _, path := range h.places(place, env, cache) {
+		for _, path := range h.places(place, child.Env, cache) {
 			g.open(path, runs, toOpen, h)
 		}
 	}
 	for _, tool := range k.tools {
-		file := h.lookUp(env, tool)
-		if file == "" || h.planted(file) {
+		file := h.lookUp(child.Env, tool)
+		if file == "" || h.Planted(file) {
 			continue
 		}
 		ways, why := h.installation(part{file: file, name: "program " + tool})
@@ -85,7 +85,7 @@ func (k *known) give(prog program.Program, env *program.Environment, l *Launch, 
 		}
 	}
 	if k.memory {
-		g.remember(prog, env, l, h)
+		g.remember(child, h)
 	}
 	if k.terminals {
 		g.words = append(g.words, "the user's terminals")
@@ -97,7 +97,7 @@ func (k *known) give(prog program.Program, env *program.Environment, l *Launch, 
 }
 
 // open opens what a path leads to.
-func (g *given) open(path string, a sandbox.Access, use purpose, h Machine) bool {
+func (g *given) open(path string, a sandbox.Access, use purpose, h Host) bool {
 	w, why, ok := h.follow(path, use)
 	switch {
 	case why != "":
@@ -117,7 +117,7 @@ func (g *given) rule(path, real string, a sandbox.Access) {
 }
 
 // keep opens a folder in which a server keeps something, and has it made.
-func (g *given) keep(folder string, h Machine) {
+func (g *given) keep(folder string, h Host) {
 	if h.boundary.Writable(folder) { // it can make it itself
 		return
 	}
@@ -140,41 +140,41 @@ const (
 // remember is about the file that the memory server keeps. By itself it keeps it beside its
 // program, which no child may write: then it is kept in the hub's state folder, and what is
 // beside its program is copied there once.
-func (g *given) remember(prog program.Program, env *program.Environment, l *Launch, h Machine) {
-	if file, said := env.Get(memoryVariable); said && file != "" {
+func (g *given) remember(child Child, h Host) {
+	if file, said := child.Env.Get(memoryVariable); said && file != "" {
 		if !filepath.IsAbs(file) && !strings.HasPrefix(file, "~/") {
 			g.lacks = append(g.lacks, fmt.Sprintf("%s is not opened: %s is relative to its program; write an absolute path", file, memoryVariable))
 		}
 		return
 	}
 	base := h.stateFolder()
-	if base == "" || prog.EnvFile != "" { // which may say where
+	if base == "" || child.Program.EnvFile != "" { // which may say where
 		return
 	}
 	folder := filepath.Join(base, "servers", "memory")
 	file := filepath.Join(folder, memoryFile)
-	env.Set(memoryVariable, file)
+	child.Env.Set(memoryVariable, file)
 	g.rules = append(g.rules, sandbox.Rule{Path: h.ahead(folder), Access: sandbox.Read | sandbox.Write})
 	g.words = append(g.words, "read, write "+folder+" (its memory, as "+memoryVariable+" is not set)")
 	made := Making{Folder: folder, File: memoryFile}
 	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
-		made.From = h.memoryOf(l)
+		made.From = h.memoryOf(child)
 	}
 	g.makes = append(g.makes, made)
 }
 
 // memoryOf is the file that the memory server has kept so far: beside its program, or
 // where npx has it, the newest; "" where there is none.
-func (h Machine) memoryOf(l *Launch) (newest string) {
+func (h Host) memoryOf(child Child) (newest string) {
 	var dirs []string
-	for _, word := range append([]string{l.Command}, l.Args...) {
-		if real := h.real(word); filepath.IsAbs(word) && strings.HasSuffix(filepath.Dir(real), memoryPlace) {
+	for _, word := range append([]string{child.Command}, child.Args...) {
+		if real := h.Real(word); filepath.IsAbs(word) && strings.HasSuffix(filepath.Dir(real), memoryPlace) {
 			dirs = append(dirs, filepath.Dir(real))
 		}
 	}
 	npm := filepath.Join(h.home, ".npm")
 	for _, name := range []string{"npm_config_cache", "NPM_CONFIG_CACHE"} {
-		if v, ok := program.Inherited(h.environ, []string{name}, h.goos).Get(name); ok && filepath.IsAbs(v) {
+		if v, ok := h.Inherited([]string{name}).Get(name); ok && filepath.IsAbs(v) {
 			npm = v
 		}
 	}
@@ -185,7 +185,7 @@ func (h Machine) memoryOf(l *Launch) (newest string) {
 	for _, dir := range dirs {
 		for _, name := range []string{memoryFile, "memory.json"} {
 			path := filepath.Join(dir, name)
-			if fi, err := os.Lstat(path); err == nil && fi.Mode().IsRegular() && !h.planted(path) && fi.ModTime().UnixNano() > latest {
+			if fi, err := os.Lstat(path); err == nil && fi.Mode().IsRegular() && !h.Planted(path) && fi.ModTime().UnixNano() > latest {
 				newest, latest = path, fi.ModTime().UnixNano()
 			}
 		}
@@ -194,7 +194,7 @@ func (h Machine) memoryOf(l *Launch) (newest string) {
 }
 
 // places are the paths that a place of a profile stands for.
-func (h Machine) places(place string, env *program.Environment, cache string) (paths []string) {
+func (h Host) places(place string, env *program.Environment, cache string) (paths []string) {
 	for either := range strings.SplitSeq(place, "|") {
 		head, rest, _ := strings.Cut(either, "/")
 		heads := []string{head}
@@ -223,7 +223,7 @@ func (h Machine) places(place string, env *program.Environment, cache string) (p
 
 // ownFolder reports whether a folder can be that of one program: it is not the home
 // folder or above it, none of the system's, and none that holds what is secret.
-func (h Machine) ownFolder(dir string) bool {
+func (h Host) ownFolder(dir string) bool {
 	rel, err := filepath.Rel(h.home, h.ahead(dir))
 	if err != nil || h.home == "" || !filepath.IsLocal(rel) {
 		return h.narrow(h.ahead(dir))
@@ -233,7 +233,7 @@ func (h Machine) ownFolder(dir string) bool {
 }
 
 // ahead is a path without links, of which the end need not be there yet.
-func (h Machine) ahead(path string) string {
+func (h Host) ahead(path string) string {
 	path = filepath.Clean(path)
 	for at, rest := path, ""; ; at, rest = filepath.Dir(at), filepath.Join(filepath.Base(at), rest) {
 		if real, err := filepath.EvalSymlinks(at); err == nil {
@@ -243,17 +243,4 @@ func (h Machine) ahead(path string) string {
 			return path
 		}
 	}
-}
-
-// stateFolder is the hub's own folder below the user's state folder; "" where there is
-// none.
-func (h Machine) stateFolder() string {
-	env := program.Inherited(h.ofHub(), nil, h.goos)
-	if v, ok := env.Get("XDG_STATE_HOME"); ok && filepath.IsAbs(v) {
-		return filepath.Join(v, "mcphub")
-	}
-	if h.home == "" || !filepath.IsAbs(h.home) {
-		return ""
-	}
-	return filepath.Join(h.home, ".local", "state", "mcphub")
 }

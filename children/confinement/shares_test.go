@@ -1,9 +1,12 @@
-package launch
+package confinement_test
 
 import (
 	"path/filepath"
 	"testing"
 
+	"github.com/rs/zerolog"
+
+	"mcphub/children/launch"
 	"mcphub/children/program"
 	"mcphub/children/sandbox"
 )
@@ -21,6 +24,7 @@ func TestWhoShares(t *testing.T) {
 	playwright := putFile(t, at("tools/node_modules/@playwright/mcp/cli.js"), "")
 	commander := putFile(t, at("tools/node_modules/@wonderwhy-er/desktop-commander/dist/index.js"), "")
 	in := func(p program.Program, change func(*program.Program)) program.Program { change(&p); return p }
+	type shares struct{ memory, terminals bool }
 	none, memory, both, terminals := shares{}, shares{memory: true}, shares{true, true}, shares{terminals: true}
 	for _, tc := range []struct {
 		name string
@@ -49,11 +53,11 @@ func TestWhoShares(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			m := writable(h, home, "work/rooted")
-			m.scratch, m.shell = at("scratch"), at("npm-shell")
+			m = m.For(tc.prog, zerolog.Nop())
 			if name, _, _ := program.LauncherOf(tc.prog.Command); name == "uvx" { // installed first
 				m = m.WithInstalled(&program.Installed{Dir: at("copy"), Command: at("copy/bin/server")})
 			}
-			l, err := Plan(tc.prog, rootsAt(at("work/rooted")), m)
+			l, err := launch.Plan(tc.prog, rootsAt(at("work/rooted")), m)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -71,7 +75,7 @@ func TestAnEntrySharesMore(t *testing.T) {
 	h, home := confinedMachine(t)
 	prog := confinedProgram("node", filepath.Join(home, "work/server/dist/index.js"))
 	prog.Sandbox.Write = []string{sandbox.Memory.Path, sandbox.Terminals.Path}
-	l, err := Plan(prog, nil, h)
+	l, err := launch.Plan(prog, nil, h)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package launch
+package confinement
 
 import (
 	"errors"
@@ -14,7 +14,6 @@ import (
 	"mcphub/children/sandbox"
 	"mcphub/internal/lazyregexp"
 	"mcphub/internal/reference"
-	"mcphub/rootsmgr/guard"
 )
 
 // This file follows what names lead to: paths of the base, of profiles and of entries, and
@@ -63,7 +62,7 @@ type way struct {
 }
 
 // wayOf looks up where a path leads.
-func (h Machine) wayOf(path string) way { return wayIn(h.looks, path) }
+func (h Host) wayOf(path string) way { return wayIn(h.looks, path) }
 
 func wayIn(looks *sandbox.Looks, path string) way {
 	w := way{path: filepath.Clean(path), hops: looks.Hops(path)}
@@ -89,14 +88,14 @@ func (w *way) place(file bool) string {
 var mounted = lazyregexp.New(`/\.\.\d{4}_\d\d_\d\d_[^/]+(/|$)`)
 
 // owns are the hub's own folders.
-func (h Machine) owns() []string {
+func (h Host) owns() []string {
 	return slices.DeleteFunc([]string{h.stateFolder(), h.memory.closed(), h.CacheFolder()}, func(dir string) bool { return dir == "" })
 }
 
 // never says why a link does not lead where it does, whoever made it: into keys, clients'
 // configuration and the hub's own folders, or to what holds them. A link to the whole of such
 // a folder leaves it what it is. A name that is no link is what somebody has written.
-func (h Machine) never(w *way) string {
+func (h Host) never(w *way) string {
 	if w.real == w.path {
 		return ""
 	}
@@ -113,7 +112,7 @@ func (h Machine) never(w *way) string {
 	}
 	homes := []string{h.home}
 	if h.home != "" {
-		homes = append(homes, h.real(h.home))
+		homes = append(homes, h.Real(h.home))
 	}
 	for _, home := range homes {
 		switch {
@@ -128,7 +127,7 @@ func (h Machine) never(w *way) string {
 }
 
 // barred says why a link leads nowhere, whatever it led to before; "" where it may.
-func (h Machine) barred(w *way, file bool) string {
+func (h Host) barred(w *way, file bool) string {
 	if why := h.never(w); why != "" {
 		return fmt.Sprintf("%s is not opened: it leads to %s by a link, and %s", w.path, w.real, why)
 	}
@@ -139,13 +138,13 @@ func (h Machine) barred(w *way, file bool) string {
 }
 
 // bounded reports whether the boundary lets a way be opened. It has messages of its own.
-func (h Machine) bounded(w *way) bool {
+func (h Host) bounded(w *way) bool {
 	return !h.boundary.Keeps(w.path) && (w.real == w.path || !h.boundary.Keeps(w.real) && h.boundary.Leads(w.hops))
 }
 
 // asked says why a name does not open these places, because it opened others when it was
 // first used; "" where it may, or where they are in the boundary anyway.
-func (h Machine) asked(name string, places []string) string {
+func (h Host) asked(name string, places []string) string {
 	if h.memory == nil {
 		return ""
 	}
@@ -179,13 +178,13 @@ const (
 // follow is where a path leads. ok is false where nothing is opened; then why says why, where
 // a person is to know. What is not there is remembered as well: what comes to be there is at
 // its own place.
-func (h Machine) follow(path string, p purpose) (w way, why string, ok bool) {
+func (h Host) follow(path string, p purpose) (w way, why string, ok bool) {
 	w = h.wayOf(path)
 	why, ok = h.followed(w, p)
 	return w, why, ok
 }
 
-func (h Machine) followed(w way, p purpose) (why string, ok bool) {
+func (h Host) followed(w way, p purpose) (why string, ok bool) {
 	bounded := h.bounded(&w)
 	if allFixed(w.hops) {
 		return "", bounded
@@ -218,7 +217,7 @@ type part struct {
 
 // none remembers a name that leads to no part of its own, so that it never does without a
 // question.
-func (h Machine) none(p part) {
+func (h Host) none(p part) {
 	if h.memory != nil {
 		h.memory.first(p.name)
 	}
@@ -227,7 +226,7 @@ func (h Machine) none(p part) {
 // installation is what must be open for a file of a program to run: the file and the tops of
 // its installation, on the way to where its links lead. why is set where it is not what its
 // name opened when it was first used.
-func (h Machine) installation(p part) (paths []way, why string) {
+func (h Host) installation(p part) (paths []way, why string) {
 	hops := h.looks.Hops(p.file)
 	if allFixed(hops) {
 		h.none(p)
@@ -235,7 +234,7 @@ func (h Machine) installation(p part) (paths []way, why string) {
 	}
 	spelled := hops[:1:1]
 	switch {
-	case !h.isDir(p.file):
+	case !h.IsDir(p.file):
 		for _, hop := range hops {
 			for _, path := range []string{hop, h.topOf(hop)} {
 				if path != "" && !slices.Contains(spelled, path) {
@@ -270,7 +269,7 @@ func (h Machine) installation(p part) (paths []way, why string) {
 
 // Read says why a file that the entry names, and that leads to real, is not read for the
 // child; nil where it is.
-func (h Machine) Read(path, real string) error {
+func (h Host) Read(path, real string) error {
 	w := h.wayOf(path)
 	if w.real != real { // it leads elsewhere by now, or is spelled otherwise
 		w = way{w.path, append(w.hops, real), real, nil}
@@ -286,11 +285,11 @@ func (h Machine) Read(path, real string) error {
 	return nil
 }
 
-// Settle remembers what an entry names before any server runs, where that has not been done
-// before. What only roots tell is remembered at the first start.
-func (h Machine) Settle(prog program.Program) {
+// Settle remembers what the files lead to that an entry names, before any server runs. It
+// reports whether that has not been done before.
+func (h Host) Settle(prog program.Program) bool {
 	if !h.memory.first("entry " + prog.Digest()) {
-		return
+		return false
 	}
 	texts := slices.Concat(prog.Args, slices.Collect(maps.Values(prog.Env)))
 	for _, text := range texts {
@@ -303,7 +302,5 @@ func (h Machine) Settle(prog program.Program) {
 	if filepath.IsAbs(prog.EnvFile) {
 		h.follow(prog.EnvFile, asFile)
 	}
-	// A plan that nothing is started by: there is a root, or ${root} would be an error.
-	h.scratch, h.temp, h.cache, h.own, h.boundary = os.TempDir(), os.TempDir(), os.TempDir(), os.TempDir(), sandbox.Boundary{}
-	_, _ = Plan(prog, []guard.Root{{Path: "/"}}, h)
+	return true
 }

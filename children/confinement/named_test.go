@@ -1,4 +1,4 @@
-package launch
+package confinement_test
 
 import (
 	"fmt"
@@ -9,12 +9,14 @@ import (
 	"strings"
 	"testing"
 
+	"mcphub/children/confinement"
+	"mcphub/children/launch"
 	"mcphub/children/program"
 	"mcphub/children/sandbox"
 )
 
 // rights are what a Confinement opens at a path, in short.
-func rights(c *Confinement, path string) string {
+func rights(c *confinement.Confinement, path string) string {
 	a := c.Profile.Allows(path)
 	text := ""
 	for i, letter := range []string{"r", "x", "w"} {
@@ -127,9 +129,9 @@ func TestWhatAnEntryNames(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := h
-			h.memory = newMemory("")
+			h.Host = h.Forgetful()
 			putFile(t, at("tools/mcp-server-filesystem.js"), "")
-			l, err := Plan(tc.prog, rootsAt(at("work/rooted")), h)
+			l, err := launch.Plan(tc.prog, rootsAt(at("work/rooted")), h)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -225,7 +227,7 @@ func TestANameOpensNoMoreThanItDid(t *testing.T) {
 				tc.change(t, home)
 				want := ""
 				if h = anew(h); !remembers {
-					h.memory, want = newMemory(""), tc.control
+					h.Host, want = h.Forgetful(), tc.control
 				}
 				c := planOf(t, h, prog)
 				if got := rights(c, at(tc.probe)); got != want {
@@ -245,7 +247,7 @@ func TestALinkWhereServersWrite(t *testing.T) {
 		putFile(t, at("private/x"), "")
 		relink(t, at("private"), at("proj/data"))
 		if reaches {
-			if err := h.memory.consent.Reach().Add(at("proj")); err != nil {
+			if err := h.Store().Reach().Add(at("proj")); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -281,10 +283,11 @@ func TestNamesAndRoots(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := writable(h, home, tc.root)
-			m.boundary.Roots, m.memory = []string{at(tc.root)}, newMemory("")
+			var withheld []string
 			if tc.withheld != "" {
-				m.boundary.Withheld = []string{at(tc.withheld)}
+				withheld = []string{at(tc.withheld)}
 			}
+			m.Host = m.Forgetful().ForRoots([]string{at(tc.root)}, withheld...)
 			c := planOf(t, m, served(home, at(tc.name)))
 			for path, want := range tc.want {
 				if got := rights(c, at(path)); got != want {
@@ -356,8 +359,11 @@ func TestNamesLeaveNoTrace(t *testing.T) {
 		t.Errorf("it was said\n%v\nand is\n%v", before, after)
 	}
 	c := planOf(t, h, prog)
-	if err := c.Make(); err != nil || !isDir(at("new")) {
-		t.Errorf("%v", err)
+	if err := c.Make(); err != nil {
+		t.Error(err)
+	}
+	if fi, err := os.Stat(at("new")); err != nil || !fi.IsDir() {
+		t.Errorf("the folder of the file is not made: %v", err)
 	}
 	putFile(t, at("new/x.db"), "")
 	putFile(t, at("new/index.bin"), "what the program makes beside it")
@@ -397,7 +403,7 @@ func TestPackagesLeadElsewhere(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := writable(h, home, tc.root)
-			m.memory = newMemory("")
+			m.Host = m.Forgetful()
 			c := planOf(t, m, tc.prog)
 			for path, want := range tc.want {
 				if got := rights(c, at(path)); got != want {
@@ -426,7 +432,7 @@ func TestOwnScriptsOfPython(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := h.memory.consent.Reach().Add(at("work/rooted")); err != nil {
+	if err := h.Store().Reach().Add(at("work/rooted")); err != nil {
 		t.Fatal(err)
 	}
 	for name, tc := range map[string]struct {
@@ -450,7 +456,7 @@ func TestOwnScriptsOfPython(t *testing.T) {
 		"uv with a script":            {confinedProgram("uv", "--directory", at("srv"), "run", "server.py"), false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l, err := Plan(tc.prog, rootsAt(at("work/rooted")), h)
+			l, err := launch.Plan(tc.prog, rootsAt(at("work/rooted")), h)
 			if l.Env == nil {
 				t.Fatal(err)
 			}
@@ -465,18 +471,18 @@ func TestOwnScriptsOfPython(t *testing.T) {
 // server could have written.
 func TestOwnModulesOfPython(t *testing.T) {
 	for name, tc := range map[string]struct {
-		change func(t *testing.T, h Machine, prog *program.Program, dir string)
+		change func(t *testing.T, h launch.Machine, prog *program.Program, dir string)
 		safe   bool
 	}{
 		"out of reach":      {nil, false},
-		"without a sandbox": {func(_ *testing.T, _ Machine, p *program.Program, _ string) { p.Sandbox.Mode = sandbox.Off }, false},
-		"by uv": {func(_ *testing.T, _ Machine, p *program.Program, dir string) {
+		"without a sandbox": {func(_ *testing.T, _ launch.Machine, p *program.Program, _ string) { p.Sandbox.Mode = sandbox.Off }, false},
+		"by uv": {func(_ *testing.T, _ launch.Machine, p *program.Program, dir string) {
 			p.Command, p.Args, p.Cwd = "uv", []string{"--directory", dir, "run", "-m", "pkg"}, ""
 		}, false},
-		"another folder":       {func(_ *testing.T, _ Machine, p *program.Program, _ string) { p.Args[1] = "installed" }, true},
-		"the session's folder": {func(_ *testing.T, _ Machine, p *program.Program, _ string) { p.Cwd = "${root}" }, true},
-		"in reach of a server": {func(t *testing.T, h Machine, _ *program.Program, dir string) {
-			if err := h.memory.consent.Reach().Add(dir); err != nil {
+		"another folder":       {func(_ *testing.T, _ launch.Machine, p *program.Program, _ string) { p.Args[1] = "installed" }, true},
+		"the session's folder": {func(_ *testing.T, _ launch.Machine, p *program.Program, _ string) { p.Cwd = "${root}" }, true},
+		"in reach of a server": {func(t *testing.T, h launch.Machine, _ *program.Program, dir string) {
+			if err := h.Store().Reach().Add(dir); err != nil {
 				t.Fatal(err)
 			}
 		}, true},
@@ -490,7 +496,7 @@ func TestOwnModulesOfPython(t *testing.T) {
 			if tc.change != nil {
 				tc.change(t, h, &prog, dir)
 			}
-			l, err := Plan(prog, rootsAt(filepath.Join(home, "work/rooted")), h)
+			l, err := launch.Plan(prog, rootsAt(filepath.Join(home, "work/rooted")), h)
 			if err != nil {
 				t.Fatal(err)
 			}

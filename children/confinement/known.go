@@ -1,4 +1,4 @@
-package launch
+package confinement
 
 import (
 	"cmp"
@@ -91,31 +91,31 @@ var knownServers = []known{
 	},
 }
 
-// knownAs finds what is known of the program that l starts. What its entry names counts,
+// knownAs finds what is known of the program of a child. What its entry names counts,
 // and that only where no child may write it: whoever made a project has not made its
 // profile.
-func (h Machine) knownAs(prog program.Program, env *program.Environment, l *Launch) *known {
-	if h.fresh != "" { // what installs a server is not the server
+func (h Host) knownAs(child Child) *known {
+	if child.Fresh != "" { // what installs a server is not the server
 		return nil
 	}
-	if h.fetched != "" { // the copy is what its entry names, whatever leads to where in it
-		return knownPackage(program.WithoutVersion(h.fetched))
+	if child.Package != "" { // the copy is what its entry names, whatever leads to where in it
+		return knownPackage(program.WithoutVersion(child.Package))
 	}
-	if prog.Escapes() != "" || h.planted(l.Command) {
+	if child.Program.Escapes() != "" || h.Planted(child.Command) {
 		return nil
 	}
-	if p, fetched := prog.Package(); fetched && h.installed == nil {
-		if prog.Local || h.planted(cmp.Or(l.Enter, l.Dir)) || len(p.Specs) != 1 { // it may take the package out of the project
+	if p, fetched := child.Program.Package(); fetched && child.Installed == nil {
+		if child.Program.Local || h.Planted(cmp.Or(child.Enter, child.Dir)) || len(p.Specs) != 1 { // it may take the package out of the project
 			return nil
 		}
 		return knownPackage(program.WithoutVersion(p.Specs[0]))
 	}
-	name, args := program.Innermost(prog.Command, l.Args)
+	name, args := program.Innermost(child.Program.Command, child.Args)
 	switch {
-	case len(args) == len(l.Args):
-		name = l.Command
+	case len(args) == len(child.Args):
+		name = child.Command
 	case !filepath.IsAbs(name): // behind env or timeout
-		name = h.lookUp(env, name)
+		name = h.lookUp(child.Env, name)
 	}
 	at := program.ProgramAt(name, args)
 	if at >= 0 && at < len(args) && filepath.IsAbs(args[at]) {
@@ -138,11 +138,11 @@ func findKnown(is func(*known) bool) *known {
 }
 
 // knownFile tells a server by the package that its file lies in, or by its name.
-func (h Machine) knownFile(file string) *known {
-	if file == "" || h.planted(file) {
+func (h Host) knownFile(file string) *known {
+	if file == "" || h.Planted(file) {
 		return nil
 	}
-	real := filepath.ToSlash(h.real(file))
+	real := filepath.ToSlash(h.Real(file))
 	if i := strings.LastIndex(real, "/node_modules/"); i >= 0 {
 		parts := strings.SplitN(real[i+len("/node_modules/"):], "/", 3)
 		if strings.HasPrefix(parts[0], "@") && len(parts) > 1 {
@@ -153,11 +153,11 @@ func (h Machine) knownFile(file string) *known {
 	return findKnown(func(k *known) bool { return slices.Contains(k.programs, program.BaseName(file)) })
 }
 
-// planted reports whether children may have put there what is at a path. Where a root
+// Planted reports whether children may have put there what is at a path. Where a root
 // holds the home folder they may write every program of the user's, and what starts
 // them; no profile gives them more.
-func (h Machine) planted(path string) bool {
-	real := h.real(path)
+func (h Host) Planted(path string) bool {
+	real := h.Real(path)
 	return slices.ContainsFunc(h.boundary.Areas, func(area sandbox.Rule) bool {
 		return area.Access&sandbox.Write != 0 && (sandbox.Holds(area.Path, path) || sandbox.Holds(area.Path, real)) &&
 			(h.home == "" || !sandbox.Holds(area.Path, h.home))

@@ -1,21 +1,21 @@
-package launch
+package confinement_test
 
 import (
-	"cmp"
-	"flag"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/rs/zerolog"
+
+	"mcphub/children/launch"
 	"mcphub/children/program"
 	"mcphub/children/sandbox"
 )
 
 // writable is a machine whose children may write in these folders below home.
-func writable(h Machine, home string, dirs ...string) Machine {
+func writable(h launch.Machine, home string, dirs ...string) launch.Machine {
 	var b sandbox.Boundary
 	for _, dir := range dirs {
 		b.Areas = append(b.Areas, sandbox.Rule{Path: filepath.Join(home, dir), Access: sandbox.Read | sandbox.Write | sandbox.Execute})
@@ -101,8 +101,8 @@ func TestAProfileIsNotClaimed(t *testing.T) {
 				root = "work/rooted"
 			}
 			m := writable(h, home, root)
-			m.scratch, m.shell = at("scratch"), at("npm-shell")
-			l, err := Plan(tc.prog, rootsAt(at(root)), m)
+			m = m.For(tc.prog, zerolog.Nop())
+			l, err := launch.Plan(tc.prog, rootsAt(at(root)), m)
 			if err != nil {
 				if tc.want != "" {
 					t.Fatal(err)
@@ -127,7 +127,7 @@ func TestAnEntrySaysMore(t *testing.T) {
 	for name, tc := range map[string]struct{ set, want sandbox.Choice }{"unsaid": {sandbox.Unsaid, sandbox.Yes}, "no": {sandbox.No, sandbox.No}, "yes": {sandbox.Yes, sandbox.Yes}} {
 		prog := confinedProgram("node", cli)
 		prog.Sandbox.Sockets, prog.Sandbox.Refuse = tc.set, tc.set
-		l, err := Plan(prog, nil, h)
+		l, err := launch.Plan(prog, nil, h)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -142,7 +142,7 @@ func TestFoldersOfFlags(t *testing.T) {
 	h, home := confinedMachine(t)
 	at := func(p string) string { return filepath.Join(home, p) }
 	cli := putFile(t, at("tools/node_modules/@playwright/mcp/cli.js"), "")
-	l, err := Plan(confinedProgram("node", cli, "--user-data-dir", at("browser"), "--output-dir="+at("shots"), "--output-dir", home, "--config", at("settings")), nil, h)
+	l, err := launch.Plan(confinedProgram("node", cli, "--user-data-dir", at("browser"), "--output-dir="+at("shots"), "--output-dir", home, "--config", at("settings")), nil, h)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,7 +172,6 @@ func TestAProfileOpensNoMore(t *testing.T) {
 		p.Env = map[string]string{"MEMORY_FILE_PATH": file}
 		return p
 	}
-	h.scratch, h.shell = at("scratch"), at("npm-shell")
 	for _, tc := range []struct {
 		name, file string
 		withheld   []string
@@ -194,7 +193,7 @@ func TestAProfileOpensNoMore(t *testing.T) {
 			for _, w := range tc.withheld {
 				b.Withheld = append(b.Withheld, at(w))
 			}
-			l, err := Plan(memory(tc.file), nil, h.Within(b))
+			l, err := launch.Plan(memory(tc.file), nil, h.Within(b).For(memory(tc.file), zerolog.Nop()))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -227,7 +226,7 @@ func TestMemoryStays(t *testing.T) {
 	kept := at(".local/state/mcphub/servers/memory/memory.jsonl")
 	start := func() {
 		t.Helper()
-		l, err := Plan(confinedProgram("node", server), nil, h)
+		l, err := launch.Plan(confinedProgram("node", server), nil, h)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -267,80 +266,4 @@ func TestMemoryStays(t *testing.T) {
 	putFile(t, at(".npm/_npx/1234/node_modules/@modelcontextprotocol/server-memory/dist/memory.jsonl"), "what npx knew")
 	start()
 	reads(kept, "what npx knew")
-}
-
-var update = flag.Bool("update", false, "write docs/sandbox.md anew")
-
-// TestProfilesAreDocumented: the page has the profiles that are given.
-//
-//	go test ./children/launch -run Documented -update
-func TestProfilesAreDocumented(t *testing.T) {
-	const page = "../../docs/sandbox.md"
-	const begin, end = "<!-- generated: profiles -->\n", "\n<!-- end -->"
-	text, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
-	have := strings.ReplaceAll(string(text), "\r\n", "\n")
-	before, rest, ok := strings.Cut(have, begin)
-	_, after, more := strings.Cut(rest, end)
-	if !ok || !more {
-		t.Fatal(page, "has no part for the profiles")
-	}
-	code := func(list ...[]string) string {
-		if all := slices.Concat(list...); len(all) > 0 {
-			return strings.ReplaceAll("`"+strings.Join(all, "`, `")+"`", "|", "` or `")
-		}
-		return ""
-	}
-	var b strings.Builder
-	b.WriteString("\n| profile | reads | writes | has also | cannot |\n|---|---|---|---|---|\n")
-	for _, k := range knownServers {
-		var also []string
-		for what, has := range map[string]bool{"unix sockets": k.sockets, "the user's terminals": k.terminals, "`/proc` to write, not as root": k.proc, "`widen`: `refuse`": k.state, "the repository that a root lies in, to read": k.git} {
-			if has {
-				also = append(also, what)
-			}
-		}
-		slices.Sort(also)
-		writes := code(k.write)
-		if k.memory {
-			writes = "its memory, if `" + memoryVariable + "` is not set"
-		}
-		tools := ""
-		if len(k.tools) > 0 {
-			tools = cmp.Or(map[bool]string{true: ", "}[len(k.read) > 0], "") + "the installation of " + code(k.tools)
-		}
-		fmt.Fprintf(&b, "| %s: %s | %s%s | %s | %s | %s |\n", k.name, code(k.packages, k.programs), code(k.read), tools, writes, strings.Join(also, ", "), k.cannot)
-	}
-	want := before + begin + b.String() + end + after
-	switch {
-	case have == want:
-	case !*update:
-		t.Errorf("%s is not what the code says: go test ./children/launch -run Documented -update", page)
-	default:
-		if err := os.WriteFile(page, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
-// TestKnownCopy: a copy has the profile of the package that its entry names, not of what
-// a link in it leads to.
-func TestKnownCopy(t *testing.T) {
-	for line, want := range map[string]string{"npx -y mcp-server-kubernetes@1.0.0": "kubernetes", "pnpm dlx mcp-server-kubernetes": "kubernetes", "uvx mcp-server-git": "git", "npx foo": ""} {
-		words := strings.Fields(line)
-		prog := program.Program{Command: words[0], Args: words[1:]}
-		in := &program.Installed{Dir: "/copy", Command: "/copy/node_modules/mcp-server-kubernetes/x"}
-		ran, fetched, _ := prog.WithInstalled(prog.Args, in)
-		m := NewMachine([]string{"PATH=/usr/bin"}, t.TempDir(), t.TempDir()).WithInstalled(in)
-		m.fetched = fetched
-		got := ""
-		if k := m.knownAs(ran, program.NewEnvironment(m.goos), &Launch{Command: ran.Command, Dir: "/", Args: ran.Args}); k != nil {
-			got = k.name
-		}
-		if got != want {
-			t.Errorf("%s: %q, not %q", line, got, want)
-		}
-	}
 }

@@ -1,4 +1,4 @@
-package launch
+package confinement
 
 import (
 	"fmt"
@@ -10,11 +10,9 @@ import (
 	"sync/atomic"
 
 	"mcphub/children/entry"
-	"mcphub/children/hints"
 	"mcphub/children/program"
 	"mcphub/children/sandbox"
 	"mcphub/internal/consent"
-	"mcphub/rootsmgr/guard"
 )
 
 // This file opens what the operator wrote: the paths that an entry of hub.json names.
@@ -22,57 +20,23 @@ import (
 // obeyed, by this server or another. What a name opened when it was first used is
 // remembered; it never opens more, whatever has come to its place.
 
-// Names tells what becomes of the paths that the entry of a program names, for a session
-// with these roots: what [Plan] would put into a report. It starts nothing, makes nothing
-// and remembers nothing. It is nil where the kernel is to hold nothing.
-func (h Machine) Names(prog program.Program, roots []guard.Root) []sandbox.Named {
-	if r := h.Preview(prog, roots); r != nil {
-		return r.Named
-	}
-	return nil
-}
-
-// Preview is what a program of an entry is to be held to, as Names tells it.
-func (h Machine) Preview(prog program.Program, roots []guard.Root) *hints.Reader {
-	if c := h.preview(prog, roots); c != nil && c.Profile != nil {
-		return &c.Words
-	}
-	return nil
-}
-
-// preview plans a start without leaving a trace; nil where nothing is held, or nothing
-// starts.
-func (h Machine) preview(prog program.Program, roots []guard.Root) *Confinement {
+// Preview is the host that leaves no trace, for a session with these roots.
+func (h Host) Preview(roots []string) Host {
 	h.memory = h.memory.preview()
-	none := filepath.Join(os.TempDir(), "mcp-preview") // what is the run's own names nothing, and opens nothing else
-	h.scratch, h.temp, h.cache, h.own = none, none, none, none
 	h.boundary.Areas, h.boundary.Roots = slices.Clip(h.boundary.Areas), slices.Clip(h.boundary.Roots)
-	for _, r := range roots {
-		h.boundary.Areas = append(h.boundary.Areas, sandbox.Rule{Path: r.Path, Access: all})
-		h.boundary.Roots = append(h.boundary.Roots, r.Path)
+	for _, path := range roots {
+		h.boundary.Areas = append(h.boundary.Areas, sandbox.Rule{Path: path, Access: all})
+		h.boundary.Roots = append(h.boundary.Roots, path)
 	}
-	l, err := Plan(prog, roots, h)
-	if err != nil {
-		return nil
-	}
-	return l.Sandbox
-}
-
-// News are the paths that the names of an entry open, with what is open, where [Machine.Told]
-// was not called for this entry. It leaves no trace.
-func (h Machine) News(prog program.Program) []string {
-	if h.memory.preview().knows(tellingOf(prog)) {
-		return nil
-	}
-	if c := h.preview(prog, nil); c != nil {
-		return c.Opens
-	}
-	return nil
+	return h
 }
 
 // Told notes that somebody was told what the names of an entry open. It reports whether
 // that is the first time, for any hub of the user.
-func (h Machine) Told(prog program.Program) bool { return h.memory.first(tellingOf(prog)) }
+func (h Host) Told(prog program.Program) bool { return h.memory.first(tellingOf(prog)) }
+
+// WasTold reports whether Told was called for an entry. It leaves no trace.
+func (h Host) WasTold(prog program.Program) bool { return h.memory.preview().knows(tellingOf(prog)) }
 
 func tellingOf(prog program.Program) string { return "told " + prog.Digest() }
 
@@ -92,11 +56,11 @@ func (o *obeyed) add(hops []string, searched bool) {
 }
 
 // obeys takes in what an entry has run, loaded or obeyed.
-func (h Machine) obeys(o *obeyed, prog program.Program) {
+func (h Host) obeys(o *obeyed, prog program.Program) {
 	for _, n := range prog.Names(h.home) {
 		switch n.Use {
 		case entry.Code, entry.Config:
-			o.add(h.looks.Hops(n.Path), h.isDir(n.Path))
+			o.add(h.looks.Hops(n.Path), h.IsDir(n.Path))
 		case entry.Cwd:
 			if h.runsIn(prog, n.Path) {
 				o.add(h.looks.Hops(n.Path), false) // data may lie in it
@@ -110,7 +74,7 @@ func (h Machine) obeys(o *obeyed, prog program.Program) {
 
 // runsIn reports whether a program is taken out of the folder that it works in, or obeys
 // what lies there.
-func (h Machine) runsIn(prog program.Program, dir string) bool {
+func (h Host) runsIn(prog program.Program, dir string) bool {
 	command, args := program.Innermost(prog.Command, prog.Args)
 	name, l, known := program.LauncherOf(command)
 	if name == "python" {
@@ -123,83 +87,13 @@ func (h Machine) runsIn(prog program.Program, dir string) bool {
 }
 
 // hasModule reports whether a module of Python lies in a folder.
-func (h Machine) hasModule(module, dir string) bool {
+func (h Host) hasModule(module, dir string) bool {
 	top, _, _ := strings.Cut(module, ".")
 	if top == "" || strings.ContainsAny(top, `/\`) {
 		return false
 	}
 	at := filepath.Join(dir, top)
-	return h.isDir(at) || isFile(at+".py")
-}
-
-// directoryFlags name the folder that a launcher works in.
-var directoryFlags = []string{"--directory", "-C", "--chdir"}
-
-// ownModules reports whether Python may take modules out of the folder that it works in,
-// because the entry names that and no server could have written there.
-func (h Machine) ownModules(prog program.Program) bool {
-	dir := prog.Cwd
-	if dir != "" && !h.runsIn(prog, dir) {
-		return false // it is for data
-	}
-	for i, flag := range prog.Args[:max(0, min(program.ProgramAt(prog.Command, prog.Args), len(prog.Args)))] {
-		flag, value, joined := strings.Cut(flag, "=")
-		if !joined && i+1 < len(prog.Args) {
-			value = prog.Args[i+1]
-		}
-		if slices.Contains(directoryFlags, flag) {
-			dir = value
-		}
-	}
-	if !filepath.IsAbs(dir) || program.NamesRoots(dir) || !h.narrow(dir) {
-		return false
-	}
-	return !slices.ContainsFunc(h.looks.Hops(dir), h.reachable)
-}
-
-// ownScripts reports whether all that the program has Python run are scripts, as far as it
-// can be told: of uv run SCRIPT, and of the text of a shell, where no server could have
-// written that. Python looks for the modules of a script beside it.
-func (h Machine) ownScripts(prog program.Program) bool {
-	command, args := program.Innermost(prog.Command, prog.Args)
-	name, l, known := program.LauncherOf(command)
-	at := program.ProgramAt(command, args)
-	text, file := "", command
-	if known {
-		switch code := slices.IndexFunc(args, l.IsCode); {
-		case at < len(args) && name != "sh":
-			return strings.HasSuffix(args[at], ".py")
-		case at < len(args):
-			file = args[at]
-		case name != "sh" || code < 0 || code+1 >= len(args):
-			return false
-		default:
-			text, file = args[code+1], ""
-		}
-	}
-	if file != "" {
-		if !filepath.IsAbs(file) ||
-			!known && !slices.ContainsFunc(interpreter(file), func(word string) bool { name, _, _ := program.LauncherOf(word); return name == "sh" }) ||
-			slices.ContainsFunc(h.looks.Hops(file), h.reachable) {
-			return false
-		}
-		text = textOf(file)
-	}
-	commands, ok := entry.Commands(text, h.home)
-	scripts := 0
-	for _, words := range commands {
-		if len(words) == 0 {
-			continue // exec that only redirects
-		}
-		command, args := program.Innermost(words[0], words[1:])
-		switch name, _, _ := program.LauncherOf(command); {
-		case command == "", name == "python" && !program.RunsScript(args):
-			return false
-		case name == "python":
-			scripts++
-		}
-	}
-	return ok && scripts > 0
+	return h.IsDir(at) || isFile(at+".py")
 }
 
 // others is what the entries of a hub have run, loaded or obeyed. It may be used by any
@@ -208,7 +102,7 @@ type others struct{ now atomic.Pointer[obeyed] }
 
 // Among tells the machine which entries there are beside each other: none may write what
 // another has run.
-func (h Machine) Among(progs []program.Program) {
+func (h Host) Among(progs []program.Program) {
 	var o obeyed
 	for _, prog := range progs {
 		h.obeys(&o, prog)
@@ -218,7 +112,7 @@ func (h Machine) Among(progs []program.Program) {
 
 // A naming opens the names of one entry.
 type naming struct {
-	h      Machine // its boundary is that of the session, with sandbox.write
+	h      Host // its boundary is that of the session, with sandbox.write
 	prog   program.Program
 	names  []entry.Name
 	obeyed obeyed   // nobody may write it
@@ -246,30 +140,30 @@ func opened(path string, a sandbox.Access) fate {
 }
 
 // naming reads the names of an entry. parts are what its program is made of.
-func (h Machine) naming(prog program.Program, env *program.Environment, parts []part, k *known) *naming {
-	n := &naming{h: h, prog: prog}
-	if h.fresh != "" { // what installs a server is not the server
+func (h Host) naming(child Child, parts []part, k *known) *naming {
+	n := &naming{h: h, prog: child.Program}
+	if child.Fresh != "" { // what installs a server is not the server
 		return n
 	}
-	n.names = prog.Names(h.home)
+	n.names = n.prog.Names(h.home)
 	if o := h.others.now.Load(); o != nil {
 		n.obeyed = obeyed{slices.Clip(o.paths), slices.Clip(o.folders)}
 	}
-	h.obeys(&n.obeyed, prog)
+	h.obeys(&n.obeyed, n.prog)
 	for _, p := range parts {
 		n.obeyed.add(h.looks.Hops(p.file), false)
 	}
-	list, _ := env.Get("PATH")
+	list, _ := child.Env.Get("PATH")
 	for _, dir := range filepath.SplitList(list) {
 		if filepath.IsAbs(dir) {
-			n.obeyed.add(h.looks.Hops(dir), h.isDir(dir))
+			n.obeyed.add(h.looks.Hops(dir), h.IsDir(dir))
 		}
 	}
-	users := program.Inherited(h.environ, nil, h.goos)
+	users := h.Inherited(nil)
 	for i := range knownServers {
 		if o := &knownServers[i]; o != k {
 			for _, place := range o.write {
-				n.places = append(n.places, h.places(place, users, cacheDir(users, h))...)
+				n.places = append(n.places, h.places(place, users, h.cacheDir(users))...)
 			}
 		}
 	}
@@ -332,7 +226,7 @@ func (n *naming) decide(name entry.Name, w *way) fate {
 
 // relinkable is a link on a way that a server of any hub could have written before the name
 // was used; "" for none.
-func (h Machine) relinkable(w *way) string {
+func (h Host) relinkable(w *way) string {
 	if h.memory == nil || h.memory.knows(memoryOf(w)) {
 		return ""
 	}
@@ -351,8 +245,8 @@ func (h Machine) relinkable(w *way) string {
 }
 
 // reachable reports whether a server of any hub could have written in a folder.
-func (h Machine) reachable(dir string) bool {
-	if h.planted(dir) {
+func (h Host) reachable(dir string) bool {
+	if h.Planted(dir) {
 		return true
 	}
 	if h.memory == nil || h.memory.consent == nil {
@@ -389,7 +283,7 @@ func (n *naming) never(path string, w *way) string {
 }
 
 // reserved is what no name opens. others are places of other servers.
-func (h Machine) reserved(others []string) sandbox.Reserved {
+func (h Host) reserved(others []string) sandbox.Reserved {
 	r := sandbox.Reserved{Home: h.home, Withheld: slices.Clip(h.boundary.Withheld), Others: others}
 	for _, own := range []string{h.stateFolder(), h.CacheFolder()} {
 		if own != "" {
@@ -471,14 +365,14 @@ func (n *naming) missing(name entry.Name, w *way) fate {
 		if dir := n.folderOf(w); dir != "" {
 			return opened(dir, all)
 		}
-		if folder = filepath.Dir(real); n.h.isDir(folder) {
+		if folder = filepath.Dir(real); n.h.IsDir(folder) {
 			return closed("nothing is there, and %s: give it a folder of its own", n.shared(folder))
 		}
 	} else if name.Text && !name.Folder { // which may only ask whether it is there
 		return closed("nothing is there, and nothing tells whether it is to be a file or a folder")
 	}
 	above := filepath.Dir(folder)
-	for !isTop(above) && !n.h.isDir(above) {
+	for !isTop(above) && !n.h.IsDir(above) {
 		above = filepath.Dir(above)
 	}
 	at := n.h.wayOf(folder)

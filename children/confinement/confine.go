@@ -1,4 +1,4 @@
-package launch
+package confinement
 
 import (
 	"bufio"
@@ -16,6 +16,26 @@ import (
 	"mcphub/children/program"
 	"mcphub/children/sandbox"
 )
+
+// A Child is what is to be confined, as it is about to start.
+type Child struct {
+	Program program.Program
+	Env     *program.Environment // Confine sets variables that lead to folders of the child's own
+	Command string               // the program that was found, by its absolute path
+	Args    []string             // as the process is given them
+	Dir     string               // the folder in which the program works
+	Enter   string               // where the process starts instead; "": in Dir
+
+	Scratch string // the empty folder in which launchers start; "": there is none
+	Shell   string // the script that leads them to Dir; "": there is none
+
+	Temp  string // its own temporary folder; "": it has none
+	Cache string // its own folder for what it keeps from run to run; "": it has none
+	Fresh string // a folder that it is to fill, as it installs a package; "": none
+
+	Installed *program.Installed // the copy that it runs from; nil: its launcher runs
+	Package   string             // what Installed is a copy of, as the entry names it
+}
 
 // A Confinement is how the kernel holds one run of a child.
 type Confinement struct {
@@ -38,27 +58,17 @@ func (c *Confinement) Same(o *Confinement) bool {
 	return c.Profile.Equal(o.Profile) && c.Temp == o.Temp
 }
 
-// Within is the machine with the boundary of whom the child serves.
-func (h Machine) Within(b sandbox.Boundary) Machine {
-	h.boundary = b
-	return h
+// Confines reports whether the kernel is to hold any of what a program of an entry starts, as
+// far as the entry tells.
+func (h Host) Confines(prog program.Program) bool {
+	return prog.Sandbox.Confines() && prog.Unheld(h.kernel()) == "" && (h.boundary.Open == "" || !prog.Sandbox.Default)
 }
 
-// WithPrivate is the machine with folders of the child's own, for what it keeps for a
-// run and for longer.
-func (h Machine) WithPrivate(temp, cache string) Machine {
-	h.temp, h.cache = temp, cache
-	return h
-}
-
-// Temp is the confined child's own temporary folder; "" where it has none.
-func (h Machine) Temp() string { return h.temp }
-
-// confine says how the kernel is to hold what l starts, and gives the child folders of
+// Confine says how the kernel is to hold a child, and gives the child folders of
 // its own in place of the user's. It is nil where the entry wants none of that. The
 // error is that of one that must be confined and cannot.
-func confine(prog program.Program, env *program.Environment, l *Launch, h Machine) (*Confinement, error) {
-	s := prog.Sandbox
+func (h Host) Confine(child Child) (*Confinement, error) {
+	s := child.Program.Sandbox
 	if s.Mode == sandbox.Off {
 		return nil, nil
 	}
@@ -78,30 +88,30 @@ func confine(prog program.Program, env *program.Environment, l *Launch, h Machin
 		}
 		h.boundary.Areas = append(h.boundary.Areas, sandbox.Rule{Path: w.real, Access: access})
 	}
-	k := h.knownAs(prog, env, l)
+	k := h.knownAs(child)
 	p := &sandbox.Profile{Network: s.Network, Sockets: s.Sockets.Or(k != nil && k.sockets), Attributes: s.Mode == sandbox.Required, Except: h.memory.closed()}
 	c.Refuse = s.Refuse.Or(k != nil && k.state)
 	h.shares = shares{memory: p.Sockets, terminals: k != nil && k.terminals}
-	missing, cannot := false, cmp.Or(prog.Unheld(c.Kernel), unheldFile(l.Command))
+	missing, cannot := false, cmp.Or(child.Program.Unheld(c.Kernel), unheldFile(child.Command))
 	switch {
 	case cannot != "":
 		serious = []string{cannot}
 	case h.boundary.Open != "":
 		serious, p.Unbounded = []string{"files are not confined: " + h.boundary.Open}, true
 	default:
-		cache := cacheDir(env, h)
-		own := privateFolders(prog, env, k != nil && k.cache, h)
-		c.Temp = h.temp
+		cache := h.cacheDir(child.Env)
+		own := child.privateFolders(k != nil && k.cache)
+		c.Temp = child.Temp
 		if k != nil {
-			more = k.give(prog, env, l, cache, h)
+			more = k.give(child, cache, h)
 			own, c.Makes, serious = append(own, more.rules...), more.makes, more.lacks
 		}
 		o := opening{h: h, rules: slices.Concat(h.boundary.Areas, own)}
 		for _, r := range h.boundary.Areas {
 			o.watched = append(o.watched, r.Path)
 		}
-		o.parts = programs(prog, env, l, h)
-		n := h.naming(prog, env, o.parts, k)
+		o.parts = h.programs(child)
+		n := h.naming(child, o.parts, k)
 		n.open()
 		for _, r := range slices.Concat(n.rules, h.repositories(k)) {
 			o.rules = append(o.rules, r)
@@ -113,14 +123,14 @@ func confine(prog program.Program, env *program.Environment, l *Launch, h Machin
 			}
 		}
 		c.Makes = append(c.Makes, n.makes...)
-		o.all(prog, env, l)
+		o.all(child)
 		if o.program != "" {
 			return nil, errors.New("command: " + o.program)
 		}
 		p.Rules = o.rules
 		p.Watch(o.watched)
 		later := *n // when the child runs
-		later.h.looks, later.h.isDir, later.h.real = nil, isDir, RealPath
+		later.h.looks, later.h.disk = nil, systemDisk()
 		c.Report.Never = func(path string) string {
 			w := later.h.wayOf(path)
 			return later.never(path, &w)
@@ -147,8 +157,8 @@ func confine(prog program.Program, env *program.Environment, l *Launch, h Machin
 	}
 	c.Profile, c.Report.Profile = p, p
 	c.Report.Closed = less
-	c.Words.Profile, c.Words.Named, c.Words.Never, c.Words.Shared = p, c.Report.Named, c.Report.Never, prog.Shared
-	c.Words.Dirs = append(c.Words.Dirs, l.Dir)
+	c.Words.Profile, c.Words.Named, c.Words.Never, c.Words.Shared = p, c.Report.Named, c.Report.Never, child.Program.Shared
+	c.Words.Dirs = append(c.Words.Dirs, child.Dir)
 	for _, r := range h.boundary.Areas {
 		c.Words.Dirs = append(c.Words.Dirs, r.Path)
 	}
@@ -177,32 +187,32 @@ func unheldFile(path string) string {
 
 // privateFolders puts the child's own folders into its environment, where there are any
 // and its entry names no other. users: the cache of the user stays its own too.
-func privateFolders(prog program.Program, env *program.Environment, users bool, h Machine) (rules []sandbox.Rule) {
+func (child Child) privateFolders(users bool) (rules []sandbox.Rule) {
 	set := func(name, value string) {
-		if _, said := prog.Env[name]; !said || h.fresh != "" {
-			env.Set(name, value)
+		if _, said := child.Program.Env[name]; !said || child.Fresh != "" {
+			child.Env.Set(name, value)
 		}
 	}
-	if h.temp != "" {
-		rules = append(rules, sandbox.Rule{Path: h.temp, Access: all})
-		set("TMPDIR", h.temp)
+	if child.Temp != "" {
+		rules = append(rules, sandbox.Rule{Path: child.Temp, Access: all})
+		set("TMPDIR", child.Temp)
 	}
-	if h.fresh != "" {
-		rules = append(rules, sandbox.Rule{Path: h.fresh, Access: all})
+	if child.Fresh != "" {
+		rules = append(rules, sandbox.Rule{Path: child.Fresh, Access: all})
 	}
-	if h.cache != "" {
-		rules = append(rules, sandbox.Rule{Path: h.cache, Access: all})
+	if child.Cache != "" {
+		rules = append(rules, sandbox.Rule{Path: child.Cache, Access: all})
 		if !users {
-			set("XDG_CACHE_HOME", h.cache)
+			set("XDG_CACHE_HOME", child.Cache)
 		}
-		set("npm_config_cache", filepath.Join(h.cache, "npm"))
+		set("npm_config_cache", filepath.Join(child.Cache, "npm"))
 	}
 	return rules
 }
 
 // An opening is what is to be opened to a child.
 type opening struct {
-	h         Machine
+	h         Host
 	parts     []part // of the program
 	rules     []sandbox.Rule
 	watched   []string // paths of the user's, where something may take the place of something else while the child runs
@@ -214,23 +224,23 @@ type opening struct {
 const runs = sandbox.Read | sandbox.Execute
 
 // all opens what the child may open beside the boundary and what is its own.
-func (o *opening) all(prog program.Program, env *program.Environment, l *Launch) {
+func (o *opening) all(child Child) {
 	h := o.h
-	if l.Enter != "" || l.Dir == h.scratch { // what launchers start in and with
-		o.rules = append(o.rules, sandbox.Rule{Path: h.real(h.scratch), Access: sandbox.Read})
-		if h.shell != "" {
-			o.rules = append(o.rules, sandbox.Rule{Path: h.real(h.shell), Access: runs})
+	if child.Enter != "" || child.Dir == child.Scratch { // what launchers start in and with
+		o.rules = append(o.rules, sandbox.Rule{Path: h.Real(child.Scratch), Access: sandbox.Read})
+		if child.Shell != "" {
+			o.rules = append(o.rules, sandbox.Rule{Path: h.Real(child.Shell), Access: runs})
 		}
 	}
-	if h.installed != nil {
-		o.rules = append(o.rules, sandbox.Rule{Path: h.installed.Dir, Access: runs})
+	if child.Installed != nil {
+		o.rules = append(o.rules, sandbox.Rule{Path: child.Installed.Dir, Access: runs})
 	}
 	o.base()
-	for _, r := range h.shares.with(prog, o.parts, h).rules() {
+	for _, r := range h.shares.with(child.Program, o.parts, h).rules() {
 		_ = o.path(r.Path, r.Access, toOpen, false) // no link is on the way to it
 	}
 	for _, p := range o.parts {
-		if h.installed.Holds(p.file) {
+		if child.Installed.Holds(p.file) {
 			continue // no link that the package brought leads out of it
 		}
 		ways, why := h.installation(p)
@@ -249,12 +259,12 @@ func (o *opening) all(prog program.Program, env *program.Environment, l *Launch)
 			}
 		}
 	}
-	for _, w := range h.searched(env) {
+	for _, w := range h.searched(child.Env) {
 		if why := o.follow(w, runs, toOpen, false); why != "" {
 			o.less = append(o.less, why)
 		}
 	}
-	for _, path := range prog.Sandbox.Read {
+	for _, path := range child.Program.Sandbox.Read {
 		why := h.withheld("read", path)
 		if why == "" {
 			why = o.path(path, runs, toOpen, true)
@@ -321,8 +331,8 @@ func (o *opening) add(w way, a sandbox.Access, watch bool) {
 }
 
 // withheld says why a path of the entry's sandbox cannot be opened; "" where it can.
-func (h Machine) withheld(key, path string) string {
-	if h.boundary.Keeps(path) || h.boundary.Keeps(h.real(path)) {
+func (h Host) withheld(key, path string) string {
+	if h.boundary.Keeps(path) || h.boundary.Keeps(h.Real(path)) {
 		return fmt.Sprintf("sandbox.%s: %s is withheld by the policy, or is the hub's own", key, path)
 	}
 	return ""
@@ -330,8 +340,8 @@ func (h Machine) withheld(key, path string) string {
 
 // linked says why a path that the entry opens for writing is not opened as what its
 // links lead to; "" where it is.
-func (h Machine) linked(path string) string {
-	if real := h.real(path); !h.boundary.Leads(append(h.looks.Hops(path), real)) {
+func (h Host) linked(path string) string {
+	if real := h.Real(path); !h.boundary.Leads(append(h.looks.Hops(path), real)) {
 		return fmt.Sprintf("sandbox.write: %s leads to %s by a link where servers write, so it is not opened; write the path that it leads to", path, real)
 	}
 	return ""
@@ -339,7 +349,7 @@ func (h Machine) linked(path string) string {
 
 // programs are the files that the child is made of: its program, what wraps it, its
 // script, and the interpreters that these name.
-func programs(prog program.Program, env *program.Environment, l *Launch, h Machine) (parts []part) {
+func (h Host) programs(child Child) (parts []part) {
 	has := func(path string) bool {
 		return slices.ContainsFunc(parts, func(p part) bool { return p.file == path })
 	}
@@ -348,7 +358,7 @@ func programs(prog program.Program, env *program.Environment, l *Launch, h Machi
 			parts = append(parts, part{file: path, name: "program " + path, main: main})
 		}
 	}
-	lookUp := func(name string) string { return h.lookUp(env, name) }
+	lookUp := func(name string) string { return h.lookUp(child.Env, name) }
 	named := func(name string) { // the name stands for whatever is found
 		switch path := lookUp(name); {
 		case path == "":
@@ -357,34 +367,34 @@ func programs(prog program.Program, env *program.Environment, l *Launch, h Machi
 			parts = append(parts, part{file: path, name: "program " + name})
 		}
 	}
-	if h.installed == nil && filepath.Base(prog.Command) == prog.Command {
-		parts = append(parts, part{file: l.Command, name: "program " + prog.Command, main: true})
+	if child.Installed == nil && filepath.Base(child.Program.Command) == child.Program.Command {
+		parts = append(parts, part{file: child.Command, name: "program " + child.Program.Command, main: true})
 	}
-	add(l.Command, true)
-	at, end := program.LauncherWords(prog.Command, l.Args)
-	for i, word := range l.Args[:end] {
+	add(child.Command, true)
+	at, end := program.LauncherWords(child.Program.Command, child.Args)
+	for i, word := range child.Args[:end] {
 		switch {
 		case filepath.IsAbs(word):
 			add(word, i == at)
 		case strings.HasPrefix(word, "-"):
 		case i == at && filepath.Base(word) != word:
-			add(filepath.Join(l.Dir, word), true)
+			add(filepath.Join(child.Dir, word), true)
 		default:
-			if i == at && isFile(filepath.Join(l.Dir, word)) && prog.Cwd != "" {
-				add(filepath.Join(l.Dir, word), true)
+			if i == at && isFile(filepath.Join(child.Dir, word)) && child.Program.Cwd != "" {
+				add(filepath.Join(child.Dir, word), true)
 			}
 			named(word)
 		}
 	}
-	if h.fresh == "" {
-		for _, n := range prog.Names(h.home) {
+	if child.Fresh == "" {
+		for _, n := range child.Program.Names(h.home) {
 			if n.Use == entry.Code {
 				add(n.Path, false)
 			}
 		}
 	}
-	if h.installed != nil {
-		for _, name := range h.installed.Beside {
+	if child.Installed != nil {
+		for _, name := range child.Installed.Beside {
 			if filepath.IsAbs(name) {
 				add(name, false)
 			} else {
@@ -394,7 +404,7 @@ func programs(prog program.Program, env *program.Environment, l *Launch, h Machi
 	}
 	for i := 0; i < len(parts) && i < mostLinked; i++ {
 		file := parts[i].file
-		if !h.boundary.Writable(file) && !h.installed.Holds(file) {
+		if !h.boundary.Writable(file) && !child.Installed.Holds(file) {
 			for _, p := range h.beyond(file) {
 				if !has(p.file) {
 					parts = append(parts, p)
@@ -417,7 +427,7 @@ func programs(prog program.Program, env *program.Environment, l *Launch, h Machi
 		// package, nothing.
 		line := part{file: from, name: "the first line of " + file}
 		switch {
-		case h.boundary.Writable(file), h.installed.Holds(file):
+		case h.boundary.Writable(file), child.Installed.Holds(file):
 		case from == "":
 			h.none(line)
 		case has(from):
@@ -430,13 +440,13 @@ func programs(prog program.Program, env *program.Environment, l *Launch, h Machi
 }
 
 // lookUp finds a program on the PATH of a child; "" where there is none.
-func (h Machine) lookUp(env *program.Environment, name string) string {
+func (h Host) lookUp(env *program.Environment, name string) string {
 	if filepath.Base(name) != name {
 		return ""
 	}
 	list, _ := env.Get("PATH")
 	for _, dir := range filepath.SplitList(list) {
-		if found := filepath.Join(dir, name); filepath.IsAbs(dir) && h.isProg(found) {
+		if found := filepath.Join(dir, name); filepath.IsAbs(dir) && h.IsProgram(found) {
 			return found
 		}
 	}
@@ -488,7 +498,7 @@ var keptByUsers = []string{".local", ".config", ".cache", ".cargo"}
 
 // topOf is the top folder of the installation that a file belongs to; "" where none can be
 // told.
-func (h Machine) topOf(path string) string {
+func (h Host) topOf(path string) string {
 	if before, _, ok := strings.Cut(path, "/node_modules/"); ok && h.narrow(before) {
 		return before + "/node_modules"
 	}
@@ -537,7 +547,7 @@ var settings = map[string][]string{
 // searched are the folders that the child finds programs in by their names, and the
 // installations of which they are a part. What children write in is none of them, nor what
 // would be a reason to refuse.
-func (h Machine) searched(env *program.Environment) (ways []way) {
+func (h Host) searched(env *program.Environment) (ways []way) {
 	b := &h.boundary
 	// Each is resolved once, for this plan alone: a link may lead elsewhere by the next.
 	known := map[string]bool{}
@@ -575,7 +585,7 @@ func (h Machine) searched(env *program.Environment) (ways []way) {
 
 // narrow reports a directory that can be one installation: it does not hold the home
 // folder, the hub's temporary folder or a folder of the system's top.
-func (h Machine) narrow(dir string) bool {
+func (h Host) narrow(dir string) bool {
 	return !isTop(dir) && !isTop(filepath.Dir(dir)) && (h.home == "" || !sandbox.Holds(dir, h.home)) && !sandbox.Holds(dir, os.TempDir())
 }
 

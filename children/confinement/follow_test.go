@@ -1,4 +1,4 @@
-package launch
+package confinement_test
 
 import (
 	"os"
@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"mcphub/children/confinement"
+	"mcphub/children/launch"
 	"mcphub/children/program"
 	"mcphub/children/sandbox"
 	"mcphub/internal/consent"
@@ -27,21 +29,23 @@ func relink(t *testing.T, to, path string) {
 }
 
 // anew is the machine as another hub has it, which reads what the first has remembered.
-func anew(h Machine) Machine {
-	h.memory = newMemory(h.stateFolder())
+func anew(h launch.Machine) launch.Machine {
+	h.Host = h.Anew()
 	return h
 }
 
-func planOf(t *testing.T, h Machine, prog program.Program) *Confinement {
+func planOf(t *testing.T, h launch.Machine, prog program.Program) *confinement.Confinement {
 	t.Helper()
-	l, err := Plan(prog, nil, h)
+	l, err := launch.Plan(prog, nil, h)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return l.Sandbox
 }
 
-func opens(c *Confinement, path string) bool { return c.Profile.Allows(path)&sandbox.Read != 0 }
+func opens(c *confinement.Confinement, path string) bool {
+	return c.Profile.Allows(path)&sandbox.Read != 0
+}
 
 // TestNothingLeadsToKeys: whatever made a link, it opens no key, no client's configuration,
 // nothing of the hub and no more than one program's files. What else it leads to is opened
@@ -146,14 +150,14 @@ func TestWhatProgramsLeadTo(t *testing.T) {
 			putFile(t, home+"/private/pkg/index.js", "")
 			putFile(t, home+"/private/srv/index.js", "")
 			putFile(t, home+"/private/srv/package.json", "{}")
-			h.environ = []string{"HOME=" + home, "PATH=" + home + "/proj/bin:" + home + "/.nvm/versions/node/v20/bin:/usr/bin:/bin"}
+			h.Host = h.WithEnviron("HOME="+home, "PATH="+home+"/proj/bin:"+home+"/.nvm/versions/node/v20/bin:/usr/bin:/bin")
 			prog := tc.prog(home)
 			secret := putFile(t, home+"/private/secret", "")
 			if c := planOf(t, h, prog); opens(c, secret) {
 				t.Fatal("it is open before")
 			}
 			tc.change(t, home)
-			l, err := Plan(prog, nil, anew(h))
+			l, err := launch.Plan(prog, nil, anew(h))
 			switch {
 			case err != nil != tc.kills:
 				t.Errorf("it starts: %v", err)
@@ -333,7 +337,7 @@ func TestAnswers(t *testing.T) {
 	}
 	relink(t, "dotfiles/c", at(".gitconfig"))
 	planOf(t, h, confinedProgram("sh"))
-	store := consent.In(h.stateFolder())
+	store := h.Store()
 	if err := store.Accept(asked[0].ID, asked[0].Digest); err == nil {
 		t.Error("an answer to what was shown counts for what came later")
 	}
@@ -341,7 +345,7 @@ func TestAnswers(t *testing.T) {
 	if err := store.Accept(asked[0].ID, asked[0].Digest); err != nil {
 		t.Fatal(err)
 	}
-	for name, m := range map[string]Machine{"this hub": h, "another": anew(h)} {
+	for name, m := range map[string]launch.Machine{"this hub": h, "another": anew(h)} {
 		if c := planOf(t, m, confinedProgram("sh")); !opens(c, at("dotfiles/c")) || len(questions(t, m)) > 0 {
 			t.Errorf("%s: it is closed after the answer: %v", name, questions(t, m))
 		}
@@ -357,19 +361,19 @@ func TestAnswers(t *testing.T) {
 }
 
 // memoryAt is the file of what names have led to.
-func memoryAt(t *testing.T, h Machine) string {
+func memoryAt(t *testing.T, h launch.Machine) string {
 	t.Helper()
-	dir, err := consent.In(h.stateFolder()).Folder()
+	dir, err := h.Store().Folder()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return filepath.Join(dir, memoryName)
+	return filepath.Join(dir, confinement.MemoryName)
 }
 
 // questions are what waits for a person.
-func questions(t *testing.T, h Machine) []consent.Question {
+func questions(t *testing.T, h launch.Machine) []consent.Question {
 	t.Helper()
-	list, err := consent.In(h.stateFolder()).Questions()
+	list, err := h.Store().Questions()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -399,7 +403,7 @@ func TestAMemoryThatCannotBeRead(t *testing.T) {
 		"torn":     {func() error { return os.WriteFile(file, append(whole, `{"path":"`...), 0o600) }, true},
 		"a link":   {func() error { return os.Symlink("/dev/null", file) }, false},
 		"a folder": {func() error { return os.Mkdir(file, 0o700) }, false},
-		"full":     {func() error { return os.WriteFile(file, make([]byte, mostMemory), 0o600) }, false},
+		"full":     {func() error { return os.WriteFile(file, make([]byte, confinement.MostMemory), 0o600) }, false},
 	} {
 		if err := os.RemoveAll(file); err != nil {
 			t.Fatal(err)

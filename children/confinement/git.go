@@ -1,4 +1,4 @@
-package launch
+package confinement
 
 import (
 	"os"
@@ -13,7 +13,7 @@ import (
 // elsewhere, names the root back.
 
 // repositories are the rules of the repositories of the session's roots.
-func (h Machine) repositories(k *known) (rules []sandbox.Rule) {
+func (h Host) repositories(k *known) (rules []sandbox.Rule) {
 	for _, root := range h.boundary.Roots {
 		rules = append(rules, h.repositoryOf(root, true)...)
 		if k == nil || !k.git {
@@ -34,10 +34,10 @@ func (h Machine) repositories(k *known) (rules []sandbox.Rule) {
 	return rules
 }
 
-func (h Machine) reads(dir string) []sandbox.Rule { return h.gives(dir, runs) }
+func (h Host) reads(dir string) []sandbox.Rule { return h.gives(dir, runs) }
 
 // gives is a rule for a folder that is there, and lies in nothing that stays closed.
-func (h Machine) gives(dir string, a sandbox.Access) []sandbox.Rule {
+func (h Host) gives(dir string, a sandbox.Access) []sandbox.Rule {
 	w := h.wayOf(dir)
 	if w.end == nil || !w.end.IsDir() || w.real != dir || !h.bounded(&w) || h.reserved(nil).Why(dir) != "" || !h.narrow(dir) {
 		return nil
@@ -47,7 +47,7 @@ func (h Machine) gives(dir string, a sandbox.Access) []sandbox.Rule {
 
 // repositoryOf are the rules of the repository that a folder is a worktree or a submodule
 // of. Nothing of it is written that git runs or obeys.
-func (h Machine) repositoryOf(top string, write bool) []sandbox.Rule {
+func (h Host) repositoryOf(top string, write bool) []sandbox.Rule {
 	link := filepath.Join(top, ".git")
 	own, ok := gitPath(link, "gitdir: ")
 	if !ok {

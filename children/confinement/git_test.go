@@ -1,4 +1,4 @@
-package launch
+package confinement_test
 
 import (
 	"os"
@@ -52,7 +52,7 @@ func TestTheRepositoryOfAWorktree(t *testing.T) {
 		"main":     {"main/.git/config": "rxw", "victim/.git/HEAD": ""},
 	} {
 		m := writable(h, home, root)
-		m.boundary.Roots = []string{filepath.Join(home, root)}
+		m.Host = m.ForRoots([]string{filepath.Join(home, root)})
 		c := planOf(t, m, confinedProgram("sh"))
 		for path, want := range want {
 			if got := rights(c, filepath.Join(home, path)); got != want {
@@ -106,7 +106,7 @@ func TestAForgedWorktree(t *testing.T) {
 			}
 			forge(t, root, home+"/victim")
 			m := writable(h, home, "wt")
-			m.boundary.Roots = []string{root}
+			m.Host = m.ForRoots([]string{root})
 			c := planOf(t, m, confinedProgram("sh"))
 			for _, path := range []string{"victim/.git/HEAD", "victim/.git/objects/x", "victim/.git/config", "private/x"} {
 				if got := rights(c, filepath.Join(home, path)); got != "" {
@@ -137,7 +137,7 @@ func TestTheRepositoryAroundARoot(t *testing.T) {
 		"elsewhere":    {confinedProgram("node", server), "work/rooted", ""},
 	} {
 		m := writable(h, home, tc.root)
-		m.boundary.Roots = []string{filepath.Join(home, tc.root)}
+		m.Host = m.ForRoots([]string{filepath.Join(home, tc.root)})
 		c := planOf(t, m, tc.prog)
 		if got := rights(c, home+"/main/.git/objects/x"); got != tc.want {
 			t.Errorf("%s: it is open to %q, want %q", name, got, tc.want)
@@ -147,7 +147,7 @@ func TestTheRepositoryAroundARoot(t *testing.T) {
 		}
 	}
 	withheld := writable(h, home, "wt")
-	withheld.boundary.Roots, withheld.boundary.Withheld = []string{home + "/wt"}, []string{home + "/main"}
+	withheld.Host = withheld.ForRoots([]string{home + "/wt"}, home+"/main")
 	if c := planOf(t, withheld, confinedProgram("sh")); c.Profile.Allows(home+"/main/.git/HEAD") != sandbox.Access(0) {
 		t.Error("what the policy withholds is open")
 	}

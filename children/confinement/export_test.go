@@ -1,0 +1,46 @@
+package confinement
+
+import (
+	"mcphub/children/sandbox"
+	"mcphub/internal/consent"
+)
+
+// What the tests see and change, which plan whole starts from outside of the package.
+
+const (
+	MemoryName = memoryName
+	MostMemory = mostMemory
+)
+
+// WithKernel is the host with another kernel.
+func (h Host) WithKernel(k sandbox.Kernel) Host {
+	h.kernel = func() sandbox.Kernel { return k }
+	return h
+}
+
+// WithEnviron is the host with another environment.
+func (h Host) WithEnviron(environ ...string) Host {
+	h.environ = environ
+	return h
+}
+
+// Anew is the host as another hub has it, which reads what the first has remembered.
+func (h Host) Anew() Host {
+	h.memory = newMemory(h.stateFolder())
+	return h
+}
+
+// Forgetful is the host that remembers nothing of before, and nobody else knows what it does.
+func (h Host) Forgetful() Host {
+	h.memory = newMemory("")
+	return h
+}
+
+// Store is where a person is asked.
+func (h Host) Store() *consent.Store { return h.memory.consent }
+
+// ForRoots is the host with these roots, and with places that the policy withholds.
+func (h Host) ForRoots(roots []string, withheld ...string) Host {
+	h.boundary.Roots, h.boundary.Withheld = roots, withheld
+	return h
+}

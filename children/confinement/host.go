@@ -1,0 +1,201 @@
+package confinement
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"mcphub/children/program"
+	"mcphub/children/sandbox"
+)
+
+// A Host is what the machine offers to confine a child with, and what the session opens to
+// it. It is a value: what is made of one leaves it as it is.
+type Host struct {
+	environ []string // that programs inherit from
+	hub     []string // the hub's own environment, where that is another; nil: it is environ
+	home    string
+	system  string // as runtime.GOOS names it
+	root    bool   // the hub runs as root
+	kernel  func() sandbox.Kernel
+
+	needs    *needs           // of every program
+	memory   *memory          // of where names have led
+	installs []string         // see installs
+	others   *others          // what the entries beside it have run
+	shares   shares           // of what all programs of the user share, what the child is known to need
+	boundary sandbox.Boundary // what the session opens to the child
+	disk     Disk
+	looks    *sandbox.Looks // of one plan; nil: each path is looked at when it is asked for
+}
+
+// A Disk answers what is at a path.
+type Disk struct {
+	IsDir     func(path string) bool   // a directory that can be looked into
+	IsProgram func(path string) bool   // a regular file that this user may execute
+	Real      func(path string) string // without links; path itself where it leads nowhere
+
+	ofSystem bool // sandbox.Looks sees the same
+}
+
+// systemDisk is the disk of this machine.
+func systemDisk() Disk { return Disk{isDir, isProgram, RealPath, true} }
+
+// Options say what a Host is made of. Zero values mean this machine, and its user.
+type Options struct {
+	Environ []string
+	Home    string
+	System  string
+	Disk    *Disk
+}
+
+// New makes a Host. It looks at nothing yet.
+func New(o Options) Host {
+	h := Host{environ: o.Environ, home: o.Home, system: o.System, root: os.Geteuid() == 0, kernel: sandbox.System}
+	if h.environ == nil {
+		h.environ = os.Environ()
+	}
+	if h.home == "" {
+		h.home, _ = os.UserHomeDir()
+	}
+	if h.system == "" {
+		h.system = runtime.GOOS
+	}
+	if h.disk = systemDisk(); o.Disk != nil {
+		h.disk = *o.Disk
+	}
+	h.needs, h.memory, h.installs, h.others = &needs{}, newMemory(h.stateFolder()), installs(h.home), &others{}
+	return h
+}
+
+// AtOnce is the host as it is at this moment: each path is looked at once. What asks later
+// asks the host that this was made of.
+func (h Host) AtOnce() Host {
+	looks, disk := sandbox.NewLooks(), h.disk
+	h.looks = looks
+	h.disk.IsDir = remembered(disk.IsDir)
+	h.disk.Real = remembered(func(path string) string {
+		if disk.ofSystem {
+			if real, ok := looks.Real(path); ok {
+				return real
+			}
+		}
+		return disk.Real(path)
+	})
+	return h
+}
+
+// remembered is a function that is asked once about each path.
+func remembered[V any](of func(path string) V) func(path string) V {
+	seen := map[string]V{}
+	return func(path string) V {
+		v, ok := seen[path]
+		if !ok {
+			v = of(path)
+			seen[path] = v
+		}
+		return v
+	}
+}
+
+// Within is the host with the boundary of a session.
+func (h Host) Within(b sandbox.Boundary) Host {
+	h.boundary = b
+	return h
+}
+
+// In is the host as it is in the environment of a client. What the hub keeps for itself stays
+// where it is. nil is the hub's.
+func (h Host) In(environ []string) Host {
+	if environ != nil {
+		h.hub, h.environ = h.ofHub(), environ
+	}
+	return h
+}
+
+// ofHub is the hub's own environment.
+func (h Host) ofHub() []string {
+	if h.hub != nil {
+		return h.hub
+	}
+	return h.environ
+}
+
+// System is the operating system, as runtime.GOOS names it.
+func (h Host) System() string { return h.system }
+
+// Home is the user's home folder; "" where there is none.
+func (h Host) Home() string { return h.home }
+
+// Inherited is the part of the environment that a child is given, with these variables
+// as well.
+func (h Host) Inherited(names []string) *program.Environment {
+	return program.Inherited(h.environ, names, h.system)
+}
+
+// IsDir reports whether path is a directory that can be looked into.
+func (h Host) IsDir(path string) bool { return h.disk.IsDir(path) }
+
+// IsProgram reports whether path is a regular file that this user may execute.
+func (h Host) IsProgram(path string) bool { return h.disk.IsProgram(path) }
+
+// Real is a path without links; path itself where it leads nowhere.
+func (h Host) Real(path string) string { return h.disk.Real(path) }
+
+// Hops are a path and the paths that its links lead to, one after the other.
+func (h Host) Hops(path string) []string { return h.looks.Hops(path) }
+
+// CacheFolder is the hub's own folder below the user's cache folder; "" where there is none.
+func (h Host) CacheFolder() string {
+	base := h.cacheDir(program.Inherited(h.ofHub(), nil, h.system))
+	if base == "" {
+		return ""
+	}
+	return filepath.Join(base, "mcphub")
+}
+
+// cacheDir is the cache folder of a program with this environment; "" where there is none.
+func (h Host) cacheDir(env *program.Environment) string {
+	if v, ok := env.Get("XDG_CACHE_HOME"); ok && filepath.IsAbs(v) {
+		return v
+	}
+	if v, ok := env.Get("LOCALAPPDATA"); ok && h.system == "windows" && filepath.IsAbs(v) {
+		return v
+	}
+	if h.home == "" || !filepath.IsAbs(h.home) {
+		return ""
+	}
+	if h.system == "darwin" {
+		return filepath.Join(h.home, "Library", "Caches")
+	}
+	return filepath.Join(h.home, ".cache")
+}
+
+// stateFolder is the hub's own folder below the user's state folder; "" where there is
+// none.
+func (h Host) stateFolder() string {
+	env := program.Inherited(h.ofHub(), nil, h.system)
+	if v, ok := env.Get("XDG_STATE_HOME"); ok && filepath.IsAbs(v) {
+		return filepath.Join(v, "mcphub")
+	}
+	if h.home == "" || !filepath.IsAbs(h.home) {
+		return ""
+	}
+	return filepath.Join(h.home, ".local", "state", "mcphub")
+}
+
+// isTop reports whether dir is a file system's top.
+func isTop(dir string) bool { return filepath.Dir(dir) == dir }
+
+func isDir(path string) bool {
+	fi, err := os.Stat(path)
+	return err == nil && fi.IsDir()
+}
+
+// RealPath is a path without links; path itself where it leads nowhere.
+func RealPath(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	return path
+}
