@@ -5,10 +5,8 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"mcphub/children/program"
 	"mcphub/children/sandbox"
@@ -20,38 +18,6 @@ import (
 // programs. Servers of other sessions, and of other hubs, may write where links lie, and
 // what a program is told by. So a name opens what it opened when it was first used; see
 // memory. Nothing leads to keys.
-
-// fixed are places of the system, where no server writes.
-var fixed = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/nix/store", "/gnu/store", "/run/current-system", "/run/systemd", "/snap", "/dev", "/proc", "/sys"}
-
-// installers are more folders in which programs are installed, and nothing else is.
-var installers = []string{".npm-global/bin", ".npm-global/lib", ".cargo/bin", "go/bin", ".local/share/pnpm", ".local/state/nix", ".nix-profile", "miniconda3", "anaconda3", "miniforge3", "mambaforge", ".linuxbrew"}
-
-// installs are the places in which programs are installed and nothing else is: the
-// system's, version managers and the user's own. What leads there is a program, whichever
-// version it is.
-func installs(home string) (list []string) {
-	list = []string{"/home/linuxbrew/.linuxbrew"}
-	for _, need := range sandbox.Base() {
-		if need.Access&sandbox.Execute == 0 {
-			continue
-		}
-		list = append(list, need.In(home)...)
-	}
-	if home != "" {
-		for _, folder := range slices.Concat(managers, installers) {
-			list = append(list, filepath.Join(home, folder))
-		}
-	}
-	return list
-}
-
-// inAny reports whether a clean path is one of some others or lies in it.
-func inAny(path string, dirs []string) bool {
-	return slices.ContainsFunc(dirs, func(dir string) bool {
-		return strings.HasPrefix(path, dir) && (len(path) == len(dir) || os.IsPathSeparator(path[len(dir)]))
-	})
-}
 
 // A way is a path and where its links lead.
 type way struct {
@@ -205,66 +171,6 @@ func (h Host) followed(w way, p purpose) (why string, ok bool) {
 		}
 	}
 	return "", bounded
-}
-
-// A part is a file that the child is made of, and what names it.
-type part struct {
-	file, name string
-	main       bool // without it the child does not run
-
-	interpreter []string // the words of its first line, if it is a script
-}
-
-// none remembers a name that leads to no part of its own, so that it never does without a
-// question.
-func (h Host) none(p part) {
-	if h.memory != nil {
-		h.memory.first(p.name)
-	}
-}
-
-// installation is what must be open for a file of a program to run: the file and the tops of
-// its installation, on the way to where its links lead. why is set where it is not what its
-// name opened when it was first used.
-func (h Host) installation(p part) (paths []way, why string) {
-	hops := h.looks.Hops(p.file)
-	if allFixed(hops) {
-		h.none(p)
-		return nil, "" // it is open to everybody
-	}
-	spelled := hops[:1:1]
-	switch {
-	case !h.IsDir(p.file):
-		for _, hop := range hops {
-			for _, path := range []string{hop, h.topOf(hop)} {
-				if path != "" && !slices.Contains(spelled, path) {
-					spelled = append(spelled, path)
-				}
-			}
-		}
-	case !h.narrow(p.file) || !h.narrow(hops[len(hops)-1]):
-		return nil, ""
-	}
-	var places []string
-	for i, path := range spelled {
-		w := h.wayOf(path)
-		switch said := h.barred(&w, false); {
-		case said != "" && i == 0:
-			return nil, said
-		case said != "", w.end != nil && w.end.IsDir() && (sandbox.KeyFolder(w.real) != "" || sandbox.HoldsSecret(w.real, h.home) != ""):
-			continue
-		}
-		if place := w.place(false); w.end != nil && !inAny(w.real, h.installs) && !slices.Contains(places, place) {
-			places = append(places, place)
-		}
-		if h.bounded(&w) {
-			paths = append(paths, w)
-		}
-	}
-	if why = h.asked(p.name, places); why != "" {
-		return nil, why
-	}
-	return paths, ""
 }
 
 // Read says why a file that the entry names, and that leads to real, is not read for the

@@ -23,7 +23,6 @@ type Host struct {
 	memory   *memory          // of where names have led
 	installs []string         // see installs
 	others   *others          // what the entries beside it have run
-	shares   shares           // of what all programs of the user share, what the child is known to need
 	boundary sandbox.Boundary // what the session opens to the child
 	disk     Disk
 	looks    *sandbox.Looks // of one plan; nil: each path is looked at when it is asked for

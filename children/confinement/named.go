@@ -463,6 +463,16 @@ func (n *naming) remembered(w *way, f fate) fate {
 	return f
 }
 
+// later is what tells, while the child runs, why a path is not opened whatever asks for it.
+func (n *naming) later() func(path string) string {
+	now := *n
+	now.h.looks, now.h.disk = nil, systemDisk() // what the plan has seen may be over
+	return func(path string) string {
+		w := now.h.wayOf(path)
+		return now.never(path, &w)
+	}
+}
+
 // finish fills in what is open at each name.
 func (n *naming) finish(p *sandbox.Profile) []sandbox.Named {
 	for i := range n.named {

@@ -1,0 +1,191 @@
+package confinement
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"mcphub/children/program"
+	"mcphub/children/sandbox"
+)
+
+// An opening is what is to be opened to a child.
+type opening struct {
+	h         Host
+	parts     []part // of the program
+	rules     []sandbox.Rule
+	watched   []string // paths of the user's, where something may take the place of something else while the child runs
+	conflicts []string // what cannot be held so
+	less      []string // what is opened no more, and why
+	program   string   // why the program itself is not opened; "": it is
+}
+
+// write opens what the names of the entry and the repositories of the roots come to. Nothing
+// that lies in what children may write opens more.
+func (o *opening) write(rules []sandbox.Rule) {
+	for _, r := range rules {
+		o.rules = append(o.rules, r)
+		if r.Access&sandbox.Write != 0 {
+			o.h.boundary.Areas = append(o.h.boundary.Areas, r)
+		}
+		if isFile(r.Path) {
+			o.watched = append(o.watched, r.Path)
+		}
+	}
+}
+
+const runs = sandbox.Read | sandbox.Execute
+
+// all opens what the child may open beside the boundary and what is its own. A program that
+// is not opened does not end it: each name is remembered, and asked about, at the first start.
+func (o *opening) all(child Child, shared shares) {
+	o.launcher(child)
+	o.base()
+	for _, r := range shared.with(child.Program, o.parts, o.h).rules() {
+		_ = o.path(r.Path, r.Access, toOpen, false) // no link is on the way to it
+	}
+	o.ofProgram(child.Installed)
+	for _, w := range o.h.searched(child.Env) {
+		if why := o.follow(w, runs, toOpen, false); why != "" {
+			o.less = append(o.less, why)
+		}
+	}
+	o.named(child.Program.Sandbox.Read)
+	o.versionSettings()
+	o.rules = sandbox.Sorted(o.rules)
+	o.compareWithBoundary()
+}
+
+// launcher opens what launchers start in and with, or the copy that takes their place.
+func (o *opening) launcher(child Child) {
+	if child.Enter != "" || child.Dir == child.Scratch {
+		o.rules = append(o.rules, sandbox.Rule{Path: o.h.Real(child.Scratch), Access: sandbox.Read})
+		if child.Shell != "" {
+			o.rules = append(o.rules, sandbox.Rule{Path: o.h.Real(child.Shell), Access: runs})
+		}
+	}
+	if child.Installed != nil {
+		o.rules = append(o.rules, sandbox.Rule{Path: child.Installed.Dir, Access: runs})
+	}
+}
+
+// ofProgram opens the parts of the program, with the installations that they belong to.
+func (o *opening) ofProgram(installed *program.Installed) {
+	for _, p := range o.parts {
+		if installed.Holds(p.file) {
+			continue // no link that the package brought leads out of it
+		}
+		ways, why := o.h.installation(p)
+		switch {
+		case why != "" && p.main:
+			o.program = why
+		case why != "":
+			o.less = append(o.less, why)
+		case o.h.boundary.Writable(p.file): // children could put there what makes more of it
+			if w := o.h.wayOf(p.file); o.h.bounded(&w) {
+				o.add(w, runs, false)
+			}
+		default:
+			for _, w := range ways {
+				o.add(w, runs, false)
+			}
+		}
+	}
+}
+
+// named opens what the entry opens for reading.
+func (o *opening) named(paths []string) {
+	for _, path := range paths {
+		why := o.h.withheld("read", path)
+		if why == "" {
+			why = o.path(path, runs, toOpen, true)
+		}
+		if why != "" {
+			o.conflicts = append(o.conflicts, why)
+		}
+	}
+}
+
+// versionSettings opens the settings of each version manager of which anything is open.
+func (o *opening) versionSettings() {
+	if o.h.home == "" {
+		return
+	}
+	for folder, files := range settings {
+		top := filepath.Join(o.h.home, folder)
+		if !slices.ContainsFunc(o.rules, func(r sandbox.Rule) bool { return sandbox.Holds(top, r.Path) }) {
+			continue
+		}
+		for _, file := range files {
+			if why := o.path(filepath.Join(o.h.home, file), sandbox.Read, asFile, true); why != "" {
+				o.less = append(o.less, why)
+			}
+		}
+	}
+}
+
+// compareWithBoundary finds rules that would open what is withheld.
+func (o *opening) compareWithBoundary() {
+	closed := o.h.memory.closed() // it looks at the disk
+	for _, c := range o.h.boundary.Conflicts(o.rules) {
+		if sandbox.Holds(closed, c.Withheld) {
+			continue // the rule is made around it
+		}
+		o.conflicts = append(o.conflicts, c.String())
+	}
+}
+
+// base opens what every program needs.
+func (o *opening) base() {
+	for _, n := range o.h.needs.of(o.h.home) {
+		w := n.way
+		if !allFixed(w.hops) {
+			w = o.h.wayOf(w.path)
+		}
+		if why := o.follow(w, n.access, n.use, n.watch); why != "" {
+			o.less = append(o.less, why)
+		}
+	}
+}
+
+// path opens what a path leads to, and says why not where a person is to know.
+func (o *opening) path(path string, a sandbox.Access, use purpose, watch bool) string {
+	return o.follow(o.h.wayOf(path), a, use, watch)
+}
+
+// follow is path for a way that was looked up.
+func (o *opening) follow(w way, a sandbox.Access, use purpose, watch bool) string {
+	why, ok := o.h.followed(w, use)
+	if ok {
+		o.add(w, a, watch)
+	}
+	return why
+}
+
+// add opens the end of a way that the boundary lets be opened, where something is.
+func (o *opening) add(w way, a sandbox.Access, watch bool) {
+	if w.end == nil {
+		return
+	}
+	o.rules = append(o.rules, sandbox.Rule{Path: w.real, Access: a})
+	if watch {
+		o.watched = append(o.watched, w.real)
+	}
+}
+
+// withheld says why a path of the entry's sandbox cannot be opened; "" where it can.
+func (h Host) withheld(key, path string) string {
+	if h.boundary.Keeps(path) || h.boundary.Keeps(h.Real(path)) {
+		return fmt.Sprintf("sandbox.%s: %s is withheld by the policy, or is the hub's own", key, path)
+	}
+	return ""
+}
+
+// linked says why a path that the entry opens for writing is not opened as what its
+// links lead to; "" where it is.
+func (h Host) linked(path string) string {
+	if real := h.Real(path); !h.boundary.Leads(append(h.looks.Hops(path), real)) {
+		return fmt.Sprintf("sandbox.write: %s leads to %s by a link where servers write, so it is not opened; write the path that it leads to", path, real)
+	}
+	return ""
+}

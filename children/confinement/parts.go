@@ -1,0 +1,171 @@
+package confinement
+
+import (
+	"bufio"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"mcphub/children/entry"
+	"mcphub/children/program"
+)
+
+// A part is a file that the child is made of, and what names it.
+type part struct {
+	file, name string
+	main       bool // without it the child does not run
+
+	interpreter []string // the words of its first line, if it is a script
+}
+
+// programs are the files that the child is made of: its program, what wraps it, its
+// script, and the interpreters that these name.
+func (h Host) programs(child Child) (parts []part) {
+	has := func(path string) bool {
+		return slices.ContainsFunc(parts, func(p part) bool { return p.file == path })
+	}
+	add := func(path string, main bool) {
+		if !has(path) {
+			parts = append(parts, part{file: path, name: "program " + path, main: main})
+		}
+	}
+	lookUp := func(name string) string { return h.lookUp(child.Env, name) }
+	named := func(name string) { // the name stands for whatever is found
+		switch path := lookUp(name); {
+		case path == "":
+			h.none(part{name: "program " + name})
+		case !has(path):
+			parts = append(parts, part{file: path, name: "program " + name})
+		}
+	}
+	if child.Installed == nil && filepath.Base(child.Program.Command) == child.Program.Command {
+		parts = append(parts, part{file: child.Command, name: "program " + child.Program.Command, main: true})
+	}
+	add(child.Command, true)
+	at, end := program.LauncherWords(child.Program.Command, child.Args)
+	for i, word := range child.Args[:end] {
+		switch {
+		case filepath.IsAbs(word):
+			add(word, i == at)
+		case strings.HasPrefix(word, "-"):
+		case i == at && filepath.Base(word) != word:
+			add(filepath.Join(child.Dir, word), true)
+		default:
+			if i == at && isFile(filepath.Join(child.Dir, word)) && child.Program.Cwd != "" {
+				add(filepath.Join(child.Dir, word), true)
+			}
+			named(word)
+		}
+	}
+	if child.Fresh == "" {
+		for _, n := range child.Program.Names(h.home) {
+			if n.Use == entry.Code {
+				add(n.Path, false)
+			}
+		}
+	}
+	if child.Installed != nil {
+		for _, name := range child.Installed.Beside {
+			if filepath.IsAbs(name) {
+				add(name, false)
+			} else {
+				named(name)
+			}
+		}
+	}
+	for i := 0; i < len(parts) && i < mostLinked; i++ {
+		file := parts[i].file
+		if !h.boundary.Writable(file) && !child.Installed.Holds(file) {
+			for _, p := range h.beyond(file) {
+				if !has(p.file) {
+					parts = append(parts, p)
+				}
+			}
+		}
+		from, words := "", interpreter(file)
+		parts[i].interpreter = words
+		for _, word := range words {
+			switch {
+			case !filepath.IsAbs(word):
+				named(word)
+			case lookUp(filepath.Base(word)) == word:
+				named(filepath.Base(word))
+			default:
+				from = word
+			}
+		}
+		// It may open what it did when the script was first used; and what children write, or a
+		// package, nothing.
+		line := part{file: from, name: "the first line of " + file}
+		switch {
+		case h.boundary.Writable(file), child.Installed.Holds(file):
+		case from == "":
+			h.none(line)
+		case has(from):
+			h.installation(line) // to be remembered
+		default:
+			parts = append(parts, line)
+		}
+	}
+	return parts
+}
+
+// lookUp finds a program on the PATH of a child; "" where there is none.
+func (h Host) lookUp(env *program.Environment, name string) string {
+	if filepath.Base(name) != name {
+		return ""
+	}
+	list, _ := env.Get("PATH")
+	for _, dir := range filepath.SplitList(list) {
+		if found := filepath.Join(dir, name); filepath.IsAbs(dir) && h.IsProgram(found) {
+			return found
+		}
+	}
+	return ""
+}
+
+// interpreter are the words of the first line of a script: #! and what follows.
+func interpreter(path string) []string {
+	f := openRegular(path)
+	if f == nil {
+		return nil
+	}
+	defer func() { _ = f.Close() }()
+	line, _ := bufio.NewReaderSize(f, 256).ReadSlice('\n')
+	words, ok := strings.CutPrefix(string(line), "#!")
+	if !ok {
+		return nil
+	}
+	return slices.DeleteFunc(strings.Fields(words), func(w string) bool {
+		return strings.HasPrefix(w, "-") || strings.Contains(w, "=")
+	})
+}
+
+// openRegular opens a regular file to read; nil where it cannot. It does not wait for a pipe
+// that a server has put there.
+func openRegular(path string) *os.File {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil
+	}
+	if fi, err := f.Stat(); err != nil || !fi.Mode().IsRegular() {
+		_ = f.Close()
+		return nil
+	}
+	return f
+}
+
+func isFile(path string) bool {
+	fi, err := os.Stat(path)
+	return err == nil && fi.Mode().IsRegular()
+}
+
+// none remembers a name that leads to no part of its own, so that it never does without a
+// question.
+func (h Host) none(p part) {
+	if h.memory != nil {
+		h.memory.first(p.name)
+	}
+}
