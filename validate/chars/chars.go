@@ -257,6 +257,14 @@ func Quote(s string) string {
 	return strconv.Quote(s)
 }
 
+// ByteSet is a set of bytes.
+func ByteSet(list string) (set [256]bool) {
+	for i := range len(list) {
+		set[list[i]] = true
+	}
+	return set
+}
+
 // WordSet makes a set of the words of a list.
 func WordSet(list string) map[string]bool {
 	words := strings.Fields(list)

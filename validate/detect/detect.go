@@ -1,7 +1,6 @@
 package detect
 
 import (
-	"bytes"
 	"slices"
 	"strings"
 
@@ -13,6 +12,7 @@ import (
 	"mcphub/validate/names"
 	"mcphub/validate/shell"
 	"mcphub/validate/strictjson"
+	"mcphub/validate/text"
 )
 
 const (
@@ -255,7 +255,7 @@ func (d *detector) classOf(id int32) names.Class {
 // member searches a member name.
 func (d *detector) member(id int32, p slot, own *declare.Rule) {
 	inner, _ := d.t.RawName(id)
-	if d.tool.Mode == declare.ModeOff || !p.names && !mayBePath(inner) {
+	if d.tool.Mode == declare.ModeOff || !p.names && !text.MayBePath(inner) {
 		return
 	}
 	if !d.work.Spend(budget.WordSteps) {
@@ -279,23 +279,6 @@ func (d *detector) member(id int32, p slot, own *declare.Rule) {
 	d.broad(id, name, q, true)
 }
 
-// mayBePath is a cheap look at raw bytes: no string without one of these can be a path by itself.
-func mayBePath(raw []byte) bool {
-	for _, c := range raw {
-		switch c {
-		case '/', '\\', '~', '$', ':', '%', '=':
-			return true
-		}
-	}
-	return mayBeOption(raw) || string(raw) == ".."
-}
-
-// mayBeOption is a cheap look at raw bytes: an option may have a path as its value.
-func mayBeOption(raw []byte) bool {
-	trimmed := bytes.TrimLeft(raw, " \"'")
-	return len(trimmed) > 2 && trimmed[0] == '-'
-}
-
 func (d *detector) str(id int32, p slot) error {
 	if d.tool.Mode == declare.ModeOff {
 		return nil
@@ -304,20 +287,20 @@ func (d *detector) str(id int32, p slot) error {
 	raw := t.Raw(id)
 	content := p.class == names.Content || p.class == names.Query
 	if p.rule == nil || p.rule.Role == access.None {
-		if p.class == names.Content && len(raw) > MaxValue && !mayBePatch(string(raw[:min(len(raw), 64)])) && !names.PatchWords[d.lastWord(p.key)] && !p.at.GoesDeeper() && !d.tool.pathFormats && !looksNested(raw) {
+		if p.class == names.Content && len(raw) > MaxValue && !text.MayBePatch(string(raw[:min(len(raw), 64)])) && !names.PatchWords[d.lastWord(p.key)] && !p.at.GoesDeeper() && !d.tool.pathFormats && !text.MayBeNested(raw) {
 			return nil // neither a path nor a patch
 		}
-		if p.class == names.Other && !p.bare && !p.code && !d.tool.pathFormats && !mayBePath(raw) && !looksNested(raw) {
+		if p.class == names.Other && !p.bare && !p.code && !d.tool.pathFormats && !text.MayBePath(raw) && !text.MayBeNested(raw) {
 			return nil
 		}
 	}
-	if looksNested(raw) {
+	if text.MayBeNested(raw) {
 		// A child whose argument may be an object too parses a string that holds one.
 		if !content || p.at.GoesDeeper() || d.tool.schema.HintsAt(t, id).Object {
 			if !d.work.Spend(len(raw)/budget.ByteSteps + budget.FindSteps) {
 				return d.overflow()
 			}
-			ok, err := t.Nested(id, strings.TrimFunc(t.Str(id), isStripped), p.level)
+			ok, err := t.Nested(id, strings.TrimFunc(t.Str(id), text.IsStripped), p.level)
 			if err != nil {
 				return err
 			}
@@ -336,24 +319,6 @@ func (d *detector) str(id int32, p slot) error {
 	d.value(id, t.Str(id), p)
 	return nil
 }
-
-// looksNested reports a string that may hold a JSON object or array. It is not decoded yet.
-func looksNested(raw []byte) bool {
-	raw = bytes.TrimLeftFunc(raw, isStripped)
-	if len(raw) < 2 {
-		return false
-	}
-	switch raw[0] {
-	case '{', '[', '\\':
-		return true
-	case '/':
-		return (raw[1] == '/' || raw[1] == '*') && bytes.ContainsAny(raw, "{[") // behind a comment
-	}
-	return false
-}
-
-// isStripped reports a character that a child may strip off a text before it parses it: an edge, but no quote or bracket.
-func isStripped(r rune) bool { return chars.IsEdge(r) && !strings.ContainsRune("\"'`<>", r) }
 
 // value searches one string in the way that its name, declaration or schema asks for.
 func (d *detector) value(id int32, s string, p slot) {
@@ -403,18 +368,18 @@ func (d *detector) value(id int32, s string, p slot) {
 			return
 		}
 		d.asPath(id, s, p, HowKey, false)
-		if strings.ContainsAny(s, quotes) {
+		if strings.ContainsAny(s, text.Quotes) {
 			d.literals(id, s, p) // u'x', ("x")
 		}
 	default:
-		if p.code || isFlagged(s) { // -c 'cat x'
+		if p.code || text.IsFlagged(s) { // -c 'cat x'
 			d.vector(id, s, p)
 			return
 		}
 		if d.isProgramValue(s, p) {
 			return
 		}
-		if p.key >= 0 && mayBePatch(s) && d.lastWord(p.key) == "input" && isPatch(s) {
+		if p.key >= 0 && text.MayBePatch(s) && d.lastWord(p.key) == "input" && text.IsPatch(s) {
 			d.patch(id, s, p)
 			return
 		}
@@ -444,11 +409,6 @@ func (d *detector) isProgramValue(s string, p slot) bool {
 		name = d.t.Text(d.t.Nodes[p.key].Parent, "key")
 	}
 	return slices.ContainsFunc(d.keys.Split(name), func(w []byte) bool { return names.ProgramKeys[string(w)] })
-}
-
-// isFlagged reports a string that begins with an option, followed by a blank or by code.
-func isFlagged(s string) bool {
-	return len(s) > 2 && s[0] == '-' && (chars.IsLetter(s[1]) || s[1] == '-' && chars.IsLetter(s[2])) && (chars.HasBlank(s) || strings.ContainsAny(s, "'\"("))
 }
 
 // isSourceCode reports text of several lines under a key like cell_source. Under a bare "source" several lines are a

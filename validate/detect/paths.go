@@ -10,6 +10,7 @@ import (
 	"mcphub/validate/names"
 	"mcphub/validate/schema"
 	"mcphub/validate/shell"
+	"mcphub/validate/text"
 	"mcphub/validate/uri"
 )
 
@@ -102,7 +103,7 @@ func (d *detector) inner(id int32, s string, p slot, member, isURI bool) {
 			separators = ",;|\n\r"
 		}
 		d.parts(id, s, p, member, separators, d.plainly)
-		d.eachPart(s, separators, func(part string) { d.name(id, part, p, member) })
+		text.EachPart(s, separators, d.work, func(part string) { d.name(id, part, p, member) })
 		d.tails(id, s, p, member)
 		d.positions(id, s, p, member, true)
 		d.patterns(id, chars.TrimEdges(s), p, member)
@@ -132,36 +133,10 @@ func (d *detector) whole(id int32, s string, member bool) string {
 // isPartEdge reports what may stand around a part of a list.
 func isPartEdge(r rune) bool { return chars.IsEdge(r) || strings.ContainsRune("()[]{}", r) }
 
-// eachPart yields the parts of a joined list: those between separators of any kind, and, as a part may hold another kind, those
-// between separators of one kind. Blanks are one of them.
-func (d *detector) eachPart(s, separators string, yield func(part string)) {
-	if !strings.ContainsAny(s, separators) && !chars.HasBlank(s) {
-		return // most are no list
-	}
-	kinds := 0
-	for _, sep := range append([]rune(separators), ' ', -1) {
-		cut := func(r rune) bool {
-			return chars.IsBlank(r) && (sep == ' ' || sep < 0) || r == sep || sep < 0 && strings.ContainsRune(separators, r)
-		}
-		if strings.IndexFunc(s, cut) < 0 {
-			continue
-		}
-		if kinds++; sep < 0 && kinds == 2 {
-			return // there is one kind only
-		}
-		for part := range strings.FieldsFuncSeq(s, cut) {
-			if !d.work.Spend(1) {
-				return
-			}
-			yield(part)
-		}
-	}
-}
-
 // positions searches what stands before a line, an anchor or a query: a.go:12:3, a.go#L3, a.go?x, a.go(12,3), a.go@HEAD.
 // bare lets names without a slash count.
 func (d *detector) positions(id int32, s string, p slot, member, bare bool) {
-	v := cleaned(chars.TrimEdges(s))
+	v := text.Cleaned(chars.TrimEdges(s))
 	for i := 1; i < len(v); i++ {
 		if strings.IndexByte(":#?(@", v[i]) < 0 || i == 1 && chars.IsDrive(v) {
 			continue
@@ -319,7 +294,7 @@ func (d *detector) broad(id int32, s string, p slot, member bool) {
 
 // isText reports a value with blanks or quotes in it that does not begin as a path does.
 func isText(v string) bool {
-	return strings.IndexByte("./~\\$", v[0]) < 0 && (chars.HasBlank(v) || strings.ContainsAny(v, quotes))
+	return strings.IndexByte("./~\\$", v[0]) < 0 && (chars.HasBlank(v) || strings.ContainsAny(v, text.Quotes))
 }
 
 // cutAtNUL searches the text before a NUL, which is all that some children read, and the text behind it. If either is a path, the
@@ -360,7 +335,7 @@ func (d *detector) broadList(id int32, s string, p slot, member bool) {
 
 // parts searches the parts of a joined list; blanks always separate.
 func (d *detector) parts(id int32, s string, p slot, member bool, separators string, is func(v string) (how string, ok bool)) {
-	d.eachPart(s, separators, func(part string) {
+	text.EachPart(s, separators, d.work, func(part string) {
 		v := strings.TrimFunc(part, isPartEdge)
 		if v == "" || v == s {
 			return
@@ -375,7 +350,7 @@ func (d *detector) parts(id int32, s string, p slot, member bool, separators str
 
 // link keeps a relative name for the judge, which looks whether a symlink leads it out.
 func (d *detector) link(id int32, s string, p slot, member bool) {
-	v := cleaned(chars.TrimEdges(s))
+	v := text.Cleaned(chars.TrimEdges(s))
 	if v != "" && len(v) <= chars.MaxPath && !strings.ContainsAny(v, "\n\r\x00") {
 		d.add(Finding{Value: v, How: HowLink, Form: FormLink, Member: member, Node: id}, p)
 	}

@@ -8,6 +8,7 @@ import (
 	"mcphub/validate/names"
 	"mcphub/validate/schema"
 	"mcphub/validate/strictjson"
+	"mcphub/validate/text"
 )
 
 // Most calls hold a few numbers and words, and nothing that could be a path. To see that takes one look at their bytes, and
@@ -43,7 +44,7 @@ func plainOf(t *Tool) *plain {
 	p := &plain{make(map[string]plainMember, len(members)), required}
 	for name, m := range members {
 		class := t.classes[name]
-		if !mayBePath([]byte(name)) {
+		if !text.MayBePath([]byte(name)) {
 			p.members[name] = plainMember{m, len(p.members), class == names.Other || class == names.Content, class == names.Content}
 		}
 	}
@@ -138,11 +139,11 @@ func plainText(b []byte) (text, rest []byte, ok bool) {
 }
 
 // harmless reports whether the search finds nothing in a text of plain signs.
-func harmless(text []byte, prose bool) bool {
-	if text = bytes.TrimLeft(text, " "); len(text) == 0 || chars.IsLetter(text[0]) && !prose {
+func harmless(raw []byte, prose bool) bool {
+	if raw = bytes.TrimLeft(raw, " "); len(raw) == 0 || chars.IsLetter(raw[0]) && !prose {
 		return true // at the cost of a byte
 	}
-	return !(prose && mayBePatch(string(text[:1]))) && !mayBeOption(text) && string(text) != ".." && !looksNested(text)
+	return !(prose && text.MayBePatch(string(raw[:1]))) && !text.MayBeOption(raw) && string(raw) != ".." && !text.MayBeNested(raw)
 }
 
 // isShortInteger reports a number that every parser reads alike.

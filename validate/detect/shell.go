@@ -10,6 +10,7 @@ import (
 	"mcphub/validate/machine"
 	"mcphub/validate/shell"
 	"mcphub/validate/strictjson"
+	"mcphub/validate/text"
 	"mcphub/validate/uri"
 )
 
@@ -299,13 +300,13 @@ func (d *detector) word(id int32, w string, at shell.Position, p slot, how strin
 			return
 		}
 	}
-	if i := strings.IndexByte(w, ':'); i > 0 && !isRemote(w[:i]) {
+	if i := strings.IndexByte(w, ':'); i > 0 && !text.IsRemote(w[:i]) {
 		for part := range strings.SplitSeq(w, ":") {
 			d.word(id, part, shell.Plain, p, how)
 		}
 	}
 	for i := 0; i+1 < len(w); i++ {
-		if c := w[i]; (c == '=' || c == '@' || c == ':' && !isRemote(w[:i])) && strings.ContainsRune(`/~.$`, rune(w[i+1])) {
+		if c := w[i]; (c == '=' || c == '@' || c == ':' && !text.IsRemote(w[:i])) && strings.ContainsRune(`/~.$`, rune(w[i+1])) {
 			if _, ok := d.afterPATH(w[i+1:]); ok {
 				d.word(id, w[i+1:], shell.Plain, p, how)
 			} else if _, ok := d.plainly(w[i+1:]); ok && !d.isListVariable(w[i+1:], shell.Plain) && !d.isProgramWord(w[i+1:], shell.Plain) {

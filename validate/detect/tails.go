@@ -7,6 +7,7 @@ import (
 	"mcphub/validate/budget"
 	"mcphub/validate/chars"
 	"mcphub/validate/shell"
+	"mcphub/validate/text"
 	"mcphub/validate/uri"
 )
 
@@ -30,7 +31,7 @@ func (d *detector) tails(id int32, s string, p slot, member bool) {
 				inURL = true // https://host/?x=/etc is one URL; file: is looked for elsewhere
 				continue
 			}
-			if i == word || isRemote(s[word:i]) || i == word+1 && chars.IsDrive(s[word:]) {
+			if i == word || text.IsRemote(s[word:i]) || i == word+1 && chars.IsDrive(s[word:]) {
 				continue
 			}
 		}
@@ -45,7 +46,7 @@ func (d *detector) tails(id int32, s string, p slot, member bool) {
 		if c == '=' && flag {
 			d.link(id, s[i+1:], p, member)
 		}
-		begin := len(s) - len(strings.TrimLeft(after, quotes))
+		begin := len(s) - len(strings.TrimLeft(after, text.Quotes))
 		for end = max(end, begin); end < len(s) && !tailEnds[s[end]]; {
 			end++
 		}
@@ -113,17 +114,8 @@ func (d *detector) pathspec(id int32, s string, p slot, member bool) {
 	}
 }
 
-// isRemote reports user@host, what stands before the colon of an scp-like address.
-func isRemote(s string) bool {
-	if len(s) > 320 {
-		return false
-	}
-	i := strings.IndexByte(s, '@')
-	return i > 0 && i < len(s)-1 && !strings.ContainsAny(s, "/\\ =,;{}") && !uri.IsThisHost(s)
-}
-
 // tailEnds end the word that a tail stands in.
-var tailEnds = byteSet(" \t\n\r\v\f,;:|\"'`")
+var tailEnds = chars.ByteSet(" \t\n\r\v\f,;:|\"'`")
 
 // tail searches one of them. Behind a colon an absolute one counts only if it exists, as behind a scheme.
 func (d *detector) tail(id int32, s string, p slot, member, colon bool) {
@@ -140,7 +132,7 @@ func (d *detector) tail(id int32, s string, p slot, member, colon bool) {
 			d.add(Finding{Value: texts[0], How: HowTail, Form: FormURI, Member: member, Node: id}, p)
 			return
 		}
-		v = cleaned(v)
+		v = text.Cleaned(v)
 		if how, ok := d.broadly(v); ok {
 			f := Finding{Value: v, How: HowTail, Member: member, Node: id}
 			if colon && how == HowAbsolute {
