@@ -98,13 +98,13 @@ type confining struct {
 	host     Host // its boundary has what the entry opens for writing as well
 	child    Child
 	settings sandbox.Settings
-	server   *known           // nil: it is not a well-known one
+	server   *knownServer     // nil: it is not a well-known one
 	profile  *sandbox.Profile // what the kernel is to enforce
 	result   *Confinement
 	shared   shares // what server needs of that which all programs of the user share
 
 	notWritable []string // why paths of sandbox.write are not opened
-	fromServer  *given   // what is opened as server is known; nil: nothing
+	fromServer  *grant   // what the profile of server opens; nil: none is known, or no file is confined
 	lacks       []string // what the child should have, or be held to, and is not
 	closed      []string // what is opened no more, and why
 }
@@ -133,7 +133,7 @@ func (c *confining) recognizeServer() {
 	c.server = c.host.knownAs(c.child)
 	server := c.server
 	if server == nil {
-		server = &known{}
+		server = &knownServer{}
 	}
 	c.result.Refuse = c.settings.Refuse.Or(server.state)
 	c.profile = &sandbox.Profile{
@@ -155,8 +155,8 @@ func (c *confining) openFiles() error {
 	n.open()
 	o.write(slices.Concat(n.rules, c.host.repositories(c.server)))
 	o.all(c.child, c.shared)
-	if o.program != "" {
-		return errors.New("command: " + o.program)
+	if o.programClosed != "" {
+		return errors.New("command: " + o.programClosed)
 	}
 	c.profile.Rules = o.rules
 	c.profile.Watch(o.watched)
@@ -166,9 +166,9 @@ func (c *confining) openFiles() error {
 	for _, r := range c.profile.Around() {
 		c.closed = append(c.closed, fmt.Sprintf("%s is never opened, so nothing new can be made in %s, nor in the directories between them", c.profile.Except, r.Path))
 	}
-	c.closed = slices.Concat(c.closed, n.less, o.less)
+	c.closed = slices.Concat(c.closed, n.closed, o.closed)
 	if c.fromServer != nil {
-		c.closed = append(c.closed, c.fromServer.less...)
+		c.closed = append(c.closed, c.fromServer.closed...)
 	}
 	return nil
 }
@@ -182,7 +182,7 @@ func (c *confining) openOwnFolders() []sandbox.Rule {
 	if c.server == nil {
 		return rules
 	}
-	c.fromServer = c.server.give(c.child, cache, c.host)
+	c.fromServer = c.server.grantTo(c.child, cache, c.host)
 	c.result.Makes, c.lacks = c.fromServer.makes, c.fromServer.lacks
 	return append(rules, c.fromServer.rules...)
 }
@@ -208,7 +208,7 @@ func (c *confining) report() {
 	p, r, words := c.profile, &c.result.Report, &c.result.Words
 	c.result.Profile, r.Profile = p, p
 	r.Closed = c.closed
-	r.Gives = c.server.words(c.fromServer, p.Sockets && c.settings.Sockets == sandbox.Unsaid, c.result.Refuse && c.settings.Refuse == sandbox.Unsaid)
+	r.Gives = c.server.texts(c.fromServer, p.Sockets && c.settings.Sockets == sandbox.Unsaid, c.result.Refuse && c.settings.Refuse == sandbox.Unsaid)
 	words.Profile, words.Named, words.Never, words.Shared = p, r.Named, r.Never, c.child.Program.Shared
 	words.Dirs = append(words.Dirs, c.child.Dir)
 	for _, area := range c.host.boundary.Areas {

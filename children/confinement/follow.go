@@ -53,14 +53,14 @@ func (w *way) place(file bool) string {
 // changed that it has mounted. A name leads there by a link in the folder of the mount.
 var mounted = lazyregexp.New(`/\.\.\d{4}_\d\d_\d\d_[^/]+(/|$)`)
 
-// owns are the hub's own folders.
-func (h Host) owns() []string {
+// hubFolders are the hub's own folders.
+func (h Host) hubFolders() []string {
 	return slices.DeleteFunc([]string{h.stateFolder(), h.memory.closed(), h.CacheFolder()}, func(dir string) bool { return dir == "" })
 }
 
-// never says why a link does not lead where it does, whoever made it: into keys, clients'
-// configuration and the hub's own folders, or to what holds them. A link to the whole of such
-// a folder leaves it what it is. A name that is no link is what somebody has written.
+// never says why a link is not followed, whoever made it: it leads into keys, clients'
+// configuration or the hub's own folders, or to a folder that holds them. A link to the whole of
+// such a folder is no such link. A path without links is what somebody has written, and passes.
 func (h Host) never(w *way) string {
 	if w.real == w.path {
 		return ""
@@ -68,12 +68,12 @@ func (h Host) never(w *way) string {
 	if why := sandbox.Secret(w.real); why != "" && !sandbox.SameSecret(w.path, w.real) {
 		return why
 	}
-	for _, own := range h.owns() {
+	for _, own := range h.hubFolders() {
 		if sandbox.Holds(own, w.real) && !sandbox.Holds(own, w.path) {
 			return "it is the hub's own"
 		}
 	}
-	if w.end == nil || !w.end.IsDir() || inAny(w.real, h.installs) {
+	if w.end == nil || !w.end.IsDir() || underAny(w.real, h.installs) {
 		return ""
 	}
 	homes := []string{h.home}
@@ -92,8 +92,9 @@ func (h Host) never(w *way) string {
 	return ""
 }
 
-// barred says why a link leads nowhere, whatever it led to before; "" where it may.
-func (h Host) barred(w *way, file bool) string {
+// refusedLink says why nothing is opened by a link, whatever it led to before; "" if it may be
+// followed.
+func (h Host) refusedLink(w *way, file bool) string {
 	if why := h.never(w); why != "" {
 		return fmt.Sprintf("%s is not opened: it leads to %s by a link, and %s", w.path, w.real, why)
 	}
@@ -103,14 +104,15 @@ func (h Host) barred(w *way, file bool) string {
 	return ""
 }
 
-// bounded reports whether the boundary lets a way be opened. It has messages of its own.
-func (h Host) bounded(w *way) bool {
+// inBoundary reports whether the boundary allows that a path is opened where it leads. What it does
+// not allow has messages of its own.
+func (h Host) inBoundary(w *way) bool {
 	return !h.boundary.Keeps(w.path) && (w.real == w.path || !h.boundary.Keeps(w.real) && h.boundary.Leads(w.hops))
 }
 
-// asked says why a name does not open these places, because it opened others when it was
-// first used; "" where it may, or where they are in the boundary anyway.
-func (h Host) asked(name string, places []string) string {
+// changed says why a name does not open these places: it opened others when it was first used, and
+// nobody has accepted the change. It is "" if the name may, or if the boundary has the places anyway.
+func (h Host) changed(name string, places []string) string {
 	if h.memory == nil {
 		return ""
 	}
@@ -127,61 +129,62 @@ func (h Host) asked(name string, places []string) string {
 	return ""
 }
 
-// allFixed reports whether no server could have had a hand in where a path leads.
-func allFixed(hops []string) bool {
-	return !slices.ContainsFunc(hops, func(hop string) bool { return !inAny(hop, fixed) })
+// onlySystem reports that a path leads through folders of the system alone, where no server writes.
+func onlySystem(hops []string) bool {
+	return !slices.ContainsFunc(hops, func(hop string) bool { return !underAny(hop, systemFolders) })
 }
 
-// What a path is for that is followed.
+// A purpose says what a path that is followed is for.
 type purpose uint8
 
 const (
-	toOpen purpose = iota // as what is there
-	asFile                // it is a file by its nature
-	toMake                // it is made where it is missing
+	toOpen purpose = iota // to open what is there, file or folder
+	asFile                // to open a file: a folder in its place is not opened
+	toMake                // to open a folder, which is made if it is missing
 )
 
-// follow is where a path leads. ok is false where nothing is opened; then why says why, where
-// a person is to know. What is not there is remembered as well: what comes to be there is at
-// its own place.
+// follow finds where a path leads. If ok is false, nothing is opened, and why says why, unless that
+// is nothing for people. A path where nothing is yet is remembered too: it may later open what
+// comes to be there, and nothing elsewhere.
 func (h Host) follow(path string, p purpose) (w way, why string, ok bool) {
 	w = h.wayOf(path)
-	why, ok = h.followed(w, p)
+	why, ok = h.followWay(w, p)
 	return w, why, ok
 }
 
-func (h Host) followed(w way, p purpose) (why string, ok bool) {
-	bounded := h.bounded(&w)
-	if allFixed(w.hops) {
+// followWay is follow for a path that was looked up.
+func (h Host) followWay(w way, p purpose) (why string, ok bool) {
+	bounded := h.inBoundary(&w)
+	if onlySystem(w.hops) {
 		return "", bounded
 	}
-	if why = h.barred(&w, p == asFile); why != "" {
+	if why = h.refusedLink(&w, p == asFile); why != "" {
 		return why, false
 	}
 	if w.end != nil || p == toMake || h.memory != nil && !h.memory.knows(w.path) {
 		var places []string
-		if !inAny(w.real, h.installs) {
+		if !underAny(w.real, h.installs) {
 			places = []string{w.place(p == asFile)}
 		}
 		if !bounded { // nobody is asked about what no answer would open
 			h.boundary.Areas = append(slices.Clip(h.boundary.Areas), sandbox.Rule{Path: w.real})
 		}
-		if why = h.asked(w.path, places); why != "" && bounded {
+		if why = h.changed(w.path, places); why != "" && bounded {
 			return why, false
 		}
 	}
 	return "", bounded
 }
 
-// Read says why a file that the entry names, and that leads to real, is not read for the
-// child; nil where it is.
+// Read says why the hub does not read a file for a child: the entry names it as path, and it was
+// found at real. It returns nil if the file may be read.
 func (h Host) Read(path, real string) error {
 	w := h.wayOf(path)
 	if w.real != real { // it leads elsewhere by now, or is spelled otherwise
 		w = way{w.path, append(w.hops, real), real, nil}
 	}
-	switch why, ok := h.followed(w, asFile); {
-	case slices.ContainsFunc(h.owns(), func(own string) bool { return sandbox.Holds(own, real) }):
+	switch why, ok := h.followWay(w, asFile); {
+	case slices.ContainsFunc(h.hubFolders(), func(own string) bool { return sandbox.Holds(own, real) }):
 		return errors.New("it is the hub's own, which no server is given")
 	case why != "":
 		return errors.New(why)
@@ -191,8 +194,8 @@ func (h Host) Read(path, real string) error {
 	return nil
 }
 
-// Settle remembers what the files lead to that an entry names, before any server runs. It
-// reports whether that has not been done before.
+// Settle remembers where the files of an entry lead that the hub reads: before any server runs, so
+// that none can change it first. It reports whether the entry is new.
 func (h Host) Settle(prog program.Program) bool {
 	if !h.memory.first("entry " + prog.Digest()) {
 		return false

@@ -13,7 +13,7 @@ import (
 // elsewhere, names the root back.
 
 // repositories are the rules of the repositories of the session's roots.
-func (h Host) repositories(k *known) (rules []sandbox.Rule) {
+func (h Host) repositories(k *knownServer) (rules []sandbox.Rule) {
 	for _, root := range h.boundary.Roots {
 		rules = append(rules, h.repositoryOf(root, true)...)
 		if k == nil || !k.git {
@@ -22,7 +22,7 @@ func (h Host) repositories(k *known) (rules []sandbox.Rule) {
 		for at := filepath.Dir(root); h.narrow(at) && (h.home == "" || !sandbox.Holds(at, h.home)); at = filepath.Dir(at) {
 			git := filepath.Join(at, ".git")
 			if fi, err := os.Lstat(git); err == nil && fi.IsDir() && isRepository(git) {
-				rules = append(rules, h.reads(git)...)
+				rules = append(rules, h.readRule(git)...)
 			} else if err == nil {
 				rules = append(rules, h.repositoryOf(at, false)...)
 			} else {
@@ -34,12 +34,12 @@ func (h Host) repositories(k *known) (rules []sandbox.Rule) {
 	return rules
 }
 
-func (h Host) reads(dir string) []sandbox.Rule { return h.gives(dir, runs) }
+func (h Host) readRule(dir string) []sandbox.Rule { return h.folderRule(dir, runs) }
 
-// gives is a rule for a folder that is there, and lies in nothing that stays closed.
-func (h Host) gives(dir string, a sandbox.Access) []sandbox.Rule {
+// folderRule is a rule for a folder that is there, and lies in nothing that stays closed.
+func (h Host) folderRule(dir string, a sandbox.Access) []sandbox.Rule {
 	w := h.wayOf(dir)
-	if w.end == nil || !w.end.IsDir() || w.real != dir || !h.bounded(&w) || h.reserved(nil).Why(dir) != "" || !h.narrow(dir) {
+	if w.end == nil || !w.end.IsDir() || w.real != dir || !h.inBoundary(&w) || h.reserved(nil).Why(dir) != "" || !h.narrow(dir) {
 		return nil
 	}
 	return []sandbox.Rule{{Path: dir, Access: a}}
@@ -69,15 +69,15 @@ func (h Host) repositoryOf(top string, write bool) []sandbox.Rule {
 	if !isRepository(common) {
 		return nil
 	}
-	rules := h.reads(common)
+	rules := h.readRule(common)
 	if rules == nil || !write {
 		return rules
 	}
 	for _, name := range []string{"objects", "refs", "logs"} {
-		rules = append(rules, h.gives(filepath.Join(common, name), sandbox.Read|sandbox.Write)...)
+		rules = append(rules, h.folderRule(filepath.Join(common, name), sandbox.Read|sandbox.Write)...)
 	}
 	if own != common {
-		rules = append(rules, h.gives(own, sandbox.Read|sandbox.Write)...)
+		rules = append(rules, h.folderRule(own, sandbox.Read|sandbox.Write)...)
 	}
 	return rules
 }

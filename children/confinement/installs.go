@@ -85,7 +85,7 @@ func (h Host) searched(env *program.Environment) (ways []way) {
 	}
 	list, _ := env.Get("PATH")
 	for _, dir := range filepath.SplitList(list) {
-		if !filepath.IsAbs(dir) || inAny(dir, []string{"/usr", "/bin", "/sbin"}) || b.Writable(dir) || !h.narrow(dir) {
+		if !filepath.IsAbs(dir) || underAny(dir, []string{"/usr", "/bin", "/sbin"}) || b.Writable(dir) || !h.narrow(dir) {
 			continue
 		}
 		w, ok := add(dir)
@@ -96,7 +96,7 @@ func (h Host) searched(env *program.Environment) (ways []way) {
 			add(filepath.Join(filepath.Dir(dir), "lib", "node_modules")) // what npm has put into its prefix
 		}
 		for _, folder := range managers {
-			if top := filepath.Join(h.home, folder); h.home != "" && (inAny(w.path, []string{top}) || inAny(w.real, []string{top})) {
+			if top := filepath.Join(h.home, folder); h.home != "" && (underAny(w.path, []string{top}) || underAny(w.real, []string{top})) {
 				add(top)
 			}
 		}
@@ -110,8 +110,8 @@ func (h Host) narrow(dir string) bool {
 	return !isTop(dir) && !isTop(filepath.Dir(dir)) && (h.home == "" || !sandbox.Holds(dir, h.home)) && !sandbox.Holds(dir, os.TempDir())
 }
 
-// fixed are places of the system, where no server writes.
-var fixed = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/nix/store", "/gnu/store", "/run/current-system", "/run/systemd", "/snap", "/dev", "/proc", "/sys"}
+// systemFolders are places of the system, where no server writes.
+var systemFolders = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/nix/store", "/gnu/store", "/run/current-system", "/run/systemd", "/snap", "/dev", "/proc", "/sys"}
 
 // installers are more folders in which programs are installed, and nothing else is.
 var installers = []string{".npm-global/bin", ".npm-global/lib", ".cargo/bin", "go/bin", ".local/share/pnpm", ".local/state/nix", ".nix-profile", "miniconda3", "anaconda3", "miniforge3", "mambaforge", ".linuxbrew"}
@@ -135,8 +135,8 @@ func installs(home string) (list []string) {
 	return list
 }
 
-// inAny reports whether a clean path is one of some others or lies in it.
-func inAny(path string, dirs []string) bool {
+// underAny reports whether a clean path is one of some others or lies in it.
+func underAny(path string, dirs []string) bool {
 	return slices.ContainsFunc(dirs, func(dir string) bool {
 		return strings.HasPrefix(path, dir) && (len(path) == len(dir) || os.IsPathSeparator(path[len(dir)]))
 	})
@@ -147,8 +147,8 @@ func inAny(path string, dirs []string) bool {
 // name opened when it was first used.
 func (h Host) installation(p part) (paths []way, why string) {
 	hops := h.looks.Hops(p.file)
-	if allFixed(hops) {
-		h.none(p)
+	if onlySystem(hops) {
+		h.rememberNothing(p)
 		return nil, "" // it is open to everybody
 	}
 	spelled := hops[:1:1]
@@ -167,20 +167,20 @@ func (h Host) installation(p part) (paths []way, why string) {
 	var places []string
 	for i, path := range spelled {
 		w := h.wayOf(path)
-		switch said := h.barred(&w, false); {
+		switch said := h.refusedLink(&w, false); {
 		case said != "" && i == 0:
 			return nil, said
 		case said != "", w.end != nil && w.end.IsDir() && (sandbox.KeyFolder(w.real) != "" || sandbox.HoldsSecret(w.real, h.home) != ""):
 			continue
 		}
-		if place := w.place(false); w.end != nil && !inAny(w.real, h.installs) && !slices.Contains(places, place) {
+		if place := w.place(false); w.end != nil && !underAny(w.real, h.installs) && !slices.Contains(places, place) {
 			places = append(places, place)
 		}
-		if h.bounded(&w) {
+		if h.inBoundary(&w) {
 			paths = append(paths, w)
 		}
 	}
-	if why = h.asked(p.name, places); why != "" {
+	if why = h.changed(p.name, places); why != "" {
 		return nil, why
 	}
 	return paths, ""

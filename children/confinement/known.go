@@ -10,13 +10,13 @@ import (
 	"mcphub/children/sandbox"
 )
 
-// A known is what a well-known server needs beside what every confined child has. It
+// A knownServer is what a well-known server needs beside what every confined child has. It
 // gives no file that a program outside the sandbox would run.
 //
 // A path is absolute or begins with ~/, with $CACHE/ (the user's cache folder) or with
 // $NAME (a variable of the child, which may hold a list). Of several with a bar between
 // them the first counts that is set.
-type known struct {
+type knownServer struct {
 	name      string   // for status and documents
 	packages  []string // of npm or PyPI, without a version
 	programs  []string // found on PATH
@@ -39,7 +39,7 @@ var browserFiles = []string{
 }
 
 // knownServers are the profiles that come with the program.
-var knownServers = []known{
+var knownServers = []knownServer{
 	{
 		name: "playwright", packages: []string{"@playwright/mcp"},
 		read: slices.Concat([]string{"$PLAYWRIGHT_BROWSERS_PATH", "$CACHE/ms-playwright"}, browserFiles), write: []string{"$CACHE/ms-playwright-mcp", "$CACHE/ms-playwright/b"},
@@ -94,7 +94,7 @@ var knownServers = []known{
 // knownAs finds what is known of the program of a child. What its entry names counts,
 // and that only where no child may write it: whoever made a project has not made its
 // profile.
-func (h Host) knownAs(child Child) *known {
+func (h Host) knownAs(child Child) *knownServer {
 	if child.Fresh != "" { // what installs a server is not the server
 		return nil
 	}
@@ -126,19 +126,19 @@ func (h Host) knownAs(child Child) *known {
 	return h.knownFile(name)
 }
 
-func knownPackage(name string) *known {
-	return findKnown(func(k *known) bool { return slices.Contains(k.packages, name) })
+func knownPackage(name string) *knownServer {
+	return findKnown(func(k *knownServer) bool { return slices.Contains(k.packages, name) })
 }
 
-func findKnown(is func(*known) bool) *known {
-	if i := slices.IndexFunc(knownServers, func(k known) bool { return is(&k) }); i >= 0 {
+func findKnown(is func(*knownServer) bool) *knownServer {
+	if i := slices.IndexFunc(knownServers, func(k knownServer) bool { return is(&k) }); i >= 0 {
 		return &knownServers[i]
 	}
 	return nil
 }
 
 // knownFile tells a server by the package that its file lies in, or by its name.
-func (h Host) knownFile(file string) *known {
+func (h Host) knownFile(file string) *knownServer {
 	if file == "" || h.Planted(file) {
 		return nil
 	}
@@ -150,7 +150,7 @@ func (h Host) knownFile(file string) *known {
 		}
 		return knownPackage(parts[0])
 	}
-	return findKnown(func(k *known) bool { return slices.Contains(k.programs, program.BaseName(file)) })
+	return findKnown(func(k *knownServer) bool { return slices.Contains(k.programs, program.BaseName(file)) })
 }
 
 // Planted reports whether children may have put there what is at a path. Where a root
@@ -164,15 +164,15 @@ func (h Host) Planted(path string) bool {
 	})
 }
 
-// words are a profile for people: what it opens, whether it is that which has sockets on
-// and keeps a run as it is, and its name. Nothing is known of a nil one.
-func (k *known) words(g *given, sockets, stays bool) (words []string) {
+// texts tell people of a profile: its name, what it opens, and, where the profile decides that and
+// not the entry, that sockets are on and that a run is kept as it is. A nil profile has none.
+func (k *knownServer) texts(g *grant, sockets, stays bool) (words []string) {
 	if k == nil {
 		return nil
 	}
 	words = []string{"profile " + k.name}
 	if g != nil {
-		words = append(words, g.words...)
+		words = append(words, g.texts...)
 	}
 	if sockets {
 		words = append(words, "unix sockets")

@@ -48,19 +48,19 @@ func (c *Confinement) Make() error {
 	return nil
 }
 
-// given is what a profile comes to for one child.
-type given struct {
-	rules []sandbox.Rule
-	makes []Making
-	words []string // for people
-	lacks []string // what it should have and has not
-	less  []string // likewise, because it is not what it was
+// A grant is what the profile of a well-known server opens to one child.
+type grant struct {
+	rules  []sandbox.Rule
+	makes  []Making
+	texts  []string // what it opens, for people
+	lacks  []string // what is not opened, and why
+	closed []string // what is opened no more, and why
 }
 
-// give opens to a child what is known of its server, and sets variables of its environment. cache is
-// the user's cache folder.
-func (k *known) give(child Child, cache string, h Host) *given {
-	g := &given{}
+// grantTo is what a child is opened as this server. It sets variables of the child's environment.
+// cache is the user's cache folder.
+func (k *knownServer) grantTo(child Child, cache string, h Host) *grant {
+	g := &grant{}
 	for _, place := range k.write {
 		for _, folder := range h.places(place, child.Env, cache) {
 			g.keep(folder, h)
@@ -78,7 +78,7 @@ func (k *known) give(child Child, cache string, h Host) *given {
 		}
 		ways, why := h.installation(part{file: file, name: "program " + tool})
 		if why != "" {
-			g.less = append(g.less, why)
+			g.closed = append(g.closed, why)
 		}
 		for _, w := range ways {
 			g.rule(w.path, w.real, runs)
@@ -88,20 +88,20 @@ func (k *known) give(child Child, cache string, h Host) *given {
 		g.remember(child, h)
 	}
 	if k.terminals {
-		g.words = append(g.words, "the user's terminals")
+		g.texts = append(g.texts, "the user's terminals")
 	}
 	if k.proc && !h.root {
-		g.rules, g.words = append(g.rules, sandbox.Rule{Path: "/proc", Access: sandbox.Write}), append(g.words, "write /proc")
+		g.rules, g.texts = append(g.rules, sandbox.Rule{Path: "/proc", Access: sandbox.Write}), append(g.texts, "write /proc")
 	}
 	return g
 }
 
 // open opens what a path leads to.
-func (g *given) open(path string, a sandbox.Access, use purpose, h Host) bool {
+func (g *grant) open(path string, a sandbox.Access, use purpose, h Host) bool {
 	w, why, ok := h.follow(path, use)
 	switch {
 	case why != "":
-		g.less = append(g.less, why)
+		g.closed = append(g.closed, why)
 	case ok && (w.end != nil || use == toMake):
 		g.rule(path, w.real, a)
 		return true
@@ -109,15 +109,15 @@ func (g *given) open(path string, a sandbox.Access, use purpose, h Host) bool {
 	return false
 }
 
-func (g *given) rule(path, real string, a sandbox.Access) {
+func (g *grant) rule(path, real string, a sandbox.Access) {
 	rule := sandbox.Rule{Path: real, Access: a}
 	if !slices.Contains(g.rules, rule) {
-		g.rules, g.words = append(g.rules, rule), append(g.words, a.String()+" "+path)
+		g.rules, g.texts = append(g.rules, rule), append(g.texts, a.String()+" "+path)
 	}
 }
 
-// keep opens a folder in which a server keeps something, and has it made.
-func (g *given) keep(folder string, h Host) {
+// keep opens a folder in which a server keeps something. The folder is made if it is missing.
+func (g *grant) keep(folder string, h Host) {
 	if h.boundary.Writable(folder) { // it can make it itself
 		return
 	}
@@ -137,10 +137,10 @@ const (
 	memoryPlace    = "node_modules/@modelcontextprotocol/server-memory/dist"
 )
 
-// remember is about the file that the memory server keeps. By itself it keeps it beside its
-// program, which no child may write: then it is kept in the hub's state folder, and what is
-// beside its program is copied there once.
-func (g *given) remember(child Child, h Host) {
+// remember opens the file of the memory server. Unless told otherwise, that server writes beside its
+// own program, which no child may. So it is told to write in the hub's state folder, and a file
+// that lies beside its program is copied there once.
+func (g *grant) remember(child Child, h Host) {
 	if file, said := child.Env.Get(memoryVariable); said && file != "" {
 		if !filepath.IsAbs(file) && !strings.HasPrefix(file, "~/") {
 			g.lacks = append(g.lacks, fmt.Sprintf("%s is not opened: %s is relative to its program; write an absolute path", file, memoryVariable))
@@ -154,8 +154,8 @@ func (g *given) remember(child Child, h Host) {
 	folder := filepath.Join(base, "servers", "memory")
 	file := filepath.Join(folder, memoryFile)
 	child.Env.Set(memoryVariable, file)
-	g.rules = append(g.rules, sandbox.Rule{Path: h.ahead(folder), Access: sandbox.Read | sandbox.Write})
-	g.words = append(g.words, "read, write "+folder+" (its memory, as "+memoryVariable+" is not set)")
+	g.rules = append(g.rules, sandbox.Rule{Path: h.resolve(folder), Access: sandbox.Read | sandbox.Write})
+	g.texts = append(g.texts, "read, write "+folder+" (its memory, as "+memoryVariable+" is not set)")
 	made := Making{Folder: folder, File: memoryFile}
 	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
 		made.From = h.memoryOf(child)
@@ -224,16 +224,16 @@ func (h Host) places(place string, env *program.Environment, cache string) (path
 // ownFolder reports whether a folder can be that of one program: it is not the home
 // folder or above it, none of the system's, and none that holds what is secret.
 func (h Host) ownFolder(dir string) bool {
-	rel, err := filepath.Rel(h.home, h.ahead(dir))
+	rel, err := filepath.Rel(h.home, h.resolve(dir))
 	if err != nil || h.home == "" || !filepath.IsLocal(rel) {
-		return h.narrow(h.ahead(dir))
+		return h.narrow(h.resolve(dir))
 	}
 	parts := strings.Split(rel, string(filepath.Separator))
 	return rel != "." && sandbox.KeyFolder(dir) == "" && (!slices.Contains(keptByUsers, parts[0]) || len(parts) > 1)
 }
 
-// ahead is a path without links, of which the end need not be there yet.
-func (h Host) ahead(path string) string {
+// resolve is a path without links, of which the end need not be there yet.
+func (h Host) resolve(path string) string {
 	path = filepath.Clean(path)
 	for at, rest := path, ""; ; at, rest = filepath.Dir(at), filepath.Join(filepath.Base(at), rest) {
 		if real, err := filepath.EvalSymlinks(at); err == nil {

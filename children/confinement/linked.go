@@ -25,7 +25,7 @@ func (h Host) beyond(file string) (parts []part) {
 		if !h.IsDir(hop) {
 			top = h.topOf(hop)
 		}
-		if top == "" || allFixed([]string{top}) || h.boundary.Writable(top) {
+		if top == "" || onlySystem([]string{top}) || h.boundary.Writable(top) {
 			continue
 		}
 		parts = append(parts, h.environmentOf(top)...)

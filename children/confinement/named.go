@@ -15,9 +15,9 @@ import (
 	"mcphub/internal/consent"
 )
 
-// This file opens what the operator wrote: the paths that an entry of hub.json names.
-// Landlock only adds, so a folder is not written if anything in it is run, loaded or
-// obeyed, by this server or another. What a name opened when it was first used is
+// This file opens the paths that an entry of hub.json names. The operator wrote them. Landlock
+// can only add rights, so a folder is not opened for writing if this server or another one runs,
+// loads or obeys anything in it. What a name opened when it was first used is
 // remembered; it never opens more, whatever has come to its place.
 
 // Preview is the host that leaves no trace, for a session with these roots.
@@ -42,20 +42,20 @@ func tellingOf(prog program.Program) string { return "told " + prog.Digest() }
 
 const all = sandbox.Read | sandbox.Write | sandbox.Execute
 
-// obeyed are paths that are run, loaded or obeyed, with what their links lead to.
+// obeyed are paths that programs run, load or obey, with what their links lead to.
 type obeyed struct {
 	paths   []string
 	folders []string // of paths, those that are searched
 }
 
-// add takes in a path by its hops. searched: what lies there is looked for by name.
+// add adds a path by its hops. searched: programs look for files in it by their names.
 func (o *obeyed) add(hops []string, searched bool) {
 	if o.paths = append(o.paths, hops...); searched {
 		o.folders = append(o.folders, hops...)
 	}
 }
 
-// obeys takes in what an entry has run, loaded or obeyed.
+// obeys adds to o what the program of an entry runs, loads or obeys.
 func (h Host) obeys(o *obeyed, prog program.Program) {
 	for _, n := range prog.Names(h.home) {
 		switch n.Use {
@@ -96,12 +96,10 @@ func (h Host) hasModule(module, dir string) bool {
 	return h.IsDir(at) || isFile(at+".py")
 }
 
-// others is what the entries of a hub have run, loaded or obeyed. It may be used by any
-// goroutine.
+// others is what the entries of a hub run, load or obey. Any goroutine may use it.
 type others struct{ now atomic.Pointer[obeyed] }
 
-// Among tells the machine which entries there are beside each other: none may write what
-// another has run.
+// Among tells the host of all entries of a hub. No entry may write what another one runs.
 func (h Host) Among(progs []program.Program) {
 	var o obeyed
 	for _, prog := range progs {
@@ -116,31 +114,34 @@ type naming struct {
 	prog   program.Program
 	names  []entry.Name
 	obeyed obeyed   // nobody may write it
-	places []string // of other servers
+	places []string // where other well-known servers keep something
 
-	rules []sandbox.Rule
-	makes []Making
-	named []sandbox.Named
-	opens []string // what the rules open, for people
-	less  []string // what waits for a person
+	rules  []sandbox.Rule
+	makes  []Making
+	named  []sandbox.Named
+	opens  []string // what the rules open, for people
+	closed []string // what waits for a person
 }
 
-// A fate is what a name opens, and why no more.
-type fate struct {
+// A decision says what a name opens, and why it opens no more.
+type decision struct {
 	rules []sandbox.Rule
 	why   string
 	makes string // a folder that is made first
-	none  bool   // it is no path
+	none  bool   // the name is no path, and nothing is said of it
 }
 
-func closed(format string, args ...any) fate { return fate{why: fmt.Sprintf(format, args...)} }
+// closed opens nothing.
+func closed(format string, args ...any) decision { return decision{why: fmt.Sprintf(format, args...)} }
 
-func opened(path string, a sandbox.Access) fate {
-	return fate{rules: []sandbox.Rule{{Path: path, Access: a}}}
+// opened opens one path.
+func opened(path string, a sandbox.Access) decision {
+	return decision{rules: []sandbox.Rule{{Path: path, Access: a}}}
 }
 
-// naming reads the names of an entry. parts are what its program is made of.
-func (h Host) naming(child Child, parts []part, k *known) *naming {
+// naming collects the names of an entry, and what nobody may write because of it. parts are what
+// its program is made of.
+func (h Host) naming(child Child, parts []part, k *knownServer) *naming {
 	n := &naming{h: h, prog: child.Program}
 	if child.Fresh != "" { // what installs a server is not the server
 		return n
@@ -174,48 +175,48 @@ func (h Host) naming(child Child, parts []part, k *known) *naming {
 func (n *naming) open() {
 	for _, name := range n.names {
 		w := n.h.wayOf(name.Path)
-		f := n.remembered(&w, n.decide(name, &w))
-		if f.none {
+		d := n.remembered(&w, n.decide(name, &w))
+		if d.none {
 			continue
 		}
-		n.rules = append(n.rules, f.rules...)
-		for _, r := range f.rules {
+		n.rules = append(n.rules, d.rules...)
+		for _, r := range d.rules {
 			if text := r.Access.String() + " " + r.Path; !slices.Contains(n.opens, text) {
 				n.opens = append(n.opens, text)
 			}
 		}
-		n.named = append(n.named, sandbox.Named{Key: name.Key, Path: name.Path, Why: f.why})
+		n.named = append(n.named, sandbox.Named{Key: name.Key, Path: name.Path, Why: d.why})
 	}
 }
 
 // decide says what a name opens.
-func (n *naming) decide(name entry.Name, w *way) fate {
+func (n *naming) decide(name entry.Name, w *way) decision {
 	h := &n.h
 	if slices.ContainsFunc(w.hops, h.boundary.Writable) {
 		// A root, or what the entry opens to write, says what is open there. A link in it leads
 		// to nothing that is not.
-		return fate{}
+		return decision{}
 	}
 	if link := h.relinkable(w); link != "" {
 		return closed("servers may write %s, which leads to %s; write the path that it leads to", link, w.real)
 	}
 	for _, path := range w.hops {
 		if why := n.never(path, w); why != "" {
-			return fate{why: why}
+			return decision{why: why}
 		}
 	}
 	if why := h.never(w); why != "" {
 		return closed("it leads to %s by a link, and %s", w.real, why)
 	}
-	switch only := n.only(name, w.real, w); {
+	switch why := n.readOnly(name, w.real, w); {
 	case name.Use == entry.Code: // a part of the program: see programs
-		return fate{why: only}
-	case w.end == nil && only != "":
+		return decision{why: why}
+	case w.end == nil && why != "":
 		return closed("nothing is there")
 	case w.end == nil:
 		return n.missing(name, w)
-	case only != "":
-		return fate{rules: opened(w.real, runs).rules, why: only + ", so it is only read"}
+	case why != "":
+		return decision{rules: opened(w.real, runs).rules, why: why + ", so it is only read"}
 	case !w.end.IsDir():
 		if dir := n.folderOf(w); dir != "" {
 			return opened(dir, all)
@@ -261,7 +262,7 @@ func temporary() []string { return []string{os.TempDir(), RealPath(os.TempDir())
 
 // never says why a path is not opened, whatever it is for; "" where it may be.
 func (n *naming) never(path string, w *way) string {
-	if inAny(path, temporary()) && !slices.Contains(temporary(), path) && !n.mine(path) {
+	if underAny(path, temporary()) && !slices.Contains(temporary(), path) && !n.isUsers(path) {
 		return "another user has it"
 	}
 	r := n.h.reserved(n.places)
@@ -293,8 +294,8 @@ func (h Host) reserved(others []string) sandbox.Reserved {
 	return r
 }
 
-// mine reports whether what is at a path, or nearest above it, is the user's own.
-func (n *naming) mine(path string) bool {
+// isUsers reports whether what is at a path, or nearest above it, is the user's own.
+func (n *naming) isUsers(path string) bool {
 	for ; ; path = filepath.Dir(path) {
 		if fi, err := os.Lstat(path); err == nil {
 			return isOwn(fi) && (fi.Mode()&fs.ModeSymlink != 0 || fi.Mode()&0o002 == 0)
@@ -304,8 +305,8 @@ func (n *naming) mine(path string) bool {
 	}
 }
 
-// only says why what a name leads to is not written; "" where it is. path is where it leads.
-func (n *naming) only(name entry.Name, path string, w *way) string {
+// readOnly says why what a name leads to is not written; "" where it is. path is where it leads.
+func (n *naming) readOnly(name entry.Name, path string, w *way) string {
 	switch {
 	case name.Use == entry.Code:
 		return "it is run, or searched for what is run"
@@ -313,7 +314,7 @@ func (n *naming) only(name entry.Name, path string, w *way) string {
 		return "it is configuration"
 	case name.Use == entry.Cwd && n.h.runsIn(n.prog, name.Path):
 		return "the program lies there"
-	case inAny(path, fixed), inAny(path, n.h.installs), inModules(path):
+	case underAny(path, systemFolders), underAny(path, n.h.installs), inModules(path):
 		return "programs are installed there"
 	}
 	for _, at := range []string{name.Path, path} {
@@ -358,8 +359,8 @@ func inModules(path string) bool {
 
 // missing says what opens for a name where nothing is: a folder that is made for it, or one
 // in which there is nothing else.
-func (n *naming) missing(name entry.Name, w *way) fate {
-	real := n.h.ahead(w.real)
+func (n *naming) missing(name entry.Name, w *way) decision {
+	real := n.h.resolve(w.real)
 	folder := real
 	if base := strings.TrimLeft(filepath.Base(real), "."); !name.Folder && filepath.Ext(base) != "" {
 		if dir := n.folderOf(w); dir != "" {
@@ -378,15 +379,15 @@ func (n *naming) missing(name entry.Name, w *way) fate {
 	at := n.h.wayOf(folder)
 	switch fi, err := os.Lstat(above); {
 	case isTop(above):
-		return fate{none: true} // an address, or the name of something
+		return decision{none: true} // an address, or the name of something
 	case name.Use == entry.Cwd:
 		return closed("nothing is there")
 	case err != nil || !isOwn(fi) || fi.Mode()&0o002 != 0:
 		return closed("nothing is there, and %s is not the user's own, so nothing is made in it", above)
 	case n.never(folder, &at) != "":
 		return closed("nothing is there, and %s is not made: %s", folder, n.never(folder, &at))
-	case n.only(entry.Name{Path: folder, Use: entry.Data}, folder, &at) != "":
-		return closed("nothing is there, and %s is not made: %s", folder, n.only(entry.Name{Path: folder, Use: entry.Data}, folder, &at))
+	case n.readOnly(entry.Name{Path: folder, Use: entry.Data}, folder, &at) != "":
+		return closed("nothing is there, and %s is not made: %s", folder, n.readOnly(entry.Name{Path: folder, Use: entry.Data}, folder, &at))
 	}
 	f := opened(folder, all)
 	f.makes = folder
@@ -408,7 +409,7 @@ func (n *naming) shared(folder string) string {
 func (n *naming) folderOf(w *way) string {
 	dir := filepath.Dir(w.real)
 	at := n.h.wayOf(dir)
-	if at.end == nil || !at.end.IsDir() || at.real != dir || n.never(dir, &at) != "" || n.only(entry.Name{Path: dir, Use: entry.Data}, dir, &at) != "" {
+	if at.end == nil || !at.end.IsDir() || at.real != dir || n.never(dir, &at) != "" || n.readOnly(entry.Name{Path: dir, Use: entry.Data}, dir, &at) != "" {
 		return ""
 	}
 	if n.h.memory != nil && slices.Contains(n.h.memory.opened(memoryOf(w)), dir+"/") {
@@ -433,9 +434,9 @@ func (n *naming) folderOf(w *way) string {
 // memoryOf is what a name is remembered by.
 func memoryOf(w *way) string { return "named " + w.path }
 
-// remembered is the fate of a name, unless that opens more than when the name was first
+// remembered is the decision of a name, unless that opens more than when the name was first
 // used.
-func (n *naming) remembered(w *way, f fate) fate {
+func (n *naming) remembered(w *way, f decision) decision {
 	if n.h.memory == nil || f.none {
 		return f
 	}
@@ -454,7 +455,7 @@ func (n *naming) remembered(w *way, f fate) fate {
 		return closed("what it led to cannot be remembered: %v", err)
 	case !ok:
 		f = closed("%s, so it is not opened before your user has accepted that (`mcphub status` shows what to do)", Change{w.path, was, places})
-		n.less = append(n.less, f.why)
+		n.closed = append(n.closed, f.why)
 		return f
 	}
 	if f.makes != "" {
@@ -477,7 +478,7 @@ func (n *naming) later() func(path string) string {
 func (n *naming) finish(p *sandbox.Profile) []sandbox.Named {
 	for i := range n.named {
 		said := &n.named[i]
-		if said.Access = p.Allows(n.h.ahead(said.Path)); said.Access&sandbox.Write != 0 {
+		if said.Access = p.Allows(n.h.resolve(said.Path)); said.Access&sandbox.Write != 0 {
 			said.Why = ""
 		}
 	}

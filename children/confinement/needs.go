@@ -7,8 +7,8 @@ import (
 	"mcphub/children/sandbox"
 )
 
-// needs are what every program needs (see sandbox.Base), and where that leads. A hub starts
-// its servers together, so the disk is looked at once for all of them. A mutex guards it.
+// needs are the paths that every program needs (see sandbox.Base), and where they lead. A hub starts
+// its servers together, so one look at the disk serves them all. A mutex guards it.
 type needs struct {
 	mu   sync.Mutex
 	at   time.Time

@@ -9,15 +9,16 @@ import (
 	"mcphub/children/sandbox"
 )
 
-// An opening is what is to be opened to a child.
+// An opening collects the rules of one child.
 type opening struct {
 	h         Host
 	parts     []part // of the program
 	rules     []sandbox.Rule
 	watched   []string // paths of the user's, where something may take the place of something else while the child runs
 	conflicts []string // what cannot be held so
-	less      []string // what is opened no more, and why
-	program   string   // why the program itself is not opened; "": it is
+	closed    []string // what is opened no more, and why
+
+	programClosed string // why the program itself is not opened; "": it is
 }
 
 // write opens what the names of the entry and the repositories of the roots come to. Nothing
@@ -47,7 +48,7 @@ func (o *opening) all(child Child, shared shares) {
 	o.ofProgram(child.Installed)
 	for _, w := range o.h.searched(child.Env) {
 		if why := o.follow(w, runs, toOpen, false); why != "" {
-			o.less = append(o.less, why)
+			o.closed = append(o.closed, why)
 		}
 	}
 	o.named(child.Program.Sandbox.Read)
@@ -78,11 +79,11 @@ func (o *opening) ofProgram(installed *program.Installed) {
 		ways, why := o.h.installation(p)
 		switch {
 		case why != "" && p.main:
-			o.program = why
+			o.programClosed = why
 		case why != "":
-			o.less = append(o.less, why)
+			o.closed = append(o.closed, why)
 		case o.h.boundary.Writable(p.file): // children could put there what makes more of it
-			if w := o.h.wayOf(p.file); o.h.bounded(&w) {
+			if w := o.h.wayOf(p.file); o.h.inBoundary(&w) {
 				o.add(w, runs, false)
 			}
 		default:
@@ -118,7 +119,7 @@ func (o *opening) versionSettings() {
 		}
 		for _, file := range files {
 			if why := o.path(filepath.Join(o.h.home, file), sandbox.Read, asFile, true); why != "" {
-				o.less = append(o.less, why)
+				o.closed = append(o.closed, why)
 			}
 		}
 	}
@@ -135,15 +136,15 @@ func (o *opening) compareWithBoundary() {
 	}
 }
 
-// base opens what every program needs.
+// base opens what every program needs, see [needs].
 func (o *opening) base() {
 	for _, n := range o.h.needs.of(o.h.home) {
 		w := n.way
-		if !allFixed(w.hops) {
+		if !onlySystem(w.hops) {
 			w = o.h.wayOf(w.path)
 		}
 		if why := o.follow(w, n.access, n.use, n.watch); why != "" {
-			o.less = append(o.less, why)
+			o.closed = append(o.closed, why)
 		}
 	}
 }
@@ -155,7 +156,7 @@ func (o *opening) path(path string, a sandbox.Access, use purpose, watch bool) s
 
 // follow is path for a way that was looked up.
 func (o *opening) follow(w way, a sandbox.Access, use purpose, watch bool) string {
-	why, ok := o.h.followed(w, use)
+	why, ok := o.h.followWay(w, use)
 	if ok {
 		o.add(w, a, watch)
 	}

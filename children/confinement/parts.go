@@ -35,7 +35,7 @@ func (h Host) programs(child Child) (parts []part) {
 	named := func(name string) { // the name stands for whatever is found
 		switch path := lookUp(name); {
 		case path == "":
-			h.none(part{name: "program " + name})
+			h.rememberNothing(part{name: "program " + name})
 		case !has(path):
 			parts = append(parts, part{file: path, name: "program " + name})
 		}
@@ -102,7 +102,7 @@ func (h Host) programs(child Child) (parts []part) {
 		switch {
 		case h.boundary.Writable(file), child.Installed.Holds(file):
 		case from == "":
-			h.none(line)
+			h.rememberNothing(line)
 		case has(from):
 			h.installation(line) // to be remembered
 		default:
@@ -162,9 +162,8 @@ func isFile(path string) bool {
 	return err == nil && fi.Mode().IsRegular()
 }
 
-// none remembers a name that leads to no part of its own, so that it never does without a
-// question.
-func (h Host) none(p part) {
+// rememberNothing remembers that a name leads to no part. If it ever does, a person is asked.
+func (h Host) rememberNothing(p part) {
 	if h.memory != nil {
 		h.memory.first(p.name)
 	}

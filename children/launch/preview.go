@@ -14,9 +14,9 @@ import (
 // This file plans starts that never happen: to tell people what an entry opens, and to
 // remember where its names lead before any server can change that.
 
-// Names tells what becomes of the paths that the entry of a program names, for a session
-// with these roots: what [Plan] would put into a report. It starts nothing, makes nothing
-// and remembers nothing. It is nil where the kernel is to hold nothing.
+// Names says what [Plan] would open at each path that an entry names, for a session with these
+// roots. It starts, makes and remembers nothing. It returns nil if the kernel would not confine
+// the program.
 func (h Machine) Names(prog program.Program, roots []guard.Root) []sandbox.Named {
 	if r := h.Preview(prog, roots); r != nil {
 		return r.Named
@@ -24,7 +24,7 @@ func (h Machine) Names(prog program.Program, roots []guard.Root) []sandbox.Named
 	return nil
 }
 
-// Preview is what a program of an entry is to be held to, as Names tells it.
+// Preview says what a program would be held to, as Names does.
 func (h Machine) Preview(prog program.Program, roots []guard.Root) *hints.Reader {
 	if c := h.preview(prog, roots); c != nil && c.Profile != nil {
 		return &c.Words
@@ -32,11 +32,11 @@ func (h Machine) Preview(prog program.Program, roots []guard.Root) *hints.Reader
 	return nil
 }
 
-// preview plans a start without leaving a trace; nil where nothing is held, or nothing
-// starts.
+// preview plans a start and leaves no trace. It returns nil if nothing would be confined, or if
+// nothing would start.
 func (h Machine) preview(prog program.Program, roots []guard.Root) *confinement.Confinement {
 	h.Host = h.Host.Preview(program.RootPaths(roots))
-	none := filepath.Join(os.TempDir(), "mcp-preview") // what is the run's own names nothing, and opens nothing else
+	none := filepath.Join(os.TempDir(), "mcp-preview") // in place of folders that a run would have; nobody makes it
 	h.scratch, h.temp, h.cache, h.own = none, none, none, none
 	l, err := Plan(prog, roots, h)
 	if err != nil {
@@ -45,8 +45,7 @@ func (h Machine) preview(prog program.Program, roots []guard.Root) *confinement.
 	return l.Sandbox
 }
 
-// News are the paths that the names of an entry open, with what is open, where [Machine.Told]
-// was not called for this entry. It leaves no trace.
+// News says what the names of an entry open, if nobody was told yet (see Told). It leaves no trace.
 func (h Machine) News(prog program.Program) []string {
 	if h.WasTold(prog) {
 		return nil
@@ -57,13 +56,13 @@ func (h Machine) News(prog program.Program) []string {
 	return nil
 }
 
-// Settle remembers what an entry names before any server runs, where that has not been done
-// before. What only roots tell is remembered at the first start.
+// Settle remembers where the names of a new entry lead, before any server runs. Names that depend on
+// roots are remembered at the first start.
 func (h Machine) Settle(prog program.Program) {
 	if !h.Host.Settle(prog) {
 		return
 	}
-	// A plan that nothing is started by: there is a root, or ${root} would be an error.
+	// Nothing starts by this plan. It has a root, because ${root} would be an error without one.
 	h.scratch, h.temp, h.cache, h.own = os.TempDir(), os.TempDir(), os.TempDir(), os.TempDir()
 	_, _ = Plan(prog, []guard.Root{{Path: "/"}}, h.Within(sandbox.Boundary{}))
 }
