@@ -14,26 +14,6 @@ import (
 	"mcphub/children/sandbox"
 )
 
-// A Child is what is to be confined, as it is about to start.
-type Child struct {
-	Program program.Program
-	Env     *program.Environment // Confine sets variables that lead to folders of the child's own
-	Command string               // the program that was found, by its absolute path
-	Args    []string             // as the process is given them
-	Dir     string               // the folder in which the program works
-	Enter   string               // where the process starts instead; "": in Dir
-
-	Scratch string // the empty folder in which launchers start; "": there is none
-	Shell   string // the script that leads them to Dir; "": there is none
-
-	Temp  string // its own temporary folder; "": it has none
-	Cache string // its own folder for what it keeps from run to run; "": it has none
-	Fresh string // a folder that it is to fill, as it installs a package; "": none
-
-	Installed *program.Installed // the copy that it runs from; nil: its launcher runs
-	Package   string             // what Installed is a copy of, as the entry names it
-}
-
 // A Confinement is how the kernel holds one run of a child.
 type Confinement struct {
 	Profile *sandbox.Profile // nil: it is not confined

@@ -182,19 +182,3 @@ func (h Host) stateFolder() string {
 	}
 	return filepath.Join(h.home, ".local", "state", "mcphub")
 }
-
-// isTop reports whether dir is a file system's top.
-func isTop(dir string) bool { return filepath.Dir(dir) == dir }
-
-func isDir(path string) bool {
-	fi, err := os.Stat(path)
-	return err == nil && fi.IsDir()
-}
-
-// RealPath is a path without links; path itself where it leads nowhere.
-func RealPath(path string) string {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		return real
-	}
-	return path
-}

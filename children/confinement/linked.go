@@ -1,7 +1,6 @@
 package confinement
 
 import (
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -107,17 +106,3 @@ func (h Host) environmentOf(top string) (parts []part) {
 func globbed(path string) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
 }
-
-// textOf is the text of a small regular file; "" where there is none.
-func textOf(file string) string {
-	f := openRegular(file)
-	if f == nil {
-		return ""
-	}
-	defer func() { _ = f.Close() }()
-	b, _ := io.ReadAll(io.LimitReader(f, mostText))
-	return string(b)
-}
-
-// mostText bounds a file of settings that is read.
-const mostText = 64 << 10

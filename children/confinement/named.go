@@ -40,8 +40,6 @@ func (h Host) WasTold(prog program.Program) bool { return h.memory.preview().kno
 
 func tellingOf(prog program.Program) string { return "told " + prog.Digest() }
 
-const all = sandbox.Read | sandbox.Write | sandbox.Execute
-
 // obeyed are paths that programs run, load or obey, with what their links lead to.
 type obeyed struct {
 	paths   []string

@@ -35,8 +35,6 @@ func (o *opening) write(rules []sandbox.Rule) {
 	}
 }
 
-const runs = sandbox.Read | sandbox.Execute
-
 // all opens what the child may open beside the boundary and what is its own. A program that
 // is not opened does not end it: each name is remembered, and asked about, at the first start.
 func (o *opening) all(child Child, shared shares) {

@@ -2,11 +2,9 @@ package confinement
 
 import (
 	"bufio"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 
 	"mcphub/children/entry"
 	"mcphub/children/program"
@@ -141,25 +139,6 @@ func interpreter(path string) []string {
 	return slices.DeleteFunc(strings.Fields(words), func(w string) bool {
 		return strings.HasPrefix(w, "-") || strings.Contains(w, "=")
 	})
-}
-
-// openRegular opens a regular file to read; nil where it cannot. It does not wait for a pipe
-// that a server has put there.
-func openRegular(path string) *os.File {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return nil
-	}
-	if fi, err := f.Stat(); err != nil || !fi.Mode().IsRegular() {
-		_ = f.Close()
-		return nil
-	}
-	return f
-}
-
-func isFile(path string) bool {
-	fi, err := os.Stat(path)
-	return err == nil && fi.Mode().IsRegular()
 }
 
 // rememberNothing remembers that a name leads to no part. If it ever does, a person is asked.

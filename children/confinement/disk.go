@@ -1,0 +1,65 @@
+package confinement
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"mcphub/children/sandbox"
+)
+
+// What is opened to be run, and what is opened to be changed as well.
+const (
+	runs = sandbox.Read | sandbox.Execute
+	all  = sandbox.Read | sandbox.Write | sandbox.Execute
+)
+
+// isTop reports whether dir is a file system's top.
+func isTop(dir string) bool { return filepath.Dir(dir) == dir }
+
+func isDir(path string) bool {
+	fi, err := os.Stat(path)
+	return err == nil && fi.IsDir()
+}
+
+// RealPath is a path without links; path itself where it leads nowhere.
+func RealPath(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	return path
+}
+
+// openRegular opens a regular file to read; nil where it cannot. It does not wait for a pipe
+// that a server has put there.
+func openRegular(path string) *os.File {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil
+	}
+	if fi, err := f.Stat(); err != nil || !fi.Mode().IsRegular() {
+		_ = f.Close()
+		return nil
+	}
+	return f
+}
+
+func isFile(path string) bool {
+	fi, err := os.Stat(path)
+	return err == nil && fi.Mode().IsRegular()
+}
+
+// textOf is the text of a small regular file; "" where there is none.
+func textOf(file string) string {
+	f := openRegular(file)
+	if f == nil {
+		return ""
+	}
+	defer func() { _ = f.Close() }()
+	b, _ := io.ReadAll(io.LimitReader(f, mostText))
+	return string(b)
+}
+
+// mostText bounds a file of settings that is read.
+const mostText = 64 << 10
