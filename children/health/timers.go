@@ -127,7 +127,7 @@ func (t *CallTimers) Progress(token []byte) {
 	}
 }
 
-// Hold stops the clock of all calls until release: the child waits for somebody
+// Hold stops the clock of all calls until Release: the child waits for somebody
 // else, and which of its calls for that cannot always be told.
 func (t *CallTimers) Hold() {
 	t.mu.Lock()
@@ -171,7 +171,7 @@ func (t *CallTimers) check() {
 	t.due = time.Time{}
 	if t.held > 0 {
 		t.mu.Unlock()
-		return // release sets the timer
+		return // Release sets the timer
 	}
 	var next time.Time
 	long := false

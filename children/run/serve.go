@@ -38,7 +38,7 @@ func (r *Run) ServeRequest(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answ
 	return r.instance.Request(context.WithValue(ctx, requesterKey{}, r.link), m)
 }
 
-// askerKey is where the Link of a child stands that asks.
+// requesterKey is where the Link of a child stands that asks.
 type requesterKey struct{}
 
 // Tell sends a notification to the child whose request ctx is of: the one that

@@ -69,7 +69,7 @@ type target interface {
 	renew(ctx context.Context, s *Session) error
 	// scan finds what is to be judged.
 	scan(ctx context.Context, c *Call) (*validate.Scan, error)
-	// fits reports whether the child of a lease has it as it was scanned. Where
+	// fits returns an error if the child of a lease has it otherwise than it was scanned. If
 	// scanning once more may help, the error is an errAnew.
 	fits(c *Call, lease *children.Lease) error
 	// mayGo is asked just before it is sent.

@@ -74,4 +74,7 @@
 // adapters of the eras are elsewhere. It decides nothing itself, never decodes what
 // passes through, never forwards a call that was not allowed and recorded, and never
 // lets a request of a child reach a client it does not belong to.
+//
+// Most tests of it are in package hub, which has all parts together; the order of the steps is held by
+// internal/archtest/steps_test.go.
 package call

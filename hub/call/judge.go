@@ -291,7 +291,7 @@ func (s *Session) where(att *attempt) validate.Where {
 	}
 }
 
-// upToDate reports whether it was judged by the policy in force. What waited, for
+// upToDate returns nil if the attempt was judged by the policy in force. What waited, for
 // roots, for its child or for a person, and was overtaken by a reload meanwhile has
 // to start again: its error is ErrSuperseded.
 func (att *attempt) upToDate(ctx context.Context) error {

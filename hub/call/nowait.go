@@ -59,7 +59,7 @@ type asyncCall struct {
 	inFlight Request
 	reply    replier
 	verdict  *validate.Verdict // nil: there was nothing to judge
-	attempt  *pooledCall       // nil once the call is away, unless the child may ask for more
+	pooled   *pooledCall       // nil once the call is away, unless the child may ask for more
 	own      []byte            // the hub's progress token; nil for none
 	ticket   audit.Ticket
 	talk     *talk // nil: the child cannot ask for more by its result
@@ -151,7 +151,7 @@ func (s *Session) TryTool(m *jsonrpc.Message, from Client, r replier, briefly bo
 		a.free()
 		return false
 	}
-	c := &asyncCall{s: s, tool: a.tool.tool.Tool, lease: att.lease, reply: r, attempt: a}
+	c := &asyncCall{s: s, tool: a.tool.tool.Tool, lease: att.lease, reply: r, pooled: a}
 	c.inFlight.Key, c.inFlight.Client = att.lease.Instance(), OnBehalf{Client: from}
 	if att.scan.NeedsJudge() {
 		c.verdict = att.verdict
@@ -190,7 +190,7 @@ func (c *asyncCall) depart(m *jsonrpc.Message) {
 			panic(p)
 		}
 	}()
-	a := c.attempt
+	a := c.pooled
 	a.name = jsonrpc.AppendString(a.name[:0], a.splicing.remote)
 	edits := a.edits[:]
 	edits[0] = jsonrpc.Edit{Old: a.splicing.quoted, With: a.name}
@@ -229,7 +229,7 @@ func (c *asyncCall) Recorded(t audit.Ticket, err error) {
 		c.end(jsonrpc.Answer{}, err)
 		return
 	}
-	c.leave(c.s.Records.Batch(), append(c.attempt.parts[:0], c.attempt.held))
+	c.leave(c.s.Records.Batch(), append(c.pooled.parts[:0], c.pooled.held))
 }
 
 // leave sends the call, unless nobody waits for it any more. Where there is no room
@@ -240,9 +240,9 @@ func (c *asyncCall) leave(b *lines.Batch, params [][]byte) {
 		c.end(jsonrpc.Answer{}, cause)
 		return
 	}
-	a, talks := c.attempt, c.talk != nil
+	a, talks := c.pooled, c.talk != nil
 	if !talks {
-		c.attempt = nil
+		c.pooled = nil
 	}
 	c.sent = c.lease.Start(&c.call, c, b, methodCall, c.own, params...)
 	if c.sent {
@@ -327,7 +327,7 @@ func (c *asyncCall) goOn(result []byte) {
 		return
 	}
 	from := c.inFlight.Client.Client
-	e := &exchange{c.s, &c.attempt.first, from, methodCall, *c.inFlight.Key, func(*validate.Verdict) [][]byte { return [][]byte{c.talk.judged} }}
+	e := &exchange{c.s, &c.pooled.first, from, methodCall, *c.inFlight.Key, func(*validate.Verdict) [][]byte { return [][]byte{c.talk.judged} }}
 	a, err := rounds.GoOn(run.WithProgressToken(ctx, c.own), e, from, methodCall, result)
 	if err != nil {
 		c.end(jsonrpc.Answer{}, err)
@@ -351,9 +351,9 @@ func (c *asyncCall) end(a jsonrpc.Answer, err error) {
 		}
 		c.ticket.Outcome(failure.Outcome(err))
 	}
-	if c.attempt != nil && err != errBroken && err != audit.ErrGroup {
-		c.attempt.free()
-		c.attempt = nil
+	if c.pooled != nil && err != errBroken && err != audit.ErrGroup {
+		c.pooled.free()
+		c.pooled = nil
 	}
 	questions := c.s.InFlight.End(&c.inFlight, err != nil)
 	if c.cancel != nil {

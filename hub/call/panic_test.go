@@ -34,7 +34,7 @@ func TestAGroupThatPanics(t *testing.T) {
 		batch.Do(func(b *lines.Batch) {
 			for range 3 {
 				w := &Waiter{Cancellation: &jsonrpc.Cancellation{}, done: make(chan struct{}, 1)}
-				c := &asyncCall{s: s, tool: tool, reply: w, attempt: &pooledCall{}} // without a lease
+				c := &asyncCall{s: s, tool: tool, reply: w, pooled: &pooledCall{}} // without a lease
 				s.InFlight.Start(&c.inFlight)
 				s.Records.Enqueue(audit.CallRecord{Form: audit.NewForm(&audit.Decided{})}, c, b, 0)
 				some = append(some, w)
