@@ -38,7 +38,7 @@ var allowed = map[string][]string{
 	"validate/policy":         {"rootsmgr", "rootsmgr/guard", "rootsmgr/platform", "validate/access", "validate/chars", "validate/machine"},
 	"validate":                {"internal/resource", "rootsmgr", "rootsmgr/guard", "rootsmgr/platform", "validate/access", "validate/budget", "validate/chars", "validate/declare", "validate/detect", "validate/machine", "validate/names", "validate/policy", "validate/shell", "validate/strictjson", "validate/uri"},
 	"internal/spelling":       {},
-	"internal/guardian":       {"internal/proctree", "internal/attach"},
+	"internal/guardian":       {"internal/proctree", "internal/attach", "internal/caller"},
 	"internal/jsonrpc/broken": {},
 	"internal/jsonrpc/lines":  {"internal/jsonrpc/broken", "internal/rawio"},
 	"internal/jsonrpc":        {"internal/jsonrpc/broken", "internal/jsonrpc/lines", "internal/printable"},

@@ -34,14 +34,15 @@ type Adapter struct {
 }
 
 // Attach hands standard input, output and error to the hub of a place. Where the error is not
-// nil the hub has not touched them, and never will.
-func Attach(p Place, s Session) (*Adapter, error) {
+// nil the hub has not touched them, and never will. trust says by a connected socket why who listens
+// there is none to hand them to.
+func Attach(p Place, s Session, trust func(socket int) error) (*Adapter, error) {
 	none := ErrNone
 	for _, dir := range p.Dirs {
 		if rundir.Check(dir) != nil {
 			continue
 		}
-		a, err := attachIn(dir, p, s)
+		a, err := attachIn(dir, p, s, trust)
 		if err == nil {
 			return a, nil
 		}
@@ -53,7 +54,7 @@ func Attach(p Place, s Session) (*Adapter, error) {
 	return nil, none
 }
 
-func attachIn(dir string, p Place, s Session) (_ *Adapter, err error) {
+func attachIn(dir string, p Place, s Session, trust func(socket int) error) (_ *Adapter, err error) {
 	path := p.Socket(dir)
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil, ErrNone
@@ -88,6 +89,12 @@ func attachIn(dir string, p Place, s Session) (_ *Adapter, err error) {
 		return nil, fmt.Errorf("%s is user %d's socket", path, peer.Uid)
 	}
 	a.hub = int(peer.Pid)
+	if err := trust(fd); err != nil {
+		if a.ends() {
+			return nil, ErrNone
+		}
+		return nil, fmt.Errorf("process %d, which listens at %s, is not trusted: %w", a.hub, path, err)
+	}
 	secret, err := p.readSecret(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("the secret of the shared hub at %s is gone; end process %d, and a new one is started", path, a.hub)
@@ -127,6 +134,14 @@ func attachIn(dir string, p Place, s Session) (_ *Adapter, err error) {
 		return nil, told(path, err)
 	}
 	return a, nil
+}
+
+// ends reports whether the hub is ending, so that nobody can tell any more what it was.
+func (a *Adapter) ends() bool {
+	const moment = 100 // milliseconds
+	gone := []unix.PollFd{{Fd: int32(a.fd)}}
+	err := again(func() error { _, err := unix.Poll(gone, moment); return err })
+	return err == nil && gone[0].Revents&(unix.POLLHUP|unix.POLLERR) != 0
 }
 
 // Runs reports whether somebody listens at a socket.

@@ -29,6 +29,7 @@ var (
 	errNoClient  = errors.New("who started the hub cannot be told, so nobody may approve")
 	errConfined  = errors.New("this process has given up new privileges (NoNewPrivs), and the hub has not, so it is held where the hub is not")
 	errElsewhere = errors.New("this process is in another namespace than the hub (a container, bubblewrap, unshare)")
+	errNoHub     = errors.New("it is no hub")
 	errNamespace = errors.New("/proc is that of another pid namespace, so who asks cannot be told; mount it anew")
 )
 
@@ -60,7 +61,20 @@ func statusOf(pid int) ([]byte, error) {
 func Peer(c *net.UnixConn, want Want) error { return machine().peer(c, want) }
 
 func (m look) peer(c *net.UnixConn, want Want) error {
-	pid, fd, err := peerOf(c)
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var refused error
+	err = raw.Control(func(socket uintptr) { refused = m.atOtherEnd(int(socket), want) })
+	return errors.Join(err, refused)
+}
+
+// Hub refuses the process that listens at the other end of a connected socket, unless it is a hub.
+func Hub(socket int) error { return machine().atOtherEnd(socket, Want{hub: true}) }
+
+func (m look) atOtherEnd(socket int, want Want) error {
+	pid, fd, err := peerOf(socket)
 	if err != nil {
 		return err
 	}
@@ -116,29 +130,21 @@ func ownProc() error {
 	return nil
 }
 
-// peerOf is the process that has connected, and where the kernel gives one a descriptor of
+// peerOf is the process that has connected, or listens, and where the kernel gives one a descriptor of
 // it; else -1.
-func peerOf(c *net.UnixConn) (pid, fd int, err error) {
-	raw, err := c.SyscallConn()
+func peerOf(socket int) (pid, fd int, err error) {
+	cred, err := unix.GetsockoptUcred(socket, unix.SOL_SOCKET, unix.SO_PEERCRED)
 	if err != nil {
 		return 0, -1, err
 	}
-	var failed error
-	err = raw.Control(func(socket uintptr) {
-		var cred *unix.Ucred
-		if cred, failed = unix.GetsockoptUcred(int(socket), unix.SOL_SOCKET, unix.SO_PEERCRED); failed != nil {
-			return
-		}
-		pid = int(cred.Pid)
-		fd, failed = unix.GetsockoptInt(int(socket), unix.SOL_SOCKET, unix.SO_PEERPIDFD)
-		switch {
-		case errors.Is(failed, unix.ENOPROTOOPT): // before Linux 6.5
-			fd, failed = -1, nil
-		case failed != nil:
-			fd, failed = -1, errGone
-		}
-	})
-	return pid, fd, errors.Join(err, failed)
+	fd, err = unix.GetsockoptInt(socket, unix.SOL_SOCKET, unix.SO_PEERPIDFD)
+	switch {
+	case errors.Is(err, unix.ENOPROTOOPT): // before Linux 6.5
+		return int(cred.Pid), -1, nil
+	case err != nil:
+		return 0, -1, errGone
+	}
+	return int(cred.Pid), fd, nil
 }
 
 func (m look) refuse(pid int, want Want) error {
@@ -150,8 +156,12 @@ func (m look) refuse(pid int, want Want) error {
 	if err != nil {
 		return err
 	}
+	guarded := len(line) > 1 && line[1].Hub == proctree.GuardianName(pid)
+	if want.hub && !guarded && line[0].Hub != proctree.HubName { // a hub bears its name from its first server on
+		return errNoHub
+	}
 	for i, p := range line {
-		guards := i == 1 && p.Hub == proctree.GuardianName(pid)
+		guards := i == 1 && guarded
 		if i > 0 && !guards && (p.Hub != "" || p.PID == m.self) {
 			return server
 		}

@@ -85,6 +85,12 @@ func TestWhoMayCall(t *testing.T) {
 		{"below one that has the number of a client that ended", 24, Want{Person: true, Clients: []Process{{PID: 10, Start: 7}}}, nil},
 		{"init is nobody's client", 21, Want{Person: true, Clients: []Process{{PID: 1}}}, nil},
 		{"the client is not known", 21, Want{Person: true, Unknown: true}, errNoClient},
+
+		{"a hub that listens", 12, Want{hub: true}, nil},
+		{"a person who listens", 21, Want{hub: true}, errNoHub},
+		{"a guardian that listens", 11, Want{hub: true}, errNoHub},
+		{"a server that listens", 13, Want{hub: true}, errNoHub},
+		{"one that names itself a hub", 41, Want{hub: true}, errServer},
 	} {
 		if err := m.refuse(c.pid, c.want); !errors.Is(err, c.err) {
 			t.Errorf("%s: %v, want %v", c.name, err, c.err)
@@ -229,7 +235,12 @@ func play(roles string) error {
 		if err != nil {
 			return err
 		}
-		pid, _, err := peerOf(conn)
+		f, err := conn.File()
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		pid, _, err := peerOf(int(f.Fd()))
 		fmt.Println(pid, err, "is told", Peer(conn, Want{}))
 		return conn.Close()
 	}
@@ -371,7 +382,10 @@ func TestWhoHasEnded(t *testing.T) {
 	if err := m.peer(conn.(*net.UnixConn), Want{}); err != nil {
 		t.Errorf("this process itself: %v", err)
 	}
-	if pid, fd, err := peerOf(conn.(*net.UnixConn)); err != nil || pid != os.Getpid() {
+	if err := Hub(pair[1]); !errors.Is(err, errNoHub) {
+		t.Errorf("this process as a hub: %v", err)
+	}
+	if pid, fd, err := peerOf(pair[1]); err != nil || pid != os.Getpid() {
 		t.Errorf("process %s: %v", strconv.Itoa(pid), err)
 	} else if fd >= 0 {
 		_ = unix.Close(fd)

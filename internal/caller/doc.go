@@ -1,8 +1,8 @@
 // Package caller tells who calls: the one test of whoever wants to look at a hub, to
 // administer it, or to change what it runs.
 //
-// [Peer] asks it of the process at the other end of a unix socket, [Self] of this one. On
-// Linux both refuse
+// [Peer] asks it of the process at the other end of a unix socket, [Self] of this one, and
+// [Hub] of the one that listens there in the name of a hub. On Linux all refuse
 //
 //   - who descends from a hub, of whatever version of hub.json, or from its guardian: a
 //     server, and all that servers start, also after setsid, a double fork, without its
@@ -40,6 +40,8 @@ type Want struct {
 	// Alike: it is in the namespaces of the hub, and has not given up new privileges where
 	// the hub has not.
 	Alike bool
+
+	hub bool // it has the name of a hub, or the guardian of one
 }
 
 // A Process is named by its id and its start, in clock ticks since that of the machine; 0:

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"mcphub/internal/attach"
+	"mcphub/internal/caller"
 )
 
 // leaveTime bounds how long a shared hub may take to end a session in order.
@@ -36,7 +37,7 @@ func attachFirst() (why string) {
 	}
 	session := attach.Session{Line: line, Dir: dir, Environ: environ}
 	for range 3 {
-		a, err := attach.Attach(place, session)
+		a, err := attach.Attach(place, session, caller.Hub)
 		if err == nil {
 			os.Exit(wait(a))
 		}
