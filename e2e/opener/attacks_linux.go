@@ -43,7 +43,7 @@ func attack(what string, args []string) (string, error) {
 			return err
 		})
 	case "ptrace":
-		return attach(pid, needle)
+		return traced(pid, needle)
 	case "getfd": // takes its descriptors, and reads what there is in those that can be read anew
 		return descriptors(pid)
 	case "signal":
@@ -86,6 +86,14 @@ func attack(what string, args []string) (string, error) {
 		return "", unix.Prlimit(pid, unix.RLIMIT_CORE, &was, nil)
 	case "watch": // a folder: names the first that is opened there
 		return watch(args[0])
+	case "door": // of a shared hub: by its socket and its secret, as an adapter would
+		return door(args[0], args[1])
+	case "lent": // a connection of somebody else's to such a door
+		return lentDoor(args[0], args[1], args[2])
+	case "held": // one of a session that is attached
+		return heldDoor(args[0])
+	case "false": // a door in the place of a hub's
+		return falseDoor(args[0])
 	case "type": // as a person would, at a terminal
 		return typeAt(args[0])
 	}
@@ -135,7 +143,7 @@ func search(pid int, where string, needle []byte, read func(b []byte, at uint64)
 	return "not found", last
 }
 
-func attach(pid int, needle []byte) (string, error) {
+func traced(pid int, needle []byte) (string, error) {
 	runtime.LockOSThread()
 	if err := unix.PtraceSeize(pid); err != nil {
 		return "", err

@@ -1,0 +1,556 @@
+package consent
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"mcphub/e2e/ide"
+	"mcphub/e2e/world"
+	"mcphub/internal/attach"
+)
+
+// shared is a world whose clients share a hub, for as long as one of them is there and a moment longer.
+type shared struct {
+	*world.World
+	config, run string // run is the folder of its sockets
+}
+
+// attachAuto is the key of hub.json that has clients share a hub.
+func attachAuto() obj { return obj{"mode": "auto", "idle": "400ms"} }
+
+func sharing(t *testing.T, children obj, more ...obj) *shared {
+	t.Helper()
+	w := world.New(t)
+	w.Sockets = world.SocketsIn(t)
+	s := &shared{World: w, run: filepath.Join(strings.TrimPrefix(w.Sockets[0], "XDG_RUNTIME_DIR="), "mcphub")}
+	s.config = w.Config(children, append([]obj{{"attach": attachAuto()}}, more...)...)
+	t.Cleanup(func() { // the hub is nobody's, and ends by itself
+		mark := "HOME=" + w.Home
+		if !world.Within(world.WaitLimit, func() bool { return len(world.Marked(t, mark)) == 0 }) {
+			t.Errorf("left over: %v", world.Marked(t, mark))
+			for _, p := range world.Marked(t, mark) {
+				_ = syscall.Kill(p.PID, syscall.SIGKILL)
+			}
+		}
+	})
+	return s
+}
+
+// client starts `mcphub serve` by this command with a fake editor, and shakes hands.
+func (s *shared) client(by ...string) *ide.Client {
+	s.T.Helper()
+	line := slices.Concat(by, []string{world.Hub(s.T), "serve", "--config", s.config})
+	c, err := ide.Start(ide.Options{Command: line[0], Args: line[1:], Dir: s.Project, Env: s.Env(), Roots: ide.Folders(s.Project)})
+	world.Must(s.T, err)
+	s.T.Cleanup(func() { c.Close(world.StopBound) })
+	_, err = c.Initialize(s.wait())
+	if err != nil {
+		s.T.Fatalf("%v\n%s", err, c.Stderr())
+	}
+	return c
+}
+
+func (s *shared) wait() context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), world.WaitLimit)
+	s.T.Cleanup(cancel)
+	return ctx
+}
+
+// file is the one file with this end in the folder of sockets.
+func (s *shared) file(end string) string {
+	s.T.Helper()
+	var all []string
+	if !world.Within(world.WaitLimit, func() bool {
+		all, _ = filepath.Glob(filepath.Join(s.run, "*"+end)) // the pattern is right
+		return len(all) == 1
+	}) {
+		s.T.Fatalf("%s holds %d of %s: %v", s.run, len(all), end, all)
+	}
+	return all[0]
+}
+
+// attached is how many sessions have ever attached to a hub of this world.
+func (s *shared) attached() int {
+	s.T.Helper()
+	b, err := os.ReadFile(s.Path("home", "state", "mcphub", "shared.log"))
+	if !os.IsNotExist(err) {
+		world.Must(s.T, err)
+	}
+	return strings.Count(string(b), "a session has attached")
+}
+
+// has calls the shell of a server.
+func (s *shared) has(c *ide.Client, server, command string) string {
+	s.T.Helper()
+	name := server + "__shell"
+	world.Within(world.WaitLimit, func() bool {
+		m, err := c.Call(s.wait(), "tools/list", `{}`)
+		world.Must(s.T, err)
+		return strings.Contains(string(m.Result), name)
+	})
+	id, err := c.StartTool(name, world.Raw(s.T, obj{"command": command}))
+	world.Must(s.T, err)
+	r, err := c.ToolAnswer(s.wait(), id)
+	world.Must(s.T, err)
+	return r.Text
+}
+
+// attacks writes a script that tries all that an attached client, or its user, may do: each under its name. Its argument is how
+// `env` begins: -i empties the environment but for what tells this hub from others, - leaves what there is.
+func (s *shared) attacks() string {
+	s.T.Helper()
+	secret, err := os.ReadFile(s.file(".secret"))
+	world.Must(s.T, err)
+	with := "env $how"
+	for _, pair := range s.Env("OPENER_NEEDLE=00") {
+		with += " '" + pair + "'"
+	}
+	const script = `
+case "$1" in -i) how=-i;; *) how=;; esac
+echo "== serve"; cat %[1]s | %[2]s timeout 20 %[3]s serve --config %[4]s 2>&1
+echo "== start"; %[2]s timeout 20 %[3]s serve --start-shared --config %[4]s 2>&1; echo "ended with $?"
+echo "== door"; %[2]s %[5]s do door %[6]s %[7]s 2>&1
+for request in "GET /status" "POST /reload" "GET /approvals" "POST /approvals/code" "POST /approvals/answer"
+do echo "== $request"; %[2]s %[5]s do connect %[8]s $request 2>&1; done
+echo "== status"; %[2]s %[3]s status 2>&1
+echo "== secret"; cat %[9]s 2>&1
+echo "== end"
+`
+	return s.Write("project/attacks.sh", fmt.Sprintf(script, s.Write("project/first", world.FirstLines), with, world.Hub(s.T), s.config,
+		world.Bin.Opener, s.file(".attach"), secret, s.file(".sock"), s.file(".secret")))
+}
+
+// parts are what the script has said, by name.
+func parts(t testing.TB, said string) map[string]string {
+	t.Helper()
+	if !strings.Contains(said, "== end") {
+		t.Fatalf("the attacks did not come to an end: %s", said)
+	}
+	out := map[string]string{}
+	for part := range strings.SplitSeq(said, "== ") {
+		name, text, _ := strings.Cut(part, "\n")
+		out[name] = text
+	}
+	return out
+}
+
+// shells are the entries of two servers: one that is held by the kernel, but may use unix sockets, and one that nothing holds. The
+// former may read the programs and hub.json, so that it is not for want of these that it does not attach.
+func shells(t *testing.T, config string) obj {
+	return obj{
+		"held": shellServer(obj{"sandbox": obj{"sockets": "on", "read": []string{world.Bin.Opener, world.Hub(t), config}}}),
+		"free": shellServer(obj{"sandbox": "off"}),
+	}
+}
+
+// sharingShells is sharing with these.
+func sharingShells(t *testing.T) *shared {
+	s := sharing(t, obj{})
+	s.Config(shells(t, s.config), obj{"attach": attachAuto()})
+	return s
+}
+
+// rounds is how often each attack is tried.
+func rounds() int {
+	if world.Long {
+		return 1000
+	}
+	return 2
+}
+
+// none wants nothing of the attacks to have worked, whether or not the secret could be read. What the kernel holds cannot even read
+// hub.json.
+func (s *shared) none(who, said string, held bool, attached int) {
+	s.T.Helper()
+	got := parts(s.T, said)
+	if !strings.Contains(got["door"], `the hub says "no `) {
+		s.T.Errorf("%s, the door by hand: %s", who, got["door"])
+	}
+	if strings.Contains(got["start"], "ended with 0") {
+		s.T.Errorf("%s starts a shared hub: %s", who, got["start"])
+	}
+	if answered := strings.Contains(got["serve"], `"serverInfo"`); answered && !strings.Contains(got["serve"], "although hub.json says attach") || !answered && !held {
+		s.T.Errorf("%s, mcphub serve: %s", who, got["serve"])
+	}
+	for name, text := range got {
+		if strings.Contains(name, " /") && !strings.Contains(text, "403 Forbidden") {
+			s.T.Errorf("%s, %s: %s", who, name, text)
+		}
+	}
+	if strings.Contains(got["status"], s.Project) {
+		s.T.Errorf("%s reads the status: %s", who, got["status"])
+	}
+	if now := s.attached(); now != attached {
+		s.T.Errorf("%s: %d sessions have attached, want %d", who, now, attached)
+	}
+}
+
+// all wants the attacks to work for whom no hub has started: then they are some.
+func (s *shared) all() {
+	s.T.Helper()
+	before := s.attached()
+	cmd := exec.Command("sh", s.attacks(), "-i")
+	cmd.Dir = s.Project
+	said, err := cmd.CombinedOutput()
+	world.Must(s.T, err)
+	got := parts(s.T, string(said))
+	for name, want := range map[string]string{"serve": `"serverInfo"`, "start": "ended with 0", "door": "attached: ", "GET /status": "200 OK", "POST /reload": "200 OK", "status": s.Project} {
+		if !strings.Contains(got[name], want) || strings.Contains(got[name], "although") {
+			s.T.Errorf("the control, %s: %s", name, got[name])
+		}
+	}
+	if secret, err := os.ReadFile(s.file(".secret")); err != nil || string(secret) != got["secret"] {
+		s.T.Errorf("the control, the secret: %q %v", got["secret"], err)
+	}
+	if now := s.attached(); now != before+2 {
+		s.T.Errorf("the control: %d sessions have attached, want %d", now, before+2)
+	}
+}
+
+// What a server of a shared hub starts does not attach to it, by whatever way, starts none, and administers none; with the mark of
+// a server in its environment and without, and when all between it and the hub have ended. What the kernel holds cannot read the
+// secret; what nothing holds can, and that is of no use to it. The same commands of this test work.
+func TestNoServerAttaches(t *testing.T) {
+	t.Parallel()
+	world.RequireLandlock(t)
+	s := sharingShells(t)
+	c := s.client()
+	script := s.attacks()
+	s.all()
+	attached := s.attached()
+	for range rounds() {
+		for _, server := range []string{"held", "free"} {
+			for _, how := range []string{"-", "-i"} {
+				said := s.has(c, server, "sh "+script+" "+how)
+				s.none(server+" "+how, said, server == "held", attached)
+				if closed := strings.Contains(parts(t, said)["secret"], "Permission denied"); closed != (server == "held") {
+					t.Errorf("%s reads the secret: %v", server, !closed)
+				}
+				s.leaves(c, server, how)()
+				s.none("a grandchild of "+server+" "+how, s.leftSaid(), server == "held", attached)
+			}
+		}
+	}
+}
+
+// leaves has a server leave somebody behind who makes the attacks once begin is called: in a session of his own, and below none that
+// the server has started and that still runs.
+func (s *shared) leaves(c *ide.Client, server, how string) (begin func()) {
+	s.T.Helper()
+	fifo := s.Path("project", "begin")
+	for _, name := range []string{"begin", "said", "done"} {
+		_ = os.Remove(s.Path("project", name)) // of the last one, if there was one
+	}
+	world.Must(s.T, unix.Mkfifo(fifo, 0o600))
+	env := "env "
+	if how == "-i" {
+		env = "env -i PATH=" + os.Getenv("PATH") + " "
+	}
+	s.has(c, server, env+"setsid sh -c '(read x < begin; sh attacks.sh "+how+" > said 2>&1; mv said done) </dev/null >/dev/null 2>&1 &'")
+	return func() {
+		s.T.Helper()
+		f, err := os.OpenFile(fifo, os.O_WRONLY|unix.O_NONBLOCK, 0)
+		if err != nil { // it does not wait, or not yet
+			opened := world.Within(world.WaitLimit, func() bool {
+				f, err = os.OpenFile(fifo, os.O_WRONLY|unix.O_NONBLOCK, 0)
+				return err == nil
+			})
+			if !opened {
+				s.T.Fatal("nobody is left who attacks: ", err)
+			}
+		}
+		_, err = f.WriteString("begin\n")
+		world.Must(s.T, err)
+		world.Must(s.T, f.Close())
+	}
+}
+
+// leftSaid is what the one who was left behind has to say in the end.
+func (s *shared) leftSaid() string {
+	s.T.Helper()
+	var said []byte
+	if !world.Within(world.WaitLimit, func() bool {
+		var err error
+		said, err = os.ReadFile(s.Path("project", "done"))
+		return err == nil
+	}) {
+		s.T.Fatal("whoever was left behind does not come to an end")
+	}
+	return string(said)
+}
+
+// killed ends the hub, and its guardian before that can do anything about it.
+func (s *shared) killed() {
+	s.T.Helper()
+	name, _, _ := strings.Cut(filepath.Base(s.file(".sock")), "-")
+	hub, err := strconv.Atoi(name)
+	world.Must(s.T, err)
+	stat, err := os.ReadFile(filepath.Join("/proc", name, "stat"))
+	world.Must(s.T, err)
+	guardian, err := strconv.Atoi(strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))[1])
+	world.Must(s.T, err)
+	if guardian <= 1 {
+		s.T.Fatalf("the hub %d has no guardian", hub)
+	}
+	world.Must(s.T, syscall.Kill(guardian, syscall.SIGSTOP))
+	world.Must(s.T, syscall.Kill(hub, syscall.SIGKILL))
+	world.Must(s.T, syscall.Kill(guardian, syscall.SIGKILL))
+	for _, end := range []string{".sock", ".ends"} { // what is left of it. Otherwise no shared hub would be started after the second
+		all, err := filepath.Glob(filepath.Join(s.run, "*"+end))
+		world.Must(s.T, err)
+		for _, path := range all {
+			_ = os.Remove(path)
+		}
+	}
+}
+
+// A grandchild whose hub was killed, with the hub's guardian, does not attach to the next hub and administers it as little. One that
+// nothing holds and that has emptied its environment is like any other process of its user, which nobody can tell: it is shown that
+// it may, so that nobody promises otherwise.
+func TestNoServerOfAHubThatWasKilledAttaches(t *testing.T) {
+	t.Parallel()
+	world.RequireLandlock(t)
+	s := sharingShells(t)
+	for range rounds() {
+		for _, server := range []string{"held", "free"} {
+			for _, how := range []string{"-", "-i"} {
+				c := s.client()
+				begin := s.leaves(c, server, how)
+				s.killed()
+				<-c.Exited()
+				_ = os.Remove(s.file(".ends"))
+				next := s.client()
+				if strings.Contains(next.Stderr(), "although") {
+					t.Fatal(next.Stderr())
+				}
+				s.attacks() // the next hub has another secret
+				attached := s.attached()
+				begin()
+				who := "left by " + server + " " + how
+				if said := s.leftSaid(); server == "free" && how == "-i" {
+					if door := parts(t, said)["door"]; !strings.Contains(door, "attached: ") {
+						t.Errorf("%s is told from others by now; say so in the docs: %s", who, door)
+					}
+				} else {
+					s.none(who, said, server == "held", attached)
+				}
+				next.Close(world.StopBound)
+				s.gone()
+			}
+		}
+	}
+}
+
+// gone waits until the hub has ended because nobody is attached.
+func (s *shared) gone() {
+	s.T.Helper()
+	if !world.Within(world.WaitLimit, func() bool {
+		left, _ := filepath.Glob(filepath.Join(s.run, "*.sock"))
+		return len(left) == 0 && len(world.Marked(s.T, "HOME="+s.Home)) == 0
+	}) {
+		s.T.Fatalf("left over: %v", world.Marked(s.T, "HOME="+s.Home))
+	}
+}
+
+// lends passes descriptors, one to each who connects to the socket that it gives.
+func (s *shared) lends(name string, fds func() int) (path string) {
+	s.T.Helper()
+	path = s.Path("project", name)
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	world.Must(s.T, err)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			c, err := l.AcceptUnix()
+			if err != nil {
+				return
+			}
+			if fd := fds(); fd >= 0 {
+				_, _, err = c.WriteMsgUnix([]byte("x"), unix.UnixRights(fd), nil)
+				if err != nil {
+					s.T.Errorf("nothing is passed: %v", err)
+				}
+				_ = unix.Close(fd)
+			}
+			_ = c.Close()
+		}
+	}()
+	s.T.Cleanup(func() { _ = l.Close(); <-done })
+	return path
+}
+
+// atDoor connects to the door, as a process that may attach; begun: it is let in.
+func (s *shared) atDoor(secret string, begun bool) (fd int) {
+	fail := func(err error) int {
+		s.T.Errorf("the accomplice: %v", err)
+		return -1
+	}
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return fail(err)
+	}
+	if err := unix.Connect(fd, &unix.SockaddrUnix{Name: s.file(".attach")}); err != nil {
+		return fail(err)
+	}
+	if !begun {
+		return fd
+	}
+	if _, err := unix.Write(fd, []byte(attach.Hello+secret+"\n")); err != nil {
+		return fail(err)
+	}
+	b := make([]byte, 64)
+	if n, err := unix.Read(fd, b); err != nil || string(b[:n]) != attach.Ready+"\n" {
+		return fail(fmt.Errorf("the hub says %q %w", b[:max(n, 0)], err))
+	}
+	return fd
+}
+
+// connectionOf is the descriptor by which an adapter is attached.
+func (s *shared) connectionOf(pid int) int {
+	p, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		s.T.Error(err)
+		return -1
+	}
+	defer func() { _ = unix.Close(p) }()
+	for n := 3; n < 64; n++ {
+		fd, err := unix.PidfdGetfd(p, n, 0)
+		if err != nil {
+			continue
+		}
+		if peer, err := unix.Getpeername(fd); err == nil {
+			if at, ok := peer.(*unix.SockaddrUnix); ok && at.Name == s.file(".attach") {
+				return fd
+			}
+		}
+		_ = unix.Close(fd)
+	}
+	s.T.Errorf("process %d has no connection", pid)
+	return -1
+}
+
+// A server that is passed a connection by one that may attach goes on with it in vain, whether the accomplice has shown the secret
+// or leaves that to it. One that is passed the connection of an adapter that is attached ends that session, as who has its streams
+// might anyway, and gets nothing of it.
+func TestAConnectionIsOfNoUseToAServer(t *testing.T) {
+	t.Parallel()
+	world.RequireLandlock(t)
+	s := sharingShells(t)
+	c := s.client()
+	b, err := os.ReadFile(s.file(".secret"))
+	world.Must(t, err)
+	secret := string(b)
+	fresh := s.lends("fresh", func() int { return s.atDoor(secret, false) })
+	begun := s.lends("begun", func() int { return s.atDoor(secret, true) })
+	opener := "OPENER_NEEDLE=00 " + world.Bin.Opener + " do "
+	attached := s.attached()
+	for range rounds() {
+		for _, server := range []string{"held", "free"} {
+			for path, how := range map[string]string{fresh: "fresh", begun: "begun"} {
+				for _, env := range []string{"", "env -i "} {
+					said := s.has(c, server, env+opener+"lent "+path+" "+secret+" "+how+" 2>&1")
+					if !strings.Contains(said, `the hub says "no process `) || !strings.Contains(said, "speaks on the connection of") {
+						t.Errorf("%s%s, %s: %s", env, server, how, said)
+					}
+				}
+			}
+			other := s.client()
+			attached++
+			pid := other.PID()
+			path := s.lends(fmt.Sprint("held", attached), func() int { return s.connectionOf(pid) })
+			said := s.has(c, server, opener+"held "+path+" 2>&1")
+			if !strings.Contains(said, `said "end 0\n"`) && !strings.Contains(said, `said ""`) { // the adapter reads it too
+				t.Errorf("%s, a session's connection: %s", server, said)
+			}
+			<-other.Exited()
+		}
+	}
+	if now := s.attached(); now != attached {
+		t.Errorf("%d sessions have attached, want %d", now, attached)
+	}
+	s.all()
+}
+
+// Whoever is in another namespace than the hub does not attach, with the true secret, and mcphub serve gives it a hub of its own and
+// says why.
+func TestNobodyAttachesFromAnotherNamespace(t *testing.T) {
+	t.Parallel()
+	s := sharingShells(t)
+	c := s.client()
+	script := s.attacks()
+	s.all()
+	for range rounds() {
+		for _, kind := range []string{"--uts", "--ipc", "--net", "--mount", "--cgroup", "--time --fork", "--pid --fork", "--pid --fork --mount-proc", "--user", "--user --map-root-user"} {
+			attached := s.attached()
+			by := append([]string{"unshare"}, strings.Fields(kind)...)
+			if said, err := exec.Command(by[0], append(by[1:], "true")...).CombinedOutput(); err != nil {
+				t.Logf("NOT PROVED HERE: unshare %s: %s", kind, said)
+				continue
+			}
+			cmd := exec.Command(by[0], append(by[1:], "sh", script, "-i")...)
+			cmd.Dir = s.Project
+			said, err := cmd.CombinedOutput()
+			world.Must(t, err)
+			got := parts(t, string(said))
+			if !strings.Contains(got["door"], `the hub says "no `) && !strings.Contains(got["door"], "refused: ") {
+				t.Errorf("unshare %s, the door by hand: %s", kind, got["door"])
+			}
+			if !strings.Contains(got["serve"], "although hub.json says attach") {
+				t.Errorf("unshare %s, mcphub serve: %s", kind, got["serve"])
+			}
+			if now := s.attached(); now != attached {
+				t.Errorf("unshare %s: %d sessions have attached, want %d", kind, now, attached)
+			}
+		}
+	}
+	s.has(c, "free", "true") // the session is as it was
+}
+
+// A server whose root holds the folder of sockets may read and write there under sandbox "auto". It reads the secret and does not
+// attach for that; and clients hand their streams to none that listens in the hub's place.
+func TestAServerInTheHubsPlaceIsHandedNothing(t *testing.T) {
+	t.Parallel()
+	world.RequireLandlock(t)
+	for _, server := range []string{"held", "free"} {
+		s := sharingShells(t)
+		line := []string{world.Hub(t), "serve", "--config", s.config}
+		c, err := ide.Start(ide.Options{Command: line[0], Args: line[1:], Dir: s.Project, Env: s.Env(), Roots: ide.Folders(s.Project, filepath.Dir(s.run))})
+		world.Must(t, err)
+		t.Cleanup(func() { c.Close(world.StopBound) })
+		_, err = c.Initialize(s.wait())
+		world.Must(t, err)
+		script, attached := s.attacks(), s.attached()
+		said := s.has(c, server, "cd project; sh "+script+" -i")
+		if secret, err := os.ReadFile(s.file(".secret")); err != nil || !strings.Contains(said, string(secret)) {
+			t.Errorf("the secret is closed to %s, so this shows nothing: %s", server, said)
+		}
+		s.none(server, said, server == "held", attached)
+		socket := s.file(".attach")
+		s.has(c, server, "cd "+s.Project+"; OPENER_NEEDLE=00 setsid "+world.Bin.Opener+" do false "+socket+" >handed 2>&1 </dev/null &")
+		if !world.Within(world.WaitLimit, func() bool { _, err := os.Stat(s.Path("project", "listening")); return err == nil }) {
+			t.Fatal("it does not listen")
+		}
+		other := s.client()
+		if !strings.Contains(other.Stderr(), "although hub.json says attach") {
+			t.Errorf("%s", other.Stderr())
+		}
+		c.Close(world.StopBound)
+		handed, err := os.ReadFile(s.Path("project", "handed"))
+		world.Must(t, err)
+		if strings.Contains(string(handed), "handed") {
+			t.Errorf("%s %s", server, handed)
+		}
+	}
+}

@@ -1,0 +1,192 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"mcphub/internal/attach"
+)
+
+// answerTime bounds each wait for the hub.
+const answerTime = 5 * time.Second
+
+// connected is a unix socket that waits for nothing longer than answerTime.
+func connected(path string) (fd int, err error) {
+	if fd, err = unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0); err != nil {
+		return -1, err
+	}
+	return fd, unix.Connect(fd, &unix.SockaddrUnix{Name: path})
+}
+
+// door attaches to a shared hub by hand: by the path of its socket and its secret.
+func door(path, secret string) (string, error) {
+	fd, err := connected(path)
+	if err != nil {
+		return "", err
+	}
+	return speakAtDoor(fd, []byte(attach.Hello+secret+"\n"))
+}
+
+// lentDoor is passed a connection by whoever listens at a socket, and goes on with it: from the start, or where the one who
+// has connected is let in already.
+func lentDoor(path, secret, begun string) (string, error) {
+	fd, err := lent(path)
+	if err != nil {
+		return "", err
+	}
+	hello := []byte(attach.Hello + secret + "\n")
+	if begun == "begun" {
+		hello = nil
+	}
+	return speakAtDoor(fd, hello)
+}
+
+// lent is a descriptor that is passed by whoever listens at a socket.
+func lent(path string) (fd int, err error) {
+	c, err := connected(path)
+	if err != nil {
+		return -1, err
+	}
+	oob := make([]byte, unix.CmsgSpace(4))
+	_, n, _, _, err := unix.Recvmsg(c, make([]byte, 1), oob, 0)
+	if err != nil {
+		return -1, err
+	}
+	all, err := unix.ParseSocketControlMessage(oob[:n])
+	if err != nil || len(all) != 1 {
+		return -1, fmt.Errorf("nothing was passed: %w", err)
+	}
+	fds, err := unix.ParseUnixRights(&all[0])
+	if err != nil || len(fds) != 1 {
+		return -1, fmt.Errorf("nothing was passed: %w", err)
+	}
+	return fds[0], nil
+}
+
+// speakAtDoor says all that an adapter says, and then a first request on the streams that it has handed over.
+func speakAtDoor(fd int, hello []byte) (string, error) {
+	wait := unix.NsecToTimeval(answerTime.Nanoseconds())
+	if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &wait); err != nil {
+		return "", err
+	}
+	hub := bufio.NewReader(descriptor(fd))
+	expect := func(say, rights []byte, want string) error {
+		if err := unix.Sendmsg(fd, say, rights, nil, unix.MSG_NOSIGNAL); err != nil {
+			return err
+		}
+		line, err := hub.ReadString('\n')
+		if line = strings.TrimSuffix(line, "\n"); line != want {
+			return fmt.Errorf("the hub says %q %w", line, err)
+		}
+		return nil
+	}
+	if hello != nil {
+		if err := expect(hello, nil, attach.Ready); err != nil {
+			return "", err
+		}
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	body, err := attach.Session{Dir: dir, Environ: os.Environ()}.Encode()
+	if err != nil {
+		return "", err
+	}
+	var in, out, said [2]int
+	for _, pipe := range []*[2]int{&in, &out, &said} {
+		if err := unix.Pipe2(pipe[:], unix.O_CLOEXEC); err != nil {
+			return "", err
+		}
+	}
+	if err := expect(body, unix.UnixRights(in[0], out[1], said[1]), attach.OK); err != nil {
+		return "", err
+	}
+	const request = attach.Go + "\n"
+	if err := unix.Sendmsg(fd, []byte(request), nil, nil, unix.MSG_NOSIGNAL); err != nil {
+		return "", err
+	}
+	_ = unix.Close(out[1])
+	first := `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"opener","version":"1"}}}` + "\n"
+	if _, err := unix.Write(in[1], []byte(first)); err != nil {
+		return "", err
+	}
+	answer := os.NewFile(uintptr(out[0]), "the answer")
+	line, err := bufio.NewReader(answer).ReadString('\n')
+	return "attached: " + line, err
+}
+
+// descriptor is one as a reader.
+type descriptor int
+
+func (d descriptor) Read(b []byte) (int, error) {
+	n, err := unix.Read(int(d), b)
+	switch {
+	case err != nil:
+		return 0, err
+	case n == 0:
+		return 0, io.EOF
+	}
+	return n, nil
+}
+
+// heldDoor speaks on the connection of a session that is attached already, which whoever listens at a socket passes.
+func heldDoor(path string) (string, error) {
+	fd, err := lent(path)
+	if err != nil {
+		return "", err
+	}
+	if err := unix.Sendmsg(fd, []byte(attach.HangUp+"\n"), nil, nil, unix.MSG_NOSIGNAL); err != nil {
+		return "", err
+	}
+	wait := unix.NsecToTimeval(answerTime.Nanoseconds())
+	if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &wait); err != nil {
+		return "", err
+	}
+	b := make([]byte, 512)
+	n, err := unix.Read(fd, b)
+	return fmt.Sprintf("said %q", b[:max(n, 0)]), err
+}
+
+// falseDoor listens in the place of a hub's socket, and says yes to whatever it is told. It gives what it was handed.
+func falseDoor(path string) (string, error) {
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return "", err
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return "", err
+	}
+	if err := unix.Bind(fd, &unix.SockaddrUnix{Name: path}); err != nil {
+		return "", err
+	}
+	if err := unix.Listen(fd, 8); err != nil {
+		return "", err
+	}
+	if err := os.WriteFile("listening", nil, 0o600); err != nil {
+		return "", err
+	}
+	c, _, err := unix.Accept(fd)
+	if err != nil {
+		return "", err
+	}
+	b, oob := make([]byte, 1<<20), make([]byte, unix.CmsgSpace(3*4))
+	if _, err := unix.Read(c, b); err != nil {
+		return "", err
+	}
+	if _, err := unix.Write(c, []byte(attach.Ready+"\n")); err != nil {
+		return "", err
+	}
+	_, n, _, _, err := unix.Recvmsg(c, b, oob, 0)
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("was handed %d bytes of descriptors", n), nil
+}
