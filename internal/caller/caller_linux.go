@@ -28,8 +28,9 @@ var (
 	errByClient  = errors.New("what the hub's client starts may not approve; open a terminal that it did not start")
 	errNoClient  = errors.New("who started the hub cannot be told, so nobody may approve")
 	errConfined  = errors.New("this process has given up new privileges (NoNewPrivs), and the hub has not, so it is held where the hub is not")
-	errElsewhere = errors.New("this process is in another namespace than the hub (a container, bubblewrap, unshare)")
+	errElsewhere = errors.New("this process is in another namespace than the hub (a container, bubblewrap, unshare), or has another root folder")
 	errNoHub     = errors.New("it is no hub")
+	errRights    = errors.New("this process has other rights than the hub: its user, groups or capabilities are others")
 	errNamespace = errors.New("/proc is that of another pid namespace, so who asks cannot be told; mount it anew")
 )
 
@@ -41,11 +42,11 @@ type look struct {
 	status func(pid int) ([]byte, error)
 	than   func() ([]byte, error) // the status of whose filters are no more than usual
 
-	namespace func(pid int, name string) (string, error)
+	link func(pid int, name string) (string, error)
 }
 
 func machine() look {
-	return look{self: os.Getpid(), find: proctree.Find, marked: marked, status: statusOf, than: func() ([]byte, error) { return statusOf(os.Getpid()) }, namespace: namespaceOf}
+	return look{self: os.Getpid(), find: proctree.Find, marked: marked, status: statusOf, than: func() ([]byte, error) { return statusOf(os.Getpid()) }, link: linkOf}
 }
 
 func marked(p proctree.Process) (bool, error) {
@@ -198,8 +199,18 @@ func (m look) refuse(pid int, want Want) error {
 	return nil
 }
 
-// namespaces are those of a process that decide what it sees and may do; see namespaces(7).
-var namespaces = []string{"user", "mnt", "pid", "net", "ipc", "uts", "cgroup", "time"}
+// places are links of a process below /proc that decide what it sees and may do; see namespaces(7).
+var places = []string{"ns/user", "ns/mnt", "ns/pid", "ns/net", "ns/ipc", "ns/uts", "ns/cgroup", "ns/time", "root"}
+
+// rights are the lines of a status that say what its process may do; see proc_pid_status(5).
+var rights = []string{"Uid", "Gid", "Groups", "CapPrm", "CapEff", "CapBnd"}
+
+// lineOf is one line of a status, "" where there is none.
+func lineOf(status []byte, name string) string {
+	_, rest, _ := bytes.Cut(status, []byte("\n"+name+":"))
+	line, _, _ := bytes.Cut(rest, []byte("\n"))
+	return string(line)
+}
 
 // alike refuses a process with this status that is more confined than this one, or elsewhere.
 func (m look) alike(pid int, status []byte) error {
@@ -210,12 +221,17 @@ func (m look) alike(pid int, status []byte) error {
 	if gaveUp := []byte("\nNoNewPrivs:\t0\n"); bytes.Contains(own, gaveUp) && !bytes.Contains(status, gaveUp) {
 		return errConfined
 	}
-	for _, name := range namespaces {
-		mine, err := m.namespace(m.self, name)
+	for _, name := range rights {
+		if lineOf(own, name) != lineOf(status, name) {
+			return errRights
+		}
+	}
+	for _, name := range places {
+		mine, err := m.link(m.self, name)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // this kernel has none of that kind
 		}
-		theirs, err2 := m.namespace(pid, name)
+		theirs, err2 := m.link(pid, name)
 		switch {
 		case err != nil || err2 != nil:
 			return errHidden
@@ -226,8 +242,8 @@ func (m look) alike(pid int, status []byte) error {
 	return nil
 }
 
-func namespaceOf(pid int, name string) (string, error) {
-	return os.Readlink("/proc/" + strconv.Itoa(pid) + "/ns/" + name)
+func linkOf(pid int, name string) (string, error) {
+	return os.Readlink("/proc/" + strconv.Itoa(pid) + "/" + name)
 }
 
 // none is the status of a process without a filter.

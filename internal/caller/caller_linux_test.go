@@ -132,6 +132,47 @@ func TestFilters(t *testing.T) {
 	}
 }
 
+// Who is held by more than the hub, has other rights, or is elsewhere, is not alike.
+func TestAlike(t *testing.T) {
+	const own = "\nUid:\t1 1\nGroups:\t1 7 \nNoNewPrivs:\t0\nCapPrm:\t0\nCapBnd:\tff\n" + free
+	for _, c := range []struct {
+		name, was, is string
+		err           error
+	}{
+		{"as the hub", "", "", nil},
+		{"another umask", "\nUid", "\nUmask:\t0\nUid", nil},
+		{"no new privileges", "NoNewPrivs:\t0", "NoNewPrivs:\t1", errConfined},
+		{"a group less", "1 7", "1", errRights},
+		{"another user", "1 1", "1 2", errRights},
+		{"a capability", "CapPrm:\t0", "CapPrm:\t1", errRights},
+		{"fewer that it could have", "ff", "fe", errRights},
+	} {
+		m := among(50, []proctree.Process{{PID: 1}, {PID: 20, Parent: 1}, {PID: 50, Parent: 1}})
+		m.link = func(int, string) (string, error) { return "", nil }
+		m.status = func(pid int) ([]byte, error) {
+			if pid == 20 {
+				return []byte(strings.Replace(own, c.was, c.is, 1)), nil
+			}
+			return []byte(own), nil
+		}
+		if err := m.refuse(20, Want{Alike: true}); !errors.Is(err, c.err) {
+			t.Errorf("%s: %v, want %v", c.name, err, c.err)
+		}
+	}
+	for _, place := range places {
+		m := among(50, []proctree.Process{{PID: 1}, {PID: 20, Parent: 1}, {PID: 50, Parent: 1}})
+		m.link = func(pid int, name string) (string, error) {
+			if name == place {
+				return strconv.Itoa(pid), nil
+			}
+			return "", nil
+		}
+		if err := m.refuse(20, Want{Alike: true}); !errors.Is(err, errElsewhere) {
+			t.Errorf("%s: %v", place, err)
+		}
+	}
+}
+
 // TestAParentThatEnds while its ancestry is read leaves its number to somebody else: what
 // is read is what two readings agree on.
 func TestAParentThatEnds(t *testing.T) {

@@ -38,7 +38,7 @@ type Want struct {
 	// Client: it cannot be told who the client is, so nobody is a person.
 	Unknown bool
 	// Alike: it is in the namespaces of the hub, and has not given up new privileges where
-	// the hub has not.
+	// the hub has not, and has its user, groups and capabilities, and its root folder.
 	Alike bool
 
 	hub bool // it has the name of a hub, or the guardian of one
