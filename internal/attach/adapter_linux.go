@@ -97,6 +97,9 @@ func attachIn(dir string, p Place, s Session, trust func(socket int) error) (_ *
 	}
 	secret, err := p.readSecret(dir)
 	if errors.Is(err, fs.ErrNotExist) {
+		if a.ends() {
+			return nil, ErrNone
+		}
 		return nil, fmt.Errorf("the secret of the shared hub at %s is gone; end process %d, and a new one is started", path, a.hub)
 	}
 	if err != nil {

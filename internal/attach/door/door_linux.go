@@ -36,6 +36,8 @@ type Door struct {
 	l      *net.UnixListener
 	who    func(*net.UnixConn, caller.Want) error
 
+	closing sync.Once
+
 	mu       sync.Mutex
 	attached int
 	closed   bool
@@ -77,12 +79,11 @@ func (d *Door) Run(ctx context.Context) error {
 		d.closed = d.closed || idle
 		d.mu.Unlock()
 		if idle {
-			_ = d.l.Close()
+			d.close()
 		}
 	})
-	stop := context.AfterFunc(ctx, func() { _ = d.l.Close() })
+	stop := context.AfterFunc(ctx, d.close)
 	defer stop()
-	defer d.cfg.Place.Leave(d.cfg.Dir)
 	var guests sync.WaitGroup
 	waiting := make(chan struct{}, mostWaiting)
 	for {
@@ -104,6 +105,14 @@ func (d *Door) Run(ctx context.Context) error {
 	d.since.Stop()
 	guests.Wait()
 	return nil
+}
+
+// close lets nobody in any more. The secret goes first: once the socket is gone, another hub may have one at its place.
+func (d *Door) close() {
+	d.closing.Do(func() {
+		d.cfg.Place.Leave(d.cfg.Dir)
+		_ = d.l.Close()
+	})
 }
 
 // enter counts a Guest that is about to be attached. ok is false once the Door is closing.

@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -330,4 +331,30 @@ func TestRunGoesOnWhileSomebodyIsAttached(t *testing.T) {
 	}
 	close(o.ended)
 	<-o.done
+}
+
+// A hub that ends while somebody still connects to it leaves the place, and the secret, to the next one.
+func TestTheNextHubKeepsItsSecret(t *testing.T) {
+	var d *Door
+	o := open(t, 50*time.Millisecond, func(door *Door) { d = door })
+	c := o.dial()
+	if _, err := c.Write([]byte("half a line")); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		if _, err := os.Lstat(o.path); errors.Is(err, os.ErrNotExist) {
+			break
+		}
+		runtime.Gosched()
+	}
+	next, err := New(d.cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer next.close()
+	<-o.done
+	secret, err := os.ReadFile(strings.TrimSuffix(o.path, ".attach") + ".secret")
+	if err != nil || string(secret) != next.secret {
+		t.Errorf("%q %v, want %q", secret, err, next.secret)
+	}
 }
