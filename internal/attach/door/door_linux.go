@@ -160,6 +160,7 @@ func (d *Door) guest(ctx context.Context, c *net.UnixConn, waited func()) {
 		defer cancel() // the adapter has ended, or wants to
 		for {
 			line, err := a.in.line()
+			a.in.drop() // nobody has asked for more descriptors
 			if err != nil {
 				return
 			}
@@ -237,8 +238,8 @@ func (d *Door) admit(ctx context.Context, c *net.UnixConn) (_ *admitted, err err
 		return nil, fmt.Errorf("%d descriptors were handed over, and not three", len(in.fds))
 	}
 	g.In, g.Out, g.Err = in.fds[0], in.fds[1], in.fds[2]
-	if !d.enter() {
-		return nil, errors.New("it is ending because nobody was attached; try again")
+	if !d.enter() { // the adapter finds that nobody is here, and starts the next hub
+		return nil, errHungUp
 	}
 	defer func() {
 		if err != nil {
@@ -337,6 +338,7 @@ func (in *input) bytes(n int) ([]byte, error) {
 // mostFDs is how many descriptors one message can carry (SCM_MAX_FD).
 const mostFDs = 253
 
+// errHungUp is told nobody.
 var errHungUp = errors.New("it has hung up")
 
 // errOff is told an adapter as nothing.

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -356,5 +357,42 @@ func TestTheNextHubKeepsItsSecret(t *testing.T) {
 	secret, err := os.ReadFile(strings.TrimSuffix(o.path, ".attach") + ".secret")
 	if err != nil || string(secret) != next.secret {
 		t.Errorf("%q %v, want %q", secret, err, next.secret)
+	}
+}
+
+// An adapter that comes when the hub is about to end is told nothing: it starts the next one.
+func TestAnAdapterThatComesTooLate(t *testing.T) {
+	o := open(t, time.Hour, func(d *Door) { d.closed = true })
+	c := o.dial()
+	o.ask(c, o.hello())
+	if got := o.ask(c, encoded(t, attach.Session{Dir: "/work"}), pipes(t)...); got != "<EOF>" {
+		t.Error(got)
+	}
+}
+
+// What an attached adapter hands over later is closed.
+func TestDescriptorsThatNobodyAskedFor(t *testing.T) {
+	o := open(t, time.Hour, nil)
+	c := o.dial()
+	o.ask(c, o.hello())
+	o.ask(c, encoded(t, attach.Session{Dir: "/work"}), pipes(t)...)
+	if _, err := c.Write([]byte(attach.Go + "\n")); err != nil {
+		t.Fatal(err)
+	}
+	<-o.served
+	for _, n := range []int{1, 3, 200} { // more than three end the session
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := c.WriteMsgUnix([]byte(attach.HangUp+"\n"), unix.UnixRights(slices.Repeat([]int{int(w.Fd())}, n)...), nil); err != nil {
+			t.Fatal(err)
+		}
+		_ = w.Close()
+		_ = r.SetReadDeadline(time.Now().Add(20 * time.Second))
+		if _, err := io.ReadAll(r); err != nil {
+			t.Errorf("%d descriptors: %v", n, err)
+		}
+		_ = r.Close()
 	}
 }
