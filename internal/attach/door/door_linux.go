@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rs/zerolog"
 	"golang.org/x/sys/unix"
 
 	"mcphub/internal/attach"
@@ -27,6 +28,8 @@ const (
 	refuseTime = 100 * time.Millisecond
 	// mostWaiting is how many adapters may be at that at a time.
 	mostWaiting = 64
+	// mostRefused is how many refusals a minute are put in the log.
+	mostRefused = 20
 )
 
 // A Door is the socket of a hub that sessions attach to.
@@ -36,6 +39,7 @@ type Door struct {
 	l      *net.UnixListener
 	who    func(*net.UnixConn, caller.Want) error
 
+	refused zerolog.Logger // who is refused may come again at once, and fills no disk by that
 	closing sync.Once
 
 	mu       sync.Mutex
@@ -66,7 +70,8 @@ func New(cfg Config) (*Door, error) {
 	if err := errors.Join(os.Chmod(path, 0o600), nameSenders(l)); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
-	return &Door{cfg: cfg, secret: secret, l: l, who: caller.Peer}, nil
+	refused := cfg.Log.Sample(&zerolog.BurstSampler{Burst: mostRefused, Period: time.Minute})
+	return &Door{cfg: cfg, secret: secret, l: l, who: caller.Peer, refused: refused}, nil
 }
 
 // Run lets adapters in until ctx ends or nobody has been attached for Config.Idle.
@@ -145,7 +150,7 @@ func (d *Door) guest(ctx context.Context, c *net.UnixConn, waited func()) {
 			return
 		}
 		if !errors.Is(err, errOff) {
-			d.cfg.Log.Warn().Err(err).Msg("a session may not attach")
+			d.refused.Warn().Err(err).Msg("a session may not attach")
 		}
 		_ = c.SetDeadline(time.Now().Add(refuseTime)) // the former may be over
 		_, _ = c.Write([]byte(attach.Refuse + strings.ReplaceAll(err.Error(), "\n", "; ") + "\n"))
@@ -199,11 +204,14 @@ func (d *Door) admit(ctx context.Context, c *net.UnixConn) (_ *admitted, err err
 			in.drop()
 		}
 	}()
-	hello, err := in.line() // whatever it says: who is refused before he has spoken cannot read why
-	if err != nil {
+	g := &Guest{Adapter: process(int(cred.Pid))}
+	if err := d.who(c, caller.Want{Alike: true}); err != nil {
+		_ = c.SetDeadline(time.Now().Add(refuseTime)) // a server waits in nobody's place
+		_, _ = in.line()                              // who is refused before he has spoken cannot read why
 		return nil, err
 	}
-	if err := d.who(c, caller.Want{Alike: true}); err != nil {
+	hello, err := in.line()
+	if err != nil {
 		return nil, err
 	}
 	if subtle.ConstantTimeCompare([]byte(hello), []byte(attach.Hello+d.secret)) != 1 {
@@ -227,7 +235,6 @@ func (d *Door) admit(ctx context.Context, c *net.UnixConn) (_ *admitted, err err
 	if err != nil {
 		return nil, err
 	}
-	g := &Guest{Adapter: process(int(cred.Pid))}
 	if g.Session, err = attach.Decode(body); err != nil {
 		return nil, err
 	}
@@ -256,6 +263,9 @@ func (d *Door) admit(ctx context.Context, c *net.UnixConn) (_ *admitted, err err
 	word, err := in.line()
 	if err == nil && word != attach.Go {
 		err = errors.New("it has not said the last word")
+	}
+	if err == nil && process(g.Adapter.PID) != g.Adapter {
+		err = errors.New("the process that has connected has ended, and another has its number")
 	}
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package door
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -42,6 +43,7 @@ type opened struct {
 	served chan *Guest
 	ended  chan struct{} // closed: Serve returns
 	done   chan struct{} // Run has returned
+	stop   func()        // has it return
 }
 
 func open(t *testing.T, idle time.Duration, change func(*Door)) *opened {
@@ -91,7 +93,8 @@ func open(t *testing.T, idle time.Duration, change func(*Door)) *opened {
 			t.Error(err)
 		}
 	}()
-	t.Cleanup(func() { cancel(); <-o.done })
+	o.stop = func() { cancel(); <-o.done }
+	t.Cleanup(o.stop)
 	return o
 }
 
@@ -394,5 +397,40 @@ func TestDescriptorsThatNobodyAskedFor(t *testing.T) {
 			t.Errorf("%d descriptors: %v", n, err)
 		}
 		_ = r.Close()
+	}
+}
+
+// Servers that connect and say nothing keep nobody from attaching for long, and the log is not theirs to fill.
+func TestServersThatSayNothing(t *testing.T) {
+	const adapter = "@door-test-adapter"
+	var log bytes.Buffer
+	o := open(t, time.Hour, func(d *Door) {
+		d.who = func(c *net.UnixConn, _ caller.Want) error {
+			if c.RemoteAddr().String() != adapter {
+				return errors.New("a server")
+			}
+			return nil
+		}
+		d.refused = d.refused.Output(zerolog.SyncWriter(&log)).Level(zerolog.WarnLevel)
+	})
+	for range 4 * mostWaiting {
+		o.dial()
+	}
+	began := time.Now()
+	c, err := net.DialUnix("unix", &net.UnixAddr{Name: adapter, Net: "unix"}, &net.UnixAddr{Name: o.path, Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if got := o.ask(c, o.hello()); got != attach.Ready {
+		t.Error(got)
+	}
+	if waited := time.Since(began); waited > answerTime {
+		t.Errorf("after %s", waited)
+	}
+	_ = c.Close()
+	o.stop()
+	if n := strings.Count(log.String(), "may not attach"); n != mostRefused {
+		t.Errorf("%d lines are in the log", n)
 	}
 }
