@@ -132,6 +132,7 @@ func TestPlaceOf(t *testing.T) {
 		"other roots":          {Line{Config: config, Roots: "/a", RootsGiven: true}, append(slices.Clone(base), "MCPHUB_ROOTS=/b"), true},
 		"another level":        {Line{Config: config, LogLevel: "debug"}, base, true},
 		"variables of servers": {Line{Config: config}, []string{"HOME=" + dir, "PATH=/usr/bin", "SSH_AUTH_SOCK=/x"}, true},
+		"another TMPDIR":       {Line{Config: config}, append(slices.Clone(base), "TMPDIR="+dir), true},
 		"in another order":     {Line{Config: config}, []string{"LANG=C", "HOME=" + dir}, true},
 		"another file":         {Line{Config: filepath.Join(dir, "other.json")}, base, false},
 		"none":                 {Line{}, base, false},

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -35,7 +36,10 @@ func PlaceOf(l Line, environ []string) (Place, error) {
 	}
 	get := lookup(environ)
 	config, _ := hubfile.Find(l.Config, get, func(path string) bool { _, err := os.Stat(path); return err == nil })
-	p := Place{Config: realConfig(config), Dirs: rundir.Sockets(func(name string) string { v, _ := get(name); return v })}
+	value := func(name string) string { v, _ := get(name); return v }
+	// Not TMPDIR: the hub has none.
+	at := rundir.Places{Runtime: value("XDG_RUNTIME_DIR"), State: rundir.State(value), Temp: "/tmp"}
+	p := Place{Config: realConfig(config), Dirs: at.Folders()}
 	d := sha256.New()
 	for _, text := range append(append([]string{program, p.Config, strconv.Itoa(len(l.Set))}, l.Set...), HubEnviron(environ)...) {
 		d.Write([]byte(text))
@@ -98,19 +102,28 @@ func (p Place) Leave(dir string) { _ = os.Remove(p.secret(dir)) }
 
 // readSecret reads it, if it is this user's alone.
 func (p Place) readSecret(dir string) (string, error) {
-	path := p.secret(dir)
-	info, err := os.Lstat(path)
+	b, err := readOwn(p.secret(dir), LongestLine/2)
+	return string(b), err
+}
+
+// readOwn reads a file of this user's, if it is one and no longer than most.
+func readOwn(path string, most int64) ([]byte, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|noLink, 0)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	if !info.Mode().IsRegular() || info.Size() > LongestLine/2 {
-		return "", fmt.Errorf("%s is not a secret of this program", path)
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() || info.Size() > most {
+		return nil, fmt.Errorf("%s is not what this program has written there", path)
 	}
 	if err := ownership.Check(info); err != nil {
-		return "", fmt.Errorf("%s %w", path, err)
+		return nil, fmt.Errorf("%s %w", path, err)
 	}
-	b, err := os.ReadFile(path)
-	return string(b), err
+	return io.ReadAll(io.LimitReader(f, most))
 }
 
 // After [mostEnds] ends of the hub within [endsTime] sessions serve by themselves.
@@ -123,20 +136,24 @@ const (
 // noteEnd puts on record that the hub with this process id has ended under a session. Every session
 // that it served does.
 func (p Place) noteEnd(dir string, hub int, at time.Time) {
-	f, err := os.OpenFile(p.ends(dir), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	f, err := os.OpenFile(p.ends(dir), os.O_CREATE|os.O_WRONLY|os.O_APPEND|noLink, 0o600)
 	if err != nil {
 		return // then it is started again once more
 	}
-	if info, err := f.Stat(); err == nil && info.Size() > endsSize {
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return
+	}
+	if info.Size() > endsSize {
 		_ = f.Truncate(0)
 	}
 	_, _ = fmt.Fprintf(f, "%d %d\n", hub, at.Unix())
-	_ = f.Close()
 }
 
 // TooManyEnds says why no hub is to be started: nil while it may.
 func (p Place) TooManyEnds(dir string, now time.Time) error {
-	b, err := os.ReadFile(p.ends(dir))
+	b, err := readOwn(p.ends(dir), 2*endsSize)
 	if err != nil {
 		return nil // none is on record
 	}

@@ -1,0 +1,42 @@
+package attach
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Where the folder of sockets lies in a root, servers may put links and pipes in the place of a hub's files. No other file is
+// read or written for that, and nobody waits.
+func TestOtherThingsInPlaceOfFiles(t *testing.T) {
+	p, now := place(t, Line{}), time.Now()
+	for name, put := range map[string]func(path, victim string) error{
+		"link":   func(path, victim string) error { return os.Symlink(victim, path) },
+		"pipe":   func(path, _ string) error { return unix.Mkfifo(path, 0o600) },
+		"folder": func(path, _ string) error { return os.Mkdir(path, 0o700) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, other := t.TempDir(), t.TempDir()+"/victim"
+			text := "1 " + strings.Repeat("x", endsSize+1)
+			for _, err := range []error{os.WriteFile(other, []byte(text), 0o600), put(p.ends(dir), other), put(p.secret(dir), other)} {
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			p.noteEnd(dir, 1, now)
+			p.noteEnd(dir, 2, now)
+			if err := p.TooManyEnds(dir, now); err != nil {
+				t.Error(err)
+			}
+			if secret, err := p.readSecret(dir); err == nil {
+				t.Errorf("the secret is %q", secret)
+			}
+			if b, err := os.ReadFile(other); err != nil || string(b) != text {
+				t.Errorf("another file is %.80q by now, %v", b, err)
+			}
+		})
+	}
+}
