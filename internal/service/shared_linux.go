@@ -15,6 +15,7 @@ import (
 	"mcphub/hub"
 	"mcphub/internal/attach"
 	"mcphub/internal/attach/door"
+	"mcphub/internal/caller"
 	"mcphub/internal/consent"
 	"mcphub/internal/exit"
 	"mcphub/internal/setup"
@@ -27,6 +28,9 @@ const readyLine = "ready\n"
 // ServeShared serves the sessions that attach, until ctx ends or none has been attached for
 // attach.idle. It says on standard output when they can.
 func ServeShared(ctx context.Context, src *setup.Source, log zerolog.Logger, logger Logger) error {
+	if err := caller.Self(caller.Want{}); err != nil {
+		return exit.Errorf(exit.Failure, "%w", err)
+	}
 	hangUps := make(chan os.Signal, 1)
 	signal.Notify(hangUps, syscall.SIGHUP)
 	defer signal.Stop(hangUps)

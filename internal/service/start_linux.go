@@ -189,6 +189,9 @@ func lastLine(path string, since int64) string {
 // clean makes this process what a hub shall inherit, which is nobody's window's: its umask, nice value, processors,
 // limits, signals and descriptors. What cannot be made so is an error.
 func clean() error {
+	if first, err := os.ReadFile("/proc/1/status"); gaveUp(own("status")) && (err != nil || !gaveUp(string(first))) {
+		return errors.New("this client has given up new privileges (NoNewPrivs), which its hub would inherit")
+	}
 	const usual = 20 // getpriority(2) of a nice value of 0, as the kernel says it
 	if nice, err := unix.Getpriority(unix.PRIO_PROCESS, 0); err != nil || nice != usual {
 		if err = unix.Setpriority(unix.PRIO_PROCESS, 0, 0); err != nil {
@@ -207,6 +210,9 @@ func clean() error {
 	signal.Notify(make(chan os.Signal, 1), unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM) // nohup: one that is ignored stays so
 	return unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC)
 }
+
+// gaveUp reports whether the process with this status has given up new privileges, as it must to be held by Landlock.
+func gaveUp(status string) bool { return strings.Contains(status, "\nNoNewPrivs:\t1\n") }
 
 const unlimited = ^uint64(0)
 
