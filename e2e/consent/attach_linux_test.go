@@ -120,6 +120,7 @@ func (s *shared) attacks() string {
 case "$1" in -i) how=-i;; *) how=;; esac
 echo "== serve"; cat %[1]s | %[2]s timeout 20 %[3]s serve --config %[4]s 2>&1
 echo "== start"; %[2]s timeout 20 %[3]s serve --start-shared --config %[4]s 2>&1; echo "ended with $?"
+echo "== shared"; %[2]s timeout 20 %[3]s serve --shared --config %[4]s 2>&1
 echo "== door"; %[2]s %[5]s do door %[6]s %[7]s 2>&1
 for request in "GET /status" "POST /reload" "GET /approvals" "POST /approvals/code" "POST /approvals/answer"
 do echo "== $request"; %[2]s %[5]s do connect %[8]s $request 2>&1; done
@@ -180,6 +181,9 @@ func (s *shared) none(who, said string, held bool, attached int) {
 	if strings.Contains(got["start"], "ended with 0") {
 		s.T.Errorf("%s starts a shared hub: %s", who, got["start"])
 	}
+	if !held && !strings.Contains(got["shared"], "servers start may not") || strings.Contains(got["shared"], "ready\n") {
+		s.T.Errorf("%s is a shared hub: %s", who, got["shared"])
+	}
 	if answered := strings.Contains(got["serve"], `"serverInfo"`); answered && !strings.Contains(got["serve"], "although hub.json says attach") || !answered && !held {
 		s.T.Errorf("%s, mcphub serve: %s", who, got["serve"])
 	}
@@ -205,7 +209,7 @@ func (s *shared) all() {
 	said, err := cmd.CombinedOutput()
 	world.Must(s.T, err)
 	got := parts(s.T, string(said))
-	for name, want := range map[string]string{"serve": `"serverInfo"`, "start": "ended with 0", "door": "attached: ", "GET /status": "200 OK", "POST /reload": "200 OK", "status": s.Project} {
+	for name, want := range map[string]string{"serve": `"serverInfo"`, "start": "ended with 0", "shared": "another hub listens", "door": "attached: ", "GET /status": "200 OK", "POST /reload": "200 OK", "status": s.Project} {
 		if !strings.Contains(got[name], want) || strings.Contains(got[name], "although") {
 			s.T.Errorf("the control, %s: %s", name, got[name])
 		}
@@ -562,4 +566,70 @@ func TestAServerInTheHubsPlaceIsHandedNothing(t *testing.T) {
 			t.Errorf("%s %s", server, handed)
 		}
 	}
+}
+
+// Of two sessions of a shared hub, what the client of neither starts approves a call of either; nor does what the client of another
+// hub starts. A person at a terminal does.
+func TestNoClientOfASharedHubApproves(t *testing.T) {
+	t.Parallel()
+	s := sharing(t, obj{"files": obj{"builtin": "files"}}, obj{
+		"policy":   obj{"rules": []obj{{"name": "ask", "then": "escalate", "if": obj{"paths": obj{"roles": []string{"read"}, "outside": true}}}}},
+		"approval": obj{"local": "tty", "timeout": "1m"},
+	})
+	far := s.Write("far/f.txt", "far text")
+	// Each client is a shell, which starts mcphub approve at a terminal of its own when it is told to.
+	const shell = `(read x < "$0.begin"; exec setsid -c "$1" approve <> "$(cat "$0.terminal")" >&0 2>&0) >/dev/null 2>&1 & "$@"; exit $?`
+	begin := func(name string) {
+		t.Helper()
+		world.Must(t, unix.Mkfifo(s.Path("home", name+".begin"), 0o600))
+	}
+	clients := map[string]*ide.Client{}
+	for _, name := range []string{"asks", "other"} {
+		begin(name)
+		clients[name] = s.client("sh", "-c", shell, s.Path("home", name))
+	}
+	shared := s.config
+	alone, err := os.ReadFile(shared)
+	world.Must(t, err)
+	s.config = s.Write("alone.json", strings.Replace(string(alone), `"auto"`, `"off"`, 1))
+	begin("alone")
+	clients["alone"] = s.client("sh", "-c", shell, s.Path("home", "alone"))
+	s.config = shared
+	if n := s.attached(); n != 2 {
+		t.Fatalf("%d clients share a hub", n)
+	}
+	asks := clients["asks"]
+	id, err := asks.StartTool("files__read_text_file", world.PathArgs(t, far))
+	world.Must(t, err)
+	if !world.Within(world.WaitLimit, func() bool { return strings.Contains(asks.Stderr(), "run mcphub approve") }) {
+		t.Fatalf("no question waits:\n%s", asks.Stderr())
+	}
+	for name := range clients {
+		said := s.atTerminal(name)
+		if !strings.Contains(said, "what the hub's client starts may not approve") || strings.Contains(said, "Type ") {
+			t.Errorf("what the client %q starts: %s", name, said)
+		}
+	}
+	person := s.Approver(s.Env())
+	code := person.Sees(1, codeShown)
+	person.Types(code)
+	person.Sees(1, `It is allowed`)
+	if r, err := asks.ToolAnswer(s.wait(), id); err != nil || r.IsError || r.Text != "far text" {
+		t.Errorf("%+v %v", r, err)
+	}
+}
+
+// atTerminal has the shell of that name begin at a terminal, and gives what that shows in the end.
+func (s *shared) atTerminal(name string) (said string) {
+	s.T.Helper()
+	master, slave := world.PseudoTerminal(s.T)
+	s.Write("home/"+name+".terminal", slave.Name())
+	world.Must(s.T, os.WriteFile(s.Path("home", name+".begin"), []byte("begin\n"), 0o600))
+	for b := make([]byte, 4096); !strings.Contains(said, "\n"); {
+		n, err := master.Read(b)
+		world.Must(s.T, err)
+		said += string(b[:n])
+	}
+	world.Must(s.T, slave.Close())
+	return said
 }
