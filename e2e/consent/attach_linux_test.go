@@ -2,16 +2,19 @@ package consent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -83,10 +86,12 @@ func (s *shared) file(end string) string {
 // attached is how many sessions have ever attached to a hub of this world.
 func (s *shared) attached() int {
 	s.T.Helper()
-	b, err := os.ReadFile(s.Path("home", "state", "mcphub", "shared.log"))
-	if !os.IsNotExist(err) {
-		world.Must(s.T, err)
+	log := s.Path("home", "state", "mcphub", "shared.log")
+	if info, err := os.Lstat(log); err != nil || !info.Mode().IsRegular() {
+		return 0
 	}
+	b, err := os.ReadFile(log)
+	world.Must(s.T, err)
 	return strings.Count(string(b), "a session has attached")
 }
 
@@ -632,4 +637,186 @@ func (s *shared) atTerminal(name string) (said string) {
 	}
 	world.Must(s.T, slave.Close())
 	return said
+}
+
+// inRun is a world whose hub has been at its place once, and the paths of what it leaves there.
+type inRun struct {
+	*shared
+	socket, secret, lock, ends string
+}
+
+func sharedOnce(t *testing.T) inRun {
+	t.Helper()
+	s := sharingShells(t)
+	c := s.client()
+	r := inRun{shared: s, socket: s.file(".attach"), secret: s.file(".secret"), lock: s.file(".lock")}
+	r.ends = strings.TrimSuffix(r.lock, ".lock") + ".ends"
+	c.Close(world.StopBound)
+	s.gone()
+	return r
+}
+
+// A thing is put in the place of what a hub has there.
+type thing struct {
+	put    func(t *testing.T, r inRun)
+	runs   bool   // while a hub runs
+	root   bool   // only root can put it there
+	unseen bool   // it cannot be counted who attaches
+	want   string // what is said; "": nothing, since a hub is shared all the same
+}
+
+const stranger = 54321 // a user who is nobody here
+
+// Whatever lies in the folder of sockets that is not a hub's: it is said within two seconds why no hub is shared, or one is; and the
+// client is served.
+func TestThingsInTheFolderOfSockets(t *testing.T) {
+	t.Parallel()
+	world.RequireLandlock(t)
+	must := world.Must
+	instead := func(put func(path string) error, of func(r inRun) string) func(*testing.T, inRun) {
+		return func(t *testing.T, r inRun) {
+			t.Helper()
+			world.Must(t, os.RemoveAll(of(r)))
+			world.Must(t, put(of(r)))
+		}
+	}
+	socket, secret := func(r inRun) string { return r.socket }, func(r inRun) string { return r.secret }
+	lock, ends, run := func(r inRun) string { return r.lock }, func(r inRun) string { return r.ends }, func(r inRun) string { return r.run }
+	log := func(r inRun) string { return r.Path("home", "state", "mcphub", "shared.log") }
+	file := func(path string) error { return os.WriteFile(path, []byte("x"), 0o600) }
+	link := func(path string) error { return os.Symlink("/dev/null", path) }
+	folder := func(path string) error { return os.Mkdir(path, 0o700) }
+	pipe := func(path string) error { return unix.Mkfifo(path, 0o600) }
+	for name, c := range map[string]thing{
+		"nothing":                 {put: func(*testing.T, inRun) {}},
+		"nothing else":            {put: func(*testing.T, inRun) {}, runs: true},
+		"a stale socket":          {put: instead(func(path string) error { stale(t, path, false); return nil }, socket)},
+		"a socket that hangs":     {put: instead(func(path string) error { stale(t, path, true); return nil }, socket), want: "is not trusted"},
+		"another user's socket":   {put: instead(func(path string) error { othersSocket(t, path); return nil }, socket), root: true, want: "is user 54321's socket"},
+		"a file for the socket":   {put: instead(file, socket)},
+		"a folder for the socket": {put: func(t *testing.T, r inRun) { instead(folder, socket)(t, r); must(t, file(r.socket+"/x")) }, want: "not empty"},
+		"an open folder":          {put: func(t *testing.T, r inRun) { must(t, os.Chmod(r.run, 0o777)) }},
+		"an open folder of a hub": {put: func(t *testing.T, r inRun) { must(t, os.Chmod(r.run, 0o777)) }, runs: true},
+		"another user's folder":   {put: func(t *testing.T, r inRun) { must(t, os.Chown(r.run, stranger, stranger)) }, root: true}, // the next one is taken
+		"a link for the folder": {put: func(t *testing.T, r inRun) {
+			instead(func(path string) error { return os.Symlink(r.Other, path) }, run)(t, r)
+		}},
+		"a link for the secret":     {put: instead(link, secret), runs: true, want: "too many levels"},
+		"a pipe for the secret":     {put: instead(pipe, secret), runs: true, want: "is not what this program has written there"},
+		"no secret":                 {put: func(t *testing.T, r inRun) { must(t, os.Remove(r.secret)) }, runs: true, want: "is gone; end process"},
+		"another secret":            {put: func(t *testing.T, r inRun) { must(t, file(r.secret)) }, runs: true, want: "does not know the secret"},
+		"another user's secret":     {put: func(t *testing.T, r inRun) { must(t, os.Chown(r.secret, stranger, stranger)) }, runs: true, root: true, want: "secret belongs to"},
+		"a left link for a secret":  {put: instead(link, secret)}, // it is replaced
+		"a folder for the secret":   {put: func(t *testing.T, r inRun) { instead(folder, secret)(t, r); must(t, file(r.secret+"/x")) }, want: "not empty"},
+		"a link for the lock":       {put: instead(link, lock), want: "too many levels"},
+		"a folder for the lock":     {put: instead(folder, lock), want: "is a directory"},
+		"a pipe for the lock":       {put: instead(pipe, lock)},
+		"a link for the ends":       {put: instead(link, ends)},
+		"a pipe for the ends":       {put: instead(pipe, ends)},
+		"ends that a server writes": {put: func(t *testing.T, r inRun) { must(t, os.WriteFile(r.ends, []byte(twoEnds()), 0o600)) }, want: "ended 2 times"},
+		"a link for the log":        {put: instead(link, log), want: "too many levels"},
+		"a folder for the log":      {put: instead(folder, log), want: "is a directory"},
+		"a pipe for the log":        {put: instead(pipe, log), want: "illegal seek"},
+		"no room for the secret":    {put: func(t *testing.T, r inRun) { fullDisk(t, r.run) }, root: true, want: "no space left"},
+		"no room for the log":       {put: func(t *testing.T, r inRun) { fullDisk(t, filepath.Dir(log(r))) }, root: true, unseen: true}, // it goes without
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if c.root && os.Geteuid() != 0 {
+				t.Skip("NOT PROVED HERE: only root can put it there")
+			}
+			r := sharedOnce(t)
+			if c.runs {
+				r.client()
+			}
+			before := r.attached()
+			c.put(t, r)
+			began := time.Now()
+			client := r.client()
+			told := time.Since(began)
+			said := client.Stderr()
+			if alone := strings.Contains(said, "although hub.json says attach"); alone != (c.want != "") || !strings.Contains(said, c.want) {
+				t.Errorf("it says %s, want %q", said, c.want)
+			}
+			if now := r.attached(); c.want == "" && !c.unseen && now != before+1 {
+				t.Errorf("%d sessions have attached, want %d", now, before+1)
+			}
+			if told > 4*time.Second { // 2 of them wanted
+				t.Errorf("it is told after %s", told)
+			}
+			if got := r.has(client, "free", "echo served"); !strings.Contains(got, "served") {
+				t.Errorf("it is not served: %s", got)
+			}
+			client.Close(world.StopBound)
+		})
+	}
+}
+
+// stale is a socket that nobody listens at; hangs: that this test does, and never answers.
+func stale(t *testing.T, path string, hangs bool) {
+	t.Helper()
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	world.Must(t, err)
+	l.SetUnlinkOnClose(false)
+	if !hangs {
+		world.Must(t, l.Close())
+		return
+	}
+	t.Cleanup(func() { _ = l.Close() })
+}
+
+// othersSocket is a socket that another user listens at.
+func othersSocket(t *testing.T, path string) {
+	t.Helper()
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	world.Must(t, err)
+	world.Must(t, unix.Bind(fd, &unix.SockaddrUnix{Name: path}))
+	listens := make(chan error)
+	go func() {
+		runtime.LockOSThread() // the thread ends with this, and only it is another user
+		const keep = ^uintptr(0)
+		if _, _, errno := unix.RawSyscall(unix.SYS_SETRESUID, keep, stranger, keep); errno != 0 {
+			listens <- errno
+			return
+		}
+		listens <- unix.Listen(fd, 8)
+	}()
+	world.Must(t, <-listens)
+	t.Cleanup(func() { _ = unix.Close(fd) })
+}
+
+func twoEnds() string {
+	now := time.Now().Unix()
+	return fmt.Sprintf("1 %d\n2 %d\n", now, now)
+}
+
+// fullDisk puts a full file system in the place of a folder, with what is in it.
+func fullDisk(t *testing.T, dir string) {
+	t.Helper()
+	kept := map[string][]byte{}
+	all, err := os.ReadDir(dir)
+	world.Must(t, err)
+	for _, e := range all {
+		if b, err := os.ReadFile(filepath.Join(dir, e.Name())); err == nil && e.Type().IsRegular() {
+			kept[e.Name()] = b
+		}
+	}
+	err = unix.Mount("tmpfs", dir, "tmpfs", 0, "size=128k,mode=700")
+	if errors.Is(err, unix.EPERM) {
+		t.Skip("NOT PROVED HERE: no tmpfs can be mounted")
+	}
+	world.Must(t, err)
+	t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
+	for name, b := range kept {
+		world.Must(t, os.WriteFile(filepath.Join(dir, name), b, 0o600))
+	}
+	f, err := os.Create(filepath.Join(dir, "filler"))
+	world.Must(t, err)
+	for err == nil {
+		_, err = f.Write(make([]byte, 4096))
+	}
+	if !errors.Is(err, unix.ENOSPC) {
+		t.Fatal(err)
+	}
+	world.Must(t, f.Close())
 }
