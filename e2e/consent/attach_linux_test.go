@@ -34,6 +34,9 @@ func attachAuto() obj { return obj{"mode": "auto", "idle": "400ms"} }
 
 func sharing(t *testing.T, children obj, more ...obj) *shared {
 	t.Helper()
+	if nice, err := unix.Getpriority(unix.PRIO_PROCESS, 0); err == nil && nice < 20 && os.Geteuid() != 0 { // 20 is usual: see getpriority(2)
+		t.Skip("NOT PROVED HERE: only root can give a nice value back, which a shared hub has not")
+	}
 	w := world.New(t)
 	w.Sockets = world.SocketsIn(t)
 	s := &shared{World: w, run: filepath.Join(strings.TrimPrefix(w.Sockets[0], "XDG_RUNTIME_DIR="), "mcphub")}
@@ -507,7 +510,7 @@ func TestNobodyAttachesFromElsewhere(t *testing.T) {
 			"setpriv --no-new-privs", "setpriv --bounding-set -sys_nice", "setpriv --clear-groups", "setpriv --groups 1,7",
 		} {
 			line, attached := strings.Fields(by), s.attached()
-			if said, err := exec.Command(line[0], append(line[1:], "true")...).CombinedOutput(); err != nil || strings.HasSuffix(by, "--clear-groups") && noGroups() {
+			if said, err := exec.Command(line[0], append(line[1:], "true")...).CombinedOutput(); err != nil || strings.HasSuffix(by, "--clear-groups") && noGroups() || strings.Contains(by, "bounding") && os.Geteuid() != 0 {
 				t.Logf("NOT PROVED HERE: %s: %s", by, said)
 				continue
 			}
@@ -573,8 +576,8 @@ func TestAServerInTheHubsPlaceIsHandedNothing(t *testing.T) {
 	}
 }
 
-// Of two sessions of a shared hub, what the client of neither starts approves a call of either; nor does what the client of another
-// hub starts. A person at a terminal does.
+// What the client of a session of a shared hub starts approves no call of its own session, and none of another. A person at a
+// terminal does.
 func TestNoClientOfASharedHubApproves(t *testing.T) {
 	t.Parallel()
 	s := sharing(t, obj{"files": obj{"builtin": "files"}}, obj{
@@ -593,15 +596,8 @@ func TestNoClientOfASharedHubApproves(t *testing.T) {
 		begin(name)
 		clients[name] = s.client("sh", "-c", shell, s.Path("home", name))
 	}
-	shared := s.config
-	alone, err := os.ReadFile(shared)
-	world.Must(t, err)
-	s.config = s.Write("alone.json", strings.Replace(string(alone), `"auto"`, `"off"`, 1))
-	begin("alone")
-	clients["alone"] = s.client("sh", "-c", shell, s.Path("home", "alone"))
-	s.config = shared
 	if n := s.attached(); n != 2 {
-		t.Fatalf("%d clients share a hub", n)
+		t.Fatalf("%d clients share a hub: %s", n, clients["asks"].Stderr())
 	}
 	asks := clients["asks"]
 	id, err := asks.StartTool("files__read_text_file", world.PathArgs(t, far))
@@ -630,7 +626,7 @@ func (s *shared) atTerminal(name string) (said string) {
 	master, slave := world.PseudoTerminal(s.T)
 	s.Write("home/"+name+".terminal", slave.Name())
 	world.Must(s.T, os.WriteFile(s.Path("home", name+".begin"), []byte("begin\n"), 0o600))
-	for b := make([]byte, 4096); !strings.Contains(said, "\n"); {
+	for b := make([]byte, 4096); !strings.Contains(said, "may not approve") && !strings.Contains(said, "Type "); {
 		n, err := master.Read(b)
 		world.Must(s.T, err)
 		said += string(b[:n])
@@ -819,4 +815,12 @@ func fullDisk(t *testing.T, dir string) {
 		t.Fatal(err)
 	}
 	world.Must(t, f.Close())
+}
+
+// All of it holds for an ordinary user too.
+func TestAttachingForAnOrdinaryUser(t *testing.T) {
+	world.AsOrdinaryUser(t, []string{
+		"TestNoServerAttaches", "TestNoServerOfAHubThatWasKilledAttaches", "TestAConnectionIsOfNoUseToAServer", "TestNobodyAttachesFromElsewhere",
+		"TestAServerInTheHubsPlaceIsHandedNothing", "TestNoClientOfASharedHubApproves", "TestThingsInTheFolderOfSockets",
+	})
 }
