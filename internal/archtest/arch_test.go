@@ -41,6 +41,7 @@ var allowed = map[string][]string{
 	"internal/guardian":       {"internal/proctree", "internal/attach", "internal/caller"},
 	"internal/jsonrpc/broken": {},
 	"internal/jsonrpc/lines":  {"internal/jsonrpc/broken", "internal/rawio"},
+	"internal/stdio":          {"internal/rawio"},
 	"internal/jsonrpc":        {"internal/jsonrpc/broken", "internal/jsonrpc/lines", "internal/printable"},
 	"internal/audit":          {"internal/worker", "internal/rawio", "internal/nesting", "internal/redact"},
 	"internal/audit/trail":    {"internal/audit"},

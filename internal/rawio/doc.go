@@ -15,6 +15,8 @@
 //     that other processes share: a call that blocked unannounced would hold up
 //     the collector. A kernel that cannot be asked so (before 5.12 for sockets,
 //     6.4 for pipes, or so) gets ordinary calls.
+//   - A [Socket] is for a socket that blocks for others who share it. It never waits
+//     in the kernel itself.
 //   - A [Listener] gives connections of that kind.
 //   - An [Appender] writes to a regular file, which may block: while the disk
 //     makes writers wait, and where the file is not on a disk of this machine, it

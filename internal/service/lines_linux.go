@@ -2,9 +2,10 @@ package service
 
 import (
 	"bytes"
-	"os"
 	"sync"
 	"time"
+
+	"mcphub/internal/stdio"
 )
 
 const (
@@ -36,7 +37,7 @@ func (w *lineWriter) Write(b []byte) (int, error) {
 }
 
 // run writes what there is to f until close, and closes f.
-func (w *lineWriter) run(f *os.File) {
+func (w *lineWriter) run(f stdio.Stream) {
 	failed := false
 	for line := range w.lines {
 		if !failed {
@@ -48,7 +49,7 @@ func (w *lineWriter) run(f *os.File) {
 }
 
 // close ends run, which writes what waits for a moment longer.
-func (w *lineWriter) close(f *os.File) {
+func (w *lineWriter) close(f stdio.Stream) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.closed = true

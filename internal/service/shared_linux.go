@@ -105,16 +105,11 @@ func prepare(h *hub.Hub, src *setup.Source, g *door.Guest, log zerolog.Logger, l
 		}
 	}
 	return func(ctx context.Context) int {
-		in, doneIn := stdio.Handed(g.In, "standard input", os.O_RDONLY)
-		out, doneOut := stdio.Handed(g.Out, "standard output", os.O_WRONLY)
-		said, doneSaid := stdio.Handed(g.Err, "standard error", os.O_WRONLY)
-		defer doneIn()
-		defer doneOut()
+		in := stdio.Handed(g.In, "standard input", os.O_RDONLY)
+		out := stdio.Handed(g.Out, "standard output", os.O_WRONLY)
+		said := stdio.Handed(g.Err, "standard error", os.O_WRONLY)
 		var telling sync.WaitGroup
-		telling.Go(func() {
-			lines.run(said)
-			doneSaid()
-		})
+		telling.Go(func() { lines.run(said) })
 		defer telling.Wait()
 		defer lines.close(said)
 		log.Info().Int("adapter", g.Adapter.PID).Int("client", g.Client.PID).Msg("a session has attached")

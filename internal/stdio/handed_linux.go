@@ -1,18 +1,27 @@
 package stdio
 
 import (
+	"io"
 	"os"
 	"strconv"
+	"time"
 
 	"golang.org/x/sys/unix"
+
+	"mcphub/internal/rawio"
 )
 
-// Handed returns a stream that another process has handed over, as a file whose reads and
-// writes can be interrupted, and a function that lets go of fd once the file is closed. flag is O_RDONLY or
-// O_WRONLY. Whoever shares the stream keeps the mode of his descriptor: a pipe and a terminal are opened once
-// more; a socket cannot be, and is put back as it was.
-func Handed(fd int, name string, flag int) (f *os.File, done func()) {
-	letGo := func() { _ = unix.Close(fd) }
+// A Stream is one that another process has handed over: a file or a socket.
+type Stream interface {
+	io.ReadWriteCloser
+	SetWriteDeadline(t time.Time) error
+}
+
+// Handed returns a stream that another process has handed over, as one whose reads and
+// writes can be interrupted. It owns fd. flag is O_RDONLY or O_WRONLY. Whoever shares the
+// stream keeps the mode of his descriptor: a pipe and a terminal are opened once more; a socket, which
+// cannot be, is waited for although it blocks.
+func Handed(fd int, name string, flag int) Stream {
 	var st unix.Stat_t
 	kind := uint32(0)
 	if unix.Fstat(fd, &st) == nil {
@@ -22,13 +31,13 @@ func Handed(fd int, name string, flag int) (f *os.File, done func()) {
 	case unix.S_IFIFO, unix.S_IFCHR:
 		own, err := unix.Open("/proc/self/fd/"+strconv.Itoa(fd), flag|unix.O_NONBLOCK|unix.O_CLOEXEC|unix.O_NOCTTY, 0)
 		if err == nil {
-			letGo() // who reads at the other end waits for the last one that may write
-			return os.NewFile(uintptr(own), name), func() {}
+			_ = unix.Close(fd) // who reads at the other end waits for the last one that may write
+			return os.NewFile(uintptr(own), name)
 		}
 	case unix.S_IFSOCK:
-		if own, undo, ok := interruptibleCopy(fd, name); ok {
-			return own, func() { undo(); letGo() }
+		if s, err := rawio.NewSocket(fd, name); err == nil {
+			return s
 		}
 	}
-	return os.NewFile(uintptr(fd), name), func() {}
+	return os.NewFile(uintptr(fd), name)
 }

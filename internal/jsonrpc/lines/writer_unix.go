@@ -14,11 +14,17 @@ import (
 // and brings lives in the struct, so that it allocates nothing.
 type descriptor struct {
 	raw   syscall.RawConn
+	put   func(fd int, parts [][]byte) (int, error) // writeParts or its like
 	f     func(fd uintptr) bool
 	parts [][]byte
 	wait  bool
 	n     int
 	err   error
+}
+
+// A sender is written to without waiting although it blocks for others: a rawio.Socket.
+type sender interface {
+	Send(fd int, parts [][]byte) (int, error)
 }
 
 // newRawWriter returns nil where writes to w might block.
@@ -31,6 +37,12 @@ func newRawWriter(w io.Writer) rawWriter {
 	if err != nil {
 		return nil
 	}
+	d := &descriptor{raw: raw, put: writeParts}
+	d.f = d.once
+	if s, ok := w.(sender); ok {
+		d.put = s.Send
+		return d
+	}
 	nonblocking := false
 	if raw.Control(func(fd uintptr) {
 		flags, err := unix.FcntlInt(fd, unix.F_GETFL, 0)
@@ -38,8 +50,6 @@ func newRawWriter(w io.Writer) rawWriter {
 	}) != nil || !nonblocking {
 		return nil
 	}
-	d := &descriptor{raw: raw}
-	d.f = d.once
 	return d
 }
 
@@ -47,7 +57,7 @@ func newRawWriter(w io.Writer) rawWriter {
 // descriptor takes something.
 func (d *descriptor) once(fd uintptr) bool {
 	for {
-		d.n, d.err = writeParts(int(fd), d.parts)
+		d.n, d.err = d.put(int(fd), d.parts)
 		switch {
 		case errors.Is(d.err, unix.EINTR):
 		case errors.Is(d.err, unix.EAGAIN):
