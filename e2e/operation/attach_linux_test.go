@@ -1,6 +1,7 @@
 package operation
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"os"
@@ -170,10 +171,12 @@ func TestKilledWhileAttached(t *testing.T) {
 		victim      func(a *attached, first *ide.Client) int
 		both        bool // both clients see the end
 		first, told string
+		sig         syscall.Signal // 0: SIGKILL
 	}{
-		"adapter":  {victim: func(_ *attached, first *ide.Client) int { return first.PID() }},
-		"hub":      {victim: func(a *attached, _ *ide.Client) int { return a.status().Hubs[0].PID }, both: true, told: "has ended"},
-		"guardian": {victim: func(a *attached, _ *ide.Client) int { return parentOf(a.T, a.status().Hubs[0].PID) }, both: true},
+		"adapter":      {victim: func(_ *attached, first *ide.Client) int { return first.PID() }},
+		"hub":          {victim: func(a *attached, _ *ide.Client) int { return a.status().Hubs[0].PID }, both: true, told: "has ended"},
+		"guardian":     {victim: func(a *attached, _ *ide.Client) int { return parentOf(a.T, a.status().Hubs[0].PID) }, both: true, told: "has ended"},
+		"hub in order": {both: true, told: "has ended", victim: func(a *attached, _ *ide.Client) int { return a.status().Hubs[0].PID }, sig: syscall.SIGTERM},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := sharing(t, obj{})
@@ -183,7 +186,7 @@ func TestKilledWhileAttached(t *testing.T) {
 				a.started(client, "rec")
 				a.started(client, "deaf")
 			}
-			kill(t, c.victim(a, first))
+			world.Must(t, syscall.Kill(c.victim(a, first), cmp.Or(c.sig, syscall.SIGKILL)))
 			<-first.Exited()
 			if c.both {
 				<-second.Exited()

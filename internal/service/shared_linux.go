@@ -115,6 +115,10 @@ func prepare(h *hub.Hub, src *setup.Source, g *door.Guest, log zerolog.Logger, l
 		log.Info().Int("adapter", g.Adapter.PID).Int("client", g.Client.PID).Msg("a session has attached")
 		err := h.ServeStdio(ctx, in, out, to)
 		log.Info().Int("adapter", g.Adapter.PID).Msg("an attached session has ended")
+		if ctx.Err() != nil && !errors.Is(context.Cause(ctx), door.ErrLeft) {
+			own.Error().Msg("the shared hub that served this client has ended; start the client's session again")
+			return exit.Failure
+		}
 		if err != nil && !errors.Is(err, context.Canceled) {
 			own.Error().Err(err).Msg("the session has ended")
 			return exit.Failure

@@ -2,6 +2,7 @@ package door
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -23,6 +24,9 @@ type Config struct {
 	// HangUp is called when an adapter gets SIGHUP.
 	HangUp func()
 }
+
+// ErrLeft is why the ctx of a Serve ends when its adapter has ended, or wants to. Else the hub ends.
+var ErrLeft = errors.New("the adapter has left")
 
 // Serve serves a Guest until its streams or ctx end, and returns the exit status of its adapter. The
 // descriptors are its to close.

@@ -157,12 +157,12 @@ func (d *Door) guest(ctx context.Context, c *net.UnixConn, waited func()) {
 		return
 	}
 	defer d.leave()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	_ = c.SetDeadline(time.Time{})
 	var heard sync.WaitGroup
 	heard.Go(func() {
-		defer cancel() // the adapter has ended, or wants to
+		defer cancel(ErrLeft)
 		for {
 			line, err := a.in.line()
 			a.in.drop() // nobody has asked for more descriptors
