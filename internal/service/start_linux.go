@@ -124,10 +124,11 @@ func startHub(ctx context.Context, by, args []string) error {
 		exe = "/proc/self/exe"
 	}
 	line := append([]string{exe}, args...)
+	program := "/proc/self/exe" // at exe there may be another version by now
 	if len(by) > 0 {
-		line = slices.Concat(by, line)
+		program, line = by[0], slices.Concat(by, line)
 	}
-	_, err = os.StartProcess(line[0], line, &os.ProcAttr{
+	_, err = os.StartProcess(program, line, &os.ProcAttr{
 		Dir: "/", Env: append(attach.HubEnviron(os.Environ()), "PATH="+usualPath), Files: []*os.File{null, out, log},
 		Sys: &syscall.SysProcAttr{Setsid: true},
 	})
