@@ -34,6 +34,7 @@ type havoc struct {
 	longest   time.Duration // that anything remained
 	generator *rand.Rand
 	kills     map[string]int
+	lost      map[string]time.Time // servers that were killed: their calls may fail for a moment
 }
 
 const (
@@ -55,12 +56,12 @@ func TestKilledAtAnyMoment(t *testing.T) {
 	all := a.Recorder("all", "-rogue")
 	all["share"] = "all"
 	a.config = a.Config(obj{"own": own, "some": some, "all": all}, obj{"attach": obj{"mode": "auto", "idle": "1s"}})
-	h := &havoc{attached: a, servers: []string{"all", "own", "some"}, generator: rand.New(rand.NewPCG(seed, 1)), kills: map[string]int{}}
+	h := &havoc{attached: a, servers: []string{"all", "own", "some"}, generator: rand.New(rand.NewPCG(seed, 1)), kills: map[string]int{}, lost: map[string]time.Time{}}
 	for range victims {
 		h.another()
 	}
 	h.allGoOn()
-	moments := world.LongCases(t, 14, 1000)
+	moments := world.LongCases(t, 7, 1000)
 	for moment := range moments {
 		h.waitForAMoment()
 		what := []string{"adapter", "client", "server", "hub", "guardian"}[h.generator.IntN(5)]
@@ -77,12 +78,10 @@ func TestKilledAtAnyMoment(t *testing.T) {
 		}
 	}
 	h.allGoOn()
+	h.spared()
 	for _, c := range h.callers {
 		if end := c.leave(); !strings.HasPrefix(end, "0 ") {
 			t.Errorf("a client that was spared ended so: %s", end)
-		}
-		if f := c.failures(); len(f) > 0 {
-			t.Errorf("calls of a client that was spared failed: %q", f)
 		}
 	}
 	h.settle(0)
@@ -139,7 +138,6 @@ func (h *havoc) strike(what string) {
 	h.T.Helper()
 	h.kills[what]++
 	victim := h.callers[h.generator.IntN(len(h.callers))]
-	lost := "" // the server whose calls may fail
 	switch what {
 	case "adapter":
 		victim.mu.Lock()
@@ -165,7 +163,7 @@ func (h *havoc) strike(what string) {
 			return
 		}
 		server := all[h.generator.IntN(len(all))].PID
-		lost = h.nameOf(server)
+		h.lost[h.nameOf(server)] = time.Now()
 		family := h.family(server)
 		_ = syscall.Kill(server, syscall.SIGKILL) // it may have ended meanwhile
 		h.remain(remains{what: "the family of a server", pids: family})
@@ -173,26 +171,24 @@ func (h *havoc) strike(what string) {
 		h.strikeHub(what == "guardian")
 		return
 	}
-	for _, c := range h.callers {
-		for _, f := range c.failures() {
-			if f.server != lost {
-				h.T.Errorf("a call of %s failed for a client that was spared: %s", f.server, f.why)
-			}
-		}
-	}
+	h.spared()
 	if h.generator.IntN(2) == 0 {
-		h.settle(soon)
-		return
-	}
-	h.allGoOn()
-	for _, c := range h.callers {
-		for _, f := range c.failures() {
-			if f.server != lost {
-				h.T.Errorf("a call of %s failed for a client that was spared: %s", f.server, f.why)
-			}
-		}
+		h.allGoOn()
+		h.spared()
 	}
 	h.settle(soon)
+}
+
+// spared looks whether no call has failed that nothing was killed under.
+func (h *havoc) spared() {
+	h.T.Helper()
+	for _, c := range h.callers {
+		for _, f := range c.failures() {
+			if time.Since(h.lost[f.server]) > 3*time.Second {
+				h.T.Errorf("a call of %s failed for a client that was spared: %s", f.server, f.why)
+			}
+		}
+	}
 }
 
 // strikeHub kills what serves all clients, and starts them again.
@@ -225,6 +221,7 @@ func (h *havoc) strikeHub(guardian bool) {
 	for _, f := range ends {
 		world.Must(h.T, os.Remove(f))
 	}
+	clear(h.lost)
 	for range victims {
 		h.another()
 	}
