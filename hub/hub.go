@@ -145,7 +145,7 @@ func (h *Hub) beginReplacing(ctx context.Context) (done func(), err error) {
 
 // follow puts conf in force, for sessions and supervisor alike.
 func (h *Hub) follow(conf *configuration.Configuration) {
-	next, before := h.everywhere(conf, h.tellKept), h.inForce()
+	next, before := h.everywhere(conf, h.endOverReload), h.inForce()
 	h.sessions.Replace(next)
 	h.sup.Apply(h.specs())
 	for _, now := range h.inForce() {

@@ -20,7 +20,9 @@ import (
 // its children have been told to stop. Run must be running. Its error is an ErrSurroundings
 // where nothing was read, because the client cannot be served in its surroundings.
 func (h *Hub) ServeStdio(ctx context.Context, in io.ReadCloser, out io.Writer, around Surroundings) error {
-	at, err := h.enter(ctx, &around)
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	at, err := h.enter(ctx, &around, end)
 	if err != nil {
 		if out, ok := out.(io.Closer); ok {
 			err = errors.Join(err, out.Close())
@@ -36,7 +38,11 @@ func (h *Hub) ServeStdio(ctx context.Context, in io.ReadCloser, out io.Writer, a
 	})
 	s.speaksOn(pipeClient{conn})
 	s.asksForRoots(nil)
-	return s.run(ctx, conn.Run)
+	err = s.run(ctx, conn.Run)
+	if why := context.Cause(ctx); errors.Is(why, ErrSurroundings) {
+		return why
+	}
+	return err
 }
 
 // A pipeClient is a client over a pair of streams: it is there as long as they are.

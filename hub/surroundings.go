@@ -21,10 +21,11 @@ var ErrSurroundings = configuration.ErrSurroundings
 type place struct {
 	around  *Surroundings
 	current configuration.Current
+	end     context.CancelCauseFunc // of the session
 }
 
 // enter makes the place of a session; nil where that is the hub's own surroundings.
-func (h *Hub) enter(ctx context.Context, around *Surroundings) (*place, error) {
+func (h *Hub) enter(ctx context.Context, around *Surroundings, end context.CancelCauseFunc) (*place, error) {
 	if around.Own() && around.Log == nil && around.Client.PID == 0 {
 		return nil, nil
 	}
@@ -33,7 +34,7 @@ func (h *Hub) enter(ctx context.Context, around *Surroundings) (*place, error) {
 		return nil, err
 	}
 	defer done()
-	at := &place{around: around}
+	at := &place{around: around, end: end}
 	base := h.now()
 	conf, err := h.configurationIn(base, at, h.inForce())
 	if err != nil {
@@ -79,18 +80,16 @@ func (h *Hub) configurationIn(base *configuration.Configuration, at *place, othe
 	return base.Elsewhere(set, h.own)
 }
 
-// everywhere is what conf comes to for all sessions. One for which it cannot be keeps the
-// settings that it has, and kept is told why.
-func (h *Hub) everywhere(conf *configuration.Configuration, kept func(at *place, why error)) map[*configuration.Current]*configuration.Configuration {
+// everywhere is what conf comes to for all sessions. One for which it cannot be goes by conf, and ended is
+// told why: what a reload takes away counts for everybody.
+func (h *Hub) everywhere(conf *configuration.Configuration, ended func(at *place, why error)) map[*configuration.Current]*configuration.Configuration {
 	next := map[*configuration.Current]*configuration.Configuration{&h.current: conf}
 	var made []*configuration.Configuration
 	for _, at := range h.elsewhere {
 		now, err := h.configurationIn(conf, at, made)
 		if err != nil {
-			kept(at, err)
-			if now, err = conf.Elsewhere(at.current.Now().Settings, h.own); err != nil {
-				now = conf // not reached: they were in force
-			}
+			ended(at, err)
+			now = conf
 		}
 		made = append(made, now)
 		next[&at.current] = now
@@ -98,10 +97,12 @@ func (h *Hub) everywhere(conf *configuration.Configuration, kept func(at *place,
 	return next
 }
 
-// tellKept says that a reload does not count for a session.
-func (h *Hub) tellKept(at *place, why error) {
-	log := h.logOf(at)
-	log.Error().Err(why).Str("folder", at.around.Dir).Int("client", at.around.Client.PID).Msg("a session keeps the configuration that it had")
+// endOverReload ends a session that cannot be served by a configuration that was read again.
+func (h *Hub) endOverReload(at *place, why error) {
+	for _, log := range []zerolog.Logger{h.logOf(at), h.now().Log} {
+		log.Error().Err(why).Str("folder", at.around.Dir).Int("client", at.around.Client.PID).Msg("a session ends, because hub.json was read again and cannot be served to it by this hub")
+	}
+	at.end(why)
 }
 
 // logOf is where what is about a session goes.
@@ -155,6 +156,8 @@ func (h *Hub) Accepts(around *Surroundings) error {
 	if around.Own() {
 		return nil
 	}
-	_, err := h.now().In(around)
+	silent := *around
+	silent.Log = nil // ServeStdio says what there is to say
+	_, err := h.now().In(&silent)
 	return err
 }
