@@ -242,5 +242,5 @@ func (a *Adapter) Wait() (status int, err error) {
 // HangUp has the hub read hub.json again, as SIGHUP does.
 func (a *Adapter) HangUp() { _ = a.send([]byte(HangUp+"\n"), nil) }
 
-// Leave ends the session in order: the hub lets calls under way end, then Wait returns.
+// Leave ends the session in order: the hub ends it, then Wait returns.
 func (a *Adapter) Leave() { _ = unix.Shutdown(a.fd, unix.SHUT_WR) }

@@ -49,11 +49,11 @@ func PlaceOf(l Line, environ []string) (Place, error) {
 	return p, nil
 }
 
-// lookup looks a variable up as a program would: of two the last counts.
+// lookup looks a variable up as os.LookupEnv does: of two the first counts.
 func lookup(environ []string) func(string) (string, bool) {
 	return func(name string) (string, bool) {
-		for i := len(environ) - 1; i >= 0; i-- {
-			if value, ok := strings.CutPrefix(environ[i], name+"="); ok {
+		for _, pair := range environ {
+			if value, ok := strings.CutPrefix(pair, name+"="); ok {
 				return value, true
 			}
 		}

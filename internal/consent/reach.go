@@ -33,13 +33,14 @@ type line struct {
 
 // A Reach is what the servers of one hub may write, on record for all hubs.
 type Reach struct {
-	store  *Store
-	mu     sync.Mutex
-	client ClientProcess
-	seen   map[string]bool
-	file   *os.File // nil: it has not begun, or the Store keeps nothing
-	copy   *os.File // in the folder of state; nil: there is none, or file lies there
-	lock   *flock.Flock
+	store   *Store
+	mu      sync.Mutex
+	client  ClientProcess
+	clients []ClientProcess // all that are on record
+	seen    map[string]bool
+	file    *os.File // nil: it has not begun, or the Store keeps nothing
+	copy    *os.File // in the folder of state; nil: there is none, or file lies there
+	lock    *flock.Flock
 }
 
 const (
@@ -59,10 +60,14 @@ func (s *Store) Reach() *Reach { return &Reach{store: s, seen: map[string]bool{}
 func (r *Reach) Serves(client ClientProcess) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.file != nil && client != r.client {
+	if r.file != nil {
+		if slices.Contains(r.clients, client) {
+			return nil
+		}
+		r.clients = append(r.clients, client)
 		return r.append(line{ClientProcess: &client})
 	}
-	r.client = client
+	r.client, r.clients = client, []ClientProcess{client}
 	return r.begin()
 }
 

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -61,20 +62,25 @@ func StartShared(ctx context.Context, src *setup.Source) (started bool, err erro
 	if err := place.TooManyEnds(dir, time.Now()); err != nil {
 		return false, err
 	}
+	runtime.LockOSThread() // some of it is the thread's, and the hub is started by it
+	defer runtime.UnlockOSThread()
 	if err := clean(); err != nil {
 		return false, fmt.Errorf("a shared hub cannot be started from here: %w", err)
 	}
 	args := line.Args(place.Config)
-	if scope := scopeFor(own("cgroup"), isFile); scope != nil {
-		if err := startHub(ctx, scope, args); err == nil {
+	if scope := scopeFor(ownFile("cgroup"), isFile); scope != nil {
+		brief, cancel := context.WithTimeout(ctx, startTime/2)
+		err := startHub(brief, scope, args)
+		cancel()
+		if err == nil {
 			return true, nil
 		} // without a user manager that answers it stays in the control group of this client
 	}
 	return true, startHub(ctx, nil, args)
 }
 
-// own is a file of this process in /proc.
-func own(name string) string {
+// ownFile is a file of this process in /proc.
+func ownFile(name string) string {
 	text, err := os.ReadFile("/proc/self/" + name)
 	if err != nil {
 		return ""
@@ -128,7 +134,7 @@ func startHub(ctx context.Context, by, args []string) error {
 	if len(by) > 0 {
 		program, line = by[0], slices.Concat(by, line)
 	}
-	_, err = os.StartProcess(program, line, &os.ProcAttr{
+	hub, err := os.StartProcess(program, line, &os.ProcAttr{
 		Dir: "/", Env: append(attach.HubEnviron(os.Environ()), "PATH="+usualPath), Files: []*os.File{null, out, log},
 		Sys: &syscall.SysProcAttr{Setsid: true},
 	})
@@ -144,6 +150,7 @@ func startHub(ctx context.Context, by, args []string) error {
 	case text == readyLine:
 		return nil
 	case errors.Is(err, os.ErrDeadlineExceeded):
+		_ = hub.Kill() // its guardian, or who was to start it: the hub ends with it
 		return fmt.Errorf("the shared hub has not started within %s; see %s", startTime, path)
 	}
 	return fmt.Errorf("the shared hub did not start: %s (%s)", lastLine(path, end), path)
@@ -190,7 +197,7 @@ func lastLine(path string, since int64) string {
 // clean makes this process what a hub shall inherit, which is nobody's window's: its umask, nice value, processors,
 // limits, signals and descriptors. What cannot be made so is an error.
 func clean() error {
-	if first, err := os.ReadFile("/proc/1/status"); gaveUp(own("status")) && (err != nil || !gaveUp(string(first))) {
+	if first, err := os.ReadFile("/proc/1/status"); gaveUp(ownFile("status")) && (err != nil || !gaveUp(string(first))) {
 		return errors.New("this client has given up new privileges (NoNewPrivs), which its hub would inherit")
 	}
 	const usual = 20 // getpriority(2) of a nice value of 0, as the kernel says it
@@ -200,6 +207,8 @@ func clean() error {
 		}
 	}
 	unix.Umask(0o022)
+	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("0"), 0) // editors raise it for what they start
+	_, _, _ = unix.Syscall(unix.SYS_IOPRIO_SET, ioprioProcess, 0, 0)
 	var all unix.CPUSet
 	for cpu := range len(all) * 64 {
 		all.Set(cpu)
@@ -216,6 +225,9 @@ func clean() error {
 func gaveUp(status string) bool { return strings.Contains(status, "\nNoNewPrivs:\t1\n") }
 
 const unlimited = ^uint64(0)
+
+// ioprioProcess is IOPRIO_WHO_PROCESS of ioprio_set(2).
+const ioprioProcess = 1
 
 // limits are what a hub needs of each resource, and the soft limit that it and its servers get; 0: the hard one.
 var limits = []struct {

@@ -39,5 +39,9 @@ func Handed(fd int, name string, flag int) Stream {
 			return s
 		}
 	}
+	if own, _, ok := interruptibleCopy(fd, name); ok { // another user's pipe cannot be opened once more
+		_ = unix.Close(fd)
+		return own
+	}
 	return os.NewFile(uintptr(fd), name)
 }

@@ -260,6 +260,9 @@ func (d *Door) admit(ctx context.Context, c *net.UnixConn) (_ *admitted, err err
 	if _, err := c.Write([]byte(attach.OK + "\n")); err != nil {
 		return nil, err
 	}
+	if err := c.SetDeadline(time.Now().Add(answerTime)); err != nil { // the last word is said at once, and nobody takes it back
+		return nil, err
+	}
 	word, err := in.line()
 	if err == nil && word != attach.Go {
 		err = errors.New("it has not said the last word")
