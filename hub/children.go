@@ -2,6 +2,7 @@ package hub
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -194,5 +195,9 @@ func (h *Hub) toldRedefined(k spec.Key, tools []offers.Redefinition) {
 // toldRefused records what the kernel has refused a child, as its stderr tells. It is
 // called by many goroutines and waits for nothing.
 func (h *Hub) toldRefused(k spec.Key, f sandbox.Refusal, dirs []string) {
-	h.now().Audit.ByKernel("", record.Subject{Child: k.Child}, f, dirs)
+	session := "" // of a child that several may share nobody's
+	if slices.Contains(h.attached(k), k.Instance) {
+		session = k.Instance
+	}
+	h.now().Audit.ByKernel(session, record.Subject{Child: k.Child}, f, dirs)
 }

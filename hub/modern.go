@@ -56,6 +56,9 @@ func (s *Session) startModern(first *declaration.Claims) {
 		s.mu.Lock()
 		if !s.tab.caps.Known {
 			s.tab.caps.Shown = modern.Bridged(first)
+			if !s.stateless {
+				s.tab.name = first.String()
+			}
 			s.member.ModernFirst(!s.tab.started)
 		}
 		s.mu.Unlock()

@@ -23,9 +23,10 @@ func (e *NotServedError) Error() string {
 
 // Restarted is what Restart has done. JSON.
 type Restarted struct {
-	Processes int    `json:"processes"`       // that ran, or were to, and have ended or end with their calls
-	Ready     int    `json:"ready"`           // that run in their place
-	Error     string `json:"error,omitempty"` // why others do not
+	Processes int      `json:"processes"`          // that ran, or were to, and have ended or end with their calls
+	Ready     int      `json:"ready"`              // that run in their place
+	Error     string   `json:"error,omitempty"`    // why others do not
+	Sessions  []string `json:"sessions,omitempty"` // ids of those that were served by them, of clients that share this hub
 }
 
 // Restart starts a child anew, for all sessions. It is as if the entry had changed:
@@ -35,11 +36,11 @@ type Restarted struct {
 // starts it.
 func (h *Hub) Restart(ctx context.Context, name string) (Restarted, error) {
 	var r Restarted
-	start, err := h.replaceChild(ctx, name)
+	start, served, err := h.replaceChild(ctx, name)
 	if err != nil {
 		return r, err
 	}
-	r.Processes = len(start)
+	r.Processes, r.Sessions = len(start), served
 	failed := make(chan error, len(start))
 	for _, s := range start {
 		go func() {
@@ -61,24 +62,27 @@ func (h *Hub) Restart(ctx context.Context, name string) (Restarted, error) {
 }
 
 // replaceChild retires every instance of a child. It returns a session for each that
-// ran, or was to run.
-func (h *Hub) replaceChild(ctx context.Context, name string) ([]*Session, error) {
+// ran, or was to run, and the ids of all attached ones that they served.
+func (h *Hub) replaceChild(ctx context.Context, name string) (start []*Session, served []string, err error) {
 	done, err := h.beginReplacing(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer done()
 	old := h.now()
 	if !slices.ContainsFunc(h.inForce(), func(conf *configuration.Configuration) bool { return conf.Child(name) != nil }) {
-		return nil, &NotServedError{name, unserved(old, name)}
+		return nil, nil, &NotServedError{name, unserved(old, name)}
 	}
 	conf, err := configuration.New(old.Settings, h.own, old, name)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	served := h.servedBy(name)
+	start = h.servedBy(name)
+	for _, s := range start {
+		served = append(served, h.attached(s.member.Assigned().Key(name))...)
+	}
 	h.follow(conf)
-	return served, nil
+	return start, served, nil
 }
 
 // servedBy returns a session for each instance of a child that runs, or is to run.

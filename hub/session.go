@@ -27,6 +27,7 @@ import (
 	"mcphub/hub/subscribe"
 	"mcphub/hub/tasks"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/printable"
 	"mcphub/internal/seal"
 	"mcphub/rootsmgr"
 )
@@ -87,6 +88,7 @@ type sessionTables struct {
 	caps        declaration.Claims
 	level       declaration.Level // that the client set
 	modernLevel declaration.Level // the most verbose that a modern request of it wanted
+	name        string            // and version of the client, as it calls itself
 }
 
 func (h *Hub) newSession(o sessionOptions) *Session {
@@ -122,6 +124,9 @@ func (h *Hub) newSession(o sessionOptions) *Session {
 		AdoptTask: func(ctx context.Context, lease *children.Lease, a jsonrpc.Answer, drop func()) jsonrpc.Answer {
 			return s.tasks.Adopt(ctx, taskSession{s}, lease, a, drop)
 		},
+	}
+	if o.at != nil {
+		s.calls.Asking = approval.Pending{Folder: printable.Escape(o.at.around.Dir, longestFolder), Process: o.at.around.Client.PID}
 	}
 	return s
 }
@@ -184,7 +189,14 @@ func (s *Session) start() {
 }
 
 // knowClient says that the client has told what it can do, or will not.
-func (s *Session) knowClient() { s.knownOnce.Do(func() { close(s.clientKnown) }) }
+func (s *Session) knowClient() {
+	s.knownOnce.Do(func() {
+		if s.at != nil {
+			s.tellClient(s.at.around)
+		}
+		close(s.clientKnown)
+	})
+}
 
 // setCaps records what the client declared. Roots that are no object count as
 // not declared.
@@ -196,7 +208,7 @@ func (s *Session) setCaps(params []byte) {
 	c.Version, _ = jsonrpc.String(jsonrpc.Get(info, "version"))
 	c.Protocol, _ = jsonrpc.String(jsonrpc.Get(params, "protocolVersion"))
 	s.mu.Lock()
-	s.tab.caps = c
+	s.tab.caps, s.tab.name = c, c.String()
 	s.handshaken.Store(true)
 	if !s.tab.started {
 		s.member.ModernFirst(false)
@@ -209,6 +221,13 @@ func (s *Session) capabilities() declaration.Claims {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.tab.caps
+}
+
+// clientName is how the client calls itself; "" while it has not said.
+func (s *Session) clientName() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.tab.name
 }
 
 // clientSession is a Session as mcp-go's server knows it.

@@ -224,6 +224,7 @@ type ChildStatus struct {
 	Instance string     `json:"instance,omitempty"`        // what it serves: a session's id, or a set of roots; "" where it serves all, or none yet
 	Share    string     `json:"share"`                     // session, roots or all
 	ShareWhy string     `json:"shareWhy,omitempty"`        // why, where hub.json does not say it
+	Sessions []string   `json:"sessions,omitempty"`        // ids of those that it serves, of clients that share this hub
 	Apart    []string   `json:"apartBy,omitempty"`         // variables and keys by which it serves not all sessions that could share it: those that have others are served by another instance
 	Era      string     `json:"era,omitempty"`             // handshake or modern: in which this instance was spoken to last; "" before
 	State    string     `json:"state"`                     // configured, waiting, starting, ready, backing off, draining, stopped
@@ -328,7 +329,7 @@ func (s *Session) surroundings(nobody []NotServed) (r sessionSurroundings) {
 		return r
 	}
 	a := s.at.around
-	r.Folder, r.Process, r.Adapter = printable.Escape(a.Dir, 500), a.Client.PID, a.Adapter.PID
+	r.Folder, r.Process, r.Adapter = printable.Escape(a.Dir, longestFolder), a.Client.PID, a.Adapter.PID
 	for _, n := range notServed(s.now()) {
 		if !slices.Contains(nobody, n) {
 			r.NotServed = append(r.NotServed, n)
@@ -365,7 +366,7 @@ func (h *Hub) Status() Status {
 	conf := h.now()
 	cfg := &conf.Settings
 	sessions, offers := h.sessions.Sessions(), h.sessions.Offers()
-	st := Status{Policy: reportPolicy(conf.Checker), Children: childrenStatus(cfg, sessions, h.sup.Status()), NotServed: notServed(conf), Sessions: []SessionStatus{}, Audit: cfg.Audit.Status(), Redefined: h.redefined.List(), Refusals: h.recent.List()}
+	st := Status{Policy: reportPolicy(conf.Checker), Children: childrenStatus(cfg, sessions, h.sup.Status(), h.attached), NotServed: notServed(conf), Sessions: []SessionStatus{}, Audit: cfg.Audit.Status(), Redefined: h.redefined.List(), Refusals: h.recent.List()}
 	st.NotServed = slices.DeleteFunc(st.NotServed, func(n NotServed) bool { // it is, in the surroundings of some
 		return slices.ContainsFunc(sessions, func(s *Session) bool { return s.now().Child(n.Server) != nil })
 	})
@@ -390,7 +391,7 @@ func (h *Hub) Status() Status {
 }
 
 // childrenStatus lists every instance, and the children that have none.
-func childrenStatus(c *Config, sessions []*Session, instances []children.Status) []ChildStatus {
+func childrenStatus(c *Config, sessions []*Session, instances []children.Status, serves func(spec.Key) []string) []ChildStatus {
 	out, all := []ChildStatus{}, c.Children
 	for _, s := range sessions {
 		for _, child := range s.now().Children {
@@ -403,7 +404,9 @@ func childrenStatus(c *Config, sessions []*Session, instances []children.Status)
 		child, before := all[i].Spec, len(out)
 		for _, st := range instances {
 			if st.Child == child.Name {
-				out = append(out, childStatus(c, child, st))
+				one := childStatus(c, child, st)
+				one.Sessions = serves(st.Key)
+				out = append(out, one)
 			}
 		}
 		if len(out) == before {
@@ -461,7 +464,7 @@ func list(all []string) []string { return append([]string{}, all...) }
 func (s *Session) status() SessionStatus {
 	view, roots, caps := s.roots.View(), s.roots.State(), s.capabilities()
 	st := SessionStatus{
-		ID: s.id, Since: s.since, Client: caps.String(), Protocol: caps.Protocol, Calls: s.client.Serving(), Passed: s.calls.InFlight.Started(),
+		ID: s.id, Since: s.since, Client: s.clientName(), Protocol: caps.Protocol, Calls: s.client.Serving(), Passed: s.calls.InFlight.Started(),
 		sessionRoots: sessionRoots{
 			RootsState: roots.Word, RootsOrigin: roots.Origin.String(), Generation: roots.Generation,
 			RootsCount: view.Snapshot.Len(), RootsSkipped: len(view.Snapshot.Skipped()),

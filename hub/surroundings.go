@@ -8,7 +8,9 @@ import (
 
 	"mcphub/children/spec"
 	"mcphub/hub/configuration"
+	"mcphub/internal/audit"
 	"mcphub/internal/caller"
+	"mcphub/internal/printable"
 )
 
 // This file is about sessions in surroundings of their own: the environment, the working
@@ -62,6 +64,17 @@ func (h *Hub) leave(at *place) {
 		h.sup.Know(h.specs())
 	}
 }
+
+// tellClient tells the record and the hub's own log who has come with this session.
+func (s *Session) tellClient(around *Surroundings) {
+	by := audit.Client{Name: printable.Escape(s.clientName(), 200), Folder: printable.Escape(around.Dir, longestFolder), Process: around.Client.PID, Adapter: around.Adapter.PID}
+	s.records.Session(by)
+	log := s.hub.now().Log
+	log.Info().Str("session", s.id[:8]).Str("client", by.Name).Str("folder", by.Folder).Int("process", by.Process).Int("adapter", by.Adapter).Msg("a session has begun")
+}
+
+// longestFolder is how much of a folder's path is told.
+const longestFolder = 500
 
 // configurationIn is what base comes to at a place: one of those that there are, or another.
 func (h *Hub) configurationIn(base *configuration.Configuration, at *place, others []*configuration.Configuration) (*configuration.Configuration, error) {
@@ -139,6 +152,17 @@ func (h *Hub) nowOf(k spec.Key) *configuration.Configuration {
 		return s.now()
 	}
 	return h.now()
+}
+
+// attached are the ids of the sessions that an instance serves, as far as they have a place.
+func (h *Hub) attached(k spec.Key) (ids []string) {
+	for _, s := range h.sessions.Served(k) {
+		if s.at != nil {
+			ids = append(ids, s.id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
 }
 
 // Clients are the processes of all clients that have said theirs.

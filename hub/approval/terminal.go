@@ -34,9 +34,11 @@ type Pending struct {
 	ID      string    `json:"id"`
 	Session string    `json:"session"`          // the beginning of its id
 	Client  string    `json:"client,omitempty"` // as it calls itself
-	Token   string    `json:"token,omitempty"`  // name of the token it came with
-	Text    string    `json:"text"`             // safe to show
-	Choices []string  `json:"choices"`          // that allow the call, the narrower first
+	Folder  string    `json:"folder,omitempty"` // working directory of a client that shares the hub with others
+	Process int       `json:"process,omitempty"`
+	Token   string    `json:"token,omitempty"` // name of the token it came with
+	Text    string    `json:"text"`            // safe to show
+	Choices []string  `json:"choices"`         // that allow the call, the narrower first
 	Since   time.Time `json:"since"`
 	Until   time.Time `json:"until"`
 }

@@ -87,10 +87,10 @@ func (e *escalated) Asker(ctx context.Context) approval.Asker {
 	case c.Claims().Can.Form:
 		return clientAsker{c}
 	case s.Current.Now().Approval.Terminal:
-		caps := s.Main.Claims()
-		return s.Terminal.Asker(approval.Pending{
-			Session: s.ID[:8], Client: printable.Escape(strings.TrimSpace(caps.Name+" "+caps.Version), 60), Token: s.Principal,
-		}, s.Log)
+		from := s.Asking
+		caps := c.Claims()
+		from.Session, from.Client, from.Token = s.ID[:8], printable.Escape(strings.TrimSpace(caps.Name+" "+caps.Version), 60), s.Principal
+		return s.Terminal.Asker(from, s.Log)
 	}
 	return approval.Nobody{}
 }

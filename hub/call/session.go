@@ -35,6 +35,7 @@ type Session struct {
 	Roots     *rootsmgr.Manager
 	Approvals *approval.Queue
 	Terminal  *approval.Terminal // answers what the client cannot ask
+	Asking    approval.Pending   // folder and process of the client, for Terminal; zero where it has the hub alone
 	Records   *record.Writer
 	Tasks     *tasks.Table
 	Progress  *inflight.Progress

@@ -101,6 +101,13 @@ func New(session string, now func() *Settings, group *Group) *Writer {
 	return &Writer{session, now, group}
 }
 
+// Session writes the line of a session that begins. It waits for nothing.
+func (r *Writer) Session(by audit.Client) {
+	if to := r.now().To; to != nil {
+		to.Session(&audit.Record{Session: r.session, Client: by})
+	}
+}
+
 // Kept reports whether decisions are recorded.
 func (r *Writer) Kept() bool { return r.now().To != nil }
 

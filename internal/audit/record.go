@@ -21,6 +21,7 @@ const Version = 1
 // Kinds of lines.
 const (
 	KindOpen       = "open"       // a log begins
+	KindSession    = "session"    // a session begins, of a client that shares the hub with others
 	KindDecision   = "decision"   // a request was decided upon
 	KindOutcome    = "outcome"    // what became of one that was let through, or of several
 	KindQuestion   = "question"   // a human was asked, and what was answered
@@ -54,8 +55,8 @@ const (
 	mostLevels    = mostDepth + 8    // of a line
 )
 
-// A Record is what a line tells of a decision, a question, a definition or a refusal. The
-// tags are the names of its members: lines are read by them, and docs/audit-format.md has
+// A Record is what a line tells of a decision, a question, a definition, a refusal or a
+// session. The tags are the names of its members: lines are read by them, and docs/audit-format.md has
 // each of them. Paths and arguments are redacted, and texts clipped, when a Record is
 // written; nothing of it is kept.
 type Record struct {
@@ -69,6 +70,15 @@ type Record struct {
 	Opens     string          `json:"opens"`     // of a refusal: what has to be opened for it
 	Why       string          `json:"why"`       // of a refusal: why nothing is
 	US        int64           `json:"us"`        // microseconds until it was decided; of an outcome, until the answer
+	Client                    // of a session
+}
+
+// A Client is who has come with a session.
+type Client struct {
+	Name    string `json:"client,omitempty"`  // and version, as it calls itself; "" while it is not known
+	Folder  string `json:"folder,omitempty"`  // its working directory
+	Process int    `json:"process,omitempty"` // its id
+	Adapter int    `json:"adapter,omitempty"` // process id of what the client has started to be served
 }
 
 // Decided is what was decided: of one call, of all calls of a line, or of each of them.
@@ -287,7 +297,16 @@ func (r *Record) members(b line, form Form) line {
 	}
 	b = b.arguments(r.Arguments)
 	b = b.texts("within", r.Within).text("namedBy", r.NamedBy).text("opens", redact.Text(r.Opens)).text("why", redact.Text(r.Why))
-	return b.number("us", r.US)
+	b = b.number("us", r.US)
+	if r.Client == (Client{}) {
+		return b
+	}
+	return r.Client.members(b)
+}
+
+func (c *Client) members(b line) line {
+	b = b.text("client", redact.Text(c.Name)).text("folder", redact.Text(c.Folder))
+	return b.number("process", int64(c.Process)).number("adapter", int64(c.Adapter))
 }
 
 func (d *Decided) members(b line) line {

@@ -152,6 +152,10 @@ func (r *Recorder) append(ctx context.Context, kind string, rec *Record) (Ticket
 // Definition notes that a tool is defined otherwise than before. It does not wait.
 func (r *Recorder) Definition(rec *Record) { r.note(KindDefinition, rec) }
 
+// Session notes that a session begins. It does not wait: the line comes before those of the
+// session's calls, and is with the operating system when they are.
+func (r *Recorder) Session(rec *Record) { r.note(KindSession, rec) }
+
 // Refusal notes what the kernel has refused a child. It does not wait.
 func (r *Recorder) Refusal(rec *Record) { r.note(KindRefusal, rec) }
 

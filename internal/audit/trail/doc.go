@@ -3,8 +3,9 @@
 // or changed.
 //
 // [Read] goes through all logs of a folder, [Scan] through their decisions on all processors,
-// [Follow] through what is written from now on. [Decisions] picks by a [Filter]. [Verify]
-// checks the chain of each log, and each log by chain.jsonl.
+// [Follow] through what is written from now on. [Decisions] picks by a [Filter],
+// [ReadClients] tells whose sessions they are of. [Verify] checks the chain of each log, and
+// each log by chain.jsonl.
 //
 // Readers take no locks. The hubs of the folder may write meanwhile: a line that is not
 // complete yet is no line, and Verify looks again where a log has changed.
