@@ -205,6 +205,9 @@ func (d diagnosis) examined(r *doctor.Report) {
 	t.Row("Landlock", layout.When(m.Landlock > 0, fmt.Sprintf("ABI %d", m.Landlock))+layout.When(m.Landlock == 0, "not there"))
 	t.Row("runs in", cmp.Or(m.Inside, "no container that is known"))
 	t.Row("guardian", layout.When(m.Guardian, "yes")+layout.When(!m.Guardian, "no"))
+	if m.Shares {
+		t.Row("clients", "share a hub")
+	}
 	for _, f := range [][2]string{{"state", m.State}, {"audit", m.Audit}, {"logs", m.Logs}, {"cache", m.Cache}} {
 		t.Row(f[0], cmp.Or(printable.Escape(f[1], 200), "-"))
 	}

@@ -105,6 +105,7 @@ func (p *planWork) make(ctx context.Context) error {
 	p.out.Config = path
 	then := *p.src
 	then.Config, then.Text = path, p.out.File
+	then.ShareAs()
 	found, err := then.Check(p.say)
 	if err != nil {
 		return err
@@ -126,6 +127,7 @@ func (p *planWork) make(ctx context.Context) error {
 		}
 		p.out.Plans = append(p.out.Plans, plan)
 	}
+	p.src.ShareAs()
 	was, err := p.src.Read(io.Discard, zerolog.Nop())
 	switch {
 	case len(on) > 0 && (err != nil || p.out.File == "" || !allGoBy(on)):

@@ -53,6 +53,7 @@ func validateConfig(src *setup.Source, out, w io.Writer, asJSON bool) error {
 	if asJSON {
 		w = io.Discard
 	}
+	src.ShareAs()
 	found, err := src.Check(w)
 	result := validateReport{Config: src.Path(), Problems: []problem{}}
 	for _, p := range found.Problems {

@@ -140,21 +140,21 @@ func validated(t *testing.T, a *txtar.Archive) string {
 	return strings.ReplaceAll(text, " ($WORK/bin)", "") // where a program was looked for
 }
 
-// TestValidateSaysWhoShares: where hub.json does not say it, and several clients may share the hub.
+// TestValidateSaysWhoShares: where the entry does not say it, and clients share the hub.
 func TestValidateSaysWhoShares(t *testing.T) {
 	t.Chdir(t.TempDir())
-	if err := os.WriteFile("hub.json", []byte(`{"mcpServers": {"files": {"builtin": "files"}}}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for _, several := range []bool{false, true} {
+	for mode, several := range map[string]bool{"off": false, "auto": runtime.GOOS == "linux"} {
+		if err := os.WriteFile("hub.json", []byte(`{"attach": "`+mode+`", "mcpServers": {"files": {"builtin": "files"}}}`), 0o600); err != nil {
+			t.Fatal(err)
+		}
 		src := newSource()
-		src.Config, src.Shares = "hub.json", several
+		src.Config = "hub.json"
 		var out bytes.Buffer
 		if err := validateConfig(src, &out, io.Discard, false); err != nil {
 			t.Fatal(err)
 		}
 		if strings.Contains(out.String(), "share roots: the profile mcphub-files says") != several {
-			t.Errorf("%t: %s", several, &out)
+			t.Errorf("%s: %s", mode, &out)
 		}
 	}
 }

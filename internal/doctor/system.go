@@ -15,10 +15,12 @@ import (
 	"mcphub/children/sandbox"
 	"mcphub/hub"
 	"mcphub/internal/admin"
+	"mcphub/internal/config/keys"
 	"mcphub/internal/guardian"
 	"mcphub/internal/printable"
 	"mcphub/internal/rundir"
 	"mcphub/internal/secrets"
+	"mcphub/internal/service"
 	"mcphub/internal/setup"
 )
 
@@ -38,6 +40,7 @@ func (e *examination) system(ctx context.Context) {
 	if e.found.File != nil {
 		e.secrets(ctx, m)
 		e.listen()
+		e.shares(m)
 	}
 	if m.State == "" {
 		e.report.add(Finding{Group: System, Severity: sevError, Text: "the hub has no folder of its own, so nothing is recorded and no client can be changed",
@@ -166,6 +169,19 @@ func (e *examination) listen() {
 	e.report.add(f)
 }
 
+// shares says whether clients share a hub, and what keeps them from it, where hub.json wants that.
+func (e *examination) shares(m *Machine) {
+	if e.found.File.Attach.Mode != keys.AttachAuto || e.Clients.OS != "linux" {
+		return // elsewhere it has no effect, which validate says
+	}
+	m.Shares = true
+	if err := service.CannotShare(e.Source); err != nil {
+		m.Shares = false
+		e.report.add(Finding{Group: System, Severity: sevWarning, At: place(e.found.File.At("attach")), Text: "a client that is started from here has a hub of its own, although hub.json says attach: " + printable.Clean(err.Error()),
+			Cure: "docs/sharing.md says who may attach; a hub of its own serves it as well"})
+	}
+}
+
 func (e *examination) absoluteConfig() string {
 	if e.report.Config == "" {
 		return ""
@@ -286,6 +302,9 @@ func (e *examination) hubs() {
 		}
 		if r.Version != e.Source.Version {
 			report(sevWarning, fmt.Sprintf("is version %s, and this is %s", r.Version, e.Source.Version), restart, "")
+		}
+		if r.Alone != "" {
+			report(sevWarning, "serves one client alone, although hub.json says attach: "+r.Alone, "docs/sharing.md says who may attach; then "+restart, "")
 		}
 		if r.Config.Error != "" {
 			text, _, _ := strings.Cut(r.Config.Error, "\n")

@@ -17,5 +17,8 @@ func ServeShared(context.Context, *setup.Source, zerolog.Logger, Logger) error {
 	return exit.Errorf(exit.Failure, "sessions share a hub on Linux only")
 }
 
+// CannotShare says nothing: setup warns that attach has no effect here.
+func CannotShare(*setup.Source) error { return nil }
+
 // StartShared starts none.
 func StartShared(context.Context, *setup.Source) (started bool, err error) { return false, nil }

@@ -79,6 +79,27 @@ func StartShared(ctx context.Context, src *setup.Source) (started bool, err erro
 	return true, startHub(ctx, nil, args)
 }
 
+// CannotShare says what would keep a client from the hub that clients share, if it were started as this process was;
+// nil: nothing that is known. It changes nothing.
+func CannotShare(src *setup.Source) error {
+	if err := caller.Self(caller.Want{}); err != nil {
+		return err
+	}
+	if err := limited(); err != nil {
+		return err
+	}
+	place, err := attach.PlaceOf(attach.Line{Config: src.Config, Set: src.Set}, os.Environ())
+	if err != nil {
+		return err
+	}
+	for _, dir := range place.Dirs {
+		if err := place.TooManyEnds(dir, time.Now()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // ownFile is a file of this process in /proc.
 func ownFile(name string) string {
 	text, err := os.ReadFile("/proc/self/" + name)
@@ -244,8 +265,8 @@ var limits = []struct {
 	{unix.RLIMIT_NOFILE, "open files", 4096, 1024}, // who uses select(2) takes no more
 }
 
-// usualLimits sets the limits of this process to what is usual.
-func usualLimits() error {
+// limited says which limit of this process is too low for a hub.
+func limited() error {
 	for _, l := range limits {
 		var own syscall.Rlimit
 		if err := syscall.Getrlimit(l.resource, &own); err != nil {
@@ -253,6 +274,20 @@ func usualLimits() error {
 		}
 		if own.Max < l.need {
 			return fmt.Errorf("%s is limited to %d for this client (ulimit), which its hub would inherit", l.name, own.Max)
+		}
+	}
+	return nil
+}
+
+// usualLimits sets the limits of this process to what is usual.
+func usualLimits() error {
+	if err := limited(); err != nil {
+		return err
+	}
+	for _, l := range limits {
+		var own syscall.Rlimit
+		if err := syscall.Getrlimit(l.resource, &own); err != nil {
+			return fmt.Errorf("the limit on %s: %w", l.name, err)
 		}
 		if own.Cur = own.Max; l.soft != 0 {
 			own.Cur = l.soft

@@ -49,7 +49,7 @@ func (s *Source) Read(w io.Writer, log zerolog.Logger) (Result, error) {
 
 // Build turns a configuration that was read into what a Hub is made of.
 func (s *Source) Build(file *config.File, w io.Writer, log zerolog.Logger) (Result, error) {
-	for _, p := range withoutEffect(file) {
+	for _, p := range withoutEffect(file, runtime.GOOS) {
 		s.tell(w, p)
 	}
 	home, err := os.UserHomeDir()

@@ -2,6 +2,8 @@ package setup
 
 import (
 	"fmt"
+	"io"
+	"runtime"
 
 	"mcphub/children/spec"
 	"mcphub/hub"
@@ -35,6 +37,13 @@ func share(file *config.File, cfg *hub.Config) {
 			child.IdleTimeout = sharedIdle
 		}
 	}
+}
+
+// ShareAs has s build what a hub builds that serves the clients of hub.json: one that they share,
+// if it says so. Only commands that look need it: such a hub is told.
+func (s *Source) ShareAs() {
+	file, err := s.Load(io.Discard)
+	s.Shares = err == nil && file.Attach.Mode == keys.AttachAuto && runtime.GOOS == "linux"
 }
 
 // profileOf is that of what an entry starts, nil where none is known. What a server calls

@@ -2,7 +2,6 @@ package setup
 
 import (
 	"fmt"
-	"runtime"
 	"strconv"
 	"strings"
 
@@ -13,7 +12,7 @@ import (
 
 // withoutEffect lists settings that have no effect in this version. None of them would
 // close anything.
-func withoutEffect(f *config.File) []config.Problem {
+func withoutEffect(f *config.File, goos string) []config.Problem {
 	var out []config.Problem
 	for i := range f.Policy.Rules {
 		r := &f.Policy.Rules[i]
@@ -28,7 +27,10 @@ func withoutEffect(f *config.File) []config.Problem {
 		p.Severity, p.Text = config.SeverityWarning, text+" in this version: the setting has no effect"
 		out = append(out, p)
 	}
-	if runtime.GOOS == "windows" && f.Approval.Local != config.Default().Approval.Local {
+	if goos != "linux" && f.Attach.Mode == keys.AttachAuto {
+		note("clients share a hub on Linux alone", "attach")
+	}
+	if goos == "windows" && f.Approval.Local != config.Default().Approval.Local {
 		note("mcphub approve needs a terminal of Unix", "approval", "local")
 	}
 	return out
