@@ -18,6 +18,7 @@ import (
 	"mcphub/internal/config"
 	"mcphub/internal/config/hubfile"
 	"mcphub/internal/config/keys"
+	"mcphub/internal/printable"
 	"mcphub/internal/setup"
 )
 
@@ -37,7 +38,8 @@ type reloader struct {
 	state   hub.ConfigState
 	watched *fileWatch
 
-	shared atomic.Bool // what is in force says attach
+	shared   atomic.Bool  // what is in force says attach
+	warnings atomic.Value // string: what was said of hub.json when it was read last
 }
 
 // newReloader makes the reloader of a Hub that was made of what was read. It starts
@@ -46,6 +48,7 @@ func newReloader(src setup.Source, made *setup.Result, h *hub.Hub, signals <-cha
 	r := &reloader{src: src, hub: h, log: log, signals: signals, asks: make(chan func(context.Context)), ended: make(chan struct{}), started: made.File, loaded: made.File}
 	r.state = hub.ConfigState{File: made.File.Path, LoadedAt: time.Now(), Waiting: made.Waiting}
 	r.shared.Store(made.File.Attach.Mode == keys.AttachAuto)
+	r.warnings.Store("")
 	h.SetConfigState(r.state)
 	return r
 }
@@ -175,11 +178,18 @@ func (r *reloader) attempt(ctx context.Context) (setup.AcceptedConfig, *hub.Appl
 		// configuration, and a file that is lost must not make that one hold.
 		r.src.Config = r.loaded.Path
 	}
-	warnings := lineLog{r.log}
+	var said bytes.Buffer
+	warnings := io.MultiWriter(lineLog{r.log}, &said)
 	accepted, err := r.src.Accepted(warnings, r.hub.Inside)
 	if err != nil {
 		return accepted, nil, err
 	}
+	defer func() {
+		if accepted.Waiting != "" {
+			fmt.Fprintln(&said, "mcphub: "+printable.Clean(accepted.Waiting))
+		}
+		r.warnings.Store(said.String())
+	}()
 	if accepted.Waiting != "" && r.loaded.Means(accepted.File) {
 		return accepted, nil, nil
 	}
@@ -189,6 +199,17 @@ func (r *reloader) attempt(ctx context.Context) (setup.AcceptedConfig, *hub.Appl
 	}
 	applied, err := r.hub.Apply(ctx, made.Hub)
 	return accepted, &applied, err
+}
+
+// said is what there is to say of hub.json to who attaches now.
+func (r *reloader) said() string {
+	text := r.warnings.Load().(string)
+	if wrong := r.hub.ConfigState().LastError; wrong != "" {
+		for line := range strings.Lines(wrong) {
+			text += "mcphub: hub.json is not taken as it is now: " + printable.Clean(line) + "\n"
+		}
+	}
+	return text
 }
 
 // plan tells what a reload would do, by its own steps up to the last. text is the file that

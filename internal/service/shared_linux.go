@@ -1,9 +1,11 @@
 package service
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"sync"
@@ -43,7 +45,8 @@ func ServeShared(ctx context.Context, src *setup.Source, log zerolog.Logger, log
 		return exit.Errorf(exit.Failure, "%w", err)
 	}
 	src.Shares = true
-	made, err := src.Read(os.Stderr, log)
+	var said bytes.Buffer
+	made, err := src.Read(io.MultiWriter(os.Stderr, &said), log)
 	if err != nil {
 		return err
 	}
@@ -55,12 +58,15 @@ func ServeShared(ctx context.Context, src *setup.Source, log zerolog.Logger, log
 		return exit.Errorf(exit.Config, "%w", err)
 	}
 	reload := newReloader(*src, &made, h, hangUps, log)
+	reload.warnings.Store(said.String())
 	side.reload = reload
 	side.clients, side.shared = h.Clients, true
 	defer src.Keep(consent.ClientProcess{}, log)()
 	d, err := door.New(door.Config{
 		Place: place, Dir: dir, Idle: made.File.Attach.Idle, Log: log, Open: reload.shared.Load,
-		Prepare: func(_ context.Context, g *door.Guest) (door.Serve, error) { return prepare(h, src, g, log, logger) },
+		Prepare: func(_ context.Context, g *door.Guest) (door.Serve, error) {
+			return prepare(h, src, g, log, logger, reload.said())
+		},
 		HangUp: func() {
 			select {
 			case hangUps <- syscall.SIGHUP:
@@ -86,8 +92,12 @@ func ServeShared(ctx context.Context, src *setup.Source, log zerolog.Logger, log
 }
 
 // prepare makes ready to serve a session that attaches, or says why it cannot be served here.
-func prepare(h *hub.Hub, src *setup.Source, g *door.Guest, log zerolog.Logger, logger Logger) (door.Serve, error) {
+// It is told on its standard error what there is to say of hub.json, as by a hub of its own.
+func prepare(h *hub.Hub, src *setup.Source, g *door.Guest, log zerolog.Logger, logger Logger, ofConfig string) (door.Serve, error) {
 	lines := newLineWriter()
+	if ofConfig != "" {
+		_, _ = lines.Write([]byte(ofConfig)) // there is room
+	}
 	own, err := logger(lines, g.Line.LogLevel)
 	if err != nil {
 		return nil, err
