@@ -25,6 +25,7 @@ func initCommand() *cobra.Command {
 			"Before that each server is started as the hub runs it, one at a time, and once more\n" +
 			"without the kernel where that holds it. One that does not work, or offers less, stays on\n" +
 			"in its client with the reason, and is disabled in hub.json; the exit status is 1 then.\n" +
+			"Where clients can share one hub, it asks whether they shall (docs/sharing.md).\n" +
 			"Where a client has no switch for a server, the server is taken out of its configuration;\n" +
 			"a copy is kept. `mcphub uninstall --all` gives every file back as it was.",
 		Args: cobra.NoArgs,
@@ -97,6 +98,11 @@ func (w *clientWork) init(given []string) error {
 		w.showPlan(&p)
 		all = append(all, p)
 	}
+	if len(chosen) > 0 {
+		if err := w.offerSharing(m); err != nil {
+			return err
+		}
+	}
 	if m.changed() || slices.ContainsFunc(all, func(p planned) bool { return p.plan != nil && p.plan.Changed() }) {
 		if yes, err := w.agreed("Write all of this?"); err != nil {
 			return err
@@ -135,6 +141,25 @@ func (w *clientWork) init(given []string) error {
 	}
 	if err == nil {
 		err = errUnfinished(m.unfinished())
+	}
+	return err
+}
+
+// offerSharing asks a person whether the clients are to share one hub, where hub.json does not say.
+func (w *clientWork) offerSharing(m *merged) error {
+	if w.yes || w.env.OS != "linux" { // elsewhere it has no effect
+		return nil
+	}
+	after, said, err := clients.ShareInHub(m.path, m.after)
+	if err != nil {
+		return exit.Failed(err)
+	}
+	if said {
+		return nil
+	}
+	yes, err := w.allowed("Have all windows and agents share one hub? A server that they may share then runs once for all of them, and not once for each.")
+	if yes {
+		m.after = after
 	}
 	return err
 }

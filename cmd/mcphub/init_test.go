@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -79,7 +80,7 @@ func fileText(t *testing.T, parts ...string) string {
 
 func TestInitAsks(t *testing.T) {
 	// Two of the three servers, try them, both clients, off, the folder of LM Studio, write.
-	home, said, err := dialogue(t, "1,9\n1,3\ny\nall\ny\n\ny\n", initHere)
+	home, said, err := dialogue(t, "1,9\n1,3\ny\nall\ny\n\n\ny\n", initHere)
 	if err != nil {
 		t.Fatal(err, said)
 	}
@@ -106,7 +107,7 @@ func TestInitAsks(t *testing.T) {
 
 // TestInitTakesNo: a no, or no more answers, changes nothing.
 func TestInitTakesNo(t *testing.T) {
-	for name, answers := range map[string]string{"no": "all\ny\nall\ny\n\nn\n", "end": "all\n", "nothing": ""} {
+	for name, answers := range map[string]string{"no": "all\ny\nall\ny\n\n\nn\n", "end": "all\n", "nothing": ""} {
 		t.Run(name, func(t *testing.T) {
 			home, said, err := dialogue(t, answers, initHere)
 			if err == nil {
@@ -172,6 +173,54 @@ func TestHeldKeysAreAskedFor(t *testing.T) {
 	}
 }
 
+// TestInitOffersToShare: only a yes has the clients share a hub, and nobody is asked whose hub.json says whether they do.
+func TestInitOffersToShare(t *testing.T) {
+	const old = "{\n  // mine\n  \"mcpServers\": {},\n  \"attach\": \"off\" // for now\n}\n"
+	for name, tc := range map[string]struct {
+		answers, before string
+		os              string
+		yes             bool // --yes
+		asked           bool
+		want            string // in hub.json
+	}{
+		"yes":       {answers: "all\ny\nall\ny\n\nyes\ny\n", asked: true, want: `"attach": "auto"`},
+		"Enter":     {answers: "all\ny\nall\ny\n\n\ny\n", asked: true},
+		"comments":  {answers: "all\ny\nall\ny\n\nyes\ny\n", before: "{\n  // mine\n  \"mcpServers\": {}\n}\n", asked: true, want: "// mine"},
+		"said":      {answers: "all\ny\nall\ny\n\ny\n", before: old, want: `"attach": "off" // for now`},
+		"--yes":     {yes: true},
+		"elsewhere": {answers: "all\ny\nall\ny\n\ny\n", os: "darwin"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			home, said, err := dialogue(t, tc.answers, func(w *clientWork) error {
+				w.yes, w.env.OS = tc.yes, cmp.Or(tc.os, "linux")
+				if w.yes {
+					w.in = nil
+				}
+				if tc.before != "" {
+					path := filepath.Join(w.env.Home, ".config/mcphub/hub.json")
+					if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+						return err
+					}
+					if err := os.WriteFile(path, []byte(tc.before), 0o600); err != nil {
+						return err
+					}
+				}
+				return w.init(nil)
+			})
+			if err != nil {
+				t.Fatal(err, said)
+			}
+			hub := fileText(t, home, ".config/mcphub/hub.json")
+			if strings.Contains(said, "share one hub?") != tc.asked {
+				t.Errorf("asked: %t\n%s", !tc.asked, said)
+			}
+			if !strings.Contains(hub, tc.want) || strings.Contains(hub, `"auto"`) != (name == "yes" || name == "comments") {
+				t.Errorf("got %s", hub)
+			}
+		})
+	}
+}
+
 // TestInterruptEndsAQuestion: nobody types anything, and the command is interrupted.
 func TestInterruptEndsAQuestion(t *testing.T) {
 	in, typing := io.Pipe()
@@ -186,14 +235,14 @@ func TestInterruptEndsAQuestion(t *testing.T) {
 
 // TestInitLeavesServersOn: a client that does not get the hub keeps its servers.
 func TestInitLeavesServersOn(t *testing.T) {
-	home, said, err := dialogue(t, "all\ny\n1\ny\ny\n", initHere)
+	home, said, err := dialogue(t, "all\ny\n1\ny\nn\ny\n", initHere)
 	if err != nil {
 		t.Fatal(err, said)
 	}
 	if lm := fileText(t, home, ".lmstudio/mcp.json"); !strings.Contains(lm, "three") || strings.Contains(lm, "serve") {
 		t.Errorf("got %s", lm)
 	}
-	home, said, err = dialogue(t, "all\ny\nall\nn\n\ny\n", initHere)
+	home, said, err = dialogue(t, "all\ny\nall\nn\n\nn\ny\n", initHere)
 	if err != nil {
 		t.Fatal(err, said)
 	}
@@ -234,7 +283,7 @@ func TestRootsForNobody(t *testing.T) {
 
 // TestAnswersInAnyWords: every question takes yes and no in the words of the others.
 func TestAnswersInAnyWords(t *testing.T) {
-	home, said, err := dialogue(t, "Yes\ny\ny\nall\nY\nwell\nyes\n", initHere)
+	home, said, err := dialogue(t, "Yes\ny\ny\nall\nY\nno\nwell\nyes\n", initHere)
 	if err != nil {
 		t.Fatal(err, said)
 	}
@@ -254,7 +303,7 @@ func TestAnswersInAnyWords(t *testing.T) {
 	if cursor := fileText(t, home, ".cursor/mcp.json"); strings.Contains(cursor, "serve") {
 		t.Errorf("a client was registered after a no:\n%s\n%s", cursor, said)
 	}
-	home, said, err = dialogue(t, "y\ny\ny\ny\nno\ny\n", initHere)
+	home, said, err = dialogue(t, "y\ny\ny\ny\nno\nno\ny\n", initHere)
 	if err != nil {
 		t.Fatal(err, said)
 	}

@@ -38,6 +38,20 @@ func RemoveFromHub(file string, text []byte, name string) ([]byte, error) {
 	return editHub(file, text, edit.Change{Kind: edit.Remove, Name: name})
 }
 
+// ShareInHub has the clients of a hub.json share a hub. It returns the text as it is where that
+// says already whether they do, as said reports.
+func ShareInHub(file string, text []byte) (after []byte, said bool, err error) {
+	whole, err := edit.Decode(edit.JSON, text)
+	if err != nil {
+		return nil, false, edit.In(file, err)
+	}
+	if whole.Has("attach") {
+		return text, true, nil
+	}
+	after, err = placedInHub(file, text, edit.Place{"attach"}, "auto")
+	return after, false, err
+}
+
 // DisableInHub sets "disabled" of a server, or "enabled" where its entry has that
 // instead. It returns the text as it is where nothing has to change.
 func DisableInHub(file string, text []byte, name string, disabled bool) ([]byte, error) {
