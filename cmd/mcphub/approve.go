@@ -60,7 +60,7 @@ func approveListCommand() *cobra.Command {
 			out := cmd.OutOrStdout()
 			report := waitingReport{Calls: []waitingReportCall{}, Unreachable: failed}
 			for _, w := range list {
-				report.Calls = append(report.Calls, waitingReportCall{w.Session, w.Client, w.Token, w.Text, w.Choices, w.Since, w.Until})
+				report.Calls = append(report.Calls, waitingReportCall{w.Session, w.Client, w.Folder, w.Process, w.Token, w.Text, w.Choices, w.Since, w.Until})
 			}
 			if err := output(out, asJSON, report, func() {
 				for i, w := range list {
@@ -92,6 +92,8 @@ type waitingReport struct {
 type waitingReportCall struct {
 	Session string    `json:"session"` // the beginning of its id
 	Client  string    `json:"client,omitempty"`
+	Folder  string    `json:"folder,omitempty"` // its working directory, where it shares the hub
+	Process int       `json:"process,omitempty"`
 	Token   string    `json:"token,omitempty"` // name of the token that the client came with
 	Text    string    `json:"text"`            // what is asked
 	Choices []string  `json:"choices"`         // that allow the call, the narrower first
@@ -136,7 +138,7 @@ func approve(ctx context.Context, t console, folders []string) error {
 // show writes the question, as one of several.
 func (w *waitingCall) show(out io.Writer, n, of int) {
 	layout.Printf(out, "\n%d of %d, session %s%s, waiting for %s, until %s\n\n%s\n", n, of, printable.Escape(w.Session, 8),
-		layout.Suffix(" of ", printable.Escape(w.Client, 60))+layout.Suffix(", token ", printable.Escape(w.Token, 60)), layout.Span(time.Since(w.Since)), w.Until.Local().Format(time.TimeOnly), layout.Lines{Text: printableLines(w.Text)})
+		layout.Suffix(" of ", printable.Escape(w.Client, 60))+layout.Suffix(" in ", printable.Escape(w.Folder, 300))+layout.When(w.Process != 0, fmt.Sprintf(", process %d", w.Process))+layout.Suffix(", token ", printable.Escape(w.Token, 60)), layout.Span(time.Since(w.Since)), w.Until.Local().Format(time.TimeOnly), layout.Lines{Text: printableLines(w.Text)})
 }
 
 func waitingCalls(ctx context.Context, t io.Writer, folders []string) (list []waitingCall, failed int) {

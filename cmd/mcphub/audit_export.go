@@ -23,22 +23,22 @@ func auditExportCommand(from *auditSource) *cobra.Command {
 		Short: "Write decisions with their outcomes as JSON lines or CSV",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			write := map[string]func(io.Writer, []trail.Decision) error{"jsonl": exportJSON, "csv": exportCSV}[format]
+			write := map[string]func(io.Writer, []trail.Decision, trail.Clients) error{"jsonl": exportJSON, "csv": exportCSV}[format]
 			if write == nil {
 				return exit.Errorf(exit.Usage, "--format: %q is neither jsonl nor csv", format)
 			}
-			all, err := from.decisions(&f)
+			all, by, err := from.decisions(&f)
 			if err != nil {
 				return err
 			}
 			if output == "" {
-				return exit.Failed(write(cmd.OutOrStdout(), all))
+				return exit.Failed(write(cmd.OutOrStdout(), all, by))
 			}
 			file, err := os.OpenFile(output, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 			if err != nil {
 				return exit.Failed(err)
 			}
-			err = write(file, all)
+			err = write(file, all, by)
 			if e := file.Close(); err == nil {
 				err = e
 			}
@@ -51,8 +51,8 @@ func auditExportCommand(from *auditSource) *cobra.Command {
 	return cmd
 }
 
-func exportJSON(w io.Writer, all []trail.Decision) error {
-	p := auditPage{w: w, json: true}
+func exportJSON(w io.Writer, all []trail.Decision, by trail.Clients) error {
+	p := auditPage{w: w, json: true, clients: by}
 	for i := range all {
 		if err := p.decision(&all[i]); err != nil {
 			return err
@@ -61,7 +61,7 @@ func exportJSON(w io.Writer, all []trail.Decision) error {
 	return nil
 }
 
-func exportCSV(w io.Writer, all []trail.Decision) error {
+func exportCSV(w io.Writer, all []trail.Decision, _ trail.Clients) error {
 	out := csv.NewWriter(w)
 	const pathsColumn = 16
 	rows := [][]string{{"time", "log", "n", "kind", "session", "request", "method", "child", "tool", "decision", "code", "rule", "by", "roots", "generation", "stale", "paths", "outcome", "us", "call", "kernel"}}

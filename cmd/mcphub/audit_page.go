@@ -16,16 +16,17 @@ import (
 // auditRow is one decision as show --json and export give it; its shape is
 // stable.
 type auditRow struct {
-	Time     time.Time       `json:"time"`
-	Log      string          `json:"log"`
-	Line     uint64          `json:"n"`
-	Call     int             `json:"call,omitempty"` // of a line that tells of several, from 1
-	Kind     string          `json:"kind"`
-	Session  string          `json:"session"`
-	Request  json.RawMessage `json:"request,omitempty"`
-	Method   string          `json:"method"`
-	Child    string          `json:"child"`
-	Decision string          `json:"decision"`
+	Time         time.Time       `json:"time"`
+	Log          string          `json:"log"`
+	Line         uint64          `json:"n"`
+	Call         int             `json:"call,omitempty"` // of a line that tells of several, from 1
+	Kind         string          `json:"kind"`
+	Session      string          `json:"session"`
+	audit.Client                 // whose session it is, of a hub that clients share
+	Request      json.RawMessage `json:"request,omitempty"`
+	Method       string          `json:"method"`
+	Child        string          `json:"child"`
+	Decision     string          `json:"decision"`
 	audit.Decided
 	Arguments json.RawMessage `json:"arguments,omitempty"`
 	Outcome   string          `json:"outcome,omitempty"`
@@ -52,13 +53,17 @@ func methodOf(d *trail.Decision) string {
 
 // auditPage writes decisions for people, or as JSON.
 type auditPage struct {
-	w    io.Writer
-	json bool
+	w       io.Writer
+	json    bool
+	clients trail.Clients // of the sessions of which that is known
 }
 
 func (p *auditPage) decision(d *trail.Decision) error {
+	by := p.clients[d.Session]
 	if p.json {
-		return layout.JSONLine(p.w, rowOf(d))
+		row := rowOf(d)
+		row.Client = by
+		return layout.JSONLine(p.w, row)
 	}
 	what := d.Tool
 	if d.Method != "" {
@@ -86,7 +91,7 @@ func (p *auditPage) decision(d *trail.Decision) error {
 		text += ", roots stale"
 	}
 	var b strings.Builder
-	layout.Printf(&b, "%s %s %s %s: %s", d.Time.Local().Format("2006-01-02 15:04:05.000"), shortID(d.Session),
+	layout.Printf(&b, "%s %s%s %s %s: %s", d.Time.Local().Format("2006-01-02 15:04:05.000"), shortID(d.Session), layout.When(whose(by) != "", " ("+whose(by)+")"),
 		printable.Escape(cmp.Or(d.Child, "-"), 60), printable.Escape(cmp.Or(what, "-"), 100), printable.Escape(text, 200))
 	if d.Outcome != nil {
 		layout.Printf(&b, " -> %s in %s", printable.Escape(d.Outcome.Result, 20), d.Outcome.Took().Round(time.Microsecond))

@@ -36,7 +36,7 @@ func auditReplayCommand(from *auditSource) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			all, err := from.decisions(&f)
+			all, _, err := from.decisions(&f)
 			if err != nil {
 				return err
 			}

@@ -50,16 +50,18 @@ func (a *auditSource) picked(f *auditFilter) (pick trail.Filter, dir string, err
 	return pick, dir, err
 }
 
-func (a *auditSource) decisions(f *auditFilter) ([]trail.Decision, error) {
+func (a *auditSource) decisions(f *auditFilter) (all []trail.Decision, by trail.Clients, err error) {
 	pick, dir, err := a.picked(f)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	all, err := trail.Decisions(dir, pick)
+	if all, err = trail.Decisions(dir, pick); err == nil {
+		by, err = trail.ReadClients(dir)
+	}
 	if err != nil {
-		return nil, unread(dir, err)
+		return nil, nil, unread(dir, err)
 	}
-	return all, nil
+	return all, by, nil
 }
 
 // auditFilter are the flags that pick decisions.

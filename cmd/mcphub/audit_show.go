@@ -64,6 +64,9 @@ func (a *auditSource) tail(ctx context.Context, f *auditFilter, out *auditPage, 
 	keep := func(err error) { wrong = errors.Join(wrong, err) }
 	start := func() {
 		all, err := trail.Decisions(dir, pick)
+		if err == nil {
+			out.clients, err = trail.ReadClients(dir)
+		}
 		if err != nil && (!follow || !errors.Is(err, fs.ErrNotExist)) {
 			keep(unread(dir, err))
 			return
@@ -80,6 +83,10 @@ func (a *auditSource) tail(ctx context.Context, f *auditFilter, out *auditPage, 
 	defer stop()
 	shown := map[string]map[audit.Place]trail.Event{}
 	err = trail.Follow(ctx, dir, start, func(e trail.Event) {
+		if out.clients == nil { // there was no folder at first
+			out.clients = trail.Clients{}
+		}
+		out.clients.Note(&e)
 		for _, one := range e.Each() {
 			if !pick.Matches(&one) {
 				continue

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,9 +17,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"mcphub/internal/audit"
+	"mcphub/internal/audit/trail"
+	"mcphub/internal/config/keys"
 	"mcphub/internal/exit"
 	"mcphub/internal/layout"
 	"mcphub/internal/lazyregexp"
+	"mcphub/internal/rundir"
 	"mcphub/internal/setup"
 )
 
@@ -34,7 +39,8 @@ func logsCommand() *cobra.Command {
 		Aliases: []string{"log", "tail"},
 		Short:   "Show what a server wrote to standard error",
 		Long: "Shows the last lines that a server wrote to standard error, of every hub that runs or ran,\n" +
-			"by time. -f goes on with what it writes from now on, until it is interrupted.",
+			"by time. -f goes on with what it writes from now on, until it is interrupted. Where clients\n" +
+			"share a hub, standard error says whose session each is.",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			file, err := src.Load(io.Discard) // what is wrong with it, validate says
@@ -55,7 +61,10 @@ func logsCommand() *cobra.Command {
 			if err := isAmong("hub.json", args[0], names); err != nil {
 				return err
 			}
-			l := serverLog{dir: dir, name: args[0], out: cmd.OutOrStdout(), json: asJSON, read: map[string]*logEnd{}}
+			l := serverLog{dir: dir, name: args[0], out: cmd.OutOrStdout(), json: asJSON, read: map[string]*logEnd{}, told: map[string]bool{}}
+			if file.Attach.Mode == keys.AttachAuto {
+				l.say, l.look = cmd.ErrOrStderr(), func() []sessionOf { return sessionsOf(cmd.Context(), args[0], setup.AuditFolder(file)) }
+			}
 			defer l.close()
 			found, err := l.last(lines)
 			if err != nil {
@@ -83,7 +92,60 @@ type serverLog struct {
 	out       io.Writer
 	json      bool
 	read      map[string]*logEnd // by path
+
+	say      io.Writer          // is told whose sessions the lines are of
+	look     func() []sessionOf // nil: no hub is shared, so nobody wants to know
+	looked   time.Time
+	sessions []sessionOf
+	told     map[string]bool // ids, as the lines have them
 }
+
+// A sessionOf is a session that lines may be of.
+type sessionOf struct {
+	id     string // of the session, or of the instance that several share
+	client audit.Client
+}
+
+// sessionsOf are those of a server that the record tells of, and those of the hubs that run.
+func sessionsOf(ctx context.Context, server, record string) (all []sessionOf) {
+	recorded, _ := trail.ReadClients(record) // where there is none, the hubs tell
+	hubs, _ := askHubs(ctx, io.Discard, rundir.Sockets(os.Getenv), 0)
+	for _, h := range hubs {
+		running := clientsOf(&h.report)
+		maps.Copy(recorded, running)
+		for _, c := range h.report.Children {
+			for _, id := range c.Sessions {
+				if c.Server == server && c.Instance != id {
+					all = append(all, sessionOf{c.Instance, running[id]})
+				}
+			}
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(recorded)) {
+		all = append(all, sessionOf{id, recorded[id]})
+	}
+	return all
+}
+
+// clients are those whose lines bear the beginning of an id. It looks again where nobody is
+// known, now and then: who follows a log sees sessions begin.
+func (l *serverLog) clients(id string) (all []audit.Client) {
+	find := func() {
+		for _, s := range l.sessions {
+			if id != "" && strings.HasPrefix(s.id, id) {
+				all = append(all, s.client)
+			}
+		}
+	}
+	if find(); len(all) == 0 && time.Since(l.looked) > lookAgain {
+		l.sessions = l.look()
+		l.looked = time.Now()
+		find()
+	}
+	return all
+}
+
+const lookAgain = time.Second
 
 // logEnd is how far a file was read.
 type logEnd struct {
@@ -93,11 +155,12 @@ type logEnd struct {
 
 // loggedLine is one line of logs --json.
 type loggedLine struct {
-	Time    string `json:"time,omitempty"`
-	Server  string `json:"server"`
-	PID     int    `json:"pid,omitempty"`     // of the process that wrote it
-	Session string `json:"session,omitempty"` // the beginning of its id; absent where several share the process
-	Text    string `json:"text"`
+	Time    string         `json:"time,omitempty"`
+	Server  string         `json:"server"`
+	PID     int            `json:"pid,omitempty"`     // of the process that wrote it
+	Session string         `json:"session,omitempty"` // the beginning of its id; absent where several share the process
+	Clients []audit.Client `json:"clients,omitempty"` // whose it is, where clients share the hub and that is known
+	Text    string         `json:"text"`
 }
 
 // linePattern takes a line of a log apart: time, server, process, session, text. The
@@ -116,8 +179,18 @@ func (l *serverLog) newLoggedLine(line string) loggedLine {
 }
 
 func (l *serverLog) print(line string) error {
+	parts := l.newLoggedLine(line)
+	if l.look != nil && parts.Session != "" {
+		parts.Clients = l.clients(parts.Session)
+	}
 	if l.json {
-		return layout.JSONLine(l.out, l.newLoggedLine(line))
+		return layout.JSONLine(l.out, parts)
+	}
+	if len(parts.Clients) > 0 && !l.told[parts.Session] {
+		l.told[parts.Session] = true
+		for _, c := range parts.Clients {
+			layout.Printf(l.say, "%s: %s\n", parts.Session, whose(c))
+		}
 	}
 	return layout.Println(l.out, strings.TrimSuffix(line, "\n"))
 }

@@ -4,7 +4,11 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
+
+	"mcphub/internal/audit"
 )
 
 func TestLogsOfOneServer(t *testing.T) {
@@ -41,5 +45,28 @@ func TestLogsOfOneServer(t *testing.T) {
 	out.Reset()
 	if err := l.news(filepath.Join(dir, "git.log"), func(line []byte) { out.Write(line) }); err != nil || out.String() != "2026-01-01T00:00:04Z half\n2026-01-01T00:00:05Z five\n" {
 		t.Fatalf("%v\n%s", err, out.String())
+	}
+}
+
+// Whose session a line is of is said once, before the first line, and again looked for where nobody was known.
+func TestLogsSayWhose(t *testing.T) {
+	var out, said bytes.Buffer
+	looks := 0
+	l := serverLog{name: "git", out: &out, say: &said, told: map[string]bool{}, look: func() []sessionOf {
+		looks++
+		return []sessionOf{{"1f0c2d3e-rest", audit.Client{Name: "ide 1\x1b", Folder: "/p"}}, {"roots-26aa", audit.Client{Folder: "/q"}}, {"", audit.Client{Folder: "/all"}}}
+	}}
+	for _, session := range []string{"1f0c2d3e", "1f0c2d3e", "roots-26", "-", "other"} {
+		if err := l.print("2026-01-01T00:00:01Z git[7] " + session + ": text\n"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if said.String() != "1f0c2d3e: ide 1\\x1b in /p\nroots-26: a client in /q\n" || looks != 1 || strings.Count(out.String(), "\n") != 5 {
+		t.Errorf("%d looks\n%q\n%s", looks, said.String(), out.String())
+	}
+	l.looked, l.json = time.Time{}, true
+	out.Reset()
+	if err := l.print("2026-01-01T00:00:01Z git[7] other: text\n"); err != nil || looks != 2 || strings.Contains(out.String(), "clients") {
+		t.Errorf("%d looks, %v\n%s", looks, err, &out)
 	}
 }

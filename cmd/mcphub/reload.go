@@ -64,8 +64,9 @@ type reloadReport struct {
 
 type reloadedHub struct {
 	PID    int    `json:"pid"`
-	Config string `json:"config"`          // "" where there is no hub.json
-	Error  string `json:"error,omitempty"` // why the former configuration stays in force
+	Config string `json:"config"`           // "" where there is no hub.json
+	Shared int    `json:"shared,omitempty"` // how many clients share it
+	Error  string `json:"error,omitempty"`  // why the former configuration stays in force
 }
 
 // reloadHubs asks every hub, or the one with this process id.
@@ -74,6 +75,9 @@ func reloadHubs(ctx context.Context, folders []string, pid int) reloadReport {
 	done := reloadReport{Hubs: []reloadedHub{}, Unreachable: append([]unreachable{}, silent...)}
 	for _, h := range hubs {
 		one := reloadedHub{PID: h.report.PID, Config: h.report.Config.Path}
+		if h.report.Shared {
+			one.Shared = len(h.report.Sessions)
+		}
 		if err := h.Reload(ctx); err != nil {
 			one.Error = err.Error()
 		}
@@ -87,11 +91,12 @@ func (d reloadReport) show(out io.Writer) {
 		u.show(out)
 	}
 	for _, h := range d.Hubs {
+		shared := layout.When(h.Shared > 0, ", which "+several(h.Shared, "client")+layout.When(h.Shared == 1, " shares")+layout.When(h.Shared > 1, " share"))
 		if h.Error == "" {
-			layout.Printf(out, "hub %d: %s read again\n", h.PID, printable.Escape(configName(h.Config), 200))
+			layout.Printf(out, "hub %d%s: %s read again\n", h.PID, shared, printable.Escape(configName(h.Config), 200))
 			continue
 		}
-		layout.Printf(out, "hub %d: the former configuration stays in force:\n", h.PID)
+		layout.Printf(out, "hub %d%s: the former configuration stays in force:\n", h.PID, shared)
 		for line := range strings.SplitSeq(h.Error, "\n") {
 			layout.Printf(out, "  %s\n", printable.Escape(line, 500))
 		}

@@ -55,6 +55,7 @@ type restartReport struct {
 type restartHub struct {
 	PID int `json:"pid"`
 	hub.Restarted
+	Sessions []namedSession `json:"sessions,omitempty"` // those of Restarted
 }
 
 func restartServer(ctx context.Context, say io.Writer, path, name string) (restartReport, error) {
@@ -82,6 +83,10 @@ func restartServer(ctx context.Context, say io.Writer, path, name string) (resta
 		if r.Restarted, err = h.Restart(ctx, name); err != nil {
 			r.Error = err.Error()
 		}
+		clients := clientsOf(&h.report)
+		for _, id := range r.Restarted.Sessions {
+			r.Sessions = append(r.Sessions, namedSession{id, clients[id]})
+		}
 		done.Hubs = append(done.Hubs, r)
 	}
 	return done, nil
@@ -98,6 +103,9 @@ func (r *restartReport) show(w io.Writer) {
 			layout.Printf(w, "hub %d: %s restarted\n", h.PID, r.Server)
 		default:
 			layout.Printf(w, "hub %d: %s restarted, %d processes\n", h.PID, r.Server, h.Processes)
+		}
+		for _, s := range h.Sessions {
+			layout.Printf(w, "  of session %s%s\n", shortID(s.ID), layout.Suffix(", ", whose(s.Client)))
 		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"mcphub/hub"
 	"mcphub/internal/admin"
+	"mcphub/internal/audit/trail"
 	"mcphub/internal/doctor"
 	"mcphub/internal/exit"
 	"mcphub/internal/layout"
@@ -78,6 +79,7 @@ func (f statusReport) show(w io.Writer, now time.Time, verbose bool) {
 		if own := (&setup.Source{}).Path(); r.Config.Path != own { // what is found without being named needs no name
 			p.source.Config = r.Config.Path
 		}
+		p.clients = clientsOf(&r)
 		p.hub(r)
 	}
 	for _, q := range f.Questions {
@@ -97,6 +99,7 @@ type page struct {
 	source  setup.Source          // of the hub
 	signs   func() doctor.Signing // may be nil
 	brief   bool                  // one of several hubs: many servers that are well are counted only
+	clients trail.Clients         // that share the hub
 }
 
 func (p page) hub(r admin.Report) {
@@ -205,9 +208,18 @@ func (p page) children(r admin.Report) {
 			state += ", modern" // two instances may differ by nothing else
 		}
 		t.Row(printable.Escape(c.Server, 22), printable.Escape(state, 14), p.ago(c.Since), number(c.PID), strconv.Itoa(c.Restarts), strconv.Itoa(c.Tools),
-			served(c), layout.When(several, cmp.Or(shortID(c.Instance), "all")))
+			served(c), layout.When(several, servesWhom(c)))
 	}
 	_ = t.Flush() // as any other write here: nobody to tell
+}
+
+// servesWhom names the sessions that an instance serves.
+func servesWhom(c hub.ChildStatus) string {
+	ids := make([]string, len(c.Sessions))
+	for i, id := range c.Sessions {
+		ids[i] = shortID(id)
+	}
+	return cmp.Or(few(ids), shortID(c.Instance), "all")
 }
 
 // counted says how many servers are well, where each would only make the page longer,
@@ -257,6 +269,9 @@ func (p page) details(c hub.ChildStatus) {
 	layout.Line(p.w, "", printable.Escape(c.Server, 60)+": "+cmp.Or(printable.Escape(c.Error, 500), printable.Escape(c.State, 20)))
 	line := func(name, format string, args ...any) {
 		layout.Line(p.w, fmt.Sprintf("  %-12s ", name), fmt.Sprintf(format, args...))
+	}
+	for _, id := range c.Sessions {
+		line("for", "%s, %s", shortID(id), whose(p.clients[id]))
 	}
 	if c.StartedBy != "" {
 		line("next start", "%s", nextStart(c, p.now))

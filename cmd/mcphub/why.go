@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -72,10 +73,11 @@ type why struct {
 // A reason is a refusal and what mends it; the shape of --json.
 type reason struct {
 	audit.Refused
-	Times   int    `json:"times"` // that the same was refused; Time is of the last
-	Named   string `json:"named,omitempty"`
-	Mend    string `json:"mend,omitempty"`
-	Command string `json:"command,omitempty"` // that mends it
+	audit.Client        // whose session it is of, where several share a hub; absent where that is not known
+	Times        int    `json:"times"` // that the same was refused; Time is of the last
+	Named        string `json:"named,omitempty"`
+	Mend         string `json:"mend,omitempty"`
+	Command      string `json:"command,omitempty"` // that mends it
 }
 
 // find lists what was refused, the oldest first.
@@ -94,19 +96,20 @@ func (w *why) find(ctx context.Context) ([]reason, error) {
 	if err != nil {
 		return nil, err
 	}
-	all, err := recorded(ctx, setup.AuditFolder(file))
+	all, by, err := recorded(ctx, setup.AuditFolder(file))
 	if err != nil {
 		return nil, err
 	}
 	found := []reason{}
 	for _, r := range all {
-		if w.server != "" && r.Server != w.server || !w.here(r.Within) {
+		client := by[r.Session]
+		if w.server != "" && r.Server != w.server || !w.here(r.Within, client.Folder) {
 			continue
 		}
 		same := func(o reason) bool {
-			return o.By == r.By && o.Server == r.Server && o.Path == r.Path && o.Role == r.Role && o.Code == r.Code
+			return o.Client == client && o.By == r.By && o.Server == r.Server && o.Path == r.Path && o.Role == r.Role && o.Code == r.Code
 		}
-		one := reason{Refused: r, Times: 1}
+		one := reason{Refused: r, Client: client, Times: 1}
 		if i := slices.IndexFunc(found, same); i >= 0 {
 			one.Times += found[i].Times
 			found = slices.Delete(found, i, i+1)
@@ -120,31 +123,38 @@ func (w *why) find(ctx context.Context) ([]reason, error) {
 	return found, nil
 }
 
-// recorded are all refusals that are known, by time.
-func recorded(ctx context.Context, dir string) (all []audit.Refused, err error) {
+// recorded are all refusals that are known, by time, and whose sessions they are of.
+func recorded(ctx context.Context, dir string) (all []audit.Refused, by trail.Clients, err error) {
+	by = trail.Clients{}
 	if dir == "" {
 		hubs, silent := askHubs(ctx, stderr, rundir.Sockets(os.Getenv), 0)
 		for _, u := range silent {
-			return nil, exit.Errorf(exit.Failure, "no record of decisions is kept, and the hub at %s does not say what it refused: %s", u.Socket, u.Error)
+			return nil, nil, exit.Errorf(exit.Failure, "no record of decisions is kept, and the hub at %s does not say what it refused: %s", u.Socket, u.Error)
 		}
 		for _, h := range hubs {
 			all = append(all, h.report.Refusals...)
+			maps.Copy(by, clientsOf(&h.report))
 		}
 	} else if err = trail.Read(dir, func(e trail.Event) bool {
 		if r, ok := e.Refused(); ok {
 			all = append(all, r)
 		}
+		by.Note(&e)
 		return true
 	}); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, exit.Failed(err)
+		return nil, nil, exit.Failed(err)
 	}
 	slices.SortStableFunc(all, func(a, b audit.Refused) int { return a.Time.Compare(b.Time) })
-	return all, nil
+	return all, by, nil
 }
 
-// here reports whether directories have to do with the one that is asked about. A session
-// that had none may be meant anywhere.
-func (w *why) here(within []string) bool {
+// here reports whether directories have to do with the one that is asked about. For a
+// session that had none the folder of its client counts; where that is not known either, it
+// may be meant anywhere.
+func (w *why) here(within []string, folder string) bool {
+	if len(within) == 0 && folder != "" {
+		within = []string{folder}
+	}
 	return w.dir == "" || len(within) == 0 || slices.ContainsFunc(within, func(dir string) bool {
 		return sandbox.Holds(dir, w.dir) || sandbox.Holds(w.dir, dir)
 	})
@@ -240,6 +250,9 @@ func (w *why) show(out io.Writer, found []reason, now time.Time) {
 		}
 		layout.Line(out, "", fmt.Sprintf("%s ago, by the %s: %s%s was refused %s%s%s", layout.Span(now.Sub(r.Time)), r.By, printable.Escape(r.Server, 60),
 			layout.Suffix(", ", printable.Escape(cmp.Or(r.Tool, r.Method), 100)), printable.Escape(what, 500), role, layout.When(r.Times > 1, fmt.Sprintf(", %d times", r.Times))))
+		if of := whose(r.Client); of != "" {
+			layout.Line(out, "    ", "session "+shortID(r.Session)+" of "+of)
+		}
 		if r.Named != "" {
 			layout.Line(out, "    ", r.Named)
 		}

@@ -89,7 +89,7 @@ type hubReport struct {
 	PID      int
 	Shared   bool
 	Alone    string
-	Sessions []struct{ Folder, Client string }
+	Sessions []struct{ ID, Folder, Client string }
 }
 
 func (a *attached) status() (r report) {

@@ -1,0 +1,48 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+
+	"mcphub/hub"
+	"mcphub/internal/admin"
+	"mcphub/internal/audit"
+	"mcphub/internal/audit/trail"
+	"mcphub/internal/layout"
+	"mcphub/internal/printable"
+)
+
+// This file names the clients that share a hub.
+
+// whose is the client of a session in words; "" where it is not known.
+func whose(c audit.Client) string {
+	if c == (audit.Client{}) {
+		return ""
+	}
+	return cmp.Or(printable.Escape(c.Name, 60), "a client") + layout.Suffix(" in ", printable.Escape(c.Folder, 300)) + layout.When(c.Process != 0, fmt.Sprintf(", process %d", c.Process))
+}
+
+// clientOf is the client of a session of a hub that clients share; nothing of another.
+func clientOf(s *hub.SessionStatus) audit.Client {
+	if s.Folder == "" && s.Process == 0 {
+		return audit.Client{}
+	}
+	return audit.Client{Name: s.Client, Folder: s.Folder, Process: s.Process, Adapter: s.Adapter}
+}
+
+// clientsOf are those of the sessions of a hub.
+func clientsOf(r *admin.Report) trail.Clients {
+	all := trail.Clients{}
+	for i := range r.Sessions {
+		if c := clientOf(&r.Sessions[i]); c != (audit.Client{}) {
+			all[r.Sessions[i].ID] = c
+		}
+	}
+	return all
+}
+
+// namedSession is a session and its client, in the JSON of restart.
+type namedSession struct {
+	ID string `json:"id"`
+	audit.Client
+}
