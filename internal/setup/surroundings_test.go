@@ -112,6 +112,7 @@ type guest struct {
 	t     *testing.T
 	conn  *jsonrpc.Conn
 	leave func()
+	over  chan error // why the hub has ended it
 }
 
 func (*guest) ServeRequest(context.Context, *jsonrpc.Message) jsonrpc.Answer {
@@ -123,12 +124,15 @@ func (p *party) come(a hub.Surroundings) *guest {
 	p.t.Helper()
 	toHub, fromClient := io.Pipe()
 	toClient, fromHub := io.Pipe()
-	g := &guest{t: p.t}
+	g := &guest{t: p.t, over: make(chan error, 1)}
 	g.conn = jsonrpc.NewConn(toClient, fromClient, g, jsonrpc.Options{})
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		if err := p.h.ServeStdio(context.Background(), toHub, fromHub, a); err != nil && !errors.Is(err, io.ErrClosedPipe) {
+		switch err := p.h.ServeStdio(context.Background(), toHub, fromHub, a); {
+		case errors.Is(err, hub.ErrSurroundings):
+			g.over <- err
+		case err != nil && !errors.Is(err, io.ErrClosedPipe):
 			p.t.Error(err)
 		}
 	})
@@ -299,7 +303,7 @@ func TestSessionsInTheirSurroundings(t *testing.T) {
 		t.Errorf("apart by %v", apart)
 	}
 
-	// A reload that needs what only the hub and a have: b stays as it was.
+	// A reload that needs what only the hub and a have: the others end, and none goes on under what held before.
 	before := map[string]int{"roots": look(a, "roots").PID, "own": look(a, "own").PID, "b": look(b, "own").PID, "d": look(d, "roots").PID}
 	changed := strings.Replace(text(`, "policy": {"protected": ["${HELD}/no-such"]}`), `"args": ["${WORD:-none}"]`, `"args": ["anew", "${WORD:-none}"]`, 1)
 	p.reload(changed)
@@ -309,16 +313,19 @@ func TestSessionsInTheirSurroundings(t *testing.T) {
 	if f := look(a, "roots"); f.PID != before["roots"] {
 		t.Errorf("what has not changed was started anew")
 	}
-	if f := look(b, "own"); !slices.Equal(f.Args, []string{"none"}) {
-		t.Errorf("b goes by %q", f.Args)
-	}
-	if f := look(b, "roots"); f.get("LANG") != "a" {
-		t.Errorf("b is served by %+v", f)
+	for _, g := range []*guest{b, c, d} {
+		if err := <-g.over; !strings.Contains(err.Error(), "HELD") {
+			t.Error(err)
+		}
+		g.leave()
 	}
 	if !strings.Contains(p.log.String(), "HELD") {
 		t.Errorf("nothing is said of b: %s", p.log)
 	}
 	p.reload(text(""))
+	b = p.come(p.around(two, path, "LANG=a", "TERM=tb", "PROJECT="+two, "CANARY=bbbb-canary"))
+	c = p.come(p.around(one, path, "LANG=a", "TERM=tc", "PROJECT="+one, "WORD=same", "CANARY=aaaa-canary"))
+	d = p.come(p.around(one, path, "LANG=d", "TERM=ta", "PROJECT="+one, "CANARY=dddd-canary"))
 	if f := look(b, "own"); !slices.Equal(f.Args, []string{"none"}) || f.get("TERM") != "tb" {
 		t.Errorf("b is served by %+v", f)
 	}
