@@ -106,10 +106,10 @@ func TestUpgradedUnderLoad(t *testing.T) {
 // TestUpgradedWhileAHubStarts replaces the program while the first client starts the hub: it is served by a shared one all the same.
 func TestUpgradedWhileAHubStarts(t *testing.T) {
 	a := sharing(t, obj{})
-	a.config = a.Config(obj{"rec": a.Recorder("rec")}, obj{"attach": obj{"mode": "auto", "idle": "50ms"}})
+	a.config = a.Config(obj{"rec": a.Recorder("rec")}, obj{"attach": obj{"mode": "auto", "idle": "500ms"}})
 	program := a.Path("bin", "mcphub")
 	install(t, program)
-	for range world.LongCases(t, 5, 200) {
+	for range world.LongCases(t, 4, 200) {
 		c, err := ide.Start(ide.Options{Command: program, Args: []string{"serve", "--config", a.config}, Dir: a.Project, Env: a.env, Roots: ide.Folders(a.Project)})
 		world.Must(t, err)
 		<-time.After(time.Duration(rand.IntN(40)) * time.Millisecond)

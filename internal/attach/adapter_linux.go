@@ -244,3 +244,21 @@ func (a *Adapter) HangUp() { _ = a.send([]byte(HangUp+"\n"), nil) }
 
 // Leave ends the session in order: the hub ends it, then Wait returns.
 func (a *Adapter) Leave() { _ = unix.Shutdown(a.fd, unix.SHUT_WR) }
+
+// Program is the file by which this program starts itself: by its name, which people see, as long as an upgrade has not
+// put another version there.
+func Program() string {
+	const own = "/proc/self/exe"
+	exe, err := os.Executable()
+	if err != nil {
+		return own
+	}
+	named, err := os.Stat(exe)
+	if err != nil {
+		return own
+	}
+	if running, err := os.Stat(own); err != nil || !os.SameFile(named, running) {
+		return own
+	}
+	return exe
+}

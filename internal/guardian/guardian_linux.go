@@ -146,15 +146,13 @@ type process struct {
 
 // start runs this program again below this one.
 func start(alone string) (process, error) {
-	exe, err := os.Executable()
-	if err != nil || strings.HasSuffix(exe, " (deleted)") {
-		exe = "/proc/self/exe"
-	}
+	exe := attach.Program()
 	p := process{fd: -1}
 	env := append(os.Environ(), variable+"="+strconv.Itoa(os.Getpid()))
 	if alone != "" {
 		env = append(env, attach.AloneVariable+"="+alone)
 	}
+	var err error
 	p.pid, err = syscall.ForkExec(exe, os.Args, &syscall.ProcAttr{
 		Env:   env,
 		Files: []uintptr{0, 1, 2},

@@ -146,16 +146,12 @@ func startHub(ctx context.Context, by, args []string) error {
 		return errors.Join(err, out.Close())
 	}
 	defer null.Close()
-	exe, err := os.Executable()
-	if err != nil {
-		exe = "/proc/self/exe"
+	exe := attach.Program()
+	if len(by) > 0 && strings.HasPrefix(exe, "/proc/") {
+		return errors.New("another program cannot start this version: its file has been replaced")
 	}
-	line := append([]string{exe}, args...)
-	program := "/proc/self/exe" // at exe there may be another version by now
-	if len(by) > 0 {
-		program, line = by[0], slices.Concat(by, line)
-	}
-	hub, err := os.StartProcess(program, line, &os.ProcAttr{
+	line := slices.Concat(by, []string{exe}, args)
+	hub, err := os.StartProcess(line[0], line, &os.ProcAttr{
 		Dir: "/", Env: append(attach.HubEnviron(os.Environ()), "PATH="+usualPath), Files: []*os.File{null, out, log},
 		Sys: &syscall.SysProcAttr{Setsid: true},
 	})
