@@ -177,7 +177,10 @@ func (h *Hub) taskTold(k spec.Key, m *jsonrpc.Message) {
 // toldRedefined logs, records and keeps what a child has redefined. It is called by the
 // goroutines of the children and waits for nothing.
 func (h *Hub) toldRedefined(k spec.Key, tools []offers.Redefinition) {
-	conf := h.nowOf(k)
+	conf, owner := h.nowOf(k), ""
+	if s, ok := h.sessions.Owner(k); ok {
+		owner = s.id
+	}
 	for _, t := range tools {
 		if !conf.Offers.Wants(k.Child, t.Tool) {
 			continue
@@ -185,7 +188,7 @@ func (h *Hub) toldRedefined(k spec.Key, tools []offers.Redefinition) {
 		name := printable.Escape(t.Tool, 200)
 		conf.Log.Warn().Str("child", k.Child).Str("tool", name).Strs("parts", t.Parts).
 			Msg("the server defines this tool otherwise than when it was offered before; look at it before you go on trusting it")
-		h.redefined.Add(k.Child, name, t.Parts, time.Now())
+		h.redefined.Add(k.Child, owner, name, t.Parts, time.Now())
 		if to := conf.Audit.To; to != nil {
 			to.Definition(&audit.Record{Decided: audit.Decided{Child: k.Child, Tool: name, Code: strings.Join(t.Parts, ", ")}})
 		}

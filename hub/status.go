@@ -117,7 +117,7 @@ func (s *Session) rootsReport(ctx context.Context) rootsReport {
 	conf := s.now()
 	r.Policy, r.Resources = reportPolicy(conf.Checker), conf.Checker.Resources(view)
 	r.Audit = conf.Audit.Status()
-	r.Redefined = s.hub.redefined.List()
+	r.Redefined = s.hub.redefined.Of(s.id)
 	for _, name := range conf.ChildNames() {
 		r.Children = append(r.Children, s.childRoots(conf, name, view))
 	}

@@ -15,6 +15,8 @@ type Redefinition struct {
 	Parts  []string  `json:"parts"` // of its definition that are others now
 	At     time.Time `json:"at"`    // when that was seen last
 	Times  int       `json:"times"` // in this run of the hub
+
+	owner string // the session that alone may be told; "": all
 }
 
 // mostRedefined is how many of them are told of.
@@ -26,12 +28,12 @@ type Redefinitions struct {
 	all []Redefinition // the latest last
 }
 
-// Add notes one more.
-func (r *Redefinitions) Add(server, tool string, parts []string, at time.Time) {
+// Add notes one more. owner is the session whose own server it is; "": several may share it.
+func (r *Redefinitions) Add(server, owner, tool string, parts []string, at time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	now := Redefinition{Server: server, Tool: tool, Parts: parts, At: at, Times: 1}
-	if i := slices.IndexFunc(r.all, func(d Redefinition) bool { return d.Server == server && d.Tool == tool }); i >= 0 {
+	now := Redefinition{Server: server, Tool: tool, Parts: parts, At: at, Times: 1, owner: owner}
+	if i := slices.IndexFunc(r.all, func(d Redefinition) bool { return d.Server == server && d.Tool == tool && d.owner == owner }); i >= 0 {
 		now.Times += r.all[i].Times
 		for _, part := range r.all[i].Parts {
 			if !slices.Contains(now.Parts, part) {
@@ -49,4 +51,9 @@ func (r *Redefinitions) List() []Redefinition {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.all)
+}
+
+// Of are those that a session may be told: not of servers that belong to another.
+func (r *Redefinitions) Of(session string) []Redefinition {
+	return slices.DeleteFunc(r.List(), func(d Redefinition) bool { return d.owner != "" && d.owner != session })
 }

@@ -87,7 +87,12 @@ func (d *Door) Run(ctx context.Context) error {
 			d.close()
 		}
 	})
-	stop := context.AfterFunc(ctx, d.close)
+	stop := context.AfterFunc(ctx, func() { // who is about to attach finds that nobody is here
+		d.mu.Lock()
+		d.closed = true
+		d.mu.Unlock()
+		d.close()
+	})
 	defer stop()
 	var guests sync.WaitGroup
 	waiting := make(chan struct{}, mostWaiting)
