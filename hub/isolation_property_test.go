@@ -93,6 +93,16 @@ func (m *islands) fail(format string, args ...any) {
 	}
 }
 
+// found reports whether a trip has shown anything, and notes which it was.
+func (m *islands) found(n int, one trip) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.wrong) > 0 {
+		m.wrong[0] = fmt.Sprintf("trip %d (%+v): %s", n, one, m.wrong[0])
+	}
+	return len(m.wrong) > 0
+}
+
 // sees looks through what goes to the client or to the log of a session.
 func (m *islands) sees(i *island, what string, text []byte) {
 	for _, id := range named(text, secretMark) {
@@ -114,10 +124,13 @@ type eyes struct {
 	m    *islands
 	i    *island
 	what string
+	mu   sync.Mutex // a log is written to by many
 	rest []byte
 }
 
 func (e *eyes) Write(b []byte) (int, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	text := append(e.rest, b...)
 	e.m.sees(e.i, e.what, text)
 	e.rest = bytes.Clone(text[max(0, len(text)-20):])
@@ -513,15 +526,16 @@ func voyage(t *testing.T, trips []trip, mutate func(specs []spec.Spec)) (wrong [
 		a.h = runHub(t, cfg)
 		for n, one := range trips {
 			m.do(one)
-			if len(m.wrong) > 0 {
-				m.wrong[0] = fmt.Sprintf("trip %d (%+v): %s", n, one, m.wrong[0])
+			if m.found(n, one) {
 				break
 			}
 		}
 		for place := range m.open {
 			m.exit(trip{session: place})
 		}
+		m.mu.Lock()
 		wrong, done = m.wrong, m.done
+		m.mu.Unlock()
 	})
 	return wrong, done
 }

@@ -150,10 +150,10 @@ func TestAClientThatReadsSlowly(t *testing.T) {
 				grown = max(grown, residentOf(t, hub)-memory)
 			}
 			slices.Sort(during)
-			if now := during[len(during)/2]; now > 8*before+5*time.Millisecond {
+			if now := during[len(during)/2]; now > 8*before+5*time.Millisecond && !world.RaceDetector {
 				t.Errorf("a call of another client takes %s, it took %s", now, before)
 			}
-			if grown > most {
+			if grown > most && !world.RaceDetector { // which takes memory of its own
 				t.Errorf("the hub has grown by %d MiB", grown)
 			}
 

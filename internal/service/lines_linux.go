@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	mostLines = 256                    // that wait to be written to a client's standard error
-	lastWords = 200 * time.Millisecond // for those that wait when the session ends
+	mostLines = 256         // that wait to be written to a client's standard error
+	lastWords = time.Second // for those that wait when the session ends
 )
 
 // A lineWriter is the log of one client among others: who writes to it waits for no client. Lines for which there is

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"sync"
 	"syscall"
 
@@ -65,7 +66,7 @@ func ServeShared(ctx context.Context, src *setup.Source, log zerolog.Logger, log
 	d, err := door.New(door.Config{
 		Place: place, Dir: dir, Idle: made.File.Attach.Idle, Log: log, Open: reload.shared.Load,
 		Prepare: func(_ context.Context, g *door.Guest) (door.Serve, error) {
-			return prepare(h, src, g, log, logger, reload.said())
+			return prepare(h, src, g, log, logger, withoutEntries(reload.said()))
 		},
 		HangUp: func() {
 			select {
@@ -89,6 +90,18 @@ func ServeShared(ctx context.Context, src *setup.Source, log zerolog.Logger, log
 		_ = unix.Dup3(int(null.Fd()), 1, 0)
 		return d.Run(ctx)
 	}))
+}
+
+// withoutEntries leaves out what is wrong with entries in the environment of the hub: no session is served by it. status
+// says what is wrong in that of a session.
+func withoutEntries(said string) string {
+	var kept strings.Builder
+	for line := range strings.Lines(said) {
+		if !strings.Contains(line, ": error: mcpServers.") {
+			kept.WriteString(line)
+		}
+	}
+	return kept.String()
 }
 
 // prepare makes ready to serve a session that attaches, or says why it cannot be served here.
