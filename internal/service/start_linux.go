@@ -51,7 +51,7 @@ func StartShared(ctx context.Context, src *setup.Source) (started bool, err erro
 	}
 	ctx, cancel := context.WithTimeout(ctx, startTime)
 	defer cancel()
-	lock := flock.New(place.Lock(dir), flock.SetPermissions(0o600))
+	lock := flock.New(place.Lock(dir), flock.SetPermissions(0o600), flock.SetFlag(os.O_CREATE|os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK))
 	if held, err := lock.TryLockContext(ctx, 5*time.Millisecond); err != nil || !held {
 		return false, fmt.Errorf("another client starts the shared hub, and has not come to an end: %w", err)
 	}
