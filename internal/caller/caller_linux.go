@@ -71,6 +71,22 @@ func (m look) peer(c *net.UnixConn, want Want) error {
 	return errors.Join(err, refused)
 }
 
+// Credentials are who is at the other end of a connection, by the kernel: process, user and group
+// (SO_PEERCRED of unix(7)).
+func Credentials(c *net.UnixConn) (cred *unix.Ucred, err error) {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return nil, err
+	}
+	var failed error
+	if err := raw.Control(func(socket uintptr) {
+		cred, failed = unix.GetsockoptUcred(int(socket), unix.SOL_SOCKET, unix.SO_PEERCRED)
+	}); err != nil {
+		return nil, err
+	}
+	return cred, failed
+}
+
 // Hub refuses the process that listens at the other end of a connected socket, unless it is a hub.
 func Hub(socket int) error { return machine().atOtherEnd(socket, Want{hub: true}) }
 

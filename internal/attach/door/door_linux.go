@@ -52,8 +52,7 @@ type Door struct {
 // Place.Lock.
 func New(cfg Config) (*Door, error) {
 	path := cfg.Place.Socket(cfg.Dir)
-	if c, err := net.DialTimeout("unix", path, answerTime); err == nil {
-		_ = c.Close()
+	if attach.Runs(path) {
 		return nil, fmt.Errorf("another hub listens at %s", path)
 	}
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -196,7 +195,7 @@ func (d *Door) admit(ctx context.Context, c *net.UnixConn) (_ *admitted, err err
 	if err := c.SetDeadline(time.Now().Add(answerTime)); err != nil {
 		return nil, err
 	}
-	cred, err := credentials(c)
+	cred, err := caller.Credentials(c)
 	if err != nil {
 		return nil, fmt.Errorf("who attaches cannot be told: %w", err)
 	}
@@ -291,18 +290,6 @@ func above(pid int) (caller.Process, error) {
 		return caller.Process{}, fmt.Errorf("who started it cannot be told: %w", err)
 	}
 	return process(p.Parent), nil
-}
-
-func credentials(c *net.UnixConn) (cred *unix.Ucred, err error) {
-	raw, err := c.SyscallConn()
-	if err != nil {
-		return nil, err
-	}
-	var failed error
-	err = raw.Control(func(fd uintptr) {
-		cred, failed = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
-	})
-	return cred, errors.Join(err, failed)
 }
 
 // nameSenders has the kernel say of each message who sent it. Connections inherit that before they are
