@@ -38,11 +38,8 @@ func TestDigestedCountsWhatIsRelevant(t *testing.T) {
 				same[name] = word.Draw(t, "value")
 			}
 		}
-		longer := slices.Clone(path)
-		for _, extra := range rapid.SliceOf(rapid.SampledFrom(append([]string{"/missing/x"}, path...))).Draw(t, "extra") {
-			longer = append(longer, extra) // a double, or not there
-		}
-		same["PATH"] = strings.Join(longer, ":")
+		extra := rapid.SliceOf(rapid.SampledFrom(append([]string{"/missing/x"}, path...))).Draw(t, "extra") // doubles, or not there
+		same["PATH"] = strings.Join(slices.Concat(path, extra), ":")
 		same["X"] = "hidden by its own"
 		if again := spec(same, own, "x").Digested(there); again != first {
 			t.Fatalf("%v and %v are told apart", env, same)
@@ -75,7 +72,8 @@ func TestDigestedOfASessionsOwn(t *testing.T) {
 	spec := func(term, dir string) string {
 		return Spec{Name: "a", Command: "c", Environ: []string{"TERM=" + term}, Dir: dir}.Digested(there)
 	}
-	if spec("x", "/a") != spec("x", "/a") || spec("x", "/a") == spec("y", "/a") || spec("x", "/a") == spec("x", "/b") {
+	first, again := spec("x", "/a"), spec("x", "/a")
+	if again != first || first == spec("y", "/a") || first == spec("x", "/b") {
 		t.Error("a child of one session may start in the surroundings of another")
 	}
 	remote := func(lang, url string) string {

@@ -1,15 +1,18 @@
 package operation
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -322,4 +325,32 @@ func TestASharedHubIsClean(t *testing.T) {
 	if by.Cwd != a.Project {
 		t.Errorf("the server of the session works in %s", by.Cwd)
 	}
+}
+
+var callers atomic.Int64
+
+// call starts a caller.
+func (a *attached) call(program, root string, servers ...string) *caller {
+	a.T.Helper()
+	c := &caller{mark: fmt.Sprintf("CLIENT_MARK=%d;", callers.Add(1)), pulse: make(chan struct{}, 1), ended: make(chan struct{}), answers: map[string]int{}, root: root}
+	self, err := os.Executable()
+	world.Must(a.T, err)
+	c.cmd = exec.Command(self)
+	c.cmd.Env = append(slices.Clone(a.env), c.mark, callerVariable+"="+world.Raw(a.T, order{Command: program, Args: []string{"serve", "--config", a.config}, Root: root, Servers: servers}))
+	c.stdin, err = c.cmd.StdinPipe()
+	world.Must(a.T, err)
+	said, err := c.cmd.StdoutPipe()
+	world.Must(a.T, err)
+	c.cmd.Stderr = os.Stderr
+	world.Must(a.T, c.cmd.Start())
+	go func() {
+		for lines := bufio.NewScanner(said); lines.Scan(); {
+			c.hears(lines.Text())
+		}
+		_ = c.cmd.Wait()
+		close(c.ended)
+		c.beats()
+	}()
+	a.T.Cleanup(func() { c.leave() })
+	return c
 }

@@ -174,10 +174,7 @@ func TestStreamsOfAnAttachedClient(t *testing.T) {
 					world.Must(t, unix.Shutdown(int(s.write.Fd()), unix.SHUT_WR))
 				} else {
 					world.Must(t, s.write.Close())
-					s.shared = s.shared[:0:0]
-					for _, f := range []*os.File{s.in, s.out, s.err} {
-						s.shared = append(s.shared, f)
-					}
+					s.shared = []*os.File{s.in, s.out, s.err}
 					before = before[len(before)-3:]
 				}
 			} else if s.script && s.read != nil {

@@ -1,7 +1,6 @@
 package operation
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -11,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -119,34 +117,6 @@ type caller struct {
 
 type failure struct {
 	server, why string
-}
-
-var callers atomic.Int64
-
-// call starts a caller.
-func (a *attached) call(program, root string, servers ...string) *caller {
-	a.T.Helper()
-	c := &caller{mark: fmt.Sprintf("CLIENT_MARK=%d;", callers.Add(1)), pulse: make(chan struct{}, 1), ended: make(chan struct{}), answers: map[string]int{}, root: root}
-	self, err := os.Executable()
-	world.Must(a.T, err)
-	c.cmd = exec.Command(self)
-	c.cmd.Env = append(slices.Clone(a.env), c.mark, callerVariable+"="+world.Raw(a.T, order{Command: program, Args: []string{"serve", "--config", a.config}, Root: root, Servers: servers}))
-	c.stdin, err = c.cmd.StdinPipe()
-	world.Must(a.T, err)
-	said, err := c.cmd.StdoutPipe()
-	world.Must(a.T, err)
-	c.cmd.Stderr = os.Stderr
-	world.Must(a.T, c.cmd.Start())
-	go func() {
-		for lines := bufio.NewScanner(said); lines.Scan(); {
-			c.hears(lines.Text())
-		}
-		_ = c.cmd.Wait()
-		close(c.ended)
-		c.beats()
-	}()
-	a.T.Cleanup(func() { c.leave() })
-	return c
 }
 
 func (c *caller) hears(line string) {

@@ -100,7 +100,7 @@ func TestSocketCarriesAll(t *testing.T) {
 
 // A Socket ends as a file does: closed and out of time while it waits, at the end of the stream, and broken.
 func TestSocketEnds(t *testing.T) {
-	s, other := sockets(t)
+	s, _ := sockets(t)
 	b := make([]byte, 10)
 	done := make(chan error, 1)
 	go func() { _, err := s.Read(b); done <- err }()
@@ -112,7 +112,7 @@ func TestSocketEnds(t *testing.T) {
 		t.Error(err)
 	}
 
-	s, other = sockets(t)
+	s, other := sockets(t)
 	if err := s.SetWriteDeadline(time.Now().Add(time.Millisecond)); err != nil {
 		t.Fatal(err)
 	}
