@@ -33,9 +33,6 @@ type (
 // ErrScope is why a valid token is not enough.
 var ErrScope = admission.ErrScope
 
-// PrincipalOf is the name of whom an issuer vouches for.
-func PrincipalOf(name, issuer string) string { return admission.PrincipalOf(name, issuer) }
-
 // ServeStreamableHTTP serves clients on a listener, which it closes, until ctx
 // ends. Calls under way then get Limits.Grace. It returns when every session
 // has ended. Run must be running.
@@ -71,14 +68,14 @@ func (f httpSessions) Open(who admission.Caller, c *httpfront.Peer) httpfront.Se
 }
 
 func (f httpSessions) OpenModern(who admission.Caller, listeners int) httpfront.ModernSession {
-	s := f.session(who, handshake.Nobody, sessionOptions{stateless: true, bearer: "token " + who.Name, streams: listeners})
+	s := f.session(who, handshake.Nobody, sessionOptions{stateless: true, bearer: "token " + who.Principal.Key(), streams: listeners})
 	s.approvals.PerCall() // the session belongs to no client in particular
 	return modernSession{s}
 }
 
 // session makes a Session of a caller, whose roots are under that one's ceiling.
 func (f httpSessions) session(who admission.Caller, main handshake.MainPeer, o sessionOptions) *Session {
-	o.principal, o.seal = who.Name, f.seal
+	o.principal, o.seal = who.Principal, f.seal
 	s := f.hub.newSession(o)
 	s.speaksOn(main)
 	s.asksForRoots(who.Ceiling)

@@ -27,6 +27,7 @@ import (
 	"mcphub/hub/subscribe"
 	"mcphub/hub/tasks"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/principal"
 	"mcphub/internal/printable"
 	"mcphub/internal/seal"
 	"mcphub/rootsmgr"
@@ -73,13 +74,13 @@ type Session struct {
 
 // sessionOptions say whose a session is. The zero value is for whom nothing is known of.
 type sessionOptions struct {
-	principal string       // whom the session belongs to; "" is the user that stdio serves
-	local     bool         // its client is a program of the user of this hub, on this machine
-	stateless bool         // it serves requests that have nothing in common but their token
-	bearer    string       // whom a requestState may come from; "": this session alone
-	seal      *seal.Sealer // of a requestState; nil: the hub's
-	streams   int          // of subscriptions/listen at a time; 0: as many as fit into the requests of one client
-	at        *place       // its surroundings; nil: the hub's own
+	principal principal.Principal // whom the session belongs to
+	local     bool                // its client is a program of the user of this hub, on this machine
+	stateless bool                // it serves requests that have nothing in common but their token
+	bearer    string              // whom a requestState may come from; "": this session alone
+	seal      *seal.Sealer        // of a requestState; nil: the hub's
+	streams   int                 // of subscriptions/listen at a time; 0: as many as fit into the requests of one client
+	at        *place              // its surroundings; nil: the hub's own
 }
 
 // sessionTables is what Session.mu guards.
@@ -107,6 +108,9 @@ func (h *Hub) newSession(o sessionOptions) *Session {
 		id: id, sessionOptions: o, hub: h, current: current, since: time.Now(), started: make(chan struct{}), clientKnown: make(chan struct{}),
 		log: h.logOf(o.at).With().Str("session", id[:8]).Logger(),
 	}
+	if !o.principal.Local { // whom the whole hub serves, if no other
+		s.log = s.log.With().Str("principal", o.principal.String()).Logger()
+	}
 	s.Offering = offering.New(conf, current, func(child string) bool { return s.member.Moved(child) })
 	s.modernServer = modern.NewServer(modern.Options{
 		Host: modernHost{s}, Info: h.serverInfo, Seal: o.seal, Bearer: o.bearer, PerRequest: o.stateless, Suspended: &h.suspended, Log: s.log,
@@ -115,7 +119,7 @@ func (h *Hub) newSession(o sessionOptions) *Session {
 	s.records = record.New(id, func() *Audit { return &s.now().Audit }, h.recorded)
 	s.approvals = s.newApprovals()
 	s.member = h.sessions.NewMember(assignment.Options[*Session]{
-		Session: s, ID: id, Principal: o.principal, Current: current, PerRequest: o.stateless, Offering: s.Offering, Approvals: s.approvals,
+		Session: s, ID: id, Principal: o.principal.Key(), Current: current, PerRequest: o.stateless, Offering: s.Offering, Approvals: s.approvals,
 		Restarted: s.notifier.Restarted, Changed: s.notifier.Changed,
 	})
 	s.calls = call.Session{

@@ -12,6 +12,7 @@ import (
 	"mcphub/hub/modern"
 	"mcphub/hub/tasks"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/principal"
 	"mcphub/internal/printable"
 )
 
@@ -30,7 +31,7 @@ func (h *Hub) ServeStdio(ctx context.Context, in io.ReadCloser, out io.Writer, a
 		return errors.Join(err, in.Close())
 	}
 	defer h.leave(at)
-	s := h.newSession(sessionOptions{local: true, at: at})
+	s := h.newSession(sessionOptions{principal: principal.User(), local: true, at: at})
 	cfg := &s.now().Settings
 	conn := jsonrpc.NewConn(in, out, s, jsonrpc.Options{
 		Strict: true, FrameLimit: cfg.Limits.Frame, IDLimit: cfg.Limits.ID, MaxRequests: cfg.Limits.Calls, Grace: cfg.Limits.Grace,

@@ -4,16 +4,13 @@ import (
 	"context"
 	"errors"
 	"io"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
-	"mcphub/hub"
 	"mcphub/internal/browser"
-	"mcphub/internal/config"
 	"mcphub/internal/exit"
 	"mcphub/internal/layout"
 	"mcphub/internal/oauth"
@@ -51,13 +48,7 @@ func readAccounts(src *setup.Source, principal string) (*accounts, error) {
 	if err != nil {
 		return nil, err
 	}
-	http := &made.File.HTTP
-	known := slices.ContainsFunc(http.Tokens, func(t config.Token) bool { return t.Name == principal }) ||
-		slices.ContainsFunc(http.Issuers, func(i config.Issuer) bool {
-			suffix := hub.PrincipalOf("", i.Issuer)
-			return strings.HasSuffix(principal, suffix) && principal != suffix
-		})
-	if principal != "" && !known {
+	if _, known := setup.Principal(made.File, principal); principal != "" && !known {
 		return nil, exit.Errorf(exit.Usage, "--principal: no token of \"http\" in hub.json is called %q, nor is that NAME@ISSUER of one of its issuers", principal)
 	}
 	return &accounts{made, principal}, nil

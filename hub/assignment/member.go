@@ -23,7 +23,7 @@ const startAfter = time.Second
 type Options[S any] struct {
 	Session    S
 	ID         string
-	Principal  string                 // whom the session belongs to; "" is the user that stdio serves
+	Principal  string                 // whom the session belongs to, as principal.Principal.Key tells
 	Current    *configuration.Current // what it goes by
 	PerRequest bool                   // it serves requests that have nothing in common but their token
 	Offering   *offering.Offering

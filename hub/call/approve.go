@@ -89,7 +89,7 @@ func (e *escalated) Asker(ctx context.Context) approval.Asker {
 	case s.Current.Now().Approval.Terminal:
 		from := s.Asking
 		caps := c.Claims()
-		from.Session, from.Client, from.Token = s.ID[:8], printable.Escape(strings.TrimSpace(caps.Name+" "+caps.Version), 60), s.Principal
+		from.Session, from.Client, from.Token = s.ID[:8], printable.Escape(strings.TrimSpace(caps.Name+" "+caps.Version), 60), s.Principal.Key()
 		return s.Terminal.Asker(from, s.Log)
 	}
 	return approval.Nobody{}

@@ -19,6 +19,7 @@ import (
 	"mcphub/hub/record"
 	"mcphub/hub/tasks"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/principal"
 	"mcphub/rootsmgr"
 	"mcphub/rootsmgr/guard"
 )
@@ -27,8 +28,8 @@ import (
 // of them, and not changed then. Its methods may be called by any goroutine.
 type Session struct {
 	ID        string
-	Principal string // whom the client belongs to; "" is the user that stdio serves
-	Main      Client // of requests that have no way of their own, and of what belongs to none
+	Principal principal.Principal // whom the client belongs to
+	Main      Client              // of requests that have no way of their own, and of what belongs to none
 	Current   *configuration.Current
 	Offering  *offering.Offering
 	Instances Instances
@@ -157,7 +158,7 @@ func (s *Session) logIn(ctx context.Context, by *configuration.Configuration, ch
 		notBefore = notBefore.Add(down.RetryAfter)
 	}
 	offer, first := s.Logins.Offer(child, func(ctx context.Context, page func(address, code string) error) error {
-		return by.LogIn(ctx, child, s.Principal, page)
+		return by.LogIn(ctx, child, s.Principal.Key(), page)
 	})
 	if offer == nil {
 		return false

@@ -15,6 +15,7 @@ import (
 
 	"mcphub/hub/httpfront/admission"
 	"mcphub/hub/httpfront/fronttest"
+	"mcphub/internal/principal"
 	"mcphub/rootsmgr"
 )
 
@@ -35,7 +36,7 @@ func vouched() *admission.Resource {
 			case name == "small":
 				return admission.Caller{}, fmt.Errorf("%w: %q", admission.ErrScope, "mcp")
 			}
-			return admission.Caller{Name: name + "@login.example", Groups: []string{group}, Ceiling: []rootsmgr.Entry{{URI: "/srv/" + group}}, Expires: start.Add(time.Duration(seconds) * time.Second)}, nil
+			return admission.Caller{Principal: principal.Principal{Name: name, Issuer: "https://login.example"}, Values: []string{group}, Ceiling: []rootsmgr.Entry{{URI: "/srv/" + group}}, Expires: start.Add(time.Duration(seconds) * time.Second)}, nil
 		},
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/coreos/go-oidc/v3/oidc"
 
 	"mcphub/internal/nesting"
+	"mcphub/internal/principal"
 	"mcphub/rootsmgr"
 )
 
@@ -24,6 +25,7 @@ type Issuer struct {
 	URL       string   // as it calls itself: the claim iss, to the byte
 	Audience  string   // which the claim aud must name
 	Principal string   // the claim that names the principal; "": sub
+	Groups    string   // the claim that names its groups; "": none counts
 	Scopes    []string // that a token must have, all of them
 	Ceiling   *Ceiling // nil: its principals have no ceiling
 }
@@ -37,9 +39,8 @@ type Ceiling struct {
 
 // An Identity is whose a token is.
 type Identity struct {
-	Issuer    string
-	Principal string
-	Groups    []string         // the values of the ceiling's claim that count, in order; nil where there is no ceiling
+	Principal principal.Principal
+	Values    []string         // those of the ceiling's claim that count, in order; nil where there is no ceiling
 	Ceiling   []rootsmgr.Entry // nil: none. Without any directory it is empty, and not nil
 	Expires   time.Time
 }
@@ -50,10 +51,11 @@ type ScopeError struct{ Scope string }
 func (e *ScopeError) Error() string { return fmt.Sprintf("the token lacks the scope %q", e.Scope) }
 
 const (
-	mostToken = 16 << 10 // bytes of a token
-	mostDepth = 32       // of its claims
-	mostKept  = 1024     // verified tokens that are remembered
-	mostName  = 256      // bytes of a principal
+	mostToken  = 16 << 10 // bytes of a token
+	mostDepth  = 32       // of its claims
+	mostKept   = 1024     // verified tokens that are remembered
+	mostName   = 256      // bytes of the name of a principal or of a group
+	mostGroups = 512      // of a principal
 )
 
 // algorithms are those by which an issuer signs with a key that only it has.
@@ -159,14 +161,19 @@ func claimedIssuer(token string) (string, error) {
 
 // identity maps the claims of a verified token.
 func (i *issuer) identity(claims map[string]any, expires time.Time) (Identity, error) {
-	id := Identity{Issuer: i.URL, Expires: expires}
+	id := Identity{Principal: principal.Principal{Issuer: i.URL}, Expires: expires}
 	claim := i.Principal
 	if claim == "" {
 		claim = "sub"
 	}
-	id.Principal, _ = claims[claim].(string)
-	if id.Principal == "" || len(id.Principal) > mostName || strings.ContainsFunc(id.Principal, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+	id.Principal.Name, _ = claims[claim].(string)
+	if !isName(id.Principal.Name) {
 		return Identity{}, fmt.Errorf("the claim %q of the token names nobody", claim)
+	}
+	if i.Groups != "" {
+		if id.Principal.Groups = groups(claims[i.Groups]); len(id.Principal.Groups) > mostGroups {
+			return Identity{}, fmt.Errorf("the claim %q of the token names more than %d groups", i.Groups, mostGroups)
+		}
 	}
 	has := append(texts(claims["scope"], true), texts(claims["scp"], true)...)
 	for _, scope := range i.Scopes {
@@ -177,15 +184,27 @@ func (i *issuer) identity(claims map[string]any, expires time.Time) (Identity, e
 	if i.Ceiling == nil {
 		return id, nil
 	}
-	id.Ceiling, id.Groups = []rootsmgr.Entry{}, []string{}
+	id.Ceiling, id.Values = []rootsmgr.Entry{}, []string{}
 	for _, value := range texts(claims[i.Ceiling.Claim], false) {
 		dirs, counts := i.Ceiling.Values[value]
-		if counts && !slices.Contains(id.Groups, value) {
-			id.Groups = append(id.Groups, value)
+		if counts && !slices.Contains(id.Values, value) {
+			id.Values = append(id.Values, value)
 			id.Ceiling = append(id.Ceiling, dirs...)
 		}
 	}
 	return id, nil
+}
+
+// isName reports whether a claim can name somebody.
+func isName(text string) bool {
+	return text != "" && len(text) <= mostName && !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f })
+}
+
+// groups are those that a claim names, in order, each once. An issuer may list them in another order each time.
+func groups(claim any) []string {
+	all := slices.DeleteFunc(texts(claim, false), func(g string) bool { return !isName(g) })
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // texts are the values of a claim: a string, or a list of strings. split takes a

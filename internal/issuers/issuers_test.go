@@ -10,6 +10,7 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -137,7 +138,7 @@ func TestVerify(t *testing.T) {
 					t.Error("a changed token counts")
 				}
 			case tc.want == "":
-				if err != nil || id.Principal != "alice" || id.Issuer != a.URL || id.Ceiling != nil {
+				if err != nil || id.Principal.Name != "alice" || id.Principal.Issuer != a.URL || id.Ceiling != nil {
 					t.Errorf("%+v, %v", id, err)
 				}
 			case err == nil || !strings.Contains(err.Error(), tc.want):
@@ -168,7 +169,7 @@ func TestCeiling(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		claim  any
-		groups []string
+		values []string
 		want   []rootsmgr.Entry
 	}{
 		{"one", "a", []string{"a"}, dirs("/srv/a")},
@@ -183,16 +184,51 @@ func TestCeiling(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if id.Principal != "alice@example.com" || id.Ceiling == nil {
+			if id.Principal.Name != "alice@example.com" || id.Ceiling == nil {
 				t.Errorf("%+v", id)
 			}
-			if diff := cmp.Diff(tc.groups, id.Groups); diff != "" {
+			if diff := cmp.Diff(tc.values, id.Values); diff != "" {
 				t.Error(diff)
 			}
 			if diff := cmp.Diff(tc.want, id.Ceiling); diff != "" {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// TestGroups: they are those of the claim that is named, in order, each once; what can be no name is left out.
+func TestGroups(t *testing.T) {
+	a := newAuthority(t)
+	claimed := func(claim any) map[string]any { return map[string]any{"sub": "alice", "teams": claim} }
+	for _, tc := range []struct {
+		name, named string
+		claim       any
+		want        []string
+	}{
+		{"a list", "teams", []string{"ops", "dev", "ops"}, []string{"dev", "ops"}},
+		{"one", "teams", "dev", []string{"dev"}},
+		{"two in one text", "teams", "dev ops", []string{"dev ops"}},
+		{"none", "teams", nil, nil},
+		{"no names", "teams", []any{"", "a\x00b", "a\nb", 1, strings.Repeat("x", mostName+1), "dev"}, []string{"dev"}},
+		{"no claim is named", "", []string{"dev"}, nil},
+	} {
+		v := New([]Issuer{{URL: a.URL, Audience: "https://hub.example/mcp", Groups: tc.named}}, a.Client())
+		id, err := v.Verify(t.Context(), a.token(t, claimed(tc.claim)))
+		if err != nil {
+			t.Errorf("%s: %v", tc.name, err)
+		}
+		if diff := cmp.Diff(tc.want, id.Principal.Groups); diff != "" {
+			t.Errorf("%s: %s", tc.name, diff)
+		}
+	}
+	v := New([]Issuer{{URL: a.URL, Audience: "https://hub.example/mcp", Groups: "teams"}}, a.Client())
+	var many []string
+	for i := range mostGroups + 1 {
+		many = append(many, strconv.Itoa(i))
+	}
+	if _, err := v.Verify(t.Context(), a.token(t, claimed(many))); err == nil {
+		t.Error("more groups than are kept")
 	}
 }
 

@@ -131,7 +131,7 @@ func resource(f *config.File, log zerolog.Logger) *hub.Resource {
 		case err != nil:
 			return hub.Caller{}, err
 		}
-		return hub.Caller{Name: hub.PrincipalOf(id.Principal, id.Issuer), Ceiling: id.Ceiling, Groups: id.Groups, Expires: id.Expires}, nil
+		return hub.Caller{Principal: id.Principal, Ceiling: id.Ceiling, Values: id.Values, Expires: id.Expires}, nil
 	}
 	return r
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"mcphub/internal/mirror"
+	"mcphub/internal/principal"
 	"mcphub/internal/printable"
 )
 
@@ -51,18 +52,18 @@ func New(o Options) (*Admission, error) {
 		}
 		sum := sha256.Sum256([]byte(t.Secret))
 		for _, other := range a.tokens {
-			if other.sum == sum || other.caller.Name == t.Name {
-				return nil, fmt.Errorf("http.tokens: %q and %q have one name or one secret: whose a request is could not be told", other.caller.Name, t.Name)
+			if other.sum == sum || other.caller.Principal.Name == t.Name {
+				return nil, fmt.Errorf("http.tokens: %q and %q have one name or one secret: whose a request is could not be told", other.caller.Principal.Name, t.Name)
 			}
 		}
-		a.tokens = append(a.tokens, digest{Caller{Name: t.Name, Ceiling: t.Roots}, sum})
+		a.tokens = append(a.tokens, digest{Caller{Principal: principal.Principal{Name: t.Name, Groups: t.Groups}, Ceiling: t.Roots}, sum})
 	}
 	known := len(a.tokens) > 0 || o.Resource != nil
 	switch {
 	case known && o.Local != "", a.open && (known || o.Local != ""):
 		return nil, errors.New("who may call is said twice: by tokens, and otherwise")
 	case o.Local != "":
-		a.tokens = append(a.tokens, digest{Caller{}, sha256.Sum256([]byte(o.Local))})
+		a.tokens = append(a.tokens, digest{Caller{Principal: principal.User()}, sha256.Sum256([]byte(o.Local))})
 	case !known && !a.open:
 		return nil, errors.New("nobody could call: there is no token that anybody could show")
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"mcphub/internal/principal"
 	"mcphub/rootsmgr"
 )
 
@@ -26,6 +27,7 @@ type Options struct {
 // client may touch: absolute paths, and patterns of them.
 type Token struct {
 	Name   string
+	Groups []string // that rules name
 	Secret string
 	Roots  []rootsmgr.Entry
 }
@@ -47,16 +49,16 @@ var ErrScope = errors.New("the token lacks a scope")
 // A Caller is whom a request belongs to. Two requests are of one caller if all but
 // Expires is the same.
 type Caller struct {
-	Name    string           // of the token, or of whom an issuer vouches for; "" of the hub's own user
-	Ceiling []rootsmgr.Entry // of everything that the caller may touch; nil: none
-	Groups  []string         // what an issuer says that the ceiling comes from; nil where it says nothing of it
-	Expires time.Time        // of the token; zero: never
+	Principal principal.Principal
+	Ceiling   []rootsmgr.Entry // of everything that the caller may touch; nil: none
+	Values    []string         // what an issuer says that the ceiling comes from; nil where it says nothing of it
+	Expires   time.Time        // of the token; zero: never
 }
 
 // Owner tells callers apart: no session of one is found by another.
 func (c Caller) Owner() string {
-	if c.Groups == nil {
-		return c.Name
+	if c.Values == nil && c.Principal.Groups == nil {
+		return c.Principal.Key()
 	}
-	return c.Name + "\x00" + strings.Join(c.Groups, "\x00")
+	return strings.Join([]string{c.Principal.Key(), strings.Join(c.Values, "\x00"), strings.Join(c.Principal.Groups, "\x00")}, "\x00\x00")
 }

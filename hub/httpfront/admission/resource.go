@@ -10,6 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 
+	"mcphub/internal/principal"
 	"mcphub/internal/printable"
 )
 
@@ -36,7 +37,7 @@ func newResource(o Resource, tokens []Token) (*resource, error) {
 	}
 	for _, t := range tokens {
 		for _, issuer := range o.Issuers {
-			if strings.HasSuffix(t.Name, PrincipalOf("", issuer)) {
+			if strings.HasSuffix(t.Name, principal.At(issuer)) {
 				return nil, fmt.Errorf("http.tokens: %q is called like those that %s vouches for", t.Name, issuer)
 			}
 		}
@@ -46,12 +47,6 @@ func newResource(o Resource, tokens []Token) (*resource, error) {
 		Resource: o.URL, AuthorizationServers: o.Issuers, ScopesSupported: o.Scopes,
 		BearerMethodsSupported: []string{"header"}, ResourceName: "mcphub",
 	})}, nil
-}
-
-// PrincipalOf is the name of whom an issuer vouches for, as get-roots, the record and
-// status show it: two issuers may know two people by one name.
-func PrincipalOf(name, issuer string) string {
-	return name + "@" + strings.TrimPrefix(issuer, "https://")
 }
 
 // caller tells whose a request with this token is; token may be empty.
