@@ -18,6 +18,7 @@ import (
 	"mcphub/hub/catalog"
 	"mcphub/hub/configuration"
 	"mcphub/hub/offering"
+	"mcphub/hub/status"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
 	"mcphub/validate"
@@ -446,7 +447,7 @@ func TestConfigStateIsShown(t *testing.T) {
 	if got := c.raw("tools/call", toolCall("get-roots", `{}`)); strings.Contains(got, "loadedAt") {
 		t.Error(got)
 	}
-	h.SetConfigState(ConfigState{File: "/etc/hub.json", LastError: "hub.json:3:1: error: odd"})
+	h.SetConfigState(status.Config{File: "/etc/hub.json", LastError: "hub.json:3:1: error: odd"})
 	got := jsonrpc.Get(jsonrpc.Get([]byte(c.raw("tools/call", toolCall("get-roots", `{}`))), "structuredContent"), "config")
 	if s, _ := jsonrpc.String(jsonrpc.Get(got, "lastError")); s != "hub.json:3:1: error: odd" {
 		t.Errorf("%s", got)

@@ -7,7 +7,7 @@
 // each method what it is and who serves it, in which era. What a child answers is looked
 // up and taken through the steps of a call (package call). Lists and
 // what the hub says of itself come from the session's catalogue (offers.go, modern.go,
-// status.go). The hub's own tools are answered by mcp-go's server (tools.go).
+// report.go and package status). The hub's own tools are answered by mcp-go's server (tools.go).
 //
 // # Two eras
 //

@@ -10,6 +10,7 @@ import (
 	"mcphub/children/childtest"
 	"mcphub/children/spec"
 	"mcphub/hub/declaration"
+	"mcphub/hub/handshake"
 	"mcphub/hub/modern"
 	"mcphub/internal/jsonrpc"
 )
@@ -48,7 +49,7 @@ func TestAChildOfBothErasIsSpokenToInThatOfItsClient(t *testing.T) {
 		if a := m.mustAsk("tools/call", toolCall("kid__input", `{"ask":{"who":{"method":"elicitation/create","params":`+strings.Replace(someForm, `,"_meta":{"progressToken":7}`, "", 1)+`}}}`)); a.methods["who"] != declaration.MethodElicit {
 			t.Errorf("asked %+v", a)
 		}
-		if got := erasOf(h, "kid"); got[eraHandshake] != 1 || got[eraModern] != 1 || len(got) != 2 {
+		if got := erasOf(h, "kid"); got[handshake.Era] != 1 || got[modern.Era] != 1 || len(got) != 2 {
 			t.Errorf("instances: %v", got)
 		}
 	})
@@ -70,13 +71,13 @@ func TestTheFirstRequestThatNeedsAChildDecides(t *testing.T) {
 			t.Error(msg)
 		}
 		c.raw("tools/call", toolCall("kid__echo", `{"a":1}`))
-		if got := erasOf(h, "kid"); got[eraHandshake] != 1 || len(got) != 1 {
+		if got := erasOf(h, "kid"); got[handshake.Era] != 1 || len(got) != 1 {
 			t.Errorf("instances: %v", got)
 		}
 		other, _ := enterModern(t, h, `{}`)
 		other.raw(modern.MethodDiscover, `{}`)
 		other.raw("tools/call", toolCall("kid__echo", `{"a":1}`))
-		if got := erasOf(h, "kid"); got[eraModern] != 1 {
+		if got := erasOf(h, "kid"); got[modern.Era] != 1 {
 			t.Errorf("instances: %v", got)
 		}
 	})
@@ -90,20 +91,20 @@ func TestErasOfASharedChild(t *testing.T) {
 		era    spec.Era
 		want   map[string]int
 	}{
-		{twoEras, spec.EraAuto, map[string]int{eraHandshake: 1, eraModern: 1}},
-		{twoEras, spec.EraLegacy, map[string]int{eraHandshake: 1}},
-		{twoEras, spec.EraModern, map[string]int{eraModern: 1}},
-		{childtest.Script{Asks: true}, spec.EraAuto, map[string]int{eraHandshake: 1}},
-		{childtest.Script{Era: "modern", Asks: true}, spec.EraAuto, map[string]int{eraModern: 1}},
+		{twoEras, spec.EraAuto, map[string]int{handshake.Era: 1, modern.Era: 1}},
+		{twoEras, spec.EraLegacy, map[string]int{handshake.Era: 1}},
+		{twoEras, spec.EraModern, map[string]int{modern.Era: 1}},
+		{childtest.Script{Asks: true}, spec.EraAuto, map[string]int{handshake.Era: 1}},
+		{childtest.Script{Era: "modern", Asks: true}, spec.EraAuto, map[string]int{modern.Era: 1}},
 	} {
 		for _, share := range []spec.Share{spec.ShareAll, spec.ShareRoots} {
-			for _, first := range []string{eraHandshake, eraModern} {
+			for _, first := range []string{handshake.Era, modern.Era} {
 				t.Run(fmt.Sprintf("%q %s, %s, %s client first", test.script.Era, test.era, share, first), func(t *testing.T) {
 					child := played("kid", share, test.script)
 					child.Era = test.era
 					play(t, []spec.Spec{child}, "", 0, func(t *testing.T, h *Hub, s *stage) {
 						enters := map[string]func(){
-							eraHandshake: func() {
+							handshake.Era: func() {
 								for range 2 {
 									c, _ := enter(t, h)
 									c.handshake(`{}`)
@@ -112,7 +113,7 @@ func TestErasOfASharedChild(t *testing.T) {
 									}
 								}
 							},
-							eraModern: func() {
+							modern.Era: func() {
 								for range 2 {
 									c, _ := enterModern(t, h, `{}`)
 									if msg, bad := text(c.raw("tools/call", toolCall("kid__echo", `{"a":1}`))); bad {
@@ -128,7 +129,7 @@ func TestErasOfASharedChild(t *testing.T) {
 						}
 						synctest.Wait()
 						got := erasOf(h, "kid")
-						if len(got) != len(test.want) || got[eraHandshake] != test.want[eraHandshake] || got[eraModern] != test.want[eraModern] {
+						if len(got) != len(test.want) || got[handshake.Era] != test.want[handshake.Era] || got[modern.Era] != test.want[modern.Era] {
 							t.Errorf("instances: %v, want %v: %+v", got, test.want, h.sup.Status())
 						}
 						if _, live := s.count("kid"); live != len(test.want) {
@@ -157,7 +158,7 @@ func TestReloadChangesTheEra(t *testing.T) {
 		m.raw("tools/call", toolCall("kid__echo", `{"a":1}`))
 		c.raw("tools/call", toolCall("kid__echo", `{"a":1}`))
 		synctest.Wait()
-		if got := erasOf(h, "kid"); got[eraHandshake] != 1 || len(got) != 1 {
+		if got := erasOf(h, "kid"); got[handshake.Era] != 1 || len(got) != 1 {
 			t.Errorf("instances: %v", got)
 		}
 	})

@@ -8,6 +8,7 @@ import (
 	"mcphub/hub/approval"
 	"mcphub/hub/call"
 	"mcphub/hub/failure"
+	"mcphub/hub/status"
 	"mcphub/internal/jsonrpc"
 	"mcphub/validate/policy"
 )
@@ -25,7 +26,7 @@ type Explanation struct {
 	ToolName   string             `json:"toolName"`
 	Decision   string             `json:"decision"`         // allow, escalate or deny
 	Rule       string             `json:"rule"`             // what decided
-	Policy     *RuleReport        `json:"policy,omitempty"` // the rule of the policy that decided
+	Policy     *status.Rule       `json:"policy,omitempty"` // the rule of the policy that decided
 	Refusal    string             `json:"refusal,omitempty"`
 	Roots      []string           `json:"roots"`
 	Origin     string             `json:"origin,omitempty"` // who vouched for the roots; "inline": they came with this call
@@ -40,8 +41,8 @@ type Explanation struct {
 	Served     []string           `json:"served,omitempty"` // the directories that it works with, as far as that is known
 	Findings   []ExplainedFinding `json:"findings"`
 	approval.Explanation
-	kernelReport
-	kernelDetails
+	status.Confinement
+	status.ConfinementDetails
 }
 
 // ExplainedFinding is one path that was found in the arguments.
@@ -58,7 +59,7 @@ type ExplainedFinding struct {
 	Readings []ExplainedReading `json:"readings"`
 	Hint     string             `json:"hint,omitempty"`         // the line of hub.json that would change it
 	Sent     string             `json:"sent,omitempty"`         // the spelling that the server would be sent instead
-	Closed   *MendReport        `json:"kernelCloses,omitempty"` // the kernel would refuse it to the server, and what mends that
+	Closed   *status.Mend       `json:"kernelCloses,omitempty"` // the kernel would refuse it to the server, and what mends that
 }
 
 // Closes reports whether the kernel would refuse the server what the call names.
@@ -121,10 +122,10 @@ func (e *Explanation) judged(f *call.Preview) {
 	v := f.Verdict
 	e.Profile, e.Mode = f.Tool.Checked.ProfileName(), f.Tool.Checked.Mode().String()
 	e.Explanation, e.Refusal, e.Cwd, e.Served = f.Approval, f.Refusal, f.Cwd, f.Served
-	e.kernelReport, e.kernelDetails = reportKernel(f.Kernel), detailKernel(e.Server, f.Kernel, f.Served)
+	e.Confinement, e.ConfinementDetails = status.ConfinementOf(f.Kernel), status.ConfinementDetailsOf(e.Server, f.Kernel, f.Served)
 	e.Decision, e.Rule, e.Generation, e.Stale = v.Decision.String(), v.Rule, v.Generation, v.Stale
 	if v.Fired != nil {
-		r := NewRuleReport(&policy.RuleInfo{Rule: *v.Fired, Found: true})
+		r := status.RuleOf(&policy.RuleInfo{Rule: *v.Fired, Found: true})
 		e.Policy = &r
 	}
 	if snap := f.View.Snapshot; snap != nil {
@@ -144,7 +145,7 @@ func (e *Explanation) judged(f *call.Preview) {
 			Decision: f.Decision.String(), Rule: f.Rule, Code: f.Code, Hint: f.Hint, Sent: sent[f.Pointer], Readings: []ExplainedReading{},
 		}
 		if c := closed[f.Pointer+"\x00"+f.Leads]; c.Path != "" && f.Decision == policy.Allow {
-			out.Closed = reportMend(e.Server, c, nil)
+			out.Closed = status.MendOf(e.Server, c, nil)
 		}
 		for _, r := range f.Readings {
 			out.Readings = append(out.Readings, ExplainedReading{Text: r.Text, Path: r.Path, Leads: r.Leads, Root: r.Root, Code: r.Code, Error: r.Err})

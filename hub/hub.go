@@ -4,7 +4,6 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/mark3labs/mcp-go/server"
 
@@ -15,6 +14,7 @@ import (
 	"mcphub/hub/configuration"
 	"mcphub/hub/inflight"
 	"mcphub/hub/record"
+	"mcphub/hub/status"
 	"mcphub/hub/subscribe"
 	"mcphub/internal/audit"
 	"mcphub/internal/jsonrpc"
@@ -37,7 +37,7 @@ type Hub struct {
 	current    configuration.Current // what a reload replaces, in the hub's own surroundings
 	replacing  chan struct{}         // holds the token of whoever replaces it
 	elsewhere  []*place              // what sessions in other surroundings go by; whoever has the token reads and changes it
-	source     atomic.Pointer[ConfigState]
+	source     atomic.Pointer[status.Config]
 	sup        *children.Supervisor
 	control    *server.MCPServer // initialize, ping, the hub's own tools
 	welcomes   sync.Map          // results of initialize, raw, by version
@@ -90,11 +90,8 @@ func (h *Hub) now() *configuration.Configuration { return h.current.Now() }
 // Run keeps the children until ctx ends, and returns when all have stopped.
 func (h *Hub) Run(ctx context.Context) error { return h.sup.Run(ctx) }
 
-// Audit says how decisions are recorded, and AuditStatus how that stands.
-type (
-	Audit       = record.Settings
-	AuditStatus = record.Status
-)
+// Audit says how decisions are recorded.
+type Audit = record.Settings
 
 // Terminal is where a person at a terminal of the hub's user answers what clients
 // cannot ask.
@@ -178,19 +175,9 @@ func since(conf, old *configuration.Configuration) Applied {
 	return a
 }
 
-// A ConfigState is what is told of the configuration's source. JSON.
-type ConfigState struct {
-	File      string     `json:"file,omitempty"` // "" where none was found
-	LoadedAt  time.Time  `json:"loadedAt"`       // of what is in force
-	LastError string     `json:"lastError,omitempty"`
-	ErrorAt   *time.Time `json:"errorAt,omitempty"`
-	Waiting   string     `json:"waiting,omitempty"`      // why a change is not read yet
-	Restart   []string   `json:"afterRestart,omitempty"` // keys whose change takes effect after a restart
-}
-
 // ConfigState returns what SetConfigState was given last; nil where nobody
 // tells. It must not be changed.
-func (h *Hub) ConfigState() *ConfigState { return h.source.Load() }
+func (h *Hub) ConfigState() *status.Config { return h.source.Load() }
 
 // SetConfigState is for whoever loads the configuration.
-func (h *Hub) SetConfigState(c ConfigState) { h.source.Store(&c) }
+func (h *Hub) SetConfigState(c status.Config) { h.source.Store(&c) }

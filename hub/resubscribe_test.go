@@ -8,6 +8,7 @@ import (
 
 	"mcphub/children/childtest"
 	"mcphub/children/spec"
+	"mcphub/hub/status"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -51,7 +52,7 @@ func TestASubscriptionThatStartsAChildReachesItOnce(t *testing.T) {
 }
 
 // childOf is the one instance of a child.
-func childOf(t *testing.T, h *Hub, name string) ChildStatus {
+func childOf(t *testing.T, h *Hub, name string) status.Child {
 	t.Helper()
 	for _, c := range h.Status().Children {
 		if c.Server == name {
@@ -59,5 +60,5 @@ func childOf(t *testing.T, h *Hub, name string) ChildStatus {
 		}
 	}
 	t.Fatalf("there is no child %s", name)
-	return ChildStatus{}
+	return status.Child{}
 }

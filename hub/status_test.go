@@ -11,6 +11,7 @@ import (
 
 	"mcphub/children/childtest"
 	"mcphub/children/spec"
+	"mcphub/hub/status"
 )
 
 func TestStatus(t *testing.T) {
@@ -52,7 +53,7 @@ func TestStatus(t *testing.T) {
 		t.Errorf("%d calls went on, want 2", now)
 	}
 
-	byName := map[string]ChildStatus{}
+	byName := map[string]status.Child{}
 	for _, k := range st.Children {
 		byName[k.Server] = k
 	}
@@ -62,7 +63,7 @@ func TestStatus(t *testing.T) {
 		t.Errorf("kid: %+v", got)
 	}
 	if got.Command != kid.Command || got.Cwd != root || !slices.Equal(got.RootsServed, []string{root}) || !got.RootsApplied {
-		t.Errorf("kid was started as %+v with %+v", got.childLaunch, got.childServed)
+		t.Errorf("kid was started as %+v with %+v", got, got.RootsServed)
 	}
 	if !strings.Contains(got.Stderr, "line 1 of a flood") || strings.Contains(got.Stderr, "\x1b") {
 		t.Errorf("stderr of kid: %q", got.Stderr)
@@ -77,7 +78,7 @@ func TestStatus(t *testing.T) {
 	if s := byName["shared"]; s.Share != "all" || s.Instance != "" || s.State != "ready" {
 		t.Errorf("shared: %+v", s)
 	}
-	if want := []NotServed{{"broken", "no command"}, {"off", "disabled"}}; !slices.Equal(st.NotServed, want) {
+	if want := []status.NotServed{{Server: "broken", Reason: "no command"}, {Server: "off", Reason: "disabled"}}; !slices.Equal(st.NotServed, want) {
 		t.Errorf("not served: %+v", st.NotServed)
 	}
 	s := st.Sessions[0]

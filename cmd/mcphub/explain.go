@@ -18,6 +18,7 @@ import (
 	"mcphub/children/sandbox"
 	"mcphub/children/spec"
 	"mcphub/hub"
+	"mcphub/hub/status"
 	"mcphub/internal/client"
 	"mcphub/internal/exit"
 	"mcphub/internal/jsonrpc"
@@ -87,7 +88,7 @@ func rootsHere(cmd *cobra.Command, config string) []string {
 	if abs, err := filepath.Abs(config); config != "" && err == nil {
 		config = abs
 	}
-	var found *hub.SessionStatus
+	var found *status.Session
 	for _, r := range running(cmd.Context(), config) {
 		for i := range r.Sessions {
 			s := &r.Sessions[i]

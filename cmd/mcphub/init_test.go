@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"mcphub/hub"
+	"mcphub/hub/status"
 	"mcphub/internal/clients"
 	"mcphub/internal/trial"
 )
@@ -55,7 +56,7 @@ func dialogue(t *testing.T, answers string, run func(w *clientWork) error) (home
 		try: func(_ context.Context, cfg hub.Config, name string, _ trial.Options) (trial.Result, error) {
 			at := slices.IndexFunc(cfg.Children, func(c hub.Child) bool { return c.Spec.Name == name })
 			r := trial.Result{Works: !strings.Contains(strings.Join(cfg.Children[at].Spec.Args, " "), "broken")}
-			r.Run = trial.Attempt{Spec: cfg.Children[at].Spec, Status: hub.ChildStatus{State: "backing off"}}
+			r.Run = trial.Attempt{Spec: cfg.Children[at].Spec, Status: status.Child{State: "backing off"}}
 			if r.Works {
 				r.Run.Status.State = "ready"
 			}

@@ -21,6 +21,7 @@ import (
 	"mcphub/children/sandbox"
 	"mcphub/children/spec"
 	"mcphub/hub"
+	"mcphub/hub/status"
 	"mcphub/internal/client"
 	"mcphub/internal/exit"
 	"mcphub/internal/jsonrpc"
@@ -88,8 +89,8 @@ type lesson struct {
 	name string
 	own  sandbox.Settings // of the entry; what it says of the mode is left aside
 	rec  sandbox.Recorder
-	seen hub.ChildStatus // how the server was at the end of the last run
-	said []string        // errors of calls, of the last run
+	seen status.Child // how the server was at the end of the last run
+	said []string     // errors of calls, of the last run
 }
 
 func (f *learnFlags) learn(cmd *cobra.Command, src *setup.Source, logs *logFlags, name string) error {
@@ -232,7 +233,7 @@ func (l *lesson) once(calls bool) error {
 }
 
 // look notes the status of the server.
-func (l *lesson) look(s hub.Status) {
+func (l *lesson) look(s status.Hub) {
 	for _, c := range s.Children {
 		if c.Server == l.name {
 			l.seen = c

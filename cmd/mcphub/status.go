@@ -13,7 +13,7 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
-	"mcphub/hub"
+	"mcphub/hub/status"
 	"mcphub/internal/admin"
 	"mcphub/internal/audit/trail"
 	"mcphub/internal/doctor"
@@ -154,7 +154,7 @@ func (p page) hub(r admin.Report) {
 }
 
 // audit says where decisions are recorded, and loudly where they cannot be.
-func (p page) audit(a hub.AuditStatus) {
+func (p page) audit(a status.Audit) {
 	switch {
 	case a.Dir == "":
 		layout.Println(p.w, "audit: off")
@@ -173,7 +173,7 @@ func (p page) audit(a hub.AuditStatus) {
 }
 
 // policy shows the rules in force, one to a line where more is asked for.
-func (p page) policy(r *hub.PolicyReport) {
+func (p page) policy(r *status.Policy) {
 	if r == nil {
 		return
 	}
@@ -214,7 +214,7 @@ func (p page) children(r admin.Report) {
 }
 
 // servesWhom names the sessions that an instance serves.
-func servesWhom(c hub.ChildStatus) string {
+func servesWhom(c status.Child) string {
 	ids := make([]string, len(c.Sessions))
 	for i, id := range c.Sessions {
 		ids[i] = shortID(id)
@@ -224,7 +224,7 @@ func servesWhom(c hub.ChildStatus) string {
 
 // counted says how many servers are well, where each would only make the page longer,
 // and returns the others.
-func (p page) counted(r admin.Report) (rest []hub.ChildStatus) {
+func (p page) counted(r admin.Report) (rest []status.Child) {
 	var names []string
 	tools := 0
 	for _, c := range r.Children {
@@ -243,7 +243,7 @@ func (p page) counted(r admin.Report) (rest []hub.ChildStatus) {
 
 // served is how many roots a server works with; "!" where it is not known to
 // have applied those of now.
-func served(c hub.ChildStatus) string {
+func served(c status.Child) string {
 	switch {
 	case c.State != "ready":
 		return "-"
@@ -256,12 +256,12 @@ func served(c hub.ChildStatus) string {
 const stderrLines = 5
 
 // unwell reports whether there is more to tell of a server than the table has.
-func unwell(c hub.ChildStatus) bool {
+func unwell(c status.Child) bool {
 	return c.Error != "" && c.State != "stopped" || c.CircuitOpen || c.Refused > 0
 }
 
 // details tells of a server that is not well, or of any where that is asked for.
-func (p page) details(c hub.ChildStatus) {
+func (p page) details(c status.Child) {
 	if !unwell(c) && !p.verbose {
 		return
 	}
@@ -334,7 +334,7 @@ func (p page) details(c hub.ChildStatus) {
 }
 
 // apart says why a server that sessions could share runs more than once.
-func (p page) apart(all []hub.ChildStatus) {
+func (p page) apart(all []status.Child) {
 	said := map[string]bool{}
 	for _, c := range all {
 		if len(c.Apart) == 0 {
@@ -350,7 +350,7 @@ func (p page) apart(all []hub.ChildStatus) {
 
 // nextStart says when a server that failed is started again, and what has to
 // happen for it.
-func nextStart(c hub.ChildStatus, now time.Time) string {
+func nextStart(c status.Child, now time.Time) string {
 	wait := time.Duration(0)
 	if c.NextStart != nil {
 		wait = c.NextStart.Sub(now)
@@ -370,7 +370,7 @@ func nextStart(c hub.ChildStatus, now time.Time) string {
 	return text
 }
 
-func (p page) sessions(all []hub.SessionStatus) {
+func (p page) sessions(all []status.Session) {
 	if len(all) == 0 {
 		layout.Printf(p.w, "\nno clients\n")
 		return
@@ -408,7 +408,7 @@ func (p page) sessions(all []hub.SessionStatus) {
 }
 
 // calls are those that went on to servers, and those under way.
-func calls(s hub.SessionStatus) string {
+func calls(s status.Session) string {
 	return strconv.FormatUint(s.Passed, 10) + layout.When(s.Calls > 0, fmt.Sprintf(" (%d now)", s.Calls))
 }
 

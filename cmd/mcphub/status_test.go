@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"mcphub/hub"
+	"mcphub/hub/status"
 	"mcphub/internal/admin"
 	"mcphub/internal/exit"
 )
@@ -23,22 +24,22 @@ func before(d time.Duration) *time.Time {
 
 // shownStatus is a hub with everything that can be wrong, as people see it.
 func shownStatus(verbose bool) string {
-	good := hub.ChildStatus{Server: "files", Instance: "0123456789", Share: "session", Era: "handshake", State: "ready", Since: before(3*time.Hour + 2*time.Minute), PID: 4194304, Tools: 14, Stderr: "harmless"}
+	good := status.Child{Server: "files", Instance: "0123456789", Share: "session", Era: "handshake", State: "ready", Since: before(3*time.Hour + 2*time.Minute), PID: 4194304, Tools: 14, Stderr: "harmless"}
 	good.Command, good.Args, good.Environment = "/bin/files", []string{"--x", "a b"}, []string{"HOME", "PATH"}
 	good.ShareWhy = "the rule \x1b asks"
 	good.RootsServed, good.RootsApplied = []string{"/a", "/b"}, true
-	bad := hub.ChildStatus{Server: "b\x1b[31mad", Instance: "abcdefghij", State: "backing off", Since: before(12 * time.Second), Error: "crash loop: exited with status 3", Stderr: "one\ntwo\nthree\nfour\nfive\nsix", Log: "/logs/bad.log"}
+	bad := status.Child{Server: "b\x1b[31mad", Instance: "abcdefghij", State: "backing off", Since: before(12 * time.Second), Error: "crash loop: exited with status 3", Stderr: "one\ntwo\nthree\nfour\nfive\nsix", Log: "/logs/bad.log"}
 	bad.StartedBy, bad.Restarts, bad.Failures, bad.CircuitOpen, bad.NextStart = "call", 4, 5, true, before(-40*time.Second)
 	bad.LastFailure, bad.FailedAt = "exited with status 3", before(12*time.Second)
-	deaf := hub.ChildStatus{Server: "a-name-that-is-far-too-long-for-a-column", Era: "modern", State: "ready", Since: before(time.Minute), Error: "it did not ask for the roots again"}
+	deaf := status.Child{Server: "a-name-that-is-far-too-long-for-a-column", Era: "modern", State: "ready", Since: before(time.Minute), Error: "it did not ask for the roots again"}
 	deaf.RootsServed = []string{"/a"}
-	never := hub.ChildStatus{Server: "never", State: "configured"}
-	session := hub.SessionStatus{ID: "0123456789", Since: *before(30 * time.Hour), Client: "editor\u202e 1\n", Protocol: "2025-11-25", Calls: 2, Passed: 12345}
+	never := status.Child{Server: "never", State: "configured"}
+	session := status.Session{ID: "0123456789", Since: *before(30 * time.Hour), Client: "editor\u202e 1\n", Protocol: "2025-11-25", Calls: 2, Passed: 12345}
 	session.RootsState, session.RootsOrigin, session.RootsCount, session.Generation, session.RootsError = "stale", "asked", 2, 3, "no answer"
-	other := hub.SessionStatus{ID: "abcdefghij", Since: noon}
+	other := status.Session{ID: "abcdefghij", Since: noon}
 	r := admin.Report{PID: 77, Version: "v1", Started: *before(50 * time.Hour),
 		Config: admin.ConfigReport{Path: "/etc/hub.json", Loaded: *before(time.Hour), Error: "hub.json:3: no\nhub.json:4: nor\x1b", ErrorAt: before(5 * time.Second)},
-		Status: hub.Status{Children: []hub.ChildStatus{good, bad, deaf, never}, NotServed: []hub.NotServed{{Server: "off", Reason: "disabled"}}, Sessions: []hub.SessionStatus{session, other}}}
+		Hub: status.Hub{Children: []status.Child{good, bad, deaf, never}, NotServed: []status.NotServed{{Server: "off", Reason: "disabled"}}, Sessions: []status.Session{session, other}}}
 	var b bytes.Buffer
 	statusReport{Hubs: []admin.Report{r}, Unreachable: []unreachable{{"/run/1.sock", "no\x07pe"}}}.show(&b, noon, verbose)
 	return b.String()
@@ -135,7 +136,7 @@ func TestNextStartIsOneTruth(t *testing.T) {
 		{"hub", at(3 * time.Second), 2, "in 3s; 2 failures in a row"},
 		{"hub", at(0), 1, "now"},
 	} {
-		st := hub.ChildStatus{}
+		st := status.Child{}
 		st.StartedBy, st.NextStart, st.Failures = c.by, c.next, c.failures
 		if got := nextStart(st, noon); got != c.want {
 			t.Errorf("%+v: %q", c, got)
@@ -145,7 +146,7 @@ func TestNextStartIsOneTruth(t *testing.T) {
 
 // TestStatusShowsPolicy: how many rules, and which ones where more is asked for.
 func TestStatusShowsPolicy(t *testing.T) {
-	r := &hub.PolicyReport{Sandbox: "/box", Rules: []hub.RuleReport{{Name: "a\x1b[31m", Then: "deny", If: "every call", At: "/hub.json:3"}}}
+	r := &status.Policy{Sandbox: "/box", Rules: []status.Rule{{Name: "a\x1b[31m", Then: "deny", If: "every call", At: "/hub.json:3"}}}
 	for verbose, want := range map[bool]string{false: "policy: 1 rules, sandbox /box\n", true: "deny every call  /hub.json:3"} {
 		var out bytes.Buffer
 		page{w: &out, verbose: verbose}.policy(r)
@@ -159,9 +160,9 @@ func TestStatusShowsPolicy(t *testing.T) {
 // shown with that, and none of it acts on a terminal.
 func TestStatusShowsRefusals(t *testing.T) {
 	for n, want := range map[int]string{0: "", 1: "refused      by the kernel, as far as what it says tells: 1 time, last /out/x", 3: "3 times, last /out/x"} {
-		c := hub.ChildStatus{Server: "kid", State: "ready"}
+		c := status.Child{Server: "kid", State: "ready"}
 		if c.Refused = n; n > 0 {
-			c.LastRefused, c.Mend = "/out/x\x1b[31m", &hub.MendReport{Named: "\x1b[31mnamed", Text: "open it", Run: []string{"allow", "kid", "/out/x\x1b[31m"}}
+			c.LastRefused, c.Mend = "/out/x\x1b[31m", &status.Mend{Named: "\x1b[31mnamed", Text: "open it", Run: []string{"allow", "kid", "/out/x\x1b[31m"}}
 		}
 		var out bytes.Buffer
 		page{w: &out}.details(c)
@@ -176,7 +177,7 @@ func TestStatusShowsRefusals(t *testing.T) {
 func TestStatusOfSeveralHubs(t *testing.T) {
 	r := admin.Report{PID: 77}
 	for _, name := range []string{"a", "b", "c", "d", "e", "f", "g"} {
-		r.Children = append(r.Children, hub.ChildStatus{Server: name, State: "ready", Tools: 2})
+		r.Children = append(r.Children, status.Child{Server: name, State: "ready", Tools: 2})
 		r.Children[len(r.Children)-1].RootsApplied = true
 	}
 	r.Children[6].Error = "it did not ask"

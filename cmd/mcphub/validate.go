@@ -10,6 +10,7 @@ import (
 
 	"mcphub/children/spec"
 	"mcphub/hub"
+	"mcphub/hub/status"
 	"mcphub/internal/config"
 	"mcphub/internal/exit"
 	"mcphub/internal/layout"
@@ -176,7 +177,7 @@ func showPolicy(w io.Writer, c *validate.Checker) {
 		layout.Printf(w, "  %-18s inside every boundary: %s\n", "sandbox", info.Sandbox)
 	}
 	for i := range info.Rules {
-		r := hub.NewRuleReport(&info.Rules[i])
+		r := status.RuleOf(&info.Rules[i])
 		layout.Printf(w, "  %-18s %s %s%s%s\n", r.Name, r.Then, r.If, layout.Suffix(" -- ", r.Note), layout.Suffix("  ", r.At))
 	}
 }

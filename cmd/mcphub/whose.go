@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"fmt"
 
-	"mcphub/hub"
+	"mcphub/hub/status"
 	"mcphub/internal/admin"
 	"mcphub/internal/audit"
 	"mcphub/internal/audit/trail"
@@ -23,7 +23,7 @@ func whose(c audit.Client) string {
 }
 
 // clientOf is the client of a session of a hub that clients share; nothing of another.
-func clientOf(s *hub.SessionStatus) audit.Client {
+func clientOf(s *status.Session) audit.Client {
 	if s.Folder == "" && s.Process == 0 {
 		return audit.Client{}
 	}

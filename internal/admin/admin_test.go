@@ -17,7 +17,7 @@ import (
 	"github.com/rs/zerolog"
 	"go.uber.org/goleak"
 
-	"mcphub/hub"
+	"mcphub/hub/status"
 	"mcphub/internal/rundir"
 )
 
@@ -34,11 +34,11 @@ func folder(t *testing.T) string {
 	return filepath.Join(dir, "run")
 }
 
-func aHub() hub.Status {
-	return hub.Status{
-		Children:  []hub.ChildStatus{{Server: "kid", State: "ready", PID: 7}},
-		NotServed: []hub.NotServed{{Server: "off", Reason: "disabled"}},
-		Sessions:  []hub.SessionStatus{{ID: "s", Client: "editor 1"}},
+func aHub() status.Hub {
+	return status.Hub{
+		Children:  []status.Child{{Server: "kid", State: "ready", PID: 7}},
+		NotServed: []status.NotServed{{Server: "off", Reason: "disabled"}},
+		Sessions:  []status.Session{{ID: "s", Client: "editor 1"}},
 	}
 }
 
@@ -352,7 +352,7 @@ func TestForeignPeer(t *testing.T) {
 		"unknown":      func(*net.UnixConn) (int, bool, error) { return os.Getuid(), true, errors.New("no answer") },
 	} {
 		dir := folder(t)
-		s := New(Config{Folders: []string{dir}, Log: zerolog.Nop(), Status: func() hub.Status { t.Error(name + " was served"); return hub.Status{} }})
+		s := New(Config{Folders: []string{dir}, Log: zerolog.Nop(), Status: func() status.Hub { t.Error(name + " was served"); return status.Hub{} }})
 		s.peer = peer
 		stop := serve(t, s)
 		h := await(t, 1, dir)[0]

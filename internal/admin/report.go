@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"mcphub/hub"
+	"mcphub/hub/status"
 )
 
 // Format is the version of a Report's shape. Members may be added without
@@ -22,7 +23,7 @@ type Report struct {
 	HTTP    *HTTPReport  `json:"http,omitempty"`   // where it serves HTTP
 	Shared  bool         `json:"shared,omitempty"` // it serves the clients that attach
 	Alone   string       `json:"alone,omitempty"`  // why it serves one client alone, although hub.json says attach
-	hub.Status
+	status.Hub
 }
 
 // ConfigReport says how the configuration in force compares with hub.json.

@@ -20,6 +20,7 @@ import (
 
 	"mcphub/hub"
 	"mcphub/hub/approval"
+	"mcphub/hub/status"
 	"mcphub/internal/caller"
 	"mcphub/internal/rundir"
 )
@@ -39,7 +40,7 @@ type Config struct {
 	Folders []string // see rundir.Sockets
 	Version string
 	Log     zerolog.Logger
-	Status  func() hub.Status
+	Status  func() status.Hub
 	// Loaded tells how the hub stands to its hub.json; nil: not told.
 	Loaded func() ConfigReport
 	// HTTP tells how clients reach the hub over HTTP; nil, or nothing of it: they do not.
@@ -227,7 +228,7 @@ func (s *Server) routes(busy *sync.WaitGroup) http.Handler {
 func (s *Server) report() Report {
 	r := Report{
 		Format: Format, PID: s.pid, Version: s.cfg.Version, Started: s.started, Uptime: time.Since(s.started).Seconds(),
-		Socket: s.socket, Shared: s.cfg.Shared, Alone: s.cfg.Alone, Status: s.cfg.Status(),
+		Socket: s.socket, Shared: s.cfg.Shared, Alone: s.cfg.Alone, Hub: s.cfg.Status(),
 	}
 	if s.cfg.Loaded != nil {
 		r.Config = s.cfg.Loaded()

@@ -123,7 +123,8 @@ var adapters = map[string]string{
 	"hub/http.go":          "a front: tells requests of both eras apart",
 	"hub/subscriptions.go": "subscriptions/listen, which only one era has",
 	"hub/children.go":      "what belongs to no request goes only to a client that has said initialize",
-	"hub/status.go":        "reports: the word for the era",
+	"hub/report.go":        "reports: the word for the era",
+	"hub/status/status.go": "reports: the word for the era of a child",
 	"hub/explain.go":       "reports: the word for the era",
 }
 

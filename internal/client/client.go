@@ -9,6 +9,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"mcphub/hub"
+	"mcphub/hub/status"
 	"mcphub/internal/exit"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/service"
@@ -25,7 +26,7 @@ type Session struct {
 }
 
 // Status tells how the Hub and its servers stand now.
-func (s *Session) Status() hub.Status { return s.hub.Status() }
+func (s *Session) Status() status.Hub { return s.hub.Status() }
 
 // ServeRequest answers the hub's own questions: roots/list and ping.
 func (s *Session) ServeRequest(_ context.Context, m *jsonrpc.Message) jsonrpc.Answer {

@@ -20,6 +20,7 @@ import (
 	"mcphub/children/sandbox"
 	"mcphub/children/spec"
 	"mcphub/hub"
+	"mcphub/hub/status"
 	"mcphub/internal/client"
 	"mcphub/internal/clients"
 	"mcphub/internal/config"
@@ -100,7 +101,7 @@ func TestDiagnose(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			e := &examination{Options: Options{Source: &setup.Source{}}}
 			f := Finding{Text: tc.why}
-			diagnose(&f, spec.Spec{Name: "my-srv", Args: []string{filepath.Join(pkg, "index.js")}}, &hub.ChildStatus{Stderr: tc.stderr}, e)
+			diagnose(&f, spec.Spec{Name: "my-srv", Args: []string{filepath.Join(pkg, "index.js")}}, &status.Child{Stderr: tc.stderr}, e)
 			if !strings.Contains(f.Cure, tc.cure) || f.Command != tc.command {
 				t.Errorf("cure  %q\nrun   %q\nwant  %q\n      %q", f.Cure, f.Command, tc.cure, tc.command)
 			}

@@ -14,6 +14,7 @@ import (
 	"mcphub/children/hints"
 	"mcphub/children/spec"
 	"mcphub/hub"
+	"mcphub/hub/status"
 	"mcphub/internal/client"
 	"mcphub/internal/lazyregexp"
 	"mcphub/internal/printable"
@@ -85,7 +86,7 @@ func (e *examination) reportServers(ctx context.Context, cfg *hub.Config, t *tri
 }
 
 // server says what became of one.
-func (e *examination) server(ctx context.Context, out *Server, c *hub.Child, st *hub.ChildStatus, tools []client.Tool) {
+func (e *examination) server(ctx context.Context, out *Server, c *hub.Child, st *status.Child, tools []client.Tool) {
 	out.Environment, out.Roots, out.Era, out.State = st.Environment, st.RootsServed, st.Era, st.State
 	out.Kernel, out.Lacks = st.Kernel, st.Lacks
 	for _, closed := range st.Closed {
@@ -135,7 +136,7 @@ func (e *examination) server(ctx context.Context, out *Server, c *hub.Child, st 
 }
 
 // mend says what the kernel has refused a server, and what opens it.
-func (e *examination) mend(f *Finding, st *hub.ChildStatus) {
+func (e *examination) mend(f *Finding, st *status.Child) {
 	if f.Text != "" {
 		f.Text += "; "
 	}
@@ -178,7 +179,7 @@ func (e *examination) names(c *hub.Child, tools []client.Tool, warn func(severit
 func (e *examination) at(name string) string { return place(e.found.File.At("mcpServers", name)) }
 
 // failure says why a server did not start, and what helps.
-func (e *examination) failure(s spec.Spec, st *hub.ChildStatus, in *Interpreter) Finding {
+func (e *examination) failure(s spec.Spec, st *status.Child, in *Interpreter) Finding {
 	text := printable.Clean(cmp.Or(st.LastFailure, st.Error))
 	f := Finding{Group: Servers, Subject: s.Name, Severity: sevError, At: e.at(s.Name), Text: firstLine(reference.Show(text))}
 	f.Details = lastWords(st.Stderr, f.Text)
@@ -296,7 +297,7 @@ func (e *examination) unauthorized(f *Finding, s spec.Spec) {
 }
 
 // diagnose finds what helps against a failure.
-func diagnose(f *Finding, s spec.Spec, st *hub.ChildStatus, e *examination) {
+func diagnose(f *Finding, s spec.Spec, st *status.Child, e *examination) {
 	text := f.Text + "\n" + st.Error + "\n" + st.Stderr
 	for _, a := range ailments {
 		if said := a.said.FindStringSubmatch(text); said != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"mcphub/hub"
+	"mcphub/hub/status"
 	"mcphub/internal/admin"
 	"mcphub/internal/config"
 	"mcphub/internal/config/hubfile"
@@ -35,7 +36,7 @@ type reloader struct {
 
 	started *config.File // what cannot change while the hub runs is as in it
 	loaded  *config.File // what is in force
-	state   hub.ConfigState
+	state   status.Config
 	watched *fileWatch
 
 	shared   atomic.Bool  // what is in force says attach
@@ -46,7 +47,7 @@ type reloader struct {
 // nothing.
 func newReloader(src setup.Source, made *setup.Result, h *hub.Hub, signals <-chan os.Signal, log zerolog.Logger) *reloader {
 	r := &reloader{src: src, hub: h, log: log, signals: signals, asks: make(chan func(context.Context)), ended: make(chan struct{}), started: made.File, loaded: made.File}
-	r.state = hub.ConfigState{File: made.File.Path, LoadedAt: time.Now(), Waiting: made.Waiting}
+	r.state = status.Config{File: made.File.Path, LoadedAt: time.Now(), Waiting: made.Waiting}
 	r.shared.Store(made.File.Attach.Mode == keys.AttachAuto)
 	r.warnings.Store("")
 	h.SetConfigState(r.state)
@@ -120,7 +121,7 @@ func (r *reloader) Reload(ctx context.Context) error {
 func (r *reloader) changed(ctx context.Context, c hubfile.Change) {
 	if c.Err == nil && c.Sum == r.loaded.Sum && c.Trail.Where() == r.loaded.Trail.Where() && r.state.Waiting == "" {
 		// It is again what it was, or was read already.
-		r.tell(func(s *hub.ConfigState) { s.LastError, s.ErrorAt = "", nil })
+		r.tell(func(s *status.Config) { s.LastError, s.ErrorAt = "", nil })
 		return
 	}
 	_ = r.reload(ctx) // told by log and status
@@ -138,7 +139,7 @@ func (r *reloader) reload(ctx context.Context) error {
 		r.log.Warn().Str("file", file.Path).Msg(waiting)
 	}
 	if applied == nil { // what is in force is that already
-		r.tell(func(s *hub.ConfigState) { s.LastError, s.ErrorAt, s.Waiting = "", nil, waiting })
+		r.tell(func(s *status.Config) { s.LastError, s.ErrorAt, s.Waiting = "", nil, waiting })
 		return told(waiting)
 	}
 	r.loaded = file
@@ -150,12 +151,12 @@ func (r *reloader) reload(ctx context.Context) error {
 		}
 	}
 	event.Msg("configuration reloaded")
-	state := hub.ConfigState{File: file.Path, LoadedAt: time.Now(), Waiting: waiting}
+	state := status.Config{File: file.Path, LoadedAt: time.Now(), Waiting: waiting}
 	for _, p := range file.AfterRestart(r.started) {
 		r.log.Warn().Msg(p.String())
 		state.Restart = append(state.Restart, p.Key)
 	}
-	r.tell(func(s *hub.ConfigState) { *s = state })
+	r.tell(func(s *status.Config) { *s = state })
 	return told(waiting)
 }
 
@@ -254,11 +255,11 @@ func (r *reloader) refused(err error) error {
 		r.log.Error().Str("error", line).Msg("hub.json was not taken; the former configuration stays in force")
 	}
 	now, text := time.Now(), strings.Join(lines, "\n")
-	r.tell(func(s *hub.ConfigState) { s.LastError, s.ErrorAt, s.Waiting = text, &now, "" })
+	r.tell(func(s *status.Config) { s.LastError, s.ErrorAt, s.Waiting = text, &now, "" })
 	return errors.New(text)
 }
 
-func (r *reloader) tell(change func(s *hub.ConfigState)) {
+func (r *reloader) tell(change func(s *status.Config)) {
 	change(&r.state)
 	r.hub.SetConfigState(r.state)
 }

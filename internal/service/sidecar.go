@@ -12,6 +12,7 @@ import (
 
 	"mcphub/children/spec"
 	"mcphub/hub"
+	"mcphub/hub/status"
 	"mcphub/internal/admin"
 	"mcphub/internal/caller"
 	"mcphub/internal/childlog"
@@ -68,7 +69,7 @@ func (a *sidecar) start(h *hub.Hub) {
 	}
 	cfg := admin.Config{
 		Folders: rundir.Sockets(os.Getenv), Version: a.version, Log: a.log,
-		Status: func() hub.Status { return a.status(h) }, Loaded: func() admin.ConfigReport { return configReport(h.ConfigState(), h.Inside) }, Restart: h.Restart, HTTP: a.http.Load,
+		Status: func() status.Hub { return a.status(h) }, Loaded: func() admin.ConfigReport { return configReport(h.ConfigState(), h.Inside) }, Restart: h.Restart, HTTP: a.http.Load,
 		Approvals: h.Terminal(), Clients: a.clients, Shared: a.shared, Alone: guardian.Alone(), Reload: a.reload.Reload, Plan: a.reload.Plan,
 	}
 	server := admin.New(cfg)
@@ -95,7 +96,7 @@ func (a *sidecar) stop() {
 	a.wg.Wait()
 }
 
-func (a *sidecar) status(h *hub.Hub) hub.Status {
+func (a *sidecar) status(h *hub.Hub) status.Hub {
 	st := h.Status()
 	for i := range st.Children {
 		if a.book != nil {
@@ -107,7 +108,7 @@ func (a *sidecar) status(h *hub.Hub) hub.Status {
 
 // configReport is how the Hub stands to its hub.json, as status tells it. inside says
 // where servers may write.
-func configReport(c *hub.ConfigState, inside func(paths ...string) (string, bool)) admin.ConfigReport {
+func configReport(c *status.Config, inside func(paths ...string) (string, bool)) admin.ConfigReport {
 	if c == nil {
 		return admin.ConfigReport{}
 	}

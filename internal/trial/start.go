@@ -9,6 +9,7 @@ import (
 
 	"mcphub/children/spec"
 	"mcphub/hub"
+	"mcphub/hub/status"
 	"mcphub/internal/client"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/service"
@@ -30,7 +31,7 @@ type Options struct {
 
 // Seen holds what servers offered during one start, and how they were at its end.
 type Seen struct {
-	Status    hub.Status
+	Status    status.Hub
 	Tools     map[string][]client.Tool // of each server
 	Prompts   []string                 // of all servers together
 	Resources []string                 // URIs; likewise

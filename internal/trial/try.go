@@ -11,13 +11,14 @@ import (
 	"mcphub/children/sandbox"
 	"mcphub/children/spec"
 	"mcphub/hub"
+	"mcphub/hub/status"
 	"mcphub/internal/client"
 )
 
 // An Attempt is one start of one server.
 type Attempt struct {
 	Spec      spec.Spec
-	Status    hub.ChildStatus // at its end
+	Status    status.Child // at its end
 	Tools     []client.Tool
 	Prompts   []string
 	Resources []string

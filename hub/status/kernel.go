@@ -1,4 +1,4 @@
-package hub
+package status
 
 import (
 	"strings"
@@ -7,41 +7,40 @@ import (
 	"mcphub/children/sandbox"
 )
 
-// This file is about the kernel, which holds a child to the boundary of its calls.
-
-// kernelReport says how far the kernel holds a child. It is JSON; all are left out of a
+// Confinement says how far the kernel holds a child. It is JSON; all are left out of a
 // child that is not to be confined.
-type kernelReport struct {
+type Confinement struct {
 	Kernel string   `json:"kernel,omitempty"`        // held, partial or none
 	Lacks  []string `json:"kernelLacks,omitempty"`   // what it does not hold, and why
 	Closed []string `json:"kernelClosed,omitempty"`  // what a name opens no more, or never does, and why
 	Gives  []string `json:"kernelProfile,omitempty"` // what is opened to it because its server is known
 }
 
-func reportKernel(r sandbox.Report) kernelReport {
+// ConfinementOf reports how far the kernel holds a child.
+func ConfinementOf(r sandbox.Report) Confinement {
 	if r.Mode == sandbox.Off {
-		return kernelReport{}
+		return Confinement{}
 	}
-	return kernelReport{Kernel: r.State.String(), Lacks: r.Lacks, Closed: r.Closed, Gives: r.Gives}
+	return Confinement{Kernel: r.State.String(), Lacks: r.Lacks, Closed: r.Closed, Gives: r.Gives}
 }
 
-// kernelDetails say more of the same to who runs the hub.
-type kernelDetails struct {
-	Opens       *openReport `json:"opens,omitempty"`             // what the child may open, beside what every program needs
-	Refused     int         `json:"kernelRefused,omitempty"`     // how often the kernel is known to have refused this run something
-	LastRefused string      `json:"kernelRefusedLast,omitempty"` // what that was last, where it was named
-	Mend        *MendReport `json:"kernelMend,omitempty"`        // what a person can do about that
+// ConfinementDetails say more of the same to who runs the hub.
+type ConfinementDetails struct {
+	Opens       *Open  `json:"opens,omitempty"`             // what the child may open, beside what every program needs
+	Refused     int    `json:"kernelRefused,omitempty"`     // how often the kernel is known to have refused this run something
+	LastRefused string `json:"kernelRefusedLast,omitempty"` // what that was last, where it was named
+	Mend        *Mend  `json:"kernelMend,omitempty"`        // what a person can do about that
 }
 
-// MendReport is what a person can do about a refusal by the kernel.
-type MendReport struct {
+// A Mend is what a person can do about a refusal by the kernel.
+type Mend struct {
 	Named string   `json:"named,omitempty"` // who names the path
 	Text  string   `json:"text"`            // what to do, or why nothing can be done
 	Run   []string `json:"run,omitempty"`   // arguments of mcphub that open it
 }
 
 // Told is the mend in words.
-func (m *MendReport) Told() string {
+func (m *Mend) Told() string {
 	switch {
 	case m == nil:
 		return ""
@@ -51,12 +50,14 @@ func (m *MendReport) Told() string {
 	return m.Named + "; " + m.Text
 }
 
-func reportMend(server string, f sandbox.Refusal, dirs []string) *MendReport {
-	m := MendReport(hints.MendOf(server, f, dirs))
+// MendOf reports what can be done about a refusal. dirs are the roots that the child was served.
+func MendOf(server string, f sandbox.Refusal, dirs []string) *Mend {
+	m := Mend(hints.MendOf(server, f, dirs))
 	return &m
 }
 
-type openReport struct {
+// Open is what a confined child may open.
+type Open struct {
 	Read    []string `json:"read"`
 	Write   []string `json:"write"` // which it may read as well
 	Network string   `json:"network"`
@@ -65,7 +66,7 @@ type openReport struct {
 }
 
 // Text is what may be opened in a line.
-func (o *openReport) Text() string {
+func (o *Open) Text() string {
 	if o == nil {
 		return ""
 	}
@@ -82,15 +83,16 @@ func (o *openReport) Text() string {
 	return text + "; network " + o.Network + ", unix sockets " + o.Sockets
 }
 
-func detailKernel(server string, r sandbox.Report, dirs []string) kernelDetails {
-	d := kernelDetails{Refused: r.Refused, LastRefused: r.Last.Text()}
+// ConfinementDetailsOf reports more of it. dirs are the roots that the child was served.
+func ConfinementDetailsOf(server string, r sandbox.Report, dirs []string) ConfinementDetails {
+	d := ConfinementDetails{Refused: r.Refused, LastRefused: r.Last.Text()}
 	if r.Refused > 0 {
-		d.Mend = reportMend(server, r.Last, dirs)
+		d.Mend = MendOf(server, r.Last, dirs)
 	}
 	if r.Profile == nil {
 		return d
 	}
-	o := &openReport{Read: []string{}, Write: []string{}, Network: r.Profile.Network.String(), Sockets: "off", All: r.Profile.Unbounded}
+	o := &Open{Read: []string{}, Write: []string{}, Network: r.Profile.Network.String(), Sockets: "off", All: r.Profile.Unbounded}
 	if r.Profile.Sockets {
 		o.Sockets = "on"
 	}

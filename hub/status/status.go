@@ -1,8 +1,7 @@
-package hub
+package status
 
 import (
 	"cmp"
-	"context"
 	"slices"
 	"time"
 
@@ -12,8 +11,10 @@ import (
 	"mcphub/hub/approval"
 	"mcphub/hub/catalog"
 	"mcphub/hub/configuration"
+	"mcphub/hub/declaration"
 	"mcphub/hub/handshake"
 	"mcphub/hub/modern"
+	"mcphub/hub/record"
 	"mcphub/internal/audit"
 	"mcphub/internal/printable"
 	"mcphub/internal/redact"
@@ -22,10 +23,8 @@ import (
 	"mcphub/validate/policy"
 )
 
-// This file says how things stand: what get-roots and list-tools answer, and
-// what is told to whoever looks after the hub.
-
-type rootReport struct {
+// Root is a directory or file in scope.
+type Root struct {
 	URI   string `json:"uri"`
 	Name  string `json:"name,omitempty"`
 	Flag  string `json:"flag,omitempty"`
@@ -33,19 +32,20 @@ type rootReport struct {
 	Below bool   `json:"redundant,omitempty"`
 }
 
-type skippedReport struct {
+// Skipped is a root that was left out.
+type Skipped struct {
 	Raw    string `json:"raw"`
 	Name   string `json:"name,omitempty"`
 	Reason string `json:"reason"`
 }
 
-// rootsReport is the answer of get-roots. The first five members are the
+// Roots is the answer of get-roots. The first five members are the
 // ones that its first users know; the others came later.
-type rootsReport struct {
+type Roots struct {
 	SupportsRoots    bool                   `json:"supportsRoots"`
 	RootsListChanged bool                   `json:"rootsListChanged"`
 	RootsCount       int                    `json:"rootsCount"`
-	Roots            []rootReport           `json:"roots"`
+	Roots            []Root                 `json:"roots"`
 	FilePaths        []string               `json:"filePaths"`
 	State            string                 `json:"state"`
 	Origin           string                 `json:"origin"`
@@ -57,19 +57,19 @@ type rootsReport struct {
 	OutsideAllowed   bool                   `json:"outsideAllowed"`
 	Meaning          string                 `json:"meaning,omitempty"`
 	Resources        []string               `json:"resources,omitempty"` // prefixes that URIs of their schemes have to lie below
-	Skipped          []skippedReport        `json:"skipped,omitempty"`
+	Skipped          []Skipped              `json:"skipped,omitempty"`
 	LastError        string                 `json:"lastError,omitempty"`
-	Config           *ConfigState           `json:"config,omitempty"`
-	Policy           *PolicyReport          `json:"policy,omitempty"`
-	Audit            AuditStatus            `json:"audit"`
+	Config           *Config                `json:"config,omitempty"`
+	Policy           *Policy                `json:"policy,omitempty"`
+	Audit            Audit                  `json:"audit"`
 	Redefined        []catalog.Redefinition `json:"redefinedTools,omitempty"`
-	Children         []childRoots           `json:"children"`
+	Children         []ChildRoots           `json:"children"`
 	approval.Report
-	extensionsReport
+	Extensions []Extension `json:"extensions,omitempty"`
 }
 
-// childRoots is how one child stands to the roots, and who shares its process.
-type childRoots struct {
+// ChildRoots is how one child stands to the roots, and who shares its process.
+type ChildRoots struct {
 	Server   string   `json:"server"`
 	State    string   `json:"state"`
 	Error    string   `json:"error,omitempty"` // why it is not ready, or what is wrong with it although it is
@@ -78,148 +78,157 @@ type childRoots struct {
 	Share    string   `json:"share"`            // session, roots or all
 	Sessions int      `json:"sessions"`         // that this process serves, this one among them
 	Served   []string `json:"served,omitempty"` // the roots that it is served where they are not the session's
-	kernelReport
+	Confinement
 }
 
-// Words for the two eras of the protocol.
-const (
-	eraHandshake = handshake.Era
-	eraModern    = modern.Era
-)
+// A Config is what is told of the configuration's source. JSON.
+type Config struct {
+	File      string     `json:"file,omitempty"` // "" where none was found
+	LoadedAt  time.Time  `json:"loadedAt"`       // of what is in force
+	LastError string     `json:"lastError,omitempty"`
+	ErrorAt   *time.Time `json:"errorAt,omitempty"`
+	Waiting   string     `json:"waiting,omitempty"`      // why a change is not read yet
+	Restart   []string   `json:"afterRestart,omitempty"` // keys whose change takes effect after a restart
+}
 
-// rootsReport tells how the roots stand for the request of ctx: in the modern era
-// those that came with it.
-func (s *Session) rootsReport(ctx context.Context) rootsReport {
-	c := s.calls.ClientOf(ctx)
-	view, word, _ := c.Standing(ctx) // callOwn has seen to it that there is one
-	caps, era := c.Claims(), c.Era()
+// RootsOf reports how the roots stand for a request. word is the state of the roots, era that of the
+// protocol. What belongs to more than the request is filled in by the session.
+func RootsOf(view rootsmgr.View, word string, client declaration.Claims, era string, conf *configuration.Configuration) Roots {
 	snap := view.Snapshot
-	r := rootsReport{
-		SupportsRoots: caps.Roots, RootsListChanged: caps.RootsChange,
-		Roots: []rootReport{}, FilePaths: []string{}, Children: []childRoots{},
+	r := Roots{
+		SupportsRoots: client.Roots, RootsListChanged: client.RootsChange,
+		Roots: []Root{}, FilePaths: []string{}, Children: []ChildRoots{},
 		State: word, Origin: snap.Origin().String(), Generation: snap.Generation(), Stale: view.Stale,
-		Era: era, Protocol: caps.Protocol, Client: caps.String(),
+		Era: era, Protocol: client.Protocol, Client: client.String(),
 		OutsideAllowed: view.Open, Meaning: view.Meaning(),
+		Policy: PolicyOf(conf.Checker), Resources: conf.Checker.Resources(view), Audit: conf.Audit.Status(),
 	}
 	for _, root := range snap.Roots() {
-		r.Roots = append(r.Roots, rootReport{URI: root.URI, Name: root.Name, Flag: root.Flag, File: root.File, Below: root.Redundant})
+		r.Roots = append(r.Roots, Root{URI: root.URI, Name: root.Name, Flag: root.Flag, File: root.File, Below: root.Redundant})
 		r.FilePaths = append(r.FilePaths, root.Path)
 	}
 	r.RootsCount = len(r.Roots)
 	for _, sk := range snap.Skipped() {
-		r.Skipped = append(r.Skipped, skippedReport{printable.Escape(sk.Raw, 200), printable.Escape(sk.Name, 100), sk.Reason})
+		r.Skipped = append(r.Skipped, Skipped{printable.Escape(sk.Raw, 200), printable.Escape(sk.Name, 100), sk.Reason})
 	}
 	if view.Err != nil {
 		r.LastError = printable.Clean(view.Err.Error())
 	}
-	r.Config = s.hub.ConfigState()
-	r.Report = s.approvals.Report()
-	conf := s.now()
-	r.Policy, r.Resources = reportPolicy(conf.Checker), conf.Checker.Resources(view)
-	r.Audit = conf.Audit.Status()
-	r.Redefined = s.hub.redefined.Of(s.id)
-	for _, name := range conf.ChildNames() {
-		r.Children = append(r.Children, s.childRoots(conf, name, view))
-	}
-	r.extensionsReport = reportExtensions(s.Catalog().Extensions())
 	return r
 }
 
-func (s *Session) childRoots(conf *configuration.Configuration, name string, view rootsmgr.View) childRoots {
-	st, _, _, _ := s.ChildStatus(name)
-	share := conf.Child(name).Spec.Share
-	r := childRoots{
-		Server: name, State: st.State.String(), Error: st.Err, Asked: st.AskedRoots, Cwd: st.Cwd,
-		Share: share.String(), Sessions: s.hub.sessions.Sharing(s.member.Assigned().Key(name)), kernelReport: reportKernel(st.Sandbox),
+// ChildRootsOf reports how a child stands to the roots of a session.
+func ChildRootsOf(child *configuration.Child, st children.Status) ChildRoots {
+	return ChildRoots{
+		Server: child.Spec.Name, State: st.State.String(), Error: st.Err, Asked: st.AskedRoots, Cwd: st.Cwd,
+		Share: child.Spec.Share.String(), Confinement: ConfinementOf(st.Sandbox),
 	}
-	if share == spec.ShareAll || len(conf.Beside(name, nil)) > 0 {
-		for _, root := range s.member.RootsFor(conf, conf.Child(name), view) {
-			r.Served = append(r.Served, root.URI)
-		}
-	}
-	return r
 }
 
-// serverReport is one server as list-tools shows it.
-type serverReport struct {
-	Name       string           `json:"name"`
-	State      string           `json:"state"`
-	Share      string           `json:"share,omitempty"` // who shares its process: session, roots or all
-	Error      string           `json:"error,omitempty"`
-	Stderr     string           `json:"stderr,omitempty"`
-	Restarts   int              `json:"restarts,omitempty"`
-	Tools      []toolReport     `json:"tools"`
-	NotOffered []omissionReport `json:"notOffered,omitempty"`
+// Server is one server as list-tools shows it.
+type Server struct {
+	Name       string     `json:"name"`
+	State      string     `json:"state"`
+	Share      string     `json:"share,omitempty"` // who shares its process: session, roots or all
+	Error      string     `json:"error,omitempty"`
+	Stderr     string     `json:"stderr,omitempty"`
+	Restarts   int        `json:"restarts,omitempty"`
+	Tools      []Tool     `json:"tools"`
+	NotOffered []Omission `json:"notOffered,omitempty"`
 }
 
-type toolReport struct {
+// Tool is one tool of a server.
+type Tool struct {
 	Name        string `json:"name"`     // towards the client
 	ToolName    string `json:"toolName"` // the child's own, for call-tool
 	Description string `json:"description,omitempty"`
 	Note        string `json:"note,omitempty"`
 }
 
-type omissionReport struct {
+// Omission is a tool that is left out, or a remark about one.
+type Omission struct {
 	Tool   string `json:"tool"`
 	Reason string `json:"reason"`
 }
 
-func reportOmitted(all []catalog.Omission) (r []omissionReport) {
+func omissionsOf(all []catalog.Omission) (r []Omission) {
 	for _, left := range all {
-		r = append(r, omissionReport{printable.Escape(left.Name, 100), left.Reason})
+		r = append(r, Omission{printable.Escape(left.Name, 100), left.Reason})
 	}
 	return r
 }
 
-type serversReport struct {
-	Servers []serverReport `json:"servers"`
-	extensionsReport
+// Servers is the answer of list-tools.
+type Servers struct {
+	Servers    []Server    `json:"servers"`
+	Extensions []Extension `json:"extensions,omitempty"`
 }
 
-func (s *Session) serversReport(only string) serversReport {
-	c := s.Catalog()
-	out := serversReport{Servers: []serverReport{}, extensionsReport: reportExtensions(c.Extensions())}
-	conf := c.By
+// ServersOf reports the servers of a catalogue; with a name that one alone. of tells how each stands, and
+// stderr what of its output the session may see.
+func ServersOf(c *catalog.Catalog, conf *configuration.Configuration, only string, of func(name string) children.Status, stderr func(children.Status) string) Servers {
+	out := Servers{Servers: []Server{}, Extensions: ExtensionsOf(c.Extensions())}
 	for _, name := range conf.ChildNames() {
 		if only != "" && only != name {
 			continue
 		}
-		st, _, _, _ := s.ChildStatus(name)
-		r := serverReport{Name: name, State: st.State.String(), Share: conf.Child(name).Spec.Share.String(), Error: printable.Clean(st.Err), Restarts: st.Restarts, Tools: []toolReport{}}
+		st := of(name)
+		r := Server{Name: name, State: st.State.String(), Share: conf.Child(name).Spec.Share.String(), Error: printable.Clean(st.Err), Restarts: st.Restarts, Tools: []Tool{}}
 		if st.State != children.Ready {
-			r.Stderr = s.calls.StderrOf(st)
+			r.Stderr = stderr(st)
 		}
 		for _, o := range c.Tools() {
 			if o.Child == name {
-				r.Tools = append(r.Tools, toolReport{Name: o.Name, ToolName: o.Remote, Description: o.Description(), Note: o.Note()})
+				r.Tools = append(r.Tools, Tool{Name: o.Name, ToolName: o.Remote, Description: o.Description(), Note: o.Note()})
 			}
 		}
-		r.NotOffered = reportOmitted(c.Omitted(name))
+		r.NotOffered = omissionsOf(c.Omitted(name))
 		out.Servers = append(out.Servers, r)
 	}
 	for _, b := range conf.Broken {
 		if only == "" || only == b.Name {
-			out.Servers = append(out.Servers, serverReport{Name: b.Name, State: "not configured", Error: b.Reason, Tools: []toolReport{}})
+			out.Servers = append(out.Servers, Server{Name: b.Name, State: "not configured", Error: b.Reason, Tools: []Tool{}})
 		}
 	}
 	return out
 }
 
-// A Status is how a whole hub stands at one moment: a copy, for whoever looks
-// after it. Texts that came from children and clients are clean.
-type Status struct {
-	Children  []ChildStatus          `json:"children"`                 // every instance, and those configured that have none; by name, then instance
-	NotServed []NotServed            `json:"notServed"`                // entries of hub.json that cannot be run, or are disabled
-	Sessions  []SessionStatus        `json:"sessions"`                 // by the time they began
-	Redefined []catalog.Redefinition `json:"redefinedTools,omitempty"` // tools that are defined otherwise than they were before
-	Audit     AuditStatus            `json:"audit"`
-	Policy    *PolicyReport          `json:"policy,omitempty"`
-	Refusals  []audit.Refused        `json:"refusals,omitempty"` // the last, where no log is kept
-	extensionsReport
+// An Extension is one extension or experimental capability that clients are
+// offered.
+type Extension struct {
+	Key          string   `json:"key"`
+	Experimental bool     `json:"experimental,omitempty"`
+	Server       string   `json:"server"`              // whose settings of it clients are shown
+	Contested    []string `json:"contested,omitempty"` // other servers that have it too
 }
 
-// ChildStatus is one instance of a child.
-type ChildStatus struct {
+// ExtensionsOf reports what children offer beyond the protocol.
+func ExtensionsOf(all catalog.Extensions) (r []Extension) {
+	for _, x := range all {
+		r = append(r, Extension{printable.Escape(x.Key, 200), x.Experimental, x.Owners[0], x.Owners[1:]})
+	}
+	return r
+}
+
+// Audit is how the record stands.
+type Audit = record.Status
+
+// Hub is how a whole hub stands at one moment: a copy, for whoever looks
+// after it. Texts that came from children and clients are clean.
+type Hub struct {
+	Children  []Child                `json:"children"`                 // every instance, and those configured that have none; by name, then instance
+	NotServed []NotServed            `json:"notServed"`                // entries of hub.json that cannot be run, or are disabled
+	Sessions  []Session              `json:"sessions"`                 // by the time they began
+	Redefined []catalog.Redefinition `json:"redefinedTools,omitempty"` // tools that are defined otherwise than they were before
+	Audit     Audit                  `json:"audit"`
+	Policy    *Policy                `json:"policy,omitempty"`
+	Refusals  []audit.Refused        `json:"refusals,omitempty"` // the last, where no log is kept
+
+	Extensions []Extension `json:"extensions,omitempty"` // beyond the protocol
+}
+
+// Child is one instance of a child.
+type Child struct {
 	Server   string     `json:"server"`                    // its name in hub.json
 	Instance string     `json:"instance,omitempty"`        // what it serves: a session's id, or a set of roots; "" where it serves all, or none yet
 	Share    string     `json:"share"`                     // session, roots or all
@@ -237,7 +246,7 @@ type ChildStatus struct {
 	Skipped  uint64     `json:"skippedLines"`              // on stdout, that were no message
 	Muted    uint64     `json:"droppedMessages,omitempty"` // log and progress notifications: too many at a time
 
-	Sandbox sandbox.Report `json:"-"` // what kernelReport and kernelDetails are made from
+	Sandbox sandbox.Report `json:"-"` // what Confinement and ConfinementDetails are made from
 
 	childOmitted
 	childFailures
@@ -247,8 +256,8 @@ type ChildStatus struct {
 
 // childOmitted is what a server defines and is not offered, or is offered and not checked.
 type childOmitted struct {
-	NotOffered []omissionReport `json:"notOffered,omitempty"`
-	Unchecked  []omissionReport `json:"uncheckedTools,omitempty"`
+	NotOffered []Omission `json:"notOffered,omitempty"`
+	Unchecked  []Omission `json:"uncheckedTools,omitempty"`
 }
 
 // childFailures is how an instance has failed so far.
@@ -269,22 +278,22 @@ type childLaunch struct {
 	Cwd         string   `json:"cwd,omitempty"`
 	Environment []string `json:"environment"` // names of the variables passed; never their values
 
-	Package *PackageReport `json:"package,omitempty"` // that was installed and runs in place of a launcher
+	Package *Package `json:"package,omitempty"` // that was installed and runs in place of a launcher
 }
 
-// A PackageReport tells which package a confined server runs from.
-type PackageReport struct {
+// A Package tells which package a confined server runs from.
+type Package struct {
 	Name      string    `json:"name"`
 	Version   string    `json:"version,omitempty"`
 	Installed time.Time `json:"installed"`
 	Error     string    `json:"error,omitempty"` // why it could not be looked for a newer version
 }
 
-func reportPackage(p children.Package) *PackageReport {
+func packageOf(p children.Package) *Package {
 	if p.Name == "" {
 		return nil
 	}
-	return &PackageReport{printable.Clean(p.Name), printable.Clean(p.Version), p.At, printable.Clean(p.Problem)}
+	return &Package{printable.Clean(p.Name), printable.Clean(p.Version), p.At, printable.Clean(p.Problem)}
 }
 
 // childServed is how an instance stands to the roots.
@@ -292,8 +301,8 @@ type childServed struct {
 	RootsServed  []string `json:"rootsServed"`  // paths that it has applied, or was started with
 	RootsApplied bool     `json:"rootsApplied"` // it is known, or must be assumed, to work with those of now
 	RootsAsked   bool     `json:"rootsAsked"`   // it has asked roots/list in this run
-	kernelReport
-	kernelDetails
+	Confinement
+	ConfinementDetails
 }
 
 // NotServed is an entry of hub.json that has no child.
@@ -302,44 +311,30 @@ type NotServed struct {
 	Reason string `json:"reason"`
 }
 
-// SessionStatus is one client's stay.
-type SessionStatus struct {
+// Session is one client's stay.
+type Session struct {
 	ID       string    `json:"id"`
 	Since    time.Time `json:"since"`
 	Client   string    `json:"client,omitempty"` // name and version, as it calls itself
 	Protocol string    `json:"protocolVersion,omitempty"`
 	Calls    int       `json:"calls"`  // requests of the client being served
 	Passed   uint64    `json:"passed"` // requests that went on to servers so far, calls of tools among them
-	sessionSurroundings
-	sessionRoots
+	Surroundings
+	SessionRoots
 	approval.Report
 }
 
-// sessionSurroundings is what a client's process has brought; left out where that is the hub's
+// Surroundings is what a client's process has brought; left out where that is the hub's
 // own client.
-type sessionSurroundings struct {
+type Surroundings struct {
 	Folder    string      `json:"folder,omitempty"`    // its working directory
 	Process   int         `json:"process,omitempty"`   // the client's
 	Adapter   int         `json:"adapter,omitempty"`   // of what the client has started to be served here
 	NotServed []NotServed `json:"notServed,omitempty"` // to this session, beside what nobody is served
 }
 
-func (s *Session) surroundings(nobody []NotServed) (r sessionSurroundings) {
-	if s.at == nil {
-		return r
-	}
-	a := s.at.around
-	r.Folder, r.Process, r.Adapter = printable.Escape(a.Dir, longestFolder), a.Client.PID, a.Adapter.PID
-	for _, n := range notServed(s.now()) {
-		if !slices.Contains(nobody, n) {
-			r.NotServed = append(r.NotServed, n)
-		}
-	}
-	return r
-}
-
-// notServed are the entries of a configuration that have no child.
-func notServed(conf *configuration.Configuration) []NotServed {
+// NotServedBy are the entries of a configuration that have no child.
+func NotServedBy(conf *configuration.Configuration) []NotServed {
 	all := []NotServed{}
 	for _, b := range conf.Broken {
 		all = append(all, NotServed{b.Name, b.Reason})
@@ -350,8 +345,8 @@ func notServed(conf *configuration.Configuration) []NotServed {
 	return all
 }
 
-// sessionRoots is what is known of a session's roots.
-type sessionRoots struct {
+// SessionRoots is what is known of a session's roots.
+type SessionRoots struct {
 	RootsState   string   `json:"rootsState"`  // see rootsmgr.Manager.State
 	RootsOrigin  string   `json:"rootsOrigin"` // who vouched for them
 	Generation   uint64   `json:"rootsGeneration"`
@@ -361,72 +356,67 @@ type sessionRoots struct {
 	RootsError   string   `json:"rootsError,omitempty"` // of the last question
 }
 
-// Status tells how the hub stands. It may be called at any time.
-func (h *Hub) Status() Status {
-	conf := h.now()
-	cfg := &conf.Settings
-	sessions, offers := h.sessions.Sessions(), h.sessions.Offers()
-	st := Status{Policy: reportPolicy(conf.Checker), Children: childrenStatus(cfg, sessions, h.sup.Status(), h.attached), NotServed: notServed(conf), Sessions: []SessionStatus{}, Audit: cfg.Audit.Status(), Redefined: h.redefined.List(), Refusals: h.recent.List()}
-	st.NotServed = slices.DeleteFunc(st.NotServed, func(n NotServed) bool { // it is, in the surroundings of some
-		return slices.ContainsFunc(sessions, func(s *Session) bool { return s.now().Child(n.Server) != nil })
-	})
-	st.extensionsReport = reportExtensions(conf.Offers.Extensions(offers))
-	for i := range st.Children {
-		if o := offers[st.Children[i].Server]; o != nil {
-			st.Children[i].NotOffered = reportOmitted(o.Omitted)
-			for _, t := range o.Tools {
-				if note := t.Note(); note != "" {
-					st.Children[i].Unchecked = append(st.Children[i].Unchecked, omissionReport{printable.Escape(t.Remote, 100), note})
-				}
-			}
-		}
+// SessionRootsOf reports the roots of a session.
+func SessionRootsOf(view rootsmgr.View, state rootsmgr.State) SessionRoots {
+	r := SessionRoots{
+		RootsState: state.Word, RootsOrigin: state.Origin.String(), Generation: state.Generation,
+		RootsCount: view.Snapshot.Len(), RootsSkipped: len(view.Snapshot.Skipped()),
 	}
-	for _, s := range sessions {
-		one := s.status()
-		one.sessionSurroundings = s.surroundings(st.NotServed)
-		st.Sessions = append(st.Sessions, one)
+	for _, root := range view.Snapshot.Roots() {
+		r.Roots = append(r.Roots, root.Path)
 	}
-	slices.SortFunc(st.Sessions, func(a, b SessionStatus) int { return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.ID, b.ID)) })
-	return st
+	if state.Err != nil {
+		r.RootsError = printable.Clean(state.Err.Error())
+	}
+	return r
 }
 
-// childrenStatus lists every instance, and the children that have none.
-func childrenStatus(c *Config, sessions []*Session, instances []children.Status, serves func(spec.Key) []string) []ChildStatus {
-	out, all := []ChildStatus{}, c.Children
-	for _, s := range sessions {
-		for _, child := range s.now().Children {
-			if s.at != nil && !slices.ContainsFunc(all, func(o Child) bool { return o.Spec.Name == child.Spec.Name }) {
-				all = append(slices.Clip(all), child)
-			}
-		}
-	}
+// Children lists every instance of some children, and the children that have none. offers are what
+// they offer by their names, and serves tells the sessions that an instance serves.
+func Children(all []configuration.Child, instances []children.Status, offers map[string]*catalog.Offer, environ []string, serves func(spec.Key) []string) []Child {
+	out := []Child{}
 	for i := range all {
 		child, before := all[i].Spec, len(out)
 		for _, st := range instances {
 			if st.Child == child.Name {
-				one := childStatus(c, child, st)
+				one := childOf(child, st, environ)
 				one.Sessions = serves(st.Key)
 				out = append(out, one)
 			}
 		}
 		if len(out) == before {
-			out = append(out, childStatus(c, child, children.Status{Key: spec.Key{Child: child.Name}, Command: child.Command, Args: child.Args}))
+			out = append(out, childOf(child, children.Status{Key: spec.Key{Child: child.Name}, Command: child.Command, Args: child.Args}, environ))
 		}
 	}
-	slices.SortStableFunc(out, func(a, b ChildStatus) int { return cmp.Compare(a.Server, b.Server) })
+	slices.SortStableFunc(out, func(a, b Child) int { return cmp.Compare(a.Server, b.Server) })
+	for i := range out {
+		if offer := offers[out[i].Server]; offer != nil {
+			out[i].childOmitted = omittedFrom(offer)
+		}
+	}
 	return out
 }
 
-func childStatus(c *Config, spec spec.Spec, st children.Status) ChildStatus {
-	return ChildStatus{
+func omittedFrom(offer *catalog.Offer) childOmitted {
+	o := childOmitted{NotOffered: omissionsOf(offer.Omitted)}
+	for _, t := range offer.Tools {
+		if note := t.Note(); note != "" {
+			o.Unchecked = append(o.Unchecked, Omission{printable.Escape(t.Remote, 100), note})
+		}
+	}
+	return o
+}
+
+func childOf(spec spec.Spec, st children.Status, environ []string) Child {
+	return Child{
 		Server: st.Child, Instance: st.Instance, Share: spec.Share.String(), ShareWhy: spec.ShareWhy, Apart: st.Apart, Era: eraOf(st.Protocol), State: st.State.String(), Since: moment(st.Since), PID: st.PID,
 		Tools: st.Tools, Error: printable.Clean(st.Err), Stderr: st.Stderr, Skipped: st.Skipped, Muted: st.Muted, Sandbox: st.Sandbox,
 		childFailures: childFailures{
 			Restarts: st.Restarts, Failures: st.Failures, CircuitOpen: st.CircuitOpen, NextStart: moment(st.NextStart), StartedBy: startedBy(st),
 			LastFailure: printable.Clean(st.LastFailure), FailedAt: moment(st.FailedAt),
 		},
-		childLaunch: childLaunch{Command: st.Command, Args: redact.Args(st.Args, slices.Concat(st.Environ, c.Environ)), Cwd: st.Cwd, Environment: list(st.EnvNames), Package: reportPackage(st.Package)},
-		childServed: childServed{RootsServed: list(st.Served), RootsApplied: st.RootsApplied, RootsAsked: st.AskedRoots, kernelReport: reportKernel(st.Sandbox), kernelDetails: detailKernel(st.Child, st.Sandbox, st.Served)},
+		childLaunch: childLaunch{Command: st.Command, Args: redact.Args(st.Args, slices.Concat(st.Environ, environ)), Cwd: st.Cwd, Environment: list(st.EnvNames), Package: packageOf(st.Package)},
+		childServed: childServed{RootsServed: list(st.Served), RootsApplied: st.RootsApplied, RootsAsked: st.AskedRoots, Confinement: ConfinementOf(st.Sandbox), ConfinementDetails: ConfinementDetailsOf(st.Child, st.Sandbox, st.Served)},
 	}
 }
 
@@ -436,9 +426,9 @@ func eraOf(protocol string) string {
 	case "":
 		return ""
 	case modern.Version:
-		return eraModern
+		return modern.Era
 	}
-	return eraHandshake
+	return handshake.Era
 }
 
 func startedBy(st children.Status) string {
@@ -461,55 +451,15 @@ func moment(t time.Time) *time.Time {
 // list copies a list that others own; none is an empty one in JSON too.
 func list(all []string) []string { return append([]string{}, all...) }
 
-func (s *Session) status() SessionStatus {
-	view, roots, caps := s.roots.View(), s.roots.State(), s.capabilities()
-	st := SessionStatus{
-		ID: s.id, Since: s.since, Client: s.clientName(), Protocol: caps.Protocol, Calls: s.client.Serving(), Passed: s.calls.InFlight.Started(),
-		sessionRoots: sessionRoots{
-			RootsState: roots.Word, RootsOrigin: roots.Origin.String(), Generation: roots.Generation,
-			RootsCount: view.Snapshot.Len(), RootsSkipped: len(view.Snapshot.Skipped()),
-		},
-	}
-	for _, r := range view.Snapshot.Roots() {
-		st.Roots = append(st.Roots, r.Path)
-	}
-	if roots.Err != nil {
-		st.RootsError = printable.Clean(roots.Err.Error())
-	}
-	st.Report = s.approvals.Report()
-	return st
-}
-
-// extensionsReport is what children offer beyond the protocol.
-type extensionsReport struct {
-	Extensions []ExtensionReport `json:"extensions,omitempty"`
-}
-
-// An ExtensionReport is one extension or experimental capability that clients are
-// offered.
-type ExtensionReport struct {
-	Key          string   `json:"key"`
-	Experimental bool     `json:"experimental,omitempty"`
-	Server       string   `json:"server"`              // whose settings of it clients are shown
-	Contested    []string `json:"contested,omitempty"` // other servers that have it too
-}
-
-func reportExtensions(all catalog.Extensions) (r extensionsReport) {
-	for _, x := range all {
-		r.Extensions = append(r.Extensions, ExtensionReport{printable.Escape(x.Key, 200), x.Experimental, x.Owners[0], x.Owners[1:]})
-	}
-	return r
-}
-
-// A PolicyReport is the policy in force as get-roots and status show it. It is
+// A Policy is the policy in force as get-roots and status show it. It is
 // JSON; members are added, never changed.
-type PolicyReport struct {
-	Sandbox string       `json:"sandbox,omitempty"` // inside every boundary
-	Rules   []RuleReport `json:"rules"`             // in order: the first that matches a path decides
+type Policy struct {
+	Sandbox string `json:"sandbox,omitempty"` // inside every boundary
+	Rules   []Rule `json:"rules"`             // in order: the first that matches a path decides
 }
 
-// RuleReport is one rule of the policy.
-type RuleReport struct {
+// Rule is one rule of the policy.
+type Rule struct {
 	Name  string `json:"name"`
 	Then  string `json:"then"` // allow, deny or escalate
 	If    string `json:"if"`   // what it asks for, in words
@@ -519,22 +469,22 @@ type RuleReport struct {
 	Note  string `json:"note,omitempty"`
 }
 
-// reportPolicy reports a policy, nil for none.
-func reportPolicy(by *validate.Checker) *PolicyReport {
+// PolicyOf reports a policy, nil for none.
+func PolicyOf(by *validate.Checker) *Policy {
 	info, ok := by.Policy()
 	if !ok {
 		return nil
 	}
-	out := &PolicyReport{Sandbox: info.Sandbox, Rules: []RuleReport{}}
+	out := &Policy{Sandbox: info.Sandbox, Rules: []Rule{}}
 	for i := range info.Rules {
-		out.Rules = append(out.Rules, NewRuleReport(&info.Rules[i]))
+		out.Rules = append(out.Rules, RuleOf(&info.Rules[i]))
 	}
 	return out
 }
 
-// NewRuleReport puts a rule into words.
-func NewRuleReport(r *policy.RuleInfo) RuleReport {
-	out := RuleReport{Name: printable.Escape(r.Name, 100), Then: r.Then.String(), If: r.Condition(), Dir: r.Dir, At: r.At}
+// RuleOf puts a rule into words.
+func RuleOf(r *policy.RuleInfo) Rule {
+	out := Rule{Name: printable.Escape(r.Name, 100), Then: r.Then.String(), If: r.Condition(), Dir: r.Dir, At: r.At}
 	out.Serve = r.Dir != "" && (r.Then == policy.Allow || r.Then == policy.Escalate && r.Serve)
 	if r.Dir != "" && !r.Found {
 		out.Note = "the directory is not there, or may not be looked at"

@@ -1,0 +1,103 @@
+package hub
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"mcphub/children"
+	"mcphub/children/spec"
+	"mcphub/hub/configuration"
+	"mcphub/hub/status"
+	"mcphub/internal/printable"
+	"mcphub/rootsmgr"
+)
+
+// This file gathers what package status makes its reports of.
+
+// Status tells how the hub stands. It may be called at any time.
+func (h *Hub) Status() status.Hub {
+	conf := h.now()
+	sessions, offers := h.sessions.Sessions(), h.sessions.Offers()
+	st := status.Hub{
+		Children:  status.Children(everyChild(conf, sessions), h.sup.Status(), offers, conf.Environ, h.attached),
+		NotServed: status.NotServedBy(conf), Sessions: []status.Session{}, Redefined: h.redefined.List(),
+		Audit: conf.Audit.Status(), Policy: status.PolicyOf(conf.Checker), Refusals: h.recent.List(), Extensions: status.ExtensionsOf(conf.Offers.Extensions(offers)),
+	}
+	st.NotServed = slices.DeleteFunc(st.NotServed, func(n status.NotServed) bool { // it is, in the surroundings of some
+		return slices.ContainsFunc(sessions, func(s *Session) bool { return s.now().Child(n.Server) != nil })
+	})
+	for _, s := range sessions {
+		st.Sessions = append(st.Sessions, s.status(st.NotServed))
+	}
+	slices.SortFunc(st.Sessions, func(a, b status.Session) int { return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.ID, b.ID)) })
+	return st
+}
+
+// everyChild are the children of the hub's own surroundings, and those that only sessions in others have.
+func everyChild(conf *configuration.Configuration, sessions []*Session) []Child {
+	all := conf.Children
+	for _, s := range sessions {
+		for _, child := range s.now().Children {
+			if s.at != nil && !slices.ContainsFunc(all, func(o Child) bool { return o.Spec.Name == child.Spec.Name }) {
+				all = append(slices.Clip(all), child)
+			}
+		}
+	}
+	return all
+}
+
+// status reports a session. nobody are the entries that no session is served.
+func (s *Session) status(nobody []status.NotServed) status.Session {
+	caps := s.capabilities()
+	st := status.Session{
+		ID: s.id, Since: s.since, Client: s.clientName(), Protocol: caps.Protocol, Calls: s.client.Serving(), Passed: s.calls.InFlight.Started(),
+		SessionRoots: status.SessionRootsOf(s.roots.View(), s.roots.State()), Report: s.approvals.Report(),
+	}
+	if s.at == nil {
+		return st
+	}
+	a := s.at.around
+	st.Folder, st.Process, st.Adapter = printable.Escape(a.Dir, longestFolder), a.Client.PID, a.Adapter.PID
+	for _, n := range status.NotServedBy(s.now()) {
+		if !slices.Contains(nobody, n) {
+			st.NotServed = append(st.NotServed, n)
+		}
+	}
+	return st
+}
+
+// rootsReport tells how the roots stand for the request of ctx: in the modern era
+// those that came with it.
+func (s *Session) rootsReport(ctx context.Context) status.Roots {
+	c, conf := s.calls.ClientOf(ctx), s.now()
+	view, word, _ := c.Standing(ctx) // ownTool has seen to it that there is one
+	r := status.RootsOf(view, word, c.Claims(), c.Era(), conf)
+	r.Config, r.Report, r.Redefined = s.hub.ConfigState(), s.approvals.Report(), s.hub.redefined.Of(s.id)
+	r.Extensions = status.ExtensionsOf(s.Catalog().Extensions())
+	for _, name := range conf.ChildNames() {
+		r.Children = append(r.Children, s.childRoots(conf, name, view))
+	}
+	return r
+}
+
+func (s *Session) childRoots(conf *configuration.Configuration, name string, view rootsmgr.View) status.ChildRoots {
+	child, r := conf.Child(name), status.ChildRootsOf(conf.Child(name), s.childStatus(name))
+	r.Sessions = s.hub.sessions.Sharing(s.member.Assigned().Key(name))
+	if child.Spec.Share == spec.ShareAll || len(conf.Beside(name, nil)) > 0 {
+		for _, root := range s.member.RootsFor(conf, child, view) {
+			r.Served = append(r.Served, root.URI)
+		}
+	}
+	return r
+}
+
+func (s *Session) childStatus(name string) children.Status {
+	st, _, _, _ := s.ChildStatus(name)
+	return st
+}
+
+func (s *Session) serversReport(only string) status.Servers {
+	c := s.Catalog()
+	return status.ServersOf(c.Catalog, c.By, only, s.childStatus, s.calls.StderrOf)
+}
