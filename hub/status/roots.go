@@ -1,0 +1,115 @@
+package status
+
+import (
+	"time"
+
+	"mcphub/children"
+	"mcphub/hub/approval"
+	"mcphub/hub/catalog"
+	"mcphub/hub/configuration"
+	"mcphub/hub/declaration"
+	"mcphub/internal/printable"
+	"mcphub/rootsmgr"
+)
+
+// Root is a directory or file in scope.
+type Root struct {
+	URI   string `json:"uri"`
+	Name  string `json:"name,omitempty"`
+	Flag  string `json:"flag,omitempty"`
+	File  bool   `json:"file,omitempty"` // a single file, and no directory
+	Below bool   `json:"redundant,omitempty"`
+}
+
+// Skipped is a root that was left out.
+type Skipped struct {
+	Raw    string `json:"raw"`
+	Name   string `json:"name,omitempty"`
+	Reason string `json:"reason"`
+}
+
+// Roots is the answer of get-roots. The first five members are the
+// ones that its first users know; the others came later.
+type Roots struct {
+	SupportsRoots    bool                   `json:"supportsRoots"`
+	RootsListChanged bool                   `json:"rootsListChanged"`
+	RootsCount       int                    `json:"rootsCount"`
+	Roots            []Root                 `json:"roots"`
+	FilePaths        []string               `json:"filePaths"`
+	State            string                 `json:"state"`
+	Origin           string                 `json:"origin"`
+	Generation       uint64                 `json:"generation"`
+	Stale            bool                   `json:"stale"`
+	Era              string                 `json:"era"`
+	Protocol         string                 `json:"protocolVersion,omitempty"`
+	Client           string                 `json:"client,omitempty"`
+	OutsideAllowed   bool                   `json:"outsideAllowed"`
+	Meaning          string                 `json:"meaning,omitempty"`
+	Resources        []string               `json:"resources,omitempty"` // prefixes that URIs of their schemes have to lie below
+	Skipped          []Skipped              `json:"skipped,omitempty"`
+	LastError        string                 `json:"lastError,omitempty"`
+	Config           *Config                `json:"config,omitempty"`
+	Policy           *Policy                `json:"policy,omitempty"`
+	Audit            Audit                  `json:"audit"`
+	Redefined        []catalog.Redefinition `json:"redefinedTools,omitempty"`
+	Children         []ChildRoots           `json:"children"`
+	approval.Report
+	Extensions []Extension `json:"extensions,omitempty"`
+}
+
+// ChildRoots is how one child stands to the roots, and who shares its process.
+type ChildRoots struct {
+	Server   string   `json:"server"`
+	State    string   `json:"state"`
+	Error    string   `json:"error,omitempty"` // why it is not ready, or what is wrong with it although it is
+	Asked    bool     `json:"asked"`           // it has asked for the roots
+	Cwd      string   `json:"cwd,omitempty"`
+	Share    string   `json:"share"`            // session, roots or all
+	Sessions int      `json:"sessions"`         // that this process serves, this one among them
+	Served   []string `json:"served,omitempty"` // the roots that it is served where they are not the session's
+	Confinement
+}
+
+// A Config is what is told of the configuration's source. JSON.
+type Config struct {
+	File      string     `json:"file,omitempty"` // "" where none was found
+	LoadedAt  time.Time  `json:"loadedAt"`       // of what is in force
+	LastError string     `json:"lastError,omitempty"`
+	ErrorAt   *time.Time `json:"errorAt,omitempty"`
+	Waiting   string     `json:"waiting,omitempty"`      // why a change is not read yet
+	Restart   []string   `json:"afterRestart,omitempty"` // keys whose change takes effect after a restart
+}
+
+// RootsOf reports how the roots stand for a request. word is the state of the roots, era that of the
+// protocol. What belongs to more than the request is filled in by the session.
+func RootsOf(view rootsmgr.View, word string, client declaration.Claims, era string, conf *configuration.Configuration) Roots {
+	snap := view.Snapshot
+	r := Roots{
+		SupportsRoots: client.Roots, RootsListChanged: client.RootsChange,
+		Roots: []Root{}, FilePaths: []string{}, Children: []ChildRoots{},
+		State: word, Origin: snap.Origin().String(), Generation: snap.Generation(), Stale: view.Stale,
+		Era: era, Protocol: client.Protocol, Client: client.String(),
+		OutsideAllowed: view.Open, Meaning: view.Meaning(),
+		Policy: PolicyOf(conf.Checker), Resources: conf.Checker.Resources(view), Audit: conf.Audit.Status(),
+	}
+	for _, root := range snap.Roots() {
+		r.Roots = append(r.Roots, Root{URI: root.URI, Name: root.Name, Flag: root.Flag, File: root.File, Below: root.Redundant})
+		r.FilePaths = append(r.FilePaths, root.Path)
+	}
+	r.RootsCount = len(r.Roots)
+	for _, sk := range snap.Skipped() {
+		r.Skipped = append(r.Skipped, Skipped{printable.Escape(sk.Raw, 200), printable.Escape(sk.Name, 100), sk.Reason})
+	}
+	if view.Err != nil {
+		r.LastError = printable.Clean(view.Err.Error())
+	}
+	return r
+}
+
+// ChildRootsOf reports how a child stands to the roots of a session.
+func ChildRootsOf(child *configuration.Child, st children.Status) ChildRoots {
+	return ChildRoots{
+		Server: child.Spec.Name, State: st.State.String(), Error: st.Err, Asked: st.AskedRoots, Cwd: st.Cwd,
+		Share: child.Spec.Share.String(), Confinement: ConfinementOf(st.Sandbox),
+	}
+}

@@ -1,0 +1,93 @@
+package status
+
+import (
+	"mcphub/children"
+	"mcphub/hub/catalog"
+	"mcphub/hub/configuration"
+	"mcphub/internal/printable"
+)
+
+// Server is one server as list-tools shows it.
+type Server struct {
+	Name       string     `json:"name"`
+	State      string     `json:"state"`
+	Share      string     `json:"share,omitempty"` // who shares its process: session, roots or all
+	Error      string     `json:"error,omitempty"`
+	Stderr     string     `json:"stderr,omitempty"`
+	Restarts   int        `json:"restarts,omitempty"`
+	Tools      []Tool     `json:"tools"`
+	NotOffered []Omission `json:"notOffered,omitempty"`
+}
+
+// Tool is one tool of a server.
+type Tool struct {
+	Name        string `json:"name"`     // towards the client
+	ToolName    string `json:"toolName"` // the child's own, for call-tool
+	Description string `json:"description,omitempty"`
+	Note        string `json:"note,omitempty"`
+}
+
+// Omission is a tool that is left out, or a remark about one.
+type Omission struct {
+	Tool   string `json:"tool"`
+	Reason string `json:"reason"`
+}
+
+func omissionsOf(all []catalog.Omission) (r []Omission) {
+	for _, left := range all {
+		r = append(r, Omission{printable.Escape(left.Name, 100), left.Reason})
+	}
+	return r
+}
+
+// Servers is the answer of list-tools.
+type Servers struct {
+	Servers    []Server    `json:"servers"`
+	Extensions []Extension `json:"extensions,omitempty"`
+}
+
+// ServersOf reports the servers of a catalogue; with a name that one alone. of tells how each stands, and
+// stderr what of its output the session may see.
+func ServersOf(c *catalog.Catalog, conf *configuration.Configuration, only string, of func(name string) children.Status, stderr func(children.Status) string) Servers {
+	out := Servers{Servers: []Server{}, Extensions: ExtensionsOf(c.Extensions())}
+	for _, name := range conf.ChildNames() {
+		if only != "" && only != name {
+			continue
+		}
+		st := of(name)
+		r := Server{Name: name, State: st.State.String(), Share: conf.Child(name).Spec.Share.String(), Error: printable.Clean(st.Err), Restarts: st.Restarts, Tools: []Tool{}}
+		if st.State != children.Ready {
+			r.Stderr = stderr(st)
+		}
+		for _, o := range c.Tools() {
+			if o.Child == name {
+				r.Tools = append(r.Tools, Tool{Name: o.Name, ToolName: o.Remote, Description: o.Description(), Note: o.Note()})
+			}
+		}
+		r.NotOffered = omissionsOf(c.Omitted(name))
+		out.Servers = append(out.Servers, r)
+	}
+	for _, b := range conf.Broken {
+		if only == "" || only == b.Name {
+			out.Servers = append(out.Servers, Server{Name: b.Name, State: "not configured", Error: b.Reason, Tools: []Tool{}})
+		}
+	}
+	return out
+}
+
+// An Extension is one extension or experimental capability that clients are
+// offered.
+type Extension struct {
+	Key          string   `json:"key"`
+	Experimental bool     `json:"experimental,omitempty"`
+	Server       string   `json:"server"`              // whose settings of it clients are shown
+	Contested    []string `json:"contested,omitempty"` // other servers that have it too
+}
+
+// ExtensionsOf reports what children offer beyond the protocol.
+func ExtensionsOf(all catalog.Extensions) (r []Extension) {
+	for _, x := range all {
+		r = append(r, Extension{printable.Escape(x.Key, 200), x.Experimental, x.Owners[0], x.Owners[1:]})
+	}
+	return r
+}
