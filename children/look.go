@@ -1,12 +1,10 @@
 package children
 
 import (
-	"slices"
-
+	"mcphub/children/confinement"
 	"mcphub/children/hints"
 	"mcphub/children/launch"
 	"mcphub/children/offers"
-	"mcphub/children/program"
 	"mcphub/children/spec"
 	"mcphub/rootsmgr/guard"
 )
@@ -47,24 +45,13 @@ func News(specs []spec.Spec, o Options) map[string][]string {
 
 // among tells a machine of all entries.
 func among(m launch.Machine, specs []spec.Spec) {
-	var progs []program.Program
-	several := slices.ContainsFunc(specs, func(s spec.Spec) bool { return s.Variant != "" })
-	seen := map[string]bool{}
+	var all []confinement.Obeyed
 	for i := range specs {
-		if specs[i].URL != "" {
-			continue
+		if specs[i].URL == "" {
+			all = append(all, m.Obeys(specs[i].Program()))
 		}
-		prog := specs[i].Program()
-		if several { // many are the same in all surroundings
-			id := prog.Digest()
-			if seen[id] {
-				continue
-			}
-			seen[id] = true
-		}
-		progs = append(progs, prog)
 	}
-	m.Among(progs)
+	m.Among(all)
 }
 
 // KnownTools are the names of the tools that a server of this Spec has offered

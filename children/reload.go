@@ -1,24 +1,63 @@
 package children
 
 import (
+	"maps"
 	"slices"
 
+	"mcphub/children/confinement"
 	"mcphub/children/spec"
 )
+
+// Looked is what was seen on the disk of what Specs name. The zero value is of none.
+type Looked map[spec.Entry]confinement.Obeyed
+
+// Look looks at what Specs name, and remembers where that leads before any server of theirs runs: what is
+// relinked afterwards opens nothing more. It may take as long as the disk does. Apply and Know look at nothing, so
+// they want that it was done for each Spec that they bring.
+func (s *Supervisor) Look(specs []spec.Spec) Looked {
+	seen := make(Looked, len(specs))
+	for i := range specs {
+		one := &specs[i]
+		if _, twice := seen[one.Of()]; twice || one.URL != "" {
+			continue
+		}
+		prog := one.Program()
+		seen[one.Of()] = s.common.machine.Obeys(prog)
+		if one.Sandbox.Confines() {
+			s.common.machineOf(*one).Settle(prog)
+		}
+	}
+	return seen
+}
+
+// LookAtNew is Look, but for what is in force already: of that it has what was seen then.
+func (s *Supervisor) LookAtNew(specs []spec.Spec) Looked {
+	s.mu.Lock()
+	seen := maps.Clone(s.looked)
+	s.mu.Unlock()
+	news := slices.DeleteFunc(slices.Clone(specs), func(one spec.Spec) bool { _, known := seen[one.Of()]; return known })
+	out := s.Look(news)
+	for i := range specs {
+		if o, known := seen[specs[i].Of()]; known {
+			out[specs[i].Of()] = o
+		}
+	}
+	return out
+}
 
 // Apply replaces the Specs. An instance whose Spec is Equal to what it was is left
 // alone: same process, with the same Revision. Any other is retired: it takes no new call,
 // and stops when its last call has ended, or when its session or the hub ends.
 // Nothing is started: Ensure and Prestart make the instances that take their place.
 // It returns at once.
-func (s *Supervisor) Apply(specs []spec.Spec) {
-	s.settle(specs)
+func (s *Supervisor) Apply(specs []spec.Spec, seen ...Looked) {
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()
 		return
 	}
-	s.specs = byEntry(specs)
+	s.looked = nil // what was seen before the reload counts no more
+	s.know(specs, seen)
 	var gone []*child
 	for k, c := range s.children {
 		if now, ok := s.specs[k.Entry()]; !ok || !now.Equal(c.spec) || now.Revision != c.spec.Revision {
@@ -44,28 +83,32 @@ func (s *Supervisor) Apply(specs []spec.Spec) {
 // Know replaces the Specs by others, of which those that have the same Revision as before are
 // the same. Unlike Apply it leaves alone the instances of Specs that are known no more: they end
 // when nobody needs them.
-func (s *Supervisor) Know(specs []spec.Spec) {
-	known := func(one spec.Spec) bool { _, ok := s.specs[one.Of()]; return ok }
-	s.mu.Lock()
-	news := slices.DeleteFunc(slices.Clone(specs), known)
-	s.mu.Unlock()
-	if len(news) > 0 {
-		s.settle(specs)
-	}
+func (s *Supervisor) Know(specs []spec.Spec, seen ...Looked) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.specs = byEntry(specs)
+	s.know(specs, seen)
 }
 
-// settle remembers what entries name before any server of theirs runs: what is relinked
-// afterwards opens nothing more.
-func (s *Supervisor) settle(specs []spec.Spec) {
-	among(s.common.machine, specs)
-	for i := range specs {
-		if specs[i].URL == "" && specs[i].Sandbox.Confines() {
-			s.common.machineOf(specs[i]).Settle(specs[i].Program())
+// know is for callers that hold mu.
+func (s *Supervisor) know(specs []spec.Spec, seen []Looked) {
+	s.specs = byEntry(specs)
+	looked := make(Looked, len(s.specs))
+	var all []confinement.Obeyed
+	for i := range specs { // in their order
+		of := specs[i].Of()
+		if _, twice := looked[of]; twice {
+			continue
+		}
+		for _, l := range append([]Looked{s.looked}, seen...) {
+			if o, ok := l[of]; ok {
+				looked[of] = o
+				all = append(all, o)
+				break
+			}
 		}
 	}
+	s.looked = looked
+	s.common.machine.Among(all)
 }
 
 // forget lets go of an instance that has ended.

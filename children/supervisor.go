@@ -39,6 +39,7 @@ type Supervisor struct {
 
 	mu        sync.Mutex
 	specs     map[spec.Entry]spec.Spec
+	looked    Looked // of specs
 	children  map[spec.Key]*child
 	retired   map[*child]struct{} // out of children, and not yet ended
 	bySession map[string][]*child // those whose life has not ended, by Key.Instance
@@ -75,7 +76,10 @@ func (s *Supervisor) Run(ctx context.Context) error {
 	s.mu.Lock()
 	specs := slices.Collect(maps.Values(s.specs))
 	s.mu.Unlock()
-	s.settle(specs)
+	seen := s.Look(specs)
+	s.mu.Lock()
+	s.know(slices.Collect(maps.Values(s.specs)), []Looked{seen}) // a reload may have come before
+	s.mu.Unlock()
 	for {
 		for _, c := range s.takeUnstarted() {
 			s.lives.Add(1)

@@ -2,6 +2,7 @@ package hub
 
 import (
 	"context"
+	"maps"
 	"sync"
 	"sync/atomic"
 
@@ -35,8 +36,7 @@ type (
 // A Hub serves any number of clients with one set of child servers.
 type Hub struct {
 	current    configuration.Current // what a reload replaces, in the hub's own surroundings
-	replacing  chan struct{}         // holds the token of whoever replaces it
-	elsewhere  []*place              // what sessions in other surroundings go by; whoever has the token reads and changes it
+	replacing  chan struct{}         // holds the token of whoever replaces it, who may wait for the disk
 	source     atomic.Pointer[status.Config]
 	sup        *children.Supervisor
 	control    *server.MCPServer // initialize, ping, the hub's own tools
@@ -53,6 +53,11 @@ type Hub struct {
 	recorded   *record.Group
 
 	sessions *assignment.Table[*Session]
+
+	hung atomic.Int64 // sessions whose folders were looked at, and have not answered
+
+	mu          sync.Mutex    // held while current is replaced, but for no disk
+	attachments []*Attachment // that are served; guarded by mu
 }
 
 // New builds a Hub. Nothing runs before Run.
@@ -140,11 +145,25 @@ func (h *Hub) beginReplacing(ctx context.Context) (done func(), err error) {
 	}
 }
 
-// follow puts conf in force, for sessions and supervisor alike.
+// follow puts conf in force, for sessions and supervisor alike. The caller has the token. The disk is read before
+// the lock is taken: who attaches meanwhile is read in the next round.
 func (h *Hub) follow(conf *configuration.Configuration) {
-	next, before := h.everywhere(conf, h.endOverReload), h.inForce()
+	seen, read := []children.Looked{h.sup.Look(conf.Specs())}, map[*Attachment]rereadConfig{}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for missing := h.unread(read); len(missing) > 0; missing = h.unread(read) {
+		h.mu.Unlock()
+		maps.Copy(read, h.readFor(conf, missing))
+		h.mu.Lock()
+	}
+	next, before := h.forEach(conf, read, h.endOverReload), h.inForce()
+	for _, r := range read {
+		if r.err == nil {
+			seen = append(seen, r.seen)
+		}
+	}
 	h.sessions.Replace(next)
-	h.sup.Apply(h.specs())
+	h.sup.Apply(h.specs(), seen...)
 	for _, now := range h.inForce() {
 		now.Followed(nil)
 	}

@@ -47,7 +47,13 @@ func (h *Hub) Plan(cfg Config) ([]PlannedServer, error) {
 		done()
 		return nil, err
 	}
-	in := h.everywhere(conf, func(*place, error) {})
+	h.mu.Lock()
+	attached := h.unread(nil)
+	h.mu.Unlock()
+	read := h.readFor(conf, attached)
+	h.mu.Lock()
+	in := h.forEach(conf, read, func(*Attachment, error) {})
+	h.mu.Unlock()
 	done()
 	p := planner{h: h, old: old, next: conf, in: in, sessions: h.everySession(), offers: h.sessions.Offers()}
 	p.news = children.News(conf.Specs(), children.Options{Environ: cfg.Environ, Home: cfg.Home, Dir: cfg.Dir})
@@ -130,7 +136,7 @@ func (p *planner) moved(name string) string {
 		}
 		roots := s.member.RootsFor(next, c, view)
 		switch k := s.member.KeyFor(c, roots); {
-		case k.Variant != at.Key.Variant && s.at != nil:
+		case k.Variant != at.Key.Variant && s.attachment != nil:
 			return "it is another one in the surroundings of a client"
 		case k != at.Key:
 			return "another process serves the other roots"

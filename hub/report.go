@@ -39,7 +39,7 @@ func everyChild(conf *configuration.Configuration, sessions []*Session) []Child 
 	all := conf.Children
 	for _, s := range sessions {
 		for _, child := range s.now().Children {
-			if s.at != nil && !slices.ContainsFunc(all, func(o Child) bool { return o.Spec.Name == child.Spec.Name }) {
+			if s.attachment != nil && !slices.ContainsFunc(all, func(o Child) bool { return o.Spec.Name == child.Spec.Name }) {
 				all = append(slices.Clip(all), child)
 			}
 		}
@@ -54,10 +54,10 @@ func (s *Session) status(nobody []status.NotServed) status.Session {
 		ID: s.id, Since: s.since, Client: s.clientName(), Protocol: caps.Protocol, Calls: s.client.Serving(), Passed: s.calls.InFlight.Started(),
 		SessionRoots: status.SessionRootsOf(s.roots.View(), s.roots.State()), Report: s.approvals.Report(),
 	}
-	if s.at == nil {
+	if s.attachment == nil {
 		return st
 	}
-	a := s.at.around
+	a := s.attachment.surroundings
 	st.Folder, st.Process, st.Adapter = printable.Escape(a.Dir, longestFolder), a.Client.PID, a.Adapter.PID
 	for _, n := range status.NotServedBy(s.now()) {
 		if !slices.Contains(nobody, n) {

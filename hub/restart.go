@@ -70,7 +70,10 @@ func (h *Hub) replaceChild(ctx context.Context, name string) (start []*Session, 
 	}
 	defer done()
 	old := h.now()
-	if !slices.ContainsFunc(h.inForce(), func(conf *configuration.Configuration) bool { return conf.Child(name) != nil }) {
+	h.mu.Lock()
+	inForce := h.inForce()
+	h.mu.Unlock()
+	if !slices.ContainsFunc(inForce, func(conf *configuration.Configuration) bool { return conf.Child(name) != nil }) {
 		return nil, nil, &NotServedError{name, unserved(old, name)}
 	}
 	conf, err := configuration.New(old.Settings, h.own, old, name)

@@ -74,13 +74,13 @@ type Session struct {
 
 // sessionOptions say whose a session is. The zero value is for whom nothing is known of.
 type sessionOptions struct {
-	principal principal.Principal // whom the session belongs to
-	local     bool                // its client is a program of the user of this hub, on this machine
-	stateless bool                // it serves requests that have nothing in common but their token
-	bearer    string              // whom a requestState may come from; "": this session alone
-	seal      *seal.Sealer        // of a requestState; nil: the hub's
-	streams   int                 // of subscriptions/listen at a time; 0: as many as fit into the requests of one client
-	at        *place              // its surroundings; nil: the hub's own
+	principal  principal.Principal // whom the session belongs to
+	local      bool                // its client is a program of the user of this hub, on this machine
+	stateless  bool                // it serves requests that have nothing in common but their token
+	bearer     string              // whom a requestState may come from; "": this session alone
+	seal       *seal.Sealer        // of a requestState; nil: the hub's
+	streams    int                 // of subscriptions/listen at a time; 0: as many as fit into the requests of one client
+	attachment *Attachment         // what its surroundings come to; nil: they are the hub's own
 }
 
 // sessionTables is what Session.mu guards.
@@ -94,8 +94,8 @@ type sessionTables struct {
 
 func (h *Hub) newSession(o sessionOptions) *Session {
 	id, current := uuid.NewString(), &h.current
-	if o.at != nil {
-		current = &o.at.current
+	if o.attachment != nil {
+		current = &o.attachment.current
 	}
 	conf := current.Now()
 	if o.bearer == "" {
@@ -106,7 +106,7 @@ func (h *Hub) newSession(o sessionOptions) *Session {
 	}
 	s := &Session{
 		id: id, sessionOptions: o, hub: h, current: current, since: time.Now(), started: make(chan struct{}), clientKnown: make(chan struct{}),
-		log: h.logOf(o.at).With().Str("session", id[:8]).Logger(),
+		log: h.logOf(o.attachment).With().Str("session", id[:8]).Logger(),
 	}
 	if !o.principal.Local { // whom the whole hub serves, if no other
 		s.log = s.log.With().Str("principal", o.principal.String()).Logger()
@@ -129,8 +129,8 @@ func (h *Hub) newSession(o sessionOptions) *Session {
 			return s.tasks.Adopt(ctx, taskSession{s}, lease, a, drop)
 		},
 	}
-	if o.at != nil {
-		s.calls.Asking = approval.Pending{Folder: printable.Escape(o.at.around.Dir, longestFolder), Process: o.at.around.Client.PID}
+	if o.attachment != nil {
+		s.calls.Asking = approval.Pending{Folder: printable.Escape(o.attachment.surroundings.Dir, longestFolder), Process: o.attachment.surroundings.Client.PID}
 	}
 	return s
 }
@@ -195,8 +195,8 @@ func (s *Session) start() {
 // knowClient says that the client has told what it can do, or will not.
 func (s *Session) knowClient() {
 	s.knownOnce.Do(func() {
-		if s.at != nil {
-			s.tellClient(s.at.around)
+		if s.attachment != nil {
+			s.tellClient(s.attachment.surroundings)
 		}
 		close(s.clientKnown)
 	})

@@ -20,18 +20,42 @@ import (
 // in ends or ctx does. It returns when the session's goroutines have ended and
 // its children have been told to stop. Run must be running. Its error is an ErrSurroundings
 // where nothing was read, because the client cannot be served in its surroundings.
-func (h *Hub) ServeStdio(ctx context.Context, in io.ReadCloser, out io.Writer, around Surroundings) error {
-	ctx, end := context.WithCancelCause(ctx)
-	defer end(nil)
-	at, err := h.enter(ctx, &around, end)
-	if err != nil {
-		if out, ok := out.(io.Closer); ok {
-			err = errors.Join(err, out.Close())
-		}
-		return errors.Join(err, in.Close())
+func (h *Hub) ServeStdio(ctx context.Context, in io.ReadCloser, out io.Writer, s Surroundings) error {
+	if s.SameAsHub() && s.Log == nil && s.Client.PID == 0 {
+		return h.serveStdio(ctx, in, out, nil)
 	}
-	defer h.leave(at)
-	s := h.newSession(sessionOptions{principal: principal.User(), local: true, at: at})
+	a, err := h.Prepare(ctx, s)
+	if err != nil {
+		return errors.Join(err, closeBoth(in, out))
+	}
+	return a.ServeStdio(ctx, in, out)
+}
+
+// ServeStdio is that of the hub, once for an Attachment.
+func (a *Attachment) ServeStdio(ctx context.Context, in io.ReadCloser, out io.Writer) error {
+	ctx, a.end = context.WithCancelCause(ctx)
+	defer a.end(nil)
+	if err := a.hub.attach(ctx, a); err != nil {
+		return errors.Join(err, closeBoth(in, out))
+	}
+	defer a.hub.detach(a)
+	err := a.hub.serveStdio(ctx, in, out, a)
+	if why := context.Cause(ctx); errors.Is(why, ErrSurroundings) {
+		return why
+	}
+	return err
+}
+
+// closeBoth closes streams that nothing was read from.
+func closeBoth(in io.Closer, out io.Writer) error {
+	if out, ok := out.(io.Closer); ok {
+		return errors.Join(out.Close(), in.Close())
+	}
+	return in.Close()
+}
+
+func (h *Hub) serveStdio(ctx context.Context, in io.ReadCloser, out io.Writer, a *Attachment) error {
+	s := h.newSession(sessionOptions{principal: principal.User(), local: true, attachment: a})
 	cfg := &s.now().Settings
 	conn := jsonrpc.NewConn(in, out, s, jsonrpc.Options{
 		Strict: true, FrameLimit: cfg.Limits.Frame, IDLimit: cfg.Limits.ID, MaxRequests: cfg.Limits.Calls, Grace: cfg.Limits.Grace,
@@ -39,11 +63,7 @@ func (h *Hub) ServeStdio(ctx context.Context, in io.ReadCloser, out io.Writer, a
 	})
 	s.speaksOn(pipeClient{conn})
 	s.asksForRoots(nil)
-	err = s.run(ctx, conn.Run)
-	if why := context.Cause(ctx); errors.Is(why, ErrSurroundings) {
-		return why
-	}
-	return err
+	return s.run(ctx, conn.Run)
 }
 
 // A pipeClient is a client over a pair of streams: it is there as long as they are.

@@ -2,10 +2,14 @@ package hub
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"sync"
+	"time"
 
 	"github.com/rs/zerolog"
 
+	"mcphub/children"
 	"mcphub/children/spec"
 	"mcphub/hub/configuration"
 	"mcphub/internal/audit"
@@ -19,55 +23,152 @@ import (
 // ErrSurroundings is why ServeStdio has served nothing.
 var ErrSurroundings = configuration.ErrSurroundings
 
-// A place is the surroundings of one session, and what it goes by there.
-type place struct {
-	around  *Surroundings
-	current configuration.Current
+// An Attachment is a session in surroundings of its own.
+type Attachment struct {
+	hub          *Hub
+	surroundings *Surroundings
+	looking      chan struct{} // holds the token of who looks at its folders
+	prepared     *clientConfig
+
+	current configuration.Current   // what it goes by once it is served
 	end     context.CancelCauseFunc // of the session
 }
 
-// enter makes the place of a session; nil where that is the hub's own surroundings.
-func (h *Hub) enter(ctx context.Context, around *Surroundings, end context.CancelCauseFunc) (*place, error) {
-	if around.Own() && around.Log == nil && around.Client.PID == 0 {
-		return nil, nil
-	}
-	done, err := h.beginReplacing(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer done()
-	at := &place{around: around, end: end}
-	base := h.now()
-	conf, err := h.configurationIn(base, at, h.inForce())
-	if err != nil {
-		return nil, err
-	}
-	at.current.Set(conf)
-	known := slices.Contains(h.inForce(), conf)
-	h.elsewhere = append(h.elsewhere, at)
-	if !known {
-		h.sup.Know(h.specs())
-		conf.Followed(nil)
-	}
-	return at, nil
+// A clientConfig is what a configuration comes to in the surroundings of one session.
+type clientConfig struct {
+	base *configuration.Configuration // that was read there
+	set  configuration.Settings
+	conf *configuration.Configuration
+	seen children.Looked // of what conf names
 }
 
-// leave lets go of the place of a session that has ended.
-func (h *Hub) leave(at *place) {
-	if at == nil {
-		return
+const (
+	// lookTime bounds how long a session's folders may take to answer: those of its PATH and its roots may lie on a
+	// mount that hangs. Its adapter waits a little longer.
+	lookTime = time.Second
+	// mostHung is how many sessions may have folders that never answered: each keeps a thread of this process.
+	mostHung = 32
+	// mostPrepared is how often a session is prepared whose configuration is replaced meanwhile.
+	mostPrepared = 16
+)
+
+var errHung = fmt.Errorf("its folders do not answer within %s: one of its PATH, or a root, may lie on a mount that hangs", lookTime)
+
+// Prepare makes ready to serve a session in its surroundings. The error says why it cannot be served there; it is an
+// ErrSurroundings. What there is to say of them goes to their Log.
+func (h *Hub) Prepare(ctx context.Context, s Surroundings) (*Attachment, error) {
+	if n := h.hung.Load(); n >= mostHung {
+		return nil, fmt.Errorf("%w: the folders of %d sessions before it have not answered yet", ErrSurroundings, n)
 	}
-	done, _ := h.beginReplacing(context.Background()) // it never ends
-	defer done()
-	h.elsewhere = slices.DeleteFunc(h.elsewhere, func(o *place) bool { return o == at })
-	if !slices.Contains(h.inForce(), at.current.Now()) {
+	a := &Attachment{hub: h, surroundings: &s, looking: make(chan struct{}, 1)}
+	var err error
+	a.prepared, err = a.read(ctx, h.now(), h.sup.LookAtNew)
+	return a, err
+}
+
+// read reads a configuration in the surroundings, for no longer than lookTime. It waits for the disk, so no lock is held.
+func (a *Attachment) read(ctx context.Context, base *configuration.Configuration, look func([]spec.Spec) children.Looked) (*clientConfig, error) {
+	if a.surroundings.SameAsHub() {
+		return &clientConfig{base: base, conf: base}, nil
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, lookTime, fmt.Errorf("%w: %w", ErrSurroundings, errHung))
+	defer cancel()
+	select {
+	case a.looking <- struct{}{}:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	var c *clientConfig
+	var err error
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		defer func() { <-a.looking }()
+		c, err = a.readNow(base, look)
+	}()
+	select {
+	case <-read:
+		return c, err
+	case <-ctx.Done():
+		a.hub.hung.Add(1)
+		go func() { // it ends when the mount answers
+			<-read
+			a.hub.hung.Add(-1)
+		}()
+		return nil, context.Cause(ctx)
+	}
+}
+
+// readNow is read, for as long as the disk takes.
+func (a *Attachment) readNow(base *configuration.Configuration, look func([]spec.Spec) children.Looked) (*clientConfig, error) {
+	c := &clientConfig{base: base}
+	var err error
+	if c.set, err = base.In(a.surroundings); err != nil {
+		return nil, err
+	}
+	if c.conf, err = base.ForClient(c.set, a.hub.own); err != nil {
+		return nil, err
+	}
+	c.seen = look(c.conf.Specs())
+	return c, nil
+}
+
+// attach puts what was prepared in force. Where the configuration was replaced meanwhile it is prepared again.
+func (h *Hub) attach(ctx context.Context, a *Attachment) (err error) {
+	for range mostPrepared {
+		if h.enter(a) {
+			return nil
+		}
+		if a.prepared, err = a.read(ctx, h.now(), h.sup.LookAtNew); err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("%w: hub.json is read again all the time", ErrSurroundings)
+}
+
+// enter is one attempt of attach. It looks at no disk.
+func (h *Hub) enter(a *Attachment) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	c := a.prepared
+	if c.base != h.now() {
+		return false
+	}
+	inForce := h.inForce()
+	conf := c.among(inForce)
+	a.current.Set(conf)
+	a.prepared = nil
+	h.attachments = append(h.attachments, a)
+	if !slices.Contains(inForce, conf) {
+		h.sup.Know(h.specs(), c.seen)
+		conf.Followed(nil)
+	}
+	return true
+}
+
+// among is the Configuration: that of these which is the same, or its own.
+func (c *clientConfig) among(all []*configuration.Configuration) *configuration.Configuration {
+	for _, conf := range all {
+		if conf != c.base && conf.Matches(&c.set) {
+			return conf
+		}
+	}
+	return c.conf
+}
+
+// detach lets go of a session that has ended.
+func (h *Hub) detach(a *Attachment) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.attachments = slices.DeleteFunc(h.attachments, func(o *Attachment) bool { return o == a })
+	if !slices.Contains(h.inForce(), a.current.Now()) {
 		h.sup.Know(h.specs())
 	}
 }
 
 // tellClient tells the record and the hub's own log who has come with this session.
-func (s *Session) tellClient(around *Surroundings) {
-	by := audit.Client{Name: printable.Escape(s.clientName(), 200), Folder: printable.Escape(around.Dir, longestFolder), Process: around.Client.PID, Adapter: around.Adapter.PID}
+func (s *Session) tellClient(of *Surroundings) {
+	by := audit.Client{Name: printable.Escape(s.clientName(), 200), Folder: printable.Escape(of.Dir, longestFolder), Process: of.Client.PID, Adapter: of.Adapter.PID}
 	s.records.Session(by)
 	log := s.hub.now().Log
 	log.Info().Str("session", s.id[:8]).Str("client", by.Name).Str("folder", by.Folder).Int("process", by.Process).Int("adapter", by.Adapter).Msg("a session has begun")
@@ -76,69 +177,86 @@ func (s *Session) tellClient(around *Surroundings) {
 // longestFolder is how much of a folder's path is told.
 const longestFolder = 500
 
-// configurationIn is what base comes to at a place: one of those that there are, or another.
-func (h *Hub) configurationIn(base *configuration.Configuration, at *place, others []*configuration.Configuration) (*configuration.Configuration, error) {
-	if at.around.Own() {
-		return base, nil
-	}
-	set, err := base.In(at.around)
-	if err != nil {
-		return nil, err
-	}
-	for _, o := range others {
-		if o != base && o.Gives(&set) {
-			return o, nil
-		}
-	}
-	return base.Elsewhere(set, h.own)
+// A rereadConfig is a clientConfig after a reload; the error is why there is none.
+type rereadConfig struct {
+	*clientConfig
+	err error
 }
 
-// everywhere is what conf comes to for all sessions. One for which it cannot be goes by conf, and ended is
-// told why: what a reload takes away counts for everybody.
-func (h *Hub) everywhere(conf *configuration.Configuration, ended func(at *place, why error)) map[*configuration.Current]*configuration.Configuration {
+// readFor reads conf for sessions, for all at once: it takes no longer than for one.
+func (h *Hub) readFor(conf *configuration.Configuration, sessions []*Attachment) map[*Attachment]rereadConfig {
+	out := make(map[*Attachment]rereadConfig, len(sessions))
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	for _, a := range sessions {
+		all.Go(func() {
+			c, err := a.read(context.Background(), conf, h.sup.Look)
+			mu.Lock()
+			defer mu.Unlock()
+			out[a] = rereadConfig{c, err}
+		})
+	}
+	all.Wait()
+	return out
+}
+
+// forEach is what conf comes to for each session. One for which it cannot be goes by conf, and ended is
+// told why: what a reload takes away counts for everybody. h.mu is held.
+func (h *Hub) forEach(conf *configuration.Configuration, read map[*Attachment]rereadConfig, ended func(a *Attachment, why error)) map[*configuration.Current]*configuration.Configuration {
 	next := map[*configuration.Current]*configuration.Configuration{&h.current: conf}
 	var made []*configuration.Configuration
-	for _, at := range h.elsewhere {
-		now, err := h.configurationIn(conf, at, made)
-		if err != nil {
-			ended(at, err)
-			now = conf
+	for _, a := range h.attachments {
+		now := conf
+		if r, known := read[a]; known && r.err != nil {
+			ended(a, r.err)
+		} else if known {
+			now = r.among(made)
 		}
 		made = append(made, now)
-		next[&at.current] = now
+		next[&a.current] = now
 	}
 	return next
 }
 
-// endOverReload ends a session that cannot be served by a configuration that was read again.
-func (h *Hub) endOverReload(at *place, why error) {
-	for _, log := range []zerolog.Logger{h.logOf(at), h.now().Log} {
-		log.Error().Err(why).Str("folder", at.around.Dir).Int("client", at.around.Client.PID).Msg("a session ends, because hub.json was read again and cannot be served to it by this hub")
+// unread are the sessions that are not among those that were read. h.mu is held.
+func (h *Hub) unread(read map[*Attachment]rereadConfig) (all []*Attachment) {
+	for _, a := range h.attachments {
+		if _, known := read[a]; !known {
+			all = append(all, a)
+		}
 	}
-	at.end(why)
+	return all
+}
+
+// endOverReload ends a session that cannot be served by a configuration that was read again.
+func (h *Hub) endOverReload(a *Attachment, why error) {
+	for _, log := range []zerolog.Logger{h.logOf(a), h.now().Log} {
+		log.Error().Err(why).Str("folder", a.surroundings.Dir).Int("client", a.surroundings.Client.PID).Msg("a session ends, because hub.json was read again and cannot be served to it by this hub")
+	}
+	a.end(why)
 }
 
 // logOf is where what is about a session goes.
-func (h *Hub) logOf(at *place) zerolog.Logger {
-	if at != nil && at.around.Log != nil {
-		return *at.around.Log
+func (h *Hub) logOf(a *Attachment) zerolog.Logger {
+	if a != nil && a.surroundings.Log != nil {
+		return *a.surroundings.Log
 	}
 	return h.now().Log
 }
 
 // inForce are the configurations that somebody goes by, each once: that of the hub's own
-// surroundings first.
+// surroundings first. h.mu is held.
 func (h *Hub) inForce() []*configuration.Configuration {
 	all := []*configuration.Configuration{h.now()}
-	for _, at := range h.elsewhere {
-		if conf := at.current.Now(); !slices.Contains(all, conf) {
+	for _, a := range h.attachments {
+		if conf := a.current.Now(); !slices.Contains(all, conf) {
 			all = append(all, conf)
 		}
 	}
 	return all
 }
 
-// specs are how all children are run that somebody may ask for.
+// specs are how all children are run that somebody may ask for. h.mu is held.
 func (h *Hub) specs() (all []spec.Spec) {
 	for _, conf := range h.inForce() {
 		all = append(all, conf.Specs()...)
@@ -154,10 +272,10 @@ func (h *Hub) nowOf(k spec.Key) *configuration.Configuration {
 	return h.now()
 }
 
-// attached are the ids of the sessions that an instance serves, as far as they have a place.
+// attached are the ids of the sessions that an instance serves, as far as they are Attachments.
 func (h *Hub) attached(k spec.Key) (ids []string) {
 	for _, s := range h.sessions.Served(k) {
-		if s.at != nil {
+		if s.attachment != nil {
 			ids = append(ids, s.id)
 		}
 	}
@@ -168,20 +286,9 @@ func (h *Hub) attached(k spec.Key) (ids []string) {
 // Clients are the processes of all clients that have said theirs.
 func (h *Hub) Clients() (all []caller.Process) {
 	for _, s := range h.sessions.Sessions() {
-		if s.at != nil {
-			all = append(all, s.at.around.Client)
+		if s.attachment != nil {
+			all = append(all, s.attachment.surroundings.Client)
 		}
 	}
 	return all
-}
-
-// Accepts says why a session cannot be served in its surroundings; nil: it can. ServeStdio says the same later.
-func (h *Hub) Accepts(around *Surroundings) error {
-	if around.Own() {
-		return nil
-	}
-	silent := *around
-	silent.Log = nil // ServeStdio says what there is to say
-	_, err := h.now().In(&silent)
-	return err
 }

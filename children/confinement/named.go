@@ -40,21 +40,21 @@ func (h Host) WasTold(prog program.Program) bool { return h.memory.preview().kno
 
 func tellingOf(prog program.Program) string { return "told " + prog.Digest() }
 
-// obeyed are paths that programs run, load or obey, with what their links lead to.
-type obeyed struct {
+// Obeyed are paths that programs run, load or obey, with what their links lead to.
+type Obeyed struct {
 	paths   []string
 	folders []string // of paths, those that are searched
 }
 
 // add adds a path by its hops. searched: programs look for files in it by their names.
-func (o *obeyed) add(hops []string, searched bool) {
+func (o *Obeyed) add(hops []string, searched bool) {
 	if o.paths = append(o.paths, hops...); searched {
 		o.folders = append(o.folders, hops...)
 	}
 }
 
-// obeys adds to o what the program of an entry runs, loads or obeys.
-func (h Host) obeys(o *obeyed, prog program.Program) {
+// Obeys looks up what the program of an entry runs, loads or obeys.
+func (h Host) Obeys(prog program.Program) (o Obeyed) {
 	for _, n := range prog.Names(h.home) {
 		switch n.Use {
 		case entry.Code, entry.Config:
@@ -68,6 +68,7 @@ func (h Host) obeys(o *obeyed, prog program.Program) {
 	if filepath.IsAbs(prog.EnvFile) {
 		o.add(h.looks.Hops(prog.EnvFile), false)
 	}
+	return o
 }
 
 // runsIn reports whether a program is taken out of the folder that it works in, or obeys
@@ -95,15 +96,28 @@ func (h Host) hasModule(module, dir string) bool {
 }
 
 // others is what the entries of a hub run, load or obey. Any goroutine may use it.
-type others struct{ now atomic.Pointer[obeyed] }
+type others struct{ now atomic.Pointer[Obeyed] }
 
-// Among tells the host of all entries of a hub. No entry may write what another one runs.
-func (h Host) Among(progs []program.Program) {
-	var o obeyed
-	for _, prog := range progs {
-		h.obeys(&o, prog)
+// Among tells the host what all entries of a hub obey. No entry may write what another one runs. It looks at
+// no disk.
+func (h Host) Among(all []Obeyed) {
+	var sum Obeyed
+	paths, folders := map[string]bool{}, map[string]bool{} // many are the same in all surroundings
+	for _, o := range all {
+		sum.paths, sum.folders = appendNew(sum.paths, o.paths, paths), appendNew(sum.folders, o.folders, folders)
 	}
-	h.others.now.Store(&o)
+	h.others.now.Store(&sum)
+}
+
+// appendNew appends what was not seen before.
+func appendNew(to, paths []string, seen map[string]bool) []string {
+	for _, path := range paths {
+		if !seen[path] {
+			seen[path] = true
+			to = append(to, path)
+		}
+	}
+	return to
 }
 
 // A naming opens the names of one entry.
@@ -111,7 +125,7 @@ type naming struct {
 	h      Host // its boundary is that of the session, with sandbox.write
 	prog   program.Program
 	names  []entry.Name
-	obeyed obeyed   // nobody may write it
+	obeyed Obeyed   // nobody may write it
 	places []string // where other well-known servers keep something
 
 	rules  []sandbox.Rule
@@ -145,10 +159,10 @@ func (h Host) naming(child Child, parts []part, k *knownServer) *naming {
 		return n
 	}
 	n.names = n.prog.Names(h.home)
+	n.obeyed = h.Obeys(n.prog)
 	if o := h.others.now.Load(); o != nil {
-		n.obeyed = obeyed{slices.Clip(o.paths), slices.Clip(o.folders)}
+		n.obeyed = Obeyed{slices.Concat(o.paths, n.obeyed.paths), slices.Concat(o.folders, n.obeyed.folders)}
 	}
-	h.obeys(&n.obeyed, n.prog)
 	for _, p := range parts {
 		n.obeyed.add(h.looks.Hops(p.file), false)
 	}

@@ -26,7 +26,7 @@ type Configuration struct {
 	replaced chan struct{}     // closed once they are run by a newer one
 
 	base     *Configuration           // what it is in the hub's own surroundings; nil: these are they
-	given    []Child                  // of an Elsewhere: as they were given
+	given    []Child                  // of one ForClient: as they were given
 	anew     map[string]uint64        // Number at which a child was last to start anew, by name
 	variants func() map[string]string // see readVariants
 

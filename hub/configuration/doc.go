@@ -6,7 +6,7 @@
 // another one. [Current] says which one is in force.
 //
 // In other [Surroundings] than the hub's own the settings may be others. The Configuration
-// that [Configuration.Elsewhere] makes of those has the same Number. What serves everybody
+// that [Configuration.ForClient] makes of those has the same Number. What serves everybody
 // is served by both as by the hub's own.
 //
 // # Who owns the state

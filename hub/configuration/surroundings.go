@@ -28,8 +28,8 @@ type Surroundings struct {
 	Log        *zerolog.Logger // of its session; nil: the hub's
 }
 
-// Own reports whether these are the surroundings of the hub itself.
-func (s *Surroundings) Own() bool { return s.Environ == nil && s.Dir == "" && !s.RootsGiven }
+// SameAsHub reports whether a session in them is served as in the hub's own.
+func (s *Surroundings) SameAsHub() bool { return s.Environ == nil && s.Dir == "" && !s.RootsGiven }
 
 // ErrSurroundings is why a session was refused: the configuration cannot be what it is in its
 // surroundings and serve others too.
@@ -48,9 +48,9 @@ func (c *Configuration) In(s *Surroundings) (Settings, error) {
 	return set, nil
 }
 
-// Elsewhere makes the Configuration of sessions in the surroundings that set is for. c is that
+// ForClient makes the Configuration of sessions in the surroundings that set is for. c is that
 // of the hub's own.
-func (c *Configuration) Elsewhere(set Settings, own []catalog.Own) (*Configuration, error) {
+func (c *Configuration) ForClient(set Settings, own []catalog.Own) (*Configuration, error) {
 	e := newConfiguration(c.Number)
 	e.base, e.given = c, set.Children
 	environ, dir := set.Environ, set.Dir
@@ -72,8 +72,8 @@ func (c *Configuration) Elsewhere(set Settings, own []catalog.Own) (*Configurati
 	})
 }
 
-// Gives reports whether Elsewhere would make the same of set. e is what it has made.
-func (e *Configuration) Gives(set *Settings) bool {
+// Matches reports whether ForClient would make the same of set. e is what it has made.
+func (e *Configuration) Matches(set *Settings) bool {
 	return e.Checker == set.Checker && e.Dir == set.Dir && slices.Equal(e.Environ, set.Environ) && reflect.DeepEqual(e.given, set.Children) &&
 		reflect.DeepEqual(e.Broken, set.Broken) && slices.Equal(e.Disabled, set.Disabled) && reflect.DeepEqual(e.Fallback, set.Fallback)
 }

@@ -27,9 +27,9 @@ func settings(t *testing.T, fallback string, environ ...string) Settings {
 	}
 }
 
-// TestElsewhere: a child that comes to the same in other surroundings is the same one; another has a variant and a revision of
+// TestForClient: a child that comes to the same in other surroundings is the same one; another has a variant and a revision of
 // its own, which are the same for all who have them and change when it is to start anew.
-func TestElsewhere(t *testing.T) {
+func TestForClient(t *testing.T) {
 	one, two := t.TempDir(), t.TempDir()
 	base, err := New(settings(t, one, "LANG=a", "TERM=1"), nil, nil)
 	if err != nil {
@@ -37,7 +37,7 @@ func TestElsewhere(t *testing.T) {
 	}
 	in := func(base *Configuration, environ ...string) *Configuration {
 		t.Helper()
-		c, err := base.Elsewhere(settings(t, two, environ...), nil)
+		c, err := base.ForClient(settings(t, two, environ...), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

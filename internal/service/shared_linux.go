@@ -65,8 +65,8 @@ func ServeShared(ctx context.Context, src *setup.Source, log zerolog.Logger, log
 	defer src.Keep(consent.ClientProcess{}, log)()
 	d, err := door.New(door.Config{
 		Place: place, Dir: dir, Idle: made.File.Attach.Idle, Log: log, Open: reload.shared.Load,
-		Prepare: func(_ context.Context, g *door.Guest) (door.Serve, error) {
-			return prepare(h, src, g, log, logger, withoutEntries(reload.said()))
+		Prepare: func(ctx context.Context, g *door.Guest) (door.Serve, error) {
+			return prepare(ctx, h, src, g, log, logger, withoutEntries(reload.said()))
 		},
 		HangUp: func() {
 			select {
@@ -106,20 +106,20 @@ func withoutEntries(said string) string {
 
 // prepare makes ready to serve a session that attaches, or says why it cannot be served here.
 // It is told on its standard error what there is to say of hub.json, as by a hub of its own.
-func prepare(h *hub.Hub, src *setup.Source, g *door.Guest, log zerolog.Logger, logger Logger, ofConfig string) (door.Serve, error) {
+func prepare(ctx context.Context, h *hub.Hub, src *setup.Source, g *door.Guest, hubLog zerolog.Logger, logger Logger, ofConfig string) (door.Serve, error) {
 	lines := newLineWriter()
 	if ofConfig != "" {
 		_, _ = lines.Write([]byte(ofConfig)) // there is room
 	}
-	own, err := logger(lines, g.Line.LogLevel)
+	log, err := logger(lines, g.Line.LogLevel)
 	if err != nil {
 		return nil, err
 	}
-	to := hub.Surroundings{
+	session, err := h.Prepare(ctx, hub.Surroundings{
 		Environ: g.Environ, Dir: g.Dir, Roots: g.Line.Roots, RootsGiven: g.Line.RootsGiven,
-		Client: g.Client, Adapter: g.Adapter, Log: &own,
-	}
-	if err := h.Accepts(&to); err != nil {
+		Client: g.Client, Adapter: g.Adapter, Log: &log,
+	})
+	if err != nil {
 		return nil, err
 	}
 	if src.Reach != nil {
@@ -135,15 +135,15 @@ func prepare(h *hub.Hub, src *setup.Source, g *door.Guest, log zerolog.Logger, l
 		telling.Go(func() { lines.run(said) })
 		defer telling.Wait()
 		defer lines.close(said)
-		log.Info().Int("adapter", g.Adapter.PID).Int("client", g.Client.PID).Msg("a session has attached")
-		err := h.ServeStdio(ctx, in, out, to)
-		log.Info().Int("adapter", g.Adapter.PID).Msg("an attached session has ended")
+		hubLog.Info().Int("adapter", g.Adapter.PID).Int("client", g.Client.PID).Msg("a session has attached")
+		err := session.ServeStdio(ctx, in, out)
+		hubLog.Info().Int("adapter", g.Adapter.PID).Msg("an attached session has ended")
 		if ctx.Err() != nil && !errors.Is(context.Cause(ctx), door.ErrLeft) {
-			own.Error().Msg("the shared hub that served this client has ended; start the client's session again")
+			log.Error().Msg("the shared hub that served this client has ended; start the client's session again")
 			return exit.Failure
 		}
 		if err != nil && !errors.Is(err, context.Canceled) {
-			own.Error().Err(err).Msg("the session has ended")
+			log.Error().Err(err).Msg("the session has ended")
 			return exit.Failure
 		}
 		return exit.OK

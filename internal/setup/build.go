@@ -71,14 +71,14 @@ func (s *Source) Build(file *config.File, w io.Writer, log zerolog.Logger) (Resu
 	var wrong [3]error // one reading tells everything
 	cfg.Audit, wrong[0] = auditSettings(file, r.Audit)
 	cfg.Fallback, wrong[1] = s.fallback(file, os.LookupEnv, cfg.Dir, log)
-	var own []string // the hub's folders, which no call may touch
+	var folders []string // the hub's own, which no call may touch
 	if cfg.Cache != "" {
-		own = append(own, filepath.Dir(cfg.Cache))
+		folders = append(folders, filepath.Dir(cfg.Cache))
 	}
 	for _, p := range misnamedTools(file, cfg) {
 		s.tell(w, p)
 	}
-	if cfg.Checker, err = checker(file, home, own); err != nil {
+	if cfg.Checker, err = checker(file, home, folders); err != nil {
 		wrong[2] = &exit.Error{Code: exit.Config, Err: policyErrors(file, err)}
 	} else if s.Shares {
 		share(file, cfg)
@@ -91,7 +91,7 @@ func (s *Source) Build(file *config.File, w io.Writer, log zerolog.Logger) (Resu
 			return nil
 		}
 	}
-	cfg.In = (&elsewhere{src: *s, file: file, made: *cfg, own: own}).in
+	cfg.In = (&clientReader{src: *s, file: file, made: *cfg, folders: folders}).settings
 	return r, errors.Join(wrong[:]...)
 }
 

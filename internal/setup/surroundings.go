@@ -22,12 +22,12 @@ import (
 // This file reads the configuration in the surroundings of clients: for each it is what a hub
 // of its own would have read, as far as one hub can be that for several.
 
-// elsewhere is a configuration in force, to be read again in other surroundings.
-type elsewhere struct {
-	src  Source
-	file *config.File
-	made hub.Config // of file
-	own  []string   // the hub's folders
+// A clientReader reads a configuration in force again in the surroundings of clients.
+type clientReader struct {
+	src     Source
+	file    *config.File
+	made    hub.Config // of file
+	folders []string   // the hub's own
 
 	mu       sync.Mutex
 	readings []*reading // the newest last
@@ -72,8 +72,8 @@ func getenv(env lookup) func(string) string {
 	return func(name string) string { value, _ := env(name); return value }
 }
 
-// in is [hub.Config.In].
-func (e *elsewhere) in(a *hub.Surroundings) (hub.Config, error) {
+// settings is [hub.Config.In].
+func (e *clientReader) settings(a *hub.Surroundings) (hub.Config, error) {
 	environ := a.Environ
 	if environ == nil {
 		environ = e.made.Environ
@@ -105,21 +105,14 @@ func (e *elsewhere) in(a *hub.Surroundings) (hub.Config, error) {
 	return cfg, err
 }
 
-// read returns the reading of an environment.
-func (e *elsewhere) read(env lookup, environ []string) (*reading, error) {
+// read returns the reading of an environment. No lock is held while the disk is looked at.
+func (e *clientReader) read(env lookup, environ []string) (*reading, error) {
 	above, err := e.src.above(environ)
 	if err != nil {
 		return nil, err
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for _, r := range e.readings {
-		if reflect.DeepEqual(r.above, above) && !slices.ContainsFunc(slices.Collect(maps.Keys(r.seen)), func(name string) bool {
-			value, set := env(name)
-			return r.seen[name] != variable{value, set}
-		}) {
-			return r, nil
-		}
+	if r := e.known(env, above); r != nil {
+		return r, nil
 	}
 	r := &reading{seen: map[string]variable{}, above: above}
 	if err := e.parse(r, env); err != nil {
@@ -131,14 +124,44 @@ func (e *elsewhere) read(env lookup, environ []string) (*reading, error) {
 	if err := e.build(r); err != nil {
 		return nil, err
 	}
+	return e.keep(r, env), nil
+}
+
+// known is the reading of an environment that there is; nil: none.
+func (e *clientReader) known(env lookup, above []config.Setting) *reading {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.find(env, above)
+}
+
+// keep keeps a reading, and returns it; of several of one environment the first, so that what is made of them is the same.
+func (e *clientReader) keep(r *reading, env lookup) *reading {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if was := e.find(env, r.above); was != nil {
+		return was
+	}
 	if e.readings = append(e.readings, r); len(e.readings) > mostReadings {
 		e.readings = slices.Delete(e.readings, 0, 1)
 	}
-	return r, nil
+	return r
+}
+
+// find is for callers that hold mu.
+func (e *clientReader) find(env lookup, above []config.Setting) *reading {
+	for _, r := range e.readings {
+		if reflect.DeepEqual(r.above, above) && !slices.ContainsFunc(slices.Collect(maps.Keys(r.seen)), func(name string) bool {
+			value, set := env(name)
+			return r.seen[name] != variable{value, set}
+		}) {
+			return r
+		}
+	}
+	return nil
 }
 
 // parse reads the file as r, and notes what it looks up.
-func (e *elsewhere) parse(r *reading, env lookup) (err error) {
+func (e *clientReader) parse(r *reading, env lookup) (err error) {
 	if e.src.BuiltinOnly {
 		r.file = e.file
 		return nil
@@ -155,7 +178,7 @@ func (e *elsewhere) parse(r *reading, env lookup) (err error) {
 }
 
 // because names the variable by which a key differs; "" where it is not one alone.
-func (e *elsewhere) because(key string, r *reading, environ []string) string {
+func (e *clientReader) because(key string, r *reading, environ []string) string {
 	was := lookupIn(e.made.Environ)
 	names := slices.Collect(maps.Keys(r.seen))
 	for _, s := range slices.Concat(config.Environment(environ), config.Environment(e.made.Environ)) {
@@ -185,7 +208,7 @@ func (e *elsewhere) because(key string, r *reading, environ []string) string {
 }
 
 // build makes of a reading what a hub is made of.
-func (e *elsewhere) build(r *reading) error {
+func (e *clientReader) build(r *reading) error {
 	for i := range r.file.Servers {
 		r.names = append(r.names, r.file.Servers[i].Inherit...)
 	}
@@ -208,7 +231,7 @@ func (e *elsewhere) build(r *reading) error {
 		}
 	}
 	var err error
-	if r.cfg.Checker, err = checker(r.file, e.made.Home, e.own); err == nil && e.src.Shares {
+	if r.cfg.Checker, err = checker(r.file, e.made.Home, e.folders); err == nil && e.src.Shares {
 		share(r.file, &r.cfg)
 	}
 	return err

@@ -1,0 +1,167 @@
+package hub
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"mcphub/children/childtest"
+	"mcphub/children/spec"
+)
+
+// dead is a mount that one session's folders lie on: what looks at it waits until it answers.
+type dead struct {
+	looks   chan struct{} // one for each look at it
+	answers chan struct{} // closed once it does
+	hangs   atomic.Bool
+}
+
+const deadFolder = "PATH=/dead"
+
+// onDead plays servers for sessions of which those with deadFolder in their environment lie on a dead mount.
+func onDead(t *testing.T, test func(t *testing.T, h *Hub, cfg Config, d *dead)) {
+	play(t, []spec.Spec{played("own", spec.ShareSession, childtest.Script{})}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+		d := &dead{looks: make(chan struct{}, 100), answers: make(chan struct{})}
+		d.hangs.Store(true)
+		cfg := h.now().Settings
+		read := inAny(cfg)
+		cfg.In = func(a *Surroundings) (Config, error) {
+			if slices.Contains(a.Environ, deadFolder) && d.hangs.Load() {
+				d.looks <- struct{}{}
+				<-d.answers
+			}
+			return read(a)
+		}
+		if _, err := h.Apply(t.Context(), cfg); err != nil {
+			t.Fatal(err)
+		}
+		test(t, h, cfg, d)
+		close(d.answers)
+		synctest.Wait()
+		if n := h.hung.Load(); n != 0 {
+			t.Errorf("%d looks are counted that have ended", n)
+		}
+	})
+}
+
+// isServed checks that a session is served.
+func isServed(t *testing.T, c *testClient) {
+	t.Helper()
+	if msg, bad := text(c.raw("tools/call", toolCall("own__echo", `{"tag":"x"}`))); bad {
+		t.Errorf("not served: %s", msg)
+	}
+}
+
+// TestHungAttach: while the folders of one session do not answer, another attaches and hub.json is read again. The one
+// is refused within a bound, with the reason.
+func TestHungAttach(t *testing.T) {
+	onDead(t, func(t *testing.T, h *Hub, cfg Config, d *dead) {
+		refused := make(chan error, 1)
+		began := time.Now()
+		go func() {
+			_, err := h.Prepare(t.Context(), Surroundings{Environ: []string{deadFolder}})
+			refused <- err
+		}()
+		<-d.looks
+		c, leave := enterFrom(t, h, Surroundings{Environ: []string{"LANG=a"}})
+		defer leave()
+		c.handshake(declared)
+		if _, err := h.Apply(t.Context(), cfg); err != nil {
+			t.Error(err)
+		}
+		isServed(t, c)
+		if waited := time.Since(began); waited != 0 {
+			t.Errorf("the others waited for %s", waited)
+		}
+		err := <-refused
+		if !errors.Is(err, ErrSurroundings) || !strings.Contains(err.Error(), errHung.Error()) || time.Since(began) != lookTime {
+			t.Errorf("refused after %s: %v", time.Since(began), err)
+		}
+	})
+}
+
+// TestHungReload: a session whose folders do not answer any more ends when hub.json is read again. The reload goes
+// through within a bound, and meanwhile others attach.
+func TestHungReload(t *testing.T) {
+	onDead(t, func(t *testing.T, h *Hub, cfg Config, d *dead) {
+		d.hangs.Store(false)
+		lost, leaveLost := enterFrom(t, h, Surroundings{Environ: []string{deadFolder}})
+		defer leaveLost()
+		lost.handshake(declared)
+		c, leave := enterFrom(t, h, Surroundings{Environ: []string{"LANG=a"}})
+		defer leave()
+		c.handshake(declared)
+		isServed(t, lost)
+		d.hangs.Store(true)
+
+		began, reloaded := time.Now(), make(chan error, 1)
+		go func() {
+			_, err := h.Apply(context.Background(), cfg)
+			reloaded <- err
+		}()
+		<-d.looks
+		other, leaveOther := enterFrom(t, h, Surroundings{Environ: []string{"LANG=b"}})
+		defer leaveOther()
+		other.handshake(declared)
+		isServed(t, other)
+		if waited := time.Since(began); waited != 0 {
+			t.Errorf("who came meanwhile waited for %s", waited)
+		}
+		if err := <-reloaded; err != nil || time.Since(began) != lookTime {
+			t.Errorf("reloaded after %s: %v", time.Since(began), err)
+		}
+		synctest.Wait()
+		if n := len(h.sessions.Sessions()); n != 2 {
+			t.Errorf("%d sessions are left", n)
+		}
+		isServed(t, c)
+		isServed(t, other)
+		for _, s := range h.sessions.Sessions() {
+			if s.now().Number != h.now().Number {
+				t.Error("a session goes by what was read before")
+			}
+		}
+	})
+}
+
+// TestReplacedWhilePrepared: a session that was prepared for what is no longer in force is prepared again.
+func TestReplacedWhilePrepared(t *testing.T) {
+	onDead(t, func(t *testing.T, h *Hub, cfg Config, _ *dead) {
+		a, err := h.Prepare(t.Context(), Surroundings{Environ: []string{"LANG=a"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		was := a.prepared.base
+		if _, err := h.Apply(t.Context(), cfg); err != nil {
+			t.Fatal(err)
+		}
+		if err := h.attach(t.Context(), a); err != nil {
+			t.Fatal(err)
+		}
+		defer h.detach(a)
+		if now := a.current.Now(); now.Number != was.Number+1 || now.Number != h.now().Number {
+			t.Errorf("it goes by number %d, and %d is in force", now.Number, h.now().Number)
+		}
+	})
+}
+
+// TestManyHung: who comes after many sessions whose folders have never answered is refused at once.
+func TestManyHung(t *testing.T) {
+	onDead(t, func(t *testing.T, h *Hub, _ Config, d *dead) {
+		for range mostHung {
+			if _, err := h.Prepare(t.Context(), Surroundings{Environ: []string{deadFolder}}); !errors.Is(err, ErrSurroundings) {
+				t.Fatal(err)
+			}
+			<-d.looks
+		}
+		began := time.Now()
+		if _, err := h.Prepare(t.Context(), Surroundings{Environ: []string{deadFolder}}); !errors.Is(err, ErrSurroundings) || time.Since(began) != 0 {
+			t.Errorf("after %s: %v", time.Since(began), err)
+		}
+	})
+}
