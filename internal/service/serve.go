@@ -24,10 +24,52 @@ type Logger func(w io.Writer, level string) (zerolog.Logger, error)
 // Serve serves one client over standard input and output or, with an address,
 // any number over HTTP, until ctx ends.
 func Serve(ctx context.Context, src *setup.Source, log zerolog.Logger, address string) error {
+	if address != "" {
+		return serve(ctx, src, log, os.Stderr, front{open: func(s *serving) (func(context.Context) error, func(), error) {
+			run, err := serveHTTP(ctx, s, address)
+			return run, nothing, err
+		}})
+	}
+	client := guardian.Client() // what it starts may not approve calls in its place
+	return serve(ctx, src, log, os.Stderr, front{
+		client:  processOf(client),
+		clients: func(*hub.Hub) []caller.Process { return []caller.Process{{PID: client}} },
+		open: func(s *serving) (func(context.Context) error, func(), error) {
+			in, out, restore := stdio.Open()
+			return func(ctx context.Context) error { return s.hub.ServeStdio(ctx, in, out, hub.Surroundings{}) }, restore, nil
+		},
+	})
+}
+
+// A front is how clients come to a hub.
+type front struct {
+	client  consent.ClientProcess             // whom it serves alone
+	clients func(h *hub.Hub) []caller.Process // that are served; nil: they come over HTTP
+	shared  bool                              // sessions attach
+	// open opens the front of a hub that is about to run. run serves until its ctx ends; done is called after it has ended.
+	open func(s *serving) (run func(context.Context) error, done func(), err error)
+}
+
+// nothing is what is done where nothing is to be closed.
+func nothing() {}
+
+// serving is a hub with what serve keeps beside it.
+type serving struct {
+	hub     *hub.Hub
+	made    *setup.Result
+	log     zerolog.Logger
+	side    *sidecar
+	reload  *reloader
+	hangUps chan os.Signal
+}
+
+// serve makes a hub of what src reads and serves it by a front. What is wrong with hub.json goes to warnings. What is
+// opened first is closed last: the record and the logs outlive the hub, and the hub its front.
+func serve(ctx context.Context, src *setup.Source, log zerolog.Logger, warnings io.Writer, f front) error {
 	hangUps := make(chan os.Signal, 1)
 	signal.Notify(hangUps, syscall.SIGHUP) // before anybody can mean this hub: it would end by one
 	defer signal.Stop(hangUps)
-	made, err := src.Read(os.Stderr, log)
+	made, err := src.Read(warnings, log)
 	if err != nil {
 		return err
 	}
@@ -38,22 +80,20 @@ func Serve(ctx context.Context, src *setup.Source, log zerolog.Logger, address s
 	if err != nil {
 		return exit.Errorf(exit.Config, "%w", err)
 	}
-	reload := newReloader(*src, &made, h, hangUps, log)
-	side.reload = reload
-	client := 0
-	if address == "" {
-		client = guardian.Client() // what it starts may not approve calls in its place
-		side.clients = func() []caller.Process { return []caller.Process{{PID: client}} }
+	s := &serving{hub: h, made: &made, log: log, side: side, reload: newReloader(*src, &made, h, hangUps, log), hangUps: hangUps}
+	side.reload, side.shared = s.reload, f.shared
+	if f.clients != nil {
+		side.clients = func() []caller.Process { return f.clients(h) }
 	}
-	defer src.Keep(processOf(client), log)()
+	defer src.Keep(f.client, log)()
 	side.start(h)
 	defer giveBack()()
-	if address != "" {
-		return serveHTTP(ctx, h, made.File, log, address, reload, side.http.Store)
+	run, done, err := f.open(s)
+	if err != nil {
+		return err
 	}
-	in, out, restore := stdio.Open()
-	defer restore()
-	return Run(ctx, h, log, reload.during(func(ctx context.Context) error { return h.ServeStdio(ctx, in, out, hub.Surroundings{}) }))
+	defer done()
+	return Run(ctx, h, log, s.reload.during(run))
 }
 
 // processOf names a process, if there is one.

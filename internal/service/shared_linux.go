@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"strings"
 	"sync"
 	"syscall"
@@ -34,9 +33,6 @@ func ServeShared(ctx context.Context, src *setup.Source, log zerolog.Logger, log
 	if err := caller.Self(caller.Want{}); err != nil {
 		return exit.Errorf(exit.Failure, "%w", err)
 	}
-	hangUps := make(chan os.Signal, 1)
-	signal.Notify(hangUps, syscall.SIGHUP)
-	defer signal.Stop(hangUps)
 	place, err := attach.PlaceOf(attach.Line{Config: src.Config, Set: src.Set}, os.Environ())
 	if err != nil {
 		return exit.Errorf(exit.Failure, "%w", err)
@@ -47,49 +43,40 @@ func ServeShared(ctx context.Context, src *setup.Source, log zerolog.Logger, log
 	}
 	src.Shares = true
 	var said bytes.Buffer
-	made, err := src.Read(io.MultiWriter(os.Stderr, &said), log)
-	if err != nil {
-		return err
-	}
-	defer made.WaitForLogins()
-	side := openSidecar(&made)
-	defer side.stop()
-	h, err := hub.New(made.Hub)
-	if err != nil {
-		return exit.Errorf(exit.Config, "%w", err)
-	}
-	reload := newReloader(*src, &made, h, hangUps, log)
-	reload.warnings.Store(said.String())
-	side.reload = reload
-	side.clients, side.shared = h.Clients, true
-	defer src.Keep(consent.ClientProcess{}, log)()
-	d, err := door.New(door.Config{
-		Place: place, Dir: dir, Idle: made.File.Attach.Idle, Log: log, Open: reload.shared.Load,
-		Prepare: func(ctx context.Context, g *door.Guest) (door.Serve, error) {
-			return prepare(ctx, h, src, g, log, logger, withoutEntries(reload.said()))
-		},
-		HangUp: func() {
-			select {
-			case hangUps <- syscall.SIGHUP:
-			default: // it is about to read it anyway
-			}
+	return serve(ctx, src, log, io.MultiWriter(os.Stderr, &said), front{
+		clients: (*hub.Hub).Clients, shared: true,
+		open: func(s *serving) (func(context.Context) error, func(), error) {
+			s.reload.warnings.Store(said.String())
+			return openDoor(s, src, door.Config{Place: place, Dir: dir}, logger)
 		},
 	})
-	if err != nil {
-		return exit.Errorf(exit.Failure, "%w", err)
+}
+
+// openDoor opens the door of a hub. It makes the rest of the Config.
+func openDoor(s *serving, src *setup.Source, cfg door.Config, logger Logger) (run func(context.Context) error, done func(), err error) {
+	cfg.Idle, cfg.Log, cfg.Open = s.made.File.Attach.Idle, s.log, s.reload.shared.Load
+	cfg.Prepare = func(ctx context.Context, g *door.Guest) (door.Serve, error) {
+		return prepare(ctx, s.hub, src, g, s.log, logger, withoutEntries(s.reload.said()))
+	}
+	cfg.HangUp = func() {
+		select {
+		case s.hangUps <- syscall.SIGHUP:
+		default: // it is about to read it anyway
+		}
 	}
 	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
 	if err != nil {
-		return exit.Errorf(exit.Failure, "%w", err)
+		return nil, nil, exit.Errorf(exit.Failure, "%w", err)
 	}
-	defer null.Close()
-	side.start(h)
-	defer giveBack()()
-	return Run(ctx, h, log, reload.during(func(ctx context.Context) error {
+	d, err := door.New(cfg)
+	if err != nil {
+		return nil, nil, errors.Join(exit.Errorf(exit.Failure, "%w", err), null.Close())
+	}
+	return func(ctx context.Context) error {
 		_, _ = os.Stdout.WriteString(readyLine) // to whom has started it, and may have given up
 		_ = unix.Dup3(int(null.Fd()), 1, 0)
 		return d.Run(ctx)
-	}))
+	}, func() { _ = null.Close() }, nil
 }
 
 // withoutEntries leaves out what is wrong with entries in the environment of the hub: no session is served by it. status
