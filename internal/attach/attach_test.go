@@ -155,9 +155,17 @@ func TestWanted(t *testing.T) {
 			t.Errorf("%s: %t", text, !want)
 		}
 	}
-	p := place(t, Line{})
-	if p.Config = ""; p.Wanted(Line{}, nil) || !p.Wanted(Line{Set: []string{"attach=auto"}}, nil) || !p.Wanted(Line{}, []string{"MCPHUB_ATTACH=auto"}) {
+	if Wanted(Line{}, nil) || !Wanted(Line{Set: []string{"attach=auto"}}, nil) || !Wanted(Line{}, []string{"MCPHUB_ATTACH=auto"}) {
 		t.Error("without a file")
+	}
+	config := filepath.Join(t.TempDir(), "hub.json")
+	for text, want := range map[string]bool{`{}`: false, `{"attach":"auto"}`: true} {
+		if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if Wanted(Line{Config: config}, nil) != want || Wanted(Line{}, []string{"MCPHUB_CONFIG=" + config}) != want {
+			t.Errorf("%s: not %t", text, want)
+		}
 	}
 }
 

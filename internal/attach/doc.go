@@ -26,5 +26,5 @@
 // is started here.
 //
 // It passes no byte on: where descriptors cannot be handed over there is no adapter. It does not read hub.json;
-// [Place.Wanted] only tells whether it is worth the while.
+// [Wanted] only tells whether it is worth the while.
 package attach

@@ -34,12 +34,11 @@ func PlaceOf(l Line, environ []string) (Place, error) {
 	if err != nil {
 		return Place{}, fmt.Errorf("this program's own file cannot be looked at: %w", err)
 	}
-	get := lookup(environ)
-	config, _ := hubfile.Find(l.Config, get, func(path string) bool { _, err := os.Stat(path); return err == nil })
+	get := hubfile.Lookup(environ)
 	value := func(name string) string { v, _ := get(name); return v }
 	// Not TMPDIR: the hub has none.
 	at := rundir.Places{Runtime: value("XDG_RUNTIME_DIR"), State: rundir.State(value), Temp: "/tmp"}
-	p := Place{Config: realConfig(config), Dirs: at.Folders()}
+	p := Place{Config: realConfig(configOf(l, environ)), Dirs: at.Folders()}
 	d := sha256.New()
 	for _, text := range append(append([]string{program, p.Config, strconv.Itoa(len(l.Set))}, l.Set...), HubEnviron(environ)...) {
 		d.Write([]byte(text))
@@ -49,16 +48,10 @@ func PlaceOf(l Line, environ []string) (Place, error) {
 	return p, nil
 }
 
-// lookup looks a variable up as os.LookupEnv does: of two the first counts.
-func lookup(environ []string) func(string) (string, bool) {
-	return func(name string) (string, bool) {
-		for _, pair := range environ {
-			if value, ok := strings.CutPrefix(pair, name+"="); ok {
-				return value, true
-			}
-		}
-		return "", false
-	}
+// configOf is the path of hub.json; "": there is none.
+func configOf(l Line, environ []string) string {
+	path, _ := hubfile.Find(l.Config, hubfile.Lookup(environ), func(path string) bool { _, err := os.Stat(path); return err == nil })
+	return path
 }
 
 // Folder is the first of Dirs that can be used; it is made where it is missing.
@@ -172,8 +165,8 @@ func (p Place) TooManyEnds(dir string, now time.Time) error {
 }
 
 // Wanted reports whether hub.json or its like could want a shared hub. It reads no JSON: who reads it
-// says whether it does.
-func (p Place) Wanted(l Line, environ []string) bool {
+// says whether it does. It is asked at every start, so it looks at nothing else.
+func Wanted(l Line, environ []string) bool {
 	for _, set := range l.Set {
 		if strings.HasPrefix(set, "attach") {
 			return true
@@ -184,14 +177,15 @@ func (p Place) Wanted(l Line, environ []string) bool {
 			return true
 		}
 	}
-	if p.Config == "" {
+	config := configOf(l, environ)
+	if config == "" {
 		return false
 	}
-	info, err := os.Stat(p.Config)
+	info, err := os.Stat(config)
 	if err != nil || !info.Mode().IsRegular() {
 		return false
 	}
-	text, err := os.ReadFile(p.Config)
+	text, err := os.ReadFile(config)
 	return err == nil && mentions(string(text))
 }
 

@@ -27,9 +27,12 @@ func attachFirst() (why string) {
 		return ""
 	}
 	environ := os.Environ()
-	place, err := attach.PlaceOf(line, environ)
-	if err != nil || !place.Wanted(line, environ) {
+	if !attach.Wanted(line, environ) {
 		return ""
+	}
+	place, err := attach.PlaceOf(line, environ)
+	if err != nil {
+		return err.Error()
 	}
 	dir, err := os.Getwd()
 	if err != nil {

@@ -54,19 +54,6 @@ type variable struct {
 // lookup is as os.LookupEnv.
 type lookup = func(string) (string, bool)
 
-// lookupIn looks up the variables of an environment.
-func lookupIn(environ []string) lookup {
-	all := make(map[string]string, len(environ))
-	for _, pair := range slices.Backward(environ) { // of several of a name the first counts
-		name, value, _ := strings.Cut(pair, "=")
-		all[name] = value
-	}
-	return func(name string) (string, bool) {
-		value, set := all[name]
-		return value, set
-	}
-}
-
 // getenv is as os.Getenv.
 func getenv(env lookup) func(string) string {
 	return func(name string) string { value, _ := env(name); return value }
@@ -78,13 +65,13 @@ func (e *clientReader) settings(a *hub.Surroundings) (hub.Config, error) {
 	if environ == nil {
 		environ = e.made.Environ
 	}
-	env := lookupIn(environ)
+	env := hubfile.Lookup(environ)
 	home := func(get func(string) string) string { return get(hubfile.HomeVariable()) }
 	for _, kept := range []struct {
 		by     string
 		folder func(func(string) string) string
 	}{{hubfile.HomeVariable(), home}, {"XDG_CONFIG_HOME", configFolder}, {"XDG_STATE_HOME", rundir.State}} {
-		if kept.folder(getenv(env)) != kept.folder(getenv(lookupIn(e.made.Environ))) {
+		if kept.folder(getenv(env)) != kept.folder(getenv(hubfile.Lookup(e.made.Environ))) {
 			return hub.Config{}, fmt.Errorf("its %s is another than that of the hub, which keeps its secrets and its record there; give it the same, or a hub of its own", kept.by)
 		}
 	}
@@ -179,13 +166,13 @@ func (e *clientReader) parse(r *reading, env lookup) (err error) {
 
 // because names the variable by which a key differs; "" where it is not one alone.
 func (e *clientReader) because(key string, r *reading, environ []string) string {
-	was := lookupIn(e.made.Environ)
+	was := hubfile.Lookup(e.made.Environ)
 	names := slices.Collect(maps.Keys(r.seen))
 	for _, s := range slices.Concat(config.Environment(environ), config.Environment(e.made.Environ)) {
 		names = append(names, s.From)
 	}
 	slices.Sort(names)
-	now := lookupIn(environ)
+	now := hubfile.Lookup(environ)
 	for _, name := range slices.Compact(names) {
 		mixed := slices.DeleteFunc(slices.Clone(e.made.Environ), func(pair string) bool { return strings.HasPrefix(pair, name+"=") })
 		value, set := now(name)
@@ -200,7 +187,7 @@ func (e *clientReader) because(key string, r *reading, environ []string) string 
 			continue
 		}
 		one := &reading{seen: map[string]variable{}, above: above}
-		if err := e.parse(one, lookupIn(mixed)); err == nil && e.file.Differs(one.file) == key {
+		if err := e.parse(one, hubfile.Lookup(mixed)); err == nil && e.file.Differs(one.file) == key {
 			return " by the variable " + name
 		}
 	}

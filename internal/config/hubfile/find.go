@@ -5,6 +5,18 @@ import (
 	"runtime"
 )
 
+// Lookup looks up the variables of an environment (NAME=value) as os.LookupEnv does: of several of a name the first counts.
+func Lookup(environ []string) func(name string) (value string, set bool) {
+	return func(name string) (string, bool) {
+		for _, pair := range environ {
+			if n := len(name); len(pair) > n && pair[n] == '=' && pair[:n] == name {
+				return pair[n+1:], true
+			}
+		}
+		return "", false
+	}
+}
+
 // Find chooses the configuration file: flag, else $MCPHUB_CONFIG, else
 // mcphub/hub.json in the user's configuration folder, which is
 // $XDG_CONFIG_HOME, else ~/.config, else what the system has for it. The first

@@ -6,6 +6,20 @@ import (
 	"testing"
 )
 
+func TestLookup(t *testing.T) {
+	env := Lookup([]string{"A=1", "AB=2", "A=3", "E=", "odd", "X=a=b"})
+	for name, want := range map[string]string{"A": "1", "AB": "2", "E": "", "X": "a=b"} {
+		if got, set := env(name); got != want || !set {
+			t.Errorf("%s: %q %t", name, got, set)
+		}
+	}
+	for _, name := range []string{"B", "odd", "a"} {
+		if got, set := env(name); set {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}
+
 func TestFind(t *testing.T) {
 	home := t.TempDir()
 	xdg := filepath.Join(home, "xdg", "mcphub", "hub.json")
