@@ -48,8 +48,8 @@ func TestSession(t *testing.T) {
 		text := rapid.Map(rapid.String(), func(s string) string { return strings.ReplaceAll(s, "\x00", "") })
 		texts := rapid.SliceOfN(text, 0, 4)
 		s := Session{
-			Line: Line{Config: text.Draw(t, "config"), Set: texts.Draw(t, "set"), Roots: text.Draw(t, "roots"), RootsGiven: rapid.Bool().Draw(t, "given"), LogLevel: text.Draw(t, "level")},
-			Dir:  text.Draw(t, "dir"), Environ: texts.Draw(t, "environ"),
+			Roots: text.Draw(t, "roots"), RootsGiven: rapid.Bool().Draw(t, "given"), LogLevel: text.Draw(t, "level"),
+			Dir: text.Draw(t, "dir"), Environ: texts.Draw(t, "environ"),
 		}
 		b, err := s.Encode()
 		if err != nil {
@@ -60,10 +60,10 @@ func TestSession(t *testing.T) {
 			t.Fatal(n, err)
 		}
 		got, err := Decode(b[4:])
-		if err != nil || !slices.Equal(got.Environ, s.Environ) || !slices.Equal(got.Line.Set, s.Line.Set) {
+		if err != nil || !slices.Equal(got.Environ, s.Environ) {
 			t.Fatalf("%+v %v", got, err)
 		}
-		got.Environ, got.Line.Set = s.Environ, s.Line.Set
+		got.Environ = s.Environ
 		if !reflect.DeepEqual(got, s) {
 			t.Fatalf("%+v\n%+v", got, s)
 		}
@@ -82,7 +82,7 @@ func TestSession(t *testing.T) {
 }
 
 func FuzzDecode(f *testing.F) {
-	b, err := Session{Line: Line{Set: []string{"a"}}, Dir: "/", Environ: []string{"A=1"}}.Encode()
+	b, err := Session{Roots: "a", Dir: "/", Environ: []string{"A=1"}}.Encode()
 	if err != nil {
 		f.Fatal(err)
 	}

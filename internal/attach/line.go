@@ -52,6 +52,11 @@ func ParseLine(args []string) (l Line, ok bool) {
 	return l, true
 }
 
+// Session is what the adapter of this line brings.
+func (l Line) Session(dir string, environ []string) Session {
+	return Session{Roots: l.Roots, RootsGiven: l.RootsGiven, LogLevel: l.LogLevel, Dir: dir, Environ: environ}
+}
+
 // Args are the arguments that a hub is started with which serves this line and others of
 // the same hub: what belongs to one session is left out, and config is absolute.
 func (l Line) Args(config string) []string {

@@ -3,7 +3,6 @@ package attach
 import (
 	"encoding/binary"
 	"errors"
-	"strconv"
 	"strings"
 )
 
@@ -25,22 +24,23 @@ const (
 	largest = 4 << 20
 )
 
-// A Session is what an adapter brings beside its descriptors.
+// A Session is what an adapter brings beside its descriptors. The rest of its command line is the hub's.
 type Session struct {
-	Line    Line
-	Dir     string // working folder
-	Environ []string
+	Roots      string // --roots
+	RootsGiven bool
+	LogLevel   string // --log-level; "": the default
+	Dir        string // working folder
+	Environ    []string
 }
 
 // Encode is a Session as it is sent: its length in four bytes, big-endian, then texts that
 // each end in NUL, which none of them can hold.
 func (s Session) Encode() ([]byte, error) {
 	given := "0"
-	if s.Line.RootsGiven {
+	if s.RootsGiven {
 		given = "1"
 	}
-	texts := []string{s.Line.Config, s.Line.Roots, given, s.Line.LogLevel, s.Dir, strconv.Itoa(len(s.Line.Set))}
-	texts = append(append(texts, s.Line.Set...), s.Environ...)
+	texts := append([]string{s.Roots, given, s.LogLevel, s.Dir}, s.Environ...)
 	b := make([]byte, 4)
 	for _, text := range texts {
 		if strings.ContainsRune(text, 0) {
@@ -67,19 +67,10 @@ func Length(b []byte) (int, error) {
 
 // Decode reads what follows the length.
 func Decode(b []byte) (Session, error) {
-	const fixed = 6
+	const fixed = 4
 	texts := strings.Split(string(b), "\x00")
-	if len(texts) < fixed+1 || texts[len(texts)-1] != "" {
+	if len(texts) < fixed+1 || texts[len(texts)-1] != "" || texts[1] != "0" && texts[1] != "1" {
 		return Session{}, errMalformed
 	}
-	texts = texts[:len(texts)-1]
-	sets, err := strconv.Atoi(texts[fixed-1])
-	rest := texts[fixed:]
-	if err != nil || strconv.Itoa(sets) != texts[fixed-1] || texts[2] != "0" && texts[2] != "1" || sets < 0 || sets > len(rest) {
-		return Session{}, errMalformed
-	}
-	return Session{
-		Line: Line{Config: texts[0], Roots: texts[1], RootsGiven: texts[2] == "1", LogLevel: texts[3], Set: rest[:sets:sets]},
-		Dir:  texts[4], Environ: rest[sets:],
-	}, nil
+	return Session{Roots: texts[0], RootsGiven: texts[1] == "1", LogLevel: texts[2], Dir: texts[3], Environ: texts[fixed : len(texts)-1]}, nil
 }

@@ -38,7 +38,7 @@ func attachFirst() (why string) {
 	if err != nil {
 		return "its working folder is gone: " + err.Error()
 	}
-	session := attach.Session{Line: line, Dir: dir, Environ: environ}
+	session := line.Session(dir, environ)
 	for range 3 {
 		a, err := attach.Attach(place, session, caller.Hub)
 		if err == nil {

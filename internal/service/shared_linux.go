@@ -98,12 +98,12 @@ func prepare(ctx context.Context, h *hub.Hub, src *setup.Source, g *door.Guest, 
 	if ofConfig != "" {
 		_, _ = lines.Write([]byte(ofConfig)) // there is room
 	}
-	log, err := logger(lines, g.Line.LogLevel)
+	log, err := logger(lines, g.LogLevel)
 	if err != nil {
 		return nil, err
 	}
 	session, err := h.Prepare(ctx, hub.Surroundings{
-		Environ: g.Environ, Dir: g.Dir, Roots: g.Line.Roots, RootsGiven: g.Line.RootsGiven,
+		Environ: g.Environ, Dir: g.Dir, Roots: g.Roots, RootsGiven: g.RootsGiven,
 		Client: g.Client, Adapter: g.Adapter, Log: &log,
 	})
 	if err != nil {

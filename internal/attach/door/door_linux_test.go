@@ -162,7 +162,7 @@ func (o *opened) hello() []byte { return []byte(attach.Hello + o.secret + "\n") 
 func TestASessionAttaches(t *testing.T) {
 	o := open(t, time.Hour, nil)
 	c := o.dial()
-	session := attach.Session{Line: attach.Line{Roots: "/a", RootsGiven: true, LogLevel: "debug"}, Dir: "/work", Environ: []string{"A=1", "B=\n"}}
+	session := attach.Session{Roots: "/a", RootsGiven: true, LogLevel: "debug", Dir: "/work", Environ: []string{"A=1", "B=\n"}}
 	if got := o.ask(c, o.hello()); got != attach.Ready {
 		t.Fatal(got)
 	}
