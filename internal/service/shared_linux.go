@@ -75,7 +75,8 @@ func openDoor(s *serving, src *setup.Source, cfg door.Config, logger Logger) (ru
 	return func(ctx context.Context) error {
 		_, _ = os.Stdout.WriteString(readyLine) // to whom has started it, and may have given up
 		_ = unix.Dup3(int(null.Fd()), 1, 0)
-		return d.Run(ctx)
+		d.Run(ctx)
+		return nil
 	}, func() { _ = null.Close() }, nil
 }
 

@@ -74,7 +74,7 @@ func New(cfg Config) (*Door, error) {
 }
 
 // Run lets adapters in until ctx ends or nobody has been attached for Config.Idle.
-func (d *Door) Run(ctx context.Context) error {
+func (d *Door) Run(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	d.since = time.AfterFunc(d.cfg.Idle, func() {
@@ -113,7 +113,6 @@ func (d *Door) Run(ctx context.Context) error {
 	}
 	d.since.Stop()
 	guests.Wait()
-	return nil
 }
 
 // close lets nobody in any more. The secret goes first: once the socket is gone, another hub may have one at its place.
