@@ -28,6 +28,9 @@ const (
 	refuseTime = 100 * time.Millisecond
 	// mostWaiting is how many adapters may be at that at a time.
 	mostWaiting = 64
+	// mostAttached is how many may be attached at a time: each may have the hub hold as much as a client of its own
+	// hub may, and four descriptors.
+	mostAttached = 256
 	// mostRefused is how many refusals a minute are put in the log.
 	mostRefused = 20
 )
@@ -123,16 +126,20 @@ func (d *Door) close() {
 	})
 }
 
-// enter counts a Guest that is about to be attached. ok is false once the Door is closing.
-func (d *Door) enter() (ok bool) {
+// enter counts a Guest that is about to be attached. The error is errHungUp once the Door is closing: the adapter
+// finds that nobody is here, and starts the next hub.
+func (d *Door) enter() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.closed {
-		return false
+	switch {
+	case d.closed:
+		return errHungUp
+	case d.attached >= mostAttached:
+		return fmt.Errorf("%d clients are attached, which is as many as it serves", d.attached)
 	}
 	d.attached++
 	d.since.Stop()
-	return true
+	return nil
 }
 
 func (d *Door) leave() {
@@ -248,8 +255,8 @@ func (d *Door) admit(ctx context.Context, c *net.UnixConn) (_ *admitted, err err
 		return nil, fmt.Errorf("%d descriptors were handed over, and not three", len(in.fds))
 	}
 	g.In, g.Out, g.Err = in.fds[0], in.fds[1], in.fds[2]
-	if !d.enter() { // the adapter finds that nobody is here, and starts the next hub
-		return nil, errHungUp
+	if err := d.enter(); err != nil {
+		return nil, err
 	}
 	defer func() {
 		if err != nil {

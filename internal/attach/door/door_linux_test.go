@@ -223,6 +223,8 @@ func TestWhoIsRefused(t *testing.T) {
 		"four":                   {body: good, fds: 4, want: "no more than three"},
 		"a length beyond bounds": {body: []byte{255, 0, 0, 0}, fds: 3, want: "no what the adapter has sent"},
 		"no texts":               {body: []byte{0, 0, 0, 1, 'x'}, fds: 3, want: "no what the adapter has sent"},
+		"one too many":           {change: func(d *Door) { d.attached = mostAttached }, body: good, fds: 3, want: "no 256 clients are attached"},
+		"the last that it takes": {change: func(d *Door) { d.attached = mostAttached - 1 }, body: good, fds: 3, want: attach.OK},
 		"what the hub refuses":   {body: encoded(t, attach.Session{Dir: "/refused"}), fds: 3, want: "no not here; and not there"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -322,7 +324,7 @@ func TestRunGoesOnWhileSomebodyIsAttached(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-o.served
-	if d.enter() { // the timer is stopped: only the last who leaves starts it
+	if d.enter() == nil { // the timer is stopped: only the last who leaves starts it
 		d.leave()
 	}
 	d.mu.Lock()
