@@ -52,8 +52,10 @@ func StartShared(ctx context.Context, src *setup.Source) (started bool, err erro
 	ctx, cancel := context.WithTimeout(ctx, startTime)
 	defer cancel()
 	lock := flock.New(place.Lock(dir), flock.SetPermissions(0o600), flock.SetFlag(os.O_CREATE|os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK))
-	if held, err := lock.TryLockContext(ctx, 5*time.Millisecond); err != nil || !held {
-		return false, fmt.Errorf("another client starts the shared hub, and has not come to an end: %w", err)
+	if held, err := lock.TryLockContext(ctx, 5*time.Millisecond); errors.Is(err, context.DeadlineExceeded) {
+		return false, fmt.Errorf("another client has been starting the shared hub for %s and still holds %s; end that `mcphub serve %s`, or attach later", startTime, lock.Path(), attach.StartFlag)
+	} else if err != nil || !held {
+		return false, fmt.Errorf("the start of the shared hub cannot be locked: %w", err)
 	}
 	defer lock.Unlock()
 	if attach.Runs(place.Socket(dir)) {
