@@ -153,7 +153,7 @@ func (h *Hub) follow(conf *configuration.Configuration) {
 	defer h.mu.Unlock()
 	for missing := h.unread(read); len(missing) > 0; missing = h.unread(read) {
 		h.mu.Unlock()
-		maps.Copy(read, h.readFor(conf, missing))
+		maps.Copy(read, h.readFor(conf, missing, h.sup.Look))
 		h.mu.Lock()
 	}
 	next, before := h.forEach(conf, read, h.endOverReload), h.inForce()

@@ -50,7 +50,7 @@ func (h *Hub) Plan(cfg Config) ([]PlannedServer, error) {
 	h.mu.Lock()
 	attached := h.unread(nil)
 	h.mu.Unlock()
-	read := h.readFor(conf, attached)
+	read := h.readFor(conf, attached, nil)
 	h.mu.Lock()
 	in := h.forEach(conf, read, func(*Attachment, error) {})
 	h.mu.Unlock()

@@ -67,6 +67,7 @@ func (h *Hub) Prepare(ctx context.Context, s Surroundings) (*Attachment, error) 
 }
 
 // read reads a configuration in the surroundings, for no longer than lookTime. It waits for the disk, so no lock is held.
+// look looks at what the entries name; nil: that is not remembered.
 func (a *Attachment) read(ctx context.Context, base *configuration.Configuration, look func([]spec.Spec) children.Looked) (*clientConfig, error) {
 	if a.surroundings.SameAsHub() {
 		return &clientConfig{base: base, conf: base}, nil
@@ -109,7 +110,16 @@ func (a *Attachment) readNow(base *configuration.Configuration, look func([]spec
 	if c.conf, err = base.ForClient(c.set, a.hub.own); err != nil {
 		return nil, err
 	}
-	c.seen = look(c.conf.Specs())
+	if look == nil {
+		return c, nil
+	}
+	var others []spec.Spec
+	for _, one := range c.conf.Specs() {
+		if one.Variant != "" { // else it is base's
+			others = append(others, one)
+		}
+	}
+	c.seen = look(others)
 	return c, nil
 }
 
@@ -184,13 +194,13 @@ type rereadConfig struct {
 }
 
 // readFor reads conf for sessions, for all at once: it takes no longer than for one.
-func (h *Hub) readFor(conf *configuration.Configuration, sessions []*Attachment) map[*Attachment]rereadConfig {
+func (h *Hub) readFor(conf *configuration.Configuration, sessions []*Attachment, look func([]spec.Spec) children.Looked) map[*Attachment]rereadConfig {
 	out := make(map[*Attachment]rereadConfig, len(sessions))
 	var mu sync.Mutex
 	var all sync.WaitGroup
 	for _, a := range sessions {
 		all.Go(func() {
-			c, err := a.read(context.Background(), conf, h.sup.Look)
+			c, err := a.read(context.Background(), conf, look)
 			mu.Lock()
 			defer mu.Unlock()
 			out[a] = rereadConfig{c, err}
