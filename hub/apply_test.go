@@ -285,7 +285,7 @@ func TestRootsChangeAmidApply(t *testing.T) {
 	c.handshake(`{"roots":{"listChanged":true}}`)
 	c.raw("tools/list", `{}`)
 	old := h.now()
-	conf, err := configuration.New(testConfig(t, kid, scripted("late", childtest.Script{})), h.own, old)
+	conf, err := configuration.New(testConfig(t, kid, scripted("late", childtest.Script{})), h.ownTools, old)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -41,7 +41,7 @@ type Hub struct {
 	sup        *children.Supervisor
 	control    *server.MCPServer // initialize, ping, the hub's own tools
 	welcomes   sync.Map          // results of initialize, raw, by version
-	own        []catalog.Own     // definitions of the hub's own tools
+	ownTools   []catalog.Own     // definitions of the hub's own tools
 	serverInfo []byte            // raw, for what a result says of its server
 	seal       *seal.Sealer      // of what clients carry
 	suspended  atomic.Int64      // requests that wait for their clients, of all sessions
@@ -74,7 +74,7 @@ func New(cfg Config) (*Hub, error) {
 	}
 	cfg.Audit.Recent = &h.recent
 	h.recorded = record.NewGroup(cfg.Audit.To, cfg.Log)
-	conf, err := configuration.New(cfg, h.own, nil)
+	conf, err := configuration.New(cfg, h.ownTools, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +127,7 @@ func (h *Hub) Apply(ctx context.Context, cfg Config) (Applied, error) {
 	}
 	defer done()
 	old := h.now()
-	conf, err := configuration.New(cfg, h.own, old)
+	conf, err := configuration.New(cfg, h.ownTools, old)
 	if err != nil {
 		return Applied{}, err
 	}

@@ -42,7 +42,7 @@ func (h *Hub) Plan(cfg Config) ([]PlannedServer, error) {
 		return nil, err
 	}
 	old := h.now()
-	conf, err := configuration.New(cfg, h.own, old)
+	conf, err := configuration.New(cfg, h.ownTools, old)
 	if err != nil {
 		done()
 		return nil, err

@@ -76,7 +76,7 @@ func (h *Hub) replaceChild(ctx context.Context, name string) (start []*Session, 
 	if !slices.ContainsFunc(inForce, func(conf *configuration.Configuration) bool { return conf.Child(name) != nil }) {
 		return nil, nil, &NotServedError{name, unserved(old, name)}
 	}
-	conf, err := configuration.New(old.Settings, h.own, old, name)
+	conf, err := configuration.New(old.Settings, h.ownTools, old, name)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -33,7 +33,7 @@ func TestServedByThePolicyInForce(t *testing.T) {
 	old := h.now()
 	conf, err := configuration.New(under(t, cfg, policy.Policy{Rules: []policy.Rule{
 		{Name: "docs", Then: policy.Allow, Paths: &policy.PathRule{Within: d["docs"]}},
-	}}), h.own, old)
+	}}), h.ownTools, old)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -107,7 +107,7 @@ func (a *Attachment) readNow(base *configuration.Configuration, look func([]spec
 	if c.set, err = base.In(a.surroundings); err != nil {
 		return nil, err
 	}
-	if c.conf, err = base.ForClient(c.set, a.hub.own); err != nil {
+	if c.conf, err = base.ForClient(c.set, a.hub.ownTools); err != nil {
 		return nil, err
 	}
 	if look == nil {

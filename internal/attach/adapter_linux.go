@@ -26,23 +26,23 @@ const answerTime = 1500 * time.Millisecond
 
 // An Adapter is this process, attached to a hub that has its descriptors.
 type Adapter struct {
-	fd    int
-	hub   int // the process
-	dir   string
-	place Place
-	rest  []byte // read, and not yet a line
+	fd       int
+	hub      int // the process
+	dir      string
+	endpoint Endpoint
+	rest     []byte // read, and not yet a line
 }
 
-// Attach hands standard input, output and error to the hub of a place. Where the error is not
+// Attach hands standard input, output and error to the hub of an endpoint. Where the error is not
 // nil the hub has not touched them, and never will. trust says by a connected socket why who listens
 // there is none to hand them to.
-func Attach(p Place, s Session, trust func(socket int) error) (*Adapter, error) {
+func Attach(e Endpoint, s Session, trust func(socket int) error) (*Adapter, error) {
 	none := ErrNone
-	for _, dir := range p.Dirs {
+	for _, dir := range e.Dirs {
 		if rundir.Check(dir) != nil {
 			continue
 		}
-		a, err := attachIn(dir, p, s, trust)
+		a, err := attachIn(dir, e, s, trust)
 		if err == nil {
 			return a, nil
 		}
@@ -54,8 +54,8 @@ func Attach(p Place, s Session, trust func(socket int) error) (*Adapter, error) 
 	return nil, none
 }
 
-func attachIn(dir string, p Place, s Session, trust func(socket int) error) (_ *Adapter, err error) {
-	path := p.Socket(dir)
+func attachIn(dir string, e Endpoint, s Session, trust func(socket int) error) (_ *Adapter, err error) {
+	path := e.Socket(dir)
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil, ErrNone
 	}
@@ -63,7 +63,7 @@ func attachIn(dir string, p Place, s Session, trust func(socket int) error) (_ *
 	if err != nil {
 		return nil, fmt.Errorf("no socket: %w", err)
 	}
-	a := &Adapter{fd: fd, dir: dir, place: p}
+	a := &Adapter{fd: fd, dir: dir, endpoint: e}
 	defer func() {
 		if err != nil {
 			_ = unix.Close(fd)
@@ -95,7 +95,7 @@ func attachIn(dir string, p Place, s Session, trust func(socket int) error) (_ *
 		}
 		return nil, fmt.Errorf("process %d, which listens at %s, is not trusted: %w", a.hub, path, err)
 	}
-	secret, err := p.readSecret(dir)
+	secret, err := e.readSecret(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		if a.ends() {
 			return nil, ErrNone
@@ -235,15 +235,15 @@ func (a *Adapter) Wait() (status int, err error) {
 			return status, nil
 		}
 	}
-	a.place.noteEnd(a.dir, a.hub, time.Now())
+	a.endpoint.noteEnd(a.dir, a.hub, time.Now())
 	return 1, fmt.Errorf("the shared hub (process %d) that served this client has ended; start the client's session again", a.hub)
 }
 
 // HangUp has the hub read hub.json again, as SIGHUP does.
 func (a *Adapter) HangUp() { _ = a.send([]byte(HangUp+"\n"), nil) }
 
-// Leave ends the session in order: the hub ends it, then Wait returns.
-func (a *Adapter) Leave() { _ = unix.Shutdown(a.fd, unix.SHUT_WR) }
+// Disconnect ends the session in order: the hub ends it, then Wait returns.
+func (a *Adapter) Disconnect() { _ = unix.Shutdown(a.fd, unix.SHUT_WR) }
 
 // Program is the file by which this program starts itself: by its name, which people see, as long as an upgrade has not
 // put another version there.

@@ -96,9 +96,9 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-func place(t *testing.T, l Line, environ ...string) Place {
+func endpoint(t *testing.T, l Line, environ ...string) Endpoint {
 	t.Helper()
-	p, err := PlaceOf(l, environ)
+	p, err := EndpointOf(l, environ)
 	if err != nil && runtime.GOOS == "windows" {
 		t.Skip(err) // nothing attaches there
 	}
@@ -109,7 +109,7 @@ func place(t *testing.T, l Line, environ ...string) Place {
 }
 
 // Which sessions meet: those of one hub.json, version and environment of a hub.
-func TestPlaceOf(t *testing.T) {
+func TestEndpointOf(t *testing.T) {
 	dir := t.TempDir()
 	config := filepath.Join(dir, "hub.json")
 	if err := os.WriteFile(config, []byte("{}"), 0o600); err != nil {
@@ -120,7 +120,7 @@ func TestPlaceOf(t *testing.T) {
 		t.Fatal(err)
 	}
 	base := []string{"HOME=" + dir, "PATH=/bin", "LANG=C"}
-	control := place(t, Line{Config: config}, base...)
+	control := endpoint(t, Line{Config: config}, base...)
 	for name, c := range map[string]struct {
 		line    Line
 		environ []string
@@ -140,7 +140,7 @@ func TestPlaceOf(t *testing.T) {
 		"a key by a variable":  {Line{Config: config}, append(slices.Clone(base), "MCPHUB_LIMITS__CALLS=1"), false},
 		"another home":         {Line{Config: config}, []string{"HOME=/"}, false},
 	} {
-		if got := place(t, c.line, c.environ...); (got.name == control.name) != c.same {
+		if got := endpoint(t, c.line, c.environ...); (got.name == control.name) != c.same {
 			t.Errorf("%s: %s and %s", name, got.name, control.name)
 		}
 	}
@@ -171,7 +171,7 @@ func TestWanted(t *testing.T) {
 
 // Two ends of a hub in ten minutes are too many; what many sessions tell of one end is one.
 func TestTooManyEnds(t *testing.T) {
-	p, dir, now := place(t, Line{}), t.TempDir(), time.Now()
+	p, dir, now := endpoint(t, Line{}), t.TempDir(), time.Now()
 	is := func(want bool, when time.Time) {
 		t.Helper()
 		if err := p.TooManyEnds(dir, when); (err != nil) != want {

@@ -30,7 +30,7 @@ func attachFirst() (why string) {
 	if !attach.Wanted(line, environ) {
 		return ""
 	}
-	place, err := attach.PlaceOf(line, environ)
+	endpoint, err := attach.EndpointOf(line, environ)
 	if err != nil {
 		return err.Error()
 	}
@@ -40,7 +40,7 @@ func attachFirst() (why string) {
 	}
 	session := line.Session(dir, environ)
 	for range 3 {
-		a, err := attach.Attach(place, session, caller.Hub)
+		a, err := attach.Attach(endpoint, session, caller.Hub)
 		if err == nil {
 			os.Exit(wait(a))
 		}
@@ -73,7 +73,7 @@ func wait(a *attach.Adapter) (status int) {
 			default:
 				leaving = true
 				time.AfterFunc(leaveTime, func() { os.Exit(128 + int(sig.(syscall.Signal))) })
-				a.Leave()
+				a.Disconnect()
 			}
 		}
 	}()

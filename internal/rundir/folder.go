@@ -34,23 +34,23 @@ func State(env func(string) string) string {
 
 // Sockets lists where sockets of this user's hubs may lie, the best first.
 func Sockets(env func(string) string) []string {
-	p := Places{State: State(env), Temp: os.TempDir()}
+	p := Candidates{State: State(env), Temp: os.TempDir()}
 	if runtime.GOOS != "windows" {
 		p.Runtime = env("XDG_RUNTIME_DIR")
 	}
 	return p.Folders()
 }
 
-// Places is what Folders chooses from. All are absolute, or "" where there is
+// Candidates are what Folders chooses from. All are absolute, or "" where there is
 // none.
-type Places struct {
+type Candidates struct {
 	Runtime string // $XDG_RUNTIME_DIR
 	State   string // the hub's own folder of state, below that of the user
 	Temp    string // where temporary files go
 }
 
 // Folders lists where sockets may lie, the best first.
-func (p Places) Folders() []string {
+func (c Candidates) Folders() []string {
 	var all []string
 	add := func(base string, below ...string) {
 		dir := filepath.Join(append([]string{base}, below...)...)
@@ -58,10 +58,10 @@ func (p Places) Folders() []string {
 			all = append(all, dir)
 		}
 	}
-	add(p.Runtime, "mcphub")
-	add(p.State, "run")
+	add(c.Runtime, "mcphub")
+	add(c.State, "run")
 	if uid := os.Geteuid(); uid >= 0 { // there are none on Windows, where the state folder is short
-		add(p.Temp, "mcphub-"+strconv.Itoa(uid))
+		add(c.Temp, "mcphub-"+strconv.Itoa(uid))
 	}
 	return all
 }

@@ -14,13 +14,13 @@ func TestFolders(t *testing.T) {
 		t.Skip("these are paths of Unix")
 	}
 	for _, c := range []struct {
-		p    Places
+		p    Candidates
 		want int
 	}{
-		{Places{}, 0},
-		{Places{Runtime: "relative", State: "too", Temp: "here"}, 0},
-		{Places{Runtime: "/run/user/1000", State: "/home/u/.local/state/mcphub", Temp: "/tmp"}, 3},
-		{Places{Runtime: "/run/user/1000" + strings.Repeat("/long", 20), Temp: "/tmp"}, 1},
+		{Candidates{}, 0},
+		{Candidates{Runtime: "relative", State: "too", Temp: "here"}, 0},
+		{Candidates{Runtime: "/run/user/1000", State: "/home/u/.local/state/mcphub", Temp: "/tmp"}, 3},
+		{Candidates{Runtime: "/run/user/1000" + strings.Repeat("/long", 20), Temp: "/tmp"}, 1},
 	} {
 		if got := c.p.Folders(); len(got) != c.want {
 			t.Errorf("%+v: %q", c.p, got)
@@ -39,8 +39,8 @@ func TestLongestFolder(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(base) })
 	fits := filepath.Join(base, strings.Repeat("x", maxPath-longestName-1-len("/mcphub")-len(base)-1))
-	dirs := Places{Runtime: fits}.Folders()
-	if len(dirs) != 1 || len(Places{Runtime: fits + "x"}.Folders()) != 0 {
+	dirs := Candidates{Runtime: fits}.Folders()
+	if len(dirs) != 1 || len(Candidates{Runtime: fits + "x"}.Folders()) != 0 {
 		t.Fatalf("%q", dirs)
 	}
 	bind := func(dir string) error {

@@ -33,11 +33,11 @@ func ServeShared(ctx context.Context, src *setup.Source, log zerolog.Logger, log
 	if err := caller.Self(caller.Want{}); err != nil {
 		return exit.Errorf(exit.Failure, "%w", err)
 	}
-	place, err := attach.PlaceOf(attach.Line{Config: src.Config, Set: src.Set}, os.Environ())
+	endpoint, err := attach.EndpointOf(attach.Line{Config: src.Config, Set: src.Set}, os.Environ())
 	if err != nil {
 		return exit.Errorf(exit.Failure, "%w", err)
 	}
-	dir, err := place.Folder()
+	dir, err := endpoint.Folder()
 	if err != nil {
 		return exit.Errorf(exit.Failure, "%w", err)
 	}
@@ -47,7 +47,7 @@ func ServeShared(ctx context.Context, src *setup.Source, log zerolog.Logger, log
 		clients: (*hub.Hub).Clients, shared: true,
 		open: func(s *serving) (func(context.Context) error, func(), error) {
 			s.reload.warnings.Store(said.String())
-			return openDoor(s, src, door.Config{Place: place, Dir: dir}, logger)
+			return openDoor(s, src, door.Config{Endpoint: endpoint, Dir: dir}, logger)
 		},
 	})
 }

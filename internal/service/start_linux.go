@@ -41,27 +41,27 @@ func StartShared(ctx context.Context, src *setup.Source) (started bool, err erro
 		return false, err
 	}
 	line := attach.Line{Config: src.Config, Set: src.Set}
-	place, err := attach.PlaceOf(line, os.Environ())
+	endpoint, err := attach.EndpointOf(line, os.Environ())
 	if err != nil {
 		return false, err
 	}
-	dir, err := place.Folder()
+	dir, err := endpoint.Folder()
 	if err != nil {
 		return false, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, startTime)
 	defer cancel()
-	lock := flock.New(place.Lock(dir), flock.SetPermissions(0o600), flock.SetFlag(os.O_CREATE|os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK))
+	lock := flock.New(endpoint.Lock(dir), flock.SetPermissions(0o600), flock.SetFlag(os.O_CREATE|os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK))
 	if held, err := lock.TryLockContext(ctx, 5*time.Millisecond); errors.Is(err, context.DeadlineExceeded) {
 		return false, fmt.Errorf("another client has been starting the shared hub for %s and still holds %s; end that `mcphub serve %s`, or attach later", startTime, lock.Path(), attach.StartFlag)
 	} else if err != nil || !held {
 		return false, fmt.Errorf("the start of the shared hub cannot be locked: %w", err)
 	}
 	defer lock.Unlock()
-	if attach.Runs(place.Socket(dir)) {
+	if attach.Runs(endpoint.Socket(dir)) {
 		return true, nil // somebody else has started it meanwhile
 	}
-	if err := place.TooManyEnds(dir, time.Now()); err != nil {
+	if err := endpoint.TooManyEnds(dir, time.Now()); err != nil {
 		return false, err
 	}
 	runtime.LockOSThread() // some of it is the thread's, and the hub is started by it
@@ -69,7 +69,7 @@ func StartShared(ctx context.Context, src *setup.Source) (started bool, err erro
 	if err := clean(); err != nil {
 		return false, fmt.Errorf("a shared hub cannot be started from here: %w", err)
 	}
-	args := line.Args(place.Config)
+	args := line.Args(endpoint.Config)
 	if scope := scopeFor(ownFile("cgroup"), isFile); scope != nil {
 		brief, cancel := context.WithTimeout(ctx, startTime/2)
 		err := startHub(brief, scope, args)
@@ -90,12 +90,12 @@ func CannotShare(src *setup.Source) error {
 	if err := limited(); err != nil {
 		return err
 	}
-	place, err := attach.PlaceOf(attach.Line{Config: src.Config, Set: src.Set}, os.Environ())
+	endpoint, err := attach.EndpointOf(attach.Line{Config: src.Config, Set: src.Set}, os.Environ())
 	if err != nil {
 		return err
 	}
-	for _, dir := range place.Dirs {
-		if err := place.TooManyEnds(dir, time.Now()); err != nil {
+	for _, dir := range endpoint.Dirs {
+		if err := endpoint.TooManyEnds(dir, time.Now()); err != nil {
 			return err
 		}
 	}

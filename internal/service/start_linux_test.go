@@ -25,15 +25,15 @@ func TestAStartThatHangs(t *testing.T) {
 	if err := os.WriteFile(src.Config, []byte(`{"attach":"auto","mcpServers":{}}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	place, err := attach.PlaceOf(attach.Line{Config: src.Config}, os.Environ())
+	endpoint, err := attach.EndpointOf(attach.Line{Config: src.Config}, os.Environ())
 	if err != nil {
 		t.Fatal(err)
 	}
-	folder, err := place.Folder()
+	folder, err := endpoint.Folder()
 	if err != nil {
 		t.Fatal(err)
 	}
-	other := flock.New(place.Lock(folder))
+	other := flock.New(endpoint.Lock(folder))
 	if err := other.Lock(); err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +41,7 @@ func TestAStartThatHangs(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	started, err := StartShared(ctx, src)
-	if started || err == nil || !strings.Contains(err.Error(), place.Lock(folder)) {
+	if started || err == nil || !strings.Contains(err.Error(), endpoint.Lock(folder)) {
 		t.Errorf("%t %v", started, err)
 	}
 }

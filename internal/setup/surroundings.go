@@ -60,10 +60,10 @@ func getenv(env lookup) func(string) string {
 }
 
 // settings is [hub.Config.In].
-func (e *clientReader) settings(a *hub.Surroundings) (hub.Config, error) {
+func (c *clientReader) settings(a *hub.Surroundings) (hub.Config, error) {
 	environ := a.Environ
 	if environ == nil {
-		environ = e.made.Environ
+		environ = c.made.Environ
 	}
 	env := hubfile.Lookup(environ)
 	home := func(get func(string) string) string { return get(hubfile.HomeVariable()) }
@@ -71,72 +71,72 @@ func (e *clientReader) settings(a *hub.Surroundings) (hub.Config, error) {
 		by     string
 		folder func(func(string) string) string
 	}{{hubfile.HomeVariable(), home}, {"XDG_CONFIG_HOME", configFolder}, {"XDG_STATE_HOME", rundir.State}} {
-		if kept.folder(getenv(env)) != kept.folder(getenv(hubfile.Lookup(e.made.Environ))) {
+		if kept.folder(getenv(env)) != kept.folder(getenv(hubfile.Lookup(c.made.Environ))) {
 			return hub.Config{}, fmt.Errorf("its %s is another than that of the hub, which keeps its secrets and its record there; give it the same, or a hub of its own", kept.by)
 		}
 	}
-	r, err := e.read(env, environ)
+	r, err := c.read(env, environ)
 	if err != nil {
 		return hub.Config{}, err
 	}
-	cfg := e.made
+	cfg := c.made
 	cfg.Children, cfg.Broken, cfg.Disabled, cfg.Checker = r.cfg.Children, r.cfg.Broken, r.cfg.Disabled, r.cfg.Checker
-	cfg.Environ, cfg.Dir = launch.Variables(environ, r.names), cmp.Or(a.Dir, e.made.Dir)
+	cfg.Environ, cfg.Dir = launch.Variables(environ, r.names), cmp.Or(a.Dir, c.made.Dir)
 	log := zerolog.Nop()
 	if a.Log != nil {
 		log = *a.Log
 	}
-	src := e.src
+	src := c.src
 	src.Roots, src.RootsGiven = a.Roots, func() bool { return a.RootsGiven }
 	cfg.Fallback, err = src.fallback(r.file, env, cfg.Dir, log)
 	return cfg, err
 }
 
 // read returns the reading of an environment. No lock is held while the disk is looked at.
-func (e *clientReader) read(env lookup, environ []string) (*reading, error) {
-	above, err := e.src.above(environ)
+func (c *clientReader) read(env lookup, environ []string) (*reading, error) {
+	above, err := c.src.above(environ)
 	if err != nil {
 		return nil, err
 	}
-	if r := e.known(env, above); r != nil {
+	if r := c.known(env, above); r != nil {
 		return r, nil
 	}
 	r := &reading{seen: map[string]variable{}, above: above}
-	if err := e.parse(r, env); err != nil {
+	if err := c.parse(r, env); err != nil {
 		return nil, err
 	}
-	if key := e.file.Differs(r.file); key != "" {
-		return nil, fmt.Errorf("%s would be another here%s, and one hub has one for all its clients; take that out of the environment of this client, or give it a hub of its own", key, e.because(key, r, environ))
+	if key := c.file.Differs(r.file); key != "" {
+		return nil, fmt.Errorf("%s would be another here%s, and one hub has one for all its clients; take that out of the environment of this client, or give it a hub of its own", key, c.because(key, r, environ))
 	}
-	if err := e.build(r); err != nil {
+	if err := c.build(r); err != nil {
 		return nil, err
 	}
-	return e.keep(r, env), nil
+	return c.keep(r, env), nil
 }
 
 // known is the reading of an environment that there is; nil: none.
-func (e *clientReader) known(env lookup, above []config.Setting) *reading {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.find(env, above)
+func (c *clientReader) known(env lookup, above []config.Setting) *reading {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.find(env, above)
 }
 
 // keep keeps a reading, and returns it; of several of one environment the first, so that what is made of them is the same.
-func (e *clientReader) keep(r *reading, env lookup) *reading {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if was := e.find(env, r.above); was != nil {
+func (c *clientReader) keep(r *reading, env lookup) *reading {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if was := c.find(env, r.above); was != nil {
 		return was
 	}
-	if e.readings = append(e.readings, r); len(e.readings) > mostReadings {
-		e.readings = slices.Delete(e.readings, 0, 1)
+	if c.readings = append(c.readings, r); len(c.readings) > mostReadings {
+		c.readings = slices.Delete(c.readings, 0, 1)
 	}
 	return r
 }
 
 // find is for callers that hold mu.
-func (e *clientReader) find(env lookup, above []config.Setting) *reading {
-	for _, r := range e.readings {
+func (c *clientReader) find(env lookup, above []config.Setting) *reading {
+	for _, r := range c.readings {
 		if reflect.DeepEqual(r.above, above) && !slices.ContainsFunc(slices.Collect(maps.Keys(r.seen)), func(name string) bool {
 			value, set := env(name)
 			return r.seen[name] != variable{value, set}
@@ -148,12 +148,12 @@ func (e *clientReader) find(env lookup, above []config.Setting) *reading {
 }
 
 // parse reads the file as r, and notes what it looks up.
-func (e *clientReader) parse(r *reading, env lookup) (err error) {
-	if e.src.BuiltinOnly {
-		r.file = e.file
+func (c *clientReader) parse(r *reading, env lookup) (err error) {
+	if c.src.BuiltinOnly {
+		r.file = c.file
 		return nil
 	}
-	r.file, _, err = e.file.In(func(name string) (string, bool) {
+	r.file, _, err = c.file.In(func(name string) (string, bool) {
 		value, set := env(name)
 		r.seen[name] = variable{value, set}
 		return value, set
@@ -165,16 +165,16 @@ func (e *clientReader) parse(r *reading, env lookup) (err error) {
 }
 
 // because names the variable by which a key differs; "" where it is not one alone.
-func (e *clientReader) because(key string, r *reading, environ []string) string {
-	was := hubfile.Lookup(e.made.Environ)
+func (c *clientReader) because(key string, r *reading, environ []string) string {
+	was := hubfile.Lookup(c.made.Environ)
 	names := slices.Collect(maps.Keys(r.seen))
-	for _, s := range slices.Concat(config.Environment(environ), config.Environment(e.made.Environ)) {
+	for _, s := range slices.Concat(config.Environment(environ), config.Environment(c.made.Environ)) {
 		names = append(names, s.From)
 	}
 	slices.Sort(names)
 	now := hubfile.Lookup(environ)
 	for _, name := range slices.Compact(names) {
-		mixed := slices.DeleteFunc(slices.Clone(e.made.Environ), func(pair string) bool { return strings.HasPrefix(pair, name+"=") })
+		mixed := slices.DeleteFunc(slices.Clone(c.made.Environ), func(pair string) bool { return strings.HasPrefix(pair, name+"=") })
 		value, set := now(name)
 		if before, had := was(name); before == value && had == set {
 			continue
@@ -182,12 +182,12 @@ func (e *clientReader) because(key string, r *reading, environ []string) string 
 		if set {
 			mixed = append(mixed, name+"="+value)
 		}
-		above, err := e.src.above(mixed)
+		above, err := c.src.above(mixed)
 		if err != nil {
 			continue
 		}
 		one := &reading{seen: map[string]variable{}, above: above}
-		if err := e.parse(one, hubfile.Lookup(mixed)); err == nil && e.file.Differs(one.file) == key {
+		if err := c.parse(one, hubfile.Lookup(mixed)); err == nil && c.file.Differs(one.file) == key {
 			return " by the variable " + name
 		}
 	}
@@ -195,20 +195,20 @@ func (e *clientReader) because(key string, r *reading, environ []string) string 
 }
 
 // build makes of a reading what a hub is made of.
-func (e *clientReader) build(r *reading) error {
+func (c *clientReader) build(r *reading) error {
 	for i := range r.file.Servers {
 		r.names = append(r.names, r.file.Servers[i].Inherit...)
 	}
 	r.names = append(r.names, slices.Collect(maps.Keys(r.seen))...)
 	slices.Sort(r.names)
-	if reflect.DeepEqual(r.file.Servers, e.file.Servers) {
-		r.cfg = e.made
+	if reflect.DeepEqual(r.file.Servers, c.file.Servers) {
+		r.cfg = c.made
 		return nil
 	}
-	r.cfg = hub.Config{Home: e.made.Home}
+	r.cfg = hub.Config{Home: c.made.Home}
 	for i := range r.file.Servers {
 		s := &r.file.Servers[i]
-		if was := envFile(e.file, &e.file.Servers[i], e.made.Home); s.Err == nil && envFile(r.file, s, e.made.Home) != was && e.src.Consent.Keeps() {
+		if was := envFile(c.file, &c.file.Servers[i], c.made.Home); s.Err == nil && envFile(r.file, s, c.made.Home) != was && c.src.Consent.Keeps() {
 			p := r.file.At("mcpServers", s.Name, "envFile")
 			p.Text, p.Hint = "another file for each client cannot be accepted for all", "name one for all, or give this client a hub of its own"
 			s.Err = &p
@@ -218,7 +218,7 @@ func (e *clientReader) build(r *reading) error {
 		}
 	}
 	var err error
-	if r.cfg.Checker, err = checker(r.file, e.made.Home, e.folders); err == nil && e.src.Shares {
+	if r.cfg.Checker, err = checker(r.file, c.made.Home, c.folders); err == nil && c.src.Shares {
 		share(r.file, &r.cfg)
 	}
 	return err

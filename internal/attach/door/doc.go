@@ -1,6 +1,6 @@
 // Package door lets sessions attach to a hub that runs: it is the hub's side of package attach.
 //
-// A [Door] listens on the socket of a [attach.Place]. It takes the descriptors of an adapter
+// A [Door] listens on the socket of a [attach.Endpoint]. It takes the descriptors of an adapter
 // only when it has found out who that is:
 //
 //   - a process of this hub's user, by the kernel (SO_PEERCRED);

@@ -13,10 +13,10 @@ import (
 
 // Config is what a Door is made of.
 type Config struct {
-	Place attach.Place
-	Dir   string        // the folder of the socket and of the secret
-	Idle  time.Duration // Run ends when nobody has been attached for so long
-	Log   zerolog.Logger
+	Endpoint attach.Endpoint
+	Dir      string        // the folder of the socket and of the secret
+	Idle     time.Duration // Run ends when nobody has been attached for so long
+	Log      zerolog.Logger
 	// Open reports whether hub.json wants sessions to attach.
 	Open func() bool
 	// Prepare makes ready to serve a Guest. The error is why it is not served here.

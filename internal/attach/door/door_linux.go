@@ -52,16 +52,16 @@ type Door struct {
 }
 
 // New opens the socket, in place of one that is left of a hub that has ended. The caller holds
-// Place.Lock.
+// Endpoint.Lock.
 func New(cfg Config) (*Door, error) {
-	path := cfg.Place.Socket(cfg.Dir)
+	path := cfg.Endpoint.Socket(cfg.Dir)
 	if attach.Runs(path) {
 		return nil, fmt.Errorf("another hub listens at %s", path)
 	}
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err
 	}
-	secret, err := cfg.Place.MakeSecret(cfg.Dir)
+	secret, err := cfg.Endpoint.MakeSecret(cfg.Dir)
 	if err != nil {
 		return nil, fmt.Errorf("the secret of the shared hub: %w", err)
 	}
@@ -121,7 +121,7 @@ func (d *Door) Run(ctx context.Context) {
 // close lets nobody in any more. The secret goes first: once the socket is gone, another hub may have one at its place.
 func (d *Door) close() {
 	d.closing.Do(func() {
-		d.cfg.Place.Leave(d.cfg.Dir)
+		d.cfg.Endpoint.RemoveSecret(d.cfg.Dir)
 		_ = d.l.Close()
 	})
 }

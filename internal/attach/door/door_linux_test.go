@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// A place of its own, and a Door there that lets the test's own process in.
+// An endpoint of its own, and a Door there that lets the test's own process in.
 type opened struct {
 	*testing.T
 	path   string
@@ -53,16 +53,16 @@ func open(t *testing.T, idle time.Duration, change func(*Door)) *opened {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	place, err := attach.PlaceOf(attach.Line{}, []string{"XDG_RUNTIME_DIR=" + dir})
+	endpoint, err := attach.EndpointOf(attach.Line{}, []string{"XDG_RUNTIME_DIR=" + dir})
 	if err != nil {
 		t.Fatal(err)
 	}
-	folder, err := place.Folder()
+	folder, err := endpoint.Folder()
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := &opened{T: t, path: place.Socket(folder), served: make(chan *Guest, 1), ended: make(chan struct{}), done: make(chan struct{})}
-	d, err := New(Config{Place: place, Dir: folder, Idle: idle, Log: zerolog.Nop(), Open: func() bool { return true }, Prepare: func(_ context.Context, g *Guest) (Serve, error) {
+	o := &opened{T: t, path: endpoint.Socket(folder), served: make(chan *Guest, 1), ended: make(chan struct{}), done: make(chan struct{})}
+	d, err := New(Config{Endpoint: endpoint, Dir: folder, Idle: idle, Log: zerolog.Nop(), Open: func() bool { return true }, Prepare: func(_ context.Context, g *Guest) (Serve, error) {
 		if g.Dir == "/refused" {
 			return nil, errors.New("not here\nand not there")
 		}

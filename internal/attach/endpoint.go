@@ -19,33 +19,33 @@ import (
 	"mcphub/internal/rundir"
 )
 
-// A Place is where one hub and its adapters meet: files of one name in a folder that is the
+// An Endpoint is where one hub and its adapters meet: files of one name in a folder that is the
 // user's alone.
-type Place struct {
+type Endpoint struct {
 	Config string // hub.json, absolute; "": there is none
 	Dirs   []string
 	name   string
 }
 
-// PlaceOf is the place of a command line in an environment: one for each hub.json, version of
+// EndpointOf is that of a command line in an environment: one for each hub.json, version of
 // this program and environment of a hub.
-func PlaceOf(l Line, environ []string) (Place, error) {
+func EndpointOf(l Line, environ []string) (Endpoint, error) {
 	program, err := identity()
 	if err != nil {
-		return Place{}, fmt.Errorf("this program's own file cannot be looked at: %w", err)
+		return Endpoint{}, fmt.Errorf("this program's own file cannot be looked at: %w", err)
 	}
 	get := hubfile.Lookup(environ)
 	value := func(name string) string { v, _ := get(name); return v }
 	// Not TMPDIR: the hub has none.
-	at := rundir.Places{Runtime: value("XDG_RUNTIME_DIR"), State: rundir.State(value), Temp: "/tmp"}
-	p := Place{Config: realConfig(configOf(l, environ)), Dirs: at.Folders()}
+	at := rundir.Candidates{Runtime: value("XDG_RUNTIME_DIR"), State: rundir.State(value), Temp: "/tmp"}
+	e := Endpoint{Config: realConfig(configOf(l, environ)), Dirs: at.Folders()}
 	d := sha256.New()
-	for _, text := range append(append([]string{program, p.Config, strconv.Itoa(len(l.Set))}, l.Set...), HubEnviron(environ)...) {
+	for _, text := range append(append([]string{program, e.Config, strconv.Itoa(len(l.Set))}, l.Set...), HubEnviron(environ)...) {
 		d.Write([]byte(text))
 		d.Write([]byte{0})
 	}
-	p.name = hex.EncodeToString(d.Sum(nil)[:8])
-	return p, nil
+	e.name = hex.EncodeToString(d.Sum(nil)[:8])
+	return e, nil
 }
 
 // configOf is the path of hub.json; "": there is none.
@@ -55,9 +55,9 @@ func configOf(l Line, environ []string) string {
 }
 
 // Folder is the first of Dirs that can be used; it is made where it is missing.
-func (p Place) Folder() (string, error) {
+func (e Endpoint) Folder() (string, error) {
 	var failed []error
-	for _, dir := range p.Dirs {
+	for _, dir := range e.Dirs {
 		err := rundir.Claim(dir)
 		if err == nil {
 			return dir, nil
@@ -67,18 +67,18 @@ func (p Place) Folder() (string, error) {
 	return "", fmt.Errorf("no folder can hold the socket: %w", errors.Join(failed...))
 }
 
-// Names of a place's files in a folder.
-func (p Place) Socket(dir string) string { return filepath.Join(dir, p.name+".attach") }
-func (p Place) secret(dir string) string { return filepath.Join(dir, p.name+".secret") }
-func (p Place) ends(dir string) string   { return filepath.Join(dir, p.name+".ends") }
+// Names of an endpoint's files in a folder.
+func (e Endpoint) Socket(dir string) string { return filepath.Join(dir, e.name+".attach") }
+func (e Endpoint) secret(dir string) string { return filepath.Join(dir, e.name+".secret") }
+func (e Endpoint) ends(dir string) string   { return filepath.Join(dir, e.name+".ends") }
 
-// Lock is the file that is locked while the hub of the place is started.
-func (p Place) Lock(dir string) string { return filepath.Join(dir, p.name+".lock") }
+// Lock is the file that is locked while the hub of the endpoint is started.
+func (e Endpoint) Lock(dir string) string { return filepath.Join(dir, e.name+".lock") }
 
 // MakeSecret writes a new secret, which who attaches has to show.
-func (p Place) MakeSecret(dir string) (string, error) {
+func (e Endpoint) MakeSecret(dir string) (string, error) {
 	secret := rand.Text()
-	path := p.secret(dir)
+	path := e.secret(dir)
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", err
 	}
@@ -90,12 +90,12 @@ func (p Place) MakeSecret(dir string) (string, error) {
 	return secret, errors.Join(err, f.Close())
 }
 
-// Leave removes what MakeSecret has made.
-func (p Place) Leave(dir string) { _ = os.Remove(p.secret(dir)) }
+// RemoveSecret removes what MakeSecret has made.
+func (e Endpoint) RemoveSecret(dir string) { _ = os.Remove(e.secret(dir)) }
 
 // readSecret reads it, if it is this user's alone.
-func (p Place) readSecret(dir string) (string, error) {
-	b, err := readOwn(p.secret(dir), LongestLine/2)
+func (e Endpoint) readSecret(dir string) (string, error) {
+	b, err := readOwn(e.secret(dir), LongestLine/2)
 	return string(b), err
 }
 
@@ -128,8 +128,8 @@ const (
 
 // noteEnd puts on record that the hub with this process id has ended under a session. Every session
 // that it served does.
-func (p Place) noteEnd(dir string, hub int, at time.Time) {
-	f, err := os.OpenFile(p.ends(dir), os.O_CREATE|os.O_WRONLY|os.O_APPEND|noLink, 0o600)
+func (e Endpoint) noteEnd(dir string, hub int, at time.Time) {
+	f, err := os.OpenFile(e.ends(dir), os.O_CREATE|os.O_WRONLY|os.O_APPEND|noLink, 0o600)
 	if err != nil {
 		return // then it is started again once more
 	}
@@ -145,8 +145,8 @@ func (p Place) noteEnd(dir string, hub int, at time.Time) {
 }
 
 // TooManyEnds says why no hub is to be started: nil while it may.
-func (p Place) TooManyEnds(dir string, now time.Time) error {
-	b, err := readOwn(p.ends(dir), 2*endsSize)
+func (e Endpoint) TooManyEnds(dir string, now time.Time) error {
+	b, err := readOwn(e.ends(dir), 2*endsSize)
 	if err != nil {
 		return nil // none is on record
 	}
@@ -161,7 +161,7 @@ func (p Place) TooManyEnds(dir string, now time.Time) error {
 	if len(hubs) < mostEnds {
 		return nil
 	}
-	return fmt.Errorf("the shared hub ended %d times in the last ten minutes; remove %s to share one sooner", len(hubs), p.ends(dir))
+	return fmt.Errorf("the shared hub ended %d times in the last ten minutes; remove %s to share one sooner", len(hubs), e.ends(dir))
 }
 
 // Wanted reports whether hub.json or its like could want a shared hub. It reads no JSON: who reads it
