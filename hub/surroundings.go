@@ -2,6 +2,7 @@ package hub
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -39,20 +40,24 @@ type clientConfig struct {
 	base *configuration.Configuration // that was read there
 	set  configuration.Settings
 	conf *configuration.Configuration
-	seen children.Looked // of what conf names
+	was  bool            // conf was in force already
+	seen children.Looked // of what conf names, where it was not
 }
 
 const (
-	// lookTime bounds how long a session's folders may take to answer: those of its PATH and its roots may lie on a
-	// mount that hangs. Its adapter waits a little longer.
-	lookTime = time.Second
+	// lookTime bounds how long a session's folders may take to answer when it attaches: those of its PATH and its roots
+	// may lie on a mount that hangs. Its adapter waits a little longer, and has a hub of its own then.
+	lookTime = 1200 * time.Millisecond
+	// rereadTime is that bound for a reload, which ends the session. Nobody else waits for that, so a machine that is
+	// busy has time.
+	rereadTime = 15 * time.Second
 	// mostHung is how many sessions may have folders that never answered: each keeps a thread of this process.
 	mostHung = 32
 	// mostPrepared is how often a session is prepared whose configuration is replaced meanwhile.
 	mostPrepared = 16
 )
 
-var errHung = fmt.Errorf("its folders do not answer within %s: one of its PATH, or a root, may lie on a mount that hangs", lookTime)
+var errHung = errors.New("its folders do not answer: one of its PATH, or a root, may lie on a mount that hangs")
 
 // Prepare makes ready to serve a session in its surroundings. The error says why it cannot be served there; it is an
 // ErrSurroundings. What there is to say of them goes to their Log.
@@ -61,18 +66,25 @@ func (h *Hub) Prepare(ctx context.Context, s Surroundings) (*Attachment, error) 
 		return nil, fmt.Errorf("%w: the folders of %d sessions before it have not answered yet", ErrSurroundings, n)
 	}
 	a := &Attachment{hub: h, surroundings: &s, looking: make(chan struct{}, 1)}
-	var err error
-	a.prepared, err = a.read(ctx, h.now(), h.sup.LookAtNew)
-	return a, err
+	return a, a.prepare(ctx)
 }
 
-// read reads a configuration in the surroundings, for no longer than lookTime. It waits for the disk, so no lock is held.
-// look looks at what the entries name; nil: that is not remembered.
-func (a *Attachment) read(ctx context.Context, base *configuration.Configuration, look func([]spec.Spec) children.Looked) (*clientConfig, error) {
+func (a *Attachment) prepare(ctx context.Context) (err error) {
+	h := a.hub
+	h.mu.Lock()
+	inForce := h.inForce()
+	h.mu.Unlock()
+	a.prepared, err = a.read(ctx, lookTime, inForce, h.sup.LookAtNew)
+	return err
+}
+
+// read reads the first of some configurations in the surroundings, for no longer than limit. The others are what it
+// comes to for other sessions. It waits for the disk, so no lock is held. look looks at what the entries name; nil: that is not remembered.
+func (a *Attachment) read(ctx context.Context, limit time.Duration, inForce []*configuration.Configuration, look func([]spec.Spec) children.Looked) (*clientConfig, error) {
 	if a.surroundings.SameAsHub() {
-		return &clientConfig{base: base, conf: base}, nil
+		return &clientConfig{base: inForce[0], conf: inForce[0], was: true}, nil
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, lookTime, fmt.Errorf("%w: %w", ErrSurroundings, errHung))
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%w: %w", ErrSurroundings, errHung))
 	defer cancel()
 	select {
 	case a.looking <- struct{}{}:
@@ -85,7 +97,7 @@ func (a *Attachment) read(ctx context.Context, base *configuration.Configuration
 	go func() {
 		defer close(read)
 		defer func() { <-a.looking }()
-		c, err = a.readNow(base, look)
+		c, err = a.readNow(inForce, look)
 	}()
 	select {
 	case <-read:
@@ -101,11 +113,16 @@ func (a *Attachment) read(ctx context.Context, base *configuration.Configuration
 }
 
 // readNow is read, for as long as the disk takes.
-func (a *Attachment) readNow(base *configuration.Configuration, look func([]spec.Spec) children.Looked) (*clientConfig, error) {
+func (a *Attachment) readNow(inForce []*configuration.Configuration, look func([]spec.Spec) children.Looked) (*clientConfig, error) {
+	base := inForce[0]
 	c := &clientConfig{base: base}
 	var err error
 	if c.set, err = base.In(a.surroundings); err != nil {
 		return nil, err
+	}
+	if c.conf = c.among(inForce); c.conf != nil {
+		c.was = true
+		return c, nil
 	}
 	if c.conf, err = base.ForClient(c.set, a.hub.ownTools); err != nil {
 		return nil, err
@@ -124,12 +141,12 @@ func (a *Attachment) readNow(base *configuration.Configuration, look func([]spec
 }
 
 // attach puts what was prepared in force. Where the configuration was replaced meanwhile it is prepared again.
-func (h *Hub) attach(ctx context.Context, a *Attachment) (err error) {
+func (h *Hub) attach(ctx context.Context, a *Attachment) error {
 	for range mostPrepared {
 		if h.enter(a) {
 			return nil
 		}
-		if a.prepared, err = a.read(ctx, h.now(), h.sup.LookAtNew); err != nil {
+		if err := a.prepare(ctx); err != nil {
 			return err
 		}
 	}
@@ -146,10 +163,14 @@ func (h *Hub) enter(a *Attachment) bool {
 	}
 	inForce := h.inForce()
 	conf := c.among(inForce)
+	known := slices.Contains(inForce, conf)
+	if c.was && !known { // the last session that went by it has ended
+		return false
+	}
 	a.current.Set(conf)
 	a.prepared = nil
 	h.attachments = append(h.attachments, a)
-	if !slices.Contains(inForce, conf) {
+	if !known {
 		h.sup.Know(h.specs(), c.seen)
 		conf.Followed(nil)
 	}
@@ -200,7 +221,7 @@ func (h *Hub) readFor(conf *configuration.Configuration, sessions []*Attachment,
 	var all sync.WaitGroup
 	for _, a := range sessions {
 		all.Go(func() {
-			c, err := a.read(context.Background(), conf, look)
+			c, err := a.read(context.Background(), rereadTime, []*configuration.Configuration{conf}, look)
 			mu.Lock()
 			defer mu.Unlock()
 			out[a] = rereadConfig{c, err}

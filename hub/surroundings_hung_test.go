@@ -112,7 +112,7 @@ func TestHungReload(t *testing.T) {
 		if waited := time.Since(began); waited != 0 {
 			t.Errorf("who came meanwhile waited for %s", waited)
 		}
-		if err := <-reloaded; err != nil || time.Since(began) != lookTime {
+		if err := <-reloaded; err != nil || time.Since(began) != rereadTime {
 			t.Errorf("reloaded after %s: %v", time.Since(began), err)
 		}
 		synctest.Wait()
