@@ -52,9 +52,12 @@ func (h *household) endFamily(members func(t *proctree.Table) []proctree.Process
 }
 
 // start starts a process that is its own. Before the first this process
-// is named for what it is: who descends from it can be told by that, whatever they do.
+// is named for what it is, and marked: who descends from it can be told by that, whatever they do.
 func (h *household) start(cmd *exec.Cmd, fork func() error, mark string) error {
-	h.named.Do(func() { _ = proctree.Rename(proctree.HubName) }) // without /proc nobody looks
+	h.named.Do(func() {
+		_ = proctree.Rename(proctree.HubName) // without /proc nobody looks
+		_ = proctree.Mark()                   // a kernel that refuses this leaves the name; no hub is shared on it
+	})
 	h.forking.RLock()
 	defer h.forking.RUnlock()
 	if err := fork(); err != nil {

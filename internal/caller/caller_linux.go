@@ -39,6 +39,7 @@ type look struct {
 	self   int
 	find   func(pid int) (proctree.Process, error)
 	marked func(p proctree.Process) (bool, error) // by its environment
+	bears  func(pid int) (bool, error)            // the mark that it cannot lose
 	status func(pid int) ([]byte, error)
 	than   func() ([]byte, error) // the status of whose filters are no more than usual
 
@@ -46,7 +47,7 @@ type look struct {
 }
 
 func machine() look {
-	return look{self: os.Getpid(), find: proctree.Find, marked: marked, status: statusOf, than: func() ([]byte, error) { return statusOf(os.Getpid()) }, link: linkOf}
+	return look{self: os.Getpid(), find: proctree.Find, marked: marked, bears: proctree.Marked, status: statusOf, than: func() ([]byte, error) { return statusOf(os.Getpid()) }, link: linkOf}
 }
 
 func marked(p proctree.Process) (bool, error) {
@@ -189,6 +190,16 @@ func (m look) refuse(pid int, want Want) error {
 		case err != nil && i == 0: // of those above it, many keep theirs to themselves, as sshd does
 			return errHidden
 		}
+	}
+	bearer := pid
+	if guarded { // a hub bears the mark of its servers; its guardian does not, unless a server has started both
+		bearer = line[1].PID
+	}
+	switch bears, err := m.bears(bearer); {
+	case err != nil:
+		return errGone
+	case bears:
+		return fmt.Errorf("%w (this process bears the mark of what they start: its hard limit on file locks, ulimit -Hx, is 0)", server)
 	}
 	status, err := m.status(pid)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -37,6 +38,7 @@ func among(self int, all []proctree.Process) look {
 			return p, nil
 		},
 		marked: func(proctree.Process) (bool, error) { return false, nil },
+		bears:  func(int) (bool, error) { return false, nil },
 		status: func(int) ([]byte, error) { return []byte(free), nil },
 		than:   func() ([]byte, error) { return []byte(free), nil },
 	}
@@ -94,6 +96,50 @@ func TestWhoMayCall(t *testing.T) {
 	} {
 		if err := m.refuse(c.pid, c.want); !errors.Is(err, c.err) {
 			t.Errorf("%s: %v, want %v", c.name, err, c.err)
+		}
+	}
+}
+
+// Who bears the mark of a server, and descends from nobody any more: 20 lost its hub; 12 is a hub with a guardian, as are
+// 32, which 31 has started, a server; 40 is a hub without one.
+func TestWhoIsMarked(t *testing.T) {
+	hub := proctree.HubName
+	m := among(50, []proctree.Process{
+		{PID: 1}, {PID: 10, Parent: 1}, {PID: 11, Parent: 10, Hub: proctree.GuardianName(12)}, {PID: 12, Parent: 11, Hub: hub},
+		{PID: 20, Parent: 1, TTY: 5, Front: 3, Group: 3}, {PID: 31, Parent: 1, Hub: proctree.GuardianName(32)}, {PID: 32, Parent: 31, Hub: hub},
+		{PID: 40, Parent: 1, Hub: hub}, {PID: 41, Parent: 1, Hub: proctree.GuardianName(99)}, {PID: 42, Parent: 41},
+	})
+	marked := []int{12, 20, 31, 32, 40, 42}
+	m.bears = func(pid int) (bool, error) {
+		if pid == 10 {
+			return false, os.ErrNotExist
+		}
+		return slices.Contains(marked, pid), nil
+	}
+	for _, c := range []struct {
+		name string
+		pid  int
+		want Want
+		err  error
+	}{
+		{"who lost its hub", 20, Want{}, errServer},
+		{"the same, at a terminal", 20, Want{Person: true}, errNoPerson},
+		{"a hub that guards its servers", 12, Want{}, nil},
+		{"the same, which listens", 12, Want{hub: true}, nil},
+		{"a hub that a server has started, with a guardian", 32, Want{}, errServer},
+		{"the same, which listens", 32, Want{hub: true}, errServer},
+		{"one that names itself a hub", 40, Want{hub: true}, errServer},
+		{"below another's guardian", 42, Want{}, errServer},
+		{"it cannot be told", 10, Want{}, errGone},
+	} {
+		if err := m.refuse(c.pid, c.want); !errors.Is(err, c.err) {
+			t.Errorf("%s: %v, want %v", c.name, err, c.err)
+		}
+	}
+	marked = nil // the control
+	for _, pid := range []int{20, 40} {
+		if err := m.refuse(pid, Want{}); err != nil {
+			t.Errorf("%d without the mark: %v", pid, err)
 		}
 	}
 }
@@ -239,6 +285,16 @@ func play(roles string) error {
 		}
 	case "nobody": // the control: a process like any other
 		return start(os.Environ(), nil)
+	case "marks": // as a hub does, which then is killed
+		if err := proctree.Mark(); err != nil {
+			return err
+		}
+		return start(os.Environ(), nil)
+	case "raises": // takes the mark away, as far as it may
+		if err := unix.Setrlimit(unix.RLIMIT_LOCKS, &unix.Rlimit{Cur: unix.RLIM_INFINITY, Max: unix.RLIM_INFINITY}); (err == nil) != mayRaise() {
+			return fmt.Errorf("it raises its limit: %w", err)
+		}
+		return start(os.Environ(), nil)
 	case "marked":
 		return start(append(os.Environ(), proctree.InstanceVariable+"=x"), nil)
 	case "shed":
@@ -296,6 +352,13 @@ func play(roles string) error {
 	return err
 }
 
+// mayRaise reports whether this process may raise hard limits.
+func mayRaise() bool {
+	status, err := os.ReadFile("/proc/self/status")
+	caps, err2 := strconv.ParseUint(strings.TrimSpace(lineOf(status, "CapEff")), 16, 64)
+	return err == nil && err2 == nil && caps&(1<<unix.CAP_SYS_RESOURCE) != 0
+}
+
 // TestCallers: real processes, whatever they do to hide where they come from. Those that
 // descend from nobody are let in: what holds the others back is the rule alone.
 func TestCallers(t *testing.T) {
@@ -305,6 +368,10 @@ func TestCallers(t *testing.T) {
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	path := filepath.Join(dir, "s")
+	raised := error(nil)
+	if !mayRaise() {
+		raised = errServer
+	}
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
 	if err != nil {
 		t.Fatal(err)
@@ -325,6 +392,11 @@ func TestCallers(t *testing.T) {
 		{"guardian killer pass", errServer},
 		{"hub fork pass nobody", errServer},
 		{"nobody fork pass", nil},
+		{"marks fork shed pass", errServer},
+		{"marks shed fork pass nobody fork pass", errServer},
+		{"nobody fork shed pass", nil},
+		{"marks fork shed raises pass", raised},
+		{"marks namespace", errServer},
 		{"hub namespace", errServer},
 		{"nobody namespace", nil},
 	} {

@@ -10,6 +10,9 @@
 //     that they give themselves (proctree.Rename), which only they can change and which
 //     everybody can read. The guardian of the caller itself does not count;
 //   - who bears the mark of a server in its environment, or has an ancestor that does;
+//   - who bears the mark that a server cannot lose (proctree.Mark), also when hub and guardian were
+//     killed and it descends from neither any more. A hub is looked at by its guardian, which
+//     has none. Whoever may set limits as it likes (root) can take it away;
 //   - who has more seccomp filters than the hub, which every confined server has and
 //     nobody loses. For Self it is the first process of the system that counts;
 //   - who cannot be looked at: another pid namespace, an ancestry that /proc hides, a

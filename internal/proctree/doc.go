@@ -8,8 +8,8 @@
 // the others go. [Subreaper] makes the kernel hand over to this process
 // whoever below it loses their parent.
 //
-// Concurrency: all functions may be called from any goroutine; none keeps
-// state or starts anything.
+// Concurrency: all functions may be called from any goroutine; none starts
+// anything, and only Mark keeps state: what this process was before.
 //
 // It refuses to decide who is to be ended, and imports next to nothing: the
 // guardian runs before the rest of the program is set up. It sends signals to

@@ -36,6 +36,15 @@ func play(role string) int {
 		return cmd
 	}
 	switch role {
+	case "marks":
+		if err := underTheMark(); err != nil {
+			return fail(err)
+		}
+		fmt.Println("ended")
+	case "marked", "unmarked":
+		if is, err := Marked(os.Getpid()); err != nil || is != (role == "marked") {
+			return fail(fmt.Errorf("whether it is marked: %v %w", is, err))
+		}
 	case "hold":
 		fmt.Println("held")
 		_, _ = io.Copy(io.Discard, os.Stdin)
@@ -80,6 +89,52 @@ func play(role string) int {
 	return 0
 }
 
+// underTheMark marks this process, and sees who bears the mark then, and that all kinds of locks are had as before.
+func underTheMark() error {
+	start := func(role string) error {
+		cmd := exec.Command(os.Args[0])
+		cmd.Env, cmd.SysProcAttr = []string{envRole + "=" + role}, &syscall.SysProcAttr{Setsid: true}
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			return fmt.Errorf("%w: %s", err, out)
+		}
+		return nil
+	}
+	if err := start("unmarked"); err != nil {
+		return err
+	}
+	if err := errors.Join(Mark(), Mark()); err != nil {
+		return err
+	}
+	if is, err := Marked(os.Getpid()); is || err != nil {
+		return fmt.Errorf("who has marked itself was marked before: %v %w", is, err)
+	}
+	if err := start("marked"); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp("", "locked-*")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.Remove(f.Name()); _ = f.Close() }()
+	whole := unix.Flock_t{Type: unix.F_WRLCK}
+	if err := errors.Join(unix.Flock(int(f.Fd()), unix.LOCK_EX), unix.FcntlFlock(f.Fd(), unix.F_SETLK, &whole), unix.FcntlFlock(f.Fd(), unix.F_OFD_SETLK, &whole)); err == nil {
+		return errors.New("two owners have one lock: this shows nothing")
+	}
+	whole.Type = unix.F_UNLCK
+	_ = unix.FcntlFlock(f.Fd(), unix.F_SETLK, &whole)
+	for n := range int64(1000) {
+		byOne := unix.Flock_t{Type: unix.F_WRLCK, Start: 2 * n, Len: 1}
+		if err := unix.FcntlFlock(f.Fd(), unix.F_SETLK, &byOne); err != nil {
+			return fmt.Errorf("lock %d: %w", n, err)
+		}
+	}
+	if _, err := unix.FcntlInt(f.Fd(), unix.F_SETLEASE, unix.F_WRLCK); err != nil {
+		return fmt.Errorf("a lease: %w", err)
+	}
+	return nil
+}
+
 func fail(err error) int {
 	fmt.Println("failed:", err)
 	return 1
@@ -97,6 +152,35 @@ func TestWhoBreedsIsEnded(t *testing.T) {
 		said, err := cmd.CombinedOutput()
 		if err != nil || !strings.HasSuffix(string(said), "ended\n") {
 			t.Errorf("%v: %s", err, said)
+		}
+	}
+}
+
+// The mark passes to whom a process starts, and takes nothing from anybody: the kernel ignores the limit that it is made of.
+func TestMark(t *testing.T) {
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), envRole+"=marks")
+	said, err := cmd.CombinedOutput()
+	if err != nil || string(said) != "ended\n" {
+		t.Errorf("%v: %s", err, said)
+	}
+	if is, err := Marked(os.Getpid()); is || err != nil {
+		t.Errorf("this process: %v %v", is, err)
+	}
+	const head = "Limit                     Soft Limit           Hard Limit           Units     \n"
+	for text, want := range map[string]bool{
+		"Max file locks            unlimited            unlimited            locks     \n": false,
+		"Max file locks            0                    unlimited            locks     \n": false,
+		"Max file locks            0                    0                    locks     \n": true,
+		"Max file locks            16384                16384                locks     \n": false,
+	} {
+		if got, err := parseMark(head + text + "Max pending signals       0                    0                    signals   \n"); got != want || err != nil {
+			t.Errorf("%q: %v %v", text, got, err)
+		}
+	}
+	for _, text := range []string{"", head, head + "Max file locks "} {
+		if _, err := parseMark(text); err == nil {
+			t.Errorf("%q is no error", text)
 		}
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"mcphub/internal/caller"
 	"mcphub/internal/consent"
 	"mcphub/internal/exit"
+	"mcphub/internal/proctree"
 	"mcphub/internal/setup"
 	"mcphub/internal/stdio"
 )
@@ -32,6 +33,9 @@ const readyLine = "ready\n"
 func ServeShared(ctx context.Context, src *setup.Source, log zerolog.Logger, logger Logger) error {
 	if err := caller.Self(caller.Want{}); err != nil {
 		return exit.Errorf(exit.Failure, "%w", err)
+	}
+	if err := proctree.Mark(); err != nil { // before anything is started
+		return exit.Errorf(exit.Failure, "no hub can be shared here: its servers cannot be marked, so that they could attach once it is killed: %w", err)
 	}
 	endpoint, err := attach.EndpointOf(attach.Line{Config: src.Config, Set: src.Set}, os.Environ())
 	if err != nil {
