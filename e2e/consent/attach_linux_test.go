@@ -2,6 +2,7 @@ package consent
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -173,12 +174,68 @@ func sharingShells(t *testing.T) *shared {
 	return s
 }
 
-// rounds is how often each attack is tried.
-func rounds() int {
-	if world.Long {
-		return 1000
+// tries is how often each process that may not attach tries what can be tried by hand, each time by another process.
+// MCPHUB_LONG_CASES says how often, at most 1,000 times.
+func tries(t *testing.T) int { return world.LongCases(t, 8, 1000) }
+
+// rounds is how often the program itself is tried, which does the same and takes a hundred times as long.
+func rounds(t *testing.T) int { return world.LongCases(t, 1, 10) }
+
+// atATime is how many tries are one call of a server.
+const atATime = 100
+
+// known writes where the hub is, and its secret, for who tries by hand, and gives the file.
+func (s *shared) known() (file string) {
+	s.T.Helper()
+	secret, err := os.ReadFile(s.file(".secret"))
+	world.Must(s.T, err)
+	hub := obj{"Door": s.file(".attach"), "Admin": s.file(".sock"), "SecretFile": s.file(".secret"), "Secret": string(secret)}
+	next, file := s.Write("project/known.next", world.Raw(s.T, hub)), s.Path("project", "known")
+	world.Must(s.T, os.Rename(next, file))
+	return file
+}
+
+// again is a command line that tries all that can be tried by hand so many times. how: as of attacks.
+func (s *shared) again(n int, how string) string {
+	line := "env"
+	if how != "-" {
+		line += " -i"
 	}
-	return 2
+	for _, pair := range s.Env("OPENER_NEEDLE=00") {
+		line += " '" + pair + "'"
+	}
+	return fmt.Sprintf("%s %s do again %d all %s", line, world.Bin.Opener, n, s.Path("project", "known"))
+}
+
+// barred wants none of n tries to have worked, but that the secret was read, where reads says so. Each has met the hub and was
+// refused by it.
+func (s *shared) barred(who, said string, n int, reads bool) {
+	s.T.Helper()
+	for text, times := range s.counted(who, said, n) {
+		if !strings.HasPrefix(text, `done: the hub says "no `) || strings.Count(text, " # Forbidden") != 5 {
+			s.T.Errorf("%s, %d times: %s", who, times, text)
+		}
+		if strings.Contains(text, "the secret is read") != reads {
+			s.T.Errorf("%s reads the secret: %t, want %t", who, !reads, reads)
+		}
+	}
+}
+
+// counted is what came of n tries, and how often.
+func (s *shared) counted(who, said string, n int) (texts map[string]int) {
+	s.T.Helper()
+	_, list, _ := strings.Cut(said, "done: ")
+	if err := json.NewDecoder(strings.NewReader(list)).Decode(&texts); err != nil {
+		s.T.Fatalf("%s: %v: %s", who, err, said)
+	}
+	all := 0
+	for _, times := range texts {
+		all += times
+	}
+	if all != n {
+		s.T.Errorf("%s: %d of %d tries came to an end", who, all, n)
+	}
+	return texts
 }
 
 // none wants nothing of the attacks to have worked, whether or not the secret could be read. What the kernel holds cannot even read
@@ -228,8 +285,19 @@ func (s *shared) all() {
 	if secret, err := os.ReadFile(s.file(".secret")); err != nil || string(secret) != got["secret"] {
 		s.T.Errorf("the control, the secret: %q %v", got["secret"], err)
 	}
-	if now := s.attached(); now != before+2 {
-		s.T.Errorf("the control: %d sessions have attached, want %d", now, before+2)
+	s.known()
+	const times = 8
+	cmd = exec.Command("sh", "-c", s.again(times, "-i"))
+	cmd.Dir = s.Project
+	said, err = cmd.CombinedOutput()
+	world.Must(s.T, err)
+	for text, n := range s.counted("the control", string(said), times) {
+		if !strings.HasPrefix(text, "done: attached: {") || !strings.Contains(text, "GET /status: HTTP/#.# # OK") || !strings.Contains(text, "POST /reload: HTTP/#.# # OK") || !strings.Contains(text, "the secret is read") {
+			s.T.Errorf("the control, %d times: %s", n, text)
+		}
+	}
+	if now := s.attached(); now != before+2+times {
+		s.T.Errorf("the control: %d sessions have attached, want %d", now, before+2+times)
 	}
 }
 
@@ -244,7 +312,7 @@ func TestNoServerAttaches(t *testing.T) {
 	script := s.attacks()
 	s.all()
 	attached := s.attached()
-	for range rounds() {
+	for range rounds(t) {
 		for _, server := range []string{"held", "free"} {
 			for _, how := range []string{"-", "-i"} {
 				said := s.has(c, server, "sh "+script+" "+how)
@@ -257,14 +325,30 @@ func TestNoServerAttaches(t *testing.T) {
 			}
 		}
 	}
+	for _, server := range []string{"held", "free"} {
+		for _, how := range []string{"-", "-i"} {
+			for left := tries(t); left > 0; left -= atATime {
+				n := min(left, atATime)
+				s.barred(server+" "+how, s.has(c, server, s.again(n, how)), n, server == "free")
+			}
+		}
+	}
+	for _, by := range elsewhere { // what is held by the kernel makes no namespaces
+		if n := (tries(t) + 7) / 8; strings.HasPrefix(by, "unshare") && works(t, by) {
+			s.barred("free, by "+by, s.has(c, "free", by+" "+s.again(n, "-i")), n, true)
+		}
+	}
+	if now := s.attached(); now != attached {
+		t.Errorf("%d sessions have attached, want %d", now, attached)
+	}
 }
 
 // raised is how the attacks are made without the environment, and without the mark of a server where that may be taken away.
 const raised = "raised"
 
 // leaves has a server leave somebody behind who makes the attacks once begin is called: in a session of his own, and below none that
-// the server has started and that still runs.
-func (s *shared) leaves(c *ide.Client, server, how string) (begin func()) {
+// the server has started and that still runs. He makes other attacks first, whose output is in the file tried.
+func (s *shared) leaves(c *ide.Client, server, how string, first ...string) (begin func()) {
 	s.T.Helper()
 	fifo := s.Path("project", "begin")
 	for _, name := range []string{"begin", "said", "done"} {
@@ -275,14 +359,12 @@ func (s *shared) leaves(c *ide.Client, server, how string) (begin func()) {
 	if how != "-" {
 		env = "env -i PATH=" + os.Getenv("PATH") + " "
 	}
-	attacks := "sh attacks.sh -i"
-	switch how {
-	case "-":
-		attacks = "sh attacks.sh -"
-	case raised:
-		attacks = "by=\"prlimit --locks=unlimited\"; $by true || by=; $by sh attacks.sh -i"
+	raises, as := "", how
+	if how == raised {
+		raises, as = "by=\"prlimit --locks=unlimited\"; $by true || by=; ", "-i"
 	}
-	s.has(c, server, env+"setsid sh -c '(read x < begin; exec 2>/dev/null; "+attacks+" > said 2>&1; mv said done) </dev/null >/dev/null 2>&1 &'")
+	s.Write("project/first.sh", strings.Join(first, "\n"))
+	s.has(c, server, env+"setsid sh -c '(read x < begin; "+raises+"$by sh first.sh > tried 2>&1; $by sh attacks.sh "+as+" > said 2>&1; mv said done) </dev/null >/dev/null 2>&1 &'")
 	return func() {
 		s.T.Helper()
 		f, err := os.OpenFile(fifo, os.O_WRONLY|unix.O_NONBLOCK, 0)
@@ -356,11 +438,13 @@ func TestNoServerOfAHubThatWasKilledAttaches(t *testing.T) {
 	t.Parallel()
 	world.RequireLandlock(t)
 	s := sharingShells(t)
-	for range rounds() {
+	n := tries(t) / rounds(t)
+	for range rounds(t) {
 		for _, server := range []string{"held", "free"} {
 			for _, how := range []string{"-", "-i", raised} {
 				c := s.client()
-				begin := s.leaves(c, server, how)
+				begin := s.leaves(c, server, how, s.again(n, how))
+				begin() // it tries from now on, and finds the next hub when that is there
 				s.killed()
 				<-c.Exited()
 				s.forgetEnds()
@@ -370,15 +454,24 @@ func TestNoServerOfAHubThatWasKilledAttaches(t *testing.T) {
 				}
 				s.attacks() // the next hub has another secret
 				attached := s.attached()
-				begin()
-				who := "left by " + server + " " + how
-				if said := s.leftSaid(); server == "free" && how == raised && mayRaise(t) {
+				s.known()
+				who, said := "left by "+server+" "+how, s.leftSaid()
+				tried, err := os.ReadFile(s.Path("project", "tried"))
+				world.Must(t, err)
+				if server == "free" && how == raised && mayRaise(t) {
+					for text, times := range s.counted(who, string(tried), n) {
+						if !strings.HasPrefix(text, "done: attached: {") || !strings.Contains(text, "POST /reload: HTTP/#.# # OK") {
+							t.Errorf("%s, %d times, without the mark: %s", who, times, text)
+						}
+					}
 					if door := parts(t, said)["door"]; !strings.Contains(door, "attached: ") {
 						t.Errorf("%s does not attach even without the mark, so this shows nothing: %s", who, door)
 					}
 				} else {
+					s.barred(who, string(tried), n, server == "free")
 					s.none(who, said, server == "held", attached)
 				}
+				world.Must(t, os.Remove(s.Path("project", "known")))
 				next.Close(world.StopBound)
 				s.gone()
 			}
@@ -501,23 +594,28 @@ func TestAConnectionIsOfNoUseToAServer(t *testing.T) {
 	secret := string(b)
 	fresh := s.lends("fresh", func() int { return s.atDoor(secret, false) })
 	begun := s.lends("begun", func() int { return s.atDoor(secret, true) })
-	opener := "OPENER_NEEDLE=00 " + world.Bin.Opener + " do "
+	opener := "env OPENER_NEEDLE=00 " + world.Bin.Opener + " do"
 	attached := s.attached()
-	for range rounds() {
-		for _, server := range []string{"held", "free"} {
-			for path, how := range map[string]string{fresh: "fresh", begun: "begun"} {
-				for _, env := range []string{"", "env -i "} {
-					said := s.has(c, server, env+opener+"lent "+path+" "+secret+" "+how+" 2>&1")
-					if !strings.Contains(said, `the hub says "no process `) || !strings.Contains(said, "speaks on the connection of") {
-						t.Errorf("%s%s, %s: %s", env, server, how, said)
+	for _, server := range []string{"held", "free"} {
+		for path, how := range map[string]string{fresh: "fresh", begun: "begun"} {
+			for _, env := range []string{"", "env -i "} {
+				for left := tries(t); left > 0; left -= atATime {
+					n := min(left, atATime)
+					said := s.has(c, server, fmt.Sprintf("%s%s again %d lent %s %s %s 2>&1", env, opener, n, path, secret, how))
+					for text, times := range s.counted(server+" "+env+how, said, n) {
+						if !strings.Contains(text, `the hub says "no process # speaks on the connection of process #`) {
+							t.Errorf("%s%s, %s, %d times: %s", env, server, how, times, text)
+						}
 					}
 				}
 			}
+		}
+		for range (tries(t) + 1) / 2 {
 			other := s.client()
 			attached++
 			pid := other.PID()
 			path := s.lends(fmt.Sprint("held", attached), func() int { return s.connectionOf(pid) })
-			said := s.has(c, server, opener+"held "+path+" 2>&1")
+			said := s.has(c, server, opener+" held "+path+" 2>&1")
 			if !strings.Contains(said, `said "end `) && !strings.Contains(said, `said ""`) { // the adapter reads it too
 				t.Errorf("%s, a session's connection: %s", server, said)
 			}
@@ -538,17 +636,13 @@ func TestNobodyAttachesFromElsewhere(t *testing.T) {
 	c := s.client()
 	script := s.attacks()
 	s.all()
-	for range rounds() {
-		for _, by := range []string{
-			"unshare --uts", "unshare --ipc", "unshare --net", "unshare --mount", "unshare --cgroup", "unshare --time --fork", "unshare --pid --fork",
-			"unshare --pid --fork --mount-proc", "unshare --user", "unshare --user --map-root-user",
-			"setpriv --no-new-privs", "setpriv --bounding-set -sys_nice", "setpriv --clear-groups", "setpriv --groups 1,7",
-		} {
-			line, attached := strings.Fields(by), s.attached()
-			if said, err := exec.Command(line[0], append(line[1:], "true")...).CombinedOutput(); err != nil || strings.HasSuffix(by, "--clear-groups") && noGroups() || strings.Contains(by, "bounding") && os.Geteuid() != 0 {
-				t.Logf("NOT PROVED HERE: %s: %s", by, said)
-				continue
-			}
+	for _, by := range elsewhere {
+		if !works(t, by) {
+			continue
+		}
+		line := strings.Fields(by)
+		for range rounds(t) {
+			attached := s.attached()
 			cmd := exec.Command(line[0], append(line[1:], "sh", script, "-i")...)
 			cmd.Dir = s.Project
 			said, err := cmd.CombinedOutput()
@@ -564,8 +658,40 @@ func TestNobodyAttachesFromElsewhere(t *testing.T) {
 				t.Errorf("%s: %d sessions have attached, want %d", by, now, attached)
 			}
 		}
+		n, attached := (tries(t)+7)/8, s.attached()
+		cmd := exec.Command(line[0], append(line[1:], "sh", "-c", s.again(n, "-i"))...)
+		cmd.Dir = s.Project
+		said, err := cmd.CombinedOutput()
+		world.Must(t, err)
+		for text, times := range s.counted(by, string(said), n) {
+			if !strings.HasPrefix(text, `done: the hub says "no `) {
+				t.Errorf("%s, %d times: %s", by, times, text)
+			}
+		}
+		if now := s.attached(); now != attached {
+			t.Errorf("%s, by hand: %d sessions have attached, want %d", by, now, attached)
+		}
 	}
 	s.has(c, "free", "true") // the session is as it was
+}
+
+// elsewhere are commands whose children are in another namespace than a hub, or have other rights.
+var elsewhere = []string{
+	"unshare --uts", "unshare --ipc", "unshare --net", "unshare --mount", "unshare --cgroup", "unshare --time --fork", "unshare --pid --fork",
+	"unshare --pid --fork --mount-proc", "unshare --user", "unshare --user --map-root-user",
+	"setpriv --no-new-privs", "setpriv --bounding-set -sys_nice", "setpriv --clear-groups", "setpriv --groups 1,7",
+}
+
+// works reports whether one of those does what it is to do on this machine.
+func works(t *testing.T, by string) bool {
+	t.Helper()
+	line := strings.Fields(by)
+	said, err := exec.Command(line[0], append(line[1:], "true")...).CombinedOutput()
+	if err != nil || strings.HasSuffix(by, "--clear-groups") && noGroups() || strings.Contains(by, "bounding") && os.Geteuid() != 0 {
+		t.Logf("NOT PROVED HERE: %s: %s", by, said)
+		return false
+	}
+	return true
 }
 
 // noGroups says whether this process has no further groups, so that it can give none up.

@@ -92,6 +92,18 @@ func attack(what string, args []string) (string, error) {
 		return lentDoor(args[0], args[1], args[2])
 	case "held": // one of a session that is attached
 		return heldDoor(args[0])
+	case "again": // so many times, another attack
+		n, err := strconv.Atoi(args[0])
+		if err != nil {
+			return "", err
+		}
+		return again(n, args[1:])
+	case "leave": // it to one who is left behind
+		return "", leave(args[0] == "true", args[1:])
+	case "left":
+		return left(pid, args[1] == "true", args[2:])
+	case "all": // what is to be had of a shared hub
+		return tryAll(args[0])
 	case "false": // a door in the place of a hub's
 		return falseDoor(args[0])
 	case "type": // as a person would, at a terminal
