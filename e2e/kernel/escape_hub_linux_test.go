@@ -73,12 +73,13 @@ func unsure(command string) bool {
 // A shell in a child of a running hub tries to command that hub, to look into it, to stop it, to start another one with wider
 // roots, and to leave its own view of the disk: as it is, in a session of its own, and with two forks between. In the sandbox
 // nothing comes through. The control is the same shell free. With MCPHUB_LONG_CASES each attack comes in all three ways,
-// and is made on the hub and on its guardian.
+// and is made on the hub, on its guardian and on the adapter of a client that is attached.
 func TestAConfinedShellAndItsHub(t *testing.T) {
-	for _, free := range []bool{true, false} {
-		t.Run(fmt.Sprintf("free %t", free), func(t *testing.T) {
+	for _, how := range ways {
+		free := how.free
+		t.Run(how.String(), func(t *testing.T) {
 			t.Parallel()
-			s := newSandboxed(t, free, func(w *world.World) obj {
+			s := newSandboxed(t, how, func(w *world.World) obj {
 				entry := openerEntry(free)(w)
 				// The program can be run, as it can where it is installed.
 				entry["sandbox"] = obj{"mode": "required", "read": []string{world.Hub(t), world.Bin.Opener}}
@@ -116,7 +117,7 @@ func TestAConfinedShellAndItsHub(t *testing.T) {
 					}
 				}
 			}
-			t.Logf("free %t: %d came through", free, came)
+			t.Logf("%v: %d came through", how, came)
 			if changed := s.changes(); !free && len(changed) > 0 {
 				t.Errorf("changed outside: %q", changed)
 			}
@@ -127,11 +128,11 @@ func TestAConfinedShellAndItsHub(t *testing.T) {
 	}
 }
 
-// hubProcesses are the hub, and what guards it.
+// hubProcesses are what the client has started, the hub, and what guards it.
 func (s *sandboxed) hubProcesses() []int {
 	s.T.Helper()
 	all := []int{s.PID()}
-	for _, p := range world.Marked(s.T, s.Mark) {
+	for _, p := range world.Marked(s.T, "HOME="+s.w.Home) {
 		if p.PID != s.PID() && strings.HasPrefix(p.Command, world.Bin.Hub) && !strings.Contains(p.Command, "mine.json") {
 			all = append(all, p.PID)
 		}

@@ -23,19 +23,61 @@ import (
 // callsPerSession bounds one session: what waits for an answer looks through all that came before.
 const callsPerSession = 1500
 
+// A way is how a server is tried: held by the kernel, or free, which is the control; by the hub of its client alone, or by one that
+// clients share and its client is attached to.
+type way struct{ free, attached bool }
+
+// ways are all of them that differ: what is free is free.
+var ways = []way{{free: true}, {}, {attached: true}}
+
+func (w way) String() string {
+	return fmt.Sprintf("free %t, attached %t", w.free, w.attached)
+}
+
+// verdicts are what came of each case, by the way and in order.
+type verdicts map[way][]string
+
+func (v verdicts) add(how way, verdict ...any) { v[how] = append(v[how], fmt.Sprint(verdict...)) }
+
+// judge wants a client that is attached to get, case by case, what one with a hub of its own gets. The control is free: there at least
+// so many cases come out otherwise.
+func (v verdicts) judge(t *testing.T, atLeast int) {
+	t.Helper()
+	differ := func(a, b []string) (n int, first string) {
+		for i := range min(len(a), len(b)) {
+			if a[i] != b[i] {
+				if n++; n == 1 {
+					first = fmt.Sprintf("case %d: %.500s; %.500s", i, a[i], b[i])
+				}
+			}
+		}
+		return n + max(len(a), len(b)) - min(len(a), len(b)), first
+	}
+	own, attached, free := v[way{}], v[way{attached: true}], v[way{free: true}]
+	n, first := differ(own, attached)
+	control, _ := differ(free, attached)
+	t.Logf("of %d cases %d come out otherwise for an attached client, and %d for one whose server is free", len(own), n, control)
+	if n > 0 {
+		t.Errorf("%d cases come out otherwise for an attached client: %s", n, first)
+	}
+	if control < atLeast || len(own) == 0 {
+		t.Errorf("only %d come out otherwise where the server is free, want %d: this shows nothing", control, atLeast)
+	}
+}
+
 // sandboxed is a hub with its monitor off and one server, and what of the disk the server may open.
 type sandboxed struct {
 	*world.Session
-	w       *world.World
-	free    bool // the server is in no sandbox: this is the control
+	w *world.World
+	way
 	reads   []string
 	writes  []string
 	outside map[string]string // the state of all that lies outside
 	runtime string            // where the hub's socket is
 }
 
-// newSandboxed starts the hub. The server's entry is given without its sandbox and its mode of paths.
-func newSandboxed(t *testing.T, free bool, entry func(w *world.World) obj) *sandboxed {
+// newSandboxed starts the hub, or attaches to one that it starts. The server's entry is given without its sandbox and its mode of paths.
+func newSandboxed(t *testing.T, how way, entry func(w *world.World) obj) *sandboxed {
 	t.Helper()
 	world.RequireLandlock(t)
 	w := world.New(t)
@@ -44,25 +86,52 @@ func newSandboxed(t *testing.T, free bool, entry func(w *world.World) obj) *sand
 		w.Write(name, world.SecretText)
 	}
 	sockets := world.SocketsIn(t)
-	s := &sandboxed{w: w, free: free, runtime: strings.TrimPrefix(sockets[0], "XDG_RUNTIME_DIR="), reads: []string{w.Project, world.Bin.Opener}, writes: []string{w.Project}}
+	s := &sandboxed{w: w, way: how, runtime: strings.TrimPrefix(sockets[0], "XDG_RUNTIME_DIR="), reads: []string{w.Project, world.Bin.Opener}, writes: []string{w.Project}}
 	kid := entry(w)
 	kid["paths"] = obj{"mode": "off"}
 	if _, told := kid["sandbox"]; !told {
 		kid["sandbox"] = "required"
 	}
-	if free {
+	if how.free {
 		kid["sandbox"] = "off"
 	}
 	config := w.Config(obj{"kid": kid})
+	if how.attached {
+		config = w.Config(obj{"kid": kid}, attachAuto(t, w))
+	}
 	s.Session = w.Start(ide.Options{Command: world.Hub(t), Args: []string{"serve", "--config", config}, Roots: ide.Folders(w.Project),
 		Env: w.Env(append(sockets, "THE_HUBS_SECRET="+world.SecretText, "OPENER_ZONE="+strings.Join(zone(w), ":"))...)})
 	s.Quotes = true // it repeats what it is asked to open, and honest values hold such words
 	s.Handshake()
+	if how.attached {
+		wantAttached(t, w)
+	}
 	if kid["command"] == world.Bin.Opener {
 		s.printed(t)
 	}
 	s.outside = state(w)
 	return s
+}
+
+// attachAuto is the key of hub.json that has clients share a hub, which ends when the last of this world has.
+func attachAuto(t *testing.T, w *world.World) obj {
+	t.Helper()
+	t.Cleanup(func() {
+		if mark := "HOME=" + w.Home; !world.Within(world.WaitLimit, func() bool { return len(world.Marked(t, mark)) == 0 }) {
+			world.WantNone(t, mark)
+		}
+	})
+	return obj{"attach": obj{"mode": "auto", "idle": "100ms"}}
+}
+
+// wantAttached wants the client of a world to be attached.
+func wantAttached(t *testing.T, w *world.World) {
+	t.Helper()
+	log, err := os.ReadFile(w.Path("home", "state", "mcphub", "shared.log"))
+	world.Must(t, err)
+	if !strings.Contains(string(log), "a session has attached") {
+		t.Fatalf("nobody is attached: %s", log)
+	}
 }
 
 func openerEntry(free bool) func(w *world.World) obj {
@@ -278,11 +347,13 @@ func testCorpora(t *testing.T, entry func(free bool) func(w *world.World) obj) {
 	rand.New(rand.NewPCG(seed, 3)).Shuffle(len(texts), func(i, j int) { texts[i], texts[j] = texts[j], texts[i] })
 	all := len(texts)
 	texts = texts[:min(all, world.LongCases(t, 200, 1_000_000))]
-	for _, free := range []bool{true, false} {
+	came, least := verdicts{}, 0
+	for i, how := range ways {
+		free := how.free
 		cases, escaped, files := 0, 0, map[string]bool{}
 		for first := 0; first < len(texts); first += callsPerSession {
-			t.Run(fmt.Sprintf("free %t, from %d", free, first), func(t *testing.T) {
-				s := newSandboxed(t, free, entry(free))
+			t.Run(fmt.Sprintf("way %d, from %d", i, first), func(t *testing.T) {
+				s := newSandboxed(t, how, entry(free))
 				if exists(s.w.Path("home", "vault")) {
 					reads, writes := named(s.w)
 					s.reads, s.writes = append(s.reads, reads...), append(s.writes, writes...)
@@ -307,6 +378,7 @@ func testCorpora(t *testing.T, entry func(free bool) func(w *world.World) obj) {
 					world.Must(t, err)
 					inFlight = inFlight[1:]
 					if _, refused := m.RPCError(); refused {
+						came.add(how, "refused")
 						continue // no JSON that may be passed on
 					}
 					cases++
@@ -323,6 +395,7 @@ func testCorpora(t *testing.T, entry func(free bool) func(w *world.World) obj) {
 					if one {
 						escaped++
 					}
+					came.add(how, s.verdict(found))
 				}
 				if changed := s.changes(); !free && len(changed) > 0 {
 					t.Errorf("changed outside: %q", changed)
@@ -331,12 +404,28 @@ func testCorpora(t *testing.T, entry func(free bool) func(w *world.World) obj) {
 				}
 			})
 		}
-		t.Logf("free %t: %d of %d strings, %d calls, of which %d led outside, to %d files and directories; MCPHUB_SEED=%d",
-			free, len(texts), all, cases, escaped, len(files), seed)
+		t.Logf("%v: %d of %d strings, %d calls, of which %d led outside, to %d files and directories; MCPHUB_SEED=%d",
+			how, len(texts), all, cases, escaped, len(files), seed)
 		if free && escaped < cases/20 {
 			t.Error("too few lead outside where nothing holds them: this shows nothing")
 		}
+		if free {
+			least = escaped / 2
+		}
 	}
+	came.judge(t, least)
+}
+
+var numbers = regexp.MustCompile(`[0-9]+`)
+
+// verdict is what was opened by a call, in a form that is that of another world too: the names of two differ in numbers.
+func (s *sandboxed) verdict(found []opened) string {
+	list := make([]string, 0, len(found))
+	for _, o := range found {
+		list = append(list, fmt.Sprint(o.Did, " ", numbers.ReplaceAllString(strings.ReplaceAll(o.Path, s.w.Dir, "W"), "#"), " ", o.Needle))
+	}
+	slices.Sort(list)
+	return strings.Join(slices.Compact(list), "; ")
 }
 
 // drawn is by what cases are drawn: MCPHUB_SEED, or the time.

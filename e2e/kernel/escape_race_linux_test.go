@@ -31,13 +31,15 @@ func TestSwapsAtTheConfinedServer(t *testing.T) {
 	if free.outside == 0 {
 		t.Error("without the sandbox no read leads outside: this shows nothing")
 	}
-	held := &swapped{node: n, mode: "required", each: each}
-	for held.swaps.Load() < int64(swaps) || held.reads < swaps/10 {
-		held.session(t)
-	}
-	t.Logf("held: %d of %d reads led outside, %d inside, in %d swaps", held.outside, held.reads, held.inside, held.swaps.Load())
-	if held.outside > 0 || held.inside == 0 {
-		t.Error("it reads outside, or cannot read inside")
+	for _, attached := range []bool{false, true} {
+		held := &swapped{node: n, mode: "required", attached: attached, each: each}
+		for held.swaps.Load() < int64(swaps) || held.reads < swaps/10 {
+			held.session(t)
+		}
+		t.Logf("held, attached %t: %d of %d reads led outside, %d inside, in %d swaps", attached, held.outside, held.reads, held.inside, held.swaps.Load())
+		if held.outside > 0 || held.inside == 0 {
+			t.Errorf("it reads outside, or cannot read inside, attached %t", attached)
+		}
 	}
 }
 
@@ -45,6 +47,7 @@ func TestSwapsAtTheConfinedServer(t *testing.T) {
 type swapped struct {
 	node                   world.Node
 	mode                   string // of the sandbox
+	attached               bool   // to a hub that clients share
 	each                   int    // reads of a session
 	swaps                  atomic.Int64
 	reads, inside, outside int
@@ -60,8 +63,16 @@ func (s *swapped) session(t *testing.T) {
 		dir, link := w.Path("project", "swapped"), w.Path("project", "link-out")
 		entry := obj{"command": s.node.Program, "args": []string{s.node.Script("mcp-server-filesystem"), w.Project},
 			"sandbox": s.mode, "paths": obj{"mode": "off"}}
-		client := w.Serve(w.Config(obj{"fs": entry}), ide.Folders(w.Project))
+		config := w.Config(obj{"fs": entry})
+		if s.attached {
+			w.Sockets = world.SocketsIn(t)
+			config = w.Config(obj{"fs": entry}, attachAuto(t, w))
+		}
+		client := w.Serve(config, ide.Folders(w.Project))
 		client.Handshake()
+		if s.attached {
+			wantAttached(t, w)
+		}
 		client.AwaitTool("fs__read_text_file")
 		stop, stopped := make(chan struct{}), make(chan error)
 		go func() {

@@ -324,11 +324,13 @@ func (s *sandboxed) command(d *rand.Rand, i int, aims []aim) (line, needle strin
 func TestShellStringsAtTheConfinedServer(t *testing.T) {
 	t.Parallel()
 	many, seed := world.LongCases(t, 60, 2000), drawn(t)
-	for _, free := range []bool{true, false} {
+	came := verdicts{}
+	for _, how := range ways {
+		free := how.free
 		escaped, inside := 0, 0
 		for first := 0; first < many; first += callsPerSession / 3 {
-			t.Run(fmt.Sprintf("free %t, from %d", free, first), func(t *testing.T) {
-				s := newSandboxed(t, free, openerEntry(free))
+			t.Run(fmt.Sprintf("%v, from %d", how, first), func(t *testing.T) {
+				s := newSandboxed(t, how, openerEntry(free))
 				s.AwaitTool("kid__shell")
 				aims := s.shellAims()
 				for i := first; i < min(many, first+callsPerSession/3); i++ {
@@ -336,6 +338,7 @@ func TestShellStringsAtTheConfinedServer(t *testing.T) {
 					said := s.MustCallArgs("kid__shell", obj{"command": line}).Text
 					changed := s.changes()
 					reads := needle != "" && strings.Contains(said, needle)
+					came.add(how, "reads ", reads, ", changes ", len(changed))
 					switch {
 					case reads && needle == honestText:
 						inside++
@@ -349,11 +352,12 @@ func TestShellStringsAtTheConfinedServer(t *testing.T) {
 				}
 			})
 		}
-		t.Logf("free %t: of %d command lines %d led outside, %d showed what lies inside; MCPHUB_SEED=%d", free, many, escaped, inside, seed)
+		t.Logf("%v: of %d command lines %d led outside, %d showed what lies inside; MCPHUB_SEED=%d", how, many, escaped, inside, seed)
 		if free && escaped < many/3 || inside < many/12 {
 			t.Error("too few show what they should, so this shows nothing")
 		}
 	}
+	came.judge(t, many/3)
 }
 
 // restore puts the zone back as it was, and takes away what the last command has left inside.

@@ -126,9 +126,11 @@ func TestSQLAtTheConfinedServer(t *testing.T) {
 		engines = append(engines, "duckdb")
 	}
 	server := world.Source("e2e", "engines", "server.mjs")
-	for _, free := range []bool{true, false} {
-		t.Run(fmt.Sprintf("free %t", free), func(t *testing.T) {
-			s := newSandboxed(t, free, func(w *world.World) obj { return obj{"command": n.Program, "args": []string{server}} })
+	came, least := verdicts{}, 0
+	for _, how := range ways {
+		free := how.free
+		t.Run(how.String(), func(t *testing.T) {
+			s := newSandboxed(t, how, func(w *world.World) obj { return obj{"command": n.Program, "args": []string{server}} })
 			make := exec.Command(n.Program, append([]string{server, "--make", s.w.Outside, world.SecretText}, engines...)...)
 			if out, err := make.CombinedOutput(); err != nil {
 				t.Fatalf("%v: %s", err, out)
@@ -143,6 +145,7 @@ func TestSQLAtTheConfinedServer(t *testing.T) {
 						args := s.statements(engine, text, sqlSpellings[round%len(sqlSpellings)], d)
 						said := s.MustCallArgs("kid__sql", args).Text
 						changed := s.changes()
+						came.add(how, "reads ", strings.Contains(said, world.SecretText), ", changes ", len(changed))
 						if len(changed) > 0 || strings.Contains(said, world.SecretText) {
 							escaped++
 							if !free {
@@ -155,13 +158,17 @@ func TestSQLAtTheConfinedServer(t *testing.T) {
 					}
 				}
 				inside := s.MustCallArgs("kid__sql", obj{"engine": engine, "database": "own." + engine, "statements": []string{"CREATE TABLE IF NOT EXISTS t(a VARCHAR)", "INSERT INTO t VALUES ('kept')", "SELECT * FROM t"}}).Text
-				t.Logf("free %t: %s: of %d cases %d led outside; MCPHUB_SEED=%d", free, engine, count, escaped, seed)
+				if free {
+					least += escaped
+				}
+				t.Logf("%v: %s: of %d cases %d led outside; MCPHUB_SEED=%d", how, engine, count, escaped, seed)
 				if free && escaped < count/3 || !strings.Contains(inside, "kept") {
 					t.Errorf("too few do what they should, so this shows nothing: %s", inside)
 				}
 			}
 		})
 	}
+	came.judge(t, least)
 }
 
 var sqlPlace = regexp.MustCompile(`\{(\w+)\}`)

@@ -46,7 +46,7 @@ func TestWhatAnEntryNamesOpens(t *testing.T) {
 	}
 	for _, mode := range []string{"auto", "required", "off"} {
 		t.Run(mode, func(t *testing.T) {
-			s := newSandboxed(t, mode == "off", func(w *world.World) obj {
+			s := newSandboxed(t, way{free: mode == "off"}, func(w *world.World) obj {
 				w.Write("home/config/mcphub/hub.json", "{}")
 				kid := namingEntry(mode == "off")(w)
 				kid["sandbox"] = mode

@@ -56,6 +56,9 @@ func lent(path string) (fd int, err error) {
 	}
 	oob := make([]byte, unix.CmsgSpace(4))
 	_, n, _, _, err := unix.Recvmsg(c, make([]byte, 1), oob, 0)
+	for errors.Is(err, unix.EINTR) {
+		_, n, _, _, err = unix.Recvmsg(c, make([]byte, 1), oob, 0)
+	}
 	if err != nil {
 		return -1, err
 	}
@@ -128,6 +131,9 @@ type descriptor int
 
 func (d descriptor) Read(b []byte) (int, error) {
 	n, err := unix.Read(int(d), b)
+	for errors.Is(err, unix.EINTR) {
+		n, err = unix.Read(int(d), b)
+	}
 	switch {
 	case err != nil:
 		return 0, err
@@ -151,7 +157,10 @@ func heldDoor(path string) (string, error) {
 		return "", err
 	}
 	b := make([]byte, 512)
-	n, err := unix.Read(fd, b)
+	n, err := descriptor(fd).Read(b)
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
 	return fmt.Sprintf("said %q", b[:max(n, 0)]), err
 }
 
