@@ -18,6 +18,7 @@ import (
 	"mcphub/hub/tasks"
 	"mcphub/internal/audit"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/methods"
 	"mcphub/internal/printable"
 )
 
@@ -43,7 +44,7 @@ func (h *Hub) childTold(ctx context.Context, k spec.Key, m *jsonrpc.Message) {
 	default:
 		// A server may have things to say that this program does not know; those of
 		// one that several share are nobody's.
-		if s, ok := h.sessions.Owner(k); ok && (link.OfProtocol(m.Method) || s.expects(k, m.Method)) {
+		if s, ok := h.sessions.Owner(k); ok && (methods.OfProtocol(m.Method) || s.expects(k, m.Method)) {
 			s.pass(ctx, k, m)
 		}
 	}

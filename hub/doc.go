@@ -3,8 +3,8 @@
 //
 // # What is where
 //
-// A front (stdio.go, http.go and package httpfront) reads a frame. methods.go says for
-// each method what it is and who serves it, in which era. What a child answers is looked
+// A front (stdio.go, http.go and package httpfront) reads a frame. Package methods says
+// what each method is, and methods.go what serves it, in which era. What a child answers is looked
 // up and taken through the steps of a call (package call). Lists and
 // what the hub says of itself come from the session's catalogue (offers.go, modern.go,
 // report.go and package status). The hub's own tools are answered by mcp-go's server (tools.go).

@@ -16,10 +16,10 @@ import (
 	"time"
 
 	"mcphub/children/childtest"
-	"mcphub/children/link"
 	"mcphub/children/spec"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/jsonrpc/lines"
+	"mcphub/internal/methods"
 	"mcphub/internal/spectest"
 	"mcphub/validate"
 	"mcphub/validate/declare"
@@ -47,12 +47,12 @@ func (c *testClient) heardOf(child, method string) []string {
 func TestTheProtocolsMethodsAreKnown(t *testing.T) {
 	for _, version := range spectest.Versions() {
 		for _, method := range spectest.Methods(version) {
-			if !link.OfProtocol(method) {
+			if !methods.OfProtocol(method) {
 				t.Errorf("%s: %s", version, method)
 			}
 		}
 	}
-	if len(spectest.Versions()) == 0 || link.OfProtocol("skills/list") {
+	if len(spectest.Versions()) == 0 || methods.OfProtocol("skills/list") {
 		t.Error("nothing was compared")
 	}
 }

@@ -5,13 +5,13 @@ import (
 	"errors"
 	"net"
 
-	"mcphub/children/link"
 	"mcphub/hub/call"
 	"mcphub/hub/handshake"
 	"mcphub/hub/httpfront"
 	"mcphub/hub/httpfront/admission"
 	"mcphub/hub/modern"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/methods"
 	"mcphub/internal/mirror"
 	"mcphub/internal/seal"
 )
@@ -118,7 +118,7 @@ func (s modernSession) Read(m *jsonrpc.Message) (httpfront.ModernRequest, jsonrp
 // Notify takes in what is no notification of the protocol: this revision has none of
 // clients.
 func (s modernSession) Notify(m *jsonrpc.Message) {
-	if !link.OfProtocol(m.Method) {
+	if !methods.OfProtocol(m.Method) {
 		jsonrpc.Guard(s.log, m, func() { s.ServeNotification(m) })
 	}
 }
@@ -141,8 +141,8 @@ func (r *modernRequest) Mirrors() []mirror.Mark {
 }
 
 func (r *modernRequest) HasMethod() bool {
-	how := r.s.methodOf(r.m.Method)
-	return how.serveModern != nil && how.purpose != forExtension
+	how := r.s.handlerOf(r.m.Method)
+	return how.modern != nil && how.Kind != methods.Extension
 }
 
 func (r *modernRequest) Serve(ctx context.Context, reply *httpfront.ModernReply) jsonrpc.Answer {

@@ -14,7 +14,7 @@ import (
 	"mcphub/children/childtest"
 	"mcphub/children/spec"
 	"mcphub/internal/jsonrpc"
-	"mcphub/internal/mirror"
+	"mcphub/internal/methods"
 	"mcphub/rootsmgr/platform"
 )
 
@@ -60,7 +60,7 @@ func (c *modernWeb) frame(method, params string) string {
 func (c *modernWeb) headersOf(frame string) []string {
 	m := split(c.t, frame)
 	h := append([]string{"MCP-Protocol-Version", "2026-07-28", "Mcp-Method", m.Method}, c.header...)
-	if member := mirror.NameMember(m.Method); member != "" {
+	if member := methods.Of(m.Method).Header; member != "" {
 		name, _ := jsonrpc.String(m.Param(member))
 		h = append(h, "Mcp-Name", name)
 	}

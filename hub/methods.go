@@ -3,96 +3,82 @@ package hub
 import (
 	"context"
 
-	"github.com/mark3labs/mcp-go/mcp"
-
-	"mcphub/children/link"
 	"mcphub/hub/call"
-	"mcphub/hub/modern"
-	"mcphub/hub/subscribe"
-	"mcphub/hub/tasks"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/methods"
 )
 
-// This file says what each method of a client is, in both eras.
+// This file says what serves each method of a client, in both eras.
 
-// A purpose is what a method is about.
-type purpose uint8
-
-const (
-	forProtocol   purpose = iota // the rest of the protocol: mcp-go answers
-	forExtension                 // what the protocol does not know
-	forHub                       // the hub itself
-	forList                      // what is on offer
-	forStream                    // what a client is told beside its answers
-	forTask                      // a task: whoever made it answers
-	forInspection                // what would become of a call
-	// The rest is judged and answered by a child.
-	forTool
-	forPrompt
-	forResource
-	forCompletion
-	forSubscription
-)
-
-// A method is how the requests of one method are served.
-type method struct {
-	purpose        purpose
-	serveHandshake serveFunc // nil: mcp-go knows
-	serveModern    serveFunc // nil: that era does not have it
-	asks           bool      // a modern client can be asked something by the answer
-	early          bool      // it needs no child: none has to be started for it
+// A handler is how the requests of one method are served.
+type handler struct {
+	methods.Method
+	handshake serveFunc // nil: mcp-go knows
+	modern    serveFunc // nil: that era does not have it
 }
 
 type serveFunc func(*Session, context.Context, *jsonrpc.Message) jsonrpc.Answer
 
-// methodOf says how a method is served.
-func (s *Session) methodOf(name string) method {
-	switch mcp.MCPMethod(name) {
-	case mcp.MethodInitialize:
-		return method{purpose: forHub, serveHandshake: (*Session).initialize, early: true}
-	case mcp.MethodPing:
-		return method{purpose: forHub, serveHandshake: (*Session).pong, early: true}
-	case mcp.MethodSetLogLevel:
-		return method{purpose: forHub, serveHandshake: (*Session).setLevel, early: true}
-	case modern.MethodDiscover:
-		return method{purpose: forHub, serveModern: (*Session).discover, early: true} // a client may go on with the handshake
-	case mcp.MethodToolsList, mcp.MethodPromptsList, mcp.MethodResourcesList, mcp.MethodResourcesTemplatesList:
-		return method{purpose: forList, serveHandshake: (*Session).list, serveModern: (*Session).listModern}
-	case modern.MethodListen:
-		return method{purpose: forStream, serveModern: (*Session).listen}
-	case mcp.MethodToolsCall:
-		return method{purpose: forTool, serveHandshake: callTool, serveModern: callTool, asks: true}
-	case mcp.MethodPromptsGet:
-		return method{purpose: forPrompt, serveHandshake: getPrompt, serveModern: getPrompt, asks: true}
-	case mcp.MethodResourcesRead:
-		return method{purpose: forResource, serveHandshake: readResource, serveModern: readResource, asks: true}
-	case "completion/complete":
-		return method{purpose: forCompletion, serveHandshake: complete, serveModern: complete}
-	case subscribe.MethodSubscribe, subscribe.MethodUnsubscribe:
-		return method{purpose: forSubscription, serveHandshake: (*Session).subscribe}
-	case tasks.MethodGet, tasks.MethodCancel:
-		return method{purpose: forTask, serveHandshake: (*Session).aboutTask, serveModern: (*Session).aboutModernTask, early: true}
-	case tasks.MethodUpdate: // of the extension of 2026-07-28
-		return method{purpose: forTask, serveModern: (*Session).aboutModernTask, early: true}
-	case tasks.MethodResult:
-		return method{purpose: forTask, serveHandshake: (*Session).aboutTask, early: true}
-	case tasks.MethodList:
-		return method{purpose: forTask, serveHandshake: (*Session).listTasks, early: true}
+// handlerOf says how a method is served.
+func (s *Session) handlerOf(name string) handler {
+	h := handler{Method: methods.Of(name)}
+	switch name {
+	case methods.Initialize:
+		h.handshake = (*Session).initialize
+	case methods.Ping:
+		h.handshake = (*Session).pong
+	case methods.SetLogLevel:
+		h.handshake = (*Session).setLevel
+	case methods.Discover:
+		h.modern = (*Session).discover // a client may go on with the handshake
+	case methods.ListTools, methods.ListPrompts, methods.ListResources, methods.ListTemplates:
+		h.handshake, h.modern = (*Session).list, (*Session).listModern
+	case methods.Listen:
+		h.modern = (*Session).listen
+	case methods.CallTool:
+		h.handshake, h.modern = callTool, callTool
+	case methods.GetPrompt:
+		h.handshake, h.modern = getPrompt, getPrompt
+	case methods.ReadResource:
+		h.handshake, h.modern = readResource, readResource
+	case methods.Complete:
+		h.handshake, h.modern = complete, complete
+	case methods.Subscribe, methods.Unsubscribe:
+		h.handshake = (*Session).subscribe
+	case methods.GetTask, methods.CancelTask:
+		h.handshake, h.modern = (*Session).aboutTask, (*Session).aboutModernTask
+	case methods.UpdateTask:
+		h.modern = (*Session).aboutModernTask
+	case methods.TaskResult:
+		h.handshake = (*Session).aboutTask
+	case methods.ListTasks:
+		h.handshake = (*Session).listTasks
 	case MethodExplain:
 		if s.now().Inspect {
-			return method{purpose: forInspection, serveHandshake: (*Session).explain, serveModern: (*Session).explain}
+			return handler{methods.Method{Name: name, Kind: methods.Inspection}, (*Session).explain, (*Session).explain}
+		}
+		h.handshake, h.modern = extension, extension
+	default:
+		if h.Kind == methods.Extension {
+			h.handshake, h.modern = extension, extension
 		}
 	}
-	if link.OfProtocol(name) {
-		return method{early: true}
-	}
-	return method{purpose: forExtension, serveHandshake: extension, serveModern: extension}
+	return h
 }
 
-// serve has a request served by one of its method's functions. What is judged is
+// early reports whether a request needs no child, so that none has to be started for it.
+func (h *handler) early() bool {
+	switch h.Kind {
+	case methods.Hub, methods.Task, methods.Question, methods.Notification:
+		return true
+	}
+	return false
+}
+
+// serve has a request served by one of its handler's functions. What is judged is
 // recorded where it is refused before that, too; see extension for the rest.
-func (how *method) serve(s *Session, ctx context.Context, m *jsonrpc.Message, by serveFunc) jsonrpc.Answer {
-	if how.purpose >= forTool {
+func (h *handler) serve(s *Session, ctx context.Context, m *jsonrpc.Message, by serveFunc) jsonrpc.Answer {
+	if h.Kind == methods.Call {
 		ctx = s.records.Start(ctx, m)
 		a := by(s, ctx, m)
 		s.records.Served(ctx, a)

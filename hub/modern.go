@@ -11,6 +11,7 @@ import (
 	"mcphub/hub/modern"
 	"mcphub/hub/tasks"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/methods"
 	"mcphub/internal/printable"
 	"mcphub/rootsmgr"
 	"mcphub/rootsmgr/guard"
@@ -81,21 +82,21 @@ func (s *Session) serveModern(ctx context.Context, m *jsonrpc.Message, out moder
 // serveRead is serveModern for a request whose _meta was read already.
 func (s *Session) serveRead(ctx context.Context, m *jsonrpc.Message, meta modern.Meta, out modern.Reply) jsonrpc.Answer {
 	s.startModern(&meta.Client)
-	how := s.methodOf(m.Method)
-	if !how.early {
+	how := s.handlerOf(m.Method)
+	if !how.early() {
 		s.start()
 	}
 	switch {
-	case how.serveModern == nil:
+	case how.modern == nil:
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, fmt.Sprintf("%s is no method of %s here", printable.Escape(m.Method, 100), modern.Version))
-	case how.purpose == forHub, how.purpose == forList:
-		return how.serveModern(s, ctx, m)
-	case how.purpose == forStream:
-		return how.serveModern(s, call.WithClient(ctx, s.modernServer.Client(meta, out)), m)
+	case how.Kind == methods.Hub, how.Kind == methods.List:
+		return how.modern(s, ctx, m)
+	case how.Kind == methods.Stream:
+		return how.modern(s, call.WithClient(ctx, s.modernServer.Client(meta, out)), m)
 	}
 	level := meta.Level
-	return s.modernServer.Serve(ctx, modern.Request{Message: m, Meta: meta, Reply: out, Asks: how.asks}, func(c *modern.Client, end *jsonrpc.Cancellation, request *jsonrpc.Message) jsonrpc.Answer {
-		if how.asks {
+	return s.modernServer.Serve(ctx, modern.Request{Message: m, Meta: meta, Reply: out, Asks: how.Asks}, func(c *modern.Client, end *jsonrpc.Cancellation, request *jsonrpc.Message) jsonrpc.Answer {
+		if how.Asks {
 			if level != 0 {
 				s.hear(end.Context(), level)
 			}
@@ -103,7 +104,7 @@ func (s *Session) serveRead(ctx context.Context, m *jsonrpc.Message, meta modern
 				return a
 			}
 		}
-		return how.serve(s, call.WithClient(end.Context(), c), request, how.serveModern)
+		return how.serve(s, call.WithClient(end.Context(), c), request, how.modern)
 	})
 }
 

@@ -8,10 +8,10 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
-	"mcphub/children/link"
 	"mcphub/hub/modern"
 	"mcphub/hub/tasks"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/methods"
 	"mcphub/internal/principal"
 	"mcphub/internal/printable"
 )
@@ -92,17 +92,17 @@ func (s *Session) ServeRequest(ctx context.Context, m *jsonrpc.Message) jsonrpc.
 	if modern.Is(m) || modern.Resembles(m) && !s.handshaken.Load() {
 		return s.serveModern(ctx, m, s.client)
 	}
-	how := s.methodOf(m.Method)
-	if how.purpose >= forTool && !s.handshaken.Load() {
+	how := s.handlerOf(m.Method)
+	if how.Kind == methods.Call && !s.handshaken.Load() {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidRequest, m.Method+" came before initialize, and without the _meta of "+modern.Version+": say initialize first")
 	}
-	if !how.early {
+	if !how.early() {
 		s.start()
 	}
-	if how.serveHandshake == nil {
+	if how.handshake == nil {
 		return s.control(ctx, m.Frame)
 	}
-	return how.serve(s, ctx, m, how.serveHandshake)
+	return how.serve(s, ctx, m, how.handshake)
 }
 
 // initialize answers the handshake through mcp-go, which negotiates the
@@ -161,7 +161,7 @@ func (s *Session) ServeNotification(m *jsonrpc.Message) {
 		// Whatever roots its params may hold: they are asked for, never told.
 		s.roots.Changed()
 	default:
-		if !link.OfProtocol(m.Method) {
+		if !methods.OfProtocol(m.Method) {
 			s.carry(m)
 			return
 		}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"mcphub/internal/methods"
 	"mcphub/rootsmgr"
 	"mcphub/rootsmgr/guard"
 	"mcphub/validate/access"
@@ -301,13 +302,13 @@ func TestRulesOfRequests(t *testing.T) {
 		w.must(err)
 		byCompletion, err := c.ScanCompletion("child", "", "path", w.project+"/src/ma", nil)
 		w.must(err)
-		for kind, s := range map[string]*Scan{methodRead: byURI, methodPrompt: byPrompt, methodComplete: byCompletion} {
+		for kind, s := range map[string]*Scan{methods.ReadResource: byURI, methods.GetPrompt: byPrompt, methods.Complete: byCompletion} {
 			if v := c.Judge(s, w.where(), w.view()); v.Decision != e.want {
 				t.Errorf("%s: %s: %v by %q, want %v", e.name, kind, v.Decision, v.Rule, e.want)
 			}
 		}
 	}
-	c := w.rules("", policy.Rule{Then: policy.Deny, Tools: []string{methodRead}})
+	c := w.rules("", policy.Rule{Then: policy.Deny, Tools: []string{methods.ReadResource}})
 	for uri, want := range map[string]policy.Decision{"https://example.com/x": policy.Deny, "file://" + w.project + "/a.txt": policy.Deny} {
 		s, err := c.ScanURI("child", uri)
 		w.must(err)

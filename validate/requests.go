@@ -3,6 +3,7 @@ package validate
 import (
 	"slices"
 
+	"mcphub/internal/methods"
 	"mcphub/validate/access"
 	"mcphub/validate/names"
 	"mcphub/validate/strictjson"
@@ -11,7 +12,7 @@ import (
 
 // ScanURI searches the URI of resources/read and of a subscription. templates are the child's own URI templates.
 func (c *Checker) ScanURI(child, text string, templates ...string) (*Scan, error) {
-	t, err := c.other(child, methodRead, methodRead)
+	t, err := c.other(child, methods.ReadResource, methods.ReadResource)
 	if err != nil {
 		return nil, err
 	}
@@ -22,7 +23,7 @@ func (c *Checker) ScanURI(child, text string, templates ...string) (*Scan, error
 
 // ScanPrompt searches the arguments of prompts/get: raw, a JSON object.
 func (c *Checker) ScanPrompt(child, prompt string, args []byte) (*Scan, error) {
-	t, err := c.other(child, prompt, methodPrompt)
+	t, err := c.other(child, prompt, methods.GetPrompt)
 	if err != nil {
 		return nil, err
 	}
@@ -32,7 +33,7 @@ func (c *Checker) ScanPrompt(child, prompt string, args []byte) (*Scan, error) {
 // ScanCompletion searches completion/complete: the argument to complete, the arguments given already (raw, a JSON
 // object or nil), and the URI that a template makes of them. template is "" for the argument of a prompt.
 func (c *Checker) ScanCompletion(child, template, name, value string, given []byte) (*Scan, error) {
-	t, err := c.other(child, methodComplete, methodComplete)
+	t, err := c.other(child, methods.Complete, methods.Complete)
 	if err != nil {
 		return nil, err
 	}
@@ -71,14 +72,8 @@ func (c *Checker) ScanParams(child, method string, params []byte, templates ...s
 	return s, nil
 }
 
-// Methods stand for the names of tools where the policy's rules are asked about a request that is no call of one.
-const (
-	methodRead     = "resources/read"
-	methodPrompt   = "prompts/get"
-	methodComplete = "completion/complete"
-)
-
-// other is a Tool that stands for a request that calls no tool. Its role is reading.
+// other is a Tool that stands for a request that calls no tool. Its role is reading. The policy's rules are
+// asked about it by its method, in the place of a tool's name.
 func (c *Checker) other(child, name, method string) (*Tool, error) {
 	if c == nil || c.children[child] == nil {
 		return nil, &strictjson.Error{Code: strictjson.CodeSyntax, Message: "no such server is configured"}

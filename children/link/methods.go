@@ -19,21 +19,3 @@ const (
 	// ResultTask is that of a task of the extension for tasks.
 	ResultTask = "task"
 )
-
-// ofProtocol are the requests and notifications of all versions of the protocol,
-// and of the extension for tasks, which this program knows.
-var ofProtocol = map[string]bool{
-	"initialize": true, "ping": true, "server/discover": true, "subscriptions/listen": true,
-	"tools/list": true, "tools/call": true, "prompts/list": true, "prompts/get": true, "completion/complete": true, "logging/setLevel": true,
-	"resources/list": true, "resources/templates/list": true, "resources/read": true, "resources/subscribe": true, "resources/unsubscribe": true,
-	"tasks/get": true, "tasks/result": true, "tasks/list": true, "tasks/cancel": true, "tasks/update": true,
-	"roots/list": true, "sampling/createMessage": true, "elicitation/create": true,
-	"notifications/initialized": true, "notifications/cancelled": true, "notifications/progress": true, "notifications/message": true,
-	"notifications/tools/list_changed": true, "notifications/prompts/list_changed": true, "notifications/resources/list_changed": true,
-	"notifications/resources/updated": true, "notifications/roots/list_changed": true, "notifications/tasks/status": true, MethodTaskNews: true,
-	"notifications/elicitation/complete": true, "notifications/subscriptions/acknowledged": true,
-}
-
-// OfProtocol reports whether a request or notification is one of the protocol, in
-// any of its versions. All others belong to extensions.
-func OfProtocol(method string) bool { return ofProtocol[method] }

@@ -14,6 +14,7 @@ import (
 	"mcphub/children/link"
 	"mcphub/children/offers"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/methods"
 	"mcphub/internal/printable"
 )
 
@@ -200,9 +201,6 @@ func (m *Meta) Params(parts [][]byte) ([]byte, error) {
 	return append(out, raw[at+len(old):]...), nil
 }
 
-// asksBack are the requests whose result may ask for input.
-var asksBack = map[string]bool{"tools/call": true, "prompts/get": true, "resources/read": true}
-
 // check holds a result against what its resultType may be. One without is
 // complete; one that this version does not know is invalid.
 func (m *Meta) check(method string, res *jsonrpc.Response) error {
@@ -227,11 +225,11 @@ func (m *Meta) check(method string, res *jsonrpc.Response) error {
 		return &jsonrpc.BrokenError{Reason: "the result has two members resultType"}
 	case kind == nil, isText && text == link.ResultComplete:
 		return nil
-	case isText && text == link.ResultInput && asksBack[method]:
+	case isText && text == link.ResultInput && methods.Of(method).Asks:
 		return nil
-	case isText && text == link.ResultTask && method == "tools/call" && m.tasks:
+	case isText && text == link.ResultTask && methods.Of(method).Tasks && m.tasks:
 		return nil
-	case isText && text != link.ResultInput && text != link.ResultTask && !link.OfProtocol(method):
+	case isText && text != link.ResultInput && text != link.ResultTask && !methods.OfProtocol(method):
 		return nil // an extension's own
 	case isText && (text == link.ResultInput || text == link.ResultTask):
 		return &jsonrpc.BrokenError{Reason: fmt.Sprintf("a result of the type %q was not to be expected for %s", text, method)}

@@ -7,6 +7,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/methods"
 	"mcphub/internal/mirror"
 )
 
@@ -51,7 +52,7 @@ func (m *marked) of(tool string) []mirror.Mark {
 // are sent.
 func (m *marked) headersOf(method string, params []byte) map[string]string {
 	out := map[string]string{mcp.HeaderMethod: mirror.Encode(method)}
-	member := mirror.NameMember(method)
+	member := methods.Of(method).Header
 	name, ok := jsonrpc.String(jsonrpc.Get(params, member))
 	if member == "" || !ok {
 		return out

@@ -4,9 +4,9 @@ import (
 	"slices"
 	"strings"
 
-	"mcphub/children/link"
 	"mcphub/hub/tasks"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/methods"
 	"mcphub/internal/printable"
 )
 
@@ -131,7 +131,7 @@ func (a *Abilities) Refuses(m *jsonrpc.Message) (answer jsonrpc.Answer, ok bool)
 			return lacks(jsonrpc.CodeMethodNotFound, "tasks.cancel")
 		}
 	default:
-		if link.OfProtocol(m.Method) || !a.Extends(m.Method) {
+		if methods.OfProtocol(m.Method) || !a.Extends(m.Method) {
 			return lacks(jsonrpc.CodeMethodNotFound, "an extension that it belongs to")
 		}
 	}

@@ -4,14 +4,11 @@ import (
 	"mcphub/children"
 	"mcphub/hub/modern"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/methods"
 )
 
 // This file gives the results of children of the modern era the shape of the
 // other one: what only that era has is cut out of the bytes.
-
-// cachedMethods are those whose results say in the modern era how long they may
-// be kept; the lists are put together by the hub itself.
-var cachedMethods = map[string]bool{"resources/read": true}
 
 // answer gives the answer of a child to a request the shape of its client's era,
 // as far as the child's may be another.
@@ -20,7 +17,7 @@ func answer(lease *children.Lease, method string, resp *jsonrpc.Response) jsonrp
 	if !lease.Modern() || a.Error != nil {
 		return a
 	}
-	edits := modern.HandshakeEdits(a.Result, cachedMethods[method])
+	edits := modern.HandshakeEdits(a.Result, methods.Of(method).Keeps)
 	if len(edits) == 0 {
 		return a
 	}

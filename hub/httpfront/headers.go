@@ -9,6 +9,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/methods"
 	"mcphub/internal/mirror"
 	"mcphub/internal/printable"
 )
@@ -125,7 +126,7 @@ func checkMethod(h http.Header, m *jsonrpc.Message) error {
 // checkName compares Mcp-Name. Where a method has no such header, one that is
 // there all the same says nothing.
 func checkName(h http.Header, m *jsonrpc.Message) error {
-	member := mirror.NameMember(m.Method)
+	member := methods.Of(m.Method).Header
 	if member == "" {
 		return nil
 	}

@@ -11,20 +11,6 @@ import (
 	"mcphub/internal/jsonrpc"
 )
 
-// NameMember is the member of params that the header Mcp-Name repeats, "" for a
-// method that has no such header.
-func NameMember(method string) string {
-	switch method {
-	case "tools/call", "prompts/get":
-		return "name"
-	case "resources/read":
-		return "uri"
-	case "tasks/get", "tasks/update", "tasks/cancel": // the extension for tasks, Routing Headers
-		return "taskId"
-	}
-	return ""
-}
-
 const (
 	sentinelBegin = "=?base64?"
 	sentinelEnd   = "?="

@@ -149,14 +149,3 @@ func TestTextOfAValue(t *testing.T) {
 		}
 	}
 }
-
-func TestNameMember(t *testing.T) {
-	for method, want := range map[string]string{
-		"tools/call": "name", "prompts/get": "name", "resources/read": "uri", "tasks/get": "taskId", "tasks/update": "taskId", "tasks/cancel": "taskId",
-		"tools/list": "", "server/discover": "", "subscriptions/listen": "", "tasks/list": "", "": "",
-	} {
-		if got := NameMember(method); got != want {
-			t.Errorf("%s: %q", method, got)
-		}
-	}
-}

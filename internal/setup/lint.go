@@ -21,6 +21,7 @@ import (
 	"mcphub/hub"
 	"mcphub/internal/config"
 	"mcphub/internal/config/keys"
+	"mcphub/internal/methods"
 	"mcphub/internal/reference"
 	"mcphub/internal/secrets"
 	"mcphub/internal/spelling"
@@ -262,9 +263,6 @@ func (l *linter) prefixes() {
 	}
 }
 
-// methods are what rules know requests other than calls of tools by.
-var methods = []string{"prompts/get", "resources/read", "resources/subscribe", "resources/unsubscribe", "completion/complete"}
-
 // rules warns of rules about folders that are not there, and for tools that none
 // of their servers has. That there is no such server config has said.
 func (l *linter) rules() {
@@ -284,7 +282,7 @@ func (l *linter) rules() {
 			}
 		}
 		for k, pattern := range r.If.Tools {
-			if len(servers) == 0 || slices.ContainsFunc(methods, func(m string) bool { ok, _ := policy.MatchName(pattern, m); return ok }) {
+			if len(servers) == 0 || slices.ContainsFunc(methods.Judged(), func(m string) bool { ok, _ := policy.MatchName(pattern, m); return ok && m != methods.CallTool }) {
 				continue
 			}
 			l.checkToolPattern(servers, pattern, "policy", "rules", strconv.Itoa(i), "if", "tools", strconv.Itoa(k))

@@ -1,0 +1,143 @@
+package methods
+
+// Names of requests.
+const (
+	Initialize  = "initialize"
+	Ping        = "ping"
+	SetLogLevel = "logging/setLevel"
+	Discover    = "server/discover"
+	Listen      = "subscriptions/listen"
+
+	ListTools     = "tools/list"
+	ListPrompts   = "prompts/list"
+	ListResources = "resources/list"
+	ListTemplates = "resources/templates/list"
+
+	CallTool     = "tools/call"
+	GetPrompt    = "prompts/get"
+	ReadResource = "resources/read"
+	Complete     = "completion/complete"
+	Subscribe    = "resources/subscribe"
+	Unsubscribe  = "resources/unsubscribe"
+
+	GetTask    = "tasks/get"
+	TaskResult = "tasks/result"
+	ListTasks  = "tasks/list"
+	CancelTask = "tasks/cancel"
+	UpdateTask = "tasks/update"
+
+	ListRoots = "roots/list"
+	Sample    = "sampling/createMessage"
+	Elicit    = "elicitation/create"
+)
+
+// Names of notifications.
+const (
+	Initialized      = "notifications/initialized"
+	Cancelled        = "notifications/cancelled"
+	Progress         = "notifications/progress"
+	Message          = "notifications/message"
+	ToolsChanged     = "notifications/tools/list_changed"
+	PromptsChanged   = "notifications/prompts/list_changed"
+	ResourcesChanged = "notifications/resources/list_changed"
+	ResourceUpdated  = "notifications/resources/updated"
+	RootsChanged     = "notifications/roots/list_changed"
+	TaskStatus       = "notifications/tasks/status"
+	TaskNews         = "notifications/tasks" // the same in the extension for tasks
+	Elicited         = "notifications/elicitation/complete"
+	Acknowledged     = "notifications/subscriptions/acknowledged"
+)
+
+// A Kind says who answers a method.
+type Kind uint8
+
+// The kinds of methods.
+const (
+	Extension    Kind = iota // what the protocol does not know: the child that has the extension
+	Notification             // nobody
+	Question                 // the client, whom a child asks
+	Hub                      // the hub itself
+	List                     // the hub: what is on offer
+	Stream                   // nobody for as long as the client listens
+	Task                     // whoever made the task
+	Call                     // a child. It is judged before it is sent
+	Inspection               // this program's own: what would become of a call
+)
+
+// A Method is what the protocol says of one.
+type Method struct {
+	Name   string
+	Kind   Kind
+	Header string // the member of params that the header Mcp-Name repeats; "" where there is no such header
+	Asks   bool   // its result may ask for input (2026-07-28)
+	Tasks  bool   // its result may be a task (2026-07-28)
+	Keeps  bool   // its result, made by a child, says how long it may be kept (2026-07-28)
+}
+
+// table has the methods that come often first: it is searched from there.
+var table = [...]Method{
+	{Name: CallTool, Kind: Call, Header: "name", Asks: true, Tasks: true},
+	{Name: Progress, Kind: Notification},
+	{Name: Message, Kind: Notification},
+	{Name: Ping, Kind: Hub},
+	{Name: GetPrompt, Kind: Call, Header: "name", Asks: true},
+	{Name: ReadResource, Kind: Call, Header: "uri", Asks: true, Keeps: true},
+	{Name: Subscribe, Kind: Call},
+	{Name: Unsubscribe, Kind: Call},
+	{Name: Complete, Kind: Call},
+
+	{Name: Initialize, Kind: Hub},
+	{Name: SetLogLevel, Kind: Hub},
+	{Name: Discover, Kind: Hub},
+	{Name: Listen, Kind: Stream},
+	{Name: ListTools, Kind: List},
+	{Name: ListPrompts, Kind: List},
+	{Name: ListResources, Kind: List},
+	{Name: ListTemplates, Kind: List},
+
+	{Name: GetTask, Kind: Task, Header: "taskId"}, // headers: the extension for tasks, Routing Headers
+	{Name: UpdateTask, Kind: Task, Header: "taskId"},
+	{Name: CancelTask, Kind: Task, Header: "taskId"},
+	{Name: TaskResult, Kind: Task},
+	{Name: ListTasks, Kind: Task},
+
+	{Name: ListRoots, Kind: Question},
+	{Name: Sample, Kind: Question},
+	{Name: Elicit, Kind: Question},
+
+	{Name: Initialized, Kind: Notification},
+	{Name: Cancelled, Kind: Notification},
+	{Name: ToolsChanged, Kind: Notification},
+	{Name: PromptsChanged, Kind: Notification},
+	{Name: ResourcesChanged, Kind: Notification},
+	{Name: ResourceUpdated, Kind: Notification},
+	{Name: RootsChanged, Kind: Notification},
+	{Name: TaskStatus, Kind: Notification},
+	{Name: TaskNews, Kind: Notification},
+	{Name: Elicited, Kind: Notification},
+	{Name: Acknowledged, Kind: Notification},
+}
+
+// Of is what the protocol says of a method. One that it does not know has only its name.
+func Of(name string) Method {
+	for i := range table {
+		if table[i].Name == name {
+			return table[i]
+		}
+	}
+	return Method{Name: name}
+}
+
+// OfProtocol reports whether a request or notification is one of the protocol, in any of its versions. All
+// others belong to extensions.
+func OfProtocol(name string) bool { return Of(name).Kind != Extension }
+
+// Judged are the methods that are judged before a child answers them.
+func Judged() (names []string) {
+	for i := range table {
+		if table[i].Kind == Call {
+			names = append(names, table[i].Name)
+		}
+	}
+	return names
+}
