@@ -47,7 +47,7 @@ func TestAppsOfTwoServersWithOneURI(t *testing.T) {
 	}
 	sum := sha256.Sum256([]byte("two\x00ui://app/main.html"))             // the mark of a name
 	taken := "ui://two-" + hex.EncodeToString(sum[:4]) + "/app/main.html" // the first server has ui://two/app/main.html
-	play(t, specs, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+	play(t, specs, func(t *testing.T, h *Hub, _ *stage) {
 		c, _ := enter(t, h)
 		c.handshake(`{}`)
 		list := c.raw("tools/list", `{}`)
@@ -104,7 +104,7 @@ func TestAppsOnTheShortWay(t *testing.T) {
 
 // TestAppsThatNobodyElseHas are left as they are.
 func TestAppsThatNobodyElseHas(t *testing.T) {
-	play(t, []spec.Spec{appChild("one", viewTool, mainPage, fmt.Sprintf(shownResult, "one"))}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+	play(t, []spec.Spec{appChild("one", viewTool, mainPage, fmt.Sprintf(shownResult, "one"))}, func(t *testing.T, h *Hub, _ *stage) {
 		c, _ := enter(t, h)
 		c.handshake(`{}`)
 		if list := c.raw("tools/list", `{}`); !strings.Contains(list, strings.Replace(viewTool, `"view"`, `"one__view"`, 1)) {
@@ -130,7 +130,7 @@ func TestAppsCallToolsByTheirOwnNames(t *testing.T) {
 		appChild("two", tools(viewTool, tool(refreshTool, "both"), tool(refreshTool, "second"), tool(plainTool, "shared")), "", result("two")),
 		appChild("bare", tools(tool(plainTool, "beside"), tool(plainTool, "lonely"), tool(plainTool, "first")), "", result("bare")),
 	}
-	play(t, specs, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+	play(t, specs, func(t *testing.T, h *Hub, _ *stage) {
 		c, _ := enter(t, h)
 		c.handshake(`{}`)
 		modern, _ := enterModern(t, h, `{}`)
@@ -163,7 +163,7 @@ func TestAppsOfModernClients(t *testing.T) {
 		`{}`: modern.BridgedCaps,
 	} {
 		for _, front := range []string{"stdio", "http"} {
-			play(t, []spec.Spec{played("kid", spec.ShareSession, childtest.Script{Asks: true})}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+			play(t, []spec.Spec{played("kid", spec.ShareSession, childtest.Script{Asks: true})}, func(t *testing.T, h *Hub, _ *stage) {
 				var noticed string
 				if front == "stdio" {
 					c, _ := enterModern(t, h, declared)

@@ -52,7 +52,7 @@ func noticed(result, prefix string) (found []string) {
 func TestChildIsShownWhatItsClientCanDo(t *testing.T) {
 	share := played("all", spec.ShareAll, childtest.Script{Asks: true})
 	specs := []spec.Spec{played("own", spec.ShareSession, childtest.Script{Asks: true}), share}
-	play(t, specs, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+	play(t, specs, func(t *testing.T, h *Hub, _ *stage) {
 		for _, declared := range []string{everything, `{}`, `{"sampling":null,"elicitation":{"form":true},"tasks":[],"x":{}}`} {
 			c, _ := enter(t, h)
 			c.handshake(declared)
@@ -76,7 +76,7 @@ func TestChildIsShownWhatItsClientCanDo(t *testing.T) {
 }
 
 func TestQuestionsOfAChildReachItsClientAndComeBack(t *testing.T) {
-	play(t, []spec.Spec{played("kid", spec.ShareSession, childtest.Script{Asks: true})}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+	play(t, []spec.Spec{played("kid", spec.ShareSession, childtest.Script{Asks: true})}, func(t *testing.T, h *Hub, _ *stage) {
 		c, _ := enter(t, h)
 		var mu sync.Mutex
 		got := map[string]string{}
@@ -115,7 +115,7 @@ func TestQuestionsOfAChildReachItsClientAndComeBack(t *testing.T) {
 func TestQuestionsThatAClientCannotAnswerAreRefused(t *testing.T) {
 	shared := played("all", spec.ShareAll, childtest.Script{Asks: true})
 	specs := []spec.Spec{played("kid", spec.ShareSession, childtest.Script{Asks: true}), shared}
-	play(t, specs, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+	play(t, specs, func(t *testing.T, h *Hub, _ *stage) {
 		for _, test := range []struct{ declared, child, method, params, code string }{
 			{`{}`, "kid", "sampling/createMessage", `{}`, "-32601"},
 			{`{"sampling":{}}`, "kid", "sampling/createMessage", `{"tools":[]}`, "-32602"},
@@ -151,7 +151,7 @@ func TestQuestionsThatAClientCannotAnswerAreRefused(t *testing.T) {
 func TestAQuestionMayTakeAsLongAsItTakes(t *testing.T) {
 	child := played("kid", spec.ShareSession, childtest.Script{Asks: true})
 	child.CallTimeout = time.Minute
-	play(t, []spec.Spec{child}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+	play(t, []spec.Spec{child}, func(t *testing.T, h *Hub, _ *stage) {
 		c, _ := enter(t, h)
 		c.asks = func(context.Context, *testClient, *jsonrpc.Message) jsonrpc.Answer {
 			time.Sleep(time.Hour)
@@ -169,7 +169,7 @@ func TestAQuestionMayTakeAsLongAsItTakes(t *testing.T) {
 }
 
 func TestQuestionsAreCancelledBothWays(t *testing.T) {
-	play(t, []spec.Spec{played("kid", spec.ShareSession, childtest.Script{Asks: true})}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+	play(t, []spec.Spec{played("kid", spec.ShareSession, childtest.Script{Asks: true})}, func(t *testing.T, h *Hub, _ *stage) {
 		c, _ := enter(t, h)
 		ended := make(chan error, 1)
 		there := make(chan struct{}, 1)
@@ -228,7 +228,7 @@ func TestQuestionsAreCancelledBothWays(t *testing.T) {
 // TestAQuestionOutlivesTheAnswerOfItsCall: only the end of a call that was given
 // up is that of its question.
 func TestAQuestionOutlivesTheAnswerOfItsCall(t *testing.T) {
-	play(t, []spec.Spec{played("kid", spec.ShareSession, childtest.Script{Asks: true})}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+	play(t, []spec.Spec{played("kid", spec.ShareSession, childtest.Script{Asks: true})}, func(t *testing.T, h *Hub, _ *stage) {
 		c, _ := enter(t, h)
 		c.asks = func(ctx context.Context, _ *testClient, _ *jsonrpc.Message) jsonrpc.Answer {
 			select {
@@ -249,7 +249,7 @@ func TestAQuestionOutlivesTheAnswerOfItsCall(t *testing.T) {
 }
 
 func TestProgressOfTheClientReachesTheChildThatAsked(t *testing.T) {
-	play(t, []spec.Spec{played("kid", spec.ShareSession, childtest.Script{Asks: true})}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+	play(t, []spec.Spec{played("kid", spec.ShareSession, childtest.Script{Asks: true})}, func(t *testing.T, h *Hub, _ *stage) {
 		c, _ := enter(t, h)
 		c.asks = func(ctx context.Context, c *testClient, m *jsonrpc.Message) jsonrpc.Answer {
 			own := jsonrpc.Get(m.Param("_meta"), "progressToken")
@@ -276,7 +276,7 @@ func TestProgressOfTheClientReachesTheChildThatAsked(t *testing.T) {
 }
 
 func TestAFloodOfQuestionsIsBounded(t *testing.T) {
-	play(t, []spec.Spec{played("kid", spec.ShareSession, childtest.Script{Asks: true})}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+	play(t, []spec.Spec{played("kid", spec.ShareSession, childtest.Script{Asks: true})}, func(t *testing.T, h *Hub, _ *stage) {
 		c, _ := enter(t, h)
 		free := make(chan struct{})
 		c.asks = func(context.Context, *testClient, *jsonrpc.Message) jsonrpc.Answer {

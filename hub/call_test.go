@@ -30,7 +30,7 @@ func TestWhoeverWaitsIsTold(t *testing.T) {
 			continue // whose it is can be told when all have started: it waits for no one of them
 		}
 		t.Run(method, func(t *testing.T) {
-			play(t, []spec.Spec{played("kid", spec.ShareSession, childtest.Script{Library: true, StartDelay: 2 * time.Second})}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+			play(t, []spec.Spec{played("kid", spec.ShareSession, childtest.Script{Library: true, StartDelay: 2 * time.Second})}, func(t *testing.T, h *Hub, _ *stage) {
 				c, _ := enter(t, h)
 				c.handshake(`{}`)
 				c.raw(method, `{"_meta":{"progressToken":"mine"},`+members+`}`)
@@ -50,7 +50,7 @@ func TestWhoeverWaitsIsTold(t *testing.T) {
 func TestNoChildSeesATokenOfAClient(t *testing.T) {
 	for method, members := range forEachTarget {
 		t.Run(method, func(t *testing.T) {
-			play(t, []spec.Spec{played("kid", spec.ShareSession, childtest.Script{Library: true})}, "", 0, func(t *testing.T, h *Hub, s *stage) {
+			play(t, []spec.Spec{played("kid", spec.ShareSession, childtest.Script{Library: true})}, func(t *testing.T, h *Hub, s *stage) {
 				c, _ := enter(t, h)
 				c.handshake(`{}`)
 				c.raw(method, `{"_meta":{"progressToken":"mine"},`+members+`}`)
@@ -73,7 +73,7 @@ func TestRootsChooseTheProcessOfEveryRequest(t *testing.T) {
 				continue // nothing can be asked while something is typed
 			}
 			t.Run(fmt.Sprint(share, " ", method), func(t *testing.T) {
-				play(t, []spec.Spec{played("kid", share, childtest.Script{Library: true})}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+				play(t, []spec.Spec{played("kid", share, childtest.Script{Library: true})}, func(t *testing.T, h *Hub, _ *stage) {
 					c, _ := enterModern(t, h, rootsCaps, dir)
 					want := 1
 					if share == spec.ShareRoots {

@@ -10,7 +10,7 @@ import (
 
 // TestSessionsShareTheirCatalog: what is the same for many sessions is held once.
 func TestSessionsShareTheirCatalog(t *testing.T) {
-	play(t, []spec.Spec{played("kid", spec.ShareAll, childtest.Script{})}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+	play(t, []spec.Spec{played("kid", spec.ShareAll, childtest.Script{})}, func(t *testing.T, h *Hub, _ *stage) {
 		for range 3 {
 			c, _ := enter(t, h)
 			c.handshake(`{}`)

@@ -33,7 +33,7 @@ func erasOf(h *Hub, child string) map[string]int {
 // What a child of both eras asks its client reaches a client of either, each in
 // its own era: pushed while the call is under way, or as the result of the call.
 func TestAChildOfBothErasIsSpokenToInThatOfItsClient(t *testing.T) {
-	play(t, []spec.Spec{played("kid", spec.ShareSession, twoEras)}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+	play(t, []spec.Spec{played("kid", spec.ShareSession, twoEras)}, func(t *testing.T, h *Hub, _ *stage) {
 		c, _ := enter(t, h, t.TempDir())
 		c.asks = func(_ context.Context, _ *testClient, m *jsonrpc.Message) jsonrpc.Answer {
 			if m.Method == declaration.MethodRootsList {
@@ -59,7 +59,7 @@ func TestAChildOfBothErasIsSpokenToInThatOfItsClient(t *testing.T) {
 // is one of the handshake; and what comes later in the other era is served where
 // the session's child is.
 func TestTheFirstRequestThatNeedsAChildDecides(t *testing.T) {
-	play(t, []spec.Spec{played("kid", spec.ShareSession, twoEras)}, "", 0, func(t *testing.T, h *Hub, s *stage) {
+	play(t, []spec.Spec{played("kid", spec.ShareSession, twoEras)}, func(t *testing.T, h *Hub, s *stage) {
 		c, _ := enterModern(t, h, `{}`)
 		c.raw(modern.MethodDiscover, `{}`)
 		synctest.Wait()
@@ -102,7 +102,7 @@ func TestErasOfASharedChild(t *testing.T) {
 				t.Run(fmt.Sprintf("%q %s, %s, %s client first", test.script.Era, test.era, share, first), func(t *testing.T) {
 					child := played("kid", share, test.script)
 					child.Era = test.era
-					play(t, []spec.Spec{child}, "", 0, func(t *testing.T, h *Hub, s *stage) {
+					play(t, []spec.Spec{child}, func(t *testing.T, h *Hub, s *stage) {
 						enters := map[string]func(){
 							handshake.Era: func() {
 								for range 2 {
@@ -145,7 +145,7 @@ func TestErasOfASharedChild(t *testing.T) {
 // A reload that fixes the era moves the sessions to an instance of that era.
 func TestReloadChangesTheEra(t *testing.T) {
 	child := played("kid", spec.ShareAll, twoEras)
-	play(t, []spec.Spec{child}, "", 0, func(t *testing.T, h *Hub, s *stage) {
+	play(t, []spec.Spec{child}, func(t *testing.T, h *Hub, s *stage) {
 		m, _ := enterModern(t, h, `{}`)
 		m.raw("tools/call", toolCall("kid__echo", `{"a":1}`))
 		c, _ := enter(t, h)

@@ -64,7 +64,7 @@ func TestExtensionsPass(t *testing.T) {
 	for _, era := range []string{"", "modern"} {
 		for _, front := range []string{"stdio", "stdio modern", "http", "http modern"} {
 			t.Run("child "+era+", "+front, func(t *testing.T) {
-				play(t, []spec.Spec{extended("kid", skills, era)}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+				play(t, []spec.Spec{extended("kid", skills, era)}, func(t *testing.T, h *Hub, _ *stage) {
 					first, _ := enter(t, h) // learns what there is
 					first.handshake(`{}`)
 					first.raw("tools/list", `{}`)
@@ -347,7 +347,7 @@ func TestWhoGetsAnUnknownMethod(t *testing.T) {
 		{[]spec.Spec{one}, "sampling/createMessage", `{}`, `-32601`, "[]"},
 		{[]spec.Spec{one}, "tasks/update", `{}`, `-32601`, "[]"},
 	} {
-		play(t, test.specs, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+		play(t, test.specs, func(t *testing.T, h *Hub, _ *stage) {
 			c, _ := enter(t, h)
 			c.handshake(`{}`)
 			if sent := ask(c, test.method, test.params); sent != test.sent {
@@ -364,7 +364,7 @@ func TestWhoGetsAnUnknownMethod(t *testing.T) {
 // others are named wherever the hub tells how things stand.
 func TestContestedExtensions(t *testing.T) {
 	specs := []spec.Spec{extended("one", skillsOnly, ""), extended("two", skills, ""), extended("odd", `{"extensions":{"com.example/bad":7}}`, "")}
-	play(t, specs, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+	play(t, specs, func(t *testing.T, h *Hub, _ *stage) {
 		c, _ := enter(t, h)
 		c.handshake(`{}`)
 		c.raw("tools/list", `{}`)
@@ -395,7 +395,7 @@ func TestContestedExtensions(t *testing.T) {
 // a client that declared it.
 func TestAChildReachesTheClientByDeclaredExtensionsOnly(t *testing.T) {
 	specs := []spec.Spec{extended("kid", chartsOnly, ""), extended("other", skillsOnly, "")}
-	play(t, specs, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+	play(t, specs, func(t *testing.T, h *Hub, _ *stage) {
 		for _, test := range []struct {
 			declared, method string
 			passes           bool
@@ -429,7 +429,7 @@ func TestAChildReachesTheClientByDeclaredExtensionsOnly(t *testing.T) {
 // or the child itself offers pass, others do not.
 func TestUnknownNotificationsOfAChild(t *testing.T) {
 	specs := []spec.Spec{extended("kid", chartsOnly, ""), extended("other", skillsOnly, ""), extended("plain", `{}`, "")}
-	play(t, specs, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+	play(t, specs, func(t *testing.T, h *Hub, _ *stage) {
 		for _, test := range []struct {
 			declared, child, method string
 			passes                  bool
@@ -463,7 +463,7 @@ func TestUnknownNotificationsOfAChild(t *testing.T) {
 
 // TestExtensionsFollowAReload: other capabilities count from then on.
 func TestExtensionsFollowAReload(t *testing.T) {
-	play(t, []spec.Spec{extended("kid", skillsOnly, "")}, "", 0, func(t *testing.T, h *Hub, s *stage) {
+	play(t, []spec.Spec{extended("kid", skillsOnly, "")}, func(t *testing.T, h *Hub, s *stage) {
 		c, _ := enterModern(t, h, `{}`)
 		c.raw("tools/list", `{}`)
 		c.raw("skills/list", `{}`)
@@ -482,7 +482,7 @@ func TestExtensionsFollowAReload(t *testing.T) {
 func TestExtensionsOfALazyChild(t *testing.T) {
 	child := extended("kid", skills, "")
 	child.Start = spec.StartLazy
-	play(t, []spec.Spec{child}, "", 0, func(t *testing.T, h *Hub, s *stage) {
+	play(t, []spec.Spec{child}, func(t *testing.T, h *Hub, s *stage) {
 		first, leave := enter(t, h)
 		first.handshake(`{}`)
 		first.raw("tools/list", `{}`)
@@ -515,7 +515,7 @@ func TestResultsOfAnExtensionsOwnType(t *testing.T) {
 		}})
 	}
 	for _, era := range []string{"", "modern"} {
-		play(t, []spec.Spec{child(era)}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+		play(t, []spec.Spec{child(era)}, func(t *testing.T, h *Hub, _ *stage) {
 			c, _ := enterModern(t, h, `{}`)
 			c.raw("tools/list", `{}`)
 			if got := c.raw("skills/own", `{}`); !strings.HasPrefix(got, `{"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"mcphub","version":"test"}},`+own[1:len(own)-1]) {
@@ -534,7 +534,7 @@ func TestResultsOfAnExtensionsOwnType(t *testing.T) {
 // TestDiscoverLearnsOverHTTP: the first server/discover of a hub that knows nothing has what there is started, and a later one
 // shows its extensions. Nobody has listed anything.
 func TestDiscoverLearnsOverHTTP(t *testing.T) {
-	play(t, []spec.Spec{extended("kid", skills, "modern")}, "", 0, func(t *testing.T, h *Hub, s *stage) {
+	play(t, []spec.Spec{extended("kid", skills, "modern")}, func(t *testing.T, h *Hub, s *stage) {
 		c := bubble(t, h).modern("")
 		shown := func() bool {
 			m, _ := c.outcome(c.once("server/discover", `{}`), nil)

@@ -45,7 +45,7 @@ func unexplained(served string) string {
 }
 
 func TestRootsThatAChildAsksForInACall(t *testing.T) {
-	play(t, []spec.Spec{lazyKid(t)}, "", 0, func(t *testing.T, h *Hub, s *stage) {
+	play(t, []spec.Spec{lazyKid(t)}, func(t *testing.T, h *Hub, s *stage) {
 		in := t.TempDir()
 		unable, _ := enterModern(t, h, `{}`)
 		if got, _ := text(unable.raw("tools/call", lazily)); unexplained(got) != nothing {
@@ -86,7 +86,7 @@ func TestRootsThatAChildAsksForInACall(t *testing.T) {
 func TestRootsThatNeverCome(t *testing.T) {
 	stands := t.TempDir()
 	for name, configured := range map[string]string{nothing: "", served(stands): stands} {
-		play(t, []spec.Spec{lazyKid(t)}, configured, 0, func(t *testing.T, h *Hub, _ *stage) {
+		playWith(t, []spec.Spec{lazyKid(t)}, playOptions{fallback: configured}, func(t *testing.T, h *Hub, _ *stage) {
 			in := t.TempDir()
 			c, _ := enterModern(t, h, rootsCaps, in)
 			a := c.mustAsk("tools/call", lazily)
@@ -101,7 +101,7 @@ func TestRootsThatNeverCome(t *testing.T) {
 			}
 		})
 	}
-	play(t, []spec.Spec{lazyKid(t)}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+	play(t, []spec.Spec{lazyKid(t)}, func(t *testing.T, h *Hub, _ *stage) {
 		c, leave := enterModern(t, h, rootsCaps, t.TempDir())
 		c.mustAsk("tools/call", lazily)
 		leave() // and nothing is left of it: see play
@@ -115,7 +115,7 @@ func TestRootsThatNeverCome(t *testing.T) {
 func TestRootsAskedForOutsideACall(t *testing.T) {
 	child := lazyKid(t)
 	child.Args, child.Env = scripted("kid", childtest.Script{AskRoots: true}).Args, scripted("kid", childtest.Script{AskRoots: true}).Env
-	play(t, []spec.Spec{child}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+	play(t, []spec.Spec{child}, func(t *testing.T, h *Hub, _ *stage) {
 		c, _ := enterModern(t, h, rootsCaps, t.TempDir())
 		begun := time.Now()
 		c.raw("tools/list", `{}`)
@@ -156,7 +156,7 @@ func TestRootsInACallAreJudgedBefore(t *testing.T) {
 		}
 	}
 	for name, allowed := range map[string]bool{"way-in": true, "way-out": false} {
-		play(t, []spec.Spec{lazyKid(t)}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+		play(t, []spec.Spec{lazyKid(t)}, func(t *testing.T, h *Hub, _ *stage) {
 			c, _ := enterModern(t, h, rootsCaps, in)
 			params := toolCall("kid__roots", fmt.Sprintf(`{"tag":"a/%s"}`, name))
 			a := c.mustAsk("tools/call", params)
@@ -274,7 +274,7 @@ func TestRootsInACallTakeTurns(t *testing.T) {
 // While a call of a handshake client is with the child as well, it cannot be told
 // whose the question is: it is answered as for that client.
 func TestRootsInACallBesideAHandshake(t *testing.T) {
-	play(t, []spec.Spec{lazyKid(t)}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+	play(t, []spec.Spec{lazyKid(t)}, func(t *testing.T, h *Hub, _ *stage) {
 		mine, asked := t.TempDir(), t.TempDir()
 		c, _ := enterModern(t, h, rootsCaps, mine)
 		c.asks = func(_ *modernClient, m *jsonrpc.Message) jsonrpc.Answer {
@@ -302,7 +302,7 @@ func TestRootsInACallBesideAHandshake(t *testing.T) {
 
 // The client goes away while it is asked: the child's question and its call end.
 func TestRootsInACallThatIsAbandoned(t *testing.T) {
-	play(t, []spec.Spec{lazyKid(t)}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+	play(t, []spec.Spec{lazyKid(t)}, func(t *testing.T, h *Hub, _ *stage) {
 		in := t.TempDir()
 		c, _ := enterModern(t, h, rootsCaps, in)
 		for range 3 * modern.MostSuspended {

@@ -14,7 +14,7 @@ func TestResultsAreOfTheEraOfTheClient(t *testing.T) {
 	const odd = `"x":1.0,"n":12345678901234567890`
 	result := `{"content":[],` + odd + `,"resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"inner","version":"1"},"k":1.0}}`
 	specs := []spec.Spec{played("kid", spec.ShareSession, childtest.Script{Era: "modern", Library: true})}
-	play(t, specs, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+	play(t, specs, func(t *testing.T, h *Hub, _ *stage) {
 		dir := t.TempDir()
 		c, _ := enter(t, h, dir)
 		c.handshake(declared)

@@ -146,7 +146,7 @@ func TestModernHTTPProgressIsOnItsOwnResponse(t *testing.T) {
 // TestModernHTTPClosedResponseIsACancel: closing the response ends the call at
 // the child; the others go on.
 func TestModernHTTPClosedResponseIsACancel(t *testing.T) {
-	play(t, []spec.Spec{played("kid", spec.ShareSession, childtest.Script{Asks: true})}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+	play(t, []spec.Spec{played("kid", spec.ShareSession, childtest.Script{Asks: true})}, func(t *testing.T, h *Hub, _ *stage) {
 		w, _, _ := bubbleWeb(t, h, HTTPOptions{})
 		c := w.modern("")
 		c.outcome(c.once("tools/list", `{}`), nil)

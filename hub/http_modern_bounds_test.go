@@ -25,7 +25,7 @@ func longCases() bool { return os.Getenv("MCPHUB_LONG_CASES") != "" }
 // modernStage is a front in a bubble, before one child that asks its client.
 func modernStage(t *testing.T, o HTTPOptions, script childtest.Script, test func(t *testing.T, h *Hub, w *web, stop func())) {
 	t.Helper()
-	play(t, []spec.Spec{played("kid", spec.ShareSession, script)}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+	play(t, []spec.Spec{played("kid", spec.ShareSession, script)}, func(t *testing.T, h *Hub, _ *stage) {
 		w, _, stop := bubbleWeb(t, h, o)
 		test(t, h, w, stop)
 	})

@@ -12,7 +12,7 @@ import (
 // TestHungChildIsShown: whoever asks meanwhile is told which server hangs, the call
 // says so in the end, and the next one is answered.
 func TestHungChildIsShown(t *testing.T) {
-	play(t, []spec.Spec{played("kid", spec.ShareSession, childtest.Script{})}, "", 0, func(t *testing.T, h *Hub, s *stage) {
+	play(t, []spec.Spec{played("kid", spec.ShareSession, childtest.Script{})}, func(t *testing.T, h *Hub, s *stage) {
 		c, _ := enter(t, h)
 		c.handshake(`{}`)
 		c.tagged(s, "kid", "before")

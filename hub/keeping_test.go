@@ -43,7 +43,7 @@ func TestHowLongListsMayBeKept(t *testing.T) {
 		{"over", []spec.Spec{says("a", `"ttlMs":300000,"cacheScope":"public"`, silent)}, 20 * time.Second, "280000 public", "0 public"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			play(t, test.specs, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+			play(t, test.specs, func(t *testing.T, h *Hub, _ *stage) {
 				c, _ := enterModern(t, h, `{}`)
 				c.raw("tools/list", `{}`)
 				synctest.Wait()

@@ -11,7 +11,7 @@ import (
 // TestALongIDOfATask: the client is told, and the task is cancelled.
 func TestALongIDOfATask(t *testing.T) {
 	specs := []spec.Spec{played("kid", spec.ShareAll, childtest.Script{Era: "modern", Asks: true, Tasks: true})}
-	play(t, specs, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+	play(t, specs, func(t *testing.T, h *Hub, _ *stage) {
 		c, _ := enterModern(t, h, taskCaps)
 		c.raw("tools/list", `{}`)
 		if got := c.raw("tools/call", taskCall(strings.Repeat("x", 1024))); member(got, "taskId") == "" {

@@ -55,7 +55,7 @@ func TestDenialStartsNothing(t *testing.T) {
 func TestAFirstCallWaitsForOneStart(t *testing.T) {
 	hangs := played("hangs", spec.ShareSession, childtest.Script{Mute: true})
 	hangs.StartTimeout = time.Minute
-	play(t, []spec.Spec{hangs}, "", 0, func(t *testing.T, h *Hub, s *stage) {
+	play(t, []spec.Spec{hangs}, func(t *testing.T, h *Hub, s *stage) {
 		c, _ := enter(t, h)
 		c.handshake(`{}`)
 		for i := range 2 {

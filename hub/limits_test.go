@@ -57,7 +57,7 @@ func TestWhatIsNotOfferedIsShown(t *testing.T) {
 	child := played("kid", spec.ShareSession, childtest.Script{Replies: map[string]string{
 		"tools/list": fmt.Sprintf(`{"tools":[%s,%s,%s]}`, definition("a", 60<<10), definition("b", 60<<10), definition("c", 100)),
 	}})
-	play(t, []spec.Spec{child}, "", 0, func(t *testing.T, h *Hub, s *stage) {
+	play(t, []spec.Spec{child}, func(t *testing.T, h *Hub, s *stage) {
 		cfg := testConfig(t, child)
 		cfg.Launcher, cfg.Limits.Definitions = s, 64<<10
 		apply(t, h, cfg)

@@ -16,7 +16,7 @@ func TestAChildThatHangsDelaysTheFirstListAlone(t *testing.T) {
 	good := played("good", spec.ShareSession, childtest.Script{Library: true})
 	hangs := played("hangs", spec.ShareSession, childtest.Script{Mute: true})
 	hangs.StartTimeout = time.Minute
-	play(t, []spec.Spec{hangs, good}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+	play(t, []spec.Spec{hangs, good}, func(t *testing.T, h *Hub, _ *stage) {
 		c, _ := enter(t, h)
 		c.handshake(`{}`)
 		took := func(method, params string) time.Duration {

@@ -44,7 +44,7 @@ func count(all []string, prefix string) (n int) {
 
 func TestLogLevelIsTheSessionsOwn(t *testing.T) {
 	specs := []spec.Spec{played("kid", spec.ShareSession, childtest.Script{Asks: true}), played("late", spec.ShareSession, childtest.Script{Asks: true, StartDelay: 1e9})}
-	play(t, specs, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+	play(t, specs, func(t *testing.T, h *Hub, _ *stage) {
 		a, _ := enter(t, h)
 		b, _ := enter(t, h)
 		heardA, heardB := a.hearing(), b.hearing()
@@ -79,7 +79,7 @@ func TestLogLevelIsTheSessionsOwn(t *testing.T) {
 
 // TestWhatASharedChildSaysIsNobodys: unless one session alone is served.
 func TestWhatASharedChildSaysIsNobodys(t *testing.T) {
-	play(t, []spec.Spec{played("all", spec.ShareAll, childtest.Script{Asks: true})}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+	play(t, []spec.Spec{played("all", spec.ShareAll, childtest.Script{Asks: true})}, func(t *testing.T, h *Hub, _ *stage) {
 		a, _ := enter(t, h)
 		heardA := a.hearing()
 		a.handshake(`{}`)
@@ -108,7 +108,7 @@ func TestWhatASharedChildSaysIsNobodys(t *testing.T) {
 }
 
 func TestWhatAChildSaysBesideReachesItsOwnClient(t *testing.T) {
-	play(t, []spec.Spec{played("kid", spec.ShareSession, childtest.Script{Asks: true})}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+	play(t, []spec.Spec{played("kid", spec.ShareSession, childtest.Script{Asks: true})}, func(t *testing.T, h *Hub, _ *stage) {
 		a, _ := enter(t, h)
 		b, _ := enter(t, h)
 		heardA, heardB := a.hearing(), b.hearing()
@@ -137,7 +137,7 @@ func TestWhatAChildSaysBesideReachesItsOwnClient(t *testing.T) {
 // TestAFloodLosesNothingThatMatters: a client that does not read for a while
 // gets the progress and the changed list that came in a flood of log messages.
 func TestAFloodLosesNothingThatMatters(t *testing.T) {
-	play(t, []spec.Spec{played("kid", spec.ShareSession, childtest.Script{Asks: true})}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+	play(t, []spec.Spec{played("kid", spec.ShareSession, childtest.Script{Asks: true})}, func(t *testing.T, h *Hub, _ *stage) {
 		c, _ := enter(t, h)
 		stuck := make(chan struct{})
 		var messages, progress []string

@@ -23,7 +23,7 @@ var forged = []string{
 // them: it is for the child to know what it asked.
 func TestAnswersWithoutAState(t *testing.T) {
 	specs := []spec.Spec{played("kid", spec.ShareSession, childtest.Script{Era: "modern"}), played("old", spec.ShareSession, childtest.Script{})}
-	play(t, specs, "", 0, func(t *testing.T, h *Hub, s *stage) {
+	play(t, specs, func(t *testing.T, h *Hub, s *stage) {
 		in, out := t.TempDir(), t.TempDir()
 		c, _ := enterModern(t, h, rootsCaps, in)
 		c.full("tools/call", toolCall("kid__echo", `{"tag":"first"}`), nil) // the process has said what its roots are
@@ -69,7 +69,7 @@ func TestAnswersWithoutAState(t *testing.T) {
 // A child that asks for roots gets those of the hub, whatever its client puts beside what it was asked.
 func TestRootsAreTheHubsToAnswer(t *testing.T) {
 	specs := []spec.Spec{played("kid", spec.ShareSession, childtest.Script{Era: "modern"})}
-	play(t, specs, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+	play(t, specs, func(t *testing.T, h *Hub, _ *stage) {
 		in := t.TempDir()
 		c, _ := enterModern(t, h, `{"roots":{},"elicitation":{}}`, in)
 		params := toolCall("kid__input", fmt.Sprintf(`{"ask":{"who":{"method":"elicitation/create","params":%s},"r":{"method":"roots/list"}},"state":"s","dir":%q}`, strings.Replace(someForm, `,"_meta":{"progressToken":7}`, "", 1), in))

@@ -16,7 +16,7 @@ import (
 // for its requestState; nothing of it is held.
 func TestModernChildAsksAModernClient(t *testing.T) {
 	specs := []spec.Spec{played("kid", spec.ShareSession, childtest.Script{Era: "modern"})}
-	play(t, specs, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+	play(t, specs, func(t *testing.T, h *Hub, _ *stage) {
 		in, out := t.TempDir(), t.TempDir()
 		c, _ := enterModern(t, h, `{"roots":{},"elicitation":{}}`, in)
 		foreign, _ := enterModern(t, h, `{"roots":{},"elicitation":{}}`, in)

@@ -49,7 +49,7 @@ func (c *modernClient) said() (all []string) {
 
 func TestListenTellsOfLists(t *testing.T) {
 	specs := []spec.Spec{played("kid", spec.ShareSession, childtest.Script{})}
-	play(t, specs, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+	play(t, specs, func(t *testing.T, h *Hub, _ *stage) {
 		c, _ := enterModern(t, h, `{}`)
 		c.raw("tools/list", `{}`)
 		end, ended := c.listen(`{"toolsListChanged":true,"promptsListChanged":false,"x":1}`)
@@ -86,7 +86,7 @@ func TestListenTellsOfLists(t *testing.T) {
 
 func TestListenTellsOfResources(t *testing.T) {
 	specs := []spec.Spec{played("kid", spec.ShareSession, childtest.Script{Library: true, Asks: true})}
-	play(t, specs, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+	play(t, specs, func(t *testing.T, h *Hub, _ *stage) {
 		in, out := t.TempDir(), t.TempDir()
 		c, _ := enterModern(t, h, rootsCaps, in)
 		c.full("tools/call", toolCall("get-roots", `{}`), nil)
@@ -115,7 +115,7 @@ func TestListenTellsOfResources(t *testing.T) {
 }
 
 func TestListenIsRefused(t *testing.T) {
-	play(t, []spec.Spec{played("kid", spec.ShareSession, childtest.Script{})}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+	play(t, []spec.Spec{played("kid", spec.ShareSession, childtest.Script{})}, func(t *testing.T, h *Hub, _ *stage) {
 		c, leave := enterModern(t, h, `{}`)
 		for _, params := range []string{`{}`, `{"notifications":[]}`, `{"notifications":{"toolsListChanged":1}}`, `{"notifications":{"resourceSubscriptions":"x"}}`, `{"notifications":{"resourceSubscriptions":[1]}}`} {
 			if e := c.refused("subscriptions/listen", params); e.Code != jsonrpc.CodeInvalidParams {
@@ -144,7 +144,7 @@ func TestListenIsRefused(t *testing.T) {
 
 func TestModernClientHearsWhatItAskedFor(t *testing.T) {
 	specs := []spec.Spec{played("kid", spec.ShareSession, childtest.Script{Asks: true})}
-	play(t, specs, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+	play(t, specs, func(t *testing.T, h *Hub, _ *stage) {
 		c, _ := enterModern(t, h, `{}`)
 		say := func(method, params string) []string {
 			c.raw("tools/call", toolCall("kid__say", fmt.Sprintf(`{"method":%q,"params":%s,"times":1}`, method, params)))

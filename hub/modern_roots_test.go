@@ -48,7 +48,7 @@ func TestRootsWithCallAreJudgedByTheSameGuard(t *testing.T) {
 		"many beside, out":     {`{"roots":[` + many + uri(in) + `]}`, out + "/x", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			play(t, []spec.Spec{played("kid", spec.ShareSession, childtest.Script{})}, "", 0, func(t *testing.T, h *Hub, s *stage) {
+			play(t, []spec.Spec{played("kid", spec.ShareSession, childtest.Script{})}, func(t *testing.T, h *Hub, s *stage) {
 				c, _ := enterModern(t, h, rootsCaps)
 				c.roots = tc.roots
 				result, sent := c.full("tools/call", pathCall(tc.path, "it"), nil)
@@ -62,7 +62,7 @@ func TestRootsWithCallAreJudgedByTheSameGuard(t *testing.T) {
 }
 
 func TestMalformedRootsAreRefused(t *testing.T) {
-	play(t, []spec.Spec{played("kid", spec.ShareSession, childtest.Script{})}, "", 0, func(t *testing.T, h *Hub, s *stage) {
+	play(t, []spec.Spec{played("kid", spec.ShareSession, childtest.Script{})}, func(t *testing.T, h *Hub, s *stage) {
 		in := t.TempDir()
 		c, _ := enterModern(t, h, rootsCaps, in)
 		params := pathCall(in+"/x", "it")
@@ -86,7 +86,7 @@ func TestMalformedRootsAreRefused(t *testing.T) {
 }
 
 func TestRootsAreOfTheCallThatTheyWereAskedFor(t *testing.T) {
-	play(t, []spec.Spec{played("kid", spec.ShareSession, childtest.Script{Library: true})}, "", 0, func(t *testing.T, h *Hub, s *stage) {
+	play(t, []spec.Spec{played("kid", spec.ShareSession, childtest.Script{Library: true})}, func(t *testing.T, h *Hub, s *stage) {
 		in, out := t.TempDir(), t.TempDir()
 		c, _ := enterModern(t, h, rootsCaps, in)
 		foreign, _ := enterModern(t, h, rootsCaps, in)
@@ -124,7 +124,7 @@ func TestRootsAreOfTheCallThatTheyWereAskedFor(t *testing.T) {
 func TestClientWithoutRootsFallsBack(t *testing.T) {
 	in, out := t.TempDir(), t.TempDir()
 	specs := []spec.Spec{played("kid", spec.ShareSession, childtest.Script{})}
-	play(t, specs, in, 0, func(t *testing.T, h *Hub, _ *stage) {
+	playWith(t, specs, playOptions{fallback: in}, func(t *testing.T, h *Hub, _ *stage) {
 		c, _ := enterModern(t, h, `{}`)
 		if msg, bad := text(c.raw("tools/call", pathCall(in+"/x", "in"))); bad {
 			t.Errorf("inside the fallback: %s", msg)
@@ -139,7 +139,7 @@ func TestClientWithoutRootsFallsBack(t *testing.T) {
 			}
 		}
 	})
-	play(t, specs, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+	play(t, specs, func(t *testing.T, h *Hub, _ *stage) {
 		c, _ := enterModern(t, h, `{}`)
 		if msg, bad := text(c.raw("tools/call", pathCall(out+"/x", "out"))); bad {
 			t.Errorf("nothing is known and roots.when.unsupported allows: %s", msg)
@@ -148,7 +148,7 @@ func TestClientWithoutRootsFallsBack(t *testing.T) {
 }
 
 func TestGetRootsOfAModernClient(t *testing.T) {
-	play(t, []spec.Spec{played("kid", spec.ShareSession, childtest.Script{})}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+	play(t, []spec.Spec{played("kid", spec.ShareSession, childtest.Script{})}, func(t *testing.T, h *Hub, _ *stage) {
 		in := t.TempDir()
 		c, _ := enterModern(t, h, rootsCaps, in)
 		report, sent := c.full("tools/call", toolCall("get-roots", `{}`), nil)
@@ -183,7 +183,7 @@ func TestFirstCallOfAChildThatNeedsRoots(t *testing.T) {
 		"serves all":    {with(func(s *spec.Spec) { s.Share = spec.ShareAll }, childtest.Script{}), 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			play(t, tc.specs, "", 0, func(t *testing.T, h *Hub, s *stage) {
+			play(t, tc.specs, func(t *testing.T, h *Hub, s *stage) {
 				in := t.TempDir()
 				c, _ := enterModern(t, h, rootsCaps, in)
 				c.raw("tools/list", `{}`)
@@ -208,7 +208,7 @@ func TestChildThatNeedsRootsIsListedBefore(t *testing.T) {
 	child := played("kid", spec.ShareSession, childtest.Script{})
 	child.Args = append(child.Args, "${roots}")
 	in := t.TempDir()
-	play(t, []spec.Spec{child}, "", 0, func(t *testing.T, h *Hub, s *stage) {
+	play(t, []spec.Spec{child}, func(t *testing.T, h *Hub, s *stage) {
 		c, _ := enterModern(t, h, rootsCaps, in)
 		if l := c.raw("tools/list", `{}`); !strings.Contains(l, "kid__echo") {
 			t.Fatalf("not listed: %s", l)
@@ -220,7 +220,7 @@ func TestChildThatNeedsRootsIsListedBefore(t *testing.T) {
 }
 
 func TestModernResourcesAndPrompts(t *testing.T) {
-	play(t, []spec.Spec{played("kid", spec.ShareSession, childtest.Script{Library: true})}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+	play(t, []spec.Spec{played("kid", spec.ShareSession, childtest.Script{Library: true})}, func(t *testing.T, h *Hub, _ *stage) {
 		in, out := t.TempDir(), t.TempDir()
 		c, _ := enterModern(t, h, rootsCaps, in)
 		c.extra = `,"x-own":1`
@@ -263,7 +263,7 @@ func TestModernResourcesAndPrompts(t *testing.T) {
 func TestResourceThatIsNoPathCostsNoQuestion(t *testing.T) {
 	child := played("kid", spec.ShareSession, childtest.Script{Library: true})
 	child.Cwd = t.TempDir()
-	play(t, []spec.Spec{child}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+	play(t, []spec.Spec{child}, func(t *testing.T, h *Hub, _ *stage) {
 		in := t.TempDir()
 		c, _ := enterModern(t, h, rootsCaps, in)
 		c.raw("resources/list", `{}`)
@@ -278,7 +278,7 @@ func TestResourceThatIsNoPathCostsNoQuestion(t *testing.T) {
 
 // Both eras on one connection: each request is of its own.
 func TestBothErasOnOneConnection(t *testing.T) {
-	play(t, []spec.Spec{played("kid", spec.ShareSession, childtest.Script{})}, "", 0, func(t *testing.T, h *Hub, s *stage) {
+	play(t, []spec.Spec{played("kid", spec.ShareSession, childtest.Script{})}, func(t *testing.T, h *Hub, s *stage) {
 		in, out := t.TempDir(), t.TempDir()
 		c, _ := enterModern(t, h, rootsCaps, in)
 		c.asks = func(_ *modernClient, m *jsonrpc.Message) jsonrpc.Answer {
@@ -327,7 +327,7 @@ func TestBothErasOnOneConnection(t *testing.T) {
 
 // A request that declares no roots, of a process that has given some: those hold. The control is the same request before.
 func TestRequestThatDeclaresNoRoots(t *testing.T) {
-	play(t, []spec.Spec{played("kid", spec.ShareSession, childtest.Script{})}, "", 0, func(t *testing.T, h *Hub, s *stage) {
+	play(t, []spec.Spec{played("kid", spec.ShareSession, childtest.Script{})}, func(t *testing.T, h *Hub, s *stage) {
 		in, out := t.TempDir(), t.TempDir()
 		c, _ := enterModern(t, h, rootsCaps, in)
 		silent := func(path, tag string) bool {

@@ -26,7 +26,7 @@ func news(id, status string) string {
 // What becomes of a task is told on the streams that named it, of the client that it was made for.
 func TestListenTellsOfTasks(t *testing.T) {
 	specs := []spec.Spec{played("kid", spec.ShareAll, childtest.Script{Era: "modern", Asks: true, Tasks: true}), played("plain", spec.ShareSession, childtest.Script{Era: "modern"})}
-	play(t, specs, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+	play(t, specs, func(t *testing.T, h *Hub, _ *stage) {
 		c, _ := enterModern(t, h, taskCaps)
 		other, _ := enterModern(t, h, taskCaps)
 		c.raw("tools/list", `{}`)
@@ -95,7 +95,7 @@ func TestListenTellsOfTasks(t *testing.T) {
 // Tasks are for clients that declare them with each request.
 func TestTasksOfAClientThatDeclaresNone(t *testing.T) {
 	specs := []spec.Spec{played("kid", spec.ShareSession, childtest.Script{Era: "modern", Asks: true, Tasks: true})}
-	play(t, specs, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+	play(t, specs, func(t *testing.T, h *Hub, _ *stage) {
 		c, _ := enterModern(t, h, `{"extensions":{"io.modelcontextprotocol/tasks":{}}}`)
 		c.raw("tools/call", taskCall("t1"))
 		for method, params := range map[string]string{
@@ -130,7 +130,7 @@ func TestTasksOfAClientThatDeclaresNone(t *testing.T) {
 // Of the answers that a client gives a task those about roots are made the ones that the child is served; all else passes as it is.
 func TestUpdateOfATask(t *testing.T) {
 	specs := []spec.Spec{played("kid", spec.ShareSession, childtest.Script{Era: "modern", Asks: true, Tasks: true})}
-	play(t, specs, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+	play(t, specs, func(t *testing.T, h *Hub, _ *stage) {
 		in := t.TempDir()
 		c, _ := enterModern(t, h, taskCaps, in)
 		c.full("tools/call", taskCall("t1"), nil)

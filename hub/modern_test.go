@@ -16,7 +16,7 @@ const rootsCaps = `{"roots":{}}`
 func member(raw, name string) string { return string(jsonrpc.Get([]byte(raw), name)) }
 
 func TestModernDiscoverAndLists(t *testing.T) {
-	play(t, []spec.Spec{played("kid", spec.ShareSession, childtest.Script{Library: true})}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+	play(t, []spec.Spec{played("kid", spec.ShareSession, childtest.Script{Library: true})}, func(t *testing.T, h *Hub, _ *stage) {
 		c, _ := enterModern(t, h, `{}`)
 		synctest.Wait()
 		d := c.raw("server/discover", `{}`)
@@ -39,7 +39,7 @@ func TestModernDiscoverAndLists(t *testing.T) {
 }
 
 func TestModernPartialListIsNotKept(t *testing.T) {
-	play(t, []spec.Spec{played("kid", spec.ShareSession, childtest.Script{}), played("mute", spec.ShareSession, childtest.Script{Mute: true})}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+	play(t, []spec.Spec{played("kid", spec.ShareSession, childtest.Script{}), played("mute", spec.ShareSession, childtest.Script{Mute: true})}, func(t *testing.T, h *Hub, _ *stage) {
 		c, _ := enterModern(t, h, `{}`)
 		if l := c.raw("tools/list", `{}`); member(l, "ttlMs") != "0" || !strings.Contains(l, "kid__echo") {
 			t.Errorf("a list without a child that may still come: ttlMs %s", member(l, "ttlMs"))
@@ -48,7 +48,7 @@ func TestModernPartialListIsNotKept(t *testing.T) {
 }
 
 func TestModernMetaIsNeeded(t *testing.T) {
-	play(t, []spec.Spec{played("kid", spec.ShareSession, childtest.Script{})}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+	play(t, []spec.Spec{played("kid", spec.ShareSession, childtest.Script{})}, func(t *testing.T, h *Hub, _ *stage) {
 		c, _ := enterModern(t, h, `{}`)
 		const v, caps = `"io.modelcontextprotocol/protocolVersion":"2026-07-28"`, `"io.modelcontextprotocol/clientCapabilities":{}`
 		for meta, code := range map[string]int64{
@@ -82,7 +82,7 @@ func TestModernMetaIsNeeded(t *testing.T) {
 }
 
 func TestModernRootsComeWithTheCall(t *testing.T) {
-	play(t, []spec.Spec{played("kid", spec.ShareSession, childtest.Script{})}, "", 0, func(t *testing.T, h *Hub, s *stage) {
+	play(t, []spec.Spec{played("kid", spec.ShareSession, childtest.Script{})}, func(t *testing.T, h *Hub, s *stage) {
 		in, out := t.TempDir(), t.TempDir()
 		c, _ := enterModern(t, h, rootsCaps, in)
 		params := toolCall("kid__echo", `{"path":"`+in+`/x","tag":"in"}`)

@@ -32,7 +32,7 @@ func bubble(t *testing.T, h *Hub) *web {
 // none open is not asked for ever, the question is not kept for later either,
 // and once there is a stream everything works.
 func TestHTTPQuestionWithoutAStream(t *testing.T) {
-	play(t, []spec.Spec{played("kid", spec.ShareSession, childtest.Script{Asks: true})}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+	play(t, []spec.Spec{played("kid", spec.ShareSession, childtest.Script{Asks: true})}, func(t *testing.T, h *Hub, _ *stage) {
 		c := bubble(t, h).initialize(`{"sampling":{}}`).initialized()
 		c.frames(c.request("tools/list", `{}`), nil)
 		ask := func(n int) *jsonrpc.Message {
@@ -71,7 +71,7 @@ func TestHTTPAQuestionMayTakeAsLongAsItTakes(t *testing.T) {
 		t.Run(on, func(t *testing.T) {
 			child := played("kid", spec.ShareSession, childtest.Script{Asks: true})
 			child.CallTimeout = time.Minute
-			play(t, []spec.Spec{child}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+			play(t, []spec.Spec{child}, func(t *testing.T, h *Hub, _ *stage) {
 				c := bubble(t, h).initialize(`{"elicitation":{}}`).initialized()
 				c.frames(c.request("tools/list", `{}`), nil)
 				slow := func(m *jsonrpc.Message, _ string) {
@@ -245,7 +245,7 @@ func TestOddDefinitionsHarmNothing(t *testing.T) {
 // TestAChildOutlivesTheCallThatStartedIt (B30).
 func TestAChildOutlivesTheCallThatStartedIt(t *testing.T) {
 	child := played("kid", spec.ShareSession, childtest.Script{StartDelay: time.Second})
-	play(t, []spec.Spec{child}, "", 0, func(t *testing.T, h *Hub, s *stage) {
+	play(t, []spec.Spec{child}, func(t *testing.T, h *Hub, s *stage) {
 		c, _ := enter(t, h)
 		c.handshake(`{}`)
 		ctx, cancel := context.WithTimeoutCause(t.Context(), 500*time.Millisecond, errors.New("too slow for me"))

@@ -51,7 +51,7 @@ func TestRestart(t *testing.T) {
 
 // A call under way ends in the old process while the new one serves.
 func TestRestartDuringACall(t *testing.T) {
-	play(t, []spec.Spec{played("kid", spec.ShareSession, childtest.Script{})}, "", 0, func(t *testing.T, h *Hub, s *stage) {
+	play(t, []spec.Spec{played("kid", spec.ShareSession, childtest.Script{})}, func(t *testing.T, h *Hub, s *stage) {
 		c, _ := enter(t, h)
 		c.handshake(`{}`)
 		c.tagged(s, "kid", "before")
@@ -73,7 +73,7 @@ func TestRestartDuringACall(t *testing.T) {
 
 // A child that has failed too often to be tried again is tried again, at once.
 func TestRestartClosesTheCircuit(t *testing.T) {
-	play(t, []spec.Spec{played("kid", spec.ShareSession, childtest.Script{Mute: true})}, "", 0, func(t *testing.T, h *Hub, s *stage) {
+	play(t, []spec.Spec{played("kid", spec.ShareSession, childtest.Script{Mute: true})}, func(t *testing.T, h *Hub, s *stage) {
 		c, _ := enter(t, h)
 		c.handshake(`{}`)
 		time.Sleep(time.Hour)

@@ -18,7 +18,7 @@ import (
 func TestASubscriptionThatStartsAChildReachesItOnce(t *testing.T) {
 	child := played("kid", spec.ShareSession, childtest.Script{Library: true})
 	child.IdleTimeout = 30 * time.Second
-	play(t, []spec.Spec{child}, "", 0, func(t *testing.T, h *Hub, stage *stage) {
+	play(t, []spec.Spec{child}, func(t *testing.T, h *Hub, stage *stage) {
 		first, leave := enter(t, h, t.TempDir())
 		first.handshake(declared)
 		first.raw("tools/list", `{}`)

@@ -16,7 +16,7 @@ import (
 // are withdrawn meanwhile are not open to it.
 func TestWhatWaitedIsJudgedByTheNewestRoots(t *testing.T) {
 	kept, withdrawn := t.TempDir(), t.TempDir()
-	play(t, []spec.Spec{played("slow", spec.ShareSession, childtest.Script{StartDelay: 5 * time.Second})}, "", 0, func(t *testing.T, h *Hub, s *stage) {
+	play(t, []spec.Spec{played("slow", spec.ShareSession, childtest.Script{StartDelay: 5 * time.Second})}, func(t *testing.T, h *Hub, s *stage) {
 		c, _ := enter(t, h, kept, withdrawn)
 		c.handshake(declared)
 		c.tagged(s, "slow", "before") // it is known, and runs
@@ -62,7 +62,7 @@ func TestADeniedCallChangesNothing(t *testing.T) {
 	served, other, out := t.TempDir(), t.TempDir(), t.TempDir()
 	child := played("kid", spec.ShareSession, childtest.Script{})
 	child.Args = []string{"${roots}"}
-	play(t, []spec.Spec{child}, "", 0, func(t *testing.T, h *Hub, s *stage) {
+	play(t, []spec.Spec{child}, func(t *testing.T, h *Hub, s *stage) {
 		w, _, stop := bubbleWeb(t, h, HTTPOptions{})
 		defer stop()
 		c := w.modern("", served)

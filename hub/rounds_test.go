@@ -54,7 +54,7 @@ func (c *testClient) rounds(child string) int { return len(c.noticed(child, "rou
 func both(t *testing.T, script childtest.Script, test func(t *testing.T, h *Hub, enter func(dirs ...string) *testClient)) {
 	child := played("kid", spec.ShareSession, script)
 	t.Run("long way", func(t *testing.T) {
-		play(t, []spec.Spec{child}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+		play(t, []spec.Spec{child}, func(t *testing.T, h *Hub, _ *stage) {
 			test(t, h, func(dirs ...string) *testClient {
 				c, _ := enter(t, h, dirs...)
 				return c
@@ -144,7 +144,7 @@ func TestModernChildThatAsksTooMuch(t *testing.T) {
 		"a type in escapes":                {`{}`, `{"instead":` + strconv.Quote(`{"result\u0054ype":"input\u005frequired","inputRequests":`+form+`}`) + `}`, "did not declare elicitation", 0, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			play(t, []spec.Spec{played("kid", spec.ShareSession, modernKid)}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+			play(t, []spec.Spec{played("kid", spec.ShareSession, modernKid)}, func(t *testing.T, h *Hub, _ *stage) {
 				c, _ := enter(t, h, t.TempDir())
 				asked := answering(c)
 				c.handshake(test.declared)
@@ -180,7 +180,7 @@ func TestAnswersOfCallsDoNotCross(t *testing.T) {
 	for _, share := range []spec.Share{spec.ShareSession, spec.ShareAll} {
 		t.Run(share.String(), func(t *testing.T) {
 			configured := t.TempDir()
-			play(t, []spec.Spec{played("kid", share, modernKid)}, configured, 0, func(t *testing.T, h *Hub, _ *stage) {
+			playWith(t, []spec.Spec{played("kid", share, modernKid)}, playOptions{fallback: configured}, func(t *testing.T, h *Hub, _ *stage) {
 				var all sync.WaitGroup
 				for who := range 2 {
 					root := t.TempDir()
@@ -247,7 +247,7 @@ func TestForgedInputIsRefused(t *testing.T) {
 func TestARetryIsJudgedAgain(t *testing.T) {
 	for _, shrinks := range []bool{false, true} {
 		t.Run(fmt.Sprint(shrinks), func(t *testing.T) {
-			play(t, []spec.Spec{played("kid", spec.ShareSession, modernKid)}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+			play(t, []spec.Spec{played("kid", spec.ShareSession, modernKid)}, func(t *testing.T, h *Hub, _ *stage) {
 				root, first := t.TempDir(), t.TempDir() // the first stays, or the process would be another
 				c, _ := enter(t, h, first, root)
 				c.asks = func(context.Context, *testClient, *jsonrpc.Message) jsonrpc.Answer {
@@ -354,7 +354,7 @@ func TestModernQuestionsAreCancelledBothWays(t *testing.T) {
 // TestModernChildTellsOfChanges: lists, resources and the log reach a client of
 // the handshake's era in its own way, also after the child has hung up.
 func TestModernChildTellsOfChanges(t *testing.T) {
-	play(t, []spec.Spec{played("kid", spec.ShareSession, modernKid)}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+	play(t, []spec.Spec{played("kid", spec.ShareSession, modernKid)}, func(t *testing.T, h *Hub, _ *stage) {
 		c, _ := enter(t, h, t.TempDir())
 		updates := make(chan string, 10)
 		lists := make(chan string, 10)

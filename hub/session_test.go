@@ -374,7 +374,7 @@ func BenchmarkCall(b *testing.B) {
 
 // TestACallBeforeInitialize: a call without a handshake and without the _meta of the other era runs nothing.
 func TestACallBeforeInitialize(t *testing.T) {
-	play(t, []spec.Spec{played("kid", spec.ShareSession, childtest.Script{Library: true})}, "", 0, func(t *testing.T, h *Hub, s *stage) {
+	play(t, []spec.Spec{played("kid", spec.ShareSession, childtest.Script{Library: true})}, func(t *testing.T, h *Hub, s *stage) {
 		c, _ := enter(t, h)
 		c.raw("tools/list", `{}`)
 		for method, params := range map[string]string{

@@ -189,7 +189,7 @@ func act(t *testing.T, steps []step, lists [][]string, configured string, mutate
 	if mutate != nil {
 		mutate(specs)
 	}
-	play(t, specs, configured, 0, func(t *testing.T, h *Hub, s *stage) {
+	playWith(t, specs, playOptions{fallback: configured}, func(t *testing.T, h *Hub, s *stage) {
 		cfg := h.now().Settings
 		cfg.In = inAny(cfg)
 		if _, err := h.Apply(t.Context(), cfg); err != nil {

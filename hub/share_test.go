@@ -39,7 +39,7 @@ func TestWhoSharesAProcess(t *testing.T) {
 		{spec.ShareAll, true, true, func(string) string { return configured }},
 	} {
 		t.Run(fmt.Sprintf("%s equal=%t", c.share, c.equal), func(t *testing.T) {
-			play(t, []spec.Spec{played("kid", c.share, childtest.Script{AskRoots: true})}, configured, 0, func(t *testing.T, h *Hub, s *stage) {
+			playWith(t, []spec.Spec{played("kid", c.share, childtest.Script{AskRoots: true})}, playOptions{fallback: configured}, func(t *testing.T, h *Hub, s *stage) {
 				dirs := []string{one, two}
 				if c.equal {
 					dirs[1] = one
@@ -140,7 +140,7 @@ func TestRootSet(t *testing.T) {
 // up when it has been idle for its time.
 func TestCallUnderWayEndsWhereItBegan(t *testing.T) {
 	one, two := t.TempDir(), t.TempDir()
-	play(t, []spec.Spec{played("kid", spec.ShareRoots, childtest.Script{})}, "", 0, func(t *testing.T, h *Hub, s *stage) {
+	play(t, []spec.Spec{played("kid", spec.ShareRoots, childtest.Script{})}, func(t *testing.T, h *Hub, s *stage) {
 		c, _ := enter(t, h, one)
 		c.handshake(declared)
 		old := c.tagged(s, "kid", "before")
@@ -177,7 +177,7 @@ func TestCallUnderWayEndsWhereItBegan(t *testing.T) {
 // has left is no news for it, and is for the one that it serves still.
 func TestNewsOfTheInstanceThatServes(t *testing.T) {
 	one, two := t.TempDir(), t.TempDir()
-	play(t, []spec.Spec{played("kid", spec.ShareRoots, childtest.Script{})}, "", 0, func(t *testing.T, h *Hub, s *stage) {
+	play(t, []spec.Spec{played("kid", spec.ShareRoots, childtest.Script{})}, func(t *testing.T, h *Hub, s *stage) {
 		stays, _ := enter(t, h, one)
 		moves, _ := enter(t, h, one)
 		for _, c := range []*testClient{stays, moves} {
@@ -214,7 +214,7 @@ func TestNewsOfTheInstanceThatServes(t *testing.T) {
 // TestLateNewsOfAFormerInstance: an instance that ended tells so last, perhaps
 // after another one of the same name has begun.
 func TestLateNewsOfAFormerInstance(t *testing.T) {
-	play(t, []spec.Spec{played("kid", spec.ShareRoots, childtest.Script{})}, "", 0, func(t *testing.T, h *Hub, s *stage) {
+	play(t, []spec.Spec{played("kid", spec.ShareRoots, childtest.Script{})}, func(t *testing.T, h *Hub, s *stage) {
 		c, _ := enter(t, h, t.TempDir())
 		c.handshake(declared)
 		c.tagged(s, "kid", "x")
@@ -242,7 +242,7 @@ func TestLateNewsOfAFormerInstance(t *testing.T) {
 
 // TestProgressOfASharedChild: two sessions use one token in one process.
 func TestProgressOfASharedChild(t *testing.T) {
-	play(t, []spec.Spec{played("kid", spec.ShareAll, childtest.Script{})}, "", 0, func(t *testing.T, h *Hub, s *stage) {
+	play(t, []spec.Spec{played("kid", spec.ShareAll, childtest.Script{})}, func(t *testing.T, h *Hub, s *stage) {
 		var clients []*testClient
 		done := make(chan struct{})
 		for i := range 3 {
@@ -278,7 +278,7 @@ func TestStartedBeforeTheRootsAreKnown(t *testing.T) {
 		played("own", spec.ShareSession, childtest.Script{}), needs,
 		played("roots", spec.ShareRoots, childtest.Script{}), played("all", spec.ShareAll, childtest.Script{}),
 	}
-	play(t, specs, configured, 0, func(t *testing.T, h *Hub, s *stage) {
+	playWith(t, specs, playOptions{fallback: configured}, func(t *testing.T, h *Hub, s *stage) {
 		c, _ := enter(t, h, dir)
 		c.late = 3 * time.Second
 		c.handshake(declared)
@@ -318,7 +318,7 @@ func TestStartedBeforeTheRootsAreKnown(t *testing.T) {
 // and everything else can.
 func TestClientThatNeverSaysItsRoots(t *testing.T) {
 	specs := []spec.Spec{played("own", spec.ShareSession, childtest.Script{}), played("roots", spec.ShareRoots, childtest.Script{})}
-	play(t, specs, "", 0, func(t *testing.T, h *Hub, s *stage) {
+	play(t, specs, func(t *testing.T, h *Hub, s *stage) {
 		c, _ := enter(t, h)
 		c.raw("initialize", `{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"test","version":"1"}}`) // and never initialized
 		c.raw("tools/list", `{}`)
@@ -338,7 +338,7 @@ func TestSessionsLeaveNothing(t *testing.T) {
 	specs := []spec.Spec{
 		played("own", spec.ShareSession, childtest.Script{}), played("roots", spec.ShareRoots, childtest.Script{}), played("all", spec.ShareAll, childtest.Script{}),
 	}
-	play(t, specs, dirs[0], 0, func(t *testing.T, h *Hub, s *stage) {
+	playWith(t, specs, playOptions{fallback: dirs[0]}, func(t *testing.T, h *Hub, s *stage) {
 		round := func(n int) {
 			for i := range n {
 				c, leave := enter(t, h, dirs[i%len(dirs)])
@@ -385,7 +385,7 @@ func nothingLeft(t *testing.T, h *Hub, s *stage) {
 
 // TestSharedChildMayAskNobody: a request of a shared child is nobody's.
 func TestSharedChildMayAskNobody(t *testing.T) {
-	play(t, []spec.Spec{played("kid", spec.ShareAll, childtest.Script{})}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+	play(t, []spec.Spec{played("kid", spec.ShareAll, childtest.Script{})}, func(t *testing.T, h *Hub, _ *stage) {
 		c, _ := enter(t, h)
 		c.handshake(`{"sampling":{}}`)
 		m := &jsonrpc.Message{Method: "sampling/createMessage"}
@@ -397,7 +397,7 @@ func TestSharedChildMayAskNobody(t *testing.T) {
 
 // TestBusyReachesTheClient: the limit of children is said where it bites.
 func TestBusyReachesTheClient(t *testing.T) {
-	play(t, []spec.Spec{played("own", spec.ShareSession, childtest.Script{})}, "", 1, func(t *testing.T, h *Hub, s *stage) {
+	playWith(t, []spec.Spec{played("own", spec.ShareSession, childtest.Script{})}, playOptions{children: 1}, func(t *testing.T, h *Hub, s *stage) {
 		a, leave := enter(t, h)
 		a.handshake(`{}`)
 		a.tagged(s, "own", "a")
@@ -420,7 +420,7 @@ func TestReportsSayWhoShares(t *testing.T) {
 	specs := []spec.Spec{
 		played("own", spec.ShareSession, childtest.Script{}), played("roots", spec.ShareRoots, childtest.Script{}), played("all", spec.ShareAll, childtest.Script{}),
 	}
-	play(t, specs, configured, 0, func(t *testing.T, h *Hub, s *stage) {
+	playWith(t, specs, playOptions{fallback: configured}, func(t *testing.T, h *Hub, s *stage) {
 		h.now().Inspect = true
 		var c *testClient
 		for _, dir := range []string{mine, mine, t.TempDir()} { // the third shares with nobody by its roots

@@ -121,15 +121,24 @@ func (s *stage) count(child string) (launched, live int) {
 	return launched, live
 }
 
-// play runs a Hub over played children in a time of its own. configured is what
-// the fallback of hub.json names.
-func play(t *testing.T, specs []spec.Spec, configured string, limit int, test func(t *testing.T, h *Hub, s *stage)) {
+// play runs a Hub over played children in a time of its own.
+func play(t *testing.T, specs []spec.Spec, test func(t *testing.T, h *Hub, s *stage)) {
+	playWith(t, specs, playOptions{}, test)
+}
+
+type playOptions struct {
+	fallback string // the root that hub.json names; "" for none
+	children int    // how many may run at a time; 0: as many as without a setting
+}
+
+// playWith is play with what hub.json may say.
+func playWith(t *testing.T, specs []spec.Spec, o playOptions, test func(t *testing.T, h *Hub, s *stage)) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStage()
 		cfg := testConfig(t, specs...)
-		cfg.Launcher, cfg.Limits.Children = s, limit
-		if configured != "" {
-			cfg.Fallback = rootsmgr.Fallback{Origin: rootsmgr.OriginConfig, Entries: []rootsmgr.Entry{{URI: configured}}}
+		cfg.Launcher, cfg.Limits.Children = s, o.children
+		if o.fallback != "" {
+			cfg.Fallback = rootsmgr.Fallback{Origin: rootsmgr.OriginConfig, Entries: []rootsmgr.Entry{{URI: o.fallback}}}
 		}
 		h := runHub(t, cfg)
 		test(t, h, s)

@@ -25,7 +25,7 @@ const deadFolder = "PATH=/dead"
 
 // onDead plays servers for sessions of which those with deadFolder in their environment lie on a dead mount.
 func onDead(t *testing.T, test func(t *testing.T, h *Hub, cfg Config, d *dead)) {
-	play(t, []spec.Spec{played("own", spec.ShareSession, childtest.Script{})}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+	play(t, []spec.Spec{played("own", spec.ShareSession, childtest.Script{})}, func(t *testing.T, h *Hub, _ *stage) {
 		d := &dead{looks: make(chan struct{}, 100), answers: make(chan struct{})}
 		d.hangs.Store(true)
 		cfg := h.now().Settings

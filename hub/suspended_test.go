@@ -25,7 +25,7 @@ const (
 )
 
 func askingStage(t *testing.T, test func(t *testing.T, h *Hub, s *stage)) {
-	play(t, []spec.Spec{played("kid", spec.ShareSession, childtest.Script{Asks: true})}, "", 0, test)
+	play(t, []spec.Spec{played("kid", spec.ShareSession, childtest.Script{Asks: true})}, test)
 }
 
 func TestQuestionOfALegacyChildBecomesAResult(t *testing.T) {

@@ -18,7 +18,7 @@ import (
 func TestParkedCallsGiveWay(t *testing.T) {
 	child := played("kid", spec.ShareSession, childtest.Script{Asks: true})
 	child.Cwd = t.TempDir() // so that no roots restart it
-	play(t, []spec.Spec{child}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+	play(t, []spec.Spec{child}, func(t *testing.T, h *Hub, _ *stage) {
 		w, _, _ := bubbleWeb(t, h, HTTPOptions{})
 		mine, other := t.TempDir(), t.TempDir()
 		holder, same, waits := w.modern("", mine), w.modern("", mine), w.modern("", other)

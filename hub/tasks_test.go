@@ -43,7 +43,7 @@ func TestTasksGoToTheChildThatMadeThem(t *testing.T) {
 		played("one", spec.ShareSession, childtest.Script{Asks: true}), played("two", spec.ShareSession, childtest.Script{Asks: true}),
 		played("all", spec.ShareAll, childtest.Script{Asks: true}),
 	}
-	play(t, specs, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+	play(t, specs, func(t *testing.T, h *Hub, _ *stage) {
 		a, _ := enter(t, h)
 		b, _ := enter(t, h)
 		heardA, heardB := a.hearing(), b.hearing()
@@ -105,7 +105,7 @@ func TestTasksGoToTheChildThatMadeThem(t *testing.T) {
 // any other.
 func TestATaskIsNoWayAroundTheBoundary(t *testing.T) {
 	root := t.TempDir()
-	play(t, []spec.Spec{played("kid", spec.ShareSession, childtest.Script{Asks: true})}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+	play(t, []spec.Spec{played("kid", spec.ShareSession, childtest.Script{Asks: true})}, func(t *testing.T, h *Hub, _ *stage) {
 		c, _ := enter(t, h, root)
 		c.handshake(everything)
 		ask := func(path string) string {
@@ -128,7 +128,7 @@ func TestATaskIsNoWayAroundTheBoundary(t *testing.T) {
 // TestTasksOfTheClientBelongToTheChildThatAsked: no child sees another's.
 func TestTasksOfTheClientBelongToTheChildThatAsked(t *testing.T) {
 	specs := []spec.Spec{played("one", spec.ShareSession, childtest.Script{Asks: true}), played("two", spec.ShareSession, childtest.Script{Asks: true})}
-	play(t, specs, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+	play(t, specs, func(t *testing.T, h *Hub, _ *stage) {
 		c, _ := enter(t, h)
 		c.asks = func(_ context.Context, _ *testClient, m *jsonrpc.Message) jsonrpc.Answer {
 			switch m.Method {
