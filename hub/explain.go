@@ -83,7 +83,7 @@ func (s *Session) explain(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answe
 	if !ok {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "explain needs the name of a tool")
 	}
-	return call.UpToDate(func() (jsonrpc.Answer, error) { return s.explainTool(ctx, name, m.Param("arguments")) })
+	return call.RetryOnReload(func() (jsonrpc.Answer, error) { return s.explainTool(ctx, name, m.Param("arguments")) })
 }
 
 func (s *Session) explainTool(ctx context.Context, name string, arguments []byte) (jsonrpc.Answer, error) {

@@ -45,7 +45,7 @@ func (s subscribeSession) Lists() []subscribe.List {
 }
 
 func (s subscribeSession) InTurn(ctx context.Context, uri string, ask func(subscribe.Source) (jsonrpc.Answer, error)) jsonrpc.Answer {
-	return call.UpToDate(func() (jsonrpc.Answer, error) {
+	return call.RetryOnReload(func() (jsonrpc.Answer, error) {
 		list, sure, refusal := s.telling(ctx, uri)
 		if len(list) == 0 {
 			return refusal, nil

@@ -173,9 +173,9 @@ func (c *Call) Do(ctx context.Context) (jsonrpc.Answer, error) {
 // mostReloads bounds how often one request is looked up anew because a reload has overtaken it.
 const mostReloads = 16
 
-// UpToDate looks up and makes a request, and does both again where a reload came between: its
+// RetryOnReload looks up and makes a request, and does both again if a reload came between: its
 // error is configuration.ErrSuperseded then.
-func UpToDate(request func() (jsonrpc.Answer, error)) jsonrpc.Answer {
+func RetryOnReload(request func() (jsonrpc.Answer, error)) jsonrpc.Answer {
 	for n := 1; ; n++ {
 		a, err := request()
 		if n == mostReloads || !errors.Is(err, configuration.ErrSuperseded) {

@@ -37,7 +37,7 @@
 // Steps 1 to 4 are one attempt, and one goroutine makes it. Whatever ends it gives back
 // the lease:
 //
-//	find -> beforeStart -> decide -> upToDate
+//	find -> beforeStart -> decide -> checkCurrent
 //	  |          |            |         |
 //	  +----------+------------+---------+-> an error, or the verdict
 //

@@ -94,7 +94,7 @@ func (att *attempt) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return att.upToDate(ctx)
+	return att.checkCurrent(ctx)
 }
 
 // find scans the arguments and, where there is anything to judge, waits for the boundary.
@@ -291,10 +291,10 @@ func (s *Session) where(att *attempt) validate.Where {
 	}
 }
 
-// upToDate returns nil if the attempt was judged by the policy in force. What waited, for
+// checkCurrent returns nil if the attempt was judged by the policy in force. What waited, for
 // roots, for its child or for a person, and was overtaken by a reload meanwhile has
 // to start again: its error is ErrSuperseded.
-func (att *attempt) upToDate(ctx context.Context) error {
+func (att *attempt) checkCurrent(ctx context.Context) error {
 	switch {
 	case att.call.session.Current.Now() == att.by:
 		return nil

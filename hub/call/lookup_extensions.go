@@ -27,7 +27,7 @@ func (s *Session) ServeExtension(ctx context.Context, m *jsonrpc.Message) jsonrp
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, fmt.Sprintf("no method has a name of more than %d bytes", longestMethod))
 	}
 	ctx = s.Records.Start(ctx, m)
-	a := UpToDate(func() (jsonrpc.Answer, error) { return s.extend(ctx, m) })
+	a := RetryOnReload(func() (jsonrpc.Answer, error) { return s.extend(ctx, m) })
 	s.Records.Served(ctx, a)
 	return a
 }

@@ -18,7 +18,7 @@ func (s *Session) ServePrompt(ctx context.Context, m *jsonrpc.Message) jsonrpc.A
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
 	}
 	ctx = s.withLogins(s.withNotice(ctx, tokenOf(m)))
-	return UpToDate(func() (jsonrpc.Answer, error) {
+	return RetryOnReload(func() (jsonrpc.Answer, error) {
 		it, refusal := s.findPrompt(ctx, name)
 		if it.Item == nil {
 			return refusal, nil
@@ -64,7 +64,7 @@ func (s *Session) ServeCompletion(ctx context.Context, m *jsonrpc.Message) jsonr
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
 	}
 	ctx = s.withNotice(ctx, tokenOf(m))
-	return UpToDate(func() (jsonrpc.Answer, error) { return s.complete(ctx, m) })
+	return RetryOnReload(func() (jsonrpc.Answer, error) { return s.complete(ctx, m) })
 }
 
 func (s *Session) complete(ctx context.Context, m *jsonrpc.Message) (jsonrpc.Answer, error) {

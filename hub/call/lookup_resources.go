@@ -55,7 +55,7 @@ func (s *Session) ServeResource(ctx context.Context, m *jsonrpc.Message) jsonrpc
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
 	}
 	ctx = s.withLogins(s.withNotice(ctx, tokenOf(m)))
-	return UpToDate(func() (jsonrpc.Answer, error) {
+	return RetryOnReload(func() (jsonrpc.Answer, error) {
 		list, sure := s.Sources(ctx, uri)
 		a, from, err := s.InTurn(ctx, uri, list, sure, func(from offering.Source) (jsonrpc.Answer, error) {
 			return s.AboutResource(ctx, m, from, quoted, nil)

@@ -20,7 +20,7 @@ func (s *Session) ServeTool(ctx context.Context, m *jsonrpc.Message) jsonrpc.Ans
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
 	}
 	ctx = s.withLogins(s.withNotice(ctx, tokenOf(m)))
-	return UpToDate(func() (jsonrpc.Answer, error) {
+	return RetryOnReload(func() (jsonrpc.Answer, error) {
 		tool, refusal := s.FindTool(ctx, name)
 		if tool.Tool == nil {
 			return refusal, nil
