@@ -237,7 +237,7 @@ func TestACallIsNeverJudgedByOneAndRunByAnother(t *testing.T) {
 			m := &jsonrpc.Message{Method: "tools/call", Params: []byte(toolCall("kid__echo", `{}`)), Members: []jsonrpc.Member{
 				{Name: "name", Value: []byte(`"kid__echo"`)}, {Name: "arguments", Value: []byte(`{}`)}}}
 			if stale.TryTool(m, s.main, nil, true) {
-				t.Error("the short way sent it to the new one")
+				t.Error("the fast path sent it to the new one")
 			}
 		}
 		if msg, bad := text(c.raw("tools/call", toolCall("kid__echo", fmt.Sprintf(`{"path":%q}`, outside)))); !bad {

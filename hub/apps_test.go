@@ -86,9 +86,9 @@ func TestAppsOfTwoServersWithOneURI(t *testing.T) {
 	})
 }
 
-// TestAppsOnTheShortWay: processes are called without waiting once they are ready,
+// TestAppsOnTheFastPath: processes are called without waiting once they are ready,
 // and results that name an app are not what goes that way.
-func TestAppsOnTheShortWay(t *testing.T) {
+func TestAppsOnTheFastPath(t *testing.T) {
 	c := connect(t, newTestHub(t, appChild("one", viewTool, mainPage, fmt.Sprintf(shownResult, "one")), appChild("two", viewTool, mainPage, fmt.Sprintf(shownResult, "two"))))
 	c.handshake(`{}`)
 	c.raw("tools/list", `{}`)

@@ -17,9 +17,9 @@ import (
 	"mcphub/internal/jsonrpc"
 )
 
-// TestHTTPShortWay: what goes the short way over HTTP, and what is left to the
-// long one, which says what is wrong with it.
-func TestHTTPShortWay(t *testing.T) {
+// TestHTTPFastPath: what takes the fast path over HTTP, and what is left to the
+// slow path, which says what is wrong with it.
+func TestHTTPFastPath(t *testing.T) {
 	h := newTestHub(t, scripted("kid", childtest.Script{}))
 	w := serveWeb(t, h, HTTPOptions{})
 	s := w.initialize(`{}`).initialized()
@@ -60,9 +60,9 @@ func TestHTTPShortWay(t *testing.T) {
 	}
 }
 
-// TestHTTPShortWayEndsAsTheLongOne: whatever becomes of a call, it is answered
+// TestHTTPFastPathEndsAsTheSlowOne: whatever becomes of a call, it is answered
 // and recorded in the same words on both ways, and the child is told the same.
-func TestHTTPShortWayEndsAsTheLongOne(t *testing.T) {
+func TestHTTPFastPathEndsAsTheSlowOne(t *testing.T) {
 	const sleeper = `{"name":"kid__sleep","arguments":{}}`
 	until := func(t *testing.T, s *webClient, note string) {
 		t.Helper()

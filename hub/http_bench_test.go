@@ -13,7 +13,7 @@ import (
 )
 
 // BenchmarkHTTPCall is a small call through the front to a child process, with
-// the client in the same process, on the short way and on the long one.
+// the client in the same process, on the fast path and on the slow one.
 func BenchmarkHTTPCall(b *testing.B) {
 	for name, params := range map[string]string{
 		"short": `{"name":"kid__echo","arguments":{"text":"hello hello hello"}}`,

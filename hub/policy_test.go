@@ -143,7 +143,7 @@ func TestPolicyDirectoriesUnderACeiling(t *testing.T) {
 	}
 }
 
-// TestRulesAboutCalls: a call without a path takes the short way; one that a rule denies or escalates must not, and must
+// TestRulesAboutCalls: a call without a path takes the fast path; one that a rule denies or escalates must not, and must
 // not reach the child.
 func TestRulesAboutCalls(t *testing.T) {
 	d := places(t, "project")
@@ -158,7 +158,7 @@ func TestRulesAboutCalls(t *testing.T) {
 		h := runHub(t, under(t, testConfig(t, scripted("kid", childtest.Script{})), rule(then)))
 		c := connect(t, h, d["project"])
 		c.handshake(declared)
-		c.callText("kid__roots", `{}`) // it is ready, so that the short way is open
+		c.callText("kid__roots", `{}`) // it is ready, so that the fast path is open
 		for _, tool := range []string{toolCall("kid__echo", `{"text":"x"}`), toolCall("call-tool", `{"serverName":"kid","toolName":"echo","toolArgs":{"text":"x"}}`)} {
 			msg, bad := text(c.raw("tools/call", tool))
 			if bad != (want != "") || !strings.HasPrefix(msg, want) {

@@ -100,7 +100,7 @@ func TestEveryDecisionIsRecorded(t *testing.T) {
 		method, params string
 		want           want
 	}{
-		{"tools/call", toolCall("kid__echo", `{"text":"short way"}`), want{"", "echo", "allow", "", "ok", ""}},
+		{"tools/call", toolCall("kid__echo", `{"text":"fast path"}`), want{"", "echo", "allow", "", "ok", ""}},
 		{"tools/call", toolCall("kid__echo", `{"path":`+quote(inside)+`}`), want{"", "echo", "allow", "", "ok", inside}},
 		{"tools/call", toolCall("kid__echo", `{"path":"/etc/passwd"}`), want{"", "echo", "deny", "outside", "", "/etc/passwd"}},
 		{"tools/call", toolCall("call-tool", `{"serverName":"kid","toolName":"echo","toolArgs":{"path":"/etc/passwd"}}`), want{"", "echo", "deny", "outside", "", "/etc/passwd"}},
@@ -157,7 +157,7 @@ func TestEveryDecisionIsRecorded(t *testing.T) {
 // in the record.
 func TestAFullDisk(t *testing.T) {
 	kinds := []struct{ method, params string }{
-		{"tools/call", toolCall("kid__echo", `{"text":"short way"}`)},
+		{"tools/call", toolCall("kid__echo", `{"text":"fast path"}`)},
 		{"tools/call", toolCall("kid__echo", `{"path":"."}`)},
 		{"tools/call", toolCall("call-tool", `{"serverName":"kid","toolName":"echo","toolArgs":{}}`)},
 		{"prompts/get", `{"name":"kid__greet","arguments":{}}`},
@@ -233,7 +233,7 @@ func TestArgumentsAreRecordedWhereAskedFor(t *testing.T) {
 
 // Many calls that come together are written with few writes, and all of them
 // before they are sent: the child answers only what is in the file.
-func TestTheShortWayWritesFirst(t *testing.T) {
+func TestTheFastPathWritesFirst(t *testing.T) {
 	r := newRecorded(t, Audit{Required: true})
 	var wg sync.WaitGroup
 	for range 64 {

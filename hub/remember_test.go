@@ -264,10 +264,10 @@ func TestJudgedByWhatTheChildHasNow(t *testing.T) {
 	}
 }
 
-// TestShortWayNeedsTheCurrentDefinition puts a stale catalogue before a child
+// TestFastPathNeedsTheCurrentDefinition puts a stale catalogue before a child
 // that is ready: what the read loop takes must not be judged by it. A catalogue
 // that claims to be current is the control.
-func TestShortWayNeedsTheCurrentDefinition(t *testing.T) {
+func TestFastPathNeedsTheCurrentDefinition(t *testing.T) {
 	p := newPast(t, narrowTool)
 	c, end := p.client()
 	defer end()

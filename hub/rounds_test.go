@@ -49,11 +49,11 @@ func wasGiven(result, member string) string {
 // rounds counts how often the child was sent a request that may ask.
 func (c *testClient) rounds(child string) int { return len(c.noticed(child, "round")) }
 
-// both runs a test over children in this process, where calls go the long way,
+// both runs a test over children in this process, where calls take the slow path,
 // and over processes, where they go the short one.
 func both(t *testing.T, script childtest.Script, test func(t *testing.T, h *Hub, enter func(dirs ...string) *testClient)) {
 	child := played("kid", spec.ShareSession, script)
-	t.Run("long way", func(t *testing.T) {
+	t.Run("slow path", func(t *testing.T) {
 		play(t, []spec.Spec{child}, func(t *testing.T, h *Hub, _ *stage) {
 			test(t, h, func(dirs ...string) *testClient {
 				c, _ := enter(t, h, dirs...)
@@ -61,7 +61,7 @@ func both(t *testing.T, script childtest.Script, test func(t *testing.T, h *Hub,
 			})
 		})
 	})
-	t.Run("short way", func(t *testing.T) {
+	t.Run("fast path", func(t *testing.T) {
 		h := newTestHub(t, child)
 		test(t, h, func(dirs ...string) *testClient { return connect(t, h, dirs...) })
 	})
@@ -75,7 +75,7 @@ func TestModernChildIsGivenWhatItAsksFor(t *testing.T) {
 		c.handshake(everything)
 		c.raw("tools/list", `{}`)
 		elicited, sampled := `"q 1":{"action":"accept","content":{"z":1.0,"n":12345678901234567890}}`, `"q2":{"model":"m","role":"assistant","content":{"type":"text","text":"hi"}}`
-		for range 3 { // the last ones with everything there, so that a call may go the short way
+		for range 3 { // the last ones with everything there, so that a call may take the fast path
 			got := c.raw("tools/call", toolCall("kid__input", `{"ask":`+inputs+`,"state":"s \"1\" ","rounds":3}`))
 			responses := wasGiven(got, "given")
 			for _, want := range []string{elicited, sampled, `"r":{"roots":[{"uri":"file://` + root + `"`} {

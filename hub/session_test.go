@@ -148,8 +148,8 @@ func TestCancelledWhileWaitingNeverRuns(t *testing.T) {
 	}
 }
 
-// TestCancelOfARunningCall cancels calls that took the short way (no path) and
-// the long one, and calls whose client vanishes: the child is told of each.
+// TestCancelOfARunningCall cancels calls that took the fast path (no path) and
+// the slow one, and calls whose client vanishes: the child is told of each.
 func TestCancelOfARunningCall(t *testing.T) {
 	root := t.TempDir()
 	h := newTestHub(t, scripted("kid", childtest.Script{}))

@@ -41,8 +41,8 @@ type Call struct {
 	offered  bool               // a login was offered on account of what its server answered
 	wait     *rootsmgr.Wait     // the time that it may wait for roots, over all attempts
 
-	nowait bool     // an attempt ends with errWouldBlock where it would have to wait
-	spare  *attempt // for the next attempt; nil: none
+	fast  bool     // on the fast path: an attempt ends with errWouldBlock where it would have to wait
+	spare *attempt // for the next attempt; nil: none
 
 	inFlight Request
 }

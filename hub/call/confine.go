@@ -33,7 +33,7 @@ func (att *attempt) tooNarrow() error {
 		if f.Leads == "" || att.lease.Opens(f.Leads, configuration.AccessOf(policy.Roles(f.Role))) {
 			continue
 		}
-		if att.call.nowait { // it is recorded
+		if att.call.fast { // it is recorded
 			return errWouldBlock
 		}
 		told := sandbox.Refusal{Path: f.Leads, Access: configuration.AccessOf(policy.Roles(f.Role)), By: sandbox.ByCall, Stays: true}

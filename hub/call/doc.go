@@ -44,7 +44,7 @@
 // An error that says so has another attempt made. beforeStart is for a child that does
 // not run: a denial ends there, and decide is left out.
 //
-// A call of a tool is tried without waiting first (nowait.go): the same steps, which end
+// A call of a tool is tried on the fast path first, without waiting (fast.go): the same steps, which end
 // where one would have to wait. What was let through goes on as an asyncCall, which has
 // one owner in each state:
 //

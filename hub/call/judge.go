@@ -105,7 +105,7 @@ func (att *attempt) find(ctx context.Context) (err error) {
 	byRoots := s.Instances.ByRoots(entry)
 	held := heldToRoots(entry, att.from)
 	switch {
-	case c.nowait && (byRoots || held && !s.Instances.RootsAreCurrent() || looksFirst(conf, child)):
+	case c.fast && (byRoots || held && !s.Instances.RootsAreCurrent() || looksFirst(conf, child)):
 		return errWouldBlock
 	case byRoots: // they choose the process, and with it what its tools are
 		if err = att.boundary(ctx); err == nil {
@@ -122,13 +122,13 @@ func (att *attempt) find(ctx context.Context) (err error) {
 	att.by, att.child = t.owner()
 	switch {
 	case !att.scan.NeedsBoundary():
-		if held && !c.nowait && !byRoots {
+		if held && !c.fast && !byRoots {
 			err = att.boundary(ctx)
 		}
 		att.wait = nil
 		return err
 	case byRoots:
-	case c.nowait:
+	case c.fast:
 		att.roots, err = s.rootsAtHand(att.from)
 	default:
 		att.from.Scanned(att.scan)
@@ -155,7 +155,7 @@ func (att *attempt) beforeStart(ctx context.Context) (over bool, err error) {
 	if err = att.from.RootsBefore(ctx, spec); err != nil {
 		return false, err
 	}
-	if att.lease = s.Instances.Ready(att.by, att.child); att.lease == nil && !att.call.nowait {
+	if att.lease = s.Instances.Ready(att.by, att.child); att.lease == nil && !att.call.fast {
 		att.started = true
 		return att.judgeUnstarted(ctx, nil)
 	}
@@ -246,7 +246,7 @@ func (att *attempt) heldThere(ctx context.Context) error {
 	if att.verdict.Decision != policy.Allow || !att.movedAt() {
 		return nil
 	}
-	if att.call.nowait {
+	if att.call.fast {
 		return errWouldBlock
 	}
 	if err := att.acquireAgain(ctx); err != nil {
@@ -287,7 +287,7 @@ func (s *Session) where(att *attempt) validate.Where {
 		served = slices.DeleteFunc(slices.Clone(served), func(path string) bool { return slices.Contains(files, path) })
 	}
 	return validate.Where{
-		AtHand: att.call.nowait, Cwd: cwd, Served: served, Grants: s.Approvals.Grants(&att.by.Child(att.child).Spec, att.approval), Approved: att.approval.Rule(),
+		AtHand: att.call.fast, Cwd: cwd, Served: served, Grants: s.Approvals.Grants(&att.by.Child(att.child).Spec, att.approval), Approved: att.approval.Rule(),
 	}
 }
 
@@ -298,7 +298,7 @@ func (att *attempt) checkCurrent(ctx context.Context) error {
 	switch {
 	case att.call.session.Current.Now() == att.by:
 		return nil
-	case att.call.nowait:
+	case att.call.fast:
 		return errWouldBlock
 	}
 	select {
@@ -317,7 +317,7 @@ func (att *attempt) acquire(ctx context.Context) (err error) {
 		att.lease = nil
 	}
 	if att.lease == nil {
-		if c.nowait {
+		if c.fast {
 			return errWouldBlock
 		}
 		conf, child := c.target.owner()

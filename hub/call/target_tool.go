@@ -64,7 +64,7 @@ func (t *toolTarget) scan(ctx context.Context, c *Call) (*validate.Scan, error) 
 	}
 	scan, err := t.tool.By.Checker.Scan(t.tool.Checked, t.args)
 	switch {
-	case err != nil && c.nowait: // the refusal has to be recorded
+	case err != nil && c.fast: // the refusal has to be recorded
 		return nil, errWouldBlock
 	case err != nil:
 		return nil, t.confirm(ctx, c, err)
@@ -111,7 +111,7 @@ func (t *toolTarget) fits(c *Call, lease *children.Lease) error {
 	switch {
 	case raw == tool.Offer:
 		return nil
-	case c.nowait: // reading it may take a while
+	case c.fast: // reading it may take a while
 		return errWouldBlock
 	}
 	now := tool.By.ReadOffer(tool.By.Child(tool.Child), raw)

@@ -13,9 +13,9 @@ import (
 // Whatever would have to wait takes the slow path instead: a goroutine of its
 // own and Call.
 
-// fastFrame is the longest request, in bytes, that is offered the fast path, because
-// serving it delays what follows on the stream.
-const fastFrame = 16 << 10
+// FastFrame is the longest request, in bytes, that is offered the fast path: serving
+// it delays what follows on the stream, and it is copied into the pipe of another peer.
+const FastFrame = 16 << 10
 
 // A Reply answers, once, a request that Options.Fast has taken.
 type Reply struct {
@@ -95,7 +95,7 @@ func (r *Reply) over() {
 
 // fast offers a request to Options.Fast. false: it takes the slow path.
 func (c *Conn) fast(m *Message) bool {
-	if c.o.Fast == nil || len(m.Frame) > fastFrame {
+	if c.o.Fast == nil || len(m.Frame) > FastFrame {
 		return false
 	}
 	r := &Reply{c: c, id: string(m.ID), size: len(m.Frame)}

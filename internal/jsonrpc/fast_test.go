@@ -103,7 +103,7 @@ func hops(t *testing.T, r *hop) (client *Conn, far *farEnd, endUp, endDown func(
 	return client, far, endUp, endDown
 }
 
-func TestShortWayAnswers(t *testing.T) {
+func TestFastPathAnswers(t *testing.T) {
 	r := &hop{short: true}
 	client, _, _, _ := hops(t, r)
 	var wg sync.WaitGroup
@@ -118,7 +118,7 @@ func TestShortWayAnswers(t *testing.T) {
 	}
 	wg.Wait()
 	// Too long for the fast path, and an answer too long to be sent without waiting.
-	long := `{"x":"` + strings.Repeat("y", fastFrame) + `"}`
+	long := `{"x":"` + strings.Repeat("y", FastFrame) + `"}`
 	res, err := client.Call(context.Background(), "echo", []byte(long))
 	if err != nil || string(res.Result) != long {
 		t.Errorf("long: %v", err)
@@ -130,7 +130,7 @@ func TestShortWayAnswers(t *testing.T) {
 	}
 }
 
-func TestShortWayCancels(t *testing.T) {
+func TestFastPathCancels(t *testing.T) {
 	for _, short := range []bool{true, false} {
 		client, far, _, _ := hops(t, &hop{short: short})
 		ctx, cancel := context.WithCancelCause(context.Background())
@@ -155,7 +155,7 @@ func TestShortWayCancels(t *testing.T) {
 	}
 }
 
-func TestShortWayEnds(t *testing.T) {
+func TestFastPathEnds(t *testing.T) {
 	for _, up := range []bool{true, false} {
 		client, far, endUp, endDown := hops(t, &hop{short: true})
 		done := make(chan error, 1)
@@ -179,7 +179,7 @@ func TestShortWayEnds(t *testing.T) {
 	}
 }
 
-func TestShortWayThatPanicsIsAnswered(t *testing.T) {
+func TestFastPathThatPanicsIsAnswered(t *testing.T) {
 	client, _, _ := pipeConns(t, &farEnd{}, Options{}, &farEnd{}, Options{Fast: func(m *Message, r *Reply) bool {
 		if m.Method == "panic" {
 			panic("on purpose")

@@ -20,8 +20,8 @@ func (c *Conn) readLoop() error {
 	var m Message
 	for {
 		line, err := rd.Next()
-		held := c.batch.Hold(len(line) <= fastFrame && rd.More())
-		if len(line) > fastFrame {
+		held := c.batch.Hold(len(line) <= FastFrame && rd.More())
+		if len(line) > FastFrame {
 			c.batch.Flush() // reading it takes a while
 		}
 		switch {

@@ -24,7 +24,7 @@ import (
 	"mcphub/validate"
 )
 
-// This file takes a call of a tool through its steps without ever waiting: on the read
+// This file is the fast path: a call of a tool goes through its steps without ever waiting, on the read
 // loop of a client, or on a goroutine of which only the answer is waited for. Waking
 // goroutines costs more than the rest of such a call. Its states are drawn in doc.go.
 
@@ -139,9 +139,9 @@ func (s *Session) TryTool(m *jsonrpc.Message, from Client, r replier, briefly bo
 	}
 	a := pooledCalls.Get().(*pooledCall)
 	a.read(s, m, quoted, tool)
-	a.nowait = true
+	a.fast = true
 	att, err := a.try(context.Background()) // whoever may have to be asked for something does not suit
-	a.nowait = false
+	a.fast = false
 	if err != nil {
 		a.free()
 		return false
@@ -375,10 +375,6 @@ func (c *asyncCall) end(a jsonrpc.Answer, err error) {
 	}()
 }
 
-// quickFrame is the longest request, in bytes, that is made so: it is copied into
-// the child's pipe.
-const quickFrame = 16 << 10
-
 // A Waiter takes the answer to a call for a goroutine that waits for it.
 type Waiter struct {
 	*jsonrpc.Cancellation // of the request
@@ -406,7 +402,7 @@ func (w *Waiter) Batch() *lines.Batch { return nil }
 // ToolAndWait answers a call that waits for nothing but its answer; false: nothing
 // was done for it.
 func (s *Session) ToolAndWait(from Client, w *Waiter, m *jsonrpc.Message) (jsonrpc.Answer, bool) {
-	if len(m.Frame) > quickFrame {
+	if len(m.Frame) > jsonrpc.FastFrame {
 		return jsonrpc.Answer{}, false
 	}
 	var made bool
