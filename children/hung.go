@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"mcphub/children/health"
-	"mcphub/children/link"
 	"mcphub/children/spec"
+	"mcphub/internal/methods"
 )
 
 // This file tells a hung child from a slow one. If a call waits and nothing is heard
@@ -41,7 +41,7 @@ func (s *serving) ask(now time.Time) {
 	ctx := s.pulse.Ask(now)
 	method := "ping"
 	if s.r.Modern() {
-		method = link.MethodDiscover
+		method = methods.Discover
 	}
 	s.wg.Go(func() {
 		if res, err := s.r.Link().Call(ctx, method); err == nil {

@@ -8,8 +8,8 @@ import (
 
 	"mcphub/children/childtest"
 	"mcphub/children/spec"
-	"mcphub/hub/declaration"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/methods"
 )
 
 // Over HTTP the question comes on the stream of the call that asks, and its
@@ -24,7 +24,7 @@ func TestApprovalOverHTTP(t *testing.T) {
 		roots := c.answering(a.at("root"))
 		got := c.frames(c.request("tools/call", toolCall("kid__echo", fmt.Sprintf(`{"tag":%q,"path":%q}`, tag, a.at("data", "one", "1.txt")))), func(m *jsonrpc.Message, event string) {
 			roots(m, event)
-			if m.Method != declaration.MethodElicit {
+			if m.Method != methods.Elicit {
 				return
 			}
 			asked++
@@ -56,7 +56,7 @@ func TestApprovalOverHTTP(t *testing.T) {
 	roots := third.answering(a.at("root"))
 	got := third.frames(third.request("tools/call", toolCall("kid__echo", fmt.Sprintf(`{"tag":"foreign","path":%q}`, a.at("data", "one", "1.txt")))), func(m *jsonrpc.Message, event string) {
 		roots(m, event)
-		if m.Method == declaration.MethodElicit {
+		if m.Method == methods.Elicit {
 			c.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, yes))
 			other.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, yes))
 			third.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, no))

@@ -9,9 +9,9 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"mcphub/hub/declaration"
 	"mcphub/hub/httpfront/fronttest"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/methods"
 	"mcphub/rootsmgr/platform"
 	"mcphub/validate"
 )
@@ -134,7 +134,7 @@ func (c *modernWay) until(ctx context.Context, params string) (q asked, result s
 		}
 		given := map[string]string{}
 		for key, of := range q.methods {
-			if of == declaration.MethodElicit {
+			if of == methods.Elicit {
 				return q, result, true
 			}
 			given[key] = c.rootsResult()
@@ -157,7 +157,7 @@ func (c *modernWay) question(params string) asked {
 
 func (q asked) text() string {
 	for key, of := range q.methods {
-		if of == declaration.MethodElicit {
+		if of == methods.Elicit {
 			message, _ := jsonrpc.String(jsonrpc.Get([]byte(q.params[key]), "message"))
 			return message
 		}

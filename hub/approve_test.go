@@ -16,8 +16,8 @@ import (
 	"mcphub/children/childtest"
 	"mcphub/children/spec"
 	"mcphub/hub/approval"
-	"mcphub/hub/declaration"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/methods"
 	"mcphub/rootsmgr/guard"
 	"mcphub/rootsmgr/platform"
 	"mcphub/validate"
@@ -124,7 +124,7 @@ func saying(answer string) *person {
 }
 
 func (p *person) ask(ctx context.Context, _ *testClient, m *jsonrpc.Message) jsonrpc.Answer {
-	if m.Method != declaration.MethodElicit {
+	if m.Method != methods.Elicit {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, m.Method)
 	}
 	message, _ := jsonrpc.String(m.Param("message"))

@@ -15,7 +15,6 @@ import (
 	"mcphub/hub/declaration"
 	"mcphub/hub/inflight"
 	"mcphub/hub/record"
-	"mcphub/hub/tasks"
 	"mcphub/internal/audit"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/methods"
@@ -29,17 +28,17 @@ import (
 // belongs to no call and no client ends here.
 func (h *Hub) childTold(ctx context.Context, k spec.Key, m *jsonrpc.Message) {
 	switch m.Method {
-	case "notifications/progress":
+	case methods.Progress:
 		h.progress.Relay(k, m)
-	case "notifications/resources/updated":
+	case methods.ResourceUpdated:
 		h.subs.Updated(k, m)
-	case "notifications/message":
+	case methods.Message:
 		h.logged(ctx, k, m)
-	case tasks.MethodStatus:
+	case methods.TaskStatus:
 		h.taskTold(k, m)
-	case link.MethodTaskNews:
+	case methods.TaskNews:
 		h.taskNews(k, m)
-	case "notifications/cancelled", "notifications/initialized", "notifications/roots/list_changed":
+	case methods.Cancelled, methods.Initialized, methods.RootsChanged:
 		// Ids are those of one connection; the others are a client's to say.
 	default:
 		// A server may have things to say that this program does not know; those of
@@ -124,7 +123,7 @@ func (s *Session) pass(ctx context.Context, k spec.Key, m *jsonrpc.Message) {
 	if to == nil {
 		return // a modern client is told nothing that belongs to no request
 	}
-	if m.Method == "notifications/message" && !to.Wants(m) {
+	if m.Method == methods.Message && !to.Wants(m) {
 		return
 	}
 	if !to.TrySpare(m.Method, m.Params) {
@@ -145,7 +144,7 @@ func (s *Session) wayOf(ctx context.Context, k spec.Key, m *jsonrpc.Message) cal
 	switch {
 	case !s.handshaken.Load():
 		return to
-	case on != nil && (on == came || !run.CallKnown(ctx) && m.Method == "notifications/message"):
+	case on != nil && (on == came || !run.CallKnown(ctx) && m.Method == methods.Message):
 		return to
 	}
 	if to != nil && !s.client.Connected() {

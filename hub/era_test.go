@@ -9,10 +9,10 @@ import (
 
 	"mcphub/children/childtest"
 	"mcphub/children/spec"
-	"mcphub/hub/declaration"
 	"mcphub/hub/handshake"
 	"mcphub/hub/modern"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/methods"
 )
 
 // twoEras is a child that has both eras, each on a connection of its own, as
@@ -36,17 +36,17 @@ func TestAChildOfBothErasIsSpokenToInThatOfItsClient(t *testing.T) {
 	play(t, []spec.Spec{played("kid", spec.ShareSession, twoEras)}, func(t *testing.T, h *Hub, _ *stage) {
 		c, _ := enter(t, h, t.TempDir())
 		c.asks = func(_ context.Context, _ *testClient, m *jsonrpc.Message) jsonrpc.Answer {
-			if m.Method == declaration.MethodRootsList {
+			if m.Method == methods.ListRoots {
 				return jsonrpc.ResultAnswer([]byte(`{"roots":[]}`))
 			}
 			return jsonrpc.ResultAnswer([]byte(accepted))
 		}
 		c.handshake(everything)
-		if got := answerOf(c.raw("tools/call", asking("kid", declaration.MethodElicit, someForm))); got != accepted {
+		if got := answerOf(c.raw("tools/call", asking("kid", methods.Elicit, someForm))); got != accepted {
 			t.Errorf("the child was answered %s", got)
 		}
 		m, _ := enterModern(t, h, `{"elicitation":{}}`)
-		if a := m.mustAsk("tools/call", toolCall("kid__input", `{"ask":{"who":{"method":"elicitation/create","params":`+strings.Replace(someForm, `,"_meta":{"progressToken":7}`, "", 1)+`}}}`)); a.methods["who"] != declaration.MethodElicit {
+		if a := m.mustAsk("tools/call", toolCall("kid__input", `{"ask":{"who":{"method":"elicitation/create","params":`+strings.Replace(someForm, `,"_meta":{"progressToken":7}`, "", 1)+`}}}`)); a.methods["who"] != methods.Elicit {
 			t.Errorf("asked %+v", a)
 		}
 		if got := erasOf(h, "kid"); got[handshake.Era] != 1 || got[modern.Era] != 1 || len(got) != 2 {
@@ -61,7 +61,7 @@ func TestAChildOfBothErasIsSpokenToInThatOfItsClient(t *testing.T) {
 func TestTheFirstRequestThatNeedsAChildDecides(t *testing.T) {
 	play(t, []spec.Spec{played("kid", spec.ShareSession, twoEras)}, func(t *testing.T, h *Hub, s *stage) {
 		c, _ := enterModern(t, h, `{}`)
-		c.raw(modern.MethodDiscover, `{}`)
+		c.raw(methods.Discover, `{}`)
 		synctest.Wait()
 		if n, _ := s.count("kid"); n != 0 {
 			t.Errorf("server/discover has started %d children", n)
@@ -75,7 +75,7 @@ func TestTheFirstRequestThatNeedsAChildDecides(t *testing.T) {
 			t.Errorf("instances: %v", got)
 		}
 		other, _ := enterModern(t, h, `{}`)
-		other.raw(modern.MethodDiscover, `{}`)
+		other.raw(methods.Discover, `{}`)
 		other.raw("tools/call", toolCall("kid__echo", `{"a":1}`))
 		if got := erasOf(h, "kid"); got[modern.Era] != 1 {
 			t.Errorf("instances: %v", got)

@@ -8,9 +8,9 @@ import (
 
 	"mcphub/children/childtest"
 	"mcphub/children/spec"
-	"mcphub/hub/declaration"
 	"mcphub/hub/modern"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/methods"
 )
 
 // forged are roots that the client has not given to the hub, in the ways that a parser takes them for such.
@@ -121,7 +121,7 @@ func TestNoApprovalWithoutAState(t *testing.T) {
 			a.Errorf("without a state: asked %+v", b)
 		}
 		d := c.mustAsk("tools/call", with(params, `"inputResponses":{`+forged+`,"`+modern.RootsKey+`":`+c.roots+`}`, `"requestState":`+b.state))
-		if len(d.keys) != 1 || d.keys[0] != "mcphub-1" || d.methods[d.keys[0]] != declaration.MethodElicit || a.s.who("it") != nil {
+		if len(d.keys) != 1 || d.keys[0] != "mcphub-1" || d.methods[d.keys[0]] != methods.Elicit || a.s.who("it") != nil {
 			a.Errorf("with the state of the question for roots: asked %+v, the child saw the call: %t", d, a.s.who("it") != nil)
 		}
 		// The control: the question that was asked, answered with its state.

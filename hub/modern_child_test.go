@@ -7,9 +7,9 @@ import (
 
 	"mcphub/children/childtest"
 	"mcphub/children/spec"
-	"mcphub/hub/declaration"
 	"mcphub/hub/modern"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/methods"
 )
 
 // What a modern child asks by its result goes to a modern client as it is, but
@@ -25,7 +25,7 @@ func TestModernChildAsksAModernClient(t *testing.T) {
 		roots := c.mustAsk("tools/call", params)
 		next := roots.retry(params, map[string]string{roots.keys[0]: c.roots})
 		a := c.mustAsk("tools/call", next)
-		if len(a.keys) != 2 || a.methods["who"] != declaration.MethodElicit || a.methods[modern.RootsKey] != "roots/list" || strings.Contains(a.state, "own") {
+		if len(a.keys) != 2 || a.methods["who"] != methods.Elicit || a.methods[modern.RootsKey] != "roots/list" || strings.Contains(a.state, "own") {
 			t.Fatalf("asked %+v", a)
 		}
 		if h.suspended.Load() != 0 {
@@ -51,7 +51,7 @@ func TestModernChildAsksAModernClient(t *testing.T) {
 			t.Errorf("without roots: asked %+v", b)
 		}
 		b := c.mustAsk("tools/call", a.retry(params, given))
-		if b.methods["who"] != declaration.MethodElicit || b.state == a.state {
+		if b.methods["who"] != methods.Elicit || b.state == a.state {
 			t.Fatalf("the second round: %+v", b)
 		}
 		result := c.raw("tools/call", b.retry(params, given))

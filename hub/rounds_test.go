@@ -14,8 +14,8 @@ import (
 
 	"mcphub/children/childtest"
 	"mcphub/children/spec"
-	"mcphub/hub/declaration"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/methods"
 	"mcphub/validate"
 	"mcphub/validate/access"
 	"mcphub/validate/declare"
@@ -33,7 +33,7 @@ func answering(c *testClient) *atomic.Int32 {
 	n := new(atomic.Int32)
 	c.asks = func(_ context.Context, _ *testClient, m *jsonrpc.Message) jsonrpc.Answer {
 		n.Add(1)
-		if m.Method == declaration.MethodElicit {
+		if m.Method == methods.Elicit {
 			return jsonrpc.ResultAnswer([]byte(`{"action":"accept","content":{"z":1.0,"n":12345678901234567890}}`))
 		}
 		return jsonrpc.ResultAnswer([]byte(`{"model":"m","role":"assistant","content":{"type":"text","text":"hi"}}`))
@@ -310,7 +310,7 @@ func TestModernQuestionsAreCancelledBothWays(t *testing.T) {
 		c := enter(t.TempDir())
 		there, ended := make(chan struct{}, 2), make(chan error, 2)
 		c.asks = func(ctx context.Context, _ *testClient, m *jsonrpc.Message) jsonrpc.Answer {
-			if m.Method == declaration.MethodSample {
+			if m.Method == methods.Sample {
 				<-there // the other one is being asked
 				return jsonrpc.ErrorAnswer(-1, "the person said no")
 			}
@@ -456,10 +456,10 @@ func TestModernChildAsksWhoDidNotWait(t *testing.T) {
 			asked := 0
 			answer := s.frames(s.request("tools/call", strings.Replace(toolCall("kid__input", `{"ask":`+inputs+`,"state":"s","rounds":2}`), "kid__input", name, 1)), func(m *jsonrpc.Message, event string) {
 				switch m.Method {
-				case declaration.MethodElicit:
+				case methods.Elicit:
 					asked++
 					s.send(`{"jsonrpc":"2.0","id":` + string(m.ID) + `,"result":{"action":"accept","content":{"z":1.0}}}`)
-				case declaration.MethodSample:
+				case methods.Sample:
 					asked++
 					s.send(`{"jsonrpc":"2.0","id":` + string(m.ID) + `,"result":{"model":"m","role":"assistant","content":{"type":"text","text":"hi"}}}`)
 				default:

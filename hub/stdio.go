@@ -9,7 +9,6 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"mcphub/hub/modern"
-	"mcphub/hub/tasks"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/methods"
 	"mcphub/internal/principal"
@@ -80,7 +79,7 @@ func (s *Session) batches() bool {
 
 // inOrder picks the requests whose effect the next message on the stream may
 // build upon.
-func inOrder(method string) bool { return method == string(mcp.MethodInitialize) }
+func inOrder(method string) bool { return method == methods.Initialize }
 
 // tryServe takes a request that needs no waiting, on the read loop.
 func (s *Session) tryServe(m *jsonrpc.Message, r *jsonrpc.Reply) bool {
@@ -145,7 +144,7 @@ func (s *Session) welcome(ctx context.Context, version string) jsonrpc.Answer {
 // ServeNotification takes in what the client tells. It runs on the read loop.
 func (s *Session) ServeNotification(m *jsonrpc.Message) {
 	switch m.Method {
-	case "notifications/initialized":
+	case methods.Initialized:
 		s.mu.Lock()
 		caps := s.tab.caps
 		s.mu.Unlock()
@@ -153,11 +152,11 @@ func (s *Session) ServeNotification(m *jsonrpc.Message) {
 			s.roots.Initialized(caps.Roots, caps.RootsChange)
 			s.start()
 		}
-	case "notifications/progress":
+	case methods.Progress:
 		s.calls.InFlight.Progress(m)
-	case tasks.MethodStatus:
+	case methods.TaskStatus:
 		s.clientTold(m)
-	case "notifications/roots/list_changed":
+	case methods.RootsChanged:
 		// Whatever roots its params may hold: they are asked for, never told.
 		s.roots.Changed()
 	default:

@@ -15,6 +15,7 @@ import (
 	"mcphub/hub/offering"
 	"mcphub/hub/subscribe"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/methods"
 )
 
 // This file gives package subscribe what it needs of a session.
@@ -119,7 +120,7 @@ func (s *Session) subscribe(ctx context.Context, m *jsonrpc.Message) jsonrpc.Ans
 	if err != nil {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
 	}
-	if m.Method == subscribe.MethodUnsubscribe {
+	if m.Method == methods.Unsubscribe {
 		return s.notifier.Unsubscribe(ctx, m, uri)
 	}
 	return s.notifier.Subscribe(ctx, m, uri)

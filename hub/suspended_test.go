@@ -11,9 +11,9 @@ import (
 
 	"mcphub/children/childtest"
 	"mcphub/children/spec"
-	"mcphub/hub/declaration"
 	"mcphub/hub/modern"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/methods"
 )
 
 const (
@@ -32,8 +32,8 @@ func TestQuestionOfALegacyChildBecomesAResult(t *testing.T) {
 	askingStage(t, func(t *testing.T, h *Hub, _ *stage) {
 		c, _ := enterModern(t, h, askCaps)
 		for method, tc := range map[string]struct{ params, answer string }{
-			declaration.MethodElicit: {someForm, accepted},
-			declaration.MethodSample: {someText, completed},
+			methods.Elicit: {someForm, accepted},
+			methods.Sample: {someText, completed},
 		} {
 			params := asking("kid", method, tc.params)
 			a := c.mustAsk("tools/call", params)
@@ -57,19 +57,19 @@ func TestQuestionOfALegacyChildBecomesAResult(t *testing.T) {
 func TestUndeclaredIsNeverAsked(t *testing.T) {
 	askingStage(t, func(t *testing.T, h *Hub, _ *stage) {
 		able, _ := enterModern(t, h, askCaps)
-		if _, ok := askedBy(able.raw("tools/call", asking("kid", declaration.MethodElicit, someForm))); !ok {
+		if _, ok := askedBy(able.raw("tools/call", asking("kid", methods.Elicit, someForm))); !ok {
 			t.Fatal("control: a client that can be asked was not")
 		}
 		for _, caps := range []string{`{}`, `{"sampling":{}}`, `{"elicitation":{"url":{}}}`, `{"elicitation":true}`} {
 			c, _ := enterModern(t, h, caps)
-			result := c.raw("tools/call", asking("kid", declaration.MethodElicit, someForm))
+			result := c.raw("tools/call", asking("kid", methods.Elicit, someForm))
 			if _, ok := askedBy(result); ok || !strings.Contains(answerOf(result), "did not declare") {
 				t.Errorf("%s: %s", caps, result)
 			}
 		}
 		// What one request declares is not taken over to the next.
 		able.caps = `{}`
-		if result := able.raw("tools/call", asking("kid", declaration.MethodElicit, someForm)); !strings.Contains(answerOf(result), "did not declare") {
+		if result := able.raw("tools/call", asking("kid", methods.Elicit, someForm)); !strings.Contains(answerOf(result), "did not declare") {
 			t.Errorf("declared by a former request only: %s", result)
 		}
 	})
@@ -81,7 +81,7 @@ func TestOnlyTheSameRequestGoesOn(t *testing.T) {
 	askingStage(t, func(t *testing.T, h *Hub, _ *stage) {
 		c, _ := enterModern(t, h, askCaps)
 		foreign, _ := enterModern(t, h, askCaps)
-		params := asking("kid", declaration.MethodElicit, someForm)
+		params := asking("kid", methods.Elicit, someForm)
 		a := c.mustAsk("tools/call", params)
 		answers := map[string]string{a.keys[0]: accepted}
 		tampered := a
@@ -93,7 +93,7 @@ func TestOnlyTheSameRequestGoesOn(t *testing.T) {
 			"no string":         func() *jsonrpc.Error { return c.refused("tools/call", noString.retry(params, answers)) },
 			"another principal": func() *jsonrpc.Error { return foreign.refused("tools/call", a.retry(params, answers)) },
 			"other arguments": func() *jsonrpc.Error {
-				return c.refused("tools/call", a.retry(asking("kid", declaration.MethodElicit, strings.Replace(someForm, "who", "why", 1)), answers))
+				return c.refused("tools/call", a.retry(asking("kid", methods.Elicit, strings.Replace(someForm, "who", "why", 1)), answers))
 			},
 			"another tool": func() *jsonrpc.Error {
 				return c.refused("tools/call", a.retry(strings.Replace(params, "kid__ask", "kid__echo", 1), answers))
@@ -124,7 +124,7 @@ func TestOnlyTheSameRequestGoesOn(t *testing.T) {
 func TestStateExpires(t *testing.T) {
 	askingStage(t, func(t *testing.T, h *Hub, _ *stage) {
 		c, _ := enterModern(t, h, askCaps)
-		params := asking("kid", declaration.MethodElicit, someForm)
+		params := asking("kid", methods.Elicit, someForm)
 		a := c.mustAsk("tools/call", params)
 		time.Sleep(modern.StateTime + time.Second)
 		synctest.Wait()
@@ -146,10 +146,10 @@ func TestStateExpires(t *testing.T) {
 func TestAFloodOfUnansweredQuestionsIsBounded(t *testing.T) {
 	askingStage(t, func(t *testing.T, h *Hub, _ *stage) {
 		c, leave := enterModern(t, h, askCaps)
-		first := asking("kid", declaration.MethodElicit, someForm, `,"task":"first"`)
+		first := asking("kid", methods.Elicit, someForm, `,"task":"first"`)
 		a := c.mustAsk("tools/call", first)
 		for i := range 3 * modern.MostSuspended {
-			c.mustAsk("tools/call", asking("kid", declaration.MethodElicit, someForm, fmt.Sprintf(`,"task":"%d"`, i)))
+			c.mustAsk("tools/call", asking("kid", methods.Elicit, someForm, fmt.Sprintf(`,"task":"%d"`, i)))
 		}
 		synctest.Wait()
 		if n := h.suspended.Load(); n != modern.MostSuspended {
@@ -158,7 +158,7 @@ func TestAFloodOfUnansweredQuestionsIsBounded(t *testing.T) {
 		if e := c.refused("tools/call", a.retry(first, map[string]string{a.keys[0]: accepted})); !strings.Contains(e.Message, "given up") {
 			t.Errorf("the oldest: %v", e)
 		}
-		last := asking("kid", declaration.MethodElicit, someForm, `,"task":"last"`)
+		last := asking("kid", methods.Elicit, someForm, `,"task":"last"`)
 		a = c.mustAsk("tools/call", last)
 		if got := answerOf(c.raw("tools/call", a.retry(last, map[string]string{a.keys[0]: accepted}))); !strings.Contains(got, accepted) {
 			t.Errorf("control: the newest: %s", got)
@@ -173,7 +173,7 @@ func TestAFloodOfUnansweredQuestionsIsBounded(t *testing.T) {
 func TestWhatIsMissingIsAskedAgain(t *testing.T) {
 	askingStage(t, func(t *testing.T, h *Hub, _ *stage) {
 		c, _ := enterModern(t, h, askCaps)
-		params := asking("kid", declaration.MethodElicit, someForm)
+		params := asking("kid", methods.Elicit, someForm)
 		a := c.mustAsk("tools/call", params)
 		b := c.mustAsk("tools/call", a.retry(params, map[string]string{}))
 		if len(b.keys) != 1 || b.keys[0] != a.keys[0] || b.state == a.state {

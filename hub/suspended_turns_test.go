@@ -9,8 +9,8 @@ import (
 
 	"mcphub/children/childtest"
 	"mcphub/children/spec"
-	"mcphub/hub/declaration"
 	"mcphub/hub/modern"
+	"mcphub/internal/methods"
 )
 
 // A call that waits for its client, and has the turn of a child, gives way to one with other roots after a while, and its
@@ -28,7 +28,7 @@ func TestParkedCallsGiveWay(t *testing.T) {
 		park := func() (retry string) {
 			first, _ := holder.outcome(holder.once("tools/call", params), nil)
 			m, _ := holder.outcome(holder.once("tools/call", holder.again(params, first.Result)), nil)
-			if a, ok := askedBy(string(m.Result)); !ok || len(a.keys) != 1 || a.methods[a.keys[0]] != declaration.MethodElicit {
+			if a, ok := askedBy(string(m.Result)); !ok || len(a.keys) != 1 || a.methods[a.keys[0]] != methods.Elicit {
 				t.Fatalf("%s%s", m.Result, m.Error)
 			}
 			return holder.again(params, m.Result)

@@ -12,6 +12,7 @@ import (
 	"mcphub/hub/modern"
 	"mcphub/hub/tasks"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/methods"
 )
 
 // This file gives package tasks what it needs of a session.
@@ -39,11 +40,11 @@ func (s taskSession) Acquire(ctx context.Context, k spec.Key) (*children.Lease, 
 // client may have given in an answer.
 func (s taskSession) Send(ctx context.Context, lease *children.Lease, m *jsonrpc.Message) (jsonrpc.Answer, error) {
 	var edits []jsonrpc.Edit
-	if responses := m.Param(modern.MemberResponses); m.Method == tasks.MethodUpdate && modern.AnswersRoots(responses) {
+	if responses := m.Param(modern.MemberResponses); m.Method == methods.UpdateTask && modern.AnswersRoots(responses) {
 		roots, served := lease.Roots()
 		edits = append(edits, jsonrpc.Edit{Old: responses, With: modern.WithRoots(responses, roots, served)})
 	}
-	if m.Method == tasks.MethodResult {
+	if m.Method == methods.TaskResult {
 		ctx = run.WithoutTimeout(ctx) // it is answered when the task has ended
 	}
 	return s.calls.Relay(ctx, lease, m, edits)
@@ -91,7 +92,7 @@ func (s *Session) clientTold(m *jsonrpc.Message) {
 	s.outbox.Put(len(params), func(ctx context.Context) {
 		if lease, ok := s.hub.sup.TryAcquire(k); ok {
 			soon, cancel := context.WithTimeout(ctx, time.Second)
-			_ = lease.Notify(soon, tasks.MethodStatus, params)
+			_ = lease.Notify(soon, methods.TaskStatus, params)
 			cancel()
 			lease.Release()
 		}

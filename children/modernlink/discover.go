@@ -12,14 +12,15 @@ import (
 	"mcphub/children/link"
 	"mcphub/children/offers"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/methods"
 )
 
 // Discover asks the child what it is.
 func (m *Link) Discover(ctx context.Context) Discovery {
-	res, err := m.Call(ctx, link.MethodDiscover)
+	res, err := m.Call(ctx, methods.Discover)
 	if err == nil && refusesItsOwn(res, mcp.ProtocolVersion20260728) {
 		res.Release()
-		res, err = m.Call(ctx, link.MethodDiscover)
+		res, err = m.Call(ctx, methods.Discover)
 	}
 	d := sortDiscovery(mcp.ProtocolVersion20260728, res, err)
 	if res != nil {

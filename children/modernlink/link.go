@@ -254,11 +254,11 @@ func (m *Link) Facts() link.Facts { return m.base.Facts() }
 // Call sends one request with what the era wants in its _meta.
 func (m *Link) Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error) {
 	switch method {
-	case "resources/subscribe":
+	case methods.Subscribe:
 		return m.subs.subscribe(ctx, params)
-	case "resources/unsubscribe":
+	case methods.Unsubscribe:
 		return m.subs.unsubscribe(params)
-	case "logging/setLevel":
+	case methods.SetLogLevel:
 		level, _ := jsonrpc.String(jsonrpc.Get(bytes.Join(params, nil), "level"))
 		m.level.Store(&level)
 		return &jsonrpc.Response{Result: []byte(`{}`)}, nil
@@ -308,7 +308,7 @@ var errOtherVersion = errors.New("it no longer serves the protocol version that 
 // have nothing to say here: roots are answered when they are asked for.
 func (m *Link) Notify(ctx context.Context, method string, params ...[]byte) error {
 	switch method {
-	case "notifications/initialized", link.MethodRootsChanged, link.MethodProgress, "notifications/tasks/status":
+	case methods.Initialized, methods.RootsChanged, methods.Progress, methods.TaskStatus:
 		return nil
 	}
 	return m.base.Notify(ctx, method, params...)
@@ -318,17 +318,17 @@ func (m *Link) Notify(ctx context.Context, method string, params ...[]byte) erro
 // subscription is handed on as it was in the handshake's era.
 func (m *Link) Heard(n *jsonrpc.Message) *jsonrpc.Message {
 	switch n.Method {
-	case methodAcknowledged:
+	case methods.Acknowledged:
 		m.subs.acknowledged(n)
 		return nil
-	case link.MethodCancelled:
+	case methods.Cancelled:
 		m.subs.cancelled(n)
 		return nil
-	case methodUpdated:
+	case methods.ResourceUpdated:
 		if uri, ok := jsonrpc.String(n.Param("uri")); !ok || !m.subs.wants(topic{name: uri}) {
 			return nil
 		}
-	case link.MethodTaskNews:
+	case methods.TaskNews:
 		if id, ok := jsonrpc.String(n.Param("taskId")); !ok || !m.subs.wants(topic{true, id}) {
 			return nil
 		}

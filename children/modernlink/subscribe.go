@@ -14,6 +14,7 @@ import (
 	"mcphub/children/link"
 	"mcphub/children/offers"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/methods"
 )
 
 // This file keeps the subscriptions of a child without a handshake open
@@ -21,10 +22,6 @@ import (
 // are in the handshake's era.
 
 const (
-	methodListen       = "subscriptions/listen"
-	methodAcknowledged = "notifications/subscriptions/acknowledged"
-	methodUpdated      = "notifications/resources/updated"
-
 	// ackWait bounds how long a stream may take to be acknowledged; one that is not
 	// counts as open, for what comes on it is what matters.
 	ackWait = 5 * time.Second
@@ -262,7 +259,7 @@ func (l *listener) listen(ctx context.Context, s *stream, again bool) error {
 			s.ready()
 		}
 	})
-	res, err := l.m.Call(ctx, methodListen, filter)
+	res, err := l.m.Call(ctx, methods.Listen, filter)
 	close(over)
 	opened.Wait()
 	if err != nil {
@@ -351,7 +348,7 @@ func (l *listener) missed(s *stream) {
 	for _, uri := range uris {
 		params := append(jsonrpc.AppendString([]byte(`{"uri":`), uri), '}')
 		l.m.own.Missed(l.ctx, &jsonrpc.Message{
-			Method: methodUpdated, Params: params, Members: []jsonrpc.Member{{Name: "uri", Value: jsonrpc.Get(params, "uri")}},
+			Method: methods.ResourceUpdated, Params: params, Members: []jsonrpc.Member{{Name: "uri", Value: jsonrpc.Get(params, "uri")}},
 		})
 	}
 }

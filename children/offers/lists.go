@@ -10,11 +10,7 @@ import (
 
 	"mcphub/children/link"
 	"mcphub/internal/jsonrpc"
-)
-
-const (
-	methodToolsChanged     = "notifications/tools/list_changed"
-	methodResourcesChanged = "notifications/resources/list_changed"
+	"mcphub/internal/methods"
 )
 
 // Bounds of one tools/list with all its pages.
@@ -38,10 +34,10 @@ type list struct {
 // lists are all of them. The first is what a child is mostly started for: a
 // child that cannot give it has not started.
 var lists = [...]list{
-	{"tools", "tools/list", "tools", methodToolsChanged, func(o *Offer) *[][]byte { return &o.Tools }},
-	{"prompts", "prompts/list", "prompts", "notifications/prompts/list_changed", func(o *Offer) *[][]byte { return &o.Prompts }},
-	{"resources", "resources/list", "resources", methodResourcesChanged, func(o *Offer) *[][]byte { return &o.Resources }},
-	{"resources", "resources/templates/list", "resourceTemplates", methodResourcesChanged, func(o *Offer) *[][]byte { return &o.Templates }},
+	{"tools", methods.ListTools, "tools", methods.ToolsChanged, func(o *Offer) *[][]byte { return &o.Tools }},
+	{"prompts", methods.ListPrompts, "prompts", methods.PromptsChanged, func(o *Offer) *[][]byte { return &o.Prompts }},
+	{"resources", methods.ListResources, "resources", methods.ResourcesChanged, func(o *Offer) *[][]byte { return &o.Resources }},
+	{"resources", methods.ListTemplates, "resourceTemplates", methods.ResourcesChanged, func(o *Offer) *[][]byte { return &o.Templates }},
 }
 
 // whole asks for all pages of a list. Entries stay as the child sent them, odd

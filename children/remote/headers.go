@@ -58,7 +58,7 @@ func (m *marked) headersOf(method string, params []byte) map[string]string {
 		return out
 	}
 	out[mcp.HeaderName] = mirror.Encode(name)
-	if method != "tools/call" {
+	if method != methods.CallTool {
 		return out
 	}
 	for _, mark := range m.of(name) {

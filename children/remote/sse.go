@@ -12,6 +12,7 @@ import (
 
 	"mcphub/children/link"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/methods"
 	"mcphub/internal/printable"
 )
 
@@ -166,7 +167,7 @@ func (l *sseLink) Call(ctx context.Context, method string, params ...[]byte) (*j
 			l.jobs.start(func() {
 				late, cancel := context.WithTimeout(l.ctx, answerTime)
 				defer cancel()
-				_ = l.post(late, frame(0, link.MethodCancelled, [][]byte{jsonrpc.AppendCancel(nil, []byte(key), context.Cause(ctx))}))
+				_ = l.post(late, frame(0, methods.Cancelled, [][]byte{jsonrpc.AppendCancel(nil, []byte(key), context.Cause(ctx))}))
 			})
 		}
 		return nil, context.Cause(ctx)

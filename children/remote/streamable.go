@@ -10,6 +10,7 @@ import (
 
 	"mcphub/children/link"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/methods"
 )
 
 // httpLink speaks Streamable HTTP (2025-03-26 to 2025-11-25). Each request is
@@ -196,7 +197,7 @@ func (l *httpLink) again(ctx context.Context, old string) error {
 		}
 	}
 	if err == nil {
-		err = l.Notify(ctx, "notifications/initialized")
+		err = l.Notify(ctx, methods.Initialized)
 	}
 	if err != nil { // who comes next finds the old session, and tries again
 		l.mu.Lock()
@@ -258,7 +259,7 @@ func (l *httpLink) cancelled(id uint64, cause error) {
 	ctx, cancel := context.WithTimeout(context.Background(), answerTime)
 	defer cancel()
 	defer context.AfterFunc(l.ctx, func() { time.AfterFunc(endTime, cancel) })()
-	_ = l.post(ctx, frame(0, link.MethodCancelled, [][]byte{jsonrpc.AppendCancel(nil, strconv.AppendUint(nil, id, 10), cause)}))
+	_ = l.post(ctx, frame(0, methods.Cancelled, [][]byte{jsonrpc.AppendCancel(nil, strconv.AppendUint(nil, id, 10), cause)}))
 }
 
 // listen keeps the child's own stream open, where the server has one.
@@ -326,7 +327,7 @@ func (l *httpLink) Notify(ctx context.Context, method string, params ...[]byte) 
 	limited, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
 	err := l.post(limited, frame(0, method, params))
-	if err == nil && method == "notifications/initialized" {
+	if err == nil && method == methods.Initialized {
 		l.once.Do(func() { close(l.ready) })
 		l.opened(ctx)
 	}

@@ -19,6 +19,7 @@ import (
 
 	"mcphub/children/link"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/methods"
 	"mcphub/internal/printable"
 )
 
@@ -363,7 +364,7 @@ func (w *wire) take(ctx, on context.Context, raw []byte, send func(ctx context.C
 				w.log.Warn().Err(err).Str("method", printable.Escape(m.Method, 100)).Msg("an answer did not reach the child")
 			}
 		})
-	case m.Method == link.MethodCancelled:
+	case m.Method == methods.Cancelled:
 		w.asks.cancelled(m)
 	case m.IsNotification():
 		w.heard(on, m)

@@ -9,6 +9,7 @@ import (
 	"mcphub/children/link"
 	"mcphub/children/offers"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/methods"
 )
 
 // levelTime bounds how long a child may take to answer logging/setLevel.
@@ -38,7 +39,7 @@ func (l *levelSetter) tell(ctx context.Context, conn link.Link, o *offers.Offer)
 	if level == "" || level == l.told {
 		return
 	}
-	res, err := conn.Call(ctx, "logging/setLevel", append(jsonrpc.AppendString([]byte(`{"level":`), level), '}'))
+	res, err := conn.Call(ctx, methods.SetLogLevel, append(jsonrpc.AppendString([]byte(`{"level":`), level), '}'))
 	if err != nil {
 		l.log.Debug().Err(err).Msg("the level of the log could not be set")
 		return

@@ -8,12 +8,8 @@ import (
 	"mcphub/children/servedroots"
 	"mcphub/children/spec"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/methods"
 	"mcphub/internal/worker"
-)
-
-const (
-	methodRootsList = "roots/list"
-	methodPing      = "ping"
 )
 
 // ServeRequest answers roots/list and ping, and hands the rest on.
@@ -21,16 +17,16 @@ func (r *Run) ServeRequest(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answ
 	switch {
 	case r.modernLink.Load() != nil:
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, "a server of this protocol version asks nothing by itself: it answers with what it needs (2026-07-28, basic/patterns/mrtr)")
-	case m.Method == methodPing:
+	case m.Method == methods.Ping:
 		return jsonrpc.ResultAnswer([]byte(`{}`))
-	case m.Method == methodRootsList && r.spec.Roots != spec.RootsNone:
+	case m.Method == methods.ListRoots && r.spec.Roots != spec.RootsNone:
 		r.Roots.Opened()
 		r.fetchRoots(ctx)
 		w := r.instance.Wanted()
 		a := jsonrpc.ResultAnswer(servedroots.Result(w.Roots, r.instance.NoRoots))
 		a.Release = func() { r.Roots.Closed(w.Gen) }
 		return a
-	case m.Method == methodRootsList:
+	case m.Method == methods.ListRoots:
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, "roots are not served to this server (\"roots\": \"none\")")
 	}
 	r.Timers.Hold()
@@ -103,7 +99,7 @@ func (r *Run) noticed(ctx context.Context, m *jsonrpc.Message) {
 		return
 	}
 	switch m.Method {
-	case link.MethodProgress:
+	case methods.Progress:
 		if token := m.Param("progressToken"); token != nil {
 			r.Timers.Progress(token)
 		}
@@ -111,7 +107,7 @@ func (r *Run) noticed(ctx context.Context, m *jsonrpc.Message) {
 			r.muted.Add(1)
 			return
 		}
-	case link.MethodMessage:
+	case methods.Message:
 		if !r.logs.Allow() {
 			r.muted.Add(1)
 			return

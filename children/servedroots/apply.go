@@ -9,6 +9,7 @@ import (
 
 	"mcphub/children/link"
 	"mcphub/children/program"
+	"mcphub/internal/methods"
 	"mcphub/rootsmgr/guard"
 )
 
@@ -161,7 +162,7 @@ func (r *Roots) tell(w Wanted) Step {
 		return Step{News: Announced}
 	}
 	r.wg.Go(func() {
-		if err := r.link().Notify(a.ctx, link.MethodRootsChanged); err != nil && a.ctx.Err() == nil {
+		if err := r.link().Notify(a.ctx, methods.RootsChanged); err != nil && a.ctx.Err() == nil {
 			r.log.Warn().Err(err).Msg("the child could not be told of new roots")
 		}
 	})

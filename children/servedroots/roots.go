@@ -11,6 +11,7 @@ import (
 
 	"mcphub/children/link"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/methods"
 	"mcphub/rootsmgr/guard"
 )
 
@@ -154,7 +155,7 @@ func ProbeUntil(ctx context.Context, conn link.Link, tool string, paths []string
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
-		res, err := conn.Call(ctx, "tools/call", params)
+		res, err := conn.Call(ctx, methods.CallTool, params)
 		if err != nil {
 			return err
 		}

@@ -8,11 +8,11 @@ import (
 	"time"
 
 	"mcphub/hub/approval"
-	"mcphub/hub/declaration"
 	"mcphub/hub/failure"
 	"mcphub/hub/inflight"
 	"mcphub/hub/record"
 	"mcphub/internal/audit"
+	"mcphub/internal/methods"
 	"mcphub/internal/printable"
 )
 
@@ -121,7 +121,7 @@ type clientAsker struct{ to Peer }
 func (clientAsker) Who() string { return approval.AskedClient }
 
 func (a clientAsker) Ask(ctx context.Context, q *approval.Question) approval.Answer {
-	resp, err := a.to.Call(ctx, declaration.MethodElicit, q.Form())
+	resp, err := a.to.Call(ctx, methods.Elicit, q.Form())
 	switch {
 	case errors.Is(err, approval.ErrUnanswered), errors.Is(context.Cause(ctx), approval.ErrUnanswered):
 		return approval.Unanswered()

@@ -235,5 +235,3 @@ func (c *Call) send(ctx context.Context, att *attempt, ticket audit.Ticket) (jso
 	}
 	return t.settle(ctx, s, att.lease, a, drop), nil
 }
-
-const methodCall = "tools/call"

@@ -21,6 +21,7 @@ import (
 	"mcphub/internal/audit"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/jsonrpc/lines"
+	"mcphub/internal/methods"
 	"mcphub/validate"
 )
 
@@ -125,7 +126,7 @@ func (s *Session) Tool(ctx context.Context, m *jsonrpc.Message, quoted []byte, t
 // child that is ready, and allowed by what is known of the roots and lies at hand on the
 // disk. false: nothing was done for it. briefly: what may take its time is not begun either.
 func (s *Session) TryTool(m *jsonrpc.Message, from Client, r replier, briefly bool) bool {
-	if m.Method != methodCall || checkMembers(m.Members) != nil {
+	if m.Method != methods.CallTool || checkMembers(m.Members) != nil {
 		return false
 	}
 	quoted := m.Param("name")
@@ -244,13 +245,13 @@ func (c *asyncCall) leave(b *lines.Batch, params [][]byte) {
 	if !talks {
 		c.pooled = nil
 	}
-	c.sent = c.lease.Start(&c.call, c, b, methodCall, c.own, params...)
+	c.sent = c.lease.Start(&c.call, c, b, methods.CallTool, c.own, params...)
 	if c.sent {
 		c.reply.OnCancel(c)
 	} else {
 		ctx, whole := c.context(), jsonrpc.Join(params)
 		c.reply.OnCancel(c)
-		go func() { c.OnResponse(c.lease.Call(run.WithProgressToken(ctx, c.own), methodCall, whole)) }()
+		go func() { c.OnResponse(c.lease.Call(run.WithProgressToken(ctx, c.own), methods.CallTool, whole)) }()
 	}
 	if !talks {
 		a.free()
@@ -288,7 +289,7 @@ func (c *asyncCall) OnResponse(res *jsonrpc.Response, err error) {
 		res.Release()
 		go c.converse(result)
 	default:
-		c.settle(c.inFlight.Client.Answer(c.lease, methodCall, res))
+		c.settle(c.inFlight.Client.Answer(c.lease, methods.CallTool, res))
 	}
 }
 
@@ -314,7 +315,7 @@ func (c *asyncCall) refused(word string, a jsonrpc.Answer) {
 
 // converse goes on where the child has asked for something, or made a task.
 func (c *asyncCall) converse(result []byte) {
-	if !jsonrpc.Guard(c.s.Log, &jsonrpc.Message{Method: methodCall, ID: []byte{'0'}}, func() { c.goOn(result) }) {
+	if !jsonrpc.Guard(c.s.Log, &jsonrpc.Message{Method: methods.CallTool, ID: []byte{'0'}}, func() { c.goOn(result) }) {
 		c.end(jsonrpc.Answer{}, errBroken)
 	}
 }
@@ -327,8 +328,8 @@ func (c *asyncCall) goOn(result []byte) {
 		return
 	}
 	from := c.inFlight.Client.Client
-	e := &exchange{c.s, &c.pooled.first, from, methodCall, *c.inFlight.Key, func(*validate.Verdict) [][]byte { return [][]byte{c.talk.judged} }}
-	a, err := rounds.GoOn(run.WithProgressToken(ctx, c.own), e, from, methodCall, result)
+	e := &exchange{c.s, &c.pooled.first, from, methods.CallTool, *c.inFlight.Key, func(*validate.Verdict) [][]byte { return [][]byte{c.talk.judged} }}
+	a, err := rounds.GoOn(run.WithProgressToken(ctx, c.own), e, from, methods.CallTool, result)
 	if err != nil {
 		c.end(jsonrpc.Answer{}, err)
 		return

@@ -9,6 +9,7 @@ import (
 	"mcphub/hub/failure"
 	"mcphub/hub/offering"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/methods"
 	"mcphub/internal/mirror"
 	"mcphub/internal/printable"
 )
@@ -62,7 +63,7 @@ func fitsHeaders(ctx context.Context, tool *catalog.Tool, args []byte) (refusal 
 // Known returns the tool that a call is of, nil where it is none, or the
 // server has not listed it yet.
 func (s *Session) Known(m *jsonrpc.Message) *catalog.Tool {
-	if m.Method != methodCall {
+	if m.Method != methods.CallTool {
 		return nil
 	}
 	name, _ := jsonrpc.String(m.Param("name"))

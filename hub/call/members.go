@@ -7,6 +7,7 @@ import (
 
 	"mcphub/hub/modern"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/methods"
 )
 
 // This file reads members of params, and refuses those that look like others.
@@ -48,7 +49,7 @@ func bare(name string) string {
 // checkParams is checkMembers for the params of any request: of another one, those that
 // servers read there, and what is in the objects among them.
 func checkParams(m *jsonrpc.Message) error {
-	if m.Method == methodCall {
+	if m.Method == methods.CallTool {
 		return checkMembers(m.Members)
 	}
 	known := []string{"_meta", "name", "uri", "arguments", "ref", "argument", "context", "cursor", "level", modern.MemberResponses, modern.MemberState}

@@ -12,6 +12,7 @@ import (
 	"mcphub/hub/record"
 	"mcphub/hub/tasks"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/methods"
 	"mcphub/internal/printable"
 	"mcphub/validate"
 	"mcphub/validate/schema"
@@ -31,7 +32,7 @@ type toolTarget struct {
 
 func (t *toolTarget) owner() (*configuration.Configuration, string) { return t.tool.By, t.tool.Child }
 
-func (t *toolTarget) method() string { return methodCall }
+func (t *toolTarget) method() string { return methods.CallTool }
 
 func (t *toolTarget) subject() record.Subject {
 	return record.Subject{Child: t.tool.Child, Tool: t.tool.Remote, Arguments: t.args, At: t.at}
@@ -43,7 +44,7 @@ func (t *toolTarget) asked(*Call) approval.Request {
 		task = []byte("task")
 	}
 	return approval.Request{
-		Tool: true, Name: t.tool.Remote, Args: t.args, Digest: approval.DigestOf([]byte(methodCall), []byte(t.tool.Remote), t.args, task),
+		Tool: true, Name: t.tool.Remote, Args: t.args, Digest: approval.DigestOf([]byte(methods.CallTool), []byte(t.tool.Remote), t.args, task),
 	}
 }
 

@@ -1,5 +1,7 @@
 package catalog
 
+import "mcphub/internal/methods"
+
 // A Kind is one of the lists that a client may ask for.
 type Kind uint8
 
@@ -22,10 +24,10 @@ var kinds = [Kinds]struct {
 
 	capability string // that says that a child has such a list
 }{
-	Tools:     {"tools/list", "tools", "name", "tool", "notifications/tools/list_changed", "tools"},
-	Prompts:   {"prompts/list", "prompts", "name", "prompt", "notifications/prompts/list_changed", "prompts"},
-	Resources: {"resources/list", "resources", "uri", "resource", "notifications/resources/list_changed", "resources"},
-	Templates: {"resources/templates/list", "resourceTemplates", "uriTemplate", "resource template", "notifications/resources/list_changed", "resources"},
+	Tools:     {methods.ListTools, "tools", "name", "tool", methods.ToolsChanged, "tools"},
+	Prompts:   {methods.ListPrompts, "prompts", "name", "prompt", methods.PromptsChanged, "prompts"},
+	Resources: {methods.ListResources, "resources", "uri", "resource", methods.ResourcesChanged, "resources"},
+	Templates: {methods.ListTemplates, "resourceTemplates", "uriTemplate", "resource template", methods.ResourcesChanged, "resources"},
 }
 
 // KindOf returns the kind that a method lists; Kinds for none.

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	"mcphub/hub/tasks"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/methods"
 	"mcphub/internal/printable"
@@ -101,14 +100,14 @@ func (a *Abilities) Refuses(m *jsonrpc.Message) (answer jsonrpc.Answer, ok bool)
 		return jsonrpc.ErrorAnswer(code, "the client did not declare "+what+", so it cannot be asked for "+m.Method), false
 	}
 	switch m.Method {
-	case MethodSample:
+	case methods.Sample:
 		switch {
 		case !a.Sampling:
 			return lacks(jsonrpc.CodeMethodNotFound, "sampling")
 		case !a.SamplingTools && (m.Param("tools") != nil || m.Param("toolChoice") != nil):
 			return lacks(jsonrpc.CodeInvalidParams, "sampling.tools")
 		}
-	case MethodElicit:
+	case methods.Elicit:
 		mode, _ := jsonrpc.String(m.Param("mode"))
 		switch {
 		case !a.Form && !a.URL:
@@ -118,15 +117,15 @@ func (a *Abilities) Refuses(m *jsonrpc.Message) (answer jsonrpc.Answer, ok bool)
 		case (mode == "form" || m.Param("mode") == nil) && !a.Form:
 			return lacks(jsonrpc.CodeInvalidParams, "elicitation.form")
 		}
-	case tasks.MethodGet, tasks.MethodResult:
+	case methods.GetTask, methods.TaskResult:
 		if !a.Tasks {
 			return lacks(jsonrpc.CodeMethodNotFound, "tasks")
 		}
-	case tasks.MethodList:
+	case methods.ListTasks:
 		if !a.TaskList {
 			return lacks(jsonrpc.CodeMethodNotFound, "tasks.list")
 		}
-	case tasks.MethodCancel:
+	case methods.CancelTask:
 		if !a.TaskAbort {
 			return lacks(jsonrpc.CodeMethodNotFound, "tasks.cancel")
 		}
@@ -143,13 +142,6 @@ func (a *Abilities) Refuses(m *jsonrpc.Message) (answer jsonrpc.Answer, ok bool)
 func (a *Abilities) Extends(method string) bool {
 	return slices.ContainsFunc(a.Extensions, func(key string) bool { return Extends(key, method) })
 }
-
-// Methods of requests that a server may send its client.
-const (
-	MethodRootsList = "roots/list"
-	MethodSample    = "sampling/createMessage"
-	MethodElicit    = "elicitation/create"
-)
 
 // Extends reports whether a method or notification is one of an extension: it is the key
 // or begins with it, or its first part is the end of the key.

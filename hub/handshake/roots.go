@@ -6,6 +6,7 @@ import (
 
 	"mcphub/hub/declaration"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/methods"
 	"mcphub/rootsmgr"
 )
 
@@ -22,7 +23,7 @@ func (a Source) ListRoots(ctx context.Context, cursor string) (rootsmgr.Page, er
 	if cursor != "" {
 		params = append(params, append(jsonrpc.AppendString([]byte(`{"cursor":`), cursor), '}'))
 	}
-	resp, err := a.Client.Call(ctx, "roots/list", params...)
+	resp, err := a.Client.Call(ctx, methods.ListRoots, params...)
 	if err != nil {
 		return rootsmgr.Page{}, err
 	}

@@ -8,9 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/mark3labs/mcp-go/mcp"
-
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/methods"
 )
 
 // This file serves several messages that come in one POST, which 2025-03-26 has
@@ -47,7 +46,7 @@ func (f *front) batch(w http.ResponseWriter, r *http.Request, c *Peer, m *jsonrp
 			b.refuse(one.ID, one.LongID(f.hub.Limits().ID))
 		case f.hub.Modern(one):
 			b.refuse(one.ID, "a batch is of 2025-03-26, and this message of another version")
-		case one.IsRequest() && one.Method == string(mcp.MethodInitialize): // its answer decides whether there may be batches
+		case one.IsRequest() && one.Method == methods.Initialize: // its answer decides whether there may be batches
 			b.refuse(one.ID, one.Method+" must not be part of a batch")
 		case one.IsRequest():
 			k := b.next(one.ID)

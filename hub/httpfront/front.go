@@ -14,11 +14,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/rs/zerolog"
 
 	"mcphub/hub/httpfront/admission"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/methods"
 	"mcphub/internal/printable"
 )
 
@@ -222,7 +222,7 @@ func (f *front) post(w http.ResponseWriter, r *http.Request, who admission.Calle
 	case isBatch(m):
 		f.batch(w, r, c, m, plain)
 		return
-	case m.IsRequest() && m.Method == string(mcp.MethodInitialize):
+	case m.IsRequest() && m.Method == methods.Initialize:
 		f.initialize(w, r, m, who)
 		return
 	case c == nil:
@@ -243,7 +243,7 @@ const noMessage = "a message needs a method, or an id with either a result or an
 // told takes in what is not answered; false: it is no message.
 func (f *front) told(c *Peer, m *jsonrpc.Message) bool {
 	switch {
-	case m.Method == "notifications/cancelled":
+	case m.Method == methods.Cancelled:
 		c.cancelled(m)
 	case m.IsNotification():
 		c.session.Notify(m)

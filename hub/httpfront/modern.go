@@ -10,6 +10,7 @@ import (
 
 	"mcphub/hub/httpfront/admission"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/methods"
 	"mcphub/internal/mirror"
 )
 
@@ -17,8 +18,6 @@ import (
 // handshake. A request needs no session and makes none that the client could know
 // of: all requests of one token go through one ModernSession, which is made by the
 // first and ends when nobody uses it.
-
-const methodListen = "subscriptions/listen"
 
 // modernPeer finds what serves the modern requests of a token, and enters it;
 // nil where there is none and the front is closing, or no room in it.
@@ -77,7 +76,7 @@ func (f *front) postModern(w http.ResponseWriter, r *http.Request, who admission
 		refuseRequest(w, status, m.ID, refusal)
 		return
 	}
-	if m.Method == methodListen {
+	if m.Method == methods.Listen {
 		if !c.listen(f.o.Sessions) {
 			w.Header().Set("Retry-After", "10")
 			refuseRequest(w, http.StatusTooManyRequests, m.ID, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, fmt.Sprintf("%d clients of this token listen already; try again later", f.o.Sessions)))
@@ -106,7 +105,7 @@ func examine(h http.Header, m *jsonrpc.Message, s ModernSession, events bool) (M
 	switch {
 	case err != nil:
 		return nil, http.StatusBadRequest, refuseMismatch(err)
-	case m.Method == methodListen && !events:
+	case m.Method == methods.Listen && !events:
 		return nil, http.StatusNotAcceptable, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidRequest, "accept text/event-stream: what is listened to comes as a stream")
 	}
 	return request, http.StatusOK, jsonrpc.Answer{}
@@ -122,7 +121,7 @@ func (f *front) requestModern(w http.ResponseWriter, r *http.Request, c *Peer, m
 	defer context.AfterFunc(r.Context(), func() {
 		cancel(&jsonrpc.CancelledError{Reason: "the client has closed the response"})
 	})()
-	if m.Method != methodListen {
+	if m.Method != methods.Listen {
 		if !c.awaitSlot(w, func() context.Context { return ctx }, ctx) {
 			refuseRequest(w, http.StatusServiceUnavailable, m.ID, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, context.Cause(ctx).Error()))
 			return

@@ -15,6 +15,7 @@ import (
 
 	"mcphub/hub/httpfront/admission"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/methods"
 )
 
 // Bounds of what a session keeps for a client that may come back.
@@ -265,7 +266,7 @@ func (c *Peer) ask(ctx context.Context, st *stream, method string, params [][]by
 	}
 	r, err := c.answerTo(ctx, answer)
 	if err != nil {
-		st.put(frameOf(nil, "notifications/cancelled", [][]byte{jsonrpc.AppendCancel(nil, []byte(id), err)}), asQuestion)
+		st.put(frameOf(nil, methods.Cancelled, [][]byte{jsonrpc.AppendCancel(nil, []byte(id), err)}), asQuestion)
 	}
 	return r, err
 }

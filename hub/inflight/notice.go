@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/methods"
 )
 
 const (
@@ -67,7 +68,7 @@ func (n *notice) tell(what func() string, stop <-chan struct{}) {
 		b := append([]byte(`{"progressToken":`), n.token...)
 		b = strconv.AppendFloat(append(b, `,"progress":`...), -1/float64(n.sent), 'g', 6, 64)
 		b = jsonrpc.AppendString(append(b, `,"message":`...), what())
-		n.to.TryNotify(methodProgress, append(b, '}'))
+		n.to.TryNotify(methods.Progress, append(b, '}'))
 		timer.Reset(noticeEvery)
 	}
 }

@@ -9,8 +9,6 @@ import (
 	"mcphub/internal/jsonrpc"
 )
 
-const methodProgress = "notifications/progress"
-
 // Progress tells which request of which client a progress token of the hub belongs
 // to. The tokens are the hub's own towards children, for two clients may use the
 // same. The zero value is ready.

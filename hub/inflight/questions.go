@@ -9,6 +9,7 @@ import (
 	"mcphub/children/run"
 	"mcphub/children/spec"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/methods"
 )
 
 // Bounds of what the children of one session may ask at a time.
@@ -55,7 +56,7 @@ func (rs *Requests[C]) Ask(ctx context.Context, k spec.Key, came *Request[C], m 
 		params = jsonrpc.Join(jsonrpc.Splice(params, jsonrpc.Edit{Old: q.token, With: q.own}))
 		told.Go(func() {
 			for p := range q.news {
-				_ = run.Tell(ctx, methodProgress, p)
+				_ = run.Tell(ctx, methods.Progress, p)
 			}
 		})
 	}

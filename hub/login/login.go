@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"mcphub/hub/declaration"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/methods"
 	"mcphub/internal/printable"
 )
 
@@ -166,7 +166,7 @@ func ask(ctx context.Context, client Viewer, id, child string, page page) error 
 	b := jsonrpc.AppendString([]byte(`{"mode":"url","elicitationId":`), id)
 	b = jsonrpc.AppendString(append(b, `,"url":`...), page.address)
 	b = append(jsonrpc.AppendString(append(b, `,"message":`...), text), '}')
-	resp, err := client.Call(ctx, declaration.MethodElicit, b)
+	resp, err := client.Call(ctx, methods.Elicit, b)
 	if err != nil {
 		return err
 	}
@@ -180,9 +180,6 @@ func ask(ctx context.Context, client Viewer, id, child string, page page) error 
 	return nil
 }
 
-// methodDone tells a client of the handshake that what it has opened is over.
-const methodDone = "notifications/elicitation/complete"
-
 // tellWhenDone tells a client when the login is over.
 func (o *Offer) tellWhenDone(client Viewer, id string) {
 	l := o.of
@@ -193,6 +190,6 @@ func (o *Offer) tellWhenDone(client Viewer, id string) {
 	}
 	l.wg.Go(func() {
 		<-o.done
-		client.TryNotify(methodDone, append(jsonrpc.AppendString([]byte(`{"elicitationId":`), id), '}'))
+		client.TryNotify(methods.Elicited, append(jsonrpc.AppendString([]byte(`{"elicitationId":`), id), '}'))
 	})
 }

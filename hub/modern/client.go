@@ -13,6 +13,7 @@ import (
 	"mcphub/children/spec"
 	"mcphub/hub/declaration"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/methods"
 	"mcphub/internal/worker"
 	"mcphub/rootsmgr"
 )
@@ -153,7 +154,7 @@ func (c *Client) say(method string, params [][]byte) (Reply, [][]byte) {
 		return nil, nil
 	}
 	switch method {
-	case "notifications/progress":
+	case methods.Progress:
 		if t.meta.Token == nil {
 			return nil, nil
 		}
@@ -161,7 +162,7 @@ func (c *Client) say(method string, params [][]byte) (Reply, [][]byte) {
 			whole := jsonrpc.Join(params)
 			params = jsonrpc.Splice(whole, jsonrpc.Edit{Old: jsonrpc.Get(whole, "progressToken"), With: t.meta.Token})
 		}
-	case "notifications/message":
+	case methods.Message:
 		level, ok := declaration.ReadLevel(jsonrpc.Get(jsonrpc.Join(params), "level"))
 		if t.meta.Level == 0 || ok && level < t.meta.Level {
 			return nil, nil
@@ -206,7 +207,7 @@ func (c *Client) Detach() Reply {
 // Call asks the client, in place of the answer to its request, and waits until it
 // comes again with the answer.
 func (c *Client) Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error) {
-	if !c.asks || method != declaration.MethodSample && method != declaration.MethodElicit {
+	if !c.asks || method != methods.Sample && method != methods.Elicit {
 		return nil, errNotAsked
 	}
 	return c.ask(ctx, &question{method: method, params: questionParams(method, jsonrpc.Join(params))})
@@ -262,7 +263,7 @@ func questionParams(method string, params []byte) []byte {
 	_ = jsonrpc.Members(params, func(name string, value []byte) bool {
 		switch name {
 		case "elicitationId":
-			if method == declaration.MethodElicit {
+			if method == methods.Elicit {
 				return true
 			}
 		case "_meta":
@@ -345,7 +346,7 @@ func (c *Client) finish(a jsonrpc.Answer) jsonrpc.Answer {
 		return c.askRoots()
 	}
 	var keep *Caching
-	if c.request.Method == "resources/read" && !typed {
+	if c.request.Method == methods.ReadResource && !typed {
 		keep = &Caching{}
 	}
 	return c.server.Result(a, keep, typed)
@@ -385,7 +386,7 @@ func (c *Client) questions() (requests []byte, size int, ok bool) {
 	claims := &c.state.current.meta.Client
 	var open []*question
 	for _, q := range c.state.open {
-		if q.method == declaration.MethodRootsList && claims.Roots {
+		if q.method == methods.ListRoots && claims.Roots {
 			open = append(open, q)
 			continue
 		}

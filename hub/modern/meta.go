@@ -6,8 +6,8 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"mcphub/hub/declaration"
-	"mcphub/hub/tasks"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/methods"
 )
 
 // Meta is what a request says of its client. It holds for that request alone:
@@ -127,7 +127,7 @@ func Strip(m *jsonrpc.Message) (*jsonrpc.Message, error) {
 		value := mb.Value
 		switch mb.Name {
 		case MemberResponses:
-			if m.Method != tasks.MethodUpdate { // where they are what the request is about
+			if m.Method != methods.UpdateTask { // where they are what the request is about
 				continue
 			}
 		case MemberState, "task": // tasks of 2025-11-25 belong to the other era

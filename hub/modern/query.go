@@ -9,6 +9,7 @@ import (
 	"mcphub/children/run"
 	"mcphub/hub/declaration"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/methods"
 	"mcphub/rootsmgr"
 )
 
@@ -134,7 +135,7 @@ func (c *Client) enterQuery(q *rootsQuery) bool {
 func (c *Client) askForRoots(ctx context.Context, limit time.Duration) (rootsmgr.Page, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, errNoRoots)
 	defer cancel()
-	resp, err := c.ask(ctx, &question{key: RootsKey, method: declaration.MethodRootsList, params: []byte(`{}`)})
+	resp, err := c.ask(ctx, &question{key: RootsKey, method: methods.ListRoots, params: []byte(`{}`)})
 	if err != nil {
 		return rootsmgr.Page{}, err
 	}

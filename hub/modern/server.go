@@ -12,6 +12,7 @@ import (
 
 	"mcphub/hub/declaration"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/methods"
 	"mcphub/internal/seal"
 	"mcphub/internal/worker"
 	"mcphub/rootsmgr"
@@ -188,14 +189,14 @@ func (c *Client) check(responses []byte) error {
 // fitting says what is wrong with the answer to a question.
 func fitting(method string, a []byte) error {
 	switch action, _ := jsonrpc.String(jsonrpc.Get(a, "action")); {
-	case method == declaration.MethodRootsList:
+	case method == methods.ListRoots:
 		_, err := declaration.ReadAllRoots(a)
 		return err
 	case !jsonrpc.IsObject(a):
 		return errors.New("it is no object")
-	case method == declaration.MethodElicit && action != "accept" && action != "decline" && action != "cancel":
+	case method == methods.Elicit && action != "accept" && action != "decline" && action != "cancel":
 		return errors.New("action is to be accept, decline or cancel")
-	case method == declaration.MethodSample && (jsonrpc.Get(a, "role") == nil || jsonrpc.Get(a, "content") == nil || jsonrpc.Get(a, "model") == nil):
+	case method == methods.Sample && (jsonrpc.Get(a, "role") == nil || jsonrpc.Get(a, "content") == nil || jsonrpc.Get(a, "model") == nil):
 		return errors.New("role, content and model are needed")
 	}
 	return nil

@@ -13,6 +13,7 @@ import (
 
 	"mcphub/hub/declaration"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/methods"
 	"mcphub/internal/seal"
 	"mcphub/rootsmgr"
 	"mcphub/rootsmgr/guard"
@@ -64,7 +65,7 @@ func serve(t *testing.T, v *Server, members string, do func(ctx context.Context,
 
 // asks is work that asks its client for a form, and answers with what it got.
 func asks(ctx context.Context, c *Client) jsonrpc.Answer {
-	resp, err := c.Call(ctx, declaration.MethodElicit, []byte(`{"message":"sure?"}`))
+	resp, err := c.Call(ctx, methods.Elicit, []byte(`{"message":"sure?"}`))
 	if err != nil {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, err.Error())
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/methods"
 )
 
 // Version is the version of this era that is served.
@@ -20,12 +21,6 @@ const (
 	MetaLevel        = "io.modelcontextprotocol/logLevel"
 	MetaServer       = "io.modelcontextprotocol/serverInfo"
 	MetaSubscription = "io.modelcontextprotocol/subscriptionId"
-)
-
-// Methods that only this era has.
-const (
-	MethodDiscover = "server/discover"
-	MethodListen   = "subscriptions/listen"
 )
 
 // handshakeVersions are those that a client and a server agree on in a handshake.
@@ -45,7 +40,7 @@ func InHandshake(version string) bool { return slices.Contains(handshakeVersions
 // other one does not have, or by what its _meta says. One that says so badly
 // belongs to this era too, and is refused there.
 func Is(m *jsonrpc.Message) bool {
-	if m.Method == MethodDiscover || m.Method == MethodListen {
+	if m.Method == methods.Discover || m.Method == methods.Listen {
 		return true
 	}
 	version := inMeta(m, MetaVersion)

@@ -6,13 +6,9 @@ import (
 
 	"mcphub/internal/audit"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/methods"
 	"mcphub/internal/printable"
 	"mcphub/internal/redact"
-)
-
-const (
-	methodCall = "tools/call"
-	methodRead = "resources/read"
 )
 
 // A Subject is what a request is about.
@@ -65,10 +61,10 @@ func (r *Writer) line(ctx context.Context, set *Settings, what Subject) audit.Re
 	}
 	of.told = true
 	rec.Request, rec.US = of.m.ID, max(time.Since(of.started).Microseconds(), 1)
-	if what.Method == methodCall {
+	if what.Method == methods.CallTool {
 		rec.Method = ""
 	}
-	if what.Tool == "" && rec.Method != methodRead {
+	if what.Tool == "" && rec.Method != methods.ReadResource {
 		// A name, which is no argument; and of a call that came to no tool, one
 		// that the client made up.
 		name, _ := jsonrpc.String(of.m.Param("name"))

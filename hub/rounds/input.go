@@ -7,9 +7,9 @@ import (
 	"github.com/google/uuid"
 
 	"mcphub/children/link"
-	"mcphub/hub/declaration"
 	"mcphub/hub/modern"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/methods"
 	"mcphub/internal/printable"
 )
 
@@ -66,11 +66,11 @@ func readInput(result []byte) (demand, error) {
 			failed = badInput("it asks for two things under the same key %s", printable.Quote(key))
 		case len(a.inputs) == mostInputs:
 			failed = badInput("it asks for more than %d things at a time", mostInputs)
-		case !ok || in.method != declaration.MethodRootsList && in.method != declaration.MethodElicit && in.method != declaration.MethodSample:
+		case !ok || in.method != methods.ListRoots && in.method != methods.Elicit && in.method != methods.Sample:
 			failed = badInput("it asks for %s, which is not for a server to ask", printable.Quote(in.method))
 		case in.params != nil && !jsonrpc.IsObject(in.params):
 			failed = badInput("what it asks for under %s has params that are no object", printable.Quote(key))
-		case in.params == nil && in.method != declaration.MethodRootsList:
+		case in.params == nil && in.method != methods.ListRoots:
 			failed = badInput("what it asks for under %s has no params", printable.Quote(key))
 		case jsonrpc.Get(in.params, "task") != nil:
 			failed = badInput("what it asks for under %s is to be a task, which this protocol version does not have", printable.Quote(key))
@@ -98,7 +98,7 @@ func (in *input) message() *jsonrpc.Message {
 // pushed makes a question one of 2025-11-25: there a URL has an id, by which its
 // end could be told.
 func pushed(m *jsonrpc.Message) error {
-	if mode, _ := jsonrpc.String(m.Param("mode")); m.Method != declaration.MethodElicit || mode != "url" || m.Param("elicitationId") != nil {
+	if mode, _ := jsonrpc.String(m.Param("mode")); m.Method != methods.Elicit || mode != "url" || m.Param("elicitationId") != nil {
 		return nil
 	}
 	id, err := uuid.NewRandom()
@@ -124,7 +124,7 @@ func passed(asked demand, others []input) []byte {
 	}
 	b = append(b, asked.state...)
 	for _, in := range asked.inputs {
-		if in.method == declaration.MethodRootsList {
+		if in.method == methods.ListRoots {
 			b = jsonrpc.AppendString(append(b, ','), in.key)
 		}
 	}

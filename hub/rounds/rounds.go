@@ -14,6 +14,7 @@ import (
 	"mcphub/hub/declaration"
 	"mcphub/hub/modern"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/methods"
 )
 
 // Bounds of one request and its rounds.
@@ -194,7 +195,7 @@ func (d *dialogue) gather(ctx context.Context, asked demand, idle int) (*retry, 
 	given := make([][]byte, len(asked.inputs))
 	for i := range asked.inputs {
 		in := &asked.inputs[i]
-		if in.method == declaration.MethodRootsList {
+		if in.method == methods.ListRoots {
 			roots, ok := lease.Roots()
 			if !ok {
 				return nil, nil, badInput("it asks for the roots, which are not served to it (\"roots\": \"none\")")

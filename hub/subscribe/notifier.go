@@ -12,6 +12,7 @@ import (
 	"mcphub/children"
 	"mcphub/children/spec"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/methods"
 	"mcphub/internal/printable"
 	"mcphub/internal/worker"
 )
@@ -201,12 +202,6 @@ func (n *Notifier) changedLists() []string {
 	return n.known.changed(n.session.Lists())
 }
 
-// Methods about resources.
-const (
-	MethodSubscribe   = "resources/subscribe"
-	MethodUnsubscribe = "resources/unsubscribe"
-)
-
 // Subscribe answers resources/subscribe of the client of the handshake.
 func (n *Notifier) Subscribe(ctx context.Context, m *jsonrpc.Message, uri string) jsonrpc.Answer {
 	return n.subscribe(ctx, m, uri, n.client)
@@ -298,7 +293,7 @@ func (n *Notifier) makeAnew(ctx context.Context, w wanted) {
 	skip, at := false, w.resource
 	// It stays entered all the time: the instance may be the same, and what it tells
 	// meanwhile is not to be lost.
-	a, err := p.Ask(ctx, aboutURI(MethodSubscribe, w.resource.uri), func(k spec.Key, term children.Term) error {
+	a, err := p.Ask(ctx, aboutURI(methods.Subscribe, w.resource.uri), func(k spec.Key, term children.Term) error {
 		to := resource{k, w.resource.uri}
 		if skip = !n.table.move(at, to, term, w.who); skip {
 			return errNotWanted

@@ -13,6 +13,7 @@ import (
 	"mcphub/children"
 	"mcphub/children/spec"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/methods"
 )
 
 // oneChild is a Session with one child that has all resources, and grants all.
@@ -67,7 +68,7 @@ func TestNothingIsLostWhileSubscriptionsAreMadeAnew(t *testing.T) {
 	n := NewNotifier(session, &table, zerolog.Nop())
 	var told atomic.Int64
 	who := &subscriber{n, func(string, ...[]byte) { told.Add(1) }}
-	if a := n.subscribe(t.Context(), aboutURI(MethodSubscribe, uri), uri, who); a.Error != nil {
+	if a := n.subscribe(t.Context(), aboutURI(methods.Subscribe, uri), uri, who); a.Error != nil {
 		t.Fatalf("%s", a.Error)
 	}
 	at := resource{session.key, uri}

@@ -14,6 +14,7 @@ import (
 	"mcphub/hub/modern"
 	"mcphub/hub/tasks"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/methods"
 )
 
 const (
@@ -220,16 +221,16 @@ func (l *stream) read(filter []byte) error {
 // flags are the members of a filter that ask for changes of lists, and the
 // notifications that tell of those.
 var flags = []struct{ name, changed string }{
-	{"toolsListChanged", "notifications/tools/list_changed"},
-	{"promptsListChanged", "notifications/prompts/list_changed"},
-	{"resourcesListChanged", "notifications/resources/list_changed"},
+	{"toolsListChanged", methods.ToolsChanged},
+	{"promptsListChanged", methods.PromptsChanged},
+	{"resourcesListChanged", methods.ResourcesChanged},
 }
 
 // subscribe subscribes to the resources that the client named, where the boundary
 // and their servers allow it, and returns them.
 func (l *stream) subscribe(ctx context.Context) []string {
 	return l.ask(ctx, l.uris, func(ctx context.Context, uri string) bool {
-		a := l.n.subscribe(ctx, aboutURI(MethodSubscribe, uri), uri, l.who)
+		a := l.n.subscribe(ctx, aboutURI(methods.Subscribe, uri), uri, l.who)
 		if a.Release != nil {
 			a.Release()
 		}
@@ -327,7 +328,7 @@ func (l *stream) unsubscribe(ctx context.Context) {
 		if lease, ok := l.n.session.TryAcquire(at.key); ok {
 			all.Go(func() {
 				defer lease.Release()
-				if resp, err := lease.Call(ctx, MethodUnsubscribe, append(jsonrpc.AppendString([]byte(`{"uri":`), at.uri), '}')); err == nil {
+				if resp, err := lease.Call(ctx, methods.Unsubscribe, append(jsonrpc.AppendString([]byte(`{"uri":`), at.uri), '}')); err == nil {
 					resp.Release()
 				}
 			})
@@ -366,7 +367,7 @@ func (l *stream) acknowledge(ctx context.Context, honoured, ids []string) {
 	}
 	list("resourceSubscriptions", honoured)
 	list("taskIds", ids)
-	if l.Client.Notify(ctx, "notifications/subscriptions/acknowledged", append(b, `}}`...)) != nil {
+	if l.Client.Notify(ctx, methods.Acknowledged, append(b, `}}`...)) != nil {
 		return
 	}
 	l.mu.Lock()

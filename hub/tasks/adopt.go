@@ -11,6 +11,7 @@ import (
 	"mcphub/children/link"
 	"mcphub/children/spec"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/methods"
 )
 
 // cancelTime bounds how long cancelling a task that is refused may take.
@@ -44,7 +45,7 @@ func (t *Table) Adopt(ctx context.Context, s Session, lease *children.Lease, a j
 		}
 		soon, cancel := context.WithTimeout(ctx, cancelTime)
 		defer cancel()
-		_, _ = lease.Call(soon, MethodCancel, append(jsonrpc.AppendString([]byte(`{"taskId":`), id), '}'))
+		_, _ = lease.Call(soon, methods.CancelTask, append(jsonrpc.AppendString([]byte(`{"taskId":`), id), '}'))
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, fmt.Sprintf("the server %q gave its task an id %s; the task was cancelled", key.Child, why))
 	}
 	if len(id) > maxID {

@@ -6,6 +6,7 @@ import (
 
 	"mcphub/children/spec"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/methods"
 )
 
 // This file is about the tasks that the client makes of what children ask of it.
@@ -13,7 +14,7 @@ import (
 // MayUse refuses a child a task that the client did not make for it.
 func (t *Table) MayUse(k spec.Key, m *jsonrpc.Message) (refusal jsonrpc.Answer, ok bool) {
 	switch m.Method {
-	case MethodGet, MethodResult, MethodCancel:
+	case methods.GetTask, methods.TaskResult, methods.CancelTask:
 	default:
 		return jsonrpc.Answer{}, true
 	}
@@ -37,7 +38,7 @@ func (t *Table) MadeFor(id string) (k spec.Key, ok bool) {
 func (t *Table) FromClient(k spec.Key, m *jsonrpc.Message, a jsonrpc.Answer) jsonrpc.Answer {
 	switch {
 	case a.Result == nil:
-	case m.Method == MethodList:
+	case m.Method == methods.ListTasks:
 		return t.only(k, a)
 	case jsonrpc.IsObject(m.Param("task")):
 		if id, ok := jsonrpc.String(jsonrpc.Get(jsonrpc.Get(a.Result, "task"), "taskId")); ok {

@@ -12,17 +12,8 @@ import (
 	"mcphub/children"
 	"mcphub/children/spec"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/methods"
 	"mcphub/internal/printable"
-)
-
-// Methods about tasks.
-const (
-	MethodGet    = "tasks/get"
-	MethodResult = "tasks/result"
-	MethodList   = "tasks/list"
-	MethodCancel = "tasks/cancel"
-	MethodUpdate = "tasks/update" // of the extension of 2026-07-28
-	MethodStatus = "notifications/tasks/status"
 )
 
 // Extension is the extension of 2026-07-28 for tasks.
@@ -92,7 +83,7 @@ func (t *Table) about(ctx context.Context, s Session, m *jsonrpc.Message, modern
 		return noTask(id)
 	}
 	a, err := s.Send(ctx, lease, m)
-	if err == nil && (m.Method == MethodResult || ended(a.Result)) {
+	if err == nil && (m.Method == methods.TaskResult || ended(a.Result)) {
 		found.release()
 	}
 	return a
@@ -153,9 +144,9 @@ func (t *Table) page(ctx context.Context, s Session, name string, own []byte) (e
 	if own != nil {
 		params = [][]byte{[]byte(`{"cursor":`), own, []byte(`}`)}
 	}
-	resp, err := lease.Call(ctx, MethodList, params...)
+	resp, err := lease.Call(ctx, methods.ListTasks, params...)
 	if err != nil {
-		return nil, nil, s.Failed(ctx, name, MethodList, err)
+		return nil, nil, s.Failed(ctx, name, methods.ListTasks, err)
 	}
 	if resp.Error != nil {
 		return nil, nil, jsonrpc.Answer{Error: bytes.Clone(resp.Error)}

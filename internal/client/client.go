@@ -12,6 +12,7 @@ import (
 	"mcphub/hub/status"
 	"mcphub/internal/exit"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/methods"
 	"mcphub/internal/service"
 	"mcphub/rootsmgr/platform"
 )
@@ -31,7 +32,7 @@ func (s *Session) Status() status.Hub { return s.hub.Status() }
 // ServeRequest answers the hub's own questions: roots/list and ping.
 func (s *Session) ServeRequest(_ context.Context, m *jsonrpc.Message) jsonrpc.Answer {
 	switch m.Method {
-	case "roots/list":
+	case methods.ListRoots:
 		b := []byte(`{"roots":[`)
 		for i, dir := range s.roots {
 			if i > 0 {
@@ -40,7 +41,7 @@ func (s *Session) ServeRequest(_ context.Context, m *jsonrpc.Message) jsonrpc.An
 			b = append(jsonrpc.AppendString(append(b, `{"uri":`...), platform.Host().FormatURI(dir)), '}')
 		}
 		return jsonrpc.ResultAnswer(append(b, `]}`...))
-	case string(mcp.MethodPing):
+	case methods.Ping:
 		return jsonrpc.ResultAnswer([]byte(`{}`))
 	}
 	return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, m.Method+" is not served")
@@ -62,7 +63,7 @@ func (s *Session) connect(ctx context.Context, name, version string) error {
 	if _, err := s.Request(ctx, "initialize", append(params, `}}`...)); err != nil {
 		return err
 	}
-	return s.conn.Notify(ctx, "notifications/initialized")
+	return s.conn.Notify(ctx, methods.Initialized)
 }
 
 // Request makes one request and returns its raw result.
@@ -86,7 +87,7 @@ func (s *Session) ToolRequest(ctx context.Context, method, tool string, args []b
 
 // CallTool calls one tool with raw arguments and returns the raw result.
 func (s *Session) CallTool(ctx context.Context, tool string, args []byte) ([]byte, error) {
-	return s.ToolRequest(ctx, string(mcp.MethodToolsCall), tool, args)
+	return s.ToolRequest(ctx, methods.CallTool, tool, args)
 }
 
 // With runs a Hub and a session with it, which has these roots, until do returns.

@@ -7,6 +7,7 @@ import (
 
 	"mcphub/internal/config"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/methods"
 )
 
 // Offered is what the servers of a hub offer: the answer of list-tools, with tokens. Its
@@ -36,7 +37,7 @@ type Tool struct {
 // Offered asks what the servers offer. It asks for the definitions first: that waits for
 // the servers.
 func (s *Session) Offered(ctx context.Context) (*Offered, error) {
-	list, err := s.Request(ctx, "tools/list")
+	list, err := s.Request(ctx, methods.ListTools)
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/methods"
 	"mcphub/internal/printable"
 	"mcphub/internal/worker"
 )
@@ -196,7 +197,7 @@ func (k *keeper) query(ctx context.Context, client asker) (*bounds, error) {
 	case <-ctx.Done():
 		return nil, errNotReady
 	}
-	answer, err := client.Call(ctx, methodRoots)
+	answer, err := client.Call(ctx, methods.ListRoots)
 	if errors.Is(err, context.DeadlineExceeded) {
 		return nil, fmt.Errorf("no answer to roots/list within %v", k.timeout)
 	}

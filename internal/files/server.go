@@ -14,19 +14,16 @@ import (
 	"github.com/rs/zerolog"
 
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/methods"
 	"mcphub/internal/printable"
 )
 
 const (
-	serverName        = "mcphub-files"
-	rootsTimeout      = 10 * time.Second // of one roots/list query
-	grace             = time.Second      // for calls already read, after the end of input
-	maxConcurrent     = 32               // calls that run at a time; the others wait
-	maxAnswer         = jsonrpc.DefaultFrameLimit - 64 - jsonrpc.DefaultIDLimit
-	methodRoots       = "roots/list"
-	methodChanged     = "notifications/roots/list_changed"
-	methodInitialized = "notifications/initialized"
-	methodDiscover    = "server/discover"
+	serverName    = "mcphub-files"
+	rootsTimeout  = 10 * time.Second // of one roots/list query
+	grace         = time.Second      // for calls already read, after the end of input
+	maxConcurrent = 32               // calls that run at a time; the others wait
+	maxAnswer     = jsonrpc.DefaultFrameLimit - 64 - jsonrpc.DefaultIDLimit
 )
 
 // Options say what a [Server] serves.
@@ -80,7 +77,7 @@ func (s *Server) Serve(ctx context.Context, in io.ReadCloser, out io.Writer) err
 		Strict: true, Grace: grace, Ended: func() { close(over) }, Log: s.o.Log,
 		// Calls take their time. All else is answered in order, so that what
 		// follows an initialize sees its effect, and at once.
-		OnReadLoop: func(method string) bool { return method != string(mcp.MethodToolsCall) },
+		OnReadLoop: func(method string) bool { return method != methods.CallTool },
 	})
 	asking, stop := context.WithCancel(ctx)
 	var owned sync.WaitGroup
@@ -130,9 +127,9 @@ func (s *Server) session() *session {
 // ServeRequest answers one request of the client.
 func (s *session) ServeRequest(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
 	switch m.Method {
-	case methodDiscover:
+	case methods.Discover:
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, "Method not found: only the initialize handshake is spoken here")
-	case string(mcp.MethodToolsCall):
+	case methods.CallTool:
 		return s.call(ctx, m)
 	}
 	// mcp-go's decoder folds case and takes the last of two equal names. What it
@@ -154,9 +151,9 @@ func (s *session) ServeRequest(ctx context.Context, m *jsonrpc.Message) jsonrpc.
 // a call without one does not run.
 func (s *session) ServeNotification(m *jsonrpc.Message) {
 	switch m.Method {
-	case methodInitialized:
+	case methods.Initialized:
 		s.keeper.initialized()
-	case methodChanged:
+	case methods.RootsChanged:
 		s.keeper.want()
 	}
 }
