@@ -4,7 +4,8 @@
 // offers, and waits until the child has applied its first roots. Then the run may be
 // called: [Run.Call] waits for the answer, [Run.StartCall] does not. A call ends with its
 // context, by its idle timeout, or with the child. In the last case its error says what
-// became of the child.
+// became of the child ([UnavailableError]), and package failure what the client is told of it. The timeout is that
+// of the Spec that the run was started by: if a reload changes it, the run is retired, and calls under way keep theirs.
 //
 // [Run.Follow] reads a list again when the child says that it has changed. A child may ask
 // something too. The run answers ping and roots/list itself and passes other requests to

@@ -34,6 +34,8 @@
 //
 // What a reload overtakes before it is sent starts again with the lookup.
 //
+// Which goroutine a step runs on, and to whom it hands over, docs/architecture.md draws.
+//
 // Steps 1 to 4 are one attempt, and one goroutine makes it. Whatever ends it gives back
 // the lease:
 //

@@ -6,7 +6,7 @@
 // judge looks that up.
 //
 // The steps are: a strict parse, so that no two programs read two calls from the same bytes; the tool's own schema; the
-// search. The name of an argument, declarations in hub.json and the schema tell whether a string is prose, a query, a shell
+// search, which has a file for each kind of string (uri.go for URIs, as package uri reads them). The name of an argument, declarations in hub.json and the schema tell whether a string is prose, a query, a shell
 // command or a path. Two names that differ only in letter case are refused if the tool declares one of them.
 //
 // # Words inside other strings
