@@ -74,6 +74,7 @@ type sandboxed struct {
 	writes  []string
 	outside map[string]string // the state of all that lies outside
 	runtime string            // where the hub's socket is
+	own     []string          // folders that the server has for itself
 }
 
 // newSandboxed starts the hub, or attaches to one that it starts. The server's entry is given without its sandbox and its mode of paths.
@@ -121,7 +122,7 @@ func attachAuto(t *testing.T, w *world.World) obj {
 			world.WantNone(t, mark)
 		}
 	})
-	return obj{"attach": obj{"mode": "auto", "idle": "100ms"}}
+	return obj{"attach": obj{"mode": "auto", "idle": "3s"}}
 }
 
 // wantAttached wants the client of a world to be attached.
@@ -260,9 +261,9 @@ func (s *sandboxed) printed(t testing.TB) {
 		}
 	}
 	s.AwaitTool("kid__shell")
-	own := strings.Fields(s.MustCall("kid__shell", `{"command":"echo $TMPDIR $XDG_CACHE_HOME"}`).Text)
+	s.own = strings.Fields(s.MustCall("kid__shell", `{"command":"echo $TMPDIR $XDG_CACHE_HOME"}`).Text)
 	if !s.free {
-		s.reads, s.writes = append(s.reads, own...), append(s.writes, own...)
+		s.reads, s.writes = append(s.reads, s.own...), append(s.writes, s.own...)
 	}
 	s.reads = append(s.reads, filepath.SplitList(strings.TrimSpace(s.MustCall("kid__shell", `{"command":"echo $PATH"}`).Text))...)
 }
@@ -418,11 +419,17 @@ func testCorpora(t *testing.T, entry func(free bool) func(w *world.World) obj) {
 
 var numbers = regexp.MustCompile(`[0-9]+`)
 
-// verdict is what was opened by a call, in a form that is that of another world too: the names of two differ in numbers.
+// verdict is what was opened by a call, in a form that is that of another world too: the names of two differ in numbers. A shared
+// hub has its own folder for what servers have for themselves.
 func (s *sandboxed) verdict(found []opened) string {
+	alike := []string{s.w.Dir, "W"}
+	for i, dir := range s.own {
+		alike = append([]string{dir, fmt.Sprint("own", i)}, alike...)
+	}
+	r := strings.NewReplacer(alike...)
 	list := make([]string, 0, len(found))
 	for _, o := range found {
-		list = append(list, fmt.Sprint(o.Did, " ", numbers.ReplaceAllString(strings.ReplaceAll(o.Path, s.w.Dir, "W"), "#"), " ", o.Needle))
+		list = append(list, fmt.Sprint(o.Did, " ", numbers.ReplaceAllString(r.Replace(o.Path), "#"), " ", o.Needle))
 	}
 	slices.Sort(list)
 	return strings.Join(slices.Compact(list), "; ")

@@ -2,9 +2,11 @@ package servers
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
+	"os/exec"
 	"slices"
 	"strconv"
 	"strings"
@@ -168,6 +170,7 @@ func TestFifteenClients(t *testing.T) {
 			for i, server := range own {
 				call(clients[i], i, server)
 			}
+			allHeld(t, base, len(all)+3*len(byRoots)+len(own))
 			found := world.Marked(t, "HOME="+w.Home)
 			shared := pss(t, found)
 			slices.Sort(attaching)
@@ -187,6 +190,39 @@ func TestFifteenClients(t *testing.T) {
 				t.Errorf("%d KiB is more than a part of %d of %d KiB", shared, c.part, 15*direct)
 			}
 		})
+	}
+}
+
+// allHeld wants the kernel to hold every server that runs, of which there are so many at least.
+func allHeld(t *testing.T, env []string, atLeast int) {
+	t.Helper()
+	cmd := exec.Command(world.Hub(t), "status", "--json")
+	cmd.Env = env
+	out, err := cmd.Output()
+	world.Must(t, err)
+	var status struct {
+		Hubs []struct {
+			Children []struct {
+				Server, Instance, Kernel string
+				KernelLacks              []string
+				PID                      int
+			}
+		}
+	}
+	world.Must(t, json.Unmarshal(out, &status))
+	running := 0
+	for _, hub := range status.Hubs {
+		for _, c := range hub.Children {
+			if c.PID == 0 {
+				continue
+			}
+			if running++; c.Kernel != "held" {
+				t.Errorf("%s %s: the kernel: %q, it lacks %q", c.Server, c.Instance, c.Kernel, c.KernelLacks)
+			}
+		}
+	}
+	if running < atLeast {
+		t.Errorf("%d servers run, want at least %d", running, atLeast)
 	}
 }
 
