@@ -19,8 +19,6 @@ import (
 	"mcphub/children/spec"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/jsonrpc/lines"
-	"mcphub/internal/methods"
-	"mcphub/internal/spectest"
 	"mcphub/validate"
 	"mcphub/validate/declare"
 )
@@ -40,21 +38,6 @@ func extended(name, offers, era string) spec.Spec {
 func (c *testClient) heardOf(child, method string) []string {
 	c.t.Helper()
 	return c.noticed(child, method)
-}
-
-// TestTheProtocolsMethodsAreKnown: what a schema of any version has is never taken
-// for a method of an extension.
-func TestTheProtocolsMethodsAreKnown(t *testing.T) {
-	for _, version := range spectest.Versions() {
-		for _, method := range spectest.Methods(version) {
-			if !methods.OfProtocol(method) {
-				t.Errorf("%s: %s", version, method)
-			}
-		}
-	}
-	if len(spectest.Versions()) == 0 || methods.OfProtocol("skills/list") {
-		t.Error("nothing was compared")
-	}
 }
 
 // TestExtensionsPass: capabilities, methods and notifications of a child of either

@@ -3,9 +3,9 @@
 // sends, and tells how it ended.
 //
 // It holds what the packages below children have in common: the interfaces of
-// a connection, the ways in which one fails, and the names of the methods of the
-// protocol. A transport (children/process, children/remote) implements Link; a
-// protocol on top of one (children/modernlink) is a Link itself.
+// a connection, the ways in which one fails, and the types of results. A transport
+// (children/process, children/remote) implements Link; a protocol on top of one
+// (children/modernlink) is a Link itself.
 //
 // The package has no state and starts nothing. It knows neither Specs nor
 // instances, and decodes nothing that passes.

@@ -1,6 +1,10 @@
 package methods
 
-import "testing"
+import (
+	"testing"
+
+	"mcphub/internal/spectest"
+)
 
 // TestRows holds that no method has two rows, and that what only some kinds have stands with no other.
 func TestRows(t *testing.T) {
@@ -27,5 +31,20 @@ func TestHeader(t *testing.T) {
 		if got := Of(method).Header; got != want {
 			t.Errorf("%s: %q", method, got)
 		}
+	}
+}
+
+// TestTheProtocolsMethodsAreKnown: what a schema of any version has is never taken
+// for a method of an extension.
+func TestTheProtocolsMethodsAreKnown(t *testing.T) {
+	for _, version := range spectest.Versions() {
+		for _, method := range spectest.Methods(version) {
+			if !OfProtocol(method) {
+				t.Errorf("%s: %s", version, method)
+			}
+		}
+	}
+	if len(spectest.Versions()) == 0 || OfProtocol("skills/list") {
+		t.Error("nothing was compared")
 	}
 }
