@@ -28,7 +28,7 @@ func lazyKid(t *testing.T) spec.Spec {
 func served(dirs ...string) string {
 	var all []string
 	for _, d := range dirs {
-		all = append(all, fmt.Sprintf(`{"uri":%q}`, platform.Host().FormatURI(d)))
+		all = append(all, fmt.Sprintf(`{"uri":%q,"name":%q}`, platform.Host().FormatURI(d), filepath.Base(d)))
 	}
 	return `{"roots":[` + strings.Join(all, ",") + `]}`
 }

@@ -78,10 +78,10 @@ func TestPolicyDirectoriesAreServed(t *testing.T) {
 	c := connect(t, h, d["project"])
 	c.handshake(declared)
 	for child, want := range map[string][]string{
-		"own":   {"project", "box sandbox", "docs docs", "served served"},
-		"same":  {"project", "box sandbox", "docs docs"},
-		"all":   {"configured", "box sandbox", "docs docs", "project again"},
-		"other": {"project", "box sandbox"},
+		"own":   {"project project", "box sandbox", "docs docs", "served served"},
+		"same":  {"project project", "box sandbox", "docs docs"},
+		"all":   {"configured configured", "box sandbox", "docs docs", "project again"},
+		"other": {"project project", "box sandbox"},
 	} {
 		msg, bad := c.callText(child+"__roots", `{}`)
 		var got []string
@@ -91,7 +91,7 @@ func TestPolicyDirectoriesAreServed(t *testing.T) {
 			got = append(got, strings.TrimSpace(filepath.Base(uri)+" "+name))
 			return true
 		})
-		// The first root keeps the name that the client gave, if any; a rule's name is no business of it.
+		// The first root keeps its name, here that of its directory, since the client gave none; a rule's name is no business of it.
 		if bad || len(got) == 0 || !slices.Equal(got, want) {
 			t.Errorf("%s is served %q, want %q: %s", child, got, want, msg)
 		}

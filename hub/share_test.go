@@ -121,6 +121,10 @@ func TestRootSet(t *testing.T) {
 	if rootsmgr.SetID("", []guard.Root{{URI: "file:///a", Path: "/a", Name: "x", Given: "/link", Flag: rootsmgr.FlagHome}, r("/b", "")}) != base {
 		t.Error("what no child is told of makes a difference")
 	}
+	// Some clients repeat the directory's name, others give none: a child cannot tell.
+	if rootsmgr.SetID("", []guard.Root{r("/a", "x"), r("/b", "b")}) != base {
+		t.Error("a name that the directory has anyway makes a difference")
+	}
 	for what, other := range map[string]string{
 		"order":     rootsmgr.SetID("", []guard.Root{r("/b", ""), r("/a", "x")}),
 		"name":      rootsmgr.SetID("", []guard.Root{r("/a", "y"), r("/b", "")}),

@@ -9,8 +9,8 @@ import (
 )
 
 // SetID is the digest of all that a child can tell of the roots of a principal: who
-// that is, and each root's URI, path and name, in order. The order counts because
-// the first root is the working directory and ${root}, the names because a child is
+// that is, and each root's URI, path and label, in order. The order counts because
+// the first root is the working directory and ${root}, the labels because a child is
 // shown them.
 func SetID(principal string, roots []guard.Root) string {
 	h := sha256.New()
@@ -24,7 +24,7 @@ func SetID(principal string, roots []guard.Root) string {
 	for i := range roots {
 		put(roots[i].URI)
 		put(roots[i].Path)
-		put(roots[i].Name)
+		put(roots[i].Label())
 	}
 	return "roots-" + hex.EncodeToString(h.Sum(nil))
 }

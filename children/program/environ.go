@@ -135,7 +135,7 @@ func (e *Environment) SetRoots(roots []guard.Root) (file []byte) {
 	}
 	all := make([]root, 0, len(roots))
 	for _, r := range roots {
-		all = append(all, root{r.URI, rootName(r), r.Path})
+		all = append(all, root{r.URI, r.Label(), r.Path})
 	}
 	text, err := json.Marshal(all)
 	if err != nil { // strings alone cannot fail

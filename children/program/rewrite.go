@@ -233,14 +233,16 @@ func (e *MissingRootError) Error() string {
 // NoRoot reports whether that is because no root is known at all.
 func (e *MissingRootError) NoRoot() bool { return e.known == "" }
 
+// named is the root of a name. One that was called so comes before one whose directory is: a child
+// may be shared by clients that repeat the directory's name and others that give none.
 func (x Expander) named(name string) (string, bool) {
 	for _, r := range x.Roots {
-		if r.Name == name {
+		if r.Name == name && r.Base() != name {
 			return r.Path, true
 		}
 	}
 	for _, r := range x.Roots {
-		if path.Base(strings.ReplaceAll(r.Path, `\`, "/")) == name {
+		if r.Base() == name {
 			return r.Path, true
 		}
 	}
@@ -250,7 +252,7 @@ func (x Expander) named(name string) (string, bool) {
 func (x Expander) names() string {
 	var names []string
 	for _, r := range x.Roots {
-		names = append(names, fmt.Sprintf("%q", rootName(r)))
+		names = append(names, fmt.Sprintf("%q", r.Label()))
 	}
 	return strings.Join(names, ", ")
 }
@@ -355,15 +357,4 @@ func RootPaths(roots []guard.Root) []string {
 		out = append(out, r.Path)
 	}
 	return out
-}
-
-// rootName is a root's name, or the last part of its path.
-func rootName(r guard.Root) string {
-	if r.Name != "" {
-		return r.Name
-	}
-	if b := path.Base(strings.ReplaceAll(r.Path, `\`, "/")); b != "." && b != "/" {
-		return b
-	}
-	return r.Path
 }

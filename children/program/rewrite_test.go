@@ -82,6 +82,8 @@ func TestExpand(t *testing.T) {
 		{"one each", two, []string{"--dir=${roots}"}, []string{"--dir=/a", "--dir=/b/two"}, ""},
 		{"first", two, []string{"${root}/sub"}, []string{"/a/sub"}, ""},
 		{"by name", two, []string{"${root:One}"}, []string{"/a"}, ""},
+		{"given before its own", rootsAt("/a/x|x", "/b/y|x"), []string{"${root:x}"}, []string{"/b/y"}, ""},
+		{"given before no name", rootsAt("/a/x", "/b/y|x"), []string{"${root:x}"}, []string{"/b/y"}, ""}, // so that both may share a process
 		{"by last part", two, []string{"${root:two}"}, []string{"/b/two"}, ""},
 		{"unknown name", two, []string{"${root:x}"}, nil, `the roots are called "One", "two"`},
 		{"none for several", nil, []string{"a", "${roots}"}, []string{"a"}, ""},

@@ -28,12 +28,12 @@ const (
 // Same reports whether a child would see no difference.
 func Same(a, b []guard.Root) bool {
 	return slices.EqualFunc(a, b, func(x, y guard.Root) bool {
-		return x.URI == y.URI && x.Name == y.Name && x.Path == y.Path
+		return x.URI == y.URI && x.Label() == y.Label() && x.Path == y.Path
 	})
 }
 
-// Result is the result of roots/list: canonical URIs, and a name only
-// where there is one (a null name makes some children refuse the whole answer).
+// Result is the result of roots/list: canonical URIs, and names
+// (a null name makes some children refuse the whole answer).
 // note goes beside an empty list.
 func Result(roots []guard.Root, note func() string) []byte {
 	type root struct {
@@ -50,7 +50,7 @@ func Result(roots []guard.Root, note func() string) []byte {
 		}
 	}
 	for _, r := range roots {
-		out.Roots = append(out.Roots, root{r.URI, r.Name})
+		out.Roots = append(out.Roots, root{r.URI, r.Label()})
 	}
 	raw, err := json.Marshal(out)
 	if err != nil { // strings alone cannot fail

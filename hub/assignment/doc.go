@@ -4,7 +4,7 @@
 // # Sharing
 //
 // A session is served by its own instance of a child, by the one of its root set, or by
-// everybody's. A root set is a digest of URIs, paths and names in their order, so the roots of
+// everybody's. A root set is a digest of URIs, paths and labels in their order, so the roots of
 // such an instance never change: other roots move the session to another instance. It
 // joins the new one, then looks for it in every new call, then leaves the old one, where
 // calls under way end. A child that serves everybody is served the configured roots.

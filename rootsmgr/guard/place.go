@@ -3,6 +3,8 @@ package guard
 import (
 	"fmt"
 	"io/fs"
+	"path"
+	"strings"
 
 	"mcphub/rootsmgr/platform"
 )
@@ -105,4 +107,21 @@ type Root struct {
 	File      bool   // a single file: nothing below it, and no working directory
 	Redundant bool   // lies below another root
 	Flag      string // "", or why it is perhaps more than was meant
+}
+
+// Label is what children are told that the root is called: Name, else Base. Some
+// clients send the base name and some no name, and a child cannot tell which it was.
+func (r *Root) Label() string {
+	if r.Name != "" {
+		return r.Name
+	}
+	return r.Base()
+}
+
+// Base is the last part of Path, or Path where it has none.
+func (r *Root) Base() string {
+	if b := path.Base(strings.ReplaceAll(r.Path, `\`, "/")); b != "." && b != "/" {
+		return b
+	}
+	return r.Path
 }
