@@ -30,22 +30,51 @@ type (
 	Caller   = admission.Caller
 )
 
+// Basis is a digest of what a caller is admitted by.
+func Basis(settings ...any) string { return admission.Basis(settings...) }
+
 // ErrScope is why a valid token is not enough.
 var ErrScope = admission.ErrScope
 
 // ServeStreamableHTTP serves clients on a listener, which it closes, until ctx
-// ends. Calls under way then get Limits.Grace. It returns when every session
-// has ended. Run must be running.
+// ends, and stops then as the options say. It returns when every session has
+// ended. Run must be running.
 func (h *Hub) ServeStreamableHTTP(ctx context.Context, ln net.Listener, o HTTPOptions) error {
-	sealer := h.seal
-	if o.StateKey != nil {
-		var err error
-		if sealer, err = seal.New(o.StateKey); err != nil {
-			return errors.Join(err, ln.Close())
-		}
+	front, err := h.NewHTTPFront(o)
+	if err != nil {
+		return errors.Join(err, ln.Close())
+	}
+	return front.Serve(ctx, ln)
+}
+
+// An HTTPFront serves clients of a Hub over Streamable HTTP, and follows other options
+// while it does.
+type HTTPFront struct {
+	*httpfront.Front
+	seal *seal.Sealer
+}
+
+// NewHTTPFront makes an HTTPFront. It starts nothing.
+func (h *Hub) NewHTTPFront(o HTTPOptions) (*HTTPFront, error) {
+	sealer := seal.NewRandom()
+	if err := sealer.Follow(o.StateKeys...); err != nil {
+		return nil, err
 	}
 	o.Log = h.now().Log
-	return httpfront.Serve(ctx, ln, httpSessions{h, sealer}, o)
+	front, err := httpfront.New(httpSessions{h, sealer}, o)
+	return &HTTPFront{front, sealer}, err
+}
+
+// Prepare makes what other options need; see [httpfront.Front.Prepare].
+func (f *HTTPFront) Prepare(o HTTPOptions) (follow func(), err error) {
+	if _, err := seal.New(o.StateKeys...); err != nil {
+		return nil, err
+	}
+	front, err := f.Front.Prepare(o)
+	return func() {
+		_ = f.seal.Follow(o.StateKeys...) // which New takes, above
+		front()
+	}, err
 }
 
 // httpSessions opens sessions for one HTTP front.
@@ -58,8 +87,10 @@ var _ httpfront.Hub = httpSessions{}
 
 func (f httpSessions) Limits() httpfront.Limits {
 	l := &f.hub.now().Limits
-	return httpfront.Limits{Frame: l.Frame, ID: l.ID, Calls: l.Calls, Grace: l.Grace}
+	return httpfront.Limits{Frame: l.Frame, ID: l.ID, Calls: l.Calls}
 }
+
+func (f httpSessions) Ready(ctx context.Context) error { return f.hub.now().Audit.Ready(ctx) }
 
 func (f httpSessions) Modern(m *jsonrpc.Message) bool { return modern.Is(m) }
 

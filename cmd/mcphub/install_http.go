@@ -74,9 +74,9 @@ func (w *clientWork) foundAddress(file *config.File) (url, auth string, err erro
 	}
 	switch _, port, _ := net.SplitHostPort(file.HTTP.Listen); {
 	case len(all) == 1:
-		host := strings.TrimSuffix(strings.TrimPrefix(all[0].URL, "http://"), "/mcp")
+		scheme, host, _ := strings.Cut(strings.TrimSuffix(all[0].URL, "/mcp"), "://")
 		url, err = localURL(host)
-		return url, all[0].Auth, err
+		return strings.Replace(url, "http", scheme, 1), all[0].Auth, err
 	case len(all) > 1:
 		urls := make([]string, len(all))
 		for i := range all {
@@ -87,6 +87,9 @@ func (w *clientWork) foundAddress(file *config.File) (url, auth string, err erro
 		return "", "", exit.Errorf(exit.NoHub, "no hub of this hub.json serves HTTP, and http.listen names no port; start one (mcphub serve --http 127.0.0.1:8080), or say where it will be: --http=127.0.0.1:8080")
 	}
 	url, err = localURL(file.HTTP.Listen)
+	if file.HTTP.TLS != nil {
+		url = strings.Replace(url, "http", "https", 1)
+	}
 	return url, file.HTTP.Auth, err
 }
 

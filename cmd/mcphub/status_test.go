@@ -39,7 +39,7 @@ func shownStatus(verbose bool) string {
 	other := status.Session{ID: "abcdefghij", Since: noon}
 	r := admin.Report{PID: 77, Version: "v1", Started: *before(50 * time.Hour),
 		Config: admin.ConfigReport{Path: "/etc/hub.json", Loaded: *before(time.Hour), Error: "hub.json:3: no\nhub.json:4: nor\x1b", ErrorAt: before(5 * time.Second)},
-		Hub: status.Hub{Children: []status.Child{good, bad, deaf, never}, NotServed: []status.NotServed{{Server: "off", Reason: "disabled"}}, Sessions: []status.Session{session, other}}}
+		Hub:    status.Hub{Children: []status.Child{good, bad, deaf, never}, NotServed: []status.NotServed{{Server: "off", Reason: "disabled"}}, Sessions: []status.Session{session, other}}}
 	var b bytes.Buffer
 	statusReport{Hubs: []admin.Report{r}, Unreachable: []unreachable{{"/run/1.sock", "no\x07pe"}}}.show(&b, noon, verbose)
 	return b.String()

@@ -24,13 +24,16 @@ import (
 // Update has tests write what they otherwise compare with.
 var Update = flag.Bool("update", false, "write docs/conformance.md, docs/session.md and testdata/printed as the tests see them")
 
+// withoutDrain has a hub end at once: nobody spreads clients among those of a test.
+const withoutDrain = "MCPHUB_HTTP__DRAIN=0s"
+
 // Listen starts a program that says on stderr where it serves, and gives the address. When the test ends it is asked to end,
 // must do so in time and cleanly, and may leave nothing.
 func (w *World) Listen(name, program string, args ...string) string {
 	w.T.Helper()
 	cmd := exec.Command(program, args...)
 	mark := fmt.Sprintf("XDG_MCPHUB_E2E=%s#%s;", w.Dir, name)
-	cmd.Env, cmd.Dir = w.Env(mark), w.Home
+	cmd.Env, cmd.Dir = w.Env(mark, withoutDrain), w.Home
 	stdin, err := cmd.StdinPipe()
 	Must(w.T, err)
 	stderr, err := cmd.StderrPipe()
@@ -87,7 +90,7 @@ func (w *World) Listening(cmd *exec.Cmd, where *regexp.Regexp, env ...string) st
 // ListeningIn is listening in a directory.
 func (w *World) ListeningIn(dir string, cmd *exec.Cmd, where *regexp.Regexp, env ...string) string {
 	w.T.Helper()
-	cmd.Env, cmd.Dir = w.Env(env...), dir
+	cmd.Env, cmd.Dir = w.Env(append([]string{withoutDrain}, env...)...), dir
 	said, err := cmd.StderrPipe()
 	Must(w.T, err)
 	cmd.Stdout = cmd.Stderr

@@ -226,7 +226,7 @@ func (c *Call) send(ctx context.Context, att *attempt, ticket audit.Ticket) (jso
 			c.offered = true
 			return c.Do(ctx) // its server has refused it without looking at it
 		}
-		return t.fail(ctx, err), nil
+		return t.fail(ctx, &failure.SentError{Err: err}), nil
 	}
 	word := record.Result(a.Result, a.Error)
 	ticket.Outcome(word)

@@ -67,6 +67,7 @@ type asyncCall struct {
 
 	// Set before Abandon may be called.
 	call   run.AsyncCall
+	away   bool                    // given to the child, by call or on a goroutine
 	sent   bool                    // by call
 	cancel context.CancelCauseFunc // of what waits on account of the call; nil: nothing does
 
@@ -245,6 +246,7 @@ func (c *asyncCall) leave(b *lines.Batch, params [][]byte) {
 	if !talks {
 		c.pooled = nil
 	}
+	c.away = true
 	c.sent = c.lease.Start(&c.call, c, b, methods.CallTool, c.own, params...)
 	if c.sent {
 		c.reply.OnCancel(c)
@@ -348,7 +350,10 @@ func (c *asyncCall) end(a jsonrpc.Answer, err error) {
 	if err != nil {
 		a = failure.OfTool(context.Background(), c.tool, err)
 		if gone := c.reply.Cause(); gone != nil {
-			a = jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, gone.Error())
+			if c.away {
+				gone = &failure.SentError{Err: gone}
+			}
+			a = failure.Gone(context.Background(), gone)
 		}
 		c.ticket.Outcome(failure.Outcome(err))
 	}

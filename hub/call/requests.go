@@ -42,7 +42,7 @@ func (s *Session) Relay(ctx context.Context, lease *children.Lease, m *jsonrpc.M
 	resp, err := lease.Call(away, m.Method, jsonrpc.Splice(m.Params, edits...)...)
 	back(err)
 	if err != nil {
-		return failure.OfRequest(ctx, k.Child, m.Method, err), err
+		return failure.OfRequest(ctx, k.Child, m.Method, &failure.SentError{Err: err}), err
 	}
 	return from.Answer(lease, m.Method, resp), nil
 }

@@ -100,13 +100,30 @@ func Outcome(err error) string {
 	return audit.ResultError
 }
 
-// Gone answers a call whose time is over before it could be judged. Where the
+// A SentError is why a request has no answer that was given to its server: it may have been
+// done all the same.
+type SentError struct{ Err error }
+
+func (e *SentError) Error() string { return e.Err.Error() }
+func (e *SentError) Unwrap() error { return e.Err }
+
+// Gone answers a call whose time is over before it was judged or answered. Where the
 // client cancelled it, nobody reads this.
 func Gone(ctx context.Context, err error) jsonrpc.Answer {
+	why := err
 	if cause := context.Cause(ctx); cause != nil {
-		err = cause
+		why = cause
 	}
-	return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, err.Error())
+	text := why.Error()
+	if closed, ok := errors.AsType[*jsonrpc.ClosedError](why); ok && closed.Reason != nil {
+		text = closed.Reason.Error()
+		if is[*SentError](err) {
+			text += ". The call was sent to its server, and no answer had come: it may have run"
+		} else {
+			text += ". The call was not sent, so nothing was done"
+		}
+	}
+	return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, text)
 }
 
 // OfTool answers a call of a tool that was not judged, or that the child did not answer.

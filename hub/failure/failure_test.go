@@ -50,3 +50,24 @@ func TestKinds(t *testing.T) {
 		t.Errorf("nobody waits for it: kind %d, code %q", kind, kind.Code())
 	}
 }
+
+// Whoever is told that a call comes to nothing is told too whether it may have run.
+func TestGoneTellsWhetherItMayHaveRun(t *testing.T) {
+	stopping := &jsonrpc.ClosedError{Reason: errors.New("this hub is stopping")}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(stopping)
+	for name, tc := range map[string]struct {
+		ctx  context.Context
+		err  error
+		want string
+	}{
+		"waited":           {ctx, rootsmgr.ErrClosed, "this hub is stopping. The call was not sent, so nothing was done"},
+		"was sent":         {ctx, &SentError{context.Canceled}, "this hub is stopping. The call was sent to its server, and no answer had come: it may have run"},
+		"sent, no context": {t.Context(), &SentError{stopping}, "this hub is stopping. The call was sent to its server, and no answer had come: it may have run"},
+		"by the client":    {t.Context(), &SentError{&jsonrpc.CancelledError{}}, "cancelled by the peer"},
+	} {
+		if got := jsonrpc.ParseError(Gone(tc.ctx, tc.err).Error).Message; got != tc.want {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"mcphub/hub/httpfront/admission"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -54,6 +55,30 @@ func refuseRequest(w http.ResponseWriter, status int, id []byte, a jsonrpc.Answe
 func refuseBusy(w http.ResponseWriter, text string) {
 	w.Header().Set("Retry-After", "1")
 	refuse(w, http.StatusTooManyRequests, jsonrpc.CodeInternal, text)
+}
+
+// refuseStopping says that this hub takes nothing new. Whoever comes again may find another one.
+func refuseStopping(w http.ResponseWriter, id []byte) {
+	if id == nil {
+		id = []byte("null")
+	}
+	w.Header().Set("Retry-After", "2")
+	refuseRequest(w, http.StatusServiceUnavailable, id, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, errStopping.Reason.Error()+": nothing was done for this request; try again, another hub may serve it"))
+}
+
+// refuseRevoked answers a request whose token was taken out while it came.
+func refuseRevoked(w http.ResponseWriter, id []byte) {
+	w.Header().Set("WWW-Authenticate", `Bearer realm="mcphub"`)
+	refuseRequest(w, http.StatusUnauthorized, id, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidRequest, errRevoked.Reason.Error()))
+}
+
+// refuseEntry answers a client whose session takes no connection more.
+func refuseEntry(w http.ResponseWriter, refusal *admission.Refusal) {
+	if refusal.Status == http.StatusTooManyRequests {
+		refuseBusy(w, refusal.Text)
+		return
+	}
+	refuse(w, refusal.Status, jsonrpc.CodeInvalidRequest, refusal.Text)
 }
 
 func writeEvents(w http.ResponseWriter) {

@@ -22,7 +22,7 @@ func isBatch(m *jsonrpc.Message) bool {
 }
 
 // batch answers with an array, without a certain order.
-func (f *front) batch(w http.ResponseWriter, r *http.Request, c *Peer, m *jsonrpc.Message, plain bool) {
+func (f *Front) batch(w http.ResponseWriter, r *http.Request, c *Peer, m *jsonrpc.Message, plain bool) {
 	if !plain {
 		refuse(w, http.StatusNotAcceptable, jsonrpc.CodeInvalidRequest, "accept application/json: a batch is answered with it")
 		return

@@ -21,7 +21,7 @@ const greeting = 1 << 20
 // where there is no session yet. A batch, where the session has those, comes as it
 // is (isBatch). Where there is none the request is answered. What is held is given
 // back with release, when the request is over.
-func (f *front) message(w http.ResponseWriter, r *http.Request, c *Peer) (*jsonrpc.Message, *holding) {
+func (f *Front) message(w http.ResponseWriter, r *http.Request, c *Peer) (*jsonrpc.Message, *holding) {
 	if kind := r.Header["Content-Type"]; len(kind) != 1 || !isJSON(kind[0]) {
 		refuse(w, http.StatusUnsupportedMediaType, jsonrpc.CodeInvalidRequest, "send application/json, in UTF-8")
 		return nil, nil

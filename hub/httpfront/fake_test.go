@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -21,6 +22,8 @@ import (
 // A fakeHub serves sessions whose tools do what the tests of the front need.
 type fakeHub struct {
 	limits Limits
+	front  atomic.Pointer[Front]
+	ill    error         // why it serves no call
 	modern ModernRequest // what every modern request is; nil: each is refused
 
 	mu      sync.Mutex
@@ -28,10 +31,12 @@ type fakeHub struct {
 }
 
 func newFakeHub() *fakeHub {
-	return &fakeHub{limits: Limits{Frame: 64 << 20, ID: 1 << 10, Calls: 256, Grace: 800 * time.Millisecond}}
+	return &fakeHub{limits: Limits{Frame: 64 << 20, ID: 1 << 10, Calls: 256}}
 }
 
 func (h *fakeHub) Limits() Limits { return h.limits }
+
+func (h *fakeHub) Ready(context.Context) error { return h.ill }
 
 func (h *fakeHub) Modern(m *jsonrpc.Message) bool {
 	return jsonrpc.Get(m.Param("_meta"), mcp.MetaKeyProtocolVersion) != nil

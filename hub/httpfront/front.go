@@ -30,11 +30,12 @@ const (
 	maxHeader  = 64 << 10
 )
 
-// A front serves one listener.
-type front struct {
+// A Front serves one listener.
+type Front struct {
 	hub       Hub
-	o         Options
-	admission *admission.Admission
+	o         Options                 // those that stay as they are
+	now       atomic.Pointer[inForce] // the others; replaced under mu
+	strangers admission.Strangers
 	log       zerolog.Logger
 	slow      slowReplies
 
@@ -45,53 +46,53 @@ type front struct {
 	sessions    map[string]*Peer
 	owned       map[string]int   // how many of the sessions are of each token, by its name
 	modernPeers map[string]*Peer // what serves the requests without a handshake of a token, by its name
-	closing     bool             // no session starts any more
-	closed      bool             // no request either
 	running     sync.WaitGroup   // sessions and requests
+	at          atomic.Int32     // a stage; changed under mu
 
 	idle idlePeers
 }
 
-// Serve serves clients of hub on a listener, which it closes, until ctx ends. Calls
-// under way then get Limits.Grace. It returns when every session has ended.
-func Serve(ctx context.Context, ln net.Listener, hub Hub, o Options) error {
+// New makes a Front for clients of hub. It starts nothing.
+func New(hub Hub, o Options) (*Front, error) {
 	if o.Sessions <= 0 {
 		o.Sessions = 1000
 	}
 	if o.Idle <= 0 {
 		o.Idle = 30 * time.Minute
 	}
-	admitted, err := admission.New(o.admission())
+	f := &Front{hub: hub, o: o, log: o.Log, sessions: map[string]*Peer{}, owned: map[string]int{}, modernPeers: map[string]*Peer{}}
+	follow, err := f.Prepare(o)
 	if err != nil {
-		return errors.Join(err, ln.Close())
+		return nil, err
 	}
-	f := &front{hub: hub, o: o, admission: admitted, log: o.Log, sessions: map[string]*Peer{}, owned: map[string]int{}, modernPeers: map[string]*Peer{}}
+	follow()
+	return f, nil
+}
+
+// Serve serves clients on a listener, which it closes, until ctx ends, and then stops as
+// Options say (stop.go). It returns when every session has ended. It is called once.
+func (f *Front) Serve(ctx context.Context, ln net.Listener) error {
 	server := &http.Server{
 		Handler: f, DisableGeneralOptionsHandler: true, ReadHeaderTimeout: headerTime, IdleTimeout: keepAlive, MaxHeaderBytes: maxHeader,
 		// Both hold until a handler says otherwise, so for every refusal too.
 		ReadTimeout: bodyTime, WriteTimeout: writeTimeout,
-		ErrorLog: stdlog.New(f.log, "", 0), ConnContext: admitted.Met, ConnState: admitted.Left,
+		ErrorLog: stdlog.New(f.log, "", 0), ConnContext: f.strangers.Met, ConnState: f.strangers.Left,
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(ln) }()
-	sweep := time.NewTicker(max(o.Idle/8, time.Second))
+	sweep := time.NewTicker(max(f.o.Idle/8, time.Second))
 	defer sweep.Stop()
 	for {
 		select {
 		case err := <-ended:
 			_ = server.Close()
-			f.closeAll()
+			f.closeAll(lastWords)
+			f.running.Wait()
 			return err
 		case <-sweep.C:
 			f.sweep()
 		case <-ctx.Done():
-			f.drain()
-			grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), hub.Limits().Grace)
-			if err := server.Shutdown(grace); err != nil {
-				_ = server.Close()
-			}
-			cancel()
-			f.closeAll()
+			f.stop(server)
 			<-ended
 			return nil
 		}
@@ -100,33 +101,36 @@ func Serve(ctx context.Context, ln net.Listener, hub Hub, o Options) error {
 
 // ServeHTTP serves the endpoint, and tells whoever looks after the process that
 // it is well.
-func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if f.stage() >= draining {
+		w.Header().Set("Connection", "close") // the next request finds another hub
+	}
 	if r.ContentLength != 0 && (r.URL.Path != endpoint || r.Method != http.MethodPost) {
 		part(w) // nothing else reads a body
 	}
 	switch look := r.Method == http.MethodGet || r.Method == http.MethodHead; {
 	case r.URL.Path == endpoint:
 		f.serve(w, r)
-	case f.admission.Metadata(r.URL.Path) != nil:
-		f.admission.Metadata(r.URL.Path).ServeHTTP(w, r)
-	case r.URL.Path == "/healthz" && look, r.URL.Path == "/readyz" && look && !f.draining():
+	case f.metadata(r.URL.Path) != nil:
+		f.metadata(r.URL.Path).ServeHTTP(w, r)
+	case r.URL.Path == "/healthz" && look:
 		_, _ = io.WriteString(w, "ok\n")
 	case r.URL.Path == "/readyz" && look:
-		http.Error(w, "stopping", http.StatusServiceUnavailable)
+		f.readyz(w, r)
 	default:
 		http.Error(w, "only "+endpoint+" is here; /sse is not served", http.StatusNotFound)
 	}
 }
 
 // serve admits and routes one request to the endpoint.
-func (f *front) serve(w http.ResponseWriter, r *http.Request) {
+func (f *Front) serve(w http.ResponseWriter, r *http.Request) {
 	if len(r.TransferEncoding) > 0 {
 		// It may have had a Content-Length too, which net/http does not tell: what
 		// lies behind it may be no request of this client (RFC 9112, 6.1).
 		w.Header().Set("Connection", "close")
 	}
 	// Nothing that costs comes before this: no body is read, no table of the front looked at.
-	who, err := f.admission.Admit(w, r)
+	who, err := f.now.Load().admission.Admit(w, r)
 	if key := twice(r.Header); err == nil && key != "" {
 		err = &admission.Refusal{Status: http.StatusBadRequest, Text: "the header " + key + " is there more than once"}
 	}
@@ -136,9 +140,9 @@ func (f *front) serve(w http.ResponseWriter, r *http.Request) {
 		}
 		return
 	}
-	f.admission.Know(r.Context())
+	f.strangers.Know(r.Context())
 	if !f.startRequest() {
-		refuse(w, http.StatusServiceUnavailable, jsonrpc.CodeInternal, "the hub is stopping")
+		refuseStopping(w, nil)
 		return
 	}
 	defer f.running.Done()
@@ -163,7 +167,7 @@ func (f *front) serve(w http.ResponseWriter, r *http.Request) {
 // isModern reports whether the headers of a request make it one of the era without
 // a handshake. A version that is not served is taken for a later one of that era,
 // but in a session: whoever has one has said initialize.
-func (f *front) isModern(h http.Header, who admission.Caller) bool {
+func (f *Front) isModern(h http.Header, who admission.Caller) bool {
 	if !headerModern(h) {
 		return false
 	}
@@ -174,11 +178,11 @@ func (f *front) isModern(h http.Header, who admission.Caller) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	c := f.sessions[id]
-	return c == nil || c.owner != who.Owner()
+	return c == nil || !c.isOf(who)
 }
 
 // post takes one message of the client.
-func (f *front) post(w http.ResponseWriter, r *http.Request, who admission.Caller) {
+func (f *Front) post(w http.ResponseWriter, r *http.Request, who admission.Caller) {
 	plain, events := accepts(r.Header)
 	if !plain && !events {
 		refuse(w, http.StatusNotAcceptable, jsonrpc.CodeInvalidRequest, "accept application/json and text/event-stream")
@@ -194,11 +198,11 @@ func (f *front) post(w http.ResponseWriter, r *http.Request, who admission.Calle
 		if c = f.find(w, r, who); c == nil {
 			return
 		}
-		if !c.enter() {
-			refuseBusy(w, "too many requests of this session are open at once")
+		if refusal := c.enter(isPost); refusal != nil {
+			refuseEntry(w, refusal)
 			return
 		}
-		defer c.leave()
+		defer c.leave(isPost)
 	}
 	m, held := f.message(w, r, c)
 	if m == nil {
@@ -219,6 +223,9 @@ func (f *front) post(w http.ResponseWriter, r *http.Request, who admission.Calle
 		return
 	}
 	switch {
+	case c != nil && f.stage() >= leaving && asks(m):
+		refuseRequest(w, http.StatusNotFound, m.ID, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidRequest, errStopping.Reason.Error()+", and has not looked at this request: send initialize again"))
+		return
 	case isBatch(m):
 		f.batch(w, r, c, m, plain)
 		return
@@ -238,10 +245,12 @@ func (f *front) post(w http.ResponseWriter, r *http.Request, who admission.Calle
 	w.WriteHeader(http.StatusAccepted)
 }
 
+var errNoSession = &admission.Refusal{Status: http.StatusNotFound, Text: "there is no such session: send initialize again"}
+
 const noMessage = "a message needs a method, or an id with either a result or an error"
 
 // told takes in what is not answered; false: it is no message.
-func (f *front) told(c *Peer, m *jsonrpc.Message) bool {
+func (f *Front) told(c *Peer, m *jsonrpc.Message) bool {
 	switch {
 	case m.Method == methods.Cancelled:
 		c.cancelled(m)
@@ -257,7 +266,7 @@ func (f *front) told(c *Peer, m *jsonrpc.Message) bool {
 
 // find returns the session that a request names, if it is the caller's.
 // Somebody else's is no different from one that does not exist.
-func (f *front) find(w http.ResponseWriter, r *http.Request, who admission.Caller) *Peer {
+func (f *Front) find(w http.ResponseWriter, r *http.Request, who admission.Caller) *Peer {
 	for _, v := range r.Header[keyProtocol] {
 		if v != "" && !slices.Contains(handshakeVersions, v) {
 			refuse(w, http.StatusBadRequest, jsonrpc.CodeInvalidRequest, fmt.Sprintf("the protocol version %q is not served", printable.Escape(v, 40)))
@@ -272,8 +281,8 @@ func (f *front) find(w http.ResponseWriter, r *http.Request, who admission.Calle
 	f.mu.Lock()
 	c := f.sessions[id]
 	f.mu.Unlock()
-	if c == nil || c.owner != who.Owner() || c.ctx.Err() != nil {
-		refuse(w, http.StatusNotFound, jsonrpc.CodeInvalidRequest, "there is no such session: send initialize again")
+	if c == nil || !c.isOf(who) || c.ctx.Err() != nil {
+		refuseEntry(w, errNoSession)
 		return nil
 	}
 	c.validUntil(who.Expires)
@@ -281,13 +290,21 @@ func (f *front) find(w http.ResponseWriter, r *http.Request, who admission.Calle
 }
 
 // initialize opens a session.
-func (f *front) initialize(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message, who admission.Caller) {
+func (f *Front) initialize(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message, who admission.Caller) {
 	if sessionNamed(r.Header) != "" {
 		refuseRequest(w, http.StatusBadRequest, m.ID, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidRequest, "initialize was already called in this session"))
 		return
 	}
-	c := newPeer(rand.Text(), who.Owner(), f.hub.Limits().Calls, &f.slow)
-	if !f.enter(c) {
+	c := newPeer(rand.Text(), who, f.hub.Limits().Calls, &f.slow)
+	switch {
+	case f.stage() >= draining:
+		refuseStopping(w, m.ID)
+		return
+	case f.enter(c):
+	case !f.now.Load().admission.Stands(who):
+		refuseRevoked(w, m.ID)
+		return
+	default:
 		w.Header().Set("Retry-After", "10")
 		refuseRequest(w, http.StatusServiceUnavailable, m.ID, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, fmt.Sprintf("there are as many sessions already as may be, of %d; try again later", f.o.Sessions)))
 		return

@@ -12,7 +12,7 @@ import (
 )
 
 // get opens the client's own stream, or goes on with one that broke.
-func (f *front) get(w http.ResponseWriter, r *http.Request, who admission.Caller) {
+func (f *Front) get(w http.ResponseWriter, r *http.Request, who admission.Caller) {
 	if _, events := accepts(r.Header); !events {
 		refuse(w, http.StatusNotAcceptable, jsonrpc.CodeInvalidRequest, "accept text/event-stream")
 		return
@@ -37,11 +37,11 @@ func (f *front) get(w http.ResponseWriter, r *http.Request, who admission.Caller
 	} else {
 		from = c.own.unread()
 	}
-	if !c.enter() {
-		refuseBusy(w, "too many requests of this session are open at once")
+	if refusal := c.enter(isGet); refusal != nil {
+		refuseEntry(w, refusal)
 		return
 	}
-	defer c.leave()
+	defer c.leave(isGet)
 	control := http.NewResponseController(w)
 	_ = control.SetReadDeadline(time.Time{})
 	writeEvents(w)
@@ -50,15 +50,15 @@ func (f *front) get(w http.ResponseWriter, r *http.Request, who admission.Caller
 	}
 	over, cancel := context.WithCancel(r.Context())
 	defer cancel()
-	if f.o.Poll > 0 && st != c.own && primes(c.session.Protocol()) {
-		defer time.AfterFunc(f.o.Poll, cancel).Stop()
+	if poll := f.now.Load().Poll; poll > 0 && st != c.own && primes(c.session.Protocol()) {
+		defer time.AfterFunc(poll, cancel).Stop()
 	}
 	defer context.AfterFunc(c.ctx, cancel)()
 	st.follow(over, w, from, primes(c.session.Protocol()), c.news)
 }
 
 // delete ends a session.
-func (f *front) delete(w http.ResponseWriter, r *http.Request, who admission.Caller) {
+func (f *Front) delete(w http.ResponseWriter, r *http.Request, who admission.Caller) {
 	c := f.find(w, r, who)
 	if c == nil {
 		return

@@ -59,7 +59,7 @@ func (h *holding) release() {
 // keep counts an answer that is about to be written, until drop: what clients
 // call for and do not read is held, all together, up to as much as their bodies.
 // One that there is no room for becomes an error, but not the only one.
-func (f *front) keep(c *Peer, a *jsonrpc.Answer) (n int64) {
+func (f *Front) keep(c *Peer, a *jsonrpc.Answer) (n int64) {
 	n = int64(len(a.Result) + len(a.Error))
 	if n <= smallBody {
 		return 0
@@ -77,7 +77,7 @@ func (f *front) keep(c *Peer, a *jsonrpc.Answer) (n int64) {
 	return 0
 }
 
-func (f *front) drop(c *Peer, n int64) {
+func (f *Front) drop(c *Peer, n int64) {
 	if n > 0 {
 		c.unread.Add(-n)
 		f.unread.Add(-n)

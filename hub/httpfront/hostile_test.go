@@ -15,6 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"mcphub/hub/httpfront/admission"
 	"mcphub/hub/httpfront/fronttest"
 	"mcphub/internal/jsonrpc"
 )
@@ -191,7 +192,7 @@ func clientOf(t *testing.T, h *fakeHub, s *webClient) *Peer {
 // TestHTTPQuestionsOfOneThatDoesNotRead: a hostile child cannot fill the hub
 // with questions for a client that does not read.
 func TestHTTPQuestionsOfOneThatDoesNotRead(t *testing.T) {
-	c := newPeer("s", "", 1, &slowReplies{})
+	c := newPeer("s", admission.Caller{}, 1, &slowReplies{})
 	defer c.cancel(nil)
 	big := []byte(`{"x":"` + strings.Repeat("x", 1<<20) + `"}`)
 	for n := range 100 {

@@ -2,7 +2,6 @@ package httpfront
 
 import (
 	"context"
-	"time"
 
 	"mcphub/hub/httpfront/admission"
 	"mcphub/internal/jsonrpc"
@@ -13,6 +12,9 @@ import (
 type Hub interface {
 	// Limits are those in force now.
 	Limits() Limits
+	// Ready is why no call could be served now, whatever it is; nil: calls are. Everybody is
+	// told the text.
+	Ready(ctx context.Context) error
 	// Modern reports whether a message belongs to the era without a handshake.
 	Modern(m *jsonrpc.Message) bool
 	// Open returns a session for a client that is about to say initialize. It starts
@@ -25,10 +27,9 @@ type Hub interface {
 
 // Limits bound what a client can make the hub hold. Each is more than zero.
 type Limits struct {
-	Frame int           // bytes of one message
-	ID    int           // bytes of the id of a request
-	Calls int           // requests of one client served at a time
-	Grace time.Duration // for calls under way when the front ends
+	Frame int // bytes of one message
+	ID    int // bytes of the id of a request
+	Calls int // requests of one client served at a time
 }
 
 // A Session serves one client after its handshake. Its methods may be called by any

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"mcphub/hub/httpfront/admission"
+	"mcphub/internal/principal"
 )
 
 // Where there is no room for another session, the one that has been idle longest
@@ -13,13 +14,14 @@ import (
 // the places, and only its own sessions make room for it then.
 func TestWhichSessionMakesRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := &front{
-			o:        Options{Sessions: 4, Idle: time.Hour, Tokens: []admission.Token{{Name: "a"}, {Name: "b"}}},
-			sessions: map[string]*Peer{}, owned: map[string]int{}, modernPeers: map[string]*Peer{},
+		tokens := map[string]admission.Token{"a": {Name: "a", Secret: "1"}, "b": {Name: "b", Secret: "2"}}
+		f, err := New(newFakeHub(), Options{Sessions: 4, Idle: time.Hour, Tokens: []admission.Token{tokens["a"], tokens["b"]}})
+		if err != nil {
+			t.Fatal(err)
 		}
 		open := func(id, owner string) *Peer {
 			time.Sleep(time.Second)
-			c := newPeer(id, owner, 4, &f.slow)
+			c := newPeer(id, admission.Caller{Principal: principal.Principal{Name: owner}, Basis: admission.Basis(tokens[owner])}, 4, &f.slow)
 			if !f.enter(c) {
 				return nil
 			}
@@ -44,16 +46,16 @@ func TestWhichSessionMakesRoom(t *testing.T) {
 		if open("b2", "b") != nil {
 			t.Error("there were more sessions than may be")
 		}
-		a1.enter() // it is used now, and rests later than the others
+		a1.enter(isPost) // it is used now, and rests later than the others
 		time.Sleep(2 * time.Minute)
-		a1.leave()
+		a1.leave(isPost)
 		time.Sleep(59 * time.Second)
 		b2 := open("b2", "b")
 		if b2 == nil || a2.ctx.Err() == nil {
 			t.Fatal("the session that was idle longest did not make room")
 		}
 		alive(a1, a3, b1, b2)
-		a3.enter() // used: nobody takes its place
+		a3.enter(isPost) // used: nobody takes its place
 		b3 := open("b3", "b")
 		alive(a1, a3, b2, b3) // b1 was next
 		a5 := open("a5", "a")
@@ -61,17 +63,17 @@ func TestWhichSessionMakesRoom(t *testing.T) {
 		if open("b4", "b") != nil {
 			t.Error("a session that is used, or was a moment ago, made room")
 		}
-		a3.leave()
+		a3.leave(isPost)
 		time.Sleep(59 * time.Minute)
-		b2.enter()
-		b2.leave()
+		b2.enter(isPost)
+		b2.leave(isPost)
 		time.Sleep(2 * time.Minute)
 		f.sweep()
 		alive(b2)
 		f.forget(b2)
 		f.forget(a3) // which was ended before
-		b2.enter()
-		b2.leave() // a connection that ends late
+		b2.enter(isPost)
+		b2.leave(isPost) // a connection that ends late
 		if len(f.sessions) != 0 || len(f.owned) != 0 || len(f.idle.of) != 0 {
 			t.Errorf("left: %v %v %v", f.sessions, f.owned, f.idle.of)
 		}

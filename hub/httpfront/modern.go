@@ -2,6 +2,7 @@ package httpfront
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -20,39 +21,47 @@ import (
 // first and ends when nobody uses it.
 
 // modernPeer finds what serves the modern requests of a token, and enters it;
-// nil where there is none and the front is closing, or no room in it.
-func (f *front) modernPeer(who admission.Caller) *Peer {
+// the error is errRevoked, or says that there is no room in it.
+func (f *Front) modernPeer(who admission.Caller) (*Peer, error) {
 	owner := who.Owner()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	c := f.modernPeers[owner]
-	if c == nil || c.ctx.Err() != nil {
-		if f.closing {
-			return nil
-		}
-		c = newPeer("", owner, f.hub.Limits().Calls, &f.slow)
+	switch known := c != nil && c.ctx.Err() == nil; {
+	case known && c.who.Basis != who.Basis, !known && !f.now.Load().admission.Stands(who):
+		return nil, errRevoked // who was admitted a moment ago, before a reload
+	case !known:
+		c = newPeer("", who, f.hub.Limits().Calls, &f.slow)
 		c.modernSession = f.hub.OpenModern(who, f.o.Sessions)
 		f.modernPeers[owner] = c
 		f.run(c)
 	}
-	if !c.enter() {
-		return nil
+	if refusal := c.enter(isPost); refusal != nil {
+		return nil, refusal
 	}
-	return c
+	return c, nil
 }
 
 // postModern takes one message of a client without a session.
-func (f *front) postModern(w http.ResponseWriter, r *http.Request, who admission.Caller, events bool) {
-	c := f.modernPeer(who)
-	if c == nil {
-		refuseBusy(w, "too many requests of this token are open at once, or the hub is stopping")
+func (f *Front) postModern(w http.ResponseWriter, r *http.Request, who admission.Caller, events bool) {
+	if f.stage() >= leaving {
+		refuseStopping(w, nil)
+		return
+	}
+	c, err := f.modernPeer(who)
+	switch {
+	case errors.Is(err, errRevoked):
+		refuseRevoked(w, []byte("null"))
+		return
+	case err != nil:
+		refuseBusy(w, "too many requests of this token are open at once")
 		return
 	}
 	left := false
 	leave := func() {
 		if !left {
 			left = true
-			c.leave()
+			c.leave(isPost)
 		}
 	}
 	defer leave()
@@ -112,7 +121,7 @@ func examine(h http.Header, m *jsonrpc.Message, s ModernSession, events bool) (M
 }
 
 // requestModern serves one request. The end of its connection is the end of it.
-func (f *front) requestModern(w http.ResponseWriter, r *http.Request, c *Peer, m *jsonrpc.Message, request ModernRequest, expires time.Time, events bool) {
+func (f *Front) requestModern(w http.ResponseWriter, r *http.Request, c *Peer, m *jsonrpc.Message, request ModernRequest, expires time.Time, events bool) {
 	ctx, cancel := context.WithCancelCause(c.ctx)
 	defer cancel(nil)
 	if !expires.IsZero() {
@@ -131,7 +140,7 @@ func (f *front) requestModern(w http.ResponseWriter, r *http.Request, c *Peer, m
 	mr := &ModernReply{header: r.Header, base: Reply{c: c, id: m.ID, events: events, unkept: true}}
 	mr.base.start(r.Context(), w, modernVersion)
 	a := request.Serve(ctx, mr)
-	over := ctx.Err() != nil
+	over, unread := ctx.Err() != nil, r.Context().Err() != nil
 	if refusal := mr.refused(); !over && refusal.Error != nil {
 		a = refusal // as it is: of a child nobody would believe it
 	}
@@ -139,7 +148,7 @@ func (f *front) requestModern(w http.ResponseWriter, r *http.Request, c *Peer, m
 		mr.base.flow() // not before: an error has its status
 	}
 	n := f.keep(c, &a)
-	if !mr.base.finish(a, over) {
+	if !mr.base.finish(a, unread) {
 		plainModern(w, &mr.base, a, statusOf(request, a), over)
 	}
 	f.drop(c, n)
@@ -152,8 +161,8 @@ func plainModern(w http.ResponseWriter, reply *Reply, a jsonrpc.Answer, status i
 		defer a.Release()
 	}
 	switch {
-	case over:
-		refuseRequest(w, http.StatusServiceUnavailable, reply.id, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, errSessionOver.Error()))
+	case over && a.Result == nil:
+		refuseRequest(w, http.StatusServiceUnavailable, reply.id, a)
 	case status != http.StatusOK:
 		refuseRequest(w, status, reply.id, a)
 	default:

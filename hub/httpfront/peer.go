@@ -23,6 +23,7 @@ const (
 	finishedStreams = 8                // ended streams of requests, for a client whose connection broke
 	finishedBytes   = 16 << 20         // that they hold, all together
 	waitingPosts    = 4                // requests that wait for their turn, for each that is served
+	answerTime      = time.Second      // for the last answers of a session that has ended
 	streamWait      = 10 * time.Second // for the client to open a stream that a question can go on
 )
 
@@ -30,11 +31,12 @@ const (
 // requests. Where modern is set it stands for all clients of one token that have no
 // session (modern.go): it counts what they hold, and is told and asked nothing.
 type Peer struct {
-	id            string        // Mcp-Session-Id
-	owner         string        // name of the token that it was made with; "" where none is asked for
-	session       Session       // nil where modern is not
-	modernSession ModernSession // nil where session is not
-	own           *stream       // what belongs to no request: the client's GET
+	id            string           // Mcp-Session-Id
+	who           admission.Caller // who has opened it
+	owner         string           // its key among callers; "" where no token is asked for
+	session       Session          // nil where modern is not
+	modernSession ModernSession    // nil where session is not
+	own           *stream          // what belongs to no request: the client's GET
 	ctx           context.Context
 	cancel        context.CancelCauseFunc
 	slots         chan struct{} // one token for each request being served
@@ -58,19 +60,21 @@ type peerTables struct {
 	changed  chan struct{} // closed and replaced when there is another way to the client
 	asked    map[string]chan *jsonrpc.Response
 	serving  map[string]*underway
-	ended    bool        // no request is taken any more
-	lastID   uint64      // of the hub's own requests
-	lastFlow uint64      // of streams
-	open     int         // connections
-	listens  int         // of them that listen, modern
-	busy     bool        // there is a connection, a request or a listener
-	used     time.Time   // when there was one last
-	until    time.Time   // the session ends then: its client's tokens have expired; zero: never
-	expiry   *time.Timer // ends it; nil: nothing does
+	ended    bool          // no request is taken any more
+	lastID   uint64        // of the hub's own requests
+	lastFlow uint64        // of streams
+	open     int           // connections
+	posts    int           // of them that bring something, or are being answered
+	noPosts  chan struct{} // closed when there are none any more; nil: nobody waits for that
+	listens  int           // of them that listen, modern
+	busy     bool          // there is a connection, a request or a listener
+	used     time.Time     // when there was one last
+	until    time.Time     // the session ends then: its client's tokens have expired; zero: never
+	expiry   *time.Timer   // ends it; nil: nothing does
 }
 
-func newPeer(id, owner string, limit int, slow *slowReplies) *Peer {
-	c := &Peer{id: id, owner: owner, slow: slow, slots: make(chan struct{}, limit)}
+func newPeer(id string, who admission.Caller, limit int, slow *slowReplies) *Peer {
+	c := &Peer{id: id, who: who, owner: who.Owner(), slow: slow, slots: make(chan struct{}, limit)}
 	c.own = newStream("0", &c.unsent)
 	c.own.lonely = streamAlone
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
@@ -80,6 +84,11 @@ func newPeer(id, owner string, limit int, slow *slowReplies) *Peer {
 	}
 	context.AfterFunc(c.ctx, c.endServing)
 	return c
+}
+
+// isOf reports whether it belongs to a caller, and that one is admitted as it was then.
+func (c *Peer) isOf(who admission.Caller) bool {
+	return c.who.Basis == who.Basis && c.owner == who.Owner()
 }
 
 // validUntil notes that the client has shown a token that expires then. The session
@@ -111,24 +120,66 @@ func (c *Peer) Serving() int {
 	return len(c.tab.serving)
 }
 
+// A connection is what a request of a client is for.
+type connection bool
+
+const (
+	isGet  connection = false // it follows a stream
+	isPost connection = true  // it brings something, which may be answered on it
+)
+
 // enter counts a connection of the client, leave ends it. There is room for
 // more than requests may wait: a client must be able to answer what they wait for.
-func (c *Peer) enter() bool {
+func (c *Peer) enter(k connection) *admission.Refusal {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.tab.open >= (waitingPosts+2)*cap(c.slots) {
-		return false
+	switch {
+	case c.tab.ended:
+		return errNoSession
+	case c.tab.open >= (waitingPosts+2)*cap(c.slots):
+		return &admission.Refusal{Status: http.StatusTooManyRequests, Text: "too many requests of this session are open at once"}
 	}
 	c.tab.open++
+	if k == isPost {
+		c.tab.posts++
+	}
 	c.noteUse()
-	return true
+	return nil
 }
 
-func (c *Peer) leave() {
+func (c *Peer) leave(k connection) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.tab.open--
+	if k == isPost {
+		c.tab.posts--
+	}
+	if c.tab.posts == 0 && c.tab.noPosts != nil {
+		close(c.tab.noPosts)
+		c.tab.noPosts = nil
+	}
 	c.noteUse()
+}
+
+// awaitPosts waits, for a limited time, until what the client has sent is answered: an
+// ended session is told why its requests come to nothing.
+func (c *Peer) awaitPosts(limit time.Duration) {
+	c.mu.Lock()
+	if c.tab.posts == 0 {
+		c.mu.Unlock()
+		return
+	}
+	if c.tab.noPosts == nil {
+		c.tab.noPosts = make(chan struct{})
+	}
+	none := c.tab.noPosts
+	c.mu.Unlock()
+	over := time.NewTimer(limit)
+	defer over.Stop()
+	select {
+	case <-none:
+	case <-over.C:
+	}
 }
 
 // rests tells since when the session has had no connection and no request; ok
@@ -209,6 +260,8 @@ func (c *Peer) Call(ctx context.Context, method string, params ...[]byte) (*json
 
 var (
 	errSessionOver = &jsonrpc.ClosedError{Reason: errors.New("the session has ended")}
+	errStopping    = &jsonrpc.ClosedError{Reason: errors.New("this hub is stopping")}
+	errRevoked     = &jsonrpc.ClosedError{Reason: errors.New("the token of the session counts no more, or not as it did")}
 	errExpired     = &jsonrpc.ClosedError{Reason: errors.New("the token of the session has expired")}
 	errNoStream    = errors.New("the client has no stream open on which it could be asked")
 	errNotReading  = errors.New("the client does not read what it is sent")
@@ -295,7 +348,7 @@ func (c *Peer) admit(id string) (*underway, *admission.Refusal) {
 	case len(c.tab.serving) >= (waitingPosts+1)*cap(c.slots):
 		return nil, &admission.Refusal{Status: http.StatusTooManyRequests, Text: "too many requests of this session wait for their turn; send it again later"}
 	case c.tab.ended:
-		u.End(errSessionOver)
+		u.End(context.Cause(c.ctx))
 	}
 	c.tab.serving[id] = u
 	c.noteUse()
@@ -309,7 +362,7 @@ func (c *Peer) endServing() {
 	all := slices.Collect(maps.Values(c.tab.serving))
 	c.mu.Unlock()
 	for _, u := range all {
-		u.End(errSessionOver)
+		u.End(context.Cause(c.ctx))
 	}
 }
 

@@ -8,13 +8,14 @@ import (
 	"testing/synctest"
 	"time"
 
+	"mcphub/hub/httpfront/admission"
 	"mcphub/internal/jsonrpc"
 )
 
 // TestAClientThatHasGoneIsNotWaitedForForEver: one that has a connection is.
 func TestAClientThatHasGoneIsNotWaitedForForEver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newPeer("id", "", 1, &slowReplies{})
+		c := newPeer("id", admission.Caller{}, 1, &slowReplies{})
 		defer c.close()
 		answer := make(chan *jsonrpc.Response, 1)
 		began := time.Now()

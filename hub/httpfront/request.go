@@ -15,7 +15,7 @@ type underway struct {
 // request serves one request of a session. The end of the connection is not
 // the end of the request: only notifications/cancelled is (2025-11-25). detached:
 // it goes on without the connection and gives back what is held when it ends.
-func (f *front) request(w http.ResponseWriter, r *http.Request, c *Peer, m *jsonrpc.Message, events bool, held *holding) (detached bool) {
+func (f *Front) request(w http.ResponseWriter, r *http.Request, c *Peer, m *jsonrpc.Message, events bool, held *holding) (detached bool) {
 	u, refusal := c.admit(string(m.ID))
 	if refusal != nil {
 		refuseRequest(w, refusal.Status, m.ID, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidRequest, refusal.Text))
@@ -26,7 +26,7 @@ func (f *front) request(w http.ResponseWriter, r *http.Request, c *Peer, m *json
 		refuseRequest(w, http.StatusOK, m.ID, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "the request was cancelled before it was served"))
 		return false
 	}
-	reply := &Reply{c: c, id: m.ID, events: events, poll: f.o.Poll}
+	reply := &Reply{c: c, id: m.ID, events: events, poll: f.now.Load().Poll}
 	if reply.poll > 0 {
 		reply.left = make(chan struct{})
 	}
@@ -43,7 +43,7 @@ func (f *front) request(w http.ResponseWriter, r *http.Request, c *Peer, m *json
 // detach serves the request of a client that polls on a goroutine of its own, which
 // may take longer than the connection lasts. It returns when either has ended;
 // release is called when the request has.
-func (f *front) detach(reply *Reply, release, serve func()) {
+func (f *Front) detach(reply *Reply, release, serve func()) {
 	ended := make(chan struct{})
 	f.running.Go(func() { // the POST is one of f.running, so nobody has waited for them yet
 		defer release()
@@ -58,7 +58,7 @@ func (f *front) detach(reply *Reply, release, serve func()) {
 
 // serveRequest answers a request that has its turn. prefers: as a stream from
 // the start.
-func (f *front) serveRequest(w http.ResponseWriter, reply *Reply, u *underway, m *jsonrpc.Message, prefers bool) {
+func (f *Front) serveRequest(w http.ResponseWriter, reply *Reply, u *underway, m *jsonrpc.Message, prefers bool) {
 	c := reply.c
 	if prefers {
 		reply.flow()

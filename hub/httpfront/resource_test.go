@@ -26,6 +26,7 @@ func vouched() *admission.Resource {
 	start := time.Now()
 	return &admission.Resource{
 		URL: "https://hub.example/mcp", Issuers: []string{"https://login.example"}, Scopes: []string{"mcp"},
+		Basis: func(who admission.Caller) string { return admission.Basis("an issuer", who.Values) },
 		Verify: func(_ context.Context, token string) (admission.Caller, error) {
 			var name, group string
 			var seconds int
@@ -122,7 +123,7 @@ func TestExpiry(t *testing.T) {
 	}{{"one token", false, 60 * time.Second}, {"a later one", true, 90 * time.Second}} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := newPeer("id", "alice", 1, nil)
+				c := newPeer("id", admission.Caller{Principal: principal.Principal{Name: "alice"}}, 1, nil)
 				start := time.Now()
 				c.validUntil(start.Add(60 * time.Second))
 				if tc.later {

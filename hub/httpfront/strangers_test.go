@@ -87,11 +87,10 @@ func (b *countingBody) Close() error { return nil }
 // TestNoBodyOfAStranger: nothing of a body is read before the token was looked at, nor
 // after a refusal. The control is the same request with the token.
 func TestNoBodyOfAStranger(t *testing.T) {
-	g, err := admission.New(admission.Options{Local: secret})
+	f, err := New(newFakeHub(), Options{Local: secret})
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &front{hub: newFakeHub(), admission: g, sessions: map[string]*Peer{}, owned: map[string]int{}, modernPeers: map[string]*Peer{}}
 	for token, reads := range map[string]bool{"": false, "wrong": false, secret: true} {
 		in := &countingBody{Reader: strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)}
 		r, _ := http.NewRequestWithContext(context.WithValue(t.Context(), http.LocalAddrContextKey, &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 80}), "POST", "http://127.0.0.1/mcp", in)
@@ -193,7 +192,7 @@ func TestAStrangerIsSentAway(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					m := &watched{Memory: fronttest.NewMemory(), cut: make(chan time.Time, 1)}
 					fronttest.Run(t, &http.Transport{}, func(ctx context.Context) error {
-						return Serve(ctx, m, newFakeHub(), Options{Local: secret, Hosts: []string{"hub.test"}, Origins: []string{"https://page.test"}})
+						return serve(ctx, m, newFakeHub(), Options{Local: secret, Hosts: []string{"hub.test"}, Origins: []string{"https://page.test"}})
 					})
 					c, err := m.Dial(t.Context(), "", "")
 					if err != nil {

@@ -35,11 +35,12 @@ type stream struct {
 
 	mu     sync.Mutex
 	events []event
-	first  uint64 // number of events[0]; numbers start at 1
-	held   int    // bytes in events
-	unsent int    // bytes of them that were not written yet
-	sent   uint64 // events below this number were written
-	ended  bool   // no event follows
+	first  uint64    // number of events[0]; numbers start at 1
+	held   int       // bytes in events
+	unsent int       // bytes of them that were not written yet
+	sent   uint64    // events below this number were written
+	ended  bool      // no event follows
+	over   time.Time // since when
 	news   chan struct{}
 	kick   chan struct{} // closed when the connection that follows has to leave; nil where there is none
 }
@@ -101,8 +102,10 @@ func (st *stream) put(e event, w weight) bool {
 func (st *stream) end() {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	st.ended = true
-	st.wake()
+	if !st.ended {
+		st.ended, st.over = true, time.Now()
+		st.wake()
+	}
 }
 
 func (st *stream) wake() {

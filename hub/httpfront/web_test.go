@@ -2,7 +2,9 @@ package httpfront
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -23,8 +25,18 @@ func serveWeb(t testing.TB, h *fakeHub, o Options) *web {
 	t.Helper()
 	o.Open = len(o.Tokens) == 0 && o.Resource == nil && o.Local == ""
 	ln := fronttest.Listen(t)
-	c, _ := fronttest.Run(t, &http.Transport{}, func(ctx context.Context) error { return Serve(ctx, ln, h, o) })
+	c, _ := fronttest.Run(t, &http.Transport{}, func(ctx context.Context) error { return serve(ctx, ln, h, o) })
 	return &web{t, "http://" + ln.Addr().String() + "/mcp", c}
+}
+
+// serve serves a new front.
+func serve(ctx context.Context, ln net.Listener, h *fakeHub, o Options) error {
+	f, err := New(h, o)
+	if err != nil {
+		return errors.Join(err, ln.Close())
+	}
+	h.front.Store(f)
+	return f.Serve(ctx, ln)
 }
 
 // do makes one request; header pairs are name, value.
@@ -92,6 +104,6 @@ func bubbleWeb(t *testing.T, h *fakeHub, o Options) (w *web, m *fronttest.Memory
 	o.Open = len(o.Tokens) == 0 && o.Resource == nil && o.Local == ""
 	m = fronttest.NewMemory()
 	o.Hosts = append(o.Hosts, "hub.test")
-	c, stop := fronttest.Run(t, &http.Transport{DialContext: m.Dial}, func(ctx context.Context) error { return Serve(ctx, m, h, o) })
+	c, stop := fronttest.Run(t, &http.Transport{DialContext: m.Dial}, func(ctx context.Context) error { return serve(ctx, m, h, o) })
 	return &web{t, "http://hub.test/mcp", c}, m, stop
 }

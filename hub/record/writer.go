@@ -55,6 +55,18 @@ func (s *Settings) may(err error) error {
 	return nil
 }
 
+// errUnwritten is told to everybody, so it says no more.
+var errUnwritten = errors.New("the record that audit.required asks for cannot be written")
+
+// Ready returns an error while calls are refused because they cannot be recorded. It tries
+// to write what waits.
+func (s *Settings) Ready(ctx context.Context) error {
+	if s.Required && (s.To == nil || s.To.Ready(ctx) != nil) {
+		return errUnwritten
+	}
+	return nil
+}
+
 // errNoLog: a reload asks for a record where the hub was started without one.
 var errNoLog = errors.New("no audit log is kept, and audit.dir takes effect after a restart")
 

@@ -167,6 +167,16 @@ func (r *Recorder) Flush(ctx context.Context) {
 	}
 }
 
+// Ready returns why decisions cannot be recorded now. It writes lines that wait: after a
+// failure nobody else may come who does.
+func (r *Recorder) Ready(ctx context.Context) error {
+	l := r.log.Load()
+	if l == nil {
+		return r.notOpen()
+	}
+	return r.commit(ctx, l, 0)
+}
+
 func (r *Recorder) note(kind string, rec *Record) {
 	l := r.log.Load()
 	if l == nil {

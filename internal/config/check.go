@@ -70,6 +70,10 @@ func (c *checker) value(at []string, n *jsonc.Node, s *keys.Spec) (any, bool) {
 	case keys.KindMap:
 		return c.mapping(at, n, s)
 	case keys.KindList:
+		if s.Single && n.Kind != '[' {
+			v, ok := c.value(at, n, s.Elem)
+			return []any{v}, ok
+		}
 		return c.list(at, n, s)
 	case keys.KindString, keys.KindScalar:
 		return c.text(at, n, s)

@@ -264,12 +264,15 @@ type HTTP struct {
 	Hosts   []string      `koanf:"hosts"`
 	Origins []string      `koanf:"origins"`
 	Poll    time.Duration `koanf:"poll"` // 0 = never
+	Drain   time.Duration `koanf:"drain"`
+	Grace   time.Duration `koanf:"grace"`
 	Tokens  []Token       `koanf:"tokens"`
 
 	Resource string   `koanf:"resource"` // "" = none; never "" where there are Issuers
 	Issuers  []Issuer `koanf:"issuers"`
 
-	StateKey Secret `koanf:"stateKey"` // the zero Secret: none is given
+	StateKey []Secret `koanf:"stateKey"` // the first seals; nil: none is given
+	TLS      *TLS     `koanf:"tls"`      // nil: plain HTTP
 }
 
 // MakesToken reports that the hub itself makes the token that clients show.
@@ -277,6 +280,12 @@ func (h *HTTP) MakesToken() bool { return h.Auth == keys.AuthToken && !h.NamesTo
 
 // NamesTokens reports that hub.json says whose tokens count.
 func (h *HTTP) NamesTokens() bool { return len(h.Tokens)+len(h.Issuers) > 0 }
+
+// TLS names the files of a certificate and its key.
+type TLS struct {
+	Cert string `koanf:"cert"`
+	Key  string `koanf:"key"`
+}
 
 // Secret is where a secret is held: in one of both.
 type Secret struct {

@@ -131,6 +131,9 @@ func schemaFor(s *keys.Spec) map[string]any {
 		if s.Min > 0 {
 			out["minItems"] = s.Min
 		}
+		if s.Single {
+			return map[string]any{"anyOf": []any{schemaFor(s.Elem), out}}
+		}
 		return out
 	case keys.KindString:
 		return map[string]any{"type": "string"}

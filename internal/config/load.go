@@ -413,8 +413,12 @@ func (p *parser) tokens(f *File) {
 	if n := p.tree.Get("http").Get("auth"); n != nil && f.HTTP.Auth == keys.AuthNone && f.HTTP.NamesTokens() {
 		p.fail([]string{"http", "auth"}, n.Off, "hub.json says whose tokens count, and this, that nobody needs one", `leave it out, or take "http.tokens" and "http.issuers" out`)
 	}
-	if n, s := p.tree.Get("http").Get("stateKey"), f.HTTP.StateKey; n != nil && (s.Env == "") == (s.File == "") {
-		p.fail([]string{"http", "stateKey"}, n.Off, "the key is held by a variable or by a file", `give one of "env" and "file"`)
+	if n := p.tree.Get("http").Get("stateKey"); n != nil {
+		for _, s := range f.HTTP.StateKey {
+			if (s.Env == "") == (s.File == "") {
+				p.fail([]string{"http", "stateKey"}, n.Off, "each key is held by a variable or by a file", `give one of "env" and "file"`)
+			}
+		}
 	}
 	n := p.tree.Get("http").Get("tokens")
 	if n == nil || len(n.Elems) != len(f.HTTP.Tokens) {

@@ -71,10 +71,10 @@ func TestEveryKeyIsRead(t *testing.T) {
 		Approval: Approval{time.Minute, "tty"},
 		Audit:    Audit{"off", true, true},
 		Logs:     Logs{"off"},
-		HTTP: HTTP{"[::1]:8080", "token", []string{"hub.local"}, []string{"https://hub.local"}, 20 * time.Second,
+		HTTP: HTTP{"[::1]:8080", "token", []string{"hub.local"}, []string{"https://hub.local"}, 20 * time.Second, 3 * time.Second, time.Minute,
 			[]Token{{Name: "alice", Env: "ALICE_TOKEN", Roots: []string{"/srv/alice"}}, {Name: "bob", File: "~/bob.token"}},
 			"https://hub.example/mcp", []Issuer{{"https://login.example/realm", "hub", "email", []string{"mcp"}, &IssuerValues{"groups", map[string][]string{"team-a": {"/srv/team-a"}}}}},
-			Secret{Env: "STATE_KEY"}},
+			[]Secret{{Env: "STATE_KEY"}}, &TLS{"cert.pem", "key.pem"}},
 		Limits: Limits{1 << 20, 2 << 10, 1 << 20, 1, 2, 3, 4, 8},
 	}
 	if diff := cmp.Diff(want, f, cmpopts.IgnoreUnexported(File{}), cmpopts.IgnoreFields(Policy{}, "Raw"), cmpopts.IgnoreFields(File{}, "Sum"), cmpopts.IgnoreFields(Server{}, "Key")); diff != "" {
@@ -98,7 +98,7 @@ func TestTableAndTypesAgree(t *testing.T) {
 	f := must(t, everyKey, map[string]string{"GITHUB_TOKEN": "t"})
 	for _, k := range keys.Describe() {
 		path := strings.Split(strings.ReplaceAll(k.Path, "[]", ".0"), ".")
-		if path[0] == "mcpServers" || strings.HasPrefix(k.Path, "roots.fallback[]") || strings.HasSuffix(k.Path, "[].serve") || k.Path == "http.tokens[].file" || k.Path == "http.stateKey.file" {
+		if path[0] == "mcpServers" || strings.HasPrefix(k.Path, "roots.fallback[]") || strings.HasSuffix(k.Path, "[].serve") || k.Path == "http.tokens[].file" || k.Path == "http.stateKey[].file" {
 			continue // not in the first entry, or in place of another key
 		}
 		if p, around := f.At(path...), f.At(path[:len(path)-1]...); p.Line == 0 || p.Line == around.Line && p.Col == around.Col {
@@ -117,7 +117,7 @@ func TestDefaults(t *testing.T) {
 		Names:   Names{"__", 50}, Expose: Expose{"direct", 20000}, Attach: Attach{"off", 10 * time.Minute}, Secrets: Secrets{Store: "keyring"},
 		Roots:    Roots{Timeout: 10 * time.Second, Debounce: 250 * time.Millisecond, Stale: 10 * time.Minute, When: When{Unsupported: true}},
 		Approval: Approval{2 * time.Minute, "off"},
-		HTTP:     HTTP{Listen: "127.0.0.1:0", Auth: keys.AuthToken},
+		HTTP:     HTTP{Listen: "127.0.0.1:0", Auth: keys.AuthToken, Drain: 5 * time.Second, Grace: 20 * time.Second},
 		Limits:   Limits{64 << 20, 1 << 10, 64 << 20, 1000, 256, 256, 8, 128},
 	}
 	if diff := cmp.Diff(want, f, cmpopts.IgnoreUnexported(File{}), cmpopts.IgnoreFields(Server{}, "Key")); diff != "" {

@@ -10,7 +10,7 @@ import (
 
 // Narrowed returns f with the restrictions of another reading of the same file, and with
 // nothing that it allows: servers that it has no more or has disabled are out, and rules
-// that deny which it has added are in. whole reports that the other one differs in nothing
+// that deny which it has added are in. Tokens that it has no more are out, too. whole reports that the other one differs in nothing
 // else.
 //
 // Only these changes are sure to restrict. Others, such as other roots or a sandbox, may
@@ -26,6 +26,12 @@ func (f *File) Narrowed(by *File) (n *File, whole bool) {
 		}
 		s.Disabled = s.Disabled || by.Servers[at].Disabled
 		out.Servers = append(out.Servers, s)
+	}
+	// A token that is taken out closes something, unless it was the last: then another kind counts.
+	if tokens := slices.DeleteFunc(slices.Clone(f.HTTP.Tokens), func(t Token) bool {
+		return !slices.ContainsFunc(by.HTTP.Tokens, func(o Token) bool { return o.Name == t.Name })
+	}); len(tokens) > 0 {
+		out.HTTP.Tokens = tokens
 	}
 	if others := slices.DeleteFunc(slices.Clone(by.Policy.Rules), func(r Rule) bool { return r.Then == keys.ThenDeny && !hasRule(f, r) }); sameRules(others, f.Policy.Rules) {
 		out.Policy.Rules, out.Policy.Raw = by.Policy.Rules, by.Policy.Raw // wherever a rule that denies stands, it allows nothing

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"mcphub/internal/attach"
+	"mcphub/internal/notify"
 	"mcphub/internal/proctree"
 )
 
@@ -36,6 +37,7 @@ func init() {
 	_ = os.Unsetenv(attach.AloneVariable)
 	if set && parent == strconv.Itoa(os.Getppid()) {
 		own = os.Getppid()
+		notify.Inherit()
 		return
 	}
 	if !guarded(os.Args) {
@@ -48,6 +50,7 @@ func init() {
 	status, err := guard(why)
 	if err != nil {
 		say("no guardian could be set up, so what the servers start may outlive a hub that is killed: " + err.Error())
+		notify.Inherit()
 		return
 	}
 	os.Exit(status)
@@ -152,10 +155,16 @@ func start(alone string) (process, error) {
 	if alone != "" {
 		env = append(env, attach.AloneVariable+"="+alone)
 	}
+	files := []uintptr{0, 1, 2}
+	if fd := notify.Relay(); fd > 0 {
+		defer func() { _ = unix.Close(fd) }() // so that the hub's end of it is the only one
+		env = append(env, notify.RelayVariable+"="+strconv.Itoa(len(files)))
+		files = append(files, uintptr(fd))
+	}
 	var err error
 	p.pid, err = syscall.ForkExec(exe, os.Args, &syscall.ProcAttr{
 		Env:   env,
-		Files: []uintptr{0, 1, 2},
+		Files: files,
 		// A package is initialized on the main thread: Pdeathsig is sent at the
 		// end of the thread that forked.
 		Sys: &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM, Setpgid: !onTerminal(), PidFD: &p.fd},

@@ -25,5 +25,5 @@
 //
 // # Concurrency
 //
-// A Sealer is immutable and may be used by any number of goroutines.
+// A Sealer may be used by any number of goroutines, also while its secrets are replaced.
 package seal

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
@@ -39,25 +40,55 @@ var (
 
 // A Sealer makes tokens and opens them. The zero Sealer opens nothing and panics
 // when it is to make one.
-type Sealer struct{ key []byte }
-
-// New makes a Sealer from a secret that several hubs may share.
-func New(secret []byte) (*Sealer, error) {
-	if len(secret) < MinSecret {
-		return nil, fmt.Errorf("a key needs %d bytes at least and has %d", MinSecret, len(secret))
-	}
-	key, err := hkdf.Key(sha256.New, secret, nil, "mcphub seal 1 key", keySize)
-	if err != nil {
-		return nil, err
-	}
-	return &Sealer{key}, nil
+type Sealer struct {
+	keys atomic.Pointer[[][]byte] // the first seals, all open
+	own  []byte                   // of this Sealer alone; nil: none
 }
 
-// NewRandom makes a Sealer whose tokens open nowhere else.
+// New makes a Sealer from secrets that several hubs may share: it seals by the first, and
+// opens what was sealed by any. So a secret is replaced without a break: first all hubs get
+// the new one behind the old one, then before it, then the old one is taken out.
+func New(secrets ...[]byte) (*Sealer, error) {
+	s := &Sealer{}
+	return s, s.Follow(secrets...)
+}
+
+// NewRandom makes a Sealer whose tokens open nowhere else. It opens them also when it
+// follows other secrets.
 func NewRandom() *Sealer {
-	key := make([]byte, keySize)
-	_, _ = rand.Read(key) // never fails: crypto/rand
-	return &Sealer{key}
+	s := &Sealer{own: make([]byte, keySize)}
+	_, _ = rand.Read(s.own) // never fails: crypto/rand
+	s.keys.Store(&[][]byte{s.own})
+	return s
+}
+
+// Follow puts other secrets in the place of those that the Sealer had; without any it seals
+// as NewRandom has made it. After an error nothing has changed.
+func (s *Sealer) Follow(secrets ...[]byte) error {
+	var keys [][]byte
+	for _, secret := range secrets {
+		if len(secret) < MinSecret {
+			return fmt.Errorf("a key needs %d bytes at least and has %d", MinSecret, len(secret))
+		}
+		key, err := hkdf.Key(sha256.New, secret, nil, "mcphub seal 1 key", keySize)
+		if err != nil {
+			return err
+		}
+		keys = append(keys, key)
+	}
+	if s.own != nil {
+		keys = append(keys, s.own)
+	}
+	s.keys.Store(&keys)
+	return nil
+}
+
+// held are the keys; none of the zero Sealer.
+func (s *Sealer) held() [][]byte {
+	if s == nil || s.keys.Load() == nil {
+		return nil
+	}
+	return *s.keys.Load()
 }
 
 // Seal makes a token. It opens until expires, to the millisecond.
@@ -70,7 +101,7 @@ func (s *Sealer) Seal(purpose string, binding []byte, expires time.Time, payload
 	_, _ = rand.Read(head[1:])
 	plain := make([]byte, stampSize, stampSize+len(payload))
 	binary.BigEndian.PutUint64(plain, uint64(expires.UnixMilli()))
-	token := s.aead(head).Seal(head, make([]byte, 12), append(plain, payload...), bound(purpose, binding))
+	token := aead(s.held()[0], head).Seal(head, make([]byte, 12), append(plain, payload...), bound(purpose, binding))
 	return base64.RawURLEncoding.EncodeToString(token), nil
 }
 
@@ -78,7 +109,7 @@ func (s *Sealer) Seal(purpose string, binding []byte, expires time.Time, payload
 // where the token is genuine in all else.
 func (s *Sealer) Open(purpose string, binding []byte, now time.Time, token string) ([]byte, error) {
 	// The decoder would pass over line ends: one token must have one spelling.
-	if s == nil || len(s.key) == 0 || len(token) > MaxToken || strings.ContainsAny(token, "\r\n") {
+	if len(token) > MaxToken || strings.ContainsAny(token, "\r\n") {
 		return nil, ErrForged
 	}
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(token)
@@ -86,7 +117,12 @@ func (s *Sealer) Open(purpose string, binding []byte, now time.Time, token strin
 		return nil, ErrForged
 	}
 	head := raw[:1+saltSize]
-	plain, err := s.aead(head).Open(nil, make([]byte, 12), raw[len(head):], bound(purpose, binding))
+	var plain []byte
+	for _, key := range s.held() {
+		if plain, err = aead(key, head).Open(nil, make([]byte, 12), raw[len(head):], bound(purpose, binding)); err == nil {
+			break
+		}
+	}
 	if err != nil || len(plain) < stampSize {
 		return nil, ErrForged
 	}
@@ -98,8 +134,8 @@ func (s *Sealer) Open(purpose string, binding []byte, now time.Time, token strin
 
 // aead is the cipher of the one token that begins with head; its key is used
 // for that token alone, so the nonce may be all zero.
-func (s *Sealer) aead(head []byte) cipher.AEAD {
-	key, err := hkdf.Key(sha256.New, s.key, head, "mcphub seal 1 token", keySize)
+func aead(of, head []byte) cipher.AEAD {
+	key, err := hkdf.Key(sha256.New, of, head, "mcphub seal 1 token", keySize)
 	if err != nil {
 		panic(err) // of lengths that are constants here
 	}

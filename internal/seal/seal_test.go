@@ -139,3 +139,44 @@ func FuzzOpen(f *testing.F) {
 		}
 	})
 }
+
+// A secret is replaced without a break: of several the first seals and all open, and one that is
+// taken out opens nothing more. What was sealed before there was one opens as well.
+func TestSecretsAreReplaced(t *testing.T) {
+	secret := func(b byte) []byte { return bytes.Repeat([]byte{b}, MinSecret) }
+	s := NewRandom()
+	random := sealed(t, s, "p", "b", []byte("random"))
+	opens := func(token string) bool {
+		_, err := s.Open("p", []byte("b"), at, token)
+		return err == nil
+	}
+	follow := func(secrets ...[]byte) {
+		t.Helper()
+		if err := s.Follow(secrets...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	follow(secret('a'))
+	old := sealed(t, s, "p", "b", []byte("old"))
+	follow(secret('b'), secret('a'))
+	fresh := sealed(t, s, "p", "b", []byte("new"))
+	if err := s.Follow(secret('c')[1:]); err == nil || !opens(fresh) {
+		t.Errorf("a short one was taken: %v", err)
+	}
+	for _, token := range []string{random, old, fresh} {
+		if !opens(token) {
+			t.Errorf("%.10s does not open", token)
+		}
+	}
+	other, err := New(secret('b'))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := other.Open("p", []byte("b"), at, fresh); err != nil {
+		t.Errorf("the first does not seal: %v", err)
+	}
+	follow(secret('b'))
+	if opens(old) || !opens(fresh) || !opens(random) {
+		t.Error("the one that was taken out opens, or another does not")
+	}
+}

@@ -19,6 +19,7 @@ import (
 	"mcphub/internal/config"
 	"mcphub/internal/config/hubfile"
 	"mcphub/internal/config/keys"
+	"mcphub/internal/notify"
 	"mcphub/internal/printable"
 	"mcphub/internal/setup"
 )
@@ -29,6 +30,7 @@ import (
 type reloader struct {
 	src     setup.Source
 	hub     *hub.Hub
+	web     *httpServer // nil over standard input; set before Run
 	log     zerolog.Logger
 	signals <-chan os.Signal // each has the file looked at
 	asks    chan func(context.Context)
@@ -130,6 +132,8 @@ func (r *reloader) changed(ctx context.Context, c hubfile.Change) {
 // reload is one attempt. What it cannot do it says in the log, in the state,
 // and by the error; then everything is as it was.
 func (r *reloader) reload(ctx context.Context) error {
+	notify.Tell(notify.Reloading()...)
+	defer notify.Tell("READY=1")
 	accepted, applied, err := r.attempt(ctx)
 	if err != nil {
 		return r.refused(err)
@@ -191,7 +195,12 @@ func (r *reloader) attempt(ctx context.Context) (setup.AcceptedConfig, *hub.Appl
 		}
 		r.warnings.Store(said.String())
 	}()
+	follow, err := r.web.prepare(ctx, accepted.File)
+	if err != nil {
+		return accepted, nil, err
+	}
 	if accepted.Waiting != "" && r.loaded.Means(accepted.File) {
+		follow() // the files that it names may be others
 		return accepted, nil, nil
 	}
 	made, err := r.src.Build(accepted.File, warnings, r.log)
@@ -199,6 +208,9 @@ func (r *reloader) attempt(ctx context.Context) (setup.AcceptedConfig, *hub.Appl
 		return accepted, nil, err
 	}
 	applied, err := r.hub.Apply(ctx, made.Hub)
+	if err == nil {
+		follow()
+	}
 	return accepted, &applied, err
 }
 

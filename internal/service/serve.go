@@ -25,9 +25,8 @@ type Logger func(w io.Writer, level string) (zerolog.Logger, error)
 // any number over HTTP, until ctx ends.
 func Serve(ctx context.Context, src *setup.Source, log zerolog.Logger, address string) error {
 	if address != "" {
-		return serve(ctx, src, log, os.Stderr, front{open: func(s *serving) (func(context.Context) error, func(), error) {
-			run, err := serveHTTP(ctx, s, address)
-			return run, nothing, err
+		return serve(ctx, src, log, os.Stderr, front{ends: true, open: func(s *serving) (func(context.Context) error, func(), error) {
+			return serveHTTP(ctx, s, address)
 		}})
 	}
 	client := guardian.Client() // what it starts may not approve calls in its place
@@ -46,12 +45,10 @@ type front struct {
 	client  consent.ClientProcess             // whom it serves alone
 	clients func(h *hub.Hub) []caller.Process // that are served; nil: they come over HTTP
 	shared  bool                              // sessions attach
+	ends    bool                              // it takes the time that it needs to end, and no more
 	// open opens the front of a hub that is about to run. run serves until its ctx ends; done is called after it has ended.
 	open func(s *serving) (run func(context.Context) error, done func(), err error)
 }
-
-// nothing is what is done where nothing is to be closed.
-func nothing() {}
 
 // serving is a hub with what serve keeps beside it.
 type serving struct {
@@ -93,6 +90,9 @@ func serve(ctx context.Context, src *setup.Source, log zerolog.Logger, warnings 
 		return err
 	}
 	defer done()
+	if f.ends {
+		return runUntilEnd(ctx, h, log, s.reload.during(run))
+	}
 	return Run(ctx, h, log, s.reload.during(run))
 }
 

@@ -50,10 +50,10 @@ func Token(f *config.File, env func(string) string) (bearer.Place, error) {
 // HTTPOptions turns the http block of hub.json into values, but for the token that the
 // hub makes where it names none.
 func HTTPOptions(f *config.File, env func(string) (string, bool), log zerolog.Logger) (hub.HTTPOptions, error) {
-	o := hub.HTTPOptions{Hosts: f.HTTP.Hosts, Origins: f.HTTP.Origins, Sessions: f.Limits.Sessions, Poll: f.HTTP.Poll, Open: f.HTTP.Auth == keys.AuthNone}
+	o := hub.HTTPOptions{Hosts: f.HTTP.Hosts, Origins: f.HTTP.Origins, Sessions: f.Limits.Sessions, Poll: f.HTTP.Poll, Drain: f.HTTP.Drain, Grace: f.HTTP.Grace, Open: f.HTTP.Auth == keys.AuthNone}
 	home, _ := os.UserHomeDir() // without one, what needs it stays relative and is refused
-	if key := f.HTTP.StateKey; key != (config.Secret{}) {
-		at := f.At("http", "stateKey")
+	for i, key := range f.HTTP.StateKey {
+		at := f.At("http", "stateKey", fmt.Sprint(i))
 		secret, err := readSecret(f, "the key of requestState", key, home, env)
 		if err == nil && len(secret) < shortestKey {
 			err = fmt.Errorf("the key of requestState has %d characters, fewer than %d; `openssl rand -base64 32` prints one", len(secret), shortestKey)
@@ -62,7 +62,12 @@ func HTTPOptions(f *config.File, env func(string) (string, bool), log zerolog.Lo
 			at.Text = err.Error()
 			return o, &exit.Error{Code: exit.Config, Err: at}
 		}
-		o.StateKey = []byte(secret)
+		o.StateKeys = append(o.StateKeys, []byte(secret))
+	}
+	if tls := f.HTTP.TLS; tls != nil && (tls.Cert == "" || tls.Key == "") {
+		at := f.At("http", "tls")
+		at.Text = "HTTPS needs a certificate and its key: give both \"cert\" and \"key\""
+		return o, &exit.Error{Code: exit.Config, Err: at}
 	}
 	for i, t := range f.HTTP.Tokens {
 		at := f.At("http", "tokens", fmt.Sprint(i))
@@ -122,6 +127,7 @@ func resource(f *config.File, log zerolog.Logger) *hub.Resource {
 		}
 	}
 	verifier := issuers.New(all, http.DefaultClient)
+	r.Basis = func(who hub.Caller) string { return basis(all, who) }
 	r.Verify = func(ctx context.Context, token string) (hub.Caller, error) {
 		id, err := verifier.Verify(ctx, token)
 		var lacks *issuers.ScopeError
@@ -134,6 +140,25 @@ func resource(f *config.File, log zerolog.Logger) *hub.Resource {
 		return hub.Caller{Principal: id.Principal, Ceiling: id.Ceiling, Values: id.Values, Expires: id.Expires}, nil
 	}
 	return r
+}
+
+// basis is what a caller of an issuer is admitted by: all that is configured of the issuer, and
+// the directories of the values that the token has.
+func basis(all []issuers.Issuer, who hub.Caller) string {
+	for _, one := range all {
+		if one.URL != who.Principal.Issuer {
+			continue
+		}
+		of := []any{one.URL, one.Audience, one.Principal, one.Scopes, one.Groups, one.Ceiling != nil}
+		if one.Ceiling != nil {
+			of = append(of, one.Ceiling.Claim)
+			for _, value := range who.Values {
+				of = append(of, value, one.Ceiling.Values[value])
+			}
+		}
+		return hub.Basis(of...)
+	}
+	return ""
 }
 
 // skippedRoots says why a directory of a token opens nothing.
@@ -152,6 +177,23 @@ const (
 	shortestKey = 32
 )
 
+// CheckPrivate says why others may read or change a file that holds a secret.
+func CheckPrivate(path string, info os.FileInfo) error {
+	if ownership.OthersUse(info) {
+		return fmt.Errorf("others may read or change %s (mode %04o); chmod 600 %s", path, info.Mode().Perm(), path)
+	}
+	return nil
+}
+
+// Certificate names the files of the certificate and the key of http.tls; ok false: there are none.
+func Certificate(f *config.File) (cert, key string, ok bool) {
+	if f.HTTP.TLS == nil {
+		return "", "", false
+	}
+	home, _ := os.UserHomeDir() // without one, what needs it stays relative
+	return resolvePath(f, f.HTTP.TLS.Cert, home, false), resolvePath(f, f.HTTP.TLS.Key, home, false), true
+}
+
 // readSecret reads a secret from where hub.json says that it is; what names it.
 func readSecret(f *config.File, what string, at config.Secret, home string, env func(string) (string, bool)) (string, error) {
 	if at.File == "" {
@@ -169,8 +211,8 @@ func readSecret(f *config.File, what string, at config.Secret, home string, env 
 	if !info.Mode().IsRegular() { // a pipe would wait for somebody to write
 		return "", fmt.Errorf("%s, which is to hold %s, is no regular file", path, what)
 	}
-	if ownership.OthersUse(info) {
-		return "", fmt.Errorf("%s holds %s and others may read or change it (mode %04o); chmod 600 %s", path, what, info.Mode().Perm(), path)
+	if err := CheckPrivate(path, info); err != nil {
+		return "", fmt.Errorf("%s holds %s: %w", path, what, err)
 	}
 	in, err := os.Open(path)
 	if err != nil {

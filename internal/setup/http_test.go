@@ -1,6 +1,7 @@
 package setup
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -10,7 +11,9 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"mcphub/hub"
 	"mcphub/internal/config"
+	"mcphub/internal/principal"
 	"mcphub/rootsmgr"
 )
 
@@ -90,13 +93,49 @@ func TestStateKey(t *testing.T) {
 			return map[string]string{"KEY": tc.secret}[name], name == "KEY"
 		}, zerolog.Nop())
 		switch {
-		case tc.wrong == "" && (err != nil || string(o.StateKey) != tc.secret):
-			t.Errorf("%s: %q, %v", name, o.StateKey, err)
+		case tc.wrong == "" && (err != nil || string(bytes.Join(o.StateKeys, []byte(" "))) != tc.secret):
+			t.Errorf("%s: %q, %v", name, o.StateKeys, err)
 		case tc.wrong != "" && (err == nil || !strings.Contains(err.Error(), tc.wrong) || !strings.Contains(err.Error(), "hub.json:2") || strings.Contains(err.Error(), "kkk")):
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	if _, problems, err := config.Parse("hub.json", []byte(`{"mcpServers":{},"http":{"stateKey":{"env":"A","file":"b"}}}`), nil); err == nil {
 		t.Errorf("both at once: %v", problems)
+	}
+}
+
+// What a caller of an issuer rests on changes with all that would make another of it, and with nothing else.
+func TestBasisOfAnIssuersCaller(t *testing.T) {
+	at := func(text string) *config.File {
+		f, problems, err := config.Parse(filepath.Join(t.TempDir(), "hub.json"), []byte(`{"mcpServers":{"f":{"builtin":"files"}}, "http": {"resource": "https://hub.example/mcp", "issuers": [`+text+`]}}`), nil)
+		if err != nil {
+			t.Fatal(problems, err)
+		}
+		return f
+	}
+	issuer := func(claim, more, values string) string {
+		return `{"issuer": "https://login.example"` + more + `, "roots": {"claim": "` + claim + `", "values": {` + values + `}}}`
+	}
+	const a, b, other = `"a": ["/srv/a"]`, `"b": ["/srv/b"]`, `{"issuer": "https://other.example"}`
+	who := hub.Caller{Principal: principal.Principal{Name: "alice", Issuer: "https://login.example"}, Values: []string{"a"}}
+	basis := func(text string) string { return resource(at(text), zerolog.Nop()).Basis(who) }
+	was := basis(issuer("groups", "", a+","+b))
+	for name, tc := range map[string]struct {
+		now   string
+		stays bool
+	}{
+		"the same":             {issuer("groups", "", a+","+b), true},
+		"another value is out": {issuer("groups", "", a), true},
+		"another issuer":       {issuer("groups", "", a+","+b) + "," + other, true},
+		"its value is out":     {issuer("groups", "", b), false},
+		"other directories":    {issuer("groups", "", `"a": ["/srv/c"],`+b), false},
+		"another claim":        {issuer("teams", "", a+","+b), false},
+		"another audience":     {issuer("groups", `, "audience": "x"`, a+","+b), false},
+		"another scope":        {issuer("groups", `, "scopes": ["x"]`, a+","+b), false},
+		"it is out":            {other, false},
+	} {
+		if got := basis(tc.now) == was; got != tc.stays {
+			t.Errorf("%s: stays %t", name, got)
+		}
 	}
 }

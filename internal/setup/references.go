@@ -71,6 +71,11 @@ func secretFiles(f *config.File, home string) []string {
 	for _, token := range f.HTTP.Tokens {
 		add(token.File)
 	}
-	add(f.HTTP.StateKey.File)
+	for _, key := range f.HTTP.StateKey {
+		add(key.File)
+	}
+	if f.HTTP.TLS != nil {
+		add(f.HTTP.TLS.Key)
+	}
 	return all
 }

@@ -3,6 +3,7 @@ package admission
 import (
 	"crypto/sha256"
 	"crypto/subtle"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -16,17 +17,18 @@ import (
 	"mcphub/internal/printable"
 )
 
-// An Admission decides who may speak to the HTTP front at all.
+// An Admission decides who may speak to the HTTP front at all. It does not change: a reload
+// puts another one in its place.
 type Admission struct {
-	Strangers
 	hosts    map[string]bool // lower case, as listed
 	origins  map[string]bool
 	headers  []string // that a listed page may send
 	exposed  string   // that it may read
 	cross    *http.CrossOriginProtection
 	tokens   []digest
-	resource *resource // nil: none
-	open     bool      // whoever reaches the address may call
+	bases    map[string]bool // of their callers
+	resource *resource       // nil: none
+	open     bool            // whoever reaches the address may call
 }
 
 type digest struct {
@@ -56,16 +58,21 @@ func New(o Options) (*Admission, error) {
 				return nil, fmt.Errorf("http.tokens: %q and %q have one name or one secret: whose a request is could not be told", other.caller.Principal.Name, t.Name)
 			}
 		}
-		a.tokens = append(a.tokens, digest{Caller{Principal: principal.Principal{Name: t.Name, Groups: t.Groups}, Ceiling: t.Roots}, sum})
+		who := Caller{Principal: principal.Principal{Name: t.Name, Groups: t.Groups}, Ceiling: t.Roots, Basis: Basis(t)}
+		a.tokens = append(a.tokens, digest{who, sum})
 	}
 	known := len(a.tokens) > 0 || o.Resource != nil
 	switch {
 	case known && o.Local != "", a.open && (known || o.Local != ""):
 		return nil, errors.New("who may call is said twice: by tokens, and otherwise")
 	case o.Local != "":
-		a.tokens = append(a.tokens, digest{Caller{Principal: principal.User()}, sha256.Sum256([]byte(o.Local))})
+		a.tokens = append(a.tokens, digest{Caller{Principal: principal.User(), Basis: Basis(o.Local)}, sha256.Sum256([]byte(o.Local))})
 	case !known && !a.open:
 		return nil, errors.New("nobody could call: there is no token that anybody could show")
+	}
+	a.bases = map[string]bool{}
+	for _, t := range a.tokens {
+		a.bases[t.caller.Basis] = true
 	}
 	var err error
 	if o.Resource != nil {
@@ -89,7 +96,7 @@ var ErrAnswered = errors.New("the request is answered")
 // of which the headers are set. A request that shows what another on its connection was
 // admitted by is compared with that one.
 func (a *Admission) Admit(w http.ResponseWriter, r *http.Request) (Caller, error) {
-	before := visitorOf(r.Context()).credentials()
+	before := visitorOf(r.Context()).credentials(a)
 	if err := a.host(r, before); err != nil {
 		return Caller{}, &Refusal{http.StatusForbidden, err.Error()}
 	}
@@ -160,8 +167,27 @@ func (a *Admission) token(w http.ResponseWriter, r *http.Request, before *creden
 	if !ok {
 		return a.unknown(w, r, secret)
 	}
-	visitorOf(r.Context()).admitted(&credentials{r.Host, authorization, who})
+	visitorOf(r.Context()).admitted(&credentials{a, r.Host, authorization, who})
 	return who, nil
+}
+
+// Stands reports whether a caller whom an earlier Admission let in would be let in by this one,
+// with the same rights. Nobody is asked, and nothing is fetched.
+func (a *Admission) Stands(who Caller) bool {
+	if who.Basis == "" {
+		return a.open
+	}
+	return a.bases[who.Basis] || a.resource != nil && a.resource.Basis(who) == who.Basis
+}
+
+// Basis is a digest of what a caller is admitted by: callers of other settings have others.
+func Basis(settings ...any) string {
+	text, err := json.Marshal(settings)
+	if err != nil {
+		panic(err) // they are texts and lists of them
+	}
+	sum := sha256.Sum256(text)
+	return string(sum[:])
 }
 
 // known finds whose token it is. All are compared, each in constant time, so that the

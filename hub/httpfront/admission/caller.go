@@ -41,6 +41,9 @@ type Resource struct {
 	// Verify tells whose a token is. An error says why it counts for nothing; it wraps
 	// [ErrScope] where the token only lacks a scope. Any number of goroutines may call it.
 	Verify func(ctx context.Context, token string) (Caller, error)
+	// Basis is that of a caller whom Verify has told at any time, by the settings that hold
+	// now: another one if these would tell otherwise.
+	Basis func(who Caller) string
 }
 
 // ErrScope is why a valid token is not enough.
@@ -53,6 +56,7 @@ type Caller struct {
 	Ceiling   []rootsmgr.Entry // of everything that the caller may touch; nil: none
 	Values    []string         // what an issuer says that the ceiling comes from; nil where it says nothing of it
 	Expires   time.Time        // of the token; zero: never
+	Basis     string           // what of the settings the caller is admitted by, see [Basis]; "": that nobody shows a token
 }
 
 // Owner tells callers apart: no session of one is found by another.

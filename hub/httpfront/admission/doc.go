@@ -4,8 +4,8 @@
 //
 // # Who owns the state
 //
-// An [Admission] does not change, but for the connections that it has met, which have one
-// leaf mutex. What a request was admitted by is kept with its connection. All methods may
+// An [Admission] does not change. The connections that have shown nothing are [Strangers], which
+// have one leaf mutex. What a request was admitted by is kept with its connection. All methods may
 // be called by any goroutine.
 //
 // # What it refuses to do

@@ -59,6 +59,7 @@ func (p *resource) caller(w http.ResponseWriter, r *http.Request, token string) 
 	if token != "" {
 		who, err := p.Verify(r.Context(), token)
 		if err == nil {
+			who.Basis = p.Basis(who)
 			return who, nil
 		}
 		text = printable.Escape(err.Error(), 300)

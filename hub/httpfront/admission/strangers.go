@@ -31,8 +31,9 @@ type visitor struct {
 }
 
 // credentials are what a request says of itself with a token that the hub has made or was
-// configured with, and whose that is. They hold as long as the front.
+// configured with, and whose that is. They hold as long as who has admitted them.
 type credentials struct {
+	by                  *Admission
 	host, authorization string
 	caller              Caller
 }
@@ -45,13 +46,16 @@ func visitorOf(ctx context.Context) *visitor {
 	return v
 }
 
-// credentials are those of the last request that was admitted on this connection by a
-// token of the hub; nil where there was none.
-func (v *visitor) credentials() *credentials {
+// credentials are those of the last request on this connection that the Admission let in by
+// a token of the hub; nil where there was none.
+func (v *visitor) credentials(by *Admission) *credentials {
 	if v == nil {
 		return nil
 	}
-	return v.shown.Load()
+	if c := v.shown.Load(); c != nil && c.by == by {
+		return c
+	}
+	return nil
 }
 
 func (v *visitor) admitted(c *credentials) {

@@ -56,6 +56,9 @@ func (s *Spec) describe() string {
 	case KindMap:
 		return fmt.Sprintf("object of %s", s.Elem.describe())
 	case KindList:
+		if s.Single {
+			return fmt.Sprintf("%s, or list of it", s.Elem.describe())
+		}
 		return fmt.Sprintf("list of %s", s.Elem.describe())
 	case KindString, KindScalar:
 		return "string"

@@ -37,6 +37,7 @@ type Spec struct {
 	Expand  Expansion           // string, scalar: what is replaced in it
 	Secrets bool                // string, scalar: references to secrets may stand in it
 	Closed  bool                // object: an unknown key is an error, since dropping it could open something
+	Single  bool                // list: one element may stand for a list of it
 	Skip    bool                // list: an element whose variable is not set is dropped with a warning
 	Millis  bool                // duration: a bare number is milliseconds, however small
 }
@@ -155,6 +156,9 @@ func (s *Spec) Want() string {
 	case KindMap:
 		return "an object"
 	case KindList:
+		if s.Single {
+			return s.Elem.Want() + ", or a list"
+		}
 		return "a list"
 	case KindString:
 		return "a string"

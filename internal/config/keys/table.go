@@ -195,22 +195,28 @@ var policyTable = guarding(
 
 var httpTable = object(
 	Key{Name: "listen", Restart: true, Def: `"127.0.0.1:0"`, Spec: &Spec{Kind: KindString, Expand: ExpandNow, Valid: isListen}, Text: "Address to listen on; port 0 picks one."},
-	Key{Name: "auth", Restart: true, Guard: true, Def: `"token"`, Spec: choice(AuthToken, AuthNone), Text: "`token`: a client shows a bearer token: one of `tokens` or of `issuers`, and where there is neither, the one that the hub makes. `none`: whoever reaches the address may call, with roots of its own choice: every user and process of this machine, the servers of hubs as well; only on loopback, and not with `tokens` or `issuers`. See [http.md](http.md#who-may-call)."},
-	Key{Name: "hosts", Restart: true, Spec: listOf(nameSpec), Text: "More names by which clients may call it (the Host header)."},
-	Key{Name: "origins", Restart: true, Spec: listOf(nameSpec), Text: "Web pages that may call it (the Origin header)."},
-	Key{Name: "poll", Restart: true, Def: `"0s"`, Spec: span(0, day), Text: "End the connection of a request after this time, and let the client come back for the rest (2025-11-25). For proxies that end long connections; `0`: never."},
-	Key{Name: "stateKey", Restart: true, Guard: true, Note: "a random one", Text: "The key that seals `requestState` (protocol version 2026-07-28). Hubs with the same key take each other's, so that a client may reach any of them. A line of 32 characters or more, such as `openssl rand -base64 32` prints.", Spec: guarding(
+	Key{Name: "auth", Guard: true, Def: `"token"`, Spec: choice(AuthToken, AuthNone), Text: "`token`: a client shows a bearer token: one of `tokens` or of `issuers`, and where there is neither, the one that the hub makes. `none`: whoever reaches the address may call, with roots of its own choice: every user and process of this machine, the servers of hubs as well; only on loopback, and not with `tokens` or `issuers`. See [http.md](http.md#who-may-call)."},
+	Key{Name: "hosts", Spec: listOf(nameSpec), Text: "More names by which clients may call it (the Host header)."},
+	Key{Name: "origins", Spec: listOf(nameSpec), Text: "Web pages that may call it (the Origin header)."},
+	Key{Name: "poll", Def: `"0s"`, Spec: span(0, day), Text: "End the connection of a request after this time, and let the client come back for the rest (2025-11-25). For proxies that end long connections; `0`: never."},
+	Key{Name: "drain", Def: `"5s"`, Spec: span(0, time.Hour), Text: "After TERM the hub serves on for so long, while `/readyz` says that it stops and no session opens: whoever spreads clients among hubs finds that out meanwhile. See [http.md](http.md#stopping-it)."},
+	Key{Name: "grace", Def: `"20s"`, Spec: span(0, day), Text: "How long calls under way may take after that. What is left then is ended, and its client told."},
+	Key{Name: "stateKey", Guard: true, Note: "a random one", Text: "The key that seals `requestState` (protocol version 2026-07-28), or several: the first seals, all open. Hubs with the same key take each other's, so that a client may reach any of them. A line of 32 characters or more, such as `openssl rand -base64 32` prints. See [http.md](http.md#changing-who-may-call).", Spec: &Spec{Kind: KindList, Single: true, Min: 1, Elem: guarding(
 		Key{Name: "env", Guard: true, Spec: str(IsVariable), Text: "The variable of the hub's environment that holds it; this or `file`."},
 		Key{Name: "file", Guard: true, Spec: place(), Text: "A file that holds it and that its owner alone can read; this or `env`."},
+	)}},
+	Key{Name: "tls", Guard: true, Note: "plain HTTP", Text: "Serve HTTPS. A certificate that is renewed in its place counts within a second, without a reload.", Spec: guarding(
+		Key{Name: "cert", Guard: true, Spec: place(), Text: "The file of the certificate, with those between it and its authority, as PEM."},
+		Key{Name: "key", Guard: true, Spec: place(), Text: "The file of its key, as PEM, which its owner alone can read."},
 	)},
-	Key{Name: "tokens", Restart: true, Guard: true, Note: "one that the hub makes", Text: "Who may call, by bearer token.", Spec: listOf(guarding(
+	Key{Name: "tokens", Guard: true, Note: "one that the hub makes", Text: "Who may call, by bearer token.", Spec: listOf(guarding(
 		Key{Name: "name", Required: true, Spec: nameSpec, Text: "Whose it is; no two alike."},
 		Key{Name: "env", Guard: true, Spec: str(IsVariable), Text: "The variable of the hub's environment that holds the token; this or `file`."},
 		Key{Name: "file", Guard: true, Spec: place(), Text: "A file that holds the token and that its owner alone can read; this or `env`."},
 		Key{Name: "roots", Guard: true, Note: "no ceiling", Spec: someOf(place()), Text: "Directories that its client never leaves, whatever else allows it. Patterns too: see [roots.md](roots.md)."},
 	))},
-	Key{Name: "resource", Restart: true, Guard: true, Note: "none", Spec: EndpointSpec, Text: "The address of this hub as clients know it, such as `https://hub.example/mcp`; needed with `issuers`. See [http.md](http.md#tokens-of-an-authorization-server)."},
-	Key{Name: "issuers", Restart: true, Guard: true, Text: "Authorization servers whose access tokens (JWT) count beside `tokens`.", Spec: listOf(guarding(
+	Key{Name: "resource", Guard: true, Note: "none", Spec: EndpointSpec, Text: "The address of this hub as clients know it, such as `https://hub.example/mcp`; needed with `issuers`. See [http.md](http.md#tokens-of-an-authorization-server)."},
+	Key{Name: "issuers", Guard: true, Text: "Authorization servers whose access tokens (JWT) count beside `tokens`.", Spec: listOf(guarding(
 		Key{Name: "issuer", Required: true, Guard: true, Spec: str(isIssuer), Text: "What it calls itself: the claim `iss`, to the byte."},
 		Key{Name: "audience", Guard: true, Note: "`http.resource`", Spec: nameSpec, Text: "What the claim `aud` must name."},
 		Key{Name: "principal", Guard: true, Def: `"sub"`, Spec: nameSpec, Text: "The claim that says whose the token is."},

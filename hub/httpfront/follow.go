@@ -1,0 +1,55 @@
+package httpfront
+
+import (
+	"net/http"
+
+	"mcphub/hub/httpfront/admission"
+)
+
+// This file has a front follow its options while it serves.
+
+// inForce is what can be replaced while a front serves. It does not change itself.
+type inForce struct {
+	Options
+	admission *admission.Admission
+}
+
+// several reports whether more than one caller can be told apart.
+func (o *inForce) several() bool { return len(o.Tokens) > 1 || o.Resource != nil }
+
+// metadata serves what tells clients where to get a token; nil where that is not at this path.
+func (f *Front) metadata(path string) http.Handler { return f.now.Load().admission.Metadata(path) }
+
+// Prepare makes what other options need; follow puts them in force, at any time. The error
+// says why nobody could call by them. Sessions, Idle, Hurry and Log stay those of New.
+//
+// Each session is then looked at by them: one whose caller they would not let in, or with
+// other rights, ends at once. The calls of all others go on.
+func (f *Front) Prepare(o Options) (follow func(), err error) {
+	admitted, err := admission.New(o.admission())
+	if err != nil {
+		return nil, err
+	}
+	return func() { f.follow(&inForce{o, admitted}) }, nil
+}
+
+func (f *Front) follow(next *inForce) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.now.Store(next) // under mu: whoever enters is looked at by the one or by the other
+	gone := 0
+	for _, c := range f.all() {
+		if next.admission.Stands(c.who) {
+			continue
+		}
+		gone++
+		c.cancel(errRevoked)
+		f.end(c)
+		if f.modernPeers[c.owner] == c {
+			delete(f.modernPeers, c.owner)
+		}
+	}
+	if gone > 0 {
+		f.log.Info().Int("sessions", gone).Msg("sessions end whose token counts no more, or not as it did")
+	}
+}

@@ -1,0 +1,190 @@
+package httpfront
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"time"
+
+	"mcphub/internal/jsonrpc"
+)
+
+// This file ends a front in order, so that none of its clients loses a call:
+//
+//	draining  /readyz is 503, and no session opens. All else goes on: whoever spreads
+//	          clients among hubs has not looked at /readyz yet.
+//	leaving   A session ends with its last call, and takes no other one. Its clients
+//	          find another hub, and open a session there.
+//	closed    What is still under way is ended, and its client is told so.
+//
+// The port stays open until then: the answer to a question of a call under way, and a client
+// that comes back for the rest of a stream, must still get in.
+
+// A stage is how far a front has come to its end.
+type stage int32
+
+const (
+	serving stage = iota
+	draining
+	leaving
+	closed
+)
+
+// stopLook is the time between two looks at what is still under way.
+const stopLook = 20 * time.Millisecond
+
+// lastWords is how long the front waits for its last answers to be written.
+const lastWords = 2 * time.Second
+
+func (f *Front) stage() stage { return stage(f.at.Load()) }
+
+// enters has the front come to a stage. Whoever has looked at the former one under mu is done with it.
+func (f *Front) enters(s stage) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.at.Store(int32(s))
+}
+
+// stop ends the front in order.
+func (f *Front) stop(server *http.Server) {
+	f.enters(draining)
+	o := f.now.Load()
+	f.log.Info().Str("drain", o.Drain.String()).Str("grace", o.Grace.String()).Msg("stopping: no session opens any more, and /readyz says so; a second signal ends it at once")
+	since := time.Now()
+	f.goOn(o.Drain, func() bool { return false })
+	f.enters(leaving)
+	f.goOn(o.Grace, func() bool { return f.left(since) })
+	if n := f.underWay(); n > 0 {
+		f.log.Warn().Int("calls", n).Msg("calls under way are ended, and their clients told that they may have run")
+	}
+	f.closeAll(lastWords)
+	soon, cancel := context.WithTimeout(context.Background(), lastWords)
+	defer cancel()
+	if server.Shutdown(soon) != nil {
+		_ = server.Close()
+	}
+	f.running.Wait()
+}
+
+// goOn waits until all is over, for so long at most, and not if somebody is in a hurry.
+func (f *Front) goOn(most time.Duration, over func() bool) {
+	limit := time.NewTimer(most)
+	defer limit.Stop()
+	look := time.NewTicker(stopLook)
+	defer look.Stop()
+	for !over() {
+		select {
+		case <-f.o.Hurry:
+			return
+		case <-limit.C:
+			return
+		case <-look.C:
+		}
+	}
+}
+
+// left ends the sessions whose last call is over, and reports whether that was all. since
+// is when the end was asked for.
+func (f *Front) left(since time.Time) bool {
+	f.mu.Lock()
+	all := f.all()
+	f.mu.Unlock()
+	left := true
+	for _, c := range all {
+		if c.retire(since) {
+			c.cancel(errStopping)
+		} else {
+			left = false
+		}
+	}
+	return left
+}
+
+// underWay counts the requests whose clients wait for an answer.
+func (f *Front) underWay() (n int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, c := range f.all() {
+		n += c.pending()
+	}
+	return n
+}
+
+// closeAll ends every session, and waits for the last answers, so long at most.
+func (f *Front) closeAll(most time.Duration) {
+	f.enters(closed)
+	f.mu.Lock()
+	all := f.all()
+	f.mu.Unlock()
+	for _, c := range all {
+		c.cancel(errStopping)
+	}
+	over := make(chan struct{})
+	go func() { // it ends with the front, which waits for the same
+		f.running.Wait()
+		close(over)
+	}()
+	limit := time.NewTimer(most)
+	defer limit.Stop()
+	select {
+	case <-over:
+	case <-limit.C:
+	}
+}
+
+// retire ends the streams of a client, if no call of it is under way, and reports whether
+// they have ended. Then it takes no connection any more. since is when the front began to
+// stop.
+func (c *Peer) retire(since time.Time) bool {
+	if c.modernSession != nil {
+		c.modernSession.HangUp()
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.tab.posts+c.tab.listens+len(c.tab.serving) > 0 {
+		return false
+	}
+	for _, st := range c.tab.finished {
+		if st.awaited(since) {
+			return false
+		}
+	}
+	c.tab.ended = true
+	c.own.end()
+	return !c.own.live()
+}
+
+// pending counts the requests whose client waits for an answer.
+func (c *Peer) pending() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.modernSession != nil {
+		return c.tab.posts
+	}
+	return len(c.tab.serving)
+}
+
+// awaited reports whether the stream has ended since then with something in it that its
+// client has not got yet: it may come back for that.
+func (st *stream) awaited(since time.Time) bool {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	return st.over.After(since) && st.sent < st.first+uint64(len(st.events))
+}
+
+// asks reports whether a message, or one of a batch, may be a request.
+func asks(m *jsonrpc.Message) bool { return m.IsRequest() || isBatch(m) }
+
+// readyz says whether calls are served.
+func (f *Front) readyz(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Cache-Control", "no-store")
+	if f.stage() >= draining {
+		http.Error(w, "stopping", http.StatusServiceUnavailable)
+		return
+	}
+	if err := f.hub.Ready(r.Context()); err != nil {
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		return
+	}
+	_, _ = io.WriteString(w, "ok\n")
+}
