@@ -18,6 +18,7 @@ import (
 	"mcphub/internal/audit"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/methods"
+	"mcphub/internal/principal"
 	"mcphub/internal/printable"
 )
 
@@ -198,9 +199,9 @@ func (h *Hub) toldRedefined(k spec.Key, tools []offers.Redefinition) {
 // toldRefused records what the kernel has refused a child, as its stderr tells. It is
 // called by many goroutines and waits for nothing.
 func (h *Hub) toldRefused(k spec.Key, f sandbox.Refusal, dirs []string) {
-	session := "" // of a child that several may share nobody's
+	session, whose := "", "" // of a child that several may share nobody's
 	if slices.Contains(h.attached(k), k.Instance) {
-		session = k.Instance
+		session, whose = k.Instance, principal.Local
 	}
-	h.now().Audit.ByKernel(session, record.Subject{Child: k.Child}, f, dirs)
+	h.now().Audit.ByKernel(session, whose, record.Subject{Child: k.Child}, f, dirs)
 }

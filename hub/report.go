@@ -51,7 +51,7 @@ func everyChild(conf *configuration.Configuration, sessions []*Session) []Child 
 func (s *Session) status(nobody []status.NotServed) status.Session {
 	caps := s.capabilities()
 	st := status.Session{
-		ID: s.id, Since: s.since, Client: s.clientName(), Protocol: caps.Protocol, Calls: s.client.Serving(), Passed: s.calls.InFlight.Started(),
+		ID: s.id, Since: s.since, Principal: s.principal.String(), Client: s.clientName(), Protocol: caps.Protocol, Calls: s.client.Serving(), Passed: s.calls.InFlight.Started(),
 		SessionRoots: status.SessionRootsOf(s.roots.View(), s.roots.State()), Report: s.approvals.Report(),
 	}
 	if s.attachment == nil {

@@ -116,7 +116,7 @@ func (h *Hub) newSession(o sessionOptions) *Session {
 		Host: modernHost{s}, Info: h.serverInfo, Seal: o.seal, Bearer: o.bearer, PerRequest: o.stateless, Suspended: &h.suspended, Log: s.log,
 	})
 	s.notifier = subscribe.NewNotifier(subscribeSession{s}, &h.subs, s.log)
-	s.records = record.New(id, func() *Audit { return &s.now().Audit }, h.recorded)
+	s.records = record.New(id, o.principal.String(), func() *Audit { return &s.now().Audit }, h.recorded)
 	s.approvals = s.newApprovals()
 	s.member = h.sessions.NewMember(assignment.Options[*Session]{
 		Session: s, ID: id, Principal: o.principal.Key(), Current: current, PerRequest: o.stateless, Offering: s.Offering, Approvals: s.approvals,

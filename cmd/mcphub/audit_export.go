@@ -64,7 +64,7 @@ func exportJSON(w io.Writer, all []trail.Decision, by trail.Clients) error {
 func exportCSV(w io.Writer, all []trail.Decision, _ trail.Clients) error {
 	out := csv.NewWriter(w)
 	const pathsColumn = 16
-	rows := [][]string{{"time", "log", "n", "kind", "session", "request", "method", "child", "tool", "decision", "code", "rule", "by", "roots", "generation", "stale", "paths", "outcome", "us", "call", "kernel"}}
+	rows := [][]string{{"time", "log", "n", "kind", "session", "request", "method", "child", "tool", "decision", "code", "rule", "by", "roots", "generation", "stale", "paths", "outcome", "us", "call", "kernel", "principal"}}
 	for i := range all {
 		r := rowOf(&all[i])
 		var paths []string
@@ -74,7 +74,7 @@ func exportCSV(w io.Writer, all []trail.Decision, _ trail.Clients) error {
 		rows = append(rows, []string{
 			r.Time.Format(time.RFC3339Nano), r.Log, strconv.FormatUint(r.Line, 10), r.Kind, r.Session, string(r.Request), r.Method, r.Child, r.Tool,
 			r.Decision, r.Code, r.Rule, r.By, r.Roots, strconv.FormatUint(r.Generation, 10), strconv.FormatBool(r.Stale),
-			strings.Join(paths, "\n"), r.Outcome, strconv.FormatInt(r.US, 10), strconv.Itoa(r.Call), r.Kernel,
+			strings.Join(paths, "\n"), r.Outcome, strconv.FormatInt(r.US, 10), strconv.Itoa(r.Call), r.Kernel, r.Principal,
 		})
 	}
 	for _, row := range rows {

@@ -22,6 +22,7 @@ type auditRow struct {
 	Call         int             `json:"call,omitempty"` // of a line that tells of several, from 1
 	Kind         string          `json:"kind"`
 	Session      string          `json:"session"`
+	Principal    string          `json:"principal,omitempty"` // whose session it is
 	audit.Client                 // whose session it is, of a hub that clients share
 	Request      json.RawMessage `json:"request,omitempty"`
 	Method       string          `json:"method"`
@@ -35,7 +36,7 @@ type auditRow struct {
 
 func rowOf(d *trail.Decision) auditRow {
 	r := auditRow{
-		Time: d.Time, Log: d.LogID, Line: d.Number, Call: d.Call, Kind: d.Kind, Session: d.Session, Request: d.Request, Method: methodOf(d),
+		Time: d.Time, Log: d.LogID, Line: d.Number, Call: d.Call, Kind: d.Kind, Session: d.Session, Principal: d.Principal, Request: d.Request, Method: methodOf(d),
 		Child: d.Child, Decision: d.Decision, Decided: d.Decided, Arguments: d.Arguments, US: d.US,
 	}
 	if d.Outcome != nil {
@@ -91,7 +92,7 @@ func (p *auditPage) decision(d *trail.Decision) error {
 		text += ", roots stale"
 	}
 	var b strings.Builder
-	layout.Printf(&b, "%s %s%s %s %s: %s", d.Time.Local().Format("2006-01-02 15:04:05.000"), shortID(d.Session), layout.When(whose(by) != "", " ("+whose(by)+")"),
+	layout.Printf(&b, "%s %s%s%s %s %s: %s", d.Time.Local().Format("2006-01-02 15:04:05.000"), shortID(d.Session), layout.Suffix(" ", notLocal(d.Principal)), layout.When(whose(by) != "", " ("+whose(by)+")"),
 		printable.Escape(cmp.Or(d.Child, "-"), 60), printable.Escape(cmp.Or(what, "-"), 100), printable.Escape(text, 200))
 	if d.Outcome != nil {
 		layout.Printf(&b, " -> %s in %s", printable.Escape(d.Outcome.Result, 20), d.Outcome.Took().Round(time.Microsecond))

@@ -72,6 +72,7 @@ type auditFilter struct {
 
 func (f *auditFilter) register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.Session, "session", "", "only this session; the beginning of its id will do")
+	cmd.Flags().StringVar(&f.Principal, "principal", "", "only this principal: the name of a token, NAME@ISSUER, local or nobody")
 	cmd.Flags().StringVar(&f.Child, "child", "", "only this server")
 	cmd.Flags().StringVar(&f.Tool, "tool", "", "only this tool, by the server's own name for it")
 	cmd.Flags().BoolVar(&f.Denied, "denied", false, "only what was not let through")

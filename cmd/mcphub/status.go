@@ -385,6 +385,9 @@ func (p page) sessions(all []status.Session) {
 	_ = t.Flush()
 	for _, s := range all {
 		id := shortID(s.ID)
+		if who := notLocal(s.Principal); who != "" {
+			layout.Printf(p.w, "%s: of %s\n", id, who)
+		}
 		if s.RootsSkipped > 0 {
 			layout.Printf(p.w, "%s: %d roots cannot be used; get-roots says why\n", id, s.RootsSkipped)
 		}

@@ -9,6 +9,7 @@ import (
 	"mcphub/internal/audit"
 	"mcphub/internal/audit/trail"
 	"mcphub/internal/layout"
+	"mcphub/internal/principal"
 	"mcphub/internal/printable"
 )
 
@@ -20,6 +21,14 @@ func whose(c audit.Client) string {
 		return ""
 	}
 	return cmp.Or(printable.Escape(c.Name, 60), "a client") + layout.Suffix(" in ", printable.Escape(c.Folder, 300)) + layout.When(c.Process != 0, fmt.Sprintf(", process %d", c.Process))
+}
+
+// notLocal names a principal; "" for the user of this machine, who is not named to people.
+func notLocal(name string) string {
+	if name == principal.Local {
+		return ""
+	}
+	return printable.Escape(name, 100)
 }
 
 // clientOf is the client of a session of a hub that clients share; nothing of another.

@@ -81,9 +81,9 @@ func (e *UnrecordedError) Unwrap() error { return e.err }
 
 // A Writer records what is decided in one session.
 type Writer struct {
-	session string
-	now     func() *Settings
-	group   *Group
+	session, principal string
+	now                func() *Settings
+	group              *Group
 }
 
 // A Group is the group commit of all sessions, for calls that wait for nothing but their
@@ -107,16 +107,16 @@ func NewGroup(to *audit.Recorder, log zerolog.Logger) *Group {
 	return g
 }
 
-// New makes the Writer of a session. now returns the settings in force, whose To is
-// always that of the group.
-func New(session string, now func() *Settings, group *Group) *Writer {
-	return &Writer{session, now, group}
+// New makes the Writer of a session, which belongs to a principal. now returns the settings in force, whose
+// To is always that of the group.
+func New(session, principal string, now func() *Settings, group *Group) *Writer {
+	return &Writer{session, principal, now, group}
 }
 
 // Session writes the line of a session that begins. It waits for nothing.
 func (r *Writer) Session(by audit.Client) {
 	if to := r.now().To; to != nil {
-		to.Session(&audit.Record{Session: r.session, Client: by})
+		to.Session(&audit.Record{Session: r.session, Principal: r.principal, Client: by})
 	}
 }
 
@@ -148,7 +148,7 @@ func (r *Writer) Enqueue(rec audit.CallRecord, m audit.Member, batch *lines.Batc
 	if !r.now().Arguments {
 		rec.Arguments = nil
 	}
-	rec.Session = r.session
+	rec.Session, rec.Principal = r.session, r.principal
 	if r.group.Add(rec, m); batch == nil {
 		r.group.Flush()
 	} else {
@@ -263,9 +263,9 @@ func (s *Settings) remember(kind string, rec *audit.Record) {
 
 // ByKernel records what the kernel has refused to a child that serves these directories. It
 // does not wait.
-func (s *Settings) ByKernel(session string, what Subject, f sandbox.Refusal, dirs []string) {
+func (s *Settings) ByKernel(session, whose string, what Subject, f sandbox.Refusal, dirs []string) {
 	rec := audit.Record{
-		Session: session, Method: what.Method, Decided: audit.Decided{Child: what.Child, Tool: what.Tool, Code: audit.CodeClosed},
+		Session: session, Principal: whose, Method: what.Method, Decided: audit.Decided{Child: what.Child, Tool: what.Tool, Code: audit.CodeClosed},
 		NamedBy: string(f.By), Opens: f.Opens, Why: f.Why, Within: dirs,
 	}
 	switch {
@@ -292,7 +292,7 @@ func (s *Settings) ByKernel(session string, what Subject, f sandbox.Refusal, dir
 // waits, because the answer says where to read it.
 func (r *Writer) ByKernel(what Subject, f sandbox.Refusal, dirs []string) {
 	set := r.now()
-	set.ByKernel(r.session, what, f, dirs)
+	set.ByKernel(r.session, r.principal, what, f, dirs)
 	if set.To != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), slowestLine)
 		defer cancel()

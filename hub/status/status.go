@@ -123,12 +123,13 @@ type NotServed struct {
 
 // Session is one client's stay.
 type Session struct {
-	ID       string    `json:"id"`
-	Since    time.Time `json:"since"`
-	Client   string    `json:"client,omitempty"` // name and version, as it calls itself
-	Protocol string    `json:"protocolVersion,omitempty"`
-	Calls    int       `json:"calls"`  // requests of the client being served
-	Passed   uint64    `json:"passed"` // requests that went on to servers so far, calls of tools among them
+	ID        string    `json:"id"`
+	Since     time.Time `json:"since"`
+	Principal string    `json:"principal"`        // whose it is: the name of a token, NAME@ISSUER, local or nobody
+	Client    string    `json:"client,omitempty"` // name and version, as it calls itself
+	Protocol  string    `json:"protocolVersion,omitempty"`
+	Calls     int       `json:"calls"`  // requests of the client being served
+	Passed    uint64    `json:"passed"` // requests that went on to servers so far, calls of tools among them
 	Surroundings
 	SessionRoots
 	approval.Report

@@ -60,9 +60,10 @@ const (
 // each of them. Paths and arguments are redacted, and texts clipped, when a Record is
 // written; nothing of it is kept.
 type Record struct {
-	Session string          `json:"session"`
-	Request json.RawMessage `json:"request"` // the client's id, raw JSON; nil where the hub asks by itself
-	Method  string          `json:"method"`  // "" is tools/call
+	Session   string          `json:"session"`
+	Principal string          `json:"principal"` // whose session it is
+	Request   json.RawMessage `json:"request"`   // the client's id, raw JSON; nil where the hub asks by itself
+	Method    string          `json:"method"`    // "" is tools/call
 	Decided
 	Arguments json.RawMessage `json:"arguments"` // raw, only where asked for
 	Within    []string        `json:"within"`    // the directories in scope, of what was not let through
@@ -124,6 +125,7 @@ type Granted struct {
 // share a line.
 type CallRecord struct {
 	Session   string          `json:"-"`         // which the line has
+	Principal string          `json:"-"`         // which the line has
 	Request   json.RawMessage `json:"request"`   // as in a Record
 	Arguments json.RawMessage `json:"arguments"` // as in a Record
 	Form      Form            `json:"-"`         // what was decided, when it is written
@@ -289,7 +291,7 @@ func (b line) raw(name string, value []byte) line {
 
 // members writes what the Record holds; form, where there is one, stands for its Decided.
 func (r *Record) members(b line, form Form) line {
-	b = b.text("session", r.Session).request(r.Request).text("method", r.Method)
+	b = b.text("session", r.Session).text("principal", r.Principal).request(r.Request).text("method", r.Method)
 	if form != nil {
 		b = append(b, form...)
 	} else {
@@ -373,7 +375,7 @@ func (b line) arguments(raw []byte) line {
 // membersOfCalls writes the members of a line about several calls of one session. If all
 // have the same Form, it is written once, for the line.
 func membersOfCalls(b line, calls []CallRecord) line {
-	b = b.text("session", calls[0].Session)
+	b = b.text("session", calls[0].Session).text("principal", calls[0].Principal)
 	alike := !slices.ContainsFunc(calls, func(c CallRecord) bool { return !bytes.Equal(c.Form, calls[0].Form) })
 	if alike {
 		b = append(b, calls[0].Form...)

@@ -23,28 +23,29 @@ const (
 // A Refused is what was refused to a child, or to a call of one: by the monitor, which has
 // decided so, or by the kernel, as far as the child tells. It is JSON.
 type Refused struct {
-	Time    time.Time `json:"time"`
-	By      string    `json:"by"` // monitor or kernel
-	Session string    `json:"session,omitempty"`
-	Server  string    `json:"server"`
-	Tool    string    `json:"tool,omitempty"`
-	Method  string    `json:"method,omitempty"`
-	Path    string    `json:"path,omitempty"`
-	Role    string    `json:"role,omitempty"`
-	At      string    `json:"at,omitempty"`      // a JSON pointer: in the arguments, or in the entry that names Path
-	NamedBy string    `json:"namedBy,omitempty"` // of the kernel's: entry, call or server
-	Opens   string    `json:"opens,omitempty"`   // of the kernel's: what has to be opened for it
-	Why     string    `json:"why,omitempty"`     // of the kernel's: why nothing is
-	Code    string    `json:"code,omitempty"`
-	Rule    string    `json:"rule,omitempty"`
-	Within  []string  `json:"within,omitempty"` // the directories in scope
+	Time      time.Time `json:"time"`
+	By        string    `json:"by"` // monitor or kernel
+	Session   string    `json:"session,omitempty"`
+	Principal string    `json:"principal,omitempty"` // whose session it is
+	Server    string    `json:"server"`
+	Tool      string    `json:"tool,omitempty"`
+	Method    string    `json:"method,omitempty"`
+	Path      string    `json:"path,omitempty"`
+	Role      string    `json:"role,omitempty"`
+	At        string    `json:"at,omitempty"`      // a JSON pointer: in the arguments, or in the entry that names Path
+	NamedBy   string    `json:"namedBy,omitempty"` // of the kernel's: entry, call or server
+	Opens     string    `json:"opens,omitempty"`   // of the kernel's: what has to be opened for it
+	Why       string    `json:"why,omitempty"`     // of the kernel's: why nothing is
+	Code      string    `json:"code,omitempty"`
+	Rule      string    `json:"rule,omitempty"`
+	Within    []string  `json:"within,omitempty"` // the directories in scope
 }
 
 // Refused returns what a line of this kind and time says of a refusal; false where it says
 // that nothing was refused.
 func (r *Record) Refused(kind string, at time.Time) (out Refused, ok bool) {
 	out = Refused{
-		Time: at, By: ByMonitor, Session: r.Session, Server: r.Child, Tool: r.Tool, Method: r.Method,
+		Time: at, By: ByMonitor, Session: r.Session, Principal: r.Principal, Server: r.Child, Tool: r.Tool, Method: r.Method,
 		NamedBy: r.NamedBy, Opens: redact.Text(r.Opens), Why: r.Why, Code: r.Code, Rule: r.Rule, Within: r.Within,
 	}
 	if len(r.Findings) > 0 {

@@ -17,6 +17,7 @@ type Decision struct {
 // A Filter picks decisions. The zero value picks all.
 type Filter struct {
 	Session      string // its beginning
+	Principal    string // whose session it is, as it is written
 	Child, Tool  string
 	Denied       bool // only what was not let through
 	Since, Until time.Time
@@ -27,6 +28,7 @@ func (f *Filter) Matches(e *Event) bool {
 	switch {
 	case e.Kind != audit.KindDecision && e.Kind != audit.KindQuestion && e.Kind != audit.KindDefinition && e.Kind != audit.KindRefusal,
 		f.Session != "" && (len(e.Session) < len(f.Session) || e.Session[:len(f.Session)] != f.Session),
+		f.Principal != "" && e.Principal != f.Principal,
 		f.Child != "" && e.Child != f.Child,
 		f.Tool != "" && e.Tool != f.Tool,
 		f.Denied && (e.Decision == "allow" || e.Kind == audit.KindDefinition),

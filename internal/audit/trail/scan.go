@@ -84,8 +84,9 @@ func newer(dir string, names []string, since time.Time) []string {
 // scanned is what Scan reads of a line: what a decision was about. The rest of an
 // Event is passed over.
 type scanned struct {
-	Session string `json:"session"`
-	Method  string `json:"method"`
+	Session   string `json:"session"`
+	Principal string `json:"principal"`
+	Method    string `json:"method"`
 	audit.Decided
 	Calls []audit.CallRecord `json:"calls"`
 }
@@ -107,7 +108,7 @@ func (b *block) scan(since time.Time, take func(*Event)) {
 		if json.Unmarshal(line, &s, jsontext.AllowInvalidUTF8(true)) != nil {
 			continue
 		}
-		e := Event{Entry: entry, LogID: b.log, Record: audit.Record{Session: s.Session, Method: s.Method, Decided: s.Decided}, Calls: s.Calls}
+		e := Event{Entry: entry, LogID: b.log, Record: audit.Record{Session: s.Session, Principal: s.Principal, Method: s.Method, Decided: s.Decided}, Calls: s.Calls}
 		if len(s.Calls) == 0 {
 			take(&e)
 			continue
